@@ -1,0 +1,201 @@
+package lease
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// newNonce is 128 random bits; whoever knows it may renew.
+func newNonce() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails (crypto/rand)
+	return hex.EncodeToString(b[:])
+}
+
+// claim is a record of ours that was born: its inode is kept open, and is the only one we ever write (rule 3).
+type claim struct {
+	store *Store
+	rec   *Record
+	fd    int
+	file  fileID
+	tmp   string // temporary name, "" once removed
+}
+
+// bear writes and fsyncs rec under a temporary name. The caller must end it with discard or close.
+func (s *Store) bear(rec *Record) (*claim, error) {
+	b, err := rec.encode()
+	if err != nil {
+		return nil, s.failed("the record cannot be encoded", s.viewName(), err)
+	}
+	tmp := s.tmpName(rec.HolderNonce)
+	fd, err := openat(s.dir.fd, tmp, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, s.failed("a record cannot be created", tmp, err)
+	}
+	c := &claim{store: s, rec: rec, fd: fd, tmp: tmp}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil {
+		c.file = idOf(&st)
+		err = c.write(b)
+	}
+	if err != nil {
+		c.discard()
+		return nil, s.failed("a record cannot be written", tmp, err)
+	}
+	return c, nil
+}
+
+// write replaces the record in place and makes it durable.
+func (c *claim) write(b []byte) error {
+	for off, n := 0, 0; off < len(b); {
+		err := disk("record.write", func() (err error) {
+			n, err = unix.Pwrite(c.fd, b[off:], int64(off))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return errors.New("nothing was written")
+		}
+		off += n
+	}
+	return disk("record.fsync", func() error { return unix.Fsync(c.fd) })
+}
+
+// rewrite is write of a changed record; c.rec changes only when it worked.
+func (c *claim) rewrite(rec *Record) error {
+	b, err := rec.encode()
+	if err == nil {
+		err = c.write(b)
+	}
+	if err != nil {
+		return c.store.failed("the own record cannot be written", c.name(), err)
+	}
+	c.rec = rec
+	return nil
+}
+
+func (c *claim) name() string { return c.store.claimName(c.rec.FencingToken) }
+
+// stamp is when the store says the record was last written (rule 7).
+func (c *claim) stamp() (time.Time, error) {
+	var st unix.Stat_t
+	err := unix.Fstat(c.fd, &st)
+	return time.Unix(st.Mtim.Sec, st.Mtim.Nsec), err
+}
+
+// link gives the record its token's name. What link returned is only the cause for a message: a reply can be lost, a name
+// cannot (rule 2). won is false when somebody else's record has the name.
+func (c *claim) link() (won bool, err error) {
+	s, name := c.store, c.name()
+	if literalLink(c) {
+		return true, nil
+	}
+	linked := disk("claim.link", func() error { return unix.Linkat(s.dir.fd, c.tmp, s.dir.fd, name, 0) })
+	h := s.readRecordFile(name)
+	switch {
+	case h.Record != nil && h.Record.HolderNonce == c.rec.HolderNonce && h.file == c.file:
+		return true, nil
+	case errors.Is(h.Unreadable, os.ErrNotExist):
+		return false, s.failed("the claim cannot be linked", name, linked)
+	}
+	return false, nil
+}
+
+// check reads the own inode back: still named as the claim, still ours, not marked released by others. It returns what is on
+// disk, with fields that others added.
+func (c *claim) check() (*Record, error) {
+	id, err := c.store.lookup(c.name())
+	if err != nil {
+		return nil, c.lost("the own claim is gone", err)
+	}
+	if id != c.file {
+		return nil, c.lost("the own claim was replaced", nil)
+	}
+	b, _, err := readFD(c.fd)
+	if err != nil {
+		return nil, c.store.failed("the own claim cannot be read", c.name(), err)
+	}
+	r, err := parseRecord(b, c.store.id)
+	if err != nil {
+		// Our own renewal may have failed half way: what we know is still right, and the next write mends it.
+		return c.rec.clone(), nil
+	}
+	switch {
+	case r.HolderNonce != c.rec.HolderNonce || r.SessionID != c.rec.SessionID || r.FencingToken != c.rec.FencingToken:
+		return nil, c.lost("the own claim carries another holder's record", nil)
+	case r.Released && !c.rec.Released:
+		return nil, c.lost("the own claim was marked released by somebody else", nil)
+	}
+	return r, nil
+}
+
+func (c *claim) lost(what string, err error) error {
+	return &Error{Class: ClassLockNotHeld, Worktree: c.store.id, File: c.store.display(c.name()), Message: what, Err: err,
+		Next: "acquire the lease again"}
+}
+
+// successor looks for a higher claim or a foreign view above ours. The class of a found one is [ClassLockNotHeld].
+func (c *claim) successor() (found bool, err error) {
+	if blind() {
+		return false, nil
+	}
+	if _, err := c.store.lookup(c.store.claimName(c.rec.FencingToken + 1)); err == nil {
+		return true, c.superseded(c.rec.FencingToken + 1)
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return false, c.store.failed("a successor cannot be looked for", c.name(), err)
+	}
+	return false, nil
+}
+
+// successorAnywhere also finds one that is not the very next, at the price of listing the directory.
+func (c *claim) successorAnywhere() (found bool, err error) {
+	if found, err := c.successor(); found || err != nil {
+		return found, err
+	}
+	top, err := c.store.highest()
+	if err != nil {
+		return false, err
+	}
+	if v := c.store.readRecordFile(c.store.viewName()); v.Record != nil {
+		top = max(top, v.Record.FencingToken)
+	}
+	if top > c.rec.FencingToken {
+		return true, c.superseded(top)
+	}
+	return false, nil
+}
+
+func (c *claim) superseded(t Token) error {
+	return &Error{Class: ClassLockNotHeld, Worktree: c.store.id, File: c.store.display(c.store.claimName(t)),
+		Message: fmt.Sprintf("token %d was superseded by token %d", c.rec.FencingToken, t),
+		Next:    "stop writing; acquire the lease again"}
+}
+
+// discard removes the temporary name and closes.
+func (c *claim) discard() {
+	c.dropTmp()
+	c.close()
+}
+
+// dropTmp ignores errors: the name is ours alone, harmless, and doctor sweeps it.
+func (c *claim) dropTmp() {
+	if c.tmp != "" {
+		unix.Unlinkat(c.store.dir.fd, c.tmp, 0)
+		c.tmp = ""
+	}
+}
+
+func (c *claim) close() {
+	if c.fd >= 0 {
+		unix.Close(c.fd)
+		c.fd = -1
+	}
+}

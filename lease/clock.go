@@ -1,0 +1,58 @@
+package lease
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Clock is both times a lease needs. Safe for concurrent use.
+type Clock interface {
+	Wall() time.Time     // what other hosts can compare; may step
+	Boot() time.Duration // CLOCK_BOOTTIME: never steps, counts suspend
+}
+
+// SystemClock reads the kernel's clocks.
+func SystemClock() Clock { return clockOf(systemClock{}) }
+
+type systemClock struct{}
+
+// Wall drops Go's monotonic reading: it would hide a step of the wall clock, and stops in suspend.
+func (systemClock) Wall() time.Time { return time.Now().Round(0) }
+
+// Boot panics when the kernel has no CLOCK_BOOTTIME: without it no deadline is worth anything.
+func (systemClock) Boot() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		panic("clock_gettime(CLOCK_BOOTTIME): " + err.Error())
+	}
+	return time.Duration(ts.Nano())
+}
+
+// instant is both clocks read together.
+type instant struct {
+	wall time.Time
+	boot time.Duration
+}
+
+// readClocks takes both readings close to each other: a thread descheduled between them would look like a clock step.
+// boot is the earlier reading, so a deadline counted from it is never late.
+func readClocks(c Clock) instant {
+	var in instant
+	for range 8 {
+		in.boot = c.Boot()
+		in.wall = c.Wall().Round(0)
+		if c.Boot()-in.boot < 2*time.Millisecond {
+			break
+		}
+	}
+	return in
+}
+
+// apart is by how much the clocks moved apart since base.
+func (in instant) apart(base instant) time.Duration {
+	return (in.wall.Sub(base.wall) - (in.boot - base.boot)).Abs()
+}
+
+// divergenceBound is half the skew bound (rule 7), but never less than the noise of reading two clocks.
+func divergenceBound(p Policy) time.Duration { return max(p.MaxClockSkew/2, 10*time.Millisecond) }

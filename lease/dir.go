@@ -1,0 +1,118 @@
+package lease
+
+import (
+	"errors"
+	"os"
+	"regexp"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dir is a lock directory, held by descriptor: a rename of its path does not change which directory it is. Safe for
+// concurrent use, except that Close must come last.
+type Dir struct {
+	fd   int
+	path string // for messages only
+	tier tier
+}
+
+const dirFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+
+// OpenDir opens the lock directory at path, and makes it if its parent exists. See [OpenDirAt].
+func OpenDir(path string) (*Dir, error) { return OpenDirAt(unix.AT_FDCWD, path, path) }
+
+// OpenDirAt opens the lock directory name below dirfd (an O_PATH descriptor will do), making it with mode 0700 if absent and
+// narrowing it to 0700 if wider: records hold nonces, which are secrets. It refuses a symbolic link and anything that is not
+// a directory. Errors are [ClassStoreFailed].
+func OpenDirAt(dirfd int, name, displayPath string) (*Dir, error) {
+	fail := func(what string, err error) (*Dir, error) {
+		return nil, &Error{Class: ClassStoreFailed, File: displayPath, Message: what, Err: err,
+			Next: "make sure that it is a directory of its own which this user may use"}
+	}
+	if err := unix.Mkdirat(dirfd, name, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
+		return fail("the lock directory cannot be made", err)
+	}
+	fd, err := openat(dirfd, name, dirFlags, 0)
+	if err != nil {
+		return fail("the lock directory cannot be opened", err)
+	}
+	if err := narrow(fd); err != nil {
+		unix.Close(fd)
+		return fail("the lock directory cannot be made private", err)
+	}
+	return &Dir{fd: fd, path: displayPath, tier: tierUnder(tierOf(fd))}, nil
+}
+
+func narrow(fd int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Mode&0o077 == 0 {
+		return nil
+	}
+	return unix.Fchmod(fd, 0o700)
+}
+
+// Path is the display path.
+func (d *Dir) Path() string { return d.path }
+
+// Close closes the descriptor. Stores of the directory are of no use afterwards.
+func (d *Dir) Close() error { return unix.Close(d.fd) }
+
+// Store is the store of one worktree. It opens nothing. An id that [ParseWorktreeID] did not make is refused by every method.
+func (d *Dir) Store(id WorktreeID) *Store { return &Store{dir: d, id: id} }
+
+// lockFile matches the names that show that a worktree is known here.
+var lockFile = regexp.MustCompile(`^(.+?)(?:\.claim\.[0-9]{20}|\.lock)$`)
+
+// Worktrees lists the worktrees that have a view or a claim, sorted.
+func (d *Dir) Worktrees() ([]WorktreeID, error) {
+	names, err := d.names()
+	if err != nil {
+		return nil, &Error{Class: ClassStoreFailed, File: d.path, Message: "the lock directory cannot be listed", Err: err}
+	}
+	var ids []WorktreeID
+	for _, name := range names {
+		m := lockFile.FindStringSubmatch(name)
+		if m == nil {
+			continue
+		}
+		if id, err := ParseWorktreeID(m[1]); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// names lists the directory through a descriptor of its own: the offset of d.fd is shared.
+func (d *Dir) names() ([]string, error) {
+	fd, err := openat(d.fd, ".", dirFlags, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), d.path)
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+func (d *Dir) sync() error { return disk("dir.fsync", func() error { return unix.Fsync(d.fd) }) }
+
+// retry repeats f while a signal interrupts it.
+func retry(f func() error) error {
+	for {
+		if err := f(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+func openat(dirfd int, name string, flags int, mode uint32) (fd int, err error) {
+	err = retry(func() error {
+		fd, err = unix.Openat(dirfd, name, flags, mode)
+		return err
+	})
+	return fd, err
+}

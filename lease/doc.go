@@ -1,0 +1,68 @@
+// Package lease answers one question: whose turn is it to write to a worktree?
+//
+// It keeps the lock record of locking spec v6.3 (same path, same field names, same policy, same error classes), but not
+// the spec's read-check-rename, with which two stealers get one token and a late renewal destroys a successor. Every step
+// here is one that a process which slept for a year between its decision and the step cannot do wrongly: link(2) to a name
+// that has never existed, a write to an inode that it owns alone, and flock, which the kernel drains and drops at death.
+//
+// # Promises
+//
+//   - Fencing tokens of one worktree strictly grow: over release, crash, and deletion of <id>.lock.
+//   - No two holders ever have the same token.
+//   - Nobody is robbed before lease + skew + grace have passed on the wall clock, by the larger of both policies.
+//   - A fence that a [Keeper] opened is closed and drained before the kernel lets another keeper on this kernel take a
+//     higher token, however long anything is paused (tier A).
+//   - A record that cannot be read is never deleted or replaced to get to a yes.
+//
+// # Not promised
+//
+//   - That several hosts are fenced from each other where the file system has no lock manager that all of them share: there
+//     a write delayed for longer than skew + grace + the renew interval may land late. No lock file can do better.
+//   - That a tool which writes <id>.lock without these rules is fenced. It is noticed, and its token is continued above.
+//   - That a holder is who it says: <holder_id> is a message for people. Nonce, session and token identify.
+//
+// # Files of one worktree
+//
+//	<id>.lock                the spec's path: a view, hard link to the head claim. Absent while nobody holds. Never authority.
+//	<id>.claim.<20 digits>   one for each token ever granted, born complete by link(2), never renamed.
+//	<id>.lock.tmp.<nonce>    a record being born, or a view being moved.
+//	<id>.taint.<token>.<nonce>  a late write was found (rule 10); stays until somebody has looked at it.
+//	<id>.gate, <id>.turn     flock files, created once, never removed.
+//
+// # Rules
+//
+//  1. Authority. The current token is the highest claim. A session holds t if claim t carries its nonce, is not marked
+//     released, and no higher claim exists.
+//  2. Claim. Look at the head; decide by rules 5 to 7; take the gate (rule 4); look again; sample t0 on the boot clock; write
+//     and fsync a temporary record with a fresh nonce; link it to the name of the next token; ignore what link returned and
+//     read the name back. Own nonce: won. Then publish the view, and while a higher claim exists publish that one instead.
+//     The deadline is t0 + lease - renew interval; a claim that would arm after it is released, not armed.
+//     A view with a token above the head (a tool without these rules) is continued above.
+//  3. Nobody overwrites a successor. Renewal and release write the own claim's inode only, through the descriptor kept since
+//     the claim.
+//  4. The gate. A keeper holds LOCK_SH on <id>.gate from before its fence opens until after it is closed and drained; a taker
+//     holds LOCK_EX from the second look until the view is published, and asks for it under LOCK_EX on <id>.turn. The wait
+//     is bounded; whoever stands in the way is named.
+//  5. Expired, necessary for a takeover: the wall clock, sampled before the record was read, is past
+//     lease_expires_at + max_clock_skew + steal_grace; or the record is marked released.
+//  6. Stopped, necessary too: LOCK_EX was had on a file system of this kernel (tier A), or the record's bytes were seen
+//     unchanged for lease + skew + grace of boot time, from after one read to before a later one.
+//  7. Clock skew. Refused with E_CLOCK_SKEW_EXCEEDED: last_renewed_at lies more than the bound in the future; the record
+//     changed while rule 5 called it expired; wall and boot clock moved apart by more than half the bound while watching; and,
+//     where the store stamps times itself, its stamps contradict the record by more than the bound (until the record has been
+//     watched for one silence more: a slow last renewal looks the same, and must not lock the worktree for ever). The spec's
+//     abs(now - lease_expires_at - lease_duration) is not computed: one static record holds no second clock, and read
+//     literally it allows a steal only between 28 and 32 s after expiry.
+//  8. Renew. Sample t0; write and fsync the own claim; it counts only if no higher claim exists and the old deadline has not
+//     passed at completion. Anything else closes the fence at once; only a later renewal within the old deadline reopens it.
+//  9. Losing, always in this order: close, wait until nothing is in flight, invalidate caches, report, drop LOCK_SH.
+//  10. Late writes (stores that other kernels write too). A mutation is durable before it is judged; then the fence asks
+//     Grant.Late for a higher claim and looks at the deadline. What is late is not acknowledged (EIO), is audited as late_write,
+//     and leaves <id>.taint.<token>.<nonce>; the loss follows.
+//  11. Release. Lose (rule 9), mark the own claim released and expired, fsync, take the view away: rename aside, look, put back
+//     if it is not ours. Who does not hold gets E_LOCK_NOT_HELD and changes nothing.
+//  12. Takeover. acquire_seq + 1, token + 1; the audit event of a steal comes first: no event, no steal. A takeover without
+//     proof that the old holder was drained is marked unclean.
+//
+// The package starts no goroutine, never logs, and imports nothing of the project.
+package lease

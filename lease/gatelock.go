@@ -1,0 +1,177 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// gateLock is the flock of rule 4. Its two open file descriptions belong to one keeper and are never shared. One goroutine at a time.
+type gateLock struct {
+	store *Store
+	gate  lockFD
+	turn  lockFD
+}
+
+// lockFD is one flock file.
+type lockFD struct {
+	name string
+	fd   int
+	file fileID
+}
+
+func newGateLock(s *Store) *gateLock {
+	return &gateLock{
+		store: s,
+		gate:  lockFD{name: string(s.id) + ".gate", fd: -1},
+		turn:  lockFD{name: string(s.id) + ".turn", fd: -1},
+	}
+}
+
+func (s *Store) openLock(l *lockFD) error {
+	if l.fd >= 0 {
+		return nil
+	}
+	fd, err := openat(s.dir.fd, l.name,
+		unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0o600)
+	if err != nil {
+		return s.failed("the lock file cannot be opened", l.name, err)
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = errors.New("it is not a regular file")
+	}
+	if err != nil {
+		unix.Close(fd)
+		return s.failed("the lock file cannot be used", l.name, err)
+	}
+	l.fd, l.file = fd, idOf(&st)
+	return nil
+}
+
+// current says whether the name still is the file that is locked: on two files two takers would not meet.
+func (s *Store) current(l *lockFD) error {
+	if id, err := s.lookup(l.name); err != nil || id != l.file {
+		return s.failed("the lock file was removed or replaced, which must never happen", l.name, err)
+	}
+	return nil
+}
+
+// try takes the lock at once or says that it cannot be had.
+func (s *Store) try(l *lockFD, how int) (bool, error) {
+	if err := s.openLock(l); err != nil {
+		return false, err
+	}
+	err := retry(func() error { return flock(l.fd, how|unix.LOCK_NB) })
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return false, nil
+	case err != nil:
+		return false, s.failed("the lock cannot be taken", l.name, err)
+	}
+	if s.current(l) != nil {
+		l.close() // a stale file: the next try opens the one that has the name now
+		return false, nil
+	}
+	return true, nil
+}
+
+func (l *lockFD) unlock() {
+	if l.fd >= 0 {
+		// Fails only for a bad descriptor, of which none is left here.
+		retry(func() error { return flock(l.fd, unix.LOCK_UN) })
+	}
+}
+
+func (l *lockFD) close() {
+	if l.fd >= 0 {
+		unix.Close(l.fd)
+		l.fd = -1
+	}
+}
+
+// exclusive takes the turn, then the gate, within wait. On failure it holds neither, and the error names who does.
+func (g *gateLock) exclusive(ctx context.Context, wait time.Duration) error {
+	deadline := time.Now().Add(wait)
+	if err := g.poll(ctx, deadline, &g.turn); err != nil {
+		return err
+	}
+	if err := g.poll(ctx, deadline, &g.gate); err != nil {
+		g.turn.unlock()
+		return err
+	}
+	return nil
+}
+
+// takeTurn is the first half of exclusive, for a holder that must not give its LOCK_SH up before it knows it is next.
+func (g *gateLock) takeTurn(ctx context.Context, wait time.Duration) error {
+	return g.poll(ctx, time.Now().Add(wait), &g.turn)
+}
+
+// takeGate is the second half; the caller has the turn.
+func (g *gateLock) takeGate(ctx context.Context, wait time.Duration) error {
+	return g.poll(ctx, time.Now().Add(wait), &g.gate)
+}
+
+// poll asks without blocking, because a blocked flock(2) cannot be ended by a context.
+func (g *gateLock) poll(ctx context.Context, deadline time.Time, l *lockFD) error {
+	for pause := time.Millisecond; ; pause = min(2*pause, 25*time.Millisecond) {
+		had, err := g.store.try(l, unix.LOCK_EX)
+		if had || err != nil {
+			return err
+		}
+		left := time.Until(deadline)
+		if left <= 0 {
+			return g.blocked(l, nil)
+		}
+		t := time.NewTimer(min(pause, left))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return g.blocked(l, context.Cause(ctx))
+		}
+	}
+}
+
+func (g *gateLock) blocked(l *lockFD, cause error) error {
+	by := lockHolders(l.file)
+	next := "wait until it has finished, then try again"
+	if by.stopped {
+		next = "resume the stopped process (kill -CONT) or end it, then try again"
+	}
+	return &Error{Class: ClassLockConflict, Worktree: g.store.id, File: g.store.display(l.name), Err: cause,
+		Message: fmt.Sprintf("the gate is not free: it is held by %s", by), Next: next}
+}
+
+// downgrade turns LOCK_EX into LOCK_SH and lets the next taker have its turn. The kernel may let others in between the two,
+// but every taker needs the turn, which we hold until it is done.
+func (g *gateLock) downgrade() error {
+	defer g.turn.unlock()
+	return g.shared()
+}
+
+// shared takes LOCK_SH at once, or fails.
+func (g *gateLock) shared() error {
+	had, err := g.store.try(&g.gate, unix.LOCK_SH)
+	if err == nil && !had {
+		err = g.blocked(&g.gate, nil)
+	}
+	return err
+}
+
+// intact says whether a taker would still meet our LOCK_SH.
+func (g *gateLock) intact() error { return g.store.current(&g.gate) }
+
+func (g *gateLock) unlock() {
+	g.gate.unlock()
+	g.turn.unlock()
+}
+
+func (g *gateLock) close() {
+	g.gate.close()
+	g.turn.close()
+}

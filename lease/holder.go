@@ -1,0 +1,63 @@
+package lease
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Holder is who holds, or wants to. A value.
+type Holder struct {
+	Host, User   string
+	UID          uint32
+	PID          int    // 0: no process is bound (scope mount)
+	StartTime    uint64 // /proc/PID/stat field 22, clock ticks since boot
+	BootID       string // /proc/sys/kernel/random/boot_id
+	PIDNamespace string // readlink /proc/PID/ns/pid
+	SessionID    string // "" = one is made
+	Scope        string // tree | session | user | cgroup | mount
+	ScopeKey     string // session id, cgroup path, uid: opaque here
+	Purpose      string
+	Auto         bool // taken for the first writer, not on purpose
+}
+
+// maxText bounds free text so that a record fits its fixed size.
+const maxText = 512
+
+// ID is the spec's holder_id, host:user:pid:start_time.
+func (h Holder) ID() string {
+	return fmt.Sprintf("%s:%s:%d:%d", h.Host, h.User, h.PID, h.StartTime)
+}
+
+// same says whether both are one holder: host names, pids and users alone repeat.
+func (h Holder) same(o Holder) bool {
+	return h.BootID == o.BootID && h.PID == o.PID && h.StartTime == o.StartTime &&
+		h.Scope == o.Scope && h.ScopeKey == o.ScopeKey
+}
+
+// parseHolderID takes a holder_id apart from its right end, because a host name may hold colons. What does not parse is kept as
+// the host: the text is for people.
+func parseHolderID(s string) (h Holder) {
+	parts := strings.Split(s, ":")
+	if n := len(parts); n >= 4 {
+		pid, err1 := strconv.Atoi(parts[n-2])
+		start, err2 := strconv.ParseUint(parts[n-1], 10, 64)
+		if err1 == nil && err2 == nil && pid >= 0 {
+			return Holder{Host: strings.Join(parts[:n-3], ":"), User: parts[n-3], PID: pid, StartTime: start}
+		}
+	}
+	return Holder{Host: s}
+}
+
+// clip shortens s to at most n bytes of valid UTF-8.
+func clip(s string, n int) string {
+	s = strings.ToValidUTF8(s, "?")
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}

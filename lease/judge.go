@@ -1,0 +1,62 @@
+package lease
+
+import (
+	"fmt"
+	"time"
+)
+
+// State is what a head means to somebody who wants to write.
+type State int
+
+// The states.
+const (
+	Free       State = iota // nobody holds
+	Held                    // somebody does
+	Expired                 // past its expiry, still protected by skew and grace
+	Stealable               // rule 5 is met; rules 4, 6 and 7 are still to be met
+	Skewed                  // the clocks contradict each other (rule 7)
+	Unreadable              // nothing may be concluded
+)
+
+// String is the state's lower-case name.
+func (s State) String() string {
+	names := [...]string{"free", "held", "expired", "stealable", "skewed", "unreadable"}
+	if s < 0 || int(s) >= len(names) {
+		return fmt.Sprintf("state(%d)", int(s))
+	}
+	return names[s]
+}
+
+// Judgement is a state, until when it lasts if nothing is written (zero: not known), and why.
+type Judgement struct {
+	State  State
+	Until  time.Time
+	Reason string
+}
+
+// Judge is the state of h at wall time now under the larger of p and the record's own policy. Pure. The caller must have
+// sampled now before h was read (rule 5).
+func Judge(now time.Time, h Head, p Policy) Judgement {
+	r := h.Record
+	switch {
+	case h.Unreadable != nil:
+		return Judgement{State: Unreadable, Reason: h.Unreadable.Error()}
+	case r == nil:
+		return Judgement{State: Free, Reason: "nobody has held it yet"}
+	case r.Released:
+		return Judgement{State: Free, Reason: "it was released"}
+	}
+	p = p.stricter(r.Policy())
+	if ahead := r.LastRenewedAt.Sub(now); ahead > p.MaxClockSkew {
+		return Judgement{Skewed, r.LastRenewedAt.Add(-p.MaxClockSkew),
+			fmt.Sprintf("it was renewed %v in the future of this host's clock; %v is the bound", ahead, p.MaxClockSkew)}
+	}
+	stealable := r.LeaseExpiresAt.Add(p.MaxClockSkew + p.StealGrace)
+	switch {
+	case !now.After(r.LeaseExpiresAt):
+		return Judgement{Held, r.LeaseExpiresAt, "its lease lasts"}
+	case !now.After(stealable):
+		return Judgement{Expired, stealable, "its lease ended, but skew and grace have not passed"}
+	}
+	return Judgement{State: Stealable, Reason: fmt.Sprintf("its lease ended %v ago", now.Sub(r.LeaseExpiresAt))}
+}

@@ -1,0 +1,107 @@
+package lease
+
+import (
+	"context"
+	"time"
+)
+
+// Run renews, watches and expires what the keeper holds, until ctx ends; then it releases and returns that release's error, nil
+// when nothing was held. Only one Run at a time.
+func (k *Keeper) Run(ctx context.Context) error {
+	for {
+		wait, err := k.turn(ctx)
+		if err != nil {
+			return k.finish()
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-k.wake:
+		case <-ctx.Done():
+		}
+		t.Stop()
+		if ctx.Err() != nil {
+			return k.finish()
+		}
+	}
+}
+
+// finish is the end of Run: it must not be cut short by the context that has ended.
+func (k *Keeper) finish() error {
+	err := k.Release(context.Background(), LossReleased)
+	if ClassOf(err) == ClassLockNotHeld {
+		return nil
+	}
+	return err
+}
+
+// turn does one step and says how long nothing needs to be done. The error is that of enter.
+func (k *Keeper) turn(ctx context.Context) (time.Duration, error) {
+	if err := k.enter(ctx, 0); err != nil {
+		return 0, err
+	}
+	defer k.leave()
+	k.step()
+	return k.nextWake(), nil
+}
+
+// idleWake is how often a keeper that holds nothing looks; a new grant wakes it. Where flock proves nothing it watches, so that
+// a takeover need not begin to (rule 6).
+func (k *Keeper) idleWake() time.Duration {
+	if k.cfg.Store.dir.tier == tierA {
+		return time.Hour
+	}
+	return max(k.cfg.Tick, time.Second)
+}
+
+// nextWake is the time to the next renewal, deadline or tick.
+func (k *Keeper) nextWake() time.Duration {
+	if k.cur == nil {
+		return k.idleWake()
+	}
+	now := k.cfg.Clock.Boot()
+	return max(min(k.cfg.Tick, k.cur.renewAt-now, k.cur.deadline-k.cfg.Policy.closeLead()-now), 0)
+}
+
+// step does what is due now. What fails has been told to the fence and to the audit.
+func (k *Keeper) step() {
+	h := k.cur
+	if h == nil {
+		if k.cfg.Store.dir.tier != tierA {
+			k.Observe()
+		}
+		return
+	}
+	if k.expired(k.cfg.Clock.Boot()) {
+		k.expire(nil)
+		return
+	}
+	live := k.cfg.Liveness(h.holder)
+	switch {
+	case live == Gone:
+		k.lose(LossHolderGone, nil)
+		return
+	case h.open && h.holder.Auto && k.cfg.Idle(h.holder):
+		k.lose(LossIdle, nil)
+		return
+	}
+	if found, why := h.claim.successor(); found {
+		k.lose(LossSuperseded, why)
+		return
+	}
+	k.stepRenew(h, live)
+}
+
+func (k *Keeper) stepRenew(h *holding, live Liveness) {
+	now := k.cfg.Clock.Boot()
+	switch {
+	case now < h.renewAt:
+	case live == Stopped:
+		h.renewAt = now + k.cfg.Tick
+		if h.err == nil {
+			h.err = k.fail(ClassLockExpired, "the holder is stopped, so its lease is not renewed", "resume the holder", nil, nil)
+		}
+	default:
+		k.renewOrClose()
+	}
+}

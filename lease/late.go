@@ -1,0 +1,58 @@
+package lease
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// LateWrite is a mutation that was let in under a token and found, after it had taken effect, to have come too late (rule 10).
+type LateWrite struct {
+	Token          Token
+	Op, File       string
+	Offset, Length int64 // 0, 0 for what is no write
+}
+
+// Late leaves what rule 10 asks for: a taint beside the records, which stays until somebody has looked at it, and a late_write
+// event. The loss itself follows with the keeper's next look. It does not wait for other calls, so a request may call it.
+func (k *Keeper) Late(w LateWrite) error {
+	k.poke()
+	err := k.cfg.Store.taint(w)
+	reason := fmt.Sprintf("%s %s at %d, %d bytes, took effect after token %d was over", w.Op, printable(w.File), w.Offset, w.Length, w.Token)
+	holder := Holder{}
+	if g, ok := k.Held(); ok && g.Token == w.Token {
+		holder = g.Holder
+	}
+	return errors.Join(err, k.audit(Event{Kind: "late_write", Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}))
+}
+
+// taint leaves <id>.taint.<token>.<nonce>.
+func (s *Store) taint(w LateWrite) error {
+	name := string(s.id) + ".taint." + w.Token.digits() + "." + newNonce()
+	text, err := json.Marshal(w)
+	if err != nil {
+		return err
+	}
+	fd, err := openat(s.dir.fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return s.failed("the taint of a late write cannot be left", name, err)
+	}
+	_, err = unix.Write(fd, append(text, '\n'))
+	if err = errors.Join(err, unix.Fsync(fd), unix.Close(fd)); err != nil {
+		return s.failed("the taint of a late write cannot be left", name, err)
+	}
+	return nil
+}
+
+// lateCheck is how a mutation looks once more after it took effect: nil where the gate's flock keeps it from being late at all.
+func (c *claim) lateCheck() func() error {
+	if c.store.dir.tier == tierA {
+		return nil
+	}
+	return func() error {
+		_, err := c.successor()
+		return err
+	}
+}

@@ -1,0 +1,190 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Mending is one thing that was wrong with a worktree's files, and what was done about it.
+type Mending struct {
+	File    string
+	Problem string
+	Done    string // "" if nothing was done
+	Kept    string // where the old file is now, "" if it stays where it was
+	Why     string // why nothing was done
+}
+
+// mendWait bounds the wait for the gate.
+const mendWait = 2 * time.Second
+
+// leftoverAge is how old a temporary record must be to be one that nobody will finish; being born takes milliseconds.
+const leftoverAge = time.Minute
+
+// Mend puts right what is provably safe, under the gate and with every old file kept. Safe is: a view that cannot be read beside a
+// claim that can, for the claim is the authority; temporary names that nobody will finish; and, where the gate proves that no
+// daemon of any host writes (tier A), a claim that cannot be read and was not written for as long as a lease, skew and grace last:
+// then a claim that is released follows it, so the token goes on. force does the same without the proof, and ends a record from
+// the future; the caller has then made sure that nobody writes. The error is about the directory or the gate.
+func (s *Store) Mend(ctx context.Context, c Clock, p Policy, force bool) ([]Mending, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	g := newGateLock(s)
+	defer g.close()
+	if err := g.exclusive(ctx, mendWait); err != nil {
+		return nil, err
+	}
+	defer g.unlock()
+	m := mender{store: s, now: c.Wall(), policy: p, force: force}
+	for _, step := range []func() error{m.claim, m.view, m.leftovers} {
+		if err := step(); err != nil {
+			return m.done, err
+		}
+	}
+	return m.done, nil
+}
+
+type mender struct {
+	store  *Store
+	now    time.Time
+	policy Policy
+	force  bool
+	done   []Mending
+}
+
+func (m *mender) add(x Mending) { m.done = append(m.done, x) }
+
+// claim lets a released claim follow a head that says nothing or lies in the future.
+func (m *mender) claim() error {
+	s := m.store
+	t, err := s.highest()
+	if err != nil || t == 0 {
+		return err
+	}
+	h := s.readRecordFile(s.claimName(t))
+	h.Token = t
+	problem, safe := m.judge(h)
+	switch {
+	case problem == "":
+		return nil
+	case safe != "" && !m.force:
+		m.add(Mending{File: s.display(s.claimName(t)), Problem: problem, Why: safe})
+		return nil
+	}
+	if err := m.follow(t); err != nil {
+		return err
+	}
+	m.add(Mending{File: s.display(s.claimName(t)), Problem: problem,
+		Done: fmt.Sprintf("token %d follows, released: the worktree is free", t+1)})
+	return nil
+}
+
+// judge says what is wrong with the head claim, and why mending that is not provably safe ("" if it is).
+func (m *mender) judge(h Head) (problem, unsafe string) {
+	s := m.store
+	if h.Unreadable == nil && h.Record.FencingToken != h.Token {
+		h.Unreadable = fmt.Errorf("it carries token %d", h.Record.FencingToken)
+	}
+	if h.Unreadable == nil {
+		if j := Judge(m.now, h, m.policy); j.State == Skewed {
+			return j.Reason, "only a person knows which clock is right, and that its holder has ended"
+		}
+		return "", ""
+	}
+	problem = h.Unreadable.Error()
+	var st unix.Stat_t
+	if err := unix.Fstatat(s.dir.fd, s.claimName(h.Token), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return problem, err.Error()
+	}
+	quiet := m.now.Sub(time.Unix(st.Mtim.Sec, st.Mtim.Nsec))
+	switch {
+	case s.dir.tier != tierA:
+		return problem, "other hosts may write here, and the gate does not prove that they stopped"
+	case quiet < m.policy.silence():
+		return problem, fmt.Sprintf("it was written %v ago; its holder may still count on it for %v", quiet.Round(time.Second),
+			(m.policy.silence() - quiet).Round(time.Second))
+	}
+	return problem, ""
+}
+
+// follow claims token t+1, released from the start.
+func (m *mender) follow(t Token) error {
+	s := m.store
+	k := Keeper{cfg: KeeperConfig{Store: s, Policy: m.policy}}
+	rec := k.newRecord(Holder{Host: "jvsfs-doctor", Purpose: "repair"}, Head{Token: t}, instant{wall: m.now})
+	rec.Released, rec.LeaseExpiresAt = true, m.now.UTC()
+	c, err := s.bear(rec)
+	if err != nil {
+		return err
+	}
+	defer c.discard()
+	won, err := c.link()
+	if err == nil && !won {
+		err = s.failed("somebody claimed meanwhile", c.name(), nil)
+	}
+	if err != nil {
+		return err
+	}
+	return s.dir.sync()
+}
+
+// view moves a view aside that cannot be read. Without any claim its token is lost with it, so that wants force.
+func (m *mender) view() error {
+	s := m.store
+	v := s.readRecordFile(s.viewName())
+	if v.Unreadable == nil || errors.Is(v.Unreadable, os.ErrNotExist) {
+		return nil
+	}
+	x := Mending{File: v.File, Problem: v.Unreadable.Error()}
+	head, err := s.highest()
+	if err != nil {
+		return err
+	}
+	if head == 0 && !m.force {
+		x.Why = "there is no claim beside it, so its holder and token are known to nobody"
+		m.add(x)
+		return nil
+	}
+	aside := s.viewName() + ".aside." + newNonce()
+	if err := retry(func() error { return unix.Renameat(s.dir.fd, s.viewName(), s.dir.fd, aside) }); err != nil {
+		return s.failed("the view cannot be moved aside", s.viewName(), err)
+	}
+	x.Kept, x.Done = s.display(aside), "moved aside"
+	if h := s.readRecordFile(s.claimName(head)); h.Record != nil && !h.Record.Released {
+		if err := s.putView(head); err != nil {
+			return err
+		}
+		x.Done += ", and made anew from the claim"
+	}
+	m.add(x)
+	return s.dir.sync()
+}
+
+// leftovers removes temporary names: they never were authority, and whoever made them is gone.
+func (m *mender) leftovers() error {
+	s := m.store
+	names, err := s.dir.names()
+	if err != nil {
+		return s.failed("the lock directory cannot be listed", "", err)
+	}
+	for _, name := range names {
+		var st unix.Stat_t
+		if !strings.HasPrefix(name, s.tmpName("")) || unix.Fstatat(s.dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+			continue
+		}
+		if m.now.Sub(time.Unix(st.Ctim.Sec, st.Ctim.Nsec)) < leftoverAge {
+			continue
+		}
+		if err := unix.Unlinkat(s.dir.fd, name, 0); err != nil {
+			return s.failed("a leftover cannot be removed", name, err)
+		}
+		m.add(Mending{File: s.display(name), Problem: "it is left of a command that was interrupted", Done: "removed; it never counted"})
+	}
+	return nil
+}

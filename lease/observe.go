@@ -1,0 +1,173 @@
+package lease
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// watcher looks at the head over time: it saves reads (Observe), and gathers what one look cannot know (rules 6 and 7).
+type watcher struct {
+	cfg KeeperConfig
+
+	mu    sync.Mutex
+	valid bool
+	head  Head
+	key   watchKey
+
+	seen      bool
+	lastState State         // what the last look was judged by time alone
+	since     instant       // from when on the record's bytes are known unchanged: sampled after that read
+	sum       [32]byte      // those bytes
+	token     Token         // and their token
+	suspect   string        // why clocks are not trusted, "" if they are
+	until     time.Duration // boot time at which they are again, if nothing changes
+
+	contradicts [32]byte      // the bytes whose stamps contradicted our clock
+	contradict0 time.Duration // boot time at which they first did
+}
+
+// watchKey changes whenever a claim is born, the head is rewritten, or the view is moved.
+type watchKey struct{ dir, head, view stampOf }
+
+type stampOf struct {
+	file  fileID
+	mtime unix.Timespec
+	ctime unix.Timespec
+	size  int64
+}
+
+// racy is how old a stamp must be before an unchanged stamp proves unchanged bytes: file systems stamp with the timer tick.
+const racy = 50 * time.Millisecond
+
+// observe is look, with the head from memory while no stamp changed.
+func (w *watcher) observe() (Head, Judgement) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := readClocks(w.cfg.Clock)
+	if w.valid && w.stamps(w.head.Token) == w.key {
+		return w.head, w.judge(before, w.head)
+	}
+	h, j, err := w.lookLocked(before)
+	if err != nil {
+		h = Head{Unreadable: err, File: w.cfg.Store.dir.path}
+		j = Judge(before.wall, h, w.cfg.Policy)
+	}
+	return h, j
+}
+
+// look reads the head. The clocks are sampled before (rule 5).
+func (w *watcher) look() (Head, Judgement, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lookLocked(readClocks(w.cfg.Clock))
+}
+
+func (w *watcher) lookLocked(before instant) (Head, Judgement, error) {
+	key := w.stamps(w.head.Token)
+	h, err := w.cfg.Store.Head()
+	if err != nil {
+		w.valid = false
+		return Head{}, Judgement{}, err
+	}
+	// The stamps are from before the read: what changed meanwhile changes them for the next call.
+	w.valid = h.Token == w.head.Token && h.Unreadable == nil && settled(key)
+	w.head, w.key = h, key
+	w.note(before, h)
+	return h, w.judge(before, h), nil
+}
+
+// note keeps how long the record has been seen unchanged (rule 6) and whether it changed when it should not (rule 7).
+func (w *watcher) note(before instant, h Head) {
+	if w.seen && w.token == h.Token && w.sum == h.Sum {
+		return
+	}
+	if w.seen && w.token == h.Token && h.Record != nil && !h.Record.Released && w.judgedOver() {
+		w.distrust(before, "its record changed after its lease had ended by this host's clock")
+	}
+	w.seen, w.token, w.sum = true, h.Token, h.Sum
+	w.since = readClocks(w.cfg.Clock)
+}
+
+// judgedOver is whether the bytes that were there before were called expired when they were last looked at.
+func (w *watcher) judgedOver() bool { return w.lastState == Expired || w.lastState == Stealable }
+
+func (w *watcher) distrust(at instant, why string) {
+	w.suspect, w.until = why, at.boot+w.cfg.Policy.silence()
+}
+
+// judge adds to Judge what only watching tells.
+func (w *watcher) judge(now instant, h Head) Judgement {
+	j := Judge(now.wall, h, w.cfg.Policy)
+	if j.State != Expired && j.State != Stealable {
+		w.lastState = j.State
+		return j
+	}
+	if off := now.apart(w.since); off > divergenceBound(w.cfg.Policy) {
+		w.distrust(now, fmt.Sprintf("this host's clock was set by %v while its record was watched", off))
+		w.since = now
+	}
+	w.lastState = j.State
+	need := w.cfg.Policy
+	if h.Record != nil {
+		need = need.stricter(h.Record.Policy())
+	}
+	quiet := now.boot - w.since.boot
+	if w.suspect != "" && now.boot < w.until {
+		return Judgement{Skewed, now.wall.Add(w.until - now.boot), w.suspect}
+	}
+	w.suspect = ""
+	if left := need.silence() - quiet; j.State == Stealable && w.cfg.Store.dir.tier != tierA && left > 0 {
+		return Judgement{Expired, now.wall.Add(left), "its lease ended, but it has not been watched for long enough to know that it stopped"}
+	}
+	return j
+}
+
+// contradict notes that the head's stamps contradict our clock, since when.
+func (w *watcher) contradict(h Head, at time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.contradicts != h.Sum {
+		w.contradicts, w.contradict0 = h.Sum, at
+	}
+}
+
+// contradictedFor is how long these very bytes have been known to; 0 if they are not.
+func (w *watcher) contradictedFor(h Head, now time.Duration) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.contradicts != h.Sum {
+		return 0
+	}
+	return now - w.contradict0
+}
+
+func (w *watcher) stamps(t Token) watchKey {
+	s := w.cfg.Store
+	return watchKey{dir: s.stamp("."), head: s.stamp(s.claimName(t)), view: s.stamp(s.viewName())}
+}
+
+// stamp is zero for what cannot be looked at; so it differs from what can.
+func (s *Store) stamp(name string) stampOf {
+	var st unix.Stat_t
+	if err := retry(func() error { return unix.Fstatat(s.dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
+		return stampOf{}
+	}
+	return stampOf{file: idOf(&st), mtime: st.Mtim, ctime: st.Ctim, size: st.Size}
+}
+
+// settled is whether every stamp is old enough by the real clock that stamps files, whatever clock is injected.
+func settled(k watchKey) bool {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &now); err != nil {
+		return false
+	}
+	for _, s := range []stampOf{k.dir, k.head, k.view} {
+		if s != (stampOf{}) && time.Duration(now.Nano()-s.ctime.Nano()) < racy {
+			return false
+		}
+	}
+	return true
+}

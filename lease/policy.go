@@ -1,0 +1,76 @@
+package lease
+
+import (
+	"fmt"
+	"time"
+)
+
+// Policy is the timing of a lease (locking spec v6.3, default policy values). Whole milliseconds.
+type Policy struct {
+	LeaseDuration time.Duration // how long a renewal lasts
+	RenewInterval time.Duration // how often it is renewed, and the holder's margin before expiry
+	MaxClockSkew  time.Duration // bound on the difference of two hosts' wall clocks
+	StealGrace    time.Duration // waited on top before a takeover
+}
+
+// maxPolicySpan bounds every duration read from a record, so that no sum of them overflows.
+const maxPolicySpan = 366 * 24 * time.Hour
+
+// DefaultPolicy is the spec's: 30 s, 10 s, 2 s, 1 s.
+func DefaultPolicy() Policy {
+	return Policy{
+		LeaseDuration: 30 * time.Second,
+		RenewInterval: 10 * time.Second,
+		MaxClockSkew:  2 * time.Second,
+		StealGrace:    time.Second,
+	}
+}
+
+// Validate says what is wrong with the policy. Plain error.
+func (p Policy) Validate() error {
+	for _, f := range []struct {
+		name string
+		d    time.Duration
+		min  time.Duration
+	}{
+		{"lease_duration", p.LeaseDuration, 10 * time.Millisecond},
+		{"renew_interval", p.RenewInterval, time.Millisecond},
+		{"max_clock_skew", p.MaxClockSkew, 0},
+		{"steal_grace", p.StealGrace, 0},
+	} {
+		switch {
+		case f.d < f.min:
+			return fmt.Errorf("%s is %v, less than %v", f.name, f.d, f.min)
+		case f.d > maxPolicySpan:
+			return fmt.Errorf("%s is %v, more than %v", f.name, f.d, maxPolicySpan)
+		case f.d%time.Millisecond != 0:
+			return fmt.Errorf("%s is %v, not whole milliseconds", f.name, f.d)
+		}
+	}
+	if p.RenewInterval >= p.LeaseDuration {
+		return fmt.Errorf("renew_interval %v is not shorter than lease_duration %v", p.RenewInterval, p.LeaseDuration)
+	}
+	return nil
+}
+
+// window is the time from t0 to the holder's own deadline (rule 2).
+func (p Policy) window() time.Duration { return p.LeaseDuration - p.RenewInterval }
+
+// renewAfter is when the next renewal is due after t0: always well before the deadline.
+func (p Policy) renewAfter() time.Duration { return min(p.RenewInterval, p.window()/2) }
+
+// closeLead is how long before the deadline an epoch is closed, so that the drain has begun when the deadline comes.
+func (p Policy) closeLead() time.Duration { return min(20*time.Millisecond, p.window()/16) }
+
+// stricter takes the larger of each duration that protects a holder.
+func (p Policy) stricter(q Policy) Policy {
+	return Policy{
+		LeaseDuration: max(p.LeaseDuration, q.LeaseDuration),
+		RenewInterval: max(p.RenewInterval, q.RenewInterval),
+		MaxClockSkew:  max(p.MaxClockSkew, q.MaxClockSkew),
+		StealGrace:    max(p.StealGrace, q.StealGrace),
+	}
+}
+
+// silence is how long a record must be seen unchanged to prove its holder stopped (rule 6).
+func (p Policy) silence() time.Duration { return p.LeaseDuration + p.MaxClockSkew + p.StealGrace }

@@ -1,0 +1,192 @@
+package lease
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// RecordSize is what a record takes on disk: padded, so that a rewrite is one write in place that needs no new space.
+const RecordSize = 4096
+
+// Record is a lock record (locking spec v6.3, lock record schema) with our additions. Not safe for concurrent change.
+type Record struct {
+	LockID          string     `json:"lock_id"`
+	WorktreeID      WorktreeID `json:"worktree_id"`
+	HolderID        string     `json:"holder_id"`
+	HolderNonce     string     `json:"holder_nonce"` // a secret; never print it
+	SessionID       string     `json:"session_id"`
+	AcquireSeq      uint64     `json:"acquire_seq"`
+	CreatedAt       time.Time  `json:"created_at"`
+	LastRenewedAt   time.Time  `json:"last_renewed_at"`
+	LeaseDurationMS int64      `json:"lease_duration_ms"`
+	RenewIntervalMS int64      `json:"renew_interval_ms"`
+	MaxClockSkewMS  int64      `json:"max_clock_skew_ms"`
+	StealGraceMS    int64      `json:"steal_grace_ms"`
+	LeaseExpiresAt  time.Time  `json:"lease_expires_at"`
+	FencingToken    Token      `json:"fencing_token"`
+
+	Released     bool   `json:"released"`
+	Scope        string `json:"scope"`
+	ScopeKey     string `json:"scope_key"`
+	HostBootID   string `json:"host_boot_id"`
+	PIDNamespace string `json:"pid_namespace"`
+	Purpose      string `json:"purpose"`
+	RenewCount   uint64 `json:"renew_count"`
+	UID          uint32 `json:"uid"`
+	Auto         bool   `json:"auto"`
+
+	extra map[string]json.RawMessage // fields of others, kept on rewrite
+}
+
+// plainRecord is Record without its methods, for encoding/json.
+type plainRecord Record
+
+// requiredFields is how many of knownFields the spec demands; ours, after them, may be absent.
+const requiredFields = 14
+
+// knownFields are the JSON names in the order of the struct.
+var knownFields = func() (names []string) {
+	t := reflect.TypeFor[Record]()
+	for i := range t.NumField() {
+		if name := t.Field(i).Tag.Get("json"); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}()
+
+// MarshalJSON writes the known fields, then the unknown ones that were read, sorted.
+func (r *Record) MarshalJSON() ([]byte, error) {
+	b, err := json.Marshal((*plainRecord)(r))
+	if err != nil || len(r.extra) == 0 {
+		return b, err
+	}
+	b = b[:len(b)-1]
+	for _, name := range slices.Sorted(maps.Keys(r.extra)) {
+		key, err := json.Marshal(name)
+		if err != nil {
+			return nil, err
+		}
+		b = append(append(append(append(b, ','), key...), ':'), r.extra[name]...)
+	}
+	return append(b, '}'), nil
+}
+
+// UnmarshalJSON matches names exactly (encoding/json alone ignores case) and keeps what it does not know.
+func (r *Record) UnmarshalJSON(b []byte) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(b, &all); err != nil {
+		return err
+	}
+	known := make(map[string]json.RawMessage, len(knownFields))
+	for i, name := range knownFields {
+		raw, ok := all[name]
+		if missing := !ok || string(raw) == "null"; missing && i < requiredFields {
+			return fmt.Errorf("field %s is missing", name)
+		} else if !missing {
+			known[name] = raw
+		}
+		delete(all, name)
+	}
+	only, err := json.Marshal(known)
+	if err != nil {
+		return err
+	}
+	var p plainRecord
+	if err := json.Unmarshal(only, &p); err != nil {
+		return err
+	}
+	if len(all) > 0 {
+		p.extra = all
+	}
+	*r = Record(p)
+	return nil
+}
+
+// parseRecord reads a record of worktree id. Any error means that nothing in it may be trusted.
+func parseRecord(b []byte, id WorktreeID) (*Record, error) {
+	b = bytes.TrimSpace(b)
+	if len(b) == 0 {
+		return nil, fmt.Errorf("the record is empty")
+	}
+	r := new(Record)
+	if err := json.Unmarshal(b, r); err != nil {
+		return nil, fmt.Errorf("the record does not parse: %w", err)
+	}
+	if why := r.implausible(id); why != "" {
+		return nil, fmt.Errorf("the record is implausible: %s", why)
+	}
+	return r, nil
+}
+
+func (r *Record) implausible(id WorktreeID) string {
+	const most = int64(maxPolicySpan / time.Millisecond)
+	switch {
+	case r.WorktreeID != id:
+		return fmt.Sprintf("it is of worktree %.140q", string(r.WorktreeID))
+	case r.FencingToken == 0:
+		return "its fencing_token is 0"
+	case r.HolderNonce == "":
+		return "its holder_nonce is empty"
+	case r.LeaseExpiresAt.IsZero() || r.LastRenewedAt.IsZero():
+		return "a time is zero"
+	}
+	for _, ms := range []int64{r.LeaseDurationMS, r.RenewIntervalMS, r.MaxClockSkewMS, r.StealGraceMS} {
+		if ms < 0 || ms > most {
+			return fmt.Sprintf("a duration is %d ms", ms)
+		}
+	}
+	return ""
+}
+
+// encode is the padded form. It fails when the record does not fit.
+func (r *Record) encode() ([]byte, error) {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	if len(b) >= RecordSize {
+		return nil, fmt.Errorf("the record has %d bytes, more than %d", len(b), RecordSize-1)
+	}
+	return []byte(string(b) + strings.Repeat(" ", RecordSize-1-len(b)) + "\n"), nil
+}
+
+// Holder is who the record says holds.
+func (r *Record) Holder() Holder {
+	h := parseHolderID(r.HolderID)
+	h.UID, h.BootID, h.PIDNamespace = r.UID, r.HostBootID, r.PIDNamespace
+	h.SessionID, h.Scope, h.ScopeKey = r.SessionID, r.Scope, r.ScopeKey
+	h.Purpose, h.Auto = r.Purpose, r.Auto
+	return h
+}
+
+// Policy is the policy the record was written under.
+func (r *Record) Policy() Policy {
+	return Policy{
+		LeaseDuration: time.Duration(r.LeaseDurationMS) * time.Millisecond,
+		RenewInterval: time.Duration(r.RenewIntervalMS) * time.Millisecond,
+		MaxClockSkew:  time.Duration(r.MaxClockSkewMS) * time.Millisecond,
+		StealGrace:    time.Duration(r.StealGraceMS) * time.Millisecond,
+	}
+}
+
+// ExpiresAt is when the lease ends, on the writer's wall clock.
+func (r *Record) ExpiresAt() time.Time { return r.LeaseExpiresAt }
+
+// StealableAt is the last moment at which the record's own policy still protects it.
+func (r *Record) StealableAt() time.Time {
+	p := r.Policy()
+	return r.LeaseExpiresAt.Add(p.MaxClockSkew + p.StealGrace)
+}
+
+func (r *Record) clone() *Record {
+	c := *r
+	c.extra = maps.Clone(r.extra)
+	return &c
+}

@@ -1,0 +1,103 @@
+package lease
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func sample() *Record {
+	k := NewKeeper(KeeperConfig{Store: &Store{dir: &Dir{}, id: "main"}, Clock: newFakeClock()})
+	h := ann
+	h.Purpose, h.UID, h.ScopeKey = "naïve <edit>", 5, "/a/b"
+	return k.newRecord(h, Head{Token: 8}, instant{time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC), 0})
+}
+
+func TestRecordRoundTripKeepsUnknownFields(t *testing.T) {
+	r := sample()
+	b, err := r.encode()
+	require.NoError(t, err)
+	require.Len(t, b, RecordSize)
+	require.True(t, strings.HasSuffix(string(b), " \n"))
+	back, err := parseRecord(b, "main")
+	require.NoError(t, err)
+	require.Equal(t, r, back)
+	require.Equal(t, ann.ID(), back.Holder().ID())
+	require.Equal(t, DefaultPolicy(), back.Policy())
+	require.Equal(t, r.LeaseExpiresAt.Add(3*time.Second), back.StealableAt())
+
+	more := strings.Replace(string(b), "{", `{"zz":{"a":[1, 2]},"Fencing_Token":99,"aa":null,`, 1)
+	back, err = parseRecord([]byte(more), "main")
+	require.NoError(t, err)
+	require.EqualValues(t, 9, back.FencingToken)
+	again, err := json.Marshal(back)
+	require.NoError(t, err)
+	require.Contains(t, string(again), `"Fencing_Token":99,"aa":null,"zz":{"a":[1,2]}}`)
+	_, err = parseRecord(again, "main")
+	require.NoError(t, err)
+}
+
+func TestRecordRefusals(t *testing.T) {
+	b, err := json.Marshal(sample())
+	require.NoError(t, err)
+	s := string(b)
+	for name, c := range map[string]struct{ body, want string }{
+		"empty":          {"", "empty"},
+		"blank":          {strings.Repeat(" ", 100), "empty"},
+		"zeros":          {strings.Repeat("\x00", 4096), "parse"},
+		"torn":           {s[:len(s)/2], "parse"},
+		"two records":    {s + s, "parse"},
+		"other worktree": {strings.Replace(s, `"worktree_id":"main"`, `"worktree_id":"dev"`, 1), `worktree "dev"`},
+		"missing field":  {strings.Replace(s, `"lease_expires_at"`, `"x"`, 1), "lease_expires_at is missing"},
+		"null field":     {strings.Replace(s, `"acquire_seq":1`, `"acquire_seq":null`, 1), "acquire_seq is missing"},
+		"token 0":        {strings.Replace(s, `"fencing_token":9`, `"fencing_token":0`, 1), "token is 0"},
+		"token negative": {strings.Replace(s, `"fencing_token":9`, `"fencing_token":-1`, 1), "parse"},
+		"huge duration":  {strings.Replace(s, `_ms":30000`, `_ms":9223372036854775807`, 1), "duration"},
+		"array":          {"[]", "parse"},
+	} {
+		_, err := parseRecord([]byte(c.body), "main")
+		require.ErrorContains(t, err, c.want, name)
+	}
+}
+
+func TestRecordThatDoesNotFit(t *testing.T) {
+	r := sample()
+	r.Purpose = strings.Repeat("x", RecordSize)
+	_, err := r.encode()
+	require.Error(t, err)
+	require.LessOrEqual(t, len(clip(strings.Repeat("ä", 600), maxText)), maxText)
+}
+
+func TestHolderID(t *testing.T) {
+	require.Equal(t, Holder{Host: "a::b", User: "u", PID: 3, StartTime: 4}, parseHolderID("a::b:u:3:4"))
+	require.Equal(t, Holder{Host: "odd"}, parseHolderID("odd"))
+	require.Equal(t, Holder{Host: "h:u:x:4"}, parseHolderID("h:u:x:4"))
+}
+
+func FuzzParseRecord(f *testing.F) {
+	b, err := sample().encode()
+	require.NoError(f, err)
+	f.Add(b)
+	f.Add([]byte(`{"worktree_id":"main"}`))
+	f.Add([]byte("\xff\x00{"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := parseRecord(b, "main")
+		if err != nil {
+			return
+		}
+		out, err := json.Marshal(r)
+		if err != nil {
+			return // a year beyond 9999 parses in no way that can be written again
+		}
+		back, err := parseRecord(out, "main")
+		require.NoError(t, err)
+		require.Equal(t, r.FencingToken, back.FencingToken)
+		require.True(t, r.LeaseExpiresAt.Equal(back.LeaseExpiresAt))
+		require.Len(t, back.extra, len(r.extra))
+		_ = Judge(time.Now(), Head{Token: r.FencingToken, Record: r}, DefaultPolicy())
+		_ = r.Holder().ID()
+	})
+}

@@ -1,0 +1,114 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Release gives the lease back for the reason kind (LossReleased, LossHolderGone or LossIdle; others count as LossReleased).
+// The fence is closed and drained first. [ClassLockNotHeld], and nothing changed, when this keeper holds nothing. With
+// [ClassStoreFailed] the fence is closed but others must wait for the record to expire.
+func (k *Keeper) Release(ctx context.Context, kind LossKind) error {
+	if err := k.enter(ctx, 0); err != nil {
+		return err
+	}
+	defer k.leave()
+	if k.cur == nil {
+		return k.notHeld()
+	}
+	if !kind.gives() {
+		kind = LossReleased
+	}
+	return k.lose(kind, nil)
+}
+
+// lose ends the lease (rule 9): close and drain, give the record back if the kind says so, report, drop LOCK_SH.
+func (k *Keeper) lose(kind LossKind, why error) error { return k.loseKeeping(kind, why, false) }
+
+// loseKeeping is lose; keepGate leaves the gate as it is, for a holder that goes straight on to the next claim.
+func (k *Keeper) loseKeeping(kind LossKind, why error, keepGate bool) error {
+	h := k.cur
+	k.show(nil)
+	k.cfg.Pause("lose.before_close")
+	k.cfg.Fence.Close(Loss{Kind: kind, Token: h.token(), Holder: h.holder, Err: why})
+	k.cfg.Pause("lose.after_close")
+	h.open, k.cur = false, nil
+	var err error
+	if kind.gives() {
+		err = k.markReleased(h.claim)
+	}
+	k.report(kind, h, why)
+	if !keepGate {
+		k.gate.unlock()
+	}
+	if kind == LossExpired || err != nil {
+		k.forgetLapsed()
+		k.lapsed = h // the record is ours still: the same holder may go on from it
+		return err
+	}
+	h.claim.close()
+	return nil
+}
+
+// interrupt closes the epoch but keeps the claim: a renewal before the deadline reopens it (rule 8).
+func (k *Keeper) interrupt(why error) {
+	h := k.cur
+	h.renewAt = k.cfg.Clock.Boot() + k.cfg.Tick
+	first := h.open
+	h.open, h.err = false, why
+	if !first {
+		k.gate.unlock()
+		return
+	}
+	k.show(nil)
+	k.cfg.Fence.Close(Loss{Kind: LossRenewFailed, Token: h.token(), Holder: h.holder, Err: why})
+	k.report(LossRenewFailed, h, why)
+	k.gate.unlock()
+}
+
+// expired is whether the epoch must close now.
+func (k *Keeper) expired(boot time.Duration) bool {
+	return boot >= k.cur.deadline-k.cfg.Policy.closeLead()
+}
+
+// expire ends the lease at its deadline and leaves the record as it is. It returns the reason.
+func (k *Keeper) expire(why error) error {
+	if why == nil {
+		why = k.cur.err
+	}
+	err := k.fail(ClassLockExpired, fmt.Sprintf("token %d was not renewed in time", k.cur.token()),
+		"acquire the lease again", k.cur.claim.rec, why)
+	k.lose(LossExpired, err) // gives nothing back, so it cannot fail
+	return err
+}
+
+func (k *Keeper) report(kind LossKind, h *holding, why error) {
+	reason := kind.String()
+	if why != nil {
+		reason = why.Error()
+	}
+	k.audit(Event{Kind: kind.event(), Token: h.token(), Previous: h.token(), Holder: h.holder, Reason: reason})
+}
+
+// markReleased marks the own claim released and expired, and takes the view away (rule 11).
+func (k *Keeper) markReleased(c *claim) error {
+	rec, err := c.check()
+	if err != nil {
+		if ClassOf(err) == ClassLockNotHeld {
+			return c.withdraw() // nothing of ours is left to mark
+		}
+		return err
+	}
+	now := k.cfg.Clock.Wall().UTC()
+	rec.Released = true
+	if now.Before(rec.LeaseExpiresAt) {
+		rec.LeaseExpiresAt = now
+	}
+	k.cfg.Pause("release.before_write")
+	if err := c.rewrite(rec); err != nil {
+		return err
+	}
+	k.cfg.Pause("release.before_withdraw")
+	return c.withdraw()
+}

@@ -1,0 +1,217 @@
+package lease
+
+import (
+	"fmt"
+	"time"
+)
+
+// taking is one attempt to take the lease: two looks, one claim.
+type taking struct {
+	k       *Keeper
+	holder  Holder
+	resume  bool // what our own holder lost by expiry may be continued
+	head    Head
+	verdict Judgement
+	own     bool // continues our own expired record
+}
+
+// look decides by rules 5 to 7. The second call is the look again under the gate; it must not see less than the first.
+func (tk *taking) look() error {
+	k, before := tk.k, tk.head
+	h, j, err := k.watch.look()
+	if err != nil {
+		return err
+	}
+	tk.head, tk.verdict, tk.own = h, j, false
+	switch {
+	case j.State == Unreadable:
+		return k.asError(h.Unreadable)
+	case h.Token >= maxToken-1:
+		return k.fail(ClassRecordUnreadable, "the fencing tokens are used up", "run: jvsfs doctor", h.Record, nil)
+	case j.State == Free:
+		return nil
+	case tk.resume && tk.isOwn(h):
+		tk.own = true
+		return nil
+	case before.Token == h.Token && before.Record != nil && before.Sum != h.Sum:
+		return k.conflict(h, Judgement{State: Skewed, Reason: "its record changed after its lease had ended by this host's clock"})
+	case j.State == Stealable:
+		return nil
+	}
+	return k.conflict(h, j)
+}
+
+// isOwn is whether the head is the very record that this keeper's same holder lost by expiry: its fence is closed and drained
+// here, and nobody else can have renewed it.
+func (tk *taking) isOwn(h Head) bool {
+	l := tk.k.lapsed
+	return l != nil && l.holder.same(tk.holder) && h.Record != nil && !h.Foreign && h.file == l.claim.file &&
+		h.Record.HolderNonce == l.claim.rec.HolderNonce
+}
+
+// blame adds the holder to an error about the gate.
+func (tk *taking) blame(err error) error {
+	if e, ok := err.(*Error); ok && e.Holder == nil && tk.head.Record != nil && !tk.head.Record.Released {
+		named := *e
+		named.Holder = tk.head.Record
+		return &named
+	}
+	return err
+}
+
+// claim is rule 2 from the second look on. The caller has LOCK_EX; afterwards the keeper has LOCK_SH or nothing.
+func (tk *taking) claim() (Grant, error) {
+	k := tk.k
+	armed := false
+	defer func() {
+		if !armed {
+			k.gate.unlock()
+		}
+	}()
+	k.cfg.Pause("claim.before_look")
+	if err := tk.look(); err != nil {
+		return Grant{}, err
+	}
+	in := readClocks(k.cfg.Clock) // t0: before the record is written
+	c, err := k.cfg.Store.bear(k.newRecord(tk.holder, tk.head, in))
+	if err != nil {
+		return Grant{}, err
+	}
+	if err := tk.win(c, in); err != nil {
+		return Grant{}, err
+	}
+	g, err := tk.arm(c, in)
+	armed = err == nil
+	return g, err
+}
+
+// win links and publishes. On failure nothing of c is left but, at most, a released claim.
+func (tk *taking) win(c *claim, in instant) error {
+	k := tk.k
+	err := tk.contradicted(c, in)
+	if err == nil {
+		err = tk.auditSteal()
+	}
+	if err != nil {
+		c.discard()
+		return err
+	}
+	k.cfg.Pause("claim.before_link")
+	claiming(c.rec)
+	won, err := c.link()
+	c.dropTmp()
+	if err == nil && !won {
+		err = tk.beaten()
+	}
+	if err != nil {
+		c.close()
+		return err
+	}
+	claimed(c.rec)
+	k.cfg.Pause("claim.after_link")
+	if err := c.publish(); err != nil {
+		k.giveBack(c)
+		return err
+	}
+	k.cfg.Pause("claim.after_publish")
+	return nil
+}
+
+// arm opens the fence, unless the deadline has come or a successor is there already.
+func (tk *taking) arm(c *claim, in instant) (Grant, error) {
+	k, p := tk.k, tk.k.cfg.Policy
+	holder := tk.holder
+	holder.SessionID, holder.Purpose = c.rec.SessionID, c.rec.Purpose
+	h := &holding{claim: c, holder: holder, base: in, deadline: in.boot + p.window(), renewAt: in.boot + p.renewAfter(), open: true}
+	_, err := c.successorAnywhere() // a foreign view may have let somebody claim further up
+	if err == nil {
+		err = k.gate.downgrade()
+	}
+	if err == nil && k.cfg.Clock.Boot() >= h.deadline-p.closeLead() {
+		err = k.fail(ClassLockExpired, "taking the lease took longer than it lasts", "try again; look at the lock directory's disk", nil, nil)
+	}
+	if err != nil {
+		k.giveBack(c)
+		return Grant{}, err
+	}
+	k.forgetLapsed()
+	k.cur = h
+	g := h.grant()
+	k.show(&g)
+	k.cfg.Fence.Open(g)
+	if kind := tk.kind(); kind != "steal" {
+		k.audit(Event{Kind: kind, Token: g.Token, Previous: tk.head.Token, Holder: holder, Reason: tk.reason()})
+	}
+	k.poke()
+	return g, nil
+}
+
+// giveBack ends a claim that never armed. Its errors are dropped: the claim then simply runs out.
+func (k *Keeper) giveBack(c *claim) {
+	k.markReleased(c)
+	c.discard()
+}
+
+// beaten is who won the race for the name.
+func (tk *taking) beaten() error {
+	h, j, err := tk.k.watch.look()
+	if err != nil {
+		return err
+	}
+	return tk.k.conflict(h, Judgement{State: Held, Until: j.Until, Reason: "it was faster"})
+}
+
+// contradicted is the last part of rule 7: our record's stamp shows how the store's clock stands to ours, the head's how it
+// stood to the holder's. On a file system of this kernel both are one clock, and the comparison says nothing.
+//
+// Stamps also differ when the last renewal was slow and its holder then died, for ever. So a contradiction delays a takeover by one
+// more silence and does not forbid it: by then the record has stood still for twice as long as any holder could count on it.
+func (tk *taking) contradicted(c *claim, in instant) error {
+	k, r := tk.k, tk.head.Record
+	if k.cfg.Store.dir.tier == tierA || r == nil || tk.verdict.State != Stealable {
+		return nil
+	}
+	stamp, err := c.stamp()
+	if err != nil {
+		return k.cfg.Store.failed("the fresh record's time cannot be read", c.tmp, err)
+	}
+	if k.watch.contradictedFor(tk.head, in.boot) >= k.cfg.Policy.stricter(r.Policy()).silence() {
+		return nil
+	}
+	off := (in.wall.Sub(stamp) - r.LastRenewedAt.Sub(tk.head.ModTime)).Abs()
+	bound := k.cfg.Policy.stricter(r.Policy()).MaxClockSkew
+	if off <= max(bound, 10*time.Millisecond) {
+		return nil
+	}
+	k.watch.contradict(tk.head, in.boot)
+	return k.conflict(tk.head, Judgement{State: Skewed,
+		Reason: fmt.Sprintf("by the store's stamps its clock and ours are %v apart; %v is the bound", off, bound)})
+}
+
+// kind is the audit kind.
+func (tk *taking) kind() string {
+	if tk.verdict.State == Stealable && !tk.own {
+		return "steal"
+	}
+	return "acquire"
+}
+
+func (tk *taking) reason() string {
+	if tk.own {
+		return "the same holder goes on after its lease ended; nobody had taken it"
+	}
+	return tk.verdict.Reason
+}
+
+// auditSteal is rule 12: no event, no steal. It comes before the link, so an event may stand for a steal that then failed.
+func (tk *taking) auditSteal() error {
+	if tk.kind() != "steal" {
+		return nil
+	}
+	err := tk.k.audit(Event{Kind: "steal", Token: tk.head.Token + 1, Previous: tk.head.Token, Holder: tk.holder,
+		Reason: tk.reason(), Unclean: tk.k.cfg.Store.dir.tier != tierA || tk.head.Foreign})
+	if err != nil {
+		return tk.k.fail(ClassAuditFailed, "the steal could not be audited, so it did not happen", "repair the audit log", tk.head.Record, err)
+	}
+	return nil
+}

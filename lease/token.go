@@ -1,0 +1,36 @@
+package lease
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Token is a fencing token. It strictly grows per worktree, also over release, crash, and deletion of the view. 0 means none.
+type Token uint64
+
+// maxToken is never granted: it has no successor, and stands for a claim whose number does not fit.
+const maxToken = Token(math.MaxUint64)
+
+// tokenDigits is the width of a token in a claim's name, so that names sort like numbers.
+const tokenDigits = 20
+
+func (t Token) digits() string { return fmt.Sprintf("%0*d", tokenDigits, uint64(t)) }
+
+// parseDigits reads the number of a claim's name. ok is false when the text is not exactly 20 digits. A number that does not
+// fit is maxToken: a hostile name must raise the head, never hide it.
+func parseDigits(s string) (t Token, ok bool) {
+	if len(s) != tokenDigits {
+		return 0, false
+	}
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return maxToken, true
+	}
+	return Token(n), true
+}

@@ -1,0 +1,88 @@
+package lease
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// publish makes <id>.lock a hard link to the own claim, durable, and yields to any higher claim (rule 2).
+func (c *claim) publish() error {
+	s := c.store
+	if err := s.putView(c.rec.FencingToken); err != nil {
+		return err
+	}
+	t := c.rec.FencingToken
+	for range 64 {
+		top, err := s.highest()
+		if err != nil || top <= t {
+			return err
+		}
+		if err := s.putView(top); err != nil {
+			return err
+		}
+		t = top
+	}
+	return s.failed("the view cannot keep up with the claims", s.viewName(), nil)
+}
+
+// putView links claim t to a temporary name and renames that over the view: the view is never absent or half written.
+func (s *Store) putView(t Token) error {
+	tmp := s.tmpName(newNonce())
+	if err := disk("publish.link", func() error { return unix.Linkat(s.dir.fd, s.claimName(t), s.dir.fd, tmp, 0) }); err != nil {
+		return s.failed("the view cannot be prepared", tmp, err)
+	}
+	err := disk("publish.rename", func() error { return unix.Renameat(s.dir.fd, tmp, s.dir.fd, s.viewName()) })
+	// rename(2) does nothing when both names are one inode already, so the temporary name may be left.
+	unix.Unlinkat(s.dir.fd, tmp, 0)
+	if err != nil {
+		return s.failed("the view cannot be published", s.viewName(), err)
+	}
+	if err := s.dir.sync(); err != nil {
+		return s.failed("the lock directory cannot be made durable", "", err)
+	}
+	return nil
+}
+
+// repairView puts the own view back when it is absent or somebody else's of no higher token. The caller has found no successor.
+func (c *claim) repairView() error {
+	id, err := c.store.lookup(c.store.viewName())
+	if err == nil && id == c.file {
+		return nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return c.store.failed("the view cannot be looked at", c.store.viewName(), err)
+	}
+	return c.publish()
+}
+
+// withdraw takes the own view away: rename aside, look, put back if it is not ours (rule 11).
+func (c *claim) withdraw() error {
+	s := c.store
+	if id, err := s.lookup(s.viewName()); err != nil || id != c.file {
+		if err == nil || errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return s.failed("the view cannot be looked at", s.viewName(), err)
+	}
+	aside := s.tmpName(newNonce())
+	err := disk("withdraw.rename", func() error { return unix.Renameat(s.dir.fd, s.viewName(), s.dir.fd, aside) })
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return s.failed("the view cannot be withdrawn", s.viewName(), err)
+	}
+	if id, err := s.lookup(aside); err != nil || id != c.file {
+		// Somebody published between the look and the rename. link, not rename: a still newer view must stay.
+		err := disk("withdraw.link", func() error { return unix.Linkat(s.dir.fd, aside, s.dir.fd, s.viewName(), 0) })
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return s.failed("a view that is not ours cannot be put back", aside, err)
+		}
+	}
+	unix.Unlinkat(s.dir.fd, aside, 0)
+	if err := s.dir.sync(); err != nil {
+		return s.failed("the lock directory cannot be made durable", "", err)
+	}
+	return nil
+}
