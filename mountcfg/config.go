@@ -1,0 +1,74 @@
+package mountcfg
+
+import (
+	"cmp"
+	"time"
+)
+
+// Config is one mount as the admin asked for it.
+//
+// Fields may be read freely. Write them through Set, which validates the value
+// and remembers where it came from.
+type Config struct {
+	Source     string // absolute directory to guard; "" = not given yet
+	Mountpoint string // absolute; "" = in place, over Source
+	Control    string // absolute directory of lock and control files; "" = the mount decides
+
+	Mode    string // exclusive | shared
+	Enforce string // enforce | observe | readonly
+	OnFree  string // acquire | deny | allow: a write while nobody holds the lease
+	Scope   string // "" | tree | session | user | cgroup | mount; "" = tree for a lease taken on purpose, else session
+	Errno   string // name of the errno of every refusal
+
+	// Timing of leases, whole milliseconds (locking spec v6.3 writes them as such).
+	LeaseDuration time.Duration
+	RenewInterval time.Duration
+	MaxClockSkew  time.Duration
+	StealGrace    time.Duration
+
+	LogFile string // absolute; "" = standard error or the journal
+
+	// Worktrees has the overrides by worktree id; an empty field inherits.
+	// Scope "default" overrides the mount's scope with the built-in choice.
+	Worktrees map[string]WorktreeRule
+
+	origins map[string]string // key -> where; a missing key is a default
+}
+
+// WorktreeRule is what holds for one worktree.
+type WorktreeRule struct {
+	Mode   string
+	OnFree string
+	Scope  string
+}
+
+// Default is the configuration of a mount without file and flags. The timings
+// are the defaults of locking spec v6.3.
+func Default() Config {
+	return Config{
+		Mode:          "exclusive",
+		Enforce:       "enforce",
+		OnFree:        "acquire",
+		Errno:         "EROFS",
+		LeaseDuration: 30 * time.Second,
+		RenewInterval: 10 * time.Second,
+		MaxClockSkew:  2 * time.Second,
+		StealGrace:    time.Second,
+	}
+}
+
+// For gives the effective rule of a worktree: its overrides over the values of
+// the mount. Scope is "" where the built-in choice holds. Unknown worktrees get
+// the values of the mount.
+func (c Config) For(worktree string) WorktreeRule {
+	over := c.Worktrees[worktree]
+	rule := WorktreeRule{
+		Mode:   cmp.Or(over.Mode, c.Mode),
+		OnFree: cmp.Or(over.OnFree, c.OnFree),
+		Scope:  cmp.Or(over.Scope, c.Scope),
+	}
+	if rule.Scope == scopeDefault {
+		rule.Scope = ""
+	}
+	return rule
+}

@@ -1,0 +1,150 @@
+package mountcfg
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// kind says which YAML scalars a field accepts.
+type kind uint8
+
+const (
+	kindChoice kind = iota
+	kindEnforce
+	kindPath
+	kindDuration
+	kindMillis
+)
+
+// want completes the sentence "KEY wants ...".
+func (k kind) want() string {
+	switch k {
+	case kindPath:
+		return "a path"
+	case kindDuration:
+		return "a duration such as 30s"
+	case kindMillis:
+		return "a whole number of milliseconds"
+	default:
+		return "a word"
+	}
+}
+
+// field is one value of the mount: the single table behind file and flags.
+type field struct {
+	key   string // YAML key; the flag is the same with dashes
+	kind  kind
+	usage string // "" = no flag
+	get   func(*Config) string
+	set   func(c *Config, text, base string) error // base: directory for relative paths
+}
+
+func (f *field) flag() string { return strings.ReplaceAll(f.key, "_", "-") }
+
+var fields = []field{
+	pathField("source", "", func(c *Config) *string { return &c.Source }),
+	pathField("mountpoint", "", func(c *Config) *string { return &c.Mountpoint }),
+	pathField("control", "keep lock and control files in `DIR`", func(c *Config) *string { return &c.Control }),
+	choiceField("mode", kindChoice, "`MODE` of the worktrees: exclusive (one writer) or shared (no guarantee)",
+		modes, func(c *Config) *string { return &c.Mode }),
+	choiceField("enforce", kindEnforce, "`HOW` to treat a write without the lease: enforce (refuse), observe (count and log) or readonly (refuse every write)",
+		enforces, func(c *Config) *string { return &c.Enforce }),
+	choiceField("on_free", kindChoice, "`WHAT` a write does while nobody holds the lease: acquire, deny or allow",
+		onFrees, func(c *Config) *string { return &c.OnFree }),
+	choiceField("scope", kindChoice, "`WHO` counts as the holder: tree, session, user, cgroup or mount (default: tree for a lease taken on purpose, session otherwise)",
+		scopes, func(c *Config) *string { return &c.Scope }),
+	choiceField("errno", kindChoice, "`ERRNO` of a refusal: EROFS, EACCES, EPERM, EBUSY or EIO",
+		errnos, func(c *Config) *string { return &c.Errno }),
+	durationField("lease_duration", "a lease lasts this `LONG` unless renewed",
+		func(c *Config) *time.Duration { return &c.LeaseDuration }),
+	durationField("renew_interval", "renew a held lease this `OFTEN`; shorter than the lease",
+		func(c *Config) *time.Duration { return &c.RenewInterval }),
+	durationField("max_clock_skew", "clocks of hosts may differ by this `MUCH`",
+		func(c *Config) *time.Duration { return &c.MaxClockSkew }),
+	durationField("steal_grace", "wait this `LONG` after expiry and skew before a lease can be stolen",
+		func(c *Config) *time.Duration { return &c.StealGrace }),
+	pathField("log_file", "append the log to `FILE`", func(c *Config) *string { return &c.LogFile }),
+}
+
+// ruleField is one value that a worktree may override.
+type ruleField struct {
+	key    string
+	choice choice
+	at     func(*WorktreeRule) *string
+}
+
+var ruleFields = []ruleField{
+	{"mode", modes, func(r *WorktreeRule) *string { return &r.Mode }},
+	{"on_free", onFrees, func(r *WorktreeRule) *string { return &r.OnFree }},
+	{"scope", scopes, func(r *WorktreeRule) *string { return &r.Scope }},
+}
+
+func findField(key string) *field {
+	for i := range fields {
+		if fields[i].key == key {
+			return &fields[i]
+		}
+	}
+	return nil
+}
+
+func choiceField(key string, k kind, usage string, ch choice, at func(*Config) *string) field {
+	return field{
+		key: key, kind: k, usage: usage,
+		get: func(c *Config) string { return *at(c) },
+		set: func(c *Config, text, _ string) error {
+			value, err := ch.parse(text)
+			if err == nil && value == scopeDefault {
+				value = ""
+			}
+			return assign(at(c), value, err)
+		},
+	}
+}
+
+func pathField(key, usage string, at func(*Config) *string) field {
+	return field{
+		key: key, kind: kindPath, usage: usage,
+		get: func(c *Config) string { return *at(c) },
+		set: func(c *Config, text, base string) error {
+			value, err := parsePath(text, base)
+			return assign(at(c), value, err)
+		},
+	}
+}
+
+func durationField(key, usage string, at func(*Config) *time.Duration) field {
+	return field{
+		key: key, kind: kindDuration, usage: usage,
+		get: func(c *Config) string { return at(c).String() },
+		set: func(c *Config, text, _ string) error {
+			value, err := parseDuration(text, mayBeZero(key))
+			return assign(at(c), value, err)
+		},
+	}
+}
+
+func mayBeZero(key string) bool { return key == "max_clock_skew" || key == "steal_grace" }
+
+func assign[T any](at *T, value T, err error) error {
+	if err == nil {
+		*at = value
+	}
+	return err
+}
+
+// Set gives one value by its YAML key, as text, and remembers where it came from
+// (WhereFlag, WhereArgument, or any place a person can find). Relative paths are
+// taken from the working directory. On an error nothing has changed.
+func (c *Config) Set(key, text, where string) error {
+	f := findField(key)
+	if f == nil {
+		return fmt.Errorf("%q is not a key of the configuration%s", key, didYouMean(key, fieldKeys()))
+	}
+	if err := f.set(c, text, ""); err != nil {
+		return fmt.Errorf("%s %q (%s): %w", key, text, where, err)
+	}
+	c.remember(key, where)
+	return nil
+}

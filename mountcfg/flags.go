@@ -1,0 +1,82 @@
+package mountcfg
+
+import "github.com/spf13/pflag"
+
+// AddFlags registers the flags of the mount on fs. They write into c, check their
+// value as they are parsed, and show the values of c as their defaults. For the
+// effective configuration hand the parsed fs to Resolve.
+func (c *Config) AddFlags(fs *pflag.FlagSet) {
+	for i := range fields {
+		if f := &fields[i]; f.usage != "" {
+			fs.Var(&flagValue{config: c, field: f}, f.flag(), f.usage)
+		}
+	}
+}
+
+// Resolve gives the effective configuration: defaults, then the file (none when
+// configPath is ""), then the flags that were given, and validates it. flags may
+// be nil, and may have other flags too.
+func Resolve(configPath string, flags *pflag.FlagSet) (Config, error) {
+	c := Default()
+	if configPath != "" {
+		var err error
+		if c, err = loadFile(configPath); err != nil {
+			return Config{}, err
+		}
+	}
+	if err := c.applyFlags(flags); err != nil {
+		return Config{}, err
+	}
+	if err := c.Validate(); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+func (c *Config) applyFlags(flags *pflag.FlagSet) error {
+	if flags == nil {
+		return nil
+	}
+	for i := range fields {
+		f := &fields[i]
+		given := flags.Lookup(f.flag())
+		if f.usage == "" || given == nil || !given.Changed {
+			continue
+		}
+		if err := c.Set(f.key, given.Value.String(), WhereFlag); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flagValue is one field as a flag. Its errors leave out name and value: pflag
+// writes both in front of them.
+type flagValue struct {
+	config *Config
+	field  *field
+}
+
+func (v *flagValue) Set(text string) error {
+	if err := v.field.set(v.config, text, ""); err != nil {
+		return err
+	}
+	v.config.remember(v.field.key, WhereFlag)
+	return nil
+}
+
+// String is also called by pflag on a zero flagValue.
+func (v *flagValue) String() string {
+	if v.config == nil {
+		return ""
+	}
+	return v.field.get(v.config)
+}
+
+// Type is shown only where a usage names no placeholder.
+func (v *flagValue) Type() string {
+	if v.field.kind == kindDuration {
+		return "duration"
+	}
+	return "string"
+}

@@ -1,0 +1,57 @@
+package mountcfg
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// maxFileSize bounds a configuration file in bytes; a real one has a few hundred.
+const maxFileSize = 256 << 10
+
+// Load reads a configuration file over the defaults and validates the whole.
+//
+// An error of the file is a *FileError (or several, joined) with file, line and
+// column; otherwise it is that of the operating system or of Validate. Relative
+// paths in the file start at the directory of the file.
+func Load(path string) (Config, error) {
+	c, err := loadFile(path)
+	if err == nil {
+		err = c.Validate()
+	}
+	if err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+// loadFile leaves out Validate: what the file lacks may still come from flags.
+func loadFile(path string) (Config, error) {
+	data, err := readBounded(path)
+	if err != nil {
+		return Config{}, fmt.Errorf("configuration: %w", err)
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return Config{}, fmt.Errorf("configuration: %w", err)
+	}
+	return parse(path, filepath.Dir(abs), data)
+}
+
+func readBounded(path string) (_ []byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxFileSize {
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, maxFileSize)
+	}
+	return data, nil
+}

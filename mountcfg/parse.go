@@ -1,0 +1,132 @@
+package mountcfg
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxDuration bounds every timing so that sums of times cannot overflow.
+const maxDuration = 365 * 24 * time.Hour
+
+// maxWorktreeID is the longest id in bytes: ids become file names.
+const maxWorktreeID = 128
+
+// scopeDefault is the written form of the built-in scope, which Config has as "".
+const scopeDefault = "default"
+
+// choice is a closed set of words, with reasons for some words outside of it.
+type choice struct {
+	words  []string
+	alias  map[string]string
+	refuse map[string]string // word -> why it is not allowed
+	other  string            // why any other word is not allowed; "" = nothing to add
+}
+
+var (
+	modes    = choice{words: []string{"exclusive", "shared"}}
+	enforces = choice{
+		words: []string{"enforce", "observe", "readonly"},
+		alias: map[string]string{"true": "enforce"},
+		refuse: map[string]string{
+			"false": "to look on without refusing use observe, to guard nothing use mode shared",
+		},
+	}
+	onFrees = choice{words: []string{"acquire", "deny", "allow"}}
+	scopes  = choice{
+		words: []string{scopeDefault, "tree", "session", "user", "cgroup", "mount"},
+		alias: map[string]string{"": scopeDefault},
+	}
+	errnos = choice{
+		words: []string{"EROFS", "EACCES", "EPERM", "EBUSY", "EIO"},
+		refuse: map[string]string{
+			"ESTALE":     "the kernel retries path operations on it, so that every refused create or rename comes twice",
+			"EINTR":      "callers take it for a signal and retry at once",
+			"EAGAIN":     "callers retry at once",
+			"ENOSYS":     "the kernel remembers it and stops asking for the whole mount",
+			"EOPNOTSUPP": "the kernel remembers it and stops asking for the whole mount",
+			"ENOENT":     "the file would seem to have vanished",
+			"ENOSPC":     "people would go and delete files",
+			"EDQUOT":     "people would go and delete files",
+			"ENOTCONN":   "it is what a dead mount answers",
+		},
+		other: "tools do not read it as 'you may not write here now'",
+	}
+)
+
+// parse gives the canonical word, or an error that completes "KEY VALUE: ".
+func (ch choice) parse(text string) (string, error) {
+	if canonical, ok := ch.alias[text]; ok {
+		return canonical, nil
+	}
+	if slices.Contains(ch.words, text) {
+		return text, nil
+	}
+	if why, ok := ch.refuse[text]; ok {
+		return "", fmt.Errorf("want %s: %s", ch, why)
+	}
+	if ch.other != "" {
+		return "", fmt.Errorf("want %s: %s", ch, ch.other)
+	}
+	return "", fmt.Errorf("want %s", ch)
+}
+
+// String lists the words as a sentence does: "a, b or c".
+func (ch choice) String() string {
+	last := len(ch.words) - 1
+	return strings.Join(ch.words[:last], ", ") + " or " + ch.words[last]
+}
+
+// parsePath makes a path absolute and clean; relative ones start at base, or at
+// the working directory when base is "".
+func parsePath(text, base string) (string, error) {
+	if text == "" {
+		return "", errors.New("want a path, not an empty value")
+	}
+	if strings.ContainsRune(text, 0) {
+		return "", errors.New("want a path without NUL bytes")
+	}
+	if !filepath.IsAbs(text) && base != "" {
+		text = filepath.Join(base, text)
+	}
+	return filepath.Abs(text)
+}
+
+// parseDuration reads a Go duration.
+func parseDuration(text string, zero bool) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("want %s, 500ms or 2m", kindDuration.want())
+	}
+	return d, checkDuration(d, zero)
+}
+
+// checkDuration is the rule for a single timing. Records keep milliseconds, so
+// that a finer value would differ between two readers of one lease.
+func checkDuration(d time.Duration, zero bool) error {
+	switch {
+	case d < 0, d == 0 && !zero:
+		return fmt.Errorf("want %s than zero", map[bool]string{true: "no less", false: "more"}[zero])
+	case d > maxDuration:
+		return fmt.Errorf("want at most %s", maxDuration)
+	case d%time.Millisecond != 0:
+		return errors.New("want whole milliseconds")
+	}
+	return nil
+}
+
+// checkWorktreeID holds ids to what is safe as a file name on every backing store.
+func checkWorktreeID(id string) error {
+	if id == "." || id == ".." || id == "" || len(id) > maxWorktreeID || strings.ContainsFunc(id, notInID) {
+		return fmt.Errorf("want 1 to %d characters of A-Z a-z 0-9 . _ - and neither . nor ..", maxWorktreeID)
+	}
+	return nil
+}
+
+func notInID(r rune) bool {
+	alnum := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	return !alnum && r != '.' && r != '_' && r != '-'
+}

@@ -1,0 +1,84 @@
+package mountcfg
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Validate checks every value and how they fit together; all mistakes are joined.
+// A source is not asked for: it may still come as an argument.
+func (c Config) Validate() error {
+	var errs []error
+	for i := range fields {
+		errs = append(errs, c.validateField(&fields[i]))
+	}
+	if c.RenewInterval >= c.LeaseDuration {
+		errs = append(errs, fmt.Errorf("renew_interval %s (%s) must be shorter than lease_duration %s (%s)",
+			c.RenewInterval, c.where("renew_interval"), c.LeaseDuration, c.where("lease_duration")))
+	}
+	errs = append(errs, c.validateLogFile())
+	for _, id := range slices.Sorted(maps.Keys(c.Worktrees)) {
+		errs = append(errs, c.validateRule(id))
+	}
+	return errors.Join(errs...)
+}
+
+// validateField holds a value of any origin to the rule that Set applies.
+func (c Config) validateField(f *field) error {
+	value := f.get(&c)
+	if f.kind == kindPath && (value == "" || filepath.IsAbs(value)) {
+		return nil
+	}
+	var err error
+	if f.kind == kindPath {
+		err = errors.New("want an absolute path")
+	} else {
+		scratch := c
+		err = f.set(&scratch, value, "")
+	}
+	if err != nil {
+		return fmt.Errorf("%s %q (%s): %w", f.key, value, c.where(f.key), err)
+	}
+	return nil
+}
+
+// validateLogFile keeps the log out of the mount: the daemon would wait for itself.
+// The comparison is by name; links are not followed.
+func (c Config) validateLogFile() error {
+	for _, dir := range []string{c.Source, c.Mountpoint} {
+		if dir != "" && c.LogFile != "" && within(c.LogFile, dir) {
+			return fmt.Errorf("log_file %q (%s): want a file outside of %s, which the mount covers",
+				c.LogFile, c.where("log_file"), dir)
+		}
+	}
+	return nil
+}
+
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+}
+
+func (c Config) validateRule(id string) error {
+	if err := checkWorktreeID(id); err != nil {
+		return fmt.Errorf("worktree id %q: %w", id, err)
+	}
+	rule := c.Worktrees[id]
+	var errs []error
+	for i := range ruleFields {
+		f := &ruleFields[i]
+		value := *f.at(&rule)
+		if value == "" {
+			continue
+		}
+		if _, err := f.choice.parse(value); err != nil {
+			key := ruleKey(id, f.key)
+			errs = append(errs, fmt.Errorf("%s %q (%s): %w", key, value, c.where(key), err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,184 @@
+package mountcfg
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+const (
+	keyWorktrees = "worktrees"
+	suffixMillis = "_ms"
+)
+
+// reader walks one document. It works on the syntax tree and not by struct tags:
+// the tree has the line of every value, and no conversion happens unasked.
+type reader struct {
+	file  string
+	base  string // directory for relative paths
+	lines []string
+	c     Config
+	errs  []error
+}
+
+// parse reads a document over the defaults. All mistakes are reported at once.
+func parse(file, base string, data []byte) (Config, error) {
+	r := &reader{file: file, base: base, lines: strings.Split(string(data), "\n"), c: Default()}
+	body, err := r.document(data)
+	if err != nil {
+		return Config{}, err
+	}
+	if body != nil {
+		r.each(body, "the configuration", r.top)
+	}
+	if len(r.errs) > 0 {
+		return Config{}, errors.Join(r.errs...)
+	}
+	return r.c, nil
+}
+
+// document gives the root of the only document, nil when there is none.
+func (r *reader) document(data []byte) (ast.Node, error) {
+	f, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return nil, r.syntax(err)
+	}
+	var root ast.Node
+	for _, doc := range f.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.CommentType {
+			continue
+		}
+		if root != nil {
+			return nil, r.errorAt(doc.Body.GetToken(), "the file has a second document; want one")
+		}
+		root = doc.Body
+	}
+	return root, nil
+}
+
+func (r *reader) syntax(err error) error {
+	if located, ok := errors.AsType[yaml.Error](err); ok {
+		return r.errorAt(located.GetToken(), located.GetMessage())
+	}
+	return fmt.Errorf("%s: %w", r.file, err)
+}
+
+func (r *reader) errorAt(at *token.Token, message string) error {
+	if at == nil || at.Position == nil {
+		return newFileError(r.file, r.lines, 1, 1, message)
+	}
+	return newFileError(r.file, r.lines, at.Position.Line, at.Position.Column, message)
+}
+
+func (r *reader) fail(at ast.Node, format string, args ...any) {
+	r.errs = append(r.errs, r.errorAt(at.GetToken(), fmt.Sprintf(format, args...)))
+}
+
+// each calls do for every entry of a mapping, once a key.
+func (r *reader) each(n ast.Node, what string, do func(key string, entry *ast.MappingValueNode)) {
+	var entries []*ast.MappingValueNode
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		entries = n.Values
+	case *ast.MappingValueNode:
+		entries = []*ast.MappingValueNode{n}
+	default:
+		r.fail(n, "%s wants lines of 'key: value', not %s", what, describe(n))
+		return
+	}
+	seen := make(map[string]int, len(entries))
+	for _, entry := range entries {
+		key := entry.Key.GetToken()
+		if line, again := seen[key.Value]; again {
+			r.fail(entry.Key, "%s is given twice; first on line %d", key.Value, line)
+			continue
+		}
+		seen[key.Value] = key.Position.Line
+		do(key.Value, entry)
+	}
+}
+
+// top reads one entry of the top level.
+func (r *reader) top(key string, entry *ast.MappingValueNode) {
+	if key == keyWorktrees {
+		r.c.Worktrees = make(map[string]WorktreeRule)
+		r.each(entry.Value, key, r.worktree)
+		return
+	}
+	name, k := key, kind(0)
+	f := findField(key)
+	if f == nil && strings.HasSuffix(key, suffixMillis) {
+		name = strings.TrimSuffix(key, suffixMillis)
+		if f = findField(name); f != nil && f.kind != kindDuration {
+			f = nil
+		}
+		k = kindMillis
+	} else if f != nil {
+		k = f.kind
+	}
+	if f == nil {
+		r.fail(entry.Key, "unknown key %s%s", strconv.Quote(key), didYouMean(key, fieldKeys()))
+		return
+	}
+	r.value(f, k, entry)
+}
+
+// value reads one scalar into its field.
+func (r *reader) value(f *field, k kind, entry *ast.MappingValueNode) {
+	if before, ok := r.c.origins[f.key]; ok {
+		r.fail(entry.Key, "%s is given both as %s and as %s%s; first at %s", f.key, f.key, f.key, suffixMillis, before)
+		return
+	}
+	text, err := scalar(entry.Value, k)
+	if err != nil {
+		r.fail(entry.Value, "%s %v", entry.Key.GetToken().Value, err)
+		return
+	}
+	if err := f.set(&r.c, text, r.base); err != nil {
+		r.fail(entry.Value, "%s %q: %v", entry.Key.GetToken().Value, entry.Value.GetToken().Value, err)
+		return
+	}
+	r.c.remember(f.key, r.place(entry))
+}
+
+func (r *reader) place(entry *ast.MappingValueNode) string {
+	return r.file + ":" + strconv.Itoa(entry.Key.GetToken().Position.Line)
+}
+
+// worktree reads the overrides of one worktree.
+func (r *reader) worktree(id string, entry *ast.MappingValueNode) {
+	if err := checkWorktreeID(id); err != nil {
+		r.fail(entry.Key, "worktree id %q: %v", id, err)
+		return
+	}
+	var rule WorktreeRule
+	r.each(entry.Value, "worktree "+id, func(key string, e *ast.MappingValueNode) { r.override(id, &rule, key, e) })
+	r.c.Worktrees[id] = rule
+}
+
+func (r *reader) override(id string, rule *WorktreeRule, key string, entry *ast.MappingValueNode) {
+	for i := range ruleFields {
+		f := &ruleFields[i]
+		if f.key != key {
+			continue
+		}
+		text, err := scalar(entry.Value, kindChoice)
+		if err != nil {
+			r.fail(entry.Value, "%s %v", key, err)
+			return
+		}
+		if *f.at(rule), err = f.choice.parse(text); err != nil {
+			r.fail(entry.Value, "%s %q: %v", key, text, err)
+			return
+		}
+		r.c.remember(ruleKey(id, key), r.place(entry))
+		return
+	}
+	r.fail(entry.Key, "unknown key %q of worktree %s; want mode, on_free or scope%s", key, id, didYouMean(key, ruleKeys()))
+}
