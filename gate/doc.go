@@ -1,0 +1,27 @@
+// Package gate answers one question: may this operation go ahead?
+//
+// A Guard is the fence of one worktree. Every mutating call of the file system
+// asks Guard.Enter before it touches the backing store and calls Pass.Leave
+// when the backing call has returned. The lease keeper opens and closes the
+// guard through lease.Fence.
+//
+// The package promises:
+//
+//   - Close returns only when no mutation that entered under the closed epoch
+//     is still in flight, and after the hooks that drop kernel caches have run.
+//     A mutation counts itself in flight first and looks at the state
+//     afterwards, so the closer cannot miss it.
+//   - A handle is judged by the epoch it was opened in and by nothing else. Once
+//     that epoch is over the handle is refused for good, whatever its process
+//     holds later.
+//   - Whoever lost a lease by expiry or by a steal stays out until it acquires
+//     again on purpose, even while the lease is free.
+//   - A refusal is counted and leaves one sentence for a person.
+//
+// It does not promise anything about writes that do not come through the mount,
+// about a descriptor that a holder passes to somebody else on purpose, or about
+// a descendant that has cut every tie to the holder (a double fork under scope
+// tree): a file system cannot see these.
+//
+// The package does no input or output of its own apart from reading /proc.
+package gate

@@ -1,0 +1,359 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// Caller is what the kernel says of the process behind a request: its thread id
+// in the daemon's pid namespace (0 = not visible there) and its file system ids.
+type Caller struct {
+	TID      uint32
+	UID, GID uint32
+}
+
+// Request is one mutation that wants to go ahead. With an Epoch it is judged by
+// the handle it comes through; with NoEpoch by its writer.
+type Request struct {
+	Op     Op
+	Epoch  Epoch
+	Caller Caller
+}
+
+// Pass is the permission for one mutation. Leave must be called when the backing
+// call has returned.
+type Pass struct{ e *epoch }
+
+// Leave ends the mutation.
+func (p Pass) Leave() {
+	if p.e != nil {
+		p.e.leave()
+	}
+}
+
+// Late tells why the mutation, which has just taken effect, may have come after its
+// epoch was over, or nil. Only stores that other kernels write as well have to be
+// asked (rule 10 of package lease); elsewhere it costs nothing. Ask before Leave;
+// what is late must not be acknowledged, and ReportLate must follow.
+func (g *Guard) Late(p Pass) error {
+	if p.e == nil {
+		return nil
+	}
+	return p.e.late(g.cfg.Clock)
+}
+
+// ReportLate counts a late mutation and leaves its taint and its audit event.
+func (g *Guard) ReportLate(p Pass, why error, w lease.LateWrite) {
+	w.Token = p.e.id.Token()
+	no := g.refusal(OpWrite, ReasonLate, p.e)
+	no.Err = errors.Join(why, g.keeper.Late(w))
+	g.refusals.Add(1)
+	g.note(no)
+}
+
+// Epoch returns the epoch that a handle opened under this pass belongs to.
+func (p Pass) Epoch() Epoch {
+	if p.e == nil {
+		return observedEpoch
+	}
+	return p.e.id
+}
+
+// acquireWait bounds how long a writer waits for a lease that AcquireOnFree takes
+// for it. The store answers in milliseconds; a stuck one must not hang editors.
+const acquireWait = 5 * time.Second
+
+// Enter decides whether a mutation may go ahead and counts it in flight. It is
+// the one decision point of the file system. Either the refusal is nil and Leave
+// must follow, or nothing was counted. Under an open epoch it costs a count, a
+// load and a clock read for a handle, and a look into the caches of the resolver
+// for a writer.
+func (g *Guard) Enter(r Request) (Pass, *Refusal) {
+	p, no := g.judge(r)
+	if no == nil {
+		g.writes.Add(1)
+		return p, nil
+	}
+	if g.cfg.Enforce == Observing {
+		g.wouldRefuse.Add(1)
+		g.note(no)
+		return Pass{}, nil
+	}
+	g.refusals.Add(1)
+	g.note(no)
+	return Pass{}, no
+}
+
+func (g *Guard) judge(r Request) (Pass, *Refusal) {
+	if r.Epoch != NoEpoch {
+		return g.judgeHandle(r)
+	}
+	return g.judgeWriter(r)
+}
+
+// judgeHandle lets a handle write in the epoch that it was opened in.
+func (g *Guard) judgeHandle(r Request) (Pass, *Refusal) {
+	if g.cfg.Enforce == ReadOnly {
+		return Pass{}, g.refusal(r.Op, ReasonReadOnly, nil)
+	}
+	switch {
+	case r.Epoch == sharedEpoch:
+		return g.enter(r.Op, g.shared, ReasonStaleHandle)
+	case r.Epoch&leaseless != 0:
+		if _, j := g.keeper.Observe(); j.State != lease.Free {
+			return Pass{}, g.refusal(r.Op, ReasonStaleHandle, nil)
+		}
+		return g.enterIf(r, g.free.Load())
+	}
+	return g.enterIf(r, g.open.Load())
+}
+
+func (g *Guard) enterIf(r Request, e *epoch) (Pass, *Refusal) {
+	switch {
+	case e != nil && e.id == r.Epoch:
+		return g.enter(r.Op, e, ReasonExpired)
+	case e == nil && g.renewFailed(r.Epoch):
+		return Pass{}, g.refusal(r.Op, ReasonRenewFailed, nil)
+	}
+	return Pass{}, g.refusal(r.Op, ReasonStaleHandle, nil)
+}
+
+func (g *Guard) enter(op Op, e *epoch, why Reason) (Pass, *Refusal) {
+	if e.enter(g.cfg.Clock) {
+		return Pass{e}, nil
+	}
+	return Pass{}, g.refusal(op, why, e)
+}
+
+// Current reports whether handles of the epoch may write, or may again if a failed
+// renewal is mended in time.
+func (g *Guard) Current(id Epoch) bool {
+	if id&leaseless != 0 {
+		e := g.free.Load()
+		return id == sharedEpoch || id == observedEpoch || e != nil && e.id == id
+	}
+	e := g.open.Load()
+	return e != nil && e.id == id || e == nil && g.renewFailed(id)
+}
+
+// renewFailed reports whether the epoch was closed by a failed renewal and may
+// still come back.
+func (g *Guard) renewFailed(id Epoch) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.loss.Kind == lease.LossRenewFailed && Epoch(g.loss.Token) == id
+}
+
+// judgeWriter lets the writers of the open epoch in, and takes a lease for a
+// writer where the rule says so. Two rounds: one to acquire, one to enter.
+func (g *Guard) judgeWriter(r Request) (Pass, *Refusal) {
+	for range 3 {
+		e := g.open.Load()
+		f, id := g.gather(e, r.Caller)
+		act, why := decide(f)
+		switch act {
+		case refuse:
+			if why == ReasonClosing && g.waitForClose() {
+				continue
+			}
+			return Pass{}, g.refusal(r.Op, why, e)
+		case passFree:
+			if p, ok := g.enterFree(f.mode); ok {
+				return p, nil
+			}
+		case pass:
+			if e.enter(g.cfg.Clock) {
+				return Pass{e}, nil
+			}
+		case acquire:
+			if no := g.acquireFor(r.Op, id); no != nil {
+				return Pass{}, no
+			}
+		}
+	}
+	return Pass{}, g.refusal(r.Op, ReasonClosing, nil)
+}
+
+// closeWait bounds how long a writer waits for an epoch that is given back to be
+// over. It must be bounded: the close may wait for the very request.
+const closeWait = 250 * time.Millisecond
+
+// waitForClose waits where a lease is being given back in peace (released, idle,
+// holder ended), so that the next writer does not see a refusal for being a
+// millisecond early. It reports whether it is worth deciding again.
+func (g *Guard) waitForClose() bool {
+	g.mu.Lock()
+	over, kind := g.closing, g.loss.Kind
+	g.mu.Unlock()
+	if over == nil {
+		return true
+	}
+	if !givenBack(kind) {
+		return false
+	}
+	t := time.NewTimer(closeWait)
+	defer t.Stop()
+	select {
+	case <-over:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// gather collects what decide needs.
+func (g *Guard) gather(e *epoch, c Caller) (facts, Identity) {
+	f := facts{enforce: g.cfg.Enforce, mode: g.cfg.Mode, onFree: g.cfg.OnFree}
+	if f.enforce == ReadOnly || f.mode == Shared {
+		return f, Identity{}
+	}
+	id, err := g.cfg.Resolver.Identify(c)
+	f.known = err == nil
+	if e != nil {
+		f.over = e.over(g.cfg.Clock.Boot())
+		f.open = !f.over
+		f.auto = e.holder().Auto
+		f.known = f.known || Scope(e.holder().Scope) == ScopeUser || Scope(e.holder().Scope) == ScopeMount
+		f.member = g.members.member(g.cfg.Resolver, e, id)
+	}
+	g.mu.Lock()
+	f.closing = g.closing != nil
+	f.failed = g.loss.Kind == lease.LossRenewFailed
+	f.revoked = g.revoked.find(g.cfg.Resolver, id)
+	g.mu.Unlock()
+	if e == nil && !f.closing && !f.failed && f.revoked == ReasonNone {
+		_, j := g.keeper.Observe()
+		f.head = j.State
+	}
+	if g.autoScope() == ScopeUser || g.autoScope() == ScopeMount {
+		f.known = true
+	}
+	return f, id
+}
+
+// enterFree passes without a lease.
+func (g *Guard) enterFree(m Mode) (Pass, bool) {
+	if m == Shared {
+		return Pass{g.shared}, g.shared.enter(g.cfg.Clock)
+	}
+	e := g.free.Load()
+	if e == nil {
+		g.mu.Lock()
+		g.freeSeq++
+		e = newEpoch(leaseless|Epoch(g.freeSeq), lease.Holder{}, never, 0)
+		g.mu.Unlock()
+		if !g.free.CompareAndSwap(nil, e) {
+			return Pass{}, false
+		}
+	}
+	if !e.enter(g.cfg.Clock) {
+		return Pass{}, false
+	}
+	// Counted first, looked at afterwards: what was decided upon may be long over, and
+	// Open raises its flag before it drains.
+	if !g.freeStill() || g.opening.Load() || g.open.Load() != nil {
+		e.leave()
+		return Pass{}, false
+	}
+	return Pass{e}, true
+}
+
+// freeStill reports whether nobody holds the lease, here or elsewhere.
+func (g *Guard) freeStill() bool {
+	g.mu.Lock()
+	closing := g.closing != nil || g.loss.Kind == lease.LossRenewFailed
+	g.mu.Unlock()
+	_, j := g.keeper.Observe()
+	return !closing && j.State == lease.Free
+}
+
+func (g *Guard) autoScope() Scope {
+	if g.cfg.Scope == ScopeDefault {
+		return ScopeSession
+	}
+	return g.cfg.Scope
+}
+
+// acquireFor takes the lease for the writer's session (or what the rule's scope
+// says). The wait ends when the guard starts to close: a request must not wait
+// for a close that waits for requests.
+func (g *Guard) acquireFor(op Op, id Identity) *Refusal {
+	h, err := g.cfg.Resolver.autoHolder(id, g.autoScope())
+	if err != nil {
+		return g.refusal(op, ReasonNobody, nil)
+	}
+	g.mu.Lock()
+	turn := g.turn
+	g.mu.Unlock()
+	ctx, cancel := context.WithTimeout(turn, acquireWait)
+	defer cancel()
+	if _, err = g.keeper.Acquire(ctx, h); err == nil {
+		return nil
+	}
+	no := g.refusal(op, reasonOf(err), nil)
+	if no.Reason == ReasonStore {
+		no.Err = err
+	}
+	var le *lease.Error
+	if errors.As(err, &le) && le.Holder != nil {
+		no.Holder = le.Holder.Holder()
+	}
+	return no
+}
+
+func reasonOf(err error) Reason {
+	switch lease.ClassOf(err) {
+	case lease.ClassLockConflict, lease.ClassLockExpired:
+		return ReasonHeldElsewhere
+	case lease.ClassClockSkewExceeded:
+		return ReasonSkewed
+	case lease.ClassRecordUnreadable:
+		return ReasonUnreadable
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return ReasonClosing
+	}
+	return ReasonStore
+}
+
+// refusal makes the no. e is the epoch that stands in the way, or nil.
+func (g *Guard) refusal(op Op, why Reason, e *epoch) *Refusal {
+	r := &Refusal{Reason: why, Op: op, Errno: g.cfg.Errno, Worktree: g.cfg.Worktree}
+	if e != nil {
+		r.Holder, r.Token = e.holder(), e.id.Token()
+		if left := time.Duration(e.deadline.Load()) - g.cfg.Clock.Boot(); left > 0 && e.id.Token() != 0 {
+			r.Left = left
+		}
+		return r
+	}
+	g.mu.Lock()
+	r.Holder, r.Token = g.loss.Holder, g.loss.Token
+	g.mu.Unlock()
+	return r
+}
+
+func (g *Guard) note(no *Refusal) {
+	g.refusedByWhy[no.Reason].Add(1)
+	g.mu.Lock()
+	g.recent.add(g.cfg.Clock.Wall(), no)
+	g.mu.Unlock()
+	if g.cfg.OnRefusal != nil {
+		g.cfg.OnRefusal(no)
+	}
+}
+
+// Refuse counts a refusal that the caller has found by itself. It returns nil
+// where the mount only observes.
+func (g *Guard) Refuse(op Op, why Reason) *Refusal {
+	no := g.refusal(op, why, g.open.Load())
+	g.note(no)
+	if g.cfg.Enforce == Observing {
+		g.wouldRefuse.Add(1)
+		return nil
+	}
+	g.refusals.Add(1)
+	return no
+}

@@ -1,0 +1,104 @@
+package gate
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// Explanation says why a write would pass or not. The JSON names are a promise.
+type Explanation struct {
+	Worktree lease.WorktreeID `json:"worktree"`
+	Path     string           `json:"path,omitempty"`
+	PID      int              `json:"pid"`
+	Allowed  bool             `json:"allowed"`
+	Class    lease.Class      `json:"class,omitempty"`
+	Errno    string           `json:"errno,omitempty"`
+	Sentence string           `json:"sentence"`
+	Next     string           `json:"next,omitempty"`
+	Holder   *HolderView      `json:"holder,omitempty"`
+	Status   Status           `json:"status"`
+}
+
+// HolderView is what may be shown of a holder: no nonce.
+type HolderView struct {
+	ID        string      `json:"holder_id"`
+	Scope     string      `json:"scope"`
+	Purpose   string      `json:"purpose,omitempty"`
+	Auto      bool        `json:"auto,omitempty"`
+	Token     lease.Token `json:"fencing_token"`
+	Since     *time.Time  `json:"since,omitempty"`
+	ExpiresAt *time.Time  `json:"lease_expires_at,omitempty"`
+}
+
+// Explain decides about a write by the process as Enter would, and does nothing:
+// it takes no lease and counts no refusal. pid is a pid of the daemon's namespace.
+func (g *Guard) Explain(pid int) Explanation {
+	x := Explanation{Worktree: g.cfg.Worktree, PID: pid, Status: g.Status()}
+	uid, err := readUID(pid)
+	if err != nil {
+		x.Sentence = "there is no process " + strconv.Itoa(pid) + " to explain for: " + err.Error()
+		x.Class, x.Errno = lease.ClassLockNotHeld, ErrnoName(g.cfg.Errno)
+		return x
+	}
+	e := g.open.Load()
+	f, _ := g.gather(e, Caller{TID: uint32(pid), UID: uid})
+	act, why := decide(f)
+	x.Holder = g.holderView()
+	switch act {
+	case refuse:
+		no := g.refusal(OpWrite, why, e)
+		if e == nil && x.Holder != nil && (why == ReasonHeldElsewhere || why == ReasonUnreadable) {
+			no.Holder = lease.Holder{}
+			if head, _ := g.keeper.Observe(); head.Record != nil {
+				no.Holder = head.Record.Holder()
+			}
+		}
+		x.Class, x.Errno, x.Sentence, x.Next = no.Class(), ErrnoName(no.Errno), no.Sentence(), no.Next()
+		x.Allowed = g.cfg.Enforce == Observing
+		if x.Allowed {
+			x.Sentence = "would be refused, but this mount only observes: " + x.Sentence
+		}
+	case acquire:
+		x.Allowed = true
+		x.Sentence = "nobody holds the lease: the write would take it for process " + strconv.Itoa(pid) + "'s " + string(g.autoScope())
+	default:
+		x.Allowed = true
+		x.Sentence = allowedBecause(f, act)
+	}
+	return x
+}
+
+func allowedBecause(f facts, act action) string {
+	switch {
+	case f.mode == Shared:
+		return "the worktree is in mode shared: everybody may write, and nothing is guaranteed"
+	case act == passFree:
+		return "nobody holds the lease, and this mount lets everybody write then"
+	}
+	return "the process holds the lease, or belongs to its holder"
+}
+
+func (g *Guard) holderView() *HolderView {
+	head, j := g.keeper.Observe()
+	if e := g.open.Load(); e != nil {
+		v := &HolderView{ID: e.holder().ID(), Scope: e.holder().Scope, Purpose: e.holder().Purpose, Auto: e.holder().Auto, Token: e.id.Token()}
+		if r := head.Record; r != nil && head.Token == v.Token {
+			v.ofRecord(r)
+		}
+		return v
+	}
+	if head.Record == nil || j.State == lease.Free {
+		return nil
+	}
+	h := head.Record.Holder()
+	v := &HolderView{ID: h.ID(), Scope: h.Scope, Purpose: h.Purpose, Auto: h.Auto, Token: head.Token}
+	v.ofRecord(head.Record)
+	return v
+}
+
+func (v *HolderView) ofRecord(r *lease.Record) {
+	since, until := r.CreatedAt, r.ExpiresAt()
+	v.Since, v.ExpiresAt = &since, &until
+}

@@ -1,0 +1,240 @@
+package gate
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// Leaseholder is what the guard needs of the lease's keeper. *lease.Keeper is one.
+type Leaseholder interface {
+	Acquire(ctx context.Context, h lease.Holder) (lease.Grant, error)
+	Observe() (lease.Head, lease.Judgement)
+	Late(w lease.LateWrite) error
+}
+
+// GuardConfig is what an admin asked for about one worktree.
+type GuardConfig struct {
+	Worktree lease.WorktreeID
+	Root     string // for people
+	Mode     Mode
+	Enforce  Enforce
+	OnFree   OnFree
+	Scope    Scope
+	Errno    syscall.Errno // of every refusal; 0 is EROFS
+	Policy   lease.Policy
+	Clock    lease.Clock
+	Resolver *Resolver
+	// OnRefusal is told of every refusal, in the request's own goroutine. It must
+	// not block. May be nil.
+	OnRefusal func(*Refusal)
+}
+
+// Guard is the fence of one worktree: the rule, the epoch that is open, and who
+// has been revoked. It implements lease.Fence. All methods are safe for
+// concurrent use.
+type Guard struct {
+	cfg    GuardConfig
+	keeper Leaseholder
+
+	open    atomic.Pointer[epoch] // the lease's epoch, nil while closed
+	last    atomic.Pointer[epoch] // the latest of the lease\'s epochs, open or not
+	free    atomic.Pointer[epoch] // writes without a lease (AllowOnFree), nil while there is none
+	opening atomic.Bool           // a lease is about to open: nothing may enter without one
+	shared  *epoch                // the one epoch of mode shared
+
+	mu      sync.Mutex
+	loss    lease.Loss      // why open is nil
+	closing chan struct{}   // while an epoch is being taken down; closed when that is over
+	turn    context.Context // ends when a close begins; bounds acquiring for a writer
+	endTurn context.CancelFunc
+	freeSeq uint64
+	revoked revocations
+	onClose []func(lease.Loss)
+	onYield []func()
+	recent  ring
+
+	members members
+
+	writes       atomic.Uint64
+	refusals     atomic.Uint64
+	wouldRefuse  atomic.Uint64
+	refusedByWhy [reasonCount]atomic.Uint64
+}
+
+// NewGuard makes a closed guard. Bind must follow before the first Enter.
+func NewGuard(cfg GuardConfig) *Guard {
+	if cfg.Errno == 0 {
+		cfg.Errno = syscall.EROFS
+	}
+	g := &Guard{cfg: cfg, shared: newEpoch(sharedEpoch, lease.Holder{}, never, 0)}
+	g.turn, g.endTurn = context.WithCancel(context.Background())
+	return g
+}
+
+// Bind gives the guard its keeper. The keeper in turn has the guard as its Fence.
+func (g *Guard) Bind(l Leaseholder) { g.keeper = l }
+
+// OnClose adds a hook that Close and Open run after an epoch has drained and
+// before the next one opens: the file system drops the kernel's caches there.
+func (g *Guard) OnClose(hook func(lease.Loss)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.onClose = append(g.onClose, hook)
+}
+
+// OnYield adds a hook that Close runs first, while the epoch is still open, when a
+// lease is given back in peace: the file system lets the kernel write back there
+// what the holder has stored through mappings.
+func (g *Guard) OnYield(hook func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.onYield = append(g.onYield, hook)
+}
+
+// Worktree returns the id of the worktree.
+func (g *Guard) Worktree() lease.WorktreeID { return g.cfg.Worktree }
+
+// Scope returns the scope for a lease taken on purpose.
+func (g *Guard) Scope() Scope {
+	if g.cfg.Scope == ScopeDefault {
+		return ScopeTree
+	}
+	return g.cfg.Scope
+}
+
+// Open lets the grant's writers in until its deadline (boot clock). Whatever
+// wrote without a lease is drained first. Source: lease.Fence.
+func (g *Guard) Open(gr lease.Grant) {
+	g.opening.Store(true)
+	defer g.opening.Store(false)
+	if f := g.free.Swap(nil); f != nil {
+		f.end()
+		g.runHooks(lease.Loss{Kind: lease.LossReleased})
+	}
+	e := newEpoch(Epoch(gr.Token), gr.Holder, gr.Deadline, g.cfg.Clock.Boot())
+	e.look = gr.Late
+	if last := g.last.Swap(e); last != nil && last.id == e.id {
+		e.handles = last.handles // a renewal failed and was mended: they are the same files
+	}
+	g.members.reset()
+	g.mu.Lock()
+	g.loss = lease.Loss{}
+	g.mu.Unlock()
+	if old := g.open.Swap(e); old != nil {
+		old.end() // the keeper closes before it opens; this is for a keeper that forgot
+	}
+}
+
+// Extend moves the deadline of the open epoch. Source: lease.Fence.
+func (g *Guard) Extend(t lease.Token, deadline time.Duration) {
+	if e := g.open.Load(); e != nil && e.id == Epoch(t) {
+		e.deadline.Store(int64(deadline))
+	}
+}
+
+// Close refuses from now on and returns when no mutation of the epoch is in
+// flight and the kernel's caches of it are gone. The order is: refuse, drain,
+// drop caches; the keeper reports and lets the gate lock go afterwards. Source:
+// lease.Fence.
+func (g *Guard) Close(l lease.Loss) {
+	if givenBack(l.Kind) {
+		g.yield()
+	}
+	g.mu.Lock()
+	over := make(chan struct{})
+	g.closing = over
+	g.loss = l
+	g.revoke(l)
+	g.endTurn()
+	e := g.open.Swap(nil)
+	g.mu.Unlock()
+
+	if e != nil {
+		e.end()
+		g.runHooks(l)
+	}
+
+	g.mu.Lock()
+	g.closing = nil
+	g.turn, g.endTurn = context.WithCancel(context.Background())
+	g.mu.Unlock()
+	close(over)
+}
+
+// givenBack reports whether a lease ends in peace, with its holder's writes done.
+func givenBack(k lease.LossKind) bool {
+	return k == lease.LossReleased || k == lease.LossIdle || k == lease.LossHolderGone
+}
+
+func (g *Guard) yield() {
+	g.mu.Lock()
+	hooks := g.onYield
+	g.mu.Unlock()
+	if g.open.Load() == nil {
+		return
+	}
+	for _, h := range hooks {
+		h()
+	}
+}
+
+func (g *Guard) runHooks(l lease.Loss) {
+	g.mu.Lock()
+	hooks := g.onClose
+	g.mu.Unlock()
+	for _, h := range hooks {
+		h(l)
+	}
+}
+
+// revoke remembers a holder that lost its lease against its will.
+func (g *Guard) revoke(l lease.Loss) {
+	switch l.Kind {
+	case lease.LossExpired:
+		g.revoked.add(l.Holder, ReasonRevokedExpired)
+	case lease.LossSuperseded:
+		g.revoked.add(l.Holder, ReasonRevokedStolen)
+	}
+}
+
+// Admit takes a holder out of the revoked: it acquired on purpose. An epoch that it
+// had taken by writing becomes one on purpose, with the purpose that it named.
+func (g *Guard) Admit(h lease.Holder) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.revoked.admit(h)
+	if e := g.open.Load(); e != nil && sameHolder(e.holder(), h) {
+		h.Auto = false
+		e.who.Store(&h)
+	}
+}
+
+// Idle reports whether an automatic holder has not written for a lease and has
+// no file open for writing. An open file is the use of the worktree: giving the
+// lease back under it would refuse an editor's swap file for good.
+func (g *Guard) Idle(lease.Holder) bool {
+	e := g.open.Load()
+	if e == nil {
+		return false
+	}
+	quiet := g.cfg.Clock.Boot() - time.Duration(e.last.Load())
+	return e.handles.Load() == 0 && quiet >= g.cfg.Policy.LeaseDuration
+}
+
+// HandleOpened and HandleClosed count the write handles of an epoch, for Idle.
+func (g *Guard) HandleOpened(id Epoch) { g.countHandle(id, 1) }
+
+// HandleClosed is the end of HandleOpened.
+func (g *Guard) HandleClosed(id Epoch) { g.countHandle(id, -1) }
+
+func (g *Guard) countHandle(id Epoch, by int64) {
+	if e := g.last.Load(); e != nil && e.id == id {
+		e.handles.Add(by)
+		e.last.Store(int64(g.cfg.Clock.Boot()))
+	}
+}

@@ -1,0 +1,390 @@
+package gate
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+func write(e Epoch) Request { return Request{Op: OpWrite, Epoch: e} }
+func byUser(uid uint32) Request {
+	return Request{Op: OpCreate, Caller: Caller{UID: uid}}
+}
+
+func mustEnter(t *testing.T, g *Guard, r Request) Pass {
+	t.Helper()
+	p, no := g.Enter(r)
+	require.Nil(t, no, "refused")
+	return p
+}
+
+func mustRefuse(t *testing.T, g *Guard, r Request, why Reason) *Refusal {
+	t.Helper()
+	p, no := g.Enter(r)
+	if no == nil {
+		p.Leave()
+	}
+	require.NotNil(t, no, "let through")
+	require.Equal(t, why, no.Reason, no.Error())
+	return no
+}
+
+func TestAHandleWritesInItsEpochOnly(t *testing.T) {
+	g, k, _ := newTestGuard(t, nil)
+	h := userHolder(7, "7")
+	tok := k.give(h)
+	p := mustEnter(t, g, byUser(7))
+	require.Equal(t, Epoch(tok), p.Epoch())
+	p.Leave()
+	mustEnter(t, g, write(p.Epoch())).Leave()
+
+	k.lose(lease.LossReleased, tok, h)
+	mustRefuse(t, g, write(p.Epoch()), ReasonStaleHandle)
+	k.give(h)
+	no := mustRefuse(t, g, write(p.Epoch()), ReasonStaleHandle)
+	require.Equal(t, lease.ClassFencingMismatch, no.Class())
+	require.Equal(t, syscall.EROFS, no.Errno)
+}
+
+func TestCloseWaitsForWhatIsInFlight(t *testing.T) {
+	g, k, _ := newTestGuard(t, nil)
+	tok := k.give(mountHolder("a"))
+	p := mustEnter(t, g, write(Epoch(tok)))
+	var hooked sync.WaitGroup
+	hooked.Add(1)
+	g.OnClose(func(lease.Loss) { hooked.Done() })
+
+	closed := make(chan struct{})
+	go func() { k.lose(lease.LossExpired, tok, mountHolder("a")); close(closed) }()
+	require.Eventually(t, func() bool { // nothing new gets in while it waits
+		q, no := g.Enter(write(Epoch(tok)))
+		if no == nil {
+			q.Leave()
+		}
+		return no != nil
+	}, 5*time.Second, time.Millisecond)
+	select {
+	case <-closed:
+		t.Fatal("Close returned with a mutation in flight")
+	default:
+	}
+	p.Leave()
+	<-closed
+	hooked.Wait()
+}
+
+// Many writers against one closer: after Close has returned no pass is held.
+func TestNothingIsInFlightAfterClose(t *testing.T) {
+	g, k, _ := newTestGuard(t, nil)
+	for range 40 {
+		tok := k.give(mountHolder("a"))
+		var held, wg sync.WaitGroup
+		stop := make(chan struct{})
+		var late, ended = make(chan struct{}, 100), make(chan struct{})
+		held.Add(4)
+		for range 4 {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				for first := true; ; first = false {
+					p, no := g.Enter(write(Epoch(tok)))
+					if no == nil {
+						select {
+						case <-ended:
+							late <- struct{}{}
+						default:
+						}
+						p.Leave()
+					}
+					if first {
+						held.Done()
+					}
+					select {
+					case <-stop:
+						return
+					default:
+					}
+				}
+			}()
+		}
+		held.Wait()
+		k.lose(lease.LossReleased, tok, mountHolder("a"))
+		close(ended)
+		close(stop)
+		wg.Wait()
+		require.Empty(t, late)
+	}
+}
+
+// What a holder stored through a mapping is written back before a lease is given
+// back, and thrown away when it is lost.
+func TestOnlyAPeacefulCloseYields(t *testing.T) {
+	for kind, want := range map[lease.LossKind]bool{
+		lease.LossReleased: true, lease.LossIdle: true, lease.LossHolderGone: true,
+		lease.LossExpired: false, lease.LossSuperseded: false, lease.LossRenewFailed: false,
+	} {
+		g, k, _ := newTestGuard(t, nil)
+		tok := k.give(mountHolder("a"))
+		yielded := false
+		g.OnYield(func() {
+			yielded = true
+			mustEnter(t, g, write(Epoch(tok))).Leave()
+		})
+		k.lose(kind, tok, mountHolder("a"))
+		require.Equal(t, want, yielded, kind)
+		mustRefuse(t, g, write(Epoch(tok)), map[bool]Reason{true: ReasonRenewFailed, false: ReasonStaleHandle}[kind == lease.LossRenewFailed])
+	}
+}
+
+// On a store that other kernels write, a mutation is looked at once more after it
+// took effect.
+func TestALateMutationIsToldAndReported(t *testing.T) {
+	g, k, c := newTestGuard(t, nil)
+	var stolen error
+	g.Open(lease.Grant{Token: 4, Holder: mountHolder("a"), Deadline: c.Boot() + time.Minute, Late: func() error { return stolen }})
+	p := mustEnter(t, g, write(4))
+	require.NoError(t, g.Late(p))
+	stolen = errors.New("token 5 is there")
+	why := g.Late(p)
+	require.Error(t, why)
+	g.ReportLate(p, why, lease.LateWrite{Op: "Write", File: "/f", Length: 3})
+	stolen = nil
+	c.move(2 * time.Minute)
+	require.Error(t, g.Late(p), "the deadline passed while it was on its way")
+	p.Leave()
+	require.Equal(t, []lease.LateWrite{{Token: 4, Op: "Write", File: "/f", Length: 3}}, k.late)
+	require.Contains(t, g.Status().LastRefusals[0], "token 5 is there")
+
+	// One kernel needs no such look: the gate's flock keeps late writes away.
+	g.Open(lease.Grant{Token: 5, Holder: mountHolder("a"), Deadline: c.Boot() + time.Minute})
+	p = mustEnter(t, g, write(5))
+	c.move(2 * time.Minute)
+	require.NoError(t, g.Late(p))
+	p.Leave()
+}
+
+// The writer that comes while an idle lease is being given back waits a moment
+// instead of being refused.
+func TestAWriterWaitsForALeaseThatIsGivenBack(t *testing.T) {
+	g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree, c.Scope = AcquireOnFree, ScopeUser })
+	tok := k.give(userHolder(7, "7"))
+	p := mustEnter(t, g, write(Epoch(tok)))
+	gone := make(chan struct{})
+	go func() { k.lose(lease.LossIdle, tok, userHolder(7, "7")); close(gone) }()
+	require.Eventually(t, func() bool { return g.Status().State == "closed" }, eventually, tick)
+	entered := make(chan Epoch)
+	go func() {
+		q, no := g.Enter(byUser(8))
+		if no == nil {
+			q.Leave()
+		}
+		entered <- q.Epoch()
+	}()
+	p.Leave()
+	<-gone
+	require.Equal(t, Epoch(tok+1), <-entered)
+}
+
+// A zero count that is read before the end and acted upon after it must not end the
+// wait while another mutation is in flight (configuration drain-stalezero of
+// drain.pml).
+func TestEndWaitsWhateverTheInterleaving(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
+	c := &clock{}
+	for n, stop := 0, time.Now().Add(time.Second); time.Now().Before(stop); n++ {
+		e := newEpoch(1, lease.Holder{}, never, 0)
+		ended := make(chan struct{})
+		var wg sync.WaitGroup
+		var late atomic.Bool
+		for range 6 {
+			wg.Go(func() {
+				for e.enter(c) {
+					for range 20 {
+						select {
+						case <-ended:
+							late.Store(true)
+						default:
+						}
+					}
+					e.leave()
+				}
+			})
+		}
+		for range n % 400 {
+			runtime.Gosched()
+		}
+		e.end()
+		close(ended)
+		wg.Wait()
+		require.False(t, late.Load(), "in flight after end had returned")
+	}
+}
+
+func TestTheDeadlineRefusesByItself(t *testing.T) {
+	g, k, c := newTestGuard(t, nil)
+	h := userHolder(7, "7")
+	tok := k.give(h)
+	c.move(20*time.Second - 1)
+	mustEnter(t, g, write(Epoch(tok))).Leave()
+	c.move(1)
+	mustRefuse(t, g, write(Epoch(tok)), ReasonExpired)
+	mustRefuse(t, g, byUser(7), ReasonExpired)
+	g.Extend(tok, c.Boot()+time.Second)
+	mustEnter(t, g, write(Epoch(tok))).Leave()
+}
+
+func TestOthersAreRefusedWhileItIsHeld(t *testing.T) {
+	g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree = AcquireOnFree })
+	k.give(userHolder(7, "7"))
+	no := mustRefuse(t, g, byUser(8), ReasonHeldByOther)
+	require.Equal(t, lease.ClassLockConflict, no.Class())
+	require.Contains(t, no.Sentence(), "h:7:0:0")
+	require.Empty(t, k.asked)
+}
+
+func TestARevokedHolderStaysOutUntilItAcquiresOnPurpose(t *testing.T) {
+	g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree, c.Scope = AcquireOnFree, ScopeUser })
+	h := userHolder(7, "7")
+	tok := k.give(h)
+	k.lose(lease.LossExpired, tok, h)
+	mustRefuse(t, g, byUser(7), ReasonRevokedExpired)
+	require.Empty(t, k.asked, "a revoked writer must not take the next lease by writing")
+
+	// Another takes it, and the revoked one is still out afterwards.
+	mustEnter(t, g, byUser(8)).Leave()
+	require.Len(t, k.asked, 1)
+	k.lose(lease.LossReleased, k.next, k.asked[0])
+	mustRefuse(t, g, byUser(7), ReasonRevokedExpired)
+
+	g.Admit(h)
+	mustEnter(t, g, byUser(7)).Leave()
+}
+
+func TestAWiderAutomaticLeaseIsNoWayAroundARevocation(t *testing.T) {
+	g, k, _ := newTestGuard(t, nil)
+	h := userHolder(7, "7")
+	k.lose(lease.LossSuperseded, 1, h)
+	auto := mountHolder("all")
+	auto.Auto = true
+	k.give(auto)
+	mustRefuse(t, g, byUser(7), ReasonRevokedStolen)
+	k.give(mountHolder("all")) // on purpose: everybody who comes through the mount
+	mustEnter(t, g, byUser(7)).Leave()
+}
+
+func TestAFailedRenewalClosesAndAReopeningLetsTheSameHandlesOn(t *testing.T) {
+	g, k, _ := newTestGuard(t, nil)
+	h := userHolder(7, "7")
+	tok := k.give(h)
+	k.lose(lease.LossRenewFailed, tok, h)
+	require.Equal(t, lease.ClassLockExpired, mustRefuse(t, g, write(Epoch(tok)), ReasonRenewFailed).Class())
+	mustRefuse(t, g, byUser(7), ReasonRenewFailed)
+	g.Open(lease.Grant{Token: tok, Holder: h, Deadline: k.clock.Boot() + time.Second})
+	mustEnter(t, g, write(Epoch(tok))).Leave()
+}
+
+func TestOnFree(t *testing.T) {
+	t.Run("deny", func(t *testing.T) {
+		g, k, _ := newTestGuard(t, nil)
+		mustRefuse(t, g, byUser(7), ReasonFree)
+		require.Empty(t, k.asked)
+	})
+	t.Run("acquire takes it for the writer", func(t *testing.T) {
+		g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree, c.Scope = AcquireOnFree, ScopeUser })
+		mustEnter(t, g, byUser(7)).Leave()
+		require.True(t, k.asked[0].Auto)
+		require.Equal(t, "7", k.asked[0].ScopeKey)
+		mustRefuse(t, g, byUser(8), ReasonHeldByOther)
+	})
+	t.Run("acquire says what the keeper says", func(t *testing.T) {
+		g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree, c.Scope = AcquireOnFree, ScopeUser })
+		k.refuse = &lease.Error{Class: lease.ClassStoreFailed, Message: "disk full", File: "/locks/main.lock"}
+		no := mustRefuse(t, g, byUser(7), ReasonStore)
+		require.Contains(t, no.Sentence(), "/locks/main.lock")
+	})
+	t.Run("acquire without an identity is nobody", func(t *testing.T) {
+		g, _, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree = AcquireOnFree })
+		mustRefuse(t, g, byUser(7), ReasonNobody)
+	})
+	t.Run("allow ends with the first lease, for open handles too", func(t *testing.T) {
+		g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree = AllowOnFree })
+		p := mustEnter(t, g, byUser(7))
+		p.Leave()
+		mustEnter(t, g, write(p.Epoch())).Leave()
+		hooked := false
+		g.OnClose(func(lease.Loss) { hooked = true })
+		tok := k.give(userHolder(8, "8"))
+		require.True(t, hooked, "what was written without a lease must leave the kernel's caches")
+		mustRefuse(t, g, write(p.Epoch()), ReasonStaleHandle)
+		k.lose(lease.LossReleased, tok, userHolder(8, "8"))
+		mustRefuse(t, g, write(p.Epoch()), ReasonStaleHandle)
+	})
+	t.Run("allow does not pass while another mount holds it", func(t *testing.T) {
+		g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree = AllowOnFree })
+		p := mustEnter(t, g, byUser(7))
+		p.Leave()
+		k.state = lease.Held
+		mustRefuse(t, g, byUser(7), ReasonHeldElsewhere)
+		mustRefuse(t, g, write(p.Epoch()), ReasonStaleHandle)
+	})
+}
+
+func TestModes(t *testing.T) {
+	t.Run("shared", func(t *testing.T) {
+		g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.Mode = Shared })
+		p := mustEnter(t, g, byUser(7))
+		p.Leave()
+		k.give(userHolder(8, "8"))
+		mustEnter(t, g, byUser(7)).Leave()
+		mustEnter(t, g, write(p.Epoch())).Leave()
+		require.EqualValues(t, 3, g.Status().Writes)
+	})
+	t.Run("readonly refuses the holder", func(t *testing.T) {
+		g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.Enforce = ReadOnly })
+		tok := k.give(mountHolder("a"))
+		mustRefuse(t, g, byUser(7), ReasonReadOnly)
+		mustRefuse(t, g, write(Epoch(tok)), ReasonReadOnly)
+	})
+	t.Run("observe lets through and counts", func(t *testing.T) {
+		g, _, _ := newTestGuard(t, func(c *GuardConfig) { c.Enforce = Observing })
+		mustEnter(t, g, byUser(7)).Leave()
+		s := g.Status()
+		require.EqualValues(t, 1, s.WouldRefuse)
+		require.Zero(t, s.Refusals)
+	})
+}
+
+func TestIdleNeedsQuietAndNoOpenFile(t *testing.T) {
+	g, k, c := newTestGuard(t, nil)
+	tok := k.give(mountHolder("a"))
+	mustEnter(t, g, write(Epoch(tok))).Leave()
+	c.move(29 * time.Second)
+	require.False(t, g.Idle(lease.Holder{}))
+	c.move(time.Second)
+	require.True(t, g.Idle(lease.Holder{}))
+	g.HandleOpened(Epoch(tok))
+	c.move(time.Hour)
+	require.False(t, g.Idle(lease.Holder{}), "an editor keeps its swap file open")
+	g.HandleClosed(Epoch(tok))
+	require.False(t, g.Idle(lease.Holder{}), "closing a file is a use of it")
+	c.move(30 * time.Second)
+	require.True(t, g.Idle(lease.Holder{}))
+}
+
+// A refused writer's sentence never shows a secret and always a way out.
+func TestEveryReasonHasItsLine(t *testing.T) {
+	for why := ReasonNone + 1; why < reasonCount; why++ {
+		no := &Refusal{Reason: why, Worktree: "main", Holder: userHolder(7, "7"), Left: time.Second}
+		require.NotEmpty(t, no.Class(), why)
+		require.NotEmpty(t, no.Next(), why)
+		require.NotContains(t, no.Sentence(), "{", why)
+	}
+}

@@ -1,0 +1,107 @@
+package gate
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// clock is moved by hand.
+type clock struct{ boot atomic.Int64 }
+
+func (c *clock) Boot() time.Duration   { return time.Duration(c.boot.Load()) }
+func (c *clock) Wall() time.Time       { return time.Unix(0, c.boot.Load()).UTC() }
+func (c *clock) move(by time.Duration) { c.boot.Add(int64(by)) }
+
+// keeper stands in for the lease's keeper: it grants what it is told to.
+type keeper struct {
+	mu      sync.Mutex
+	guard   *Guard
+	state   lease.State
+	next    lease.Token
+	asked   []lease.Holder
+	refuse  error
+	late    []lease.LateWrite
+	lasting time.Duration
+	clock   *clock
+}
+
+func (k *keeper) Observe() (lease.Head, lease.Judgement) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return lease.Head{Token: k.next}, lease.Judgement{State: k.state}
+}
+
+func (k *keeper) Acquire(_ context.Context, h lease.Holder) (lease.Grant, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.asked = append(k.asked, h)
+	if k.refuse != nil {
+		return lease.Grant{}, k.refuse
+	}
+	return k.grant(h), nil
+}
+
+func (k *keeper) Late(w lease.LateWrite) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.late = append(k.late, w)
+	return nil
+}
+
+func (k *keeper) grant(h lease.Holder) lease.Grant {
+	k.next++
+	k.state = lease.Held
+	g := lease.Grant{Token: k.next, Holder: h, Deadline: k.clock.Boot() + k.lasting}
+	k.guard.Open(g)
+	return g
+}
+
+// give opens the guard for a holder as a keeper would.
+func (k *keeper) give(h lease.Holder) lease.Token {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.grant(h).Token
+}
+
+func (k *keeper) lose(kind lease.LossKind, t lease.Token, h lease.Holder) {
+	k.mu.Lock()
+	k.state = lease.Free
+	k.mu.Unlock()
+	k.guard.Close(lease.Loss{Kind: kind, Token: t, Holder: h})
+}
+
+func newTestGuard(t *testing.T, change func(*GuardConfig)) (*Guard, *keeper, *clock) {
+	t.Helper()
+	c := &clock{}
+	c.move(time.Hour)
+	r := NewResolver(c)
+	t.Cleanup(r.Close)
+	cfg := GuardConfig{Worktree: "main", Mode: Exclusive, Enforce: Enforcing, OnFree: DenyOnFree, Clock: c,
+		Resolver: r, Policy: lease.DefaultPolicy()}
+	if change != nil {
+		change(&cfg)
+	}
+	g := NewGuard(cfg)
+	k := &keeper{guard: g, lasting: 20 * time.Second, clock: c}
+	g.Bind(k)
+	return g, k, c
+}
+
+// mountHolder is a holder that everybody belongs to.
+func mountHolder(user string) lease.Holder {
+	return lease.Holder{Host: "h", User: user, Scope: string(ScopeMount)}
+}
+
+// userHolder is one that a user id belongs to.
+func userHolder(uid uint32, key string) lease.Holder {
+	return lease.Holder{Host: "h", User: key, UID: uid, Scope: string(ScopeUser), ScopeKey: key}
+}

@@ -1,0 +1,108 @@
+package gate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// errGone says that a process does not exist (any more).
+var errGone = errors.New("no such process")
+
+// ProcStat holds the fields of /proc/PID/stat that identify a process. Source:
+// proc_pid_stat(5).
+type ProcStat struct {
+	Comm    string
+	State   byte
+	PPID    int
+	Session int
+	Threads int
+	Start   uint64 // clock ticks after boot; with the pid it names a process
+}
+
+// ReadStat reads /proc/PID/stat. It fails for a process that is gone.
+func ReadStat(pid int) (ProcStat, error) {
+	b, err := readProc(pid, "stat")
+	if err != nil {
+		return ProcStat{}, err
+	}
+	return parseStat(b)
+}
+
+// parseStat skips the command name by its last parenthesis: a name may contain
+// anything, spaces and parentheses too.
+func parseStat(b []byte) (ProcStat, error) {
+	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	if open < 0 || end < open {
+		return ProcStat{}, fmt.Errorf("unexpected /proc/PID/stat: %.40q", b)
+	}
+	f := strings.Fields(string(b[end+1:]))
+	if len(f) < 20 {
+		return ProcStat{}, fmt.Errorf("short /proc/PID/stat: %.40q", b)
+	}
+	s := ProcStat{Comm: string(b[open+1 : end]), State: f[0][0]}
+	var errs [4]error
+	s.PPID, errs[0] = strconv.Atoi(f[1])
+	s.Session, errs[1] = strconv.Atoi(f[3])
+	s.Threads, errs[2] = strconv.Atoi(f[17])
+	s.Start, errs[3] = strconv.ParseUint(f[19], 10, 64)
+	return s, errors.Join(errs[:]...)
+}
+
+// readTgid returns the process that a thread belongs to.
+func readTgid(tid int) (int, error) {
+	b, err := readProc(tid, "status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, "Tgid:"); ok {
+			return strconv.Atoi(strings.TrimSpace(v))
+		}
+	}
+	return 0, fmt.Errorf("/proc/%d/status names no Tgid", tid)
+}
+
+// readUID returns the file system user id of a process.
+func readUID(pid int) (uint32, error) {
+	b, err := readProc(pid, "status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, "Uid:"); ok {
+			if f := strings.Fields(v); len(f) == 4 {
+				u, err := strconv.ParseUint(f[3], 10, 32)
+				return uint32(u), err
+			}
+		}
+	}
+	return 0, fmt.Errorf("/proc/%d/status names no Uid", pid)
+}
+
+// readCgroup returns the path of a process in the unified hierarchy.
+func readCgroup(pid int) (string, error) {
+	b, err := readProc(pid, "cgroup")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, "0::"); ok {
+			return strings.TrimSuffix(v, "\n"), nil
+		}
+	}
+	return "", errors.New("there is no cgroup version 2 hierarchy")
+}
+
+func readProc(pid int, file string) ([]byte, error) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/" + file)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return nil, fmt.Errorf("process %d: %w", pid, errGone)
+	}
+	return b, err
+}

@@ -1,0 +1,163 @@
+package gate
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// Reason is why an operation was refused.
+type Reason uint8
+
+// The reasons. Each has one line in the table of verdicts.
+const (
+	ReasonNone Reason = iota
+	ReasonHeldByOther
+	ReasonHeldElsewhere
+	ReasonFree
+	ReasonStaleHandle
+	ReasonStaleMapping
+	ReasonExpired
+	ReasonRenewFailed
+	ReasonClosing
+	ReasonRevokedExpired
+	ReasonRevokedStolen
+	ReasonNobody
+	ReasonUnreadable
+	ReasonSkewed
+	ReasonStore
+	ReasonLate
+	ReasonReadOnly
+	ReasonSealed
+	ReasonBadWorktree
+	reasonCount
+)
+
+// Classes of refusals that the locking spec does not name.
+const (
+	ClassReadOnly lease.Class = "E_READ_ONLY_MOUNT"
+	ClassSealed   lease.Class = "E_SEALED"
+)
+
+type verdict struct {
+	class    lease.Class
+	sentence string // what is the matter, for a person; {worktree}, {holder} and {when} are filled in
+	next     string // what to do about it
+}
+
+// verdicts is the one table from a reason to its class, sentence and way out.
+var verdicts = [reasonCount]verdict{
+	ReasonHeldByOther: {lease.ClassLockConflict,
+		"worktree {worktree} is being written by {holder}{when}",
+		"wait for it, or acquire the lease when it is free: jvsfs lock acquire --wait 1m <worktree>"},
+	ReasonHeldElsewhere: {lease.ClassLockConflict,
+		"the lease of worktree {worktree} is held through another mount or host by {holder}{when}",
+		"wait for it, or see who it is: jvsfs lock status <worktree>"},
+	ReasonFree: {lease.ClassLockNotHeld,
+		"nobody holds the lease of worktree {worktree}, and this mount lets nobody write without one",
+		"jvsfs lock acquire <worktree>, or jvsfs exec <worktree> -- CMD"},
+	ReasonStaleHandle: {lease.ClassFencingMismatch,
+		"this file was opened for writing under a lease of worktree {worktree} that is over",
+		"close the file and open it again under the current lease"},
+	ReasonStaleMapping: {lease.ClassFencingMismatch,
+		"a writer of an earlier lease of worktree {worktree} still maps this file, so stores through mappings cannot be told apart",
+		"end the earlier writer or unmap the file there, or write with write(2)"},
+	ReasonExpired: {lease.ClassLockExpired,
+		"the lease of worktree {worktree} held by {holder} was not renewed in time",
+		"jvsfs lock acquire <worktree>"},
+	ReasonRenewFailed: {lease.ClassLockExpired,
+		"the lease of worktree {worktree} held by {holder} could not be renewed, so writing stopped at once",
+		"see jvsfs doctor; then jvsfs lock acquire <worktree>"},
+	ReasonClosing: {lease.ClassLockConflict,
+		"the lease of worktree {worktree} is just being taken from {holder}",
+		"try again"},
+	ReasonRevokedExpired: {lease.ClassLockExpired,
+		"{holder} let its lease of worktree {worktree} expire and stays out until it acquires again on purpose",
+		"jvsfs lock acquire <worktree>, or jvsfs exec <worktree> -- CMD"},
+	ReasonRevokedStolen: {lease.ClassFencingMismatch,
+		"the lease of worktree {worktree} was taken from {holder}, which stays out until it acquires again on purpose",
+		"jvsfs lock acquire <worktree>, or jvsfs exec <worktree> -- CMD"},
+	ReasonNobody: {lease.ClassLockNotHeld,
+		"the writer runs where this mount cannot tell who it is (another pid namespace), so it holds no lease of worktree {worktree}",
+		"mount with --scope user or mount, or write from the host"},
+	ReasonUnreadable: {lease.ClassRecordUnreadable,
+		"the lease record of worktree {worktree} cannot be read, so nobody may write",
+		"jvsfs doctor names the file and what is wrong with it"},
+	ReasonSkewed: {lease.ClassClockSkewExceeded,
+		"clocks disagree about the lease of worktree {worktree}, so it is not taken over",
+		"set the clocks, then try again; see jvsfs doctor --strict"},
+	ReasonStore: {lease.ClassStoreFailed,
+		"the lease of worktree {worktree} could not be taken: the lock directory failed",
+		"see jvsfs doctor"},
+	ReasonLate: {lease.ClassFencingMismatch,
+		"a write to worktree {worktree} took effect after its lease was over, so it was not acknowledged",
+		"look at the file: its bytes may be on the store; jvsfs doctor lists such writes"},
+	ReasonReadOnly: {ClassReadOnly,
+		"worktree {worktree} is mounted read-only for everybody",
+		"mount with --enforce enforce"},
+	ReasonSealed: {ClassSealed,
+		"lock records and the directories that hold worktrees are changed by jvsfs alone",
+		"use jvsfs lock; umount to repair by hand"},
+	ReasonBadWorktree: {lease.ClassBadWorktreeID,
+		`"{worktree}" is no name for a worktree (letters, digits, dot, dash and underscore)`,
+		"choose another name"},
+}
+
+// Refusal is a no, with its class, its errno and a sentence for a person. It is
+// a value of its own, made without formatting anything: a refused write must not
+// cost more than an admitted one.
+type Refusal struct {
+	Reason   Reason
+	Op       Op
+	Errno    syscall.Errno
+	Worktree lease.WorktreeID
+	Holder   lease.Holder // who stands in the way, or who lost the lease
+	Token    lease.Token
+	Left     time.Duration // until the holder's deadline, 0 if it does not matter
+	Err      error         // what the lease keeper said, if it was asked
+}
+
+// Class returns the error class.
+func (r *Refusal) Class() lease.Class {
+	if c := lease.ClassOf(r.Err); c != "" {
+		return c
+	}
+	return verdicts[r.Reason].class
+}
+
+// Sentence says what is the matter.
+func (r *Refusal) Sentence() string {
+	when := ""
+	if r.Left > 0 {
+		when = fmt.Sprintf(" (token %d, %s left unless renewed)", r.Token, r.Left.Round(100*time.Millisecond))
+	}
+	s := strings.NewReplacer("{worktree}", string(r.Worktree), "{holder}", describe(r.Holder), "{when}", when).
+		Replace(verdicts[r.Reason].sentence)
+	if r.Err != nil {
+		s += ": " + r.Err.Error()
+	}
+	return s
+}
+
+// Next says what to do about it.
+func (r *Refusal) Next() string { return verdicts[r.Reason].next }
+
+// Error makes a Refusal an error: class and sentence.
+func (r *Refusal) Error() string { return string(r.Class()) + ": " + r.Sentence() }
+
+func describe(h lease.Holder) string {
+	if h.Host == "" && h.User == "" && h.PID == 0 {
+		return "its former holder"
+	}
+	s := h.ID()
+	if h.Scope != "" && h.Scope != string(ScopeTree) {
+		s += " (" + h.Scope + ")"
+	}
+	if h.Purpose != "" {
+		s += " for " + h.Purpose
+	}
+	return s
+}

@@ -1,0 +1,106 @@
+package gate
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease"
+	"golang.org/x/sys/unix"
+)
+
+// Resolver turns the thread id of a request into a process. The caller is blocked
+// in its system call meanwhile, so its /proc entry is stable.
+//
+// A thread that was resolved before is recognised by a pidfd: as long as that
+// says "alive", the number has not been given to anybody else. What a living
+// process can change about itself (its session) is looked at again after
+// identityTTL. Safe for concurrent use; Close frees the descriptors.
+type Resolver struct {
+	clock lease.Clock
+
+	mu      sync.Mutex
+	threads map[uint32]*resolved
+	noPidfd bool
+}
+
+type resolved struct {
+	id    Identity
+	pidfd int
+	until time.Duration // boot clock
+}
+
+const (
+	identityTTL = 100 * time.Millisecond
+	// resolvedMax bounds the pidfds that are kept.
+	resolvedMax = 256
+	// pidfdThread is PIDFD_THREAD (O_EXCL), Linux 6.9: a pidfd of one thread.
+	pidfdThread = unix.O_EXCL
+)
+
+// NewResolver makes an empty resolver.
+func NewResolver(c lease.Clock) *Resolver {
+	return &Resolver{clock: c, threads: make(map[uint32]*resolved)}
+}
+
+// Identify resolves the caller of a request. Its error is errUnseen for a caller
+// that has no pid here; the user id is set even then.
+func (r *Resolver) Identify(c Caller) (Identity, error) {
+	if c.TID == 0 {
+		return Identity{UID: c.UID}, errUnseen
+	}
+	now := r.clock.Boot()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t := r.threads[c.TID]; t != nil {
+		if now < t.until && unix.PidfdSendSignal(t.pidfd, 0, nil, 0) == nil {
+			id := t.id
+			id.UID = c.UID
+			return id, nil
+		}
+		r.drop(c.TID)
+	}
+	return r.resolve(c, now)
+}
+
+// resolve opens the pidfd before it reads /proc: if the pidfd is alive afterwards,
+// what was read is about the same thread.
+func (r *Resolver) resolve(c Caller, now time.Duration) (Identity, error) {
+	fd := -1
+	if !r.noPidfd {
+		var err error
+		fd, err = unix.PidfdOpen(int(c.TID), pidfdThread)
+		r.noPidfd = errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS)
+	}
+	id, err := identify(int(c.TID), c.UID)
+	if fd < 0 {
+		return id, err
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return id, err
+	}
+	if len(r.threads) >= resolvedMax {
+		r.dropAll()
+	}
+	r.threads[c.TID] = &resolved{id: id, pidfd: fd, until: now + identityTTL}
+	return id, nil
+}
+
+func (r *Resolver) drop(tid uint32) {
+	_ = unix.Close(r.threads[tid].pidfd)
+	delete(r.threads, tid)
+}
+
+func (r *Resolver) dropAll() {
+	for tid := range r.threads {
+		r.drop(tid)
+	}
+}
+
+// Close frees the descriptors. The resolver stays usable.
+func (r *Resolver) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dropAll()
+}

@@ -1,0 +1,125 @@
+package gate
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// Member reports whether a process counts as the holder, by the holder's scope.
+// It reads /proc for scopes tree and cgroup.
+func (r *Resolver) Member(h lease.Holder, id Identity) bool {
+	switch Scope(h.Scope) {
+	case ScopeMount:
+		return true
+	case ScopeUser:
+		return h.ScopeKey == strconv.FormatUint(uint64(id.UID), 10)
+	}
+	if id.PID == 0 || h.BootID != host().bootID || h.PIDNamespace != host().pidNS {
+		return false
+	}
+	switch Scope(h.Scope) {
+	case ScopeSession:
+		return inSession(h.ScopeKey, id)
+	case ScopeCgroup:
+		c, err := readCgroup(id.PID)
+		return err == nil && (c == h.ScopeKey || strings.HasPrefix(c, h.ScopeKey+"/"))
+	case ScopeTree, ScopeDefault:
+		return descends(id, h.PID, h.StartTime)
+	}
+	return false
+}
+
+// inSession compares session ids. The kernel does not give a session's number
+// away while a process is in it, so the number decides, and the leader's start
+// time tells a later session of the same number apart where the leader lives.
+func inSession(key string, id Identity) bool {
+	sid, start, ok := parseSessionKey(key)
+	return ok && sid != 0 && sid == id.Session && (id.SessionStart == start || id.SessionStart == 0)
+}
+
+// ancestorsMax bounds a walk upwards: deeper trees do not occur, and a loop in
+// what /proc says must not hang us.
+const ancestorsMax = 512
+
+// descends walks from a process to its ancestors. A parent is believed only if
+// the child still has it after the parent was read, for then it was alive.
+func descends(id Identity, pid int, start uint64) bool {
+	if pid == 0 {
+		return false
+	}
+	at, began, parent := id.PID, id.Start, id.PPID
+	for range ancestorsMax {
+		if at == pid {
+			return began == start
+		}
+		if parent <= 0 {
+			return false
+		}
+		st, err := ReadStat(parent)
+		if err != nil {
+			return false
+		}
+		if child, err := ReadStat(at); err != nil || child.Start != began || child.PPID != parent {
+			return false
+		}
+		at, began, parent = parent, st.Start, st.PPID
+	}
+	return false
+}
+
+// members remembers which processes were found to belong to the holder of the
+// open epoch. A descendant stays one when its parents end. Whoever is none does not
+// become one, but may have been taken for none because a parent ended between two
+// looks, so that answer is kept for identityTTL only.
+type members struct {
+	mu   sync.Mutex
+	of   *epoch
+	seen map[process]membership
+}
+
+type membership struct {
+	yes   bool
+	until time.Duration // boot clock
+}
+
+type process struct {
+	pid   int
+	start uint64
+}
+
+// membersMax bounds the memory of a holder that starts very many processes.
+const membersMax = 65536
+
+func (m *members) reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.of, m.seen = nil, nil
+}
+
+func (m *members) member(r *Resolver, e *epoch, id Identity) bool {
+	if s := Scope(e.holder().Scope); s != ScopeTree || id.PID == 0 {
+		return r.Member(e.holder(), id) // cheap, or may change while the process lives
+	}
+	key := process{id.PID, id.Start}
+	m.mu.Lock()
+	if m.of != e || len(m.seen) > membersMax {
+		m.of, m.seen = e, make(map[process]membership)
+	}
+	known := m.seen[key]
+	m.mu.Unlock()
+	now := r.clock.Boot()
+	if known.yes || now < known.until {
+		return known.yes
+	}
+	yes := r.Member(e.holder(), id)
+	m.mu.Lock()
+	if m.of == e {
+		m.seen[key] = membership{yes, now + identityTTL}
+	}
+	m.mu.Unlock()
+	return yes
+}

@@ -1,0 +1,122 @@
+package gate
+
+import (
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// Status is what an admin sees of a guard. The JSON names are a promise.
+type Status struct {
+	Worktree     lease.WorktreeID `json:"worktree"`
+	State        string           `json:"state"` // free held held_elsewhere expired stealable unreadable skewed closed
+	Mode         Mode             `json:"mode"`
+	Enforce      Enforce          `json:"enforce"`
+	OnFree       OnFree           `json:"on_free"`
+	Scope        Scope            `json:"scope"`
+	Token        lease.Token      `json:"fencing_token"`
+	HolderID     string           `json:"holder_id,omitempty"`
+	HolderScope  string           `json:"holder_scope,omitempty"`
+	Purpose      string           `json:"purpose,omitempty"`
+	Auto         bool             `json:"auto,omitempty"`
+	ExpiresAt    *time.Time       `json:"lease_expires_at,omitempty"`
+	TimeLeftMS   int64            `json:"time_left_ms"` // until the gate closes by itself
+	InFlight     int64            `json:"in_flight"`
+	WriteHandles int64            `json:"write_handles"`
+	Writes       uint64           `json:"writes"`
+	Refusals     uint64           `json:"refusals"`
+	WouldRefuse  uint64           `json:"would_refuse"`
+	Revoked      int              `json:"revoked"`
+	Detail       string           `json:"detail,omitempty"`
+	File         string           `json:"file,omitempty"`
+	LastRefusals []string         `json:"last_refusals,omitempty"`
+}
+
+// Status looks at the guard and, cheaply, at the lease record.
+func (g *Guard) Status() Status {
+	head, j := g.keeper.Observe()
+	s := Status{
+		Worktree: g.cfg.Worktree, State: stateName(j.State), Mode: g.cfg.Mode, Enforce: g.cfg.Enforce,
+		OnFree: g.cfg.OnFree, Scope: g.cfg.Scope, Token: head.Token, File: head.File, Detail: j.Reason,
+		Writes: g.writes.Load(), Refusals: g.refusals.Load(), WouldRefuse: g.wouldRefuse.Load(),
+	}
+	if r := head.Record; r != nil && j.State != lease.Free {
+		h := r.Holder()
+		at := r.ExpiresAt()
+		s.HolderID, s.HolderScope, s.Purpose, s.Auto, s.ExpiresAt = h.ID(), h.Scope, h.Purpose, h.Auto, &at
+	}
+	if e := g.open.Load(); e != nil {
+		s.ofEpoch(e, g.cfg.Clock.Boot())
+	} else if j.State == lease.Held {
+		s.State = "held_elsewhere"
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.Revoked = len(g.revoked.list)
+	s.LastRefusals = g.recent.lines()
+	if g.closing != nil || g.loss.Kind == lease.LossRenewFailed {
+		s.State = "closed"
+	}
+	return s
+}
+
+func (s *Status) ofEpoch(e *epoch, now time.Duration) {
+	s.State, s.Token = "held", e.id.Token()
+	s.HolderID, s.HolderScope = e.holder().ID(), e.holder().Scope
+	s.Purpose, s.Auto = e.holder().Purpose, e.holder().Auto
+	s.InFlight, s.WriteHandles = e.inflight.Load(), e.handles.Load()
+	if left := time.Duration(e.deadline.Load()) - now; left > 0 {
+		s.TimeLeftMS = left.Milliseconds()
+	}
+}
+
+func stateName(s lease.State) string {
+	switch s {
+	case lease.Free:
+		return "free"
+	case lease.Held:
+		return "held"
+	case lease.Expired:
+		return "expired"
+	case lease.Stealable:
+		return "stealable"
+	case lease.Skewed:
+		return "skewed"
+	}
+	return "unreadable"
+}
+
+// Refused returns how often each class of refusal occurred.
+func (g *Guard) Refused() map[lease.Class]uint64 {
+	m := make(map[lease.Class]uint64)
+	for why := range g.refusedByWhy {
+		if n := g.refusedByWhy[why].Load(); n > 0 {
+			m[verdicts[why].class] += n
+		}
+	}
+	return m
+}
+
+// ring keeps the latest refusals as they came, unformatted.
+type ring struct {
+	at   [8]time.Time
+	what [8]*Refusal
+	next int
+}
+
+func (r *ring) add(at time.Time, no *Refusal) {
+	r.at[r.next], r.what[r.next] = at, no
+	r.next = (r.next + 1) % len(r.what)
+}
+
+// lines returns the refusals as sentences, oldest first.
+func (r *ring) lines() []string {
+	var out []string
+	for i := range r.what {
+		k := (r.next + i) % len(r.what)
+		if no := r.what[k]; no != nil {
+			out = append(out, r.at[k].UTC().Format(time.RFC3339)+" "+no.Op.String()+": "+no.Error())
+		}
+	}
+	return out
+}
