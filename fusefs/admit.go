@@ -1,0 +1,244 @@
+package fusefs
+
+import (
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// passes are the permissions for one mutation, one for each guard it concerns:
+// mostly one, two where a rename moves a worktree's root.
+type passes struct {
+	of [4]struct {
+		guard *gate.Guard
+		pass  gate.Pass
+	}
+	n int
+	// What the mutation is, for the case that it is found to have come too late.
+	op          gate.Op
+	on          *node // nil for a change of names
+	off, length int64
+	// settled is held for reading until the mutation has taken effect; see rawFS.tree.
+	settled *sync.RWMutex
+}
+
+// leave ends the mutation. Where the store is written by other kernels too, one
+// that took effect too late is not acknowledged: *st becomes EIO.
+func (p *passes) leave(st *fuse.Status) {
+	for i := range p.n {
+		g, pass := p.of[i].guard, p.of[i].pass
+		if *st == fuse.OK {
+			if why := g.Late(pass); why != nil {
+				g.ReportLate(pass, why, p.late())
+				*st = fuse.EIO
+			}
+		}
+		pass.Leave()
+	}
+	p.unsettle()
+}
+
+// settle keeps the rules of a repository as they are until the passes are left.
+func (f *rawFS) settle() *sync.RWMutex {
+	if f.opts.Shape != ShapeRepository {
+		return nil
+	}
+	f.tree.RLock()
+	return &f.tree
+}
+
+func (p *passes) unsettle() {
+	if p.settled != nil {
+		p.settled.RUnlock()
+		p.settled = nil
+	}
+}
+
+func (p *passes) late() lease.LateWrite {
+	w := lease.LateWrite{Op: p.op.String(), Offset: p.off, Length: p.length}
+	if p.on != nil {
+		w.File, _ = os.Readlink(p.on.path()) // for people; a failure leaves it empty
+	}
+	return w
+}
+
+// abandon ends the passes of a mutation that is not made.
+func (p *passes) abandon() {
+	for i := range p.n {
+		p.of[i].pass.Leave()
+	}
+	p.unsettle()
+}
+
+// claims returns what a handle opened under these passes rests on.
+func (p *passes) claims() []claim {
+	c := make([]claim, p.n)
+	for i := range p.n {
+		c[i] = claim{p.of[i].guard, p.of[i].pass.Epoch()}
+	}
+	return c
+}
+
+// admit asks the guards of all rules whether the caller may make the mutation.
+// With status OK, leave must follow; otherwise nothing is held.
+func (f *rawFS) admit(op gate.Op, h *fuse.InHeader, rules []*rule) (passes, fuse.Status) {
+	p := passes{op: op}
+	c := gate.Caller{TID: h.Pid, UID: h.Uid, GID: h.Gid}
+	for _, r := range rules {
+		if r.kind == ruleOpen && !f.opts.ReadOnly {
+			continue
+		}
+		if st := f.admitRule(&p, gate.Request{Op: op, Caller: c}, r); st != fuse.OK {
+			p.abandon()
+			return passes{}, st
+		}
+	}
+	admitted(op)
+	return p, fuse.OK
+}
+
+func (f *rawFS) admitRule(p *passes, req gate.Request, r *rule) fuse.Status {
+	if r.kind != ruleWorktree {
+		return f.refuseRule(req.Op, r)
+	}
+	g, err := f.guard(r)
+	if err != nil {
+		f.opts.Log.Error("no guard for worktree", zap.String("worktree", string(r.id)), zap.Error(err))
+		return f.refused()
+	}
+	if p.n == len(p.of) {
+		return fuse.EXDEV // an inode with links in more worktrees than that
+	}
+	pass, no := g.Enter(req)
+	if no != nil {
+		return fuse.Status(no.Errno)
+	}
+	p.of[p.n].guard, p.of[p.n].pass = g, pass
+	p.n++
+	return fuse.OK
+}
+
+// refuseRule refuses what no guard is there for.
+func (f *rawFS) refuseRule(op gate.Op, r *rule) fuse.Status {
+	f.stats.outside.Add(1)
+	why := gate.ReasonSealed
+	switch r.kind {
+	case ruleBadName:
+		why = gate.ReasonBadWorktree
+	case ruleOpen:
+		why = gate.ReasonReadOnly
+	}
+	f.opts.Log.Debug("refused", zap.Stringer("op", op), zap.String("name", r.name), zap.Uint8("reason", uint8(why)))
+	return f.refused()
+}
+
+// refused is the answer where no guard words one.
+func (f *rawFS) refused() fuse.Status { return fuse.Status(f.opts.Errno) }
+
+// admitNode asks about a mutation of an inode's own attributes or content by the
+// caller.
+func (f *rawFS) admitNode(op gate.Op, h *fuse.InHeader, n *node) (passes, fuse.Status) {
+	held := f.settle()
+	if st := f.learnLinks(n); st != fuse.OK {
+		return f.unadmitted(held, st)
+	}
+	var buf [4]*rule
+	p, st := f.admit(op, h, n.rules(buf[:0]))
+	if st != fuse.OK {
+		return f.unadmitted(held, st)
+	}
+	p.on, p.settled = n, held
+	return p, st
+}
+
+func (f *rawFS) unadmitted(held *sync.RWMutex, st fuse.Status) (passes, fuse.Status) {
+	p := passes{settled: held}
+	p.unsettle()
+	return passes{}, st
+}
+
+// admitEntry asks about a mutation of the entry name in dir.
+func (f *rawFS) admitEntry(op gate.Op, h *fuse.InHeader, dir *node, name string) (passes, fuse.Status) {
+	if st := checkName(name); st != fuse.OK {
+		return passes{}, st
+	}
+	held := f.settle()
+	if f.covers(op, dir, name) {
+		return f.unadmitted(held, f.refuseRule(op, sealedRule))
+	}
+	var buf [4]*rule
+	rules := entryRules(buf[:0], dir, name)
+	if op == gate.OpMkdir && rules[0].kind == ruleSealed && name == "worktrees" {
+		rules[0] = openRule // a repository may get its first worktree while mounted
+	}
+	p, st := f.admit(op, h, rules)
+	if st != fuse.OK {
+		return f.unadmitted(held, st)
+	}
+	p.settled = held
+	return p, st
+}
+
+// covers reports whether an operation that takes a name away would take away a
+// sealed directory, or one that it lies in.
+func (f *rawFS) covers(op gate.Op, dir *node, name string) bool {
+	if len(f.sealed)+len(f.above) == 0 || op != gate.OpUnlink && op != gate.OpRmdir && op != gate.OpRename {
+		return false
+	}
+	var st unix.Stat_t
+	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return false
+	}
+	k := keyOf(&st)
+	return f.sealed[k] || f.above[k]
+}
+
+// admitHandle asks about a mutation through a handle: only the epochs it was
+// opened in count, not who writes.
+func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
+	p := passes{op: op, on: on.node}
+	c := gate.Caller{TID: h.Pid, UID: h.Uid, GID: h.Gid}
+	for _, cl := range on.claims {
+		epoch := cl.epoch
+		if on.disowned.Load() {
+			epoch = staleEpoch
+		}
+		pass, no := cl.guard.Enter(gate.Request{Op: op, Epoch: epoch, Caller: c})
+		if no != nil {
+			p.abandon()
+			return passes{}, fuse.Status(no.Errno)
+		}
+		p.of[p.n].guard, p.of[p.n].pass = cl.guard, pass
+		p.n++
+	}
+	if len(on.claims) == 0 {
+		p.settled = f.settle()
+		if on.disowned.Load() {
+			p.abandon()
+			return passes{}, f.refused()
+		}
+	}
+	admitted(op)
+	return p, fuse.OK
+}
+
+// staleEpoch is an epoch that never was.
+const staleEpoch = ^gate.Epoch(0)
+
+// checkName keeps a name to one component, whatever a request says.
+func checkName(name string) fuse.Status {
+	if len(name) > unix.NAME_MAX {
+		return fuse.Status(unix.ENAMETOOLONG)
+	}
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return fuse.EINVAL
+	}
+	return fuse.OK
+}

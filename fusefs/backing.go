@@ -1,0 +1,57 @@
+package fusefs
+
+import (
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// openAgain opens the inode behind a descriptor anew, with other flags. It goes
+// through the descriptor and not by a name, so no rename or symlink can slip
+// another file in.
+func (f *rawFS) openAgain(fd int, flags int) (int, error) {
+	if !f.room() {
+		return -1, unix.ENFILE
+	}
+	return retryInt(func() (int, error) {
+		return unix.Openat(f.procFD, strconv.Itoa(fd), flags|unix.O_CLOEXEC, 0)
+	})
+}
+
+// path returns a path to the inode behind a descriptor, for calls that have no
+// form with one. The kernel follows it to the very inode, symlinks themselves too.
+func (n *node) path() string { return "/proc/self/fd/" + strconv.Itoa(n.fd) }
+
+// lookupAt opens one component without following it.
+func lookupAt(dir *node, name string) (fd int, st unix.Stat_t, err error) {
+	fd, err = retryInt(func() (int, error) {
+		return unix.Openat(dir.fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return -1, st, err
+	}
+	if err = unix.Fstat(fd, &st); err != nil {
+		_ = unix.Close(fd)
+		return -1, st, err
+	}
+	return fd, st, nil
+}
+
+// retryInt and retry repeat a call that a signal interrupted. Go's own preemption
+// signals do that on file systems that can be interrupted.
+func retryInt(call func() (int, error)) (int, error) {
+	for {
+		n, err := call()
+		if err != unix.EINTR {
+			return n, err
+		}
+	}
+}
+
+func retry(call func() error) error {
+	for {
+		if err := call(); err != unix.EINTR {
+			return err
+		}
+	}
+}

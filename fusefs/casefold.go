@@ -1,0 +1,35 @@
+package fusefs
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// checkNames refuses a repository on a file system that takes "Main" for "main":
+// worktrees are told apart by the bytes of their names, so one could be reached,
+// and renamed, under a name that has no rule.
+func checkNames(o Options, root int) error {
+	if o.Shape != ShapeRepository {
+		return nil
+	}
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(root, &st); err != nil {
+		return err
+	}
+	folds := false
+	switch uint32(st.Type) {
+	case unix.MSDOS_SUPER_MAGIC, unix.EXFAT_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC:
+		folds = true
+	}
+	const caseFold = 0x40000000 // FS_CASEFOLD_FL, linux/fs.h
+	if fd, err := unix.Openat(root, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
+		flags, err := unix.IoctlGetUint32(fd, unix.FS_IOC_GETFLAGS)
+		folds = folds || err == nil && flags&caseFold != 0
+		_ = unix.Close(fd)
+	}
+	if folds {
+		return fmt.Errorf("%s: names there do not tell upper from lower case, so worktrees cannot be guarded by their names; mount each worktree on its own", o.Source)
+	}
+	return nil
+}

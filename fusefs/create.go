@@ -1,0 +1,167 @@
+package fusefs
+
+import (
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// makeEntry is the course of every call that adds a name: ask the gate, make one
+// backing call as the caller, answer with what stands there.
+func (f *rawFS) makeEntry(op gate.Op, h *fuse.InHeader, name string, as caller, out *fuse.EntryOut, call func(dir *node) error) (st fuse.Status) {
+	f.stats.count(op)
+	dir := f.nodes.get(h.NodeId)
+	if dir == nil {
+		return fuse.ENOENT
+	}
+	if !f.room() {
+		return fuse.Status(unix.ENFILE)
+	}
+	p, st := f.admitEntry(op, h, dir, name)
+	if st != fuse.OK {
+		return st
+	}
+	defer p.leave(&st)
+	if err := as.as(func() error { return retry(func() error { return call(dir) }) }); err != nil {
+		return status(err)
+	}
+	return f.entry(dir, name, out)
+}
+
+// Mknod makes a regular file, device, FIFO or socket (bind of an AF_UNIX address).
+func (f *rawFS) Mknod(_ <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut) fuse.Status {
+	as := callerOf(&in.InHeader, in.Umask, in.Mode)
+	return f.makeEntry(gate.OpMknod, &in.InHeader, name, as, out, func(dir *node) error {
+		return f.mknodAs(as, in, dir, name)
+	})
+}
+
+// mknodAs makes the node; a device needs CAP_MKNOD, which the kernel has checked
+// for the caller and which setfsuid has taken from this thread.
+func (f *rawFS) mknodAs(as caller, in *fuse.MknodIn, dir *node, name string) error {
+	if t := in.Mode & unix.S_IFMT; as.uid != 0 && (t == unix.S_IFCHR || t == unix.S_IFBLK) {
+		if err := raise(1 << unix.CAP_MKNOD); err != nil {
+			return err
+		}
+	}
+	return unix.Mknodat(dir.fd, name, in.Mode, int(in.Rdev))
+}
+
+// Mkdir makes a directory.
+func (f *rawFS) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
+	as := callerOf(&in.InHeader, in.Umask, in.Mode)
+	return f.makeEntry(gate.OpMkdir, &in.InHeader, name, as, out, func(dir *node) error {
+		return unix.Mkdirat(dir.fd, name, in.Mode)
+	})
+}
+
+// Symlink makes a symbolic link.
+func (f *rawFS) Symlink(_ <-chan struct{}, h *fuse.InHeader, target, name string, out *fuse.EntryOut) fuse.Status {
+	return f.makeEntry(gate.OpSymlink, h, name, callerOf(h, 0, 0), out, func(dir *node) error {
+		return unix.Symlinkat(target, dir.fd, name)
+	})
+}
+
+// Create makes a file and opens it.
+func (f *rawFS) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) (st fuse.Status) {
+	f.stats.count(gate.OpCreate)
+	dir := f.nodes.get(in.NodeId)
+	if dir == nil {
+		return fuse.ENOENT
+	}
+	if !f.room() { // or a file would be left behind that the caller was not told of
+		return fuse.Status(unix.ENFILE)
+	}
+	p, st := f.admitEntry(gate.OpCreate, &in.InHeader, dir, name)
+	if st != fuse.OK {
+		return st
+	}
+	defer f.unlessLate(&p, &st, out)
+	fd, err := f.createAt(in, dir, name)
+	if err != nil {
+		return status(err)
+	}
+	return f.created(fd, in, dir, name, &p, out)
+}
+
+// createAt makes the file anew. One that somebody else made there in the meantime
+// is opened as the caller, unless the caller wanted it new: the kernel has not
+// checked that one.
+func (f *rawFS) createAt(in *fuse.CreateIn, dir *node, name string) (fd int, err error) {
+	open := func(flags int) func() error {
+		return func() (err error) {
+			fd, err = retryInt(func() (int, error) {
+				return unix.Openat(dir.fd, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, in.Mode&0o7777)
+			})
+			return err
+		}
+	}
+	as := callerOf(&in.InHeader, in.Umask, in.Mode)
+	flags := f.backingFlags(in.Flags) &^ unix.O_NOATIME // which only an owner may ask for
+	err = as.as(open(flags | unix.O_CREAT | unix.O_EXCL))
+	if err != unix.EEXIST || in.Flags&unix.O_EXCL != 0 {
+		return fd, err
+	}
+	as.strict = true
+	err = as.as(open(flags | int(in.Flags)&unix.O_TRUNC))
+	return fd, err
+}
+
+// created answers CREATE and TMPFILE: an entry and an open handle in one.
+func (f *rawFS) created(fd int, in *fuse.CreateIn, dir *node, name string, p *passes, out *fuse.CreateOut) fuse.Status {
+	var st unix.Stat_t
+	err := unix.Fstat(fd, &st)
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = unix.EEXIST
+	}
+	pin := -1
+	if err == nil {
+		pin, err = f.openAgain(fd, unix.O_PATH)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return status(err)
+	}
+	n := f.remember(pin, &st, dir, name)
+	fillEntry(&out.EntryOut, n, &st)
+	f.openHandle(n, fd, in.Flags, p.claims(), &out.OpenOut)
+	return fuse.OK
+}
+
+// unlessLate ends a creation. One that came too late fails, and the kernel must
+// not be owed the handle and the reference that it then does not get.
+func (f *rawFS) unlessLate(p *passes, st *fuse.Status, out *fuse.CreateOut) {
+	made := *st == fuse.OK
+	p.leave(st)
+	if made && *st != fuse.OK {
+		f.handles.release(out.Fh)
+		f.nodes.forget(out.NodeId, 1)
+	}
+}
+
+// Tmpfile makes a file without a name; LINK may give it one later.
+func (f *rawFS) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.CreateOut) (st fuse.Status) {
+	f.stats.count(gate.OpTmpfile)
+	dir := f.nodes.get(in.NodeId)
+	if dir == nil {
+		return fuse.ENOENT
+	}
+	p, st := f.admitNode(gate.OpTmpfile, &in.InHeader, dir)
+	if st != fuse.OK {
+		return st
+	}
+	defer f.unlessLate(&p, &st, out)
+	var fd int
+	err := callerOf(&in.InHeader, in.Umask, in.Mode).as(func() (err error) {
+		fd, err = retryInt(func() (int, error) {
+			flags := f.backingFlags(in.Flags) | unix.O_TMPFILE | int(in.Flags)&unix.O_EXCL
+			return unix.Openat(dir.fd, ".", flags|unix.O_CLOEXEC, in.Mode&0o7777)
+		})
+		return err
+	})
+	if err != nil {
+		return status(err)
+	}
+	return f.created(fd, in, dir, "", &p, out)
+}

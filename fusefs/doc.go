@@ -1,0 +1,16 @@
+// Package fusefs is the file system and nothing else: a passthrough of one
+// directory over go-fuse's raw interface, in which every call that can change
+// the backing store asks a gate.Guard first.
+//
+// A mutating handler reads: ask the gate, resolve to a directory descriptor and a
+// name, make one *at call, map the errno. No handler reasons about leases.
+//
+// The kernel is told to keep nothing that could reach the backing store behind
+// the daemon's back: files that can be written are opened with direct I/O, there
+// is no write-back cache and no passthrough, so every byte arrives as a WRITE
+// request, stores through shared mappings too.
+//
+// What the package does not do: it takes no byte-range or flock locks (they stay
+// in the kernel, local to the machine), and it cannot see what happens to the
+// backing directory other than through itself beyond the cache times in caching.go.
+package fusefs

@@ -1,0 +1,93 @@
+package fusefs
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// rawFS implements fuse.RawFileSystem. It embeds nothing: a method that go-fuse
+// adds must be classified in gate's table and written here, or the build fails.
+type rawFS struct {
+	opts    Options
+	root    *node
+	nodes   *nodeTable
+	handles handleTable
+	guards  sync.Map      // lease.WorktreeID -> *gate.Guard
+	guardMu sync.Mutex    // held while one is added
+	moves   atomic.Uint64 // how often a worktree's root has changed its name
+	// tree is held for reading by every path operation of a repository, from the
+	// moment its rule is looked up until it has taken effect, and for writing while
+	// a name that has a rule of its own is renamed: so no operation is judged by the
+	// rule of one place and takes effect in another. A tree has one rule and needs it
+	// not; writes through handles that rest on an epoch need it neither.
+	tree    sync.RWMutex
+	sealed  map[inodeKey]bool // fixed before the first request
+	above   map[inodeKey]bool // directories that a sealed one lies in
+	procFD  int               // O_PATH of /proc/self/fd
+	lockFD  int               // of the root, for shareRepository
+	server  *fuse.Server
+	inval   *invalidator
+	budget  *budget
+	durable bool // writes are made durable before they are answered
+	stats   counters
+}
+
+var _ fuse.RawFileSystem = (*rawFS)(nil)
+
+func newRawFS(o Options, root int) (*rawFS, error) {
+	n, err := newRoot(o, root)
+	if err != nil {
+		return nil, err
+	}
+	proc, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := unix.Openat(root, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		_ = unix.Close(proc)
+		return nil, err
+	}
+	f := &rawFS{
+		opts: o, root: n, nodes: newNodeTable(n), sealed: make(map[inodeKey]bool), above: make(map[inodeKey]bool),
+		procFD: proc, inval: newInvalidator(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root),
+		lockFD: lock,
+	}
+	return f, f.shareRepository()
+}
+
+// run owns what goes on besides requests, until stop is closed.
+func (f *rawFS) run(stop <-chan struct{}) {
+	var wg sync.WaitGroup
+	wg.Go(func() { f.inval.run(f.notify, stop) })
+	wg.Go(func() { f.budget.run(f, stop) })
+	wg.Wait()
+}
+
+func (f *rawFS) close() error {
+	f.handles.close()
+	f.nodes.close()
+	_ = unix.Close(f.procFD)
+	_ = unix.Close(f.lockFD)
+	return unix.Close(f.root.fd)
+}
+
+// String names the file system in go-fuse's messages.
+func (f *rawFS) String() string { return "jvsfs" }
+
+// SetDebug is go-fuse's; there is nothing to switch.
+func (f *rawFS) SetDebug(bool) {}
+
+// Init keeps the server for notifications to the kernel.
+func (f *rawFS) Init(s *fuse.Server) { f.server = s }
+
+// OnUnmount has nothing to do: the owner of Server closes what is open.
+func (f *rawFS) OnUnmount() {}
+
+// status maps an errno of a backing call. What is no errno becomes EIO.
+func status(err error) fuse.Status { return fuse.ToStatus(err) }

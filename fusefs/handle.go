@@ -1,0 +1,134 @@
+package fusefs
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// claim is the epoch of a guard that a handle was opened in.
+type claim struct {
+	guard *gate.Guard
+	epoch gate.Epoch
+}
+
+// handle is an open file or directory.
+type handle struct {
+	id     uint64
+	node   *node
+	fd     int
+	write  bool // opened for writing
+	mapped bool // opened so that it can be mapped for writing (O_RDWR)
+	claims []claim
+	// disowned handles are refused: their tree was moved under another rule
+	// while they were open.
+	disowned atomic.Bool
+
+	dirMu sync.Mutex // orders seeking and reading of a directory
+}
+
+// handleTable maps the kernel's file handles. Reading takes no lock.
+type handleTable struct {
+	byID   sync.Map // uint64 -> *handle
+	lastID atomic.Uint64
+	count  atomic.Int64
+}
+
+func (t *handleTable) add(h *handle) uint64 {
+	h.id = t.lastID.Add(1)
+	if h.write {
+		h.node.addWriter(h)
+		for _, c := range h.claims {
+			c.guard.HandleOpened(c.epoch)
+		}
+	}
+	t.byID.Store(h.id, h)
+	t.count.Add(1)
+	return h.id
+}
+
+func (t *handleTable) get(id uint64) *handle {
+	v, ok := t.byID.Load(id)
+	if !ok {
+		return nil
+	}
+	return v.(*handle)
+}
+
+func (t *handleTable) release(id uint64) {
+	v, ok := t.byID.LoadAndDelete(id)
+	if !ok {
+		return
+	}
+	h := v.(*handle)
+	t.count.Add(-1)
+	if h.write {
+		h.node.dropWriter(h)
+		for _, c := range h.claims {
+			c.guard.HandleClosed(c.epoch)
+		}
+	}
+	_ = unix.Close(h.fd)
+}
+
+// writers calls f for every handle that is open for writing.
+func (t *handleTable) writers(f func(*handle)) {
+	t.byID.Range(func(_, v any) bool {
+		if h := v.(*handle); h.write {
+			f(h)
+		}
+		return true
+	})
+}
+
+// disown ends the handles whose inode has come under a rule that they were not
+// opened under: a tree that was filled outside of any worktree and then renamed
+// into one must not be written through old descriptors.
+func (t *handleTable) disown(f *rawFS) {
+	t.writers(func(h *handle) {
+		if f.learnLinks(h.node) != fuse.OK { // the search before the move is out of date
+			h.disowned.Store(true)
+			return
+		}
+		var buf [4]*rule
+		for _, r := range h.node.rules(buf[:0]) {
+			if r.kind == ruleWorktree && !h.claimedBy(f, r) {
+				h.disowned.Store(true)
+			}
+		}
+	})
+}
+
+// restsOn reports whether the handle was opened in an epoch of the guard.
+func (h *handle) restsOn(g *gate.Guard) bool {
+	for _, c := range h.claims {
+		if c.guard == g {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *handle) claimedBy(f *rawFS, r *rule) bool {
+	g, err := f.guard(r)
+	return err == nil && h.restsOn(g)
+}
+
+// stale reports whether an epoch that the handle rests on is over. One that was
+// interrupted by a failed renewal is not: it may come back.
+func (h *handle) stale() bool {
+	for _, c := range h.claims {
+		if !c.guard.Current(c.epoch) {
+			return true
+		}
+	}
+	return h.disowned.Load()
+}
+
+func (t *handleTable) close() {
+	t.byID.Range(func(k, _ any) bool { t.release(k.(uint64)); return true })
+}

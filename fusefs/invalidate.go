@@ -1,0 +1,138 @@
+package fusefs
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// invalidator drops the kernel's pages of inodes. It works in a goroutine of its
+// own that holds no lock: the kernel answers some requests only after the pages
+// are gone, and writes dirty ones back as requests first.
+type invalidator struct {
+	mu   sync.Mutex
+	todo map[uint64]bool // node ids that somebody should drop soon
+	jobs []*invalidation
+	wake chan struct{}
+}
+
+// invalidation is a set of inodes that somebody waits for.
+type invalidation struct {
+	ids  []uint64
+	done chan struct{}
+}
+
+func newInvalidator() *invalidator {
+	return &invalidator{todo: make(map[uint64]bool), wake: make(chan struct{}, 1)}
+}
+
+// run works until stop is closed, then lets everybody go.
+func (v *invalidator) run(notify func(id uint64), stop <-chan struct{}) {
+	for {
+		v.mu.Lock()
+		jobs, todo := v.jobs, v.todo
+		v.jobs, v.todo = nil, make(map[uint64]bool)
+		v.mu.Unlock()
+		for _, j := range jobs {
+			for _, id := range j.ids {
+				notify(id)
+			}
+			close(j.done)
+		}
+		for id := range todo {
+			notify(id)
+		}
+		if len(jobs)+len(todo) > 0 {
+			continue
+		}
+		select {
+		case <-v.wake:
+		case <-stop:
+			v.abandon()
+			return
+		}
+	}
+}
+
+// abandon lets waiters go when there is no kernel to notify any more.
+func (v *invalidator) abandon() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, j := range v.jobs {
+		close(j.done)
+	}
+	v.jobs, v.todo = nil, nil
+}
+
+// soon asks for an inode to be dropped and does not wait. Requests for the same
+// inode fall together, so a store that is repeated for ever costs no memory.
+func (v *invalidator) soon(id uint64) {
+	v.mu.Lock()
+	if v.todo != nil {
+		v.todo[id] = true
+	}
+	v.mu.Unlock()
+	v.poke()
+}
+
+// now drops inodes and returns when that is done.
+func (v *invalidator) now(ids []uint64) {
+	j := &invalidation{ids: ids, done: make(chan struct{})}
+	v.mu.Lock()
+	if v.todo == nil { // not serving any more
+		v.mu.Unlock()
+		return
+	}
+	v.jobs = append(v.jobs, j)
+	v.mu.Unlock()
+	v.poke()
+	<-j.done
+}
+
+func (v *invalidator) poke() {
+	select {
+	case v.wake <- struct{}{}:
+	default:
+	}
+}
+
+// notify tells the kernel to write back and drop an inode's pages and attributes.
+// Dirty pages come back as WRITE requests, which the gate judges.
+func (f *rawFS) notify(id uint64) {
+	if f.server != nil {
+		f.server.InodeNotify(id, 0, 0)
+	}
+}
+
+// revoker returns what happens when the guard's epoch has drained: every inode
+// that is open for writing under it loses its pages, so that dirty ones of
+// mappings are refused now and not written under a later epoch.
+func (f *rawFS) revoker(g *gate.Guard) func(lease.Loss) {
+	return func(lease.Loss) { f.dropPages(func(h *handle) bool { return h.restsOn(g) }) }
+}
+
+// flusher returns what happens before a lease is given back: what its holder has
+// stored through mappings is written while that is still allowed.
+func (f *rawFS) flusher(g *gate.Guard) func() {
+	return func() { f.dropPages(func(h *handle) bool { return h.mapped && h.restsOn(g) }) }
+}
+
+// writeBackMapped writes back what anybody has stored through mappings.
+func (f *rawFS) writeBackMapped() { f.dropPages(func(h *handle) bool { return h.mapped }) }
+
+// dropPages writes back and drops the pages of the inodes that are open for writing
+// through handles of a kind.
+func (f *rawFS) dropPages(of func(*handle) bool) {
+	seen := make(map[uint64]bool)
+	f.handles.writers(func(h *handle) {
+		if of(h) {
+			seen[h.node.id] = true
+		}
+	})
+	if len(seen) > 0 {
+		f.inval.now(slices.Collect(maps.Keys(seen)))
+	}
+}

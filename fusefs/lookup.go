@@ -1,0 +1,134 @@
+package fusefs
+
+import (
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// Lookup finds one name in a directory.
+func (f *rawFS) Lookup(_ <-chan struct{}, h *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+	f.stats.count(gate.OpLookup)
+	dir := f.nodes.get(h.NodeId)
+	if dir == nil {
+		return fuse.ENOENT
+	}
+	if st := checkName(name); st != fuse.OK {
+		return st
+	}
+	if role(dir.role.Load()) != roleNone { // what is seen here has a rule by its name
+		f.tree.RLock()
+		defer f.tree.RUnlock()
+	}
+	return f.entry(dir, name, out)
+}
+
+// entry answers with what stands at dir/name now, and counts the kernel's
+// reference to it.
+func (f *rawFS) entry(dir *node, name string, out *fuse.EntryOut) fuse.Status {
+	if !f.room() {
+		return fuse.Status(unix.ENFILE)
+	}
+	fd, st, err := lookupAt(dir, name)
+	if err != nil {
+		return status(err)
+	}
+	fillEntry(out, f.remember(fd, &st, dir, name), &st)
+	return fuse.OK
+}
+
+// remember takes the descriptor over.
+func (f *rawFS) remember(fd int, st *unix.Stat_t, dir *node, name string) *node {
+	n := f.nodes.remember(fd, st, func(n *node) { f.stand(n, dir, name, uint64(st.Nlink)) })
+	f.budget.grown(f.nodes.count.Load())
+	return n
+}
+
+// Forget gives references of the kernel back.
+func (f *rawFS) Forget(nodeid, nlookup uint64) {
+	f.stats.count(gate.OpForget)
+	f.nodes.forget(nodeid, nlookup)
+}
+
+// GetAttr reads an inode's attributes.
+func (f *rawFS) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
+	f.stats.count(gate.OpGetAttr)
+	n := f.nodes.get(in.NodeId)
+	if n == nil {
+		return fuse.ENOENT
+	}
+	st := n.attr(out)
+	if st == fuse.OK && n.changedSinceOpened(&out.Attr) {
+		f.inval.soon(n.id) // somebody wrote it other than through this mount, or has it mapped here
+	}
+	return st
+}
+
+func (n *node) attr(out *fuse.AttrOut) fuse.Status {
+	var st unix.Stat_t
+	if err := retry(func() error { return unix.Fstat(n.fd, &st) }); err != nil {
+		return status(err)
+	}
+	out.SetTimeout(attrTimeout)
+	fillAttr(&out.Attr, &st)
+	return fuse.OK
+}
+
+// Statx reads an inode's attributes with its time of birth.
+func (f *rawFS) Statx(_ <-chan struct{}, in *fuse.StatxIn, out *fuse.StatxOut) fuse.Status {
+	f.stats.count(gate.OpStatx)
+	n := f.nodes.get(in.NodeId)
+	if n == nil {
+		return fuse.ENOENT
+	}
+	var st unix.Statx_t
+	if err := unix.Statx(n.fd, "", unix.AT_EMPTY_PATH, int(in.SxMask), &st); err != nil {
+		return status(err)
+	}
+	out.SetTimeout(attrTimeout)
+	out.FromStatx(&st)
+	out.Blksize = st.Blksize
+	out.Blocks, out.Size = st.Blocks, st.Size
+	return fuse.OK
+}
+
+// Readlink reads a symbolic link.
+func (f *rawFS) Readlink(_ <-chan struct{}, h *fuse.InHeader) ([]byte, fuse.Status) {
+	f.stats.count(gate.OpReadlink)
+	n := f.nodes.get(h.NodeId)
+	if n == nil {
+		return nil, fuse.ENOENT
+	}
+	buf := make([]byte, unix.PathMax)
+	l, err := unix.Readlinkat(n.fd, "", buf)
+	if err != nil {
+		return nil, status(err)
+	}
+	return buf[:l], fuse.OK
+}
+
+// Access is not asked for: the kernel checks permissions itself
+// (default_permissions).
+func (f *rawFS) Access(<-chan struct{}, *fuse.AccessIn) fuse.Status {
+	f.stats.count(gate.OpAccess)
+	return fuse.ENOSYS
+}
+
+// StatFs describes the backing file system.
+func (f *rawFS) StatFs(_ <-chan struct{}, h *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
+	f.stats.count(gate.OpStatFs)
+	n := f.nodes.get(h.NodeId)
+	if n == nil {
+		n = f.root
+	}
+	var st unix.Statfs_t
+	if err := retry(func() error { return unix.Fstatfs(n.fd, &st) }); err != nil {
+		return status(err)
+	}
+	*out = fuse.StatfsOut{
+		Blocks: st.Blocks, Bfree: st.Bfree, Bavail: st.Bavail, Files: st.Files, Ffree: st.Ffree,
+		Bsize: uint32(st.Bsize), NameLen: uint32(st.Namelen), Frsize: uint32(st.Frsize),
+	}
+	return fuse.OK
+}

@@ -1,0 +1,162 @@
+package fusefs
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// inodeKey is an inode of the backing store. Hard links share one.
+type inodeKey struct{ dev, ino uint64 }
+
+func keyOf(st *unix.Stat_t) inodeKey { return inodeKey{st.Dev, st.Ino} }
+
+// node is an inode as the kernel knows it. Its descriptor pins the backing inode,
+// so the key cannot be reused while the node lives.
+type node struct {
+	id   uint64
+	key  inodeKey
+	fd   int    // O_PATH|O_NOFOLLOW, of this very inode
+	kind uint32 // S_IFMT bits
+
+	lookups uint64 // the kernel's references; guarded by the key's shard
+
+	place // where it stands: decides which guard judges it
+
+	mu      sync.Mutex
+	writers map[*handle]struct{} // open for writing
+	stamp   stamp                // of the content that the kernel may have cached
+}
+
+func (n *node) isDir() bool { return n.kind == unix.S_IFDIR }
+
+// addWriter and dropWriter keep the inode's write-open handles, by which stores
+// through mappings are judged.
+func (n *node) addWriter(h *handle) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.writers == nil {
+		n.writers = make(map[*handle]struct{})
+	}
+	n.writers[h] = struct{}{}
+}
+
+func (n *node) dropWriter(h *handle) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.writers, h)
+}
+
+func (n *node) hasWriters() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.writers) > 0
+}
+
+// nodeTable maps the kernel's node ids and the backing inodes to nodes. Reading
+// by id takes no lock.
+type nodeTable struct {
+	byID   sync.Map // uint64 -> *node
+	lastID atomic.Uint64
+	count  atomic.Int64
+	shards [64]nodeShard
+}
+
+type nodeShard struct {
+	sync.Mutex
+	byKey map[inodeKey]*node
+}
+
+func newNodeTable(root *node) *nodeTable {
+	t := &nodeTable{}
+	for i := range t.shards {
+		t.shards[i].byKey = make(map[inodeKey]*node)
+	}
+	root.id, root.lookups = fuse.FUSE_ROOT_ID, 1
+	t.lastID.Store(fuse.FUSE_ROOT_ID)
+	t.byID.Store(root.id, root)
+	t.shard(root.key).byKey[root.key] = root
+	t.count.Store(1)
+	return t
+}
+
+func (t *nodeTable) shard(k inodeKey) *nodeShard {
+	return &t.shards[(k.ino^k.ino>>8^k.dev)%uint64(len(t.shards))]
+}
+
+// get returns the node of a request, nil for an id that the kernel has given back.
+func (t *nodeTable) get(id uint64) *node {
+	v, ok := t.byID.Load(id)
+	if !ok {
+		return nil
+	}
+	return v.(*node)
+}
+
+// find returns the node of a backing inode, if the kernel knows it.
+func (t *nodeTable) find(k inodeKey) *node {
+	s := t.shard(k)
+	s.Lock()
+	defer s.Unlock()
+	return s.byKey[k]
+}
+
+// remember counts one more reference of the kernel to the inode behind fd, and
+// takes fd over. seen is called under the lock, before the kernel can learn of
+// the node, to say where it stands.
+func (t *nodeTable) remember(fd int, st *unix.Stat_t, seen func(*node)) *node {
+	k := keyOf(st)
+	s := t.shard(k)
+	s.Lock()
+	defer s.Unlock()
+	n := s.byKey[k]
+	if n != nil {
+		_ = unix.Close(fd)
+	} else {
+		n = &node{id: t.lastID.Add(1), key: k, fd: fd, kind: st.Mode & unix.S_IFMT}
+		s.byKey[k] = n
+		t.byID.Store(n.id, n)
+		t.count.Add(1)
+	}
+	n.lookups++
+	seen(n)
+	return n
+}
+
+// forget gives references back; with the last one the node goes.
+func (t *nodeTable) forget(id, count uint64) {
+	n := t.get(id)
+	if n == nil || id == fuse.FUSE_ROOT_ID {
+		return
+	}
+	s := t.shard(n.key)
+	s.Lock()
+	defer s.Unlock()
+	if n.lookups > count {
+		n.lookups -= count
+		return
+	}
+	n.lookups = 0
+	delete(s.byKey, n.key)
+	t.byID.Delete(id)
+	t.count.Add(-1)
+	_ = unix.Close(n.fd)
+}
+
+// all calls f for every node until it returns false.
+func (t *nodeTable) all(f func(*node) bool) {
+	t.byID.Range(func(_, v any) bool { return f(v.(*node)) })
+}
+
+// close closes the descriptors of all nodes. Nothing may be served any more.
+func (t *nodeTable) close() {
+	t.all(func(n *node) bool {
+		if n.id != fuse.FUSE_ROOT_ID {
+			_ = unix.Close(n.fd)
+		}
+		t.byID.Delete(n.id)
+		return true
+	})
+}

@@ -1,0 +1,106 @@
+package fusefs
+
+import (
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// backingFlags are the flags of an open that the backing descriptor has too.
+// O_APPEND is not: fcntl can change it, and a store through a mapping has its place
+// whatever the flag; each write says by itself whether it appends. O_DIRECT is not:
+// it would need aligned buffers. On a store that other kernels write too, every write
+// is durable before it is answered: only what has arrived can be judged as late.
+func (f *rawFS) backingFlags(flags uint32) int {
+	keep := int(flags) & (unix.O_ACCMODE | unix.O_DSYNC | unix.O_SYNC)
+	if f.durable && writes(flags) {
+		keep |= unix.O_DSYNC
+	}
+	return keep | unix.O_NOATIME
+}
+
+func writes(flags uint32) bool { return flags&unix.O_ACCMODE != unix.O_RDONLY }
+
+// Open opens a file. Only an open for writing is a mutation: a truncation arrives
+// as a SETATTR of its own.
+func (f *rawFS) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (st fuse.Status) {
+	f.stats.count(gate.OpOpen)
+	n := f.nodes.get(in.NodeId)
+	if n == nil {
+		return fuse.ENOENT
+	}
+	var claims []claim
+	if writes(in.Flags) || in.Flags&unix.O_TRUNC != 0 {
+		var p passes
+		if p, st = f.admitNode(gate.OpOpen, &in.InHeader, n); st != fuse.OK {
+			return st
+		}
+		defer p.abandon() // an open changes nothing that could be late
+		claims = p.claims()
+	}
+	fd, err := f.openAgain(n.fd, f.backingFlags(in.Flags)|unix.O_NONBLOCK)
+	if err != nil {
+		return status(err)
+	}
+	f.openHandle(n, fd, in.Flags, claims, out)
+	return fuse.OK
+}
+
+// openHandle enters a handle and tells the kernel how to treat it. Whoever may
+// write does direct I/O, so that each write is a request of its own; pages are
+// kept for the readers beside it.
+func (f *rawFS) openHandle(n *node, fd int, flags uint32, claims []claim, out *fuse.OpenOut) {
+	h := &handle{node: n, fd: fd, write: writes(flags), mapped: flags&unix.O_ACCMODE == unix.O_RDWR, claims: claims}
+	out.Fh = f.handles.add(h)
+	out.OpenFlags = fuse.FOPEN_KEEP_CACHE
+	if h.write {
+		out.OpenFlags |= fuse.FOPEN_DIRECT_IO
+		return
+	}
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || !n.sameContent(&st) {
+		out.OpenFlags = 0
+	}
+}
+
+// Release closes a handle.
+func (f *rawFS) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
+	f.stats.count(gate.OpRelease)
+	f.handles.release(in.Fh)
+}
+
+// Flush has nothing to write back. The kernel stops asking after this answer,
+// which saves a round trip for each close.
+func (f *rawFS) Flush(<-chan struct{}, *fuse.FlushIn) fuse.Status {
+	f.stats.count(gate.OpFlush)
+	return fuse.ENOSYS
+}
+
+// Fsync makes a file durable. Through a handle that can write it counts as a
+// mutation: what a stale holder left must not become durable on its word.
+func (f *rawFS) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) (st fuse.Status) {
+	f.stats.count(gate.OpFsync)
+	h := f.handles.get(in.Fh)
+	if h == nil {
+		return fuse.EBADF
+	}
+	if h.write {
+		var p passes
+		if p, st = f.admitHandle(gate.OpFsync, &in.InHeader, h); st != fuse.OK {
+			return st
+		}
+		defer p.leave(&st)
+	}
+	return syncFD(h.fd, in.FsyncFlags)
+}
+
+func syncFD(fd int, flags uint32) fuse.Status {
+	const dataOnly = 1 // FUSE_FSYNC_FDATASYNC
+	return status(retry(func() error {
+		if flags&dataOnly != 0 {
+			return unix.Fdatasync(fd)
+		}
+		return unix.Fsync(fd)
+	}))
+}

@@ -1,0 +1,42 @@
+package fusefs
+
+import (
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// spliceFrom is the size, in bytes, from which on data goes to the kernel without
+// passing through the daemon's memory.
+const spliceFrom = 64 << 10
+
+// Read reads from a handle. No lease is asked for.
+func (f *rawFS) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
+	f.stats.count(gate.OpRead)
+	h := f.handles.get(in.Fh)
+	if h == nil {
+		return nil, fuse.EBADF
+	}
+	size := min(int(in.Size), len(buf))
+	if size >= spliceFrom {
+		return fuse.ReadResultFd(uintptr(h.fd), int64(in.Offset), size), fuse.OK
+	}
+	n, err := retryInt(func() (int, error) { return unix.Pread(h.fd, buf[:size], int64(in.Offset)) })
+	if err != nil {
+		return nil, status(err)
+	}
+	return fuse.ReadResultData(buf[:n]), fuse.OK
+}
+
+// Lseek finds data and holes; the other whences stay in the kernel.
+func (f *rawFS) Lseek(_ <-chan struct{}, in *fuse.LseekIn, out *fuse.LseekOut) fuse.Status {
+	f.stats.count(gate.OpLseek)
+	h := f.handles.get(in.Fh)
+	if h == nil {
+		return fuse.EBADF
+	}
+	off, err := unix.Seek(h.fd, int64(in.Offset), int(in.Whence))
+	out.Offset = uint64(off)
+	return status(err)
+}

@@ -1,0 +1,195 @@
+package fusefs
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// Shape says how worktrees lie in the source directory.
+type Shape int
+
+const (
+	// ShapeTree guards the whole source as one worktree.
+	ShapeTree Shape = iota
+	// ShapeRepository guards main and each worktrees/<name> on its own; .jvs
+	// passes through, except .jvs/locks.
+	ShapeRepository
+)
+
+// Options says what to serve and where.
+type Options struct {
+	Source     string // absolute
+	Mountpoint string // absolute; "" or Source itself mounts in place
+	Shape      Shape
+	// Guards returns the guard of a worktree, the same one for the same id. It is
+	// called from many goroutines, at the first mutation below a worktree.
+	Guards func(id lease.WorktreeID) (*gate.Guard, error)
+	TreeID lease.WorktreeID // of the one worktree, for ShapeTree
+	// Errno answers what is refused where no guard is asked; 0 is EROFS.
+	Errno syscall.Errno
+	// ReadOnly refuses every mutation, also where no guard is asked.
+	ReadOnly bool
+	// Descriptors is the number of descriptors to keep below; 0 is the process's
+	// limit (RLIMIT_NOFILE).
+	Descriptors uint64
+	Log         *zap.Logger
+}
+
+// Server serves one mount. Open takes the source, Mount attaches and starts
+// serving, Wait returns when it has been unmounted, Close frees the descriptors.
+type Server struct {
+	opts   Options
+	source int // O_PATH descriptor of the private clone's root
+	fs     *rawFS
+	fuse   *fuse.Server
+	major  uint32
+	minor  uint32
+
+	serving sync.WaitGroup
+	stop    chan struct{}
+	once    sync.Once
+}
+
+// Open takes hold of the source by a private clone of its mount. Nothing is
+// visible to anybody yet. The descriptor stays valid under a mount on top of the
+// source and under a dead one.
+func Open(o Options) (*Server, error) {
+	if o.Mountpoint == "" {
+		o.Mountpoint = o.Source
+	}
+	if o.Errno == 0 {
+		o.Errno = syscall.EROFS
+	}
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	o.Source, o.Mountpoint = filepath.Clean(o.Source), filepath.Clean(o.Mountpoint)
+	raiseDescriptorLimit()
+	fd, err := cloneMount(o.Source)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkNames(o, fd); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	s := &Server{opts: o, source: fd, stop: make(chan struct{})}
+	if s.fs, err = newRawFS(o, fd); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	return s, nil
+}
+
+// SourceFD returns a directory descriptor (O_PATH) of the source as it is below
+// the mount.
+func (s *Server) SourceFD() int { return s.source }
+
+// Seal takes a directory of locks that lies below the source out of everybody's
+// reach but jvsfs's own: nothing in it changes, and neither it nor a directory that
+// it lies in is moved or removed. Must be called before Mount. A path elsewhere is
+// no error.
+func (s *Server) Seal(path string) error {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return fmt.Errorf("seal %s: %w", path, err)
+	}
+	s.fs.sealed[keyOf(&st)] = true
+	for dir := filepath.Dir(filepath.Clean(path)); len(dir) > len(s.opts.Source); dir = filepath.Dir(dir) {
+		if err := unix.Stat(dir, &st); err != nil {
+			return fmt.Errorf("seal %s: %w", path, err)
+		}
+		s.fs.above[keyOf(&st)] = true
+	}
+	return nil
+}
+
+// Mount makes the file system, answers the kernel's greeting, starts to serve and
+// only then attaches it at the mount point: at no moment is there a mount that
+// does not answer, nor a path that is half guarded.
+func (s *Server) Mount() error {
+	dev, m, err := newSuperblock(s.opts.Source, s.source)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(m.context) }()
+	s.fuse, err = fuse.NewServer(s.fs, fmt.Sprintf("/dev/fd/%d", dev), mountOptions(s.opts.Log))
+	if err != nil {
+		_ = unix.Close(dev)
+		return fmt.Errorf("the kernel's first request failed: %w", err)
+	}
+	s.serving.Add(2)
+	go func() { defer s.serving.Done(); s.fuse.Serve(); s.once.Do(func() { close(s.stop) }) }()
+	go func() { defer s.serving.Done(); s.fs.run(s.stop) }()
+	s.major, s.minor, err = m.attach(s.opts.Source, s.opts.Mountpoint, s.source)
+	if err != nil {
+		m.discard() // nothing refers to the superblock any more, so Serve ends
+		s.serving.Wait()
+	}
+	return err
+}
+
+// Wait returns when the file system has been unmounted and the last request has
+// been answered.
+func (s *Server) Wait() { s.serving.Wait() }
+
+// Device returns the device number of the mount, as in /proc/self/mountinfo.
+func (s *Server) Device() (major, minor uint32) { return s.major, s.minor }
+
+// Unmount detaches the mount unless it is in use, then unix.EBUSY comes back as
+// it is. It refuses to take away another file system that lies on top.
+func (s *Server) Unmount() error {
+	fd, err := unix.Open(s.opts.Mountpoint, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("mount point %s: %w", s.opts.Mountpoint, err)
+	}
+	major, minor, err := deviceOf(fd)
+	_ = unix.Close(fd) // or it would keep the mount busy
+	if err != nil {
+		return err
+	}
+	if major != s.major || minor != s.minor {
+		return fmt.Errorf("%s: another file system is mounted on top; unmount that first", s.opts.Mountpoint)
+	}
+	return unix.Unmount(s.opts.Mountpoint, unix.UMOUNT_NOFOLLOW)
+}
+
+// Abort cuts off every request, now and later: they fail with ECONNABORTED and
+// ENOTCONN. The dead mount stays where it is, so the path fails closed.
+func (s *Server) Abort() error {
+	ctl, err := openControl()
+	if err != nil {
+		return fmt.Errorf("fuse control file system: %w", err)
+	}
+	defer func() { _ = unix.Close(ctl) }()
+	fd, err := unix.Openat(ctl, fmt.Sprintf("%d/abort", s.minor), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("abort connection %d: %w", s.minor, err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	_, err = unix.Write(fd, []byte("1"))
+	return err
+}
+
+// WorktreeOf finds the worktree that a path below the mount root belongs to.
+func (s *Server) WorktreeOf(rel string) (lease.WorktreeID, bool) { return s.fs.worktreeOf(rel) }
+
+// Close frees what Open took. Call it after Wait, or instead of Mount.
+func (s *Server) Close() error { return s.fs.close() }
+
+// raiseDescriptorLimit asks for as many descriptors as the kernel gives to
+// anyone: every inode the kernel remembers costs one. A limit that cannot be
+// raised is no error, the budget keeps to it.
+func raiseDescriptorLimit() {
+	limit := readUint("/proc/sys/fs/nr_open", 1<<20)
+	_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: limit})
+}

@@ -1,0 +1,132 @@
+package fusefs
+
+import (
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// SetAttr changes mode, owner, size or times. A size that is set through an open
+// file is judged by that handle, everything else by the caller.
+func (f *rawFS) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) (st fuse.Status) {
+	f.stats.count(gate.OpSetAttr)
+	n := f.nodes.get(in.NodeId)
+	if n == nil {
+		return fuse.ENOENT
+	}
+	h := f.writeHandle(in)
+	p, st := f.admitAttr(in, n, h)
+	if st != fuse.OK {
+		return st
+	}
+	defer p.leave(&st)
+	for _, change := range []func(*fuse.SetAttrIn, *node, *handle) error{f.setMode, f.setOwner, f.setSize, f.setTimes} {
+		if err := retry(func() error { return change(in, n, h) }); err != nil {
+			return status(err)
+		}
+	}
+	return n.attr(out)
+}
+
+func (f *rawFS) writeHandle(in *fuse.SetAttrIn) *handle {
+	id, ok := in.GetFh()
+	if !ok {
+		return nil
+	}
+	if h := f.handles.get(id); h != nil && h.write {
+		return h
+	}
+	return nil
+}
+
+func (f *rawFS) admitAttr(in *fuse.SetAttrIn, n *node, h *handle) (passes, fuse.Status) {
+	if h != nil && in.Valid&fuse.FATTR_SIZE != 0 {
+		return f.admitHandle(gate.OpSetAttr, &in.InHeader, h)
+	}
+	return f.admitNode(gate.OpSetAttr, &in.InHeader, n)
+}
+
+func (f *rawFS) setMode(in *fuse.SetAttrIn, n *node, _ *handle) error {
+	mode, ok := in.GetMode()
+	if !ok {
+		return nil
+	}
+	if n.kind == unix.S_IFLNK {
+		return unix.EOPNOTSUPP // as Linux answers for symbolic links
+	}
+	return unix.Chmod(n.path(), mode)
+}
+
+func (f *rawFS) setOwner(in *fuse.SetAttrIn, n *node, _ *handle) error {
+	uid, setUID := in.GetUID()
+	gid, setGID := in.GetGID()
+	if !setUID && !setGID {
+		return f.chownToNobody(in, n)
+	}
+	return unix.Fchownat(n.fd, "", int(int32(uid)), int(int32(gid)), unix.AT_EMPTY_PATH)
+}
+
+// chownToNobody answers a request that names no attribute at all. Two calls arrive
+// so: chown(path, -1, -1), which takes setuid and setgid bits away or fails by who
+// asks; and, before a FALLOCATE by somebody who is not the owner, the kernel's wish
+// to take the bits away, which must not fail. The second needs the file open for
+// writing; FALLOCATE then takes the bits away itself.
+func (f *rawFS) chownToNobody(in *fuse.SetAttrIn, n *node) error {
+	const named = fuse.FATTR_MODE | fuse.FATTR_SIZE | fuse.FATTR_ATIME | fuse.FATTR_MTIME
+	if in.Valid&named != 0 {
+		return nil
+	}
+	as := callerOf(&in.InHeader, 0, 0)
+	as.strict = true
+	err := as.as(func() error { return unix.Fchownat(n.fd, "", -1, -1, unix.AT_EMPTY_PATH) })
+	if err == unix.EPERM && n.hasWriters() {
+		return nil
+	}
+	return err
+}
+
+// setSize truncates. For a caller that may not keep setuid and setgid bits it is
+// done under its ids, so that the backing file system takes them away.
+func (f *rawFS) setSize(in *fuse.SetAttrIn, n *node, h *handle) error {
+	size, ok := in.GetSize()
+	if !ok {
+		return nil
+	}
+	fd := -1
+	if h != nil {
+		fd = h.fd
+	} else {
+		var err error
+		if fd, err = f.openAgain(n.fd, unix.O_WRONLY|unix.O_NONBLOCK); err != nil {
+			return err
+		}
+		defer func() { _ = unix.Close(fd) }()
+	}
+	truncate := func() error { return unix.Ftruncate(fd, int64(size)) }
+	if in.Valid&fuse.FATTR_KILL_SUIDGID != 0 {
+		return callerOf(&in.InHeader, 0, 0).as(truncate)
+	}
+	return truncate()
+}
+
+func (f *rawFS) setTimes(in *fuse.SetAttrIn, n *node, _ *handle) error {
+	if in.Valid&(fuse.FATTR_ATIME|fuse.FATTR_MTIME) == 0 {
+		return nil
+	}
+	ts := []unix.Timespec{
+		timespec(in.Valid, fuse.FATTR_ATIME, fuse.FATTR_ATIME_NOW, in.Atime, in.Atimensec),
+		timespec(in.Valid, fuse.FATTR_MTIME, fuse.FATTR_MTIME_NOW, in.Mtime, in.Mtimensec),
+	}
+	return unix.UtimesNanoAt(n.fd, "", ts, unix.AT_EMPTY_PATH)
+}
+
+func timespec(valid, set, now uint32, sec uint64, nsec uint32) unix.Timespec {
+	switch {
+	case valid&set == 0:
+		return unix.Timespec{Nsec: unix.UTIME_OMIT}
+	case valid&now != 0:
+		return unix.Timespec{Nsec: unix.UTIME_NOW}
+	}
+	return unix.Timespec{Sec: int64(sec), Nsec: int64(nsec)}
+}

@@ -1,0 +1,39 @@
+package fusefs
+
+import (
+	"sync/atomic"
+
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+type counters struct {
+	requests [64]atomic.Uint64 // by gate.Op
+	outside  atomic.Uint64     // refused where no guard is: sealed directories, bad names
+}
+
+func (c *counters) count(op gate.Op) { c.requests[op].Add(1) }
+
+// Stats is what the file system has done since it was mounted. The JSON names are
+// a promise.
+type Stats struct {
+	Requests      map[string]uint64 `json:"requests"`
+	SealedRefused uint64            `json:"sealed_refusals"`
+	Inodes        int64             `json:"inodes"`
+	InodeBudget   int64             `json:"inode_budget"` // above it the kernel is asked to forget some
+	Handles       int64             `json:"handles"`
+}
+
+// Stats returns the counters; they are read one by one, not at one instant.
+func (s *Server) Stats() Stats {
+	f := s.fs
+	st := Stats{
+		Requests: make(map[string]uint64), SealedRefused: f.stats.outside.Load(),
+		Inodes: f.nodes.count.Load(), InodeBudget: f.budget.high, Handles: f.handles.count.Load(),
+	}
+	for _, op := range gate.Ops() {
+		if n := f.stats.requests[op].Load(); n > 0 {
+			st.Requests[op.String()] = n
+		}
+	}
+	return st
+}

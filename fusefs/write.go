@@ -1,0 +1,190 @@
+package fusefs
+
+import (
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// Write is the form of Writev that go-fuse falls back to; it is the same.
+func (f *rawFS) Write(cancel <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
+	return f.Writev(cancel, in, [][]byte{data})
+}
+
+// Writev writes through a handle, which must be of the current epoch. Stores
+// through mappings arrive here as well, marked WRITE_CACHE and without a caller.
+func (f *rawFS) Writev(_ <-chan struct{}, in *fuse.WriteIn, data [][]byte) (written uint32, st fuse.Status) {
+	f.stats.count(gate.OpWrite)
+	h := f.handles.get(in.Fh)
+	if h == nil {
+		return 0, fuse.EBADF
+	}
+	p, st := f.admitWrite(in, h)
+	if st != fuse.OK {
+		return f.refusedStore(in, h, st)
+	}
+	p.off, p.length = int64(in.Offset), int64(in.Size)
+	defer p.leave(&st)
+	n := 0
+	write := func() (err error) {
+		n, err = retryInt(func() (int, error) { return pwrite(h.fd, data, int64(in.Offset), appends(in)) })
+		return err
+	}
+	var err error
+	if in.WriteFlags&fuse.WRITE_KILL_SUIDGID != 0 {
+		err = callerOf(&in.InHeader, 0, 0).as(write)
+	} else {
+		err = write()
+	}
+	if err != nil {
+		return 0, status(err)
+	}
+	return uint32(n), fuse.OK
+}
+
+// appends reports whether a write goes to the end of the file, wherever that is by
+// now: bytes that were appended behind the mount must not be overwritten.
+func appends(in *fuse.WriteIn) bool {
+	return in.Flags&unix.O_APPEND != 0 && in.WriteFlags&fuse.WRITE_CACHE == 0
+}
+
+func pwrite(fd int, data [][]byte, off int64, end bool) (int, error) {
+	switch {
+	case end:
+		return unix.Pwritev2(fd, data, off, unix.RWF_APPEND)
+	case len(data) == 1:
+		return unix.Pwrite(fd, data[0], off)
+	}
+	return unix.Pwritev(fd, data, off)
+}
+
+// admitWrite judges a write by its handle. For a store through a mapping the
+// kernel names any write handle of the inode, so all of those that can be mapped
+// must be of the handle's epoch: a process that still maps the file from an
+// earlier lease could otherwise write under the next one.
+func (f *rawFS) admitWrite(in *fuse.WriteIn, h *handle) (passes, fuse.Status) {
+	p, st := f.admitHandle(gate.OpWrite, &in.InHeader, h)
+	if in.WriteFlags&fuse.WRITE_CACHE == 0 {
+		return p, st
+	}
+	if st == fuse.OK && !h.node.mappedAlike(h) {
+		p.abandon()
+		p, st = passes{}, f.refuseMapping(h)
+	}
+	if st != fuse.OK {
+		// The page stays visible to mappings until the kernel drops it.
+		f.inval.soon(h.node.id)
+	}
+	return p, st
+}
+
+// refusedStore is the answer to a store through a mapping that was refused. The
+// kernel keeps an error of write-back for whoever uses the file next, so a stale
+// mapper's error would be told to the rightful holder's first write. Nobody waits
+// for this request: the page is dropped, and the mapper learns of it from msync
+// and fsync, which arrive as an FSYNC of its stale handle. Only where a rightful
+// handle may be the one that stored does the error go out by the kernel.
+func (f *rawFS) refusedStore(in *fuse.WriteIn, h *handle, st fuse.Status) (uint32, fuse.Status) {
+	if in.WriteFlags&fuse.WRITE_CACHE != 0 && h.node.mappedByStaleOnly() {
+		return in.Size, fuse.OK
+	}
+	return 0, st
+}
+
+// mappedByStaleOnly reports whether every handle of the inode that can be mapped
+// for writing is of an epoch that is over.
+func (n *node) mappedByStaleOnly() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for o := range n.writers {
+		if o.mapped && !o.stale() {
+			return false
+		}
+	}
+	return true
+}
+
+// refuseMapping lets the guard count and word the refusal.
+func (f *rawFS) refuseMapping(h *handle) fuse.Status {
+	for _, c := range h.claims {
+		if no := c.guard.Refuse(gate.OpWrite, gate.ReasonStaleMapping); no != nil {
+			return fuse.Status(no.Errno)
+		}
+	}
+	return f.refused()
+}
+
+// mappedAlike reports whether every handle of the inode that can be mapped for
+// writing rests on the same claims as h.
+func (n *node) mappedAlike(h *handle) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for o := range n.writers {
+		if o.mapped && (o.disowned.Load() || !sameClaims(o.claims, h.claims)) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameClaims(a, b []claim) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Fallocate preallocates, punches and zeroes. It is done under the caller's ids:
+// the backing file system takes setuid and setgid bits away where it must.
+func (f *rawFS) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) (st fuse.Status) {
+	f.stats.count(gate.OpFallocate)
+	h := f.handles.get(in.Fh)
+	if h == nil {
+		return fuse.EBADF
+	}
+	p, st := f.admitHandle(gate.OpFallocate, &in.InHeader, h)
+	if st != fuse.OK {
+		return st
+	}
+	defer p.leave(&st)
+	return status(callerOf(&in.InHeader, 0, 0).as(func() error {
+		return retry(func() error {
+			return unix.Fallocate(h.fd, in.Mode, int64(in.Offset), int64(in.Length))
+		})
+	}))
+}
+
+// copyMax bounds one copy, in bytes; the kernel comes back for the rest.
+const copyMax = 1 << 30
+
+// CopyFileRange copies between two files of the mount. Only the destination is
+// judged.
+func (f *rawFS) CopyFileRange(_ <-chan struct{}, in *fuse.CopyFileRangeIn) (written uint32, st fuse.Status) {
+	f.stats.count(gate.OpCopyFileRange)
+	src, dst := f.handles.get(in.FhIn), f.handles.get(in.FhOut)
+	if src == nil || dst == nil {
+		return 0, fuse.EBADF
+	}
+	p, st := f.admitHandle(gate.OpCopyFileRange, &in.InHeader, dst)
+	if st != fuse.OK {
+		return 0, st
+	}
+	defer p.leave(&st)
+	from, to, n := int64(in.OffIn), int64(in.OffOut), 0
+	err := callerOf(&in.InHeader, 0, 0).as(func() (err error) {
+		n, err = retryInt(func() (int, error) {
+			return unix.CopyFileRange(src.fd, &from, dst.fd, &to, int(min(in.Len, copyMax)), int(in.Flags))
+		})
+		return err
+	})
+	if err != nil {
+		return 0, status(err)
+	}
+	return uint32(n), fuse.OK
+}
