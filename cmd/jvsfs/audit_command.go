@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+type auditCommand struct {
+	records
+	io     stdio
+	asJSON bool
+	lines  int
+}
+
+func newAuditCommand(io stdio) *cobra.Command {
+	a := &auditCommand{io: io}
+	cmd := &cobra.Command{
+		Use: "audit", Short: "Verify and show the audit chain",
+		Long: `Every lease that is taken, stolen, lost or given back, and every kind of refusal,
+is a line of the audit chain: .jvs/audit/audit.jsonl of a repository, beside the
+records of a plain directory. Each line carries the hash of the one before.`,
+		Args: usageArgs(cobra.NoArgs),
+	}
+	verify := &cobra.Command{
+		Use: "verify PATH", Short: "Check that no line was changed, taken out or put in",
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), args[0]) },
+	}
+	tail := &cobra.Command{
+		Use: "tail PATH", Short: "Show the latest events",
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.tail(cmd.Context(), args[0]) },
+	}
+	for _, c := range []*cobra.Command{verify, tail} {
+		a.addFlags(c.Flags())
+		c.Flags().BoolVar(&a.asJSON, "json", false, "print JSON")
+	}
+	tail.Flags().IntVarP(&a.lines, "lines", "n", 10, "show this `MANY` events")
+	cmd.AddCommand(verify, tail)
+	return cmd
+}
+
+// open finds the chain of a path: by the mount's daemon, or by the place itself.
+func (a *auditCommand) open(ctx context.Context, path string) (*os.File, error) {
+	control, _, err := a.load()
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := readMounts()
+	if err != nil {
+		return nil, err
+	}
+	abs, m, err := resolve(path, mounts)
+	if err != nil {
+		return nil, err
+	}
+	log := ""
+	if isJVSFS(m) {
+		log = statusOf(ctx, m).Audit
+	}
+	if log == "" {
+		p, err := sourceAt(abs, control)
+		if err != nil || p.Shape == shapeDirectory {
+			if p, err = worktreeOf(abs, control); err != nil {
+				return nil, err
+			}
+		}
+		log = p.auditPath()
+	}
+	return os.Open(log)
+}
+
+// auditReport is `audit verify --json`; the names are a promise.
+type auditReport struct {
+	File    string             `json:"file"`
+	OK      bool               `json:"ok"`
+	Records int                `json:"records"`
+	Faults  []lease.AuditFault `json:"faults,omitempty"`
+}
+
+func (a *auditCommand) verify(ctx context.Context, path string) error {
+	f, err := a.open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	n, faults, err := lease.VerifyAudit(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	r := auditReport{File: f.Name(), OK: len(faults) == 0, Records: n, Faults: faults}
+	if a.asJSON {
+		err = printJSON(a.io.out, r)
+	} else {
+		_, err = fmt.Fprint(a.io.out, r.text())
+	}
+	if err == nil && !r.OK {
+		return exitWith(exitError)
+	}
+	return err
+}
+
+func (r auditReport) text() string {
+	var b strings.Builder
+	for _, f := range r.Faults {
+		fmt.Fprintf(&b, "%s:%d: %s\n", r.File, f.Line, printable(f.Message))
+	}
+	if r.OK {
+		fmt.Fprintf(&b, "%s: %d records, the chain is whole\n", r.File, r.Records)
+	} else {
+		fmt.Fprintf(&b, "%s: %d records, the chain is broken\n", r.File, r.Records)
+	}
+	return b.String()
+}
+
+func (a *auditCommand) tail(ctx context.Context, path string) error {
+	f, err := a.open(ctx, path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // nothing has happened yet
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	var last []lease.AuditRecord
+	err = lease.TailAudit(f, func(r lease.AuditRecord) error {
+		if last = append(last, r); len(last) > max(a.lines, 0) {
+			last = last[1:]
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	for _, r := range last {
+		if err := a.show(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show prints one record: as the line that it is, or for people.
+func (a *auditCommand) show(r lease.AuditRecord) error {
+	if a.asJSON {
+		return json.NewEncoder(a.io.out).Encode(r)
+	}
+	_, err := fmt.Fprintf(a.io.out, "%s  %-16s %-12s %s\n", clockText(r.Timestamp), printable(r.EventType),
+		printable(r.Worktree), printable(auditSummary(r.Details)))
+	return err
+}
+
+// auditSummary words the details of an event in one line.
+func auditSummary(d map[string]any) string {
+	var parts []string
+	for _, k := range []string{"fencing_token", "operation", "class", "count", "holder_id", "purpose", "reason"} {
+		if v, ok := d[k]; ok && v != "" {
+			parts = append(parts, fmt.Sprintf("%s=%v", strings.TrimSuffix(k, "_id"), v))
+		}
+	}
+	return strings.Join(parts, " ")
+}

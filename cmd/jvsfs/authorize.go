@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// plea is everything that decides whether a caller may do what it asks. The
+// facts are found elsewhere, from the kernel, so that the rule is a table.
+type plea struct {
+	Op       string
+	PeerUID  uint32 // from SO_PEERCRED, or the caller's own without a daemon
+	MountUID uint32 // who runs the daemon
+
+	// acquire, steal
+	TargetUID uint32 // who owns the process that is to hold the lease
+	MayWrite  bool   // the target's user may write to the worktree's root by its mode
+	Wider     bool   // the scope asked for takes in more than the target's user, and than configured
+
+	// renew, release
+	Held         bool
+	HolderUID    uint32
+	Explicit     bool // a process was named with --pid
+	TargetMember bool // the named process is the holder or in its scope
+	PeerMember   bool // the calling process is in the scope of the lease
+}
+
+// authorize decides p. The string is a note for the caller's standard error,
+// set when root does what only the holder may do. The failure carries no holder
+// and no file; the caller of authorize knows them.
+func authorize(p plea) (string, *failure) {
+	switch p.Op {
+	case opAcquire, opSteal:
+		return "", authorizeAcquire(p)
+	case opRenew, opRelease:
+		return authorizeHolder(p)
+	case opUnmount, opDoctor:
+		if p.PeerUID != 0 && p.PeerUID != p.MountUID {
+			return "", &failure{Class: classDenied, Message: "only root or the user that mounted may do that", Next: "run it as root"}
+		}
+	}
+	return "", nil // ping, status, explain and lock status tell nothing secret
+}
+
+func authorizeAcquire(p plea) *failure {
+	switch {
+	case p.PeerUID == 0:
+		return nil
+	case p.PeerUID == p.TargetUID && !p.MayWrite:
+		return &failure{Class: classDenied, Message: fmt.Sprintf("user %d may not write to the worktree, so it may not keep others from it", p.TargetUID),
+			Next: "ask the worktree's owner, or root"}
+	case p.PeerUID == p.TargetUID && p.Wider:
+		return &failure{Class: classDenied, Message: "only root may take a lease for more than one user's processes",
+			Next: "leave --scope out, or mount with that scope"}
+	case p.PeerUID == p.TargetUID:
+		return nil
+	}
+	return &failure{
+		Class:   classDenied,
+		Message: fmt.Sprintf("the process belongs to user %d, and user %d may not take a lease for it", p.TargetUID, p.PeerUID),
+		Next:    "name a process of your own with --pid, or ask root",
+	}
+}
+
+func authorizeHolder(p plea) (string, *failure) {
+	if !p.Held {
+		return "", notHeld("nobody holds the lease", "jvsfs lock acquire WORKTREE")
+	}
+	if p.Explicit {
+		if !p.TargetMember {
+			return "", notHeld("the named process is neither the holder nor in its scope", "jvsfs lock status WORKTREE names the holder")
+		}
+		if p.PeerUID != 0 && p.PeerUID != p.HolderUID {
+			return "", notHeld("the lease is held by another user", "ask the holder, or root")
+		}
+		return "", nil
+	}
+	if p.PeerUID == 0 {
+		if p.PeerMember {
+			return "", nil
+		}
+		return fmt.Sprintf("acting as root on a lease that this process does not hold (%s)", p.Op), nil
+	}
+	if p.PeerUID != p.HolderUID {
+		return "", notHeld("the lease is held by another user", "ask the holder, or root")
+	}
+	if !p.PeerMember {
+		return "", notHeld("the lease is held by another process of yours, and this one is not in its scope",
+			"name the holder with --pid; jvsfs lock status WORKTREE shows it")
+	}
+	return "", nil
+}
+
+func notHeld(message, next string) *failure {
+	return &failure{Class: lease.Class("E_LOCK_NOT_HELD"), Message: message, Next: next}
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"golang.org/x/sys/unix"
+)
+
+func TestParseMaps(t *testing.T) {
+	maps := `55d0c0a00000-55d0c0a02000 r--p 00000000 fe:00 131 /usr/bin/cat
+7f1200000000-7f1200001000 rw-s 00000000 00:32 77 /srv/repo/main/a b.db
+7f1200001000-7f1200002000 rw-s 00001000 00:32 77 /srv/repo/main/a b.db
+7f1200002000-7f1200003000 rw-p 00000000 00:00 0
+7ffd00000000-7ffd00001000 rw-p 00000000 00:00 0 [stack]
+garbage
+7f-7f rw-s 0 zz:32 1 /x
+`
+	want := device{0, 0x32}
+	got := parseMaps(strings.NewReader(maps), func(d device, _ string) bool { return d == want })
+	require.Equal(t, []string{"/srv/repo/main/a b.db"}, got)
+}
+
+func TestParseHexDevice(t *testing.T) {
+	d, err := parseHexDevice("fe:1f")
+	require.NoError(t, err)
+	require.Equal(t, device{254, 31}, d)
+	for _, s := range []string{"", "fe", "g:0", "0:g"} {
+		_, err := parseHexDevice(s)
+		require.Error(t, err, s)
+	}
+}
+
+func TestBusyScanFindsOurOwnDescriptor(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "open")
+	f, err := os.Create(name)
+	require.NoError(t, err)
+	defer closeFile(f)
+	var st unix.Stat_t
+	require.NoError(t, unix.Fstat(int(f.Fd()), &st))
+	dev := device{unix.Major(st.Dev), unix.Minor(st.Dev)}
+	scan := busyScan{proc: "/proc", limit: 100, want: func(o opened, path string) bool { return o.dev == dev && path == name }}
+	got := scan.process(os.Getpid())
+	require.Len(t, got, 1)
+	require.Equal(t, os.Getpid(), got[0].PID)
+	require.True(t, strings.HasPrefix(got[0].Use, "fd "))
+	require.Equal(t, name, got[0].Path)
+}
+
+func TestShellAboveSkipsSudo(t *testing.T) {
+	table := map[int]gate.ProcStat{
+		50: {Comm: "sudo", PPID: 49}, 49: {Comm: "sudo", PPID: 48},
+		48: {Comm: "bash", PPID: 1}, 60: {Comm: "su", PPID: 1},
+	}
+	stat := func(pid int) (gate.ProcStat, error) {
+		s, ok := table[pid]
+		if !ok {
+			return s, os.ErrNotExist
+		}
+		return s, nil
+	}
+	pid, err := shellAbove(50, 2, stat)
+	require.NoError(t, err)
+	require.Equal(t, 48, pid)
+	pid, err = shellAbove(48, 2, stat)
+	require.NoError(t, err)
+	require.Equal(t, 48, pid)
+	table[1] = gate.ProcStat{Comm: "sh"}
+	pid, err = shellAbove(60, 1, stat)
+	require.NoError(t, err)
+	require.Equal(t, 1, pid, "the shell of a container")
+	_, err = shellAbove(60, 2, stat)
+	require.Equal(t, exitUsage, asFailure(err).exit())
+	_, err = shellAbove(99, 2, stat)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestPidfdKnowsTheEnd(t *testing.T) {
+	f, err := openPidfd(os.Getpid())
+	require.NoError(t, err)
+	defer closeFile(f)
+	require.True(t, pidfdAlive(f))
+	pid, err := pidOfPidfd(f)
+	require.NoError(t, err)
+	require.Equal(t, os.Getpid(), pid)
+}
+
+func TestPrintableTamesTerminals(t *testing.T) {
+	require.Equal(t, "a?[31mb?c", printable("a\x1b[31mb\nc"))
+}

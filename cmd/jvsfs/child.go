@@ -1,0 +1,152 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"golang.org/x/sys/unix"
+)
+
+// child is CMD, first as a trampoline that waits for its word. It dies with this
+// process (PR_SET_PDEATHSIG), so that nothing writes on whose lease nobody
+// watches.
+type child struct {
+	pid    int
+	start  uint64
+	pidfd  *os.File
+	word   *os.File           // the writing end of the trampoline's pipe
+	tty    *os.File           // to give to the child, nil when there is none or it is not ours
+	ended  chan struct{}      // closed when the child has been waited for
+	status syscall.WaitStatus // valid then
+}
+
+// startChild starts the trampoline in a process group of its own. Until ended is
+// closed the pid is the child's.
+func startChild(argv []string, in *os.File) (*child, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer closeFile(r)
+	runtime.LockOSThread() // the death signal comes when the thread that forked ends, not the process
+	cmd := exec.Command("/proc/self/exe", append([]string{trampolineName}, argv...)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.ExtraFiles = []*os.File{r}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		closeFile(w)
+		return nil, fmt.Errorf("start: %w", err)
+	}
+	c := &child{pid: cmd.Process.Pid, word: w, ended: make(chan struct{})}
+	if foreground(in) {
+		c.tty = in
+	}
+	err = c.identify()
+	go c.reap() // ends with the child, which ends when the word pipe is closed or it is killed
+	if err != nil {
+		c.end()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *child) identify() error {
+	s, err := gate.ReadStat(c.pid)
+	if err != nil {
+		return err
+	}
+	c.start = s.Start
+	c.pidfd, err = openPidfd(c.pid)
+	return err
+}
+
+// letGo lets the trampoline become CMD, with the terminal if it was ours.
+func (c *child) letGo() error {
+	if c.tty != nil {
+		signal.Ignore(syscall.SIGTTOU) // giving the terminal back later is done from the background
+		if err := setForeground(c.tty, c.pid); err != nil {
+			return fmt.Errorf("terminal: %w", err)
+		}
+	}
+	_, err := c.word.Write([]byte{1})
+	return err
+}
+
+// signal reaches the whole group; one that has ended already is no error.
+func (c *child) signal(s syscall.Signal) { _ = syscall.Kill(-c.pid, s) }
+
+// end makes sure that the child has ended, takes the terminal back, and frees the
+// descriptors.
+func (c *child) end() {
+	closeFile(c.word)
+	select {
+	case <-c.ended:
+	default:
+		c.killUnlessEnded()
+	}
+	if c.tty != nil {
+		_ = setForeground(c.tty, syscall.Getpgrp()) // the terminal may have hung up
+	}
+	closeFile(c.pidfd)
+}
+
+func (c *child) killUnlessEnded() {
+	if c.pidfd != nil {
+		_ = unix.PidfdSendSignal(int(c.pidfd.Fd()), unix.SIGKILL, nil, 0)
+	} else {
+		c.signal(syscall.SIGKILL)
+	}
+	<-c.ended
+}
+
+// reap waits for the child. When it is stopped on a terminal this process stops
+// too, so that the shell takes over, and goes on with it.
+func (c *child) reap() {
+	defer close(c.ended)
+	for {
+		var status syscall.WaitStatus
+		_, err := syscall.Wait4(c.pid, &status, syscall.WUNTRACED, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			c.status = syscall.WaitStatus(exitError << 8)
+			return
+		case status.Stopped():
+			c.stopped()
+		default:
+			c.status = status
+			return
+		}
+	}
+}
+
+func (c *child) stopped() {
+	if c.tty == nil {
+		return
+	}
+	_ = setForeground(c.tty, syscall.Getpgrp())
+	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	if foreground(c.tty) {
+		_ = setForeground(c.tty, c.pid)
+	}
+	c.signal(syscall.SIGCONT)
+}
+
+// foreground tells whether f is a terminal whose foreground group is ours.
+func foreground(f *os.File) bool {
+	if f == nil {
+		return false
+	}
+	pgrp, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
+	return err == nil && pgrp == syscall.Getpgrp()
+}
+
+func setForeground(tty *os.File, pgrp int) error {
+	return unix.IoctlSetPointerInt(int(tty.Fd()), unix.TIOCSPGRP, pgrp)
+}

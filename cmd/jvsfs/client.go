@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+// socketDir holds the control sockets, one for each mounted device. Only root
+// writes there, so that who answers is the daemon of the mount.
+const socketDir = "/run/jvsfs"
+
+// answerTimeout bounds the wait for a daemon that need not wait for anything.
+const answerTimeout = 10 * time.Second
+
+func socketPath(d device) string {
+	return filepath.Join(socketDir, fmt.Sprintf("dev-%d-%d.sock", d.Major, d.Minor))
+}
+
+func deviceOf(m *mountinfo.Info) device {
+	return device{uint32(m.Major), uint32(m.Minor)}
+}
+
+// client is one connection to the daemon of a mount: one request.
+type client struct {
+	mount *mountinfo.Info
+	conn  *net.UnixConn
+	in    *bufio.Reader
+	stop  func() bool
+}
+
+// dial connects to the daemon of a mount. A mount that nobody answers for is
+// dead: an E_NO_MOUNT failure. Cancelling ctx ends the connection.
+func dial(ctx context.Context, m *mountinfo.Info) (*client, error) {
+	d := net.Dialer{Timeout: answerTimeout}
+	conn, err := d.DialContext(ctx, "unix", socketPath(deviceOf(m)))
+	if err != nil {
+		return nil, deadMount(m, err)
+	}
+	c := &client{mount: m, conn: conn.(*net.UnixConn), in: bufio.NewReader(conn)}
+	c.stop = context.AfterFunc(ctx, func() { _ = conn.Close() }) // the pending read reports it
+	return c, nil
+}
+
+func deadMount(m *mountinfo.Info, err error) *failure {
+	message := fmt.Sprintf("the mount at %s is dead: its daemon does not answer; reads and writes there fail", m.Mountpoint)
+	if errors.Is(err, os.ErrPermission) {
+		message = fmt.Sprintf("the daemon of the mount at %s may not be talked to", m.Mountpoint)
+	}
+	return &failure{
+		Class: classNoMount, Message: message, File: socketPath(deviceOf(m)), err: err,
+		Next: fmt.Sprintf("jvsfs umount --bare %s (this bares the directory below), then mount again", m.Mountpoint),
+	}
+}
+
+func (c *client) close() {
+	c.stop()
+	_ = c.conn.Close() // nothing is buffered; the daemon sees the end either way
+}
+
+// send writes the request, with the descriptor of the process it names if any.
+func (c *client) send(req request, pidfd *os.File) error {
+	req.Version = protocolVersion
+	line, err := json.Marshal(req)
+	if err != nil {
+		return err
+	}
+	line = append(line, '\n')
+	if len(line) > maxRequest {
+		return usagef("the request is too long")
+	}
+	var oob []byte
+	if pidfd != nil {
+		oob = unix.UnixRights(int(pidfd.Fd()))
+	}
+	if err := c.conn.SetWriteDeadline(time.Now().Add(answerTimeout)); err != nil {
+		return err
+	}
+	n, _, err := c.conn.WriteMsgUnix(line, oob, nil)
+	if err == nil && n < len(line) {
+		_, err = c.conn.Write(line[n:])
+	}
+	return err
+}
+
+// next reads the next line of the daemon; timeout 0 waits for ever.
+func (c *client) next(timeout time.Duration) (response, error) {
+	deadline := time.Time{}
+	if timeout > 0 {
+		deadline = time.Now().Add(timeout)
+	}
+	if err := c.conn.SetReadDeadline(deadline); err != nil {
+		return response{}, err
+	}
+	line, err := readLine(c.in, maxResponse)
+	if err != nil {
+		return response{}, c.silence(err)
+	}
+	var resp response
+	if err := json.Unmarshal(line, &resp); err != nil {
+		return response{}, fmt.Errorf("the daemon of %s answered nonsense: %w", c.mount.Mountpoint, err)
+	}
+	return resp, nil
+}
+
+// silence explains a daemon that does not answer.
+func (c *client) silence(err error) error {
+	f := deadMount(c.mount, err)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		f.Message = fmt.Sprintf("the daemon of the mount at %s%s does not answer: it may be stopped", c.mount.Mountpoint, c.daemonText())
+		f.Next = "resume it (kill -CONT), or end it and see jvsfs doctor"
+	}
+	return f
+}
+
+func (c *client) daemonText() string {
+	raw, err := c.conn.SyscallConn()
+	if err != nil {
+		return ""
+	}
+	text := ""
+	err = raw.Control(func(fd uintptr) {
+		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			text = fmt.Sprintf(" (pid %d)", cred.Pid)
+		}
+	})
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+// result waits for the answer to the request; lines before it go to stderr by
+// note. A failed answer is returned as the failure it carries.
+func (c *client) result(timeout time.Duration, note func(string)) (response, error) {
+	for {
+		resp, err := c.next(timeout)
+		if err != nil {
+			return response{}, err
+		}
+		if resp.Note != "" && note != nil {
+			note(resp.Note)
+		}
+		if resp.Event != eventResult {
+			continue
+		}
+		if resp.Error != nil {
+			return resp, resp.Error
+		}
+		return resp, nil
+	}
+}
+
+// ask sends one request and waits for its answer; a request that waits for a
+// lease has no time limit of its own here.
+func ask(ctx context.Context, m *mountinfo.Info, req request, pidfd *os.File, note func(string)) (response, error) {
+	if req.patient() {
+		if err := ping(ctx, m); err != nil {
+			return response{}, err
+		}
+	}
+	c, err := dial(ctx, m)
+	if err != nil {
+		return response{}, err
+	}
+	defer c.close()
+	if err := c.send(req, pidfd); err != nil {
+		return response{}, c.silence(err)
+	}
+	timeout := answerTimeout
+	if req.patient() {
+		timeout = 0
+	}
+	resp, err := c.result(timeout, note)
+	if err != nil && ctx.Err() != nil {
+		return response{}, ctx.Err()
+	}
+	return resp, err
+}
+
+// patient tells whether the answer may take any time, so that a daemon that is
+// stopped must be found out by a ping before.
+func (r request) patient() bool {
+	return r.WaitMS > 0 || r.Steal || r.Op == opSteal || r.Op == opUnmount
+}
+
+// ping makes sure that the daemon of a mount answers.
+func ping(ctx context.Context, m *mountinfo.Info) error {
+	_, err := ask(ctx, m, request{Op: opPing}, nil, nil)
+	return err
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	requestTimeout = 5 * time.Second // to send a request, and to take an answer
+	maxSessions    = 256             // connections at a time
+	maxPerUser     = 64              // of these, by one user other than root
+)
+
+// session is one accepted connection with its request.
+type session struct {
+	peer  peer
+	req   request
+	pidfd *os.File // the process that the request names, nil if none came
+
+	conn *net.UnixConn
+	mu   sync.Mutex // orders lines
+}
+
+// send writes one line to the client, within requestTimeout.
+func (s *session) send(resp response) error {
+	resp.Version = protocolVersion
+	line, err := json.Marshal(resp)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.conn.SetWriteDeadline(time.Now().Add(requestTimeout)); err != nil {
+		return err
+	}
+	_, err = s.conn.Write(append(line, '\n'))
+	return err
+}
+
+// controlServer answers on the control socket of one mount.
+type controlServer struct {
+	listener *net.UnixListener
+	handle   func(context.Context, *session) // must return soon after its context ends
+	log      *zap.Logger
+
+	mu    sync.Mutex
+	users map[uint32]int
+	total int
+}
+
+// listenControl makes the socket of a mounted device. A socket file that is there
+// already belonged to a daemon that was killed: the device number is ours now.
+func listenControl(d device, log *zap.Logger, handle func(context.Context, *session)) (*controlServer, error) {
+	path := socketPath(d)
+	if err := prepareSocketDir(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	return listenAt(path, log, handle)
+}
+
+func listenAt(path string, log *zap.Logger, handle func(context.Context, *session)) (*controlServer, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o666); err != nil { // everybody may ask; who may do what is decided by who asks
+		return nil, errors.Join(err, l.Close())
+	}
+	return &controlServer{listener: l, handle: handle, log: log, users: map[uint32]int{}}, nil
+}
+
+// prepareSocketDir refuses a directory in which somebody else could have put a
+// socket of theirs.
+func prepareSocketDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(dir, &st); err != nil {
+		return &os.PathError{Op: "stat", Path: dir, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid() || st.Mode&0o022 != 0 {
+		return fmt.Errorf("%s is not a directory that only its owner, the user of the daemon, writes to", dir)
+	}
+	return os.Chmod(dir, 0o755)
+}
+
+// acceptPause keeps a failing accept from becoming a busy loop.
+const acceptPause = 100 * time.Millisecond
+
+// Run serves until ctx ends, then cuts what is open off and joins it.
+func (s *controlServer) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = s.listener.Close() }) // accept reports it
+	defer stop()
+	var all sync.WaitGroup
+	defer all.Wait()
+	for {
+		conn, err := s.listener.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			cancel()
+			return nil
+		}
+		if err != nil { // no descriptor left, a client that went: the next may be served
+			s.log.Warn("control socket", zap.Error(err))
+			select {
+			case <-time.After(acceptPause):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		all.Go(func() { s.guarded(ctx, conn) })
+	}
+}
+
+// guarded keeps a mistake in the answer to one client from ending the mount of
+// everybody.
+func (s *controlServer) guarded(ctx context.Context, conn *net.UnixConn) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.log.Error("control session", zap.Any("panic", r), zap.Stack("stack"))
+		}
+	}()
+	s.serve(ctx, conn)
+}
+
+func (s *controlServer) serve(ctx context.Context, conn *net.UnixConn) {
+	defer conn.Close() //nolint:errcheck // the answer was sent, or could not be
+	p, err := identifyPeer(conn)
+	if err != nil {
+		s.log.Info("control connection dropped", zap.Error(err))
+		return
+	}
+	defer p.close()
+	ses := &session{peer: p, conn: conn}
+	if !s.enter(p.UID) {
+		s.reply(ses, response{Event: eventResult, Error: &failure{Message: "too many control connections", Next: "try again later"}})
+		return
+	}
+	defer s.leave(p.UID)
+	s.converse(ctx, ses)
+}
+
+func (s *controlServer) converse(ctx context.Context, ses *session) {
+	if err := ses.conn.SetReadDeadline(time.Now().Add(requestTimeout)); err != nil {
+		return
+	}
+	stop := context.AfterFunc(ctx, func() { _ = ses.conn.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	line, pidfd, err := receiveRequest(ses.conn)
+	if err == nil {
+		defer closeFile(pidfd)
+		ses.pidfd = pidfd
+		ses.req, err = parseRequest(line)
+	}
+	if err != nil {
+		s.reply(ses, response{Event: eventResult, Error: &failure{Class: classUsage, Message: err.Error()}})
+		return
+	}
+	if err := ses.conn.SetReadDeadline(time.Time{}); err != nil || ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { awaitHangup(ses.conn); cancel() })
+	s.handle(ctx, ses)
+	_ = ses.conn.SetReadDeadline(time.Unix(1, 0)) // wakes awaitHangup; a closed connection has ended it already
+	watch.Wait()
+	cancel()
+}
+
+// awaitHangup returns when the client has gone, has sent what it should not, or
+// the read deadline passes.
+func awaitHangup(conn *net.UnixConn) {
+	_, _ = conn.Read(make([]byte, 1)) // whatever comes ends the session
+}
+
+func (s *controlServer) reply(ses *session, resp response) {
+	if err := ses.send(resp); err != nil {
+		s.log.Debug("control answer not delivered", zap.Error(err))
+	}
+}
+
+func (s *controlServer) enter(uid uint32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if uid != 0 && (s.users[uid] >= maxPerUser || s.total >= maxSessions) {
+		return false
+	}
+	s.users[uid]++
+	s.total++
+	return true
+}
+
+func (s *controlServer) leave(uid uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total--
+	if s.users[uid]--; s.users[uid] == 0 {
+		delete(s.users, uid)
+	}
+}

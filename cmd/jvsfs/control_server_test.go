@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+// serveTest runs a control server in a directory of the test and returns its
+// socket; the server is joined at the end.
+func serveTest(t *testing.T, handle func(context.Context, *session)) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	s, err := listenAt(path, zap.NewNop(), handle)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
+	return path
+}
+
+func connect(t *testing.T, path string) *net.UnixConn {
+	t.Helper()
+	c, err := net.Dial("unix", path)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c.(*net.UnixConn)
+}
+
+func answerOf(t *testing.T, c net.Conn) response {
+	t.Helper()
+	line, err := readLine(bufio.NewReader(c), maxResponse)
+	require.NoError(t, err)
+	var resp response
+	require.NoError(t, json.Unmarshal(line, &resp))
+	return resp
+}
+
+func TestControlServerKnowsThePeerAndTheProcessNamed(t *testing.T) {
+	type seen struct {
+		pid, named int
+		uid        uint32
+		alive      bool
+	}
+	got := make(chan seen, 1)
+	path := serveTest(t, func(_ context.Context, s *session) {
+		named, err := pidOfPidfd(s.pidfd)
+		if err != nil {
+			named = -1
+		}
+		got <- seen{s.peer.PID, named, s.peer.UID, s.peer.alive()}
+		_ = s.send(response{Event: eventResult})
+	})
+	c := connect(t, path)
+	fd, err := openPidfd(os.Getppid())
+	require.NoError(t, err)
+	defer closeFile(fd)
+	_, _, err = c.WriteMsgUnix([]byte(`{"version":1,"op":"ping"}`+"\n"), unix.UnixRights(int(fd.Fd())), nil)
+	require.NoError(t, err)
+	require.Equal(t, eventResult, answerOf(t, c).Event)
+	require.Equal(t, seen{os.Getpid(), os.Getppid(), uint32(os.Getuid()), true}, <-got)
+}
+
+func TestControlServerAnswersNonsense(t *testing.T) {
+	path := serveTest(t, func(context.Context, *session) { panic("must not be reached") })
+	for _, line := range []string{"nonsense\n", `{"version":9,"op":"ping"}` + "\n", strings.Repeat("x", maxRequest+5000)} {
+		c := connect(t, path)
+		_, _ = c.Write([]byte(line)) // the server may hang up before it has read all
+		resp := answerOf(t, c)
+		require.NotNil(t, resp.Error)
+		require.Equal(t, classUsage, resp.Error.Class)
+	}
+}
+
+func TestControlServerTellsTheHandlerThatTheClientLeft(t *testing.T) {
+	left := make(chan struct{})
+	path := serveTest(t, func(ctx context.Context, _ *session) { <-ctx.Done(); close(left) })
+	c := connect(t, path)
+	_, err := c.Write([]byte(`{"version":1,"op":"ping"}` + "\n"))
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	<-left
+}
+
+func TestControlServerEndsWithOpenConnections(t *testing.T) {
+	path := serveTest(t, func(ctx context.Context, _ *session) { <-ctx.Done() })
+	connect(t, path) // says nothing
+	c := connect(t, path)
+	_, err := c.Write([]byte(`{"version":1,"op":"ping"}` + "\n"))
+	require.NoError(t, err)
+}
+
+func TestControlServerBoundsConnectionsOfOneUser(t *testing.T) {
+	s := &controlServer{users: map[uint32]int{}}
+	for range maxPerUser {
+		require.True(t, s.enter(1000))
+	}
+	require.False(t, s.enter(1000))
+	require.True(t, s.enter(1001))
+	require.True(t, s.enter(0), "root is never shut out")
+	s.leave(1000)
+	require.True(t, s.enter(1000))
+}

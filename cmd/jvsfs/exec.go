@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// killAfter is how long CMD has between TERM and KILL once the lease is lost.
+const killAfter = 5 * time.Second
+
+type execCommand struct {
+	records
+	io      stdio
+	wait    time.Duration
+	steal   bool
+	scope   string
+	purpose string
+}
+
+func newExecCommand(io stdio) *cobra.Command {
+	e := &execCommand{io: io}
+	cmd := &cobra.Command{
+		Use:   "exec WORKTREE -- CMD [ARG...]",
+		Short: "Hold the lease while CMD runs",
+		Long: `Hold the lease of WORKTREE while CMD runs, for CMD and its descendants.
+
+CMD runs in a process group of its own. When the lease is lost the group gets
+TERM, after 5 s KILL, and the exit code is 75. Otherwise it is that of CMD, or
+128+N when signal N ended it; 126 and 127 when CMD cannot be run or found.`,
+		Args: usageArgs(execArgs),
+		RunE: func(cmd *cobra.Command, args []string) error { return e.run(cmd.Context(), args[0], args[1:]) },
+	}
+	e.addFlags(cmd.Flags())
+	cmd.Flags().DurationVar(&e.wait, "wait", 0, "wait this `LONG` for the lease to become free")
+	cmd.Flags().BoolVar(&e.steal, "steal", false, "take the lease over if it has expired, skew and grace passed")
+	cmd.Flags().StringVar(&e.scope, "scope", "", "`WHO` counts as the holder (default: as configured, else tree)")
+	cmd.Flags().StringVar(&e.purpose, "purpose", "", "`WHAT` the lease is for, shown to others (default: CMD)")
+	return cmd
+}
+
+func execArgs(cmd *cobra.Command, args []string) error {
+	if dash := cmd.ArgsLenAtDash(); dash != 1 || len(args) < 2 {
+		return errors.New("want: exec WORKTREE -- CMD [ARG...]")
+	}
+	return nil
+}
+
+// holding is a lease that is held for a child, by the daemon or by this process.
+type holding interface {
+	// acquire returns when the lease is held.
+	acquire(ctx context.Context) error
+	// lost tells why the lease ended, once; never before acquire has returned.
+	lost() <-chan string
+	// release gives it back and ends everything that acquire started. It may be
+	// called when acquire failed.
+	release() error
+}
+
+func (e *execCommand) run(ctx context.Context, path string, argv []string) error {
+	control, policy, err := e.load()
+	if err != nil {
+		return err
+	}
+	t, err := findTarget(ctx, path, control)
+	if err != nil {
+		return err
+	}
+	if e.purpose == "" {
+		e.purpose = shorten(printable(argv[0]), 64)
+	}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	defer signal.Stop(signals)
+	c, err := startChild(argv, e.io.in)
+	if err != nil {
+		return err
+	}
+	var h holding
+	if t.mount != nil {
+		h = e.remote(t, c)
+	} else {
+		h = e.local(t, policy, c)
+	}
+	code, err := e.supervise(ctx, h, c, signals)
+	c.end()
+	if err = errors.Join(err, ignoreNotHeld(h.release())); err != nil {
+		return err
+	}
+	if code != 0 {
+		return exitWith(code)
+	}
+	return nil
+}
+
+// supervise acquires, lets the child go, and waits for its end or the loss of the
+// lease.
+func (e *execCommand) supervise(ctx context.Context, h holding, c *child, signals <-chan os.Signal) (int, error) {
+	if code, err := e.acquire(ctx, h, c, signals); err != nil || code != 0 {
+		return code, err
+	}
+	if err := c.letGo(); err != nil {
+		return 0, err
+	}
+	var reason string
+	var kill <-chan time.Time
+	for {
+		select {
+		case s := <-signals:
+			c.signal(s.(syscall.Signal))
+		case why := <-h.lost():
+			if why == "holder_gone" || reason != "" {
+				continue // the child has ended, and will be waited for
+			}
+			reason = why
+			fmt.Fprintf(e.io.err, "jvsfs: the lease was lost (%s): ending the command\n", why)
+			c.signal(syscall.SIGTERM)
+			c.signal(syscall.SIGCONT) // a stopped process does not see TERM
+			kill = time.After(killAfter)
+		case <-kill:
+			c.signal(syscall.SIGKILL)
+		case <-c.ended:
+			if reason != "" {
+				c.signal(syscall.SIGKILL) // what is left of the group
+				return exitLeaseLost, nil
+			}
+			return exitCodeOfStatus(c.status), nil
+		}
+	}
+}
+
+// acquire waits for the lease; a signal or the end of the child ends the wait.
+func (e *execCommand) acquire(ctx context.Context, h holding, c *child, signals <-chan os.Signal) (int, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- h.acquire(ctx) }()
+	select {
+	case err := <-done:
+		return 0, err
+	case s := <-signals:
+		cancel()
+		<-done
+		return exitSignalBase + int(s.(syscall.Signal)), nil
+	case <-c.ended:
+		cancel()
+		<-done
+		return exitCodeOfStatus(c.status), nil
+	}
+}
+
+func exitCodeOfStatus(s syscall.WaitStatus) int {
+	if s.Signaled() {
+		return exitSignalBase + int(s.Signal())
+	}
+	return s.ExitStatus()
+}
+
+// ignoreNotHeld accepts that a lease is gone already when it is given back: its
+// holder has ended, and the daemon may have noticed first.
+func ignoreNotHeld(err error) error {
+	if f := asFailure(err); f != nil && (f.Class == "E_LOCK_NOT_HELD" || f.Class == classNoMount) {
+		return nil
+	}
+	return err
+}

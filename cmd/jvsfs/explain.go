@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+	"github.com/spf13/cobra"
+)
+
+// explanation is what `explain --json` prints; the names are a promise.
+type explanation struct {
+	gate.Explanation
+	Mounted    bool   `json:"mounted"`
+	Mountpoint string `json:"mountpoint,omitempty"`
+}
+
+type explainCommand struct {
+	records
+	pid    int
+	asJSON bool
+}
+
+func newExplainCommand(io stdio) *cobra.Command {
+	e := &explainCommand{}
+	cmd := &cobra.Command{
+		Use: "explain PATH", Short: "Say why a write to PATH would pass or not, and what to do",
+		Long: `Say why a write to PATH would pass or not, and what to do. The exit code is 0 when
+the write would pass, and otherwise that of the class of the refusal.`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.run(cmd.Context(), io, args[0])
+		},
+	}
+	e.addFlags(cmd.Flags())
+	cmd.Flags().IntVar(&e.pid, "pid", 0, "explain for process `N` (default: the parent of this command, the shell)")
+	cmd.Flags().BoolVar(&e.asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (e *explainCommand) run(ctx context.Context, io stdio, path string) error {
+	control, policy, err := e.load()
+	if err != nil {
+		return err
+	}
+	t, err := findTarget(ctx, path, control)
+	if err != nil && t.path == "" {
+		return err
+	}
+	if t.mount == nil {
+		return e.unmounted(io, t, policy, err)
+	}
+	x, err := e.ask(ctx, t)
+	if err != nil {
+		return err
+	}
+	if e.asJSON {
+		err = printJSON(io.out, x)
+	} else {
+		_, err = fmt.Fprint(io.out, explanationText(x, time.Now()))
+	}
+	if err != nil || x.Allowed {
+		return err
+	}
+	return exitWith(exitCodeOf(x.Class))
+}
+
+func (e *explainCommand) ask(ctx context.Context, t target) (explanation, error) {
+	req := request{Op: opExplain, Path: t.rel, PID: e.pid, Explicit: e.pid != 0}
+	if req.PID == 0 {
+		pid, err := callerProcess()
+		if err != nil {
+			return explanation{}, err
+		}
+		req.PID = pid
+	}
+	pidfd, err := openPidfd(req.PID)
+	if err != nil {
+		return explanation{}, noProcess(req.PID, err)
+	}
+	defer closeFile(pidfd)
+	resp, err := ask(ctx, t.mount, req, pidfd, nil)
+	if err != nil {
+		return explanation{}, err
+	}
+	x := explanation{Mounted: true, Mountpoint: t.mount.Mountpoint}
+	err = json.Unmarshal(resp.Result, &x)
+	x.Path = t.path
+	return x, err
+}
+
+// unmounted explains a path that no mount serves: nothing fences it, whatever its
+// record says.
+func (e *explainCommand) unmounted(io stdio, t target, policy lease.Policy, found error) error {
+	x := explanation{}
+	x.Path, x.Allowed = t.path, true
+	x.Sentence = "the path is on no jvsfs mount: nothing fences writes there"
+	x.Next = "jvsfs mount SOURCE fences it"
+	if found == nil {
+		x.Worktree = t.place.ID
+		head, j, err := peek(t.place, policy)
+		switch {
+		case err == nil && j.State != lease.Free:
+			x.Holder = viewForExplain(head)
+			x.Sentence += fmt.Sprintf("; the record of worktree %s is %s", t.place.ID, j.State)
+			if j.Reason != "" {
+				x.Sentence += " (" + printable(j.Reason) + ")"
+			}
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			x.Sentence += "; its record cannot be looked at: " + err.Error()
+		}
+	}
+	if e.asJSON {
+		return printJSON(io.out, x)
+	}
+	_, err := fmt.Fprint(io.out, explanationText(x, time.Now()))
+	return err
+}
+
+func viewForExplain(head lease.Head) *gate.HolderView {
+	if head.Record == nil {
+		return nil
+	}
+	h := head.Record.Holder()
+	since, until := head.Record.CreatedAt, head.Record.ExpiresAt()
+	return &gate.HolderView{
+		ID: h.ID(), Scope: h.Scope, Purpose: h.Purpose, Auto: h.Auto,
+		Token: head.Token, Since: &since, ExpiresAt: &until,
+	}
+}
+
+func explanationText(x explanation, now time.Time) string {
+	var b strings.Builder
+	switch {
+	case x.Allowed && x.PID != 0:
+		fmt.Fprintf(&b, "%s: a write by process %d would pass\n", x.Path, x.PID)
+	case x.Allowed:
+		fmt.Fprintf(&b, "%s: a write would pass\n", x.Path)
+	default:
+		fmt.Fprintf(&b, "%s: a write by process %d would be refused with %s (%s)\n", x.Path, x.PID, x.Errno, x.Class)
+	}
+	fmt.Fprintf(&b, "  %s\n", printable(x.Sentence))
+	if h := x.Holder; h != nil {
+		fmt.Fprintf(&b, "  holder: %s, scope %s, token %d", printable(h.ID), printable(h.Scope), h.Token)
+		if h.Purpose != "" {
+			fmt.Fprintf(&b, ", for %s", printable(h.Purpose))
+		}
+		if h.ExpiresAt != nil {
+			fmt.Fprintf(&b, ", until %s (%s)", clockText(*h.ExpiresAt), leftText(h.ExpiresAt.Sub(now)))
+		}
+		b.WriteByte('\n')
+	}
+	if x.Next != "" {
+		fmt.Fprintf(&b, "  next: %s\n", x.Next)
+	}
+	return b.String()
+}
+
+func leftText(d time.Duration) string {
+	if d < 0 {
+		return spanText(-d) + " ago"
+	}
+	return spanText(d) + " left"
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+	"go.uber.org/zap"
+)
+
+// pollInterval is how often a waiting request looks again: a lease that another
+// mount or host held is released without a word to this daemon.
+const pollInterval = 250 * time.Millisecond
+
+// answerAcquire takes the lease for the named process, waits for it if asked to,
+// and keeps the connection to report its loss if asked to.
+func (d *daemon) answerAcquire(ctx context.Context, w *worktree, s *session) (response, error) {
+	who, err := d.subjectOf(s)
+	if err != nil {
+		return response{}, err
+	}
+	defer who.close()
+	if _, f := authorize(d.pleaOf(w, s, who)); f != nil {
+		return response{}, f
+	}
+	losses, done := w.events.subscribe()
+	defer done()
+	grant, err := d.acquireFor(ctx, w, s, who, losses)
+	if err != nil {
+		return response{}, err
+	}
+	d.log.Info("lease acquired", zap.String("worktree", string(w.id)), zap.Uint64("token", uint64(grant.Token)),
+		zap.String("holder", grant.Holder.ID()), zap.String("purpose", grant.Holder.Purpose))
+	raw, err := recordJSON(&grant.Record, s.peer.UID)
+	resp := response{Record: raw, Token: grant.Token}
+	if err != nil || !s.req.Watch {
+		return resp, err
+	}
+	resp.Event = eventResult
+	if err := s.send(resp); err != nil {
+		return resp, err
+	}
+	reason := awaitLoss(ctx, grant.Token, losses)
+	return response{Reason: reason}, errWatched
+}
+
+// pleaOf gathers what decides whether the lease may be taken for a process.
+func (d *daemon) pleaOf(w *worktree, s *session, who subject) plea {
+	scope := gate.Scope(s.req.Scope)
+	return plea{
+		Op: s.req.Op, PeerUID: s.peer.UID, TargetUID: who.id.UID,
+		MayWrite: d.mayWrite(w.id, who.id),
+		Wider:    (scope == gate.ScopeMount || scope == gate.ScopeCgroup) && scope != w.guard.Scope(),
+	}
+}
+
+// errWatched marks the end of a watched lease, whose answer was sent before.
+var errWatched = errors.New("the watched lease has ended")
+
+// awaitLoss waits for the end of a lease; "" when the client went first. A failed
+// renewal is not the end: the next one may still come in time.
+func awaitLoss(ctx context.Context, token lease.Token, losses <-chan lease.Loss) string {
+	for {
+		select {
+		case <-ctx.Done():
+			return ""
+		case l := <-losses:
+			if l.Token == token && l.Kind != lease.LossRenewFailed {
+				return lossName(l.Kind)
+			}
+		}
+	}
+}
+
+// acquireFor tries until it has the lease, fails for good, or may wait no longer.
+func (d *daemon) acquireFor(ctx context.Context, w *worktree, s *session, who subject, losses <-chan lease.Loss) (lease.Grant, error) {
+	h, err := d.holderFor(w, s, who)
+	if err != nil {
+		return lease.Grant{}, err
+	}
+	wait := waiting{
+		until:   time.Now().Add(time.Duration(s.req.WaitMS) * time.Millisecond),
+		wake:    losses,
+		observe: w.keeper.Observe,
+		say:     func(text string) error { return s.send(response{Event: eventWaiting, Note: text}) },
+	}
+	grant, err := wait.run(ctx, func() (lease.Grant, error) {
+		return w.door.through(func() (lease.Grant, error) { return d.try(ctx, w, s.req, h, who.id) })
+	})
+	if err == nil && !pidfdAlive(who.fd) && s.req.PID != 0 {
+		return grant, noProcess(who.id.PID, fmt.Errorf("it ended while the lease was taken; the lease is released"))
+	}
+	return grant, err
+}
+
+// holderFor builds the holder and makes sure that it is the pinned process.
+func (d *daemon) holderFor(w *worktree, s *session, who subject) (lease.Holder, error) {
+	scope, err := gate.ParseScope(s.req.Scope)
+	if err != nil {
+		return lease.Holder{}, usagef("%v", err)
+	}
+	if scope == gate.ScopeDefault {
+		scope = w.guard.Scope()
+	}
+	h, err := d.resolver.HolderFor(who.id.PID, scope, s.req.Purpose)
+	if err != nil {
+		return h, noProcess(who.id.PID, err)
+	}
+	if h.StartTime != who.id.Start || !pidfdAlive(who.fd) {
+		return h, noProcess(who.id.PID, fmt.Errorf("it has just ended"))
+	}
+	return h, nil
+}
+
+// try takes the lease once. A lease that writes of the same people took by
+// themselves gives way without a gap.
+func (d *daemon) try(ctx context.Context, w *worktree, req request, h lease.Holder, id gate.Identity) (lease.Grant, error) {
+	grant, err := d.takeLease(ctx, w, req, h, id)
+	if err == nil {
+		w.guard.Admit(h)
+	}
+	return grant, err
+}
+
+func (d *daemon) takeLease(ctx context.Context, w *worktree, req request, h lease.Holder, id gate.Identity) (lease.Grant, error) {
+	if req.Op == opSteal {
+		return w.keeper.Steal(ctx, h)
+	}
+	grant, err := w.keeper.Acquire(ctx, h)
+	if err == nil || !waitable(err) {
+		return grant, err
+	}
+	if old, held := w.keeper.Held(); held && old.Holder.Auto && d.resolver.Member(old.Holder, id) {
+		return w.keeper.Replace(ctx, old.Token, h)
+	}
+	if _, j := w.keeper.Observe(); req.Steal && j.State == lease.Stealable {
+		return w.keeper.Steal(ctx, h)
+	}
+	return grant, err
+}
+
+// waitable tells whether time alone may turn the failure into a grant.
+func waitable(err error) bool {
+	switch lease.ClassOf(err) {
+	case "E_LOCK_CONFLICT", "E_LOCK_EXPIRED":
+		return true
+	}
+	return false
+}

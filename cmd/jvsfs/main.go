@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// stdio are the streams of a command.
+type stdio struct {
+	in       *os.File
+	out, err io.Writer
+}
+
+// run executes one command line and returns its exit code; everything that can
+// go wrong comes through here.
+func run(ctx context.Context, args []string, io stdio) int {
+	root := newRoot(io)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	f := asFailure(err)
+	if f == nil {
+		return exitOK
+	}
+	asJSON := false
+	if flag := cmd.Flags().Lookup("json"); flag != nil {
+		asJSON = flag.Value.String() == "true"
+	}
+	printFailure(io.out, io.err, f, asJSON)
+	return f.exit()
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/jvsfs/jvsfs/mountcfg"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+const (
+	logDir       = "/var/log/jvsfs"
+	samplePeriod = time.Second
+)
+
+type mountCommand struct {
+	io         stdio
+	config     string
+	foreground bool
+	background bool // this process is the daemon that another one waits for
+}
+
+func newMountCommand(io stdio) *cobra.Command {
+	m := &mountCommand{io: io}
+	cmd := &cobra.Command{
+		Use:   "mount SOURCE [MOUNTPOINT]",
+		Short: "Mount SOURCE, in place or at MOUNTPOINT, and return when it serves",
+		Long: `Mount SOURCE, in place or at MOUNTPOINT, and return when it serves.
+
+SOURCE is a JVS repository (it has .jvs; main and worktrees/NAME are guarded each
+on its own), one worktree of a repository, or any directory. The records of a
+plain directory live in --control, or else below ` + defaultControlRoot + `.
+
+Ending the daemon by SIGTERM or SIGINT unmounts. While the mount is busy it
+releases what is held and leaves a dead mount, which refuses everything.`,
+		Args: usageArgs(cobra.RangeArgs(0, 2)),
+		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd, args) },
+	}
+	defaults := mountcfg.Default()
+	defaults.AddFlags(cmd.Flags())
+	cmd.Flags().StringVar(&m.config, "config", "", "read the configuration from `FILE` (YAML); flags win over it")
+	cmd.Flags().BoolVar(&m.foreground, "foreground", false, "stay, and log to standard error")
+	return cmd
+}
+
+func (m *mountCommand) run(cmd *cobra.Command, args []string) error {
+	m.background = isBackground()
+	if !m.background {
+		return m.start(cmd, args)
+	}
+	w := os.NewFile(readyFD, "ready")
+	syscall.CloseOnExec(readyFD)
+	told := false
+	err := m.daemonMain(cmd, args, func(err error) error { told = true; return reportReady(w, err) })
+	if err != nil && !told {
+		return errors.Join(err, reportReady(w, err))
+	}
+	return err
+}
+
+// prepare resolves the configuration and the source.
+func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Config, place, error) {
+	cfg, err := mountcfg.Resolve(m.config, cmd.Flags())
+	if err != nil {
+		return cfg, place{}, usageError(err)
+	}
+	for i, arg := range args {
+		if err := cfg.Set([]string{"source", "mountpoint"}[i], arg, mountcfg.WhereArgument); err != nil {
+			return cfg, place{}, usageError(err)
+		}
+	}
+	if cfg.Source == "" {
+		return cfg, place{}, usagef("nothing to mount: name a SOURCE")
+	}
+	mounts, err := readMounts()
+	if err != nil {
+		return cfg, place{}, err
+	}
+	if err := resolvePaths(&cfg, mounts); err != nil {
+		return cfg, place{}, err
+	}
+	if err := cfg.Validate(); err != nil {
+		return cfg, place{}, usageError(err)
+	}
+	p, err := sourceAt(cfg.Source, cfg.Control)
+	return cfg, p, err
+}
+
+func usageError(err error) *failure {
+	return &failure{Class: classUsage, Message: err.Error(), Next: "see jvsfs mount --help", err: err}
+}
+
+// resolvePaths follows symbolic links in source and mount point, and refuses what
+// is on a jvsfs mount already.
+func resolvePaths(cfg *mountcfg.Config, mounts mountTable) error {
+	for _, path := range []*string{&cfg.Source, &cfg.Mountpoint} {
+		if *path == "" {
+			continue
+		}
+		resolved, on, err := resolve(*path, mounts)
+		if err != nil {
+			return err
+		}
+		if isJVSFS(on) {
+			return &failure{
+				Class: classUsage, Message: fmt.Sprintf("%s is on the jvsfs mount at %s already", *path, on.Mountpoint),
+				Next: "see jvsfs status; jvsfs umount " + on.Mountpoint,
+			}
+		}
+		*path = resolved
+	}
+	if cfg.Mountpoint == cfg.Source {
+		cfg.Mountpoint = ""
+	}
+	return nil
+}
+
+// start serves in the foreground, or starts the daemon and waits for it.
+func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
+	if m.foreground {
+		return m.daemonMain(cmd, args, func(error) error { return nil })
+	}
+	cfg, p, err := m.prepare(cmd, args)
+	if err != nil {
+		return err
+	}
+	if err := needRoot(); err != nil {
+		return err
+	}
+	log, err := openLog(cfg)
+	if err != nil {
+		return err
+	}
+	defer closeFile(log)
+	m.sayLocal(p)
+	return startInBackground(os.Args[1:], log)
+}
+
+func needRoot() error {
+	if os.Geteuid() != 0 {
+		return &failure{Class: classDenied, Message: "mounting over a directory needs root", Next: "run it with sudo"}
+	}
+	return nil
+}
+
+func (m *mountCommand) sayLocal(p place) {
+	if p.Local {
+		fmt.Fprintf(m.io.out, "the lease records live in %s: the fence is local to this machine (--control DIR chooses another place)\n", p.LockDir)
+	}
+}
+
+// daemonMain is the daemon itself.
+func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(error) error) error {
+	cfg, p, err := m.prepare(cmd, args)
+	if err != nil {
+		return err
+	}
+	if err := needRoot(); err != nil {
+		return err
+	}
+	log, err := m.logger(cfg)
+	if err != nil {
+		return err
+	}
+	if !m.background {
+		m.sayLocal(p)
+	}
+	if err := detach(); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP)
+	d, err := newDaemon(cfg, p, log)
+	if err != nil {
+		return err
+	}
+	err = d.run(ctx, ready)
+	log.Info("ended", zap.Error(err))
+	_ = log.Sync() // standard error cannot be synced, and says so
+	return err
+}
+
+// openLog opens the log file of a daemon, append only.
+func openLog(cfg mountcfg.Config) (*os.File, error) {
+	name := cfg.LogFile
+	if name == "" {
+		if err := os.MkdirAll(logDir, 0o750); err != nil {
+			return nil, err
+		}
+		name = filepath.Join(logDir, logName(cfg.Source))
+	}
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+}
+
+// logger writes JSON lines, a hundred alike a second at most: refusals come as
+// often as somebody tries.
+func (m *mountCommand) logger(cfg mountcfg.Config) (*zap.Logger, error) {
+	var out zapcore.WriteSyncer = os.Stderr
+	if !m.foreground || cfg.LogFile != "" {
+		f, err := openLog(cfg)
+		if err != nil {
+			return nil, err
+		}
+		out = f // kept for the life of the daemon
+	}
+	enc := zap.NewProductionEncoderConfig()
+	enc.EncodeTime = zapcore.ISO8601TimeEncoder
+	core := zapcore.NewCore(zapcore.NewJSONEncoder(enc), zapcore.Lock(out), zap.InfoLevel)
+	return zap.New(zapcore.NewSamplerWithOptions(core, samplePeriod, 100, 0)), nil
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const sampleMounts = `22 27 0:21 / /proc rw - proc proc rw
+27 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+40 27 0:50 / /srv/repo rw - fuse.jvsfs /srv/repo rw
+41 40 0:51 / /srv/repo/main/tmp rw - tmpfs tmpfs rw
+42 27 0:52 / /data rw - tmpfs tmpfs rw
+43 42 0:53 / /data/tree rw - fuse.jvsfs /data/tree rw
+44 42 0:54 / /data rw - tmpfs over rw
+45 27 0:50 /main /mnt/bind rw - fuse.jvsfs /srv/repo rw
+46 27 0:55 / /srv/with\040space rw - fuse.jvsfs /srv/with\040space rw
+`
+
+func sampleTable(t *testing.T) mountTable {
+	t.Helper()
+	table, err := parseMounts(strings.NewReader(sampleMounts))
+	require.NoError(t, err)
+	return table
+}
+
+func TestMountAtWalksLikeTheKernel(t *testing.T) {
+	table := sampleTable(t)
+	for path, id := range map[string]int{
+		"/":                      27,
+		"/srv":                   27,
+		"/srv/repository":        27, // a longer name is not below
+		"/srv/repo":              40,
+		"/srv/repo/main/x":       40,
+		"/srv/repo/main/tmp/x":   41, // another file system inside
+		"/data/tree/x":           44, // covered by a later mount of /data
+		"/mnt/bind/sub":          45,
+		"/srv/with space/a":      46,
+		"/proc/self":             22,
+		"/srv/repo/main/tmpfile": 40,
+	} {
+		m := table.at(path)
+		require.NotNil(t, m, path)
+		require.Equal(t, id, m.ID, path)
+	}
+}
+
+func TestInMountCountsTheRootOfABindMount(t *testing.T) {
+	table := sampleTable(t)
+	require.Equal(t, "", inMount(table.at("/srv/repo"), "/srv/repo"))
+	require.Equal(t, "worktrees/a", inMount(table.at("/srv/repo"), "/srv/repo/worktrees/a"))
+	require.Equal(t, "main", inMount(table.at("/mnt/bind"), "/mnt/bind"))
+	require.Equal(t, "main/x", inMount(table.at("/mnt/bind"), "/mnt/bind/x"))
+}
+
+func TestMountTableWithoutRoot(t *testing.T) {
+	require.Nil(t, mountTable{}.at("/x"))
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// printJSON writes v for programs: one value, indented, with a newline.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// printFailure tells a failure: to people on stderr, to programs on stdout too.
+func printFailure(stdout, stderr io.Writer, f *failure, asJSON bool) {
+	if f.silent {
+		return
+	}
+	if asJSON {
+		if err := printJSON(stdout, map[string]*failure{"error": f}); err != nil {
+			fmt.Fprintf(stderr, "jvsfs: %v\n", err)
+		}
+	}
+	fmt.Fprint(stderr, failureText(f))
+}
+
+// failureText is the failure in sentences: "jvsfs: CLASS: message (file; holder)",
+// the processes in the way, and what to do next.
+func failureText(f *failure) string {
+	var b strings.Builder
+	b.WriteString("jvsfs: ")
+	b.WriteString(f.Error())
+	var where []string
+	if f.File != "" {
+		where = append(where, "file "+f.File)
+	}
+	if f.Holder != nil {
+		where = append(where, "holder "+holderText(f.Holder))
+	}
+	if len(where) > 0 {
+		fmt.Fprintf(&b, " (%s)", strings.Join(where, "; "))
+	}
+	b.WriteByte('\n')
+	b.WriteString(busyText(f.Busy))
+	if f.Next != "" {
+		fmt.Fprintf(&b, "next: %s\n", f.Next)
+	}
+	return b.String()
+}
+
+// holderText names a holder in one phrase.
+func holderText(h *holderView) string {
+	s := printable(h.HolderID)
+	if h.Scope != "" {
+		s += ", scope " + printable(h.Scope)
+	}
+	if h.Purpose != "" {
+		s += ", for " + printable(h.Purpose)
+	}
+	if h.ExpiresAt != nil {
+		s += ", until " + clockText(*h.ExpiresAt)
+	}
+	return s
+}
+
+func clockText(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format("15:04:05")
+}
+
+func busyText(entries []busyEntry) string {
+	if len(entries) == 0 {
+		return ""
+	}
+	rows := make([][]string, 0, len(entries))
+	for _, e := range entries {
+		rows = append(rows, []string{fmt.Sprint(e.PID), shorten(e.Command, 60), e.Use, e.Path})
+	}
+	return table([]string{"PID", "COMMAND", "USE", "PATH"}, rows)
+}
+
+// table aligns rows under their heads, for people.
+func table(head []string, rows [][]string) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, strings.Join(head, "\t"))
+	for _, row := range rows {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	if err := w.Flush(); err != nil {
+		return ""
+	}
+	return b.String()
+}
+
+// shorten cuts s to n characters.
+func shorten(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:n-1]) + "…"
+}
+
+// spanText is a duration as people say it: tenths of a second.
+func spanText(d time.Duration) string {
+	return d.Round(100 * time.Millisecond).String()
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// The control protocol: one connection carries one request, a line of JSON,
+// and the daemon answers with lines of JSON of which the one with the event
+// "result" is the answer. "waiting" may come before it, "lost" after it. The
+// descriptor of the process that a request names may travel beside the request
+// line as SCM_RIGHTS (a pidfd): numbers mean different processes in different
+// pid namespaces and at different times, a descriptor does not.
+const (
+	protocolVersion = 1
+	maxRequest      = 64 << 10 // bytes, with the newline
+	maxResponse     = 16 << 20 // bytes of one line
+)
+
+// The operations of the control protocol.
+const (
+	opPing       = "ping"
+	opStatus     = "status"
+	opExplain    = "explain"
+	opAcquire    = "acquire"
+	opSteal      = "steal"
+	opRenew      = "renew"
+	opRelease    = "release"
+	opLockStatus = "lock_status"
+	opUnmount    = "umount"
+	opDoctor     = "doctor"
+)
+
+// The events of the control protocol.
+const (
+	eventResult  = "result"
+	eventWaiting = "waiting"
+	eventLost    = "lost"
+)
+
+var operations = map[string]bool{
+	opPing: true, opStatus: true, opExplain: true, opAcquire: true, opSteal: true,
+	opRenew: true, opRelease: true, opLockStatus: true, opUnmount: true, opDoctor: true,
+}
+
+// request is what a client asks.
+type request struct {
+	Version  int    `json:"version"`
+	Op       string `json:"op"`
+	Path     string `json:"path,omitempty"`     // below the root of the mount
+	PID      int    `json:"pid,omitempty"`      // the process meant, in the client's pid namespace
+	Start    uint64 `json:"start,omitempty"`    // its start time (field 22 of /proc/PID/stat), 0 = not known
+	Explicit bool   `json:"explicit,omitempty"` // PID was named on purpose
+	Repair   bool   `json:"repair,omitempty"`   // of doctor: mend what is provably safe
+	Force    bool   `json:"force,omitempty"`    // of doctor: mend the rest too
+	Scope    string `json:"scope,omitempty"`
+	Purpose  string `json:"purpose,omitempty"`
+	WaitMS   int64  `json:"wait_ms,omitempty"` // acquire: how long to wait for the lease
+	Steal    bool   `json:"steal,omitempty"`   // acquire: an expired lease may be stolen
+	Watch    bool   `json:"watch,omitempty"`   // acquire: keep the connection and report the loss
+
+	Token lease.Token `json:"fencing_token,omitempty"` // release: only this lease, 0 = the current one
+}
+
+// response is one line from the daemon.
+type response struct {
+	Version int             `json:"version"`
+	Event   string          `json:"event"`
+	Error   *failure        `json:"error,omitempty"`
+	Note    string          `json:"note,omitempty"` // for people, on standard error
+	Record  json.RawMessage `json:"record,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"` // the answer of status and explain
+	Reason  string          `json:"reason,omitempty"` // lost: a lossReason
+	Token   lease.Token     `json:"fencing_token,omitempty"`
+}
+
+// errRequest marks requests that the daemon does not understand.
+var errRequest = errors.New("bad request")
+
+// parseRequest reads one request line, without trusting a byte of it.
+func parseRequest(line []byte) (request, error) {
+	var req request
+	if len(line) > maxRequest {
+		return req, fmt.Errorf("%w: more than %d bytes", errRequest, maxRequest)
+	}
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&req); err != nil {
+		return req, fmt.Errorf("%w: %v", errRequest, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return req, fmt.Errorf("%w: more than one value", errRequest)
+	}
+	return req, req.validate()
+}
+
+// maxWait bounds how long one request may wait for a lease.
+const maxWait = 366 * 24 * time.Hour
+
+func (r request) validate() error {
+	switch {
+	case r.Version != protocolVersion:
+		return fmt.Errorf("%w: protocol version %d, this daemon speaks %d: the client and the daemon are of different releases", errRequest, r.Version, protocolVersion)
+	case !operations[r.Op]:
+		return fmt.Errorf("%w: unknown operation %q", errRequest, r.Op)
+	case r.PID < 0 || r.PID > 1<<22: // PID_MAX_LIMIT of the kernel
+		return fmt.Errorf("%w: pid %d", errRequest, r.PID)
+	case r.WaitMS < 0 || r.WaitMS > maxWait.Milliseconds():
+		return fmt.Errorf("%w: wait of %d ms", errRequest, r.WaitMS)
+	case len(r.Path) > 4096 || len(r.Purpose) > 1024 || len(r.Scope) > 64:
+		return fmt.Errorf("%w: a field is too long", errRequest)
+	case !cleanRelative(r.Path):
+		return fmt.Errorf("%w: path %q is not a clean relative path", errRequest, r.Path)
+	}
+	return nil
+}
+
+// cleanRelative accepts "" and paths of plain components.
+func cleanRelative(path string) bool {
+	if path == "" {
+		return true
+	}
+	for _, name := range bytes.Split([]byte(path), []byte("/")) {
+		s := string(name)
+		if s == "" || s == "." || s == ".." || bytes.IndexByte(name, 0) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// readLine reads one line of at most limit bytes.
+func readLine(r *bufio.Reader, limit int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		if len(line) > limit {
+			return nil, fmt.Errorf("%w: a line of more than %d bytes", errRequest, limit)
+		}
+		if err == nil {
+			return line, nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+	"github.com/spf13/cobra"
+)
+
+// statusTimeout bounds the wait for one daemon; a stopped one must not hold the
+// report up.
+const statusTimeout = 2 * time.Second
+
+func newStatusCommand(io stdio) *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show mounts, holders, tokens, time left, writes and refusals",
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			mounts, err := readMounts()
+			if err != nil {
+				return err
+			}
+			all := statusOfAll(cmd.Context(), mounts.jvsfs())
+			if asJSON {
+				return printJSON(io.out, map[string]any{"mounts": all})
+			}
+			_, err = fmt.Fprint(io.out, statusText(all, time.Now()))
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// statusOfAll asks the daemons at the same time.
+func statusOfAll(ctx context.Context, mounts []*mountinfo.Info) []mountStatus {
+	all := make([]mountStatus, len(mounts))
+	var run sync.WaitGroup
+	for i, m := range mounts {
+		run.Go(func() { all[i] = statusOf(ctx, m) })
+	}
+	run.Wait()
+	return all
+}
+
+// statusOf never fails: a mount that does not answer is what is reported.
+func statusOf(ctx context.Context, m *mountinfo.Info) mountStatus {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	st := mountStatus{Mountpoint: m.Mountpoint, Source: m.Source, Device: deviceOf(m).String()}
+	resp, err := ask(ctx, m, request{Op: opStatus}, nil, nil)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		st.State, st.Detail = "silent", "its daemon does not answer: it may be stopped"
+	case errors.Is(err, os.ErrPermission):
+		st.State, st.Detail = "forbidden", err.Error()
+	case err != nil:
+		st.State, st.Detail = "dead", err.Error()
+	default:
+		if err := json.Unmarshal(resp.Result, &st); err != nil {
+			st.State, st.Detail = "silent", err.Error()
+		}
+		st.Mountpoint = m.Mountpoint // a bind mount of the same daemon has another
+	}
+	return st
+}
+
+func statusText(all []mountStatus, now time.Time) string {
+	if len(all) == 0 {
+		return "no jvsfs mounts\n"
+	}
+	var b strings.Builder
+	for i, st := range all {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s  %s", st.Mountpoint, st.State)
+		if st.Source != "" && st.Source != st.Mountpoint {
+			fmt.Fprintf(&b, "  source %s", st.Source)
+		}
+		if st.PID != 0 {
+			fmt.Fprintf(&b, "  pid %d", st.PID)
+		}
+		if st.Enforce != "" {
+			fmt.Fprintf(&b, "  %s", st.Enforce)
+		}
+		if st.Local {
+			b.WriteString("  fence local to this machine")
+		}
+		b.WriteByte('\n')
+		if st.Detail != "" {
+			fmt.Fprintf(&b, "  %s\n", printable(st.Detail))
+		}
+		b.WriteString(indent(worktreesText(st, now)))
+	}
+	return b.String()
+}
+
+func worktreesText(st mountStatus, now time.Time) string {
+	if st.State != "serving" {
+		return ""
+	}
+	if len(st.Worktrees) == 0 {
+		return "nothing has been written yet\n"
+	}
+	rows := make([][]string, 0, len(st.Worktrees))
+	for _, w := range st.Worktrees {
+		left := "-"
+		if w.ExpiresAt != nil {
+			left = spanText(w.ExpiresAt.Sub(now))
+		}
+		holder := "-"
+		if w.HolderID != "" {
+			holder = printable(w.HolderID)
+			if w.Purpose != "" {
+				holder += " (" + printable(w.Purpose) + ")"
+			}
+		}
+		rows = append(rows, []string{
+			string(w.Worktree), w.State, fmt.Sprint(w.Token), holder, left,
+			fmt.Sprint(w.Writes), fmt.Sprint(w.Refusals), fmt.Sprint(w.WouldRefuse),
+		})
+	}
+	return table([]string{"WORKTREE", "STATE", "TOKEN", "HOLDER", "LEFT", "WRITES", "REFUSED", "WOULD REFUSE"}, rows)
+}
+
+func indent(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "  " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ") + "\n"
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// defaultControlRoot is where the lease records of a plain directory live when
+// nobody says where: the fence is then local to this machine.
+const defaultControlRoot = "/var/lib/jvsfs/locks"
+
+// shape says what a source is.
+type shape string
+
+const (
+	shapeRepository shape = "repository" // has .jvs; guards main and worktrees/<name>
+	shapeWorktree   shape = "worktree"   // one worktree of a repository
+	shapeDirectory  shape = "directory"  // any other directory
+)
+
+// place is where a source or worktree is and where its records are.
+type place struct {
+	Shape   shape
+	Root    string           // the source: repository root, worktree or directory
+	Repo    string           // the repository, "" for a plain directory
+	ID      lease.WorktreeID // "" for a repository
+	LockDir string
+	Local   bool // the lock directory is the default of this machine
+}
+
+// sourceAt classifies an existing directory, clean and absolute. control
+// overrides the lock directory, "" for none.
+func sourceAt(path, control string) (place, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return place{}, err
+	}
+	if !info.IsDir() {
+		return place{}, usagef("%s is not a directory", path)
+	}
+	if isRepository(path) {
+		p := place{Shape: shapeRepository, Root: path, Repo: path, LockDir: locksOf(path)}
+		return p.withControl(control), nil
+	}
+	if p, ok, err := worktreeAt(path); ok || err != nil {
+		return p.withControl(control), err
+	}
+	return directoryAt(path, control), nil
+}
+
+// worktreeOf finds the worktree that path is or lies in; path is clean and
+// absolute and need not exist.
+func worktreeOf(path, control string) (place, error) {
+	for dir := path; dir != "/"; dir = filepath.Dir(dir) {
+		if p, ok, err := worktreeAt(dir); ok || err != nil {
+			return p.withControl(control), err
+		}
+		if isRepository(dir) {
+			return place{}, &failure{
+				Class: classUsage, Message: fmt.Sprintf("%s is in the repository %s but in none of its worktrees", path, dir),
+				Next: fmt.Sprintf("name one of them: %s/main or %s/worktrees/NAME", dir, dir),
+			}
+		}
+	}
+	return plainDirectoryOf(path, control)
+}
+
+// plainDirectoryOf finds the nearest directory at or above path that has
+// records, or else the directory that path names.
+func plainDirectoryOf(path, control string) (place, error) {
+	if control == "" {
+		for dir := path; dir != "/"; dir = filepath.Dir(dir) {
+			if p := directoryAt(dir, ""); exists(p.LockDir) {
+				return p, nil
+			}
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return place{}, err
+	}
+	if !info.IsDir() {
+		path = filepath.Dir(path)
+	}
+	return directoryAt(path, control), nil
+}
+
+func (p place) withControl(control string) place {
+	if control != "" {
+		p.LockDir = control
+	}
+	return p
+}
+
+// worktreeAt tells whether dir is a worktree of a repository by its place:
+// REPO/main or REPO/worktrees/NAME.
+func worktreeAt(dir string) (place, bool, error) {
+	parent, name := filepath.Dir(dir), filepath.Base(dir)
+	repo := parent
+	if name != "main" {
+		if filepath.Base(parent) != "worktrees" {
+			return place{}, false, nil
+		}
+		repo = filepath.Dir(parent)
+	}
+	if !isRepository(repo) {
+		return place{}, false, nil
+	}
+	id, err := lease.ParseWorktreeID(name)
+	if err != nil {
+		return place{}, false, err
+	}
+	return place{Shape: shapeWorktree, Root: dir, Repo: repo, ID: id, LockDir: locksOf(repo)}, true, nil
+}
+
+// directoryAt is a plain directory with its lock directory.
+func directoryAt(path, control string) place {
+	sum := sha256.Sum256([]byte(path))
+	hash := hex.EncodeToString(sum[:6])
+	id, err := lease.ParseWorktreeID(filepath.Base(path))
+	if err != nil {
+		id = lease.WorktreeID("dir-" + hash)
+	}
+	p := place{Shape: shapeDirectory, Root: path, ID: id, LockDir: control}
+	if control == "" {
+		p.LockDir = filepath.Join(defaultControlRoot, string(id)+"-"+hash)
+		p.Local = true
+	}
+	return p
+}
+
+func locksOf(repo string) string { return filepath.Join(repo, ".jvs", "locks") }
+
+func isRepository(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, ".jvs"))
+	return err == nil && info.IsDir()
+}
+
+// exists treats what cannot be looked at as existing, so that an error is met
+// and reported where the directory is opened.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
+// openLockDir opens the lock directory of p; the parents of the default one
+// are made, any other parent must exist.
+func (p place) openLockDir() (*lease.Dir, error) {
+	if p.Local {
+		if err := os.MkdirAll(filepath.Dir(p.LockDir), 0o700); err != nil {
+			return nil, fmt.Errorf("lock directory: %w", err)
+		}
+	}
+	return lease.OpenDir(p.LockDir)
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// trampolineName is the hidden command that exec starts: the process that is to
+// become CMD. It exists before the lease does, so that the lease can be bound to
+// its pid and start time, which execve(2) keeps.
+const trampolineName = "exec-trampoline"
+
+// trampolineFD is the descriptor on which the trampoline waits for its word.
+const trampolineFD = 3
+
+func newTrampolineCommand(io stdio) *cobra.Command {
+	return &cobra.Command{
+		Use: trampolineName, Hidden: true, DisableFlagParsing: true,
+		Args: usageArgs(cobra.MinimumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error { return trampoline(io, args) },
+	}
+}
+
+// trampoline waits for one byte and becomes args. The end of the pipe without a
+// byte means that there will be no lease.
+func trampoline(io stdio, args []string) error {
+	syscall.CloseOnExec(trampolineFD)
+	word := os.NewFile(trampolineFD, "word")
+	if n, _ := word.Read(make([]byte, 1)); n != 1 {
+		return exitWith(exitError)
+	}
+	path, err := exec.LookPath(args[0])
+	if err == nil {
+		err = syscall.Exec(path, args, os.Environ())
+	}
+	fmt.Fprintf(io.err, "jvsfs: exec %s: %v\n", args[0], err)
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return exitWith(exitNotFound)
+	}
+	return exitWith(exitNotRun)
+}

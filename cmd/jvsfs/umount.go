@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/moby/sys/mountinfo"
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+func newUmountCommand(io stdio) *cobra.Command {
+	bare := false
+	cmd := &cobra.Command{
+		Use:     "umount MOUNTPOINT",
+		Aliases: []string{"unmount"},
+		Short:   "Drain, flush, release and unmount",
+		Long: `Drain, flush, release and unmount. Processes that keep the mount busy are named.
+
+A mount whose daemon is dead refuses everything, and unmounting it bares the
+directory below: writes then reach it with no fence. That needs --bare.`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return unmountPath(cmd.Context(), io, args[0], bare)
+		},
+	}
+	cmd.Flags().BoolVar(&bare, "bare", false, "unmount a dead mount, which bares the directory below")
+	return cmd
+}
+
+func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
+	m, err := mountAt(path)
+	if err != nil {
+		return err
+	}
+	_, err = ask(ctx, m, request{Op: opUnmount}, nil, noteTo(io))
+	if f := asFailure(err); f == nil || f.Class != classNoMount {
+		return err
+	} else if !bare {
+		f.Message += "; unmounting it bares the directory below to writes with no fence"
+		return f
+	}
+	return unmountDead(m)
+}
+
+// mountAt finds the jvsfs mount whose mount point path is.
+func mountAt(path string) (*mountinfo.Info, error) {
+	mounts, err := readMounts()
+	if err != nil {
+		return nil, err
+	}
+	abs, m, err := resolve(path, mounts)
+	if err != nil {
+		return nil, err
+	}
+	if !isJVSFS(m) || m.Mountpoint != abs {
+		f := &failure{Class: classNoMount, Message: abs + " is not the mount point of a jvsfs mount", Next: "jvsfs status lists them"}
+		if isJVSFS(m) {
+			f.Next = "jvsfs umount " + m.Mountpoint
+		}
+		return nil, f
+	}
+	return m, nil
+}
+
+// unmountDead takes a mount away that nobody serves.
+func unmountDead(m *mountinfo.Info) error {
+	err := unix.Unmount(m.Mountpoint, unix.UMOUNT_NOFOLLOW)
+	switch {
+	case errors.Is(err, unix.EBUSY):
+		return busyFailure(m.Mountpoint, whoKeepsBusy(deviceOf(m), os.Getpid()))
+	case errors.Is(err, unix.EPERM):
+		return &failure{Class: classDenied, Message: "only root may unmount", Next: "run it as root", err: err}
+	case err != nil:
+		return fmt.Errorf("unmount %s: %w", m.Mountpoint, err)
+	}
+	err = os.Remove(socketPath(deviceOf(m)))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func busyFailure(point string, who []busyEntry) *failure {
+	f := &failure{
+		Class: classBusy, Message: fmt.Sprintf("processes keep %s busy", point), Busy: who,
+		Next: "end them, or let them leave the directory and close their files, then try again",
+	}
+	if len(who) == 0 {
+		f.Message += ", and none of them can be seen from here (another mount namespace, or a mount on top of it)"
+		f.Next = "look for mounts below it: findmnt -R " + point
+	}
+	return f
+}
+
+// noteTo prints notes of the daemon to people.
+func noteTo(io stdio) func(string) {
+	return func(s string) { fmt.Fprintf(io.err, "jvsfs: %s\n", printable(s)) }
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// waiting repeats an attempt to get a lease until a time.
+type waiting struct {
+	until   time.Time
+	wake    <-chan lease.Loss // nil: look at intervals only
+	observe func() (lease.Head, lease.Judgement)
+	say     func(string) error // told once, for whom it waits
+}
+
+// run tries at least once. It ends with the grant, with the failure that time
+// does not cure, with the last conflict when the time is over, or with ctx.
+func (w waiting) run(ctx context.Context, try func() (lease.Grant, error)) (lease.Grant, error) {
+	said := false
+	for {
+		grant, err := try()
+		if err == nil || !waitable(err) {
+			return grant, err
+		}
+		left := time.Until(w.until)
+		if left <= 0 {
+			return grant, err
+		}
+		if !said {
+			said = true
+			if err := w.say(w.sentence()); err != nil {
+				return grant, err
+			}
+		}
+		if err := w.sleep(ctx, min(left, pollInterval)); err != nil {
+			return grant, err
+		}
+	}
+}
+
+func (w waiting) sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.wake:
+	case <-t.C:
+	}
+	return nil
+}
+
+func (w waiting) sentence() string {
+	head, j := w.observe()
+	who := "its holder"
+	if v := viewOfRecord(head.Record); v != nil {
+		who = printable(v.HolderID)
+		if v.Purpose != "" {
+			who += " (" + printable(v.Purpose) + ")"
+		}
+	}
+	s := fmt.Sprintf("waiting for %s until %s", who, clockText(w.until))
+	if !j.Until.IsZero() {
+		s += fmt.Sprintf("; its lease lasts until %s unless renewed", clockText(j.Until))
+	}
+	return s
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease"
+	"github.com/stretchr/testify/require"
+)
+
+var errTaken = &lease.Error{Class: "E_LOCK_CONFLICT", Message: "taken"}
+
+func waitUntil(d time.Duration, said *int, wake <-chan lease.Loss) waiting {
+	return waiting{
+		until: time.Now().Add(d), wake: wake,
+		observe: func() (lease.Head, lease.Judgement) { return lease.Head{Record: sampleRecord()}, lease.Judgement{} },
+		say:     func(string) error { *said++; return nil },
+	}
+}
+
+func TestWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		said, tries := 0, 0
+		after := func(n int, err error) func() (lease.Grant, error) {
+			tries = 0
+			return func() (lease.Grant, error) {
+				if tries++; tries > n {
+					return lease.Grant{Token: 9}, nil
+				}
+				return lease.Grant{}, err
+			}
+		}
+		grant, err := waitUntil(time.Minute, &said, nil).run(t.Context(), after(5, errTaken))
+		require.NoError(t, err)
+		require.Equal(t, lease.Token(9), grant.Token)
+		require.Equal(t, 1, said, "it says once for whom it waits")
+
+		_, err = waitUntil(0, &said, nil).run(t.Context(), after(5, errTaken))
+		require.ErrorIs(t, err, errTaken)
+		require.Equal(t, 1, tries, "without --wait there is one try")
+
+		began := time.Now()
+		_, err = waitUntil(3*time.Second, &said, nil).run(t.Context(), after(1000, errTaken))
+		require.ErrorIs(t, err, errTaken)
+		require.Equal(t, 3*time.Second, time.Since(began))
+
+		broken := errors.New("disk")
+		_, err = waitUntil(time.Minute, &said, nil).run(t.Context(), after(1, broken))
+		require.ErrorIs(t, err, broken, "what time does not cure is not waited for")
+
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = waitUntil(time.Minute, &said, nil).run(ctx, after(1, errTaken))
+		require.ErrorIs(t, err, context.Canceled)
+	})
+}
+
+func TestWaitingIsWokenByARelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBroadcast()
+		losses, done := b.subscribe()
+		defer done()
+		b.tell(lease.Loss{Kind: lease.LossReleased})
+		said, tries, began := 0, 0, time.Now()
+		_, err := waitUntil(time.Minute, &said, losses).run(t.Context(), func() (lease.Grant, error) {
+			if tries++; tries == 1 {
+				return lease.Grant{}, errTaken
+			}
+			return lease.Grant{}, nil
+		})
+		require.NoError(t, err)
+		require.Zero(t, time.Since(began), "no interval was waited out")
+	})
+}
+
+func TestAwaitLossIgnoresOtherTokensAndFailedRenewals(t *testing.T) {
+	losses := make(chan lease.Loss, 3)
+	losses <- lease.Loss{Kind: lease.LossReleased, Token: 1}
+	losses <- lease.Loss{Kind: lease.LossRenewFailed, Token: 2}
+	losses <- lease.Loss{Kind: lease.LossSuperseded, Token: 2}
+	require.Equal(t, "superseded", awaitLoss(t.Context(), 2, losses))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Empty(t, awaitLoss(ctx, 2, losses))
+}
