@@ -1,0 +1,143 @@
+package integration
+
+import (
+	"encoding/json"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Exit codes of a record that cannot be trusted.
+const (
+	exitSkew  = 14
+	exitStore = 15
+)
+
+// badRecord is one way in which a lock record is none.
+type badRecord struct {
+	name, class, state string
+	exit               int
+	spoil              func(fields map[string]any, text string) string
+}
+
+func encoded(fields map[string]any) string {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		panic(err) // made of what was decoded
+	}
+	return string(text)
+}
+
+func with(name string, value any) func(map[string]any, string) string {
+	return func(fields map[string]any, _ string) string {
+		fields[name] = value
+		return encoded(fields)
+	}
+}
+
+var badRecords = []badRecord{
+	{"torn", "E_RECORD_UNREADABLE", "unreadable", exitStore, func(_ map[string]any, text string) string { return text[:200] }},
+	{"empty", "E_RECORD_UNREADABLE", "unreadable", exitStore, func(map[string]any, string) string { return "" }},
+	{"zeroes", "E_RECORD_UNREADABLE", "unreadable", exitStore, func(map[string]any, string) string { return strings.Repeat("\x00", 4096) }},
+	{"of another worktree", "E_RECORD_UNREADABLE", "unreadable", exitStore, with("worktree_id", "other")},
+	{"without a nonce", "E_RECORD_UNREADABLE", "unreadable", exitStore, with("holder_nonce", "")},
+	{"of another token", "E_RECORD_UNREADABLE", "unreadable", exitStore, with("fencing_token", 77)},
+	{"of the future", "E_CLOCK_SKEW_EXCEEDED", "skewed", exitSkew, func(fields map[string]any, _ string) string {
+		ahead := time.Now().UTC().Add(24 * time.Hour)
+		fields["released"] = false
+		fields["created_at"], fields["last_renewed_at"] = ahead, ahead
+		fields["lease_expires_at"] = ahead.Add(30 * time.Second)
+		return encoded(fields)
+	}},
+}
+
+// spoilHead replaces the head's record and returns its file. The file keeps
+// its name; it is written as a torn write of another host would be.
+func (m *mount) spoilHead(spoil func(map[string]any, string) string) (file, text string) {
+	m.t.Helper()
+	file, _ = m.headClaim("")
+	good := readText(m.t, file)
+	var fields map[string]any
+	require.NoError(m.t, json.Unmarshal([]byte(good), &fields))
+	text = spoil(fields, good)
+	require.NoError(m.t, os.WriteFile(file, []byte(text), 0o600))
+	return file, text
+}
+
+// Whatever is wrong with a record: nobody writes, the file is named by every
+// command that looks, and nothing is deleted to get to a yes.
+func TestBadRecords(t *testing.T) {
+	for _, bad := range badRecords {
+		for _, onFree := range []string{"deny", "acquire", "allow"} {
+			t.Run(bad.name+"/"+onFree, func(t *testing.T) {
+				m := newMount(t, mountOptions{onFree: onFree, prepare: withFiles("f")})
+				a := startActor(t, "a")
+				first := m.acquire(a)
+				m.release(a)
+				good := readText(t, firstOf(m.headClaim("")))
+				file, text := m.spoilHead(bad.spoil)
+				before := m.digest()
+				m.expectUntrusted(t, a, bad, file)
+				require.Empty(t, before.diff(m.digest()))
+				require.Equal(t, text, readText(t, file), "the record has been touched")
+				entries, err := os.ReadDir(m.LockDir)
+				require.NoError(t, err)
+				for _, e := range entries {
+					require.NotContains(t, e.Name(), "claim."+pad(first.token(t)+1), "a claim above what cannot be read")
+				}
+				// Repaired, all goes on, and no token comes twice.
+				require.NoError(t, os.WriteFile(file, []byte(good), 0o600))
+				second := m.acquire(a)
+				require.Greater(t, second.token(t), first.token(t))
+				a.ok(m.put("f"))
+			})
+		}
+	}
+}
+
+func pad(token uint64) string {
+	digits := strconv.FormatUint(token, 10)
+	return strings.Repeat("0", 20-len(digits)) + digits
+}
+
+func firstOf[A, B any](a A, _ B) A { return a }
+
+// expectUntrusted asks every command about a worktree with a bad record.
+func (m *mount) expectUntrusted(t *testing.T, a *actor, bad badRecord, file string) {
+	t.Helper()
+	a.fails(m.put("f"), "EROFS")
+	a.fails(command{Op: "mkdir", Path: m.At("d"), Mode: 0o755}, "EROFS")
+	for _, verb := range []string{"acquire", "steal"} {
+		exit, said := m.tryLock(verb, a)
+		require.Equal(t, bad.exit, exit, said)
+		require.Contains(t, said, bad.class)
+		require.Contains(t, said, file, "lock %s names the file", verb)
+	}
+	_, errs, exit := m.CLI("exec", m.Mountpoint, "--", "touch", m.At("by exec"))
+	require.Equal(t, bad.exit, exit, errs)
+
+	st := m.worktreeStatus("source")
+	require.Equal(t, bad.state, st.State)
+	require.Equal(t, file, st.File)
+
+	x, exit := m.explain(a.pid(), m.At("f"))
+	require.False(t, x.Allowed)
+	require.NotZero(t, exit)
+	require.Contains(t, x.Sentence+x.Next+x.Status.File, file, "explain names the file")
+	assert.Equal(t, bad.class, x.Class)
+
+	findings, ok, exit := m.doctor()
+	require.Equal(t, 1, exit)
+	require.False(t, ok)
+	found := findings.about("records", "worktree source")
+	require.Len(t, found, 1)
+	require.Equal(t, "fail", found[0].Severity)
+	assert.Contains(t, found[0].Message, file, "doctor names the file")
+	require.NotEmpty(t, found[0].Fix)
+	a.fails(m.put("f"), "EROFS")
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/integration/torture/plan"
+)
+
+// Writers of the hand-made histories: two hosts with one writer each.
+const ann, bob = 11, 22
+
+func begin(token uint64, host, pid int) plan.Record {
+	return plan.Record{Kind: plan.KindBegin, Token: token, Host: host, PID: pid, Wall: int64(token) * 1000}
+}
+
+func gate(token uint64, host, pid int) plan.Record {
+	r := begin(token, host, pid)
+	r.Kind = plan.KindGate
+	return r
+}
+
+func wrote(token uint64, host, pid, seq int) plan.Record {
+	return plan.Record{Kind: plan.KindData, Token: token, Host: host, PID: pid, Handle: 1, Seq: seq}
+}
+
+// called is a call that took a millisecond.
+func called(kind byte, token uint64, host, pid, seq int, result string) *call {
+	at := int64(seq) * int64(10*time.Millisecond)
+	c := &call{Kind: kind, Token: token, Host: host, PID: pid, Handle: 1, Seq: seq, Begin: at, End: at + int64(time.Millisecond), Result: result}
+	if result == "" {
+		c.End = 0
+	}
+	return c
+}
+
+func saw(slot int, at time.Duration, r plan.Record) observation {
+	return observation{slot, int64(at), int64(at) + 1, r}
+}
+
+func TestCheck(t *testing.T) {
+	slow := called('a', 1, 0, ann, 2, "EIO")
+	slow.End = slow.Begin + int64(time.Second)
+	slowAcked := called('a', 1, 0, ann, 2, "ok")
+	slowAcked.End = slow.End
+	const ms = time.Millisecond
+	for name, c := range map[string]struct {
+		e    evidence
+		want []string // kinds, in order
+	}{
+		"nothing": {},
+		"a handover": {e: evidence{
+			Log: []plan.Record{gate(1, 0, ann), begin(1, 0, ann), wrote(1, 0, ann, 1), wrote(1, 0, ann, 2), gate(2, 1, bob), begin(2, 1, bob), wrote(2, 1, bob, 1)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok"), called('a', 1, 0, ann, 2, ""), called('a', 1, 0, ann, 3, "EROFS"),
+				called('a', 2, 1, bob, 1, "ok"), called('a', 2, 1, bob, 2, "ENOTCONN")},
+			Claims: []uint64{1, 2},
+		}},
+		"a write of the old token after the grant, acknowledged": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), begin(2, 1, bob), wrote(1, 0, ann, 1)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok")}, Claims: []uint64{1, 2},
+		}, want: []string{badAcked}},
+		"the same, and the writer's daemon died": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), begin(2, 1, bob), wrote(1, 0, ann, 1)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "")}, Claims: []uint64{1, 2},
+		}, want: []string{badStale}},
+		"tier C: late by long, and not acknowledged": {e: evidence{Late: 140 * ms,
+			Log:   []plan.Record{begin(1, 0, ann), begin(2, 1, bob), wrote(1, 0, ann, 2)},
+			Calls: []*call{slow}, Claims: []uint64{1, 2},
+		}},
+		"tier C: late by long, acknowledged": {e: evidence{Late: 140 * ms,
+			Log:   []plan.Record{begin(1, 0, ann), begin(2, 1, bob), wrote(1, 0, ann, 2)},
+			Calls: []*call{slowAcked}, Claims: []uint64{1, 2},
+		}, want: []string{badAcked}},
+		"tier C: stale although it was quick": {e: evidence{Late: 140 * ms,
+			Log:   []plan.Record{begin(1, 0, ann), begin(2, 1, bob), wrote(1, 0, ann, 1)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "EIO")}, Claims: []uint64{1, 2},
+		}, want: []string{badStale}},
+		"tier C: a taker paused before its mark": {e: evidence{Late: 140 * ms,
+			Log:   []plan.Record{begin(2, 1, bob), begin(1, 0, ann), wrote(2, 1, bob, 1)},
+			Calls: []*call{called('a', 2, 1, bob, 1, "ok")}, Claims: []uint64{1, 2},
+		}},
+		"tier A: tokens go back": {e: evidence{
+			Log: []plan.Record{begin(2, 1, bob), begin(1, 0, ann)}, Claims: []uint64{1, 2},
+		}, want: []string{badTwice}},
+		"one token for two": {e: evidence{Late: 140 * ms,
+			Log: []plan.Record{begin(1, 0, ann), begin(1, 1, bob)}, Claims: []uint64{1},
+		}, want: []string{badTwice}},
+		"a write between the taker's lock and its claim": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), gate(2, 1, bob), wrote(1, 0, ann, 1), begin(2, 1, bob)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok")}, Claims: []uint64{1, 2},
+		}, want: []string{badGate}},
+		"a write after a taker that gave up": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), gate(2, 1, bob), wrote(1, 0, ann, 1), gate(2, 1, bob), begin(2, 1, bob)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok")}, Claims: []uint64{1, 2},
+		}},
+		"lost": {e: evidence{
+			Log: []plan.Record{begin(1, 0, ann)}, Calls: []*call{called('a', 1, 0, ann, 1, "ok")}, Claims: []uint64{1},
+		}, want: []string{badLost}},
+		"refused, and landed": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), wrote(1, 0, ann, 1)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "EROFS")}, Claims: []uint64{1},
+		}, want: []string{badLanded}},
+		"landed twice": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), wrote(1, 0, ann, 1), wrote(1, 0, ann, 1)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok")}, Claims: []uint64{1},
+		}, want: []string{badRepeated}},
+		"out of order": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), wrote(1, 0, ann, 2), wrote(1, 0, ann, 1)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok"), called('a', 1, 0, ann, 2, "ok")}, Claims: []uint64{1},
+		}, want: []string{badOrder}},
+		"nobody called": {e: evidence{
+			Log: []plan.Record{begin(1, 0, ann), wrote(1, 0, ann, 1)}, Claims: []uint64{1},
+		}, want: []string{badUnknown}},
+		"under somebody else's token": {e: evidence{
+			Log:   []plan.Record{begin(1, 1, bob), wrote(1, 0, ann, 1)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok")}, Claims: []uint64{1},
+		}, want: []string{badUnknown}},
+		"a slot's values in order": {e: evidence{Calls: []*call{called('p', 1, 0, ann, 1, "ok"), called('p', 1, 0, ann, 5, ""), called('p', 2, 1, bob, 9, "ok")},
+			Slots: []observation{saw(1, 0, plan.Record{}), saw(1, 20*ms, wrote(1, 0, ann, 1)), saw(1, 55*ms, wrote(1, 0, ann, 5)), saw(1, 95*ms, wrote(2, 1, bob, 9))},
+		}},
+		"a slot goes back to an older token": {e: evidence{Calls: []*call{called('p', 1, 0, ann, 1, "ok"), called('p', 1, 0, ann, 5, "ok"), called('p', 2, 1, bob, 9, "ok")},
+			Slots: []observation{saw(1, 20*ms, wrote(1, 0, ann, 1)), saw(1, 95*ms, wrote(2, 1, bob, 9)), saw(1, 99*ms, wrote(1, 0, ann, 5))},
+		}, want: []string{badAcked}},
+		"an acknowledged slot is not there": {e: evidence{Calls: []*call{called('p', 1, 0, ann, 1, "ok")},
+			Slots: []observation{saw(1, 90*ms, plan.Record{})},
+		}, want: []string{badLost}},
+		"a slot shows less than was acknowledged": {e: evidence{Calls: []*call{called('p', 1, 0, ann, 1, "ok"), called('p', 1, 0, ann, 5, "ok")},
+			Slots: []observation{saw(1, 90*ms, wrote(1, 0, ann, 1))},
+		}, want: []string{badBackwards}},
+		"a slot was refused": {e: evidence{Calls: []*call{called('p', 1, 0, ann, 1, "EROFS")},
+			Slots: []observation{saw(1, 90*ms, wrote(1, 0, ann, 1))},
+		}, want: []string{badLanded}},
+		"files": {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(2, 1, bob)}, Claims: []uint64{1, 2},
+			Calls: []*call{called('c', 1, 0, ann, 1, "ok"), called('c', 2, 1, bob, 1, "")},
+			Files: []file{{wrote(1, 0, ann, 1), 1500}, {wrote(2, 1, bob, 1), 9000}},
+		}},
+		"a file is made too late": {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(2, 1, bob)}, Claims: []uint64{1, 2},
+			Calls: []*call{called('c', 1, 0, ann, 1, "ok")}, Files: []file{{wrote(1, 0, ann, 1), 2001}},
+		}, want: []string{badAcked}},
+		"a file is not there":     {e: evidence{Calls: []*call{called('c', 1, 0, ann, 1, "ok")}}, want: []string{badLost}},
+		"a claim is missing":      {e: evidence{Claims: []uint64{1, 3}}, want: []string{badClaims}},
+		"a grant without a claim": {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(2, 1, bob)}, Claims: []uint64{1}}, want: []string{badClaims}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad, _ := check(c.e)
+			var kinds []string
+			for _, b := range bad {
+				kinds = append(kinds, b.Kind)
+			}
+			require.Equal(t, c.want, kinds, "%v", bad)
+		})
+	}
+}
+
+func TestRecordRoundTrip(t *testing.T) {
+	for _, r := range []plan.Record{begin(7, 2, 33), gate(1<<63, 99, 1), wrote(3, 1, 4194304, 9999999999-1)} {
+		b := r.Encode()
+		require.Len(t, b, plan.RecordSize)
+		back, err := plan.Parse(b)
+		require.NoError(t, err)
+		require.Equal(t, r, back)
+	}
+	_, err := plan.Parse([]byte(strings.Repeat("x", plan.RecordSize-1) + "\n"))
+	require.Error(t, err)
+}
+
+// The enemy is in no binary but the one that is built for this test.
+func TestEnemyIsHidden(t *testing.T) {
+	const enemy = "github.com/jvsfs/jvsfs/integration/torture/"
+	deps := func(args ...string) string {
+		cmd := exec.Command("go", append(append([]string{"list", "-deps"}, args...), "./cmd/jvsfs")...)
+		cmd.Dir = filepath.Join("..", "..")
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		return string(out)
+	}
+	require.NotContains(t, deps(), enemy)
+	require.Contains(t, deps("-tags", "jvsfs_torture"), enemy+"inject")
+}

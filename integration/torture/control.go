@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+)
+
+// control speaks to the daemon of the mount at a path, one request a connection, as jvsfs's own commands do.
+type control struct{ mountpoint string }
+
+type answer struct {
+	Event string          `json:"event"`
+	Token uint64          `json:"fencing_token"`
+	Error json.RawMessage `json:"error"`
+	// lock_status
+	Result struct {
+		Token uint64 `json:"fencing_token"`
+	} `json:"result"`
+}
+
+// socket finds the control socket; "" while nothing is mounted.
+func (c control) socket() string {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return ""
+	}
+	socket := ""
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) > 6 && f[4] == c.mountpoint && strings.Contains(line, " - fuse.jvsfs ") {
+			socket = "/run/jvsfs/dev-" + strings.Replace(f[2], ":", "-", 1) + ".sock"
+		}
+	}
+	return socket
+}
+
+// ask returns the answer to a request, whose process is this one.
+func (c control) ask(request map[string]any) (answer, error) {
+	var a answer
+	socket := c.socket()
+	if socket == "" {
+		return a, fmt.Errorf("nothing is mounted at %s", c.mountpoint)
+	}
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		return a, err
+	}
+	defer conn.Close() //nolint:errcheck // only one request
+	if err := conn.SetDeadline(time.Now().Add(3 * time.Second)); err != nil {
+		return a, err
+	}
+	request["version"] = 1
+	line, err := json.Marshal(request)
+	if err != nil {
+		return a, err
+	}
+	if _, err := conn.Write(append(line, '\n')); err != nil {
+		return a, err
+	}
+	for in := bufio.NewReader(conn); ; {
+		text, err := in.ReadBytes('\n')
+		if err != nil {
+			return a, err
+		}
+		a = answer{}
+		if err := json.Unmarshal(text, &a); err != nil {
+			return a, err
+		}
+		if a.Event != "result" {
+			continue
+		}
+		if len(a.Error) > 0 {
+			return a, fmt.Errorf("%s", a.Error)
+		}
+		return a, nil
+	}
+}
