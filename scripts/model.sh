@@ -1,0 +1,213 @@
+#!/usr/bin/env bash
+# Checks the models of the lease protocol (lease/protocol.pml) and of the fence inside a
+# daemon (gate/drain.pml) with SPIN; installs spin and gcc when they are missing.
+#
+#   scripts/model.sh               every configuration: some minutes, at most 12 GB
+#   scripts/model.sh --quick       small instances of the same: under a minute
+#   scripts/model.sh [--quick] gate   those whose name begins with "gate"
+#
+# P: no error in the whole state space. F: a rule was removed, and SPIN must find how that
+# breaks the property that is named (or one of three known limits is shown); the end of the
+# trace is printed, and a full run leaves the traces in a directory that it names at the
+# end. A model that finds nothing without its rules proves nothing with them.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(dirname "$here")
+# shellcheck source=scripts/lib.sh
+. "$here/lib.sh"
+
+quick='' only='' keep=''
+for arg; do
+  case $arg in
+  --quick) quick=1 ;;
+  -*) die "usage: scripts/model.sh [--quick] [NAME]" ;;
+  *) only=$arg ;;
+  esac
+done
+
+if ! present spin || ! present gcc || ! present /usr/include/stdio.h; then become_root "$here/model.sh" "$@"; fi
+install_missing spin:spin gcc:gcc /usr/include/stdio.h:libc6-dev
+
+# Two at a time, so that the bounds below hold for a machine with two processors and 12 GB.
+jobs=2
+(($(nproc) > 1)) || jobs=1
+megabytes=5500 seconds=600
+[[ -z $quick ]] || megabytes=1500 seconds=50
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/jvsfs-model.XXXXXX")
+pids=()
+leave() {
+  ((${#pids[@]} == 0)) || kill "${pids[@]}" 2>/dev/null || true
+  wait || true
+  [[ $keep ]] || rm -rf "$work"
+}
+trap leave EXIT
+trap 'exit 130' INT TERM
+
+# build DIR SEARCH DEFINE...: the verifier of DIR/m.pml. Breadth first finds short traces.
+build() {
+  local dir=$1 search=$2 flags=(-w -DSAFETY -DCOLLAPSE -DVECTORSZ=512 "-DMEMLIM=$megabytes")
+  shift 2
+  [[ $search == dfs ]] || flags+=(-DBFS)
+  # A short search is not worth what optimizing takes.
+  if [[ $search == bfs || $quick ]]; then flags+=(-O0); else flags+=(-O2); fi
+  (cd "$dir" && spin -a "$@" m.pml >spin.log 2>&1 && gcc "${flags[@]}" -o pan pan.c >gcc.log 2>&1)
+}
+
+# outcome DIR: P, or F with the property's letter, or why there is no answer.
+outcome() {
+  if grep -Eq 'max search depth too small|out of memory|memory limit|Search not completed' "$1/pan.log" &&
+    ! grep -q 'errors: 1' "$1/pan.log"; then
+    echo 'too big'
+  elif grep -q 'errors: 0' "$1/pan.log"; then
+    echo P
+  elif grep -q '^pan:.*invalid end state' "$1/pan.log"; then
+    echo F:E
+  elif grep -q '^pan:.*assertion violated' "$1/pan.log"; then
+    echo "F:$(sed -nE 's/^spin: text of failed assertion: assert\(+([A-Z])&&.*/\1/p' "$1/trace" | head -n 1)"
+  else
+    echo 'no answer'
+  fi
+}
+
+# last_steps DIR: the end of the trace, and what it breaks.
+last_steps() {
+  sed -E '/^spin: (m\.pml|trail)/q' "$1/trace" | grep -E '^ *[0-9]+:' |
+    grep -Ev '\[(else|IF|DO|break|\.\(goto\)|goto .*|assert.*)\]|\(state [0-9]+\)$' | tail -n 6 |
+    sed -E 's/^ *[0-9]+:\tproc +([0-9]+) \((\w+):1\) m\.pml:([0-9]+) \(state [0-9]+\)/      \2 \1, line \3/' || true
+  grep -hE '^spin: text of failed' "$1/trace" | sed 's/^spin: text of failed assertion/      broken/' | head -n 1 || true
+}
+
+# check NAME EXPECTED MODEL DEFINE...: one configuration, in a directory of its own.
+check() {
+  local name=$1 expected=$2 model=$3 dir=$work/$1 search=dfs got begun=$SECONDS states options=(-m2000000 -w26)
+  shift 3
+  [[ $expected == P ]] || search=bfs
+  # Smaller tables are sooner made.
+  if [[ $search == bfs || $quick ]]; then options=(-m200000 -w20); fi
+  # A keeper of the protocol that waits for another is no error; it would give up. In the
+  # daemon nothing may wait for ever.
+  [[ $model != lease/* ]] || options+=(-E)
+  mkdir -p "$dir"
+  cp "$root/$model" "$dir/m.pml"
+  if build "$dir" "$search" "$@"; then
+    (cd "$dir" && exec timeout "$seconds" ./pan "${options[@]}" >pan.log 2>&1) &
+    # shellcheck disable=SC2064
+    trap "kill $! 2>/dev/null; exit 1" TERM # so that it does not outlive an interrupted run
+    wait $! || true
+    [[ ! -e $dir/m.pml.trail ]] || (cd "$dir" && spin -t -p "$@" m.pml >trace 2>&1) || true
+    got=$(outcome "$dir")
+  else
+    touch "$dir/pan.log"
+    got='no model'
+    cat "$dir"/*.log >&2
+  fi
+  states=$(sed -nE 's/^ *([0-9.e+]+) states, stored.*/\1/p' "$dir/pan.log" | head -n 1)
+  {
+    printf '%-5s %-18s %-4s %-4s %12s states %4d s  %s\n' "$([[ $got == "$expected" ]] && echo ok || echo WRONG)" \
+      "$name" "$expected" "$got" "${states:-?}" $((SECONDS - begun)) "$*"
+    [[ $got != F* ]] || last_steps "$dir"
+  } >"$dir/report"
+  cat "$dir/report"
+  [[ $got == "$expected" ]] || echo "$name" >>"$work/wrong"
+  echo "$name" >>"$work/results"
+  rm -f "$dir"/pan "$dir"/pan.? "$dir"/spin.log "$dir"/gcc.log
+}
+
+settle() { while (($(jobs -rp | wc -l))); do wait -n || true; done; }
+
+section() {
+  settle
+  title "$1"
+}
+
+# model NAME EXPECTED MODEL DEFINE...: check it beside another.
+model() {
+  case $1 in "$only"*) ;; *) return 0 ;; esac
+  while (($(jobs -rp | wc -l) >= jobs)); do wait -n || true; done
+  check "$@" &
+  pids+=($!)
+}
+
+p=lease/protocol.pml d=gate/drain.pml
+tiny=(-DMAXTOK=2 -DCRASHES=0)
+
+section "Between daemons: tier A, no clocks"
+if [[ $quick ]]; then
+  model gate P $p "${tiny[@]}"
+  model gate-crash P $p -DMAXTOK=2 -DNOWRITERS
+else
+  model gate-crash P $p -DMAXTOK=2 -DCRASHES=2
+  model gate-tokens P $p -DMAXTOK=3
+  model gate-daemons P $p -DN=3 -DMAXTOK=2 -DCRASHES=0 -DNOWRITERS
+  model gate-cli P $p "${tiny[@]}" -DCLI
+  model gate-foreign P $p -DNOWRITERS -DFOREIGN
+fi
+model gate-view P $p -DNOWRITERS -DQUIET -DMAXTOK=$((quick ? 2 : 3)) -DCRASHES=0
+model gate-noex F:S $p "${tiny[@]}" -DONLYS -DM_NOEX
+model gate-nosh F:S $p "${tiny[@]}" -DONLYS -DM_NOSH
+model gate-noturn F:S $p "${tiny[@]}" -DONLYS -DM_NOTURN
+model gate-nodrain F:S $p "${tiny[@]}" -DONLYS -DM_NODRAIN
+model gate-sharedfd F:S $p "${tiny[@]}" -DONLYS -DM_SHAREDFD
+model gate-reopen-nosh F:S $p "${tiny[@]}" -DONLYS -DM_REOPEN_NOSH
+model gate-reopen-nolook F:S $p "${tiny[@]}" -DONLYS -DM_REOPEN_NOLOOK
+model gate-onelook F:R $p "${tiny[@]}" -DNOWRITERS -DM_ONELOOK
+model gate-resume F:R $p -DMAXTOK=3 -DNOWRITERS -DCRASHES=0 -DM_RESUME
+model gate-rename F:V $p "${tiny[@]}" -DM_RENAME
+model gate-reply F:K $p "${tiny[@]}" -DM_REPLY
+
+section "Between daemons: no flock (tiers B and C), names alone"
+model names P $p -DNOWRITERS -DM_NOEX -DMAXTOK=$((quick ? 2 : 3)) -DCRASHES=$((quick ? 0 : 1))
+model names-view P $p -DNOWRITERS -DM_NOEX -DQUIET -DMAXTOK=$((quick ? 2 : 3)) -DCRASHES=0
+model names-create F:U $p "${tiny[@]}" -DNOWRITERS -DM_NOEX -DM_CREATE
+# No rule is removed here: it is how far this goes without flock. A foreign <id>.lock leaves a
+# gap in the tokens, which a look at the next token alone does not see.
+model names-gap F:A $p -DMAXTOK=3 -DCRASHES=0 -DNOWRITERS -DM_NOEX -DFOREIGN
+[[ $quick ]] || model names-anywhere P $p -DNOWRITERS -DCRASHES=0 -DM_NOEX -DFOREIGN -DANYWHERE
+
+section "Between daemons: no flock, time alone"
+model time P $p -DTIMED -DMAXT=$((quick ? 7 : 10)) -DRENEWALS=$((quick ? 2 : 3))
+for rule in T0 LATE MARGIN SINCE BEFORE; do
+  model "time-${rule,,}" F:S $p -DTIMED -DRENEWALS=1 "-DM_$rule"
+done
+# No rule is removed: a write may be delayed by skew, grace and a renew interval, not by more.
+model time-delay F:S $p -DTIMED -DRENEWALS=1 -DDELAY=3
+model time-report P $p -DTIMED -DDELAY=99 -DREPORTED -DMAXT=$((quick ? 6 : 10)) -DRENEWALS=$((quick ? 1 : 3))
+model time-nolate F:L $p -DTIMED -DDELAY=99 -DREPORTED -DRENEWALS=1 -DM_NOLATE
+
+section "Inside a daemon"
+if [[ $quick ]]; then
+  model drain P $d -DTOKENS=1
+else
+  model drain P $d -DTOKENS=3 -DREOPENS=1
+  model drain-writers P $d -DWRITERS=3 -DTOKENS=1 -DREOPENS=0
+fi
+for rule in ORDER NODRAIN STALEZERO SAMEEPOCH; do
+  model "drain-${rule,,}" F:D $d "-DM_$rule"
+done
+model drain-lastleave F:E $d -DM_LASTLEAVE
+if [[ $quick ]]; then
+  model free P $d -DFREE -DHANDLES -DWRITERS=0
+else
+  model free P $d -DFREE -DHANDLES -DWRITERS=1
+  model free-again P $d -DFREE -DHANDLES -DWRITERS=1 -DSTRICT -DAGAIN
+fi
+for rule in NOFLAG NOOPEN FREELATE; do
+  model "free-${rule,,}" F:F $d -DFREE -DWRITERS=0 "-DM_$rule"
+done
+# No rule is removed: a writer that found the worktree free, and slept while a lease opened and
+# began to close, gets in. free-again is how it would not.
+model free-strict F:F $d -DFREE -DWRITERS=1 -DSTRICT
+
+section "Summary"
+pids=()
+[[ -s $work/results ]] || die "no configuration has a name that begins with $only"
+wrong=0
+[[ ! -s $work/wrong ]] || wrong=$(wc -l <"$work/wrong")
+printf '%d configurations, %d not as expected, %d s\n' "$(wc -l <"$work/results")" "$wrong" "$SECONDS"
+if [[ ! $quick ]] || ((wrong)); then
+  keep=1
+  printf 'traces: %s\n' "$work"
+fi
+((wrong == 0))

@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# Every check of the project, on a fresh Debian 12: installs what is missing, then
+# formatting, vet, build, unit tests (race detector), integration tests through real
+# mounts, all of them again on one processor, the models of the protocol, two minutes of
+# torture, the torture of broken rules, and a look for what was left behind.
+#
+#   scripts/test.sh            everything
+#   scripts/test.sh --quick    without the second round on one processor
+#
+# Ends with "N passed, N failed"; exits non-zero when anything failed, or when an
+# integration test was skipped.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(dirname "$here")
+# shellcheck source=scripts/lib.sh
+. "$here/lib.sh"
+
+quick=''
+case "${1:-}" in
+'') ;;
+--quick) quick=1 ;;
+*) die "usage: scripts/test.sh [--quick]" ;;
+esac
+
+become_root "$here/test.sh" "$@"
+
+install_missing \
+  /etc/ssl/certs/ca-certificates.crt:ca-certificates \
+  gcc:gcc /usr/include/stdio.h:libc6-dev make:make git:git \
+  fusermount3:fuse3 findmnt:mount setsid:util-linux ps:procps awk:mawk \
+  setfattr:attr setfacl:acl chattr:e2fsprogs inotifywait:inotify-tools strace:strace \
+  rsync:rsync tar:tar vim:vim sqlite3:sqlite3 node:nodejs
+need_go "$root"
+cd "$root"
+
+export CGO_ENABLED=1 # the race detector needs it
+# A checkout that belongs to somebody else must build too; git refuses to look at it.
+export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
+
+passed=0 failed=0 skipped=0
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+# Marks what the tests start, to find what they leave.
+mark="JVSFS_TEST_RUN=$$.$RANDOM"
+
+# check TITLE COMMAND...: one check that is no Go test.
+check() {
+  title "$1"
+  shift
+  if "$@"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    printf 'FAIL  %s\n' "$*"
+  fi
+}
+
+# gotest TITLE VERBOSE ARG...: go test, counted. Leaves the skips of this run in $skips.
+gotest() {
+  local p=0 f=0 before=$failed status=0 verbose=$2
+  title "$1"
+  shift 2
+  rm -f "$scratch/counts"
+  env "$mark" go test -json -count=1 "$@" 2>&1 |
+    awk -v counts="$scratch/counts" -v verbose="$verbose" -f "$here/testjson.awk" || status=$?
+  skips=0
+  [[ ! -e $scratch/counts ]] || read -r p f skips <"$scratch/counts"
+  passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + skips))
+  # Whatever made it fail, it must not get lost in the counting.
+  if ((status != 0 && failed == before)); then failed=$((failed + 1)); fi
+}
+
+integration() {
+  gotest "$1" 1 -timeout 20m ./integration/...
+  if ((skips)); then
+    printf 'FAIL  %d integration tests were skipped\n' "$skips"
+    failed=$((failed + skips))
+  fi
+}
+
+formatted() {
+  local list
+  list=$("$(go env GOROOT)/bin/gofmt" -l .) || return
+  [[ -z $list ]] || { printf 'not formatted: %s\n' "$list" && return 1; }
+}
+
+jvsfs_mounts() { findmnt -rn -t fuse.jvsfs -o TARGET | sort || true; }
+
+# marked_processes: what tests started and did not end. The go command may leave
+# its own helper processes, which end by themselves.
+marked_processes() {
+  local dir name
+  for dir in /proc/[0-9]*; do
+    { tr '\0' '\n' <"$dir/environ" | grep -qxF "$mark"; } 2>/dev/null || continue
+    name=$(cat "$dir/comm" 2>/dev/null) || continue
+    [[ $name == go ]] || printf '%s %s: %s\n' "${dir#/proc/}" "$name" "$(tr '\0' ' ' <"$dir/cmdline" 2>/dev/null)"
+  done
+}
+
+new_mounts() { comm -13 "$scratch/mounts" <(jvsfs_mounts); }
+
+# nothing_left: no mount and no process of the tests. A process that is just ending
+# gets a moment.
+nothing_left() {
+  local mounts processes tries
+  for ((tries = 0; tries < 50; tries++)); do
+    mounts=$(new_mounts) processes=$(marked_processes)
+    [[ -n $mounts || -n $processes ]] || return 0
+    sleep 0.1
+  done
+  printf 'left over:\n%s\n%s\n' "$mounts" "$processes"
+  return 1
+}
+
+jvsfs_mounts >"$scratch/mounts"
+# Without /dev/fuse the integration tests say so and fail, which is what is wanted.
+need_fuse || true
+export JVSFS_REQUIRE_FUSE=1
+
+check "Formatting" formatted
+check "Vet" go vet ./...
+check "Build" go build ./...
+check "Vet, torture build" go vet -tags jvsfs_torture ./...
+packages=()
+while read -r package; do
+  case $package in */integration | */integration/*) ;; *) packages+=("$package") ;; esac
+done < <(go list ./...)
+if ((${#packages[@]} == 0)); then die "go list finds no packages"; fi
+
+gotest "Unit tests, race detector" '' -race "${packages[@]}"
+[[ $quick ]] || GOMAXPROCS=1 gotest "Unit tests, race detector, one processor" '' -race "${packages[@]}"
+integration "Integration tests"
+[[ $quick ]] || GOMAXPROCS=1 integration "Integration tests, one processor"
+check "Models of the protocol" "$here/model.sh" --quick
+check "Torture" "$here/torture.sh" --minutes 2
+check "Torture finds broken rules" "$here/torture.sh" --mutants --minutes 6
+check "Nothing is left behind" nothing_left
+
+title "Summary"
+((skipped == 0)) || printf '%d skipped\n' "$skipped"
+printf '%d passed, %d failed\n' "$passed" "$failed"
+((failed == 0))

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# The torture test: several jvsfs daemons, each a host of its own, over one backing
+# directory, with several writers on each, while a fault injector kills, stops and delays
+# them, sets their clocks wrong, makes the lock directory fail and tears records. A checker
+# decides by what landed on the backing store, and in which order, that nothing did that
+# must not. See integration/torture and `Rules` in lease/doc.go.
+#
+#   scripts/torture.sh                        two minutes
+#   scripts/torture.sh --minutes 30 --seed 7  longer, with the faults of a seed
+#   scripts/torture.sh --tier a               one machine only; c: several, with no lock manager
+#   scripts/torture.sh --mutants              switch rules off, one by one: each must be caught
+#   scripts/torture.sh --mutant no_drain      only this one
+#
+# Prints histories, operations, grants, steals, faults by kind, and violations. A seed gives
+# the same faults in the same order; what they meet depends on the machine. Exits non-zero
+# on a violation, and on a mutant that is not caught. The other options: --help.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(dirname "$here")
+# shellcheck source=scripts/lib.sh
+. "$here/lib.sh"
+
+become_root "$here/torture.sh" "$@"
+need_go "$root"
+need_fuse
+cd "$root"
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
+go build -o "$scratch/torture" ./integration/torture
+go build -tags jvsfs_torture ${JVSFS_RACE:+-race} -o "$scratch/jvsfs" ./cmd/jvsfs
+"$scratch/torture" --jvsfs "$scratch/jvsfs" "$@"
