@@ -14,9 +14,12 @@ func (f *rawFS) openAgain(fd int, flags int) (int, error) {
 		return -1, unix.ENFILE
 	}
 	return retryInt(func() (int, error) {
-		return unix.Openat(f.procFD, strconv.Itoa(fd), flags|unix.O_CLOEXEC, 0)
+		return unix.Openat(f.procFD, number(fd), flags|unix.O_CLOEXEC, 0)
 	})
 }
+
+// number is the name of a descriptor below procFD.
+func number(fd int) string { return strconv.Itoa(fd) }
 
 // path returns a path to the inode behind a descriptor, for calls that have no
 // form with one. The kernel follows it to the very inode, symlinks themselves too.

@@ -100,7 +100,7 @@ func (f *rawFS) prune(many int64) fuse.Status {
 	slices.Sort(ids)
 	ids = ids[:min(max(many, 0), int64(len(ids)))]
 	for batch := range slices.Chunk(ids, pruneBatch) {
-		if st := f.server.PruneNotify(batch); st != fuse.OK && st != fuse.ENOENT {
+		if st := f.kernel.server.PruneNotify(batch); st != fuse.OK && st != fuse.ENOENT {
 			return st
 		}
 	}

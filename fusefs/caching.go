@@ -7,13 +7,73 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How long the kernel may believe what it was told, where the backing directory
-// can change other than through this mount: another mount over it, another host.
-// Absence is not cached at all, so a file that appears is seen at once.
+// Cache says how long the kernel may believe what it was told of names and
+// attributes.
+type Cache int
+
 const (
-	entryTimeout = time.Second
-	attrTimeout  = time.Second
+	// CacheAuto believes for long what is below a worktree whose only writer is a
+	// holder of this mount, and everything else for CacheTimeout.
+	CacheAuto Cache = iota
+	// CacheShared believes nothing for longer than CacheTimeout.
+	CacheShared
+	// CacheExclusive believes for long, always: the admin says that nobody changes
+	// the backing directory other than through this mount.
+	CacheExclusive
 )
+
+// longTimeout is for what nobody else can change. It has an end so that a change
+// that came past every mount is seen some day.
+const longTimeout = 10 * time.Minute
+
+// trust returns how long the kernel may believe what it is told now of a node, or
+// of the entries of a directory. The rules are those of the place, so a worktree's
+// holder lets the kernel trust what is below its root and nothing beside it.
+//
+// What others may change is watched besides.
+func (f *rawFS) trust(n *node) time.Duration {
+	t := f.certain(n)
+	if t <= f.opts.CacheTimeout && t > 0 {
+		f.watcher.watch(n)
+	}
+	return t
+}
+
+// certain is trust without its consequences.
+func (f *rawFS) certain(n *node) time.Duration {
+	short := f.opts.CacheTimeout
+	if f.opts.Cache == CacheShared || !f.canExpire {
+		return short
+	}
+	if f.opts.Cache == CacheExclusive {
+		return longTimeout
+	}
+	var buf [4]*rule
+	certain := longTimeout
+	for _, r := range n.rules(buf[:0]) {
+		left, sole := f.soleWriter(r)
+		if !sole {
+			return short
+		}
+		// On one kernel nobody can take over before the caches are gone. Another
+		// host can, once the deadline has passed.
+		if f.durable {
+			certain = min(certain, left)
+		}
+	}
+	return max(certain, short)
+}
+
+func (f *rawFS) soleWriter(r *rule) (time.Duration, bool) {
+	if r.kind != ruleWorktree {
+		return 0, false
+	}
+	g, err := f.knownGuard(r)
+	if err != nil || g == nil {
+		return 0, false
+	}
+	return g.SoleWriter()
+}
 
 // stamp tells one content of a file from another. The kernel's pages of a file are
 // kept over an open for reading as long as the stamp is the same.
@@ -49,7 +109,8 @@ func (n *node) changedSinceOpened(a *fuse.Attr) bool {
 	return true
 }
 
-func fillAttr(a *fuse.Attr, st *unix.Stat_t) {
+func (n *node) fillAttr(a *fuse.Attr, st *unix.Stat_t) {
+	n.setid.Store(st.Mode&(unix.S_ISUID|unix.S_ISGID) != 0)
 	*a = fuse.Attr{
 		Ino: st.Ino, Size: uint64(st.Size), Blocks: uint64(st.Blocks),
 		Atime: uint64(st.Atim.Sec), Mtime: uint64(st.Mtim.Sec), Ctime: uint64(st.Ctim.Sec),
@@ -59,9 +120,35 @@ func fillAttr(a *fuse.Attr, st *unix.Stat_t) {
 	}
 }
 
-func fillEntry(out *fuse.EntryOut, n *node, st *unix.Stat_t) {
+// fillEntry answers with n as the entry name of dir.
+func (f *rawFS) fillEntry(out *fuse.EntryOut, n, dir *node, name string, st *unix.Stat_t) {
+	t := f.trust(dir)
+	if t > f.opts.CacheTimeout && !f.expiry.promise(n, dir, name) {
+		t = f.opts.CacheTimeout
+	}
 	out.NodeId, out.Generation = n.id, 1
-	out.SetEntryTimeout(entryTimeout)
-	out.SetAttrTimeout(attrTimeout)
-	fillAttr(&out.Attr, st)
+	out.SetEntryTimeout(t)
+	out.SetAttrTimeout(t)
+	n.fillAttr(&out.Attr, st)
+}
+
+// attrTimeout returns how long a node's attributes may be believed: long only where
+// its name is, for the end of both is told together.
+func (f *rawFS) attrTimeout(n *node) time.Duration {
+	if !n.promised() {
+		return f.opts.CacheTimeout
+	}
+	return f.trust(n)
+}
+
+// absent answers that a directory has no such entry. Where absence can be taken
+// back it is cached: a compiler looks for each header in many places.
+func (f *rawFS) absent(out *fuse.EntryOut, dir *node, name string) fuse.Status {
+	t := f.trust(dir)
+	if t <= f.opts.CacheTimeout || !f.expiry.promiseAbsence(dir, name) {
+		return fuse.ENOENT
+	}
+	out.NodeId = 0
+	out.SetEntryTimeout(t)
+	return fuse.OK
 }

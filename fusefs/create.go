@@ -124,7 +124,7 @@ func (f *rawFS) created(fd int, in *fuse.CreateIn, dir *node, name string, p *pa
 		return status(err)
 	}
 	n := f.remember(pin, &st, dir, name)
-	fillEntry(&out.EntryOut, n, &st)
+	f.fillEntry(&out.EntryOut, n, dir, name, &st)
 	f.openHandle(n, fd, in.Flags, p.claims(), &out.OpenOut)
 	return fuse.OK
 }
@@ -136,7 +136,7 @@ func (f *rawFS) unlessLate(p *passes, st *fuse.Status, out *fuse.CreateOut) {
 	p.leave(st)
 	if made && *st != fuse.OK {
 		f.handles.release(out.Fh)
-		f.nodes.forget(out.NodeId, 1)
+		f.forget(out.NodeId, 1)
 	}
 }
 

@@ -1,9 +1,6 @@
 package fusefs
 
 import (
-	"encoding/binary"
-	"strings"
-
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
@@ -21,60 +18,54 @@ func (f *rawFS) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) f
 	if err != nil {
 		return status(err)
 	}
-	out.Fh = f.handles.add(&handle{node: n, fd: fd})
+	out.Fh = f.handles.add(&handle{node: n, fd: fd, dir: &dirStream{fd: fd}})
+	out.OpenFlags = f.dirFlags(n)
 	return fuse.OK
+}
+
+// dirFlags lets the kernel keep a directory's listing while nobody but this mount
+// can change the directory: the kernel sees its own changes. What it has kept from
+// before a lease ended is dropped at the next open.
+func (f *rawFS) dirFlags(n *node) uint32 {
+	if f.trust(n) <= f.opts.CacheTimeout {
+		n.listed.Store(0)
+		return 0
+	}
+	if now := f.losses.Load() + 1; n.listed.Swap(now) == now {
+		return fuse.FOPEN_CACHE_DIR | fuse.FOPEN_KEEP_CACHE
+	}
+	return fuse.FOPEN_CACHE_DIR
 }
 
 // ReadDir reads entries from an offset, which is the backing directory's own: so
 // telldir and seekdir mean what they mean there.
 func (f *rawFS) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
 	f.stats.count(gate.OpReadDir)
+	return f.readDir(in, func(_ *node, e fuse.DirEntry) bool { return out.AddDirEntry(e) })
+}
+
+// ReadDirPlus reads entries with their attributes. The kernel asks for it where it
+// was asked for the attributes of entries before (READDIRPLUS_AUTO).
+func (f *rawFS) ReadDirPlus(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
+	f.stats.count(gate.OpReadDirPlus)
+	return f.readDir(in, func(dir *node, e fuse.DirEntry) bool {
+		entry := out.AddDirLookupEntry(e)
+		if entry == nil {
+			return false
+		}
+		if e.Name != "." && e.Name != ".." && f.lookup(dir, e.Name, entry) == fuse.OK {
+			out.FixMode(entry.Mode)
+		}
+		return true // an entry without a node id is looked up when it is used
+	})
+}
+
+func (f *rawFS) readDir(in *fuse.ReadIn, add func(*node, fuse.DirEntry) bool) fuse.Status {
 	h := f.handles.get(in.Fh)
-	if h == nil {
+	if h == nil || h.dir == nil {
 		return fuse.EBADF
 	}
-	h.dirMu.Lock()
-	defer h.dirMu.Unlock()
-	if _, err := unix.Seek(h.fd, int64(in.Offset), unix.SEEK_SET); err != nil {
-		return status(err)
-	}
-	buf := make([]byte, max(int(in.Size), 1024))
-	n, err := retryInt(func() (int, error) { return unix.Getdents(h.fd, buf) })
-	if err != nil {
-		return status(err)
-	}
-	for buf = buf[:n]; len(buf) > 0; {
-		e, l := parseDirent(buf)
-		if l == 0 || !out.AddDirEntry(e) {
-			break
-		}
-		buf = buf[l:]
-	}
-	return fuse.OK
-}
-
-// parseDirent reads one struct linux_dirent64: ino 8, off 8, reclen 2, type 1,
-// name. It returns length 0 for what cannot be one.
-func parseDirent(b []byte) (fuse.DirEntry, int) {
-	const header = 19
-	if len(b) < header {
-		return fuse.DirEntry{}, 0
-	}
-	l := int(binary.NativeEndian.Uint16(b[16:]))
-	if l < header || l > len(b) {
-		return fuse.DirEntry{}, 0
-	}
-	name, _, _ := strings.Cut(string(b[header:l]), "\x00")
-	return fuse.DirEntry{
-		Ino: binary.NativeEndian.Uint64(b), Off: binary.NativeEndian.Uint64(b[8:]),
-		Mode: uint32(b[18]) << 12, Name: name,
-	}, l
-}
-
-// ReadDirPlus is switched off: it would look up every entry that ls only names.
-func (f *rawFS) ReadDirPlus(<-chan struct{}, *fuse.ReadIn, *fuse.DirEntryList) fuse.Status {
-	f.stats.count(gate.OpReadDirPlus)
-	return fuse.ENOSYS
+	return status(h.dir.read(in.Offset, func(e fuse.DirEntry) bool { return add(h.node, e) }))
 }
 
 // ReleaseDir closes a directory.

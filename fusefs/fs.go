@@ -30,11 +30,16 @@ type rawFS struct {
 	above   map[inodeKey]bool // directories that a sealed one lies in
 	procFD  int               // O_PATH of /proc/self/fd
 	lockFD  int               // of the root, for shareRepository
-	server  *fuse.Server
+	kernel  kernel
 	inval   *invalidator
+	expiry  *expiry
+	watcher *watcher
+	losses  atomic.Uint64 // how often a lease has ended
 	budget  *budget
 	durable bool // writes are made durable before they are answered
 	stats   counters
+
+	canExpire bool // names can be cached for long; known from Init on
 }
 
 var _ fuse.RawFileSystem = (*rawFS)(nil)
@@ -55,8 +60,8 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	}
 	f := &rawFS{
 		opts: o, root: n, nodes: newNodeTable(n), sealed: make(map[inodeKey]bool), above: make(map[inodeKey]bool),
-		procFD: proc, inval: newInvalidator(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root),
-		lockFD: lock,
+		procFD: proc, inval: newInvalidator(), expiry: newExpiry(), watcher: newWatcher(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root),
+		lockFD: lock, kernel: kernel{dev: -1},
 	}
 	return f, f.shareRepository()
 }
@@ -64,7 +69,9 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 // run owns what goes on besides requests, until stop is closed.
 func (f *rawFS) run(stop <-chan struct{}) {
 	var wg sync.WaitGroup
-	wg.Go(func() { f.inval.run(f.notify, stop) })
+	wg.Go(func() { f.inval.run(f.kernel.dropPages, stop) })
+	wg.Go(func() { f.expiry.run(f, stop) })
+	wg.Go(func() { f.watcher.run(f, stop) })
 	wg.Go(func() { f.budget.run(f, stop) })
 	wg.Wait()
 }
@@ -72,8 +79,10 @@ func (f *rawFS) run(stop <-chan struct{}) {
 func (f *rawFS) close() error {
 	f.handles.close()
 	f.nodes.close()
-	_ = unix.Close(f.procFD)
-	_ = unix.Close(f.lockFD)
+	f.watcher.close()
+	for _, fd := range []int{f.procFD, f.lockFD, f.kernel.dev} {
+		_ = unix.Close(fd) // one that was never opened is -1
+	}
 	return unix.Close(f.root.fd)
 }
 
@@ -84,7 +93,10 @@ func (f *rawFS) String() string { return "jvsfs" }
 func (f *rawFS) SetDebug(bool) {}
 
 // Init keeps the server for notifications to the kernel.
-func (f *rawFS) Init(s *fuse.Server) { f.server = s }
+func (f *rawFS) Init(s *fuse.Server) {
+	f.kernel.server = s
+	f.canExpire = f.kernel.canExpire()
+}
 
 // OnUnmount has nothing to do: the owner of Server closes what is open.
 func (f *rawFS) OnUnmount() {}

@@ -28,7 +28,7 @@ type handle struct {
 	// while they were open.
 	disowned atomic.Bool
 
-	dirMu sync.Mutex // orders seeking and reading of a directory
+	dir *dirStream // of a directory
 }
 
 // handleTable maps the kernel's file handles. Reading takes no lock.

@@ -99,19 +99,16 @@ func (v *invalidator) poke() {
 	}
 }
 
-// notify tells the kernel to write back and drop an inode's pages and attributes.
-// Dirty pages come back as WRITE requests, which the gate judges.
-func (f *rawFS) notify(id uint64) {
-	if f.server != nil {
-		f.server.InodeNotify(id, 0, 0)
-	}
-}
-
 // revoker returns what happens when the guard's epoch has drained: every inode
 // that is open for writing under it loses its pages, so that dirty ones of
-// mappings are refused now and not written under a later epoch.
+// mappings are refused now and not written under a later epoch. What the kernel
+// believes of names and attributes is taken back too.
 func (f *rawFS) revoker(g *gate.Guard) func(lease.Loss) {
-	return func(lease.Loss) { f.dropPages(func(h *handle) bool { return h.restsOn(g) }) }
+	return func(lease.Loss) {
+		f.dropPages(func(h *handle) bool { return h.restsOn(g) })
+		f.losses.Add(1)
+		f.expiry.soon()
+	}
 }
 
 // flusher returns what happens before a lease is given back: what its holder has

@@ -17,6 +17,14 @@ func (f *rawFS) Lookup(_ <-chan struct{}, h *fuse.InHeader, name string, out *fu
 	if st := checkName(name); st != fuse.OK {
 		return st
 	}
+	st := f.lookup(dir, name, out)
+	if st == fuse.ENOENT {
+		return f.absent(out, dir, name)
+	}
+	return st
+}
+
+func (f *rawFS) lookup(dir *node, name string, out *fuse.EntryOut) fuse.Status {
 	if role(dir.role.Load()) != roleNone { // what is seen here has a rule by its name
 		f.tree.RLock()
 		defer f.tree.RUnlock()
@@ -34,7 +42,7 @@ func (f *rawFS) entry(dir *node, name string, out *fuse.EntryOut) fuse.Status {
 	if err != nil {
 		return status(err)
 	}
-	fillEntry(out, f.remember(fd, &st, dir, name), &st)
+	f.fillEntry(out, f.remember(fd, &st, dir, name), dir, name, &st)
 	return fuse.OK
 }
 
@@ -48,7 +56,14 @@ func (f *rawFS) remember(fd int, st *unix.Stat_t, dir *node, name string) *node 
 // Forget gives references of the kernel back.
 func (f *rawFS) Forget(nodeid, nlookup uint64) {
 	f.stats.count(gate.OpForget)
-	f.nodes.forget(nodeid, nlookup)
+	f.forget(nodeid, nlookup)
+}
+
+func (f *rawFS) forget(nodeid, nlookup uint64) {
+	if n := f.nodes.forget(nodeid, nlookup); n != nil {
+		f.expiry.release(n)
+		f.watcher.forget(n)
+	}
 }
 
 // GetAttr reads an inode's attributes.
@@ -58,20 +73,20 @@ func (f *rawFS) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut
 	if n == nil {
 		return fuse.ENOENT
 	}
-	st := n.attr(out)
+	st := f.attr(n, out)
 	if st == fuse.OK && n.changedSinceOpened(&out.Attr) {
 		f.inval.soon(n.id) // somebody wrote it other than through this mount, or has it mapped here
 	}
 	return st
 }
 
-func (n *node) attr(out *fuse.AttrOut) fuse.Status {
+func (f *rawFS) attr(n *node, out *fuse.AttrOut) fuse.Status {
 	var st unix.Stat_t
 	if err := retry(func() error { return unix.Fstat(n.fd, &st) }); err != nil {
 		return status(err)
 	}
-	out.SetTimeout(attrTimeout)
-	fillAttr(&out.Attr, &st)
+	out.SetTimeout(f.attrTimeout(n))
+	n.fillAttr(&out.Attr, &st)
 	return fuse.OK
 }
 
@@ -86,7 +101,8 @@ func (f *rawFS) Statx(_ <-chan struct{}, in *fuse.StatxIn, out *fuse.StatxOut) f
 	if err := unix.Statx(n.fd, "", unix.AT_EMPTY_PATH, int(in.SxMask), &st); err != nil {
 		return status(err)
 	}
-	out.SetTimeout(attrTimeout)
+	out.SetTimeout(f.attrTimeout(n))
+	n.setid.Store(st.Mode&(unix.S_ISUID|unix.S_ISGID) != 0)
 	out.FromStatx(&st)
 	out.Blksize = st.Blksize
 	out.Blocks, out.Size = st.Blocks, st.Size

@@ -25,11 +25,11 @@ func mountOptions(log *zap.Logger) *fuse.MountOptions {
 		EnableAcl:                true,
 		EnableSymlinkCaching:     true,
 		ExplicitDataCacheControl: true,
-		DisableReadDirPlus:       true,
 		Logger:                   zap.NewStdLog(log),
 		ExtraCapabilities: fuse.CAP_DONT_MASK | // the backing file system applies the umask, for it knows default ACLs
 			fuse.CAP_HANDLE_KILLPRIV_V2 | // one round trip less for each write
 			fuse.CAP_SETXATTR_EXT |
+			fuse.CAP_READDIRPLUS_AUTO | // with attributes where the reader has shown that it wants them
 			fuse.CAP_DIRECT_IO_ALLOW_MMAP,
 		// Passthrough writes the backing file with no request at all, and goes on
 		// after revocation. The write-back cache acknowledges what is refused later.

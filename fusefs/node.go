@@ -28,6 +28,13 @@ type node struct {
 	mu      sync.Mutex
 	writers map[*handle]struct{} // open for writing
 	stamp   stamp                // of the content that the kernel may have cached
+	where   promise              // the name that the kernel believes for long
+
+	watched atomic.Bool // for changes behind the mount, or soon
+	wd      int32       // inotify's number; guarded by the watcher
+
+	setid  atomic.Bool   // the kernel was told of a setuid or setgid bit
+	listed atomic.Uint64 // when the kernel began to cache the directory, see dirFlags
 }
 
 func (n *node) isDir() bool { return n.kind == unix.S_IFDIR }
@@ -125,24 +132,25 @@ func (t *nodeTable) remember(fd int, st *unix.Stat_t, seen func(*node)) *node {
 	return n
 }
 
-// forget gives references back; with the last one the node goes.
-func (t *nodeTable) forget(id, count uint64) {
+// forget gives references back; with the last one the node goes and is returned.
+func (t *nodeTable) forget(id, count uint64) *node {
 	n := t.get(id)
 	if n == nil || id == fuse.FUSE_ROOT_ID {
-		return
+		return nil
 	}
 	s := t.shard(n.key)
 	s.Lock()
 	defer s.Unlock()
 	if n.lookups > count {
 		n.lookups -= count
-		return
+		return nil
 	}
 	n.lookups = 0
 	delete(s.byKey, n.key)
 	t.byID.Delete(id)
 	t.count.Add(-1)
 	_ = unix.Close(n.fd)
+	return n
 }
 
 // all calls f for every node until it returns false.

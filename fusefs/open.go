@@ -55,7 +55,8 @@ func (f *rawFS) openHandle(n *node, fd int, flags uint32, claims []claim, out *f
 	out.Fh = f.handles.add(h)
 	out.OpenFlags = fuse.FOPEN_KEEP_CACHE
 	if h.write {
-		out.OpenFlags |= fuse.FOPEN_DIRECT_IO
+		// Writes into one file go on side by side; the backing file system orders them.
+		out.OpenFlags |= fuse.FOPEN_DIRECT_IO | fuse.FOPEN_PARALLEL_DIRECT_WRITES
 		return
 	}
 	var st unix.Stat_t

@@ -222,6 +222,18 @@ func (f *rawFS) guard(r *rule) (*gate.Guard, error) {
 	return g, nil
 }
 
+// knownGuard returns the guard of a worktree's rule, nil while nobody has written
+// there nor asked for the lease: reading alone makes no guard.
+func (f *rawFS) knownGuard(r *rule) (*gate.Guard, error) {
+	if g, ok := f.guards.Load(r.id); ok {
+		return g.(*gate.Guard), nil
+	}
+	if f.opts.Known == nil || !f.opts.Known(r.id) {
+		return nil, nil
+	}
+	return f.guard(r)
+}
+
 // worktreeOf finds the worktree of a path below the root, by name alone.
 func (f *rawFS) worktreeOf(rel string) (lease.WorktreeID, bool) {
 	if f.opts.Shape == ShapeTree {

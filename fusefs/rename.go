@@ -125,6 +125,7 @@ func (f *rawFS) resettle(dir *node, name string) {
 		return
 	}
 	if n := f.nodes.find(keyOf(&st)); n != nil {
+		n.renamed(dir, name)
 		f.moved(n, dir, name)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"go.uber.org/zap"
@@ -33,6 +34,9 @@ type Options struct {
 	// Guards returns the guard of a worktree, the same one for the same id. It is
 	// called from many goroutines, at the first mutation below a worktree.
 	Guards func(id lease.WorktreeID) (*gate.Guard, error)
+	// Known reports whether Guards has been asked for a worktree by anybody, as who
+	// acquires its lease must. Nil is never.
+	Known  func(id lease.WorktreeID) bool
 	TreeID lease.WorktreeID // of the one worktree, for ShapeTree
 	// Errno answers what is refused where no guard is asked; 0 is EROFS.
 	Errno syscall.Errno
@@ -41,7 +45,11 @@ type Options struct {
 	// Descriptors is the number of descriptors to keep below; 0 is the process's
 	// limit (RLIMIT_NOFILE).
 	Descriptors uint64
-	Log         *zap.Logger
+	// Cache and CacheTimeout say how long the kernel may believe names and
+	// attributes. A timeout of 0 is none.
+	Cache        Cache
+	CacheTimeout time.Duration
+	Log          *zap.Logger
 }
 
 // Server serves one mount. Open takes the source, Mount attaches and starts
@@ -122,6 +130,10 @@ func (s *Server) Mount() error {
 		return err
 	}
 	defer func() { _ = unix.Close(m.context) }()
+	if s.fs.kernel.dev, err = unix.FcntlInt(uintptr(dev), unix.F_DUPFD_CLOEXEC, 0); err != nil {
+		_ = unix.Close(dev)
+		return err
+	}
 	s.fuse, err = fuse.NewServer(s.fs, fmt.Sprintf("/dev/fd/%d", dev), mountOptions(s.opts.Log))
 	if err != nil {
 		_ = unix.Close(dev)

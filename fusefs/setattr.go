@@ -26,7 +26,7 @@ func (f *rawFS) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut
 			return status(err)
 		}
 	}
-	return n.attr(out)
+	return f.attr(n, out)
 }
 
 func (f *rawFS) writeHandle(in *fuse.SetAttrIn) *handle {
@@ -55,7 +55,11 @@ func (f *rawFS) setMode(in *fuse.SetAttrIn, n *node, _ *handle) error {
 	if n.kind == unix.S_IFLNK {
 		return unix.EOPNOTSUPP // as Linux answers for symbolic links
 	}
-	return unix.Chmod(n.path(), mode)
+	err := unix.Fchmodat(n.fd, "", mode, unix.AT_EMPTY_PATH)
+	if err == unix.EOPNOTSUPP { // before Linux 6.6
+		err = unix.Chmod(n.path(), mode)
+	}
+	return err
 }
 
 func (f *rawFS) setOwner(in *fuse.SetAttrIn, n *node, _ *handle) error {

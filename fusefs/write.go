@@ -40,7 +40,17 @@ func (f *rawFS) Writev(_ <-chan struct{}, in *fuse.WriteIn, data [][]byte) (writ
 	if err != nil {
 		return 0, status(err)
 	}
+	f.privilegesMayHaveGone(h.node)
 	return uint32(n), fuse.OK
+}
+
+// privilegesMayHaveGone makes the kernel look again at a mode with setuid or setgid
+// bits, which the backing file system takes away with a change of the content. With
+// HANDLE_KILLPRIV_V2 the kernel leaves its own copy of the mode as it is.
+func (f *rawFS) privilegesMayHaveGone(n *node) {
+	if n.setid.Swap(false) {
+		f.kernel.dropAttr(n.id)
+	}
 }
 
 // appends reports whether a write goes to the end of the file, wherever that is by
@@ -153,6 +163,7 @@ func (f *rawFS) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) (st fuse.Stat
 		return st
 	}
 	defer p.leave(&st)
+	defer f.privilegesMayHaveGone(h.node)
 	return status(callerOf(&in.InHeader, 0, 0).as(func() error {
 		return retry(func() error {
 			return unix.Fallocate(h.fd, in.Mode, int64(in.Offset), int64(in.Length))
@@ -176,6 +187,7 @@ func (f *rawFS) CopyFileRange(_ <-chan struct{}, in *fuse.CopyFileRangeIn) (writ
 		return 0, st
 	}
 	defer p.leave(&st)
+	defer f.privilegesMayHaveGone(dst.node)
 	from, to, n := int64(in.OffIn), int64(in.OffOut), 0
 	err := callerOf(&in.InHeader, 0, 0).as(func() (err error) {
 		n, err = retryInt(func() (int, error) {

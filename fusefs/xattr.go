@@ -17,7 +17,7 @@ func (f *rawFS) GetXAttr(_ <-chan struct{}, h *fuse.InHeader, attr string, dest 
 	if n == nil {
 		return 0, fuse.ENOENT
 	}
-	size, err := retryInt(func() (int, error) { return unix.Getxattr(n.path(), attr, dest) })
+	size, err := retryInt(func() (int, error) { return f.getxattr(n, attr, dest) })
 	return sizeStatus(size, err)
 }
 
@@ -94,7 +94,7 @@ func (f *rawFS) SetXAttr(_ <-chan struct{}, in *fuse.SetXAttrIn, attr string, da
 	}
 	defer p.leave(&st)
 	set := func() error {
-		return retry(func() error { return unix.Setxattr(n.path(), attr, data, int(in.Flags)) })
+		return retry(func() error { return f.setxattr(n, attr, data, int(in.Flags)) })
 	}
 	if in.SetXAttrFlags&fuse.SETXATTR_ACL_KILL_SGID != 0 {
 		return status(callerOf(&in.InHeader, 0, 0).as(set))

@@ -20,6 +20,9 @@ type Config struct {
 	Scope   string // "" | tree | session | user | cgroup | mount; "" = tree for a lease taken on purpose, else session
 	Errno   string // name of the errno of every refusal
 
+	Cache        string        // auto | shared | exclusive: how long the kernel may believe what it was told
+	CacheTimeout time.Duration // of names and attributes that others can change, whole milliseconds
+
 	// Timing of leases, whole milliseconds (locking spec v6.3 writes them as such).
 	LeaseDuration time.Duration
 	RenewInterval time.Duration
@@ -50,6 +53,8 @@ func Default() Config {
 		Enforce:       "enforce",
 		OnFree:        "acquire",
 		Errno:         "EROFS",
+		Cache:         "auto",
+		CacheTimeout:  time.Second,
 		LeaseDuration: 30 * time.Second,
 		RenewInterval: 10 * time.Second,
 		MaxClockSkew:  2 * time.Second,

@@ -56,6 +56,10 @@ var fields = []field{
 		scopes, func(c *Config) *string { return &c.Scope }),
 	choiceField("errno", kindChoice, "`ERRNO` of a refusal: EROFS, EACCES, EPERM, EBUSY or EIO",
 		errnos, func(c *Config) *string { return &c.Errno }),
+	choiceField("cache", kindChoice, "`HOW` names and attributes are cached: auto (long while this mount's holder is the only writer), shared (cache_timeout) or exclusive (long: nobody else changes the backing directory)",
+		caches, func(c *Config) *string { return &c.Cache }),
+	durationField("cache_timeout", "what others change is seen after this `LONG` at the latest; 0 caches nothing",
+		func(c *Config) *time.Duration { return &c.CacheTimeout }),
 	durationField("lease_duration", "a lease lasts this `LONG` unless renewed",
 		func(c *Config) *time.Duration { return &c.LeaseDuration }),
 	durationField("renew_interval", "renew a held lease this `OFTEN`; shorter than the lease",
@@ -125,7 +129,9 @@ func durationField(key, usage string, at func(*Config) *time.Duration) field {
 	}
 }
 
-func mayBeZero(key string) bool { return key == "max_clock_skew" || key == "steal_grace" }
+func mayBeZero(key string) bool {
+	return key == "max_clock_skew" || key == "steal_grace" || key == "cache_timeout"
+}
 
 func assign[T any](at *T, value T, err error) error {
 	if err == nil {

@@ -22,7 +22,7 @@ func parseFlags(t *testing.T, args ...string) (*pflag.FlagSet, error) {
 
 func TestFlagsSetTheSameAsTheFile(t *testing.T) {
 	fs, err := parseFlags(t, "--control=/run/x", "--mode", "shared", "--enforce=readonly", "--on-free=allow", "--scope=user",
-		"--errno=EBUSY", "--lease-duration=1m", "--renew-interval=15s", "--max-clock-skew=0", "--steal-grace=5ms", "--log-file=/var/log/x")
+		"--errno=EBUSY", "--cache=exclusive", "--cache-timeout=5s", "--lease-duration=1m", "--renew-interval=15s", "--max-clock-skew=0", "--steal-grace=5ms", "--log-file=/var/log/x")
 	require.NoError(t, err)
 	byFlag, err := Resolve("", fs)
 	require.NoError(t, err)
@@ -33,6 +33,8 @@ enforce: readonly
 on_free: allow
 scope: user
 errno: EBUSY
+cache: exclusive
+cache_timeout: 5s
 lease_duration: 1m
 renew_interval: 15s
 max_clock_skew: "0"
@@ -52,6 +54,8 @@ func TestFlagErrorsNameFlagValueAndChoices(t *testing.T) {
 		"--on-free=no":           `invalid argument "no" for "--on-free" flag: want acquire, deny or allow`,
 		"--scope=planet":         `want default, tree, session, user, cgroup or mount`,
 		"--errno=ESTALE":         `invalid argument "ESTALE" for "--errno" flag: want EROFS, EACCES, EPERM, EBUSY or EIO: the kernel retries`,
+		"--cache=none":           `invalid argument "none" for "--cache" flag: want auto, shared or exclusive`,
+		"--cache-timeout=-1s":    `want no less than zero`,
 		"--lease-duration=30":    `invalid argument "30" for "--lease-duration" flag: want a duration such as 30s`,
 		"--lease-duration=0s":    `want more than zero`,
 		"--max-clock-skew=-1s":   `want no less than zero`,
@@ -89,6 +93,7 @@ func TestResolvePrecedence(t *testing.T) {
 		{"mode", "shared", path + ":1"},
 		{"enforce", "enforce", "default"}, {"on_free", "acquire", "default"},
 		{"scope", "default", "flag"}, {"errno", "EPERM", "flag"},
+		{"cache", "auto", "default"}, {"cache_timeout", "1s", "default"},
 		{"lease_duration", "30s", "default"}, {"renew_interval", "10s", "default"},
 		{"max_clock_skew", "2s", "default"}, {"steal_grace", "1s", "default"}, {"log_file", "", "default"},
 		{"worktrees.main.mode", "exclusive", path + ":4"},

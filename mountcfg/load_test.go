@@ -28,6 +28,8 @@ enforce: observe
 on_free: deny
 scope: cgroup
 errno: EACCES
+cache: shared
+cache_timeout: 0s
 lease_duration: 1m
 renew_interval: 20s
 max_clock_skew: 0s
@@ -46,6 +48,7 @@ worktrees:
 	require.Equal(t, Config{
 		Source: "/srv/repo", Mountpoint: "/mnt/repo", Control: "/run/jvsfs",
 		Mode: "shared", Enforce: "observe", OnFree: "deny", Scope: "cgroup", Errno: "EACCES",
+		Cache: "shared",
 		LeaseDuration: time.Minute, RenewInterval: 20 * time.Second, StealGrace: 250 * time.Millisecond,
 		LogFile: filepath.Join(filepath.Dir(path), "logs/jvsfs.log"),
 		Worktrees: map[string]WorktreeRule{

@@ -40,6 +40,7 @@ var (
 		words: []string{scopeDefault, "tree", "session", "user", "cgroup", "mount"},
 		alias: map[string]string{"": scopeDefault},
 	}
+	caches = choice{words: []string{"auto", "shared", "exclusive"}}
 	errnos = choice{
 		words: []string{"EROFS", "EACCES", "EPERM", "EBUSY", "EIO"},
 		refuse: map[string]string{

@@ -3,22 +3,24 @@ package main
 import (
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
-	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
 	"go.uber.org/zap"
 )
 
+var caches = map[string]fusefs.Cache{"auto": fusefs.CacheAuto, "shared": fusefs.CacheShared, "exclusive": fusefs.CacheExclusive}
+
 // openFileSystem takes the source for serving; the second value gives the
 // statistics of the file system.
-func openFileSystem(cfg mountcfg.Config, p place, guards func(lease.WorktreeID) (*gate.Guard, error), log *zap.Logger) (fileSystem, func() any, error) {
+func openFileSystem(cfg mountcfg.Config, p place, guards *registry, log *zap.Logger) (fileSystem, func() any, error) {
 	errno, err := gate.ParseErrno(cfg.Errno)
 	if err != nil {
 		return nil, nil, err
 	}
 	o := fusefs.Options{
 		Source: p.Root, Mountpoint: cfg.Mountpoint, Shape: fusefs.ShapeTree,
-		Guards: guards, TreeID: p.ID, Log: log,
+		Guards: guards.guard, Known: guards.known, TreeID: p.ID, Log: log,
 		Errno: errno, ReadOnly: gate.Enforce(cfg.Enforce) == gate.ReadOnly,
+		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout,
 	}
 	if p.Shape == shapeRepository {
 		o.Shape = fusefs.ShapeRepository

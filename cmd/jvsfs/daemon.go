@@ -68,7 +68,7 @@ func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 // open takes the source and the lock directory by descriptors, before anything
 // is mounted over them.
 func (d *daemon) open() error {
-	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry.guard, d.log)
+	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.log)
 	if err != nil {
 		return err
 	}

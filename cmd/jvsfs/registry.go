@@ -33,7 +33,7 @@ type registry struct {
 	cancel context.CancelFunc
 	run    sync.WaitGroup
 
-	mu     sync.Mutex
+	mu     sync.RWMutex
 	byID   map[lease.WorktreeID]*worktree
 	closed bool
 }
@@ -65,6 +65,13 @@ func (r *registry) get(id lease.WorktreeID) (*worktree, error) {
 		}
 	})
 	return w, nil
+}
+
+// known reports whether the worktree has been seen, without making it.
+func (r *registry) known(id lease.WorktreeID) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.byID[id] != nil
 }
 
 // guard is get for the file system.

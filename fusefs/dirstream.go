@@ -1,0 +1,81 @@
+package fusefs
+
+import (
+	"encoding/binary"
+	"strings"
+	"sync"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// dirStream reads an open directory. Entries that did not fit into one answer are
+// kept for the next one, which mostly goes on where the last one ended.
+type dirStream struct {
+	fd int
+
+	mu   sync.Mutex
+	at   uint64 // the offset behind the entry that was given last
+	buf  []byte
+	rest []byte // of buf, not given yet
+}
+
+// direntBuffer is what one getdents reads, in bytes; as much as libc asks for.
+const direntBuffer = 32 << 10
+
+// read gives entries from an offset on, until add wants no more. Safe for
+// concurrent use.
+func (d *dirStream) read(from uint64, add func(fuse.DirEntry) bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if from != d.at || from == 0 { // 0 is a rewind, which must see the directory as it is now
+		if _, err := unix.Seek(d.fd, int64(from), unix.SEEK_SET); err != nil {
+			return err
+		}
+		d.at, d.rest = from, nil
+	}
+	for {
+		if len(d.rest) == 0 {
+			if err := d.fill(); err != nil || len(d.rest) == 0 {
+				return err
+			}
+		}
+		e, l := parseDirent(d.rest)
+		if l == 0 {
+			return unix.EIO
+		}
+		if !add(e) {
+			return nil
+		}
+		d.at, d.rest = e.Off, d.rest[l:]
+	}
+}
+
+func (d *dirStream) fill() error {
+	if d.buf == nil {
+		d.buf = make([]byte, direntBuffer)
+	}
+	n, err := retryInt(func() (int, error) { return unix.Getdents(d.fd, d.buf) })
+	if err == nil {
+		d.rest = d.buf[:n]
+	}
+	return err
+}
+
+// parseDirent reads one struct linux_dirent64: ino 8, off 8, reclen 2, type 1,
+// name. It returns length 0 for what cannot be one.
+func parseDirent(b []byte) (fuse.DirEntry, int) {
+	const header = 19
+	if len(b) < header {
+		return fuse.DirEntry{}, 0
+	}
+	l := int(binary.NativeEndian.Uint16(b[16:]))
+	if l < header || l > len(b) {
+		return fuse.DirEntry{}, 0
+	}
+	name, _, _ := strings.Cut(string(b[header:l]), "\x00")
+	return fuse.DirEntry{
+		Ino: binary.NativeEndian.Uint64(b), Off: binary.NativeEndian.Uint64(b[8:]),
+		Mode: uint32(b[18]) << 12, Name: name,
+	}, l
+}

@@ -1,0 +1,218 @@
+package fusefs
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+// watcher sees changes that are made behind the mount on the same kernel, and tells
+// the mount's kernel side at once instead of after CacheTimeout. It watches the
+// directories that were looked into while others might write there. Where this
+// mount's holder is the only writer nothing is watched: the events would be its own.
+//
+// What another host changes on a shared store is not seen by inotify; there
+// CacheTimeout alone holds. The same goes for directories beyond watchesMax.
+type watcher struct {
+	file  *os.File // inotify, nil where it cannot be had
+	count atomic.Int64
+	wake  chan struct{}
+
+	mu    sync.Mutex
+	todo  map[*node]struct{} // to be watched
+	nodes map[int32]*node    // by watch descriptor
+}
+
+// watchesMax bounds the memory that watches pin in the kernel, about 1 KiB each.
+const watchesMax = 16_384
+
+// watchEvents are the changes of a directory's entries, by whatever path they came.
+const watchEvents = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
+	unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_ONLYDIR | unix.IN_EXCL_UNLINK
+
+func newWatcher() *watcher {
+	w := &watcher{wake: make(chan struct{}, 1), todo: make(map[*node]struct{}), nodes: make(map[int32]*node)}
+	if fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err == nil {
+		w.file = os.NewFile(uintptr(fd), "inotify")
+	}
+	return w
+}
+
+// watch asks for a directory to be watched. It does not wait: the caller may be a
+// request that holds the directory in the kernel.
+func (w *watcher) watch(n *node) {
+	if w.file == nil || n.watched.Load() || !n.isDir() || n.watched.Swap(true) {
+		return
+	}
+	w.mu.Lock()
+	w.todo[n] = struct{}{}
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run serves until stop is closed.
+func (w *watcher) run(f *rawFS, stop <-chan struct{}) {
+	if w.file == nil {
+		<-stop
+		return
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { w.read(f) })
+	for {
+		select {
+		case <-w.wake:
+			w.addAll(f)
+		case <-stop:
+			_ = w.file.Close() // ends read
+			wg.Wait()
+			return
+		}
+	}
+}
+
+func (w *watcher) addAll(f *rawFS) {
+	w.mu.Lock()
+	todo := w.todo
+	w.todo = make(map[*node]struct{})
+	w.mu.Unlock()
+	for n := range todo {
+		if w.count.Load() < watchesMax {
+			w.add(f, n)
+		}
+	}
+}
+
+func (w *watcher) add(f *rawFS, n *node) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f.nodes.get(n.id) != n { // the kernel has let go of it, its descriptor is closed
+		return
+	}
+	wd, err := w.control(func(fd int) (int, error) { return unix.InotifyAddWatch(fd, n.path(), watchEvents) })
+	if err != nil {
+		if errors.Is(err, unix.ENOSPC) && w.count.Swap(watchesMax) < watchesMax {
+			f.opts.Log.Warn("no more inotify watches: changes behind the mount are seen after the cache timeout (fs.inotify.max_user_watches)")
+		}
+		return
+	}
+	n.wd = int32(wd)
+	w.nodes[n.wd] = n
+	w.count.Add(1)
+}
+
+// control runs a call on the descriptor, which Close may take away meanwhile.
+func (w *watcher) control(call func(fd int) (int, error)) (n int, err error) {
+	conn, err := w.file.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	if cerr := conn.Control(func(fd uintptr) { n, err = call(int(fd)) }); cerr != nil {
+		return 0, cerr
+	}
+	return n, err
+}
+
+// forget ends the watch of a node that the kernel has let go of.
+func (w *watcher) forget(n *node) {
+	if w.file == nil || !n.watched.Load() {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.todo, n)
+	if w.nodes[n.wd] == n {
+		w.drop(n.wd)
+	}
+}
+
+// drop ends a watch; the lock is held.
+func (w *watcher) drop(wd int32) {
+	n, known := w.nodes[wd]
+	if !known {
+		return
+	}
+	delete(w.nodes, wd)
+	n.watched.Store(false)
+	w.count.Add(-1)
+	_, _ = w.control(func(fd int) (int, error) { return unix.InotifyRmWatch(fd, uint32(wd)) })
+}
+
+func (w *watcher) close() {
+	if w.file != nil {
+		_ = w.file.Close()
+	}
+}
+
+// read takes events in until the descriptor is closed.
+func (w *watcher) read(f *rawFS) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := w.file.Read(buf)
+		if err != nil {
+			if !errors.Is(err, os.ErrClosed) {
+				f.opts.Log.Warn("inotify", zap.Error(err))
+			}
+			return
+		}
+		for rest := buf[:n]; len(rest) >= unix.SizeofInotifyEvent; {
+			size := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(rest[12:]))
+			if size > len(rest) {
+				break
+			}
+			w.event(f, int32(binary.NativeEndian.Uint32(rest)), binary.NativeEndian.Uint32(rest[4:]), rest[unix.SizeofInotifyEvent:size])
+			rest = rest[size:]
+		}
+	}
+}
+
+// event tells the kernel of one change. Layout: wd 4, mask 4, cookie 4, len 4, name.
+func (w *watcher) event(f *rawFS, wd int32, mask uint32, padded []byte) {
+	raw, _, _ := bytes.Cut(padded, []byte{0})
+	w.mu.Lock()
+	n := w.nodes[wd]
+	if mask&unix.IN_IGNORED != 0 || n != nil && f.certain(n) > f.opts.CacheTimeout {
+		w.drop(wd) // gone, or from now on the changes are our own
+		n = nil
+	}
+	w.mu.Unlock()
+	if n == nil {
+		return
+	}
+	f.changedBehind(n, string(raw), mask)
+}
+
+// changedBehind makes the kernel ask again for what was changed in a directory.
+func (f *rawFS) changedBehind(dir *node, name string, mask uint32) {
+	const names = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO
+	if name == "" || mask&names != 0 {
+		f.kernel.dropAttr(dir.id)
+	}
+	if name == "" {
+		return
+	}
+	if mask&names != 0 {
+		f.kernel.expire(dir.id, name)
+	}
+	var st unix.Stat_t
+	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return
+	}
+	child := f.nodes.find(keyOf(&st))
+	if child == nil {
+		return
+	}
+	if mask&unix.IN_MODIFY != 0 && !child.hasWriters() {
+		f.inval.soon(child.id)
+		return
+	}
+	f.kernel.dropAttr(child.id)
+}

@@ -1,0 +1,19 @@
+package gate
+
+import "time"
+
+// SoleWriter reports whether the worktree is changed by nobody but the holder of a
+// lease that this mount has, and for how long that is certain, counted from now: what
+// the kernel is told meanwhile can be believed until then, or until the hooks of
+// OnClose have run. Safe for concurrent use; costs two loads and a clock read.
+func (g *Guard) SoleWriter() (certain time.Duration, sole bool) {
+	if g.cfg.Mode != Exclusive || g.cfg.Enforce == Observing {
+		return 0, false // others may be writing too
+	}
+	e := g.open.Load()
+	if e == nil || e.ended.Load() {
+		return 0, false
+	}
+	left := time.Duration(e.deadline.Load()) - g.cfg.Clock.Boot()
+	return left, left > 0
+}

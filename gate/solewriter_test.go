@@ -1,0 +1,42 @@
+package gate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+func TestSoleWriterWhileTheLeaseIsCertain(t *testing.T) {
+	g, k, clock := newTestGuard(t, nil)
+	_, sole := g.SoleWriter()
+	require.False(t, sole, "free")
+	h := mountHolder("a")
+	tok := k.give(h)
+	left, sole := g.SoleWriter()
+	require.True(t, sole)
+	require.Positive(t, left)
+	clock.move(left - time.Nanosecond)
+	_, sole = g.SoleWriter()
+	require.True(t, sole)
+	clock.move(time.Nanosecond)
+	_, sole = g.SoleWriter()
+	require.False(t, sole, "the deadline has passed")
+	k.lose(lease.LossExpired, tok, h)
+	_, sole = g.SoleWriter()
+	require.False(t, sole)
+}
+
+func TestNobodyIsSoleWriterWhereNothingIsRefused(t *testing.T) {
+	for name, change := range map[string]func(*GuardConfig){
+		"shared":  func(c *GuardConfig) { c.Mode = Shared },
+		"observe": func(c *GuardConfig) { c.Enforce = Observing },
+	} {
+		g, k, _ := newTestGuard(t, change)
+		k.give(mountHolder("a"))
+		_, sole := g.SoleWriter()
+		require.False(t, sole, name)
+	}
+}
