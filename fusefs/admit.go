@@ -90,7 +90,7 @@ func (p *passes) claims() []claim {
 // With status OK, leave must follow; otherwise nothing is held.
 func (f *rawFS) admit(op gate.Op, h *fuse.InHeader, rules []*rule) (passes, fuse.Status) {
 	p := passes{op: op}
-	c := gate.Caller{TID: h.Pid, UID: h.Uid, GID: h.Gid}
+	c := callerID(h)
 	for _, r := range rules {
 		if r.kind == ruleOpen && !f.opts.ReadOnly {
 			continue
@@ -100,7 +100,7 @@ func (f *rawFS) admit(op gate.Op, h *fuse.InHeader, rules []*rule) (passes, fuse
 			return passes{}, st
 		}
 	}
-	admitted(op)
+	admitted(op, &p)
 	return p, fuse.OK
 }
 
@@ -204,7 +204,7 @@ func (f *rawFS) covers(op gate.Op, dir *node, name string) bool {
 // opened in count, not who writes.
 func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
 	p := passes{op: op, on: on.node}
-	c := gate.Caller{TID: h.Pid, UID: h.Uid, GID: h.Gid}
+	c := callerID(h)
 	for _, cl := range on.claims {
 		epoch := cl.epoch
 		if on.disowned.Load() {
@@ -225,7 +225,7 @@ func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, f
 			return passes{}, f.refused()
 		}
 	}
-	admitted(op)
+	admitted(op, &p)
 	return p, fuse.OK
 }
 

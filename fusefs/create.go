@@ -125,7 +125,7 @@ func (f *rawFS) created(fd int, in *fuse.CreateIn, dir *node, name string, p *pa
 	}
 	n := f.remember(pin, &st, dir, name)
 	f.fillEntry(&out.EntryOut, n, dir, name, &st)
-	f.openHandle(n, fd, in.Flags, p.claims(), &out.OpenOut)
+	f.openHandle(&handle{node: n, fd: fd, claims: p.claims()}, in.Flags, &out.OpenOut)
 	return fuse.OK
 }
 

@@ -5,6 +5,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
 )
 
 // caller is on whose behalf a new inode is made or privileges are dropped.
@@ -16,10 +18,33 @@ type caller struct {
 	keepSetgid bool
 	// strict callers get no second try: nobody has checked their permission yet.
 	strict bool
+	// kill is the kernel's word that the caller may not keep setuid and setgid bits
+	// of what it changes, whatever its user id is.
+	kill bool
+	// caps are capabilities that the kernel has found the caller, or the owner of
+	// the file, to have, and that setfsuid takes from this thread.
+	caps uint32
 }
+
+// callerID is who made a request, as the gate wants it.
+func callerID(h *fuse.InHeader) gate.Caller { return gate.Caller{TID: h.Pid, UID: h.Uid, GID: h.Gid} }
 
 func callerOf(h *fuse.InHeader, umask, mode uint32) caller {
 	return caller{uid: h.Uid, gid: h.Gid, umask: umask & 0o777, keepSetgid: mode&unix.S_ISGID != 0}
+}
+
+// changer is the caller for a change of n's content that must take setuid and setgid
+// bits away. A setgid bit stays, where the group may not execute, for a member of the
+// file's group; the backing call would not know of a supplementary group.
+func changer(h *fuse.InHeader, n *node) caller {
+	c := callerOf(h, 0, 0)
+	c.kill = true
+	var st unix.Stat_t
+	if n.setid.Load() && unix.Fstat(n.fd, &st) == nil && st.Mode&(unix.S_ISGID|unix.S_IXGRP) == unix.S_ISGID && st.Gid != c.gid &&
+		gate.InGroup(callerID(h), st.Gid) {
+		c.gid = st.Gid
+	}
+	return c
 }
 
 // as runs call with the caller's file system ids and umask, so that the backing
@@ -48,14 +73,17 @@ func (c caller) as(call func() error) error {
 		defer func() { _ = setfsgid(0) }()
 	}
 	if c.uid == 0 {
-		return call()
+		return c.asRoot(call)
 	}
 	if err := setfsuid(c.uid); err != nil {
 		return err
 	}
 	defer func() { _ = setfsuid(0) }() // gives the capabilities back as well
 	if c.keepSetgid {
-		if err := raise(capFsetid); err != nil {
+		c.caps |= capFsetid
+	}
+	if c.caps != 0 {
+		if err := raise(c.caps); err != nil {
 			return err
 		}
 	}
@@ -66,6 +94,19 @@ func (c caller) as(call func() error) error {
 		}
 	}
 	return err
+}
+
+// asRoot runs call for user 0, which may lack the power to keep setuid and setgid
+// bits: in containers it mostly does.
+func (c caller) asRoot(call func() error) error {
+	if !c.kill {
+		return call()
+	}
+	if err := setEffective(0, capFsetid); err != nil {
+		return err
+	}
+	defer func() { _ = raise(capFsetid) }()
+	return call()
 }
 
 // setfsuid and setfsgid report a failure, which the system calls do not: they
@@ -90,16 +131,19 @@ const (
 	capDacOverride   = 1 << unix.CAP_DAC_OVERRIDE
 	capDacReadSearch = 1 << unix.CAP_DAC_READ_SEARCH
 	capFsetid        = 1 << unix.CAP_FSETID
+	capFowner        = 1 << unix.CAP_FOWNER
 )
 
 // raise makes capabilities effective again that setfsuid took away. It holds
 // until the thread's fsuid becomes 0, which resets them (capabilities(7)).
-func raise(caps uint32) error {
+func raise(caps uint32) error { return setEffective(caps, 0) }
+
+func setEffective(add, take uint32) error {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	if err := unix.Capget(&hdr, &data[0]); err != nil {
 		return err
 	}
-	data[0].Effective |= caps & data[0].Permitted
+	data[0].Effective = (data[0].Effective | add&data[0].Permitted) &^ take
 	return unix.Capset(&hdr, &data[0])
 }

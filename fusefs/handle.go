@@ -23,7 +23,9 @@ type handle struct {
 	fd     int
 	write  bool // opened for writing
 	mapped bool // opened so that it can be mapped for writing (O_RDWR)
-	claims []claim
+	// appendOnly handles have a descriptor that can only append (chattr +a).
+	appendOnly bool
+	claims     []claim
 	// disowned handles are refused: their tree was moved under another rule
 	// while they were open.
 	disowned atomic.Bool

@@ -58,7 +58,9 @@ func (f *rawFS) Ioctl(_ <-chan struct{}, in *fuse.IoctlIn, inbuf []byte, out *fu
 	if err := f.ioctl(n, in.Cmd, arg); err != nil {
 		return status(err)
 	}
-	if !set {
+	if set {
+		f.kernel.dropAttr(n.id) // the kernel keeps the old time of change otherwise
+	} else {
 		copy(outbuf, arg[:size])
 	}
 	out.Result = 0

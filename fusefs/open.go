@@ -39,19 +39,26 @@ func (f *rawFS) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (st 
 		defer p.abandon() // an open changes nothing that could be late
 		claims = p.claims()
 	}
-	fd, err := f.openAgain(n.fd, f.backingFlags(in.Flags)|unix.O_NONBLOCK)
+	flags := f.backingFlags(in.Flags) | unix.O_NONBLOCK
+	fd, err := f.openAgain(n.fd, flags)
+	h := handle{node: n}
+	if err == unix.EPERM && in.Flags&unix.O_APPEND != 0 { // chattr +a
+		fd, err = f.openAgain(n.fd, flags|unix.O_APPEND)
+		h.appendOnly = true
+	}
 	if err != nil {
 		return status(err)
 	}
-	f.openHandle(n, fd, in.Flags, claims, out)
+	h.fd, h.claims = fd, claims
+	f.openHandle(&h, in.Flags, out)
 	return fuse.OK
 }
 
 // openHandle enters a handle and tells the kernel how to treat it. Whoever may
 // write does direct I/O, so that each write is a request of its own; pages are
 // kept for the readers beside it.
-func (f *rawFS) openHandle(n *node, fd int, flags uint32, claims []claim, out *fuse.OpenOut) {
-	h := &handle{node: n, fd: fd, write: writes(flags), mapped: flags&unix.O_ACCMODE == unix.O_RDWR, claims: claims}
+func (f *rawFS) openHandle(h *handle, flags uint32, out *fuse.OpenOut) {
+	h.write, h.mapped = writes(flags), flags&unix.O_ACCMODE == unix.O_RDWR
 	out.Fh = f.handles.add(h)
 	out.OpenFlags = fuse.FOPEN_KEEP_CACHE
 	if h.write {
@@ -60,7 +67,7 @@ func (f *rawFS) openHandle(n *node, fd int, flags uint32, claims []claim, out *f
 		return
 	}
 	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil || !n.sameContent(&st) {
+	if unix.Fstat(h.fd, &st) != nil || !h.node.sameContent(&st) {
 		out.OpenFlags = 0
 	}
 }

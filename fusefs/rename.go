@@ -41,7 +41,17 @@ func (f *rawFS) Rename(_ <-chan struct{}, in *fuse.RenameIn, oldName, newName st
 		return st
 	}
 	defer p.leave(&st)
-	err := retry(func() error { return unix.Renameat2(from.fd, oldName, to.fd, newName, uint(in.Flags)) })
+	var err error
+	rename := func() error {
+		return retry(func() error { return unix.Renameat2(from.fd, oldName, to.fd, newName, uint(in.Flags)) })
+	}
+	if in.Flags&unix.RENAME_WHITEOUT != 0 { // which makes an inode, the caller's
+		as := callerOf(&in.InHeader, 0, 0)
+		as.caps = capDacOverride | capFowner // the kernel has checked who may
+		err = as.as(rename)
+	} else {
+		err = rename()
+	}
 	if err != nil {
 		return status(err)
 	}

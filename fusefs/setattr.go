@@ -109,7 +109,7 @@ func (f *rawFS) setSize(in *fuse.SetAttrIn, n *node, h *handle) error {
 	}
 	truncate := func() error { return unix.Ftruncate(fd, int64(size)) }
 	if in.Valid&fuse.FATTR_KILL_SUIDGID != 0 {
-		return callerOf(&in.InHeader, 0, 0).as(truncate)
+		return changer(&in.InHeader, n).as(truncate)
 	}
 	return truncate()
 }

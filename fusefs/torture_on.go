@@ -8,4 +8,11 @@ import (
 )
 
 // admitted is between the gate's pass and the backing call.
-func admitted(op gate.Op) { inject.Point("admitted." + op.String()) }
+func admitted(op gate.Op, p *passes) {
+	if p.n == 0 {
+		inject.Point("admitted." + op.String())
+		return
+	}
+	first := p.of[0]
+	inject.Held("admitted."+op.String(), string(first.guard.Worktree()), uint64(first.pass.Epoch().Token()))
+}

@@ -27,17 +27,23 @@ func (f *rawFS) Writev(_ <-chan struct{}, in *fuse.WriteIn, data [][]byte) (writ
 	p.off, p.length = int64(in.Offset), int64(in.Size)
 	defer p.leave(&st)
 	n := 0
+	if h.appendOnly && !appends(in) {
+		return 0, fuse.EPERM // its descriptor would append, wherever the write was meant to go
+	}
 	write := func() (err error) {
 		n, err = retryInt(func() (int, error) { return pwrite(h.fd, data, int64(in.Offset), appends(in)) })
 		return err
 	}
 	var err error
 	if in.WriteFlags&fuse.WRITE_KILL_SUIDGID != 0 {
-		err = callerOf(&in.InHeader, 0, 0).as(write)
+		err = changer(&in.InHeader, h.node).as(write)
 	} else {
 		err = write()
 	}
 	if err != nil {
+		if in.WriteFlags&fuse.WRITE_CACHE != 0 {
+			f.inval.soon(h.node.id) // the page shows what was not stored
+		}
 		return 0, status(err)
 	}
 	f.privilegesMayHaveGone(h.node)
@@ -164,7 +170,7 @@ func (f *rawFS) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) (st fuse.Stat
 	}
 	defer p.leave(&st)
 	defer f.privilegesMayHaveGone(h.node)
-	return status(callerOf(&in.InHeader, 0, 0).as(func() error {
+	return status(changer(&in.InHeader, h.node).as(func() error {
 		return retry(func() error {
 			return unix.Fallocate(h.fd, in.Mode, int64(in.Offset), int64(in.Length))
 		})
@@ -189,7 +195,7 @@ func (f *rawFS) CopyFileRange(_ <-chan struct{}, in *fuse.CopyFileRangeIn) (writ
 	defer p.leave(&st)
 	defer f.privilegesMayHaveGone(dst.node)
 	from, to, n := int64(in.OffIn), int64(in.OffOut), 0
-	err := callerOf(&in.InHeader, 0, 0).as(func() (err error) {
+	err := changer(&in.InHeader, dst.node).as(func() (err error) {
 		n, err = retryInt(func() (int, error) {
 			return unix.CopyFileRange(src.fd, &from, dst.fd, &to, int(min(in.Len, copyMax)), int(in.Flags))
 		})

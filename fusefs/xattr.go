@@ -3,6 +3,7 @@ package fusefs
 import (
 	"bytes"
 	"strings"
+	"sync"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -28,15 +29,17 @@ func (f *rawFS) ListXAttr(_ <-chan struct{}, h *fuse.InHeader, dest []byte) (uin
 	if n == nil {
 		return 0, fuse.ENOENT
 	}
-	if h.Uid == 0 {
-		return sizeStatus(retryInt(func() (int, error) { return unix.Listxattr(n.path(), dest) }))
-	}
-	names := make([]byte, xattrListMax)
+	buf := xattrLists.Get().(*[xattrListMax]byte)
+	defer xattrLists.Put(buf)
+	names := buf[:]
 	size, err := retryInt(func() (int, error) { return unix.Listxattr(n.path(), names) })
 	if err != nil {
 		return 0, status(err)
 	}
-	names = withoutTrusted(names[:size])
+	names = names[:size]
+	if kept := withoutTrusted(names); len(kept) < size && !gate.HasCapability(callerID(h), unix.CAP_SYS_ADMIN) {
+		names = kept
+	}
 	switch {
 	case len(dest) == 0:
 	case len(names) > len(dest):
@@ -49,6 +52,8 @@ func (f *rawFS) ListXAttr(_ <-chan struct{}, h *fuse.InHeader, dest []byte) (uin
 
 // xattrListMax is the kernel's XATTR_LIST_MAX, in bytes.
 const xattrListMax = 64 << 10
+
+var xattrLists = sync.Pool{New: func() any { return new([xattrListMax]byte) }}
 
 // withoutTrusted leaves out what only an administrator sees: the list is made with
 // the daemon's privileges.
@@ -97,7 +102,9 @@ func (f *rawFS) SetXAttr(_ <-chan struct{}, in *fuse.SetXAttrIn, attr string, da
 		return retry(func() error { return f.setxattr(n, attr, data, int(in.Flags)) })
 	}
 	if in.SetXAttrFlags&fuse.SETXATTR_ACL_KILL_SGID != 0 {
-		return status(callerOf(&in.InHeader, 0, 0).as(set))
+		as := callerOf(&in.InHeader, 0, 0)
+		as.caps = capFowner // the kernel has checked who may
+		return status(as.as(set))
 	}
 	return status(set())
 }

@@ -176,6 +176,7 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 	if err := detach(); err != nil {
 		return err
 	}
+	raisePriority()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP)
