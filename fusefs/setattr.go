@@ -73,19 +73,21 @@ func (f *rawFS) setOwner(in *fuse.SetAttrIn, n *node, _ *handle) error {
 
 // chownToNobody answers a request that names no attribute at all. Two calls arrive
 // so: chown(path, -1, -1), which takes setuid and setgid bits away or fails by who
-// asks; and, before a FALLOCATE by somebody who is not the owner, the kernel's wish
-// to take the bits away, which must not fail. The second needs the file open for
-// writing; FALLOCATE then takes the bits away itself.
+// asks; and, before a FALLOCATE or COPY_FILE_RANGE by somebody who may not keep them,
+// the kernel's wish to take the bits away, which must not fail. The second needs the
+// file open for writing.
 func (f *rawFS) chownToNobody(in *fuse.SetAttrIn, n *node) error {
 	const named = fuse.FATTR_MODE | fuse.FATTR_SIZE | fuse.FATTR_ATIME | fuse.FATTR_MTIME
 	if in.Valid&named != 0 {
 		return nil
 	}
 	as := callerOf(&in.InHeader, 0, 0)
-	as.strict = true
+	as.strict, as.kill = true, !gate.HasCapability(callerID(&in.InHeader), unix.CAP_FSETID)
 	err := as.as(func() error { return unix.Fchownat(n.fd, "", -1, -1, unix.AT_EMPTY_PATH) })
 	if err == unix.EPERM && n.hasWriters() {
-		return nil
+		as = changer(&in.InHeader, n)
+		as.uid = 0
+		err = as.as(func() error { return unix.Fchownat(n.fd, "", -1, -1, unix.AT_EMPTY_PATH) })
 	}
 	return err
 }

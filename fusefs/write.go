@@ -156,8 +156,8 @@ func sameClaims(a, b []claim) bool {
 	return true
 }
 
-// Fallocate preallocates, punches and zeroes. It is done under the caller's ids:
-// the backing file system takes setuid and setgid bits away where it must.
+// Fallocate preallocates, punches and zeroes. Where setuid and setgid bits must go,
+// the kernel has asked for it by a SETATTR before.
 func (f *rawFS) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) (st fuse.Status) {
 	f.stats.count(gate.OpFallocate)
 	h := f.handles.get(in.Fh)
@@ -169,11 +169,8 @@ func (f *rawFS) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) (st fuse.Stat
 		return st
 	}
 	defer p.leave(&st)
-	defer f.privilegesMayHaveGone(h.node)
-	return status(changer(&in.InHeader, h.node).as(func() error {
-		return retry(func() error {
-			return unix.Fallocate(h.fd, in.Mode, int64(in.Offset), int64(in.Length))
-		})
+	return status(retry(func() error {
+		return unix.Fallocate(h.fd, in.Mode, int64(in.Offset), int64(in.Length))
 	}))
 }
 
@@ -193,13 +190,9 @@ func (f *rawFS) CopyFileRange(_ <-chan struct{}, in *fuse.CopyFileRangeIn) (writ
 		return 0, st
 	}
 	defer p.leave(&st)
-	defer f.privilegesMayHaveGone(dst.node)
-	from, to, n := int64(in.OffIn), int64(in.OffOut), 0
-	err := changer(&in.InHeader, dst.node).as(func() (err error) {
-		n, err = retryInt(func() (int, error) {
-			return unix.CopyFileRange(src.fd, &from, dst.fd, &to, int(min(in.Len, copyMax)), int(in.Flags))
-		})
-		return err
+	from, to := int64(in.OffIn), int64(in.OffOut)
+	n, err := retryInt(func() (int, error) {
+		return unix.CopyFileRange(src.fd, &from, dst.fd, &to, int(min(in.Len, copyMax)), int(in.Flags))
 	})
 	if err != nil {
 		return 0, status(err)

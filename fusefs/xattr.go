@@ -103,7 +103,7 @@ func (f *rawFS) SetXAttr(_ <-chan struct{}, in *fuse.SetXAttrIn, attr string, da
 	}
 	if in.SetXAttrFlags&fuse.SETXATTR_ACL_KILL_SGID != 0 {
 		as := callerOf(&in.InHeader, 0, 0)
-		as.caps = capFowner // the kernel has checked who may
+		as.kill, as.caps = true, capFowner // the kernel has checked who may
 		return status(as.as(set))
 	}
 	return status(set())
