@@ -1,7 +1,9 @@
 package fusefs
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -178,18 +180,27 @@ func (s *Server) Unmount() error {
 // Abort cuts off every request, now and later: they fail with ECONNABORTED and
 // ENOTCONN. The dead mount stays where it is, so the path fails closed.
 func (s *Server) Abort() error {
+	abort, err := s.OpenAbort()
+	if err != nil {
+		return err
+	}
+	_, err = abort.Write([]byte("1"))
+	return errors.Join(err, abort.Close())
+}
+
+// OpenAbort opens the file of the kernel that ends the connection when something is
+// written to it, by whoever has the descriptor.
+func (s *Server) OpenAbort() (*os.File, error) {
 	ctl, err := openControl()
 	if err != nil {
-		return fmt.Errorf("fuse control file system: %w", err)
+		return nil, fmt.Errorf("fuse control file system: %w", err)
 	}
 	defer func() { _ = unix.Close(ctl) }()
 	fd, err := unix.Openat(ctl, fmt.Sprintf("%d/abort", s.minor), unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("abort connection %d: %w", s.minor, err)
+		return nil, fmt.Errorf("abort connection %d: %w", s.minor, err)
 	}
-	defer func() { _ = unix.Close(fd) }()
-	_, err = unix.Write(fd, []byte("1"))
-	return err
+	return os.NewFile(uintptr(fd), "abort"), nil
 }
 
 // WorktreeOf finds the worktree that a path below the mount root belongs to.

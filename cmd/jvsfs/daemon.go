@@ -26,6 +26,7 @@ type fileSystem interface {
 	Device() (major, minor uint32)
 	Unmount() error
 	Abort() error
+	OpenAbort() (*os.File, error)
 	Close() error
 	WorktreeOf(rel string) (lease.WorktreeID, bool)
 }
@@ -162,6 +163,11 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 		}
 	})
 	all.Go(func() { d.refused.run(serving) })
+	if abort, err := d.fs.OpenAbort(); err != nil {
+		d.log.Warn("no guardian", zap.Error(err))
+	} else {
+		all.Go(func() { runGuardian(serving, abort, d.log) })
+	}
 	d.log.Info("serving", zap.String("source", d.place.Root), zap.String("mountpoint", d.mountpoint()),
 		zap.String("locks", d.place.LockDir), zap.Stringer("device", device{major, minor}))
 	if err := ready(nil); err != nil {

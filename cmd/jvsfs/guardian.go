@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+)
+
+// A daemon that is killed while one of its threads tells the kernel to drop pages or
+// names may not die: the thread waits in the kernel for an answer that only the
+// daemon could give, the process keeps /dev/fuse open meanwhile, and everybody who
+// uses the mount waits for ever. The guardian is a process of its own that then cuts
+// the connection: from there on every call fails, as with any dead daemon.
+
+// guardianName is the hidden command that a daemon starts.
+const guardianName = "guardian"
+
+// Descriptors of the guardian: where its daemon says that all is well, and the
+// connection's abort file.
+const (
+	guardianWordFD  = 3
+	guardianAbortFD = 4
+)
+
+func newGuardianCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: guardianName, Hidden: true, Args: usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return guardian() },
+	}
+}
+
+// guardian waits for its daemon's word, or its end. It is told of the end by the
+// kernel (prctl(2), PR_SET_PDEATHSIG) even while other threads of the daemon hang.
+func guardian() error {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGTERM)
+	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
+	word, abort := os.NewFile(guardianWordFD, "word"), os.NewFile(guardianAbortFD, "abort")
+	said := make(chan bool, 1)
+	go func() {
+		n, _ := word.Read(make([]byte, 1)) // ends with the process, if not before
+		said <- n == 1
+	}()
+	select {
+	case well := <-said:
+		if well {
+			return nil
+		}
+	case <-ended:
+	}
+	_, err := abort.Write([]byte("1"))
+	if errors.Is(err, syscall.ENOTCONN) || errors.Is(err, syscall.ENODEV) {
+		return nil // it had ended already
+	}
+	return err
+}
+
+// runGuardian starts the guardian and keeps it until ctx ends. The kernel signals it
+// when the thread ends that has started it, so that thread does nothing else.
+func runGuardian(ctx context.Context, abort *os.File, log *zap.Logger) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer closeFile(abort)
+	word, err := startGuardian(abort)
+	if err != nil {
+		log.Warn("no guardian: should this daemon be killed at an unlucky moment, the mount must be aborted by hand", zap.Error(err))
+		return
+	}
+	<-ctx.Done()
+	if err := word.end(); err != nil {
+		log.Warn("guardian", zap.Error(err))
+	}
+}
+
+// guardianProcess is the daemon's side of its guardian.
+type guardianProcess struct {
+	cmd  *exec.Cmd
+	word io.WriteCloser
+}
+
+func startGuardian(abort *os.File) (*guardianProcess, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer closeFile(r)
+	cmd := exec.Command("/proc/self/exe", guardianName)
+	cmd.Args[0] = os.Args[0]
+	cmd.ExtraFiles = []*os.File{r, abort}
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM, Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		closeFile(w)
+		return nil, err
+	}
+	return &guardianProcess{cmd, w}, nil
+}
+
+// end lets the guardian go.
+func (g *guardianProcess) end() error {
+	_, err := g.word.Write([]byte{1})
+	return errors.Join(err, g.word.Close(), g.cmd.Wait())
+}
