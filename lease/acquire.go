@@ -77,9 +77,11 @@ func (k *Keeper) again(h Holder) (Grant, error) {
 	return k.cur.grant(), nil
 }
 
-// Replace gives the lease old, held here, to h under the next token; nobody else can come in between. Without an error old is
-// released and h holds. With one of class [ClassLockNotHeld], [ClassFencingMismatch] or [ClassLockConflict], nothing changed; with
-// another, old is released and nobody holds.
+// Replace gives the lease old, held here, to h under the next token; no other keeper can come in between. Without an error old is
+// released and h holds. After an error [Keeper.Held] says whether old is still held: it is until the turn (rule 4) was had, so with
+// one of class [ClassFencingMismatch], and with a [ClassLockConflict] over the turn. Once the turn was had old is over for good, and
+// with any error nobody holds here: another class of failure, or a conflict with whoever holds the gate against the rules or has
+// put up a record meanwhile. The record of old is then released or, with [ClassStoreFailed], may have to run out.
 func (k *Keeper) Replace(ctx context.Context, old Token, h Holder) (Grant, error) {
 	if err := k.enter(ctx, k.cfg.GateWait); err != nil {
 		return Grant{}, err

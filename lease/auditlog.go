@@ -138,9 +138,10 @@ func chain(r AuditRecord, prev string) (line []byte, hash string, err error) {
 
 // write appends whole or not at all.
 func (a *AuditLog) write(line []byte) error {
-	n, err := a.f.Write(line)
+	n := 0
+	err := disk("audit.write", func() (err error) { n, err = a.f.Write(line); return err })
 	if err == nil {
-		err = a.f.Sync()
+		err = disk("audit.fsync", a.f.Sync)
 	}
 	if err != nil && n > 0 {
 		return errors.Join(err, a.f.Truncate(a.size))

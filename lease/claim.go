@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
@@ -25,6 +24,7 @@ type claim struct {
 	fd    int
 	file  fileID
 	tmp   string // temporary name, "" once removed
+	above stillness
 }
 
 // bear writes and fsyncs rec under a temporary name. The caller must end it with discard or close.
@@ -140,43 +140,6 @@ func (c *claim) check() (*Record, error) {
 func (c *claim) lost(what string, err error) error {
 	return &Error{Class: ClassLockNotHeld, Worktree: c.store.id, File: c.store.display(c.name()), Message: what, Err: err,
 		Next: "acquire the lease again"}
-}
-
-// successor looks for a higher claim or a foreign view above ours. The class of a found one is [ClassLockNotHeld].
-func (c *claim) successor() (found bool, err error) {
-	if blind() {
-		return false, nil
-	}
-	if _, err := c.store.lookup(c.store.claimName(c.rec.FencingToken + 1)); err == nil {
-		return true, c.superseded(c.rec.FencingToken + 1)
-	} else if !errors.Is(err, os.ErrNotExist) {
-		return false, c.store.failed("a successor cannot be looked for", c.name(), err)
-	}
-	return false, nil
-}
-
-// successorAnywhere also finds one that is not the very next, at the price of listing the directory.
-func (c *claim) successorAnywhere() (found bool, err error) {
-	if found, err := c.successor(); found || err != nil {
-		return found, err
-	}
-	top, err := c.store.highest()
-	if err != nil {
-		return false, err
-	}
-	if v := c.store.readRecordFile(c.store.viewName()); v.Record != nil {
-		top = max(top, v.Record.FencingToken)
-	}
-	if top > c.rec.FencingToken {
-		return true, c.superseded(top)
-	}
-	return false, nil
-}
-
-func (c *claim) superseded(t Token) error {
-	return &Error{Class: ClassLockNotHeld, Worktree: c.store.id, File: c.store.display(c.store.claimName(t)),
-		Message: fmt.Sprintf("token %d was superseded by token %d", c.rec.FencingToken, t),
-		Next:    "stop writing; acquire the lease again"}
 }
 
 // discard removes the temporary name and closes.

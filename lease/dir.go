@@ -95,7 +95,7 @@ func (d *Dir) names() ([]string, error) {
 	}
 	f := os.NewFile(uintptr(fd), d.path)
 	defer f.Close()
-	return f.Readdirnames(-1)
+	return listing(f)
 }
 
 func (d *Dir) sync() error { return disk("dir.fsync", func() error { return unix.Fsync(d.fd) }) }
@@ -110,7 +110,7 @@ func retry(f func() error) error {
 }
 
 func openat(dirfd int, name string, flags int, mode uint32) (fd int, err error) {
-	err = retry(func() error {
+	err = opening(flags, func() error {
 		fd, err = unix.Openat(dirfd, name, flags, mode)
 		return err
 	})

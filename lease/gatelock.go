@@ -96,10 +96,10 @@ func (l *lockFD) close() {
 // exclusive takes the turn, then the gate, within wait. On failure it holds neither, and the error names who does.
 func (g *gateLock) exclusive(ctx context.Context, wait time.Duration) error {
 	deadline := time.Now().Add(wait)
-	if err := g.poll(ctx, deadline, &g.turn); err != nil {
+	if err := g.poll(ctx, deadline, &g.turn, unix.LOCK_EX); err != nil {
 		return err
 	}
-	if err := g.poll(ctx, deadline, &g.gate); err != nil {
+	if err := g.poll(ctx, deadline, &g.gate, unix.LOCK_EX); err != nil {
 		g.turn.unlock()
 		return err
 	}
@@ -108,18 +108,23 @@ func (g *gateLock) exclusive(ctx context.Context, wait time.Duration) error {
 
 // takeTurn is the first half of exclusive, for a holder that must not give its LOCK_SH up before it knows it is next.
 func (g *gateLock) takeTurn(ctx context.Context, wait time.Duration) error {
-	return g.poll(ctx, time.Now().Add(wait), &g.turn)
+	return g.poll(ctx, time.Now().Add(wait), &g.turn, unix.LOCK_EX)
 }
 
 // takeGate is the second half; the caller has the turn.
 func (g *gateLock) takeGate(ctx context.Context, wait time.Duration) error {
-	return g.poll(ctx, time.Now().Add(wait), &g.gate)
+	return g.poll(ctx, time.Now().Add(wait), &g.gate, unix.LOCK_EX)
+}
+
+// sharedWithin takes LOCK_SH, for one who has time to let a taker finish.
+func (g *gateLock) sharedWithin(ctx context.Context, wait time.Duration) error {
+	return g.poll(ctx, time.Now().Add(wait), &g.gate, unix.LOCK_SH)
 }
 
 // poll asks without blocking, because a blocked flock(2) cannot be ended by a context.
-func (g *gateLock) poll(ctx context.Context, deadline time.Time, l *lockFD) error {
+func (g *gateLock) poll(ctx context.Context, deadline time.Time, l *lockFD, how int) error {
 	for pause := time.Millisecond; ; pause = min(2*pause, 25*time.Millisecond) {
-		had, err := g.store.try(l, unix.LOCK_EX)
+		had, err := g.store.try(l, how)
 		if had || err != nil {
 			return err
 		}
@@ -141,7 +146,7 @@ func (g *gateLock) blocked(l *lockFD, cause error) error {
 	by := lockHolders(l.file)
 	next := "wait until it has finished, then try again"
 	if by.stopped {
-		next = "resume the stopped process (kill -CONT) or end it, then try again"
+		next = "resume the stopped process (kill -CONT), or end it: jvsfs lock steal --fence"
 	}
 	return &Error{Class: ClassLockConflict, Worktree: g.store.id, File: g.store.display(l.name), Err: cause,
 		Message: fmt.Sprintf("the gate is not free: it is held by %s", by), Next: next}

@@ -19,12 +19,21 @@ type lockOwners struct {
 
 func (o lockOwners) String() string { return o.text }
 
-// lockHolders reads /proc/locks (proc_locks(5)). Its device is the superblock's, which on some file systems is not the one
-// that stat(2) shows; lines of the same inode are taken if none has the same device too.
+// lockHolders says who holds the flock of a file.
 func lockHolders(f fileID) lockOwners {
-	b, err := os.ReadFile("/proc/locks")
+	pids, err := lockPIDs(f)
 	if err != nil {
 		return lockOwners{text: "an unknown process"}
+	}
+	return describePIDs(pids)
+}
+
+// lockPIDs reads /proc/locks (proc_locks(5)). Its device is the superblock's, which on some file systems is not the one
+// that stat(2) shows; lines of the same inode are taken if none has the same device too.
+func lockPIDs(f fileID) ([]int, error) {
+	b, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		return nil, err
 	}
 	var exact, loose []int
 	for sc := bufio.NewScanner(bytes.NewReader(b)); sc.Scan(); {
@@ -40,7 +49,7 @@ func lockHolders(f fileID) lockOwners {
 	if len(exact) == 0 {
 		exact = loose
 	}
-	return describePIDs(exact)
+	return exact, nil
 }
 
 // parseLockLine takes "1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF"; waiters ("1: -> FLOCK ...") are not holders.

@@ -91,24 +91,28 @@ func (k *Keeper) report(kind LossKind, h *holding, why error) {
 	k.audit(Event{Kind: kind.event(), Token: h.token(), Previous: h.token(), Holder: h.holder, Reason: reason})
 }
 
-// markReleased marks the own claim released and expired, and takes the view away (rule 11).
+// markReleased is release of a claim that this keeper has ended with; nothing of it may be left to mark.
 func (k *Keeper) markReleased(c *claim) error {
 	rec, err := c.check()
 	if err != nil {
 		if ClassOf(err) == ClassLockNotHeld {
-			return c.withdraw() // nothing of ours is left to mark
+			return c.withdraw(k.cfg.Pause)
 		}
 		return err
 	}
-	now := k.cfg.Clock.Wall().UTC()
+	return c.release(rec, k.cfg.Clock.Wall(), k.cfg.Pause)
+}
+
+// release marks the own claim, read as rec, released and expired, and takes the view away (rule 11).
+func (c *claim) release(rec *Record, now time.Time, pause func(string)) error {
 	rec.Released = true
 	if now.Before(rec.LeaseExpiresAt) {
-		rec.LeaseExpiresAt = now
+		rec.LeaseExpiresAt = now.UTC()
 	}
-	k.cfg.Pause("release.before_write")
+	pause("release.before_write")
 	if err := c.rewrite(rec); err != nil {
 		return err
 	}
-	k.cfg.Pause("release.before_withdraw")
-	return c.withdraw()
+	pause("release.before_withdraw")
+	return c.withdraw(pause)
 }

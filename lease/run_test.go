@@ -28,7 +28,8 @@ func TestRunRenewsExpiresAndJoins(t *testing.T) {
 			return l
 		}})
 		ctx, cancel := context.WithCancel(bg)
-		done := make(chan error)
+		defer cancel() // a Run that went on after a failure would keep the bubble's time going for ever
+		done := make(chan error, 1)
 		go func() { done <- k.Run(ctx) }()
 		synctest.Wait()
 		_, err := k.Acquire(bg, ann)

@@ -2,7 +2,11 @@
 
 package lease
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
 
 // The torture test (integration/torture) builds the package with torture_on.go in the place of this file: there the same
 // functions pause, kill, fail, and break rules on purpose. Here they are nothing.
@@ -12,6 +16,10 @@ func pausePoint(string) {}
 func disk(_ string, call func() error) error { return retry(call) }
 
 func look(call func() error) error { return retry(call) }
+
+func opening(_ int, call func() error) error { return retry(call) }
+
+func listing(f *os.File) ([]string, error) { return f.Readdirnames(-1) }
 
 func flock(fd, how int) error { return unix.Flock(fd, how) }
 
@@ -26,5 +34,7 @@ func claimed(*Record) {}
 func literalLink(*claim) bool { return false }
 
 func blind() bool { return false }
+
+func unaudited() bool { return false }
 
 func literalRenew(*Keeper, *holding, instant) bool { return false }

@@ -3,6 +3,7 @@
 package lease
 
 import (
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +22,20 @@ func disk(op string, call func() error) error {
 // look is retry of a call that looks at a name in the lock directory.
 func look(call func() error) error {
 	return retry(func() error { return inject.Look("look", call) })
+}
+
+// opening is retry of an open in the lock directory.
+func opening(flags int, call func() error) error {
+	return retry(func() error { return inject.Open(flags, call) })
+}
+
+// listing reads the names of the lock directory.
+func listing(f *os.File) (names []string, err error) {
+	err = inject.Look("list", func() (err error) {
+		names, err = f.Readdirnames(-1)
+		return err
+	})
+	return names, err
 }
 
 // flock takes no lock at all without the rule "gate", and no exclusive one without the rule "steal".
@@ -48,10 +63,14 @@ func tierUnder(t tier) tier {
 }
 
 // claiming marks, between the writes that land, that a taker has the gate.
-func claiming(r *Record) { inject.Mark(plan.KindGate, uint64(r.FencingToken), r.Holder().PID) }
+func claiming(r *Record) { mark(plan.KindGate, r) }
 
 // claimed marks that the token was granted.
-func claimed(r *Record) { inject.Mark(plan.KindBegin, uint64(r.FencingToken), r.Holder().PID) }
+func claimed(r *Record) { mark(plan.KindBegin, r) }
+
+func mark(kind byte, r *Record) {
+	inject.Mark(kind, string(r.WorktreeID), uint64(r.FencingToken), r.Holder().PID)
+}
 
 // literalLink is the spec's claim: a rename that does not ask what it replaces.
 func literalLink(c *claim) bool {
@@ -63,6 +82,9 @@ func literalLink(c *claim) bool {
 
 // blind is how the spec has it: a holder that renews does not look whether somebody came after it.
 func blind() bool { return inject.Off("renew") }
+
+// unaudited is a steal that happens though its event cannot be written.
+func unaudited() bool { return inject.Off("audit") }
 
 // literalRenew is the spec's renewal: read the record at the path, check that it is ours, rename a new one over whatever is
 // there by then, and believe it.

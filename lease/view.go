@@ -58,7 +58,7 @@ func (c *claim) repairView() error {
 }
 
 // withdraw takes the own view away: rename aside, look, put back if it is not ours (rule 11).
-func (c *claim) withdraw() error {
+func (c *claim) withdraw(pause func(string)) error {
 	s := c.store
 	if id, err := s.lookup(s.viewName()); err != nil || id != c.file {
 		if err == nil || errors.Is(err, os.ErrNotExist) {
@@ -66,6 +66,7 @@ func (c *claim) withdraw() error {
 		}
 		return s.failed("the view cannot be looked at", s.viewName(), err)
 	}
+	pause("withdraw.before_rename")
 	aside := s.tmpName(newNonce())
 	err := disk("withdraw.rename", func() error { return unix.Renameat(s.dir.fd, s.viewName(), s.dir.fd, aside) })
 	if errors.Is(err, os.ErrNotExist) {
@@ -73,6 +74,7 @@ func (c *claim) withdraw() error {
 	} else if err != nil {
 		return s.failed("the view cannot be withdrawn", s.viewName(), err)
 	}
+	pause("withdraw.after_rename")
 	if id, err := s.lookup(aside); err != nil || id != c.file {
 		// Somebody published between the look and the rename. link, not rename: a still newer view must stay.
 		err := disk("withdraw.link", func() error { return unix.Linkat(s.dir.fd, aside, s.dir.fd, s.viewName(), 0) })

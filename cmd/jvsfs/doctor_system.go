@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jvsfs/jvsfs/lease"
 	"golang.org/x/sys/unix"
 )
 
@@ -90,7 +91,7 @@ func versionOf(s string) ([2]int, bool) {
 
 // checkClock asks the kernel whether the clock is disciplined, and how far off it
 // believes to be (adjtimex(2)). Locking spec v6.3, "Clock skew detection": warn
-// at half the bound.
+// at half the bound. Above the bound the lease protocol's rule 7 refuses to steal.
 func checkClock(bound time.Duration) []finding {
 	var tx unix.Timex
 	state, err := unix.Adjtimex(&tx)
@@ -115,6 +116,9 @@ func clockFinding(state int, status int32, off, bound time.Duration) finding {
 	switch {
 	case state == unix.TIME_ERROR || status&unix.STA_UNSYNC != 0:
 		return warn("clock", fix, "the clock is not synchronised; leases of several hosts rely on at most %s between their clocks", bound)
+	case off > bound:
+		return fail("clock", fix, "the clock is off by up to %s, more than the %s that leases allow: steals from and by other hosts are refused (%s)",
+			off, bound, lease.ClassClockSkewExceeded)
 	case off > bound/2:
 		return warn("clock", fix, "the clock is off by up to %s, more than half of the %s that leases allow", off, bound)
 	}

@@ -88,7 +88,10 @@ func (d *daemon) acquireFor(ctx context.Context, w *worktree, s *session, who su
 		say:     func(text string) error { return s.send(response{Event: eventWaiting, Note: text}) },
 	}
 	grant, err := wait.run(ctx, func() (lease.Grant, error) {
-		return w.door.through(func() (lease.Grant, error) { return d.try(ctx, w, s.req, h, who.id) })
+		return w.door.through(func() (lease.Grant, error) {
+			return stealFencing(ctx, d.locks.Store(w.id), s.peer.UID, s.req.Op == opSteal && s.req.Force, d.fenced(w, s),
+				func() (lease.Grant, error) { return d.try(ctx, w, s.req, h, who.id) })
+		})
 	})
 	if err == nil && !pidfdAlive(who.fd) && s.req.PID != 0 {
 		return grant, noProcess(who.id.PID, fmt.Errorf("it ended while the lease was taken; the lease is released"))

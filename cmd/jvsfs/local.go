@@ -182,7 +182,8 @@ func (l *localLock) waitFor(ctx context.Context, io stdio, k *lease.Keeper, req 
 	return wait.run(ctx, func() (lease.Grant, error) {
 		if req.Op == opSteal {
 			sayLocalHolder(io, l.place.ID, k)
-			return k.Steal(ctx, h)
+			return stealFencing(ctx, l.dir.Store(l.place.ID), uint32(os.Getuid()), req.Force, noteTo(io),
+				func() (lease.Grant, error) { return k.Steal(ctx, h) })
 		}
 		grant, err := k.Acquire(ctx, h)
 		if _, j := k.Observe(); err != nil && req.Steal && j.State == lease.Stealable {

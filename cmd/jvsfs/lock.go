@@ -21,6 +21,7 @@ type lockFlags struct {
 	asJSON  bool
 	scope   string
 	purpose string
+	fence   bool
 }
 
 // pidUsage says what --pid means to each operation.
@@ -68,6 +69,9 @@ func newLockOp(io stdio, op, use, short string) *cobra.Command {
 		fs.StringVar(&f.scope, "scope", "", "`WHO` counts as the holder: tree, session, user, cgroup or mount")
 		fs.StringVar(&f.purpose, "purpose", "", "`WHAT` the lease is for, shown to others")
 	}
+	if op == opSteal {
+		fs.BoolVar(&f.fence, "fence", false, "when a daemon on this host keeps the gate, stopped or stuck in a write, end it (root, or its own user)")
+	}
 	if op == opAcquire {
 		fs.DurationVar(&f.wait, "wait", 0, "wait this `LONG` for the lease to become free")
 	}
@@ -111,7 +115,7 @@ func runLock(ctx context.Context, io stdio, op, path string, f *lockFlags) error
 func (f *lockFlags) request(op string, t target) (request, *os.File, error) {
 	req := request{
 		Op: op, Path: t.rel, PID: f.pid, Explicit: f.pid != 0,
-		Scope: f.scope, Purpose: f.purpose, WaitMS: f.wait.Milliseconds(),
+		Scope: f.scope, Purpose: f.purpose, WaitMS: f.wait.Milliseconds(), Force: f.fence,
 	}
 	if req.PID == 0 && (op == opAcquire || op == opSteal) {
 		pid, err := callerProcess()

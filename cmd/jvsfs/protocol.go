@@ -59,7 +59,7 @@ type request struct {
 	Start    uint64 `json:"start,omitempty"`    // its start time (field 22 of /proc/PID/stat), 0 = not known
 	Explicit bool   `json:"explicit,omitempty"` // PID was named on purpose
 	Repair   bool   `json:"repair,omitempty"`   // of doctor: mend what is provably safe
-	Force    bool   `json:"force,omitempty"`    // of doctor: mend the rest too
+	Force    bool   `json:"force,omitempty"`    // of doctor: mend the rest too; of steal: end the daemon that keeps the gate
 	Scope    string `json:"scope,omitempty"`
 	Purpose  string `json:"purpose,omitempty"`
 	WaitMS   int64  `json:"wait_ms,omitempty"` // acquire: how long to wait for the lease

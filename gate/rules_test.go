@@ -1,0 +1,102 @@
+package gate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// The tests here each hold one clause of rule 9 of package lease; integration/mutation removes them one by one.
+
+// slowClock lets something happen while a mutation looks at the clock.
+type slowClock struct {
+	*clock
+	meanwhile func()
+}
+
+func (c *slowClock) Boot() time.Duration {
+	if f := c.meanwhile; f != nil {
+		c.meanwhile = nil
+		f()
+	}
+	return c.clock.Boot()
+}
+
+// A mutation that is just being judged has been counted already, so whoever ends the epoch waits for it. Judged first and
+// counted afterwards, it would go ahead after the end.
+func TestAMutationIsCountedBeforeItIsJudged(t *testing.T) {
+	c := &slowClock{clock: &clock{}}
+	e := newEpoch(1, lease.Holder{}, time.Hour, 0)
+	ended := make(chan struct{})
+	c.meanwhile = func() {
+		require.EqualValues(t, 1, e.inflight.Load(), "not counted yet")
+		go func() { e.end(); close(ended) }()
+		require.Eventually(t, e.ended.Load, eventually, tick)
+	}
+	require.True(t, e.enter(c))
+	select {
+	case <-ended:
+		t.Fatal("the end did not wait")
+	default:
+	}
+	e.leave()
+	<-ended
+	require.False(t, e.enter(c))
+}
+
+// What the kernel has cached may still be written back while something is in flight.
+func TestCachesAreDroppedAfterTheDrainAndBeforeTheCloseReturns(t *testing.T) {
+	g, k, _ := newTestGuard(t, nil)
+	tok := k.give(mountHolder("a"))
+	p := mustEnter(t, g, write(Epoch(tok)))
+	e := g.open.Load()
+	hooked, closed := make(chan int64, 1), make(chan struct{})
+	g.OnClose(func(lease.Loss) { hooked <- e.inflight.Load() })
+	go func() { k.lose(lease.LossExpired, tok, mountHolder("a")); close(closed) }()
+	require.Eventually(t, e.ended.Load, eventually, tick)
+	p.Leave()
+	<-closed
+	select {
+	case inFlight := <-hooked:
+		require.Zero(t, inFlight)
+	default:
+		t.Fatal("the caches were not dropped")
+	}
+}
+
+func TestTheLastToLeaveEndsTheWait(t *testing.T) {
+	c := &clock{}
+	e := newEpoch(1, lease.Holder{}, never, 0)
+	require.True(t, e.enter(c))
+	require.True(t, e.enter(c))
+	ended := make(chan struct{})
+	go func() { e.end(); close(ended) }()
+	require.Eventually(t, e.ended.Load, eventually, tick)
+	e.leave()
+	select {
+	case <-e.idle:
+		t.Fatal("one is still in flight")
+	default:
+	}
+	e.leave()
+	<-ended
+}
+
+func TestALeaseOpensAfterWhatWasWrittenWithoutOneIsDrained(t *testing.T) {
+	g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree = AllowOnFree })
+	p := mustEnter(t, g, byUser(7))
+	free, opened := g.free.Load(), make(chan struct{})
+	go func() { k.give(userHolder(8, "8")); close(opened) }()
+	require.Eventually(t, func() bool { return g.free.Load() == nil }, eventually, tick)
+	require.Eventually(t, free.ended.Load, eventually, tick, "nothing may enter without a lease any more")
+	select {
+	case <-opened:
+		t.Fatal("the lease opened with a mutation in flight that it does not cover")
+	default:
+	}
+	p.Leave()
+	<-opened
+}

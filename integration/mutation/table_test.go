@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../.."
+
+// The table follows the code: each snippet stands in its file once, and changes something.
+func TestEverySnippetIsInItsFileOnce(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range allMutations() {
+		text, err := m.apply(root)
+		require.NoError(t, err)
+		require.NotEqual(t, m.Old, m.New, m)
+		require.NotEmpty(t, text, m)
+		require.False(t, seen[m.String()], "twice: %s", m)
+		seen[m.String()] = true
+	}
+}
+
+func TestEveryRuleIsBroken(t *testing.T) {
+	broken := map[int]bool{}
+	for _, m := range allMutations() {
+		broken[m.Rule] = true
+	}
+	for rule := 1; rule <= 12; rule++ {
+		require.True(t, broken[rule], "rule %d", rule)
+	}
+	require.Len(t, broken, 12)
+}
+
+// A test that was renamed would leave its mutation uncaught in the next long run; say so at once.
+func TestEveryTestIsThere(t *testing.T) {
+	for _, m := range allMutations() {
+		for _, name := range m.Tests {
+			require.True(t, defined(t, m.Package, name), "%s: %s has no %s", m, m.Package, name)
+		}
+	}
+}
+
+func defined(t *testing.T, pkg, name string) bool {
+	files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
+	require.NoError(t, err)
+	is := regexp.MustCompile(`(?m)^func ` + name + `\(t \*testing\.T\)`)
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if is.Match(b) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestVerdict(t *testing.T) {
+	fails, hangs := mutation{Tests: []string{"TestA"}}, mutation{Tests: []string{"TestA"}, Hangs: true}
+	exit := errors.New("exit status 1")
+	timeout := "panic: test timed out after 6s\n\trunning tests:\n\t\tTestA (6s)\n"
+	for name, c := range map[string]struct {
+		m   mutation
+		out string
+		err error
+		by  string
+	}{
+		"a failed test":                {fails, "=== RUN   TestA\n--- FAIL: TestA (0.00s)\nFAIL\n", exit, "TestA"},
+		"a panic in a test":            {fails, "--- FAIL: TestA (0.00s)\npanic: nil pointer\n", exit, "TestA"},
+		"it passes":                    {fails, "--- PASS: TestA (0.00s)\nok\n", nil, ""},
+		"it does not compile":          {fails, "./x.go:1: undefined: y\nFAIL x [build failed]\n", exit, ""},
+		"it hangs, which is no answer": {fails, timeout, exit, ""},
+		"it hangs, as foretold":        {hangs, timeout, exit, "TestA (hangs)"},
+	} {
+		by, err := verdict(c.m, []byte(c.out), c.err)
+		require.Equal(t, c.by, by, name)
+		require.Equal(t, c.by == "", err != nil, name)
+	}
+}

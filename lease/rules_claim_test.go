@@ -1,0 +1,356 @@
+package lease
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// The tests of rules_*_test.go each hold one clause of the rules in doc.go that no other test holds; integration/mutation removes
+// the clauses one by one and says which test noticed.
+
+const (
+	claim1 = "main.claim.00000000000000000001"
+	claim2 = "main.claim.00000000000000000002"
+	claim9 = "main.claim.00000000000000000009"
+)
+
+// once calls f at the first time that a keeper comes to the point.
+func (r *rig) once(point string, f func()) {
+	done := false
+	r.cfg.Pause = func(p string) {
+		if p == point && !done {
+			done = true
+			f()
+		}
+	}
+}
+
+// rivalRecord is a record that somebody else made of token t.
+func rivalRecord(t testing.TB, token Token, change ...func(*Record)) string {
+	r := sample()
+	r.FencingToken, r.HolderID = token, "far:eve:1:2"
+	for _, f := range change {
+		f(r)
+	}
+	b, err := r.encode()
+	require.NoError(t, err)
+	return string(b)
+}
+
+func (d *Dir) id(t testing.TB, name string) fileID {
+	t.Helper()
+	id, err := d.Store("main").lookup(name)
+	require.NoError(t, err)
+	return id
+}
+
+// gateFree tells whether a taker would get the gate now.
+func gateFree(t require.TestingT, d *Dir) bool {
+	probe := newGateLock(d.Store("main"))
+	defer probe.close()
+	had, err := probe.store.try(&probe.gate, unix.LOCK_EX)
+	require.NoError(t, err)
+	return had
+}
+
+// Rule 1. Somebody removes <id>.lock of a holder that just crashed; its lease lasts all the same.
+func TestTheHighestClaimSpeaksWithoutItsView(t *testing.T) {
+	c := newFakeClock()
+	d := left(t, c, tierA)
+	require.NoError(t, unix.Unlinkat(d.fd, "main.lock", 0))
+	_, err := newRig(t, d, c).Acquire(bg, bob)
+	requireClass(t, ClassLockConflict, err)
+}
+
+// Rule 1. A tool that edits the view in place writes the holder's own inode.
+func TestAClaimThatCarriesAnothersRecordIsLost(t *testing.T) {
+	for name, change := range map[string]func(*Record){
+		"nonce":    func(r *Record) { r.HolderNonce = "theirs" },
+		"session":  func(r *Record) { r.SessionID = "theirs" },
+		"token":    func(r *Record) { r.FencingToken = 41 },
+		"released": func(r *Record) { r.Released = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, c := testDir(t), newFakeClock()
+			a := newRig(t, d, c)
+			a.must(t, ann)
+			rec := a.cur.claim.rec.clone()
+			change(rec)
+			theirs, err := rec.encode()
+			require.NoError(t, err)
+			_, err = unix.Pwrite(a.cur.claim.fd, theirs, 0)
+			require.NoError(t, err)
+			_, err = a.Renew(bg)
+			requireClass(t, ClassLockNotHeld, err)
+			require.False(t, a.fence.isOpen())
+			b, _, err := d.Store("main").readFile(claim1)
+			require.NoError(t, err)
+			require.Equal(t, string(theirs), string(b), "what they wrote stays")
+		})
+	}
+}
+
+// Rule 1. Stamps may be old where a store caches attributes; the next token's name is looked at all the same.
+func TestTheNextNameIsLookedAtWhateverTheStampsSay(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	a.must(t, ann)
+	d.put(t, claim2, "x")
+	a.cur.claim.above = stillness{stamp: d.Store("main").stamp("."), clear: true}
+	a.tick()
+	require.Equal(t, []LossKind{LossSuperseded}, a.fence.kinds())
+}
+
+// Rule 1. The claims between may have been removed by hand, or never have been: a foreign view was continued above.
+func TestAHigherClaimBeyondAGapIsSeenBeforeTheNextRenewal(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	d.tier = tierRemote
+	a := newRig(t, d, c)
+	g := a.must(t, ann)
+	require.NoError(t, g.Late())
+	a.tick()
+	require.True(t, a.fence.isOpen())
+	d.put(t, claim9, "x")
+	requireClass(t, ClassLockNotHeld, g.Late())
+	a.tick()
+	require.Equal(t, []LossKind{LossSuperseded}, a.fence.kinds())
+
+	// The same of a foreign view.
+	d = testDir(t)
+	d.tier = tierRemote
+	a = newRig(t, d, c)
+	g = a.must(t, ann)
+	require.NoError(t, unix.Unlinkat(d.fd, "main.lock", 0))
+	d.put(t, "main.lock", rivalRecord(t, 41))
+	requireClass(t, ClassLockNotHeld, g.Late())
+}
+
+// A listing is saved only after one that began when the stamp was old enough to prove that nothing else has changed under it.
+func TestListingsAreSavedWhileTheDirectoryStandsStill(t *testing.T) {
+	var s stillness
+	listed, found, failed := 0, false, error(nil)
+	look := func(size int64, now time.Duration) int {
+		listed = 0
+		_, _ = s.unlessStill(stampOf{size: size}, now, func() (bool, error) { listed++; return found, failed })
+		return listed
+	}
+	require.Equal(t, 1, look(1, 0))
+	require.Equal(t, 1, look(1, racy-1), "a second change within one tick leaves no trace")
+	failed = errors.New("too many open files")
+	require.Equal(t, 1, look(1, racy))
+	failed = nil
+	require.Equal(t, 1, look(1, racy))
+	require.Zero(t, look(1, racy))
+	require.Equal(t, 1, look(2, racy), "it has moved")
+	require.Equal(t, 1, look(1, 2*racy), "and moved back")
+	found = true
+	require.Equal(t, 1, look(1, 3*racy))
+	require.Equal(t, 1, look(1, 3*racy), "what was found stays found")
+	found = false
+	require.Equal(t, 1, look(0, 4*racy))
+	require.Equal(t, 1, look(0, 9*racy), "a stamp that cannot be read is never still")
+}
+
+// Rule 1.
+func TestASuccessorThatIsThereAlreadyIsNotArmed(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	a.once("claim.after_publish", func() { d.put(t, claim9, "x") })
+	_, err := a.Acquire(bg, ann)
+	requireClass(t, ClassLockNotHeld, err)
+	require.False(t, a.fence.isOpen())
+	require.True(t, gateFree(t, d))
+}
+
+// Rule 2. The holder's renewal lands between the thief's first look and the gate (another host's, or one that was late).
+func TestTheLookUnderTheGateSeesARenewal(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a, b := newRig(t, d, c), newRig(t, d, c)
+	a.must(t, ann)
+	own := a.cur.claim
+	defer own.close()
+	a.crash()
+	c.advance(34 * time.Second)
+	b.once("acquire.before_gate", func() {
+		rec := own.rec.clone()
+		rec.LastRenewedAt, rec.LeaseExpiresAt = c.Wall(), c.Wall().Add(30*time.Second)
+		require.NoError(t, own.rewrite(rec))
+	})
+	_, err := b.Steal(bg, bob)
+	requireClass(t, ClassClockSkewExceeded, err)
+	h, _ := b.Observe()
+	require.EqualValues(t, 1, h.Token)
+}
+
+// Rules 2 and 8: what the disk takes is the holder's loss, not the next one's.
+func TestDeadlinesCountFromBeforeTheRecordIsWritten(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	t0 := c.Boot()
+	a.once("claim.before_link", func() { c.advance(5 * time.Second) })
+	require.Equal(t, t0+20*time.Second, a.must(t, ann).Deadline)
+	t0 = c.Boot()
+	a.once("renew.after_write", func() { c.advance(3 * time.Second) })
+	_, err := a.Renew(bg)
+	require.NoError(t, err)
+	require.Equal(t, t0+20*time.Second, a.fence.grant.Deadline)
+}
+
+// Rule 2. The reply to a link can be lost on its way from a server, which has done it.
+func TestALinkIsJudgedByTheNameNotByItsReply(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	a.once("claim.before_link", func() {
+		names, err := d.names()
+		require.NoError(t, err)
+		for _, name := range names {
+			if strings.Contains(name, ".tmp.") {
+				require.NoError(t, unix.Linkat(d.fd, name, d.fd, claim1, 0))
+			}
+		}
+	})
+	require.EqualValues(t, 1, a.must(t, ann).Token)
+	require.NoError(t, a.Release(bg, LossReleased))
+
+	theirs := rivalRecord(t, 2)
+	a.once("claim.before_link", func() { d.put(t, claim2, theirs) })
+	_, err := a.Acquire(bg, ann)
+	requireClass(t, ClassLockConflict, err)
+	require.Contains(t, err.Error(), "far:eve:1:2")
+	require.False(t, a.fence.isOpen())
+	b, _, err := d.Store("main").readFile(claim2)
+	require.NoError(t, err)
+	require.Equal(t, theirs, string(b))
+}
+
+// Rule 2.
+func TestAClaimThatTookLongerThanItLastsIsNotArmed(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a, b := newRig(t, d, c), newRig(t, d, c)
+	a.once("claim.after_publish", func() { c.advance(20 * time.Second) })
+	_, err := a.Acquire(bg, ann)
+	requireClass(t, ClassLockExpired, err)
+	_, held := a.Held()
+	require.False(t, held || a.fence.isOpen())
+	require.EqualValues(t, 2, b.must(t, bob).Token, "what was not armed is given back at once")
+}
+
+// Rule 2. A publisher that slept finds the view of its successor, and must not leave its own over it.
+func TestALatePublisherPutsTheHeadsViewBack(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	a.once("claim.after_link", func() {
+		d.put(t, claim2, rivalRecord(t, 2))
+		require.NoError(t, unix.Linkat(d.fd, claim2, d.fd, "main.lock", 0))
+	})
+	_, err := a.Acquire(bg, ann)
+	requireClass(t, ClassLockNotHeld, err)
+	require.Equal(t, d.id(t, claim2), d.id(t, "main.lock"))
+}
+
+// Rule 4. The view is part of it: a renewer that mends it must not meet a taker half way.
+func TestTheGateIsHadFromTheSecondLookUntilTheViewIsThere(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	points := map[string]bool{}
+	a.cfg.Pause = func(p string) {
+		if strings.HasPrefix(p, "claim.") {
+			points[p] = true
+			require.False(t, gateFree(t, d), p)
+		}
+	}
+	a.must(t, ann)
+	require.Len(t, points, 4)
+}
+
+// Rule 4. Without the turn a stream of holders that take LOCK_SH would starve a taker.
+func TestATakerWaitsItsTurn(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	first := newGateLock(d.Store("main"))
+	defer first.close()
+	require.NoError(t, first.takeTurn(bg, time.Millisecond))
+	_, err := a.Acquire(bg, ann)
+	requireClass(t, ClassLockConflict, err)
+	require.Contains(t, err.Error(), "main.turn")
+	first.unlock()
+	a.must(t, ann)
+}
+
+// Rule 4. An interrupted epoch gave LOCK_SH up, so a taker may be under way.
+func TestNothingReopensWhileATakerHasTheGate(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	a.must(t, ann)
+	require.NoError(t, unix.Renameat(d.fd, claim1, d.fd, "aside"))
+	_, err := a.Renew(bg)
+	require.Error(t, err)
+	require.NoError(t, unix.Renameat(d.fd, "aside", d.fd, claim1))
+	taker := newGateLock(d.Store("main"))
+	defer taker.close()
+	require.NoError(t, taker.exclusive(bg, time.Millisecond))
+	_, err = a.Renew(bg)
+	requireClass(t, ClassLockConflict, err)
+	require.False(t, a.fence.isOpen())
+	taker.unlock()
+	_, err = a.Renew(bg)
+	require.NoError(t, err)
+	require.True(t, a.fence.isOpen())
+	require.False(t, gateFree(t, d))
+}
+
+// Rule 4. On another file than the one that is locked a taker would not meet the holder.
+func TestAGateFileThatWasRemovedFailsClosed(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	a.must(t, ann)
+	require.NoError(t, unix.Unlinkat(d.fd, "main.gate", 0))
+	_, err := a.Renew(bg)
+	requireClass(t, ClassStoreFailed, err)
+	require.False(t, a.fence.isOpen())
+}
+
+// Rule 4. A taker that has the old file open takes the one that has the name now.
+func TestATakerMeetsTheHolderOnTheFileThatHasTheName(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a, b := newRig(t, d, c), newRig(t, d, c)
+	b.must(t, bob)
+	require.NoError(t, b.Release(bg, LossReleased))
+	require.NoError(t, unix.Unlinkat(d.fd, "main.gate", 0))
+	a.must(t, ann)
+	c.advance(time.Minute) // a is paused
+	_, err := b.Steal(bg, bob)
+	requireClass(t, ClassLockConflict, err)
+	require.Contains(t, err.Error(), "main.gate")
+}
+
+// Replace tells by Held how far it came.
+func TestReplaceThatFailsSaysWhoHolds(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	other := newGateLock(d.Store("main"))
+	defer other.close()
+	a.must(t, ann)
+	require.NoError(t, other.takeTurn(bg, time.Millisecond))
+	_, err := a.Replace(bg, 1, bob)
+	requireClass(t, ClassLockConflict, err)
+	_, held := a.Held()
+	require.True(t, held && a.fence.passes(), "nothing changed before the turn was had")
+
+	// Somebody who keeps no rules has the gate too.
+	other.unlock()
+	had, err := other.store.try(&other.gate, unix.LOCK_SH)
+	require.NoError(t, err)
+	require.True(t, had)
+	_, err = a.Replace(bg, 1, bob)
+	requireClass(t, ClassLockConflict, err)
+	_, held = a.Held()
+	require.False(t, held || a.fence.isOpen())
+	_, j := a.Observe()
+	require.Equal(t, Free, j.State)
+}

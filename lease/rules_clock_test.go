@@ -1,0 +1,269 @@
+package lease
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// slowRead lets time pass right after the clocks were read for the n-th time: while the record is being read.
+type slowRead struct {
+	*fakeClock
+	reads, at int
+	takes     time.Duration
+	after     func()
+}
+
+func (c *slowRead) Boot() time.Duration {
+	boot := c.fakeClock.Boot()
+	if c.reads++; c.reads == 2*c.at { // readClocks reads boot, wall, boot
+		c.advance(c.takes)
+		if c.after != nil {
+			c.after()
+		}
+	}
+	return boot
+}
+
+func watching(d *Dir, c Clock) *watcher {
+	return &watcher{cfg: KeeperConfig{Store: d.Store("main"), Policy: DefaultPolicy(), Clock: c}}
+}
+
+// left is a directory with a lease whose holder died right after it took it.
+func left(t *testing.T, c *fakeClock, at tier) *Dir {
+	d := testDir(t)
+	d.tier = at
+	a := newRig(t, d, c)
+	a.must(t, ann)
+	a.cur.claim.close()
+	a.crash()
+	return d
+}
+
+// Rule 5. A record that is read slowly may be renewed between the read and the look at the clock.
+func TestTheClockIsReadBeforeTheRecord(t *testing.T) {
+	c := newFakeClock()
+	d := left(t, c, tierA)
+	c.advance(32 * time.Second) // expired; skew and grace end at 33 s
+	_, j, err := watching(d, &slowRead{fakeClock: c, at: 1, takes: 10 * time.Second}).look()
+	require.NoError(t, err)
+	require.Equal(t, Expired, j.State, j.Reason)
+}
+
+// Rule 6. Nothing is known of the record while it is being read for the first time.
+func TestSilenceCountsFromAfterTheFirstRead(t *testing.T) {
+	c := newFakeClock()
+	d := left(t, c, tierRemote)
+	c.advance(time.Minute)
+	w := watching(d, &slowRead{fakeClock: c, at: 1, takes: time.Minute})
+	for range 2 {
+		_, j, err := w.look()
+		require.NoError(t, err)
+		require.Equal(t, Expired, j.State, j.Reason)
+		require.Contains(t, j.Reason, "watched")
+	}
+	c.advance(33 * time.Second)
+	_, j, err := w.look()
+	require.NoError(t, err)
+	require.Equal(t, Stealable, j.State, j.Reason)
+}
+
+// Rule 6. The thief's own policy may be short; the record says what its holder counts on.
+func TestSilenceLastsByTheLongerPolicy(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	d.tier = tierRemote
+	a := newRig(t, d, c, func(k *KeeperConfig) { k.Policy.LeaseDuration = time.Minute })
+	a.cfg.Policy = DefaultPolicy()
+	a.cfg.Policy.LeaseDuration = time.Minute
+	a.must(t, ann)
+	a.crash()
+	w := watching(d, c)
+	c.advance(time.Hour)
+	for _, passes := range []time.Duration{0, 62 * time.Second, time.Second} {
+		c.advance(passes)
+		_, j, err := w.look()
+		require.NoError(t, err)
+		require.Equal(t, map[bool]State{true: Stealable, false: Expired}[passes == time.Second], j.State, j.Reason)
+	}
+}
+
+// Rules 6 and 7. A thief a minute ahead calls a lease that is alive and well stealable from its first look on.
+func TestAThiefWhoseClockIsAheadNeverRobsALiveHolder(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	d.tier = tierRemote
+	a := newRig(t, d, c)
+	thief := newRig(t, d, c, func(k *KeeperConfig) { k.Clock = offClock{c, time.Minute} })
+	a.must(t, ann)
+	w := watching(d, offClock{c, time.Minute}) // as the thief sees it, without the stamps, which contradict it too
+	skewed := 0
+	for range 20 {
+		_, j, err := w.look()
+		require.NoError(t, err)
+		require.NotEqual(t, Stealable, j.State)
+		a.gate.unlock() // another kernel's flock, which the thief does not meet
+		_, err = thief.Steal(bg, bob)
+		require.Error(t, err)
+		if ClassOf(err) == ClassClockSkewExceeded {
+			skewed++
+		}
+		c.advance(5 * time.Second)
+		a.tick()
+		require.True(t, a.fence.passes())
+	}
+	require.Greater(t, skewed, 10, "from the first change on it knows that its clock is wrong")
+}
+
+// Rule 6. What flock proves is known of the file systems that are listed, and of no others.
+func TestAnUnknownFileSystemIsTakenForAShared(t *testing.T) {
+	proc, err := os.Open("/proc")
+	require.NoError(t, err)
+	defer proc.Close()
+	require.True(t, SharedStore(int(proc.Fd())))
+	require.True(t, SharedStore(-1), "what cannot be asked is unknown")
+}
+
+// Rule 7. The bound of one watch, or of one renewal, is half the bound of two hosts.
+func TestAClockStepOfHalfTheBoundIsTolerated(t *testing.T) {
+	for step, class := range map[time.Duration]Class{
+		time.Second: "", -time.Second: "",
+		time.Second + time.Millisecond: ClassClockSkewExceeded, -time.Second - time.Millisecond: ClassClockSkewExceeded,
+	} {
+		d, c := testDir(t), newFakeClock()
+		a := newRig(t, d, c)
+		a.must(t, ann)
+		c.stepWall(step)
+		_, err := a.Renew(bg)
+		require.Equal(t, class, ClassOf(err), "%v: %v", step, err)
+		require.Equal(t, class == "", a.fence.isOpen(), "%v", step)
+	}
+}
+
+// Rule 7. Set back, a thief's clock makes the record one from the future; set on, it makes it old. Neither is believed.
+func TestAThiefsClockStepGivesNothing(t *testing.T) {
+	for step, class := range map[time.Duration]Class{-time.Hour: ClassClockSkewExceeded, time.Hour: ClassClockSkewExceeded, -10 * time.Second: ClassClockSkewExceeded} {
+		d, c := testDir(t), newFakeClock()
+		a, b := newRig(t, d, c), newRig(t, d, c)
+		a.must(t, ann)
+		a.crash()
+		_, err := b.Steal(bg, bob)
+		requireClass(t, ClassLockConflict, err)
+		c.stepWall(step)
+		_, err = b.Steal(bg, bob)
+		require.Equal(t, class, ClassOf(err), "%v: %v", step, err)
+	}
+}
+
+// A laptop that sleeps: both clocks go on, nothing runs. The fence must be over at the first instruction after it, before any
+// timer, and the holder must not come back to life by a renewal.
+func TestSuspendPastTheDeadlineEndsTheEpochByItself(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a, b := newRig(t, d, c), newRig(t, d, c)
+	a.must(t, ann)
+	require.True(t, a.fence.passes())
+	c.advance(10 * time.Hour)
+	require.False(t, a.fence.passes(), "no write passes, though nobody has closed anything yet")
+	_, err := a.Renew(bg)
+	requireClass(t, ClassLockExpired, err)
+	require.Equal(t, []LossKind{LossExpired}, a.fence.kinds())
+	require.EqualValues(t, 2, b.must(t, bob).Token)
+	_, err = a.Acquire(bg, ann)
+	requireClass(t, ClassLockConflict, err)
+}
+
+// The wall clock of a machine may stand still in suspend until something sets it. The boot clock alone ends the epoch.
+func TestSuspendThatOnlyTheBootClockSaw(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	a.must(t, ann)
+	c.advance(time.Hour)
+	c.stepWall(-time.Hour)
+	require.False(t, a.fence.passes())
+	a.tick()
+	require.Equal(t, []LossKind{LossExpired}, a.fence.kinds())
+}
+
+func TestSuspendWithinTheLeaseIsRenewed(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	a.must(t, ann)
+	c.advance(19 * time.Second)
+	require.True(t, a.fence.passes())
+	a.tick()
+	require.True(t, a.fence.passes())
+	require.Equal(t, c.Boot()+20*time.Second, a.fence.grant.Deadline)
+}
+
+// A thief that slept has watched nothing meanwhile, but the boot clock has counted: rule 6 asks how far apart two reads are.
+func TestSuspendOfAThief(t *testing.T) {
+	c := newFakeClock()
+	d := left(t, c, tierRemote)
+	w := watching(d, c)
+	_, j, err := w.look()
+	require.NoError(t, err)
+	require.Equal(t, Held, j.State)
+	c.advance(time.Hour)
+	_, j, err = w.look()
+	require.NoError(t, err)
+	require.Equal(t, Stealable, j.State, j.Reason)
+}
+
+// asBootClock makes the test binary print the boot clock: see below.
+const asBootClock = "LEASE_TEST_BOOT_CLOCK"
+
+// Rule 9. In suspend CLOCK_MONOTONIC, which Go's time is counted by, stands still. A time namespace can set one clock on alone,
+// which is what a suspend does.
+func TestTheBootClockCountsSuspend(t *testing.T) {
+	if os.Getenv(asBootClock) != "" {
+		t.Logf("boot=%d", SystemClock().Boot())
+		return
+	}
+	const slept = 1_000_000 * time.Second
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command("unshare", "--map-root-user", "--time", "--fork", "--boottime", strconv.Itoa(int(slept/time.Second)),
+		exe, "-test.run=^TestTheBootClockCountsSuspend$", "-test.v")
+	cmd.Env = append(os.Environ(), asBootClock+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil && !strings.Contains(string(out), "boot=") {
+		t.Skipf("no time namespace here: %v: %s", err, out)
+	}
+	_, after, ok := strings.Cut(string(out), "boot=")
+	require.True(t, ok, "%s", out)
+	boot, err := strconv.ParseInt(strings.Fields(after)[0], 10, 64)
+	require.NoError(t, err)
+	require.InDelta(t, SystemClock().Boot().Seconds()+slept.Seconds(), time.Duration(boot).Seconds(), 60)
+}
+
+// Rule 8.
+func TestARenewalThatEndsAfterTheOldDeadlineDoesNotCount(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	a.must(t, ann)
+	a.once("renew.after_write", func() { c.advance(25 * time.Second) })
+	_, err := a.Renew(bg)
+	requireClass(t, ClassLockExpired, err)
+	require.Equal(t, []LossKind{LossExpired}, a.fence.kinds())
+	_, held := a.Held()
+	require.False(t, held || a.fence.isOpen())
+}
+
+// Rule 9. The drain takes time; begun at the deadline it would end after it.
+func TestTheCloseBeginsShortlyBeforeTheDeadline(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	a.live = Stopped
+	a.must(t, ann)
+	lead := DefaultPolicy().closeLead()
+	require.Positive(t, lead)
+	c.advance(20*time.Second - lead - 1)
+	a.tick()
+	require.True(t, a.fence.isOpen())
+	c.advance(1)
+	a.tick()
+	require.Equal(t, []LossKind{LossExpired}, a.fence.kinds())
+}
