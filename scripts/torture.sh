@@ -8,10 +8,13 @@
 #   scripts/torture.sh                        two minutes
 #   scripts/torture.sh --minutes 30 --seed 7  longer, with the faults of a seed
 #   scripts/torture.sh --tier a               one machine only; c: several, with no lock manager
+#   scripts/torture.sh --json FILE            writes the figures to a file, too
+#   scripts/torture.sh --sum FILE...          adds up the figures of several runs
 #   scripts/torture.sh --mutants              switch rules off, one by one: each must be caught
 #   scripts/torture.sh --mutant no_drain      only this one
 #
-# Prints histories, operations, grants, steals, faults by kind, and violations. A seed gives
+# Prints histories, operations, grants, steals, kills by step of the protocol, faults by kind,
+# and violations, for each tier. A seed gives
 # the same faults in the same order; what they meet depends on the machine. Exits non-zero
 # on a violation, and on a mutant that is not caught. The other options: --help.
 set -euo pipefail
@@ -21,6 +24,13 @@ root=$(dirname "$here")
 # shellcheck source=scripts/lib.sh
 . "$here/lib.sh"
 
+if [[ ${1:-} == --sum ]]; then
+  need_go "$root"
+  files=() # the paths are the caller's, the module is at the root
+  for file in "${@:2}"; do files+=("$(realpath "$file")"); done
+  cd "$root"
+  exec go run ./integration/torture --sum "${files[@]}"
+fi
 become_root "$here/torture.sh" "$@"
 need_go "$root"
 need_fuse

@@ -40,7 +40,18 @@ func called(kind byte, token uint64, host, pid, seq int, result string) *call {
 }
 
 func saw(slot int, at time.Duration, r plan.Record) observation {
-	return observation{slot, int64(at), int64(at) + 1, r}
+	return observation{Slot: slot, Begin: int64(at), End: int64(at) + 1, Value: r}
+}
+
+func mark(r plan.Record) change { return change{Mark: r} }
+
+func changed(kind byte, of plan.Record) change { return change{Kind: kind, Name: of.Name()} }
+
+// about is a call that concerns the file that another made.
+func about(kind byte, made plan.Record, token uint64, host, pid, seq int, result string) *call {
+	c := called(kind, token, host, pid, seq, result)
+	c.Target = made.Name()
+	return c
 }
 
 func TestCheck(t *testing.T) {
@@ -136,13 +147,73 @@ func TestCheck(t *testing.T) {
 			Slots: []observation{saw(1, 90*ms, wrote(1, 0, ann, 1))},
 		}, want: []string{badLanded}},
 		"files": {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(2, 1, bob)}, Claims: []uint64{1, 2},
-			Calls: []*call{called('c', 1, 0, ann, 1, "ok"), called('c', 2, 1, bob, 1, "")},
-			Files: []file{{wrote(1, 0, ann, 1), 1500}, {wrote(2, 1, bob, 1), 9000}},
+			Calls:   []*call{called('c', 1, 0, ann, 1, "ok"), called('c', 2, 1, bob, 1, "")},
+			Changes: []change{mark(begin(1, 0, ann)), changed('c', wrote(1, 0, ann, 1)), mark(begin(2, 1, bob)), changed('c', wrote(2, 1, bob, 1))},
+			Files:   []file{{wrote(1, 0, ann, 1), 1500, 0}, {wrote(2, 1, bob, 1), 9000, 0}},
 		}},
 		"a file is made too late": {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(2, 1, bob)}, Claims: []uint64{1, 2},
-			Calls: []*call{called('c', 1, 0, ann, 1, "ok")}, Files: []file{{wrote(1, 0, ann, 1), 2001}},
+			Calls: []*call{called('c', 1, 0, ann, 1, "ok")}, Files: []file{{wrote(1, 0, ann, 1), 2001, 0}}, Blind: true,
 		}, want: []string{badAcked}},
-		"a file is not there":     {e: evidence{Calls: []*call{called('c', 1, 0, ann, 1, "ok")}}, want: []string{badLost}},
+		"a file is not there": {e: evidence{Blind: true, Calls: []*call{called('c', 1, 0, ann, 1, "ok")}}, want: []string{badLost}},
+		"stored through a mapping, and refused by msync": {e: evidence{Calls: []*call{called('m', 1, 0, ann, 1, "EROFS")},
+			Slots: []observation{saw(5, 90*ms, wrote(1, 0, ann, 1))},
+		}},
+		"a stored page goes back to an older token": {e: evidence{Calls: []*call{called('m', 1, 0, ann, 1, "EROFS"), called('m', 2, 1, bob, 5, "ok")},
+			Slots: []observation{saw(5, 55*ms, wrote(2, 1, bob, 5)), saw(5, 60*ms, wrote(1, 0, ann, 1))},
+		}, want: []string{badStale}},
+		"a synced page is not there": {e: evidence{Calls: []*call{called('m', 1, 0, ann, 1, "ok")},
+			Slots: []observation{saw(5, 90*ms, plan.Record{})},
+		}, want: []string{badLost}},
+		"a slot is written after a newer grant that has written nothing": {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(2, 1, bob)}, Claims: []uint64{1, 2},
+			Calls: []*call{called('p', 1, 0, ann, 1, "")},
+			Slots: []observation{{Slot: 1, Begin: 90, End: 91, Absent: 2001, Value: wrote(1, 0, ann, 1)}},
+		}, want: []string{badStale}},
+		"a slot may have been written before the newer grant": {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(2, 1, bob)}, Claims: []uint64{1, 2},
+			Calls: []*call{called('p', 1, 0, ann, 1, "")},
+			Slots: []observation{{Slot: 1, Begin: 90, End: 91, Absent: 1999, Value: wrote(1, 0, ann, 1)}},
+		}},
+		"changes of names": {e: evidence{
+			Calls: []*call{called('c', 1, 0, ann, 1, "ok"), called('c', 1, 0, ann, 2, ""), about('t', wrote(1, 0, ann, 1), 1, 0, ann, 3, "ok"),
+				about('u', wrote(1, 0, ann, 1), 1, 0, ann, 4, "ok"), about('r', wrote(1, 0, ann, 2), 1, 0, ann, 5, "ok"), about('u', wrote(1, 0, ann, 9), 1, 0, ann, 10, "EROFS")},
+			Changes: []change{mark(begin(1, 0, ann)), changed('c', wrote(1, 0, ann, 1)), changed('c', wrote(1, 0, ann, 2)), changed('t', wrote(1, 0, ann, 1)),
+				changed('u', wrote(1, 0, ann, 1)), changed('r', wrote(1, 0, ann, 2)), mark(gate(2, 1, bob)), mark(begin(2, 1, bob))},
+		}},
+		"a name is taken away after the grant": {e: evidence{Calls: []*call{called('c', 1, 0, ann, 1, "ok"), about('u', wrote(1, 0, ann, 1), 1, 0, ann, 2, "")},
+			Changes: []change{mark(begin(1, 0, ann)), changed('c', wrote(1, 0, ann, 1)), mark(begin(2, 1, bob)), changed('u', wrote(1, 0, ann, 1))},
+		}, want: []string{badStale}},
+		"a save after the grant, acknowledged": {e: evidence{Calls: []*call{called('c', 1, 0, ann, 1, "ok"), about('r', wrote(1, 0, ann, 1), 1, 0, ann, 2, "ok")},
+			Changes: []change{mark(begin(1, 0, ann)), changed('c', wrote(1, 0, ann, 1)), mark(begin(2, 1, bob)), changed('r', wrote(1, 0, ann, 1))},
+		}, want: []string{badAcked}},
+		"a length changes under the taker's gate": {e: evidence{Calls: []*call{called('c', 1, 0, ann, 1, ""), about('t', wrote(1, 0, ann, 1), 1, 0, ann, 2, "")},
+			Changes: []change{mark(begin(1, 0, ann)), changed('c', wrote(1, 0, ann, 1)), mark(gate(2, 1, bob)), changed('t', wrote(1, 0, ann, 1)), mark(begin(2, 1, bob))},
+		}, want: []string{badGate}},
+		"a refused change of a length": {e: evidence{Calls: []*call{called('c', 1, 0, ann, 1, "ok"), about('t', wrote(1, 0, ann, 1), 1, 0, ann, 2, "EROFS")},
+			Changes: []change{mark(begin(1, 0, ann)), changed('c', wrote(1, 0, ann, 1))}, Files: []file{{wrote(1, 0, ann, 1), 0, 2}},
+		}, want: []string{badLanded}},
+		"a length is not as acknowledged": {e: evidence{Blind: true, Calls: []*call{called('c', 1, 0, ann, 1, "ok"), about('t', wrote(1, 0, ann, 1), 1, 0, ann, 2, "ok")},
+			Files: []file{{wrote(1, 0, ann, 1), 0, 0}},
+		}, want: []string{badLost}},
+		"a file that was taken away is there": {e: evidence{Blind: true, Calls: []*call{called('c', 1, 0, ann, 1, "ok"), about('u', wrote(1, 0, ann, 1), 1, 0, ann, 2, "ok")},
+			Files: []file{{wrote(1, 0, ann, 1), 0, 0}},
+		}, want: []string{badLost}},
+		"an acknowledged save that nobody saw": {e: evidence{Calls: []*call{called('c', 1, 0, ann, 1, "ok"), about('r', wrote(1, 0, ann, 1), 1, 0, ann, 2, "ok")},
+			Changes: []change{mark(begin(1, 0, ann)), changed('c', wrote(1, 0, ann, 1))},
+		}, want: []string{badLost}},
+		"a refused unlink": {e: evidence{Calls: []*call{called('c', 1, 0, ann, 1, "ok"), about('u', wrote(1, 0, ann, 1), 1, 0, ann, 2, "EROFS")},
+			Changes: []change{mark(begin(1, 0, ann)), changed('c', wrote(1, 0, ann, 1)), changed('u', wrote(1, 0, ann, 1))},
+		}, want: []string{badLanded, badLost}},
+		"a change by nobody": {e: evidence{Changes: []change{mark(begin(1, 0, ann)), changed('u', wrote(1, 0, ann, 1))}}, want: []string{badUnknown}},
+		"a writer of another worktree": {e: evidence{Calls: []*call{called('c', 1, 1, bob, 7, "ok")},
+			Changes: []change{mark(begin(1, 0, ann)), changed('c', wrote(1, 1, bob, 7))}, Files: []file{{wrote(1, 1, bob, 7), 0, 0}},
+		}, want: []string{badUnknown}},
+		"a steal, audited": {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(2, 1, bob)}, Claims: []uint64{1, 2},
+			Left: map[uint64]bool{1: true, 2: true}, Steals: map[uint64]bool{2: true},
+		}},
+		"a steal without an audit event": {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(2, 1, bob)}, Claims: []uint64{1, 2}, Left: map[uint64]bool{1: true, 2: true}},
+			want: []string{badUnaudited}},
+		"a holder goes on": {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(2, 0, ann)}, Claims: []uint64{1, 2}, Left: map[uint64]bool{1: true, 2: true}}},
+		"a claim of somebody who died before he knew": {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(3, 0, ann)}, Claims: []uint64{1, 2, 3}, Left: map[uint64]bool{2: true}},
+			want: []string{badUnaudited}},
 		"a claim is missing":      {e: evidence{Claims: []uint64{1, 3}}, want: []string{badClaims}},
 		"a grant without a claim": {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(2, 1, bob)}, Claims: []uint64{1}}, want: []string{badClaims}},
 	} {

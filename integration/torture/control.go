@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// control speaks to the daemon of the mount at a path, one request a connection, as jvsfs's own commands do.
-type control struct{ mountpoint string }
+// control speaks to the daemon of the mount at a path about one of its worktrees, one request a connection, as jvsfs's own
+// commands do.
+type control struct{ mountpoint, worktree string }
 
 type answer struct {
 	Event string          `json:"event"`
@@ -55,6 +56,9 @@ func (c control) ask(request map[string]any) (answer, error) {
 		return a, err
 	}
 	request["version"] = 1
+	if c.worktree != "" {
+		request["path"] = c.worktree
+	}
 	line, err := json.Marshal(request)
 	if err != nil {
 		return a, err

@@ -8,49 +8,44 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 )
 
 func main() {
-	if len(os.Args) == 3 && (os.Args[1] == "host" || os.Args[1] == "worker") {
-		if err := role(os.Args[1], []byte(os.Args[2])); err != nil {
-			fmt.Fprintf(os.Stderr, "torture %s: %v\n", os.Args[1], err)
-			os.Exit(1)
+	if len(os.Args) == 3 {
+		if run := role(os.Args[1]); run != nil {
+			if err := run([]byte(os.Args[2])); err != nil {
+				fmt.Fprintf(os.Stderr, "torture %s: %v\n", os.Args[1], err)
+				os.Exit(1)
+			}
+			return
 		}
-		return
 	}
 	os.Exit(command())
 }
 
-func role(name string, cfg []byte) error {
-	if name == "worker" {
-		var c workerConfig
-		if err := json.Unmarshal(cfg, &c); err != nil {
-			return err
-		}
-		return runWorker(c)
+// role is what a process does that the torture test has started.
+func role(name string) func(cfg []byte) error {
+	switch name {
+	case "host":
+		return as(runHost)
+	case "worker":
+		return as(runWorker)
+	case "freeze":
+		return as(freezing.run)
 	}
-	var c hostConfig
-	if err := json.Unmarshal(cfg, &c); err != nil {
-		return err
-	}
-	return runHost(c)
+	return nil
 }
 
-// mutants are rules that are switched off to see that the checker notices.
-var mutants = []struct {
-	name, tier string
-	off        []string
-	focus      string // where to pause more often than elsewhere
-	what       string
-}{
-	{"no_drain", "a", []string{"drain"}, "", "Close does not wait for what is in flight"},
-	{"no_gate", "a", []string{"gate"}, "", "no flock: a paused writer is not waited for"},
-	{"literal_steal", "a", []string{"steal"}, "", "the spec's steal: read, check, rename"},
-	{"no_claim", "c", []string{"claim"}, "", "the token's name may be taken twice"},
-	{"late_count", "a", []string{"count"}, "enter.before_count", "a write is let in before it is counted in flight"},
-	{"no_deadline", "c", []string{"deadline"}, "renew.before_write", "the holder does not look at its own deadline"},
-	{"literal_renew", "c", []string{"renew"}, "renew.before_write", "the spec's renewal: read, check, rename over whatever is there"},
+func as[C any](run func(C) error) func([]byte) error {
+	return func(text []byte) error {
+		var c C
+		if err := json.Unmarshal(text, &c); err != nil {
+			return err
+		}
+		return run(c)
+	}
 }
 
 // tierC switches off what a store that other hosts write to does not have.
@@ -59,74 +54,52 @@ var tierC = []string{"gate", "local"}
 func command() int {
 	o := options{policy: policy{LeaseMS: 300, RenewMS: 80, SkewMS: 40, GraceMS: 20}}
 	var minutes float64
-	var all bool
+	var all, sum bool
 	flag.Float64Var(&minutes, "minutes", 2, "how long to run; with -mutants at most so long for each")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "what the faults are drawn from")
 	flag.StringVar(&o.tier, "tier", "both", "a: one machine; c: no lock manager, clocks apart; both: three histories of four are of tier a")
 	flag.StringVar(&o.mutant, "mutant", "", "switch a rule off: it must be caught")
 	flag.BoolVar(&all, "mutants", false, "every mutant must be caught")
+	flag.StringVar(&o.json, "json", "", "also write the figures to this file")
+	flag.BoolVar(&sum, "sum", false, "only add up the figures of the files that follow")
 	flag.StringVar(&o.jvsfs, "jvsfs", "", "jvsfs, built with -tags jvsfs_torture")
 	flag.StringVar(&o.dir, "dir", "/var/tmp", "a directory on a real disk")
 	flag.IntVar(&o.hosts, "hosts", 3, "daemons of a history")
-	flag.IntVar(&o.writers, "writers", 2, "writers of a host")
-	flag.IntVar(&o.parallel, "parallel", 3, "histories at a time; they wait more than they work")
-	flag.DurationVar(&o.length, "length", 8*time.Second, "of a history")
-	flag.BoolVar(&o.verbose, "v", false, "a line for each history")
+	flag.IntVar(&o.writers, "writers", 2, "writers of a worktree on a host")
+	flag.IntVar(&o.parallel, "parallel", 4, "histories at a time; they wait more than they work")
+	flag.DurationVar(&o.length, "length", 10*time.Second, "of a history")
+	flag.BoolVar(&o.verbose, "v", false, "a line for each history, and faults by point")
 	flag.BoolVar(&o.noFaults, "no-faults", false, "only the writers, no enemy")
 	flag.Parse()
-	if flag.NArg() > 0 || o.jvsfs == "" {
+	o.tier = strings.ToLower(o.tier)
+	switch {
+	case sum && flag.NArg() > 0:
+		return sumFiles(flag.Args(), o.json)
+	case sum || flag.NArg() > 0 || o.jvsfs == "" || !strings.Contains(" a c both ", " "+o.tier+" "):
 		flag.Usage()
 		return 2
 	}
 	o.limit = time.Duration(minutes * float64(time.Minute))
-	if all {
+	switch {
+	case all:
 		return runMutants(o)
-	}
-	if o.mutant != "" {
+	case o.mutant != "":
 		return runMutant(o)
 	}
-	r := runAll(o)
-	r.print(os.Stdout)
-	if r.violations() > 0 || r.histories == 0 {
+	return runOnce(o)
+}
+
+func runOnce(o options) int {
+	f := runAll(o).sum()
+	f.print(os.Stdout, o.verbose)
+	if o.json != "" {
+		if err := f.save(o.json); err != nil {
+			fmt.Fprintln(os.Stderr, "torture:", err)
+			return 1
+		}
+	}
+	if !f.clean() {
 		return 1
 	}
 	return 0
-}
-
-func runMutants(o options) int {
-	code := 0
-	for _, m := range mutants {
-		o.mutant = m.name
-		if runMutant(o) != 0 {
-			code = 1
-		}
-	}
-	return code
-}
-
-// runMutant runs until the mutant is caught.
-func runMutant(o options) int {
-	for _, m := range mutants {
-		if m.name != o.mutant {
-			continue
-		}
-		o.tier, o.off, o.focus, o.untilCaught = m.tier, m.off, m.focus, true
-		began := time.Now()
-		r := runAll(o)
-		if o.verbose {
-			r.print(os.Stdout)
-		}
-		if r.broken != nil {
-			fmt.Println("the run failed:", r.broken)
-			return 1
-		}
-		if r.violations() == 0 {
-			fmt.Printf("mutant %-14s NOT CAUGHT in %d histories, %s (%s)\n", m.name, r.histories, time.Since(began).Round(time.Second), m.what)
-			return 1
-		}
-		fmt.Printf("mutant %-14s caught in history %d after %s by: %s (%s)\n", m.name, r.histories, time.Since(began).Round(time.Second), r.kinds(), m.what)
-		return 0
-	}
-	fmt.Fprintln(os.Stderr, "torture: no such mutant:", o.mutant)
-	return 2
 }

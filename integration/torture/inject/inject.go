@@ -25,8 +25,8 @@ type state struct {
 	plan.Daemon
 	page   plan.Page
 	events *os.File
-	log    *os.File
-	points sync.Map // name -> plan.Point
+	logs   map[string]*os.File // by path
+	points sync.Map            // name -> plan.Point
 
 	mu  sync.Mutex
 	rng *rand.Rand
@@ -37,15 +37,17 @@ func load() *state {
 	if text == "" {
 		return nil
 	}
-	e := new(state)
+	e := &state{logs: map[string]*os.File{}}
 	must(json.Unmarshal([]byte(text), &e.Daemon))
 	var err error
 	e.page, err = plan.OpenPage(e.Page)
 	must(err)
 	e.events, err = os.OpenFile(e.Events, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	must(err)
-	e.log, err = os.OpenFile(e.Log, os.O_WRONLY|os.O_APPEND, 0)
-	must(err)
+	for _, m := range e.Marks {
+		e.logs[m.Log], err = os.OpenFile(m.Log, os.O_WRONLY|os.O_APPEND, 0)
+		must(err)
+	}
 	e.rng = rand.New(rand.NewPCG(plan.SeedOf(e.Seed, uint64(e.Host)), uint64(e.Life)))
 	return e
 }
@@ -78,78 +80,44 @@ func (e *state) ruleOf(name string) plan.Point {
 }
 
 // Point is a place in the code where the daemon may be paused or killed.
-func Point(name string) {
+func Point(name string) { Held(name, "-", 0) }
+
+// Held is a Point at which a mutation of a worktree is under way under a token.
+func Held(name, worktree string, token uint64) {
 	if !enemy.active() {
 		return
 	}
 	p, x := enemy.ruleOf(name), enemy.draw(1e6)
 	lease := time.Duration(enemy.LeaseMS) * time.Millisecond
+	at := event{where: name, worktree: worktree, token: token, begin: plan.Monotonic()}
 	switch {
 	case x < p.Kill:
-		enemy.note(name, "kill", plan.Monotonic(), 0)
+		at.note("kill")
 		must(unix.Kill(os.Getpid(), unix.SIGKILL))
 		select {}
 	case x < p.Kill+p.Stop:
-		enemy.during(name, "stop", func() { must(unix.Kill(os.Getpid(), unix.SIGSTOP)) })
+		at.note("stopping") // by itself, too: a stop may never end
+		must(unix.Kill(os.Getpid(), unix.SIGSTOP))
+		at.note("stop")
 	case x < p.Kill+p.Stop+p.Long:
-		d := lease/2 + time.Duration(enemy.draw(int(2*lease)))
-		enemy.during(name, "long", func() { time.Sleep(d) })
+		time.Sleep(lease/2 + time.Duration(enemy.draw(int(2*lease))))
+		at.note("long")
 	case x < p.Kill+p.Stop+p.Long+p.Short:
-		d := time.Duration(enemy.draw(int(10 * time.Millisecond)))
-		enemy.during(name, "short", func() { time.Sleep(d) })
+		time.Sleep(time.Duration(enemy.draw(int(10 * time.Millisecond))))
+		at.note("short")
 	}
 }
 
-// during notes the start of what is done by itself, too: a pause may never end.
-func (e *state) during(name, what string, do func()) {
-	begin := plan.Monotonic()
-	if what == "stop" {
-		e.note(name, "stopping", begin, 0)
-	}
-	do()
-	e.note(name, what, begin, plan.Monotonic())
+// event is something that is done to the daemon.
+type event struct {
+	where, worktree string
+	token           uint64
+	begin           int64
 }
 
-func (e *state) note(name, what string, begin, end int64) {
-	_, err := fmt.Fprintf(e.events, "%s %s %d %d\n", name, what, begin, end)
+func (e event) note(what string) {
+	_, err := fmt.Fprintf(enemy.events, "%s %s %d %d %s %d\n", e.where, what, e.begin, plan.Monotonic(), e.worktree, e.token)
 	must(err)
-}
-
-// Disk is a system call on the lock directory, which may fail without having been done, or, by EIO, after it was done. It is
-// a point before and after.
-func Disk(op string, call func() error) error {
-	Point(op + ".before")
-	if err := fault(op); err != nil {
-		if err == unix.EIO && enemy.draw(2) == 0 {
-			_ = call() // the reply is lost
-		}
-		return err
-	}
-	err := call()
-	Point(op + ".after")
-	return err
-}
-
-// Look is a system call that only looks at the lock directory.
-func Look(op string, call func() error) error {
-	if err := fault(op); err == unix.EIO {
-		return err
-	}
-	return call()
-}
-
-func fault(op string) error {
-	if !enemy.active() {
-		return nil
-	}
-	ppm := int(enemy.page.Get(plan.PageFailing))
-	if ppm == 0 || enemy.draw(1e6) >= ppm {
-		return nil
-	}
-	errno := unix.Errno(enemy.page.Get(plan.PageErrno))
-	now := plan.Monotonic()
-	enemy.note(op, unix.ErrnoName(errno), now, now)
-	return errno
 }
 
 // Off reports whether a rule is switched off in this process.
@@ -169,14 +137,4 @@ func Boot(d time.Duration) time.Duration {
 		return d
 	}
 	return d + time.Duration(enemy.page.Get(plan.PageBoot))
-}
-
-// Mark writes that a token is about to be claimed, or was, between the writes that land.
-func Mark(kind byte, token uint64, pid int) {
-	if enemy == nil {
-		return
-	}
-	r := plan.Record{Kind: kind, Token: token, Host: enemy.Host, PID: pid, Wall: plan.Realtime()}
-	_, err := enemy.log.Write(r.Encode())
-	must(err)
 }

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"time"
+
+	"github.com/jvsfs/jvsfs/integration/torture/plan"
+)
+
+// checkFiles holds the files that were made to the calls, and their births to the grants. What is left must not be what
+// somebody was told is gone.
+func (c *checker) checkFiles() {
+	found := map[string]file{}
+	for _, f := range c.Files {
+		r := f.Record
+		found[r.Name()] = f
+		one := c.landed(r, -1)
+		for _, b := range c.begin {
+			if b.Token > r.Token && f.Born > b.Wall {
+				c.stale(one, -1, "a file was made "+time.Duration(f.Born-b.Wall).String()+" after the grant of a newer token")
+				break
+			}
+		}
+	}
+	gone := map[string]bool{}
+	for _, one := range c.Calls {
+		if (one.Kind == callUnlink || one.Kind == callRename) && !one.refused() {
+			gone[one.Target] = true // or may be
+		}
+	}
+	for _, one := range c.Calls {
+		f, there := found[one.name()]
+		c.checkFile(one, f, there, gone[one.name()])
+	}
+}
+
+func (c *checker) checkFile(one *call, f file, there, gone bool) {
+	switch one.Kind {
+	case callCreate:
+		if one.acked() && !there && !gone {
+			c.find(badLost, -1, "%v", one)
+		}
+	case callUnlink, callRename:
+		if one.acked() && there {
+			c.find(badLost, -1, "%v: the name is still there", one)
+		}
+	case callTruncate:
+		switch {
+		case one.acked() && there && f.Size != int64(one.Seq):
+			c.find(badLost, -1, "%v: the file has %d bytes", one, f.Size)
+		case one.refused() && there && f.Size != 0:
+			c.find(badLanded, -1, "%v: the file has %d bytes", one, f.Size)
+		}
+	}
+}
+
+// checkClaims holds the grants to the claims on disk: none is missing, none was skipped.
+func (c *checker) checkClaims() {
+	on := map[uint64]bool{}
+	for _, t := range c.Claims {
+		on[t] = true
+	}
+	for i := 1; i <= len(c.Claims); i++ {
+		if !on[uint64(i)] {
+			c.find(badClaims, -1, "%d claims, but none of token %d", len(c.Claims), i)
+			return
+		}
+	}
+	for _, b := range c.begin {
+		if !on[b.Token] {
+			c.find(badClaims, -1, "token %d was granted, and has no claim", b.Token)
+		}
+	}
+}
+
+// checkSteals wants an audit event for every grant over a claim that was never given back, except to the holder of that claim,
+// who goes on.
+func (c *checker) checkSteals() {
+	by := map[uint64]plan.Record{}
+	for _, b := range c.begin {
+		by[b.Token] = b
+	}
+	for _, b := range c.begin {
+		before, known := by[b.Token-1]
+		if c.Left[b.Token-1] && !(known && sameHolder(before, b)) && !c.Steals[b.Token] {
+			c.find(badUnaudited, -1, "token %d was granted to host %d pid %d over a claim that was not given back", b.Token, b.Host, b.PID)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/integration/torture/plan"
+)
+
+// collect reads everything that was left.
+func (h *history) collect() error {
+	errs := []error{h.collectCalls(), h.collectAudit(), h.collectEvents(), h.collectDaemonLogs(), h.collectTaints()}
+	for _, t := range h.trees {
+		if h.tier == "c" {
+			t.Late = h.span(h.SkewMS + h.GraceMS + h.RenewMS)
+		}
+		errs = append(errs, t.collectLog(h.backing(t.place, "log")), t.collectFiles(h.backing(t.place, "made")), t.collectClaims(h.claims(t.place)))
+	}
+	return errors.Join(errs...)
+}
+
+// treeOf finds a worktree by its id; a plain directory is the only one.
+func (h *history) treeOf(id string) *tree {
+	if len(h.trees) == 1 {
+		return h.trees[0]
+	}
+	if i := slices.IndexFunc(h.trees, func(t *tree) bool { return t.ID == id }); i >= 0 {
+		return h.trees[i]
+	}
+	return nil
+}
+
+func (t *tree) collectLog(name string) error {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	for ; len(b) >= plan.RecordSize; b = b[plan.RecordSize:] {
+		r, err := plan.Parse(b[:plan.RecordSize])
+		if err != nil {
+			return err
+		}
+		t.Log = append(t.Log, r)
+	}
+	if len(b) > 0 {
+		return fmt.Errorf("the log ends with half a record: %q", b)
+	}
+	return nil
+}
+
+func (t *tree) collectFiles(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		r, err := plan.ParseName(e.Name())
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.Name(), err)
+		}
+		var st unix.Statx_t
+		if err := unix.Statx(unix.AT_FDCWD, filepath.Join(dir, e.Name()), 0, unix.STATX_BTIME|unix.STATX_SIZE, &st); err != nil {
+			return err
+		}
+		f := file{Record: r, Size: int64(st.Size)}
+		if st.Mask&unix.STATX_BTIME != 0 {
+			f.Born = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
+		}
+		t.Files = append(t.Files, f)
+	}
+	return err
+}
+
+func (t *tree) collectClaims(pattern string) error {
+	names, err := filepath.Glob(pattern)
+	t.Left = map[uint64]bool{}
+	for _, name := range names {
+		token, err := strconv.ParseUint(name[strings.LastIndexByte(name, '.')+1:], 10, 64)
+		if err != nil {
+			return err
+		}
+		t.Claims = append(t.Claims, token)
+		if r, err := readClaim(name); err == nil && !r.Released {
+			t.Left[token] = true
+		}
+	}
+	return err
+}
+
+func (h *history) collectTaints() error {
+	taints, err := filepath.Glob(filepath.Join(h.locks(), "*.taint.*"))
+	h.late = len(taints)
+	return err
+}
+
+// collectDaemonLogs looks for what a daemon says only when it is broken.
+func (h *history) collectDaemonLogs() error {
+	names, err := filepath.Glob(h.at("meta", "*.log"))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		for _, sign := range []string{"DATA RACE", "panic", "fatal error:"} {
+			if i := strings.Index(string(b), sign); i >= 0 {
+				h.log = append(h.log, fmt.Sprintf("%s: %.300q", filepath.Base(name), b[i:]))
+			}
+		}
+	}
+	return nil
+}

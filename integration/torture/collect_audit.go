@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// auditLine is what the harness looks at in the audit log.
+type auditLine struct {
+	Type     string `json:"event_type"`
+	Worktree string `json:"worktree_name"`
+	Prev     string `json:"prev_hash"`
+	Hash     string `json:"record_hash"`
+	Details  struct {
+		Token uint64 `json:"fencing_token"`
+	} `json:"details"`
+}
+
+const badChain = "audit chain broken"
+
+// collectAudit reads which grants are steals by the audit log, and follows its chain: faults of its disk must not break it.
+func (h *history) collectAudit() error {
+	b, err := os.ReadFile(h.audit())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	for _, t := range h.trees {
+		t.Steals = map[uint64]bool{}
+	}
+	prev := ""
+	for i, text := range bytes.Split(bytes.TrimSuffix(b, []byte("\n")), []byte("\n")) {
+		var line auditLine
+		if err := json.Unmarshal(text, &line); err != nil || line.Prev != prev {
+			h.bad = append(h.bad, finding{badChain, fmt.Sprintf("line %d of the audit log does not follow the one before: %.300q", i+1, text), -1})
+		}
+		prev = line.Hash
+		if t := h.treeOf(line.Worktree); t != nil && line.Type == "lock_steal" {
+			t.Steals[line.Details.Token] = true
+		}
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/integration/torture/plan"
+)
+
+// startDaemon mounts anew. What is left of the daemon before is a dead mount, which goes. Needs mu.
+func (h *host) startDaemon() {
+	for unix.Unmount(h.mountpoint(), unix.MNT_DETACH) == nil {
+	}
+	args := []string{"mount", "--foreground", h.at("backing"), h.mountpoint(),
+		"--log-file", h.at("meta", fmt.Sprintf("daemon%d.log", h.Number)), "--on-free", h.OnFree,
+		"--lease-duration", h.span(h.LeaseMS).String(), "--renew-interval", h.span(h.RenewMS).String(),
+		"--max-clock-skew", h.span(h.SkewMS).String(), "--steal-grace", h.span(h.GraceMS).String()}
+	if !h.Repo {
+		args = append(args, "--control", h.locks())
+	}
+	cmd := exec.Command(h.Jvsfs, args...)
+	cmd.Env = append(os.Environ(), plan.Env+"="+h.plan().JSON())
+	// What comes beside its log: panics, and what the race detector finds.
+	beside, err := os.OpenFile(h.at("meta", fmt.Sprintf("stderr%d.log", h.Number)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	defer beside.Close() //nolint:errcheck // the daemon has its own
+	cmd.Stderr = beside
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+	h.daemon = cmd.Process.Pid
+	h.lives++
+}
+
+func (h *host) plan() plan.Daemon {
+	p := plan.Daemon{Seed: h.Seed, Host: h.Number, Life: h.lives, LeaseMS: h.LeaseMS, Off: h.Off, Points: pointsOf(h.Focus),
+		Events: h.at("meta", fmt.Sprintf("daemon%d.events", h.Number)), Page: h.at("meta", fmt.Sprintf("page%d", h.Number))}
+	for _, at := range h.places() {
+		p.Marks = append(p.Marks, plan.Marks{Worktree: at.ID, Log: h.backing(at, "log"), Dir: h.marks(at)})
+	}
+	return p
+}
+
+// pointsOf is what happens at the points of a daemon. The chances are such that each step of the protocol sees about as many
+// kills, and a takeover often meets a write that is past its check: renewals are made more often than claims, claims more often
+// than releases, and writes all the time.
+func pointsOf(focus string) []plan.Point {
+	points := []plan.Point{
+		{Prefix: "admitted.Write", Short: 3000, Long: 2500, Stop: 6000, Kill: 500},
+		{Prefix: "admitted.", Short: 8000, Long: 6000, Stop: 8000, Kill: 3000},
+		{Prefix: "renew.", Short: 20000, Long: 6000, Stop: 5000, Kill: 15000},
+		{Prefix: "publish.", Short: 20000, Long: 2000, Stop: 2000, Kill: 11000},
+		{Prefix: "claim.after_publish", Short: 20000, Long: 2000, Stop: 2000, Kill: 11000},
+		{Prefix: "claim.", Short: 20000, Long: 2000, Stop: 2000, Kill: 7000},
+		{Prefix: "release.", Short: 20000, Long: 2000, Stop: 2000, Kill: 22000},
+		{Prefix: "withdraw.", Short: 20000, Long: 2000, Stop: 2000, Kill: 22000},
+		{Prefix: "audit.", Short: 20000, Long: 2000, Stop: 2000, Kill: 2000},
+		{Prefix: "", Short: 60000, Long: 4000, Stop: 2500, Kill: 2500},
+	}
+	if focus == "" {
+		return points
+	}
+	long := 100000
+	if focus == "enter.before_count" { // comes with every write
+		long = 5000
+	}
+	return append([]plan.Point{{Prefix: focus, Long: long}}, points...)
+}

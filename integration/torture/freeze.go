@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// freezing stops one thread of a process, wherever it is, while the others go on: what stops a whole process can never find
+// that something was done too early beside it. Only a tracer can do that; it is a process of its own, because the waits of a
+// tracer and those of a parent get in each other's way.
+type freezing struct {
+	Seed uint64
+	PID  int
+	For  time.Duration
+}
+
+// stopThread starts the tracer. Needs mu.
+func (h *host) stopThread() {
+	if h.daemon == 0 {
+		return
+	}
+	f := freezing{Seed: h.rng.Uint64(), PID: h.daemon, For: h.pause()}
+	text, err := json.Marshal(f)
+	if err != nil {
+		panic(err)
+	}
+	if err := exec.Command("/proc/self/exe", "freeze", string(text)).Start(); err != nil { // reap waits for it
+		panic(err)
+	}
+	h.note("thread", "stop", f.For)
+}
+
+// run is the tracer. That the thread or the process has ended is no error.
+func (f freezing) run() error {
+	runtime.LockOSThread() // the kernel knows the thread as the tracer
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", f.PID))
+	if err != nil || len(tasks) == 0 {
+		return nil
+	}
+	rng := rand.New(rand.NewPCG(f.Seed, 1))
+	tid, err := strconv.Atoi(tasks[rng.IntN(len(tasks))].Name())
+	if err != nil {
+		return err
+	}
+	if unix.PtraceSeize(tid) != nil || unix.PtraceInterrupt(tid) != nil {
+		return nil
+	}
+	for end := time.Now().Add(f.For); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		var ws unix.WaitStatus
+		if got, err := unix.Wait4(tid, &ws, unix.WNOHANG|unix.WALL, nil); err != nil || got == tid && !ws.Stopped() {
+			return nil
+		}
+	}
+	_ = unix.PtraceDetach(tid)
+	return nil
+}

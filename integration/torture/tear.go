@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// tearRecord damages the record of a head claim as a crash of the machine might, and mends it later as an admin does, once
+// nobody can be writing: with the gate's exclusive lock. A living holder mends it itself, by renewing. Only where the gate
+// means something.
+func (h *host) tearRecord() {
+	all := h.places()
+	names, err := filepath.Glob(h.claims(all[h.rng.IntN(len(all))]))
+	if err != nil || len(names) == 0 || h.Tier == "c" || len(h.Off) > 0 {
+		return
+	}
+	name := slices.Max(names)
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return
+	}
+	whole := make([]byte, 4096)
+	if n, err := f.ReadAt(whole, 0); err != nil || n != len(whole) || bytes.IndexByte(whole, 0) >= 0 {
+		_ = f.Close()
+		return
+	}
+	torn := make([]byte, []int{512, 1024, 2048}[h.rng.IntN(3)])
+	if _, err := f.WriteAt(torn, int64(h.rng.IntN(2)*256)); err != nil {
+		panic(err)
+	}
+	h.note("record", "tear", 0)
+	go h.mend(f, whole, name)
+}
+
+func (h *host) mend(f *os.File, whole []byte, claim string) {
+	defer f.Close() //nolint:errcheck // nothing is buffered
+	worktree, _, _ := bytes.Cut([]byte(filepath.Base(claim)), []byte(".claim."))
+	gate, err := os.OpenFile(filepath.Join(h.locks(), string(worktree)+".gate"), os.O_RDWR, 0)
+	if err != nil {
+		return
+	}
+	defer gate.Close() //nolint:errcheck // drops the lock
+	for {
+		time.Sleep(h.span(h.LeaseMS / 3))
+		now := make([]byte, len(whole))
+		if _, err := f.ReadAt(now, 0); err != nil || bytes.IndexByte(now, 0) < 0 {
+			h.note("record", "mended_by_its_holder", 0)
+			return
+		}
+		if unix.Flock(int(gate.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+			continue
+		}
+		if _, err := f.ReadAt(now, 0); err == nil && bytes.IndexByte(now, 0) >= 0 {
+			_, err = f.WriteAt(whole, 0)
+			h.note("record", "mended_by_an_admin", 0)
+		}
+		return
+	}
+}
