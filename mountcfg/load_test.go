@@ -48,7 +48,7 @@ worktrees:
 	require.Equal(t, Config{
 		Source: "/srv/repo", Mountpoint: "/mnt/repo", Control: "/run/jvsfs",
 		Mode: "shared", Enforce: "observe", OnFree: "deny", Scope: "cgroup", Errno: "EACCES",
-		Cache: "shared",
+		Cache:         "shared",
 		LeaseDuration: time.Minute, RenewInterval: 20 * time.Second, StealGrace: 250 * time.Millisecond,
 		LogFile: filepath.Join(filepath.Dir(path), "logs/jvsfs.log"),
 		Worktrees: map[string]WorktreeRule{
