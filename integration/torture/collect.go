@@ -21,7 +21,7 @@ func (h *history) collect() error {
 		if h.tier == "c" {
 			t.Late = h.span(h.SkewMS + h.GraceMS + h.RenewMS)
 		}
-		errs = append(errs, t.collectLog(h.backing(t.place, "log")), t.collectFiles(h.backing(t.place, "made")), t.collectClaims(h.claims(t.place)))
+		errs = append(errs, t.collectLog(h.backing(t.place, "log")), t.collectFiles(h.backing(t.place, "made")), t.collectClaims(h.claims(t.place), h.at("meta")))
 	}
 	return errors.Join(errs...)
 }
@@ -75,7 +75,8 @@ func (t *tree) collectFiles(dir string) error {
 	return err
 }
 
-func (t *tree) collectClaims(pattern string) error {
+// collectClaims reads the claims. One that was mended by hand says nothing of how its holder left it.
+func (t *tree) collectClaims(pattern, meta string) error {
 	names, err := filepath.Glob(pattern)
 	t.Left = map[uint64]bool{}
 	for _, name := range names {
@@ -84,7 +85,8 @@ func (t *tree) collectClaims(pattern string) error {
 			return err
 		}
 		t.Claims = append(t.Claims, token)
-		if r, err := readClaim(name); err == nil && !r.Released {
+		_, err = os.Stat(filepath.Join(meta, filepath.Base(name)+mendedMark))
+		if r, rerr := readClaim(name); rerr == nil && !r.Released && err != nil {
 			t.Left[token] = true
 		}
 	}

@@ -35,7 +35,10 @@ func (h *history) collectAudit() error {
 	prev := ""
 	for i, text := range bytes.Split(bytes.TrimSuffix(b, []byte("\n")), []byte("\n")) {
 		var line auditLine
-		if err := json.Unmarshal(text, &line); err != nil || line.Prev != prev {
+		if err := json.Unmarshal(text, &line); err != nil {
+			continue // a daemon was killed in the middle of it: the next one goes on from the line before
+		}
+		if line.Prev != prev {
 			h.bad = append(h.bad, finding{badChain, fmt.Sprintf("line %d of the audit log does not follow the one before: %.300q", i+1, text), -1})
 		}
 		prev = line.Hash

@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// mendedMark ends the name of a file that says which claim was mended by hand.
+const mendedMark = ".mended"
+
 // tearRecord damages the record of a head claim as a crash of the machine might, and mends it later as an admin does, once
 // nobody can be writing: with the gate's exclusive lock. A living holder mends it itself, by renewing. Only where the gate
 // means something.
@@ -58,6 +61,8 @@ func (h *host) mend(f *os.File, whole []byte, claim string) {
 		if _, err := f.ReadAt(now, 0); err == nil && bytes.IndexByte(now, 0) >= 0 {
 			_, err = f.WriteAt(whole, 0)
 			h.note("record", "mended_by_an_admin", 0)
+			// It may have been released between our look and our blow: then this is not how its holder left it.
+			_ = os.WriteFile(h.at("meta", filepath.Base(claim)+mendedMark), nil, 0o600)
 		}
 		return
 	}
