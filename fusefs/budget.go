@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -38,6 +39,10 @@ func newBudget(descriptors uint64) *budget {
 	return &budget{high: full / 4 * 3, full: full, wake: make(chan struct{}, 1)}
 }
 
+// memory is what the daemon should not need more of, in bytes: an inode that the
+// kernel remembers takes less than 1 KiB of it, with its name and its place.
+func (b *budget) memory() int64 { return 128<<20 + b.full<<10 }
+
 // grown is told the number of inodes after each new one.
 func (b *budget) grown(inodes int64) {
 	if inodes < b.high {
@@ -72,6 +77,7 @@ func (f *rawFS) room() bool {
 
 // run prunes until stop is closed.
 func (b *budget) run(f *rawFS, stop <-chan struct{}) {
+	debug.SetMemoryLimit(b.memory())
 	warned := false
 	for {
 		select {
@@ -79,7 +85,7 @@ func (b *budget) run(f *rawFS, stop <-chan struct{}) {
 			return
 		case <-b.wake:
 		}
-		if st := f.prune(f.nodes.count.Load() - b.high/2); st == fuse.ENOSYS && !warned {
+		if err := f.prune(f.nodes.count.Load() - b.high/2); err == unix.ENOSYS && !warned {
 			warned = true
 			f.opts.Log.Warn("this kernel cannot be asked to forget inodes (Linux 6.18 can): raise the limit of open files",
 				zap.Int64("inodes", f.nodes.count.Load()), zap.Int64("budget", b.high))
@@ -89,7 +95,7 @@ func (b *budget) run(f *rawFS, stop <-chan struct{}) {
 
 // prune asks the kernel to forget about that many inodes. Those in use stay. Old
 // ones go first: ids only grow.
-func (f *rawFS) prune(many int64) fuse.Status {
+func (f *rawFS) prune(many int64) error {
 	var ids []uint64
 	f.nodes.all(func(n *node) bool {
 		if n.id != fuse.FUSE_ROOT_ID {
@@ -100,9 +106,9 @@ func (f *rawFS) prune(many int64) fuse.Status {
 	slices.Sort(ids)
 	ids = ids[:min(max(many, 0), int64(len(ids)))]
 	for batch := range slices.Chunk(ids, pruneBatch) {
-		if st := f.kernel.server.PruneNotify(batch); st != fuse.OK && st != fuse.ENOENT {
-			return st
+		if err := f.kernel.prune(batch); err != nil && err != unix.ENOENT {
+			return err
 		}
 	}
-	return fuse.OK
+	return nil
 }

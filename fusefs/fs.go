@@ -92,9 +92,12 @@ func (f *rawFS) String() string { return "jvsfs" }
 // SetDebug is go-fuse's; there is nothing to switch.
 func (f *rawFS) SetDebug(bool) {}
 
-// Init keeps the server for notifications to the kernel.
-func (f *rawFS) Init(s *fuse.Server) {
-	f.kernel.server = s
+// Init is for go-fuse's own server, which is not used (transport.go).
+func (f *rawFS) Init(*fuse.Server) {}
+
+// greeted is told what the kernel says of itself, before any other request.
+func (f *rawFS) greeted(hello *fuse.InitIn) {
+	f.kernel.hello = *hello
 	f.canExpire = f.kernel.canExpire()
 }
 

@@ -33,6 +33,8 @@ type node struct {
 	watched atomic.Bool // for changes behind the mount, or soon
 	wd      int32       // inotify's number; guarded by the watcher
 
+	killNext atomic.Bool // the kernel wants the next FALLOCATE or copy to take setid bits away
+
 	setid  atomic.Bool   // the kernel was told of a setuid or setgid bit
 	listed atomic.Uint64 // when the kernel began to cache the directory, see dirFlags
 }

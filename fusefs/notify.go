@@ -11,46 +11,69 @@ import (
 // Notifications must come from a goroutine that holds no lock and that no request
 // waits for: the kernel may hold a directory locked until a request is answered.
 type kernel struct {
-	server *fuse.Server
-	dev    int // of /dev/fuse, our own descriptor
+	hello fuse.InitIn // what it says of itself
+	dev   int         // of /dev/fuse, -1 before the mount
+}
+
+// The codes of notifications, which stand in the place of an errno (linux/fuse.h).
+const (
+	notifyInvalInode = 2
+	notifyInvalEntry = 3
+	notifyPrune      = 9
+)
+
+// tell sends a notification: a fuse_out_header with no request's number, then the
+// words, then a tail. What the kernel does not know is no error to anybody.
+func (k *kernel) tell(code uint32, words []uint64, tail string) error {
+	if k.dev < 0 {
+		return unix.ENODEV
+	}
+	const header = 16
+	b := make([]byte, header, header+8*len(words)+len(tail))
+	for _, w := range words {
+		b = binary.NativeEndian.AppendUint64(b, w)
+	}
+	b = append(b, tail...)
+	binary.NativeEndian.PutUint32(b[0:], uint32(len(b)))
+	binary.NativeEndian.PutUint32(b[4:], code)
+	_, err := retryInt(func() (int, error) { return unix.Write(k.dev, b) })
+	return err
 }
 
 // dropPages tells the kernel to write back and drop an inode's pages and
 // attributes. Dirty pages come back as WRITE requests, which the gate judges.
-func (k *kernel) dropPages(id uint64) {
-	if k.server != nil {
-		k.server.InodeNotify(id, 0, 0)
-	}
-}
+func (k *kernel) dropPages(id uint64) { _ = k.tell(notifyInvalInode, []uint64{id, 0, 0}, "") }
 
-// dropAttr tells the kernel to ask for an inode's attributes and ACLs again. It takes
-// no lock in the kernel, so any goroutine may call it.
+// dropAttr tells the kernel to ask for an inode's attributes and ACLs again: a
+// negative offset leaves the pages. It takes no lock in the kernel, so any goroutine
+// may call it.
 func (k *kernel) dropAttr(id uint64) {
-	if k.server != nil {
-		k.server.InodeNotify(id, -1, 0)
-	}
+	_ = k.tell(notifyInvalInode, []uint64{id, ^uint64(0), 0}, "")
 }
 
 // canExpire reports whether the kernel can be told to ask for a name again while
 // keeping the inode and its pages (protocol 7.38, Linux 6.2).
-func (k *kernel) canExpire() bool {
-	return k.server != nil && k.server.KernelSettings().Flags64()&fuse.CAP_HAS_EXPIRE_ONLY != 0
-}
+func (k *kernel) canExpire() bool { return k.hello.Flags64()&fuse.CAP_HAS_EXPIRE_ONLY != 0 }
 
-// expire tells the kernel to ask for a name again before it believes it. Layout:
-// fuse_out_header, fuse_notify_inval_entry_out, name and a zero byte. go-fuse can only
-// drop an entry, which evicts the inode with all its pages.
+// expire tells the kernel to ask for a name again before it believes it. Without the
+// flag it would drop the entry, which evicts the inode with all its pages.
 func (k *kernel) expire(dir uint64, name string) {
-	const header, fixed = 16, 16
-	b := make([]byte, header+fixed, header+fixed+len(name)+1)
-	b = append(append(b, name...), 0)
-	binary.NativeEndian.PutUint32(b[0:], uint32(len(b)))
-	binary.NativeEndian.PutUint32(b[4:], notifyInvalEntry)
-	binary.NativeEndian.PutUint64(b[header:], dir)
-	binary.NativeEndian.PutUint32(b[header+8:], uint32(len(name)))
-	binary.NativeEndian.PutUint32(b[header+12:], fuse.EXPIRE_ONLY)
-	_, _ = retryInt(func() (int, error) { return unix.Write(k.dev, b) }) // ENOENT: it is not cached
+	_ = k.tell(notifyInvalEntry, []uint64{dir, pair(uint32(len(name)), fuse.EXPIRE_ONLY)}, name+"\x00")
 }
 
-// notifyInvalEntry is FUSE_NOTIFY_INVAL_ENTRY, in the place of an errno.
-const notifyInvalEntry = 3
+// prune asks the kernel to forget inodes (protocol 7.45, Linux 6.18). Those in use
+// stay. ENOSYS where it does not know how.
+func (k *kernel) prune(ids []uint64) error {
+	if !k.hello.SupportsNotify(fuse.NOTIFY_PRUNE) {
+		return unix.ENOSYS
+	}
+	return k.tell(notifyPrune, append([]uint64{pair(uint32(len(ids)), 0), 0}, ids...), "")
+}
+
+// pair is two neighbouring 32-bit fields as one word.
+func pair(first, second uint32) uint64 {
+	var b [8]byte
+	binary.NativeEndian.PutUint32(b[0:], first)
+	binary.NativeEndian.PutUint32(b[4:], second)
+	return binary.NativeEndian.Uint64(b[:])
+}

@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hanwen/go-fuse/v2/fuse"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
@@ -60,7 +59,7 @@ type Server struct {
 	opts   Options
 	source int // O_PATH descriptor of the private clone's root
 	fs     *rawFS
-	fuse   *fuse.Server
+	kernel *transport
 	major  uint32
 	minor  uint32
 
@@ -132,17 +131,15 @@ func (s *Server) Mount() error {
 		return err
 	}
 	defer func() { _ = unix.Close(m.context) }()
-	if s.fs.kernel.dev, err = unix.FcntlInt(uintptr(dev), unix.F_DUPFD_CLOEXEC, 0); err != nil {
-		_ = unix.Close(dev)
+	s.kernel = newTransport(dev, s.fs, s.opts.Log)
+	s.fs.kernel.dev = dev // closed with the file system
+	hello, err := s.kernel.greet()
+	if err != nil {
 		return err
 	}
-	s.fuse, err = fuse.NewServer(s.fs, fmt.Sprintf("/dev/fd/%d", dev), mountOptions(s.opts.Log))
-	if err != nil {
-		_ = unix.Close(dev)
-		return fmt.Errorf("the kernel's first request failed: %w", err)
-	}
+	s.fs.greeted(&hello)
 	s.serving.Add(2)
-	go func() { defer s.serving.Done(); s.fuse.Serve(); s.once.Do(func() { close(s.stop) }) }()
+	go func() { defer s.serving.Done(); s.kernel.serve(); s.once.Do(func() { close(s.stop) }) }()
 	go func() { defer s.serving.Done(); s.fs.run(s.stop) }()
 	s.major, s.minor, err = m.attach(s.opts.Source, s.opts.Mountpoint, s.source)
 	if err != nil {

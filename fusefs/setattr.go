@@ -68,26 +68,52 @@ func (f *rawFS) setOwner(in *fuse.SetAttrIn, n *node, _ *handle) error {
 	if !setUID && !setGID {
 		return f.chownToNobody(in, n)
 	}
-	return unix.Fchownat(n.fd, "", int(int32(uid)), int(int32(gid)), unix.AT_EMPTY_PATH)
+	as, err := changerOfOwner(&in.InHeader, n)
+	if err != nil {
+		return err
+	}
+	return as.as(func() error {
+		return unix.Fchownat(n.fd, "", int(int32(uid)), int(int32(gid)), unix.AT_EMPTY_PATH)
+	})
+}
+
+// changerOfOwner is as whom an owner is changed: as root, for the kernel has checked
+// the right to. It has not checked what goes with it: setuid and setgid bits are taken
+// away, which only the owner or CAP_FOWNER may, and more of them without CAP_FSETID. A
+// caller whose capabilities cannot be seen is believed.
+func changerOfOwner(h *fuse.InHeader, n *node) (caller, error) {
+	var st unix.Stat_t
+	if n.isDir() || !n.setid.Load() || h.Pid == 0 || unix.Fstat(n.fd, &st) != nil {
+		return caller{}, nil
+	}
+	who := callerID(h)
+	if st.Uid != h.Uid && !gate.HasCapability(who, unix.CAP_FOWNER) {
+		return caller{}, unix.EPERM
+	}
+	return caller{kill: h.Uid == 0 && !gate.HasCapability(who, unix.CAP_FSETID)}, nil
 }
 
 // chownToNobody answers a request that names no attribute at all. Two calls arrive
 // so: chown(path, -1, -1), which takes setuid and setgid bits away or fails by who
 // asks; and, before a FALLOCATE or COPY_FILE_RANGE by somebody who may not keep them,
 // the kernel's wish to take the bits away, which must not fail. The second needs the
-// file open for writing.
+// file open for writing, and is done with the operation itself: a stranger's chown
+// must not strip a file that somebody else has open.
 func (f *rawFS) chownToNobody(in *fuse.SetAttrIn, n *node) error {
 	const named = fuse.FATTR_MODE | fuse.FATTR_SIZE | fuse.FATTR_ATIME | fuse.FATTR_MTIME
 	if in.Valid&named != 0 {
 		return nil
 	}
 	as := callerOf(&in.InHeader, 0, 0)
-	as.strict, as.kill = true, !gate.HasCapability(callerID(&in.InHeader), unix.CAP_FSETID)
+	who := callerID(&in.InHeader)
+	as.strict, as.kill = true, !gate.HasCapability(who, unix.CAP_FSETID)
+	if gate.HasCapability(who, unix.CAP_FOWNER) {
+		as.caps = capFowner
+	}
 	err := as.as(func() error { return unix.Fchownat(n.fd, "", -1, -1, unix.AT_EMPTY_PATH) })
 	if err == unix.EPERM && n.hasWriters() {
-		as = changer(&in.InHeader, n)
-		as.uid = 0
-		err = as.as(func() error { return unix.Fchownat(n.fd, "", -1, -1, unix.AT_EMPTY_PATH) })
+		n.killNext.Store(true)
+		return nil
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"runtime"
 	"sync/atomic"
 
 	"github.com/jvsfs/jvsfs/gate"
@@ -21,6 +22,13 @@ type Stats struct {
 	Inodes        int64             `json:"inodes"`
 	InodeBudget   int64             `json:"inode_budget"` // above it the kernel is asked to forget some
 	Handles       int64             `json:"handles"`
+	// Descriptors are those of inodes and handles; above the budget callers get ENFILE.
+	Descriptors      int64 `json:"descriptors"`
+	DescriptorBudget int64 `json:"descriptor_budget"`
+	// Memory is what the daemon has from the system, in bytes; it works harder to stay
+	// below the budget.
+	Memory       uint64 `json:"memory"`
+	MemoryBudget int64  `json:"memory_budget"`
 }
 
 // Stats returns the counters; they are read one by one, not at one instant.
@@ -29,7 +37,12 @@ func (s *Server) Stats() Stats {
 	st := Stats{
 		Requests: make(map[string]uint64), SealedRefused: f.stats.outside.Load(),
 		Inodes: f.nodes.count.Load(), InodeBudget: f.budget.high, Handles: f.handles.count.Load(),
+		DescriptorBudget: f.budget.full, MemoryBudget: f.budget.memory(),
 	}
+	st.Descriptors = st.Inodes + st.Handles
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	st.Memory = m.Sys - m.HeapReleased
 	for _, op := range gate.Ops() {
 		if n := f.stats.requests[op].Load(); n > 0 {
 			st.Requests[op.String()] = n

@@ -156,8 +156,19 @@ func sameClaims(a, b []claim) bool {
 	return true
 }
 
-// Fallocate preallocates, punches and zeroes. Where setuid and setgid bits must go,
-// the kernel has asked for it by a SETATTR before.
+// spender is as whom space is taken without a WRITE: the caller, who may not take the
+// superuser's reserve, nor more than its quota. Setuid and setgid bits go where the
+// kernel has asked for it by a SETATTR before.
+func spender(h *fuse.InHeader, n *node) caller {
+	if n.killNext.Swap(false) {
+		return changer(h, n)
+	}
+	c := callerOf(h, 0, 0)
+	c.caps = capFsetid
+	return c
+}
+
+// Fallocate preallocates, punches and zeroes.
 func (f *rawFS) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) (st fuse.Status) {
 	f.stats.count(gate.OpFallocate)
 	h := f.handles.get(in.Fh)
@@ -169,8 +180,9 @@ func (f *rawFS) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) (st fuse.Stat
 		return st
 	}
 	defer p.leave(&st)
-	return status(retry(func() error {
-		return unix.Fallocate(h.fd, in.Mode, int64(in.Offset), int64(in.Length))
+	defer f.privilegesMayHaveGone(h.node)
+	return status(spender(&in.InHeader, h.node).as(func() error {
+		return retry(func() error { return unix.Fallocate(h.fd, in.Mode, int64(in.Offset), int64(in.Length)) })
 	}))
 }
 
@@ -191,8 +203,13 @@ func (f *rawFS) CopyFileRange(_ <-chan struct{}, in *fuse.CopyFileRangeIn) (writ
 	}
 	defer p.leave(&st)
 	from, to := int64(in.OffIn), int64(in.OffOut)
-	n, err := retryInt(func() (int, error) {
-		return unix.CopyFileRange(src.fd, &from, dst.fd, &to, int(min(in.Len, copyMax)), int(in.Flags))
+	defer f.privilegesMayHaveGone(dst.node)
+	n := 0
+	err := spender(&in.InHeader, dst.node).as(func() (err error) {
+		n, err = retryInt(func() (int, error) {
+			return unix.CopyFileRange(src.fd, &from, dst.fd, &to, int(min(in.Len, copyMax)), int(in.Flags))
+		})
+		return err
 	})
 	if err != nil {
 		return 0, status(err)

@@ -256,13 +256,21 @@ func (m *mount) force() {
 	if !slices.Contains([]string{"", "ext4"}, topType(m.t, m.Mountpoint)) {
 		_ = unix.Unmount(m.Mountpoint, unix.MNT_DETACH)
 	}
-	for _, pid := range m.daemons() {
+	for _, pid := range processesOf(m.bin) {
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 }
 
 // daemons are the living processes of our binary.
-func (m *mount) daemons() []int { return processesOf(m.bin) }
+func (m *mount) daemons() []int {
+	return slices.DeleteFunc(processesOf(m.bin), func(pid int) bool { return !isDaemon(pid) })
+}
+
+// isDaemon tells a daemon from its guardian and from commands.
+func isDaemon(pid int) bool {
+	args, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	return err == nil && bytes.HasPrefix(args[bytes.IndexByte(args, 0)+1:], []byte("mount\x00"))
+}
 
 func processesOf(bin string) []int {
 	exes, _ := filepath.Glob("/proc/[0-9]*/exe")

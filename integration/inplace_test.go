@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 
@@ -231,15 +230,9 @@ func (m *mount) killDaemon() {
 	m.endDaemon(unix.SIGKILL)
 }
 
-// isDaemon tells a daemon from its guardian and from commands.
-func isDaemon(pid int) bool {
-	args, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-	return err == nil && bytes.HasPrefix(args[bytes.IndexByte(args, 0)+1:], []byte("mount\x00"))
-}
-
 func (m *mount) endDaemon(signal unix.Signal) {
 	m.t.Helper()
-	pids := slices.DeleteFunc(m.daemons(), func(pid int) bool { return !isDaemon(pid) })
+	pids := m.daemons()
 	require.NotEmpty(m.t, pids)
 	m.dead = true
 	for _, pid := range pids {

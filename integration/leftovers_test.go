@@ -39,7 +39,7 @@ func (m *mount) checkNothingLeft() {
 		}
 		return err == nil
 	})
-	eventually(m.t, "no process of ours is left", func() bool { return len(m.daemons()) == 0 })
+	eventually(m.t, "no process of ours is left", func() bool { return len(processesOf(m.bin)) == 0 })
 	for fd, target := range openFiles() {
 		assert.Equal(m.t, m.openBefore[fd], target, "descriptor %s has been left open", fd)
 	}

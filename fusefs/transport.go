@@ -1,0 +1,118 @@
+package fusefs
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+// transport carries requests from /dev/fuse to the file system and the answers back.
+// go-fuse's own server does the same with two or more readers that take turns, so that
+// each request wakes a thread that was asleep for longer than the caller waits; here
+// one reader stays as long as it keeps up (crew). go-fuse decodes and encodes.
+type transport struct {
+	dev   int // of /dev/fuse
+	proto *fuse.ProtocolServer
+	log   *zap.Logger
+	crew  *crew
+}
+
+// requestSize is the largest request: a WRITE of maxTransfer, its header and what the
+// kernel may add.
+const requestSize = maxTransfer + 64<<10
+
+func newTransport(dev int, fs fuse.RawFileSystem, log *zap.Logger) *transport {
+	t := &transport{dev: dev, proto: fuse.NewProtocolServer(fs, mountOptions(log)), log: log}
+	t.crew = newCrew(t.waiting)
+	return t
+}
+
+// waiting reports whether requests lie there that nobody has read.
+func (t *transport) waiting() bool {
+	p := []unix.PollFd{{Fd: int32(t.dev), Events: unix.POLLIN}}
+	n, err := unix.Poll(p, 0)
+	return err == nil && n == 1
+}
+
+// greet answers the kernel's first request, and returns what it says of itself.
+func (t *transport) greet() (fuse.InitIn, error) {
+	in, out := make([]byte, requestSize), make([]byte, requestSize)
+	n, err := retryInt(func() (int, error) { return unix.Read(t.dev, in) })
+	if err != nil {
+		return fuse.InitIn{}, fmt.Errorf("read the kernel's first request: %w", err)
+	}
+	var hello fuse.InitIn
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&hello)), unsafe.Sizeof(hello)), in[:n])
+	return hello, t.answer(in[:n], out)
+}
+
+// serve answers requests until the file system is unmounted or the connection is cut.
+func (t *transport) serve() { t.crew.run(t.read) }
+
+// read is one reader. It keeps its thread: a request that is read, handled and
+// answered by the same thread wakes nobody else.
+func (t *transport) read(me *reader) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	in, out := make([]byte, requestSize), make([]byte, requestSize)
+	for t.crew.next(me) {
+		n, err := unix.Read(t.dev, in)
+		switch {
+		case err == unix.EINTR || err == unix.EAGAIN || err == unix.ENOENT: // ENOENT: its caller has gone
+			t.crew.missed(me)
+			continue
+		case err != nil:
+			if err != unix.ENODEV && err != unix.ECONNABORTED {
+				t.log.Error("read from /dev/fuse", zap.Error(err))
+			}
+			t.crew.over()
+			return
+		}
+		t.crew.took(me, waitedFor(in[:n]))
+		if err := t.answer(in[:n], out); err != nil {
+			t.log.Warn("answer to the kernel", zap.Error(err))
+		}
+	}
+}
+
+// answer handles one request. A caller that has gone meanwhile (ENOENT), or a mount
+// (ENODEV), needs no answer.
+func (t *transport) answer(in, out []byte) error {
+	n, st := t.proto.HandleRequest([][]byte{in}, [][]byte{out})
+	if st != fuse.OK {
+		return fmt.Errorf("a request of %d bytes: %w", len(in), unix.Errno(st))
+	}
+	if n == 0 {
+		return nil
+	}
+	_, err := retryInt(func() (int, error) { return unix.Write(t.dev, out[:n]) })
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) {
+		return nil
+	}
+	return err
+}
+
+// Requests that nobody waits for (linux/fuse.h).
+const (
+	opForget      = 2
+	opRelease     = 18
+	opReleaseDir  = 29
+	opBatchForget = 42
+)
+
+// waitedFor reports whether a caller waits for the answer.
+func waitedFor(in []byte) bool {
+	if len(in) < int(unsafe.Sizeof(fuse.InHeader{})) {
+		return true
+	}
+	switch (*fuse.InHeader)(unsafe.Pointer(&in[0])).Opcode {
+	case opForget, opRelease, opReleaseDir, opBatchForget:
+		return false
+	}
+	return true
+}
