@@ -145,8 +145,10 @@ func (s *Server) Mount() error {
 	if err != nil {
 		m.discard() // nothing refers to the superblock any more, so Serve ends
 		s.serving.Wait()
+		return err
 	}
-	return err
+	raiseReadAhead(s.major, s.minor)
+	return nil
 }
 
 // Wait returns when the file system has been unmounted and the last request has
