@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Compares jvsfs, its lease held, with the directory below it and with other passthrough
+# file systems: go-fuse's loopback example of the same version, bindfs, fuse-overlayfs. In
+# each round every one of them does the same work in turn. See integration/bench.
+#
+#   scripts/bench.sh                           on a disk, five rounds
+#   scripts/bench.sh --image                   on an ext4 in a file on that disk
+#   scripts/bench.sh --tmpfs                   on a tmpfs too: the file system's own cost
+#   scripts/bench.sh --tmpfs --disk=false      on the tmpfs alone
+#   scripts/bench.sh --rounds 9 --plot FILE    more rounds; draws to FILE (.svg or .png)
+#   scripts/bench.sh --clients                 1 to 16 clients at the same time too
+#   scripts/bench.sh --rows '^stat' --targets jvsfs,bindfs --requests
+#
+# Prints for each row the time of native, the median ratio to it of each target (in brackets
+# the smallest and the largest), the requests that one operation costs jvsfs, the geometric
+# means, and what refused calls cost. The other options: --help. Takes a quarter of an hour
+# for each medium. On a machine that others use too: nice -n -10 scripts/bench.sh.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(dirname "$here")
+# shellcheck source=scripts/lib.sh
+. "$here/lib.sh"
+
+become_root "$here/bench.sh" "$@"
+install_missing \
+  /etc/ssl/certs/ca-certificates.crt:ca-certificates \
+  fusermount3:fuse3 bindfs:bindfs fuse-overlayfs:fuse-overlayfs \
+  tar:tar find:findutils grep:grep ls:coreutils git:git sqlite3:sqlite3 \
+  mkfs.ext4:e2fsprogs losetup:mount
+need_go "$root"
+need_fuse || die "there is nothing to measure without /dev/fuse"
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
+programs=(--jvsfs "$scratch/jvsfs" --loopback "$scratch/loopback")
+(
+  cd "$root"
+  export CGO_ENABLED=0
+  go build -o "$scratch/jvsfs" ./cmd/jvsfs
+  # The version of go.mod is the one that jvsfs is built with.
+  go build -o "$scratch/loopback" github.com/hanwen/go-fuse/v2/example/loopback
+  go build -C integration/bench -o "$scratch/bench" .
+)
+
+# libfuse's example comes as source only.
+if [[ $* == *passthrough_ll* ]]; then
+  source=/usr/share/doc/libfuse3-dev/examples/passthrough_ll.c
+  install_missing gcc:gcc "$source:libfuse3-dev" pkg-config:pkg-config
+  # shellcheck disable=SC2046 # the flags are words
+  gcc -O2 -o "$scratch/passthrough_ll" "$source" $(pkg-config fuse3 --cflags --libs)
+  programs+=(--passthrough-ll "$scratch/passthrough_ll")
+fi
+
+# The driver cleans up by itself when it is interrupted: it must outlive the signal.
+"$scratch/bench" "${programs[@]}" "$@" &
+driver=$!
+trap 'kill "$driver" 2>/dev/null || true' INT TERM HUP
+code=0
+while kill -0 "$driver" 2>/dev/null; do
+  code=0
+  wait "$driver" || code=$?
+done
+exit "$code"
