@@ -1,0 +1,66 @@
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// onSmallDisk mounts over a file system of its own, a quarter of which is kept for
+// the superuser.
+func onSmallDisk(t *testing.T) *mount {
+	t.Helper()
+	requireFuse(t)
+	disk := newBase(t)
+	image := filepath.Join(newBase(t), "image")
+	require.NoError(t, os.WriteFile(image, nil, 0o600))
+	require.NoError(t, os.Truncate(image, 32<<20))
+	for _, c := range [][]string{{"mkfs.ext4", "-q", "-m", "25", image}, {"mount", "-o", "loop", image, disk}} {
+		out, err := exec.Command(c[0], c[1:]...).CombinedOutput()
+		require.NoError(t, err, "%v %s", c, out)
+	}
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, 0)) })
+	m := prepareMount(t, mountOptions{onFree: "allow"})
+	m.Source = filepath.Join(disk, "source")
+	require.NoError(t, os.Mkdir(m.Source, 0o755))
+	require.NoError(t, unix.Chmod(m.Source, 0o777))
+	m.mount()
+	return m
+}
+
+// TestReserveIsForTheSuperuser: what a file system keeps back for root, and so any
+// quota of users, is as much out of a user's reach through the mount as natively,
+// however the user asks for room.
+func TestReserveIsForTheSuperuser(t *testing.T) {
+	m := onSmallDisk(t)
+	a := startActorAs(t, "user", user)
+	for _, ask := range []command{
+		{Op: "write", Handle: "f", Data: make([]byte, 31<<20)},
+		{Op: "fallocate", Handle: "f", Len: 29 << 20},
+	} {
+		t.Run(ask.Op, func(t *testing.T) {
+			a.ok(command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_RDWR | unix.O_CREAT, Mode: 0o644})
+			a.do(ask) // natively a write is cut short, and an allocation refused
+			require.False(t, reserveIsTouched(t, m.Source))
+			a.ok(command{Op: "close", Handle: "f"})
+			a.ok(command{Op: "unlink", Path: m.At("f")})
+			eventually(t, "the room is given back", func() bool { return roomOf(t, m.Source).Bavail > 1000 })
+		})
+	}
+}
+
+func roomOf(t *testing.T, dir string) (st unix.Statfs_t) {
+	t.Helper()
+	require.NoError(t, unix.Statfs(dir, &st))
+	return st
+}
+
+func reserveIsTouched(t *testing.T, dir string) bool {
+	t.Helper()
+	st := roomOf(t, dir)
+	return st.Bfree < st.Blocks/5
+}
