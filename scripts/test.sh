@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Every check of the project, on a fresh Debian 12: installs what is missing, then
 # formatting, vet, build, unit tests (race detector), integration tests through real
-# mounts, all of them again on one processor, the models of the protocol, two minutes of
-# torture, the torture of broken rules, and a look for what was left behind.
+# mounts, all of them again on one processor, each rule of the lease removed once, the
+# models of the protocol, two minutes of torture, the torture of broken rules, the cases
+# of the conformance run, and a look for what was left behind.
 #
 #   scripts/test.sh            everything
-#   scripts/test.sh --quick    without the second round on one processor
+#   scripts/test.sh --quick    without the second round on one processor, and without
+#                              the removed rules
 #
 # Ends with "N passed, N failed"; exits non-zero when anything failed, or when an
 # integration test was skipped.
@@ -72,7 +74,7 @@ gotest() {
 }
 
 integration() {
-  gotest "$1" 1 -timeout 20m ./integration/...
+  gotest "$1" 1 -timeout 20m ./integration ./integration/torture/... ./integration/mutation
   if ((skips)); then
     printf 'FAIL  %d integration tests were skipped\n' "$skips"
     failed=$((failed + skips))
@@ -96,6 +98,19 @@ marked_processes() {
     name=$(cat "$dir/comm" 2>/dev/null) || continue
     [[ $name == go ]] || printf '%s %s: %s\n' "${dir#/proc/}" "$name" "$(tr '\0' ' ' <"$dir/cmdline" 2>/dev/null)"
   done
+}
+
+# bench_module: the benchmark is a module of its own, so that its plotting library is
+# not one of the program's.
+bench_module() { (cd integration/bench && go vet ./... && go test -count=1 ./...); }
+
+# conformance: the quick cases, beside a directory on a disk.
+conformance() {
+  local dir status=0
+  dir=$(mktemp -d /var/tmp/jvsfs-conformance.XXXXXX)
+  "$here/conformance.sh" --quick --only cases --only posixtest "$dir" || status=$?
+  rmdir "$dir"
+  return "$status"
 }
 
 new_mounts() { comm -13 "$scratch/mounts" <(jvsfs_mounts); }
@@ -122,6 +137,7 @@ check "Formatting" formatted
 check "Vet" go vet ./...
 check "Build" go build ./...
 check "Vet, torture build" go vet -tags jvsfs_torture ./...
+check "Benchmark" bench_module
 packages=()
 while read -r package; do
   case $package in */integration | */integration/*) ;; *) packages+=("$package") ;; esac
@@ -132,9 +148,11 @@ gotest "Unit tests, race detector" '' -race "${packages[@]}"
 [[ $quick ]] || GOMAXPROCS=1 gotest "Unit tests, race detector, one processor" '' -race "${packages[@]}"
 integration "Integration tests"
 [[ $quick ]] || GOMAXPROCS=1 integration "Integration tests, one processor"
+[[ $quick ]] || check "Each rule of the lease removed once" "$here/mutations.sh"
 check "Models of the protocol" "$here/model.sh" --quick
 check "Torture" "$here/torture.sh" --minutes 2
 check "Torture finds broken rules" "$here/torture.sh" --mutants --minutes 6
+check "Conformance" conformance
 check "Nothing is left behind" nothing_left
 
 title "Summary"
