@@ -20,7 +20,7 @@ func TestFidelity(t *testing.T) {
 	m := heldByThisProcess(t)
 	plain := filepath.Join(m.base, "plain")
 	require.NoError(t, os.Mkdir(plain, 0o777))
-	which := cases.Sample(8)
+	which := cases.Sample(4)
 	native, mounted := notesOf(plain, which), notesOf(m.Mountpoint, which)
 	for name, want := range native {
 		if excused.Cause(name) == "" {

@@ -25,7 +25,6 @@
  *   NOWRITERS  no writers: what remains are U, R, K, V and A
  *   QUIET      when all daemons have stopped, <id>.lock shows the holder (needs NOWRITERS, CRASHES=0)
  *   FOREIGN    a tool without these rules writes an <id>.lock with a token above the head, once
- *   ANYWHERE   arm looks for a higher claim anywhere, not only at the next token
  *   CLI        `jvsfs lock release` in a process without a keeper marks the head released, once
  * With M_NOEX and NOWRITERS it is tier C: what is left where flock proves nothing.
  */
@@ -272,10 +271,10 @@ inline claimNext() {
 			publish(t);
 			/* arm: a successor? LOCK_SH; the deadline may have come */
 			atomic {
-#ifdef ANYWHERE
-				ok = (head <= t);
-#else
+#ifdef M_NEXTONLY          /* a look at the next token alone: a foreign view leaves a gap in the tokens */
 				ok = (nonce[t+1] == 0);
+#else
+				ok = (head <= t);
 #endif
 				also(A && (!ok || head <= t)) /* nobody starts to write who is superseded already */
 			};

@@ -161,10 +161,9 @@ section "Between daemons: no flock (tiers B and C), names alone"
 model names P $p -DNOWRITERS -DM_NOEX -DMAXTOK=$((quick ? 2 : 3)) -DCRASHES=$((quick ? 0 : 1))
 model names-view P $p -DNOWRITERS -DM_NOEX -DQUIET -DMAXTOK=$((quick ? 2 : 3)) -DCRASHES=0
 model names-create F:U $p "${tiny[@]}" -DNOWRITERS -DM_NOEX -DM_CREATE
-# No rule is removed here: it is how far this goes without flock. A foreign <id>.lock leaves a
-# gap in the tokens, which a look at the next token alone does not see.
-model names-gap F:A $p -DMAXTOK=3 -DCRASHES=0 -DNOWRITERS -DM_NOEX -DFOREIGN
-[[ $quick ]] || model names-anywhere P $p -DNOWRITERS -DCRASHES=0 -DM_NOEX -DFOREIGN -DANYWHERE
+# A foreign <id>.lock leaves a gap in the tokens.
+model names-nextonly F:A $p -DMAXTOK=3 -DCRASHES=0 -DNOWRITERS -DM_NOEX -DFOREIGN -DM_NEXTONLY
+[[ $quick ]] || model names-foreign P $p -DNOWRITERS -DCRASHES=0 -DM_NOEX -DFOREIGN
 
 section "Between daemons: no flock, time alone"
 model time P $p -DTIMED -DMAXT=$((quick ? 7 : 10)) -DRENEWALS=$((quick ? 2 : 3))
