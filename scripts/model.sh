@@ -33,7 +33,7 @@ install_missing spin:spin gcc:gcc /usr/include/stdio.h:libc6-dev
 jobs=2
 (($(nproc) > 1)) || jobs=1
 megabytes=5500 seconds=600
-[[ -z $quick ]] || megabytes=1500 seconds=50
+[[ -z $quick ]] || megabytes=1500 seconds=240
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/jvsfs-model.XXXXXX")
 pids=()
