@@ -40,8 +40,9 @@ func newBudget(descriptors uint64) *budget {
 }
 
 // memory is what the daemon should not need more of, in bytes: an inode that the
-// kernel remembers takes less than 1 KiB of it, with its name and its place.
-func (b *budget) memory() int64 { return 128<<20 + b.full<<10 }
+// kernel remembers takes less than 1 KiB of it, with its name and its place; the
+// buffers of readers are touched only as far as requests are long.
+func (b *budget) memory() int64 { return 128<<20 + b.full<<10 + 2*readersMax*requestSize }
 
 // grown is told the number of inodes after each new one.
 func (b *budget) grown(inodes int64) {

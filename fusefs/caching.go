@@ -120,11 +120,37 @@ func (n *node) fillAttr(a *fuse.Attr, st *unix.Stat_t) {
 	}
 }
 
+// belief is how long what is about to be read of a directory may be believed. It is
+// formed before the backing call: what is read under one holder must not be believed
+// on the word of a later one.
+type belief struct {
+	long    time.Duration
+	losses  uint64
+	renames uint64
+}
+
+func (f *rawFS) believe(dir *node) belief {
+	b := belief{losses: f.losses.Load(), renames: f.renames.Load()}
+	b.long = f.trust(dir)
+	return b
+}
+
+// holds returns how long it may be believed after the call: promised is whether the
+// promise could be noted. A lease that ended or a name that moved meanwhile may have
+// been missed by whoever takes promises back, so it is not made then.
+func (f *rawFS) holds(b belief, dir *node, promised bool) time.Duration {
+	if !promised || f.losses.Load() != b.losses || f.renames.Load() != b.renames {
+		return f.opts.CacheTimeout
+	}
+	return min(b.long, f.certain(dir))
+}
+
 // fillEntry answers with n as the entry name of dir.
-func (f *rawFS) fillEntry(out *fuse.EntryOut, n, dir *node, name string, st *unix.Stat_t) {
-	t := f.trust(dir)
-	if t > f.opts.CacheTimeout && !f.expiry.promise(n, dir, name) {
-		t = f.opts.CacheTimeout
+func (f *rawFS) fillEntry(out *fuse.EntryOut, b belief, n, dir *node, name string, st *unix.Stat_t) {
+	promised := b.long > f.opts.CacheTimeout && f.expiry.promise(n, promise{dir, name, b.losses})
+	t := f.holds(b, dir, promised)
+	if promised && t <= f.opts.CacheTimeout {
+		f.expiry.release(n)
 	}
 	out.NodeId, out.Generation = n.id, 1
 	out.SetEntryTimeout(t)
@@ -135,7 +161,7 @@ func (f *rawFS) fillEntry(out *fuse.EntryOut, n, dir *node, name string, st *uni
 // attrTimeout returns how long a node's attributes may be believed: long only where
 // its name is, for the end of both is told together.
 func (f *rawFS) attrTimeout(n *node) time.Duration {
-	if !n.promised() {
+	if at := n.promised(); at.dir == nil || at.losses != f.losses.Load() {
 		return f.opts.CacheTimeout
 	}
 	return f.trust(n)
@@ -143,9 +169,10 @@ func (f *rawFS) attrTimeout(n *node) time.Duration {
 
 // absent answers that a directory has no such entry. Where absence can be taken
 // back it is cached: a compiler looks for each header in many places.
-func (f *rawFS) absent(out *fuse.EntryOut, dir *node, name string) fuse.Status {
-	t := f.trust(dir)
-	if t <= f.opts.CacheTimeout || !f.expiry.promiseAbsence(dir, name) {
+func (f *rawFS) absent(out *fuse.EntryOut, b belief, dir *node, name string) fuse.Status {
+	promised := b.long > f.opts.CacheTimeout && f.expiry.promiseAbsence(dir, name)
+	t := f.holds(b, dir, promised)
+	if t <= f.opts.CacheTimeout {
 		return fuse.ENOENT
 	}
 	out.NodeId = 0

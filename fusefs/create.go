@@ -124,7 +124,7 @@ func (f *rawFS) created(fd int, in *fuse.CreateIn, dir *node, name string, p *pa
 		return status(err)
 	}
 	n := f.remember(pin, &st, dir, name)
-	f.fillEntry(&out.EntryOut, n, dir, name, &st)
+	f.fillEntry(&out.EntryOut, f.believe(dir), n, dir, name, &st) // the lease that it was made under still lasts
 	f.openHandle(&handle{node: n, fd: fd, claims: p.claims()}, in.Flags, &out.OpenOut)
 	return fuse.OK
 }

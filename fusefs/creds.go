@@ -21,6 +21,8 @@ type caller struct {
 	// kill is the kernel's word that the caller may not keep setuid and setgid bits
 	// of what it changes, whatever its user id is.
 	kill bool
+	// lack are capabilities that user 0 does not have, as in most containers.
+	lack uint32
 	// caps are capabilities that the kernel has found the caller, or the owner of
 	// the file, to have, and that setfsuid takes from this thread.
 	caps uint32
@@ -99,13 +101,17 @@ func (c caller) as(call func() error) error {
 // asRoot runs call for user 0, which may lack the power to keep setuid and setgid
 // bits: in containers it mostly does.
 func (c caller) asRoot(call func() error) error {
-	if !c.kill {
+	take := c.lack
+	if c.kill {
+		take |= capFsetid
+	}
+	if take == 0 {
 		return call()
 	}
-	if err := setEffective(0, capFsetid); err != nil {
+	if err := setEffective(0, take); err != nil {
 		return err
 	}
-	defer func() { _ = raise(capFsetid) }()
+	defer func() { _ = raise(take) }()
 	return call()
 }
 

@@ -44,7 +44,7 @@ type reader struct {
 const (
 	// readersMax is far above what keeps processors busy: handlers may all wait, for a
 	// lease, a disk, a page that another request brings.
-	readersMax = 256
+	readersMax = 128
 	// parkedMax readers are kept for later; more of them end.
 	parkedMax = 8
 	// promptly is less than any wait for a request that was not there yet.
@@ -191,6 +191,8 @@ func (c *crew) watch() {
 				c.help()
 			}
 			stuck++
+		case c.reading.Load() == 0:
+			quiet, stuck = 0, 0 // whoever reads next may be needed at any moment: stay awake
 		default:
 			quiet, stuck = quiet+1, 0
 		}

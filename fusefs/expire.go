@@ -14,19 +14,23 @@ import (
 type expiry struct {
 	count   atomic.Int64 // nodes with a promise
 	mu      sync.Mutex
-	absence map[absence]struct{}
+	absence map[entry]struct{}
 	wake    chan struct{}
 }
 
-// place of a name that the kernel believes for long.
+// promise is a name of a node that the kernel believes for long, and how many leases
+// had ended when it was made.
 type promise struct {
-	dir  *node
-	name string
+	dir    *node
+	name   string
+	losses uint64
 }
 
-type absence struct {
+// entry is a name in a directory as the kernel knows it; node is 0 where there is none.
+type entry struct {
 	dir  uint64
 	name string
+	node uint64
 }
 
 // What is believed for long is bounded, and so is what it takes to take it back.
@@ -36,44 +40,42 @@ const (
 )
 
 func newExpiry() *expiry {
-	return &expiry{absence: make(map[absence]struct{}), wake: make(chan struct{}, 1)}
+	return &expiry{absence: make(map[entry]struct{}), wake: make(chan struct{}, 1)}
 }
 
-// promise notes that the kernel may believe for long that n is dir/name. It returns
+// promise notes that the kernel may believe for long that n is p.dir/p.name. It returns
 // false where that cannot be taken back later: one name of an inode is remembered.
-func (x *expiry) promise(n, dir *node, name string) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if at := n.where; at.dir != nil {
-		if at.dir != dir || at.name != name {
-			if !n.isDir() {
-				return false
-			}
-			n.where = promise{dir, name}
-		}
-		return true
-	}
-	if dir == nil || name == "" || x.count.Load() >= promisesMax {
+func (x *expiry) promise(n *node, p promise) bool {
+	if p.name == "" {
 		return false
 	}
-	x.count.Add(1)
-	n.where = promise{dir, name}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch at := n.where; {
+	case at.dir == nil && x.count.Load() >= promisesMax:
+		return false
+	case at.dir == nil:
+		x.count.Add(1)
+	case !n.isDir() && (at.dir != p.dir || at.name != p.name):
+		return false
+	}
+	n.where = p
 	return true
 }
 
-// promised reports whether the kernel may believe the node's name for long.
-func (n *node) promised() bool {
+// promised returns the promise of a node, if there is one.
+func (n *node) promised() promise {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.where.dir != nil
+	return n.where
 }
 
 // renamed follows a name through a rename: the kernel's entry keeps its time.
-func (n *node) renamed(dir *node, name string) {
+func (n *node) renamed(wasIn *node, wasCalled string, dir *node, name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.where.dir != nil {
-		n.where = promise{dir, name}
+	if n.where.dir == wasIn && n.where.name == wasCalled {
+		n.where.dir, n.where.name = dir, name
 	}
 }
 
@@ -96,7 +98,7 @@ func (x *expiry) promiseAbsence(dir *node, name string) bool {
 	if len(x.absence) >= absencesMax {
 		return false
 	}
-	x.absence[absence{dir.id, name}] = struct{}{}
+	x.absence[entry{dir: dir.id, name: name}] = struct{}{}
 	return true
 }
 
@@ -108,52 +110,81 @@ func (x *expiry) soon() {
 	}
 }
 
-// run takes back what is not certain any more, each time that it is asked to. A
-// second pass, one CacheTimeout later, is for answers that were under way to the
-// kernel during the first one.
+// run takes promises back each time that a lease has ended. A second pass, one
+// CacheTimeout later, is for answers that were under way to the kernel during the
+// first one.
 func (x *expiry) run(f *rawFS, stop <-chan struct{}) {
-	var again []absence
+	var again []entry
 	var second <-chan time.Time
 	for {
 		select {
 		case <-stop:
 			return
 		case <-x.wake:
-			again = append(again, x.takeBack(f)...)
-			second = time.After(max(f.opts.CacheTimeout, time.Second))
-		case <-second:
-			for _, a := range again {
-				f.kernel.expire(a.dir, a.name)
+			gone := x.takeBack(f)
+			f.expire(gone)
+			if again = append(again, gone...); second == nil {
+				second = time.After(max(f.opts.CacheTimeout, time.Second))
 			}
+		case <-second:
+			f.expire(append(again, x.takeBack(f)...))
 			again, second = nil, nil
 		}
 	}
 }
 
-// takeBack expires the names that the kernel believes for long and must not any
-// more, and returns them.
-func (x *expiry) takeBack(f *rawFS) (gone []absence) {
+// takeBack forgets the promises that were made under leases that have ended, and
+// returns their names. Listings that the kernel keeps are dropped.
+func (x *expiry) takeBack(f *rawFS) (gone []entry) {
+	if f.opts.Cache == CacheExclusive {
+		return nil
+	}
+	now := f.losses.Load()
 	f.nodes.all(func(n *node) bool {
-		n.mu.Lock()
-		dir := n.where.dir
-		n.mu.Unlock()
-		if dir == nil || f.certain(dir) > f.opts.CacheTimeout {
+		if n.listed.Load() != 0 && n.listed.Swap(0) != 0 {
+			f.kernel.dropPages(n.id)
+		}
+		if at := n.promised(); at.dir == nil || at.losses == now {
 			return true
 		}
 		if was := x.release(n); was.dir != nil {
-			f.kernel.dropAttr(n.id)
-			f.kernel.expire(was.dir.id, was.name)
-			gone = append(gone, absence{was.dir.id, was.name})
+			gone = append(gone, entry{was.dir.id, was.name, n.id})
 		}
 		return true
 	})
 	x.mu.Lock()
-	names := x.absence
-	x.absence = make(map[absence]struct{})
-	x.mu.Unlock()
-	for a := range names {
-		f.kernel.expire(a.dir, a.name)
+	defer x.mu.Unlock()
+	for a := range x.absence {
 		gone = append(gone, a)
 	}
+	clear(x.absence)
 	return gone
+}
+
+// expirers is how many directories may be locked by a slow call without holding up
+// the rest.
+const expirers = 8
+
+// expire makes the kernel ask again for the attributes, which takes no lock, and then
+// for the names, which waits for whoever has the directory.
+func (f *rawFS) expire(names []entry) {
+	for _, e := range names {
+		if e.node != 0 {
+			f.kernel.dropAttr(e.node)
+		}
+	}
+	todo := make(chan entry)
+	var wg sync.WaitGroup
+	for range min(expirers, len(names)) {
+		wg.Go(func() {
+			for e := range todo {
+				f.kernel.expire(e.dir, e.name)
+			}
+		})
+	}
+	for _, e := range names {
+		todo <- e
+	}
+	close(todo)
+	wg.Wait()
 }

@@ -35,6 +35,7 @@ type rawFS struct {
 	expiry  *expiry
 	watcher *watcher
 	losses  atomic.Uint64 // how often a lease has ended
+	renames atomic.Uint64
 	budget  *budget
 	durable bool // writes are made durable before they are answered
 	stats   counters

@@ -17,9 +17,10 @@ func (f *rawFS) Lookup(_ <-chan struct{}, h *fuse.InHeader, name string, out *fu
 	if st := checkName(name); st != fuse.OK {
 		return st
 	}
+	b := f.believe(dir)
 	st := f.lookup(dir, name, out)
 	if st == fuse.ENOENT {
-		return f.absent(out, dir, name)
+		return f.absent(out, b, dir, name)
 	}
 	return st
 }
@@ -38,11 +39,12 @@ func (f *rawFS) entry(dir *node, name string, out *fuse.EntryOut) fuse.Status {
 	if !f.room() {
 		return fuse.Status(unix.ENFILE)
 	}
+	b := f.believe(dir)
 	fd, st, err := lookupAt(dir, name)
 	if err != nil {
 		return status(err)
 	}
-	f.fillEntry(out, f.remember(fd, &st, dir, name), dir, name, &st)
+	f.fillEntry(out, b, f.remember(fd, &st, dir, name), dir, name, &st)
 	return fuse.OK
 }
 
@@ -82,10 +84,11 @@ func (f *rawFS) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut
 
 func (f *rawFS) attr(n *node, out *fuse.AttrOut) fuse.Status {
 	var st unix.Stat_t
+	before := f.attrTimeout(n)
 	if err := retry(func() error { return unix.Fstat(n.fd, &st) }); err != nil {
 		return status(err)
 	}
-	out.SetTimeout(f.attrTimeout(n))
+	out.SetTimeout(min(before, f.attrTimeout(n)))
 	n.fillAttr(&out.Attr, &st)
 	return fuse.OK
 }
@@ -98,10 +101,11 @@ func (f *rawFS) Statx(_ <-chan struct{}, in *fuse.StatxIn, out *fuse.StatxOut) f
 		return fuse.ENOENT
 	}
 	var st unix.Statx_t
+	before := f.attrTimeout(n)
 	if err := unix.Statx(n.fd, "", unix.AT_EMPTY_PATH, int(in.SxMask), &st); err != nil {
 		return status(err)
 	}
-	out.SetTimeout(f.attrTimeout(n))
+	out.SetTimeout(min(before, f.attrTimeout(n)))
 	n.setid.Store(st.Mode&(unix.S_ISUID|unix.S_ISGID) != 0)
 	out.FromStatx(&st)
 	out.Blksize = st.Blksize

@@ -133,6 +133,8 @@ func (f *rawFS) moved(n, dir *node, name string) {
 	if (was == nil) != (r == nil) || was != nil && !sameRule(was, r) {
 		f.moves.Add(1)
 		f.handles.disown(f)
+		f.losses.Add(1) // what the kernel believes of the tree rests on the rule that it had
+		f.expiry.soon()
 	}
 }
 

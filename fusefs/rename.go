@@ -55,9 +55,10 @@ func (f *rawFS) Rename(_ <-chan struct{}, in *fuse.RenameIn, oldName, newName st
 	if err != nil {
 		return status(err)
 	}
-	f.resettle(to, newName)
+	f.renames.Add(1) // before the promises are moved, see believe
+	f.resettle(from, oldName, to, newName)
 	if in.Flags&unix.RENAME_EXCHANGE != 0 {
-		f.resettle(from, oldName)
+		f.resettle(to, newName, from, oldName)
 	}
 	return fuse.OK
 }
@@ -127,15 +128,15 @@ func renameRules(from *node, oldName string, to *node, newName string) ([]*rule,
 // sealed, which the gate then refuses).
 func isRoot(dir *node, name string) bool { return entryRule(dir, name) != nil }
 
-// resettle notes where the inode at dir/name stands now. One that the kernel does
-// not know learns its place when it is looked up.
-func (f *rawFS) resettle(dir *node, name string) {
+// resettle notes that the inode at dir/name stands there now, and no more where it was.
+// One that the kernel does not know learns its place when it is looked up.
+func (f *rawFS) resettle(wasIn *node, wasCalled string, dir *node, name string) {
 	var st unix.Stat_t
 	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return
 	}
 	if n := f.nodes.find(keyOf(&st)); n != nil {
-		n.renamed(dir, name)
+		n.renamed(wasIn, wasCalled, dir, name)
 		f.moved(n, dir, name)
 	}
 }

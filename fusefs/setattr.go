@@ -107,8 +107,11 @@ func (f *rawFS) chownToNobody(in *fuse.SetAttrIn, n *node) error {
 	as := callerOf(&in.InHeader, 0, 0)
 	who := callerID(&in.InHeader)
 	as.strict, as.kill = true, !gate.HasCapability(who, unix.CAP_FSETID)
-	if gate.HasCapability(who, unix.CAP_FOWNER) {
+	switch has := gate.HasCapability(who, unix.CAP_FOWNER); {
+	case has:
 		as.caps = capFowner
+	case who.TID != 0: // one that cannot be seen is believed
+		as.lack = capFowner
 	}
 	err := as.as(func() error { return unix.Fchownat(n.fd, "", -1, -1, unix.AT_EMPTY_PATH) })
 	if err == unix.EPERM && n.hasWriters() {

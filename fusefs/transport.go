@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 	"unsafe"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -65,6 +66,11 @@ func (t *transport) read(me *reader) {
 		switch {
 		case err == unix.EINTR || err == unix.EAGAIN || err == unix.ENOENT: // ENOENT: its caller has gone
 			t.crew.missed(me)
+			continue
+		case err == unix.ENOMEM || err == unix.EFAULT: // the buffer could not be had just now
+			t.log.Warn("read from /dev/fuse", zap.Error(err))
+			t.crew.missed(me)
+			time.Sleep(tick)
 			continue
 		case err != nil:
 			if err != unix.ENODEV && err != unix.ECONNABORTED {

@@ -71,6 +71,22 @@ func TestCacheFollowsTheLease(t *testing.T) {
 	}
 }
 
+// Of a file with several names one is believed for long, whichever is renamed.
+func TestCacheOfHardLinks(t *testing.T) {
+	m := newMount(t, cacheOptions("0s"))
+	a := startActor(t, "a")
+	m.acquire(a)
+	require.LessOrEqual(t, m.lookups(m.At("g"), looks), uint64(1))
+	a.ok(command{Op: "link", Path: m.At("g"), To: m.At("other")})
+	m.lookups(m.At("other"), looks)
+	a.ok(m.move("other", "renamed"))
+	m.lookups(m.At("renamed"), looks)
+	m.release(a)
+	for _, name := range []string{"g", "renamed"} {
+		eventually(t, "looks ask again", func() bool { return m.lookups(m.At(name), looks) >= looks })
+	}
+}
+
 // A worktree that somebody holds says nothing about the one beside it.
 func TestCacheOfOneWorktree(t *testing.T) {
 	m := newMount(t, mountOptions{repository: true, onFree: "deny", prepare: withFiles("f"), extra: []string{"--cache-timeout", "0s"}})

@@ -37,12 +37,16 @@ func newGuardianCommand() *cobra.Command {
 	}
 }
 
+// daemonEnded is not a signal that anybody sends to stop a service: that goes to the
+// guardian too, and must not cut off a daemon that is writing back and releasing.
+const daemonEnded = syscall.SIGUSR2
+
 // guardian waits for its daemon's word, or its end. It is told of the end by the
 // kernel (prctl(2), PR_SET_PDEATHSIG) even while other threads of the daemon hang.
 func guardian() error {
 	ended := make(chan os.Signal, 1)
-	signal.Notify(ended, syscall.SIGTERM)
-	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
+	signal.Notify(ended, daemonEnded)
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE) // what ends the daemon in peace
 	word, abort := os.NewFile(guardianWordFD, "word"), os.NewFile(guardianAbortFD, "abort")
 	said := make(chan bool, 1)
 	go func() {
@@ -96,7 +100,7 @@ func startGuardian(abort *os.File) (*guardianProcess, error) {
 	cmd.Args[0] = os.Args[0]
 	cmd.ExtraFiles = []*os.File{r, abort}
 	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM, Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: daemonEnded, Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		closeFile(w)
 		return nil, err
