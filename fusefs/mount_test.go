@@ -120,10 +120,12 @@ func (m *testMount) hold(t *testing.T, id lease.WorktreeID, token lease.Token) *
 
 func (m *testMount) at(name string) string { return filepath.Join(m.dir, name) }
 
+// sh runs a script in dir. The shell goes there by itself: exec.Cmd's Dir is entered
+// by the child before it is a program of its own, while this process waits for that
+// with its processor in hand, and nobody is left to answer when dir is its own mount.
 func sh(t *testing.T, dir, script string) (string, error) {
 	t.Helper()
-	c := exec.Command("sh", "-c", script)
-	c.Dir = dir
+	c := exec.Command("sh", "-c", `cd "$0" && eval "$1"`, dir, script)
 	out, err := c.CombinedOutput()
 	return string(out), err
 }
