@@ -97,8 +97,10 @@ func (n *node) sameContent(st *unix.Stat_t) bool {
 
 // changedSinceOpened reports, once, that a file whose pages the kernel may have does
 // not have the stamp any more that it was opened with: a reader that holds it open
-// would otherwise see the old pages for ever.
-func (n *node) changedSinceOpened(a *fuse.Attr) bool {
+// would otherwise see the old pages for ever. What this mount itself has written while
+// nobody else could is no such change: the kernel has seen it.
+func (f *rawFS) changedSinceOpened(n *node, a *fuse.Attr) bool {
+	own := n.written.Load() == f.losses.Load()+1 && f.certain(n) > f.opts.CacheTimeout
 	now := stamp{unix.Timespec{Sec: int64(a.Mtime), Nsec: int64(a.Mtimensec)}, unix.Timespec{Sec: int64(a.Ctime), Nsec: int64(a.Ctimensec)}, int64(a.Size)}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -106,7 +108,7 @@ func (n *node) changedSinceOpened(a *fuse.Attr) bool {
 		return false
 	}
 	n.stamp = now
-	return true
+	return !own
 }
 
 func (n *node) fillAttr(a *fuse.Attr, st *unix.Stat_t) {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
@@ -17,6 +18,9 @@ type invalidator struct {
 	todo map[uint64]bool // node ids that somebody should drop soon
 	jobs []*invalidation
 	wake chan struct{}
+
+	delayed map[uint64]bool // to become todo when the timer fires
+	timer   *time.Timer
 }
 
 // invalidation is a set of inodes that somebody waits for.
@@ -65,6 +69,9 @@ func (v *invalidator) abandon() {
 		close(j.done)
 	}
 	v.jobs, v.todo = nil, nil
+	if v.timer != nil {
+		v.timer.Stop()
+	}
 }
 
 // soon asks for an inode to be dropped and does not wait. Requests for the same
@@ -74,6 +81,36 @@ func (v *invalidator) soon(id uint64) {
 	if v.todo != nil {
 		v.todo[id] = true
 	}
+	v.mu.Unlock()
+	v.poke()
+}
+
+// laterBy is longer than it takes the kernel to act upon an answer that is under way.
+const laterBy = 100 * time.Millisecond
+
+// later is soon, after what is being answered has arrived.
+func (v *invalidator) later(id uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.todo == nil { // not serving any more
+		return
+	}
+	if v.delayed == nil {
+		v.delayed = make(map[uint64]bool)
+		v.timer = time.AfterFunc(laterBy, v.due)
+	}
+	v.delayed[id] = true
+}
+
+// due moves what was delayed to what is to be done.
+func (v *invalidator) due() {
+	v.mu.Lock()
+	for id := range v.delayed {
+		if v.todo != nil {
+			v.todo[id] = true
+		}
+	}
+	v.delayed = nil
 	v.mu.Unlock()
 	v.poke()
 }

@@ -76,8 +76,11 @@ func (f *rawFS) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut
 		return fuse.ENOENT
 	}
 	st := f.attr(n, out)
-	if st == fuse.OK && n.changedSinceOpened(&out.Attr) {
-		f.inval.soon(n.id) // somebody wrote it other than through this mount, or has it mapped here
+	if st == fuse.OK && f.changedSinceOpened(n, &out.Attr) {
+		// Somebody wrote it other than through this mount, or has it mapped here. Not
+		// at once: the kernel drops an answer that an invalidation overtakes, and goes
+		// on with the attributes that it had, a setuid bit that is gone among them.
+		f.inval.later(n.id)
 	}
 	return st
 }

@@ -35,6 +35,8 @@ type node struct {
 
 	killNext atomic.Bool // the kernel wants the next FALLOCATE or copy to take setid bits away
 
+	written atomic.Uint64 // when this mount last wrote it: 1 + how many leases had ended
+
 	setid  atomic.Bool   // the kernel was told of a setuid or setgid bit
 	listed atomic.Uint64 // when the kernel began to cache the directory, see dirFlags
 }

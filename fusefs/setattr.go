@@ -138,6 +138,7 @@ func (f *rawFS) setSize(in *fuse.SetAttrIn, n *node, h *handle) error {
 		}
 		defer func() { _ = unix.Close(fd) }()
 	}
+	n.written.Store(f.losses.Load() + 1)
 	truncate := func() error { return unix.Ftruncate(fd, int64(size)) }
 	if in.Valid&fuse.FATTR_KILL_SUIDGID != 0 {
 		return changer(&in.InHeader, n).as(truncate)

@@ -25,6 +25,7 @@ func (f *rawFS) Writev(_ <-chan struct{}, in *fuse.WriteIn, data [][]byte) (writ
 		return f.refusedStore(in, h, st)
 	}
 	p.off, p.length = int64(in.Offset), int64(in.Size)
+	h.node.written.Store(f.losses.Load() + 1)
 	defer p.leave(&st)
 	n := 0
 	if h.appendOnly && !appends(in) {
@@ -180,6 +181,7 @@ func (f *rawFS) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) (st fuse.Stat
 		return st
 	}
 	defer p.leave(&st)
+	h.node.written.Store(f.losses.Load() + 1)
 	defer f.privilegesMayHaveGone(h.node)
 	return status(spender(&in.InHeader, h.node).as(func() error {
 		return retry(func() error { return unix.Fallocate(h.fd, in.Mode, int64(in.Offset), int64(in.Length)) })
@@ -203,6 +205,7 @@ func (f *rawFS) CopyFileRange(_ <-chan struct{}, in *fuse.CopyFileRangeIn) (writ
 	}
 	defer p.leave(&st)
 	from, to := int64(in.OffIn), int64(in.OffOut)
+	dst.node.written.Store(f.losses.Load() + 1)
 	defer f.privilegesMayHaveGone(dst.node)
 	n := 0
 	err := spender(&in.InHeader, dst.node).as(func() (err error) {

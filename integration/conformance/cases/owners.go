@@ -36,6 +36,8 @@ func ownerCases() []Case {
 const chownStories = `
 by-handle: fill a 3 06777; open a ro =h -- fchown h 1001 2000; @1001:1001,2000 fchown h -1 2000; @1002 fchown h 1002 1002
 by-path-handle: fill a 3; open a path =h -- fchown h 1001 2000
+nothing-while-written: fill a 3; chmod a 06755; open a rw =h -- @1001 chown a -1 -1; close h
+nothing-after-writing: fill a 3; chmod a 06755; open a rw =h -- write h 1; close h; @1001 chown a -1 -1
 link-itself: fill a 3; symlink a l -- lchown l 1001 2000; chown l 1002 1002; @1001:1001,2000 lchown l -1 2000
 large-ids: fill a 3 -- chown a 4294967294 4294967293; chown a 65536 70000; chown a 4294967295 5
 unlinked: fill a 3; open a rw =h; unlink a -- fchown h 1001 1001; fstat h; fchmod h 0600; fstat h; futimens h 5 6
