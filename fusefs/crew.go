@@ -37,8 +37,10 @@ type crew struct {
 // reader is what one reader knows of itself.
 type reader struct {
 	began   time.Time // of its wait
+	alone   bool      // when it began, no other reader waited
 	surplus int       // how often in a row it found another one waiting
 	word    chan struct{}
+	pipe    splicer
 }
 
 const (
@@ -81,7 +83,7 @@ func (c *crew) next(r *reader) bool {
 	} else if r.surplus++; r.surplus > surplusMax && !c.park(r) {
 		return false
 	}
-	r.began = time.Now()
+	r.began, r.alone = time.Now(), others == 0
 	return true
 }
 

@@ -7,11 +7,8 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// spliceFrom is the size, in bytes, from which on data goes to the kernel without
-// passing through the daemon's memory.
-const spliceFrom = 64 << 10
-
-// Read reads from a handle. No lease is asked for.
+// Read reads from a handle. No lease is asked for. Large reads come here only where
+// they cannot be spliced (splice.go).
 func (f *rawFS) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
 	f.stats.count(gate.OpRead)
 	h := f.handles.get(in.Fh)
@@ -19,9 +16,6 @@ func (f *rawFS) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadR
 		return nil, fuse.EBADF
 	}
 	size := min(int(in.Size), len(buf))
-	if size >= spliceFrom {
-		return fuse.ReadResultFd(uintptr(h.fd), int64(in.Offset), size), fuse.OK
-	}
 	n, err := retryInt(func() (int, error) { return unix.Pread(h.fd, buf[:size], int64(in.Offset)) })
 	if err != nil {
 		return nil, status(err)

@@ -10,6 +10,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
 )
 
 // transport carries requests from /dev/fuse to the file system and the answers back.
@@ -18,17 +20,19 @@ import (
 // one reader stays as long as it keeps up (crew). go-fuse decodes and encodes.
 type transport struct {
 	dev   int // of /dev/fuse
+	fs    *rawFS
 	proto *fuse.ProtocolServer
 	log   *zap.Logger
 	crew  *crew
+	poll  *poller
 }
 
 // requestSize is the largest request: a WRITE of maxTransfer, its header and what the
 // kernel may add.
 const requestSize = maxTransfer + 64<<10
 
-func newTransport(dev int, fs fuse.RawFileSystem, log *zap.Logger) *transport {
-	t := &transport{dev: dev, proto: fuse.NewProtocolServer(fs, mountOptions(log)), log: log}
+func newTransport(dev int, fs *rawFS, log *zap.Logger) *transport {
+	t := &transport{dev: dev, fs: fs, proto: fuse.NewProtocolServer(fs, mountOptions(log)), log: log, poll: newPoller(dev)}
 	t.crew = newCrew(t.waiting)
 	return t
 }
@@ -60,8 +64,10 @@ func (t *transport) serve() { t.crew.run(t.read) }
 func (t *transport) read(me *reader) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	defer me.pipe.close()
 	in, out := make([]byte, requestSize), make([]byte, requestSize)
 	for t.crew.next(me) {
+		polled := me.alone && t.poll.wait()
 		n, err := unix.Read(t.dev, in)
 		switch {
 		case err == unix.EINTR || err == unix.EAGAIN || err == unix.ENOENT: // ENOENT: its caller has gone
@@ -79,15 +85,44 @@ func (t *transport) read(me *reader) {
 			t.crew.over()
 			return
 		}
+		if !polled && me.alone {
+			t.poll.slept(time.Since(me.began))
+		}
 		t.crew.took(me, waitedFor(in[:n]))
+		if t.splice(me, in[:n]) {
+			continue
+		}
 		if err := t.answer(in[:n], out); err != nil {
 			t.log.Warn("answer to the kernel", zap.Error(err))
 		}
 	}
 }
 
-// answer handles one request. A caller that has gone meanwhile (ENOENT), or a mount
-// (ENODEV), needs no answer.
+// splice answers a large read; false leaves the request to answer.
+func (t *transport) splice(me *reader, in []byte) bool {
+	unique, read, ok := largeRead(in)
+	if !ok {
+		return false
+	}
+	h := t.fs.handles.get(read.Fh)
+	if h == nil {
+		return false
+	}
+	done, err := me.pipe.send(t.dev, unique, h.fd, int64(read.Offset), int(read.Size))
+	if err != nil && !gone(err) {
+		t.log.Warn("splice to the kernel", zap.Error(err))
+	}
+	if done {
+		t.fs.stats.count(gate.OpRead)
+	}
+	return done
+}
+
+// gone reports that nobody waits for an answer any more: its caller has gone, or the
+// mount has.
+func gone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) }
+
+// answer handles one request.
 func (t *transport) answer(in, out []byte) error {
 	n, st := t.proto.HandleRequest([][]byte{in}, [][]byte{out})
 	if st != fuse.OK {
@@ -97,15 +132,17 @@ func (t *transport) answer(in, out []byte) error {
 		return nil
 	}
 	_, err := retryInt(func() (int, error) { return unix.Write(t.dev, out[:n]) })
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) {
+	if gone(err) {
 		return nil
 	}
 	return err
 }
 
-// Requests that nobody waits for (linux/fuse.h).
+// Requests that are told apart before they are decoded (linux/fuse.h). The others
+// than READ are those that nobody waits for.
 const (
 	opForget      = 2
+	opRead        = 15
 	opRelease     = 18
 	opReleaseDir  = 29
 	opBatchForget = 42

@@ -176,6 +176,11 @@ func (w *watcher) read(f *rawFS) {
 
 // event tells the kernel of one change. Layout: wd 4, mask 4, cookie 4, len 4, name.
 func (w *watcher) event(f *rawFS, wd int32, mask uint32, padded []byte) {
+	if mask&unix.IN_Q_OVERFLOW != 0 {
+		// What was dropped is seen after CacheTimeout, as everything is that no event tells of.
+		f.opts.Log.Info("changes behind the mount come faster than inotify tells: some are seen after the cache timeout (fs.inotify.max_queued_events)")
+		return
+	}
 	raw, _, _ := bytes.Cut(padded, []byte{0})
 	w.mu.Lock()
 	n := w.nodes[wd]
