@@ -14,7 +14,7 @@ func newTestPoller(t *testing.T) (p *poller, request func()) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
 	p = newPoller(int(r.Fd()))
-	p.off = false
+	p.off, p.yield = false, func() {} // whatever else runs on this machine
 	return p, func() {
 		_, err := w.Write([]byte{1})
 		require.NoError(t, err)
@@ -63,4 +63,19 @@ func TestNoPollingWithOneProcessor(t *testing.T) {
 	}
 	request()
 	require.False(t, p.wait())
+}
+
+func TestPollingEndsAtOnceWhereOthersWantTheProcessor(t *testing.T) {
+	p, request := newTestPoller(t)
+	p.yield = func() { time.Sleep(2 * yieldMax) }
+	for range scoreMax {
+		p.slept(10 * time.Microsecond)
+	}
+	require.False(t, p.wait())
+	request()
+	require.False(t, p.wait())
+	for range scoreWanted + scoreEnough {
+		p.slept(10 * time.Microsecond)
+	}
+	require.True(t, p.wait(), "after a while it may be tried again")
 }
