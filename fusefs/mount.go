@@ -131,9 +131,9 @@ func contextLog(context int) string {
 }
 
 // attach puts the file system at the mount point, with the flags of the source's
-// own mount, and returns its device number.
-func (sb *superblock) attach(source, mountpoint string, root int) (major, minor uint32, err error) {
-	sb.mount, err = unix.Fsmount(sb.context, unix.FSMOUNT_CLOEXEC, mountAttrs(root))
+// own mount and attrs, and returns its device number.
+func (sb *superblock) attach(source, mountpoint string, root, attrs int) (major, minor uint32, err error) {
+	sb.mount, err = unix.Fsmount(sb.context, unix.FSMOUNT_CLOEXEC, mountAttrs(root)|attrs)
 	if err != nil {
 		return 0, 0, fmt.Errorf("fsmount: %w", err)
 	}

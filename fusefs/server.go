@@ -50,7 +50,9 @@ type Options struct {
 	// attributes. A timeout of 0 is none.
 	Cache        Cache
 	CacheTimeout time.Duration
-	Log          *zap.Logger
+	// Attributes (MOUNT_ATTR_*) of the mount, beside those of the source's own.
+	Attributes int
+	Log        *zap.Logger
 }
 
 // Server serves one mount. Open takes the source, Mount attaches and starts
@@ -141,7 +143,7 @@ func (s *Server) Mount() error {
 	s.serving.Add(2)
 	go func() { defer s.serving.Done(); s.kernel.serve(); s.once.Do(func() { close(s.stop) }) }()
 	go func() { defer s.serving.Done(); s.fs.run(s.stop) }()
-	s.major, s.minor, err = m.attach(s.opts.Source, s.opts.Mountpoint, s.source)
+	s.major, s.minor, err = m.attach(s.opts.Source, s.opts.Mountpoint, s.source, s.opts.Attributes)
 	if err != nil {
 		m.discard() // nothing refers to the superblock any more, so Serve ends
 		s.serving.Wait()

@@ -31,6 +31,13 @@ type Config struct {
 
 	LogFile string // absolute; "" = standard error or the journal
 
+	// Attributes of the mount itself, beside those of the mount that the source lies on.
+	ReadOnly    bool // the kernel refuses every write; Enforce is readonly then
+	NoSUID      bool
+	NoDev       bool
+	NoExec      bool
+	NoSymFollow bool
+
 	// Worktrees has the overrides by worktree id; an empty field inherits.
 	// Scope "default" overrides the mount's scope with the built-in choice.
 	Worktrees map[string]WorktreeRule

@@ -1,9 +1,9 @@
 // Package mountcfg holds what the admin asked a mount to do: strict YAML, flags,
 // defaults and the rules of single worktrees.
 //
-// Three sources set the same values, and the later one wins:
+// Four sources set the same values, and the later one wins:
 //
-//	default  <  configuration file  <  command line
+//	default  <  configuration file  <  mount options (-o, fstab)  <  flags and arguments
 //
 // A value of one worktree in the file (worktrees.ID.mode) is more specific than
 // the value of the whole mount, and therefore also wins over a flag.

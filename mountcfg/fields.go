@@ -2,6 +2,7 @@ package mountcfg
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -15,6 +16,7 @@ const (
 	kindPath
 	kindDuration
 	kindMillis
+	kindSwitch
 )
 
 // want completes the sentence "KEY wants ...".
@@ -26,6 +28,8 @@ func (k kind) want() string {
 		return "a duration such as 30s"
 	case kindMillis:
 		return "a whole number of milliseconds"
+	case kindSwitch:
+		return "true or false"
 	default:
 		return "a word"
 	}
@@ -48,7 +52,7 @@ var fields = []field{
 	pathField("control", "keep lock and control files in `DIR`", func(c *Config) *string { return &c.Control }),
 	choiceField("mode", kindChoice, "`MODE` of the worktrees: exclusive (one writer) or shared (no guarantee)",
 		modes, func(c *Config) *string { return &c.Mode }),
-	choiceField("enforce", kindEnforce, "`HOW` to treat a write without the lease: enforce (refuse), observe (count and log) or readonly (refuse every write)",
+	choiceField(keyEnforce, kindEnforce, "`HOW` to treat a write without the lease: enforce (refuse), observe (count and log) or readonly (refuse every write)",
 		enforces, func(c *Config) *string { return &c.Enforce }),
 	choiceField("on_free", kindChoice, "`WHAT` a write does while nobody holds the lease: acquire, deny or allow",
 		onFrees, func(c *Config) *string { return &c.OnFree }),
@@ -69,6 +73,11 @@ var fields = []field{
 	durationField("steal_grace", "wait this `LONG` after expiry and skew before a lease can be stolen",
 		func(c *Config) *time.Duration { return &c.StealGrace }),
 	pathField("log_file", "append the log to `FILE`", func(c *Config) *string { return &c.LogFile }),
+	switchField(attrReadOnly, func(c *Config) *bool { return &c.ReadOnly }),
+	switchField(attrNoSUID, func(c *Config) *bool { return &c.NoSUID }),
+	switchField(attrNoDev, func(c *Config) *bool { return &c.NoDev }),
+	switchField(attrNoExec, func(c *Config) *bool { return &c.NoExec }),
+	switchField(attrNoSymFollow, func(c *Config) *bool { return &c.NoSymFollow }),
 }
 
 // ruleField is one value that a worktree may override.
@@ -125,6 +134,18 @@ func durationField(key, usage string, at func(*Config) *time.Duration) field {
 		set: func(c *Config, text, _ string) error {
 			value, err := parseDuration(text, mayBeZero(key))
 			return assign(at(c), value, err)
+		},
+	}
+}
+
+// switchField is an attribute of the mount. On a command line it is a mount option (-o).
+func switchField(key string, at func(*Config) *bool) field {
+	return field{
+		key: key, kind: kindSwitch,
+		get: func(c *Config) string { return strconv.FormatBool(*at(c)) },
+		set: func(c *Config, text, _ string) error {
+			word, err := switches.parse(text)
+			return assign(at(c), word == "true", err)
 		},
 	}
 }

@@ -1,6 +1,11 @@
 package mountcfg
 
-import "github.com/spf13/pflag"
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/spf13/pflag"
+)
 
 // AddFlags registers the flags of the mount on fs. They write into c, check their
 // value as they are parsed, and show the values of c as their defaults. For the
@@ -17,6 +22,16 @@ func (c *Config) AddFlags(fs *pflag.FlagSet) {
 // configPath is ""), then the flags that were given, and validates it. flags may
 // be nil, and may have other flags too.
 func Resolve(configPath string, flags *pflag.FlagSet) (Config, error) {
+	return ResolveOptions(configPath, Options{}, flags)
+}
+
+// ResolveOptions is Resolve with mount options, which are over the file and below the
+// flags. The file is that of configPath or of opts; two are an error.
+func ResolveOptions(configPath string, opts Options, flags *pflag.FlagSet) (Config, error) {
+	if configPath != "" && opts.File != "" {
+		return Config{}, fmt.Errorf("two configuration files: %s, and %s by mount option", configPath, opts.File)
+	}
+	configPath = cmp.Or(configPath, opts.File)
 	c := Default()
 	if configPath != "" {
 		var err error
@@ -24,9 +39,13 @@ func Resolve(configPath string, flags *pflag.FlagSet) (Config, error) {
 			return Config{}, err
 		}
 	}
+	if err := opts.apply(&c); err != nil {
+		return Config{}, err
+	}
 	if err := c.applyFlags(flags); err != nil {
 		return Config{}, err
 	}
+	c.implyReadonly()
 	if err := c.Validate(); err != nil {
 		return Config{}, err
 	}

@@ -96,6 +96,8 @@ func TestResolvePrecedence(t *testing.T) {
 		{"cache", "auto", "default"}, {"cache_timeout", "1s", "default"},
 		{"lease_duration", "30s", "default"}, {"renew_interval", "10s", "default"},
 		{"max_clock_skew", "2s", "default"}, {"steal_grace", "1s", "default"}, {"log_file", "", "default"},
+		{"ro", "false", "default"}, {"nosuid", "false", "default"}, {"nodev", "false", "default"},
+		{"noexec", "false", "default"}, {"nosymfollow", "false", "default"},
 		{"worktrees.main.mode", "exclusive", path + ":4"},
 	}, c.Origins())
 }

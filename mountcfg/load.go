@@ -19,6 +19,7 @@ const maxFileSize = 256 << 10
 func Load(path string) (Config, error) {
 	c, err := loadFile(path)
 	if err == nil {
+		c.implyReadonly()
 		err = c.Validate()
 	}
 	if err != nil {

@@ -35,6 +35,10 @@ renew_interval: 20s
 max_clock_skew: 0s
 steal_grace: 250ms
 log_file: logs/jvsfs.log   # beside this file
+nosuid: true
+nodev: true
+noexec: true
+nosymfollow: true
 worktrees:
   main: {mode: exclusive}
   "feature.1":
@@ -51,6 +55,7 @@ worktrees:
 		Cache:         "shared",
 		LeaseDuration: time.Minute, RenewInterval: 20 * time.Second, StealGrace: 250 * time.Millisecond,
 		LogFile: filepath.Join(filepath.Dir(path), "logs/jvsfs.log"),
+		NoSUID:  true, NoDev: true, NoExec: true, NoSymFollow: true,
 		Worktrees: map[string]WorktreeRule{
 			"main":      {Mode: "exclusive"},
 			"feature.1": {OnFree: "allow", Scope: "default"},
@@ -119,6 +124,8 @@ func TestLoadRefuses(t *testing.T) {
 		"both spellings":      {"lease_duration: 30s\nlease_duration_ms: 30000\n", `:2:1: lease_duration is given both as lease_duration and as lease_duration_ms; first at `},
 		"empty path":          {"source: ''\n", `want a path, not an empty value`},
 		"path of a number":    {"source: 12\n", `source wants a path, not the number 12`},
+		"switch":              {"nosuid: perhaps\n", `:1:9: nosuid "perhaps": want true or false`},
+		"switch of a number":  {"nosuid: 1\n", `nosuid wants true or false, not the number 1`},
 		"worktree id":         {"worktrees:\n  a/b: {mode: shared}\n", `:2:3: worktree id "a/b": want 1 to 128`},
 		"worktree dots":       {"worktrees: {..: {mode: shared}}\n", `worktree id ".."`},
 		"worktree rule":       {"worktrees:\n  main: shared\n", `worktree main wants lines`},
@@ -172,7 +179,7 @@ func TestLoadOfUnreadableFiles(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		"", "mode: shared\n", "worktrees:\n  main: {mode: exclusive, on_free: deny}\n", "lease_duration: 1h\nrenew_interval_ms: 5\n",
-		"enforce: true\n", "a: &a {b: *a}\n", "? [x]\n: y\n", "mode: |\n  shared\n", "<<: {mode: shared}\n", "\x00", "---\n---\n", "!!str x: y",
+		"enforce: true\n", "a: &a {b: *a}\n", "? [x]\n: y\n", "ro: true\nnosuid: false\n", "mode: |\n  shared\n", "<<: {mode: shared}\n", "\x00", "---\n---\n", "!!str x: y",
 	} {
 		f.Add([]byte(seed))
 	}

@@ -10,14 +10,15 @@ import (
 const (
 	WhereDefault  = "default"
 	WhereFlag     = "flag"
-	WhereArgument = "argument" // a positional argument, set by the command
+	WhereOption   = "-o option" // of a command line, or of a line of fstab by way of mount(8)
+	WhereArgument = "argument"  // a positional argument, set by the command
 )
 
 // Origin says where one effective value came from.
 type Origin struct {
 	Key   string `json:"key"`   // the YAML key; worktrees.ID.KEY for an override
 	Value string `json:"value"` // as the file would have it; "" = not set
-	Where string `json:"where"` // default | FILE:LINE | flag | argument
+	Where string `json:"where"` // default | FILE:LINE | -o option | flag | argument
 }
 
 // Origins lists every value of the mount in the order of the documentation, then
@@ -70,3 +71,25 @@ func (c *Config) remember(key, where string) {
 }
 
 func ruleKey(id, key string) string { return "worktrees." + id + "." + key }
+
+// implyReadonly makes enforce readonly on a mount that is ro, so that explain gives the
+// right reason, unless a source as strong says what enforce is: Validate then complains.
+func (c *Config) implyReadonly() {
+	if c.ReadOnly && rank(c.where(keyEnforce)) < rank(c.where(attrReadOnly)) {
+		c.Enforce = enforceReadonly
+		c.remember(keyEnforce, c.where(attrReadOnly))
+	}
+}
+
+// rank orders the sources by strength.
+func rank(where string) int {
+	switch where {
+	case WhereDefault:
+		return 0
+	case WhereOption:
+		return 2
+	case WhereFlag, WhereArgument:
+		return 3
+	}
+	return 1 // FILE:LINE
+}

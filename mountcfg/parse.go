@@ -18,6 +18,9 @@ const maxWorktreeID = 128
 // scopeDefault is the written form of the built-in scope, which Config has as "".
 const scopeDefault = "default"
 
+// enforceReadonly is what enforce is on a mount that is ro.
+const enforceReadonly = "readonly"
+
 // choice is a closed set of words, with reasons for some words outside of it.
 type choice struct {
 	words  []string
@@ -29,7 +32,7 @@ type choice struct {
 var (
 	modes    = choice{words: []string{"exclusive", "shared"}}
 	enforces = choice{
-		words: []string{"enforce", "observe", "readonly"},
+		words: []string{"enforce", "observe", enforceReadonly},
 		alias: map[string]string{"true": "enforce"},
 		refuse: map[string]string{
 			"false": "to look on without refusing use observe, to guard nothing use mode shared",
@@ -40,8 +43,9 @@ var (
 		words: []string{scopeDefault, "tree", "session", "user", "cgroup", "mount"},
 		alias: map[string]string{"": scopeDefault},
 	}
-	caches = choice{words: []string{"auto", "shared", "exclusive"}}
-	errnos = choice{
+	caches   = choice{words: []string{"auto", "shared", "exclusive"}}
+	switches = choice{words: []string{"true", "false"}}
+	errnos   = choice{
 		words: []string{"EROFS", "EACCES", "EPERM", "EBUSY", "EIO"},
 		refuse: map[string]string{
 			"ESTALE":     "the kernel retries path operations on it, so that every refused create or rename comes twice",

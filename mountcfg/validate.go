@@ -20,6 +20,10 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("renew_interval %s (%s) must be shorter than lease_duration %s (%s)",
 			c.RenewInterval, c.where("renew_interval"), c.LeaseDuration, c.where("lease_duration")))
 	}
+	if c.ReadOnly && c.Enforce != enforceReadonly {
+		errs = append(errs, fmt.Errorf("ro (%s) and enforce %s (%s) contradict each other: leave one of them out",
+			c.where(attrReadOnly), c.Enforce, c.where(keyEnforce)))
+	}
 	errs = append(errs, c.validateLogFile())
 	for _, id := range slices.Sorted(maps.Keys(c.Worktrees)) {
 		errs = append(errs, c.validateRule(id))

@@ -14,6 +14,7 @@ import (
 
 const (
 	keyWorktrees = "worktrees"
+	keyEnforce   = "enforce"
 	suffixMillis = "_ms"
 )
 

@@ -5,6 +5,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/mountcfg"
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 )
 
 var caches = map[string]fusefs.Cache{"auto": fusefs.CacheAuto, "shared": fusefs.CacheShared, "exclusive": fusefs.CacheExclusive}
@@ -20,7 +21,7 @@ func openFileSystem(cfg mountcfg.Config, p place, guards *registry, log *zap.Log
 		Source: p.Root, Mountpoint: cfg.Mountpoint, Shape: fusefs.ShapeTree,
 		Guards: guards.guard, Known: guards.known, TreeID: p.ID, Log: log,
 		Errno: errno, ReadOnly: gate.Enforce(cfg.Enforce) == gate.ReadOnly,
-		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout,
+		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout, Attributes: attributesOf(cfg),
 	}
 	if p.Shape == shapeRepository {
 		o.Shape = fusefs.ShapeRepository
@@ -30,4 +31,21 @@ func openFileSystem(cfg mountcfg.Config, p place, guards *registry, log *zap.Log
 		return nil, nil, err
 	}
 	return s, func() any { return s.Stats() }, nil
+}
+
+// attributesOf are the attributes that the admin wants the mount to have.
+func attributesOf(cfg mountcfg.Config) int {
+	attrs := 0
+	for _, a := range []struct {
+		on   bool
+		attr int
+	}{
+		{cfg.ReadOnly, unix.MOUNT_ATTR_RDONLY}, {cfg.NoSUID, unix.MOUNT_ATTR_NOSUID}, {cfg.NoDev, unix.MOUNT_ATTR_NODEV},
+		{cfg.NoExec, unix.MOUNT_ATTR_NOEXEC}, {cfg.NoSymFollow, unix.MOUNT_ATTR_NOSYMFOLLOW},
+	} {
+		if a.on {
+			attrs |= a.attr
+		}
+	}
+	return attrs
 }
