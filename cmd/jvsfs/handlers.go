@@ -34,6 +34,8 @@ func (d *daemon) answer(ctx context.Context, s *session) (response, error) {
 		return response{}, nil
 	case opStatus:
 		return resultOf(d.status())
+	case opConfig: // as open as status: it has no secrets
+		return resultOf(d.cfg.Origins())
 	case opDoctor:
 		return d.answerDoctor(s)
 	case opUnmount:

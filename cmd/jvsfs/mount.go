@@ -23,13 +23,14 @@ const (
 
 type mountCommand struct {
 	io         stdio
-	config     string
+	settings   settings
 	foreground bool
 	background bool // this process is the daemon that another one waits for
 }
 
-func newMountCommand(io stdio) *cobra.Command {
-	m := &mountCommand{io: io}
+func newMountCommand(io stdio) *cobra.Command { return (&mountCommand{io: io}).command() }
+
+func (m *mountCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mount SOURCE [MOUNTPOINT]",
 		Short: "Mount SOURCE, in place or at MOUNTPOINT, and return when it serves",
@@ -44,9 +45,7 @@ releases what is held and leaves a dead mount, which refuses everything.`,
 		Args: usageArgs(cobra.RangeArgs(0, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd, args) },
 	}
-	defaults := mountcfg.Default()
-	defaults.AddFlags(cmd.Flags())
-	cmd.Flags().StringVar(&m.config, "config", "", "read the configuration from `FILE` (YAML); flags win over it")
+	m.settings.addFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&m.foreground, "foreground", false, "stay, and log to standard error")
 	return cmd
 }
@@ -68,14 +67,9 @@ func (m *mountCommand) run(cmd *cobra.Command, args []string) error {
 
 // prepare resolves the configuration and the source.
 func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Config, place, error) {
-	cfg, err := mountcfg.Resolve(m.config, cmd.Flags())
+	cfg, err := m.settings.resolve(cmd.Flags(), args)
 	if err != nil {
-		return cfg, place{}, usageError(err)
-	}
-	for i, arg := range args {
-		if err := cfg.Set([]string{"source", "mountpoint"}[i], arg, mountcfg.WhereArgument); err != nil {
-			return cfg, place{}, usageError(err)
-		}
+		return cfg, place{}, err
 	}
 	if cfg.Source == "" {
 		return cfg, place{}, usagef("nothing to mount: name a SOURCE")

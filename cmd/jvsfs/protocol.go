@@ -36,6 +36,7 @@ const (
 	opLockStatus = "lock_status"
 	opUnmount    = "umount"
 	opDoctor     = "doctor"
+	opConfig     = "config"
 )
 
 // The events of the control protocol.
@@ -47,7 +48,7 @@ const (
 
 var operations = map[string]bool{
 	opPing: true, opStatus: true, opExplain: true, opAcquire: true, opSteal: true,
-	opRenew: true, opRelease: true, opLockStatus: true, opUnmount: true, opDoctor: true,
+	opRenew: true, opRelease: true, opLockStatus: true, opUnmount: true, opDoctor: true, opConfig: true,
 }
 
 // request is what a client asks.

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jvsfs/jvsfs/mountcfg"
+	"github.com/moby/sys/mountinfo"
+	"github.com/spf13/cobra"
+)
+
+func newConfigCommand(io stdio) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "config", Short: "Show what a mount is configured to do, and check configuration files",
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newConfigShowCommand(io), newConfigCheckCommand(io))
+	return cmd
+}
+
+type configShow struct {
+	io       stdio
+	settings settings
+	json     bool
+}
+
+func newConfigShowCommand(io stdio) *cobra.Command {
+	c := &configShow{io: io}
+	cmd := &cobra.Command{
+		Use: "show [SOURCE [MOUNTPOINT]]", Short: "Show each value and where it came from",
+		Long: `Show each value and where it came from: default, FILE:LINE, -o option (fstab too),
+flag, argument.
+
+With the mount point of a living mount the values are those of its daemon. Otherwise
+they are what jvsfs mount would take with the same flags and arguments.`,
+		Args: usageArgs(cobra.RangeArgs(0, 2)),
+		RunE: c.run,
+	}
+	c.settings.addFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
+	return cmd
+}
+
+// configView is what `config show --json` prints; the names are a promise.
+type configView struct {
+	Mountpoint string            `json:"mountpoint,omitempty"` // of the living mount whose values these are
+	Values     []mountcfg.Origin `json:"values"`
+}
+
+func (c *configShow) run(cmd *cobra.Command, args []string) error {
+	view, err := c.view(cmd, args)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return printJSON(c.io.out, view)
+	}
+	_, err = fmt.Fprint(c.io.out, configText(view))
+	return err
+}
+
+func (c *configShow) view(cmd *cobra.Command, args []string) (configView, error) {
+	mount, err := livingMount(args)
+	if err != nil {
+		return configView{}, err
+	}
+	if mount == nil {
+		cfg, err := c.settings.resolve(cmd.Flags(), args)
+		return configView{Values: cfg.Origins()}, err
+	}
+	if cmd.Flags().NFlag() > 0 && !(cmd.Flags().NFlag() == 1 && c.json) {
+		return configView{}, &failure{
+			Class: classUsage, Message: mount.Mountpoint + " is mounted already, and its values are what they are",
+			Next: "leave the flags out",
+		}
+	}
+	return configOfMount(cmd.Context(), mount)
+}
+
+// livingMount is the mount that a single argument is the mount point of, nil for none.
+func livingMount(args []string) (*mountinfo.Info, error) {
+	if len(args) != 1 {
+		return nil, nil
+	}
+	mounts, err := readMounts()
+	if err != nil {
+		return nil, err
+	}
+	path, m, err := resolve(args[0], mounts)
+	if err != nil || !isJVSFS(m) || m.Mountpoint != path {
+		return nil, err
+	}
+	return m, nil
+}
+
+// configOfMount asks the daemon of a mount.
+func configOfMount(ctx context.Context, m *mountinfo.Info) (configView, error) {
+	view := configView{Mountpoint: m.Mountpoint}
+	resp, err := ask(ctx, m, request{Op: opConfig}, nil, nil)
+	if err == nil {
+		err = json.Unmarshal(resp.Result, &view.Values)
+	}
+	return view, err
+}
+
+func configText(view configView) string {
+	rows := make([][]string, 0, len(view.Values))
+	for _, o := range view.Values {
+		value := printable(o.Value)
+		if value == "" {
+			value = "-"
+		}
+		rows = append(rows, []string{o.Key, value, printable(o.Where)})
+	}
+	return table([]string{"KEY", "VALUE", "FROM"}, rows)
+}
+
+func newConfigCheckCommand(io stdio) *cobra.Command {
+	return &cobra.Command{
+		Use: "check FILE...", Short: "Check configuration files; every mistake is told with line and column",
+		Args: usageArgs(cobra.MinimumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error { return checkConfigs(io, args) },
+	}
+}
+
+// checkConfigs checks all files, and tells of the mistakes of all.
+func checkConfigs(io stdio, files []string) error {
+	var errs []error
+	for _, file := range files {
+		cfg, err := mountcfg.Load(file)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case cfg.Source == "":
+			fmt.Fprintf(io.out, "%s: ok, and names no source\n", printable(file))
+		default:
+			fmt.Fprintf(io.out, "%s: ok\n", printable(file))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return &failure{Class: classUsage, Message: err.Error(), err: err}
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/jvsfs/jvsfs/mountcfg"
+	"github.com/spf13/pflag"
+)
+
+// settings are the flags of a command that say what a mount shall be like.
+type settings struct {
+	config  string
+	options []string
+}
+
+func (s *settings) addFlags(fs *pflag.FlagSet) {
+	defaults := mountcfg.Default()
+	defaults.AddFlags(fs)
+	fs.StringVar(&s.config, "config", "", "read the configuration from `FILE` (YAML); options and flags win over it")
+	fs.StringArrayVarP(&s.options, "options", "o", nil, "mount `OPTIONS` as in fstab: nosuid, ro, config=FILE, KEY=VALUE for every key of the file; flags win over them")
+}
+
+// resolve gives the configuration that fs, parsed, and the arguments SOURCE and
+// MOUNTPOINT ask for; none of them must be there.
+func (s *settings) resolve(fs *pflag.FlagSet, args []string) (mountcfg.Config, error) {
+	opts, err := mountcfg.ParseOptions(strings.Join(s.options, ","))
+	if err != nil {
+		return mountcfg.Config{}, usageError(err)
+	}
+	cfg, err := mountcfg.ResolveOptions(s.config, opts, fs)
+	if err != nil {
+		return cfg, usageError(err)
+	}
+	for i, arg := range args {
+		if err := cfg.Set([]string{"source", "mountpoint"}[i], arg, mountcfg.WhereArgument); err != nil {
+			return cfg, usageError(err)
+		}
+	}
+	return cfg, nil
+}
