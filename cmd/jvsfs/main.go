@@ -7,7 +7,11 @@ import (
 )
 
 func main() {
-	os.Exit(run(context.Background(), os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr}))
+	io := stdio{os.Stdin, os.Stdout, os.Stderr}
+	if helper := helperOf(os.Args); helper != nil {
+		os.Exit(helper(context.Background(), os.Args[1:], io))
+	}
+	os.Exit(run(context.Background(), os.Args[1:], io))
 }
 
 // stdio are the streams of a command.

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// mount(8) and umount(8) run a program that is named after the type of the file system:
+// /sbin/mount.fuse.jvsfs SPEC DIR [-sfnv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE], see "EXTERNAL
+// HELPERS" of both manuals. Links with these names lead here. Where they are not installed
+// mount(8) finds the mount.fuse of libfuse, which runs "jvsfs SPEC DIR -o OPTIONS" by a shell.
+var helpers = map[string]func(context.Context, []string, stdio) int{
+	"mount." + fsType: mountHelper, "mount." + programName: mountHelper,
+	"umount." + fsType: umountHelper, "umount." + programName: umountHelper,
+}
+
+const programName = "jvsfs"
+
+// helperOf finds out whether a command line is that of mount(8) or umount(8).
+func helperOf(argv []string) func(context.Context, []string, stdio) int {
+	if h := helpers[filepath.Base(argv[0])]; h != nil {
+		return h
+	}
+	if len(argv) > 1 && filepath.IsAbs(argv[1]) { // no command of ours begins with a slash
+		return mountHelper
+	}
+	return nil
+}
+
+// The exit codes of mount(8) and umount(8).
+const (
+	mountUsage  = 1 // incorrect invocation or permissions
+	mountFailed = 32
+)
+
+// helperCall is a command line of mount(8) or umount(8).
+type helperCall struct {
+	args      []string // SPEC and DIR, or DIR
+	options   []string
+	fsType    string
+	namespace string
+
+	sloppy, fake, verbose, readonly bool
+	lazy, force                     bool
+}
+
+// parseHelperCall reads the command line of a helper called name, which takes count
+// arguments.
+func parseHelperCall(name string, count int, argv []string) (*helperCall, error) {
+	c := &helperCall{}
+	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	fs.Usage = func() {}
+	fs.StringArrayVarP(&c.options, "options", "o", nil, "")
+	fs.StringVarP(&c.fsType, "types", "t", "", "")
+	fs.StringVarP(&c.namespace, "namespace", "N", "", "")
+	fs.BoolVarP(&c.sloppy, "sloppy", "s", false, "")
+	fs.BoolVarP(&c.fake, "fake", "f", false, "")
+	fs.BoolP("no-mtab", "n", false, "")
+	fs.BoolVarP(&c.verbose, "verbose", "v", false, "")
+	fs.BoolVarP(&c.readonly, "read-only", "r", false, "")
+	fs.BoolP("rw", "w", false, "")
+	fs.BoolVarP(&c.lazy, "lazy", "l", false, "")
+	if err := fs.Parse(argv); err != nil {
+		return nil, usagef("%s: %v", name, err)
+	}
+	c.force = c.fake // -f is --force to umount(8)
+	c.args = fs.Args()
+	return c, c.check(name, count)
+}
+
+func (c *helperCall) check(name string, count int) error {
+	switch {
+	case len(c.args) != count:
+		return usagef("%s wants %d arguments, not %d", name, count, len(c.args))
+	case c.fsType != "" && strings.TrimPrefix(c.fsType, "fuse.") != programName:
+		return usagef("%s: file system type %q is not %s", name, c.fsType, fsType)
+	case c.namespace != "":
+		return &failure{
+			Class: classUsage, Message: name + ": the daemon must live in the mount namespace that it mounts in (-N)",
+			Next: "enter the namespace first: nsenter --mount=FILE mount ...",
+		}
+	}
+	return nil
+}
+
+// failHelper tells a failure and returns code.
+func failHelper(io stdio, err error, code int) int {
+	printFailure(io.out, io.err, asFailure(err), false)
+	return code
+}
+
+// umountHelper drains, flushes and releases before umount(8) returns; without it the
+// daemon does that once the mount has gone.
+func umountHelper(ctx context.Context, argv []string, io stdio) int {
+	c, err := parseHelperCall("umount."+fsType, 1, argv)
+	if err != nil {
+		return failHelper(io, err, mountUsage)
+	}
+	if c.lazy {
+		return failHelper(io, &failure{
+			Class: classUsage, Message: "a lazy unmount bares the directory below while processes still use the mount",
+			Next: "end them: " + programName + " umount " + c.args[0] + " names them; umount -il asks nobody",
+		}, mountUsage)
+	}
+	args := []string{"umount", "--", c.args[0]}
+	if c.force {
+		args = []string{"umount", "--bare", "--", c.args[0]}
+	}
+	return helperCode(run(ctx, args, io))
+}
+
+func helperCode(code int) int {
+	if code == exitOK {
+		return exitOK
+	}
+	return mountFailed
+}
+
+// runAs makes args the command line of this process too: the daemon runs it again.
+func runAs(ctx context.Context, args []string, io stdio) int {
+	os.Args = append([]string{programName}, args...)
+	return run(ctx, args, io)
+}
+
+func say(io stdio, format string, args ...any) {
+	fmt.Fprintf(io.out, "mount."+fsType+": "+format+"\n", args...)
+}
