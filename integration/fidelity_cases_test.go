@@ -15,12 +15,17 @@ import (
 // TestFidelity takes a sample of the cases of scripts/conformance.sh: what a call
 // answers, and what it leaves, is the same natively and for the holder of the mount.
 func TestFidelity(t *testing.T) {
+	heldByThisProcess(t).requireFidelity(t, cases.Sample(4))
+}
+
+// requireFidelity plays cases natively and in the mount, whose lease the test's own
+// process holds.
+func (m *mount) requireFidelity(t *testing.T, which []cases.Case) {
+	t.Helper()
 	excused, err := cases.ReadExceptions("conformance/exceptions")
 	require.NoError(t, err)
-	m := heldByThisProcess(t)
 	plain := filepath.Join(m.base, "plain")
 	require.NoError(t, os.Mkdir(plain, 0o777))
-	which := cases.Sample(4)
 	native, mounted := notesOf(plain, which), notesOf(m.Mountpoint, which)
 	for name, want := range native {
 		if excused.Cause(name) == "" {

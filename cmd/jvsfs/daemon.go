@@ -38,6 +38,9 @@ type daemon struct {
 	log   *zap.Logger
 	since time.Time
 
+	service *service
+	drained func() // after draining was told
+
 	fs       fileSystem
 	stats    func() any
 	locks    *lease.Dir
@@ -54,7 +57,7 @@ type daemon struct {
 // newDaemon wires the parts; nothing is mounted yet. close undoes it.
 func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 	d := &daemon{
-		cfg: cfg, place: p, log: log, since: time.Now(),
+		cfg: cfg, place: p, log: log, since: time.Now(), service: &service{}, drained: func() {},
 		resolver: gate.NewResolver(lease.SystemClock()), finished: make(chan struct{}),
 	}
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
@@ -135,6 +138,7 @@ func (d *daemon) logRefusal(no *gate.Refusal) {
 // run mounts, tells ready, and serves until the mount ends or ctx does (a signal
 // to unmount). Everything it started has ended when it returns.
 func (d *daemon) run(ctx context.Context, ready func(error) error) error {
+	defer func() { d.drained() }()
 	if err := d.serve(ctx, ready); err != nil {
 		return errors.Join(err, d.close())
 	}
@@ -170,6 +174,7 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 	}
 	d.log.Info("serving", zap.String("source", d.place.Root), zap.String("mountpoint", d.mountpoint()),
 		zap.String("locks", d.place.LockDir), zap.Stringer("device", device{major, minor}))
+	d.service.tell("READY=1", statusLine("serving %s at %s", d.place.Root, d.mountpoint()))
 	if err := ready(nil); err != nil {
 		d.log.Warn("nobody waits for the mount", zap.Error(err))
 	}
@@ -178,8 +183,10 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 	case <-unmounted:
 		d.log.Info("unmounted")
 	case <-ctx.Done():
+		d.drained = d.service.draining("unmounting " + d.mountpoint())
 		return d.endBySignal()
 	}
+	d.drained = d.service.draining("unmounted; releasing")
 	// Leases first: a client of the control socket must not be able to keep them.
 	return d.registry.close()
 }
@@ -190,16 +197,15 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 func (d *daemon) endBySignal() error {
 	d.umount.Lock()
 	defer d.umount.Unlock()
-	err := d.unmount()
-	if err == nil {
+	busy := d.unmountPatiently()
+	if busy == nil {
 		return nil
 	}
-	if !errors.Is(err, unix.EBUSY) {
-		d.log.Warn("unmount", zap.Error(err))
-	}
-	err = d.registry.close()
+	d.log.Warn("unmount", zap.Error(busy))
+	err := d.registry.close()
 	d.log.Warn("ended while the mount was busy: the mount is dead now and refuses everything",
 		zap.String("mountpoint", d.mountpoint()), zap.Error(err))
+	d.service.tell(statusLine("%s was busy: the mount is dead now and refuses everything, until the next start recovers it", d.mountpoint()))
 	return errors.Join(err, d.fs.Abort())
 }
 

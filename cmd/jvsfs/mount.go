@@ -152,7 +152,9 @@ func (m *mountCommand) sayLocal(p place) {
 }
 
 // daemonMain is the daemon itself.
-func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(error) error) error {
+func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(error) error) (err error) {
+	service := takeService(m.foreground)
+	defer func() { service.ended(err) }()
 	cfg, p, err := m.prepare(cmd, args)
 	if err != nil {
 		return err
@@ -167,6 +169,7 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 	if !m.background {
 		m.sayLocal(p)
 	}
+	service.log = log
 	if err := detach(); err != nil {
 		return err
 	}
@@ -178,6 +181,7 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 	if err != nil {
 		return err
 	}
+	d.service = service
 	err = d.run(ctx, ready)
 	log.Info("ended", zap.Error(err))
 	_ = log.Sync() // standard error cannot be synced, and says so

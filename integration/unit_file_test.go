@@ -1,0 +1,72 @@
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/integration/conformance/cases"
+)
+
+const unitFile = "../scripts/systemd/jvsfs@.service"
+
+// unitSetting is the value of a key of the unit file; the last one, as for systemd.
+func unitSetting(t *testing.T, key string) (value string) {
+	t.Helper()
+	for line := range strings.Lines(readText(t, unitFile)) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), key+"="); ok {
+			value = v
+		}
+	}
+	require.NotEmpty(t, value, key)
+	return value
+}
+
+// With the capabilities of the unit, and none to gain, the daemon does what callers do to
+// their files as well as with all.
+func TestUnitCapabilities(t *testing.T) {
+	require.Equal(t, "yes", unitSetting(t, "NoNewPrivileges"))
+	bounds := "-all"
+	for _, name := range strings.Fields(unitSetting(t, "CapabilityBoundingSet")) {
+		bounds += ",+" + strings.ToLower(strings.TrimPrefix(name, "CAP_"))
+	}
+	m := prepareMount(t, mountOptions{onFree: "deny"})
+	m.mounted, m.wasMounted = true, true
+	said, err := exec.Command("setpriv", "--no-new-privs", "--bounding-set="+bounds, "--inh-caps=-all",
+		m.bin, "mount", "--on-free", "deny", "--control", m.LockDir, "--log-file", m.logFile(), m.Source, m.Mountpoint).CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	require.NotContains(t, m.logTail(), "no guardian")
+	daemon := m.daemons()[0]
+	status := readText(t, "/proc/"+strconv.Itoa(daemon)+"/status")
+	require.NotRegexp(t, `CapBnd:\t0*1f+f`, status, "the daemon is as mighty as ever")
+	require.Contains(t, status, "NoNewPrivs:\t1")
+	m.cliOK("lock", "acquire", m.Mountpoint, "--pid", strconv.Itoa(os.Getpid()))
+	m.requireFidelity(t, cases.Sample(1))
+}
+
+// systemd takes every line of the unit.
+func TestUnitFile(t *testing.T) {
+	dir := t.TempDir()
+	unit := strings.ReplaceAll(readText(t, unitFile), "/usr/bin/jvsfs", requireBinary(t))
+	for _, name := range []string{"jvsfs@.service", "jvsfs@name.service"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(unit), 0o644))
+	}
+	cmd := exec.Command("systemd-analyze", "verify", "--man=no", "jvsfs@name.service")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "SYSTEMD_UNIT_PATH="+dir+":")
+	said, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	require.Empty(t, string(said))
+	// A private mount namespace would keep the mount to itself; only the daemon is killed,
+	// so that its guardian can cut it off.
+	for _, hides := range []string{"Protect", "Private", "ReadOnlyPaths", "InaccessiblePaths", "ReadWritePaths", "RootDirectory", "DynamicUser", "MountFlags", "TemporaryFileSystem", "BindPaths"} {
+		require.NotRegexp(t, `(?m)^`+hides, unit)
+	}
+	require.Equal(t, "process", unitSetting(t, "KillMode"))
+	require.Equal(t, "notify", unitSetting(t, "Type"))
+}
