@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 // resolved is the configuration that a list of mount options asks for.
@@ -271,4 +272,22 @@ func writtenAsOptions(c Config) string {
 		}
 	}
 	return strings.Join(items, ",")
+}
+
+// Whatever a value is, there is a way to write it, and it comes back the same, in company.
+func TestOptionsCarryAnyValue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.StringMatching(`/[^\x00]*`).Draw(t, "value")
+		quoted := rapid.Bool().Draw(t, "quoted")
+		word := escapeOption(value)
+		if quoted {
+			word = `"` + word + `"`
+		}
+		items := rapid.Permutation([]string{"control=" + word, "nosuid", "mode=shared", "x-a=b"}).Draw(t, "items")
+		opts, err := ParseOptions(strings.Join(items, ","))
+		require.NoError(t, err)
+		var c Config
+		require.NoError(t, opts.apply(&c))
+		require.Equal(t, Config{Control: filepath.Clean(value), Mode: "shared", NoSUID: true}, Config{Control: c.Control, Mode: c.Mode, NoSUID: c.NoSUID})
+	})
 }
