@@ -123,7 +123,7 @@ func TestMount8Mistakes(t *testing.T) {
 		return
 	}
 	m := prepareMount(t, mountOptions{prepare: withFiles("f")})
-	m.installHelpers("mount.fuse.jvsfs")
+	m.installHelpers("mount.fuse.jvsfs", "mount.jvsfs")
 	for options, want := range map[string]string{
 		"nosuid,leese_duration=30s":   `mount option "leese_duration": jvsfs does not know it; did you mean lease_duration?`,
 		"mode=both":                   `mode "both" (-o option): want exclusive or shared`,
@@ -152,7 +152,7 @@ func TestMount8Mistakes(t *testing.T) {
 	require.Contains(t, said, "jvsfs mount -o control="+m.LockDir, "-v says what is done")
 	require.Empty(t, topType(t, m.Mountpoint), "-f does nothing")
 	m.mounted, m.wasMounted = true, true
-	said = m.system("/bin/mount", "-sv", "-t", "fuse.jvsfs", m.Source, m.Mountpoint, "-o", m.options("leese=3"))
+	said = m.system("/bin/mount", "-sv", "-t", "jvsfs", m.Source, m.Mountpoint, "-o", m.options("leese=3"))
 	require.Contains(t, said, "left out as unknown: leese")
 	m.umount8()
 }
@@ -175,6 +175,24 @@ func TestMount8ReadOnly(t *testing.T) {
 	x, _ := m.explain(a.pid(), m.At("f"))
 	require.False(t, x.Allowed)
 	require.Equal(t, [2]string{"readonly", "-o option"}, m.origins(m.Mountpoint)["enforce"])
+	m.umount8()
+}
+
+// Options of a living mount stay, but for those that mount(8) changes by itself.
+func TestMount8Remount(t *testing.T) {
+	if !ownNamespace(t) {
+		return
+	}
+	m := prepareMount(t, mountOptions{prepare: withFiles("f")})
+	m.installHelpers("mount.fuse.jvsfs")
+	m.mount8()
+	r := m.bare("/bin/mount", "-o", "remount,ro", m.Mountpoint)
+	require.Equal(t, mountUsage, r.exit, r.errs)
+	require.Contains(t, r.errs, "unmount it and mount it again; what mount(8) can change by itself it does with remount,bind")
+	a := startActor(t, "a")
+	a.ok(m.put("f"))
+	m.system("/bin/mount", "-o", "remount,bind,ro", m.Mountpoint)
+	a.fails(m.put("f"), "EROFS")
 	m.umount8()
 }
 

@@ -30,7 +30,7 @@ become_root "$here/test.sh" "$@"
 install_missing \
   /etc/ssl/certs/ca-certificates.crt:ca-certificates \
   gcc:gcc /usr/include/stdio.h:libc6-dev make:make git:git \
-  fusermount3:fuse3 findmnt:mount setsid:util-linux ps:procps awk:mawk \
+  fusermount3:fuse3 findmnt:mount setsid:util-linux ps:procps awk:mawk systemd-analyze:systemd \
   setfattr:attr setfacl:acl chattr:e2fsprogs inotifywait:inotify-tools strace:strace \
   rsync:rsync tar:tar vim:vim sqlite3:sqlite3 node:nodejs
 need_go "$root"
