@@ -14,6 +14,13 @@ type Config struct {
 	Mountpoint string // absolute; "" = in place, over Source
 	Control    string // absolute directory of lock and control files; "" = the mount decides
 
+	// Attributes of the mount itself, beside those of the mount that the source lies on.
+	ReadOnly    bool // the kernel refuses every write; Enforce is readonly then
+	NoSUID      bool
+	NoDev       bool
+	NoExec      bool
+	NoSymFollow bool
+
 	Mode    string // exclusive | shared
 	Enforce string // enforce | observe | readonly
 	OnFree  string // acquire | deny | allow: a write while nobody holds the lease
@@ -30,13 +37,6 @@ type Config struct {
 	StealGrace    time.Duration
 
 	LogFile string // absolute; "" = standard error or the journal
-
-	// Attributes of the mount itself, beside those of the mount that the source lies on.
-	ReadOnly    bool // the kernel refuses every write; Enforce is readonly then
-	NoSUID      bool
-	NoDev       bool
-	NoExec      bool
-	NoSymFollow bool
 
 	// Worktrees has the overrides by worktree id; an empty field inherits.
 	// Scope "default" overrides the mount's scope with the built-in choice.

@@ -16,7 +16,7 @@ const (
 	kindPath
 	kindDuration
 	kindMillis
-	kindSwitch
+	kindBool
 )
 
 // want completes the sentence "KEY wants ...".
@@ -28,7 +28,7 @@ func (k kind) want() string {
 		return "a duration such as 30s"
 	case kindMillis:
 		return "a whole number of milliseconds"
-	case kindSwitch:
+	case kindBool:
 		return "true or false"
 	default:
 		return "a word"
@@ -49,6 +49,12 @@ func (f *field) flag() string { return strings.ReplaceAll(f.key, "_", "-") }
 var fields = []field{
 	pathField("source", "", func(c *Config) *string { return &c.Source }),
 	pathField("mountpoint", "", func(c *Config) *string { return &c.Mountpoint }),
+	// Attributes of the mount are mount options (-o) on a command line.
+	boolField(attrReadOnly, "", func(c *Config) *bool { return &c.ReadOnly }),
+	boolField(attrNoSUID, "", func(c *Config) *bool { return &c.NoSUID }),
+	boolField(attrNoDev, "", func(c *Config) *bool { return &c.NoDev }),
+	boolField(attrNoExec, "", func(c *Config) *bool { return &c.NoExec }),
+	boolField(attrNoSymFollow, "", func(c *Config) *bool { return &c.NoSymFollow }),
 	pathField("control", "keep lock and control files in `DIR`", func(c *Config) *string { return &c.Control }),
 	choiceField("mode", kindChoice, "`MODE` of the worktrees: exclusive (one writer) or shared (no guarantee)",
 		modes, func(c *Config) *string { return &c.Mode }),
@@ -73,11 +79,6 @@ var fields = []field{
 	durationField("steal_grace", "wait this `LONG` after expiry and skew before a lease can be stolen",
 		func(c *Config) *time.Duration { return &c.StealGrace }),
 	pathField("log_file", "append the log to `FILE`", func(c *Config) *string { return &c.LogFile }),
-	switchField(attrReadOnly, func(c *Config) *bool { return &c.ReadOnly }),
-	switchField(attrNoSUID, func(c *Config) *bool { return &c.NoSUID }),
-	switchField(attrNoDev, func(c *Config) *bool { return &c.NoDev }),
-	switchField(attrNoExec, func(c *Config) *bool { return &c.NoExec }),
-	switchField(attrNoSymFollow, func(c *Config) *bool { return &c.NoSymFollow }),
 }
 
 // ruleField is one value that a worktree may override.
@@ -138,14 +139,13 @@ func durationField(key, usage string, at func(*Config) *time.Duration) field {
 	}
 }
 
-// switchField is an attribute of the mount. On a command line it is a mount option (-o).
-func switchField(key string, at func(*Config) *bool) field {
+func boolField(key, usage string, at func(*Config) *bool) field {
 	return field{
-		key: key, kind: kindSwitch,
+		key: key, kind: kindBool, usage: usage,
 		get: func(c *Config) string { return strconv.FormatBool(*at(c)) },
 		set: func(c *Config, text, _ string) error {
-			word, err := switches.parse(text)
-			return assign(at(c), word == "true", err)
+			value, err := parseBool(text)
+			return assign(at(c), value, err)
 		},
 	}
 }

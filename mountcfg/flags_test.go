@@ -89,15 +89,15 @@ func TestResolvePrecedence(t *testing.T) {
 	require.Equal(t, "EPERM", c.Errno, "flag over file")
 	require.Equal(t, "acquire", c.OnFree, "default")
 	require.Equal(t, []Origin{
-		{"source", "", "default"}, {"mountpoint", "", "default"}, {"control", "", "default"},
+		{"source", "", "default"}, {"mountpoint", "", "default"},
+		{"ro", "false", "default"}, {"nosuid", "false", "default"}, {"nodev", "false", "default"},
+		{"noexec", "false", "default"}, {"nosymfollow", "false", "default"}, {"control", "", "default"},
 		{"mode", "shared", path + ":1"},
 		{"enforce", "enforce", "default"}, {"on_free", "acquire", "default"},
 		{"scope", "default", "flag"}, {"errno", "EPERM", "flag"},
 		{"cache", "auto", "default"}, {"cache_timeout", "1s", "default"},
 		{"lease_duration", "30s", "default"}, {"renew_interval", "10s", "default"},
 		{"max_clock_skew", "2s", "default"}, {"steal_grace", "1s", "default"}, {"log_file", "", "default"},
-		{"ro", "false", "default"}, {"nosuid", "false", "default"}, {"nodev", "false", "default"},
-		{"noexec", "false", "default"}, {"nosymfollow", "false", "default"},
 		{"worktrees.main.mode", "exclusive", path + ":4"},
 	}, c.Origins())
 }

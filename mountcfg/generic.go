@@ -2,6 +2,8 @@ package mountcfg
 
 import "strings"
 
+const keyEnforce = "enforce"
+
 // Attributes of the mount itself, by the keys of their fields.
 const (
 	attrReadOnly    = "ro"

@@ -22,6 +22,10 @@ func TestLoadReadsEveryField(t *testing.T) {
 	path := writeConfig(t, `# a comment
 source: /srv/repo
 mountpoint: /mnt/repo
+nosuid: true
+nodev: true
+noexec: true
+nosymfollow: true
 control: /run/jvsfs
 mode: shared
 enforce: observe
@@ -35,10 +39,6 @@ renew_interval: 20s
 max_clock_skew: 0s
 steal_grace: 250ms
 log_file: logs/jvsfs.log   # beside this file
-nosuid: true
-nodev: true
-noexec: true
-nosymfollow: true
 worktrees:
   main: {mode: exclusive}
   "feature.1":
@@ -51,11 +51,11 @@ worktrees:
 	c.origins = nil
 	require.Equal(t, Config{
 		Source: "/srv/repo", Mountpoint: "/mnt/repo", Control: "/run/jvsfs",
+		NoSUID: true, NoDev: true, NoExec: true, NoSymFollow: true,
 		Mode: "shared", Enforce: "observe", OnFree: "deny", Scope: "cgroup", Errno: "EACCES",
 		Cache:         "shared",
 		LeaseDuration: time.Minute, RenewInterval: 20 * time.Second, StealGrace: 250 * time.Millisecond,
 		LogFile: filepath.Join(filepath.Dir(path), "logs/jvsfs.log"),
-		NoSUID:  true, NoDev: true, NoExec: true, NoSymFollow: true,
 		Worktrees: map[string]WorktreeRule{
 			"main":      {Mode: "exclusive"},
 			"feature.1": {OnFree: "allow", Scope: "default"},

@@ -92,11 +92,11 @@ func (p *optionParser) take(o option) error {
 func (p *optionParser) generic(g generic, o option) error {
 	switch {
 	case o.valued && slices.Contains(attributes, o.name):
-		word, err := switches.parse(o.value)
-		if err == nil {
-			p.attributes[o.name] = word
+		if _, err := parseBool(o.value); err != nil {
+			return err
 		}
-		return err
+		p.attributes[o.name] = o.value
+		return nil
 	case o.valued && !g.valued:
 		return errors.New("takes no value")
 	case o.valued && o.name == "user", o.name == "subtype" && o.value == "jvsfs":

@@ -43,9 +43,8 @@ var (
 		words: []string{scopeDefault, "tree", "session", "user", "cgroup", "mount"},
 		alias: map[string]string{"": scopeDefault},
 	}
-	caches   = choice{words: []string{"auto", "shared", "exclusive"}}
-	switches = choice{words: []string{"true", "false"}}
-	errnos   = choice{
+	caches = choice{words: []string{"auto", "shared", "exclusive"}}
+	errnos = choice{
 		words: []string{"EROFS", "EACCES", "EPERM", "EBUSY", "EIO"},
 		refuse: map[string]string{
 			"ESTALE":     "the kernel retries path operations on it, so that every refused create or rename comes twice",
@@ -98,6 +97,17 @@ func parsePath(text, base string) (string, error) {
 		text = filepath.Join(base, text)
 	}
 	return filepath.Abs(text)
+}
+
+// parseBool takes the two words of YAML 1.2 and no other.
+func parseBool(text string) (bool, error) {
+	switch text {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, errors.New("want true or false")
 }
 
 // parseDuration reads a Go duration.

@@ -16,13 +16,13 @@ func (c Config) Validate() error {
 	for i := range fields {
 		errs = append(errs, c.validateField(&fields[i]))
 	}
-	if c.RenewInterval >= c.LeaseDuration {
-		errs = append(errs, fmt.Errorf("renew_interval %s (%s) must be shorter than lease_duration %s (%s)",
-			c.RenewInterval, c.where("renew_interval"), c.LeaseDuration, c.where("lease_duration")))
-	}
 	if c.ReadOnly && c.Enforce != enforceReadonly {
 		errs = append(errs, fmt.Errorf("ro (%s) and enforce %s (%s) contradict each other: leave one of them out",
 			c.where(attrReadOnly), c.Enforce, c.where(keyEnforce)))
+	}
+	if c.RenewInterval >= c.LeaseDuration {
+		errs = append(errs, fmt.Errorf("renew_interval %s (%s) must be shorter than lease_duration %s (%s)",
+			c.RenewInterval, c.where("renew_interval"), c.LeaseDuration, c.where("lease_duration")))
 	}
 	errs = append(errs, c.validateLogFile())
 	for _, id := range slices.Sorted(maps.Keys(c.Worktrees)) {

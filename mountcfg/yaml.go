@@ -14,7 +14,6 @@ import (
 
 const (
 	keyWorktrees = "worktrees"
-	keyEnforce   = "enforce"
 	suffixMillis = "_ms"
 )
 

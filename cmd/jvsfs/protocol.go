@@ -28,6 +28,7 @@ const (
 const (
 	opPing       = "ping"
 	opStatus     = "status"
+	opConfig     = "config"
 	opExplain    = "explain"
 	opAcquire    = "acquire"
 	opSteal      = "steal"
@@ -36,7 +37,6 @@ const (
 	opLockStatus = "lock_status"
 	opUnmount    = "umount"
 	opDoctor     = "doctor"
-	opConfig     = "config"
 )
 
 // The events of the control protocol.
@@ -47,8 +47,9 @@ const (
 )
 
 var operations = map[string]bool{
-	opPing: true, opStatus: true, opExplain: true, opAcquire: true, opSteal: true,
-	opRenew: true, opRelease: true, opLockStatus: true, opUnmount: true, opDoctor: true, opConfig: true,
+	opConfig: true,
+	opPing:   true, opStatus: true, opExplain: true, opAcquire: true, opSteal: true,
+	opRenew: true, opRelease: true, opLockStatus: true, opUnmount: true, opDoctor: true,
 }
 
 // request is what a client asks.

@@ -27,9 +27,9 @@ Exit codes: 0 ok, 1 other error, 2 usage, 10 conflict, 11 expired, 12 not held,
 		return &failure{Class: classUsage, Message: err.Error(), Next: "see " + cmd.CommandPath() + " --help"}
 	})
 	root.AddCommand(
+		newConfigCommand(io),
 		newMountCommand(io), newUmountCommand(io), newLockCommand(io), newExecCommand(io),
 		newStatusCommand(io), newExplainCommand(io), newDoctorCommand(io), newAuditCommand(io), newTrampolineCommand(io), newGuardianCommand(),
-		newConfigCommand(io),
 	)
 	return root
 }
