@@ -40,6 +40,8 @@ SOURCE is a JVS repository (it has .jvs; main and worktrees/NAME are guarded eac
 on its own), one worktree of a repository, or any directory. The records of a
 plain directory live in --control, or else below ` + defaultControlRoot + `.
 
+By mount(8), or a line of fstab, the type is ` + fsType + ` and the options are those of -o.
+
 Ending the daemon by SIGTERM or SIGINT unmounts. While the mount is busy it
 releases what is held and leaves a dead mount, which refuses everything.`,
 		Args: usageArgs(cobra.RangeArgs(0, 2)),
