@@ -286,3 +286,21 @@ func TestFstabUser(t *testing.T) {
 	require.NotContains(t, m.flags(), "noexec")
 	m.umount8()
 }
+
+// A dead mount stays, for it keeps the directory below shut: umount(8) takes it away by
+// force alone.
+func TestUmount8OfADeadMount(t *testing.T) {
+	if !ownNamespace(t) {
+		return
+	}
+	m := prepareMount(t, mountOptions{inPlace: true, prepare: withFiles("f")})
+	m.installHelpers("mount.fuse.jvsfs", "umount.fuse.jvsfs")
+	m.mount8()
+	m.killDaemon()
+	r := m.bare("/bin/umount", m.Mountpoint)
+	require.Equal(t, mountFailed, r.exit, r.errs)
+	require.Contains(t, r.errs, "bares the directory below")
+	startActor(t, "a").fails(m.put("f"), "ENOTCONN")
+	m.system("/bin/umount", "-f", m.Mountpoint)
+	m.mounted = false
+}

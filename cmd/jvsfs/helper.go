@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -65,20 +66,29 @@ func parseHelperCall(name string, count int, argv []string) (*helperCall, error)
 	fs.BoolVarP(&c.readonly, "read-only", "r", false, "")
 	fs.BoolP("rw", "w", false, "")
 	fs.BoolVarP(&c.lazy, "lazy", "l", false, "")
-	if err := fs.Parse(argv); err != nil {
-		return nil, usagef("%s: %v", name, err)
+	if err := fs.Parse(argv); errors.Is(err, pflag.ErrHelp) {
+		return nil, helperUsage(name, "is called by mount(8) or umount(8)")
+	} else if err != nil {
+		return nil, helperUsage(name, err.Error())
 	}
 	c.force = c.fake // -f is --force to umount(8)
 	c.args = fs.Args()
 	return c, c.check(name, count)
 }
 
+func helperUsage(name, message string) *failure {
+	return &failure{
+		Class: classUsage, Message: name + ": " + message,
+		Next: "mount -t " + fsType + " [-o OPTIONS] SOURCE MOUNTPOINT, umount MOUNTPOINT; or see " + programName + " --help",
+	}
+}
+
 func (c *helperCall) check(name string, count int) error {
 	switch {
 	case len(c.args) != count:
-		return usagef("%s wants %d arguments, not %d", name, count, len(c.args))
+		return helperUsage(name, fmt.Sprintf("wants %d arguments, not %d", count, len(c.args)))
 	case c.fsType != "" && strings.TrimPrefix(c.fsType, "fuse.") != programName:
-		return usagef("%s: file system type %q is not %s", name, c.fsType, fsType)
+		return helperUsage(name, fmt.Sprintf("file system type %q is not %s", c.fsType, fsType))
 	case c.namespace != "":
 		return &failure{
 			Class: classUsage, Message: name + ": the daemon must live in the mount namespace that it mounts in (-N)",
@@ -104,7 +114,7 @@ func umountHelper(ctx context.Context, argv []string, io stdio) int {
 	if c.lazy {
 		return failHelper(io, &failure{
 			Class: classUsage, Message: "a lazy unmount bares the directory below while processes still use the mount",
-			Next: "end them: " + programName + " umount " + c.args[0] + " names them; umount -il asks nobody",
+			Next: "end them: " + programName + " umount " + printable(c.args[0]) + " names them; umount -il asks nobody",
 		}, mountUsage)
 	}
 	args := []string{"umount", "--", c.args[0]}

@@ -37,6 +37,7 @@ func TestHelperCalls(t *testing.T) {
 	for line, want := range map[string]string{
 		"/a": "wants 2 arguments, not 1", "/a /b /c": "wants 2 arguments, not 3", "/a /b -x": "unknown shorthand flag", "/a /b -o": "flag needs an argument",
 		"/a /b -t fuse.sshfs": `file system type "fuse.sshfs" is not fuse.jvsfs`, "/a /b -N /proc/1/ns/mnt": "mount namespace",
+		"--help": "is called by mount(8)",
 	} {
 		_, err := parseHelperCall("mount.fuse.jvsfs", 2, strings.Fields(line))
 		require.ErrorContains(t, err, want, line)
