@@ -50,7 +50,10 @@ type Options struct {
 	// attributes. A timeout of 0 is none.
 	Cache        Cache
 	CacheTimeout time.Duration
-	Log          *zap.Logger
+	// OnRefusal is told of what is refused where no guard is asked, in the request's own
+	// goroutine. It must not block. May be nil.
+	OnRefusal func(*gate.Refusal)
+	Log       *zap.Logger
 }
 
 // Server serves one mount. Open takes the source, Mount attaches and starts

@@ -43,6 +43,7 @@ type daemon struct {
 	locks    *lease.Dir
 	audit    *lease.AuditLog
 	refused  *refusals
+	history  *refusalHistory
 	resolver *gate.Resolver
 	registry *registry
 
@@ -59,6 +60,7 @@ func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 	}
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.registry = newRegistry(log, d.newWorktree)
+	d.history = newRefusalHistory(func(c gate.Caller) writer { return writerOf(d.resolver, c) })
 	d.refused = newRefusals(func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, log)
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.close())
@@ -69,7 +71,7 @@ func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 // open takes the source and the lock directory by descriptors, before anything
 // is mounted over them.
 func (d *daemon) open() error {
-	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.log)
+	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.history.note, d.log)
 	if err != nil {
 		return err
 	}
@@ -124,6 +126,7 @@ func (d *daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 // and what is left out is not formatted: a refused write must stay cheap.
 func (d *daemon) logRefusal(no *gate.Refusal) {
 	d.refused.note(no)
+	d.history.note(no)
 	entry := d.log.Check(zap.InfoLevel, "refused")
 	if entry == nil {
 		return
@@ -291,20 +294,22 @@ func (d *daemon) close() error {
 
 // mountStatus is one mount in `status --json`; the names are a promise.
 type mountStatus struct {
-	Mountpoint string          `json:"mountpoint"`
-	Source     string          `json:"source,omitempty"`
-	Device     string          `json:"device"`
-	State      string          `json:"state"` // serving, dead, silent or forbidden
-	Detail     string          `json:"detail,omitempty"`
-	PID        int             `json:"pid,omitempty"`
-	Since      *time.Time      `json:"since,omitempty"`
-	Shape      shape           `json:"shape,omitempty"`
-	Locks      string          `json:"locks,omitempty"`
-	Audit      string          `json:"audit,omitempty"`
-	Local      bool            `json:"local,omitempty"` // the fence holds on this machine only
-	Enforce    string          `json:"enforce,omitempty"`
-	Worktrees  []gate.Status   `json:"worktrees,omitempty"`
-	Statistics json.RawMessage `json:"statistics,omitempty"`
+	Mountpoint     string          `json:"mountpoint"`
+	Source         string          `json:"source,omitempty"`
+	Device         string          `json:"device"`
+	State          string          `json:"state"` // serving, dead, silent or forbidden
+	Detail         string          `json:"detail,omitempty"`
+	PID            int             `json:"pid,omitempty"`
+	Since          *time.Time      `json:"since,omitempty"`
+	Shape          shape           `json:"shape,omitempty"`
+	Locks          string          `json:"locks,omitempty"`
+	Audit          string          `json:"audit,omitempty"`
+	Local          bool            `json:"local,omitempty"` // the fence holds on this machine only
+	Enforce        string          `json:"enforce,omitempty"`
+	Worktrees      []gate.Status   `json:"worktrees,omitempty"`
+	Statistics     json.RawMessage `json:"statistics,omitempty"`
+	RecentRefusals []refusalView   `json:"recent_refusals,omitempty"`
+	Version        string          `json:"version,omitempty"` // of the daemon's binary
 }
 
 func (d *daemon) status() mountStatus {
@@ -312,7 +317,7 @@ func (d *daemon) status() mountStatus {
 	st := mountStatus{
 		Mountpoint: d.mountpoint(), Source: d.place.Root, Device: device{major, minor}.String(), State: "serving",
 		PID: os.Getpid(), Since: &d.since, Shape: d.place.Shape, Locks: d.place.LockDir, Audit: d.place.auditPath(), Local: d.place.Local,
-		Enforce: d.cfg.Enforce,
+		Enforce: d.cfg.Enforce, Version: buildOf().Version,
 	}
 	for _, w := range d.registry.all() {
 		st.Worktrees = append(st.Worktrees, w.guard.Status())

@@ -33,7 +33,9 @@ func (d *daemon) answer(ctx context.Context, s *session) (response, error) {
 	case opPing:
 		return response{}, nil
 	case opStatus:
-		return resultOf(d.status())
+		return resultOf(d.statusFor(s.peer.UID))
+	case opRefusals:
+		return d.answerRefusals(s)
 	case opDoctor:
 		return d.answerDoctor(s)
 	case opUnmount:

@@ -36,6 +36,7 @@ const (
 	opLockStatus = "lock_status"
 	opUnmount    = "umount"
 	opDoctor     = "doctor"
+	opRefusals   = "refusals"
 )
 
 // The events of the control protocol.
@@ -47,7 +48,7 @@ const (
 
 var operations = map[string]bool{
 	opPing: true, opStatus: true, opExplain: true, opAcquire: true, opSteal: true,
-	opRenew: true, opRelease: true, opLockStatus: true, opUnmount: true, opDoctor: true,
+	opRenew: true, opRelease: true, opLockStatus: true, opUnmount: true, opDoctor: true, opRefusals: true,
 }
 
 // request is what a client asks.
@@ -62,9 +63,12 @@ type request struct {
 	Force    bool   `json:"force,omitempty"`    // of doctor: mend the rest too; of steal: end the daemon that keeps the gate
 	Scope    string `json:"scope,omitempty"`
 	Purpose  string `json:"purpose,omitempty"`
-	WaitMS   int64  `json:"wait_ms,omitempty"` // acquire: how long to wait for the lease
-	Steal    bool   `json:"steal,omitempty"`   // acquire: an expired lease may be stolen
-	Watch    bool   `json:"watch,omitempty"`   // acquire: keep the connection and report the loss
+	WaitMS   int64  `json:"wait_ms,omitempty"`  // acquire: how long to wait for the lease
+	Steal    bool   `json:"steal,omitempty"`    // acquire: an expired lease may be stolen
+	Watch    bool   `json:"watch,omitempty"`    // acquire: keep the connection and report the loss
+	SinceMS  int64  `json:"since_ms,omitempty"` // refusals: how far back
+	Session  bool   `json:"session,omitempty"`  // refusals: those of the process's session too
+	Stands   bool   `json:"stands,omitempty"`   // refusals: the process stands in the mount, at Path: say where it may write
 
 	Token lease.Token `json:"fencing_token,omitempty"` // release: only this lease, 0 = the current one
 }
@@ -114,6 +118,8 @@ func (r request) validate() error {
 		return fmt.Errorf("%w: pid %d", errRequest, r.PID)
 	case r.WaitMS < 0 || r.WaitMS > maxWait.Milliseconds():
 		return fmt.Errorf("%w: wait of %d ms", errRequest, r.WaitMS)
+	case r.SinceMS < 0 || r.SinceMS > maxWait.Milliseconds():
+		return fmt.Errorf("%w: refusals of %d ms", errRequest, r.SinceMS)
 	case len(r.Path) > 4096 || len(r.Purpose) > 1024 || len(r.Scope) > 64:
 		return fmt.Errorf("%w: a field is too long", errRequest)
 	case !cleanRelative(r.Path):
