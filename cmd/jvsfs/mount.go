@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type mountCommand struct {
 	config     string
 	foreground bool
 	background bool // this process is the daemon that another one waits for
+	asJSON     bool
 }
 
 func newMountCommand(io stdio) *cobra.Command {
@@ -48,6 +50,7 @@ releases what is held and leaves a dead mount, which refuses everything.`,
 	defaults.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&m.config, "config", "", "read the configuration from `FILE` (YAML); flags win over it")
 	cmd.Flags().BoolVar(&m.foreground, "foreground", false, "stay, and log to standard error")
+	cmd.Flags().BoolVar(&m.asJSON, "json", false, "print JSON when it serves")
 	return cmd
 }
 
@@ -140,8 +143,27 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer closeFile(log)
-	m.sayLocal(p)
-	return startInBackground(os.Args[1:], log)
+	if !m.asJSON {
+		m.sayLocal(p)
+	}
+	err = startInBackground(os.Args[1:], log)
+	if err == nil && m.asJSON {
+		err = printJSON(m.io.out, mountedOf(cfg, p))
+	}
+	return err
+}
+
+// mounted is what `mount --json` prints; the names are those of `status --json`.
+type mounted struct {
+	Mountpoint string `json:"mountpoint"`
+	Source     string `json:"source"`
+	Shape      shape  `json:"shape"`
+	Locks      string `json:"locks"`
+	Local      bool   `json:"local,omitempty"`
+}
+
+func mountedOf(cfg mountcfg.Config, p place) mounted {
+	return mounted{Mountpoint: cmp.Or(cfg.Mountpoint, p.Root), Source: p.Root, Shape: p.Shape, Locks: p.LockDir, Local: p.Local}
 }
 
 func needRoot() error {
