@@ -124,8 +124,10 @@ type Refusal struct {
 
 // Class returns the error class.
 func (r *Refusal) Class() lease.Class {
-	if c := lease.ClassOf(r.Err); c != "" {
-		return c
+	if r.Err != nil { // asking an error allocates, and there is mostly none
+		if c := lease.ClassOf(r.Err); c != "" {
+			return c
+		}
 	}
 	return verdicts[r.Reason].class
 }

@@ -82,7 +82,7 @@ func checkMachine(policy lease.Policy) []finding {
 	all := checkKernel()
 	all = append(all, limitFindings(gatherLimits())...)
 	all = append(all, checkClock(policy.MaxClockSkew)...)
-	return append(all, checkConfigs(configDir)...)
+	return append(all, configFindings(configDir)...)
 }
 
 // lockDirsOf finds the lock directory of a path that is not mounted; those of

@@ -12,8 +12,8 @@ import (
 // a mount.
 const configDir = "/etc/jvsfs"
 
-// checkConfigs reads each configuration as a mount would.
-func checkConfigs(dir string) []finding {
+// configFindings reads each configuration as a mount would.
+func configFindings(dir string) []finding {
 	files, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "*.yaml")) // the pattern is well-formed
 	var out []finding
 	for _, file := range files {

@@ -145,7 +145,8 @@ func TestAbandonedFilesOfTheRun(t *testing.T) {
 		file(1, true, false, old), file(1, false, false, old), // a mount that is gone
 		file(2, true, false, old), file(2, false, false, old), // a dead mount that is still there
 		file(3, true, true, old), file(3, false, false, old), // detached, and served on
-		file(4, true, false, now), // being made
+		file(4, true, false, now),                                                      // being made
+		file(5, true, false, old), {path: "dev-0-5.state", dev: device{0, 5}, at: old}, // recovery's to judge
 	}
 	got := abandoned(files, map[device]bool{{0, 2}: true}, now)
 	require.Equal(t, files[:2], got)
@@ -178,19 +179,19 @@ func TestConfigFindings(t *testing.T) {
 		require.Contains(t, f.Message, name)
 	}
 	require.Contains(t, checkConfig(filepath.Join(dir, "typo.yaml")).Message, "typo.yaml:2:1: ")
-	require.Len(t, checkConfigs(dir), 5)
-	require.Empty(t, checkConfigs(dir+"/none"))
+	require.Len(t, configFindings(dir), 5)
+	require.Empty(t, configFindings(dir+"/none"))
 }
 
 func TestProbeOfADirectory(t *testing.T) {
 	dir := t.TempDir()
-	r := probe(dir, probeSteps)
+	r := probeDir(dir, probeSteps)
 	require.Nil(t, r.failedAt, "%v", r.err)
 	require.Empty(t, bad(t, probeFindings(dir, r, time.Minute)))
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, entries, "what was tried is gone")
-	require.Equal(t, "locks.unwritable", probe(dir+"/none", probeSteps).failedAt.id)
+	require.Equal(t, "locks.unwritable", probeDir(dir+"/none", probeSteps).failedAt.id)
 }
 
 // A file system that does not do what leases need: each step is believed by what it
@@ -201,7 +202,7 @@ func TestProbeFindings(t *testing.T) {
 		for _, answer := range []error{errLax, unix.EOPNOTSUPP, unix.ENOSPC, unix.EDQUOT, unix.EROFS, unix.EIO} {
 			broken := step
 			broken.try = func(*prober) error { return answer }
-			found := probeFindings("/locks", probe(dir, []probeStep{probeSteps[0], broken}), time.Minute)
+			found := probeFindings("/locks", probeDir(dir, []probeStep{probeSteps[0], broken}), time.Minute)
 			require.Equal(t, []string{step.id}, bad(t, found), "%v", answer)
 			require.Contains(t, found[0].Message, step.what)
 		}

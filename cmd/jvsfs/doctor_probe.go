@@ -50,8 +50,8 @@ type probed struct {
 	skew     time.Duration // of the file system's clock against ours
 }
 
-// probe tries the steps with scratch names in dir, and removes those.
-func probe(dir string, steps []probeStep) (r probed) {
+// probeDir tries the steps with scratch names in dir, and removes those.
+func probeDir(dir string, steps []probeStep) (r probed) {
 	f, err := os.CreateTemp(dir, probePrefix+"*")
 	if err != nil {
 		return probed{failedAt: &probeStep{id: "locks.unwritable", what: "a file can be made"}, err: err}

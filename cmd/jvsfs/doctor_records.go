@@ -54,7 +54,7 @@ func checkLockDir(ctx context.Context, d lockDir, policy lease.Policy, fix repai
 	} else {
 		out = append(out, f)
 	}
-	out = append(out, probeFindings(d.name, probe(d.path, probeSteps), policy.MaxClockSkew)...)
+	out = append(out, probeFindings(d.name, probeDir(d.path, probeSteps), policy.MaxClockSkew)...)
 	out = append(out, checkSpace(d)...)
 	if fix.safe {
 		out = append(out, mendProbes(d)...)

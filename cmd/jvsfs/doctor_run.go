@@ -89,12 +89,12 @@ func listens(socket string) bool {
 // abandoned are the files that no mount and no daemon uses. A young one may be that of
 // a mount that is being made.
 func abandoned(files []runFile, mounted map[device]bool, now time.Time) []runFile {
-	served := map[device]bool{}
+	spoken := map[device]bool{} // somebody listens, or the state of a recovery says what it is
 	for _, f := range files {
-		served[f.dev] = served[f.dev] || f.heard
+		spoken[f.dev] = spoken[f.dev] || f.heard || filepath.Ext(f.path) == ".state"
 	}
 	return slices.DeleteFunc(slices.Clone(files), func(f runFile) bool {
-		return mounted[f.dev] || served[f.dev] || now.Sub(f.at) < leftoverAge
+		return mounted[f.dev] || spoken[f.dev] || now.Sub(f.at) < leftoverAge
 	})
 }
 

@@ -25,8 +25,8 @@ type writer struct {
 }
 
 // ancestorsKept bounds what is read and kept of a writer's ancestors: a shell, a few
-// build tools and a terminal. Deeper trees are found by their session.
-const ancestorsKept = 32
+// build tools and a terminal. Deeper trees are found by their group and session.
+const ancestorsKept = 16
 
 // writerOf looks at the process behind a request. What cannot be seen stays empty.
 // Only stat and status are read: they take no lock of the caller's memory, which

@@ -1,77 +1,18 @@
 package main
 
-import (
-	"fmt"
-	"runtime"
-	"runtime/debug"
-	"sync"
+import "runtime/debug"
 
-	"github.com/spf13/cobra"
-)
+// release is what the packager calls this build: -ldflags "-X main.release=1.2.3".
+var release string
 
-// version is set by who builds a release: -ldflags "-X main.version=1.2.3".
-var version = ""
-
-// buildInfo is what `version --json` prints; the names are a promise.
-type buildInfo struct {
-	Version  string `json:"version"`            // of the release, else of the commit
-	Commit   string `json:"commit,omitempty"`   // the revision that it was built from
-	Modified bool   `json:"modified,omitempty"` // with changes that are not committed
-	Time     string `json:"time,omitempty"`     // of the commit
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-	Protocol int    `json:"protocol"` // of the control socket
-}
-
-// buildOf asks the binary what it was built from.
-var buildOf = sync.OnceValue(func() buildInfo {
-	info, _ := debug.ReadBuildInfo()
-	return readBuild(info, version)
-})
-
-func readBuild(info *debug.BuildInfo, release string) buildInfo {
-	b := buildInfo{Version: release, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Protocol: protocolVersion}
-	if info == nil {
-		info = &debug.BuildInfo{}
+// version names this build for a person: the release, or what the go command knows
+// of where it was built.
+func version() string {
+	if release != "" {
+		return release
 	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			b.Commit = s.Value
-		case "vcs.modified":
-			b.Modified = s.Value == "true"
-		case "vcs.time":
-			b.Time = s.Value
-		}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
 	}
-	switch {
-	case b.Version != "":
-	case info.Main.Version != "" && info.Main.Version != "(devel)":
-		b.Version = info.Main.Version
-	case b.Commit != "":
-		b.Version = b.Commit[:min(12, len(b.Commit))]
-		if b.Modified {
-			b.Version += "+modified"
-		}
-	default:
-		b.Version = "unknown"
-	}
-	return b
-}
-
-func newVersionCommand(io stdio) *cobra.Command {
-	asJSON := false
-	cmd := &cobra.Command{
-		Use: "version", Short: "Say which build this is", Args: usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			b := buildOf()
-			if asJSON {
-				return printJSON(io.out, b)
-			}
-			_, err := fmt.Fprintf(io.out, "jvsfs %s (%s, %s)\n", b.Version, b.Go, b.Platform)
-			return err
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	return "(devel)"
 }
