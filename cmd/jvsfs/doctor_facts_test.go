@@ -130,6 +130,7 @@ func TestVersionFindings(t *testing.T) {
 		{"1.2", "/usr/bin/jvsfs", []string{}}, {"1.2", "", []string{}},
 		{"1.1", "/usr/bin/jvsfs", []string{"version.mismatch"}}, {"", "", []string{"version.mismatch"}},
 		{"1.2", "/usr/bin/jvsfs (deleted)", []string{"version.replaced"}},
+		{"1.2", "/usr/bin/nginx (deleted)", []string{}}, // its number means another process here
 	} {
 		require.Equal(t, c.want, bad(t, versionFindings(mountStatus{Version: c.daemon, PID: 3}, "1.2", c.exe)), "%+v", c)
 	}
@@ -213,6 +214,12 @@ func TestProbeFindings(t *testing.T) {
 		require.Equal(t, want, bad(t, probeFindings("/locks", probed{skew: skew}, 2*time.Second)), "%v", skew)
 	}
 	require.Equal(t, errLax, onlyOnce(func() error { return nil }), "a second one that is let through")
+	other, err := os.CreateTemp(dir, "other")
+	require.NoError(t, err)
+	p := prober{dir: dir, base: filepath.Join(dir, "base"), files: []*os.File{other}}
+	defer p.remove()
+	require.NoError(t, os.WriteFile(p.base, nil, 0o600))
+	require.Equal(t, errLax, p.flock(), "two that both get their lock, for they are of two files")
 	require.Equal(t, unix.EIO, onlyOnce(func() error { return unix.EIO }))
 	require.Equal(t, unix.EIO, withoutPath(&os.PathError{Path: "/proc/self/fd/9/x", Err: unix.EIO}))
 	require.Equal(t, unix.EIO, withoutPath(&os.LinkError{Err: unix.EIO}))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
@@ -95,7 +96,7 @@ func versionFindings(st mountStatus, own, exe string) []finding {
 			theirs = "an older one"
 		}
 		return []finding{warn("version.mismatch", fix, "the daemon of %s is of version %s, this command of %s", st.Mountpoint, theirs, own)}
-	case strings.HasSuffix(exe, " (deleted)"):
+	case strings.HasPrefix(filepath.Base(exe), "jvsfs") && strings.HasSuffix(exe, " (deleted)"): // the number may be of another pid namespace
 		return []finding{warn("version.replaced", fix, "the daemon of %s (pid %d) runs a binary that was replaced since: %s", st.Mountpoint, st.PID, exe)}
 	}
 	return []finding{okf("version.same", "the daemon of %s is of the version of this command, %s", st.Mountpoint, own)}
