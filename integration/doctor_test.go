@@ -119,7 +119,7 @@ func TestExplain(t *testing.T) {
 	require.Equal(t, exitNotHeld, exit)
 	require.False(t, x.Allowed)
 	require.Equal(t, "E_LOCK_NOT_HELD", x.Class)
-	require.Contains(t, x.Next, "jvsfs lock acquire")
+	require.Contains(t, x.Next, "jvsfs lock acquire "+m.Mountpoint)
 	require.Nil(t, x.Holder)
 
 	r := m.acquire(a)

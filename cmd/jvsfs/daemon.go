@@ -60,7 +60,7 @@ func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 	}
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.registry = newRegistry(log, d.newWorktree)
-	d.history = newRefusalHistory(func(c gate.Caller) writer { return writerOf(d.resolver, c) })
+	d.history = newRefusalHistory(newWitness(d.resolver).look)
 	d.refused = newRefusals(func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, log)
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.close())

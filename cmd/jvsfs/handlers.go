@@ -155,7 +155,7 @@ func (d *daemon) explain(w *worktree, s *session) (response, error) {
 	}
 	defer who.close()
 	x := w.guard.Explain(who.id.PID)
-	x.Path = s.req.Path
+	x.Path, x.Next = s.req.Path, nextAt(x.Next, d.pathOf(w.id))
 	return resultOf(x)
 }
 

@@ -140,14 +140,14 @@ func TestWriterIsLookedAt(t *testing.T) {
 	r := gate.NewResolver(lease.SystemClock())
 	defer r.Close()
 	require.Eventually(t, func() bool {
-		return writerOf(r, gate.Caller{TID: uint32(cmd.Process.Pid)}).command == "sleep"
+		return newWitness(r).look(gate.Caller{TID: uint32(cmd.Process.Pid)}).command == "sleep"
 	}, 10*time.Second, time.Millisecond)
-	w := writerOf(r, gate.Caller{TID: uint32(cmd.Process.Pid), UID: 3})
+	w := newWitness(r).look(gate.Caller{TID: uint32(cmd.Process.Pid), UID: 3})
 	own, err := gate.ReadStat(os.Getpid())
 	require.NoError(t, err)
 	require.Equal(t, process{os.Getpid(), own.Start}, w.above[0])
 	require.Equal(t, []any{cmd.Process.Pid, own.Session, own.Group, uint32(3)}, []any{w.pid, w.session, w.group, w.uid})
-	require.Equal(t, writer{uid: 5}, writerOf(r, gate.Caller{UID: 5}), "of one that is not seen only the user is known")
+	require.Equal(t, writer{uid: 5}, newWitness(r).look(gate.Caller{UID: 5}), "of one that is not seen only the user is known")
 }
 
 // Advice is filled in only where it can be pasted into a shell as it is.
@@ -175,7 +175,7 @@ func BenchmarkRefusalAgain(b *testing.B) {
 func BenchmarkRefusalFirst(b *testing.B) {
 	r := gate.NewResolver(lease.SystemClock())
 	defer r.Close()
-	h := newRefusalHistory(func(c gate.Caller) writer { return writerOf(r, c) })
+	h := newRefusalHistory(newWitness(r).look)
 	no := refused(uint32(os.Getpid()), gate.OpWrite)
 	now := time.Unix(0, 0)
 	h.now = func() time.Time { now = now.Add(alikeWithin); return now }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/jvsfs/jvsfs/gate"
 )
@@ -28,29 +30,79 @@ type writer struct {
 // build tools and a terminal. Deeper trees are found by their group and session.
 const ancestorsKept = 16
 
-// writerOf looks at the process behind a request. What cannot be seen stays empty.
-// Only stat and status are read: they take no lock of the caller's memory, which
-// the request itself may hold.
-func writerOf(r *gate.Resolver, c gate.Caller) writer {
-	w := writer{uid: c.UID}
-	id, err := r.Identify(c)
+// witness looks at writers. The commands of a build have the same ancestors, which are
+// read once a second. Safe for concurrent use.
+type witness struct {
+	resolver *gate.Resolver
+
+	mu    sync.Mutex
+	above map[process]ancestors
+}
+
+type ancestors struct {
+	list []process
+	read time.Time
+}
+
+// ancestorsFresh is how long the ancestors of a living process are believed; they
+// change when one of them ends.
+const ancestorsFresh = time.Second
+
+func newWitness(r *gate.Resolver) *witness {
+	return &witness{resolver: r, above: map[process]ancestors{}}
+}
+
+// look looks at the process behind a request. What cannot be seen stays empty. Only stat
+// and status are read: they take no lock of the caller's memory, which the request
+// itself may hold.
+func (w *witness) look(c gate.Caller) writer {
+	seen := writer{uid: c.UID}
+	id, err := w.resolver.Identify(c)
 	if err != nil {
-		return w
+		return seen
 	}
-	w.process = process{id.PID, id.Start}
-	w.session, w.sessionStart = id.Session, id.SessionStart
-	st, err := gate.ReadStat(id.PID)
+	seen.process = process{id.PID, id.Start}
+	seen.session, seen.sessionStart = id.Session, id.SessionStart
+	if st, err := gate.ReadStat(id.PID); err == nil {
+		seen.command, seen.group = printable(st.Comm), st.Group
+		seen.above = w.ancestorsOf(st)
+	}
+	return seen
+}
+
+// ancestorsOf lists a process's ancestors, the parent first.
+func (w *witness) ancestorsOf(st gate.ProcStat) []process {
+	parent := process{pid: st.PPID}
+	st, err := gate.ReadStat(parent.pid)
 	if err != nil {
-		return w
+		return nil
 	}
-	w.command, w.group = printable(st.Comm), st.Group
-	for parent := st.PPID; parent > 0 && len(w.above) < ancestorsKept; parent = st.PPID {
+	parent.start = st.Start
+	w.mu.Lock()
+	known := w.above[parent]
+	w.mu.Unlock()
+	if now := time.Now(); now.Sub(known.read) >= ancestorsFresh {
+		known = ancestors{list: readAncestors(parent, st), read: now}
+		w.mu.Lock()
+		if len(w.above) >= historyDepth {
+			clear(w.above)
+		}
+		w.above[parent] = known
+		w.mu.Unlock()
+	}
+	return known.list
+}
+
+func readAncestors(p process, st gate.ProcStat) []process {
+	list := []process{p}
+	for parent := st.PPID; parent > 0 && len(list) < ancestorsKept; parent = st.PPID {
+		var err error
 		if st, err = gate.ReadStat(parent); err != nil {
 			break
 		}
-		w.above = append(w.above, process{parent, st.Start})
+		list = append(list, process{parent, st.Start})
 	}
-	return w
+	return list
 }
 
 // below reports whether the writer is the process or one of its descendants, or in
