@@ -192,6 +192,7 @@ func TestDoctor(t *testing.T) {
 		}
 		require.NotEmpty(t, all.about("clock", ""))
 		require.NotEmpty(t, all.about("kernel", ""))
+		require.NotEmpty(t, all.of("kernel.fuse", m.Mountpoint+" speaks FUSE 7."))
 	}
 	require.Contains(t, m.cliOK("lock", "status", m.Mountpoint), "held")
 

@@ -85,6 +85,7 @@ func TestExplainWhyMyCommandFailed(t *testing.T) {
 	require.Contains(t, text, "3 writes of cp were refused in "+m.At("main")+" (E_LOCK_CONFLICT, ")
 	require.Contains(t, text, held.HolderID)
 	require.Contains(t, text, "now: "+m.At("main")+": a write by process ")
+	require.Contains(t, text, ", for the same reason")
 
 	r, exit = m.recent(other, "")
 	require.Zero(t, exit)

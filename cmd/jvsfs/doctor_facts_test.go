@@ -122,6 +122,20 @@ func TestMountFindingsNameTheWayOut(t *testing.T) {
 	require.Equal(t, []string{"mounts.forbidden"}, bad(t, []finding{checkMount(mountStatus{Mountpoint: "/m", State: "forbidden"})}))
 }
 
+func TestFeatureFindings(t *testing.T) {
+	about := func(stats string) []finding {
+		return featureFindings(mountStatus{Mountpoint: "/m", Statistics: []byte(stats)})
+	}
+	all := about(`{"kernel":{"protocol":"7.45","direct_io_allow_mmap":true,"expire_only":true,"notify_prune":true,"handle_killpriv_v2":true,"setxattr_ext":true}}`)
+	require.Empty(t, bad(t, all))
+	require.Contains(t, all[0].Message, "speaks FUSE 7.45 and can do all")
+	old := about(`{"kernel":{"protocol":"7.36"}}`)
+	require.Equal(t, []string{"kernel.map"}, bad(t, old))
+	require.Contains(t, old[1].Message, "cannot clear setuid with the write (each write asks first), end long caching")
+	require.Empty(t, about(`{}`))
+	require.Empty(t, about(``))
+}
+
 func TestVersionFindings(t *testing.T) {
 	for _, c := range []struct {
 		daemon, exe string

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sort"
 	"strings"
 
+	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/moby/sys/mountinfo"
 )
 
@@ -21,6 +23,7 @@ func checkMounts(ctx context.Context, mounts mountTable, fix repair) []finding {
 	for i, st := range all {
 		out = append(out, checkMount(st))
 		if st.State == "serving" {
+			out = append(out, featureFindings(st)...)
 			out = append(out, versionFindings(st, buildOf().Version, exeOf(st.PID))...)
 			out = append(out, askDoctor(ctx, ours[i], fix)...)
 		}
@@ -105,4 +108,36 @@ func versionFindings(st mountStatus, own, exe string) []finding {
 func exeOf(pid int) string {
 	exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // not ours to look at
 	return exe
+}
+
+// featureFindings tells what the kernel's side of a mount cannot do, as it said itself
+// when the mount was made.
+func featureFindings(st mountStatus) []finding {
+	var stats struct {
+		Kernel *fusefs.Features `json:"kernel"`
+	}
+	if err := json.Unmarshal(st.Statistics, &stats); err != nil || stats.Kernel == nil {
+		return nil // an older daemon
+	}
+	k := stats.Kernel
+	var out []finding
+	if !k.MapsDirect {
+		out = append(out, warn("kernel.map", "use Linux "+kernelMaps+" or later", "files open for writing at %s cannot be mapped", st.Mountpoint))
+	}
+	var without []string
+	for what, has := range map[string]bool{
+		"forget inodes on demand (large trees need a high descriptor limit)": k.Prunes,
+		"end long caching (names and attributes are cached shortly)":         k.Expires,
+		"clear setuid with the write (each write asks first)":                k.KillsPriv,
+	} {
+		if !has {
+			without = append(without, what)
+		}
+	}
+	sort.Strings(without)
+	said := "can do all that is made use of"
+	if len(without) > 0 {
+		said = "cannot " + strings.Join(without, ", ")
+	}
+	return append(out, okf("kernel.fuse", "the kernel's side of %s speaks FUSE %s and %s", st.Mountpoint, k.Protocol, said))
 }

@@ -76,9 +76,10 @@ func clockFinding(state int, status int32, off, bound time.Duration) finding {
 }
 
 // tierOf names what a lock directory's file system promises.
-func tierOf(path string) (finding, error) {
+func tierOf(d lockDir) (finding, error) {
+	path := d.name
 	var st unix.Statfs_t
-	if err := unix.Statfs(path, &st); err != nil {
+	if err := unix.Statfs(d.path, &st); err != nil {
 		return finding{}, &os.PathError{Op: "statfs", Path: path, Err: err}
 	}
 	if name, ok := localFileSystems[int64(st.Type)]; ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -140,10 +141,25 @@ func (r *recentReport) text(session bool, now time.Time) string {
 		b.WriteString("there were more refusals than the mount remembers\n")
 	}
 	for _, x := range r.Worktrees {
-		b.WriteString("now: " + explanationText(x, now))
+		b.WriteString("now: " + nowText(x, all, now))
 	}
 	for _, f := range r.Silent {
-		b.WriteString(failureText(f))
+		if f == r.stuck {
+			b.WriteString(failureText(f))
+		} else {
+			fmt.Fprintf(&b, "note: %s\n", printable(f.Message))
+		}
 	}
 	return b.String()
+}
+
+// nowText explains a worktree, in a line where it has been explained above.
+func nowText(x explanation, above []summary, now time.Time) string {
+	text := explanationText(x, now)
+	said := slices.ContainsFunc(above, func(s summary) bool { return s.Path == x.Path && s.Class == string(x.Class) })
+	if !x.Allowed && said {
+		text, _, _ = strings.Cut(text, "\n")
+		text += ", for the same reason\n"
+	}
+	return text
 }
