@@ -40,7 +40,7 @@ func authorize(p plea) (string, *failure) {
 			return "", &failure{Class: classDenied, Message: "only root or the user that mounted may do that", Next: "run it as root"}
 		}
 	}
-	return "", nil // ping, status, explain, refusals and lock status tell nothing secret
+	return "", nil // ping, status, explain and lock status tell nothing secret
 }
 
 func authorizeAcquire(p plea) *failure {

@@ -11,20 +11,21 @@ var caches = map[string]fusefs.Cache{"auto": fusefs.CacheAuto, "shared": fusefs.
 
 // openFileSystem takes the source for serving; the second value gives the
 // statistics of the file system.
-func openFileSystem(cfg mountcfg.Config, p place, guards *registry, refused func(*gate.Refusal), log *zap.Logger) (fileSystem, func() any, error) {
+func openFileSystem(cfg mountcfg.Config, p place, guards *registry, log *zap.Logger) (fileSystem, func() any, error) {
 	errno, err := gate.ParseErrno(cfg.Errno)
 	if err != nil {
 		return nil, nil, err
 	}
 	o := fusefs.Options{
 		Source: p.Root, Mountpoint: cfg.Mountpoint, Shape: fusefs.ShapeTree,
-		Guards: guards.guard, Known: guards.known, TreeID: p.ID, OnRefusal: refused, Log: log,
+		Guards: guards.guard, Known: guards.known, TreeID: p.ID, Log: log,
 		Errno: errno, ReadOnly: gate.Enforce(cfg.Enforce) == gate.ReadOnly,
 		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout,
 	}
 	if p.Shape == shapeRepository {
 		o.Shape = fusefs.ShapeRepository
 	}
+	o.OnRefusal = guards.refused
 	s, err := fusefs.Open(o)
 	if err != nil {
 		return nil, nil, err

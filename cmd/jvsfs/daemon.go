@@ -60,8 +60,9 @@ func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 	}
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.registry = newRegistry(log, d.newWorktree)
-	d.history = newRefusalHistory(newWitness(d.resolver).look)
 	d.refused = newRefusals(func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, log)
+	d.history = newRefusalHistory(newWitness(d.resolver).look)
+	d.registry.refused = d.history.note
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
@@ -71,7 +72,7 @@ func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 // open takes the source and the lock directory by descriptors, before anything
 // is mounted over them.
 func (d *daemon) open() error {
-	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.history.note, d.log)
+	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.log)
 	if err != nil {
 		return err
 	}
@@ -125,8 +126,8 @@ func (d *daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 // logRefusal leaves the trace of a refusal. The log's sampling bounds how many,
 // and what is left out is not formatted: a refused write must stay cheap.
 func (d *daemon) logRefusal(no *gate.Refusal) {
-	d.refused.note(no)
 	d.history.note(no)
+	d.refused.note(no)
 	entry := d.log.Check(zap.InfoLevel, "refused")
 	if entry == nil {
 		return
@@ -317,7 +318,7 @@ func (d *daemon) status() mountStatus {
 	st := mountStatus{
 		Mountpoint: d.mountpoint(), Source: d.place.Root, Device: device{major, minor}.String(), State: "serving",
 		PID: os.Getpid(), Since: &d.since, Shape: d.place.Shape, Locks: d.place.LockDir, Audit: d.place.auditPath(), Local: d.place.Local,
-		Enforce: d.cfg.Enforce, Version: buildOf().Version,
+		Enforce: d.cfg.Enforce,
 	}
 	for _, w := range d.registry.all() {
 		st.Worktrees = append(st.Worktrees, w.guard.Status())

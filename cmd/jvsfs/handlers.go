@@ -30,12 +30,12 @@ func (d *daemon) handle(ctx context.Context, s *session) {
 
 func (d *daemon) answer(ctx context.Context, s *session) (response, error) {
 	switch s.req.Op {
+	case opRefusals:
+		return d.answerRefusals(s)
 	case opPing:
 		return response{}, nil
 	case opStatus:
 		return resultOf(d.statusFor(s.peer.UID))
-	case opRefusals:
-		return d.answerRefusals(s)
 	case opDoctor:
 		return d.answerDoctor(s)
 	case opUnmount:
@@ -155,8 +155,8 @@ func (d *daemon) explain(w *worktree, s *session) (response, error) {
 	}
 	defer who.close()
 	x := w.guard.Explain(who.id.PID)
-	x.Path, x.Next = s.req.Path, nextAt(x.Next, d.pathOf(w.id))
-	return resultOf(x)
+	x.Path = s.req.Path
+	return resultOf(d.advised(x))
 }
 
 // answerHolder renews or releases for those who may.

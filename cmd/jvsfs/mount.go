@@ -23,11 +23,11 @@ const (
 )
 
 type mountCommand struct {
+	asJSON     bool
 	io         stdio
 	config     string
 	foreground bool
 	background bool // this process is the daemon that another one waits for
-	asJSON     bool
 }
 
 func newMountCommand(io stdio) *cobra.Command {
@@ -49,8 +49,8 @@ releases what is held and leaves a dead mount, which refuses everything.`,
 	defaults := mountcfg.Default()
 	defaults.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&m.config, "config", "", "read the configuration from `FILE` (YAML); flags win over it")
-	cmd.Flags().BoolVar(&m.foreground, "foreground", false, "stay, and log to standard error")
 	cmd.Flags().BoolVar(&m.asJSON, "json", false, "print JSON when it serves")
+	cmd.Flags().BoolVar(&m.foreground, "foreground", false, "stay, and log to standard error")
 	return cmd
 }
 

@@ -36,7 +36,6 @@ const (
 	opLockStatus = "lock_status"
 	opUnmount    = "umount"
 	opDoctor     = "doctor"
-	opRefusals   = "refusals"
 )
 
 // The events of the control protocol.
@@ -47,14 +46,21 @@ const (
 )
 
 var operations = map[string]bool{
+	opRefusals: true,
+
 	opPing: true, opStatus: true, opExplain: true, opAcquire: true, opSteal: true,
-	opRenew: true, opRelease: true, opLockStatus: true, opUnmount: true, opDoctor: true, opRefusals: true,
+	opRenew: true, opRelease: true, opLockStatus: true, opUnmount: true, opDoctor: true,
 }
 
 // request is what a client asks.
 type request struct {
-	Version  int    `json:"version"`
-	Op       string `json:"op"`
+	Version int    `json:"version"`
+	Op      string `json:"op"`
+
+	SinceMS int64 `json:"since_ms,omitempty"` // refusals: how far back
+	Session bool  `json:"session,omitempty"`  // refusals: those of the process's session too
+	Stands  bool  `json:"stands,omitempty"`   // refusals: the process stands in the mount, at Path: say where it may write
+
 	Path     string `json:"path,omitempty"`     // below the root of the mount
 	PID      int    `json:"pid,omitempty"`      // the process meant, in the client's pid namespace
 	Start    uint64 `json:"start,omitempty"`    // its start time (field 22 of /proc/PID/stat), 0 = not known
@@ -63,12 +69,9 @@ type request struct {
 	Force    bool   `json:"force,omitempty"`    // of doctor: mend the rest too; of steal: end the daemon that keeps the gate
 	Scope    string `json:"scope,omitempty"`
 	Purpose  string `json:"purpose,omitempty"`
-	WaitMS   int64  `json:"wait_ms,omitempty"`  // acquire: how long to wait for the lease
-	Steal    bool   `json:"steal,omitempty"`    // acquire: an expired lease may be stolen
-	Watch    bool   `json:"watch,omitempty"`    // acquire: keep the connection and report the loss
-	SinceMS  int64  `json:"since_ms,omitempty"` // refusals: how far back
-	Session  bool   `json:"session,omitempty"`  // refusals: those of the process's session too
-	Stands   bool   `json:"stands,omitempty"`   // refusals: the process stands in the mount, at Path: say where it may write
+	WaitMS   int64  `json:"wait_ms,omitempty"` // acquire: how long to wait for the lease
+	Steal    bool   `json:"steal,omitempty"`   // acquire: an expired lease may be stolen
+	Watch    bool   `json:"watch,omitempty"`   // acquire: keep the connection and report the loss
 
 	Token lease.Token `json:"fencing_token,omitempty"` // release: only this lease, 0 = the current one
 }
@@ -114,12 +117,12 @@ func (r request) validate() error {
 		return fmt.Errorf("%w: protocol version %d, this daemon speaks %d: the client and the daemon are of different releases", errRequest, r.Version, protocolVersion)
 	case !operations[r.Op]:
 		return fmt.Errorf("%w: unknown operation %q", errRequest, r.Op)
+	case r.SinceMS < 0 || r.SinceMS > maxWait.Milliseconds():
+		return fmt.Errorf("%w: refusals of %d ms", errRequest, r.SinceMS)
 	case r.PID < 0 || r.PID > 1<<22: // PID_MAX_LIMIT of the kernel
 		return fmt.Errorf("%w: pid %d", errRequest, r.PID)
 	case r.WaitMS < 0 || r.WaitMS > maxWait.Milliseconds():
 		return fmt.Errorf("%w: wait of %d ms", errRequest, r.WaitMS)
-	case r.SinceMS < 0 || r.SinceMS > maxWait.Milliseconds():
-		return fmt.Errorf("%w: refusals of %d ms", errRequest, r.SinceMS)
 	case len(r.Path) > 4096 || len(r.Purpose) > 1024 || len(r.Scope) > 64:
 		return fmt.Errorf("%w: a field is too long", errRequest)
 	case !cleanRelative(r.Path):

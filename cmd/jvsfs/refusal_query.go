@@ -10,6 +10,10 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
+// opRefusals asks for recent refusals: of a process and its descendants, or of its
+// session too.
+const opRefusals = "refusals"
+
 const (
 	// recentRefusals is how many kinds of refusals status shows.
 	recentRefusals = 32
@@ -97,6 +101,12 @@ func nextAt(next, path string) string {
 	return strings.ReplaceAll(next, "<worktree>", path)
 }
 
+// advised puts the worktree into the advice of an explanation.
+func (d *daemon) advised(x gate.Explanation) gate.Explanation {
+	x.Next = nextAt(x.Next, d.pathOf(x.Worktree))
+	return x
+}
+
 // pathOf is where people find a worktree of this mount.
 func (d *daemon) pathOf(id lease.WorktreeID) string {
 	if rel := d.rootOf(id); id != "" && rel != "." { // "": what belongs to no worktree
@@ -108,6 +118,7 @@ func (d *daemon) pathOf(id lease.WorktreeID) string {
 // statusFor is the status with what the asking user may see of recent refusals.
 func (d *daemon) statusFor(uid uint32) mountStatus {
 	st := d.status()
+	st.Version = buildOf().Version
 	st.RecentRefusals, _ = d.history.recent(refusalQuery{uid: uid, limit: recentRefusals}, d.pathOf)
 	return st
 }
@@ -184,8 +195,7 @@ func (d *daemon) explainAll(pid int, s *session, refused []refusalView) []gate.E
 		}
 		x := w.guard.Explain(pid)
 		x.Path = d.pathOf(w.id)
-		x.Next = nextAt(x.Next, x.Path)
-		out = append(out, x)
+		out = append(out, d.advised(x))
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Worktree < out[j].Worktree })
 	return out
