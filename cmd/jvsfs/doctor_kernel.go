@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 
@@ -139,9 +138,4 @@ func fuseFinding(err error) finding {
 		return fail("fuse.denied", "run it as root; in a container: --device /dev/fuse --cap-add SYS_ADMIN", "%v", err)
 	}
 	return fail("fuse.missing", fix, "%v", err)
-}
-
-func numberIn(text string) (n uint64, ok bool) {
-	_, err := fmt.Sscan(text, &n)
-	return n, err == nil
 }

@@ -60,6 +60,12 @@ func sysctl(name string) (uint64, bool) {
 	return numberIn(string(text))
 }
 
+// numberIn reads the number that a text begins with.
+func numberIn(text string) (n uint64, ok bool) {
+	_, err := fmt.Sscan(text, &n)
+	return n, err == nil
+}
+
 func seconds(name string) time.Duration {
 	n, _ := sysctl(name)
 	return time.Duration(n) * time.Second

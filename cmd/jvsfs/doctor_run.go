@@ -24,7 +24,7 @@ func checkRun(dir string, mounts mountTable, others []mountNamespace, fix repair
 			mounted[deviceOf(m)] = true
 		}
 	}
-	files, out := runFiles(dir)
+	files, out := runFiles(dir, mounted)
 	for _, f := range abandoned(files, mounted, time.Now()) {
 		out = append(out, f.finding(fix))
 	}
@@ -44,11 +44,11 @@ type runFile struct {
 	path   string
 	dev    device
 	socket bool
-	heard  bool // somebody listens there
+	heard  bool // somebody listens there; not asked where the mount is there
 	at     time.Time
 }
 
-func runFiles(dir string) ([]runFile, []finding) {
+func runFiles(dir string, mounted map[device]bool) ([]runFile, []finding) {
 	var st unix.Stat_t
 	if err := unix.Lstat(dir, &st); err != nil {
 		return nil, nil // nothing was mounted since the machine started
@@ -70,7 +70,7 @@ func runFiles(dir string) ([]runFile, []finding) {
 			continue
 		}
 		f.socket, f.at = info.Mode()&os.ModeSocket != 0, info.ModTime()
-		f.heard = f.socket && listens(f.path)
+		f.heard = f.socket && !mounted[f.dev] && listens(f.path)
 		out = append(out, f)
 	}
 	return out, nil
