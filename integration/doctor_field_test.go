@@ -177,7 +177,7 @@ func TestDoctorOrphanedGuardian(t *testing.T) {
 // A lock directory that cannot be written, and one that is nearly full.
 func TestDoctorLockDirectory(t *testing.T) {
 	m := newMount(t, mountOptions{prepare: withFiles("f")})
-	m.requireNoFinding("locks.unwritable", "")
+	m.requireNoFinding("locks.unwritable", m.LockDir)
 	all, _, _ := m.doctor()
 	require.NotEmpty(t, all.of("locks.atomic", m.LockDir))
 	require.NoError(t, unix.Mount(m.LockDir, m.LockDir, "", unix.MS_BIND, ""))
@@ -185,7 +185,7 @@ func TestDoctorLockDirectory(t *testing.T) {
 	require.NoError(t, unix.Mount("", m.LockDir, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	m.requireFinding("locks.unwritable", m.LockDir, "mount the file system for writing")
 	require.NoError(t, unix.Unmount(m.LockDir, 0))
-	m.requireNoFinding("locks.unwritable", "")
+	m.requireNoFinding("locks.unwritable", m.LockDir)
 	left, err := filepath.Glob(filepath.Join(m.LockDir, ".doctor-*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
