@@ -106,7 +106,7 @@ func (f *rawFS) admit(op gate.Op, h *fuse.InHeader, rules []*rule) (passes, fuse
 
 func (f *rawFS) admitRule(p *passes, req gate.Request, r *rule) fuse.Status {
 	if r.kind != ruleWorktree {
-		return f.refuseRule(req.Op, r)
+		return f.refuseRule(req.Op, req.Caller, r)
 	}
 	g, err := f.guard(r)
 	if err != nil {
@@ -126,16 +126,19 @@ func (f *rawFS) admitRule(p *passes, req gate.Request, r *rule) fuse.Status {
 }
 
 // refuseRule refuses what no guard is there for.
-func (f *rawFS) refuseRule(op gate.Op, r *rule) fuse.Status {
+func (f *rawFS) refuseRule(op gate.Op, c gate.Caller, r *rule) fuse.Status {
 	f.stats.outside.Add(1)
-	why := gate.ReasonSealed
+	why, id := gate.ReasonSealed, r.id
 	switch r.kind {
 	case ruleBadName:
-		why = gate.ReasonBadWorktree
+		why, id = gate.ReasonBadWorktree, lease.WorktreeID(r.name)
 	case ruleOpen:
 		why = gate.ReasonReadOnly
 	}
 	f.opts.Log.Debug("refused", zap.Stringer("op", op), zap.String("name", r.name), zap.Uint8("reason", uint8(why)))
+	if f.opts.OnRefusal != nil {
+		f.opts.OnRefusal(&gate.Refusal{Reason: why, Op: op, Errno: f.opts.Errno, Worktree: id, Caller: c})
+	}
 	return f.refused()
 }
 
@@ -171,7 +174,7 @@ func (f *rawFS) admitEntry(op gate.Op, h *fuse.InHeader, dir *node, name string)
 	}
 	held := f.settle()
 	if f.covers(op, dir, name) {
-		return f.unadmitted(held, f.refuseRule(op, sealedRule))
+		return f.unadmitted(held, f.refuseRule(op, callerID(h), sealedRule))
 	}
 	var buf [4]*rule
 	rules := entryRules(buf[:0], dir, name)

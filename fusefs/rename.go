@@ -33,7 +33,7 @@ func (f *rawFS) Rename(_ <-chan struct{}, in *fuse.RenameIn, oldName, newName st
 		return fuse.EXDEV
 	}
 	if f.covers(gate.OpRename, from, oldName) || f.covers(gate.OpRename, to, newName) {
-		return f.refuseRule(gate.OpRename, sealedRule)
+		return f.refuseRule(gate.OpRename, callerID(&in.InHeader), sealedRule)
 	}
 	var p passes
 	p, st = f.admit(gate.OpRename, &in.InHeader, rules)

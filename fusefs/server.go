@@ -37,7 +37,11 @@ type Options struct {
 	Guards func(id lease.WorktreeID) (*gate.Guard, error)
 	// Known reports whether Guards has been asked for a worktree by anybody, as who
 	// acquires its lease must. Nil is never.
-	Known  func(id lease.WorktreeID) bool
+	Known func(id lease.WorktreeID) bool
+	// OnRefusal is told of what is refused where no guard is asked, in the request's own
+	// goroutine. It must not block. May be nil.
+	OnRefusal func(*gate.Refusal)
+
 	TreeID lease.WorktreeID // of the one worktree, for ShapeTree
 	// Errno answers what is refused where no guard is asked; 0 is EROFS.
 	Errno syscall.Errno

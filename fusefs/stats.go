@@ -29,6 +29,8 @@ type Stats struct {
 	// below the budget.
 	Memory       uint64 `json:"memory"`
 	MemoryBudget int64  `json:"memory_budget"`
+	// Kernel is what the kernel's side of the mount can do.
+	Kernel Features `json:"kernel"`
 }
 
 // Stats returns the counters; they are read one by one, not at one instant.
@@ -38,6 +40,7 @@ func (s *Server) Stats() Stats {
 		Requests: make(map[string]uint64), SealedRefused: f.stats.outside.Load(),
 		Inodes: f.nodes.count.Load(), InodeBudget: f.budget.high, Handles: f.handles.count.Load(),
 		DescriptorBudget: f.budget.full, MemoryBudget: f.budget.memory(),
+		Kernel: s.Features(),
 	}
 	st.Descriptors = st.Inodes + st.Handles
 	var m runtime.MemStats

@@ -77,7 +77,9 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 		g.writes.Add(1)
 		return p, nil
 	}
+	no.Caller = r.Caller
 	if g.cfg.Enforce == Observing {
+		no.Observed = true
 		g.wouldRefuse.Add(1)
 		g.note(no)
 		return Pass{}, nil
@@ -349,6 +351,7 @@ func (g *Guard) note(no *Refusal) {
 // where the mount only observes.
 func (g *Guard) Refuse(op Op, why Reason) *Refusal {
 	no := g.refusal(op, why, g.open.Load())
+	no.Observed = g.cfg.Enforce == Observing
 	g.note(no)
 	if g.cfg.Enforce == Observing {
 		g.wouldRefuse.Add(1)

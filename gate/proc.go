@@ -20,6 +20,7 @@ type ProcStat struct {
 	Comm    string
 	State   byte
 	PPID    int
+	Group   int // process group
 	Session int
 	Threads int
 	Start   uint64 // clock ticks after boot; with the pid it names a process
@@ -46,11 +47,12 @@ func parseStat(b []byte) (ProcStat, error) {
 		return ProcStat{}, fmt.Errorf("short /proc/PID/stat: %.40q", b)
 	}
 	s := ProcStat{Comm: string(b[open+1 : end]), State: f[0][0]}
-	var errs [4]error
+	var errs [5]error
 	s.PPID, errs[0] = strconv.Atoi(f[1])
-	s.Session, errs[1] = strconv.Atoi(f[3])
-	s.Threads, errs[2] = strconv.Atoi(f[17])
-	s.Start, errs[3] = strconv.ParseUint(f[19], 10, 64)
+	s.Group, errs[1] = strconv.Atoi(f[2])
+	s.Session, errs[2] = strconv.Atoi(f[3])
+	s.Threads, errs[3] = strconv.Atoi(f[17])
+	s.Start, errs[4] = strconv.ParseUint(f[19], 10, 64)
 	return s, errors.Join(errs[:]...)
 }
 

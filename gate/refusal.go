@@ -118,12 +118,16 @@ type Refusal struct {
 	Token    lease.Token
 	Left     time.Duration // until the holder's deadline, 0 if it does not matter
 	Err      error         // what the lease keeper said, if it was asked
+	Caller   Caller        // who asked; the zero value where the kernel does not say
+	Observed bool          // it went through all the same: the mount only observes
 }
 
 // Class returns the error class.
 func (r *Refusal) Class() lease.Class {
-	if c := lease.ClassOf(r.Err); c != "" {
-		return c
+	if r.Err != nil { // asking an error allocates, and there is mostly none
+		if c := lease.ClassOf(r.Err); c != "" {
+			return c
+		}
 	}
 	return verdicts[r.Reason].class
 }

@@ -73,9 +73,16 @@ func (m *mount) explain(pid int, path string) (x explanation, exit int) {
 	return x, exit
 }
 
-type finding struct{ Check, Severity, Message, Fix string }
+type finding struct{ ID, Check, Severity, Message, Why, Fix string }
 
 type findings []finding
+
+// of are the findings with an id that mention a text.
+func (f findings) of(id, text string) findings {
+	return slices.DeleteFunc(slices.Clone(f), func(one finding) bool {
+		return one.ID != id || !strings.Contains(one.Message, text)
+	})
+}
 
 // about are the findings of one check that mention a text.
 func (f findings) about(check, text string) findings {
@@ -87,12 +94,22 @@ func (f findings) about(check, text string) findings {
 func (m *mount) doctor(options ...string) (all findings, ok bool, exit int) {
 	m.t.Helper()
 	out, errs, exit := m.CLI(append([]string{"doctor", "--json"}, options...)...)
+	all, ok = readDoctor(m.t, out+errs)
+	return all, ok, exit
+}
+
+func readDoctor(t testing.TB, text string) (all findings, ok bool) {
+	t.Helper()
 	var report struct {
 		OK       bool
 		Findings findings
 	}
-	require.NoError(m.t, json.Unmarshal([]byte(out), &report), "%s%s", out, errs)
-	return report.Findings, report.OK, exit
+	require.NoError(t, json.Unmarshal([]byte(text), &report), "%s", text)
+	for _, f := range report.Findings {
+		require.Equal(t, f.Severity == "ok", f.Why == "", "%+v", f)
+		require.True(t, strings.HasPrefix(f.ID, f.Check+"."), "%+v", f)
+	}
+	return report.Findings, report.OK
 }
 
 func TestExplain(t *testing.T) {
@@ -102,7 +119,7 @@ func TestExplain(t *testing.T) {
 	require.Equal(t, exitNotHeld, exit)
 	require.False(t, x.Allowed)
 	require.Equal(t, "E_LOCK_NOT_HELD", x.Class)
-	require.Contains(t, x.Next, "jvsfs lock acquire")
+	require.Contains(t, x.Next, "jvsfs lock acquire "+m.Mountpoint)
 	require.Nil(t, x.Holder)
 
 	r := m.acquire(a)
@@ -175,6 +192,7 @@ func TestDoctor(t *testing.T) {
 		}
 		require.NotEmpty(t, all.about("clock", ""))
 		require.NotEmpty(t, all.about("kernel", ""))
+		require.NotEmpty(t, all.of("kernel.fuse", m.Mountpoint+" speaks FUSE 7."))
 	}
 	require.Contains(t, m.cliOK("lock", "status", m.Mountpoint), "held")
 

@@ -26,6 +26,7 @@ func openFileSystem(cfg mountcfg.Config, p place, guards *registry, log *zap.Log
 	if p.Shape == shapeRepository {
 		o.Shape = fusefs.ShapeRepository
 	}
+	o.OnRefusal = guards.refused
 	s, err := fusefs.Open(o)
 	if err != nil {
 		return nil, nil, err

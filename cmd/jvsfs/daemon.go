@@ -46,6 +46,7 @@ type daemon struct {
 	locks    *lease.Dir
 	audit    *lease.AuditLog
 	refused  *refusals
+	history  *refusalHistory
 	resolver *gate.Resolver
 	registry *registry
 
@@ -63,6 +64,8 @@ func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.registry = newRegistry(log, d.newWorktree)
 	d.refused = newRefusals(func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, log)
+	d.history = newRefusalHistory(newWitness(d.resolver).look)
+	d.registry.refused = d.history.note
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
@@ -126,6 +129,7 @@ func (d *daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 // logRefusal leaves the trace of a refusal. The log's sampling bounds how many,
 // and what is left out is not formatted: a refused write must stay cheap.
 func (d *daemon) logRefusal(no *gate.Refusal) {
+	d.history.note(no)
 	d.refused.note(no)
 	entry := d.log.Check(zap.InfoLevel, "refused")
 	if entry == nil {
@@ -297,20 +301,22 @@ func (d *daemon) close() error {
 
 // mountStatus is one mount in `status --json`; the names are a promise.
 type mountStatus struct {
-	Mountpoint string          `json:"mountpoint"`
-	Source     string          `json:"source,omitempty"`
-	Device     string          `json:"device"`
-	State      string          `json:"state"` // serving, dead, silent or forbidden
-	Detail     string          `json:"detail,omitempty"`
-	PID        int             `json:"pid,omitempty"`
-	Since      *time.Time      `json:"since,omitempty"`
-	Shape      shape           `json:"shape,omitempty"`
-	Locks      string          `json:"locks,omitempty"`
-	Audit      string          `json:"audit,omitempty"`
-	Local      bool            `json:"local,omitempty"` // the fence holds on this machine only
-	Enforce    string          `json:"enforce,omitempty"`
-	Worktrees  []gate.Status   `json:"worktrees,omitempty"`
-	Statistics json.RawMessage `json:"statistics,omitempty"`
+	Mountpoint     string          `json:"mountpoint"`
+	Source         string          `json:"source,omitempty"`
+	Device         string          `json:"device"`
+	State          string          `json:"state"` // serving, dead, silent or forbidden
+	Detail         string          `json:"detail,omitempty"`
+	PID            int             `json:"pid,omitempty"`
+	Since          *time.Time      `json:"since,omitempty"`
+	Shape          shape           `json:"shape,omitempty"`
+	Locks          string          `json:"locks,omitempty"`
+	Audit          string          `json:"audit,omitempty"`
+	Local          bool            `json:"local,omitempty"` // the fence holds on this machine only
+	Enforce        string          `json:"enforce,omitempty"`
+	Worktrees      []gate.Status   `json:"worktrees,omitempty"`
+	Statistics     json.RawMessage `json:"statistics,omitempty"`
+	RecentRefusals []refusalView   `json:"recent_refusals,omitempty"`
+	Version        string          `json:"version,omitempty"` // of the daemon's binary
 }
 
 func (d *daemon) status() mountStatus {

@@ -11,56 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The oldest kernel that has all calls a mount needs (mount_setattr, 5.12), and
-// the one from which a mapping of a file open for writing works (6.6,
-// FUSE_DIRECT_IO_ALLOW_MMAP).
-const (
-	kernelNeeded = "5.12"
-	kernelWanted = "6.6"
-)
-
-// descriptorsWanted is how many descriptors let a mount remember a large tree.
-const descriptorsWanted = 65536
-
-func checkKernel() []finding {
-	out := []finding{checkFuseDevice()}
-	var u unix.Utsname
-	release := "?"
-	if err := unix.Uname(&u); err == nil {
-		release = unix.ByteSliceToString(u.Release[:])
-	}
-	switch {
-	case olderThan(release, kernelNeeded):
-		out = append(out, fail("kernel", "use Linux "+kernelNeeded+" or later", "Linux %s lacks calls that mounting needs", release))
-	case olderThan(release, kernelWanted):
-		out = append(out, warn("kernel", "use Linux "+kernelWanted+" or later", "on Linux %s files open for writing cannot be mapped", release))
-	default:
-		out = append(out, okf("kernel", "Linux %s", release))
-	}
-	return append(out, checkDescriptors())
-}
-
-func checkFuseDevice() finding {
-	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-	if err != nil {
-		return fail("fuse", "modprobe fuse; in a container: --device /dev/fuse --cap-add SYS_ADMIN", "%v", err)
-	}
-	closeFile(f)
-	return okf("fuse", "/dev/fuse can be opened")
-}
-
-func checkDescriptors() finding {
-	var lim unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
-		return warn("files", "", "RLIMIT_NOFILE: %v", err)
-	}
-	if lim.Max < descriptorsWanted {
-		return warn("files", "raise the hard limit (LimitNOFILE= in a unit, limits.conf)",
-			"a process may open %d files; each inode that a mount remembers costs one, so large trees are slow", lim.Max)
-	}
-	return okf("files", "a process may open %d files", lim.Max)
-}
-
 // olderThan compares the first two numbers of kernel releases; what cannot be
 // read is not older.
 func olderThan(release, than string) bool {
@@ -96,7 +46,7 @@ func checkClock(bound time.Duration) []finding {
 	var tx unix.Timex
 	state, err := unix.Adjtimex(&tx)
 	if err != nil {
-		return []finding{warn("clock", "", "adjtimex: %v", err)}
+		return []finding{warn("clock.unknown", "run it where adjtimex(2) is allowed", "adjtimex: %v", err)}
 	}
 	return []finding{clockFinding(state, tx.Status, clockError(tx), bound)}
 }
@@ -115,26 +65,27 @@ func clockFinding(state int, status int32, off, bound time.Duration) finding {
 	const fix = "run an NTP client (chronyc tracking, timedatectl status)"
 	switch {
 	case state == unix.TIME_ERROR || status&unix.STA_UNSYNC != 0:
-		return warn("clock", fix, "the clock is not synchronised; leases of several hosts rely on at most %s between their clocks", bound)
+		return warn("clock.unsynced", fix, "the clock is not synchronised; leases of several hosts rely on at most %s between their clocks", bound)
 	case off > bound:
-		return fail("clock", fix, "the clock is off by up to %s, more than the %s that leases allow: steals from and by other hosts are refused (%s)",
+		return fail("clock.off", fix, "the clock is off by up to %s, more than the %s that leases allow: steals from and by other hosts are refused (%s)",
 			off, bound, lease.ClassClockSkewExceeded)
 	case off > bound/2:
-		return warn("clock", fix, "the clock is off by up to %s, more than half of the %s that leases allow", off, bound)
+		return warn("clock.off", fix, "the clock is off by up to %s, more than half of the %s that leases allow", off, bound)
 	}
-	return okf("clock", "synchronised, off by at most %s", off)
+	return okf("clock.synced", "synchronised, off by at most %s", off)
 }
 
 // tierOf names what a lock directory's file system promises.
-func tierOf(path string) (finding, error) {
+func tierOf(d lockDir) (finding, error) {
+	path := d.name
 	var st unix.Statfs_t
-	if err := unix.Statfs(path, &st); err != nil {
+	if err := unix.Statfs(d.path, &st); err != nil {
 		return finding{}, &os.PathError{Op: "statfs", Path: path, Err: err}
 	}
 	if name, ok := localFileSystems[int64(st.Type)]; ok {
-		return okf("tier", "%s is on %s: tier A, every writer of this machine is fenced, whatever clocks and pauses do", path, name), nil
+		return okf("tier.local", "%s is on %s: tier A, every writer of this machine is fenced, whatever clocks and pauses do", path, name), nil
 	}
-	return warn("tier", "let all writers come through one machine, or rely on clocks within the configured skew",
+	return warn("tier.shared", "let all writers come through one machine, or rely on clocks within the configured skew",
 		"%s is on a file system of type %s that several hosts may share: across hosts tokens never double, but a late write may land", path, typeName(int64(st.Type))), nil
 }
 

@@ -78,6 +78,7 @@ func (e *execCommand) run(ctx context.Context, path string, argv []string) error
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
+	began := time.Now()
 	c, err := startChild(argv, e.io.in)
 	if err != nil {
 		return err
@@ -90,6 +91,7 @@ func (e *execCommand) run(ctx context.Context, path string, argv []string) error
 	}
 	code, err := e.supervise(ctx, h, c, signals)
 	c.end()
+	e.sayRefused(ctx, c, began)
 	if err = errors.Join(err, ignoreNotHeld(h.release())); err != nil {
 		return err
 	}

@@ -24,22 +24,43 @@ type explanation struct {
 type explainCommand struct {
 	records
 	pid    int
+	since  time.Duration
 	asJSON bool
 }
+
+// sinceDefault is how far back explain looks for refusals: the command that has just
+// failed.
+const sinceDefault = 10 * time.Second
 
 func newExplainCommand(io stdio) *cobra.Command {
 	e := &explainCommand{}
 	cmd := &cobra.Command{
-		Use: "explain PATH", Short: "Say why a write to PATH would pass or not, and what to do",
+		Use: "explain [PATH]", Short: "Say why a write would pass or not, or why one was refused, and what to do",
 		Long: `Say why a write to PATH would pass or not, and what to do. The exit code is 0 when
-the write would pass, and otherwise that of the class of the refusal.`,
-		Args: usageArgs(cobra.ExactArgs(1)),
+the write would pass, and otherwise that of the class of the refusal.
+
+Without PATH: what was refused in the last seconds, to the processes of the session
+that this command runs in, or, with --pid, to process N and its descendants. They may
+have ended. And, of the worktrees that this is about and those of the mounts that the
+process stands in: whether it may write there now. The exit code is that of the latest
+refusal, else of a worktree that it may not write to, else of a mount that it stands in
+and that does not answer, else 0.`,
+		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case e.pid < 0 || e.since < 0:
+				return usagef("--pid and --since must not be negative")
+			case len(args) == 0:
+				return e.recent(cmd.Context(), io)
+			case cmd.Flags().Changed("since"):
+				return usagef("--since goes without PATH")
+			}
 			return e.run(cmd.Context(), io, args[0])
 		},
 	}
 	e.addFlags(cmd.Flags())
 	cmd.Flags().IntVar(&e.pid, "pid", 0, "explain for process `N` (default: the parent of this command, the shell)")
+	cmd.Flags().DurationVar(&e.since, "since", sinceDefault, "without PATH: look back this `LONG`")
 	cmd.Flags().BoolVar(&e.asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -30,10 +30,12 @@ func (d *daemon) handle(ctx context.Context, s *session) {
 
 func (d *daemon) answer(ctx context.Context, s *session) (response, error) {
 	switch s.req.Op {
+	case opRefusals:
+		return d.answerRefusals(s)
 	case opPing:
 		return response{}, nil
 	case opStatus:
-		return resultOf(d.status())
+		return resultOf(d.statusFor(s.peer.UID))
 	case opConfig: // as open as status: it has no secrets
 		return resultOf(d.cfg.Origins())
 	case opDoctor:
@@ -156,7 +158,7 @@ func (d *daemon) explain(w *worktree, s *session) (response, error) {
 	defer who.close()
 	x := w.guard.Explain(who.id.PID)
 	x.Path = s.req.Path
-	return resultOf(x)
+	return resultOf(d.advised(x))
 }
 
 // answerHolder renews or releases for those who may.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ const (
 )
 
 type mountCommand struct {
+	asJSON     bool
 	io         stdio
 	settings   settings
 	foreground bool
@@ -48,6 +50,7 @@ releases what is held and leaves a dead mount, which refuses everything.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd, args) },
 	}
 	m.settings.addFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&m.asJSON, "json", false, "print JSON when it serves")
 	cmd.Flags().BoolVar(&m.foreground, "foreground", false, "stay, and log to standard error")
 	return cmd
 }
@@ -136,8 +139,27 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer closeFile(log)
-	m.sayLocal(p)
-	return startInBackground(os.Args[1:], log)
+	if !m.asJSON {
+		m.sayLocal(p)
+	}
+	err = startInBackground(os.Args[1:], log)
+	if err == nil && m.asJSON {
+		err = printJSON(m.io.out, mountedOf(cfg, p))
+	}
+	return err
+}
+
+// mounted is what `mount --json` prints; the names are those of `status --json`.
+type mounted struct {
+	Mountpoint string `json:"mountpoint"`
+	Source     string `json:"source"`
+	Shape      shape  `json:"shape"`
+	Locks      string `json:"locks"`
+	Local      bool   `json:"local,omitempty"`
+}
+
+func mountedOf(cfg mountcfg.Config, p place) mounted {
+	return mounted{Mountpoint: cmp.Or(cfg.Mountpoint, p.Root), Source: p.Root, Shape: p.Shape, Locks: p.LockDir, Local: p.Local}
 }
 
 func needRoot() error {

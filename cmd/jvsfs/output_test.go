@@ -128,7 +128,7 @@ func TestExplanationText(t *testing.T) {
 func TestUsageErrors(t *testing.T) {
 	for _, args := range [][]string{
 		{"nonsense"}, {"mount", "--nonsense"}, {"mount"}, {"mount", "a", "b", "c"}, {"umount"}, {"exec", "x"},
-		{"exec", "x", "--"}, {"exec", "--", "x"}, {"lock", "nonsense"}, {"lock", "acquire"}, {"explain"},
+		{"exec", "x", "--"}, {"exec", "--", "x"}, {"lock", "nonsense"}, {"lock", "acquire"}, {"explain", "a", "b"}, {"explain", "--since", "1s", "a"}, {"explain", "--since", "-1s"},
 		{"mount", "--mode", "odd", "/"}, {"lock", "acquire", "--pid", "-1", "/"}, {"lock", "acquire", "--wait", "x", "/"},
 	} {
 		var out, errs bytes.Buffer

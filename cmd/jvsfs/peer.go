@@ -133,3 +133,20 @@ func descriptorIn(oob []byte) *os.File {
 	}
 	return first
 }
+
+// errUnseenNumber says that the number of a process cannot be understood.
+var errUnseenNumber = errors.New("it has ended, or runs in a pid namespace that the daemon does not share with this command")
+
+// numbersAgree reports whether a number names the same process to the peer and to
+// the daemon: both are in the same pid namespace.
+func (p peer) numbersAgree() bool {
+	if p.PID == 0 {
+		return false
+	}
+	own, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return false
+	}
+	theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", p.PID))
+	return err == nil && own == theirs && p.alive()
+}

@@ -47,15 +47,20 @@ const (
 )
 
 var operations = map[string]bool{
-	opConfig: true,
-	opPing:   true, opStatus: true, opExplain: true, opAcquire: true, opSteal: true,
+	opConfig: true, opRefusals: true,
+	opPing: true, opStatus: true, opExplain: true, opAcquire: true, opSteal: true,
 	opRenew: true, opRelease: true, opLockStatus: true, opUnmount: true, opDoctor: true,
 }
 
 // request is what a client asks.
 type request struct {
-	Version  int    `json:"version"`
-	Op       string `json:"op"`
+	Version int    `json:"version"`
+	Op      string `json:"op"`
+
+	SinceMS int64 `json:"since_ms,omitempty"` // refusals: how far back
+	Session bool  `json:"session,omitempty"`  // refusals: those of the process's session too
+	Stands  bool  `json:"stands,omitempty"`   // refusals: the process stands in the mount, at Path: say where it may write
+
 	Path     string `json:"path,omitempty"`     // below the root of the mount
 	PID      int    `json:"pid,omitempty"`      // the process meant, in the client's pid namespace
 	Start    uint64 `json:"start,omitempty"`    // its start time (field 22 of /proc/PID/stat), 0 = not known
@@ -112,6 +117,8 @@ func (r request) validate() error {
 		return fmt.Errorf("%w: protocol version %d, this daemon speaks %d: the client and the daemon are of different releases", errRequest, r.Version, protocolVersion)
 	case !operations[r.Op]:
 		return fmt.Errorf("%w: unknown operation %q", errRequest, r.Op)
+	case r.SinceMS < 0 || r.SinceMS > maxWait.Milliseconds():
+		return fmt.Errorf("%w: refusals of %d ms", errRequest, r.SinceMS)
 	case r.PID < 0 || r.PID > 1<<22: // PID_MAX_LIMIT of the kernel
 		return fmt.Errorf("%w: pid %d", errRequest, r.PID)
 	case r.WaitMS < 0 || r.WaitMS > maxWait.Milliseconds():

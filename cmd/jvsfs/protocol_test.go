@@ -32,6 +32,8 @@ func TestParseRequestRefuses(t *testing.T) {
 		"pid overflow":      `{"version":1,"op":"acquire","pid":99999999999999999999}`,
 		"negative wait":     `{"version":1,"op":"acquire","wait_ms":-1}`,
 		"endless wait":      `{"version":1,"op":"acquire","wait_ms":9223372036854775807}`,
+		"negative since":    `{"version":1,"op":"refusals","since_ms":-1}`,
+		"endless since":     `{"version":1,"op":"refusals","since_ms":9223372036854775807}`,
 		"climbing path":     `{"version":1,"op":"status","path":"main/../.."}`,
 		"absolute path":     `{"version":1,"op":"status","path":"/etc"}`,
 		"dot":               `{"version":1,"op":"status","path":"./main"}`,

@@ -26,8 +26,9 @@ type worktree struct {
 // registry has the worktrees of a mount, made at first sight, and owns the
 // goroutines of their keepers. Safe for concurrent use.
 type registry struct {
-	make func(lease.WorktreeID) (*worktree, error)
-	log  *zap.Logger
+	make    func(lease.WorktreeID) (*worktree, error)
+	refused func(*gate.Refusal) // told of what is refused where there is no guard; may be nil
+	log     *zap.Logger
 
 	ctx    context.Context
 	cancel context.CancelFunc

@@ -23,6 +23,7 @@ Exit codes: 0 ok, 1 other error, 2 usage, 10 conflict, 11 expired, 12 not held,
 	root.SetOut(io.out)
 	root.SetErr(io.err)
 	root.SetIn(io.in)
+	root.AddCommand(newVersionCommand(io))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &failure{Class: classUsage, Message: err.Error(), Next: "see " + cmd.CommandPath() + " --help"}
 	})

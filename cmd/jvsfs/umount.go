@@ -12,7 +12,7 @@ import (
 )
 
 func newUmountCommand(io stdio) *cobra.Command {
-	bare := false
+	bare, asJSON := false, false
 	cmd := &cobra.Command{
 		Use:     "umount MOUNTPOINT",
 		Aliases: []string{"unmount"},
@@ -23,10 +23,15 @@ A mount whose daemon is dead refuses everything, and unmounting it bares the
 directory below: writes then reach it with no fence. That needs --bare.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return unmountPath(cmd.Context(), io, args[0], bare)
+			err := unmountPath(cmd.Context(), io, args[0], bare)
+			if err == nil && asJSON {
+				err = printJSON(io.out, map[string]any{"mountpoint": args[0], "unmounted": true})
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&bare, "bare", false, "unmount a dead mount, which bares the directory below")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 

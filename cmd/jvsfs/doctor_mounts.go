@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/moby/sys/mountinfo"
+)
+
+// checkMounts looks at every mount, at its lock directory, at who gets past it, and
+// at what mounts that are gone have left.
+func checkMounts(ctx context.Context, mounts mountTable, fix repair) []finding {
+	ours := mounts.jvsfs()
+	others := readNamespaces("/proc")
+	all := statusOfAll(ctx, ours)
+	var out []finding
+	for i, st := range all {
+		out = append(out, checkMount(st))
+		if st.State == "serving" {
+			out = append(out, featureFindings(st)...)
+			out = append(out, versionFindings(st, buildOf().Version, exeOf(st.PID))...)
+			out = append(out, askDoctor(ctx, ours[i], fix)...)
+		}
+		out = append(out, checkPast(ours[i], mounts, others)...)
+	}
+	if len(ours) == 0 {
+		out = append(out, okf("mounts.none", "no jvsfs mounts"))
+	}
+	out = append(out, stackFindings(ours, all)...)
+	return append(out, checkRun(socketDir, mounts, others, fix)...)
+}
+
+// askDoctor lets the daemon check its lock directory.
+func askDoctor(ctx context.Context, m *mountinfo.Info, fix repair) []finding {
+	resp, err := ask(ctx, m, request{Op: opDoctor, Repair: fix.safe, Force: fix.force}, nil, nil)
+	var out []finding
+	if err == nil {
+		err = json.Unmarshal(resp.Result, &out)
+	}
+	if err != nil {
+		return []finding{warn("locks.unchecked", "run doctor as root", "the lock directory of %s was not checked: %v", m.Mountpoint, err)}
+	}
+	return out
+}
+
+func checkMount(st mountStatus) finding {
+	switch st.State {
+	case "serving":
+		return okf("mounts.serving", "%s serves %s, pid %d", st.Mountpoint, st.Source, st.PID)
+	case "dead":
+		return fail("mounts.dead", "jvsfs recover "+st.Mountpoint+"; to give the fence up instead: jvsfs umount --bare "+st.Mountpoint,
+			"%s is dead: its daemon does not answer, everything there fails", st.Mountpoint)
+	case "forbidden":
+		return warn("mounts.forbidden", "run doctor as root", "%s cannot be asked: %s", st.Mountpoint, st.Detail)
+	}
+	return fail("mounts.silent", "resume the daemon (kill -CONT) or end it", "%s does not answer: %s", st.Mountpoint, st.Detail)
+}
+
+// stackFindings looks for what an interrupted recovery leaves: a new mount is put
+// beneath the dead one, which is detached then. all are the states of ours.
+func stackFindings(ours []*mountinfo.Info, all []mountStatus) []finding {
+	state := map[int]string{}
+	for i, m := range ours {
+		state[m.ID] = all[i].State
+	}
+	var out []finding
+	for _, upper := range ours {
+		for _, lower := range ours {
+			if upper.Parent != lower.ID || upper.Mountpoint != lower.Mountpoint {
+				continue
+			}
+			switch {
+			case state[upper.ID] == "dead" && state[lower.ID] != "dead":
+				out = append(out, fail("recovery.interrupted", "jvsfs recover "+upper.Mountpoint,
+					"the recovery of %s was interrupted: a new mount serves beneath the dead one", upper.Mountpoint))
+			case state[lower.ID] == "dead":
+				out = append(out, warn("recovery.covered", "let those who are in it leave; then jvsfs umount, and jvsfs recover "+upper.Mountpoint,
+					"a dead mount lies beneath the one at %s", upper.Mountpoint))
+			}
+		}
+	}
+	return out
+}
+
+// versionFindings compares the daemon with this command. exe is what the kernel says
+// of the daemon's binary, "" when it may not be looked at.
+func versionFindings(st mountStatus, own, exe string) []finding {
+	const fix = "jvsfs mount --replace, or umount and mount again"
+	switch {
+	case st.Version != own:
+		theirs := st.Version
+		if theirs == "" {
+			theirs = "an older one"
+		}
+		return []finding{warn("version.mismatch", fix, "the daemon of %s is of version %s, this command of %s", st.Mountpoint, theirs, own)}
+	case strings.HasPrefix(filepath.Base(exe), "jvsfs") && strings.HasSuffix(exe, " (deleted)"): // the number may be of another pid namespace
+		return []finding{warn("version.replaced", fix, "the daemon of %s (pid %d) runs a binary that was replaced since: %s", st.Mountpoint, st.PID, exe)}
+	}
+	return []finding{okf("version.same", "the daemon of %s is of the version of this command, %s", st.Mountpoint, own)}
+}
+
+func exeOf(pid int) string {
+	exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // not ours to look at
+	return exe
+}
+
+// featureFindings tells what the kernel's side of a mount cannot do, as it said itself
+// when the mount was made.
+func featureFindings(st mountStatus) []finding {
+	var stats struct {
+		Kernel *fusefs.Features `json:"kernel"`
+	}
+	if err := json.Unmarshal(st.Statistics, &stats); err != nil || stats.Kernel == nil {
+		return nil // an older daemon
+	}
+	k := stats.Kernel
+	var out []finding
+	if !k.MapsDirect {
+		out = append(out, warn("kernel.map", "use Linux "+kernelMaps+" or later", "files open for writing at %s cannot be mapped", st.Mountpoint))
+	}
+	var without []string
+	for what, has := range map[string]bool{
+		"forget inodes on demand (large trees need a high descriptor limit)": k.Prunes,
+		"end long caching (names and attributes are cached shortly)":         k.Expires,
+		"clear setuid with the write (each write asks first)":                k.KillsPriv,
+	} {
+		if !has {
+			without = append(without, what)
+		}
+	}
+	sort.Strings(without)
+	said := "can do all that is made use of"
+	if len(without) > 0 {
+		said = "cannot " + strings.Join(without, ", ")
+	}
+	return append(out, okf("kernel.fuse", "the kernel's side of %s speaks FUSE %s and %s", st.Mountpoint, k.Protocol, said))
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// probePrefix begins the names that doctor makes in a lock directory. No worktree's id
+// begins with a dot.
+const probePrefix = ".doctor-"
+
+// prober is a scratch name in a lock directory, and whoever tries things there.
+type prober struct {
+	dir, base string
+	files     []*os.File
+}
+
+func (p *prober) name(suffix string) string { return p.base + suffix }
+
+// probeStep is one thing that the lease protocol relies on. try answers nil when the
+// file system does it, errLax when it lets happen what must not, and what went wrong
+// otherwise.
+type probeStep struct {
+	id   string // of the finding
+	what string
+	try  func(*prober) error
+}
+
+// errLax says that the file system did what it had to refuse, or the other way round.
+var errLax = errors.New("the file system does not do it")
+
+// probeSteps are tried in order; what comes after one that fails is not tried.
+var probeSteps = []probeStep{
+	{"locks.exclusive", "only one of two makes a name (O_EXCL)", (*prober).exclusive},
+	{"locks.link", "only one of two links a name", (*prober).link},
+	{"locks.rename", "a rename replaces a name at once", (*prober).rename},
+	{"locks.flock", "flock keeps a second one out", (*prober).flock},
+	{"locks.sync", "files and names can be made durable", (*prober).sync},
+}
+
+// probed is what came of the steps.
+type probed struct {
+	failedAt *probeStep // nil: all is well
+	err      error
+	skew     time.Duration // of the file system's clock against ours
+}
+
+// probeDir tries the steps with scratch names in dir, and removes those.
+func probeDir(dir string, steps []probeStep) (r probed) {
+	f, err := os.CreateTemp(dir, probePrefix+"*")
+	if err != nil {
+		return probed{failedAt: &probeStep{id: "locks.unwritable", what: "a file can be made"}, err: err}
+	}
+	p := &prober{dir: dir, base: f.Name(), files: []*os.File{f}}
+	defer p.remove()
+	before := time.Now()
+	if _, err := f.WriteString("doctor\n"); err != nil {
+		return probed{failedAt: &probeStep{id: "locks.unwritable", what: "a file can be written"}, err: err}
+	}
+	if info, err := f.Stat(); err == nil {
+		r.skew = info.ModTime().Sub(before)
+	}
+	for i := range steps {
+		if err := steps[i].try(p); err != nil {
+			r.failedAt, r.err = &steps[i], err
+			return r
+		}
+	}
+	return r
+}
+
+func (p *prober) remove() {
+	for _, f := range p.files {
+		closeFile(f)
+	}
+	for _, suffix := range []string{"", ".x", ".l", ".r"} {
+		_ = os.Remove(p.name(suffix)) // what stays is found as a leftover
+	}
+}
+
+func (p *prober) exclusive() error {
+	return onlyOnce(func() error {
+		f, err := os.OpenFile(p.name(".x"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		closeFile(f)
+		return err
+	})
+}
+
+func (p *prober) link() error {
+	if err := onlyOnce(func() error { return os.Link(p.name(""), p.name(".l")) }); err != nil {
+		return err
+	}
+	same, err := p.sameFile("", ".l")
+	if err == nil && !same {
+		err = errLax
+	}
+	return err
+}
+
+// onlyOnce does something that must work once, and not twice.
+func onlyOnce(do func() error) error {
+	if err := do(); err != nil {
+		return err
+	}
+	switch err := do(); {
+	case errors.Is(err, os.ErrExist):
+		return nil
+	case err == nil:
+		return errLax
+	default:
+		return err
+	}
+}
+
+func (p *prober) rename() error {
+	f, err := os.OpenFile(p.name(".r"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // through no symbolic link
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("renamed\n")
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(p.name(".r"), p.name(".x")); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(p.name(".x"))
+	if err == nil && string(text) != "renamed\n" {
+		err = errLax
+	}
+	return err
+}
+
+func (p *prober) sameFile(a, b string) (bool, error) {
+	one, err := os.Stat(p.name(a))
+	if err != nil {
+		return false, err
+	}
+	two, err := os.Stat(p.name(b))
+	return err == nil && os.SameFile(one, two), err
+}
+
+// flock locks two open files of one inode: the second must not get it.
+func (p *prober) flock() error {
+	second, err := os.OpenFile(p.name(""), os.O_RDWR|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	p.files = append(p.files, second)
+	first := p.files[0]
+	if err := unix.Flock(int(first.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return os.NewSyscallError("flock", err)
+	}
+	switch err := unix.Flock(int(second.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+	case err == nil:
+		return errLax
+	case !errors.Is(err, unix.EWOULDBLOCK):
+		return os.NewSyscallError("flock", err)
+	}
+	return os.NewSyscallError("flock", unix.Flock(int(first.Fd()), unix.LOCK_UN))
+}
+
+func (p *prober) sync() error {
+	if err := p.files[0].Sync(); err != nil {
+		return err
+	}
+	dir, err := os.Open(p.dir)
+	if err != nil {
+		return err
+	}
+	defer closeFile(dir)
+	return dir.Sync()
+}
+
+// probeFindings words what came of it. name is the directory for people.
+func probeFindings(name string, r probed, bound time.Duration) []finding {
+	var out []finding
+	switch {
+	case r.failedAt == nil:
+		out = append(out, okf("locks.atomic", "%s is on a file system that links, renames, locks and syncs as leases need it", name))
+	case errors.Is(r.err, errLax):
+		out = append(out, fail(r.failedAt.id, "keep the lease records on another file system (--control DIR): a local one, or NFS version 4",
+			"%s: it does not hold that %s", name, r.failedAt.what))
+	case errors.Is(r.err, os.ErrPermission) && os.Geteuid() != 0:
+		out = append(out, warn("locks.denied", "run doctor as root", "%s: %v", name, withoutPath(r.err)))
+	default:
+		out = append(out, fail(r.failedAt.id, fixOfProbe(r.err), "%s: it cannot be seen that %s: %v", name, r.failedAt.what, withoutPath(r.err)))
+	}
+	if skew := r.skew.Abs(); skew > bound {
+		out = append(out, fail("locks.clock", "set the clocks: of this host, or of the server that keeps the file system",
+			"the time stamps of %s are %s away from this host's clock, more than the %s that leases allow", name, skew.Round(time.Millisecond), bound))
+	}
+	return out
+}
+
+// withoutPath leaves the scratch name out of an error: it is gone, and below a daemon's
+// own descriptor.
+func withoutPath(err error) error {
+	var path *os.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
+}
+
+func fixOfProbe(err error) string {
+	switch {
+	case errors.Is(err, unix.ENOSPC):
+		return "make room on the file system"
+	case errors.Is(err, unix.EDQUOT):
+		return "raise the quota of the daemon's user"
+	case errors.Is(err, unix.EROFS):
+		return "mount the file system for writing"
+	case errors.Is(err, os.ErrPermission):
+		return "run doctor as root; see who owns the directory"
+	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOLCK):
+		return "keep the lease records on another file system (--control DIR)"
+	}
+	return "look at the disk and the permissions of the lock directory"
+}
+
+// mendProbes removes what a doctor that was interrupted has left: its own names, which
+// nobody else reads.
+func mendProbes(d lockDir) []finding {
+	names, _ := filepath.Glob(filepath.Join(escapeGlob(d.path), probePrefix+"*")) // the pattern is well-formed
+	var out []finding
+	for _, name := range names {
+		info, err := os.Lstat(name)
+		if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < leftoverAge {
+			continue
+		}
+		if err := os.Remove(name); err != nil {
+			out = append(out, fail("repair.failed", "run doctor as root", "%v", err))
+			continue
+		}
+		out = append(out, okf("repair.done", "%s: removed: it was left of a doctor that was interrupted", d.shown(name)))
+	}
+	return out
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+)
+
+// refusedPatience bounds what exec waits for the daemons at its end, of which one may
+// be stopped.
+const refusedPatience = time.Second
+
+// sayRefused prints one line on what the child and its descendants were refused, on
+// any mount, if there was anything: tools say "Read-only file system" at best.
+func (e *execCommand) sayRefused(ctx context.Context, c *child, began time.Time) {
+	mounts, err := readMounts()
+	if err != nil || len(mounts.jvsfs()) == 0 {
+		return
+	}
+	span := time.Since(began) + alikeWithin
+	answers := askRefusals(ctx, mounts.jvsfs(), refusedPatience, func(*mountinfo.Info) request {
+		return request{PID: c.pid, Start: c.start, SinceMS: span.Milliseconds()}
+	})
+	var refused []locatedRefusal
+	incomplete := false
+	for _, a := range answers { // a mount that does not answer has its own commands to say so
+		refused = append(refused, a.refusals...)
+		incomplete = incomplete || a.incomplete
+	}
+	if line := refusedLine(actual(summarise(refused)), span, incomplete); line != "" {
+		fmt.Fprint(e.io.err, line)
+	}
+}
+
+// refusedLine says the latest in full, and how many others there were.
+func refusedLine(all []summary, span time.Duration, incomplete bool) string {
+	if len(all) == 0 {
+		return ""
+	}
+	last, others := all[len(all)-1], uint64(0)
+	for _, s := range all[:len(all)-1] {
+		others += s.total
+	}
+	least := ""
+	if incomplete {
+		least = "at least "
+	}
+	line := fmt.Sprintf("jvsfs: %s%s: %s", least, last.text(), last.Sentence)
+	if last.Next != "" {
+		line += "; next: " + last.Next
+	}
+	if others > 0 {
+		line += fmt.Sprintf(" (and %d more: jvsfs explain --since %s)", others, span.Truncate(time.Second)+time.Second)
+	}
+	return line + "\n"
+}

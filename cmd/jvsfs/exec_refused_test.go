@@ -1,0 +1,27 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRefusedLine(t *testing.T) {
+	one := func(command, path, class string, count uint64, at int64, observed bool) locatedRefusal {
+		return locatedRefusal{refusalView{At: time.Unix(at, 0), Command: command, PID: 9, Class: class, Count: count, WouldRefuse: observed,
+			Sentence: "worktree b is being written by x", Next: "wait"}, "/srv/repo", path}
+	}
+	const b = "/srv/repo/worktrees/b"
+	line := func(incomplete bool, all ...locatedRefusal) string {
+		return refusedLine(actual(summarise(all)), 90*time.Second, incomplete)
+	}
+	require.Empty(t, line(false))
+	require.Empty(t, line(false, one("make", b, "E_LOCK_CONFLICT", 3, 1, true)), "what went through was not refused")
+	require.Equal(t, "jvsfs: 1 write of make was refused in "+b+": worktree b is being written by x; next: wait\n",
+		line(false, one("make", b, "E_LOCK_CONFLICT", 1, 1, false)))
+	require.Equal(t, "jvsfs: at least 7 writes of cc1 were refused in "+b+": worktree b is being written by x; next: wait (and 3 more: jvsfs explain --since 1m31s)\n",
+		line(true, one("cc1", b, "E_LOCK_CONFLICT", 3, 1, false), one("make", b, "E_LOCK_CONFLICT", 3, 2, false), one("cc1", b, "E_LOCK_CONFLICT", 4, 3, false)))
+	require.Contains(t, line(false, locatedRefusal{refusalView{Count: 2, PID: 4}, "/m", "/m"}), "2 writes of process 4 were")
+	require.Contains(t, line(false, locatedRefusal{refusalView{Count: 2}, "/m", "/m"}), "cannot see")
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease"
+	"github.com/moby/sys/mountinfo"
+)
+
+// recentReport is what `explain --json` prints without PATH; the names are a promise.
+type recentReport struct {
+	PID        int              `json:"pid"`
+	Ended      bool             `json:"ended,omitempty"` // the process, so that nothing is said of worktrees
+	SinceMS    int64            `json:"since_ms"`
+	Refusals   []locatedRefusal `json:"refusals"`             // the oldest first
+	Incomplete bool             `json:"incomplete,omitempty"` // there was more than the daemons remember
+	Worktrees  []explanation    `json:"worktrees"`            // may the process write there now?
+	Silent     []*failure       `json:"silent,omitempty"`     // mounts that did not answer
+
+	stuck *failure // of a mount that the process stands in
+}
+
+// recent explains what was refused lately.
+func (e *explainCommand) recent(ctx context.Context, io stdio) error {
+	pid := e.pid
+	if pid == 0 {
+		var err error
+		if pid, err = callerProcess(); err != nil {
+			return err
+		}
+	}
+	mounts, err := readMounts()
+	if err != nil {
+		return err
+	}
+	r := recentReport{
+		PID: pid, Ended: hasEnded(pid), SinceMS: e.since.Milliseconds(),
+		Refusals: []locatedRefusal{}, Worktrees: []explanation{},
+	}
+	r.gather(ctx, mounts, e.pid == 0)
+	if e.asJSON {
+		err = printJSON(io.out, r)
+	} else {
+		_, err = fmt.Fprint(io.out, r.text(e.pid == 0, time.Now()))
+	}
+	if code := r.exit(); err == nil && code != exitOK {
+		return exitWith(code)
+	}
+	return err
+}
+
+func hasEnded(pid int) bool {
+	fd, err := openPidfd(pid)
+	if err != nil {
+		return true
+	}
+	defer closeFile(fd)
+	return !pidfdAlive(fd)
+}
+
+// gather asks all mounts. session takes the refusals of the process's session in.
+func (r *recentReport) gather(ctx context.Context, mounts mountTable, session bool) {
+	where, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", r.PID)) // ended, or not ours to look at: it stands nowhere
+	ours := mounts.jvsfs()
+	stands := make(map[int]bool, len(ours))
+	for _, m := range ours {
+		stands[m.ID] = uses(r.PID, m)
+	}
+	answers := askRefusals(ctx, ours, statusTimeout, func(m *mountinfo.Info) request {
+		req := request{PID: r.PID, SinceMS: r.SinceMS, Session: session, Stands: stands[m.ID]}
+		if at := mounts.at(where); at != nil && at.ID == m.ID {
+			req.Path = inMount(m, where)
+		}
+		return req
+	})
+	for i, a := range answers {
+		if a.err != nil {
+			f := asFailure(a.err)
+			r.Silent = append(r.Silent, f)
+			if stands[ours[i].ID] {
+				r.stuck = f
+			}
+		}
+		r.Refusals = append(r.Refusals, a.refusals...)
+		r.Worktrees = append(r.Worktrees, a.worktrees...)
+		r.Incomplete = r.Incomplete || a.incomplete
+	}
+	sort.SliceStable(r.Refusals, func(i, j int) bool { return r.Refusals[i].At.Before(r.Refusals[j].At) })
+}
+
+// uses reports whether a process stands in a mount: its directory, an open file.
+func uses(pid int, m *mountinfo.Info) bool {
+	dev := deviceOf(m)
+	scan := busyScan{proc: "/proc", limit: 1, want: func(o opened, _ string) bool { return o.dev == dev }}
+	return len(scan.process(pid)) > 0
+}
+
+// exit is the code of the latest refusal, else of a worktree that may not be written,
+// else of a mount that is dead under the process's feet.
+func (r *recentReport) exit() int {
+	if all := actual(summarise(r.Refusals)); len(all) > 0 {
+		return exitCodeOf(lease.Class(all[len(all)-1].Class))
+	}
+	for _, x := range r.Worktrees {
+		if !x.Allowed {
+			return exitCodeOf(x.Class)
+		}
+	}
+	if r.stuck != nil {
+		return r.stuck.exit()
+	}
+	return exitOK
+}
+
+func (r *recentReport) text(session bool, now time.Time) string {
+	var b strings.Builder
+	span := (time.Duration(r.SinceMS) * time.Millisecond).String()
+	all := summarise(r.Refusals)
+	for _, s := range all {
+		fmt.Fprintf(&b, "%s (%s, %s)\n  %s\n", s.text(), s.Class, leftText(s.At.Sub(now)), s.Sentence)
+		if s.Next != "" {
+			fmt.Fprintf(&b, "  next: %s\n", s.Next)
+		}
+	}
+	switch {
+	case len(all) > 0:
+	case session:
+		fmt.Fprintf(&b, "no write of this session was refused in the last %s\n", span)
+	case r.Ended:
+		fmt.Fprintf(&b, "process %d has ended; no write of it is known to have been refused in the last %s\n", r.PID, span)
+	default:
+		fmt.Fprintf(&b, "no write of process %d was refused in the last %s\n", r.PID, span)
+	}
+	if r.Incomplete {
+		b.WriteString("there were more refusals than the mount remembers\n")
+	}
+	for _, x := range r.Worktrees {
+		b.WriteString("now: " + nowText(x, all, now))
+	}
+	for _, f := range r.Silent {
+		if f == r.stuck {
+			b.WriteString(failureText(f))
+		} else {
+			fmt.Fprintf(&b, "note: %s\n", printable(f.Message))
+		}
+	}
+	return b.String()
+}
+
+// nowText explains a worktree, in a line where it has been explained above.
+func nowText(x explanation, above []summary, now time.Time) string {
+	text := explanationText(x, now)
+	said := slices.ContainsFunc(above, func(s summary) bool { return s.Path == x.Path && s.Class == string(x.Class) })
+	if !x.Allowed && said {
+		text, _, _ = strings.Cut(text, "\n")
+		text += ", for the same reason\n"
+	}
+	return text
+}

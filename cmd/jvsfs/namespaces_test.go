@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func tableText(t *testing.T, text string) mountTable {
+	t.Helper()
+	table, err := parseMounts(strings.NewReader(text))
+	require.NoError(t, err)
+	return table
+}
+
+// The machine's own table: /srv is a file system of its own with the repository in it,
+// mounted over in place, and in view a second time.
+const hostMounts = `27 1 254:0 / / rw - ext4 /dev/vda rw
+30 27 254:16 /data /srv rw shared:5 - ext4 /dev/vdb rw
+40 30 0:50 / /srv/repo rw - fuse.jvsfs /srv/repo rw
+41 27 254:16 / /mnt/disk rw - ext4 /dev/vdb rw
+42 27 254:16 /data/repo/main /home/u/main rw - ext4 /dev/vdb rw
+43 27 254:16 /data/other /home/u/other rw - ext4 /dev/vdb rw
+44 27 254:16 /data/repo /hidden rw - ext4 /dev/vdb rw
+45 44 0:60 / /hidden rw - tmpfs tmpfs rw
+`
+
+func TestWindowsToABareDirectory(t *testing.T) {
+	host := tableText(t, hostMounts)
+	carrier := host.byID(30)
+	bare := func(table mountTable) (paths []string) {
+		for _, w := range windows(table, carrier, "/srv/repo") {
+			if w.bare {
+				paths = append(paths, w.path)
+			}
+		}
+		return paths
+	}
+	require.Equal(t, []string{"/mnt/disk/data/repo", "/home/u/main"}, bare(host),
+		"the whole file system and a part of the repository; not the covered ones, not another directory")
+
+	for name, c := range map[string]struct {
+		table string
+		want  []string
+	}{
+		"a container with the directory from before": {"100 99 0:70 / / rw - overlay overlay rw\n101 100 254:16 /data/repo /work rw - ext4 /dev/vdb rw\n", []string{"/work"}},
+		"one that got the mount":                     {"100 99 0:70 / / rw - overlay overlay rw\n101 100 254:16 /data/repo /work rw - ext4 /dev/vdb rw\n102 101 0:50 / /work rw - fuse.jvsfs /srv/repo rw\n", nil},
+		"one that got only the mount":                {"100 99 0:70 / / rw - overlay overlay rw\n102 100 0:50 / /work rw - fuse.jvsfs /srv/repo rw\n", nil},
+		"one with another file system":               {"100 99 254:32 / / rw - ext4 /dev/vdc rw\n", nil},
+		"a table without a root":                     {"101 100 254:16 /data/repo /work rw - ext4 /dev/vdb rw\n", nil},
+	} {
+		require.Equal(t, c.want, bare(tableText(t, c.table)), name)
+	}
+}
+
+func named(pid int) string {
+	return map[int]string{7: "containerd-shim", 8: "nginx"}[pid]
+}
+
+func TestNamespaceFindings(t *testing.T) {
+	host := tableText(t, hostMounts)
+	ns := mountNamespace{name: "mnt:[5]", pids: []int{8, 9, 10, 11}, table: tableText(t, "100 99 254:16 / / rw - ext4 /dev/vdb rw\n")}
+	found := namespaceFindings(ns, windows(ns.table, host.byID(30), "/srv/repo"), "/srv/repo", named)
+	require.Equal(t, []string{"bypass.namespace"}, bad(t, found))
+	require.Contains(t, found[0].Message, "at /data/repo, to process 8 (nginx), process 9 (), process 10 (), 1 more")
+	require.Empty(t, namespaceFindings(ns, nil, "/srv/repo", named))
+	require.Equal(t, []string{"bypass.bind", "bypass.bind"}, bad(t, bindFindings(windows(host, host.byID(30), "/srv/repo"), "/srv/repo")))
+}
+
+func TestPrivatePropagationMattersToContainers(t *testing.T) {
+	host := tableText(t, hostMounts)
+	shared, private := host.byID(30), host.byID(27)
+	runtime, daemon := []mountNamespace{{pids: []int{8, 7}}}, []mountNamespace{{pids: []int{8}}}
+	require.Empty(t, bad(t, privateFindings(shared, "/srv/repo", runtime, named)))
+	require.Empty(t, bad(t, privateFindings(private, "/srv/repo", daemon, named)))
+	found := privateFindings(private, "/srv/repo", runtime, named)
+	require.Equal(t, []string{"propagation.private"}, bad(t, found))
+	require.Contains(t, found[0].Message, "process 7 (containerd-shim)")
+	require.Contains(t, found[0].Fix, "mount --make-shared /")
+}
+
+func TestNamespacesOfOthersAreRead(t *testing.T) {
+	own, err := os.Readlink("/proc/self/ns/mnt")
+	require.NoError(t, err)
+	for _, ns := range readNamespaces("/proc") {
+		require.NotEqual(t, own, ns.name)
+		require.NotEmpty(t, ns.pids)
+	}
+	require.Empty(t, readNamespaces(t.TempDir()))
+}
+
+func TestOnlySharedWritableMappingsReachAFile(t *testing.T) {
+	var maps strings.Builder
+	for i, perms := range []string{"rw-s", "rw-p", "r--s", "-w-s", "rwxs"} {
+		fmt.Fprintf(&maps, "%x000-%x001 %s 00000000 fe:10 77 /srv/repo/%d\n", i+1, i+1, perms, i)
+	}
+	got := parseMaps(strings.NewReader(sharedWritable(maps.String())), func(device, string) bool { return true })
+	require.Equal(t, []string{"/srv/repo/0", "/srv/repo/3", "/srv/repo/4"}, got)
+}
+
+func TestWritingDescriptorsAreTold(t *testing.T) {
+	name := t.TempDir() + "/f"
+	for flags, want := range map[int]string{os.O_WRONLY | os.O_CREATE: ", open for writing", os.O_RDWR: ", open for writing", os.O_RDONLY: ""} {
+		require.NoError(t, os.WriteFile(name, nil, 0o600))
+		f, err := os.OpenFile(name, flags, 0o600)
+		require.NoError(t, err)
+		require.Equal(t, want, writing("/proc", busyEntry{PID: os.Getpid(), Use: fmt.Sprintf("fd %d", f.Fd())}))
+		require.NoError(t, f.Close())
+	}
+	require.Empty(t, writing("/proc", busyEntry{PID: os.Getpid(), Use: "cwd"}))
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+)
+
+// locatedRefusal is a refusal with where it happened; the JSON names are a promise.
+type locatedRefusal struct {
+	refusalView
+	Mountpoint string `json:"mountpoint"`
+	Path       string `json:"path"` // of the worktree
+}
+
+// asked is what one mount answered about recent refusals.
+type asked struct {
+	refusals   []locatedRefusal
+	worktrees  []explanation
+	incomplete bool
+	err        error
+}
+
+// askRefusals asks the daemons of mounts at the same time, each for at most limit.
+func askRefusals(ctx context.Context, mounts []*mountinfo.Info, limit time.Duration, req func(*mountinfo.Info) request) []asked {
+	all := make([]asked, len(mounts))
+	var run sync.WaitGroup
+	for i, m := range mounts {
+		run.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, limit)
+			defer cancel()
+			all[i] = askRefusalsOf(ctx, m, req(m))
+		})
+	}
+	run.Wait()
+	return all
+}
+
+func askRefusalsOf(ctx context.Context, m *mountinfo.Info, req request) asked {
+	req.Op = opRefusals
+	pidfd := pidfdFor(req)
+	defer closeFile(pidfd)
+	resp, err := ask(ctx, m, req, pidfd, nil)
+	var answer refusalAnswer
+	if err == nil {
+		err = json.Unmarshal(resp.Result, &answer)
+	}
+	if err != nil {
+		return asked{err: err}
+	}
+	a := asked{incomplete: answer.Incomplete}
+	for _, v := range answer.Refusals {
+		a.refusals = append(a.refusals, locatedRefusal{v, m.Mountpoint, answer.Paths[v.Worktree]})
+	}
+	for _, x := range answer.Worktrees {
+		a.worktrees = append(a.worktrees, explanation{Explanation: x, Mounted: true, Mountpoint: m.Mountpoint})
+	}
+	return a
+}
+
+// pidfdFor pins the process that a request names, unless it has ended.
+func pidfdFor(req request) *os.File {
+	if req.PID == 0 || req.Start != 0 {
+		return nil
+	}
+	fd, err := openPidfd(req.PID)
+	if err != nil {
+		return nil
+	}
+	if !pidfdAlive(fd) {
+		closeFile(fd)
+		return nil
+	}
+	return fd
+}
+
+// summary is what processes of one command were refused in one worktree.
+type summary struct {
+	locatedRefusal        // the latest of them
+	total          uint64 // how many there were
+}
+
+// summarise adds up what a command was refused for the same reason in the same
+// worktree, by how many processes soever; the latest comes last.
+func summarise(refusals []locatedRefusal) []summary {
+	type key struct {
+		command, path, class string
+		pid                  int // of one without a name
+		observed             bool
+	}
+	seen := map[key]int{}
+	var out []summary
+	for _, r := range refusals {
+		k := key{command: r.Command, path: r.Path, class: r.Class, observed: r.WouldRefuse}
+		if r.Command == "" {
+			k.pid = r.PID
+		}
+		i, known := seen[k]
+		if !known {
+			i = len(out)
+			seen[k] = i
+			out = append(out, summary{locatedRefusal: r})
+		}
+		out[i].total += r.Count
+		if !r.At.Before(out[i].At) {
+			out[i].locatedRefusal = r
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].At.Before(out[j].At) })
+	return out
+}
+
+// actual leaves out what went through because the mount only observes.
+func actual(all []summary) []summary {
+	return slices.DeleteFunc(slices.Clone(all), func(s summary) bool { return s.WouldRefuse })
+}
+
+// text is the summary as the beginning of a sentence: "3 writes of make were refused
+// in /srv/repo/worktrees/b".
+func (s summary) text() string {
+	writes, were := "writes", "were"
+	if s.total == 1 {
+		writes, were = "write", "was"
+	}
+	verb := were + " refused"
+	if s.WouldRefuse {
+		verb = "would have been refused"
+	}
+	return fmt.Sprintf("%d %s of %s %s in %s", s.total, writes, s.who(), verb, printable(s.Path))
+}
+
+func (s summary) who() string {
+	switch {
+	case s.PID == 0:
+		return "a process that the mount's daemon cannot see"
+	case s.Command == "":
+		return fmt.Sprintf("process %d", s.PID)
+	}
+	return printable(s.Command)
+}
