@@ -15,6 +15,7 @@ const (
 	kindPath
 	kindDuration
 	kindMillis
+	kindAddress
 )
 
 // want completes the sentence "KEY wants ...".
@@ -26,6 +27,8 @@ func (k kind) want() string {
 		return "a duration such as 30s"
 	case kindMillis:
 		return "a whole number of milliseconds"
+	case kindAddress:
+		return "unix:/PATH or HOST:PORT"
 	default:
 		return "a word"
 	}
@@ -69,6 +72,11 @@ var fields = []field{
 	durationField("steal_grace", "wait this `LONG` after expiry and skew before a lease can be stolen",
 		func(c *Config) *time.Duration { return &c.StealGrace }),
 	pathField("log_file", "append the log to `FILE`", func(c *Config) *string { return &c.LogFile }),
+	choiceField("log_format", kindChoice, "`FORMAT` of the log: json (for programs) or text (for people)",
+		logFormats, func(c *Config) *string { return &c.LogFormat }),
+	choiceField("log_level", kindChoice, "leave out what is below `LEVEL`: debug, info, warn or error",
+		logLevels, func(c *Config) *string { return &c.LogLevel }),
+	metricsField("metrics", "serve Prometheus metrics at `ADDR`: unix:/PATH[,mode=0660] or HOST:PORT (no TLS, no password: prefer a socket or 127.0.0.1)"),
 }
 
 // ruleField is one value that a worktree may override.
