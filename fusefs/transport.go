@@ -21,14 +21,15 @@ type transport struct {
 	proto *fuse.ProtocolServer
 	log   *zap.Logger
 	crew  *crew
+	meter *meter
 }
 
 // requestSize is the largest request: a WRITE of maxTransfer, its header and what the
 // kernel may add.
 const requestSize = maxTransfer + 64<<10
 
-func newTransport(dev int, fs fuse.RawFileSystem, log *zap.Logger) *transport {
-	t := &transport{dev: dev, proto: fuse.NewProtocolServer(fs, mountOptions(log)), log: log}
+func newTransport(dev int, fs fuse.RawFileSystem, m *meter, log *zap.Logger) *transport {
+	t := &transport{dev: dev, proto: fuse.NewProtocolServer(fs, mountOptions(log)), log: log, meter: m}
 	t.crew = newCrew(t.waiting)
 	return t
 }
@@ -49,7 +50,7 @@ func (t *transport) greet() (fuse.InitIn, error) {
 	}
 	var hello fuse.InitIn
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(&hello)), unsafe.Sizeof(hello)), in[:n])
-	return hello, t.answer(in[:n], out)
+	return hello, t.answer(in[:n], out, now(), t.meter.shard())
 }
 
 // serve answers requests until the file system is unmounted or the connection is cut.
@@ -61,6 +62,7 @@ func (t *transport) read(me *reader) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	in, out := make([]byte, requestSize), make([]byte, requestSize)
+	shard := t.meter.shard()
 	for t.crew.next(me) {
 		n, err := unix.Read(t.dev, in)
 		switch {
@@ -79,28 +81,36 @@ func (t *transport) read(me *reader) {
 			t.crew.over()
 			return
 		}
-		t.crew.took(me, waitedFor(in[:n]))
-		if err := t.answer(in[:n], out); err != nil {
+		at := t.crew.took(me, waitedFor(in[:n]))
+		if err := t.answer(in[:n], out, at, shard); err != nil {
 			t.log.Warn("answer to the kernel", zap.Error(err))
 		}
 	}
 }
 
-// answer handles one request. A caller that has gone meanwhile (ENOENT), or a mount
-// (ENODEV), needs no answer.
-func (t *transport) answer(in, out []byte) error {
+// answer handles one request that came at a time, and measures it.
+func (t *transport) answer(in, out []byte, at time.Duration, shard *meterShard) error {
+	op := opOfRequest(in) // now: the request's bytes are the handler's to change
+	n, err := t.handle(in, out)
+	shard.note(op, errnoOfAnswer(out[:n]), now()-at)
+	return err
+}
+
+// handle handles one request and returns the length of its answer. A caller that has
+// gone meanwhile (ENOENT), or a mount (ENODEV), needs no answer.
+func (t *transport) handle(in, out []byte) (int, error) {
 	n, st := t.proto.HandleRequest([][]byte{in}, [][]byte{out})
 	if st != fuse.OK {
-		return fmt.Errorf("a request of %d bytes: %w", len(in), unix.Errno(st))
+		return 0, fmt.Errorf("a request of %d bytes: %w", len(in), unix.Errno(st))
 	}
 	if n == 0 {
-		return nil
+		return 0, nil
 	}
 	_, err := retryInt(func() (int, error) { return unix.Write(t.dev, out[:n]) })
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) {
-		return nil
+		return n, nil
 	}
-	return err
+	return n, err
 }
 
 // Requests that nobody waits for (linux/fuse.h).
