@@ -52,6 +52,7 @@ type controlServer struct {
 	listener *net.UnixListener
 	handle   func(context.Context, *session) // must return soon after its context ends
 	log      *zap.Logger
+	counts   *daemonCounts // nil counts nothing
 
 	mu    sync.Mutex
 	users map[uint32]int
@@ -148,6 +149,7 @@ func (s *controlServer) serve(ctx context.Context, conn *net.UnixConn) {
 	defer p.close()
 	ses := &session{peer: p, conn: conn}
 	if !s.enter(p.UID) {
+		s.counts.turnedAway(turnedLimit)
 		s.reply(ses, response{Event: eventResult, Error: &failure{Message: "too many control connections", Next: "try again later"}})
 		return
 	}
@@ -168,6 +170,7 @@ func (s *controlServer) converse(ctx context.Context, ses *session) {
 		ses.req, err = parseRequest(line)
 	}
 	if err != nil {
+		s.counts.turnedAway(turnedInvalid)
 		s.reply(ses, response{Event: eventResult, Error: &failure{Class: classUsage, Message: err.Error()}})
 		return
 	}
