@@ -19,6 +19,7 @@ const (
 	requestTimeout = 5 * time.Second // to send a request, and to take an answer
 	maxSessions    = 256             // connections at a time
 	maxPerUser     = 64              // of these, by one user other than root
+	maxOfRoot      = 1024            // besides: root is shut out by nobody but itself
 )
 
 // session is one accepted connection with its request.
@@ -201,7 +202,7 @@ func (s *controlServer) reply(ses *session, resp response) {
 func (s *controlServer) enter(uid uint32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if uid != 0 && (s.users[uid] >= maxPerUser || s.total >= maxSessions) {
+	if uid != 0 && (s.users[uid] >= maxPerUser || s.total >= maxSessions) || s.users[0] >= maxOfRoot && uid == 0 {
 		return false
 	}
 	s.users[uid]++

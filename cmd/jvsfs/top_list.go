@@ -44,9 +44,9 @@ type topColumn struct {
 
 var topColumns = []topColumn{
 	{"WORKTREE", 14, false, 0, func(_ topScreen, r topRow, _ int) string { return string(r.Worktree) }},
-	{"STATE", 10, false, 30, func(s topScreen, r topRow, _ int) string { return s.stateText(r.State) }},
+	{"STATE", 10, false, 43, func(s topScreen, r topRow, _ int) string { return s.stateText(r.State) }},
 	{"TOKEN", 6, true, 64, func(_ topScreen, r topRow, _ int) string { return fmt.Sprint(r.Token) }},
-	{"LEFT", 15, false, 46, func(s topScreen, r topRow, n int) string { return s.leftText(r, n) }},
+	{"LEFT", 15, false, 32, func(s topScreen, r topRow, n int) string { return s.leftText(r, n) }},
 	{"HOLDER", 0, false, 56, func(_ topScreen, r topRow, n int) string { return holderCell(r.Status, n) }},
 	{"WRITES/s", 8, true, 72, func(_ topScreen, r topRow, _ int) string { return r.rate(r.rates.Writes) }},
 	{"REFUSED/s", 9, true, 80, func(_ topScreen, r topRow, _ int) string { return r.rate(r.rates.Refusals) }},
