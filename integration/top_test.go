@@ -55,7 +55,7 @@ func TestTopOnATerminal(t *testing.T) {
 	c.shows("REFUSED/s", "HOLDER", "token")
 
 	m.killDaemon()
-	screen = c.shows("dead", "next: ", "1 not serving")
+	screen = c.shows(m.Mountpoint+"  dead", "next: ", " not serving")
 	t.Log("\n" + screen)
 	c.keys("q")
 	c.shows("ended with 0")
