@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -46,13 +47,15 @@ func TestTopOnATerminal(t *testing.T) {
 	c.resize(48, 14)
 	eventuallyNoted(t, "the screen is drawn for the new size", func() (bool, string) {
 		screen = c.screen()
-		return strings.Contains(screen, "LEFT") && !strings.Contains(screen, "HOLDER") && strings.Contains(screen, "q quit"), screen
+		return strings.Contains(screen, "LEFT") && !strings.Contains(screen, "TOKEN") && strings.Contains(screen, "q quit"), screen
 	})
 	for _, line := range strings.Split(screen, "\n") {
 		require.LessOrEqual(t, utf8.RuneCountInString(line), 48)
 	}
 	c.resize(120, 30)
-	c.shows("REFUSED/s", "HOLDER", "token")
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	c.shows("REFUSED/s", host+":root:") // there is room for the whole holder
 
 	m.killDaemon()
 	screen = c.shows(m.Mountpoint+"  dead", "next: ", " not serving")
