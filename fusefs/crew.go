@@ -36,9 +36,9 @@ type crew struct {
 
 // reader is what one reader knows of itself.
 type reader struct {
-	began   time.Time // of its wait
-	alone   bool      // when it began, no other reader waited
-	surplus int       // how often in a row it found another one waiting
+	began   time.Duration // of its wait, as now says
+	alone   bool          // when it began, no other reader waited
+	surplus int           // how often in a row it found another one waiting
 	word    chan struct{}
 	pipe    splicer
 }
@@ -83,26 +83,27 @@ func (c *crew) next(r *reader) bool {
 	} else if r.surplus++; r.surplus > surplusMax && !c.park(r) {
 		return false
 	}
-	r.began, r.alone = time.Now(), others == 0
+	r.began, r.alone = now(), others == 0
 	return true
 }
 
 // missed is a read that gave no request.
 func (c *crew) missed(*reader) { c.reading.Add(-1) }
 
-// took notes a request. waited is whether somebody waits for its answer; what nobody
-// waits for may queue up a little.
-func (c *crew) took(r *reader, waited bool) {
+// took notes a request and returns when that was. waited is whether somebody waits for
+// its answer; what nobody waits for may queue up a little.
+func (c *crew) took(r *reader, waited bool) (at time.Duration) {
+	at = now()
 	left := c.reading.Add(-1)
 	c.taken.Add(1)
 	if c.resting.Load() && c.resting.CompareAndSwap(true, false) {
 		c.stir <- struct{}{}
 	}
 	if !waited {
-		return
+		return at
 	}
 	switch b := c.backlog.Load(); {
-	case time.Since(r.began) > promptly || !c.waiting():
+	case at-r.began > promptly || !c.waiting():
 		if b > 0 {
 			c.backlog.Add(-1)
 		}
@@ -112,6 +113,7 @@ func (c *crew) took(r *reader, waited bool) {
 		c.backlog.Store(0)
 		c.help()
 	}
+	return at
 }
 
 // help brings one more reader: one that was let off, or a new one.

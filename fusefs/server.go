@@ -66,6 +66,7 @@ type Server struct {
 	source int // O_PATH descriptor of the private clone's root
 	fs     *rawFS
 	kernel *transport
+	meter  meter
 	major  uint32
 	minor  uint32
 
@@ -137,7 +138,7 @@ func (s *Server) Mount() error {
 		return err
 	}
 	defer func() { _ = unix.Close(m.context) }()
-	s.kernel = newTransport(dev, s.fs, s.opts.Log)
+	s.kernel = newTransport(dev, s.fs, &s.meter, s.opts.Log)
 	s.fs.kernel.dev = dev // closed with the file system
 	hello, err := s.kernel.greet()
 	if err != nil {

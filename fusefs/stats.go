@@ -22,6 +22,12 @@ type Stats struct {
 	Inodes        int64             `json:"inodes"`
 	InodeBudget   int64             `json:"inode_budget"` // above it the kernel is asked to forget some
 	Handles       int64             `json:"handles"`
+	// Promises are the names that the kernel may believe for long; Watches the
+	// directories that are watched for changes from elsewhere.
+	Promises      int64 `json:"promises"`
+	PromiseBudget int64 `json:"promise_budget"`
+	Watches       int64 `json:"watches"`
+	WatchBudget   int64 `json:"watch_budget"`
 	// Descriptors are those of inodes and handles; above the budget callers get ENFILE.
 	Descriptors      int64 `json:"descriptors"`
 	DescriptorBudget int64 `json:"descriptor_budget"`
@@ -39,6 +45,7 @@ func (s *Server) Stats() Stats {
 	st := Stats{
 		Requests: make(map[string]uint64), SealedRefused: f.stats.outside.Load(),
 		Inodes: f.nodes.count.Load(), InodeBudget: f.budget.high, Handles: f.handles.count.Load(),
+		Promises: f.expiry.count.Load(), PromiseBudget: promisesMax, Watches: f.watcher.count.Load(), WatchBudget: watchesMax,
 		DescriptorBudget: f.budget.full, MemoryBudget: f.budget.memory(),
 		Kernel: s.Features(),
 	}

@@ -25,14 +25,18 @@ type transport struct {
 	log   *zap.Logger
 	crew  *crew
 	poll  *poller
+	meter *meter
 }
 
 // requestSize is the largest request: a WRITE of maxTransfer, its header and what the
 // kernel may add.
 const requestSize = maxTransfer + 64<<10
 
-func newTransport(dev int, fs *rawFS, log *zap.Logger) *transport {
-	t := &transport{dev: dev, fs: fs, proto: fuse.NewProtocolServer(fs, mountOptions(log)), log: log, poll: newPoller(dev)}
+func newTransport(dev int, fs *rawFS, m *meter, log *zap.Logger) *transport {
+	t := &transport{
+		dev: dev, fs: fs, proto: fuse.NewProtocolServer(fs, mountOptions(log)), log: log,
+		poll: newPoller(dev), meter: m,
+	}
 	t.crew = newCrew(t.waiting)
 	return t
 }
@@ -53,7 +57,7 @@ func (t *transport) greet() (fuse.InitIn, error) {
 	}
 	var hello fuse.InitIn
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(&hello)), unsafe.Sizeof(hello)), in[:n])
-	return hello, t.answer(in[:n], out)
+	return hello, t.answer(in[:n], out, now(), t.meter.shard())
 }
 
 // serve answers requests until the file system is unmounted or the connection is cut.
@@ -66,6 +70,7 @@ func (t *transport) read(me *reader) {
 	defer runtime.UnlockOSThread()
 	defer me.pipe.close()
 	in, out := make([]byte, requestSize), make([]byte, requestSize)
+	shard := t.meter.shard()
 	for t.crew.next(me) {
 		polled := me.alone && t.poll.wait()
 		n, err := unix.Read(t.dev, in)
@@ -85,14 +90,15 @@ func (t *transport) read(me *reader) {
 			t.crew.over()
 			return
 		}
+		at := t.crew.took(me, waitedFor(in[:n]))
 		if !polled && me.alone {
-			t.poll.slept(time.Since(me.began))
+			t.poll.slept(at - me.began)
 		}
-		t.crew.took(me, waitedFor(in[:n]))
 		if t.splice(me, in[:n]) {
+			shard.note(gate.OpRead, 0, now()-at)
 			continue
 		}
-		if err := t.answer(in[:n], out); err != nil {
+		if err := t.answer(in[:n], out, at, shard); err != nil {
 			t.log.Warn("answer to the kernel", zap.Error(err))
 		}
 	}
@@ -122,20 +128,28 @@ func (t *transport) splice(me *reader, in []byte) bool {
 // mount has.
 func gone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) }
 
-// answer handles one request.
-func (t *transport) answer(in, out []byte) error {
+// answer handles one request that came at a time, and measures it.
+func (t *transport) answer(in, out []byte, at time.Duration, shard *meterShard) error {
+	op := opOfRequest(in) // now: the request's bytes are the handler's to change
+	n, err := t.handle(in, out)
+	shard.note(op, errnoOfAnswer(out[:n]), now()-at)
+	return err
+}
+
+// handle handles one request and returns the length of its answer.
+func (t *transport) handle(in, out []byte) (int, error) {
 	n, st := t.proto.HandleRequest([][]byte{in}, [][]byte{out})
 	if st != fuse.OK {
-		return fmt.Errorf("a request of %d bytes: %w", len(in), unix.Errno(st))
+		return 0, fmt.Errorf("a request of %d bytes: %w", len(in), unix.Errno(st))
 	}
 	if n == 0 {
-		return nil
+		return 0, nil
 	}
 	_, err := retryInt(func() (int, error) { return unix.Write(t.dev, out[:n]) })
 	if gone(err) {
-		return nil
+		return n, nil
 	}
-	return err
+	return n, err
 }
 
 // Requests that are told apart before they are decoded (linux/fuse.h). The others

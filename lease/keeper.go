@@ -19,6 +19,9 @@ type KeeperConfig struct {
 	Tick     time.Duration         // how often holder and successor are looked at; default min(RenewInterval/4, 200ms), at least 10ms
 	GateWait time.Duration         // bound on waiting for the gate; default 2s
 	Pause    func(point string)    // test hook, called at named points of claim, renewal and release; nil: none
+
+	// Renewed is told of each renewal that was tried, for counting; it must not call the keeper. nil: nobody.
+	Renewed func(took time.Duration, err error)
 }
 
 // Keeper holds at most one lease of one worktree. All methods are safe for concurrent use.
@@ -75,6 +78,9 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 	}
 	if cfg.Audit == nil {
 		cfg.Audit = func(Event) error { return nil }
+	}
+	if cfg.Renewed == nil {
+		cfg.Renewed = func(time.Duration, error) {}
 	}
 	if cfg.Pause == nil {
 		cfg.Pause = pausePoint

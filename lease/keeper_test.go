@@ -367,3 +367,28 @@ func TestFailedReleaseMarkIsReported(t *testing.T) {
 	_, j := a.Observe()
 	require.Equal(t, Held, j.State)
 }
+
+// Each renewal is told with the time it took, also one that failed.
+func TestRenewalsAreTold(t *testing.T) {
+	type told struct {
+		took time.Duration
+		ok   bool
+	}
+	var all []told
+	c := newFakeClock()
+	r := newRig(t, testDir(t), c, func(cfg *KeeperConfig) {
+		cfg.Renewed = func(took time.Duration, err error) { all = append(all, told{took, err == nil}) }
+		cfg.Pause = func(point string) {
+			if point == "renew.before_write" {
+				c.advance(5 * time.Millisecond)
+			}
+		}
+	})
+	r.must(t, ann)
+	_, err := r.Renew(bg)
+	require.NoError(t, err)
+	c.stepWall(time.Hour)
+	_, err = r.Renew(bg)
+	requireClass(t, ClassClockSkewExceeded, err)
+	require.Equal(t, []told{{5 * time.Millisecond, true}, {0, false}}, all)
+}

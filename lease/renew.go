@@ -34,7 +34,9 @@ func (k *Keeper) renewOrClose() error {
 	if k.expired(k.cfg.Clock.Boot()) {
 		return k.expire(nil)
 	}
+	began := k.cfg.Clock.Boot()
 	lost, err := k.renew(h)
+	k.cfg.Renewed(k.cfg.Clock.Boot()-began, err)
 	k.poke()
 	switch {
 	case err == nil:

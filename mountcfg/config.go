@@ -36,7 +36,11 @@ type Config struct {
 	MaxClockSkew  time.Duration
 	StealGrace    time.Duration
 
-	LogFile string // absolute; "" = standard error or the journal
+	LogFile   string // absolute; "" = standard error or the journal
+	LogFormat string // json | text
+	LogLevel  string // debug | info | warn | error
+
+	Metrics string // where Prometheus scrapes, see ParseMetrics; "" = nowhere
 
 	// Worktrees has the overrides by worktree id; an empty field inherits.
 	// Scope "default" overrides the mount's scope with the built-in choice.
@@ -66,6 +70,8 @@ func Default() Config {
 		RenewInterval: 10 * time.Second,
 		MaxClockSkew:  2 * time.Second,
 		StealGrace:    time.Second,
+		LogFormat:     "json",
+		LogLevel:      "info",
 	}
 }
 

@@ -40,6 +40,9 @@ func TestValidateRefuses(t *testing.T) {
 		"negative skew":     {func(c *Config) { c.MaxClockSkew = -time.Second }, "want no less than zero"},
 		"negative grace":    {func(c *Config) { c.StealGrace = -1 }, "want no less than zero"},
 		"log below mount":   {func(c *Config) { c.Mountpoint, c.LogFile = "/m", "/m/..log" }, "outside of /m"},
+		"metrics in mount":  {func(c *Config) { c.Source, c.Metrics = "/m", "unix:/m/s,mode=0666" }, "outside of /m"},
+		"metrics":           {func(c *Config) { c.Metrics = "9750" }, `metrics "9750" (default): want unix:/PATH or HOST:PORT`},
+		"log format":        {func(c *Config) { c.LogFormat = "xml" }, "want json or text"},
 		"worktree id":       {func(c *Config) { c.Worktrees = map[string]WorktreeRule{"a b": {}} }, `worktree id "a b"`},
 		"worktree mode":     {func(c *Config) { c.Worktrees = map[string]WorktreeRule{"a": {Mode: "x"}} }, `worktrees.a.mode "x"`},
 	}

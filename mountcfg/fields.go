@@ -17,6 +17,7 @@ const (
 	kindDuration
 	kindMillis
 	kindBool
+	kindAddress
 )
 
 // want completes the sentence "KEY wants ...".
@@ -30,6 +31,8 @@ func (k kind) want() string {
 		return "a whole number of milliseconds"
 	case kindBool:
 		return "true or false"
+	case kindAddress:
+		return "unix:/PATH or HOST:PORT"
 	default:
 		return "a word"
 	}
@@ -79,6 +82,11 @@ var fields = []field{
 	durationField("steal_grace", "wait this `LONG` after expiry and skew before a lease can be stolen",
 		func(c *Config) *time.Duration { return &c.StealGrace }),
 	pathField("log_file", "append the log to `FILE`", func(c *Config) *string { return &c.LogFile }),
+	choiceField("log_format", kindChoice, "`FORMAT` of the log: json (for programs) or text (for people)",
+		logFormats, func(c *Config) *string { return &c.LogFormat }),
+	choiceField("log_level", kindChoice, "leave out what is below `LEVEL`: debug, info, warn or error",
+		logLevels, func(c *Config) *string { return &c.LogLevel }),
+	metricsField("metrics", "serve Prometheus metrics at `ADDR`: unix:/PATH[,mode=0660] or HOST:PORT (no TLS, no password: prefer a socket or 127.0.0.1)"),
 }
 
 // ruleField is one value that a worktree may override.

@@ -22,7 +22,7 @@ func parseFlags(t *testing.T, args ...string) (*pflag.FlagSet, error) {
 
 func TestFlagsSetTheSameAsTheFile(t *testing.T) {
 	fs, err := parseFlags(t, "--control=/run/x", "--mode", "shared", "--enforce=readonly", "--on-free=allow", "--scope=user",
-		"--errno=EBUSY", "--cache=exclusive", "--cache-timeout=5s", "--lease-duration=1m", "--renew-interval=15s", "--max-clock-skew=0", "--steal-grace=5ms", "--log-file=/var/log/x")
+		"--errno=EBUSY", "--cache=exclusive", "--cache-timeout=5s", "--lease-duration=1m", "--renew-interval=15s", "--max-clock-skew=0", "--steal-grace=5ms", "--log-file=/var/log/x", "--log-format=text", "--log-level=warn", "--metrics=unix:/run/x.sock,mode=0660")
 	require.NoError(t, err)
 	byFlag, err := Resolve("", fs)
 	require.NoError(t, err)
@@ -40,6 +40,9 @@ renew_interval: 15s
 max_clock_skew: "0"
 steal_grace: 5ms
 log_file: /var/log/x
+log_format: text
+log_level: warn
+metrics: unix:/run/x.sock,mode=0660
 `))
 	require.NoError(t, err)
 	byFlag.origins, byFile.origins = nil, nil
@@ -98,6 +101,7 @@ func TestResolvePrecedence(t *testing.T) {
 		{"cache", "auto", "default"}, {"cache_timeout", "1s", "default"},
 		{"lease_duration", "30s", "default"}, {"renew_interval", "10s", "default"},
 		{"max_clock_skew", "2s", "default"}, {"steal_grace", "1s", "default"}, {"log_file", "", "default"},
+		{"log_format", "json", "default"}, {"log_level", "info", "default"}, {"metrics", "", "default"},
 		{"worktrees.main.mode", "exclusive", path + ":4"},
 	}, c.Origins())
 }

@@ -39,6 +39,9 @@ renew_interval: 20s
 max_clock_skew: 0s
 steal_grace: 250ms
 log_file: logs/jvsfs.log   # beside this file
+log_format: text
+log_level: debug
+metrics: 127.0.0.1:9750
 worktrees:
   main: {mode: exclusive}
   "feature.1":
@@ -55,7 +58,8 @@ worktrees:
 		Mode: "shared", Enforce: "observe", OnFree: "deny", Scope: "cgroup", Errno: "EACCES",
 		Cache:         "shared",
 		LeaseDuration: time.Minute, RenewInterval: 20 * time.Second, StealGrace: 250 * time.Millisecond,
-		LogFile: filepath.Join(filepath.Dir(path), "logs/jvsfs.log"),
+		LogFile: filepath.Join(filepath.Dir(path), "logs/jvsfs.log"), LogFormat: "text", LogLevel: "debug",
+		Metrics: "127.0.0.1:9750",
 		Worktrees: map[string]WorktreeRule{
 			"main":      {Mode: "exclusive"},
 			"feature.1": {OnFree: "allow", Scope: "default"},

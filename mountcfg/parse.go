@@ -43,8 +43,10 @@ var (
 		words: []string{scopeDefault, "tree", "session", "user", "cgroup", "mount"},
 		alias: map[string]string{"": scopeDefault},
 	}
-	caches = choice{words: []string{"auto", "shared", "exclusive"}}
-	errnos = choice{
+	logFormats = choice{words: []string{"json", "text"}}
+	logLevels  = choice{words: []string{"debug", "info", "warn", "error"}}
+	caches     = choice{words: []string{"auto", "shared", "exclusive"}}
+	errnos     = choice{
 		words: []string{"EROFS", "EACCES", "EPERM", "EBUSY", "EIO"},
 		refuse: map[string]string{
 			"ESTALE":     "the kernel retries path operations on it, so that every refused create or rename comes twice",

@@ -24,7 +24,7 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("renew_interval %s (%s) must be shorter than lease_duration %s (%s)",
 			c.RenewInterval, c.where("renew_interval"), c.LeaseDuration, c.where("lease_duration")))
 	}
-	errs = append(errs, c.validateLogFile())
+	errs = append(errs, c.validateLogFile(), c.validateMetrics())
 	for _, id := range slices.Sorted(maps.Keys(c.Worktrees)) {
 		errs = append(errs, c.validateRule(id))
 	}

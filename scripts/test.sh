@@ -32,7 +32,7 @@ install_missing \
   gcc:gcc /usr/include/stdio.h:libc6-dev make:make git:git \
   fusermount3:fuse3 findmnt:mount setsid:util-linux ps:procps awk:mawk systemd-analyze:systemd \
   setfattr:attr setfacl:acl chattr:e2fsprogs inotifywait:inotify-tools strace:strace \
-  rsync:rsync tar:tar vim:vim sqlite3:sqlite3 node:nodejs
+  rsync:rsync tar:tar tmux:tmux vim:vim sqlite3:sqlite3 node:nodejs
 need_go "$root"
 cd "$root"
 

@@ -37,10 +37,13 @@ type refusals struct {
 
 const (
 	refusalInterval = time.Minute
-	// refusalKinds bounds the memory; more kinds than there are classes times
-	// operations of a few worktrees are counted under the last one's name.
+	// refusalKinds bounds the memory: what is beyond classes times operations of a few
+	// worktrees is counted as one kind.
 	refusalKinds = 4096
 )
+
+// otherRefusals stands for the kinds beyond refusalKinds.
+var otherRefusals = refusalKind{op: gate.OpNone, class: "other"}
 
 func newRefusals(write func(lease.AuditRecord) error, log *zap.Logger) *refusals {
 	return &refusals{write: write, log: log, seen: map[refusalKind]*refusalCount{}, wake: make(chan struct{}, 1)}
@@ -52,10 +55,11 @@ func (r *refusals) note(no *gate.Refusal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.seen[k]
+	if c == nil && len(r.seen) >= refusalKinds {
+		k = otherRefusals
+		c = r.seen[k]
+	}
 	if c == nil {
-		if len(r.seen) >= refusalKinds {
-			return
-		}
 		c = &refusalCount{}
 		r.seen[k] = c
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,4 +93,20 @@ func TestAuditVerifyAndTail(t *testing.T) {
 	text, code = cli("audit", "verify")
 	require.Equal(t, exitError, code)
 	require.Contains(t, text, auditName+":2: ")
+}
+
+// Kinds beyond those that are told apart are counted as one, and no refusal is lost.
+func TestRefusalsOfManyKindsAreBounded(t *testing.T) {
+	r := newRefusals(nil, zap.NewNop())
+	const extra = 100
+	for i := range refusalKinds + extra {
+		r.note(&gate.Refusal{Reason: gate.ReasonFree, Op: gate.OpWrite, Worktree: lease.WorktreeID(fmt.Sprint("w", i))})
+	}
+	lines := r.take(func(*refusalCount) bool { return true })
+	require.Len(t, lines, refusalKinds+1)
+	sum := uint64(0)
+	for _, l := range lines {
+		sum += l.Details["count"].(uint64)
+	}
+	require.EqualValues(t, refusalKinds+extra, sum)
 }

@@ -10,12 +10,11 @@ import (
 
 var caches = map[string]fusefs.Cache{"auto": fusefs.CacheAuto, "shared": fusefs.CacheShared, "exclusive": fusefs.CacheExclusive}
 
-// openFileSystem takes the source for serving; the second value gives the
-// statistics of the file system.
-func openFileSystem(cfg mountcfg.Config, p place, guards *registry, log *zap.Logger) (fileSystem, func() any, error) {
+// openFileSystem takes the source for serving.
+func openFileSystem(cfg mountcfg.Config, p place, guards *registry, log *zap.Logger) (fileSystem, error) {
 	errno, err := gate.ParseErrno(cfg.Errno)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	o := fusefs.Options{
 		Source: p.Root, Mountpoint: cfg.Mountpoint, Shape: fusefs.ShapeTree,
@@ -29,9 +28,9 @@ func openFileSystem(cfg mountcfg.Config, p place, guards *registry, log *zap.Log
 	o.OnRefusal = guards.refused
 	s, err := fusefs.Open(o)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return s, func() any { return s.Stats() }, nil
+	return s, nil
 }
 
 // attributesOf are the attributes that the admin wants the mount to have.

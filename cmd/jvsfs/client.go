@@ -112,12 +112,15 @@ func (c *client) next(timeout time.Duration) (response, error) {
 	return resp, nil
 }
 
+// nextOfSilent is what to do about a daemon that does not answer.
+const nextOfSilent = "resume it (kill -CONT), or end it and see jvsfs doctor"
+
 // silence explains a daemon that does not answer.
 func (c *client) silence(err error) error {
 	f := deadMount(c.mount, err)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		f.Message = fmt.Sprintf("the daemon of the mount at %s%s does not answer: it may be stopped", c.mount.Mountpoint, c.daemonText())
-		f.Next = "resume it (kill -CONT), or end it and see jvsfs doctor"
+		f.Next = nextOfSilent
 	}
 	return f
 }

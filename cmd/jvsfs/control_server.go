@@ -19,6 +19,7 @@ const (
 	requestTimeout = 5 * time.Second // to send a request, and to take an answer
 	maxSessions    = 256             // connections at a time
 	maxPerUser     = 64              // of these, by one user other than root
+	maxOfRoot      = 1024            // besides: root is shut out by nobody but itself
 )
 
 // session is one accepted connection with its request.
@@ -52,6 +53,7 @@ type controlServer struct {
 	listener *net.UnixListener
 	handle   func(context.Context, *session) // must return soon after its context ends
 	log      *zap.Logger
+	counts   *daemonCounts // nil counts nothing
 
 	mu    sync.Mutex
 	users map[uint32]int
@@ -148,6 +150,7 @@ func (s *controlServer) serve(ctx context.Context, conn *net.UnixConn) {
 	defer p.close()
 	ses := &session{peer: p, conn: conn}
 	if !s.enter(p.UID) {
+		s.counts.turnedAway(turnedLimit)
 		s.reply(ses, response{Event: eventResult, Error: &failure{Message: "too many control connections", Next: "try again later"}})
 		return
 	}
@@ -168,6 +171,7 @@ func (s *controlServer) converse(ctx context.Context, ses *session) {
 		ses.req, err = parseRequest(line)
 	}
 	if err != nil {
+		s.counts.turnedAway(turnedInvalid)
 		s.reply(ses, response{Event: eventResult, Error: &failure{Class: classUsage, Message: err.Error()}})
 		return
 	}
@@ -198,7 +202,7 @@ func (s *controlServer) reply(ses *session, resp response) {
 func (s *controlServer) enter(uid uint32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if uid != 0 && (s.users[uid] >= maxPerUser || s.total >= maxSessions) {
+	if uid != 0 && (s.users[uid] >= maxPerUser || s.total >= maxSessions) || s.users[0] >= maxOfRoot && uid == 0 {
 		return false
 	}
 	s.users[uid]++

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
@@ -110,4 +111,31 @@ func TestControlServerBoundsConnectionsOfOneUser(t *testing.T) {
 	require.True(t, s.enter(0), "root is never shut out")
 	s.leave(1000)
 	require.True(t, s.enter(1000))
+	for range maxOfRoot - 1 {
+		require.True(t, s.enter(0))
+	}
+	require.False(t, s.enter(0), "but by a loop of its own")
+}
+
+// Who is not heard is counted: a loop that speaks nonsense is to be seen somewhere.
+func TestControlServerCountsWhomItTurnsAway(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	s, err := listenAt(path, zap.NewNop(), func(context.Context, *session) { panic("must not be reached") })
+	require.NoError(t, err)
+	s.counts = newDaemonCounts()
+	s.users[uint32(os.Getuid())] = maxOfRoot - 2
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	defer func() { cancel(); require.NoError(t, <-done) }()
+	first, second := connect(t, path), connect(t, path) // say nothing for now
+	require.Eventually(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.total == 2 }, requestTimeout, time.Millisecond)
+	require.Equal(t, "too many control connections", answerOf(t, connect(t, path)).Error.Message)
+	for _, c := range []net.Conn{first, second} {
+		_, err := c.Write([]byte("nonsense\n"))
+		require.NoError(t, err)
+		require.Equal(t, classUsage, answerOf(t, c).Error.Class)
+	}
+	require.EqualValues(t, 1, s.counts.turned[turnedLimit].Load())
+	require.EqualValues(t, 2, s.counts.turned[turnedInvalid].Load())
 }

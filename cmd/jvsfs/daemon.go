@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
@@ -29,6 +30,8 @@ type fileSystem interface {
 	OpenAbort() (*os.File, error)
 	Close() error
 	WorktreeOf(rel string) (lease.WorktreeID, bool)
+	Stats() fusefs.Stats
+	Timings() []fusefs.Timing
 }
 
 // daemon serves one mount.
@@ -42,7 +45,6 @@ type daemon struct {
 	drained func() // after draining was told
 
 	fs       fileSystem
-	stats    func() any
 	locks    *lease.Dir
 	audit    *lease.AuditLog
 	refused  *refusals
@@ -53,6 +55,10 @@ type daemon struct {
 	umount   sync.Mutex // one at a time
 	finished chan struct{}
 	finish   func() // closes finished; may be called again
+
+	suppressed *suppressed // log lines that were left out; nil counts nothing
+	counts     *daemonCounts
+	metrics    *metricsServer // nil: not asked for
 }
 
 // newDaemon wires the parts; nothing is mounted yet. close undoes it.
@@ -61,6 +67,7 @@ func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 		cfg: cfg, place: p, log: log, since: time.Now(), service: &service{}, drained: func() {},
 		resolver: gate.NewResolver(lease.SystemClock()), finished: make(chan struct{}),
 	}
+	d.counts = newDaemonCounts()
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.registry = newRegistry(log, d.newWorktree)
 	d.refused = newRefusals(func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, log)
@@ -75,11 +82,11 @@ func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 // open takes the source and the lock directory by descriptors, before anything
 // is mounted over them.
 func (d *daemon) open() error {
-	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.log)
+	fs, err := openFileSystem(d.cfg, d.place, d.registry, d.log)
 	if err != nil {
 		return err
 	}
-	d.fs, d.stats = fs, stats
+	d.fs = fs
 	if d.place.Shape == shapeRepository && d.place.inRepository() {
 		d.locks, err = lease.OpenDirAt(fs.SourceFD(), ".jvs/locks", d.place.LockDir)
 	} else {
@@ -89,6 +96,9 @@ func (d *daemon) open() error {
 		return err
 	}
 	if d.audit, err = openAudit(d.place, fs.SourceFD()); err != nil {
+		return err
+	}
+	if d.metrics, err = newMetricsServer(d.cfg.Metrics, d.meters, d.log); err != nil {
 		return err
 	}
 	return fs.Seal(d.place.LockDir)
@@ -115,11 +125,11 @@ func (d *daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		Policy: policyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver,
 		OnRefusal: d.logRefusal,
 	})
-	w := &worktree{id: id, guard: guard, events: newBroadcast()}
+	w := &worktree{id: id, guard: guard, events: newBroadcast(), counts: &leaseCounts{}}
 	w.keeper = lease.NewKeeper(lease.KeeperConfig{
 		Store: d.locks.Store(id), Policy: policyOf(d.cfg), Clock: lease.SystemClock(),
 		Fence: announcingFence{guard, w.events}, Liveness: gate.Liveness, Idle: guard.Idle,
-		Audit: d.auditEvent,
+		Audit: w.counts.audited(d.auditEvent), Renewed: w.counts.renewed,
 	})
 	w.door = &door{keeper: w.keeper}
 	guard.Bind(w.door)
@@ -131,12 +141,19 @@ func (d *daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 func (d *daemon) logRefusal(no *gate.Refusal) {
 	d.history.note(no)
 	d.refused.note(no)
+	d.counts.refused(no, d.lets(no))
 	entry := d.log.Check(zap.InfoLevel, "refused")
 	if entry == nil {
 		return
 	}
 	entry.Write(zap.String("worktree", string(no.Worktree)), zap.Stringer("op", no.Op),
 		zap.String("class", string(no.Class())), zap.String("why", no.Sentence()))
+}
+
+// lets reports whether what was refused goes through all the same: the mount only
+// observes. A write that came too late has happened, whatever the mount does.
+func (d *daemon) lets(no *gate.Refusal) bool {
+	return gate.Enforce(d.cfg.Enforce) == gate.Observing && no.Reason != gate.ReasonLate
 }
 
 // run mounts, tells ready, and serves until the mount ends or ctx does (a signal
@@ -163,6 +180,7 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("control socket: %w", err), d.fs.Unmount())
 	}
+	control.counts = d.counts
 	serving, stop := context.WithCancel(context.Background())
 	defer stop()
 	all.Go(func() {
@@ -171,6 +189,9 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 		}
 	})
 	all.Go(func() { d.refused.run(serving) })
+	all.Go(func() { d.suppressed.run(serving, d.log) })
+	d.metrics.open()
+	all.Go(func() { d.metrics.run(serving) })
 	if abort, err := d.fs.OpenAbort(); err != nil {
 		d.log.Warn("no guardian", zap.Error(err))
 	} else {
@@ -306,6 +327,7 @@ type mountStatus struct {
 	Device         string          `json:"device"`
 	State          string          `json:"state"` // serving, dead, silent or forbidden
 	Detail         string          `json:"detail,omitempty"`
+	Next           string          `json:"next,omitempty"` // the way out of a mount that does not serve
 	PID            int             `json:"pid,omitempty"`
 	Since          *time.Time      `json:"since,omitempty"`
 	Shape          shape           `json:"shape,omitempty"`
@@ -313,6 +335,8 @@ type mountStatus struct {
 	Audit          string          `json:"audit,omitempty"`
 	Local          bool            `json:"local,omitempty"` // the fence holds on this machine only
 	Enforce        string          `json:"enforce,omitempty"`
+	Lease          int64           `json:"lease_duration_ms,omitempty"`
+	Metrics        string          `json:"metrics,omitempty"` // where they are served
 	Worktrees      []gate.Status   `json:"worktrees,omitempty"`
 	Statistics     json.RawMessage `json:"statistics,omitempty"`
 	RecentRefusals []refusalView   `json:"recent_refusals,omitempty"`
@@ -324,13 +348,13 @@ func (d *daemon) status() mountStatus {
 	st := mountStatus{
 		Mountpoint: d.mountpoint(), Source: d.place.Root, Device: device{major, minor}.String(), State: "serving",
 		PID: os.Getpid(), Since: &d.since, Shape: d.place.Shape, Locks: d.place.LockDir, Audit: d.place.auditPath(), Local: d.place.Local,
-		Enforce: d.cfg.Enforce,
+		Enforce: d.cfg.Enforce, Lease: d.cfg.LeaseDuration.Milliseconds(), Metrics: d.metrics.address(),
 	}
 	for _, w := range d.registry.all() {
 		st.Worktrees = append(st.Worktrees, w.guard.Status())
 	}
 	sort.Slice(st.Worktrees, func(i, j int) bool { return st.Worktrees[i].Worktree < st.Worktrees[j].Worktree })
-	if raw, err := json.Marshal(d.stats()); err == nil {
+	if raw, err := json.Marshal(d.fs.Stats()); err == nil {
 		st.Statistics = raw
 	}
 	return st

@@ -20,6 +20,7 @@ func (d *daemon) handle(ctx context.Context, s *session) {
 		resp.Event, err = eventLost, nil
 	}
 	resp.Error = asFailure(err)
+	d.counts.answered(s.req.Op, resp.Error == nil)
 	if err := s.send(resp); err != nil {
 		d.log.Info("control answer not delivered", zap.String("op", s.req.Op), zap.Error(err))
 	}

@@ -9,18 +9,13 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"github.com/jvsfs/jvsfs/mountcfg"
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 )
 
-const (
-	logDir       = "/var/log/jvsfs"
-	samplePeriod = time.Second
-)
+const logDir = "/var/log/jvsfs"
 
 type mountCommand struct {
 	asJSON     bool
@@ -186,7 +181,7 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 	if err := needRoot(); err != nil {
 		return err
 	}
-	log, err := m.logger(cfg)
+	log, left, err := m.logger(cfg)
 	if err != nil {
 		return err
 	}
@@ -206,6 +201,7 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 		return err
 	}
 	d.service = service
+	d.suppressed = left
 	err = d.run(ctx, ready)
 	log.Info("ended", zap.Error(err))
 	_ = log.Sync() // standard error cannot be synced, and says so
@@ -224,19 +220,17 @@ func openLog(cfg mountcfg.Config) (*os.File, error) {
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
 }
 
-// logger writes JSON lines, a hundred alike a second at most: refusals come as
-// often as somebody tries.
-func (m *mountCommand) logger(cfg mountcfg.Config) (*zap.Logger, error) {
-	var out zapcore.WriteSyncer = os.Stderr
+// logger is the log of the daemon and the count of what it leaves out.
+func (m *mountCommand) logger(cfg mountcfg.Config) (*zap.Logger, *suppressed, error) {
+	out := os.Stderr
 	if !m.foreground || cfg.LogFile != "" {
 		f, err := openLog(cfg)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		out = f // kept for the life of the daemon
 	}
-	enc := zap.NewProductionEncoderConfig()
-	enc.EncodeTime = zapcore.ISO8601TimeEncoder
-	core := zapcore.NewCore(zapcore.NewJSONEncoder(enc), zapcore.Lock(out), zap.InfoLevel)
-	return zap.New(zapcore.NewSamplerWithOptions(core, samplePeriod, 100, 0)), nil
+	left := newSuppressed()
+	log, err := newLogger(cfg, out, left)
+	return log, left, err
 }

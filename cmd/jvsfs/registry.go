@@ -21,6 +21,7 @@ type worktree struct {
 	keeper *lease.Keeper
 	events *broadcast
 	door   *door
+	counts *leaseCounts
 }
 
 // registry has the worktrees of a mount, made at first sight, and owns the

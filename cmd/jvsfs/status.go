@@ -18,26 +18,43 @@ import (
 // report up.
 const statusTimeout = 2 * time.Second
 
+type statusCommand struct {
+	io     stdio
+	asJSON bool
+	every  time.Duration // 0: once
+}
+
 func newStatusCommand(io stdio) *cobra.Command {
-	asJSON := false
+	s := &statusCommand{io: io}
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show mounts, holders, tokens, time left, writes and refusals",
-		Args: usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			mounts, err := readMounts()
-			if err != nil {
-				return err
-			}
-			all := statusOfAll(cmd.Context(), mounts.jvsfs())
-			if asJSON {
-				return printJSON(io.out, map[string]any{"mounts": all})
-			}
-			_, err = fmt.Fprint(io.out, statusText(all, time.Now()))
-			return err
-		},
+		Use:   "status [--watch [INTERVAL]]",
+		Short: "Show mounts, holders, tokens, time left, writes and refusals",
+		Args:  usageArgs(cobra.MaximumNArgs(1)),
+		RunE:  func(cmd *cobra.Command, args []string) error { return s.run(cmd, args) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&s.asJSON, "json", false, "print JSON; with --watch a line of it each time")
+	cmd.Flags().DurationVar(&s.every, "watch", 0, "show it again each `INTERVAL`, until interrupted")
+	cmd.Flags().Lookup("watch").NoOptDefVal = watchInterval.String()
 	return cmd
+}
+
+func (s *statusCommand) run(cmd *cobra.Command, args []string) error {
+	if cmd.Flags().Changed("watch") {
+		return s.watch(cmd.Context(), args)
+	}
+	if len(args) > 0 {
+		return usagef("status takes no argument without --watch")
+	}
+	mounts, err := readMounts()
+	if err != nil {
+		return err
+	}
+	all := statusOfAll(cmd.Context(), mounts.jvsfs())
+	if s.asJSON {
+		return printJSON(s.io.out, map[string]any{"mounts": all})
+	}
+	_, err = fmt.Fprint(s.io.out, statusText(all, time.Now()))
+	return err
 }
 
 // statusOfAll asks the daemons at the same time.
@@ -59,11 +76,12 @@ func statusOf(ctx context.Context, m *mountinfo.Info) mountStatus {
 	resp, err := ask(ctx, m, request{Op: opStatus}, nil, nil)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		st.State, st.Detail = "silent", "its daemon does not answer: it may be stopped"
+		st.State, st.Detail, st.Next = "silent", "its daemon does not answer: it may be stopped", nextOfSilent
 	case errors.Is(err, os.ErrPermission):
 		st.State, st.Detail = "forbidden", err.Error()
 	case err != nil:
-		st.State, st.Detail = "dead", err.Error()
+		f := asFailure(err)
+		st.State, st.Detail, st.Next = "dead", err.Error(), f.Next
 	default:
 		if err := json.Unmarshal(resp.Result, &st); err != nil {
 			st.State, st.Detail = "silent", err.Error()
@@ -82,9 +100,9 @@ func statusText(all []mountStatus, now time.Time) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s  %s", st.Mountpoint, st.State)
+		fmt.Fprintf(&b, "%s  %s", printable(st.Mountpoint), st.State)
 		if st.Source != "" && st.Source != st.Mountpoint {
-			fmt.Fprintf(&b, "  source %s", st.Source)
+			fmt.Fprintf(&b, "  source %s", printable(st.Source))
 		}
 		if st.PID != 0 {
 			fmt.Fprintf(&b, "  pid %d", st.PID)
@@ -98,6 +116,9 @@ func statusText(all []mountStatus, now time.Time) string {
 		b.WriteByte('\n')
 		if st.Detail != "" {
 			fmt.Fprintf(&b, "  %s\n", printable(st.Detail))
+		}
+		if st.Next != "" {
+			fmt.Fprintf(&b, "  next: %s\n", printable(st.Next))
 		}
 		b.WriteString(indent(worktreesText(st, now)))
 	}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"slices"
+	"time"
+
+	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// meterReading is everything that metrics are made of, at about one moment.
+type meterReading struct {
+	At           time.Time
+	Enforce      string
+	Stats        fusefs.Stats
+	Timings      []fusefs.Timing
+	Worktrees    []worktreeReading
+	Refusals     map[refusedKind]uint64
+	MoreRefusals uint64 // of kinds beyond those that are told apart
+	Requests     map[requestKind]uint64
+	TurnedAway   [turnedReasons]uint64
+	Suppressed   uint64 // log lines
+}
+
+// worktreeReading is one worktree and its lease.
+type worktreeReading struct {
+	gate.Status
+	Created time.Time // when the lease was taken, by whoever holds it; zero for nobody
+	Counts  leaseCountsOf
+}
+
+// meters reads every counter. It reads lease records where they have changed, so it
+// may wait for the lock directory.
+func (d *daemon) meters() meterReading {
+	st := d.status()
+	r := meterReading{
+		At: time.Now(), Enforce: st.Enforce, Stats: d.fs.Stats(), Timings: d.fs.Timings(), Suppressed: d.suppressed.count(),
+	}
+	all := d.registry.all()
+	for _, w := range st.Worktrees {
+		i := slices.IndexFunc(all, func(o *worktree) bool { return o.id == w.Worktree })
+		if i >= 0 { // else it has come since
+			r.Worktrees = append(r.Worktrees, all[i].reading(w))
+		}
+	}
+	r.Refusals, r.MoreRefusals = d.counts.refusals.all()
+	r.Requests, _ = d.counts.requests.all()
+	for why := range r.TurnedAway {
+		r.TurnedAway[why] = d.counts.turned[why].Load()
+	}
+	return r
+}
+
+func (w *worktree) reading(st gate.Status) worktreeReading {
+	r := worktreeReading{Status: st, Counts: w.counts.now()}
+	if head, j := w.keeper.Observe(); head.Record != nil && j.State != lease.Free {
+		r.Created = head.Record.CreatedAt
+	}
+	return r
+}
+
+// left is how long the lease lasts unless renewed; 0 where nobody holds it.
+func (r worktreeReading) left(now time.Time) time.Duration {
+	switch {
+	case r.State == stateHeld:
+		return time.Duration(r.TimeLeftMS) * time.Millisecond
+	case r.ExpiresAt != nil:
+		return max(r.ExpiresAt.Sub(now), 0)
+	}
+	return 0
+}

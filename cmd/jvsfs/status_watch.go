@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	watchInterval    = 2 * time.Second
+	watchMinInterval = 100 * time.Millisecond // daemons have other work too
+)
+
+// watchLine is one line of `status --watch --json`; the names are a promise.
+type watchLine struct {
+	At     time.Time     `json:"at"`
+	Mounts []mountStatus `json:"mounts"`
+}
+
+// watch shows the status again and again until it is interrupted, which is its
+// ordinary end. args may have the interval.
+func (s *statusCommand) watch(ctx context.Context, args []string) error {
+	if len(args) > 0 {
+		var err error
+		if s.every, err = time.ParseDuration(args[0]); err != nil {
+			return usagef("%q is no interval such as 2s or 500ms", args[0])
+		}
+	}
+	if s.every < watchMinInterval {
+		return usagef("an interval of %s is less than %s", s.every, watchMinInterval)
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	show, end := s.shower()
+	defer end()
+	tick := time.NewTicker(s.every)
+	defer tick.Stop()
+	for {
+		mounts, err := readMounts()
+		if err != nil {
+			return err
+		}
+		all := statusOfAll(ctx, mounts.jvsfs())
+		if ctx.Err() != nil { // what was asked while it was interrupted has no meaning
+			return nil
+		}
+		if err := show(watchLine{At: time.Now(), Mounts: all}); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// shower says how one look is shown (a line of JSON, a screen, or a block of text),
+// and what comes after the last one.
+func (s *statusCommand) shower() (show func(watchLine) error, end func()) {
+	nothing := func() {}
+	if s.asJSON {
+		enc := json.NewEncoder(s.io.out)
+		enc.SetEscapeHTML(false)
+		return func(l watchLine) error { return enc.Encode(l) }, nothing
+	}
+	if tty := terminalOf(s.io.out); tty != nil && !dumbTerminal() {
+		// The alternate screen: what stood there before comes back at the end, and the
+		// terminal does not wrap anew what it shows when its size changes.
+		fmt.Fprint(tty, ansi.SetModeAltScreenSaveCursor)
+		return func(l watchLine) error { return s.redraw(tty, l) }, func() { fmt.Fprint(tty, ansi.ResetModeAltScreenSaveCursor) }
+	}
+	gap := ""
+	return func(l watchLine) error {
+		_, err := fmt.Fprintf(s.io.out, "%s%s\n%s", gap, l.At.Format(time.RFC3339), statusText(l.Mounts, l.At))
+		gap = "\n"
+		return err
+	}, nothing
+}
+
+// redraw replaces what is on the screen without blanking it first, so that it does not
+// flicker.
+func (s *statusCommand) redraw(tty *os.File, l watchLine) error {
+	width, height := 80, 24
+	if size, err := unix.IoctlGetWinsize(int(tty.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 && size.Row > 0 {
+		width, height = int(size.Col), int(size.Row)
+	}
+	head := fmt.Sprintf("jvsfs status  every %s  %s  (Ctrl-C ends)", s.every, l.At.Format(time.TimeOnly))
+	_, err := tty.WriteString(screen(head+"\n\n"+statusText(l.Mounts, l.At), width, height))
+	return err
+}
+
+// screen fits text to a terminal: no line wraps, none scrolls, and what was there
+// before is erased.
+func screen(text string, width, height int) string {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if len(lines) > height {
+		left := len(lines) - height + 1
+		lines = append(lines[:height-1:height-1], fmt.Sprintf("%d more lines", left))
+	}
+	var b bytes.Buffer
+	b.WriteString(ansi.CursorHomePosition)
+	for i, line := range lines {
+		if i > 0 {
+			b.WriteString("\r\n")
+		}
+		b.WriteString(ansi.Truncate(line, width, "…"))
+		b.WriteString(ansi.EraseLineRight)
+	}
+	b.WriteString(ansi.EraseScreenBelow)
+	return b.String()
+}
+
+// terminalOf is the terminal behind a stream, nil for anything else.
+func terminalOf(w io.Writer) *os.File {
+	f, ok := w.(*os.File)
+	if !ok || !isTerminal(f) {
+		return nil
+	}
+	return f
+}
+
+func isTerminal(f *os.File) bool {
+	if f == nil {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// dumbTerminal tells whether the terminal takes no control sequences.
+func dumbTerminal() bool {
+	term := os.Getenv("TERM")
+	return term == "" || term == "dumb"
+}

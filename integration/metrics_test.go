@@ -1,0 +1,219 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// metrics are the samples of one scrape, by name and labels as the text has them.
+type metrics map[string]float64
+
+// metricsAddress is where status says that metrics of this mount are served.
+func (m *mount) metricsAddress() (network, address string) {
+	m.t.Helper()
+	var all struct {
+		Mounts []struct{ Mountpoint, Metrics string }
+	}
+	require.NoError(m.t, json.Unmarshal([]byte(m.cliOK("status", "--json")), &all))
+	for _, one := range all.Mounts {
+		if one.Mountpoint == m.Mountpoint && one.Metrics != "" {
+			if path, ok := strings.CutPrefix(one.Metrics, "unix:"); ok {
+				return "unix", path
+			}
+			return "tcp", one.Metrics
+		}
+	}
+	m.t.Fatalf("status does not say where metrics are: %+v", all)
+	return "", ""
+}
+
+// scrape asks as Prometheus does, and demands what it would want of names and types.
+func (m *mount) scrape() metrics {
+	m.t.Helper()
+	network, address := m.metricsAddress()
+	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}}}
+	resp, err := client.Get("http://jvsfs/metrics")
+	require.NoError(m.t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(m.t, err)
+	require.Equal(m.t, http.StatusOK, resp.StatusCode, "%s", text)
+	problems, err := promlint.New(bytes.NewReader(text)).Lint()
+	require.NoError(m.t, err)
+	require.Empty(m.t, problems)
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	require.NoError(m.t, err)
+	return samplesOf(families)
+}
+
+func samplesOf(families map[string]*dto.MetricFamily) metrics {
+	all := metrics{}
+	for name, family := range families {
+		for _, one := range family.Metric {
+			labels := ""
+			for _, pair := range one.Label {
+				labels += fmt.Sprintf("%s=%q,", pair.GetName(), pair.GetValue())
+			}
+			id := name + "{" + strings.TrimSuffix(labels, ",") + "}"
+			switch {
+			case one.Counter != nil:
+				all[id] = one.Counter.GetValue()
+			case one.Gauge != nil:
+				all[id] = one.Gauge.GetValue()
+			case one.Histogram != nil:
+				all[id] = float64(one.Histogram.GetSampleCount())
+			}
+		}
+	}
+	return all
+}
+
+// sum adds the samples of one name up, of those that have all the labels.
+func (s metrics) sum(name string, labels ...string) (sum float64) {
+	for id, v := range s {
+		if strings.HasPrefix(id, name+"{") && !slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(id, l) }) {
+			sum += v
+		}
+	}
+	return sum
+}
+
+// Over a socket and over TCP: the numbers move as things happen.
+func TestMetrics(t *testing.T) {
+	for _, network := range []string{"unix", "tcp"} {
+		t.Run(network, func(t *testing.T) {
+			m := prepareMount(t, mountOptions{repository: true, inPlace: true, onFree: "deny", policy: hasty, prepare: withFiles("f")})
+			address := "127.0.0.1:0"
+			if network == "unix" {
+				address = "unix:" + filepath.Join(m.base, "metrics.sock")
+			}
+			m.opts.extra = []string{"--metrics", address}
+			m.mount()
+			m.expectMetricsMove()
+			if network == "unix" {
+				info, err := os.Lstat(filepath.Join(m.base, "metrics.sock"))
+				require.NoError(t, err)
+				require.Equal(t, os.ModeSocket|0o600, info.Mode())
+				m.unmount()
+				require.NoFileExists(t, filepath.Join(m.base, "metrics.sock"))
+			}
+		})
+	}
+}
+
+func (m *mount) expectMetricsMove() {
+	t := m.t
+	t.Helper()
+	const main = `worktree="main"`
+	before := m.scrape()
+	require.EqualValues(t, 1, before.sum("jvsfs_enforce_mode", `mode="enforce"`))
+	require.EqualValues(t, 1, before.sum("jvsfs_build_info"))
+	require.Positive(t, before.sum("jvsfs_descriptors_budget"))
+
+	holder, stranger := startActor(t, "holder"), startActor(t, "stranger")
+	r := m.acquire(holder, "main")
+	for range 5 {
+		holder.ok(m.put("main", "f"))
+		stranger.fails(m.put("main", "f"), "EROFS")
+	}
+	now := m.scrape()
+	require.EqualValues(t, 1, now.sum("jvsfs_lease_state", main, `state="held"`))
+	require.EqualValues(t, 1, now.sum("jvsfs_lease_state", main), "one state at a time")
+	require.EqualValues(t, r.token(t), now.sum("jvsfs_lease_fencing_token", main))
+	require.EqualValues(t, 1, now.sum("jvsfs_lease_acquisitions_total", main))
+	left := now.sum("jvsfs_lease_time_left_seconds", main)
+	require.True(t, left > 0 && left <= hasty.lease.Seconds(), left)
+	require.Less(t, now.sum("jvsfs_lease_age_seconds", main), time.Minute.Seconds())
+	require.EqualValues(t, 5, now.sum("jvsfs_refusals_total", main, `class="E_LOCK_CONFLICT"`), now)
+	require.GreaterOrEqual(t, now.sum("jvsfs_writes_total", main), 5.0)
+	require.GreaterOrEqual(t, now.sum("jvsfs_operations_total", `operation="Write"`, `result="ok"`), 5.0)
+	require.GreaterOrEqual(t, now.sum("jvsfs_operations_total", `result="error"`), 5.0, "refusals")
+	require.Equal(t, now.sum("jvsfs_operations_total"), now.sum("jvsfs_operation_duration_seconds"), "each is counted and measured")
+	require.Positive(t, now.sum("jvsfs_control_requests_total", `request="acquire"`, `result="ok"`))
+	require.Positive(t, now.sum("jvsfs_inodes"))
+
+	eventually(t, "renewals are counted", func() bool {
+		return m.scrape().sum("jvsfs_lease_renewals_total", main, `result="ok"`) >= 2
+	})
+	require.GreaterOrEqual(t, m.scrape().sum("jvsfs_lease_renewal_duration_seconds", main), 2.0)
+	holder.stop() // is not renewed any more
+	eventually(t, "the loss is counted", func() bool {
+		return m.scrape().sum("jvsfs_lease_losses_total", main, `kind="expired"`) == 1
+	})
+	m.awaitStealable("main")
+	m.steal(stranger, "main")
+	require.EqualValues(t, 1, m.scrape().sum("jvsfs_lease_steals_total", main))
+	holder.resume()
+	m.release(stranger, "main")
+	require.EqualValues(t, 1, m.scrape().sum("jvsfs_lease_releases_total", main))
+
+	for name := range maps.Keys(m.scrape()) {
+		require.NotContains(t, name, fmt.Sprint(holder.pid()), "no pids in labels")
+	}
+}
+
+// Where the mount only observes, what would be refused has a name of its own.
+func TestMetricsWouldRefuse(t *testing.T) {
+	m := prepareMount(t, mountOptions{repository: true, inPlace: true, onFree: "deny", prepare: withFiles("f")})
+	m.opts.extra = []string{"--enforce", "observe", "--metrics", "127.0.0.1:0"}
+	m.mount()
+	startActor(t, "a").ok(m.put("main", "f"))
+	now := m.scrape()
+	require.Positive(t, now.sum("jvsfs_would_refuse_total", `worktree="main"`, `class="E_LOCK_NOT_HELD"`))
+	require.Zero(t, now.sum("jvsfs_refusals_total"))
+	require.EqualValues(t, 1, now.sum("jvsfs_enforce_mode", `mode="observe"`))
+}
+
+// A daemon that was killed leaves its socket behind; the next one takes the place over.
+func TestMetricsAfterACrash(t *testing.T) {
+	m := prepareMount(t, mountOptions{prepare: withFiles("f")})
+	sock := filepath.Join(m.base, "metrics.sock")
+	m.opts.extra = []string{"--metrics", "unix:" + sock + ",mode=0660"}
+	m.mount()
+	m.killDaemon()
+	m.cliOK("umount", m.Mountpoint, "--bare")
+	m.dead, m.mounted = false, false
+	_, err := net.Dial("unix", sock)
+	require.ErrorIs(t, err, unix.ECONNREFUSED, "the dead one's socket is there")
+	m.mount()
+	require.Positive(t, m.scrape().sum("jvsfs_operations_total"))
+	info, err := os.Lstat(sock)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeSocket|0o660, info.Mode())
+}
+
+// Metrics that cannot be served are no reason to leave a tree unguarded, nor to hide it.
+func TestMetricsThatCannotBeServed(t *testing.T) {
+	m := prepareMount(t, mountOptions{prepare: withFiles("f")})
+	precious := filepath.Join(m.base, "file")
+	require.NoError(t, os.WriteFile(precious, []byte("precious"), 0o600))
+	m.opts.extra = []string{"--metrics", "unix:" + precious}
+	m.mount()
+	require.FileExists(t, precious)
+	require.Contains(t, readText(t, m.logFile()), "metrics cannot be served yet")
+	_, errs, exit := m.CLI("mount", "--metrics", "unix:"+m.Source+"/s", m.Source)
+	require.Equal(t, exitUsage, exit)
+	require.Contains(t, errs, "outside of")
+}

@@ -1,0 +1,87 @@
+package integration
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+// heldFor mounts and lets somebody hold the lease for a purpose; a stranger is refused.
+func heldFor(t *testing.T, purpose string) *mount {
+	t.Helper()
+	m := newMount(t, mountOptions{repository: true, inPlace: true, onFree: "deny", prepare: withFiles("f")})
+	holder, stranger := startActor(t, "holder"), startActor(t, "stranger")
+	m.cliOK("lock", "acquire", "--pid", strconv.Itoa(holder.pid()), "--purpose", purpose, m.At("main"))
+	holder.ok(m.put("main", "f"))
+	for range 3 {
+		stranger.fails(m.put("main", "f"), "EROFS")
+	}
+	return m
+}
+
+// The screen of top in a real terminal: what it shows, that it takes keys, follows the
+// terminal's size and the death of a daemon, and ends with 0.
+func TestTopOnATerminal(t *testing.T) {
+	m := heldFor(t, "painting\x1b]0;pwned\a\x1b[31mred")
+	c := m.terminal(100, 30, m.bin+" top --interval 200ms")
+	screen := c.shows("jvsfs top", m.Mountpoint, "main", "held", "painting?]0;pwned??[31mred", "is being written by", "q quit", "█")
+	t.Log("\n" + screen)
+	require.NotContains(t, c.bytes(), "pwned\a", "a purpose is text")
+	require.Contains(t, c.coloured(), "\x1b[32m█", "plenty of time is green")
+
+	c.keys("?")
+	c.shows("the other way round")
+	c.keys("?")
+	c.keys("/", "zzz", "Enter")
+	c.shows("nothing has this text")
+	c.keys("Escape")
+	c.shows("painting")
+	c.keys("p")
+	c.shows("PAUSED")
+	c.keys("p")
+
+	c.resize(48, 14)
+	eventuallyNoted(t, "the screen is drawn for the new size", func() (bool, string) {
+		screen = c.screen()
+		return strings.Contains(screen, "LEFT") && !strings.Contains(screen, "TOKEN") && strings.Contains(screen, "q quit"), screen
+	})
+	for _, line := range strings.Split(screen, "\n") {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), 48)
+	}
+	c.resize(120, 30)
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	c.shows("REFUSED/s", host+":root:") // there is room for the whole holder
+
+	m.killDaemon()
+	screen = c.shows(m.Mountpoint+"  dead", "next: ", " not serving")
+	t.Log("\n" + screen)
+	c.keys("q")
+	c.shows("ended with 0")
+}
+
+// Without colours where nobody wants them; Ctrl-C is an end like any other.
+func TestTopWithoutColours(t *testing.T) {
+	m := heldFor(t, "a test")
+	for _, setting := range []string{"NO_COLOR=1", "TERM=dumb"} {
+		c := m.terminal(80, 24, "env "+setting+" "+m.bin+" top --interval 200ms", setting)
+		c.shows("held", "a test")
+		for _, colour := range []string{"\x1b[32m", "\x1b[31m", "\x1b[33m"} {
+			require.NotContains(t, c.coloured(), colour, setting)
+		}
+		c.keys("C-c")
+		c.shows("ended with 0")
+	}
+}
+
+// Where there is no terminal top says what to use.
+func TestTopWantsATerminal(t *testing.T) {
+	m := prepareMount(t, mountOptions{})
+	_, errs, exit := m.CLI("top")
+	require.Equal(t, exitUsage, exit)
+	require.Contains(t, errs, "jvsfs status --watch")
+}
