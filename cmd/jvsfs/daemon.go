@@ -21,7 +21,12 @@ import (
 type fileSystem interface {
 	SourceFD() int
 	Seal(path string) error // a lock directory below the source is nobody's to write
-	Mount() error
+	Prepare() error
+	Attach() error
+	AttachBeneath(top int) error
+	AttachOver(top int) error
+	Attached() bool
+	Discard()
 	Wait()
 	Device() (major, minor uint32)
 	Unmount() error
@@ -45,6 +50,8 @@ type daemon struct {
 	refused  *refusals
 	resolver *gate.Resolver
 	registry *registry
+	journal  *journal
+	recovery *recovery // nil: there is no dead mount to bring back
 
 	umount   sync.Mutex // one at a time
 	finished chan struct{}
@@ -59,6 +66,7 @@ func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 	}
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.registry = newRegistry(log, d.newWorktree)
+	d.journal = newJournal(log)
 	d.refused = newRefusals(func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, log)
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.close())
@@ -112,7 +120,7 @@ func (d *daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 	w := &worktree{id: id, guard: guard, events: newBroadcast()}
 	w.keeper = lease.NewKeeper(lease.KeeperConfig{
 		Store: d.locks.Store(id), Policy: policyOf(d.cfg), Clock: lease.SystemClock(),
-		Fence: announcingFence{guard, w.events}, Liveness: gate.Liveness, Idle: guard.Idle,
+		Fence: announcingFence{journaledFence{guard, d.journal, id}, w.events}, Liveness: gate.Liveness, Idle: guard.Idle,
 		Audit: d.auditEvent,
 	})
 	w.door = &door{keeper: w.keeper}
@@ -142,7 +150,7 @@ func (d *daemon) run(ctx context.Context, ready func(error) error) error {
 }
 
 func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
-	if err := d.fs.Mount(); err != nil {
+	if err := d.fs.Prepare(); err != nil {
 		return fmt.Errorf("mount %s: %w", d.mountpoint(), err)
 	}
 	var all sync.WaitGroup
@@ -153,7 +161,11 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 	major, minor := d.fs.Device()
 	control, err := listenControl(device{major, minor}, d.log, d.handle)
 	if err != nil {
-		return errors.Join(fmt.Errorf("control socket: %w", err), d.fs.Unmount())
+		d.fs.Discard()
+		return fmt.Errorf("control socket: %w", err)
+	}
+	if err := d.leaveState(); err != nil {
+		d.log.Warn("this mount cannot be recovered should its daemon be killed", zap.Error(err))
 	}
 	serving, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -168,6 +180,11 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 	} else {
 		all.Go(func() { runGuardian(serving, abort, d.log) })
 	}
+	err = d.appear(ctx)
+	d.recovery.unlock()
+	if err != nil {
+		return errors.Join(err, d.withdraw())
+	}
 	d.log.Info("serving", zap.String("source", d.place.Root), zap.String("mountpoint", d.mountpoint()),
 		zap.String("locks", d.place.LockDir), zap.Stringer("device", device{major, minor}))
 	if err := ready(nil); err != nil {
@@ -181,7 +198,7 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 		return d.endBySignal()
 	}
 	// Leases first: a client of the control socket must not be able to keep them.
-	return d.registry.close()
+	return errors.Join(d.registry.close(), d.forgetState())
 }
 
 // endBySignal unmounts, or, when the mount is busy, closes the gates, releases
@@ -192,7 +209,7 @@ func (d *daemon) endBySignal() error {
 	defer d.umount.Unlock()
 	err := d.unmount()
 	if err == nil {
-		return nil
+		return errors.Join(d.registry.close(), d.forgetState())
 	}
 	if !errors.Is(err, unix.EBUSY) {
 		d.log.Warn("unmount", zap.Error(err))

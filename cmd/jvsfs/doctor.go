@@ -83,6 +83,7 @@ func (d *doctorCommand) run(ctx context.Context, io stdio, paths []string) error
 		return err
 	}
 	all = append(all, checkMounts(ctx, mounts, d.repair)...)
+	all = append(all, checkRecoveries(ctx, mounts, d.repair)...)
 	var locks []lockDir
 	for _, path := range paths {
 		dirs, err := lockDirsOf(path, control, mounts)
@@ -175,7 +176,7 @@ func checkMount(st mountStatus) finding {
 	case "serving":
 		return okf("mounts", "%s serves %s, pid %d", st.Mountpoint, st.Source, st.PID)
 	case "dead":
-		return fail("mounts", "jvsfs umount --bare "+st.Mountpoint+" (this bares the directory below), then mount again",
+		return fail("mounts", "jvsfs recover "+st.Mountpoint,
 			"%s is dead: its daemon does not answer, everything there fails", st.Mountpoint)
 	case "forbidden":
 		return warn("mounts", "run doctor as root", "%s cannot be asked: %s", st.Mountpoint, st.Detail)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,9 @@ type mountCommand struct {
 	config     string
 	foreground bool
 	background bool // this process is the daemon that another one waits for
+	recover    bool
+	state      string    // the device whose daemon left the configuration, "" for none
+	recovery   *recovery // what prepare has found
 }
 
 func newMountCommand(io stdio) *cobra.Command {
@@ -48,6 +52,7 @@ releases what is held and leaves a dead mount, which refuses everything.`,
 	defaults.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&m.config, "config", "", "read the configuration from `FILE` (YAML); flags win over it")
 	cmd.Flags().BoolVar(&m.foreground, "foreground", false, "stay, and log to standard error")
+	m.addRecoverFlags(cmd.Flags())
 	return cmd
 }
 
@@ -68,7 +73,7 @@ func (m *mountCommand) run(cmd *cobra.Command, args []string) error {
 
 // prepare resolves the configuration and the source.
 func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Config, place, error) {
-	cfg, err := mountcfg.Resolve(m.config, cmd.Flags())
+	cfg, err := m.configuration(cmd)
 	if err != nil {
 		return cfg, place{}, usageError(err)
 	}
@@ -84,13 +89,13 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 	if err != nil {
 		return cfg, place{}, err
 	}
-	if err := resolvePaths(&cfg, mounts); err != nil {
+	if err := m.resolvePaths(cmd.Context(), &cfg, mounts); err != nil {
 		return cfg, place{}, err
 	}
 	if err := cfg.Validate(); err != nil {
 		return cfg, place{}, usageError(err)
 	}
-	p, err := sourceAt(cfg.Source, cfg.Control)
+	p, err := m.sourceOf(cfg)
 	return cfg, p, err
 }
 
@@ -99,8 +104,8 @@ func usageError(err error) *failure {
 }
 
 // resolvePaths follows symbolic links in source and mount point, and refuses what
-// is on a jvsfs mount already.
-func resolvePaths(cfg *mountcfg.Config, mounts mountTable) error {
+// is on a jvsfs mount already, unless it is a dead one that is to come back.
+func (m *mountCommand) resolvePaths(ctx context.Context, cfg *mountcfg.Config, mounts mountTable) error {
 	for _, path := range []*string{&cfg.Source, &cfg.Mountpoint} {
 		if *path == "" {
 			continue
@@ -108,6 +113,13 @@ func resolvePaths(cfg *mountcfg.Config, mounts mountTable) error {
 		resolved, on, err := resolve(*path, mounts)
 		if err != nil {
 			return err
+		}
+		if m.recover && isJVSFS(on) && on.Mountpoint == resolved {
+			if m.recovery, err = findRecovery(ctx, mounts, resolved); err != nil {
+				return err
+			}
+			*path = resolved
+			continue
 		}
 		if isJVSFS(on) {
 			return &failure{
@@ -119,6 +131,9 @@ func resolvePaths(cfg *mountcfg.Config, mounts mountTable) error {
 	}
 	if cfg.Mountpoint == cfg.Source {
 		cfg.Mountpoint = ""
+	}
+	if m.recovery != nil && m.recovery.point != cmp.Or(cfg.Mountpoint, cfg.Source) {
+		return usagef("%s is a dead jvsfs mount: recover that first (jvsfs recover %s)", m.recovery.point, m.recovery.point)
 	}
 	return nil
 }
@@ -180,7 +195,7 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP)
-	d, err := newDaemon(cfg, p, log)
+	d, err := m.newDaemon(cmd.Context(), cfg, p, log)
 	if err != nil {
 		return err
 	}

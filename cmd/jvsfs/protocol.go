@@ -36,6 +36,7 @@ const (
 	opLockStatus = "lock_status"
 	opUnmount    = "umount"
 	opDoctor     = "doctor"
+	opWatch      = "watch"
 )
 
 // The events of the control protocol.
@@ -48,6 +49,7 @@ const (
 var operations = map[string]bool{
 	opPing: true, opStatus: true, opExplain: true, opAcquire: true, opSteal: true,
 	opRenew: true, opRelease: true, opLockStatus: true, opUnmount: true, opDoctor: true,
+	opWatch: true,
 }
 
 // request is what a client asks.
@@ -66,7 +68,7 @@ type request struct {
 	Steal    bool   `json:"steal,omitempty"`   // acquire: an expired lease may be stolen
 	Watch    bool   `json:"watch,omitempty"`   // acquire: keep the connection and report the loss
 
-	Token lease.Token `json:"fencing_token,omitempty"` // release: only this lease, 0 = the current one
+	Token lease.Token `json:"fencing_token,omitempty"` // release: only this lease, 0 = the current one; watch: this lease
 }
 
 // response is one line from the daemon.
