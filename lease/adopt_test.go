@@ -68,9 +68,11 @@ func TestAdoptOnlyInTime(t *testing.T) {
 		do   func(*fakeClock, *Bequest)
 		want Class
 	}{
-		"at the deadline":                  {func(c *fakeClock, b *Bequest) { c.advance(20 * time.Second) }, ClassLockExpired},
-		"the wall clock was set":           {func(c *fakeClock, b *Bequest) { c.stepWall(-3 * time.Second) }, ClassLockExpired},
-		"noted by another boot":            {func(c *fakeClock, b *Bequest) { b.Boot += time.Hour; b.Deadline += time.Hour }, ClassLockExpired},
+		"at the deadline":        {func(c *fakeClock, b *Bequest) { c.advance(20 * time.Second) }, ClassLockExpired},
+		"the wall clock was set": {func(c *fakeClock, b *Bequest) { c.stepWall(-3 * time.Second) }, ClassLockExpired},
+		"noted by another boot": {func(c *fakeClock, b *Bequest) {
+			b.Boot, b.Deadline, b.Wall = b.Boot+time.Hour, b.Deadline+time.Hour, b.Wall.Add(time.Hour)
+		}, ClassLockExpired},
 		"a deadline that nobody ever gave": {func(c *fakeClock, b *Bequest) { b.Deadline += 2 * maxPolicySpan }, ClassLockExpired},
 	} {
 		d, c := testDir(t), newFakeClock()

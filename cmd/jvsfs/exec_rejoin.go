@@ -59,7 +59,7 @@ func (h *remoteHolding) rejoin(patience time.Duration) (*client, error) {
 
 // watchAgain asks the daemon that now serves the place. What it connects to outlives ctx.
 func (h *remoteHolding) watchAgain(ctx context.Context) (*client, error) {
-	m, err := servingAt(h.t.mount.Mountpoint)
+	m, err := jvsfsAt(h.t.mount.Mountpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,8 @@ func (h *remoteHolding) watchAgain(ctx context.Context) (*client, error) {
 	return c, nil
 }
 
-func servingAt(point string) (*mountinfo.Info, error) {
+// jvsfsAt is the jvsfs mount that is the uppermost at a place, dead or not.
+func jvsfsAt(point string) (*mountinfo.Info, error) {
 	mounts, err := readMounts()
 	if err != nil {
 		return nil, err

@@ -37,6 +37,9 @@ func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
 		return err
 	}
 	_, err = ask(ctx, m, request{Op: opUnmount}, nil, noteTo(io))
+	if err == nil {
+		sayDeadBelow(io, m.Mountpoint)
+	}
 	if f := asFailure(err); f == nil || f.Class != classNoMount {
 		return err
 	} else if !bare {
@@ -45,6 +48,14 @@ func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
 		return f
 	}
 	return unmountDead(m)
+}
+
+// sayDeadBelow warns when a dead mount comes to light: on a kernel that can put no mount beneath
+// another a recovery leaves it there (Linux before 6.5).
+func sayDeadBelow(io stdio, point string) {
+	if below, err := jvsfsAt(point); err == nil {
+		noteTo(io)(fmt.Sprintf("a dead mount of before lies at %s, and refuses everything: jvsfs umount --bare takes it away", below.Mountpoint))
+	}
 }
 
 // mountAt finds the jvsfs mount whose mount point path is.
