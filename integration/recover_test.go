@@ -37,10 +37,10 @@ func TestRecoverUnderFire(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := prepareMount(t, mountOptions{inPlace: c.inPlace, onFree: "deny", prepare: withFiles("f")})
-			peer := m.propagate(c.propagation)
+			peers := m.propagate(c.propagation)
 			below := bindView(t, m.Mountpoint, filepath.Join(m.base, "below"), 0)
 			m.mount()
-			recoverUnderFire(t, m, c.cycles, peer)
+			recoverUnderFire(t, m, c.cycles, peers)
 			if !c.inPlace {
 				entries, err := os.ReadDir(below)
 				require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestRecoverUnderFire(t *testing.T) {
 	}
 }
 
-func recoverUnderFire(t *testing.T, m *mount, cycles int, peer string) {
+func recoverUnderFire(t *testing.T, m *mount, cycles int, peers []string) {
 	holder, stranger := startActor(t, "holder"), startActor(t, "stranger")
 	before := m.acquire(holder)
 	held := startHammer(t, holder, m.At("held"), m.At("f"), filepath.Join(m.base, "stop-holder"))
@@ -82,7 +82,7 @@ func recoverUnderFire(t *testing.T, m *mount, cycles int, peer string) {
 	landed := len(readText(t, m.Behind("held"))) / 2
 	require.GreaterOrEqual(t, landed, seen["write "], "what was acknowledged is there")
 	require.LessOrEqual(t, landed, seen["write "]+seen["write ECONNABORTED"]+seen["write EIO"], "what was refused is not")
-	if peer != "" {
+	for _, peer := range peers {
 		require.FileExists(t, filepath.Join(peer, "after"), "the mount came back where it is propagated to")
 	}
 }
@@ -95,29 +95,35 @@ func both(word string, others ...string) (out []string) {
 	return out
 }
 
-// propagate puts the mount point on a mount of its own, of that propagation, with a second
-// place that receives from it; the mount point as it is seen there is returned.
-func (m *mount) propagate(how uintptr) (peer string) {
+// propagate puts the mount point on a mount of its own, of that propagation. Of a shared one
+// there is a peer, and a slave: the mount point as it is seen there is returned.
+func (m *mount) propagate(how uintptr) (seen []string) {
 	m.t.Helper()
 	carrier := filepath.Dir(m.Mountpoint)
-	require.NoError(m.t, unix.Mount(carrier, carrier, "", unix.MS_BIND|unix.MS_REC, ""))
-	m.t.Cleanup(func() { require.NoError(m.t, unix.Unmount(carrier, unix.MNT_DETACH)) })
-	if how == unix.MS_PRIVATE {
-		require.NoError(m.t, unix.Mount("", carrier, "", unix.MS_PRIVATE, ""))
-		return ""
+	bindOver(m.t, carrier, carrier, unix.MS_REC, unix.MS_SHARED)
+	if how == unix.MS_SHARED {
+		for _, kind := range []uintptr{unix.MS_SHARED, unix.MS_SLAVE} {
+			other, err := os.MkdirTemp(scratch, "peer-")
+			require.NoError(m.t, err)
+			m.t.Cleanup(func() { require.NoError(m.t, os.Remove(other)) })
+			bindOver(m.t, carrier, other, 0, kind)
+			seen = append(seen, filepath.Join(other, filepath.Base(m.Mountpoint)))
+		}
+		return seen
 	}
-	require.NoError(m.t, unix.Mount("", carrier, "", unix.MS_SHARED, ""))
-	other, err := os.MkdirTemp(scratch, "peer-")
-	require.NoError(m.t, err)
-	require.NoError(m.t, unix.Mount(carrier, other, "", unix.MS_BIND, ""))
-	m.t.Cleanup(func() {
-		require.NoError(m.t, unix.Unmount(other, unix.MNT_DETACH))
-		require.NoError(m.t, os.Remove(other))
-	})
-	if how == unix.MS_SLAVE {
-		require.NoError(m.t, unix.Mount("", other, "", unix.MS_SLAVE, ""))
+	if how == unix.MS_SLAVE { // of a master that sees nothing of it
+		master := m.t.TempDir()
+		bindOver(m.t, carrier, master, 0, unix.MS_SHARED)
 	}
-	return filepath.Join(other, filepath.Base(m.Mountpoint))
+	require.NoError(m.t, unix.Mount("", carrier, "", how, ""))
+	return nil
+}
+
+func bindOver(t *testing.T, from, at string, flags, propagation uintptr) {
+	t.Helper()
+	require.NoError(t, unix.Mount(from, at, "", unix.MS_BIND|flags, ""))
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(at, unix.MNT_DETACH)) })
+	require.NoError(t, unix.Mount("", at, "", propagation, ""))
 }
 
 // stack is the types of the jvsfs mounts at the mount point.

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 	"golang.org/x/sys/unix"
@@ -96,13 +95,20 @@ func (p processState) sameClock() bool {
 	return err == nil && p.BootID == boot && p.TimeNamespace == timeNamespace()
 }
 
+// newState ends the name of a state file that is being written. A device has one daemon, which
+// writes each file from one goroutine at a time; what a killed one has left goes with the rest.
+const newState = ".new"
+
 // writeState puts a state file in its place, whole or not at all.
 func writeState(path string, v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	tmp := path + "." + uuid.NewString()
+	tmp := path + newState
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
 	fd, err := unix.Open(tmp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return &os.PathError{Op: "create", Path: tmp, Err: err}
@@ -204,6 +210,9 @@ func removeState(d device) error { return removeAll(leasesPath(d), statePath(d))
 func removeAll(paths ...string) error {
 	var errs []error
 	for _, path := range paths {
+		if err := os.Remove(path + newState); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}
