@@ -15,16 +15,28 @@ import (
 // that anybody else can see.
 func underneath(point string, f func() error) error {
 	done := make(chan error, 1)
-	go func() {
-		// Never unlocked: the thread ends with the goroutine, and its namespace with it.
-		runtime.LockOSThread()
+	go onThreadOfItsOwn(func() {
 		err := uncoverPrivately(point)
 		if err == nil {
 			err = f()
 		}
 		done <- err
-	}()
+	})
 	return <-done
+}
+
+// onThreadOfItsOwn runs f on a thread that ends with it. The main thread never ends: the
+// namespace would live as long as the process, and keep every mount of the machine busy.
+func onThreadOfItsOwn(f func()) {
+	runtime.LockOSThread() // not unlocked, but for the main thread: that ends the thread
+	if unix.Gettid() != unix.Getpid() {
+		f()
+		return
+	}
+	defer runtime.UnlockOSThread()
+	done := make(chan struct{})
+	go func() { defer close(done); onThreadOfItsOwn(f) }() // not here while this one is locked
+	<-done
 }
 
 // uncoverPrivately gives this thread a mount namespace of its own without the jvsfs
