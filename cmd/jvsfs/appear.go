@@ -18,6 +18,12 @@ func (d *daemon) appear(ctx context.Context) error {
 		}
 		return nil
 	}
+	if d.recovery.serves {
+		if err := d.appearInstead(ctx); err != nil {
+			return fmt.Errorf("replace %s, which goes on as it was: %w", d.mountpoint(), err)
+		}
+		return nil
+	}
 	if err := d.appearBeneath(ctx); err != nil {
 		return fmt.Errorf("recover %s: %w", d.mountpoint(), err)
 	}
@@ -87,10 +93,9 @@ func (d *daemon) inherit(r *recovery) {
 	}
 }
 
-// adoptAll goes on with the leases that were held, and keeps those out who had lost one.
-func (d *daemon) adoptAll(ctx context.Context) {
-	left := d.journal.entries()
-	for id, list := range left.Revoked {
+// restoreRevoked keeps those out who had lost a lease against their will.
+func (d *daemon) restoreRevoked(all map[lease.WorktreeID][]revokedHolder) {
+	for id, list := range all {
 		w, err := d.registry.get(id)
 		if err != nil {
 			d.log.Error("revoked holders", zap.String("worktree", string(id)), zap.Error(err))
@@ -100,6 +105,12 @@ func (d *daemon) adoptAll(ctx context.Context) {
 			w.guard.Close(lease.Loss{Kind: r.Kind, Token: r.Token, Holder: r.Holder})
 		}
 	}
+}
+
+// adoptAll goes on with the leases that were held.
+func (d *daemon) adoptAll(ctx context.Context) {
+	left := d.journal.entries()
+	d.restoreRevoked(left.Revoked)
 	for id, b := range left.Held {
 		w, err := d.registry.get(id)
 		if err == nil {

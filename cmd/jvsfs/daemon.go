@@ -51,7 +51,10 @@ type daemon struct {
 	resolver *gate.Resolver
 	registry *registry
 	journal  *journal
-	recovery *recovery // nil: there is no dead mount to bring back
+	recovery *recovery   // nil: there is no mount to bring back or to replace
+	replaced *mountState // of the daemon that this one replaces, nil for none
+
+	retirement retirement
 
 	umount   sync.Mutex // one at a time
 	finished chan struct{}
@@ -120,7 +123,8 @@ func (d *daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 	w := &worktree{id: id, guard: guard, events: newBroadcast()}
 	w.keeper = lease.NewKeeper(lease.KeeperConfig{
 		Store: d.locks.Store(id), Policy: policyOf(d.cfg), Clock: lease.SystemClock(),
-		Fence: announcingFence{journaledFence{guard, d.journal, id}, w.events}, Liveness: gate.Liveness, Idle: guard.Idle,
+		Fence: announcingFence{journaledFence{guard, d.journal, id}, w.events}, Liveness: gate.Liveness,
+		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.heldByPredecessor() },
 		Audit: d.auditEvent,
 	})
 	w.door = &door{keeper: w.keeper}
@@ -185,6 +189,9 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 	if err != nil {
 		return errors.Join(err, d.withdraw())
 	}
+	if d.replaced != nil {
+		all.Go(func() { d.awaitPredecessor(serving) })
+	}
 	d.log.Info("serving", zap.String("source", d.place.Root), zap.String("mountpoint", d.mountpoint()),
 		zap.String("locks", d.place.LockDir), zap.Stringer("device", device{major, minor}))
 	if err := ready(nil); err != nil {
@@ -231,6 +238,11 @@ func (d *daemon) unmount() error {
 		return fmt.Errorf("another file system covers the mount: %w", unix.EBUSY)
 	}
 	return d.fs.Unmount()
+}
+
+func (d *daemon) device() device {
+	major, minor := d.fs.Device()
+	return device{major, minor}
 }
 
 func (d *daemon) mountpoint() string {

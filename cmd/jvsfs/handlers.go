@@ -19,6 +19,9 @@ func (d *daemon) handle(ctx context.Context, s *session) {
 	if errors.Is(err, errWatched) {
 		resp.Event, err = eventLost, nil
 	}
+	if resp.Event == eventLost && resp.Reason == lossName(lease.LossReplaced) {
+		return // whoever watches finds the new daemon when this connection ends
+	}
 	resp.Error = asFailure(err)
 	if err := s.send(resp); err != nil {
 		d.log.Info("control answer not delivered", zap.String("op", s.req.Op), zap.Error(err))
@@ -36,7 +39,13 @@ func (d *daemon) answer(ctx context.Context, s *session) (response, error) {
 		return resultOf(d.status())
 	case opDoctor:
 		return d.answerDoctor(s)
-	case opUnmount:
+	case opRetire, opRetired:
+		return d.answerRetire(ctx, s)
+	}
+	if changesLeases[s.req.Op] && d.retirement.underWay() {
+		return response{}, errReplaced()
+	}
+	if s.req.Op == opUnmount {
 		return d.answerUnmount(s)
 	}
 	w, err := d.worktreeAt(s.req.Path, s.peer.UID)

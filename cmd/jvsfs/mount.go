@@ -28,6 +28,7 @@ type mountCommand struct {
 	foreground bool
 	background bool // this process is the daemon that another one waits for
 	recover    bool
+	replace    bool
 	state      string    // the device whose daemon left the configuration, "" for none
 	recovery   *recovery // what prepare has found
 }
@@ -114,8 +115,8 @@ func (m *mountCommand) resolvePaths(ctx context.Context, cfg *mountcfg.Config, m
 		if err != nil {
 			return err
 		}
-		if m.recover && isJVSFS(on) && on.Mountpoint == resolved {
-			if m.recovery, err = findRecovery(ctx, mounts, resolved); err != nil {
+		if (m.recover || m.replace) && isJVSFS(on) && on.Mountpoint == resolved {
+			if m.recovery, err = m.find(ctx, mounts, resolved); err != nil {
 				return err
 			}
 			*path = resolved
@@ -131,6 +132,9 @@ func (m *mountCommand) resolvePaths(ctx context.Context, cfg *mountcfg.Config, m
 	}
 	if cfg.Mountpoint == cfg.Source {
 		cfg.Mountpoint = ""
+	}
+	if m.replace && m.recovery == nil {
+		return usagef("there is no jvsfs mount to replace at %s", cmp.Or(cfg.Mountpoint, cfg.Source))
 	}
 	if m.recovery != nil && m.recovery.point != cmp.Or(cfg.Mountpoint, cfg.Source) {
 		return usagef("%s is a dead jvsfs mount: recover that first (jvsfs recover %s)", m.recovery.point, m.recovery.point)

@@ -15,6 +15,7 @@ import (
 
 func (m *mountCommand) addRecoverFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&m.recover, "recover", false, "bring a dead jvsfs mount at that place back, with its leases; where there is none, mount")
+	fs.BoolVar(&m.replace, "replace", false, "put this daemon in the place of the one that serves there: what is open goes on at the old one, until it is closed")
 	fs.StringVar(&m.state, "state", "", "take the configuration from what the daemon of `DEVICE` left behind")
 	_ = fs.MarkHidden("state") // fails only for a flag that is none
 }
@@ -55,6 +56,14 @@ func (m *mountCommand) sourceOf(cfg mountcfg.Config) (p place, err error) {
 	return p, err
 }
 
+// find looks at what lies at the mount point, with what is asked for in mind.
+func (m *mountCommand) find(ctx context.Context, mounts mountTable, point string) (*recovery, error) {
+	if m.replace {
+		return findServing(ctx, mounts, point)
+	}
+	return findRecovery(ctx, mounts, point)
+}
+
 // newDaemon wires the daemon; that of a recovery when the old one is gone for good.
 func (m *mountCommand) newDaemon(ctx context.Context, cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 	if m.recovery == nil {
@@ -63,6 +72,10 @@ func (m *mountCommand) newDaemon(ctx context.Context, cfg mountcfg.Config, p pla
 	r, err := m.takeRecovery(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if r.serves && !r.state.heir(p) {
+		closeFile(r.lock)
+		return nil, usagef("%s serves %s with the records in %s: only that can take its place", r.point, r.state.Source, r.state.Locks)
 	}
 	var d *daemon
 	err = underneath(r.point, func() (err error) {
@@ -74,7 +87,11 @@ func (m *mountCommand) newDaemon(ctx context.Context, cfg mountcfg.Config, p pla
 		return nil, err
 	}
 	d.recovery = r
-	d.inherit(r)
+	if r.serves {
+		d.replaced = r.state
+	} else {
+		d.inherit(r)
+	}
 	return d, nil
 }
 
@@ -85,16 +102,28 @@ func (m *mountCommand) takeRecovery(ctx context.Context) (*recovery, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := recoveryNow(ctx, m.recovery.point)
-	if err == nil {
-		err = r.awaitEnd(ctx)
-	}
+	r, err := m.now(ctx)
 	if err != nil {
 		closeFile(lock)
 		return nil, err
 	}
 	r.lock = lock
 	return r, nil
+}
+
+func (m *mountCommand) now(ctx context.Context) (*recovery, error) {
+	if m.replace {
+		mounts, err := readMounts()
+		if err != nil {
+			return nil, err
+		}
+		return findServing(ctx, mounts, m.recovery.point)
+	}
+	r, err := recoveryNow(ctx, m.recovery.point)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.awaitEnd(ctx)
 }
 
 func recoveryNow(ctx context.Context, point string) (*recovery, error) {

@@ -37,6 +37,8 @@ const (
 	opUnmount    = "umount"
 	opDoctor     = "doctor"
 	opWatch      = "watch"
+	opRetire     = "retire"
+	opRetired    = "retired"
 )
 
 // The events of the control protocol.
@@ -49,7 +51,7 @@ const (
 var operations = map[string]bool{
 	opPing: true, opStatus: true, opExplain: true, opAcquire: true, opSteal: true,
 	opRenew: true, opRelease: true, opLockStatus: true, opUnmount: true, opDoctor: true,
-	opWatch: true,
+	opWatch: true, opRetire: true, opRetired: true,
 }
 
 // request is what a client asks.
@@ -68,7 +70,8 @@ type request struct {
 	Steal    bool   `json:"steal,omitempty"`   // acquire: an expired lease may be stolen
 	Watch    bool   `json:"watch,omitempty"`   // acquire: keep the connection and report the loss
 
-	Token lease.Token `json:"fencing_token,omitempty"` // release: only this lease, 0 = the current one; watch: this lease
+	Device string      `json:"device,omitempty"`        // retire, retired: of the new mount
+	Token  lease.Token `json:"fencing_token,omitempty"` // release: only this lease, 0 = the current one; watch: this lease
 }
 
 // response is one line from the daemon.
@@ -116,7 +119,7 @@ func (r request) validate() error {
 		return fmt.Errorf("%w: pid %d", errRequest, r.PID)
 	case r.WaitMS < 0 || r.WaitMS > maxWait.Milliseconds():
 		return fmt.Errorf("%w: wait of %d ms", errRequest, r.WaitMS)
-	case len(r.Path) > 4096 || len(r.Purpose) > 1024 || len(r.Scope) > 64:
+	case len(r.Path) > 4096 || len(r.Purpose) > 1024 || len(r.Scope) > 64 || len(r.Device) > 64:
 		return fmt.Errorf("%w: a field is too long", errRequest)
 	case !cleanRelative(r.Path):
 		return fmt.Errorf("%w: path %q is not a clean relative path", errRequest, r.Path)

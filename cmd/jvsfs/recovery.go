@@ -20,12 +20,13 @@ import (
 // everything fails, until the new one has been put beneath it and has its leases; then the
 // dead one is detached, and the path leads to the new one in the same instant.
 type recovery struct {
-	point string
-	lock  *os.File          // keeps other recoveries away, nil until it is taken
-	dead  []*mountinfo.Info // the uppermost first; more than one after an interrupted recovery
-	live  *mountinfo.Info   // a serving mount below them: all that is left to do is to uncover it
-	state *mountState       // of the daemon that ended last, nil if nothing is known
-	left  device            // whose state it is
+	point  string
+	serves bool              // dead is not dead: it is to be replaced
+	lock   *os.File          // keeps other recoveries away, nil until it is taken
+	dead   []*mountinfo.Info // the uppermost first; more than one after an interrupted recovery
+	live   *mountinfo.Info   // a serving mount below them: all that is left to do is to uncover it
+	state  *mountState       // of the daemon that ended last, nil if nothing is known
+	left   device            // whose state it is
 }
 
 // goneWait bounds the wait for a killed daemon to be gone, with its last thread.
