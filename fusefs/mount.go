@@ -76,7 +76,9 @@ func explainMountErrno(err error) error {
 // superblock is a file system that is not attached anywhere yet.
 type superblock struct {
 	context int // of fsopen
-	mount   int // of fsmount, -1 before
+	mount   int // of fsmount, -1 before and once it is attached
+
+	attached bool
 }
 
 // newSuperblock opens /dev/fuse and makes a FUSE superblock over it. dev is the
@@ -130,30 +132,41 @@ func contextLog(context int) string {
 	return " (" + strings.TrimSpace(string(buf[2:n])) + ")"
 }
 
-// attach puts the file system at the mount point, with the flags of the source's
-// own mount and attrs, and returns its device number.
-func (sb *superblock) attach(source, mountpoint string, root, attrs int) (major, minor uint32, err error) {
+// make turns what was configured into a mount that is attached nowhere yet, with the
+// flags of the source's own mount and attrs, and returns its device number.
+func (sb *superblock) make(root, attrs int) (major, minor uint32, err error) {
 	sb.mount, err = unix.Fsmount(sb.context, unix.FSMOUNT_CLOEXEC, mountAttrs(root)|attrs)
 	if err != nil {
 		return 0, 0, fmt.Errorf("fsmount: %w", err)
 	}
-	defer func() { _ = unix.Close(sb.mount) }()
-	if major, minor, err = deviceOf(sb.mount); err != nil {
-		return 0, 0, err
-	}
+	return deviceOf(sb.mount)
+}
+
+// attach puts the mount at the mount point.
+func (sb *superblock) attach(source, mountpoint string, root int) error {
 	target, err := unix.Open(mountpoint, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return 0, 0, fmt.Errorf("mount point %s: %w", mountpoint, err)
+		return fmt.Errorf("mount point %s: %w", mountpoint, err)
 	}
 	defer func() { _ = unix.Close(target) }()
 	if err = sameAsSource(target, root, source, mountpoint); err != nil {
-		return 0, 0, err
+		return err
 	}
-	err = unix.MoveMount(sb.mount, "", target, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+	if err := sb.move(target, 0); err != nil {
+		return fmt.Errorf("mount at %s: %w", mountpoint, err)
+	}
+	return nil
+}
+
+// move attaches the mount to the directory that target is, or by flags elsewhere.
+func (sb *superblock) move(target, flags int) error {
+	err := unix.MoveMount(sb.mount, "", target, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH|flags)
 	if err != nil {
-		return 0, 0, fmt.Errorf("mount at %s: %w", mountpoint, err)
+		return err
 	}
-	return major, minor, nil
+	sb.attached = true
+	sb.release()
+	return nil
 }
 
 // openControl returns a mount of the fuse control file system that is attached
@@ -195,7 +208,16 @@ func sameAsSource(target, root int, source, mountpoint string) error {
 	return nil
 }
 
-func (sb *superblock) discard() { _ = unix.Close(sb.context); sb.context = -1 }
+// release lets the descriptors go: while they are open the mount is busy, and the
+// superblock stays.
+func (sb *superblock) release() {
+	for _, fd := range []*int{&sb.mount, &sb.context} {
+		if *fd >= 0 {
+			_ = unix.Close(*fd)
+			*fd = -1
+		}
+	}
+}
 
 // mountAttrs carries the restrictions of the source's mount over: a passthrough
 // must not honour setuid bits or devices that the source does not.

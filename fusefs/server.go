@@ -59,14 +59,15 @@ type Options struct {
 	Log        *zap.Logger
 }
 
-// Server serves one mount. Open takes the source, Mount attaches and starts
-// serving, Wait returns when it has been unmounted, Close frees the descriptors.
+// Server serves one mount. Open takes the source, Mount starts serving and
+// attaches, Wait returns when it has been unmounted, Close frees the descriptors.
 type Server struct {
 	opts   Options
 	source int // O_PATH descriptor of the private clone's root
 	fs     *rawFS
 	kernel *transport
 	meter  meter
+	made   *superblock // from Prepare to its attachment
 	major  uint32
 	minor  uint32
 
@@ -129,34 +130,64 @@ func (s *Server) Seal(path string) error {
 	return nil
 }
 
-// Mount makes the file system, answers the kernel's greeting, starts to serve and
-// only then attaches it at the mount point: at no moment is there a mount that
-// does not answer, nor a path that is half guarded.
+// Mount is Prepare and Attach.
 func (s *Server) Mount() error {
+	if err := s.Prepare(); err != nil {
+		return err
+	}
+	if err := s.Attach(); err != nil {
+		s.Discard()
+		return err
+	}
+	return nil
+}
+
+// Prepare makes the file system, answers the kernel's greeting and starts to serve. It
+// is attached nowhere yet, but has its device number. Attach, one of its kind, or
+// Discard must follow.
+func (s *Server) Prepare() error {
 	dev, m, err := newSuperblock(s.opts.Source, s.source)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(m.context) }()
 	s.kernel = newTransport(dev, s.fs, &s.meter, s.opts.Log)
 	s.fs.kernel.dev = dev // closed with the file system
 	hello, err := s.kernel.greet()
+	if err == nil {
+		s.major, s.minor, err = m.make(s.source, s.opts.Attributes)
+	}
 	if err != nil {
+		m.release()
 		return err
 	}
 	s.fs.greeted(&hello)
+	s.made = m
 	s.serving.Add(2)
 	go func() { defer s.serving.Done(); s.kernel.serve(); s.once.Do(func() { close(s.stop) }) }()
 	go func() { defer s.serving.Done(); s.fs.run(s.stop) }()
-	s.major, s.minor, err = m.attach(s.opts.Source, s.opts.Mountpoint, s.source, s.opts.Attributes)
-	if err != nil {
-		m.discard() // nothing refers to the superblock any more, so Serve ends
-		s.serving.Wait()
-		return err
-	}
 	raiseReadAhead(s.major, s.minor)
 	return nil
 }
+
+// Attach makes what Prepare has made visible at the mount point: at no moment is there
+// a mount that does not answer, nor a path that is half guarded. After an error
+// Discard must follow.
+func (s *Server) Attach() error {
+	return s.made.attach(s.opts.Source, s.opts.Mountpoint, s.source)
+}
+
+// Discard is for what Prepare has made and nobody has attached: it serves no more when
+// Discard returns. After an attachment it does nothing.
+func (s *Server) Discard() {
+	if s.made == nil || s.Attached() {
+		return
+	}
+	s.made.release() // nothing refers to the superblock any more, so serving ends
+	s.serving.Wait()
+}
+
+// Attached reports whether what Prepare has made has been attached, wherever it is now.
+func (s *Server) Attached() bool { return s.made != nil && s.made.attached }
 
 // Wait returns when the file system has been unmounted and the last request has
 // been answered.

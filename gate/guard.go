@@ -47,6 +47,8 @@ type Guard struct {
 	opening atomic.Bool           // a lease is about to open: nothing may enter without one
 	shared  *epoch                // the one epoch of mode shared
 
+	accompanied atomic.Bool // see Accompany
+
 	mu      sync.Mutex
 	loss    lease.Loss      // why open is nil
 	closing chan struct{}   // while an epoch is being taken down; closed when that is over
@@ -168,7 +170,7 @@ func (g *Guard) Close(l lease.Loss) {
 
 // givenBack reports whether a lease ends in peace, with its holder's writes done.
 func givenBack(k lease.LossKind) bool {
-	return k == lease.LossReleased || k == lease.LossIdle || k == lease.LossHolderGone
+	return k == lease.LossReleased || k == lease.LossIdle || k == lease.LossHolderGone || k == lease.LossReplaced
 }
 
 func (g *Guard) yield() {

@@ -40,3 +40,21 @@ func TestNobodyIsSoleWriterWhereNothingIsRefused(t *testing.T) {
 		require.False(t, sole, name)
 	}
 }
+
+// While another mount stands for the same lease its holder is not the only writer here, and what
+// was believed of that is taken back at once.
+func TestAnAccompaniedHolderIsNotTheSoleWriter(t *testing.T) {
+	g, k, _ := newTestGuard(t, nil)
+	k.give(mountHolder("a"))
+	var dropped []lease.LossKind
+	g.OnClose(func(l lease.Loss) { dropped = append(dropped, l.Kind) })
+	g.Accompany(true)
+	g.Accompany(true)
+	require.Equal(t, []lease.LossKind{lease.LossReplaced}, dropped)
+	_, sole := g.SoleWriter()
+	require.False(t, sole)
+	g.Accompany(false)
+	_, sole = g.SoleWriter()
+	require.True(t, sole)
+	require.Len(t, dropped, 1)
+}

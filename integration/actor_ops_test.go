@@ -27,6 +27,7 @@ func init() {
 		},
 		"readfile":  opReadFile,
 		"writefile": opWriteFile,
+		"hammer":    opHammer,
 		"mmap":      func(s *stage, c command) error { return s.mapShared(c.Name, c.Handle, int(c.Len)) },
 		"store":     func(s *stage, c command) error { return s.store(c.Name, c.Data) },
 		"msync":     func(s *stage, c command) error { return unix.Msync(s.maps[c.Name], unix.MS_SYNC) },

@@ -51,13 +51,16 @@ func (m *mount) checkNothingLeft() {
 	})
 }
 
-// orphanSockets are control sockets of devices that are not mounted any more.
+// orphanSockets are control sockets, and the state beside them, of devices that
+// are not mounted any more.
 // Those of other people's mounts are not ours to judge.
 func orphanSockets() ([]string, error) {
 	mounted := map[string]bool{}
 	infos, err := mountinfo.GetMounts(nil)
 	for _, i := range infos {
-		mounted[fmt.Sprintf("/run/jvsfs/dev-%d-%d.sock", i.Major, i.Minor)] = true
+		for _, kind := range []string{"sock", "state", "leases"} {
+			mounted[fmt.Sprintf("/run/jvsfs/dev-%d-%d.%s", i.Major, i.Minor, kind)] = true
+		}
 	}
 	sockets, _ := filepath.Glob("/run/jvsfs/*")
 	return slices.DeleteFunc(sockets, func(s string) bool { return mounted[s] }), err

@@ -64,5 +64,13 @@
 //  12. Takeover. acquire_seq + 1, token + 1; the audit event of a steal comes first: no event, no steal. A takeover without
 //     proof that the old holder was drained is marked unclean.
 //
+// # Adoption
+//
+// A lease whose daemon was killed may go on in another process ([Keeper.Adopt]). That is no claim, for the token stays, but a
+// renewal by another process, and keeps the rules that a renewal and a claim keep: LOCK_EX first, which proves that the dead
+// daemon's fence has drained (4); then the very claim must still be the head, unreleased (1); the dead fence's own deadline, on the
+// same boot clock, must not have passed (8), nor the clocks have moved apart (7); and its holder must live. Nothing is written:
+// the fence opens until the old deadline, under LOCK_SH, and the next renewal is an ordinary one. What fails is a loss like any (9).
+//
 // The package starts no goroutine, never logs, and imports nothing of the project.
 package lease

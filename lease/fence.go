@@ -45,11 +45,12 @@ const (
 	LossRenewFailed                 // may reopen with the same token
 	LossHolderGone                  // the holder's process ended; released
 	LossIdle                        // nobody wrote for a lease; released
+	LossReplaced                    // another keeper goes on with it, under the same token
 )
 
 // String is the kind's lower-case name.
 func (k LossKind) String() string {
-	names := [...]string{"released", "expired", "superseded", "renew failed", "holder gone", "idle"}
+	names := [...]string{"released", "expired", "superseded", "renew failed", "holder gone", "idle", "replaced"}
 	if k < 0 || int(k) >= len(names) {
 		return fmt.Sprintf("loss(%d)", int(k))
 	}

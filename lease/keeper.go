@@ -35,6 +35,7 @@ type Keeper struct {
 	cur    *holding // what is held or interrupted
 	lapsed *holding // what expired: its record is still ours, so the same holder may go on at once
 	ended  bool     // Close was called
+	lead   Lead     // not nil: another keeper leads this lease
 
 	mu    sync.Mutex // never held across I/O or a call of the fence
 	shown *Grant     // what Held says

@@ -72,6 +72,10 @@ func (k *Keeper) step() {
 		}
 		return
 	}
+	if k.lead != nil {
+		k.stepFollow(h)
+		return
+	}
 	if k.expired(k.cfg.Clock.Boot()) {
 		k.expire(nil)
 		return

@@ -33,7 +33,7 @@ func authorize(p plea) (string, *failure) {
 	switch p.Op {
 	case opAcquire, opSteal:
 		return "", authorizeAcquire(p)
-	case opRenew, opRelease:
+	case opRenew, opRelease, opWatch:
 		return authorizeHolder(p)
 	case opUnmount, opDoctor:
 		if p.PeerUID != 0 && p.PeerUID != p.MountUID {

@@ -58,7 +58,7 @@ func deadMount(m *mountinfo.Info, err error) *failure {
 	}
 	return &failure{
 		Class: classNoMount, Message: message, File: socketPath(deviceOf(m)), err: err,
-		Next: fmt.Sprintf("jvsfs umount --bare %s (this bares the directory below), then mount again", m.Mountpoint),
+		Next: fmt.Sprintf("jvsfs recover %s; or jvsfs umount --bare %s, which bares the directory below, and mount again", m.Mountpoint, m.Mountpoint),
 	}
 }
 

@@ -22,7 +22,12 @@ import (
 type fileSystem interface {
 	SourceFD() int
 	Seal(path string) error // a lock directory below the source is nobody's to write
-	Mount() error
+	Prepare() error
+	Attach() error
+	AttachBeneath(top int) error
+	AttachOver(top int) error
+	Attached() bool
+	Discard()
 	Wait()
 	Device() (major, minor uint32)
 	Unmount() error
@@ -51,6 +56,11 @@ type daemon struct {
 	history  *refusalHistory
 	resolver *gate.Resolver
 	registry *registry
+	journal  *journal
+	recovery *recovery   // nil: there is no mount to bring back or to replace
+	replaced *mountState // of the daemon that this one replaces, nil for none
+
+	retirement retirement
 
 	umount   sync.Mutex // one at a time
 	finished chan struct{}
@@ -70,6 +80,7 @@ func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 	d.counts = newDaemonCounts()
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.registry = newRegistry(log, d.newWorktree)
+	d.journal = newJournal(log)
 	d.refused = newRefusals(func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, log)
 	d.history = newRefusalHistory(newWitness(d.resolver).look)
 	d.registry.refused = d.history.note
@@ -128,7 +139,8 @@ func (d *daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 	w := &worktree{id: id, guard: guard, events: newBroadcast(), counts: &leaseCounts{}}
 	w.keeper = lease.NewKeeper(lease.KeeperConfig{
 		Store: d.locks.Store(id), Policy: policyOf(d.cfg), Clock: lease.SystemClock(),
-		Fence: announcingFence{guard, w.events}, Liveness: gate.Liveness, Idle: guard.Idle,
+		Fence: announcingFence{journaledFence{guard, d.journal, id}, w.events}, Liveness: gate.Liveness,
+		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.heldByPredecessor() },
 		Audit: w.counts.audited(d.auditEvent), Renewed: w.counts.renewed,
 	})
 	w.door = &door{keeper: w.keeper}
@@ -167,7 +179,7 @@ func (d *daemon) run(ctx context.Context, ready func(error) error) error {
 }
 
 func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
-	if err := d.fs.Mount(); err != nil {
+	if err := d.fs.Prepare(); err != nil {
 		return fmt.Errorf("mount %s: %w", d.mountpoint(), err)
 	}
 	var all sync.WaitGroup
@@ -178,7 +190,11 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 	major, minor := d.fs.Device()
 	control, err := listenControl(device{major, minor}, d.log, d.handle)
 	if err != nil {
-		return errors.Join(fmt.Errorf("control socket: %w", err), d.fs.Unmount())
+		d.fs.Discard()
+		return fmt.Errorf("control socket: %w", err)
+	}
+	if err := d.leaveState(); err != nil {
+		d.log.Warn("this mount cannot be recovered should its daemon be killed", zap.Error(err))
 	}
 	control.counts = d.counts
 	serving, stop := context.WithCancel(context.Background())
@@ -197,6 +213,14 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 	} else {
 		all.Go(func() { runGuardian(serving, abort, d.log) })
 	}
+	err = d.appear(ctx)
+	d.recovery.unlock()
+	if err != nil {
+		return errors.Join(err, d.withdraw())
+	}
+	if d.replaced != nil {
+		all.Go(func() { d.awaitPredecessor(serving) })
+	}
 	d.log.Info("serving", zap.String("source", d.place.Root), zap.String("mountpoint", d.mountpoint()),
 		zap.String("locks", d.place.LockDir), zap.Stringer("device", device{major, minor}))
 	d.service.tell("READY=1", statusLine("serving %s at %s", d.place.Root, d.mountpoint()))
@@ -213,7 +237,7 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 	}
 	d.drained = d.service.draining("unmounted; releasing")
 	// Leases first: a client of the control socket must not be able to keep them.
-	return d.registry.close()
+	return errors.Join(d.registry.close(), d.forgetState())
 }
 
 // endBySignal unmounts, or, when the mount is busy, closes the gates, releases
@@ -224,7 +248,7 @@ func (d *daemon) endBySignal() error {
 	defer d.umount.Unlock()
 	busy := d.unmountPatiently()
 	if busy == nil {
-		return nil
+		return errors.Join(d.registry.close(), d.forgetState())
 	}
 	d.log.Warn("unmount", zap.Error(busy))
 	err := d.registry.close()
@@ -245,6 +269,11 @@ func (d *daemon) unmount() error {
 		return fmt.Errorf("another file system covers the mount: %w", unix.EBUSY)
 	}
 	return d.fs.Unmount()
+}
+
+func (d *daemon) device() device {
+	major, minor := d.fs.Device()
+	return device{major, minor}
 }
 
 func (d *daemon) mountpoint() string {

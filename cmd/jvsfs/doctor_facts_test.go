@@ -104,7 +104,7 @@ func TestStackFindings(t *testing.T) {
 	apart := &mountinfo.Info{ID: 42, Parent: 40, Mountpoint: "/srv/repo/main/x"}
 	for states, want := range map[[2]string][]string{
 		{"serving", "dead"}: {"recovery.interrupted"}, {"dead", "serving"}: {"recovery.covered"},
-		{"dead", "dead"}: {"recovery.covered"}, {"serving", "serving"}: {}, {"silent", "dead"}: {"recovery.interrupted"},
+		{"dead", "dead"}: {"recovery.interrupted"}, {"serving", "serving"}: {}, {"silent", "dead"}: {"recovery.interrupted"},
 	} {
 		got := stackFindings([]*mountinfo.Info{lower, upper, apart}, []mountStatus{{State: states[0]}, {State: states[1]}, {State: "dead"}})
 		require.Equal(t, want, bad(t, got), "lower, upper: %v", states)

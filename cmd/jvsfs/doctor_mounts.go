@@ -33,6 +33,7 @@ func checkMounts(ctx context.Context, mounts mountTable, fix repair) []finding {
 		out = append(out, okf("mounts.none", "no jvsfs mounts"))
 	}
 	out = append(out, stackFindings(ours, all)...)
+	out = append(out, checkStates(mounts, fix)...)
 	return append(out, checkRun(socketDir, mounts, others, fix)...)
 }
 
@@ -76,9 +77,9 @@ func stackFindings(ours []*mountinfo.Info, all []mountStatus) []finding {
 				continue
 			}
 			switch {
-			case state[upper.ID] == "dead" && state[lower.ID] != "dead":
+			case state[upper.ID] == "dead":
 				out = append(out, fail("recovery.interrupted", "jvsfs recover "+upper.Mountpoint,
-					"the recovery of %s was interrupted: a new mount serves beneath the dead one", upper.Mountpoint))
+					"the recovery of %s was interrupted: another mount lies beneath the dead one", upper.Mountpoint))
 			case state[lower.ID] == "dead":
 				out = append(out, warn("recovery.covered", "let those who are in it leave; then jvsfs umount, and jvsfs recover "+upper.Mountpoint,
 					"a dead mount lies beneath the one at %s", upper.Mountpoint))

@@ -15,14 +15,19 @@ type remoteHolding struct {
 	note   func(string)
 	reason chan string
 
+	watch sync.WaitGroup
+	held  bool
+	over  context.Context // ends with release
+	end   context.CancelFunc
+
+	mu     sync.Mutex
 	client *client
-	watch  sync.WaitGroup
-	held   bool
 }
 
 func (e *execCommand) remote(t target, c *child) holding {
+	over, end := context.WithCancel(context.Background())
 	return &remoteHolding{
-		t: t, c: c, note: noteTo(e.io), reason: make(chan string, 1),
+		t: t, c: c, note: noteTo(e.io), reason: make(chan string, 1), over: over, end: end,
 		req: request{
 			Op: opAcquire, Path: t.rel, PID: c.pid, Start: c.start, Explicit: true, Scope: e.scope,
 			Purpose: e.purpose, WaitMS: e.wait.Milliseconds(), Steal: e.steal, Watch: true,
@@ -42,7 +47,7 @@ func (h *remoteHolding) acquire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.client = c
+	h.use(c)
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if err := c.send(h.req, h.c.pidfd); err != nil {
@@ -61,26 +66,46 @@ func (h *remoteHolding) acquire(ctx context.Context) error {
 	}
 	h.held = true
 	h.req.Token = resp.Token
-	h.watch.Go(h.follow)
+	patience := leftAfterHangup(resp.Record)
+	h.watch.Go(func() { h.follow(c, patience) })
 	return nil
 }
 
-// follow waits for the line that tells of the loss. A daemon that is gone cannot
-// renew, so its end is one too.
-func (h *remoteHolding) follow() {
-	resp, err := h.client.next(0)
-	if err != nil {
-		h.reason <- "the daemon of the mount is gone"
-		return
+// use makes c the connection that release closes.
+func (h *remoteHolding) use(c *client) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.client = c; h.over.Err() != nil {
+		c.close()
 	}
-	h.reason <- resp.Reason
+}
+
+// follow waits for the line that tells of the loss. A daemon that is gone cannot renew,
+// so its end is one too, unless the mount comes back in time.
+func (h *remoteHolding) follow(c *client, patience time.Duration) {
+	for {
+		resp, err := c.next(0)
+		if err == nil {
+			h.reason <- resp.Reason
+			return
+		}
+		if c, err = h.rejoin(patience); err != nil {
+			h.reason <- err.Error()
+			return
+		}
+		h.use(c)
+	}
 }
 
 func (h *remoteHolding) release() error {
-	if h.client == nil {
+	h.end()
+	h.mu.Lock()
+	c := h.client
+	h.mu.Unlock()
+	if c == nil {
 		return nil
 	}
-	h.client.close()
+	c.close()
 	h.watch.Wait()
 	if !h.held {
 		return nil

@@ -124,6 +124,7 @@ func (d *daemon) try(ctx context.Context, w *worktree, req request, h lease.Hold
 	grant, err := d.takeLease(ctx, w, req, h, id)
 	if err == nil {
 		w.guard.Admit(h)
+		d.journal.admit(w.id, h)
 	}
 	return grant, err
 }

@@ -19,6 +19,9 @@ func (d *daemon) handle(ctx context.Context, s *session) {
 	if errors.Is(err, errWatched) {
 		resp.Event, err = eventLost, nil
 	}
+	if resp.Event == eventLost && resp.Reason == lossName(lease.LossReplaced) {
+		return // whoever watches finds the new daemon when this connection ends
+	}
 	resp.Error = asFailure(err)
 	d.counts.answered(s.req.Op, resp.Error == nil)
 	if err := s.send(resp); err != nil {
@@ -41,7 +44,13 @@ func (d *daemon) answer(ctx context.Context, s *session) (response, error) {
 		return resultOf(d.cfg.Origins())
 	case opDoctor:
 		return d.answerDoctor(s)
-	case opUnmount:
+	case opRetire, opRetired:
+		return d.answerRetire(ctx, s)
+	}
+	if changesLeases[s.req.Op] && d.retirement.underWay() {
+		return response{}, errReplaced()
+	}
+	if s.req.Op == opUnmount {
 		return d.answerUnmount(s)
 	}
 	w, err := d.worktreeAt(s.req.Path, s.peer.UID)
@@ -55,6 +64,8 @@ func (d *daemon) answer(ctx context.Context, s *session) (response, error) {
 		return d.answerAcquire(ctx, w, s)
 	case opRenew, opRelease:
 		return d.answerHolder(ctx, w, s)
+	case opWatch:
+		return d.answerWatch(ctx, w, s)
 	case opLockStatus:
 		return d.answerLockStatus(w, s)
 	}

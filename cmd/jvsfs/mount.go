@@ -23,6 +23,10 @@ type mountCommand struct {
 	settings   settings
 	foreground bool
 	background bool // this process is the daemon that another one waits for
+	recover    bool
+	replace    bool
+	state      string    // the device whose daemon left the configuration, "" for none
+	recovery   *recovery // what prepare has found
 }
 
 func newMountCommand(io stdio) *cobra.Command { return (&mountCommand{io: io}).command() }
@@ -47,6 +51,7 @@ releases what is held and leaves a dead mount, which refuses everything.`,
 	m.settings.addFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&m.asJSON, "json", false, "print JSON when it serves")
 	cmd.Flags().BoolVar(&m.foreground, "foreground", false, "stay, and log to standard error")
+	m.addRecoverFlags(cmd.Flags())
 	return cmd
 }
 
@@ -67,7 +72,7 @@ func (m *mountCommand) run(cmd *cobra.Command, args []string) error {
 
 // prepare resolves the configuration and the source.
 func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Config, place, error) {
-	cfg, err := m.settings.resolve(cmd.Flags(), args)
+	cfg, err := m.configuration(cmd, args)
 	if err != nil {
 		return cfg, place{}, err
 	}
@@ -78,13 +83,13 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 	if err != nil {
 		return cfg, place{}, err
 	}
-	if err := resolvePaths(&cfg, mounts); err != nil {
+	if err := m.resolvePaths(cmd.Context(), &cfg, mounts); err != nil {
 		return cfg, place{}, err
 	}
 	if err := cfg.Validate(); err != nil {
 		return cfg, place{}, usageError(err)
 	}
-	p, err := sourceAt(cfg.Source, cfg.Control)
+	p, err := m.sourceOf(cfg)
 	return cfg, p, err
 }
 
@@ -93,8 +98,8 @@ func usageError(err error) *failure {
 }
 
 // resolvePaths follows symbolic links in source and mount point, and refuses what
-// is on a jvsfs mount already.
-func resolvePaths(cfg *mountcfg.Config, mounts mountTable) error {
+// is on a jvsfs mount already, unless it is a dead one that is to come back.
+func (m *mountCommand) resolvePaths(ctx context.Context, cfg *mountcfg.Config, mounts mountTable) error {
 	for _, path := range []*string{&cfg.Source, &cfg.Mountpoint} {
 		if *path == "" {
 			continue
@@ -102,6 +107,13 @@ func resolvePaths(cfg *mountcfg.Config, mounts mountTable) error {
 		resolved, on, err := resolve(*path, mounts)
 		if err != nil {
 			return err
+		}
+		if (m.recover || m.replace) && isJVSFS(on) && on.Mountpoint == resolved {
+			if m.recovery, err = m.find(ctx, mounts, resolved); err != nil {
+				return err
+			}
+			*path = resolved
+			continue
 		}
 		if isJVSFS(on) {
 			return &failure{
@@ -113,6 +125,12 @@ func resolvePaths(cfg *mountcfg.Config, mounts mountTable) error {
 	}
 	if cfg.Mountpoint == cfg.Source {
 		cfg.Mountpoint = ""
+	}
+	if m.replace && m.recovery == nil {
+		return usagef("there is no jvsfs mount to replace at %s", cmp.Or(cfg.Mountpoint, cfg.Source))
+	}
+	if m.recovery != nil && m.recovery.point != cmp.Or(cfg.Mountpoint, cfg.Source) {
+		return usagef("%s is a dead jvsfs mount: recover that first (jvsfs recover %s)", m.recovery.point, m.recovery.point)
 	}
 	return nil
 }
@@ -196,7 +214,7 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP)
-	d, err := newDaemon(cfg, p, log)
+	d, err := m.newDaemon(cmd.Context(), cfg, p, log)
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,9 @@ const (
 	opLockStatus = "lock_status"
 	opUnmount    = "umount"
 	opDoctor     = "doctor"
+	opWatch      = "watch"
+	opRetire     = "retire"
+	opRetired    = "retired"
 )
 
 // The events of the control protocol.
@@ -50,6 +53,7 @@ var operations = map[string]bool{
 	opConfig: true, opRefusals: true,
 	opPing: true, opStatus: true, opExplain: true, opAcquire: true, opSteal: true,
 	opRenew: true, opRelease: true, opLockStatus: true, opUnmount: true, opDoctor: true,
+	opWatch: true, opRetire: true, opRetired: true,
 }
 
 // request is what a client asks.
@@ -73,7 +77,8 @@ type request struct {
 	Steal    bool   `json:"steal,omitempty"`   // acquire: an expired lease may be stolen
 	Watch    bool   `json:"watch,omitempty"`   // acquire: keep the connection and report the loss
 
-	Token lease.Token `json:"fencing_token,omitempty"` // release: only this lease, 0 = the current one
+	Device string      `json:"device,omitempty"`        // retire, retired: of the new mount
+	Token  lease.Token `json:"fencing_token,omitempty"` // release: only this lease, 0 = the current one; watch: this lease
 }
 
 // response is one line from the daemon.
@@ -123,7 +128,7 @@ func (r request) validate() error {
 		return fmt.Errorf("%w: pid %d", errRequest, r.PID)
 	case r.WaitMS < 0 || r.WaitMS > maxWait.Milliseconds():
 		return fmt.Errorf("%w: wait of %d ms", errRequest, r.WaitMS)
-	case len(r.Path) > 4096 || len(r.Purpose) > 1024 || len(r.Scope) > 64:
+	case len(r.Path) > 4096 || len(r.Purpose) > 1024 || len(r.Scope) > 64 || len(r.Device) > 64:
 		return fmt.Errorf("%w: a field is too long", errRequest)
 	case !cleanRelative(r.Path):
 		return fmt.Errorf("%w: path %q is not a clean relative path", errRequest, r.Path)

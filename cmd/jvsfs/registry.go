@@ -38,6 +38,7 @@ type registry struct {
 	mu     sync.RWMutex
 	byID   map[lease.WorktreeID]*worktree
 	closed bool
+	shut   bool // new worktrees have their doors shut, too
 }
 
 func newRegistry(log *zap.Logger, mk func(lease.WorktreeID) (*worktree, error)) *registry {
@@ -59,6 +60,9 @@ func (r *registry) get(id lease.WorktreeID) (*worktree, error) {
 	w, err := r.make(id)
 	if err != nil {
 		return nil, err
+	}
+	if r.shut {
+		w.door.set(true)
 	}
 	r.byID[id] = w
 	r.run.Go(func() {
@@ -96,6 +100,16 @@ func (r *registry) all() []*worktree {
 	return out
 }
 
+// shutDoors lets nobody acquire until it is taken back.
+func (r *registry) shutDoors(shut bool) {
+	r.mu.Lock()
+	r.shut = shut
+	r.mu.Unlock()
+	for _, w := range r.all() {
+		w.door.set(shut)
+	}
+}
+
 // close lets nobody acquire any more, closes every gate, drains, releases, and
 // joins the keepers. It may be called again.
 func (r *registry) close() error {
@@ -127,10 +141,12 @@ type door struct {
 	closed bool
 }
 
-func (d *door) shut() {
+func (d *door) shut() { d.set(true) }
+
+func (d *door) set(closed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.closed = true
+	d.closed = closed
 }
 
 // through runs f unless the door is shut, and keeps it open meanwhile.
@@ -214,6 +230,8 @@ func lossName(k lease.LossKind) string {
 		return "holder_gone"
 	case lease.LossIdle:
 		return "idle"
+	case lease.LossReplaced:
+		return "replaced"
 	}
 	return "lost"
 }

@@ -132,7 +132,7 @@ func TestMountRefusesWhatIsMounted(t *testing.T) {
 		&mountinfo.Info{ID: 2, Parent: 1, Mountpoint: filepath.Join(root, "repo"), FSType: fsType},
 	}
 	cfg := configOf(t, filepath.Join(root, "repo/main"))
-	err := resolvePaths(&cfg, table)
+	err := new(mountCommand).resolvePaths(t.Context(), &cfg, table)
 	require.ErrorContains(t, err, "on the jvsfs mount")
 	require.Equal(t, exitUsage, asFailure(err).exit())
 }

@@ -19,8 +19,9 @@ func newUmountCommand(io stdio) *cobra.Command {
 		Short:   "Drain, flush, release and unmount",
 		Long: `Drain, flush, release and unmount. Processes that keep the mount busy are named.
 
-A mount whose daemon is dead refuses everything, and unmounting it bares the
-directory below: writes then reach it with no fence. That needs --bare.`,
+A mount whose daemon is dead refuses everything. jvsfs recover brings it back;
+unmounting it bares the directory below: writes then reach it with no fence.
+That needs --bare.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := unmountPath(cmd.Context(), io, args[0], bare)
@@ -41,13 +42,25 @@ func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
 		return err
 	}
 	_, err = ask(ctx, m, request{Op: opUnmount}, nil, noteTo(io))
+	if err == nil {
+		sayDeadBelow(io, m.Mountpoint)
+	}
 	if f := asFailure(err); f == nil || f.Class != classNoMount {
 		return err
 	} else if !bare {
 		f.Message += "; unmounting it bares the directory below to writes with no fence"
+		f.Next = fmt.Sprintf("jvsfs recover %s brings it back; jvsfs umount --bare %s takes it away all the same", m.Mountpoint, m.Mountpoint)
 		return f
 	}
 	return unmountDead(m)
+}
+
+// sayDeadBelow warns when a dead mount comes to light: on a kernel that can put no mount beneath
+// another a recovery leaves it there (Linux before 6.5).
+func sayDeadBelow(io stdio, point string) {
+	if below, err := jvsfsAt(point); err == nil {
+		noteTo(io)(fmt.Sprintf("a dead mount of before lies at %s, and refuses everything: jvsfs umount --bare takes it away", below.Mountpoint))
+	}
 }
 
 // mountAt finds the jvsfs mount whose mount point path is.
@@ -81,11 +94,7 @@ func unmountDead(m *mountinfo.Info) error {
 	case err != nil:
 		return fmt.Errorf("unmount %s: %w", m.Mountpoint, err)
 	}
-	err = os.Remove(socketPath(deviceOf(m)))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
+	return forgetMount(deviceOf(m))
 }
 
 func busyFailure(point string, who []busyEntry) *failure {

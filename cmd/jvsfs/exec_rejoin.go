@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// rejoinPause is how long exec waits between two looks for a mount that comes back.
+const rejoinPause = 20 * time.Millisecond
+
+// errDaemonGone is the loss that is told when nobody has brought the mount back in time.
+var errDaemonGone = errors.New("the daemon of the mount is gone")
+
+// leftAfterHangup is the longest time that a lease can be good for after its daemon was
+// killed: from a renewal at that very moment to the deadline (rule 8 of package lease). The
+// fence judges by the real deadline; waiting for longer only delays the end of a command
+// that can no longer write.
+func leftAfterHangup(record json.RawMessage) time.Duration {
+	var r struct {
+		Lease int64 `json:"lease_duration_ms"`
+		Renew int64 `json:"renew_interval_ms"`
+	}
+	if json.Unmarshal(record, &r) != nil {
+		return 0
+	}
+	return time.Duration(r.Lease-r.Renew) * time.Millisecond
+}
+
+// rejoin waits for a serving mount at the place whose daemon holds the same lease, and
+// watches it there.
+func (h *remoteHolding) rejoin(patience time.Duration) (*client, error) {
+	ctx, cancel := context.WithTimeout(h.over, patience)
+	defer cancel()
+	h.note(fmt.Sprintf("the daemon of the mount is gone; the command goes on if the mount is recovered before %s",
+		clockText(time.Now().Add(patience))))
+	for {
+		c, err := h.watchAgain(ctx)
+		if err == nil {
+			h.note("the mount was recovered, and the lease goes on")
+			return c, nil
+		}
+		if f := asFailure(err); f.Class == lease.ClassLockNotHeld {
+			return nil, fmt.Errorf("the mount was recovered without it: %s", f.Message)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errDaemonGone
+		case <-time.After(rejoinPause):
+		}
+	}
+}
+
+// watchAgain asks the daemon that now serves the place. What it connects to outlives ctx.
+func (h *remoteHolding) watchAgain(ctx context.Context) (*client, error) {
+	m, err := jvsfsAt(h.t.mount.Mountpoint)
+	if err != nil {
+		return nil, err
+	}
+	if err := ping(ctx, m); err != nil {
+		return nil, err
+	}
+	c, err := dial(context.WithoutCancel(ctx), m)
+	if err != nil {
+		return nil, err
+	}
+	req := request{Op: opWatch, Path: h.t.rel, PID: h.c.pid, Start: h.c.start, Explicit: true, Token: h.req.Token}
+	if err = c.send(req, h.c.pidfd); err == nil {
+		_, err = c.result(answerTimeout, h.note)
+	}
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	h.t.mount = m
+	return c, nil
+}
+
+// jvsfsAt is the jvsfs mount that is the uppermost at a place, dead or not.
+func jvsfsAt(point string) (*mountinfo.Info, error) {
+	mounts, err := readMounts()
+	if err != nil {
+		return nil, err
+	}
+	if m := mounts.at(point); isJVSFS(m) && m.Mountpoint == point {
+		return m, nil
+	}
+	return nil, errDaemonGone
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease"
+	"go.uber.org/zap"
+)
+
+// A daemon that is replaced (jvsfs mount --replace) retires in two steps, told by the new one over
+// the control socket. At the first its leases are no longer its own to renew or give back, and it
+// tells what it holds; new ones are not taken. At the second the new mount is where this one was:
+// what is open here goes on, under the lead of the new daemon, and when the last of it is closed
+// the kernel ends the mount, and with it this process. Should the connection end between the two,
+// and the new daemon with it, nothing has happened.
+
+// retirement is the state of being replaced. Safe for concurrent use.
+type retirement struct {
+	mu        sync.Mutex
+	by        *device // the new mount, nil while there is none
+	successor processState
+	done      chan struct{} // closed at the second step
+}
+
+// begin is the first step; an error if somebody else is at it.
+func (r *retirement) begin(by device, successor processState) (done <-chan struct{}, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.by != nil {
+		return nil, &failure{Class: classBusy, Message: "the mount is being replaced already", Next: "jvsfs status"}
+	}
+	r.by, r.successor, r.done = &by, successor, make(chan struct{})
+	return r.done, nil
+}
+
+// finish is the second step, of the very replacement that began.
+func (r *retirement) finish(by device) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.by == nil || *r.by != by {
+		return false
+	}
+	select {
+	case <-r.done:
+	default:
+		close(r.done)
+	}
+	return true
+}
+
+func (r *retirement) cancel() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.by = nil
+}
+
+func (r *retirement) underWay() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.by != nil
+}
+
+// changesLeases are the requests that a daemon which is being replaced leaves to the next one.
+var changesLeases = map[string]bool{opAcquire: true, opSteal: true, opRenew: true, opRelease: true, opWatch: true, opUnmount: true}
+
+func errReplaced() *failure {
+	return &failure{Class: classBusy, Message: "the daemon of the mount is just being replaced", Next: "try again"}
+}
+
+// answerRetire is both steps.
+func (d *daemon) answerRetire(ctx context.Context, s *session) (response, error) {
+	if s.peer.UID != 0 {
+		return response{}, &failure{Class: classDenied, Message: "only root may replace a daemon", Next: "run it as root"}
+	}
+	by, err := parseDevice(s.req.Device)
+	if err != nil {
+		return response{}, usagef("%v", err)
+	}
+	if s.req.Op == opRetired {
+		if !d.retirement.finish(by) {
+			return response{}, usagef("this daemon is not being replaced by %s", by)
+		}
+		return response{}, nil
+	}
+	st, err := readMountState(by)
+	if err != nil {
+		return response{}, err
+	}
+	if st.Daemon.liveness() != lease.Alive {
+		return response{}, usagef("the daemon of %s does not run, or in a pid namespace that cannot be seen from here", by)
+	}
+	done, err := d.retirement.begin(by, st.Daemon)
+	if err != nil {
+		return response{}, err
+	}
+	return d.retire(ctx, s, by, st.Daemon, done)
+}
+
+// retire answers with what is held, then waits for the second step, or for the end of the new
+// daemon.
+func (d *daemon) retire(ctx context.Context, s *session, by device, successor processState, done <-chan struct{}) (response, error) {
+	d.registry.shutDoors(true)
+	d.journal.end() // the successor takes the file away
+	left, err := d.follow(ctx, by, successor, done)
+	if err == nil {
+		var resp response
+		if resp, err = resultOf(left); err == nil {
+			resp.Event = eventResult
+			err = s.send(resp)
+		}
+	}
+	if err != nil {
+		d.stay()
+		return response{}, err
+	}
+	d.log.Info("being replaced", zap.Stringer("by", by), zap.Int("pid", successor.PID))
+	select {
+	case <-done:
+	case <-ctx.Done():
+		if !d.outlives(by, successor, done) {
+			break
+		}
+		d.stay()
+		return response{}, errors.New("the new daemon has not come up: this one goes on")
+	}
+	d.leaveToSuccessor()
+	return response{}, errWatched
+}
+
+// follow lets the keepers follow the successor, and gathers what they hold.
+func (d *daemon) follow(ctx context.Context, by device, successor processState, done <-chan struct{}) (journalFile, error) {
+	left := journalFile{Version: stateVersion, Held: map[lease.WorktreeID]lease.Bequest{}, Revoked: d.journal.entries().Revoked}
+	var err error
+	left.Daemon, err = thisProcess()
+	for _, w := range d.registry.all() {
+		g, held, e := w.keeper.Follow(ctx, leadOf(by, w.id, successor, done))
+		if err = errors.Join(err, e); held {
+			w.guard.Accompany(true)
+			left.Held[w.id] = lease.Bequeath(g, lease.SystemClock())
+		}
+	}
+	return left, err
+}
+
+// leadOf reads what the successor has noted of a lease: it notes a deadline after its own fence
+// has it. A successor that has ended leads nobody; one that has not begun is waited for.
+func leadOf(by device, id lease.WorktreeID, successor processState, done <-chan struct{}) lease.Lead {
+	return func(t lease.Token) (time.Duration, bool) {
+		select {
+		case <-done:
+		default:
+			return lease.Stay(t)
+		}
+		f, err := readJournal(by)
+		if err != nil || f.Daemon != successor || successor.liveness() == lease.Gone {
+			return 0, false
+		}
+		b := f.Held[id]
+		return b.Deadline, b.Token == t
+	}
+}
+
+// outlives waits until the successor, whose connection has ended, has ended too, or has taken the
+// place after all (false), whether it told of it or not.
+func (d *daemon) outlives(by device, successor processState, done <-chan struct{}) bool {
+	for successor.liveness() != lease.Gone {
+		select {
+		case <-done:
+			return false
+		case <-d.finished:
+			return true
+		case <-time.After(50 * time.Millisecond):
+		}
+		if d.detached() {
+			break
+		}
+	}
+	if !d.detached() {
+		return true
+	}
+	d.retirement.finish(by)
+	return false
+}
+
+// detached tells whether the mount is no longer anywhere: the last that the successor did.
+func (d *daemon) detached() bool {
+	mounts, err := readMounts()
+	major, minor := d.fs.Device()
+	for _, m := range mounts {
+		if deviceOf(m) == (device{major, minor}) {
+			return false
+		}
+	}
+	return err == nil
+}
+
+// stay is the way back: the leases are this daemon's again.
+func (d *daemon) stay() {
+	for _, w := range d.registry.all() {
+		w.keeper.Resume()
+		w.guard.Accompany(false)
+	}
+	d.registry.shutDoors(false)
+	who, err := thisProcess()
+	if err == nil {
+		err = d.journal.begin(d.device(), who)
+	}
+	if err != nil {
+		d.log.Warn("journal of leases", zap.Error(err))
+	}
+	d.retirement.cancel()
+	d.log.Warn("not replaced: this daemon goes on")
+}
+
+// leaveToSuccessor is the second step. Whoever watches a lease here is sent to the successor.
+func (d *daemon) leaveToSuccessor() {
+	for _, w := range d.registry.all() {
+		if g, held := w.keeper.Held(); held {
+			w.events.tell(lease.Loss{Kind: lease.LossReplaced, Token: g.Token, Holder: g.Holder})
+		}
+	}
+	d.log.Info("replaced: what is open here goes on until it is closed")
+}
+
+// awaitPredecessor waits for the end of the daemon that this one has replaced: then the holders
+// write here alone.
+func (d *daemon) awaitPredecessor(ctx context.Context) {
+	for d.heldByPredecessor() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+	}
+	for _, w := range d.registry.all() {
+		w.guard.Accompany(false)
+	}
+}
+
+// heldByPredecessor tells whether files may still be open through the daemon that this one has
+// replaced: a lease that was taken by writing is not idle then.
+func (d *daemon) heldByPredecessor() bool {
+	return d.replaced != nil && d.replaced.Daemon.liveness() != lease.Gone
+}

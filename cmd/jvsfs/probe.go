@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/moby/sys/mountinfo"
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+// probeName is the hidden command that asks a mount whether anybody serves it. It is a
+// process of its own: one that asks a stopped daemon may hang for ever.
+const probeName = "mount-probe"
+
+// probeFD is the descriptor (O_PATH) of the mount's root in that process.
+const probeFD = 3
+
+// The exit codes of the probe.
+const (
+	probeServed = 0
+	probeDone   = 3 // the kernel says that the connection is gone
+)
+
+func newProbeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: probeName, Hidden: true, Args: usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return probe() },
+	}
+}
+
+func probe() error {
+	var st unix.Statfs_t
+	err := unix.Fstatfs(probeFD, &st)
+	if errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) {
+		return exitWith(probeDone)
+	}
+	return err
+}
+
+// probeDead proves that a mount is dead where nothing is known of its daemon: a request must
+// fail for want of a connection. While a killed daemon is still ending the request waits, and
+// fails when it has.
+func probeDead(ctx context.Context, m *mountinfo.Info) error {
+	held, err := holdMount(m)
+	if err != nil {
+		return err
+	}
+	defer held.close()
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", probeName)
+	cmd.ExtraFiles = []*os.File{held.root}
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	err = cmd.Run()
+	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == probeDone {
+		return nil
+	}
+	return &failure{Class: classNoMount, err: err,
+		Message: fmt.Sprintf("the mount at %s has no control socket, but somebody serves it or keeps it: it is not dead (%v)", m.Mountpoint, err),
+		Next:    "end its daemon, then recover"}
+}

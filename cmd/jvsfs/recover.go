@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jvsfs/jvsfs/mountcfg"
+	"github.com/spf13/cobra"
+)
+
+func newRecoverCommand(io stdio) *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use: "recover [MOUNTPOINT]", Short: "Bring a mount back whose daemon was killed",
+		Long: `Bring a mount back whose daemon was killed, as it was; without MOUNTPOINT all of
+them. At no moment can the directory below be written through the path: the new
+mount is put beneath the dead one, which is then taken away.
+
+Leases of processes that live go on under the same token if nobody else took them
+and their time was not over. Who loses one stays out until it acquires again.
+Files and directories that were open through the dead mount must be opened again.`,
+		Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			all, err := recoverAll(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			return reportRecoveries(io, all, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// recovered is what became of one dead mount; the JSON names are a promise.
+type recovered struct {
+	Mountpoint string   `json:"mountpoint"`
+	State      string   `json:"state"`            // serving or dead
+	Copies     []string `json:"copies,omitempty"` // bind mounts of the dead mount, which stay dead
+	Error      *failure `json:"error,omitempty"`
+}
+
+// recoverAll recovers the mount at a place, or every dead one. The failure of one does not keep
+// the others from coming back.
+func recoverAll(ctx context.Context, args []string) ([]recovered, error) {
+	if err := needRoot(); err != nil {
+		return nil, err
+	}
+	mounts, err := readMounts()
+	if err != nil {
+		return nil, err
+	}
+	points, err := recoverable(mounts, args)
+	if err != nil {
+		return nil, err
+	}
+	var all []recovered
+	for _, point := range points {
+		r, err := findRecovery(ctx, mounts, point)
+		if err == nil && r == nil || err != nil && len(args) == 0 && isServed(err) {
+			continue
+		}
+		done := recovered{Mountpoint: point, State: "dead"}
+		if err == nil {
+			done.Copies = r.copies(mounts)
+			err = r.run(ctx)
+		}
+		if done.Error = asFailure(err); err == nil {
+			done.State = "serving"
+		}
+		all = append(all, done)
+	}
+	return all, nil
+}
+
+// recoverable are the places to look at, each once.
+func recoverable(mounts mountTable, args []string) ([]string, error) {
+	if len(args) > 0 {
+		m, err := mountAt(args[0])
+		if err != nil {
+			return nil, err
+		}
+		return []string{m.Mountpoint}, nil
+	}
+	var points []string
+	seen := map[string]bool{}
+	for _, m := range mounts.jvsfs() {
+		if !seen[m.Mountpoint] {
+			seen[m.Mountpoint] = true
+			points = append(points, m.Mountpoint)
+		}
+	}
+	return points, nil
+}
+
+func isServed(err error) bool { return errors.Is(err, errServed) }
+
+// errServed is the cause of refusing to recover what lives.
+var errServed = errors.New("served already")
+
+// run starts the daemon again as it was, in the background, and waits until it serves.
+func (r *recovery) run(ctx context.Context) error {
+	if r.live != nil {
+		lock, err := lockRecoveries(ctx)
+		if err != nil {
+			return err
+		}
+		defer closeFile(lock)
+		return r.uncover(func(error) {})
+	}
+	if r.state == nil {
+		return r.unknown()
+	}
+	cfg, err := mountcfg.Restore(r.state.Config, statePath(r.left))
+	if err != nil {
+		return err
+	}
+	log, err := openLog(cfg)
+	if err != nil {
+		return err
+	}
+	defer closeFile(log)
+	return startInBackground([]string{"mount", "--recover", "--state", r.left.String()}, log)
+}
+
+// unknown says what to run where nothing was left that could be.
+func (r *recovery) unknown() *failure {
+	source := r.dead[0].Source
+	what := source
+	if source != r.point {
+		what += " " + r.point
+	}
+	return &failure{Class: classNoMount, Message: fmt.Sprintf("what was mounted at %s, and how, is not known any more", r.point), File: statePath(deviceOf(r.dead[0])),
+		Next: fmt.Sprintf("run it again with the options that it had: jvsfs mount --recover %s", what)}
+}
+
+// reportRecoveries prints all; the first failure decides the exit code.
+func reportRecoveries(io stdio, all []recovered, asJSON bool) error {
+	var first *failure
+	for _, r := range all {
+		if r.Error != nil && first == nil {
+			first = r.Error
+		}
+	}
+	if asJSON {
+		if err := printJSON(io.out, map[string]any{"mounts": all}); err != nil || first == nil {
+			return err
+		}
+		return exitWith(first.exit())
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(io.out, "no dead jvsfs mounts")
+	}
+	for _, r := range all {
+		if r.Error == nil {
+			fmt.Fprintf(io.out, "%s serves again\n", printable(r.Mountpoint))
+		}
+		for _, c := range r.Copies {
+			noteTo(io)(fmt.Sprintf("%s is a bind mount of the dead mount and stays dead: jvsfs umount --bare %s, then bind it again", c, c))
+		}
+	}
+	return joinFailures(all)
+}
+
+// joinFailures is the one failure, or a sum of them under the exit code of the first.
+func joinFailures(all []recovered) error {
+	var bad []*failure
+	for _, r := range all {
+		if r.Error != nil {
+			bad = append(bad, r.Error)
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	f := *bad[0]
+	for _, other := range bad[1:] {
+		f.Message += "; " + other.Message
+	}
+	return &f
+}

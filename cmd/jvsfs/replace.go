@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/moby/sys/mountinfo"
+	"go.uber.org/zap"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// mount --replace is how the program is upgraded under a mount that serves. The new daemon opens
+// the leases beside the old one (lease.Keeper.Join), puts its mount beneath the old one, detaches
+// that, and from then on leads. What is open through the old mount goes on there until it is
+// closed. Until the old mount has been detached the old daemon can go on as if nothing had happened.
+
+// findServing is the mount to be replaced: it serves, alone at its place, with nothing of others
+// mounted inside.
+func findServing(ctx context.Context, mounts mountTable, point string) (*recovery, error) {
+	stack := mounts.stackAt(point)
+	if len(stack) == 0 {
+		return nil, &failure{Class: classNoMount, Message: "there is no jvsfs mount to replace at " + point, Next: "mount without --replace"}
+	}
+	st, err := livenessOf(ctx, stack[0])
+	switch {
+	case err != nil:
+		return nil, err
+	case st != mountServes:
+		return nil, &failure{Class: classNoMount, Message: "the mount at " + point + " is dead", Next: "jvsfs recover " + point}
+	case len(stack) > 1 || stack[0].Root != "/":
+		return nil, &failure{Class: classUsage, Message: point + " is a bind mount, or covers another jvsfs mount", Next: "replace the mount itself; see jvsfs status"}
+	}
+	r := &recovery{point: point, dead: stack, serves: true}
+	if err := r.unencumbered(mounts); err != nil {
+		return nil, err
+	}
+	if r.readState(); r.state == nil {
+		return nil, &failure{Class: classNoMount, Message: "the running daemon is of a release that cannot be replaced", Next: "jvsfs umount, then mount"}
+	}
+	return r, nil
+}
+
+// replacement is the connection to the old daemon, over which it is held to its retirement.
+type replacement struct {
+	conn *client // ends the retirement when it ends before the second step
+	last *client // for that step: the socket has no name by then
+	left journalFile
+}
+
+// askToRetire takes the first step: from now on the old daemon renews nothing.
+func (d *daemon) askToRetire(ctx context.Context, old *mountinfo.Info) (*replacement, error) {
+	c, err := dial(ctx, old)
+	if err != nil {
+		return nil, err
+	}
+	r := &replacement{conn: c}
+	err = c.send(request{Op: opRetire, Device: d.device().String()}, nil)
+	if err == nil {
+		var resp response
+		if resp, err = c.result(answerTimeout, nil); err == nil {
+			err = json.Unmarshal(resp.Result, &r.left)
+		}
+	}
+	if err == nil && !r.left.Daemon.sameClock() {
+		err = errors.New("the running daemon reads another clock (a time namespace)")
+	}
+	if err == nil {
+		r.last, err = dial(ctx, old)
+	}
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// appearInstead puts this mount in the place of a serving one.
+func (d *daemon) appearInstead(ctx context.Context) error {
+	old := d.recovery.dead[0]
+	top, err := holdMount(old)
+	if err != nil {
+		return err
+	}
+	defer top.close()
+	r, err := d.askToRetire(ctx, old)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	if err := d.joinAll(ctx, r.left); err != nil {
+		return err
+	}
+	if err := d.fs.AttachBeneath(top.fd()); err != nil {
+		return err
+	}
+	if err := d.recovery.takeAway(old.ID, d.warnState); err != nil {
+		return err
+	}
+	for _, w := range d.registry.all() {
+		w.keeper.Resume()
+	}
+	if err := r.tell(d.device()); err != nil {
+		d.log.Warn("the old daemon was not told", zap.Error(err))
+	}
+	return nil
+}
+
+// joinAll opens every lease here, too, and keeps those out who had lost one.
+func (d *daemon) joinAll(ctx context.Context, left journalFile) error {
+	for id := range left.Held {
+		if _, err := lease.ParseWorktreeID(string(id)); err != nil {
+			return err
+		}
+	}
+	d.journal.inherit(journalFile{Revoked: left.Revoked})
+	d.restoreRevoked(left.Revoked)
+	for id, b := range left.Held {
+		w, err := d.registry.get(id)
+		if err == nil {
+			w.guard.Accompany(true)
+			_, err = w.keeper.Join(ctx, b)
+		}
+		if err != nil {
+			return fmt.Errorf("the lease of %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// tell takes the second step. An old daemon that cannot be told any more has ended, and with it
+// what was open there.
+func (r *replacement) tell(by device) error {
+	err := r.last.send(request{Op: opRetired, Device: by.String()}, nil)
+	if err == nil {
+		_, err = r.last.result(answerTimeout, nil)
+	}
+	return err
+}
+
+func (r *replacement) close() {
+	r.last.close()
+	r.conn.close()
+}

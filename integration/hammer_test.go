@@ -1,0 +1,73 @@
+package integration
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// opHammer appends to a file by path, and reads another, without a pause until the file
+// To exists. Data is how often each of it ended how.
+func opHammer(s *stage, c command) error {
+	seen := map[string]int{}
+	for {
+		err := hammerOnce(c.Path, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT, func(fd int) error {
+			_, err := unix.Write(fd, []byte("x\n"))
+			return err
+		})
+		seen["write "+errnoName(err)]++
+		err = hammerOnce(c.Name, unix.O_RDONLY, func(fd int) error {
+			_, err := unix.Read(fd, make([]byte, 16))
+			return err
+		})
+		seen["read "+errnoName(err)]++
+		if _, err := os.Lstat(c.To); err == nil {
+			break
+		}
+	}
+	var err error
+	s.data, err = json.Marshal(seen)
+	return err
+}
+
+func hammerOnce(path string, flags int, use func(fd int) error) error {
+	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return err
+	}
+	err = use(fd)
+	if e := unix.Close(fd); err == nil {
+		err = e
+	}
+	return err
+}
+
+// hammer is an actor that hammers until stopped.
+type hammer struct {
+	t    *testing.T
+	stop string
+	done chan reply
+}
+
+func startHammer(t *testing.T, a *actor, write, read, stop string) *hammer {
+	h := &hammer{t: t, stop: stop, done: make(chan reply, 1)}
+	go func() {
+		r, _ := a.try(command{Op: "hammer", Path: write, Name: read, To: stop})
+		h.done <- r
+	}()
+	return h
+}
+
+// end stops it and says how often what happened.
+func (h *hammer) end() map[string]int {
+	h.t.Helper()
+	require.NoError(h.t, os.WriteFile(h.stop, nil, 0o600))
+	r := <-h.done
+	require.Empty(h.t, r.Errno, r.Note)
+	seen := map[string]int{}
+	require.NoError(h.t, json.Unmarshal(r.Data, &seen))
+	return seen
+}

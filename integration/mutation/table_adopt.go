@@ -1,0 +1,44 @@
+package main
+
+// adoptMutations remove what an adoption takes from rules 1, 4, 7 and 8.
+var adoptMutations = in("lease/adopt.go", mutation{
+	Rule: 4, What: "an adoption does not wait for the dead daemon's lock",
+	Old: "if err := k.gate.exclusive(ctx, k.cfg.GateWait); err != nil {", New: "if err := k.gate.shared(); err != nil {",
+	Tests: []string{"TestAdoptNeedsTheGate"},
+}, mutation{
+	Rule: 4, What: "an adopted lease keeps no lock",
+	Old: "if err := k.gate.downgrade(); err != nil {", New: "if err := k.gate.downgrade(); err != nil || func() bool { k.gate.unlock(); return false }() {",
+	Tests: []string{"TestAdoptGoesOnUnderTheSameToken"},
+}, mutation{
+	Rule: 1, What: "an adoption does not look for a successor or a release",
+	Old: "rec, err := c.unreleased()", New: "rec, err := head.Record, error(nil)",
+	Tests: []string{"TestAdoptOnlyTheVeryRecord"},
+}, mutation{
+	Rule: 1, What: "a record with another nonce is adopted",
+	Old: "|| rec.HolderNonce != b.Nonce ||", New: "||",
+	Tests: []string{"TestAdoptOnlyTheVeryRecord"},
+}, mutation{
+	Rule: 1, What: "a record of another session is adopted",
+	Old: " || rec.SessionID != b.SessionID:", New: ":",
+	Tests: []string{"TestAdoptOnlyTheVeryRecord"},
+}, mutation{
+	Rule: 8, What: "a lease is adopted after its deadline",
+	Old: "case k.expired(in.boot):", New: "case false:",
+	Tests: []string{"TestAdoptOnlyInTime"},
+}, mutation{
+	Rule: 8, What: "an adoption makes the lease longer by itself",
+	Old: "deadline: b.Deadline, renewAt:", New: "deadline: k.cfg.Clock.Boot() + k.cfg.Policy.window(), renewAt:",
+	Tests: []string{"TestAdoptGoesOnUnderTheSameToken", "TestAdoptOnlyInTime"},
+}, mutation{
+	Rule: 8, What: "a deadline on another boot's clock is believed",
+	Old: "case in.boot < h.base.boot ||", New: "case",
+	Tests: []string{"TestAdoptOnlyInTime"},
+}, mutation{
+	Rule: 7, What: "the clock may have been set since the last renewal",
+	Old: "case off > divergenceBound(k.cfg.Policy):", New: "case false:",
+	Tests: []string{"TestAdoptOnlyInTime"},
+}, mutation{
+	Rule: 11, What: "the lease of a holder that has ended goes on",
+	Old: "if k.cfg.Liveness(h.holder) == Gone {", New: "if false {",
+	Tests: []string{"TestAdoptReleasesForAHolderThatHasEnded"},
+})

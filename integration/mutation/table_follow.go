@@ -1,0 +1,46 @@
+package main
+
+import "slices"
+
+// followMutations remove what two keepers of one lease keep of rules 1, 4, 8, 9 and 11.
+var followMutations = slices.Concat(
+	in("lease/follow.go", mutation{
+		Rule: 4, What: "who joins has no lock",
+		Old: "	h.open, k.lead = true, Stay\n", New: "	k.gate.unlock()\n	h.open, k.lead = true, Stay\n",
+		Tests: []string{"TestTwoKeepersStandForOneLease", "TestWhoJoinsHoldsTheGate"},
+	}, mutation{
+		Rule: 8, What: "a follower does not end at its own deadline",
+		Old: "case !goesOn || k.expired(now):", New: "case !goesOn:",
+		Tests: []string{"TestAFollowerEndsAtItsDeadline"},
+	}, mutation{
+		Rule: 8, What: "a follower goes on when its leader has ended",
+		Old: "case !goesOn || k.expired(now):", New: "case k.expired(now):",
+		Tests: []string{"TestTwoKeepersStandForOneLease"},
+	}, mutation{
+		Rule: 1, What: "a follower does not look for a successor",
+		Old: "	case found:\n		k.part(LossSuperseded)\n", New: "	case found:\n",
+		Tests: []string{"TestAFollowerSeesASuccessor"},
+	}, mutation{
+		Rule: 9, What: "a follower lets its lock go before it has drained",
+		Old: "	k.cfg.Fence.Close(Loss{Kind: kind, Token: h.token(), Holder: h.holder})\n", New: "	k.gate.unlock()\n	k.cfg.Fence.Close(Loss{Kind: kind, Token: h.token(), Holder: h.holder})\n",
+		Tests: []string{"TestAFollowerDrainsBeforeItLetsTheLockGo"},
+	}, mutation{
+		Rule: 8, What: "a lease is joined after its deadline",
+		Old: "			err = k.stillCounts(h)\n", New: "			err = nil\n",
+		Tests: []string{"TestJoinOnlyWhatIsHeld"},
+	}, mutation{
+		Rule: 4, What: "two keepers stand for one lease where flock proves nothing",
+		Old: "k.cfg.Store.dir.tier != tierA {", New: "false {",
+		Tests: []string{"TestJoinOnlyWhatIsHeld"},
+	}),
+	in("lease/release.go", mutation{
+		Rule: 11, What: "a follower gives the record back",
+		Old: "	if k.lead != nil {", New: "	if false {",
+		Tests: []string{"TestAFollowerLeavesTheRecordAlone"},
+	}),
+	in("lease/keeper_run.go", mutation{
+		Rule: 8, What: "a follower renews",
+		Old: "	if k.lead != nil {", New: "	if false {",
+		Tests: []string{"TestAFollowerLeavesTheRecordAlone"},
+	}),
+)

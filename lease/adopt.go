@@ -1,0 +1,149 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Bequest is what a keeper's process that was killed has left behind about a lease which it held: enough for the next keeper to go
+// on with it under the same token. It was noted after each renewal, so it may be older than the record, never younger. A value.
+// The nonce is a secret.
+type Bequest struct {
+	Token     Token
+	Nonce     string
+	SessionID string
+	Holder    Holder
+	Deadline  time.Duration // of the dead fence, on the boot clock
+	Wall      time.Time     // both clocks, read together when it was noted
+	Boot      time.Duration
+}
+
+// Bequeath is what to leave behind of g, noted now.
+func Bequeath(g Grant, c Clock) Bequest {
+	in := readClocks(c)
+	return Bequest{Token: g.Token, Nonce: g.Record.HolderNonce, SessionID: g.Record.SessionID, Holder: g.Holder,
+		Deadline: g.Deadline, Wall: in.wall, Boot: in.boot}
+}
+
+// Extended is b after a renewal, noted now.
+func (b Bequest) Extended(deadline time.Duration, c Clock) Bequest {
+	in := readClocks(c)
+	b.Deadline, b.Wall, b.Boot = deadline, in.wall, in.boot
+	return b
+}
+
+// Adopt goes on with a lease that the keeper of an ended process held, under the same token. The caller has made sure that this
+// process is gone, that b is of this boot and of this boot clock (time namespace), and that nothing is held here.
+//
+// It is a renewal by another process (rule 8), with the second look of a claim (rule 2): LOCK_EX proves that the dead keeper's fence
+// has drained, for the kernel drops a flock after the last thread; then the head must still be the very claim, not released; the dead
+// fence's deadline, which lies before anybody may steal, must not have passed; and the holder must live. The deadline stays what it
+// was: only the renewal that follows moves it. Nothing is written, so there is nothing that a killed adoption leaves half done.
+//
+// With an error nothing is open, the fence has been closed with a loss and the audit told: LossHolderGone, the record released;
+// LossReleased or LossSuperseded, the record being another's; LossExpired for everything else, with which the holder may acquire
+// again at once, under the next token, if the record is still its own.
+func (k *Keeper) Adopt(ctx context.Context, b Bequest) (Grant, error) {
+	if err := k.enter(ctx, k.cfg.GateWait); err != nil {
+		return Grant{}, err
+	}
+	defer k.leave()
+	if k.cur != nil {
+		return Grant{}, k.busy(errors.New("a lease is held here already"))
+	}
+	if err := k.gate.exclusive(ctx, k.cfg.GateWait); err != nil {
+		k.disown(LossExpired, b, err)
+		return Grant{}, err
+	}
+	h, err := k.inherit(b)
+	if err != nil {
+		k.gate.unlock()
+		k.disown(k.lossBy(b, err), b, err)
+		return Grant{}, err
+	}
+	return k.goOn(h)
+}
+
+// inherit takes the claim that b is about, if it is still the head and its own.
+func (k *Keeper) inherit(b Bequest) (*holding, error) {
+	head, err := k.cfg.Store.Head()
+	if err != nil {
+		return nil, err
+	}
+	c, err := k.cfg.Store.openLeft(head)
+	if err != nil {
+		return nil, k.asError(err)
+	}
+	rec, err := c.unreleased()
+	switch {
+	case err != nil:
+	case rec.FencingToken != b.Token || rec.HolderNonce != b.Nonce || rec.SessionID != b.SessionID:
+		err = c.lost("the record is no longer the one that was held", nil)
+	}
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	c.rec = rec
+	return &holding{claim: c, holder: rec.Holder(), deadline: b.Deadline, renewAt: k.cfg.Clock.Boot(), base: instant{b.Wall, b.Boot}}, nil
+}
+
+// goOn opens the fence for h until the old deadline, or ends the lease. The caller has LOCK_EX; afterwards the keeper has LOCK_SH or
+// nothing.
+func (k *Keeper) goOn(h *holding) (Grant, error) {
+	k.cur = h
+	if k.cfg.Liveness(h.holder) == Gone {
+		err := k.fail(ClassLockNotHeld, "the holder has ended", "acquire the lease", h.claim.rec, nil)
+		return Grant{}, errors.Join(err, k.lose(LossHolderGone, nil))
+	}
+	if err := k.stillCounts(h); err != nil {
+		return Grant{}, k.expire(err)
+	}
+	if err := k.gate.downgrade(); err != nil {
+		return Grant{}, k.expire(err)
+	}
+	h.open = true
+	g := h.grant()
+	k.show(&g)
+	k.cfg.Fence.Open(g)
+	k.audit(Event{Kind: "acquire", Token: g.Token, Previous: g.Token, Holder: g.Holder,
+		Reason: "the same holder goes on: its daemon had ended, and the mount was recovered in time"})
+	k.poke()
+	return g, nil
+}
+
+// stillCounts is whether the deadline may be believed, and has not passed. A clock that reads less than when the bequest was noted
+// is not the clock that it was noted by.
+func (k *Keeper) stillCounts(h *holding) error {
+	in := readClocks(k.cfg.Clock)
+	switch off := in.apart(h.base); {
+	case in.boot < h.base.boot || h.deadline > h.base.boot+maxPolicySpan:
+		return k.fail(ClassLockExpired, "what was left of the lease was noted by another clock", "acquire the lease again", h.claim.rec, nil)
+	case off > divergenceBound(k.cfg.Policy):
+		return k.fail(ClassClockSkewExceeded, fmt.Sprintf("this host's clock was set by %v since the last renewal", off),
+			"let the clock settle, then acquire again", h.claim.rec, nil)
+	case k.expired(in.boot):
+		return k.fail(ClassLockExpired, "the mount was recovered after the lease's deadline", "acquire the lease again", h.claim.rec, nil)
+	}
+	return nil
+}
+
+// lossBy tells apart why a bequest came to nothing.
+func (k *Keeper) lossBy(b Bequest, err error) LossKind {
+	if ClassOf(err) != ClassLockNotHeld {
+		return LossExpired
+	}
+	own := k.cfg.Store.readRecordFile(k.cfg.Store.claimName(b.Token))
+	if own.Record != nil && own.Record.HolderNonce == b.Nonce && own.Record.Released {
+		return LossReleased
+	}
+	return LossSuperseded
+}
+
+// disown closes the fence for a lease whose record is not ours to touch.
+func (k *Keeper) disown(kind LossKind, b Bequest, why error) {
+	k.cfg.Fence.Close(Loss{Kind: kind, Token: b.Token, Holder: b.Holder, Err: why})
+	k.report(kind, &holding{claim: &claim{rec: &Record{FencingToken: b.Token}}, holder: b.Holder}, why)
+}

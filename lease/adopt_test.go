@@ -1,0 +1,175 @@
+package lease
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// orphaned is a lease of ann's whose daemon was killed, and what it left behind.
+func orphaned(t *testing.T, d *Dir, c *fakeClock, change ...func(*KeeperConfig)) (Bequest, *rig) {
+	t.Helper()
+	dead := newRig(t, d, c, change...)
+	b := Bequeath(dead.must(t, ann), c)
+	dead.crash()
+	return b, newRig(t, d, c, change...)
+}
+
+func TestAdoptGoesOnUnderTheSameToken(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	b, next := orphaned(t, d, c)
+	c.advance(19 * time.Second)
+	claims, _, err := next.cfg.Store.readFile(claim1)
+	require.NoError(t, err)
+	g, err := next.Adopt(bg, b)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, g.Token)
+	require.Equal(t, b.Deadline, g.Deadline, "an adoption alone does not make the lease longer")
+	require.Equal(t, b.Nonce, g.Record.HolderNonce)
+	require.True(t, next.fence.passes())
+	after, _, err := next.cfg.Store.readFile(claim1)
+	require.NoError(t, err)
+	require.Equal(t, claims, after, "nothing is written by an adoption")
+	require.Equal(t, []string{"acquire"}, next.events())
+
+	// It holds the gate as any holder does, and renews at once.
+	taker := newGateLock(next.cfg.Store)
+	defer taker.close()
+	requireClass(t, ClassLockConflict, taker.exclusive(bg, time.Millisecond))
+	next.tick()
+	require.Equal(t, c.Boot()+20*time.Second, next.fence.grant.Deadline)
+	require.NoError(t, next.Release(bg, LossReleased))
+	require.EqualValues(t, 2, next.must(t, bob).Token)
+}
+
+// A renewal that the dead keeper had not noted any more is its own: the record may be younger than what is known of it.
+func TestAdoptAfterARenewalThatWasNotNoted(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	dead := newRig(t, d, c)
+	b := Bequeath(dead.must(t, ann), c)
+	c.advance(10 * time.Second)
+	_, err := dead.Renew(bg)
+	require.NoError(t, err)
+	dead.crash()
+	c.advance(9 * time.Second)
+	next := newRig(t, d, c)
+	g, err := next.Adopt(bg, b)
+	require.NoError(t, err)
+	require.Equal(t, b.Deadline, g.Deadline)
+	next.tick()
+	require.True(t, next.fence.passes())
+}
+
+func TestAdoptOnlyInTime(t *testing.T) {
+	for name, change := range map[string]struct {
+		do   func(*fakeClock, *Bequest)
+		want Class
+	}{
+		"at the deadline":        {func(c *fakeClock, b *Bequest) { c.advance(20 * time.Second) }, ClassLockExpired},
+		"the wall clock was set": {func(c *fakeClock, b *Bequest) { c.stepWall(-3 * time.Second) }, ClassLockExpired},
+		"noted by another boot": {func(c *fakeClock, b *Bequest) {
+			b.Boot, b.Deadline, b.Wall = b.Boot+time.Hour, b.Deadline+time.Hour, b.Wall.Add(time.Hour)
+		}, ClassLockExpired},
+		"a deadline that nobody ever gave": {func(c *fakeClock, b *Bequest) { b.Deadline += 2 * maxPolicySpan }, ClassLockExpired},
+	} {
+		d, c := testDir(t), newFakeClock()
+		b, next := orphaned(t, d, c)
+		change.do(c, &b)
+		_, err := next.Adopt(bg, b)
+		require.Equal(t, change.want, ClassOf(err), "%s: %v", name, err)
+		require.False(t, next.fence.isOpen(), name)
+		require.Equal(t, []LossKind{LossExpired}, next.fence.kinds(), name)
+		require.Equal(t, []string{"expire"}, next.events(), name)
+		_, held := next.Held()
+		require.False(t, held, name)
+
+		// Others wait for skew and grace; the holder itself goes on with the next token when it asks for it.
+		_, err = next.Acquire(bg, bob)
+		require.Error(t, err, name)
+		require.EqualValues(t, 2, next.must(t, ann).Token, name)
+	}
+}
+
+func TestAdoptOnlyTheVeryRecord(t *testing.T) {
+	for name, change := range map[string]struct {
+		do   func(*testing.T, *Dir, *fakeClock, *Bequest)
+		kind LossKind
+	}{
+		"superseded": {func(t *testing.T, d *Dir, c *fakeClock, b *Bequest) {
+			c.advance(time.Minute)
+			o := newRig(t, d, c)
+			_, err := o.Steal(bg, bob)
+			require.NoError(t, err)
+			o.crash()
+		}, LossSuperseded},
+		"another nonce":   {func(t *testing.T, d *Dir, c *fakeClock, b *Bequest) { b.Nonce = newNonce() }, LossSuperseded},
+		"another session": {func(t *testing.T, d *Dir, c *fakeClock, b *Bequest) { b.SessionID = "x" }, LossSuperseded},
+		"another token":   {func(t *testing.T, d *Dir, c *fakeClock, b *Bequest) { b.Token = 7 }, LossSuperseded},
+		"rewritten":       {func(t *testing.T, d *Dir, c *fakeClock, b *Bequest) { d.put(t, claim1, rivalRecord(t, 1)) }, LossSuperseded},
+		"gone": {func(t *testing.T, d *Dir, c *fakeClock, b *Bequest) {
+			require.NoError(t, unix.Unlinkat(d.fd, claim1, 0))
+		}, LossSuperseded},
+		"unreadable": {func(t *testing.T, d *Dir, c *fakeClock, b *Bequest) { d.put(t, claim1, "{") }, LossExpired},
+		"released": {func(t *testing.T, d *Dir, c *fakeClock, b *Bequest) {
+			s, h := leftHead(t, d)
+			_, err := s.ReleaseLeft(bg, c, h)
+			require.NoError(t, err)
+		}, LossReleased},
+	} {
+		d, c := testDir(t), newFakeClock()
+		b, next := orphaned(t, d, c)
+		change.do(t, d, c, &b)
+		_, err := next.Adopt(bg, b)
+		require.Error(t, err, name)
+		require.False(t, next.fence.isOpen(), name)
+		require.Equal(t, []LossKind{change.kind}, next.fence.kinds(), name)
+		require.Equal(t, ann.PID, next.fence.losses[0].Holder.PID, "%s: it is told whose loss it is", name)
+	}
+}
+
+func TestAdoptReleasesForAHolderThatHasEnded(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	b, next := orphaned(t, d, c)
+	next.live = Gone
+	_, err := next.Adopt(bg, b)
+	requireClass(t, ClassLockNotHeld, err)
+	require.Equal(t, []LossKind{LossHolderGone}, next.fence.kinds())
+	require.EqualValues(t, 2, next.must(t, bob).Token, "nobody has to wait for it to expire")
+}
+
+// A stopped holder keeps what it has, to its deadline.
+func TestAdoptForAStoppedHolderDoesNotRenew(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	b, next := orphaned(t, d, c)
+	next.live = Stopped
+	_, err := next.Adopt(bg, b)
+	require.NoError(t, err)
+	next.tick()
+	require.True(t, next.fence.passes())
+	require.Equal(t, b.Deadline, next.fence.grant.Deadline)
+	c.advance(20 * time.Second)
+	next.tick()
+	require.Equal(t, []LossKind{LossExpired}, next.fence.kinds())
+}
+
+// Whoever still holds the gate may still write: the dead daemon's last thread, or a taker.
+func TestAdoptNeedsTheGate(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	dead := newRig(t, d, c)
+	b := Bequeath(dead.must(t, ann), c)
+	next := newRig(t, d, c)
+	soon, cancel := context.WithTimeout(bg, 5*time.Millisecond)
+	defer cancel()
+	_, err := next.Adopt(soon, b)
+	requireClass(t, ClassLockConflict, err)
+	require.False(t, next.fence.isOpen())
+	require.True(t, dead.fence.passes(), "a holder that lives is not disturbed")
+	dead.crash()
+	_, err = next.Adopt(bg, b)
+	require.NoError(t, err)
+	_, err = next.Adopt(bg, b)
+	requireClass(t, ClassLockConflict, err)
+}

@@ -1,0 +1,33 @@
+package mountcfg
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Snapshot is the effective configuration in a form that Restore reads back, without
+// where the values came from.
+func (c Config) Snapshot() (json.RawMessage, error) { return json.Marshal(c) }
+
+// Restore is the configuration of a Snapshot, validated again. where says where the
+// snapshot is from; every value that is not the default's has it as its origin.
+func Restore(snapshot []byte, where string) (Config, error) {
+	c := Default()
+	dec := json.NewDecoder(bytes.NewReader(snapshot))
+	dec.DisallowUnknownFields() // of another release: half of it would be another mount
+	if err := dec.Decode(&c); err != nil {
+		return Config{}, fmt.Errorf("%s: %w", where, err)
+	}
+	defaults := Default()
+	for i := range fields {
+		if f := &fields[i]; f.get(&c) != f.get(&defaults) {
+			c.remember(f.key, where)
+		}
+	}
+	if err := c.Validate(); err != nil {
+		return Config{}, errors.Join(fmt.Errorf("%s is not a valid configuration", where), err)
+	}
+	return c, nil
+}

@@ -1,0 +1,58 @@
+package mountcfg
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// changed is a configuration in which no value is the default's.
+func changed(t *testing.T) Config {
+	t.Helper()
+	c := Default()
+	for i := range fields {
+		f := &fields[i]
+		for _, text := range []string{"/srv/" + f.key, "42s", "7s", "shared", "observe", "deny", "user", "EACCES", "exclusive", "text", "debug", "127.0.0.1:9", "true"} {
+			next := c
+			if f.set(&next, text, "") == nil && f.get(&next) != f.get(&c) {
+				c = next
+				break
+			}
+		}
+	}
+	c.LeaseDuration, c.RenewInterval = time.Minute, 7*time.Second
+	c.Enforce = "readonly" // what goes with ro
+	c.Worktrees = map[string]WorktreeRule{"a": {Mode: "shared", OnFree: "deny", Scope: "tree"}}
+	return c
+}
+
+// A value that a snapshot drops would be another after a recovery.
+func TestSnapshotKeepsEveryValue(t *testing.T) {
+	c, defaults := changed(t), Default()
+	for i := range reflect.TypeFor[Config]().NumField() {
+		f := reflect.TypeFor[Config]().Field(i)
+		if f.IsExported() {
+			require.NotEqual(t, reflect.ValueOf(defaults).Field(i).Interface(), reflect.ValueOf(c).Field(i).Interface(),
+				"give %s another value than the default's", f.Name)
+		}
+	}
+	raw, err := c.Snapshot()
+	require.NoError(t, err)
+	got, err := Restore(raw, "the state file")
+	require.NoError(t, err)
+	got.origins = nil
+	require.Equal(t, c, got)
+	got, err = Restore(raw, "the state file")
+	require.NoError(t, err)
+	require.Equal(t, "the state file", got.where("on_free"))
+}
+
+func TestRestoreTrustsNothing(t *testing.T) {
+	for _, raw := range []string{``, `{`, `[]`, `{"Mode":"chaos"}`, `{"Source":"relative"}`, `{"NoSuchField":1}`,
+		`{"LeaseDuration":1000000,"RenewInterval":2000000}`, `{"Worktrees":{"../x":{}}}`} {
+		_, err := Restore([]byte(raw), "x")
+		require.Error(t, err, raw)
+	}
+}
