@@ -96,6 +96,12 @@ func TestTopScreens(t *testing.T) {
 	}
 }
 
+func TestTopHelpFits(t *testing.T) {
+	for _, line := range topHelp {
+		require.LessOrEqual(t, ansi.StringWidth(line), 80)
+	}
+}
+
 // Whatever the size, nothing wraps and nothing scrolls.
 func TestTopFitsEverySize(t *testing.T) {
 	for width := range 150 {
