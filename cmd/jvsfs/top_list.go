@@ -124,7 +124,7 @@ func (s topScreen) shows(texts ...string) bool {
 func (s topScreen) mountLine(m mountStatus) string {
 	line := s.Style.paint(paintTitle, m.Mountpoint) + "  " + s.stateText(m.State)
 	if m.Enforce != "" && m.Enforce != "enforce" {
-		line += "  " + s.Style.paint(paintWarn, m.Enforce)
+		line += "  " + s.Style.paint(paintWarn, string(m.Enforce))
 	}
 	if m.PID != 0 {
 		line += fmt.Sprintf("  pid %d", m.PID)
