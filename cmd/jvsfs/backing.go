@@ -10,11 +10,12 @@ import (
 
 var caches = map[string]fusefs.Cache{"auto": fusefs.CacheAuto, "shared": fusefs.CacheShared, "exclusive": fusefs.CacheExclusive}
 
-// openFileSystem takes the source for serving.
-func openFileSystem(cfg mountcfg.Config, p place, guards *registry, log *zap.Logger) (fileSystem, error) {
+// openFileSystem takes the source for serving; the second value gives the
+// statistics of the file system.
+func openFileSystem(cfg mountcfg.Config, p place, guards *registry, log *zap.Logger) (fileSystem, func() any, error) {
 	errno, err := gate.ParseErrno(cfg.Errno)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	o := fusefs.Options{
 		Source: p.Root, Mountpoint: cfg.Mountpoint, Shape: fusefs.ShapeTree,
@@ -28,9 +29,9 @@ func openFileSystem(cfg mountcfg.Config, p place, guards *registry, log *zap.Log
 	o.OnRefusal = guards.refused
 	s, err := fusefs.Open(o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return s, nil
+	return s, func() any { return s.Stats() }, nil
 }
 
 // attributesOf are the attributes that the admin wants the mount to have.

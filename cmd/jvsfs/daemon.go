@@ -50,6 +50,7 @@ type daemon struct {
 	drained func() // after draining was told
 
 	fs       fileSystem
+	stats    func() any
 	locks    *lease.Dir
 	audit    *lease.AuditLog
 	refused  *refusals
@@ -93,11 +94,11 @@ func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 // open takes the source and the lock directory by descriptors, before anything
 // is mounted over them.
 func (d *daemon) open() error {
-	fs, err := openFileSystem(d.cfg, d.place, d.registry, d.log)
+	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.log)
 	if err != nil {
 		return err
 	}
-	d.fs = fs
+	d.fs, d.stats = fs, stats
 	if d.place.Shape == shapeRepository && d.place.inRepository() {
 		d.locks, err = lease.OpenDirAt(fs.SourceFD(), ".jvs/locks", d.place.LockDir)
 	} else {
@@ -383,7 +384,7 @@ func (d *daemon) status() mountStatus {
 		st.Worktrees = append(st.Worktrees, w.guard.Status())
 	}
 	sort.Slice(st.Worktrees, func(i, j int) bool { return st.Worktrees[i].Worktree < st.Worktrees[j].Worktree })
-	if raw, err := json.Marshal(d.fs.Stats()); err == nil {
+	if raw, err := json.Marshal(d.stats()); err == nil {
 		st.Statistics = raw
 	}
 	return st

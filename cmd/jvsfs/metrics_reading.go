@@ -35,7 +35,7 @@ type worktreeReading struct {
 func (d *daemon) meters() meterReading {
 	st := d.status()
 	r := meterReading{
-		At: time.Now(), Enforce: st.Enforce, Stats: d.fs.Stats(), Timings: d.fs.Timings(), Suppressed: d.suppressed.count(),
+		At: time.Now(), Enforce: string(st.Enforce), Stats: d.fs.Stats(), Timings: d.fs.Timings(), Suppressed: d.suppressed.count(),
 	}
 	all := d.registry.all()
 	for _, w := range st.Worktrees {

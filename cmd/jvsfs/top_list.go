@@ -124,7 +124,7 @@ func (s topScreen) shows(texts ...string) bool {
 func (s topScreen) mountLine(m mountStatus) string {
 	line := s.Style.paint(paintTitle, m.Mountpoint) + "  " + s.stateText(m.State)
 	if m.Enforce != "" && m.Enforce != "enforce" {
-		line += "  " + s.Style.paint(paintWarn, m.Enforce)
+		line += "  " + s.Style.paint(paintWarn, string(m.Enforce))
 	}
 	if m.PID != 0 {
 		line += fmt.Sprintf("  pid %d", m.PID)
@@ -139,12 +139,13 @@ func (s topScreen) mountLine(m mountStatus) string {
 // out.
 func (s topScreen) troubleLines(m mountStatus) []string {
 	var lines []string
-	for _, text := range []string{m.Detail, cmp.Or(m.Next, "")} {
+	next := ""
+	if m.Next != "" {
+		next = "next: " + m.Next
+	}
+	for _, text := range []string{m.Detail, next} {
 		if text == "" {
 			continue
-		}
-		if text == m.Next {
-			text = "next: " + text
 		}
 		for _, line := range strings.Split(ansi.Wrap(text, max(s.Width-3, 10), ""), "\n") {
 			lines = append(lines, "   "+s.Style.paint(paintBad, line))

@@ -30,9 +30,9 @@ func statistics(requests uint64) json.RawMessage {
 func topMounts(n uint64) []mountStatus {
 	since := topAt.Add(-time.Hour)
 	expires := topAt.Add(21 * time.Second)
-	return []mountStatus{
+	mounts := []mountStatus{
 		{
-			Mountpoint: "/srv/repo", Source: "/srv/repo", Device: "0:50", State: "serving", PID: 4711, Since: &since, Enforce: "enforce", Lease: 30_000,
+			Mountpoint: "/srv/repo", Source: "/srv/repo", Device: "0:50", State: "serving", PID: 4711, Since: &since, Lease: 30_000,
 			Statistics: statistics(n * n * 100),
 			Worktrees: []gate.Status{
 				{Worktree: "main", State: "held", Token: 12, HolderID: "build7:ci:4242:1183251", Purpose: "make", TimeLeftMS: 17_500, Writes: 10 * n, Refusals: 3 * n},
@@ -47,11 +47,13 @@ func topMounts(n uint64) []mountStatus {
 					Sentence: "worktree late is being written by build7:bob:99:5"},
 			},
 		},
-		{Mountpoint: "/srv/new", Device: "0:51", State: "serving", PID: 4800, Since: &since, Enforce: "observe", Lease: 30_000, Statistics: statistics(0)},
+		{Mountpoint: "/srv/new", Device: "0:51", State: "serving", PID: 4800, Since: &since, Lease: 30_000, Statistics: statistics(0)},
 		{Mountpoint: "/srv/old", Device: "0:52", State: "dead", Detail: "E_NO_MOUNT: the mount at /srv/old is dead: its daemon does not answer; reads and writes there fail",
 			Next: "jvsfs umount --bare /srv/old (this bares the directory below), then mount again"},
 		{Mountpoint: "/srv/stuck", Device: "0:53", State: "silent", Detail: "its daemon does not answer: it may be stopped", Next: nextOfSilent},
 	}
+	mounts[0].Enforce, mounts[1].Enforce = "enforce", "observe"
+	return mounts
 }
 
 // sampleScreen is a screen after some looks, a second apart.
@@ -93,6 +95,12 @@ func TestTopScreens(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, string(want), got)
 		})
+	}
+}
+
+func TestTopHelpFits(t *testing.T) {
+	for _, line := range topHelp {
+		require.LessOrEqual(t, ansi.StringWidth(line), 80)
 	}
 }
 

@@ -147,13 +147,13 @@ var topHelp = []string{
 	"  q, Ctrl-C     quit",
 	"  s             sort by name, time left, writes, refusals",
 	"  r             the other way round",
-	"  /             show only what has this text: mount, worktree, holder, purpose, state",
+	"  /             show only mounts, worktrees, holders, states with this text",
 	"  Esc           drop the filter",
 	"  p, space      pause and go on",
 	"  arrows, j k   scroll; page up and down; g to the top",
 	"  ?             this",
 	"",
-	"  LEFT is the time until the lease ends unless it is renewed, as a share of a lease.",
+	"  LEFT is the time until the lease ends unless renewed, as a share of a lease.",
 	"  A mount that does not serve is shown with the way out.",
 }
 
