@@ -33,7 +33,7 @@ func checkMounts(ctx context.Context, mounts mountTable, fix repair) []finding {
 		out = append(out, okf("mounts.none", "no jvsfs mounts"))
 	}
 	out = append(out, stackFindings(ours, all)...)
-	return append(out, checkRun(socketDir, mounts, others, fix)...)
+	return append(out, checkRun(mounts, others, fix)...)
 }
 
 // askDoctor lets the daemon check its lock directory.
