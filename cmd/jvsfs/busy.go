@@ -166,14 +166,3 @@ func parseHexDevice(s string) (device, error) {
 	b, err := strconv.ParseUint(minor, 16, 32)
 	return device{uint32(a), uint32(b)}, err
 }
-
-// whoIsBelow finds the processes that look at the directory under an in-place
-// mount: their working directory or a descriptor is at or below point, but
-// reached by the mount that carries it. Their writes bypass the fence.
-func whoIsBelow(point string, carrier uint64, skip int) []busyEntry {
-	scan := busyScan{
-		proc: "/proc", skip: skip, limit: maxBusyPerProcess,
-		want: func(o opened, path string) bool { return o.mount == carrier && within(point, path) },
-	}
-	return scan.run()
-}

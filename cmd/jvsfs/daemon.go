@@ -154,19 +154,13 @@ func (d *daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 func (d *daemon) logRefusal(no *gate.Refusal) {
 	d.history.note(no)
 	d.refused.note(no)
-	d.counts.refused(no, d.lets(no))
+	d.counts.refused(no, no.Observed)
 	entry := d.log.Check(zap.InfoLevel, "refused")
 	if entry == nil {
 		return
 	}
 	entry.Write(zap.String("worktree", string(no.Worktree)), zap.Stringer("op", no.Op),
 		zap.String("class", string(no.Class())), zap.String("why", no.Sentence()))
-}
-
-// lets reports whether what was refused goes through all the same: the mount only
-// observes. A write that came too late has happened, whatever the mount does.
-func (d *daemon) lets(no *gate.Refusal) bool {
-	return gate.Enforce(d.cfg.Enforce) == gate.Observing && no.Reason != gate.ReasonLate
 }
 
 // run mounts, tells ready, and serves until the mount ends or ctx does (a signal

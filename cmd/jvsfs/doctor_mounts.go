@@ -34,7 +34,7 @@ func checkMounts(ctx context.Context, mounts mountTable, fix repair) []finding {
 	}
 	out = append(out, stackFindings(ours, all)...)
 	out = append(out, checkStates(mounts, fix)...)
-	return append(out, checkRun(socketDir, mounts, others, fix)...)
+	return append(out, checkRun(mounts, others, fix)...)
 }
 
 // askDoctor lets the daemon check its lock directory.

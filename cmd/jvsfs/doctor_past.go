@@ -129,18 +129,18 @@ func (p past) processes() []finding {
 	var out []finding
 	for _, e := range scan.run() {
 		out = append(out, warn("bypass.process", "let it leave the directory or close its files, then come back through the path",
-			"process %d (%s) is at %s from before the mount or past it (%s)%s: its writes are not fenced", e.PID, shorten(e.Command, 60), e.Path, e.Use, writing("/proc", e)))
+			"process %d (%s) is at %s from before the mount or past it (%s)%s: its writes are not fenced", e.PID, shorten(e.Command, 60), e.Path, e.Use, writing(e)))
 	}
 	return append(out, p.mappings()...)
 }
 
 // writing says of a descriptor that it can write.
-func writing(proc string, e busyEntry) string {
+func writing(e busyEntry) string {
 	number, isFD := strings.CutPrefix(e.Use, "fd ")
 	if !isFD {
 		return ""
 	}
-	text, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(e.PID), "fdinfo", number))
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(e.PID), "fdinfo", number))
 	if err != nil {
 		return ""
 	}

@@ -17,18 +17,18 @@ import (
 
 // checkRun looks for what mounts that are gone have left: sockets and state files in
 // the directory of the control sockets, and guardians.
-func checkRun(dir string, mounts mountTable, others []mountNamespace, fix repair) []finding {
+func checkRun(mounts mountTable, others []mountNamespace, fix repair) []finding {
 	mounted := map[device]bool{}
 	for _, table := range append([]mountTable{mounts}, tablesOf(others)...) {
 		for _, m := range table.jvsfs() {
 			mounted[deviceOf(m)] = true
 		}
 	}
-	files, out := runFiles(dir, mounted)
+	files, out := runFiles(socketDir, mounted)
 	for _, f := range abandoned(files, mounted, time.Now()) {
 		out = append(out, f.finding(fix))
 	}
-	return append(out, guardianFindings(findGuardians("/proc"))...)
+	return append(out, guardianFindings(findGuardians())...)
 }
 
 func tablesOf(all []mountNamespace) []mountTable {
@@ -121,8 +121,8 @@ type guardianFact struct {
 
 // findGuardians looks for the guardians of daemons. The kernel tells a guardian of the
 // end of its daemon; one that is there without a daemon is stuck.
-func findGuardians(proc string) []guardianFact {
-	names, _ := filepath.Glob(filepath.Join(proc, "[0-9]*", "cmdline")) // the pattern is well-formed
+func findGuardians() []guardianFact {
+	names, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is well-formed
 	var out []guardianFact
 	for _, name := range names {
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
@@ -133,8 +133,8 @@ func findGuardians(proc string) []guardianFact {
 		if err != nil || st.State == 'Z' {
 			continue
 		}
-		parent, _ := os.Readlink(fmt.Sprintf("%s/%d/exe", proc, st.PPID))
-		own, _ := os.Readlink(fmt.Sprintf("%s/%d/exe", proc, pid))
+		parent, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", st.PPID))
+		own, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 		out = append(out, guardianFact{pid, parent != own || isGuardian(st.PPID)})
 	}
 	return out
