@@ -21,6 +21,8 @@ type passes struct {
 		pass  gate.Pass
 	}
 	n int
+	// outside is the permission where no guard is asked.
+	outside gate.Pass
 	// What the mutation is, for the case that it is found to have come too late.
 	op          gate.Op
 	on          *node // nil for a change of names
@@ -42,6 +44,7 @@ func (p *passes) leave(st *fuse.Status) {
 		}
 		pass.Leave()
 	}
+	p.outside.Leave()
 	p.unsettle()
 }
 
@@ -74,6 +77,7 @@ func (p *passes) abandon() {
 	for i := range p.n {
 		p.of[i].pass.Leave()
 	}
+	p.outside.Leave()
 	p.unsettle()
 }
 
@@ -92,9 +96,6 @@ func (f *rawFS) admit(op gate.Op, h *fuse.InHeader, rules []*rule) (passes, fuse
 	p := passes{op: op}
 	c := callerID(h)
 	for _, r := range rules {
-		if r.kind == ruleOpen && !f.opts.ReadOnly {
-			continue
-		}
 		if st := f.admitRule(&p, gate.Request{Op: op, Caller: c}, r); st != fuse.OK {
 			p.abandon()
 			return passes{}, st
@@ -106,7 +107,7 @@ func (f *rawFS) admit(op gate.Op, h *fuse.InHeader, rules []*rule) (passes, fuse
 
 func (f *rawFS) admitRule(p *passes, req gate.Request, r *rule) fuse.Status {
 	if r.kind != ruleWorktree {
-		return f.refuseRule(req.Op, r)
+		return f.admitOutside(p, req.Op, r)
 	}
 	g, err := f.guard(r)
 	if err != nil {
@@ -122,6 +123,25 @@ func (f *rawFS) admitRule(p *passes, req gate.Request, r *rule) fuse.Status {
 	}
 	p.of[p.n].guard, p.of[p.n].pass = g, pass
 	p.n++
+	return fuse.OK
+}
+
+// admitOutside asks where no guard is. What jvsfs keeps to itself is nobody's to change,
+// also where the mount only observes: the leases rest on it.
+func (f *rawFS) admitOutside(p *passes, op gate.Op, r *rule) fuse.Status {
+	if r.kind == ruleSealed {
+		return f.refuseRule(op, r)
+	}
+	pass, ok, would := f.opts.Enforcement.Outside(r.kind != ruleOpen)
+	if !ok {
+		return f.refuseRule(op, r)
+	}
+	if would {
+		f.stats.would.Add(1)
+		f.opts.Log.Debug("would refuse", zap.Stringer("op", op), zap.String("name", r.name))
+	}
+	p.outside.Leave() // one is enough to be waited for
+	p.outside = pass
 	return fuse.OK
 }
 
@@ -220,13 +240,27 @@ func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, f
 	}
 	if len(on.claims) == 0 {
 		p.settled = f.settle()
-		if on.disowned.Load() {
+		if st := f.admitUnclaimed(&p, on); st != fuse.OK {
 			p.abandon()
-			return passes{}, f.refused()
+			return passes{}, st
 		}
 	}
 	admitted(op, &p)
 	return p, fuse.OK
+}
+
+// admitUnclaimed asks about a mutation through a handle that was opened where no guard
+// is asked.
+func (f *rawFS) admitUnclaimed(p *passes, on *handle) fuse.Status {
+	pass, ok, would := f.opts.Enforcement.Outside(on.disowned.Load())
+	if !ok {
+		return f.refused()
+	}
+	if would {
+		f.stats.would.Add(1)
+	}
+	p.outside = pass
+	return fuse.OK
 }
 
 // staleEpoch is an epoch that never was.

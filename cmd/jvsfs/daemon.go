@@ -43,12 +43,16 @@ type daemon struct {
 	locks    *lease.Dir
 	audit    *lease.AuditLog
 	refused  *refusals
+	mode     *enforceMode
 	resolver *gate.Resolver
 	registry *registry
 
-	umount   sync.Mutex // one at a time
-	finished chan struct{}
-	finish   func() // closes finished; may be called again
+	umount    sync.Mutex     // one at a time
+	flushing  chan struct{}  // capacity 1: one flush of a handover at a time
+	left      sync.WaitGroup // flushes that a handover has not waited for
+	switching sync.Mutex     // of the mode
+	finished  chan struct{}
+	finish    func() // closes finished; may be called again
 }
 
 // newDaemon wires the parts; nothing is mounted yet. close undoes it.
@@ -56,7 +60,9 @@ func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 	d := &daemon{
 		cfg: cfg, place: p, log: log, since: time.Now(),
 		resolver: gate.NewResolver(lease.SystemClock()), finished: make(chan struct{}),
+		flushing: make(chan struct{}, 1),
 	}
+	d.mode = newEnforceMode(gate.Enforce(cfg.Enforce))
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.registry = newRegistry(log, d.newWorktree)
 	d.refused = newRefusals(func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, log)
@@ -69,7 +75,7 @@ func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 // open takes the source and the lock directory by descriptors, before anything
 // is mounted over them.
 func (d *daemon) open() error {
-	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.log)
+	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.mode.Enforcement, d.log)
 	if err != nil {
 		return err
 	}
@@ -104,7 +110,7 @@ func (d *daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		return nil, err
 	}
 	guard := gate.NewGuard(gate.GuardConfig{
-		Worktree: id, Root: d.place.Root, Mode: gate.Mode(rule.Mode), Enforce: gate.Enforce(d.cfg.Enforce),
+		Worktree: id, Root: d.place.Root, Mode: gate.Mode(rule.Mode), Enforcement: d.mode.Enforcement,
 		OnFree: gate.OnFree(rule.OnFree), Scope: gate.Scope(rule.Scope), Errno: errno,
 		Policy: policyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver,
 		OnRefusal: d.logRefusal,
@@ -124,7 +130,11 @@ func (d *daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 // and what is left out is not formatted: a refused write must stay cheap.
 func (d *daemon) logRefusal(no *gate.Refusal) {
 	d.refused.note(no)
-	entry := d.log.Check(zap.InfoLevel, "refused")
+	what := "refused"
+	if no.Observed {
+		what = "would refuse"
+	}
+	entry := d.log.Check(zap.InfoLevel, what)
 	if entry == nil {
 		return
 	}
@@ -276,6 +286,7 @@ func (d *daemon) flush() error {
 // daemon that was only partly opened.
 func (d *daemon) close() error {
 	err := d.registry.close()
+	d.left.Wait()
 	d.resolver.Close()
 	if d.fs != nil {
 		err = errors.Join(err, d.fs.Close())
@@ -291,18 +302,18 @@ func (d *daemon) close() error {
 
 // mountStatus is one mount in `status --json`; the names are a promise.
 type mountStatus struct {
-	Mountpoint string          `json:"mountpoint"`
-	Source     string          `json:"source,omitempty"`
-	Device     string          `json:"device"`
-	State      string          `json:"state"` // serving, dead, silent or forbidden
-	Detail     string          `json:"detail,omitempty"`
-	PID        int             `json:"pid,omitempty"`
-	Since      *time.Time      `json:"since,omitempty"`
-	Shape      shape           `json:"shape,omitempty"`
-	Locks      string          `json:"locks,omitempty"`
-	Audit      string          `json:"audit,omitempty"`
-	Local      bool            `json:"local,omitempty"` // the fence holds on this machine only
-	Enforce    string          `json:"enforce,omitempty"`
+	Mountpoint string     `json:"mountpoint"`
+	Source     string     `json:"source,omitempty"`
+	Device     string     `json:"device"`
+	State      string     `json:"state"` // serving, dead, silent or forbidden
+	Detail     string     `json:"detail,omitempty"`
+	PID        int        `json:"pid,omitempty"`
+	Since      *time.Time `json:"since,omitempty"`
+	Shape      shape      `json:"shape,omitempty"`
+	Locks      string     `json:"locks,omitempty"`
+	Audit      string     `json:"audit,omitempty"`
+	Local      bool       `json:"local,omitempty"` // the fence holds on this machine only
+	enforceStatus
 	Worktrees  []gate.Status   `json:"worktrees,omitempty"`
 	Statistics json.RawMessage `json:"statistics,omitempty"`
 }
@@ -312,7 +323,7 @@ func (d *daemon) status() mountStatus {
 	st := mountStatus{
 		Mountpoint: d.mountpoint(), Source: d.place.Root, Device: device{major, minor}.String(), State: "serving",
 		PID: os.Getpid(), Since: &d.since, Shape: d.place.Shape, Locks: d.place.LockDir, Audit: d.place.auditPath(), Local: d.place.Local,
-		Enforce: d.cfg.Enforce,
+		enforceStatus: d.mode.status(),
 	}
 	for _, w := range d.registry.all() {
 		st.Worktrees = append(st.Worktrees, w.guard.Status())

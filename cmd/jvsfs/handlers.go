@@ -38,6 +38,8 @@ func (d *daemon) answer(ctx context.Context, s *session) (response, error) {
 		return d.answerDoctor(s)
 	case opUnmount:
 		return d.answerUnmount(s)
+	case opEnforce:
+		return d.answerEnforce(ctx, s)
 	}
 	w, err := d.worktreeAt(s.req.Path, s.peer.UID)
 	if err != nil {

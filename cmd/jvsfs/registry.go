@@ -212,6 +212,8 @@ func lossName(k lease.LossKind) string {
 		return "holder_gone"
 	case lease.LossIdle:
 		return "idle"
+	case lease.LossHandedOver:
+		return "handed_over"
 	}
 	return "lost"
 }

@@ -27,7 +27,7 @@ Exit codes: 0 ok, 1 other error, 2 usage, 10 conflict, 11 expired, 12 not held,
 		return &failure{Class: classUsage, Message: err.Error(), Next: "see " + cmd.CommandPath() + " --help"}
 	})
 	root.AddCommand(
-		newMountCommand(io), newUmountCommand(io), newLockCommand(io), newExecCommand(io),
+		newMountCommand(io), newUmountCommand(io), newLockCommand(io), newExecCommand(io), newEnforceCommand(io),
 		newStatusCommand(io), newExplainCommand(io), newDoctorCommand(io), newAuditCommand(io), newTrampolineCommand(io), newGuardianCommand(),
 	)
 	return root
