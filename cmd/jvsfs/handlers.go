@@ -52,6 +52,8 @@ func (d *daemon) answer(ctx context.Context, s *session) (response, error) {
 		return d.answerAcquire(ctx, w, s)
 	case opRenew, opRelease:
 		return d.answerHolder(ctx, w, s)
+	case opHandover:
+		return d.answerHandover(ctx, w, s)
 	case opLockStatus:
 		return d.answerLockStatus(w, s)
 	}

@@ -47,6 +47,7 @@ func newLockCommand(io stdio) *cobra.Command {
 		newLockOp(io, opRelease, "release WORKTREE", "Give the lease back"),
 		newLockOp(io, opSteal, "steal WORKTREE", "Take over a lease that has expired, skew and grace passed"),
 		newLockOp(io, opLockStatus, "status WORKTREE", "Show the lease and its record"),
+		newHandoverCommand(io),
 	)
 	return cmd
 }
