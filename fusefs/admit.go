@@ -21,8 +21,10 @@ type passes struct {
 		pass  gate.Pass
 	}
 	n int
-	// outside is the permission where no guard is asked.
+	// outside is the permission where no guard is asked; against says that a rule forbids
+	// the mutation and that the mount only observes.
 	outside gate.Pass
+	against bool
 	// What the mutation is, for the case that it is found to have come too late.
 	op          gate.Op
 	on          *node // nil for a change of names
@@ -137,6 +139,7 @@ func (f *rawFS) admitOutside(p *passes, op gate.Op, r *rule) fuse.Status {
 		return f.refuseRule(op, r)
 	}
 	if would {
+		p.against = true
 		f.stats.would.Add(1)
 		f.opts.Log.Debug("would refuse", zap.Stringer("op", op), zap.String("name", r.name))
 	}
@@ -238,7 +241,7 @@ func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, f
 		p.of[p.n].guard, p.of[p.n].pass = cl.guard, pass
 		p.n++
 	}
-	if len(on.claims) == 0 {
+	if len(on.claims) == 0 || on.against {
 		p.settled = f.settle()
 		if st := f.admitUnclaimed(&p, on); st != fuse.OK {
 			p.abandon()
@@ -252,7 +255,7 @@ func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, f
 // admitUnclaimed asks about a mutation through a handle that was opened where no guard
 // is asked.
 func (f *rawFS) admitUnclaimed(p *passes, on *handle) fuse.Status {
-	pass, ok, would := f.opts.Enforcement.Outside(on.disowned.Load())
+	pass, ok, would := f.opts.Enforcement.Outside(on.against || on.disowned.Load())
 	if !ok {
 		return f.refused()
 	}

@@ -104,12 +104,10 @@ const writeBackWait = 5 * time.Second
 // all. With [ErrUndrained] the new mode is in force, but that could not be waited for;
 // calling again waits again. Any other error is that of ctx, and nothing has changed.
 func (s *Enforcement) Switch(ctx context.Context, to Enforce, guards func() []*Guard) error {
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return fmt.Errorf("another switch is under way: %w", context.Cause(ctx))
+	if err := s.begin(ctx); err != nil {
+		return err
 	}
+	defer func() { <-s.turn }()
 	s.replace(ctx, to)
 	waiting := s.former()
 	if to == ReadOnly {
@@ -129,6 +127,21 @@ func (s *Enforcement) Switch(ctx context.Context, to Enforce, guards func() []*G
 		return errors.Join(ErrUndrained, err)
 	}
 	return nil
+}
+
+// begin waits for the turn; one that is free is had whatever ctx says.
+func (s *Enforcement) begin(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("another switch is under way: %w", context.Cause(ctx))
+	}
 }
 
 // replace puts the new regime in force and ends what the old one alone let in.

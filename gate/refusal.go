@@ -116,13 +116,13 @@ var verdicts = [reasonCount]verdict{
 type Refusal struct {
 	Reason   Reason
 	Op       Op
+	Observed bool // it was let through: the mount only observes
 	Errno    syscall.Errno
 	Worktree lease.WorktreeID
 	Holder   lease.Holder // who stands in the way, or who lost the lease
 	Token    lease.Token
 	Left     time.Duration // until the holder's deadline, 0 if it does not matter
 	Err      error         // what the lease keeper said, if it was asked
-	Observed bool          // it was let through: the mount only observes
 }
 
 // Class returns the error class.

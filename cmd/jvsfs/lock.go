@@ -185,6 +185,14 @@ func printLockJSON(io stdio, op string, resp response) error {
 	return printJSON(io.out, resp.Record)
 }
 
+// offerText says to which host a lease is being handed over, "" if to none.
+func offerText(rec *lease.Record) string {
+	if rec.OfferedTo == "" {
+		return ""
+	}
+	return fmt.Sprintf("to host %s until %s", printable(rec.OfferedTo), clockText(rec.OfferUntil))
+}
+
 func printLockStatus(io stdio, resp response) error {
 	var st lockStatus
 	if err := json.Unmarshal(resp.Result, &st); err != nil {
@@ -200,7 +208,7 @@ func printLockStatus(io stdio, resp response) error {
 		rows = append(rows, [][]string{
 			{"holder", holderText(viewOfRecord(rec))},
 			{"since", rec.CreatedAt.Local().Format(time.DateTime)}, {"renewed", clockText(rec.LastRenewedAt)},
-			{"expires", clockText(rec.ExpiresAt())}, {"stealable", clockText(rec.StealableAt())},
+			{"expires", clockText(rec.ExpiresAt())}, {"stealable", clockText(rec.StealableAt())}, {"offered", offerText(rec)},
 		}...)
 	}
 	if st.Member != nil {
