@@ -32,7 +32,7 @@ func (k *Keeper) Handover(ctx context.Context, old Token, h Holder, settle func(
 
 func (k *Keeper) undrained(t Token, err error) error {
 	return k.fail(ClassLockConflict, fmt.Sprintf("what is in flight under token %d did not end in time, so nothing has changed", t),
-		"try again with a longer wait; jvsfs status shows what is in flight", nil, err)
+		"try again with a longer wait; jvsfs status --json counts what is in flight", nil, err)
 }
 
 func (k *Keeper) unsettled(err error) error {

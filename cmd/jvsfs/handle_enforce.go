@@ -83,7 +83,7 @@ func (d *daemon) undrained(to gate.Enforce, wait time.Duration, err error) *fail
 	return &failure{
 		Class: classBusy, err: err,
 		Message: fmt.Sprintf("the mode is %s now, but what was let in before has not ended within %s", to, wait),
-		Next:    fmt.Sprintf("jvsfs status shows what is in flight; jvsfs enforce %s %s waits again", d.mountpoint(), to),
+		Next:    fmt.Sprintf("jvsfs status --json counts what is in flight; jvsfs enforce %s %s waits again", d.mountpoint(), to),
 	}
 }
 
