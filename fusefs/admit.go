@@ -21,6 +21,10 @@ type passes struct {
 		pass  gate.Pass
 	}
 	n int
+	// outside is the permission where no guard is asked; against says that a rule forbids
+	// the mutation and that the mount only observes.
+	outside gate.Pass
+	against bool
 	// What the mutation is, for the case that it is found to have come too late.
 	op          gate.Op
 	on          *node // nil for a change of names
@@ -42,6 +46,7 @@ func (p *passes) leave(st *fuse.Status) {
 		}
 		pass.Leave()
 	}
+	p.outside.Leave()
 	p.unsettle()
 }
 
@@ -74,6 +79,7 @@ func (p *passes) abandon() {
 	for i := range p.n {
 		p.of[i].pass.Leave()
 	}
+	p.outside.Leave()
 	p.unsettle()
 }
 
@@ -92,9 +98,6 @@ func (f *rawFS) admit(op gate.Op, h *fuse.InHeader, rules []*rule) (passes, fuse
 	p := passes{op: op}
 	c := callerID(h)
 	for _, r := range rules {
-		if r.kind == ruleOpen && !f.opts.ReadOnly {
-			continue
-		}
 		if st := f.admitRule(&p, gate.Request{Op: op, Caller: c}, r); st != fuse.OK {
 			p.abandon()
 			return passes{}, st
@@ -106,7 +109,7 @@ func (f *rawFS) admit(op gate.Op, h *fuse.InHeader, rules []*rule) (passes, fuse
 
 func (f *rawFS) admitRule(p *passes, req gate.Request, r *rule) fuse.Status {
 	if r.kind != ruleWorktree {
-		return f.refuseRule(req.Op, req.Caller, r)
+		return f.admitOutside(p, req, r)
 	}
 	g, err := f.guard(r)
 	if err != nil {
@@ -122,6 +125,26 @@ func (f *rawFS) admitRule(p *passes, req gate.Request, r *rule) fuse.Status {
 	}
 	p.of[p.n].guard, p.of[p.n].pass = g, pass
 	p.n++
+	return fuse.OK
+}
+
+// admitOutside asks where no guard is. What jvsfs keeps to itself is nobody's to change,
+// also where the mount only observes: the leases rest on it.
+func (f *rawFS) admitOutside(p *passes, req gate.Request, r *rule) fuse.Status {
+	if r.kind == ruleSealed {
+		return f.refuseRule(req.Op, req.Caller, r)
+	}
+	pass, ok, would := f.opts.Enforcement.Outside(r.kind != ruleOpen)
+	if !ok {
+		return f.refuseRule(req.Op, req.Caller, r)
+	}
+	if would {
+		p.against = true
+		f.stats.would.Add(1)
+		f.opts.Log.Debug("would refuse", zap.Stringer("op", req.Op), zap.String("name", r.name))
+	}
+	p.outside.Leave() // one is enough to be waited for
+	p.outside = pass
 	return fuse.OK
 }
 
@@ -221,15 +244,29 @@ func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, f
 		p.of[p.n].guard, p.of[p.n].pass = cl.guard, pass
 		p.n++
 	}
-	if len(on.claims) == 0 {
+	if len(on.claims) == 0 || on.against {
 		p.settled = f.settle()
-		if on.disowned.Load() {
+		if st := f.admitUnclaimed(&p, on); st != fuse.OK {
 			p.abandon()
-			return passes{}, f.refused()
+			return passes{}, st
 		}
 	}
 	admitted(op, &p)
 	return p, fuse.OK
+}
+
+// admitUnclaimed asks about a mutation through a handle that was opened where no guard
+// is asked.
+func (f *rawFS) admitUnclaimed(p *passes, on *handle) fuse.Status {
+	pass, ok, would := f.opts.Enforcement.Outside(on.against || on.disowned.Load())
+	if !ok {
+		return f.refused()
+	}
+	if would {
+		f.stats.would.Add(1)
+	}
+	p.outside = pass
+	return fuse.OK
 }
 
 // staleEpoch is an epoch that never was.

@@ -34,7 +34,7 @@ func benchFS(b *testing.B) *rawFS {
 	}
 	clock := lease.SystemClock()
 	r := gate.NewResolver(clock)
-	g := gate.NewGuard(gate.GuardConfig{Worktree: "w", Mode: gate.Exclusive, Enforce: gate.Enforcing, OnFree: gate.DenyOnFree, Clock: clock, Resolver: r})
+	g := gate.NewGuard(gate.GuardConfig{Worktree: "w", Mode: gate.Exclusive, OnFree: gate.DenyOnFree, Clock: clock, Resolver: r})
 	g.Bind(&freeKeeper{})
 	f, err := newRawFS(Options{Source: dir, TreeID: "w", Guards: func(lease.WorktreeID) (*gate.Guard, error) { return g, nil }}, fd)
 	if err != nil {

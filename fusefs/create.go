@@ -125,7 +125,7 @@ func (f *rawFS) created(fd int, in *fuse.CreateIn, dir *node, name string, p *pa
 	}
 	n := f.remember(pin, &st, dir, name)
 	f.fillEntry(&out.EntryOut, f.believe(dir), n, dir, name, &st) // the lease that it was made under still lasts
-	f.openHandle(&handle{node: n, fd: fd, claims: p.claims()}, in.Flags, &out.OpenOut)
+	f.openHandle(&handle{node: n, fd: fd, claims: p.claims(), against: p.against}, in.Flags, &out.OpenOut)
 	return fuse.OK
 }
 

@@ -26,6 +26,8 @@ type handle struct {
 	// appendOnly handles have a descriptor that can only append (chattr +a).
 	appendOnly bool
 	claims     []claim
+	// against handles were opened although a rule forbids it: the mount only observed.
+	against bool
 	// disowned handles are refused: their tree was moved under another rule
 	// while they were open.
 	disowned atomic.Bool

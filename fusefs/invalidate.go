@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -115,18 +116,24 @@ func (v *invalidator) due() {
 	v.poke()
 }
 
-// now drops inodes and returns when that is done.
-func (v *invalidator) now(ids []uint64) {
+// now drops inodes and returns when that is done, or with the error of ctx; they are
+// dropped all the same then.
+func (v *invalidator) now(ctx context.Context, ids []uint64) error {
 	j := &invalidation{ids: ids, done: make(chan struct{})}
 	v.mu.Lock()
 	if v.todo == nil { // not serving any more
 		v.mu.Unlock()
-		return
+		return nil
 	}
 	v.jobs = append(v.jobs, j)
 	v.mu.Unlock()
 	v.poke()
-	<-j.done
+	select {
+	case <-j.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 func (v *invalidator) poke() {
@@ -142,31 +149,48 @@ func (v *invalidator) poke() {
 // believes of names and attributes is taken back too.
 func (f *rawFS) revoker(g *gate.Guard) func(lease.Loss) {
 	return func(lease.Loss) {
-		f.dropPages(func(h *handle) bool { return h.restsOn(g) })
+		_ = f.dropPages(context.Background(), func(h *handle) bool { return h.restsOn(g) }) // without an end there is no error
 		f.losses.Add(1)
 		f.expiry.soon()
 	}
 }
 
-// flusher returns what happens before a lease is given back: what its holder has
-// stored through mappings is written while that is still allowed.
-func (f *rawFS) flusher(g *gate.Guard) func() {
-	return func() { f.dropPages(func(h *handle) bool { return h.mapped && h.restsOn(g) }) }
+// flusher returns what happens before a lease is given back or handed over: what its
+// holder has stored through mappings is written while that is still allowed.
+func (f *rawFS) flusher(g *gate.Guard) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return f.dropPages(ctx, func(h *handle) bool { return h.mapped && h.restsOn(g) })
+	}
 }
 
 // writeBackMapped writes back what anybody has stored through mappings.
-func (f *rawFS) writeBackMapped() { f.dropPages(func(h *handle) bool { return h.mapped }) }
+func (f *rawFS) writeBackMapped(ctx context.Context) error {
+	return f.dropPages(ctx, func(h *handle) bool { return h.mapped })
+}
+
+// beforeSwitch lets land what was stored through mappings while it passed.
+func (f *rawFS) beforeSwitch(ctx context.Context) error { return f.writeBackMapped(ctx) }
+
+// afterSwitch makes the kernel's dirty pages be judged by the new mode, and takes back
+// what it believes: who else may write has changed.
+func (f *rawFS) afterSwitch(ctx context.Context) error {
+	err := f.dropPages(ctx, func(*handle) bool { return true })
+	f.losses.Add(1)
+	f.expiry.soon()
+	return err
+}
 
 // dropPages writes back and drops the pages of the inodes that are open for writing
-// through handles of a kind.
-func (f *rawFS) dropPages(of func(*handle) bool) {
+// through handles of a kind. The error is that of ctx.
+func (f *rawFS) dropPages(ctx context.Context, of func(*handle) bool) error {
 	seen := make(map[uint64]bool)
 	f.handles.writers(func(h *handle) {
 		if of(h) {
 			seen[h.node.id] = true
 		}
 	})
-	if len(seen) > 0 {
-		f.inval.now(slices.Collect(maps.Keys(seen)))
+	if len(seen) == 0 {
+		return nil
 	}
+	return f.inval.now(ctx, slices.Collect(maps.Keys(seen)))
 }

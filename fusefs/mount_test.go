@@ -85,7 +85,7 @@ func mounted(t *testing.T, shape Shape, prepare func(source string), change ...f
 		Guards: func(id lease.WorktreeID) (*gate.Guard, error) {
 			if m.guards[id] == nil {
 				m.guards[id] = gate.NewGuard(gate.GuardConfig{Worktree: id, Mode: gate.Exclusive,
-					Enforce: gate.Enforcing, OnFree: gate.DenyOnFree, Clock: clock, Resolver: resolver})
+					OnFree: gate.DenyOnFree, Clock: clock, Resolver: resolver})
 				m.guards[id].Bind(&m.keeper)
 			}
 			return m.guards[id], nil
@@ -325,7 +325,7 @@ func TestReadOnlyMounts(t *testing.T) {
 		for _, d := range []string{".jvs/locks", "main"} {
 			require.NoError(t, os.MkdirAll(filepath.Join(s, d), 0o755))
 		}
-	}, func(o *Options) { o.ReadOnly, o.Errno = true, unix.EPERM })
+	}, func(o *Options) { o.Enforcement, o.Errno = gate.NewEnforcement(gate.ReadOnly), unix.EPERM })
 	require.ErrorIs(t, os.Mkdir(m.at(".jvs/x"), 0o755), unix.EPERM)
 	require.ErrorIs(t, os.Mkdir(m.at("x"), 0o755), unix.EPERM)
 }

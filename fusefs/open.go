@@ -30,18 +30,17 @@ func (f *rawFS) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (st 
 	if n == nil {
 		return fuse.ENOENT
 	}
-	var claims []claim
+	h := handle{node: n}
 	if writes(in.Flags) || in.Flags&unix.O_TRUNC != 0 {
 		var p passes
 		if p, st = f.admitNode(gate.OpOpen, &in.InHeader, n); st != fuse.OK {
 			return st
 		}
 		defer p.abandon() // an open changes nothing that could be late
-		claims = p.claims()
+		h.claims, h.against = p.claims(), p.against
 	}
 	flags := f.backingFlags(in.Flags) | unix.O_NONBLOCK
 	fd, err := f.openAgain(n.fd, flags)
-	h := handle{node: n}
 	if err == unix.EPERM && in.Flags&unix.O_APPEND != 0 { // chattr +a
 		fd, err = f.openAgain(n.fd, flags|unix.O_APPEND)
 		h.appendOnly = true
@@ -49,7 +48,7 @@ func (f *rawFS) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (st 
 	if err != nil {
 		return status(err)
 	}
-	h.fd, h.claims = fd, claims
+	h.fd = fd
 	f.openHandle(&h, in.Flags, out)
 	return fuse.OK
 }

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"context"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
@@ -74,7 +75,7 @@ func (f *rawFS) settleRename(from *node, oldName string, to *node, newName strin
 		f.tree.RLock()
 		return f.tree.RUnlock, fuse.OK
 	}
-	f.writeBackMapped()
+	_ = f.writeBackMapped(context.Background()) // without an end there is no error
 	f.tree.Lock()
 	if !f.aloneInRepository() {
 		f.tree.Unlock()

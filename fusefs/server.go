@@ -45,8 +45,9 @@ type Options struct {
 	TreeID lease.WorktreeID // of the one worktree, for ShapeTree
 	// Errno answers what is refused where no guard is asked; 0 is EROFS.
 	Errno syscall.Errno
-	// ReadOnly refuses every mutation, also where no guard is asked.
-	ReadOnly bool
+	// Enforcement is the one of the guards; nil enforces. Under it read-only is the whole
+	// mount, also where no guard is asked.
+	Enforcement *gate.Enforcement
 	// Descriptors is the number of descriptors to keep below; 0 is the process's
 	// limit (RLIMIT_NOFILE).
 	Descriptors uint64
@@ -89,6 +90,9 @@ func Open(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
+	if o.Enforcement == nil {
+		o.Enforcement = gate.NewEnforcement(gate.Enforcing)
+	}
 	o.Source, o.Mountpoint = filepath.Clean(o.Source), filepath.Clean(o.Mountpoint)
 	raiseDescriptorLimit()
 	fd, err := cloneMount(o.Source)
@@ -104,6 +108,7 @@ func Open(o Options) (*Server, error) {
 		_ = unix.Close(fd)
 		return nil, err
 	}
+	o.Enforcement.OnSwitch(s.fs.beforeSwitch, s.fs.afterSwitch)
 	return s, nil
 }
 

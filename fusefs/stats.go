@@ -10,6 +10,7 @@ import (
 type counters struct {
 	requests [64]atomic.Uint64 // by gate.Op
 	outside  atomic.Uint64     // refused where no guard is: sealed directories, bad names
+	would    atomic.Uint64     // would have been, but the mount only observes
 }
 
 func (c *counters) count(op gate.Op) { c.requests[op].Add(1) }
@@ -19,6 +20,7 @@ func (c *counters) count(op gate.Op) { c.requests[op].Add(1) }
 type Stats struct {
 	Requests      map[string]uint64 `json:"requests"`
 	SealedRefused uint64            `json:"sealed_refusals"`
+	WouldRefuse   uint64            `json:"outside_would_refuse"` // where no guard is asked
 	Inodes        int64             `json:"inodes"`
 	InodeBudget   int64             `json:"inode_budget"` // above it the kernel is asked to forget some
 	Handles       int64             `json:"handles"`
@@ -43,7 +45,7 @@ type Stats struct {
 func (s *Server) Stats() Stats {
 	f := s.fs
 	st := Stats{
-		Requests: make(map[string]uint64), SealedRefused: f.stats.outside.Load(),
+		Requests: make(map[string]uint64), SealedRefused: f.stats.outside.Load(), WouldRefuse: f.stats.would.Load(),
 		Inodes: f.nodes.count.Load(), InodeBudget: f.budget.high, Handles: f.handles.count.Load(),
 		Promises: f.expiry.count.Load(), PromiseBudget: promisesMax, Watches: f.watcher.count.Load(), WatchBudget: watchesMax,
 		DescriptorBudget: f.budget.full, MemoryBudget: f.budget.memory(),

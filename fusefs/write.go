@@ -87,7 +87,7 @@ func (f *rawFS) admitWrite(in *fuse.WriteIn, h *handle) (passes, fuse.Status) {
 	}
 	if st == fuse.OK && !h.node.mappedAlike(h) {
 		p.abandon()
-		p, st = passes{}, f.refuseMapping(h)
+		p, st = f.refuseMapping(h)
 	}
 	if st != fuse.OK {
 		// The page stays visible to mappings until the kernel drops it.
@@ -122,14 +122,31 @@ func (n *node) mappedByStaleOnly() bool {
 	return true
 }
 
-// refuseMapping lets the guard count and word the refusal.
-func (f *rawFS) refuseMapping(h *handle) fuse.Status {
+// refuseMapping lets the guards count and word the refusal. Where the mount only
+// observes the store passes.
+func (f *rawFS) refuseMapping(h *handle) (passes, fuse.Status) {
+	p := passes{op: gate.OpWrite, on: h.node}
 	for _, c := range h.claims {
-		if no := c.guard.Refuse(gate.OpWrite, gate.ReasonStaleMapping); no != nil {
-			return fuse.Status(no.Errno)
+		pass, no := c.guard.Refuse(gate.OpWrite, gate.ReasonStaleMapping)
+		if no != nil {
+			p.abandon()
+			return passes{}, fuse.Status(no.Errno)
 		}
+		p.of[p.n].guard, p.of[p.n].pass = c.guard, pass
+		p.n++
 	}
-	return f.refused()
+	if len(h.claims) > 0 {
+		return p, fuse.OK
+	}
+	pass, ok, would := f.opts.Enforcement.Outside(true)
+	if !ok {
+		return passes{}, f.refused()
+	}
+	if would {
+		f.stats.would.Add(1)
+	}
+	p.outside = pass
+	return p, fuse.OK
 }
 
 // mappedAlike reports whether every handle of the inode that can be mapped for

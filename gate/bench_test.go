@@ -18,7 +18,7 @@ func benchGuard(b *testing.B, pid int) (*Guard, Epoch) {
 	c := lease.SystemClock()
 	r := NewResolver(c)
 	b.Cleanup(r.Close)
-	g := NewGuard(GuardConfig{Worktree: "main", Mode: Exclusive, Enforce: Enforcing, OnFree: DenyOnFree, Clock: c, Resolver: r})
+	g := NewGuard(GuardConfig{Worktree: "main", Mode: Exclusive, OnFree: DenyOnFree, Clock: c, Resolver: r})
 	g.Bind(&keeper{})
 	h, err := r.HolderFor(pid, ScopeTree, "")
 	if err != nil {

@@ -16,7 +16,11 @@
 //     holds later.
 //   - Whoever lost a lease by expiry or by a steal stays out until it acquires
 //     again on purpose, even while the lease is free.
-//   - A refusal is counted and leaves one sentence for a person.
+//   - A refusal is counted and leaves one sentence for a person. So is what Observing
+//     would have refused, by another counter and in other words.
+//   - Every decision is made under one Enforcement mode. When a switch to a stricter one
+//     has returned, nothing is in flight that only the mode before let in.
+//   - While an epoch is held up (Hold) its mutations wait and none is in flight.
 //
 // It does not promise anything about writes that do not come through the mount,
 // about a descriptor that a holder passes to somebody else on purpose, or about

@@ -10,11 +10,11 @@
  *   T  a mutation that was let in under a token works while that very token is held
  *   F  while a lease is open nobody writes without one
  *   E  (no assert: SPIN finds an end state that is none) Close and Open return once the mutations have left
- * Options: FREE also writers without a lease (on_free: allow), HANDLES they go on through their handles,
+ * Options: HOLD also a handover, which holds an epoch up and has the keeper claim the next token, FREE also writers without a lease (on_free: allow), HANDLES they go on through their handles,
  *   STRICT  F also while an epoch is drained and while a failed renewal may still be mended
  *   AGAIN   enterFree asks once more what it had decided by, after it has counted
  * Removed rules, each described where it bites: M_ORDER, M_NODRAIN, M_STALEZERO, M_LASTLEAVE, M_SAMEEPOCH, M_NOFLAG,
- * M_NOOPEN, M_FREELATE.
+ * M_NOOPEN, M_FREELATE, M_HOLDNODRAIN, M_HOLDBROKEN, M_HOLDCLOSED.
  */
 mtype = { D, T, F };
 
@@ -27,17 +27,31 @@ mtype = { D, T, F };
 #ifndef REOPENS
 #define REOPENS 1          /* how often a failed renewal is mended */
 #endif
+#ifndef TRIES
+#define TRIES 2            /* how often a handover is tried */
+#endif
 #define EPOCHS (2*TOKENS+REOPENS+3)
 #define NIL 0
 
 /* type epoch, by number of the object. */
 byte inflight[EPOCHS];
-bool ended[EPOCHS], idle[EPOCHS];
+byte stopped[EPOCHS];      /* stopped: nil, a hold, or the end */
+#define HELD 1
+#define ENDED 2
+byte awaited[EPOCHS];      /* awaited: the drain of end, and the latest of a hold by its number */
+bool idle[EPOCHS];         /* the moment of end has come */
+byte quiet[EPOCHS];        /* that of the hold of this number has come */
+#define END 1
+#define HOLD_(n) ((n)<<1)
 byte token[EPOCHS];        /* id: 0 for an epoch without a lease */
 byte made = 0;
 
 /* type Guard. */
 byte open = NIL, free = NIL;
+byte tok = 0;              /* the keeper's latest token */
+byte interrupts = 0;       /* of the epoch that is held */
+bool taken = false;        /* the keeper is at work on a handover, which waits for it */
+byte handing = NIL, since; /* handover: the epoch that is held up, and interrupts when that began */
 bool opening = false, closing = false, failed = false; /* closing != nil; loss.Kind == LossRenewFailed */
 
 bool headfree = true;      /* Observe: the head's state is lease.Free */
@@ -54,24 +68,34 @@ inline newEpoch(e, t) {
 /* epoch.leave. */
 inline leave(e) {
 	atomic { inflight[e]--; last = (inflight[e] == 0) };
-	if :: last -> last = ended[e] :: else fi;
+	if :: last -> for_ = awaited[e]; last = (for_ != 0) :: else fi;
 #ifndef M_STALEZERO        /* the count was zero before the end was seen, and may not be any more */
 	if :: last -> last = (inflight[e] == 0) :: else fi;
 #endif
 	if
-	:: last -> idle[e] = true; last = false
+	:: last -> emptied(e, for_); last = false
 	:: else
-	fi
+	fi;
+	for_ = 0
+}
+
+/* epoch.emptied: those are told that had been seen, and forgotten if there are no others. */
+inline emptied(e, who) {
+	atomic {
+		if :: who & END -> idle[e] = true :: else fi;
+		if :: (who>>1) > quiet[e] -> quiet[e] = who>>1 :: else fi;
+		if :: awaited[e] == who -> awaited[e] = 0 :: else fi
+	}
 }
 
 /* epoch.enter. That the deadline has passed is one more reason to say no, at any moment. */
 inline enter(e) {
 #ifdef M_ORDER             /* looked first, counted afterwards */
-	ok = !ended[e];
+	ok = (stopped[e] == 0);
 	inflight[e]++;
 #else
 	inflight[e]++;
-	ok = !ended[e];
+	ok = (stopped[e] == 0);
 #endif
 	if :: ok :: ok = false fi;
 	if
@@ -82,10 +106,11 @@ inline enter(e) {
 
 /* epoch.end. */
 inline end(e) {
-	ended[e] = true;
+	stopped[e] = ENDED;
+	awaited[e] = awaited[e] | END;                                /* CompareAndSwap: on top of what a hold awaits */
 #ifndef M_LASTLEAVE        /* only the last one to leave says that all have left */
 	if
-	:: inflight[e] == 0 -> idle[e] = true
+	:: inflight[e] == 0 -> emptied(e, END)
 	:: else
 	fi;
 #endif
@@ -104,7 +129,7 @@ inline Open(t) {
 #endif
 #ifdef M_SAMEEPOCH         /* a reopened epoch is the old one again, not a new one with the old token */
 	if
-	:: e != NIL && token[e] == t -> ended[e] = false; drained[e] = false
+	:: e != NIL && token[e] == t -> stopped[e] = 0; drained[e] = false
 	:: else -> newEpoch(e, t)
 	fi;
 #else
@@ -123,6 +148,7 @@ inline Open(t) {
 inline Close(why) {
 	atomic {
 		closing = true; failed = why; e = open; open = NIL;
+		if :: why -> interrupts++ :: else fi;         /* interrupt, by the same holder of op */
 #ifndef STRICT
 		alone = false
 #endif
@@ -134,13 +160,12 @@ inline Close(why) {
 	closing = false
 }
 
-/* lease.Keeper: take and arm, renewals, interrupt, lose. */
+/* lease.Keeper: take and arm, renewals, interrupt, lose; transfer and follow of a handover. It does one at a time (op). */
 active proctype Keeper() {
 	byte t = 0, e = NIL, f = NIL, reopens = 0;
-	bool last = false;
 	do
 	:: t < TOKENS ->
-		t++;
+		d_step { t++; interrupts = 0; tok = t };
 		headfree = false;                                     /* claim.link */
 		held = t;                                             /* gateLock.downgrade */
 		Open(t);
@@ -153,6 +178,20 @@ active proctype Keeper() {
 			:: held = t; Open(t)                          /* extend */
 			:: break
 			fi
+#ifdef HOLD
+		:: atomic { (t < TOKENS && handing != NIL                      /* transfer: same */
+#ifndef M_HOLDCLOSED       /* a hold of an epoch that was over already counts */
+			&& token[handing] == t
+#endif
+#ifndef M_HOLDBROKEN       /* an epoch that was closed and opened anew counts as held up */
+			&& since == interrupts
+#endif
+			) -> t++; interrupts = 0; tok = t; taken = true };
+			held = t;                                     /* linkHandover */
+			Close(false);                                 /* follow */
+			d_step { handing = NIL; taken = false };
+			Open(t)
+#endif
 		:: break
 		od;
 		Close(false);                                         /* loseKeeping */
@@ -166,9 +205,66 @@ active proctype Keeper() {
 	od
 }
 
+#ifdef HOLD
+/* Keeper.Handover: handable, Guard.Hold, and then the keeper's turn; it may be given up at any moment. */
+active proctype Handover() {
+	byte e = NIL, began = 0, mine = 0, n = 0;
+	bool ok = false;
+	do
+	:: atomic { (n < TRIES && open != NIL) -> n++; mine = tok; began = interrupts };  /* handable, with op: the epoch is open */
+		e = open;                                             /* Guard.Hold */
+		if
+		:: e != NIL && token[e] == mine ->
+			atomic {                                      /* CompareAndSwap */
+				ok = (stopped[e] == 0);
+				if :: ok -> stopped[e] = HELD :: else fi
+			};
+			if
+			:: ok ->
+				awaited[e] = (awaited[e] & END) | HOLD_(n); /* drain */
+				if
+				:: inflight[e] == 0 -> emptied(e, HOLD_(n))
+				:: else
+				fi;
+				if
+#ifdef M_HOLDNODRAIN       /* a hold does not wait */
+				:: skip
+#else
+				:: quiet[e] == n -> skip
+#endif
+				:: ok = false                         /* not in time */
+				fi;
+#ifndef M_HOLDCLOSED
+				if :: ok -> ok = (stopped[e] == HELD) :: else fi;
+#endif
+				if
+				:: ok ->
+					atomic { handing = e; since = began };
+					if
+					:: handing == NIL             /* done */
+					:: atomic { (handing != NIL && !taken) -> handing = NIL } /* given up before op was had */
+					fi
+				:: else
+				fi;
+				atomic {                              /* resume */
+					if
+					:: stopped[e] == HELD -> stopped[e] = 0
+					:: else
+					fi
+				}
+			:: else
+			fi
+		:: else
+		fi;
+		d_step { e = NIL; ok = false; began = 0; mine = 0 }
+	:: break
+	od
+}
+#endif
+
 /* A writer of the holder: Guard.judgeWriter, or judgeHandle with the token of its handle. */
 proctype Writer() {
-	byte e = NIL, mine = 0;
+	byte e = NIL, mine = 0, for_ = 0;
 	bool ok = false, last = false;
 	do
 	:: e = open;
@@ -196,7 +292,7 @@ proctype Writer() {
 #ifdef FREE
 /* A writer without a lease: Guard.judgeWriter to enterFree, and judgeHandle. */
 proctype FreeWriter() {
-	byte e = NIL, mine = NIL;
+	byte e = NIL, mine = NIL, for_ = 0;
 	bool ok = false, last = false;
 	do
 	:: ok = (open == NIL);                                        /* judgeWriter: gather */

@@ -68,40 +68,43 @@ const acquireWait = 5 * time.Second
 
 // Enter decides whether a mutation may go ahead and counts it in flight. It is
 // the one decision point of the file system. Either the refusal is nil and Leave
-// must follow, or nothing was counted. Under an open epoch it costs a count, a
-// load and a clock read for a handle, and a look into the caches of the resolver
-// for a writer.
+// must follow, or nothing was counted. Under an open epoch it costs a count, three
+// loads and a clock read for a handle, and a look into the caches of the resolver
+// for a writer. While a lease is being handed over it waits for the outcome.
 func (g *Guard) Enter(r Request) (Pass, *Refusal) {
-	p, no := g.judge(r)
-	if no == nil {
-		g.writes.Add(1)
-		return p, nil
+	for {
+		under := g.cfg.Enforcement.now.Load()
+		p, no := g.judge(under.mode, r)
+		switch {
+		case no == nil && g.cfg.Enforcement.now.Load() == under: // counted first, looked at afterwards
+			g.writes.Add(1)
+			return p, nil
+		case no == nil: // the mode was switched meanwhile: decide anew
+			p.Leave()
+		default:
+			no.Caller = r.Caller
+			if p, no, done := g.carryOut(under, no); done {
+				return p, no
+			}
+		}
 	}
-	no.Caller = r.Caller
-	if g.cfg.Enforce == Observing {
-		no.Observed = true
-		g.wouldRefuse.Add(1)
-		g.note(no)
-		return Pass{}, nil
-	}
-	g.refusals.Add(1)
-	g.note(no)
-	return Pass{}, no
 }
 
-func (g *Guard) judge(r Request) (Pass, *Refusal) {
+func (g *Guard) judge(m Enforce, r Request) (Pass, *Refusal) {
 	if r.Epoch != NoEpoch {
-		return g.judgeHandle(r)
+		return g.judgeHandle(m, r)
 	}
-	return g.judgeWriter(r)
+	return g.judgeWriter(m, r)
 }
 
 // judgeHandle lets a handle write in the epoch that it was opened in.
-func (g *Guard) judgeHandle(r Request) (Pass, *Refusal) {
-	if g.cfg.Enforce == ReadOnly {
+func (g *Guard) judgeHandle(m Enforce, r Request) (Pass, *Refusal) {
+	if m == ReadOnly {
 		return Pass{}, g.refusal(r.Op, ReasonReadOnly, nil)
 	}
 	switch {
+	case r.Epoch == observedEpoch:
+		return Pass{}, g.refusal(r.Op, ReasonObservedHandle, nil)
 	case r.Epoch == sharedEpoch:
 		return g.enter(r.Op, g.shared, ReasonStaleHandle)
 	case r.Epoch&leaseless != 0:
@@ -114,20 +117,34 @@ func (g *Guard) judgeHandle(r Request) (Pass, *Refusal) {
 }
 
 func (g *Guard) enterIf(r Request, e *epoch) (Pass, *Refusal) {
-	switch {
-	case e != nil && e.id == r.Epoch:
-		return g.enter(r.Op, e, ReasonExpired)
-	case e == nil && g.renewFailed(r.Epoch):
+	if e != nil && e.id == r.Epoch {
+		p, no := g.enter(r.Op, e, ReasonExpired)
+		if no == nil || !e.isOver() {
+			return p, no
+		}
+		e = nil // it was closed meanwhile
+	}
+	if e == nil && g.renewFailed(r.Epoch) {
 		return Pass{}, g.refusal(r.Op, ReasonRenewFailed, nil)
 	}
 	return Pass{}, g.refusal(r.Op, ReasonStaleHandle, nil)
 }
 
 func (g *Guard) enter(op Op, e *epoch, why Reason) (Pass, *Refusal) {
-	if e.enter(g.cfg.Clock) {
+	if g.into(e) {
 		return Pass{e}, nil
 	}
 	return Pass{}, g.refusal(op, why, e)
+}
+
+// into counts a mutation in, after it has waited where the epoch is held up.
+func (g *Guard) into(e *epoch) bool {
+	for !e.enter(g.cfg.Clock) {
+		if !e.retry(g.cfg.Clock) {
+			return false
+		}
+	}
+	return true
 }
 
 // Current reports whether handles of the epoch may write, or may again if a failed
@@ -135,7 +152,8 @@ func (g *Guard) enter(op Op, e *epoch, why Reason) (Pass, *Refusal) {
 func (g *Guard) Current(id Epoch) bool {
 	if id&leaseless != 0 {
 		e := g.free.Load()
-		return id == sharedEpoch || id == observedEpoch || e != nil && e.id == id
+		return id == sharedEpoch || e != nil && e.id == id ||
+			id == observedEpoch && g.cfg.Enforcement.Mode() == Observing
 	}
 	e := g.open.Load()
 	return e != nil && e.id == id || e == nil && g.renewFailed(id)
@@ -151,10 +169,10 @@ func (g *Guard) renewFailed(id Epoch) bool {
 
 // judgeWriter lets the writers of the open epoch in, and takes a lease for a
 // writer where the rule says so. Two rounds: one to acquire, one to enter.
-func (g *Guard) judgeWriter(r Request) (Pass, *Refusal) {
+func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 	for range 3 {
 		e := g.open.Load()
-		f, id := g.gather(e, r.Caller)
+		f, id := g.gather(m, e, r.Caller)
 		act, why := decide(f)
 		switch act {
 		case refuse:
@@ -167,7 +185,7 @@ func (g *Guard) judgeWriter(r Request) (Pass, *Refusal) {
 				return p, nil
 			}
 		case pass:
-			if e.enter(g.cfg.Clock) {
+			if g.into(e) {
 				return Pass{e}, nil
 			}
 		case acquire:
@@ -183,8 +201,8 @@ func (g *Guard) judgeWriter(r Request) (Pass, *Refusal) {
 // over. It must be bounded: the close may wait for the very request.
 const closeWait = 250 * time.Millisecond
 
-// waitForClose waits where a lease is being given back in peace (released, idle,
-// holder ended), so that the next writer does not see a refusal for being a
+// waitForClose waits where a lease ends in peace (released, idle, holder ended, handed
+// over), so that the next writer does not see a refusal for being a
 // millisecond early. It reports whether it is worth deciding again.
 func (g *Guard) waitForClose() bool {
 	g.mu.Lock()
@@ -193,7 +211,7 @@ func (g *Guard) waitForClose() bool {
 	if over == nil {
 		return true
 	}
-	if !givenBack(kind) {
+	if !givenBack(kind) && kind != lease.LossHandedOver {
 		return false
 	}
 	t := time.NewTimer(closeWait)
@@ -207,8 +225,8 @@ func (g *Guard) waitForClose() bool {
 }
 
 // gather collects what decide needs.
-func (g *Guard) gather(e *epoch, c Caller) (facts, Identity) {
-	f := facts{enforce: g.cfg.Enforce, mode: g.cfg.Mode, onFree: g.cfg.OnFree}
+func (g *Guard) gather(m Enforce, e *epoch, c Caller) (facts, Identity) {
+	f := facts{enforce: m, mode: g.cfg.Mode, onFree: g.cfg.OnFree}
 	if f.enforce == ReadOnly || f.mode == Shared {
 		return f, Identity{}
 	}
@@ -250,6 +268,7 @@ func (g *Guard) enterFree(m Mode) (Pass, bool) {
 		if !g.free.CompareAndSwap(nil, e) {
 			return Pass{}, false
 		}
+		g.lastFree.Store(e)
 	}
 	if !e.enter(g.cfg.Clock) {
 		return Pass{}, false
@@ -319,44 +338,4 @@ func reasonOf(err error) Reason {
 		return ReasonClosing
 	}
 	return ReasonStore
-}
-
-// refusal makes the no. e is the epoch that stands in the way, or nil.
-func (g *Guard) refusal(op Op, why Reason, e *epoch) *Refusal {
-	r := &Refusal{Reason: why, Op: op, Errno: g.cfg.Errno, Worktree: g.cfg.Worktree}
-	if e != nil {
-		r.Holder, r.Token = e.holder(), e.id.Token()
-		if left := time.Duration(e.deadline.Load()) - g.cfg.Clock.Boot(); left > 0 && e.id.Token() != 0 {
-			r.Left = left
-		}
-		return r
-	}
-	g.mu.Lock()
-	r.Holder, r.Token = g.loss.Holder, g.loss.Token
-	g.mu.Unlock()
-	return r
-}
-
-func (g *Guard) note(no *Refusal) {
-	g.refusedByWhy[no.Reason].Add(1)
-	g.mu.Lock()
-	g.recent.add(g.cfg.Clock.Wall(), no)
-	g.mu.Unlock()
-	if g.cfg.OnRefusal != nil {
-		g.cfg.OnRefusal(no)
-	}
-}
-
-// Refuse counts a refusal that the caller has found by itself. It returns nil
-// where the mount only observes.
-func (g *Guard) Refuse(op Op, why Reason) *Refusal {
-	no := g.refusal(op, why, g.open.Load())
-	no.Observed = g.cfg.Enforce == Observing
-	g.note(no)
-	if g.cfg.Enforce == Observing {
-		g.wouldRefuse.Add(1)
-		return nil
-	}
-	g.refusals.Add(1)
-	return no
 }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -21,7 +22,8 @@ const (
 	leaseless Epoch = 1 << 63
 	// sharedEpoch is the one epoch of a worktree in mode shared; it never ends.
 	sharedEpoch = leaseless | 1<<62
-	// observedEpoch is given to what was only let through by Observing.
+	// observedEpoch is given to what was only let through by Observing. No decision
+	// ever passes it: a handle that carries it is refused as soon as refusals count.
 	observedEpoch = leaseless | 1<<61
 )
 
@@ -37,23 +39,36 @@ func (e Epoch) Token() lease.Token {
 const never = time.Duration(1<<63 - 1)
 
 // epoch counts what is in flight under one grant. The order in enter is the
-// whole point: count first, look afterwards. Then end sees either the mutation
-// in the count or the mutation sees the end.
+// whole point: count first, look afterwards. Then whoever stops the epoch sees
+// either the mutation in the count or the mutation sees the stop.
 type epoch struct {
 	id       Epoch
 	who      atomic.Pointer[lease.Holder]
 	deadline atomic.Int64 // boot clock, nanoseconds
 	inflight atomic.Int64
-	last     atomic.Int64  // boot clock of the latest mutation
-	handles  *atomic.Int64 // write handles opened in this epoch and not yet closed
-	ended    atomic.Bool
-	idle     chan struct{} // closed when ended and nothing is in flight
-	look     func() error  // after a mutation: was it too late? nil where it cannot be
-	once     sync.Once
+	last     atomic.Int64         // boot clock of the latest mutation
+	handles  *atomic.Int64        // write handles opened in this epoch and not yet closed
+	stopped  atomic.Pointer[stop] // nil while mutations may enter
+	look     func() error         // after a mutation: was it too late? nil where it cannot be
+
+	awaited atomic.Pointer[emptiness] // by the latest drain
+}
+
+// stop is why an epoch lets nothing in.
+type stop struct {
+	ended   bool
+	decided chan struct{} // of a hold: closed when the epoch goes on, or ends
+}
+
+// emptiness is the moment that a drain waits for: nothing is in flight.
+type emptiness struct {
+	once sync.Once
+	come chan struct{}
+	next *emptiness // of a drain that began before and may not be over
 }
 
 func newEpoch(id Epoch, h lease.Holder, deadline, now time.Duration) *epoch {
-	e := &epoch{id: id, handles: new(atomic.Int64), idle: make(chan struct{})}
+	e := &epoch{id: id, handles: new(atomic.Int64)}
 	e.who.Store(&h)
 	e.deadline.Store(int64(deadline))
 	e.last.Store(int64(now))
@@ -70,7 +85,7 @@ func (e *epoch) enter(clock lease.Clock) bool {
 		return ok
 	}
 	e.inflight.Add(1)
-	if e.ended.Load() {
+	if e.stopped.Load() != nil {
 		e.leave()
 		return false
 	}
@@ -85,12 +100,37 @@ func (e *epoch) enter(clock lease.Clock) bool {
 	return true
 }
 
-// leave ends a mutation. A zero that was counted before the end may be stale when
-// the end is seen: another mutation may have entered in between. So the last to
-// leave looks at the count once more; after the end it cannot rise for good.
+// leave ends a mutation. A zero that was counted before a drain began may be stale
+// when the drain is seen: another mutation may have entered in between. So the last
+// to leave looks at the count once more; whoever entered before the drain is in it.
 func (e *epoch) leave() {
-	if e.inflight.Add(-1) == 0 && e.ended.Load() && e.inflight.Load() == 0 {
-		e.once.Do(func() { close(e.idle) })
+	if e.inflight.Add(-1) != 0 {
+		return
+	}
+	if a := e.awaited.Load(); a != nil && e.inflight.Load() == 0 {
+		e.emptied(a)
+	}
+}
+
+// emptied tells the drain that waits for a, and those that began before it.
+func (e *epoch) emptied(a *emptiness) {
+	for at := a; at != nil; at = at.next {
+		at.once.Do(func() { close(at.come) })
+	}
+	e.awaited.CompareAndSwap(a, nil)
+}
+
+// retry tells whether a mutation that could not enter may try again, after it has
+// waited for the decision where the epoch is held up.
+func (e *epoch) retry(clock lease.Clock) bool {
+	switch s := e.stopped.Load(); {
+	case s == nil: // it was held up and goes on, or it was renewed at the last moment
+		return !e.over(clock.Boot())
+	case s.ended:
+		return false
+	default:
+		<-s.decided
+		return true
 	}
 }
 
@@ -110,14 +150,76 @@ var errDeadline = errors.New("the lease's deadline passed meanwhile")
 
 // end lets nothing in any more and returns when nothing is in flight.
 func (e *epoch) end() {
-	e.ended.Store(true)
-	if e.inflight.Load() == 0 {
-		e.once.Do(func() { close(e.idle) })
-	}
+	e.close()
 	if ruleOff("drain") {
 		return
 	}
-	<-e.idle
+	_ = e.drain(context.Background()) // which does not end
+}
+
+// close lets nothing in any more, whatever is in flight.
+func (e *epoch) close() {
+	if s := e.stopped.Swap(&stop{ended: true}); s != nil && !s.ended {
+		close(s.decided)
+	}
+}
+
+// isOver reports whether the epoch has ended for good.
+func (e *epoch) isOver() bool {
+	s := e.stopped.Load()
+	return s != nil && s.ended
+}
+
+var (
+	errEpochOver = errors.New("the lease ended meanwhile")
+	errHeldUp    = errors.New("the lease is being handed over already")
+)
+
+// hold makes what wants to enter wait, and returns when nothing is in flight:
+// nothing is then until resume or end. With an error everything goes on as before.
+func (e *epoch) hold(ctx context.Context) error {
+	s := &stop{decided: make(chan struct{})}
+	if !e.stopped.CompareAndSwap(nil, s) {
+		if e.isOver() {
+			return errEpochOver
+		}
+		return errHeldUp
+	}
+	if err := e.drain(ctx); err != nil {
+		e.resume()
+		return err
+	}
+	if e.stopped.Load() != s {
+		return errEpochOver
+	}
+	return nil
+}
+
+// resume ends a hold: the waiting enter. An epoch that has ended stays so.
+func (e *epoch) resume() {
+	if s := e.stopped.Load(); s != nil && !s.ended && e.stopped.CompareAndSwap(s, nil) {
+		close(s.decided)
+	}
+}
+
+// drain returns when at one moment since the call nothing was in flight, so that
+// everything that had entered before has left. It keeps nobody out by itself. The
+// error is that of ctx.
+func (e *epoch) drain(ctx context.Context) error {
+	a := &emptiness{come: make(chan struct{}), next: e.awaited.Load()}
+	for !e.awaited.CompareAndSwap(a.next, a) {
+		a.next = e.awaited.Load()
+	}
+	if e.inflight.Load() == 0 {
+		e.emptied(a)
+		return nil
+	}
+	select {
+	case <-a.come:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // over reports whether the epoch's own deadline has passed.

@@ -13,12 +13,14 @@ type Explanation struct {
 	Path     string           `json:"path,omitempty"`
 	PID      int              `json:"pid"`
 	Allowed  bool             `json:"allowed"`
-	Class    lease.Class      `json:"class,omitempty"`
-	Errno    string           `json:"errno,omitempty"`
-	Sentence string           `json:"sentence"`
-	Next     string           `json:"next,omitempty"`
-	Holder   *HolderView      `json:"holder,omitempty"`
-	Status   Status           `json:"status"`
+	// WouldRefuse is set where the write is allowed only because the mount observes.
+	WouldRefuse bool        `json:"would_refuse,omitempty"`
+	Class       lease.Class `json:"class,omitempty"`
+	Errno       string      `json:"errno,omitempty"`
+	Sentence    string      `json:"sentence"`
+	Next        string      `json:"next,omitempty"`
+	Holder      *HolderView `json:"holder,omitempty"`
+	Status      Status      `json:"status"`
 }
 
 // HolderView is what may be shown of a holder: no nonce.
@@ -42,8 +44,8 @@ func (g *Guard) Explain(pid int) Explanation {
 		x.Class, x.Errno = lease.ClassLockNotHeld, ErrnoName(g.cfg.Errno)
 		return x
 	}
-	e := g.open.Load()
-	f, _ := g.gather(e, Caller{TID: uint32(pid), UID: uid})
+	e, mode := g.open.Load(), g.cfg.Enforcement.Mode()
+	f, _ := g.gather(mode, e, Caller{TID: uint32(pid), UID: uid})
 	act, why := decide(f)
 	x.Holder = g.holderView()
 	switch act {
@@ -56,8 +58,8 @@ func (g *Guard) Explain(pid int) Explanation {
 			}
 		}
 		x.Class, x.Errno, x.Sentence, x.Next = no.Class(), ErrnoName(no.Errno), no.Sentence(), no.Next()
-		x.Allowed = g.cfg.Enforce == Observing
-		if x.Allowed {
+		x.Allowed, x.WouldRefuse = mode == Observing, mode == Observing
+		if x.WouldRefuse {
 			x.Sentence = "would be refused, but this mount only observes: " + x.Sentence
 		}
 	case acquire:

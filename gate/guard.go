@@ -22,15 +22,16 @@ type GuardConfig struct {
 	Worktree lease.WorktreeID
 	Root     string // for people
 	Mode     Mode
-	Enforce  Enforce
 	OnFree   OnFree
 	Scope    Scope
 	Errno    syscall.Errno // of every refusal; 0 is EROFS
 	Policy   lease.Policy
 	Clock    lease.Clock
 	Resolver *Resolver
-	// OnRefusal is told of every refusal, in the request's own goroutine. It must
-	// not block. May be nil.
+	// Enforcement is the one of the mount; nil enforces, and is never switched.
+	Enforcement *Enforcement
+	// OnRefusal is told of every refusal, in the request's own goroutine, and of what
+	// Observing would have refused. It must not block. May be nil.
 	OnRefusal func(*Refusal)
 }
 
@@ -41,11 +42,12 @@ type Guard struct {
 	cfg    GuardConfig
 	keeper Leaseholder
 
-	open    atomic.Pointer[epoch] // the lease's epoch, nil while closed
-	last    atomic.Pointer[epoch] // the latest of the lease\'s epochs, open or not
-	free    atomic.Pointer[epoch] // writes without a lease (AllowOnFree), nil while there is none
-	opening atomic.Bool           // a lease is about to open: nothing may enter without one
-	shared  *epoch                // the one epoch of mode shared
+	open     atomic.Pointer[epoch] // the lease's epoch, nil while closed
+	last     atomic.Pointer[epoch] // the latest of the lease's epochs, open or not
+	free     atomic.Pointer[epoch] // writes without a lease (AllowOnFree), nil while there is none
+	lastFree atomic.Pointer[epoch] // the latest of those, over or not
+	opening  atomic.Bool           // a lease is about to open: nothing may enter without one
+	shared   *epoch                // the one epoch of mode shared
 
 	accompanied atomic.Bool // see Accompany
 
@@ -57,7 +59,7 @@ type Guard struct {
 	freeSeq uint64
 	revoked revocations
 	onClose []func(lease.Loss)
-	onYield []func()
+	onYield []func(context.Context) error
 	recent  ring
 
 	members members
@@ -65,13 +67,16 @@ type Guard struct {
 	writes       atomic.Uint64
 	refusals     atomic.Uint64
 	wouldRefuse  atomic.Uint64
-	refusedByWhy [reasonCount]atomic.Uint64
+	refusedByWhy [reasonCount]atomic.Uint64 // without what would have been refused
 }
 
 // NewGuard makes a closed guard. Bind must follow before the first Enter.
 func NewGuard(cfg GuardConfig) *Guard {
 	if cfg.Errno == 0 {
 		cfg.Errno = syscall.EROFS
+	}
+	if cfg.Enforcement == nil {
+		cfg.Enforcement = NewEnforcement(Enforcing)
 	}
 	g := &Guard{cfg: cfg, shared: newEpoch(sharedEpoch, lease.Holder{}, never, 0)}
 	g.turn, g.endTurn = context.WithCancel(context.Background())
@@ -90,9 +95,10 @@ func (g *Guard) OnClose(hook func(lease.Loss)) {
 }
 
 // OnYield adds a hook that Close runs first, while the epoch is still open, when a
-// lease is given back in peace: the file system lets the kernel write back there
-// what the holder has stored through mappings.
-func (g *Guard) OnYield(hook func()) {
+// lease is given back in peace, and Hold when it is handed over: the file system lets
+// the kernel write back there what the holder has stored through mappings. Its error
+// is that of the context.
+func (g *Guard) OnYield(hook func(context.Context) error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.onYield = append(g.onYield, hook)
@@ -145,7 +151,7 @@ func (g *Guard) Extend(t lease.Token, deadline time.Duration) {
 // lease.Fence.
 func (g *Guard) Close(l lease.Loss) {
 	if givenBack(l.Kind) {
-		g.yield()
+		_ = g.yield(context.Background()) // which does not end
 	}
 	g.mu.Lock()
 	over := make(chan struct{})
@@ -173,16 +179,14 @@ func givenBack(k lease.LossKind) bool {
 	return k == lease.LossReleased || k == lease.LossIdle || k == lease.LossHolderGone || k == lease.LossReplaced
 }
 
-func (g *Guard) yield() {
+func (g *Guard) yield(ctx context.Context) error {
 	g.mu.Lock()
 	hooks := g.onYield
 	g.mu.Unlock()
 	if g.open.Load() == nil {
-		return
+		return nil
 	}
-	for _, h := range hooks {
-		h()
-	}
+	return run(ctx, hooks)
 }
 
 func (g *Guard) runHooks(l lease.Loss) {

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"sync"
@@ -129,14 +130,15 @@ func TestNothingIsInFlightAfterClose(t *testing.T) {
 func TestOnlyAPeacefulCloseYields(t *testing.T) {
 	for kind, want := range map[lease.LossKind]bool{
 		lease.LossReleased: true, lease.LossIdle: true, lease.LossHolderGone: true,
-		lease.LossExpired: false, lease.LossSuperseded: false, lease.LossRenewFailed: false,
+		lease.LossHandedOver: false, lease.LossExpired: false, lease.LossSuperseded: false, lease.LossRenewFailed: false,
 	} {
 		g, k, _ := newTestGuard(t, nil)
 		tok := k.give(mountHolder("a"))
 		yielded := false
-		g.OnYield(func() {
+		g.OnYield(func(context.Context) error {
 			yielded = true
 			mustEnter(t, g, write(Epoch(tok))).Leave()
+			return nil
 		})
 		k.lose(kind, tok, mountHolder("a"))
 		require.Equal(t, want, yielded, kind)
@@ -348,13 +350,13 @@ func TestModes(t *testing.T) {
 		require.EqualValues(t, 3, g.Status().Writes)
 	})
 	t.Run("readonly refuses the holder", func(t *testing.T) {
-		g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.Enforce = ReadOnly })
+		g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.Enforcement = NewEnforcement(ReadOnly) })
 		tok := k.give(mountHolder("a"))
 		mustRefuse(t, g, byUser(7), ReasonReadOnly)
 		mustRefuse(t, g, write(Epoch(tok)), ReasonReadOnly)
 	})
 	t.Run("observe lets through and counts", func(t *testing.T) {
-		g, _, _ := newTestGuard(t, func(c *GuardConfig) { c.Enforce = Observing })
+		g, _, _ := newTestGuard(t, func(c *GuardConfig) { c.Enforcement = NewEnforcement(Observing) })
 		mustEnter(t, g, byUser(7)).Leave()
 		s := g.Status()
 		require.EqualValues(t, 1, s.WouldRefuse)

@@ -85,7 +85,7 @@ func newTestGuard(t *testing.T, change func(*GuardConfig)) (*Guard, *keeper, *cl
 	c.move(time.Hour)
 	r := NewResolver(c)
 	t.Cleanup(r.Close)
-	cfg := GuardConfig{Worktree: "main", Mode: Exclusive, Enforce: Enforcing, OnFree: DenyOnFree, Clock: c,
+	cfg := GuardConfig{Worktree: "main", Mode: Exclusive, OnFree: DenyOnFree, Clock: c,
 		Resolver: r, Policy: lease.DefaultPolicy()}
 	if change != nil {
 		change(&cfg)

@@ -19,6 +19,7 @@ const (
 	ReasonHeldElsewhere
 	ReasonFree
 	ReasonStaleHandle
+	ReasonObservedHandle
 	ReasonStaleMapping
 	ReasonExpired
 	ReasonRenewFailed
@@ -62,6 +63,9 @@ var verdicts = [reasonCount]verdict{
 	ReasonStaleHandle: {lease.ClassFencingMismatch,
 		"this file was opened for writing under a lease of worktree {worktree} that is over",
 		"close the file and open it again under the current lease"},
+	ReasonObservedHandle: {lease.ClassFencingMismatch,
+		"this file was opened for writing without the lease of worktree {worktree}, while the mount only observed",
+		"close the file, and open it again under the lease: jvsfs lock acquire <worktree>"},
 	ReasonStaleMapping: {lease.ClassFencingMismatch,
 		"a writer of an earlier lease of worktree {worktree} still maps this file, so stores through mappings cannot be told apart",
 		"end the earlier writer or unmap the file there, or write with write(2)"},
@@ -96,8 +100,8 @@ var verdicts = [reasonCount]verdict{
 		"a write to worktree {worktree} took effect after its lease was over, so it was not acknowledged",
 		"look at the file: its bytes may be on the store; jvsfs doctor lists such writes"},
 	ReasonReadOnly: {ClassReadOnly,
-		"worktree {worktree} is mounted read-only for everybody",
-		"mount with --enforce enforce"},
+		"worktree {worktree} is read-only for everybody",
+		"jvsfs enforce <mountpoint> enforce (root, or who mounted)"},
 	ReasonSealed: {ClassSealed,
 		"lock records and the directories that hold worktrees are changed by jvsfs alone",
 		"use jvsfs lock; umount to repair by hand"},

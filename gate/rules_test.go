@@ -34,7 +34,7 @@ func TestAMutationIsCountedBeforeItIsJudged(t *testing.T) {
 	c.meanwhile = func() {
 		require.EqualValues(t, 1, e.inflight.Load(), "not counted yet")
 		go func() { e.end(); close(ended) }()
-		require.Eventually(t, e.ended.Load, eventually, tick)
+		require.Eventually(t, e.isOver, eventually, tick)
 	}
 	require.True(t, e.enter(c))
 	select {
@@ -56,7 +56,7 @@ func TestCachesAreDroppedAfterTheDrainAndBeforeTheCloseReturns(t *testing.T) {
 	hooked, closed := make(chan int64, 1), make(chan struct{})
 	g.OnClose(func(lease.Loss) { hooked <- e.inflight.Load() })
 	go func() { k.lose(lease.LossExpired, tok, mountHolder("a")); close(closed) }()
-	require.Eventually(t, e.ended.Load, eventually, tick)
+	require.Eventually(t, e.isOver, eventually, tick)
 	p.Leave()
 	<-closed
 	select {
@@ -74,10 +74,11 @@ func TestTheLastToLeaveEndsTheWait(t *testing.T) {
 	require.True(t, e.enter(c))
 	ended := make(chan struct{})
 	go func() { e.end(); close(ended) }()
-	require.Eventually(t, e.ended.Load, eventually, tick)
+	require.Eventually(t, func() bool { return e.awaited.Load() != nil }, eventually, tick)
+	awaited := e.awaited.Load()
 	e.leave()
 	select {
-	case <-e.idle:
+	case <-awaited.come:
 		t.Fatal("one is still in flight")
 	default:
 	}
@@ -91,7 +92,7 @@ func TestALeaseOpensAfterWhatWasWrittenWithoutOneIsDrained(t *testing.T) {
 	free, opened := g.free.Load(), make(chan struct{})
 	go func() { k.give(userHolder(8, "8")); close(opened) }()
 	require.Eventually(t, func() bool { return g.free.Load() == nil }, eventually, tick)
-	require.Eventually(t, free.ended.Load, eventually, tick, "nothing may enter without a lease any more")
+	require.Eventually(t, free.isOver, eventually, tick, "nothing may enter without a lease any more")
 	select {
 	case <-opened:
 		t.Fatal("the lease opened with a mutation in flight that it does not cover")

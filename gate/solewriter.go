@@ -21,11 +21,11 @@ func (g *Guard) Accompany(on bool) {
 // the kernel is told meanwhile can be believed until then, or until the hooks of
 // OnClose have run. Safe for concurrent use; costs two loads and a clock read.
 func (g *Guard) SoleWriter() (certain time.Duration, sole bool) {
-	if g.cfg.Mode != Exclusive || g.cfg.Enforce == Observing || g.accompanied.Load() {
+	if g.cfg.Mode != Exclusive || g.cfg.Enforcement.Mode() == Observing || g.accompanied.Load() {
 		return 0, false // others may be writing too
 	}
 	e := g.open.Load()
-	if e == nil || e.ended.Load() {
+	if e == nil || e.stopped.Load() != nil { // over, or held up for the next holder
 		return 0, false
 	}
 	left := time.Duration(e.deadline.Load()) - g.cfg.Clock.Boot()

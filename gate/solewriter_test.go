@@ -32,7 +32,7 @@ func TestSoleWriterWhileTheLeaseIsCertain(t *testing.T) {
 func TestNobodyIsSoleWriterWhereNothingIsRefused(t *testing.T) {
 	for name, change := range map[string]func(*GuardConfig){
 		"shared":  func(c *GuardConfig) { c.Mode = Shared },
-		"observe": func(c *GuardConfig) { c.Enforce = Observing },
+		"observe": func(c *GuardConfig) { c.Enforcement = NewEnforcement(Observing) },
 	} {
 		g, k, _ := newTestGuard(t, change)
 		k.give(mountHolder("a"))

@@ -36,7 +36,7 @@ type Status struct {
 func (g *Guard) Status() Status {
 	head, j := g.keeper.Observe()
 	s := Status{
-		Worktree: g.cfg.Worktree, State: stateName(j.State), Mode: g.cfg.Mode, Enforce: g.cfg.Enforce,
+		Worktree: g.cfg.Worktree, State: stateName(j.State), Mode: g.cfg.Mode, Enforce: g.cfg.Enforcement.Mode(),
 		OnFree: g.cfg.OnFree, Scope: g.cfg.Scope, Token: head.Token, File: head.File, Detail: j.Reason,
 		Writes: g.writes.Load(), Refusals: g.refusals.Load(), WouldRefuse: g.wouldRefuse.Load(),
 	}
@@ -44,6 +44,9 @@ func (g *Guard) Status() Status {
 		h := r.Holder()
 		at := r.ExpiresAt()
 		s.HolderID, s.HolderScope, s.Purpose, s.Auto, s.ExpiresAt = h.ID(), h.Scope, h.Purpose, h.Auto, &at
+	}
+	for _, e := range g.epochs() {
+		s.InFlight += e.inflight.Load()
 	}
 	if e := g.open.Load(); e != nil {
 		s.ofEpoch(e, g.cfg.Clock.Boot())
@@ -64,7 +67,7 @@ func (s *Status) ofEpoch(e *epoch, now time.Duration) {
 	s.State, s.Token = "held", e.id.Token()
 	s.HolderID, s.HolderScope = e.holder().ID(), e.holder().Scope
 	s.Purpose, s.Auto = e.holder().Purpose, e.holder().Auto
-	s.InFlight, s.WriteHandles = e.inflight.Load(), e.handles.Load()
+	s.WriteHandles = e.handles.Load()
 	if left := time.Duration(e.deadline.Load()) - now; left > 0 {
 		s.TimeLeftMS = left.Milliseconds()
 	}
@@ -86,7 +89,7 @@ func stateName(s lease.State) string {
 	return "unreadable"
 }
 
-// Refused returns how often each class of refusal occurred.
+// Refused returns how often each class of refusal occurred, without what was only observed.
 func (g *Guard) Refused() map[lease.Class]uint64 {
 	m := make(map[lease.Class]uint64)
 	for why := range g.refusedByWhy {
@@ -115,7 +118,11 @@ func (r *ring) lines() []string {
 	for i := range r.what {
 		k := (r.next + i) % len(r.what)
 		if no := r.what[k]; no != nil {
-			out = append(out, r.at[k].UTC().Format(time.RFC3339)+" "+no.Op.String()+": "+no.Error())
+			what := no.Op.String()
+			if no.Observed {
+				what += " would be refused"
+			}
+			out = append(out, r.at[k].UTC().Format(time.RFC3339)+" "+what+": "+no.Error())
 		}
 	}
 	return out

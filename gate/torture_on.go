@@ -15,7 +15,7 @@ func lateCount(e *epoch, clock lease.Clock) (ok, judged bool) {
 	if !inject.Off("count") {
 		return false, false
 	}
-	if e.ended.Load() || e.over(clock.Boot()) {
+	if e.stopped.Load() != nil || e.over(clock.Boot()) {
 		return false, true
 	}
 	inject.Point("enter.before_count")

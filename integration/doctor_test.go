@@ -19,6 +19,7 @@ type worktreeStatus struct {
 	Token                                        uint64 `json:"fencing_token"`
 	HolderID                                     string `json:"holder_id"`
 	Writes, Refusals                             uint64
+	WouldRefuse                                  uint64 `json:"would_refuse"`
 	Revoked                                      int
 	Auto                                         bool
 	WriteHandles                                 int64    `json:"write_handles"`
@@ -56,6 +57,7 @@ type explanation struct {
 	Worktree, Path, Class, Errno, Sentence, Next, Mountpoint string
 	PID                                                      int
 	Allowed, Mounted                                         bool
+	WouldRefuse                                              bool `json:"would_refuse"`
 	Holder                                                   *struct {
 		ID        string `json:"holder_id"`
 		Scope     string

@@ -47,8 +47,14 @@ func (m *mount) tryLock(verb string, a *actor, worktree ...string) (exit int, er
 }
 
 func lockArgs(verb string, a *actor, path string) []string {
-	return []string{"lock", verb, "--json", "--pid", strconv.Itoa(a.pid()), path}
+	args := []string{"lock", verb, "--json", "--pid", strconv.Itoa(a.pid()), path}
+	if verb == "steal" {
+		args = append(args, "--yes")
+	}
+	return args
 }
+
+func pidOf(a *actor) string { return strconv.Itoa(a.pid()) }
 
 // release gives the lease back.
 func (m *mount) release(a *actor, worktree ...string) {

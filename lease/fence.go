@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"context"
 	"fmt"
 	"time"
 )
@@ -15,14 +16,21 @@ type Fence interface {
 	// Close returns only when no mutation of the epoch is in flight and the kernel's caches are invalidated. It may be called
 	// again for an epoch that is closed already, with a graver kind.
 	Close(l Loss)
+	// Hold makes the mutations of epoch t wait, and returns when none is in flight: none is then until Resume or Close. With
+	// an error everything goes on as before. It may be called while the keeper calls another method; whoever closes wins.
+	Hold(ctx context.Context, t Token) error
+	// Resume ends a Hold of t that has not ended by a Close.
+	Resume(t Token)
 }
 
 // noFence is for a keeper without a mount.
 type noFence struct{}
 
-func (noFence) Open(Grant)                  {}
-func (noFence) Extend(Token, time.Duration) {}
-func (noFence) Close(Loss)                  {}
+func (noFence) Open(Grant)                        {}
+func (noFence) Extend(Token, time.Duration)       {}
+func (noFence) Close(Loss)                        {}
+func (noFence) Hold(context.Context, Token) error { return nil }
+func (noFence) Resume(Token)                      {}
 
 // Grant is a lease that is held here. A value.
 type Grant struct {
@@ -46,11 +54,12 @@ const (
 	LossHolderGone                  // the holder's process ended; released
 	LossIdle                        // nobody wrote for a lease; released
 	LossReplaced                    // another keeper goes on with it, under the same token
+	LossHandedOver                  // given to somebody else, under the next token
 )
 
 // String is the kind's lower-case name.
 func (k LossKind) String() string {
-	names := [...]string{"released", "expired", "superseded", "renew failed", "holder gone", "idle", "replaced"}
+	names := [...]string{"released", "expired", "superseded", "renew failed", "holder gone", "idle", "replaced", "handed over"}
 	if k < 0 || int(k) >= len(names) {
 		return fmt.Sprintf("loss(%d)", int(k))
 	}
@@ -103,10 +112,11 @@ func (l Liveness) String() string {
 
 // Event is one entry for the audit log.
 type Event struct {
-	Kind            string // acquire | steal | renew_failed | release | expire | superseded | late_write
+	Kind            string // acquire | steal | renew_failed | release | expire | superseded | late_write | handover
 	Worktree        WorktreeID
 	Token, Previous Token
 	Holder          Holder
+	From            Holder // of a handover: who held before
 	Reason          string
 	Unclean         bool // taken over without proof that the old holder was drained
 	At              time.Time

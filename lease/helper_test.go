@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -45,6 +46,8 @@ type fakeFence struct {
 	closeAt []time.Duration
 	onClose func(Loss)
 	onOpen  func(Grant)
+	onHold  func(context.Context) error
+	held    Token // 0: not held up
 }
 
 func (f *fakeFence) Open(g Grant) {
@@ -67,11 +70,36 @@ func (f *fakeFence) Close(l Loss) {
 		f.onClose(l)
 	}
 	f.mu.Lock()
-	f.open = false
+	f.open, f.held = false, 0
 	f.losses = append(f.losses, l)
 	f.closeAt = append(f.closeAt, f.clock.Boot())
 	f.mu.Unlock()
 }
+
+func (f *fakeFence) Hold(ctx context.Context, t Token) error {
+	if f.onHold != nil {
+		if err := f.onHold(ctx); err != nil {
+			return err
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.open || f.grant.Token != t || f.held != 0 {
+		return errors.New("not open, or held up already")
+	}
+	f.held = t
+	return nil
+}
+
+func (f *fakeFence) Resume(t Token) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.held == t {
+		f.held = 0
+	}
+}
+
+func (f *fakeFence) isHeld() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.held != 0 }
 
 func (f *fakeFence) isOpen() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.open }
 
@@ -79,7 +107,7 @@ func (f *fakeFence) isOpen() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.o
 func (f *fakeFence) passes() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.open && f.clock.Boot() < f.grant.Deadline
+	return f.open && f.held == 0 && f.clock.Boot() < f.grant.Deadline
 }
 
 func (f *fakeFence) kinds() (ks []LossKind) {

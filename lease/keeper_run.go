@@ -90,7 +90,7 @@ func (k *Keeper) step() {
 		return
 	}
 	if found, why := h.claim.successor(); found {
-		k.lose(LossSuperseded, why)
+		k.lose(h.overtaken(), why)
 		return
 	}
 	k.stepRenew(h, live)

@@ -72,5 +72,11 @@ func (p Policy) stricter(q Policy) Policy {
 	}
 }
 
+// milder takes the smaller of what takeWithin depends on.
+func (p Policy) milder(q Policy) Policy {
+	p.MaxClockSkew, p.StealGrace = min(p.MaxClockSkew, q.MaxClockSkew), min(p.StealGrace, q.StealGrace)
+	return p
+}
+
 // silence is how long a record must be seen unchanged to prove its holder stopped (rule 6).
 func (p Policy) silence() time.Duration { return p.LeaseDuration + p.MaxClockSkew + p.StealGrace }

@@ -41,6 +41,9 @@ type Record struct {
 	UID          uint32 `json:"uid"`
 	Auto         bool   `json:"auto"`
 
+	OfferedTo  string    `json:"offered_to,omitempty"` // the host that may take the lease (rule 14)
+	OfferUntil time.Time `json:"offer_until,omitzero"` // and until when
+
 	extra map[string]json.RawMessage // fields of others, kept on rewrite
 }
 
@@ -54,7 +57,7 @@ const requiredFields = 14
 var knownFields = func() (names []string) {
 	t := reflect.TypeFor[Record]()
 	for i := range t.NumField() {
-		if name := t.Field(i).Tag.Get("json"); name != "" {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" {
 			names = append(names, name)
 		}
 	}

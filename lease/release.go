@@ -61,6 +61,8 @@ func (k *Keeper) interrupt(why error) {
 	h.renewAt = k.cfg.Clock.Boot() + k.cfg.Tick
 	first := h.open
 	h.open, h.err = false, why
+	h.offer = nil
+	h.interrupts++
 	if !first {
 		k.gate.unlock()
 		return

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Renew renews now. It returns the record as written. [ClassLockNotHeld] when this keeper holds nothing; any other error has closed
@@ -42,7 +43,7 @@ func (k *Keeper) renewOrClose() error {
 	case err == nil:
 		return nil
 	case lost:
-		k.lose(LossSuperseded, err) // gives nothing back, so it cannot fail
+		k.lose(h.overtaken(), err) // gives nothing back, so it cannot fail
 		return err
 	case k.expired(k.cfg.Clock.Boot()):
 		return k.expire(err)
@@ -72,12 +73,18 @@ func (k *Keeper) renew(h *holding) (lost bool, err error) {
 	if err := h.claim.rewrite(k.renewed(rec, h, in)); err != nil {
 		return k.sawSuccessor(h, err)
 	}
+	if h.offer == nil && h.offerOut {
+		h.offerOut, h.withdrawn = false, k.cfg.Clock.Boot()
+	}
 	k.cfg.Pause("renew.after_write")
 	if lost, err := k.stillOurs(h); err != nil {
 		return lost, err
 	}
 	if k.expired(k.cfg.Clock.Boot()) {
 		return false, k.fail(ClassLockExpired, "the renewal ended after the old deadline", "acquire the lease again", nil, nil)
+	}
+	if !h.open && k.offerStands(h) {
+		return false, k.fail(ClassLockConflict, "the lease was offered to another host, which may still take it", "wait a moment", nil, nil)
 	}
 	k.extend(h, in)
 	return false, nil
@@ -89,6 +96,14 @@ func (k *Keeper) ready(h *holding) error {
 		return k.gate.intact()
 	}
 	return k.gate.shared()
+}
+
+// overtaken is what it means that there is a successor.
+func (h *holding) overtaken() LossKind {
+	if h.handing {
+		return LossHandedOver
+	}
+	return LossSuperseded
 }
 
 // sawSuccessor prefers the reason behind a failure.
@@ -116,6 +131,10 @@ func (k *Keeper) renewed(rec *Record, h *holding, in instant) *Record {
 	r.LeaseExpiresAt = in.wall.Add(k.cfg.Policy.LeaseDuration).UTC()
 	r.RenewCount++
 	r.Auto, r.Purpose = h.holder.Auto, h.holder.Purpose
+	r.OfferedTo, r.OfferUntil = "", time.Time{}
+	if h.offer != nil {
+		r.OfferedTo, r.OfferUntil = clip(h.offer.host, maxText), h.offer.until.UTC()
+	}
 	return r
 }
 

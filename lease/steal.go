@@ -12,23 +12,28 @@ type taking struct {
 	resume  bool // what our own holder lost by expiry may be continued
 	head    Head
 	verdict Judgement
-	own     bool // continues our own expired record
+	own     bool          // continues our own expired record
+	offered bool          // its holder has held it up for us (rule 14)
+	looked  time.Duration // boot time from before the last look
 }
 
 // look decides by rules 5 to 7. The second call is the look again under the gate; it must not see less than the first.
 func (tk *taking) look() error {
-	k, before := tk.k, tk.head
+	k, before, now := tk.k, tk.head, readClocks(tk.k.cfg.Clock)
 	h, j, err := k.watch.look()
 	if err != nil {
 		return err
 	}
-	tk.head, tk.verdict, tk.own = h, j, false
+	tk.head, tk.verdict, tk.own, tk.offered, tk.looked = h, j, false, false, now.boot
 	switch {
 	case j.State == Unreadable:
 		return k.asError(h.Unreadable)
 	case h.Token >= maxToken-1:
 		return k.fail(ClassRecordUnreadable, "the fencing tokens are used up", "run: jvsfs doctor", h.Record, nil)
 	case j.State == Free:
+		return nil
+	case j.State == Held && !h.Foreign && h.Record.offers(now.wall, tk.holder):
+		tk.offered = true
 		return nil
 	case tk.resume && tk.isOwn(h):
 		tk.own = true
@@ -127,6 +132,9 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 	if err == nil {
 		err = k.gate.downgrade()
 	}
+	if err == nil && tk.tooLate(k.cfg.Clock.Boot()) {
+		err = k.fail(ClassLockExpired, "taking what was offered took longer than its holder waits", "try again; look at the lock directory's disk", nil, nil)
+	}
 	if err == nil && k.cfg.Clock.Boot() >= h.deadline-p.closeLead() {
 		err = k.fail(ClassLockExpired, "taking the lease took longer than it lasts", "try again; look at the lock directory's disk", nil, nil)
 	}
@@ -139,7 +147,7 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 	g := h.grant()
 	k.show(&g)
 	k.cfg.Fence.Open(g)
-	if kind := tk.kind(); kind != "steal" {
+	if kind := tk.kind(); kind == "acquire" {
 		k.audit(Event{Kind: kind, Token: g.Token, Previous: tk.head.Token, Holder: holder, Reason: tk.reason()})
 	}
 	k.poke()
@@ -190,28 +198,40 @@ func (tk *taking) contradicted(c *claim, in instant) error {
 
 // kind is the audit kind.
 func (tk *taking) kind() string {
-	if tk.verdict.State == Stealable && !tk.own {
+	switch {
+	case tk.offered:
+		return "handover"
+	case tk.verdict.State == Stealable && !tk.own:
 		return "steal"
 	}
 	return "acquire"
 }
 
 func (tk *taking) reason() string {
+	if tk.offered {
+		return "its holder offered it to this host"
+	}
 	if tk.own {
 		return "the same holder goes on after its lease ended; nobody had taken it"
 	}
 	return tk.verdict.Reason
 }
 
-// auditSteal is rule 12: no event, no steal. It comes before the link, so an event may stand for a steal that then failed.
+// auditSteal is rule 12: no event, no steal. It comes before the link, so an event may stand for a steal that then failed. What was
+// offered is no steal, and its holder has drained; it wants its event all the same.
 func (tk *taking) auditSteal() error {
-	if tk.kind() != "steal" {
+	e := Event{Kind: tk.kind(), Token: tk.head.Token + 1, Previous: tk.head.Token, Holder: tk.holder, Reason: tk.reason()}
+	switch e.Kind {
+	case "acquire":
 		return nil
+	case "handover":
+		e.From = tk.head.Record.Holder()
+	default:
+		e.Unclean = tk.k.cfg.Store.dir.tier != tierA || tk.head.Foreign
 	}
-	err := tk.k.audit(Event{Kind: "steal", Token: tk.head.Token + 1, Previous: tk.head.Token, Holder: tk.holder,
-		Reason: tk.reason(), Unclean: tk.k.cfg.Store.dir.tier != tierA || tk.head.Foreign})
+	err := tk.k.audit(e)
 	if err != nil && !unaudited() {
-		return tk.k.fail(ClassAuditFailed, "the steal could not be audited, so it did not happen", "repair the audit log", tk.head.Record, err)
+		return tk.k.fail(ClassAuditFailed, "the "+e.Kind+" could not be audited, so it did not happen", "repair the audit log", tk.head.Record, err)
 	}
 	return nil
 }

@@ -187,6 +187,15 @@ for rule in ORDER NODRAIN STALEZERO SAMEEPOCH; do
 done
 model drain-lastleave F:E $d -DM_LASTLEAVE
 if [[ $quick ]]; then
+  model hold P $d -DHOLD -DWRITERS=1 -DREOPENS=0
+else
+  model hold P $d -DHOLD -DWRITERS=1
+  model hold-writers P $d -DHOLD -DREOPENS=0 -DTRIES=1 -DTOKENS=2
+fi
+model hold-nodrain F:T $d -DHOLD -DWRITERS=1 -DM_HOLDNODRAIN
+model hold-broken F:T $d -DHOLD -DWRITERS=1 -DM_HOLDBROKEN
+model hold-closed F:T $d -DHOLD -DWRITERS=1 -DTOKENS=3 -DREOPENS=0 -DM_HOLDCLOSED
+if [[ $quick ]]; then
   model free P $d -DFREE -DHANDLES -DWRITERS=0
 else
   model free P $d -DFREE -DHANDLES -DWRITERS=1

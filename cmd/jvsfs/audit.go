@@ -76,7 +76,7 @@ func openDirectory(dirfd int, name string) (int, error) {
 var auditTypes = map[string]string{
 	"acquire": "lock_acquire", "steal": "lock_steal", "release": "lock_release",
 	"expire": "lock_expire", "renew_failed": "lock_renew_failed", "superseded": "lock_superseded",
-	"late_write": "late_write",
+	"late_write": "late_write", "handover": "lock_handover",
 }
 
 // auditRecordOf words a lease event for the chain.
@@ -90,6 +90,9 @@ func auditRecordOf(e lease.Event) lease.AuditRecord {
 	}
 	if e.Holder.Purpose != "" {
 		details["purpose"] = e.Holder.Purpose
+	}
+	if e.Kind == "handover" {
+		details["from_holder_id"], details["from_uid"] = e.From.ID(), e.From.UID
 	}
 	if e.Unclean {
 		details["unclean"] = true

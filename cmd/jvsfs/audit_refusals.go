@@ -15,6 +15,15 @@ type refusalKind struct {
 	worktree lease.WorktreeID
 	op       gate.Op
 	class    lease.Class
+	observed bool // it was let through
+}
+
+// event is the type in the audit chain.
+func (k refusalKind) event() string {
+	if k.observed {
+		return "write_would_be_refused"
+	}
+	return "write_refused"
 }
 
 type refusalCount struct {
@@ -23,7 +32,7 @@ type refusalCount struct {
 	sentence string // of the first since the last line
 }
 
-// refusals gather what was refused: the first of a kind is written at once, more
+// refusals gather what was refused, or would have been: the first of a kind is written at once, more
 // of it are counted and written once an interval. A loop that is refused a million
 // times costs a line a minute.
 type refusals struct {
@@ -51,7 +60,7 @@ func newRefusals(write func(lease.AuditRecord) error, log *zap.Logger) *refusals
 
 // note counts a refusal. It is called in the request and does not block on I/O.
 func (r *refusals) note(no *gate.Refusal) {
-	k := refusalKind{no.Worktree, no.Op, no.Class()}
+	k := refusalKind{no.Worktree, no.Op, no.Class(), no.Observed}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.seen[k]
@@ -110,7 +119,7 @@ func (r *refusals) take(due func(*refusalCount) bool) []lease.AuditRecord {
 			continue
 		}
 		out = append(out, lease.AuditRecord{
-			Timestamp: time.Now(), EventType: "write_refused", Worktree: string(k.worktree),
+			Timestamp: time.Now(), EventType: k.event(), Worktree: string(k.worktree),
 			Details: map[string]any{"operation": k.op.String(), "class": string(k.class), "count": c.count, "reason": c.sentence},
 		})
 		c.known, c.count = true, 0

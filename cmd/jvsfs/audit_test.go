@@ -51,6 +51,19 @@ func TestRefusalsAreWrittenOnceAKindAndThenCounted(t *testing.T) {
 	require.EqualValues(t, 1000, got[2].Details["count"])
 }
 
+// What was let through is no refusal: it is counted apart and has a name of its own.
+func TestWhatIsOnlyObservedIsAnEventOfItsOwn(t *testing.T) {
+	r := newRefusals(nil, zap.NewNop())
+	for _, observed := range []bool{true, false, true} {
+		r.note(&gate.Refusal{Reason: gate.ReasonHeldByOther, Op: gate.OpMkdir, Worktree: "main", Observed: observed})
+	}
+	counts := map[string]any{}
+	for _, rec := range r.take(func(*refusalCount) bool { return true }) {
+		counts[rec.EventType] = rec.Details["count"]
+	}
+	require.Equal(t, map[string]any{"write_refused": uint64(1), "write_would_be_refused": uint64(2)}, counts)
+}
+
 // A repository's log must not be reached through a link that somebody planted.
 func TestTheAuditLogIsNotFollowedThroughLinks(t *testing.T) {
 	repo, elsewhere := t.TempDir(), t.TempDir()

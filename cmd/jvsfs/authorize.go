@@ -13,12 +13,12 @@ type plea struct {
 	PeerUID  uint32 // from SO_PEERCRED, or the caller's own without a daemon
 	MountUID uint32 // who runs the daemon
 
-	// acquire, steal
+	// acquire, steal, handover
 	TargetUID uint32 // who owns the process that is to hold the lease
 	MayWrite  bool   // the target's user may write to the worktree's root by its mode
 	Wider     bool   // the scope asked for takes in more than the target's user, and than configured
 
-	// renew, release
+	// renew, release, handover
 	Held         bool
 	HolderUID    uint32
 	Explicit     bool // a process was named with --pid
@@ -35,7 +35,9 @@ func authorize(p plea) (string, *failure) {
 		return "", authorizeAcquire(p)
 	case opRenew, opRelease, opWatch:
 		return authorizeHolder(p)
-	case opUnmount, opDoctor:
+	case opHandover:
+		return authorizeHandover(p)
+	case opUnmount, opDoctor, opEnforce:
 		if p.PeerUID != 0 && p.PeerUID != p.MountUID {
 			return "", &failure{Class: classDenied, Message: "only root or the user that mounted may do that", Next: "run it as root"}
 		}
@@ -88,6 +90,23 @@ func authorizeHolder(p plea) (string, *failure) {
 	if !p.PeerMember {
 		return "", notHeld("the lease is held by another process of yours, and this one is not in its scope",
 			"name the holder with --pid; jvsfs lock status WORKTREE shows it")
+	}
+	return "", nil
+}
+
+// authorizeHandover asks of the caller what a release asks, and of the next holder what
+// acquiring does, but whose process that is.
+func authorizeHandover(p plea) (string, *failure) {
+	note, f := authorizeHolder(p)
+	switch {
+	case f != nil || p.PeerUID == 0:
+		return note, f
+	case !p.MayWrite:
+		return "", &failure{Class: classDenied, Message: fmt.Sprintf("user %d may not write to the worktree, so it cannot be given its lease", p.TargetUID),
+			Next: "name a process that may write there"}
+	case p.Wider:
+		return "", &failure{Class: classDenied, Message: "only root may give a lease to more than one user's processes",
+			Next: "leave --scope out, or mount with that scope"}
 	}
 	return "", nil
 }

@@ -9,6 +9,7 @@ import (
 func TestAuthorize(t *testing.T) {
 	const alice, bob = 1000, 1001
 	held := func(p plea) plea { p.Op, p.Held, p.HolderUID = opRelease, true, alice; return p }
+	give := func(p plea) plea { p = held(p); p.Op = opHandover; return p }
 	for name, c := range map[string]struct {
 		plea plea
 		code int
@@ -37,6 +38,16 @@ func TestAuthorize(t *testing.T) {
 		"umount by the user that mounted":       {plea{Op: opUnmount, PeerUID: alice, MountUID: alice}, 0, false},
 		"umount by another user":                {plea{Op: opUnmount, PeerUID: bob, MountUID: alice}, exitError, false},
 		"doctor by another user":                {plea{Op: opDoctor, PeerUID: bob, MountUID: 0}, exitError, false},
+		"switch by root":                        {plea{Op: opEnforce, PeerUID: 0, MountUID: 0}, 0, false},
+		"switch by the user that mounted":       {plea{Op: opEnforce, PeerUID: alice, MountUID: alice}, 0, false},
+		"switch by another user":                {plea{Op: opEnforce, PeerUID: bob, MountUID: alice}, exitError, false},
+		"handover by the holder":                {give(plea{PeerUID: alice, PeerMember: true, TargetUID: bob, MayWrite: true}), 0, false},
+		"handover to who may not write":         {give(plea{PeerUID: alice, PeerMember: true, TargetUID: bob}), exitError, false},
+		"handover to everybody":                 {give(plea{PeerUID: alice, PeerMember: true, MayWrite: true, Wider: true}), exitError, false},
+		"handover by a sibling":                 {give(plea{PeerUID: alice, MayWrite: true}), exitNotHeld, false},
+		"handover by another user":              {give(plea{PeerUID: bob, PeerMember: true, MayWrite: true}), exitNotHeld, false},
+		"handover of nothing":                   {plea{Op: opHandover, PeerUID: alice, MayWrite: true}, exitNotHeld, false},
+		"handover by root":                      {give(plea{PeerUID: 0}), 0, true},
 		"status by anybody":                     {plea{Op: opStatus, PeerUID: bob}, 0, false},
 		"explain by anybody":                    {plea{Op: opExplain, PeerUID: bob}, 0, false},
 		"nobody (overflow uid) renews anothers": {held(plea{PeerUID: 65534, PeerMember: true}), exitNotHeld, false},

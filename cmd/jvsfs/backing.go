@@ -12,7 +12,7 @@ var caches = map[string]fusefs.Cache{"auto": fusefs.CacheAuto, "shared": fusefs.
 
 // openFileSystem takes the source for serving; the second value gives the
 // statistics of the file system.
-func openFileSystem(cfg mountcfg.Config, p place, guards *registry, log *zap.Logger) (fileSystem, func() any, error) {
+func openFileSystem(cfg mountcfg.Config, p place, guards *registry, mode *gate.Enforcement, log *zap.Logger) (fileSystem, func() any, error) {
 	errno, err := gate.ParseErrno(cfg.Errno)
 	if err != nil {
 		return nil, nil, err
@@ -20,7 +20,7 @@ func openFileSystem(cfg mountcfg.Config, p place, guards *registry, log *zap.Log
 	o := fusefs.Options{
 		Source: p.Root, Mountpoint: cfg.Mountpoint, Shape: fusefs.ShapeTree,
 		Guards: guards.guard, Known: guards.known, TreeID: p.ID, Log: log,
-		Errno: errno, ReadOnly: gate.Enforce(cfg.Enforce) == gate.ReadOnly,
+		Errno: errno, Enforcement: mode,
 		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout, Attributes: attributesOf(cfg),
 	}
 	if p.Shape == shapeRepository {

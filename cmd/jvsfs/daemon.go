@@ -55,6 +55,7 @@ type daemon struct {
 	audit    *lease.AuditLog
 	refused  *refusals
 	history  *refusalHistory
+	mode     *enforceMode
 	resolver *gate.Resolver
 	registry *registry
 	journal  *journal
@@ -63,9 +64,12 @@ type daemon struct {
 
 	retirement retirement
 
-	umount   sync.Mutex // one at a time
-	finished chan struct{}
-	finish   func() // closes finished; may be called again
+	umount    sync.Mutex     // one at a time
+	flushing  chan struct{}  // capacity 1: one flush of a handover at a time
+	left      sync.WaitGroup // flushes that a handover has not waited for
+	switching sync.Mutex     // of the mode
+	finished  chan struct{}
+	finish    func() // closes finished; may be called again
 
 	suppressed *suppressed // log lines that were left out; nil counts nothing
 	counts     *daemonCounts
@@ -77,8 +81,10 @@ func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 	d := &daemon{
 		cfg: cfg, place: p, log: log, since: time.Now(), service: &service{}, drained: func() {},
 		resolver: gate.NewResolver(lease.SystemClock()), finished: make(chan struct{}),
+		flushing: make(chan struct{}, 1),
 	}
 	d.counts = newDaemonCounts()
+	d.mode = newEnforceMode(gate.Enforce(cfg.Enforce))
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.registry = newRegistry(log, d.newWorktree)
 	d.journal = newJournal(log)
@@ -94,7 +100,7 @@ func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 // open takes the source and the lock directory by descriptors, before anything
 // is mounted over them.
 func (d *daemon) open() error {
-	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.log)
+	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.mode.Enforcement, d.log)
 	if err != nil {
 		return err
 	}
@@ -132,7 +138,7 @@ func (d *daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		return nil, err
 	}
 	guard := gate.NewGuard(gate.GuardConfig{
-		Worktree: id, Root: d.place.Root, Mode: gate.Mode(rule.Mode), Enforce: gate.Enforce(d.cfg.Enforce),
+		Worktree: id, Root: d.place.Root, Mode: gate.Mode(rule.Mode), Enforcement: d.mode.Enforcement,
 		OnFree: gate.OnFree(rule.OnFree), Scope: gate.Scope(rule.Scope), Errno: errno,
 		Policy: policyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver,
 		OnRefusal: d.logRefusal,
@@ -155,7 +161,11 @@ func (d *daemon) logRefusal(no *gate.Refusal) {
 	d.history.note(no)
 	d.refused.note(no)
 	d.counts.refused(no, no.Observed)
-	entry := d.log.Check(zap.InfoLevel, "refused")
+	what := "refused"
+	if no.Observed {
+		what = "would refuse"
+	}
+	entry := d.log.Check(zap.InfoLevel, what)
 	if entry == nil {
 		return
 	}
@@ -331,6 +341,7 @@ func (d *daemon) flush() error {
 // daemon that was only partly opened.
 func (d *daemon) close() error {
 	err := d.registry.close()
+	d.left.Wait()
 	d.resolver.Close()
 	if d.fs != nil {
 		err = errors.Join(err, d.fs.Close())
@@ -346,19 +357,19 @@ func (d *daemon) close() error {
 
 // mountStatus is one mount in `status --json`; the names are a promise.
 type mountStatus struct {
-	Mountpoint     string          `json:"mountpoint"`
-	Source         string          `json:"source,omitempty"`
-	Device         string          `json:"device"`
-	State          string          `json:"state"` // serving, dead, silent or forbidden
-	Detail         string          `json:"detail,omitempty"`
-	Next           string          `json:"next,omitempty"` // the way out of a mount that does not serve
-	PID            int             `json:"pid,omitempty"`
-	Since          *time.Time      `json:"since,omitempty"`
-	Shape          shape           `json:"shape,omitempty"`
-	Locks          string          `json:"locks,omitempty"`
-	Audit          string          `json:"audit,omitempty"`
-	Local          bool            `json:"local,omitempty"` // the fence holds on this machine only
-	Enforce        string          `json:"enforce,omitempty"`
+	Mountpoint string     `json:"mountpoint"`
+	Source     string     `json:"source,omitempty"`
+	Device     string     `json:"device"`
+	State      string     `json:"state"` // serving, dead, silent or forbidden
+	Detail     string     `json:"detail,omitempty"`
+	Next       string     `json:"next,omitempty"` // the way out of a mount that does not serve
+	PID        int        `json:"pid,omitempty"`
+	Since      *time.Time `json:"since,omitempty"`
+	Shape      shape      `json:"shape,omitempty"`
+	Locks      string     `json:"locks,omitempty"`
+	Audit      string     `json:"audit,omitempty"`
+	Local      bool       `json:"local,omitempty"` // the fence holds on this machine only
+	enforceStatus
 	Lease          int64           `json:"lease_duration_ms,omitempty"`
 	Metrics        string          `json:"metrics,omitempty"` // where they are served
 	Worktrees      []gate.Status   `json:"worktrees,omitempty"`
@@ -372,7 +383,7 @@ func (d *daemon) status() mountStatus {
 	st := mountStatus{
 		Mountpoint: d.mountpoint(), Source: d.place.Root, Device: device{major, minor}.String(), State: "serving",
 		PID: os.Getpid(), Since: &d.since, Shape: d.place.Shape, Locks: d.place.LockDir, Audit: d.place.auditPath(), Local: d.place.Local,
-		Enforce: d.cfg.Enforce, Lease: d.cfg.LeaseDuration.Milliseconds(), Metrics: d.metrics.address(),
+		enforceStatus: d.mode.status(), Lease: d.cfg.LeaseDuration.Milliseconds(), Metrics: d.metrics.address(),
 	}
 	for _, w := range d.registry.all() {
 		st.Worktrees = append(st.Worktrees, w.guard.Status())

@@ -131,6 +131,9 @@ func (d *daemon) try(ctx context.Context, w *worktree, req request, h lease.Hold
 
 func (d *daemon) takeLease(ctx context.Context, w *worktree, req request, h lease.Holder, id gate.Identity) (lease.Grant, error) {
 	if req.Op == opSteal {
+		if err := stillThere(w.keeper, req.Token); err != nil {
+			return lease.Grant{}, err
+		}
 		return w.keeper.Steal(ctx, h)
 	}
 	grant, err := w.keeper.Acquire(ctx, h)
@@ -144,6 +147,17 @@ func (d *daemon) takeLease(ctx context.Context, w *worktree, req request, h leas
 		return w.keeper.Steal(ctx, h)
 	}
 	return grant, err
+}
+
+// stillThere refuses to rob somebody else than was agreed to; 0 is whoever it is.
+func stillThere(k *lease.Keeper, agreed lease.Token) error {
+	head, _ := k.Observe()
+	if agreed == 0 || head.Token == agreed {
+		return nil
+	}
+	return &failure{Class: lease.ClassFencingMismatch, Holder: viewOfRecord(head.Record), File: head.File,
+		Message: fmt.Sprintf("the lease changed hands while you were asked: token %d was shown, %d is the current one", agreed, head.Token),
+		Next:    "look again: jvsfs lock status WORKTREE"}
 }
 
 // waitable tells whether time alone may turn the failure into a grant.

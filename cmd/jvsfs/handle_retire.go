@@ -63,8 +63,11 @@ func (r *retirement) underWay() bool {
 	return r.by != nil
 }
 
-// changesLeases are the requests that a daemon which is being replaced leaves to the next one.
-var changesLeases = map[string]bool{opAcquire: true, opSteal: true, opRenew: true, opRelease: true, opWatch: true, opUnmount: true}
+// changesLeases are the requests about leases and the mode that a daemon which is being replaced leaves to the next one.
+var changesLeases = map[string]bool{
+	opAcquire: true, opSteal: true, opRenew: true, opRelease: true, opHandover: true, opWatch: true,
+	opEnforce: true, opUnmount: true,
+}
 
 func errReplaced() *failure {
 	return &failure{Class: classBusy, Message: "the daemon of the mount is just being replaced", Next: "try again"}

@@ -50,8 +50,11 @@ func (d *daemon) answer(ctx context.Context, s *session) (response, error) {
 	if changesLeases[s.req.Op] && d.retirement.underWay() {
 		return response{}, errReplaced()
 	}
-	if s.req.Op == opUnmount {
+	switch s.req.Op {
+	case opUnmount:
 		return d.answerUnmount(s)
+	case opEnforce:
+		return d.answerEnforce(ctx, s)
 	}
 	w, err := d.worktreeAt(s.req.Path, s.peer.UID)
 	if err != nil {
@@ -66,6 +69,8 @@ func (d *daemon) answer(ctx context.Context, s *session) (response, error) {
 		return d.answerHolder(ctx, w, s)
 	case opWatch:
 		return d.answerWatch(ctx, w, s)
+	case opHandover:
+		return d.answerHandover(ctx, w, s)
 	case opLockStatus:
 		return d.answerLockStatus(w, s)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -181,7 +180,9 @@ func (l *localLock) waitFor(ctx context.Context, io stdio, k *lease.Keeper, req 
 	}
 	return wait.run(ctx, func() (lease.Grant, error) {
 		if req.Op == opSteal {
-			sayLocalHolder(io, l.place.ID, k)
+			if err := stillThere(k, req.Token); err != nil {
+				return lease.Grant{}, err
+			}
 			return stealFencing(ctx, l.dir.Store(l.place.ID), uint32(os.Getuid()), req.Force, noteTo(io),
 				func() (lease.Grant, error) { return k.Steal(ctx, h) })
 		}
@@ -191,13 +192,6 @@ func (l *localLock) waitFor(ctx context.Context, io stdio, k *lease.Keeper, req 
 		}
 		return grant, err
 	})
-}
-
-func sayLocalHolder(io stdio, id lease.WorktreeID, k *lease.Keeper) {
-	head, j := k.Observe()
-	if raw, err := json.Marshal(head.Record); err == nil && head.Record != nil {
-		sayHolder(io, lockStatus{Worktree: id, State: j.State.String(), Record: raw})
-	}
 }
 
 // asHolder renews or releases a lease that an earlier command took. Who the
@@ -317,6 +311,10 @@ type reportingFence struct{ reason chan<- string }
 
 func (reportingFence) Open(lease.Grant)                  {}
 func (reportingFence) Extend(lease.Token, time.Duration) {}
+
+// Hold and Resume have nothing to hold up.
+func (reportingFence) Hold(context.Context, lease.Token) error { return nil }
+func (reportingFence) Resume(lease.Token)                      {}
 
 // Close tells the first loss that ends the lease.
 func (f reportingFence) Close(l lease.Loss) {

@@ -22,6 +22,7 @@ type lockFlags struct {
 	scope   string
 	purpose string
 	fence   bool
+	yes     bool
 }
 
 // pidUsage says what --pid means to each operation.
@@ -36,7 +37,7 @@ var pidUsage = map[string]string{
 func newLockCommand(io stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock",
-		Short: "Acquire, renew, release, steal and look at leases",
+		Short: "Acquire, renew, release, hand over, steal and look at leases",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -46,6 +47,7 @@ func newLockCommand(io stdio) *cobra.Command {
 		newLockOp(io, opRelease, "release WORKTREE", "Give the lease back"),
 		newLockOp(io, opSteal, "steal WORKTREE", "Take over a lease that has expired, skew and grace passed"),
 		newLockOp(io, opLockStatus, "status WORKTREE", "Show the lease and its record"),
+		newHandoverCommand(io),
 	)
 	return cmd
 }
@@ -70,6 +72,7 @@ func newLockOp(io stdio, op, use, short string) *cobra.Command {
 		fs.StringVar(&f.purpose, "purpose", "", "`WHAT` the lease is for, shown to others")
 	}
 	if op == opSteal {
+		fs.BoolVar(&f.yes, "yes", false, "do not ask whether the holder shown may be robbed")
 		fs.BoolVar(&f.fence, "fence", false, "when a daemon on this host keeps the gate, stopped or stuck in a write, end it (root, or its own user)")
 	}
 	if op == opAcquire {
@@ -96,11 +99,13 @@ func runLock(ctx context.Context, io stdio, op, path string, f *lockFlags) error
 		return err
 	}
 	defer closeFile(pidfd)
+	if op == opSteal {
+		if req.Token, err = f.consent(ctx, io, t, policy); err != nil {
+			return err
+		}
+	}
 	var resp response
 	if t.mount != nil {
-		if op == opSteal {
-			showHolder(ctx, io, t)
-		}
 		resp, err = ask(ctx, t.mount, req, pidfd, noteTo(io))
 	} else {
 		resp, err = onRecords(ctx, io, t.place, policy, req)
@@ -132,24 +137,6 @@ func (f *lockFlags) request(op string, t target) (request, *os.File, error) {
 		return req, nil, noProcess(req.PID, err)
 	}
 	return req, pidfd, nil // a holder that has ended is still named by its number
-}
-
-// showHolder says whose lease is about to be stolen.
-func showHolder(ctx context.Context, io stdio, t target) {
-	resp, err := ask(ctx, t.mount, request{Op: opLockStatus, Path: t.rel}, nil, nil)
-	if err != nil {
-		return // the steal itself will meet and report it
-	}
-	var st lockStatus
-	if json.Unmarshal(resp.Result, &st) == nil {
-		sayHolder(io, st)
-	}
-}
-
-func sayHolder(io stdio, st lockStatus) {
-	if rec := recordOf(st.Record); rec != nil {
-		fmt.Fprintf(io.err, "jvsfs: the lease of %s is %s; holder %s\n", st.Worktree, st.State, holderText(viewOfRecord(rec)))
-	}
 }
 
 func recordOf(raw json.RawMessage) *lease.Record {
@@ -198,6 +185,14 @@ func printLockJSON(io stdio, op string, resp response) error {
 	return printJSON(io.out, resp.Record)
 }
 
+// offerText says to which host a lease is being handed over, "" if to none.
+func offerText(rec *lease.Record) string {
+	if rec.OfferedTo == "" {
+		return ""
+	}
+	return fmt.Sprintf("to host %s until %s", printable(rec.OfferedTo), clockText(rec.OfferUntil))
+}
+
 func printLockStatus(io stdio, resp response) error {
 	var st lockStatus
 	if err := json.Unmarshal(resp.Result, &st); err != nil {
@@ -213,7 +208,7 @@ func printLockStatus(io stdio, resp response) error {
 		rows = append(rows, [][]string{
 			{"holder", holderText(viewOfRecord(rec))},
 			{"since", rec.CreatedAt.Local().Format(time.DateTime)}, {"renewed", clockText(rec.LastRenewedAt)},
-			{"expires", clockText(rec.ExpiresAt())}, {"stealable", clockText(rec.StealableAt())},
+			{"expires", clockText(rec.ExpiresAt())}, {"stealable", clockText(rec.StealableAt())}, {"offered", offerText(rec)},
 		}...)
 	}
 	if st.Member != nil {

@@ -94,7 +94,7 @@ func TestStatusText(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	until := now.Add(12 * time.Second)
 	text := statusText([]mountStatus{
-		{Mountpoint: "/m", Source: "/s", State: "serving", PID: 9, Enforce: "enforce", Local: true, Worktrees: []gate.Status{
+		{Mountpoint: "/m", Source: "/s", State: "serving", PID: 9, enforceStatus: enforceStatus{Enforce: "enforce"}, Local: true, Worktrees: []gate.Status{
 			{Worktree: "main", State: "held", Token: 3, HolderID: "h:u:1:2", Purpose: "build", ExpiresAt: &until, Writes: 5, Refusals: 2},
 			{Worktree: "a", State: "free"},
 		}},

@@ -40,6 +40,8 @@ const (
 	opWatch      = "watch"
 	opRetire     = "retire"
 	opRetired    = "retired"
+	opEnforce    = "enforce"
+	opHandover   = "handover"
 )
 
 // The events of the control protocol.
@@ -54,6 +56,7 @@ var operations = map[string]bool{
 	opPing: true, opStatus: true, opExplain: true, opAcquire: true, opSteal: true,
 	opRenew: true, opRelease: true, opLockStatus: true, opUnmount: true, opDoctor: true,
 	opWatch: true, opRetire: true, opRetired: true,
+	opEnforce: true, opHandover: true,
 }
 
 // request is what a client asks.
@@ -73,12 +76,14 @@ type request struct {
 	Force    bool   `json:"force,omitempty"`    // of doctor: mend the rest too; of steal: end the daemon that keeps the gate
 	Scope    string `json:"scope,omitempty"`
 	Purpose  string `json:"purpose,omitempty"`
-	WaitMS   int64  `json:"wait_ms,omitempty"` // acquire: how long to wait for the lease
+	Host     string `json:"host,omitempty"`    // of handover: to whoever acquires there, instead of a process
+	Mode     string `json:"mode,omitempty"`    // of enforce: what to switch to, "" asks for the one of now
+	WaitMS   int64  `json:"wait_ms,omitempty"` // acquire: how long to wait for the lease; enforce, handover: for what is in flight
 	Steal    bool   `json:"steal,omitempty"`   // acquire: an expired lease may be stolen
 	Watch    bool   `json:"watch,omitempty"`   // acquire: keep the connection and report the loss
 
 	Device string      `json:"device,omitempty"`        // retire, retired: of the new mount
-	Token  lease.Token `json:"fencing_token,omitempty"` // release: only this lease, 0 = the current one; watch: this lease
+	Token  lease.Token `json:"fencing_token,omitempty"` // release, steal: only this lease, 0 = the current one; watch: this lease
 }
 
 // response is one line from the daemon.
@@ -128,7 +133,7 @@ func (r request) validate() error {
 		return fmt.Errorf("%w: pid %d", errRequest, r.PID)
 	case r.WaitMS < 0 || r.WaitMS > maxWait.Milliseconds():
 		return fmt.Errorf("%w: wait of %d ms", errRequest, r.WaitMS)
-	case len(r.Path) > 4096 || len(r.Purpose) > 1024 || len(r.Scope) > 64 || len(r.Device) > 64:
+	case len(r.Path) > 4096 || len(r.Purpose) > 1024 || len(r.Scope) > 64 || len(r.Device) > 64 || len(r.Mode) > 64 || len(r.Host) > 255:
 		return fmt.Errorf("%w: a field is too long", errRequest)
 	case !cleanRelative(r.Path):
 		return fmt.Errorf("%w: path %q is not a clean relative path", errRequest, r.Path)

@@ -40,6 +40,8 @@ func TestParseRequestRefuses(t *testing.T) {
 		"NUL":               `{"version":1,"op":"status","path":"a\u0000b"}`,
 		"long path":         `{"version":1,"op":"status","path":"` + strings.Repeat("a", 5000) + `"}`,
 		"long purpose":      `{"version":1,"op":"acquire","purpose":"` + strings.Repeat("a", 2000) + `"}`,
+		"long mode":         `{"version":1,"op":"enforce","mode":"` + strings.Repeat("a", 100) + `"}`,
+		"long host":         `{"version":1,"op":"handover","host":"` + strings.Repeat("a", 300) + `"}`,
 		"too long":          `{"version":1,"op":"ping"}` + strings.Repeat(" ", maxRequest),
 		"deep":              strings.Repeat("[", 60000),
 	} {

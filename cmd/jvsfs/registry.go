@@ -232,6 +232,8 @@ func lossName(k lease.LossKind) string {
 		return "idle"
 	case lease.LossReplaced:
 		return "replaced"
+	case lease.LossHandedOver:
+		return "handed_over"
 	}
 	return "lost"
 }

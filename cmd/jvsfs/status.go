@@ -108,7 +108,7 @@ func statusText(all []mountStatus, now time.Time) string {
 			fmt.Fprintf(&b, "  pid %d", st.PID)
 		}
 		if st.Enforce != "" {
-			fmt.Fprintf(&b, "  %s", st.Enforce)
+			fmt.Fprintf(&b, "  %s", st.modeText())
 		}
 		if st.Local {
 			b.WriteString("  fence local to this machine")

@@ -130,14 +130,6 @@ func terminalOf(w io.Writer) *os.File {
 	return f
 }
 
-func isTerminal(f *os.File) bool {
-	if f == nil {
-		return false
-	}
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
-}
-
 // dumbTerminal tells whether the terminal takes no control sequences.
 func dumbTerminal() bool {
 	term := os.Getenv("TERM")

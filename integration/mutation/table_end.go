@@ -2,14 +2,14 @@ package main
 
 import "slices"
 
-// endMutations remove clauses of rules 9 to 12: how a lease ends, and how the next one begins.
-var endMutations = slices.Concat(losing, lateWrites, releasing, stealing)
+// endMutations remove clauses of rules 9 to 14: how a lease ends, and how the next one begins.
+var endMutations = slices.Concat(losing, lateWrites, releasing, stealing, handingOver)
 
 var losing = slices.Concat(
 	in("gate/epoch.go", mutation{
 		Rule: 9, What: "a mutation is judged first and counted in flight afterwards",
-		Old: "	e.inflight.Add(1)\n	if e.ended.Load() {\n		e.leave()\n		return false\n	}\n",
-		New: `	if e.ended.Load() || int64(clock.Boot()) >= e.deadline.Load() {
+		Old: "	e.inflight.Add(1)\n	if e.stopped.Load() != nil {\n		e.leave()\n		return false\n	}\n",
+		New: `	if e.stopped.Load() != nil || int64(clock.Boot()) >= e.deadline.Load() {
 		return false
 	}
 	e.inflight.Add(1)
@@ -17,19 +17,20 @@ var losing = slices.Concat(
 		Tests: []string{"TestAMutationIsCountedBeforeItIsJudged"},
 	}, mutation{
 		Rule: 9, What: "what enters after the end is let in",
-		Old: "	if e.ended.Load() {\n		e.leave()\n		return false\n	}\n", New: "",
+		Old: "	if e.stopped.Load() != nil {\n		e.leave()\n		return false\n	}\n", New: "",
 		Tests: []string{"TestAMutationIsCountedBeforeItIsJudged"},
 	}, mutation{
 		Rule: 9, What: "the end does not wait for what is in flight",
-		Old: "	<-e.idle\n", New: "",
+		Old: "	_ = e.drain(context.Background()) // which does not end\n", New: "",
 		Tests: []string{"TestAMutationIsCountedBeforeItIsJudged", "TestCloseWaitsForWhatIsInFlight"},
 	}, mutation{
 		Rule: 9, What: "the first to leave ends the wait, not the last",
-		Old: "if e.inflight.Add(-1) == 0 && e.ended.Load() && e.inflight.Load() == 0 {", New: "if e.inflight.Add(-1) >= 0 && e.ended.Load() {",
+		Old:   "	if e.inflight.Add(-1) != 0 {\n		return\n	}\n	if a := e.awaited.Load(); a != nil && e.inflight.Load() == 0 {\n",
+		New:   "	e.inflight.Add(-1)\n	if a := e.awaited.Load(); a != nil {\n",
 		Tests: []string{"TestTheLastToLeaveEndsTheWait"},
 	}, mutation{
 		Rule: 9, What: "the last to leave wakes nobody",
-		Old: "if e.inflight.Add(-1) == 0 && e.ended.Load() && e.inflight.Load() == 0 {", New: "if e.inflight.Add(-1); false {",
+		Old: "a != nil && e.inflight.Load() == 0 {", New: "false && a != nil {",
 		Tests: []string{"TestTheLastToLeaveEndsTheWait"}, Hangs: true,
 	}, mutation{
 		Rule: 9, What: "a deadline that passed refuses nobody by itself",
@@ -38,11 +39,11 @@ var losing = slices.Concat(
 	}),
 	in("gate/guard.go", mutation{
 		Rule: 9, What: "a close refuses, but drains nothing",
-		Old: "		e.end()\n		g.runHooks(l)\n", New: "		e.ended.Store(true)\n		g.runHooks(l)\n",
+		Old: "		e.end()\n		g.runHooks(l)\n", New: "		e.close()\n		g.runHooks(l)\n",
 		Tests: []string{"TestCloseWaitsForWhatIsInFlight"},
 	}, mutation{
 		Rule: 9, What: "the kernel's caches are dropped before the drain",
-		Old: "		e.end()\n		g.runHooks(l)\n", New: "		e.ended.Store(true)\n		g.runHooks(l)\n		e.end()\n",
+		Old: "		e.end()\n		g.runHooks(l)\n", New: "		e.close()\n		g.runHooks(l)\n		e.end()\n",
 		Tests: []string{"TestCachesAreDroppedAfterTheDrainAndBeforeTheCloseReturns"},
 	}, mutation{
 		Rule: 9, What: "the kernel's caches are not dropped",
@@ -179,7 +180,7 @@ var stealing = slices.Concat(
 	}),
 	in("lease/steal.go", mutation{
 		Rule: 12, What: "a steal happens without its audit event",
-		Old: "	if tk.kind() != \"steal\" {\n		return nil\n	}\n", New: "	return nil\n",
+		Old: "	case \"acquire\":\n		return nil\n", New: "	case \"acquire\", \"steal\":\n		return nil\n",
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens"},
 	}, mutation{
 		Rule: 12, What: "a steal happens though its audit failed",
@@ -215,11 +216,91 @@ var stealing = slices.Concat(
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens"},
 	}, mutation{
 		Rule: 12, What: "a takeover without proof of a drain is called clean",
-		Old: "tk.k.cfg.Store.dir.tier != tierA || tk.head.Foreign}", New: "false}",
+		Old: "e.Unclean = tk.k.cfg.Store.dir.tier != tierA || tk.head.Foreign", New: "e.Unclean = false",
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens", "TestATakeoverOfAForeignLeaseIsUnclean"},
 	}, mutation{
 		Rule: 12, What: "a takeover from a foreign tool is called clean",
-		Old: "tk.k.cfg.Store.dir.tier != tierA || tk.head.Foreign}", New: "tk.k.cfg.Store.dir.tier != tierA}",
+		Old: "e.Unclean = tk.k.cfg.Store.dir.tier != tierA || tk.head.Foreign", New: "e.Unclean = tk.k.cfg.Store.dir.tier != tierA",
 		Tests: []string{"TestATakeoverOfAForeignLeaseIsUnclean"},
+	}),
+)
+
+var handingOver = slices.Concat(
+	in("gate/epoch.go", mutation{
+		Rule: 13, What: "a hold keeps nobody out",
+		Old: "	if !e.stopped.CompareAndSwap(nil, s) {", New: "	if e.stopped.Load() != nil {",
+		Tests: []string{"TestAHeldUpHolderWaitsAndGoesOn"},
+	}, mutation{
+		Rule: 13, What: "a hold does not wait for what is in flight",
+		Old: "	if err := e.drain(ctx); err != nil {\n		e.resume()\n		return err\n	}\n", New: "",
+		Tests: []string{"TestAHoldWaitsForWhatIsInFlight"},
+	}, mutation{
+		Rule: 13, What: "a hold that is given up goes on",
+		Old: "		e.resume()\n		return err\n", New: "		return err\n",
+		Tests: []string{"TestAHoldThatIsGivenUpChangesNothing"}, Hangs: true,
+	}, mutation{
+		Rule: 13, What: "a hold succeeds though the epoch was closed meanwhile",
+		Old: "	if e.stopped.Load() != s {\n		return errEpochOver\n	}\n", New: "",
+		Tests: []string{"TestACloseWinsOverAHold"},
+	}),
+	in("lease/handover.go", mutation{
+		Rule: 13, What: "the next token is claimed though what is in flight did not end",
+		Old: "		return Grant{}, k.undrained(old, err)\n", New: "		_ = err\n",
+		Tests: []string{"TestAHandoverThatIsNotInTimeChangesNothing"},
+	}, mutation{
+		Rule: 13, What: "the next token is claimed though nothing is durable",
+		Old: "			return Grant{}, k.unsettled(err)\n", New: "			_ = err\n",
+		Tests: []string{"TestAHandoverThatIsNotInTimeChangesNothing"},
+	}, mutation{
+		Rule: 13, What: "an epoch that was closed and opened anew counts as held up",
+		Old: "	if (uninterrupted{k.cur, before.token, k.cur.interrupts}) != before {", New: "	if false {",
+		Tests: []string{"TestAHandoverDoesNotTrustAHoldThatWasBroken"},
+	}, mutation{
+		Rule: 13, What: "a handover happens though its audit failed",
+		Old: "		return k.fail(ClassAuditFailed, \"the handover could not", New: "		_ = k.fail(ClassAuditFailed, \"the handover could not",
+		Tests: []string{"TestAHandoverThatCannotBeAuditedDoesNotHappen"},
+	}, mutation{
+		Rule: 13, What: "whoever took the token first is overlooked",
+		Old: "	if err == nil && !won {\n		err = (&taking{k: k}).beaten()\n	}\n", New: "	_ = won\n",
+		Tests: []string{"TestAHandoverThatLosesTheRaceForTheToken"},
+	}, mutation{
+		Rule: 13, What: "the new epoch opens over the old one",
+		Old: "	k.cfg.Fence.Close(Loss{Kind: LossHandedOver, Token: cur.token(), Holder: cur.holder})\n", New: "",
+		Tests: []string{"TestAHandoverGivesTheNextToken", "TestAHandoverKeepsTheGate"},
+	}),
+	in("lease/offer.go", mutation{
+		Rule: 14, What: "an offer is withdrawn while somebody has the gate",
+		Old: "		if k.gate.shared() != nil {", New: "		if k.gate.shared(); false {",
+		Tests: []string{"TestAnOfferIsNotWithdrawnUnderATaker"},
+	}, mutation{
+		Rule: 14, What: "the gate is not taken again",
+		Old: "		if k.gate.shared() != nil {", New: "		if false {",
+		Tests: []string{"TestAnOfferThatNobodyTakesChangesNothing"},
+	}, mutation{
+		Rule: 14, What: "an offer stays in the record",
+		Old: "		h.offer = nil\n", New: "",
+		Tests: []string{"TestAnOfferThatNobodyTakesChangesNothing"},
+	}, mutation{
+		Rule: 14, What: "who saw the offer before it was withdrawn is not waited for",
+		Old: "	if k.offerStands(h) {\n", New: "	if false {\n",
+		Tests: []string{"TestAnOfferIsWaitedOutWhereTheGateProvesNothing"},
+	}, mutation{
+		Rule: 14, What: "any host takes what is offered to one",
+		Old: "r.OfferedTo == clip(h.Host, maxText) && ", New: "",
+		Tests: []string{"TestAnOfferIsTakenByItsHost"},
+	}, mutation{
+		Rule: 14, What: "a write takes what is offered",
+		Old: "!h.Auto && r.OfferedTo", New: "r.OfferedTo",
+		Tests: []string{"TestAnOfferIsTakenByItsHost"},
+	}),
+	in("lease/steal.go", mutation{
+		Rule: 14, What: "a slow taker holds",
+		Old: "	if err == nil && tk.tooLate(k.cfg.Clock.Boot()) {", New: "	if false {",
+		Tests: []string{"TestASlowTakerOfAnOfferDoesNotHold"},
+	}),
+	in("lease/renew.go", mutation{
+		Rule: 14, What: "a mended renewal overlooks an offer",
+		Old: "	if !h.open && k.offerStands(h) {\n", New: "	if false {\n",
+		Tests: []string{"TestAMendedRenewalDoesNotOverlookAnOffer"},
 	}),
 )

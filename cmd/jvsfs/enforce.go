@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/spf13/cobra"
+)
+
+// defaultPatience is how long a command waits for what is in flight.
+const defaultPatience = 30 * time.Second
+
+type enforceCommand struct {
+	asJSON bool
+	wait   time.Duration
+}
+
+func newEnforceCommand(io stdio) *cobra.Command {
+	e := &enforceCommand{}
+	cmd := &cobra.Command{
+		Use:   "enforce MOUNTPOINT [observe|enforce|readonly]",
+		Short: "Show or switch what becomes of writes without the lease",
+		Long: `Show what becomes of writes without the lease at a mount, or switch it there (root,
+or who mounted).
+
+enforce refuses them. observe decides the same, counts, logs and audits what it
+would refuse, and refuses nothing. readonly refuses every write, the holder's
+too; the lease stays and is renewed.
+
+When a switch to a stricter mode returns, nothing that only the mode before let
+in is in flight any more, stores through mappings included. The switch lasts as
+long as the mount: a restart goes back to what is configured.`,
+		Args:      usageArgs(cobra.RangeArgs(1, 2)),
+		ValidArgs: []string{string(gate.Observing), string(gate.Enforcing), string(gate.ReadOnly)},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			return e.run(ctx, io, args)
+		},
+	}
+	cmd.Flags().BoolVar(&e.asJSON, "json", false, "print JSON")
+	cmd.Flags().DurationVar(&e.wait, "wait", defaultPatience, "wait this `LONG` for what is in flight")
+	return cmd
+}
+
+func (e *enforceCommand) run(ctx context.Context, io stdio, args []string) error {
+	req := request{Op: opEnforce, WaitMS: e.wait.Milliseconds()}
+	if e.wait < time.Millisecond {
+		return usagef("--wait must be a millisecond at least")
+	}
+	if len(args) > 1 {
+		mode, err := gate.ParseEnforce(args[1])
+		if err != nil {
+			return usagef("%v", err)
+		}
+		req.Mode = string(mode)
+	}
+	t, err := findTarget(ctx, args[0], "")
+	if err == nil && t.mount == nil {
+		err = &failure{Class: classNoMount, Message: fmt.Sprintf("%s is on no jvsfs mount", t.path), Next: "jvsfs status lists the mounts"}
+	}
+	if err != nil {
+		return err
+	}
+	resp, err := ask(ctx, t.mount, req, nil, noteTo(io))
+	if err != nil {
+		return err
+	}
+	var a enforceAnswer
+	if err := json.Unmarshal(resp.Result, &a); err != nil {
+		return err
+	}
+	if e.asJSON {
+		return printJSON(io.out, a)
+	}
+	_, err = fmt.Fprint(io.out, a.text())
+	return err
+}
+
+func (a enforceAnswer) text() string {
+	switch a.Previous {
+	case "":
+		return fmt.Sprintf("%s: %s\n", a.Mountpoint, a.modeText())
+	case a.Enforce:
+		return fmt.Sprintf("%s: %s already\n", a.Mountpoint, a.Enforce)
+	}
+	text := fmt.Sprintf("%s: %s, was %s", a.Mountpoint, a.Enforce, a.Previous)
+	if a.Configured != a.Enforce {
+		text += fmt.Sprintf("; a restart goes back to %s, which is configured", a.Configured)
+	}
+	return text + "\n"
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/spf13/cobra"
+)
+
+// handoverCommand is `lock handover`.
+type handoverCommand struct {
+	toPID     int
+	toSession int
+	toHost    string
+	scope     string
+	purpose   string
+	wait      time.Duration
+	asJSON    bool
+}
+
+func newHandoverCommand(io stdio) *cobra.Command {
+	h := &handoverCommand{}
+	cmd := &cobra.Command{
+		Use:   "handover WORKTREE --to-pid N | --to-session N | --to-host NAME",
+		Short: "Give the lease to another process, session or host, without a gap",
+		Long: `Give the lease to another process or session of the same mount, or to another host
+or mount that writes the same records, without a gap.
+
+Writers wait while what is in flight ends and what was written is made durable;
+then the next holder has the next token, and the former one's open files are
+refused. When that cannot be done in time nothing has changed: the writers go on
+under the old lease. Only the holder and root can hand over, to a process whose
+user may write there.
+
+--to-host offers the lease to whoever next acquires it on purpose on the host of
+that name, through another mount or without one, until --wait is over:
+jvsfs lock acquire --wait 1m, or jvsfs exec --wait 1m, there. Nobody else gets it
+meanwhile.
+
+WORKTREE is a worktree, its mount point, or any path inside.`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			return h.run(ctx, io, args[0])
+		},
+	}
+	fs := cmd.Flags()
+	fs.IntVar(&h.toPID, "to-pid", 0, "the process `N` that is to hold the lease, with its descendants")
+	fs.IntVar(&h.toSession, "to-session", 0, "the POSIX session `N` (its leader's pid) that is to hold the lease")
+	fs.StringVar(&h.toHost, "to-host", "", "whoever acquires the lease on the host `NAME`, through another mount")
+	fs.StringVar(&h.scope, "scope", "", "with --to-pid: `WHO` counts as the holder (default: as configured, else tree)")
+	fs.StringVar(&h.purpose, "purpose", "", "`WHAT` the lease is for, shown to others (default: as before)")
+	fs.DurationVar(&h.wait, "wait", defaultPatience, "wait this `LONG` for what is in flight, for the disk and for the other host")
+	fs.BoolVar(&h.asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (h *handoverCommand) run(ctx context.Context, io stdio, path string) error {
+	req, err := h.request()
+	if err != nil {
+		return err
+	}
+	t, err := findTarget(ctx, path, "")
+	if err == nil && t.mount == nil {
+		err = &failure{Class: classNoMount, Message: fmt.Sprintf("%s is on no jvsfs mount: there is nobody who could drain it", t.path),
+			Next: "jvsfs lock release, then acquire; or mount it"}
+	}
+	if err != nil {
+		return err
+	}
+	req.Path = t.rel
+	var pidfd *os.File
+	if req.PID != 0 {
+		if pidfd, err = openPidfd(req.PID); err != nil {
+			return noProcess(req.PID, err)
+		}
+		defer closeFile(pidfd)
+	}
+	resp, err := ask(ctx, t.mount, req, pidfd, noteTo(io))
+	if err != nil {
+		return err
+	}
+	return h.print(io, resp)
+}
+
+func (h *handoverCommand) request() (request, error) {
+	req := request{Op: opHandover, PID: h.toPID, Host: h.toHost, Scope: h.scope, Purpose: h.purpose, WaitMS: h.wait.Milliseconds()}
+	switch {
+	case h.wait < time.Millisecond:
+		return req, usagef("--wait must be a millisecond at least")
+	case h.toPID < 0 || h.toSession < 0 || h.targets() != 1:
+		return req, usagef("want one of --to-pid, --to-session and --to-host")
+	case h.toPID == 0 && h.scope != "":
+		return req, usagef("--scope goes with --to-pid")
+	case h.toHost != "" && h.purpose != "":
+		return req, usagef("the other host says its purpose itself")
+	case h.toSession != 0:
+		req.PID, req.Scope = h.toSession, string(gate.ScopeSession)
+	}
+	return req, nil
+}
+
+func (h *handoverCommand) targets() (n int) {
+	for _, named := range []bool{h.toPID != 0, h.toSession != 0, h.toHost != ""} {
+		if named {
+			n++
+		}
+	}
+	return n
+}
+
+func (h *handoverCommand) print(io stdio, resp response) error {
+	var r handoverResult
+	if err := json.Unmarshal(resp.Result, &r); err != nil {
+		return err
+	}
+	if h.asJSON {
+		return printJSON(io.out, r)
+	}
+	rec := recordOf(r.Record)
+	if rec == nil || r.From == nil {
+		return fmt.Errorf("the answer has no record that can be read")
+	}
+	_, err := fmt.Fprintf(io.out, "handed over %s: token %d, holder %s; before: token %d, %s\n",
+		rec.WorktreeID, rec.FencingToken, holderText(viewOfRecord(rec)), r.From.FencingToken, holderText(r.From))
+	return err
+}

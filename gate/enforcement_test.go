@@ -1,0 +1,271 @@
+package gate
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// switching is a guard with the mode of its mount.
+type switching struct {
+	*Guard
+	mode *Enforcement
+	k    *keeper
+}
+
+func newSwitching(t *testing.T, from Enforce, change func(*GuardConfig)) switching {
+	t.Helper()
+	mode := NewEnforcement(from)
+	g, k, _ := newTestGuard(t, func(c *GuardConfig) {
+		c.Enforcement = mode
+		if change != nil {
+			change(c)
+		}
+	})
+	return switching{g, mode, k}
+}
+
+func (s switching) guards() []*Guard { return []*Guard{s.Guard} }
+
+func (s switching) to(t *testing.T, mode Enforce) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), eventually)
+	defer cancel()
+	require.NoError(t, s.mode.Switch(ctx, mode, s.guards))
+	require.Equal(t, mode, s.mode.Mode())
+	require.Equal(t, mode, s.Status().Enforce)
+}
+
+// begin starts a switch; the channel has its error when it has returned.
+func (s switching) begin(t *testing.T, mode Enforce) <-chan error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- s.mode.Switch(context.Background(), mode, s.guards) }()
+	require.Eventually(t, func() bool { return s.mode.Mode() == mode }, eventually, tick)
+	return done
+}
+
+func mustWait(t *testing.T, done <-chan error) {
+	t.Helper()
+	select {
+	case err := <-done:
+		t.Fatalf("the switch has returned with a mutation in flight: %v", err)
+	default:
+	}
+}
+
+func TestObservingDecidesTheSameAndSaysSo(t *testing.T) {
+	var told []*Refusal
+	s := newSwitching(t, Observing, func(c *GuardConfig) { c.OnRefusal = func(no *Refusal) { told = append(told, no) } })
+	s.k.give(userHolder(7, "7"))
+	mustEnter(t, s.Guard, byUser(7)).Leave()
+	p := mustEnter(t, s.Guard, byUser(8))
+	p.Leave()
+	mustEnter(t, s.Guard, write(p.Epoch())).Leave()
+	require.Len(t, told, 2)
+	require.Equal(t, ReasonHeldByOther, told[0].Reason)
+	require.Equal(t, ReasonObservedHandle, told[1].Reason)
+	require.True(t, told[0].Observed)
+	st := s.Status()
+	require.EqualValues(t, 1, st.Writes)
+	require.EqualValues(t, 2, st.WouldRefuse)
+	require.Zero(t, st.Refusals)
+	require.Empty(t, s.Refused(), "what was let through is no refusal of any class")
+	require.Contains(t, st.LastRefusals[0], "Create would be refused: E_LOCK_CONFLICT")
+	require.True(t, s.Current(p.Epoch()))
+
+	s.to(t, Enforcing)
+	require.False(t, mustRefuse(t, s.Guard, byUser(8), ReasonHeldByOther).Observed)
+	require.NotContains(t, s.Status().LastRefusals[2], "would")
+	require.Len(t, s.Refused(), 1)
+	mustRefuse(t, s.Guard, write(p.Epoch()), ReasonObservedHandle)
+	require.False(t, s.Current(p.Epoch()), "a handle that was opened without the lease is stale once refusals count")
+}
+
+func TestASwitchWaitsForWhatOnlyObservingLetIn(t *testing.T) {
+	for _, to := range []Enforce{Enforcing, ReadOnly} {
+		s := newSwitching(t, Observing, nil)
+		p := mustEnter(t, s.Guard, byUser(8))
+		done := s.begin(t, to)
+		mustRefuse(t, s.Guard, byUser(8), map[Enforce]Reason{Enforcing: ReasonFree, ReadOnly: ReasonReadOnly}[to])
+		mustWait(t, done)
+		p.Leave()
+		require.NoError(t, <-done)
+	}
+}
+
+// The holder's own are let go on when refusals begin to count, and waited for when
+// nobody may write.
+func TestReadOnlyWaitsForTheHolderAndKeepsTheLease(t *testing.T) {
+	for name, change := range map[string]func(*GuardConfig){
+		"held":   nil,
+		"free":   func(c *GuardConfig) { c.OnFree = AllowOnFree },
+		"shared": func(c *GuardConfig) { c.Mode = Shared },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSwitching(t, Observing, change)
+			if name == "held" {
+				s.k.give(userHolder(7, "7"))
+			}
+			p := mustEnter(t, s.Guard, byUser(7))
+			s.to(t, Enforcing)
+			done := s.begin(t, ReadOnly)
+			mustRefuse(t, s.Guard, byUser(7), ReasonReadOnly)
+			mustRefuse(t, s.Guard, write(p.Epoch()), ReasonReadOnly)
+			mustWait(t, done)
+			p.Leave()
+			require.NoError(t, <-done)
+			require.Equal(t, name == "held", s.open.Load() != nil)
+			s.to(t, Enforcing)
+			mustEnter(t, s.Guard, write(p.Epoch())).Leave()
+		})
+	}
+}
+
+// A close that is draining when the mount becomes read-only is waited for as well.
+func TestReadOnlyWaitsForAClosingEpoch(t *testing.T) {
+	s := newSwitching(t, Enforcing, nil)
+	tok := s.k.give(mountHolder("a"))
+	p := mustEnter(t, s.Guard, write(Epoch(tok)))
+	closed := make(chan struct{})
+	go func() { s.k.lose(lease.LossExpired, tok, mountHolder("a")); close(closed) }()
+	require.Eventually(t, func() bool { return s.open.Load() == nil }, eventually, tick)
+	done := s.begin(t, ReadOnly)
+	mustWait(t, done)
+	p.Leave()
+	require.NoError(t, <-done)
+	<-closed
+}
+
+func TestLettingMoreThroughWaitsForNobody(t *testing.T) {
+	s := newSwitching(t, Enforcing, nil)
+	s.k.give(userHolder(7, "7"))
+	p := mustEnter(t, s.Guard, byUser(7))
+	defer p.Leave()
+	s.to(t, Observing)
+	mustEnter(t, s.Guard, byUser(8)).Leave()
+}
+
+// What does not end in time is said, and waited for again by whoever asks again. The new
+// mode is in force all the while.
+func TestASwitchGivesUpWaiting(t *testing.T) {
+	s := newSwitching(t, Observing, nil)
+	p := mustEnter(t, s.Guard, byUser(8))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, s.mode.Switch(ctx, Enforcing, s.guards), ErrUndrained)
+	mustRefuse(t, s.Guard, byUser(8), ReasonFree)
+	require.ErrorIs(t, s.mode.Switch(ctx, Enforcing, s.guards), ErrUndrained)
+	p.Leave()
+	s.to(t, Enforcing)
+}
+
+func TestHooksOfASwitch(t *testing.T) {
+	s := newSwitching(t, Observing, nil)
+	p := mustEnter(t, s.Guard, byUser(8))
+	var left atomic.Bool
+	var seen []string
+	s.mode.OnSwitch(func(context.Context) error {
+		q, no := s.Enter(byUser(9)) // what was stored through mappings still lands
+		q.Leave()
+		seen = append(seen, "before, refused: "+map[bool]string{true: "no", false: "yes"}[no == nil])
+		return nil
+	}, func(context.Context) error {
+		_, no := s.Enter(byUser(9))
+		seen = append(seen, "after, drained: "+map[bool]string{true: "yes", false: "no"}[left.Load() && no != nil])
+		return nil
+	})
+	done := s.begin(t, Enforcing)
+	mustWait(t, done)
+	left.Store(true)
+	p.Leave()
+	require.NoError(t, <-done)
+	require.Equal(t, []string{"before, refused: no", "after, drained: yes"}, seen)
+}
+
+func TestOutsideOfAnyWorktree(t *testing.T) {
+	mode := NewEnforcement(Enforcing)
+	none := func() []*Guard { return nil }
+	p, ok, would := mode.Outside(false)
+	require.True(t, ok)
+	require.False(t, would)
+	_, ok, _ = mode.Outside(true)
+	require.False(t, ok)
+	require.NoError(t, mode.Switch(t.Context(), Observing, none))
+	q, ok, would := mode.Outside(true)
+	require.True(t, ok)
+	require.True(t, would)
+	q.Leave()
+
+	done := make(chan error, 1)
+	go func() { done <- mode.Switch(context.Background(), ReadOnly, none) }()
+	require.Eventually(t, func() bool { return mode.Mode() == ReadOnly }, eventually, tick)
+	_, ok, _ = mode.Outside(false)
+	require.False(t, ok)
+	mustWait(t, done)
+	p.Leave()
+	require.NoError(t, <-done)
+
+	require.NoError(t, mode.Switch(t.Context(), Enforcing, none))
+	p, ok, _ = mode.Outside(false)
+	require.True(t, ok)
+	p.Leave()
+}
+
+func TestARefusalThatTheCallerFoundIsObservedToo(t *testing.T) {
+	s := newSwitching(t, Observing, nil)
+	p, no := s.Refuse(OpWrite, ReasonStaleMapping)
+	require.Nil(t, no)
+	done := s.begin(t, Enforcing)
+	mustWait(t, done)
+	p.Leave()
+	require.NoError(t, <-done)
+	_, no = s.Refuse(OpWrite, ReasonStaleMapping)
+	require.NotNil(t, no)
+	require.EqualValues(t, 1, s.Status().WouldRefuse)
+	require.EqualValues(t, 1, s.Status().Refusals)
+}
+
+// Many writers against one who switches to and fro: after a switch has returned no pass
+// is held that the mode does not give.
+func TestNothingIsInFlightAfterASwitch(t *testing.T) {
+	s := newSwitching(t, Observing, nil)
+	tok := s.k.give(userHolder(7, "7"))
+	var strangers, holders atomic.Int64 // passes that are held
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	loop := func(r Request, held *atomic.Int64) {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if p, no := s.Enter(r); no == nil {
+				held.Add(1)
+				held.Add(-1)
+				p.Leave()
+			}
+		}
+	}
+	for range 2 {
+		wg.Go(func() { loop(byUser(8), &strangers) })
+		wg.Go(func() { loop(write(Epoch(tok)), &holders) })
+	}
+	for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end); {
+		s.to(t, Enforcing)
+		require.Zero(t, strangers.Load(), "a stranger's pass outlives observing")
+		s.to(t, Observing)
+		s.to(t, ReadOnly)
+		require.Zero(t, strangers.Load()+holders.Load(), "a pass outlives the switch to readonly")
+		s.to(t, Observing)
+	}
+	close(stop)
+	wg.Wait()
+}

@@ -1,0 +1,62 @@
+package gate
+
+import "time"
+
+// What becomes of a no: it is worded, counted and told, and carried out unless the
+// mount only observes.
+
+// carryOut refuses, or lets through what the mount only observes. Without done the mode
+// was switched meanwhile.
+func (g *Guard) carryOut(under *regime, no *Refusal) (p Pass, refused *Refusal, done bool) {
+	if under.mode != Observing {
+		g.refusals.Add(1)
+		g.note(no)
+		return Pass{}, no, true
+	}
+	if !under.observed.enter(g.cfg.Clock) {
+		return Pass{}, nil, false
+	}
+	no.Observed = true
+	g.wouldRefuse.Add(1)
+	g.note(no)
+	return Pass{under.observed}, nil, true
+}
+
+// refusal makes the no. e is the epoch that stands in the way, or nil.
+func (g *Guard) refusal(op Op, why Reason, e *epoch) *Refusal {
+	r := &Refusal{Reason: why, Op: op, Errno: g.cfg.Errno, Worktree: g.cfg.Worktree}
+	if e != nil {
+		r.Holder, r.Token = e.holder(), e.id.Token()
+		if left := time.Duration(e.deadline.Load()) - g.cfg.Clock.Boot(); left > 0 && e.id.Token() != 0 {
+			r.Left = left
+		}
+		return r
+	}
+	g.mu.Lock()
+	r.Holder, r.Token = g.loss.Holder, g.loss.Token
+	g.mu.Unlock()
+	return r
+}
+
+func (g *Guard) note(no *Refusal) {
+	if !no.Observed {
+		g.refusedByWhy[no.Reason].Add(1)
+	}
+	g.mu.Lock()
+	g.recent.add(g.cfg.Clock.Wall(), no)
+	g.mu.Unlock()
+	if g.cfg.OnRefusal != nil {
+		g.cfg.OnRefusal(no)
+	}
+}
+
+// Refuse counts a refusal that the caller has found by itself. Where the mount only
+// observes it is none: the pass lets the mutation through, and Leave must follow.
+func (g *Guard) Refuse(op Op, why Reason) (Pass, *Refusal) {
+	for {
+		no := g.refusal(op, why, g.open.Load())
+		if p, no, done := g.carryOut(g.cfg.Enforcement.now.Load(), no); done {
+			return p, no
+		}
+	}
+}

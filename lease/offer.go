@@ -1,0 +1,167 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// offer is a lease that its holder has held up for another host to take (rule 14).
+type offer struct {
+	host  string
+	until time.Time // on our wall clock, for the record
+}
+
+// OfferTo gives the lease old, held here, to whoever acquires it on purpose on the host next, and returns the record that it was
+// taken under. Until ctx ends it waits for what is in flight, for settle (see [Keeper.Handover]), and for the taker. by is when ctx
+// ends, for the record.
+//
+// With an error the lease was not given away: old is held and its writers go on, unless it ended by itself meanwhile. Where the gate
+// cannot prove that nobody is just taking the lease, that answer comes twice skew and grace after ctx has ended.
+func (k *Keeper) OfferTo(ctx context.Context, old Token, host string, by time.Time, settle func(context.Context) error) (Record, error) {
+	before, err := k.handable(ctx, old, Holder{Host: host})
+	if err != nil {
+		return Record{}, err
+	}
+	if err := k.cfg.Fence.Hold(ctx, old); err != nil {
+		return Record{}, k.undrained(old, err)
+	}
+	defer k.cfg.Fence.Resume(old) // does nothing once the epoch is closed
+	if settle != nil {
+		if err := settle(ctx); err != nil {
+			return Record{}, k.unsettled(err)
+		}
+	}
+	if err := k.putUp(ctx, before, offer{host, by}); err != nil {
+		return Record{}, err
+	}
+	return k.awaitTaker(ctx, before, host)
+}
+
+// putUp writes the offer into the own record, and then lets the gate go: the holder has drained, so the next may have LOCK_EX.
+func (k *Keeper) putUp(ctx context.Context, before uninterrupted, o offer) error {
+	if err := k.enter(ctx, k.cfg.GateWait); err != nil {
+		return err
+	}
+	defer k.leave()
+	if err := k.same(before); err != nil {
+		return err
+	}
+	k.cur.offer, k.cur.handing, k.cur.offerOut = &o, true, true
+	k.cfg.Pause("offer.before_write")
+	if err := k.renewOrClose(); err != nil { // which writes the offer
+		return err
+	}
+	k.cfg.Pause("offer.after_write")
+	k.gate.unlock()
+	return nil
+}
+
+// awaitTaker watches until somebody has taken the lease, or takes the offer back when ctx ends. Renewals go on meanwhile.
+func (k *Keeper) awaitTaker(ctx context.Context, before uninterrupted, host string) (Record, error) {
+	tick := time.NewTicker(k.cfg.Tick)
+	defer tick.Stop()
+	over := ctx.Done()
+	for {
+		select {
+		case <-tick.C:
+		case <-over:
+			over = nil // looked at once more at once, then by the tick
+		}
+		rec, done, err := k.lookForTaker(before, host, ctx.Err() != nil)
+		if done {
+			return rec, err
+		}
+	}
+}
+
+// lookForTaker is one look; withdraw is whether the offer is to be taken back.
+func (k *Keeper) lookForTaker(before uninterrupted, host string, withdraw bool) (rec Record, done bool, err error) {
+	if err := k.enter(context.Background(), 0); err != nil {
+		return Record{}, true, err
+	}
+	defer k.leave()
+	if k.same(before) != nil {
+		rec, err := k.takenBy(before)
+		return rec, true, err
+	}
+	if found, why := k.cur.claim.successorAnywhere(); found {
+		k.lose(LossHandedOver, why) // gives nothing back, so it cannot fail
+		rec, err := k.takenBy(before)
+		return rec, true, err
+	}
+	if !withdraw {
+		return Record{}, false, nil
+	}
+	if done, err := k.withdraw(); !done || err != nil {
+		return Record{}, done, err
+	}
+	return Record{}, true, k.fail(ClassLockConflict, fmt.Sprintf("nobody on %s took the lease in time, so nothing has changed", printable(host)),
+		"run there: jvsfs lock acquire --wait 1m WORKTREE, and here try again", nil, nil)
+}
+
+// withdraw takes the offer back, if and as soon as that can be done; the old epoch is held up until then. With LOCK_SH nobody is
+// between the second look and the view, and who looks later finds no offer. Where flock proves nothing, somebody who saw the offer
+// before it was taken back may still link, but not for longer than takeWithin: that is waited out.
+func (k *Keeper) withdraw() (done bool, err error) {
+	h := k.cur
+	if h.offer != nil {
+		if k.gate.shared() != nil {
+			return false, nil // somebody is just taking the lease, or is stopped while it does
+		}
+		k.cfg.Pause("offer.withdraw")
+		if found, _ := h.claim.successorAnywhere(); found {
+			k.gate.unlock()
+			return false, nil // the next look draws the conclusions
+		}
+		h.offer = nil
+		if err := k.renewOrClose(); err != nil { // which writes the record without it
+			return true, err
+		}
+	}
+	if k.offerStands(h) {
+		return false, nil
+	}
+	if found, _ := h.claim.successorAnywhere(); found {
+		return false, nil
+	}
+	h.handing = false
+	return true, nil
+}
+
+// takeWithin is how long a taker may need from before it sees an offer until it holds, by its own boot clock.
+func (p Policy) takeWithin() time.Duration { return p.MaxClockSkew + p.StealGrace }
+
+// offerStands is whether somebody may still come to hold the lease by an offer, whatever the gate says. Twice takeWithin leaves
+// room for clocks of different pace, and for a store that shows the new record late.
+func (k *Keeper) offerStands(h *holding) bool {
+	return k.cfg.Store.dir.tier != tierA && h.handing &&
+		(h.offerOut || k.cfg.Clock.Boot() < h.withdrawn+2*k.cfg.Policy.takeWithin())
+}
+
+// offers is whether the record offers the lease to h. That the offer is over by the wall clock is for people's sake; nothing rests
+// on it.
+func (r *Record) offers(now time.Time, h Holder) bool {
+	return r != nil && !r.Released && !h.Auto && r.OfferedTo != "" && r.OfferedTo == clip(h.Host, maxText) && now.Before(r.OfferUntil)
+}
+
+// tooLate is whether a taker of an offer must not count on it any more: looked is the boot time from before it saw it.
+func (tk *taking) tooLate(now time.Duration) bool {
+	p := tk.k.cfg.Policy
+	if tk.head.Record != nil {
+		p = p.milder(tk.head.Record.Policy())
+	}
+	return tk.offered && tk.k.cfg.Store.dir.tier != tierA && now-tk.looked >= p.takeWithin()
+}
+
+// takenBy is what became of an offer that is over: the record of the taker, or why there is none.
+func (k *Keeper) takenBy(before uninterrupted) (Record, error) {
+	h, _, err := k.watch.look()
+	switch {
+	case err != nil:
+		return Record{}, err
+	case h.Record != nil && h.Token > before.token:
+		return *h.Record.clone(), nil
+	}
+	return Record{}, k.fail(ClassLockExpired, fmt.Sprintf("token %d ended while it was offered", before.token), "acquire it", h.Record, nil)
+}

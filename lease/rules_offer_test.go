@@ -1,0 +1,195 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The tests here each hold a clause of rule 14.
+
+// offering is a lease of ann's that is being offered.
+type offering struct {
+	t     testing.TB
+	r     *rig
+	other *rig // on another host
+	old   Grant
+	clock *fakeClock
+	end   context.CancelFunc
+	done  chan error
+	taken Record
+}
+
+const offerLasts = time.Minute
+
+var away = Holder{Host: "away", User: "bob", PID: 20, StartTime: 7, BootID: "b2", PIDNamespace: "pid:[1]", Scope: "tree"}
+
+// offer begins to offer the lease to the host away and waits until the offer stands.
+func newOffering(t testing.TB, at tier) *offering {
+	d, c := testDir(t), newFakeClock()
+	d.tier = at
+	quick := func(cfg *KeeperConfig) { cfg.Tick = 10 * time.Millisecond }
+	o := &offering{t: t, r: newRig(t, d, c, quick), other: newRig(t, d, c, quick), clock: c, done: make(chan error, 1)}
+	o.old = o.r.must(t, ann)
+	var ctx context.Context
+	ctx, o.end = context.WithCancel(context.Background())
+	go func() {
+		var err error
+		o.taken, err = o.r.OfferTo(ctx, o.old.Token, "away", c.Wall().Add(offerLasts), nil)
+		o.done <- err
+	}()
+	t.Cleanup(o.end)
+	require.Eventually(t, func() bool { h, _ := o.other.Observe(); return h.Record != nil && h.Record.OfferedTo == "away" }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return at != tierA || o.gateIsFree() }, 10*time.Second, time.Millisecond)
+	return o
+}
+
+func (o *offering) gateIsFree() bool {
+	free := o.other.gate.exclusive(context.Background(), time.Millisecond) == nil
+	if free {
+		o.other.gate.unlock()
+	}
+	return free
+}
+
+func (o *offering) mustStand() {
+	o.t.Helper()
+	select {
+	case err := <-o.done:
+		o.t.Fatalf("the offer has ended: %v", err)
+	case <-time.After(50 * time.Millisecond): // only a wrong keeper ends it, and within some ticks
+	}
+	require.False(o.t, o.r.fence.passes(), "nobody may write while the lease is offered")
+}
+
+func TestAnOfferIsTakenByItsHost(t *testing.T) {
+	for _, at := range []tier{tierA, tierRemote} {
+		o := newOffering(t, at)
+		require.False(t, o.r.fence.passes(), "the holder is held up")
+		for _, who := range []Holder{bob, func() Holder { h := away; h.Auto = true; return h }()} {
+			_, err := o.other.Acquire(context.Background(), who)
+			requireClass(t, ClassLockConflict, err)
+		}
+		g := o.other.must(t, away)
+		require.Equal(t, o.old.Token+1, g.Token)
+		require.NoError(t, <-o.done)
+		require.Equal(t, g.Token, o.taken.FencingToken)
+		require.Equal(t, []LossKind{LossHandedOver}, o.r.fence.kinds())
+		require.False(t, o.r.fence.isOpen())
+		require.Equal(t, []string{"acquire", "release"}, o.r.events())
+		require.Equal(t, []string{"handover"}, o.other.events())
+		require.Equal(t, ann.PID, o.other.log[0].From.PID)
+		require.False(t, o.other.log[0].Unclean, "its holder had drained")
+		require.Empty(t, g.Record.OfferedTo)
+	}
+}
+
+func TestAnOfferThatNobodyTakesChangesNothing(t *testing.T) {
+	o := newOffering(t, tierA)
+	o.end()
+	err := <-o.done
+	requireClass(t, ClassLockConflict, err)
+	o.r.unchanged(t, o.old.Token)
+	h, _ := o.r.Observe()
+	require.Empty(t, h.Record.OfferedTo)
+	require.False(t, o.gateIsFree(), "LOCK_SH is had again before anybody writes")
+	_, err = o.other.Acquire(context.Background(), away)
+	requireClass(t, ClassLockConflict, err)
+}
+
+// While somebody is taking the lease, or is stopped while it does, nobody can know how that ends: the holder stays held up.
+func TestAnOfferIsNotWithdrawnUnderATaker(t *testing.T) {
+	o := newOffering(t, tierA)
+	require.NoError(t, o.other.gate.exclusive(context.Background(), time.Second))
+	o.end()
+	o.mustStand()
+	o.other.gate.unlock()
+	requireClass(t, ClassLockConflict, <-o.done)
+	o.r.unchanged(t, o.old.Token)
+}
+
+// Where flock proves nothing somebody may have seen the offer just before it was taken back. The holder waits until that one must
+// have linked or given up.
+func TestAnOfferIsWaitedOutWhereTheGateProvesNothing(t *testing.T) {
+	o := newOffering(t, tierRemote)
+	o.end()
+	require.Eventually(t, func() bool { h, _ := o.other.Observe(); return h.Record.OfferedTo == "" }, 10*time.Second, time.Millisecond)
+	o.mustStand()
+	_, err := o.other.Acquire(context.Background(), away)
+	requireClass(t, ClassLockConflict, err) // who looks now finds no offer
+	o.clock.advance(2*DefaultPolicy().takeWithin() - time.Nanosecond)
+	o.mustStand()
+	o.clock.advance(time.Nanosecond)
+	requireClass(t, ClassLockConflict, <-o.done)
+	o.r.unchanged(t, o.old.Token)
+}
+
+// A taker that was slow from its look to its claim does not hold, for the holder may not have waited for it.
+func TestASlowTakerOfAnOfferDoesNotHold(t *testing.T) {
+	for _, at := range []tier{tierA, tierRemote} {
+		o := newOffering(t, at)
+		o.other.cfg.Pause = func(point string) {
+			if point == "claim.before_link" {
+				o.clock.advance(DefaultPolicy().takeWithin())
+			}
+		}
+		_, err := o.other.Acquire(context.Background(), away)
+		if at == tierA { // the gate proves that the holder has waited
+			require.NoError(t, err)
+		} else {
+			requireClass(t, ClassLockExpired, err)
+			require.False(t, o.other.fence.isOpen())
+		}
+		require.NoError(t, <-o.done, "the token is gone either way")
+		require.False(t, o.r.fence.isOpen())
+	}
+}
+
+// A renewal that fails while the lease is offered does not open the fence by its return while the offer may still be taken.
+func TestAMendedRenewalDoesNotOverlookAnOffer(t *testing.T) {
+	for _, at := range []tier{tierA, tierRemote} {
+		o := newOffering(t, at)
+		require.NoError(t, o.r.enter(context.Background(), 0))
+		o.r.interrupt(errors.New("the disk was away"))
+		o.r.leave()
+		requireClass(t, ClassLockExpired, <-o.done)
+		_, err := o.r.Renew(context.Background())
+		h, _ := o.r.Observe()
+		if at == tierA { // LOCK_SH keeps takers out, and the record is written without the offer
+			require.NoError(t, err)
+			require.Empty(t, h.Record.OfferedTo)
+			require.False(t, o.gateIsFree())
+			continue
+		}
+		require.Error(t, err)
+		require.Empty(t, h.Record.OfferedTo)
+		require.False(t, o.r.fence.isOpen(), "whoever saw the offer may still take it")
+		o.clock.advance(2 * DefaultPolicy().takeWithin())
+		_, err = o.r.Renew(context.Background())
+		require.NoError(t, err)
+		require.True(t, o.r.fence.isOpen())
+	}
+}
+
+func TestAnOfferEndsWithTheLease(t *testing.T) {
+	o := newOffering(t, tierA)
+	require.NoError(t, o.r.Release(context.Background(), LossReleased))
+	requireClass(t, ClassLockExpired, <-o.done)
+	o.other.must(t, bob)
+}
+
+// No event, no handover.
+func TestAnOfferThatCannotBeAuditedIsNotTaken(t *testing.T) {
+	o := newOffering(t, tierA)
+	refuse := o.other.cfg.Audit
+	o.other.cfg.Audit = func(Event) error { return errors.New("disk full") }
+	_, err := o.other.Acquire(context.Background(), away)
+	requireClass(t, ClassAuditFailed, err)
+	o.other.cfg.Audit = refuse
+	o.mustStand()
+	o.other.must(t, away)
+	require.NoError(t, <-o.done)
+}
