@@ -143,6 +143,29 @@ func TestReadOnlyWaitsForAClosingEpoch(t *testing.T) {
 	<-closed
 }
 
+// A mutation that was decided upon under one mode and is counted under the next is
+// decided anew: nobody has waited for it.
+func TestADecisionIsLookedAtOnceMore(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, to Enforce
+		caller   uint32
+		why      Reason
+	}{
+		"the holder's": {Enforcing, ReadOnly, 7, ReasonReadOnly},
+		"a stranger's": {Observing, Enforcing, 8, ReasonHeldByOther},
+	} {
+		t.Run(name, func(t *testing.T) {
+			slow := &slowClock{}
+			s := newSwitching(t, c.from, func(cfg *GuardConfig) { slow.clock = cfg.Clock.(*clock); cfg.Clock = slow })
+			s.k.give(userHolder(7, "7"))
+			slow.meanwhile = func() { s.to(t, c.to) } // while facts are gathered, when nothing is in flight
+			mustRefuse(t, s.Guard, byUser(c.caller), c.why)
+			require.Nil(t, slow.meanwhile)
+			require.Zero(t, s.mode.InFlight())
+		})
+	}
+}
+
 func TestLettingMoreThroughWaitsForNobody(t *testing.T) {
 	s := newSwitching(t, Enforcing, nil)
 	s.k.give(userHolder(7, "7"))

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,16 +68,9 @@ func (f *frozen) thaw() {
 
 // hang lets an actor begin what will not end before the thaw, and waits until it is in
 // the daemon. The channel has its outcome.
-func (f *frozen) hang(a *actor, c command) <-chan error {
+func (f *frozen) hang(a *actor, c command) <-chan reply {
 	f.t.Helper()
-	done := make(chan error, 1)
-	go func() {
-		r, err := a.try(c)
-		if err == nil && r.Errno != "" {
-			err = fmt.Errorf("%s: %s", c.Op, r.Errno)
-		}
-		done <- err
-	}()
+	done := a.begin(c)
 	eventually(f.t, a.name+" waits for the disk", func() bool { return f.m.inFlight() > 0 })
 	return done
 }

@@ -111,7 +111,7 @@ func TestAHandoverThatIsNotInTimeChangesNothing(t *testing.T) {
 	require.Equal(t, first.token(t), now.token(t))
 	require.False(t, now.Released)
 	disk.thaw()
-	require.NoError(t, <-written)
+	require.Empty(t, (<-written).Errno)
 	a.ok(command{Op: "pwrite", Handle: "f", Off: 4, Data: []byte(" but sure")})
 	require.Equal(t, "slow but sure", readText(t, m.Behind("f")))
 	b.fails(m.put("f"), "EROFS")
@@ -216,6 +216,7 @@ func TestHandoverToAnotherMount(t *testing.T) {
 
 	give := m.start(m.bin, "lock", "handover", "--json", "--wait", "20s", "--to-host", host, m.Mountpoint)
 	eventually(t, "the offer stands", func() bool { return offeredTo(t, m) == host })
+	waiting := a.begin(command{Op: "pwrite", Handle: "f", Data: []byte("late!")})
 	eventually(t, "it is renewed while it stands", func() bool {
 		_, now := m.headClaim("")
 		return now.RenewedAt.Sub(first.RenewedAt) > 2*hasty.lease
@@ -228,6 +229,7 @@ func TestHandoverToAnotherMount(t *testing.T) {
 	require.Equal(t, first.token(t)+1, taken.token(t))
 	require.Equal(t, taken.HolderID, h.Record.HolderID)
 	require.Equal(t, first.HolderID, h.From.HolderID)
+	require.Equal(t, "EROFS", (<-waiting).Errno, "the holder's write waited, and was overtaken")
 	b.ok(n.put("f"))
 	a.fails(m.put("f"), "EROFS")
 	a.fails(command{Op: "pwrite", Handle: "f", Data: []byte("late!")}, "EROFS")
@@ -248,13 +250,28 @@ func TestAnOfferIsForOneHost(t *testing.T) {
 	eventually(t, "the offer stands", func() bool { return offeredTo(t, m) == "elsewhere" })
 	exit, said := n.tryLock("acquire", b)
 	require.Equal(t, exitConflict, exit, said)
+	waiting := a.begin(m.put("f"))
 	require.NoError(t, unix.Kill(give.pid(), unix.SIGINT))
 	exit, said = give.wait()
 	require.Equal(t, 130, exit, said)
 	eventually(t, "the offer is withdrawn", func() bool { return offeredTo(t, m) == "" })
+	require.Empty(t, (<-waiting).Errno, "the holder's write waited, and went on")
 	a.ok(m.put("f"))
 	exit, said = n.tryLock("acquire", b)
 	require.Equal(t, exitConflict, exit, said)
+}
+
+// begin performs c without waiting for it. An actor that gives no answer has none.
+func (a *actor) begin(c command) <-chan reply {
+	done := make(chan reply, 1)
+	go func() {
+		r, err := a.try(c)
+		if err != nil {
+			r.Errno = err.Error()
+		}
+		done <- r
+	}()
+	return done
 }
 
 // offeredTo is the host that the record offers the lease to.
