@@ -31,6 +31,7 @@ Exit codes: 0 ok, 1 other error, 2 usage, 10 conflict, 11 expired, 12 not held,
 		newMountCommand(io), newUmountCommand(io), newLockCommand(io), newExecCommand(io),
 		newStatusCommand(io), newExplainCommand(io), newDoctorCommand(io), newAuditCommand(io), newTrampolineCommand(io), newGuardianCommand(),
 	)
+	root.AddCommand(docsCommands(io)...)
 	addExamples(root)
 	addCompletions(root)
 	return root
