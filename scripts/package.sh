@@ -107,6 +107,7 @@ install_docs() {
 }
 
 install_files() {
+  local helper unit
   build -ldflags "-s -w -X main.release=$version" -o "$work/bin"
   put 755 "$work/bin" usr/bin/jvsfs
   install -d "$tree/usr/sbin" "$tree/etc/jvsfs"
@@ -115,6 +116,7 @@ install_files() {
     ln -s ../bin/jvsfs "$tree/usr/sbin/$helper"
   done
   for unit in "$here"/systemd/*; do
+    [[ -e $unit ]] || continue
     put 644 "$unit" "usr/lib/systemd/system/${unit##*/}"
   done
 }
