@@ -94,22 +94,25 @@ func TestEveryCommandHasItsPage(t *testing.T) {
 	walk()
 }
 
+// What the configuration can say stands in its page, and what mount(8) can say in that
+// of its helper.
 func TestOtherPages(t *testing.T) {
-	man := filepath.Join(requireDocs(t), "man")
-	_, flags := helpOf(t, requireBinary(t), "mount")
-	keys := groff(t, filepath.Join(man, "jvsfs.yaml.5"))
-	options := groff(t, filepath.Join(man, "mount.fuse.jvsfs.8"))
-	for _, flag := range flags {
-		key := strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_")
-		switch key {
-		case "help", "foreground":
-			continue
-		case "config":
+	dir := requireDocs(t)
+	example, err := os.ReadFile(filepath.Join(dir, "examples", "jvsfs.yaml"))
+	require.NoError(t, err)
+	file := groff(t, filepath.Join(dir, "man", "jvsfs.yaml.5"))
+	options := groff(t, filepath.Join(dir, "man", "mount.fuse.jvsfs.8"))
+	keys := regexp.MustCompile(`(?m)^#?(\w+):`).FindAllStringSubmatch(string(example), -1)
+	require.Greater(t, len(keys), 10)
+	for _, m := range keys {
+		require.Contains(t, file, m[1]+": ")
+		switch m[1] {
+		case "source", "mountpoint", "worktrees": // arguments, and what only a file can say
 		default:
-			require.Contains(t, keys, key)
+			require.Contains(t, options, m[1]+"=")
 		}
-		require.Contains(t, options, key)
 	}
+	require.Contains(t, options, "config=FILE")
 }
 
 // The example is a configuration, and so is what it leaves commented out.
