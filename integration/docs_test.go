@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // docs has what the packager installs beside the binary: man, completions, examples.
@@ -144,6 +146,19 @@ func TestBashCompletes(t *testing.T) {
 	}
 }
 
+// TAB waits for no daemon: not for one that is stopped, nor in a mount whose daemon is.
+func TestCompletionDoesNotWaitForDaemons(t *testing.T) {
+	script := filepath.Join(requireDocs(t), "completions", "jvsfs.bash")
+	m := newMount(t, mountOptions{})
+	for _, pid := range m.daemons() {
+		require.NoError(t, unix.Kill(pid, unix.SIGSTOP))
+		defer func() { require.NoError(t, unix.Kill(pid, unix.SIGCONT)) }()
+	}
+	for _, command := range []string{"umount", "lock renew", "exec"} {
+		require.Contains(t, bashCompletes(t, script, m.bin, "jvsfs "+command+" "+m.Mountpoint[:5]), m.Mountpoint)
+	}
+}
+
 // bashCompletes presses TAB at the end of line.
 func bashCompletes(t testing.TB, script, bin, line string) []string {
 	t.Helper()
@@ -153,7 +168,9 @@ func bashCompletes(t testing.TB, script, bin, line string) []string {
 COMP_LINE=$2 COMP_POINT=${#2} COMP_TYPE=9 COMP_WORDS=($2) COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 __start_jvsfs || true
 printf '%s\n' "${COMPREPLY[@]}"`
-	cmd := exec.Command("bash", "-c", press, "bash", script, line)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", press, "bash", script, line)
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(bin)+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
