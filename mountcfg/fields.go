@@ -42,7 +42,8 @@ func (k kind) want() string {
 type field struct {
 	key   string // YAML key; the flag is the same with dashes
 	kind  kind
-	usage string // "" = no flag
+	usage string   // "" = no flag
+	words []string // of a choice
 	get   func(*Config) string
 	set   func(c *Config, text, base string) error // base: directory for relative paths
 }
@@ -113,7 +114,7 @@ func findField(key string) *field {
 
 func choiceField(key string, k kind, usage string, ch choice, at func(*Config) *string) field {
 	return field{
-		key: key, kind: k, usage: usage,
+		key: key, kind: k, usage: usage, words: ch.words,
 		get: func(c *Config) string { return *at(c) },
 		set: func(c *Config, text, _ string) error {
 			value, err := ch.parse(text)

@@ -4,6 +4,17 @@
 # Go's oldest release that builds this module, as in go.mod.
 readonly NEED_GO=1.26
 
+# What the tests drive, as WHAT:PACKAGE for install_missing.
+# shellcheck disable=SC2034 # used by the scripts
+readonly TEST_TOOLS=(
+  /etc/ssl/certs/ca-certificates.crt:ca-certificates
+  gcc:gcc /usr/include/stdio.h:libc6-dev make:make git:git
+  fusermount3:fuse3 findmnt:mount setsid:util-linux ps:procps awk:mawk systemd-analyze:systemd
+  setfattr:attr setfacl:acl chattr:e2fsprogs inotifywait:inotify-tools strace:strace
+  rsync:rsync tar:tar tmux:tmux vim:vim sqlite3:sqlite3 node:nodejs
+  groff:groff-base /usr/share/bash-completion/bash_completion:bash-completion
+)
+
 if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
   BOLD=$'\e[1m' PLAIN=$'\e[0m'
 else

@@ -27,12 +27,7 @@ esac
 
 become_root "$here/test.sh" "$@"
 
-install_missing \
-  /etc/ssl/certs/ca-certificates.crt:ca-certificates \
-  gcc:gcc /usr/include/stdio.h:libc6-dev make:make git:git \
-  fusermount3:fuse3 findmnt:mount setsid:util-linux ps:procps awk:mawk systemd-analyze:systemd \
-  setfattr:attr setfacl:acl chattr:e2fsprogs inotifywait:inotify-tools strace:strace \
-  rsync:rsync tar:tar tmux:tmux vim:vim sqlite3:sqlite3 node:nodejs
+install_missing "${TEST_TOOLS[@]}"
 need_go "$root"
 cd "$root"
 
@@ -137,6 +132,7 @@ check "Formatting" formatted
 check "Vet" go vet ./...
 check "Build" go build ./...
 check "Vet, torture build" go vet -tags jvsfs_torture ./...
+check "Vet, documentation" go vet -tags jvsfs_docs ./cmd/jvsfs
 check "Benchmark" bench_module
 packages=()
 while read -r package; do

@@ -35,8 +35,7 @@ too; the lease stays and is renewed.
 When a switch to a stricter mode returns, nothing that only the mode before let
 in is in flight any more, stores through mappings included. The switch lasts as
 long as the mount: a restart goes back to what is configured.`,
-		Args:      usageArgs(cobra.RangeArgs(1, 2)),
-		ValidArgs: []string{string(gate.Observing), string(gate.Enforcing), string(gate.ReadOnly)},
+		Args: usageArgs(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()

@@ -15,6 +15,7 @@ only the holder of the lease can write below it. Everybody reads.
 Exit codes: 0 ok, 1 other error, 2 usage, 10 conflict, 11 expired, 12 not held,
 13 fencing mismatch, 14 clock skew, 15 record unreadable or store failed,
 16 no such mount or dead mount, 17 busy, 75 exec lost its lease.`,
+		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          usageArgs(cobra.NoArgs),
@@ -33,6 +34,9 @@ Exit codes: 0 ok, 1 other error, 2 usage, 10 conflict, 11 expired, 12 not held,
 		newStatusCommand(io), newTopCommand(io), newExplainCommand(io), newDoctorCommand(io), newAuditCommand(io), newTrampolineCommand(io), newGuardianCommand(),
 		newRecoverCommand(io), newProbeCommand(),
 	)
+	root.AddCommand(docsCommands(io)...)
+	addExamples(root)
+	addCompletions(root)
 	return root
 }
 

@@ -1,0 +1,191 @@
+//go:build jvsfs_docs
+
+// Manual pages and completion scripts are made from the commands themselves:
+//
+//	go run -tags jvsfs_docs ./cmd/jvsfs docs DIR
+//
+// This is behind a build tag because a renderer of Markdown has no business in a
+// daemon that runs as root; the packager runs it once (scripts/package.sh).
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/cpuguy83/go-md2man/v2/md2man"
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
+)
+
+// Sections of the manual.
+const (
+	adminSection = "8"
+	adminManual  = "System administration"
+)
+
+func docsCommands(io stdio) []*cobra.Command {
+	return []*cobra.Command{{
+		Use: "docs DIR", Hidden: true, Short: "Write manual pages, completions and an example configuration to DIR",
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error { return writeDocs(io, args[0]) },
+	}}
+}
+
+// writeDocs makes DIR/man, DIR/completions and DIR/examples. Dates are those of
+// SOURCE_DATE_EPOCH where it is set, so that a build can be repeated.
+func writeDocs(io stdio, dir string) error {
+	for _, part := range []struct {
+		name  string
+		write func(root *cobra.Command, dir string) error
+	}{
+		{"man", writeCommandPages}, {"man", writeTemplatePages},
+		{"completions", writeCompletions}, {"examples", writeExample},
+	} {
+		to := filepath.Join(dir, part.name)
+		if err := os.MkdirAll(to, 0o755); err != nil {
+			return err
+		}
+		if err := part.write(documentedRoot(io), to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// documentedRoot is the command tree in the form that its pages want.
+func documentedRoot(io stdio) *cobra.Command {
+	root := newRoot(io)
+	root.DisableAutoGenTag = true
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultVersionFlag()
+	return root
+}
+
+// writeCommandPages writes a page for each command that people may call.
+func writeCommandPages(cmd *cobra.Command, dir string) error {
+	if cmd.Name() == "help" || cmd.HasParent() && !cmd.IsAvailableCommand() {
+		return nil
+	}
+	for _, c := range cmd.Commands() {
+		if err := writeCommandPages(c, dir); err != nil {
+			return err
+		}
+	}
+	page, err := commandPage(cmd)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, pageName(cmd)), page, 0o644)
+}
+
+func pageName(cmd *cobra.Command) string {
+	return strings.ReplaceAll(cmd.CommandPath(), " ", "-") + "." + adminSection
+}
+
+// commandPage is the page that cobra makes, with what cobra does not know before its
+// list of other pages.
+func commandPage(cmd *cobra.Command) ([]byte, error) {
+	cmd.InitDefaultHelpFlag()
+	cmd.NonInheritedFlags().VisitAll(sayFlag)
+	var page bytes.Buffer
+	header := &doc.GenManHeader{Section: adminSection, Source: source(), Manual: adminManual}
+	if err := doc.GenMan(cmd, header, &page); err != nil {
+		return nil, err
+	}
+	before, after, found := bytes.Cut(page.Bytes(), []byte("\n.SH SEE ALSO\n"))
+	if !found {
+		return nil, fmt.Errorf("%s: the page has no section of other pages", cmd.CommandPath())
+	}
+	more := "# EXIT STATUS\nSee **jvsfs(8)**.\n"
+	if !cmd.HasParent() {
+		more = exitStatus() + filesSection
+		after = append(bytes.TrimRight(after, "\n"), ", \\fBmount.fuse.jvsfs(8)\\fP, \\fBjvsfs.yaml(5)\\fP\n"...)
+	}
+	return slices.Concat(listFlags(before), []byte("\n"), render(more), []byte(".SH SEE ALSO\n"), after), nil
+}
+
+func source() string { return "jvsfs " + version() }
+
+// render turns sections of a page into roff. md2man takes the first heading of what has
+// no title for one.
+func render(markdown string) []byte {
+	page := md2man.Render([]byte("% \"-\" \"8\"\n" + markdown))
+	return page[bytes.Index(page, []byte("\n.SH"))+1:]
+}
+
+// flagParagraph is how cobra writes a flag: a paragraph with a tab in it, and for a
+// switch "[=false]".
+var flagParagraph = regexp.MustCompile(`(?m)^\.PP\n(\\fB-.*?)(?:\[=false\])?\n\t`)
+
+// listFlags makes a list of the flags, with their names as tags.
+func listFlags(page []byte) []byte {
+	page = bytes.Replace(page, []byte(".SH OPTIONS\n"), []byte(".SH OPTIONS\n.PP\n"), 1)
+	return flagParagraph.ReplaceAll(page, []byte(".TP\n$1\n"))
+}
+
+// placeholderValue shows a flag as --name=PLACEHOLDER; a value of the type "string"
+// would be shown in quotes.
+type placeholderValue struct{ pflag.Value }
+
+func (placeholderValue) Type() string { return "placeholder" }
+
+// sayFlag puts the placeholder of a flag that takes a value in the place where cobra
+// shows the default, and the default into the sentence.
+func sayFlag(f *pflag.Flag) {
+	if f.NoOptDefVal != "" {
+		return
+	}
+	name, usage := pflag.UnquoteUsage(f)
+	if def := f.DefValue; def != "" && def != "0" && def != "0s" {
+		usage += " (default " + def + ")"
+	}
+	f.DefValue, f.Usage, f.Value = name, usage, placeholderValue{f.Value}
+}
+
+// exitStatus lists the exit codes with the classes that have them.
+func exitStatus() string {
+	classes := map[int][]string{}
+	for class, code := range exitCodes {
+		classes[code] = append(classes[code], string(class))
+	}
+	var b strings.Builder
+	b.WriteString("# EXIT STATUS\n")
+	item := func(code any, text string) { fmt.Fprintf(&b, "**%v**\n: %s\n\n", code, text) }
+	item(exitOK, "Done.")
+	item(exitError, "Another error.")
+	for _, code := range slices.Sorted(maps.Keys(classes)) {
+		slices.Sort(classes[code])
+		item(code, strings.TrimSpace(exitText[code]+" "+strings.Join(classes[code], ", ")))
+	}
+	item(exitLeaseLost, "**exec**: the lease was lost while the command ran.")
+	item(exitNotRun, "**exec**: the command cannot be run.")
+	item(exitNotFound, "**exec**: the command is not there.")
+	item(fmt.Sprintf("%d+N", exitSignalBase), "**exec**: signal N ended the command.")
+	return b.String()
+}
+
+// exitText says what the name of a class does not.
+var exitText = map[int]string{
+	exitUsage:   "Usage.",
+	exitNoMount: "No such mount, or its daemon is dead or silent.",
+	exitBusy:    "Processes keep the mount busy.",
+}
+
+// writeCompletions writes the scripts under the names by which the shells find them.
+func writeCompletions(root *cobra.Command, dir string) error {
+	return cmp.Or(
+		root.GenBashCompletionFileV2(filepath.Join(dir, "jvsfs.bash"), true),
+		root.GenZshCompletionFile(filepath.Join(dir, "_jvsfs")),
+		root.GenFishCompletionFile(filepath.Join(dir, "jvsfs.fish"), true),
+	)
+}

@@ -1,0 +1,45 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// examples are the examples of help and manual pages, by command line. They are
+// together because they tell one story: a repository at /srv/repo.
+var examples = map[string]string{
+	"jvsfs": `  jvsfs mount /srv/repo                # guard main and each of worktrees/*, in place
+  jvsfs exec /srv/repo/main -- make    # hold the lease of main for make
+  jvsfs explain /srv/repo/main/README  # why can I not write there?
+  jvsfs umount /srv/repo`,
+	"jvsfs mount": `  jvsfs mount /srv/repo
+  jvsfs mount --config /etc/jvsfs/repo.yaml
+  jvsfs mount --enforce observe --foreground /srv/data /mnt/data`,
+	"jvsfs umount": `  jvsfs umount /srv/repo`,
+	"jvsfs lock acquire": `  jvsfs lock acquire /srv/repo/main             # for this shell and its descendants
+  jvsfs lock acquire --wait 1m --purpose "release 1.4" /srv/repo/main
+  jvsfs lock acquire --pid 4711 /srv/repo/main  # for another process`,
+	"jvsfs lock renew":   `  jvsfs lock renew /srv/repo/main`,
+	"jvsfs lock release": `  jvsfs lock release /srv/repo/main`,
+	"jvsfs lock steal":   `  jvsfs lock steal /srv/repo/main`,
+	"jvsfs lock status": `  jvsfs lock status /srv/repo/main
+  jvsfs lock status --json /srv/repo/main | jq .fencing_token`,
+	"jvsfs exec": `  jvsfs exec /srv/repo/main -- make install
+  jvsfs exec --wait 10m /srv/repo/main -- git rebase origin/main`,
+	"jvsfs status": `  jvsfs status
+  jvsfs status --json | jq '.mounts[].worktrees[]'`,
+	"jvsfs explain": `  jvsfs explain /srv/repo/main/README
+  jvsfs explain --pid 4711 /srv/repo/main`,
+	"jvsfs doctor": `  jvsfs doctor
+  jvsfs doctor --strict --json /srv/repo
+  jvsfs doctor --repair /srv/repo`,
+	"jvsfs audit verify": `  jvsfs audit verify /srv/repo`,
+	"jvsfs audit tail":   `  jvsfs audit tail -n 50 /srv/repo`,
+}
+
+// addExamples gives cmd and every command below it its examples.
+func addExamples(cmd *cobra.Command) {
+	if cmd.Example == "" {
+		cmd.Example = examples[cmd.CommandPath()]
+	}
+	for _, c := range cmd.Commands() {
+		addExamples(c)
+	}
+}

@@ -1,0 +1,54 @@
+package mountcfg
+
+import (
+	"slices"
+
+	"github.com/spf13/pflag"
+)
+
+// Setting describes one key of the configuration, for documentation and completion.
+type Setting struct {
+	Key       string   // of the file
+	Flag      string   // of the command line, without dashes; "" = none
+	Value     string   // placeholder of the value, such as DIR
+	Usage     string   // half a sentence
+	Default   string   // as the file would have it; "" = not set
+	Words     []string // the values that a closed set allows; nil = any
+	Millis    bool     // KEY_ms takes the same as a whole number of milliseconds
+	Overrides bool     // a worktree may have its own value
+}
+
+// otherUsage describes the keys that are no flags: arguments, and options of mount(8).
+var otherUsage = map[string]string{
+	"source":      "the `DIR` to guard: a repository, one of its worktrees, or any directory",
+	"mountpoint":  "mount at `DIR`; without it in place, over the source",
+	"ro":          "mount read-only (`true|false`)",
+	"nosuid":      "honour no setuid and setgid bits and no file capabilities (`true|false`)",
+	"nodev":       "open no device nodes (`true|false`)",
+	"noexec":      "execute no files (`true|false`)",
+	"nosymfollow": "follow no symbolic links (`true|false`)",
+}
+
+// Settings lists every key of the top level in the order of the documentation,
+// except worktrees, whose entries are mappings of the keys that Overrides marks.
+func Settings() []Setting {
+	defaults := Default()
+	out := make([]Setting, 0, len(fields))
+	for i := range fields {
+		f := &fields[i]
+		s := Setting{Key: f.key, Default: f.get(&defaults), Words: f.words, Millis: f.kind == kindDuration}
+		if s.Default == "" && slices.Contains(s.Words, scopeDefault) {
+			s.Default = scopeDefault
+		}
+		usage := f.usage
+		if usage == "" {
+			usage = otherUsage[f.key]
+		} else {
+			s.Flag = f.flag()
+		}
+		s.Value, s.Usage = pflag.UnquoteUsage(&pflag.Flag{Usage: usage, Value: &flagValue{field: f}})
+		s.Overrides = slices.ContainsFunc(ruleFields, func(r ruleField) bool { return r.key == f.key })
+		out = append(out, s)
+	}
+	return out
+}

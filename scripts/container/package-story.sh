@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# What happens to a machine that gets the package /jvsfs.deb. Runs in a container.
+set -euo pipefail
+
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 MANPAGER=cat
+fail() { printf 'package story: %s\n' "$*" >&2 && exit 1; }
+# has PATTERN: reads all of what comes, for a writer that is cut off fails.
+has() { grep -- "$1" >/dev/null; }
+step() { printf -- '-- %s\n' "$*"; }
+mounted() { findmnt -rn -t fuse.jvsfs -M "$1" >/dev/null; }
+
+step "install, with no fusermount3 on the machine"
+dpkg --force-depends --purge fuse3 >/dev/null 2>&1
+if command -v fusermount3 >/dev/null; then fail "fusermount3 is still there"; fi
+dpkg -i /jvsfs.deb
+dpkg --verify jvsfs
+[[ -d /etc/jvsfs && -L /usr/sbin/mount.fuse.jvsfs ]] || fail "files are missing"
+jvsfs --version
+
+step "the manual"
+man --warnings -E UTF-8 -l /usr/share/man/man8/jvsfs.8.gz 2>&1 >/dev/null | grep . && fail "warnings"
+for page in /usr/share/man/man8/*jvsfs*.8.gz /usr/share/man/man5/jvsfs.yaml.5.gz; do
+  name=${page##*/}
+  man "${name%.[58].gz}" | has NAME || fail "no page $name"
+done
+man 8 jvsfs-mount | has --on-free || fail "jvsfs-mount(8) lacks --on-free"
+
+step "completion"
+# shellcheck disable=SC1091
+bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader jvsfs || [[ $? == 124 ]]
+  COMP_WORDS=(jvsfs umo) COMP_CWORD=1 COMP_LINE="jvsfs umo" COMP_POINT=9 COMP_TYPE=9
+  compopt() { :; }; __start_jvsfs; [[ ${COMPREPLY[*]} == *umount* ]]' || fail "bash does not complete"
+
+step "the example configuration mounts"
+mkdir -p /srv/repo/.jvs /srv/repo/main /srv/repo/worktrees
+cp /usr/share/doc/jvsfs/examples/jvsfs.yaml /etc/jvsfs/repo.yaml
+jvsfs mount --config /etc/jvsfs/repo.yaml
+mounted /srv/repo || fail "/srv/repo is not mounted"
+jvsfs exec /srv/repo/main -- sh -c 'echo holder >/srv/repo/main/file'
+sleep 600 &
+jvsfs lock acquire --pid $! /srv/repo/main >/dev/null
+if setsid --wait sh -c 'echo intruder >/srv/repo/main/file' 2>/dev/null; then fail "a write without the lease"; fi
+[[ $(</srv/repo/main/file) == holder ]] || fail "the file has changed"
+
+step "an upgrade leaves the mount alone"
+dpkg -i /jvsfs.deb >/dev/null
+jvsfs status | has '/srv/repo  serving' || fail "the mount has gone"
+
+step "removal is refused while it is mounted"
+if dpkg --remove jvsfs 2>&1; then fail "it was removed"; fi
+mounted /srv/repo || fail "the mount has gone"
+jvsfs status | has '/srv/repo  serving' || fail "the mount has gone"
+if dpkg --purge jvsfs >/dev/null 2>&1; then fail "it was purged"; fi
+[[ -x /usr/bin/jvsfs ]] || fail "the program has gone"
+
+step "unmount, remove, purge"
+kill %1
+jvsfs umount /srv/repo
+mkdir /srv/plain && jvsfs exec /srv/plain -- true # records below /var/lib/jvsfs
+dpkg --remove jvsfs >/dev/null
+[[ ! -e /usr/bin/jvsfs && ! -L /usr/sbin/mount.fuse.jvsfs ]] || fail "files are left"
+[[ -e /etc/jvsfs/repo.yaml ]] || fail "the configuration has gone"
+dpkg --purge jvsfs
+[[ -e /etc/jvsfs/repo.yaml && ! -e /var/log/jvsfs ]] || fail "purge took too much, or too little"
+compgen -G '/var/lib/jvsfs/locks/*' >/dev/null || fail "the fencing tokens have gone"
+rm -rf /srv/repo /srv/plain
