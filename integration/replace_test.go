@@ -50,7 +50,7 @@ func TestReplaceUnderFire(t *testing.T) {
 	before := m.acquire(holder)
 	held := startHammer(t, holder, m.At("held"), m.At("f"), filepath.Join(m.base, "stop-holder"))
 	strange := startHammer(t, stranger, m.At("strange"), m.At("f"), filepath.Join(m.base, "stop-stranger"))
-	for range 10 {
+	for range rounds(10) {
 		old := m.replace()
 		m.gone("the old daemon has ended", old)
 		require.Len(t, m.stack(), 1)
