@@ -144,27 +144,12 @@ func TestReplaceThatFails(t *testing.T) {
 	m := newMount(t, mountOptions{onFree: "deny", policy: hasty, prepare: withFiles("f")})
 	a := startActor(t, "a")
 	before := m.acquire(a)
-	first := m.daemons()
-	successor := m.elsewhere() // any daemon that root may name
-	pid := successor.daemons()
-	conn, err := net.Dial("unix", m.socket(m.Mountpoint))
-	require.NoError(t, err)
-	dev := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(m.socket(successor.Mountpoint)), "dev-"), ".sock")
-	_, err = fmt.Fprintf(conn, `{"version":1,"op":"retire","device":%q}`+"\n", strings.ReplaceAll(dev, "-", ":"))
-	require.NoError(t, err)
-	line, err := bufio.NewReader(conn).ReadString('\n')
-	require.NoError(t, err)
-	require.Contains(t, line, `"held"`)
+	successor, end := m.retire()
 	exit, errs := m.tryLock("renew", a)
 	require.Equal(t, exitBusy, exit, errs)
 	require.Contains(t, errs, "just being replaced")
 	a.ok(m.put("f")) // the fence is open meanwhile
-	require.NoError(t, conn.Close())
-	for _, p := range pid {
-		if p != first[0] {
-			_ = unix.Kill(p, unix.SIGKILL) // a command that has ended meanwhile is among them
-		}
-	}
+	end()
 	eventuallyNoted(t, "it renews again", func() (bool, string) {
 		exit, errs := m.tryLock("renew", a)
 		return exit == 0, errs
@@ -173,6 +158,43 @@ func TestReplaceThatFails(t *testing.T) {
 	require.Equal(t, before.Token, r.Token)
 	a.ok(m.put("f"))
 	m.cliOK("umount", "--bare", successor.Mountpoint)
+}
+
+// A daemon that is told to end while it is being replaced ends.
+func TestReplaceIsNoReasonToStay(t *testing.T) {
+	m := newMount(t, mountOptions{onFree: "deny", prepare: withFiles("f")})
+	first := m.daemons()[:1]
+	successor, end := m.retire()
+	require.NoError(t, unix.Kill(first[0], unix.SIGTERM))
+	m.gone("it has ended", first)
+	m.mounted = false
+	end()
+	m.cliOK("umount", "--bare", successor.Mountpoint)
+}
+
+// retire asks the daemon to make way for another one, which never takes the place: end is its end.
+func (m *mount) retire() (successor *mount, end func()) {
+	m.t.Helper()
+	first := m.daemons()
+	successor = m.elsewhere() // any daemon that root may name
+	conn, err := net.Dial("unix", m.socket(m.Mountpoint))
+	require.NoError(m.t, err)
+	dev := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(m.socket(successor.Mountpoint)), "dev-"), ".sock")
+	_, err = fmt.Fprintf(conn, `{"version":1,"op":"retire","device":%q}`+"\n", strings.ReplaceAll(dev, "-", ":"))
+	require.NoError(m.t, err)
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	require.NoError(m.t, err)
+	require.Contains(m.t, line, `"event":"result"`)
+	require.NotContains(m.t, line, `"error"`)
+	return successor, func() {
+		require.NoError(m.t, conn.Close())
+		for _, p := range m.daemons() {
+			if !slices.Contains(first, p) {
+				_ = unix.Kill(p, unix.SIGKILL) // a command that has ended meanwhile is among them
+				m.gone("the new daemon has ended", []int{p})
+			}
+		}
+	}
 }
 
 // socket is the control socket of the mount at a place.
