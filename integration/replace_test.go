@@ -164,10 +164,13 @@ func TestReplaceThatFails(t *testing.T) {
 func TestReplaceIsNoReasonToStay(t *testing.T) {
 	m := newMount(t, mountOptions{onFree: "deny", prepare: withFiles("f")})
 	first := m.daemons()[:1]
+	a := startActor(t, "a")
+	a.ok(command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_RDONLY}) // the mount is busy
 	successor, end := m.retire()
 	require.NoError(t, unix.Kill(first[0], unix.SIGTERM))
 	m.gone("it has ended", first)
-	m.mounted = false
+	m.dead = true
+	a.do(command{Op: "close", Handle: "f"})
 	end()
 	m.cliOK("umount", "--bare", successor.Mountpoint)
 }
