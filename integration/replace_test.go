@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,9 +20,10 @@ import (
 func (m *mount) replace() (before []int) {
 	m.t.Helper()
 	before = m.daemons()
-	m.opts.extra = []string{"--replace"}
+	extra := m.opts.extra
+	m.opts.extra = append(slices.Clone(extra), "--replace")
 	m.mount()
-	m.opts.extra = nil
+	m.opts.extra = extra
 	return before
 }
 
@@ -49,7 +50,7 @@ func TestReplaceUnderFire(t *testing.T) {
 	before := m.acquire(holder)
 	held := startHammer(t, holder, m.At("held"), m.At("f"), filepath.Join(m.base, "stop-holder"))
 	strange := startHammer(t, stranger, m.At("strange"), m.At("f"), filepath.Join(m.base, "stop-stranger"))
-	for range 10 {
+	for range rounds(10) {
 		old := m.replace()
 		m.gone("the old daemon has ended", old)
 		require.Len(t, m.stack(), 1)
@@ -88,14 +89,6 @@ func TestReplaceDrains(t *testing.T) {
 		return r.RenewedAt.Sub(renewed) > 3*hasty.lease
 	})
 	require.Equal(t, 2, len(m.daemons()))
-	eventually(t, "the new mount shows what the old one writes", func() bool {
-		a.ok(command{Op: "write", Handle: "f", Data: []byte("more")})
-		seen, err := os.Stat(m.At("f"))
-		require.NoError(t, err)
-		is, err := os.Stat(m.Behind("f"))
-		require.NoError(t, err)
-		return seen.Size() == is.Size()
-	})
 	exit, errs := m.tryLock("acquire", b)
 	require.Equal(t, exitConflict, exit, errs)
 	m.release(a)
@@ -106,6 +99,21 @@ func TestReplaceDrains(t *testing.T) {
 	a.ok(command{Op: "close", Handle: "f"})
 	m.gone("the old daemon has ended", old)
 	b.ok(m.put("g"))
+}
+
+// A holder that also writes through the old mount is not the only writer of the new one: nothing is
+// believed for long there before the old one has ended.
+func TestReplaceBelievesNothingForLong(t *testing.T) {
+	m := newMount(t, cacheOptions("0s"))
+	a := startActor(t, "a")
+	m.acquire(a)
+	require.LessOrEqual(t, m.lookups(m.At("f"), looks), uint64(1), "held")
+	a.ok(command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_RDWR})
+	old := m.replace()
+	require.GreaterOrEqual(t, m.lookups(m.At("f"), looks), uint64(looks), "held through two mounts")
+	a.ok(command{Op: "close", Handle: "f"})
+	m.gone("the old daemon has ended", old)
+	eventually(t, "the new mount has the only writer", func() bool { return m.lookups(m.At("f"), looks) <= 1 })
 }
 
 // The new daemon is killed while files are open at the old one: the lease goes on with the next.
@@ -136,27 +144,12 @@ func TestReplaceThatFails(t *testing.T) {
 	m := newMount(t, mountOptions{onFree: "deny", policy: hasty, prepare: withFiles("f")})
 	a := startActor(t, "a")
 	before := m.acquire(a)
-	first := m.daemons()
-	successor := m.elsewhere() // any daemon that root may name
-	pid := successor.daemons()
-	conn, err := net.Dial("unix", m.socket(m.Mountpoint))
-	require.NoError(t, err)
-	dev := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(m.socket(successor.Mountpoint)), "dev-"), ".sock")
-	_, err = fmt.Fprintf(conn, `{"version":1,"op":"retire","device":%q}`+"\n", strings.ReplaceAll(dev, "-", ":"))
-	require.NoError(t, err)
-	line, err := bufio.NewReader(conn).ReadString('\n')
-	require.NoError(t, err)
-	require.Contains(t, line, `"held"`)
+	successor, end := m.retire()
 	exit, errs := m.tryLock("renew", a)
 	require.Equal(t, exitBusy, exit, errs)
 	require.Contains(t, errs, "just being replaced")
 	a.ok(m.put("f")) // the fence is open meanwhile
-	require.NoError(t, conn.Close())
-	for _, p := range pid {
-		if p != first[0] {
-			_ = unix.Kill(p, unix.SIGKILL) // a command that has ended meanwhile is among them
-		}
-	}
+	end()
 	eventuallyNoted(t, "it renews again", func() (bool, string) {
 		exit, errs := m.tryLock("renew", a)
 		return exit == 0, errs
@@ -165,6 +158,46 @@ func TestReplaceThatFails(t *testing.T) {
 	require.Equal(t, before.Token, r.Token)
 	a.ok(m.put("f"))
 	m.cliOK("umount", "--bare", successor.Mountpoint)
+}
+
+// A daemon that is told to end while it is being replaced ends.
+func TestReplaceIsNoReasonToStay(t *testing.T) {
+	m := newMount(t, mountOptions{onFree: "deny", prepare: withFiles("f")})
+	first := m.daemons()[:1]
+	a := startActor(t, "a")
+	a.ok(command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_RDONLY}) // the mount is busy
+	successor, end := m.retire()
+	require.NoError(t, unix.Kill(first[0], unix.SIGTERM))
+	m.gone("it has ended", first)
+	m.dead = true
+	a.do(command{Op: "close", Handle: "f"})
+	end()
+	m.cliOK("umount", "--bare", successor.Mountpoint)
+}
+
+// retire asks the daemon to make way for another one, which never takes the place: end is its end.
+func (m *mount) retire() (successor *mount, end func()) {
+	m.t.Helper()
+	first := m.daemons()
+	successor = m.elsewhere() // any daemon that root may name
+	conn, err := net.Dial("unix", m.socket(m.Mountpoint))
+	require.NoError(m.t, err)
+	dev := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(m.socket(successor.Mountpoint)), "dev-"), ".sock")
+	_, err = fmt.Fprintf(conn, `{"version":1,"op":"retire","device":%q}`+"\n", strings.ReplaceAll(dev, "-", ":"))
+	require.NoError(m.t, err)
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	require.NoError(m.t, err)
+	require.Contains(m.t, line, `"event":"result"`)
+	require.NotContains(m.t, line, `"error"`)
+	return successor, func() {
+		require.NoError(m.t, conn.Close())
+		for _, p := range m.daemons() {
+			if !slices.Contains(first, p) {
+				_ = unix.Kill(p, unix.SIGKILL) // a command that has ended meanwhile is among them
+				m.gone("the new daemon has ended", []int{p})
+			}
+		}
+	}
 }
 
 // socket is the control socket of the mount at a place.

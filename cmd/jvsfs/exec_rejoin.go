@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/moby/sys/mountinfo"
@@ -35,13 +36,13 @@ func leftAfterHangup(record json.RawMessage) time.Duration {
 
 // rejoin waits for a serving mount at the place whose daemon holds the same lease, and
 // watches it there.
-func (h *remoteHolding) rejoin(patience time.Duration) (*client, error) {
+func (h *remoteHolding) rejoin(pidfd *os.File, patience time.Duration) (*client, error) {
 	ctx, cancel := context.WithTimeout(h.over, patience)
 	defer cancel()
 	h.note(fmt.Sprintf("the daemon of the mount is gone; the command goes on if the mount is recovered before %s",
 		clockText(time.Now().Add(patience))))
 	for {
-		c, err := h.watchAgain(ctx)
+		c, err := h.watchAgain(ctx, pidfd)
 		if err == nil {
 			h.note("the mount was recovered, and the lease goes on")
 			return c, nil
@@ -58,7 +59,7 @@ func (h *remoteHolding) rejoin(patience time.Duration) (*client, error) {
 }
 
 // watchAgain asks the daemon that now serves the place. What it connects to outlives ctx.
-func (h *remoteHolding) watchAgain(ctx context.Context) (*client, error) {
+func (h *remoteHolding) watchAgain(ctx context.Context, pidfd *os.File) (*client, error) {
 	m, err := jvsfsAt(h.t.mount.Mountpoint)
 	if err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func (h *remoteHolding) watchAgain(ctx context.Context) (*client, error) {
 		return nil, err
 	}
 	req := request{Op: opWatch, Path: h.t.rel, PID: h.c.pid, Start: h.c.start, Explicit: true, Token: h.req.Token}
-	if err = c.send(req, h.c.pidfd); err == nil {
+	if err = c.send(req, pidfd); err == nil {
 		_, err = c.result(answerTimeout, h.note)
 	}
 	if err != nil {

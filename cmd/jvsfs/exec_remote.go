@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"sync"
 	"time"
 )
@@ -67,7 +68,15 @@ func (h *remoteHolding) acquire(ctx context.Context) error {
 	h.held = true
 	h.req.Token = resp.Token
 	patience := leftAfterHangup(resp.Record)
-	h.watch.Go(func() { h.follow(c, patience) })
+	// One of its own: the child's is closed before the lease is given back.
+	pidfd, err := duplicate(h.c.pidfd)
+	if err != nil {
+		return err
+	}
+	h.watch.Go(func() {
+		defer closeFile(pidfd)
+		h.follow(c, pidfd, patience)
+	})
 	return nil
 }
 
@@ -82,14 +91,14 @@ func (h *remoteHolding) use(c *client) {
 
 // follow waits for the line that tells of the loss. A daemon that is gone cannot renew,
 // so its end is one too, unless the mount comes back in time.
-func (h *remoteHolding) follow(c *client, patience time.Duration) {
+func (h *remoteHolding) follow(c *client, pidfd *os.File, patience time.Duration) {
 	for {
 		resp, err := c.next(0)
 		if err == nil {
 			h.reason <- resp.Reason
 			return
 		}
-		if c, err = h.rejoin(patience); err != nil {
+		if c, err = h.rejoin(pidfd, patience); err != nil {
 			h.reason <- err.Error()
 			return
 		}

@@ -169,16 +169,14 @@ func leadOf(by device, id lease.WorktreeID, successor processState, done <-chan 
 // outlives waits until the successor, whose connection has ended, has ended too, or has taken the
 // place after all (false), whether it told of it or not.
 func (d *daemon) outlives(by device, successor processState, done <-chan struct{}) bool {
-	for successor.liveness() != lease.Gone {
+	for successor.liveness() != lease.Gone && !d.detached() {
 		select {
 		case <-done:
 			return false
-		case <-d.finished:
-			return true
 		case <-time.After(50 * time.Millisecond):
 		}
-		if d.detached() {
-			break
+		if d.registry.ended() { // told to end meanwhile
+			return true
 		}
 	}
 	if !d.detached() {

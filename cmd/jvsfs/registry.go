@@ -100,6 +100,13 @@ func (r *registry) all() []*worktree {
 	return out
 }
 
+// ended reports whether close has begun.
+func (r *registry) ended() bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.closed
+}
+
 // shutDoors lets nobody acquire until it is taken back.
 func (r *registry) shutDoors(shut bool) {
 	r.mu.Lock()

@@ -14,7 +14,7 @@ var followMutations = slices.Concat(
 		Tests: []string{"TestAFollowerEndsAtItsDeadline"},
 	}, mutation{
 		Rule: 8, What: "a follower goes on when its leader has ended",
-		Old: "case !goesOn || k.expired(now):", New: "case k.expired(now):",
+		Old: "case !goesOn || k.expired(now):", New: "case !goesOn && false || k.expired(now):",
 		Tests: []string{"TestTwoKeepersStandForOneLease"},
 	}, mutation{
 		Rule: 1, What: "a follower does not look for a successor",
