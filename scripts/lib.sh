@@ -11,7 +11,7 @@ readonly TEST_TOOLS=(
   gcc:gcc /usr/include/stdio.h:libc6-dev make:make git:git
   fusermount3:fuse3 findmnt:mount setsid:util-linux ps:procps awk:mawk systemd-analyze:systemd
   setfattr:attr setfacl:acl chattr:e2fsprogs inotifywait:inotify-tools strace:strace
-  rsync:rsync tar:tar vim:vim sqlite3:sqlite3 node:nodejs
+  rsync:rsync tar:tar tmux:tmux vim:vim sqlite3:sqlite3 node:nodejs
   groff:groff-base /usr/share/bash-completion/bash_completion:bash-completion
 )
 
