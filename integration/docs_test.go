@@ -105,7 +105,7 @@ func TestOtherPages(t *testing.T) {
 	require.NoError(t, err)
 	file := groff(t, filepath.Join(dir, "man", "jvsfs.yaml.5"))
 	options := groff(t, filepath.Join(dir, "man", "mount.fuse.jvsfs.8"))
-	keys := regexp.MustCompile(`(?m)^#?(\w+):`).FindAllStringSubmatch(string(example), -1)
+	keys := regexp.MustCompile(`(?m)^(?:# ?)?(\w+):`).FindAllStringSubmatch(string(example), -1)
 	require.Greater(t, len(keys), 10)
 	for _, m := range keys {
 		require.Contains(t, file, m[1]+": ")
@@ -118,7 +118,7 @@ func TestOtherPages(t *testing.T) {
 	require.Contains(t, options, "config=FILE")
 }
 
-// The example is a configuration, and so is what it leaves commented out.
+// The example is a configuration, and so are the defaults that it leaves commented out.
 func TestExampleConfigurationMounts(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(requireDocs(t), "examples", "jvsfs.yaml"))
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package mountcfg
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -47,7 +48,8 @@ func Settings() []Setting {
 			s.Flag = f.flag()
 		}
 		s.Value, s.Usage = pflag.UnquoteUsage(&pflag.Flag{Usage: usage, Value: &flagValue{field: f}})
-		s.Overrides = slices.ContainsFunc(ruleFields, func(r ruleField) bool { return r.key == f.key })
+		s.Value = cmp.Or(s.Value, "true|false") // a switch has no placeholder
+		s.Overrides = slices.Contains(ruleKeys(), f.key)
 		out = append(out, s)
 	}
 	return out

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs jvsfs in containers: Docker's or podman's where one runs, else Debian's docker.io,
-# started for this run alone, and an image from debootstrap. Needs root.
+# Runs jvsfs in containers: of the Docker that runs, else of Debian's docker.io, started for
+# this run alone, with an image from debootstrap. Needs root.
 #
 #   scripts/container-test.sh               quickstart and integration tests
 #   scripts/container-test.sh --quick       quickstart and a few integration tests

@@ -85,21 +85,21 @@ const filesSection = `# FILES
 
 `
 
-// writeExample writes a configuration with every key, each with its default.
+// writeExample writes a configuration with every key, those that have one with their
+// default.
 func writeExample(_ *cobra.Command, dir string) error {
 	var b strings.Builder
-	b.WriteString("# Configuration of a jvsfs mount; see jvsfs.yaml(5). What is commented out is the default.\n")
+	b.WriteString("# Configuration of a jvsfs mount; see jvsfs.yaml(5). What is commented out is the default, or not set.\n")
 	for _, s := range mountcfg.Settings() {
-		value := s.Default
-		if value == "" {
-			value = s.Value
-		}
 		fmt.Fprintf(&b, "\n# %s\n", s.Usage)
-		if s.Key == "source" {
+		switch {
+		case s.Key == "source":
 			b.WriteString("source: /srv/repo\n")
-			continue
+		case s.Default == "":
+			fmt.Fprintf(&b, "# %s: %s\n", s.Key, s.Value)
+		default:
+			fmt.Fprintf(&b, "#%s: %s\n", s.Key, s.Default)
 		}
-		fmt.Fprintf(&b, "#%s: %s\n", s.Key, value)
 	}
 	b.WriteString("\n# What differs in single worktrees.\n#worktrees:\n#  scratch: {mode: shared}\n")
 	return os.WriteFile(filepath.Join(dir, "jvsfs.yaml"), []byte(b.String()), 0o644)

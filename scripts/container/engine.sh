@@ -10,14 +10,9 @@ dockerd_pid=''
 # it keeps in $work. No bridge and no rules: the containers have no network, and the
 # machine's own stays as it is.
 engine_start() {
-  local client
-  for client in docker podman; do
-    if command -v $client >/dev/null && $client info >/dev/null 2>&1; then
-      docker=("$client")
-      return
-    fi
-  done
-  install_missing /usr/sbin/dockerd:docker.io containerd:containerd runc:runc
+  docker=(docker)
+  if command -v docker >/dev/null && docker info >/dev/null 2>&1; then return; fi
+  install_missing /usr/sbin/dockerd:docker.io docker:docker.io containerd:containerd runc:runc
   title "Starting dockerd"
   docker=(docker -H "unix://$work/docker.sock")
   /usr/sbin/dockerd --iptables=false --ip6tables=false --bridge=none --live-restore=false \
@@ -47,6 +42,8 @@ engine_stop() {
   wait "$dockerd_pid" 2>/dev/null || true
   dockerd_pid=''
   unmount_below "$work"
+  # Its cgroup, in each hierarchy that the machine has; empty by now.
+  find /sys/fs/cgroup/docker /sys/fs/cgroup/*/docker -depth -type d -exec rmdir {} + 2>/dev/null || true
 }
 
 # unmount_below DIR: everything mounted below it, last first.
@@ -83,6 +80,7 @@ image_build() {
     rm -rf "$rootfs"/var/cache/apt/archives/*.deb "$rootfs"/var/lib/apt/lists/*
     mkdir -p "${archive%/*}"
     tar -C "$rootfs" --numeric-owner --xattrs --one-file-system -cf "$archive.new" .
+    rm -f "${archive%/*}"/*.tar # of other packages
     mv "$archive.new" "$archive"
     rm -rf --one-file-system "$rootfs"
   fi
