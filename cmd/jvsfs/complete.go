@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/jvsfs/jvsfs/mountcfg"
@@ -26,37 +25,42 @@ func addCompletions(cmd *cobra.Command) {
 
 // completeArgument goes by the placeholder that the usage line has for the argument.
 func completeArgument(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	what := placeholder(cmd.Use, len(args))
-	if strings.Contains(what, "|") {
-		return strings.Split(strings.Trim(what, "[]"), "|"), cobra.ShellCompDirectiveNoFileComp
-	}
-	if len(args) == 0 && what == "[MOUNTPOINT]" {
-		what = "MOUNTPOINT" // of a mount that is there; as a second argument it is where one will be
-	}
-	switch what {
-	case "MOUNTPOINT":
-		return mountPoints(word), cobra.ShellCompDirectiveNoFileComp
-	case "WORKTREE":
-		return mountPoints(word), cobra.ShellCompDirectiveDefault
-	case "SOURCE", "[SOURCE", "[MOUNTPOINT]", "[MOUNTPOINT]]", "TARGET":
-		return nil, cobra.ShellCompDirectiveFilterDirs
-	case "", "[INTERVAL]]":
+	switch what := placeholder(cmd.Use, len(args)); {
+	case what == "":
 		return nil, cobra.ShellCompDirectiveNoFileComp
+	case strings.Contains(what, "|"):
+		return strings.Split(what, "|"), cobra.ShellCompDirectiveNoFileComp
+	case what == "SOURCE", what == "MOUNTPOINT" && len(args) > 0: // where a mount is to be
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	case what == "MOUNTPOINT":
+		return mountPoints(word), cobra.ShellCompDirectiveNoFileComp
+	case what == "WORKTREE":
+		return mountPoints(word), cobra.ShellCompDirectiveDefault
 	}
 	return nil, cobra.ShellCompDirectiveDefault
 }
 
-// placeholder is the word of a usage line for argument n, counted from 0; the last
-// one stands for all that follow when it ends in "...".
+// placeholder is the word of a usage line for argument n, counted from 0, without
+// brackets and dots; a last one with dots stands for all that follow. Flags that the
+// line shows are no arguments.
 func placeholder(use string, n int) string {
-	words := slices.DeleteFunc(strings.Fields(use)[1:], func(w string) bool { return strings.Contains(w, "--") && w != "--" })
-	if n < len(words) {
-		return words[n]
+	words := strings.Fields(use)[1:]
+	for i, w := range words {
+		if w = strings.TrimLeft(w, "["); strings.HasPrefix(w, "--") && w != "--" {
+			words = words[:i]
+			break
+		}
 	}
-	if len(words) > 0 && strings.Contains(words[len(words)-1], "...") {
-		return words[len(words)-1]
+	if len(words) == 0 {
+		return ""
 	}
-	return ""
+	if last := len(words) - 1; n > last {
+		if !strings.Contains(words[last], "...") {
+			return ""
+		}
+		n = last
+	}
+	return strings.Trim(words[n], "[].")
 }
 
 // mountPoints lists the jvsfs mounts that word may become.

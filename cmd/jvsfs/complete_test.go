@@ -64,11 +64,16 @@ func TestPlaceholder(t *testing.T) {
 	}{
 		{"status", 0, ""},
 		{"mount SOURCE [MOUNTPOINT]", 0, "SOURCE"},
-		{"mount SOURCE [MOUNTPOINT]", 1, "[MOUNTPOINT]"},
+		{"mount SOURCE [MOUNTPOINT]", 1, "MOUNTPOINT"},
 		{"mount SOURCE [MOUNTPOINT]", 2, ""},
 		{"exec WORKTREE -- CMD [ARG...]", 0, "WORKTREE"},
-		{"exec WORKTREE -- CMD [ARG...]", 7, "[ARG...]"},
-		{"doctor [PATH...]", 3, "[PATH...]"},
+		{"exec WORKTREE -- CMD [ARG...]", 7, "ARG"},
+		{"doctor [PATH...]", 3, "PATH"},
+		{"recover [MOUNTPOINT]", 0, "MOUNTPOINT"},
+		{"status [--watch [INTERVAL]]", 0, ""},
+		{"handover WORKTREE --to-pid N | --to-host NAME", 0, "WORKTREE"},
+		{"handover WORKTREE --to-pid N | --to-host NAME", 1, ""},
+		{"enforce MOUNTPOINT [observe|enforce|readonly]", 1, "observe|enforce|readonly"},
 	} {
 		require.Equal(t, c.want, placeholder(c.use, c.n), "%s, %d", c.use, c.n)
 	}
