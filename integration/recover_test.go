@@ -321,6 +321,30 @@ func TestRecoverRefuses(t *testing.T) {
 	require.NotContains(t, out, m.Mountpoint, "it serves")
 }
 
+// TestRecoverAll: what is propagated elsewhere comes back there by itself, and is no failure.
+func TestRecoverAll(t *testing.T) {
+	m := prepareMount(t, mountOptions{onFree: "deny", prepare: withFiles("f")})
+	peers := m.propagate(unix.MS_SHARED)
+	m.mount()
+	m.killDaemon()
+	out, errs, _ := m.CLI("recover", "--json") // others may have dead mounts here
+	m.dead = false
+	require.Contains(t, out, m.Mountpoint, errs)
+	for _, peer := range peers {
+		require.NotContains(t, out, peer)
+		require.FileExists(t, filepath.Join(peer, "f"))
+	}
+	// A bind mount is not reached by anything, and is named.
+	bind := filepath.Join(m.base, "bind")
+	require.NoError(t, os.Mkdir(bind, 0o755))
+	bindOver(t, m.Mountpoint, bind, 0, unix.MS_PRIVATE)
+	m.killDaemon()
+	out = m.cliOK("recover", "--json", m.Mountpoint)
+	m.dead = false
+	require.Contains(t, out, bind)
+	m.unmount() // before its carrier goes
+}
+
 // TestRecoverWithoutState: nothing is known of a daemon of before; the person says what to run.
 func TestRecoverWithoutState(t *testing.T) {
 	m := newMount(t, mountOptions{inPlace: true, onFree: "deny", prepare: withFiles("f")})

@@ -82,5 +82,9 @@
 // same boot clock, must not have passed (8), nor the clocks have moved apart (7); and its holder must live. Nothing is written:
 // the fence opens until the old deadline, under LOCK_SH, and the next renewal is an ordinary one. What fails is a loss like any (9).
 //
+// While a daemon is being replaced two keepers of one machine stand for one lease, under one token ([Keeper.Join], [Keeper.Follow]).
+// One leads and keeps all rules; the other has a LOCK_SH of its own (4), no later deadline than the leader's fence (8), drains before
+// it lets its lock go (9), and never writes. On tier A alone: elsewhere the lock keeps nobody waiting.
+//
 // The package starts no goroutine, never logs, and imports nothing of the project.
 package lease

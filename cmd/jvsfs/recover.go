@@ -47,41 +47,65 @@ func recoverAll(ctx context.Context, args []string) ([]recovered, error) {
 	if err := needRoot(); err != nil {
 		return nil, err
 	}
-	mounts, err := readMounts()
+	points, err := recoverable(args)
 	if err != nil {
 		return nil, err
 	}
-	points, err := recoverable(mounts, args)
-	if err != nil {
-		return nil, err
-	}
-	var all []recovered
+	all := []recovered{}
+	var later []string // of which nothing is known: they may come back where another is propagated to
 	for _, point := range points {
-		r, err := findRecovery(ctx, mounts, point)
-		if err == nil && r == nil || err != nil && len(args) == 0 && isServed(err) {
-			continue
+		done, known := recoverOne(ctx, point, len(args) > 0)
+		switch {
+		case !known:
+			later = append(later, point)
+		case done != nil:
+			all = append(all, *done)
 		}
-		done := recovered{Mountpoint: point, State: "dead"}
-		if err == nil {
-			done.Copies = r.copies(mounts)
-			err = r.run(ctx)
+	}
+	for _, point := range later {
+		if done, _ := recoverOne(ctx, point, true); done != nil && !isServed(done.Error) {
+			all = append(all, *done)
 		}
-		if done.Error = asFailure(err); err == nil {
-			done.State = "serving"
-		}
-		all = append(all, done)
 	}
 	return all, nil
 }
 
+// recoverOne recovers the mount at a place; nil where there is nothing to recover. known is false,
+// and nothing was done, where it is not known how: unless meant, as by name.
+func recoverOne(ctx context.Context, point string, meant bool) (done *recovered, known bool) {
+	mounts, err := readMounts()
+	var r *recovery
+	if err == nil {
+		r, err = findRecovery(ctx, mounts, point)
+	}
+	switch {
+	case err == nil && r == nil, !meant && isServed(err):
+		return nil, true
+	case err == nil && r.state == nil && r.live == nil && !meant:
+		return nil, false
+	}
+	done = &recovered{Mountpoint: point, State: "dead"}
+	if err == nil {
+		err = r.run(ctx)
+	}
+	if done.Error = asFailure(err); err == nil {
+		done.State, done.Copies = "serving", r.copiesLeft(mounts)
+	}
+	return done, true
+}
+
 // recoverable are the places to look at, each once.
-func recoverable(mounts mountTable, args []string) ([]string, error) {
+func recoverable(args []string) ([]string, error) {
 	if len(args) > 0 {
 		m, err := mountAt(args[0])
 		if err != nil {
 			return nil, err
 		}
 		return []string{m.Mountpoint}, nil
+	}
+	mounts, err := readMounts()
+	if err != nil {
+		return nil, err
 	}
 	var points []string
 	seen := map[string]bool{}
@@ -94,7 +118,10 @@ func recoverable(mounts mountTable, args []string) ([]string, error) {
 	return points, nil
 }
 
-func isServed(err error) bool { return errors.Is(err, errServed) }
+func isServed(err error) bool {
+	f := asFailure(err)
+	return f != nil && errors.Is(f.err, errServed)
+}
 
 // errServed is the cause of refusing to recover what lives.
 var errServed = errors.New("served already")
@@ -137,17 +164,12 @@ func (r *recovery) unknown() *failure {
 
 // reportRecoveries prints all; the first failure decides the exit code.
 func reportRecoveries(io stdio, all []recovered, asJSON bool) error {
-	var first *failure
-	for _, r := range all {
-		if r.Error != nil && first == nil {
-			first = r.Error
-		}
-	}
+	failed := joinFailures(all)
 	if asJSON {
-		if err := printJSON(io.out, map[string]any{"mounts": all}); err != nil || first == nil {
+		if err := printJSON(io.out, map[string]any{"mounts": all}); err != nil || failed == nil {
 			return err
 		}
-		return exitWith(first.exit())
+		return exitWith(failed.exit())
 	}
 	if len(all) == 0 {
 		fmt.Fprintln(io.out, "no dead jvsfs mounts")
@@ -160,23 +182,23 @@ func reportRecoveries(io stdio, all []recovered, asJSON bool) error {
 			noteTo(io)(fmt.Sprintf("%s is a bind mount of the dead mount and stays dead: jvsfs umount --bare %s, then bind it again", c, c))
 		}
 	}
-	return joinFailures(all)
-}
-
-// joinFailures is the one failure, or a sum of them under the exit code of the first.
-func joinFailures(all []recovered) error {
-	var bad []*failure
-	for _, r := range all {
-		if r.Error != nil {
-			bad = append(bad, r.Error)
-		}
-	}
-	if len(bad) == 0 {
+	if failed == nil {
 		return nil
 	}
-	f := *bad[0]
-	for _, other := range bad[1:] {
-		f.Message += "; " + other.Message
+	return failed
+}
+
+// joinFailures is the one failure, or a sum of them under the class of the first; nil for none.
+func joinFailures(all []recovered) (sum *failure) {
+	for _, r := range all {
+		switch {
+		case r.Error == nil:
+		case sum == nil:
+			first := *r.Error
+			sum = &first
+		default:
+			sum.Message += "; " + r.Error.Message
+		}
 	}
-	return &f
+	return sum
 }

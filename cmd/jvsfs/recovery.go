@@ -48,7 +48,7 @@ func findRecovery(ctx context.Context, mounts mountTable, point string) (*recove
 		case m.Root != "/":
 			return nil, bindOfDead(m)
 		}
-		if st == mountServes {
+		if r.live != nil {
 			break
 		}
 		r.dead = append(r.dead, m)
@@ -101,14 +101,21 @@ func (r *recovery) has(id int) bool {
 	return slices.ContainsFunc(r.dead, func(m *mountinfo.Info) bool { return m.ID == id })
 }
 
-// copies are the places where a dead mount is also mounted, which no recovery reaches.
-func (r *recovery) copies(mounts mountTable) []string {
+// copiesLeft are the places where a dead mount was also mounted, and is still after the
+// recovery: those that nothing is propagated to.
+func (r *recovery) copiesLeft(before mountTable) []string {
+	now, err := readMounts()
+	if err != nil {
+		return nil // they are a note for people
+	}
 	var out []string
-	for _, m := range mounts.jvsfs() {
-		for _, dead := range r.dead {
-			if deviceOf(m) == deviceOf(dead) && m.ID != dead.ID {
-				out = append(out, m.Mountpoint)
-			}
+	for _, m := range before.jvsfs() {
+		is := now.byID(m.ID)
+		if is == nil || r.has(m.ID) || deviceOf(is) != deviceOf(m) {
+			continue
+		}
+		if slices.ContainsFunc(r.dead, func(dead *mountinfo.Info) bool { return deviceOf(dead) == deviceOf(m) }) {
+			out = append(out, m.Mountpoint)
 		}
 	}
 	return out
