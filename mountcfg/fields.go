@@ -2,6 +2,8 @@ package mountcfg
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -15,6 +17,8 @@ const (
 	kindPath
 	kindDuration
 	kindMillis
+	kindBool
+	kindGlobs
 )
 
 // want completes the sentence "KEY wants ...".
@@ -26,6 +30,10 @@ func (k kind) want() string {
 		return "a duration such as 30s"
 	case kindMillis:
 		return "a whole number of milliseconds"
+	case kindBool:
+		return "true or false"
+	case kindGlobs:
+		return "a pattern in quotes"
 	default:
 		return "a word"
 	}
@@ -38,6 +46,7 @@ type field struct {
 	usage string // "" = no flag
 	get   func(*Config) string
 	set   func(c *Config, text, base string) error // base: directory for relative paths
+	list  func(*Config) *[]string                  // of kindGlobs alone: set adds one more
 }
 
 func (f *field) flag() string { return strings.ReplaceAll(f.key, "_", "-") }
@@ -69,6 +78,10 @@ var fields = []field{
 	durationField("steal_grace", "wait this `LONG` after expiry and skew before a lease can be stolen",
 		func(c *Config) *time.Duration { return &c.StealGrace }),
 	pathField("log_file", "append the log to `FILE`", func(c *Config) *string { return &c.LogFile }),
+	globsField("exempt", "anybody may write what matches `GLOB`, below each worktree's root; may be repeated",
+		func(c *Config) *[]string { return &c.Exempt }),
+	boolField("exempt_git", "let patterns that name .git exempt what is below it",
+		func(c *Config) *bool { return &c.ExemptGit }),
 }
 
 // ruleField is one value that a worktree may override.
@@ -129,6 +142,32 @@ func durationField(key, usage string, at func(*Config) *time.Duration) field {
 	}
 }
 
+func boolField(key, usage string, at func(*Config) *bool) field {
+	return field{
+		key: key, kind: kindBool, usage: usage,
+		get: func(c *Config) string { return strconv.FormatBool(*at(c)) },
+		set: func(c *Config, text, _ string) error {
+			value, err := parseBool(text)
+			return assign(at(c), value, err)
+		},
+	}
+}
+
+// globsField is a list: each Set from the same place adds to it.
+func globsField(key, usage string, at func(*Config) *[]string) field {
+	return field{
+		key: key, kind: kindGlobs, usage: usage, list: at,
+		get: func(c *Config) string { return strings.Join(*at(c), " ") },
+		set: func(c *Config, text, _ string) error {
+			if err := checkGlob(text); err != nil {
+				return err
+			}
+			*at(c) = append(slices.Clone(*at(c)), text)
+			return nil
+		},
+	}
+}
+
 func mayBeZero(key string) bool {
 	return key == "max_clock_skew" || key == "steal_grace" || key == "cache_timeout"
 }
@@ -142,15 +181,24 @@ func assign[T any](at *T, value T, err error) error {
 
 // Set gives one value by its YAML key, as text, and remembers where it came from
 // (WhereFlag, WhereArgument, or any place a person can find). Relative paths are
-// taken from the working directory. On an error nothing has changed.
+// taken from the working directory. A list grows by each Set from one place, and
+// replaces what came from another. On an error nothing has changed.
 func (c *Config) Set(key, text, where string) error {
 	f := findField(key)
 	if f == nil {
 		return fmt.Errorf("%q is not a key of the configuration%s", key, didYouMean(key, fieldKeys()))
 	}
-	if err := f.set(c, text, ""); err != nil {
+	next := *c
+	if f.list != nil && c.where(key) != where {
+		*f.list(&next) = nil
+	}
+	if err := f.set(&next, text, ""); err != nil {
 		return fmt.Errorf("%s %q (%s): %w", key, text, where, err)
 	}
+	*c = next
 	c.remember(key, where)
+	if f.list != nil {
+		c.remember(itemKey(key, len(*f.list(c))-1), where)
+	}
 	return nil
 }

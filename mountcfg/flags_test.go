@@ -96,6 +96,7 @@ func TestResolvePrecedence(t *testing.T) {
 		{"cache", "auto", "default"}, {"cache_timeout", "1s", "default"},
 		{"lease_duration", "30s", "default"}, {"renew_interval", "10s", "default"},
 		{"max_clock_skew", "2s", "default"}, {"steal_grace", "1s", "default"}, {"log_file", "", "default"},
+		{"exempt", "", "default"}, {"exempt_git", "false", "default"},
 		{"worktrees.main.mode", "exclusive", path + ":4"},
 	}, c.Origins())
 }

@@ -18,7 +18,7 @@ func scalar(n ast.Node, k kind) (string, error) {
 			return n.Value, nil
 		}
 	case *ast.BoolNode:
-		if k == kindEnforce {
+		if k == kindEnforce || k == kindBool {
 			return strconv.FormatBool(n.Value), nil
 		}
 	case *ast.IntegerNode:
