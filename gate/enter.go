@@ -17,10 +17,13 @@ type Caller struct {
 
 // Request is one mutation that wants to go ahead. With an Epoch it is judged by
 // the handle it comes through; with NoEpoch by its writer.
+//
+// With At, what the lease does not admit may be admitted for its place.
 type Request struct {
 	Op     Op
 	Epoch  Epoch
 	Caller Caller
+	At     Place // nil: nothing is exempt
 }
 
 // Pass is the permission for one mutation. Leave must be called when the backing
@@ -54,6 +57,9 @@ func (g *Guard) ReportLate(p Pass, why error, w lease.LateWrite) {
 	g.note(no)
 }
 
+// ByPlace reports whether the place alone admitted the mutation, and no lease.
+func (p Pass) ByPlace() bool { return p.e != nil && p.e.id == ByPlace }
+
 // Epoch returns the epoch that a handle opened under this pass belongs to.
 func (p Pass) Epoch() Epoch {
 	if p.e == nil {
@@ -74,7 +80,9 @@ const acquireWait = 5 * time.Second
 func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 	p, no := g.judge(r)
 	if no == nil {
-		g.writes.Add(1)
+		if !p.ByPlace() { // which has a counter of its own
+			g.writes.Add(1)
+		}
 		return p, nil
 	}
 	if g.cfg.Enforce == Observing {
@@ -94,11 +102,29 @@ func (g *Guard) judge(r Request) (Pass, *Refusal) {
 	return g.judgeWriter(r)
 }
 
-// judgeHandle lets a handle write in the epoch that it was opened in.
+// judgeHandle lets a handle write in the epoch that it was opened in, and where
+// anybody may write.
 func (g *Guard) judgeHandle(r Request) (Pass, *Refusal) {
 	if g.cfg.Enforce == ReadOnly {
 		return Pass{}, g.refusal(r.Op, ReasonReadOnly, nil)
 	}
+	if r.Epoch != ByPlace {
+		p, no := g.judgeEpoch(r)
+		if no == nil || r.At == nil {
+			return p, no
+		}
+		if p, ok := g.Exempted(r); ok {
+			return p, nil
+		}
+		return Pass{}, no
+	}
+	if p, ok := g.Exempted(r); ok {
+		return p, nil
+	}
+	return Pass{}, g.refusal(r.Op, ReasonNotExempt, nil)
+}
+
+func (g *Guard) judgeEpoch(r Request) (Pass, *Refusal) {
 	switch {
 	case r.Epoch == sharedEpoch:
 		return g.enter(r.Op, g.shared, ReasonStaleHandle)
@@ -154,6 +180,11 @@ func (g *Guard) judgeWriter(r Request) (Pass, *Refusal) {
 		e := g.open.Load()
 		f, id := g.gather(e, r.Caller)
 		act, why := decide(f)
+		if act == refuse || act == acquire {
+			if p, ok := g.Exempted(r); ok {
+				return p, nil
+			}
+		}
 		switch act {
 		case refuse:
 			if why == ReasonClosing && g.waitForClose() {

@@ -23,6 +23,9 @@ const (
 	sharedEpoch = leaseless | 1<<62
 	// observedEpoch is given to what was only let through by Observing.
 	observedEpoch = leaseless | 1<<61
+	// ByPlace is the epoch of what was admitted for its place (Exempt). A handle of it
+	// is judged by its file's place each time.
+	ByPlace = leaseless | 1<<60
 )
 
 // Token returns the fencing token behind the epoch, 0 where there is none.

@@ -29,6 +29,11 @@ type GuardConfig struct {
 	Policy   lease.Policy
 	Clock    lease.Clock
 	Resolver *Resolver
+	// Exempt says where anybody may write; nil is nowhere.
+	Exempt *Exempt
+	// OnExempt is told of every mutation that is admitted for its place, in the
+	// request's own goroutine. It must not block. May be nil.
+	OnExempt func(Exemption)
 	// OnRefusal is told of every refusal, in the request's own goroutine. It must
 	// not block. May be nil.
 	OnRefusal func(*Refusal)
@@ -46,6 +51,7 @@ type Guard struct {
 	free    atomic.Pointer[epoch] // writes without a lease (AllowOnFree), nil while there is none
 	opening atomic.Bool           // a lease is about to open: nothing may enter without one
 	shared  *epoch                // the one epoch of mode shared
+	exempt  *epoch                // the one of what is admitted for its place
 
 	mu      sync.Mutex
 	loss    lease.Loss      // why open is nil
@@ -61,6 +67,7 @@ type Guard struct {
 	members members
 
 	writes       atomic.Uint64
+	exemptWrites atomic.Uint64
 	refusals     atomic.Uint64
 	wouldRefuse  atomic.Uint64
 	refusedByWhy [reasonCount]atomic.Uint64
@@ -71,7 +78,7 @@ func NewGuard(cfg GuardConfig) *Guard {
 	if cfg.Errno == 0 {
 		cfg.Errno = syscall.EROFS
 	}
-	g := &Guard{cfg: cfg, shared: newEpoch(sharedEpoch, lease.Holder{}, never, 0)}
+	g := &Guard{cfg: cfg, shared: newEpoch(sharedEpoch, lease.Holder{}, never, 0), exempt: newEpoch(ByPlace, lease.Holder{}, never, 0)}
 	g.turn, g.endTurn = context.WithCancel(context.Background())
 	return g
 }
