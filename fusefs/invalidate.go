@@ -157,6 +157,24 @@ func (f *rawFS) flusher(g *gate.Guard) func() {
 // writeBackMapped writes back what anybody has stored through mappings.
 func (f *rawFS) writeBackMapped() { f.dropPages(func(h *handle) bool { return h.mapped }) }
 
+// dropForeign does the same for what was stored where anybody may write, and after a
+// name has moved takes out of sight what is not allowed to land any more.
+func (f *rawFS) dropForeign() {
+	if f.handles.foreign.Load() > 0 {
+		f.dropPages(func(h *handle) bool { return h.foreign })
+	}
+}
+
+// crossed takes back what the kernel believes for long, for a name has moved from one
+// directory to another: others may write from now on where nobody but the holder could.
+// With a directory a whole tree may have come there.
+func (f *rawFS) crossed(from, to *node, isDir bool) {
+	if f.border.on && (isDir || f.openToAll(from) || f.openToAll(to)) {
+		f.losses.Add(1)
+		f.expiry.soon()
+	}
+}
+
 // dropPages writes back and drops the pages of the inodes that are open for writing
 // through handles of a kind.
 func (f *rawFS) dropPages(of func(*handle) bool) {

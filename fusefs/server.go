@@ -43,6 +43,9 @@ type Options struct {
 	Errno syscall.Errno
 	// ReadOnly refuses every mutation, also where no guard is asked.
 	ReadOnly bool
+	// Exempt is whether guards have places where anybody may write. That needs a store
+	// that no other host writes: what another kernel moves is not seen here in time.
+	Exempt bool
 	// Descriptors is the number of descriptors to keep below; 0 is the process's
 	// limit (RLIMIT_NOFILE).
 	Descriptors uint64
@@ -96,8 +99,14 @@ func Open(o Options) (*Server, error) {
 		_ = unix.Close(fd)
 		return nil, err
 	}
+	if o.Exempt && s.fs.durable {
+		return nil, errors.Join(fmt.Errorf("%s: %w", o.Source, ErrExemptShared), s.fs.close())
+	}
 	return s, nil
 }
+
+// ErrExemptShared is Open's answer to Options.Exempt on a store of several hosts.
+var ErrExemptShared = errors.New("exempt paths need a file system that no other host writes")
 
 // SourceFD returns a directory descriptor (O_PATH) of the source as it is below
 // the mount.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -10,17 +11,20 @@ import (
 	"go.uber.org/zap"
 )
 
-// refusalKind is what refusals are told apart by in the audit chain.
+// refusalKind is what refusals, and writes that needed no lease, are told apart by in
+// the audit chain.
 type refusalKind struct {
 	worktree lease.WorktreeID
 	op       gate.Op
-	class    lease.Class
+	class    lease.Class // of a refusal
+	rule     string      // of an exempt write
 }
 
 type refusalCount struct {
 	known    bool // the first of its kind has been written
 	count    uint64
 	sentence string // of the first since the last line
+	exempt   gate.Exemption
 }
 
 // refusals gather what was refused: the first of a kind is written at once, more
@@ -48,7 +52,16 @@ func newRefusals(write func(lease.AuditRecord) error, log *zap.Logger) *refusals
 
 // note counts a refusal. It is called in the request and does not block on I/O.
 func (r *refusals) note(no *gate.Refusal) {
-	k := refusalKind{no.Worktree, no.Op, no.Class()}
+	r.count(refusalKind{worktree: no.Worktree, op: no.Op, class: no.Class()}, func(c *refusalCount) { c.sentence = no.Sentence() })
+}
+
+// noteExempt counts a write that was admitted for its place alone, in the same way.
+func (r *refusals) noteExempt(x gate.Exemption) {
+	r.count(refusalKind{worktree: x.Worktree, op: x.Op, rule: x.Rule}, func(c *refusalCount) { c.exempt, c.sentence = x, x.Sentence() })
+}
+
+// count counts one more of a kind; first describes the first since the last line.
+func (r *refusals) count(k refusalKind, first func(*refusalCount)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.seen[k]
@@ -62,7 +75,7 @@ func (r *refusals) note(no *gate.Refusal) {
 	if c.count++; c.count > 1 {
 		return
 	}
-	c.sentence = no.Sentence()
+	first(c)
 	if !c.known {
 		select {
 		case r.wake <- struct{}{}:
@@ -105,11 +118,23 @@ func (r *refusals) take(due func(*refusalCount) bool) []lease.AuditRecord {
 		if c.count == 0 || !due(c) {
 			continue
 		}
-		out = append(out, lease.AuditRecord{
-			Timestamp: time.Now(), EventType: "write_refused", Worktree: string(k.worktree),
-			Details: map[string]any{"operation": k.op.String(), "class": string(k.class), "count": c.count, "reason": c.sentence},
-		})
+		out = append(out, refusalRecord(k, c))
 		c.known, c.count = true, 0
 	}
 	return out
+}
+
+func refusalRecord(k refusalKind, c *refusalCount) lease.AuditRecord {
+	rec := lease.AuditRecord{
+		Timestamp: time.Now(), EventType: "write_refused", Worktree: string(k.worktree),
+		Details: map[string]any{"operation": k.op.String(), "count": c.count, "reason": c.sentence},
+	}
+	if k.rule == "" {
+		rec.Details["class"] = string(k.class)
+		return rec
+	}
+	rec.EventType = "write_exempt"
+	rec.Details["rule"], rec.Details["path"] = k.rule, strings.TrimSuffix(c.exempt.Name, "\x00")
+	rec.Details["pid"], rec.Details["uid"] = c.exempt.Caller.TID, c.exempt.Caller.UID
+	return rec
 }

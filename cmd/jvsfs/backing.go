@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/mountcfg"
@@ -20,12 +22,19 @@ func openFileSystem(cfg mountcfg.Config, p place, guards *registry, log *zap.Log
 		Source: p.Root, Mountpoint: cfg.Mountpoint, Shape: fusefs.ShapeTree,
 		Guards: guards.guard, Known: guards.known, TreeID: p.ID, Log: log,
 		Errno: errno, ReadOnly: gate.Enforce(cfg.Enforce) == gate.ReadOnly,
-		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout,
+		Exempt: cfg.Exempts(),
+		Cache:  caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout,
 	}
 	if p.Shape == shapeRepository {
 		o.Shape = fusefs.ShapeRepository
 	}
 	s, err := fusefs.Open(o)
+	if errors.Is(err, fusefs.ErrExemptShared) {
+		return nil, nil, &failure{
+			Class: classUsage, Message: err.Error(),
+			Next: "mount without exempt, or let one host alone write there", err: err,
+		}
+	}
 	if err != nil {
 		return nil, nil, err
 	}

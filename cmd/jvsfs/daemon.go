@@ -20,6 +20,8 @@ import (
 // fileSystem is what the daemon needs of fusefs.Server.
 type fileSystem interface {
 	SourceFD() int
+	ShareBorder(dir string) error // where mounts agree about exempt paths
+	Where(rel string) gate.Where
 	Seal(path string) error // a lock directory below the source is nobody's to write
 	Mount() error
 	Wait()
@@ -85,6 +87,11 @@ func (d *daemon) open() error {
 	if d.audit, err = openAudit(d.place, fs.SourceFD()); err != nil {
 		return err
 	}
+	if d.cfg.Exempts() {
+		if err := fs.ShareBorder(d.place.LockDir); err != nil {
+			return err
+		}
+	}
 	return fs.Seal(d.place.LockDir)
 }
 
@@ -103,10 +110,15 @@ func (d *daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 	if err != nil {
 		return nil, err
 	}
+	exempt, err := gate.NewExempt(rule.Exempt, d.cfg.ExemptGit)
+	if err != nil {
+		return nil, err
+	}
 	guard := gate.NewGuard(gate.GuardConfig{
 		Worktree: id, Root: d.place.Root, Mode: gate.Mode(rule.Mode), Enforce: gate.Enforce(d.cfg.Enforce),
 		OnFree: gate.OnFree(rule.OnFree), Scope: gate.Scope(rule.Scope), Errno: errno,
 		Policy: policyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver,
+		Exempt: exempt, OnExempt: d.refused.noteExempt,
 		OnRefusal: d.logRefusal,
 	})
 	w := &worktree{id: id, guard: guard, events: newBroadcast()}
