@@ -41,7 +41,7 @@ func newBorder(on bool) border {
 // they agree about who may move what while others write where anybody may. Must be
 // called before Mount, where Options.Exempt is set.
 func (s *Server) ShareBorder(dir string) error {
-	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("exempt paths: %s: %w", dir, err)
 	}

@@ -100,13 +100,14 @@ func Open(o Options) (*Server, error) {
 		return nil, err
 	}
 	if o.Exempt && s.fs.durable {
-		return nil, errors.Join(fmt.Errorf("%s: %w", o.Source, ErrExemptShared), s.fs.close())
+		err := fmt.Errorf("%s: %w: other hosts may write there too, and what they move is not seen in time", o.Source, ErrExempt)
+		return nil, errors.Join(err, s.fs.close())
 	}
 	return s, nil
 }
 
-// ErrExemptShared is Open's answer to Options.Exempt on a store of several hosts.
-var ErrExemptShared = errors.New("exempt paths need a file system that no other host writes")
+// ErrExempt is Open's answer to Options.Exempt where it could not be kept safe.
+var ErrExempt = errors.New("nothing can be exempt on this file system")
 
 // SourceFD returns a directory descriptor (O_PATH) of the source as it is below
 // the mount.

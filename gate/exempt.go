@@ -34,7 +34,10 @@ const (
 )
 
 // Reserved reports whether a component takes what is below it out of exemptions.
-func Reserved(component string) bool { return component == gitDir || component == jvsDir }
+func Reserved(component string) bool { return named(component, gitDir) || named(component, jvsDir) }
+
+// named takes .GIT for .git: a directory can be made not to tell them apart.
+func named(component, name string) bool { return strings.EqualFold(component, name) }
 
 // NewExempt makes the rules of globs in the syntax of doublestar, relative to the
 // worktree's root. git lets those that name .git reach into it. Without globs there
@@ -62,14 +65,14 @@ func newExemptRule(glob string, git bool) exemptRule {
 		r.in = r.base[:i]
 	}
 	if git {
-		r.gits = count(strings.Split(glob, "/"), gitDir)
+		r.gits = gitsIn(strings.Split(glob, "/"))
 	}
 	return r
 }
 
-func count(components []string, name string) (n int) {
+func gitsIn(components []string) (n int) {
 	for _, c := range components {
-		if c == name {
+		if named(c, gitDir) {
 			n++
 		}
 	}
@@ -80,10 +83,10 @@ func count(components []string, name string) (n int) {
 // root itself is never exempt.
 func (x *Exempt) Match(name string) (rule string, ok bool) {
 	components := strings.Split(name, "/")
-	if name == "" || slices.Contains(components, jvsDir) {
+	if name == "" || slices.ContainsFunc(components, func(c string) bool { return named(c, jvsDir) }) {
 		return "", false
 	}
-	gits := count(components, gitDir)
+	gits := gitsIn(components)
 	for i := range x.rules {
 		if r := &x.rules[i]; gits <= r.gits && r.covers(name) {
 			return r.glob, true

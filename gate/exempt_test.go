@@ -29,7 +29,7 @@ func TestExemptMatch(t *testing.T) {
 			exempt: []string{"node_modules/.cache/x", "a/b/node_modules/.cache/x/y/z", "node_modules/.cache/node_modules/.cache"},
 			guarded: []string{"", "node_modules/.cache", "a/node_modules/.cache", "node_modules/x", "node_modules/.cache2/x",
 				"a/node_modules/.cache/.git/config", "a/node_modules/.cache/.git", "a/node_modules/.cache/x/.git/hooks/y",
-				".git/node_modules/.cache/x", "node_modules/.cache/.jvs/x", ".jvs/node_modules/.cache/x"}},
+				".git/node_modules/.cache/x", "node_modules/.cache/.GIT/x", "node_modules/.cache/.Jvs", "node_modules/.cache/.jvs/x", ".jvs/node_modules/.cache/x"}},
 		{glob: "a/cache/**/**", exempt: []string{"a/cache/x"}, guarded: []string{"a/cache", "a", "b/cache/x", "x/a/cache/y"}},
 		{glob: "build", exempt: []string{"build", "build/x/y"}, guarded: []string{"a/build", "build2", "buil"}},
 		{glob: "**/*.log", exempt: []string{"x.log", "a/b/x.log", "x.log/y", ".log"}, guarded: []string{"x.logs", "log", ".git/x.log"}},

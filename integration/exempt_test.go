@@ -245,3 +245,21 @@ func TestExemptInARepository(t *testing.T) {
 	a.fails(m.move("main/"+cacheDir+"/f", "worktrees/b/src/new"), "EXDEV")
 	a.fails(m.put("main/worktrees"), "EROFS")
 }
+
+// Where another kernel may move things about unseen, nothing is exempt. What the daemon
+// does not know counts as such a file system; here it is one of message queues.
+func TestExemptNeedsAStoreOfThisKernel(t *testing.T) {
+	requireFuse(t)
+	base := newBase(t)
+	source, mnt := filepath.Join(base, "source"), filepath.Join(base, "mnt")
+	for _, dir := range []string{source, mnt} {
+		require.NoError(t, os.Mkdir(dir, 0o755))
+	}
+	require.NoError(t, unix.Mount("mqueue", source, "mqueue", 0, ""))
+	defer func() { require.NoError(t, unix.Unmount(source, 0)) }()
+	m := &mount{t: t, bin: requireBinary(t), base: base}
+	_, errs, exit := m.CLI("mount", source, mnt, "--control", filepath.Join(base, "control"), "--exempt", cacheRule)
+	require.Equal(t, exitUsage, exit, errs)
+	require.Contains(t, errs, "nothing can be exempt on this file system: other hosts may write there")
+	require.Empty(t, topType(t, mnt))
+}

@@ -29,10 +29,10 @@ func openFileSystem(cfg mountcfg.Config, p place, guards *registry, log *zap.Log
 		o.Shape = fusefs.ShapeRepository
 	}
 	s, err := fusefs.Open(o)
-	if errors.Is(err, fusefs.ErrExemptShared) {
+	if errors.Is(err, fusefs.ErrExempt) {
 		return nil, nil, &failure{
 			Class: classUsage, Message: err.Error(),
-			Next: "mount without exempt, or let one host alone write there", err: err,
+			Next: "mount without exempt", err: err,
 		}
 	}
 	if err != nil {
