@@ -154,11 +154,7 @@ type spot struct {
 	dies *node
 }
 
-// spot returns the place of a mutation, nil where nothing is exempt.
-func (f *rawFS) spot(alone bool, find func(*spot) gate.Where) *spot {
-	if !f.border.on {
-		return nil
-	}
+func newSpot(f *rawFS, alone bool, find func(*spot) gate.Where) *spot {
 	return &spot{b: &f.border, alone: alone, find: find}
 }
 

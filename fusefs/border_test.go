@@ -189,6 +189,9 @@ func TestAFileIsWhereItsNameIs(t *testing.T) {
 	require.NoError(t, os.Rename(filepath.Join(m.source, "cache/g"), filepath.Join(m.source, "src/g")), "behind the mount")
 	_, err = f.WriteString("late")
 	require.ErrorIs(t, err, unix.EROFS)
+	require.NoError(t, os.WriteFile(filepath.Join(m.source, "cache/g"), nil, 0o644))
+	_, err = f.WriteString("late")
+	require.ErrorIs(t, err, unix.EROFS, "another file has its name now")
 }
 
 func TestWhereFindsThePlaceOfAPath(t *testing.T) {

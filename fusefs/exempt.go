@@ -113,17 +113,24 @@ func (f *rawFS) where(path string, ok bool) gate.Where {
 // anyName stands for the name that a nameless file does not have. No file is called so.
 const anyName = "\x00"
 
-// spotOf is the place of a mutation of an inode.
+// spotOf is the place of a mutation of an inode. Like the others it is nil, and costs
+// nothing, where there are no rules.
 func (f *rawFS) spotOf(op gate.Op, n *node) *spot {
-	if op == gate.OpTmpfile {
-		return f.spot(false, func(*spot) gate.Where { return f.whereEntry(n.fd, anyName) })
+	if !f.border.on {
+		return nil
 	}
-	return f.spot(false, func(*spot) gate.Where { return f.whereNode(n) })
+	if op == gate.OpTmpfile {
+		return newSpot(f, false, func(*spot) gate.Where { return f.whereEntry(n.fd, anyName) })
+	}
+	return newSpot(f, false, func(*spot) gate.Where { return f.whereNode(n) })
 }
 
 // spotOfEntry is the place of a mutation that makes or takes away a name.
 func (f *rawFS) spotOfEntry(op gate.Op, dir *node, name string) *spot {
-	return f.spot(false, func(s *spot) gate.Where {
+	if !f.border.on {
+		return nil
+	}
+	return newSpot(f, false, func(s *spot) gate.Where {
 		w := f.whereEntry(dir.fd, name)
 		if op == gate.OpUnlink {
 			f.touch(s, &w, dir, name)
@@ -151,7 +158,10 @@ func (f *rawFS) touch(s *spot, w *gate.Where, dir *node, name string) (isDir boo
 // spotOfRename is the place of both names of a rename, and of what lies below and
 // stays guarded wherever it is.
 func (f *rawFS) spotOfRename(from *node, oldName string, to *node, newName string, flags uint32) *spot {
-	return f.spot(true, func(s *spot) gate.Where {
+	if !f.border.on {
+		return nil
+	}
+	return newSpot(f, true, func(s *spot) gate.Where {
 		w, target := f.whereEntry(from.fd, oldName), f.whereEntry(to.fd, newName)
 		if w.Worktree != target.Worktree || len(w.Names) == 0 || len(target.Names) == 0 {
 			return gate.Where{}
@@ -175,7 +185,10 @@ func (f *rawFS) spotOfRename(from *node, oldName string, to *node, newName strin
 
 // spotOfLink is the place of an inode and of the name that it gets.
 func (f *rawFS) spotOfLink(n, dir *node, name string) *spot {
-	return f.spot(true, func(*spot) gate.Where {
+	if !f.border.on {
+		return nil
+	}
+	return newSpot(f, true, func(*spot) gate.Where {
 		w, target := f.whereNode(n), f.whereEntry(dir.fd, name)
 		if w.Worktree != target.Worktree || len(w.Names) == 0 {
 			return gate.Where{Linked: w.Linked}
