@@ -25,6 +25,7 @@ type refusalCount struct {
 	count    uint64
 	sentence string // of the first since the last line
 	exempt   gate.Exemption
+	pid      int // of its process, 0 where that cannot be told
 }
 
 // refusals gather what was refused: the first of a kind is written at once, more
@@ -56,8 +57,11 @@ func (r *refusals) note(no *gate.Refusal) {
 }
 
 // noteExempt counts a write that was admitted for its place alone, in the same way.
-func (r *refusals) noteExempt(x gate.Exemption) {
-	r.count(refusalKind{worktree: x.Worktree, op: x.Op, rule: x.Rule}, func(c *refusalCount) { c.exempt, c.sentence = x, x.Sentence() })
+// pid is asked for the one of many that is written.
+func (r *refusals) noteExempt(x gate.Exemption, pid func() int) {
+	r.count(refusalKind{worktree: x.Worktree, op: x.Op, rule: x.Rule}, func(c *refusalCount) {
+		c.exempt, c.pid, c.sentence = x, pid(), x.Sentence()
+	})
 }
 
 // count counts one more of a kind; first describes the first since the last line.
@@ -135,6 +139,6 @@ func refusalRecord(k refusalKind, c *refusalCount) lease.AuditRecord {
 	}
 	rec.EventType = "write_exempt"
 	rec.Details["rule"], rec.Details["path"] = k.rule, strings.TrimSuffix(c.exempt.Name, "\x00")
-	rec.Details["pid"], rec.Details["uid"] = c.exempt.Caller.TID, c.exempt.Caller.UID
+	rec.Details["pid"], rec.Details["uid"] = c.pid, c.exempt.Caller.UID
 	return rec
 }

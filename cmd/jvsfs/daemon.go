@@ -118,7 +118,7 @@ func (d *daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		Worktree: id, Root: d.place.Root, Mode: gate.Mode(rule.Mode), Enforce: gate.Enforce(d.cfg.Enforce),
 		OnFree: gate.OnFree(rule.OnFree), Scope: gate.Scope(rule.Scope), Errno: errno,
 		Policy: policyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver,
-		Exempt: exempt, OnExempt: d.refused.noteExempt,
+		Exempt: exempt, OnExempt: d.noteExempt,
 		OnRefusal: d.logRefusal,
 	})
 	w := &worktree{id: id, guard: guard, events: newBroadcast()}
@@ -142,6 +142,17 @@ func (d *daemon) logRefusal(no *gate.Refusal) {
 	}
 	entry.Write(zap.String("worktree", string(no.Worktree)), zap.Stringer("op", no.Op),
 		zap.String("class", string(no.Class())), zap.String("why", no.Sentence()))
+}
+
+// noteExempt leaves the trace of a write that was admitted for its place.
+func (d *daemon) noteExempt(x gate.Exemption) {
+	d.refused.noteExempt(x, func() int {
+		id, err := d.resolver.Identify(x.Caller)
+		if err != nil {
+			return 0
+		}
+		return id.PID
+	})
 }
 
 // run mounts, tells ready, and serves until the mount ends or ctx does (a signal
