@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -39,13 +40,49 @@ func newBorder(on bool) border {
 
 // ShareBorder names a directory that all mounts of a worktree have in common: there
 // they agree about who may move what while others write where anybody may. Must be
-// called before Mount, where Options.Exempt is set.
+// called before Mount. ErrMixed comes back where another mount there knows of a border
+// and this one does not, or the other way round.
 func (s *Server) ShareBorder(dir string) error {
-	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	b := &s.fs.border
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("exempt paths: %s: %w", dir, err)
 	}
-	s.fs.border.common = fd
+	b.common = fd
+	if err = b.join(); err == nil || !b.on && !errors.Is(err, ErrMixed) {
+		return nil // who has no rules needs no locks, where there can be none
+	}
+	return fmt.Errorf("%s: %w", dir, err)
+}
+
+// ErrMixed is ShareBorder's answer where mounts of one worktree disagree about rules.
+var ErrMixed = errors.New("mounts of the same worktrees must all have exempt paths, or none of them")
+
+// A mount that has rules and one that has none cannot serve one worktree: who knows of
+// no border would move things over it while a stranger's write is under way. So each
+// says which it is, for life, by a lock on a byte of the common directory that nobody
+// else has to wait for, and looks for the others' afterwards.
+const (
+	byteWithout = iota
+	byteWith
+)
+
+func (b *border) join() error {
+	mine, others := int64(byteWithout), int64(byteWith)
+	if b.on {
+		mine, others = others, mine
+	}
+	lock := unix.Flock_t{Type: unix.F_RDLCK, Start: mine, Len: 1}
+	if err := unix.FcntlFlock(uintptr(b.common), unix.F_OFD_SETLK, &lock); err != nil {
+		return err
+	}
+	lock = unix.Flock_t{Type: unix.F_WRLCK, Start: others, Len: 1}
+	if err := unix.FcntlFlock(uintptr(b.common), unix.F_OFD_GETLK, &lock); err != nil {
+		return err
+	}
+	if lock.Type != unix.F_UNLCK {
+		return ErrMixed
+	}
 	return nil
 }
 

@@ -263,3 +263,26 @@ func TestExemptNeedsAStoreOfThisKernel(t *testing.T) {
 	require.Contains(t, errs, "nothing can be exempt on this file system: other hosts may write there")
 	require.Empty(t, topType(t, mnt))
 }
+
+// A mount without rules would move things about without looking at who writes where
+// anybody may, so it does not come to one with rules, nor that one to it.
+func TestExemptMountsMustAgree(t *testing.T) {
+	for _, with := range []bool{true, false} {
+		o := mountOptions{onFree: "deny", prepare: prepareCache}
+		args := []string{"--exempt", "other/**"}
+		if with {
+			o.extra, args = args, nil
+		}
+		m := newMount(t, o)
+		other := filepath.Join(m.base, "other")
+		require.NoError(t, os.Mkdir(other, 0o755))
+		args = append([]string{"mount", m.Source, other, "--control", m.LockDir}, args...)
+		_, errs, exit := m.CLI(args...)
+		require.Equal(t, exitUsage, exit, errs)
+		require.Contains(t, errs, "must all have exempt paths, or none of them")
+		require.Empty(t, topType(t, other))
+		m.unmount()
+		m.cliOK(args...)
+		m.cliOK("umount", other)
+	}
+}

@@ -40,3 +40,14 @@ func openFileSystem(cfg mountcfg.Config, p place, guards *registry, log *zap.Log
 	}
 	return s, func() any { return s.Stats() }, nil
 }
+
+func shareBorder(fs fileSystem, dir string) error {
+	err := fs.ShareBorder(dir)
+	if errors.Is(err, fusefs.ErrMixed) {
+		return &failure{
+			Class: classUsage, Message: err.Error(),
+			Next: "jvsfs status lists the mounts; umount the other one, or give both --exempt", err: err,
+		}
+	}
+	return err
+}

@@ -87,10 +87,8 @@ func (d *daemon) open() error {
 	if d.audit, err = openAudit(d.place, fs.SourceFD()); err != nil {
 		return err
 	}
-	if d.cfg.Exempts() {
-		if err := fs.ShareBorder(d.place.LockDir); err != nil {
-			return err
-		}
+	if err := shareBorder(fs, d.place.LockDir); err != nil {
+		return err
 	}
 	return fs.Seal(d.place.LockDir)
 }
