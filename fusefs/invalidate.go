@@ -157,12 +157,15 @@ func (f *rawFS) flusher(g *gate.Guard) func() {
 // writeBackMapped writes back what anybody has stored through mappings.
 func (f *rawFS) writeBackMapped() { f.dropPages(func(h *handle) bool { return h.mapped }) }
 
-// dropForeign does the same for what was stored where anybody may write, and after a
-// name has moved takes out of sight what is not allowed to land any more.
-func (f *rawFS) dropForeign() {
-	if f.handles.foreign.Load() > 0 {
-		f.dropPages(func(h *handle) bool { return h.foreign })
+// foreignPages returns what writes back and drops what was stored where anybody may
+// write: before a name moves, so that it lands in time, and again afterwards, to take
+// out of sight what is not allowed to land any more. It does nothing where no directory
+// moves and the names that change are in none where anybody may write.
+func (f *rawFS) foreignPages(moves bool, dirs ...*node) (drop func()) {
+	if f.handles.foreign.Load() == 0 || !moves && !slices.ContainsFunc(dirs, f.openToAll) {
+		return func() {}
 	}
+	return func() { f.dropPages(func(h *handle) bool { return h.foreign }) }
 }
 
 // crossed takes back what the kernel believes for long, for a name has moved from one

@@ -16,8 +16,9 @@ func (f *rawFS) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.
 	if dir == nil || n == nil {
 		return fuse.ENOENT
 	}
-	f.dropForeign() // before any lock is held: what is written back comes as requests
-	defer f.dropForeign()
+	drop := f.foreignPages(false, n, dir)
+	drop() // before any lock is held: what is written back comes as requests
+	defer drop()
 	p, st := f.admitLink(in, n, dir, name)
 	if st != fuse.OK {
 		return st

@@ -23,8 +23,9 @@ func (f *rawFS) Rename(_ <-chan struct{}, in *fuse.RenameIn, oldName, newName st
 			return st
 		}
 	}
-	f.dropForeign() // before any lock is held: what is written back comes as requests
-	defer f.dropForeign()
+	drop := f.foreignPages(f.movesDir(from, oldName) || f.movesDir(to, newName), from, to)
+	drop() // before any lock is held: what is written back comes as requests
+	defer drop()
 	unlock, st := f.settleRename(from, oldName, to, newName)
 	if st != fuse.OK {
 		return st
@@ -68,6 +69,13 @@ func (f *rawFS) Rename(_ <-chan struct{}, in *fuse.RenameIn, oldName, newName st
 	}
 	f.crossed(from, to, wide)
 	return fuse.OK
+}
+
+// movesDir reports whether a name is a directory's, where that is of interest.
+func (f *rawFS) movesDir(dir *node, name string) bool {
+	var st unix.Stat_t
+	return f.handles.foreign.Load() > 0 && unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil &&
+		st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
 // settleRename holds the rules of a repository as they are, alone where the rename
