@@ -51,9 +51,10 @@ func TestExemptHandleFollowsTheFile(t *testing.T) {
 			}()
 			write := command{Op: "pwrite", Handle: "h", Off: 100, Data: []byte(name)}
 			stranger.ok(write)
-			stranger.ok(command{Op: "store", Name: "m", Data: []byte("stored in time")})
+			stored := "stored before " + name
+			stranger.ok(command{Op: "store", Name: "m", Data: []byte(stored)})
 			holder.ok(end.by)
-			require.True(t, strings.HasPrefix(readText(t, m.Behind(end.where)), "stored in time"), "what was stored before lands before")
+			require.True(t, strings.HasPrefix(readText(t, m.Behind(end.where)), stored), "what was stored before lands before")
 			before := m.digest()
 
 			stranger.fails(write, "EROFS")
@@ -64,7 +65,7 @@ func TestExemptHandleFollowsTheFile(t *testing.T) {
 			stranger.fails(command{Op: "msync", Name: "m"}, "EROFS", "EIO")
 			require.Empty(t, before.diff(m.digest()))
 			eventually(t, "the refused store goes out of sight", func() bool {
-				return strings.HasPrefix(string(holder.ok(command{Op: "readfile", Path: m.At(end.where)}).Data), "stored in time")
+				return strings.HasPrefix(string(holder.ok(command{Op: "readfile", Path: m.At(end.where)}).Data), stored)
 			})
 			holder.ok(end.back)
 			stranger.ok(write)
