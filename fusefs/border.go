@@ -38,21 +38,21 @@ func newBorder(on bool) border {
 	return border{on: on, common: -1, spare: make(chan int, bordersMax)}
 }
 
-// ShareBorder names a directory that all mounts of a worktree have in common: there
+// ShareBorder takes a directory that all mounts of a worktree have in common: there
 // they agree about who may move what while others write where anybody may. Must be
 // called before Mount. ErrMixed comes back where another mount there knows of a border
 // and this one does not, or the other way round.
-func (s *Server) ShareBorder(dir string) error {
+func (s *Server) ShareBorder(dirfd int) error {
 	b := &s.fs.border
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(dirfd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("exempt paths: %s: %w", dir, err)
+		return fmt.Errorf("lock directory: %w", err)
 	}
 	b.common = fd
 	if err = b.join(); err == nil || !b.on && !errors.Is(err, ErrMixed) {
 		return nil // who has no rules needs no locks, where there can be none
 	}
-	return fmt.Errorf("%s: %w", dir, err)
+	return fmt.Errorf("exempt paths: %w", err)
 }
 
 // ErrMixed is ShareBorder's answer where mounts of one worktree disagree about rules.

@@ -98,7 +98,7 @@ func mounted(t *testing.T, shape Shape, prepare func(source string), change ...f
 	m.Server, err = Open(o)
 	require.NoError(t, err)
 	if o.Exempt {
-		require.NoError(t, m.ShareBorder(o.Source))
+		require.NoError(t, m.ShareBorder(m.SourceFD()))
 	}
 	require.NoError(t, m.Mount())
 	settle(t, m.dir)

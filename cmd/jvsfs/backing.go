@@ -5,6 +5,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
 	"go.uber.org/zap"
 )
@@ -41,8 +42,8 @@ func openFileSystem(cfg mountcfg.Config, p place, guards *registry, log *zap.Log
 	return s, func() any { return s.Stats() }, nil
 }
 
-func shareBorder(fs fileSystem, dir string) error {
-	err := fs.ShareBorder(dir)
+func shareBorder(fs fileSystem, locks *lease.Dir) error {
+	err := fs.ShareBorder(locks.FD())
 	if errors.Is(err, fusefs.ErrMixed) {
 		return &failure{
 			Class: classUsage, Message: err.Error(),

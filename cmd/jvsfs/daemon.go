@@ -20,7 +20,7 @@ import (
 // fileSystem is what the daemon needs of fusefs.Server.
 type fileSystem interface {
 	SourceFD() int
-	ShareBorder(dir string) error // where mounts agree about exempt paths
+	ShareBorder(dirfd int) error // where mounts agree about exempt paths
 	Where(rel string) gate.Where
 	Seal(path string) error // a lock directory below the source is nobody's to write
 	Mount() error
@@ -87,7 +87,7 @@ func (d *daemon) open() error {
 	if d.audit, err = openAudit(d.place, fs.SourceFD()); err != nil {
 		return err
 	}
-	if err := shareBorder(fs, d.place.LockDir); err != nil {
+	if err := shareBorder(fs, d.locks); err != nil {
 		return err
 	}
 	return fs.Seal(d.place.LockDir)
