@@ -31,7 +31,12 @@ type passes struct {
 	off, length int64
 	// settled is held for reading until the mutation has taken effect; see rawFS.tree.
 	settled *sync.RWMutex
+	// spot is where it takes effect, nil where nothing is exempt.
+	spot *spot
 }
+
+// byPlace reports whether the place admitted the mutation, and no lease.
+func (p *passes) byPlace() bool { return p.n == 1 && p.of[0].pass.ByPlace() }
 
 // leave ends the mutation. Where the store is written by other kernels too, one
 // that took effect too late is not acknowledged: *st becomes EIO.
@@ -50,6 +55,15 @@ func (p *passes) leave(st *fuse.Status) {
 	p.unsettle()
 }
 
+// request is what a guard is asked.
+func (p *passes) request(h *fuse.InHeader, epoch gate.Epoch) gate.Request {
+	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h)}
+	if p.spot != nil {
+		r.At = p.spot
+	}
+	return r
+}
+
 // settle keeps the rules of a repository as they are until the passes are left.
 func (f *rawFS) settle() *sync.RWMutex {
 	if f.opts.Shape != ShapeRepository {
@@ -60,6 +74,7 @@ func (f *rawFS) settle() *sync.RWMutex {
 }
 
 func (p *passes) unsettle() {
+	p.spot.release()
 	if p.settled != nil {
 		p.settled.RUnlock()
 		p.settled = nil
@@ -92,13 +107,15 @@ func (p *passes) claims() []claim {
 	return c
 }
 
-// admit asks the guards of all rules whether the caller may make the mutation.
-// With status OK, leave must follow; otherwise nothing is held.
-func (f *rawFS) admit(op gate.Op, h *fuse.InHeader, rules []*rule) (passes, fuse.Status) {
-	p := passes{op: op}
-	c := callerID(h)
+// admit asks the guards of all rules whether the caller may make the mutation at
+// a spot. With status OK, leave must follow; otherwise nothing is held.
+func (f *rawFS) admit(op gate.Op, h *fuse.InHeader, rules []*rule, at *spot) (passes, fuse.Status) {
+	p := passes{op: op, spot: at}
+	if len(rules) > 1 && at != nil {
+		at.find = nowhere
+	}
 	for _, r := range rules {
-		if st := f.admitRule(&p, gate.Request{Op: op, Caller: c}, r); st != fuse.OK {
+		if st := f.admitRule(&p, p.request(h, gate.NoEpoch), r); st != fuse.OK {
 			p.abandon()
 			return passes{}, st
 		}
@@ -176,7 +193,7 @@ func (f *rawFS) admitNode(op gate.Op, h *fuse.InHeader, n *node) (passes, fuse.S
 		return f.unadmitted(held, st)
 	}
 	var buf [4]*rule
-	p, st := f.admit(op, h, n.rules(buf[:0]))
+	p, st := f.admit(op, h, n.rules(buf[:0]), f.spotOf(op, n))
 	if st != fuse.OK {
 		return f.unadmitted(held, st)
 	}
@@ -204,12 +221,24 @@ func (f *rawFS) admitEntry(op gate.Op, h *fuse.InHeader, dir *node, name string)
 	if op == gate.OpMkdir && rules[0].kind == ruleSealed && name == "worktrees" {
 		rules[0] = openRule // a repository may get its first worktree while mounted
 	}
-	p, st := f.admit(op, h, rules)
+	p, st := f.admit(op, h, rules, f.spotOfEntry(op, dir, name))
 	if st != fuse.OK {
 		return f.unadmitted(held, st)
 	}
 	p.settled = held
+	if gate.Reserved(name) { // it must not come to a directory that is being moved as free of such names
+		return f.atBorder(p)
+	}
 	return p, st
+}
+
+// atBorder waits for the border on behalf of a mutation that is admitted.
+func (f *rawFS) atBorder(p passes) (passes, fuse.Status) {
+	if !p.spot.take() {
+		p.abandon()
+		return passes{}, fuse.EBUSY
+	}
+	return p, fuse.OK
 }
 
 // covers reports whether an operation that takes a name away would take away a
@@ -230,13 +259,15 @@ func (f *rawFS) covers(op gate.Op, dir *node, name string) bool {
 // opened in count, not who writes.
 func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
 	p := passes{op: op, on: on.node}
-	c := callerID(h)
+	if len(on.claims) == 1 && !on.disowned.Load() {
+		p.spot = f.spotOf(op, on.node)
+	}
 	for _, cl := range on.claims {
 		epoch := cl.epoch
 		if on.disowned.Load() {
 			epoch = staleEpoch
 		}
-		pass, no := cl.guard.Enter(gate.Request{Op: op, Epoch: epoch, Caller: c})
+		pass, no := cl.guard.Enter(p.request(h, epoch))
 		if no != nil {
 			p.abandon()
 			return passes{}, fuse.Status(no.Errno)

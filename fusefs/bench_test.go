@@ -20,29 +20,38 @@ import (
 
 // benchFS is a file system over a temporary directory with 64 files, whose lease this
 // very process holds.
-func benchFS(b *testing.B) *rawFS {
+func benchFS(b *testing.B) *rawFS { return benchExemptFS(b, lease.Holder{}) }
+
+// benchExemptFS is the same where anybody may write, if globs say where. Without a
+// holder it is this process.
+func benchExemptFS(b *testing.B, h lease.Holder, globs ...string) *rawFS {
 	b.Helper()
+	x, err := gate.NewExempt(globs, false)
+	if err != nil {
+		b.Fatal(err)
+	}
 	dir := b.TempDir()
 	for i := range 64 {
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("file%02d", i)), make([]byte, 1<<20), 0o644); err != nil {
 			b.Fatal(err)
 		}
 	}
-	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := cloneMount(dir)
 	if err != nil {
 		b.Fatal(err)
 	}
 	clock := lease.SystemClock()
 	r := gate.NewResolver(clock)
-	g := gate.NewGuard(gate.GuardConfig{Worktree: "w", Mode: gate.Exclusive, OnFree: gate.DenyOnFree, Clock: clock, Resolver: r})
+	g := gate.NewGuard(gate.GuardConfig{Worktree: "w", Mode: gate.Exclusive, OnFree: gate.DenyOnFree, Clock: clock, Resolver: r, Exempt: x})
 	g.Bind(&freeKeeper{})
-	f, err := newRawFS(Options{Source: dir, TreeID: "w", Guards: func(lease.WorktreeID) (*gate.Guard, error) { return g, nil }}, fd)
+	f, err := newRawFS(Options{Source: dir, TreeID: "w", Exempt: x != nil, Guards: func(lease.WorktreeID) (*gate.Guard, error) { return g, nil }}, fd)
 	if err != nil {
 		b.Fatal(err)
 	}
-	h, err := r.HolderFor(os.Getpid(), gate.ScopeTree, "")
-	if err != nil {
-		b.Fatal(err)
+	if h.Scope == "" {
+		if h, err = r.HolderFor(os.Getpid(), gate.ScopeTree, ""); err != nil {
+			b.Fatal(err)
+		}
 	}
 	g.Open(lease.Grant{Token: 1, Holder: h, Deadline: clock.Boot() + time.Hour})
 	b.Cleanup(func() { r.Close(); _ = f.close() })
@@ -130,8 +139,20 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-func BenchmarkWrite(b *testing.B) {
-	f := benchFS(b)
+func BenchmarkWrite(b *testing.B) { benchWrite(b, benchFS(b)) }
+
+// With rules somewhere the holder pays for the place that nobody asks for.
+func BenchmarkWriteBesideExempt(b *testing.B) {
+	benchWrite(b, benchExemptFS(b, lease.Holder{}, "**/node_modules/.cache/**"))
+}
+
+// A stranger pays for the place of its file, each time.
+func BenchmarkWriteByPlace(b *testing.B) {
+	benchWrite(b, benchExemptFS(b, lease.Holder{Scope: string(gate.ScopeUser), ScopeKey: "nobody"}, "**/node_modules/.cache/**", "file*"))
+}
+
+func benchWrite(b *testing.B, f *rawFS) {
+	b.Helper()
 	for _, clients := range []int{1, 4, 16} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
 			b.SetParallelism(clients)

@@ -61,6 +61,9 @@ func (f *rawFS) certain(n *node) time.Duration {
 			certain = min(certain, left)
 		}
 	}
+	if f.border.on && f.openToAll(n) { // the holder is the only writer, but not here
+		return short
+	}
 	return max(certain, short)
 }
 
@@ -151,6 +154,9 @@ func (f *rawFS) holds(b belief, dir *node, promised bool) time.Duration {
 func (f *rawFS) fillEntry(out *fuse.EntryOut, b belief, n, dir *node, name string, st *unix.Stat_t) {
 	promised := b.long > f.opts.CacheTimeout && f.expiry.promise(n, promise{dir, name, b.losses})
 	t := f.holds(b, dir, promised)
+	if f.border.on && t > f.opts.CacheTimeout && n.isDir() {
+		t = min(t, f.certain(n)) // where anybody may write its times change with its entries
+	}
 	if promised && t <= f.opts.CacheTimeout {
 		f.expiry.release(n)
 	}

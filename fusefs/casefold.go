@@ -8,9 +8,10 @@ import (
 
 // checkNames refuses a repository on a file system that takes "Main" for "main":
 // worktrees are told apart by the bytes of their names, so one could be reached,
-// and renamed, under a name that has no rule.
+// and renamed, under a name that has no rule. With exempt paths it is the same with
+// the names that these stop at.
 func checkNames(o Options, root int) error {
-	if o.Shape != ShapeRepository {
+	if o.Shape != ShapeRepository && !o.Exempt {
 		return nil
 	}
 	var st unix.Statfs_t
@@ -27,6 +28,9 @@ func checkNames(o Options, root int) error {
 		flags, err := unix.IoctlGetUint32(fd, unix.FS_IOC_GETFLAGS)
 		folds = folds || err == nil && flags&caseFold != 0
 		_ = unix.Close(fd)
+	}
+	if folds && o.Exempt {
+		return fmt.Errorf("%s: %w: names there do not tell upper from lower case", o.Source, ErrExempt)
 	}
 	if folds {
 		return fmt.Errorf("%s: names there do not tell upper from lower case, so worktrees cannot be guarded by their names; mount each worktree on its own", o.Source)

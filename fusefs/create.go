@@ -78,7 +78,7 @@ func (f *rawFS) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 		return st
 	}
 	defer f.unlessLate(&p, &st, out)
-	fd, err := f.createAt(in, dir, name)
+	fd, err := f.createAt(in, dir, name, p.byPlace())
 	if err != nil {
 		return status(err)
 	}
@@ -87,8 +87,9 @@ func (f *rawFS) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 
 // createAt makes the file anew. One that somebody else made there in the meantime
 // is opened as the caller, unless the caller wanted it new: the kernel has not
-// checked that one.
-func (f *rawFS) createAt(in *fuse.CreateIn, dir *node, name string) (fd int, err error) {
+// checked that one. Where only the place of a new file was judged the kernel looks
+// again (ESTALE): the other one may have more names than this.
+func (f *rawFS) createAt(in *fuse.CreateIn, dir *node, name string, newOnly bool) (fd int, err error) {
 	open := func(flags int) func() error {
 		return func() (err error) {
 			fd, err = retryInt(func() (int, error) {
@@ -102,6 +103,9 @@ func (f *rawFS) createAt(in *fuse.CreateIn, dir *node, name string) (fd int, err
 	err = as.as(open(flags | unix.O_CREAT | unix.O_EXCL))
 	if err != unix.EEXIST || in.Flags&unix.O_EXCL != 0 {
 		return fd, err
+	}
+	if newOnly {
+		return -1, unix.ESTALE
 	}
 	as.strict = true
 	err = as.as(open(flags | int(in.Flags)&unix.O_TRUNC))
@@ -124,6 +128,9 @@ func (f *rawFS) created(fd int, in *fuse.CreateIn, dir *node, name string, p *pa
 		return status(err)
 	}
 	n := f.remember(pin, &st, dir, name)
+	if name == "" {
+		p.born(n)
+	}
 	f.fillEntry(&out.EntryOut, f.believe(dir), n, dir, name, &st) // the lease that it was made under still lasts
 	f.openHandle(&handle{node: n, fd: fd, claims: p.claims(), against: p.against}, in.Flags, &out.OpenOut)
 	return fuse.OK

@@ -10,6 +10,10 @@
 // is no write-back cache and no passthrough, so every byte arrives as a WRITE
 // request, stores through shared mappings too.
 //
+// Where anybody may write (Options.Exempt) the gate is told the place of a mutation as
+// the backing file system tells it of the inode, and what could take an inode out of
+// such a place waits until nothing of that kind is under way (border.go).
+//
 // What the package does not do: it takes no byte-range or flock locks (they stay
 // in the kernel, local to the machine), and it cannot see what happens to the
 // backing directory other than through itself beyond the cache times in caching.go.

@@ -37,6 +37,7 @@ type rawFS struct {
 	losses  atomic.Uint64 // how often a lease has ended
 	renames atomic.Uint64
 	budget  *budget
+	border  border
 	durable bool // writes are made durable before they are answered
 	stats   counters
 
@@ -62,7 +63,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	f := &rawFS{
 		opts: o, root: n, nodes: newNodeTable(n), sealed: make(map[inodeKey]bool), above: make(map[inodeKey]bool),
 		procFD: proc, inval: newInvalidator(), expiry: newExpiry(), watcher: newWatcher(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root),
-		lockFD: lock, kernel: kernel{dev: -1},
+		lockFD: lock, kernel: kernel{dev: -1}, border: newBorder(o.Exempt),
 	}
 	return f, f.shareRepository()
 }
@@ -81,6 +82,7 @@ func (f *rawFS) close() error {
 	f.handles.close()
 	f.nodes.close()
 	f.watcher.close()
+	f.border.close()
 	for _, fd := range []int{f.procFD, f.lockFD, f.kernel.dev} {
 		_ = unix.Close(fd) // one that was never opened is -1
 	}

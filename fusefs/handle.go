@@ -28,6 +28,7 @@ type handle struct {
 	claims     []claim
 	// against handles were opened although a rule forbids it: the mount only observed.
 	against bool
+	foreign bool // opened where anybody may write, by nobody's lease
 	// disowned handles are refused: their tree was moved under another rule
 	// while they were open.
 	disowned atomic.Bool
@@ -40,6 +41,9 @@ type handleTable struct {
 	byID   sync.Map // uint64 -> *handle
 	lastID atomic.Uint64
 	count  atomic.Int64
+	// foreign is how many there are that can be mapped for writing and rest on no lease
+	// but on their place.
+	foreign atomic.Int64
 }
 
 func (t *handleTable) add(h *handle) uint64 {
@@ -48,7 +52,11 @@ func (t *handleTable) add(h *handle) uint64 {
 		h.node.addWriter(h)
 		for _, c := range h.claims {
 			c.guard.HandleOpened(c.epoch)
+			h.foreign = h.foreign || h.mapped && c.epoch == gate.ByPlace
 		}
+	}
+	if h.foreign {
+		t.foreign.Add(1)
 	}
 	t.byID.Store(h.id, h)
 	t.count.Add(1)
@@ -70,6 +78,9 @@ func (t *handleTable) release(id uint64) {
 	}
 	h := v.(*handle)
 	t.count.Add(-1)
+	if h.foreign {
+		t.foreign.Add(-1)
+	}
 	if h.write {
 		h.node.dropWriter(h)
 		for _, c := range h.claims {

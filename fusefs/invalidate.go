@@ -180,6 +180,29 @@ func (f *rawFS) afterSwitch(ctx context.Context) error {
 	return err
 }
 
+// foreignPages returns what writes back and drops what was stored where anybody may
+// write: before a name moves, so that it lands in time, and again afterwards, to take
+// out of sight what is not allowed to land any more. It does nothing where no directory
+// moves and the names that change are in none where anybody may write.
+func (f *rawFS) foreignPages(moves bool, dirs ...*node) (drop func()) {
+	if f.handles.foreign.Load() == 0 || !moves && !slices.ContainsFunc(dirs, f.openToAll) {
+		return func() {}
+	}
+	return func() {
+		_ = f.dropPages(context.Background(), func(h *handle) bool { return h.foreign }) // without an end there is no error
+	}
+}
+
+// crossed takes back what the kernel believes for long, for a name has moved from one
+// directory to another: others may write from now on where nobody but the holder could.
+// With a directory a whole tree may have come there.
+func (f *rawFS) crossed(from, to *node, isDir bool) {
+	if f.border.on && (isDir || f.openToAll(from) || f.openToAll(to)) {
+		f.losses.Add(1)
+		f.expiry.soon()
+	}
+}
+
 // dropPages writes back and drops the pages of the inodes that are open for writing
 // through handles of a kind. The error is that of ctx.
 func (f *rawFS) dropPages(ctx context.Context, of func(*handle) bool) error {

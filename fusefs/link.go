@@ -16,6 +16,9 @@ func (f *rawFS) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.
 	if dir == nil || n == nil {
 		return fuse.ENOENT
 	}
+	drop := f.foreignPages(false, n, dir)
+	drop() // before any lock is held: what is written back comes as requests
+	defer drop()
 	p, st := f.admitLink(in, n, dir, name)
 	if st != fuse.OK {
 		return st
@@ -24,6 +27,7 @@ func (f *rawFS) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.
 	if err := retry(func() error { return unix.Linkat(n.fd, "", dir.fd, name, unix.AT_EMPTY_PATH) }); err != nil {
 		return status(err)
 	}
+	n.nameless.named()
 	return f.entry(dir, name, out)
 }
 
@@ -40,12 +44,12 @@ func (f *rawFS) admitLink(in *fuse.LinkIn, n, dir *node, name string) (passes, f
 	if len(rules) > 1 {
 		return f.unadmitted(held, fuse.EXDEV)
 	}
-	p, st := f.admit(gate.OpLink, &in.InHeader, rules)
+	p, st := f.admit(gate.OpLink, &in.InHeader, rules, f.spotOfLink(n, dir, name))
 	if st != fuse.OK {
 		return f.unadmitted(held, st)
 	}
 	p.settled = held
-	return p, st
+	return f.atBorder(p)
 }
 
 // Unlink takes a name away.
@@ -69,5 +73,8 @@ func (f *rawFS) remove(op gate.Op, h *fuse.InHeader, name string, flags int) (st
 		return st
 	}
 	defer p.leave(&st)
-	return status(retry(func() error { return unix.Unlinkat(dir.fd, name, flags) }))
+	went := p.dying()
+	st = status(retry(func() error { return unix.Unlinkat(dir.fd, name, flags) }))
+	went(st == fuse.OK)
+	return st
 }

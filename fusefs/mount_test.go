@@ -97,6 +97,9 @@ func mounted(t *testing.T, shape Shape, prepare func(source string), change ...f
 	var err error
 	m.Server, err = Open(o)
 	require.NoError(t, err)
+	if o.Exempt {
+		require.NoError(t, m.ShareBorder(m.SourceFD()))
+	}
 	require.NoError(t, m.Mount())
 	settle(t, m.dir)
 	t.Cleanup(func() {

@@ -98,6 +98,7 @@ func (f *rawFS) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) (st fuse.Status) {
 			return st
 		}
 		defer p.leave(&st)
+		p.spot.release() // who wants to move the file need not wait: no byte changes
 	}
 	return syncFD(h.fd, in.FsyncFlags)
 }

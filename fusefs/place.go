@@ -50,6 +50,11 @@ type place struct {
 	own     atomic.Pointer[rule] // of a worktree root, a sealed directory, or the mount's root
 	parents atomic.Pointer[[]*node]
 	links   atomic.Pointer[linkAreas] // of a file with several names in a repository
+
+	// Kept only where places are exempt.
+	called   atomic.Pointer[called] // of a file
+	nameless nameless               // of a file
+	open     atomic.Uint64          // of a directory, see openToAll
 }
 
 // entryRule returns the rule for the name in a directory.
@@ -90,6 +95,7 @@ func (f *rawFS) stand(n, dir *node, name string, links uint64) {
 		n.own.Store(sealedRule)
 	}
 	n.addParent(dir, n.isDir() || links <= 1)
+	f.callIt(n, dir, name)
 	r := entryRule(dir, name)
 	if r == nil {
 		return
@@ -124,6 +130,7 @@ func sameRule(a, b *rule) bool { return a.kind == b.kind && a.id == b.id && a.na
 // one of the old.
 func (f *rawFS) moved(n, dir *node, name string) {
 	n.addParent(dir, n.isDir())
+	f.callIt(n, dir, name)
 	was := n.own.Load()
 	if f.sealed[n.key] {
 		return
@@ -157,6 +164,20 @@ func (n *node) addParent(dir *node, alone bool) {
 		if n.parents.CompareAndSwap(old, &next) {
 			return
 		}
+	}
+}
+
+func (n *node) parentList() []*node {
+	if ps := n.parents.Load(); ps != nil {
+		return *ps
+	}
+	return nil
+}
+
+// callIt notes under which name a file was seen, for whereCalled.
+func (f *rawFS) callIt(n, dir *node, name string) {
+	if f.border.on && name != "" && !n.isDir() {
+		n.called.Store(&called{dir, name})
 	}
 }
 

@@ -24,16 +24,17 @@ type poller struct {
 const (
 	// pollFor is longer than a caller takes from one answer to its next call, and short
 	// against the quantum of a processor.
-	pollFor  = 30 * time.Microsecond
+	pollFor = 50 * time.Microsecond
+	// soon is how short a sleep has to be for polling to have been better.
+	soon     = 3 * pollFor
 	scoreMax = 16
-	// scoreEnough waits in a row that were short begin the polling.
+	// scoreEnough short sleeps more than long ones begin the polling.
 	scoreEnough = 4
-	// yieldMax is longer than it takes to give the processor to nobody. Where others want
-	// it, to sleep is better: whoever wakes goes before them, who polls goes after them.
-	yieldMax    = 10 * time.Microsecond
-	scoreWanted = 256
-	// scoreMiss outweighs what was spent in vain: a few misses end the polling.
-	scoreMiss = 4
+	// yieldMax is longer than a caller needs that was given the processor, and shorter than
+	// anybody's share of it who computes. Where such want it, to sleep is better: whoever
+	// wakes goes before them, who polls goes after them.
+	yieldMax    = 500 * time.Microsecond
+	scoreWanted = 64
 )
 
 func newPoller(dev int) *poller {
@@ -45,20 +46,22 @@ func (p *poller) wait() bool {
 	if p.off || p.score.Load() < scoreEnough {
 		return false
 	}
-	for now, end := time.Now(), time.Now().Add(pollFor); now.Before(end); {
+	for now, end := time.Now(), time.Now().Add(pollFor); ; {
 		if p.ready() {
 			p.learn(1)
 			return true
 		}
-		p.yield()
-		before := now
-		if now = time.Now(); now.Sub(before) > yieldMax {
-			p.score.Store(-scoreWanted)
+		if now.After(end) {
+			p.learn(-1)
 			return false
 		}
+		before := now
+		p.yield()
+		if now = time.Now(); now.Sub(before) > yieldMax {
+			p.score.Store(-scoreWanted)
+			return p.ready()
+		}
 	}
-	p.learn(-scoreMiss)
-	return false
 }
 
 // ready is poll(2) past the Go scheduler, which need not know of a call that does not
@@ -77,7 +80,7 @@ var noTime unix.Timespec
 // slept notes a wait without polling. A request that was there already tells nothing.
 func (p *poller) slept(d time.Duration) {
 	switch {
-	case d > pollFor:
+	case d > soon:
 		p.learn(-1)
 	case d > promptly:
 		p.learn(1)

@@ -24,6 +24,9 @@ func (f *rawFS) Rename(_ <-chan struct{}, in *fuse.RenameIn, oldName, newName st
 			return st
 		}
 	}
+	drop := f.foreignPages(f.movesDir(from, oldName) || f.movesDir(to, newName), from, to)
+	drop() // before any lock is held: what is written back comes as requests
+	defer drop()
 	unlock, st := f.settleRename(from, oldName, to, newName)
 	if st != fuse.OK {
 		return st
@@ -36,12 +39,15 @@ func (f *rawFS) Rename(_ <-chan struct{}, in *fuse.RenameIn, oldName, newName st
 	if f.covers(gate.OpRename, from, oldName) || f.covers(gate.OpRename, to, newName) {
 		return f.refuseRule(gate.OpRename, callerID(&in.InHeader), sealedRule)
 	}
-	var p passes
-	p, st = f.admit(gate.OpRename, &in.InHeader, rules)
+	p, st := f.admit(gate.OpRename, &in.InHeader, rules, f.spotOfRename(from, oldName, to, newName, in.Flags))
+	if st == fuse.OK {
+		p, st = f.atBorder(p)
+	}
 	if st != fuse.OK {
 		return st
 	}
 	defer p.leave(&st)
+	went := p.dying()
 	var err error
 	rename := func() error {
 		return retry(func() error { return unix.Renameat2(from.fd, oldName, to.fd, newName, uint(in.Flags)) })
@@ -53,15 +59,24 @@ func (f *rawFS) Rename(_ <-chan struct{}, in *fuse.RenameIn, oldName, newName st
 	} else {
 		err = rename()
 	}
+	went(err == nil)
 	if err != nil {
 		return status(err)
 	}
 	f.renames.Add(1) // before the promises are moved, see believe
-	f.resettle(from, oldName, to, newName)
+	wide := f.resettle(from, oldName, to, newName)
 	if in.Flags&unix.RENAME_EXCHANGE != 0 {
-		f.resettle(to, newName, from, oldName)
+		wide = f.resettle(to, newName, from, oldName) || wide
 	}
+	f.crossed(from, to, wide)
 	return fuse.OK
+}
+
+// movesDir reports whether a name is a directory's, where that is of interest.
+func (f *rawFS) movesDir(dir *node, name string) bool {
+	var st unix.Stat_t
+	return f.handles.foreign.Load() > 0 && unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil &&
+		st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
 // settleRename holds the rules of a repository as they are, alone where the rename
@@ -130,14 +145,16 @@ func renameRules(from *node, oldName string, to *node, newName string) ([]*rule,
 func isRoot(dir *node, name string) bool { return entryRule(dir, name) != nil }
 
 // resettle notes that the inode at dir/name stands there now, and no more where it was.
-// One that the kernel does not know learns its place when it is looked up.
-func (f *rawFS) resettle(wasIn *node, wasCalled string, dir *node, name string) {
+// One that the kernel does not know learns its place when it is looked up. It reports
+// whether it is a directory.
+func (f *rawFS) resettle(wasIn *node, wasCalled string, dir *node, name string) bool {
 	var st unix.Stat_t
 	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return
+		return false
 	}
 	if n := f.nodes.find(keyOf(&st)); n != nil {
 		n.renamed(wasIn, wasCalled, dir, name)
 		f.moved(n, dir, name)
 	}
+	return st.Mode&unix.S_IFMT == unix.S_IFDIR
 }

@@ -48,6 +48,9 @@ type Options struct {
 	// Enforcement is the one of the guards; nil enforces. Under it read-only is the whole
 	// mount, also where no guard is asked.
 	Enforcement *gate.Enforcement
+	// Exempt is whether guards have places where anybody may write. That needs a store
+	// that no other host writes: what another kernel moves is not seen here in time.
+	Exempt bool
 	// Descriptors is the number of descriptors to keep below; 0 is the process's
 	// limit (RLIMIT_NOFILE).
 	Descriptors uint64
@@ -108,9 +111,16 @@ func Open(o Options) (*Server, error) {
 		_ = unix.Close(fd)
 		return nil, err
 	}
+	if o.Exempt && s.fs.durable {
+		err := fmt.Errorf("%s: %w: other hosts may write there too, and what they move is not seen in time", o.Source, ErrExempt)
+		return nil, errors.Join(err, s.fs.close())
+	}
 	o.Enforcement.OnSwitch(s.fs.beforeSwitch, s.fs.afterSwitch)
 	return s, nil
 }
+
+// ErrExempt is Open's answer to Options.Exempt where it could not be kept safe.
+var ErrExempt = errors.New("nothing can be exempt on this file system")
 
 // SourceFD returns a directory descriptor (O_PATH) of the source as it is below
 // the mount.

@@ -115,7 +115,7 @@ func (t *transport) splice(me *reader, in []byte) bool {
 		return false
 	}
 	done, err := me.pipe.send(t.dev, unique, h.fd, int64(read.Offset), int(read.Size))
-	if err != nil && !gone(err) {
+	if err != nil && !nobodyWaits(err) {
 		t.log.Warn("splice to the kernel", zap.Error(err))
 	}
 	if done {
@@ -124,9 +124,9 @@ func (t *transport) splice(me *reader, in []byte) bool {
 	return done
 }
 
-// gone reports that nobody waits for an answer any more: its caller has gone, or the
-// mount has.
-func gone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) }
+// nobodyWaits reports that an answer came too late for anybody: its caller has gone, or
+// the mount has.
+func nobodyWaits(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) }
 
 // answer handles one request that came at a time, and measures it.
 func (t *transport) answer(in, out []byte, at time.Duration, shard *meterShard) error {
@@ -146,7 +146,7 @@ func (t *transport) handle(in, out []byte) (int, error) {
 		return 0, nil
 	}
 	_, err := retryInt(func() (int, error) { return unix.Write(t.dev, out[:n]) })
-	if gone(err) {
+	if nobodyWaits(err) {
 		return n, nil
 	}
 	return n, err

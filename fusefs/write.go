@@ -85,9 +85,9 @@ func (f *rawFS) admitWrite(in *fuse.WriteIn, h *handle) (passes, fuse.Status) {
 	if in.WriteFlags&fuse.WRITE_CACHE == 0 {
 		return p, st
 	}
-	if st == fuse.OK && !h.node.mappedAlike(h) {
+	if st == fuse.OK && !p.byPlace() && !h.node.mappedAlike(h) {
 		p.abandon()
-		p, st = f.refuseMapping(h)
+		p, st = f.admitMapping(&in.InHeader, h)
 	}
 	if st != fuse.OK {
 		// The page stays visible to mappings until the kernel drops it.
@@ -120,6 +120,20 @@ func (n *node) mappedByStaleOnly() bool {
 		}
 	}
 	return true
+}
+
+// admitMapping judges a store that cannot be told to be a rightful handle's: it lands
+// where anybody may write.
+func (f *rawFS) admitMapping(h *fuse.InHeader, on *handle) (passes, fuse.Status) {
+	if len(on.claims) == 1 && !on.disowned.Load() {
+		p := passes{op: gate.OpWrite, on: on.node, spot: f.spotOf(gate.OpWrite, on.node)}
+		if pass, ok := on.claims[0].guard.Exempted(p.request(h, gate.ByPlace)); ok {
+			p.of[0].guard, p.of[0].pass, p.n = on.claims[0].guard, pass, 1
+			return p, fuse.OK
+		}
+		p.abandon()
+	}
+	return f.refuseMapping(on)
 }
 
 // refuseMapping lets the guards count and word the refusal. Where the mount only
@@ -208,6 +222,10 @@ func (f *rawFS) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) (st fuse.Stat
 // copyMax bounds one copy, in bytes; the kernel comes back for the rest.
 const copyMax = 1 << 30
 
+// copyMaxByPlace is copyMax where no lease admitted it: whoever wants to move the file
+// out of reach waits for the copy.
+const copyMaxByPlace = 16 << 20
+
 // CopyFileRange copies between two files of the mount. Only the destination is
 // judged.
 func (f *rawFS) CopyFileRange(_ <-chan struct{}, in *fuse.CopyFileRangeIn) (written uint32, st fuse.Status) {
@@ -221,13 +239,16 @@ func (f *rawFS) CopyFileRange(_ <-chan struct{}, in *fuse.CopyFileRangeIn) (writ
 		return 0, st
 	}
 	defer p.leave(&st)
-	from, to := int64(in.OffIn), int64(in.OffOut)
+	from, to, most := int64(in.OffIn), int64(in.OffOut), uint64(copyMax)
+	if p.byPlace() {
+		most = copyMaxByPlace
+	}
 	dst.node.written.Store(f.losses.Load() + 1)
 	defer f.privilegesMayHaveGone(dst.node)
 	n := 0
 	err := spender(&in.InHeader, dst.node).as(func() (err error) {
 		n, err = retryInt(func() (int, error) {
-			return unix.CopyFileRange(src.fd, &from, dst.fd, &to, int(min(in.Len, copyMax)), int(in.Flags))
+			return unix.CopyFileRange(src.fd, &from, dst.fd, &to, int(min(in.Len, most)), int(in.Flags))
 		})
 		return err
 	})

@@ -16,6 +16,9 @@
 //     holds later.
 //   - Whoever lost a lease by expiry or by a steal stays out until it acquires
 //     again on purpose, even while the lease is free.
+//   - Where a rule exempts a place (Exempt) anybody may write, and nowhere else: what
+//     the file system cannot tell the place of is not exempt, and a handle is judged by
+//     the place of its file each time.
 //   - A refusal is counted and leaves one sentence for a person. So is what Observing
 //     would have refused, by another counter and in other words.
 //   - Every decision is made under one Enforcement mode. When a switch to a stricter one

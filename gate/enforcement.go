@@ -201,7 +201,7 @@ func run(ctx context.Context, hooks []func(context.Context) error) error {
 // epochs are all in which the guard may have something in flight: of the lease's and of
 // those without one a new one begins only after the one before has drained.
 func (g *Guard) epochs() (all []*epoch) {
-	for _, e := range []*epoch{g.last.Load(), g.lastFree.Load(), g.shared} {
+	for _, e := range []*epoch{g.last.Load(), g.lastFree.Load(), g.shared, g.exempt} {
 		if e != nil {
 			all = append(all, e)
 		}

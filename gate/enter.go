@@ -17,10 +17,13 @@ type Caller struct {
 
 // Request is one mutation that wants to go ahead. With an Epoch it is judged by
 // the handle it comes through; with NoEpoch by its writer.
+//
+// With At, what the lease does not admit may be admitted for its place.
 type Request struct {
 	Op     Op
 	Epoch  Epoch
 	Caller Caller
+	At     Place // nil: nothing is exempt
 }
 
 // Pass is the permission for one mutation. Leave must be called when the backing
@@ -54,6 +57,9 @@ func (g *Guard) ReportLate(p Pass, why error, w lease.LateWrite) {
 	g.note(no)
 }
 
+// ByPlace reports whether the place alone admitted the mutation, and no lease.
+func (p Pass) ByPlace() bool { return p.e != nil && p.e.id == ByPlace }
+
 // Epoch returns the epoch that a handle opened under this pass belongs to.
 func (p Pass) Epoch() Epoch {
 	if p.e == nil {
@@ -77,7 +83,9 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 		p, no := g.judge(under.mode, r)
 		switch {
 		case no == nil && g.cfg.Enforcement.now.Load() == under: // counted first, looked at afterwards
-			g.writes.Add(1)
+			if !p.ByPlace() { // which has a counter of its own
+				g.writes.Add(1)
+			}
 			return p, nil
 		case no == nil: // the mode was switched meanwhile: decide anew
 			p.Leave()
@@ -97,11 +105,29 @@ func (g *Guard) judge(m Enforce, r Request) (Pass, *Refusal) {
 	return g.judgeWriter(m, r)
 }
 
-// judgeHandle lets a handle write in the epoch that it was opened in.
+// judgeHandle lets a handle write in the epoch that it was opened in, and where
+// anybody may write.
 func (g *Guard) judgeHandle(m Enforce, r Request) (Pass, *Refusal) {
 	if m == ReadOnly {
 		return Pass{}, g.refusal(r.Op, ReasonReadOnly, nil)
 	}
+	if r.Epoch != ByPlace {
+		p, no := g.judgeEpoch(r)
+		if no == nil || r.At == nil {
+			return p, no
+		}
+		if p, ok := g.exempted(m, r); ok {
+			return p, nil
+		}
+		return Pass{}, no
+	}
+	if p, ok := g.exempted(m, r); ok {
+		return p, nil
+	}
+	return Pass{}, g.refusal(r.Op, ReasonNotExempt, nil)
+}
+
+func (g *Guard) judgeEpoch(r Request) (Pass, *Refusal) {
 	switch {
 	case r.Epoch == observedEpoch:
 		return Pass{}, g.refusal(r.Op, ReasonObservedHandle, nil)
@@ -174,6 +200,11 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 		e := g.open.Load()
 		f, id := g.gather(m, e, r.Caller)
 		act, why := decide(f)
+		if act == refuse || act == acquire {
+			if p, ok := g.exempted(m, r); ok {
+				return p, nil
+			}
+		}
 		switch act {
 		case refuse:
 			if why == ReasonClosing && g.waitForClose() {

@@ -25,6 +25,9 @@ const (
 	// observedEpoch is given to what was only let through by Observing. No decision
 	// ever passes it: a handle that carries it is refused as soon as refusals count.
 	observedEpoch = leaseless | 1<<61
+	// ByPlace is the epoch of what was admitted for its place (Exempt). A handle of it
+	// is judged by its file's place each time.
+	ByPlace = leaseless | 1<<60
 )
 
 // Token returns the fencing token behind the epoch, 0 where there is none.

@@ -19,6 +19,7 @@ type Explanation struct {
 	Errno       string      `json:"errno,omitempty"`
 	Sentence    string      `json:"sentence"`
 	Next        string      `json:"next,omitempty"`
+	Exempt      string      `json:"exempt,omitempty"` // the rule by which anybody may write there
 	Holder      *HolderView `json:"holder,omitempty"`
 	Status      Status      `json:"status"`
 }
@@ -69,6 +70,18 @@ func (g *Guard) Explain(pid int) Explanation {
 		x.Allowed = true
 		x.Sentence = allowedBecause(f, act)
 	}
+	return x
+}
+
+// ExplainAt is Explain for a write to a place: what is exempt needs no lease.
+func (g *Guard) ExplainAt(pid int, w Where) Explanation {
+	x := g.Explain(pid)
+	rule, ok := decideByPlace(g.cfg.Enforcement.Mode(), g.cfg.Worktree, g.cfg.Exempt, w)
+	if !ok || g.cfg.Mode == Shared {
+		return x
+	}
+	x.Allowed, x.Exempt, x.Class, x.Errno, x.Next = true, rule, "", "", ""
+	x.Sentence = Exemption{Rule: rule}.Sentence()
 	return x
 }
 

@@ -30,6 +30,11 @@ type GuardConfig struct {
 	Resolver *Resolver
 	// Enforcement is the one of the mount; nil enforces, and is never switched.
 	Enforcement *Enforcement
+	// Exempt says where anybody may write; nil is nowhere.
+	Exempt *Exempt
+	// OnExempt is told of every mutation that is admitted for its place, in the
+	// request's own goroutine. It must not block. May be nil.
+	OnExempt func(Exemption)
 	// OnRefusal is told of every refusal, in the request's own goroutine, and of what
 	// Observing would have refused. It must not block. May be nil.
 	OnRefusal func(*Refusal)
@@ -48,6 +53,7 @@ type Guard struct {
 	lastFree atomic.Pointer[epoch] // the latest of those, over or not
 	opening  atomic.Bool           // a lease is about to open: nothing may enter without one
 	shared   *epoch                // the one epoch of mode shared
+	exempt   *epoch                // the one of what is admitted for its place
 
 	accompanied atomic.Bool // see Accompany
 
@@ -65,6 +71,7 @@ type Guard struct {
 	members members
 
 	writes       atomic.Uint64
+	exemptWrites atomic.Uint64
 	refusals     atomic.Uint64
 	wouldRefuse  atomic.Uint64
 	refusedByWhy [reasonCount]atomic.Uint64 // without what would have been refused
@@ -78,7 +85,10 @@ func NewGuard(cfg GuardConfig) *Guard {
 	if cfg.Enforcement == nil {
 		cfg.Enforcement = NewEnforcement(Enforcing)
 	}
-	g := &Guard{cfg: cfg, shared: newEpoch(sharedEpoch, lease.Holder{}, never, 0)}
+	g := &Guard{
+		cfg: cfg, shared: newEpoch(sharedEpoch, lease.Holder{}, never, 0),
+		exempt: newEpoch(ByPlace, lease.Holder{}, never, 0),
+	}
 	g.turn, g.endTurn = context.WithCancel(context.Background())
 	return g
 }

@@ -34,6 +34,7 @@ const (
 	ReasonReadOnly
 	ReasonSealed
 	ReasonBadWorktree
+	ReasonNotExempt
 	reasonCount
 )
 
@@ -108,6 +109,9 @@ var verdicts = [reasonCount]verdict{
 	ReasonBadWorktree: {lease.ClassBadWorktreeID,
 		`"{worktree}" is no name for a worktree (letters, digits, dot, dash and underscore)`,
 		"choose another name"},
+	ReasonNotExempt: {lease.ClassFencingMismatch,
+		"this file was opened for writing where anybody may write, and it is not there any more, or has another name elsewhere (worktree {worktree})",
+		"close the file and open it again under the lease"},
 }
 
 // Refusal is a no, with its class, its errno and a sentence for a person. It is

@@ -24,6 +24,7 @@ type Status struct {
 	InFlight     int64            `json:"in_flight"`
 	WriteHandles int64            `json:"write_handles"`
 	Writes       uint64           `json:"writes"`
+	ExemptWrites uint64           `json:"exempt_writes"` // admitted for their place
 	Refusals     uint64           `json:"refusals"`
 	WouldRefuse  uint64           `json:"would_refuse"`
 	Revoked      int              `json:"revoked"`
@@ -38,7 +39,7 @@ func (g *Guard) Status() Status {
 	s := Status{
 		Worktree: g.cfg.Worktree, State: stateName(j.State), Mode: g.cfg.Mode, Enforce: g.cfg.Enforcement.Mode(),
 		OnFree: g.cfg.OnFree, Scope: g.cfg.Scope, Token: head.Token, File: head.File, Detail: j.Reason,
-		Writes: g.writes.Load(), Refusals: g.refusals.Load(), WouldRefuse: g.wouldRefuse.Load(),
+		Writes: g.writes.Load(), ExemptWrites: g.exemptWrites.Load(), Refusals: g.refusals.Load(), WouldRefuse: g.wouldRefuse.Load(),
 	}
 	if r := head.Record; r != nil && j.State != lease.Free {
 		h := r.Holder()

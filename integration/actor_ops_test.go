@@ -39,8 +39,11 @@ func init() {
 		"symlink":   func(s *stage, c command) error { return unix.Symlink(c.To, c.Path) },
 		"tmpfile":   opTmpfile,
 		"link":      func(s *stage, c command) error { return unix.Link(c.Path, c.To) },
-		"unlink":    func(s *stage, c command) error { return unix.Unlink(c.Path) },
-		"rmdir":     func(s *stage, c command) error { return unix.Rmdir(c.Path) },
+		"linkfd": func(s *stage, c command) error { // Path is a descriptor's name below /proc
+			return unix.Linkat(unix.AT_FDCWD, c.Path, unix.AT_FDCWD, c.To, unix.AT_SYMLINK_FOLLOW)
+		},
+		"unlink": func(s *stage, c command) error { return unix.Unlink(c.Path) },
+		"rmdir":  func(s *stage, c command) error { return unix.Rmdir(c.Path) },
 		"rename": func(s *stage, c command) error {
 			return unix.Renameat2(unix.AT_FDCWD, c.Path, unix.AT_FDCWD, c.To, uint(c.Flags))
 		},

@@ -58,6 +58,9 @@ func narrow(fd int) error {
 // Path is the display path.
 func (d *Dir) Path() string { return d.path }
 
+// FD is the Dir's own descriptor, for looking at the directory where its path may lead elsewhere by now.
+func (d *Dir) FD() int { return d.fd }
+
 // Close closes the descriptor. Stores of the directory are of no use afterwards.
 func (d *Dir) Close() error { return unix.Close(d.fd) }
 

@@ -42,6 +42,11 @@ type Config struct {
 
 	Metrics string // where Prometheus scrapes, see ParseMetrics; "" = nowhere
 
+	// Exempt are globs of places where anybody may write, relative to each worktree's
+	// root (doublestar's syntax). ExemptGit lets those that name .git reach into it.
+	Exempt    []string
+	ExemptGit bool
+
 	// Worktrees has the overrides by worktree id; an empty field inherits.
 	// Scope "default" overrides the mount's scope with the built-in choice.
 	Worktrees map[string]WorktreeRule
@@ -54,6 +59,7 @@ type WorktreeRule struct {
 	Mode   string
 	OnFree string
 	Scope  string
+	Exempt []string // nil inherits; empty exempts nothing
 }
 
 // Default is the configuration of a mount without file and flags. The timings
@@ -75,6 +81,19 @@ func Default() Config {
 	}
 }
 
+// Exempts reports whether any worktree may have places where anybody may write.
+func (c Config) Exempts() bool {
+	if len(c.Exempt) > 0 {
+		return true
+	}
+	for _, rule := range c.Worktrees {
+		if len(rule.Exempt) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // For gives the effective rule of a worktree: its overrides over the values of
 // the mount. Scope is "" where the built-in choice holds. Unknown worktrees get
 // the values of the mount.
@@ -84,6 +103,10 @@ func (c Config) For(worktree string) WorktreeRule {
 		Mode:   cmp.Or(over.Mode, c.Mode),
 		OnFree: cmp.Or(over.OnFree, c.OnFree),
 		Scope:  cmp.Or(over.Scope, c.Scope),
+		Exempt: c.Exempt,
+	}
+	if over.Exempt != nil {
+		rule.Exempt = over.Exempt
 	}
 	if rule.Scope == scopeDefault {
 		rule.Scope = ""

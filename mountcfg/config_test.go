@@ -17,11 +17,11 @@ func TestForOverridesTheMount(t *testing.T) {
 		"a": {Mode: "shared"}, "b": {OnFree: "deny", Scope: "default"}, "c": {Scope: "mount"}, "d": {},
 	}
 	tests := map[string]WorktreeRule{
-		"a":       {"shared", "acquire", "user"},
-		"b":       {"exclusive", "deny", ""},
-		"c":       {"exclusive", "acquire", "mount"},
-		"d":       {"exclusive", "acquire", "user"},
-		"unknown": {"exclusive", "acquire", "user"},
+		"a":       {"shared", "acquire", "user", nil},
+		"b":       {"exclusive", "deny", "", nil},
+		"c":       {"exclusive", "acquire", "mount", nil},
+		"d":       {"exclusive", "acquire", "user", nil},
+		"unknown": {"exclusive", "acquire", "user", nil},
 	}
 	for id, want := range tests {
 		require.Equal(t, want, c.For(id), id)
@@ -97,7 +97,9 @@ func TestDidYouMean(t *testing.T) {
 func TestFlagUsages(t *testing.T) {
 	for i := range fields {
 		if usage := fields[i].usage; usage != "" {
-			require.Equal(t, 2, strings.Count(usage, "`"), fields[i].key)
+			if fields[i].kind != kindBool { // which needs no value
+				require.Equal(t, 2, strings.Count(usage, "`"), fields[i].key)
+			}
 			require.NotContains(t, usage, "\n")
 		}
 	}

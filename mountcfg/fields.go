@@ -2,6 +2,7 @@ package mountcfg
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ const (
 	kindMillis
 	kindBool
 	kindAddress
+	kindGlobs
 )
 
 // want completes the sentence "KEY wants ...".
@@ -33,6 +35,8 @@ func (k kind) want() string {
 		return "true or false"
 	case kindAddress:
 		return "unix:/PATH or HOST:PORT"
+	case kindGlobs:
+		return "a pattern in quotes"
 	default:
 		return "a word"
 	}
@@ -46,6 +50,7 @@ type field struct {
 	words []string // of a choice
 	get   func(*Config) string
 	set   func(c *Config, text, base string) error // base: directory for relative paths
+	list  func(*Config) *[]string                  // of kindGlobs alone: set adds one more
 }
 
 func (f *field) flag() string { return strings.ReplaceAll(f.key, "_", "-") }
@@ -88,6 +93,10 @@ var fields = []field{
 	choiceField("log_level", kindChoice, "leave out what is below `LEVEL`: debug, info, warn or error",
 		logLevels, func(c *Config) *string { return &c.LogLevel }),
 	metricsField("metrics", "serve Prometheus metrics at `ADDR`: unix:/PATH[,mode=0660] or HOST:PORT (no TLS, no password: prefer a socket or 127.0.0.1)"),
+	globsField("exempt", "anybody may write what matches `GLOB`, below each worktree's root; may be repeated",
+		func(c *Config) *[]string { return &c.Exempt }),
+	boolField("exempt_git", "let patterns that name .git exempt what is below it",
+		func(c *Config) *bool { return &c.ExemptGit }),
 }
 
 // ruleField is one value that a worktree may override.
@@ -159,6 +168,21 @@ func boolField(key, usage string, at func(*Config) *bool) field {
 	}
 }
 
+// globsField is a list: each Set from the same place adds to it.
+func globsField(key, usage string, at func(*Config) *[]string) field {
+	return field{
+		key: key, kind: kindGlobs, usage: usage, list: at,
+		get: func(c *Config) string { return strings.Join(*at(c), " ") },
+		set: func(c *Config, text, _ string) error {
+			if err := checkGlob(text); err != nil {
+				return err
+			}
+			*at(c) = append(slices.Clone(*at(c)), text)
+			return nil
+		},
+	}
+}
+
 func mayBeZero(key string) bool {
 	return key == "max_clock_skew" || key == "steal_grace" || key == "cache_timeout"
 }
@@ -172,15 +196,24 @@ func assign[T any](at *T, value T, err error) error {
 
 // Set gives one value by its YAML key, as text, and remembers where it came from
 // (WhereFlag, WhereArgument, or any place a person can find). Relative paths are
-// taken from the working directory. On an error nothing has changed.
+// taken from the working directory. A list grows by each Set from one place, and
+// replaces what came from another. On an error nothing has changed.
 func (c *Config) Set(key, text, where string) error {
 	f := findField(key)
 	if f == nil {
 		return fmt.Errorf("%q is not a key of the configuration%s", key, didYouMean(key, fieldKeys()))
 	}
-	if err := f.set(c, text, ""); err != nil {
+	next := *c
+	if f.list != nil && c.where(key) != where {
+		*f.list(&next) = nil
+	}
+	if err := f.set(&next, text, ""); err != nil {
 		return fmt.Errorf("%s %q (%s): %w", key, text, where, err)
 	}
+	*c = next
 	c.remember(key, where)
+	if f.list != nil {
+		c.remember(itemKey(key, len(*f.list(c))-1), where)
+	}
 	return nil
 }

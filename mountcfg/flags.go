@@ -12,8 +12,13 @@ import (
 // effective configuration hand the parsed fs to Resolve.
 func (c *Config) AddFlags(fs *pflag.FlagSet) {
 	for i := range fields {
-		if f := &fields[i]; f.usage != "" {
-			fs.Var(&flagValue{config: c, field: f}, f.flag(), f.usage)
+		f := &fields[i]
+		if f.usage == "" {
+			continue
+		}
+		flag := fs.VarPF(&flagValue{config: c, field: f}, f.flag(), "", f.usage)
+		if f.kind == kindBool {
+			flag.NoOptDefVal = "true"
 		}
 	}
 }
@@ -62,11 +67,21 @@ func (c *Config) applyFlags(flags *pflag.FlagSet) error {
 		if f.usage == "" || given == nil || !given.Changed {
 			continue
 		}
-		if err := c.Set(f.key, given.Value.String(), WhereFlag); err != nil {
-			return err
+		for _, text := range textsOf(given.Value) {
+			if err := c.Set(f.key, text, WhereFlag); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// textsOf gives what a flag was set to, once for each time where it is a list.
+func textsOf(v pflag.Value) []string {
+	if f, ok := v.(*flagValue); ok && f.field.list != nil {
+		return *f.field.list(f.config)
+	}
+	return []string{v.String()}
 }
 
 // flagValue is one field as a flag. Its errors leave out name and value: pflag
@@ -77,6 +92,9 @@ type flagValue struct {
 }
 
 func (v *flagValue) Set(text string) error {
+	if v.field.list != nil && v.config.where(v.field.key) != WhereFlag {
+		*v.field.list(v.config) = nil
+	}
 	if err := v.field.set(v.config, text, ""); err != nil {
 		return err
 	}
@@ -94,8 +112,11 @@ func (v *flagValue) String() string {
 
 // Type is shown only where a usage names no placeholder.
 func (v *flagValue) Type() string {
-	if v.field.kind == kindDuration {
+	switch v.field.kind {
+	case kindDuration:
 		return "duration"
+	case kindBool:
+		return "bool"
 	}
 	return "string"
 }

@@ -184,6 +184,7 @@ func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		"", "mode: shared\n", "worktrees:\n  main: {mode: exclusive, on_free: deny}\n", "lease_duration: 1h\nrenew_interval_ms: 5\n",
 		"enforce: true\n", "a: &a {b: *a}\n", "? [x]\n: y\n", "ro: true\nnosuid: false\n", "mode: |\n  shared\n", "<<: {mode: shared}\n", "\x00", "---\n---\n", "!!str x: y",
+		"exempt: ['**/a/**', .git/x]\nexempt_git: true\nworktrees: {a: {exempt: []}}\n", "exempt:\n  - '[a'\n  - {b: c}\n",
 	} {
 		f.Add([]byte(seed))
 	}

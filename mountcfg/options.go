@@ -21,9 +21,9 @@ type Options struct {
 type setting struct{ key, text string }
 
 // ParseOptions reads a comma-separated list as mount(8) takes it with -o: the generic
-// options of mount(8), config=FILE, and KEY=VALUE for every key of the configuration file
-// that has one value, with - or _. All mistakes are reported at once, each with the name of
-// its option. Values are checked by ResolveOptions.
+// options of mount(8), config=FILE, and KEY=VALUE for every key of the configuration
+// file, with - or _; of a list (exempt) one item each time. All mistakes are reported at
+// once, each with the name of its option. Values are checked by ResolveOptions.
 //
 // Double quotes keep commas in a value together, as in libmount; a backslash before a
 // comma, a quote or a backslash takes its meaning away, as in libfuse.
@@ -74,6 +74,9 @@ func (p *optionParser) take(o option) error {
 	}
 	f, suffix := findOptionField(key)
 	switch {
+	case f != nil && f.kind == kindBool && !o.valued:
+		p.opts.set(f.key, "true")
+		return nil
 	case f != nil && !o.valued:
 		return fmt.Errorf("wants %s: %s=VALUE", f.kind.want(), key)
 	case f != nil && suffix != "" && !isNumber(o.value):
@@ -138,9 +141,11 @@ func isNumber(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 }
 
-// set keeps one value a key, in the order of the last ones.
+// set keeps one value a key, of a list all, in the order of the last ones.
 func (o *Options) set(key, text string) {
-	o.settings = slices.DeleteFunc(o.settings, func(s setting) bool { return s.key == key })
+	if f := findField(key); f == nil || f.list == nil { // of a list each option is one item
+		o.settings = slices.DeleteFunc(o.settings, func(s setting) bool { return s.key == key })
+	}
 	o.settings = append(o.settings, setting{key, text})
 }
 

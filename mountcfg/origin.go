@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 )
 
 // Places a value comes from besides "FILE:LINE".
@@ -16,7 +17,7 @@ const (
 
 // Origin says where one effective value came from.
 type Origin struct {
-	Key   string `json:"key"`   // the YAML key; worktrees.ID.KEY for an override
+	Key   string `json:"key"`   // the YAML key; worktrees.ID.KEY for an override; once for each item of a list
 	Value string `json:"value"` // as the file would have it; "" = not set
 	Where string `json:"where"` // default | FILE:LINE | -o option | flag | argument
 }
@@ -27,6 +28,10 @@ func (c Config) Origins() []Origin {
 	out := make([]Origin, 0, len(fields)+3*len(c.Worktrees))
 	for i := range fields {
 		f := &fields[i]
+		if f.list != nil && len(*f.list(&c)) > 0 {
+			out = append(out, c.listOrigins(f.key, *f.list(&c))...)
+			continue
+		}
 		value := f.get(&c)
 		if f.key == "scope" {
 			value = cmp.Or(value, scopeDefault)
@@ -49,6 +54,19 @@ func (c Config) ruleOrigins(id string) []Origin {
 			out = append(out, Origin{Key: key, Value: value, Where: c.where(key)})
 		}
 	}
+	key := ruleKey(id, keyExempt)
+	if rule.Exempt != nil && len(rule.Exempt) == 0 {
+		out = append(out, Origin{Key: key, Value: "[]", Where: c.where(key)})
+	}
+	return append(out, c.listOrigins(key, rule.Exempt)...)
+}
+
+// listOrigins has a line for each item of a list.
+func (c Config) listOrigins(key string, items []string) []Origin {
+	var out []Origin
+	for i, item := range items {
+		out = append(out, Origin{Key: key, Value: item, Where: c.where(itemKey(key, i))})
+	}
 	return out
 }
 
@@ -69,6 +87,9 @@ func (c *Config) remember(key, where string) {
 	next[key] = where
 	c.origins = next
 }
+
+// itemKey is where the origin of an item of a list is remembered.
+func itemKey(key string, i int) string { return key + "[" + strconv.Itoa(i) + "]" }
 
 func ruleKey(id, key string) string { return "worktrees." + id + "." + key }
 

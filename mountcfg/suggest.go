@@ -19,7 +19,7 @@ func ruleKeys() []string {
 	for i := range ruleFields {
 		keys[i] = ruleFields[i].key
 	}
-	return keys
+	return append(keys, keyExempt)
 }
 
 // didYouMean names the nearest key when it is near enough to be a slip, "" otherwise.

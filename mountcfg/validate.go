@@ -14,12 +14,15 @@ import (
 func (c Config) Validate() error {
 	var errs []error
 	for i := range fields {
-		errs = append(errs, c.validateField(&fields[i]))
+		if fields[i].list == nil {
+			errs = append(errs, c.validateField(&fields[i]))
+		}
 	}
 	if c.ReadOnly && c.Enforce != enforceReadonly {
 		errs = append(errs, fmt.Errorf("ro (%s) and enforce %s (%s) contradict each other: leave one of them out",
 			c.where(attrReadOnly), c.Enforce, c.where(keyEnforce)))
 	}
+	errs = append(errs, c.validateExempt(keyExempt, c.Exempt))
 	if c.RenewInterval >= c.LeaseDuration {
 		errs = append(errs, fmt.Errorf("renew_interval %s (%s) must be shorter than lease_duration %s (%s)",
 			c.RenewInterval, c.where("renew_interval"), c.LeaseDuration, c.where("lease_duration")))
@@ -72,7 +75,7 @@ func (c Config) validateRule(id string) error {
 		return fmt.Errorf("worktree id %q: %w", id, err)
 	}
 	rule := c.Worktrees[id]
-	var errs []error
+	errs := []error{c.validateExempt(ruleKey(id, keyExempt), rule.Exempt)}
 	for i := range ruleFields {
 		f := &ruleFields[i]
 		value := *f.at(&rule)

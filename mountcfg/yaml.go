@@ -14,6 +14,7 @@ import (
 
 const (
 	keyWorktrees = "worktrees"
+	keyExempt    = "exempt"
 	suffixMillis = "_ms"
 )
 
@@ -122,6 +123,10 @@ func (r *reader) top(key string, entry *ast.MappingValueNode) {
 	} else if f != nil {
 		k = f.kind
 	}
+	if f != nil && f.list != nil {
+		r.list(f.key, f.list(&r.c), entry)
+		return
+	}
 	if f == nil {
 		r.fail(entry.Key, "unknown key %s%s", strconv.Quote(key), didYouMean(key, fieldKeys()))
 		return
@@ -163,6 +168,10 @@ func (r *reader) worktree(id string, entry *ast.MappingValueNode) {
 }
 
 func (r *reader) override(id string, rule *WorktreeRule, key string, entry *ast.MappingValueNode) {
+	if key == keyExempt {
+		r.list(ruleKey(id, key), &rule.Exempt, entry)
+		return
+	}
 	for i := range ruleFields {
 		f := &ruleFields[i]
 		if f.key != key {
@@ -180,5 +189,5 @@ func (r *reader) override(id string, rule *WorktreeRule, key string, entry *ast.
 		r.c.remember(ruleKey(id, key), r.place(entry))
 		return
 	}
-	r.fail(entry.Key, "unknown key %q of worktree %s; want mode, on_free or scope%s", key, id, didYouMean(key, ruleKeys()))
+	r.fail(entry.Key, "unknown key %q of worktree %s; want mode, on_free, scope or exempt%s", key, id, didYouMean(key, ruleKeys()))
 }

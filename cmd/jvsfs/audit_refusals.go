@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -10,17 +11,22 @@ import (
 	"go.uber.org/zap"
 )
 
-// refusalKind is what refusals are told apart by in the audit chain.
+// refusalKind is what refusals, and writes that needed no lease, are told apart by in
+// the audit chain.
 type refusalKind struct {
 	worktree lease.WorktreeID
 	op       gate.Op
-	class    lease.Class
-	observed bool // it was let through
+	class    lease.Class // of a refusal
+	observed bool        // it was let through
+	rule     string      // of an exempt write
 }
 
 // event is the type in the audit chain.
 func (k refusalKind) event() string {
-	if k.observed {
+	switch {
+	case k.rule != "":
+		return "write_exempt"
+	case k.observed:
 		return "write_would_be_refused"
 	}
 	return "write_refused"
@@ -30,6 +36,8 @@ type refusalCount struct {
 	known    bool // the first of its kind has been written
 	count    uint64
 	sentence string // of the first since the last line
+	exempt   gate.Exemption
+	pid      int // of its process, 0 where that cannot be told
 }
 
 // refusals gather what was refused, or would have been: the first of a kind is written at once, more
@@ -51,8 +59,11 @@ const (
 	refusalKinds = 4096
 )
 
-// otherRefusals stands for the kinds beyond refusalKinds.
-var otherRefusals = refusalKind{op: gate.OpNone, class: "other"}
+// otherRefusals and otherExempt stand for the kinds beyond refusalKinds.
+var (
+	otherRefusals = refusalKind{op: gate.OpNone, class: "other"}
+	otherExempt   = refusalKind{op: gate.OpNone, rule: "other"}
+)
 
 func newRefusals(write func(lease.AuditRecord) error, log *zap.Logger) *refusals {
 	return &refusals{write: write, log: log, seen: map[refusalKind]*refusalCount{}, wake: make(chan struct{}, 1)}
@@ -60,12 +71,29 @@ func newRefusals(write func(lease.AuditRecord) error, log *zap.Logger) *refusals
 
 // note counts a refusal. It is called in the request and does not block on I/O.
 func (r *refusals) note(no *gate.Refusal) {
-	k := refusalKind{no.Worktree, no.Op, no.Class(), no.Observed}
+	k := refusalKind{worktree: no.Worktree, op: no.Op, class: no.Class(), observed: no.Observed}
+	r.count(k, func(c *refusalCount) { c.sentence = no.Sentence() })
+}
+
+// noteExempt counts a write that was admitted for its place alone, in the same way.
+// pid is asked for the one of many that is written.
+func (r *refusals) noteExempt(x gate.Exemption, pid func() int) {
+	r.count(refusalKind{worktree: x.Worktree, op: x.Op, rule: x.Rule}, func(c *refusalCount) {
+		c.exempt, c.pid, c.sentence = x, pid(), x.Sentence()
+	})
+}
+
+// count counts one more of a kind; first describes the first since the last line.
+func (r *refusals) count(k refusalKind, first func(*refusalCount)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.seen[k]
 	if c == nil && len(r.seen) >= refusalKinds {
-		k = otherRefusals
+		if k.rule == "" {
+			k = otherRefusals
+		} else {
+			k = otherExempt
+		}
 		c = r.seen[k]
 	}
 	if c == nil {
@@ -75,7 +103,7 @@ func (r *refusals) note(no *gate.Refusal) {
 	if c.count++; c.count > 1 {
 		return
 	}
-	c.sentence = no.Sentence()
+	first(c)
 	if !c.known {
 		select {
 		case r.wake <- struct{}{}:
@@ -118,11 +146,22 @@ func (r *refusals) take(due func(*refusalCount) bool) []lease.AuditRecord {
 		if c.count == 0 || !due(c) {
 			continue
 		}
-		out = append(out, lease.AuditRecord{
-			Timestamp: time.Now(), EventType: k.event(), Worktree: string(k.worktree),
-			Details: map[string]any{"operation": k.op.String(), "class": string(k.class), "count": c.count, "reason": c.sentence},
-		})
+		out = append(out, refusalRecord(k, c))
 		c.known, c.count = true, 0
 	}
 	return out
+}
+
+func refusalRecord(k refusalKind, c *refusalCount) lease.AuditRecord {
+	rec := lease.AuditRecord{
+		Timestamp: time.Now(), EventType: k.event(), Worktree: string(k.worktree),
+		Details: map[string]any{"operation": k.op.String(), "count": c.count, "reason": c.sentence},
+	}
+	if k.rule == "" {
+		rec.Details["class"] = string(k.class)
+		return rec
+	}
+	rec.Details["rule"], rec.Details["path"] = k.rule, strings.TrimSuffix(c.exempt.Name, "\x00")
+	rec.Details["pid"], rec.Details["uid"] = c.pid, c.exempt.Caller.UID
+	return rec
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
@@ -20,7 +23,7 @@ func openFileSystem(cfg mountcfg.Config, p place, guards *registry, mode *gate.E
 	o := fusefs.Options{
 		Source: p.Root, Mountpoint: cfg.Mountpoint, Shape: fusefs.ShapeTree,
 		Guards: guards.guard, Known: guards.known, TreeID: p.ID, Log: log,
-		Errno: errno, Enforcement: mode,
+		Errno: errno, Enforcement: mode, Exempt: cfg.Exempts(),
 		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout, Attributes: attributesOf(cfg),
 	}
 	if p.Shape == shapeRepository {
@@ -28,6 +31,12 @@ func openFileSystem(cfg mountcfg.Config, p place, guards *registry, mode *gate.E
 	}
 	o.OnRefusal = guards.refused
 	s, err := fusefs.Open(o)
+	if errors.Is(err, fusefs.ErrExempt) {
+		return nil, nil, &failure{
+			Class: classUsage, Message: err.Error(),
+			Next: "mount without exempt", err: err,
+		}
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -49,4 +58,16 @@ func attributesOf(cfg mountcfg.Config) int {
 		}
 	}
 	return attrs
+}
+
+// shareBorder makes sure that all mounts of a worktree agree whether places are exempt.
+func shareBorder(fs fileSystem, locks *lease.Dir) error {
+	err := fs.ShareBorder(locks.FD())
+	if errors.Is(err, fusefs.ErrMixed) {
+		return &failure{
+			Class: classUsage, Message: err.Error(),
+			Next: "jvsfs status lists the mounts; umount the other one, or give both --exempt", err: err,
+		}
+	}
+	return err
 }

@@ -21,6 +21,8 @@ import (
 // fileSystem is what the daemon needs of fusefs.Server.
 type fileSystem interface {
 	SourceFD() int
+	ShareBorder(dirfd int) error // where mounts agree about exempt paths
+	Where(rel string) gate.Where
 	Seal(path string) error // a lock directory below the source is nobody's to write
 	Prepare() error
 	Attach() error
@@ -116,6 +118,9 @@ func (d *daemon) open() error {
 	if d.audit, err = openAudit(d.place, fs.SourceFD()); err != nil {
 		return err
 	}
+	if err := shareBorder(fs, d.locks); err != nil {
+		return err
+	}
 	if d.metrics, err = newMetricsServer(d.cfg.Metrics, d.meters, d.log); err != nil {
 		return err
 	}
@@ -137,10 +142,15 @@ func (d *daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 	if err != nil {
 		return nil, err
 	}
+	exempt, err := gate.NewExempt(rule.Exempt, d.cfg.ExemptGit)
+	if err != nil {
+		return nil, err
+	}
 	guard := gate.NewGuard(gate.GuardConfig{
 		Worktree: id, Root: d.place.Root, Mode: gate.Mode(rule.Mode), Enforcement: d.mode.Enforcement,
 		OnFree: gate.OnFree(rule.OnFree), Scope: gate.Scope(rule.Scope), Errno: errno,
 		Policy: policyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver,
+		Exempt: exempt, OnExempt: d.noteExempt,
 		OnRefusal: d.logRefusal,
 	})
 	w := &worktree{id: id, guard: guard, events: newBroadcast(), counts: &leaseCounts{}}
@@ -171,6 +181,17 @@ func (d *daemon) logRefusal(no *gate.Refusal) {
 	}
 	entry.Write(zap.String("worktree", string(no.Worktree)), zap.Stringer("op", no.Op),
 		zap.String("class", string(no.Class())), zap.String("why", no.Sentence()))
+}
+
+// noteExempt leaves the trace of a write that was admitted for its place.
+func (d *daemon) noteExempt(x gate.Exemption) {
+	d.refused.noteExempt(x, func() int {
+		id, err := d.resolver.Identify(x.Caller)
+		if err != nil {
+			return 0
+		}
+		return id.PID
+	})
 }
 
 // run mounts, tells ready, and serves until the mount ends or ctx does (a signal
@@ -238,11 +259,31 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 		d.log.Info("unmounted")
 	case <-ctx.Done():
 		d.drained = d.service.draining("unmounting " + d.mountpoint())
-		return d.endBySignal()
+		return errors.Join(d.endBySignal(), d.cutCopies(unmounted))
 	}
 	d.drained = d.service.draining("unmounted; releasing")
 	// Leases first: a client of the control socket must not be able to keep them.
-	return errors.Join(d.registry.close(), d.forgetState())
+	return errors.Join(d.registry.close(), d.forgetState(), d.cutCopies(unmounted))
+}
+
+// copyPatience is how long what refers to an unmounted mount may take to go by itself.
+const copyPatience = time.Second
+
+// cutCopies ends what is left of the mount in other mount namespaces, as containers have
+// it: unmounting here does not reach those copies, and this daemon would have to serve
+// them for as long as a container lives. From now on they refuse everything.
+func (d *daemon) cutCopies(unmounted <-chan struct{}) error {
+	select {
+	case <-unmounted:
+		return nil
+	case <-time.After(copyPatience):
+	}
+	d.log.Warn("other mount namespaces have copies of the mount: they are dead now", zap.String("mountpoint", d.mountpoint()))
+	err := d.fs.Abort()
+	if errors.Is(err, unix.ENOENT) { // the last one has just gone
+		return nil
+	}
+	return err
 }
 
 // endBySignal unmounts, or, when the mount is busy, closes the gates, releases

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jvsfs/jvsfs/gate"
@@ -33,6 +35,12 @@ func (d *daemon) answerEnforce(ctx context.Context, s *session) (response, error
 	if _, f := authorize(plea{Op: opEnforce, PeerUID: s.peer.UID, MountUID: uint32(os.Geteuid())}); f != nil {
 		return response{}, f
 	}
+	if to != gate.ReadOnly && readOnlyToKernel(d.mountpoint()) {
+		return response{}, &failure{
+			Class: classUsage, Message: fmt.Sprintf("%s is mounted ro: the kernel refuses every write there, whatever the mode", d.mountpoint()),
+			Next: "mount -o remount,bind,rw " + d.mountpoint() + ", then switch",
+		}
+	}
 	if !d.switching.TryLock() {
 		return response{}, &failure{Class: classBusy, Message: "the mode is just being switched by somebody else", Next: "try again"}
 	}
@@ -45,6 +53,16 @@ func (d *daemon) answerEnforce(ctx context.Context, s *session) (response, error
 	resp, err := resultOf(enforceAnswer{Mountpoint: d.mountpoint(), enforceStatus: d.mode.status(), Previous: from})
 	resp.Note = note
 	return resp, err
+}
+
+// readOnlyToKernel reports whether the mount itself is read-only.
+func readOnlyToKernel(point string) bool {
+	mounts, err := readMounts()
+	if err != nil {
+		return false
+	}
+	m := mounts.at(point)
+	return isJVSFS(m) && slices.Contains(strings.Split(m.Options, ","), "ro")
 }
 
 // switchMode switches, waits, and leaves the traces. The note is for the caller. What

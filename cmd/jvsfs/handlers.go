@@ -173,7 +173,7 @@ func (d *daemon) explain(w *worktree, s *session) (response, error) {
 		return response{}, err
 	}
 	defer who.close()
-	x := w.guard.Explain(who.id.PID)
+	x := w.guard.ExplainAt(who.id.PID, d.fs.Where(s.req.Path))
 	x.Path = s.req.Path
 	return resultOf(d.advised(x))
 }

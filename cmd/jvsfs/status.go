@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/jvsfs/jvsfs/gate"
 	"github.com/moby/sys/mountinfo"
 	"github.com/spf13/cobra"
 )
@@ -133,6 +135,7 @@ func worktreesText(st mountStatus, now time.Time) string {
 		return "nothing has been written yet\n"
 	}
 	rows := make([][]string, 0, len(st.Worktrees))
+	exempt := slices.ContainsFunc(st.Worktrees, func(w gate.Status) bool { return w.ExemptWrites > 0 })
 	for _, w := range st.Worktrees {
 		left := "-"
 		if w.ExpiresAt != nil {
@@ -149,8 +152,15 @@ func worktreesText(st mountStatus, now time.Time) string {
 			string(w.Worktree), w.State, fmt.Sprint(w.Token), holder, left,
 			fmt.Sprint(w.Writes), fmt.Sprint(w.Refusals), fmt.Sprint(w.WouldRefuse),
 		})
+		if exempt {
+			rows[len(rows)-1] = append(rows[len(rows)-1], fmt.Sprint(w.ExemptWrites))
+		}
 	}
-	return table([]string{"WORKTREE", "STATE", "TOKEN", "HOLDER", "LEFT", "WRITES", "REFUSED", "WOULD REFUSE"}, rows)
+	heads := []string{"WORKTREE", "STATE", "TOKEN", "HOLDER", "LEFT", "WRITES", "REFUSED", "WOULD REFUSE"}
+	if exempt {
+		heads = append(heads, "EXEMPT")
+	}
+	return table(heads, rows)
 }
 
 func indent(text string) string {

@@ -1,0 +1,231 @@
+package fusefs
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// border is between what is guarded and where anybody may write (gate.Exempt). What
+// is admitted for its place shares it from the moment the place is looked up until
+// the mutation has taken effect; what may take an inode to the other side, a rename or
+// a hard link, has it alone. So a stranger's write is over before the file comes under
+// the guard, or finds it there.
+//
+// It is taken after the lease has admitted a mutation, never before: nobody waits for
+// a lease while others wait for the border.
+type border struct {
+	on bool // there are rules; otherwise nothing here is used
+	mu sync.RWMutex
+	// common is a directory that all mounts of a worktree have in common, -1 for none.
+	// Each mutation has a flock on it besides, for the other mounts' sake.
+	common int
+	spare  chan int // open files of it: each has a lock of its own
+}
+
+// bordersMax is how many open files are kept for the locks of mutations to come.
+const bordersMax = 16
+
+// borderWait bounds the wait for other mounts: a daemon may be stopped at the border.
+const borderWait = 2 * time.Second
+
+func newBorder(on bool) border {
+	return border{on: on, common: -1, spare: make(chan int, bordersMax)}
+}
+
+// ShareBorder takes a directory that all mounts of a worktree have in common: there
+// they agree about who may move what while others write where anybody may. Must be
+// called before Mount. ErrMixed comes back where another mount there knows of a border
+// and this one does not, or the other way round.
+func (s *Server) ShareBorder(dirfd int) error {
+	b := &s.fs.border
+	fd, err := unix.Openat(dirfd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("lock directory: %w", err)
+	}
+	b.common = fd
+	if err = b.join(); err == nil || !b.on && !errors.Is(err, ErrMixed) {
+		return nil // who has no rules needs no locks, where there can be none
+	}
+	return fmt.Errorf("exempt paths: %w", err)
+}
+
+// ErrMixed is ShareBorder's answer where mounts of one worktree disagree about rules.
+var ErrMixed = errors.New("mounts of the same worktrees must all have exempt paths, or none of them")
+
+// A mount that has rules and one that has none cannot serve one worktree: who knows of
+// no border would move things over it while a stranger's write is under way. So each
+// says which it is, for life, by a lock on a byte of the common directory that nobody
+// else has to wait for, and looks for the others' afterwards.
+const (
+	byteWithout = iota
+	byteWith
+)
+
+func (b *border) join() error {
+	mine, others := int64(byteWithout), int64(byteWith)
+	if b.on {
+		mine, others = others, mine
+	}
+	lock := unix.Flock_t{Type: unix.F_RDLCK, Start: mine, Len: 1}
+	if err := unix.FcntlFlock(uintptr(b.common), unix.F_OFD_SETLK, &lock); err != nil {
+		return err
+	}
+	lock = unix.Flock_t{Type: unix.F_WRLCK, Start: others, Len: 1}
+	if err := unix.FcntlFlock(uintptr(b.common), unix.F_OFD_GETLK, &lock); err != nil {
+		return err
+	}
+	if lock.Type != unix.F_UNLCK {
+		return ErrMixed
+	}
+	return nil
+}
+
+// take waits for the border. pass is what release wants back.
+func (b *border) take(alone bool) (pass int, ok bool) {
+	if alone {
+		b.mu.Lock()
+	} else {
+		b.mu.RLock()
+	}
+	if pass, ok = b.agree(alone); !ok {
+		b.unlock(alone)
+	}
+	return pass, ok
+}
+
+func (b *border) release(pass int, alone bool) {
+	b.part(pass)
+	b.unlock(alone)
+}
+
+func (b *border) unlock(alone bool) {
+	if alone {
+		b.mu.Unlock()
+	} else {
+		b.mu.RUnlock()
+	}
+}
+
+// agree takes the lock that other mounts look at.
+func (b *border) agree(alone bool) (fd int, ok bool) {
+	if b.common < 0 {
+		return -1, true
+	}
+	select {
+	case fd = <-b.spare:
+	default:
+		var err error
+		if fd, err = unix.Openat(b.common, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+			return -1, false
+		}
+	}
+	how := unix.LOCK_SH
+	if alone {
+		how = unix.LOCK_EX
+	}
+	if flockWithin(fd, how, borderWait) {
+		return fd, true
+	}
+	_ = unix.Close(fd)
+	return -1, false
+}
+
+func (b *border) part(fd int) {
+	if fd < 0 {
+		return
+	}
+	if retry(func() error { return unix.Flock(fd, unix.LOCK_UN) }) == nil {
+		select {
+		case b.spare <- fd:
+			return
+		default:
+		}
+	}
+	_ = unix.Close(fd)
+}
+
+// flockWithin polls: a thread that waits in flock(2) could not be called off.
+func flockWithin(fd, how int, d time.Duration) bool {
+	end := time.Now().Add(d)
+	for pause := 10 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
+		switch err := unix.Flock(fd, how|unix.LOCK_NB); {
+		case err == nil:
+			return true
+		case err != unix.EWOULDBLOCK && err != unix.EINTR, time.Now().After(end):
+			return false
+		}
+		time.Sleep(pause)
+	}
+}
+
+func (b *border) close() {
+	for {
+		select {
+		case fd := <-b.spare:
+			_ = unix.Close(fd)
+			continue
+		default:
+		}
+		_ = unix.Close(b.common) // one that was never opened is -1
+		return
+	}
+}
+
+// spot is the place of one mutation, for the gate to ask about. It implements
+// gate.Place. nil is the spot of a mutation that no rule can admit.
+type spot struct {
+	b     *border
+	alone bool // the mutation may take an inode over the border
+	find  func(*spot) gate.Where
+
+	held  bool
+	pass  int
+	found gate.Where // what the gate agreed to
+	// dies is an inode that loses its last name by the mutation.
+	dies *node
+}
+
+func newSpot(f *rawFS, alone bool, find func(*spot) gate.Where) *spot {
+	return &spot{b: &f.border, alone: alone, find: find}
+}
+
+// nowhere is the place of what lies under several guards.
+func nowhere(*spot) gate.Where { return gate.Where{} }
+
+// Hold is gate.Place's.
+func (s *spot) Hold(ok func(gate.Where) bool) bool {
+	was := s.held
+	if !s.take() {
+		return false
+	}
+	if w := s.find(s); ok(w) {
+		s.found = w
+		return true
+	}
+	if !was {
+		s.release()
+	}
+	return false
+}
+
+// take has the border from now on, whatever admitted the mutation.
+func (s *spot) take() bool {
+	if s == nil || s.held {
+		return true
+	}
+	s.pass, s.held = s.b.take(s.alone)
+	return s.held
+}
+
+func (s *spot) release() {
+	if s != nil && s.held {
+		s.held = false
+		s.b.release(s.pass, s.alone)
+	}
+}

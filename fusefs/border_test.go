@@ -1,0 +1,219 @@
+package fusefs
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// exempting lets anybody write below cache.
+func exempting() func(*Options) {
+	return func(o *Options) {
+		x, _ := gate.NewExempt([]string{"cache/**"}, false)
+		clock := lease.SystemClock()
+		g := gate.NewGuard(gate.GuardConfig{Worktree: "tree", Mode: gate.Exclusive,
+			OnFree: gate.DenyOnFree, Clock: clock, Resolver: gate.NewResolver(clock), Exempt: x})
+		g.Bind(&freeKeeper{})
+		o.Exempt = true
+		o.Guards = func(lease.WorktreeID) (*gate.Guard, error) { return g, nil }
+	}
+}
+
+func withCache(t *testing.T) func(string) {
+	return func(source string) {
+		for _, d := range []string{"cache/d", "src"} {
+			require.NoError(t, os.MkdirAll(filepath.Join(source, d), 0o755))
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(source, "cache/f"), []byte("x"), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(source, "cache/d/f"), []byte("x"), 0o644))
+	}
+}
+
+// underWay is a write by a stranger that the gate has let pass and that has not taken
+// effect yet.
+func (m *testMount) underWay(t *testing.T, name string) (f *os.File, pass passes) {
+	t.Helper()
+	f, err := os.OpenFile(m.at(name), os.O_WRONLY, 0)
+	require.NoError(t, err)
+	var h *handle
+	m.fs.handles.writers(func(o *handle) {
+		if h == nil || o.id > h.id {
+			h = o
+		}
+	})
+	require.NotNil(t, h)
+	pass, st := m.fs.admitHandle(gate.OpWrite, &fuse.InHeader{}, h)
+	require.Equal(t, fuse.OK, st)
+	require.True(t, pass.byPlace())
+	return f, pass
+}
+
+// waits demands that a call comes to the border and no further until a pass is left.
+func (m *testMount) waits(t *testing.T, pass passes, moved string, call func() error) {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- call() }()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		select {
+		case err := <-done:
+			t.Fatalf("it did not wait for the write that is under way: %v", err)
+		default:
+		}
+		if !m.fs.border.mu.TryRLock() {
+			break // somebody has it alone, or wants to
+		}
+		m.fs.border.mu.RUnlock()
+		require.True(t, time.Now().Before(deadline), "nobody comes to the border")
+	}
+	require.NoFileExists(t, filepath.Join(m.source, moved))
+	pass.abandon()
+	require.NoError(t, <-done)
+	require.FileExists(t, filepath.Join(m.source, moved))
+}
+
+func TestACrossingWaitsForWhatIsUnderWay(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, moved string
+		call        func(at func(string) string) error
+	}{
+		"the file":      {"cache/f", "src/f", func(at func(string) string) error { return os.Rename(at("cache/f"), at("src/f")) }},
+		"its directory": {"cache/d/f", "src/d/f", func(at func(string) string) error { return os.Rename(at("cache/d"), at("src/d")) }},
+		"a link":        {"cache/f", "src/f", func(at func(string) string) error { return os.Link(at("cache/f"), at("src/f")) }},
+		"a guarded directory above": {"cache/d/f", "cache2/d/f",
+			func(at func(string) string) error { return os.Rename(at("cache"), at("cache2")) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := mounted(t, ShapeTree, withCache(t), exempting())
+			m.hold(t, "tree", 1).Close(lease.Loss{Kind: lease.LossReleased})
+			f, pass := m.underWay(t, c.file)
+			defer f.Close()
+			m.hold(t, "tree", 2)
+			m.waits(t, pass, c.moved, func() error { return c.call(m.at) })
+			_, err := f.WriteString("late")
+			require.ErrorIs(t, err, unix.EROFS)
+		})
+	}
+}
+
+// A name that rules stop at does not come to a directory while it is being moved as
+// free of such names.
+func TestReservedNamesWaitAtTheBorder(t *testing.T) {
+	m := mounted(t, ShapeTree, withCache(t), exempting())
+	m.hold(t, "tree", 1)
+	pass, ok := m.fs.border.take(true)
+	require.True(t, ok)
+	done := make(chan error, 1)
+	go func() { done <- os.Mkdir(m.at("cache/d/.git"), 0o755) }()
+	require.Eventually(t, func() bool { return m.fs.stats.requests[gate.OpMkdir].Load() == 1 }, 10*time.Second, time.Millisecond)
+	for i := range 20 { // each takes as long as the one that waits would
+		require.NoError(t, os.Mkdir(m.at("cache/git"+strconv.Itoa(i)), 0o755), "other names do not wait")
+	}
+	require.Empty(t, done, "it did not wait")
+	require.NoDirExists(t, filepath.Join(m.source, "cache/d/.git"))
+	m.fs.border.release(pass, true)
+	require.NoError(t, <-done)
+}
+
+// What was judged was a new file's place. Where there is one already, which may have
+// other names elsewhere, it is not touched.
+func TestACreationByPlaceOpensNothingElse(t *testing.T) {
+	m := mounted(t, ShapeTree, withCache(t), exempting())
+	in := fuse.CreateIn{Flags: unix.O_WRONLY | unix.O_TRUNC, Mode: 0o644}
+	root := &node{fd: m.SourceFD()}
+	_, err := m.fs.createAt(&in, root, "cache/f", true)
+	require.ErrorIs(t, err, unix.ESTALE)
+	text, err := os.ReadFile(filepath.Join(m.source, "cache/f"))
+	require.NoError(t, err)
+	require.Equal(t, "x", string(text))
+	fd, err := m.fs.createAt(&in, root, "cache/new", true)
+	require.NoError(t, err)
+	require.NoError(t, unix.Close(fd))
+}
+
+// Mounts of one worktree agree about the border by a directory that they share.
+func TestACrossingWaitsForOtherMounts(t *testing.T) {
+	m := mounted(t, ShapeTree, withCache(t), exempting())
+	n := mounted(t, ShapeTree, func(string) {}, exempting(), func(o *Options) { o.Source = m.source })
+	n.source = m.source
+	f, pass := m.underWay(t, "cache/f")
+	defer f.Close()
+	n.hold(t, "tree", 2)
+	n.waits(t, pass, "src/f", func() error { return os.Rename(n.at("cache/f"), n.at("src/f")) })
+	_, err := f.WriteString("late")
+	require.ErrorIs(t, err, unix.EROFS)
+
+	// A daemon that is stopped at the border stops the others there, and not for ever.
+	require.NoError(t, os.WriteFile(filepath.Join(m.source, "cache/g"), nil, 0o644))
+	g, pass := m.underWay(t, "cache/g")
+	defer g.Close()
+	require.ErrorIs(t, os.Rename(n.at("cache/g"), n.at("src/g")), unix.EBUSY)
+	require.NoFileExists(t, filepath.Join(m.source, "src/g"))
+	pass.abandon()
+	require.NoError(t, os.Rename(n.at("cache/g"), n.at("src/g")))
+}
+
+// Without rules nothing is looked up and nothing is waited for.
+func TestNoRulesNoBorder(t *testing.T) {
+	m := mounted(t, ShapeTree, withCache(t))
+	require.Nil(t, m.fs.spotOf(gate.OpWrite, m.fs.root))
+	require.True(t, m.fs.border.mu.TryLock())
+	defer m.fs.border.mu.Unlock()
+	m.hold(t, "tree", 1)
+	require.NoError(t, os.Rename(m.at("cache/f"), m.at("src/f")))
+	m.fs.nodes.all(func(n *node) bool { require.Nil(t, n.called.Load()); return true })
+}
+
+// Where a file's name by which it was opened has gone, its other one counts as long as
+// it is still there.
+func TestAFileIsWhereItsNameIs(t *testing.T) {
+	m := mounted(t, ShapeTree, withCache(t), exempting())
+	g := m.hold(t, "tree", 1)
+	require.NoError(t, os.Link(m.at("cache/f"), m.at("cache/g")))
+	require.NoError(t, os.Remove(m.at("cache/f")))
+	f, err := os.OpenFile(m.at("cache/g"), os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	g.Close(lease.Loss{Kind: lease.LossReleased})
+	_, err = f.WriteString("still")
+	require.NoError(t, err)
+
+	require.NoError(t, os.Rename(filepath.Join(m.source, "cache/g"), filepath.Join(m.source, "src/g")), "behind the mount")
+	_, err = f.WriteString("late")
+	require.ErrorIs(t, err, unix.EROFS)
+	require.NoError(t, os.WriteFile(filepath.Join(m.source, "cache/g"), nil, 0o644))
+	_, err = f.WriteString("late")
+	require.ErrorIs(t, err, unix.EROFS, "another file has its name now")
+}
+
+func TestWhereFindsThePlaceOfAPath(t *testing.T) {
+	m := mounted(t, ShapeTree, func(s string) {
+		withCache(t)(s)
+		require.NoError(t, os.Symlink("../src", filepath.Join(s, "cache/out")))
+		require.NoError(t, os.Symlink("/etc", filepath.Join(s, "cache/etc")))
+		require.NoError(t, os.Link(filepath.Join(s, "cache/f"), filepath.Join(s, "src/f")))
+	}, exempting())
+	for path, want := range map[string]gate.Where{
+		"/cache/d/f":     {Worktree: "tree", Names: []string{"cache/d/f"}},
+		"cache/d/":       {Worktree: "tree", Names: []string{"cache/d"}},
+		"cache/new":      {Worktree: "tree", Names: []string{"cache/new"}},
+		"new":            {Worktree: "tree", Names: []string{"new"}},
+		"cache/out/x":    {Worktree: "tree", Names: []string{"src/x"}},
+		"cache/d/../../": {Worktree: "tree", Names: []string{""}},
+		"":               {Worktree: "tree", Names: []string{""}},
+		"cache/f":        {Worktree: "tree", Names: []string{"cache/f"}, Linked: true},
+		"cache/etc/x":    {},
+		"../x":           {},
+		"no/new":         {},
+	} {
+		require.Equal(t, want, m.Where(path), path)
+	}
+}

@@ -1,0 +1,262 @@
+package fusefs
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// Where something is, for the rules that exempt places, is asked of the backing file
+// system each time and never taken from a caller's path. The kernel tells the name by
+// which a descriptor was opened as it is now (d_path), whoever has renamed what above
+// it, and through whichever mount. A directory has no other name, and a file that has
+// one is exempt nowhere. Where that name is gone but the file got another, as after
+// link(2) and unlink(2), it is where it was seen last if it is still found there.
+
+// called is the name that a file was seen under last.
+type called struct {
+	dir  *node
+	name string
+}
+
+// gone is what d_path adds to a name that is not there any more. What is really called
+// so is taken for gone, which exempts nothing.
+const gone = " (deleted)"
+
+// pathOf returns the place of the name by which a descriptor was opened, "/" for the
+// source: its mount is a private clone, which ends the path there.
+func (f *rawFS) pathOf(fd int) (string, bool) {
+	var buf [unix.PathMax]byte
+	n, err := unix.Readlinkat(f.procFD, number(fd), buf[:])
+	if err != nil || n == len(buf) {
+		return "", false
+	}
+	path := string(buf[:n])
+	return path, strings.HasPrefix(path, "/") && !strings.HasSuffix(path, gone)
+}
+
+// whereNode returns the place of an inode.
+func (f *rawFS) whereNode(n *node) gate.Where {
+	if n.isDir() {
+		path, ok := f.pathOf(n.fd)
+		return f.where(path, ok)
+	}
+	var st unix.Stat_t
+	if unix.Fstat(n.fd, &st) != nil {
+		return gate.Where{}
+	}
+	switch st.Nlink {
+	case 0:
+		return n.nameless.where()
+	case 1:
+		if path, ok := f.pathOf(n.fd); ok {
+			return f.where(path, true)
+		}
+		return f.whereCalled(n)
+	}
+	return gate.Where{Linked: true}
+}
+
+// whereCalled returns the place of a file with one name by the directory that it was
+// seen in.
+func (f *rawFS) whereCalled(n *node) gate.Where {
+	c := n.called.Load()
+	if c == nil {
+		return gate.Where{}
+	}
+	path, ok := f.pathOf(c.dir.fd)
+	var st unix.Stat_t
+	if !ok || unix.Fstatat(c.dir.fd, c.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || keyOf(&st) != n.key {
+		return gate.Where{}
+	}
+	if f.nodes.get(c.dir.id) != c.dir { // its descriptor may have been another's meanwhile
+		return gate.Where{}
+	}
+	return f.where(join(path, c.name), true)
+}
+
+// whereEntry returns the place of a name in a directory.
+func (f *rawFS) whereEntry(dirfd int, name string) gate.Where {
+	path, ok := f.pathOf(dirfd)
+	return f.where(join(path, name), ok)
+}
+
+func join(dir, name string) string { return strings.TrimSuffix(dir, "/") + "/" + name }
+
+// where splits a path below the source into the worktree and the name in it.
+func (f *rawFS) where(path string, ok bool) gate.Where {
+	if !ok {
+		return gate.Where{}
+	}
+	name := strings.TrimPrefix(path, "/")
+	if f.opts.Shape == ShapeTree {
+		return gate.Where{Worktree: f.opts.TreeID, Names: []string{name}}
+	}
+	root, rest, _ := strings.Cut(name, "/")
+	if root == "worktrees" {
+		root, rest, _ = strings.Cut(rest, "/")
+	} else if root != "main" {
+		return gate.Where{}
+	}
+	id, err := lease.ParseWorktreeID(root)
+	if err != nil {
+		return gate.Where{}
+	}
+	return gate.Where{Worktree: id, Names: []string{rest}}
+}
+
+// anyName stands for the name that a nameless file does not have. No file is called so.
+const anyName = "\x00"
+
+// spotOf is the place of a mutation of an inode. Like the others it is nil, and costs
+// nothing, where there are no rules.
+func (f *rawFS) spotOf(op gate.Op, n *node) *spot {
+	if !f.border.on {
+		return nil
+	}
+	if op == gate.OpTmpfile {
+		return newSpot(f, false, func(*spot) gate.Where { return f.whereEntry(n.fd, anyName) })
+	}
+	return newSpot(f, false, func(*spot) gate.Where { return f.whereNode(n) })
+}
+
+// spotOfEntry is the place of a mutation that makes or takes away a name.
+func (f *rawFS) spotOfEntry(op gate.Op, dir *node, name string) *spot {
+	if !f.border.on {
+		return nil
+	}
+	return newSpot(f, false, func(s *spot) gate.Where {
+		w := f.whereEntry(dir.fd, name)
+		if op == gate.OpUnlink {
+			f.touch(s, &w, dir, name)
+		}
+		return w
+	})
+}
+
+// touch notes that the inode that has the name now is changed with it, as its last
+// name or one of several. A directory needs no look: it has one name, and must be
+// empty to go.
+func (f *rawFS) touch(s *spot, w *gate.Where, dir *node, name string) (isDir bool) {
+	var st unix.Stat_t
+	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return false
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return true
+	}
+	w.Linked = w.Linked || st.Nlink > 1
+	s.dies = f.nodes.find(keyOf(&st))
+	return false
+}
+
+// spotOfRename is the place of both names of a rename, and of what lies below and
+// stays guarded wherever it is.
+func (f *rawFS) spotOfRename(from *node, oldName string, to *node, newName string, flags uint32) *spot {
+	if !f.border.on {
+		return nil
+	}
+	return newSpot(f, true, func(s *spot) gate.Where {
+		w, target := f.whereEntry(from.fd, oldName), f.whereEntry(to.fd, newName)
+		if w.Worktree != target.Worktree || len(w.Names) == 0 || len(target.Names) == 0 {
+			return gate.Where{}
+		}
+		w.Names = slices.Concat(w.Names, target.Names)
+		exchange := flags&unix.RENAME_EXCHANGE != 0
+		for i, e := range []called{{from, oldName}, {to, newName}} {
+			s.dies = nil // the second one, if any
+			if f.touch(s, &w, e.dir, e.name) && (i == 0 || exchange) {
+				if err := f.reservedBelow(&w, e.dir, e.name, w.Names[i], w.Names[1-i]); err != nil {
+					return gate.Where{}
+				}
+			}
+		}
+		if exchange {
+			s.dies = nil
+		}
+		return w
+	})
+}
+
+// spotOfLink is the place of an inode and of the name that it gets.
+func (f *rawFS) spotOfLink(n, dir *node, name string) *spot {
+	if !f.border.on {
+		return nil
+	}
+	return newSpot(f, true, func(*spot) gate.Where {
+		w, target := f.whereNode(n), f.whereEntry(dir.fd, name)
+		if w.Worktree != target.Worktree || len(w.Names) == 0 {
+			return gate.Where{Linked: w.Linked}
+		}
+		w.Names = slices.Concat(w.Names, target.Names)
+		return w
+	})
+}
+
+// openToAll reports whether others than the holder may change a node, or the entries of
+// a directory: then what the kernel was told is not believed for long. The answer is
+// kept until a name moves or a lease ends; no judgement of a write rests on it.
+func (f *rawFS) openToAll(n *node) bool {
+	if !n.isDir() {
+		for _, p := range n.parentList() {
+			if f.openToAll(p) {
+				return true
+			}
+		}
+		return false
+	}
+	now := (f.renames.Load()+f.losses.Load()+1)<<1 | 1
+	if kept := n.open.Load(); kept|1 == now {
+		return kept&1 != 0
+	}
+	open := f.mayHoldExempt(n)
+	if open {
+		n.open.Store(now)
+	} else {
+		n.open.Store(now &^ 1)
+	}
+	return open
+}
+
+func (f *rawFS) mayHoldExempt(dir *node) bool {
+	path, ok := f.pathOf(dir.fd)
+	w := f.where(path, ok)
+	if len(w.Names) == 0 {
+		return true
+	}
+	g, err := f.guard(&rule{kind: ruleWorktree, id: w.Worktree})
+	return err != nil || g.MayHoldExempt(w.Names[0])
+}
+
+// Where finds the place of a path below the mount's root for a person. Symbolic links
+// are followed as long as they stay below it.
+func (s *Server) Where(rel string) gate.Where {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
+	rel = cmp.Or(strings.Trim(rel, "/"), ".")
+	fd, err := unix.Openat2(s.source, rel, &how)
+	if err == unix.ENOENT {
+		dir, name := ".", rel
+		if i := strings.LastIndexByte(rel, '/'); i >= 0 {
+			dir, name = rel[:i], rel[i+1:]
+		}
+		if fd, err = unix.Openat2(s.source, dir, &how); err != nil {
+			return gate.Where{}
+		}
+		defer func() { _ = unix.Close(fd) }()
+		return s.fs.whereEntry(fd, name)
+	}
+	if err != nil {
+		return gate.Where{}
+	}
+	defer func() { _ = unix.Close(fd) }()
+	path, ok := s.fs.pathOf(fd)
+	w := s.fs.where(path, ok)
+	var st unix.Stat_t
+	w.Linked = unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Nlink > 1
+	return w
+}

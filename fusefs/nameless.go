@@ -1,0 +1,44 @@
+package fusefs
+
+import (
+	"sync/atomic"
+
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// nameless is the exempt place that a file had when it lost its last name, or that it
+// was made in without one (O_TMPFILE). Whoever has it open goes on there; a file that
+// was guarded when it lost its name has no such place.
+type nameless struct{ at atomic.Pointer[gate.Where] }
+
+func (x *nameless) where() gate.Where {
+	if w := x.at.Load(); w != nil {
+		return *w
+	}
+	return gate.Where{}
+}
+
+// born notes a file that was made without a name.
+func (p *passes) born(n *node) {
+	if p.byPlace() {
+		n.nameless.at.Store(&p.spot.found)
+	}
+}
+
+// dying notes that the inode whose name is about to go was exempt; the caller says
+// afterwards whether the name has gone.
+func (p *passes) dying() (went func(bool)) {
+	if !p.byPlace() || p.spot.dies == nil {
+		return func(bool) {}
+	}
+	n := p.spot.dies
+	n.nameless.at.Store(&p.spot.found)
+	return func(gone bool) {
+		if !gone {
+			n.nameless.at.Store(nil)
+		}
+	}
+}
+
+// named forgets the place: the file has a name again.
+func (x *nameless) named() { x.at.Store(nil) }

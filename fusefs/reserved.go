@@ -1,0 +1,81 @@
+package fusefs
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// searchMax is how many entries are looked through before a directory is moved by
+// somebody who does not hold the lease.
+const searchMax = 50_000
+
+// searchDepth bounds the descriptors that this takes.
+const searchDepth = 100
+
+var errTooMany = errors.New("too many entries to look through")
+
+// reservedBelow adds the names below a directory that rules stop at, as they are now
+// and as they will be.
+func (f *rawFS) reservedBelow(w *gate.Where, dir *node, name, at, then string) error {
+	fd, err := unix.Openat(dir.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NOATIME|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	s := reservedSearch{left: searchMax}
+	err = s.through(fd, "", searchDepth)
+	for _, found := range s.found {
+		w.Names = append(w.Names, at+found, then+found)
+	}
+	return err
+}
+
+// reservedSearch looks for names that rules stop at.
+type reservedSearch struct {
+	found []string // below where it began, with a slash in front
+	left  int      // entries to look at
+}
+
+// through looks through a directory and those below; it closes fd.
+func (s *reservedSearch) through(fd int, at string, depth int) (err error) {
+	d := dirStream{fd: fd}
+	defer func() { _ = unix.Close(fd) }()
+	for err == nil {
+		if err = d.fill(); err != nil || len(d.rest) == 0 {
+			return err
+		}
+		for len(d.rest) > 0 && err == nil {
+			e, l := parseDirent(d.rest)
+			if l == 0 {
+				return unix.EIO
+			}
+			d.rest = d.rest[l:]
+			if e.Name != "." && e.Name != ".." {
+				err = s.entry(fd, at+"/"+e.Name, e.Name, e.Mode, depth)
+			}
+		}
+	}
+	return err
+}
+
+func (s *reservedSearch) entry(dir int, at, name string, kind uint32, depth int) error {
+	if s.left--; s.left < 0 || depth == 0 {
+		return errTooMany
+	}
+	if gate.Reserved(name) {
+		s.found = append(s.found, at)
+	}
+	if kind != unix.S_IFDIR && kind != 0 { // 0: the file system does not tell (DT_UNKNOWN)
+		return nil
+	}
+	sub, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NOATIME|unix.O_CLOEXEC, 0)
+	if err == unix.ENOTDIR || err == unix.ELOOP || err == unix.ENOENT {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.through(sub, at, depth-1)
+}

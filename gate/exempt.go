@@ -1,0 +1,213 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// Exempt are the rules that say where in a worktree anybody may write. A name is
+// exempt if a rule matches it, or a directory that it lies in: what is exempt is a
+// whole subtree, so that moving one about within it can move nothing guarded. With a
+// rule that ends in "/**" the directory itself stays guarded, and what is in it is not.
+//
+// Below .jvs nothing is exempt, and below .git only what a rule names with a .git of
+// its own. The value is immutable and safe for concurrent use.
+type Exempt struct{ rules []exemptRule }
+
+type exemptRule struct {
+	glob string // as it was asked for
+	base string // is matched against a name and the directories that it lies in
+	in   string // is matched against directories that can have such an entry
+	// below is whether what base matches stays guarded itself.
+	below bool
+	gits  int // how many components named .git a name may have
+}
+
+const (
+	gitDir = ".git"
+	jvsDir = ".jvs"
+)
+
+// Reserved reports whether a component takes what is below it out of exemptions.
+func Reserved(component string) bool { return named(component, gitDir) || named(component, jvsDir) }
+
+// named takes .GIT for .git: a directory can be made not to tell them apart.
+func named(component, name string) bool { return strings.EqualFold(component, name) }
+
+// NewExempt makes the rules of globs in the syntax of doublestar, relative to the
+// worktree's root. git lets those that name .git reach into it. Without globs there
+// are no rules, which is nil.
+func NewExempt(globs []string, git bool) (*Exempt, error) {
+	if len(globs) == 0 {
+		return nil, nil
+	}
+	x := &Exempt{}
+	for _, g := range globs {
+		if !doublestar.ValidatePattern(g) {
+			return nil, fmt.Errorf("exempt %q: %w", g, doublestar.ErrBadPattern)
+		}
+		x.rules = append(x.rules, newExemptRule(g, git))
+	}
+	return x, nil
+}
+
+func newExemptRule(glob string, git bool) exemptRule {
+	r := exemptRule{glob: glob, base: glob}
+	for strings.HasSuffix(r.base, "/**") {
+		r.base, r.below = strings.TrimSuffix(r.base, "/**"), true
+	}
+	if i := strings.LastIndexByte(r.base, '/'); i > 0 {
+		r.in = r.base[:i]
+	}
+	if git {
+		r.gits = gitsIn(strings.Split(glob, "/"))
+	}
+	return r
+}
+
+func gitsIn(components []string) (n int) {
+	for _, c := range components {
+		if named(c, gitDir) {
+			n++
+		}
+	}
+	return n
+}
+
+// Match returns the rule that exempts a name, relative to the worktree's root. The
+// root itself is never exempt.
+func (x *Exempt) Match(name string) (rule string, ok bool) {
+	components := strings.Split(name, "/")
+	if name == "" || slices.ContainsFunc(components, func(c string) bool { return named(c, jvsDir) }) {
+		return "", false
+	}
+	gits := gitsIn(components)
+	for i := range x.rules {
+		if r := &x.rules[i]; gits <= r.gits && r.covers(name) {
+			return r.glob, true
+		}
+	}
+	return "", false
+}
+
+// covers looks at the directories that a name lies in, the outermost first, and then
+// at the name itself.
+func (r *exemptRule) covers(name string) bool {
+	for i := 0; i < len(name); i++ {
+		if name[i] == '/' && doublestar.MatchUnvalidated(r.base, name[:i]) {
+			return true
+		}
+	}
+	return !r.below && doublestar.MatchUnvalidated(r.base, name)
+}
+
+// MayHold reports whether a directory can have entries that are exempt: others may
+// change it then. It is true rather too often.
+func (x *Exempt) MayHold(dir string) bool {
+	for i := range x.rules {
+		if x.rules[i].mayHold(dir) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *exemptRule) mayHold(dir string) bool {
+	if dir == "" {
+		return !r.below && (r.in == "" || r.in == "**")
+	}
+	if r.covers(dir) || doublestar.MatchUnvalidated(r.base, dir) {
+		return true
+	}
+	return !r.below && r.in != "" && doublestar.MatchUnvalidated(r.in, dir)
+}
+
+// Where is what the file system has found out about the place of a mutation.
+type Where struct {
+	Worktree lease.WorktreeID
+	// Names are those that the mutation changes, and those of the inodes that it
+	// changes, relative to the worktree's root. None: they cannot be told.
+	Names []string
+	// Linked is whether an inode that it changes has other names besides (hard links).
+	Linked bool
+}
+
+// Place finds out where a mutation takes effect. It is asked only where the lease
+// does not admit the mutation.
+type Place interface {
+	// Hold calls ok with the place. Where ok agrees, Hold returns true and everything
+	// stays in its place until the pass is left; otherwise nothing is held.
+	Hold(ok func(Where) bool) bool
+}
+
+// Exemption is a mutation that was admitted for its place, whoever made it.
+type Exemption struct {
+	Worktree lease.WorktreeID
+	Op       Op
+	Rule     string // the glob
+	Name     string // relative to the worktree's root
+	Caller   Caller
+}
+
+// Sentence says what happened, for a person.
+func (x Exemption) Sentence() string {
+	return fmt.Sprintf("exempt by rule %s: anybody may write here", x.Rule)
+}
+
+// decideByPlace is the policy for an operation that its place may admit. It knows of
+// no writer: a place is exempt for everybody or for nobody.
+func decideByPlace(enforce Enforce, id lease.WorktreeID, x *Exempt, w Where) (rule string, ok bool) {
+	if x == nil || enforce == ReadOnly || w.Worktree != id || w.Linked || len(w.Names) == 0 {
+		return "", false
+	}
+	for _, name := range w.Names {
+		if rule, ok = x.Match(name); !ok {
+			return "", false
+		}
+	}
+	return rule, true
+}
+
+// Exempted admits a mutation by its place alone, or says no and counts nothing.
+func (g *Guard) Exempted(r Request) (Pass, bool) {
+	for {
+		under := g.cfg.Enforcement.now.Load()
+		p, ok := g.exempted(under.mode, r)
+		if !ok || g.cfg.Enforcement.now.Load() == under { // as Enter does
+			return p, ok
+		}
+		p.Leave()
+	}
+}
+
+func (g *Guard) exempted(m Enforce, r Request) (Pass, bool) {
+	if g.cfg.Exempt == nil || r.At == nil {
+		return Pass{}, false
+	}
+	x := Exemption{Worktree: g.cfg.Worktree, Op: r.Op, Caller: r.Caller}
+	admitted := r.At.Hold(func(w Where) (ok bool) {
+		if x.Rule, ok = decideByPlace(m, g.cfg.Worktree, g.cfg.Exempt, w); ok {
+			x.Name = w.Names[0]
+		}
+		return ok
+	})
+	if !admitted || !g.exempt.enter(g.cfg.Clock) {
+		return Pass{}, false
+	}
+	g.exemptWrites.Add(1)
+	if g.cfg.OnExempt != nil {
+		g.cfg.OnExempt(x)
+	}
+	return Pass{g.exempt}, true
+}
+
+// MayHoldExempt reports whether a directory, relative to the worktree's root, can have
+// entries that are exempt.
+func (g *Guard) MayHoldExempt(dir string) bool {
+	return g.cfg.Exempt != nil && g.cfg.Exempt.MayHold(dir)
+}
