@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,6 +61,8 @@ func (m *testMount) underWay(t *testing.T, name string) (f *os.File, pass passes
 // waits demands that a call comes to the border and no further until a pass is left.
 func (m *testMount) waits(t *testing.T, pass passes, moved string, call func() error) {
 	t.Helper()
+	leave := sync.OnceFunc(pass.abandon)
+	defer leave() // or nothing could be unmounted
 	done := make(chan error, 1)
 	go func() { done <- call() }()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -75,7 +78,7 @@ func (m *testMount) waits(t *testing.T, pass passes, moved string, call func() e
 		require.True(t, time.Now().Before(deadline), "nobody comes to the border")
 	}
 	require.NoFileExists(t, filepath.Join(m.source, moved))
-	pass.abandon()
+	leave()
 	require.NoError(t, <-done)
 	require.FileExists(t, filepath.Join(m.source, moved))
 }
@@ -111,6 +114,8 @@ func TestReservedNamesWaitAtTheBorder(t *testing.T) {
 	m.hold(t, "tree", 1)
 	pass, ok := m.fs.border.take(true)
 	require.True(t, ok)
+	leave := sync.OnceFunc(func() { m.fs.border.release(pass, true) })
+	defer leave() // or nothing could be unmounted
 	done := make(chan error, 1)
 	go func() { done <- os.Mkdir(m.at("cache/d/.git"), 0o755) }()
 	require.Eventually(t, func() bool { return m.fs.stats.requests[gate.OpMkdir].Load() == 1 }, 10*time.Second, time.Millisecond)
@@ -119,7 +124,7 @@ func TestReservedNamesWaitAtTheBorder(t *testing.T) {
 	}
 	require.Empty(t, done, "it did not wait")
 	require.NoDirExists(t, filepath.Join(m.source, "cache/d/.git"))
-	m.fs.border.release(pass, true)
+	leave()
 	require.NoError(t, <-done)
 }
 
