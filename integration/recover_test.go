@@ -383,6 +383,11 @@ func (m *mount) ownsState(file string) bool {
 func TestExecOutlivesItsDaemon(t *testing.T) {
 	m := newMount(t, mountOptions{onFree: "deny", prepare: withFiles("f")})
 	l := newMail(m)
+	for range 5 {
+		_, errs, exit := m.CLI("exec", m.Mountpoint, "--", "true")
+		require.Zero(t, exit)
+		require.Empty(t, errs, "nothing happened")
+	}
 	b := m.startExec("echo 1 >" + m.At("f") + "; " + l.tell("begun") + "; read x <" + l.gate("go") + "; echo 2 >" + m.At("f") + "; " + l.tell("written"))
 	require.Equal(t, "0", l.take("begun"))
 	m.killDaemon()

@@ -98,6 +98,9 @@ func (h *remoteHolding) follow(c *client, pidfd *os.File, patience time.Duration
 			h.reason <- resp.Reason
 			return
 		}
+		if h.over.Err() != nil {
+			return // it was us who ended the connection
+		}
 		if c, err = h.rejoin(pidfd, patience); err != nil {
 			h.reason <- err.Error()
 			return
