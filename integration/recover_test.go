@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -263,6 +264,30 @@ func TestRecoverInterrupted(t *testing.T) {
 		a.fails(m.put("f"), "EROFS")
 		lower.killDaemon() // it believes to be at another place
 		m.dead = true
+	})
+	t.Run("killed in the middle", func(t *testing.T) {
+		m := newMount(t, mountOptions{onFree: "deny", prepare: withFiles("f")})
+		a := startActor(t, "a")
+		before := m.acquire(a)
+		caught := 0
+		for range rounds(10) {
+			m.killDaemon()
+			next := m.start(m.bin, "mount", m.Source, m.Mountpoint, "--control", m.LockDir, "--on-free", "deny", "--log-file", m.logFile(), "--foreground", "--recover")
+			for end := time.Now().Add(200 * time.Millisecond); len(m.stack()) < 2 && time.Now().Before(end); {
+			}
+			require.NoError(t, unix.Kill(next.pid(), unix.SIGKILL)) // between its steps, or a little later
+			next.wait()
+			if len(m.stack()) == 2 {
+				caught++
+			}
+			a.fails(m.put("f"), "ENOTCONN", "ECONNABORTED")
+			m.recover()
+			require.Len(t, m.stack(), 1)
+			a.ok(m.put("f"))
+			_, r := m.headClaim("")
+			require.Equal(t, before.Token, r.Token)
+		}
+		t.Logf("%d times with both mounts there", caught)
 	})
 }
 
