@@ -173,26 +173,28 @@ func TestReplaceKilledInTheMiddle(t *testing.T) {
 		}
 		require.NoError(t, unix.Kill(next.pid(), unix.SIGKILL))
 		next.wait()
-		if len(m.stack()) == 2 {
-			t.Log("the old one goes on")
+		if out, errs, exit := m.CLI("recover", m.Mountpoint); exit == 0 {
+			t.Log("the place was the new one's", out)
+			m.gone("the old daemon has ended", old)
+			a.ok(m.put("f"))
+		} else {
+			require.Contains(t, errs, "is served already")
 			eventuallyNoted(t, "the old one renews", func() (bool, string) { exit, errs := m.tryLock("renew", a); return exit == 0, errs })
 			a.ok(m.put("f"))
-			_, r := m.headClaim("")
-			require.Equal(t, before.Token, r.Token)
-			require.Contains(t, firstLine(m.CLI("umount", m.Mountpoint)), "a dead mount of before lies at")
-			m.dead = true
-		} else {
-			t.Log("the place was taken")
-			m.gone("the old daemon has ended", old)
-			m.recover()
-			a.ok(m.put("f"))
+			if m.dead = len(m.stack()) == 2; m.dead {
+				require.Contains(t, secondOf(m.CLI("umount", m.Mountpoint)), "a dead mount of before lies at")
+			}
+			t.Log("the old one goes on; over a dead one:", m.dead)
+			m.CLI("doctor", "--repair") // a daemon that ended before its mount was seen leaves its state
 		}
+		_, r := m.headClaim("")
+		require.Equal(t, before.Token, r.Token)
 		m.unmount()
 		a.end()
 	}
 }
 
-func firstLine(_, errs string, _ int) string { return errs }
+func secondOf(_, b string, _ int) string { return b }
 
 // A daemon that is told to end while it is being replaced ends.
 func TestReplaceIsNoReasonToStay(t *testing.T) {
