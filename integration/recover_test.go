@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -264,6 +265,31 @@ func TestRecoverInterrupted(t *testing.T) {
 		lower.killDaemon() // it believes to be at another place
 		m.dead = true
 	})
+	t.Run("killed in the middle", func(t *testing.T) {
+		m := newMount(t, mountOptions{onFree: "deny", prepare: withFiles("f")})
+		a := startActor(t, "a")
+		before := m.acquire(a)
+		caught := 0
+		for range rounds(10) {
+			m.killDaemon()
+			next := m.start(m.bin, "mount", m.Source, m.Mountpoint, "--control", m.LockDir, "--on-free", "deny", "--log-file", m.logFile(), "--foreground", "--recover")
+			for end := time.Now().Add(200 * time.Millisecond); len(m.stack()) < 2 && time.Now().Before(end); {
+			}
+			require.NoError(t, unix.Kill(next.pid(), unix.SIGKILL)) // between its steps, or a little later
+			next.wait()
+			if len(m.stack()) == 2 {
+				caught++
+			}
+			a.fails(m.put("f"), "ENOTCONN", "ECONNABORTED")
+			m.recover()
+			require.Len(t, m.stack(), 1)
+			a.ok(m.put("f"))
+			_, r := m.headClaim("")
+			require.Equal(t, before.Token, r.Token)
+		}
+		m.CLI("doctor", "--repair") // a daemon that ended before its mount was seen leaves its state
+		t.Logf("%d times with both mounts there", caught)
+	})
 }
 
 const moveMountBeneath = 0x200 // MOVE_MOUNT_BENEATH, Linux 6.5
@@ -383,6 +409,11 @@ func (m *mount) ownsState(file string) bool {
 func TestExecOutlivesItsDaemon(t *testing.T) {
 	m := newMount(t, mountOptions{onFree: "deny", prepare: withFiles("f")})
 	l := newMail(m)
+	for range 5 {
+		_, errs, exit := m.CLI("exec", m.Mountpoint, "--", "true")
+		require.Zero(t, exit)
+		require.Empty(t, errs, "nothing happened")
+	}
 	b := m.startExec("echo 1 >" + m.At("f") + "; " + l.tell("begun") + "; read x <" + l.gate("go") + "; echo 2 >" + m.At("f") + "; " + l.tell("written"))
 	require.Equal(t, "0", l.take("begun"))
 	m.killDaemon()

@@ -160,6 +160,42 @@ func TestReplaceThatFails(t *testing.T) {
 	m.cliOK("umount", "--bare", successor.Mountpoint)
 }
 
+// The new daemon is killed in the middle. Either the old one goes on, over a dead mount that is of
+// no use to anybody, or the place is the new one's already, and is recovered.
+func TestReplaceKilledInTheMiddle(t *testing.T) {
+	for range rounds(5) {
+		m := newMount(t, mountOptions{onFree: "deny", prepare: withFiles("f")})
+		a := startActor(t, "a")
+		before := m.acquire(a)
+		old := m.daemons()
+		next := m.start(m.bin, "mount", m.Source, m.Mountpoint, "--control", m.LockDir, "--on-free", "deny", "--log-file", m.logFile(), "--foreground", "--replace")
+		for end := time.Now().Add(200 * time.Millisecond); len(m.stack()) < 2 && time.Now().Before(end); {
+		}
+		require.NoError(t, unix.Kill(next.pid(), unix.SIGKILL))
+		next.wait()
+		if out, errs, exit := m.CLI("recover", m.Mountpoint); exit == 0 {
+			t.Log("the place was the new one's", out)
+			m.gone("the old daemon has ended", old)
+			a.ok(m.put("f"))
+		} else {
+			require.Contains(t, errs, "is served already")
+			eventuallyNoted(t, "the old one renews", func() (bool, string) { exit, errs := m.tryLock("renew", a); return exit == 0, errs })
+			a.ok(m.put("f"))
+			if m.dead = len(m.stack()) == 2; m.dead {
+				require.Contains(t, secondOf(m.CLI("umount", m.Mountpoint)), "a dead mount of before lies at")
+			}
+			t.Log("the old one goes on; over a dead one:", m.dead)
+			m.CLI("doctor", "--repair") // a daemon that ended before its mount was seen leaves its state
+		}
+		_, r := m.headClaim("")
+		require.Equal(t, before.Token, r.Token)
+		m.unmount()
+		a.end()
+	}
+}
+
+func secondOf(_, b string, _ int) string { return b }
+
 // A daemon that is told to end while it is being replaced ends.
 func TestReplaceIsNoReasonToStay(t *testing.T) {
 	m := newMount(t, mountOptions{onFree: "deny", prepare: withFiles("f")})

@@ -99,7 +99,7 @@ func (h *remoteHolding) follow(c *client, pidfd *os.File, patience time.Duration
 			return
 		}
 		if h.over.Err() != nil {
-			return // it is our own end that was hung up
+			return // it was us who ended the connection
 		}
 		if c, err = h.rejoin(pidfd, patience); err != nil {
 			h.reason <- err.Error()
