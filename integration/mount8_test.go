@@ -210,7 +210,7 @@ func TestFstab(t *testing.T) {
 	config := m.writeConfig("c.yaml", "on_free: deny\nscope: user\n")
 	fstab := m.writeConfig("fstab", strings.Join([]string{
 		"# source target type options dump pass",
-		fstabWord(spaced) + " " + fstabWord(spaced) + " fuse.jvsfs noauto," + m.options() + " 0 0",
+		fstabWord(spaced) + " " + fstabWord(spaced) + " fuse.jvsfs " + m.options() + " 0 0",
 		m.Source + " " + m.Mountpoint + " fuse.jvsfs defaults,nosuid,nofail,x-systemd.requires=x.service,config=" + config + "," + m.options() + " 0 0",
 		m.base + "/absent " + m.base + "/absent fuse.jvsfs nofail,_netdev 0 0", "",
 	}, "\n"))
@@ -221,9 +221,12 @@ func TestFstab(t *testing.T) {
 	require.Equal(t, "fuse.jvsfs", topType(t, m.Mountpoint), all.errs)
 	require.Equal(t, [2]string{"user", config + ":2"}, m.origins(m.Mountpoint)["scope"])
 	require.Equal(t, [2]string{"true", "-o option"}, m.origins(m.Mountpoint)["nosuid"])
-	require.Len(t, m.daemons(), 1)
+	require.Equal(t, "fuse.jvsfs", topType(t, spaced))
+	require.Len(t, m.daemons(), 2)
 	m.bare("/bin/mount", "-a", "-T", fstab)
-	require.Len(t, m.daemons(), 1, "what is mounted stays")
+	require.Len(t, m.daemons(), 2, "what is mounted stays as it is")
+	m.system("/bin/umount", spaced)
+	eventually(t, "its daemon ends", func() bool { return len(m.daemons()) == 1 })
 	a := startActor(t, "a")
 	m.acquire(a)
 	m.umount8()

@@ -231,6 +231,10 @@ func FuzzOptions(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
+	for _, name := range optionNames() {
+		f.Add("rw," + name + ",ro")
+		f.Add(name + "=1m," + name + `="a,b",mode=shared`)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		sloppy, sloppyErr := ParseSloppyOptions(text)
 		opts, err := ParseOptions(text)
