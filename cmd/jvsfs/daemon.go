@@ -296,7 +296,7 @@ func (d *daemon) endBySignal() error {
 	if busy == nil {
 		return errors.Join(d.registry.close(), d.forgetState())
 	}
-	d.log.Warn("unmount", zap.Error(busy))
+	d.log.Warn("unmount", zap.Error(busy), zap.Any("processes", asFailure(busy).Busy))
 	err := d.registry.close()
 	d.log.Warn("ended while the mount was busy: the mount is dead now and refuses everything",
 		zap.String("mountpoint", d.mountpoint()), zap.Error(err))

@@ -26,7 +26,7 @@ func mountHelper(ctx context.Context, argv []string, std stdio) int {
 	}
 	say(std, "%s %s", programName, printable(strings.Join(args, " ")))
 	if c.fake {
-		return c.pretend(std, args)
+		return c.pretend(ctx, std, args)
 	}
 	code := helperCode(runAs(ctx, args, std))
 	if code == exitOK {
@@ -63,9 +63,10 @@ func (c *helperCall) mountArgs(std stdio) ([]string, error) {
 }
 
 // pretend does everything but mount.
-func (c *helperCall) pretend(std stdio, args []string) int {
+func (c *helperCall) pretend(ctx context.Context, std stdio, args []string) int {
 	m := &mountCommand{io: std}
 	cmd := m.command()
+	cmd.SetContext(ctx)
 	err := cmd.ParseFlags(args[1:])
 	if err == nil {
 		_, _, err = m.prepare(cmd, cmd.Flags().Args())
