@@ -117,7 +117,10 @@ func TestMetrics(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, os.ModeSocket|0o600, info.Mode())
 				m.unmount()
-				require.NoFileExists(t, filepath.Join(m.base, "metrics.sock"))
+				eventually(t, "the socket is gone with its daemon", func() bool {
+					_, err := os.Lstat(filepath.Join(m.base, "metrics.sock"))
+					return os.IsNotExist(err)
+				})
 			}
 		})
 	}
