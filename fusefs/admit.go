@@ -262,6 +262,10 @@ func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, f
 	if len(on.claims) == 1 && !on.disowned.Load() {
 		p.spot = f.spotOf(op, on.node)
 	}
+	unclaimed := len(on.claims) == 0 || on.against
+	if unclaimed {
+		p.settled = f.settle() // before the border, as everywhere
+	}
 	for _, cl := range on.claims {
 		epoch := cl.epoch
 		if on.disowned.Load() {
@@ -275,8 +279,7 @@ func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, f
 		p.of[p.n].guard, p.of[p.n].pass = cl.guard, pass
 		p.n++
 	}
-	if len(on.claims) == 0 || on.against {
-		p.settled = f.settle()
+	if unclaimed {
 		if st := f.admitUnclaimed(&p, on); st != fuse.OK {
 			p.abandon()
 			return passes{}, st

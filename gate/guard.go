@@ -160,7 +160,9 @@ func (g *Guard) Extend(t lease.Token, deadline time.Duration) {
 // drop caches; the keeper reports and lets the gate lock go afterwards. Source:
 // lease.Fence.
 func (g *Guard) Close(l lease.Loss) {
-	if givenBack(l.Kind) {
+	// Not while the epoch is held up: its write-backs wait for the outcome, which only
+	// this Close can be.
+	if e := g.open.Load(); givenBack(l.Kind) && (e == nil || e.stopped.Load() == nil) {
 		_ = g.yield(context.Background()) // which does not end
 	}
 	g.mu.Lock()

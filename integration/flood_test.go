@@ -41,6 +41,7 @@ func TestFloodOfRefusals(t *testing.T) {
 	}
 	require.LessOrEqual(t, audited(), 3)
 	m.unmount()
+	eventually(t, "the daemon ends", func() bool { return len(m.daemons()) == 0 })
 	require.LessOrEqual(t, audited(), 4)
 	require.EqualValues(t, floodSize, counted, "the last line has what was left")
 	m.expectSmallLog()

@@ -81,6 +81,9 @@ func (k *Keeper) inherit(b Bequest) (*holding, error) {
 	case err != nil:
 	case rec.FencingToken != b.Token || rec.HolderNonce != b.Nonce || rec.SessionID != b.SessionID:
 		err = c.lost("the record is no longer the one that was held", nil)
+	case k.cfg.Store.dir.tier != tierA && rec.OfferedTo != "":
+		// Somebody on the other host may be taking it, and no lock says so.
+		err = c.lost("it was offered to "+rec.OfferedTo+" when its daemon ended", nil)
 	}
 	if err != nil {
 		c.close()

@@ -30,6 +30,8 @@ func (k *Keeper) Follow(ctx context.Context, lead Lead) (g Grant, ok bool, err e
 		return Grant{}, false, nil
 	case !k.cur.open:
 		return Grant{}, false, k.busy(k.cur.err)
+	case k.cur.offer != nil || k.cur.handing:
+		return Grant{}, false, k.busy(nil) // it may become another host's
 	}
 	k.lead = lead
 	return k.cur.grant(), true, nil

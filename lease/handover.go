@@ -68,6 +68,8 @@ func (k *Keeper) holds(t Token) error {
 	switch {
 	case k.cur == nil:
 		return k.notHeld()
+	case k.lead != nil:
+		return k.busy(nil) // the leader's to give
 	case k.cur.token() != t:
 		return k.fail(ClassFencingMismatch, fmt.Sprintf("token %d is held, not %d", k.cur.token(), t),
 			"look again at who holds", k.cur.claim.rec, nil)

@@ -16,6 +16,9 @@ func (k *Keeper) Renew(ctx context.Context) (Record, error) {
 	if k.cur == nil {
 		return Record{}, k.notHeld()
 	}
+	if k.lead != nil {
+		return Record{}, k.busy(nil) // a follower never writes to the record
+	}
 	if k.cfg.Liveness(k.cur.holder) == Stopped {
 		return Record{}, k.fail(ClassLockExpired, "the holder is stopped, so its lease is not renewed", "resume the holder", k.cur.claim.rec, nil)
 	}

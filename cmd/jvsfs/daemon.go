@@ -234,10 +234,13 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 	all.Go(func() { d.suppressed.run(serving, d.log) })
 	d.metrics.open()
 	all.Go(func() { d.metrics.run(serving) })
-	if abort, err := d.fs.OpenAbort(); err != nil {
+	abort, err := d.fs.OpenAbort()
+	if err != nil {
 		d.log.Warn("no guardian", zap.Error(err))
 	} else {
-		all.Go(func() { runGuardian(serving, abort, d.log) })
+		up := make(chan struct{})
+		all.Go(func() { runGuardian(serving, abort, d.log, up) })
+		<-up
 	}
 	err = d.appear(ctx)
 	d.recovery.unlock()
@@ -259,28 +262,32 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 		d.log.Info("unmounted")
 	case <-ctx.Done():
 		d.drained = d.service.draining("unmounting " + d.mountpoint())
-		return errors.Join(d.endBySignal(), d.cutCopies(unmounted))
+		return errors.Join(d.endBySignal(), d.cutCopies(unmounted, abort))
 	}
 	d.drained = d.service.draining("unmounted; releasing")
 	// Leases first: a client of the control socket must not be able to keep them.
-	return errors.Join(d.registry.close(), d.forgetState(), d.cutCopies(unmounted))
+	return errors.Join(d.registry.close(), d.forgetState(), d.cutCopies(unmounted, abort))
 }
 
 // copyPatience is how long what refers to an unmounted mount may take to go by itself.
 const copyPatience = time.Second
 
-// cutCopies ends what is left of the mount in other mount namespaces, as containers have
-// it: unmounting here does not reach those copies, and this daemon would have to serve
-// them for as long as a container lives. From now on they refuse everything.
-func (d *daemon) cutCopies(unmounted <-chan struct{}) error {
+// cutCopies ends what is left of the mount elsewhere: in other mount namespaces, as
+// containers have it, or bound to other places. Unmounting does not reach those copies, and
+// this daemon would have to serve them for as long as a container lives. From now on they
+// refuse everything. abort is of this very connection, whoever has its number by now.
+func (d *daemon) cutCopies(unmounted <-chan struct{}, abort *os.File) error {
 	select {
 	case <-unmounted:
 		return nil
 	case <-time.After(copyPatience):
 	}
-	d.log.Warn("other mount namespaces have copies of the mount: they are dead now", zap.String("mountpoint", d.mountpoint()))
-	err := d.fs.Abort()
-	if errors.Is(err, unix.ENOENT) { // the last one has just gone
+	if abort == nil {
+		return nil
+	}
+	d.log.Warn("other mount namespaces or places have copies of the mount: they are dead now", zap.String("mountpoint", d.mountpoint()))
+	_, err := abort.Write([]byte("1"))
+	if errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ENODEV) { // the last one has just gone
 		return nil
 	}
 	return err
@@ -340,7 +347,9 @@ func (d *daemon) answerUnmount(s *session) (response, error) {
 	if err := d.unmountPatiently(); err != nil {
 		return response{}, err
 	}
-	return response{}, errors.Join(d.registry.close(), d.flush())
+	err := errors.Join(d.registry.close(), d.flush())
+	d.refused.flush(func(*refusalCount) bool { return true }) // whoever looks after the answer finds all of them
+	return response{}, err
 }
 
 // busyRetries and busyPause bound how long a mount may be busy with nobody to be

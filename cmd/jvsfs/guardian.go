@@ -28,6 +28,7 @@ const guardianName = "guardian"
 const (
 	guardianWordFD  = 3
 	guardianAbortFD = 4
+	guardianReadyFD = 5 // where it says that it listens
 )
 
 func newGuardianCommand() *cobra.Command {
@@ -48,6 +49,9 @@ func guardian() error {
 	signal.Notify(ended, daemonEnded)
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE) // what ends the daemon in peace
 	word, abort := os.NewFile(guardianWordFD, "word"), os.NewFile(guardianAbortFD, "abort")
+	if err := os.NewFile(guardianReadyFD, "ready").Close(); err != nil {
+		return err
+	}
 	said := make(chan bool, 1)
 	go func() {
 		n, _ := word.Read(make([]byte, 1)) // ends with the process, if not before
@@ -67,13 +71,16 @@ func guardian() error {
 	return err
 }
 
-// runGuardian starts the guardian and keeps it until ctx ends. The kernel signals it
-// when the thread ends that has started it, so that thread does nothing else.
-func runGuardian(ctx context.Context, abort *os.File, log *zap.Logger) {
+// runGuardian starts the guardian and keeps it until ctx ends. up is closed when it
+// listens, or will not: a mount that is seen before would have no guardian for a moment.
+// The kernel signals it when the thread ends that has started it, so that thread does
+// nothing else.
+func runGuardian(ctx context.Context, abort *os.File, log *zap.Logger, up chan<- struct{}) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer closeFile(abort)
 	word, err := startGuardian(abort)
+	close(up)
 	if err != nil {
 		log.Warn("no guardian: should this daemon be killed at an unlucky moment, the mount must be aborted by hand", zap.Error(err))
 		return
@@ -96,15 +103,24 @@ func startGuardian(abort *os.File) (*guardianProcess, error) {
 		return nil, err
 	}
 	defer closeFile(r)
-	cmd := exec.Command("/proc/self/exe", guardianName)
-	cmd.Args[0] = os.Args[0]
-	cmd.ExtraFiles = []*os.File{r, abort}
-	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: daemonEnded, Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	ready, listens, err := os.Pipe()
+	if err != nil {
 		closeFile(w)
 		return nil, err
 	}
+	defer closeFile(ready)
+	cmd := exec.Command("/proc/self/exe", guardianName)
+	cmd.Args[0] = os.Args[0]
+	cmd.ExtraFiles = []*os.File{r, abort, listens}
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: daemonEnded, Setpgid: true}
+	err = cmd.Start()
+	closeFile(listens)
+	if err != nil {
+		closeFile(w)
+		return nil, err
+	}
+	_, _ = ready.Read(make([]byte, 1)) // ends when it listens, or has ended
 	return &guardianProcess{cmd, w}, nil
 }
 

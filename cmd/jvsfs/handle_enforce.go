@@ -46,6 +46,9 @@ func (d *daemon) answerEnforce(ctx context.Context, s *session) (response, error
 	}
 	defer d.switching.Unlock()
 	from := d.mode.Mode()
+	if to.StricterThan(from) && d.heldByPredecessor() {
+		return response{}, d.predecessorStays("the mode is not made stricter")
+	}
 	note, err := d.switchMode(ctx, s, from, to)
 	if err != nil {
 		return response{}, err

@@ -20,6 +20,9 @@ type handoverResult struct {
 
 // answerHandover gives the lease to the process or host that the request names.
 func (d *daemon) answerHandover(ctx context.Context, w *worktree, s *session) (response, error) {
+	if d.heldByPredecessor() {
+		return response{}, d.predecessorStays("a lease is not handed over")
+	}
 	if s.req.Host != "" {
 		return d.answerOffer(ctx, w, s)
 	}
@@ -53,6 +56,7 @@ func (d *daemon) answerHandover(ctx context.Context, w *worktree, s *session) (r
 		return response{}, err
 	}
 	w.guard.Admit(h)
+	d.journal.admit(w.id, h)
 	return d.handedOver(w, s, old, &grant.Record, note)
 }
 

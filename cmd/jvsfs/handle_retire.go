@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -238,6 +239,16 @@ func (d *daemon) awaitPredecessor(ctx context.Context) {
 	}
 	for _, w := range d.registry.all() {
 		w.guard.Accompany(false)
+	}
+}
+
+// predecessorStays says what waits for the daemon that this one has replaced: it judges
+// what is open through it by itself, under the same lease.
+func (d *daemon) predecessorStays(what string) *failure {
+	pid := d.replaced.Daemon.PID
+	return &failure{
+		Class: classBusy, Message: fmt.Sprintf("%s while files are open through the daemon that was replaced (process %d)", what, pid),
+		Next: fmt.Sprintf("let those who have them close them, or end the process (kill -TERM %d): they are cut off then", pid),
 	}
 }
 
