@@ -258,12 +258,16 @@ func (r *recovery) takeAway(id int, warn func(error)) error {
 		return err
 	}
 	defer m.close()
-	// While the mount is there its number is not given to another, whose files these
-	// would then be.
+	if err := m.detach(); err != nil {
+		return err
+	}
+	// Afterwards: whoever is killed in between leaves files that are of no use, and not a
+	// daemon that serves on and cannot be asked. m keeps the device number from being given
+	// to another mount, whose files these would then be.
 	if err := forgetMount(deviceOf(top)); err != nil {
 		warn(err)
 	}
-	return m.detach()
+	return nil
 }
 
 // heir reports whether a new mount of p may go on with the leases of the one that ended: it
