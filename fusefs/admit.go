@@ -74,7 +74,7 @@ func (f *rawFS) settle() *sync.RWMutex {
 }
 
 func (p *passes) unsettle() {
-	p.spot.release()
+	p.spot.Release()
 	if p.settled != nil {
 		p.settled.RUnlock()
 		p.settled = nil

@@ -209,7 +209,7 @@ func (s *spot) Hold(ok func(gate.Where) bool) bool {
 		return true
 	}
 	if !was {
-		s.release()
+		s.Release()
 	}
 	return false
 }
@@ -223,7 +223,8 @@ func (s *spot) take() bool {
 	return s.held
 }
 
-func (s *spot) release() {
+// Release is gate.Place's.
+func (s *spot) Release() {
 	if s != nil && s.held {
 		s.held = false
 		s.b.release(s.pass, s.alone)

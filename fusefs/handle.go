@@ -28,7 +28,9 @@ type handle struct {
 	claims     []claim
 	// against handles were opened although a rule forbids it: the mount only observed.
 	against bool
-	foreign bool // opened where anybody may write, by nobody's lease
+	// lost says that a store through a mapping of it may have been dropped, and that
+	// nobody was told yet.
+	lost atomic.Bool
 	// disowned handles are refused: their tree was moved under another rule
 	// while they were open.
 	disowned atomic.Bool
@@ -41,9 +43,7 @@ type handleTable struct {
 	byID   sync.Map // uint64 -> *handle
 	lastID atomic.Uint64
 	count  atomic.Int64
-	// foreign is how many there are that can be mapped for writing and rest on no lease
-	// but on their place.
-	foreign atomic.Int64
+	mapped atomic.Int64 // how many there are that can be mapped for writing
 }
 
 func (t *handleTable) add(h *handle) uint64 {
@@ -52,11 +52,10 @@ func (t *handleTable) add(h *handle) uint64 {
 		h.node.addWriter(h)
 		for _, c := range h.claims {
 			c.guard.HandleOpened(c.epoch)
-			h.foreign = h.foreign || h.mapped && c.epoch == gate.ByPlace
 		}
 	}
-	if h.foreign {
-		t.foreign.Add(1)
+	if h.mapped {
+		t.mapped.Add(1)
 	}
 	t.byID.Store(h.id, h)
 	t.count.Add(1)
@@ -78,8 +77,8 @@ func (t *handleTable) release(id uint64) {
 	}
 	h := v.(*handle)
 	t.count.Add(-1)
-	if h.foreign {
-		t.foreign.Add(-1)
+	if h.mapped {
+		t.mapped.Add(-1)
 	}
 	if h.write {
 		h.node.dropWriter(h)
@@ -133,8 +132,9 @@ func (h *handle) claimedBy(f *rawFS, r *rule) bool {
 	return err == nil && h.restsOn(g)
 }
 
-// stale reports whether an epoch that the handle rests on is over. One that was
-// interrupted by a failed renewal is not: it may come back.
+// stale reports whether an epoch that the handle rests on is over, so that at most its
+// place admits what it writes. One that was interrupted by a failed renewal is not over:
+// it may come back.
 func (h *handle) stale() bool {
 	for _, c := range h.claims {
 		if !c.guard.Current(c.epoch) {

@@ -185,11 +185,11 @@ func (f *rawFS) afterSwitch(ctx context.Context) error {
 // out of sight what is not allowed to land any more. It does nothing where no directory
 // moves and the names that change are in none where anybody may write.
 func (f *rawFS) foreignPages(moves bool, dirs ...*node) (drop func()) {
-	if f.handles.foreign.Load() == 0 || !moves && !slices.ContainsFunc(dirs, f.openToAll) {
+	if !f.border.on || f.handles.mapped.Load() == 0 || !moves && !slices.ContainsFunc(dirs, f.openToAll) {
 		return func() {}
 	}
 	return func() {
-		_ = f.dropPages(context.Background(), func(h *handle) bool { return h.foreign }) // without an end there is no error
+		_ = f.dropPages(context.Background(), func(h *handle) bool { return h.mapped && h.stale() }) // without an end there is no error
 	}
 }
 

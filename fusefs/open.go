@@ -98,7 +98,10 @@ func (f *rawFS) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) (st fuse.Status) {
 			return st
 		}
 		defer p.leave(&st)
-		p.spot.release() // who wants to move the file need not wait: no byte changes
+		p.spot.Release() // who wants to move the file need not wait: no byte changes
+		if h.lost.Swap(false) {
+			return fuse.EIO
+		}
 	}
 	return syncFD(h.fd, in.FsyncFlags)
 }

@@ -75,7 +75,7 @@ func (f *rawFS) Rename(_ <-chan struct{}, in *fuse.RenameIn, oldName, newName st
 // movesDir reports whether a name is a directory's, where that is of interest.
 func (f *rawFS) movesDir(dir *node, name string) bool {
 	var st unix.Stat_t
-	return f.handles.foreign.Load() > 0 && unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil &&
+	return f.border.on && f.handles.mapped.Load() > 0 && unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil &&
 		st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 

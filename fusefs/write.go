@@ -100,24 +100,30 @@ func (f *rawFS) admitWrite(in *fuse.WriteIn, h *handle) (passes, fuse.Status) {
 // kernel keeps an error of write-back for whoever uses the file next, so a stale
 // mapper's error would be told to the rightful holder's first write. Nobody waits
 // for this request: the page is dropped, and the mapper learns of it from msync
-// and fsync, which arrive as an FSYNC of its stale handle. Only where a rightful
-// handle may be the one that stored does the error go out by the kernel.
+// and fsync, which arrive as an FSYNC of its stale handle. That is refused, or says
+// once that bytes were lost if the handle may write again (an exempt place, a mode that
+// was switched). Only where a rightful handle may be the one that stored does the error
+// go out by the kernel.
 func (f *rawFS) refusedStore(in *fuse.WriteIn, h *handle, st fuse.Status) (uint32, fuse.Status) {
-	if in.WriteFlags&fuse.WRITE_CACHE != 0 && h.node.mappedByStaleOnly() {
+	if in.WriteFlags&fuse.WRITE_CACHE != 0 && h.node.loseStores() {
 		return in.Size, fuse.OK
 	}
 	return 0, st
 }
 
-// mappedByStaleOnly reports whether every handle of the inode that can be mapped
-// for writing is of an epoch that is over.
-func (n *node) mappedByStaleOnly() bool {
+// loseStores notes on every handle of the inode that can be mapped for writing that
+// bytes were lost. It does nothing and says false unless all are of epochs that are
+// over.
+func (n *node) loseStores() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for o := range n.writers {
 		if o.mapped && !o.stale() {
 			return false
 		}
+	}
+	for o := range n.writers {
+		o.lost.Store(o.mapped)
 	}
 	return true
 }

@@ -69,9 +69,9 @@ func (s *Enforcement) Outside(against bool) (p Pass, ok, wouldRefuse bool) {
 		case r.mode == ReadOnly, against && r.mode != Observing:
 			return Pass{}, false, false
 		case against && r.observed.enter(s.clock):
-			return Pass{r.observed}, true, true
+			return Pass{e: r.observed}, true, true
 		case !against && r.outside.enter(s.clock):
-			return Pass{r.outside}, true, false
+			return Pass{e: r.outside}, true, false
 		}
 	}
 }

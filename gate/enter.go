@@ -28,12 +28,23 @@ type Request struct {
 
 // Pass is the permission for one mutation. Leave must be called when the backing
 // call has returned.
-type Pass struct{ e *epoch }
+type Pass struct {
+	e      *epoch
+	exempt *Exemption // nil where the lease admitted it
+}
 
 // Leave ends the mutation.
 func (p Pass) Leave() {
 	if p.e != nil {
 		p.e.leave()
+	}
+}
+
+// undo takes a permission back that nobody has seen yet.
+func (p Pass) undo(r Request) {
+	p.Leave()
+	if p.exempt != nil {
+		r.At.Release()
 	}
 }
 
@@ -58,7 +69,7 @@ func (g *Guard) ReportLate(p Pass, why error, w lease.LateWrite) {
 }
 
 // ByPlace reports whether the place alone admitted the mutation, and no lease.
-func (p Pass) ByPlace() bool { return p.e != nil && p.e.id == ByPlace }
+func (p Pass) ByPlace() bool { return p.exempt != nil }
 
 // Epoch returns the epoch that a handle opened under this pass belongs to.
 func (p Pass) Epoch() Epoch {
@@ -83,12 +94,10 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 		p, no := g.judge(under.mode, r)
 		switch {
 		case no == nil && g.cfg.Enforcement.now.Load() == under: // counted first, looked at afterwards
-			if !p.ByPlace() { // which has a counter of its own
-				g.writes.Add(1)
-			}
+			g.count(p)
 			return p, nil
 		case no == nil: // the mode was switched meanwhile: decide anew
-			p.Leave()
+			p.undo(r)
 		default:
 			no.Caller = r.Caller
 			if p, no, done := g.carryOut(under, no); done {
@@ -158,7 +167,7 @@ func (g *Guard) enterIf(r Request, e *epoch) (Pass, *Refusal) {
 
 func (g *Guard) enter(op Op, e *epoch, why Reason) (Pass, *Refusal) {
 	if g.into(e) {
-		return Pass{e}, nil
+		return Pass{e: e}, nil
 	}
 	return Pass{}, g.refusal(op, why, e)
 }
@@ -217,7 +226,7 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 			}
 		case pass:
 			if g.into(e) {
-				return Pass{e}, nil
+				return Pass{e: e}, nil
 			}
 		case acquire:
 			if no := g.acquireFor(r.Op, id); no != nil {
@@ -288,7 +297,7 @@ func (g *Guard) gather(m Enforce, e *epoch, c Caller) (facts, Identity) {
 // enterFree passes without a lease.
 func (g *Guard) enterFree(m Mode) (Pass, bool) {
 	if m == Shared {
-		return Pass{g.shared}, g.shared.enter(g.cfg.Clock)
+		return Pass{e: g.shared}, g.shared.enter(g.cfg.Clock)
 	}
 	e := g.free.Load()
 	if e == nil {
@@ -310,7 +319,7 @@ func (g *Guard) enterFree(m Mode) (Pass, bool) {
 		e.leave()
 		return Pass{}, false
 	}
-	return Pass{e}, true
+	return Pass{e: e}, true
 }
 
 // freeStill reports whether nobody holds the lease, here or elsewhere.

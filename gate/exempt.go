@@ -143,6 +143,8 @@ type Place interface {
 	// Hold calls ok with the place. Where ok agrees, Hold returns true and everything
 	// stays in its place until the pass is left; otherwise nothing is held.
 	Hold(ok func(Where) bool) bool
+	// Release lets go of what Hold holds, if anything: its answer was not acted upon.
+	Release()
 }
 
 // Exemption is a mutation that was admitted for its place, whoever made it.
@@ -178,10 +180,14 @@ func (g *Guard) Exempted(r Request) (Pass, bool) {
 	for {
 		under := g.cfg.Enforcement.now.Load()
 		p, ok := g.exempted(under.mode, r)
-		if !ok || g.cfg.Enforcement.now.Load() == under { // as Enter does
-			return p, ok
+		switch {
+		case !ok:
+			return Pass{}, false
+		case g.cfg.Enforcement.now.Load() == under: // as Enter does
+			g.count(p)
+			return p, true
 		}
-		p.Leave()
+		p.undo(r)
 	}
 }
 
@@ -196,14 +202,26 @@ func (g *Guard) exempted(m Enforce, r Request) (Pass, bool) {
 		}
 		return ok
 	})
-	if !admitted || !g.exempt.enter(g.cfg.Clock) {
+	if !admitted {
 		return Pass{}, false
+	}
+	if !g.exempt.enter(g.cfg.Clock) {
+		r.At.Release()
+		return Pass{}, false
+	}
+	return Pass{g.exempt, &x}, true
+}
+
+// count counts an admitted mutation, and tells of one that its place admitted.
+func (g *Guard) count(p Pass) {
+	if p.exempt == nil {
+		g.writes.Add(1)
+		return
 	}
 	g.exemptWrites.Add(1)
 	if g.cfg.OnExempt != nil {
-		g.cfg.OnExempt(x)
+		g.cfg.OnExempt(*p.exempt)
 	}
-	return Pass{g.exempt}, true
 }
 
 // MayHoldExempt reports whether a directory, relative to the worktree's root, can have

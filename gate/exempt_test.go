@@ -122,6 +122,7 @@ func TestDecideByPlace(t *testing.T) {
 type spot struct {
 	w           Where
 	held, asked int
+	meanwhile   func() // happens once, after the place was looked up
 }
 
 func (s *spot) Hold(ok func(Where) bool) bool {
@@ -130,8 +131,14 @@ func (s *spot) Hold(ok func(Where) bool) bool {
 		return false
 	}
 	s.held++
+	if f := s.meanwhile; f != nil {
+		s.meanwhile = nil
+		f()
+	}
 	return true
 }
+
+func (s *spot) Release() { s.held = 0 }
 
 func inCache() *spot { return &spot{w: Where{Worktree: "main", Names: []string{"cache/f"}}} }
 
@@ -237,6 +244,35 @@ func TestWhatIsExemptWouldNotBeRefused(t *testing.T) {
 	p.Leave()
 	require.Zero(t, g.Status().WouldRefuse)
 	require.EqualValues(t, 1, g.Status().ExemptWrites)
+}
+
+// What is decided anew after a switch is told of and counted once, and the place is not
+// held for a judgement that is void.
+func TestAnExemptWriteIsCountedOnce(t *testing.T) {
+	for name, ask := range map[string]func(*Guard, Request) (Pass, bool){
+		"judged":    func(g *Guard, r Request) (Pass, bool) { p, no := g.Enter(r); return p, no == nil },
+		"by itself": (*Guard).Exempted,
+	} {
+		for to, want := range map[Enforce]bool{Observing: true, ReadOnly: false} {
+			t.Run(name+", then "+string(to), func(t *testing.T) {
+				mode := NewEnforcement(Enforcing)
+				g, k, told := exemptGuard(t, func(c *GuardConfig) { c.Enforcement = mode })
+				k.give(userHolder(1000, "holder"))
+				at := inCache()
+				at.meanwhile = func() { require.NoError(t, mode.Switch(t.Context(), to, func() []*Guard { return nil })) }
+				p, ok := ask(g, Request{Op: OpWrite, Caller: Caller{UID: 2000}, At: at})
+				require.Equal(t, want, ok)
+				p.Leave()
+				n := 0
+				if want {
+					n = 1
+				}
+				require.Equal(t, n, at.held)
+				require.Len(t, *told, n)
+				require.EqualValues(t, n, g.Status().ExemptWrites)
+			})
+		}
+	}
 }
 
 func TestExplainNamesTheRule(t *testing.T) {

@@ -19,7 +19,7 @@ func (g *Guard) carryOut(under *regime, no *Refusal) (p Pass, refused *Refusal, 
 	no.Observed = true
 	g.wouldRefuse.Add(1)
 	g.note(no)
-	return Pass{under.observed}, nil, true
+	return Pass{e: under.observed}, nil, true
 }
 
 // refusal makes the no. e is the epoch that stands in the way, or nil.

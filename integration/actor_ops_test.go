@@ -21,6 +21,10 @@ func init() {
 		"write":     func(s *stage, c command) error { return s.count(unix.Write(s.fd(c.Handle), c.Data)) },
 		"pwrite":    func(s *stage, c command) error { return s.count(unix.Pwrite(s.fd(c.Handle), c.Data, c.Off)) },
 		"fsync":     func(s *stage, c command) error { return unix.Fsync(s.fd(c.Handle)) },
+		"writeout": func(s *stage, c command) error { // the pages go out, and the file system is not asked for an fsync
+			return unix.SyncFileRange(s.fd(c.Handle), 0, 0,
+				unix.SYNC_FILE_RANGE_WAIT_BEFORE|unix.SYNC_FILE_RANGE_WRITE|unix.SYNC_FILE_RANGE_WAIT_AFTER)
+		},
 		"ftruncate": func(s *stage, c command) error { return unix.Ftruncate(s.fd(c.Handle), c.Len) },
 		"fallocate": func(s *stage, c command) error {
 			return unix.Fallocate(s.fd(c.Handle), uint32(c.Flags), c.Off, c.Len)

@@ -73,6 +73,27 @@ func TestExemptHandleFollowsTheFile(t *testing.T) {
 	}
 }
 
+// What was stored through a mapping while it was refused is lost, and that is said once
+// although the file may be written again by then.
+func TestExemptMappingSaysWhatWasLost(t *testing.T) {
+	m, holder, stranger := newCache(t)
+	stranger.ok(command{Op: "open", Handle: "h", Path: m.At(cacheDir, "f"), Flags: unix.O_RDWR})
+	stranger.ok(command{Op: "mmap", Name: "m", Handle: "h", Len: 4096})
+	for _, call := range []command{{Op: "msync", Name: "m"}, {Op: "fsync", Handle: "h"}} {
+		holder.ok(m.move(cacheDir+"/f", "src/new"))
+		before := m.digest()
+		stranger.ok(command{Op: "store", Name: "m", Data: []byte("LOST")})
+		stranger.do(command{Op: "writeout", Handle: "h"})
+		require.Empty(t, before.diff(m.digest()))
+		holder.ok(m.move("src/new", cacheDir+"/f"))
+		stranger.fails(call, "EIO")
+		stranger.ok(call)
+		stranger.ok(command{Op: "store", Name: "m", Data: []byte(call.Op)})
+		stranger.ok(call)
+		require.True(t, strings.HasPrefix(readText(t, m.Behind(cacheDir, "f")), call.Op))
+	}
+}
+
 // A stranger's lease gives its old handle nothing that the place does not.
 func TestExemptHandleOfALaterHolder(t *testing.T) {
 	m, holder, stranger := newCache(t)
@@ -90,12 +111,18 @@ func TestExemptHandleOfAnEarlierHolder(t *testing.T) {
 	for _, path := range []string{cacheDir + "/f", "src/f"} {
 		holder.ok(command{Op: "open", Handle: path, Path: m.At(path), Flags: unix.O_WRONLY})
 	}
+	holder.ok(command{Op: "open", Handle: "m", Path: m.At(cacheDir, "g"), Flags: unix.O_RDWR})
+	holder.ok(command{Op: "mmap", Name: "m", Handle: "m", Len: 4096})
 	m.release(holder)
 	m.acquire(stranger)
 	holder.ok(command{Op: "pwrite", Handle: cacheDir + "/f", Data: []byte("still")})
 	holder.fails(command{Op: "pwrite", Handle: "src/f", Data: []byte("late")}, "EROFS")
 	stranger.ok(m.move(cacheDir+"/f", "src/new"))
 	holder.fails(command{Op: "pwrite", Handle: cacheDir + "/f", Data: []byte("late")}, "EROFS")
+
+	holder.ok(command{Op: "store", Name: "m", Data: []byte("stored before")})
+	stranger.ok(m.move(cacheDir+"/g", "src/g"))
+	require.True(t, strings.HasPrefix(readText(t, m.Behind("src/g")), "stored before"), "what was stored before lands before")
 }
 
 // The holder's and a stranger's mapping of one file both land while it is exempt. The
