@@ -14,13 +14,13 @@ var actorOps map[string]func(*stage, command) error
 // would make a package-level literal circular.
 func init() {
 	actorOps = map[string]func(*stage, command) error{
-		"hello":     func(*stage, command) error { return nil },
-		"umask":     func(s *stage, c command) error { unix.Umask(int(c.Mode)); return nil },
-		"open":      opOpen,
-		"close":     opClose,
-		"write":     func(s *stage, c command) error { return s.count(unix.Write(s.fd(c.Handle), c.Data)) },
-		"pwrite":    func(s *stage, c command) error { return s.count(unix.Pwrite(s.fd(c.Handle), c.Data, c.Off)) },
-		"fsync":     func(s *stage, c command) error { return unix.Fsync(s.fd(c.Handle)) },
+		"hello":  func(*stage, command) error { return nil },
+		"umask":  func(s *stage, c command) error { unix.Umask(int(c.Mode)); return nil },
+		"open":   opOpen,
+		"close":  opClose,
+		"write":  func(s *stage, c command) error { return s.count(unix.Write(s.fd(c.Handle), c.Data)) },
+		"pwrite": func(s *stage, c command) error { return s.count(unix.Pwrite(s.fd(c.Handle), c.Data, c.Off)) },
+		"fsync":  func(s *stage, c command) error { return unix.Fsync(s.fd(c.Handle)) },
 		"writeout": func(s *stage, c command) error { // the pages go out, and the file system is not asked for an fsync
 			return unix.SyncFileRange(s.fd(c.Handle), 0, 0,
 				unix.SYNC_FILE_RANGE_WAIT_BEFORE|unix.SYNC_FILE_RANGE_WRITE|unix.SYNC_FILE_RANGE_WAIT_AFTER)

@@ -62,7 +62,7 @@ func orphanSockets() ([]string, error) {
 			mounted[fmt.Sprintf("/run/jvsfs/dev-%d-%d.%s", i.Major, i.Minor, kind)] = true
 		}
 	}
-	sockets, _ := filepath.Glob("/run/jvsfs/*")
+	sockets, _ := filepath.Glob("/run/jvsfs/dev-*")
 	return slices.DeleteFunc(sockets, func(s string) bool { return mounted[s] }), err
 }
 

@@ -251,6 +251,22 @@ func TestRecoverInterrupted(t *testing.T) {
 		_, r := m.headClaim("")
 		require.Equal(t, before.Token, r.Token)
 	})
+	t.Run("two dead mounts, and nothing is known of the lower one", func(t *testing.T) {
+		m := newMount(t, mountOptions{onFree: "deny", prepare: withFiles("f")})
+		known := strings.TrimSuffix(m.socket(m.Mountpoint), "sock")
+		m.killDaemon()
+		for _, kind := range []string{"sock", "state", "leases"} {
+			require.NoError(t, os.Remove(known+kind))
+		}
+		upper := m.elsewhere()
+		moveMount(t, upper.Mountpoint, m.Mountpoint, 0)
+		upper.killDaemon()
+		require.Len(t, m.stack(), 2)
+		m.opts.extra = []string{"--recover"}
+		m.mount()
+		m.dead = false
+		require.Len(t, m.stack(), 1)
+	})
 	t.Run("only the last step is missing", func(t *testing.T) {
 		m := newMount(t, mountOptions{onFree: "deny", prepare: withFiles("f")})
 		m.killDaemon()
@@ -345,6 +361,21 @@ func TestRecoverRefuses(t *testing.T) {
 	a.ok(m.put("f"))
 	out, _, _ = m.CLI("recover", "--json")
 	require.NotContains(t, out, m.Mountpoint, "it serves")
+}
+
+// TestRecoverIsNobodysToHinder: who may read the directory of the sockets cannot keep mounts
+// dead by a lock on it.
+func TestRecoverIsNobodysToHinder(t *testing.T) {
+	m := newMount(t, mountOptions{onFree: "deny", prepare: withFiles("f")})
+	m.killDaemon()
+	dir, err := os.Open("/run/jvsfs")
+	require.NoError(t, err)
+	defer dir.Close() //nolint:errcheck // only locked
+	require.NoError(t, unix.Flock(int(dir.Fd()), unix.LOCK_SH))
+	m.recover()
+	st, err := os.Lstat("/run/jvsfs/recover.lock")
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), st.Mode())
 }
 
 // TestRecoverAll: what is propagated elsewhere comes back there by itself, and is no failure.

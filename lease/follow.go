@@ -106,6 +106,18 @@ func (k *Keeper) stepFollow(h *holding) {
 	}
 }
 
+// Part ends this keeper's share of what it holds without a word in the record, as the end of its process would: whoever has the
+// bequest may go on with the lease. Nothing happens without one.
+func (k *Keeper) Part() {
+	if k.enter(context.Background(), 0) != nil {
+		return
+	}
+	defer k.leave()
+	if k.cur != nil {
+		k.part(LossReplaced)
+	}
+}
+
 // part ends this keeper's share of a lease that another keeper leads: close and drain, then let LOCK_SH go (rule 9). The record is
 // the leader's, and so is what the audit is told.
 func (k *Keeper) part(kind LossKind) {

@@ -144,3 +144,22 @@ func TestAFollowerDrainsBeforeItLetsTheLockGo(t *testing.T) {
 	require.NoError(t, before.Release(bg, LossReleased))
 	require.NoError(t, taker.exclusive(bg, time.Millisecond))
 }
+
+// Who parts leaves the record as it is, as a kill does: whoever has the bequest goes on.
+func TestWhoPartsLeavesTheLeaseToTheNext(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	before := newRig(t, d, c)
+	before.Part() // nothing is held: nothing happens
+	g := before.must(t, ann)
+	b := Bequeath(g, c)
+	before.Part()
+	require.False(t, before.fence.isOpen())
+	_, held := before.Held()
+	require.False(t, held)
+	require.NoError(t, before.Close())
+	next := newRig(t, d, c)
+	again, err := next.Adopt(bg, b)
+	require.NoError(t, err)
+	require.Equal(t, g.Token, again.Token)
+	require.False(t, again.Record.Released)
+}

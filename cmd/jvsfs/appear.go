@@ -32,8 +32,12 @@ func (d *daemon) appear(ctx context.Context) error {
 
 // withdraw ends a mount that did not come to be seen. One that is attached already, beneath a
 // dead one that would not go, is left dead as well: nobody can take it from there without
-// baring the directory.
+// baring the directory. Leases that it has gone on with are the next recovery's to go on with.
 func (d *daemon) withdraw() error {
+	d.journal.end()
+	for _, w := range d.registry.all() {
+		w.keeper.Part()
+	}
 	err := d.registry.close()
 	if d.fs.Discard(); !d.fs.Attached() {
 		return errors.Join(err, d.forgetState())
@@ -45,8 +49,11 @@ func (d *daemon) withdraw() error {
 // and nothing else at the place, and the next recovery goes on from there.
 func (d *daemon) appearBeneath(ctx context.Context) error {
 	r := d.recovery
-	for _, upper := range r.dead[:len(r.dead)-1] { // what an interrupted recovery has left
-		if err := r.takeAway(upper.ID, d.warnState); err != nil {
+	for i, upper := range r.dead[:len(r.dead)-1] { // what an interrupted recovery has left
+		if err := r.takeAway(upper, d.warnState); err != nil {
+			return err
+		}
+		if err := awaitEnd(ctx, r.dead[i+1]); err != nil {
 			return err
 		}
 	}
@@ -72,7 +79,7 @@ func (d *daemon) appearBeneath(ctx context.Context) error {
 		return err
 	}
 	d.adoptAll(ctx)
-	return r.takeAway(dead.ID, d.warnState)
+	return r.takeAway(dead, d.warnState)
 }
 
 func (d *daemon) warnState(err error) { d.log.Warn("state of the dead mount", zap.Error(err)) }

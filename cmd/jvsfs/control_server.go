@@ -50,7 +50,7 @@ func (s *session) send(resp response) error {
 
 // controlServer answers on the control socket of one mount.
 type controlServer struct {
-	listener *net.UnixListener
+	listener *socketListener
 	handle   func(context.Context, *session) // must return soon after its context ends
 	log      *zap.Logger
 	counts   *daemonCounts // nil counts nothing
@@ -78,10 +78,16 @@ func listenAt(path string, log *zap.Logger, handle func(context.Context, *sessio
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(path, 0o666); err != nil { // everybody may ask; who may do what is decided by who asks
-		return nil, errors.Join(err, l.Close())
+	l.SetUnlinkOnClose(false) // by name: the device may be another mount's by then
+	s := &socketListener{UnixListener: l, path: path}
+	err = os.Chmod(path, 0o666) // everybody may ask; who may do what is decided by who asks
+	if err == nil {
+		err = unix.Lstat(path, &s.made)
 	}
-	return &controlServer{listener: l, handle: handle, log: log, users: map[uint32]int{}}, nil
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(path), l.Close())
+	}
+	return &controlServer{listener: s, handle: handle, log: log, users: map[uint32]int{}}, nil
 }
 
 // prepareSocketDir refuses a directory in which somebody else could have put a

@@ -47,6 +47,24 @@ func answerOf(t *testing.T, c net.Conn) response {
 	return resp
 }
 
+// A server that ends leaves the socket of the mount that has come to its number meanwhile.
+func TestControlServerTakesOnlyItsOwnSocketAway(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	end := func(s *controlServer) {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.NoError(t, s.Run(ctx))
+	}
+	first, err := listenAt(path, zap.NewNop(), nil)
+	require.NoError(t, err)
+	second, err := listenAt(path, zap.NewNop(), nil)
+	require.NoError(t, err)
+	end(first)
+	connect(t, path)
+	end(second)
+	require.NoFileExists(t, path)
+}
+
 func TestControlServerKnowsThePeerAndTheProcessNamed(t *testing.T) {
 	type seen struct {
 		pid, named int

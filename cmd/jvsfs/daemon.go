@@ -259,6 +259,10 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 	select {
 	case <-d.finished:
 	case <-unmounted:
+		if d.cutOff() {
+			return errors.Join(errCutOff, d.registry.close())
+		}
+		d.journal.end() // its name may be another mount's by now
 		d.log.Info("unmounted")
 	case <-ctx.Done():
 		d.drained = d.service.draining("unmounting " + d.mountpoint())
@@ -267,6 +271,21 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 	d.drained = d.service.draining("unmounted; releasing")
 	// Leases first: a client of the control socket must not be able to keep them.
 	return errors.Join(d.registry.close(), d.forgetState(), d.cutCopies(unmounted, abort))
+}
+
+// errCutOff leaves a dead mount behind, like a kill, with what it takes to bring it back.
+var errCutOff = errors.New("the connection to the kernel was aborted: the mount is dead and refuses everything, until it is recovered")
+
+// cutOff tells whether the mount is still to be seen although the kernel has ended the
+// connection: umount -f on a busy mount does that, and fusectl's abort. That it is this
+// mount, and no later one with its number, the state says.
+func (d *daemon) cutOff() bool {
+	mounts, err := readMounts()
+	if err != nil || !mounts.has(d.device()) {
+		return false
+	}
+	st, err := readMountState(d.device())
+	return err == nil && st.Daemon.PID == os.Getpid()
 }
 
 // copyPatience is how long what refers to an unmounted mount may take to go by itself.
@@ -321,7 +340,13 @@ func (d *daemon) unmount() error {
 	if top := mounts.at(d.mountpoint()); top == nil || deviceOf(top) != (device{major, minor}) {
 		return fmt.Errorf("another file system covers the mount: %w", unix.EBUSY)
 	}
-	return d.fs.Unmount()
+	// Once it has gone the device number may be another mount's, and with it the name.
+	goOn := d.journal.pause()
+	err = d.fs.Unmount()
+	if err != nil {
+		goOn()
+	}
+	return err
 }
 
 func (d *daemon) device() device {

@@ -190,13 +190,7 @@ func (d *daemon) outlives(by device, successor processState, done <-chan struct{
 // detached tells whether the mount is no longer anywhere: the last that the successor did.
 func (d *daemon) detached() bool {
 	mounts, err := readMounts()
-	major, minor := d.fs.Device()
-	for _, m := range mounts {
-		if deviceOf(m) == (device{major, minor}) {
-			return false
-		}
-	}
-	return err == nil
+	return err == nil && !mounts.has(d.device())
 }
 
 // stay is the way back: the leases are this daemon's again.

@@ -27,7 +27,7 @@ func (d *daemon) handle(ctx context.Context, s *session) {
 	if err := s.send(resp); err != nil {
 		d.log.Info("control answer not delivered", zap.String("op", s.req.Op), zap.Error(err))
 	}
-	if s.req.Op == opUnmount && resp.Error == nil {
+	if s.req.Op == opUnmount && resp.Error == nil && resp.Result == nil { // not for a copy
 		d.finish()
 	}
 }
@@ -46,6 +46,9 @@ func (d *daemon) answer(ctx context.Context, s *session) (response, error) {
 		return d.answerDoctor(s)
 	case opRetire, opRetired:
 		return d.answerRetire(ctx, s)
+	}
+	if s.req.Op == opUnmount && s.req.Mountpoint != d.mountpoint() {
+		return resultOf(unmounted{CopyOf: d.mountpoint()}) // the client can do that by itself
 	}
 	if changesLeases[s.req.Op] && d.retirement.underWay() {
 		return response{}, errReplaced()

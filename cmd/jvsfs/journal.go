@@ -66,6 +66,20 @@ func (j *journal) change(f func(*journalFile)) {
 	}
 }
 
+// pause stops writing until goOn is called, if it is.
+func (j *journal) pause() (goOn func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	path := j.path
+	j.path = ""
+	return func() {
+		j.mu.Lock()
+		j.path = path
+		j.mu.Unlock()
+		j.change(func(*journalFile) {})
+	}
+}
+
 // end stops writing: what comes then is not for the next daemon.
 func (j *journal) end() {
 	j.mu.Lock()

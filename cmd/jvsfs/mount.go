@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/jvsfs/jvsfs/mountcfg"
@@ -155,11 +156,18 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 	if !m.asJSON {
 		m.sayLocal(p)
 	}
-	err = startInBackground(os.Args[1:], log)
-	if err == nil && m.asJSON {
-		err = printJSON(m.io.out, mountedOf(cfg, p))
+	before, err := readMounts()
+	if err != nil {
+		return err
 	}
-	return err
+	if err = startInBackground(os.Args[1:], log); err != nil {
+		return err
+	}
+	m.sayCopies(before)
+	if m.asJSON {
+		return printJSON(m.io.out, mountedOf(cfg, p))
+	}
+	return nil
 }
 
 // mounted is what `mount --json` prints; the names are those of `status --json`.
@@ -210,6 +218,7 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 	if err := detach(); err != nil {
 		return err
 	}
+	debug.SetTraceback("crash") // by SIGABRT: the status of a panic is that of a wrong command line, after which no unit restarts
 	raisePriority()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

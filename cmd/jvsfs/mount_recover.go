@@ -44,6 +44,16 @@ func parseDevice(text string) (device, error) {
 	return d, nil
 }
 
+// sayCopies names the places that a replacement does not reach.
+func (m *mountCommand) sayCopies(before mountTable) {
+	if !m.replace || m.recovery == nil {
+		return
+	}
+	for _, c := range m.recovery.copiesLeft(before) {
+		noteTo(m.io)(fmt.Sprintf("%s is a copy (a bind mount) of the mount that was replaced: the old daemon serves it, until it is unmounted; bind it again", c))
+	}
+}
+
 // sourceOf classifies the source, below the dead mount if there is one.
 func (m *mountCommand) sourceOf(cfg mountcfg.Config) (p place, err error) {
 	if m.recovery == nil {
@@ -123,7 +133,7 @@ func (m *mountCommand) now(ctx context.Context) (*recovery, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, r.awaitEnd(ctx)
+	return r, awaitEnd(ctx, r.dead[0])
 }
 
 func recoveryNow(ctx context.Context, point string) (*recovery, error) {

@@ -35,6 +35,16 @@ func (t mountTable) jvsfs() []*mountinfo.Info {
 	return out
 }
 
+// has tells whether a mount of a device is left, at whatever place.
+func (t mountTable) has(d device) bool {
+	for _, m := range t {
+		if deviceOf(m) == d {
+			return true
+		}
+	}
+	return false
+}
+
 // byID finds a mount by its number, nil for none.
 func (t mountTable) byID(id int) *mountinfo.Info {
 	for _, m := range t {

@@ -82,6 +82,8 @@ type request struct {
 	Steal    bool   `json:"steal,omitempty"`   // acquire: an expired lease may be stolen
 	Watch    bool   `json:"watch,omitempty"`   // acquire: keep the connection and report the loss
 
+	Mountpoint string `json:"mountpoint,omitempty"` // umount: where the client sees the mount that it means
+
 	Device string      `json:"device,omitempty"`        // retire, retired: of the new mount
 	Token  lease.Token `json:"fencing_token,omitempty"` // release, steal: only this lease, 0 = the current one; watch: this lease
 }
@@ -133,7 +135,7 @@ func (r request) validate() error {
 		return fmt.Errorf("%w: pid %d", errRequest, r.PID)
 	case r.WaitMS < 0 || r.WaitMS > maxWait.Milliseconds():
 		return fmt.Errorf("%w: wait of %d ms", errRequest, r.WaitMS)
-	case len(r.Path) > 4096 || len(r.Purpose) > 1024 || len(r.Scope) > 64 || len(r.Device) > 64 || len(r.Mode) > 64 || len(r.Host) > 255:
+	case len(r.Path) > 4096 || len(r.Mountpoint) > 4096 || len(r.Purpose) > 1024 || len(r.Scope) > 64 || len(r.Device) > 64 || len(r.Mode) > 64 || len(r.Host) > 255:
 		return fmt.Errorf("%w: a field is too long", errRequest)
 	case !cleanRelative(r.Path):
 		return fmt.Errorf("%w: path %q is not a clean relative path", errRequest, r.Path)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jvsfs/jvsfs/mountcfg"
 	"github.com/spf13/cobra"
@@ -63,6 +64,9 @@ func recoverAll(ctx context.Context, args []string) ([]recovered, error) {
 		}
 	}
 	for _, point := range later {
+		if slices.ContainsFunc(all, func(r recovered) bool { return slices.Contains(r.Copies, point) }) {
+			continue // it was named as a copy
+		}
 		if done, _ := recoverOne(ctx, point, true); done != nil && !isServed(done.Error) {
 			all = append(all, *done)
 		}
@@ -129,12 +133,7 @@ var errServed = errors.New("served already")
 // run starts the daemon again as it was, in the background, and waits until it serves.
 func (r *recovery) run(ctx context.Context) error {
 	if r.live != nil {
-		lock, err := lockRecoveries(ctx)
-		if err != nil {
-			return err
-		}
-		defer closeFile(lock)
-		return r.uncover(func(error) {})
+		return r.finish(ctx)
 	}
 	if r.state == nil {
 		return r.unknown()
@@ -149,6 +148,30 @@ func (r *recovery) run(ctx context.Context) error {
 	}
 	defer closeFile(log)
 	return startInBackground([]string{"mount", "--recover", "--state", r.left.String()}, log)
+}
+
+// finish takes away what covers the new mount after an interrupted recovery, unless the one
+// that is under way has done it.
+func (r *recovery) finish(ctx context.Context) error {
+	lock, err := lockRecoveries(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeFile(lock)
+	mounts, err := readMounts()
+	if err != nil {
+		return err
+	}
+	switch now, err := findRecovery(ctx, mounts, r.point); {
+	case isServed(err):
+		return nil
+	case err != nil:
+		return err
+	case now == nil || now.live == nil:
+		return fmt.Errorf("the mounts at %s have just changed: try again", r.point)
+	default:
+		return now.uncover(func(error) {})
+	}
 }
 
 // unknown says what to run where nothing was left that could be.

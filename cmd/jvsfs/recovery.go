@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -162,23 +163,15 @@ func livenessOf(ctx context.Context, m *mountinfo.Info) (mountLiveness, error) {
 		Next:    "resume it (kill -CONT), or end it (kill -KILL), then recover"}
 }
 
-// awaitEnd waits until the daemons of the dead mounts are gone with all their threads, and
-// the kernel says so: then nothing of theirs is under way.
-func (r *recovery) awaitEnd(ctx context.Context) error {
+// awaitEnd waits until the daemon of a dead mount, the uppermost at its place, is gone with
+// all its threads, and the kernel says so: then nothing of its own is under way.
+func awaitEnd(ctx context.Context, m *mountinfo.Info) error {
 	ctx, cancel := context.WithTimeout(ctx, goneWait)
 	defer cancel()
-	for _, m := range r.dead {
-		st, err := readMountState(deviceOf(m))
-		if err == nil && st.Daemon.liveness() != lease.Unknown {
-			err = awaitGone(ctx, st.Daemon)
-		} else { // nothing is known of it, or it was in a pid namespace that is not seen here
-			err = probeDead(ctx, m)
-		}
-		if err != nil {
-			return err
-		}
+	if st, err := readMountState(deviceOf(m)); err == nil && st.Daemon.liveness() != lease.Unknown {
+		return awaitGone(ctx, st.Daemon)
 	}
-	return nil
+	return probeDead(ctx, m) // nothing is known of it, or it was in a pid namespace that is not seen here
 }
 
 // awaitGone waits for the end of a process, by condition.
@@ -194,13 +187,16 @@ func awaitGone(ctx context.Context, p processState) error {
 	return nil
 }
 
-// lockRecoveries keeps other recoveries of this machine away until the lock is closed. It
-// is a flock on the directory of the sockets itself.
+// recoverLock is the name of the file that recoveries lock. It is root's alone: a flock takes
+// no more than being able to open the file, and would keep every dead mount dead.
+const recoverLock = "recover.lock"
+
+// lockRecoveries keeps other recoveries of this machine away until the lock is closed.
 func lockRecoveries(ctx context.Context) (*os.File, error) {
 	if err := prepareSocketDir(socketDir); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(socketDir)
+	f, err := os.OpenFile(filepath.Join(socketDir, recoverLock), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +228,7 @@ func (r *recovery) unlock() {
 // the dead one still covers it.
 func (r *recovery) uncover(warn func(error)) error {
 	for _, m := range r.dead {
-		if err := r.takeAway(m.ID, warn); err != nil {
+		if err := r.takeAway(m, warn); err != nil {
 			return err
 		}
 	}
@@ -241,13 +237,13 @@ func (r *recovery) uncover(warn func(error)) error {
 
 // takeAway detaches a dead mount that is the uppermost at the place: that very one, and only
 // if it carries nothing of others.
-func (r *recovery) takeAway(id int, warn func(error)) error {
+func (r *recovery) takeAway(dead *mountinfo.Info, warn func(error)) error {
 	mounts, err := readMounts()
 	if err != nil {
 		return err
 	}
-	top := mounts.byID(id)
-	if top == nil {
+	top := mounts.byID(dead.ID) // the number alone may be another mount's by now
+	if top == nil || top.Mountpoint != r.point || deviceOf(top) != deviceOf(dead) {
 		return fmt.Errorf("the dead mount at %s has just gone: try again", r.point)
 	}
 	if err := r.unencumbered(mounts); err != nil {
@@ -264,10 +260,19 @@ func (r *recovery) takeAway(id int, warn func(error)) error {
 	// Afterwards: whoever is killed in between leaves files that are of no use, and not a
 	// daemon that serves on and cannot be asked. m keeps the device number from being given
 	// to another mount, whose files these would then be.
-	if err := forgetMount(deviceOf(top)); err != nil {
+	if err := r.forget(deviceOf(top)); err != nil {
 		warn(err)
 	}
 	return nil
+}
+
+// forget removes what is known of a mount that was taken away. A daemon that was replaced
+// serves its copies on, and can be asked until it ends.
+func (r *recovery) forget(d device) error {
+	if mounts, err := readMounts(); r.serves && err == nil && mounts.has(d) {
+		return removeAll(leasesPath(d))
+	}
+	return forgetMount(d)
 }
 
 // heir reports whether a new mount of p may go on with the leases of the one that ended: it

@@ -96,7 +96,7 @@ func (d *daemon) appearInstead(ctx context.Context) error {
 	if err := d.fs.AttachBeneath(top.fd()); err != nil {
 		return err
 	}
-	if err := d.recovery.takeAway(old.ID, d.warnState); err != nil {
+	if err := d.recovery.takeAway(old, d.warnState); err != nil {
 		return err
 	}
 	for _, w := range d.registry.all() {

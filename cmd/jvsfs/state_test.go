@@ -98,6 +98,27 @@ func TestJournalKnowsWhoHoldsAndWhoIsOut(t *testing.T) {
 	require.Empty(t, j.entries().Revoked["main"], "who gave it back in peace is not out")
 }
 
+// While a mount is being unmounted its name in the directory may become another mount's.
+func TestJournalPauses(t *testing.T) {
+	j := newJournal(zap.NewNop())
+	path := filepath.Join(t.TempDir(), "dev-0-1.leases")
+	j.path = path
+	hold := func(token lease.Token) {
+		j.change(func(f *journalFile) { f.Held["main"] = lease.Bequest{Token: token} })
+	}
+	hold(1)
+	goOn := j.pause()
+	require.NoError(t, os.WriteFile(path, []byte("another's"), 0o600))
+	hold(2)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "another's", string(text))
+	goOn()
+	text, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"Token":2`, "nothing is forgotten if it stays mounted")
+}
+
 // Of what several daemons have left of one worktree the latest counts.
 func TestJournalInheritsTheLatest(t *testing.T) {
 	j := newJournal(zap.NewNop())

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 
+	"github.com/jvsfs/jvsfs/lease"
 	"github.com/moby/sys/mountinfo"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -41,18 +43,42 @@ func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
 	if err != nil {
 		return err
 	}
-	_, err = ask(ctx, m, request{Op: opUnmount}, nil, noteTo(io))
-	if err == nil {
+	of, err := askUnmount(ctx, m, io)
+	switch f := asFailure(err); {
+	case err == nil && of != "":
+		noteTo(io)(fmt.Sprintf("%s is a bind mount, or was moved there: what was mounted at %s is left alone", m.Mountpoint, of))
+		return unmountPlainly(m)
+	case err == nil:
 		sayDeadBelow(io, m.Mountpoint)
-	}
-	if f := asFailure(err); f == nil || f.Class != classNoMount {
+		return nil
+	case f.Class != classNoMount:
 		return err
-	} else if !bare {
+	case !bare:
 		f.Message += "; unmounting it bares the directory below to writes with no fence"
 		f.Next = fmt.Sprintf("jvsfs recover %s brings it back; jvsfs umount --bare %s takes it away all the same", m.Mountpoint, m.Mountpoint)
 		return f
 	}
 	return unmountDead(m)
+}
+
+// unmounted is the daemon's answer to an unmount.
+type unmounted struct {
+	CopyOf string `json:"copy_of,omitempty"` // nothing was done: the mount was made at that place
+}
+
+// askUnmount asks the daemon, which unmounts its own mount and no copy of it: of is where
+// that is, if m is a copy.
+func askUnmount(ctx context.Context, m *mountinfo.Info, io stdio) (of string, err error) {
+	point := m.Mountpoint
+	if m.Root != "/" {
+		point = ""
+	}
+	resp, err := ask(ctx, m, request{Op: opUnmount, Mountpoint: point}, nil, noteTo(io))
+	var done unmounted
+	if err == nil && len(resp.Result) > 0 {
+		err = json.Unmarshal(resp.Result, &done)
+	}
+	return done.CopyOf, err
 }
 
 // sayDeadBelow warns when a dead mount comes to light: on a kernel that can put no mount beneath
@@ -83,8 +109,24 @@ func mountAt(path string) (*mountinfo.Info, error) {
 	return m, nil
 }
 
-// unmountDead takes a mount away that nobody serves.
+// unmountDead takes a mount away that nobody serves, and what is known of it with the last
+// of its copies.
 func unmountDead(m *mountinfo.Info) error {
+	if err := unmountPlainly(m); err != nil {
+		return err
+	}
+	mounts, err := readMounts()
+	if err != nil || mounts.has(deviceOf(m)) {
+		return err
+	}
+	if st, err := readMountState(deviceOf(m)); err == nil && st.Daemon.liveness() != lease.Gone {
+		return nil // it is stopped, or cannot be seen from here: the files are its own to remove
+	}
+	return forgetMount(deviceOf(m))
+}
+
+// unmountPlainly takes one mount away, and asks nobody.
+func unmountPlainly(m *mountinfo.Info) error {
 	err := unix.Unmount(m.Mountpoint, unix.UMOUNT_NOFOLLOW)
 	switch {
 	case errors.Is(err, unix.EBUSY):
@@ -94,7 +136,7 @@ func unmountDead(m *mountinfo.Info) error {
 	case err != nil:
 		return fmt.Errorf("unmount %s: %w", m.Mountpoint, err)
 	}
-	return forgetMount(deviceOf(m))
+	return nil
 }
 
 func busyFailure(point string, who []busyEntry) *failure {
