@@ -23,7 +23,7 @@ var whyItMatters = map[string]string{
 	"config.source":     "the mount of this file will not start at the next boot",
 
 	"mounts.dead":      "everything in a dead mount fails with ENOTCONN; unmounting it bares the directory below to writes with no fence",
-	"mounts.silent":    "everybody who uses the mount waits for its daemon",
+	"mounts.silent":    "everybody who uses the mount may have to wait for its daemon",
 	"mounts.forbidden": "what cannot be asked cannot be judged",
 
 	"recovery.interrupted": "everybody still meets the dead mount, although the new daemon serves beneath it",
