@@ -33,7 +33,7 @@ func checkMounts(ctx context.Context, mounts mountTable, fix repair) []finding {
 		out = append(out, okf("mounts.none", "no jvsfs mounts"))
 	}
 	out = append(out, stackFindings(ours, all)...)
-	out = append(out, checkStates(mounts, fix)...)
+	out = append(out, checkStates(ctx, fix)...)
 	return append(out, checkRun(mounts, others, fix)...)
 }
 
