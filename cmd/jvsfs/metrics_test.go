@@ -148,6 +148,11 @@ func TestTallyIsBounded(t *testing.T) {
 	counts, beyond := c.all()
 	require.Equal(t, map[int]uint64{0: 11, 1: 1, 2: 1}, counts)
 	require.EqualValues(t, 7, beyond)
+	c.drop(func(k int) bool { return k == 1 })
+	c.add(5)
+	counts, beyond = c.all()
+	require.Equal(t, map[int]uint64{0: 11, 2: 1, 5: 1}, counts)
+	require.EqualValues(t, 7, beyond)
 }
 
 // serveMetrics runs a server until the end of the test.
