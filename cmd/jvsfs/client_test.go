@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/moby/sys/mountinfo"
@@ -90,6 +91,7 @@ func TestOnlyAMountWithoutADaemonIsDead(t *testing.T) {
 		require.Contains(t, st.Detail, c.detail, name)
 		require.Contains(t, st.Next, c.next, name)
 		require.Equal(t, c.answer, isAnswer(c.err), name)
+		require.Equal(t, c.state == "dead", strings.Contains(wantsBare(asFailure(c.err), "/m").Next, "--bare"), name)
 		if c.state != "dead" {
 			require.NotContains(t, st.Next+st.Detail, "recover", name)
 			require.NotContains(t, st.Detail, "dead", name)

@@ -45,14 +45,24 @@ func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
 	if err == nil {
 		sayDeadBelow(io, m.Mountpoint)
 	}
-	if f := asFailure(err); f == nil || f.Class != classNoMount {
+	switch f := asFailure(err); {
+	case f == nil || f.Class != classNoMount:
 		return err
-	} else if !bare {
-		f.Message += "; unmounting it bares the directory below to writes with no fence"
-		f.Next = fmt.Sprintf("jvsfs recover %s brings it back; jvsfs umount --bare %s takes it away all the same", m.Mountpoint, m.Mountpoint)
-		return f
+	case bare:
+		return unmountDead(m)
+	default:
+		return wantsBare(f, m.Mountpoint)
 	}
-	return unmountDead(m)
+}
+
+// wantsBare adds what there is to know of a dead mount that is to be unmounted. A daemon that
+// is only silent comes back by itself, or is ended: its mount is not given up.
+func wantsBare(f *failure, point string) *failure {
+	if nobodyThere(f.err) {
+		f.Message += "; unmounting it bares the directory below to writes with no fence"
+		f.Next = fmt.Sprintf("jvsfs recover %s brings it back; jvsfs umount --bare %s takes it away all the same", point, point)
+	}
+	return f
 }
 
 // sayDeadBelow warns when a dead mount comes to light: on a kernel that can put no mount beneath
