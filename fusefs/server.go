@@ -255,6 +255,23 @@ func (s *Server) OpenAbort() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "abort"), nil
 }
 
+// Connected tells whether the kernel has a connection for a device number. It has one for as
+// long as the mount is there anywhere, dead or not: in whatever namespace, or held by a
+// descriptor alone.
+func Connected(major, minor uint32) (bool, error) {
+	ctl, err := openControl()
+	if err != nil {
+		return false, fmt.Errorf("fuse control file system: %w", err)
+	}
+	defer func() { _ = unix.Close(ctl) }()
+	var st unix.Stat_t
+	err = unix.Fstatat(ctl, fmt.Sprint(major<<20|minor), &st, unix.AT_SYMLINK_NOFOLLOW)
+	if errors.Is(err, unix.ENOENT) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // WorktreeOf finds the worktree that a path below the mount root belongs to.
 func (s *Server) WorktreeOf(rel string) (lease.WorktreeID, bool) { return s.fs.worktreeOf(rel) }
 

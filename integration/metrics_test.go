@@ -177,6 +177,35 @@ func (m *mount) expectMetricsMove() {
 	}
 }
 
+// Worktrees come and go. One that was removed is not reported for ever; if its name comes
+// back, so does it, and its tokens go on.
+func TestMetricsOfAWorktreeThatIsRemoved(t *testing.T) {
+	m := prepareMount(t, mountOptions{repository: true, inPlace: true, onFree: "deny", prepare: withFiles("f")})
+	m.opts.extra = []string{"--metrics", "127.0.0.1:0"}
+	m.mount()
+	const job = `worktree="job-1"`
+	holder, stranger := startActor(t, "holder"), startActor(t, "stranger")
+	work := func() uint64 {
+		r := m.acquire(holder, "worktrees", "job-1")
+		holder.ok(command{Op: "mkdir", Path: m.At("worktrees", "job-1"), Mode: 0o755})
+		holder.ok(m.put("worktrees", "job-1", "f"))
+		stranger.fails(m.put("worktrees", "job-1", "f"), "EROFS")
+		require.EqualValues(t, 1, m.scrape().sum("jvsfs_refusals_total", job))
+		return r.token(t)
+	}
+	first := work()
+	holder.ok(command{Op: "unlink", Path: m.At("worktrees", "job-1", "f")})
+	holder.ok(command{Op: "rmdir", Path: m.At("worktrees", "job-1")})
+	require.EqualValues(t, 1, m.scrape().sum("jvsfs_lease_state", job), "somebody holds it")
+	m.release(holder, "worktrees", "job-1")
+	for name := range m.scrape() {
+		require.NotContains(t, name, job)
+	}
+	require.NotContains(t, m.cliOK("status"), "job-1")
+	require.Greater(t, work(), first)
+	require.Contains(t, m.cliOK("status"), "job-1")
+}
+
 // Where the mount only observes, what would be refused has a name of its own.
 func TestMetricsWouldRefuse(t *testing.T) {
 	m := prepareMount(t, mountOptions{repository: true, inPlace: true, onFree: "deny", prepare: withFiles("f")})

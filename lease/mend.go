@@ -20,8 +20,16 @@ type Mending struct {
 	Why     string // why nothing was done
 }
 
-// mendWait bounds the wait for the gate.
+// mendWait bounds the wait for the gate. A holder keeps it for as long as it has the lease: for one there is no waiting.
 const mendWait = 2 * time.Second
+
+// patience is how long Mend waits for the gate.
+func (s *Store) patience(c Clock, p Policy) time.Duration {
+	if h, err := s.Head(); err == nil && Judge(c.Wall(), h, p).State == Held {
+		return 0
+	}
+	return mendWait
+}
 
 // leftoverAge is how old a temporary record must be to be one that nobody will finish; being born takes milliseconds.
 const leftoverAge = time.Minute
@@ -37,7 +45,7 @@ func (s *Store) Mend(ctx context.Context, c Clock, p Policy, force bool) ([]Mend
 	}
 	g := newGateLock(s)
 	defer g.close()
-	if err := g.exclusive(ctx, mendWait); err != nil {
+	if err := g.exclusive(ctx, s.patience(c, p)); err != nil {
 		return nil, err
 	}
 	defer g.unlock()

@@ -73,8 +73,10 @@ func TestMendLetsAReleasedClaimFollowATornOne(t *testing.T) {
 	g, err := k.Acquire(context.Background(), Holder{Host: "h", PID: 2})
 	require.NoError(t, err)
 	require.Equal(t, Token(4), g.Token, "the token went on: 2 was torn, 3 mended it")
+	begun := time.Now()
 	_, err = s.Mend(context.Background(), SystemClock(), DefaultPolicy(), true)
 	require.Equal(t, ClassLockConflict, ClassOf(err), "nothing is mended under a holder")
+	require.Less(t, time.Since(begun), mendWait, "who holds the lease keeps the gate: it is no use to wait")
 }
 
 func TestMendMovesATornViewAside(t *testing.T) {

@@ -44,6 +44,7 @@ done
 become_root "$here/container-test.sh" "$@"
 need_fuse || die "a container needs the device of its host"
 need_go "$root"
+(cd "$root" && go mod download) # the containers have no network
 export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
 
 passed=0 failed=0
@@ -91,7 +92,7 @@ no_apparmor=(--security-opt apparmor=unconfined)
 # What a container of the tests gets: the device, the project, Go with its modules and
 # its cache, all in their places, for what is cached depends on these, and a disk, because
 # overlayfs is not what people mount over.
-goroot=$(go env GOROOT) modules=$(go env GOMODCACHE) cache=$(go env GOCACHE)
+goroot=$(cd "$root" && go env GOROOT) modules=$(go env GOMODCACHE) cache=$(go env GOCACHE)
 share=(
   "${no_apparmor[@]}" --device /dev/fuse --network none --init -w "$root"
   -v "$root:$root:ro" -v "$work/scratch:/scratch" -v "$goroot:$goroot:ro" -v "$modules:$modules:ro" -v "$cache:$cache"

@@ -128,7 +128,6 @@ is_mounted "$target" || fail "$target is not mounted"
 [[ ! -e $worktree/$name ]] || fail "$worktree/$name exists"
 [[ ! -e $worktree/$name.new ]] || fail "$worktree/$name.new exists"
 file=$worktree/$name
-quoted=$(printf %q "$file")
 
 # The holder writes, tells that it has, and stays until it is told to end.
 mkfifo "$work/wrote" "$work/end"
@@ -148,8 +147,10 @@ done
 printf 'it wrote, and it is still running\n'
 
 step "Another process cannot write meanwhile"
-refused sh -c "echo 'an intruder' >> $quoted"
-refused sh -c "echo 'an intruder' > $quoted.new"
+# shellcheck disable=SC2016 # sh expands them
+refused sh -c 'echo "an intruder" >>"$1"' sh "$file"
+# shellcheck disable=SC2016
+refused sh -c 'echo "an intruder" >"$1"' sh "$file.new"
 
 step "Reads go on"
 run setsid --wait cat "$file"
@@ -174,7 +175,8 @@ code=0
 wait "$holder" || code=$?
 holder=''
 ((code == 0)) || fail "the holder ended with exit code $code"
-run "$bin" exec "$worktree" -- sh -c "echo 'and now the other one' >> $quoted"
+# shellcheck disable=SC2016 # sh expands it
+run "$bin" exec "$worktree" -- sh -c 'echo "and now the other one" >>"$1"' sh "$file"
 run cat "$file"
 [[ $(<"$file") == $'the holder was here\nand now the other one' ]] || fail "want both lines"
 

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/moby/sys/mountinfo"
@@ -51,15 +53,37 @@ func dial(ctx context.Context, m *mountinfo.Info) (*client, error) {
 	return c, nil
 }
 
+// One that somebody may be serving is not called so: the way out of a dead mount would
+// end it.
 func deadMount(m *mountinfo.Info, err error) *failure {
-	message := fmt.Sprintf("the mount at %s is dead: its daemon does not answer; reads and writes there fail", m.Mountpoint)
-	if errors.Is(err, os.ErrPermission) {
-		message = fmt.Sprintf("the daemon of the mount at %s may not be talked to", m.Mountpoint)
+	f := &failure{
+		Class: classNoMount, File: socketPath(deviceOf(m)), err: err,
+		Message: fmt.Sprintf("the mount at %s is dead: its daemon does not answer; reads and writes there fail", m.Mountpoint),
+		Next:    fmt.Sprintf("jvsfs recover %s; or jvsfs umount --bare %s, which bares the directory below, and mount again", m.Mountpoint, m.Mountpoint),
 	}
-	return &failure{
-		Class: classNoMount, Message: message, File: socketPath(deviceOf(m)), err: err,
-		Next: fmt.Sprintf("jvsfs recover %s; or jvsfs umount --bare %s, which bares the directory below, and mount again", m.Mountpoint, m.Mountpoint),
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		f.Message = fmt.Sprintf("the daemon of the mount at %s may not be talked to", m.Mountpoint)
+	case !nobodyThere(err):
+		f.Message = fmt.Sprintf("the daemon of the mount at %s cannot be asked: %v", m.Mountpoint, err)
+		f.Next = nextOfSilent
 	}
+	return f
+}
+
+// endings are how asking a daemon fails that has ended: nobody listens any more, or who
+// did has hung up.
+var endings = []error{unix.ECONNREFUSED, os.ErrNotExist, unix.ECONNRESET, unix.EPIPE, io.EOF}
+
+// nobodyThere tells whether an error of asking says that there is no daemon.
+func nobodyThere(err error) bool {
+	return slices.ContainsFunc(endings, func(end error) bool { return errors.Is(err, end) })
+}
+
+// isAnswer tells whether an error is what a daemon has said, which then lives.
+func isAnswer(err error) bool {
+	var f *failure
+	return errors.As(err, &f) && f.answer
 }
 
 func (c *client) close() {
@@ -157,6 +181,7 @@ func (c *client) result(timeout time.Duration, note func(string)) (response, err
 			continue
 		}
 		if resp.Error != nil {
+			resp.Error.answer = true
 			return resp, resp.Error
 		}
 		return resp, nil

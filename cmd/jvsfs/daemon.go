@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sort"
 	"sync"
 	"time"
 
@@ -460,10 +459,10 @@ func (d *daemon) status() mountStatus {
 		PID: os.Getpid(), Since: &d.since, Shape: d.place.Shape, Locks: d.place.LockDir, Audit: d.place.auditPath(), Local: d.place.Local,
 		enforceStatus: d.mode.status(), Lease: d.cfg.LeaseDuration.Milliseconds(), Metrics: d.metrics.address(),
 	}
-	for _, w := range d.registry.all() {
-		st.Worktrees = append(st.Worktrees, w.guard.Status())
+	there, _ := d.survey()
+	for _, w := range there {
+		st.Worktrees = append(st.Worktrees, w.status)
 	}
-	sort.Slice(st.Worktrees, func(i, j int) bool { return st.Worktrees[i].Worktree < st.Worktrees[j].Worktree })
 	if raw, err := json.Marshal(d.stats()); err == nil {
 		st.Statistics = raw
 	}

@@ -33,7 +33,7 @@ func checkMounts(ctx context.Context, mounts mountTable, fix repair) []finding {
 		out = append(out, okf("mounts.none", "no jvsfs mounts"))
 	}
 	out = append(out, stackFindings(ours, all)...)
-	out = append(out, checkStates(mounts, fix)...)
+	out = append(out, checkStates(ctx, fix)...)
 	return append(out, checkRun(mounts, others, fix)...)
 }
 
@@ -60,7 +60,11 @@ func checkMount(st mountStatus) finding {
 	case "forbidden":
 		return warn("mounts.forbidden", "run doctor as root", "%s cannot be asked: %s", st.Mountpoint, st.Detail)
 	}
-	return fail("mounts.silent", "resume the daemon (kill -CONT) or end it", "%s does not answer: %s", st.Mountpoint, st.Detail)
+	fix := "resume the daemon (kill -CONT) or end it"
+	if st.Next != "" && st.Next != nextOfSilent {
+		fix = st.Next
+	}
+	return fail("mounts.silent", fix, "%s does not answer as it should: %s", st.Mountpoint, st.Detail)
 }
 
 // stackFindings looks for what an interrupted recovery leaves: a new mount is put

@@ -190,7 +190,7 @@ func probeFindings(name string, r probed, bound time.Duration) []finding {
 	default:
 		out = append(out, fail(r.failedAt.id, fixOfProbe(r.err), "%s: it cannot be seen that %s: %v", name, r.failedAt.what, withoutPath(r.err)))
 	}
-	if skew := r.skew.Abs(); skew > bound {
+	if skew := r.skew.Abs(); skew > max(bound, clockNoise) {
 		out = append(out, fail("locks.clock", "set the clocks: of this host, or of the server that keeps the file system",
 			"the time stamps of %s are %s away from this host's clock, more than the %s that leases allow", name, skew.Round(time.Millisecond), bound))
 	}

@@ -130,6 +130,11 @@ func checkRecord(dir *lease.Dir, id lease.WorktreeID, policy lease.Policy) findi
 	return okf("records.held", "worktree %s: %s by %s, token %d", id, j.State, printable(head.Record.HolderID), head.Token)
 }
 
+// mendPatience bounds the wait for the gates of all worktrees together: a daemon that is
+// asked to mend must answer within answerTimeout, whoever keeps gates. What is not got in
+// that time is tried once.
+const mendPatience = answerTimeout / 2
+
 // mendRecords repairs what is provably safe, all that it knows with force.
 func mendRecords(ctx context.Context, d lockDir, policy lease.Policy, force bool) []finding {
 	dir, err := lease.OpenDir(d.path)
@@ -141,6 +146,8 @@ func mendRecords(ctx context.Context, d lockDir, policy lease.Policy, force bool
 	if err != nil {
 		return []finding{fail("repair.failed", "look at the disk and the permissions of the lock directory", "%v", err)}
 	}
+	ctx, cancel := context.WithTimeout(ctx, mendPatience)
+	defer cancel()
 	var out []finding
 	for _, id := range ids {
 		mended, err := dir.Store(id).Mend(ctx, lease.SystemClock(), policy, force)

@@ -61,15 +61,19 @@ func clockError(tx unix.Timex) time.Duration {
 	return max(offset, time.Duration(tx.Esterror)*time.Microsecond)
 }
 
+// clockNoise is what clocks are away from each other, and time stamps from the clock, where
+// all is well. A bound may be below it, even 0, for one who trusts the clocks of one host.
+const clockNoise = 100 * time.Millisecond
+
 func clockFinding(state int, status int32, off, bound time.Duration) finding {
 	const fix = "run an NTP client (chronyc tracking, timedatectl status)"
 	switch {
 	case state == unix.TIME_ERROR || status&unix.STA_UNSYNC != 0:
 		return warn("clock.unsynced", fix, "the clock is not synchronised; leases of several hosts rely on at most %s between their clocks", bound)
-	case off > bound:
+	case off > max(bound, clockNoise):
 		return fail("clock.off", fix, "the clock is off by up to %s, more than the %s that leases allow: steals from and by other hosts are refused (%s)",
 			off, bound, lease.ClassClockSkewExceeded)
-	case off > bound/2:
+	case off > max(bound/2, clockNoise):
 		return warn("clock.off", fix, "the clock is off by up to %s, more than half of the %s that leases allow", off, bound)
 	}
 	return okf("clock.synced", "synchronised, off by at most %s", off)

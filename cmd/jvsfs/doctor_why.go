@@ -23,7 +23,7 @@ var whyItMatters = map[string]string{
 	"config.source":     "the mount of this file will not start at the next boot",
 
 	"mounts.dead":      "everything in a dead mount fails with ENOTCONN; unmounting it bares the directory below to writes with no fence",
-	"mounts.silent":    "everybody who uses the mount waits for its daemon",
+	"mounts.silent":    "everybody who uses the mount may have to wait for its daemon",
 	"mounts.forbidden": "what cannot be asked cannot be judged",
 
 	"recovery.interrupted": "everybody still meets the dead mount, although the new daemon serves beneath it",
@@ -37,10 +37,11 @@ var whyItMatters = map[string]string{
 	"version.mismatch": "the daemon lacks what this command knows, or the other way round; old mistakes stay until it is replaced",
 	"version.replaced": "the daemon runs a binary that is no longer on disk; its own mistakes stay until it is replaced",
 
-	"run.socket":   "nobody listens there; a later mount may get the same device number",
-	"run.state":    "it describes a mount that is gone; a later mount may get the same device number",
-	"run.foreign":  "who can put files there can answer in the place of a daemon",
-	"run.guardian": "it would cut a mount off when it ends, and it can no longer know when it should",
+	"run.socket":    "nobody listens there; a later mount may get the same device number",
+	"run.state":     "it describes a mount that is gone; a later mount may get the same device number",
+	"run.unchecked": "what cannot be looked at cannot be judged",
+	"run.foreign":   "who can put files there can answer in the place of a daemon",
+	"run.guardian":  "it would cut a mount off when it ends, and it can no longer know when it should",
 
 	"locks.denied":     "what cannot be looked at cannot be judged",
 	"locks.unreadable": "with no lock directory nobody gets a lease, and nobody writes",

@@ -107,6 +107,7 @@ type failure struct {
 	Busy    []busyEntry `json:"processes,omitempty"`
 
 	silent bool // nothing is printed: the command of exec has said it, or its code is the message
+	answer bool // a daemon said it, over its control socket
 	err    error
 }
 

@@ -158,13 +158,14 @@ func viewForExplain(head lease.Head) *gate.HolderView {
 
 func explanationText(x explanation, now time.Time) string {
 	var b strings.Builder
+	path := printable(x.Path)
 	switch {
 	case x.Allowed && x.PID != 0:
-		fmt.Fprintf(&b, "%s: a write by process %d would pass\n", x.Path, x.PID)
+		fmt.Fprintf(&b, "%s: a write by process %d would pass\n", path, x.PID)
 	case x.Allowed:
-		fmt.Fprintf(&b, "%s: a write would pass\n", x.Path)
+		fmt.Fprintf(&b, "%s: a write would pass\n", path)
 	default:
-		fmt.Fprintf(&b, "%s: a write by process %d would be refused with %s (%s)\n", x.Path, x.PID, x.Errno, x.Class)
+		fmt.Fprintf(&b, "%s: a write by process %d would be refused with %s (%s)\n", path, x.PID, x.Errno, x.Class)
 	}
 	fmt.Fprintf(&b, "  %s\n", printable(x.Sentence))
 	if h := x.Holder; h != nil {
@@ -178,7 +179,7 @@ func explanationText(x explanation, now time.Time) string {
 		b.WriteByte('\n')
 	}
 	if x.Next != "" {
-		fmt.Fprintf(&b, "  next: %s\n", x.Next)
+		fmt.Fprintf(&b, "  next: %s\n", printable(x.Next))
 	}
 	return b.String()
 }

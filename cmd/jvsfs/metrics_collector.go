@@ -10,7 +10,8 @@ import (
 )
 
 // The metrics; their names and labels are a promise. No label has a pid, a path or
-// anything else that has no bound: worktrees are as many as the admin made.
+// anything else that has no bound: worktrees are as many as there are, for one that was
+// removed leaves the metrics once nobody holds it.
 var (
 	metricBuildInfo = describe("build_info", "Always 1; which release serves.", "version", "goversion")
 	metricEnforce   = describe("enforce_mode", "1 for what becomes of a write without the lease: enforce, observe or readonly.", "mode")
@@ -186,9 +187,12 @@ func (s metricSink) ofWorktree(w worktreeReading) {
 }
 
 // leaseStates are the states of gate.Status.
-var leaseStates = []string{"free", stateHeld, "held_elsewhere", "expired", "stealable", "unreadable", "skewed", "closed"}
+var leaseStates = []string{stateFree, stateHeld, "held_elsewhere", "expired", "stealable", "unreadable", "skewed", "closed"}
 
-const stateHeld = "held"
+const (
+	stateFree = "free"
+	stateHeld = "held"
+)
 
 func (s metricSink) ofLease(w worktreeReading, now time.Time) {
 	id := string(w.Worktree)

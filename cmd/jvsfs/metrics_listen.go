@@ -33,27 +33,58 @@ func listenSocket(path string, mode os.FileMode) (net.Listener, error) {
 		return nil, err
 	}
 	defer os.Remove(dir) //nolint:errcheck // it stays only with what somebody put there
-	fd, err := openDirectory(unix.AT_FDCWD, dir)
+	fd, err := openPrivate(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd) //nolint:errcheck // nothing was written through it
-	// By descriptor: a name must fit into 107 bytes (unix(7)).
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/s", fd), Net: "unix"})
+	s, err := bindIn(fd, mode)
+	if err != nil {
+		return nil, err
+	}
+	s.path = path
+	if err := unix.Renameat2(fd, bornSocket, unix.AT_FDCWD, path, unix.RENAME_NOREPLACE); err != nil {
+		return nil, errors.Join(&os.PathError{Op: "rename", Path: path, Err: err}, unix.Unlinkat(fd, bornSocket, 0), s.UnixListener.Close())
+	}
+	return s, nil
+}
+
+// openPrivate opens a directory that was made just now. Whoever may write to the one that
+// it was made in can have put another into its place: in this one nobody else can.
+func openPrivate(dir string) (int, error) {
+	fd, err := openDirectory(unix.AT_FDCWD, dir)
+	if err != nil {
+		return -1, err
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && (int(st.Uid) != os.Geteuid() || st.Mode&0o7777 != 0o700) {
+		err = errors.New("somebody has put another directory into the place of ours")
+	}
+	if err != nil {
+		return -1, errors.Join(&os.PathError{Op: "open", Path: dir, Err: err}, unix.Close(fd))
+	}
+	return fd, nil
+}
+
+// bornSocket is the name of a socket before it is at its place.
+const bornSocket = "s"
+
+// bindIn makes a socket with a mode in a directory that is private. All is done by the
+// descriptor: the path leads through directories that may be of others, and a name must
+// fit into 107 bytes (unix(7)).
+func bindIn(fd int, mode os.FileMode) (*socketListener, error) {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", fd, bornSocket), Net: "unix"})
 	if err != nil {
 		return nil, err
 	}
 	l.SetUnlinkOnClose(false)
-	made := filepath.Join(dir, "s")
-	if err := os.Chmod(made, mode); err != nil {
-		return nil, errors.Join(err, os.Remove(made), l.Close())
-	}
-	s := &socketListener{UnixListener: l, path: path}
-	if err = unix.Lstat(made, &s.made); err == nil {
-		err = unix.Renameat2(fd, "s", unix.AT_FDCWD, path, unix.RENAME_NOREPLACE)
+	s := &socketListener{UnixListener: l}
+	err = unix.Fchmodat(fd, bornSocket, uint32(mode.Perm()), 0) // nobody else can have made a link of it
+	if err == nil {
+		err = unix.Fstatat(fd, bornSocket, &s.made, unix.AT_SYMLINK_NOFOLLOW)
 	}
 	if err != nil {
-		return nil, errors.Join(&os.PathError{Op: "rename", Path: path, Err: err}, os.Remove(made), l.Close())
+		return nil, errors.Join(fmt.Errorf("socket: %w", err), unix.Unlinkat(fd, bornSocket, 0), l.Close())
 	}
 	return s, nil
 }

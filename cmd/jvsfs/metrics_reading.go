@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"time"
 
 	"github.com/jvsfs/jvsfs/fusefs"
@@ -33,17 +32,15 @@ type worktreeReading struct {
 // meters reads every counter. It reads lease records where they have changed, so it
 // may wait for the lock directory.
 func (d *daemon) meters() meterReading {
-	st := d.status()
 	r := meterReading{
-		At: time.Now(), Enforce: string(st.Enforce), Stats: d.fs.Stats(), Timings: d.fs.Timings(), Suppressed: d.suppressed.count(),
+		At: time.Now(), Enforce: string(d.mode.status().Enforce), Stats: d.fs.Stats(), Timings: d.fs.Timings(), Suppressed: d.suppressed.count(),
 	}
-	all := d.registry.all()
-	for _, w := range st.Worktrees {
-		i := slices.IndexFunc(all, func(o *worktree) bool { return o.id == w.Worktree })
-		if i >= 0 { // else it has come since
-			r.Worktrees = append(r.Worktrees, all[i].reading(w))
-		}
+	there, over := d.survey()
+	for _, w := range there {
+		r.Worktrees = append(r.Worktrees, w.reading(w.status))
 	}
+	// They would take the room of others that are told apart.
+	d.counts.refusals.drop(func(k refusedKind) bool { return over[k.worktree] })
 	r.Refusals, r.MoreRefusals = d.counts.refusals.all()
 	r.Requests, _ = d.counts.requests.all()
 	for why := range r.TurnedAway {

@@ -148,6 +148,11 @@ func TestTallyIsBounded(t *testing.T) {
 	counts, beyond := c.all()
 	require.Equal(t, map[int]uint64{0: 11, 1: 1, 2: 1}, counts)
 	require.EqualValues(t, 7, beyond)
+	c.drop(func(k int) bool { return k == 1 })
+	c.add(5)
+	counts, beyond = c.all()
+	require.Equal(t, map[int]uint64{0: 11, 2: 1, 5: 1}, counts)
+	require.EqualValues(t, 7, beyond)
 }
 
 // serveMetrics runs a server until the end of the test.
@@ -213,6 +218,38 @@ func TestMetricsSocketIsForItsOwnerAndGoesAway(t *testing.T) {
 	info, err := os.Lstat(path)
 	require.NoError(t, err)
 	require.Equal(t, os.ModeSocket|0o660, info.Mode())
+}
+
+// Whoever owns the directory of the socket can put another into the place of the one that
+// the socket is made in, at any time: the mode is never given to what lies there.
+func TestMetricsSocketIsMadeByDescriptor(t *testing.T) {
+	base := t.TempDir()
+	victim := filepath.Join(base, "victim")
+	require.NoError(t, os.Mkdir(victim, 0o755))
+	secret := filepath.Join(victim, bornSocket)
+	require.NoError(t, os.WriteFile(secret, []byte("secret"), 0o600))
+	_, err := openPrivate(victim)
+	require.ErrorContains(t, err, "another directory", "it was swapped before it was opened")
+	link := filepath.Join(base, "link")
+	require.NoError(t, os.Symlink(victim, link))
+	_, err = openPrivate(link)
+	require.Error(t, err)
+
+	ours, err := os.MkdirTemp(base, ".jvsfs-")
+	require.NoError(t, err)
+	fd, err := openPrivate(ours)
+	require.NoError(t, err)
+	defer unix.Close(fd)
+	require.NoError(t, os.Rename(ours, ours+".aside"))
+	require.NoError(t, os.Symlink(victim, ours), "it is swapped afterwards")
+	s, err := bindIn(fd, 0o666)
+	require.NoError(t, err)
+	defer s.UnixListener.Close()
+	for path, mode := range map[string]os.FileMode{secret: 0o600, filepath.Join(ours+".aside", bornSocket): os.ModeSocket | 0o666} {
+		info, err := os.Lstat(path)
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode(), path)
+	}
 }
 
 // What is at the socket's place already is replaced only when it is a dead socket of

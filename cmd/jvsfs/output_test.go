@@ -123,6 +123,8 @@ func TestExplanationText(t *testing.T) {
 	require.Contains(t, text, "  next: wait\n")
 	x.Allowed = true
 	require.Contains(t, explanationText(x, now), "would pass")
+	x.Path = "/m/\x1b[2Jf"
+	require.NotContains(t, explanationText(x, now), "\x1b", "a name is no command to a terminal")
 }
 
 func TestUsageErrors(t *testing.T) {

@@ -22,14 +22,19 @@ func (d *daemon) rootOf(id lease.WorktreeID) string {
 	return "worktrees/" + string(id)
 }
 
+// lookForRoot says why the directory of a worktree is not there, nil if it is.
+func (d *daemon) lookForRoot(id lease.WorktreeID) error {
+	var st unix.Stat_t
+	return unix.Fstatat(d.fs.SourceFD(), d.rootOf(id), &st, unix.AT_SYMLINK_NOFOLLOW)
+}
+
 // mustExist keeps users from making the daemon remember worktrees that there are
 // none of. Root may name one that is yet to be made.
 func (d *daemon) mustExist(id lease.WorktreeID, uid uint32) error {
 	if uid == 0 {
 		return nil
 	}
-	var st unix.Stat_t
-	err := unix.Fstatat(d.fs.SourceFD(), d.rootOf(id), &st, unix.AT_SYMLINK_NOFOLLOW)
+	err := d.lookForRoot(id)
 	if err == nil {
 		return nil
 	}

@@ -147,15 +147,13 @@ func livenessOf(ctx context.Context, m *mountinfo.Info) (mountLiveness, error) {
 	defer cancel()
 	err := ping(short, m)
 	switch {
-	case err == nil:
+	case err == nil, isAnswer(err):
 		return mountServes, nil
 	case ctx.Err() != nil:
 		return mountDead, ctx.Err()
 	case errors.Is(err, os.ErrPermission):
 		return mountDead, err
-	case errors.Is(err, unix.ECONNREFUSED), errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ECONNRESET):
-		return mountDead, nil
-	case short.Err() == nil: // it hung up in the middle of the answer: it ends
+	case nobodyThere(err): // also one that hung up in the middle of the answer: it ends
 		return mountDead, nil
 	}
 	return mountDead, &failure{Class: classNoMount, err: err,

@@ -76,21 +76,31 @@ func statusOf(ctx context.Context, m *mountinfo.Info) mountStatus {
 	defer cancel()
 	st := mountStatus{Mountpoint: m.Mountpoint, Source: m.Source, Device: deviceOf(m).String()}
 	resp, err := ask(ctx, m, request{Op: opStatus}, nil, nil)
+	if err != nil {
+		st.unserved(err)
+		return st
+	}
+	if err := json.Unmarshal(resp.Result, &st); err != nil {
+		st.State, st.Detail = "silent", err.Error()
+	}
+	st.Mountpoint = m.Mountpoint // a bind mount of the same daemon has another
+	return st
+}
+
+// unserved says what a failure to learn the status means. Dead is a mount only where
+// there is no daemon: what is said about a dead one would end the mount of a living one.
+func (st *mountStatus) unserved(err error) {
+	st.Detail = err.Error()
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		st.State, st.Detail, st.Next = "silent", "its daemon does not answer: it may be stopped", nextOfSilent
 	case errors.Is(err, os.ErrPermission):
-		st.State, st.Detail = "forbidden", err.Error()
-	case err != nil:
-		f := asFailure(err)
-		st.State, st.Detail, st.Next = "dead", err.Error(), f.Next
+		st.State = "forbidden"
+	case nobodyThere(err):
+		st.State, st.Next = "dead", asFailure(err).Next
 	default:
-		if err := json.Unmarshal(resp.Result, &st); err != nil {
-			st.State, st.Detail = "silent", err.Error()
-		}
-		st.Mountpoint = m.Mountpoint // a bind mount of the same daemon has another
+		st.State, st.Next = "silent", asFailure(err).Next
 	}
-	return st
 }
 
 func statusText(all []mountStatus, now time.Time) string {

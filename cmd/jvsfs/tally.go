@@ -29,6 +29,13 @@ func (t *tally[K]) add(k K) {
 	t.counts[k]++
 }
 
+// drop forgets kinds, which makes room for others.
+func (t *tally[K]) drop(which func(K) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.DeleteFunc(t.counts, func(k K, _ uint64) bool { return which(k) })
+}
+
 // all returns the counts, and how often a kind was beyond the limit.
 func (t *tally[K]) all() (map[K]uint64, uint64) {
 	t.mu.Lock()

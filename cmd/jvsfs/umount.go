@@ -54,11 +54,19 @@ func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
 	case f.Class != classNoMount:
 		return err
 	case !bare:
-		f.Message += "; unmounting it bares the directory below to writes with no fence"
-		f.Next = fmt.Sprintf("jvsfs recover %s brings it back; jvsfs umount --bare %s takes it away all the same", m.Mountpoint, m.Mountpoint)
-		return f
+		return wantsBare(f, m.Mountpoint)
 	}
 	return unmountDead(m)
+}
+
+// wantsBare adds what there is to know of a dead mount that is to be unmounted. A daemon that
+// is only silent comes back by itself, or is ended: its mount is not given up.
+func wantsBare(f *failure, point string) *failure {
+	if nobodyThere(f.err) {
+		f.Message += "; unmounting it bares the directory below to writes with no fence"
+		f.Next = fmt.Sprintf("jvsfs recover %s brings it back; jvsfs umount --bare %s takes it away all the same", point, point)
+	}
+	return f
 }
 
 // unmounted is the daemon's answer to an unmount.

@@ -68,7 +68,7 @@ image_build() {
   key=$(printf '%s %s' "$suite" "$packages" | sha256sum | cut -c 1-12)
   image=jvsfs-test:$key
   ! "${docker[@]}" image inspect "$image" >/dev/null 2>&1 || return 0
-  archive=${JVSFS_IMAGE_CACHE:-/var/cache/jvsfs-test}/$key.tar
+  archive=${JVSFS_IMAGE_CACHE:-/var/cache/jvsfs-test}/jvsfs-test-$key.tar
   if [[ ! -e $archive ]]; then
     install_missing debootstrap:debootstrap /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
     title "Making an image with debootstrap"
@@ -80,7 +80,7 @@ image_build() {
     rm -rf "$rootfs"/var/cache/apt/archives/*.deb "$rootfs"/var/lib/apt/lists/*
     mkdir -p "${archive%/*}"
     tar -C "$rootfs" --numeric-owner --xattrs --one-file-system -cf "$archive.new" .
-    rm -f "${archive%/*}"/*.tar # of other packages
+    rm -f "${archive%/*}"/jvsfs-test-*.tar # of other packages
     mv "$archive.new" "$archive"
     rm -rf --one-file-system "$rootfs"
   fi

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/moby/sys/mountinfo"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+// answered is what asking the daemon at a socket comes to, with a request as it stands.
+func answered(t *testing.T, path, request string) error {
+	t.Helper()
+	m := &mountinfo.Info{Mountpoint: "/m"}
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		return deadMount(m, err)
+	}
+	defer conn.Close()
+	c := &client{mount: m, conn: conn.(*net.UnixConn), in: bufio.NewReader(conn)}
+	_, _ = conn.Write([]byte(request)) // the answer says more than an error here
+	_, err = c.result(answerTimeout, nil)
+	return err
+}
+
+// listening hands each connection to f, and ends it.
+func listening(t *testing.T, f func(net.Conn)) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			f(conn)
+			_ = conn.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close(); <-ended })
+	return path
+}
+
+// What is said about a dead mount ends the mount of a living daemon: so only one that nobody
+// answers for is called dead.
+func TestOnlyAMountWithoutADaemonIsDead(t *testing.T) {
+	const ping = `{"version":1,"op":"ping"}` + "\n"
+	full := filepath.Join(t.TempDir(), "full")
+	s, err := listenAt(full, zap.NewNop(), func(context.Context, *session) { panic("must not be reached") })
+	require.NoError(t, err)
+	s.users[uint32(os.Getuid())] = maxOfRoot
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	defer func() { cancel(); require.NoError(t, <-done) }()
+	killed, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "killed"), Net: "unix"})
+	require.NoError(t, err)
+	killed.SetUnlinkOnClose(false)
+	require.NoError(t, killed.Close())
+
+	for name, c := range map[string]struct {
+		err           error
+		state, detail string
+		next          string
+		answer        bool
+	}{
+		"too many":     {answered(t, full, ping), "silent", "too many control connections", "try again later", true},
+		"a newer one":  {answered(t, serveTest(t, nil), `{"version":9,"op":"ping"}`+"\n"), "silent", "version", "", true},
+		"too long":     {answered(t, listening(t, func(c net.Conn) { _, _ = c.Write(bytes.Repeat([]byte("x"), maxResponse+5000)) }), ping), "silent", "a line of more than", nextOfSilent, false},
+		"nonsense":     {answered(t, listening(t, func(c net.Conn) { _, _ = c.Write([]byte("nonsense\n")) }), ping), "silent", "nonsense", "", false},
+		"full backlog": {deadMount(&mountinfo.Info{Mountpoint: "/m"}, os.NewSyscallError("connect", unix.EAGAIN)), "silent", "cannot be asked", nextOfSilent, false},
+		"hung up":      {answered(t, listening(t, func(net.Conn) {}), ping), "dead", "dead", "jvsfs recover /m", false},
+		"killed":       {answered(t, killed.Addr().String(), ping), "dead", "dead", "jvsfs recover /m", false},
+		"no socket":    {answered(t, filepath.Join(t.TempDir(), "none"), ping), "dead", "dead", "jvsfs recover /m", false},
+	} {
+		var st mountStatus
+		st.unserved(c.err)
+		require.Equal(t, c.state, st.State, "%s: %v", name, c.err)
+		require.Contains(t, st.Detail, c.detail, name)
+		require.Contains(t, st.Next, c.next, name)
+		require.Equal(t, c.answer, isAnswer(c.err), name)
+		require.Equal(t, c.state == "dead", strings.Contains(wantsBare(asFailure(c.err), "/m").Next, "--bare"), name)
+		if c.state != "dead" {
+			require.NotContains(t, st.Next+st.Detail, "recover", name)
+			require.NotContains(t, st.Detail, "dead", name)
+		}
+	}
+}
