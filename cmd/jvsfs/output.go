@@ -17,13 +17,19 @@ func printJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
+// failureReport is what any command prints for programs when it fails; the names are a
+// promise.
+type failureReport struct {
+	Error *failure `json:"error"`
+}
+
 // printFailure tells a failure: to people on stderr, to programs on stdout too.
 func printFailure(stdout, stderr io.Writer, f *failure, asJSON bool) {
 	if f.silent {
 		return
 	}
 	if asJSON {
-		if err := printJSON(stdout, map[string]*failure{"error": f}); err != nil {
+		if err := printJSON(stdout, failureReport{f}); err != nil {
 			fmt.Fprintf(stderr, "jvsfs: %v\n", err)
 		}
 	}
