@@ -61,6 +61,18 @@ func TestConfigCheck(t *testing.T) {
 	require.Equal(t, exitUsage, exit)
 	require.Equal(t, good+": ok\n", out)
 	require.Contains(t, errs, bad+":2:1: unknown key \"moed\"; did you mean mode?\n    2 | moed: shared\n        ^\n")
+
+	late := m.writeConfig("late.yaml", "lease_duration: 5s\nrenew_interval: 6s\n")
+	out, errs, exit = m.CLI("config", "check", "--json", bad, good, late)
+	require.Equal(t, exitUsage, exit)
+	require.Empty(t, errs)
+	require.JSONEq(t, `{"ok": false, "files": [
+		{"file": "`+bad+`", "ok": false, "mistakes": [{"line": 2, "column": 1, "message": "unknown key \"moed\"; did you mean mode?"}]},
+		{"file": "`+good+`", "ok": true, "source": "/srv"},
+		{"file": "`+late+`", "ok": false, "mistakes": [
+			{"message": "renew_interval 6s (`+late+`:2) must be shorter than lease_duration 5s (`+late+`:1)"}]}]}`, out)
+	require.JSONEq(t, `{"ok": true, "files": [{"file": "`+good+`", "ok": true, "source": "/srv"}]}`, m.cliOK("config", "check", "--json", good))
+
 	_, errs, exit = m.CLI("config", "show", "-o", "nosiud")
 	require.Equal(t, exitUsage, exit)
 	require.Contains(t, errs, "did you mean nosuid?")

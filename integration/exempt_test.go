@@ -48,19 +48,19 @@ var ofHardLinks = map[string]bool{"unlink of one of two links": true}
 // Where anybody may write, every row of the matrix that is refused elsewhere lands by
 // somebody who holds nothing, while somebody else holds the lease.
 func TestExemptMatrixInside(t *testing.T) {
-	m := newMount(t, mountOptions{onFree: "deny", extra: []string{"--exempt", "**/.cache/**"}, prepare: func(t testing.TB, tree string) {
-		require.NoError(t, os.MkdirAll(filepath.Join(tree, "x/.cache"), 0o755))
-		prepareRows(t, filepath.Join(tree, "x/.cache"))
+	m := newMount(t, mountOptions{onFree: "deny", extra: []string{"--exempt", "**/node_modules/.cache/**"}, prepare: func(t testing.TB, tree string) {
+		require.NoError(t, os.MkdirAll(filepath.Join(tree, "x/node_modules/.cache"), 0o755))
+		prepareRows(t, filepath.Join(tree, "x/node_modules/.cache"))
 	}})
 	holder, a := startActor(t, "holder"), startActor(t, "stranger")
 	m.acquire(holder)
 	for _, r := range allRows() {
 		t.Run(r.name, func(t *testing.T) {
-			opened, err := a.try(command{Op: "row.open", Path: m.At("x/.cache"), Name: r.name})
+			opened, err := a.try(command{Op: "row.open", Path: m.At("x/node_modules/.cache"), Name: r.name})
 			require.NoError(t, err)
 			require.Empty(t, opened.Errno)
 			before := m.digest()
-			got, err := a.try(command{Op: "row.run", Path: m.At("x/.cache"), Name: r.name})
+			got, err := a.try(command{Op: "row.run", Path: m.At("x/node_modules/.cache"), Name: r.name})
 			require.NoError(t, err)
 			if ofHardLinks[r.name] {
 				assert.Equal(t, "EROFS", got.Errno)
@@ -69,7 +69,7 @@ func TestExemptMatrixInside(t *testing.T) {
 			}
 			assert.Empty(t, got.Errno, got.Note)
 			assert.Equal(t, harmless[r.name], len(before.diff(m.digest())) == 0, "a trace in the tree")
-			_, err = a.try(command{Op: "row.drop", Path: m.At("x/.cache"), Name: r.name})
+			_, err = a.try(command{Op: "row.drop", Path: m.At("x/node_modules/.cache"), Name: r.name})
 			require.NoError(t, err)
 		})
 	}

@@ -3,6 +3,7 @@ package integration
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,16 +15,22 @@ import (
 const hammerTurn = 2 * time.Second
 
 // opHammer appends to a file by path, and reads another, without a pause until the file
-// To exists, or its turn is over. Data is how often each of it ended how.
+// To exists, or its turn is over. Data is how often each of it ended how: with EXDEV what
+// came to the file system of To's directory, where the backing files are, and not to the
+// mount.
 func opHammer(s *stage, c command) error {
 	seen := map[string]int{}
+	below, err := deviceOf(filepath.Dir(c.To))
+	if err != nil {
+		return err
+	}
 	for begun := time.Now(); time.Since(begun) < hammerTurn; {
-		err := hammerOnce(c.Path, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT, func(fd int) error {
+		err := hammerOnce(c.Path, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT, below, func(fd int) error {
 			_, err := unix.Write(fd, []byte("x\n"))
 			return err
 		})
 		seen["write "+errnoName(err)]++
-		err = hammerOnce(c.Name, unix.O_RDONLY, func(fd int) error {
+		err = hammerOnce(c.Name, unix.O_RDONLY, below, func(fd int) error {
 			_, err := unix.Read(fd, make([]byte, 16))
 			return err
 		})
@@ -32,21 +39,35 @@ func opHammer(s *stage, c command) error {
 			break
 		}
 	}
-	var err error
 	s.data, err = json.Marshal(seen)
 	return err
 }
 
-func hammerOnce(path string, flags int, use func(fd int) error) error {
+func hammerOnce(path string, flags int, below [2]uint32, use func(fd int) error) error {
 	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o644)
 	if err != nil {
 		return err
 	}
-	err = use(fd)
+	var st unix.Statx_t // asks no daemon, which may be dead
+	err = unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE, &st)
+	switch {
+	case err != nil:
+	case [2]uint32{st.Dev_major, st.Dev_minor} == below:
+		err = unix.EXDEV
+	default:
+		err = use(fd)
+	}
 	if e := unix.Close(fd); err == nil {
 		err = e
 	}
 	return err
+}
+
+// deviceOf is the device that a path is on.
+func deviceOf(path string) ([2]uint32, error) {
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_TYPE, &st)
+	return [2]uint32{st.Dev_major, st.Dev_minor}, err
 }
 
 // hammer is an actor that hammers until stopped.

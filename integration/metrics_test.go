@@ -84,6 +84,7 @@ func samplesOf(families map[string]*dto.MetricFamily) metrics {
 				all[id] = one.Gauge.GetValue()
 			case one.Histogram != nil:
 				all[id] = float64(one.Histogram.GetSampleCount())
+				all[strings.Replace(id, "{", "_sum{", 1)] = one.Histogram.GetSampleSum()
 			}
 		}
 	}
@@ -133,8 +134,10 @@ func (m *mount) expectMetricsMove() {
 	before := m.scrape()
 	require.EqualValues(t, 1, before.sum("jvsfs_enforce_mode", `mode="enforce"`))
 	require.EqualValues(t, 1, before.sum("jvsfs_build_info"))
-	require.Positive(t, before.sum("jvsfs_descriptors_budget"))
+	require.EqualValues(t, 1, before.sum("jvsfs_build_info", fmt.Sprintf("version=%q", m.version())))
+	before.expectBudgets(t)
 
+	begun := time.Now()
 	holder, stranger := startActor(t, "holder"), startActor(t, "stranger")
 	r := m.acquire(holder, "main")
 	for range 5 {
@@ -148,19 +151,25 @@ func (m *mount) expectMetricsMove() {
 	require.EqualValues(t, 1, now.sum("jvsfs_lease_acquisitions_total", main))
 	left := now.sum("jvsfs_lease_time_left_seconds", main)
 	require.True(t, left > 0 && left <= hasty.lease.Seconds(), left)
-	require.Less(t, now.sum("jvsfs_lease_age_seconds", main), time.Minute.Seconds())
 	require.EqualValues(t, 5, now.sum("jvsfs_refusals_total", main, `class="E_LOCK_CONFLICT"`), now)
 	require.GreaterOrEqual(t, now.sum("jvsfs_writes_total", main), 5.0)
 	require.GreaterOrEqual(t, now.sum("jvsfs_operations_total", `operation="Write"`, `result="ok"`), 5.0)
 	require.GreaterOrEqual(t, now.sum("jvsfs_operations_total", `result="error"`), 5.0, "refusals")
 	require.Equal(t, now.sum("jvsfs_operations_total"), now.sum("jvsfs_operation_duration_seconds"), "each is counted and measured")
+	spent := now.sum("jvsfs_operation_duration_seconds_sum", `operation="Write"`)
+	require.True(t, spent > 0 && spent < time.Since(begun).Seconds(), "the holder's writes, one after the other, took %v s", spent)
 	require.Positive(t, now.sum("jvsfs_control_requests_total", `request="acquire"`, `result="ok"`))
 	require.Positive(t, now.sum("jvsfs_inodes"))
 
 	eventually(t, "renewals are counted", func() bool {
 		return m.scrape().sum("jvsfs_lease_renewals_total", main, `result="ok"`) >= 2
 	})
-	require.GreaterOrEqual(t, m.scrape().sum("jvsfs_lease_renewal_duration_seconds", main), 2.0)
+	now = m.scrape()
+	require.GreaterOrEqual(t, now.sum("jvsfs_lease_renewal_duration_seconds", main), 2.0)
+	require.Positive(t, now.sum("jvsfs_lease_renewal_duration_seconds_sum", main))
+	age := now.sum("jvsfs_lease_age_seconds", main)
+	require.GreaterOrEqual(t, age, 2*hasty.renew.Seconds(), "a renewed lease grows older")
+	require.LessOrEqual(t, age, time.Since(begun).Seconds())
 	holder.stop() // is not renewed any more
 	eventually(t, "the loss is counted", func() bool {
 		return m.scrape().sum("jvsfs_lease_losses_total", main, `kind="expired"`) == 1
@@ -170,7 +179,10 @@ func (m *mount) expectMetricsMove() {
 	require.EqualValues(t, 1, m.scrape().sum("jvsfs_lease_steals_total", main))
 	holder.resume()
 	m.release(stranger, "main")
-	require.EqualValues(t, 1, m.scrape().sum("jvsfs_lease_releases_total", main))
+	now = m.scrape()
+	require.EqualValues(t, 1, now.sum("jvsfs_lease_releases_total", main))
+	require.Contains(t, now, "jvsfs_lease_age_seconds{"+main+"}")
+	require.Zero(t, now.sum("jvsfs_lease_age_seconds", main), "nobody holds it")
 
 	for name := range maps.Keys(m.scrape()) {
 		require.NotContains(t, name, fmt.Sprint(holder.pid()), "no pids in labels")
@@ -204,6 +216,30 @@ func TestMetricsOfAWorktreeThatIsRemoved(t *testing.T) {
 	require.NotContains(t, m.cliOK("status"), "job-1")
 	require.Greater(t, work(), first)
 	require.Contains(t, m.cliOK("status"), "job-1")
+}
+
+// expectBudgets wants a bound of everything that has one, and what there is of it below.
+func (s metrics) expectBudgets(t *testing.T) {
+	t.Helper()
+	budgets := map[string]string{"jvsfs_memory_bytes": "jvsfs_memory_budget_bytes"}
+	for _, what := range []string{"inodes", "promised_names", "watched_directories", "descriptors"} {
+		budgets["jvsfs_"+what] = "jvsfs_" + what + "_budget"
+	}
+	for what, budget := range budgets {
+		require.Contains(t, s, what+"{}")
+		require.Greater(t, s.sum(budget), s.sum(what), budget)
+	}
+	for _, some := range []string{"jvsfs_inodes", "jvsfs_descriptors", "jvsfs_memory_bytes"} {
+		require.Positive(t, s.sum(some))
+	}
+}
+
+// version is what the program calls itself.
+func (m *mount) version() string {
+	m.t.Helper()
+	var build struct{ Version string }
+	require.NoError(m.t, json.Unmarshal([]byte(m.cliOK("version", "--json")), &build))
+	return build.Version
 }
 
 // Where the mount only observes, what would be refused has a name of its own.

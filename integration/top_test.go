@@ -2,6 +2,8 @@ package integration
 
 import (
 	"os"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -60,6 +62,48 @@ func TestTopOnATerminal(t *testing.T) {
 	m.killDaemon()
 	screen = c.shows(m.Mountpoint+"  dead", "next: ", " not serving")
 	t.Log("\n" + screen)
+	c.keys("q")
+	c.shows("ended with 0")
+}
+
+// ratesOnScreen are where top says how often something happens: of the machine, of the
+// mount, and how often a worktree was refused.
+var ratesOnScreen = []*regexp.Regexp{
+	regexp.MustCompile(`(?m)^operations/s +([\d.]+)[kM]? .*refused/s +([\d.]+)`),
+	regexp.MustCompile(`(?m)  serving  .*  ([\d.]+)[kM]? operations/s  ([\d.]+)[kM]? refused/s$`),
+	regexp.MustCompile(`(?m)^ main .* ([\d.]+)k? +\d+$`),
+}
+
+// rates waits until all that stand on the screen are as wanted.
+func (c *terminal) rates(what string, ok func(rate float64) bool) {
+	c.t.Helper()
+	eventuallyNoted(c.t, what, func() (bool, string) {
+		screen := c.screen()
+		for _, one := range ratesOnScreen {
+			found := one.FindStringSubmatch(screen)
+			if found == nil {
+				return false, screen
+			}
+			for _, text := range found[1:] {
+				if rate, err := strconv.ParseFloat(text, 64); err != nil || !ok(rate) {
+					return false, screen
+				}
+			}
+		}
+		return true, screen
+	})
+}
+
+// What happens each second stands there while it happens, and no longer.
+func TestTopShowsRates(t *testing.T) {
+	m := heldFor(t, "a test")
+	stranger := startActor(t, "hammer")
+	c := m.terminal(120, 30, m.bin+" top --interval 200ms")
+	h := startHammer(t, stranger, m.At("main", "strange"), m.At("main", "f"), filepath.Join(m.base, "stop"))
+	c.rates("operations and refusals a second are shown", func(rate float64) bool { return rate > 0 })
+	t.Log("\n" + c.screen())
+	require.NotZero(t, h.end()["write EROFS"])
+	c.rates("what has ended is shown no more", func(rate float64) bool { return rate == 0 })
 	c.keys("q")
 	c.shows("ended with 0")
 }

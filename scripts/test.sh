@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Every check of the project, on a fresh Debian 12: installs what is missing, then
 # formatting, vet, build, unit tests (race detector), integration tests through real
-# mounts, all of them again on one processor, each rule of the lease removed once, the
-# models of the protocol, two minutes of torture, the torture of broken rules, the cases
-# of the conformance run, and a look for what was left behind.
+# mounts, all of them again on one processor, each rule of the lease removed once, every
+# fuzz test for some seconds, the models of the protocol, two minutes of torture, the
+# torture of broken rules, the cases of the conformance run, and a look for what was left
+# behind.
 #
 #   scripts/test.sh            everything
 #   scripts/test.sh --quick    without the second round on one processor, and without
@@ -145,6 +146,7 @@ gotest "Unit tests, race detector" '' -race "${packages[@]}"
 integration "Integration tests"
 [[ $quick ]] || GOMAXPROCS=1 integration "Integration tests, one processor"
 [[ $quick ]] || check "Each rule of the lease removed once" "$here/mutations.sh"
+check "Fuzzing" "$here/fuzz.sh" --time 8s
 check "Models of the protocol" "$here/model.sh" --quick
 check "Torture" "$here/torture.sh" --minutes 2
 check "Torture finds broken rules" "$here/torture.sh" --mutants --minutes 6

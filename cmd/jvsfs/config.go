@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/jvsfs/jvsfs/mountcfg"
@@ -116,32 +115,4 @@ func configText(view configView) string {
 		rows = append(rows, []string{o.Key, value, printable(o.Where)})
 	}
 	return table([]string{"KEY", "VALUE", "FROM"}, rows)
-}
-
-func newConfigCheckCommand(io stdio) *cobra.Command {
-	return &cobra.Command{
-		Use: "check FILE...", Short: "Check configuration files; every mistake is told with line and column",
-		Args: usageArgs(cobra.MinimumNArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error { return checkConfigs(io, args) },
-	}
-}
-
-// checkConfigs checks all files, and tells of the mistakes of all.
-func checkConfigs(io stdio, files []string) error {
-	var errs []error
-	for _, file := range files {
-		cfg, err := mountcfg.Load(file)
-		switch {
-		case err != nil:
-			errs = append(errs, err)
-		case cfg.Source == "":
-			fmt.Fprintf(io.out, "%s: ok, and names no source\n", printable(file))
-		default:
-			fmt.Fprintf(io.out, "%s: ok\n", printable(file))
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return &failure{Class: classUsage, Message: err.Error(), err: err}
-	}
-	return nil
 }

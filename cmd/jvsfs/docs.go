@@ -162,7 +162,7 @@ func exitStatus() string {
 	b.WriteString("# EXIT STATUS\n")
 	item := func(code any, text string) { fmt.Fprintf(&b, "**%v**\n: %s\n\n", code, text) }
 	item(exitOK, "Done.")
-	item(exitError, "Another error.")
+	item(exitError, "Another error, or a \"no\" to a steal.")
 	for _, code := range slices.Sorted(maps.Keys(classes)) {
 		slices.Sort(classes[code])
 		item(code, strings.TrimSpace(exitText[code]+" "+strings.Join(classes[code], ", ")))
@@ -170,13 +170,13 @@ func exitStatus() string {
 	item(exitLeaseLost, "**exec**: the lease was lost while the command ran.")
 	item(exitNotRun, "**exec**: the command cannot be run.")
 	item(exitNotFound, "**exec**: the command is not there.")
-	item(fmt.Sprintf("%d+N", exitSignalBase), "**exec**: signal N ended the command.")
+	item(fmt.Sprintf("%d+N", exitSignalBase), "**exec**: signal N ended the command. 130 also: **lock** or **enforce** was interrupted.")
 	return b.String()
 }
 
 // exitText says what the name of a class does not.
 var exitText = map[int]string{
-	exitUsage:   "Usage.",
+	exitUsage:   "Usage, or a steal that cannot ask and has no **--yes**.",
 	exitNoMount: "No such mount, or its daemon is dead or silent.",
 	exitBusy:    "Processes keep the mount busy.",
 }

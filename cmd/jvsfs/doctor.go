@@ -67,7 +67,7 @@ func (d *doctorCommand) run(ctx context.Context, io stdio, paths []string) error
 	}
 	all = append(all, checkLockDirs(ctx, locks, policy, d.repair)...)
 	if d.asJSON {
-		err = printJSON(io.out, map[string]any{"ok": !failed(all, d.strict), "findings": all})
+		err = printJSON(io.out, doctorReport{!failed(all, d.strict), all})
 	} else {
 		_, err = fmt.Fprint(io.out, findingsText(all))
 	}
@@ -75,6 +75,12 @@ func (d *doctorCommand) run(ctx context.Context, io stdio, paths []string) error
 		return exitWith(exitError)
 	}
 	return err
+}
+
+// doctorReport is what `doctor --json` prints; the names are a promise.
+type doctorReport struct {
+	OK       bool      `json:"ok"`
+	Findings []finding `json:"findings"`
 }
 
 // checkMachine looks at what is the same for all mounts.

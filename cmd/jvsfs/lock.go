@@ -175,10 +175,16 @@ func printLock(io stdio, t target, op string, resp response, asJSON bool) error 
 	return err
 }
 
+// releasedLease is what `lock release --json` prints; the names are a promise.
+type releasedLease struct {
+	Released bool        `json:"released"`
+	Token    lease.Token `json:"fencing_token"`
+}
+
 func printLockJSON(io stdio, op string, resp response) error {
 	switch op {
 	case opRelease:
-		return printJSON(io.out, map[string]any{"released": true, "fencing_token": resp.Token})
+		return printJSON(io.out, releasedLease{true, resp.Token})
 	case opLockStatus:
 		return printJSON(io.out, resp.Result)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/jvsfs/jvsfs/fusefs"
@@ -115,11 +114,7 @@ func (s metricSink) states(d *prometheus.Desc, now string, all []string, labels 
 }
 
 func (s metricSink) ofMount(r meterReading) {
-	version := "(devel)"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		version = info.Main.Version
-	}
-	s.gauge(metricBuildInfo, 1, version, runtime.Version())
+	s.gauge(metricBuildInfo, 1, version(), runtime.Version())
 	s.states(metricEnforce, r.Enforce, []string{"enforce", "observe", "readonly"})
 	s.counter(metricLogDropped, r.Suppressed)
 	for k, n := range r.Requests {

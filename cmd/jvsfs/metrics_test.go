@@ -109,6 +109,24 @@ jvsfs_control_turned_away_total{reason="limit"} 6
 	require.Equal(t, len(allMetrics), len(gather(t, c)), "every metric that is described is there")
 }
 
+// The release that the packager named is the one that metrics name.
+func TestMetricsNameTheRelease(t *testing.T) {
+	t.Cleanup(func(before string) func() { return func() { release = before } }(release))
+	release = "1.2.3"
+	require.Equal(t, release, version())
+	own := prometheus.NewPedanticRegistry()
+	require.NoError(t, own.Register(metricsCollector{sampleReading}))
+	families, err := own.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		if f.GetName() == "jvsfs_build_info" {
+			require.Contains(t, f.String(), `value:"1.2.3"`)
+			return
+		}
+	}
+	t.Fatal("there is no jvsfs_build_info")
+}
+
 func gather(t *testing.T, c prometheus.Collector) []string {
 	t.Helper()
 	own := prometheus.NewPedanticRegistry()

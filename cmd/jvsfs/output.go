@@ -17,13 +17,19 @@ func printJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
+// failureReport is what any command prints for programs when it fails; the names are a
+// promise.
+type failureReport struct {
+	Error *failure `json:"error"`
+}
+
 // printFailure tells a failure: to people on stderr, to programs on stdout too.
 func printFailure(stdout, stderr io.Writer, f *failure, asJSON bool) {
 	if f.silent {
 		return
 	}
 	if asJSON {
-		if err := printJSON(stdout, map[string]*failure{"error": f}); err != nil {
+		if err := printJSON(stdout, failureReport{f}); err != nil {
 			fmt.Fprintf(stderr, "jvsfs: %v\n", err)
 		}
 	}
@@ -31,14 +37,15 @@ func printFailure(stdout, stderr io.Writer, f *failure, asJSON bool) {
 }
 
 // failureText is the failure in sentences: "jvsfs: CLASS: message (file; holder)",
-// the processes in the way, and what to do next.
+// the processes in the way, and what to do next. Names of files are in it that others
+// have given.
 func failureText(f *failure) string {
 	var b strings.Builder
 	b.WriteString("jvsfs: ")
-	b.WriteString(f.Error())
+	b.WriteString(printableLines(f.Error()))
 	var where []string
 	if f.File != "" {
-		where = append(where, "file "+f.File)
+		where = append(where, "file "+printable(f.File))
 	}
 	if f.Holder != nil {
 		where = append(where, "holder "+holderText(f.Holder))
@@ -49,7 +56,7 @@ func failureText(f *failure) string {
 	b.WriteByte('\n')
 	b.WriteString(busyText(f.Busy))
 	if f.Next != "" {
-		fmt.Fprintf(&b, "next: %s\n", f.Next)
+		fmt.Fprintf(&b, "next: %s\n", printableLines(f.Next))
 	}
 	return b.String()
 }
@@ -82,7 +89,7 @@ func busyText(entries []busyEntry) string {
 	}
 	rows := make([][]string, 0, len(entries))
 	for _, e := range entries {
-		rows = append(rows, []string{fmt.Sprint(e.PID), shorten(e.Command, 60), e.Use, e.Path})
+		rows = append(rows, []string{fmt.Sprint(e.PID), shorten(printable(e.Command), 60), e.Use, printable(e.Path)})
 	}
 	return table([]string{"PID", "COMMAND", "USE", "PATH"}, rows)
 }

@@ -73,6 +73,8 @@ func TestFailureText(t *testing.T) {
 	text := failureText(&failure{Class: "E_MOUNT_BUSY", Message: "busy", File: "/f", Next: "end them",
 		Busy: []busyEntry{{PID: 5, Command: "vi", Use: "cwd", Path: "/r/main"}}})
 	require.Equal(t, "jvsfs: E_MOUNT_BUSY: busy (file /f)\nPID  COMMAND  USE  PATH\n5    vi       cwd  /r/main\nnext: end them\n", text)
+	text = failureText(&failure{Message: "open /a\x1b[2J:\n    2 | x", File: "/f\x1b", Next: "end \x1b", Busy: []busyEntry{{Command: "vi\x1b", Path: "/r\nnext: y"}}})
+	require.Equal(t, "jvsfs: open /a?[2J:\n    2 | x (file /f?)\nPID  COMMAND  USE  PATH\n0    vi?           /r?next: y\nnext: end ?\n", text)
 	var out bytes.Buffer
 	printFailure(&out, &out, exitWith(7), true)
 	require.Empty(t, out.String())

@@ -126,6 +126,16 @@ func commandLine(pid int) string {
 	return "?"
 }
 
+// printableLines is printable for a text that may have several lines, as the mistakes in
+// a configuration do.
+func printableLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = printable(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
 // printable makes text of another process safe to print on a terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {

@@ -185,11 +185,16 @@ func (r *recovery) unknown() *failure {
 		Next: fmt.Sprintf("run it again with the options that it had: jvsfs mount --recover %s", what)}
 }
 
+// recoveries is what `recover --json` prints; the names are a promise.
+type recoveries struct {
+	Mounts []recovered `json:"mounts"`
+}
+
 // reportRecoveries prints all; the first failure decides the exit code.
 func reportRecoveries(io stdio, all []recovered, asJSON bool) error {
 	failed := joinFailures(all)
 	if asJSON {
-		if err := printJSON(io.out, map[string]any{"mounts": all}); err != nil || failed == nil {
+		if err := printJSON(io.out, recoveries{all}); err != nil || failed == nil {
 			return err
 		}
 		return exitWith(failed.exit())

@@ -14,7 +14,8 @@ only the holder of the lease can write below it. Everybody reads.
 
 Exit codes: 0 ok, 1 other error, 2 usage, 10 conflict, 11 expired, 12 not held,
 13 fencing mismatch, 14 clock skew, 15 record unreadable or store failed,
-16 no such mount or dead mount, 17 busy, 75 exec lost its lease.`,
+16 no such mount or dead mount, 17 busy, 75 exec lost its lease,
+130 interrupted.`,
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -26,6 +26,11 @@ type statusCommand struct {
 	every  time.Duration // 0: once
 }
 
+// statusReport is what `status --json` prints; the names are a promise.
+type statusReport struct {
+	Mounts []mountStatus `json:"mounts"`
+}
+
 func newStatusCommand(io stdio) *cobra.Command {
 	s := &statusCommand{io: io}
 	cmd := &cobra.Command{
@@ -53,7 +58,7 @@ func (s *statusCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	all := statusOfAll(cmd.Context(), mounts.jvsfs())
 	if s.asJSON {
-		return printJSON(s.io.out, map[string]any{"mounts": all})
+		return printJSON(s.io.out, statusReport{all})
 	}
 	_, err = fmt.Fprint(s.io.out, statusText(all, time.Now()))
 	return err

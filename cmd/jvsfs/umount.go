@@ -13,6 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// unmountReport is what `umount --json` prints; the names are a promise.
+type unmountReport struct {
+	Mountpoint string `json:"mountpoint"`
+	Unmounted  bool   `json:"unmounted"`
+}
+
 func newUmountCommand(io stdio) *cobra.Command {
 	bare, asJSON := false, false
 	cmd := &cobra.Command{
@@ -28,7 +34,7 @@ That needs --bare.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := unmountPath(cmd.Context(), io, args[0], bare)
 			if err == nil && asJSON {
-				err = printJSON(io.out, map[string]any{"mountpoint": args[0], "unmounted": true})
+				err = printJSON(io.out, unmountReport{args[0], true})
 			}
 			return err
 		},

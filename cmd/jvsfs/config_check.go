@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jvsfs/jvsfs/mountcfg"
+	"github.com/spf13/cobra"
+)
+
+// configCheck is what `config check --json` prints; the names are a promise.
+type configCheck struct {
+	OK    bool          `json:"ok"`
+	Files []checkedFile `json:"files"`
+}
+
+type checkedFile struct {
+	File     string    `json:"file"`
+	OK       bool      `json:"ok"`
+	Source   string    `json:"source,omitempty"`
+	Mistakes []mistake `json:"mistakes,omitempty"`
+
+	err error
+}
+
+// mistake is one in a file; what is not about a single line has none.
+type mistake struct {
+	Line    int    `json:"line,omitempty"`   // from 1
+	Column  int    `json:"column,omitempty"` // from 1, in characters
+	Message string `json:"message"`
+}
+
+func newConfigCheckCommand(io stdio) *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use: "check FILE...", Short: "Check configuration files; every mistake is told with line and column",
+		Args: usageArgs(cobra.MinimumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			c := checkConfigs(args)
+			if !asJSON {
+				return c.tell(io)
+			}
+			err := printJSON(io.out, c)
+			if err == nil && !c.OK {
+				return exitWith(exitUsage)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// checkConfigs checks all files, and finds the mistakes of all.
+func checkConfigs(files []string) configCheck {
+	c := configCheck{OK: true}
+	for _, file := range files {
+		cfg, err := mountcfg.Load(file)
+		c.OK = c.OK && err == nil
+		c.Files = append(c.Files, checkedFile{File: file, OK: err == nil, Source: cfg.Source, Mistakes: mistakesOf(err), err: err})
+	}
+	return c
+}
+
+// mistakesOf takes apart what mountcfg has joined.
+func mistakesOf(err error) (all []mistake) {
+	if err == nil {
+		return nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range joined.Unwrap() {
+			all = append(all, mistakesOf(one)...)
+		}
+		return all
+	}
+	if at, ok := errors.AsType[*mountcfg.FileError](err); ok {
+		return []mistake{{Line: at.Line, Column: at.Column, Message: at.Message}}
+	}
+	return []mistake{{Message: err.Error()}}
+}
+
+// tell says it to people: what is well, then every mistake.
+func (c configCheck) tell(io stdio) error {
+	var errs []error
+	for _, f := range c.Files {
+		switch {
+		case !f.OK:
+			errs = append(errs, f.err)
+		case f.Source == "":
+			fmt.Fprintf(io.out, "%s: ok, and names no source\n", printable(f.File))
+		default:
+			fmt.Fprintf(io.out, "%s: ok\n", printable(f.File))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return &failure{Class: classUsage, Message: err.Error(), err: err}
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+// promisedAt says which row of README's tables has the JSON names of a type: the row's
+// first words. A type that is not here is never printed, and stands among unpromised.
+var promisedAt = map[string]string{
+	"jvsfs.statusReport": "`status`", "jvsfs.watchLine": "`status`", "jvsfs.mountStatus": "`status`", "jvsfs.enforceStatus": "`status`",
+	"gate.Status": "`worktrees[]` of it", "fusefs.Stats": "`statistics` of it", "fusefs.Features": "`statistics` of it",
+	"jvsfs.refusalView": "a refusal", "jvsfs.locatedRefusal": "a refusal",
+	"jvsfs.holderView": "a holder", "gate.HolderView": "a holder", "lease.Record": "a record",
+	"gate.Explanation": "`explain PATH`", "jvsfs.explanation": "`explain PATH`", "jvsfs.recentReport": "`explain` |",
+	"jvsfs.doctorReport": "`doctor`", "jvsfs.finding": "`doctor`",
+	"jvsfs.configView": "`config show`", "mountcfg.Origin": "`config show`",
+	"jvsfs.configCheck": "`config check`", "jvsfs.checkedFile": "`config check`", "jvsfs.mistake": "`config check`",
+	"jvsfs.mounted": "`mount`; `umount`", "jvsfs.unmountReport": "`mount`; `umount`",
+	"jvsfs.recoveries": "`recover`", "jvsfs.recovered": "`recover`",
+	"jvsfs.enforceAnswer": "`enforce`; `lock handover`", "jvsfs.handoverResult": "`enforce`; `lock handover`",
+	"jvsfs.lockStatus": "`lock status`; `lock release`", "jvsfs.releasedLease": "`lock status`; `lock release`",
+	"jvsfs.auditReport": "`audit verify`; a line of `audit tail`", "lease.AuditFault": "`audit verify`; a line of `audit tail`",
+	"lease.AuditRecord": "`audit verify`; a line of `audit tail`",
+	"jvsfs.buildInfo":   "`version`", "jvsfs.failureReport": "any failure", "jvsfs.failure": "any failure", "jvsfs.busyEntry": "any failure",
+}
+
+// unpromised are between our own processes.
+var unpromised = []string{
+	"jvsfs.request", "jvsfs.response", "jvsfs.refusalAnswer", "jvsfs.readiness",
+	"jvsfs.mountState", "jvsfs.processState", "jvsfs.journalFile", "jvsfs.revokedHolder",
+}
+
+func readme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	return string(text)
+}
+
+// row is the one row of README's tables that begins with the words.
+func row(t *testing.T, readme, words string) string {
+	t.Helper()
+	rows := regexp.MustCompile(`(?m)^\| `+regexp.QuoteMeta(words)+`.*$`).FindAllString(readme, -1)
+	require.Len(t, rows, 1, words)
+	return rows[0]
+}
+
+// sources are the parsed files of a package of this module, without its tests.
+func sources(t *testing.T, dir string) (files []*ast.File) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join("../..", dir, "*.go"))
+	require.NoError(t, err)
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		files = append(files, f)
+	}
+	require.NotEmpty(t, files)
+	return files
+}
+
+// jsonTypes are the struct types of a package that have JSON names, with these.
+func jsonTypes(t *testing.T, dir string) map[string][]string {
+	all := map[string][]string{}
+	for _, f := range sources(t, dir) {
+		for _, d := range f.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, spec := range g.Specs {
+				if s, ok := spec.(*ast.TypeSpec); ok {
+					if names := jsonNames(s.Type); len(names) > 0 {
+						all[path.Base(dir)+"."+s.Name.Name] = names
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+func jsonNames(e ast.Expr) (names []string) {
+	s, ok := e.(*ast.StructType)
+	if !ok {
+		return nil
+	}
+	for _, f := range s.Fields.List {
+		if f.Tag == nil {
+			continue
+		}
+		name, _, _ := strings.Cut(reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("json"), ",")
+		if name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Every name of the JSON that commands print stands in README, in the row of its command.
+func TestREADMEPromisesTheJSON(t *testing.T) {
+	text, seen := readme(t), map[string]bool{}
+	for _, dir := range []string{"cmd/jvsfs", "gate", "lease", "fusefs", "mountcfg"} {
+		for name, fields := range jsonTypes(t, dir) {
+			seen[name] = true
+			words, ok := promisedAt[name]
+			if !ok {
+				require.Contains(t, unpromised, name, "promise its names in README, and say here where")
+				continue
+			}
+			for _, field := range fields {
+				require.Contains(t, row(t, text, words), "`"+field+"`", name)
+			}
+		}
+	}
+	for name := range promisedAt {
+		require.Contains(t, seen, name, "is no type any more")
+	}
+}
+
+// What is printed has a type, whose names can be found.
+func TestPrintedJSONHasAType(t *testing.T) {
+	calls := 0
+	for _, f := range sources(t, "cmd/jvsfs") {
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if name, ok := call.Fun.(*ast.Ident); !ok || name.Name != "printJSON" {
+				return true
+			}
+			calls++
+			if what, ok := call.Args[1].(*ast.CompositeLit); ok {
+				_, untyped := what.Type.(*ast.MapType)
+				require.False(t, untyped, "give it a type, for TestREADMEPromisesTheJSON")
+			}
+			return true
+		})
+	}
+	require.Greater(t, calls, 10)
+}
+
+// Every metric stands in README, with its labels beside it.
+func TestREADMEPromisesTheMetrics(t *testing.T) {
+	text := readme(t)
+	described := regexp.MustCompile(`fqName: "(\w+)",.*variableLabels: \{([\w,]*)\}`)
+	for _, d := range allMetrics {
+		parts := described.FindStringSubmatch(d.String())
+		require.NotNil(t, parts, d.String())
+		rows := regexp.MustCompile("(?m)^\\| .*`"+parts[1]+"`.*$").FindAllString(text, -1)
+		require.Len(t, rows, 1, parts[1])
+		for label := range strings.SplitSeq(parts[2], ",") {
+			if label != "" {
+				require.Contains(t, rows[0], "`"+label+"`", parts[1])
+			}
+		}
+	}
+}
+
+// Every command can be read by a program, but those that hand the terminal over.
+func TestEveryCommandTakesJSON(t *testing.T) {
+	leaves := 0
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+		switch {
+		case c.HasSubCommands() || c.Hidden:
+		case c.Name() == "exec" || c.Name() == "top":
+			require.Nil(t, c.Flags().Lookup("json"), "%s: README says that it has none", c.CommandPath())
+		default:
+			leaves++
+			require.NotNil(t, c.Flags().Lookup("json"), c.CommandPath())
+		}
+	}
+	walk(newRoot(stdio{}))
+	require.Greater(t, leaves, 15)
+}
