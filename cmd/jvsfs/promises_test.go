@@ -38,7 +38,7 @@ var promisedAt = map[string]string{
 
 // unpromised are between our own processes.
 var unpromised = []string{
-	"jvsfs.request", "jvsfs.response", "jvsfs.refusalAnswer", "jvsfs.readiness",
+	"jvsfs.request", "jvsfs.unmounted", "jvsfs.response", "jvsfs.refusalAnswer", "jvsfs.readiness",
 	"jvsfs.mountState", "jvsfs.processState", "jvsfs.journalFile", "jvsfs.revokedHolder",
 }
 
