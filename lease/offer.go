@@ -23,10 +23,11 @@ func (k *Keeper) OfferTo(ctx context.Context, old Token, host string, by time.Ti
 	if err != nil {
 		return Record{}, err
 	}
-	if err := k.cfg.Fence.Hold(ctx, old); err != nil {
+	resume, err := k.cfg.Fence.Hold(ctx, old)
+	if err != nil {
 		return Record{}, k.undrained(old, err)
 	}
-	defer k.cfg.Fence.Resume(old) // does nothing once the epoch is closed
+	defer resume() // does nothing once the epoch is closed
 	if settle != nil {
 		if err := settle(ctx); err != nil {
 			return Record{}, k.unsettled(err)
