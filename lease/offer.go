@@ -82,6 +82,9 @@ func (k *Keeper) lookForTaker(before uninterrupted, host string, withdraw bool) 
 		return Record{}, true, err
 	}
 	defer k.leave()
+	if k.cur != nil && k.expired(k.cfg.Clock.Boot()) {
+		k.expire(nil) // before the epoch goes on: nobody has LOCK_SH
+	}
 	if k.same(before) != nil {
 		rec, err := k.takenBy(before)
 		return rec, true, err

@@ -305,6 +305,10 @@ var handingOver = slices.Concat(
 		Old: "	if k.offerStands(h) {\n", New: "	if false {\n",
 		Tests: []string{"TestAnOfferIsWaitedOutWhereTheGateProvesNothing"},
 	}, mutation{
+		Rule: 14, What: "a lease that expired while it was offered goes on",
+		Old: "	if k.cur != nil && k.expired(k.cfg.Clock.Boot()) {\n		k.expire(nil) // before", New: "	if false {\n		k.expire(nil) // before",
+		Tests: []string{"TestAnOfferThatExpiresDoesNotGoOn"},
+	}, mutation{
 		Rule: 14, What: "any host takes what is offered to one",
 		Old: "r.OfferedTo == clip(h.Host, maxText) && ", New: "",
 		Tests: []string{"TestAnOfferIsTakenByItsHost"},
@@ -317,10 +321,18 @@ var handingOver = slices.Concat(
 		Rule: 14, What: "a slow taker holds",
 		Old: "	if err == nil && tk.tooLate(k.cfg.Clock.Boot()) {", New: "	if false {",
 		Tests: []string{"TestASlowTakerOfAnOfferDoesNotHold"},
+	}, mutation{
+		Rule: 14, What: "the end of an offer counts as skew",
+		Old: "	case !offered && before.Token", New: "	case (offered || true) && before.Token",
+		Tests: []string{"TestAnOfferThatIsOverBetweenTwoLooksIsNoSkew"},
 	}),
 	in("lease/renew.go", mutation{
 		Rule: 14, What: "a mended renewal overlooks an offer",
 		Old: "	if !h.open && k.offerStands(h) {\n", New: "	if false {\n",
+		Tests: []string{"TestAMendedRenewalDoesNotOverlookAnOffer"},
+	}, mutation{
+		Rule: 14, What: "an offer outlives the epoch that it was made in",
+		Old: "		h.handing = false // an offer", New: "		// an offer",
 		Tests: []string{"TestAMendedRenewalDoesNotOverlookAnOffer"},
 	}),
 )
