@@ -130,6 +130,6 @@ func TestExplainUnderAHold(t *testing.T) {
 	x = explain()
 	require.False(t, x.Allowed)
 	require.Equal(t, lease.ClassLockConflict, x.Class)
-	require.Contains(t, x.Sentence, "longer than a write waits")
+	require.Contains(t, x.Sentence, "could not wait for the outcome")
 	require.Contains(t, x.Next, "lock handover")
 }
