@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/jvsfs/jvsfs/gate"
 )
 
 // crew is the readers of a connection: as few as keep up. One reader that never waits
@@ -45,8 +47,8 @@ type reader struct {
 
 const (
 	// readersMax is far above what keeps processors busy: handlers may all wait, for a
-	// lease, a disk, a page that another request brings.
-	readersMax = 128
+	// disk, a page that another request brings, or, but for the last ones, a lease.
+	readersMax = gate.MaxWaiting + 32
 	// parkedMax readers are kept for later; more of them end.
 	parkedMax = 8
 	// promptly is less than any wait for a request that was not there yet.

@@ -173,17 +173,29 @@ func (f *rawFS) expire(names []entry) {
 			f.kernel.dropAttr(e.node)
 		}
 	}
-	todo := make(chan entry)
+	byDirectory(names, func(e entry) { f.kernel.expire(e.dir, e.name) })
+}
+
+// byDirectory does something with each name, one after the other where they are in one
+// directory: a lock that is not to be had costs one of the expirers, not all.
+func byDirectory(names []entry, do func(entry)) {
+	in := make(map[uint64][]entry)
+	for _, e := range names {
+		in[e.dir] = append(in[e.dir], e)
+	}
+	todo := make(chan []entry)
 	var wg sync.WaitGroup
-	for range min(expirers, len(names)) {
+	for range min(expirers, len(in)) {
 		wg.Go(func() {
-			for e := range todo {
-				f.kernel.expire(e.dir, e.name)
+			for list := range todo {
+				for _, e := range list {
+					do(e)
+				}
 			}
 		})
 	}
-	for _, e := range names {
-		todo <- e
+	for _, list := range in {
+		todo <- list
 	}
 	close(todo)
 	wg.Wait()

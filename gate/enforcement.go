@@ -22,6 +22,8 @@ type Enforcement struct {
 	before []func(context.Context) error
 	after  []func(context.Context) error
 
+	waiting atomic.Int64 // mutations that wait for the end of a hold
+
 	mu     sync.Mutex
 	undone []*epoch // of former regimes that have not been seen to drain
 }

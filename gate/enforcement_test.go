@@ -143,6 +143,42 @@ func TestReadOnlyWaitsForAClosingEpoch(t *testing.T) {
 	<-closed
 }
 
+// A write that rests on no lease hangs while one is granted. Another one, which was decided
+// upon before the grant, comes meanwhile and must not put it out of mind.
+func TestReadOnlyWaitsForWhatIsWrittenWithoutALease(t *testing.T) {
+	s := newSwitching(t, Enforcing, func(c *GuardConfig) { c.OnFree = AllowOnFree })
+	p := mustEnter(t, s.Guard, byUser(7))
+	free, opened := s.free.Load(), make(chan struct{})
+	go func() { s.Open(lease.Grant{Token: 1, Holder: userHolder(8, "8")}); close(opened) }()
+	require.Eventually(t, free.isOver, eventually, tick)
+	_, ok := s.enterFree(Exclusive)
+	require.False(t, ok)
+	require.Contains(t, s.epochs(), free)
+	done := s.begin(t, ReadOnly)
+	mustWait(t, done)
+	require.False(t, s.Current(p.Epoch()), "a handle of it is refused from now on")
+	p.Leave()
+	require.NoError(t, <-done)
+	<-opened
+}
+
+// What lets writes in without a lease is known to whoever waits for them before any is in.
+func TestAPeriodWithoutALeaseIsKnownBeforeAnythingEntersIt(t *testing.T) {
+	guards := make([]Guard, 100_000)
+	go func() {
+		for i := range guards {
+			guards[i].freeEpoch()
+		}
+	}()
+	for i := range guards {
+		for guards[i].free.Load() == nil { // no pause: the moment that is looked for is short
+		}
+		if guards[i].lastFree.Load() == nil {
+			t.Fatal("a switch to readonly would not wait for what enters now")
+		}
+	}
+}
+
 // A mutation that was decided upon under one mode and is counted under the next is
 // decided anew: nobody has waited for it.
 func TestADecisionIsLookedAtOnceMore(t *testing.T) {

@@ -87,7 +87,8 @@ const acquireWait = 5 * time.Second
 // the one decision point of the file system. Either the refusal is nil and Leave
 // must follow, or nothing was counted. Under an open epoch it costs a count, three
 // loads and a clock read for a handle, and a look into the caches of the resolver
-// for a writer. While a lease is being handed over it waits for the outcome.
+// for a writer. While a lease is being handed over it waits for the outcome, but not for
+// long.
 func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 	for {
 		under := g.cfg.Enforcement.now.Load()
@@ -166,20 +167,13 @@ func (g *Guard) enterIf(r Request, e *epoch) (Pass, *Refusal) {
 }
 
 func (g *Guard) enter(op Op, e *epoch, why Reason) (Pass, *Refusal) {
-	if g.into(e) {
+	switch g.into(e) {
+	case ReasonNone:
 		return Pass{e: e}, nil
+	case ReasonHeldUp:
+		why = ReasonHeldUp
 	}
 	return Pass{}, g.refusal(op, why, e)
-}
-
-// into counts a mutation in, after it has waited where the epoch is held up.
-func (g *Guard) into(e *epoch) bool {
-	for !e.enter(g.cfg.Clock) {
-		if !e.retry(g.cfg.Clock) {
-			return false
-		}
-	}
-	return true
 }
 
 // Current reports whether handles of the epoch may write, or may again if a failed
@@ -187,7 +181,7 @@ func (g *Guard) into(e *epoch) bool {
 func (g *Guard) Current(id Epoch) bool {
 	if id&leaseless != 0 {
 		e := g.free.Load()
-		return id == sharedEpoch || e != nil && e.id == id ||
+		return id == sharedEpoch || e != nil && e.id == id && !e.isOver() ||
 			id == observedEpoch && g.cfg.Enforcement.Mode() == Observing
 	}
 	e := g.open.Load()
@@ -225,8 +219,14 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 				return p, nil
 			}
 		case pass:
-			if g.into(e) {
+			switch g.into(e) {
+			case ReasonNone:
 				return Pass{e: e}, nil
+			case ReasonHeldUp:
+				if p, ok := g.exempted(m, r); ok {
+					return p, nil
+				}
+				return Pass{}, g.refusal(r.Op, ReasonHeldUp, e)
 			}
 		case acquire:
 			if no := g.acquireFor(r.Op, id); no != nil {
@@ -299,17 +299,7 @@ func (g *Guard) enterFree(m Mode) (Pass, bool) {
 	if m == Shared {
 		return Pass{e: g.shared}, g.shared.enter(g.cfg.Clock)
 	}
-	e := g.free.Load()
-	if e == nil {
-		g.mu.Lock()
-		g.freeSeq++
-		e = newEpoch(leaseless|Epoch(g.freeSeq), lease.Holder{}, never, 0)
-		g.mu.Unlock()
-		if !g.free.CompareAndSwap(nil, e) {
-			return Pass{}, false
-		}
-		g.lastFree.Store(e)
-	}
+	e := g.freeEpoch()
 	if !e.enter(g.cfg.Clock) {
 		return Pass{}, false
 	}
@@ -320,6 +310,25 @@ func (g *Guard) enterFree(m Mode) (Pass, bool) {
 		return Pass{}, false
 	}
 	return Pass{e: e}, true
+}
+
+// freeEpoch returns the epoch of writes without a lease. A new one is known to who waits
+// for all (epochs) before anything can enter it, and begins when the one before has
+// drained: Open leaves that in its place until then.
+func (g *Guard) freeEpoch() *epoch {
+	if e := g.free.Load(); e != nil {
+		return e
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if e := g.free.Load(); e != nil {
+		return e
+	}
+	g.freeSeq++
+	e := newEpoch(leaseless|Epoch(g.freeSeq), lease.Holder{}, never, 0)
+	g.lastFree.Store(e)
+	g.free.Store(e)
+	return e
 }
 
 // freeStill reports whether nobody holds the lease, here or elsewhere.

@@ -57,12 +57,6 @@ type epoch struct {
 	awaited atomic.Pointer[emptiness] // by the latest drain
 }
 
-// stop is why an epoch lets nothing in.
-type stop struct {
-	ended   bool
-	decided chan struct{} // of a hold: closed when the epoch goes on, or ends
-}
-
 // emptiness is the moment that a drain waits for: nothing is in flight.
 type emptiness struct {
 	once sync.Once
@@ -123,20 +117,6 @@ func (e *epoch) emptied(a *emptiness) {
 	e.awaited.CompareAndSwap(a, nil)
 }
 
-// retry tells whether a mutation that could not enter may try again, after it has
-// waited for the decision where the epoch is held up.
-func (e *epoch) retry(clock lease.Clock) bool {
-	switch s := e.stopped.Load(); {
-	case s == nil: // it was held up and goes on, or it was renewed at the last moment
-		return !e.over(clock.Boot())
-	case s.ended:
-		return false
-	default:
-		<-s.decided
-		return true
-	}
-}
-
 // late reports whether a mutation that has just taken effect may have been too
 // late. It is asked before leave.
 func (e *epoch) late(clock lease.Clock) error {
@@ -163,7 +143,7 @@ func (e *epoch) end() {
 // close lets nothing in any more, whatever is in flight.
 func (e *epoch) close() {
 	if s := e.stopped.Swap(&stop{ended: true}); s != nil && !s.ended {
-		close(s.decided)
+		s.decide()
 	}
 }
 
@@ -171,38 +151,6 @@ func (e *epoch) close() {
 func (e *epoch) isOver() bool {
 	s := e.stopped.Load()
 	return s != nil && s.ended
-}
-
-var (
-	errEpochOver = errors.New("the lease ended meanwhile")
-	errHeldUp    = errors.New("the lease is being handed over already")
-)
-
-// hold makes what wants to enter wait, and returns when nothing is in flight:
-// nothing is then until resume or end. With an error everything goes on as before.
-func (e *epoch) hold(ctx context.Context) error {
-	s := &stop{decided: make(chan struct{})}
-	if !e.stopped.CompareAndSwap(nil, s) {
-		if e.isOver() {
-			return errEpochOver
-		}
-		return errHeldUp
-	}
-	if err := e.drain(ctx); err != nil {
-		e.resume()
-		return err
-	}
-	if e.stopped.Load() != s {
-		return errEpochOver
-	}
-	return nil
-}
-
-// resume ends a hold: the waiting enter. An epoch that has ended stays so.
-func (e *epoch) resume() {
-	if s := e.stopped.Load(); s != nil && !s.ended && e.stopped.CompareAndSwap(s, nil) {
-		close(s.decided)
-	}
 }
 
 // drain returns when at one moment since the call nothing was in flight, so that

@@ -48,6 +48,9 @@ func (g *Guard) Explain(pid int) Explanation {
 	e, mode := g.open.Load(), g.cfg.Enforcement.Mode()
 	f, _ := g.gather(mode, e, Caller{TID: uint32(pid), UID: uid})
 	act, why := decide(f)
+	if act == pass && e.hasLapsed() {
+		act, why = refuse, ReasonHeldUp
+	}
 	x.Holder = g.holderView()
 	switch act {
 	case refuse:
@@ -69,6 +72,9 @@ func (g *Guard) Explain(pid int) Explanation {
 	default:
 		x.Allowed = true
 		x.Sentence = allowedBecause(f, act)
+		if act == pass && e.heldUp() != nil {
+			x.Sentence += ", which is handing it over: the write waits for the outcome, but not for longer than " + g.patience.String()
+		}
 	}
 	return x
 }

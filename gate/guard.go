@@ -49,13 +49,14 @@ type Guard struct {
 
 	open     atomic.Pointer[epoch] // the lease's epoch, nil while closed
 	last     atomic.Pointer[epoch] // the latest of the lease's epochs, open or not
-	free     atomic.Pointer[epoch] // writes without a lease (AllowOnFree), nil while there is none
+	free     atomic.Pointer[epoch] // writes without a lease (AllowOnFree), nil while there is none; made under mu
 	lastFree atomic.Pointer[epoch] // the latest of those, over or not
 	opening  atomic.Bool           // a lease is about to open: nothing may enter without one
 	shared   *epoch                // the one epoch of mode shared
 	exempt   *epoch                // the one of what is admitted for its place
 
-	accompanied atomic.Bool // see Accompany
+	accompanied atomic.Bool   // see Accompany
+	patience    time.Duration // holdPatience, but in tests
 
 	mu      sync.Mutex
 	loss    lease.Loss      // why open is nil
@@ -87,7 +88,7 @@ func NewGuard(cfg GuardConfig) *Guard {
 	}
 	g := &Guard{
 		cfg: cfg, shared: newEpoch(sharedEpoch, lease.Holder{}, never, 0),
-		exempt: newEpoch(ByPlace, lease.Holder{}, never, 0),
+		exempt: newEpoch(ByPlace, lease.Holder{}, never, 0), patience: holdPatience,
 	}
 	g.turn, g.endTurn = context.WithCancel(context.Background())
 	return g
@@ -130,8 +131,9 @@ func (g *Guard) Scope() Scope {
 func (g *Guard) Open(gr lease.Grant) {
 	g.opening.Store(true)
 	defer g.opening.Store(false)
-	if f := g.free.Swap(nil); f != nil {
+	if f := g.free.Load(); f != nil {
 		f.end()
+		g.free.Store(nil) // not before: a next one would begin beside what is in flight
 		g.runHooks(lease.Loss{Kind: lease.LossReleased})
 	}
 	e := newEpoch(Epoch(gr.Token), gr.Holder, gr.Deadline, g.cfg.Clock.Boot())
@@ -161,7 +163,7 @@ func (g *Guard) Extend(t lease.Token, deadline time.Duration) {
 // lease.Fence.
 func (g *Guard) Close(l lease.Loss) {
 	// Not while the epoch is held up: its write-backs wait for the outcome, which only
-	// this Close can be.
+	// this Close can be, or are refused.
 	if e := g.open.Load(); givenBack(l.Kind) && (e == nil || e.stopped.Load() == nil) {
 		_ = g.yield(context.Background()) // which does not end
 	}

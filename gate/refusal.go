@@ -24,6 +24,7 @@ const (
 	ReasonExpired
 	ReasonRenewFailed
 	ReasonClosing
+	ReasonHeldUp
 	ReasonRevokedExpired
 	ReasonRevokedStolen
 	ReasonNobody
@@ -79,6 +80,9 @@ var verdicts = [reasonCount]verdict{
 	ReasonClosing: {lease.ClassLockConflict,
 		"the lease of worktree {worktree} is just being taken from {holder}",
 		"try again"},
+	ReasonHeldUp: {lease.ClassLockConflict,
+		"the lease of worktree {worktree} is being handed over by {holder}, and the write could not wait for the outcome",
+		"see to whom: jvsfs lock status <worktree>; interrupting jvsfs lock handover takes an offer back"},
 	ReasonRevokedExpired: {lease.ClassLockExpired,
 		"{holder} let its lease of worktree {worktree} expire and stays out until it acquires again on purpose",
 		"jvsfs lock acquire <worktree>, or jvsfs exec <worktree> -- CMD"},

@@ -33,7 +33,7 @@ func init() {
 		"writefile": opWriteFile,
 		"hammer":    opHammer,
 		"mmap":      func(s *stage, c command) error { return s.mapShared(c.Name, c.Handle, int(c.Len)) },
-		"store":     func(s *stage, c command) error { return s.store(c.Name, c.Data) },
+		"store":     func(s *stage, c command) error { return s.storeAt(c.Name, c.Off, c.Data) },
 		"msync":     func(s *stage, c command) error { return unix.Msync(s.maps[c.Name], unix.MS_SYNC) },
 		"munmap":    func(s *stage, c command) error { return s.unmap(c.Name) },
 		"truncate":  func(s *stage, c command) error { return unix.Truncate(c.Path, c.Len) },

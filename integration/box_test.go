@@ -86,12 +86,14 @@ func (b *box) mapShared(name, handle string, n int) error {
 	return nil
 }
 
-func (b *box) store(name string, data []byte) error {
+func (b *box) store(name string, data []byte) error { return b.storeAt(name, 0, data) }
+
+func (b *box) storeAt(name string, off int64, data []byte) error {
 	m, found := b.maps[name]
 	if !found {
 		return errNoHandle
 	}
-	copy(m, data)
+	copy(m[off:], data)
 	return nil
 }
 

@@ -215,7 +215,7 @@ func TestHandoverToAnotherMount(t *testing.T) {
 	a.ok(command{Op: "pwrite", Handle: "f", Data: []byte("still")})
 
 	give := m.start(m.bin, "lock", "handover", "--json", "--wait", "20s", "--to-host", host, m.Mountpoint)
-	eventually(t, "the offer stands", func() bool { return offeredTo(t, m) == host })
+	eventually(t, "the offer stands", func() bool { return offeredTo(t, m, "") == host })
 	waiting := a.begin(command{Op: "pwrite", Handle: "f", Data: []byte("late!")})
 	eventually(t, "it is renewed while it stands", func() bool {
 		_, now := m.headClaim("")
@@ -247,14 +247,14 @@ func TestAnOfferIsForOneHost(t *testing.T) {
 	a, b := startActor(t, "a"), startActor(t, "b")
 	m.acquire(a)
 	give := m.start(m.bin, "lock", "handover", "--wait", "20s", "--to-host", "elsewhere", m.Mountpoint)
-	eventually(t, "the offer stands", func() bool { return offeredTo(t, m) == "elsewhere" })
+	eventually(t, "the offer stands", func() bool { return offeredTo(t, m, "") == "elsewhere" })
 	exit, said := n.tryLock("acquire", b)
 	require.Equal(t, exitConflict, exit, said)
 	waiting := a.begin(m.put("f"))
 	require.NoError(t, unix.Kill(give.pid(), unix.SIGINT))
 	exit, said = give.wait()
 	require.Equal(t, 130, exit, said)
-	eventually(t, "the offer is withdrawn", func() bool { return offeredTo(t, m) == "" })
+	eventually(t, "the offer is withdrawn", func() bool { return offeredTo(t, m, "") == "" })
 	require.Empty(t, (<-waiting).Errno, "the holder's write waited, and went on")
 	a.ok(m.put("f"))
 	exit, said = n.tryLock("acquire", b)
@@ -274,10 +274,11 @@ func (a *actor) begin(c command) <-chan reply {
 	return done
 }
 
-// offeredTo is the host that the record offers the lease to.
-func offeredTo(t *testing.T, m *mount) string {
+// offeredTo is the host that a worktree's record offers the lease to; id as headClaim
+// takes it.
+func offeredTo(t *testing.T, m *mount, id string) string {
 	t.Helper()
-	file, _ := m.headClaim("")
+	file, _ := m.headClaim(id)
 	var r struct {
 		OfferedTo string `json:"offered_to"`
 	}

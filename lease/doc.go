@@ -63,16 +63,17 @@
 //     if it is not ours. Who does not hold gets E_LOCK_NOT_HELD and changes nothing.
 //  12. Takeover. acquire_seq + 1, token + 1; the audit event of a steal comes first: no event, no steal. A takeover without
 //     proof that the old holder was drained is marked unclean.
-//  13. Handover. The holder's keeper holds its fence up: mutations wait, none is in flight. What was written is made durable.
-//     Then, still under its own LOCK_SH and only if no renewal has failed meanwhile, it claims the next token for the new holder
-//     (rule 2 without the gate: nobody else can have LOCK_EX). Up to the link any failure lets the old epoch go on; from the link
-//     on it never does: it is closed (rule 9), and the new one opened. The audit event comes first: no event, no handover.
+//  13. Handover. The holder's keeper holds its fence up: mutations wait for a moment, then they are refused; none is in flight.
+//     What was written is made durable. Then, still under its own LOCK_SH and only if no renewal has failed meanwhile, it claims
+//     the next token for the new holder (rule 2 without the gate: nobody else can have LOCK_EX). Up to the link any failure lets
+//     the old epoch go on; from the link on it never does: it is closed (rule 9), and the new one opened. The audit event comes
+//     first: no event, no handover.
 //  14. Offer. To another host: held up and durable as in rule 13, the holder writes the host's name into its own record and lets
 //     LOCK_SH go; it renews on. A taker on that host, on purpose, may take the lease as if it were released (rules 2 and 4 as
 //     ever, the event first). Nobody takes it: the holder has LOCK_SH again, looks for a successor, writes the record without the
-//     offer, and only then lets its epoch go on. Where flock proves nothing, a taker that needed longer than skew + grace of its
-//     boot clock from before its look until it holds gives the token back, and the holder waits for twice that after the record
-//     was written, and looks once more.
+//     offer, and only then lets its epoch go on; one that has come to its end meanwhile is closed (rule 9). Where flock proves
+//     nothing, a taker that needed longer than skew + grace of its boot clock from before its look until it holds gives the token
+//     back, and the holder waits for twice that after the record was written, and looks once more.
 //
 // # Adoption
 //

@@ -16,21 +16,19 @@ type Fence interface {
 	// Close returns only when no mutation of the epoch is in flight and the kernel's caches are invalidated. It may be called
 	// again for an epoch that is closed already, with a graver kind.
 	Close(l Loss)
-	// Hold makes the mutations of epoch t wait, and returns when none is in flight: none is then until Resume or Close. With
+	// Hold makes the mutations of epoch t wait, and returns when none is in flight: none is then until resume or Close. With
 	// an error everything goes on as before. It may be called while the keeper calls another method; whoever closes wins.
-	Hold(ctx context.Context, t Token) error
-	// Resume ends a Hold of t that has not ended by a Close.
-	Resume(t Token)
+	// resume ends this very hold, unless a Close has: t may have been opened anew and be held up again.
+	Hold(ctx context.Context, t Token) (resume func(), err error)
 }
 
 // noFence is for a keeper without a mount.
 type noFence struct{}
 
-func (noFence) Open(Grant)                        {}
-func (noFence) Extend(Token, time.Duration)       {}
-func (noFence) Close(Loss)                        {}
-func (noFence) Hold(context.Context, Token) error { return nil }
-func (noFence) Resume(Token)                      {}
+func (noFence) Open(Grant)                                  {}
+func (noFence) Extend(Token, time.Duration)                 {}
+func (noFence) Close(Loss)                                  {}
+func (noFence) Hold(context.Context, Token) (func(), error) { return func() {}, nil }
 
 // Grant is a lease that is held here. A value.
 type Grant struct {

@@ -17,10 +17,11 @@ func (k *Keeper) Handover(ctx context.Context, old Token, h Holder, settle func(
 	if err != nil {
 		return Grant{}, err
 	}
-	if err := k.cfg.Fence.Hold(ctx, old); err != nil {
+	resume, err := k.cfg.Fence.Hold(ctx, old)
+	if err != nil {
 		return Grant{}, k.undrained(old, err)
 	}
-	defer k.cfg.Fence.Resume(old) // does nothing once the epoch is closed
+	defer resume() // does nothing once the epoch is closed
 	k.cfg.Pause("handover.held")
 	if settle != nil {
 		if err := settle(ctx); err != nil {

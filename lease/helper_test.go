@@ -48,6 +48,7 @@ type fakeFence struct {
 	onOpen  func(Grant)
 	onHold  func(context.Context) error
 	held    Token // 0: not held up
+	holds   int   // how often it was
 }
 
 func (f *fakeFence) Open(g Grant) {
@@ -76,27 +77,27 @@ func (f *fakeFence) Close(l Loss) {
 	f.mu.Unlock()
 }
 
-func (f *fakeFence) Hold(ctx context.Context, t Token) error {
+func (f *fakeFence) Hold(ctx context.Context, t Token) (resume func(), err error) {
 	if f.onHold != nil {
 		if err := f.onHold(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.open || f.grant.Token != t || f.held != 0 {
-		return errors.New("not open, or held up already")
+		return nil, errors.New("not open, or held up already")
 	}
 	f.held = t
-	return nil
-}
-
-func (f *fakeFence) Resume(t Token) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.held == t {
-		f.held = 0
-	}
+	f.holds++
+	this := f.holds
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.holds == this {
+			f.held = 0
+		}
+	}, nil
 }
 
 func (f *fakeFence) isHeld() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.held != 0 }

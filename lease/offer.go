@@ -23,10 +23,11 @@ func (k *Keeper) OfferTo(ctx context.Context, old Token, host string, by time.Ti
 	if err != nil {
 		return Record{}, err
 	}
-	if err := k.cfg.Fence.Hold(ctx, old); err != nil {
+	resume, err := k.cfg.Fence.Hold(ctx, old)
+	if err != nil {
 		return Record{}, k.undrained(old, err)
 	}
-	defer k.cfg.Fence.Resume(old) // does nothing once the epoch is closed
+	defer resume() // does nothing once the epoch is closed
 	if settle != nil {
 		if err := settle(ctx); err != nil {
 			return Record{}, k.unsettled(err)
@@ -81,6 +82,9 @@ func (k *Keeper) lookForTaker(before uninterrupted, host string, withdraw bool) 
 		return Record{}, true, err
 	}
 	defer k.leave()
+	if k.cur != nil && k.expired(k.cfg.Clock.Boot()) {
+		k.expire(nil) // before the epoch goes on: nobody has LOCK_SH
+	}
 	if k.same(before) != nil {
 		rec, err := k.takenBy(before)
 		return rec, true, err

@@ -50,8 +50,14 @@ type world struct {
 	rigs   []*rig
 	last   Token
 	nested bool
-	offers map[int]uninterrupted // by keeper: leases that it offers to others
+	offers map[int]standing // by keeper: leases that it offers to others
 	check  func(*rapid.T, *world)
+}
+
+// standing is a lease that is being offered.
+type standing struct {
+	before uninterrupted
+	resume func()
 }
 
 func checkWorlds(t *testing.T, at tier, check func(*rapid.T, *world)) {
@@ -64,7 +70,7 @@ func checkWorlds(t *testing.T, at tier, check func(*rapid.T, *world)) {
 		}
 		defer d.Close()
 		d.tier = at
-		w := &world{dir: d, clock: newFakeClock(), offers: map[int]uninterrupted{}, check: check}
+		w := &world{dir: d, clock: newFakeClock(), offers: map[int]standing{}, check: check}
 		for range 3 {
 			w.add(rt, time.Duration(rapid.IntRange(-90, 90).Draw(rt, "wall offset"))*time.Second)
 			defer w.rigs[len(w.rigs)-1].Close()
@@ -171,24 +177,28 @@ func (w *world) offer(rt *rapid.T, i int) {
 		return
 	}
 	before, err := r.handable(bg, g.Token, Holder{Host: "h"})
-	if err != nil || r.fence.Hold(bg, g.Token) != nil {
+	if err != nil {
+		return
+	}
+	resume, err := r.fence.Hold(bg, g.Token)
+	if err != nil {
 		return
 	}
 	by := r.cfg.Clock.Wall().Add(time.Duration(rapid.IntRange(1, 60).Draw(rt, "offer lasts")) * time.Second)
 	if err := r.putUp(bg, before, offer{"h", by}); err != nil {
-		r.fence.Resume(g.Token)
+		resume()
 		return
 	}
-	w.offers[i] = before
+	w.offers[i] = standing{before, resume}
 }
 
 func (w *world) look(rt *rapid.T, i int) {
-	before, offers := w.offers[i]
+	o, offers := w.offers[i]
 	if !offers {
 		return
 	}
-	if _, done, _ := w.rigs[i].lookForTaker(before, "h", rapid.Bool().Draw(rt, "withdraw")); done {
-		w.rigs[i].fence.Resume(before.token)
+	if _, done, _ := w.rigs[i].lookForTaker(o.before, "h", rapid.Bool().Draw(rt, "withdraw")); done {
+		o.resume()
 		delete(w.offers, i)
 	}
 }

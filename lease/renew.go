@@ -150,6 +150,7 @@ func (k *Keeper) extend(h *holding, in instant) {
 	g := h.grant()
 	k.show(&g)
 	if reopen {
+		h.handing = false // an offer was broken off with the epoch: its record is gone, and nobody took it
 		k.cfg.Fence.Open(g)
 		return
 	}

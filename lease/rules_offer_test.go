@@ -162,6 +162,7 @@ func TestAMendedRenewalDoesNotOverlookAnOffer(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, h.Record.OfferedTo)
 			require.False(t, o.gateIsFree())
+			o.mustBeForgotten()
 			continue
 		}
 		require.Error(t, err)
@@ -171,6 +172,91 @@ func TestAMendedRenewalDoesNotOverlookAnOffer(t *testing.T) {
 		_, err = o.r.Renew(context.Background())
 		require.NoError(t, err)
 		require.True(t, o.r.fence.isOpen())
+		o.mustBeForgotten()
+	}
+}
+
+// mustBeForgotten: the lease is one as any, and whoever takes it from its holder robs it.
+func (o *offering) mustBeForgotten() {
+	o.t.Helper()
+	_, follows, err := o.r.Follow(context.Background(), Stay)
+	require.NoError(o.t, err)
+	require.True(o.t, follows)
+	o.r.Resume()
+	require.Equal(o.t, LossSuperseded, o.r.cur.overtaken())
+}
+
+// A lease that expires while it is offered is closed then, whoever sees it first: between the moment at which it is not held any more
+// and its deadline nobody has LOCK_SH.
+func TestAnOfferThatExpiresDoesNotGoOn(t *testing.T) {
+	o := newOffering(t, tierA)
+	o.clock.advance(DefaultPolicy().window() - DefaultPolicy().closeLead()/2)
+	require.Less(t, o.clock.Boot(), o.old.Deadline)
+	requireClass(t, ClassLockExpired, <-o.done)
+	require.False(t, o.r.fence.isOpen())
+	require.Equal(t, []LossKind{LossExpired}, o.r.fence.kinds())
+	require.True(t, o.gateIsFree())
+}
+
+// One offer that ends late does not let writers go on under the next.
+func TestAnOfferEndsItsOwnHoldOnly(t *testing.T) {
+	r := newRig(t, testDir(t), newFakeClock(), func(cfg *KeeperConfig) { cfg.Tick = 10 * time.Millisecond })
+	old := r.must(t, ann)
+	offer := func(ctx context.Context, settle func(context.Context) error) <-chan error {
+		done := make(chan error, 1)
+		go func() {
+			_, err := r.OfferTo(ctx, old.Token, "away", r.clock.Wall().Add(offerLasts), settle)
+			done <- err
+		}()
+		return done
+	}
+	settling, late := make(chan struct{}), make(chan error)
+	first := offer(context.Background(), func(context.Context) error { close(settling); return <-late })
+	<-settling
+	require.NoError(t, r.enter(context.Background(), 0))
+	r.interrupt(errors.New("the disk was away"))
+	r.leave()
+	_, err := r.Renew(context.Background())
+	require.NoError(t, err)
+	require.True(t, r.fence.passes())
+
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	second := offer(ctx, nil)
+	require.Eventually(t, func() bool { h, _ := r.Observe(); return h.Record.OfferedTo == "away" }, 10*time.Second, time.Millisecond)
+	late <- errors.New("not in time")
+	require.Error(t, <-first)
+	require.False(t, r.fence.passes(), "the second offer stands")
+	end()
+	requireClass(t, ClassLockConflict, <-second)
+	require.True(t, r.fence.passes())
+}
+
+// What changes between a taker's two looks because the offer is over says nothing of clocks.
+func TestAnOfferThatIsOverBetweenTwoLooksIsNoSkew(t *testing.T) {
+	for name, over := range map[string]func(o *offering){
+		"withdrawn": func(o *offering) {
+			o.other.gate.unlock() // as where flocks do not meet
+			o.end()
+			require.Eventually(t, func() bool { h, _ := o.r.Observe(); return h.Record.OfferedTo == "" }, 10*time.Second, time.Millisecond)
+		},
+		"out of date": func(o *offering) {
+			for range offerLasts/(9*time.Second) + 1 {
+				o.clock.advance(9 * time.Second)
+				o.r.tick()
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOffering(t, tierRemote)
+			o.other.cfg.Pause = func(point string) {
+				if point == "claim.before_look" {
+					over(o)
+				}
+			}
+			_, err := o.other.Acquire(context.Background(), away)
+			requireClass(t, ClassLockConflict, err)
+		})
 	}
 }
 

@@ -19,7 +19,7 @@ type taking struct {
 
 // look decides by rules 5 to 7. The second call is the look again under the gate; it must not see less than the first.
 func (tk *taking) look() error {
-	k, before, now := tk.k, tk.head, readClocks(tk.k.cfg.Clock)
+	k, before, offered, now := tk.k, tk.head, tk.offered, readClocks(tk.k.cfg.Clock)
 	h, j, err := k.watch.look()
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func (tk *taking) look() error {
 	case tk.resume && tk.isOwn(h):
 		tk.own = true
 		return nil
-	case before.Token == h.Token && before.Record != nil && before.Sum != h.Sum:
+	case !offered && before.Token == h.Token && before.Record != nil && before.Sum != h.Sum:
 		return k.conflict(h, Judgement{State: Skewed, Reason: "its record changed after its lease had ended by this host's clock"})
 	case j.State == Stealable:
 		return nil

@@ -35,8 +35,8 @@ or mount that writes the same records, without a gap.
 Writers wait while what is in flight ends and what was written is made durable;
 then the next holder has the next token, and the former one's open files are
 refused. When that cannot be done in time nothing has changed: the writers go on
-under the old lease. Only the holder and root can hand over, to a process whose
-user may write there.
+under the old lease. Writes that have waited for 5 seconds are refused. Only the
+holder and root can hand over, to a process whose user may write there.
 
 --to-host offers the lease to whoever next acquires it on purpose on the host of
 that name, through another mount or without one, until --wait is over:

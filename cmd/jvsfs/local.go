@@ -312,9 +312,8 @@ type reportingFence struct{ reason chan<- string }
 func (reportingFence) Open(lease.Grant)                  {}
 func (reportingFence) Extend(lease.Token, time.Duration) {}
 
-// Hold and Resume have nothing to hold up.
-func (reportingFence) Hold(context.Context, lease.Token) error { return nil }
-func (reportingFence) Resume(lease.Token)                      {}
+// Hold has nothing to hold up.
+func (reportingFence) Hold(context.Context, lease.Token) (func(), error) { return func() {}, nil }
 
 // Close tells the first loss that ends the lease.
 func (f reportingFence) Close(l lease.Loss) {

@@ -53,6 +53,10 @@ var losing = slices.Concat(
 		Rule: 9, What: "what was written without a lease is not drained before one opens",
 		Old: "		f.end()\n", New: "",
 		Tests: []string{"TestALeaseOpensAfterWhatWasWrittenWithoutOneIsDrained"},
+	}, mutation{
+		Rule: 9, What: "a period without a lease begins while the one before drains",
+		Old: "		f.end()\n		g.free.Store(nil)", New: "		g.free.Store(nil)\n		f.end()",
+		Tests: []string{"TestReadOnlyWaitsForWhatIsWrittenWithoutALease"},
 	}),
 	in("lease/release.go", mutation{
 		Rule: 9, What: "the loss is reported before the drain",
@@ -226,26 +230,42 @@ var stealing = slices.Concat(
 )
 
 var handingOver = slices.Concat(
-	in("gate/epoch.go", mutation{
+	in("gate/hold.go", mutation{
 		Rule: 13, What: "a hold keeps nobody out",
 		Old: "	if !e.stopped.CompareAndSwap(nil, s) {", New: "	if e.stopped.Load() != nil {",
 		Tests: []string{"TestAHeldUpHolderWaitsAndGoesOn"},
 	}, mutation{
 		Rule: 13, What: "a hold does not wait for what is in flight",
-		Old: "	if err := e.drain(ctx); err != nil {\n		e.resume()\n		return err\n	}\n", New: "",
+		Old: "	if err := e.drain(ctx); err != nil {\n		e.resume(s)\n		return nil, err\n	}\n", New: "",
 		Tests: []string{"TestAHoldWaitsForWhatIsInFlight"},
 	}, mutation{
 		Rule: 13, What: "a hold that is given up goes on",
-		Old: "		e.resume()\n		return err\n", New: "		return err\n",
+		Old: "		e.resume(s)\n		return nil, err\n", New: "		return nil, err\n",
 		Tests: []string{"TestAHoldThatIsGivenUpChangesNothing"}, Hangs: true,
 	}, mutation{
 		Rule: 13, What: "a hold succeeds though the epoch was closed meanwhile",
-		Old: "	if e.stopped.Load() != s {\n		return errEpochOver\n	}\n", New: "",
+		Old: "	if e.stopped.Load() != s {\n		return nil, errEpochOver\n	}\n", New: "",
 		Tests: []string{"TestACloseWinsOverAHold"},
+	}, mutation{
+		Rule: 13, What: "mutations wait for as long as the hold lasts",
+		Old: "		case <-s.lapsed:\n", New: "",
+		Tests: []string{"TestNothingWaitsForLongUnderAHold"},
+	}, mutation{
+		Rule: 13, What: "whoever comes late waits anew",
+		Old: "		case <-s.lapsed:\n", New: "		case <-time.After(30 * time.Millisecond):\n",
+		Tests: []string{"TestWhoComesTooLateForAHoldDoesNotWait"},
+	}, mutation{
+		Rule: 13, What: "any number of mutations wait",
+		Old: "	if waiting.Add(1) <= MaxWaiting {", New: "	if waiting.Add(1) > 0 {",
+		Tests: []string{"TestNotTooManyWaitUnderAHold"},
+	}, mutation{
+		Rule: 13, What: "the end of one hold ends the next",
+		Old: "return func() { e.resume(s) }, nil", New: "return func() {\n		_ = s\n		if e := g.last.Load(); e.heldUp() != nil {\n			e.resume(e.heldUp())\n		}\n	}, nil",
+		Tests: []string{"TestAHoldIsEndedByItsOwnEndOnly"},
 	}),
 	in("lease/handover.go", mutation{
 		Rule: 13, What: "the next token is claimed though what is in flight did not end",
-		Old: "		return Grant{}, k.undrained(old, err)\n", New: "		_ = err\n",
+		Old: "		return Grant{}, k.undrained(old, err)\n", New: "		resume = func() {}\n",
 		Tests: []string{"TestAHandoverThatIsNotInTimeChangesNothing"},
 	}, mutation{
 		Rule: 13, What: "the next token is claimed though nothing is durable",
@@ -285,6 +305,10 @@ var handingOver = slices.Concat(
 		Old: "	if k.offerStands(h) {\n", New: "	if false {\n",
 		Tests: []string{"TestAnOfferIsWaitedOutWhereTheGateProvesNothing"},
 	}, mutation{
+		Rule: 14, What: "a lease that expired while it was offered goes on",
+		Old: "	if k.cur != nil && k.expired(k.cfg.Clock.Boot()) {\n		k.expire(nil) // before", New: "	if false {\n		k.expire(nil) // before",
+		Tests: []string{"TestAnOfferThatExpiresDoesNotGoOn"},
+	}, mutation{
 		Rule: 14, What: "any host takes what is offered to one",
 		Old: "r.OfferedTo == clip(h.Host, maxText) && ", New: "",
 		Tests: []string{"TestAnOfferIsTakenByItsHost"},
@@ -297,10 +321,18 @@ var handingOver = slices.Concat(
 		Rule: 14, What: "a slow taker holds",
 		Old: "	if err == nil && tk.tooLate(k.cfg.Clock.Boot()) {", New: "	if false {",
 		Tests: []string{"TestASlowTakerOfAnOfferDoesNotHold"},
+	}, mutation{
+		Rule: 14, What: "the end of an offer counts as skew",
+		Old: "	case !offered && before.Token", New: "	case (offered || true) && before.Token",
+		Tests: []string{"TestAnOfferThatIsOverBetweenTwoLooksIsNoSkew"},
 	}),
 	in("lease/renew.go", mutation{
 		Rule: 14, What: "a mended renewal overlooks an offer",
 		Old: "	if !h.open && k.offerStands(h) {\n", New: "	if false {\n",
+		Tests: []string{"TestAMendedRenewalDoesNotOverlookAnOffer"},
+	}, mutation{
+		Rule: 14, What: "an offer outlives the epoch that it was made in",
+		Old: "		h.handing = false // an offer", New: "		// an offer",
 		Tests: []string{"TestAMendedRenewalDoesNotOverlookAnOffer"},
 	}),
 )

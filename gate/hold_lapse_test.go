@@ -1,0 +1,135 @@
+package gate
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+const (
+	soon   = 30 * time.Millisecond
+	atOnce = 5 * time.Second // for many, each of which would need much longer together if it waited
+)
+
+// lapsed is a guard that has been held up for longer than anything waits.
+func lapsed(t *testing.T) *heldUp {
+	t.Helper()
+	g, k, _ := newTestGuard(t, nil)
+	h := heldFor(t, g, k, soon)
+	require.Eventually(t, h.open.Load().hasLapsed, eventually, tick)
+	return h
+}
+
+// However many wait, by handle or by name, all have their answer soon, and nothing is in
+// flight all the while.
+func TestNothingWaitsForLongUnderAHold(t *testing.T) {
+	g, k, _ := newTestGuard(t, nil)
+	h := heldFor(t, g, k, soon)
+	var waiting []<-chan *Refusal
+	for range 100 {
+		waiting = append(waiting, enterInBackground(t, g, write(Epoch(h.tok))), enterInBackground(t, g, byUser(7)))
+	}
+	for _, done := range waiting {
+		select {
+		case no := <-done:
+			require.NotNil(t, no)
+			require.Equal(t, ReasonHeldUp, no.Reason, no.Error())
+		case <-time.After(eventually):
+			t.Fatal("a mutation waits for ever")
+		}
+	}
+	require.Zero(t, g.open.Load().inflight.Load())
+	require.Zero(t, g.cfg.Enforcement.waiting.Load())
+}
+
+// The wait is counted from the beginning of the hold: whoever comes later does not begin
+// anew, and strangers are told what they are told ever.
+func TestWhoComesTooLateForAHoldDoesNotWait(t *testing.T) {
+	h := lapsed(t)
+	began := time.Now()
+	for range 2 * int(atOnce/soon) {
+		mustRefuse(t, h.Guard, write(Epoch(h.tok)), ReasonHeldUp)
+	}
+	require.Less(t, time.Since(began), atOnce)
+	no := mustRefuse(t, h.Guard, byUser(7), ReasonHeldUp)
+	require.Equal(t, lease.ClassLockConflict, no.Class())
+	require.Equal(t, h.cfg.Errno, no.Errno)
+	require.Contains(t, no.Sentence(), "is being handed over")
+	mustRefuse(t, h.Guard, byUser(8), ReasonHeldByOther)
+
+	h.resume()
+	mustEnter(t, h.Guard, write(Epoch(h.tok))).Leave()
+	mustEnter(t, h.Guard, byUser(7)).Leave()
+	h.hold(t, holdPatience)
+	waiting := enterInBackground(t, h.Guard, write(Epoch(h.tok)))
+	mustNotDecide(t, waiting) // another hold, another patience
+	h.resume()
+	require.Nil(t, <-waiting)
+}
+
+func TestALapsedHoldThatEndsInALoss(t *testing.T) {
+	h := lapsed(t)
+	h.k.lose(lease.LossHandedOver, h.tok, userHolder(7, "7"))
+	mustRefuse(t, h.Guard, write(Epoch(h.tok)), ReasonStaleHandle)
+}
+
+// What waits occupies a reader of the mount, and some must be left.
+func TestNotTooManyWaitUnderAHold(t *testing.T) {
+	g, k, _ := newTestGuard(t, nil)
+	h := heldFor(t, g, k, time.Hour)
+	var waiting []<-chan *Refusal
+	for range MaxWaiting {
+		waiting = append(waiting, enterInBackground(t, g, write(Epoch(h.tok))))
+	}
+	require.Eventually(t, func() bool { return g.cfg.Enforcement.waiting.Load() == MaxWaiting }, eventually, tick)
+	one := enterInBackground(t, g, byUser(7))
+	select {
+	case no := <-one:
+		require.NotNil(t, no)
+		require.Equal(t, ReasonHeldUp, no.Reason)
+	case <-time.After(eventually):
+		t.Error("one too many waits")
+	}
+	h.resume()
+	for _, done := range waiting {
+		require.Nil(t, <-done)
+	}
+}
+
+// A place where anybody may write is not held up for longer than it takes to know that it
+// has to be asked about.
+func TestAnExemptPlaceIsNotHeldUp(t *testing.T) {
+	g, k, _ := exemptGuard(t, nil)
+	h := heldFor(t, g, k, soon)
+	for _, epoch := range []Epoch{NoEpoch, Epoch(h.tok)} {
+		p := mustEnter(t, g, Request{Op: OpWrite, Epoch: epoch, Caller: Caller{UID: 7}, At: inCache()})
+		require.True(t, p.ByPlace())
+		p.Leave()
+	}
+}
+
+// explain says what a write would find.
+func TestExplainUnderAHold(t *testing.T) {
+	h := held(t)
+	h.k.lose(lease.LossReleased, h.tok, userHolder(7, "7"))
+	h.tok = h.k.give(userHolder(uint32(os.Getuid()), strconv.Itoa(os.Getuid())))
+	explain := func() Explanation { return h.Explain(os.Getpid()) }
+	require.NotContains(t, explain().Sentence, "handing")
+	h.hold(t, time.Hour)
+	x := explain()
+	require.True(t, x.Allowed)
+	require.Contains(t, x.Sentence, "handing it over: the write waits")
+	h.resume()
+	h.hold(t, 0)
+	require.Eventually(t, h.open.Load().hasLapsed, eventually, tick)
+	x = explain()
+	require.False(t, x.Allowed)
+	require.Equal(t, lease.ClassLockConflict, x.Class)
+	require.Contains(t, x.Sentence, "could not wait for the outcome")
+	require.Contains(t, x.Next, "lock handover")
+}
