@@ -57,6 +57,7 @@ func init() {
 		"row.run":  opRowRun,
 		"row.drop": opRowDrop,
 		"reads":    opReads,
+		"serve":    opServeLacking,
 	}
 }
 
