@@ -58,6 +58,8 @@ func init() {
 		"row.drop": opRowDrop,
 		"reads":    opReads,
 		"serve":    opServeLacking,
+		"crowd":    opCrowd,
+		"disperse": opDisperse,
 	}
 }
 
