@@ -65,7 +65,7 @@ func newLacking(t *testing.T, what string) string {
 		require.NoError(t, os.Mkdir(dir, 0o755))
 	}
 	startActor(t, "server").ok(command{Op: "serve", Path: store, To: at, Name: what})
-	t.Cleanup(func() { require.NoError(t, unix.Unmount(at, 0)) })
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(at, unix.MNT_DETACH)) })
 	return at
 }
 
