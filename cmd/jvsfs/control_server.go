@@ -50,7 +50,7 @@ func (s *session) send(resp response) error {
 
 // controlServer answers on the control socket of one mount.
 type controlServer struct {
-	listener *net.UnixListener
+	listener *socketListener
 	handle   func(context.Context, *session) // must return soon after its context ends
 	log      *zap.Logger
 	counts   *daemonCounts // nil counts nothing
@@ -81,7 +81,14 @@ func listenAt(path string, log *zap.Logger, handle func(context.Context, *sessio
 	if err := os.Chmod(path, 0o666); err != nil { // everybody may ask; who may do what is decided by who asks
 		return nil, errors.Join(err, l.Close())
 	}
-	return &controlServer{listener: l, handle: handle, log: log, users: map[uint32]int{}}, nil
+	// The device number is free from the unmount on, before this daemon has ended: the next
+	// mount may have the number, and its socket the name.
+	l.SetUnlinkOnClose(false)
+	s := &socketListener{UnixListener: l, path: path}
+	if err := unix.Lstat(path, &s.made); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return &controlServer{listener: s, handle: handle, log: log, users: map[uint32]int{}}, nil
 }
 
 // prepareSocketDir refuses a directory in which somebody else could have put a

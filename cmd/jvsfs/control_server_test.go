@@ -139,3 +139,23 @@ func TestControlServerCountsWhomItTurnsAway(t *testing.T) {
 	require.EqualValues(t, 1, s.counts.turned[turnedLimit].Load())
 	require.EqualValues(t, 2, s.counts.turned[turnedInvalid].Load())
 }
+
+// A mount that is made while the daemon of another one ends may get its device number, and
+// so the name of its socket: that stays.
+func TestAnEndingDaemonLeavesTheNextOnesSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	begin := func() (end func()) {
+		s, err := listenAt(path, zap.NewNop(), func(context.Context, *session) {})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		return func() { cancel(); require.NoError(t, <-done) }
+	}
+	endOld := begin()
+	endNew := begin()
+	endOld()
+	connect(t, path)
+	endNew()
+	require.NoFileExists(t, path, "its own socket goes with it")
+}
