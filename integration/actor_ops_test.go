@@ -61,6 +61,9 @@ func init() {
 		"row.run":  opRowRun,
 		"row.drop": opRowDrop,
 		"reads":    opReads,
+		"serve":    opServeLacking,
+		"crowd":    opCrowd,
+		"disperse": opDisperse,
 	}
 }
 

@@ -108,6 +108,31 @@ func TestDoctorNamespaceThatMissedTheMount(t *testing.T) {
 	m.requireNoFinding("bypass.process", "process "+strconv.Itoa(apart.pid())+" ")
 }
 
+// A container runtime that runs already is not given a mount over a private carrier.
+func TestDoctorPrivateCarrier(t *testing.T) {
+	m := prepareMount(t, mountOptions{inPlace: true, prepare: withFiles("f")})
+	m.propagate(unix.MS_PRIVATE)
+	carrier := filepath.Dir(m.Mountpoint)
+	conmon := filepath.Join(m.base, "conmon")
+	require.NoError(t, copyBinary("/bin/sleep", conmon))
+	apart := m.start("unshare", "--mount", "--propagation", "private", conmon, "1000")
+	who := "process " + strconv.Itoa(apart.pid()) + " (conmon)"
+	eventually(t, "it runs in a mount namespace of its own", func() bool {
+		comm, err := os.ReadFile("/proc/" + strconv.Itoa(apart.pid()) + "/comm")
+		return err == nil && string(comm) == "conmon\n"
+	})
+	m.mount()
+	m.requireFinding("propagation.private", "the mount that carries "+m.Mountpoint+" is private, so that "+who, "mount --make-shared "+carrier+", then mount again")
+	m.unmount()
+	require.NoError(t, unix.Mount("", carrier, "", unix.MS_SHARED, ""))
+	m.mount()
+	m.requireNoFinding("propagation.private", m.Mountpoint)
+	all, _, _ := m.doctor()
+	require.Len(t, all.of("propagation.shared", m.Mountpoint), 1)
+	apart.kill()
+	m.unmount() // before its carrier goes
+}
+
 // A mapping from before the mount stores past it, also when its descriptor is closed.
 func TestDoctorMappingFromBefore(t *testing.T) {
 	m := prepareMount(t, mountOptions{inPlace: true, prepare: withFiles("f")})

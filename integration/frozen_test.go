@@ -28,6 +28,14 @@ const (
 // newFreezable mounts over a file system of its own; the lease records are elsewhere.
 func newFreezable(t *testing.T, o mountOptions) (*mount, *frozen) {
 	t.Helper()
+	m, disk := prepareFreezable(t, o)
+	m.mount()
+	return m, disk
+}
+
+// prepareFreezable is newFreezable short of the mount itself.
+func prepareFreezable(t *testing.T, o mountOptions) (*mount, *frozen) {
+	t.Helper()
 	requireFuse(t)
 	disk := &frozen{t: t, dir: newBase(t)}
 	image := filepath.Join(newBase(t), "image")
@@ -43,7 +51,6 @@ func newFreezable(t *testing.T, o mountOptions) (*mount, *frozen) {
 	require.NoError(t, os.Mkdir(m.Source, 0o755))
 	m.View = m.Source
 	disk.m = m
-	m.mount()
 	t.Cleanup(disk.thaw) // before the unmount, whatever the test came to
 	return m, disk
 }

@@ -98,13 +98,13 @@ func (a *actor) beginStores(pages int64) <-chan reply {
 	return done
 }
 
-// crowd is many processes, each with a file of its own open for writing, that write until
+// throng is many processes, each with a file of its own open for writing, that write until
 // the end.
-type crowd struct{ mail }
+type throng struct{ mail }
 
-func (m *mount) gather(n int, path string) crowd {
+func (m *mount) gather(n int, path string) throng {
 	m.t.Helper()
-	c := crowd{newMail(m)}
+	c := throng{newMail(m)}
 	m.t.Cleanup(c.end)
 	m.start("sh", "-c", fmt.Sprintf(`i=0; while [ $i -lt %d ]; do
 		(exec 3>%s.$i; echo >>%s/open; while ! [ -e %[3]s/end ]; do echo x >&3; sleep 1; done) 2>/dev/null &
@@ -116,4 +116,4 @@ func (m *mount) gather(n int, path string) crowd {
 	return c
 }
 
-func (c crowd) end() { require.NoError(c.t, os.WriteFile(c.dir+"/end", nil, 0o644)) }
+func (c throng) end() { require.NoError(c.t, os.WriteFile(c.dir+"/end", nil, 0o644)) }

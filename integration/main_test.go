@@ -81,16 +81,20 @@ var jvsfsBinary = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("JVSFS_BINARY"); path != "" {
 		return out, copyBinary(path, out)
 	}
-	args := []string{"build", "-o", out}
+	return out, buildBinary(out)
+})
+
+func buildBinary(out string, options ...string) error {
+	args := append([]string{"build", "-o", out}, options...)
 	if os.Getenv("JVSFS_RACE") == "1" {
 		args = append(args, "-race")
 	}
 	cmd := exec.Command("go", append(args, "../cmd/jvsfs")...)
 	if text, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build ../cmd/jvsfs: %w\n%s", err, text)
+		return fmt.Errorf("go build ../cmd/jvsfs: %w\n%s", err, text)
 	}
-	return out, nil
-})
+	return nil
+}
 
 // copyBinary gives a binary from elsewhere a path of its own, so that its
 // processes are told from those of others that run it, and never killed.

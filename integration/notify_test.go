@@ -121,6 +121,42 @@ func TestNotifyBusy(t *testing.T) {
 	a.do(command{Op: "close", Handle: "f"})
 }
 
+// A stop while a write waits for the disk: the daemon asks for time, and neither releases nor
+// ends. First the write lands and is acknowledged, then the lease is given back, then the
+// mount, whose file is still open, refuses everything.
+func TestNotifyStopWaitsForTheWriteInFlight(t *testing.T) {
+	m, disk := prepareFreezable(t, mountOptions{})
+	s := newManager(t, filepath.Join(m.base, "notify"))
+	cmd := m.service(s, "--on-free", "deny")
+	t.Cleanup(disk.thaw) // before the daemon is waited for
+	require.Contains(t, s.next(), "READY=1")
+	a := startActor(t, "a")
+	m.acquire(a)
+	a.ok(command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_RDWR | unix.O_CREAT, Mode: 0o644})
+	disk.freeze()
+	written := disk.hang(a, command{Op: "write", Handle: "f", Data: []byte("slow")})
+
+	require.NoError(t, cmd.Process.Signal(unix.SIGTERM))
+	require.Contains(t, s.next(), "STOPPING=1")
+	require.Contains(t, s.next(), "EXTEND_TIMEOUT_USEC=") // seconds later
+	require.Empty(t, written)
+	_, r := m.headClaim("")
+	require.False(t, r.Released, "released under a write that is still to land")
+	require.NotContains(t, []string{"", "Z", "X"}, procState(cmd.Process.Pid))
+	require.Equal(t, "fuse.jvsfs", topType(t, m.Mountpoint))
+
+	disk.thaw()
+	require.Empty(t, (<-written).Errno, "acknowledged")
+	require.Equal(t, "slow", readText(t, m.Behind("f")))
+	require.NoError(t, cmd.Wait())
+	m.dead = true
+	_, r = m.headClaim("")
+	require.True(t, r.Released)
+	a.fails(command{Op: "write", Handle: "f", Data: []byte("late")}, "ENOTCONN", "ECONNABORTED")
+	require.Equal(t, "slow", readText(t, m.Behind("f")))
+	a.do(command{Op: "close", Handle: "f"})
+}
+
 // A start that fails is never ready, and says why; an unmount by command stops too. What
 // runs in the background is no service's main process and says nothing.
 func TestNotifyOtherEnds(t *testing.T) {

@@ -104,7 +104,7 @@ func (c *claim) link() (won bool, err error) {
 	case h.Record != nil && h.Record.HolderNonce == c.rec.HolderNonce && h.file == c.file:
 		return true, nil
 	case errors.Is(h.Unreadable, os.ErrNotExist):
-		return false, s.failed("the claim cannot be linked", name, linked)
+		return false, s.failedOrUnfit("hard links", "the claim cannot be linked", name, linked)
 	}
 	return false, nil
 }

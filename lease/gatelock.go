@@ -70,7 +70,7 @@ func (s *Store) try(l *lockFD, how int) (bool, error) {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return false, nil
 	case err != nil:
-		return false, s.failed("the lock cannot be taken", l.name, err)
+		return false, s.failedOrUnfit("locks (flock)", "the lock cannot be taken", l.name, err)
 	}
 	if s.current(l) != nil {
 		l.close() // a stale file: the next try opens the one that has the name now

@@ -47,24 +47,6 @@ func answerOf(t *testing.T, c net.Conn) response {
 	return resp
 }
 
-// A server that ends leaves the socket of the mount that has come to its number meanwhile.
-func TestControlServerTakesOnlyItsOwnSocketAway(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	end := func(s *controlServer) {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		require.NoError(t, s.Run(ctx))
-	}
-	first, err := listenAt(path, zap.NewNop(), nil)
-	require.NoError(t, err)
-	second, err := listenAt(path, zap.NewNop(), nil)
-	require.NoError(t, err)
-	end(first)
-	connect(t, path)
-	end(second)
-	require.NoFileExists(t, path)
-}
-
 func TestControlServerKnowsThePeerAndTheProcessNamed(t *testing.T) {
 	type seen struct {
 		pid, named int
@@ -156,4 +138,24 @@ func TestControlServerCountsWhomItTurnsAway(t *testing.T) {
 	}
 	require.EqualValues(t, 1, s.counts.turned[turnedLimit].Load())
 	require.EqualValues(t, 2, s.counts.turned[turnedInvalid].Load())
+}
+
+// A mount that is made while the daemon of another one ends may get its device number, and
+// so the name of its socket: that stays.
+func TestAnEndingDaemonLeavesTheNextOnesSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	begin := func() (end func()) {
+		s, err := listenAt(path, zap.NewNop(), func(context.Context, *session) {})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		return func() { cancel(); require.NoError(t, <-done) }
+	}
+	endOld := begin()
+	endNew := begin()
+	endOld()
+	connect(t, path)
+	endNew()
+	require.NoFileExists(t, path, "its own socket goes with it")
 }

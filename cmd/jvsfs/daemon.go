@@ -111,6 +111,9 @@ func (d *daemon) open() error {
 	} else {
 		d.locks, err = d.place.openLockDir()
 	}
+	if err == nil {
+		err = fitForLeases(d.locks)
+	}
 	if err != nil {
 		return err
 	}

@@ -242,6 +242,33 @@ func TestProbeFindings(t *testing.T) {
 	require.Equal(t, unix.EIO, withoutPath(&os.LinkError{Err: unix.EIO}))
 }
 
+// No permission and no repair brings hard links or locks to a file system that has none,
+// root's neither: vfat and a FUSE file system without them answer EPERM.
+func TestProbeOfAFileSystemWithoutLinksOrLocks(t *testing.T) {
+	for _, step := range probeSteps {
+		for _, answer := range []error{
+			unix.EPERM, unix.EOPNOTSUPP, unix.ENOSYS, unix.EMLINK,
+			&os.LinkError{Op: "link", Err: unix.EPERM}, os.NewSyscallError("flock", unix.ENOLCK),
+		} {
+			broken := step
+			broken.try = func(*prober) error { return answer }
+			found := probeFindings("/locks", probeDir(t.TempDir(), []probeStep{broken}), time.Minute)
+			require.Len(t, found, 1)
+			if os.Geteuid() == 0 {
+				require.NotContains(t, found[0].Fix, "run doctor as root", "%s: %v", step.id, answer)
+			}
+			if step.id != "locks.link" && step.id != "locks.flock" {
+				continue
+			}
+			require.Equal(t, []string{step.id}, bad(t, found), "%v", answer)
+			require.Equal(t, sevFail, found[0].Severity)
+			require.Equal(t, "keep the lease records on another file system (--control DIR)", found[0].Fix)
+			require.Contains(t, found[0].Message, "its file system has no ")
+			require.Contains(t, found[0].Message, step.what)
+		}
+	}
+}
+
 func TestSpaceFindings(t *testing.T) {
 	for _, c := range []struct {
 		st   unix.Statfs_t

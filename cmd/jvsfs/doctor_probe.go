@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/jvsfs/jvsfs/lease"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,6 +29,7 @@ type probeStep struct {
 	id   string // of the finding
 	what string
 	try  func(*prober) error
+	with string // what not every file system has, "" where only a failure can be in the way
 }
 
 // errLax says that the file system did what it had to refuse, or the other way round.
@@ -35,11 +37,11 @@ var errLax = errors.New("the file system does not do it")
 
 // probeSteps are tried in order; what comes after one that fails is not tried.
 var probeSteps = []probeStep{
-	{"locks.exclusive", "only one of two makes a name (O_EXCL)", (*prober).exclusive},
-	{"locks.link", "only one of two links a name", (*prober).link},
-	{"locks.rename", "a rename replaces a name at once", (*prober).rename},
-	{"locks.flock", "flock keeps a second one out", (*prober).flock},
-	{"locks.sync", "files and names can be made durable", (*prober).sync},
+	{"locks.exclusive", "only one of two makes a name (O_EXCL)", (*prober).exclusive, ""},
+	{"locks.link", "only one of two links a name", (*prober).link, "hard links"},
+	{"locks.rename", "a rename replaces a name at once", (*prober).rename, ""},
+	{"locks.flock", "flock keeps a second one out", (*prober).flock, "locks (flock)"},
+	{"locks.sync", "files and names can be made durable", (*prober).sync, ""},
 }
 
 // probed is what came of the steps.
@@ -48,6 +50,10 @@ type probed struct {
 	err      error
 	skew     time.Duration // of the file system's clock against ours
 }
+
+// lacks reports whether the file system does not have what the step was about. That is not
+// for permissions to change, whatever the error is called.
+func (r probed) lacks() bool { return r.failedAt.with != "" && lease.Lacks(r.err) }
 
 // probeDir tries the steps with scratch names in dir, and removes those.
 func probeDir(dir string, steps []probeStep) (r probed) {
@@ -183,8 +189,9 @@ func probeFindings(name string, r probed, bound time.Duration) []finding {
 	case r.failedAt == nil:
 		out = append(out, okf("locks.atomic", "%s is on a file system that links, renames, locks and syncs as leases need it", name))
 	case errors.Is(r.err, errLax):
-		out = append(out, fail(r.failedAt.id, "keep the lease records on another file system (--control DIR): a local one, or NFS version 4",
-			"%s: it does not hold that %s", name, r.failedAt.what))
+		out = append(out, fail(r.failedAt.id, lease.Elsewhere+": a local one, or NFS version 4", "%s: it does not hold that %s", name, r.failedAt.what))
+	case r.lacks():
+		out = append(out, fail(r.failedAt.id, lease.Elsewhere, "%s: its file system has no %s, by which %s: %v", name, r.failedAt.with, r.failedAt.what, withoutPath(r.err)))
 	case errors.Is(r.err, os.ErrPermission) && os.Geteuid() != 0:
 		out = append(out, warn("locks.denied", "run doctor as root", "%s: %v", name, withoutPath(r.err)))
 	default:
@@ -220,9 +227,9 @@ func fixOfProbe(err error) string {
 	case errors.Is(err, unix.EROFS):
 		return "mount the file system for writing"
 	case errors.Is(err, os.ErrPermission):
-		return "run doctor as root; see who owns the directory"
-	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOLCK):
-		return "keep the lease records on another file system (--control DIR)"
+		return "see who owns the directory (ls -ld), and whether it is immutable (lsattr -d)" // to root
+	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EOPNOTSUPP):
+		return lease.Elsewhere
 	}
 	return "look at the disk and the permissions of the lock directory"
 }

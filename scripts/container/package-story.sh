@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What happens to a machine that gets the package /jvsfs.deb. Runs in a container.
+# What happens to a machine that gets the package /jvsfs.deb, and /jvsfs-next.deb after it.
+# Runs in a container.
 set -euo pipefail
 
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 MANPAGER=cat
@@ -8,13 +9,16 @@ fail() { printf 'package story: %s\n' "$*" >&2 && exit 1; }
 has() { grep -- "$1" >/dev/null; }
 step() { printf -- '-- %s\n' "$*"; }
 mounted() { findmnt -rn -t fuse.jvsfs -M "$1" >/dev/null; }
+# serving VERSION: the mount is served by a daemon of that version.
+serving() { jvsfs status | has '/srv/repo  serving' && jvsfs status --json | has "\"version\": *\"$1\""; }
+mismatch() { jvsfs doctor --json | has '"version.mismatch"'; }
 
 step "install, with no fusermount3 on the machine"
 dpkg --force-depends --purge fuse3 >/dev/null 2>&1
 if command -v fusermount3 >/dev/null; then fail "fusermount3 is still there"; fi
 dpkg -i /jvsfs.deb
 dpkg --verify jvsfs
-[[ -d /etc/jvsfs && -L /usr/sbin/mount.fuse.jvsfs ]] || fail "files are missing"
+[[ -d /etc/jvsfs && -L /usr/sbin/mount.fuse.jvsfs && -L /usr/sbin/umount.fuse.jvsfs ]] || fail "files are missing"
 jvsfs --version
 
 step "the manual"
@@ -42,9 +46,26 @@ jvsfs lock acquire --pid $! /srv/repo/main >/dev/null
 if setsid --wait sh -c 'echo intruder >/srv/repo/main/file' 2>/dev/null; then fail "a write without the lease"; fi
 [[ $(</srv/repo/main/file) == holder ]] || fail "the file has changed"
 
-step "an upgrade leaves the mount alone"
-dpkg -i /jvsfs.deb >/dev/null
-jvsfs status | has '/srv/repo  serving' || fail "the mount has gone"
+step "an upgrade leaves the mount and the admin's configuration alone, and doctor tells"
+before=$(dpkg-deb -f /jvsfs.deb Version) after=$(dpkg-deb -f /jvsfs-next.deb Version)
+echo '# by the admin' >>/etc/jvsfs/repo.yaml
+edited=$(</etc/jvsfs/repo.yaml)
+serving "$before" || fail "the daemon is not of version $before"
+if mismatch; then fail "doctor sees another version"; fi
+dpkg -i /jvsfs-next.deb >/dev/null </dev/null
+[[ $(jvsfs --version) == *" $after" ]] || fail "the program is not of version $after: $(jvsfs --version)"
+[[ $(</etc/jvsfs/repo.yaml) == "$edited" ]] || fail "the configuration has changed"
+serving "$before" || fail "the mount has gone, or is not of version $before"
+mismatch || fail "doctor does not see that the daemon is of another version"
+
+step "jvsfs mount --replace brings the mount to the new version, under the same lease"
+token() { jvsfs lock status --json /srv/repo/main | sed -n 's/.*"fencing_token": *\([0-9]*\).*/\1/p' | head -n 1; }
+held=$(token)
+jvsfs mount --replace --config /etc/jvsfs/repo.yaml
+serving "$after" || fail "the daemon is not of version $after"
+if mismatch; then fail "doctor still sees another version"; fi
+[[ -n $held && $(token) == "$held" ]] || fail "the lease is another: $held, $(token)"
+if setsid --wait sh -c 'echo intruder >/srv/repo/main/file' 2>/dev/null; then fail "a write without the lease"; fi
 
 step "removal is refused while it is mounted"
 if dpkg --remove jvsfs 2>&1; then fail "it was removed"; fi
@@ -59,8 +80,13 @@ jvsfs umount /srv/repo
 mkdir /srv/plain && jvsfs exec /srv/plain -- true # records below /var/lib/jvsfs
 dpkg --remove jvsfs >/dev/null
 [[ ! -e /usr/bin/jvsfs && ! -L /usr/sbin/mount.fuse.jvsfs ]] || fail "files are left"
-[[ -e /etc/jvsfs/repo.yaml ]] || fail "the configuration has gone"
+[[ $(</etc/jvsfs/repo.yaml) == "$edited" ]] || fail "the configuration has gone"
+# What purging takes: logs, and what systemctl enable has made. No file below /etc is the package's.
+mkdir -p /etc/systemd/system/multi-user.target.wants
+link=/etc/systemd/system/multi-user.target.wants/jvsfs@repo.service
+ln -sf /usr/lib/systemd/system/jvsfs@.service "$link"
 dpkg --purge jvsfs
-[[ -e /etc/jvsfs/repo.yaml && ! -e /var/log/jvsfs ]] || fail "purge took too much, or too little"
+[[ $(</etc/jvsfs/repo.yaml) == "$edited" ]] || fail "purge took the admin's configuration"
+[[ ! -e /var/log/jvsfs && ! -L $link ]] || fail "purge left logs, or the link of an enabled unit"
 compgen -G '/var/lib/jvsfs/locks/*' >/dev/null || fail "the fencing tokens have gone"
 rm -rf /srv/repo /srv/plain

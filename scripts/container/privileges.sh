@@ -1,33 +1,37 @@
-# What a daemon in a container needs, measured: which capability's absence breaks what,
-# and whether Docker's seccomp profile lets it work. Sourced by container-test.sh.
+# What a daemon in a container needs, measured and compared with what is expected: which
+# capability's absence breaks what, and whether Docker's seccomp profile lets it work.
+# Sourced by container-test.sh.
 # shellcheck shell=bash disable=SC2154 # variables of container-test.sh
 #
 # Only the daemon runs with less. What writes through its mount enters the container with
 # every capability of this script, so that a failure is the daemon's and not the caller's.
 
-# What the daemon's container may have at most.
-ALL_CAPABILITIES=(
-  SYS_ADMIN CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID MKNOD SETFCAP LINUX_IMMUTABLE
-  SETUID SETGID KILL SYS_PTRACE SYS_NICE
-)
-# Not every machine has SYS_RESOURCE (24 in capability.h) to give.
-bounding=$(awk '/^CapBnd:/ {print $2}' /proc/self/status)
-if (((0x$bounding >> 24) & 1)); then
-  ALL_CAPABILITIES+=(SYS_RESOURCE)
-fi
+# shellcheck source=scripts/container/families.sh
+. "$here/container/families.sh"
 
-# probe_tree DIR: files of users and groups, for the daemon to be asked about.
-probe_tree() {
-  mkdir -p "$1/shared"
-  (
-    cd "$1" || return
-    for name in secret frozen theirs group; do echo x >"$name"; done
-    chmod 0 secret && chown 1000 secret theirs
-    chmod 400 frozen && chown 1000:1000 frozen
-    chown 1000:2000 group
-    chgrp 2000 shared && chmod 775 shared
-  )
-}
+# What the unit gives the daemon.
+mapfile -t UNIT_CAPABILITIES < <(sed -n 's/^CapabilityBoundingSet=//p' "$here/systemd/jvsfs@.service" | tr ' ' '\n' | sed 's/^CAP_//')
+
+# What fails without one of them, as the README tells it.
+declare -A WITHOUT=(
+  [SYS_ADMIN]="mount"
+  [SETGID]="mount"
+  [SETUID]="create as a user, write in a user's private directory, a group of the caller, hard links, lease of a user's process"
+  [DAC_OVERRIDE]="write in a user's private directory, a group of the caller, write as root what only its user may, chmod and touch the file of a user"
+  [DAC_READ_SEARCH]="hard links"
+  [FOWNER]="write in a user's private directory, read as root what only its user may, write as root what only its user may, chmod and touch the file of a user, keep setgid"
+  [CHOWN]="chown"
+  [FSETID]="keep setgid"
+  [MKNOD]="mknod"
+  [SETFCAP]="setcap"
+  [LINUX_IMMUTABLE]="inode flags"
+  [SYS_PTRACE]="who keeps it busy"
+  [SYS_NICE]="priority"
+)
+# What fails with the two that the mount itself needs.
+TWO_LACK="create as a user, write in a user's private directory, a group of the caller, hard links, \
+read as root what only its user may, write as root what only its user may, chown, chmod and touch the file of a user, \
+keep setgid, mknod, setcap, inode flags, lease of a user's process, who keeps it busy, priority"
 
 # probe PROFILE CAPABILITY...: prints what fails, one a line; "mount" when nothing serves.
 # PROFILE: default for the engine's seccomp profile, unconfined for none, apparmor for the
@@ -39,9 +43,9 @@ probe() {
   [[ $profile == apparmor ]] || options+=("${no_apparmor[@]}")
   [[ $profile != unconfined ]] || options+=(--security-opt seccomp=unconfined)
   rm -rf "$work/scratch/probe"
-  probe_tree "$work/scratch/probe/tree"
+  family_tree "$work/scratch/probe/tree"
   if ! start_container "$name" --device /dev/fuse --network none "${options[@]}" -v "$work/scratch/probe:/probe" \
-    -v "$here/container/probe.sh:/probe.sh:ro" -v "$work/probe-bin:/usr/local/bin/jvsfs:ro" "$image" \
+    -v "$here/container/probe.sh:/probe.sh:ro" -v "$here/container/families.sh:/probe-families.sh:ro" -v "$work/probe-bin:/usr/local/bin/jvsfs:ro" "$image" \
     sh -c 'jvsfs mount --foreground --control /probe/control /probe/tree >/probe/log 2>&1; sleep 1000' ||
     ! wait_for 5 "${docker[@]}" exec "$name" grep -q '"serving"' /probe/log; then
     echo mount
@@ -58,37 +62,40 @@ probe_as_everybody() {
 
 without() {
   local one
-  for one in "${ALL_CAPABILITIES[@]}"; do [[ $one == "$1" ]] || printf '%s\n' "$one"; done
+  for one in "${UNIT_CAPABILITIES[@]}"; do [[ $one == "$1" ]] || printf '%s\n' "$one"; done
 }
 
-# row PROFILE WHAT CAPABILITY...
+# row EXPECTED PROFILE WHAT CAPABILITY...: measures, and counts in $differ what is not as expected.
 row() {
-  local profile=$1 what=$2 broken
-  shift 2
+  local expected=$1 profile=$2 what=$3 broken
+  shift 3
   broken=$(probe "$profile" "$@" | paste -s -d , | sed 's/,/, /g')
-  printf '%-34s %-10s %s\n' "$what" "$profile" "${broken:-nothing}"
+  printf '%-34s %-10s %s\n' "$what" "$profile" "${broken:=nothing}"
+  [[ $broken == "$expected" ]] && return
+  printf 'FAIL  %s: %s was expected\n' "$what" "$expected"
+  differ=$((differ + 1))
 }
 
 apparmor() { [[ $(cat /sys/module/apparmor/parameters/enabled 2>/dev/null) == Y ]]; }
 
 privileges() {
-  local one rest
+  local one rest differ=0
   (cd "$root" && CGO_ENABLED=0 go build -o "$work/probe-bin" ./cmd/jvsfs) || return
   printf 'Linux %s, engine %s' "$(uname -r)" "$("${docker[@]}" version --format '{{.Server.Version}}')"
-  apparmor || printf ', no AppArmor on this machine'
-  ((${#ALL_CAPABILITIES[@]} == 15)) || printf ', which has no SYS_RESOURCE to give'
+  apparmor || printf ', no AppArmor in this kernel'
   printf '\n\n%-34s %-10s %s\n' "the daemon's capabilities" profile "what fails"
-  row default none
-  row default SYS_ADMIN SYS_ADMIN
-  row default "SYS_ADMIN SETGID" SYS_ADMIN SETGID
-  for one in "${ALL_CAPABILITIES[@]}"; do
+  row mount default none
+  row mount default SYS_ADMIN SYS_ADMIN
+  row "$TWO_LACK" default "SYS_ADMIN SETGID" SYS_ADMIN SETGID
+  for one in "${UNIT_CAPABILITIES[@]}"; do
     mapfile -t rest < <(without "$one")
-    row default "all of them but $one" "${rest[@]}"
+    row "${WITHOUT[$one]:-a word in this table}" default "the unit's but $one" "${rest[@]}"
   done
-  row default "all of them" "${ALL_CAPABILITIES[@]}"
-  row unconfined "all of them" "${ALL_CAPABILITIES[@]}"
-  ! apparmor || row apparmor "all of them" "${ALL_CAPABILITIES[@]}"
-  row default "what container-test.sh gives" "${DAEMON_CAPABILITIES[@]}"
+  row nothing default "the unit's" "${UNIT_CAPABILITIES[@]}"
+  row nothing unconfined "the unit's" "${UNIT_CAPABILITIES[@]}"
+  ! apparmor || row mount apparmor "the unit's" "${UNIT_CAPABILITIES[@]}"
+  row "who keeps it busy, priority" default "what container-test.sh gives" "${DAEMON_CAPABILITIES[@]}"
+  ((differ == 0))
 }
 
 check "What a daemon in a container needs" privileges

@@ -1,5 +1,5 @@
-# A unit's life under systemd, which is process 1 of a container. Sourced by
-# container-test.sh.
+# A unit's life under systemd, which is process 1 of a container, and another boot. Sourced
+# by container-test.sh.
 # shellcheck shell=bash disable=SC2154 # variables of container-test.sh
 
 systemd=jvsfs-systemd-$$
@@ -13,12 +13,21 @@ boot_systemd() {
     --security-opt seccomp=unconfined "${no_apparmor[@]}" --cgroupns=private --network none -e container=docker \
     --tmpfs /run --tmpfs /run/lock --tmpfs /tmp --stop-signal SIGRTMIN+3 \
     -v "$work/scratch/srv:/srv" -v "$deb:/jvsfs.deb:ro" -v "$here/container:/story:ro" "$image" /story/init.sh || return
+  await_boot
+}
+
+await_boot() {
   wait_for 60 "${docker[@]}" exec "$systemd" systemctl is-active multi-user.target && return
   "${docker[@]}" logs "$systemd" | tail -n 30
   return 1
 }
 
-unit_story() { timeout -k 10 300 "${docker[@]}" exec "$systemd" bash /story/unit-story.sh; }
+story() { timeout -k 10 300 "${docker[@]}" exec "$systemd" bash "/story/$1-story.sh" "${@:2}"; }
+
+# boot_again: what was enabled, and what is in fstab, is mounted once more.
+boot_again() {
+  story boot before && timeout 120 "${docker[@]}" restart -t 50 "$systemd" >/dev/null && await_boot && story boot after
+}
 
 shutdown_systemd() {
   timeout 60 "${docker[@]}" stop -t 50 "$systemd" >/dev/null
@@ -26,7 +35,8 @@ shutdown_systemd() {
 
 if compgen -G "$here/systemd/*.service" >/dev/null; then
   check "Boot systemd in a container" boot_systemd
-  check "A unit's life" unit_story
+  check "A unit's life" story unit
+  check "A second boot mounts what is enabled, and fstab" boot_again
   check "Shut it down" shutdown_systemd
 else
   warn "there is no unit in scripts/systemd: its story is left out"

@@ -75,6 +75,22 @@ jvsfs lock status --json /srv/repo/main | has '"state": *"free"' || fail "the le
 journalctl --no-pager -o cat -u "$unit" | has serving || fail "the journal has nothing of the daemon"
 journalctl --no-pager -o cat -u "$unit" | tail -n 4
 
+step "under its hardening the daemon does everything that callers do to their files"
+# shellcheck source=scripts/container/families.sh
+. /story/families.sh
+family_tree /srv/tree
+echo 'source: /srv/tree' >/etc/jvsfs/tree.yaml
+systemctl start jvsfs@tree || fail "start jvsfs@tree"
+findmnt -rn -t fuse.jvsfs -M /srv/tree >/dev/null || fail "jvsfs@tree has no mount"
+daemon=$(systemctl show -P MainPID jvsfs@tree)
+[[ $(awk '/^(NoNewPrivs|Seccomp):/ {printf "%s", $2}' "/proc/$daemon/status") == 12 ]] || fail "the daemon is not confined"
+broken=$(families /srv/tree)
+[[ -z $broken ]] || fail "under the unit these fail: $broken"
+[[ $(stat -c %F /srv/tree/null) == "character special file" ]] || fail "the device node was made elsewhere"
+systemctl stop jvsfs@tree || fail "stop jvsfs@tree"
+[[ $(stat -c %t:%T /srv/tree/null) == 1:3 && $(getfattr --absolute-names --only-values -n trusted.a /srv/tree/tr) == b ]] ||
+  fail "what was done did not reach the directory below"
+
 step "a mistake in the configuration ends in failed, with its line in the journal, and no restarts"
 printf 'source: /srv/repo\non_fre: deny\n' >/etc/jvsfs/repo.yaml
 if systemctl start "$unit" 2>/dev/null; then fail "it started"; fi

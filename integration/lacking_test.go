@@ -1,0 +1,115 @@
+package integration
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// lackingNode passes everything through but what its file system does not have: hard links
+// (as on vfat) or locks (as on NFS without its lock manager).
+type lackingNode struct {
+	*fs.LoopbackNode
+	lacks string
+}
+
+func (n *lackingNode) WrapChild(_ context.Context, ops fs.InodeEmbedder) fs.InodeEmbedder {
+	return &lackingNode{ops.(*fs.LoopbackNode), n.lacks}
+}
+
+func (n *lackingNode) Link(ctx context.Context, target fs.InodeEmbedder, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
+	if n.lacks == "links" {
+		return nil, unix.EPERM
+	}
+	return n.LoopbackNode.Link(ctx, target, name, out)
+}
+
+func (n *lackingNode) Setlk(ctx context.Context, f fs.FileHandle, owner uint64, lk *fuse.FileLock, flags uint32) syscall.Errno {
+	if n.lacks == "locks" {
+		return unix.ENOLCK
+	}
+	return f.(fs.FileSetlker).Setlk(ctx, owner, lk, flags)
+}
+
+func (n *lackingNode) Setlkw(ctx context.Context, f fs.FileHandle, owner uint64, lk *fuse.FileLock, flags uint32) syscall.Errno {
+	return n.Setlk(ctx, f, owner, lk, flags) // nobody here waits for one
+}
+
+// opServeLacking serves the directory Path at To, until that is unmounted: Name is what the
+// file system lacks. By an actor, for a process that uses its own FUSE mount waits for itself.
+func opServeLacking(_ *stage, c command) error {
+	root, err := fs.NewLoopbackRoot(c.Path)
+	if err != nil {
+		return err
+	}
+	_, err = fs.Mount(c.To, &lackingNode{root.(*fs.LoopbackNode), c.Name}, &fs.Options{
+		MountOptions: fuse.MountOptions{DirectMountStrict: true, EnableLocks: true, FsName: "lacking", Name: "lacking"},
+	})
+	return err
+}
+
+// newLacking is a directory on a file system that lacks something.
+func newLacking(t *testing.T, what string) string {
+	t.Helper()
+	base := newBase(t)
+	store, at := filepath.Join(base, "store"), filepath.Join(base, "at")
+	for _, dir := range []string{store, at} {
+		require.NoError(t, os.Mkdir(dir, 0o755))
+	}
+	startActor(t, "server").ok(command{Op: "serve", Path: store, To: at, Name: what})
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(at, unix.MNT_DETACH)) })
+	return at
+}
+
+// A lock directory on a file system without hard links, or without locks: root's own
+// permissions are not what is wrong there. Every command that needs a lease says which
+// directory it is and what is missing, nothing is mounted, and the way out that is told
+// leads out.
+func TestLockDirectoryWithoutLinksOrLocks(t *testing.T) {
+	for lacks, c := range map[string]struct{ id, thing string }{
+		"links": {"locks.link", "hard links"},
+		"locks": {"locks.flock", "locks (flock)"},
+	} {
+		t.Run(lacks, func(t *testing.T) {
+			const out = "keep the lease records on another file system (--control DIR)"
+			m := prepareMount(t, mountOptions{onFree: "deny", prepare: withFiles("f")})
+			elsewhere := m.LockDir
+			m.LockDir = filepath.Join(newLacking(t, lacks), "control")
+			for _, args := range [][]string{
+				{"mount", m.Source, m.Mountpoint, "--control", m.LockDir, "--log-file", m.logFile()},
+				{"lock", "acquire", "--control", m.LockDir, "--pid", strconv.Itoa(os.Getpid()), m.Source},
+			} {
+				_, errs, exit := m.CLI(args...)
+				require.Equal(t, exitStore, exit, "%v: %s", args, errs)
+				require.Contains(t, errs, "E_STORE_FAILED: the file system of the lock directory has no "+c.thing+": ")
+				require.Contains(t, errs, "(file "+m.LockDir+")\n")
+				require.Contains(t, errs, "next: "+out)
+			}
+			require.Empty(t, topType(t, m.Mountpoint))
+
+			all, ok, exit := m.doctor("--control", m.LockDir, m.Source)
+			require.False(t, ok)
+			require.Equal(t, 1, exit)
+			found := all.of(c.id, m.LockDir+": its file system has no "+c.thing)
+			require.Len(t, found, 1, "%+v", all)
+			require.Equal(t, []string{"fail", out}, []string{found[0].Severity, found[0].Fix})
+			left, err := filepath.Glob(filepath.Join(m.LockDir, ".doctor-*"))
+			require.NoError(t, err)
+			require.Empty(t, left)
+
+			m.LockDir = elsewhere
+			m.mount()
+			a := startActor(t, "a")
+			m.acquire(a)
+			a.ok(m.put("f"))
+		})
+	}
+}

@@ -1,0 +1,27 @@
+package lease
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// What a file system does not have no repair of the directory brings: the error names another place, and other failures of the
+// same calls do not.
+func TestUnfitLockDirectory(t *testing.T) {
+	d := testDir(t)
+	for err, unfit := range map[error]bool{
+		unix.EPERM: true, unix.EOPNOTSUPP: true, unix.ENOSYS: true, unix.EMLINK: true, unix.ENOLCK: true,
+		&os.LinkError{Op: "link", Err: unix.EPERM}: true,
+		unix.EACCES: false, unix.EIO: false, unix.ENOSPC: false, unix.EROFS: false, unix.EXDEV: false,
+	} {
+		e := d.Store("main").failedOrUnfit("hard links", "the claim cannot be linked", "main.claim.1", err)
+		require.Equal(t, ClassStoreFailed, e.Class)
+		require.EqualValues(t, "main", e.Worktree)
+		require.ErrorIs(t, e, err)
+		require.Equal(t, unfit, e.Next == Elsewhere, "%v: %s", err, e.Next)
+		require.Equal(t, unfit, e.File == d.path, "%v: %s", err, e.File)
+	}
+}
