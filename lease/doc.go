@@ -72,8 +72,9 @@
 //     LOCK_SH go; it renews on. A taker on that host, on purpose, may take the lease as if it were released (rules 2 and 4 as
 //     ever, the event first). Nobody takes it: the holder has LOCK_SH again, looks for a successor, writes the record without the
 //     offer, and only then lets its epoch go on; one that has come to its end meanwhile is closed (rule 9). Where flock proves
-//     nothing, a taker that needed longer than skew + grace of its boot clock from before its look until it holds gives the token
-//     back, and the holder waits for twice that after the record was written, and looks once more.
+//     nothing, a taker that needed longer than skew + grace of its boot clock from before its look until it holds lets its claim
+//     run out, and the holder waits for twice that after the record was written, and then looks once more; until then the record
+//     keeps the time of the offer, and is not adopted.
 //
 // # Adoption
 //

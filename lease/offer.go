@@ -82,10 +82,10 @@ func (k *Keeper) lookForTaker(before uninterrupted, host string, withdraw bool) 
 		return Record{}, true, err
 	}
 	defer k.leave()
-	if k.cur != nil && k.expired(k.cfg.Clock.Boot()) {
-		k.expire(nil) // before the epoch goes on: nobody has LOCK_SH
-	}
 	if k.same(before) != nil {
+		if h := k.cur; h == before.holding && h.open && h.interrupts == before.interrupts {
+			k.expire(nil) // that is why; before the epoch goes on, for nobody has LOCK_SH
+		}
 		rec, err := k.takenBy(before)
 		return rec, true, err
 	}

@@ -15,8 +15,7 @@
  * A rule is removed with -DM_...; each is described where it bites. Options: MAXTOK tokens, CLIENTS of daemon 1 (up to 2),
  * OFFERS by each of them, INTERRUPTS failed renewals besides those of an offer itself.
  *
- * The code still does what these stand for: M_MENDLOOK, M_GIVEBACK, M_ADOPTWAIT, and M_EXPIRED for as long as it takes to
- * read the clock twice. What is checked without them is how they would be mended.
+ * The first models found M_MENDLOOK, M_GIVEBACK, M_ADOPTWAIT and M_EXPIRED in the code of then.
  */
 mtype = { S, O, R };
 

@@ -80,13 +80,15 @@ func (k *Keeper) renew(h *holding) (lost bool, err error) {
 		h.offerOut, h.withdrawn = false, k.cfg.Clock.Boot()
 	}
 	k.cfg.Pause("renew.after_write")
+	stands := !h.open && k.offerStands(h) // before the look: nobody comes after it
 	if lost, err := k.stillOurs(h); err != nil {
 		return lost, err
 	}
+	k.cfg.Pause("renew.after_look")
 	if k.expired(k.cfg.Clock.Boot()) {
 		return false, k.fail(ClassLockExpired, "the renewal ended after the old deadline", "acquire the lease again", nil, nil)
 	}
-	if !h.open && k.offerStands(h) {
+	if stands {
 		return false, k.fail(ClassLockConflict, "the lease was offered to another host, which may still take it", "wait a moment", nil, nil)
 	}
 	k.extend(h, in)
@@ -134,9 +136,11 @@ func (k *Keeper) renewed(rec *Record, h *holding, in instant) *Record {
 	r.LeaseExpiresAt = in.wall.Add(k.cfg.Policy.LeaseDuration).UTC()
 	r.RenewCount++
 	r.Auto, r.Purpose = h.holder.Auto, h.holder.Purpose
-	r.OfferedTo, r.OfferUntil = "", time.Time{}
-	if h.offer != nil {
+	switch r.OfferedTo = ""; {
+	case h.offer != nil:
 		r.OfferedTo, r.OfferUntil = clip(h.offer.host, maxText), h.offer.until.UTC()
+	case !h.handing || k.cfg.Store.dir.tier == tierA:
+		r.OfferUntil = time.Time{} // until then it says that somebody may still come
 	}
 	return r
 }

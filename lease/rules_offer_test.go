@@ -142,9 +142,69 @@ func TestASlowTakerOfAnOfferDoesNotHold(t *testing.T) {
 		} else {
 			requireClass(t, ClassLockExpired, err)
 			require.False(t, o.other.fence.isOpen())
+			h, j := o.other.Observe()
+			require.False(t, h.Record.Released, "the holder may have gone on, and learns of it only by its next look")
+			require.Equal(t, Held, j.State)
+			_, err = o.other.Acquire(context.Background(), away)
+			requireClass(t, ClassLockConflict, err)
 		}
 		require.NoError(t, <-o.done, "the token is gone either way")
 		require.False(t, o.r.fence.isOpen())
+	}
+}
+
+// A renewal that is slow between its look for a successor and its end does not take its own time for the wait: whoever saw the
+// offer may have come after that look.
+func TestAMendedRenewalLooksAfterTheWait(t *testing.T) {
+	o := newOffering(t, tierRemote)
+	require.NoError(t, o.r.enter(context.Background(), 0))
+	o.r.interrupt(errors.New("the disk was away"))
+	o.r.leave()
+	requireClass(t, ClassLockExpired, <-o.done)
+	slow := false
+	o.r.cfg.Pause = func(point string) {
+		if point == "renew.after_look" && !slow {
+			slow = true
+			o.clock.advance(2 * DefaultPolicy().takeWithin())
+		}
+	}
+	_, err := o.r.Renew(context.Background())
+	require.True(t, slow)
+	requireClass(t, ClassLockConflict, err)
+	require.False(t, o.r.fence.isOpen())
+	_, err = o.r.Renew(context.Background())
+	require.NoError(t, err, "the next one has looked after the wait")
+}
+
+// An offer is remembered in the record until nobody can come by it any more, also when it was withdrawn: a daemon that goes on with
+// the lease knows nothing else of it.
+func TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome(t *testing.T) {
+	for _, state := range []string{"offered", "withdrawn", "waited"} {
+		o := newOffering(t, tierRemote)
+		if state != "offered" {
+			o.end()
+			require.Eventually(t, func() bool { h, _ := o.other.Observe(); return h.Record.OfferedTo == "" }, 10*time.Second, time.Millisecond)
+		}
+		if state == "waited" {
+			o.clock.advance(2 * DefaultPolicy().takeWithin())
+			requireClass(t, ClassLockConflict, <-o.done)
+			_, err := o.r.Renew(context.Background())
+			require.NoError(t, err)
+		}
+		g, held := o.r.Held()
+		require.True(t, held)
+		b := Bequeath(g, o.clock)
+		o.r.crash()
+		next := newRig(t, o.r.cfg.Store.dir, o.clock)
+		_, err := next.Adopt(context.Background(), b)
+		if state == "waited" {
+			require.NoError(t, err)
+			continue
+		}
+		requireClass(t, ClassLockNotHeld, err)
+		require.False(t, next.fence.isOpen())
+		o.end()
+		<-o.done
 	}
 }
 

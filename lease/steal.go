@@ -115,7 +115,7 @@ func (tk *taking) win(c *claim, in instant) error {
 	claimed(c.rec)
 	k.cfg.Pause("claim.after_link")
 	if err := c.publish(); err != nil {
-		k.giveBack(c)
+		tk.undo(c)
 		return err
 	}
 	k.cfg.Pause("claim.after_publish")
@@ -139,7 +139,7 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 		err = k.fail(ClassLockExpired, "taking the lease took longer than it lasts", "try again; look at the lock directory's disk", nil, nil)
 	}
 	if err != nil {
-		k.giveBack(c)
+		tk.undo(c)
 		return Grant{}, err
 	}
 	k.forgetLapsed()
@@ -152,6 +152,16 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 	}
 	k.poke()
 	return g, nil
+}
+
+// undo ends a claim of this attempt that never armed. One that came too late for an offer runs out instead of being given back:
+// its holder may have gone on, and goes on until it sees the claim, beside whoever would find it released.
+func (tk *taking) undo(c *claim) {
+	if tk.tooLate(tk.k.cfg.Clock.Boot()) {
+		c.discard()
+		return
+	}
+	tk.k.giveBack(c)
 }
 
 // giveBack ends a claim that never armed. Its errors are dropped: the claim then simply runs out.

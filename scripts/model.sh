@@ -197,7 +197,6 @@ for rule in NOHOLD NOWAIT ONCE SINCE NOLOOK UNWRITTEN MEND SLOW LOOKED EARLY; do
   model "offer-time-${rule,,}" F:S $o "${short[@]}" "-DM_$rule"
 done
 model offer-time-adopt F:S $o "${short[@]}" -DADOPT -DM_ADOPT
-# The code still does these three; see the head of the model.
 model offer-time-mendlook F:S $o "${short[@]}" -DM_MENDLOOK
 model offer-time-giveback F:S $o "${short[@]}" -DM_GIVEBACK
 model offer-time-adoptwait F:S $o "${short[@]}" -DADOPT -DM_ADOPTWAIT

@@ -41,4 +41,8 @@ var adoptMutations = in("lease/adopt.go", mutation{
 	Rule: 11, What: "the lease of a holder that has ended goes on",
 	Old: "if k.cfg.Liveness(h.holder) == Gone {", New: "if false {",
 	Tests: []string{"TestAdoptReleasesForAHolderThatHasEnded"},
+}, mutation{
+	Rule: 14, What: "what had been offered is adopted while it may be taken",
+	Old: "case k.cfg.Store.dir.tier != tierA && !rec.OfferUntil.IsZero():", New: "case false:",
+	Tests: []string{"TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome"},
 })

@@ -306,7 +306,7 @@ var handingOver = slices.Concat(
 		Tests: []string{"TestAnOfferIsWaitedOutWhereTheGateProvesNothing"},
 	}, mutation{
 		Rule: 14, What: "a lease that expired while it was offered goes on",
-		Old: "	if k.cur != nil && k.expired(k.cfg.Clock.Boot()) {\n		k.expire(nil) // before", New: "	if false {\n		k.expire(nil) // before",
+		Old: "k.expire(nil) // that is why", New: "_ = h // that is why",
 		Tests: []string{"TestAnOfferThatExpiresDoesNotGoOn"},
 	}, mutation{
 		Rule: 14, What: "any host takes what is offered to one",
@@ -322,14 +322,26 @@ var handingOver = slices.Concat(
 		Old: "	if err == nil && tk.tooLate(k.cfg.Clock.Boot()) {", New: "	if false {",
 		Tests: []string{"TestASlowTakerOfAnOfferDoesNotHold"},
 	}, mutation{
+		Rule: 14, What: "a slow taker gives back what its holder may still write under",
+		Old: "	if tk.tooLate(tk.k.cfg.Clock.Boot()) {", New: "	if false {",
+		Tests: []string{"TestASlowTakerOfAnOfferDoesNotHold"},
+	}, mutation{
 		Rule: 14, What: "the end of an offer counts as skew",
 		Old: "	case !offered && before.Token", New: "	case (offered || true) && before.Token",
 		Tests: []string{"TestAnOfferThatIsOverBetweenTwoLooksIsNoSkew"},
 	}),
 	in("lease/renew.go", mutation{
 		Rule: 14, What: "a mended renewal overlooks an offer",
-		Old: "	if !h.open && k.offerStands(h) {\n", New: "	if false {\n",
+		Old: "	if stands {\n", New: "	if stands && false {\n",
 		Tests: []string{"TestAMendedRenewalDoesNotOverlookAnOffer"},
+	}, mutation{
+		Rule: 14, What: "a mended renewal looks first and waits afterwards",
+		Old: "	if stands {\n", New: "	if stands = !h.open && k.offerStands(h); stands {\n",
+		Tests: []string{"TestAMendedRenewalLooksAfterTheWait"},
+	}, mutation{
+		Rule: 14, What: "the record forgets an offer before all who saw it must have come",
+		Old: "	case !h.handing || k.cfg.Store.dir.tier == tierA:\n", New: "	default:\n",
+		Tests: []string{"TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome"},
 	}, mutation{
 		Rule: 14, What: "an offer outlives the epoch that it was made in",
 		Old: "		h.handing = false // an offer", New: "		// an offer",
