@@ -194,7 +194,9 @@ func TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome(t *testing.T) {
 		g, held := o.r.Held()
 		require.True(t, held)
 		b := Bequeath(g, o.clock)
+		require.NoError(t, o.r.enter(context.Background(), 0))
 		o.r.crash()
+		o.r.leave()
 		next := newRig(t, o.r.cfg.Store.dir, o.clock)
 		_, err := next.Adopt(context.Background(), b)
 		if state == "waited" {

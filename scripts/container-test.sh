@@ -63,10 +63,7 @@ clean() {
   rm -rf --one-file-system "$work"
   exit "$status"
 }
-trap clean EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
+at_end clean
 
 check() {
   local begun=$SECONDS

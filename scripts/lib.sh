@@ -32,6 +32,15 @@ die() {
   exit 1
 }
 
+# at_end COMMAND: run it when the script ends, by itself or by a signal.
+at_end() {
+  # shellcheck disable=SC2064 # the command of now
+  trap "$1" EXIT
+  trap 'exit 129' HUP
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+}
+
 # become_root SCRIPT [ARG...]: start the script again as root; mounting needs it.
 become_root() {
   [[ $EUID -eq 0 ]] && return

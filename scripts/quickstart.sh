@@ -91,10 +91,7 @@ clean() {
   rm -rf --one-file-system "$work"
   exit "$status"
 }
-trap clean EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
+at_end clean
 
 install_missing fusermount3:fuse3 findmnt:util-linux setsid:util-linux \
   /etc/ssl/certs/ca-certificates.crt:ca-certificates

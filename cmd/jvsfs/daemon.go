@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -275,82 +274,6 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 	return errors.Join(d.registry.close(), d.forgetState(), d.cutCopies(unmounted, abort))
 }
 
-// errCutOff leaves a dead mount behind, like a kill, with what it takes to bring it back.
-var errCutOff = errors.New("the connection to the kernel was aborted: the mount is dead and refuses everything, until it is recovered")
-
-// cutOff tells whether the mount is still to be seen although the kernel has ended the
-// connection: umount -f on a busy mount does that, and fusectl's abort. That it is this
-// mount, and no later one with its number, the state says.
-func (d *daemon) cutOff() bool {
-	mounts, err := readMounts()
-	if err != nil || !mounts.has(d.device()) {
-		return false
-	}
-	st, err := readMountState(d.device())
-	return err == nil && st.Daemon.PID == os.Getpid()
-}
-
-// copyPatience is how long what refers to an unmounted mount may take to go by itself.
-const copyPatience = time.Second
-
-// cutCopies ends what is left of the mount elsewhere: in other mount namespaces, as
-// containers have it, or bound to other places. Unmounting does not reach those copies, and
-// this daemon would have to serve them for as long as a container lives. From now on they
-// refuse everything. abort is of this very connection, whoever has its number by now.
-func (d *daemon) cutCopies(unmounted <-chan struct{}, abort *os.File) error {
-	select {
-	case <-unmounted:
-		return nil
-	case <-time.After(copyPatience):
-	}
-	if abort == nil {
-		return nil
-	}
-	d.log.Warn("other mount namespaces or places have copies of the mount: they are dead now", zap.String("mountpoint", d.mountpoint()))
-	_, err := abort.Write([]byte("1"))
-	if errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ENODEV) { // the last one has just gone
-		return nil
-	}
-	return err
-}
-
-// endBySignal unmounts, or, when the mount is busy, closes the gates, releases
-// and leaves a dead mount behind: everything there fails from now on, which is
-// closed; a lazy unmount would bare the directory below.
-func (d *daemon) endBySignal() error {
-	d.umount.Lock()
-	defer d.umount.Unlock()
-	busy := d.unmountPatiently()
-	if busy == nil {
-		return errors.Join(d.registry.close(), d.forgetState())
-	}
-	d.log.Warn("unmount", zap.Error(busy), zap.Any("processes", asFailure(busy).Busy))
-	err := d.registry.close()
-	d.log.Warn("ended while the mount was busy: the mount is dead now and refuses everything",
-		zap.String("mountpoint", d.mountpoint()), zap.Error(err))
-	d.service.tell(statusLine("%s was busy: the mount is dead now and refuses everything, until the next start recovers it", d.mountpoint()))
-	return errors.Join(err, d.fs.Abort())
-}
-
-// unmount detaches our mount, unless something else was mounted over it since.
-func (d *daemon) unmount() error {
-	mounts, err := readMounts()
-	if err != nil {
-		return err
-	}
-	major, minor := d.fs.Device()
-	if top := mounts.at(d.mountpoint()); top == nil || deviceOf(top) != (device{major, minor}) {
-		return fmt.Errorf("another file system covers the mount: %w", unix.EBUSY)
-	}
-	// Once it has gone the device number may be another mount's, and with it the name.
-	goOn := d.journal.pause()
-	err = d.fs.Unmount()
-	if err != nil {
-		goOn()
-	}
-	return err
-}
-
 func (d *daemon) device() device {
 	major, minor := d.fs.Device()
 	return device{major, minor}
@@ -361,48 +284,6 @@ func (d *daemon) mountpoint() string {
 		return d.place.Root
 	}
 	return d.cfg.Mountpoint
-}
-
-// answerUnmount unmounts if nobody uses the mount, then flushes and releases, and
-// answers when all of that is done.
-func (d *daemon) answerUnmount(s *session) (response, error) {
-	if _, f := authorize(plea{Op: opUnmount, PeerUID: s.peer.UID, MountUID: uint32(os.Geteuid())}); f != nil {
-		return response{}, f
-	}
-	d.umount.Lock()
-	defer d.umount.Unlock()
-	if err := d.unmountPatiently(); err != nil {
-		return response{}, err
-	}
-	err := errors.Join(d.registry.close(), d.flush())
-	d.refused.flush(func(*refusalCount) bool { return true }) // whoever looks after the answer finds all of them
-	return response{}, err
-}
-
-// busyRetries and busyPause bound how long a mount may be busy with nobody to be
-// seen in it: a file that was closed a moment ago, a process that is just ending.
-const (
-	busyRetries = 10
-	busyPause   = 50 * time.Millisecond
-)
-
-// unmountPatiently names who keeps the mount, at once when there is somebody.
-func (d *daemon) unmountPatiently() error {
-	major, minor := d.fs.Device()
-	for try := 0; ; try++ {
-		err := d.unmount()
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, unix.EBUSY) {
-			return fmt.Errorf("unmount %s: %w", d.mountpoint(), err)
-		}
-		who := whoKeepsBusy(device{major, minor}, os.Getpid())
-		if len(who) > 0 || try == busyRetries {
-			return busyFailure(d.mountpoint(), who)
-		}
-		time.Sleep(busyPause)
-	}
 }
 
 // flush makes what was written durable: syncfs of the backing file system.
@@ -430,44 +311,4 @@ func (d *daemon) close() error {
 		err = errors.Join(err, d.audit.Close())
 	}
 	return err
-}
-
-// mountStatus is one mount in `status --json`; the names are a promise.
-type mountStatus struct {
-	Mountpoint string     `json:"mountpoint"`
-	Source     string     `json:"source,omitempty"`
-	Device     string     `json:"device"`
-	State      string     `json:"state"` // serving, dead, silent or forbidden
-	Detail     string     `json:"detail,omitempty"`
-	Next       string     `json:"next,omitempty"` // the way out of a mount that does not serve
-	PID        int        `json:"pid,omitempty"`
-	Since      *time.Time `json:"since,omitempty"`
-	Shape      shape      `json:"shape,omitempty"`
-	Locks      string     `json:"locks,omitempty"`
-	Audit      string     `json:"audit,omitempty"`
-	Local      bool       `json:"local,omitempty"` // the fence holds on this machine only
-	enforceStatus
-	Lease          int64           `json:"lease_duration_ms,omitempty"`
-	Metrics        string          `json:"metrics,omitempty"` // where they are served
-	Worktrees      []gate.Status   `json:"worktrees,omitempty"`
-	Statistics     json.RawMessage `json:"statistics,omitempty"`
-	RecentRefusals []refusalView   `json:"recent_refusals,omitempty"`
-	Version        string          `json:"version,omitempty"` // of the daemon's binary
-}
-
-func (d *daemon) status() mountStatus {
-	major, minor := d.fs.Device()
-	st := mountStatus{
-		Mountpoint: d.mountpoint(), Source: d.place.Root, Device: device{major, minor}.String(), State: "serving",
-		PID: os.Getpid(), Since: &d.since, Shape: d.place.Shape, Locks: d.place.LockDir, Audit: d.place.auditPath(), Local: d.place.Local,
-		enforceStatus: d.mode.status(), Lease: d.cfg.LeaseDuration.Milliseconds(), Metrics: d.metrics.address(),
-	}
-	there, _ := d.survey()
-	for _, w := range there {
-		st.Worktrees = append(st.Worktrees, w.status)
-	}
-	if raw, err := json.Marshal(d.stats()); err == nil {
-		st.Statistics = raw
-	}
-	return st
 }

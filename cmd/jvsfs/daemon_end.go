@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+// errCutOff leaves a dead mount behind, like a kill, with what it takes to bring it back.
+var errCutOff = errors.New("the connection to the kernel was aborted: the mount is dead and refuses everything, until it is recovered")
+
+// cutOff tells whether the mount is still to be seen although the kernel has ended the
+// connection: umount -f on a busy mount does that, and fusectl's abort. That it is this
+// mount, and no later one with its number, the state says.
+func (d *daemon) cutOff() bool {
+	mounts, err := readMounts()
+	if err != nil || !mounts.has(d.device()) {
+		return false
+	}
+	st, err := readMountState(d.device())
+	return err == nil && st.Daemon.PID == os.Getpid()
+}
+
+// copyPatience is how long what refers to an unmounted mount may take to go by itself.
+const copyPatience = time.Second
+
+// cutCopies ends what is left of the mount elsewhere: in other mount namespaces, as
+// containers have it, or bound to other places. Unmounting does not reach those copies, and
+// this daemon would have to serve them for as long as a container lives. From now on they
+// refuse everything. abort is of this very connection, whoever has its number by now.
+func (d *daemon) cutCopies(unmounted <-chan struct{}, abort *os.File) error {
+	select {
+	case <-unmounted:
+		return nil
+	case <-time.After(copyPatience):
+	}
+	if abort == nil {
+		return nil
+	}
+	d.log.Warn("other mount namespaces or places have copies of the mount: they are dead now", zap.String("mountpoint", d.mountpoint()))
+	_, err := abort.Write([]byte("1"))
+	if errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ENODEV) { // the last one has just gone
+		return nil
+	}
+	return err
+}
+
+// endBySignal unmounts, or, when the mount is busy, closes the gates, releases
+// and leaves a dead mount behind: everything there fails from now on, which is
+// closed; a lazy unmount would bare the directory below.
+func (d *daemon) endBySignal() error {
+	d.umount.Lock()
+	defer d.umount.Unlock()
+	busy := d.unmountPatiently()
+	if busy == nil {
+		return errors.Join(d.registry.close(), d.forgetState())
+	}
+	d.log.Warn("unmount", zap.Error(busy), zap.Any("processes", asFailure(busy).Busy))
+	err := d.registry.close()
+	d.log.Warn("ended while the mount was busy: the mount is dead now and refuses everything",
+		zap.String("mountpoint", d.mountpoint()), zap.Error(err))
+	d.service.tell(statusLine("%s was busy: the mount is dead now and refuses everything, until the next start recovers it", d.mountpoint()))
+	return errors.Join(err, d.fs.Abort())
+}

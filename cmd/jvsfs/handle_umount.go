@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// unmount detaches our mount, unless something else was mounted over it since.
+func (d *daemon) unmount() error {
+	mounts, err := readMounts()
+	if err != nil {
+		return err
+	}
+	major, minor := d.fs.Device()
+	if top := mounts.at(d.mountpoint()); top == nil || deviceOf(top) != (device{major, minor}) {
+		return fmt.Errorf("another file system covers the mount: %w", unix.EBUSY)
+	}
+	// Once it has gone the device number may be another mount's, and with it the name.
+	goOn := d.journal.pause()
+	err = d.fs.Unmount()
+	if err != nil {
+		goOn()
+	}
+	return err
+}
+
+// answerUnmount unmounts if nobody uses the mount, then flushes and releases, and
+// answers when all of that is done.
+func (d *daemon) answerUnmount(s *session) (response, error) {
+	if _, f := authorize(plea{Op: opUnmount, PeerUID: s.peer.UID, MountUID: uint32(os.Geteuid())}); f != nil {
+		return response{}, f
+	}
+	d.umount.Lock()
+	defer d.umount.Unlock()
+	if err := d.unmountPatiently(); err != nil {
+		return response{}, err
+	}
+	err := errors.Join(d.registry.close(), d.flush())
+	d.refused.flush(func(*refusalCount) bool { return true }) // whoever looks after the answer finds all of them
+	return response{}, err
+}
+
+// busyRetries and busyPause bound how long a mount may be busy with nobody to be
+// seen in it: a file that was closed a moment ago, a process that is just ending.
+const (
+	busyRetries = 10
+	busyPause   = 50 * time.Millisecond
+)
+
+// unmountPatiently names who keeps the mount, at once when there is somebody.
+func (d *daemon) unmountPatiently() error {
+	major, minor := d.fs.Device()
+	for try := 0; ; try++ {
+		err := d.unmount()
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, unix.EBUSY) {
+			return fmt.Errorf("unmount %s: %w", d.mountpoint(), err)
+		}
+		who := whoKeepsBusy(device{major, minor}, os.Getpid())
+		if len(who) > 0 || try == busyRetries {
+			return busyFailure(d.mountpoint(), who)
+		}
+		time.Sleep(busyPause)
+	}
+}
