@@ -186,6 +186,8 @@ func TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome(t *testing.T) {
 			require.Eventually(t, func() bool { h, _ := o.other.Observe(); return h.Record.OfferedTo == "" }, 10*time.Second, time.Millisecond)
 		}
 		if state == "waited" {
+			require.NoError(t, o.r.enter(context.Background(), 0)) // the wait has begun when the record was written
+			o.r.leave()
 			o.clock.advance(2 * DefaultPolicy().takeWithin())
 			requireClass(t, ClassLockConflict, <-o.done)
 			_, err := o.r.Renew(context.Background())
