@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/moby/sys/mountinfo"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -129,14 +129,11 @@ func unmountDead(m *mountinfo.Info) error {
 	if err := unmountPlainly(m); err != nil {
 		return err
 	}
-	mounts, err := readMounts()
-	if err != nil || mounts.has(deviceOf(m)) {
-		return err
+	d := deviceOf(m)
+	if there, err := fusefs.Connected(d.Major, d.Minor); there && err == nil {
+		return nil // elsewhere, be it in another mount namespace: it may be recovered there
 	}
-	if st, err := readMountState(deviceOf(m)); err == nil && st.Daemon.liveness() != lease.Gone {
-		return nil // it is stopped, or cannot be seen from here: the files are its own to remove
-	}
-	return forgetMount(deviceOf(m))
+	return forgetMount(d)
 }
 
 // unmountPlainly takes one mount away, and asks nobody.

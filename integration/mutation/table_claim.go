@@ -87,7 +87,7 @@ var claiming = slices.Concat(
 		Tests: []string{"TestAClaimThatTookLongerThanItLastsIsNotArmed"},
 	}, mutation{
 		Rule: 2, What: "nothing is published",
-		Old: "	if err := c.publish(); err != nil {\n		k.giveBack(c)", New: "	if err := error(nil); err != nil {\n		k.giveBack(c)",
+		Old: "	if err := c.publish(); err != nil {\n		tk.undo(c)", New: "	if err := error(nil); err != nil {\n		k.giveBack(c)",
 		Tests: []string{"TestViewIsTheHeadAndItsDeletionChangesNothing"},
 	}),
 	in("lease/claim.go", mutation{

@@ -127,7 +127,7 @@ var skewed = slices.Concat(
 	}),
 	in("cmd/jvsfs/doctor_system.go", mutation{
 		Rule: 7, What: "doctor warns at the whole bound, not at half",
-		Old: "	case off > bound/2:\n", New: "	case off > bound:\n",
+		Old: "	case off > max(bound/2, clockNoise):\n", New: "	case off > max(bound, clockNoise):\n",
 		Tests: []string{"TestDoctorWarnsAtHalfTheSkewBoundAndFailsAboveIt"},
 	}),
 )
