@@ -47,7 +47,8 @@ type reader struct {
 
 const (
 	// readersMax is far above what keeps processors busy: handlers may all wait, for a
-	// disk, a page that another request brings, or, but for the last ones, a lease.
+	// disk, a page that another request brings, or, but for the last ones, the end of a
+	// handover.
 	readersMax = gate.MaxWaiting + 32
 	// parkedMax readers are kept for later; more of them end.
 	parkedMax = 8

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -142,6 +143,11 @@ func (h *handle) stale() bool {
 		}
 	}
 	return h.disowned.Load()
+}
+
+// heldUp reports whether an epoch that the handle rests on is being handed over.
+func (h *handle) heldUp() bool {
+	return slices.ContainsFunc(h.claims, func(c claim) bool { return c.guard.HeldUp(c.epoch) })
 }
 
 func (t *handleTable) close() {

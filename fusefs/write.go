@@ -102,8 +102,8 @@ func (f *rawFS) admitWrite(in *fuse.WriteIn, h *handle) (passes, fuse.Status) {
 // for this request: the page is dropped, and the mapper learns of it from msync
 // and fsync, which arrive as an FSYNC of its stale handle. That is refused, or says
 // once that bytes were lost if the handle may write again (an exempt place, a mode that
-// was switched). Only where a rightful handle may be the one that stored does the error
-// go out by the kernel.
+// was switched, an offer that nobody took). Only where a rightful handle may be the one
+// that stored does the error go out by the kernel.
 func (f *rawFS) refusedStore(in *fuse.WriteIn, h *handle, st fuse.Status) (uint32, fuse.Status) {
 	if in.WriteFlags&fuse.WRITE_CACHE != 0 && h.node.loseStores() {
 		return in.Size, fuse.OK
@@ -113,12 +113,12 @@ func (f *rawFS) refusedStore(in *fuse.WriteIn, h *handle, st fuse.Status) (uint3
 
 // loseStores notes on every handle of the inode that can be mapped for writing that
 // bytes were lost. It does nothing and says false unless all are of epochs that are
-// over.
+// over, or being handed over.
 func (n *node) loseStores() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for o := range n.writers {
-		if o.mapped && !o.stale() {
+		if o.mapped && !o.stale() && !o.heldUp() {
 			return false
 		}
 	}

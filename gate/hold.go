@@ -129,6 +129,13 @@ func (e *epoch) hasLapsed() bool {
 	return s != nil && isClosed(s.lapsed)
 }
 
+// HeldUp reports whether handles of the epoch may write again when its lease has not been
+// handed over after all.
+func (g *Guard) HeldUp(id Epoch) bool {
+	e := g.open.Load()
+	return e != nil && e.id == id && e.heldUp() != nil
+}
+
 // into counts a mutation in, after it has waited where the epoch is held up, or says
 // why not.
 func (g *Guard) into(e *epoch) Reason {

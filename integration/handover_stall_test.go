@@ -65,6 +65,32 @@ func TestALongOfferHoldsUpItsOwnWorktreeOnly(t *testing.T) {
 	require.NotContains(t, readText(t, m.Behind("worktrees", "a", "mapped")), "late", "what was refused has not landed")
 }
 
+// What is stored through a mapping while an offer lasts longer than a write waits is lost.
+// Whoever stored it learns of that by the next msync or fsync, and nobody else by anything.
+func TestALongOfferLosesStoresAndSaysSo(t *testing.T) {
+	m := newMount(t, mountOptions{onFree: "deny", prepare: withFiles("mapped")})
+	holder := startActor(t, "holder")
+	m.acquire(holder)
+	holder.mapWhole(m.At("mapped"), 1)
+	give := m.start(m.bin, "lock", "handover", "--wait", "10m", "--to-host", "nowhere", m.Mountpoint)
+	eventually(t, "the offer stands", func() bool { return offeredTo(t, m, "") == "nowhere" })
+	write := command{Op: "pwrite", Handle: "m", Off: 100, Data: []byte("later")}
+	holder.fails(write, "EROFS") // it has waited
+	holder.ok(command{Op: "store", Name: "m", Data: []byte("LOST")})
+	holder.do(command{Op: "writeout", Handle: "m"})
+	require.NoError(t, unix.Kill(give.pid(), unix.SIGINT))
+	exit, said := give.wait()
+	require.Equal(t, 130, exit, said)
+	eventually(t, "the holder writes", func() bool {
+		r := holder.do(write)
+		require.NotEqual(t, "EIO", r.Errno, "a write has nothing to do with what was lost")
+		return r.Errno == ""
+	})
+	holder.fails(command{Op: "fsync", Handle: "m"}, "EIO")
+	holder.ok(command{Op: "fsync", Handle: "m"})
+	require.NotContains(t, readText(t, m.Behind("mapped")), "LOST")
+}
+
 // cutIfFailed lets go of what hangs, or a failed test would hang with it.
 func (m *mount) cutIfFailed() {
 	if m.t.Failed() {

@@ -84,7 +84,7 @@ func (k *Keeper) inherit(b Bequest) (*holding, error) {
 	case k.cfg.Store.dir.tier != tierA && !rec.OfferUntil.IsZero():
 		// Somebody on the other host may be taking it, and no lock says so. The time stays in the record for as long as its
 		// holder waited for those who had seen an offer that was withdrawn.
-		err = c.lost("it had been offered to another host when its daemon ended", nil)
+		err = k.fail(ClassLockConflict, "it had been offered to another host when its daemon ended", "acquire the lease", rec, nil)
 	}
 	if err != nil {
 		c.close()

@@ -156,10 +156,10 @@ func TestWhoPartsLeavesTheLeaseToTheNext(t *testing.T) {
 	require.False(t, before.fence.isOpen())
 	_, held := before.Held()
 	require.False(t, held)
-	require.NoError(t, before.Close())
 	next := newRig(t, d, c)
-	again, err := next.Adopt(bg, b)
+	again, err := next.Adopt(bg, b) // which needs the gate
 	require.NoError(t, err)
+	require.NoError(t, before.Close())
 	require.Equal(t, g.Token, again.Token)
 	require.False(t, again.Record.Released)
 }

@@ -23,6 +23,10 @@ func (k *Keeper) OfferTo(ctx context.Context, old Token, host string, by time.Ti
 	if err != nil {
 		return Record{}, err
 	}
+	if k.cfg.Store.dir.tier != tierA && k.cfg.Policy.takeWithin() == 0 {
+		return Record{}, k.fail(ClassLockConflict, "max_clock_skew and steal_grace are 0, so nobody could take it in time",
+			"release it, or hand it over on this host", nil, nil)
+	}
 	resume, err := k.cfg.Fence.Hold(ctx, old)
 	if err != nil {
 		return Record{}, k.undrained(old, err)
@@ -129,7 +133,8 @@ func (k *Keeper) withdraw() (done bool, err error) {
 	if found, _ := h.claim.successorAnywhere(); found {
 		return false, nil
 	}
-	h.handing = false
+	h.handing, h.renewAt = false, k.cfg.Clock.Boot() // the record forgets it at once
+	k.poke()
 	return true, nil
 }
 
@@ -156,6 +161,14 @@ func (tk *taking) tooLate(now time.Duration) bool {
 		p = p.milder(tk.head.Record.Policy())
 	}
 	return tk.offered && tk.k.cfg.Store.dir.tier != tierA && now-tk.looked >= p.takeWithin()
+}
+
+// inTime is an error when it is too late.
+func (tk *taking) inTime() error {
+	if !tk.tooLate(tk.k.cfg.Clock.Boot()) {
+		return nil
+	}
+	return tk.k.fail(ClassLockExpired, "taking what was offered took longer than its holder waits", "try again; look at the lock directory's disk", nil, nil)
 }
 
 // takenBy is what became of an offer that is over: the record of the taker, or why there is none.

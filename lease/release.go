@@ -78,8 +78,15 @@ func (k *Keeper) expired(boot time.Duration) bool {
 	return boot >= k.cur.deadline-k.cfg.Policy.closeLead()
 }
 
-// expire ends the lease at its deadline and leaves the record as it is. It returns the reason.
+// expire ends the lease at its deadline and leaves the record as it is. It returns the reason. One that was offered may have been
+// taken before.
 func (k *Keeper) expire(why error) error {
+	if k.cur.handing {
+		if found, by := k.cur.claim.successorAnywhere(); found {
+			k.lose(LossHandedOver, by) // gives nothing back, so it cannot fail
+			return by
+		}
+	}
 	if why == nil {
 		why = k.cur.err
 	}

@@ -154,7 +154,9 @@ func (k *Keeper) extend(h *holding, in instant) {
 	g := h.grant()
 	k.show(&g)
 	if reopen {
-		h.handing = false // an offer was broken off with the epoch: its record is gone, and nobody took it
+		if h.handing { // an offer was broken off with the epoch: nobody took it, and the record forgets it at once
+			h.handing, h.renewAt = false, in.boot
+		}
 		k.cfg.Fence.Open(g)
 		return
 	}

@@ -153,6 +153,48 @@ func TestASlowTakerOfAnOfferDoesNotHold(t *testing.T) {
 	}
 }
 
+// One that knows before its claim that it is too late claims nothing: its claim would be in everybody's way until it has run out.
+func TestATakerThatIsTooLateClaimsNothing(t *testing.T) {
+	o := newOffering(t, tierRemote)
+	write := o.other.cfg.Audit
+	o.other.cfg.Audit = func(e Event) error {
+		o.clock.advance(DefaultPolicy().takeWithin())
+		return write(e)
+	}
+	_, err := o.other.Acquire(context.Background(), away)
+	requireClass(t, ClassLockExpired, err)
+	o.other.cfg.Audit = write
+	o.mustStand()
+	require.Equal(t, o.old.Token+1, o.other.must(t, away).Token)
+	require.NoError(t, <-o.done)
+}
+
+// Where nobody could be in time nothing is offered.
+func TestNothingIsOfferedWithNoTimeToTakeIt(t *testing.T) {
+	d := testDir(t)
+	d.tier = tierRemote
+	r := newRig(t, d, newFakeClock(), func(cfg *KeeperConfig) {
+		cfg.Policy = DefaultPolicy()
+		cfg.Policy.MaxClockSkew, cfg.Policy.StealGrace = 0, 0
+	})
+	g := r.must(t, ann)
+	_, err := r.OfferTo(context.Background(), g.Token, "away", r.clock.Wall().Add(offerLasts), nil)
+	requireClass(t, ClassLockConflict, err)
+	r.unchanged(t, g.Token)
+}
+
+// The offer was taken while its holder's machine slept: that is a handover, and nobody let a lease expire.
+func TestAnOfferThatWasTakenMeanwhileHasNotExpired(t *testing.T) {
+	o := newOffering(t, tierA)
+	require.NoError(t, o.r.enter(context.Background(), 0)) // asleep
+	o.other.must(t, away)
+	o.clock.advance(DefaultPolicy().window())
+	o.r.leave()
+	require.NoError(t, <-o.done)
+	require.Equal(t, []LossKind{LossHandedOver}, o.r.fence.kinds())
+	require.NotContains(t, o.r.events(), "expire")
+}
+
 // A renewal that is slow between its look for a successor and its end does not take its own time for the wait: whoever saw the
 // offer may have come after that look.
 func TestAMendedRenewalLooksAfterTheWait(t *testing.T) {
@@ -205,8 +247,9 @@ func TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome(t *testing.T) {
 			require.NoError(t, err)
 			continue
 		}
-		requireClass(t, ClassLockNotHeld, err)
+		requireClass(t, ClassLockConflict, err)
 		require.False(t, next.fence.isOpen())
+		require.Equal(t, []LossKind{LossExpired}, next.fence.kinds(), "nobody has taken it")
 		o.end()
 		<-o.done
 	}

@@ -97,6 +97,9 @@ func (tk *taking) win(c *claim, in instant) error {
 	if err == nil {
 		err = tk.auditSteal()
 	}
+	if err == nil {
+		err = tk.inTime() // before the link: a claim that is to run out is in everybody's way
+	}
 	if err != nil {
 		c.discard()
 		return err
@@ -132,8 +135,8 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 	if err == nil {
 		err = k.gate.downgrade()
 	}
-	if err == nil && tk.tooLate(k.cfg.Clock.Boot()) {
-		err = k.fail(ClassLockExpired, "taking what was offered took longer than its holder waits", "try again; look at the lock directory's disk", nil, nil)
+	if err == nil {
+		err = tk.inTime()
 	}
 	if err == nil && k.cfg.Clock.Boot() >= h.deadline-p.closeLead() {
 		err = k.fail(ClassLockExpired, "taking the lease took longer than it lasts", "try again; look at the lock directory's disk", nil, nil)

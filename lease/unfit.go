@@ -21,7 +21,11 @@ func Lacks(err error) bool {
 
 // Unfit is the error of a lock directory whose file system has no links, or no locks: err of one of them, which it was asked for.
 func (d *Dir) Unfit(thing string, err error) *Error {
-	return &Error{Class: ClassStoreFailed, File: d.path, Message: "the file system of the lock directory has no " + thing, Err: err, Next: Elsewhere}
+	e := &Error{Class: ClassStoreFailed, File: d.path, Message: "the file system of the lock directory has no " + thing, Err: err, Next: Elsewhere}
+	if errors.Is(err, unix.ENOLCK) { // NFS without its lock manager says so, too
+		e.Next = "if it has had them, look at its lock manager (NFS: rpc.statd, lockd); otherwise " + Elsewhere
+	}
+	return e
 }
 
 // failedOrUnfit is failed for link(2) and flock(2), which not every file system has.

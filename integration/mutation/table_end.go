@@ -195,6 +195,9 @@ var stealing = slices.Concat(
 		Old: `	if err == nil {
 		err = tk.auditSteal()
 	}
+	if err == nil {
+		err = tk.inTime() // before the link: a claim that is to run out is in everybody's way
+	}
 	if err != nil {
 		c.discard()
 		return err
@@ -319,8 +322,12 @@ var handingOver = slices.Concat(
 	}),
 	in("lease/steal.go", mutation{
 		Rule: 14, What: "a slow taker holds",
-		Old: "	if err == nil && tk.tooLate(k.cfg.Clock.Boot()) {", New: "	if false {",
+		Old: "		err = k.gate.downgrade()\n	}\n	if err == nil {", New: "		err = k.gate.downgrade()\n	}\n	if false {",
 		Tests: []string{"TestASlowTakerOfAnOfferDoesNotHold"},
+	}, mutation{
+		Rule: 14, What: "a taker that is too late claims all the same",
+		Old: "		err = tk.inTime() // before the link", New: "		// before the link",
+		Tests: []string{"TestATakerThatIsTooLateClaimsNothing"},
 	}, mutation{
 		Rule: 14, What: "a slow taker gives back what its holder may still write under",
 		Old: "	if tk.tooLate(tk.k.cfg.Clock.Boot()) {", New: "	if false {",
@@ -344,7 +351,7 @@ var handingOver = slices.Concat(
 		Tests: []string{"TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome"},
 	}, mutation{
 		Rule: 14, What: "an offer outlives the epoch that it was made in",
-		Old: "		h.handing = false // an offer", New: "		// an offer",
+		Old: "			h.handing, h.renewAt = false, in.boot\n", New: "			h.renewAt = in.boot\n",
 		Tests: []string{"TestAMendedRenewalDoesNotOverlookAnOffer"},
 	}),
 )
