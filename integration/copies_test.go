@@ -36,6 +36,18 @@ func TestUmountOfACopy(t *testing.T) {
 	}
 }
 
+// One on the very place, as one makes it to change how it is propagated, is a copy like any.
+func TestUmountOfACopyAtTheSamePlace(t *testing.T) {
+	m := newMount(t, mountOptions{onFree: "deny", prepare: withDir("d")})
+	a := startActor(t, "a")
+	m.acquire(a)
+	require.NoError(t, unix.Mount(m.Mountpoint, m.Mountpoint, "", unix.MS_BIND, ""))
+	require.Len(t, m.stack(), 2)
+	m.takeAway("jvsfs", m.Mountpoint)
+	require.Len(t, m.stack(), 1)
+	a.ok(m.put("f"))
+}
+
 // takeAway unmounts what lies at a place, by jvsfs or as umount(8) does.
 func (m *mount) takeAway(by, at string, options ...string) {
 	m.t.Helper()

@@ -64,6 +64,7 @@ func deadMount(m *mountinfo.Info, err error) *failure {
 	switch {
 	case errors.Is(err, os.ErrPermission):
 		f.Message = fmt.Sprintf("the daemon of the mount at %s may not be talked to", m.Mountpoint)
+		f.Next = "run it as root"
 	case !nobodyThere(err):
 		f.Message = fmt.Sprintf("the daemon of the mount at %s cannot be asked: %v", m.Mountpoint, err)
 		f.Next = nextOfSilent
@@ -201,14 +202,18 @@ func ask(ctx context.Context, m *mountinfo.Info, req request, pidfd *os.File, no
 		return response{}, err
 	}
 	defer c.close()
-	if err := c.send(req, pidfd); err != nil {
-		return response{}, c.silence(err)
-	}
 	timeout := answerTimeout
 	if req.patient() {
 		timeout = 0
 	}
-	resp, err := c.result(timeout, note)
+	sent := c.send(req, pidfd)
+	if sent != nil {
+		timeout = answerTimeout
+	}
+	resp, err := c.result(timeout, note) // who turns a client away answers, and does not read
+	if sent != nil && err != nil && !isAnswer(err) {
+		err = c.silence(sent)
+	}
 	if err != nil && ctx.Err() != nil {
 		return response{}, ctx.Err()
 	}

@@ -14,15 +14,25 @@ var errCutOff = errors.New("the connection to the kernel was aborted: the mount 
 
 // cutOff tells whether the mount is still to be seen although the kernel has ended the
 // connection: umount -f on a busy mount does that, and fusectl's abort. That it is this
-// mount, and no later one with its number, the state says.
+// mount, and no later one with its number, the state says. umount -f of one that is not
+// busy takes the mount away a moment after the connection.
 func (d *daemon) cutOff() bool {
-	mounts, err := readMounts()
-	if err != nil || !mounts.has(d.device()) {
-		return false
+	for end := time.Now().Add(cutOffAfter); ; time.Sleep(cutOffAfter / 20) {
+		mounts, err := readMounts()
+		if err != nil || !mounts.has(d.device()) {
+			return false
+		}
+		if st, err := readMountState(d.device()); err != nil || st.Daemon.PID != os.Getpid() {
+			return false
+		}
+		if time.Now().After(end) {
+			return true
+		}
 	}
-	st, err := readMountState(d.device())
-	return err == nil && st.Daemon.PID == os.Getpid()
 }
+
+// cutOffAfter is longer than it takes the kernel from a connection's end to that of its mount.
+const cutOffAfter = 500 * time.Millisecond
 
 // copyPatience is how long what refers to an unmounted mount may take to go by itself.
 const copyPatience = time.Second

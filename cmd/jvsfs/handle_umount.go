@@ -9,15 +9,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unmount detaches our mount, unless something else was mounted over it since.
+// isCopy tells whether a client means another mount of this file system than the one that
+// this daemon has made: a bind mount, perhaps at the same place. One of another mount
+// namespace is known by its place alone.
+func (d *daemon) isCopy(r request) bool {
+	if r.Mount == 0 {
+		return false
+	}
+	mounts, err := readMounts()
+	if err == nil && d.mountID != 0 && mounts.byID(r.Mount) != nil {
+		return r.Mount != d.mountID
+	}
+	return r.Mountpoint != d.mountpoint()
+}
+
+// unmount takes our mount away, unless something else was mounted over it since.
 func (d *daemon) unmount() error {
 	mounts, err := readMounts()
 	if err != nil {
 		return err
 	}
-	major, minor := d.fs.Device()
-	if top := mounts.at(d.mountpoint()); top == nil || deviceOf(top) != (device{major, minor}) {
-		return fmt.Errorf("another file system covers the mount: %w", unix.EBUSY)
+	top := mounts.at(d.mountpoint())
+	if top == nil || deviceOf(top) != d.device() || d.mountID != 0 && top.ID != d.mountID {
+		return fmt.Errorf("another mount covers it: %w", unix.EBUSY)
 	}
 	// Once it has gone the device number may be another mount's, and with it the name.
 	goOn := d.journal.pause()

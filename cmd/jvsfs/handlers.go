@@ -47,7 +47,7 @@ func (d *daemon) answer(ctx context.Context, s *session) (response, error) {
 	case opRetire, opRetired:
 		return d.answerRetire(ctx, s)
 	}
-	if s.req.Op == opUnmount && s.req.Mountpoint != d.mountpoint() {
+	if s.req.Op == opUnmount && d.isCopy(s.req) {
 		return resultOf(unmounted{CopyOf: d.mountpoint()}) // the client can do that by itself
 	}
 	if changesLeases[s.req.Op] && d.retirement.underWay() {

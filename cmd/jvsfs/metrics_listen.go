@@ -57,7 +57,7 @@ func openPrivate(dir string) (int, error) {
 		return -1, err
 	}
 	var st unix.Stat_t
-	if err = unix.Fstat(fd, &st); err == nil && (int(st.Uid) != os.Geteuid() || st.Mode&0o7777 != 0o700) {
+	if err = unix.Fstat(fd, &st); err == nil && (int(st.Uid) != os.Geteuid() || st.Mode&0o777 != 0o700) {
 		err = errors.New("somebody has put another directory into the place of ours")
 	}
 	if err != nil {

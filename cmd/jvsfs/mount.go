@@ -14,6 +14,7 @@ import (
 	"github.com/jvsfs/jvsfs/mountcfg"
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 )
 
 const logDir = "/var/log/jvsfs"
@@ -218,7 +219,9 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 	if err := detach(); err != nil {
 		return err
 	}
-	debug.SetTraceback("crash") // by SIGABRT: the status of a panic is that of a wrong command line, after which no unit restarts
+	if err := dieBySignal(); err != nil {
+		return err
+	}
 	raisePriority()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -233,6 +236,14 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 	log.Info("ended", zap.Error(err))
 	_ = log.Sync() // standard error cannot be synced, and says so
 	return err
+}
+
+// dieBySignal makes a panic end by SIGABRT: its exit status is that of a wrong command line,
+// after which no unit starts again. No core is dumped, be it to a pipe (core(5)): everybody
+// on the mount would wait for that, and what they write would be in it.
+func dieBySignal() error {
+	debug.SetTraceback("crash")
+	return os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1}))
 }
 
 // openLog opens the log file of a daemon, append only.

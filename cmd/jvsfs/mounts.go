@@ -35,14 +35,20 @@ func (t mountTable) jvsfs() []*mountinfo.Info {
 	return out
 }
 
-// has tells whether a mount of a device is left, at whatever place.
+// has tells whether a jvsfs mount of a device is left, at whatever place.
 func (t mountTable) has(d device) bool {
-	for _, m := range t {
+	return t.count(d) > 0
+}
+
+// count is how many jvsfs mounts of a device there are: its number may be another file
+// system's by now.
+func (t mountTable) count(d device) (n int) {
+	for _, m := range t.jvsfs() {
 		if deviceOf(m) == d {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // byID finds a mount by its number, nil for none.

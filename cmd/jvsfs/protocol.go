@@ -82,7 +82,9 @@ type request struct {
 	Steal    bool   `json:"steal,omitempty"`   // acquire: an expired lease may be stolen
 	Watch    bool   `json:"watch,omitempty"`   // acquire: keep the connection and report the loss
 
-	Mountpoint string `json:"mountpoint,omitempty"` // umount: where the client sees the mount that it means
+	// Of umount: the mount that the client means, as it sees it.
+	Mount      int    `json:"mount,omitempty"` // its number in mountinfo
+	Mountpoint string `json:"mountpoint,omitempty"`
 
 	Device string      `json:"device,omitempty"`        // retire, retired: of the new mount
 	Token  lease.Token `json:"fencing_token,omitempty"` // release, steal: only this lease, 0 = the current one; watch: this lease

@@ -29,11 +29,17 @@ func (t *tally[K]) add(k K) {
 	t.counts[k]++
 }
 
-// drop forgets kinds, which makes room for others.
+// drop counts kinds as beyond the limit, which makes room for others.
 func (t *tally[K]) drop(which func(K) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	maps.DeleteFunc(t.counts, func(k K, _ uint64) bool { return which(k) })
+	maps.DeleteFunc(t.counts, func(k K, n uint64) bool {
+		if !which(k) {
+			return false
+		}
+		t.beyond += n
+		return true
+	})
 }
 
 // all returns the counts, and how often a kind was beyond the limit.

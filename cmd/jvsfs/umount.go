@@ -52,7 +52,7 @@ func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
 	of, err := askUnmount(ctx, m, io)
 	switch f := asFailure(err); {
 	case err == nil && of != "":
-		noteTo(io)(fmt.Sprintf("%s is a bind mount, or was moved there: what was mounted at %s is left alone", m.Mountpoint, of))
+		noteTo(io)(fmt.Sprintf("%s is a bind mount: what was mounted at %s is left alone", m.Mountpoint, of))
 		return unmountPlainly(m)
 	case err == nil:
 		sayDeadBelow(io, m.Mountpoint)
@@ -83,11 +83,15 @@ type unmounted struct {
 // askUnmount asks the daemon, which unmounts its own mount and no copy of it: of is where
 // that is, if m is a copy.
 func askUnmount(ctx context.Context, m *mountinfo.Info, io stdio) (of string, err error) {
-	point := m.Mountpoint
-	if m.Root != "/" {
-		point = ""
+	mounts, err := readMounts()
+	if err != nil {
+		return "", err
 	}
-	resp, err := ask(ctx, m, request{Op: opUnmount, Mountpoint: point}, nil, noteTo(io))
+	resp, err := ask(ctx, m, request{Op: opUnmount, Mount: m.ID, Mountpoint: m.Mountpoint}, nil, noteTo(io))
+	if f := asFailure(err); f != nil && f.Class == classUsage && mounts.count(deviceOf(m)) == 1 {
+		// A daemon of before does not know the fields. There is no copy that it could mistake.
+		resp, err = ask(ctx, m, request{Op: opUnmount}, nil, noteTo(io))
+	}
 	var done unmounted
 	if err == nil && len(resp.Result) > 0 {
 		err = json.Unmarshal(resp.Result, &done)
