@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,10 +20,7 @@ func TestAbortedMountIsRecovered(t *testing.T) {
 	a := startActor(t, "a")
 	m.acquire(a)
 	daemons := m.daemons()
-	var st unix.Stat_t
-	require.NoError(t, unix.Stat(m.Mountpoint, &st))
-	abort := fmt.Sprintf("/sys/fs/fuse/connections/%d/abort", unix.Minor(st.Dev))
-	require.NoError(t, os.WriteFile(abort, []byte("1"), 0))
+	m.abort()
 	m.gone("the daemon ends", daemons)
 	require.Equal(t, "fuse.jvsfs", topType(t, m.Mountpoint))
 	a.fails(m.put("f"), "ENOTCONN", "ECONNABORTED")
@@ -31,6 +29,19 @@ func TestAbortedMountIsRecovered(t *testing.T) {
 	a.fails(m.put("f"), "EROFS") // the lease was given back in peace
 	m.acquire(a)
 	a.ok(m.put("f"))
+}
+
+// abort cuts the mount's connection. In a container nobody has mounted fusectl.
+func (m *mount) abort() {
+	m.t.Helper()
+	var st unix.Stat_t
+	require.NoError(m.t, unix.Stat(m.Mountpoint, &st))
+	ctl := filepath.Join(m.base, "fusectl")
+	require.NoError(m.t, os.Mkdir(ctl, 0o755))
+	require.NoError(m.t, unix.Mount("none", ctl, "fusectl", 0, ""))
+	err := os.WriteFile(fmt.Sprintf("%s/%d/abort", ctl, unix.Minor(st.Dev)), []byte("1"), 0)
+	require.NoError(m.t, unix.Unmount(ctl, 0))
+	require.NoError(m.t, err)
 }
 
 // A daemon that panics ends by a signal: its exit status must not be that of a wrong command
