@@ -206,16 +206,23 @@ func ask(ctx context.Context, m *mountinfo.Info, req request, pidfd *os.File, no
 	if req.patient() {
 		timeout = 0
 	}
+	resp, err := c.exchange(req, pidfd, timeout, note)
+	if err != nil && ctx.Err() != nil {
+		return response{}, ctx.Err()
+	}
+	return resp, err
+}
+
+// exchange sends a request and waits for its answer, which may be there although the request
+// was not read: so a client is turned away.
+func (c *client) exchange(req request, pidfd *os.File, timeout time.Duration, note func(string)) (response, error) {
 	sent := c.send(req, pidfd)
 	if sent != nil {
 		timeout = answerTimeout
 	}
-	resp, err := c.result(timeout, note) // who turns a client away answers, and does not read
+	resp, err := c.result(timeout, note)
 	if sent != nil && err != nil && !isAnswer(err) {
 		err = c.silence(sent)
-	}
-	if err != nil && ctx.Err() != nil {
-		return response{}, ctx.Err()
 	}
 	return resp, err
 }

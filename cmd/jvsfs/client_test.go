@@ -53,6 +53,29 @@ func listening(t *testing.T, f func(net.Conn)) string {
 	return path
 }
 
+// A daemon that turns a client away has answered and hung up before the client has asked.
+func TestWhoIsTurnedAwayHasAnAnswer(t *testing.T) {
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	require.NoError(t, err)
+	defer l.Close()
+	for answer, want := range map[string]string{
+		`{"version":1,"event":"result","error":{"message":"too many control connections"}}` + "\n": "too many control connections",
+		"": "is dead",
+	} {
+		conn, err := net.Dial("unix", l.Addr().String())
+		require.NoError(t, err)
+		daemon, err := l.Accept()
+		require.NoError(t, err)
+		_, err = daemon.Write([]byte(answer))
+		require.NoError(t, err)
+		require.NoError(t, daemon.Close())
+		c := &client{mount: &mountinfo.Info{Mountpoint: "/m"}, conn: conn.(*net.UnixConn), in: bufio.NewReader(conn)}
+		_, err = c.exchange(request{Op: opPing}, nil, answerTimeout, nil)
+		require.ErrorContains(t, err, want)
+		require.NoError(t, conn.Close())
+	}
+}
+
 // What is said about a dead mount ends the mount of a living daemon: so only one that nobody
 // answers for is called dead.
 func TestOnlyAMountWithoutADaemonIsDead(t *testing.T) {
