@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jvsfs/jvsfs/fusefs"
@@ -62,7 +63,7 @@ type daemon struct {
 	recovery *recovery   // nil: there is no mount to bring back or to replace
 	replaced *mountState // of the daemon that this one replaces, nil for none
 
-	mountID    int // of the mount in mountinfo, 0 while it is not known
+	mountID    atomic.Int64 // of the mount in mountinfo, 0 while it is not known
 	retirement retirement
 
 	umount    sync.Mutex     // one at a time
@@ -249,7 +250,7 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 	if err != nil {
 		return errors.Join(err, d.withdraw())
 	}
-	d.mountID = d.findMount()
+	d.mountID.Store(d.findMount())
 	if d.replaced != nil {
 		all.Go(func() { d.awaitPredecessor(serving) })
 	}
@@ -282,14 +283,14 @@ func (d *daemon) device() device {
 }
 
 // findMount is the number of the mount that was made just now.
-func (d *daemon) findMount() int {
+func (d *daemon) findMount() int64 {
 	mounts, err := readMounts()
 	if err != nil {
 		return 0
 	}
 	for _, m := range mounts.jvsfs() {
 		if deviceOf(m) == d.device() && m.Mountpoint == d.mountpoint() {
-			return m.ID // the first one, should somebody have bound it to itself already
+			return int64(m.ID) // the first one, should somebody have bound it to itself already
 		}
 	}
 	return 0

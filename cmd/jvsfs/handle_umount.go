@@ -17,8 +17,8 @@ func (d *daemon) isCopy(r request) bool {
 		return false
 	}
 	mounts, err := readMounts()
-	if err == nil && d.mountID != 0 && mounts.byID(r.Mount) != nil {
-		return r.Mount != d.mountID
+	if own := d.mountID.Load(); err == nil && own != 0 && mounts.byID(r.Mount) != nil {
+		return int64(r.Mount) != own
 	}
 	return r.Mountpoint != d.mountpoint()
 }
@@ -29,8 +29,8 @@ func (d *daemon) unmount() error {
 	if err != nil {
 		return err
 	}
-	top := mounts.at(d.mountpoint())
-	if top == nil || deviceOf(top) != d.device() || d.mountID != 0 && top.ID != d.mountID {
+	top, own := mounts.at(d.mountpoint()), d.mountID.Load()
+	if top == nil || deviceOf(top) != d.device() || own != 0 && int64(top.ID) != own {
 		return fmt.Errorf("another mount covers it: %w", unix.EBUSY)
 	}
 	// Once it has gone the device number may be another mount's, and with it the name.
