@@ -30,10 +30,14 @@ const longTimeout = 10 * time.Minute
 // of the entries of a directory. The rules are those of the place, so a worktree's
 // holder lets the kernel trust what is below its root and nothing beside it.
 //
-// What others may change is watched besides.
+// What others may change is watched besides; what only the holder may, for changes of
+// names past the mount.
 func (f *rawFS) trust(n *node) time.Duration {
 	t := f.certain(n)
-	if t <= f.opts.CacheTimeout && t > 0 {
+	switch {
+	case t > f.opts.CacheTimeout && f.opts.Cache == CacheAuto:
+		f.watcher.watchNames(f, n)
+	case t > 0 && t <= f.opts.CacheTimeout:
 		f.watcher.watch(n)
 	}
 	return t

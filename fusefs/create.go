@@ -23,7 +23,9 @@ func (f *rawFS) makeEntry(op gate.Op, h *fuse.InHeader, name string, as caller, 
 		return st
 	}
 	defer p.leave(&st)
+	own := changing(dir, name, 1)
 	if err := as.as(func() error { return retry(func() error { return call(dir) }) }); err != nil {
+		own.unchanged()
 		return status(err)
 	}
 	return f.entry(dir, name, out)
@@ -100,7 +102,10 @@ func (f *rawFS) createAt(in *fuse.CreateIn, dir *node, name string, newOnly bool
 	}
 	as := callerOf(&in.InHeader, in.Umask, in.Mode)
 	flags := f.backingFlags(in.Flags) &^ unix.O_NOATIME // which only an owner may ask for
-	err = as.as(open(flags | unix.O_CREAT | unix.O_EXCL))
+	own := changing(dir, name, 1)
+	if err = as.as(open(flags | unix.O_CREAT | unix.O_EXCL)); err != nil {
+		own.unchanged()
+	}
 	if err != unix.EEXIST || in.Flags&unix.O_EXCL != 0 {
 		return fd, err
 	}

@@ -24,7 +24,9 @@ func (f *rawFS) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.
 		return st
 	}
 	defer p.leave(&st)
+	own := changing(dir, name, 1)
 	if err := retry(func() error { return unix.Linkat(n.fd, "", dir.fd, name, unix.AT_EMPTY_PATH) }); err != nil {
+		own.unchanged()
 		return status(err)
 	}
 	n.nameless.named()
@@ -73,8 +75,11 @@ func (f *rawFS) remove(op gate.Op, h *fuse.InHeader, name string, flags int) (st
 		return st
 	}
 	defer p.leave(&st)
-	went := p.dying()
+	went, own := p.dying(), changing(dir, name, 1)
 	st = status(retry(func() error { return unix.Unlinkat(dir.fd, name, flags) }))
 	went(st == fuse.OK)
+	if st != fuse.OK {
+		own.unchanged()
+	}
 	return st
 }

@@ -48,6 +48,11 @@ func (f *rawFS) Rename(_ <-chan struct{}, in *fuse.RenameIn, oldName, newName st
 	}
 	defer p.leave(&st)
 	went := p.dying()
+	events := 1
+	if in.Flags&unix.RENAME_EXCHANGE != 0 {
+		events = 2 // each name is one that something comes from and goes to
+	}
+	gone, come := changing(from, oldName, events), changing(to, newName, events)
 	var err error
 	rename := func() error {
 		return retry(func() error { return unix.Renameat2(from.fd, oldName, to.fd, newName, uint(in.Flags)) })
@@ -61,6 +66,8 @@ func (f *rawFS) Rename(_ <-chan struct{}, in *fuse.RenameIn, oldName, newName st
 	}
 	went(err == nil)
 	if err != nil {
+		gone.unchanged()
+		come.unchanged()
 		return status(err)
 	}
 	f.renames.Add(1) // before the promises are moved, see believe

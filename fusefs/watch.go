@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
@@ -14,8 +15,9 @@ import (
 
 // watcher sees changes that are made behind the mount on the same kernel, and tells
 // the mount's kernel side at once instead of after CacheTimeout. It watches the
-// directories that were looked into while others might write there. Where this
-// mount's holder is the only writer nothing is watched: the events would be its own.
+// directories that were looked into: all changes of those where others may write, and
+// changes of names where this mount's holder is the only writer (watchlevel.go). There
+// the events are mostly the mount's own, which are told by ownnames.go.
 //
 // What another host changes on a shared store is not seen by inotify; there
 // CacheTimeout alone holds. The same goes for directories beyond watchesMax.
@@ -23,6 +25,8 @@ type watcher struct {
 	file  *os.File // inotify, nil where it cannot be had
 	count atomic.Int64
 	wake  chan struct{}
+
+	ended chan struct{} // closed with file
 
 	mu    sync.Mutex
 	todo  map[*node]struct{} // to be watched
@@ -32,31 +36,19 @@ type watcher struct {
 // watchesMax bounds the memory that watches pin in the kernel, about 1 KiB each.
 const watchesMax = 16_384
 
-// watchEvents are the changes of a directory's entries, by whatever path they came.
-const watchEvents = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
-	unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_ONLYDIR | unix.IN_EXCL_UNLINK
+// gatherFor is how long events are gathered before they are read: a writer in a watched
+// directory would otherwise wake the daemon for each name that it makes.
+const gatherFor = 10 * time.Millisecond
 
 func newWatcher() *watcher {
-	w := &watcher{wake: make(chan struct{}, 1), todo: make(map[*node]struct{}), nodes: make(map[int32]*node)}
+	w := &watcher{
+		wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		todo: make(map[*node]struct{}), nodes: make(map[int32]*node),
+	}
 	if fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err == nil {
 		w.file = os.NewFile(uintptr(fd), "inotify")
 	}
 	return w
-}
-
-// watch asks for a directory to be watched. It does not wait: the caller may be a
-// request that holds the directory in the kernel.
-func (w *watcher) watch(n *node) {
-	if w.file == nil || n.watched.Load() || !n.isDir() || n.watched.Swap(true) {
-		return
-	}
-	w.mu.Lock()
-	w.todo[n] = struct{}{}
-	w.mu.Unlock()
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
 }
 
 // run serves until stop is closed.
@@ -72,6 +64,7 @@ func (w *watcher) run(f *rawFS, stop <-chan struct{}) {
 		case <-w.wake:
 			w.addAll(f)
 		case <-stop:
+			close(w.ended)
 			_ = w.file.Close() // ends read
 			wg.Wait()
 			return
@@ -85,28 +78,8 @@ func (w *watcher) addAll(f *rawFS) {
 	w.todo = make(map[*node]struct{})
 	w.mu.Unlock()
 	for n := range todo {
-		if w.count.Load() < watchesMax {
-			w.add(f, n)
-		}
+		w.add(f, n)
 	}
-}
-
-func (w *watcher) add(f *rawFS, n *node) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if f.nodes.get(n.id) != n { // the kernel has let go of it, its descriptor is closed
-		return
-	}
-	wd, err := w.control(func(fd int) (int, error) { return unix.InotifyAddWatch(fd, n.path(), watchEvents) })
-	if err != nil {
-		if errors.Is(err, unix.ENOSPC) && w.count.Swap(watchesMax) < watchesMax {
-			f.opts.Log.Warn("no more inotify watches: changes behind the mount are seen after the cache timeout (fs.inotify.max_user_watches)")
-		}
-		return
-	}
-	n.wd = int32(wd)
-	w.nodes[n.wd] = n
-	w.count.Add(1)
 }
 
 // control runs a call on the descriptor, which Close may take away meanwhile.
@@ -123,7 +96,7 @@ func (w *watcher) control(call func(fd int) (int, error)) (n int, err error) {
 
 // forget ends the watch of a node that the kernel has let go of.
 func (w *watcher) forget(n *node) {
-	if w.file == nil || !n.watched.Load() {
+	if w.file == nil || n.watched.Load() == watchNothing {
 		return
 	}
 	w.mu.Lock()
@@ -141,7 +114,8 @@ func (w *watcher) drop(wd int32) {
 		return
 	}
 	delete(w.nodes, wd)
-	n.watched.Store(false)
+	n.watched.Store(watchNothing)
+	n.forgetOwnNames()
 	w.count.Add(-1)
 	_, _ = w.control(func(fd int) (int, error) { return unix.InotifyRmWatch(fd, uint32(wd)) })
 }
@@ -171,6 +145,21 @@ func (w *watcher) read(f *rawFS) {
 			w.event(f, int32(binary.NativeEndian.Uint32(rest)), binary.NativeEndian.Uint32(rest[4:]), rest[unix.SizeofInotifyEvent:size])
 			rest = rest[size:]
 		}
+		if !w.gather() {
+			return
+		}
+	}
+}
+
+// gather lets events come together, and reports whether there is anything to read still.
+func (w *watcher) gather() bool {
+	t := time.NewTimer(gatherFor)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-w.ended:
+		return false
 	}
 }
 
@@ -179,32 +168,44 @@ func (w *watcher) event(f *rawFS, wd int32, mask uint32, padded []byte) {
 	if mask&unix.IN_Q_OVERFLOW != 0 {
 		// What was dropped is seen after CacheTimeout, as everything is that no event tells of.
 		f.opts.Log.Info("changes behind the mount come faster than inotify tells: some are seen after the cache timeout (fs.inotify.max_queued_events)")
+		w.forgetOwnNames()
 		return
 	}
 	raw, _, _ := bytes.Cut(padded, []byte{0})
-	w.mu.Lock()
-	n := w.nodes[wd]
-	if mask&unix.IN_IGNORED != 0 || n != nil && f.certain(n) > f.opts.CacheTimeout {
-		w.drop(wd) // gone, or from now on the changes are our own
-		n = nil
-	}
-	w.mu.Unlock()
-	if n == nil {
+	name := string(raw)
+	n := w.about(f, wd, mask)
+	if n == nil || mask&namesChanged != 0 && n.tookOwnName(name) {
 		return
 	}
-	f.changedBehind(n, string(raw), mask)
+	f.changedBehind(n, name, mask)
+}
+
+// about returns the directory of an event, nil where it is of no interest. A directory
+// that nobody but this mount's holder writes to by now is watched for names alone.
+func (w *watcher) about(f *rawFS, wd int32, mask uint32) *node {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := w.nodes[wd]
+	switch {
+	case mask&unix.IN_IGNORED != 0: // it is gone
+		w.drop(wd)
+		return nil
+	case n != nil && n.watched.Load() == watchAll && f.certain(n) > f.opts.CacheTimeout:
+		w.lower(f, n)
+		return nil
+	}
+	return n
 }
 
 // changedBehind makes the kernel ask again for what was changed in a directory.
 func (f *rawFS) changedBehind(dir *node, name string, mask uint32) {
-	const names = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO
-	if name == "" || mask&names != 0 {
+	if name == "" || mask&namesChanged != 0 {
 		f.kernel.dropAttr(dir.id)
 	}
 	if name == "" {
 		return
 	}
-	if mask&names != 0 {
+	if mask&namesChanged != 0 {
 		f.kernel.expire(dir.id, name)
 	}
 	var st unix.Stat_t

@@ -242,3 +242,54 @@ func TestCachedModeLosesSetuid(t *testing.T) {
 	other.ok(command{Op: "writefile", Path: m.At("id"), Data: []byte{0x7f}}) // as it was
 	require.Equal(t, "4242\n", who())
 }
+
+// Where this mount's holder is the only writer, names are believed for minutes; what
+// somebody else does to them past the mount is seen all the same.
+func TestCacheSeesNamesThatChangeBehindAHolder(t *testing.T) {
+	m := newMount(t, cacheOptions("100ms"))
+	a := startActor(t, "a")
+	m.acquire(a)
+	a.ok(command{Op: "mkdir", Path: m.At("d"), Mode: 0o755})
+	for _, name := range []string{"gone", "old", "kept"} {
+		a.ok(m.put("d", name))
+	}
+	a.ok(command{Op: "unlink", Path: m.At("d", "gone")})
+	present := func(name string) bool { _, err := os.Lstat(m.At("d", name)); return err == nil }
+	require.False(t, present("gone"))
+	require.False(t, present("new"))
+	require.True(t, present("old"))
+	require.True(t, present("kept"))
+	require.LessOrEqual(t, m.lookups(m.At("d", "gone"), looks), uint64(1), "believed")
+
+	require.NoError(t, os.WriteFile(m.Behind("d", "gone"), []byte("1"), 0o644))
+	eventually(t, "a name that was removed here and made again behind", func() bool { return present("gone") })
+	require.NoError(t, os.Rename(m.Behind("d", "old"), m.Behind("d", "new")))
+	eventually(t, "a name that was moved behind", func() bool { return present("new") && !present("old") })
+	require.NoError(t, os.Remove(m.Behind("d", "gone")))
+	eventually(t, "a name that was removed behind", func() bool { return !present("gone") })
+	require.Equal(t, []string{"kept", "new"}, names(t, m.At("d")))
+}
+
+// A holder's own changes are not taken for somebody else's: the kernel goes on believing
+// the names that it made, and asks for none of them.
+func TestCacheOfAHoldersOwnNames(t *testing.T) {
+	m := newMount(t, cacheOptions("0s"))
+	a := startActor(t, "a")
+	m.acquire(a)
+	const files = 200
+	before := m.requests("Lookup")
+	for i := range files {
+		a.ok(m.put(fmt.Sprintf("n%03d", i)))
+	}
+	a.ok(m.move("n000", "moved"))
+	made := m.requests("Lookup") - before // a name that is new is looked up once
+	require.LessOrEqual(t, made, uint64(2*files))
+	require.NoError(t, os.WriteFile(m.Behind("last"), nil, 0o644)) // its event comes after theirs
+	eventually(t, "the events have been read", func() bool { _, err := os.Lstat(m.At("last")); return err == nil })
+	before = m.requests("Lookup")
+	for i := 1; i < files; i++ {
+		_, err := os.Lstat(m.At(fmt.Sprintf("n%03d", i)))
+		require.NoError(t, err)
+	}
+	require.LessOrEqual(t, m.requests("Lookup")-before, uint64(files/10), "still believed")
+}

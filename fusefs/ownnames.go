@@ -1,0 +1,64 @@
+package fusefs
+
+// A directory that is watched for names tells of the mount's own changes, too. Each is
+// noted before it is made, and its event is then nobody else's. An event of somebody else
+// for the same name in the same moment may be taken for it; then its own is taken for
+// somebody else's, and the kernel asks for the name all the same.
+
+// ownName is one change of a name that is about to be made.
+type ownName struct {
+	dir  *node // nil where it need not be noted
+	name string
+	n    int
+}
+
+// changing notes that the mount is about to change a name, which the kernel tells of in
+// a number of events.
+func changing(dir *node, name string, events int) ownName {
+	if dir.watched.Load() != watchNames {
+		return ownName{}
+	}
+	dir.mu.Lock()
+	defer dir.mu.Unlock()
+	if dir.ownNames == nil {
+		dir.ownNames = make(map[string]int)
+	}
+	dir.ownNames[name] += events
+	return ownName{dir, name, events}
+}
+
+// unchanged takes the note back: the change was not made.
+func (o ownName) unchanged() {
+	for range o.n {
+		o.dir.tookOwnName(o.name)
+	}
+}
+
+// tookOwnName reports whether a change of a name was noted, once for each note.
+func (n *node) tookOwnName(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	left, noted := n.ownNames[name]
+	if left > 1 {
+		n.ownNames[name] = left - 1
+	} else {
+		delete(n.ownNames, name)
+	}
+	return noted
+}
+
+// forgetOwnNames is for when no event will come for what was noted.
+func (n *node) forgetOwnNames() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ownNames = nil
+}
+
+// forgetOwnNames is for when the kernel has lost events.
+func (w *watcher) forgetOwnNames() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, n := range w.nodes {
+		n.forgetOwnNames()
+	}
+}
