@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,6 +13,7 @@ var statCases = []Case{
 	{Name: "stat/birth", Run: birthCase}, {Name: "stat/statfs", Run: statfsCase}, {Name: "stat/statx-masks", Run: statxCase},
 	{Name: "stat/limits", Alone: true, Run: fileSizeLimitCase}, {Name: "stat/handles", Run: fileHandleCase}, {Name: "stat/advice", Run: adviceCase},
 	{Name: "stat/nanoseconds", Run: nanosecondsCase}, {Name: "atime/read", Run: readAtimeCase},
+	{Name: "stat/attributes", Run: attributesCase}, {Name: "stat/extents", Run: extentsCase}, {Name: "stat/forgotten-handle", Alone: true, Run: forgottenHandleCase},
 	{Name: "poll/regular-file", Run: pollCase}, {Name: "fsync/dir-tree", Alone: true, Run: fsyncCase},
 }
 
@@ -82,6 +84,44 @@ func fileHandleCase(t *Trial) {
 		t.Note("same %v", a.Ino == b.Ino)
 		_ = unix.Close(fd)
 	}
+}
+
+// forgottenHandleCase opens a handle of a file that nothing refers to any more but its
+// name, after the kernel was asked to let go of what it remembers.
+func forgottenHandleCase(t *Trial) {
+	t.file("f", 10)
+	h, _, err := unix.NameToHandleAt(unix.AT_FDCWD, t.At("f"), 0)
+	must(err)
+	dir := t.openAt(".", unix.O_RDONLY)
+	for range 2 { // names first, then the inodes that they had
+		must(os.WriteFile("/proc/sys/vm/drop_caches", []byte("2"), 0))
+	}
+	fd, err := unix.OpenByHandleAt(dir, h, unix.O_RDONLY|unix.O_CLOEXEC)
+	t.Result("open", err)
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+}
+
+// attributesCase: which of the inode flags statx(2) would tell of.
+func attributesCase(t *Trial) {
+	t.file("f", 10)
+	stx := t.statx("f", unix.STATX_BASIC_STATS)
+	t.Note("known %#x", stx.Attributes_mask&(unix.STATX_ATTR_IMMUTABLE|unix.STATX_ATTR_APPEND|unix.STATX_ATTR_NODUMP))
+}
+
+// extentsCase asks where the file lies on its disk (FS_IOC_FIEMAP, linux/fiemap.h).
+func extentsCase(t *Trial) {
+	const fsIocFiemap = 0xC020660B
+	t.file("f", 10)
+	fd := t.openAt("f", unix.O_RDONLY)
+	must(unix.Fsync(fd))
+	ask := struct {
+		start, length                 uint64
+		flags, mapped, room, reserved uint32
+	}{length: 1 << 20}
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), fsIocFiemap, uintptr(unsafe.Pointer(&ask)))
+	t.Note("extents: %d", errno)
 }
 
 func adviceCase(t *Trial) {
