@@ -269,7 +269,7 @@ func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, f
 	for _, cl := range on.claims {
 		epoch := cl.epoch
 		if on.disowned.Load() {
-			epoch = staleEpoch
+			epoch = gate.Stale
 		}
 		pass, no := cl.guard.Enter(p.request(h, epoch))
 		if no != nil {
@@ -302,9 +302,6 @@ func (f *rawFS) admitUnclaimed(p *passes, on *handle) fuse.Status {
 	p.outside = pass
 	return fuse.OK
 }
-
-// staleEpoch is an epoch that never was.
-const staleEpoch = ^gate.Epoch(0)
 
 // checkName keeps a name to one component, whatever a request says.
 func checkName(name string) fuse.Status {
