@@ -98,7 +98,7 @@ func (v *verifier) line(l auditLine) error {
 		v.fault("it is longer than %d bytes, and no record", maxAuditLine)
 		return nil
 	}
-	if len(bytes.TrimSpace(l.text)) == 0 {
+	if l.size == 1 || len(bytes.TrimSpace(l.text)) == 0 {
 		return nil
 	}
 	var rec AuditRecord
@@ -146,7 +146,7 @@ func (v *verifier) lost() {
 func TailAudit(r io.Reader, f func(AuditRecord) error) error {
 	return eachLine(r, func(l auditLine) error {
 		var rec AuditRecord
-		if json.Unmarshal(l.text, &rec) != nil {
+		if !bytes.HasPrefix(l.text, []byte("{")) || json.Unmarshal(l.text, &rec) != nil {
 			return nil
 		}
 		return f(rec)
