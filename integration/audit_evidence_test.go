@@ -121,7 +121,7 @@ func TestWhatOthersAppendCostsBoundedWork(t *testing.T) {
 	m, a, log := audited(t)
 	f, err := os.OpenFile(log, os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(t, err)
-	const flood = 100 << 20
+	const flood = 40 << 20
 	for range flood >> 20 {
 		_, err := f.Write(bytes.Repeat([]byte("\n"), 1<<20))
 		require.NoError(t, err)

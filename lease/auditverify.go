@@ -16,6 +16,7 @@ const maxAuditLine = 1 << 20
 type auditLine struct {
 	text     []byte // its end included; nil where it is longer than maxAuditLine
 	size     int64
+	lines    int  // 1; a run of empty lines is one
 	complete bool // it has an end
 }
 
@@ -23,8 +24,15 @@ type auditLine struct {
 func eachLine(r io.Reader, f func(auditLine) error) error {
 	b := bufio.NewReaderSize(r, 64<<10)
 	var long []byte
-	l := auditLine{}
+	l := auditLine{lines: 1}
 	for {
+		if n := emptyLines(b); l.size == 0 && n > 0 {
+			_, _ = b.Discard(n) // they are in the buffer
+			if err := f(auditLine{text: []byte("\n"), size: int64(n), lines: n, complete: true}); err != nil {
+				return err
+			}
+			continue
+		}
 		part, err := b.ReadSlice('\n')
 		l.size += int64(len(part))
 		switch {
@@ -50,8 +58,17 @@ func eachLine(r io.Reader, f func(auditLine) error) error {
 		if err != nil {
 			return nil
 		}
-		l, long = auditLine{}, long[:0]
+		l, long = auditLine{lines: 1}, long[:0]
 	}
+}
+
+// emptyLines is how many are next, as far as they are read: somebody may have appended millions.
+func emptyLines(b *bufio.Reader) int {
+	if b.Buffered() == 0 {
+		_, _ = b.Peek(1) // reads on; an error comes again
+	}
+	next, _ := b.Peek(b.Buffered())
+	return len(next) - len(bytes.TrimLeft(next, "\n"))
 }
 
 // AuditFault is a place where the chain is broken.
@@ -91,14 +108,14 @@ func (v *verifier) fault(format string, args ...any) {
 }
 
 func (v *verifier) line(l auditLine) error {
-	v.n++
+	v.n += l.lines
 	begin := v.size
 	v.size += l.size
 	if l.text == nil {
 		v.fault("it is longer than %d bytes, and no record", maxAuditLine)
 		return nil
 	}
-	if l.size == 1 || len(bytes.TrimSpace(l.text)) == 0 {
+	if len(bytes.TrimSpace(l.text)) == 0 {
 		return nil
 	}
 	var rec AuditRecord
