@@ -148,8 +148,11 @@ func (f *rawFS) admitRule(p *passes, req gate.Request, r *rule) fuse.Status {
 // admitOutside asks where no guard is. What jvsfs keeps to itself is nobody's to change,
 // also where the mount only observes: the leases rest on it.
 func (f *rawFS) admitOutside(p *passes, req gate.Request, r *rule) fuse.Status {
-	if r.kind == ruleSealed {
+	if r.kind == ruleSealed || r.kind == ruleAppend && !appendOp(req.Op) {
 		return f.refuseRule(req.Op, req.Caller, r)
+	}
+	if r.kind == ruleAppend {
+		r = openRule
 	}
 	pass, ok, would := f.opts.Enforcement.Outside(r.kind != ruleOpen)
 	if !ok {
@@ -213,7 +216,7 @@ func (f *rawFS) admitEntry(op gate.Op, h *fuse.InHeader, dir *node, name string)
 		return passes{}, st
 	}
 	held := f.settle()
-	if f.covers(op, dir, name) {
+	if f.covers(op, dir, name) || f.sealedIn(op, dir, name) {
 		return f.unadmitted(held, f.refuseRule(op, callerID(h), sealedRule))
 	}
 	var buf [4]*rule
@@ -269,7 +272,7 @@ func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, f
 	for _, cl := range on.claims {
 		epoch := cl.epoch
 		if on.disowned.Load() {
-			epoch = staleEpoch
+			epoch = gate.Stale
 		}
 		pass, no := cl.guard.Enter(p.request(h, epoch))
 		if no != nil {
@@ -292,6 +295,9 @@ func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, f
 // admitUnclaimed asks about a mutation through a handle that was opened where no guard
 // is asked.
 func (f *rawFS) admitUnclaimed(p *passes, on *handle) fuse.Status {
+	if on.audit && !appendOp(p.op) {
+		return f.refused()
+	}
 	pass, ok, would := f.opts.Enforcement.Outside(on.against || on.disowned.Load())
 	if !ok {
 		return f.refused()
@@ -302,9 +308,6 @@ func (f *rawFS) admitUnclaimed(p *passes, on *handle) fuse.Status {
 	p.outside = pass
 	return fuse.OK
 }
-
-// staleEpoch is an epoch that never was.
-const staleEpoch = ^gate.Epoch(0)
 
 // checkName keeps a name to one component, whatever a request says.
 func checkName(name string) fuse.Status {

@@ -80,6 +80,9 @@ func (f *rawFS) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 		return st
 	}
 	defer f.unlessLate(&p, &st, out)
+	if !f.mayOpen(dir, in.Flags) {
+		return f.refuseRule(gate.OpCreate, callerID(&in.InHeader), sealedRule)
+	}
 	fd, err := f.createAt(in, dir, name, p.byPlace())
 	if err != nil {
 		return status(err)

@@ -26,6 +26,7 @@ type handle struct {
 	mapped bool // opened so that it can be mapped for writing (O_RDWR)
 	// appendOnly handles have a descriptor that can only append (chattr +a).
 	appendOnly bool
+	audit      bool // of the audit chain, which is only appended to
 	claims     []claim
 	// against handles were opened although a rule forbids it: the mount only observed.
 	against bool

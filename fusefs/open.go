@@ -37,6 +37,9 @@ func (f *rawFS) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (st 
 			return st
 		}
 		defer p.abandon() // an open changes nothing that could be late
+		if !f.mayOpen(n, in.Flags) {
+			return f.refuseRule(gate.OpOpen, callerID(&in.InHeader), sealedRule)
+		}
 		h.claims, h.against = p.claims(), p.against
 	}
 	flags := f.backingFlags(in.Flags) | unix.O_NONBLOCK
@@ -58,6 +61,9 @@ func (f *rawFS) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (st 
 // kept for the readers beside it.
 func (f *rawFS) openHandle(h *handle, flags uint32, out *fuse.OpenOut) {
 	h.write, h.mapped = writes(flags), flags&unix.O_ACCMODE == unix.O_RDWR
+	if h.write && f.onlyAppends(h.node) {
+		h.audit, h.appendOnly = true, true
+	}
 	out.Fh = f.handles.add(h)
 	out.OpenFlags = fuse.FOPEN_KEEP_CACHE
 	if h.write {

@@ -24,6 +24,7 @@ const (
 	ruleWorktree                 // the guard of worktree id
 	ruleSealed                   // jvsfs alone
 	ruleBadName                  // below worktrees/, but not a worktree's name
+	ruleAppend                   // the audit chain: only appends, see auditRule
 )
 
 var (
@@ -39,7 +40,7 @@ const (
 	roleNone      role = iota
 	roleRoot           // of a repository: main, worktrees, .jvs
 	roleWorktrees      // worktrees/: each entry is a worktree
-	roleJVS            // .jvs: passes through, except locks
+	roleJVS            // .jvs: passes through, except locks and audit
 )
 
 // place is where a node stands. Worktree roots are guarded by their path: restore
@@ -73,8 +74,11 @@ func entryRule(dir *node, name string) *rule {
 		}
 		return worktreeRule(name)
 	case roleJVS:
-		if name == "locks" {
+		switch name {
+		case "locks":
 			return sealedRule
+		case "audit":
+			return auditRule
 		}
 	}
 	return nil

@@ -29,6 +29,9 @@ func (f *rawFS) Writev(_ <-chan struct{}, in *fuse.WriteIn, data [][]byte) (writ
 	defer p.leave(&st)
 	n := 0
 	if h.appendOnly && !appends(in) {
+		if in.WriteFlags&fuse.WRITE_CACHE != 0 {
+			f.inval.soon(h.node.id) // the page shows what is not stored
+		}
 		return 0, fuse.EPERM // its descriptor would append, wherever the write was meant to go
 	}
 	write := func() (err error) {

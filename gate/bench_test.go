@@ -25,7 +25,7 @@ func benchGuard(b *testing.B, pid int) (*Guard, Epoch) {
 		b.Fatal(err)
 	}
 	g.Open(lease.Grant{Token: 1, Holder: h, Deadline: c.Boot() + time.Hour})
-	return g, 1
+	return g, EpochOf(1)
 }
 
 // BenchmarkEnterHandle is the check on a write: no I/O, no allocation.
@@ -46,7 +46,7 @@ func BenchmarkRefuseHandle(b *testing.B) {
 	g, _ := benchGuard(b, os.Getpid())
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, no := g.Enter(Request{Op: OpWrite, Epoch: 99}); no == nil {
+		if _, no := g.Enter(Request{Op: OpWrite, Epoch: EpochOf(99)}); no == nil {
 			b.Fatal("let through")
 		}
 	}

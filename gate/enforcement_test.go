@@ -132,7 +132,7 @@ func TestReadOnlyWaitsForTheHolderAndKeepsTheLease(t *testing.T) {
 func TestReadOnlyWaitsForAClosingEpoch(t *testing.T) {
 	s := newSwitching(t, Enforcing, nil)
 	tok := s.k.give(mountHolder("a"))
-	p := mustEnter(t, s.Guard, write(Epoch(tok)))
+	p := mustEnter(t, s.Guard, write(EpochOf(tok)))
 	closed := make(chan struct{})
 	go func() { s.k.lose(lease.LossExpired, tok, mountHolder("a")); close(closed) }()
 	require.Eventually(t, func() bool { return s.open.Load() == nil }, eventually, tick)
@@ -315,7 +315,7 @@ func TestNothingIsInFlightAfterASwitch(t *testing.T) {
 	}
 	for range 2 {
 		wg.Go(func() { loop(byUser(8), &strangers) })
-		wg.Go(func() { loop(write(Epoch(tok)), &holders) })
+		wg.Go(func() { loop(write(EpochOf(tok)), &holders) })
 	}
 	for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end); {
 		s.to(t, Enforcing)

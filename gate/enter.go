@@ -143,13 +143,15 @@ func (g *Guard) judgeEpoch(r Request) (Pass, *Refusal) {
 		return Pass{}, g.refusal(r.Op, ReasonObservedHandle, nil)
 	case r.Epoch == sharedEpoch:
 		return g.enter(r.Op, g.shared, ReasonStaleHandle)
-	case r.Epoch&leaseless != 0:
-		if _, j := g.keeper.Observe(); j.State != lease.Free {
-			return Pass{}, g.refusal(r.Op, ReasonStaleHandle, nil)
-		}
-		return g.enterIf(r, g.free.Load())
+	case r.Epoch.kind == kindLease:
+		return g.enterIf(r, g.open.Load())
+	case r.Epoch.kind != kindFree:
+		return Pass{}, g.refusal(r.Op, ReasonStaleHandle, nil)
 	}
-	return g.enterIf(r, g.open.Load())
+	if _, j := g.keeper.Observe(); j.State != lease.Free {
+		return Pass{}, g.refusal(r.Op, ReasonStaleHandle, nil)
+	}
+	return g.enterIf(r, g.free.Load())
 }
 
 func (g *Guard) enterIf(r Request, e *epoch) (Pass, *Refusal) {
@@ -179,7 +181,7 @@ func (g *Guard) enter(op Op, e *epoch, why Reason) (Pass, *Refusal) {
 // Current reports whether handles of the epoch may write, or may again if a failed
 // renewal is mended in time.
 func (g *Guard) Current(id Epoch) bool {
-	if id&leaseless != 0 {
+	if id.kind != kindLease {
 		e := g.free.Load()
 		return id == sharedEpoch || e != nil && e.id == id && !e.isOver() ||
 			id == observedEpoch && g.cfg.Enforcement.Mode() == Observing
@@ -193,7 +195,7 @@ func (g *Guard) Current(id Epoch) bool {
 func (g *Guard) renewFailed(id Epoch) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.loss.Kind == lease.LossRenewFailed && Epoch(g.loss.Token) == id
+	return g.loss.Kind == lease.LossRenewFailed && EpochOf(g.loss.Token) == id
 }
 
 // judgeWriter lets the writers of the open epoch in, and takes a lease for a
@@ -325,7 +327,7 @@ func (g *Guard) freeEpoch() *epoch {
 		return e
 	}
 	g.freeSeq++
-	e := newEpoch(leaseless|Epoch(g.freeSeq), lease.Holder{}, never, 0)
+	e := newEpoch(freeEpochOf(g.freeSeq), lease.Holder{}, never, 0)
 	g.lastFree.Store(e)
 	g.free.Store(e)
 	return e

@@ -10,34 +10,6 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// Epoch is a period in which one set of writers may write. Handles carry the
-// epoch that they were opened in. Under a lease it is the fencing token; the
-// periods in which a worktree may be written without one are numbered apart.
-type Epoch uint64
-
-const (
-	// NoEpoch judges by the writer instead of a handle.
-	NoEpoch Epoch = 0
-	// leaseless marks epochs that rest on no lease.
-	leaseless Epoch = 1 << 63
-	// sharedEpoch is the one epoch of a worktree in mode shared; it never ends.
-	sharedEpoch = leaseless | 1<<62
-	// observedEpoch is given to what was only let through by Observing. No decision
-	// ever passes it: a handle that carries it is refused as soon as refusals count.
-	observedEpoch = leaseless | 1<<61
-	// ByPlace is the epoch of what was admitted for its place (Exempt). A handle of it
-	// is judged by its file's place each time.
-	ByPlace = leaseless | 1<<60
-)
-
-// Token returns the fencing token behind the epoch, 0 where there is none.
-func (e Epoch) Token() lease.Token {
-	if e&leaseless != 0 {
-		return 0
-	}
-	return lease.Token(e)
-}
-
 // never is the deadline of an epoch that rests on no lease.
 const never = time.Duration(1<<63 - 1)
 

@@ -191,7 +191,7 @@ func TestAHandleIsJudgedByItsPlaceEachTime(t *testing.T) {
 	holder := userHolder(1000, "holder")
 	token := k.give(holder)
 	at := inCache()
-	for _, epoch := range []Epoch{ByPlace, Epoch(token) + 7} {
+	for _, epoch := range []Epoch{ByPlace, EpochOf(token + 7)} {
 		p, no := g.Enter(Request{Op: OpWrite, Epoch: epoch, At: at})
 		require.Nil(t, no)
 		require.True(t, p.ByPlace())
@@ -206,7 +206,7 @@ func TestAHandleIsJudgedByItsPlaceEachTime(t *testing.T) {
 	require.False(t, g.Current(ByPlace), "a mapping is not believed on its word")
 
 	k.lose(lease.LossReleased, token, holder)
-	p, no := g.Enter(Request{Op: OpWrite, Epoch: Epoch(token), At: at})
+	p, no := g.Enter(Request{Op: OpWrite, Epoch: EpochOf(token), At: at})
 	require.Nil(t, no, "where anybody may write a lease that is over is no reason to refuse")
 	require.True(t, p.ByPlace())
 	p.Leave()

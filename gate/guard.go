@@ -136,7 +136,7 @@ func (g *Guard) Open(gr lease.Grant) {
 		g.free.Store(nil) // not before: a next one would begin beside what is in flight
 		g.runHooks(lease.Loss{Kind: lease.LossReleased})
 	}
-	e := newEpoch(Epoch(gr.Token), gr.Holder, gr.Deadline, g.cfg.Clock.Boot())
+	e := newEpoch(EpochOf(gr.Token), gr.Holder, gr.Deadline, g.cfg.Clock.Boot())
 	e.look = gr.Late
 	if last := g.last.Swap(e); last != nil && last.id == e.id {
 		e.handles = last.handles // a renewal failed and was mended: they are the same files
@@ -152,7 +152,7 @@ func (g *Guard) Open(gr lease.Grant) {
 
 // Extend moves the deadline of the open epoch. Source: lease.Fence.
 func (g *Guard) Extend(t lease.Token, deadline time.Duration) {
-	if e := g.open.Load(); e != nil && e.id == Epoch(t) {
+	if e := g.open.Load(); e != nil && e.id == EpochOf(t) {
 		e.deadline.Store(int64(deadline))
 	}
 }

@@ -43,7 +43,7 @@ func TestAHandleWritesInItsEpochOnly(t *testing.T) {
 	h := userHolder(7, "7")
 	tok := k.give(h)
 	p := mustEnter(t, g, byUser(7))
-	require.Equal(t, Epoch(tok), p.Epoch())
+	require.Equal(t, EpochOf(tok), p.Epoch())
 	p.Leave()
 	mustEnter(t, g, write(p.Epoch())).Leave()
 
@@ -58,7 +58,7 @@ func TestAHandleWritesInItsEpochOnly(t *testing.T) {
 func TestCloseWaitsForWhatIsInFlight(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	tok := k.give(mountHolder("a"))
-	p := mustEnter(t, g, write(Epoch(tok)))
+	p := mustEnter(t, g, write(EpochOf(tok)))
 	var hooked sync.WaitGroup
 	hooked.Add(1)
 	g.OnClose(func(lease.Loss) { hooked.Done() })
@@ -66,7 +66,7 @@ func TestCloseWaitsForWhatIsInFlight(t *testing.T) {
 	closed := make(chan struct{})
 	go func() { k.lose(lease.LossExpired, tok, mountHolder("a")); close(closed) }()
 	require.Eventually(t, func() bool { // nothing new gets in while it waits
-		q, no := g.Enter(write(Epoch(tok)))
+		q, no := g.Enter(write(EpochOf(tok)))
 		if no == nil {
 			q.Leave()
 		}
@@ -96,7 +96,7 @@ func TestNothingIsInFlightAfterClose(t *testing.T) {
 			go func() {
 				defer wg.Done()
 				for first := true; ; first = false {
-					p, no := g.Enter(write(Epoch(tok)))
+					p, no := g.Enter(write(EpochOf(tok)))
 					if no == nil {
 						select {
 						case <-ended:
@@ -137,12 +137,12 @@ func TestOnlyAPeacefulCloseYields(t *testing.T) {
 		yielded := false
 		g.OnYield(func(context.Context) error {
 			yielded = true
-			mustEnter(t, g, write(Epoch(tok))).Leave()
+			mustEnter(t, g, write(EpochOf(tok))).Leave()
 			return nil
 		})
 		k.lose(kind, tok, mountHolder("a"))
 		require.Equal(t, want, yielded, kind)
-		mustRefuse(t, g, write(Epoch(tok)), map[bool]Reason{true: ReasonRenewFailed, false: ReasonStaleHandle}[kind == lease.LossRenewFailed])
+		mustRefuse(t, g, write(EpochOf(tok)), map[bool]Reason{true: ReasonRenewFailed, false: ReasonStaleHandle}[kind == lease.LossRenewFailed])
 	}
 }
 
@@ -152,7 +152,7 @@ func TestALateMutationIsToldAndReported(t *testing.T) {
 	g, k, c := newTestGuard(t, nil)
 	var stolen error
 	g.Open(lease.Grant{Token: 4, Holder: mountHolder("a"), Deadline: c.Boot() + time.Minute, Late: func() error { return stolen }})
-	p := mustEnter(t, g, write(4))
+	p := mustEnter(t, g, write(EpochOf(4)))
 	require.NoError(t, g.Late(p))
 	stolen = errors.New("token 5 is there")
 	why := g.Late(p)
@@ -167,7 +167,7 @@ func TestALateMutationIsToldAndReported(t *testing.T) {
 
 	// One kernel needs no such look: the gate's flock keeps late writes away.
 	g.Open(lease.Grant{Token: 5, Holder: mountHolder("a"), Deadline: c.Boot() + time.Minute})
-	p = mustEnter(t, g, write(5))
+	p = mustEnter(t, g, write(EpochOf(5)))
 	c.move(2 * time.Minute)
 	require.NoError(t, g.Late(p))
 	p.Leave()
@@ -178,7 +178,7 @@ func TestALateMutationIsToldAndReported(t *testing.T) {
 func TestAWriterWaitsForALeaseThatIsGivenBack(t *testing.T) {
 	g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree, c.Scope = AcquireOnFree, ScopeUser })
 	tok := k.give(userHolder(7, "7"))
-	p := mustEnter(t, g, write(Epoch(tok)))
+	p := mustEnter(t, g, write(EpochOf(tok)))
 	gone := make(chan struct{})
 	go func() { k.lose(lease.LossIdle, tok, userHolder(7, "7")); close(gone) }()
 	require.Eventually(t, func() bool { return g.Status().State == "closed" }, eventually, tick)
@@ -192,7 +192,7 @@ func TestAWriterWaitsForALeaseThatIsGivenBack(t *testing.T) {
 	}()
 	p.Leave()
 	<-gone
-	require.Equal(t, Epoch(tok+1), <-entered)
+	require.Equal(t, EpochOf(tok+1), <-entered)
 }
 
 // A zero count that is read before the end and acted upon after it must not end the
@@ -202,7 +202,7 @@ func TestEndWaitsWhateverTheInterleaving(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	c := &clock{}
 	for n, stop := 0, time.Now().Add(time.Second); time.Now().Before(stop); n++ {
-		e := newEpoch(1, lease.Holder{}, never, 0)
+		e := newEpoch(EpochOf(1), lease.Holder{}, never, 0)
 		ended := make(chan struct{})
 		var wg sync.WaitGroup
 		var late atomic.Bool
@@ -235,12 +235,12 @@ func TestTheDeadlineRefusesByItself(t *testing.T) {
 	h := userHolder(7, "7")
 	tok := k.give(h)
 	c.move(20*time.Second - 1)
-	mustEnter(t, g, write(Epoch(tok))).Leave()
+	mustEnter(t, g, write(EpochOf(tok))).Leave()
 	c.move(1)
-	mustRefuse(t, g, write(Epoch(tok)), ReasonExpired)
+	mustRefuse(t, g, write(EpochOf(tok)), ReasonExpired)
 	mustRefuse(t, g, byUser(7), ReasonExpired)
 	g.Extend(tok, c.Boot()+time.Second)
-	mustEnter(t, g, write(Epoch(tok))).Leave()
+	mustEnter(t, g, write(EpochOf(tok))).Leave()
 }
 
 func TestOthersAreRefusedWhileItIsHeld(t *testing.T) {
@@ -287,10 +287,10 @@ func TestAFailedRenewalClosesAndAReopeningLetsTheSameHandlesOn(t *testing.T) {
 	h := userHolder(7, "7")
 	tok := k.give(h)
 	k.lose(lease.LossRenewFailed, tok, h)
-	require.Equal(t, lease.ClassLockExpired, mustRefuse(t, g, write(Epoch(tok)), ReasonRenewFailed).Class())
+	require.Equal(t, lease.ClassLockExpired, mustRefuse(t, g, write(EpochOf(tok)), ReasonRenewFailed).Class())
 	mustRefuse(t, g, byUser(7), ReasonRenewFailed)
 	g.Open(lease.Grant{Token: tok, Holder: h, Deadline: k.clock.Boot() + time.Second})
-	mustEnter(t, g, write(Epoch(tok))).Leave()
+	mustEnter(t, g, write(EpochOf(tok))).Leave()
 }
 
 func TestOnFree(t *testing.T) {
@@ -353,7 +353,7 @@ func TestModes(t *testing.T) {
 		g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.Enforcement = NewEnforcement(ReadOnly) })
 		tok := k.give(mountHolder("a"))
 		mustRefuse(t, g, byUser(7), ReasonReadOnly)
-		mustRefuse(t, g, write(Epoch(tok)), ReasonReadOnly)
+		mustRefuse(t, g, write(EpochOf(tok)), ReasonReadOnly)
 	})
 	t.Run("observe lets through and counts", func(t *testing.T) {
 		g, _, _ := newTestGuard(t, func(c *GuardConfig) { c.Enforcement = NewEnforcement(Observing) })
@@ -367,15 +367,15 @@ func TestModes(t *testing.T) {
 func TestIdleNeedsQuietAndNoOpenFile(t *testing.T) {
 	g, k, c := newTestGuard(t, nil)
 	tok := k.give(mountHolder("a"))
-	mustEnter(t, g, write(Epoch(tok))).Leave()
+	mustEnter(t, g, write(EpochOf(tok))).Leave()
 	c.move(29 * time.Second)
 	require.False(t, g.Idle(lease.Holder{}))
 	c.move(time.Second)
 	require.True(t, g.Idle(lease.Holder{}))
-	g.HandleOpened(Epoch(tok))
+	g.HandleOpened(EpochOf(tok))
 	c.move(time.Hour)
 	require.False(t, g.Idle(lease.Holder{}), "an editor keeps its swap file open")
-	g.HandleClosed(Epoch(tok))
+	g.HandleClosed(EpochOf(tok))
 	require.False(t, g.Idle(lease.Holder{}), "closing a file is a use of it")
 	c.move(30 * time.Second)
 	require.True(t, g.Idle(lease.Holder{}))

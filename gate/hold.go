@@ -73,7 +73,7 @@ var (
 // in flight then until resume or Close. With an error nothing has changed: [lease.Fence].
 func (g *Guard) Hold(ctx context.Context, t lease.Token) (resume func(), err error) {
 	e := g.open.Load()
-	if e == nil || e.id != Epoch(t) {
+	if e == nil || e.id != EpochOf(t) {
 		return nil, errEpochOver
 	}
 	if err := g.yield(ctx); err != nil {

@@ -32,7 +32,7 @@ func TestNothingWaitsForLongUnderAHold(t *testing.T) {
 	h := heldFor(t, g, k, soon)
 	var waiting []<-chan *Refusal
 	for range 100 {
-		waiting = append(waiting, enterInBackground(t, g, write(Epoch(h.tok))), enterInBackground(t, g, byUser(7)))
+		waiting = append(waiting, enterInBackground(t, g, write(EpochOf(h.tok))), enterInBackground(t, g, byUser(7)))
 	}
 	for _, done := range waiting {
 		select {
@@ -53,7 +53,7 @@ func TestWhoComesTooLateForAHoldDoesNotWait(t *testing.T) {
 	h := lapsed(t)
 	began := time.Now()
 	for range 2 * int(atOnce/soon) {
-		mustRefuse(t, h.Guard, write(Epoch(h.tok)), ReasonHeldUp)
+		mustRefuse(t, h.Guard, write(EpochOf(h.tok)), ReasonHeldUp)
 	}
 	require.Less(t, time.Since(began), atOnce)
 	no := mustRefuse(t, h.Guard, byUser(7), ReasonHeldUp)
@@ -63,10 +63,10 @@ func TestWhoComesTooLateForAHoldDoesNotWait(t *testing.T) {
 	mustRefuse(t, h.Guard, byUser(8), ReasonHeldByOther)
 
 	h.resume()
-	mustEnter(t, h.Guard, write(Epoch(h.tok))).Leave()
+	mustEnter(t, h.Guard, write(EpochOf(h.tok))).Leave()
 	mustEnter(t, h.Guard, byUser(7)).Leave()
 	h.hold(t, holdPatience)
-	waiting := enterInBackground(t, h.Guard, write(Epoch(h.tok)))
+	waiting := enterInBackground(t, h.Guard, write(EpochOf(h.tok)))
 	mustNotDecide(t, waiting) // another hold, another patience
 	h.resume()
 	require.Nil(t, <-waiting)
@@ -75,7 +75,7 @@ func TestWhoComesTooLateForAHoldDoesNotWait(t *testing.T) {
 func TestALapsedHoldThatEndsInALoss(t *testing.T) {
 	h := lapsed(t)
 	h.k.lose(lease.LossHandedOver, h.tok, userHolder(7, "7"))
-	mustRefuse(t, h.Guard, write(Epoch(h.tok)), ReasonStaleHandle)
+	mustRefuse(t, h.Guard, write(EpochOf(h.tok)), ReasonStaleHandle)
 }
 
 // What waits occupies a reader of the mount, and some must be left.
@@ -84,7 +84,7 @@ func TestNotTooManyWaitUnderAHold(t *testing.T) {
 	h := heldFor(t, g, k, time.Hour)
 	var waiting []<-chan *Refusal
 	for range MaxWaiting {
-		waiting = append(waiting, enterInBackground(t, g, write(Epoch(h.tok))))
+		waiting = append(waiting, enterInBackground(t, g, write(EpochOf(h.tok))))
 	}
 	require.Eventually(t, func() bool { return g.cfg.Enforcement.waiting.Load() == MaxWaiting }, eventually, tick)
 	one := enterInBackground(t, g, byUser(7))
@@ -106,7 +106,7 @@ func TestNotTooManyWaitUnderAHold(t *testing.T) {
 func TestAnExemptPlaceIsNotHeldUp(t *testing.T) {
 	g, k, _ := exemptGuard(t, nil)
 	h := heldFor(t, g, k, soon)
-	for _, epoch := range []Epoch{NoEpoch, Epoch(h.tok)} {
+	for _, epoch := range []Epoch{NoEpoch, EpochOf(h.tok)} {
 		p := mustEnter(t, g, Request{Op: OpWrite, Epoch: epoch, Caller: Caller{UID: 7}, At: inCache()})
 		require.True(t, p.ByPlace())
 		p.Leave()

@@ -68,7 +68,7 @@ func mustNotDecide(t *testing.T, done <-chan *Refusal) {
 func TestAHeldUpHolderWaitsAndGoesOn(t *testing.T) {
 	h := held(t)
 	g, tok := h.Guard, h.tok
-	byHandle, byName := enterInBackground(t, g, write(Epoch(tok))), enterInBackground(t, g, byUser(7))
+	byHandle, byName := enterInBackground(t, g, write(EpochOf(tok))), enterInBackground(t, g, byUser(7))
 	mustNotDecide(t, byHandle)
 	mustNotDecide(t, byName)
 	mustRefuse(t, g, byUser(8), ReasonHeldByOther) // nobody else has to wait
@@ -81,7 +81,7 @@ func TestAHeldUpHolderWaitsAndGoesOn(t *testing.T) {
 func TestAHeldUpHolderIsRefusedAfterTheHandover(t *testing.T) {
 	h := held(t)
 	g, k, tok := h.Guard, h.k, h.tok
-	byHandle, byName := enterInBackground(t, g, write(Epoch(tok))), enterInBackground(t, g, byUser(7))
+	byHandle, byName := enterInBackground(t, g, write(EpochOf(tok))), enterInBackground(t, g, byUser(7))
 	mustNotDecide(t, byHandle)
 	k.lose(lease.LossHandedOver, tok, userHolder(7, "7"))
 	next := k.give(userHolder(8, "8"))
@@ -89,13 +89,13 @@ func TestAHeldUpHolderIsRefusedAfterTheHandover(t *testing.T) {
 	require.Equal(t, ReasonStaleHandle, (<-byHandle).Reason)
 	require.NotNil(t, <-byName)
 	mustRefuse(t, g, byUser(7), ReasonHeldByOther) // handed over, not revoked
-	mustEnter(t, g, write(Epoch(next))).Leave()
+	mustEnter(t, g, write(EpochOf(next))).Leave()
 }
 
 func TestAHoldWaitsForWhatIsInFlight(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	tok := k.give(userHolder(7, "7"))
-	p := mustEnter(t, g, write(Epoch(tok)))
+	p := mustEnter(t, g, write(EpochOf(tok)))
 	done := make(chan error, 1)
 	go func() { done <- holdError(g.Hold(context.Background(), tok)) }()
 	require.Eventually(t, func() bool { return g.open.Load().awaited.Load() != nil }, eventually, tick)
@@ -108,18 +108,18 @@ func TestAHoldWaitsForWhatIsInFlight(t *testing.T) {
 func TestAHoldThatIsGivenUpChangesNothing(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	tok := k.give(userHolder(7, "7"))
-	p := mustEnter(t, g, write(Epoch(tok)))
+	p := mustEnter(t, g, write(EpochOf(tok)))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- holdError(g.Hold(ctx, tok)) }()
 	require.Eventually(t, func() bool { return g.open.Load().stopped.Load() != nil }, eventually, tick)
-	waiting := enterInBackground(t, g, write(Epoch(tok)))
+	waiting := enterInBackground(t, g, write(EpochOf(tok)))
 	mustNotDecide(t, waiting)
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
 	require.Nil(t, <-waiting)
 	p.Leave()
-	mustEnter(t, g, write(Epoch(tok))).Leave()
+	mustEnter(t, g, write(EpochOf(tok))).Leave()
 	resume, err := g.Hold(t.Context(), tok)
 	require.NoError(t, err, "and it can be tried again")
 	resume()
@@ -138,7 +138,7 @@ func TestAHoldIsOfOneEpochAndOneAtATime(t *testing.T) {
 func TestACloseWinsOverAHold(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	tok := k.give(userHolder(7, "7"))
-	p := mustEnter(t, g, write(Epoch(tok)))
+	p := mustEnter(t, g, write(EpochOf(tok)))
 	done, closed := make(chan error, 1), make(chan struct{})
 	go func() { done <- holdError(g.Hold(context.Background(), tok)) }()
 	require.Eventually(t, func() bool { return g.open.Load().stopped.Load() != nil }, eventually, tick)
@@ -154,7 +154,7 @@ func TestAHoldWritesBackFirst(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	tok := k.give(userHolder(7, "7"))
 	g.OnYield(func(context.Context) error {
-		mustEnter(t, g, write(Epoch(tok))).Leave() // would wait for ever under a hold
+		mustEnter(t, g, write(EpochOf(tok))).Leave() // would wait for ever under a hold
 		return nil
 	})
 	resume, err := g.Hold(t.Context(), tok)
@@ -162,7 +162,7 @@ func TestAHoldWritesBackFirst(t *testing.T) {
 	resume()
 	g.OnYield(func(context.Context) error { return context.DeadlineExceeded })
 	require.ErrorIs(t, holdError(g.Hold(t.Context(), tok)), context.DeadlineExceeded)
-	mustEnter(t, g, write(Epoch(tok))).Leave()
+	mustEnter(t, g, write(EpochOf(tok))).Leave()
 }
 
 // A renewal that fails ends a hold, and the same token may be held up again: whoever held
@@ -173,7 +173,7 @@ func TestAHoldIsEndedByItsOwnEndOnly(t *testing.T) {
 	h.Close(lease.Loss{Kind: lease.LossRenewFailed, Token: h.tok, Holder: userHolder(7, "7")})
 	h.Open(lease.Grant{Token: h.tok, Holder: userHolder(7, "7"), Deadline: h.cfg.Clock.Boot() + time.Minute})
 	h.hold(t, holdPatience)
-	waiting := enterInBackground(t, h.Guard, write(Epoch(h.tok)))
+	waiting := enterInBackground(t, h.Guard, write(EpochOf(h.tok)))
 	first()
 	mustNotDecide(t, waiting)
 	h.resume()

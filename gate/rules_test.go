@@ -29,7 +29,7 @@ func (c *slowClock) Boot() time.Duration {
 // counted afterwards, it would go ahead after the end.
 func TestAMutationIsCountedBeforeItIsJudged(t *testing.T) {
 	c := &slowClock{clock: &clock{}}
-	e := newEpoch(1, lease.Holder{}, time.Hour, 0)
+	e := newEpoch(EpochOf(1), lease.Holder{}, time.Hour, 0)
 	ended := make(chan struct{})
 	c.meanwhile = func() {
 		require.EqualValues(t, 1, e.inflight.Load(), "not counted yet")
@@ -51,7 +51,7 @@ func TestAMutationIsCountedBeforeItIsJudged(t *testing.T) {
 func TestCachesAreDroppedAfterTheDrainAndBeforeTheCloseReturns(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	tok := k.give(mountHolder("a"))
-	p := mustEnter(t, g, write(Epoch(tok)))
+	p := mustEnter(t, g, write(EpochOf(tok)))
 	e := g.open.Load()
 	hooked, closed := make(chan int64, 1), make(chan struct{})
 	g.OnClose(func(lease.Loss) { hooked <- e.inflight.Load() })
@@ -69,7 +69,7 @@ func TestCachesAreDroppedAfterTheDrainAndBeforeTheCloseReturns(t *testing.T) {
 
 func TestTheLastToLeaveEndsTheWait(t *testing.T) {
 	c := &clock{}
-	e := newEpoch(1, lease.Holder{}, never, 0)
+	e := newEpoch(EpochOf(1), lease.Holder{}, never, 0)
 	require.True(t, e.enter(c))
 	require.True(t, e.enter(c))
 	ended := make(chan struct{})

@@ -148,7 +148,7 @@ func (k *Keeper) conflict(h Head, j Judgement) error {
 func (k *Keeper) newRecord(h Holder, prev Head, in instant) *Record {
 	p := k.cfg.Policy
 	r := &Record{
-		LockID: uuid.NewString(), WorktreeID: k.cfg.Store.id, HolderID: clip(h.ID(), maxText),
+		LockID: uuid.NewString(), WorktreeID: k.cfg.Store.id, HolderID: clip(named(h.ID()), maxText),
 		HolderNonce: newNonce(), SessionID: h.SessionID, AcquireSeq: 1,
 		CreatedAt: in.wall.UTC(), LastRenewedAt: in.wall.UTC(), LeaseExpiresAt: in.wall.Add(p.LeaseDuration).UTC(),
 		LeaseDurationMS: p.LeaseDuration.Milliseconds(), RenewIntervalMS: p.RenewInterval.Milliseconds(),
@@ -160,7 +160,7 @@ func (k *Keeper) newRecord(h Holder, prev Head, in instant) *Record {
 		r.SessionID = uuid.NewString()
 	}
 	if prev.Record != nil {
-		r.AcquireSeq = prev.Record.AcquireSeq + 1
+		r.AcquireSeq = nextCount(prev.Record.AcquireSeq)
 	}
 	return r
 }

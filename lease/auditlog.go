@@ -1,14 +1,13 @@
 package lease
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -43,29 +42,46 @@ func auditHash(line []byte) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// AuditLog appends to an audit chain. Safe for concurrent use, also by other processes.
+// AuditLog appends to an audit chain. Where the chain lies is looked up anew for each event, for others may move its directory. It is
+// anchored with the records (see auditAnchor), and an event costs bounded work whatever others have appended. Safe for concurrent use,
+// also by other processes.
 type AuditLog struct {
-	dir  int    // its directory
-	name string // in the directory
-	path string // for messages
+	base   int      // where the way to its directory begins
+	way    []string // the directories from there, the last of which is made if it is not there
+	name   string   // in the last directory
+	path   string   // for messages
+	anchor *anchorFile
 
 	mu   sync.Mutex
 	f    *os.File // nil until the first append, and after a failure
-	size int64    // how far the chain is known
+	size int64    // how far the chain is known, where there is no anchor
 	last string   // hash of the last whole line up to there
 }
 
 // auditWait bounds the wait for others who append.
 const auditWait = 5 * time.Second
 
-// OpenAudit opens the audit log name in the directory dirfd, which it duplicates. Nothing is read or made before the first
-// Append. display is the path for messages.
-func OpenAudit(dirfd int, name, display string) (*AuditLog, error) {
+// OpenAudit opens the audit log name in the directory that way leads to from the directory dirfd, which it duplicates. No more than
+// that directory is made before the first Append. display is the path for messages. The chain is anchored in the lock directory locks, which must
+// outlive it; nil: it is not.
+func OpenAudit(dirfd int, way []string, name, display string, locks *Dir) (*AuditLog, error) {
 	fd, err := openat(dirfd, ".", dirFlags, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: display, Err: err}
 	}
-	return &AuditLog{dir: fd, name: name, path: display}, nil
+	a := &AuditLog{base: fd, way: way, name: name, path: display}
+	if locks != nil {
+		a.anchor = &anchorFile{dir: locks, fd: -1}
+	}
+	dir, err := a.directory()
+	if err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	if dir != fd {
+		unix.Close(dir)
+	}
+	return a, nil
 }
 
 // Close frees the descriptors.
@@ -73,7 +89,8 @@ func (a *AuditLog) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop()
-	return unix.Close(a.dir)
+	a.anchor.close()
+	return unix.Close(a.base)
 }
 
 func (a *AuditLog) drop() {
@@ -96,7 +113,13 @@ func (a *AuditLog) Append(ctx context.Context, r AuditRecord) error {
 	return nil
 }
 
+// append takes the anchor's lock before the chain's: two who were led to different files by a swapped directory still meet.
 func (a *AuditLog) append(ctx context.Context, r AuditRecord) error {
+	unlock, err := a.anchor.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err := a.open(); err != nil {
 		return err
 	}
@@ -104,21 +127,30 @@ func (a *AuditLog) append(ctx context.Context, r AuditRecord) error {
 		return err
 	}
 	defer func() { _ = unix.Flock(int(a.f.Fd()), unix.LOCK_UN) }()
-	whole, err := a.catchUp()
+	at, err := a.end()
 	if err != nil {
 		return err
 	}
-	line, hash, err := chain(r, a.last)
+	if at.gap != "" {
+		r.Details = maps.Clone(r.Details)
+		if r.Details == nil {
+			r.Details = map[string]any{}
+		}
+		r.Details["audit_gap"] = at.gap
+	}
+	line, hash, err := chain(r, at.last)
 	if err != nil {
 		return err
 	}
-	if !whole { // somebody died in the middle of a line
-		line = append([]byte("\n"), line...)
+	begin := at.size
+	if !at.whole { // somebody died in the middle of a line
+		line, begin = append([]byte("\n"), line...), begin+1
 	}
-	if err := a.write(line); err != nil {
+	if err := a.write(line, at.size); err != nil {
 		return err
 	}
-	a.size, a.last = a.size+int64(len(line)), hash
+	a.size, a.last = at.size+int64(len(line)), hash
+	a.anchor.move(AuditAnchor{Begin: begin, Size: a.size, Hash: hash})
 	return nil
 }
 
@@ -136,29 +168,57 @@ func chain(r AuditRecord, prev string) (line []byte, hash string, err error) {
 	return append(line, '\n'), hash, err
 }
 
-// write appends whole or not at all.
-func (a *AuditLog) write(line []byte) error {
+// write appends whole or not at all; size is how long the log is.
+func (a *AuditLog) write(line []byte, size int64) error {
 	n := 0
 	err := disk("audit.write", func() (err error) { n, err = a.f.Write(line); return err })
 	if err == nil {
 		err = disk("audit.fsync", a.f.Sync)
 	}
-	if err != nil && n > 0 {
-		return errors.Join(err, a.f.Truncate(a.size))
+	if info, serr := a.f.Stat(); err != nil && n > 0 && serr == nil && info.Size() == size+int64(n) { // nobody has appended since
+		return errors.Join(err, a.f.Truncate(size))
 	}
 	return err
+}
+
+// directory opens the directory that the chain lies in now, one component at a time: it may belong to somebody who plants links.
+func (a *AuditLog) directory() (int, error) {
+	fd := a.base
+	for i, name := range a.way {
+		next, err := openat(fd, name, dirFlags, 0)
+		if i == len(a.way)-1 && errors.Is(err, unix.ENOENT) {
+			if err = unix.Mkdirat(fd, name, 0o755); err == nil || errors.Is(err, unix.EEXIST) {
+				next, err = openat(fd, name, dirFlags, 0)
+			}
+		}
+		if fd != a.base {
+			unix.Close(fd)
+		}
+		if err != nil {
+			return -1, &os.PathError{Op: "open", Path: name, Err: err}
+		}
+		fd = next
+	}
+	return fd, nil
 }
 
 // open makes sure that the descriptor is the file that stands under the name: it may have been rotated. It must be a regular
 // file with one name: the directory may be writable by others, and a link could point anywhere.
 func (a *AuditLog) open() error {
+	dir, err := a.directory()
+	if err != nil {
+		return err
+	}
+	if dir != a.base {
+		defer unix.Close(dir)
+	}
 	var at, held unix.Stat_t
-	err := unix.Fstatat(a.dir, a.name, &at, unix.AT_SYMLINK_NOFOLLOW)
-	if a.f != nil && err == nil && unix.Fstat(int(a.f.Fd()), &held) == nil && idOf(&at) == idOf(&held) {
+	err = unix.Fstatat(dir, a.name, &at, unix.AT_SYMLINK_NOFOLLOW)
+	if a.f != nil && err == nil && unix.Fstat(int(a.f.Fd()), &held) == nil && idOf(&at) == idOf(&held) && held.Nlink == 1 {
 		return nil
 	}
 	a.drop()
-	fd, err := openat(a.dir, a.name, unix.O_RDWR|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o644)
+	fd, err := openat(dir, a.name, unix.O_RDWR|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o644)
 	if err != nil {
 		return err
 	}
@@ -171,115 +231,6 @@ func (a *AuditLog) open() error {
 	}
 	a.f = os.NewFile(uintptr(fd), a.path)
 	return nil
-}
-
-// catchUp reads what others have appended since. whole is whether the log ends with a line's end.
-func (a *AuditLog) catchUp() (whole bool, err error) {
-	info, err := a.f.Stat()
-	if err != nil {
-		return false, err
-	}
-	if info.Size() < a.size { // truncated by somebody
-		a.size, a.last = 0, ""
-	}
-	if info.Size() == a.size {
-		return true, nil
-	}
-	end := a.size
-	err = eachLine(io.NewSectionReader(a.f, a.size, info.Size()-a.size), func(line []byte, complete bool) error {
-		end += int64(len(line))
-		whole = complete
-		var r AuditRecord
-		if json.Unmarshal(line, &r) == nil && r.RecordHash != "" {
-			a.last = r.RecordHash
-		}
-		return nil
-	})
-	a.size = end
-	return whole, err
-}
-
-// maxAuditLine bounds the memory for one line, in bytes.
-const maxAuditLine = 1 << 20
-
-// eachLine calls f with each line, its end included; the last may be incomplete.
-func eachLine(r io.Reader, f func(line []byte, complete bool) error) error {
-	buf := make([]byte, 0, 64<<10)
-	for {
-		if len(buf) > maxAuditLine {
-			return fmt.Errorf("a line is longer than %d bytes", maxAuditLine)
-		}
-		chunk := make([]byte, 32<<10)
-		n, err := r.Read(chunk)
-		buf = append(buf, chunk[:n]...)
-		for {
-			i := bytes.IndexByte(buf, '\n')
-			if i < 0 {
-				break
-			}
-			if err := f(buf[:i+1], true); err != nil {
-				return err
-			}
-			buf = buf[i+1:]
-		}
-		if errors.Is(err, io.EOF) {
-			if len(buf) > 0 {
-				return f(buf, false)
-			}
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// AuditFault is a place where the chain is broken.
-type AuditFault struct {
-	Line    int    `json:"line"` // from 1
-	Message string `json:"message"`
-}
-
-// VerifyAudit reads a whole chain. It returns the number of records and where the chain is broken; an error only when reading
-// failed.
-func VerifyAudit(r io.Reader) (records int, faults []AuditFault, err error) {
-	last, n := "", 0
-	fault := func(format string, args ...any) { faults = append(faults, AuditFault{n, fmt.Sprintf(format, args...)}) }
-	err = eachLine(r, func(line []byte, complete bool) error {
-		n++
-		if len(bytes.TrimSpace(line)) == 0 {
-			return nil
-		}
-		var rec AuditRecord
-		if err := json.Unmarshal(line, &rec); err != nil {
-			fault("it is no record: %v", err)
-			return nil
-		}
-		records++
-		if !complete {
-			fault("it has no end")
-		}
-		if hash, err := auditHash(line); err != nil || hash != rec.RecordHash {
-			fault("it does not have the hash that it names: it was changed")
-		}
-		if rec.PrevHash != last {
-			fault("it does not follow the line before: something was changed, taken out or put in")
-		}
-		last = rec.RecordHash
-		return nil
-	})
-	return records, faults, err
-}
-
-// TailAudit calls f with the records of a chain in order, skipping what is none.
-func TailAudit(r io.Reader, f func(AuditRecord) error) error {
-	return eachLine(r, func(line []byte, _ bool) error {
-		var rec AuditRecord
-		if json.Unmarshal(line, &rec) != nil {
-			return nil
-		}
-		return f(rec)
-	})
 }
 
 // lockWithin takes LOCK_EX, waiting at most d.

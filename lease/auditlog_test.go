@@ -25,7 +25,7 @@ func auditDir(t *testing.T) (dir string, fd int) {
 
 func openAuditIn(t *testing.T, fd int) *AuditLog {
 	t.Helper()
-	a, err := OpenAudit(fd, "audit.jsonl", "audit.jsonl")
+	a, err := OpenAudit(fd, nil, "audit.jsonl", "audit.jsonl", nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = a.Close() })
 	return a
@@ -40,7 +40,7 @@ func verifyFile(t *testing.T, dir string) (int, []AuditFault) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "audit.jsonl"))
 	require.NoError(t, err)
-	n, faults, err := VerifyAudit(bytes.NewReader(b))
+	n, faults, err := VerifyAudit(bytes.NewReader(b), nil)
 	require.NoError(t, err)
 	return n, faults
 }
@@ -90,7 +90,7 @@ func TestVerifyNoticesEveryChange(t *testing.T) {
 		"torn":       lines[0] + lines[1][:len(lines[1])-1],
 		"first gone": lines[1] + lines[2],
 	} {
-		_, faults, err := VerifyAudit(strings.NewReader(bad))
+		_, faults, err := VerifyAudit(strings.NewReader(bad), nil)
 		require.NoError(t, err)
 		require.NotEmpty(t, faults, name)
 	}
@@ -151,7 +151,7 @@ func FuzzVerifyAudit(f *testing.F) {
 	f.Add(line)
 	f.Add([]byte("{}\n{\n\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		n, faults, err := VerifyAudit(bytes.NewReader(b))
+		n, faults, err := VerifyAudit(bytes.NewReader(b), nil)
 		if err == nil && n == 0 && len(faults) == 0 && len(bytes.TrimSpace(b)) > 0 {
 			t.Fatalf("%q is neither records nor faults", b)
 		}

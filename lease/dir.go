@@ -3,7 +3,6 @@ package lease
 import (
 	"errors"
 	"os"
-	"regexp"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -67,9 +66,6 @@ func (d *Dir) Close() error { return unix.Close(d.fd) }
 // Store is the store of one worktree. It opens nothing. An id that [ParseWorktreeID] did not make is refused by every method.
 func (d *Dir) Store(id WorktreeID) *Store { return &Store{dir: d, id: id} }
 
-// lockFile matches the names that show that a worktree is known here.
-var lockFile = regexp.MustCompile(`^(.+?)(?:\.claim\.[0-9]{20}|\.lock)$`)
-
 // Worktrees lists the worktrees that have a view or a claim, sorted.
 func (d *Dir) Worktrees() ([]WorktreeID, error) {
 	names, err := d.names()
@@ -78,12 +74,8 @@ func (d *Dir) Worktrees() ([]WorktreeID, error) {
 	}
 	var ids []WorktreeID
 	for _, name := range names {
-		m := lockFile.FindStringSubmatch(name)
-		if m == nil {
-			continue
-		}
-		if id, err := ParseWorktreeID(m[1]); err == nil {
-			ids = append(ids, id)
+		if n := parseName(name); n.kind == nameView || n.kind == nameClaim {
+			ids = append(ids, n.id)
 		}
 	}
 	slices.Sort(ids)

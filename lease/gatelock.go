@@ -24,11 +24,8 @@ type lockFD struct {
 }
 
 func newGateLock(s *Store) *gateLock {
-	return &gateLock{
-		store: s,
-		gate:  lockFD{name: string(s.id) + ".gate", fd: -1},
-		turn:  lockFD{name: string(s.id) + ".turn", fd: -1},
-	}
+	names := s.lockNames()
+	return &gateLock{store: s, gate: lockFD{name: names[0], fd: -1}, turn: lockFD{name: names[1], fd: -1}}
 }
 
 func (s *Store) openLock(l *lockFD) error {

@@ -31,8 +31,6 @@ func (s *Store) GateOwners() ([]int, error) {
 	return slices.Compact(pids), nil
 }
 
-func (s *Store) lockNames() []string { return []string{string(s.id) + ".gate", string(s.id) + ".turn"} }
-
 // OwnsGate proves that a process holds the gate or the turn: one of its own descriptors is that very file, and has the flock.
 // /proc/locks alone proves nothing: its devices are not always those of stat(2), and the process may have ended since.
 func (s *Store) OwnsGate(pid int) (bool, error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -48,6 +49,16 @@ func parseHolderID(s string) (h Holder) {
 		}
 	}
 	return Holder{Host: s}
+}
+
+// named is a host's name as records have it.
+func named(s string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return '?'
+		}
+		return c
+	}, s)
 }
 
 // clip shortens s to at most n bytes of valid UTF-8.

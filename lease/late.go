@@ -30,7 +30,7 @@ func (k *Keeper) Late(w LateWrite) error {
 
 // taint leaves <id>.taint.<token>.<nonce>.
 func (s *Store) taint(w LateWrite) error {
-	name := string(s.id) + ".taint." + w.Token.digits() + "." + newNonce()
+	name := s.taintName(w.Token, newNonce())
 	text, err := json.Marshal(w)
 	if err != nil {
 		return err

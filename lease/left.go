@@ -46,7 +46,7 @@ func (c *claim) renewLeft(clock Clock, p Policy) (*Record, error) {
 	rec = rec.clone()
 	rec.LastRenewedAt = in.wall.UTC()
 	rec.LeaseExpiresAt = in.wall.Add(rec.Policy().LeaseDuration).UTC()
-	rec.RenewCount++
+	rec.RenewCount = nextCount(rec.RenewCount)
 	if err := c.rewrite(rec); err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -35,7 +34,8 @@ func (s *Store) patience(c Clock, p Policy) time.Duration {
 const leftoverAge = time.Minute
 
 // Mend puts right what is provably safe, under the gate and with every old file kept. Safe is: a view that cannot be read beside a
-// claim that can, for the claim is the authority; temporary names that nobody will finish; and, where the gate proves that no
+// claim that can, for the claim is the authority; temporary names that nobody will finish, as far as that is proven by what is in
+// them; and, where the gate proves that no
 // daemon of any host writes (tier A), a claim that cannot be read and was not written for as long as a lease, skew and grace last:
 // then a claim that is released follows it, so the token goes on. force does the same without the proof, and ends a record from
 // the future; the caller has then made sure that nobody writes. The error is about the directory or the gate.
@@ -50,7 +50,7 @@ func (s *Store) Mend(ctx context.Context, c Clock, p Policy, force bool) ([]Mend
 	}
 	defer g.unlock()
 	m := mender{store: s, now: c.Wall(), policy: p, force: force}
-	for _, step := range []func() error{m.claim, m.view, m.leftovers} {
+	for _, step := range []func() error{m.beyond, m.claim, m.view, m.leftovers} {
 		if err := step(); err != nil {
 			return m.done, err
 		}
@@ -72,7 +72,7 @@ func (m *mender) add(x Mending) { m.done = append(m.done, x) }
 func (m *mender) claim() error {
 	s := m.store
 	t, err := s.highest()
-	if err != nil || t == 0 {
+	if err != nil || t == 0 || t >= mostToken {
 		return err
 	}
 	h := s.readRecordFile(s.claimName(t))
@@ -145,7 +145,7 @@ func (m *mender) follow(t Token) error {
 // view moves a view aside that cannot be read. Without any claim its token is lost with it, so that wants force.
 func (m *mender) view() error {
 	s := m.store
-	v := s.readRecordFile(s.viewName())
+	v := s.readView()
 	if v.Unreadable == nil || errors.Is(v.Unreadable, os.ErrNotExist) {
 		return nil
 	}
@@ -159,11 +159,10 @@ func (m *mender) view() error {
 		m.add(x)
 		return nil
 	}
-	aside := s.viewName() + ".aside." + newNonce()
-	if err := retry(func() error { return unix.Renameat(s.dir.fd, s.viewName(), s.dir.fd, aside) }); err != nil {
-		return s.failed("the view cannot be moved aside", s.viewName(), err)
+	if x.Kept, err = s.moveAside(s.viewName(), s.viewName(), newNonce()); err != nil {
+		return err
 	}
-	x.Kept, x.Done = s.display(aside), "moved aside"
+	x.Done = "moved aside"
 	if h := s.readRecordFile(s.claimName(head)); h.Record != nil && !h.Record.Released {
 		if err := s.putView(head); err != nil {
 			return err
@@ -174,25 +173,33 @@ func (m *mender) view() error {
 	return s.dir.sync()
 }
 
-// leftovers removes temporary names: they never were authority, and whoever made them is gone.
-func (m *mender) leftovers() error {
-	s := m.store
-	names, err := s.dir.names()
+// beyond moves claims aside whose numbers no token has, or after which none could follow. Only a person knows that nobody holds.
+func (m *mender) beyond() error {
+	names, err := m.store.claimsAbove(mostToken - 1)
 	if err != nil {
-		return s.failed("the lock directory cannot be listed", "", err)
+		return err
 	}
 	for _, name := range names {
-		var st unix.Stat_t
-		if !strings.HasPrefix(name, s.tmpName("")) || unix.Fstatat(s.dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		x := Mending{File: m.store.display(name), Problem: fmt.Sprintf("its number is not below %d, so no token can follow it", mostToken)}
+		if !m.force {
+			x.Why = "only a person knows that nobody holds the worktree; the tokens would then go on from the claim below it"
+			m.add(x)
 			continue
 		}
-		if m.now.Sub(time.Unix(st.Ctim.Sec, st.Ctim.Nsec)) < leftoverAge {
-			continue
+		if x.Kept, err = m.store.moveAside(name, name, newNonce()); err != nil {
+			return err
 		}
-		if err := unix.Unlinkat(s.dir.fd, name, 0); err != nil {
-			return s.failed("a leftover cannot be removed", name, err)
-		}
-		m.add(Mending{File: s.display(name), Problem: "it is left of a command that was interrupted", Done: "removed; it never counted"})
+		x.Done = "moved aside; the tokens go on from the claim below it"
+		m.add(x)
 	}
-	return nil
+	return m.store.dir.sync()
+}
+
+// moveAside gives a file a name under which it never counts. as is the name that says what it was.
+func (s *Store) moveAside(name, as, nonce string) (kept string, err error) {
+	aside := asideName(as, nonce)
+	if err := retry(func() error { return unix.Renameat(s.dir.fd, name, s.dir.fd, aside) }); err != nil {
+		return "", s.failed("a file cannot be moved aside", name, err)
+	}
+	return s.display(aside), nil
 }

@@ -137,7 +137,7 @@ func crash(k *Keeper) { k.gate.close() }
 func TestMendRemovesLeftoversOnly(t *testing.T) {
 	d, s := mendable(t)
 	require.Empty(t, mend(t, s, false), "nothing is wrong")
-	old := filepath.Join(d.Path(), s.tmpName("DEADBEEF"))
+	old := filepath.Join(d.Path(), s.tmpName(strings.Repeat("de", 16)))
 	require.NoError(t, os.WriteFile(old, nil, 0o600))
 	require.Empty(t, mend(t, s, false), "somebody may be writing it just now")
 	names, err := d.names()

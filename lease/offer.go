@@ -151,7 +151,7 @@ func (k *Keeper) offerStands(h *holding) bool {
 // offers is whether the record offers the lease to h. That the offer is over by the wall clock is for people's sake; nothing rests
 // on it.
 func (r *Record) offers(now time.Time, h Holder) bool {
-	return r != nil && !r.Released && !h.Auto && r.OfferedTo != "" && r.OfferedTo == clip(h.Host, maxText) && now.Before(r.OfferUntil)
+	return r != nil && !r.Released && !h.Auto && r.OfferedTo != "" && r.OfferedTo == clip(named(h.Host), maxText) && now.Before(r.OfferUntil)
 }
 
 // tooLate is whether a taker of an offer must not count on it any more: looked is the boot time from before it saw it.

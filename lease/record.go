@@ -128,26 +128,6 @@ func parseRecord(b []byte, id WorktreeID) (*Record, error) {
 	return r, nil
 }
 
-func (r *Record) implausible(id WorktreeID) string {
-	const most = int64(maxPolicySpan / time.Millisecond)
-	switch {
-	case r.WorktreeID != id:
-		return fmt.Sprintf("it is of worktree %.140q", string(r.WorktreeID))
-	case r.FencingToken == 0:
-		return "its fencing_token is 0"
-	case r.HolderNonce == "":
-		return "its holder_nonce is empty"
-	case r.LeaseExpiresAt.IsZero() || r.LastRenewedAt.IsZero():
-		return "a time is zero"
-	}
-	for _, ms := range []int64{r.LeaseDurationMS, r.RenewIntervalMS, r.MaxClockSkewMS, r.StealGraceMS} {
-		if ms < 0 || ms > most {
-			return fmt.Sprintf("a duration is %d ms", ms)
-		}
-	}
-	return ""
-}
-
 // encode is the padded form. It fails when the record does not fit.
 func (r *Record) encode() ([]byte, error) {
 	b, err := json.Marshal(r)

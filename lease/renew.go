@@ -134,11 +134,11 @@ func (k *Keeper) renewed(rec *Record, h *holding, in instant) *Record {
 	r := rec.clone()
 	r.LastRenewedAt = in.wall.UTC()
 	r.LeaseExpiresAt = in.wall.Add(k.cfg.Policy.LeaseDuration).UTC()
-	r.RenewCount++
+	r.RenewCount = nextCount(r.RenewCount)
 	r.Auto, r.Purpose = h.holder.Auto, h.holder.Purpose
 	switch r.OfferedTo = ""; {
 	case h.offer != nil:
-		r.OfferedTo, r.OfferUntil = clip(h.offer.host, maxText), h.offer.until.UTC()
+		r.OfferedTo, r.OfferUntil = clip(named(h.offer.host), maxText), h.offer.until.UTC()
 	case !h.handing || k.cfg.Store.dir.tier == tierA:
 		r.OfferUntil = time.Time{} // until then it says that somebody may still come
 	}

@@ -28,8 +28,8 @@ func (tk *taking) look() error {
 	switch {
 	case j.State == Unreadable:
 		return k.asError(h.Unreadable)
-	case h.Token >= maxToken-1:
-		return k.fail(ClassRecordUnreadable, "the fencing tokens are used up", "run: jvsfs doctor", h.Record, nil)
+	case h.Token >= mostToken:
+		return k.fail(ClassRecordUnreadable, "the fencing tokens are used up", nextOutOfBounds, h.Record, nil)
 	case j.State == Free:
 		return nil
 	case j.State == Held && !h.Foreign && h.Record.offers(now.wall, tk.holder):

@@ -44,10 +44,7 @@ type fileID struct{ dev, ino uint64 }
 
 func idOf(st *unix.Stat_t) fileID { return fileID{uint64(st.Dev), st.Ino} }
 
-func (s *Store) viewName() string            { return string(s.id) + ".lock" }
-func (s *Store) claimName(t Token) string    { return string(s.id) + ".claim." + t.digits() }
-func (s *Store) tmpName(nonce string) string { return string(s.id) + ".lock.tmp." + nonce }
-func (s *Store) display(name string) string  { return filepath.Join(s.dir.path, name) }
+func (s *Store) display(name string) string { return filepath.Join(s.dir.path, name) }
 
 func (s *Store) failed(what, name string, err error) *Error {
 	return &Error{Class: ClassStoreFailed, Worktree: s.id, File: s.display(name), Message: what, Err: err,
@@ -111,7 +108,9 @@ func (s *Store) highest() (Token, error) {
 
 func (s *Store) readHead(t Token) Head {
 	h := Head{Token: t}
-	if t > 0 {
+	if t > mostToken {
+		h = s.beyond(t)
+	} else if t > 0 {
 		h = s.readRecordFile(s.claimName(t))
 		h.Token = t
 		if h.Record != nil && h.Record.FencingToken != t {
@@ -124,7 +123,7 @@ func (s *Store) readHead(t Token) Head {
 
 // overlayView lets a foreign view speak where the claims are silent: above the head, or after the head was released.
 func (s *Store) overlayView(h Head) Head {
-	v := s.readRecordFile(s.viewName())
+	v := s.readView()
 	switch {
 	case errors.Is(v.Unreadable, os.ErrNotExist):
 		return h

@@ -50,7 +50,7 @@ func (c *claim) anywhere() (found bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if v := c.store.readRecordFile(c.store.viewName()); v.Record != nil {
+	if v := c.store.readView(); v.Record != nil {
 		top = max(top, v.Record.FencingToken)
 	}
 	if top > c.rec.FencingToken {

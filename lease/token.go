@@ -9,7 +9,7 @@ import (
 // Token is a fencing token. It strictly grows per worktree, also over release, crash, and deletion of the view. 0 means none.
 type Token uint64
 
-// maxToken is never granted: it has no successor, and stands for a claim whose number does not fit.
+// maxToken stands for a claim whose number does not fit; see mostToken for those that are granted.
 const maxToken = Token(math.MaxUint64)
 
 // tokenDigits is the width of a token in a claim's name, so that names sort like numbers.

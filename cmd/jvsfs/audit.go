@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"time"
@@ -28,11 +27,11 @@ func (p place) auditPath() string {
 	return filepath.Join(p.LockDir, auditName)
 }
 
-// openAudit opens the audit log of a place. source is a descriptor of the
-// repository's root as it is below the mount, or -1.
-func openAudit(p place, source int) (*lease.AuditLog, error) {
+// openAudit opens the audit log of a place, anchored in its lock directory. source is a
+// descriptor of the repository's root as it is below the mount, or -1.
+func openAudit(p place, source int, locks *lease.Dir) (*lease.AuditLog, error) {
 	if !p.inRepository() {
-		return auditAt(unix.AT_FDCWD, p.LockDir, p.auditPath())
+		return lease.OpenAudit(locks.FD(), nil, auditName, p.auditPath(), locks)
 	}
 	if source < 0 || p.Shape != shapeRepository {
 		fd, err := openDirectory(unix.AT_FDCWD, p.Repo)
@@ -42,25 +41,7 @@ func openAudit(p place, source int) (*lease.AuditLog, error) {
 		defer unix.Close(fd) //nolint:errcheck // nothing was written through it
 		source = fd
 	}
-	// One component at a time: .jvs may belong to somebody who plants links.
-	jvs, err := openDirectory(source, ".jvs")
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(jvs) //nolint:errcheck // nothing was written through it
-	if err := unix.Mkdirat(jvs, "audit", 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
-		return nil, &os.PathError{Op: "mkdir", Path: filepath.Dir(p.auditPath()), Err: err}
-	}
-	return auditAt(jvs, "audit", p.auditPath())
-}
-
-func auditAt(dirfd int, dir, path string) (*lease.AuditLog, error) {
-	fd, err := openDirectory(dirfd, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(fd) //nolint:errcheck // the log has a descriptor of its own
-	return lease.OpenAudit(fd, auditName, path)
+	return lease.OpenAudit(source, []string{".jvs", "audit"}, auditName, p.auditPath(), locks)
 }
 
 func openDirectory(dirfd int, name string) (int, error) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -30,7 +31,7 @@ records of a plain directory. Each line carries the hash of the one before.`,
 		Args: usageArgs(cobra.NoArgs),
 	}
 	verify := &cobra.Command{
-		Use: "verify PATH", Short: "Check that no line was changed, taken out or put in",
+		Use: "verify PATH", Short: "Check that no line was changed, taken out or put in, and that the end is there",
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), args[0]) },
 	}
@@ -48,55 +49,81 @@ records of a plain directory. Each line carries the hash of the one before.`,
 	return cmd
 }
 
-// open finds the chain of a path: by the mount's daemon, or by the place itself.
+// open opens the chain of a path.
 func (a *auditCommand) open(ctx context.Context, path string) (*os.File, error) {
-	control, _, err := a.load()
+	log, _, err := a.find(ctx, path)
 	if err != nil {
 		return nil, err
+	}
+	return os.Open(log)
+}
+
+// find finds the chain of a path and its lock directory: by the mount's daemon, or by the place itself.
+func (a *auditCommand) find(ctx context.Context, path string) (log, locks string, err error) {
+	control, _, err := a.load()
+	if err != nil {
+		return "", "", err
 	}
 	mounts, err := readMounts()
 	if err != nil {
-		return nil, err
+		return "", "", err
 	}
 	abs, m, err := resolve(path, mounts)
 	if err != nil {
-		return nil, err
+		return "", "", err
 	}
-	log := ""
 	if isJVSFS(m) {
-		log = statusOf(ctx, m).Audit
+		st := statusOf(ctx, m)
+		log, locks = st.Audit, st.Locks
 	}
 	if log == "" {
 		p, err := sourceAt(abs, control)
 		if err != nil || p.Shape == shapeDirectory {
 			if p, err = worktreeOf(abs, control); err != nil {
-				return nil, err
+				return "", "", err
 			}
 		}
-		log = p.auditPath()
+		log, locks = p.auditPath(), p.LockDir
 	}
-	return os.Open(log)
+	return log, locks, nil
 }
+
+// What is known of a chain's end.
+const (
+	endAnchored   = "anchored"   // the records say how far it went
+	endUnanchored = "unanchored" // no event was written since the records do
+	endUnknown    = "unknown"    // only root may look there
+)
 
 // auditReport is `audit verify --json`; the names are a promise.
 type auditReport struct {
 	File    string             `json:"file"`
 	OK      bool               `json:"ok"`
 	Records int                `json:"records"`
+	End     string             `json:"end"`
 	Faults  []lease.AuditFault `json:"faults,omitempty"`
 }
 
 func (a *auditCommand) verify(ctx context.Context, path string) error {
-	f, err := a.open(ctx, path)
+	log, locks, err := a.find(ctx, path)
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // only read from
-	n, faults, err := lease.VerifyAudit(f)
-	if err != nil {
-		return fmt.Errorf("%s: %w", f.Name(), err)
+	anchor, unknown := lease.ReadAuditAnchor(locks) // before the chain, which it must not lead
+	r := auditReport{File: log}
+	switch {
+	case unknown == nil:
+		r.End = endAnchored
+	case errors.Is(unknown, os.ErrNotExist):
+		r.End = endUnanchored
+	case errors.Is(unknown, os.ErrPermission):
+		r.End = endUnknown
+	default:
+		return unknown
 	}
-	r := auditReport{File: f.Name(), OK: len(faults) == 0, Records: n, Faults: faults}
+	if err := r.read(&anchor); err != nil {
+		return err
+	}
 	if a.asJSON {
 		err = printJSON(a.io.out, r)
 	} else {
@@ -108,13 +135,41 @@ func (a *auditCommand) verify(ctx context.Context, path string) error {
 	return err
 }
 
+// read verifies the chain, with the anchor if there is one.
+func (r *auditReport) read(anchor *lease.AuditAnchor) error {
+	if r.End != endAnchored {
+		anchor = nil
+	}
+	f, err := os.Open(r.File)
+	if errors.Is(err, os.ErrNotExist) && anchor != nil {
+		r.Faults = []lease.AuditFault{{Line: 1, Message: "the whole chain is missing"}}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	// The daemon appends behind a mount: how long the file is may have been asked for before.
+	var st unix.Statx_t
+	_ = unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH|unix.AT_STATX_FORCE_SYNC, unix.STATX_SIZE, &st) // what fails will fail to be read
+	r.Records, r.Faults, err = lease.VerifyAudit(f, anchor)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	r.OK = len(r.Faults) == 0
+	return nil
+}
+
 func (r auditReport) text() string {
 	var b strings.Builder
 	for _, f := range r.Faults {
 		fmt.Fprintf(&b, "%s:%d: %s\n", r.File, f.Line, printable(f.Message))
 	}
 	if r.OK {
-		fmt.Fprintf(&b, "%s: %d records, the chain is whole\n", r.File, r.Records)
+		fmt.Fprintf(&b, "%s: %d records, the chain is whole%s\n", r.File, r.Records, map[string]string{
+			endUnanchored: "; nothing says yet whether its end is missing",
+			endUnknown:    " as far as it goes; whether its end is missing is for root to see",
+		}[r.End])
 	} else {
 		fmt.Fprintf(&b, "%s: %d records, the chain is broken\n", r.File, r.Records)
 	}

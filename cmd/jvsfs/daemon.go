@@ -118,7 +118,7 @@ func (d *daemon) open() error {
 	if err != nil {
 		return err
 	}
-	if d.audit, err = openAudit(d.place, fs.SourceFD()); err != nil {
+	if d.audit, err = openAudit(d.place, fs.SourceFD(), d.locks); err != nil {
 		return err
 	}
 	if err := shareBorder(fs, d.locks); err != nil {
@@ -321,11 +321,11 @@ func (d *daemon) close() error {
 	if d.fs != nil {
 		err = errors.Join(err, d.fs.Close())
 	}
-	if d.locks != nil {
-		err = errors.Join(err, d.locks.Close())
-	}
 	if d.audit != nil {
 		err = errors.Join(err, d.audit.Close())
+	}
+	if d.locks != nil {
+		err = errors.Join(err, d.locks.Close())
 	}
 	return err
 }

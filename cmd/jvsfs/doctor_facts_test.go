@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -306,7 +307,7 @@ func TestProbesOfADoctorThatWasKilled(t *testing.T) {
 func TestRecordFindingsSayWhy(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.claim.00000000000000000001"), []byte("{"), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.taint.1"), []byte("late"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.taint.00000000000000000001."+strings.Repeat("ab", 16)), []byte("late"), 0o600))
 	require.NoError(t, os.Chmod(dir, 0o755))
 	ids := bad(t, checkLockDir(t.Context(), lockDir{path: dir, name: dir}, lease.DefaultPolicy(), repair{}))
 	for _, id := range []string{"locks.mode", "records.unreadable", "taint.late"} {

@@ -3,16 +3,21 @@ package main
 import (
 	"errors"
 	"os"
-	"path/filepath"
+	"regexp"
+	"slices"
 	"time"
 
 	"github.com/jvsfs/jvsfs/lease"
 	"golang.org/x/sys/unix"
 )
 
-// probePrefix begins the names that doctor makes in a lock directory. No worktree's id
-// begins with a dot.
+// probePrefix begins the names that doctor makes in a lock directory. A worktree's id may
+// begin so, too; but then more follows than a probe's name has.
 const probePrefix = ".doctor-"
+
+var probeFile = regexp.MustCompile(`^\.doctor-[0-9]+(\.[xlr])?$`)
+
+func isProbe(name string) bool { return probeFile.MatchString(name) }
 
 // prober is a scratch name in a lock directory, and whoever tries things there.
 type prober struct {
@@ -234,14 +239,20 @@ func fixOfProbe(err error) string {
 	return "look at the disk and the permissions of the lock directory"
 }
 
-// mendProbes removes what a doctor that was interrupted has left: its own names, which
-// nobody else reads.
+// probeTexts are what a probe writes into its files.
+var probeTexts = []string{"", "doctor\n", "renamed\n"}
+
+// mendProbes removes what a doctor that was interrupted has left: its own names, with nothing
+// in them but its own text.
 func mendProbes(d lockDir) []finding {
-	names, _ := filepath.Glob(filepath.Join(escapeGlob(d.path), probePrefix+"*")) // the pattern is well-formed
+	names, _ := namesIn(d.path, isProbe) // what cannot be listed was found already
 	var out []finding
 	for _, name := range names {
 		info, err := os.Lstat(name)
-		if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < leftoverAge {
+		if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < leftoverAge || info.Size() > 16 {
+			continue
+		}
+		if text, err := os.ReadFile(name); err != nil || !slices.Contains(probeTexts, string(text)) {
 			continue
 		}
 		if err := os.Remove(name); err != nil {

@@ -73,19 +73,33 @@ func checkLockMode(d lockDir, info os.FileInfo) finding {
 }
 
 func checkLeftovers(d lockDir) []finding {
-	names, err := filepath.Glob(filepath.Join(escapeGlob(d.path), "*.lock.tmp*"))
+	names, err := namesIn(d.path, func(name string) bool { return lease.IsLeftover(name) || isProbe(name) })
 	if err != nil {
 		return []finding{warn("leftovers.scan", "run doctor as root", "%v", err)}
 	}
 	var out []finding
-	probes, _ := filepath.Glob(filepath.Join(escapeGlob(d.path), probePrefix+"*")) // the pattern is well-formed
-	for _, name := range append(names, probes...) {
+	for _, name := range names {
 		info, err := os.Lstat(name)
 		if err == nil && time.Since(info.ModTime()) > leftoverAge {
 			out = append(out, warn("leftovers.stale", "jvsfs doctor --repair PATH", "%s is left of a command that was interrupted; it is harmless", d.shown(name)))
 		}
 	}
 	return out
+}
+
+// namesIn are the paths in a directory whose names are of a kind. No pattern says that: an id may hold anything that a pattern looks for.
+func namesIn(dir string, of func(string) bool) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range entries {
+		if of(e.Name()) {
+			out = append(out, filepath.Join(dir, e.Name()))
+		}
+	}
+	return out, nil
 }
 
 func escapeGlob(s string) string {
@@ -178,7 +192,7 @@ func findingOf(id lease.WorktreeID, m lease.Mending) finding {
 
 // checkTaints lists late writes that nobody has looked at yet.
 func checkTaints(d lockDir) []finding {
-	names, err := filepath.Glob(filepath.Join(escapeGlob(d.path), "*.taint.*"))
+	names, err := namesIn(d.path, lease.IsTaint)
 	if err != nil {
 		return []finding{warn("taint.scan", "run doctor as root", "%v", err)}
 	}

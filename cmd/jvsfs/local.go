@@ -26,7 +26,7 @@ func openLocal(p place, policy lease.Policy) (*localLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	audit, err := openAudit(p, -1)
+	audit, err := openAudit(p, -1, dir)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}

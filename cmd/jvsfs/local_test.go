@@ -120,7 +120,7 @@ func TestALeaseThatWasTakenOverIsNeitherRenewedNorReleased(t *testing.T) {
 func TestDoctorFindsWhatIsWrongWithALockDirectory(t *testing.T) {
 	main, locks := repository(t)
 	require.NoError(t, os.Mkdir(locks, 0o755))
-	tmp := filepath.Join(locks, "main.lock.tmp.x")
+	tmp := filepath.Join(locks, "main.lock.tmp."+strings.Repeat("ab", 16))
 	require.NoError(t, os.WriteFile(tmp, nil, 0o600))
 	old := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(tmp, old, old))

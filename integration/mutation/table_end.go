@@ -175,7 +175,7 @@ var releasing = slices.Concat(
 var stealing = slices.Concat(
 	in("lease/acquire.go", mutation{
 		Rule: 12, What: "acquire_seq stands still",
-		Old: "prev.Record.AcquireSeq + 1", New: "prev.Record.AcquireSeq",
+		Old: "nextCount(prev.Record.AcquireSeq)", New: "prev.Record.AcquireSeq",
 		Tests: []string{"TestAcquireConflictReleaseKeepsToken", "TestAStealIsAuditedBeforeItHappens"},
 	}, mutation{
 		Rule: 12, What: "the token stands still",

@@ -1,0 +1,148 @@
+package lease
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// AuditAnchor is the place of the last event of ours in an audit chain. It lies with the records, which nobody else can write, so that
+// a loss at the end of the chain is told from its end. It is written after the event is durable: it may lag (by one event, by more
+// after a failure of power, for it is not waited for), and never leads.
+type AuditAnchor struct {
+	Begin int64  `json:"begin"` // of the event's line, in bytes
+	Size  int64  `json:"size"`  // to the line's end
+	Hash  string `json:"hash"`  // of the record
+}
+
+// anchorName is the anchor's name in a lock directory. No worktree's file is called so.
+const anchorName = "audit.anchor"
+
+// anchorSize is one sector, written in place: it is there whole or not at all, and needs no new space.
+const anchorSize = 512
+
+// ReadAuditAnchor reads the anchor of a lock directory; os.ErrNotExist when there is none.
+func ReadAuditAnchor(lockDir string) (AuditAnchor, error) {
+	f, err := os.OpenFile(lockDir+"/"+anchorName, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return AuditAnchor{}, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, anchorSize))
+	if err != nil {
+		return AuditAnchor{}, err
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return AuditAnchor{}, os.ErrNotExist // it was just made
+	}
+	return parseAnchor(text)
+}
+
+func parseAnchor(text []byte) (x AuditAnchor, err error) {
+	if err = json.Unmarshal(bytes.TrimSpace(text), &x); err == nil && !x.sane() {
+		err = errors.New("its numbers are none of a chain")
+	}
+	if err != nil {
+		return AuditAnchor{}, fmt.Errorf("the anchor of the audit chain cannot be read: %w", err)
+	}
+	return x, nil
+}
+
+func (x AuditAnchor) sane() bool {
+	return x.Begin >= 0 && x.Size > x.Begin && x.Size-x.Begin <= maxAuditLine && len(x.Hash) == 64
+}
+
+// missing says why what was anchored is not in the chain, "" if it is. It reads one line.
+func (x AuditAnchor) missing(r io.ReaderAt, size int64) string {
+	if size < x.Size {
+		return fmt.Sprintf("%d bytes of the chain are gone: it had %d, and ended with %s", x.Size-size, x.Size, x.Hash)
+	}
+	line := make([]byte, x.Size-x.Begin)
+	var rec AuditRecord
+	if _, err := r.ReadAt(line, x.Begin); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Sprintf("the last event before cannot be read: %v", err)
+	}
+	if json.Unmarshal(line, &rec) != nil || rec.RecordHash != x.Hash || !bytes.HasSuffix(line, []byte("\n")) {
+		return fmt.Sprintf("another chain is in the place of the one that had %d bytes and ended with %s", x.Size, x.Hash)
+	}
+	if hash, err := auditHash(line); err != nil || hash != x.Hash {
+		return fmt.Sprintf("the event with %s was changed", x.Hash)
+	}
+	return ""
+}
+
+// anchorFile is the anchor of one log. nil anchors nothing.
+type anchorFile struct {
+	dir *Dir
+	fd  int // -1 until it is needed
+}
+
+// lock keeps others who anchor out until unlock is called.
+func (f *anchorFile) lock(ctx context.Context) (unlock func(), err error) {
+	if f == nil {
+		return func() {}, nil
+	}
+	if f.fd >= 0 && !f.current() {
+		f.close()
+	}
+	if f.fd < 0 {
+		f.fd, err = openat(f.dir.fd, anchorName, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
+		if err != nil {
+			f.fd = -1
+			return nil, &os.PathError{Op: "open", Path: anchorName, Err: err}
+		}
+	}
+	if err := lockWithin(ctx, f.fd, auditWait); err != nil {
+		return nil, err
+	}
+	return func() { _ = unix.Flock(f.fd, unix.LOCK_UN) }, nil
+}
+
+// current says whether the name still is the file that is open.
+func (f *anchorFile) current() bool {
+	var at, held unix.Stat_t
+	return unix.Fstatat(f.dir.fd, anchorName, &at, unix.AT_SYMLINK_NOFOLLOW) == nil && unix.Fstat(f.fd, &held) == nil && idOf(&at) == idOf(&held)
+}
+
+// read is what is anchored; had is false where nothing is, or nothing that can be read.
+func (f *anchorFile) read() (x AuditAnchor, had bool) {
+	if f == nil || f.fd < 0 {
+		return AuditAnchor{}, false
+	}
+	text := make([]byte, anchorSize)
+	n, err := unix.Pread(f.fd, text, 0)
+	if err != nil || n <= 0 {
+		return AuditAnchor{}, false
+	}
+	x, err = parseAnchor(text[:n])
+	return x, err == nil
+}
+
+// move anchors an event that is durable. It is not waited for: the kernel begins to write it, and an anchor that lags costs no more than
+// that the events after it are not known to be missing. Neither does an error undo the event.
+func (f *anchorFile) move(x AuditAnchor) {
+	if f == nil || f.fd < 0 {
+		return
+	}
+	text, err := json.Marshal(x)
+	if err != nil || len(text) >= anchorSize {
+		return
+	}
+	text = append(text, bytes.Repeat([]byte{' '}, anchorSize-1-len(text))...)
+	if _, err := unix.Pwrite(f.fd, append(text, '\n'), 0); err == nil {
+		_ = unix.SyncFileRange(f.fd, 0, anchorSize, unix.SYNC_FILE_RANGE_WRITE)
+	}
+}
+
+func (f *anchorFile) close() {
+	if f != nil && f.fd >= 0 {
+		unix.Close(f.fd)
+		f.fd = -1
+	}
+}

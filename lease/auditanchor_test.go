@@ -1,0 +1,195 @@
+package lease
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// anchored is a log in a directory of its own, anchored in a lock directory.
+func anchored(t *testing.T) (a *AuditLog, log string, d *Dir) {
+	t.Helper()
+	base, fd := auditDir(t)
+	require.NoError(t, os.Mkdir(filepath.Join(base, ".jvs"), 0o755))
+	d, err := OpenDir(filepath.Join(base, "locks"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = d.Close() })
+	a, err = OpenAudit(fd, []string{".jvs", "audit"}, "audit.jsonl", "audit.jsonl", d)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = a.Close() })
+	return a, filepath.Join(base, ".jvs", "audit", "audit.jsonl"), d
+}
+
+func appendEvents(t *testing.T, a *AuditLog, n int) {
+	t.Helper()
+	for i := range n {
+		require.NoError(t, a.Append(bg, event(i)))
+	}
+}
+
+// faultsOf verifies the chain as `audit verify` does.
+func faultsOf(t *testing.T, log string, d *Dir) []AuditFault {
+	t.Helper()
+	x, err := ReadAuditAnchor(d.Path())
+	require.NoError(t, err)
+	text, err := os.ReadFile(log)
+	require.NoError(t, err)
+	_, faults, err := VerifyAudit(bytes.NewReader(text), &x)
+	require.NoError(t, err)
+	return faults
+}
+
+// Whatever is done to a chain behind our back is seen, at once and after the next event.
+func TestTheAnchorTellsEveryLoss(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(text string, lines []string) string
+		seen bool
+	}{
+		"nothing":           {func(text string, _ []string) string { return text }, false},
+		"others appended":   {func(text string, _ []string) string { return text + "\n\n" }, false},
+		"the tail is gone":  {func(_ string, l []string) string { return strings.Join(l[:3], "") }, true},
+		"half a line":       {func(text string, _ []string) string { return text[:len(text)-9] }, true},
+		"all is gone":       {func(string, []string) string { return "" }, true},
+		"blank of its size": {func(text string, _ []string) string { return strings.Repeat("\n", len(text)) }, true},
+		"the last changed": {func(text string, l []string) string {
+			return strings.Join(l[:3], "") + strings.Replace(l[3], "lock_acquire", "lock_acquirE", 1)
+		}, true},
+		"another chain":     {func(text string, l []string) string { return other(len(l)) }, true},
+		"the tail replaced": {func(text string, l []string) string { return strings.Join(l[:3], "") + l[0] + l[1] }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, log, d := anchored(t)
+			appendEvents(t, a, 4)
+			require.Empty(t, faultsOf(t, log, d))
+			text, err := os.ReadFile(log)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(log, []byte(c.do(string(text), strings.SplitAfter(string(text), "\n"))), 0o644))
+			require.Equal(t, c.seen, len(faultsOf(t, log, d)) > 0)
+			appendEvents(t, a, 2)
+			require.Equal(t, c.seen, len(faultsOf(t, log, d)) > 0, "after later events")
+		})
+	}
+}
+
+// other is a whole chain of n lines that nobody anchored.
+func other(n int) string {
+	var b strings.Builder
+	last := ""
+	for i := range n {
+		line, hash, err := chain(event(100+i), last)
+		if err != nil {
+			panic(err) // made here
+		}
+		b.Write(line)
+		last = hash
+	}
+	return b.String()
+}
+
+// A chain that others go on with, JVS among them, is followed; the anchor stays with the last event of ours.
+func TestOthersLinesAreFollowed(t *testing.T) {
+	a, log, d := anchored(t)
+	appendEvents(t, a, 2)
+	x, err := ReadAuditAnchor(d.Path())
+	require.NoError(t, err)
+	line, _, err := chain(event(7), x.Hash)
+	require.NoError(t, err)
+	f, err := os.OpenFile(log, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.Write(line)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.Empty(t, faultsOf(t, log, d))
+	appendEvents(t, a, 1)
+	require.Empty(t, faultsOf(t, log, d))
+}
+
+// The anchor lags when its writer was killed after the event, and is mended by the next event; one that is torn is none.
+func TestAnAnchorThatLagsOrIsTorn(t *testing.T) {
+	for name, spoil := range map[string]func(old []byte) []byte{
+		"lags":  func(old []byte) []byte { return old },
+		"torn":  func(old []byte) []byte { return old[:20] },
+		"empty": func([]byte) []byte { return nil },
+		"wild":  func([]byte) []byte { return []byte(`{"begin":0,"size":9223372036854775807,"hash":"x"}`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, log, d := anchored(t)
+			appendEvents(t, a, 1)
+			path := filepath.Join(d.Path(), anchorName)
+			old, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Len(t, old, anchorSize)
+			appendEvents(t, a, 2)
+			require.NoError(t, os.WriteFile(path, spoil(old), 0o600))
+			if name == "lags" {
+				require.Empty(t, faultsOf(t, log, d))
+			}
+			appendEvents(t, a, 1)
+			require.Empty(t, faultsOf(t, log, d))
+		})
+	}
+}
+
+// A flood of any kind costs one event what auditReach says, and stops none.
+func TestAFloodIsPassedOver(t *testing.T) {
+	for name, unit := range map[string]string{"newlines": "\n", "brackets": "{\n", "one line": "x", "records of nothing": "{\"a\":1}\n"} {
+		t.Run(name, func(t *testing.T) {
+			a, log, d := anchored(t)
+			appendEvents(t, a, 2)
+			f, err := os.OpenFile(log, os.O_APPEND|os.O_WRONLY, 0)
+			require.NoError(t, err)
+			_, err = f.WriteString(strings.Repeat(unit, 3*auditReach/len(unit)))
+			require.NoError(t, err)
+			require.NoError(t, f.Close())
+			appendEvents(t, a, 2)
+			x, err := ReadAuditAnchor(d.Path())
+			require.NoError(t, err)
+			text, err := os.ReadFile(log)
+			require.NoError(t, err)
+			n, faults, err := VerifyAudit(bytes.NewReader(text), &x)
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, n, 4)
+			require.LessOrEqual(t, len(faults), maxFaults)
+			for _, fault := range faults {
+				require.NotContains(t, fault.Message, "the end is missing")
+				require.NotContains(t, fault.Message, "is not in it")
+			}
+			if name == "newlines" {
+				require.Empty(t, faults)
+			}
+			require.Contains(t, string(text), "no record was found")
+		})
+	}
+}
+
+// What anchoring adds to an event.
+func BenchmarkAppend(b *testing.B) {
+	for name, locks := range map[string]bool{"anchored": true, "bare": false} {
+		b.Run(name, func(b *testing.B) {
+			base := b.TempDir()
+			d, err := OpenDir(filepath.Join(base, "locks"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer d.Close()
+			at := d
+			if !locks {
+				at = nil
+			}
+			a, err := OpenAudit(d.FD(), nil, "audit.jsonl", "audit.jsonl", at)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer a.Close()
+			for i := 0; b.Loop(); i++ {
+				if err := a.Append(bg, event(i)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,81 @@
+package lease
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// auditReach bounds how much of a chain one event reads: what others have appended since the last one of ours.
+const auditReach = 1 << 20
+
+// auditQuiet is how many bytes without a record are not worth a word: what is left of a line that was torn.
+const auditQuiet = 4096
+
+// chainEnd is where the next line goes.
+type chainEnd struct {
+	size  int64  // of the file
+	last  string // hash of the line that the next follows
+	whole bool   // the file ends with a line's end
+	gap   string // what the next line has to tell: why it follows none in the file, "" if all is well
+}
+
+// end finds the end of the chain, with bounded work. What was anchored must still be there: else the next line follows what was
+// anchored, and says so, and no verification of the file will take it for whole.
+func (a *AuditLog) end() (chainEnd, error) {
+	info, err := a.f.Stat()
+	if err != nil {
+		return chainEnd{}, err
+	}
+	known, hash := a.size, a.last
+	anchor, had := a.anchor.read()
+	if had {
+		known, hash = anchor.Size, anchor.Hash
+		if why := anchor.missing(a.f, info.Size()); why != "" {
+			at, err := lastLine(a.f, max(0, info.Size()-auditReach), info.Size(), "")
+			at.last, at.gap = hash, why
+			return at, err
+		}
+	} else if info.Size() < known { // truncated by somebody
+		known, hash = 0, ""
+	}
+	from := max(known, info.Size()-auditReach)
+	at, err := lastLine(a.f, from, info.Size(), hash)
+	if err == nil && at.size > known && at.last == hash && known+auditQuiet < at.size {
+		at.gap = fmt.Sprintf("no record was found in the last of the %d bytes that others have appended since the one that this follows", at.size-known)
+	}
+	return at, err
+}
+
+// auditTries bounds how many lines that begin like a record are taken apart for one event.
+const auditTries = 4096
+
+// lastLine looks for the last record in the bytes from there to the end, at most auditReach; hash is what precedes them. They begin
+// with a line's begin, or in the middle of a line, which then is no record.
+func lastLine(r io.ReaderAt, from, size int64, hash string) (chainEnd, error) {
+	at := chainEnd{size: size, last: hash, whole: true}
+	text := make([]byte, size-from)
+	n, err := r.ReadAt(text, from)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return at, err
+	}
+	text = text[:n]
+	if end := bytes.LastIndexByte(text, '\n'); end != n-1 {
+		at.whole, text = false, text[:end+1]
+	}
+	for tries := 0; len(text) > 0 && tries < auditTries; {
+		begin := bytes.LastIndexByte(text[:len(text)-1], '\n') + 1
+		var rec AuditRecord
+		if text[begin] == '{' {
+			tries++
+			if json.Unmarshal(text[begin:], &rec) == nil && rec.RecordHash != "" {
+				at.last = rec.RecordHash
+				return at, nil
+			}
+		}
+		text = text[:begin]
+	}
+	return at, nil
+}

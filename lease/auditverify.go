@@ -1,0 +1,171 @@
+package lease
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxAuditLine bounds the memory for one line, in bytes.
+const maxAuditLine = 1 << 20
+
+// auditLine is one line as it was read.
+type auditLine struct {
+	text     []byte // its end included; nil where it is longer than maxAuditLine
+	size     int64
+	lines    int  // 1; a run of empty lines is one
+	complete bool // it has an end
+}
+
+// eachLine calls f with each line; the last may be incomplete. A line that is too long is not kept. The text is f's until it returns.
+func eachLine(r io.Reader, f func(auditLine) error) error {
+	b := bufio.NewReaderSize(r, 64<<10)
+	var long []byte
+	l := auditLine{lines: 1}
+	for {
+		if n := emptyLines(b); l.size == 0 && n > 0 {
+			_, _ = b.Discard(n) // they are in the buffer
+			if err := f(auditLine{text: []byte("\n"), size: int64(n), lines: n, complete: true}); err != nil {
+				return err
+			}
+			continue
+		}
+		part, err := b.ReadSlice('\n')
+		l.size += int64(len(part))
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			if l.size <= maxAuditLine {
+				long = append(long, part...)
+			}
+			continue
+		case err != nil && !errors.Is(err, io.EOF):
+			return err
+		}
+		if l.size > 0 {
+			if l.complete = err == nil; l.size <= maxAuditLine {
+				l.text = part
+				if len(long) > 0 {
+					l.text = append(long, part...)
+				}
+			}
+			if ferr := f(l); ferr != nil {
+				return ferr
+			}
+		}
+		if err != nil {
+			return nil
+		}
+		l, long = auditLine{lines: 1}, long[:0]
+	}
+}
+
+// emptyLines is how many are next, as far as they are read: somebody may have appended millions.
+func emptyLines(b *bufio.Reader) int {
+	if b.Buffered() == 0 {
+		_, _ = b.Peek(1) // reads on; an error comes again
+	}
+	next, _ := b.Peek(b.Buffered())
+	return len(next) - len(bytes.TrimLeft(next, "\n"))
+}
+
+// AuditFault is a place where the chain is broken.
+type AuditFault struct {
+	Line    int    `json:"line"` // from 1
+	Message string `json:"message"`
+}
+
+// VerifyAudit reads a whole chain. It returns the number of records and where the chain is broken; an error only when reading failed.
+// With an anchor, read before the chain was opened, it knows of a loss at the end, too.
+func VerifyAudit(r io.Reader, anchor *AuditAnchor) (records int, faults []AuditFault, err error) {
+	v := verifier{anchor: anchor}
+	err = eachLine(r, v.line)
+	if err == nil && anchor != nil && !v.met {
+		v.lost()
+	}
+	return v.records, v.faults, err
+}
+
+type verifier struct {
+	anchor *AuditAnchor
+	met    bool // the anchored event was there
+
+	n, records int
+	size       int64
+	last       string
+	faults     []AuditFault
+}
+
+// maxFaults bounds the list: a million lines of nothing are one thing to say.
+const maxFaults = 1000
+
+func (v *verifier) fault(format string, args ...any) {
+	if len(v.faults) < maxFaults {
+		v.faults = append(v.faults, AuditFault{v.n, fmt.Sprintf(format, args...)})
+	}
+}
+
+func (v *verifier) line(l auditLine) error {
+	v.n += l.lines
+	begin := v.size
+	v.size += l.size
+	if l.text == nil {
+		v.fault("it is longer than %d bytes, and no record", maxAuditLine)
+		return nil
+	}
+	if len(bytes.TrimSpace(l.text)) == 0 {
+		return nil
+	}
+	var rec AuditRecord
+	if err := json.Unmarshal(l.text, &rec); err != nil {
+		v.fault("it is no record: %v", err)
+		return nil
+	}
+	v.record(l, rec, begin)
+	return nil
+}
+
+func (v *verifier) record(l auditLine, rec AuditRecord, begin int64) {
+	v.records++
+	if !l.complete {
+		v.fault("it has no end")
+	}
+	hash, err := auditHash(l.text)
+	if err != nil || hash != rec.RecordHash {
+		v.fault("it does not have the hash that it names: it was changed")
+	}
+	if rec.PrevHash != v.last {
+		why := ""
+		if gap, ok := rec.Details["audit_gap"].(string); ok {
+			why = "; when it was written, this was known: " + gap
+		}
+		v.fault("it does not follow the line before: something was changed, taken out or put in%s", why)
+	}
+	v.last = rec.RecordHash
+	if v.anchor != nil && begin == v.anchor.Begin && v.size == v.anchor.Size && rec.RecordHash == v.anchor.Hash && hash == rec.RecordHash {
+		v.met = true
+	}
+}
+
+// lost words that the anchored event is not there.
+func (v *verifier) lost() {
+	v.n++
+	if v.size < v.anchor.Size {
+		v.fault("the end is missing: %d bytes, up to the event with %s", v.anchor.Size-v.size, v.anchor.Hash)
+		return
+	}
+	v.fault("the latest event of jvsfs, with %s, is not in it: this is another chain, or it was written anew", v.anchor.Hash)
+}
+
+// TailAudit calls f with the records of a chain in order, skipping what is none.
+func TailAudit(r io.Reader, f func(AuditRecord) error) error {
+	return eachLine(r, func(l auditLine) error {
+		var rec AuditRecord
+		if !bytes.HasPrefix(l.text, []byte("{")) || json.Unmarshal(l.text, &rec) != nil {
+			return nil
+		}
+		return f(rec)
+	})
+}

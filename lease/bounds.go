@@ -1,0 +1,162 @@
+package lease
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// A record may be another program's, or an enemy's: whoever owns a repository can put one there. Every number, time and text of it
+// has bounds, with room above all that we write. What is out of them is no record.
+
+const (
+	// mostToken is the highest token that is granted, and the bound of every counter: every program that reads JSON can tell it
+	// from its neighbours. A million grants each second reach it in 285 years.
+	mostToken = Token(1<<53 - 1)
+	// mostForeign bounds the token of a view that a tool without these rules left, which is continued above: it must not use the
+	// tokens up.
+	mostForeign = Token(1 << 48)
+
+	mostPID     = 1 << 22 // Linux: PID_MAX_LIMIT
+	mostName    = 128     // bytes of what identifies: lock_id, nonce, session
+	mostExtra   = 2048    // bytes of fields that are not ours: what is rewritten must fit RecordSize
+	mostNesting = 16      // of their values
+)
+
+// No clock of Linux can be set to a time outside of these (TIME_SETTOD_SEC_MAX), and no two of them are further apart than a
+// time.Duration can say.
+var (
+	earliest = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
+	latest   = time.Date(2233, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// implausible says what is out of bounds, "" if nothing is.
+func (r *Record) implausible(id WorktreeID) string {
+	if r.WorktreeID != id {
+		return fmt.Sprintf("it is of worktree %.140q", string(r.WorktreeID))
+	}
+	for _, check := range []func(*Record) string{
+		(*Record).oddNumbers, (*Record).oddTexts, (*Record).oddTimes, (*Record).oddExtra,
+	} {
+		if why := check(r); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func (r *Record) oddNumbers() string {
+	const most = int64(maxPolicySpan / time.Millisecond)
+	switch {
+	case r.FencingToken == 0:
+		return "its fencing_token is 0"
+	case r.FencingToken > mostToken:
+		return fmt.Sprintf("its fencing_token is %d, more than %d", r.FencingToken, mostToken)
+	}
+	for name, n := range map[string]uint64{"acquire_seq": r.AcquireSeq, "renew_count": r.RenewCount} {
+		if n > uint64(mostToken) {
+			return fmt.Sprintf("its %s is %d, more than %d", name, n, mostToken)
+		}
+	}
+	for _, ms := range []int64{r.LeaseDurationMS, r.RenewIntervalMS, r.MaxClockSkewMS, r.StealGraceMS} {
+		if ms < 0 || ms > most {
+			return fmt.Sprintf("a duration is %d ms", ms)
+		}
+	}
+	if h := parseHolderID(r.HolderID); h.PID > mostPID {
+		return fmt.Sprintf("its holder_id names process %d, more than %d", h.PID, mostPID)
+	}
+	return ""
+}
+
+func (r *Record) oddTexts() string {
+	for _, f := range []struct {
+		name, text string
+		least      int
+	}{{"holder_nonce", r.HolderNonce, 1}, {"lock_id", r.LockID, 0}, {"session_id", r.SessionID, 0}, {"scope", r.Scope, 0},
+		{"host_boot_id", r.HostBootID, 0}, {"pid_namespace", r.PIDNamespace, 0}} {
+		switch {
+		case f.text == "" && f.least > 0:
+			return fmt.Sprintf("its %s is empty", f.name)
+		case len(f.text) > mostName:
+			return fmt.Sprintf("its %s has %d bytes, more than %d", f.name, len(f.text), mostName)
+		case strings.IndexFunc(f.text, notGraphic) >= 0:
+			return fmt.Sprintf("its %s has characters that none has", f.name)
+		}
+	}
+	for _, f := range []struct{ name, text string }{{"holder_id", r.HolderID}, {"offered_to", r.OfferedTo},
+		{"scope_key", r.ScopeKey}, {"purpose", r.Purpose}} {
+		if len(f.text) > maxText {
+			return fmt.Sprintf("its %s has %d bytes, more than %d", f.name, len(f.text), maxText)
+		}
+	}
+	if strings.IndexFunc(r.HolderID+r.OfferedTo, unicode.IsControl) >= 0 {
+		return "it names a host with control characters"
+	}
+	return ""
+}
+
+// notGraphic is what identifiers do not have: everything but ASCII from ! to ~.
+func notGraphic(c rune) bool { return c <= ' ' || c > '~' }
+
+func (r *Record) oddTimes() string {
+	for _, f := range []struct {
+		name string
+		at   time.Time
+		none bool // it may be absent
+	}{{"created_at", r.CreatedAt, false}, {"last_renewed_at", r.LastRenewedAt, false}, {"lease_expires_at", r.LeaseExpiresAt, false},
+		{"offer_until", r.OfferUntil, true}} {
+		switch {
+		case f.at.IsZero() && f.none:
+		case f.at.IsZero():
+			return fmt.Sprintf("its %s is zero", f.name)
+		case f.at.Before(earliest) || !f.at.Before(latest):
+			return fmt.Sprintf("its %s is in the year %d", f.name, f.at.Year())
+		}
+	}
+	if r.Released {
+		return "" // at whatever time its host's clock then had
+	}
+	if lasts := r.LeaseExpiresAt.Sub(r.LastRenewedAt); lasts < 0 || lasts > maxPolicySpan {
+		return fmt.Sprintf("it expires %v after it was renewed", lasts)
+	}
+	return ""
+}
+
+func (r *Record) oddExtra() string {
+	size := 0
+	for name, raw := range r.extra {
+		size += len(name) + len(raw)
+		if nesting(raw) > mostNesting {
+			return fmt.Sprintf("a field is nested more than %d deep", mostNesting)
+		}
+	}
+	if size > mostExtra {
+		return fmt.Sprintf("its further fields have %d bytes, more than %d", size, mostExtra)
+	}
+	return ""
+}
+
+// nesting is how deep the arrays and objects of a valid JSON text go.
+func nesting(raw json.RawMessage) int {
+	depth, most, quoted := 0, 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == '[' || c == '{'):
+			depth++
+			most = max(most, depth)
+		case !quoted && (c == ']' || c == '}'):
+			depth--
+		}
+	}
+	return most
+}
+
+// nextCount is the counter after n, which stays within its bound.
+func nextCount(n uint64) uint64 { return min(n+1, uint64(mostToken)) }

@@ -1,0 +1,85 @@
+package lease
+
+import (
+	"bytes"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// leftovers removes temporary names, as far as it is proven that they never were authority and that whoever made them is gone.
+func (m *mender) leftovers() error {
+	s := m.store
+	names, err := s.dir.names()
+	if err != nil {
+		return s.failed("the lock directory cannot be listed", "", err)
+	}
+	for _, name := range names {
+		if n := parseName(name); n.kind == nameTmp && n.id == s.id {
+			if err := m.leftover(name, n.nonce); err != nil {
+				return err
+			}
+		}
+	}
+	return s.dir.sync()
+}
+
+func (m *mender) leftover(name, nonce string) error {
+	s := m.store
+	var st unix.Stat_t
+	if unix.Fstatat(s.dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || m.now.Sub(time.Unix(st.Ctim.Sec, st.Ctim.Nsec)) < leftoverAge {
+		return nil
+	}
+	x := Mending{File: s.display(name), Problem: "it is left of a command that was interrupted"}
+	what, why := s.leftoverOf(name, nonce)
+	if what == "" && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		x.Why = why
+		m.add(x)
+		return nil
+	}
+	if what == "" { // somebody else's lock, which we had moved away to put it back
+		kept, err := s.moveAside(name, s.viewName(), nonce)
+		if err != nil {
+			return err
+		}
+		x.Kept, x.Done = kept, "moved aside: "+why
+		m.add(x)
+		return nil
+	}
+	if err := unix.Unlinkat(s.dir.fd, name, 0); err != nil {
+		return s.failed("a leftover cannot be removed", name, err)
+	}
+	x.Done = "removed: " + what
+	m.add(x)
+	return nil
+}
+
+// leftoverOf proves what a temporary name is of; why is why it cannot. A record that is born has its own nonce in its name and no
+// other name; one that was linked, or a view that was about to be moved, is there under its own name.
+func (s *Store) leftoverOf(name, nonce string) (what, why string) {
+	b, st, err := s.readFile(name)
+	if err != nil {
+		return "", err.Error()
+	}
+	alone := st.Nlink == 1
+	if len(bytes.Trim(b, "\x00 \n")) == 0 && alone {
+		return "nothing was written into it", ""
+	}
+	if view, err := s.lookup(s.viewName()); err == nil && view == idOf(st) {
+		return "it is one more name of the view", ""
+	}
+	r, err := parseRecord(b, s.id)
+	if err != nil {
+		if alone && bytes.Contains(b, []byte(`"holder_nonce":"`+nonce+`"`)) {
+			return "it is a record that was not written to its end, and never counted", ""
+		}
+		return "", "it is no record that was born under this name, and cannot be read"
+	}
+	if claim, err := s.lookup(s.claimName(r.FencingToken)); err == nil && claim == idOf(st) {
+		return "it is one more name of a claim", ""
+	}
+	if alone && r.HolderNonce == nonce {
+		return "it is a record that never became a claim", ""
+	}
+	return "", "it is no record that was born under this name"
+}
