@@ -15,6 +15,8 @@ type Leaseholder interface {
 	Acquire(ctx context.Context, h lease.Holder) (lease.Grant, error)
 	Observe() (lease.Head, lease.Judgement)
 	Late(w lease.LateWrite) error
+	// Look makes the keeper look at its holder now. It does not wait.
+	Look()
 }
 
 // GuardConfig is what an admin asked for about one worktree.
@@ -28,6 +30,8 @@ type GuardConfig struct {
 	Policy   lease.Policy
 	Clock    lease.Clock
 	Resolver *Resolver
+	// Ends tells when holders end; nil leaves that to the keeper's looks.
+	Ends *Ends
 	// Enforcement is the one of the mount; nil enforces, and is never switched.
 	Enforcement *Enforcement
 	// Exempt says where anybody may write; nil is nowhere.
@@ -65,6 +69,7 @@ type Guard struct {
 	endTurn context.CancelFunc
 	freeSeq uint64
 	revoked revocations
+	inVain  lease.Token // a writer has waited for it to be given back, see waitForRelease
 	onClose []func(lease.Loss)
 	onYield []func(context.Context) error
 	recent  ring
@@ -138,6 +143,7 @@ func (g *Guard) Open(gr lease.Grant) {
 	}
 	e := newEpoch(Epoch(gr.Token), gr.Holder, gr.Deadline, g.cfg.Clock.Boot())
 	e.look = gr.Late
+	e.life = watchLife(gr.Holder, g.cfg.Resolver, g.cfg.Ends, g.keeper.Look)
 	if last := g.last.Swap(e); last != nil && last.id == e.id {
 		e.handles = last.handles // a renewal failed and was mended: they are the same files
 	}
@@ -147,6 +153,7 @@ func (g *Guard) Open(gr lease.Grant) {
 	g.mu.Unlock()
 	if old := g.open.Swap(e); old != nil {
 		old.end() // the keeper closes before it opens; this is for a keeper that forgot
+		g.passed(old)
 	}
 }
 
@@ -186,6 +193,15 @@ func (g *Guard) Close(l lease.Loss) {
 	g.turn, g.endTurn = context.WithCancel(context.Background())
 	g.mu.Unlock()
 	close(over)
+	if e != nil {
+		g.passed(e)
+	}
+}
+
+// passed tells who waits for the end of an epoch that it has come.
+func (g *Guard) passed(e *epoch) {
+	e.life.close(g.cfg.Ends)
+	close(e.gone)
 }
 
 // givenBack reports whether a lease ends in peace, with its holder's writes done.

@@ -32,6 +32,7 @@ type keeper struct {
 	late    []lease.LateWrite
 	lasting time.Duration
 	clock   *clock
+	looks   atomic.Int64
 }
 
 func (k *keeper) Observe() (lease.Head, lease.Judgement) {
@@ -56,6 +57,8 @@ func (k *keeper) Late(w lease.LateWrite) error {
 	k.late = append(k.late, w)
 	return nil
 }
+
+func (k *keeper) Look() { k.looks.Add(1) }
 
 func (k *keeper) grant(h lease.Holder) lease.Grant {
 	k.next++
