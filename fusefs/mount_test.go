@@ -58,6 +58,8 @@ func (*freeKeeper) Acquire(context.Context, lease.Holder) (lease.Grant, error) {
 
 func (*freeKeeper) Look() {}
 
+func (*freeKeeper) Past(_, _ lease.Token) ([]lease.Past, error) { return nil, nil }
+
 func (k *freeKeeper) Late(w lease.LateWrite) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

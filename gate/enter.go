@@ -291,6 +291,7 @@ func (g *Guard) gather(m Enforce, e *epoch, c Caller) (facts, Identity) {
 		f.member = g.members.member(g.cfg.Resolver, e, id)
 		f.gone = !f.member && g.hasEnded(e)
 	}
+	g.learnPast(e)
 	g.mu.Lock()
 	f.closing = g.closing != nil
 	f.failed = g.loss.Kind == lease.LossRenewFailed

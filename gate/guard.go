@@ -15,6 +15,8 @@ type Leaseholder interface {
 	Acquire(ctx context.Context, h lease.Holder) (lease.Grant, error)
 	Observe() (lease.Head, lease.Judgement)
 	Late(w lease.LateWrite) error
+	// Past tells of the claims from a token on up to the head.
+	Past(from, head lease.Token) ([]lease.Past, error)
 	// Look makes the keeper look at its holder now. It does not wait.
 	Look()
 }
@@ -69,6 +71,9 @@ type Guard struct {
 	endTurn context.CancelFunc
 	freeSeq uint64
 	revoked revocations
+	learnt  headKey // up to where the records were gone through
+	past    []lease.Past
+	learn   sync.Mutex  // one at a time goes through the records; before mu
 	inVain  lease.Token // a writer has waited for it to be given back, see waitForRelease
 	onClose []func(lease.Loss)
 	onYield []func(context.Context) error
@@ -178,10 +183,18 @@ func (g *Guard) Close(l lease.Loss) {
 	over := make(chan struct{})
 	g.closing = over
 	g.loss = l
-	g.revoke(l)
 	g.endTurn()
 	e := g.open.Swap(nil)
 	g.mu.Unlock()
+	if l.Kind == lease.LossExpired || l.Kind == lease.LossSuperseded {
+		if e != nil {
+			e.close()
+		}
+		c := crowdOf(l.Holder, g.cfg.Clock.Boot()) // while it is closing nobody acquires by writing
+		g.mu.Lock()
+		g.revoke(l, c)
+		g.mu.Unlock()
+	}
 
 	if e != nil {
 		e.end()
@@ -229,12 +242,12 @@ func (g *Guard) runHooks(l lease.Loss) {
 }
 
 // revoke remembers a holder that lost its lease against its will.
-func (g *Guard) revoke(l lease.Loss) {
+func (g *Guard) revoke(l lease.Loss, c *crowd) {
 	switch l.Kind {
 	case lease.LossExpired:
-		g.revoked.add(l.Holder, ReasonRevokedExpired)
+		g.revoked.add(revocation{holder: l.Holder, why: ReasonRevokedExpired, token: l.Token, crowd: c})
 	case lease.LossSuperseded:
-		g.revoked.add(l.Holder, ReasonRevokedStolen)
+		g.revoked.add(revocation{holder: l.Holder, why: ReasonRevokedStolen, token: l.Token, crowd: c})
 	}
 }
 
@@ -244,6 +257,7 @@ func (g *Guard) Admit(h lease.Holder) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.revoked.admit(h)
+	g.learnt = headKey{} // a lease that became one on purpose says so in its record
 	if e := g.open.Load(); e != nil && sameHolder(e.holder(), h) {
 		h.Auto = false
 		e.who.Store(&h)

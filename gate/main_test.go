@@ -33,6 +33,7 @@ type keeper struct {
 	lasting time.Duration
 	clock   *clock
 	looks   atomic.Int64
+	past    []lease.Past
 }
 
 func (k *keeper) Observe() (lease.Head, lease.Judgement) {
@@ -56,6 +57,12 @@ func (k *keeper) Late(w lease.LateWrite) error {
 	defer k.mu.Unlock()
 	k.late = append(k.late, w)
 	return nil
+}
+
+func (k *keeper) Past(_, _ lease.Token) ([]lease.Past, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.past, nil
 }
 
 func (k *keeper) Look() { k.looks.Add(1) }
