@@ -56,6 +56,10 @@ func (*freeKeeper) Acquire(context.Context, lease.Holder) (lease.Grant, error) {
 	return lease.Grant{}, &lease.Error{Class: lease.ClassStoreFailed, Message: "no lease in this test"}
 }
 
+func (*freeKeeper) Look() {}
+
+func (*freeKeeper) Past(_, _ lease.Token) ([]lease.Past, error) { return nil, nil }
+
 func (k *freeKeeper) Late(w lease.LateWrite) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -16,6 +16,7 @@ type facts struct {
 	auto    bool // the open epoch was taken by AcquireOnFree
 	known   bool // the writer could be identified (or the holder's scope needs no identity)
 	member  bool // the writer belongs to the open epoch's holder
+	gone    bool // nobody is left whom the open epoch's holder stands for
 	revoked Reason
 
 	head lease.State // of the record, asked for only while no epoch is open
@@ -51,6 +52,8 @@ func decideHeld(f facts) (action, Reason) {
 		return refuse, ReasonNobody
 	case !f.member && f.revoked != ReasonNone:
 		return refuse, f.revoked
+	case !f.member && f.gone: // its lease is over: it only has to be given back
+		return decideFree(f)
 	case !f.member:
 		return refuse, ReasonHeldByOther
 	// A holder that was acquired on purpose outranks the revocation of a wider

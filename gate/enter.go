@@ -199,9 +199,10 @@ func (g *Guard) renewFailed(id Epoch) bool {
 }
 
 // judgeWriter lets the writers of the open epoch in, and takes a lease for a
-// writer where the rule says so. Two rounds: one to acquire, one to enter.
+// writer where the rule says so. Two rounds: one to acquire, one to enter; and one for
+// each holder that ends meanwhile.
 func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
-	for range 3 {
+	for range 8 {
 		e := g.open.Load()
 		f, id := g.gather(m, e, r.Caller)
 		act, why := decide(f)
@@ -215,8 +216,15 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 			if why == ReasonClosing && g.waitForClose() {
 				continue
 			}
+			if why == ReasonHeldElsewhere && g.waitForRelease() {
+				continue
+			}
 			return Pass{}, g.refusal(r.Op, why, e)
 		case passFree:
+			if f.gone {
+				g.waitForEnd(e)
+				continue
+			}
 			if p, ok := g.enterFree(f.mode); ok {
 				return p, nil
 			}
@@ -231,7 +239,10 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 				return Pass{}, g.refusal(r.Op, ReasonHeldUp, e)
 			}
 		case acquire:
-			if no := g.acquireFor(r.Op, id); no != nil {
+			if no := g.acquireFor(r.Op, id, e); no != nil {
+				if no.Reason == ReasonHeldElsewhere && g.waitForRelease() {
+					continue
+				}
 				return Pass{}, no
 			}
 		}
@@ -280,15 +291,16 @@ func (g *Guard) gather(m Enforce, e *epoch, c Caller) (facts, Identity) {
 		f.auto = e.holder().Auto
 		f.known = f.known || Scope(e.holder().Scope) == ScopeUser || Scope(e.holder().Scope) == ScopeMount
 		f.member = g.members.member(g.cfg.Resolver, e, id)
+		f.gone = !f.member && g.hasEnded(e)
 	}
+	g.learnPast(e)
 	g.mu.Lock()
 	f.closing = g.closing != nil
 	f.failed = g.loss.Kind == lease.LossRenewFailed
 	f.revoked = g.revoked.find(g.cfg.Resolver, id)
 	g.mu.Unlock()
 	if e == nil && !f.closing && !f.failed && f.revoked == ReasonNone {
-		_, j := g.keeper.Observe()
-		f.head = j.State
+		f.head = g.headState()
 	}
 	if g.autoScope() == ScopeUser || g.autoScope() == ScopeMount {
 		f.known = true
@@ -352,11 +364,15 @@ func (g *Guard) autoScope() Scope {
 // acquireFor takes the lease for the writer's session (or what the rule's scope
 // says). The wait ends when the guard starts to close: a request must not wait
 // for a close that waits for requests.
-func (g *Guard) acquireFor(op Op, id Identity) *Refusal {
+//
+// after is the epoch of a holder that has ended, or nil. Its close has to come first, and is
+// waited for: nothing of such a holder is in flight that could wait for the request in turn.
+func (g *Guard) acquireFor(op Op, id Identity, after *epoch) *Refusal {
 	h, err := g.cfg.Resolver.autoHolder(id, g.autoScope())
 	if err != nil {
 		return g.refusal(op, ReasonNobody, nil)
 	}
+	g.waitForEnd(after)
 	g.mu.Lock()
 	turn := g.turn
 	g.mu.Unlock()

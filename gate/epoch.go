@@ -25,6 +25,8 @@ type epoch struct {
 	handles  *atomic.Int64        // write handles opened in this epoch and not yet closed
 	stopped  atomic.Pointer[stop] // nil while mutations may enter
 	look     func() error         // after a mutation: was it too late? nil where it cannot be
+	life     *life                // of who holds it; nil where no lease does
+	gone     chan struct{}        // closed when the epoch is over and the kernel's caches are dropped
 
 	awaited atomic.Pointer[emptiness] // by the latest drain
 }
@@ -37,7 +39,7 @@ type emptiness struct {
 }
 
 func newEpoch(id Epoch, h lease.Holder, deadline, now time.Duration) *epoch {
-	e := &epoch{id: id, handles: new(atomic.Int64)}
+	e := &epoch{id: id, handles: new(atomic.Int64), gone: make(chan struct{})}
 	e.who.Store(&h)
 	e.deadline.Store(int64(deadline))
 	e.last.Store(int64(now))

@@ -15,6 +15,10 @@ type Leaseholder interface {
 	Acquire(ctx context.Context, h lease.Holder) (lease.Grant, error)
 	Observe() (lease.Head, lease.Judgement)
 	Late(w lease.LateWrite) error
+	// Past tells of the claims from a token on up to the head.
+	Past(from, head lease.Token) ([]lease.Past, error)
+	// Look makes the keeper look at its holder now. It does not wait.
+	Look()
 }
 
 // GuardConfig is what an admin asked for about one worktree.
@@ -28,6 +32,8 @@ type GuardConfig struct {
 	Policy   lease.Policy
 	Clock    lease.Clock
 	Resolver *Resolver
+	// Ends tells when holders end; nil leaves that to the keeper's looks.
+	Ends *Ends
 	// Enforcement is the one of the mount; nil enforces, and is never switched.
 	Enforcement *Enforcement
 	// Exempt says where anybody may write; nil is nowhere.
@@ -65,6 +71,10 @@ type Guard struct {
 	endTurn context.CancelFunc
 	freeSeq uint64
 	revoked revocations
+	learnt  headKey // up to where the records were gone through
+	past    []lease.Past
+	learn   sync.Mutex  // one at a time goes through the records; before mu
+	inVain  lease.Token // a writer has waited for it to be given back, see waitForRelease
 	onClose []func(lease.Loss)
 	onYield []func(context.Context) error
 	recent  ring
@@ -138,6 +148,7 @@ func (g *Guard) Open(gr lease.Grant) {
 	}
 	e := newEpoch(EpochOf(gr.Token), gr.Holder, gr.Deadline, g.cfg.Clock.Boot())
 	e.look = gr.Late
+	e.life = watchLife(gr.Holder, g.cfg.Resolver, g.cfg.Ends, g.keeper.Look)
 	if last := g.last.Swap(e); last != nil && last.id == e.id {
 		e.handles = last.handles // a renewal failed and was mended: they are the same files
 	}
@@ -147,6 +158,7 @@ func (g *Guard) Open(gr lease.Grant) {
 	g.mu.Unlock()
 	if old := g.open.Swap(e); old != nil {
 		old.end() // the keeper closes before it opens; this is for a keeper that forgot
+		g.passed(old)
 	}
 }
 
@@ -171,10 +183,18 @@ func (g *Guard) Close(l lease.Loss) {
 	over := make(chan struct{})
 	g.closing = over
 	g.loss = l
-	g.revoke(l)
 	g.endTurn()
 	e := g.open.Swap(nil)
 	g.mu.Unlock()
+	if l.Kind == lease.LossExpired || l.Kind == lease.LossSuperseded {
+		if e != nil {
+			e.close()
+		}
+		c := crowdOf(l.Holder, g.cfg.Clock.Boot()) // while it is closing nobody acquires by writing
+		g.mu.Lock()
+		g.revoke(l, c)
+		g.mu.Unlock()
+	}
 
 	if e != nil {
 		e.end()
@@ -186,6 +206,15 @@ func (g *Guard) Close(l lease.Loss) {
 	g.turn, g.endTurn = context.WithCancel(context.Background())
 	g.mu.Unlock()
 	close(over)
+	if e != nil {
+		g.passed(e)
+	}
+}
+
+// passed tells who waits for the end of an epoch that it has come.
+func (g *Guard) passed(e *epoch) {
+	e.life.close(g.cfg.Ends)
+	close(e.gone)
 }
 
 // givenBack reports whether a lease ends in peace, with its holder's writes done.
@@ -213,12 +242,12 @@ func (g *Guard) runHooks(l lease.Loss) {
 }
 
 // revoke remembers a holder that lost its lease against its will.
-func (g *Guard) revoke(l lease.Loss) {
+func (g *Guard) revoke(l lease.Loss, c *crowd) {
 	switch l.Kind {
 	case lease.LossExpired:
-		g.revoked.add(l.Holder, ReasonRevokedExpired)
+		g.revoked.add(revocation{holder: l.Holder, why: ReasonRevokedExpired, token: l.Token, crowd: c})
 	case lease.LossSuperseded:
-		g.revoked.add(l.Holder, ReasonRevokedStolen)
+		g.revoked.add(revocation{holder: l.Holder, why: ReasonRevokedStolen, token: l.Token, crowd: c})
 	}
 }
 
@@ -228,6 +257,7 @@ func (g *Guard) Admit(h lease.Holder) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.revoked.admit(h)
+	g.learnt = headKey{} // a lease that became one on purpose says so in its record
 	if e := g.open.Load(); e != nil && sameHolder(e.holder(), h) {
 		h.Auto = false
 		e.who.Store(&h)

@@ -170,26 +170,3 @@ func parseSessionKey(key string) (sid int, start uint64, ok bool) {
 	start, err2 := strconv.ParseUint(b, 10, 64)
 	return sid, start, found && err1 == nil && err2 == nil
 }
-
-// Liveness says whether the process that a lease is bound to still runs. A
-// stopped one is not renewed: it could not stop writing in time either.
-func Liveness(h lease.Holder) lease.Liveness {
-	switch {
-	case h.PID == 0:
-		return lease.Alive
-	case h.BootID != host().bootID || h.PIDNamespace != host().pidNS:
-		return lease.Unknown
-	}
-	st, err := ReadStat(h.PID)
-	switch {
-	case errors.Is(err, errGone), err == nil && st.Start != h.StartTime:
-		return lease.Gone
-	case err != nil:
-		return lease.Unknown
-	case st.State == 'X', st.State == 'Z' && st.Threads <= 1:
-		return lease.Gone
-	case st.State == 'T', st.State == 't':
-		return lease.Stopped
-	}
-	return lease.Alive
-}

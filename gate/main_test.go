@@ -32,6 +32,8 @@ type keeper struct {
 	late    []lease.LateWrite
 	lasting time.Duration
 	clock   *clock
+	looks   atomic.Int64
+	past    []lease.Past
 }
 
 func (k *keeper) Observe() (lease.Head, lease.Judgement) {
@@ -56,6 +58,14 @@ func (k *keeper) Late(w lease.LateWrite) error {
 	k.late = append(k.late, w)
 	return nil
 }
+
+func (k *keeper) Past(_, _ lease.Token) ([]lease.Past, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.past, nil
+}
+
+func (k *keeper) Look() { k.looks.Add(1) }
 
 func (k *keeper) grant(h lease.Holder) lease.Grant {
 	k.next++

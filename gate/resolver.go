@@ -22,6 +22,9 @@ type Resolver struct {
 	mu      sync.Mutex
 	threads map[uint32]*resolved
 	noPidfd bool
+
+	leftMu sync.Mutex
+	left   map[string]process // by session: one of its members, see Liveness
 }
 
 type resolved struct {

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"slices"
+	"time"
 
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -9,7 +10,8 @@ import (
 // revocations are the holders that lost a lease against their will. It is small
 // and bounded; the oldest goes first.
 type revocations struct {
-	list []revocation
+	own  []revocation // seen here
+	list []revocation // and what the records tell
 	// seen remembers what find answered, until the list changes: finding out whether
 	// a process descends from a holder reads /proc.
 	seen map[writerKey]Reason
@@ -26,39 +28,66 @@ type writerKey struct {
 type revocation struct {
 	holder lease.Holder
 	why    Reason
+	token  lease.Token // that it lost
+	at     time.Time   // when, by the record; zero where it was seen
+	crowd  *crowd      // who belonged to it then
 }
 
 const revocationsMax = 1024
 
-func (r *revocations) add(h lease.Holder, why Reason) {
-	r.remove(h)
-	if len(r.list) >= revocationsMax {
+// add notes a loss that was seen here.
+func (r *revocations) add(v revocation) {
+	r.own = append(without(r.own, v.holder), v)
+	r.list = append(without(r.list, v.holder), v)
+	if len(r.own) > revocationsMax {
+		r.own = r.own[1:]
+	}
+	if len(r.list) > revocationsMax {
 		r.list = r.list[1:]
 	}
-	r.list = append(r.list, revocation{h, why})
 	r.seen = nil
 }
 
-func (r *revocations) remove(h lease.Holder) {
-	kept := r.list[:0]
-	for _, v := range r.list {
-		if !sameHolder(v.holder, h) {
-			kept = append(kept, v)
+func without(list []revocation, h lease.Holder) []revocation {
+	return slices.DeleteFunc(list, func(v revocation) bool { return sameHolder(v.holder, h) })
+}
+
+// learn takes in what the records tell: who lost a lease anywhere, and who has acquired on
+// purpose since.
+func (r *revocations) learn(past []lease.Past, found []revocation) {
+	r.own = slices.DeleteFunc(r.own, func(v revocation) bool { return admittedBy(past, v.holder, v.token) })
+	r.list = slices.Clone(r.own)
+	for _, v := range found {
+		if !slices.ContainsFunc(r.list, func(o revocation) bool { return sameHolder(o.holder, v.holder) }) {
+			r.list = append(r.list, v)
 		}
 	}
-	r.list = kept
+	for _, v := range r.list {
+		for _, p := range past {
+			if p.Token > v.token && !p.Holder.Auto {
+				v.crowd.release(p.Holder)
+			}
+		}
+	}
 	r.seen = nil
 }
 
-// admit takes out whoever acquired on purpose: the same holder, and one of another
-// scope that was bound to the same process (a session that had its lease by writing,
-// whose leader now acquires).
+// admit takes out whoever acquired on purpose.
 func (r *revocations) admit(h lease.Holder) {
-	r.list = slices.DeleteFunc(r.list, func(v revocation) bool {
-		same := v.holder.BootID == h.BootID && v.holder.PIDNamespace == h.PIDNamespace
-		return sameHolder(v.holder, h) || same && h.PID != 0 && v.holder.PID == h.PID && v.holder.StartTime == h.StartTime
-	})
+	lifted := func(v revocation) bool { return admits(h, v.holder) }
+	r.own, r.list = slices.DeleteFunc(r.own, lifted), slices.DeleteFunc(r.list, lifted)
+	for _, v := range r.list {
+		v.crowd.release(h)
+	}
 	r.seen = nil
+}
+
+// admits reports whether acquiring on purpose lets one in again that lost a lease: the same
+// holder, and one of another scope that was bound to the same process (a session that had
+// its lease by writing, whose leader now acquires).
+func admits(h, lost lease.Holder) bool {
+	same := lost.BootID == h.BootID && lost.PIDNamespace == h.PIDNamespace
+	return sameHolder(lost, h) || same && h.PID != 0 && lost.PID == h.PID && lost.StartTime == h.StartTime
 }
 
 // find returns why the process may not write, or ReasonNone.
@@ -84,7 +113,7 @@ func (r *revocations) search(res *Resolver, id Identity) (why Reason, lasting bo
 	lasting = true
 	for _, v := range r.list {
 		lasting = lasting && Scope(v.holder.Scope) != ScopeCgroup
-		if why == ReasonNone && res.Member(v.holder, id) {
+		if why == ReasonNone && (res.Member(v.holder, id) || v.crowd.has(id)) {
 			why = v.why
 		}
 	}

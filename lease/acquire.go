@@ -38,6 +38,13 @@ func (k *Keeper) take(ctx context.Context, h Holder, resume bool) (Grant, error)
 		}
 		k.expire(nil)
 	}
+	if k.passesOn(h) {
+		if h.Auto {
+			k.poke()
+			return Grant{}, k.busy(nil)
+		}
+		k.lose(LossHolderGone, nil) // where the record cannot be written, look says so
+	}
 	if k.cur != nil {
 		return k.again(h)
 	}
@@ -50,6 +57,11 @@ func (k *Keeper) take(ctx context.Context, h Holder, resume bool) (Grant, error)
 		return Grant{}, tk.blame(err)
 	}
 	return tk.claim()
+}
+
+// passesOn is whether the lease that is held here is for h to take: its holder has ended, and it is only to be given back.
+func (k *Keeper) passesOn(h Holder) bool {
+	return k.cur != nil && k.lead == nil && !k.cur.holder.same(h) && k.cfg.Liveness(k.cur.holder) == Gone
 }
 
 // again is Acquire while this keeper holds.

@@ -109,7 +109,9 @@ func (k *Keeper) transfer(ctx context.Context, before uninterrupted, h Holder) (
 		return Grant{}, err // the next renewal draws the conclusions
 	}
 	in := readClocks(k.cfg.Clock) // t0: before the record is written
-	c, err := k.cfg.Store.bear(k.newRecord(h, Head{Record: cur.claim.rec, Token: before.token}, in))
+	rec := k.newRecord(h, Head{Record: cur.claim.rec, Token: before.token}, in)
+	rec.HandedOver = true
+	c, err := k.cfg.Store.bear(rec)
 	if err != nil {
 		return Grant{}, err
 	}

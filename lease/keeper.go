@@ -197,6 +197,9 @@ func (k *Keeper) audit(e Event) error {
 	return k.cfg.Audit(e)
 }
 
+// Look makes Run look at its holder and its timers now. It does not wait.
+func (k *Keeper) Look() { k.poke() }
+
 // poke makes Run look at its timers.
 func (k *Keeper) poke() {
 	select {

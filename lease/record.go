@@ -41,6 +41,9 @@ type Record struct {
 	UID          uint32 `json:"uid"`
 	Auto         bool   `json:"auto"`
 
+	// HandedOver says that the holder before gave the lease away (rules 13 and 14): who has it since has not taken it from anybody.
+	HandedOver bool `json:"handed_over,omitempty"`
+
 	OfferedTo  string    `json:"offered_to,omitempty"` // the host that may take the lease (rule 14)
 	OfferUntil time.Time `json:"offer_until,omitzero"` // and until when
 

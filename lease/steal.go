@@ -78,7 +78,9 @@ func (tk *taking) claim() (Grant, error) {
 		return Grant{}, err
 	}
 	in := readClocks(k.cfg.Clock) // t0: before the record is written
-	c, err := k.cfg.Store.bear(k.newRecord(tk.holder, tk.head, in))
+	rec := k.newRecord(tk.holder, tk.head, in)
+	rec.HandedOver = tk.offered
+	c, err := k.cfg.Store.bear(rec)
 	if err != nil {
 		return Grant{}, err
 	}

@@ -58,6 +58,7 @@ type daemon struct {
 	history  *refusalHistory
 	mode     *enforceMode
 	resolver *gate.Resolver
+	ends     *gate.Ends
 	registry *registry
 	journal  *journal
 	recovery *recovery   // nil: there is no mount to bring back or to replace
@@ -102,6 +103,10 @@ func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
 // open takes the source and the lock directory by descriptors, before anything
 // is mounted over them.
 func (d *daemon) open() error {
+	var err error
+	if d.ends, err = gate.NewEnds(); err != nil {
+		return err
+	}
 	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.mode.Enforcement, d.log)
 	if err != nil {
 		return err
@@ -152,14 +157,14 @@ func (d *daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 	guard := gate.NewGuard(gate.GuardConfig{
 		Worktree: id, Root: d.place.Root, Mode: gate.Mode(rule.Mode), Enforcement: d.mode.Enforcement,
 		OnFree: gate.OnFree(rule.OnFree), Scope: gate.Scope(rule.Scope), Errno: errno,
-		Policy: policyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver,
+		Policy: policyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver, Ends: d.ends,
 		Exempt: exempt, OnExempt: d.noteExempt,
 		OnRefusal: d.logRefusal,
 	})
 	w := &worktree{id: id, guard: guard, events: newBroadcast(), counts: &leaseCounts{}}
 	w.keeper = lease.NewKeeper(lease.KeeperConfig{
 		Store: d.locks.Store(id), Policy: policyOf(d.cfg), Clock: lease.SystemClock(),
-		Fence: announcingFence{journaledFence{guard, d.journal, id}, w.events}, Liveness: gate.Liveness,
+		Fence: announcingFence{journaledFence{guard, d.journal, id}, w.events}, Liveness: d.resolver.Liveness,
 		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.heldByPredecessor() },
 		Audit: w.counts.audited(d.auditEvent), Renewed: w.counts.renewed,
 	})
@@ -231,6 +236,11 @@ func (d *daemon) serve(ctx context.Context, ready func(error) error) error {
 	all.Go(func() {
 		if err := control.Run(serving); err != nil {
 			d.log.Error("control socket ended", zap.Error(err))
+		}
+	})
+	all.Go(func() {
+		if err := d.ends.Run(serving); err != nil {
+			d.log.Error("the ends of holders are seen late", zap.Error(err))
 		}
 	})
 	all.Go(func() { d.refused.run(serving) })
@@ -318,6 +328,9 @@ func (d *daemon) close() error {
 	err := d.registry.close()
 	d.left.Wait()
 	d.resolver.Close()
+	if d.ends != nil {
+		err = errors.Join(err, d.ends.Close())
+	}
 	if d.fs != nil {
 		err = errors.Join(err, d.fs.Close())
 	}

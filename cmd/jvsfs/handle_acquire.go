@@ -85,6 +85,7 @@ func (d *daemon) acquireFor(ctx context.Context, w *worktree, s *session, who su
 		until:   time.Now().Add(time.Duration(s.req.WaitMS) * time.Millisecond),
 		wake:    losses,
 		observe: w.keeper.Observe,
+		live:    d.resolver.Liveness,
 		say:     func(text string) error { return s.send(response{Event: eventWaiting, Note: text}) },
 	}
 	grant, err := wait.run(ctx, func() (lease.Grant, error) {

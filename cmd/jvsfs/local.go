@@ -45,7 +45,7 @@ func (l *localLock) auditEvent(e lease.Event) error {
 func (l *localLock) keeper(fence lease.Fence) *lease.Keeper {
 	return lease.NewKeeper(lease.KeeperConfig{
 		Store: l.dir.Store(l.place.ID), Policy: l.policy, Clock: lease.SystemClock(), Fence: fence,
-		Liveness: gate.Liveness, Audit: l.auditEvent,
+		Liveness: l.resolver.Liveness, Audit: l.auditEvent,
 	})
 }
 
@@ -176,6 +176,7 @@ func (l *localLock) waitFor(ctx context.Context, io stdio, k *lease.Keeper, req 
 	wait := waiting{
 		until:   time.Now().Add(time.Duration(req.WaitMS) * time.Millisecond),
 		observe: k.Observe,
+		live:    l.resolver.Liveness,
 		say:     func(text string) error { noteTo(io)(text); return nil },
 	}
 	return wait.run(ctx, func() (lease.Grant, error) {

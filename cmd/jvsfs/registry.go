@@ -174,6 +174,12 @@ func (d *door) Acquire(ctx context.Context, h lease.Holder) (lease.Grant, error)
 // Observe passes through; it changes nothing.
 func (d *door) Observe() (lease.Head, lease.Judgement) { return d.keeper.Observe() }
 
+// Past passes through; it changes nothing.
+func (d *door) Past(from, head lease.Token) ([]lease.Past, error) { return d.keeper.Past(from, head) }
+
+// Look passes through; the keeper does what it would do by itself.
+func (d *door) Look() { d.keeper.Look() }
+
 // Late passes through: it has happened, whatever the door.
 func (d *door) Late(w lease.LateWrite) error { return d.keeper.Late(w) }
 

@@ -13,17 +13,29 @@ type waiting struct {
 	until   time.Time
 	wake    <-chan lease.Loss // nil: look at intervals only
 	observe func() (lease.Head, lease.Judgement)
-	say     func(string) error // told once, for whom it waits
+	live    func(lease.Holder) lease.Liveness // nil: not known
+	say     func(string) error                // told once, for whom it waits
 }
+
+// passOnWait is how long a lease is waited for whose holder has ended, whatever was asked
+// for: who keeps it gives it back at once, if that is not stopped.
+const passOnWait = 2 * time.Second
 
 // run tries at least once. It ends with the grant, with the failure that time
 // does not cure, with the last conflict when the time is over, or with ctx.
 func (w waiting) run(ctx context.Context, try func() (lease.Grant, error)) (lease.Grant, error) {
 	said := false
+	passing := time.Now().Add(passOnWait)
 	for {
 		grant, err := try()
 		if err == nil || !waitable(err) {
 			return grant, err
+		}
+		if time.Now().Before(passing) && w.passesOn() {
+			if err := w.sleep(ctx, 2*time.Millisecond); err != nil {
+				return grant, err
+			}
+			continue
 		}
 		left := time.Until(w.until)
 		if left <= 0 {
@@ -51,6 +63,12 @@ func (w waiting) sleep(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 	}
 	return nil
+}
+
+// passesOn reports whether the lease is held by nobody who is left.
+func (w waiting) passesOn() bool {
+	head, j := w.observe()
+	return w.live != nil && j.State == lease.Held && head.Record != nil && w.live(head.Record.Holder()) == lease.Gone
 }
 
 func (w waiting) sentence() string {

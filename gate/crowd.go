@@ -1,0 +1,97 @@
+package gate
+
+import (
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// crowd are the processes that belonged to a holder when it lost its lease, and those that
+// they have made since: leaving the session makes nobody another. What existed before the
+// loss as another's is not of it. Used under the guard's lock.
+type crowd struct {
+	since uint64           // of the loss, clock ticks after boot
+	all   map[process]bool // false: let go
+}
+
+// ticksPerSecond is USER_HZ, the unit of start times in /proc: 100 on all of Linux's ABIs
+// that jvsfs runs on.
+const ticksPerSecond = 100
+
+// crowdOf looks who belongs to a holder. loss is when it lost its lease, on the boot clock.
+func crowdOf(h lease.Holder, loss time.Duration) *crowd {
+	scope := Scope(h.Scope)
+	if h.PID == 0 || h.BootID != host().bootID || h.PIDNamespace != host().pidNS || scope != ScopeSession && scope != ScopeTree && scope != ScopeDefault {
+		return nil
+	}
+	c := &crowd{since: uint64(loss / (time.Second / ticksPerSecond)), all: make(map[process]bool)}
+	sid, _, _ := parseSessionKey(h.ScopeKey)
+	stats := make(map[int]ProcStat)
+	for _, pid := range processes() {
+		if st, err := ReadStat(pid); err == nil {
+			stats[pid] = st
+		}
+	}
+	for pid, st := range stats {
+		if scope == ScopeSession && sid != 0 && st.Session == sid || scope != ScopeSession && below(stats, pid, h) {
+			c.all[process{pid, st.Start}] = true
+		}
+	}
+	return c
+}
+
+// below reports whether a process is the holder's or descends from it.
+func below(stats map[int]ProcStat, pid int, h lease.Holder) bool {
+	for range ancestorsMax {
+		st, known := stats[pid]
+		if !known || pid == h.PID {
+			return known && st.Start == h.StartTime
+		}
+		pid = st.PPID
+	}
+	return false
+}
+
+// has reports whether a process is of the crowd, or was made by it since the loss, as far
+// as its ancestors tell: one whose parents have ended is known only if it was asked about
+// while they lived.
+func (c *crowd) has(id Identity) bool {
+	if c == nil || id.PID == 0 {
+		return false
+	}
+	at, parent := process{id.PID, id.Start}, id.PPID
+	for range ancestorsMax {
+		if in, known := c.all[at]; known {
+			if in {
+				c.note(process{id.PID, id.Start})
+			}
+			return in
+		}
+		if at.start < c.since || parent <= 0 {
+			return false
+		}
+		st, err := ReadStat(parent)
+		if err != nil {
+			return false
+		}
+		if child, err := ReadStat(at.pid); err != nil || child.Start != at.start || child.PPID != parent {
+			return false
+		}
+		at, parent = process{parent, st.Start}, st.PPID
+	}
+	return false
+}
+
+// release lets one go who acquired on purpose, and whom it makes.
+func (c *crowd) release(h lease.Holder) {
+	if c != nil && h.PID != 0 && h.BootID == host().bootID && h.PIDNamespace == host().pidNS {
+		c.all[process{h.PID, h.StartTime}] = false
+	}
+}
+
+// note keeps a descendant, so that it is still known when its parents have ended.
+func (c *crowd) note(p process) {
+	if len(c.all) < membersMax {
+		c.all[p] = true
+	}
+}

@@ -1,0 +1,106 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Ends learns from the kernel when the processes end that leases are bound to. One serves
+// all guards of a daemon. Safe for concurrent use.
+type Ends struct {
+	set *os.File // epoll
+
+	mu   sync.Mutex
+	seq  int32            // of the latest watch: numbers of descriptors are used again
+	wake map[int32]func() // by the watch
+}
+
+// NewEnds makes an empty set. Nothing is told before Run.
+func NewEnds() (*Ends, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.SetNonblock(fd, true); err != nil { // so that waiting for it takes no thread
+		return nil, errors.Join(err, unix.Close(fd))
+	}
+	return &Ends{set: os.NewFile(uintptr(fd), "epoll"), wake: make(map[int32]func())}, nil
+}
+
+// Run tells of ends until ctx does. It closes the set.
+func (e *Ends) Run(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { _ = e.set.Close() })
+	defer stop()
+	conn, err := e.set.SyscallConn()
+	if err != nil {
+		return err
+	}
+	events := make([]unix.EpollEvent, 64)
+	for {
+		n := 0
+		err := conn.Read(func(fd uintptr) bool {
+			n, _ = unix.EpollWait(int(fd), events, 0)
+			return n > 0
+		})
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, ev := range events[:n] {
+			e.tell(ev.Fd)
+		}
+	}
+}
+
+func (e *Ends) tell(id int32) {
+	e.mu.Lock()
+	wake := e.wake[id]
+	delete(e.wake, id)
+	e.mu.Unlock()
+	if wake != nil {
+		wake()
+	}
+}
+
+// watch adds a pidfd. Should that fail, the end is seen by whoever looks next.
+func (e *Ends) watch(pidfd int, wake func()) (id int32) {
+	e.mu.Lock()
+	e.seq++
+	id = e.seq
+	e.wake[id] = wake
+	e.mu.Unlock()
+	e.control(unix.EPOLL_CTL_ADD, pidfd, id)
+	return id
+}
+
+// forget takes a pidfd out that is about to be closed.
+func (e *Ends) forget(pidfd int, id int32) {
+	e.control(unix.EPOLL_CTL_DEL, pidfd, id)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.wake, id)
+}
+
+func (e *Ends) control(op, pidfd int, id int32) {
+	conn, err := e.set.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = conn.Control(func(fd uintptr) {
+		_ = unix.EpollCtl(int(fd), op, pidfd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: id})
+	})
+}
+
+// Close frees a set that Run was never called on.
+func (e *Ends) Close() error {
+	if err := e.set.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package gate
+
+import (
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// frozen reports whether a process's cgroup is frozen (docker pause, systemctl freeze):
+// then it stands still, and its state in /proc does not say so. Source: cgroup-v2.rst
+// and freezer-subsystem.rst of the kernel.
+func frozen(pid int) bool {
+	b, err := readProc(pid, "cgroup")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(b)) {
+		_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+		controllers, at, _ := strings.Cut(rest, ":")
+		switch {
+		case controllers == "" && frozenUnified(at):
+			return true
+		case slices.Contains(strings.Split(controllers, ","), "freezer") && frozenLegacy(at):
+			return true
+		}
+	}
+	return false
+}
+
+// frozenUnified asks of version 2. What was frozen above is frozen too. While one process
+// waits in the kernel (for a file system, say) the others stand still already, and the
+// cgroup does not count as frozen yet: so it is asked what was ordered, as far up as can be seen.
+func frozenUnified(at string) bool {
+	if says(cgroupMounts().unified, at, "cgroup.events", "frozen 1") {
+		return true
+	}
+	for ; at != "/" && at != "." && at != ""; at = path.Dir(at) {
+		if says(cgroupMounts().unified, at, "cgroup.freeze", "1") {
+			return true
+		}
+	}
+	return false
+}
+
+// frozenLegacy asks of version 1, which answers for what is above as well.
+func frozenLegacy(at string) bool {
+	m := cgroupMounts().freezer
+	return says(m, at, "freezer.state", "FROZEN") || says(m, at, "freezer.state", "FREEZING")
+}
+
+// cgroupLiveness says whether anybody is left in a cgroup, or below.
+func cgroupLiveness(at string) lease.Liveness {
+	m := cgroupMounts().unified
+	dir, ok := m.dir(at)
+	if !ok {
+		return lease.Unknown
+	}
+	if _, err := os.Stat(dir); os.IsNotExist(err) {
+		return lease.Gone
+	}
+	switch {
+	case says(m, at, "cgroup.events", "populated 0"):
+		return lease.Gone
+	case frozenUnified(at):
+		return lease.Stopped
+	}
+	return lease.Alive
+}
+
+// cgroupMount is where a hierarchy is mounted, and which part of it.
+type cgroupMount struct{ point, root string }
+
+// cgroupMounts are those of the process, as they were at the first look.
+var cgroupMounts = sync.OnceValue(func() (m struct{ unified, freezer cgroupMount }) {
+	b, _ := os.ReadFile("/proc/self/mountinfo")
+	for line := range strings.Lines(string(b)) {
+		before, after, _ := strings.Cut(line, " - ")
+		f, g := strings.Fields(before), strings.Fields(after)
+		if len(f) < 5 || len(g) < 3 {
+			continue
+		}
+		switch at := (cgroupMount{point: f[4], root: f[3]}); {
+		case g[0] == "cgroup2":
+			m.unified = at
+		case g[0] == "cgroup" && slices.Contains(strings.Split(g[2], ","), "freezer"):
+			m.freezer = at
+		}
+	}
+	return m
+})
+
+// dir is where a cgroup lies; false where it cannot be seen.
+func (m cgroupMount) dir(at string) (string, bool) {
+	if m.point == "" || strings.HasPrefix(at, "/..") {
+		return "", false
+	}
+	if m.root != "/" {
+		rest, ok := strings.CutPrefix(at, m.root)
+		if !ok {
+			return "", false
+		}
+		at = rest
+	}
+	return path.Join(m.point, at), true
+}
+
+// says reports whether a file of a cgroup has a line.
+func says(m cgroupMount, at, file, line string) bool {
+	dir, ok := m.dir(at)
+	if !ok {
+		return false
+	}
+	b, err := os.ReadFile(path.Join(dir, file))
+	return err == nil && slices.Contains(strings.Split(strings.TrimSpace(string(b)), "\n"), line)
+}

@@ -1,0 +1,76 @@
+package gate
+
+import (
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// life tells at once whether who an epoch's lease is bound to has ended, at the price of
+// one system call while its process runs. Safe for concurrent use.
+type life struct {
+	res *Resolver
+
+	mu    sync.Mutex
+	pidfd int   // -1: not to be had, or closed
+	watch int32 // of Ends
+}
+
+// watchLife begins to watch the process that a holder is bound to. ends may be nil; else
+// wake is called once when the process has ended.
+func watchLife(h lease.Holder, res *Resolver, ends *Ends, wake func()) *life {
+	l := &life{res: res, pidfd: -1}
+	if h.PID == 0 || h.BootID != host().bootID || h.PIDNamespace != host().pidNS {
+		return l
+	}
+	fd, err := unix.PidfdOpen(h.PID, 0)
+	if err != nil {
+		return l
+	}
+	if st, err := ReadStat(h.PID); err != nil || st.Start != h.StartTime { // after it was opened: it is of this very process
+		_ = unix.Close(fd)
+		return l
+	}
+	l.pidfd = fd
+	if ends != nil {
+		l.watch = ends.watch(fd, wake)
+	}
+	return l
+}
+
+// ended reports whether nobody is left whom the holder stands for.
+func (l *life) ended(h lease.Holder) bool {
+	if l == nil || l.runs() {
+		return false
+	}
+	return l.res.Liveness(h) == lease.Gone
+}
+
+func (l *life) runs() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pidfd < 0 {
+		return false
+	}
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(l.pidfd), Events: unix.POLLIN}}, 0)
+	return n == 0 && err == nil
+}
+
+// close ends the watch.
+func (l *life) close(ends *Ends) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pidfd < 0 {
+		return
+	}
+	if ends != nil {
+		ends.forget(l.pidfd, l.watch)
+	}
+	_ = unix.Close(l.pidfd)
+	l.pidfd = -1
+}

@@ -1,0 +1,89 @@
+package gate
+
+import (
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// A lease whose holder has ended is given back at once, by whoever keeps it: this daemon,
+// another one, or a command. Until that is done a writer waits instead of being refused.
+
+// passOnWait bounds that wait: who should give the lease back may be stopped.
+const passOnWait = 2 * time.Second
+
+// waitForEnd makes the keeper look at a holder that has ended, and waits until its epoch is
+// over, if that comes in time. nil is no epoch.
+func (g *Guard) waitForEnd(e *epoch) {
+	if e == nil {
+		return
+	}
+	g.keeper.Look()
+	t := time.NewTimer(passOnWait)
+	defer t.Stop()
+	select {
+	case <-e.gone:
+	case <-t.C:
+		g.waitedInVain(e.id.Token())
+	}
+}
+
+// headState is what the record says. One that this daemon is just giving back counts as
+// free: who acquires waits for the keeper in any case.
+func (g *Guard) headState() lease.State {
+	head, j := g.keeper.Observe()
+	g.mu.Lock()
+	own := g.loss.Token != 0 && g.loss.Token == head.Token && givenBack(g.loss.Kind)
+	g.mu.Unlock()
+	if own && j.State == lease.Held && g.cfg.OnFree == AcquireOnFree {
+		return lease.Free
+	}
+	return j.State
+}
+
+// waitForRelease waits where the lease is held elsewhere and its holder has ended, until
+// that is given back. It reports whether it is worth deciding again. In vain it waits once
+// for each token.
+func (g *Guard) waitForRelease() bool {
+	head, j := g.keeper.Observe()
+	if !g.passesOn(head, j) {
+		return j.State == lease.Free // meanwhile
+	}
+	began := time.Now()
+	for pause := time.Millisecond; time.Since(began) < passOnWait; pause = min(2*pause, 8*time.Millisecond) {
+		time.Sleep(pause)
+		if now, j := g.keeper.Observe(); now.Token != head.Token || j.State == lease.Free {
+			return true
+		}
+	}
+	g.waitedInVain(head.Token)
+	return false
+}
+
+// waitedInVain keeps anybody else from waiting for the same.
+func (g *Guard) waitedInVain(t lease.Token) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.inVain = t
+}
+
+// hasEnded reports whether an epoch is only to be given back: nobody is left whom its
+// holder stands for.
+func (g *Guard) hasEnded(e *epoch) bool {
+	g.mu.Lock()
+	waited := g.inVain == e.id.Token()
+	g.mu.Unlock()
+	return !waited && e.life.ended(e.holder())
+}
+
+// passesOn reports whether a held lease is about to be given back.
+func (g *Guard) passesOn(head lease.Head, j lease.Judgement) bool {
+	if head.Record == nil || j.State != lease.Held {
+		return false
+	}
+	g.mu.Lock()
+	own := g.loss.Token == head.Token && givenBack(g.loss.Kind)
+	waited := g.inVain == head.Token
+	g.mu.Unlock()
+	return !waited && (own || g.cfg.Resolver.Liveness(head.Record.Holder()) == lease.Gone)
+}

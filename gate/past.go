@@ -1,0 +1,132 @@
+package gate
+
+import (
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// headKey is what the records have been gone through for. Anything that changes who is
+// revoked changes it.
+type headKey struct {
+	token                   lease.Token
+	released, auto, expired bool
+}
+
+// learnPast goes through the claims that are new since the last time: whoever lost one
+// against its will stays out here, too, wherever it had it. e is the open epoch or nil.
+// Mostly it costs a comparison.
+func (g *Guard) learnPast(e *epoch) {
+	key := g.headKey(e)
+	if g.hasLearnt(key) {
+		return
+	}
+	g.learn.Lock()
+	defer g.learn.Unlock()
+	if g.hasLearnt(key) {
+		return
+	}
+	from := lease.Token(0)
+	if n := len(g.past); n > 0 {
+		from = g.past[n-1].Token // how it ended was not known then
+	}
+	later, err := g.keeper.Past(from, key.token)
+	if err != nil {
+		return // the next look tries again; the head itself is judged all the same
+	}
+	past := append(until(g.past, from), later...)
+	if extra := len(past) - lease.PastKept; extra > 0 {
+		past = past[extra:]
+	}
+	found := g.revokedBy(past, key)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.past, g.learnt = past, key
+	g.revoked.learn(past, found)
+}
+
+func until(past []lease.Past, from lease.Token) []lease.Past {
+	n := len(past)
+	for n > 0 && past[n-1].Token >= from {
+		n--
+	}
+	return past[:n:n]
+}
+
+func (g *Guard) hasLearnt(key headKey) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.learnt == key
+}
+
+// headKey is that of now. While an epoch is open here its claim is the head.
+func (g *Guard) headKey(e *epoch) headKey {
+	if e != nil {
+		return headKey{token: e.id.Token(), auto: e.holder().Auto}
+	}
+	head, j := g.keeper.Observe()
+	key := headKey{token: head.Token, expired: j.State == lease.Expired || j.State == lease.Stealable}
+	if head.Record != nil {
+		key.released, key.auto = head.Record.Released, head.Record.Auto
+	}
+	return key
+}
+
+// revokedBy is lostBy for those of this machine who are left, each with its crowd.
+func (g *Guard) revokedBy(past []lease.Past, key headKey) (found []revocation) {
+	for _, v := range lostBy(past, key.expired) {
+		if v.holder.BootID != host().bootID || g.cfg.Resolver.Liveness(v.holder) == lease.Gone {
+			continue
+		}
+		if v.crowd = g.crowdKnown(v); v.crowd == nil {
+			v.crowd = crowdOf(v.holder, bootAt(g.cfg.Clock, v.at))
+		}
+		found = append(found, v)
+	}
+	return found
+}
+
+// crowdKnown is the crowd that was noted for a revocation before.
+func (g *Guard) crowdKnown(v revocation) *crowd {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, known := range g.revoked.list {
+		if known.token == v.token && sameHolder(known.holder, v.holder) {
+			return known.crowd
+		}
+	}
+	return nil
+}
+
+// bootAt is the boot clock at a time of the wall clock.
+func bootAt(c lease.Clock, at time.Time) time.Duration {
+	return c.Boot() - max(c.Wall().Sub(at), 0)
+}
+
+// lostBy are the holders that lost a lease against their will and have acquired none on
+// purpose since. expired is whether the time of the head is over. Pure.
+func lostBy(past []lease.Past, expired bool) (lost []revocation) {
+	for i, p := range past {
+		why := ReasonNone
+		switch {
+		case p.End == lease.PastTaken:
+			why = ReasonRevokedStolen
+		case p.End == lease.PastLasts && expired:
+			why = ReasonRevokedExpired
+		}
+		if why != ReasonNone && !admittedBy(past[i+1:], p.Holder, p.Token) {
+			lost = append(lost, revocation{holder: p.Holder, why: why, token: p.Token, at: p.Expires})
+		}
+	}
+	return lost
+}
+
+// admittedBy reports whether a holder that lost a lease has acquired on purpose since.
+func admittedBy(past []lease.Past, lost lease.Holder, token lease.Token) bool {
+	for _, p := range past {
+		if p.Token > token && !p.Holder.Auto && admits(p.Holder, lost) {
+			return true
+		}
+	}
+	return false
+}
