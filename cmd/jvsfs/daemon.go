@@ -53,6 +53,7 @@ type daemon struct {
 	fs       fileSystem
 	stats    func() any
 	locks    *lease.Dir
+	tree     *treeLock // on the source
 	audit    *lease.AuditLog
 	refused  *refusals
 	history  *refusalHistory
@@ -117,6 +118,13 @@ func (d *daemon) open() error {
 	}
 	if err != nil {
 		return err
+	}
+	if d.tree, err = lockTree(d.place, fs.SourceFD(), d.locks.FD()); err != nil {
+		d.place.forgetEmpty()
+		return err
+	}
+	if !d.tree.known {
+		d.log.Warn("another mount of the same directory, or of one above, may go unnoticed", zap.String("why", d.tree.why))
 	}
 	if d.audit, err = openAudit(d.place, fs.SourceFD()); err != nil {
 		return err
@@ -321,6 +329,7 @@ func (d *daemon) close() error {
 	if d.fs != nil {
 		err = errors.Join(err, d.fs.Close())
 	}
+	d.tree.close()
 	if d.locks != nil {
 		err = errors.Join(err, d.locks.Close())
 	}

@@ -149,6 +149,14 @@ func exists(path string) bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
+// forgetEmpty takes a default lock directory away again that nothing came to be in: one
+// that exists says where the records of what lies below are.
+func (p place) forgetEmpty() {
+	if p.Local {
+		_ = os.Remove(p.LockDir) // one that is not empty stays
+	}
+}
+
 // openLockDir opens the lock directory of p; the parents of the default one
 // are made, any other parent must exist.
 func (p place) openLockDir() (*lease.Dir, error) {
