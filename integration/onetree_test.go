@@ -36,6 +36,7 @@ func newForest(t *testing.T) *forest {
 	bindView(t, f.dir("plain"), f.dir("bound/plain"), 0)
 	bindView(t, f.dir("plain/sub"), f.dir("bound/sub"), 0)
 	bindView(t, f.dir("repo/main"), f.dir("bound/main"), 0)
+	bindView(t, f.dir("plain"), f.dir("bound/alias"), 0)
 	t.Cleanup(f.unmountAll)
 	return f
 }
@@ -148,6 +149,9 @@ func TestOneTreeLegalPairs(t *testing.T) {
 	for name, pair := range map[string][2]way{
 		"the same twice":            {{source: "plain", control: "c1"}, {source: "plain", control: "c1"}},
 		"the usual records twice":   {{source: "plain"}, {source: "plain"}},
+		"a bind path":               {{source: "plain"}, {source: "bound/plain"}},
+		"a bind path, its own name": {{source: "plain"}, {source: "bound/alias"}},
+		"a bind path with control":  {{source: "plain", control: "c1"}, {source: "bound/alias", control: "c1"}},
 		"a repository and its main": {{source: "repo"}, {source: "repo/main"}},
 		"two worktrees":             {{source: "repo/main"}, {source: "repo/worktrees/a"}},
 		"two with one control":      {{source: "repo", control: "c1"}, {source: "repo/main", control: "c1"}},

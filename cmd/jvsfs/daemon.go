@@ -123,6 +123,11 @@ func (d *daemon) open() error {
 		d.place.forgetEmpty()
 		return err
 	}
+	if err = d.place.bindRecords(d.locks.FD(), false); errors.Is(err, errNotOurs) {
+		return err
+	} else if err != nil {
+		d.log.Warn("the records do not say for which directory they are", zap.Error(err))
+	}
 	if !d.tree.known {
 		d.log.Warn("another mount of the same directory, or of one above, may go unnoticed", zap.String("why", d.tree.why))
 	}

@@ -58,8 +58,13 @@ var whyItMatters = map[string]string{
 	"locks.inodes":     "when the lock directory has no inode left no lease can be taken or renewed, and writing stops",
 	"locks.unchecked":  "what cannot be looked at cannot be judged",
 
-	"tier.unknown":    "what the file system promises decides how strong the fence is",
-	"tier.shared":     "a host that is paused may write late, and only afterwards is it known",
+	"tier.unknown": "what the file system promises decides how strong the fence is",
+	"tier.shared":  "a host that is paused may write late, and only afterwards is it known",
+	"tree.twice":   "two processes hold the same tree at once, each with a token that the other does not know",
+	"tree.unbound": "who renames the directory before it is mounted loses its tokens: they start again",
+	"tree.other":   "with records that are another directory's, two directories share one lease",
+	"tree.unseen":  "a mount with other records has a holder of its own, and both write",
+
 	"leftovers.stale": "it is harmless, and grows in number",
 	"leftovers.scan":  "what cannot be looked at cannot be judged",
 

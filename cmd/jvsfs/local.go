@@ -51,8 +51,9 @@ func (l *localLock) claim() error {
 	p.Root = root
 	if l.tree, err = lockTree(p, fd, l.dir.FD()); err != nil {
 		l.place.forgetEmpty()
+		return err
 	}
-	return err
+	return l.place.bindRecords(l.dir.FD(), false)
 }
 
 func (l *localLock) close() error {
