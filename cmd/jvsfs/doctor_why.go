@@ -26,6 +26,8 @@ var whyItMatters = map[string]string{
 	"mounts.silent":    "everybody who uses the mount may have to wait for its daemon",
 	"mounts.forbidden": "what cannot be asked cannot be judged",
 
+	"mounts.hidden": "what is written to those places through the mount goes to the directories below them, and what is in them is not seen",
+
 	"recovery.interrupted": "everybody still meets the dead mount, although the new daemon serves beneath it",
 	"recovery.covered":     "who entered the dead mount before keeps it; when the upper mount goes, the dead one is met again",
 

@@ -165,19 +165,22 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	m.sayCopies(before)
+	done := mountedOf(cfg, p)
+	done.Hidden = m.sayHidden(p, done.Mountpoint)
 	if m.asJSON {
-		return printJSON(m.io.out, mountedOf(cfg, p))
+		return printJSON(m.io.out, done)
 	}
 	return nil
 }
 
 // mounted is what `mount --json` prints; the names are those of `status --json`.
 type mounted struct {
-	Mountpoint string `json:"mountpoint"`
-	Source     string `json:"source"`
-	Shape      shape  `json:"shape"`
-	Locks      string `json:"locks"`
-	Local      bool   `json:"local,omitempty"`
+	Mountpoint string   `json:"mountpoint"`
+	Source     string   `json:"source"`
+	Shape      shape    `json:"shape"`
+	Locks      string   `json:"locks"`
+	Local      bool     `json:"local,omitempty"`
+	Hidden     []string `json:"hidden,omitempty"` // mounts inside of the source that are no part of it
 }
 
 func mountedOf(cfg mountcfg.Config, p place) mounted {
@@ -214,6 +217,7 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 	}
 	if !m.background {
 		m.sayLocal(p)
+		m.sayHidden(p, mountedOf(cfg, p).Mountpoint)
 	}
 	service.log = log
 	if err := detach(); err != nil {
