@@ -133,3 +133,42 @@ func TestRecordsOfAnEarlierRelease(t *testing.T) {
 	f.rename("volume/plain", "volume/moved")
 	require.Equal(t, "3", f.grant(way{source: "volume/moved"}))
 }
+
+// Whichever records a tree is given after others, tokens go on.
+func TestTokensGoOnOverOtherRecords(t *testing.T) {
+	for name, source := range map[string]string{"directory": "volume/plain", "worktree": "repo/main"} {
+		t.Run(name, func(t *testing.T) {
+			f := newForest(t)
+			forgetUsualRecords(t, f.base)
+			f.dir(source)
+			for i, control := range []string{"", "c1", "", "c2", "c1", "c1", ""} {
+				require.Equal(t, strconv.Itoa(i+1), f.grant(way{source: source, control: control}), "with %q", control)
+			}
+		})
+	}
+	t.Run("repository", func(t *testing.T) {
+		f := newForest(t)
+		for i, control := range []string{"", "c1", ""} {
+			at := f.mountOK(way{source: "repo", control: control})
+			require.Equal(t, strconv.Itoa(i+1), f.grantAt(filepath.Join(at, "main")))
+			if i != 1 {
+				require.Equal(t, strconv.Itoa(i/2+1), f.grantAt(filepath.Join(at, "worktrees/a")))
+			}
+			f.unmountAll()
+		}
+	})
+}
+
+// While a lease of other records lasts, nobody serves the tree with these.
+func TestHeldByOtherRecords(t *testing.T) {
+	f := newForest(t)
+	forgetUsualRecords(t, f.base)
+	source := filepath.Join(f.base, "plain")
+	who := startActor(t, "who")
+	f.cliOK("lock", "acquire", "--pid", strconv.Itoa(who.pid()), source)
+	_, said, exit := f.try(way{source: "plain", control: "c1"})
+	require.Equal(t, exitConflict, exit, said)
+	require.Contains(t, said, "is held by other records of it")
+	f.cliOK("lock", "release", "--pid", strconv.Itoa(who.pid()), source)
+	require.Equal(t, "2", f.grant(way{source: "plain", control: "c1"}))
+}

@@ -123,7 +123,7 @@ func (d *daemon) open() error {
 		d.place.forgetEmpty()
 		return err
 	}
-	if err = d.place.bindRecords(d.locks.FD(), false); errors.Is(err, errNotOurs) {
+	if err = d.place.own(context.Background(), d.locks, policyOf(d.cfg)); asFailure(err) != nil && asFailure(err).Class != "" {
 		return err
 	} else if err != nil {
 		d.log.Warn("the records do not say for which directory they are", zap.Error(err))

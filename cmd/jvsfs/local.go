@@ -37,7 +37,7 @@ func openLocal(p place, policy lease.Policy) (*localLock, error) {
 
 // claim makes sure that no mount serves the directory with other records, for as long as l
 // is open: what is taken here says nothing there.
-func (l *localLock) claim() error {
+func (l *localLock) claim(ctx context.Context) error {
 	root := l.place.Root
 	if !exists(root) {
 		root = l.place.Repo // of a worktree that is still to be made
@@ -53,7 +53,7 @@ func (l *localLock) claim() error {
 		l.place.forgetEmpty()
 		return err
 	}
-	return l.place.bindRecords(l.dir.FD(), false)
+	return l.place.own(ctx, l.dir, l.policy)
 }
 
 func (l *localLock) close() error {
@@ -145,7 +145,7 @@ func (l *localLock) acquire(ctx context.Context, io stdio, req request) (respons
 	if err != nil {
 		return response{}, err
 	}
-	if err := l.claim(); err != nil {
+	if err := l.claim(ctx); err != nil {
 		return response{}, err
 	}
 	if resp, ok := l.again(ctx, req, h); ok {
@@ -298,7 +298,7 @@ func (h *localHolding) acquire(ctx context.Context) error {
 		return err
 	}
 	h.lock = lock
-	if err := lock.claim(); err != nil {
+	if err := lock.claim(ctx); err != nil {
 		return err
 	}
 	noteTo(h.e.io)(fmt.Sprintf("no mount fences %s: the lease keeps those out who ask for it", h.t.place.Root))
