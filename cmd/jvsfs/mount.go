@@ -42,6 +42,8 @@ func (m *mountCommand) command() *cobra.Command {
 SOURCE is a JVS repository (it has .jvs; main and worktrees/NAME are guarded each
 on its own), one worktree of a repository, or any directory. The records of a
 plain directory live in --control, or else below ` + defaultControlRoot + `.
+A tree has one set of records: while the directory, one above or one below is served
+with others, mounting fails and names that mount.
 
 By mount(8), or a line of fstab, the type is ` + fsType + ` and the options are those of -o.
 
