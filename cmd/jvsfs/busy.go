@@ -15,10 +15,10 @@ import (
 
 // busyEntry is one thing that a process does with a mount.
 type busyEntry struct {
-	PID     int    `json:"pid"`
-	Command string `json:"command"`
-	Use     string `json:"use"`  // cwd, root, exe, fd N or map
-	Path    string `json:"path"` // as the process sees it
+	PID     int    `json:"pid"`     // 0: the kernel itself does
+	Command string `json:"command"` // of the process; for the kernel, what ends it
+	Use     string `json:"use"`     // cwd, root, exe, fd N or map; loop device, mount
+	Path    string `json:"path"`    // as the process sees it
 }
 
 // device is the number of a mounted file system, as in mountinfo.
@@ -54,7 +54,7 @@ func whoKeepsBusy(dev device, skip int) []busyEntry {
 		want: func(o opened, _ string) bool { return o.dev == dev },
 		maps: func(d device, _ string) bool { return d == dev },
 	}
-	return scan.run()
+	return append(scan.run(), keptByKernel(dev)...)
 }
 
 // run scans all processes; those that vanish or may not be looked at are left

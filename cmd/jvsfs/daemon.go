@@ -53,6 +53,7 @@ type daemon struct {
 	fs       fileSystem
 	stats    func() any
 	locks    *lease.Dir
+	tree     *treeLock // on the source
 	audit    *lease.AuditLog
 	refused  *refusals
 	history  *refusalHistory
@@ -122,6 +123,18 @@ func (d *daemon) open() error {
 	}
 	if err != nil {
 		return err
+	}
+	if d.tree, err = lockTree(d.place, fs.SourceFD(), d.locks.FD()); err != nil {
+		d.place.forgetEmpty()
+		return err
+	}
+	if err = d.place.own(context.Background(), d.locks, policyOf(d.cfg)); asFailure(err) != nil && asFailure(err).Class != "" {
+		return err
+	} else if err != nil {
+		d.log.Warn("the records do not say for which directory they are", zap.Error(err))
+	}
+	if !d.tree.known {
+		d.log.Warn("another mount of the same directory, or of one above, may go unnoticed", zap.String("why", d.tree.why))
 	}
 	if d.audit, err = openAudit(d.place, fs.SourceFD(), d.locks); err != nil {
 		return err
@@ -334,6 +347,7 @@ func (d *daemon) close() error {
 	if d.fs != nil {
 		err = errors.Join(err, d.fs.Close())
 	}
+	d.tree.close()
 	if d.audit != nil {
 		err = errors.Join(err, d.audit.Close())
 	}

@@ -78,7 +78,8 @@ const filesSection = `# FILES
 : Control sockets of the mounts.
 
 *.jvs/locks*, *` + defaultControlRoot + `*
-: Lease records of a repository, and of directories without **--control**.
+: Lease records of a repository, and of directories without **--control**. *#tree.NAME.json*
+there says for which directory they are.
 
 *` + logDir + `*
 : Logs of daemons in the background, unless **--log-file** names another place.

@@ -57,13 +57,17 @@ func (d *doctorCommand) run(ctx context.Context, io stdio, paths []string) error
 		return err
 	}
 	all := append(checkMachine(policy), checkMounts(ctx, mounts, d.repair)...)
+	all = append(all, checkTrees()...)
 	var locks []lockDir
 	for _, path := range paths {
-		dirs, err := lockDirsOf(path, control, mounts)
+		p, found, err := placeOf(path, control, mounts)
 		if err != nil {
 			return err
 		}
-		locks = append(locks, dirs...)
+		if found {
+			all = append(all, checkTree(p, d.repair)...)
+			locks = append(locks, lockDir{path: p.LockDir, name: p.LockDir})
+		}
 	}
 	all = append(all, checkLockDirs(ctx, locks, policy, d.repair)...)
 	if d.asJSON {
@@ -91,18 +95,14 @@ func checkMachine(policy lease.Policy) []finding {
 	return append(all, configFindings(configDir)...)
 }
 
-// lockDirsOf finds the lock directory of a path that is not mounted; those of
-// mounted ones are found by checkMounts.
-func lockDirsOf(path, control string, mounts mountTable) ([]lockDir, error) {
+// placeOf finds what a path is that is not mounted; what is mounted checkMounts looks at.
+func placeOf(path, control string, mounts mountTable) (p place, found bool, err error) {
 	abs, m, err := resolve(path, mounts)
 	if err != nil || isJVSFS(m) {
-		return nil, err
+		return p, false, err
 	}
-	p, err := sourceAt(abs, control)
-	if err != nil {
-		if p, err = worktreeOf(abs, control); err != nil {
-			return nil, err
-		}
+	if p, err = sourceAt(abs, control); err != nil {
+		p, err = worktreeOf(abs, control)
 	}
-	return []lockDir{{path: p.LockDir, name: p.LockDir}}, nil
+	return p, err == nil, err
 }

@@ -27,6 +27,7 @@ func checkMounts(ctx context.Context, mounts mountTable, fix repair) []finding {
 			out = append(out, versionFindings(st, buildOf().Version, exeOf(st.PID))...)
 			out = append(out, askDoctor(ctx, ours[i], fix)...)
 		}
+		out = append(out, hiddenFindings(ours[i], mounts)...)
 		out = append(out, checkPast(ours[i], mounts, others)...)
 	}
 	if len(ours) == 0 {

@@ -26,6 +26,8 @@ var whyItMatters = map[string]string{
 	"mounts.silent":    "everybody who uses the mount may have to wait for its daemon",
 	"mounts.forbidden": "what cannot be asked cannot be judged",
 
+	"mounts.hidden": "what is written to those places through the mount goes to the directories below them, and what is in them is not seen",
+
 	"recovery.interrupted": "everybody still meets the dead mount, although the new daemon serves beneath it",
 	"recovery.covered":     "who entered the dead mount before keeps it; when the upper mount goes, the dead one is met again",
 
@@ -58,8 +60,13 @@ var whyItMatters = map[string]string{
 	"locks.inodes":     "when the lock directory has no inode left no lease can be taken or renewed, and writing stops",
 	"locks.unchecked":  "what cannot be looked at cannot be judged",
 
-	"tier.unknown":    "what the file system promises decides how strong the fence is",
-	"tier.shared":     "a host that is paused may write late, and only afterwards is it known",
+	"tier.unknown": "what the file system promises decides how strong the fence is",
+	"tier.shared":  "a host that is paused may write late, and only afterwards is it known",
+	"tree.twice":   "two processes hold the same tree at once, each with a token that the other does not know",
+	"tree.unbound": "who renames the directory before it is mounted loses its tokens: they start again",
+	"tree.other":   "with records that are another directory's, two directories share one lease",
+	"tree.unseen":  "a mount with other records has a holder of its own, and both write",
+
 	"leftovers.stale": "it is harmless, and grows in number",
 	"leftovers.scan":  "what cannot be looked at cannot be judged",
 

@@ -317,5 +317,5 @@ func (d *daemon) answerDoctor(s *session) (response, error) {
 	fix := repair{s.req.Repair, s.req.Force}
 	found := checkLockDir(context.Background(), dir, policyOf(d.cfg), fix)
 	d.auditRepairs(found)
-	return resultOf(found)
+	return resultOf(append(found, d.tree.unseenFinding(d.place.Root)...))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
+	"golang.org/x/sys/unix"
 )
 
 // localLock works on the records of one worktree that no mount serves.
@@ -18,6 +19,7 @@ type localLock struct {
 	dir      *lease.Dir
 	audit    *lease.AuditLog
 	resolver *gate.Resolver
+	tree     *treeLock // on the directory, from claim on; nil before
 }
 
 // openLocal opens the lock directory, making it if need be.
@@ -33,8 +35,30 @@ func openLocal(p place, policy lease.Policy) (*localLock, error) {
 	return &localLock{place: p, policy: policy, dir: dir, audit: audit, resolver: gate.NewResolver(lease.SystemClock())}, nil
 }
 
+// claim makes sure that no mount serves the directory with other records, for as long as l
+// is open: what is taken here says nothing there.
+func (l *localLock) claim(ctx context.Context) error {
+	root := l.place.Root
+	if !exists(root) {
+		root = l.place.Repo // of a worktree that is still to be made
+	}
+	fd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: root, Err: err}
+	}
+	defer func() { _ = unix.Close(fd) }()
+	p := l.place
+	p.Root = root
+	if l.tree, err = lockTree(p, fd, l.dir.FD()); err != nil {
+		l.place.forgetEmpty()
+		return err
+	}
+	return l.place.own(ctx, l.dir, l.policy)
+}
+
 func (l *localLock) close() error {
 	l.resolver.Close()
+	l.tree.close()
 	return errors.Join(l.audit.Close(), l.dir.Close())
 }
 
@@ -119,6 +143,9 @@ func peekStatus(p place, policy lease.Policy, req request) (response, error) {
 func (l *localLock) acquire(ctx context.Context, io stdio, req request) (response, error) {
 	h, err := l.holder(req)
 	if err != nil {
+		return response{}, err
+	}
+	if err := l.claim(ctx); err != nil {
 		return response{}, err
 	}
 	if resp, ok := l.again(ctx, req, h); ok {
@@ -272,6 +299,9 @@ func (h *localHolding) acquire(ctx context.Context) error {
 		return err
 	}
 	h.lock = lock
+	if err := lock.claim(ctx); err != nil {
+		return err
+	}
 	noteTo(h.e.io)(fmt.Sprintf("no mount fences %s: the lease keeps those out who ask for it", h.t.place.Root))
 	req := request{
 		Op: opAcquire, PID: h.c.pid, Explicit: true, Scope: h.e.scope, Purpose: h.e.purpose,

@@ -42,6 +42,8 @@ func (m *mountCommand) command() *cobra.Command {
 SOURCE is a JVS repository (it has .jvs; main and worktrees/NAME are guarded each
 on its own), one worktree of a repository, or any directory. The records of a
 plain directory live in --control, or else below ` + defaultControlRoot + `.
+A tree has one set of records: while the directory, one above or one below is served
+with others, mounting fails and names that mount.
 
 By mount(8), or a line of fstab, the type is ` + fsType + ` and the options are those of -o.
 
@@ -165,19 +167,22 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	m.sayCopies(before)
+	done := mountedOf(cfg, p)
+	done.Hidden = m.sayHidden(p, done.Mountpoint)
 	if m.asJSON {
-		return printJSON(m.io.out, mountedOf(cfg, p))
+		return printJSON(m.io.out, done)
 	}
 	return nil
 }
 
 // mounted is what `mount --json` prints; the names are those of `status --json`.
 type mounted struct {
-	Mountpoint string `json:"mountpoint"`
-	Source     string `json:"source"`
-	Shape      shape  `json:"shape"`
-	Locks      string `json:"locks"`
-	Local      bool   `json:"local,omitempty"`
+	Mountpoint string   `json:"mountpoint"`
+	Source     string   `json:"source"`
+	Shape      shape    `json:"shape"`
+	Locks      string   `json:"locks"`
+	Local      bool     `json:"local,omitempty"`
+	Hidden     []string `json:"hidden,omitempty"` // mounts inside of the source that are no part of it
 }
 
 func mountedOf(cfg mountcfg.Config, p place) mounted {
@@ -214,6 +219,7 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 	}
 	if !m.background {
 		m.sayLocal(p)
+		m.sayHidden(p, mountedOf(cfg, p).Mountpoint)
 	}
 	service.log = log
 	if err := detach(); err != nil {

@@ -26,8 +26,9 @@ type mountState struct {
 	Mountpoint string          `json:"mountpoint"`
 	Source     string          `json:"source"`
 	Locks      string          `json:"locks"`
-	Config     json.RawMessage `json:"config"` // mountcfg's own form
-	Args       []string        `json:"args"`   // for people
+	Mark       int64           `json:"mark,omitempty"` // of the records (treeLock); 0: of a release that had none
+	Config     json.RawMessage `json:"config"`         // mountcfg's own form
+	Args       []string        `json:"args"`           // for people
 	Since      time.Time       `json:"since"`
 	Daemon     processState    `json:"daemon"`
 }
@@ -188,7 +189,7 @@ func (d *daemon) leaveState() error {
 		return err
 	}
 	return errors.Join(d.journal.begin(device{major, minor}, who), writeState(statePath(device{major, minor}), mountState{
-		Version: stateVersion, Mountpoint: d.mountpoint(), Source: d.place.Root, Locks: d.place.LockDir,
+		Version: stateVersion, Mountpoint: d.mountpoint(), Source: d.place.Root, Locks: d.place.LockDir, Mark: d.tree.mark,
 		Config: cfg, Args: os.Args, Since: d.since, Daemon: who,
 	}))
 }

@@ -31,7 +31,8 @@ type place struct {
 	Repo    string           // the repository, "" for a plain directory
 	ID      lease.WorktreeID // "" for a repository
 	LockDir string
-	Local   bool // the lock directory is the default of this machine
+	Local   bool    // the lock directory is the default of this machine
+	foreign *treeID // the records are this other directory's; nil: they are not
 }
 
 // sourceAt classifies an existing directory, clean and absolute. control
@@ -46,20 +47,24 @@ func sourceAt(path, control string) (place, error) {
 	}
 	if isRepository(path) {
 		p := place{Shape: shapeRepository, Root: path, Repo: path, LockDir: locksOf(path)}
-		return p.withControl(control), nil
+		return p.withControl(control).recorded()
 	}
-	if p, ok, err := worktreeAt(path); ok || err != nil {
-		return p.withControl(control), err
+	if p, ok, err := worktreeAt(path); err != nil {
+		return p, err
+	} else if ok {
+		return p.withControl(control).recorded()
 	}
-	return directoryAt(path, control), nil
+	return recordedAt(path, control, usualRecords()), nil
 }
 
 // worktreeOf finds the worktree that path is or lies in; path is clean and
 // absolute and need not exist.
 func worktreeOf(path, control string) (place, error) {
 	for dir := path; dir != "/"; dir = filepath.Dir(dir) {
-		if p, ok, err := worktreeAt(dir); ok || err != nil {
-			return p.withControl(control), err
+		if p, ok, err := worktreeAt(dir); err != nil {
+			return p, err
+		} else if ok {
+			return p.withControl(control).recorded()
 		}
 		if isRepository(dir) {
 			return place{}, &failure{
@@ -74,9 +79,10 @@ func worktreeOf(path, control string) (place, error) {
 // plainDirectoryOf finds the nearest directory at or above path that has
 // records, or else the directory that path names.
 func plainDirectoryOf(path, control string) (place, error) {
+	usual := usualRecords()
 	if control == "" {
 		for dir := path; dir != "/"; dir = filepath.Dir(dir) {
-			if p := directoryAt(dir, ""); exists(p.LockDir) {
+			if p := recordedAt(dir, "", usual); exists(p.LockDir) {
 				return p, nil
 			}
 		}
@@ -88,8 +94,11 @@ func plainDirectoryOf(path, control string) (place, error) {
 	if !info.IsDir() {
 		path = filepath.Dir(path)
 	}
-	return directoryAt(path, control), nil
+	return recordedAt(path, control, usual), nil
 }
+
+// usualRecords are those of plain directories for which nobody chose a place.
+func usualRecords() []bound { return boundIn(defaultControlRoot + "/*") }
 
 func (p place) withControl(control string) place {
 	if control != "" {
@@ -147,6 +156,14 @@ func isRepository(dir string) bool {
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, os.ErrNotExist)
+}
+
+// forgetEmpty takes a default lock directory away again that nothing came to be in: one
+// that exists says where the records of what lies below are.
+func (p place) forgetEmpty() {
+	if p.Local {
+		_ = os.Remove(p.LockDir) // one that is not empty stays
+	}
 }
 
 // openLockDir opens the lock directory of p; the parents of the default one

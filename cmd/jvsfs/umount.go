@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/moby/sys/mountinfo"
@@ -158,6 +159,9 @@ func busyFailure(point string, who []busyEntry) *failure {
 	f := &failure{
 		Class: classBusy, Message: fmt.Sprintf("processes keep %s busy", point), Busy: who,
 		Next: "end them, or let them leave the directory and close their files, then try again",
+	}
+	if len(who) > 0 && !slices.ContainsFunc(who, func(e busyEntry) bool { return e.PID != 0 }) {
+		f.Message, f.Next = point+" is in use, though by no process", "run what stands beside each, then try again"
 	}
 	if len(who) == 0 {
 		f.Message += ", and none of them can be seen from here (another mount namespace, or a mount on top of it)"

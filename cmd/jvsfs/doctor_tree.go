@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// checkTrees looks for directories that have two sets of records, as releases allowed that
+// took no lock on them, and for records that do not say for which directory they are.
+func checkTrees() []finding {
+	return append(overlapFindings(livingStates()), unboundFindings()...)
+}
+
+func overlapFindings(all []*mountState) []finding {
+	var out []finding
+	for i, a := range all {
+		for _, b := range all[i+1:] {
+			if a.Mark != 0 && b.Mark != 0 || !twice(a, b) {
+				continue // of two that have looked for each other's locks one was renamed since
+			}
+			out = append(out, fail("tree.twice", "jvsfs umount one of them, and mount it with the records of the other; then jvsfs mount --replace the other",
+				"the mounts at %s (of %s, records in %s) and at %s (of %s, records in %s) serve one tree with two sets of records",
+				a.Mountpoint, a.Source, a.Locks, b.Mountpoint, b.Source, b.Locks))
+		}
+	}
+	return out
+}
+
+// twice tells whether two mounts serve one tree with two sets of records, by their paths.
+func twice(a, b *mountState) bool {
+	kin, related := kinOf(a.Source, b.Source)
+	if !related || a.Locks != b.Locks || kin == kinSame {
+		return related && a.Locks != b.Locks
+	}
+	if kin == kinAbove {
+		a, b = b, a
+	}
+	dir, _ := filepath.Split(relativeTo(a.Source, b.Source))
+	return relativeTo(a.Source, b.Source) != "main" && dir != "worktrees/" // a repository and one of its worktrees
+}
+
+// unboundFindings tells of what releases have left whose records were found by the path alone.
+func unboundFindings() []finding {
+	dirs, _ := filepath.Glob(defaultControlRoot + "/*") // the pattern is well-formed
+	var out []finding
+	for _, dir := range dirs {
+		claims, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "*.claim.*"))
+		if len(claims) > 0 && len(boundIn(escapeGlob(dir))) == 0 {
+			out = append(out, warn("tree.unbound", "mount the directory once at the path where it was, or name them: --control "+dir,
+				"%s is of an earlier release and does not say for which directory it is; mounting that at its old path takes the records over", dir))
+		}
+	}
+	return out
+}
+
+// checkTree looks at the records of one directory.
+func checkTree(p place, fix repair) []finding {
+	if p.foreign == nil {
+		return nil
+	}
+	f := p.notOurs()
+	if !fix.safe || !fix.force {
+		return []finding{fail("tree.other", f.Next, "%s", f.Message)}
+	}
+	dir, err := lease.OpenDir(p.LockDir)
+	if err == nil {
+		err = errors.Join(p.bindRecords(dir.FD(), true), dir.Close())
+	}
+	if err != nil {
+		return []finding{fail("repair.failed", "run doctor as root", "%v", err)}
+	}
+	return []finding{okf("repair.done", "%s: the records are those of %s as well now, and its tokens go on", p.LockDir, p.Root)}
+}
+
+// unseenFinding says that another mount might go unnoticed.
+func (l *treeLock) unseenFinding(root string) []finding {
+	if l.known {
+		return []finding{okf("tree.locked", "%s and what lies above it is locked against other records", root)}
+	}
+	return []finding{warn("tree.unseen", "make sure that nobody mounts "+root+", or a directory above it, with other records",
+		"another mount of %s or of a directory above it may go unnoticed: %s", root, strings.ReplaceAll(l.why, "\n", "; "))}
+}
