@@ -33,7 +33,7 @@ func (f *rawFS) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (st 
 	h := handle{node: n}
 	if writes(in.Flags) || in.Flags&unix.O_TRUNC != 0 {
 		var p passes
-		if p, st = f.admitNode(gate.OpOpen, &in.InHeader, n); st != fuse.OK {
+		if p, st = f.admitNodeIf(gate.OpOpen, &in.InHeader, n, mayOpen(n, in.Flags)); st != fuse.OK {
 			return st
 		}
 		defer p.abandon() // an open changes nothing that could be late

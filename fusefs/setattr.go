@@ -16,8 +16,17 @@ func (f *rawFS) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut
 		return fuse.ENOENT
 	}
 	h := f.writeHandle(in)
-	p, st := f.admitAttr(in, n, h)
-	if st != fuse.OK {
+	var t *touch
+	if namesNothing(in) {
+		t = &touch{n: n, h: &in.InHeader}
+	}
+	p, st := f.admitAttr(in, n, h, t)
+	switch {
+	case t.turnedAway() && t.answer == fuse.OK:
+		return f.attr(n, out)
+	case t.turnedAway():
+		return t.answer
+	case st != fuse.OK:
 		return st
 	}
 	defer p.leave(&st)
@@ -40,11 +49,14 @@ func (f *rawFS) writeHandle(in *fuse.SetAttrIn) *handle {
 	return nil
 }
 
-func (f *rawFS) admitAttr(in *fuse.SetAttrIn, n *node, h *handle) (passes, fuse.Status) {
+func (f *rawFS) admitAttr(in *fuse.SetAttrIn, n *node, h *handle, t *touch) (passes, fuse.Status) {
+	if t != nil {
+		return f.admitNodeIf(gate.OpSetAttr, &in.InHeader, n, t.may)
+	}
 	if h != nil && in.Valid&fuse.FATTR_SIZE != 0 {
 		return f.admitHandle(gate.OpSetAttr, &in.InHeader, h)
 	}
-	return f.admitNode(gate.OpSetAttr, &in.InHeader, n)
+	return f.admitNodeIf(gate.OpSetAttr, &in.InHeader, n, maySetAttr(in, n))
 }
 
 func (f *rawFS) setMode(in *fuse.SetAttrIn, n *node, _ *handle) error {
