@@ -220,7 +220,7 @@ func (f *rawFS) admitNodeIf(op gate.Op, h *fuse.InHeader, n *node, may func() bo
 			return f.unadmitted(held, st)
 		}
 		var buf [4]*rule
-		p, st := f.admit(op, h, n.rules(buf[:0]), f.spotOf(op, n), may)
+		p, st := f.admit(op, h, n.rulesIf(known, buf[:0]), f.spotOf(op, n), may)
 		if st != fuse.OK {
 			return f.unadmitted(held, st)
 		}

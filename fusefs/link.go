@@ -58,7 +58,7 @@ func (f *rawFS) admitLinkAsKnown(in *fuse.LinkIn, n, dir *node, name string) (p 
 		return p, nil, known, st
 	}
 	var buf [4]*rule
-	rules := n.rules(entryRules(buf[:0], dir, name))
+	rules := n.rulesIf(known, entryRules(buf[:0], dir, name))
 	if len(rules) > 1 {
 		p, st = f.unadmitted(held, fuse.EXDEV)
 		return p, nil, known, st

@@ -110,6 +110,15 @@ func (f *rawFS) lookForLinks(n *node) error {
 	return nil
 }
 
+// rulesIf are the rules by what is known: names that are out of date must not keep anybody
+// from having them looked for.
+func (n *node) rulesIf(known bool, to []*rule) []*rule {
+	if known {
+		return n.rules(to)
+	}
+	return n.seenRules(to)
+}
+
 // beginChange and endChange are around every mutation of a file's content or attributes,
 // so that it is not taken for another program's. They cost a file with one name nothing.
 func (n *node) beginChange() {

@@ -102,7 +102,9 @@ func TestMayByInodeFlags(t *testing.T) {
 	fixed, growing, plain := nodeOf("fixed", fixedFlag), nodeOf("growing", growingFlag), nodeOf("plain", 0)
 	fixedDir, growingDir, plainDir := nodeOf("fixed.d", fixedFlag), nodeOf("growing.d", growingFlag), nodeOf("plain.d", 0)
 	topDir := nodeOf(".", 0)
-	attr := func(valid uint32) *fuse.SetAttrIn { return &fuse.SetAttrIn{SetAttrInCommon: fuse.SetAttrInCommon{Valid: valid}} }
+	attr := func(valid uint32) *fuse.SetAttrIn {
+		return &fuse.SetAttrIn{SetAttrInCommon: fuse.SetAttrInCommon{Valid: valid}}
+	}
 	now := attr(fuse.FATTR_ATIME | fuse.FATTR_ATIME_NOW | fuse.FATTR_MTIME | fuse.FATTR_MTIME_NOW)
 	for name, c := range map[string]struct {
 		fixed, growing, plain func() bool

@@ -188,6 +188,11 @@ func (n *node) rules(to []*rule) []*rule {
 			to = addRule(to, r)
 		}
 	}
+	return n.seenRules(to)
+}
+
+// seenRules are those of the places where the kernel has met the inode.
+func (n *node) seenRules(to []*rule) []*rule {
 	for at := n; ; {
 		if r := at.own.Load(); r != nil {
 			return addRule(to, r)
