@@ -27,6 +27,9 @@ type handle struct {
 	// appendOnly handles have a descriptor that can only append (chattr +a).
 	appendOnly bool
 	claims     []claim
+	// opener is as whom the kernel's write-back of stores through mappings is done, which
+	// names nobody.
+	opener caller
 	// against handles were opened although a rule forbids it: the mount only observed.
 	against bool
 	// lost says that a store through a mapping of it may have been dropped, and that

@@ -24,7 +24,8 @@ func (f *rawFS) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.
 		return st
 	}
 	defer p.leave(&st)
-	if err := retry(func() error { return unix.Linkat(n.fd, "", dir.fd, name, unix.AT_EMPTY_PATH) }); err != nil {
+	link := func() error { return unix.Linkat(n.fd, "", dir.fd, name, unix.AT_EMPTY_PATH) }
+	if err := standIn(&in.InHeader).as(func() error { return retry(link) }); err != nil {
 		return status(err)
 	}
 	f.linkedHere(n, r)

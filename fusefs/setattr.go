@@ -96,13 +96,13 @@ func (f *rawFS) setOwner(in *fuse.SetAttrIn, n *node, _ *handle) error {
 func changerOfOwner(h *fuse.InHeader, n *node) (caller, error) {
 	var st unix.Stat_t
 	if n.isDir() || !n.setid.Load() || h.Pid == 0 || unix.Fstat(n.fd, &st) != nil {
-		return caller{}, nil
+		return standIn(h), nil
 	}
 	who := callerID(h)
 	if st.Uid != h.Uid && !gate.HasCapability(who, unix.CAP_FOWNER) {
 		return caller{}, unix.EPERM
 	}
-	return caller{kill: h.Uid == 0 && !gate.HasCapability(who, unix.CAP_FSETID)}, nil
+	return caller{thrifty: h.Uid != 0, kill: h.Uid == 0 && !gate.HasCapability(who, unix.CAP_FSETID)}, nil
 }
 
 // chownToNobody answers a request that names no attribute at all. Two calls arrive
