@@ -33,6 +33,10 @@ type passes struct {
 	settled *sync.RWMutex
 	// spot is where it takes effect, nil where nothing is exempt.
 	spot *spot
+	// may is what the kernel has not judged of the caller's permission; it is asked
+	// before a lease is taken.
+	may      func() bool
+	changing *node // whose change has begun
 }
 
 // byPlace reports whether the place admitted the mutation, and no lease.
@@ -57,7 +61,7 @@ func (p *passes) leave(st *fuse.Status) {
 
 // request is what a guard is asked.
 func (p *passes) request(h *fuse.InHeader, epoch gate.Epoch) gate.Request {
-	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h)}
+	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may}
 	if p.spot != nil {
 		r.At = p.spot
 	}
@@ -73,8 +77,21 @@ func (f *rawFS) settle() *sync.RWMutex {
 	return &f.tree
 }
 
+// begin says that the mutation is about to change an inode.
+func (p *passes) begin(f *rawFS, n *node) {
+	p.on = n
+	if f.mayLink(n) {
+		p.changing = n
+		n.beginChange()
+	}
+}
+
 func (p *passes) unsettle() {
 	p.spot.Release()
+	if p.changing != nil {
+		p.changing.endChange()
+		p.changing = nil
+	}
 	if p.settled != nil {
 		p.settled.RUnlock()
 		p.settled = nil
@@ -108,9 +125,10 @@ func (p *passes) claims() []claim {
 }
 
 // admit asks the guards of all rules whether the caller may make the mutation at
-// a spot. With status OK, leave must follow; otherwise nothing is held.
-func (f *rawFS) admit(op gate.Op, h *fuse.InHeader, rules []*rule, at *spot) (passes, fuse.Status) {
-	p := passes{op: op, spot: at}
+// a spot. may is what the kernel has not judged of the caller's permission, nil for
+// nothing. With status OK, leave must follow; otherwise nothing is held.
+func (f *rawFS) admit(op gate.Op, h *fuse.InHeader, rules []*rule, at *spot, may func() bool) (passes, fuse.Status) {
+	p := passes{op: op, spot: at, may: may}
 	if len(rules) > 1 && at != nil {
 		at.find = nowhere
 	}
@@ -191,17 +209,38 @@ func (f *rawFS) refused() fuse.Status { return fuse.Status(f.opts.Errno) }
 // admitNode asks about a mutation of an inode's own attributes or content by the
 // caller.
 func (f *rawFS) admitNode(op gate.Op, h *fuse.InHeader, n *node) (passes, fuse.Status) {
-	held := f.settle()
-	if st := f.learnLinks(n); st != fuse.OK {
-		return f.unadmitted(held, st)
+	return f.admitNodeIf(op, h, n, mayChange(op, n))
+}
+
+// admitNodeIf is admitNode with a judge of its own for what the kernel has not judged.
+// Where names of the inode have to be looked for, that is done after the permission was
+// judged and the known rules have admitted it, and while nothing is held.
+func (f *rawFS) admitNodeIf(op gate.Op, h *fuse.InHeader, n *node, may func() bool) (passes, fuse.Status) {
+	for range linkTries {
+		held := f.settle()
+		known, st := f.linksKnown(n)
+		if st != fuse.OK {
+			return f.unadmitted(held, st)
+		}
+		var buf [4]*rule
+		p, st := f.admit(op, h, n.rulesIf(known, buf[:0]), f.spotOf(op, n), may)
+		if st != fuse.OK {
+			return f.unadmitted(held, st)
+		}
+		p.settled = held
+		if known {
+			p.begin(f, n)
+			return p, st
+		}
+		p.abandon()
+		if may != nil && !may() {
+			return passes{}, fuse.EPERM
+		}
+		if st := f.learnLinks(n); st != fuse.OK {
+			return passes{}, st
+		}
 	}
-	var buf [4]*rule
-	p, st := f.admit(op, h, n.rules(buf[:0]), f.spotOf(op, n))
-	if st != fuse.OK {
-		return f.unadmitted(held, st)
-	}
-	p.on, p.settled = n, held
-	return p, st
+	return passes{}, f.refused() // the names do not keep still
 }
 
 func (f *rawFS) unadmitted(held *sync.RWMutex, st fuse.Status) (passes, fuse.Status) {
@@ -224,7 +263,7 @@ func (f *rawFS) admitEntry(op gate.Op, h *fuse.InHeader, dir *node, name string)
 	if op == gate.OpMkdir && rules[0].kind == ruleSealed && name == "worktrees" {
 		rules[0] = openRule // a repository may get its first worktree while mounted
 	}
-	p, st := f.admit(op, h, rules, f.spotOfEntry(op, dir, name))
+	p, st := f.admit(op, h, rules, f.spotOfEntry(op, dir, name), mayEntry(op, dir, name))
 	if st != fuse.OK {
 		return f.unadmitted(held, st)
 	}
@@ -289,6 +328,7 @@ func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, f
 		}
 	}
 	admitted(op, &p)
+	p.begin(f, on.node)
 	return p, fuse.OK
 }
 

@@ -140,7 +140,7 @@ func (f *rawFS) created(fd int, in *fuse.CreateIn, dir *node, name string, p *pa
 		p.born(n)
 	}
 	f.fillEntry(&out.EntryOut, f.believe(dir), n, dir, name, &st) // the lease that it was made under still lasts
-	f.openHandle(&handle{node: n, fd: fd, claims: p.claims(), against: p.against}, in.Flags, &out.OpenOut)
+	f.openHandle(&handle{node: n, fd: fd, claims: p.claims(), against: p.against, opener: openerOf(&in.InHeader)}, in.Flags, &out.OpenOut)
 	return fuse.OK
 }
 

@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"runtime"
+	"sync"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -23,6 +24,9 @@ type caller struct {
 	kill bool
 	// lack are capabilities that user 0 does not have, as in most containers.
 	lack uint32
+	// thrifty says that user 0 stands in for another user here: what a file system keeps
+	// for the superuser is not for it.
+	thrifty bool
 	// caps are capabilities that the kernel has found the caller, or the owner of
 	// the file, to have, and that setfsuid takes from this thread.
 	caps uint32
@@ -84,8 +88,10 @@ func (c caller) as(call func() error) error {
 	if c.keepSetgid {
 		c.caps |= capFsetid
 	}
-	if c.caps != 0 {
-		if err := raise(c.caps); err != nil {
+	spare := reserveCaps()
+	if c.caps|spare != 0 {
+		defer func() { _ = raise(spare) }() // but this one
+		if err := setEffective(c.caps, spare); err != nil {
 			return err
 		}
 	}
@@ -104,6 +110,9 @@ func (c caller) asRoot(call func() error) error {
 	take := c.lack
 	if c.kill {
 		take |= capFsetid
+	}
+	if c.thrifty {
+		take |= reserveCaps()
 	}
 	if take == 0 {
 		return call()
@@ -139,6 +148,22 @@ const (
 	capFsetid        = 1 << unix.CAP_FSETID
 	capFowner        = 1 << unix.CAP_FOWNER
 )
+
+// standIn is as whom something is done for a caller whose permission the kernel has
+// checked, where nobody looks at whose ids it is done with.
+func standIn(h *fuse.InHeader) caller { return caller{thrifty: h.Uid != 0} }
+
+// reserveCaps is the capability that quotas and reserved blocks do not count for, if the
+// daemon has it. setfsuid leaves it alone, for it is not about files. Source:
+// capabilities(7), CAP_SYS_RESOURCE.
+var reserveCaps = sync.OnceValue(func() uint32 {
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if unix.Capget(&hdr, &data[0]) != nil {
+		return 0
+	}
+	return data[0].Permitted & (1 << unix.CAP_SYS_RESOURCE)
+})
 
 // raise makes capabilities effective again that setfsuid took away. It holds
 // until the thread's fsuid becomes 0, which resets them (capabilities(7)).

@@ -38,6 +38,7 @@ type rawFS struct {
 	renames atomic.Uint64
 	budget  *budget
 	border  border
+	book    linkBook
 	durable bool // writes are made durable before they are answered
 	stats   counters
 
@@ -63,7 +64,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	f := &rawFS{
 		opts: o, root: n, nodes: newNodeTable(n), sealed: make(map[inodeKey]bool), above: make(map[inodeKey]bool),
 		procFD: proc, inval: newInvalidator(), expiry: newExpiry(), watcher: newWatcher(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root),
-		lockFD: lock, kernel: kernel{dev: -1}, border: newBorder(o.Exempt),
+		lockFD: lock, kernel: kernel{dev: -1}, border: newBorder(o.Exempt), book: newLinkBook(),
 	}
 	return f, f.shareRepository()
 }

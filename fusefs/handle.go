@@ -28,6 +28,9 @@ type handle struct {
 	appendOnly bool
 	audit      bool // of the audit chain, which is only appended to
 	claims     []claim
+	// opener is as whom the kernel's write-back of stores through mappings is done, which
+	// names nobody.
+	opener caller
 	// against handles were opened although a rule forbids it: the mount only observed.
 	against bool
 	// lost says that a store through a mapping of it may have been dropped, and that

@@ -19,39 +19,63 @@ func (f *rawFS) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.
 	drop := f.foreignPages(false, n, dir)
 	drop() // before any lock is held: what is written back comes as requests
 	defer drop()
-	p, st := f.admitLink(in, n, dir, name)
+	p, r, st := f.admitLink(in, n, dir, name)
 	if st != fuse.OK {
 		return st
 	}
 	defer p.leave(&st)
 	own := changing(dir, name, 1)
-	if err := retry(func() error { return unix.Linkat(n.fd, "", dir.fd, name, unix.AT_EMPTY_PATH) }); err != nil {
+	link := func() error { return unix.Linkat(n.fd, "", dir.fd, name, unix.AT_EMPTY_PATH) }
+	if err := standIn(&in.InHeader).as(func() error { return retry(link) }); err != nil {
 		own.unchanged()
 		return status(err)
 	}
+	f.linkedHere(n, r)
 	n.nameless.named()
 	return f.entry(dir, name, out)
 }
 
-func (f *rawFS) admitLink(in *fuse.LinkIn, n, dir *node, name string) (passes, fuse.Status) {
+// admitLink also returns the one rule that the inode is under with its new name.
+func (f *rawFS) admitLink(in *fuse.LinkIn, n, dir *node, name string) (passes, *rule, fuse.Status) {
 	if st := checkName(name); st != fuse.OK {
-		return passes{}, st
+		return passes{}, nil, st
 	}
+	for range linkTries {
+		p, r, known, st := f.admitLinkAsKnown(in, n, dir, name)
+		if st != fuse.OK || known {
+			return p, r, st
+		}
+		p.abandon()
+		if st := f.learnLinks(n); st != fuse.OK {
+			return passes{}, nil, st
+		}
+	}
+	return passes{}, nil, f.refused()
+}
+
+// admitLinkAsKnown judges by the names that are known so far.
+func (f *rawFS) admitLinkAsKnown(in *fuse.LinkIn, n, dir *node, name string) (p passes, r *rule, known bool, st fuse.Status) {
 	held := f.settle()
-	if st := f.learnLinks(n); st != fuse.OK {
-		return f.unadmitted(held, st)
+	if known, st = f.linksKnown(n); st != fuse.OK {
+		p, st = f.unadmitted(held, st)
+		return p, nil, known, st
 	}
 	var buf [4]*rule
-	rules := n.rules(entryRules(buf[:0], dir, name))
+	rules := n.rulesIf(known, entryRules(buf[:0], dir, name))
 	if len(rules) > 1 {
-		return f.unadmitted(held, fuse.EXDEV)
+		p, st = f.unadmitted(held, fuse.EXDEV)
+		return p, nil, known, st
 	}
-	p, st := f.admit(gate.OpLink, &in.InHeader, rules, f.spotOfLink(n, dir, name))
-	if st != fuse.OK {
-		return f.unadmitted(held, st)
+	if p, st = f.admit(gate.OpLink, &in.InHeader, rules, f.spotOfLink(n, dir, name), mayLink(n, dir)); st != fuse.OK {
+		p, st = f.unadmitted(held, st)
+		return p, nil, known, st
 	}
 	p.settled = held
-	return f.atBorder(p)
+	if !known {
+		return p, nil, known, st
+	}
+	p, st = f.atBorder(p)
+	return p, rules[0], known, st
 }
 
 // Unlink takes a name away.

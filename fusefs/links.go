@@ -1,14 +1,16 @@
 package fusefs
 
 import (
-	"encoding/binary"
-	"errors"
-	"time"
+	"sync/atomic"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 )
+
+// In a repository a hard link that was made behind the mount may put one inode into two
+// worktrees, or into one and beside it; then all its guards must agree. Names outside of
+// the source are no concern: whoever uses them does not come through the mount.
 
 // linkAreas are the rules that a file with several names is under, found by
 // looking for all of them.
@@ -16,135 +18,144 @@ type linkAreas struct {
 	nlink uint64 // when they were looked for
 	moves uint64
 	rules []*rule
+	ctime atomic.Int64 // then, or as it was left by what came through the mount since
+	void  atomic.Bool  // something else has changed the file since
 }
 
-// linkSearch bounds the search for the names of one file.
-const linkSearch = 10 * time.Second
+// linked says what is known of a file's names.
+type linked struct {
+	areas    atomic.Pointer[linkAreas]
+	changing atomic.Int32  // mutations of the inode that are under way through the mount
+	changes  atomic.Uint64 // all that ever were
+}
 
-// learnLinks makes sure that every name of a file is known before the file is
-// judged. In a repository a hard link that was made behind the mount may put one
-// inode into two worktrees, or into one and beside it; then all its guards must
-// agree. The search is made once for a file and number of links. Names outside of
-// the source are no concern: whoever uses them does not come through the mount.
-func (f *rawFS) learnLinks(n *node) fuse.Status {
-	if f.opts.Shape != ShapeRepository || n.isDir() {
-		return fuse.OK
+// linkTries is how many walks are made for a file whose names change meanwhile.
+const linkTries = 3
+
+// linksKnown reports whether all names of a file are known, as far as they make a
+// difference. What another program did to them shows in the number of links or in the
+// time of change; what comes through the mount changes the latter too, but says so
+// (beginChange).
+func (f *rawFS) linksKnown(n *node) (known bool, st fuse.Status) {
+	if !f.mayLink(n) {
+		return true, fuse.OK
 	}
-	var st unix.Stat_t
-	if err := retry(func() error { return unix.Fstat(n.fd, &st) }); err != nil {
-		return status(err)
+	var sx unix.Stat_t
+	if err := retry(func() error { return unix.Fstat(n.fd, &sx) }); err != nil {
+		return false, status(err)
 	}
-	if st.Nlink <= 1 {
-		n.links.Store(nil)
-		return fuse.OK
+	if sx.Nlink <= 1 {
+		n.links.areas.Store(nil)
+		return true, fuse.OK
 	}
 	moves := f.moves.Load()
-	if l := n.links.Load(); l != nil && l.nlink == st.Nlink && l.moves == moves {
-		return fuse.OK
+	if l := n.links.areas.Load(); l != nil && l.nlink == uint64(sx.Nlink) && l.moves == moves && !l.void.Load() &&
+		(l.ctime.Load() == changed(&sx) || n.links.changing.Load() > 0) {
+		return true, fuse.OK
 	}
-	s := linkFinder{f: f, key: n.key, left: st.Nlink, until: time.Now().Add(linkSearch)}
-	if err := s.descend(f.root.fd, f.root, nil); err != nil {
-		f.opts.Log.Warn("a file has names that could not be looked for, so it is not written", zap.Uint64("inode", n.key.ino), zap.Error(err))
-		return f.refused()
+	found, ok := f.book.lookUp(n.key, moves)
+	if ok = ok && found.nlink == uint64(sx.Nlink) && found.ctime == changed(&sx); ok {
+		n.links.learn(found, moves)
 	}
-	n.links.Store(&linkAreas{nlink: st.Nlink, moves: moves, rules: s.rules})
-	return fuse.OK
+	return ok, fuse.OK
 }
 
-// linkFinder walks the source for the names of one inode.
-type linkFinder struct {
-	f     *rawFS
-	key   inodeKey
-	left  uint64 // names not found yet
-	until time.Time
-	rules []*rule
+// mayLink reports whether a file's other names can make a difference.
+func (f *rawFS) mayLink(n *node) bool { return f.opts.Shape == ShapeRepository && !n.isDir() }
+
+func (l *linked) learn(found linkFound, moves uint64) {
+	a := &linkAreas{nlink: found.nlink, moves: moves, rules: found.rules}
+	a.ctime.Store(found.ctime)
+	l.areas.Store(a)
 }
 
-var errLinkSearch = errors.New("the search took too long")
+// learnLinks makes sure that every name of a file is known before the file is judged.
+// It may walk through the whole source: whoever makes it do so has the permission to
+// change the file, and was admitted by the rules that are known already.
+func (f *rawFS) learnLinks(n *node) fuse.Status {
+	for range linkTries {
+		if known, st := f.linksKnown(n); known || st != fuse.OK {
+			return st
+		}
+		if err := f.lookForLinks(n); err != nil {
+			f.opts.Log.Debug("a file has names that could not be looked for, so it is not written", zap.Uint64("inode", n.key.ino), zap.Error(err))
+			return f.refused()
+		}
+	}
+	if known, st := f.linksKnown(n); known || st != fuse.OK {
+		return st
+	}
+	return f.refused() // the names do not keep still
+}
 
-// descend looks through one directory. at is its node where its entries have
-// rules of their own, by is the rule of everything below otherwise.
-func (s *linkFinder) descend(dir int, at *node, by *rule) error {
-	fd, err := s.f.openAgain(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOATIME)
+// lookForLinks makes one walk. What it finds is believed if nobody but this mount has
+// changed the file meanwhile: a name that was moved may have been missed.
+func (f *rawFS) lookForLinks(n *node) error {
+	var before, after unix.Stat_t
+	changes := n.links.changes.Load()
+	if err := retry(func() error { return unix.Fstat(n.fd, &before) }); err != nil {
+		return err
+	}
+	found, moves, err := f.book.walk(f, n.key)
+	if err == nil {
+		err = retry(func() error { return unix.Fstat(n.fd, &after) })
+	}
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(fd) }()
-	buf := make([]byte, 32<<10)
-	for s.left > 0 {
-		if time.Now().After(s.until) {
-			return errLinkSearch
-		}
-		n, err := retryInt(func() (int, error) { return unix.Getdents(fd, buf) })
-		if err != nil || n == 0 {
-			return err
-		}
-		if err := s.entries(fd, buf[:n], at, by); err != nil {
-			return err
-		}
+	ours := n.links.changes.Load() != changes || n.links.changing.Load() > 0
+	if before.Nlink == after.Nlink && (changed(&before) == changed(&after) || ours) {
+		n.links.learn(linkFound{nlink: uint64(after.Nlink), ctime: changed(&after), rules: found.rules}, moves)
 	}
 	return nil
 }
 
-func (s *linkFinder) entries(fd int, buf []byte, at *node, by *rule) error {
-	for len(buf) > 0 && s.left > 0 {
-		e, l := parseDirent(buf)
-		if l == 0 {
-			return nil
-		}
-		ino := binary.NativeEndian.Uint64(buf)
-		buf = buf[l:]
-		if e.Name == "." || e.Name == ".." {
-			continue
-		}
-		r := by
-		if at != nil {
-			if r = entryRule(at, e.Name); r == nil {
-				r = openRule
-			}
-		}
-		switch {
-		case ino == s.key.ino && e.Mode != unix.S_IFDIR && s.is(fd, e.Name):
-			s.rules = addRule(s.rules, r)
-			s.left--
-		case e.Mode == unix.S_IFDIR:
-			if err := s.enter(fd, at, e.Name, r); err != nil {
-				return err
-			}
-		}
+// rulesIf are the rules by what is known: names that are out of date must not keep anybody
+// from having them looked for.
+func (n *node) rulesIf(known bool, to []*rule) []*rule {
+	if known {
+		return n.rules(to)
 	}
-	return nil
+	return n.seenRules(to)
 }
 
-// is makes sure of a match: inode numbers repeat between subvolumes.
-func (s *linkFinder) is(dir int, name string) bool {
+// beginChange and endChange are around every mutation of a file's content or attributes,
+// so that it is not taken for another program's. They cost a file with one name nothing.
+func (n *node) beginChange() {
+	changes, alone := n.links.changes.Add(1), n.links.changing.Add(1) == 1
+	l := n.links.areas.Load()
+	if l == nil || !alone {
+		return
+	}
 	var st unix.Stat_t
-	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && keyOf(&st) == s.key
+	if unix.Fstat(n.fd, &st) == nil && changed(&st) != l.ctime.Load() && n.links.changes.Load() == changes {
+		l.void.Store(true) // somebody else was here before
+	}
 }
 
-// enter goes down into a directory, unless it has just gone.
-func (s *linkFinder) enter(fd int, at *node, name string, by *rule) error {
-	sub, st, err := lookupAt(&node{fd: fd}, name)
-	if errors.Is(err, unix.ENOENT) {
-		return nil
+func (n *node) endChange() {
+	if l := n.links.areas.Load(); l != nil {
+		var st unix.Stat_t
+		if unix.Fstat(n.fd, &st) == nil {
+			l.ctime.Store(changed(&st))
+		}
 	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unix.Close(sub) }()
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return nil
-	}
-	return s.descend(sub, s.special(at, name), by)
+	n.links.changing.Add(-1)
 }
 
-// special returns a directory whose entries have rules of their own, as a node
-// that the kernel need not know.
-func (s *linkFinder) special(at *node, name string) *node {
-	if at == nil || role(at.role.Load()) != roleRoot || (name != "worktrees" && name != ".jvs") {
-		return nil
+// linkedHere notes a name that a file has got through the mount, which is under the very
+// rule that all others are under.
+func (f *rawFS) linkedHere(n *node, r *rule) {
+	if !f.mayLink(n) {
+		return
 	}
-	n := &node{kind: unix.S_IFDIR}
-	s.f.takeRole(n, at, name)
-	return n
+	var st unix.Stat_t
+	l, moves := n.links.areas.Load(), f.moves.Load()
+	known := l == nil || l.moves == moves && !l.void.Load()
+	if !known || unix.Fstat(n.fd, &st) != nil {
+		return
+	}
+	if l == nil && st.Nlink == 2 || l != nil && l.nlink+1 == uint64(st.Nlink) {
+		n.links.learn(linkFound{nlink: uint64(st.Nlink), ctime: changed(&st), rules: []*rule{r}}, moves)
+	}
 }

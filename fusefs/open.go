@@ -30,10 +30,10 @@ func (f *rawFS) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (st 
 	if n == nil {
 		return fuse.ENOENT
 	}
-	h := handle{node: n}
+	h := handle{node: n, opener: openerOf(&in.InHeader)}
 	if writes(in.Flags) || in.Flags&unix.O_TRUNC != 0 {
 		var p passes
-		if p, st = f.admitNode(gate.OpOpen, &in.InHeader, n); st != fuse.OK {
+		if p, st = f.admitNodeIf(gate.OpOpen, &in.InHeader, n, mayOpen(n, in.Flags)); st != fuse.OK {
 			return st
 		}
 		defer p.abandon() // an open changes nothing that could be late
@@ -55,6 +55,9 @@ func (f *rawFS) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (st 
 	f.openHandle(&h, in.Flags, out)
 	return fuse.OK
 }
+
+// openerOf keeps setuid and setgid bits, as a store through a mapping does.
+func openerOf(h *fuse.InHeader) caller { return caller{uid: h.Uid, gid: h.Gid, caps: capFsetid} }
 
 // openHandle enters a handle and tells the kernel how to treat it. Whoever may
 // write does direct I/O, so that each write is a request of its own; pages are

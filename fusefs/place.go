@@ -50,7 +50,7 @@ type place struct {
 	role    atomic.Uint32
 	own     atomic.Pointer[rule] // of a worktree root, a sealed directory, or the mount's root
 	parents atomic.Pointer[[]*node]
-	links   atomic.Pointer[linkAreas] // of a file with several names in a repository
+	links   linked // of a file in a repository
 
 	// Kept only where places are exempt.
 	called   atomic.Pointer[called] // of a file
@@ -187,11 +187,16 @@ func (f *rawFS) callIt(n, dir *node, name string) {
 
 // rules adds the rules that an inode is under, without repeating one.
 func (n *node) rules(to []*rule) []*rule {
-	if l := n.links.Load(); l != nil {
+	if l := n.links.areas.Load(); l != nil {
 		for _, r := range l.rules {
 			to = addRule(to, r)
 		}
 	}
+	return n.seenRules(to)
+}
+
+// seenRules are those of the places where the kernel has met the inode.
+func (n *node) seenRules(to []*rule) []*rule {
 	for at := n; ; {
 		if r := at.own.Load(); r != nil {
 			return addRule(to, r)

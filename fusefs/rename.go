@@ -39,7 +39,8 @@ func (f *rawFS) Rename(_ <-chan struct{}, in *fuse.RenameIn, oldName, newName st
 	if f.covers(gate.OpRename, from, oldName) || f.covers(gate.OpRename, to, newName) {
 		return f.refuseRule(gate.OpRename, callerID(&in.InHeader), sealedRule)
 	}
-	p, st := f.admit(gate.OpRename, &in.InHeader, rules, f.spotOfRename(from, oldName, to, newName, in.Flags))
+	p, st := f.admit(gate.OpRename, &in.InHeader, rules, f.spotOfRename(from, oldName, to, newName, in.Flags),
+		mayRename(from, oldName, to, newName))
 	if st == fuse.OK {
 		p, st = f.atBorder(p)
 	}

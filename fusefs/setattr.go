@@ -16,8 +16,17 @@ func (f *rawFS) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut
 		return fuse.ENOENT
 	}
 	h := f.writeHandle(in)
-	p, st := f.admitAttr(in, n, h)
-	if st != fuse.OK {
+	var t *touch
+	if namesNothing(in) {
+		t = &touch{n: n, h: &in.InHeader}
+	}
+	p, st := f.admitAttr(in, n, h, t)
+	switch {
+	case t.turnedAway() && t.answer == fuse.OK:
+		return f.attr(n, out)
+	case t.turnedAway():
+		return t.answer
+	case st != fuse.OK:
 		return st
 	}
 	defer p.leave(&st)
@@ -40,11 +49,14 @@ func (f *rawFS) writeHandle(in *fuse.SetAttrIn) *handle {
 	return nil
 }
 
-func (f *rawFS) admitAttr(in *fuse.SetAttrIn, n *node, h *handle) (passes, fuse.Status) {
+func (f *rawFS) admitAttr(in *fuse.SetAttrIn, n *node, h *handle, t *touch) (passes, fuse.Status) {
+	if t != nil {
+		return f.admitNodeIf(gate.OpSetAttr, &in.InHeader, n, t.may)
+	}
 	if h != nil && in.Valid&fuse.FATTR_SIZE != 0 {
 		return f.admitHandle(gate.OpSetAttr, &in.InHeader, h)
 	}
-	return f.admitNode(gate.OpSetAttr, &in.InHeader, n)
+	return f.admitNodeIf(gate.OpSetAttr, &in.InHeader, n, maySetAttr(in, n))
 }
 
 func (f *rawFS) setMode(in *fuse.SetAttrIn, n *node, _ *handle) error {
@@ -84,13 +96,13 @@ func (f *rawFS) setOwner(in *fuse.SetAttrIn, n *node, _ *handle) error {
 func changerOfOwner(h *fuse.InHeader, n *node) (caller, error) {
 	var st unix.Stat_t
 	if n.isDir() || !n.setid.Load() || h.Pid == 0 || unix.Fstat(n.fd, &st) != nil {
-		return caller{}, nil
+		return standIn(h), nil
 	}
 	who := callerID(h)
 	if st.Uid != h.Uid && !gate.HasCapability(who, unix.CAP_FOWNER) {
 		return caller{}, unix.EPERM
 	}
-	return caller{kill: h.Uid == 0 && !gate.HasCapability(who, unix.CAP_FSETID)}, nil
+	return caller{thrifty: h.Uid != 0, kill: h.Uid == 0 && !gate.HasCapability(who, unix.CAP_FSETID)}, nil
 }
 
 // chownToNobody answers a request that names no attribute at all. Two calls arrive

@@ -33,6 +33,10 @@ type Stats struct {
 	// Descriptors are those of inodes and handles; above the budget callers get ENFILE.
 	Descriptors      int64 `json:"descriptors"`
 	DescriptorBudget int64 `json:"descriptor_budget"`
+	// LinkWalks are the walks through the source for the names of files with several,
+	// LinkWalkEntries what they looked at.
+	LinkWalks       uint64 `json:"link_walks"`
+	LinkWalkEntries uint64 `json:"link_walk_entries"`
 	// Memory is what the daemon has from the system, in bytes; it works harder to stay
 	// below the budget.
 	Memory       uint64 `json:"memory"`
@@ -49,7 +53,7 @@ func (s *Server) Stats() Stats {
 		Inodes: f.nodes.count.Load(), InodeBudget: f.budget.high, Handles: f.handles.count.Load(),
 		Promises: f.expiry.count.Load(), PromiseBudget: promisesMax, Watches: f.watcher.count.Load(), WatchBudget: watchesMax,
 		DescriptorBudget: f.budget.full, MemoryBudget: f.budget.memory(),
-		Kernel: s.Features(),
+		Kernel: s.Features(), LinkWalks: f.book.walks.Load(), LinkWalkEntries: f.book.looked.Load(),
 	}
 	st.Descriptors = st.Inodes + st.Handles
 	var m runtime.MemStats

@@ -39,10 +39,13 @@ func (f *rawFS) Writev(_ <-chan struct{}, in *fuse.WriteIn, data [][]byte) (writ
 		return err
 	}
 	var err error
-	if in.WriteFlags&fuse.WRITE_KILL_SUIDGID != 0 {
+	switch {
+	case in.WriteFlags&fuse.WRITE_KILL_SUIDGID != 0:
 		err = changer(&in.InHeader, h.node).as(write)
-	} else {
-		err = write()
+	case in.WriteFlags&fuse.WRITE_CACHE != 0:
+		err = h.opener.as(write)
+	default:
+		err = standIn(&in.InHeader).as(write)
 	}
 	if err != nil {
 		if in.WriteFlags&fuse.WRITE_CACHE != 0 {

@@ -106,7 +106,7 @@ func (f *rawFS) SetXAttr(_ <-chan struct{}, in *fuse.SetXAttrIn, attr string, da
 		as.kill, as.caps = true, capFowner // the kernel has checked who may
 		return status(as.as(set))
 	}
-	return status(set())
+	return status(standIn(&in.InHeader).as(set))
 }
 
 // RemoveXAttr removes an extended attribute.

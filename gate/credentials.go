@@ -53,3 +53,111 @@ func statusField(c Caller, field string) (string, error) {
 	}
 	return "", fmt.Errorf("/proc/%d/status has no %s", c.TID, field)
 }
+
+// Credentials are what decides about a caller's permissions besides its ids. Those of a
+// caller that is not seen here are unknown.
+type Credentials struct {
+	UID, GID uint32 // of the file system
+	Groups   []uint32
+	// Effective are capabilities over inodes whose owner and group are in the maps;
+	// without maps, over everything.
+	Effective  uint64
+	UIDs, GIDs []IDRange
+}
+
+// IDRange is one line of /proc/PID/uid_map as the daemon sees it.
+type IDRange struct{ First, Count uint32 }
+
+// CredentialsOf reads them. Of a caller that is not seen only the ids count, which make
+// the superuser of user 0.
+func CredentialsOf(c Caller) (Credentials, error) {
+	k := Credentials{UID: c.UID, GID: c.GID}
+	if c.TID == 0 {
+		if k.UID == 0 {
+			k.Effective = ^uint64(0)
+		}
+		return k, nil
+	}
+	groups, err := statusField(c, "Groups:")
+	if err != nil {
+		return k, err
+	}
+	for _, g := range strings.Fields(groups) {
+		n, err := strconv.ParseUint(g, 10, 32)
+		if err != nil {
+			return k, fmt.Errorf("/proc/%d/status: Groups: %w", c.TID, err)
+		}
+		k.Groups = append(k.Groups, uint32(n))
+	}
+	caps, err := statusField(c, "CapEff:")
+	if err != nil {
+		return k, err
+	}
+	if k.Effective, err = strconv.ParseUint(strings.TrimSpace(caps), 16, 64); err != nil || sameUserNamespace(c) {
+		return k, err
+	}
+	if k.UIDs, err = readIDMap(c, "uid_map"); err == nil {
+		k.GIDs, err = readIDMap(c, "gid_map")
+	}
+	return k, err
+}
+
+// CredentialsOfProcess reads those of a process, its ids included.
+func CredentialsOfProcess(pid int) (Credentials, error) {
+	c := Caller{TID: uint32(pid)}
+	for field, id := range map[string]*uint32{"Uid:": &c.UID, "Gid:": &c.GID} {
+		ids, err := statusField(c, field)
+		if err != nil {
+			return Credentials{}, err
+		}
+		f := strings.Fields(ids)
+		if len(f) != 4 {
+			return Credentials{}, fmt.Errorf("/proc/%d/status: %s%s", pid, field, ids)
+		}
+		n, err := strconv.ParseUint(f[3], 10, 32) // of the file system
+		if err != nil {
+			return Credentials{}, fmt.Errorf("/proc/%d/status: %w", pid, err)
+		}
+		*id = uint32(n)
+	}
+	return CredentialsOf(c)
+}
+
+// readIDMap never returns nil without an error: an empty map is of a namespace in which
+// no id means anything.
+func readIDMap(c Caller, file string) ([]IDRange, error) {
+	b, err := readProc(int(c.TID), file)
+	if err != nil {
+		return nil, err
+	}
+	ranges := []IDRange{}
+	for line := range strings.Lines(string(b)) {
+		var inside, r = uint32(0), IDRange{}
+		if _, err := fmt.Sscan(line, &inside, &r.First, &r.Count); err != nil {
+			return nil, fmt.Errorf("/proc/%d/%s: %w", c.TID, file, err)
+		}
+		ranges = append(ranges, r)
+	}
+	return ranges, nil
+}
+
+// Capable reports whether a capability counts for an inode. Source: capabilities(7),
+// capable_wrt_inode_uidgid in Linux.
+func (k Credentials) Capable(capability int, uid, gid uint32) bool {
+	if k.Effective&(1<<capability) == 0 {
+		return false
+	}
+	return k.UIDs == nil && k.GIDs == nil || within(k.UIDs, uid) && within(k.GIDs, gid)
+}
+
+// Everywhere are the capabilities that count for every inode.
+func (k Credentials) Everywhere() uint64 {
+	if k.UIDs != nil || k.GIDs != nil {
+		return 0
+	}
+	return k.Effective
+}
+
+func within(ranges []IDRange, id uint32) bool {
+	return slices.ContainsFunc(ranges, func(r IDRange) bool { return id >= r.First && id-r.First < r.Count })
+}

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"syscall"
 	"time"
 
 	"github.com/jvsfs/jvsfs/lease"
@@ -19,11 +20,16 @@ type Caller struct {
 // the handle it comes through; with NoEpoch by its writer.
 //
 // With At, what the lease does not admit may be admitted for its place.
+//
+// May is asked before a lease is taken for the mutation, and only then: whether its
+// caller could make it if there were no fence. Who may not write may not keep others
+// from it. nil says that the kernel has judged that already.
 type Request struct {
 	Op     Op
 	Epoch  Epoch
 	Caller Caller
 	At     Place // nil: nothing is exempt
+	May    func() bool
 }
 
 // Pass is the permission for one mutation. Leave must be called when the backing
@@ -100,6 +106,9 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 		case no == nil: // the mode was switched meanwhile: decide anew
 			p.undo(r)
 		default:
+			if no.Reason == ReasonNoRight { // the lease has nothing to do with it
+				return Pass{}, no
+			}
 			no.Caller = r.Caller
 			if p, no, done := g.carryOut(under, no); done {
 				return p, no
@@ -239,6 +248,9 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 				return Pass{}, g.refusal(r.Op, ReasonHeldUp, e)
 			}
 		case acquire:
+			if r.May != nil && !r.May() {
+				return Pass{}, &Refusal{Reason: ReasonNoRight, Op: r.Op, Errno: syscall.EPERM, Worktree: g.cfg.Worktree}
+			}
 			if no := g.acquireFor(r.Op, id, e); no != nil {
 				if no.Reason == ReasonHeldElsewhere && g.waitForRelease() {
 					continue

@@ -36,11 +36,14 @@ const (
 	ReasonSealed
 	ReasonBadWorktree
 	ReasonNotExempt
+	// ReasonNoRight is no refusal of the lease: it is neither counted nor told.
+	ReasonNoRight
 	reasonCount
 )
 
 // Classes of refusals that the locking spec does not name.
 const (
+	ClassNoRight  lease.Class = "E_PERMISSION"
 	ClassReadOnly lease.Class = "E_READ_ONLY_MOUNT"
 	ClassSealed   lease.Class = "E_SEALED"
 )
@@ -116,6 +119,9 @@ var verdicts = [reasonCount]verdict{
 	ReasonNotExempt: {lease.ClassFencingMismatch,
 		"this file was opened for writing where anybody may write, and it is not there any more, or has another name elsewhere (worktree {worktree})",
 		"close the file and open it again under the lease"},
+	ReasonNoRight: {ClassNoRight,
+		"the caller may not make this change itself, so no lease of worktree {worktree} is taken for it",
+		"ask the worktree's owner, or root"},
 }
 
 // Refusal is a no, with its class, its errno and a sentence for a person. It is

@@ -73,13 +73,22 @@ func startActorAs(t testing.TB, name string, id identity) *actor {
 	// Through /proc/self/exe, because other uids cannot walk to the test
 	// binary, which go test puts below a directory of mode 0700.
 	cmd := exec.Command("/proc/self/exe")
+	if id.uid != 0 || id.gid != 0 || id.groups != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id.uid, Gid: id.gid, Groups: id.groups}}
+	}
+	return serveActor(t, name, cmd)
+}
+
+// serveActor starts cmd, which runs the test binary, as an actor.
+func serveActor(t testing.TB, name string, cmd *exec.Cmd) *actor {
+	t.Helper()
 	cmd.Env = append(os.Environ(), actorEnv+"="+name)
 	cmd.Stderr = os.Stderr
 	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if id.uid != 0 || id.gid != 0 || id.groups != nil {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: id.uid, Gid: id.gid, Groups: id.groups}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
+	cmd.SysProcAttr.Setsid = true
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()

@@ -53,6 +53,22 @@ func TestReserveIsForTheSuperuser(t *testing.T) {
 	}
 }
 
+// What is stored through a mapping takes room when the kernel writes it back, in nobody's
+// name.
+func TestReserveIsOutOfReachOfMappings(t *testing.T) {
+	m := onSmallDisk(t)
+	a := startActorAs(t, "user", user)
+	const size = 31 << 20
+	a.ok(command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_RDWR | unix.O_CREAT, Mode: 0o644})
+	a.ok(command{Op: "ftruncate", Handle: "f", Len: size})
+	a.ok(command{Op: "mmap", Handle: "f", Name: "m", Len: size})
+	a.ok(command{Op: "store", Name: "m", Data: make([]byte, size)})
+	require.NotEmpty(t, a.do(command{Op: "msync", Name: "m"}).Errno)
+	require.False(t, reserveIsTouched(t, m.Source))
+	a.do(command{Op: "munmap", Name: "m"})
+	a.do(command{Op: "close", Handle: "f"})
+}
+
 func roomOf(t *testing.T, dir string) (st unix.Statfs_t) {
 	t.Helper()
 	require.NoError(t, unix.Statfs(dir, &st))

@@ -2,10 +2,10 @@ package main
 
 import (
 	"fmt"
-	"os"
+	"path/filepath"
 	"strconv"
-	"strings"
 
+	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 	"golang.org/x/sys/unix"
@@ -41,54 +41,77 @@ func (d *daemon) mustExist(id lease.WorktreeID, uid uint32) error {
 	return &failure{Class: classUsage, Message: fmt.Sprintf("there is no worktree %s: %v", id, err), Next: "make it first, or ask root", err: err}
 }
 
-// mayWrite tells whether a process may write to a worktree's root by its owner,
-// group and mode: who may not has no business keeping others from writing. Where an
-// ACL refines the mode, the group bits are its mask, and being named in it is taken
-// for granted: the kernel judges each write anyway.
+// mayWrite tells whether a process may write to a worktree's root and can get there: who
+// may not has no business keeping others from writing. The file system below judges, with
+// all that it judges by.
 func (d *daemon) mayWrite(id lease.WorktreeID, who gate.Identity) bool {
 	if who.UID == 0 {
 		return true
 	}
-	fd, err := unix.Openat(d.fs.SourceFD(), d.rootOf(id), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	k, err := gate.CredentialsOfProcess(who.PID)
+	if err != nil || k.UID != who.UID { // it has just become somebody else
+		return false
+	}
+	root := d.rootOf(id)
+	fd, err := unix.Openat(d.fs.SourceFD(), root, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
 	defer unix.Close(fd) //nolint:errcheck // only looked at
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil {
-		return false
-	}
-	_, err = unix.Fgetxattr(fd, "system.posix_acl_access", nil)
-	switch {
-	case st.Uid == who.UID:
-		return st.Mode&0o200 != 0
-	case err == nil || inGroup(who.PID, st.Gid):
-		return st.Mode&0o020 != 0
-	}
-	return st.Mode&0o002 != 0
+	return may(k, fd, "", unix.W_OK|unix.X_OK) && mayPass(k, d.fs.SourceFD(), root) && d.mayReach(k, who.PID)
 }
 
-// inGroup tells whether a process is in a group, by its file system gid or one of
-// its supplementary groups.
-func inGroup(pid int, gid uint32) bool {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+// may asks whether somebody may access what name is below dirfd. In a user namespace of
+// its own somebody has power over the files of those who are in it.
+func may(k gate.Credentials, dirfd int, name string, mode uint32) bool {
+	if fusefs.MayAccess(k, dirfd, name, mode) == nil {
+		return true
+	}
+	var st unix.Stat_t
+	return unix.Fstatat(dirfd, name, &st, unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW) == nil &&
+		k.Capable(unix.CAP_DAC_OVERRIDE, st.Uid, st.Gid)
+}
+
+// mayPass asks about each directory that a relative path leads through.
+func mayPass(k gate.Credentials, dirfd int, path string) bool {
+	if !may(k, dirfd, "", unix.X_OK) {
+		return false
+	}
+	for i, c := range path {
+		if c == '/' && !may(k, dirfd, path[:i], unix.X_OK) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayReach tells whether a process can walk to the mount, in this mount namespace or in
+// its own, or stands in it already.
+func (d *daemon) mayReach(k gate.Credentials, pid int) bool {
+	if fusefs.MayAccess(k, unix.AT_FDCWD, filepath.Dir(d.mountpoint()), unix.X_OK) == nil {
+		return true
+	}
+	proc := filepath.Join("/proc", strconv.Itoa(pid))
+	var stx unix.Statx_t
+	if unix.Statx(unix.AT_FDCWD, filepath.Join(proc, "cwd"), unix.AT_STATX_DONT_SYNC, 0, &stx) == nil &&
+		(device{stx.Dev_major, stx.Dev_minor}) == d.device() {
+		return true
+	}
+	root, err := unix.Open(filepath.Join(proc, "root"), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
-	want := strconv.FormatUint(uint64(gid), 10)
-	for line := range strings.Lines(string(raw)) {
-		if v, ok := strings.CutPrefix(line, "Gid:"); ok {
-			if f := strings.Fields(v); len(f) == 4 && f[3] == want {
-				return true
-			}
-		}
-		if v, ok := strings.CutPrefix(line, "Groups:"); ok {
-			for _, g := range strings.Fields(v) {
-				if g == want {
-					return true
-				}
-			}
+	defer unix.Close(root) //nolint:errcheck // only looked at
+	table := tableOf(filepath.Join(proc, "mountinfo"))
+	for _, m := range table.jvsfs() {
+		// One that is covered cannot be walked to: in a namespace of its own anybody can
+		// cover a directory that it may not enter with one that it may.
+		if deviceOf(m) == d.device() && table.at(m.Mountpoint) == m && fusefs.MayAccess(k, root, below(filepath.Dir(m.Mountpoint)), unix.X_OK) == nil {
+			return true
 		}
 	}
 	return false
 }
+
+// below is an absolute path as one that is relative to the root.
+func below(path string) string { return "." + path }

@@ -1,0 +1,71 @@
+package fusefs
+
+import (
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// MayAccess asks the file system that name lies in whether somebody may access it, with
+// all that it judges by: owner, group, mode, ACL, capabilities, and the directories on
+// the way from dirfd. Without a name it is about dirfd itself, which may be O_PATH.
+func MayAccess(k gate.Credentials, dirfd int, name string, mode uint32) error {
+	flags := unix.AT_EACCESS
+	if name == "" {
+		flags |= unix.AT_EMPTY_PATH
+	}
+	return asSomebody(k, func() error {
+		return retry(func() error { return unix.Faccessat2(dirfd, name, mode, flags) })
+	})
+}
+
+// asSomebody runs call with somebody's ids, supplementary groups and capabilities over
+// files. They belong to one thread, which nobody else gets before they are as they were.
+func asSomebody(k gate.Credentials, call func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() { // the first thread cannot end, and is what others see of the process
+			defer runtime.UnlockOSThread()
+			done <- asSomebody(k, call)
+			return
+		}
+		done <- become(k, call) // never unlocked: the thread ends with the goroutine
+	}()
+	return <-done
+}
+
+// fileCaps are the capabilities that decide about access to files.
+const fileCaps = capDacOverride | capDacReadSearch
+
+func become(k gate.Credentials, call func() error) error {
+	if err := setgroups(k.Groups); err != nil {
+		return err
+	}
+	if err := setfsgid(k.GID); err != nil {
+		return err
+	}
+	if err := setfsuid(k.UID); err != nil {
+		return err
+	}
+	// setfsuid has taken them all away, but from user 0.
+	if err := setEffective(uint32(k.Everywhere())&fileCaps, fileCaps&^uint32(k.Everywhere())); err != nil {
+		return err
+	}
+	return call()
+}
+
+// setgroups is for this thread alone; that of the runtime is for all.
+func setgroups(groups []uint32) error {
+	var first unsafe.Pointer
+	if len(groups) > 0 {
+		first = unsafe.Pointer(unsafe.SliceData(groups))
+	}
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(first), 0); errno != 0 {
+		return errno
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package fusefs
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// linkBook is what is known of files with several names. One walk through the source
+// notes all of them, so many files cost one. There is one walk at a time, for all who
+// wait for it, and between two as long a pause as the first of them took: whatever
+// callers do, walks take half a processor at most.
+type linkBook struct {
+	turn chan struct{} // capacity 1
+	rest time.Time     // until then no walk begins; guarded by turn
+
+	mu     sync.Mutex
+	known  map[inodeKey]linkFound
+	moves  uint64    // when that was found out
+	next   *linkCall // the walk that has not begun yet, if anybody waits for one
+	failed linkFailure
+
+	walks  atomic.Uint64
+	looked atomic.Uint64
+}
+
+// linkCall is one walk, for all who want to know at that time.
+type linkCall struct {
+	wanted map[inodeKey]bool
+	done   chan struct{}
+	found  map[inodeKey]linkFound
+	moves  uint64
+	err    error
+}
+
+// linkFailure keeps a walk that failed from being repeated by each touch.
+type linkFailure struct {
+	err   error
+	until time.Time
+}
+
+const (
+	// linkWalkMax bounds one walk.
+	linkWalkMax = 10 * time.Second
+	// linkRestMax bounds the pause between two walks.
+	linkRestMax = time.Second
+	// linkFailedFor is how long a failed walk is remembered.
+	linkFailedFor = 30 * time.Second
+	// linkSettled is the age from which a time of change is told from now: the kernel's
+	// coarse clock steps by up to 10 ms.
+	linkSettled = 50 * time.Millisecond
+)
+
+func newLinkBook() linkBook { return linkBook{turn: make(chan struct{}, 1)} }
+
+func (b *linkBook) lookUp(k inodeKey, moves uint64) (linkFound, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.moves != moves {
+		return linkFound{}, false
+	}
+	found, ok := b.known[k]
+	return found, ok
+}
+
+// walk waits for a walk that begins after the call. One that is under way is of no use:
+// it may have passed where a name has come to since.
+func (b *linkBook) walk(f *rawFS, k inodeKey) (linkFound, uint64, error) {
+	b.mu.Lock()
+	if b.failed.err != nil && time.Now().Before(b.failed.until) {
+		defer b.mu.Unlock()
+		return linkFound{}, 0, b.failed.err
+	}
+	call, leads := b.next, b.next == nil
+	if leads {
+		call = &linkCall{wanted: make(map[inodeKey]bool), done: make(chan struct{})}
+		b.next = call
+	}
+	call.wanted[k] = true
+	b.mu.Unlock()
+	if leads {
+		b.lead(f, call)
+	}
+	<-call.done
+	return call.found[k], call.moves, call.err
+}
+
+// lead makes the walk when it is its turn.
+func (b *linkBook) lead(f *rawFS, call *linkCall) {
+	defer close(call.done)
+	b.turn <- struct{}{}
+	defer func() { <-b.turn }()
+	time.Sleep(time.Until(b.rest))
+	b.mu.Lock()
+	b.next = nil // who comes now waits for another one
+	b.mu.Unlock()
+
+	began := time.Now()
+	w := linkWalk{f: f, until: began.Add(linkWalkMax), wanted: call.wanted, found: make(map[inodeKey]linkFound)}
+	call.moves = f.moves.Load()
+	call.err = w.run()
+	call.found = w.found
+	b.walks.Add(1)
+	b.looked.Add(w.looked)
+	b.rest = time.Now().Add(min(time.Since(began), linkRestMax))
+	if call.err != nil {
+		f.opts.Log.Warn("names of files with several could not be looked for, so such files are not written", zap.Error(call.err))
+	}
+	b.write(call, began, f.durable)
+}
+
+// write keeps what a walk has found of files that had not been changed for a while when
+// it began, by this machine's clock: a name that is moved meanwhile may be missed.
+func (b *linkBook) write(call *linkCall, began time.Time, foreign bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failed = (linkFailure{}); call.err != nil {
+		b.failed = linkFailure{call.err, time.Now().Add(linkFailedFor)}
+		return
+	}
+	settled := began.Add(-linkSettled).UnixNano()
+	b.known, b.moves = make(map[inodeKey]linkFound), call.moves
+	for k, found := range call.found {
+		if !foreign && found.ctime < settled {
+			b.known[k] = found
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package fusefs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// linkedRepository has a file in main that has a name outside of the source too, and
+// some more of them. All are of a while ago.
+func linkedRepository(t testing.TB, s string, files int) {
+	t.Helper()
+	for _, d := range []string{".jvs/locks", "main/d", "worktrees/a", "worktrees/b"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(s, d), 0o755))
+	}
+	outside := t.TempDir()
+	for i := range files {
+		f := filepath.Join(s, "main/d", fmt.Sprint(i))
+		require.NoError(t, os.WriteFile(f, []byte("x"), 0o644))
+		require.NoError(t, os.Link(f, filepath.Join(outside, fmt.Sprint(i))))
+	}
+	time.Sleep(2 * linkSettled) // what was just changed is not remembered for others
+}
+
+func (m *testMount) walks() uint64 { return m.fs.book.walks.Load() }
+
+// Whatever is done with files that have names outside of the source costs one walk, not
+// one for each touch, file, or forgotten inode.
+func TestNamesAreLookedForOnce(t *testing.T) {
+	m := mounted(t, ShapeRepository, func(s string) { linkedRepository(t, s, 20) })
+	out, err := sh(t, m.dir, "for i in $(seq 0 19); do chmod 600 main/d/$i; done")
+	require.Error(t, err, out)
+	require.Zero(t, m.walks(), "who is refused makes nobody look")
+
+	m.hold(t, "main", 1)
+	out, err = sh(t, m.dir, "for n in 1 2 3; do for i in $(seq 0 19); do chmod 60$n main/d/$i && echo x >>main/d/$i && touch main/d/$i || exit; done; done")
+	require.NoError(t, err, out)
+	require.EqualValues(t, 1, m.walks())
+
+	m.fs.kernel.dropAttr(fuse.FUSE_ROOT_ID)
+	require.NoError(t, os.WriteFile("/proc/sys/vm/drop_caches", []byte("2"), 0))
+	out, err = sh(t, m.dir, "echo y >>main/d/0; ln main/d/0 main/again && echo z >>main/again && chmod 600 main/d/0")
+	require.NoError(t, err, out)
+	require.LessOrEqual(t, m.walks(), uint64(2), "the kernel may have forgotten the file, and so its changes")
+	before := m.walks()
+	out, err = sh(t, m.dir, "for n in 1 2 3; do ln main/again main/$n && echo y >>main/$n || exit; done; echo one >main/new && ln main/new main/new2 && echo two >>main/new")
+	require.NoError(t, err, out)
+	require.Equal(t, before, m.walks(), "a name that came through the mount is known")
+}
+
+// A name that was made or moved behind the mount is found before the next touch.
+func TestNamesBehindTheMountAreNoticed(t *testing.T) {
+	m := mounted(t, ShapeRepository, func(s string) { linkedRepository(t, s, 3) })
+	m.hold(t, "main", 1)
+	back := func(name string) string { return filepath.Join(m.source, name) }
+	chmod := func(name string) error { _, err := sh(t, m.dir, "chmod 640 "+name); return err }
+	require.NoError(t, chmod("main/d/0"))
+	require.NoError(t, os.Link(back("main/d/0"), back("worktrees/a/f")))
+	require.Error(t, chmod("main/d/0"), "a name in a worktree that nobody holds")
+	a := m.hold(t, "a", 1)
+	require.NoError(t, chmod("main/d/0"))
+	require.NoError(t, os.Rename(back("worktrees/a/f"), back("worktrees/b/f")))
+	require.Error(t, chmod("main/d/0"), "it was moved: the number of links is as it was")
+	m.hold(t, "b", 1)
+	a.Close(lease.Loss{Kind: lease.LossReleased})
+	require.NoError(t, chmod("main/d/0"))
+	require.NoError(t, os.Rename(back("worktrees/b/f"), back("worktrees/a/f")))
+
+	f, err := os.OpenFile(m.at("main/d/1"), os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	require.NoError(t, os.Remove(back("worktrees/a/f")))
+	require.NoError(t, os.Link(back("main/d/1"), back("worktrees/a/g")))
+	require.Error(t, chmod("main/d/1"))
+	require.NoError(t, os.Rename(back("worktrees/a/g"), back("main/g")))
+	require.NoError(t, chmod("main/d/1"))
+	require.NoError(t, os.Rename(back("main/g"), back("worktrees/a/g")))
+	_, err = f.WriteString("by a handle, which changes the time of change as well")
+	require.NoError(t, err)
+	require.Error(t, chmod("main/d/1"), "a write must not hide what was done before it")
+}
+
+// Who comes at once shares a walk, and one that fails is not repeated by each touch.
+func TestWalksAreSharedAndFailuresRemembered(t *testing.T) {
+	m := mounted(t, ShapeRepository, func(s string) { linkedRepository(t, s, 64) })
+	m.hold(t, "main", 1)
+	var wg sync.WaitGroup
+	m.fs.book.turn <- struct{}{} // a walk is under way
+	for i := range 64 {
+		wg.Go(func() {
+			n := m.fs.learnNode(t, fmt.Sprintf("main/d/%d", i))
+			defer func() { _ = unix.Close(n.fd) }()
+			require.Equal(t, fuse.OK, m.fs.learnLinks(n))
+		})
+	}
+	require.Eventually(t, func() bool {
+		m.fs.book.mu.Lock()
+		defer m.fs.book.mu.Unlock()
+		return m.fs.book.next != nil && len(m.fs.book.next.wanted) == 64
+	}, 20*time.Second, time.Millisecond)
+	<-m.fs.book.turn
+	wg.Wait()
+	require.EqualValues(t, 1, m.walks())
+
+	m.fs.book.failed = linkFailure{errLinkWalk, time.Now().Add(time.Hour)}
+	m.fs.book.known = nil
+	for i := range 64 {
+		n := m.fs.learnNode(t, fmt.Sprintf("main/d/%d", i))
+		require.Equal(t, m.fs.refused(), m.fs.learnLinks(n))
+		_ = unix.Close(n.fd)
+	}
+	require.EqualValues(t, 1, m.walks())
+}
+
+// learnNode is a node of which nothing is known yet.
+func (f *rawFS) learnNode(t *testing.T, name string) *node {
+	fd, err := unix.Openat(f.root.fd, name, unix.O_PATH, 0)
+	require.NoError(t, err)
+	var st unix.Stat_t
+	require.NoError(t, unix.Fstat(fd, &st))
+	return &node{fd: fd, key: keyOf(&st), kind: st.Mode & unix.S_IFMT}
+}
+
+// More files than are remembered: those that are asked for are found all the same.
+func TestAWalkFindsWhatIsAskedFor(t *testing.T) {
+	m := mounted(t, ShapeRepository, func(s string) { linkedRepository(t, s, 3) })
+	require.NoError(t, os.Link(filepath.Join(m.source, "main/d/0"), filepath.Join(m.source, "worktrees/a/f")))
+	n := m.fs.learnNode(t, "main/d/0")
+	defer func() { _ = unix.Close(n.fd) }()
+	full := make(map[inodeKey]linkFound)
+	for i := range linksMax {
+		full[inodeKey{0, uint64(i)}] = linkFound{}
+	}
+	w := linkWalk{f: m.fs, until: time.Now().Add(time.Hour), wanted: map[inodeKey]bool{n.key: true}, found: full}
+	require.NoError(t, w.run())
+	require.Len(t, w.found, linksMax+1)
+	require.Len(t, w.found[n.key].rules, 2)
+}
+
+// BenchmarkTouchOfALinkedFile is a change of a file with a name outside of a source of
+// 20,000 files.
+func BenchmarkTouchOfALinkedFile(b *testing.B) {
+	f := benchFS(b)
+	f.opts.Shape, f.opts.Enforcement = ShapeRepository, gate.NewEnforcement(gate.Enforcing)
+	for i := range 200 {
+		dir := filepath.Join(f.opts.Source, fmt.Sprint("d", i))
+		require.NoError(b, os.Mkdir(dir, 0o755))
+		for j := range 100 {
+			require.NoError(b, os.WriteFile(filepath.Join(dir, fmt.Sprint(j)), nil, 0o644))
+		}
+	}
+	require.NoError(b, os.Link(filepath.Join(f.opts.Source, "file00"), filepath.Join(b.TempDir(), "outside")))
+	out := fuse.EntryOut{}
+	h := benchHeader(fuse.FUSE_ROOT_ID)
+	must(b, f.Lookup(nil, &h, "file00", &out))
+	in := fuse.SetAttrIn{SetAttrInCommon: fuse.SetAttrInCommon{InHeader: benchHeader(out.NodeId), Valid: fuse.FATTR_MODE}}
+	for b.Loop() {
+		in.Mode = 0o600
+		must(b, f.SetAttr(nil, &in, &fuse.AttrOut{}))
+	}
+	b.ReportMetric(float64(f.book.walks.Load()), "walks")
+}

@@ -1,0 +1,134 @@
+package fusefs
+
+import (
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// linkWalk looks through the source once and notes every inode with several names, and
+// the rules that those names are under.
+type linkWalk struct {
+	f      *rawFS
+	until  time.Time
+	wanted map[inodeKey]bool // noted in any case
+	found  map[inodeKey]linkFound
+	looked uint64 // entries
+}
+
+// linkFound is what a walk has seen of one inode.
+type linkFound struct {
+	nlink uint64
+	ctime int64
+	rules []*rule
+}
+
+// linksMax bounds what is remembered of files that nobody has asked for.
+const linksMax = 1 << 17
+
+var errLinkWalk = errors.New("the search took too long")
+
+func (w *linkWalk) run() error { return w.descend(w.f.root.fd, w.f.root, nil) }
+
+// descend looks through one directory. at is its node where its entries have
+// rules of their own, by is the rule of everything below otherwise.
+func (w *linkWalk) descend(dir int, at *node, by *rule) error {
+	fd, err := w.f.openAgain(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOATIME)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	buf := make([]byte, 32<<10)
+	for {
+		if time.Now().After(w.until) {
+			return errLinkWalk
+		}
+		n, err := retryInt(func() (int, error) { return unix.Getdents(fd, buf) })
+		if err != nil || n == 0 {
+			return err
+		}
+		if err := w.entries(fd, buf[:n], at, by); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *linkWalk) entries(fd int, buf []byte, at *node, by *rule) error {
+	for len(buf) > 0 {
+		e, l := parseDirent(buf)
+		if l == 0 {
+			return nil
+		}
+		buf = buf[l:]
+		if e.Name == "." || e.Name == ".." {
+			continue
+		}
+		w.looked++
+		r := by
+		if at != nil {
+			if r = entryRule(at, e.Name); r == nil {
+				r = openRule
+			}
+		}
+		if e.Mode != unix.S_IFDIR && e.Mode != 0 { // 0: the file system does not say
+			w.note(fd, e.Name, r)
+			continue
+		}
+		if err := w.enter(fd, at, e.Name, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note looks at a file, unless it has just gone.
+func (w *linkWalk) note(dir int, name string, r *rule) {
+	var st unix.Stat_t
+	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+		w.noteInode(&st, r)
+	}
+}
+
+func (w *linkWalk) noteInode(st *unix.Stat_t, r *rule) {
+	k := keyOf(st)
+	was, seen := w.found[k]
+	if st.Nlink <= 1 && !seen || st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return
+	}
+	if !seen && !w.wanted[k] && len(w.found) >= linksMax {
+		return
+	}
+	w.found[k] = linkFound{nlink: uint64(st.Nlink), ctime: changed(st), rules: addRule(was.rules, r)}
+}
+
+// changed is an inode's time of change in nanoseconds.
+func changed(st *unix.Stat_t) int64 { return st.Ctim.Nano() }
+
+// enter goes down into a directory, unless it has just gone.
+func (w *linkWalk) enter(fd int, at *node, name string, by *rule) error {
+	sub, st, err := lookupAt(&node{fd: fd}, name)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(sub) }()
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		w.noteInode(&st, by)
+		return nil
+	}
+	return w.descend(sub, w.special(at, name), by)
+}
+
+// special returns a directory whose entries have rules of their own, as a node
+// that the kernel need not know.
+func (w *linkWalk) special(at *node, name string) *node {
+	if at == nil || role(at.role.Load()) != roleRoot || (name != "worktrees" && name != ".jvs") {
+		return nil
+	}
+	n := &node{kind: unix.S_IFDIR}
+	w.f.takeRole(n, at, name)
+	return n
+}
