@@ -3,7 +3,6 @@ package fusefs
 import (
 	"os"
 	"strings"
-	"sync"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"go.uber.org/zap"
@@ -29,8 +28,8 @@ type passes struct {
 	op          gate.Op
 	on          *node // nil for a change of names
 	off, length int64
-	// settled is held for reading until the mutation has taken effect; see rawFS.tree.
-	settled *sync.RWMutex
+	// through is the freeze that the mutation is made under, mostly nil.
+	through *gate.Freeze
 	// spot is where it takes effect, nil where nothing is exempt.
 	spot *spot
 }
@@ -52,32 +51,31 @@ func (p *passes) leave(st *fuse.Status) {
 		pass.Leave()
 	}
 	p.outside.Leave()
-	p.unsettle()
+	p.spot.Release()
 }
 
 // request is what a guard is asked.
 func (p *passes) request(h *fuse.InHeader, epoch gate.Epoch) gate.Request {
-	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h)}
+	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), Through: p.through}
 	if p.spot != nil {
 		r.At = p.spot
 	}
 	return r
 }
 
-// settle keeps the rules of a repository as they are until the passes are left.
-func (f *rawFS) settle() *sync.RWMutex {
-	if f.opts.Shape != ShapeRepository {
-		return nil
-	}
-	f.tree.RLock()
-	return &f.tree
-}
-
-func (p *passes) unsettle() {
-	p.spot.Release()
-	if p.settled != nil {
-		p.settled.RUnlock()
-		p.settled = nil
+// settled asks by the rules of now until they are those of the time when the answer
+// counts: what has entered is waited for before a root is renamed, so its rules stay
+// until it leaves.
+func (f *rawFS) settled(ask func() (passes, fuse.Status)) (passes, fuse.Status) {
+	for {
+		moves := f.moves.Load()
+		p, st := ask()
+		if f.moves.Load() == moves {
+			return p, st
+		}
+		if st == fuse.OK {
+			p.abandon()
+		}
 	}
 }
 
@@ -95,7 +93,7 @@ func (p *passes) abandon() {
 		p.of[i].pass.Leave()
 	}
 	p.outside.Leave()
-	p.unsettle()
+	p.spot.Release()
 }
 
 // claims returns what a handle opened under these passes rests on.
@@ -110,7 +108,12 @@ func (p *passes) claims() []claim {
 // admit asks the guards of all rules whether the caller may make the mutation at
 // a spot. With status OK, leave must follow; otherwise nothing is held.
 func (f *rawFS) admit(op gate.Op, h *fuse.InHeader, rules []*rule, at *spot) (passes, fuse.Status) {
-	p := passes{op: op, spot: at}
+	return f.admitThrough(nil, op, h, rules, at)
+}
+
+// admitThrough is admit under a freeze.
+func (f *rawFS) admitThrough(through *gate.Freeze, op gate.Op, h *fuse.InHeader, rules []*rule, at *spot) (passes, fuse.Status) {
+	p := passes{op: op, spot: at, through: through}
 	if len(rules) > 1 && at != nil {
 		at.find = nowhere
 	}
@@ -151,7 +154,7 @@ func (f *rawFS) admitOutside(p *passes, req gate.Request, r *rule) fuse.Status {
 	if r.kind == ruleSealed {
 		return f.refuseRule(req.Op, req.Caller, r)
 	}
-	pass, ok, would := f.opts.Enforcement.Outside(r.kind != ruleOpen)
+	pass, ok, would := f.opts.Enforcement.OutsideThrough(p.through, r.kind != ruleOpen)
 	if !ok {
 		return f.refuseRule(req.Op, req.Caller, r)
 	}
@@ -188,23 +191,15 @@ func (f *rawFS) refused() fuse.Status { return fuse.Status(f.opts.Errno) }
 // admitNode asks about a mutation of an inode's own attributes or content by the
 // caller.
 func (f *rawFS) admitNode(op gate.Op, h *fuse.InHeader, n *node) (passes, fuse.Status) {
-	held := f.settle()
-	if st := f.learnLinks(n); st != fuse.OK {
-		return f.unadmitted(held, st)
-	}
-	var buf [4]*rule
-	p, st := f.admit(op, h, n.rules(buf[:0]), f.spotOf(op, n))
-	if st != fuse.OK {
-		return f.unadmitted(held, st)
-	}
-	p.on, p.settled = n, held
+	p, st := f.settled(func() (passes, fuse.Status) {
+		if st := f.learnLinks(n); st != fuse.OK {
+			return passes{}, st
+		}
+		var buf [4]*rule
+		return f.admit(op, h, n.rules(buf[:0]), f.spotOf(op, n))
+	})
+	p.on = n
 	return p, st
-}
-
-func (f *rawFS) unadmitted(held *sync.RWMutex, st fuse.Status) (passes, fuse.Status) {
-	p := passes{settled: held}
-	p.unsettle()
-	return passes{}, st
 }
 
 // admitEntry asks about a mutation of the entry name in dir.
@@ -212,21 +207,18 @@ func (f *rawFS) admitEntry(op gate.Op, h *fuse.InHeader, dir *node, name string)
 	if st := checkName(name); st != fuse.OK {
 		return passes{}, st
 	}
-	held := f.settle()
-	if f.covers(op, dir, name) {
-		return f.unadmitted(held, f.refuseRule(op, callerID(h), sealedRule))
-	}
-	var buf [4]*rule
-	rules := entryRules(buf[:0], dir, name)
-	if op == gate.OpMkdir && rules[0].kind == ruleSealed && name == "worktrees" {
-		rules[0] = openRule // a repository may get its first worktree while mounted
-	}
-	p, st := f.admit(op, h, rules, f.spotOfEntry(op, dir, name))
-	if st != fuse.OK {
-		return f.unadmitted(held, st)
-	}
-	p.settled = held
-	if gate.Reserved(name) { // it must not come to a directory that is being moved as free of such names
+	p, st := f.settled(func() (passes, fuse.Status) {
+		if f.covers(op, dir, name) {
+			return passes{}, f.refuseRule(op, callerID(h), sealedRule)
+		}
+		var buf [4]*rule
+		rules := entryRules(buf[:0], dir, name)
+		if op == gate.OpMkdir && rules[0].kind == ruleSealed && name == "worktrees" {
+			rules[0] = openRule // a repository may get its first worktree while mounted
+		}
+		return f.admit(op, h, rules, f.spotOfEntry(op, dir, name))
+	})
+	if st == fuse.OK && gate.Reserved(name) { // it must not come to a directory that is being moved as free of such names
 		return f.atBorder(p)
 	}
 	return p, st
@@ -256,19 +248,27 @@ func (f *rawFS) covers(op gate.Op, dir *node, name string) bool {
 }
 
 // admitHandle asks about a mutation through a handle: only the epochs it was
-// opened in count, not who writes.
+// opened in count, not who writes. It is counted first, and looked at afterwards whether
+// its tree has come under another rule meanwhile.
 func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
-	p := passes{op: op, on: on.node}
-	if len(on.claims) == 1 && !on.disowned.Load() {
-		p.spot = f.spotOf(op, on.node)
+	for {
+		disowned := on.disowned.Load()
+		p, st := f.admitClaims(op, h, on, disowned)
+		if st != fuse.OK || on.disowned.Load() == disowned {
+			return p, st
+		}
+		p.abandon()
 	}
-	unclaimed := len(on.claims) == 0 || on.against
-	if unclaimed {
-		p.settled = f.settle() // before the border, as everywhere
+}
+
+func (f *rawFS) admitClaims(op gate.Op, h *fuse.InHeader, on *handle, disowned bool) (passes, fuse.Status) {
+	p := passes{op: op, on: on.node}
+	if len(on.claims) == 1 && !disowned {
+		p.spot = f.spotOf(op, on.node)
 	}
 	for _, cl := range on.claims {
 		epoch := cl.epoch
-		if on.disowned.Load() {
+		if disowned {
 			epoch = staleEpoch
 		}
 		pass, no := cl.guard.Enter(p.request(h, epoch))
@@ -279,8 +279,8 @@ func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, f
 		p.of[p.n].guard, p.of[p.n].pass = cl.guard, pass
 		p.n++
 	}
-	if unclaimed {
-		if st := f.admitUnclaimed(&p, on); st != fuse.OK {
+	if len(on.claims) == 0 || on.against {
+		if st := f.admitUnclaimed(&p, on, disowned); st != fuse.OK {
 			p.abandon()
 			return passes{}, st
 		}
@@ -291,8 +291,8 @@ func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, f
 
 // admitUnclaimed asks about a mutation through a handle that was opened where no guard
 // is asked.
-func (f *rawFS) admitUnclaimed(p *passes, on *handle) fuse.Status {
-	pass, ok, would := f.opts.Enforcement.Outside(on.against || on.disowned.Load())
+func (f *rawFS) admitUnclaimed(p *passes, on *handle, disowned bool) fuse.Status {
+	pass, ok, would := f.opts.Enforcement.Outside(on.against || disowned)
 	if !ok {
 		return f.refused()
 	}

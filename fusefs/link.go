@@ -35,20 +35,20 @@ func (f *rawFS) admitLink(in *fuse.LinkIn, n, dir *node, name string) (passes, f
 	if st := checkName(name); st != fuse.OK {
 		return passes{}, st
 	}
-	held := f.settle()
-	if st := f.learnLinks(n); st != fuse.OK {
-		return f.unadmitted(held, st)
-	}
-	var buf [4]*rule
-	rules := n.rules(entryRules(buf[:0], dir, name))
-	if len(rules) > 1 {
-		return f.unadmitted(held, fuse.EXDEV)
-	}
-	p, st := f.admit(gate.OpLink, &in.InHeader, rules, f.spotOfLink(n, dir, name))
+	p, st := f.settled(func() (passes, fuse.Status) {
+		if st := f.learnLinks(n); st != fuse.OK {
+			return passes{}, st
+		}
+		var buf [4]*rule
+		rules := n.rules(entryRules(buf[:0], dir, name))
+		if len(rules) > 1 {
+			return passes{}, fuse.EXDEV
+		}
+		return f.admit(gate.OpLink, &in.InHeader, rules, f.spotOfLink(n, dir, name))
+	})
 	if st != fuse.OK {
-		return f.unadmitted(held, st)
+		return p, st
 	}
-	p.settled = held
 	return f.atBorder(p)
 }
 
