@@ -3,7 +3,6 @@ package fusefs
 import (
 	"os"
 	"strings"
-	"sync"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"go.uber.org/zap"
@@ -29,8 +28,8 @@ type passes struct {
 	op          gate.Op
 	on          *node // nil for a change of names
 	off, length int64
-	// settled is held for reading until the mutation has taken effect; see rawFS.tree.
-	settled *sync.RWMutex
+	// through is the freeze that the mutation is made under, mostly nil.
+	through *gate.Freeze
 	// spot is where it takes effect, nil where nothing is exempt.
 	spot *spot
 	// may is what the kernel has not judged of the caller's permission; it is asked
@@ -56,25 +55,16 @@ func (p *passes) leave(st *fuse.Status) {
 		pass.Leave()
 	}
 	p.outside.Leave()
-	p.unsettle()
+	p.end()
 }
 
 // request is what a guard is asked.
 func (p *passes) request(h *fuse.InHeader, epoch gate.Epoch) gate.Request {
-	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may}
+	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may, Through: p.through}
 	if p.spot != nil {
 		r.At = p.spot
 	}
 	return r
-}
-
-// settle keeps the rules of a repository as they are until the passes are left.
-func (f *rawFS) settle() *sync.RWMutex {
-	if f.opts.Shape != ShapeRepository {
-		return nil
-	}
-	f.tree.RLock()
-	return &f.tree
 }
 
 // begin says that the mutation is about to change an inode.
@@ -86,15 +76,28 @@ func (p *passes) begin(f *rawFS, n *node) {
 	}
 }
 
-func (p *passes) unsettle() {
+// end gives back what is held besides the guards' passes.
+func (p *passes) end() {
 	p.spot.Release()
 	if p.changing != nil {
 		p.changing.endChange()
 		p.changing = nil
 	}
-	if p.settled != nil {
-		p.settled.RUnlock()
-		p.settled = nil
+}
+
+// settled asks by the rules of now until they are those of the time when the answer
+// counts: what has entered is waited for before a root is renamed, so its rules stay
+// until it leaves.
+func (f *rawFS) settled(ask func() (passes, fuse.Status)) (passes, fuse.Status) {
+	for {
+		moves := f.moves.Load()
+		p, st := ask()
+		if f.moves.Load() == moves {
+			return p, st
+		}
+		if st == fuse.OK {
+			p.abandon()
+		}
 	}
 }
 
@@ -112,7 +115,7 @@ func (p *passes) abandon() {
 		p.of[i].pass.Leave()
 	}
 	p.outside.Leave()
-	p.unsettle()
+	p.end()
 }
 
 // claims returns what a handle opened under these passes rests on.
@@ -128,7 +131,12 @@ func (p *passes) claims() []claim {
 // a spot. may is what the kernel has not judged of the caller's permission, nil for
 // nothing. With status OK, leave must follow; otherwise nothing is held.
 func (f *rawFS) admit(op gate.Op, h *fuse.InHeader, rules []*rule, at *spot, may func() bool) (passes, fuse.Status) {
-	p := passes{op: op, spot: at, may: may}
+	return f.admitAs(passes{op: op, spot: at, may: may}, h, rules)
+}
+
+// admitAs is admit of what p says of the mutation; it may be made under a freeze.
+func (f *rawFS) admitAs(p passes, h *fuse.InHeader, rules []*rule) (passes, fuse.Status) {
+	op, at := p.op, p.spot
 	if len(rules) > 1 && at != nil {
 		at.find = nowhere
 	}
@@ -172,7 +180,7 @@ func (f *rawFS) admitOutside(p *passes, req gate.Request, r *rule) fuse.Status {
 	if r.kind == ruleAppend {
 		r = openRule
 	}
-	pass, ok, would := f.opts.Enforcement.Outside(r.kind != ruleOpen)
+	pass, ok, would := f.opts.Enforcement.OutsideThrough(p.through, r.kind != ruleOpen)
 	if !ok {
 		return f.refuseRule(req.Op, req.Caller, r)
 	}
@@ -217,17 +225,17 @@ func (f *rawFS) admitNode(op gate.Op, h *fuse.InHeader, n *node) (passes, fuse.S
 // judged and the known rules have admitted it, and while nothing is held.
 func (f *rawFS) admitNodeIf(op gate.Op, h *fuse.InHeader, n *node, may func() bool) (passes, fuse.Status) {
 	for range linkTries {
-		held := f.settle()
-		known, st := f.linksKnown(n)
+		known := false
+		p, st := f.settled(func() (p passes, st fuse.Status) {
+			if known, st = f.linksKnown(n); st != fuse.OK {
+				return passes{}, st
+			}
+			var buf [4]*rule
+			return f.admit(op, h, n.rulesIf(known, buf[:0]), f.spotOf(op, n), may)
+		})
 		if st != fuse.OK {
-			return f.unadmitted(held, st)
+			return p, st
 		}
-		var buf [4]*rule
-		p, st := f.admit(op, h, n.rulesIf(known, buf[:0]), f.spotOf(op, n), may)
-		if st != fuse.OK {
-			return f.unadmitted(held, st)
-		}
-		p.settled = held
 		if known {
 			p.begin(f, n)
 			return p, st
@@ -243,32 +251,23 @@ func (f *rawFS) admitNodeIf(op gate.Op, h *fuse.InHeader, n *node, may func() bo
 	return passes{}, f.refused() // the names do not keep still
 }
 
-func (f *rawFS) unadmitted(held *sync.RWMutex, st fuse.Status) (passes, fuse.Status) {
-	p := passes{settled: held}
-	p.unsettle()
-	return passes{}, st
-}
-
 // admitEntry asks about a mutation of the entry name in dir.
 func (f *rawFS) admitEntry(op gate.Op, h *fuse.InHeader, dir *node, name string) (passes, fuse.Status) {
 	if st := checkName(name); st != fuse.OK {
 		return passes{}, st
 	}
-	held := f.settle()
-	if f.covers(op, dir, name) || f.sealedIn(op, dir, name) {
-		return f.unadmitted(held, f.refuseRule(op, callerID(h), sealedRule))
-	}
-	var buf [4]*rule
-	rules := entryRules(buf[:0], dir, name)
-	if op == gate.OpMkdir && rules[0].kind == ruleSealed && name == "worktrees" {
-		rules[0] = openRule // a repository may get its first worktree while mounted
-	}
-	p, st := f.admit(op, h, rules, f.spotOfEntry(op, dir, name), mayEntry(op, dir, name))
-	if st != fuse.OK {
-		return f.unadmitted(held, st)
-	}
-	p.settled = held
-	if gate.Reserved(name) { // it must not come to a directory that is being moved as free of such names
+	p, st := f.settled(func() (passes, fuse.Status) {
+		if f.covers(op, dir, name) || f.sealedIn(op, dir, name) {
+			return passes{}, f.refuseRule(op, callerID(h), sealedRule)
+		}
+		var buf [4]*rule
+		rules := entryRules(buf[:0], dir, name)
+		if op == gate.OpMkdir && rules[0].kind == ruleSealed && name == "worktrees" {
+			rules[0] = openRule // a repository may get its first worktree while mounted
+		}
+		return f.admit(op, h, rules, f.spotOfEntry(op, dir, name), mayEntry(op, dir, name))
+	})
+	if st == fuse.OK && gate.Reserved(name) { // it must not come to a directory that is being moved as free of such names
 		return f.atBorder(p)
 	}
 	return p, st
@@ -298,19 +297,27 @@ func (f *rawFS) covers(op gate.Op, dir *node, name string) bool {
 }
 
 // admitHandle asks about a mutation through a handle: only the epochs it was
-// opened in count, not who writes.
+// opened in count, not who writes. It is counted first, and looked at afterwards whether
+// its tree has come under another rule meanwhile.
 func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
-	p := passes{op: op, on: on.node}
-	if len(on.claims) == 1 && !on.disowned.Load() {
-		p.spot = f.spotOf(op, on.node)
+	for {
+		disowned := on.disowned.Load()
+		p, st := f.admitClaims(op, h, on, disowned)
+		if st != fuse.OK || on.disowned.Load() == disowned {
+			return p, st
+		}
+		p.abandon()
 	}
-	unclaimed := len(on.claims) == 0 || on.against
-	if unclaimed {
-		p.settled = f.settle() // before the border, as everywhere
+}
+
+func (f *rawFS) admitClaims(op gate.Op, h *fuse.InHeader, on *handle, disowned bool) (passes, fuse.Status) {
+	p := passes{op: op, on: on.node}
+	if len(on.claims) == 1 && !disowned {
+		p.spot = f.spotOf(op, on.node)
 	}
 	for _, cl := range on.claims {
 		epoch := cl.epoch
-		if on.disowned.Load() {
+		if disowned {
 			epoch = gate.Stale
 		}
 		pass, no := cl.guard.Enter(p.request(h, epoch))
@@ -321,8 +328,8 @@ func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, f
 		p.of[p.n].guard, p.of[p.n].pass = cl.guard, pass
 		p.n++
 	}
-	if unclaimed {
-		if st := f.admitUnclaimed(&p, on); st != fuse.OK {
+	if len(on.claims) == 0 || on.against {
+		if st := f.admitUnclaimed(&p, on, disowned); st != fuse.OK {
 			p.abandon()
 			return passes{}, st
 		}
@@ -334,11 +341,11 @@ func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, f
 
 // admitUnclaimed asks about a mutation through a handle that was opened where no guard
 // is asked.
-func (f *rawFS) admitUnclaimed(p *passes, on *handle) fuse.Status {
+func (f *rawFS) admitUnclaimed(p *passes, on *handle, disowned bool) fuse.Status {
 	if on.audit && !appendOp(p.op) {
 		return f.refused()
 	}
-	pass, ok, would := f.opts.Enforcement.Outside(on.against || on.disowned.Load())
+	pass, ok, would := f.opts.Enforcement.Outside(on.against || disowned)
 	if !ok {
 		return f.refused()
 	}

@@ -20,16 +20,14 @@ type rawFS struct {
 	guards  sync.Map      // lease.WorktreeID -> *gate.Guard
 	guardMu sync.Mutex    // held while one is added
 	moves   atomic.Uint64 // how often a worktree's root has changed its name
-	// tree is held for reading by every path operation of a repository, from the
-	// moment its rule is looked up until it has taken effect, and for writing while
-	// a name that has a rule of its own is renamed: so no operation is judged by the
-	// rule of one place and takes effect in another. A tree has one rule and needs it
-	// not; writes through handles that rest on an epoch need it neither.
+	// tree is held for reading while a name that has a rule is looked up, until it is
+	// noted what stands there, and for writing while such a name changes (moveRoot).
 	tree    sync.RWMutex
+	moving  chan struct{}     // capacity 1: whose turn it is in moveRoot
 	sealed  map[inodeKey]bool // fixed before the first request
 	above   map[inodeKey]bool // directories that a sealed one lies in
 	procFD  int               // O_PATH of /proc/self/fd
-	lockFD  int               // of the root, for shareRepository
+	serving serving
 	kernel  kernel
 	inval   *invalidator
 	expiry  *expiry
@@ -56,17 +54,18 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := unix.Openat(root, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
+	known := newServing()
+	if err := known.serveFrom(o, root); err != nil {
+		known.close()
 		_ = unix.Close(proc)
 		return nil, err
 	}
 	f := &rawFS{
 		opts: o, root: n, nodes: newNodeTable(n), sealed: make(map[inodeKey]bool), above: make(map[inodeKey]bool),
 		procFD: proc, inval: newInvalidator(), expiry: newExpiry(), watcher: newWatcher(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root),
-		lockFD: lock, kernel: kernel{dev: -1}, border: newBorder(o.Exempt), book: newLinkBook(),
+		serving: known, moving: make(chan struct{}, 1), kernel: kernel{dev: -1}, border: newBorder(o.Exempt), book: newLinkBook(),
 	}
-	return f, f.shareRepository()
+	return f, nil
 }
 
 // run owns what goes on besides requests, until stop is closed.
@@ -84,7 +83,8 @@ func (f *rawFS) close() error {
 	f.nodes.close()
 	f.watcher.close()
 	f.border.close()
-	for _, fd := range []int{f.procFD, f.lockFD, f.kernel.dev} {
+	f.serving.close()
+	for _, fd := range []int{f.procFD, f.kernel.dev} {
 		_ = unix.Close(fd) // one that was never opened is -1
 	}
 	return unix.Close(f.root.fd)

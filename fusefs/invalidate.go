@@ -163,13 +163,18 @@ func (f *rawFS) flusher(g *gate.Guard) func(context.Context) error {
 	}
 }
 
-// writeBackMapped writes back what anybody has stored through mappings.
-func (f *rawFS) writeBackMapped(ctx context.Context) error {
-	return f.dropPages(ctx, func(h *handle) bool { return h.mapped })
+// writeBackMapped writes back what was stored through mappings of files that rest on
+// some guards, or on none.
+func (f *rawFS) writeBackMapped(ctx context.Context, on []*gate.Guard) error {
+	return f.dropPages(ctx, func(h *handle) bool {
+		return h.mapped && (len(h.claims) == 0 || slices.ContainsFunc(on, h.restsOn))
+	})
 }
 
-// beforeSwitch lets land what was stored through mappings while it passed.
-func (f *rawFS) beforeSwitch(ctx context.Context) error { return f.writeBackMapped(ctx) }
+// beforeSwitch lets land what anybody has stored through mappings while it passed.
+func (f *rawFS) beforeSwitch(ctx context.Context) error {
+	return f.dropPages(ctx, func(h *handle) bool { return h.mapped })
+}
 
 // afterSwitch makes the kernel's dirty pages be judged by the new mode, and takes back
 // what it believes: who else may write has changed.

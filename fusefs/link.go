@@ -41,8 +41,17 @@ func (f *rawFS) admitLink(in *fuse.LinkIn, n, dir *node, name string) (passes, *
 		return passes{}, nil, st
 	}
 	for range linkTries {
-		p, r, known, st := f.admitLinkAsKnown(in, n, dir, name)
-		if st != fuse.OK || known {
+		var r *rule
+		known := false
+		p, st := f.settled(func() (p passes, st fuse.Status) {
+			p, r, known, st = f.admitLinkAsKnown(in, n, dir, name)
+			return p, st
+		})
+		if st != fuse.OK {
+			return p, nil, st
+		}
+		if known {
+			p, st = f.atBorder(p)
 			return p, r, st
 		}
 		p.abandon()
@@ -55,26 +64,15 @@ func (f *rawFS) admitLink(in *fuse.LinkIn, n, dir *node, name string) (passes, *
 
 // admitLinkAsKnown judges by the names that are known so far.
 func (f *rawFS) admitLinkAsKnown(in *fuse.LinkIn, n, dir *node, name string) (p passes, r *rule, known bool, st fuse.Status) {
-	held := f.settle()
 	if known, st = f.linksKnown(n); st != fuse.OK {
-		p, st = f.unadmitted(held, st)
 		return p, nil, known, st
 	}
 	var buf [4]*rule
 	rules := n.rulesIf(known, entryRules(buf[:0], dir, name))
 	if len(rules) > 1 {
-		p, st = f.unadmitted(held, fuse.EXDEV)
-		return p, nil, known, st
+		return p, nil, known, fuse.EXDEV
 	}
-	if p, st = f.admit(gate.OpLink, &in.InHeader, rules, f.spotOfLink(n, dir, name), mayLink(n, dir)); st != fuse.OK {
-		p, st = f.unadmitted(held, st)
-		return p, nil, known, st
-	}
-	p.settled = held
-	if !known {
-		return p, nil, known, st
-	}
-	p, st = f.atBorder(p)
+	p, st = f.admit(gate.OpLink, &in.InHeader, rules, f.spotOfLink(n, dir, name), mayLink(n, dir))
 	return p, rules[0], known, st
 }
 

@@ -1,9 +1,7 @@
 package fusefs
 
 import (
-	"context"
 	"github.com/hanwen/go-fuse/v2/fuse"
-	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
@@ -13,10 +11,10 @@ import (
 // EXDEV, so that tools copy instead, each side under its own lease. The exception
 // is a worktree's root itself, which restore and "worktree rename" move: there the
 // guards of both paths are asked.
-func (f *rawFS) Rename(_ <-chan struct{}, in *fuse.RenameIn, oldName, newName string) (st fuse.Status) {
+func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newName string) (st fuse.Status) {
 	f.stats.count(gate.OpRename)
-	from, to := f.nodes.get(in.NodeId), f.nodes.get(in.Newdir)
-	if from == nil || to == nil {
+	r := renaming{in, f.nodes.get(in.NodeId), f.nodes.get(in.Newdir), oldName, newName}
+	if r.from == nil || r.to == nil {
 		return fuse.ENOENT
 	}
 	for _, name := range []string{oldName, newName} {
@@ -24,42 +22,55 @@ func (f *rawFS) Rename(_ <-chan struct{}, in *fuse.RenameIn, oldName, newName st
 			return st
 		}
 	}
-	drop := f.foreignPages(f.movesDir(from, oldName) || f.movesDir(to, newName), from, to)
+	drop := f.foreignPages(f.movesDir(r.from, oldName) || f.movesDir(r.to, newName), r.from, r.to)
 	drop() // before any lock is held: what is written back comes as requests
 	defer drop()
-	unlock, st := f.settleRename(from, oldName, to, newName)
-	if st != fuse.OK {
-		return st
+	if r.ofRoot() {
+		return f.moveRoot(cancel, r)
 	}
-	defer unlock()
-	rules, ok := renameRules(from, oldName, to, newName)
-	if !ok {
-		return fuse.EXDEV
-	}
-	if f.covers(gate.OpRename, from, oldName) || f.covers(gate.OpRename, to, newName) {
-		return f.refuseRule(gate.OpRename, callerID(&in.InHeader), sealedRule)
-	}
-	p, st := f.admit(gate.OpRename, &in.InHeader, rules, f.spotOfRename(from, oldName, to, newName, in.Flags),
-		mayRename(from, oldName, to, newName))
-	if st == fuse.OK {
-		p, st = f.atBorder(p)
-	}
+	p, st := f.admitRename(r, nil)
 	if st != fuse.OK {
 		return st
 	}
 	defer p.leave(&st)
+	return f.renameAt(r, &p)
+}
+
+// admitRename asks the guards of both names, and takes the border.
+func (f *rawFS) admitRename(r renaming, through *gate.Freeze) (passes, fuse.Status) {
+	return f.settled(func() (passes, fuse.Status) {
+		rules, ok := renameRules(r.from, r.oldName, r.to, r.newName)
+		if !ok {
+			return passes{}, fuse.EXDEV
+		}
+		if f.covers(gate.OpRename, r.from, r.oldName) || f.covers(gate.OpRename, r.to, r.newName) {
+			return passes{}, f.refuseRule(gate.OpRename, callerID(&r.in.InHeader), sealedRule)
+		}
+		p, st := f.admitAs(passes{
+			op: gate.OpRename, through: through, spot: f.spotOfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
+			may: mayRename(r.from, r.oldName, r.to, r.newName),
+		}, &r.in.InHeader, rules)
+		if st == fuse.OK {
+			p, st = f.atBorder(p)
+		}
+		return p, st
+	})
+}
+
+// renameAt makes the rename and notes where everything stands now.
+func (f *rawFS) renameAt(r renaming, p *passes) fuse.Status {
 	went := p.dying()
 	events := 1
-	if in.Flags&unix.RENAME_EXCHANGE != 0 {
+	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
 		events = 2 // each name is one that something comes from and goes to
 	}
-	gone, come := changing(from, oldName, events), changing(to, newName, events)
+	gone, come := changing(r.from, r.oldName, events), changing(r.to, r.newName, events)
 	var err error
 	rename := func() error {
-		return retry(func() error { return unix.Renameat2(from.fd, oldName, to.fd, newName, uint(in.Flags)) })
+		return retry(func() error { return unix.Renameat2(r.from.fd, r.oldName, r.to.fd, r.newName, uint(r.in.Flags)) })
 	}
-	if in.Flags&unix.RENAME_WHITEOUT != 0 { // which makes an inode, the caller's
-		as := callerOf(&in.InHeader, 0, 0)
+	if r.in.Flags&unix.RENAME_WHITEOUT != 0 { // which makes an inode, the caller's
+		as := callerOf(&r.in.InHeader, 0, 0)
 		as.caps = capDacOverride | capFowner // the kernel has checked who may
 		err = as.as(rename)
 	} else {
@@ -72,11 +83,11 @@ func (f *rawFS) Rename(_ <-chan struct{}, in *fuse.RenameIn, oldName, newName st
 		return status(err)
 	}
 	f.renames.Add(1) // before the promises are moved, see believe
-	wide := f.resettle(from, oldName, to, newName)
-	if in.Flags&unix.RENAME_EXCHANGE != 0 {
-		wide = f.resettle(to, newName, from, oldName) || wide
+	wide := f.resettle(r.from, r.oldName, r.to, r.newName)
+	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
+		wide = f.resettle(r.to, r.newName, r.from, r.oldName) || wide
 	}
-	f.crossed(from, to, wide)
+	f.crossed(r.from, r.to, wide)
 	return fuse.OK
 }
 
@@ -85,54 +96,6 @@ func (f *rawFS) movesDir(dir *node, name string) bool {
 	var st unix.Stat_t
 	return f.border.on && f.handles.mapped.Load() > 0 && unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil &&
 		st.Mode&unix.S_IFMT == unix.S_IFDIR
-}
-
-// settleRename holds the rules of a repository as they are, alone where the rename
-// changes them. What was stored through mappings is written back first, under the
-// rule that it was stored under.
-func (f *rawFS) settleRename(from *node, oldName string, to *node, newName string) (unlock func(), st fuse.Status) {
-	if f.opts.Shape != ShapeRepository {
-		return func() {}, fuse.OK
-	}
-	if !isRoot(from, oldName) && !isRoot(to, newName) {
-		f.tree.RLock()
-		return f.tree.RUnlock, fuse.OK
-	}
-	_ = f.writeBackMapped(context.Background()) // without an end there is no error
-	f.tree.Lock()
-	if !f.aloneInRepository() {
-		f.tree.Unlock()
-		return nil, fuse.EBUSY
-	}
-	return func() {
-		if err := f.shareRepository(); err != nil {
-			f.opts.Log.Error("lock of the repository's root", zap.Error(err))
-		}
-		f.tree.Unlock()
-	}, fuse.OK
-}
-
-// shareRepository and aloneInRepository keep a flock on the repository's root: every
-// mount of it has the lock shared, and whoever renames a worktree's root must have it
-// alone for that moment. Where another mount serves the same repository, its daemon
-// remembers open files and directories by their old place, so the rename is EBUSY.
-func (f *rawFS) shareRepository() error {
-	if f.opts.Shape != ShapeRepository {
-		return nil
-	}
-	return retry(func() error { return unix.Flock(f.lockFD, unix.LOCK_SH) })
-}
-
-func (f *rawFS) aloneInRepository() bool {
-	err := retry(func() error { return unix.Flock(f.lockFD, unix.LOCK_EX|unix.LOCK_NB) })
-	if err == nil {
-		return true
-	}
-	// A conversion that fails may have let the shared lock go (flock(2)).
-	if err := f.shareRepository(); err != nil {
-		f.opts.Log.Error("lock of the repository's root", zap.Error(err))
-	}
-	return false
 }
 
 // renameRules returns the rules of both names, and whether the move is one that a

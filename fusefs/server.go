@@ -43,6 +43,8 @@ type Options struct {
 	OnRefusal func(*gate.Refusal)
 
 	TreeID lease.WorktreeID // of the one worktree, for ShapeTree
+	// Repository is the root of the repository that the one worktree belongs to, "" for none.
+	Repository string
 	// Errno answers what is refused where no guard is asked; 0 is EROFS.
 	Errno syscall.Errno
 	// Enforcement is the one of the guards; nil enforces. Under it read-only is the whole

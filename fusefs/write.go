@@ -141,7 +141,9 @@ func (f *rawFS) admitMapping(h *fuse.InHeader, on *handle) (passes, fuse.Status)
 		p := passes{op: gate.OpWrite, on: on.node, spot: f.spotOf(gate.OpWrite, on.node)}
 		if pass, ok := on.claims[0].guard.Exempted(p.request(h, gate.ByPlace)); ok {
 			p.of[0].guard, p.of[0].pass, p.n = on.claims[0].guard, pass, 1
-			return p, fuse.OK
+			if !on.disowned.Load() { // looked at once it is counted
+				return p, fuse.OK
+			}
 		}
 		p.abandon()
 	}

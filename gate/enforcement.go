@@ -23,6 +23,7 @@ type Enforcement struct {
 	after  []func(context.Context) error
 
 	waiting atomic.Int64 // mutations that wait for the end of a hold
+	frozen  atomic.Pointer[Freeze]
 
 	mu     sync.Mutex
 	undone []*epoch // of former regimes that have not been seen to drain
@@ -66,14 +67,30 @@ func (s *Enforcement) OnSwitch(before, after func(context.Context) error) {
 // forbids it. ok is false where it is refused, else Leave must follow. wouldRefuse is
 // set where it passes only because the mount observes.
 func (s *Enforcement) Outside(against bool) (p Pass, ok, wouldRefuse bool) {
+	return s.OutsideThrough(nil, against)
+}
+
+// OutsideThrough is Outside for what is done under a freeze.
+func (s *Enforcement) OutsideThrough(through *Freeze, against bool) (p Pass, ok, wouldRefuse bool) {
 	for {
-		switch r := s.now.Load(); {
-		case r.mode == ReadOnly, against && r.mode != Observing:
+		r := s.now.Load()
+		if r.mode == ReadOnly || against && r.mode != Observing {
 			return Pass{}, false, false
-		case against && r.observed.enter(s.clock):
-			return Pass{e: r.observed}, true, true
-		case !against && r.outside.enter(s.clock):
-			return Pass{e: r.outside}, true, false
+		}
+		e := r.outside
+		if against {
+			e = r.observed
+		}
+		if !e.enter(s.clock) {
+			continue
+		}
+		f := s.frozen.Load().bars(through)
+		if f == nil {
+			return Pass{e: e}, true, against
+		}
+		e.leave()
+		if !f.await(&s.waiting) {
+			return Pass{}, false, false
 		}
 	}
 }

@@ -30,6 +30,8 @@ type Request struct {
 	Caller Caller
 	At     Place // nil: nothing is exempt
 	May    func() bool
+	// Through is the freeze that the mutation is made under; see [Freeze].
+	Through *Freeze
 }
 
 // Pass is the permission for one mutation. Leave must be called when the backing
@@ -91,7 +93,7 @@ const acquireWait = 5 * time.Second
 
 // Enter decides whether a mutation may go ahead and counts it in flight. It is
 // the one decision point of the file system. Either the refusal is nil and Leave
-// must follow, or nothing was counted. Under an open epoch it costs a count, three
+// must follow, or nothing was counted. Under an open epoch it costs a count, four
 // loads and a clock read for a handle, and a look into the caches of the resolver
 // for a writer. While a lease is being handed over it waits for the outcome, but not for
 // long.
@@ -101,6 +103,15 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 		p, no := g.judge(under.mode, r)
 		switch {
 		case no == nil && g.cfg.Enforcement.now.Load() == under: // counted first, looked at afterwards
+			if f := g.frozen.Load().bars(r.Through); f != nil {
+				p.undo(r)
+				if no = g.thawed(f, r.Op); no != nil {
+					no.Caller = r.Caller
+					g.note(no)
+					return Pass{}, no
+				}
+				continue
+			}
 			g.count(p)
 			return p, nil
 		case no == nil: // the mode was switched meanwhile: decide anew
@@ -110,7 +121,7 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 				return Pass{}, no
 			}
 			no.Caller = r.Caller
-			if p, no, done := g.carryOut(under, no); done {
+			if p, no, done := g.carryOut(under, no, r.Through); done {
 				return p, no
 			}
 		}

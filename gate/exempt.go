@@ -184,8 +184,16 @@ func (g *Guard) Exempted(r Request) (Pass, bool) {
 		case !ok:
 			return Pass{}, false
 		case g.cfg.Enforcement.now.Load() == under: // as Enter does
-			g.count(p)
-			return p, true
+			f := g.frozen.Load().bars(r.Through)
+			if f == nil {
+				g.count(p)
+				return p, true
+			}
+			p.undo(r)
+			if !f.await(&g.cfg.Enforcement.waiting) {
+				return Pass{}, false
+			}
+			continue
 		}
 		p.undo(r)
 	}

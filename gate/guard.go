@@ -61,6 +61,8 @@ type Guard struct {
 	shared   *epoch                // the one epoch of mode shared
 	exempt   *epoch                // the one of what is admitted for its place
 
+	frozen atomic.Pointer[Freeze] // while the worktree's name changes
+
 	accompanied atomic.Bool   // see Accompany
 	patience    time.Duration // holdPatience, but in tests
 

@@ -25,6 +25,7 @@ const (
 	ReasonRenewFailed
 	ReasonClosing
 	ReasonHeldUp
+	ReasonMoving
 	ReasonRevokedExpired
 	ReasonRevokedStolen
 	ReasonNobody
@@ -86,6 +87,9 @@ var verdicts = [reasonCount]verdict{
 	ReasonHeldUp: {lease.ClassLockConflict,
 		"the lease of worktree {worktree} is being handed over by {holder}, and the write could not wait for the outcome",
 		"see to whom: jvsfs lock status <worktree>; interrupting jvsfs lock handover takes an offer back"},
+	ReasonMoving: {lease.ClassLockConflict,
+		"the root of worktree {worktree} is just being renamed, and the write could not wait for that",
+		"try again"},
 	ReasonRevokedExpired: {lease.ClassLockExpired,
 		"{holder} let its lease of worktree {worktree} expire and stays out until it acquires again on purpose",
 		"jvsfs lock acquire <worktree>, or jvsfs exec <worktree> -- CMD"},

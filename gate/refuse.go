@@ -7,13 +7,22 @@ import "time"
 
 // carryOut refuses, or lets through what the mount only observes. Without done the mode
 // was switched meanwhile.
-func (g *Guard) carryOut(under *regime, no *Refusal) (p Pass, refused *Refusal, done bool) {
+func (g *Guard) carryOut(under *regime, no *Refusal, through *Freeze) (p Pass, refused *Refusal, done bool) {
 	if under.mode != Observing {
 		g.refusals.Add(1)
 		g.note(no)
 		return Pass{}, no, true
 	}
 	if !under.observed.enter(g.cfg.Clock) {
+		return Pass{}, nil, false
+	}
+	if f := g.frozen.Load().bars(through); f != nil {
+		under.observed.leave()
+		if late := g.thawed(f, no.Op); late != nil {
+			late.Caller = no.Caller
+			g.note(late)
+			return Pass{}, late, true
+		}
 		return Pass{}, nil, false
 	}
 	no.Observed = true
@@ -55,7 +64,7 @@ func (g *Guard) note(no *Refusal) {
 func (g *Guard) Refuse(op Op, why Reason) (Pass, *Refusal) {
 	for {
 		no := g.refusal(op, why, g.open.Load())
-		if p, no, done := g.carryOut(g.cfg.Enforcement.now.Load(), no); done {
+		if p, no, done := g.carryOut(g.cfg.Enforcement.now.Load(), no, nil); done {
 			return p, no
 		}
 	}

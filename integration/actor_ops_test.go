@@ -29,6 +29,10 @@ func init() {
 		"fallocate": func(s *stage, c command) error {
 			return unix.Fallocate(s.fd(c.Handle), uint32(c.Flags), c.Off, c.Len)
 		},
+		"copyrange": func(s *stage, c command) error { // from Handle to Name, in one request
+			from, to := int64(0), c.Off
+			return s.count(unix.CopyFileRange(s.fd(c.Handle), &from, s.fd(c.Name), &to, int(c.Len), 0))
+		},
 		"readfile":  opReadFile,
 		"writefile": opWriteFile,
 		"hammer":    opHammer,

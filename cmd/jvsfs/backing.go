@@ -29,6 +29,9 @@ func openFileSystem(cfg mountcfg.Config, p place, guards *registry, mode *gate.E
 	if p.Shape == shapeRepository {
 		o.Shape = fusefs.ShapeRepository
 	}
+	if p.Shape == shapeWorktree {
+		o.Repository = p.Repo
+	}
 	o.OnRefusal = guards.refused
 	s, err := fusefs.Open(o)
 	if errors.Is(err, fusefs.ErrExempt) {

@@ -1,0 +1,168 @@
+package fusefs
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// A worktree's root is what its guard hangs on: with its name the rule of the whole tree
+// changes. What was admitted by the old name must have taken effect before, wherever it
+// comes from. In this order, and no lock is waited for against it:
+//
+//	permission    the guards of both names are asked, as for any rename, and let go again
+//	moving        one such rename of the mount at a time
+//	serving       no other mount may serve the repository, or a worktree of it
+//	write-back    what was stored through mappings lands under the rule of its time
+//	freeze        what the guards concerned have let in has taken effect, nothing follows
+//	permission    again: leases may have changed hands
+//	border        as with every rename
+//	tree          no name is looked up; for the rename alone
+//
+// Whoever waits for the freeze holds nothing: what it had entered it has left. All waits
+// are bounded; the answer is EBUSY then, and everything goes on as before.
+
+// moveWait bounds what a rename of a root waits for. It is shorter than what waits for it.
+const moveWait = 4 * time.Second
+
+// renaming is a RENAME.
+type renaming struct {
+	in               *fuse.RenameIn
+	from, to         *node
+	oldName, newName string
+}
+
+// ofRoot reports whether a worktree's root gets or loses its name.
+func (r renaming) ofRoot() bool { return isRoot(r.from, r.oldName) || isRoot(r.to, r.newName) }
+
+// moveRoot is a rename of a worktree's root.
+func (f *rawFS) moveRoot(cancel <-chan struct{}, r renaming) (st fuse.Status) {
+	p, st := f.admitRename(r, nil)
+	if st != fuse.OK {
+		return st
+	}
+	p.abandon() // or the freeze would wait for it
+	ctx, end := interruptible(cancel, moveWait)
+	defer end()
+	select {
+	case f.moving <- struct{}{}:
+		defer func() { <-f.moving }()
+	case <-ctx.Done():
+		return gaveUp(ctx)
+	}
+	if !f.serving.announce() {
+		return fuse.EBUSY
+	}
+	defer f.serving.withdraw()
+	concerned, err := f.guardsConcerned(r)
+	if err != nil {
+		f.opts.Log.Error("rename of a worktree's root", zap.Error(err))
+		return f.refused()
+	}
+	if f.writeBackMapped(ctx, concerned) != nil {
+		return gaveUp(ctx)
+	}
+	freeze, err := f.opts.Enforcement.Freeze(ctx, concerned)
+	if err != nil {
+		return gaveUp(ctx)
+	}
+	defer freeze.Thaw()
+	if !f.serving.noneOfOld() {
+		return fuse.EBUSY
+	}
+	if p, st = f.admitRename(r, freeze); st != fuse.OK {
+		return st
+	}
+	defer p.leave(&st)
+	f.tree.Lock()
+	defer f.tree.Unlock()
+	return f.renameAt(r, &p)
+}
+
+// interruptible ends with the time, or when the caller is interrupted.
+func interruptible(cancel <-chan struct{}, d time.Duration) (context.Context, func()) {
+	ctx, end := context.WithTimeout(context.Background(), d)
+	interrupted, by := context.WithCancelCause(ctx)
+	stop := make(chan struct{})
+	go func() { // until end
+		select {
+		case <-cancel:
+			by(unix.EINTR)
+		case <-stop:
+			by(nil)
+		}
+	}()
+	return interrupted, func() { close(stop); end() }
+}
+
+// gaveUp is the answer where something was in flight for too long.
+func gaveUp(ctx context.Context) fuse.Status {
+	if errors.Is(context.Cause(ctx), unix.EINTR) {
+		return fuse.EINTR
+	}
+	return fuse.EBUSY
+}
+
+// guardsConcerned are those of both names, and those that files rest on which are open
+// for writing below what moves: it may have come from a third name before.
+func (f *rawFS) guardsConcerned(r renaming) (all []*gate.Guard, err error) {
+	var buf [4]*rule
+	for _, by := range entryRules(entryRules(buf[:0], r.from, r.oldName), r.to, r.newName) {
+		if by.kind != ruleWorktree {
+			continue
+		}
+		g, err := f.guard(by)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, g)
+	}
+	moved := []*node{f.nodeAt(r.from, r.oldName), f.nodeAt(r.to, r.newName)}
+	f.handles.writers(func(h *handle) {
+		if !slices.ContainsFunc(moved, func(top *node) bool { return top != nil && h.node.below(top, depthMax) }) {
+			return
+		}
+		for _, c := range h.claims {
+			if !slices.Contains(all, c.guard) {
+				all = append(all, c.guard)
+			}
+		}
+	})
+	return all, nil
+}
+
+// nodeAt returns what stands at a name, if the kernel knows it.
+func (f *rawFS) nodeAt(dir *node, name string) *node {
+	var st unix.Stat_t
+	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return nil
+	}
+	return f.nodes.find(keyOf(&st))
+}
+
+// depthMax bounds a walk upwards. What lies deeper is taken for lying below.
+const depthMax = 4096
+
+// below reports whether a node has been seen at, or anywhere below, another one.
+func (n *node) below(top *node, depth int) bool {
+	for at := n; at != top; depth-- {
+		ps := at.parentList()
+		switch {
+		case len(ps) == 0:
+			return false
+		case depth == 0:
+			return true
+		case len(ps) > 1:
+			return slices.ContainsFunc(ps, func(p *node) bool { return p.below(top, depth-1) })
+		}
+		at = ps[0]
+	}
+	return true
+}

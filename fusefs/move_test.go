@@ -1,0 +1,122 @@
+package fusefs
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+func repositoryMount(t *testing.T) *testMount {
+	t.Helper()
+	return mounted(t, ShapeRepository, func(s string) {
+		for _, d := range []string{".jvs/locks", "main/d", "worktrees"} {
+			require.NoError(t, os.MkdirAll(filepath.Join(s, d), 0o755))
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(s, "main/d/f"), nil, 0o644))
+	})
+}
+
+// mustWait makes a rename, which must wait for what the pass stands for.
+func mustWait(t *testing.T, leave func(), rename func() error) error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- rename() }()
+	select {
+	case err := <-done:
+		t.Fatal("it did not wait", err)
+	case <-time.After(50 * time.Millisecond): // only a wrong one is through, and at once
+	}
+	leave()
+	return <-done
+}
+
+func enterBy(t *testing.T, g *gate.Guard, token lease.Token) func() {
+	t.Helper()
+	p, no := g.Enter(gate.Request{Op: gate.OpWrite, Epoch: gate.EpochOf(token)})
+	require.Nil(t, no)
+	return p.Leave
+}
+
+// A request in flight is waited for, under whichever name it was let in.
+func TestARenameOfARootWaitsForWhatIsInFlight(t *testing.T) {
+	m := repositoryMount(t)
+	main := m.hold(t, "main", 1)
+	m.hold(t, "y", 2)
+	f, err := os.OpenFile(m.at("main/d/f"), os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	move := func(from, to string) func() error {
+		return func() error { return os.Rename(m.at(from), m.at(to)) }
+	}
+	require.NoError(t, mustWait(t, enterBy(t, main, 1), move("main", "worktrees/y")))
+	_, err = f.WriteString("late")
+	require.ErrorIs(t, err, unix.EROFS, "what was open in main is not open in y")
+	require.NoError(t, move("worktrees/y", "aside")())
+	// Between two names of which none is main, for the file that is open was opened there.
+	require.NoError(t, mustWait(t, enterBy(t, main, 1), move("aside", "worktrees/y")))
+	y := m.guards["y"]
+	require.NoError(t, mustWait(t, enterBy(t, y, 2), move("worktrees/y", "main")))
+	outside, ok, _ := m.opts.Enforcement.Outside(false)
+	require.True(t, ok)
+	require.NoError(t, mustWait(t, outside.Leave, move("main", "worktrees/y")))
+}
+
+// A write that reads of its handle before a rename, and enters after it, is looked at again.
+func TestAWriteIsLookedAtAfterItIsCounted(t *testing.T) {
+	m := repositoryMount(t)
+	main := m.hold(t, "main", 1)
+	h := &handle{node: m.fs.root, claims: []claim{{main, gate.EpochOf(1)}}}
+	freeze, err := m.opts.Enforcement.Freeze(t.Context(), []*gate.Guard{main})
+	require.NoError(t, err)
+	done := make(chan fuse.Status, 1)
+	go func() {
+		p, st := m.fs.admitHandle(gate.OpWrite, &fuse.InHeader{}, h)
+		if st == fuse.OK {
+			p.abandon()
+		}
+		done <- st
+	}()
+	select {
+	case <-done:
+		t.Fatal("it did not wait")
+	case <-time.After(50 * time.Millisecond): // it waits in the gate, or has not begun: both are fine
+	}
+	h.disowned.Store(true)
+	freeze.Thaw()
+	require.Equal(t, fuse.Status(unix.EROFS), <-done)
+}
+
+// So is a path operation, by the rules of its time.
+func TestAPathIsLookedAtAfterItIsCounted(t *testing.T) {
+	m := repositoryMount(t)
+	asked := 0
+	p, st := m.fs.settled(func() (passes, fuse.Status) {
+		if asked++; asked == 1 {
+			m.fs.moves.Add(1)
+		}
+		return passes{}, fuse.OK
+	})
+	p.abandon()
+	require.Equal(t, fuse.OK, st)
+	require.Equal(t, 2, asked)
+}
+
+// What does not end in time is not waited for, and everything goes on.
+func TestARenameOfARootGivesUp(t *testing.T) {
+	m := repositoryMount(t)
+	main := m.hold(t, "main", 1)
+	m.hold(t, "y", 2)
+	leave := enterBy(t, main, 1)
+	require.ErrorIs(t, os.Rename(m.at("main"), m.at("worktrees/y")), unix.EBUSY)
+	require.NoError(t, os.WriteFile(m.at("main/g"), nil, 0o644))
+	leave()
+	require.NoError(t, os.Rename(m.at("main"), m.at("worktrees/y")))
+}

@@ -1,0 +1,147 @@
+package fusefs
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// serving is by what the mounts of a repository and of its worktrees, whichever daemon
+// serves them, know of each other: byte locks on the repository's root. They lie in the
+// inode, so bind mounts and containers are no way around them, and end with the daemon.
+//
+// Who mounts locks byteServing for life, and looks at byteRenaming afterwards. Who
+// renames a worktree's root locks byteRenaming, and looks for others at byteServing
+// afterwards. So one of the two sees the other. All locks are shared ones, and what
+// somebody else has is asked for, not tried: nothing is converted, and nothing can be
+// lost by failing.
+type serving struct {
+	fd  int // an open file description of its own, -1 where no other mount can matter
+	old int // the same for flock, by which versions before these bytes know of each other
+	// blind says that this store knows no such locks. Then nothing is renamed.
+	blind bool
+}
+
+const (
+	byteServing = iota
+	byteRenaming
+)
+
+// renamingWait bounds how long a mount waits for a rename that another one is making.
+const renamingWait = 15 * time.Second
+
+var errRenaming = errors.New("a worktree's root is being renamed through another mount of the repository")
+
+func newServing() serving { return serving{fd: -1, old: -1} }
+
+// serve tells the other mounts, now and later, that this one serves. root is the
+// repository's.
+func (s *serving) serve(root int) (err error) {
+	for _, fd := range []*int{&s.fd, &s.old} {
+		if *fd, err = unix.Openat(root, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+			return fmt.Errorf("the repository's root: %w", err)
+		}
+	}
+	if s.lock(unix.F_RDLCK, byteServing) != nil {
+		s.blind = true
+	}
+	for end := time.Now().Add(renamingWait); !s.blind && s.others(byteRenaming); time.Sleep(tick) {
+		if time.Now().After(end) {
+			return errRenaming
+		}
+	}
+	if !flockWithin(s.old, unix.LOCK_SH, renamingWait) {
+		return errRenaming
+	}
+	return nil
+}
+
+// announce reports whether this mount may rename a worktree's root: no other serves.
+// Then none begins to before withdraw.
+func (s *serving) announce() bool {
+	if s.blind || s.lock(unix.F_RDLCK, byteRenaming) != nil {
+		return false
+	}
+	if s.others(byteServing) {
+		s.withdraw()
+		return false
+	}
+	return true
+}
+
+// withdraw is the end of announce, and of noneOfOld.
+func (s *serving) withdraw() {
+	_ = retry(func() error { return unix.Flock(s.old, unix.LOCK_SH) })
+	_ = s.lock(unix.F_UNLCK, byteRenaming)
+}
+
+// noneOfOld reports whether no daemon of a version that knows only flock serves here. It
+// has the lock shared for as long as it lives, and wants it alone to rename, as we do
+// now until withdraw. Where that fails our own may be lost for a moment (flock(2)), but
+// nothing among daemons of this version rests on it.
+func (s *serving) noneOfOld() bool {
+	return retry(func() error { return unix.Flock(s.old, unix.LOCK_EX|unix.LOCK_NB) }) == nil
+}
+
+func (s *serving) lock(how int16, at int64) error {
+	l := unix.Flock_t{Type: how, Start: at, Len: 1}
+	return retry(func() error { return unix.FcntlFlock(uintptr(s.fd), unix.F_OFD_SETLK, &l) })
+}
+
+// others reports whether anybody else has locked a byte. What cannot be told is so.
+func (s *serving) others(at int64) bool {
+	l := unix.Flock_t{Type: unix.F_WRLCK, Start: at, Len: 1}
+	err := retry(func() error { return unix.FcntlFlock(uintptr(s.fd), unix.F_OFD_GETLK, &l) })
+	return err != nil || l.Type != unix.F_UNLCK
+}
+
+func (s *serving) close() {
+	for _, fd := range []int{s.fd, s.old} {
+		_ = unix.Close(fd) // one that was never opened is -1
+	}
+}
+
+// serveFrom begins to serve a repository, or one worktree of it, whose root is given.
+func (s *serving) serveFrom(o Options, root int) error {
+	if o.Shape == ShapeRepository {
+		return s.serve(root)
+	}
+	if o.Repository == "" {
+		return nil
+	}
+	repo, err := unix.Open(o.Repository, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("the repository of %s: %w", o.Source, err)
+	}
+	defer func() { _ = unix.Close(repo) }()
+	if err := s.serve(repo); err != nil {
+		return err
+	}
+	return isWorktree(repo, root, o.TreeID)
+}
+
+// isWorktree makes sure, once nobody else can rename it any more, that a root is still
+// that of the worktree.
+func isWorktree(repo, root int, id lease.WorktreeID) error {
+	name := string(id)
+	if id != "main" {
+		name = filepath.Join("worktrees", name)
+	}
+	var there, here unix.Stat_t
+	err := retry(func() error { return unix.Fstatat(repo, name, &there, unix.AT_SYMLINK_NOFOLLOW) })
+	if err == nil {
+		err = unix.Fstat(root, &here)
+	}
+	if err == nil && keyOf(&there) != keyOf(&here) {
+		err = errors.New("it was renamed or replaced while it was being mounted")
+	}
+	if err != nil {
+		return fmt.Errorf("worktree %s: %w", id, err)
+	}
+	return nil
+}
