@@ -15,7 +15,7 @@ func (c *checker) checkFiles() {
 		found[r.Name()] = f
 		one := c.landed(r, -1)
 		for _, b := range c.begin {
-			if b.Token > r.Token && f.Born > b.Wall {
+			if b.Token > r.Token && f.Born > b.Wall && !c.observed(one) {
 				c.stale(one, -1, "a file was made "+time.Duration(f.Born-b.Wall).String()+" after the grant of a newer token")
 				break
 			}
@@ -81,7 +81,7 @@ func (c *checker) checkSteals() {
 	}
 	for _, b := range c.begin {
 		before, known := by[b.Token-1]
-		if c.Left[b.Token-1] && !(known && sameHolder(before, b)) && !c.Steals[b.Token] {
+		if c.Left[b.Token-1] && !(known && sameHolder(before, b)) && !c.Steals[b.Token] && !c.Passed[b.Token] {
 			c.find(badUnaudited, -1, "token %d was granted to host %d pid %d over a claim that was not given back", b.Token, b.Host, b.PID)
 		}
 	}

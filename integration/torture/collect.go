@@ -48,6 +48,7 @@ func (t *tree) collectLog(name string) error {
 			return err
 		}
 		t.Log = append(t.Log, r)
+		t.observedBy(r)
 	}
 	if len(b) > 0 {
 		return fmt.Errorf("the log ends with half a record: %q", b)
@@ -117,4 +118,19 @@ func (h *history) collectDaemonLogs() error {
 		}
 	}
 	return nil
+}
+
+// observedBy keeps the times in which mounts observed. Marks are stamped with the wall clock.
+func (e *evidence) observedBy(r plan.Record) {
+	at := r.Wall - plan.Realtime() + plan.Monotonic()
+	switch r.Kind {
+	case plan.KindLoose:
+		e.Loose = append(e.Loose, span{Host: r.Host, Begin: at})
+	case plan.KindStrict:
+		for i := range e.Loose {
+			if e.Loose[i].Host == r.Host && e.Loose[i].End == 0 {
+				e.Loose[i].End = at
+			}
+		}
+	}
 }

@@ -20,9 +20,15 @@ type answer struct {
 	Error json.RawMessage `json:"error"`
 	// lock_status
 	Result struct {
-		Token uint64 `json:"fencing_token"`
+		Token  uint64      `json:"fencing_token"`
+		Record claimRecord `json:"record"`
 	} `json:"result"`
 }
+
+// refusal is the daemon's word: it has decided, and said so.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
 
 // socket finds the control socket; "" while nothing is mounted.
 func (c control) socket() string {
@@ -79,7 +85,7 @@ func (c control) ask(request map[string]any) (answer, error) {
 			continue
 		}
 		if len(a.Error) > 0 {
-			return a, fmt.Errorf("%s", a.Error)
+			return a, refusal(a.Error)
 		}
 		return a, nil
 	}

@@ -14,6 +14,11 @@ import (
 func (h *host) startDaemon() {
 	for unix.Unmount(h.mountpoint(), unix.MNT_DETACH) == nil {
 	}
+	h.unseal()
+	h.daemon = h.launch(h.mountArgs()...)
+}
+
+func (h *host) mountArgs() []string {
 	args := []string{"mount", "--foreground", h.at("backing"), h.mountpoint(),
 		"--log-file", h.at("meta", fmt.Sprintf("daemon%d.log", h.Number)), "--on-free", h.OnFree,
 		"--lease-duration", h.span(h.LeaseMS).String(), "--renew-interval", h.span(h.RenewMS).String(),
@@ -21,6 +26,11 @@ func (h *host) startDaemon() {
 	if !h.Repo {
 		args = append(args, "--control", h.locks())
 	}
+	return args
+}
+
+// launch starts jvsfs, with an enemy in it. Needs mu.
+func (h *host) launch(args ...string) (pid int) {
 	cmd := exec.Command(h.Jvsfs, args...)
 	cmd.Env = append(os.Environ(), plan.Env+"="+h.plan().JSON())
 	// What comes beside its log: panics, and what the race detector finds.
@@ -33,8 +43,8 @@ func (h *host) startDaemon() {
 	if err := cmd.Start(); err != nil {
 		panic(err)
 	}
-	h.daemon = cmd.Process.Pid
 	h.lives++
+	return cmd.Process.Pid
 }
 
 func (h *host) plan() plan.Daemon {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -21,6 +22,7 @@ type hostConfig struct {
 	layout
 	Seed     uint64
 	Number   int
+	Hosts    int    // how many there are
 	Jvsfs    string // the binary under torture
 	Writers  int    // of each worktree
 	OnFree   string
@@ -31,6 +33,7 @@ type hostConfig struct {
 	NoFaults bool
 	Patient  bool
 	Focus    string
+	Without  repertoire
 	policy
 }
 
@@ -53,6 +56,8 @@ type host struct {
 	ending  bool           // nothing is started any more
 	quiet   bool           // nothing is tormented any more
 	paused  map[int]bool   // writers that are stopped on purpose
+	modes
+	successions
 }
 
 // writer is a writer process.
@@ -66,6 +71,9 @@ func (h *host) mountpoint() string { return h.at(fmt.Sprintf("mnt%d", h.Number))
 func runHost(cfg hostConfig) error {
 	h := &host{hostConfig: cfg, writers: map[int]writer{}, paused: map[int]bool{}, rng: rand.New(rand.NewPCG(cfg.Seed, 11))}
 	if err := h.settle(); err != nil {
+		return err
+	}
+	if err := h.openLogs(); err != nil {
 		return err
 	}
 	h.page.Set(plan.PageBoot, int64(h.span(h.BootMS)))
@@ -96,6 +104,9 @@ func (h *host) settle() error {
 		if err := unix.Mount(m[0], m[1], m[0], 0, ""); err != nil {
 			return fmt.Errorf("mount %s: %w", m[1], err)
 		}
+	}
+	if err := errors.Join(unix.Sethostname([]byte(nameOf(h.Number))), os.MkdirAll(earsDir, 0o700)); err != nil {
+		return err
 	}
 	var err error
 	if h.page, err = plan.OpenPage(h.at("meta", fmt.Sprintf("page%d", h.Number))); err != nil {
@@ -129,7 +140,7 @@ func (h *host) obey() {
 	if pid != 0 {
 		_ = unix.Kill(pid, unix.SIGTERM)
 	}
-	h.await(3*time.Second, func() bool { return h.daemon == 0 })
+	h.await(3*time.Second, func() bool { return h.daemon == 0 && len(h.former) == 0 && h.newcomer == 0 && h.recovering == 0 })
 	h.abortConnection() // if there still is one: nothing that waits for its answers may outlive the host
 }
 
@@ -155,8 +166,10 @@ func (h *host) calm() {
 	for pid := range h.paused {
 		_ = unix.Kill(pid, unix.SIGCONT)
 	}
-	if h.daemon != 0 {
-		_ = unix.Kill(h.daemon, unix.SIGCONT)
+	for _, pid := range append([]int{h.daemon, h.newcomer}, h.former...) {
+		if pid != 0 {
+			_ = unix.Kill(pid, unix.SIGCONT)
+		}
 	}
 }
 
@@ -170,7 +183,7 @@ func (h *host) note(where, what string, d time.Duration) {
 
 func (h *host) startWriter(p place) {
 	cfg, err := json.Marshal(workerConfig{Seed: h.rng.Uint64(), Host: h.Number, Mountpoint: h.mountpoint(), Place: p, Places: h.places(),
-		History: h.at("histories"), OnPurpose: h.OnFree == "deny", LeaseMS: h.LeaseMS, Patient: h.Patient})
+		History: h.at("histories"), OnPurpose: h.OnFree == "deny", LeaseMS: h.LeaseMS, Patient: h.Patient, Hosts: h.Hosts, Without: h.withoutNow()})
 	if err != nil {
 		panic(err)
 	}
@@ -201,12 +214,10 @@ func (h *host) reap() {
 		}
 		h.mu.Lock()
 		switch {
-		case ws.Stopped() && pid == h.daemon:
+		case ws.Stopped() && h.serves(pid):
 			go h.resumeLater(pid, h.pause())
 		case ws.Stopped():
-		case pid == h.daemon:
-			h.daemon = 0
-			go h.restart()
+		case h.succeeded(pid, ws):
 		default:
 			h.buried(pid)
 		}
@@ -219,7 +230,11 @@ func (h *host) restart() {
 	time.Sleep(20 * time.Millisecond)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.ending {
+	switch {
+	case h.ending, h.daemon != 0, h.recovering != 0:
+	case h.does(opRecover) && h.rng.IntN(2) == 0:
+		h.recover()
+	default:
 		h.startDaemon()
 	}
 }
@@ -260,7 +275,7 @@ func (h *host) resumeLater(pid int, d time.Duration) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, ok := h.writers[pid]; ok || pid == h.daemon {
+	if _, ok := h.writers[pid]; ok || h.serves(pid) {
 		_ = unix.Kill(pid, unix.SIGCONT)
 	}
 	delete(h.paused, pid)

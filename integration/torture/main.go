@@ -70,6 +70,7 @@ func command() int {
 	flag.DurationVar(&o.length, "length", 10*time.Second, "of a history")
 	flag.BoolVar(&o.verbose, "v", false, "a line for each history, and faults by point")
 	flag.BoolVar(&o.noFaults, "no-faults", false, "only the writers, no enemy")
+	flag.Func("without", "leave these operations out, by commas: "+strings.Join(operations, ", "), o.leaveOut)
 	flag.Parse()
 	o.tier = strings.ToLower(o.tier)
 	switch {

@@ -77,7 +77,7 @@ func (h *history) hostConfigs(rng *rand.Rand) []hostConfig {
 	var all []hostConfig
 	for n := range h.hosts {
 		cfg := hostConfig{Seed: plan.SeedOf(h.seed, uint64(n+1)), Number: n, layout: h.layout, Jvsfs: h.jvsfs, Writers: h.writers, OnFree: onFree,
-			Tier: h.tier, Off: off, WallMS: rng.IntN(h.SkewMS) - h.SkewMS/2, BootMS: rng.IntN(1e9), NoFaults: h.noFaults, Patient: patient || h.focus != "", Focus: h.focus, policy: h.policy}
+			Tier: h.tier, Off: off, WallMS: rng.IntN(h.SkewMS) - h.SkewMS/2, BootMS: rng.IntN(1e9), NoFaults: h.noFaults, Without: h.without, Hosts: h.hosts, Patient: patient || h.focus != "", Focus: h.focus, policy: h.policy}
 		if rng.IntN(4) == 0 {
 			cfg.WallMS = rng.IntN(801) - 400
 		}
@@ -99,7 +99,7 @@ func startHost(cfg hostConfig) (*runningHost, error) {
 		return nil, err
 	}
 	one := &runningHost{cmd: exec.Command("/proc/self/exe", "host", string(text))}
-	one.cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Cloneflags: syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL, Setsid: true}
+	one.cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS, Pdeathsig: syscall.SIGKILL, Setsid: true}
 	one.cmd.Stderr = &one.out
 	one.cmd.WaitDelay = time.Second
 	if one.in, err = one.cmd.StdinPipe(); err != nil {

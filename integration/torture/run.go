@@ -24,6 +24,7 @@ type options struct {
 	parallel       int
 	verbose        bool
 	noFaults       bool
+	without        repertoire
 	json           string
 	policy
 }
@@ -66,8 +67,9 @@ type history struct {
 	trees  []*tree
 	bad    []finding
 	events []event
-	log    []string // what daemons said that no daemon should
-	late   int      // late writes that daemons reported
+	log    []string       // what daemons said that no daemon should
+	late   int            // late writes that daemons reported
+	did    map[string]int // operations, by the name of their figure
 }
 
 // tree is one worktree of a history, and what is known of it.
@@ -86,6 +88,7 @@ func (h *history) run() (err error) {
 			h.tier = "c"
 		}
 	}
+	h.did = map[string]int{}
 	h.Repo = rng.IntN(4) > 0
 	if h.Base, err = os.MkdirTemp(h.dir, "jvsfs-torture-"); err != nil {
 		return err

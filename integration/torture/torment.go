@@ -22,7 +22,8 @@ func (h *host) torment() {
 			return
 		}
 		blows := []func(){h.stopDaemon, h.stopThread, h.stopThread, h.killDaemon, h.stopWriter, h.stopWriter, h.killWriter,
-			h.stepClock, h.stepClock, h.slewClock, h.failDisk, h.failDisk, h.tearRecord}
+			h.stepClock, h.stepClock, h.slewClock, h.failDisk, h.failDisk, h.tearRecord,
+			h.switchMode, h.switchMode, h.replace, h.crash}
 		blows[h.rng.IntN(len(blows))]()
 		h.mu.Unlock()
 	}
