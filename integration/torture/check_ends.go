@@ -86,3 +86,15 @@ func (c *checker) checkSteals() {
 		}
 	}
 }
+
+// checkHolders finds grants that nobody may have: those of users who may not write, and those whose tokens nobody granted.
+func (c *checker) checkHolders() {
+	for _, b := range c.begin {
+		if c.Strangers[[2]int{b.Host, b.PID}] {
+			c.find(badStranger, -1, "token %d was granted to host %d pid %d, whose user may not write there", b.Token, b.Host, b.PID)
+		}
+		if b.Token >= 1<<60 {
+			c.find(badBounds, -1, "token %d was granted to host %d pid %d", b.Token, b.Host, b.PID)
+		}
+	}
+}

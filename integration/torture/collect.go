@@ -16,7 +16,7 @@ import (
 
 // collect reads everything that was left.
 func (h *history) collect() error {
-	errs := []error{h.collectCalls(), h.collectAudit(), h.collectEvents(), h.collectDaemonLogs(), h.collectTaints()}
+	errs := []error{h.collectCalls(), h.collectAudit(), h.collectEvents(), h.collectDaemonLogs(), h.collectTaints(), h.collectStrangers()}
 	for _, t := range h.trees {
 		if h.tier == "c" {
 			t.Late = h.span(h.SkewMS + h.GraceMS + h.RenewMS)

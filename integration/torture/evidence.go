@@ -102,6 +102,8 @@ type evidence struct {
 	Passed  map[uint64]bool   // tokens that the audit log calls handed over
 	Given   map[uint64]uint64 // tokens that were handed over, or taken when offered, by the next one: so the former holder was told
 	Loose   []span            // when mounts observed
+	// Strangers are processes, by host and pid, of users who may not write.
+	Strangers map[[2]int]bool
 	// Late is, where the gate is not to be had (tier C), how much later than its check a write may take effect without being
 	// stale; a write that took longer may land stale, if it is not acknowledged. 0: no write may, however long it takes.
 	Late time.Duration
@@ -133,6 +135,8 @@ const (
 	badStale     = "stale write"                    // an older token's write landed after a newer grant
 	badAcked     = "stale write, acknowledged"      // and the writer was told that all is well
 	badGiven     = "write of a former holder"       // landed after a handover, which waits for what is in flight
+	badStranger  = "a stranger's"                   // a lease, or a change, of somebody who may not write
+	badBounds    = "token out of bounds"            // of 2^60 or more: from a record that no daemon wrote
 	badSealed    = "write under readonly"           // landed after the switch had been answered
 	badTwice     = "token granted twice"            // or not above all before it
 	badGate      = "write under the taker's gate"   // landed while the taker had LOCK_EX

@@ -26,6 +26,8 @@ var figureRows = []struct{ name, label string }{
 	{"observed", "  landed while its mount observed"},
 	{"recoveries", "recoveries of a killed daemon's mount"},
 	{"replacements", "replacements of a daemon that serves"},
+	{"strange_calls", "calls of users without permission"},
+	{"hostile", "records forged, and things put beside them"},
 	{"takeovers_held", "takeovers with a write of the holder held between check and backing call"},
 	{"takeovers_held_stop", "  of them with its whole daemon stopped there"},
 	{"kills_claim", "daemons killed in a step of claim"},
@@ -134,6 +136,8 @@ func operationOf(e event) string {
 	switch e.where + " " + e.what {
 	case "mode observe", "mode readonly":
 		return "switches"
+	case "record litter", "record forge":
+		return "hostile"
 	case "recover done":
 		return "recoveries"
 	case "replace done":

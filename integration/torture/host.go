@@ -115,7 +115,7 @@ func (h *host) settle() error {
 	if h.events, err = os.OpenFile(h.at("meta", fmt.Sprintf("host%d.events", h.Number)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return err
 	}
-	return os.Mkdir(h.mountpoint(), 0o700)
+	return os.Mkdir(h.mountpoint(), 0o755)
 }
 
 // obey follows the orchestrator: "quiet" ends the faults, the end of the input ends everything.
@@ -214,7 +214,7 @@ func (h *host) reap() {
 		}
 		h.mu.Lock()
 		switch {
-		case ws.Stopped() && h.serves(pid):
+		case ws.Stopped() && h.writers[pid] == (writer{}): // also one of whom recover has not told yet
 			go h.resumeLater(pid, h.pause())
 		case ws.Stopped():
 		case h.succeeded(pid, ws):
@@ -275,8 +275,6 @@ func (h *host) resumeLater(pid int, d time.Duration) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, ok := h.writers[pid]; ok || h.serves(pid) {
-		_ = unix.Kill(pid, unix.SIGCONT)
-	}
+	_ = unix.Kill(pid, unix.SIGCONT) // a number is not used again so soon
 	delete(h.paused, pid)
 }

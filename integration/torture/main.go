@@ -32,6 +32,8 @@ func role(name string) func(cfg []byte) error {
 		return as(runHost)
 	case "worker":
 		return as(runWorker)
+	case "stranger":
+		return as(strange.run)
 	case "freeze":
 		return as(freezing.run)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -35,7 +36,27 @@ func (h *host) recover() {
 	h.unseal()
 	h.recovering = h.launch("recover", h.mountpoint())
 	pid := h.recovering
-	time.AfterFunc(20*time.Second, func() { _ = unix.Kill(pid, unix.SIGKILL) }) // it ends long before
+	go h.attend(pid)
+}
+
+// attend resumes a daemon that stopped itself before recover, which is told of it and not this host, has seen it serve. A recovery
+// that does not end is ended.
+func (h *host) attend(recovering int) {
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(h.span(h.LeaseMS)) {
+		h.mu.Lock()
+		over := h.recovering != recovering
+		h.mu.Unlock()
+		if over {
+			return
+		}
+		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", recovering))
+		for _, child := range strings.Fields(string(children)) {
+			_ = unix.Kill(number(child), unix.SIGCONT)
+		}
+		if time.Now().After(end) {
+			_ = unix.Kill(recovering, unix.SIGKILL)
+		}
+	}
 }
 
 // replace starts a daemon that takes the place of the one that serves. Needs mu.

@@ -37,10 +37,11 @@ func (h *host) tearRecord() {
 		panic(err)
 	}
 	h.note("record", "tear", 0)
-	go h.mend(f, whole, name)
+	go h.mend(f, whole, name, func(now []byte) bool { return bytes.IndexByte(now, 0) >= 0 })
 }
 
-func (h *host) mend(f *os.File, whole []byte, claim string) {
+// mend puts a record right that is still damaged when the gate is free.
+func (h *host) mend(f *os.File, whole []byte, claim string, damaged func([]byte) bool) {
 	defer f.Close() //nolint:errcheck // nothing is buffered
 	worktree, _, _ := bytes.Cut([]byte(filepath.Base(claim)), []byte(".claim."))
 	gate, err := os.OpenFile(filepath.Join(h.locks(), string(worktree)+".gate"), os.O_RDWR, 0)
@@ -51,14 +52,14 @@ func (h *host) mend(f *os.File, whole []byte, claim string) {
 	for {
 		time.Sleep(h.span(h.LeaseMS / 3))
 		now := make([]byte, len(whole))
-		if _, err := f.ReadAt(now, 0); err != nil || bytes.IndexByte(now, 0) < 0 {
+		if _, err := f.ReadAt(now, 0); err != nil || !damaged(now) {
 			h.note("record", "mended_by_its_holder", 0)
 			return
 		}
 		if unix.Flock(int(gate.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 			continue
 		}
-		if _, err := f.ReadAt(now, 0); err == nil && bytes.IndexByte(now, 0) >= 0 {
+		if _, err := f.ReadAt(now, 0); err == nil && damaged(now) {
 			_, err = f.WriteAt(whole, 0)
 			h.note("record", "mended_by_an_admin", 0)
 			// It may have been released between our look and our blow: then this is not how its holder left it.

@@ -23,7 +23,8 @@ func (h *host) torment() {
 		}
 		blows := []func(){h.stopDaemon, h.stopThread, h.stopThread, h.killDaemon, h.stopWriter, h.stopWriter, h.killWriter,
 			h.stepClock, h.stepClock, h.slewClock, h.failDisk, h.failDisk, h.tearRecord,
-			h.switchMode, h.switchMode, h.replace, h.crash}
+			h.switchMode, h.switchMode, h.replace, h.crash,
+			h.stranger, h.stranger, h.hostile, h.hostile}
 		blows[h.rng.IntN(len(blows))]()
 		h.mu.Unlock()
 	}

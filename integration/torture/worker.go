@@ -157,8 +157,8 @@ func (w *worker) use(h *writeHandle) {
 	if w.Patient || w.rng.IntN(5) == 0 {
 		end, limit = end.Add(time.Duration(w.rng.Int64N(int64(3*lease)))), 150 // does not give up either
 	}
-	how := w.rng.IntN(6)
-	stop := w.beside(h, end, how == 0, w.parting())
+	how := w.rng.IntN(9)
+	stop := w.beside(h, end, how == 0 || how > 5, w.parting())
 	w.writeUntil(h, end, limit)
 	stop()
 	if how > 0 && how < 5 {
