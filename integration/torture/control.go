@@ -90,3 +90,12 @@ func (c control) ask(request map[string]any) (answer, error) {
 		return a, nil
 	}
 }
+
+// held is the token that this process holds by the records, 0 if it holds none that can be seen.
+func (c control) held() uint64 {
+	a, err := c.ask(map[string]any{"op": "lock_status"})
+	if err != nil || a.Result.Record.Released || a.Result.Record.Token != a.Result.Token || a.Result.Record.pid() != os.Getpid() {
+		return 0
+	}
+	return a.Result.Token
+}

@@ -53,6 +53,11 @@ func (h *host) plan() plan.Daemon {
 	for _, at := range h.places() {
 		p.Marks = append(p.Marks, plan.Marks{Worktree: at.ID, Log: h.backing(at, "log"), Dir: h.marks(at)})
 	}
+	for i, name := range roamNames {
+		if h.Roams {
+			p.Marks = append(p.Marks, plan.Marks{Worktree: name, Log: roamLog, Dir: h.at("marks", "of-"+name), Base: uint64(i) * roamBase})
+		}
+	}
 	return p
 }
 

@@ -137,6 +137,7 @@ const (
 	badGiven     = "write of a former holder"       // landed after a handover, which waits for what is in flight
 	badStranger  = "a stranger's"                   // a lease, or a change, of somebody who may not write
 	badBounds    = "token out of bounds"            // of 2^60 or more: from a record that no daemon wrote
+	badRoot      = "write under a former name"      // landed after the root of its worktree had been renamed
 	badSealed    = "write under readonly"           // landed after the switch had been answered
 	badTwice     = "token granted twice"            // or not above all before it
 	badGate      = "write under the taker's gate"   // landed while the taker had LOCK_EX
@@ -165,4 +166,8 @@ func slotOf(kind byte, seq int) int {
 		return slotsCount + seq%slotsCount
 	}
 	return seq % slotsCount
+}
+
+func newFinding(kind string, of plan.Record, format string, args ...any) finding {
+	return finding{kind, fmt.Sprintf("token %d host %d pid %d seq %d: %s", of.Token, of.Host, of.PID, of.Seq, fmt.Sprintf(format, args...)), -1}
 }

@@ -28,6 +28,8 @@ var figureRows = []struct{ name, label string }{
 	{"replacements", "replacements of a daemon that serves"},
 	{"strange_calls", "calls of users without permission"},
 	{"hostile", "records forged, and things put beside them"},
+	{"renames", "renames of a worktree's root"},
+	{"roamed", "  writes that landed there"},
 	{"takeovers_held", "takeovers with a write of the holder held between check and backing call"},
 	{"takeovers_held_stop", "  of them with its whole daemon stopped there"},
 	{"kills_claim", "daemons killed in a step of claim"},

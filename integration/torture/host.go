@@ -62,8 +62,9 @@ type host struct {
 
 // writer is a writer process.
 type writer struct {
-	in *os.File // its standard input; the end of it is the end of the writer
-	of place
+	in    *os.File // its standard input; the end of it is the end of the writer
+	of    place
+	roams bool // writes to the roaming worktree
 }
 
 func (h *host) mountpoint() string { return h.at(fmt.Sprintf("mnt%d", h.Number)) }
@@ -89,6 +90,10 @@ func runHost(cfg hostConfig) error {
 		for range h.Writers {
 			h.startWriter(p)
 		}
+	}
+	if h.Roams {
+		unix.CloseOnExec(roamFD)
+		h.startRoamer()
 	}
 	h.mu.Unlock()
 	if !h.NoFaults {
@@ -181,17 +186,35 @@ func (h *host) note(where, what string, d time.Duration) {
 	}
 }
 
-func (h *host) startWriter(p place) {
-	cfg, err := json.Marshal(workerConfig{Seed: h.rng.Uint64(), Host: h.Number, Mountpoint: h.mountpoint(), Place: p, Places: h.places(),
-		History: h.at("histories"), OnPurpose: h.OnFree == "deny", LeaseMS: h.LeaseMS, Patient: h.Patient, Hosts: h.Hosts, Without: h.withoutNow()})
+func (h *host) startAgain(w writer) {
+	if w.roams {
+		h.startRoamer()
+		return
+	}
+	h.startWriter(w.of)
+}
+
+func (h *host) startWriter(p place) { h.startProcess("worker", h.writerConfig(p), writer{of: p}) }
+
+func (h *host) startRoamer() {
+	h.startProcess("roamer", roamerConfig{workerConfig: h.writerConfig(place{}), Turn: h.at("meta", "roam.turn")}, writer{roams: true})
+}
+
+func (h *host) writerConfig(p place) workerConfig {
+	return workerConfig{Seed: h.rng.Uint64(), Host: h.Number, Mountpoint: h.mountpoint(), Place: p, Places: h.places(),
+		History: h.at("histories"), OnPurpose: h.OnFree == "deny", LeaseMS: h.LeaseMS, Patient: h.Patient, Hosts: h.Hosts, Without: h.withoutNow()}
+}
+
+func (h *host) startProcess(role string, as any, w writer) {
+	cfg, err := json.Marshal(as)
 	if err != nil {
 		panic(err)
 	}
-	cmd := exec.Command("/proc/self/exe", "worker", string(cfg))
+	cmd := exec.Command("/proc/self/exe", role, string(cfg))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a session of its own is a writer of its own
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=2")
 	cmd.Stderr = os.Stderr
-	r, w, err := os.Pipe()
+	r, in, err := os.Pipe()
 	if err != nil {
 		panic(err)
 	}
@@ -200,7 +223,8 @@ func (h *host) startWriter(p place) {
 		panic(err)
 	}
 	_ = r.Close()
-	h.writers[cmd.Process.Pid] = writer{w, p}
+	w.in = in
+	h.writers[cmd.Process.Pid] = w
 }
 
 // reap waits for every child, resumes what stopped itself, and starts again what has died.
@@ -249,7 +273,7 @@ func (h *host) buried(pid int) {
 	delete(h.writers, pid)
 	delete(h.paused, pid)
 	if !h.ending {
-		h.startWriter(w.of)
+		h.startAgain(w)
 	}
 }
 

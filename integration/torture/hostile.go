@@ -69,7 +69,7 @@ func (h *host) forge() {
 		return
 	}
 	name := slices.Max(names)
-	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	f, err := h.damage(name)
 	if err != nil {
 		return
 	}
@@ -77,7 +77,7 @@ func (h *host) forge() {
 	n, err := f.ReadAt(whole, 0)
 	forged := forgery(whole, forgeries[h.rng.IntN(len(forgeries))])
 	if err != nil || n != len(whole) || forged == nil {
-		_ = f.Close()
+		h.healed(f)
 		return
 	}
 	if _, err := f.WriteAt(forged, 0); err != nil {

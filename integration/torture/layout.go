@@ -9,8 +9,9 @@ import (
 
 // layout is where the parts of a history are: either a repository with several worktrees, or a plain directory.
 type layout struct {
-	Base string
-	Repo bool
+	Base  string
+	Repo  bool
+	Roams bool // there is a worktree whose root is renamed
 }
 
 // place is one worktree. The id of a plain directory is jvsfs's own business, and empty here.

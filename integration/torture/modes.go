@@ -25,25 +25,32 @@ func (h *host) openLogs() error {
 		}
 		h.logs = append(h.logs, f)
 	}
+	if h.Roams {
+		h.logs = append(h.logs, os.NewFile(roamFD, "roaming log"))
+	}
 	return nil
 }
 
 // mark writes a switch of the mode between what lands.
 func (h *host) mark(kind byte) {
 	r := plan.Record{Kind: kind, Host: h.Number, Wall: plan.Realtime()}
-	for i, p := range h.places() {
-		_, err := h.logs[i].Write(r.Encode())
-		err = errors.Join(err, os.WriteFile(filepath.Join(h.marks(p), r.Name()), nil, 0o600))
-		if err != nil {
-			panic(err)
-		}
+	var errs []error
+	for _, log := range h.logs {
+		_, err := log.Write(r.Encode())
+		errs = append(errs, err)
+	}
+	for _, p := range h.places() {
+		errs = append(errs, os.WriteFile(filepath.Join(h.marks(p), r.Name()), nil, 0o600))
+	}
+	if err := errors.Join(errs...); err != nil {
+		panic(err)
 	}
 }
 
 // switchMode makes the mount observe or read-only for a while. Needs mu. A daemon that takes another's place has a mode of its own, so
 // never both.
 func (h *host) switchMode() {
-	if h.daemon == 0 || h.under || len(h.former) > 0 || !h.does(opSwitch) {
+	if h.daemon == 0 || h.under || len(h.former) > 0 || h.newcomer != 0 || !h.does(opSwitch) {
 		return
 	}
 	h.under = true

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"strings"
 	"sync/atomic"
@@ -24,7 +25,7 @@ func (h *history) play(rng *rand.Rand) error {
 	}
 	var hosts []*runningHost
 	for _, cfg := range h.hostConfigs(rng) {
-		one, err := startHost(cfg)
+		one, err := startHost(cfg, h.roamer)
 		if err != nil {
 			stop.Store(true)
 			return errors.Join(err, endHosts(hosts), watching())
@@ -93,13 +94,16 @@ type runningHost struct {
 	out strings.Builder
 }
 
-func startHost(cfg hostConfig) (*runningHost, error) {
+func startHost(cfg hostConfig, roamer *os.File) (*runningHost, error) {
 	text, err := json.Marshal(cfg)
 	if err != nil {
 		return nil, err
 	}
 	one := &runningHost{cmd: exec.Command("/proc/self/exe", "host", string(text))}
 	one.cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS, Pdeathsig: syscall.SIGKILL, Setsid: true}
+	if roamer != nil {
+		one.cmd.ExtraFiles = []*os.File{roamer}
+	}
 	one.cmd.Stderr = &one.out
 	one.cmd.WaitDelay = time.Second
 	if one.in, err = one.cmd.StdinPipe(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -49,9 +50,8 @@ func (h *host) attend(recovering int) {
 		if over {
 			return
 		}
-		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", recovering))
-		for _, child := range strings.Fields(string(children)) {
-			_ = unix.Kill(number(child), unix.SIGCONT)
+		for _, child := range childrenOf(recovering) {
+			_ = unix.Kill(child, unix.SIGCONT)
 		}
 		if time.Now().After(end) {
 			_ = unix.Kill(recovering, unix.SIGKILL)
@@ -152,4 +152,16 @@ func (h *host) servingPID() int {
 		return 0
 	}
 	return state.Daemon.PID
+}
+
+// childrenOf are those that any of its threads has started.
+func childrenOf(pid int) (all []int) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, list := range lists {
+		text, _ := os.ReadFile(list)
+		for _, child := range strings.Fields(string(text)) {
+			all = append(all, number(child))
+		}
+	}
+	return all
 }

@@ -23,13 +23,13 @@ func (h *host) tearRecord() {
 		return
 	}
 	name := slices.Max(names)
-	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	f, err := h.damage(name)
 	if err != nil {
 		return
 	}
 	whole := make([]byte, 4096)
 	if n, err := f.ReadAt(whole, 0); err != nil || n != len(whole) || bytes.IndexByte(whole, 0) >= 0 {
-		_ = f.Close()
+		h.healed(f)
 		return
 	}
 	torn := make([]byte, []int{512, 1024, 2048}[h.rng.IntN(3)])
@@ -42,7 +42,7 @@ func (h *host) tearRecord() {
 
 // mend puts a record right that is still damaged when the gate is free.
 func (h *host) mend(f *os.File, whole []byte, claim string, damaged func([]byte) bool) {
-	defer f.Close() //nolint:errcheck // nothing is buffered
+	defer h.healed(f)
 	worktree, _, _ := bytes.Cut([]byte(filepath.Base(claim)), []byte(".claim."))
 	gate, err := os.OpenFile(filepath.Join(h.locks(), string(worktree)+".gate"), os.O_RDWR, 0)
 	if err != nil {
@@ -67,4 +67,24 @@ func (h *host) mend(f *os.File, whole []byte, claim string, damaged func([]byte)
 		}
 		return
 	}
+}
+
+// damage opens a record that is to be damaged; an error while somebody else does so, for who mends it must know how it was.
+func (h *host) damage(name string) (*os.File, error) {
+	if err := os.Mkdir(h.damageMark(name), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		_ = os.Remove(h.damageMark(name))
+	}
+	return f, err
+}
+
+func (h *host) damageMark(claim string) string { return h.at("meta", filepath.Base(claim)+".damaged") }
+
+// healed is the end of it.
+func (h *host) healed(f *os.File) {
+	_ = os.Remove(h.damageMark(f.Name()))
+	_ = f.Close() // nothing is buffered
 }

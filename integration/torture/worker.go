@@ -102,13 +102,7 @@ func (w *worker) take() *writeHandle {
 }
 
 // held is the token that this writer holds, 0 if it holds none that can be seen.
-func (w *worker) held() uint64 {
-	a, err := w.control.ask(map[string]any{"op": "lock_status"})
-	if err != nil || a.Result.Record.Released || a.Result.Record.Token != a.Result.Token || a.Result.Record.pid() != os.Getpid() {
-		return 0
-	}
-	return a.Result.Token
-}
+func (w *worker) held() uint64 { return w.control.held() }
 
 // openUnder opens a handle under a token that is held now. What was opened while it was not is of another one, or of none: it is
 // judged by what the records say before and after.
