@@ -12,6 +12,9 @@ func (c *checker) checkFiles() {
 	found := map[string]file{}
 	for _, f := range c.Files {
 		r := f.Record
+		if r.Token >= foreignBase {
+			continue // judged where it landed
+		}
 		found[r.Name()] = f
 		one := c.landed(r, -1)
 		for _, b := range c.begin {

@@ -46,6 +46,10 @@ func (o *ordering) check(granted func(plan.Record)) {
 			o.grant(i, r)
 		case plan.KindData:
 			o.Landed++
+			if r.Token >= foreignBase {
+				o.foreign(i, r)
+				break
+			}
 			o.write(i, r)
 		case plan.KindLoose, plan.KindStrict:
 			o.loose[r.Host] = r.Kind == plan.KindLoose
@@ -137,4 +141,20 @@ func (o *ordering) checkGate(i int) {
 // takers is whether the record is the mark of a taker.
 func (o *ordering) takers(i int) bool {
 	return o.records[i].Kind == plan.KindGate || o.records[i].Kind == plan.KindBegin
+}
+
+// foreign finds a write under other records that landed while somebody held by these: before it and after it something landed under
+// the same token.
+func (o *ordering) foreign(i int, r plan.Record) {
+	ours := func(i int) bool { return o.records[i].Kind == plan.KindData && o.records[i].Token < foreignBase }
+	before, after := i-1, i+1
+	for before >= 0 && !ours(before) {
+		before--
+	}
+	for after < len(o.records) && !ours(after) {
+		after++
+	}
+	if before >= 0 && after < len(o.records) && o.records[before].Token == o.records[after].Token {
+		o.find(badRecords, o.line(i), "host %d pid %d wrote as a holder by other records, while token %d was held", r.Host, r.PID, o.records[before].Token)
+	}
 }

@@ -99,3 +99,15 @@ func (c control) held() uint64 {
 	}
 	return a.Result.Token
 }
+
+// pid is the daemon of the mount, by what it leaves beside its socket; 0 if that is not to be known.
+func (c control) pid() int {
+	b, err := os.ReadFile(strings.TrimSuffix(c.socket(), ".sock") + ".state")
+	var state struct {
+		Daemon struct{ PID int }
+	}
+	if err != nil || json.Unmarshal(b, &state) != nil {
+		return 0
+	}
+	return state.Daemon.PID
+}

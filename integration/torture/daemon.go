@@ -19,22 +19,27 @@ func (h *host) startDaemon() {
 }
 
 func (h *host) mountArgs() []string {
-	args := []string{"mount", "--foreground", h.at("backing"), h.mountpoint(),
-		"--log-file", h.at("meta", fmt.Sprintf("daemon%d.log", h.Number)), "--on-free", h.OnFree,
-		"--lease-duration", h.span(h.LeaseMS).String(), "--renew-interval", h.span(h.RenewMS).String(),
-		"--max-clock-skew", h.span(h.SkewMS).String(), "--steal-grace", h.span(h.GraceMS).String()}
+	args := append([]string{"mount", "--foreground", h.at("backing"), h.mountpoint()}, h.leaseArgs(h.Number)...)
 	if !h.Repo {
 		args = append(args, "--control", h.locks())
 	}
 	return args
 }
 
+func (h *host) leaseArgs(number int) []string {
+	return []string{"--log-file", h.at("meta", fmt.Sprintf("daemon%d.log", number)), "--on-free", h.OnFree,
+		"--lease-duration", h.span(h.LeaseMS).String(), "--renew-interval", h.span(h.RenewMS).String(),
+		"--max-clock-skew", h.span(h.SkewMS).String(), "--steal-grace", h.span(h.GraceMS).String()}
+}
+
 // launch starts jvsfs, with an enemy in it. Needs mu.
-func (h *host) launch(args ...string) (pid int) {
+func (h *host) launch(args ...string) (pid int) { return h.launchAs(h.Number, args...) }
+
+func (h *host) launchAs(number int, args ...string) (pid int) {
 	cmd := exec.Command(h.Jvsfs, args...)
-	cmd.Env = append(os.Environ(), plan.Env+"="+h.plan().JSON())
+	cmd.Env = append(os.Environ(), plan.Env+"="+h.plan(number).JSON())
 	// What comes beside its log: panics, and what the race detector finds.
-	beside, err := os.OpenFile(h.at("meta", fmt.Sprintf("stderr%d.log", h.Number)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	beside, err := os.OpenFile(h.at("meta", fmt.Sprintf("stderr%d.log", number)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		panic(err)
 	}
@@ -47,9 +52,9 @@ func (h *host) launch(args ...string) (pid int) {
 	return cmd.Process.Pid
 }
 
-func (h *host) plan() plan.Daemon {
-	p := plan.Daemon{Seed: h.Seed, Host: h.Number, Life: h.lives, LeaseMS: h.LeaseMS, Off: h.Off, Points: pointsOf(h.Focus),
-		Events: h.at("meta", fmt.Sprintf("daemon%d.events", h.Number)), Page: h.at("meta", fmt.Sprintf("page%d", h.Number))}
+func (h *host) plan(number int) plan.Daemon {
+	p := plan.Daemon{Seed: h.Seed, Host: number, Life: h.lives, LeaseMS: h.LeaseMS, Off: h.Off, Points: pointsOf(h.Focus),
+		Events: h.at("meta", fmt.Sprintf("daemon%d.events", number)), Page: h.at("meta", fmt.Sprintf("page%d", h.Number))}
 	for _, at := range h.places() {
 		p.Marks = append(p.Marks, plan.Marks{Worktree: at.ID, Log: h.backing(at, "log"), Dir: h.marks(at)})
 	}

@@ -138,6 +138,7 @@ const (
 	badStranger  = "a stranger's"                   // a lease, or a change, of somebody who may not write
 	badBounds    = "token out of bounds"            // of 2^60 or more: from a record that no daemon wrote
 	badRoot      = "write under a former name"      // landed after the root of its worktree had been renamed
+	badRecords   = "two holders by two records"     // each under records of its own, at once
 	badSealed    = "write under readonly"           // landed after the switch had been answered
 	badTwice     = "token granted twice"            // or not above all before it
 	badGate      = "write under the taker's gate"   // landed while the taker had LOCK_EX

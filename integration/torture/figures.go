@@ -30,6 +30,8 @@ var figureRows = []struct{ name, label string }{
 	{"hostile", "records forged, and things put beside them"},
 	{"renames", "renames of a worktree's root"},
 	{"roamed", "  writes that landed there"},
+	{"second_mounts", "second mounts of a source on the same host"},
+	{"second_refused", "  refused, for they have other records"},
 	{"takeovers_held", "takeovers with a write of the holder held between check and backing call"},
 	{"takeovers_held_stop", "  of them with its whole daemon stopped there"},
 	{"kills_claim", "daemons killed in a step of claim"},
@@ -140,6 +142,10 @@ func operationOf(e event) string {
 		return "switches"
 	case "record litter", "record forge":
 		return "hostile"
+	case "mounts serves":
+		return "second_mounts"
+	case "mounts refused":
+		return "second_refused"
 	case "recover done":
 		return "recoveries"
 	case "replace done":

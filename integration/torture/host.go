@@ -58,6 +58,7 @@ type host struct {
 	paused  map[int]bool   // writers that are stopped on purpose
 	modes
 	successions
+	second int // the daemon of the second mount
 }
 
 // writer is a writer process.
@@ -65,6 +66,7 @@ type writer struct {
 	in    *os.File // its standard input; the end of it is the end of the writer
 	of    place
 	roams bool // writes to the roaming worktree
+	once  bool // nobody comes after it
 }
 
 func (h *host) mountpoint() string { return h.at(fmt.Sprintf("mnt%d", h.Number)) }
@@ -145,7 +147,7 @@ func (h *host) obey() {
 	if pid != 0 {
 		_ = unix.Kill(pid, unix.SIGTERM)
 	}
-	h.await(3*time.Second, func() bool { return h.daemon == 0 && len(h.former) == 0 && h.newcomer == 0 && h.recovering == 0 })
+	h.await(3*time.Second, func() bool { return h.daemon == 0 && len(h.former) == 0 && h.newcomer == 0 && h.recovering == 0 && h.second == 0 })
 	h.abortConnection() // if there still is one: nothing that waits for its answers may outlive the host
 }
 
@@ -187,11 +189,13 @@ func (h *host) note(where, what string, d time.Duration) {
 }
 
 func (h *host) startAgain(w writer) {
-	if w.roams {
+	switch {
+	case w.once:
+	case w.roams:
 		h.startRoamer()
-		return
+	default:
+		h.startWriter(w.of)
 	}
-	h.startWriter(w.of)
 }
 
 func (h *host) startWriter(p place) { h.startProcess("worker", h.writerConfig(p), writer{of: p}) }
@@ -205,7 +209,7 @@ func (h *host) writerConfig(p place) workerConfig {
 		History: h.at("histories"), OnPurpose: h.OnFree == "deny", LeaseMS: h.LeaseMS, Patient: h.Patient, Hosts: h.Hosts, Without: h.withoutNow()}
 }
 
-func (h *host) startProcess(role string, as any, w writer) {
+func (h *host) startProcess(role string, as any, w writer) (pid int) {
 	cfg, err := json.Marshal(as)
 	if err != nil {
 		panic(err)
@@ -225,6 +229,7 @@ func (h *host) startProcess(role string, as any, w writer) {
 	_ = r.Close()
 	w.in = in
 	h.writers[cmd.Process.Pid] = w
+	return cmd.Process.Pid
 }
 
 // reap waits for every child, resumes what stopped itself, and starts again what has died.
@@ -241,6 +246,8 @@ func (h *host) reap() {
 		case ws.Stopped() && h.writers[pid] == (writer{}): // also one of whom recover has not told yet
 			go h.resumeLater(pid, h.pause())
 		case ws.Stopped():
+		case pid == h.second:
+			h.second = 0
 		case h.succeeded(pid, ws):
 		default:
 			h.buried(pid)

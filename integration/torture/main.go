@@ -32,6 +32,8 @@ func role(name string) func(cfg []byte) error {
 		return as(runHost)
 	case "worker":
 		return as(runWorker)
+	case "intruder":
+		return as(intruder.run)
 	case "roamer":
 		return as(func(r roamerConfig) error { return runRoamer(&roamer{roamerConfig: r}) })
 	case "stranger":

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -143,16 +142,7 @@ func (h *host) restartAfter(newcomer int) {
 }
 
 // servingPID is the daemon of the mount, as it says itself; 0 if that is not to be known.
-func (h *host) servingPID() int {
-	b, err := os.ReadFile(strings.TrimSuffix(control{mountpoint: h.mountpoint()}.socket(), ".sock") + ".state")
-	var state struct {
-		Daemon struct{ PID int }
-	}
-	if err != nil || json.Unmarshal(b, &state) != nil {
-		return 0
-	}
-	return state.Daemon.PID
-}
+func (h *host) servingPID() int { return control{mountpoint: h.mountpoint()}.pid() }
 
 // childrenOf are those that any of its threads has started.
 func childrenOf(pid int) (all []int) {

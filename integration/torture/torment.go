@@ -24,7 +24,7 @@ func (h *host) torment() {
 		blows := []func(){h.stopDaemon, h.stopThread, h.stopThread, h.killDaemon, h.stopWriter, h.stopWriter, h.killWriter,
 			h.stepClock, h.stepClock, h.slewClock, h.failDisk, h.failDisk, h.tearRecord,
 			h.switchMode, h.switchMode, h.replace, h.crash,
-			h.stranger, h.stranger, h.hostile, h.hostile}
+			h.stranger, h.stranger, h.hostile, h.hostile, h.secondMount, h.secondMount}
 		blows[h.rng.IntN(len(blows))]()
 		h.mu.Unlock()
 	}
