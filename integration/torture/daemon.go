@@ -33,13 +33,13 @@ func (h *host) leaseArgs(number int) []string {
 }
 
 // launch starts jvsfs, with an enemy in it. Needs mu.
-func (h *host) launch(args ...string) (pid int) { return h.launchAs(h.Number, args...) }
+func (h *host) launch(args ...string) (pid int) { return h.launchAs(h.plan(h.Number, false), args...) }
 
-func (h *host) launchAs(number int, args ...string) (pid int) {
+func (h *host) launchAs(p plan.Daemon, args ...string) (pid int) {
 	cmd := exec.Command(h.Jvsfs, args...)
-	cmd.Env = append(os.Environ(), plan.Env+"="+h.plan(number).JSON())
+	cmd.Env = append(os.Environ(), plan.Env+"="+p.JSON())
 	// What comes beside its log: panics, and what the race detector finds.
-	beside, err := os.OpenFile(h.at("meta", fmt.Sprintf("stderr%d.log", number)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	beside, err := os.OpenFile(h.at("meta", fmt.Sprintf("stderr%d.log", p.Host)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		panic(err)
 	}
@@ -52,9 +52,13 @@ func (h *host) launchAs(number int, args ...string) (pid int) {
 	return cmd.Process.Pid
 }
 
-func (h *host) plan(number int) plan.Daemon {
+// plan is what is done to a daemon. Grants by other records than those of the history are no grants of it.
+func (h *host) plan(number int, otherRecords bool) plan.Daemon {
 	p := plan.Daemon{Seed: h.Seed, Host: number, Life: h.lives, LeaseMS: h.LeaseMS, Off: h.Off, Points: pointsOf(h.Focus),
 		Events: h.at("meta", fmt.Sprintf("daemon%d.events", number)), Page: h.at("meta", fmt.Sprintf("page%d", h.Number))}
+	if otherRecords {
+		return p
+	}
 	for _, at := range h.places() {
 		p.Marks = append(p.Marks, plan.Marks{Worktree: at.ID, Log: h.backing(at, "log"), Dir: h.marks(at)})
 	}

@@ -40,7 +40,7 @@ func (w *worker) beGiven() *writeHandle {
 	if err != nil {
 		return nil
 	}
-	_ = l.(*net.UnixListener).SetDeadline(time.Now().Add(time.Duration(w.LeaseMS) * time.Millisecond))
+	_ = l.(*net.UnixListener).SetDeadline(time.Now().Add(2 * time.Duration(w.LeaseMS) * time.Millisecond))
 	conn, err := l.Accept()
 	_ = l.Close()
 	if err != nil {
@@ -63,21 +63,31 @@ func (w *worker) beGiven() *writeHandle {
 
 // give hands the lease over to a writer of the same host that waits for it; without one it gives it back.
 func (w *worker) give(h *writeHandle) {
-	ears, _ := filepath.Glob(filepath.Join(earsDir, fmt.Sprintf("%s-%s-*", filepath.Base(w.Mountpoint), w.Place.ID)))
-	for _, ear := range ears {
-		conn, err := net.Dial("unix", ear)
-		if err != nil {
-			continue
-		}
-		defer conn.Close() //nolint:errcheck // what was said was said
-		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-		pid, _ := strconv.Atoi(ear[strings.LastIndexByte(ear, '-')+1:])
-		if n, _ := conn.Read(make([]byte, 1)); n == 1 {
-			w.giveTo(h, pid, conn)
-			return
+	for end := time.Now().Add(time.Duration(w.LeaseMS) * time.Millisecond / 2); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		ears, _ := filepath.Glob(filepath.Join(earsDir, fmt.Sprintf("%s-%s-*", filepath.Base(w.Mountpoint), w.Place.ID)))
+		for _, ear := range ears {
+			if w.whisper(h, ear) {
+				return
+			}
 		}
 	}
 	w.release(h)
+}
+
+// whisper hands the lease over to the one who listens; false if nobody does.
+func (w *worker) whisper(h *writeHandle, ear string) bool {
+	conn, err := net.Dial("unix", ear)
+	if err != nil {
+		return false
+	}
+	defer conn.Close() //nolint:errcheck // what was said was said
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	pid, _ := strconv.Atoi(ear[strings.LastIndexByte(ear, '-')+1:])
+	if n, _ := conn.Read(make([]byte, 1)); n != 1 {
+		return false
+	}
+	w.giveTo(h, pid, conn)
+	return true
 }
 
 func (w *worker) giveTo(h *writeHandle, pid int, to io.Writer) {

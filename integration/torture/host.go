@@ -147,7 +147,9 @@ func (h *host) obey() {
 	if pid != 0 {
 		_ = unix.Kill(pid, unix.SIGTERM)
 	}
-	h.await(3*time.Second, func() bool { return h.daemon == 0 && len(h.former) == 0 && h.newcomer == 0 && h.recovering == 0 && h.second == 0 })
+	h.await(3*time.Second, func() bool {
+		return h.daemon == 0 && len(h.former) == 0 && h.newcomer == 0 && h.recovering == 0 && h.second == 0
+	})
 	h.abortConnection() // if there still is one: nothing that waits for its answers may outlive the host
 }
 

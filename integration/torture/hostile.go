@@ -37,7 +37,10 @@ func (h *host) litter() {
 	case 2:
 		_ = os.Mkdir(name, 0o777)
 	default:
-		_ = os.WriteFile(name, bytes.Repeat([]byte("\n"), 1+h.rng.IntN(1<<16)), 0o666)
+		if f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666); err == nil {
+			_, _ = f.Write(bytes.Repeat([]byte("\n"), 1+h.rng.IntN(1<<16)))
+			_ = f.Close()
+		}
 	}
 	h.note("record", "litter", 0)
 }

@@ -66,7 +66,7 @@ func (h *host) secondMount() {
 	if err := h.prepare(p); err != nil {
 		panic(err)
 	}
-	h.second = h.launchAs(secondHost+h.Number, append(args, h.leaseArgs(secondHost+h.Number)...)...)
+	h.second = h.launchAs(h.plan(secondHost+h.Number, p.illegal), append(args, h.leaseArgs(secondHost+h.Number)...)...)
 	go h.useSecond(p, h.second, h.span(h.LeaseMS+h.rng.IntN(4*h.LeaseMS)), h.rng.IntN(2) == 0)
 }
 

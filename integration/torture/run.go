@@ -93,7 +93,7 @@ func (h *history) run() (err error) {
 	h.did = map[string]int{}
 	h.Repo = rng.IntN(4) > 0
 	h.Roams = h.Repo && !h.noFaults && h.without.has(opRename)
-	if h.Roams && h.focus == "" && rng.IntN(6) == 0 {
+	if h.Roams && h.focus == "" && rng.IntN(5) == 0 {
 		h.hosts = 1 // else somebody else nearly always serves the repository, and no root is renamed
 	}
 	if h.Base, err = os.MkdirTemp(h.dir, "jvsfs-torture-"); err != nil {
