@@ -27,8 +27,11 @@ func (h *host) hostile() {
 func (h *host) litter() {
 	all := h.places()
 	id := all[h.rng.IntN(len(all))].ID
-	suffix := []string{".lock.tmp.evil", ".lock.lock", ".tmp.0", ".gate.evil", ".turn.tmp.evil", ".evil.claim.00000000000000000001", "-evil.lock", ".lock.tmp"}[h.rng.IntN(8)]
-	name := filepath.Join(h.locks(), id+suffix)
+	suffixes := []string{".lock.tmp.evil", ".lock.lock", ".tmp.0", ".gate.evil", ".turn.tmp.evil", "-evil.lock", ".lock.tmp", ".evil.claim.00000000000000000001"}
+	if !h.Repo {
+		suffixes = suffixes[:len(suffixes)-1] // the only worktree has no name here: its claims are all that there are
+	}
+	name := filepath.Join(h.locks(), id+suffixes[h.rng.IntN(len(suffixes))])
 	switch h.rng.IntN(4) {
 	case 0:
 		_ = unix.Mkfifo(name, 0o666) // there already: all the same

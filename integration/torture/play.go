@@ -118,7 +118,7 @@ func endHosts(hosts []*runningHost) error {
 		_ = one.in.Close()
 	}
 	for _, one := range hosts {
-		kill := time.AfterFunc(15*time.Second, func() { _ = one.cmd.Process.Kill() })
+		kill := time.AfterFunc(time.Minute, func() { _ = one.cmd.Process.Kill() })
 		err := one.cmd.Wait()
 		kill.Stop()
 		if err != nil {

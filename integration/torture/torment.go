@@ -13,7 +13,7 @@ import (
 func (h *host) torment() {
 	for {
 		h.mu.Lock()
-		d := time.Duration(50+h.rng.IntN(700)) * time.Millisecond
+		d := time.Duration(30+h.rng.IntN(400)) * time.Millisecond
 		h.mu.Unlock()
 		time.Sleep(d)
 		h.mu.Lock()
