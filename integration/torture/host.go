@@ -58,7 +58,8 @@ type host struct {
 	paused  map[int]bool   // writers that are stopped on purpose
 	modes
 	successions
-	second int // the daemon of the second mount
+	second  int  // the daemon of the second mount
+	pairing bool // there is one, or what is left of it
 }
 
 // writer is a writer process.

@@ -51,7 +51,7 @@ const secondHost = 10
 // secondMount mounts the source once more for a while, with a writer of its own, or, where the two must not be, with an intruder.
 // Needs mu.
 func (h *host) secondMount() {
-	if h.daemon == 0 || h.second != 0 || !h.does(opMounts) {
+	if h.daemon == 0 || h.pairing || !h.does(opMounts) {
 		return
 	}
 	all := h.pairings()
@@ -66,6 +66,7 @@ func (h *host) secondMount() {
 	if err := h.prepare(p); err != nil {
 		panic(err)
 	}
+	h.pairing = true
 	h.second = h.launchAs(h.plan(secondHost+h.Number, p.illegal), append(args, h.leaseArgs(secondHost+h.Number)...)...)
 	go h.useSecond(p, h.second, h.span(h.LeaseMS+h.rng.IntN(4*h.LeaseMS)), h.rng.IntN(2) == 0)
 }
@@ -108,6 +109,9 @@ func (h *host) useSecond(p pairing, pid int, d time.Duration, kill bool) {
 	if p.bind {
 		_ = unix.Unmount(h.secondPoint()+".bind", unix.MNT_DETACH)
 	}
+	h.mu.Lock()
+	h.pairing = false
+	h.mu.Unlock()
 }
 
 // secondPID is 0 when the daemon of the second mount has ended.
