@@ -266,7 +266,7 @@ func (h *host) restart() {
 	defer h.mu.Unlock()
 	switch {
 	case h.ending, h.daemon != 0, h.recovering != 0:
-	case h.does(opRecover) && h.rng.IntN(2) == 0:
+	case h.does(opRecover) && h.rng.IntN(3) == 0:
 		h.recover()
 	default:
 		h.startDaemon()

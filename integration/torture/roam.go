@@ -103,7 +103,7 @@ func (r *roamer) once() {
 		defer close(done)
 		r.write(fd, token+uint64(is)*roamBase, end)
 	}()
-	if r.rng.IntN(2) == 0 {
+	if r.rng.IntN(3) > 0 {
 		time.Sleep(time.Until(end) / 2)
 		r.rename(is)
 	}
@@ -116,7 +116,8 @@ func (r *roamer) control(is int) control {
 }
 
 func (r *roamer) take(is int) uint64 {
-	if t := r.held(is); t != 0 {
+	// One that ran out is still this one's by the records, and of no use: it must be acquired anew.
+	if t := r.held(is); t != 0 && r.rng.IntN(2) == 0 {
 		return t
 	}
 	a, err := r.control(is).ask(map[string]any{"op": "acquire", "steal": true})

@@ -25,7 +25,7 @@ func (h *host) serves(pid int) bool {
 
 // crash is a sudden end of the daemon, wherever it is. Needs mu.
 func (h *host) crash() {
-	if h.daemon != 0 && h.does(opRecover) && h.rng.IntN(2) == 0 {
+	if h.daemon != 0 && h.does(opRecover) && h.rng.IntN(4) == 0 {
 		h.note("process", "kill", 0)
 		_ = unix.Kill(h.daemon, unix.SIGKILL)
 	}

@@ -92,9 +92,6 @@ func (w *worker) take() *writeHandle {
 		}
 	}
 	// A write may take the lease.
-	if t := w.held(); t != 0 {
-		return w.openUnder(t)
-	}
 	if h := w.open(0); h != nil {
 		h.close()
 	}
