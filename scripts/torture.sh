@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
 # The torture test: several jvsfs daemons, each a host of its own, over one backing
 # directory, with several writers on each, while a fault injector kills, stops and delays
-# them, sets their clocks wrong, makes the lock directory fail and tears records. A checker
-# decides by what landed on the backing store, and in which order, that nothing did that
-# must not. See integration/torture and `Rules` in lease/doc.go.
+# them, sets their clocks wrong, makes the lock directory fail and tears records. Leases are
+# handed over and offered to other hosts, modes of mounts switched, killed daemons' mounts
+# recovered and serving ones replaced, roots of worktrees renamed, sources mounted twice,
+# records forged, and users without permission try everything. A checker decides by what
+# landed on the backing store, and in which order, that nothing did that must not. See
+# integration/torture and `Rules` in lease/doc.go.
 #
 #   scripts/torture.sh                        two minutes
 #   scripts/torture.sh --minutes 30 --seed 7  longer, with the faults of a seed
 #   scripts/torture.sh --tier a               one machine only; c: several, with no lock manager
+#   scripts/torture.sh --without OP[,OP...]   leaves operations out: handover, offer, switch, recover,
+#                                             replace, rename, mounts, stranger, hostile
 #   scripts/torture.sh --json FILE            writes the figures to a file, too
 #   scripts/torture.sh --sum FILE...          adds up the figures of several runs
 #   scripts/torture.sh --mutants              switch rules off, one by one: each must be caught

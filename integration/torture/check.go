@@ -27,6 +27,7 @@ func check(e evidence) ([]finding, tally) {
 	c.checkFiles()
 	c.checkClaims()
 	c.checkSteals()
+	c.checkHolders()
 	return c.bad, c.tally
 }
 

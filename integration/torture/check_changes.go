@@ -30,6 +30,8 @@ func (c *checker) changesAsRecords() []plan.Record {
 		switch {
 		case ch.Mark.Kind != 0:
 			records = append(records, ch.Mark)
+		case one == nil && foreign(ch.Name) != nil:
+			records = append(records, *foreign(ch.Name))
 		case one == nil:
 			c.find(badUnknown, -1, "%c of %s: nobody called that", ch.Kind, ch.Name)
 		default:
@@ -37,4 +39,13 @@ func (c *checker) changesAsRecords() []plan.Record {
 		}
 	}
 	return records
+}
+
+// foreign is a file that was made under other records.
+func foreign(name string) *plan.Record {
+	r, err := plan.ParseName(name)
+	if err != nil || r.Token < foreignBase {
+		return nil
+	}
+	return &r
 }

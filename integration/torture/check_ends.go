@@ -12,10 +12,13 @@ func (c *checker) checkFiles() {
 	found := map[string]file{}
 	for _, f := range c.Files {
 		r := f.Record
+		if r.Token >= foreignBase {
+			continue // judged where it landed
+		}
 		found[r.Name()] = f
 		one := c.landed(r, -1)
 		for _, b := range c.begin {
-			if b.Token > r.Token && f.Born > b.Wall {
+			if b.Token > r.Token && f.Born > b.Wall && !c.observed(one) {
 				c.stale(one, -1, "a file was made "+time.Duration(f.Born-b.Wall).String()+" after the grant of a newer token")
 				break
 			}
@@ -81,8 +84,20 @@ func (c *checker) checkSteals() {
 	}
 	for _, b := range c.begin {
 		before, known := by[b.Token-1]
-		if c.Left[b.Token-1] && !(known && sameHolder(before, b)) && !c.Steals[b.Token] {
+		if c.Left[b.Token-1] && !(known && sameHolder(before, b)) && !c.Steals[b.Token] && !c.Passed[b.Token] {
 			c.find(badUnaudited, -1, "token %d was granted to host %d pid %d over a claim that was not given back", b.Token, b.Host, b.PID)
+		}
+	}
+}
+
+// checkHolders finds grants that nobody may have: those of users who may not write, and those whose tokens nobody granted.
+func (c *checker) checkHolders() {
+	for _, b := range c.begin {
+		if c.Strangers[[2]int{b.Host, b.PID}] {
+			c.find(badStranger, -1, "token %d was granted to host %d pid %d, whose user may not write there", b.Token, b.Host, b.PID)
+		}
+		if b.Token >= 1<<60 {
+			c.find(badBounds, -1, "token %d was granted to host %d pid %d", b.Token, b.Host, b.PID)
 		}
 	}
 }

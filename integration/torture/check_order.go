@@ -15,11 +15,13 @@ type ordering struct {
 	last    map[[2]int]int // writer -> seq
 	granted map[uint64]plan.Record
 	head    plan.Record
+	loose   map[int]bool // hosts whose mount observes: what lands there may
+	sealed  map[int]bool // hosts whose mount is read-only: nothing may
 }
 
 func (c *checker) order(records []plan.Record, shown bool) *ordering {
 	return &ordering{checker: c, records: records, shown: shown,
-		seen: map[[3]int]bool{}, last: map[[2]int]int{}, granted: map[uint64]plan.Record{}}
+		seen: map[[3]int]bool{}, last: map[[2]int]int{}, granted: map[uint64]plan.Record{}, loose: map[int]bool{}, sealed: map[int]bool{}}
 }
 
 func (c *checker) checkLog() {
@@ -44,7 +46,15 @@ func (o *ordering) check(granted func(plan.Record)) {
 			o.grant(i, r)
 		case plan.KindData:
 			o.Landed++
+			if r.Token >= foreignBase {
+				o.foreign(i, r)
+				break
+			}
 			o.write(i, r)
+		case plan.KindLoose, plan.KindStrict:
+			o.loose[r.Host] = r.Kind == plan.KindLoose
+		case plan.KindSealed, plan.KindUnsealed:
+			o.sealed[r.Host] = r.Kind == plan.KindSealed
 		}
 	}
 }
@@ -77,8 +87,14 @@ func (o *ordering) write(i int, r plan.Record) {
 	one := o.landed(r, o.line(i))
 	g := o.granted[r.Token]
 	switch {
+	case o.sealed[r.Host]:
+		o.find(badSealed, o.line(i), "%v: landed after its mount had been switched to readonly", one)
+	case o.loose[r.Host]:
+		o.Observed++
 	case r.Token > o.head.Token || !sameHolder(g, r):
 		o.find(badUnknown, o.line(i), "token %d host %d pid %d seq %d, but that token was granted to host %d pid %d", r.Token, r.Host, r.PID, r.Seq, g.Host, g.PID)
+	case r.Token < o.head.Token && o.granted[o.Given[r.Token]].Token != 0:
+		o.find(badGiven, o.line(i), "%v: token %d had been handed over as %d", one, r.Token, o.Given[r.Token])
 	case r.Token < o.head.Token:
 		o.stale(one, o.line(i), fmt.Sprintf("landed after the grant of token %d to host %d", o.head.Token, o.head.Host))
 	default:
@@ -107,10 +123,10 @@ func (o *ordering) checkGate(i int) {
 		return
 	}
 	before, after := i-1, i+1
-	for before >= 0 && o.records[before].Kind == plan.KindData {
+	for before >= 0 && !o.takers(before) {
 		before--
 	}
-	for after < len(o.records) && o.records[after].Kind == plan.KindData {
+	for after < len(o.records) && !o.takers(after) {
 		after++
 	}
 	if before < 0 || after == len(o.records) {
@@ -119,5 +135,26 @@ func (o *ordering) checkGate(i int) {
 	g, b := o.records[before], o.records[after]
 	if g.Kind == plan.KindGate && b.Kind == plan.KindBegin && g.Token == b.Token && g.Host == b.Host && g.Token > o.records[i].Token {
 		o.find(badGate, o.line(i), "token %d landed while host %d held the gate to claim token %d", o.records[i].Token, g.Host, g.Token)
+	}
+}
+
+// takers is whether the record is the mark of a taker.
+func (o *ordering) takers(i int) bool {
+	return o.records[i].Kind == plan.KindGate || o.records[i].Kind == plan.KindBegin
+}
+
+// foreign finds a write under other records that landed while somebody held by these: before it and after it something landed under
+// the same token.
+func (o *ordering) foreign(i int, r plan.Record) {
+	ours := func(i int) bool { return o.records[i].Kind == plan.KindData && o.records[i].Token < foreignBase }
+	before, after := i-1, i+1
+	for before >= 0 && !ours(before) {
+		before--
+	}
+	for after < len(o.records) && !ours(after) {
+		after++
+	}
+	if before >= 0 && after < len(o.records) && o.records[before].Token == o.records[after].Token {
+		o.find(badRecords, o.line(i), "host %d pid %d wrote as a holder by other records, while token %d was held", r.Host, r.PID, o.records[before].Token)
 	}
 }

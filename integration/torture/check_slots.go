@@ -24,6 +24,7 @@ type slot struct {
 	acked  []*call // in the order of their ends
 	floor  key
 	was    plan.Record
+	blur   int64 // what was acknowledged and had begun by then may have been overwritten where a mount observes
 }
 
 func (c *checker) checkSlots() {
@@ -48,7 +49,7 @@ func (c *checker) checkSlots() {
 
 func (s *slot) see(o observation) {
 	for ; len(s.acked) > 0 && s.acked[0].End < o.Begin; s.acked = s.acked[1:] {
-		if k := (key{s.acked[0].Token, s.acked[0].Seq}); s.floor.below(k) {
+		if k := (key{s.acked[0].Token, s.acked[0].Seq}); s.floor.below(k) && s.acked[0].Begin > s.blur {
 			s.floor = k
 		}
 	}
@@ -59,7 +60,11 @@ func (s *slot) see(o observation) {
 		}
 		return
 	}
-	s.judge(o)
+	if one := s.byID[[3]int{o.Value.Host, o.Value.PID, o.Value.Seq}]; s.observed(one) && !one.refused() {
+		s.blur = o.End
+	} else {
+		s.judge(o)
+	}
 	// Also after a finding: once is enough for each.
 	s.floor, s.was = key{o.Value.Token, o.Value.Seq}, o.Value
 }

@@ -43,6 +43,9 @@ func saw(slot int, at time.Duration, r plan.Record) observation {
 	return observation{Slot: slot, Begin: int64(at), End: int64(at) + 1, Value: r}
 }
 
+// of is a mark of a host.
+func of(kind byte, host int) plan.Record { return plan.Record{Kind: kind, Host: host} }
+
 func mark(r plan.Record) change { return change{Mark: r} }
 
 func changed(kind byte, of plan.Record) change { return change{Kind: kind, Name: of.Name()} }
@@ -214,6 +217,75 @@ func TestCheck(t *testing.T) {
 		"a holder goes on": {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(2, 0, ann)}, Claims: []uint64{1, 2}, Left: map[uint64]bool{1: true, 2: true}}},
 		"a claim of somebody who died before he knew": {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(3, 0, ann)}, Claims: []uint64{1, 2, 3}, Left: map[uint64]bool{2: true}},
 			want: []string{badUnaudited}},
+		"handed over": {e: evidence{Given: map[uint64]uint64{1: 2}, Passed: map[uint64]bool{2: true},
+			Log:   []plan.Record{begin(1, 0, ann), wrote(1, 0, ann, 1), gate(2, 0, bob), begin(2, 0, bob), wrote(2, 0, bob, 1)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok"), called('a', 2, 0, bob, 1, "ok")}, Claims: []uint64{1, 2}, Left: map[uint64]bool{1: true},
+		}},
+		"handed over without an audit event": {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(2, 0, bob)}, Claims: []uint64{1, 2}, Left: map[uint64]bool{1: true}},
+			want: []string{badUnaudited}},
+		"a handover that did not drain": {e: evidence{Given: map[uint64]uint64{1: 2},
+			Log:   []plan.Record{begin(1, 0, ann), begin(2, 0, bob), wrote(1, 0, ann, 1)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok")}, Claims: []uint64{1, 2},
+		}, want: []string{badGiven}},
+		"tier C: an offer that did not drain, and what it let through took long": {e: evidence{Late: 140 * ms, Given: map[uint64]uint64{1: 2},
+			Log:   []plan.Record{begin(1, 0, ann), begin(2, 1, bob), wrote(1, 0, ann, 2)},
+			Calls: []*call{slow}, Claims: []uint64{1, 2},
+		}, want: []string{badGiven}},
+		"an offer that came to nothing": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), gate(2, 1, bob), wrote(1, 0, ann, 1), gate(2, 1, bob), begin(2, 1, bob)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok")}, Claims: []uint64{1, 2},
+		}},
+		"a mount observes": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), begin(2, 1, bob), of('L', 0), wrote(1, 0, ann, 1), of('S', 0), wrote(2, 1, bob, 1)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok"), called('a', 2, 1, bob, 1, "ok")}, Claims: []uint64{1, 2},
+		}},
+		"another mount observes": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), begin(2, 1, bob), of('L', 1), wrote(1, 0, ann, 1), of('S', 1)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok")}, Claims: []uint64{1, 2},
+		}, want: []string{badAcked}},
+		"a switch that did not drain": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), begin(2, 1, bob), of('L', 0), of('S', 0), wrote(1, 0, ann, 1)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok")}, Claims: []uint64{1, 2},
+		}, want: []string{badAcked}},
+		"a refused write landed while its mount observed": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), begin(2, 1, bob), of('L', 0), wrote(1, 0, ann, 1)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "EROFS")}, Claims: []uint64{1, 2},
+		}, want: []string{badLanded}},
+		"the holder's write, under readonly": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), of('Z', 0), wrote(1, 0, ann, 1), of('U', 0)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok")}, Claims: []uint64{1},
+		}, want: []string{badSealed}},
+		"before and after readonly, and on another host": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), wrote(1, 0, ann, 1), of('Z', 0), of('Z', 1), of('U', 0), wrote(1, 0, ann, 2)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok"), called('a', 1, 0, ann, 2, "ok")}, Claims: []uint64{1},
+		}},
+		"a name goes under readonly": {e: evidence{Calls: []*call{called('c', 1, 0, ann, 1, "ok"), about('u', wrote(1, 0, ann, 1), 1, 0, ann, 2, "")},
+			Changes: []change{mark(begin(1, 0, ann)), changed('c', wrote(1, 0, ann, 1)), mark(of('Z', 0)), changed('u', wrote(1, 0, ann, 1))},
+		}, want: []string{badSealed}},
+		"a slot goes back, by observing": {e: evidence{Loose: []span{{Host: 0, Begin: int64(40 * ms), End: int64(80 * ms)}},
+			Calls: []*call{called('p', 2, 1, bob, 1, "ok"), called('p', 1, 0, ann, 5, "ok"), called('p', 2, 1, bob, 9, "ok")},
+			Slots: []observation{saw(1, 20*ms, wrote(2, 1, bob, 1)), saw(1, 55*ms, wrote(1, 0, ann, 5)), saw(1, 95*ms, wrote(2, 1, bob, 9))},
+		}},
+		"a slot goes back, after observing": {e: evidence{Loose: []span{{Host: 0, Begin: int64(10 * ms), End: int64(20 * ms)}},
+			Calls: []*call{called('p', 2, 1, bob, 1, "ok"), called('p', 1, 0, ann, 5, "ok")},
+			Slots: []observation{saw(1, 20*ms, wrote(2, 1, bob, 1)), saw(1, 55*ms, wrote(1, 0, ann, 5))},
+		}, want: []string{badAcked}},
+		"a lease for a stranger": {e: evidence{Strangers: map[[2]int]bool{{1, bob}: true}, Log: []plan.Record{begin(1, 0, ann), begin(2, 1, bob)}, Claims: []uint64{1, 2}},
+			want: []string{badStranger}},
+		"a token that nobody granted": {e: evidence{Log: []plan.Record{begin(1<<60+1, 0, ann)}, Claims: []uint64{1<<60 + 1}}, want: []string{badClaims, badBounds}},
+		"a holder by other records writes between the holder's writes": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), wrote(1, 0, ann, 1), wrote(foreignBase+1, 10, bob, 1), wrote(1, 0, ann, 2)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok"), called('a', 1, 0, ann, 2, "ok")}, Claims: []uint64{1},
+		}, want: []string{badRecords}},
+		"a holder by other records makes a file between those of the holder": {e: evidence{
+			Calls:   []*call{called('c', 1, 0, ann, 1, "ok"), called('c', 1, 0, ann, 2, "ok")},
+			Changes: []change{mark(begin(1, 0, ann)), changed('c', wrote(1, 0, ann, 1)), changed('c', wrote(foreignBase+1, 10, bob, 1)), changed('c', wrote(1, 0, ann, 2))},
+			Files:   []file{{wrote(1, 0, ann, 1), 0, 0}, {wrote(1, 0, ann, 2), 0, 0}, {wrote(foreignBase+1, 10, bob, 1), 0, 0}},
+		}, want: []string{badRecords}},
+		"a holder by other records, when nobody held": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), wrote(1, 0, ann, 1), wrote(foreignBase+1, 10, bob, 1)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok")}, Claims: []uint64{1},
+		}},
 		"a claim is missing":      {e: evidence{Claims: []uint64{1, 3}}, want: []string{badClaims}},
 		"a grant without a claim": {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(2, 1, bob)}, Claims: []uint64{1}}, want: []string{badClaims}},
 	} {

@@ -16,7 +16,10 @@ import (
 
 // collect reads everything that was left.
 func (h *history) collect() error {
-	errs := []error{h.collectCalls(), h.collectAudit(), h.collectEvents(), h.collectDaemonLogs(), h.collectTaints()}
+	errs := []error{h.collectCalls(), h.collectAudit(), h.collectEvents(), h.collectDaemonLogs(), h.collectTaints(), h.collectStrangers()}
+	if h.Roams {
+		errs = append(errs, h.collectRoamer())
+	}
 	for _, t := range h.trees {
 		if h.tier == "c" {
 			t.Late = h.span(h.SkewMS + h.GraceMS + h.RenewMS)
@@ -37,22 +40,38 @@ func (h *history) treeOf(id string) *tree {
 	return nil
 }
 
-func (t *tree) collectLog(name string) error {
+func (t *tree) collectLog(name string) (err error) {
+	if t.Log, err = readLog(name); err != nil {
+		return err
+	}
+	for _, r := range t.Log {
+		t.observedBy(r)
+	}
+	return nil
+}
+
+// collectRoamer finds the log of the roaming worktree through the descriptor: its name may be any of the two.
+func (h *history) collectRoamer() (err error) {
+	h.roamed, err = readLog(fmt.Sprintf("/proc/self/fd/%d", h.roamer.Fd()))
+	return err
+}
+
+func readLog(name string) (all []plan.Record, err error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for ; len(b) >= plan.RecordSize; b = b[plan.RecordSize:] {
 		r, err := plan.Parse(b[:plan.RecordSize])
 		if err != nil {
-			return err
+			return nil, err
 		}
-		t.Log = append(t.Log, r)
+		all = append(all, r)
 	}
 	if len(b) > 0 {
-		return fmt.Errorf("the log ends with half a record: %q", b)
+		return nil, fmt.Errorf("the log ends with half a record: %q", b)
 	}
-	return nil
+	return all, nil
 }
 
 func (t *tree) collectFiles(dir string) error {
@@ -117,4 +136,19 @@ func (h *history) collectDaemonLogs() error {
 		}
 	}
 	return nil
+}
+
+// observedBy keeps the times in which mounts observed. Marks are stamped with the wall clock.
+func (e *evidence) observedBy(r plan.Record) {
+	at := r.Wall - plan.Realtime() + plan.Monotonic()
+	switch r.Kind {
+	case plan.KindLoose:
+		e.Loose = append(e.Loose, span{Host: r.Host, Begin: at})
+	case plan.KindStrict:
+		for i := range e.Loose {
+			if e.Loose[i].Host == r.Host && e.Loose[i].End == 0 {
+				e.Loose[i].End = at
+			}
+		}
+	}
 }

@@ -30,7 +30,7 @@ func (h *history) collectAudit() error {
 		return err
 	}
 	for _, t := range h.trees {
-		t.Steals = map[uint64]bool{}
+		t.Steals, t.Passed = map[uint64]bool{}, map[uint64]bool{}
 	}
 	prev := ""
 	for i, text := range bytes.Split(bytes.TrimSuffix(b, []byte("\n")), []byte("\n")) {
@@ -42,8 +42,12 @@ func (h *history) collectAudit() error {
 			h.bad = append(h.bad, finding{badChain, fmt.Sprintf("line %d of the audit log does not follow the one before: %.300q", i+1, text), -1})
 		}
 		prev = line.Hash
-		if t := h.treeOf(line.Worktree); t != nil && line.Type == "lock_steal" {
+		switch t := h.treeOf(line.Worktree); {
+		case t == nil:
+		case line.Type == "lock_steal":
 			t.Steals[line.Details.Token] = true
+		case line.Type == "lock_handover":
+			t.Passed[line.Details.Token] = true
 		}
 	}
 	return nil

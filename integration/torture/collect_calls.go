@@ -41,6 +41,8 @@ func (h *history) readCalls(path string, host, pid int) error {
 			last = &call{Kind: w[1][0], Host: host, PID: pid, Token: uint64(number(w[2])), Handle: number(w[3]), Seq: number(w[4]), Begin: int64(number(w[5])), Target: strings.Trim(w[7], "-")}
 			t := h.treeOf(strings.Trim(w[6], "-"))
 			t.Calls = append(t.Calls, last)
+		case len(w) == 7 && w[0] == "O":
+			h.gift(h.treeOf(strings.Trim(w[6], "-")), w[1], uint64(number(w[2])), uint64(number(w[3])))
 		case len(w) == 4 && w[0] == "R" && last != nil && number(w[1]) == last.Seq:
 			last.End, last.Result = int64(number(w[2])), w[3]
 		default:
@@ -84,4 +86,17 @@ func (h *history) collectEvents() error {
 		}
 	}
 	return err
+}
+
+// gift is an answer to a holder that wanted to hand its lease over.
+func (h *history) gift(t *tree, op string, from, to uint64) {
+	h.did[op+"_asked"]++
+	if to == 0 {
+		return
+	}
+	h.did[op]++
+	if t.Given == nil {
+		t.Given = map[uint64]uint64{}
+	}
+	t.Given[from] = to
 }

@@ -20,9 +20,15 @@ type answer struct {
 	Error json.RawMessage `json:"error"`
 	// lock_status
 	Result struct {
-		Token uint64 `json:"fencing_token"`
+		Token  uint64      `json:"fencing_token"`
+		Record claimRecord `json:"record"`
 	} `json:"result"`
 }
+
+// refusal is the daemon's word: it has decided, and said so.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
 
 // socket finds the control socket; "" while nothing is mounted.
 func (c control) socket() string {
@@ -79,8 +85,29 @@ func (c control) ask(request map[string]any) (answer, error) {
 			continue
 		}
 		if len(a.Error) > 0 {
-			return a, fmt.Errorf("%s", a.Error)
+			return a, refusal(a.Error)
 		}
 		return a, nil
 	}
+}
+
+// held is the token that this process holds by the records, 0 if it holds none that can be seen.
+func (c control) held() uint64 {
+	a, err := c.ask(map[string]any{"op": "lock_status"})
+	if err != nil || a.Result.Record.Released || a.Result.Record.Token != a.Result.Token || a.Result.Record.pid() != os.Getpid() {
+		return 0
+	}
+	return a.Result.Token
+}
+
+// pid is the daemon of the mount, by what it leaves beside its socket; 0 if that is not to be known.
+func (c control) pid() int {
+	b, err := os.ReadFile(strings.TrimSuffix(c.socket(), ".sock") + ".state")
+	var state struct {
+		Daemon struct{ PID int }
+	}
+	if err != nil || json.Unmarshal(b, &state) != nil {
+		return 0
+	}
+	return state.Daemon.PID
 }

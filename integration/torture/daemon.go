@@ -14,17 +14,32 @@ import (
 func (h *host) startDaemon() {
 	for unix.Unmount(h.mountpoint(), unix.MNT_DETACH) == nil {
 	}
-	args := []string{"mount", "--foreground", h.at("backing"), h.mountpoint(),
-		"--log-file", h.at("meta", fmt.Sprintf("daemon%d.log", h.Number)), "--on-free", h.OnFree,
-		"--lease-duration", h.span(h.LeaseMS).String(), "--renew-interval", h.span(h.RenewMS).String(),
-		"--max-clock-skew", h.span(h.SkewMS).String(), "--steal-grace", h.span(h.GraceMS).String()}
+	h.unseal()
+	h.daemon = h.launch(h.mountArgs()...)
+}
+
+func (h *host) mountArgs() []string {
+	args := append([]string{"mount", "--foreground", h.at("backing"), h.mountpoint()}, h.leaseArgs(h.Number)...)
 	if !h.Repo {
 		args = append(args, "--control", h.locks())
 	}
+	return args
+}
+
+func (h *host) leaseArgs(number int) []string {
+	return []string{"--log-file", h.at("meta", fmt.Sprintf("daemon%d.log", number)), "--on-free", h.OnFree,
+		"--lease-duration", h.span(h.LeaseMS).String(), "--renew-interval", h.span(h.RenewMS).String(),
+		"--max-clock-skew", h.span(h.SkewMS).String(), "--steal-grace", h.span(h.GraceMS).String()}
+}
+
+// launch starts jvsfs, with an enemy in it. Needs mu.
+func (h *host) launch(args ...string) (pid int) { return h.launchAs(h.plan(h.Number, false), args...) }
+
+func (h *host) launchAs(p plan.Daemon, args ...string) (pid int) {
 	cmd := exec.Command(h.Jvsfs, args...)
-	cmd.Env = append(os.Environ(), plan.Env+"="+h.plan().JSON())
+	cmd.Env = append(os.Environ(), plan.Env+"="+p.JSON())
 	// What comes beside its log: panics, and what the race detector finds.
-	beside, err := os.OpenFile(h.at("meta", fmt.Sprintf("stderr%d.log", h.Number)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	beside, err := os.OpenFile(h.at("meta", fmt.Sprintf("stderr%d.log", p.Host)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		panic(err)
 	}
@@ -33,17 +48,39 @@ func (h *host) startDaemon() {
 	if err := cmd.Start(); err != nil {
 		panic(err)
 	}
-	h.daemon = cmd.Process.Pid
 	h.lives++
+	return cmd.Process.Pid
 }
 
-func (h *host) plan() plan.Daemon {
-	p := plan.Daemon{Seed: h.Seed, Host: h.Number, Life: h.lives, LeaseMS: h.LeaseMS, Off: h.Off, Points: pointsOf(h.Focus),
-		Events: h.at("meta", fmt.Sprintf("daemon%d.events", h.Number)), Page: h.at("meta", fmt.Sprintf("page%d", h.Number))}
+// plan is what is done to a daemon. Grants by other records than those of the history are no grants of it.
+func (h *host) plan(number int, otherRecords bool) plan.Daemon {
+	p := plan.Daemon{Seed: h.Seed, Host: number, Life: h.lives, LeaseMS: h.LeaseMS, Off: h.Off, Points: h.points(),
+		Events: h.at("meta", fmt.Sprintf("daemon%d.events", number)), Page: h.at("meta", fmt.Sprintf("page%d", h.Number))}
+	if otherRecords {
+		return p
+	}
 	for _, at := range h.places() {
 		p.Marks = append(p.Marks, plan.Marks{Worktree: at.ID, Log: h.backing(at, "log"), Dir: h.marks(at)})
 	}
+	for i, name := range roamNames {
+		if h.Roams {
+			p.Marks = append(p.Marks, plan.Marks{Worktree: name, Log: roamLog, Dir: h.at("marks", "of-"+name), Base: uint64(i) * roamBase})
+		}
+	}
 	return p
+}
+
+// points are those of the focus. A host that is alone is killed less: there is nobody to go on meanwhile, and its roots are to be
+// renamed.
+func (h *host) points() []plan.Point {
+	points := pointsOf(h.Focus)
+	for i := range points {
+		if h.Hosts == 1 {
+			points[i].Kill /= 8
+			points[i].Stop /= 4
+		}
+	}
+	return points
 }
 
 // pointsOf is what happens at the points of a daemon. The chances are such that each step of the protocol sees about as many
@@ -54,11 +91,11 @@ func pointsOf(focus string) []plan.Point {
 		{Prefix: "admitted.Write", Short: 3000, Long: 2500, Stop: 6000, Kill: 500},
 		{Prefix: "admitted.", Short: 8000, Long: 6000, Stop: 8000, Kill: 3000},
 		{Prefix: "renew.", Short: 20000, Long: 6000, Stop: 5000, Kill: 15000},
-		{Prefix: "publish.", Short: 20000, Long: 2000, Stop: 2000, Kill: 11000},
-		{Prefix: "claim.after_publish", Short: 20000, Long: 2000, Stop: 2000, Kill: 11000},
-		{Prefix: "claim.", Short: 20000, Long: 2000, Stop: 2000, Kill: 7000},
-		{Prefix: "release.", Short: 20000, Long: 2000, Stop: 2000, Kill: 22000},
-		{Prefix: "withdraw.", Short: 20000, Long: 2000, Stop: 2000, Kill: 22000},
+		{Prefix: "publish.", Short: 20000, Long: 2000, Stop: 2000, Kill: 16000},
+		{Prefix: "claim.after_publish", Short: 20000, Long: 2000, Stop: 2000, Kill: 16000},
+		{Prefix: "claim.", Short: 20000, Long: 2000, Stop: 2000, Kill: 9000},
+		{Prefix: "release.", Short: 20000, Long: 2000, Stop: 2000, Kill: 26000},
+		{Prefix: "withdraw.", Short: 20000, Long: 2000, Stop: 2000, Kill: 26000},
 		{Prefix: "audit.", Short: 20000, Long: 2000, Stop: 2000, Kill: 2000},
 		{Prefix: "", Short: 60000, Long: 4000, Stop: 2500, Kill: 2500},
 	}

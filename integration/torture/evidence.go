@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jvsfs/jvsfs/integration/torture/plan"
@@ -95,12 +96,31 @@ type evidence struct {
 	Changes []change      // of names, in the order of landing
 	Blind   bool          // Changes is not whole
 	Files   []file
-	Claims  []uint64        // tokens that have a claim on disk at the end
-	Left    map[uint64]bool // claims that are whole and were never given back
-	Steals  map[uint64]bool // tokens that the audit log calls stolen
+	Claims  []uint64          // tokens that have a claim on disk at the end
+	Left    map[uint64]bool   // claims that are whole and were never given back
+	Steals  map[uint64]bool   // tokens that the audit log calls stolen
+	Passed  map[uint64]bool   // tokens that the audit log calls handed over
+	Given   map[uint64]uint64 // tokens that were handed over, or taken when offered, by the next one: so the former holder was told
+	Loose   []span            // when mounts observed
+	// Strangers are processes, by host and pid, of users who may not write.
+	Strangers map[[2]int]bool
 	// Late is, where the gate is not to be had (tier C), how much later than its check a write may take effect without being
 	// stale; a write that took longer may land stale, if it is not acknowledged. 0: no write may, however long it takes.
 	Late time.Duration
+}
+
+// span is a time in which a host's mount observed: what a call there did may land whoever holds. End 0: it did not end.
+type span struct {
+	Host       int
+	Begin, End int64 // monotonic
+}
+
+// observed is whether the call may have landed because its mount observed. What was stored through a mapping may be written back
+// long after the call.
+func (e *evidence) observed(one *call) bool {
+	return one != nil && slices.ContainsFunc(e.Loose, func(s span) bool {
+		return s.Host == one.Host && (s.End == 0 || one.Begin <= s.End) && (one.End == 0 || one.Kind == callMap || one.End >= s.Begin)
+	})
 }
 
 // finding is one thing that must not be. Line is where it shows in the log, -1 elsewhere.
@@ -114,6 +134,12 @@ type finding struct {
 const (
 	badStale     = "stale write"                    // an older token's write landed after a newer grant
 	badAcked     = "stale write, acknowledged"      // and the writer was told that all is well
+	badGiven     = "write of a former holder"       // landed after a handover, which waits for what is in flight
+	badStranger  = "a stranger's"                   // a lease, or a change, of somebody who may not write
+	badBounds    = "token out of bounds"            // of 2^60 or more: from a record that no daemon wrote
+	badRoot      = "write under a former name"      // landed after the root of its worktree had been renamed
+	badRecords   = "two holders by two records"     // each under records of its own, at once
+	badSealed    = "write under readonly"           // landed after the switch had been answered
 	badTwice     = "token granted twice"            // or not above all before it
 	badGate      = "write under the taker's gate"   // landed while the taker had LOCK_EX
 	badLost      = "acknowledged write lost"        //
@@ -130,6 +156,7 @@ const (
 type tally struct {
 	Grants, Takeovers, Landed int
 	StaleLanded, StaleAcked   int
+	Observed                  int // landed while the mount observed, whoever held
 }
 
 // slotsCount is how many slots the slots' file has, and how many pages the pages' file: the registers behind the slots.
@@ -140,4 +167,8 @@ func slotOf(kind byte, seq int) int {
 		return slotsCount + seq%slotsCount
 	}
 	return seq % slotsCount
+}
+
+func newFinding(kind string, of plan.Record, format string, args ...any) finding {
+	return finding{kind, fmt.Sprintf("token %d host %d pid %d seq %d: %s", of.Token, of.Host, of.PID, of.Seq, fmt.Sprintf(format, args...)), -1}
 }

@@ -19,6 +19,19 @@ var figureRows = []struct{ name, label string }{
 	{"grants", "grants"},
 	{"takeovers", "  takeovers: by another writer than before"},
 	{"steals", "  steals, by the audit log"},
+	{"handover", "handovers to another writer of the same host"},
+	{"offer", "offers that were taken on another host"},
+	{"offer_asked", "  of all offers"},
+	{"switches", "switches to observe or readonly, and back"},
+	{"observed", "  landed while its mount observed"},
+	{"recoveries", "recoveries of a killed daemon's mount"},
+	{"replacements", "replacements of a daemon that serves"},
+	{"strange_calls", "calls of users without permission"},
+	{"hostile", "records forged, and things put beside them"},
+	{"renames", "renames of a worktree's root"},
+	{"roamed", "  writes that landed there"},
+	{"second_mounts", "second mounts of a source on the same host"},
+	{"second_refused", "  refused, for they have other records"},
 	{"takeovers_held", "takeovers with a write of the holder held between check and backing call"},
 	{"takeovers_held_stop", "  of them with its whole daemon stopped there"},
 	{"kills_claim", "daemons killed in a step of claim"},
@@ -64,6 +77,7 @@ func (h *history) figures() *tierFigures {
 		n["grants"] += t.Grants
 		n["takeovers"] += t.Takeovers
 		n["steals"] += len(t.Steals)
+		n["observed"] += t.Observed
 		n["stale_landed"] += t.StaleLanded
 		n["acknowledged_stale"] += t.StaleAcked
 		all, stopped := h.takeoversHeld(t)
@@ -72,6 +86,9 @@ func (h *history) figures() *tierFigures {
 		f.countCalls(t.Calls)
 	}
 	f.countEvents(h.events)
+	for name, times := range h.did {
+		n[name] += times
+	}
 	for _, b := range h.bad {
 		f.Violations[b.Kind]++
 		n["violations"]++
@@ -106,12 +123,35 @@ func (f *tierFigures) countEvents(events []event) {
 			f.Figures[e.what]++
 			continue
 		}
+		if name := operationOf(e); name != "" {
+			f.Figures[name]++
+			continue
+		}
 		f.Points[e.where+" "+e.what]++
 		f.Faults[e.kind()]++
 		if s := stepOf(e.where); s != "" && e.what == "kill" {
 			f.Figures["kills_"+s]++
 		}
 	}
+}
+
+// operationOf is the figure that counts an operation of a host; what did not come about has none.
+func operationOf(e event) string {
+	switch e.where + " " + e.what {
+	case "mode observe", "mode readonly":
+		return "switches"
+	case "record litter", "record forge":
+		return "hostile"
+	case "mounts serves":
+		return "second_mounts"
+	case "mounts refused":
+		return "second_refused"
+	case "recover done":
+		return "recoveries"
+	case "replace done":
+		return "replacements"
+	}
+	return ""
 }
 
 // stepOf is the step of the protocol that a point belongs to.

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -21,6 +22,7 @@ type hostConfig struct {
 	layout
 	Seed     uint64
 	Number   int
+	Hosts    int    // how many there are
 	Jvsfs    string // the binary under torture
 	Writers  int    // of each worktree
 	OnFree   string
@@ -31,6 +33,7 @@ type hostConfig struct {
 	NoFaults bool
 	Patient  bool
 	Focus    string
+	Without  repertoire
 	policy
 }
 
@@ -53,12 +56,18 @@ type host struct {
 	ending  bool           // nothing is started any more
 	quiet   bool           // nothing is tormented any more
 	paused  map[int]bool   // writers that are stopped on purpose
+	modes
+	successions
+	second  int  // the daemon of the second mount
+	pairing bool // there is one, or what is left of it
 }
 
 // writer is a writer process.
 type writer struct {
-	in *os.File // its standard input; the end of it is the end of the writer
-	of place
+	in    *os.File // its standard input; the end of it is the end of the writer
+	of    place
+	roams bool // writes to the roaming worktree
+	once  bool // nobody comes after it
 }
 
 func (h *host) mountpoint() string { return h.at(fmt.Sprintf("mnt%d", h.Number)) }
@@ -66,6 +75,9 @@ func (h *host) mountpoint() string { return h.at(fmt.Sprintf("mnt%d", h.Number))
 func runHost(cfg hostConfig) error {
 	h := &host{hostConfig: cfg, writers: map[int]writer{}, paused: map[int]bool{}, rng: rand.New(rand.NewPCG(cfg.Seed, 11))}
 	if err := h.settle(); err != nil {
+		return err
+	}
+	if err := h.openLogs(); err != nil {
 		return err
 	}
 	h.page.Set(plan.PageBoot, int64(h.span(h.BootMS)))
@@ -82,6 +94,10 @@ func runHost(cfg hostConfig) error {
 			h.startWriter(p)
 		}
 	}
+	if h.Roams {
+		unix.CloseOnExec(roamFD)
+		h.startRoamer()
+	}
 	h.mu.Unlock()
 	if !h.NoFaults {
 		go h.torment()
@@ -97,6 +113,9 @@ func (h *host) settle() error {
 			return fmt.Errorf("mount %s: %w", m[1], err)
 		}
 	}
+	if err := errors.Join(unix.Sethostname([]byte(nameOf(h.Number))), os.MkdirAll(earsDir, 0o700)); err != nil {
+		return err
+	}
 	var err error
 	if h.page, err = plan.OpenPage(h.at("meta", fmt.Sprintf("page%d", h.Number))); err != nil {
 		return err
@@ -104,7 +123,7 @@ func (h *host) settle() error {
 	if h.events, err = os.OpenFile(h.at("meta", fmt.Sprintf("host%d.events", h.Number)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return err
 	}
-	return os.Mkdir(h.mountpoint(), 0o700)
+	return os.Mkdir(h.mountpoint(), 0o755)
 }
 
 // obey follows the orchestrator: "quiet" ends the faults, the end of the input ends everything.
@@ -129,7 +148,9 @@ func (h *host) obey() {
 	if pid != 0 {
 		_ = unix.Kill(pid, unix.SIGTERM)
 	}
-	h.await(3*time.Second, func() bool { return h.daemon == 0 })
+	h.await(3*time.Second, func() bool {
+		return h.daemon == 0 && len(h.former) == 0 && h.newcomer == 0 && h.recovering == 0 && h.second == 0
+	})
 	h.abortConnection() // if there still is one: nothing that waits for its answers may outlive the host
 }
 
@@ -155,8 +176,10 @@ func (h *host) calm() {
 	for pid := range h.paused {
 		_ = unix.Kill(pid, unix.SIGCONT)
 	}
-	if h.daemon != 0 {
-		_ = unix.Kill(h.daemon, unix.SIGCONT)
+	for _, pid := range append([]int{h.daemon, h.newcomer}, h.former...) {
+		if pid != 0 {
+			_ = unix.Kill(pid, unix.SIGCONT)
+		}
 	}
 }
 
@@ -168,17 +191,37 @@ func (h *host) note(where, what string, d time.Duration) {
 	}
 }
 
-func (h *host) startWriter(p place) {
-	cfg, err := json.Marshal(workerConfig{Seed: h.rng.Uint64(), Host: h.Number, Mountpoint: h.mountpoint(), Place: p, Places: h.places(),
-		History: h.at("histories"), OnPurpose: h.OnFree == "deny", LeaseMS: h.LeaseMS, Patient: h.Patient})
+func (h *host) startAgain(w writer) {
+	switch {
+	case w.once:
+	case w.roams:
+		h.startRoamer()
+	default:
+		h.startWriter(w.of)
+	}
+}
+
+func (h *host) startWriter(p place) { h.startProcess("worker", h.writerConfig(p), writer{of: p}) }
+
+func (h *host) startRoamer() {
+	h.startProcess("roamer", roamerConfig{workerConfig: h.writerConfig(place{}), Turn: h.at("meta", "roam.turn")}, writer{roams: true})
+}
+
+func (h *host) writerConfig(p place) workerConfig {
+	return workerConfig{Seed: h.rng.Uint64(), Host: h.Number, Mountpoint: h.mountpoint(), Place: p, Places: h.places(),
+		History: h.at("histories"), OnPurpose: h.OnFree == "deny", LeaseMS: h.LeaseMS, Patient: h.Patient, Hosts: h.Hosts, Without: h.withoutNow()}
+}
+
+func (h *host) startProcess(role string, as any, w writer) (pid int) {
+	cfg, err := json.Marshal(as)
 	if err != nil {
 		panic(err)
 	}
-	cmd := exec.Command("/proc/self/exe", "worker", string(cfg))
+	cmd := exec.Command("/proc/self/exe", role, string(cfg))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a session of its own is a writer of its own
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=2")
 	cmd.Stderr = os.Stderr
-	r, w, err := os.Pipe()
+	r, in, err := os.Pipe()
 	if err != nil {
 		panic(err)
 	}
@@ -187,7 +230,9 @@ func (h *host) startWriter(p place) {
 		panic(err)
 	}
 	_ = r.Close()
-	h.writers[cmd.Process.Pid] = writer{w, p}
+	w.in = in
+	h.writers[cmd.Process.Pid] = w
+	return cmd.Process.Pid
 }
 
 // reap waits for every child, resumes what stopped itself, and starts again what has died.
@@ -201,12 +246,12 @@ func (h *host) reap() {
 		}
 		h.mu.Lock()
 		switch {
-		case ws.Stopped() && pid == h.daemon:
+		case ws.Stopped() && h.writers[pid] == (writer{}): // also one of whom recover has not told yet
 			go h.resumeLater(pid, h.pause())
 		case ws.Stopped():
-		case pid == h.daemon:
-			h.daemon = 0
-			go h.restart()
+		case pid == h.second:
+			h.second = 0
+		case h.succeeded(pid, ws):
 		default:
 			h.buried(pid)
 		}
@@ -219,7 +264,11 @@ func (h *host) restart() {
 	time.Sleep(20 * time.Millisecond)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.ending {
+	switch {
+	case h.ending, h.daemon != 0, h.recovering != 0:
+	case h.does(opRecover) && h.rng.IntN(3) == 0:
+		h.recover()
+	default:
 		h.startDaemon()
 	}
 }
@@ -234,7 +283,7 @@ func (h *host) buried(pid int) {
 	delete(h.writers, pid)
 	delete(h.paused, pid)
 	if !h.ending {
-		h.startWriter(w.of)
+		h.startAgain(w)
 	}
 }
 
@@ -260,8 +309,6 @@ func (h *host) resumeLater(pid int, d time.Duration) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, ok := h.writers[pid]; ok || pid == h.daemon {
-		_ = unix.Kill(pid, unix.SIGCONT)
-	}
+	_ = unix.Kill(pid, unix.SIGCONT) // a number is not used again so soon
 	delete(h.paused, pid)
 }

@@ -9,8 +9,9 @@ import (
 
 // layout is where the parts of a history are: either a repository with several worktrees, or a plain directory.
 type layout struct {
-	Base string
-	Repo bool
+	Base  string
+	Repo  bool
+	Roams bool // there is a worktree whose root is renamed
 }
 
 // place is one worktree. The id of a plain directory is jvsfs's own business, and empty here.
@@ -68,14 +69,22 @@ func (l layout) make() error {
 	for _, p := range l.places() {
 		dirs = append(dirs, l.backing(p, "made"), l.backing(p, "saves"), l.marks(p))
 	}
+	if err := os.Chmod(l.Base, 0o755); err != nil { // strangers come in, and look
+		return err
+	}
 	for _, d := range dirs {
-		if err := os.MkdirAll(d, 0o700); err != nil {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return err
+		}
+	}
+	for _, d := range []string{l.locks(), l.at("meta"), l.at("histories"), l.at("marks")} {
+		if err := os.Chmod(d, 0o700); err != nil {
 			return err
 		}
 	}
 	for _, p := range l.places() {
 		for name, size := range map[string]int{"log": 0, "slots": slotsCount * plan.RecordSize, "pages": slotsCount * pageSize} {
-			if err := os.WriteFile(l.backing(p, name), make([]byte, size), 0o600); err != nil {
+			if err := os.WriteFile(l.backing(p, name), make([]byte, size), 0o644); err != nil {
 				return err
 			}
 		}

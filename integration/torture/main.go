@@ -32,6 +32,12 @@ func role(name string) func(cfg []byte) error {
 		return as(runHost)
 	case "worker":
 		return as(runWorker)
+	case "intruder":
+		return as(intruder.run)
+	case "roamer":
+		return as(func(r roamerConfig) error { return runRoamer(&roamer{roamerConfig: r}) })
+	case "stranger":
+		return as(strange.run)
 	case "freeze":
 		return as(freezing.run)
 	}
@@ -70,6 +76,7 @@ func command() int {
 	flag.DurationVar(&o.length, "length", 10*time.Second, "of a history")
 	flag.BoolVar(&o.verbose, "v", false, "a line for each history, and faults by point")
 	flag.BoolVar(&o.noFaults, "no-faults", false, "only the writers, no enemy")
+	flag.Func("without", "leave these operations out, by commas: "+strings.Join(operations, ", "), o.leaveOut)
 	flag.Parse()
 	o.tier = strings.ToLower(o.tier)
 	switch {

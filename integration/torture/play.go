@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"strings"
 	"sync/atomic"
@@ -24,7 +25,7 @@ func (h *history) play(rng *rand.Rand) error {
 	}
 	var hosts []*runningHost
 	for _, cfg := range h.hostConfigs(rng) {
-		one, err := startHost(cfg)
+		one, err := startHost(cfg, h.roamer)
 		if err != nil {
 			stop.Store(true)
 			return errors.Join(err, endHosts(hosts), watching())
@@ -77,7 +78,7 @@ func (h *history) hostConfigs(rng *rand.Rand) []hostConfig {
 	var all []hostConfig
 	for n := range h.hosts {
 		cfg := hostConfig{Seed: plan.SeedOf(h.seed, uint64(n+1)), Number: n, layout: h.layout, Jvsfs: h.jvsfs, Writers: h.writers, OnFree: onFree,
-			Tier: h.tier, Off: off, WallMS: rng.IntN(h.SkewMS) - h.SkewMS/2, BootMS: rng.IntN(1e9), NoFaults: h.noFaults, Patient: patient || h.focus != "", Focus: h.focus, policy: h.policy}
+			Tier: h.tier, Off: off, WallMS: rng.IntN(h.SkewMS) - h.SkewMS/2, BootMS: rng.IntN(1e9), NoFaults: h.noFaults, Without: h.without, Hosts: h.hosts, Patient: patient || h.focus != "", Focus: h.focus, policy: h.policy}
 		if rng.IntN(4) == 0 {
 			cfg.WallMS = rng.IntN(801) - 400
 		}
@@ -93,13 +94,16 @@ type runningHost struct {
 	out strings.Builder
 }
 
-func startHost(cfg hostConfig) (*runningHost, error) {
+func startHost(cfg hostConfig, roamer *os.File) (*runningHost, error) {
 	text, err := json.Marshal(cfg)
 	if err != nil {
 		return nil, err
 	}
 	one := &runningHost{cmd: exec.Command("/proc/self/exe", "host", string(text))}
-	one.cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Cloneflags: syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL, Setsid: true}
+	one.cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS, Pdeathsig: syscall.SIGKILL, Setsid: true}
+	if roamer != nil {
+		one.cmd.ExtraFiles = []*os.File{roamer}
+	}
 	one.cmd.Stderr = &one.out
 	one.cmd.WaitDelay = time.Second
 	if one.in, err = one.cmd.StdinPipe(); err != nil {
@@ -114,7 +118,7 @@ func endHosts(hosts []*runningHost) error {
 		_ = one.in.Close()
 	}
 	for _, one := range hosts {
-		kill := time.AfterFunc(15*time.Second, func() { _ = one.cmd.Process.Kill() })
+		kill := time.AfterFunc(time.Minute, func() { _ = one.cmd.Process.Kill() })
 		err := one.cmd.Wait()
 		kill.Stop()
 		if err != nil {

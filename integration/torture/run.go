@@ -24,6 +24,7 @@ type options struct {
 	parallel       int
 	verbose        bool
 	noFaults       bool
+	without        repertoire
 	json           string
 	policy
 }
@@ -63,11 +64,14 @@ type history struct {
 	// How often a record's stamp was set right (tier C).
 	unblockedBy atomic.Int64
 
+	roamer *os.File // the log of the roaming worktree
+	roamed []plan.Record
 	trees  []*tree
 	bad    []finding
 	events []event
-	log    []string // what daemons said that no daemon should
-	late   int      // late writes that daemons reported
+	log    []string       // what daemons said that no daemon should
+	late   int            // late writes that daemons reported
+	did    map[string]int // operations, by the name of their figure
 }
 
 // tree is one worktree of a history, and what is known of it.
@@ -86,7 +90,12 @@ func (h *history) run() (err error) {
 			h.tier = "c"
 		}
 	}
+	h.did = map[string]int{}
 	h.Repo = rng.IntN(4) > 0
+	h.Roams = h.Repo && !h.noFaults && h.without.has(opRename)
+	if h.Roams && h.focus == "" && rng.IntN(5) == 0 {
+		h.hosts = 1 // else somebody else nearly always serves the repository, and no root is renamed
+	}
 	if h.Base, err = os.MkdirTemp(h.dir, "jvsfs-torture-"); err != nil {
 		return err
 	}
@@ -95,6 +104,12 @@ func (h *history) run() (err error) {
 	}
 	for _, p := range h.places() {
 		h.trees = append(h.trees, &tree{place: p})
+	}
+	if h.Roams {
+		if h.roamer, err = h.makeRoamer(); err != nil {
+			return err
+		}
+		defer h.roamer.Close() //nolint:errcheck // the hosts have their own
 	}
 	if err := h.play(rng); err != nil {
 		return err
@@ -119,6 +134,12 @@ func (h *history) judge() {
 	for _, t := range h.trees {
 		t.bad, t.tally = check(t.evidence)
 		h.bad = append(h.bad, t.bad...)
+	}
+	if h.Roams {
+		bad, moved, landed := checkRoam(h.roamed, h.tier == "c")
+		h.bad = append(h.bad, bad...)
+		h.did["renames"] += moved
+		h.did["roamed"] += landed
 	}
 	if h.stuck && h.tier == "a" { // where there is no lock manager safety is promised, and not progress
 		h.bad = append(h.bad, finding{Kind: badStuck, Text: "after the end of all faults nobody could write for 8 s", Line: -1})

@@ -23,13 +23,13 @@ func (h *host) tearRecord() {
 		return
 	}
 	name := slices.Max(names)
-	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	f, err := h.damage(name)
 	if err != nil {
 		return
 	}
 	whole := make([]byte, 4096)
 	if n, err := f.ReadAt(whole, 0); err != nil || n != len(whole) || bytes.IndexByte(whole, 0) >= 0 {
-		_ = f.Close()
+		h.healed(f)
 		return
 	}
 	torn := make([]byte, []int{512, 1024, 2048}[h.rng.IntN(3)])
@@ -37,11 +37,12 @@ func (h *host) tearRecord() {
 		panic(err)
 	}
 	h.note("record", "tear", 0)
-	go h.mend(f, whole, name)
+	go h.mend(f, whole, name, func(now []byte) bool { return bytes.IndexByte(now, 0) >= 0 })
 }
 
-func (h *host) mend(f *os.File, whole []byte, claim string) {
-	defer f.Close() //nolint:errcheck // nothing is buffered
+// mend puts a record right that is still damaged when the gate is free.
+func (h *host) mend(f *os.File, whole []byte, claim string, damaged func([]byte) bool) {
+	defer h.healed(f)
 	worktree, _, _ := bytes.Cut([]byte(filepath.Base(claim)), []byte(".claim."))
 	gate, err := os.OpenFile(filepath.Join(h.locks(), string(worktree)+".gate"), os.O_RDWR, 0)
 	if err != nil {
@@ -51,14 +52,14 @@ func (h *host) mend(f *os.File, whole []byte, claim string) {
 	for {
 		time.Sleep(h.span(h.LeaseMS / 3))
 		now := make([]byte, len(whole))
-		if _, err := f.ReadAt(now, 0); err != nil || bytes.IndexByte(now, 0) < 0 {
+		if _, err := f.ReadAt(now, 0); err != nil || !damaged(now) {
 			h.note("record", "mended_by_its_holder", 0)
 			return
 		}
 		if unix.Flock(int(gate.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 			continue
 		}
-		if _, err := f.ReadAt(now, 0); err == nil && bytes.IndexByte(now, 0) >= 0 {
+		if _, err := f.ReadAt(now, 0); err == nil && damaged(now) {
 			_, err = f.WriteAt(whole, 0)
 			h.note("record", "mended_by_an_admin", 0)
 			// It may have been released between our look and our blow: then this is not how its holder left it.
@@ -66,4 +67,24 @@ func (h *host) mend(f *os.File, whole []byte, claim string) {
 		}
 		return
 	}
+}
+
+// damage opens a record that is to be damaged; an error while somebody else does so, for who mends it must know how it was.
+func (h *host) damage(name string) (*os.File, error) {
+	if err := os.Mkdir(h.damageMark(name), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		_ = os.Remove(h.damageMark(name))
+	}
+	return f, err
+}
+
+func (h *host) damageMark(claim string) string { return h.at("meta", filepath.Base(claim)+".damaged") }
+
+// healed is the end of it.
+func (h *host) healed(f *os.File) {
+	_ = os.Remove(h.damageMark(f.Name()))
+	_ = f.Close() // nothing is buffered
 }

@@ -13,7 +13,7 @@ import (
 func (h *host) torment() {
 	for {
 		h.mu.Lock()
-		d := time.Duration(50+h.rng.IntN(700)) * time.Millisecond
+		d := time.Duration(30+h.rng.IntN(400)) * time.Millisecond
 		h.mu.Unlock()
 		time.Sleep(d)
 		h.mu.Lock()
@@ -22,7 +22,9 @@ func (h *host) torment() {
 			return
 		}
 		blows := []func(){h.stopDaemon, h.stopThread, h.stopThread, h.killDaemon, h.stopWriter, h.stopWriter, h.killWriter,
-			h.stepClock, h.stepClock, h.slewClock, h.failDisk, h.failDisk, h.tearRecord}
+			h.stepClock, h.stepClock, h.slewClock, h.failDisk, h.failDisk, h.tearRecord,
+			h.switchMode, h.switchMode, h.replace, h.crash,
+			h.stranger, h.stranger, h.hostile, h.hostile, h.secondMount, h.secondMount}
 		blows[h.rng.IntN(len(blows))]()
 		h.mu.Unlock()
 	}

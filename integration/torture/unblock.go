@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -48,6 +50,17 @@ type claimRecord struct {
 	At       time.Time `json:"last_renewed_at"`
 	Token    uint64    `json:"fencing_token"`
 	Released bool      `json:"released"`
+	Holder   string    `json:"holder_id"` // host:user:pid:start
+}
+
+// pid is that of the holder, in its host; 0 if it is not to be known.
+func (r claimRecord) pid() int {
+	parts := strings.Split(r.Holder, ":")
+	if len(parts) != 4 {
+		return 0
+	}
+	pid, _ := strconv.Atoi(parts[2])
+	return pid
 }
 
 func readClaim(name string) (r claimRecord, err error) {

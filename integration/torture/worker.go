@@ -21,6 +21,8 @@ type workerConfig struct {
 	OnPurpose  bool    // take leases on purpose only; else writes may take them, too
 	LeaseMS    int
 	Patient    bool // holds its leases for long, so that they are renewed often
+	Hosts      int  // how many there are
+	Without    repertoire
 }
 
 // worker writes under leases that it takes, and goes on writing when it has lost them, as a process does that does not know.
@@ -70,32 +72,47 @@ func (w *worker) rest(ms int) { time.Sleep(time.Duration(w.rng.IntN(ms*1000)) * 
 
 // take gets a lease, and a handle that is known to be of it; nil when it is not to be had now.
 func (w *worker) take() *writeHandle {
+	if w.Without.has(opHandover) && w.rng.IntN(3) > 0 {
+		if h := w.beGiven(); h != nil {
+			return h
+		}
+	}
+	if w.rng.IntN(4) == 0 { // a lease that was kept over a recovery, or a replacement
+		if t := w.held(); t != 0 {
+			return w.openUnder(t)
+		}
+	}
 	if w.OnPurpose || w.rng.IntN(3) == 0 {
 		a, err := w.control.ask(w.wish())
 		if err != nil {
 			return nil
 		}
 		if w.OnPurpose {
-			return w.open(a.Token)
+			return w.openUnder(a.Token)
 		}
 	}
-	// A write may take the lease: the token is the one that is on top before and after.
-	for range 2 {
-		before, err := w.control.ask(map[string]any{"op": "lock_status"})
-		if err != nil || before.Result.Token == 0 { // 0: the head could not be read, or there is none yet
-			return nil
-		}
-		h := w.open(before.Result.Token)
-		if h == nil {
-			return nil
-		}
-		after, err := w.control.ask(map[string]any{"op": "lock_status"})
-		if err == nil && after.Result.Token == h.token {
-			return h
-		}
+	// A write may take the lease.
+	if h := w.open(0); h != nil {
 		h.close()
 	}
-	return nil
+	return w.openUnder(w.held())
+}
+
+// held is the token that this writer holds, 0 if it holds none that can be seen.
+func (w *worker) held() uint64 { return w.control.held() }
+
+// openUnder opens a handle under a token that is held now. What was opened while it was not is of another one, or of none: it is
+// judged by what the records say before and after.
+func (w *worker) openUnder(token uint64) *writeHandle {
+	if token == 0 {
+		return nil
+	}
+	h := w.open(token)
+	if h != nil && w.held() != token {
+		h.close()
+		return nil
+	}
+	return h
 }
 
 // wish is a way to ask for the lease.
@@ -131,8 +148,8 @@ func (w *worker) use(h *writeHandle) {
 	if w.Patient || w.rng.IntN(5) == 0 {
 		end, limit = end.Add(time.Duration(w.rng.Int64N(int64(3*lease)))), 150 // does not give up either
 	}
-	how := w.rng.IntN(6)
-	stop := w.beside(h, end, how == 0)
+	how := w.rng.IntN(9)
+	stop := w.beside(h, end, how == 0 || how > 5, w.parting())
 	w.writeUntil(h, end, limit)
 	stop()
 	if how > 0 && how < 5 {
@@ -163,9 +180,9 @@ func (w *worker) writeUntil(h *writeHandle, end time.Time, limit int) {
 	}
 }
 
-// beside gives the lease back while writes go on: at some time, or when a write takes so long that it must be held up somewhere,
+// beside gives the lease back, or to somebody, while writes go on: at some time, or when a write takes so long that it must be held up somewhere,
 // so that the lease ends over a write that is past its check.
-func (w *worker) beside(h *writeHandle, end time.Time, atSomeTime bool) (stop func()) {
+func (w *worker) beside(h *writeHandle, end time.Time, atSomeTime bool, part func(*writeHandle)) (stop func()) {
 	over, ended := make(chan struct{}), make(chan struct{})
 	impatient := w.rng.IntN(2) == 0
 	middle := time.Now().Add(time.Until(end) / 2)
@@ -179,7 +196,7 @@ func (w *worker) beside(h *writeHandle, end time.Time, atSomeTime bool) (stop fu
 			}
 			began := w.busy.Load()
 			if atSomeTime && time.Now().After(middle) || impatient && began != 0 && time.Now().UnixNano()-began > int64(40*time.Millisecond) {
-				w.release(h)
+				part(h)
 				return
 			}
 		}

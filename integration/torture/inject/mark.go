@@ -21,7 +21,7 @@ func Mark(kind byte, worktree string, token uint64, pid int) {
 	if i < 0 {
 		return
 	}
-	r := plan.Record{Kind: kind, Token: token, Host: enemy.Host, PID: pid, Wall: plan.Realtime()}
+	r := plan.Record{Kind: kind, Token: token + enemy.Marks[i].Base, Host: enemy.Host, PID: pid, Wall: plan.Realtime()}
 	_, err := enemy.logs[enemy.Marks[i].Log].Write(r.Encode())
 	must(err)
 	fd, err := unix.Open(filepath.Join(enemy.Marks[i].Dir, r.Name()), unix.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_CLOEXEC, 0o600)

@@ -30,6 +30,7 @@ type Marks struct {
 	Worktree string `json:"worktree"` // "": every one
 	Log      string `json:"log"`      // file: where writes land
 	Dir      string `json:"dir"`      // directory: a file for each mark, between the changes of names
+	Base     uint64 `json:"base"`     // is added to the tokens
 }
 
 // Point says how often what happens at the points of a name, in millionths.

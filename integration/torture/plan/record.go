@@ -7,6 +7,17 @@ const (
 	KindData  = 'D' // a write of a writer
 	KindGate  = 'G' // a taker has LOCK_EX and is about to claim
 	KindBegin = 'B' // the token was claimed
+
+	// Of a host, not of a worktree.
+	KindLoose    = 'L' // its mount is about to observe
+	KindStrict   = 'S' // it has been told that the mount enforces again
+	KindSealed   = 'Z' // it has been told that the mount is read-only
+	KindUnsealed = 'U' // the mount is about to be not that any more
+
+	// Of the root of a worktree.
+	KindMoving = 'm' // it is about to be renamed
+	KindMoved  = 'M' // it was: the token says to which name
+	KindStays  = 's' // it was not
 )
 
 // RecordSize is the length of a Record, with its newline.
@@ -35,7 +46,7 @@ func (r *Record) setLast(last int64) error {
 	switch r.Kind {
 	case KindData:
 		r.Handle, r.Seq = int(last/1e10), int(last%1e10)
-	case KindGate, KindBegin:
+	case KindGate, KindBegin, KindLoose, KindStrict, KindSealed, KindUnsealed, KindMoving, KindMoved, KindStays:
 		r.Wall = last
 	default:
 		return fmt.Errorf("a record cannot be of kind %q", r.Kind)
