@@ -118,6 +118,7 @@ func (d *daemon) open() error {
 	if err != nil {
 		return err
 	}
+	d.warnExposed()
 	if d.audit, err = openAudit(d.place, fs.SourceFD(), d.locks); err != nil {
 		return err
 	}
