@@ -28,6 +28,10 @@
 //	<id>.lock.tmp.<nonce>    a record being born, or a view being moved.
 //	<id>.taint.<token>.<nonce>  a late write was found (rule 10); stays until somebody has looked at it.
 //	<id>.gate, <id>.turn     flock files, created once, never removed.
+//	<id>.lock.aside.<nonce>, <id>.claim.<20 digits>.aside.<nonce>  what a repair moved away.
+//
+// Names are read from their end (parseName), so no id, whatever dots it has, makes one worktree's file another's. What is read has
+// bounds (bounds.go). Beside them lies audit.anchor: how far the audit chain goes.
 //
 // # Rules
 //

@@ -136,6 +136,7 @@ func (d *daemon) open() error {
 	if !d.tree.known {
 		d.log.Warn("another mount of the same directory, or of one above, may go unnoticed", zap.String("why", d.tree.why))
 	}
+	d.warnExposed()
 	if d.audit, err = openAudit(d.place, fs.SourceFD(), d.locks); err != nil {
 		return err
 	}

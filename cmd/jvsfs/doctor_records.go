@@ -48,7 +48,7 @@ func checkLockDir(ctx context.Context, d lockDir, policy lease.Policy, fix repai
 	case !info.IsDir():
 		return []finding{fail("locks.kind", "move it away", "%s is not a directory", d.name)}
 	}
-	out := []finding{checkLockMode(d, info)}
+	out := append([]finding{checkLockMode(d, info)}, checkExposure(d)...)
 	if f, err := tierOf(d); err != nil {
 		out = append(out, warn("tier.unknown", "look at the disk and the permissions of the lock directory", "%v", err))
 	} else {

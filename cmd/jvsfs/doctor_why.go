@@ -48,6 +48,8 @@ var whyItMatters = map[string]string{
 	"locks.denied":     "what cannot be looked at cannot be judged",
 	"locks.unreadable": "with no lock directory nobody gets a lease, and nobody writes",
 	"locks.kind":       "with no lock directory nobody gets a lease, and nobody writes",
+	"locks.exposed":    "who can forge a record can take every lease, or keep it from everybody",
+	"locks.unseen":     "what cannot be looked at cannot be judged",
 	"locks.mode":       "who knows a nonce can release or renew a lease of others",
 	"locks.unwritable": "no lease can be taken or renewed there, so writing stops",
 	"locks.exclusive":  "two writers could get the same fencing token",

@@ -174,5 +174,12 @@ func (p place) openLockDir() (*lease.Dir, error) {
 			return nil, fmt.Errorf("lock directory: %w", err)
 		}
 	}
-	return lease.OpenDir(p.LockDir)
+	dir, err := lease.OpenDir(p.LockDir)
+	if err != nil || p.inRepository() {
+		return dir, err
+	}
+	if err := refuseExposed(p.LockDir); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return dir, nil
 }

@@ -8,7 +8,7 @@ var claimMutations = slices.Concat(authority, claiming, ownInode, theGate)
 var authority = slices.Concat(
 	in("lease/store.go", mutation{
 		Rule: 1, What: "the view decides, not the highest claim",
-		Old: "	if t > 0 {\n		h = s.readRecordFile(s.claimName(t))", New: "	if t > maxToken-1 {\n		h = s.readRecordFile(s.claimName(t))",
+		Old: "	} else if t > 0 {\n		h = s.readRecordFile(s.claimName(t))", New: "	} else if t > maxToken-1 {\n		h = s.readRecordFile(s.claimName(t))",
 		Tests: []string{"TestTheHighestClaimSpeaksWithoutItsView"},
 	}, mutation{
 		Rule: 1, What: "a claim that carries another token than its name is believed",

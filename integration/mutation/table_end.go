@@ -313,7 +313,7 @@ var handingOver = slices.Concat(
 		Tests: []string{"TestAnOfferThatExpiresDoesNotGoOn"},
 	}, mutation{
 		Rule: 14, What: "any host takes what is offered to one",
-		Old: "r.OfferedTo == clip(h.Host, maxText) && ", New: "",
+		Old: "r.OfferedTo == clip(named(h.Host), maxText) && ", New: "",
 		Tests: []string{"TestAnOfferIsTakenByItsHost"},
 	}, mutation{
 		Rule: 14, What: "a write takes what is offered",

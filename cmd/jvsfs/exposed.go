@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/jvsfs/jvsfs/lease"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+// Records are believed, so it matters who can put others in their place. Where jvsfs chose the lock directory, or --control did,
+// that is nobody but root and the daemon's user, or there is no lease. In a repository it is also the owner, and whomever it lets:
+// that is said, and what follows from it stands in the README.
+
+// exposedFix is the way out.
+const exposedFix = "let only root write there and above (chown root, chmod go-w), or choose another place (--control DIR)"
+
+// refuseExposed refuses a lock directory of a machine that others can replace.
+func refuseExposed(dir string) error {
+	found, err := lease.Exposures(dir)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	return &lease.Error{Class: lease.ClassStoreFailed, File: dir, Next: exposedFix,
+		Message: fmt.Sprintf("the lock directory is not safe: %s, and so put other lease records in the place of these", found[0])}
+}
+
+// warnExposed says who can forge a repository's records, other than its owner.
+func (d *daemon) warnExposed() {
+	if !d.place.inRepository() {
+		return
+	}
+	found, err := lease.Exposures(fmt.Sprintf("/proc/self/fd/%d", d.locks.FD()), ownerOfRepository(fmt.Sprintf("/proc/self/fd/%d/../..", d.locks.FD())))
+	if err != nil {
+		d.log.Warn("who can change the lock directory is not known", zap.Error(err))
+	}
+	for _, e := range found {
+		d.log.Warn("the lease records are not safe", zap.String("why", e.String()))
+	}
+}
+
+// ownerOfRepository is whose directory it is, root where that cannot be seen.
+func ownerOfRepository(root string) uint32 {
+	var st unix.Stat_t
+	if unix.Stat(root, &st) != nil {
+		return 0
+	}
+	return st.Uid
+}
+
+// checkExposure says who can put other records in the place of those in a lock directory.
+func checkExposure(d lockDir) []finding {
+	found, err := lease.Exposures(d.path)
+	if err != nil {
+		return []finding{warn("locks.unseen", "run doctor as root", "%v", err)}
+	}
+	inRepository := strings.HasSuffix(d.name, filepath.Join("/.jvs", "locks"))
+	owner := uint32(os.Geteuid())
+	if inRepository {
+		owner = ownerOfRepository(d.path + "/../..")
+	}
+	var out []finding
+	owned := false
+	for _, e := range found {
+		switch {
+		case inRepository && e.Owner && e.UID == owner:
+			owned = true
+		case inRepository:
+			out = append(out, warn("locks.exposed", "chmod go-w, if that is not meant", "%s: %s, and so forge or remove lease records", d.name, e))
+		default:
+			out = append(out, fail("locks.exposed", exposedFix, "%s: %s, and so forge or remove lease records", d.name, e))
+		}
+	}
+	if owned {
+		return append(out, okf("locks.owner", "%s: the repository is user %d's, who can forge or remove its lease records: leases keep its programs apart, not its owner", d.name, owner))
+	}
+	if len(out) == 0 {
+		out = append(out, okf("locks.owner", "only root and this user can put other records in the place of %s", d.name))
+	}
+	return out
+}

@@ -1,0 +1,50 @@
+package integration
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Where jvsfs keeps the records of a machine, nobody else may put others in their place: a mount is refused, and says by whom.
+func TestAnExposedLockDirectoryIsRefused(t *testing.T) {
+	m := prepareMount(t, mountOptions{prepare: withFiles("f")})
+	above := filepath.Join(m.base, "above")
+	require.NoError(t, os.Mkdir(above, 0o755))
+	locks := filepath.Join(above, "locks")
+	require.NoError(t, os.Chown(above, 1000, 1000))
+	for what, undo := range map[string]func() error{
+		"user 1000": func() error { return os.Chown(above, 0, 0) },
+	} {
+		_, errs, exit := m.CLI("mount", m.Source, m.Mountpoint, "--control", locks)
+		require.Equal(t, exitStore, exit, errs)
+		require.Contains(t, errs, what)
+		require.Contains(t, errs, above)
+		_, errs, exit = m.CLI("lock", "acquire", "--control", locks, m.Source)
+		require.Equal(t, exitStore, exit, errs)
+		require.NoError(t, undo())
+	}
+	require.NoError(t, os.Chmod(above, 0o777))
+	_, errs, exit := m.CLI("mount", m.Source, m.Mountpoint, "--control", locks)
+	require.Equal(t, exitStore, exit, errs)
+	require.Contains(t, errs, "everybody")
+	require.NoError(t, os.Chmod(above, 0o777|os.ModeSticky))
+	m.cliOK("lock", "status", "--control", locks, m.Source)
+	m.mount()
+}
+
+// A repository's owner can forge its records; that is said, and others who can are warned of.
+func TestDoctorSaysWhoCanForgeRecords(t *testing.T) {
+	m := prepareMount(t, mountOptions{repository: true, inPlace: true, prepare: withFiles("f")})
+	for _, dir := range []string{"", ".jvs"} {
+		require.NoError(t, os.Chown(filepath.Join(m.Source, dir), 1000, 1000))
+	}
+	m.mount()
+	all, _, _ := m.doctor()
+	require.NotEmpty(t, all.of("locks.owner", "user 1000"))
+	m.requireNoFinding("locks.exposed", "")
+	require.NoError(t, os.Chmod(m.Behind(".jvs"), 0o777))
+	m.requireFinding("locks.exposed", "everybody", "chmod go-w")
+}
