@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jvsfs/jvsfs/lease"
@@ -12,6 +14,10 @@ import (
 type crowd struct {
 	since uint64           // of the loss, clock ticks after boot
 	all   map[process]bool // false: let go
+	over  atomic.Bool      // nobody is kept out by it any more
+
+	mu     sync.Mutex
+	forked map[int]uint64 // pid: when it was made, clock ticks after boot
 }
 
 // ticksPerSecond is USER_HZ, the unit of start times in /proc: 100 on all of Linux's ABIs
@@ -19,12 +25,13 @@ type crowd struct {
 const ticksPerSecond = 100
 
 // crowdOf looks who belongs to a holder. loss is when it lost its lease, on the boot clock.
-func crowdOf(h lease.Holder, loss time.Duration) *crowd {
+func (r *Resolver) crowdOf(h lease.Holder, loss time.Duration) *crowd {
 	scope := Scope(h.Scope)
 	if h.PID == 0 || h.BootID != host().bootID || h.PIDNamespace != host().pidNS || scope != ScopeSession && scope != ScopeTree && scope != ScopeDefault {
 		return nil
 	}
-	c := &crowd{since: uint64(loss / (time.Second / ticksPerSecond)), all: make(map[process]bool)}
+	c := &crowd{since: ticks(loss), all: make(map[process]bool), forked: make(map[int]uint64)}
+	r.forks.follow(c) // before they are counted: nobody comes in between
 	sid, _, _ := parseSessionKey(h.ScopeKey)
 	stats := make(map[int]ProcStat)
 	for _, pid := range processes() {
@@ -32,13 +39,39 @@ func crowdOf(h lease.Holder, loss time.Duration) *crowd {
 			stats[pid] = st
 		}
 	}
+	c.mu.Lock()
 	for pid, st := range stats {
 		if scope == ScopeSession && sid != 0 && st.Session == sid || scope != ScopeSession && below(stats, pid, h) {
 			c.all[process{pid, st.Start}] = true
+			c.forked[pid] = st.Start
 		}
 	}
+	c.mu.Unlock()
 	return c
 }
+
+// made takes in that somebody made a process, and keeps it if that one is of the crowd.
+func (c *crowd) made(b born) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := ticks(b.at)
+	if began, known := c.forked[b.by]; known && began <= at && len(c.forked) < membersMax {
+		c.forked[b.pid] = at
+	} else if !known {
+		delete(c.forked, b.pid) // the number is another's now
+	}
+}
+
+// wasMade reports whether a process was heard to be made by the crowd. The kernel notes when
+// it began a moment before it tells.
+func (c *crowd) wasMade(p process) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, known := c.forked[p.pid]
+	return known && p.start <= at+1 && at <= p.start+1
+}
+
+func ticks(boot time.Duration) uint64 { return uint64(boot / (time.Second / ticksPerSecond)) }
 
 // below reports whether a process is the holder's or descends from it.
 func below(stats map[int]ProcStat, pid int, h lease.Holder) bool {
@@ -53,8 +86,7 @@ func below(stats map[int]ProcStat, pid int, h lease.Holder) bool {
 }
 
 // has reports whether a process is of the crowd, or was made by it since the loss, as far
-// as its ancestors tell: one whose parents have ended is known only if it was asked about
-// while they lived.
+// as the kernel has told (forks) or its living ancestors do.
 func (c *crowd) has(id Identity) bool {
 	if c == nil || id.PID == 0 {
 		return false
@@ -66,6 +98,10 @@ func (c *crowd) has(id Identity) bool {
 				c.note(process{id.PID, id.Start})
 			}
 			return in
+		}
+		if c.wasMade(at) {
+			c.note(process{id.PID, id.Start})
+			return true
 		}
 		if at.start < c.since || parent <= 0 {
 			return false
@@ -86,6 +122,9 @@ func (c *crowd) has(id Identity) bool {
 func (c *crowd) release(h lease.Holder) {
 	if c != nil && h.PID != 0 && h.BootID == host().bootID && h.PIDNamespace == host().pidNS {
 		c.all[process{h.PID, h.StartTime}] = false
+		c.mu.Lock()
+		delete(c.forked, h.PID)
+		c.mu.Unlock()
 	}
 }
 

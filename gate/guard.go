@@ -192,7 +192,7 @@ func (g *Guard) Close(l lease.Loss) {
 		if e != nil {
 			e.close()
 		}
-		c := crowdOf(l.Holder, g.cfg.Clock.Boot()) // while it is closing nobody acquires by writing
+		c := g.cfg.Resolver.crowdOf(l.Holder, g.cfg.Clock.Boot()) // while it is closing nobody acquires by writing
 		g.mu.Lock()
 		g.revoke(l, c)
 		g.mu.Unlock()

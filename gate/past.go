@@ -79,7 +79,7 @@ func (g *Guard) revokedBy(past []lease.Past, key headKey) (found []revocation) {
 			continue
 		}
 		if v.crowd = g.crowdKnown(v); v.crowd == nil {
-			v.crowd = crowdOf(v.holder, bootAt(g.cfg.Clock, v.at))
+			v.crowd = g.cfg.Resolver.crowdOf(v.holder, bootAt(g.cfg.Clock, v.at))
 		}
 		found = append(found, v)
 	}

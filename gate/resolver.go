@@ -23,6 +23,7 @@ type Resolver struct {
 	threads map[uint32]*resolved
 	noPidfd bool
 
+	forks  forks
 	leftMu sync.Mutex
 	left   map[string]process // by session: one of its members, see Liveness
 }
@@ -101,9 +102,14 @@ func (r *Resolver) dropAll() {
 	}
 }
 
+// Hear lets the kernel say when many processes have been made (see forks), so that none
+// is missed. Must be called before anything is resolved.
+func (r *Resolver) Hear(e *Ends) { r.forks.ends = e }
+
 // Close frees the descriptors. The resolver stays usable.
 func (r *Resolver) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dropAll()
+	r.forks.end()
 }

@@ -37,6 +37,7 @@ const revocationsMax = 1024
 
 // add notes a loss that was seen here.
 func (r *revocations) add(v revocation) {
+	defer r.dismiss(r.crowds())
 	r.own = append(without(r.own, v.holder), v)
 	r.list = append(without(r.list, v.holder), v)
 	if len(r.own) > revocationsMax {
@@ -48,6 +49,24 @@ func (r *revocations) add(v revocation) {
 	r.seen = nil
 }
 
+// crowds are those that are kept out now.
+func (r *revocations) crowds() (all []*crowd) {
+	for _, v := range slices.Concat(r.own, r.list) {
+		if v.crowd != nil {
+			all = append(all, v.crowd)
+		}
+	}
+	return all
+}
+
+// dismiss tells the crowds that were kept out before and are no more.
+func (r *revocations) dismiss(before []*crowd) {
+	now := r.crowds()
+	for _, c := range before {
+		c.over.Store(!slices.Contains(now, c))
+	}
+}
+
 func without(list []revocation, h lease.Holder) []revocation {
 	return slices.DeleteFunc(list, func(v revocation) bool { return sameHolder(v.holder, h) })
 }
@@ -55,6 +74,7 @@ func without(list []revocation, h lease.Holder) []revocation {
 // learn takes in what the records tell: who lost a lease anywhere, and who has acquired on
 // purpose since.
 func (r *revocations) learn(past []lease.Past, found []revocation) {
+	defer r.dismiss(r.crowds())
 	r.own = slices.DeleteFunc(r.own, func(v revocation) bool { return admittedBy(past, v.holder, v.token) })
 	r.list = slices.Clone(r.own)
 	for _, v := range found {
@@ -74,6 +94,7 @@ func (r *revocations) learn(past []lease.Past, found []revocation) {
 
 // admit takes out whoever acquired on purpose.
 func (r *revocations) admit(h lease.Holder) {
+	defer r.dismiss(r.crowds())
 	lifted := func(v revocation) bool { return admits(h, v.holder) }
 	r.own, r.list = slices.DeleteFunc(r.own, lifted), slices.DeleteFunc(r.list, lifted)
 	for _, v := range r.list {
@@ -99,6 +120,7 @@ func (r *revocations) find(res *Resolver, id Identity) Reason {
 	if why, known := r.seen[key]; known {
 		return why
 	}
+	res.forks.catchUp()
 	why, lasting := r.search(res, id)
 	if lasting {
 		if r.seen == nil || len(r.seen) >= membersMax {

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -95,6 +96,39 @@ func TestNobodyIsRevokedForGiving(t *testing.T) {
 	remount()
 	writes(b)
 	require.Zero(t, m.worktreeStatus("source").Revoked)
+}
+
+// orphaned waits until the shell's parent has ended, if it has not yet.
+const orphaned = `p=$PPID n=0 now=$PPID; while [ $n -lt 1000 ] && [ $now = $p ]; do n=$((n+1)); read a b c now d </proc/$$/stat; done; `
+
+// Nor does a double fork make anybody another: neither one whose parent alone ended, nor one
+// that began its session in between.
+func TestADoubleForkIsStillTheRobbedOne(t *testing.T) {
+	m := newMount(t, mountOptions{policy: hasty, prepare: withFiles("f")})
+	a := m.robbed(t, "a")
+	b := startActor(t, "b")
+	result := m.base + "/result"
+	write := orphaned + "echo late >" + m.At("late") + "; echo $? >" + result + ".new; mv " + result + ".new " + result
+	for name, script := range map[string]string{
+		"setsid -f": `setsid -f sh -c '` + write + `'`,
+		"daemon":    `(setsid sh -c '(sh -c "$1") & exit 0' sh '` + write + `' & exit 0)`,
+		"two deep":  `setsid -f sh -c 'setsid -f sh -c "$1"' sh '` + write + `'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			exit, said := a.run("/", "", "("+script+") >/dev/null 2>&1 </dev/null")
+			require.Zero(t, exit, said)
+			eventually(t, "it has tried", func() bool {
+				_, err := os.Stat(result)
+				return err == nil
+			})
+			got, err := os.ReadFile(result)
+			require.NoError(t, err)
+			require.NotEqual(t, "0\n", string(got))
+			require.NoError(t, os.Remove(result))
+			require.NoFileExists(t, m.At("late"))
+		})
+	}
+	b.ok(m.put("f")) // who was not robbed writes
 }
 
 // A process that leaves the robbed session is still the robbed one; one that was another's

@@ -59,7 +59,9 @@
 //     literally it allows a steal only between 28 and 32 s after expiry.
 //  8. Renew. Sample t0; write and fsync the own claim; it counts only if no higher claim exists and the old deadline has not
 //     passed at completion. Anything else closes the fence at once; only a later renewal within the old deadline reopens it.
-//  9. Losing, always in this order: close, wait until nothing is in flight, invalidate caches, report, drop LOCK_SH.
+//  9. Losing, always in this order: close, wait until nothing is in flight, invalidate caches, report, drop LOCK_SH. Who lost
+//     against its will stands in the claims, and nowhere else: a claim that is not released, and is the head and over, or has a
+//     successor that neither says handed_over nor is the same holder's. It stays out until a later claim of its own is on purpose.
 //  10. Late writes (stores that other kernels write too). A mutation is durable before it is judged; then the fence asks
 //     Grant.Late for a higher claim and looks at the deadline. What is late is not acknowledged (EIO), is audited as late_write,
 //     and leaves <id>.taint.<token>.<nonce>; the loss follows.

@@ -35,3 +35,43 @@ func TestPastEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, c.rec.end(c.next, c.head)) })
 	}
 }
+
+// A lease whose holder has ended is taken at once on purpose, after it was given back in order; a writer's request leaves the close
+// to Run.
+func TestTheLeaseOfWhoHasEndedPassesOn(t *testing.T) {
+	d := testDir(t)
+	r := newRig(t, d, newFakeClock())
+	first := r.must(t, ann)
+	writer := bob
+	writer.Auto = true
+	_, err := r.Acquire(t.Context(), bob)
+	requireClass(t, ClassLockConflict, err)
+	r.live = Gone
+	_, err = r.Acquire(t.Context(), writer)
+	requireClass(t, ClassLockConflict, err)
+	require.Empty(t, r.fence.kinds(), "a request does not close the fence")
+	require.Equal(t, first.Token+1, r.must(t, bob).Token)
+	require.Equal(t, []LossKind{LossHolderGone}, r.fence.kinds())
+	past, err := r.Past(0, first.Token+1)
+	require.NoError(t, err)
+	require.Equal(t, PastGiven, past[0].End)
+	require.Equal(t, PastLasts, past[1].End)
+	r.live = Alive
+}
+
+// Who gave its lease away is told from who lost it, by the successor's own record.
+func TestWhatIsHandedOverIsNotLost(t *testing.T) {
+	r := newRig(t, testDir(t), newFakeClock())
+	first := r.must(t, ann)
+	_, err := r.Handover(t.Context(), first.Token, bob, nil)
+	require.NoError(t, err)
+	past, err := r.Past(first.Token, first.Token+1)
+	require.NoError(t, err)
+	require.Len(t, past, 2)
+	require.Equal(t, PastGiven, past[0].End)
+	_, err = r.Renew(t.Context())
+	require.NoError(t, err)
+	past, err = r.Past(first.Token, first.Token+1)
+	require.NoError(t, err)
+	require.Equal(t, PastGiven, past[0].End, "a renewal keeps what was said")
+}

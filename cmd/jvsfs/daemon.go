@@ -108,6 +108,7 @@ func (d *daemon) open() error {
 	if d.ends, err = gate.NewEnds(); err != nil {
 		return err
 	}
+	d.resolver.Hear(d.ends)
 	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.mode.Enforcement, d.log)
 	if err != nil {
 		return err

@@ -1,0 +1,172 @@
+package gate
+
+import (
+	"encoding/binary"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// forks hears from the kernel who makes whom, for as long as somebody is followed: a
+// double fork cuts what /proc tells of ancestors, but not this. It takes CAP_PERFMON in
+// the first user namespace; without it ancestors have to do. Source: perf_event_open(2),
+// attr.task. Safe for concurrent use.
+type forks struct {
+	ends *Ends // wakes when much has come; nil: only who asks empties the rings
+
+	mu     sync.Mutex
+	rings  []*forkRing
+	crowds []*crowd
+}
+
+// forkRing is what one processor tells.
+type forkRing struct {
+	fd    int
+	watch int32
+	mem   []byte
+	data  []byte
+}
+
+const (
+	ringPages = 64
+	// crowdsMax bounds what each fork is compared with.
+	crowdsMax = 64
+)
+
+// born is one process made by another.
+type born struct {
+	by, pid int
+	at      time.Duration // boot clock
+}
+
+// follow begins to hear of what a crowd makes. Call it before the crowd is counted.
+func (f *forks) follow(c *crowd) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.rings == nil && !f.open() {
+		f.close()
+		return
+	}
+	f.crowds = append(f.crowds, c)
+	if len(f.crowds) > crowdsMax {
+		f.crowds = f.crowds[1:]
+	}
+}
+
+// catchUp takes in what has been told so far.
+func (f *forks) catchUp() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.crowds = slices.DeleteFunc(f.crowds, func(c *crowd) bool { return c.over.Load() }); len(f.crowds) == 0 {
+		f.close()
+		return
+	}
+	var all []born
+	for _, r := range f.rings {
+		all = r.read(all)
+	}
+	slices.SortStableFunc(all, func(a, b born) int { return int(a.at - b.at) })
+	for _, b := range all {
+		for _, c := range f.crowds {
+			c.made(b)
+		}
+	}
+}
+
+// open makes a ring for each processor.
+func (f *forks) open() bool {
+	for cpu := range runtime.NumCPU() {
+		r, err := openRing(cpu)
+		if err != nil {
+			return false
+		}
+		f.rings = append(f.rings, r)
+		f.arm(r)
+	}
+	return true
+}
+
+func openRing(cpu int) (*forkRing, error) {
+	attr := unix.PerfEventAttr{
+		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_DUMMY, Size: unix.PERF_ATTR_SIZE_VER5,
+		Bits: unix.PerfBitTask | unix.PerfBitUseClockID | unix.PerfBitWatermark, Clockid: unix.CLOCK_BOOTTIME,
+		Wakeup: uint32(ringPages * unix.Getpagesize() / 4),
+	}
+	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	page := unix.Getpagesize()
+	mem, err := unix.Mmap(fd, 0, (1+ringPages)*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	return &forkRing{fd: fd, mem: mem, data: mem[page:]}, nil
+}
+
+// arm has the ring emptied when a quarter of it is full.
+func (f *forks) arm(r *forkRing) {
+	if f.ends == nil {
+		return
+	}
+	r.watch = f.ends.watch(r.fd, func() {
+		f.catchUp()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if slices.Contains(f.rings, r) {
+			f.ends.forget(r.fd, r.watch)
+			f.arm(r)
+		}
+	})
+}
+
+// close frees the rings; the lock is held.
+func (f *forks) close() {
+	for _, r := range f.rings {
+		if f.ends != nil {
+			f.ends.forget(r.fd, r.watch)
+		}
+		_ = unix.Munmap(r.mem)
+		_ = unix.Close(r.fd)
+	}
+	f.rings, f.crowds = nil, nil
+}
+
+// end stops following anybody.
+func (f *forks) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.close()
+}
+
+// read appends what is new in the ring. Layout of a record: type 4, misc 2, size 2; of a
+// fork: pid 4, ppid 4, tid 4, ptid 4, time 8.
+func (r *forkRing) read(all []born) []born {
+	meta := (*unix.PerfEventMmapPage)(unsafe.Pointer(&r.mem[0]))
+	head, tail := atomic.LoadUint64(&meta.Data_head), meta.Data_tail
+	buf := make([]byte, head-tail)
+	for i := range buf {
+		buf[i] = r.data[(tail+uint64(i))%uint64(len(r.data))]
+	}
+	atomic.StoreUint64(&meta.Data_tail, head)
+	for len(buf) >= 8 {
+		size := int(binary.NativeEndian.Uint16(buf[6:]))
+		if size < 8 || size > len(buf) {
+			break
+		}
+		if binary.NativeEndian.Uint32(buf) == unix.PERF_RECORD_FORK && size >= 32 {
+			pid, by := int(int32(binary.NativeEndian.Uint32(buf[8:]))), int(int32(binary.NativeEndian.Uint32(buf[12:])))
+			if pid != by && pid > 0 { // else it is a thread, or not of this pid namespace
+				all = append(all, born{by, pid, time.Duration(binary.NativeEndian.Uint64(buf[24:]))})
+			}
+		}
+		buf = buf[size:]
+	}
+	return all
+}

@@ -1,0 +1,47 @@
+package main
+
+import "slices"
+
+// lossMutations remove what rule 9 says of those who lost a lease against their will, and of those who did not.
+var lossMutations = slices.Concat(
+	in("lease/past.go", mutation{
+		Rule: 9, What: "who was superseded has given its lease",
+		Old: "	return PastTaken\n", New: "	return PastGiven\n",
+		Tests: []string{"TestPastEnd"},
+	}, mutation{
+		Rule: 9, What: "who handed its lease over was robbed",
+		Old: "next.HandedOver:", New: "false:",
+		Tests: []string{"TestPastEnd", "TestWhatIsHandedOverIsNotLost"},
+	}, mutation{
+		Rule: 9, What: "who went on by itself was robbed",
+		Old: "case next != nil && next.Holder().same(r.Holder()):", New: "case false:",
+		Tests: []string{"TestPastEnd"},
+	}),
+	in("lease/handover.go", mutation{
+		Rule: 13, What: "the record does not say that the lease was given",
+		Old: "	rec.HandedOver = true\n", New: "",
+		Tests: []string{"TestWhatIsHandedOverIsNotLost"},
+	}),
+	in("lease/acquire.go", mutation{
+		Rule: 9, What: "a writer's request closes the fence",
+		Old: "		if h.Auto {\n			k.poke()\n			return Grant{}, k.busy(nil)\n		}\n		k.lose(LossHolderGone", New: "		k.lose(LossHolderGone",
+		Tests: []string{"TestTheLeaseOfWhoHasEndedPassesOn"},
+	}, mutation{
+		Rule: 11, What: "the lease of who has ended keeps others out",
+		Old: "	if k.passesOn(h) {\n", New: "	if false {\n",
+		Tests: []string{"TestTheLeaseOfWhoHasEndedPassesOn"},
+	}),
+	in("gate/past.go", mutation{
+		Rule: 9, What: "who was robbed elsewhere is not known",
+		Old: "		case p.End == lease.PastTaken:\n", New: "		case false:\n",
+		Tests: []string{"TestLostBy"},
+	}, mutation{
+		Rule: 9, What: "who let its lease end elsewhere is not known",
+		Old: "		case p.End == lease.PastLasts && expired:\n", New: "		case false:\n",
+		Tests: []string{"TestLostBy"},
+	}, mutation{
+		Rule: 9, What: "acquiring by writing lets in again",
+		Old: "p.Token > token && !p.Holder.Auto && admits", New: "p.Token > token && admits",
+		Tests: []string{"TestLostBy"},
+	}),
+)
