@@ -196,6 +196,35 @@ func TestOneTreeInAnotherNamespace(t *testing.T) {
 	}
 }
 
+// In a container neither the processes nor the state files of the host can be seen: that somebody
+// serves the directory is known all the same. Outside, the one in the container is named.
+func TestOneTreeInAContainer(t *testing.T) {
+	f := newForest(t)
+	f.mountOK(way{source: "plain", control: "c1"})
+	at := f.dir("at1")
+	script := `mount -t tmpfs -o mode=755 tmpfs /run/jvsfs && exec "$@"`
+	args := append([]string{"--mount", "--propagation", "private", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh", f.bin},
+		f.args(way{source: "bound/sub", control: "c2"}, at)...)
+	out, err := exec.Command("unshare", args...).CombinedOutput()
+	require.Error(t, err, "%s", out)
+	require.Contains(t, string(out), "served with other records already, by somebody who cannot be seen from here")
+	f.unmountAll()
+
+	l := newMail(f.mount)
+	inside := append([]string{"unshare", "--mount", "--propagation", "private", "sh", "-c",
+		`mount -t tmpfs -o mode=755 tmpfs /run/jvsfs && "$@" && ` + l.tell("in") + `; read x <` + l.gate("end") + `; ` + f.bin + ` umount ` + at, "sh", f.bin},
+		f.args(way{source: "bound/sub", control: "c2"}, at)...)
+	b := f.start(inside...)
+	require.Equal(t, "0", l.take("in"))
+	_, said, exit := f.try(way{source: "plain", control: "c1"})
+	require.Equal(t, exitUsage, exit, said)
+	require.Regexp(t, `has a directory below it that is served with other records already, by process \d+ \(`, said)
+	l.open("end")
+	exit, said = b.wait()
+	require.Zero(t, exit, said)
+	f.mountOK(way{source: "plain", control: "c1"})
+}
+
 // With its daemon a mount's hold on the directory ends, and not before.
 func TestOneTreeAfterAKill(t *testing.T) {
 	f := newForest(t)

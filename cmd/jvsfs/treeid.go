@@ -59,7 +59,7 @@ func uuidOf(fd int) string {
 		uuid   [16]byte
 	}
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), fsIocGetFSUUID, uintptr(unsafe.Pointer(&answer)))
-	if errno != 0 || int(answer.length) > len(answer.uuid) {
+	if errno != 0 || int(answer.length) > len(answer.uuid) || answer.uuid == [16]byte{} {
 		return ""
 	}
 	return hex.EncodeToString(answer.uuid[:answer.length])
