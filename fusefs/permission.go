@@ -17,6 +17,7 @@ import (
 type touchFacts struct {
 	owner bool // or CAP_FOWNER
 	write bool // mode, ACL and capabilities let the caller write
+	fixed bool // nobody may change it
 	setid bool // setuid or setgid bits would have to go
 }
 
@@ -25,6 +26,8 @@ type touchFacts struct {
 // without a fence answers.
 func judgeTouch(t touchFacts) (may bool, st fuse.Status) {
 	switch {
+	case t.fixed:
+		return false, fuse.EPERM
 	case t.owner || t.write:
 		return true, fuse.OK
 	case t.setid:
@@ -66,6 +69,7 @@ func (t *touch) facts() touchFacts {
 		return touchFacts{}
 	}
 	facts := touchFacts{
+		fixed: !unflagged(t.n.fd, "", flagImmutable),
 		owner: st.Uid == k.UID || k.Capable(unix.CAP_FOWNER, st.Uid, st.Gid),
 		setid: !t.n.isDir() && (st.Mode&unix.S_ISUID != 0 || st.Mode&(unix.S_ISGID|unix.S_IXGRP) == unix.S_ISGID|unix.S_IXGRP),
 	}

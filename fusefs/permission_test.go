@@ -22,6 +22,7 @@ func TestJudgeTouch(t *testing.T) {
 		"a stranger of a setuid file":         {touchFacts{setid: true}, false, fuse.EPERM},
 		"the owner":                           {touchFacts{owner: true}, true, fuse.OK},
 		"the owner of a setuid file":          {touchFacts{owner: true, setid: true}, true, fuse.OK},
+		"the owner of what nobody may change": {touchFacts{owner: true, write: true, fixed: true}, false, fuse.EPERM},
 		"who may write":                       {touchFacts{write: true}, true, fuse.OK},
 		"who may write, but not own, setuids": {touchFacts{write: true, setid: true}, true, fuse.OK},
 	} {

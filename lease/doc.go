@@ -41,6 +41,7 @@
 //     and fsync a temporary record with a fresh nonce; link it to the name of the next token; ignore what link returned and
 //     read the name back. Own nonce: won. Then publish the view, and while a higher claim exists publish that one instead.
 //     The deadline is t0 + lease - renew interval; a claim that would arm after it is released, not armed.
+//     A fence that takes a lease for a writer makes sure first that the writer could write without a fence.
 //     A view with a token above the head (a tool without these rules) is continued above.
 //  3. Nobody overwrites a successor. Renewal and release write the own claim's inode only, through the descriptor kept since
 //     the claim.

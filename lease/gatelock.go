@@ -57,7 +57,9 @@ func (s *Store) current(l *lockFD) error {
 	return nil
 }
 
-// try takes the lock at once or says that it cannot be had.
+// try takes the lock at once or says that it cannot be had. A conversion is not atomic: one that fails has given up the lock
+// that was had before (flock(2)), so nothing may rest on that any more. Here it is converted twice: by downgrade, before the fence
+// opens, and by takeGate in Replace, after the fence was closed and has drained.
 func (s *Store) try(l *lockFD, how int) (bool, error) {
 	if err := s.openLock(l); err != nil {
 		return false, err

@@ -354,3 +354,25 @@ func TestReplaceThatFailsSaysWhoHolds(t *testing.T) {
 	_, j := a.Observe()
 	require.Equal(t, Free, j.State)
 }
+
+// Rule 4. A conversion that fails gives the lock up (flock(2)): while Replace converts its own, the fence is closed, what was in
+// flight is over, and afterwards nobody waits for a lock that was left.
+func TestNothingRestsOnALockThatIsConverted(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	other, taker := newGateLock(d.Store("main")), newGateLock(d.Store("main"))
+	defer other.close()
+	defer taker.close()
+	a.must(t, ann)
+	a.fence.onClose = func(Loss) {
+		require.False(t, gateFree(t, d), "the lock is there until the fence has closed")
+		had, err := other.store.try(&other.gate, unix.LOCK_SH) // so that the conversion must fail
+		require.NoError(t, err)
+		require.True(t, had)
+	}
+	_, err := a.Replace(bg, 1, bob)
+	requireClass(t, ClassLockConflict, err)
+	require.False(t, a.fence.isOpen())
+	other.unlock()
+	require.NoError(t, taker.exclusive(bg, time.Millisecond), "no lock stays")
+}
