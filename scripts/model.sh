@@ -266,8 +266,8 @@ if [[ $quick ]]; then
   model rename P $r "${one[@]}"
 else
   model rename P $r -DMOUNTS=0 -DRENAMES=2 -DLEASES=4
-  model rename-mounts P $r "${two[@]}" -DBOTH
 fi
+model rename-mounts P $r -DBOTH -DRENAMES=2 -DLEASES=$((quick ? 2 : 3))
 for rule in NOFREEZE NODRAIN RULEFIRST THAWFIRST; do
   model "rename-${rule,,}" F:N $r "${one[@]}" "-DM_$rule"
 done
