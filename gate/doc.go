@@ -23,6 +23,8 @@
 //     would have refused, by another counter and in other words.
 //   - Every decision is made under one Enforcement mode. When a switch to a stricter one
 //     has returned, nothing is in flight that only the mode before let in.
+//   - While guards are frozen (Freeze) nothing is in flight that they let in, in whatever
+//     epoch, but for what has the freeze itself.
 //   - While an epoch is held up (Hold) its mutations wait and none is in flight. What has
 //     waited for long enough, or would be one too many to wait, is refused.
 //

@@ -104,6 +104,9 @@ func byRequest(r Request) func(switching, *Freeze) (Pass, bool) {
 	return func(s switching, through *Freeze) (Pass, bool) {
 		r := r
 		r.Through = through
+		if r.At != nil {
+			r.At = inCache() // of one request
+		}
 		p, no := s.Enter(r)
 		return p, no == nil
 	}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the models of the lease protocol (lease/*.pml) and of the fence inside a daemon
-# (gate/drain.pml) with SPIN; installs spin and gcc when they are missing.
+# (gate/*.pml) with SPIN; installs spin and gcc when they are missing.
 #
 #   scripts/model.sh               every configuration: some minutes, at most 12 GB
 #   scripts/model.sh --quick       small instances of the same: under a minute
@@ -130,7 +130,7 @@ model() {
   pids+=($!)
 }
 
-p=lease/protocol.pml o=lease/offer.pml s=lease/succession.pml d=gate/drain.pml
+p=lease/protocol.pml o=lease/offer.pml s=lease/succession.pml d=gate/drain.pml r=gate/rename.pml
 tiny=(-DMAXTOK=2 -DCRASHES=0)
 
 section "Between daemons: tier A, no clocks"
@@ -259,6 +259,24 @@ done
 # No rule is removed: a writer that found the worktree free, and slept while a lease opened and
 # began to close, gets in. free-again is how it would not.
 model free-strict F:F $d -DFREE -DWRITERS=1 -DSTRICT
+
+section "A worktree's root is renamed"
+one=(-DMOUNTS=0 -DRENAMES=1 -DLEASES=2) two=(-DRENAMES=1 -DLEASES=3)
+if [[ $quick ]]; then
+  model rename P $r "${one[@]}"
+else
+  model rename P $r -DMOUNTS=0 -DRENAMES=2 -DLEASES=4
+fi
+model rename-mounts P $r -DBOTH -DRENAMES=2 -DLEASES=$((quick ? 2 : 3))
+for rule in NOFREEZE NODRAIN RULEFIRST THAWFIRST; do
+  model "rename-${rule,,}" F:N $r "${one[@]}" "-DM_$rule"
+done
+model rename-handlefirst F:N $r "${one[@]}" -DM_HANDLEFIRST
+model rename-once F:R $r -DMOUNTS=0 -DRENAMES=1 -DLEASES=3 -DM_ONCE
+for rule in NOBYTE LOOKFIRST MOUNTFIRST AFTER; do
+  model "rename-${rule,,}" F:N $r "${two[@]}" "-DM_$rule"
+done
+model rename-convert F:N $r -DRENAMES=2 -DLEASES=3 -DBOTH -DM_CONVERT
 
 section "Summary"
 pids=()
