@@ -40,7 +40,7 @@ func (w *worker) beGiven() *writeHandle {
 	if err != nil {
 		return nil
 	}
-	_ = l.(*net.UnixListener).SetDeadline(time.Now().Add(2 * time.Duration(w.LeaseMS) * time.Millisecond))
+	_ = l.(*net.UnixListener).SetDeadline(time.Now().Add(time.Duration(w.LeaseMS) * time.Millisecond))
 	conn, err := l.Accept()
 	_ = l.Close()
 	if err != nil {

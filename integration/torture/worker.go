@@ -72,7 +72,7 @@ func (w *worker) rest(ms int) { time.Sleep(time.Duration(w.rng.IntN(ms*1000)) * 
 
 // take gets a lease, and a handle that is known to be of it; nil when it is not to be had now.
 func (w *worker) take() *writeHandle {
-	if w.Without.has(opHandover) && w.rng.IntN(3) > 0 {
+	if w.Without.has(opHandover) && w.rng.IntN(3) == 0 {
 		if h := w.beGiven(); h != nil {
 			return h
 		}
