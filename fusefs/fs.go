@@ -25,7 +25,11 @@ type rawFS struct {
 	// a name that has a rule of its own is renamed: so no operation is judged by the
 	// rule of one place and takes effect in another. A tree has one rule and needs it
 	// not; writes through handles that rest on an epoch need it neither.
-	tree    sync.RWMutex
+	tree sync.RWMutex
+	// names is held for reading while a name that has a rule of its own is looked up, and
+	// for writing while one is renamed, once that has been admitted: whoever reads does not
+	// stand behind a rename that waits for mutations.
+	names   sync.RWMutex
 	sealed  map[inodeKey]bool // fixed before the first request
 	above   map[inodeKey]bool // directories that a sealed one lies in
 	procFD  int               // O_PATH of /proc/self/fd
@@ -37,6 +41,7 @@ type rawFS struct {
 	losses  atomic.Uint64 // how often a lease has ended
 	renames atomic.Uint64
 	budget  *budget
+	shares  shares
 	border  border
 	durable bool // writes are made durable before they are answered
 	stats   counters

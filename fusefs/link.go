@@ -28,7 +28,7 @@ func (f *rawFS) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.
 		return status(err)
 	}
 	n.nameless.named()
-	return f.entry(dir, name, out)
+	return f.entry(&in.InHeader, dir, name, out)
 }
 
 func (f *rawFS) admitLink(in *fuse.LinkIn, n, dir *node, name string) (passes, fuse.Status) {

@@ -47,6 +47,10 @@ func (f *rawFS) Rename(_ <-chan struct{}, in *fuse.RenameIn, oldName, newName st
 		return st
 	}
 	defer p.leave(&st)
+	if isRoot(from, oldName) || isRoot(to, newName) {
+		f.names.Lock()
+		defer f.names.Unlock()
+	}
 	went := p.dying()
 	var err error
 	rename := func() error {

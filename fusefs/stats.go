@@ -33,6 +33,10 @@ type Stats struct {
 	// Descriptors are those of inodes and handles; above the budget callers get ENFILE.
 	Descriptors      int64 `json:"descriptors"`
 	DescriptorBudget int64 `json:"descriptor_budget"`
+	// Users are who has the most of them, none of whom has more than the share unless it
+	// holds a lease.
+	Users     []User `json:"users,omitempty"`
+	UserShare int64  `json:"user_share"`
 	// Memory is what the daemon has from the system, in bytes; it works harder to stay
 	// below the budget.
 	Memory       uint64 `json:"memory"`
@@ -51,7 +55,8 @@ func (s *Server) Stats() Stats {
 		DescriptorBudget: f.budget.full, MemoryBudget: f.budget.memory(),
 		Kernel: s.Features(),
 	}
-	st.Descriptors = st.Inodes + st.Handles
+	st.Descriptors = st.Inodes + f.handles.fds.Load()
+	st.Users, st.UserShare = f.shares.top(), f.budget.user
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	st.Memory = m.Sys - m.HeapReleased

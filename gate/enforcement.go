@@ -22,7 +22,8 @@ type Enforcement struct {
 	before []func(context.Context) error
 	after  []func(context.Context) error
 
-	waiting atomic.Int64 // mutations that wait for the end of a hold
+	waiting atomic.Int64 // mutations that wait
+	onWait  func() (end func())
 
 	mu     sync.Mutex
 	undone []*epoch // of former regimes that have not been seen to drain
