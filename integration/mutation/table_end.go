@@ -237,6 +237,10 @@ var handingOver = slices.Concat(
 		Rule: 13, What: "any number of mutations wait",
 		Old: "	if s.waiting.Add(1) > MaxWaiting {", New: "	if s.waiting.Add(1) < 0 {",
 		Tests: []string{"TestNotTooManyWaitUnderAHold"},
+	}, mutation{
+		Rule: 13, What: "who waits keeps its reader",
+		Old: "	if s.onWait != nil {", New: "	if false {",
+		Tests: []string{"TestWhoWaitsSaysSo"},
 	}),
 	in("gate/hold.go", mutation{
 		Rule: 13, What: "a hold keeps nobody out",
