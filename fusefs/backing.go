@@ -8,11 +8,8 @@ import (
 
 // openAgain opens the inode behind a descriptor anew, with other flags. It goes
 // through the descriptor and not by a name, so no rename or symlink can slip
-// another file in.
+// another file in. What stays open must have been found room for before.
 func (f *rawFS) openAgain(fd int, flags int) (int, error) {
-	if !f.room() {
-		return -1, unix.ENFILE
-	}
 	return retryInt(func() (int, error) {
 		return unix.Openat(f.procFD, number(fd), flags|unix.O_CLOEXEC, 0)
 	})

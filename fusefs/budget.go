@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"cmp"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -17,7 +18,10 @@ import (
 type budget struct {
 	high int64 // inodes; above it some are pruned
 	full int64 // inodes and handles; above it the caller is told ENFILE
-	wake chan struct{}
+	// open is what those have who hold no lease: the rest is kept for those who do. user is
+	// what one of them has.
+	open, user int64
+	wake       chan struct{}
 }
 
 // reserve is what the daemon keeps for itself: locks, /proc, its control socket. A
@@ -36,19 +40,24 @@ func newBudget(descriptors uint64) *budget {
 	}
 	d := int64(min(descriptors, 1<<40))
 	full := d - reserve(d)
-	return &budget{high: full / 4 * 3, full: full, wake: make(chan struct{}, 1)}
+	open := full - full/8
+	return &budget{high: full / 4 * 3, full: full, open: open, user: full / 2, wake: make(chan struct{}, 1)}
 }
 
 // memory is what the daemon should not need more of, in bytes: an inode that the
-// kernel remembers takes less than 1 KiB of it, with its name and its place; the
-// buffers of readers are touched only as far as requests are long.
-func (b *budget) memory() int64 { return 128<<20 + b.full<<10 + 2*readersMax*requestSize }
+// kernel remembers takes less than 1 KiB of it, with its name and its place. The
+// buffers of readers are not in it (buffers).
+func (b *budget) memory() int64 { return 256<<20 + b.full<<10 }
 
-// grown is told the number of inodes after each new one.
-func (b *budget) grown(inodes int64) {
-	if inodes < b.high {
+// grown is told the number of inodes, and whose the new one is, after each new one.
+func (b *budget) grown(inodes int64, who *share) {
+	if inodes < b.high && who.inodes.Load() < b.user/4*3 {
 		return
 	}
+	b.stir()
+}
+
+func (b *budget) stir() {
 	select {
 	case b.wake <- struct{}{}:
 	default:
@@ -58,19 +67,24 @@ func (b *budget) grown(inodes int64) {
 // roomWait bounds how long a request waits for the kernel to forget something.
 const roomWait = time.Second
 
-// room reports whether there is a descriptor for one more inode or handle. It gives
-// pruning a moment, so that a walk over a large tree is slowed down and not refused.
-func (f *rawFS) room() bool {
+// room reports whether there is a descriptor for one more inode or handle of a caller. It
+// gives pruning a moment, so that a walk over a large tree is slowed down and not refused.
+func (f *rawFS) room(h *fuse.InHeader) bool {
+	b, who := f.budget, f.shares.by(h.Uid)
 	var end time.Time
 	for ; ; time.Sleep(time.Millisecond) {
-		used := f.nodes.count.Load() + f.handles.count.Load()
-		if used < f.budget.full {
+		used := f.nodes.count.Load() + f.handles.fds.Load()
+		if used < b.open && who.all() < b.user {
 			return true
 		}
-		f.budget.grown(used)
-		if end.IsZero() {
+		b.stir()
+		switch {
+		case end.IsZero():
+			if used < b.full && f.leaseIsOf(h) {
+				return true
+			}
 			end = time.Now().Add(roomWait)
-		} else if time.Now().After(end) {
+		case time.Now().After(end):
 			return false
 		}
 	}
@@ -86,7 +100,7 @@ func (b *budget) run(f *rawFS, stop <-chan struct{}) {
 			return
 		case <-b.wake:
 		}
-		if err := f.prune(f.nodes.count.Load() - b.high/2); err == unix.ENOSYS && !warned {
+		if err := f.pruneAll(); err == unix.ENOSYS && !warned {
 			warned = true
 			f.opts.Log.Warn("this kernel cannot be asked to forget inodes (Linux 6.18 can): raise the limit of open files",
 				zap.Int64("inodes", f.nodes.count.Load()), zap.Int64("budget", b.high))
@@ -94,12 +108,28 @@ func (b *budget) run(f *rawFS, stop <-chan struct{}) {
 	}
 }
 
-// prune asks the kernel to forget about that many inodes. Those in use stay. Old
+// pruneAll prunes where there are too many inodes, of all or of a user.
+func (f *rawFS) pruneAll() error {
+	var err error
+	if f.nodes.count.Load()+f.handles.fds.Load() >= f.budget.high {
+		err = f.prune(f.nodes.count.Load()-f.budget.high/2, func(*node) bool { return true })
+	}
+	f.shares.of.Range(func(_, v any) bool {
+		who := v.(*share)
+		if who.all() >= f.budget.user/4*3 {
+			err = cmp.Or(err, f.prune(who.inodes.Load()-f.budget.user/4, func(n *node) bool { return n.share == who }))
+		}
+		return true
+	})
+	return err
+}
+
+// prune asks the kernel to forget about that many inodes of some. Those in use stay. Old
 // ones go first: ids only grow.
-func (f *rawFS) prune(many int64) error {
+func (f *rawFS) prune(many int64, of func(*node) bool) error {
 	var ids []uint64
 	f.nodes.all(func(n *node) bool {
-		if n.id != fuse.FUSE_ROOT_ID {
+		if n.id != fuse.FUSE_ROOT_ID && of(n) {
 			ids = append(ids, n.id)
 		}
 		return true

@@ -15,7 +15,7 @@ func (f *rawFS) makeEntry(op gate.Op, h *fuse.InHeader, name string, as caller, 
 	if dir == nil {
 		return fuse.ENOENT
 	}
-	if !f.room() {
+	if !f.room(h) {
 		return fuse.Status(unix.ENFILE)
 	}
 	p, st := f.admitEntry(op, h, dir, name)
@@ -28,7 +28,7 @@ func (f *rawFS) makeEntry(op gate.Op, h *fuse.InHeader, name string, as caller, 
 		own.unchanged()
 		return status(err)
 	}
-	return f.entry(dir, name, out)
+	return f.entry(h, dir, name, out)
 }
 
 // Mknod makes a regular file, device, FIFO or socket (bind of an AF_UNIX address).
@@ -72,7 +72,7 @@ func (f *rawFS) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 	if dir == nil {
 		return fuse.ENOENT
 	}
-	if !f.room() { // or a file would be left behind that the caller was not told of
+	if !f.room(&in.InHeader) { // or a file would be left behind that the caller was not told of
 		return fuse.Status(unix.ENFILE)
 	}
 	p, st := f.admitEntry(gate.OpCreate, &in.InHeader, dir, name)
@@ -135,12 +135,14 @@ func (f *rawFS) created(fd int, in *fuse.CreateIn, dir *node, name string, p *pa
 		_ = unix.Close(fd)
 		return status(err)
 	}
-	n := f.remember(pin, &st, dir, name)
+	n := f.remember(&in.InHeader, pin, &st, dir, name)
 	if name == "" {
 		p.born(n)
 	}
 	f.fillEntry(&out.EntryOut, f.believe(dir), n, dir, name, &st) // the lease that it was made under still lasts
-	f.openHandle(&handle{node: n, fd: fd, claims: p.claims(), against: p.against, opener: openerOf(&in.InHeader)}, in.Flags, &out.OpenOut)
+	f.openHandle(&handle{
+		node: n, fd: fd, share: f.shares.by(in.Uid), claims: p.claims(), against: p.against, opener: openerOf(&in.InHeader),
+	}, in.Flags, &out.OpenOut)
 	return fuse.OK
 }
 
@@ -161,6 +163,9 @@ func (f *rawFS) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.CreateOu
 	dir := f.nodes.get(in.NodeId)
 	if dir == nil {
 		return fuse.ENOENT
+	}
+	if !f.room(&in.InHeader) {
+		return fuse.Status(unix.ENFILE)
 	}
 	p, st := f.admitNode(gate.OpTmpfile, &in.InHeader, dir)
 	if st != fuse.OK {

@@ -4,8 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/jvsfs/jvsfs/gate"
 )
 
 // crew is the readers of a connection: as few as keep up. One reader that never waits
@@ -18,17 +16,23 @@ import (
 //     since the tick before.
 //
 // A reader that has found another one waiting, many times in a row, is let off.
+//
+// A reader whose request waits for something that may take long, and that no disk does,
+// says so (away): it is replaced at once and needs no thread meanwhile. So what waits
+// never keeps a request from being read, however many wait.
 type crew struct {
 	reading atomic.Int32  // readers that wait for a request, or are about to
 	taken   atomic.Uint64 // requests
 	backlog atomic.Int32  // how much more often another request lay behind one than not
 	resting atomic.Bool   // the watch sleeps: nothing goes on
+	tooMany atomic.Bool   // readers have come back that were replaced
 	stir    chan struct{} // wakes the watch
 
 	waiting func() bool // whether requests lie there
 
 	mu     sync.Mutex
-	all    int // readers that were started
+	all    int // readers that were started, without those that are away
+	extra  int // how many have come back that were replaced
 	parked []chan struct{}
 	ended  bool
 	done   chan struct{}
@@ -43,13 +47,14 @@ type reader struct {
 	surplus int           // how often in a row it found another one waiting
 	word    chan struct{}
 	pipe    splicer
+	tid     int  // of its thread, 0 while it has none for itself
+	kind    kind // of the request that it carries out
 }
 
 const (
-	// readersMax is far above what keeps processors busy: handlers may all wait, for a
-	// disk, a page that another request brings, or, but for the last ones, the end of a
-	// handover.
-	readersMax = gate.MaxWaiting + 32
+	// readersMax is far above what keeps processors busy: all of what may hang in the kernel
+	// (slots), and then some for the rest: a page that another request brings, a lock.
+	readersMax = threadsMax + 192
 	// parkedMax readers are kept for later; more of them end.
 	parkedMax = 8
 	// promptly is less than any wait for a request that was not there yet.
@@ -83,7 +88,7 @@ func (c *crew) next(r *reader) bool {
 	others := c.reading.Add(1) - 1
 	if others == 0 {
 		r.surplus = 0
-	} else if r.surplus++; r.surplus > surplusMax && !c.park(r) {
+	} else if r.surplus++; (r.surplus > surplusMax || c.tooMany.Load()) && !c.park(r) {
 		return false
 	}
 	r.began, r.alone = now(), others == 0
@@ -138,10 +143,32 @@ func (c *crew) help() {
 	}
 }
 
+// away lets a reader's request wait, in its own goroutine, until the function that it
+// returns is called: somebody else reads meanwhile.
+func (c *crew) away() (back func()) {
+	c.mu.Lock()
+	c.all--
+	c.mu.Unlock()
+	if c.reading.Load() == 0 {
+		c.help()
+	}
+	return func() {
+		c.mu.Lock()
+		c.all++
+		c.extra++
+		c.tooMany.Store(true)
+		c.mu.Unlock()
+	}
+}
+
 // park lets a reader off until it is needed; false is the end. The last one that
 // reads is never let off.
 func (c *crew) park(r *reader) bool {
 	c.mu.Lock()
+	if c.extra > 0 {
+		c.extra--
+	}
+	c.tooMany.Store(c.extra > 0)
 	if c.reading.Add(-1) == 0 {
 		c.reading.Add(1)
 		c.mu.Unlock()

@@ -14,11 +14,14 @@ func (f *rawFS) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) f
 	if n == nil {
 		return fuse.ENOENT
 	}
+	if !f.room(&in.InHeader) {
+		return fuse.Status(unix.ENFILE)
+	}
 	fd, err := f.openAgain(n.fd, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOATIME)
 	if err != nil {
 		return status(err)
 	}
-	out.Fh = f.handles.add(&handle{node: n, fd: fd, dir: &dirStream{fd: fd}})
+	out.Fh = f.handles.add(&handle{node: n, fd: fd, share: f.shares.by(in.Uid), dir: &dirStream{fd: fd}})
 	out.OpenFlags = f.dirFlags(n)
 	return fuse.OK
 }
@@ -53,7 +56,7 @@ func (f *rawFS) ReadDirPlus(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEnt
 		if entry == nil {
 			return false
 		}
-		if e.Name != "." && e.Name != ".." && f.lookup(dir, e.Name, entry) == fuse.OK {
+		if e.Name != "." && e.Name != ".." && f.lookup(&in.InHeader, dir, e.Name, entry) == fuse.OK {
 			out.FixMode(entry.Mode)
 		}
 		return true // an entry without a node id is looked up when it is used

@@ -35,6 +35,7 @@ type rawFS struct {
 	losses  atomic.Uint64 // how often a lease has ended
 	renames atomic.Uint64
 	budget  *budget
+	shares  shares
 	border  border
 	book    linkBook
 	durable bool // writes are made durable before they are answered

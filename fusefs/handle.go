@@ -22,8 +22,10 @@ type handle struct {
 	id     uint64
 	node   *node
 	fd     int
-	write  bool // opened for writing
-	mapped bool // opened so that it can be mapped for writing (O_RDWR)
+	share  *share   // of the user who has opened it
+	along  *reading // of handles that share their descriptor with others, nil of those that do not
+	write  bool     // opened for writing
+	mapped bool     // opened so that it can be mapped for writing (O_RDWR)
 	// appendOnly handles have a descriptor that can only append (chattr +a).
 	appendOnly bool
 	audit      bool // of the audit chain, which is only appended to
@@ -48,6 +50,7 @@ type handleTable struct {
 	byID   sync.Map // uint64 -> *handle
 	lastID atomic.Uint64
 	count  atomic.Int64
+	fds    atomic.Int64 // descriptors, of which handles may share some
 	mapped atomic.Int64 // how many there are that can be mapped for writing
 }
 
@@ -64,6 +67,10 @@ func (t *handleTable) add(h *handle) uint64 {
 	}
 	t.byID.Store(h.id, h)
 	t.count.Add(1)
+	if h.along == nil {
+		t.fds.Add(1)
+		h.share.open.Add(1)
+	}
 	return h.id
 }
 
@@ -91,6 +98,11 @@ func (t *handleTable) release(id uint64) {
 			c.guard.HandleClosed(c.epoch)
 		}
 	}
+	if h.along != nil && !h.node.readNoMore(h.share.uid) {
+		return
+	}
+	t.fds.Add(-1)
+	h.share.open.Add(-1)
 	_ = unix.Close(h.fd)
 }
 

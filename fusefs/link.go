@@ -32,7 +32,7 @@ func (f *rawFS) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.
 	}
 	f.linkedHere(n, r)
 	n.nameless.named()
-	return f.entry(dir, name, out)
+	return f.entry(&in.InHeader, dir, name, out)
 }
 
 // admitLink also returns the one rule that the inode is under with its new name.

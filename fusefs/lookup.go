@@ -18,25 +18,25 @@ func (f *rawFS) Lookup(_ <-chan struct{}, h *fuse.InHeader, name string, out *fu
 		return st
 	}
 	b := f.believe(dir)
-	st := f.lookup(dir, name, out)
+	st := f.lookup(h, dir, name, out)
 	if st == fuse.ENOENT {
 		return f.absent(out, b, dir, name)
 	}
 	return st
 }
 
-func (f *rawFS) lookup(dir *node, name string, out *fuse.EntryOut) fuse.Status {
+func (f *rawFS) lookup(h *fuse.InHeader, dir *node, name string, out *fuse.EntryOut) fuse.Status {
 	if role(dir.role.Load()) != roleNone { // what is seen here has a rule by its name
 		f.tree.RLock()
 		defer f.tree.RUnlock()
 	}
-	return f.entry(dir, name, out)
+	return f.entry(h, dir, name, out)
 }
 
 // entry answers with what stands at dir/name now, and counts the kernel's
 // reference to it.
-func (f *rawFS) entry(dir *node, name string, out *fuse.EntryOut) fuse.Status {
-	if !f.room() {
+func (f *rawFS) entry(h *fuse.InHeader, dir *node, name string, out *fuse.EntryOut) fuse.Status {
+	if !f.room(h) {
 		return fuse.Status(unix.ENFILE)
 	}
 	b := f.believe(dir)
@@ -44,14 +44,14 @@ func (f *rawFS) entry(dir *node, name string, out *fuse.EntryOut) fuse.Status {
 	if err != nil {
 		return status(err)
 	}
-	f.fillEntry(out, b, f.remember(fd, &st, dir, name), dir, name, &st)
+	f.fillEntry(out, b, f.remember(h, fd, &st, dir, name), dir, name, &st)
 	return fuse.OK
 }
 
 // remember takes the descriptor over.
-func (f *rawFS) remember(fd int, st *unix.Stat_t, dir *node, name string) *node {
-	n := f.nodes.remember(fd, st, func(n *node) { f.stand(n, dir, name, uint64(st.Nlink)) })
-	f.budget.grown(f.nodes.count.Load())
+func (f *rawFS) remember(h *fuse.InHeader, fd int, st *unix.Stat_t, dir *node, name string) *node {
+	n := f.nodes.remember(fd, st, f.shares.by(h.Uid), func(n *node) { f.stand(n, dir, name, uint64(st.Nlink)) })
+	f.budget.grown(f.nodes.count.Load(), n.share)
 	return n
 }
 

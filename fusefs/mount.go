@@ -10,6 +10,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
 )
 
 // maxTransfer is the largest WRITE, in bytes. The kernel splits what is larger.
@@ -19,12 +21,17 @@ const maxTransfer = 1 << 20
 // they are read; of a megabyte that is read ahead several go side by side.
 const maxRead = 256 << 10
 
+// backgroundMax is how many requests that no caller sleeps for the kernel hands over at a
+// time: what it reads ahead, writes back, and carries out for AIO. It is more than can wait
+// here (slots, gate.MaxWaiting), or reading would stop behind what waits.
+const backgroundMax = 2 * (queuedMax + gate.MaxWaiting)
+
 // mountOptions is the shape of the file system as the kernel is told it.
 func mountOptions(log *zap.Logger) *fuse.MountOptions {
 	return &fuse.MountOptions{
 		Name:                     "jvsfs",
 		MaxWrite:                 maxTransfer,
-		MaxBackground:            64,
+		MaxBackground:            backgroundMax,
 		EnableAcl:                true,
 		EnableSymlinkCaching:     true,
 		ExplicitDataCacheControl: true,

@@ -22,11 +22,13 @@ type node struct {
 	kind uint32 // S_IFMT bits
 
 	lookups uint64 // the kernel's references; guarded by the key's shard
+	share   *share // whose descriptor this is
 
 	place // where it stands: decides which guard judges it
 
 	mu      sync.Mutex
 	writers map[*handle]struct{} // open for writing
+	reads   map[uint32]*reading  // by user, of those who have it open for reading
 	stamp   stamp                // of the content that the kernel may have cached
 	where   promise              // the name that the kernel believes for long
 
@@ -116,9 +118,9 @@ func (t *nodeTable) find(k inodeKey) *node {
 }
 
 // remember counts one more reference of the kernel to the inode behind fd, and
-// takes fd over. seen is called under the lock, before the kernel can learn of
+// takes fd over, on the account of who is the first to see it. seen is called under the lock, before the kernel can learn of
 // the node, to say where it stands.
-func (t *nodeTable) remember(fd int, st *unix.Stat_t, seen func(*node)) *node {
+func (t *nodeTable) remember(fd int, st *unix.Stat_t, who *share, seen func(*node)) *node {
 	k := keyOf(st)
 	s := t.shard(k)
 	s.Lock()
@@ -127,7 +129,8 @@ func (t *nodeTable) remember(fd int, st *unix.Stat_t, seen func(*node)) *node {
 	if n != nil {
 		_ = unix.Close(fd)
 	} else {
-		n = &node{id: t.lastID.Add(1), key: k, fd: fd, kind: st.Mode & unix.S_IFMT}
+		n = &node{id: t.lastID.Add(1), key: k, fd: fd, kind: st.Mode & unix.S_IFMT, share: who}
+		who.inodes.Add(1)
 		s.byKey[k] = n
 		t.byID.Store(n.id, n)
 		t.count.Add(1)
@@ -154,6 +157,7 @@ func (t *nodeTable) forget(id, count uint64) *node {
 	delete(s.byKey, n.key)
 	t.byID.Delete(id)
 	t.count.Add(-1)
+	n.share.inodes.Add(-1)
 	_ = unix.Close(n.fd)
 	return n
 }

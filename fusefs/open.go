@@ -30,7 +30,7 @@ func (f *rawFS) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (st 
 	if n == nil {
 		return fuse.ENOENT
 	}
-	h := handle{node: n, opener: openerOf(&in.InHeader)}
+	h := handle{node: n, share: f.shares.by(in.Uid), opener: openerOf(&in.InHeader)}
 	if writes(in.Flags) || in.Flags&unix.O_TRUNC != 0 {
 		var p passes
 		if p, st = f.admitNodeIf(gate.OpOpen, &in.InHeader, n, mayOpen(n, in.Flags)); st != fuse.OK {
@@ -43,6 +43,18 @@ func (f *rawFS) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (st 
 		h.claims, h.against = p.claims(), p.against
 	}
 	flags := f.backingFlags(in.Flags) | unix.O_NONBLOCK
+	if flags == unix.O_RDONLY|unix.O_NOATIME|unix.O_NONBLOCK && in.Flags&unix.O_TRUNC == 0 {
+		r, err := f.openToRead(n, &in.InHeader, flags)
+		if err != nil {
+			return status(err)
+		}
+		h.fd, h.along = r.fd, r
+		f.openHandle(&h, in.Flags, out)
+		return fuse.OK
+	}
+	if !f.room(&in.InHeader) {
+		return fuse.Status(unix.ENFILE)
+	}
 	fd, err := f.openAgain(n.fd, flags)
 	if err == unix.EPERM && in.Flags&unix.O_APPEND != 0 { // chattr +a
 		fd, err = f.openAgain(n.fd, flags|unix.O_APPEND)

@@ -263,6 +263,10 @@ func (f *rawFS) knownGuard(r *rule) (*gate.Guard, error) {
 	if f.opts.Known == nil || !f.opts.Known(r.id) {
 		return nil, nil
 	}
+	if !f.guardMu.TryLock() {
+		return nil, nil // one is being made just now, which may take long: nobody reads on its word yet
+	}
+	f.guardMu.Unlock()
 	return f.guard(r)
 }
 

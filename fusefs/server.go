@@ -168,6 +168,7 @@ func (s *Server) Prepare() error {
 		return err
 	}
 	s.kernel = newTransport(dev, s.fs, &s.meter, s.opts.Log)
+	s.opts.Enforcement.OnWait(s.kernel.wait)
 	s.fs.kernel.dev = dev // closed with the file system
 	hello, err := s.kernel.greet()
 	if err == nil {

@@ -37,6 +37,10 @@ type Stats struct {
 	// LinkWalkEntries what they looked at.
 	LinkWalks       uint64 `json:"link_walks"`
 	LinkWalkEntries uint64 `json:"link_walk_entries"`
+	// Users are who has the most of them, none of whom has more than the share unless it
+	// holds a lease.
+	Users     []User `json:"users,omitempty"`
+	UserShare int64  `json:"user_share"`
 	// Memory is what the daemon has from the system, in bytes; it works harder to stay
 	// below the budget.
 	Memory       uint64 `json:"memory"`
@@ -55,7 +59,8 @@ func (s *Server) Stats() Stats {
 		DescriptorBudget: f.budget.full, MemoryBudget: f.budget.memory(),
 		Kernel: s.Features(), LinkWalks: f.book.walks.Load(), LinkWalkEntries: f.book.looked.Load(),
 	}
-	st.Descriptors = st.Inodes + st.Handles
+	st.Descriptors = st.Inodes + f.handles.fds.Load()
+	st.Users, st.UserShare = f.shares.top(), f.budget.user
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	st.Memory = m.Sys - m.HeapReleased

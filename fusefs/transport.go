@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -26,6 +27,10 @@ type transport struct {
 	crew  *crew
 	poll  *poller
 	meter *meter
+	slots *slots
+	bufs  buffers
+
+	readers sync.Map // by thread: *reader
 }
 
 // requestSize is the largest request: a WRITE of maxTransfer, its header and what the
@@ -35,7 +40,7 @@ const requestSize = maxTransfer + 64<<10
 func newTransport(dev int, fs *rawFS, m *meter, log *zap.Logger) *transport {
 	t := &transport{
 		dev: dev, fs: fs, proto: fuse.NewProtocolServer(fs, mountOptions(log)), log: log,
-		poll: newPoller(dev), meter: m,
+		poll: newPoller(dev), meter: m, slots: newSlots(),
 	}
 	t.crew = newCrew(t.waiting)
 	return t
@@ -61,17 +66,70 @@ func (t *transport) greet() (fuse.InitIn, error) {
 }
 
 // serve answers requests until the file system is unmounted or the connection is cut.
-func (t *transport) serve() { t.crew.run(t.read) }
+func (t *transport) serve() {
+	t.crew.run(t.read)
+	t.bufs.close()
+}
+
+// wait is for handlers that wait for what no disk does: another reader takes over, and
+// another request may have the slot, until the function that it returns is called.
+func (t *transport) wait() (end func()) {
+	v, ok := t.readers.Load(unix.Gettid())
+	if !ok {
+		return func() {} // it is away already
+	}
+	me := v.(*reader)
+	k := me.kind
+	t.slots.leave(k)
+	back := t.away(me)
+	return func() {
+		back()
+		if k != kindOther {
+			t.slots.take(k)
+		}
+	}
+}
+
+// away is the crew's, of a reader that has no thread, nor a pipe, meanwhile.
+func (t *transport) away(me *reader) (back func()) {
+	me.pipe.close()
+	t.leaveThread(me)
+	return t.crew.away()
+}
+
+// ownThread gives a reader a thread for itself.
+func (t *transport) ownThread(me *reader) {
+	if me.tid == 0 {
+		runtime.LockOSThread()
+		me.tid = unix.Gettid()
+		t.readers.Store(me.tid, me)
+	}
+}
+
+// leaveThread is its end.
+func (t *transport) leaveThread(me *reader) {
+	if me.tid != 0 {
+		t.readers.Delete(me.tid)
+		me.tid = 0
+		runtime.UnlockOSThread()
+	}
+}
 
 // read is one reader. It keeps its thread: a request that is read, handled and
 // answered by the same thread wakes nobody else.
 func (t *transport) read(me *reader) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	defer t.leaveThread(me)
 	defer me.pipe.close()
-	in, out := make([]byte, requestSize), make([]byte, requestSize)
+	buf, err := t.bufs.get()
+	for ; err != nil; buf, err = t.bufs.get() { // no memory just now; without a reader nothing frees any
+		t.log.Warn("memory for a reader", zap.Error(err))
+		time.Sleep(tick)
+	}
+	defer t.bufs.put(buf)
+	in, out := buf.in, buf.out
 	shard := t.meter.shard()
 	for t.crew.next(me) {
+		t.ownThread(me)
 		polled := me.alone && t.poll.wait()
 		n, err := unix.Read(t.dev, in)
 		switch {
@@ -94,13 +152,66 @@ func (t *transport) read(me *reader) {
 		if !polled && me.alone {
 			t.poll.slept(at - me.began)
 		}
-		if t.splice(me, in[:n]) {
-			shard.note(gate.OpRead, 0, now()-at)
+		if t.interrupted(in[:n]) {
 			continue
 		}
-		if err := t.answer(in[:n], out, at, shard); err != nil {
+		k := kindOf(in[:n])
+		me.kind = k
+		if !t.slots.enter(k) && !t.queue(k, me, in[:n]) {
+			continue
+		}
+		if t.splice(me, in[:n]) {
+			shard.note(gate.OpRead, 0, now()-at)
+		} else if err := t.answer(in[:n], out, at, shard); err != nil {
 			t.log.Warn("answer to the kernel", zap.Error(err))
 		}
+		t.slots.leave(k)
+	}
+}
+
+// queue lets a request stand in line for a slot while another reader reads. It is false
+// when the request was answered instead: the line was too long, or its caller was killed.
+func (t *transport) queue(k kind, me *reader, in []byte) bool {
+	h := *headerOf(in)
+	q := t.slots.stand(k, &h, len(in))
+	if q == nil {
+		t.fail(h.Unique, unix.EAGAIN)
+		return false
+	}
+	defer t.slots.stood(len(in))
+	back := t.away(me)
+	goOn := <-q.turn
+	back()
+	t.ownThread(me)
+	if !goOn {
+		t.fail(h.Unique, unix.EINTR)
+	}
+	return goOn
+}
+
+// interrupted answers the kernel's word that a caller has got a signal, where that is of a
+// request that stands in line. One that is killed need not wait; any other signal must
+// not break off a call on a file, as it does not elsewhere. What is carried out already
+// is go-fuse's to tell.
+func (t *transport) interrupted(in []byte) bool {
+	h := headerOf(in)
+	if h == nil || h.Opcode != opInterrupt || len(in) < int(unsafe.Sizeof(fuse.InterruptIn{})) {
+		return false
+	}
+	unique := (*fuse.InterruptIn)(unsafe.Pointer(h)).Unique
+	pid, standing := t.slots.standing(unique)
+	if standing && dying(pid) {
+		t.slots.callOff(unique)
+	}
+	return standing
+}
+
+// fail answers a request with an error.
+func (t *transport) fail(unique uint64, errno unix.Errno) {
+	out := fuse.OutHeader{Length: uint32(outHeaderSize), Status: -int32(errno), Unique: unique}
+	raw := unsafe.Slice((*byte)(unsafe.Pointer(&out)), outHeaderSize)
+	if _, err := retryInt(func() (int, error) { return unix.Write(t.dev, raw) }); err != nil && !nobodyWaits(err) {
+		t.log.Warn("answer to the kernel", zap.Error(err))
 	}
 }
 
@@ -151,16 +262,6 @@ func (t *transport) handle(in, out []byte) (int, error) {
 	}
 	return n, err
 }
-
-// Requests that are told apart before they are decoded (linux/fuse.h). The others
-// than READ are those that nobody waits for.
-const (
-	opForget      = 2
-	opRead        = 15
-	opRelease     = 18
-	opReleaseDir  = 29
-	opBatchForget = 42
-)
 
 // waitedFor reports whether a caller waits for the answer.
 func waitedFor(in []byte) bool {

@@ -22,8 +22,9 @@ type Enforcement struct {
 	before []func(context.Context) error
 	after  []func(context.Context) error
 
-	waiting atomic.Int64 // mutations that wait for the end of a hold
 	frozen  atomic.Pointer[Freeze]
+	waiting atomic.Int64 // mutations that wait
+	onWait  func() (end func())
 
 	mu     sync.Mutex
 	undone []*epoch // of former regimes that have not been seen to drain
@@ -89,7 +90,7 @@ func (s *Enforcement) OutsideThrough(through *Freeze, against bool) (p Pass, ok,
 			return Pass{e: e}, true, against
 		}
 		e.leave()
-		if !f.await(&s.waiting) {
+		if !f.await(s) {
 			return Pass{}, false, false
 		}
 	}

@@ -290,6 +290,11 @@ func (g *Guard) waitForClose() bool {
 	if !givenBack(kind) && kind != lease.LossHandedOver {
 		return false
 	}
+	end, ok := g.cfg.Enforcement.waits()
+	if !ok {
+		return false
+	}
+	defer end()
 	t := time.NewTimer(closeWait)
 	defer t.Stop()
 	select {
@@ -399,6 +404,11 @@ func (g *Guard) acquireFor(op Op, id Identity, after *epoch) *Refusal {
 	g.mu.Lock()
 	turn := g.turn
 	g.mu.Unlock()
+	end, ok := g.cfg.Enforcement.waits()
+	if !ok {
+		return g.refusal(op, ReasonClosing, nil)
+	}
+	defer end()
 	ctx, cancel := context.WithTimeout(turn, acquireWait)
 	defer cancel()
 	if _, err = g.keeper.Acquire(ctx, h); err == nil {

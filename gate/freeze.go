@@ -84,7 +84,7 @@ func (f *Freeze) bars(through *Freeze) *Freeze {
 
 // thawed waits for the end of a freeze. The pass was counted in, and has been taken back.
 func (g *Guard) thawed(f *Freeze, op Op) *Refusal {
-	if f.await(&g.cfg.Enforcement.waiting) {
+	if f.await(g.cfg.Enforcement) {
 		return nil
 	}
 	no := g.refusal(op, ReasonMoving, nil)

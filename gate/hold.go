@@ -3,21 +3,15 @@ package gate
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/jvsfs/jvsfs/lease"
 )
 
 // holdPatience is how long mutations wait for a lease that is being handed over, counted
-// from the beginning of the hold, whenever they come. What waits occupies a reader of the
-// mount and may have locks that every worktree needs; a hold lasts as long as its holder
-// likes.
+// from the beginning of the hold, whenever they come. What waits may have locks that every
+// worktree needs; a hold lasts as long as its holder likes.
 const holdPatience = 5 * time.Second
-
-// MaxWaiting is how many mutations of a mount wait at a time. The file system must have
-// more readers than that.
-const MaxWaiting = 96
 
 // stop is why an epoch lets nothing in: it has ended, or it is held up.
 type stop struct {
@@ -43,14 +37,14 @@ func (s *stop) decide() {
 
 // await waits for the end of a hold, if that comes in time and not too many wait. It
 // reports whether it has come.
-func (s *stop) await(waiting *atomic.Int64) bool {
-	if waiting.Add(1) <= MaxWaiting {
+func (s *stop) await(of *Enforcement) bool {
+	if end, ok := of.waits(); ok {
 		select {
 		case <-s.decided:
 		case <-s.lapsed:
 		}
+		end()
 	}
-	waiting.Add(-1)
 	return isClosed(s.decided) // also when both have come
 }
 
@@ -147,7 +141,7 @@ func (g *Guard) into(e *epoch) Reason {
 		case s == nil && e.over(g.cfg.Clock.Boot()), s != nil && s.ended:
 			return ReasonExpired
 		case s == nil: // it was held up and goes on, or it was renewed at the last moment
-		case !s.await(&g.cfg.Enforcement.waiting):
+		case !s.await(g.cfg.Enforcement):
 			return ReasonHeldUp
 		}
 	}

@@ -19,6 +19,11 @@ func (g *Guard) waitForEnd(e *epoch) {
 		return
 	}
 	g.keeper.Look()
+	end, ok := g.cfg.Enforcement.waits()
+	if !ok {
+		return
+	}
+	defer end()
 	t := time.NewTimer(passOnWait)
 	defer t.Stop()
 	select {
@@ -49,6 +54,11 @@ func (g *Guard) waitForRelease() bool {
 	if !g.passesOn(head, j) {
 		return j.State == lease.Free // meanwhile
 	}
+	end, ok := g.cfg.Enforcement.waits()
+	if !ok {
+		return false
+	}
+	defer end()
 	began := time.Now()
 	for pause := time.Millisecond; time.Since(began) < passOnWait; pause = min(2*pause, 8*time.Millisecond) {
 		time.Sleep(pause)

@@ -67,6 +67,8 @@ func init() {
 		"reads":    opReads,
 		"serve":    opServeLacking,
 		"crowd":    opCrowd,
+		"hoard":    opHoard,
+		"spend":    opSpend,
 		"disperse": opDisperse,
 	}
 }

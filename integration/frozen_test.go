@@ -36,11 +36,17 @@ func newFreezable(t *testing.T, o mountOptions) (*mount, *frozen) {
 // prepareFreezable is newFreezable short of the mount itself.
 func prepareFreezable(t *testing.T, o mountOptions) (*mount, *frozen) {
 	t.Helper()
+	return prepareFreezableOf(t, o, 16<<20)
+}
+
+// prepareFreezableOf is prepareFreezable with a disk of a size in bytes.
+func prepareFreezableOf(t *testing.T, o mountOptions, size int64) (*mount, *frozen) {
+	t.Helper()
 	requireFuse(t)
 	disk := &frozen{t: t, dir: newBase(t)}
 	image := filepath.Join(newBase(t), "image")
 	require.NoError(t, os.WriteFile(image, nil, 0o600))
-	require.NoError(t, os.Truncate(image, 16<<20))
+	require.NoError(t, os.Truncate(image, size))
 	for _, c := range [][]string{{"mkfs.ext4", "-q", image}, {"mount", "-o", "loop", image, disk.dir}} {
 		out, err := exec.Command(c[0], c[1:]...).CombinedOutput()
 		require.NoError(t, err, "%v %s", c, out)

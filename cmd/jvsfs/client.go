@@ -230,7 +230,7 @@ func (c *client) exchange(req request, pidfd *os.File, timeout time.Duration, no
 // patient tells whether the answer may take any time, so that a daemon that is
 // stopped must be found out by a ping before.
 func (r request) patient() bool {
-	return r.WaitMS > 0 || r.Steal || r.Op == opSteal || r.Op == opUnmount
+	return r.WaitMS > 0 || r.Steal || r.Op == opSteal || r.Op == opUnmount || r.Op == opRelease // which drain
 }
 
 // ping makes sure that the daemon of a mount answers.

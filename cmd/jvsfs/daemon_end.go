@@ -58,13 +58,34 @@ func (d *daemon) cutCopies(unmounted <-chan struct{}, abort *os.File) error {
 	return err
 }
 
-// endBySignal unmounts, or, when the mount is busy, closes the gates, releases
+// signalPatience is how long a mount that is busy when its daemon is told to end goes on
+// serving: at the end of a machine, or of a service's dependents, who uses it is just being
+// told the same. It is far from what a service manager waits for.
+const signalPatience = 3 * time.Second
+
+// unmountInTime is unmountPatiently for as long as that may take. Until it has given up
+// nothing is closed: who uses the mount can finish what it does there.
+func (d *daemon) unmountInTime() error {
+	busy := d.unmountPatiently()
+	if busy == nil || asFailure(busy).Class != classBusy {
+		return busy
+	}
+	d.log.Warn("told to end while the mount is busy: it goes on serving for a moment", zap.Error(busy))
+	for end := time.Now().Add(signalPatience); time.Now().Before(end); time.Sleep(busyPause) {
+		if d.unmount() == nil {
+			return nil
+		}
+	}
+	return d.unmountPatiently()
+}
+
+// endBySignal unmounts, or, when the mount stays busy, closes the gates, releases
 // and leaves a dead mount behind: everything there fails from now on, which is
 // closed; a lazy unmount would bare the directory below.
 func (d *daemon) endBySignal() error {
 	d.umount.Lock()
 	defer d.umount.Unlock()
-	busy := d.unmountPatiently()
+	busy := d.unmountInTime()
 	if busy == nil {
 		return errors.Join(d.registry.close(), d.forgetState())
 	}

@@ -24,6 +24,7 @@ func checkMounts(ctx context.Context, mounts mountTable, fix repair) []finding {
 		out = append(out, checkMount(st))
 		if st.State == "serving" {
 			out = append(out, featureFindings(st)...)
+			out = append(out, crowdingFindings(st)...)
 			out = append(out, versionFindings(st, buildOf().Version, exeOf(st.PID))...)
 			out = append(out, askDoctor(ctx, ours[i], fix)...)
 		}

@@ -13,6 +13,7 @@ var whyItMatters = map[string]string{
 	"limits.processes":  "each inode that a mount remembers costs a descriptor; above the limit the mount answers ENFILE",
 	"limits.machine":    "when the machine has no file left to open, renewals fail too and leases are lost",
 	"limits.inotify":    "without watches what others change behind the mount is seen late",
+	"limits.user":       "who has all the descriptors that one user may have cannot open or find anything more, unless he holds a lease",
 	"limits.instances":  "without an inotify instance what others change behind the mount is seen late",
 	"limits.unknown":    "what cannot be read cannot be judged",
 	"clock.unsynced":    "hosts that share a store take over leases by their clocks",

@@ -20,7 +20,7 @@ import (
 // first words. A type that is not here is never printed, and stands among unpromised.
 var promisedAt = map[string]string{
 	"jvsfs.statusReport": "`status`", "jvsfs.watchLine": "`status`", "jvsfs.mountStatus": "`status`", "jvsfs.enforceStatus": "`status`",
-	"gate.Status": "`worktrees[]` of it", "fusefs.Stats": "`statistics` of it", "fusefs.Features": "`statistics` of it",
+	"gate.Status": "`worktrees[]` of it", "fusefs.Stats": "`statistics` of it", "fusefs.Features": "`statistics` of it", "fusefs.User": "`statistics` of it",
 	"jvsfs.refusalView": "a refusal", "jvsfs.locatedRefusal": "a refusal",
 	"jvsfs.holderView": "a holder", "gate.HolderView": "a holder", "lease.Record": "a record",
 	"gate.Explanation": "`explain PATH`", "jvsfs.explanation": "`explain PATH`", "jvsfs.recentReport": "`explain` |",

@@ -90,12 +90,24 @@ func recoverOne(ctx context.Context, point string, meant bool) (done *recovered,
 	}
 	done = &recovered{Mountpoint: point, State: "dead"}
 	if err == nil {
-		err = r.run(ctx)
+		if err = r.run(ctx); err != nil && servedNow(ctx, point) {
+			err = nil // another recovery was faster, and took away what this one rested on
+		}
 	}
 	if done.Error = asFailure(err); err == nil {
 		done.State, done.Copies = "serving", r.copiesLeft(mounts)
 	}
 	return done, true
+}
+
+// servedNow reports whether the mount at a place serves, by whatever recovery.
+func servedNow(ctx context.Context, point string) bool {
+	mounts, err := readMounts()
+	if err != nil {
+		return false
+	}
+	_, err = findRecovery(ctx, mounts, point)
+	return isServed(err)
 }
 
 // recoverable are the places to look at, each once.

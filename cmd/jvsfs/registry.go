@@ -35,7 +35,8 @@ type registry struct {
 	cancel context.CancelFunc
 	run    sync.WaitGroup
 
-	mu     sync.RWMutex
+	making sync.Mutex   // held while a worktree is made, which asks the disk; before mu
+	mu     sync.RWMutex // never held across anything that may wait: readers and status take it
 	byID   map[lease.WorktreeID]*worktree
 	closed bool
 	shut   bool // new worktrees have their doors shut, too
@@ -49,17 +50,25 @@ func newRegistry(log *zap.Logger, mk func(lease.WorktreeID) (*worktree, error)) 
 
 // get finds the worktree, or makes it and starts its keeper.
 func (r *registry) get(id lease.WorktreeID) (*worktree, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if w := r.byID[id]; w != nil {
+	if w := r.find(id); w != nil {
 		return w, nil
 	}
-	if r.closed {
+	r.making.Lock()
+	defer r.making.Unlock()
+	if w := r.find(id); w != nil {
+		return w, nil
+	}
+	if r.ended() {
 		return nil, errClosing
 	}
 	w, err := r.make(id)
 	if err != nil {
 		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, errClosing
 	}
 	if r.shut {
 		w.door.set(true)
@@ -73,12 +82,14 @@ func (r *registry) get(id lease.WorktreeID) (*worktree, error) {
 	return w, nil
 }
 
-// known reports whether the worktree has been seen, without making it.
-func (r *registry) known(id lease.WorktreeID) bool {
+func (r *registry) find(id lease.WorktreeID) *worktree {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.byID[id] != nil
+	return r.byID[id]
 }
+
+// known reports whether the worktree has been seen, without making it.
+func (r *registry) known(id lease.WorktreeID) bool { return r.find(id) != nil }
 
 // guard is get for the file system.
 func (r *registry) guard(id lease.WorktreeID) (*gate.Guard, error) {

@@ -138,6 +138,8 @@ func statusText(all []mountStatus, now time.Time) string {
 			fmt.Fprintf(&b, "  next: %s\n", printable(st.Next))
 		}
 		b.WriteString(indent(worktreesText(st, now)))
+		texts, _ := crowding(st)
+		b.WriteString(indent(strings.Join(texts, "\n")))
 	}
 	return b.String()
 }

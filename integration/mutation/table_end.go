@@ -233,6 +233,15 @@ var stealing = slices.Concat(
 )
 
 var handingOver = slices.Concat(
+	in("gate/waiting.go", mutation{
+		Rule: 13, What: "any number of mutations wait",
+		Old: "	if s.waiting.Add(1) > MaxWaiting {", New: "	if s.waiting.Add(1) < 0 {",
+		Tests: []string{"TestNotTooManyWaitUnderAHold"},
+	}, mutation{
+		Rule: 13, What: "who waits keeps its reader",
+		Old: "	if s.onWait != nil {", New: "	if false {",
+		Tests: []string{"TestWhoWaitsSaysSo"},
+	}),
 	in("gate/hold.go", mutation{
 		Rule: 13, What: "a hold keeps nobody out",
 		Old: "	if !e.stopped.CompareAndSwap(nil, s) {", New: "	if e.stopped.Load() != nil {",
@@ -257,10 +266,6 @@ var handingOver = slices.Concat(
 		Rule: 13, What: "whoever comes late waits anew",
 		Old: "		case <-s.lapsed:\n", New: "		case <-time.After(30 * time.Millisecond):\n",
 		Tests: []string{"TestWhoComesTooLateForAHoldDoesNotWait"},
-	}, mutation{
-		Rule: 13, What: "any number of mutations wait",
-		Old: "	if waiting.Add(1) <= MaxWaiting {", New: "	if waiting.Add(1) > 0 {",
-		Tests: []string{"TestNotTooManyWaitUnderAHold"},
 	}, mutation{
 		Rule: 13, What: "the end of one hold ends the next",
 		Old: "return func() { e.resume(s) }, nil", New: "return func() {\n		_ = s\n		if e := g.last.Load(); e.heldUp() != nil {\n			e.resume(e.heldUp())\n		}\n	}, nil",

@@ -1,0 +1,128 @@
+package fusefs
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// shares are who has the descriptors of the mount, by user: those of what he has open, and
+// of the inodes that the kernel remembers because he was the first to look at them. A user
+// may have half, and an eighth is kept for those who hold a lease: nobody can keep them
+// from their work by opening files. Safe for concurrent use.
+type shares struct{ of sync.Map } // uid -> *share
+
+// share is what one user has.
+type share struct {
+	uid    uint32
+	inodes atomic.Int64
+	open   atomic.Int64 // descriptors of handles
+}
+
+func (s *share) all() int64 { return s.inodes.Load() + s.open.Load() }
+
+func (s *shares) by(uid uint32) *share {
+	if v, ok := s.of.Load(uid); ok {
+		return v.(*share)
+	}
+	v, _ := s.of.LoadOrStore(uid, &share{uid: uid})
+	return v.(*share)
+}
+
+// User is what a user has of the mount's descriptors. The JSON names are a promise.
+type User struct {
+	UID         uint32 `json:"uid"`
+	Descriptors int64  `json:"descriptors"`
+	Open        int64  `json:"open"` // those of open files and directories
+}
+
+// usersMax is how many users Stats tells of.
+const usersMax = 8
+
+// top are the users with the most descriptors.
+func (s *shares) top() (users []User) {
+	s.of.Range(func(_, v any) bool {
+		if one := v.(*share); one.all() > 0 {
+			users = append(users, User{one.uid, one.all(), one.open.Load()})
+		}
+		return true
+	})
+	slices.SortFunc(users, func(a, b User) int {
+		return cmp.Or(cmp.Compare(b.Descriptors, a.Descriptors), cmp.Compare(a.UID, b.UID))
+	})
+	return users[:min(len(users), usersMax)]
+}
+
+// leaseIsOf reports whether the caller of a request holds a lease here.
+func (f *rawFS) leaseIsOf(h *fuse.InHeader) (yes bool) {
+	f.guards.Range(func(_, g any) bool {
+		yes = g.(*gate.Guard).Holds(callerID(h))
+		return !yes
+	})
+	return yes
+}
+
+// reading is a descriptor that all handles of one user share which have a file open for
+// reading: each request says where it reads.
+type reading struct {
+	fd   int
+	uses int // guarded by the node's mu
+}
+
+// openToRead takes part in a user's descriptor of an inode, or opens one.
+func (f *rawFS) openToRead(n *node, h *fuse.InHeader, flags int) (*reading, error) {
+	if r := n.readAlong(h.Uid); r != nil {
+		return r, nil
+	}
+	if !f.room(h) {
+		return nil, unix.ENFILE
+	}
+	fd, err := f.openAgain(n.fd, flags)
+	if err != nil {
+		return nil, err
+	}
+	n.mu.Lock()
+	if r := n.reads[h.Uid]; r != nil { // another was faster
+		r.uses++
+		n.mu.Unlock()
+		_ = unix.Close(fd)
+		return r, nil
+	}
+	defer n.mu.Unlock()
+	if n.reads == nil {
+		n.reads = make(map[uint32]*reading)
+	}
+	r := &reading{fd: fd, uses: 1}
+	n.reads[h.Uid] = r
+	f.handles.fds.Add(1)
+	f.shares.by(h.Uid).open.Add(1)
+	return r, nil
+}
+
+func (n *node) readAlong(uid uint32) *reading {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r := n.reads[uid]
+	if r != nil {
+		r.uses++
+	}
+	return r
+}
+
+// readNoMore ends a handle's part; true is the last one's.
+func (n *node) readNoMore(uid uint32) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r := n.reads[uid]
+	if r.uses--; r.uses > 0 {
+		return false
+	}
+	delete(n.reads, uid)
+	return true
+}

@@ -1,0 +1,116 @@
+package fusefs
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// slowKeeper gives no lease, and takes its time.
+type slowKeeper struct {
+	freeKeeper
+	asking atomic.Int64
+	answer chan struct{}
+}
+
+func (k *slowKeeper) Acquire(context.Context, lease.Holder) (lease.Grant, error) {
+	k.asking.Add(1)
+	defer k.asking.Add(-1)
+	<-k.answer
+	return lease.Grant{}, &lease.Error{Class: lease.ClassLockConflict, Message: "somebody else has it"}
+}
+
+// slowly mounts a tree of files 0, 1, ... whose lease somebody takes his time to give.
+func slowly(t *testing.T, files int) (*testMount, *slowKeeper) {
+	t.Helper()
+	k := &slowKeeper{answer: make(chan struct{})}
+	clock := lease.SystemClock()
+	resolver := gate.NewResolver(clock)
+	t.Cleanup(resolver.Close)
+	under := gate.NewEnforcement(gate.Enforcing)
+	g := gate.NewGuard(gate.GuardConfig{Worktree: "tree", Mode: gate.Exclusive, OnFree: gate.AcquireOnFree,
+		Clock: clock, Resolver: resolver, Enforcement: under})
+	g.Bind(k)
+	m := mounted(t, ShapeTree, func(s string) {
+		for i := range files {
+			require.NoError(t, os.WriteFile(filepath.Join(s, strconv.Itoa(i)), []byte("x"), 0o644))
+		}
+	}, func(o *Options) {
+		o.Enforcement = under
+		o.Guards = func(lease.WorktreeID) (*gate.Guard, error) { return g, nil }
+	})
+	return m, k
+}
+
+// However many wait for a lease, all of them are waiting, and who reads does not.
+func TestReadersDoNotStandBehindWhoWaitsForALease(t *testing.T) {
+	const waiting = 300 // more than all readers of a mount once were
+	m, k := slowly(t, waiting+50)
+	refused := make(chan error, waiting)
+	for i := range waiting {
+		go func() { refused <- os.Chmod(m.at(strconv.Itoa(i)), 0o600) }()
+	}
+	require.Eventually(t, func() bool { return k.asking.Load() == waiting }, time.Minute, time.Millisecond)
+	out, err := sh(t, m.dir, "for i in $(seq "+strconv.Itoa(waiting)+" "+strconv.Itoa(waiting+49)+"); do cat $i; done; ls | wc -l")
+	require.NoError(t, err)
+	require.Equal(t, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"+strconv.Itoa(waiting+50)+"\n", out)
+	require.EqualValues(t, waiting, k.asking.Load())
+	require.Empty(t, refused)
+	close(k.answer)
+	for range waiting {
+		require.ErrorIs(t, <-refused, unix.EROFS)
+	}
+}
+
+// What stands in line is bounded, and in the order in which it came.
+func TestSlots(t *testing.T) {
+	s := newSlots()
+	require.True(t, s.enter(kindOther))
+	for range threads[kindMutation] {
+		require.True(t, s.enter(kindMutation))
+	}
+	require.False(t, s.enter(kindMutation))
+	require.True(t, s.enter(kindRead), "each kind has its own")
+	first, second, third := s.stand(kindMutation, header(1), 10), s.stand(kindMutation, header(2), 10), s.stand(kindMutation, header(3), 10)
+	pid, ok := s.standing(2)
+	require.True(t, ok)
+	require.EqualValues(t, 102, pid)
+	require.True(t, s.callOff(2))
+	require.False(t, <-second.turn)
+	s.leave(kindMutation)
+	require.True(t, <-first.turn)
+	require.False(t, s.callOff(1), "it has its turn")
+	s.take(kindMutation) // one comes back from a wait
+	s.leave(kindMutation)
+	require.Empty(t, third.turn, "the one too many has gone, and nobody came")
+	s.leave(kindMutation)
+	require.True(t, <-third.turn)
+	for range 3 {
+		s.stood(10)
+	}
+	require.Zero(t, s.count)
+	require.NotNil(t, s.stand(kindMutation, header(9), queuedBytes))
+	require.Nil(t, s.stand(kindMutation, header(10), 1))
+}
+
+func TestKillPending(t *testing.T) {
+	require.False(t, killPending([]byte("Name:\tx\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000010000\n")))
+	require.True(t, killPending([]byte("SigPnd:\t0000000000000100\n")))
+	require.True(t, killPending([]byte("ShdPnd:\t0000000000000100\n")))
+	require.False(t, dying(uint32(os.Getpid())))
+}
+
+func header(unique uint64) *fuse.InHeader {
+	return &fuse.InHeader{Unique: unique, Caller: fuse.Caller{Pid: 100 + uint32(unique)}}
+}

@@ -1,0 +1,14 @@
+package gate
+
+// Holds reports whether a caller is of those who hold the lease that is open here.
+func (g *Guard) Holds(c Caller) bool {
+	e := g.open.Load()
+	if e == nil || e.over(g.cfg.Clock.Boot()) {
+		return false
+	}
+	id, err := g.cfg.Resolver.Identify(c)
+	if s := Scope(e.holder().Scope); err != nil && s != ScopeUser && s != ScopeMount {
+		return false
+	}
+	return g.members.member(g.cfg.Resolver, e, id)
+}
