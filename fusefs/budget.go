@@ -63,7 +63,7 @@ const roomWait = time.Second
 func (f *rawFS) room() bool {
 	var end time.Time
 	for ; ; time.Sleep(time.Millisecond) {
-		used := f.nodes.count.Load() + f.handles.count.Load()
+		used := f.nodes.count.Load() + f.handles.count.Load() + f.locks.count.Load()
 		if used < f.budget.full {
 			return true
 		}

@@ -37,6 +37,7 @@ type rawFS struct {
 	losses  atomic.Uint64 // how often a lease has ended
 	renames atomic.Uint64
 	budget  *budget
+	locks   *lockTable
 	border  border
 	durable bool // writes are made durable before they are answered
 	stats   counters
@@ -65,6 +66,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 		procFD: proc, inval: newInvalidator(), expiry: newExpiry(), watcher: newWatcher(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root),
 		lockFD: lock, kernel: kernel{dev: -1}, border: newBorder(o.Exempt),
 	}
+	f.locks = newLockTable(o.LocalLocks, f.budget)
 	return f, f.shareRepository()
 }
 
@@ -79,6 +81,7 @@ func (f *rawFS) run(stop <-chan struct{}) {
 }
 
 func (f *rawFS) close() error {
+	f.locks.close()
 	f.handles.close()
 	f.nodes.close()
 	f.watcher.close()

@@ -20,12 +20,13 @@ const maxTransfer = 1 << 20
 const maxRead = 256 << 10
 
 // mountOptions is the shape of the file system as the kernel is told it.
-func mountOptions(log *zap.Logger) *fuse.MountOptions {
+func mountOptions(log *zap.Logger, locks bool) *fuse.MountOptions {
 	return &fuse.MountOptions{
 		Name:                     "jvsfs",
 		MaxWrite:                 maxTransfer,
 		MaxBackground:            64,
 		EnableAcl:                true,
+		EnableLocks:              locks,
 		EnableSymlinkCaching:     true,
 		ExplicitDataCacheControl: true,
 		Logger:                   zap.NewStdLog(log),

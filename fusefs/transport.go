@@ -1,9 +1,11 @@
 package fusefs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -26,6 +28,7 @@ type transport struct {
 	crew  *crew
 	poll  *poller
 	meter *meter
+	waits sync.WaitGroup // of those who wait for locks
 }
 
 // requestSize is the largest request: a WRITE of maxTransfer, its header and what the
@@ -34,7 +37,7 @@ const requestSize = maxTransfer + 64<<10
 
 func newTransport(dev int, fs *rawFS, m *meter, log *zap.Logger) *transport {
 	t := &transport{
-		dev: dev, fs: fs, proto: fuse.NewProtocolServer(fs, mountOptions(log)), log: log,
+		dev: dev, fs: fs, proto: fuse.NewProtocolServer(fs, mountOptions(log, !fs.locks.off)), log: log,
 		poll: newPoller(dev), meter: m,
 	}
 	t.crew = newCrew(t.waiting)
@@ -61,7 +64,11 @@ func (t *transport) greet() (fuse.InitIn, error) {
 }
 
 // serve answers requests until the file system is unmounted or the connection is cut.
-func (t *transport) serve() { t.crew.run(t.read) }
+func (t *transport) serve() {
+	t.crew.run(t.read)
+	t.fs.locks.end()
+	t.waits.Wait()
+}
 
 // read is one reader. It keeps its thread: a request that is read, handled and
 // answered by the same thread wakes nobody else.
@@ -98,6 +105,9 @@ func (t *transport) read(me *reader) {
 			shard.note(gate.OpRead, 0, now()-at)
 			continue
 		}
+		if t.lock(in[:n], at, shard) {
+			continue
+		}
 		if err := t.answer(in[:n], out, at, shard); err != nil {
 			t.log.Warn("answer to the kernel", zap.Error(err))
 		}
@@ -122,6 +132,33 @@ func (t *transport) splice(me *reader, in []byte) bool {
 		t.fs.stats.count(gate.OpRead)
 	}
 	return done
+}
+
+// lock answers a request for a lock; false leaves any other to answer. Who has to wait
+// does so in a goroutine of its own.
+func (t *transport) lock(in []byte, at time.Duration, shard *meterShard) bool {
+	lk, wait, ok := lockOf(in)
+	if !ok {
+		return false
+	}
+	st, done := t.fs.lockAtOnce(lk, wait)
+	if !done {
+		waits := bytes.Clone(in)
+		t.waits.Go(func() {
+			if err := t.answer(waits, make([]byte, unsafe.Sizeof(fuse.OutHeader{})), at, shard); err != nil {
+				t.log.Warn("answer to the kernel", zap.Error(err))
+			}
+		})
+		return true
+	}
+	op, out := opOfRequest(in), fuse.OutHeader{Status: -int32(st), Unique: lk.Unique}
+	out.Length = uint32(unsafe.Sizeof(out))
+	answer := unsafe.Slice((*byte)(unsafe.Pointer(&out)), out.Length)
+	if _, err := retryInt(func() (int, error) { return unix.Write(t.dev, answer) }); err != nil && !nobodyWaits(err) {
+		t.log.Warn("answer to the kernel", zap.Error(err))
+	}
+	shard.note(op, unix.Errno(st), now()-at)
+	return true
 }
 
 // nobodyWaits reports that an answer came too late for anybody: its caller has gone, or
@@ -160,6 +197,8 @@ const (
 	opRelease     = 18
 	opReleaseDir  = 29
 	opBatchForget = 42
+	opSetLk       = 32
+	opSetLkw      = 33
 )
 
 // waitedFor reports whether a caller waits for the answer.

@@ -64,6 +64,9 @@ func init() {
 		"serve":    opServeLacking,
 		"crowd":    opCrowd,
 		"disperse": opDisperse,
+		"lock":     opLock,
+		"lockloop": opLockCount,
+		"readkept": opReadKept,
 	}
 }
 
