@@ -115,6 +115,9 @@ func (f *rawFS) changedSinceOpened(n *node, a *fuse.Attr) bool {
 		return false
 	}
 	n.stamp = now
+	if !own {
+		n.locks.stale.Store(true)
+	}
 	return !own
 }
 
@@ -164,8 +167,17 @@ func (f *rawFS) fillEntry(out *fuse.EntryOut, b belief, n, dir *node, name strin
 	if promised && t <= f.opts.CacheTimeout {
 		f.expiry.release(n)
 	}
+	entry := t
+	if t <= f.opts.CacheTimeout { // others may change it
+		if dir.locks.near.Load() {
+			entry = 0
+		}
+		if n.locks.ever.Load() {
+			t = 0
+		}
+	}
 	out.NodeId, out.Generation = n.id, 1
-	out.SetEntryTimeout(t)
+	out.SetEntryTimeout(entry)
 	out.SetAttrTimeout(t)
 	n.fillAttr(&out.Attr, st)
 }
@@ -173,10 +185,14 @@ func (f *rawFS) fillEntry(out *fuse.EntryOut, b belief, n, dir *node, name strin
 // attrTimeout returns how long a node's attributes may be believed: long only where
 // its name is, for the end of both is told together.
 func (f *rawFS) attrTimeout(n *node) time.Duration {
-	if at := n.promised(); at.dir == nil || at.losses != f.losses.Load() {
-		return f.opts.CacheTimeout
+	t := f.opts.CacheTimeout
+	if at := n.promised(); at.dir != nil && at.losses == f.losses.Load() {
+		t = f.trust(n)
 	}
-	return f.trust(n)
+	if t <= f.opts.CacheTimeout && n.locks.ever.Load() {
+		return 0
+	}
+	return t
 }
 
 // absent answers that a directory has no such entry. Where absence can be taken

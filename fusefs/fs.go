@@ -36,6 +36,7 @@ type rawFS struct {
 	renames atomic.Uint64
 	budget  *budget
 	shares  shares
+	locks   *lockTable
 	border  border
 	book    linkBook
 	durable bool // writes are made durable before they are answered
@@ -66,6 +67,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 		procFD: proc, inval: newInvalidator(), expiry: newExpiry(), watcher: newWatcher(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root),
 		serving: known, moving: make(chan struct{}, 1), kernel: kernel{dev: -1}, border: newBorder(o.Exempt), book: newLinkBook(),
 	}
+	f.locks = newLockTable(o.LocalLocks, f.budget)
 	return f, nil
 }
 
@@ -80,6 +82,7 @@ func (f *rawFS) run(stop <-chan struct{}) {
 }
 
 func (f *rawFS) close() error {
+	f.locks.close()
 	f.handles.close()
 	f.nodes.close()
 	f.watcher.close()

@@ -38,6 +38,12 @@ type handle struct {
 	// lost says that a store through a mapping of it may have been dropped, and that
 	// nobody was told yet.
 	lost atomic.Bool
+	// unflushed handles are closed without a word (FOPEN_NOFLUSH), until RELEASE.
+	unflushed bool
+	flushed   atomic.Bool             // a descriptor of it was closed
+	locked    atomic.Bool             // somebody has asked for a lock through it
+	lockers   map[*lockOwner]struct{} // who; guarded by the lock table, like doubted
+	doubted   int                     // how often it was awaited in vain that it is closed
 	// disowned handles are refused: their tree was moved under another rule
 	// while they were open.
 	disowned atomic.Bool

@@ -103,6 +103,14 @@ func (v *invalidator) later(id uint64) {
 	v.delayed[id] = true
 }
 
+// cancel takes back soon and later, for who will ask for it now.
+func (v *invalidator) cancel(id uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.todo, id)
+	delete(v.delayed, id)
+}
+
 // due moves what was delayed to what is to be done.
 func (v *invalidator) due() {
 	v.mu.Lock()

@@ -1,29 +1,122 @@
 package fusefs
 
 import (
+	"time"
+	"unsafe"
+
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// File locks stay in the kernel: the mount does not ask for them, so flock(2) and
-// fcntl(2) locks work as on a local file system, interruptible, between all
-// processes that come through the mount.
+// File locks are taken on the backing file, so that they hold between all mounts of a
+// source and native processes (lockTable). No lease is asked for: a lock changes
+// nothing. Locks of directories, FIFOs and devices never come here: the kernel keeps
+// them to the mount.
 
-// GetLk is never asked.
-func (f *rawFS) GetLk(<-chan struct{}, *fuse.LkIn, *fuse.LkOut) fuse.Status {
+// lockRequest reads a request of the kernel.
+func (f *rawFS) lockRequest(in *fuse.LkIn) (*lockRequest, fuse.Status) {
+	if f.locks.off {
+		return nil, fuse.ENOSYS
+	}
+	h := f.handles.get(in.Fh)
+	if h == nil {
+		return nil, fuse.EBADF
+	}
+	if in.Lk.Start > in.Lk.End || in.Lk.End > wholeFile {
+		return nil, fuse.EINVAL
+	}
+	return &lockRequest{
+		key:  lockKey{node: h.node, owner: in.Owner, flock: in.LkFlags&fuse.LK_FLOCK != 0},
+		span: lockSpan{start: in.Lk.Start, end: in.Lk.End, kind: in.Lk.Typ},
+		via:  h, pid: in.Lk.Pid, uid: in.Uid,
+	}, fuse.OK
+}
+
+// GetLk says whose lock is in the way.
+func (f *rawFS) GetLk(_ <-chan struct{}, in *fuse.LkIn, out *fuse.LkOut) fuse.Status {
 	f.stats.count(gate.OpGetLk)
-	return fuse.ENOSYS
+	r, st := f.lockRequest(in)
+	if st != fuse.OK {
+		return st
+	}
+	found, pid, err := f.locks.test(r)
+	out.Lk = fuse.FileLock{Start: found.start, End: found.end, Typ: found.kind, Pid: pid}
+	return status(err)
 }
 
-// SetLk is never asked.
-func (f *rawFS) SetLk(<-chan struct{}, *fuse.LkIn) fuse.Status {
+// SetLk takes a lock or gives it back. It waits only for a close that is under way.
+func (f *rawFS) SetLk(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
 	f.stats.count(gate.OpSetLk)
-	return fuse.ENOSYS
+	r, st := f.lockRequest(in)
+	if st != fuse.OK {
+		return st
+	}
+	var err error
+	if grace := f.locks.closing(r); grace > 0 {
+		err = f.await(cancel, r, time.After(grace), in.Pid)
+	} else {
+		err = f.locks.try(f, r, nil)
+	}
+	return f.granted(r, err)
 }
 
-// SetLkw is never asked.
-func (f *rawFS) SetLkw(<-chan struct{}, *fuse.LkIn) fuse.Status {
+// SetLkw takes a lock as soon as it can be had.
+func (f *rawFS) SetLkw(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
 	f.stats.count(gate.OpSetLkw)
-	return fuse.ENOSYS
+	r, st := f.lockRequest(in)
+	if st != fuse.OK {
+		return st
+	}
+	return f.granted(r, f.await(cancel, r, nil, in.Pid))
+}
+
+// lockAtOnce answers a request that need not wait. One that must is for SetLk and
+// SetLkw, beside the readers.
+func (f *rawFS) lockAtOnce(in *fuse.LkIn, wait bool) (st fuse.Status, done bool) {
+	r, st := f.lockRequest(in)
+	if st != fuse.OK {
+		return st, true
+	}
+	err := f.locks.try(f, r, nil)
+	if err == unix.EAGAIN && (wait || f.locks.closing(r) > 0) {
+		return fuse.OK, false
+	}
+	if _, stale := f.stalePages(r); err == nil && stale {
+		return fuse.OK, false
+	}
+	f.stats.count(opOfLock(wait))
+	return status(err), true
+}
+
+func opOfLock(wait bool) gate.Op {
+	if wait {
+		return gate.OpSetLkw
+	}
+	return gate.OpSetLk
+}
+
+// Flush is told that a process closes a descriptor: its POSIX locks on the file end.
+// There is nothing to write back; where locks stay in the kernel it stops asking after
+// this answer, which saves a round trip for each close.
+func (f *rawFS) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
+	f.stats.count(gate.OpFlush)
+	if f.locks.off {
+		return fuse.ENOSYS
+	}
+	if h := f.handles.get(in.Fh); h != nil {
+		h.flushed.Store(true)
+		f.locks.flushed(h.node, in.LockOwner)
+	}
+	return fuse.OK
+}
+
+// lockOf reads a request for a lock before it is decoded.
+func lockOf(in []byte) (lk *fuse.LkIn, wait, ok bool) {
+	if len(in) < int(unsafe.Sizeof(fuse.LkIn{})) {
+		return nil, false, false
+	}
+	lk = (*fuse.LkIn)(unsafe.Pointer(&in[0]))
+	return lk, lk.Opcode == opSetLkw, lk.Opcode == opSetLk || lk.Opcode == opSetLkw
 }

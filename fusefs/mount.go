@@ -27,12 +27,13 @@ const maxRead = 256 << 10
 const backgroundMax = 2 * (queuedMax + gate.MaxWaiting)
 
 // mountOptions is the shape of the file system as the kernel is told it.
-func mountOptions(log *zap.Logger) *fuse.MountOptions {
+func mountOptions(log *zap.Logger, locks bool) *fuse.MountOptions {
 	return &fuse.MountOptions{
 		Name:                     "jvsfs",
 		MaxWrite:                 maxTransfer,
 		MaxBackground:            backgroundMax,
 		EnableAcl:                true,
+		EnableLocks:              locks,
 		EnableSymlinkCaching:     true,
 		ExplicitDataCacheControl: true,
 		Logger:                   zap.NewStdLog(log),

@@ -40,7 +40,9 @@ type node struct {
 
 	written atomic.Uint64 // when this mount last wrote it: 1 + how many leases had ended
 
-	setid  atomic.Bool   // the kernel was told of a setuid or setgid bit
+	setid atomic.Bool // the kernel was told of a setuid or setgid bit
+	locks nodeLocks
+
 	listed atomic.Uint64 // when the kernel began to cache the directory, see dirFlags
 }
 

@@ -79,6 +79,7 @@ func (f *rawFS) openHandle(h *handle, flags uint32, out *fuse.OpenOut) {
 	if h.write && f.onlyAppends(h.node) {
 		h.audit, h.appendOnly = true, true
 	}
+	h.unflushed = !h.write && !h.node.locks.ever.Load()
 	out.Fh = f.handles.add(h)
 	out.OpenFlags = fuse.FOPEN_KEEP_CACHE
 	if h.write {
@@ -90,19 +91,18 @@ func (f *rawFS) openHandle(h *handle, flags uint32, out *fuse.OpenOut) {
 	if unix.Fstat(h.fd, &st) != nil || !h.node.sameContent(&st) {
 		out.OpenFlags = 0
 	}
+	if h.unflushed {
+		out.OpenFlags |= fuse.FOPEN_NOFLUSH
+	}
 }
 
 // Release closes a handle.
 func (f *rawFS) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	f.stats.count(gate.OpRelease)
+	if h := f.handles.get(in.Fh); h != nil {
+		f.locks.released(h)
+	}
 	f.handles.release(in.Fh)
-}
-
-// Flush has nothing to write back. The kernel stops asking after this answer,
-// which saves a round trip for each close.
-func (f *rawFS) Flush(<-chan struct{}, *fuse.FlushIn) fuse.Status {
-	f.stats.count(gate.OpFlush)
-	return fuse.ENOSYS
 }
 
 // Fsync makes a file durable. Through a handle that can write it counts as a

@@ -60,6 +60,9 @@ type Options struct {
 	// attributes. A timeout of 0 is none.
 	Cache        Cache
 	CacheTimeout time.Duration
+	// LocalLocks leaves file locks to the kernel, between the callers of this mount alone:
+	// for a source that has one mount and nobody beside it.
+	LocalLocks bool
 	// Attributes (MOUNT_ATTR_*) of the mount, beside those of the source's own.
 	Attributes int
 	Log        *zap.Logger

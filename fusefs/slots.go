@@ -45,6 +45,8 @@ const (
 	opWrite       = 16
 	opRelease     = 18
 	opReleaseDir  = 29
+	opSetLk       = 32
+	opSetLkw      = 33
 	opInterrupt   = 36
 	opBatchForget = 42
 )

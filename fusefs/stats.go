@@ -30,7 +30,8 @@ type Stats struct {
 	PromiseBudget int64 `json:"promise_budget"`
 	Watches       int64 `json:"watches"`
 	WatchBudget   int64 `json:"watch_budget"`
-	// Descriptors are those of inodes and handles; above the budget callers get ENFILE.
+	FileLocks     int64 `json:"file_locks"` // owners of locks, each with a descriptor
+	// Descriptors are those of inodes, handles and locks; above the budget callers get ENFILE.
 	Descriptors      int64 `json:"descriptors"`
 	DescriptorBudget int64 `json:"descriptor_budget"`
 	// LinkWalks are the walks through the source for the names of files with several,
@@ -59,7 +60,8 @@ func (s *Server) Stats() Stats {
 		DescriptorBudget: f.budget.full, MemoryBudget: f.budget.memory(),
 		Kernel: s.Features(), LinkWalks: f.book.walks.Load(), LinkWalkEntries: f.book.looked.Load(),
 	}
-	st.Descriptors = st.Inodes + f.handles.fds.Load()
+	st.FileLocks = f.locks.count.Load()
+	st.Descriptors = st.Inodes + f.handles.fds.Load() + st.FileLocks
 	st.Users, st.UserShare = f.shares.top(), f.budget.user
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
@@ -30,7 +31,8 @@ type transport struct {
 	slots *slots
 	bufs  buffers
 
-	readers sync.Map // by thread: *reader
+	readers sync.Map       // by thread: *reader
+	waits   sync.WaitGroup // of those who wait for locks
 }
 
 // requestSize is the largest request: a WRITE of maxTransfer, its header and what the
@@ -39,7 +41,7 @@ const requestSize = maxTransfer + 64<<10
 
 func newTransport(dev int, fs *rawFS, m *meter, log *zap.Logger) *transport {
 	t := &transport{
-		dev: dev, fs: fs, proto: fuse.NewProtocolServer(fs, mountOptions(log)), log: log,
+		dev: dev, fs: fs, proto: fuse.NewProtocolServer(fs, mountOptions(log, !fs.locks.off)), log: log,
 		poll: newPoller(dev), meter: m, slots: newSlots(),
 	}
 	t.crew = newCrew(t.waiting)
@@ -68,6 +70,8 @@ func (t *transport) greet() (fuse.InitIn, error) {
 // serve answers requests until the file system is unmounted or the connection is cut.
 func (t *transport) serve() {
 	t.crew.run(t.read)
+	t.fs.locks.end()
+	t.waits.Wait()
 	t.bufs.close()
 }
 
@@ -155,6 +159,9 @@ func (t *transport) read(me *reader) {
 		if t.interrupted(in[:n]) {
 			continue
 		}
+		if t.lock(in[:n], at, shard) {
+			continue
+		}
 		k := kindOf(in[:n])
 		me.kind = k
 		if !t.slots.enter(k) && !t.queue(k, me, in[:n]) {
@@ -233,6 +240,33 @@ func (t *transport) splice(me *reader, in []byte) bool {
 		t.fs.stats.count(gate.OpRead)
 	}
 	return done
+}
+
+// lock answers a request for a lock; false leaves any other to answer. Who has to wait
+// does so in a goroutine of its own.
+func (t *transport) lock(in []byte, at time.Duration, shard *meterShard) bool {
+	lk, wait, ok := lockOf(in)
+	if !ok {
+		return false
+	}
+	st, done := t.fs.lockAtOnce(lk, wait)
+	if !done {
+		waits := bytes.Clone(in)
+		t.waits.Go(func() {
+			if err := t.answer(waits, make([]byte, unsafe.Sizeof(fuse.OutHeader{})), at, shard); err != nil {
+				t.log.Warn("answer to the kernel", zap.Error(err))
+			}
+		})
+		return true
+	}
+	op, out := opOfRequest(in), fuse.OutHeader{Status: -int32(st), Unique: lk.Unique}
+	out.Length = uint32(unsafe.Sizeof(out))
+	answer := unsafe.Slice((*byte)(unsafe.Pointer(&out)), out.Length)
+	if _, err := retryInt(func() (int, error) { return unix.Write(t.dev, answer) }); err != nil && !nobodyWaits(err) {
+		t.log.Warn("answer to the kernel", zap.Error(err))
+	}
+	shard.note(op, unix.Errno(st), now()-at)
+	return true
 }
 
 // nobodyWaits reports that an answer came too late for anybody: its caller has gone, or

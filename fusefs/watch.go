@@ -216,6 +216,10 @@ func (f *rawFS) changedBehind(dir *node, name string, mask uint32) {
 	if child == nil {
 		return
 	}
+	if child.locks.ever.Load() { // its attributes are not believed; see lockcache.go
+		child.locks.stale.Store(true)
+		return
+	}
 	if mask&unix.IN_MODIFY != 0 && !child.hasWriters() {
 		f.inval.soon(child.id)
 		return

@@ -115,8 +115,8 @@ var operations = [opCount]operation{
 	OpForget:     {"Forget", Neutral},
 	OpRelease:    {"Release", Neutral},
 	OpReleaseDir: {"ReleaseDir", Neutral},
-	OpFlush:      {"Flush", Neutral}, // answered ENOSYS: nothing is buffered here
-	OpGetLk:      {"GetLk", Neutral}, // locks stay in the kernel
+	OpFlush:      {"Flush", Neutral}, // nothing is buffered here: it ends the closing process's locks
+	OpGetLk:      {"GetLk", Neutral}, // locks change nothing
 	OpSetLk:      {"SetLk", Neutral},
 	OpSetLkw:     {"SetLkw", Neutral},
 	OpInit:       {"Init", Neutral},

@@ -70,6 +70,9 @@ func init() {
 		"hoard":    opHoard,
 		"spend":    opSpend,
 		"disperse": opDisperse,
+		"lock":     opLock,
+		"lockloop": opLockCount,
+		"readkept": opReadKept,
 	}
 }
 

@@ -30,6 +30,8 @@ type Config struct {
 	Cache        string        // auto | shared | exclusive: how long the kernel may believe what it was told
 	CacheTimeout time.Duration // of names and attributes that others can change, whole milliseconds
 
+	FileLocks string // everywhere | mount: between whom flock and fcntl locks hold
+
 	// Timing of leases, whole milliseconds (locking spec v6.3 writes them as such).
 	LeaseDuration time.Duration
 	RenewInterval time.Duration
@@ -72,6 +74,7 @@ func Default() Config {
 		Errno:         "EROFS",
 		Cache:         "auto",
 		CacheTimeout:  time.Second,
+		FileLocks:     "everywhere",
 		LeaseDuration: 30 * time.Second,
 		RenewInterval: 10 * time.Second,
 		MaxClockSkew:  2 * time.Second,

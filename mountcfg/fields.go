@@ -79,6 +79,8 @@ var fields = []field{
 		caches, func(c *Config) *string { return &c.Cache }),
 	durationField("cache_timeout", "what others change is seen after this `LONG` at the latest; 0 caches nothing",
 		func(c *Config) *time.Duration { return &c.CacheTimeout }),
+	choiceField("file_locks", kindChoice, "`WHERE` flock and fcntl locks hold: everywhere (all mounts of the source, native processes) or mount (between those who come through this mount; quicker)",
+		fileLocks, func(c *Config) *string { return &c.FileLocks }),
 	durationField("lease_duration", "a lease lasts this `LONG` unless renewed",
 		func(c *Config) *time.Duration { return &c.LeaseDuration }),
 	durationField("renew_interval", "renew a held lease this `OFTEN`; shorter than the lease",

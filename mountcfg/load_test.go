@@ -34,6 +34,7 @@ scope: cgroup
 errno: EACCES
 cache: shared
 cache_timeout: 0s
+file_locks: mount
 lease_duration: 1m
 renew_interval: 20s
 max_clock_skew: 0s
@@ -57,6 +58,7 @@ worktrees:
 		NoSUID: true, NoDev: true, NoExec: true, NoSymFollow: true,
 		Mode: "shared", Enforce: "observe", OnFree: "deny", Scope: "cgroup", Errno: "EACCES",
 		Cache:         "shared",
+		FileLocks:     "mount",
 		LeaseDuration: time.Minute, RenewInterval: 20 * time.Second, StealGrace: 250 * time.Millisecond,
 		LogFile: filepath.Join(filepath.Dir(path), "logs/jvsfs.log"), LogFormat: "text", LogLevel: "debug",
 		Metrics: "127.0.0.1:9750",

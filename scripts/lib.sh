@@ -12,6 +12,7 @@ readonly TEST_TOOLS=(
   fusermount3:fuse3 findmnt:mount setsid:util-linux ps:procps awk:mawk systemd-analyze:systemd
   setfattr:attr setfacl:acl chattr:e2fsprogs inotifywait:inotify-tools strace:strace
   rsync:rsync tar:tar tmux:tmux vim:vim sqlite3:sqlite3 node:nodejs
+  /usr/include/lmdb.h:liblmdb-dev
   groff:groff-base /usr/share/bash-completion/bash_completion:bash-completion
 )
 

@@ -25,6 +25,7 @@ func openFileSystem(cfg mountcfg.Config, p place, guards *registry, mode *gate.E
 		Guards: guards.guard, Known: guards.known, TreeID: p.ID, Log: log,
 		Errno: errno, Enforcement: mode, Exempt: cfg.Exempts(),
 		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout, Attributes: attributesOf(cfg),
+		LocalLocks: cfg.FileLocks == "mount",
 	}
 	if p.Shape == shapeRepository {
 		o.Shape = fusefs.ShapeRepository

@@ -1,0 +1,256 @@
+package fusefs
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockTable has the locks that callers of this mount have. The kernel asks for each of
+// them (FUSE_POSIX_LOCKS, FUSE_FLOCK_LOCKS), which it settles once, when the mount is
+// made: it cannot be told later that others have come. So they all lie on the backing
+// file, where every mount and native processes see them.
+type lockTable struct {
+	off   bool         // locks stay in the kernel, between the callers of this mount
+	max   int64        // descriptors
+	count atomic.Int64 // of them in use
+	stop  chan struct{}
+
+	mu      sync.Mutex
+	owners  map[lockKey]*lockOwner
+	users   map[uint32]*lockUser
+	waiting map[uint64]map[*lockWait]struct{} // by owner, fcntl's alone
+	waits   int
+}
+
+// nodeLocks is what a node knows of its locks. Guarded by the table's mutex but for
+// what is atomic.
+type nodeLocks struct {
+	owners map[*lockOwner]struct{}
+	waits  map[*lockWait]struct{}
+	any    atomic.Int64 // owners
+	ever   atomic.Bool  // somebody locked it since the kernel knows it
+	stale  atomic.Bool  // its pages are to be dropped soon, though its stamp is new
+	near   atomic.Bool  // of a directory: a file in it was locked
+}
+
+// lockIdleMax is how many owners may keep their descriptor between two locks.
+const lockIdleMax = 1024
+
+func newLockTable(off bool, b *budget) *lockTable {
+	return &lockTable{
+		off: off, max: b.full / 4, stop: make(chan struct{}), owners: make(map[lockKey]*lockOwner),
+		users: make(map[uint32]*lockUser), waiting: make(map[uint64]map[*lockWait]struct{}),
+	}
+}
+
+// lockRequest is a lock, or an unlock, that a caller asks for.
+type lockRequest struct {
+	key      lockKey
+	span     lockSpan
+	via      *handle
+	pid, uid uint32
+}
+
+// try makes one attempt. EAGAIN says that somebody's lock is in the way: w, unless it is
+// nil, is then told when one goes in this daemon.
+func (t *lockTable) try(f *rawFS, r *lockRequest, w *lockWait) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unwait(w)
+	o, err := t.owner(f, r)
+	if o == nil || err != nil {
+		return err
+	}
+	o.via[r.via] = struct{}{}
+	r.via.addLocker(o)
+	if r.span.kind != unix.F_UNLCK {
+		o.pid = r.pid
+	}
+	before := len(o.spans) > 0
+	err = o.apply(r.span)
+	if before {
+		t.wake(r.key.node)
+	}
+	if err == unix.EAGAIN && w != nil {
+		err = t.wait(w)
+	} else if len(o.spans) == 0 && t.count.Load() > lockIdleMax {
+		t.drop(o)
+	}
+	return err
+}
+
+// owner finds who locks, with a description that can do what is asked for. Who unlocks
+// and has nothing is nobody.
+func (t *lockTable) owner(f *rawFS, r *lockRequest) (*lockOwner, error) {
+	o := t.owners[r.key]
+	if o == nil && r.span.kind == unix.F_UNLCK {
+		return nil, nil
+	}
+	if o == nil {
+		return t.newOwner(f, r)
+	}
+	if o.write || r.key.flock || r.span.kind != unix.F_WRLCK {
+		return o, nil
+	}
+	fd, err := f.openForLocks(r.key.node, true)
+	if err == nil {
+		if err = o.widen(fd); err != nil {
+			_ = unix.Close(fd)
+		}
+	}
+	return o, err
+}
+
+func (t *lockTable) newOwner(f *rawFS, r *lockRequest) (*lockOwner, error) {
+	u := t.users[r.uid]
+	if u == nil {
+		u = &lockUser{uid: r.uid}
+	}
+	if t.count.Load() >= t.max || int64(u.descriptors) >= t.max/2 && r.uid != 0 {
+		return nil, unix.ENOLCK
+	}
+	fd, err := f.openForLocks(r.key.node, r.via.write)
+	if err == unix.EMFILE || err == unix.ENFILE {
+		return nil, unix.ENOLCK
+	}
+	if err != nil {
+		return nil, err
+	}
+	o := &lockOwner{key: r.key, fd: fd, write: r.via.write, user: u, via: make(map[*handle]struct{})}
+	t.users[r.uid] = u
+	u.descriptors++
+	t.count.Add(1)
+	t.owners[r.key] = o
+	n := &r.key.node.locks
+	if n.owners == nil {
+		n.owners = make(map[*lockOwner]struct{})
+	}
+	n.owners[o] = struct{}{}
+	n.any.Add(1)
+	if !n.ever.Swap(true) {
+		f.lockedFirst(r.key.node)
+	}
+	return o, nil
+}
+
+// openForLocks opens the backing file for nothing but locks. It is only opened for
+// writing for a caller that has done so, because nobody can run such a file meanwhile.
+// O_APPEND is for files that allow no more (chattr +a).
+func (f *rawFS) openForLocks(n *node, write bool) (int, error) {
+	flags := unix.O_NONBLOCK | unix.O_NOATIME | unix.O_CLOEXEC
+	if write {
+		flags |= unix.O_RDWR | unix.O_APPEND
+	}
+	return retryInt(func() (int, error) { return unix.Openat(f.procFD, number(n.fd), flags, 0) })
+}
+
+// drop ends an owner and all that it has locked.
+func (t *lockTable) drop(o *lockOwner) {
+	delete(t.owners, o.key)
+	for h := range o.via {
+		h.dropLocker(o)
+	}
+	n := &o.key.node.locks
+	delete(n.owners, o)
+	n.any.Add(-1)
+	t.count.Add(-1)
+	o.user.descriptors--
+	o.user.spans -= len(o.spans)
+	if o.user.descriptors == 0 {
+		delete(t.users, o.user.uid)
+	}
+	_ = unix.Close(o.fd)
+	t.wake(o.key.node)
+}
+
+// flushed is told that a process closes a descriptor of a file: it has no fcntl lock on
+// it any more, through whichever descriptor it came.
+func (t *lockTable) flushed(n *node, owner uint64) {
+	if n.locks.any.Load() == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if o := t.owners[lockKey{node: n, owner: owner}]; o != nil {
+		t.drop(o)
+	}
+}
+
+// released is told that nobody has an open file any more. Whoever locked through it has
+// closed it: its flock, its open file description locks, and POSIX locks whose owner's
+// close did not come by FLUSH.
+func (t *lockTable) released(h *handle) {
+	if !h.locked.Load() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for o := range h.lockers {
+		t.drop(o)
+	}
+}
+
+// addLocker and dropLocker keep who locks through a handle. Guarded by the lock table.
+func (h *handle) addLocker(o *lockOwner) {
+	if h.lockers == nil {
+		h.lockers = make(map[*lockOwner]struct{})
+	}
+	h.lockers[o] = struct{}{}
+	h.locked.Store(true)
+}
+
+func (h *handle) dropLocker(o *lockOwner) { delete(h.lockers, o) }
+
+// holder finds who in this mount has the lock that is in the way of a span, apart from
+// one owner. Nil is somebody else.
+func (t *lockTable) holder(key lockKey, want lockSpan) *lockOwner {
+	for o := range key.node.locks.owners {
+		if o.key.flock != key.flock || o.key.owner == key.owner {
+			continue
+		}
+		if _, in := o.spans.against(want); in {
+			return o
+		}
+	}
+	return nil
+}
+
+// test is F_GETLK: the first lock that is in the way, and the process that has it where
+// that is known: -1 stands for a description's lock, natively too.
+func (t *lockTable) test(r *lockRequest) (found lockSpan, pid uint32, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fd := r.via.fd
+	if o := t.owners[r.key]; o != nil {
+		fd = o.fd
+	}
+	l := flockOf(r.span)
+	if err := unix.FcntlFlock(uintptr(fd), unix.F_OFD_GETLK, &l); err != nil {
+		return lockSpan{}, 0, err
+	}
+	if l.Type == unix.F_UNLCK {
+		return lockSpan{kind: unix.F_UNLCK}, 0, nil
+	}
+	found = spanOf(l)
+	if l.Pid > 0 {
+		return found, uint32(l.Pid), nil
+	}
+	if o := t.holder(r.key, lockSpan{max(found.start, r.span.start), min(found.end, r.span.end), r.span.kind}); o != nil {
+		return found, o.pid, nil
+	}
+	return found, 0, nil
+}
+
+// end lets everybody go who waits: nobody asks any more.
+func (t *lockTable) end() { close(t.stop) }
+
+// close gives all descriptors back. Nothing may be served any more.
+func (t *lockTable) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, o := range t.owners {
+		t.drop(o)
+	}
+}
