@@ -36,9 +36,9 @@ func (f *rawFS) trust(n *node) time.Duration {
 	t := f.certain(n)
 	switch {
 	case t > f.opts.CacheTimeout && f.opts.Cache == CacheAuto:
-		f.watcher.watchNames(f, n)
+		f.watcher.watch(f, n, watchNames)
 	case t > 0 && t <= f.opts.CacheTimeout:
-		f.watcher.watch(n)
+		f.watcher.watch(f, n, watchAll)
 	}
 	return t
 }

@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"context"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -22,8 +23,18 @@ func (f *rawFS) lockedFirst(n *node) {
 			dir.locks.near.Store(true)
 		}
 	}
+	n.locks.first.Store(true)
 	f.kernel.dropAttr(n.id)
 }
+
+// staleNames reports whether the kernel may believe names from before the first lock that
+// others have changed since.
+func staleNames(r *lockRequest) bool {
+	return r.span.kind != unix.F_UNLCK && r.key.node.locks.first.Load()
+}
+
+// namesWait bounds the wait for the kernel to be told of them.
+const namesWait = time.Second
 
 // stalePages reports whether the kernel may have pages of another content than the file
 // has now. Who has opened it for writing reads past them, but for what is dropped soon.
@@ -49,6 +60,10 @@ func (f *rawFS) stalePages(r *lockRequest) (now stamp, stale bool) {
 func (f *rawFS) granted(r *lockRequest, err error) fuse.Status {
 	if err != nil {
 		return status(err)
+	}
+	if staleNames(r) {
+		f.watcher.caughtUp(min(f.opts.CacheTimeout, namesWait))
+		r.key.node.locks.first.Store(false)
 	}
 	now, stale := f.stalePages(r)
 	if !stale {

@@ -83,7 +83,7 @@ func (f *rawFS) lockAtOnce(in *fuse.LkIn, wait bool) (st fuse.Status, done bool)
 	if err == unix.EAGAIN && (wait || f.locks.closing(r) > 0) {
 		return fuse.OK, false
 	}
-	if _, stale := f.stalePages(r); err == nil && stale {
+	if _, stale := f.stalePages(r); err == nil && (stale || staleNames(r)) {
 		return fuse.OK, false
 	}
 	f.stats.count(opOfLock(wait))

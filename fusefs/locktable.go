@@ -33,6 +33,7 @@ type nodeLocks struct {
 	ever   atomic.Bool  // somebody locked it since the kernel knows it
 	stale  atomic.Bool  // its pages are to be dropped soon, though its stamp is new
 	near   atomic.Bool  // of a directory: a file in it was locked
+	first  atomic.Bool  // nobody has got a lock yet; see granted
 }
 
 // lockIdleMax is how many owners may keep their descriptor between two locks.

@@ -22,15 +22,14 @@ import (
 // What another host changes on a shared store is not seen by inotify; there
 // CacheTimeout alone holds. The same goes for directories beyond watchesMax.
 type watcher struct {
-	file  *os.File // inotify, nil where it cannot be had
-	count atomic.Int64
-	wake  chan struct{}
-
-	ended chan struct{} // closed with file
+	file   *os.File // inotify, nil where it cannot be had
+	count  atomic.Int64
+	hurry  chan struct{} // somebody waits for what has come so far
+	ended  chan struct{} // closed with file
+	behind waitingFor
 
 	mu    sync.Mutex
-	todo  map[*node]struct{} // to be watched
-	nodes map[int32]*node    // by watch descriptor
+	nodes map[int32]*node // by watch descriptor
 }
 
 // watchesMax bounds the memory that watches pin in the kernel, about 1 KiB each.
@@ -41,10 +40,7 @@ const watchesMax = 16_384
 const gatherFor = 10 * time.Millisecond
 
 func newWatcher() *watcher {
-	w := &watcher{
-		wake: make(chan struct{}, 1), ended: make(chan struct{}),
-		todo: make(map[*node]struct{}), nodes: make(map[int32]*node),
-	}
+	w := &watcher{hurry: make(chan struct{}, 1), ended: make(chan struct{}), nodes: make(map[int32]*node)}
 	if fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err == nil {
 		w.file = os.NewFile(uintptr(fd), "inotify")
 	}
@@ -59,27 +55,10 @@ func (w *watcher) run(f *rawFS, stop <-chan struct{}) {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { w.read(f) })
-	for {
-		select {
-		case <-w.wake:
-			w.addAll(f)
-		case <-stop:
-			close(w.ended)
-			_ = w.file.Close() // ends read
-			wg.Wait()
-			return
-		}
-	}
-}
-
-func (w *watcher) addAll(f *rawFS) {
-	w.mu.Lock()
-	todo := w.todo
-	w.todo = make(map[*node]struct{})
-	w.mu.Unlock()
-	for n := range todo {
-		w.add(f, n)
-	}
+	<-stop
+	close(w.ended)
+	_ = w.file.Close() // ends read
+	wg.Wait()
 }
 
 // control runs a call on the descriptor, which Close may take away meanwhile.
@@ -101,7 +80,6 @@ func (w *watcher) forget(n *node) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.todo, n)
 	if w.nodes[n.wd] == n {
 		w.drop(n.wd)
 	}
@@ -131,24 +109,35 @@ func (w *watcher) read(f *rawFS) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := w.file.Read(buf)
-		if err != nil {
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			w.catchUp(f, buf)
+		case err != nil:
 			if !errors.Is(err, os.ErrClosed) {
 				f.opts.Log.Warn("inotify", zap.Error(err))
 			}
 			return
-		}
-		for rest := buf[:n]; len(rest) >= unix.SizeofInotifyEvent; {
-			size := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(rest[12:]))
-			if size > len(rest) {
-				break
-			}
-			w.event(f, int32(binary.NativeEndian.Uint32(rest)), binary.NativeEndian.Uint32(rest[4:]), rest[unix.SizeofInotifyEvent:size])
-			rest = rest[size:]
-		}
-		if !w.gather() {
+		case w.events(f, buf[:n]) && !w.gather():
 			return
 		}
 	}
+}
+
+// events handles what was read at a time, and reports whether all of it was the mount's
+// own doing: there is no hurry then.
+func (w *watcher) events(f *rawFS, read []byte) (own bool) {
+	own = true
+	for rest := read; len(rest) >= unix.SizeofInotifyEvent; {
+		size := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(rest[12:]))
+		if size > len(rest) {
+			break
+		}
+		if !w.event(f, int32(binary.NativeEndian.Uint32(rest)), binary.NativeEndian.Uint32(rest[4:]), rest[unix.SizeofInotifyEvent:size]) {
+			own = false
+		}
+		rest = rest[size:]
+	}
+	return own
 }
 
 // gather lets events come together, and reports whether there is anything to read still.
@@ -157,27 +146,30 @@ func (w *watcher) gather() bool {
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return true
+	case <-w.hurry:
 	case <-w.ended:
 		return false
 	}
+	return true
 }
 
-// event tells the kernel of one change. Layout: wd 4, mask 4, cookie 4, len 4, name.
-func (w *watcher) event(f *rawFS, wd int32, mask uint32, padded []byte) {
+// event tells the kernel of one change, unless it is the mount's own. Layout: wd 4, mask 4,
+// cookie 4, len 4, name.
+func (w *watcher) event(f *rawFS, wd int32, mask uint32, padded []byte) (own bool) {
 	if mask&unix.IN_Q_OVERFLOW != 0 {
 		// What was dropped is seen after CacheTimeout, as everything is that no event tells of.
 		f.opts.Log.Info("changes behind the mount come faster than inotify tells: some are seen after the cache timeout (fs.inotify.max_queued_events)")
 		w.forgetOwnNames()
-		return
+		return false
 	}
 	raw, _, _ := bytes.Cut(padded, []byte{0})
 	name := string(raw)
 	n := w.about(f, wd, mask)
 	if n == nil || mask&namesChanged != 0 && n.tookOwnName(name) {
-		return
+		return true
 	}
 	f.changedBehind(n, name, mask)
+	return false
 }
 
 // about returns the directory of an event, nil where it is of no interest. A directory

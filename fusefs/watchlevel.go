@@ -30,30 +30,15 @@ func eventsOf(level uint32) uint32 {
 	return always
 }
 
-// watch asks for all changes of a directory. It does not wait: the caller may be a
-// request that holds the directory in the kernel.
-func (w *watcher) watch(n *node) {
-	if w.file == nil || n.watched.Load() == watchAll || !n.isDir() || n.watched.Swap(watchAll) == watchAll {
-		return
-	}
-	w.mu.Lock()
-	w.todo[n] = struct{}{}
-	w.mu.Unlock()
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-}
-
-// watchNames watches the names of a directory. The watch stands when it returns, so that
-// what is read of the directory afterwards can be believed for long. It asks the backing
-// file system alone, and the disk not at all.
-func (w *watcher) watchNames(f *rawFS, n *node) {
-	if w.file == nil || n.watched.Load() != watchNothing || !n.isDir() {
-		return
-	}
-	if n.watched.CompareAndSwap(watchNothing, watchNames) {
-		w.add(f, n)
+// watch watches a directory, at least for what a level asks for. The watch stands when it
+// returns, so that what is read of the directory afterwards can be believed. It asks the
+// backing file system alone, and the disk not at all.
+func (w *watcher) watch(f *rawFS, n *node, level uint32) {
+	for was := n.watched.Load(); w.file != nil && n.isDir() && was < level; was = n.watched.Load() {
+		if n.watched.CompareAndSwap(was, level) {
+			w.add(f, n)
+			return
+		}
 	}
 }
 
