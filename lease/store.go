@@ -15,11 +15,13 @@ import (
 // maxRead bounds what is read of a file that somebody else may have written.
 const maxRead = 64 << 10
 
-// Store is the files of one worktree. It holds no descriptor and no state; every change it makes is one of the three safe
+// Store is the files of one worktree. It holds no descriptor, and remembers no more than what bytes mean; every change it makes is one of the three safe
 // steps of the package comment. Safe for concurrent use.
 type Store struct {
 	dir *Dir
 	id  WorktreeID
+
+	parsed parsedRecords
 }
 
 // Worktree is whose files these are.
@@ -173,7 +175,7 @@ func (s *Store) readRecordFile(name string) (h Head) {
 		if err == nil {
 			h.file, h.Sum = idOf(st), sha256.Sum256(b)
 			h.ModTime = time.Unix(st.Mtim.Sec, st.Mtim.Nsec)
-			h.Record, err = parseRecord(b, s.id)
+			h.Record, err = s.parsed.parse(b, h.Sum, s.id)
 		}
 		if err == nil {
 			return h
