@@ -321,14 +321,21 @@ func (g *Guard) gather(m Enforce, e *epoch, c Caller) (facts, Identity) {
 		f.member = g.members.member(g.cfg.Resolver, e, id)
 		f.gone = !f.member && g.hasEnded(e)
 	}
-	g.learnPast(e)
+	var head lease.Head
+	var j lease.Judgement
+	if e != nil {
+		g.learnPast(keyOfEpoch(e))
+	} else {
+		head, j = g.keeper.Observe() // once: while leases pass from one to the next each look is a listing
+		g.learnPast(keyOf(head, j))
+	}
 	g.mu.Lock()
 	f.closing = g.closing != nil
 	f.failed = g.loss.Kind == lease.LossRenewFailed
 	f.revoked = g.revoked.find(g.cfg.Resolver, id)
 	g.mu.Unlock()
 	if e == nil && !f.closing && !f.failed && f.revoked == ReasonNone {
-		f.head = g.headState()
+		f.head = g.headState(head, j)
 	}
 	if g.autoScope() == ScopeUser || g.autoScope() == ScopeMount {
 		f.known = true

@@ -35,8 +35,7 @@ func (g *Guard) waitForEnd(e *epoch) {
 
 // headState is what the record says. One that this daemon is just giving back counts as
 // free: who acquires waits for the keeper in any case.
-func (g *Guard) headState() lease.State {
-	head, j := g.keeper.Observe()
+func (g *Guard) headState(head lease.Head, j lease.Judgement) lease.State {
 	g.mu.Lock()
 	own := g.loss.Token != 0 && g.loss.Token == head.Token && givenBack(g.loss.Kind)
 	g.mu.Unlock()

@@ -14,10 +14,9 @@ type headKey struct {
 }
 
 // learnPast goes through the claims that are new since the last time: whoever lost one
-// against its will stays out here, too, wherever it had it. e is the open epoch or nil.
+// against its will stays out here, too, wherever it had it. key is that of now.
 // Mostly it costs a comparison.
-func (g *Guard) learnPast(e *epoch) {
-	key := g.headKey(e)
+func (g *Guard) learnPast(key headKey) {
 	if g.hasLearnt(key) {
 		return
 	}
@@ -59,12 +58,11 @@ func (g *Guard) hasLearnt(key headKey) bool {
 	return g.learnt == key
 }
 
-// headKey is that of now. While an epoch is open here its claim is the head.
-func (g *Guard) headKey(e *epoch) headKey {
-	if e != nil {
-		return headKey{token: e.id.Token(), auto: e.holder().Auto}
-	}
-	head, j := g.keeper.Observe()
+// keyOfEpoch is the key while an epoch is open here: its claim is the head.
+func keyOfEpoch(e *epoch) headKey { return headKey{token: e.id.Token(), auto: e.holder().Auto} }
+
+// keyOf is the key of what was observed.
+func keyOf(head lease.Head, j lease.Judgement) headKey {
 	key := headKey{token: head.Token, expired: j.State == lease.Expired || j.State == lease.Stealable}
 	if head.Record != nil {
 		key.released, key.auto = head.Record.Released, head.Record.Auto

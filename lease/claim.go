@@ -24,6 +24,7 @@ type claim struct {
 	fd    int
 	file  fileID
 	tmp   string // temporary name, "" once removed
+	brief bool   // what is written is not waited for (partFrom)
 	above stillness
 }
 
@@ -51,7 +52,7 @@ func (s *Store) bear(rec *Record) (*claim, error) {
 	return c, nil
 }
 
-// write replaces the record in place and makes it durable.
+// write replaces the record in place and makes it durable, unless it is brief.
 func (c *claim) write(b []byte) error {
 	for off, n := 0, 0; off < len(b); {
 		err := disk("record.write", func() (err error) {
@@ -65,6 +66,10 @@ func (c *claim) write(b []byte) error {
 			return errors.New("nothing was written")
 		}
 		off += n
+	}
+	if c.brief {
+		_ = unix.SyncFileRange(c.fd, 0, RecordSize, unix.SYNC_FILE_RANGE_WRITE) // the kernel begins to
+		return nil
 	}
 	return disk("record.fsync", func() error { return unix.Fsync(c.fd) })
 }

@@ -2,7 +2,6 @@ package lease
 
 import (
 	"errors"
-	"os"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -82,15 +81,10 @@ func (d *Dir) Worktrees() ([]WorktreeID, error) {
 	return slices.Compact(ids), nil
 }
 
-// names lists the directory through a descriptor of its own: the offset of d.fd is shared.
-func (d *Dir) names() ([]string, error) {
-	fd, err := openat(d.fd, ".", dirFlags, 0)
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(fd), d.path)
-	defer f.Close()
-	return listing(f)
+// names lists the directory.
+func (d *Dir) names() (names []string, err error) {
+	err = d.each(func(name []byte) { names = append(names, string(name)) })
+	return names, err
 }
 
 func (d *Dir) sync() error { return disk("dir.fsync", func() error { return unix.Fsync(d.fd) }) }

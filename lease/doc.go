@@ -67,7 +67,8 @@
 //     Grant.Late for a higher claim and looks at the deadline. What is late is not acknowledged (EIO), is audited as late_write,
 //     and leaves <id>.taint.<token>.<nonce>; the loss follows.
 //  11. Release. Lose (rule 9), mark the own claim released and expired, fsync, take the view away: rename aside, look, put back
-//     if it is not ours. Who does not hold gets E_LOCK_NOT_HELD and changes nothing.
+//     if it is not ours. Who does not hold gets E_LOCK_NOT_HELD and changes nothing. Where the holder took the lease by writing and has
+//     ended, on a file system of this kernel, neither is waited for on the disk: with the kernel all whom it concerns are gone, too.
 //  12. Takeover. acquire_seq + 1, token + 1; the audit event of a steal comes first: no event, no steal. A takeover without
 //     proof that the old holder was drained is marked unclean.
 //  13. Handover. The holder's keeper holds its fence up: mutations wait for a moment, then they are refused; none is in flight.

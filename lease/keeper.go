@@ -39,6 +39,9 @@ type Keeper struct {
 
 	mu    sync.Mutex // never held across I/O or a call of the fence
 	shown *Grant     // what Held says
+	noted []Event    // that the audit has not been told of
+
+	telling sync.Mutex // one at a time tells the audit
 
 	watch watcher
 }
@@ -181,6 +184,7 @@ func (k *Keeper) Close() error {
 	k.forgetLapsed()
 	k.gate.close()
 	k.ended = true
+	k.tellAll()
 	return err
 }
 
@@ -189,12 +193,6 @@ func (k *Keeper) forgetLapsed() {
 		k.lapsed.claim.close()
 		k.lapsed = nil
 	}
-}
-
-// audit reports what happened; only a steal depends on the answer (rule 12).
-func (k *Keeper) audit(e Event) error {
-	e.Worktree, e.At = k.cfg.Store.id, k.cfg.Clock.Wall()
-	return k.cfg.Audit(e)
 }
 
 // Look makes Run look at its holder and its timers now. It does not wait.

@@ -13,6 +13,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 		if err != nil {
 			return k.finish()
 		}
+		wait = k.tell(ctx, wait)
 		t := time.NewTimer(wait)
 		select {
 		case <-t.C:
@@ -29,6 +30,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 // finish is the end of Run: it must not be cut short by the context that has ended.
 func (k *Keeper) finish() error {
 	err := k.Release(context.Background(), LossReleased)
+	k.tellAll()
 	if ClassOf(err) == ClassLockNotHeld {
 		return nil
 	}

@@ -40,6 +40,7 @@ func (k *Keeper) loseKeeping(kind LossKind, why error, keepGate bool) error {
 	h.open, k.cur = false, nil
 	var err error
 	if kind.gives() {
+		h.claim.brief = k.partFrom(kind, h)
 		err = k.markReleased(h.claim)
 	}
 	k.report(kind, h, why)
@@ -96,12 +97,24 @@ func (k *Keeper) expire(why error) error {
 	return err
 }
 
+// partFrom is whether nobody waits for the end of a lease to be durable: its holder took it by writing and has ended, and the next
+// writer stands at the door. Should the machine fail before the disk has it, so do all whom it concerns, for the file system is this
+// kernel's alone; the record then runs out like that of any holder whom the failure ended.
+func (k *Keeper) partFrom(kind LossKind, h *holding) bool {
+	return kind == LossHolderGone && h.holder.Auto && k.cfg.Store.dir.tier == tierA
+}
+
 func (k *Keeper) report(kind LossKind, h *holding, why error) {
 	reason := kind.String()
 	if why != nil {
 		reason = why.Error()
 	}
-	k.audit(Event{Kind: kind.event(), Token: h.token(), Previous: h.token(), Holder: h.holder, Reason: reason})
+	e := Event{Kind: kind.event(), Token: h.token(), Previous: h.token(), Holder: h.holder, Reason: reason}
+	if kind == LossHolderGone && h.holder.Auto {
+		k.note(e)
+		return
+	}
+	k.audit(e)
 }
 
 // markReleased is release of a claim that this keeper has ended with; nothing of it may be left to mark.

@@ -153,7 +153,12 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 	k.show(&g)
 	k.cfg.Fence.Open(g)
 	if kind := tk.kind(); kind == "acquire" {
-		k.audit(Event{Kind: kind, Token: g.Token, Previous: tk.head.Token, Holder: holder, Reason: tk.reason()})
+		e := Event{Kind: kind, Token: g.Token, Previous: tk.head.Token, Holder: holder, Reason: tk.reason()}
+		if holder.Auto {
+			k.note(e) // its writer waits
+		} else {
+			k.audit(e)
+		}
 	}
 	k.poke()
 	return g, nil

@@ -1,12 +1,12 @@
 package lease
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,11 +15,13 @@ import (
 // maxRead bounds what is read of a file that somebody else may have written.
 const maxRead = 64 << 10
 
-// Store is the files of one worktree. It holds no descriptor and no state; every change it makes is one of the three safe
+// Store is the files of one worktree. It holds no descriptor, and remembers no more than what bytes mean; every change it makes is one of the three safe
 // steps of the package comment. Safe for concurrent use.
 type Store struct {
 	dir *Dir
 	id  WorktreeID
+
+	parsed parsedRecords
 }
 
 // Worktree is whose files these are.
@@ -75,33 +77,46 @@ func (s *Store) Head() (Head, error) {
 		return Head{}, err
 	}
 	for range 8 {
+		before := s.stamp(".")
 		t, err := s.highest()
 		if err != nil {
 			return Head{}, err
 		}
 		h := s.readHead(t)
 		// A claim born meanwhile would make h an old head read as the current one.
-		if later, err := s.highest(); err != nil || later == t {
+		if still, err := s.stillHighest(t, before); err != nil || still {
 			return h, err
 		}
 	}
 	return Head{}, s.failed("the head does not hold still", s.viewName(), nil)
 }
 
+// stillHighest is whether t, found by a listing begun under the stamp before, is the highest claim yet. The name that takers make
+// is looked at; only one further up (see successor) can come within a tick of the stamp unseen, and link decides in the end.
+func (s *Store) stillHighest(t Token, before stampOf) (bool, error) {
+	if _, err := s.lookup(s.claimName(t + 1)); err == nil {
+		return false, nil
+	}
+	if before != (stampOf{}) && s.stamp(".") == before {
+		return true, nil
+	}
+	later, err := s.highest()
+	return later == t, err
+}
+
 // highest is the largest number among the claims' names; the file behind the name need not be sane.
 func (s *Store) highest() (Token, error) {
-	names, err := s.dir.names()
-	if err != nil {
-		return 0, s.failed("the lock directory cannot be listed", "", err)
-	}
 	var top Token
-	prefix := string(s.id) + ".claim."
-	for _, name := range names {
-		if rest, ok := strings.CutPrefix(name, prefix); ok {
-			if t, ok := parseDigits(rest); ok {
+	prefix := []byte(string(s.id) + ".claim.")
+	err := s.dir.each(func(name []byte) {
+		if rest, ok := bytes.CutPrefix(name, prefix); ok {
+			if t, ok := parseDigits(string(rest)); ok {
 				top = max(top, t)
 			}
 		}
+	})
+	if err != nil {
+		return 0, s.failed("the lock directory cannot be listed", "", err)
 	}
 	return top, nil
 }
@@ -160,7 +175,7 @@ func (s *Store) readRecordFile(name string) (h Head) {
 		if err == nil {
 			h.file, h.Sum = idOf(st), sha256.Sum256(b)
 			h.ModTime = time.Unix(st.Mtim.Sec, st.Mtim.Nsec)
-			h.Record, err = parseRecord(b, s.id)
+			h.Record, err = s.parsed.parse(b, h.Sum, s.id)
 		}
 		if err == nil {
 			return h
@@ -196,9 +211,12 @@ func readFD(fd int) ([]byte, *unix.Stat_t, error) {
 	if st.Size > maxRead {
 		return nil, nil, fmt.Errorf("it has %d bytes, more than %d", st.Size, maxRead)
 	}
-	b := make([]byte, maxRead+1)
+	b := make([]byte, max(st.Size, RecordSize)+1)
 	n := 0
-	for n < len(b) {
+	for n <= maxRead {
+		if n == len(b) { // it has grown
+			b = append(b, make([]byte, maxRead+1-n)...)
+		}
 		m, err := unix.Pread(fd, b[n:], int64(n))
 		if errors.Is(err, unix.EINTR) {
 			continue

@@ -3,8 +3,6 @@
 package lease
 
 import (
-	"os"
-
 	"golang.org/x/sys/unix"
 )
 
@@ -19,7 +17,7 @@ func look(call func() error) error { return retry(call) }
 
 func opening(_ int, call func() error) error { return retry(call) }
 
-func listing(f *os.File) ([]string, error) { return f.Readdirnames(-1) }
+func listing(call func() error) error { return call() }
 
 func flock(fd, how int) error { return unix.Flock(fd, how) }
 

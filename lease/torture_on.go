@@ -3,7 +3,6 @@
 package lease
 
 import (
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,14 +28,8 @@ func opening(flags int, call func() error) error {
 	return retry(func() error { return inject.Open(flags, call) })
 }
 
-// listing reads the names of the lock directory.
-func listing(f *os.File) (names []string, err error) {
-	err = inject.Look("list", func() (err error) {
-		names, err = f.Readdirnames(-1)
-		return err
-	})
-	return names, err
-}
+// listing is a call that reads the names of the lock directory.
+func listing(call func() error) error { return inject.Look("list", call) }
 
 // flock takes no lock at all without the rule "gate", and no exclusive one without the rule "steal".
 func flock(fd, how int) error {

@@ -146,6 +146,10 @@ var releasing = slices.Concat(
 		Old: "		rec.LeaseExpiresAt = now.UTC()\n", New: "		_ = now\n",
 		Tests: []string{"TestTheClaimIsMarkedBeforeTheViewGoes"},
 	}, mutation{
+		Rule: 11, What: "a release on purpose, or one that other hosts see, is not waited for on the disk",
+		Old: "	return kind == LossHolderGone && h.holder.Auto && k.cfg.Store.dir.tier == tierA\n", New: "	return true\n",
+		Tests: []string{"TestWhoseEndIsNotWaitedFor"},
+	}, mutation{
 		Rule: 11, What: "the view stays",
 		Old: "	return c.withdraw(pause)\n", New: "	return nil\n",
 		Tests: []string{"TestAcquireConflictReleaseKeepsToken"},
@@ -164,6 +168,11 @@ var releasing = slices.Concat(
 		Old:   "return unix.Linkat(s.dir.fd, aside, s.dir.fd, s.viewName(), 0) })",
 		New:   "return unix.Renameat(s.dir.fd, aside, s.dir.fd, s.viewName()) })",
 		Tests: []string{"TestAViewThatIsNotOursIsPutBack"},
+	}),
+	in("lease/telling.go", mutation{
+		Rule: 12, What: "an event is told of before those that were noted earlier",
+		Old: "	for k.tellNext() {\n	}\n	return k.cfg.Audit(k.stamped(e))", New: "	return k.cfg.Audit(k.stamped(e))",
+		Tests: []string{"TestTheAuditIsToldOfWhatPassesOnLaterAndInOrder"},
 	}),
 	in("lease/left.go", mutation{
 		Rule: 11, What: "a command releases a lease that was released, or has a successor",

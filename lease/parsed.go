@@ -1,0 +1,34 @@
+package lease
+
+import "sync"
+
+// parsedRecords remembers the records that bytes parse to: while leases pass from one writer to the next, each of them looks at the same
+// two or three several times. Safe for concurrent use.
+type parsedRecords struct {
+	mu   sync.Mutex
+	ring [4]parsedRecord
+	next int
+}
+
+type parsedRecord struct {
+	sum [32]byte // of the bytes
+	rec *Record  // nil: empty
+}
+
+// parse is parseRecord of bytes with a SHA-256 sum. The record is the caller's own.
+func (p *parsedRecords) parse(b []byte, sum [32]byte, id WorktreeID) (*Record, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, known := range p.ring {
+		if known.rec != nil && known.sum == sum {
+			return known.rec.clone(), nil
+		}
+	}
+	r, err := parseRecord(b, id)
+	if err != nil {
+		return nil, err
+	}
+	p.ring[p.next] = parsedRecord{sum, r.clone()}
+	p.next = (p.next + 1) % len(p.ring)
+	return r, nil
+}

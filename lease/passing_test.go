@@ -1,0 +1,123 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// writer is an automatic holder.
+func writer(name string, pid int) Holder {
+	h := person(name, pid)
+	h.Auto, h.Scope = true, "session"
+	return h
+}
+
+// A lease that a writer's session leaves behind goes to the next writer; the audit has both events, in their order, from
+// whoever tells of them, and before any that comes later.
+func TestTheAuditIsToldOfWhatPassesOnLaterAndInOrder(t *testing.T) {
+	r := newRig(t, testDir(t), newFakeClock())
+	r.must(t, writer("ann", 10))
+	require.Empty(t, r.events(), "its writer waits for no audit")
+	r.live = Gone
+	r.tick()
+	r.live = Alive
+	g := r.must(t, writer("bob", 20))
+	require.EqualValues(t, 2, g.Token)
+	require.Empty(t, r.events())
+	r.tell(context.Background(), time.Hour)
+	require.Empty(t, r.events(), "there is a wake to see to first")
+	require.NoError(t, r.Release(context.Background(), LossReleased))
+	require.Equal(t, []string{"acquire", "release", "acquire", "release"}, r.events())
+	require.Equal(t, []Token{1, 1, 2, 2}, []Token{r.log[0].Token, r.log[1].Token, r.log[2].Token, r.log[3].Token})
+}
+
+// What was noted is bounded, and told of when the keeper is closed.
+func TestWhatIsNotedIsBoundedAndNotLost(t *testing.T) {
+	r := newRig(t, testDir(t), newFakeClock())
+	for i := range 3 * notedMost {
+		r.note(Event{Kind: fmt.Sprint(i)})
+		require.LessOrEqual(t, len(r.noted), notedMost)
+	}
+	require.NoError(t, r.Close())
+	require.Len(t, r.events(), 3*notedMost)
+	for i, kind := range r.events() {
+		require.Equal(t, fmt.Sprint(i), kind)
+	}
+}
+
+// Only who took the lease by writing, and has ended, on a file system of this kernel alone, is parted from without a flush.
+func TestWhoseEndIsNotWaitedFor(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		at   tier
+		h    Holder
+		kind LossKind
+		want bool
+	}{
+		{"a writer that has ended", tierA, writer("ann", 10), LossHolderGone, true},
+		{"a writer that is idle", tierA, writer("ann", 10), LossIdle, false},
+		{"a writer that released", tierA, writer("ann", 10), LossReleased, false},
+		{"on purpose", tierA, ann, LossHolderGone, false},
+		{"a store that others write too", tierRemote, writer("ann", 10), LossHolderGone, false},
+	} {
+		d := testDir(t)
+		d.tier = c.at
+		r := newRig(t, d, newFakeClock())
+		require.Equal(t, c.want, r.partFrom(c.kind, &holding{holder: c.h}), c.name)
+	}
+}
+
+// It is released all the same, at once, for everybody.
+func TestAWriterThatHasEndedIsReleasedForAll(t *testing.T) {
+	d, clock := testDir(t), newFakeClock()
+	r, other := newRig(t, d, clock), newRig(t, d, clock)
+	r.must(t, writer("ann", 10))
+	r.live = Gone
+	r.tick()
+	h, j := other.Observe()
+	require.Equal(t, Free, j.State)
+	require.True(t, h.Record.Released)
+	require.Zero(t, h.ViewToken, "the view is gone")
+	require.EqualValues(t, 2, other.must(t, bob).Token)
+	past, err := other.Past(0, 2)
+	require.NoError(t, err)
+	require.Equal(t, PastGiven, past[0].End, "nobody took it from him")
+}
+
+// A listing tells every name, whatever its length, over many calls of getdents.
+func TestEveryNameIsListed(t *testing.T) {
+	d := testDir(t)
+	var want []string
+	for i := range 700 {
+		name := fmt.Sprintf("%0*d", 1+i%200, i)
+		d.put(t, name, "")
+		want = append(want, name)
+	}
+	slices.Sort(want)
+	want = slices.Compact(want)
+	names, err := d.names()
+	require.NoError(t, err)
+	slices.Sort(names)
+	require.Equal(t, want, names)
+}
+
+// A record that was parsed before is the caller's own, and bytes that do not parse never are.
+func TestParsedRecordsAreCopies(t *testing.T) {
+	d := testDir(t)
+	r := newRig(t, d, newFakeClock())
+	r.must(t, ann)
+	s := d.Store("main")
+	one := s.readRecordFile(s.claimName(1))
+	one.Record.HolderID = "changed"
+	two := s.readRecordFile(s.claimName(1))
+	require.Equal(t, ann.ID(), two.Record.HolderID)
+	_, err := s.parsed.parse([]byte("{}"), [32]byte{1}, "main")
+	require.Error(t, err)
+	_, err = s.parsed.parse([]byte("{}"), [32]byte{1}, "main")
+	require.Error(t, err)
+}
