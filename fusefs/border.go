@@ -25,7 +25,8 @@ type border struct {
 	// common is a directory that all mounts of a worktree have in common, -1 for none.
 	// Each mutation has a flock on it besides, for the other mounts' sake.
 	common int
-	spare  chan int // open files of it: each has a lock of its own
+	away   func() (end func()) // who waits for the border gives its thread up meanwhile
+	spare  chan int            // open files of it: each has a lock of its own
 }
 
 // bordersMax is how many open files are kept for the locks of mutations to come.
@@ -88,11 +89,7 @@ func (b *border) join() error {
 
 // take waits for the border. pass is what release wants back.
 func (b *border) take(alone bool) (pass int, ok bool) {
-	if alone {
-		b.mu.Lock()
-	} else {
-		b.mu.RLock()
-	}
+	b.lock(alone)
 	if pass, ok = b.agree(alone); !ok {
 		b.unlock(alone)
 	}
@@ -102,6 +99,26 @@ func (b *border) take(alone bool) (pass int, ok bool) {
 func (b *border) release(pass int, alone bool) {
 	b.part(pass)
 	b.unlock(alone)
+}
+
+func (b *border) lock(alone bool) {
+	try, lock := b.mu.TryRLock, b.mu.RLock
+	if alone {
+		try, lock = b.mu.TryLock, b.mu.Lock
+	}
+	if try() {
+		return
+	}
+	defer b.waits()()
+	lock()
+}
+
+// waits begins a wait. Only the file system's own borders have anybody to tell.
+func (b *border) waits() (end func()) {
+	if b.away == nil {
+		return func() {}
+	}
+	return b.away()
 }
 
 func (b *border) unlock(alone bool) {
@@ -129,7 +146,12 @@ func (b *border) agree(alone bool) (fd int, ok bool) {
 	if alone {
 		how = unix.LOCK_EX
 	}
-	if flockWithin(fd, how, borderWait) {
+	if flockWithin(fd, how, 0) {
+		return fd, true
+	}
+	end := b.waits()
+	ok = flockWithin(fd, how, borderWait)
+	if end(); ok {
 		return fd, true
 	}
 	_ = unix.Close(fd)

@@ -67,6 +67,9 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 		procFD: proc, inval: newInvalidator(), expiry: newExpiry(), watcher: newWatcher(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root),
 		serving: known, moving: make(chan struct{}, 1), kernel: kernel{dev: -1}, border: newBorder(o.Exempt), book: newLinkBook(),
 	}
+	if o.Enforcement != nil {
+		f.border.away = o.Enforcement.Away
+	}
 	f.locks = newLockTable(o.LocalLocks, f.budget)
 	return f, nil
 }

@@ -55,7 +55,12 @@ func (f *rawFS) Ioctl(_ <-chan struct{}, in *fuse.IoctlIn, inbuf []byte, out *fu
 	}
 	arg := make([]byte, max(size, 8))
 	copy(arg[:size], inbuf)
-	if err := f.ioctl(n, in.Cmd, arg); err != nil {
+	call := func() error { return f.ioctl(n, in.Cmd, arg) }
+	if set {
+		get := call
+		call = func() error { return standIn(&in.InHeader).as(get) } // a project id moves blocks from quota to quota
+	}
+	if err := call(); err != nil {
 		return status(err)
 	}
 	if set {

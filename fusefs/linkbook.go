@@ -80,6 +80,7 @@ func (b *linkBook) walk(f *rawFS, k inodeKey) (linkFound, uint64, error) {
 	}
 	call.wanted[k] = true
 	b.mu.Unlock()
+	defer f.border.waits()() // a walk takes long, and so does the wait for another's
 	if leads {
 		b.lead(f, call)
 	}

@@ -49,6 +49,7 @@ func (f *rawFS) moveRoot(cancel <-chan struct{}, r renaming) (st fuse.Status) {
 		return st
 	}
 	p.abandon() // or the freeze would wait for it
+	defer f.border.waits()()
 	ctx, end := interruptible(cancel, moveWait)
 	defer end()
 	select {
@@ -57,7 +58,7 @@ func (f *rawFS) moveRoot(cancel <-chan struct{}, r renaming) (st fuse.Status) {
 	case <-ctx.Done():
 		return gaveUp(ctx)
 	}
-	if !f.serving.announce() {
+	if !f.announceMove() {
 		return fuse.EBUSY
 	}
 	defer f.serving.withdraw()
@@ -84,6 +85,16 @@ func (f *rawFS) moveRoot(cancel <-chan struct{}, r renaming) (st fuse.Status) {
 	f.tree.Lock()
 	defer f.tree.Unlock()
 	return f.renameAt(r, &p)
+}
+
+// announceMove is serving.announce, which says once why it can never be. Needs moving.
+func (f *rawFS) announceMove() bool {
+	if f.serving.blind && !f.serving.said {
+		f.serving.said = true
+		f.opts.Log.Warn("no worktree's root is renamed here (EBUSY): the store takes no locks on directories, so another mount would not notice",
+			zap.String("source", f.opts.Source))
+	}
+	return f.serving.announce()
 }
 
 // interruptible ends with the time, or when the caller is interrupted.

@@ -186,18 +186,25 @@ func (f *rawFS) callIt(n, dir *node, name string) {
 }
 
 // rules adds the rules that an inode is under, without repeating one.
-func (n *node) rules(to []*rule) []*rule {
+func (n *node) rules(to []*rule) []*rule { return n.rulesWithin(to, depthMax) }
+
+func (n *node) rulesWithin(to []*rule, depth int) []*rule {
 	if l := n.links.areas.Load(); l != nil {
 		for _, r := range l.rules {
 			to = addRule(to, r)
 		}
 	}
-	return n.seenRules(to)
+	return n.seenRulesWithin(to, depth)
 }
 
 // seenRules are those of the places where the kernel has met the inode.
-func (n *node) seenRules(to []*rule) []*rule {
-	for at := n; ; {
+func (n *node) seenRules(to []*rule) []*rule { return n.seenRulesWithin(to, depthMax) }
+
+// seenRulesWithin goes upwards for so many steps. Directories that were moved behind the
+// mount may each have been seen in the other; nobody writes below those until they are
+// seen where they are.
+func (n *node) seenRulesWithin(to []*rule, depth int) []*rule {
+	for at := n; depth > 0; depth-- {
 		if r := at.own.Load(); r != nil {
 			return addRule(to, r)
 		}
@@ -210,10 +217,11 @@ func (n *node) seenRules(to []*rule) []*rule {
 			continue
 		}
 		for _, p := range *ps {
-			to = p.rules(to)
+			to = p.rulesWithin(to, depth-1)
 		}
 		return to
 	}
+	return addRule(to, sealedRule)
 }
 
 // entryRules adds the rules for changing the entry name in dir.

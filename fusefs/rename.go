@@ -74,7 +74,7 @@ func (f *rawFS) renameAt(r renaming, p *passes) fuse.Status {
 		as.caps = capDacOverride | capFowner // the kernel has checked who may
 		err = as.as(rename)
 	} else {
-		err = rename()
+		err = standIn(&r.in.InHeader).as(rename)
 	}
 	went(err == nil)
 	if err != nil {

@@ -25,6 +25,7 @@ type serving struct {
 	old int // the same for flock, by which versions before these bytes know of each other
 	// blind says that this store knows no such locks. Then nothing is renamed.
 	blind bool
+	said  bool // that, in the log
 }
 
 const (

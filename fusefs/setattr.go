@@ -155,7 +155,7 @@ func (f *rawFS) setSize(in *fuse.SetAttrIn, n *node, h *handle) error {
 	if in.Valid&fuse.FATTR_KILL_SUIDGID != 0 {
 		return changer(&in.InHeader, n).as(truncate)
 	}
-	return truncate()
+	return standIn(&in.InHeader).as(truncate)
 }
 
 func (f *rawFS) setTimes(in *fuse.SetAttrIn, n *node, _ *handle) error {
@@ -166,7 +166,7 @@ func (f *rawFS) setTimes(in *fuse.SetAttrIn, n *node, _ *handle) error {
 		timespec(in.Valid, fuse.FATTR_ATIME, fuse.FATTR_ATIME_NOW, in.Atime, in.Atimensec),
 		timespec(in.Valid, fuse.FATTR_MTIME, fuse.FATTR_MTIME_NOW, in.Mtime, in.Mtimensec),
 	}
-	return unix.UtimesNanoAt(n.fd, "", ts, unix.AT_EMPTY_PATH)
+	return standIn(&in.InHeader).as(func() error { return unix.UtimesNanoAt(n.fd, "", ts, unix.AT_EMPTY_PATH) })
 }
 
 func timespec(valid, set, now uint32, sec uint64, nsec uint32) unix.Timespec {

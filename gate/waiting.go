@@ -9,6 +9,16 @@ const MaxWaiting = 1024
 // until the function that it returns is called. Must be called before the first request.
 func (s *Enforcement) OnWait(hook func() (end func())) { s.onWait = hook }
 
+// Away is for what the file system itself waits for while it carries a mutation out, and
+// that no disk does: nobody else waits for it until end is called. Where too many wait it
+// keeps what it has, which bounds how many more can.
+func (s *Enforcement) Away() (end func()) {
+	if end, ok := s.waits(); ok {
+		return end
+	}
+	return func() {}
+}
+
 // waits counts a mutation that is about to wait. It is false where too many do; else end
 // must follow.
 func (s *Enforcement) waits() (end func(), ok bool) {

@@ -30,7 +30,7 @@ func (d *daemon) answerAcquire(ctx context.Context, w *worktree, s *session) (re
 	defer done()
 	grant, err := d.acquireFor(ctx, w, s, who, losses)
 	if err != nil {
-		return response{}, err
+		return response{}, d.shutBehind(err)
 	}
 	d.log.Info("lease acquired", zap.String("worktree", string(w.id)), zap.Uint64("token", uint64(grant.Token)),
 		zap.String("holder", grant.Holder.ID()), zap.String("purpose", grant.Holder.Purpose))

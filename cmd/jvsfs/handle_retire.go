@@ -24,6 +24,53 @@ type retirement struct {
 	by        *device // the new mount, nil while there is none
 	successor processState
 	done      chan struct{} // closed at the second step
+
+	inside int           // requests that change what the new daemon is told of
+	left   chan struct{} // closed when the last of them has ended; nil: nobody waits for that
+}
+
+// retireWait bounds the wait for requests that were let in before. It is shorter than the new
+// daemon's patience.
+const retireWait = answerTimeout / 2
+
+// enter lets a request in that changes leases or the mode, unless the daemon is being replaced:
+// then its effect would be lost with this daemon. leave must follow.
+func (r *retirement) enter() (leave func(), ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.by != nil {
+		return nil, false
+	}
+	r.inside++
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.inside--; r.inside == 0 && r.left != nil {
+			close(r.left)
+			r.left = nil
+		}
+	}, true
+}
+
+// alone waits until every request that was let in has ended, so that the new daemon is told
+// of what came of it. Nobody enters meanwhile.
+func (r *retirement) alone(ctx context.Context) error {
+	r.mu.Lock()
+	if r.inside == 0 {
+		r.mu.Unlock()
+		return nil
+	}
+	left := make(chan struct{})
+	r.left = left
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, retireWait)
+	defer cancel()
+	select {
+	case <-left:
+		return nil
+	case <-ctx.Done():
+		return &failure{Class: classBusy, Message: "the mode is just being switched, or a lease given back or away, which has not ended", Next: "try again when it has"}
+	}
 }
 
 // begin is the first step; an error if somebody else is at it.
@@ -70,6 +117,34 @@ var changesLeases = map[string]bool{
 	opEnforce: true, opUnmount: true,
 }
 
+// waitsLong are those of them that may wait for as long as somebody else holds, or watch. The
+// doors of the leases are shut before them, or they are sent on to the new daemon.
+var waitsLong = map[string]bool{opAcquire: true, opSteal: true, opWatch: true}
+
+// letIn is enter for a request. One that looked before the door was shut is told why it is.
+func (d *daemon) letIn(op string) (leave func(), err error) {
+	if !changesLeases[op] {
+		return func() {}, nil
+	}
+	leave, ok := d.retirement.enter()
+	if !ok {
+		return nil, errReplaced()
+	}
+	if waitsLong[op] {
+		leave()
+		return func() {}, nil
+	}
+	return leave, nil
+}
+
+// shutBehind words the answer to one that came through while the door was being shut.
+func (d *daemon) shutBehind(err error) error {
+	if errors.Is(err, errClosing) && d.retirement.underWay() {
+		return errReplaced()
+	}
+	return err
+}
+
 func errReplaced() *failure {
 	return &failure{Class: classBusy, Message: "the daemon of the mount is just being replaced", Next: "try again"}
 }
@@ -98,6 +173,10 @@ func (d *daemon) answerRetire(ctx context.Context, s *session) (response, error)
 	}
 	done, err := d.retirement.begin(by, st.Daemon)
 	if err != nil {
+		return response{}, err
+	}
+	if err := d.retirement.alone(ctx); err != nil {
+		d.retirement.cancel()
 		return response{}, err
 	}
 	return d.retire(ctx, s, by, st.Daemon, done)
@@ -136,7 +215,7 @@ func (d *daemon) retire(ctx context.Context, s *session, by device, successor pr
 
 // follow lets the keepers follow the successor, and gathers what they hold.
 func (d *daemon) follow(ctx context.Context, by device, successor processState, done <-chan struct{}) (journalFile, error) {
-	left := journalFile{Version: stateVersion, Held: map[lease.WorktreeID]lease.Bequest{}, Revoked: d.journal.entries().Revoked}
+	left := journalFile{Version: stateVersion, Held: map[lease.WorktreeID]lease.Bequest{}}
 	var err error
 	left.Daemon, err = thisProcess()
 	for _, w := range d.registry.all() {
@@ -146,6 +225,7 @@ func (d *daemon) follow(ctx context.Context, by device, successor processState, 
 			left.Held[w.id] = lease.Bequeath(g, lease.SystemClock())
 		}
 	}
+	left.Revoked = d.journal.entries().Revoked // those too who lost it until now
 	return left, err
 }
 

@@ -50,9 +50,11 @@ func (d *daemon) answer(ctx context.Context, s *session) (response, error) {
 	if s.req.Op == opUnmount && d.isCopy(s.req) {
 		return resultOf(unmounted{CopyOf: d.mountpoint()}) // the client can do that by itself
 	}
-	if changesLeases[s.req.Op] && d.retirement.underWay() {
-		return response{}, errReplaced()
+	leave, err := d.letIn(s.req.Op)
+	if err != nil {
+		return response{}, err
 	}
+	defer leave()
 	switch s.req.Op {
 	case opUnmount:
 		return d.answerUnmount(s)
