@@ -175,7 +175,7 @@ func byDescription(thread uint32) bool {
 // callOf is the system call that a thread waits in: its number and arguments. A thread
 // that has just asked may still be on its way to sleep.
 func callOf(thread uint32) [][]byte {
-	for range 20 {
+	for pause := 50 * time.Microsecond; pause < time.Second; pause *= 2 { // on a busy machine it takes a while
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", thread))
 		if err != nil {
 			return nil
@@ -183,7 +183,7 @@ func callOf(thread uint32) [][]byte {
 		if args := bytes.Fields(text); len(args) != 1 || string(args[0]) != "running" {
 			return args
 		}
-		time.Sleep(50 * time.Microsecond)
+		time.Sleep(pause)
 	}
 	return nil
 }
