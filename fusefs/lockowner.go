@@ -24,11 +24,21 @@ type lockOwner struct {
 	pid   uint32 // of the process that locked last
 	user  *lockUser
 	spans lockSpans
-	via   map[*handle]struct{} // through which it came; with one of them it ends
+	via   map[*handle]lockSpans // through which it came, and what; with the last one it ends
+}
+
+// reused reports whether the number that asks is another open file's by now. The kernel
+// gives a number again as soon as the file is closed, and its RELEASE may come after what
+// the next one asks for: it would take the new lock with it. Open file descriptions cannot
+// be told from processes, which lock through several files: so fcntl's locks end with the
+// file that they came through.
+func (o *lockOwner) reused(r *lockRequest) bool {
+	_, known := o.via[r.via]
+	return r.key.flock && !known
 }
 
 // apply makes one attempt. EAGAIN says that somebody's lock is in the way.
-func (o *lockOwner) apply(s lockSpan) error {
+func (o *lockOwner) apply(s lockSpan, via *handle) error {
 	if o.key.flock {
 		return o.applyFlock(s)
 	}
@@ -40,6 +50,32 @@ func (o *lockOwner) apply(s lockSpan) error {
 		return blocked(err)
 	}
 	o.note(s)
+	o.came(s, via)
+	return nil
+}
+
+// came keeps through which open file each lock came last.
+func (o *lockOwner) came(s lockSpan, via *handle) {
+	for h, spans := range o.via {
+		if h == via {
+			o.via[h] = spans.with(s)
+		} else if len(spans) > 0 {
+			o.via[h] = spans.with(lockSpan{s.start, s.end, unix.F_UNLCK})
+		}
+	}
+}
+
+// leave gives up what came through one open file of several.
+func (o *lockOwner) leave(h *handle) error {
+	for _, s := range o.via[h] {
+		s.kind = unix.F_UNLCK
+		l := flockOf(s)
+		if err := retry(func() error { return unix.FcntlFlock(uintptr(o.fd), unix.F_OFD_SETLK, &l) }); err != nil {
+			return err
+		}
+		o.note(s)
+	}
+	delete(o.via, h)
 	return nil
 }
 

@@ -55,7 +55,7 @@ func (f *rawFS) SetLk(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
 	}
 	var err error
 	if grace := f.locks.closing(r); grace > 0 {
-		err = f.await(cancel, r, time.After(grace), in.Pid)
+		err = f.await(cancel, r, time.After(grace))
 	} else {
 		err = f.locks.try(f, r, nil)
 	}
@@ -69,7 +69,7 @@ func (f *rawFS) SetLkw(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
 	if st != fuse.OK {
 		return st
 	}
-	return f.granted(r, f.await(cancel, r, nil, in.Pid))
+	return f.granted(r, f.await(cancel, r, nil))
 }
 
 // lockAtOnce answers a request that need not wait. One that must is for SetLk and

@@ -52,6 +52,7 @@ type lockRequest struct {
 	span     lockSpan
 	via      *handle
 	pid, uid uint32
+	thread   uint32 // that asks, and waits for the answer
 }
 
 // try makes one attempt. EAGAIN says that somebody's lock is in the way: w, unless it is
@@ -64,13 +65,15 @@ func (t *lockTable) try(f *rawFS, r *lockRequest, w *lockWait) error {
 	if o == nil || err != nil {
 		return err
 	}
-	o.via[r.via] = struct{}{}
-	r.via.addLocker(o)
+	if _, known := o.via[r.via]; !known {
+		o.via[r.via] = nil
+		r.via.addLocker(o)
+	}
 	if r.span.kind != unix.F_UNLCK {
 		o.pid = r.pid
 	}
 	before := len(o.spans) > 0
-	err = o.apply(r.span)
+	err = o.apply(r.span, r.via)
 	if before {
 		t.wake(r.key.node)
 	}
@@ -86,6 +89,10 @@ func (t *lockTable) try(f *rawFS, r *lockRequest, w *lockWait) error {
 // and has nothing is nobody.
 func (t *lockTable) owner(f *rawFS, r *lockRequest) (*lockOwner, error) {
 	o := t.owners[r.key]
+	if o != nil && o.reused(r) {
+		t.drop(o)
+		o = nil
+	}
 	if o == nil && r.span.kind == unix.F_UNLCK {
 		return nil, nil
 	}
@@ -119,7 +126,7 @@ func (t *lockTable) newOwner(f *rawFS, r *lockRequest) (*lockOwner, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &lockOwner{key: r.key, fd: fd, write: r.via.write, user: u, via: make(map[*handle]struct{})}
+	o := &lockOwner{key: r.key, fd: fd, write: r.via.write, user: u, via: make(map[*handle]lockSpans)}
 	t.users[r.uid] = u
 	u.descriptors++
 	t.count.Add(1)
@@ -181,7 +188,8 @@ func (t *lockTable) flushed(n *node, owner uint64) {
 
 // released is told that nobody has an open file any more. Whoever locked through it has
 // closed it: its flock, its open file description locks, and POSIX locks whose owner's
-// close did not come by FLUSH.
+// close did not come by FLUSH. What the owner's number has locked through another open
+// file stays: it may be another's by now (lockOwner.reused).
 func (t *lockTable) released(h *handle) {
 	if !h.locked.Load() {
 		return
@@ -189,7 +197,12 @@ func (t *lockTable) released(h *handle) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for o := range h.lockers {
-		t.drop(o)
+		if len(o.via) == 1 || o.leave(h) != nil {
+			t.drop(o)
+			continue
+		}
+		h.dropLocker(o)
+		t.wake(o.key.node)
 	}
 }
 

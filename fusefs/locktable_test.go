@@ -92,7 +92,7 @@ func TestLocksWiden(t *testing.T) {
 		require.Equal(t, free[0], b.native(lockSpan{at, at, unix.F_RDLCK}), at)
 		require.Equal(t, free[1], b.native(lockSpan{at, at, unix.F_WRLCK}), at)
 	}
-	b.fs.locks.released(reads) // with any of them the process has closed the file
+	b.fs.locks.flushed(b.node, 1) // with any of them the process has closed the file
 	require.True(t, b.native(lockSpan{0, wholeFile, unix.F_WRLCK}))
 }
 
@@ -114,5 +114,36 @@ func TestLocksComeAndGo(t *testing.T) {
 	}
 	wg.Wait()
 	require.Zero(t, b.fs.locks.count.Load())
+	require.True(t, b.native(lockSpan{0, wholeFile, unix.F_WRLCK}))
+}
+
+// The kernel gives the number of an open file again before the RELEASE of the one that is
+// closed is handled: what the new one has locked by then is not the old one's.
+func TestLocksOfAReusedNumber(t *testing.T) {
+	b := newLockBench(t, 512)
+	key := lockKey{node: b.node, owner: 1, flock: true}
+	flock := func(h *handle, kind uint32) error {
+		r := &lockRequest{key: key, span: lockSpan{0, wholeFile, kind}, via: h}
+		return b.fs.locks.try(b.fs, r, nil)
+	}
+	was, is := b.handle(true), b.handle(true)
+	require.NoError(t, flock(was, unix.F_WRLCK))
+	require.NoError(t, flock(is, unix.F_WRLCK))
+	b.fs.locks.released(was)
+	require.Len(t, b.fs.locks.owners, 1)
+	require.Len(t, b.fs.locks.owners[key].spans, 1)
+	require.NoError(t, flock(b.handle(true), unix.F_UNLCK)) // a third has locked nothing
+	require.Empty(t, b.fs.locks.owners)
+
+	// fcntl's locks may be a process's, with two open files, or those of two files that had
+	// the same number.
+	first, second := b.handle(true), b.handle(true)
+	require.NoError(t, b.try(first, 2, 0, lockSpan{0, 24, unix.F_WRLCK}))
+	require.NoError(t, b.try(second, 2, 0, lockSpan{20, 29, unix.F_WRLCK}))
+	b.fs.locks.released(first)
+	require.True(t, b.native(lockSpan{0, 19, unix.F_WRLCK}))
+	require.False(t, b.native(lockSpan{20, 20, unix.F_RDLCK}))
+	require.False(t, b.native(lockSpan{29, 29, unix.F_RDLCK}))
+	b.fs.locks.released(second)
 	require.True(t, b.native(lockSpan{0, wholeFile, unix.F_WRLCK}))
 }

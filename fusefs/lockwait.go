@@ -133,13 +133,13 @@ func (t *lockTable) next(w *lockWait) <-chan time.Time {
 }
 
 // await tries until the lock can be had, the caller gives up, or the time is over.
-func (f *rawFS) await(cancel <-chan struct{}, r *lockRequest, over <-chan time.Time, thread uint32) error {
+func (f *rawFS) await(cancel <-chan struct{}, r *lockRequest, over <-chan time.Time) error {
 	t, w := f.locks, newLockWait(r)
 	w.wakes = over == nil
 	defer t.leave(w)
 	for {
 		err := t.try(f, r, w)
-		if err == unix.EDEADLK && byDescription(thread) {
+		if err == unix.EDEADLK && byDescription(r.thread) {
 			w.wakes = false // as natively
 			continue
 		}
@@ -160,20 +160,32 @@ func (f *rawFS) await(cancel <-chan struct{}, r *lockRequest, over <-chan time.T
 	}
 }
 
-// byDescription reports whether a thread waits for an open file description's lock.
-// Threads may share one, so that a circle need not be a deadlock, and the kernel looks
-// for none; but it does not say in the request which kind it is.
+// byDescription reports whether a thread asks for an open file description's lock. The
+// kernel does not say in the request which kind it is. Threads may share a description,
+// so that a circle need not be a deadlock, and the kernel looks for none.
 func byDescription(thread uint32) bool {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", thread))
-	if err != nil {
-		return false
-	}
-	args := bytes.Fields(text)
+	args := callOf(thread)
 	if len(args) < 3 {
 		return false
 	}
 	how, err := strconv.ParseInt(string(args[2]), 0, 64)
-	return err == nil && how == unix.F_OFD_SETLKW
+	return err == nil && (how == unix.F_OFD_SETLKW || how == unix.F_OFD_SETLK)
+}
+
+// callOf is the system call that a thread waits in: its number and arguments. A thread
+// that has just asked may still be on its way to sleep.
+func callOf(thread uint32) [][]byte {
+	for pause := 50 * time.Microsecond; pause < time.Second; pause *= 2 { // on a busy machine it takes a while
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", thread))
+		if err != nil {
+			return nil
+		}
+		if args := bytes.Fields(text); len(args) != 1 || string(args[0]) != "running" {
+			return args
+		}
+		time.Sleep(pause)
+	}
+	return nil
 }
 
 // closing reports for how long the owner of the lock that is in the way may be about to

@@ -10,8 +10,9 @@ import (
 // Who may not write may not take. The kernel checks the permission for every mutation
 // before it becomes a request (default_permissions), with one exception: a SETATTR that
 // names no attribute, which is chown(path, -1, -1). Natively that is anybody's who can
-// reach the path; it sets the time of change, and takes setuid and setgid bits away. A
-// stranger must not take the lease with it, nor make the daemon work.
+// reach the path; it sets the time of change, and takes setuid and setgid bits away, and
+// file capabilities: for those the kernel sends a REMOVEXATTR before, which it does not
+// check either. A stranger must not take the lease with it, nor make the daemon work.
 
 // touchFacts are what decides about a change that names no attribute.
 type touchFacts struct {
@@ -40,6 +41,7 @@ func judgeTouch(t touchFacts) (may bool, st fuse.Status) {
 type touch struct {
 	n      *node
 	h      *fuse.InHeader
+	caps   bool // it takes the file's capabilities away
 	judged bool
 	mayIt  bool
 	answer fuse.Status
@@ -49,6 +51,10 @@ func namesNothing(in *fuse.SetAttrIn) bool {
 	const named = fuse.FATTR_MODE | fuse.FATTR_UID | fuse.FATTR_GID | fuse.FATTR_SIZE | fuse.FATTR_ATIME | fuse.FATTR_MTIME
 	return in.Valid&named == 0
 }
+
+// capabilityAttr has the capabilities of a file. removexattr(2) of it is checked by the
+// kernel; what it sends by itself is not.
+const capabilityAttr = "security.capability"
 
 func (t *touch) may() bool {
 	if !t.judged {
@@ -72,6 +78,11 @@ func (t *touch) facts() touchFacts {
 		fixed: !unflagged(t.n.fd, "", flagImmutable),
 		owner: st.Uid == k.UID || k.Capable(unix.CAP_FOWNER, st.Uid, st.Gid),
 		setid: !t.n.isDir() && (st.Mode&unix.S_ISUID != 0 || st.Mode&(unix.S_ISGID|unix.S_IXGRP) == unix.S_ISGID|unix.S_IXGRP),
+	}
+	if t.caps {
+		facts.setid = false // the bits stay
+		facts.fixed = !mayChange(gate.OpRemoveXAttr, t.n)()
+		facts.owner = facts.owner || k.Capable(unix.CAP_SETFCAP, st.Uid, st.Gid)
 	}
 	if t.n.kind != unix.S_IFLNK { // anybody may write to a symbolic link, by its mode
 		facts.write = k.Capable(unix.CAP_DAC_OVERRIDE, st.Uid, st.Gid) || MayAccess(k, t.n.fd, "", unix.W_OK) == nil

@@ -119,8 +119,17 @@ func (f *rawFS) RemoveXAttr(_ <-chan struct{}, h *fuse.InHeader, attr string) (s
 	if !mayForward(attr) {
 		return fuse.ENOTSUP
 	}
-	p, st := f.admitNode(gate.OpRemoveXAttr, h, n)
-	if st != fuse.OK {
+	may := mayChange(gate.OpRemoveXAttr, n)
+	var t *touch
+	if attr == capabilityAttr {
+		t = &touch{n: n, h: h, caps: true}
+		may = t.may
+	}
+	p, st := f.admitNodeIf(gate.OpRemoveXAttr, h, n, may)
+	switch {
+	case t.turnedAway():
+		return t.answer
+	case st != fuse.OK:
 		return st
 	}
 	defer p.leave(&st)

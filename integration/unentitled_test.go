@@ -22,6 +22,10 @@ const (
 	fsAppendFlag    = 0x20
 )
 
+// netRaw is CAP_NET_RAW, permitted and effective (struct vfs_cap_data, linux/capability.h).
+// chown takes it away natively, whoever asks; a stranger's must not through the mount.
+var netRaw = []byte{1, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
 // ownerOfRows owns the trees; what others may is what groups, ACLs and capabilities say.
 const ownerOfRows = 1000
 
@@ -38,7 +42,7 @@ func init() {
 func prepareTheirs(t testing.TB, tree string) {
 	t.Helper()
 	prepareRows(t, tree)
-	withFiles("plain", "setuid", "fixed", "growing")(t, tree)
+	withFiles("plain", "setuid", "capable", "fixed", "growing")(t, tree)
 	withDir("dir")(t, tree)
 	withDir("sticky")(t, tree)
 	withDir("fixed-dir")(t, tree)
@@ -59,6 +63,7 @@ func prepareTheirs(t testing.TB, tree string) {
 	}))
 	must(t, unix.Chmod(filepath.Join(tree, "setuid"), 0o6755))
 	must(t, unix.Chmod(filepath.Join(tree, "sticky"), 0o1777))
+	must(t, unix.Setxattr(filepath.Join(tree, "capable"), "security.capability", netRaw, 0))
 	for name, flag := range map[string]int{"fixed": fsImmutableFlag, "growing": fsAppendFlag, "fixed-dir": fsImmutableFlag} {
 		path := filepath.Join(tree, name)
 		must(t, unix.Removexattr(path, aclAccess))
@@ -167,12 +172,13 @@ func TestTheUnentitledTakeNoLease(t *testing.T) {
 // othersCommands are calls that the kernel lets pass without asking for a permission, or
 // that it does not know to be forbidden.
 func othersCommands() (all []command) {
-	for _, name := range []string{"plain", "setuid", "dir", "fifo", "fixed", "fixed-dir", "sticky/theirs"} {
+	for _, name := range []string{"plain", "setuid", "capable", "dir", "fifo", "fixed", "fixed-dir", "sticky/theirs"} {
 		all = append(all, command{Op: "chown", Path: name, UID: -1, GID: -1})
 	}
 	return append(all,
 		command{Op: "lchown", Path: "symlink", UID: -1, GID: -1},
 		command{Op: "fchown", Path: "plain", UID: -1, GID: -1},
+		command{Op: "fchown", Path: "capable", UID: -1, GID: -1},
 		command{Op: "chown", Path: "plain", UID: ownerOfRows, GID: -1},
 		command{Op: "chown", Path: "plain", UID: -1, GID: ownerOfRows},
 		command{Op: "unlink", Path: "sticky/theirs"},

@@ -55,7 +55,7 @@ func (a *auditCommand) open(ctx context.Context, path string) (*os.File, error) 
 	if err != nil {
 		return nil, err
 	}
-	return os.Open(log)
+	return openChain(log)
 }
 
 // find finds the chain of a path and its lock directory: by the mount's daemon, or by the place itself.
@@ -140,7 +140,7 @@ func (r *auditReport) read(anchor *lease.AuditAnchor) error {
 	if r.End != endAnchored {
 		anchor = nil
 	}
-	f, err := os.Open(r.File)
+	f, err := openChain(r.File)
 	if errors.Is(err, os.ErrNotExist) && anchor != nil {
 		r.Faults = []lease.AuditFault{{Line: 1, Message: "the whole chain is missing"}}
 		return nil
