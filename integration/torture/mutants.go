@@ -27,6 +27,8 @@ var mutants = []struct {
 	{"no_hold", "a", []string{"hold"}, "admitted.Write", []string{opHandover}, "a handover does not wait for what is in flight"},
 	{"no_hold_offer", "c", []string{"hold"}, "admitted.Write", []string{opOffer}, "an offer does not wait for what is in flight"},
 	{"no_switch", "a", []string{"switch"}, "admitted.Write", []string{opSwitch}, "a stricter mode does not wait for what is in flight"},
+	{"no_freeze", "a", []string{"freeze"}, "admitted.Write", []string{opRename}, "a rename of a root does not wait for what is in flight"},
+	{"no_permission", "a", []string{"permission"}, "", []string{opStranger}, "who may not write may take the lease by a chown of nothing"},
 }
 
 func runMutants(o options) int {
@@ -48,6 +50,12 @@ func runMutant(o options) int {
 		}
 		o.tier, o.off, o.focus, o.untilCaught = m.tier, m.off, m.focus, true
 		o.without = slices.DeleteFunc(slices.Clone(operations), func(op string) bool { return slices.Contains(m.takes, op) })
+		if slices.Contains(m.takes, opRename) {
+			o.hosts = 1 // else somebody else serves the repository, and no root is renamed
+		}
+		if slices.Contains(m.takes, opStranger) {
+			o.onFree = "acquire"
+		}
 		r := runAll(o)
 		if o.verbose {
 			r.sum().print(os.Stdout, true)
