@@ -103,8 +103,11 @@ func pointsOf(focus string) []plan.Point {
 		return points
 	}
 	long := 100000
-	if focus == "enter.before_count" { // comes with every write
+	switch focus {
+	case "enter.before_count": // comes with every write
 		long = 5000
+	case "renew.before_write": // comes rarely, where leases are often lost
+		long = 300000
 	}
 	return append([]plan.Point{{Prefix: focus, Long: long}}, points...)
 }
