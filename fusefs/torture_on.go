@@ -7,6 +7,9 @@ import (
 	"github.com/jvsfs/jvsfs/integration/torture/inject"
 )
 
+// ruleOff breaks a rule on purpose: what finds nothing then proves nothing.
+func ruleOff(rule string) bool { return inject.Off(rule) }
+
 // admitted is between the gate's pass and the backing call.
 func admitted(op gate.Op, p *passes) {
 	if p.n == 0 {

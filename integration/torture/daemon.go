@@ -88,23 +88,26 @@ func (h *host) points() []plan.Point {
 // than releases, and writes all the time.
 func pointsOf(focus string) []plan.Point {
 	points := []plan.Point{
-		{Prefix: "admitted.Write", Short: 3000, Long: 6000, Stop: 12000, Kill: 500},
-		{Prefix: "admitted.", Short: 8000, Long: 10000, Stop: 12000, Kill: 2000},
-		{Prefix: "renew.", Short: 20000, Long: 6000, Stop: 3000, Kill: 18000},
-		{Prefix: "publish.", Short: 20000, Long: 2000, Stop: 1000, Kill: 20000},
-		{Prefix: "claim.after_publish", Short: 20000, Long: 2000, Stop: 1000, Kill: 20000},
-		{Prefix: "claim.", Short: 20000, Long: 2000, Stop: 1000, Kill: 12000},
-		{Prefix: "release.", Short: 20000, Long: 2000, Stop: 1000, Kill: 45000},
-		{Prefix: "withdraw.", Short: 20000, Long: 2000, Stop: 1000, Kill: 45000},
+		{Prefix: "admitted.Write", Short: 3000, Long: 9000, Stop: 16000, Kill: 300},
+		{Prefix: "admitted.", Short: 8000, Long: 15000, Stop: 18000, Kill: 1000},
+		{Prefix: "renew.", Short: 20000, Long: 6000, Stop: 3000, Kill: 15000},
+		{Prefix: "publish.", Short: 20000, Long: 2000, Stop: 1000, Kill: 9000},
+		{Prefix: "claim.after_publish", Short: 20000, Long: 2000, Stop: 1000, Kill: 9000},
+		{Prefix: "claim.", Short: 20000, Long: 2000, Stop: 1000, Kill: 5000},
+		{Prefix: "release.", Short: 20000, Long: 2000, Stop: 1000, Kill: 25000},
+		{Prefix: "withdraw.", Short: 20000, Long: 2000, Stop: 1000, Kill: 25000},
 		{Prefix: "audit.", Short: 20000, Long: 2000, Stop: 2000, Kill: 2000},
-		{Prefix: "", Short: 60000, Long: 4000, Stop: 2500, Kill: 2500},
+		{Prefix: "", Short: 60000, Long: 4000, Stop: 2500, Kill: 1200},
 	}
 	if focus == "" {
 		return points
 	}
 	long := 100000
-	if focus == "enter.before_count" { // comes with every write
+	switch focus {
+	case "enter.before_count": // comes with every write
 		long = 5000
+	case "renew.before_write": // comes rarely, where leases are often lost
+		long = 300000
 	}
 	return append([]plan.Point{{Prefix: focus, Long: long}}, points...)
 }

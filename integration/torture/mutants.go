@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 )
@@ -27,6 +28,23 @@ var mutants = []struct {
 	{"no_hold", "a", []string{"hold"}, "admitted.Write", []string{opHandover}, "a handover does not wait for what is in flight"},
 	{"no_hold_offer", "c", []string{"hold"}, "admitted.Write", []string{opOffer}, "an offer does not wait for what is in flight"},
 	{"no_switch", "a", []string{"switch"}, "admitted.Write", []string{opSwitch}, "a stricter mode does not wait for what is in flight"},
+	{"no_permission", "a", []string{"permission"}, "", []string{opStranger}, "who may not write may take the lease by a chown of nothing"},
+}
+
+// slower are the same times, so often as long.
+func (p policy) slower(by int) policy {
+	return policy{p.LeaseMS * by, p.RenewMS * by, p.SkewMS * by, p.GraceMS * by}
+}
+
+// busy is by how much times must be longer for leases to be of use: where everything waits for a processor a short one is over
+// before its holder knows of it, and nothing that could be wrong is ever done.
+func busy() int {
+	b, err := os.ReadFile("/proc/loadavg")
+	var load float64
+	if err == nil {
+		_, _ = fmt.Sscan(string(b), &load)
+	}
+	return 1 + min(3, int(load)/(16*runtime.NumCPU()))
 }
 
 func runMutants(o options) int {
@@ -48,6 +66,10 @@ func runMutant(o options) int {
 		}
 		o.tier, o.off, o.focus, o.untilCaught = m.tier, m.off, m.focus, true
 		o.without = slices.DeleteFunc(slices.Clone(operations), func(op string) bool { return slices.Contains(m.takes, op) })
+		o.policy = o.slower(busy())
+		if slices.Contains(m.takes, opStranger) {
+			o.onFree = "acquire"
+		}
 		r := runAll(o)
 		if o.verbose {
 			r.sum().print(os.Stdout, true)

@@ -71,6 +71,9 @@ func (h *history) watch(stop *atomic.Bool) (wait func() error, err error) {
 func (h *history) hostConfigs(rng *rand.Rand) []hostConfig {
 	patient := rng.IntN(2) == 0
 	onFree := []string{"deny", "deny", "acquire"}[rng.IntN(3)]
+	if h.onFree != "" {
+		onFree = h.onFree
+	}
 	off := h.off
 	if h.tier == "c" {
 		off = append(append([]string{}, h.off...), tierC...)
