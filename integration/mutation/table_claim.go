@@ -26,7 +26,7 @@ var authority = slices.Concat(
 		Tests: []string{"TestClaimWithAnotherToken"},
 	}, mutation{
 		Rule: 1, What: "a claim whose number does not fit is overlooked",
-		Old: "			if t, ok := parseDigits(rest); ok {", New: "			if t, ok := parseDigits(rest); ok && t < maxToken {",
+		Old: "			if t, ok := parseDigits(string(rest)); ok {", New: "			if t, ok := parseDigits(string(rest)); ok && t < maxToken {",
 		Tests: []string{"TestClaimNumberBeyondAllNumbers"},
 	}),
 	in("lease/claim.go", mutation{
