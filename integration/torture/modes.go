@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/integration/torture/plan"
 )
 
@@ -70,11 +72,25 @@ func (h *host) enforce(mode string) error {
 // loosen lets the mount observe. The mark comes before; whatever lands until the mark that it enforces again may.
 func (h *host) loosen(d time.Duration) {
 	h.mark(plan.KindLoose)
-	if h.enforce("observe") == nil {
+	var refused refusal
+	switch err := h.enforce("observe"); {
+	case err == nil:
 		h.note("mode", "observe", d)
+	case !errors.As(err, &refused):
+		h.forget()
 	}
 	h.restUnlessQuiet(d)
 	h.tighten(func() { h.mark(plan.KindStrict) })
+}
+
+// forget ends a daemon that has not answered: it may carry the request out yet, even after one that came later.
+func (h *host) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.daemon != 0 {
+		h.note("process", "kill", 0)
+		_ = unix.Kill(h.daemon, unix.SIGKILL)
+	}
 }
 
 // seal makes the mount read-only. Once that is answered nothing is in flight, and nothing lands until the mark before it is undone.
@@ -82,7 +98,12 @@ func (h *host) seal(d time.Duration) {
 	h.mu.Lock()
 	life := h.lives
 	h.mu.Unlock()
-	sealed := h.enforce("readonly") == nil
+	var refused refusal
+	err := h.enforce("readonly")
+	sealed := err == nil
+	if err != nil && !errors.As(err, &refused) {
+		h.forget()
+	}
 	h.mu.Lock()
 	if sealed && life == h.lives { // else it was perhaps another daemon
 		h.note("mode", "readonly", d)
