@@ -32,9 +32,9 @@ type node struct {
 	stamp   stamp                // of the content that the kernel may have cached
 	where   promise              // the name that the kernel believes for long
 
-	watched  atomic.Uint32  // for changes behind the mount, or soon: watchNothing, ...
-	wd       int32          // inotify's number; guarded by the watcher
-	ownNames map[string]int // of a directory: its own changes that no event has told of; guarded by mu
+	watched  atomic.Uint32      // for changes behind the mount, or soon: watchNothing, ...
+	wd       int32              // inotify's number; guarded by the watcher
+	ownNames map[string]ownNote // of a directory: its own changes that no event has told of; guarded by mu
 
 	killNext atomic.Bool // the kernel wants the next FALLOCATE or copy to take setid bits away
 

@@ -1,9 +1,23 @@
 package fusefs
 
+import "time"
+
 // A directory that is watched for names tells of the mount's own changes, too. Each is
 // noted before it is made, and its event is then nobody else's. An event of somebody else
 // for the same name in the same moment may be taken for it; then its own is taken for
-// somebody else's, and the kernel asks for the name all the same.
+// somebody else's, and the kernel asks for the name all the same. A note lasts for noteLasts
+// only: two renames onto one name may come as one event, and what is left must not hide
+// what somebody else does to it later.
+
+// noteLasts is longer than an event takes on a machine that is not overloaded. One that comes
+// later costs a question of the kernel.
+const noteLasts = 2 * time.Second
+
+// ownNote is how often a name is being changed, and since when at the latest.
+type ownNote struct {
+	n  int
+	at time.Time
+}
 
 // ownName is one change of a name that is about to be made.
 type ownName struct {
@@ -21,9 +35,14 @@ func changing(dir *node, name string, events int) ownName {
 	dir.mu.Lock()
 	defer dir.mu.Unlock()
 	if dir.ownNames == nil {
-		dir.ownNames = make(map[string]int)
+		dir.ownNames = make(map[string]ownNote)
 	}
-	dir.ownNames[name] += events
+	now := time.Now()
+	if note := dir.ownNames[name]; now.Sub(note.at) < noteLasts {
+		dir.ownNames[name] = ownNote{note.n + events, now}
+	} else {
+		dir.ownNames[name] = ownNote{events, now}
+	}
 	return ownName{dir, name, events}
 }
 
@@ -38,13 +57,13 @@ func (o ownName) unchanged() {
 func (n *node) tookOwnName(name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	left, noted := n.ownNames[name]
-	if left > 1 {
-		n.ownNames[name] = left - 1
+	note, noted := n.ownNames[name]
+	if note.n > 1 {
+		n.ownNames[name] = ownNote{note.n - 1, note.at}
 	} else {
 		delete(n.ownNames, name)
 	}
-	return noted
+	return noted && time.Since(note.at) < noteLasts
 }
 
 // forgetOwnNames is for when no event will come for what was noted.
