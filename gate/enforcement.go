@@ -128,6 +128,9 @@ func (s *Enforcement) Switch(ctx context.Context, to Enforce, guards func() []*G
 		return err
 	}
 	defer func() { <-s.turn }()
+	if ctx.Err() != nil && s.Mode().StricterThan(to) { // who asked has gone, and may have asked for something else since
+		return fmt.Errorf("switch: %w", context.Cause(ctx))
+	}
 	s.replace(ctx, to)
 	waiting := s.former()
 	if ruleOff("switch") {

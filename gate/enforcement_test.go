@@ -225,6 +225,14 @@ func TestASwitchGivesUpWaiting(t *testing.T) {
 	s.to(t, Enforcing)
 }
 
+func TestASwitchOfWhoHasGoneLoosensNothing(t *testing.T) {
+	s := newSwitching(t, Enforcing, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, s.mode.Switch(ctx, Observing, s.guards), context.Canceled)
+	mustRefuse(t, s.Guard, byUser(8), ReasonFree)
+}
+
 func TestHooksOfASwitch(t *testing.T) {
 	s := newSwitching(t, Observing, nil)
 	p := mustEnter(t, s.Guard, byUser(8))
