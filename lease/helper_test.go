@@ -148,7 +148,7 @@ func testDir(t testing.TB) *Dir {
 
 func newRig(t testing.TB, d *Dir, c *fakeClock, change ...func(*KeeperConfig)) *rig {
 	r := &rig{clock: c, fence: &fakeFence{clock: c}}
-	cfg := KeeperConfig{Store: d.Store("main"), Clock: c, Fence: r.fence, GateWait: 5 * time.Millisecond,
+	cfg := KeeperConfig{Store: d.Store("main"), Clock: c, Fence: r.fence, GateWait: 40 * time.Millisecond,
 		Liveness: func(Holder) Liveness { return r.live },
 		Audit: func(e Event) error {
 			r.mu.Lock()
