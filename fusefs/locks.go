@@ -30,7 +30,7 @@ func (f *rawFS) lockRequest(in *fuse.LkIn) (*lockRequest, fuse.Status) {
 	return &lockRequest{
 		key:  lockKey{node: h.node, owner: in.Owner, flock: in.LkFlags&fuse.LK_FLOCK != 0},
 		span: lockSpan{start: in.Lk.Start, end: in.Lk.End, kind: in.Lk.Typ},
-		via:  h, pid: in.Lk.Pid, uid: in.Uid,
+		via:  h, pid: in.Lk.Pid, uid: in.Uid, thread: in.Pid,
 	}, fuse.OK
 }
 
