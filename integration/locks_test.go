@@ -358,7 +358,7 @@ func TestLocksAndTheDaemonsEnd(t *testing.T) {
 	}
 	m.killDaemon()
 	for how, l := range native {
-		require.Empty(t, l.try(unix.F_WRLCK, 0, 0), how)
+		eventually(t, how+": the daemon's files are closed", func() bool { return l.try(unix.F_WRLCK, 0, 0) == "" })
 		require.Empty(t, l.try(unix.F_UNLCK, 0, 0), how)
 	}
 	m.recover()
