@@ -162,9 +162,8 @@ func (h *history) logSize(p place) int64 {
 
 func (h *history) span(ms int) time.Duration { return h.policy.span(ms) }
 
-// progressPatience is for a machine that has much else to do: the leases are of 300 ms, and where taking one takes longer than that
-// few are of any use. What is stuck for good stays so.
-const progressPatience = 30 * time.Second
+// progressPatience is how long a history may take to get going again once its faults are over.
+const progressPatience = 8 * time.Second
 
 // awaitProgress waits until the writers of every worktree are at work again.
 func (h *history) awaitProgress() {
