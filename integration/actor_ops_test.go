@@ -6,12 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// actorOps is what the stories can tell an actor to do. Rows have their own
-// table and come in through row.open and row.run.
+// actorOps is what the stories can tell an actor to do. Stories that need more
+// add to it in an init of their own.
 var actorOps map[string]func(*stage, command) error
 
-// Filled at init, because the rows' operations refer back to tables that
-// would make a package-level literal circular.
 func init() {
 	actorOps = map[string]func(*stage, command) error{
 		"hello":  func(*stage, command) error { return nil },
@@ -35,7 +33,6 @@ func init() {
 		},
 		"readfile":  opReadFile,
 		"writefile": opWriteFile,
-		"hammer":    opHammer,
 		"mmap":      func(s *stage, c command) error { return s.mapShared(c.Name, c.Handle, int(c.Len)) },
 		"store":     func(s *stage, c command) error { return s.storeAt(c.Name, c.Off, c.Data) },
 		"msync":     func(s *stage, c command) error { return unix.Msync(s.maps[c.Name], unix.MS_SYNC) },
@@ -61,18 +58,6 @@ func init() {
 		"setxattr": func(s *stage, c command) error { return unix.Setxattr(c.Path, c.Name, c.Data, c.Flags) },
 		"readdir":  func(s *stage, c command) error { return s.listNames(c.Path) },
 		"readlink": opReadlink,
-		"row.open": opRowOpen,
-		"row.run":  opRowRun,
-		"row.drop": opRowDrop,
-		"reads":    opReads,
-		"serve":    opServeLacking,
-		"crowd":    opCrowd,
-		"hoard":    opHoard,
-		"spend":    opSpend,
-		"disperse": opDisperse,
-		"lock":     opLock,
-		"lockloop": opLockCount,
-		"readkept": opReadKept,
 	}
 }
 

@@ -16,19 +16,15 @@ import (
 // that a daemon that applies its own shows.
 const actorUmask = 0o027
 
-// stage is an actor's memory: what it has open, by name, and the boxes of its
-// rows.
-type stage struct {
-	box
-	rows map[string]*box
-}
+// stage is an actor's memory: what it has open, by name.
+type stage struct{ box }
 
 // actorMain serves commands until its input ends. Runs in the actor process.
 func actorMain(in io.Reader, out io.Writer) int {
 	// A store into a mapping whose page cannot be had is an answer, not an end.
 	debug.SetPanicOnFault(true)
 	unix.Umask(actorUmask)
-	s := &stage{box: *newBox(""), rows: map[string]*box{}}
+	s := &stage{box: *newBox("")}
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -62,10 +58,6 @@ func (s *stage) perform(c command) (r reply) {
 	}
 	s.vals, s.data = nil, nil
 	err := op(s, c)
-	if b := s.rows[rowKey(c)]; b != nil {
-		s.vals = append(s.vals, b.vals...)
-		b.vals = nil
-	}
 	return reply{Errno: errnoName(err), Vals: s.vals, Data: s.data, Note: noteOf(err)}
 }
 

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func init() { actorOps["crowd"], actorOps["disperse"] = opCrowd, opDisperse }
+
 // crowd is what an actor has open of a control socket.
 var crowd []net.Conn
 

@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+func init() { actorOps["hoard"], actorOps["spend"] = opHoard, opSpend }
+
 // hoard is what an actor has open of files that it found for itself.
 var hoard []int
 

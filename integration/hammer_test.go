@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+func init() { actorOps["hammer"] = opHammer }
+
 // hammerTurn is how long an actor hammers at one command: it has to answer in time.
 const hammerTurn = 2 * time.Second
 

@@ -44,6 +44,8 @@ func (n *lackingNode) Setlkw(ctx context.Context, f fs.FileHandle, owner uint64,
 	return n.Setlk(ctx, f, owner, lk, flags) // nobody here waits for one
 }
 
+func init() { actorOps["serve"] = opServeLacking }
+
 // opServeLacking serves the directory Path at To, until that is unmounted: Name is what the
 // file system lacks. By an actor, for a process that uses its own FUSE mount waits for itself.
 func opServeLacking(_ *stage, c command) error {

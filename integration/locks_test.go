@@ -21,6 +21,8 @@ const (
 	lockAsks
 )
 
+func init() { actorOps["lock"], actorOps["readkept"] = opLock, opReadKept }
+
 // opLock locks a kept file. Name is flock, posix or ofd, Flags F_RDLCK, F_WRLCK or
 // F_UNLCK, and Off and Len the range.
 func opLock(s *stage, c command) error {

@@ -16,6 +16,8 @@ import (
 
 var errTwoInside = errors.New("two had the lock at once")
 
+func init() { actorOps["lockloop"] = opLockCount }
+
 // opLockCount takes the lock of Path Len times, each time with Name's kinds in turn, and
 // counts in the file To while it has it: a counter, and a mark of who is inside.
 func opLockCount(s *stage, c command) error {

@@ -58,6 +58,8 @@ func readChecks() map[string]func(*box) error {
 	}
 }
 
+func init() { actorOps["reads"] = opReads }
+
 // opReads runs every read check in the tree Path and names the first that
 // fails in Note.
 func opReads(s *stage, c command) error {

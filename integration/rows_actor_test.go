@@ -5,42 +5,55 @@ import "path/filepath"
 // The actor's side of rows: a box per row and tree, so that one actor can
 // hold the handles of all rows of several trees at once.
 
+func init() {
+	actorOps["row.open"], actorOps["row.run"], actorOps["row.drop"] = opRowOpen, opRowRun, opRowDrop
+}
+
+// rowBoxes are those of the one actor that this process is.
+var rowBoxes = map[string]*box{}
+
 func rowKey(c command) string { return c.Path + "\x00" + c.Name }
 
-// box finds or makes the box of row Name in the tree Path.
-func (s *stage) rowBox(c command) (row, *box, error) {
+// rowBox finds or makes the box of row Name in the tree Path.
+func rowBox(c command) (row, *box, error) {
 	r, found := findRow(c.Name)
 	if !found {
 		return row{}, nil, errNoHandle
 	}
 	key := rowKey(c)
-	if s.rows[key] == nil {
-		s.rows[key] = newBox(filepath.Join(c.Path, rowsDir, r.slug()))
+	if rowBoxes[key] == nil {
+		rowBoxes[key] = newBox(filepath.Join(c.Path, rowsDir, r.slug()))
 	}
-	return r, s.rows[key], nil
+	return r, rowBoxes[key], nil
 }
 
 func opRowOpen(s *stage, c command) error {
-	r, b, err := s.rowBox(c)
+	r, b, err := rowBox(c)
 	if err != nil || r.open == nil {
 		return err
 	}
-	return r.open(b)
+	return s.report(b, r.open(b))
 }
 
 func opRowRun(s *stage, c command) error {
-	r, b, err := s.rowBox(c)
+	r, b, err := rowBox(c)
 	if err != nil {
 		return err
 	}
-	return r.run(b)
+	return s.report(b, r.run(b))
 }
 
-func opRowDrop(s *stage, c command) error {
-	_, b, err := s.rowBox(c)
+// report makes what a row counted the actor's answer.
+func (s *stage) report(b *box, err error) error {
+	s.vals, b.vals = append(s.vals, b.vals...), nil
+	return err
+}
+
+func opRowDrop(_ *stage, c command) error {
+	_, b, err := rowBox(c)
 	if err == nil {
 		b.drop()
-		delete(s.rows, rowKey(c))
+		delete(rowBoxes, rowKey(c))
 	}
 	return err
 }
