@@ -1,0 +1,17 @@
+package harness
+
+// HandedOver is what lock handover --json prints (a part of it).
+type HandedOver struct {
+	From struct {
+		HolderID string `json:"holder_id"`
+		Token    uint64 `json:"fencing_token"`
+	}
+	Record Record
+}
+
+// Handover hands the lease over as root; it must succeed.
+func (m *Mount) Handover(args ...string) (h HandedOver) {
+	m.T.Helper()
+	RequireJSON(m.T, m.MustCLI(append([]string{"lock", "handover", "--json", m.Mountpoint}, args...)...), &h)
+	return h
+}
