@@ -251,7 +251,6 @@ func TestExemptInARepository(t *testing.T) {
 // Where another kernel may move things about unseen, nothing is exempt. What the daemon
 // does not know counts as such a file system; here it is one of message queues.
 func TestExemptNeedsAStoreOfThisKernel(t *testing.T) {
-	harness.RequireFuse(t)
 	base := harness.NewBase(t)
 	source, mnt := filepath.Join(base, "source"), filepath.Join(base, "mnt")
 	for _, dir := range []string{source, mnt} {

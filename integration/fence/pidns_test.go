@@ -19,7 +19,6 @@ import (
 // container does that mounts for its host. The daemon is process 1 in there.
 func newMountInNamespace(t *testing.T, o harness.MountOptions) *harness.Mount {
 	t.Helper()
-	harness.RequireFuse(t)
 	shared := harness.NewBase(t) // made first, and so taken away after the mount
 	require.NoError(t, unix.Mount(shared, shared, "", unix.MS_BIND, ""))
 	t.Cleanup(func() { require.NoError(t, unix.Unmount(shared, 0)) })

@@ -16,7 +16,6 @@ import (
 // the superuser.
 func onSmallDisk(t *testing.T) *harness.Mount {
 	t.Helper()
-	harness.RequireFuse(t)
 	disk := harness.NewBase(t)
 	image := filepath.Join(harness.NewBase(t), "image")
 	require.NoError(t, os.WriteFile(image, nil, 0o600))

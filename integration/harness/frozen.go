@@ -42,7 +42,6 @@ func PrepareFreezable(t *testing.T, o MountOptions) (*Mount, *Frozen) {
 // PrepareFreezableOf is PrepareFreezable with a disk of a size in bytes.
 func PrepareFreezableOf(t *testing.T, o MountOptions, size int64) (*Mount, *Frozen) {
 	t.Helper()
-	RequireFuse(t)
 	disk := &Frozen{t: t, dir: NewBase(t)}
 	image := filepath.Join(NewBase(t), "image")
 	require.NoError(t, os.WriteFile(image, nil, 0o600))

@@ -49,7 +49,6 @@ func NewMount(t *testing.T, o MountOptions) *Mount {
 // PrepareMount is NewMount short of the mount itself.
 func PrepareMount(t *testing.T, o MountOptions) *Mount {
 	t.Helper()
-	RequireFuse(t)
 	if o.Policy == (Policy{}) {
 		o.Policy = Calm
 	}

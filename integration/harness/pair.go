@@ -34,7 +34,6 @@ func Answers(t *testing.T, a *Actor, commands []Command) []string {
 
 func TwoPlain(t *testing.T, prepare func(testing.TB, string)) (p Pair, plainView string) {
 	t.Helper()
-	RequireRoot(t)
 	base := NewBase(t)
 	trees := []string{filepath.Join(base, "plain"), filepath.Join(base, "front")}
 	for _, tree := range trees {

@@ -15,7 +15,6 @@ import (
 // with room for some records, and the file that fills it up.
 func newFullable(t *testing.T, o harness.MountOptions) (m *harness.Mount, filler string) {
 	t.Helper()
-	harness.RequireFuse(t)
 	// Made before the mount, so that it is taken away after it.
 	small := harness.NewBase(t)
 	require.NoError(t, unix.Mount("tmpfs", small, "tmpfs", 0, "size=96k,mode=700"))

@@ -25,7 +25,6 @@ func ownNamespace(t *testing.T) bool {
 		hideUtab(t)
 		return true
 	}
-	harness.RequireFuse(t)
 	self, err := os.Executable()
 	require.NoError(t, err)
 	cmd := exec.Command("unshare", "--mount", "--propagation", "private", self,
