@@ -4,6 +4,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/moby/sys/mountinfo"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -54,12 +55,25 @@ func (m *Mount) checkLog() {
 }
 
 // force ends what this mount may have left. Only processes of our own binary,
-// which was built for this run, are touched.
+// which was built for this run, are touched. After a failure no mount of this run
+// stays, wherever the test made it: the next test must not answer for it.
 func (m *Mount) force() {
 	if !slices.Contains([]string{"", "ext4"}, TopType(m.T, m.Mountpoint)) {
 		_ = unix.Unmount(m.Mountpoint, unix.MNT_DETACH)
 	}
 	for _, pid := range ProcessesOf(m.Bin) {
 		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+	if m.T.Failed() {
+		detachAll()
+	}
+}
+
+func detachAll() {
+	infos, _ := mountinfo.GetMounts(mountinfo.PrefixFilter(Scratch))
+	for _, i := range infos {
+		if i.FSType == "fuse.jvsfs" {
+			_ = unix.Unmount(i.Mountpoint, unix.MNT_DETACH)
+		}
 	}
 }
