@@ -67,10 +67,11 @@ func TestNativePathRowsRefusedReadOnly(t *testing.T) {
 }
 
 // refuseRows runs the chosen rows through guarded and demands that each is
-// refused and that the tree behind it stays as it was.
+// refused and that the tree behind it stays as it was. After each row its own
+// directory is read, and the times of the rest; the whole tree after the last.
 func refuseRows(t *testing.T, a *harness.Actor, guarded, view string, choose func(row) bool) {
 	t.Helper()
-	before := harness.TakeDigest(t, view)
+	before, rest := harness.TakeDigest(t, view), harness.TakeStats(t, view)
 	for _, r := range allRows() {
 		if !choose(r) {
 			continue
@@ -79,12 +80,15 @@ func refuseRows(t *testing.T, a *harness.Actor, guarded, view string, choose fun
 			got, err := a.Try(harness.Command{Op: "row.run", Path: guarded, Name: r.name})
 			require.NoError(t, err)
 			assert.Contains(t, r.refusals(), got.Errno, "%s", got.Note)
-			after := harness.TakeDigest(t, view)
-			assert.Empty(t, before.Diff(after), "the refused operation left a trace")
+			own := filepath.Join(rowsDir, r.slug())
+			after := harness.TakeStats(t, view)
+			assert.Empty(t, rest.Diff(after), "the refused operation left a trace")
+			assert.Empty(t, before.Below(own).Diff(harness.TakeDigest(t, filepath.Join(view, own))), "the refused operation left a trace")
 			// The next row answers only for itself.
-			before = after
+			rest = after
 		})
 	}
+	assert.Empty(t, before.Diff(harness.TakeDigest(t, view)), "a refused operation left a trace")
 }
 
 func TestNativeDigestSeesEveryField(t *testing.T) {
