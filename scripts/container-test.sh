@@ -133,7 +133,7 @@ integration_tests() {
   exec {json}> >(exec awk -v counts="$work/counts" -v verbose=1 -f "$here/testjson.awk")
   summary=$!
   in_container "${options[@]}" --security-opt seccomp=unconfined -- \
-    go test -json -count=1 -timeout 25m -p 1 -run "$1" -skip "$NOT_HERE" \
+    go test -json -count=1 -timeout 25m -run "$1" -skip "$NOT_HERE" \
     ./integration/{fence,lease,daemon,fidelity,tools,service} >&"$json" 2>&1 || status=$?
   exec {json}>&-
   wait "$summary" || status=$?
