@@ -4,35 +4,39 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 )
 
-// lacking is what this machine, or who runs the tests, does not have: "" for nothing.
+// lacking is what the machine, or who runs the tests, lacks for them, in one sentence;
+// "" for nothing.
 func lacking() string {
-	switch _, err := exec.LookPath("unshare"); {
+	_, noUnshare := exec.LookPath("unshare")
+	_, noFuse := os.Stat("/dev/fuse")
+	switch {
 	case os.Geteuid() != 0:
-		return "root"
-	case !exists("/dev/fuse"):
-		return "/dev/fuse (modprobe fuse; in a container --device /dev/fuse)"
-	case err != nil:
-		return "unshare(1) of util-linux"
+		return "these tests mount file systems and change owners: they need root"
+	case noFuse != nil:
+		return "these tests mount file systems: they need /dev/fuse (modprobe fuse, or give the container the device)"
+	case noUnshare != nil:
+		return "these tests run in namespaces of their own: they need unshare(1) of util-linux"
 	}
 	return ""
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-// leaveOut says once for the whole package what it needs, and returns the exit code.
-// That is a failure, for a suite that skips everything looks green; with -short it is
-// asked for, unless JVSFS_REQUIRE_FUSE forbids it.
-func leaveOut(why string) int {
-	dir, _ := os.Getwd() // for the message alone
-	fmt.Fprintf(os.Stderr, "integration/%s needs %s; go test -short ./... leaves it out\n", filepath.Base(dir), why)
-	if testing.Short() && os.Getenv("JVSFS_REQUIRE_FUSE") != "1" {
+// leaveOut says once for the whole package what it needs, before any test has failed, and
+// returns the exit code. That is a failure, for a suite that skips everything looks green.
+// It is none when asked for: with -short, or where JVSFS_REQUIRE_FUSE=0 says that there is
+// nothing to mount with.
+func leaveOut(what string) int {
+	fmt.Fprintf(os.Stderr, "integration: %s\n  everything:  scripts/test.sh\n  these tests: sudo env PATH=\"$PATH\" go test ./integration/...\n"+
+		"  the rest:    go test -short ./...\n", what)
+	switch os.Getenv("JVSFS_REQUIRE_FUSE") {
+	case "0":
+		return 0
+	case "1":
+		return 1
+	}
+	if testing.Short() {
 		return 0
 	}
 	return 1
