@@ -81,7 +81,7 @@ func (k *Keeper) inherit(b Bequest) (*holding, error) {
 	case err != nil:
 	case rec.FencingToken != b.Token || rec.HolderNonce != b.Nonce || rec.SessionID != b.SessionID:
 		err = c.lost("the record is no longer the one that was held", nil)
-	case k.cfg.Store.dir.tier != tierA && !rec.OfferUntil.IsZero():
+	case k.tier().takersUnseen() && !rec.OfferUntil.IsZero():
 		// Somebody on the other host may be taking it, and no lock says so. The time stays in the record for as long as its
 		// holder waited for those who had seen an offer that was withdrawn.
 		err = k.fail(ClassLockConflict, "it had been offered to another host when its daemon ended", "acquire the lease", rec, nil)

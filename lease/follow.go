@@ -65,7 +65,7 @@ func (k *Keeper) Join(ctx context.Context, b Bequest) (Grant, error) {
 	}
 	h, err := k.inherit(b) // under the lock: no taker comes in between
 	if err == nil {
-		if k.cur = h; k.cfg.Store.dir.tier != tierA {
+		if k.cur = h; !k.tier().followers() {
 			err = k.fail(ClassLockConflict, "other hosts may write the store, so the gate does not keep them waiting for two keepers",
 				"try again when nobody holds the lease", h.claim.rec, nil)
 		} else {

@@ -50,10 +50,10 @@ func (k *Keeper) turn(ctx context.Context) (time.Duration, error) {
 // idleWake is how often a keeper that holds nothing looks; a new grant wakes it. Where flock proves nothing it watches, so that
 // a takeover need not begin to (rule 6).
 func (k *Keeper) idleWake() time.Duration {
-	if k.cfg.Store.dir.tier == tierA {
-		return time.Hour
+	if k.tier().watchesIdle() {
+		return max(k.cfg.Tick, time.Second)
 	}
-	return max(k.cfg.Tick, time.Second)
+	return time.Hour
 }
 
 // nextWake is the time to the next renewal, deadline or tick.
@@ -69,7 +69,7 @@ func (k *Keeper) nextWake() time.Duration {
 func (k *Keeper) step() {
 	h := k.cur
 	if h == nil {
-		if k.cfg.Store.dir.tier != tierA {
+		if k.tier().watchesIdle() {
 			k.Observe()
 		}
 		return

@@ -23,7 +23,7 @@ func (k *Keeper) OfferTo(ctx context.Context, old Token, host string, by time.Ti
 	if err != nil {
 		return Record{}, err
 	}
-	if k.cfg.Store.dir.tier != tierA && k.cfg.Policy.takeWithin() == 0 {
+	if k.tier().takersUnseen() && k.cfg.Policy.takeWithin() == 0 {
 		return Record{}, k.fail(ClassLockConflict, "max_clock_skew and steal_grace are 0, so nobody could take it in time",
 			"release it, or hand it over on this host", nil, nil)
 	}
@@ -144,7 +144,7 @@ func (p Policy) takeWithin() time.Duration { return p.MaxClockSkew + p.StealGrac
 // offerStands is whether somebody may still come to hold the lease by an offer, whatever the gate says. Twice takeWithin leaves
 // room for clocks of different pace, and for a store that shows the new record late.
 func (k *Keeper) offerStands(h *holding) bool {
-	return k.cfg.Store.dir.tier != tierA && h.handing &&
+	return k.tier().takersUnseen() && h.handing &&
 		(h.offerOut || k.cfg.Clock.Boot() < h.withdrawn+2*k.cfg.Policy.takeWithin())
 }
 
@@ -160,7 +160,7 @@ func (tk *taking) tooLate(now time.Duration) bool {
 	if tk.head.Record != nil {
 		p = p.milder(tk.head.Record.Policy())
 	}
-	return tk.offered && tk.k.cfg.Store.dir.tier != tierA && now-tk.looked >= p.takeWithin()
+	return tk.offered && tk.k.tier().takersUnseen() && now-tk.looked >= p.takeWithin()
 }
 
 // inTime is an error when it is too late.

@@ -101,7 +101,7 @@ func (k *Keeper) expire(why error) error {
 // writer stands at the door. Should the machine fail before the disk has it, so do all whom it concerns, for the file system is this
 // kernel's alone; the record then runs out like that of any holder whom the failure ended.
 func (k *Keeper) partFrom(kind LossKind, h *holding) bool {
-	return kind == LossHolderGone && h.holder.Auto && k.cfg.Store.dir.tier == tierA
+	return kind == LossHolderGone && h.holder.Auto && k.tier().endsWithKernel()
 }
 
 func (k *Keeper) report(kind LossKind, h *holding, why error) {

@@ -139,7 +139,7 @@ func (k *Keeper) renewed(rec *Record, h *holding, in instant) *Record {
 	switch r.OfferedTo = ""; {
 	case h.offer != nil:
 		r.OfferedTo, r.OfferUntil = clip(named(h.offer.host), maxText), h.offer.until.UTC()
-	case !h.handing || k.cfg.Store.dir.tier == tierA:
+	case !h.handing || !k.tier().takersUnseen():
 		r.OfferUntil = time.Time{} // until then it says that somebody may still come
 	}
 	return r

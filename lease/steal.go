@@ -196,7 +196,7 @@ func (tk *taking) beaten() error {
 // more silence and does not forbid it: by then the record has stood still for twice as long as any holder could count on it.
 func (tk *taking) contradicted(c *claim, in instant) error {
 	k, r := tk.k, tk.head.Record
-	if k.cfg.Store.dir.tier == tierA || r == nil || tk.verdict.State != Stealable {
+	if !k.tier().storeHasOwnClock() || r == nil || tk.verdict.State != Stealable {
 		return nil
 	}
 	stamp, err := c.stamp()
@@ -247,7 +247,7 @@ func (tk *taking) auditSteal() error {
 	case "handover":
 		e.From = tk.head.Record.Holder()
 	default:
-		e.Unclean = tk.k.cfg.Store.dir.tier != tierA || tk.head.Foreign
+		e.Unclean = !tk.k.tier().gateProvesEnd() || tk.head.Foreign
 	}
 	err := tk.k.audit(e)
 	if err != nil && !unaudited() {

@@ -109,7 +109,7 @@ var lateWrites = slices.Concat(
 	}),
 	in("lease/late.go", mutation{
 		Rule: 10, What: "on a store of several hosts the keeper offers no late look",
-		Old: "	if c.store.dir.tier == tierA {", New: "	if true {",
+		Old: "	if !c.store.dir.tier.looksAgain() {", New: "	if true {",
 		Tests: []string{"TestAHigherClaimBeyondAGapIsSeenBeforeTheNextRenewal"},
 	}, mutation{
 		Rule: 10, What: "the late look finds nothing",
@@ -147,7 +147,7 @@ var releasing = slices.Concat(
 		Tests: []string{"TestTheClaimIsMarkedBeforeTheViewGoes"},
 	}, mutation{
 		Rule: 11, What: "a release on purpose, or one that other hosts see, is not waited for on the disk",
-		Old: "	return kind == LossHolderGone && h.holder.Auto && k.cfg.Store.dir.tier == tierA\n", New: "	return true\n",
+		Old: "	return kind == LossHolderGone && h.holder.Auto && k.tier().endsWithKernel()\n", New: "	return true\n",
 		Tests: []string{"TestWhoseEndIsNotWaitedFor"},
 	}, mutation{
 		Rule: 11, What: "the view stays",
@@ -232,11 +232,11 @@ var stealing = slices.Concat(
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens"},
 	}, mutation{
 		Rule: 12, What: "a takeover without proof of a drain is called clean",
-		Old: "e.Unclean = tk.k.cfg.Store.dir.tier != tierA || tk.head.Foreign", New: "e.Unclean = false",
+		Old: "e.Unclean = !tk.k.tier().gateProvesEnd() || tk.head.Foreign", New: "e.Unclean = false",
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens", "TestATakeoverOfAForeignLeaseIsUnclean"},
 	}, mutation{
 		Rule: 12, What: "a takeover from a foreign tool is called clean",
-		Old: "e.Unclean = tk.k.cfg.Store.dir.tier != tierA || tk.head.Foreign", New: "e.Unclean = tk.k.cfg.Store.dir.tier != tierA",
+		Old: "e.Unclean = !tk.k.tier().gateProvesEnd() || tk.head.Foreign", New: "e.Unclean = !tk.k.tier().gateProvesEnd()",
 		Tests: []string{"TestATakeoverOfAForeignLeaseIsUnclean"},
 	}),
 )
@@ -361,7 +361,7 @@ var handingOver = slices.Concat(
 		Tests: []string{"TestAMendedRenewalLooksAfterTheWait"},
 	}, mutation{
 		Rule: 14, What: "the record forgets an offer before all who saw it must have come",
-		Old: "	case !h.handing || k.cfg.Store.dir.tier == tierA:\n", New: "	default:\n",
+		Old: "	case !h.handing || !k.tier().takersUnseen():\n", New: "	default:\n",
 		Tests: []string{"TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome"},
 	}, mutation{
 		Rule: 14, What: "an offer outlives the epoch that it was made in",

@@ -30,7 +30,7 @@ var followMutations = slices.Concat(
 		Tests: []string{"TestJoinOnlyWhatIsHeld"},
 	}, mutation{
 		Rule: 4, What: "two keepers stand for one lease where flock proves nothing",
-		Old: "k.cfg.Store.dir.tier != tierA {", New: "false {",
+		Old: "!k.tier().followers() {", New: "false {",
 		Tests: []string{"TestJoinOnlyWhatIsHeld"},
 	}),
 	in("lease/release.go", mutation{
