@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // Acquire takes the lease for h when it is free or may be stolen. If this keeper holds it for the same holder already, that
@@ -160,7 +158,7 @@ func (k *Keeper) conflict(h Head, j Judgement) error {
 func (k *Keeper) newRecord(h Holder, prev Head, in instant) *Record {
 	p := k.cfg.Policy
 	r := &Record{
-		LockID: uuid.NewString(), WorktreeID: k.cfg.Store.id, HolderID: clip(named(h.ID()), maxText),
+		LockID: newUUID(), WorktreeID: k.cfg.Store.id, HolderID: clip(named(h.ID()), maxText),
 		HolderNonce: newNonce(), SessionID: h.SessionID, AcquireSeq: 1,
 		CreatedAt: in.wall.UTC(), LastRenewedAt: in.wall.UTC(), LeaseExpiresAt: in.wall.Add(p.LeaseDuration).UTC(),
 		LeaseDurationMS: p.LeaseDuration.Milliseconds(), RenewIntervalMS: p.RenewInterval.Milliseconds(),
@@ -169,7 +167,7 @@ func (k *Keeper) newRecord(h Holder, prev Head, in instant) *Record {
 		PIDNamespace: h.PIDNamespace, Purpose: clip(h.Purpose, maxText), UID: h.UID, Auto: h.Auto,
 	}
 	if r.SessionID == "" {
-		r.SessionID = uuid.NewString()
+		r.SessionID = newUUID()
 	}
 	if prev.Record != nil {
 		r.AcquireSeq = nextCount(prev.Record.AcquireSeq)
