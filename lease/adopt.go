@@ -112,7 +112,7 @@ func (k *Keeper) goOn(h *holding) (Grant, error) {
 	g := h.grant()
 	k.show(&g)
 	k.cfg.Fence.Open(g)
-	k.audit(Event{Kind: "acquire", Token: g.Token, Previous: g.Token, Holder: g.Holder,
+	_ = k.audit(Event{Kind: "acquire", Token: g.Token, Previous: g.Token, Holder: g.Holder,
 		Reason: "the same holder goes on: its daemon had ended, and the mount was recovered in time"})
 	k.poke()
 	return g, nil

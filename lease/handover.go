@@ -164,7 +164,7 @@ func (k *Keeper) follow(c *claim, cur *holding, h Holder, in instant) (Grant, er
 	}
 	if err != nil {
 		k.giveBack(c)
-		k.audit(Event{Kind: "release", Token: c.rec.FencingToken, Previous: cur.token(), Holder: h, Reason: err.Error()})
+		_ = k.audit(Event{Kind: "release", Token: c.rec.FencingToken, Previous: cur.token(), Holder: h, Reason: err.Error()})
 		k.gate.unlock()
 		return Grant{}, k.fail(ClassOf(k.asError(err)), "the lease was taken from its holder, but could not be given to the next: nobody holds it",
 			"acquire it", nil, err)

@@ -79,20 +79,20 @@ func (k *Keeper) step() {
 		return
 	}
 	if k.expired(k.cfg.Clock.Boot()) {
-		k.expire(nil)
+		_ = k.expire(nil)
 		return
 	}
 	live := k.cfg.Liveness(h.holder)
 	switch {
 	case live == Gone:
-		k.lose(LossHolderGone, nil)
+		_ = k.lose(LossHolderGone, nil)
 		return
 	case h.open && h.holder.Auto && k.cfg.Idle(h.holder):
-		k.lose(LossIdle, nil)
+		_ = k.lose(LossIdle, nil)
 		return
 	}
 	if found, why := h.claim.successor(); found {
-		k.lose(h.overtaken(), why)
+		_ = k.lose(h.overtaken(), why)
 		return
 	}
 	k.stepRenew(h, live)
@@ -108,6 +108,6 @@ func (k *Keeper) stepRenew(h *holding, live Liveness) {
 			h.err = k.fail(ClassLockExpired, "the holder is stopped, so its lease is not renewed", "resume the holder", nil, nil)
 		}
 	default:
-		k.renewOrClose()
+		_ = k.renewOrClose()
 	}
 }

@@ -88,13 +88,13 @@ func (k *Keeper) lookForTaker(before uninterrupted, host string, withdraw bool) 
 	defer k.leave()
 	if k.same(before) != nil {
 		if h := k.cur; h == before.holding && h.open && h.interrupts == before.interrupts {
-			k.expire(nil) // that is why; before the epoch goes on, for nobody has LOCK_SH
+			_ = k.expire(nil) // that is why; before the epoch goes on, for nobody has LOCK_SH
 		}
 		rec, err := k.takenBy(before)
 		return rec, true, err
 	}
 	if found, why := k.cur.claim.successorAnywhere(); found {
-		k.lose(LossHandedOver, why) // gives nothing back, so it cannot fail
+		_ = k.lose(LossHandedOver, why) // gives nothing back, so it cannot fail
 		rec, err := k.takenBy(before)
 		return rec, true, err
 	}
@@ -114,7 +114,7 @@ func (k *Keeper) lookForTaker(before uninterrupted, host string, withdraw bool) 
 func (k *Keeper) withdraw() (done bool, err error) {
 	h := k.cur
 	if h.offer != nil {
-		if k.gate.shared() != nil {
+		if !k.gate.hasShared() {
 			return false, nil // somebody is just taking the lease, or is stopped while it does
 		}
 		k.cfg.Pause("offer.withdraw")

@@ -84,7 +84,7 @@ func (k *Keeper) expired(boot time.Duration) bool {
 func (k *Keeper) expire(why error) error {
 	if k.cur.handing {
 		if found, by := k.cur.claim.successorAnywhere(); found {
-			k.lose(LossHandedOver, by) // gives nothing back, so it cannot fail
+			_ = k.lose(LossHandedOver, by) // gives nothing back, so it cannot fail
 			return by
 		}
 	}
@@ -93,7 +93,7 @@ func (k *Keeper) expire(why error) error {
 	}
 	err := k.fail(ClassLockExpired, fmt.Sprintf("token %d was not renewed in time", k.cur.token()),
 		"acquire the lease again", k.cur.claim.rec, why)
-	k.lose(LossExpired, err) // gives nothing back, so it cannot fail
+	_ = k.lose(LossExpired, err) // gives nothing back, so it cannot fail
 	return err
 }
 
@@ -114,7 +114,7 @@ func (k *Keeper) report(kind LossKind, h *holding, why error) {
 		k.note(e)
 		return
 	}
-	k.audit(e)
+	_ = k.audit(e) // the loss stands, with its event or without
 }
 
 // markReleased is release of a claim that this keeper has ended with; nothing of it may be left to mark.

@@ -46,7 +46,7 @@ func (k *Keeper) renewOrClose() error {
 	case err == nil:
 		return nil
 	case lost:
-		k.lose(h.overtaken(), err) // gives nothing back, so it cannot fail
+		_ = k.lose(h.overtaken(), err) // gives nothing back, so it cannot fail
 		return err
 	case k.expired(k.cfg.Clock.Boot()):
 		return k.expire(err)

@@ -56,6 +56,7 @@ func (tk *taking) isOwn(h Head) bool {
 
 // blame adds the holder to an error about the gate.
 func (tk *taking) blame(err error) error {
+	//nolint:errorlint // what wraps one says more than this could
 	if e, ok := err.(*Error); ok && e.Holder == nil && tk.head.Record != nil && !tk.head.Record.Released {
 		named := *e
 		named.Holder = tk.head.Record
@@ -157,7 +158,7 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 		if holder.Auto {
 			k.note(e) // its writer waits
 		} else {
-			k.audit(e)
+			_ = k.audit(e)
 		}
 	}
 	k.poke()
@@ -176,7 +177,7 @@ func (tk *taking) undo(c *claim) {
 
 // giveBack ends a claim that never armed. Its errors are dropped: the claim then simply runs out.
 func (k *Keeper) giveBack(c *claim) {
-	k.markReleased(c)
+	_ = k.markReleased(c)
 	c.discard()
 }
 
