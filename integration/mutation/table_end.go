@@ -307,11 +307,11 @@ var handingOver = slices.Concat(
 	}),
 	in("lease/offer.go", mutation{
 		Rule: 14, What: "an offer is withdrawn while somebody has the gate",
-		Old: "		if k.gate.shared() != nil {", New: "		if k.gate.shared(); false {",
+		Old: "		if !k.gate.hasShared() {", New: "		if k.gate.shared(); false {",
 		Tests: []string{"TestAnOfferIsNotWithdrawnUnderATaker"},
 	}, mutation{
 		Rule: 14, What: "the gate is not taken again",
-		Old: "		if k.gate.shared() != nil {", New: "		if false {",
+		Old: "		if !k.gate.hasShared() {", New: "		if false {",
 		Tests: []string{"TestAnOfferThatNobodyTakesChangesNothing"},
 	}, mutation{
 		Rule: 14, What: "an offer stays in the record",
