@@ -323,7 +323,7 @@ var handingOver = slices.Concat(
 		Tests: []string{"TestAnOfferIsWaitedOutWhereTheGateProvesNothing"},
 	}, mutation{
 		Rule: 14, What: "a lease that expired while it was offered goes on",
-		Old: "k.expire(nil) // that is why", New: "_ = h // that is why",
+		Old: "_ = k.expire(nil) // that is why", New: "_ = h // that is why",
 		Tests: []string{"TestAnOfferThatExpiresDoesNotGoOn"},
 	}, mutation{
 		Rule: 14, What: "any host takes what is offered to one",
