@@ -59,7 +59,7 @@ func (k *Keeper) take(ctx context.Context, h Holder, resume bool) (Grant, error)
 
 // passesOn is whether the lease that is held here is for h to take: its holder has ended, and it is only to be given back.
 func (k *Keeper) passesOn(h Holder) bool {
-	return k.cur != nil && k.lead == nil && !k.cur.holder.same(h) && k.cfg.Liveness(k.cur.holder) == Gone
+	return k.cur != nil && k.following == nil && !k.cur.holder.same(h) && k.cfg.Liveness(k.cur.holder) == Gone
 }
 
 // again is Acquire while this keeper holds.

@@ -74,8 +74,8 @@ func (k *Keeper) step() {
 		}
 		return
 	}
-	if k.lead != nil {
-		k.stepFollow(h)
+	if k.following != nil {
+		k.following.step(h)
 		return
 	}
 	if k.expired(k.cfg.Clock.Boot()) {

@@ -28,7 +28,7 @@ func (k *Keeper) lose(kind LossKind, why error) error { return k.loseKeeping(kin
 
 // loseKeeping is lose; keepGate leaves the gate as it is, for a holder that goes straight on to the next claim.
 func (k *Keeper) loseKeeping(kind LossKind, why error, keepGate bool) error {
-	if k.lead != nil {
+	if k.following != nil {
 		k.part(LossReplaced) // the record is another's to give back
 		return nil
 	}

@@ -16,7 +16,7 @@ func (k *Keeper) Renew(ctx context.Context) (Record, error) {
 	if k.cur == nil {
 		return Record{}, k.notHeld()
 	}
-	if k.lead != nil {
+	if k.following != nil {
 		return Record{}, k.busy(nil) // a follower never writes to the record
 	}
 	if k.cfg.Liveness(k.cur.holder) == Stopped {

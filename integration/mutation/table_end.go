@@ -280,19 +280,20 @@ var handingOver = slices.Concat(
 		Old: "return func() { e.resume(s) }, nil", New: "return func() {\n		_ = s\n		if e := g.last.Load(); e.heldUp() != nil {\n			e.resume(e.heldUp())\n		}\n	}, nil",
 		Tests: []string{"TestAHoldIsEndedByItsOwnEndOnly"},
 	}),
-	in("lease/handover.go", mutation{
+	in("lease/giving.go", mutation{
 		Rule: 13, What: "the next token is claimed though what is in flight did not end",
-		Old: "		return Grant{}, k.undrained(old, err)\n", New: "		resume = func() {}\n",
+		Old: "		return nil, g.k.fail(ClassLockConflict, fmt.Sprintf(\"what is in flight", New: "		return func() {}, nil\n		return nil, g.k.fail(ClassLockConflict, fmt.Sprintf(\"what is in flight",
 		Tests: []string{"TestAHandoverThatIsNotInTimeChangesNothing"},
 	}, mutation{
 		Rule: 13, What: "the next token is claimed though nothing is durable",
-		Old: "			return Grant{}, k.unsettled(err)\n", New: "			_ = err\n",
+		Old: "	if err := settle(ctx); err != nil {\n", New: "	if err := settle(ctx); err != nil && false {\n",
 		Tests: []string{"TestAHandoverThatIsNotInTimeChangesNothing"},
 	}, mutation{
 		Rule: 13, What: "an epoch that was closed and opened anew counts as held up",
-		Old: "	if (uninterrupted{k.cur, before.token, k.cur.interrupts}) != before {", New: "	if false {",
+		Old: "	if (uninterrupted{k.cur, g.was.token, k.cur.interrupts}) != g.was {", New: "	if false {",
 		Tests: []string{"TestAHandoverDoesNotTrustAHoldThatWasBroken"},
-	}, mutation{
+	}),
+	in("lease/handover.go", mutation{
 		Rule: 13, What: "a handover happens though its audit failed",
 		Old: "		return k.fail(ClassAuditFailed, \"the handover could not", New: "		_ = k.fail(ClassAuditFailed, \"the handover could not",
 		Tests: []string{"TestAHandoverThatCannotBeAuditedDoesNotHappen"},
