@@ -84,11 +84,22 @@ func (d *daemon) appearBeneath(ctx context.Context) error {
 
 func (d *daemon) warnState(err error) { d.log.Warn("state of the dead mount", zap.Error(err)) }
 
+// takeOver makes this the daemon that comes after those of r: it brings a dead mount back,
+// or is put in the place of one that serves.
+func (d *daemon) takeOver(r *recovery) {
+	d.recovery = r
+	if r.serves {
+		d.replaced = r.state
+	} else {
+		d.inherit(r)
+	}
+}
+
 // inherit reads what the ended daemons knew of leases, before their files are removed.
 func (d *daemon) inherit(r *recovery) {
 	for _, m := range r.dead {
 		st, err := readMountState(deviceOf(m))
-		if err != nil || !st.heir(d.place) {
+		if err != nil || !heir(st, d.place) {
 			continue
 		}
 		left, err := readJournal(deviceOf(m))

@@ -53,36 +53,3 @@ func TestRecoveryOnAnOldKernelCoversTheDeadMount(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, infos, after, "it is still there")
 }
-
-// A mount that came there meanwhile is another's, and stays.
-func TestOnlyTheVeryMountIsTakenAway(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
-	dir := t.TempDir()
-	require.NoError(t, unix.Mount("dead", dir, "tmpfs", 0, ""))
-	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) })
-	dead, err := mountsOn(dir)
-	require.NoError(t, err)
-	require.NoError(t, unix.Mount("another", dir, "tmpfs", 0, ""))
-	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) })
-	_, err = holdMount(dead[0])
-	require.ErrorContains(t, err, "have just changed")
-	r := &recovery{point: dir, dead: dead}
-	require.Error(t, r.takeAway(dead[0], func(error) {}))
-	left, err := mountsOn(dir)
-	require.NoError(t, err)
-	require.Len(t, left, 2)
-
-	// Nor is a mount that has got the number of one that is gone.
-	for name, gone := range map[string]mountinfo.Info{
-		"at another place":  {ID: left[1].ID, Mountpoint: dir + "/x", Major: left[1].Major, Minor: left[1].Minor},
-		"of another device": {ID: left[1].ID, Mountpoint: dir, Major: left[1].Major, Minor: left[1].Minor + 1},
-	} {
-		r := &recovery{point: gone.Mountpoint, dead: []*mountinfo.Info{&gone}}
-		require.ErrorContains(t, r.takeAway(&gone, func(error) {}), "has just gone", name)
-	}
-	after, err := mountsOn(dir)
-	require.NoError(t, err)
-	require.Equal(t, left, after)
-}

@@ -1,13 +1,9 @@
 package main
 
 import (
-	"context"
-	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/jvsfs/jvsfs/lease"
-	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 )
 
@@ -44,14 +40,6 @@ func openAudit(p place, source int, locks *lease.Dir) (*lease.AuditLog, error) {
 	return lease.OpenAudit(source, []string{".jvs", "audit"}, auditName, p.auditPath(), locks)
 }
 
-func openDirectory(dirfd int, name string) (int, error) {
-	fd, err := unix.Openat(dirfd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, &os.PathError{Op: "open", Path: name, Err: err}
-	}
-	return fd, nil
-}
-
 // auditTypes are the names of lease events in the chain; those that JVS has are
 // its own.
 var auditTypes = map[string]string{
@@ -79,31 +67,4 @@ func auditRecordOf(e lease.Event) lease.AuditRecord {
 		details["unclean"] = true
 	}
 	return lease.AuditRecord{Timestamp: e.At, EventType: auditTypes[e.Kind], Worktree: string(e.Worktree), Details: details}
-}
-
-// auditEvent is the keeper's way to the chain. The keeper lets a steal depend on
-// its answer and nothing else, so what fails is also logged here.
-func (d *daemon) auditEvent(e lease.Event) error {
-	d.log.Info("lease "+e.Kind, zap.String("worktree", string(e.Worktree)), zap.Uint64("token", uint64(e.Token)),
-		zap.String("holder", e.Holder.ID()), zap.String("reason", e.Reason), zap.Bool("unclean", e.Unclean))
-	err := d.audit.Append(context.Background(), auditRecordOf(e))
-	if err != nil {
-		d.log.Error("audit", zap.Error(err))
-	}
-	return err
-}
-
-// auditRepairs leaves what doctor has mended in the chain.
-func (d *daemon) auditRepairs(found []finding) {
-	for _, f := range found {
-		if f.Check != checkRepair || f.Severity != sevOK {
-			continue
-		}
-		err := d.audit.Append(context.Background(), lease.AuditRecord{
-			Timestamp: time.Now(), EventType: "lock_repair", Details: map[string]any{"reason": f.Message},
-		})
-		if err != nil {
-			d.log.Error("audit", zap.Error(err))
-		}
-	}
 }

@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -62,61 +58,6 @@ func TestWhatIsOnlyObservedIsAnEventOfItsOwn(t *testing.T) {
 		counts[rec.EventType] = rec.Details["count"]
 	}
 	require.Equal(t, map[string]any{"write_refused": uint64(1), "write_would_be_refused": uint64(2)}, counts)
-}
-
-// A repository's log must not be reached through a link that somebody planted.
-func TestTheAuditLogIsNotFollowedThroughLinks(t *testing.T) {
-	repo, elsewhere := t.TempDir(), t.TempDir()
-	require.NoError(t, os.MkdirAll(filepath.Join(repo, ".jvs", "locks"), 0o755))
-	require.NoError(t, os.Symlink(elsewhere, filepath.Join(repo, ".jvs", "audit")))
-	locks, err := lease.OpenDir(locksOf(repo))
-	require.NoError(t, err)
-	defer locks.Close()
-	_, err = openAudit(place{Shape: shapeRepository, Repo: repo, Root: repo, LockDir: locksOf(repo)}, -1, locks)
-	require.Error(t, err)
-	entries, err := os.ReadDir(elsewhere)
-	require.NoError(t, err)
-	require.Empty(t, entries)
-}
-
-func TestAuditVerifyAndTail(t *testing.T) {
-	dir := t.TempDir()
-	control := filepath.Join(dir, "locks")
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "wt"), 0o755))
-	require.NoError(t, os.Mkdir(control, 0o700))
-	locks, err := lease.OpenDir(control)
-	require.NoError(t, err)
-	defer locks.Close()
-	log, err := openAudit(place{LockDir: control}, -1, locks)
-	require.NoError(t, err)
-	for i := range 3 {
-		require.NoError(t, log.Append(context.Background(), auditRecordOf(lease.Event{Kind: "acquire", Worktree: "wt", Token: lease.Token(i + 1), At: time.Unix(1, 0)})))
-	}
-	require.NoError(t, log.Close())
-	cli := func(args ...string) (string, int) {
-		var out, errs bytes.Buffer
-		code := run(context.Background(), append(args, "--control", control, filepath.Join(dir, "wt")), stdio{out: &out, err: &errs})
-		return out.String() + errs.String(), code
-	}
-	text, code := cli("audit", "tail", "-n", "2")
-	require.Zero(t, code, text)
-	require.NotContains(t, text, "fencing_token=1 ")
-	require.Equal(t, 2, strings.Count(text, "lock_acquire"))
-	text, code = cli("audit", "verify")
-	require.Zero(t, code, text)
-
-	path := filepath.Join(control, auditName)
-	b, err := os.ReadFile(path)
-	require.NoError(t, err)
-	lines := bytes.SplitAfter(b, []byte("\n"))
-	require.NoError(t, os.WriteFile(path, bytes.Join(lines[:2], nil), 0o600))
-	text, code = cli("audit", "verify")
-	require.Equal(t, exitError, code)
-	require.Contains(t, text, "the end is missing")
-	require.NoError(t, os.WriteFile(path, bytes.Replace(b, []byte(`"fencing_token":2`), []byte(`"fencing_token":7`), 1), 0o600))
-	text, code = cli("audit", "verify")
-	require.Equal(t, exitError, code)
-	require.Contains(t, text, auditName+":2: ")
 }
 
 // Kinds beyond those that are told apart are counted as one, and no refusal is lost.

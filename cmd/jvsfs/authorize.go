@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -113,4 +114,13 @@ func authorizeHandover(p plea) (string, *failure) {
 
 func notHeld(message, next string) *failure {
 	return &failure{Class: lease.Class("E_LOCK_NOT_HELD"), Message: message, Next: next}
+}
+
+// identify resolves a process by its number with its own user.
+func identify(r *gate.Resolver, pid int) (gate.Identity, error) {
+	uid, err := ownerOf(pid)
+	if err != nil {
+		return gate.Identity{}, err
+	}
+	return r.Identify(gate.Caller{TID: uint32(pid), UID: uid})
 }

@@ -7,8 +7,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
+	"runtime/debug"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // readyEnv tells a process that it is the daemon of a `jvsfs mount` that waits
@@ -111,15 +113,6 @@ func detach() error {
 	return syscall.Dup3(int(null.Fd()), 0, 0)
 }
 
-// logName is a file name for the log of a mount of source.
-func logName(source string) string {
-	name := strings.Trim(strings.ReplaceAll(source, "/", "-"), "-")
-	if name == "" {
-		name = "root"
-	}
-	return name + ".log"
-}
-
 // dropGroups leaves root's daemon with group 0 and no other: what it does on a
 // caller's behalf must not be granted, or owned, by a group of whoever mounted.
 func dropGroups() error {
@@ -130,4 +123,12 @@ func dropGroups() error {
 		return os.NewSyscallError("setgroups", err)
 	}
 	return os.NewSyscallError("setresgid", syscall.Setresgid(0, 0, 0))
+}
+
+// dieBySignal makes a panic end by SIGABRT: its exit status is that of a wrong command line,
+// after which no unit starts again. No core is dumped, be it to a pipe (core(5)): everybody
+// on the mount would wait for that, and what they write would be in it.
+func dieBySignal() error {
+	debug.SetTraceback("crash")
+	return os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1}))
 }

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"runtime"
 	"runtime/debug"
 	"sync"
-
-	"github.com/spf13/cobra"
 )
 
 // buildInfo is what `version --json` prints; the names are a promise.
@@ -44,19 +41,17 @@ func readBuild(info *debug.BuildInfo, name string) buildInfo {
 	return b
 }
 
-func newVersionCommand(io stdio) *cobra.Command {
-	asJSON := false
-	cmd := &cobra.Command{
-		Use: "version", Short: "Say which build this is", Args: usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			b := buildOf()
-			if asJSON {
-				return printJSON(io.out, b)
-			}
-			_, err := fmt.Fprintf(io.out, "jvsfs %s (%s, %s)\n", b.Version, b.Go, b.Platform)
-			return err
-		},
+// Release is what the packager calls this build, "" for one that was not packaged.
+var Release string
+
+// version names this build for a person: the release, or what the go command knows
+// of where it was built.
+func version() string {
+	if Release != "" {
+		return Release
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
 }

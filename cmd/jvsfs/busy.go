@@ -13,19 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// busyEntry is one thing that a process does with a mount.
-type busyEntry struct {
-	PID     int    `json:"pid"`     // 0: the kernel itself does
-	Command string `json:"command"` // of the process; for the kernel, what ends it
-	Use     string `json:"use"`     // cwd, root, exe, fd N or map; loop device, mount
-	Path    string `json:"path"`    // as the process sees it
-}
-
-// device is the number of a mounted file system, as in mountinfo.
-type device struct{ Major, Minor uint32 }
-
-func (d device) String() string { return fmt.Sprintf("%d:%d", d.Major, d.Minor) }
-
 // place of an open object: its device and the mount it was reached by.
 type opened struct {
 	dev   device

@@ -9,28 +9,12 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 )
-
-// socketDir holds the control sockets, one for each mounted device. Only root
-// writes there, so that who answers is the daemon of the mount.
-const socketDir = "/run/jvsfs"
-
-// answerTimeout bounds the wait for a daemon that need not wait for anything.
-const answerTimeout = 10 * time.Second
-
-func socketPath(d device) string {
-	return filepath.Join(socketDir, fmt.Sprintf("dev-%d-%d.sock", d.Major, d.Minor))
-}
-
-func deviceOf(m *mountinfo.Info) device {
-	return device{uint32(m.Major), uint32(m.Minor)}
-}
 
 // client is one connection to the daemon of a mount: one request.
 type client struct {
@@ -91,6 +75,9 @@ func (c *client) close() {
 	c.stop()
 	_ = c.conn.Close() // nothing is buffered; the daemon sees the end either way
 }
+
+// interrupt ends the wait for the daemon's next line.
+func (c *client) interrupt() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) }
 
 // send writes the request, with the descriptor of the process it names if any.
 func (c *client) send(req request, pidfd *os.File) error {
@@ -225,12 +212,6 @@ func (c *client) exchange(req request, pidfd *os.File, timeout time.Duration, no
 		err = c.silence(sent)
 	}
 	return resp, err
-}
-
-// patient tells whether the answer may take any time, so that a daemon that is
-// stopped must be found out by a ping before.
-func (r request) patient() bool {
-	return r.WaitMS > 0 || r.Steal || r.Op == opSteal || r.Op == opUnmount || r.Op == opRelease // which drain
 }
 
 // ping makes sure that the daemon of a mount answers.

@@ -3,16 +3,14 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
+	"encoding/json"
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/moby/sys/mountinfo"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 )
 
@@ -76,18 +74,17 @@ func TestWhoIsTurnedAwayHasAnAnswer(t *testing.T) {
 	}
 }
 
+// says answers with a failure.
+func says(message, next string) func(net.Conn) {
+	return func(c net.Conn) {
+		_ = json.NewEncoder(c).Encode(response{Event: eventResult, Error: &failure{Message: message, Next: next}})
+	}
+}
+
 // What is said about a dead mount ends the mount of a living daemon: so only one that nobody
 // answers for is called dead.
 func TestOnlyAMountWithoutADaemonIsDead(t *testing.T) {
 	const ping = `{"version":1,"op":"ping"}` + "\n"
-	full := filepath.Join(t.TempDir(), "full")
-	s, err := listenAt(full, zap.NewNop(), func(context.Context, *session) { panic("must not be reached") })
-	require.NoError(t, err)
-	s.users[uint32(os.Getuid())] = maxOfRoot
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	defer func() { cancel(); require.NoError(t, <-done) }()
 	killed, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "killed"), Net: "unix"})
 	require.NoError(t, err)
 	killed.SetUnlinkOnClose(false)
@@ -99,8 +96,8 @@ func TestOnlyAMountWithoutADaemonIsDead(t *testing.T) {
 		next          string
 		answer        bool
 	}{
-		"too many":     {answered(t, full, ping), "silent", "too many control connections", "try again later", true},
-		"a newer one":  {answered(t, serveTest(t, nil), `{"version":9,"op":"ping"}`+"\n"), "silent", "version", "", true},
+		"too many":     {answered(t, listening(t, says("too many control connections", "try again later")), ping), "silent", "too many control connections", "try again later", true},
+		"a newer one":  {answered(t, listening(t, says("bad request: protocol version 9", "")), ping), "silent", "version", "", true},
 		"too long":     {answered(t, listening(t, func(c net.Conn) { _, _ = c.Write(bytes.Repeat([]byte("x"), maxResponse+5000)) }), ping), "silent", "a line of more than", nextOfSilent, false},
 		"nonsense":     {answered(t, listening(t, func(c net.Conn) { _, _ = c.Write([]byte("nonsense\n")) }), ping), "silent", "nonsense", "", false},
 		"full backlog": {deadMount(&mountinfo.Info{Mountpoint: "/m"}, os.NewSyscallError("connect", unix.EAGAIN)), "silent", "cannot be asked", nextOfSilent, false},
@@ -109,12 +106,12 @@ func TestOnlyAMountWithoutADaemonIsDead(t *testing.T) {
 		"no socket":    {answered(t, filepath.Join(t.TempDir(), "none"), ping), "dead", "dead", "jvsfs recover /m", false},
 	} {
 		var st mountStatus
-		st.unserved(c.err)
+		unserved(&st, c.err)
 		require.Equal(t, c.state, st.State, "%s: %v", name, c.err)
 		require.Contains(t, st.Detail, c.detail, name)
 		require.Contains(t, st.Next, c.next, name)
 		require.Equal(t, c.answer, isAnswer(c.err), name)
-		require.Equal(t, c.state == "dead", strings.Contains(wantsBare(asFailure(c.err), "/m").Next, "--bare"), name)
+		require.Equal(t, c.state == "dead", nobodyThere(asFailure(c.err).err), name)
 		if c.state != "dead" {
 			require.NotContains(t, st.Next+st.Detail, "recover", name)
 			require.NotContains(t, st.Detail, "dead", name)

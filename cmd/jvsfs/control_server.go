@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -88,22 +87,6 @@ func listenAt(path string, log *zap.Logger, handle func(context.Context, *sessio
 		return nil, errors.Join(err, os.Remove(path), l.Close())
 	}
 	return &controlServer{listener: s, handle: handle, log: log, users: map[uint32]int{}}, nil
-}
-
-// prepareSocketDir refuses a directory in which somebody else could have put a
-// socket of theirs.
-func prepareSocketDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	var st unix.Stat_t
-	if err := unix.Lstat(dir, &st); err != nil {
-		return &os.PathError{Op: "stat", Path: dir, Err: err}
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid() || st.Mode&0o022 != 0 {
-		return fmt.Errorf("%s is not a directory that only its owner, the user of the daemon, writes to", dir)
-	}
-	return os.Chmod(dir, 0o755)
 }
 
 // acceptPause keeps a failing accept from becoming a busy loop.

@@ -80,10 +80,22 @@ type daemon struct {
 	metrics    *metricsServer // nil: not asked for
 }
 
+// outside is what a daemon tells the world by.
+type outside struct {
+	Log        *zap.Logger
+	Suppressed *suppressed // log lines that were left out; nil counts nothing
+	Service    *service    // nil: no service manager is told
+}
+
 // newDaemon wires the parts; nothing is mounted yet. close undoes it.
-func newDaemon(cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
+func newDaemon(cfg mountcfg.Config, p place, out outside) (*daemon, error) {
+	log := out.Log
+	if out.Service == nil {
+		out.Service = &service{}
+	}
+	out.Service.log = log
 	d := &daemon{
-		cfg: cfg, place: p, log: log, since: time.Now(), service: &service{}, drained: func() {},
+		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, suppressed: out.Suppressed, drained: func() {},
 		resolver: gate.NewResolver(lease.SystemClock()), finished: make(chan struct{}),
 		flushing: make(chan struct{}, 1),
 	}
@@ -148,13 +160,6 @@ func (d *daemon) open() error {
 		return err
 	}
 	return fs.Seal(d.place.LockDir)
-}
-
-func policyOf(cfg mountcfg.Config) lease.Policy {
-	return lease.Policy{
-		LeaseDuration: cfg.LeaseDuration, RenewInterval: cfg.RenewInterval,
-		MaxClockSkew: cfg.MaxClockSkew, StealGrace: cfg.StealGrace,
-	}
 }
 
 // newWorktree makes the guard and the keeper of a worktree; the registry calls it

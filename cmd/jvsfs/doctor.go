@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jvsfs/jvsfs/lease"
 	"github.com/spf13/cobra"
 )
 
@@ -14,9 +13,6 @@ type doctorCommand struct {
 	repair repair
 	asJSON bool
 }
-
-// repair is what doctor may change.
-type repair struct{ safe, force bool }
 
 func newDoctorCommand(io stdio) *cobra.Command {
 	d := &doctorCommand{}
@@ -52,24 +48,10 @@ func (d *doctorCommand) run(ctx context.Context, io stdio, paths []string) error
 	if d.repair.force && !d.repair.safe {
 		return usagef("--force goes with --repair")
 	}
-	mounts, err := readMounts()
+	all, err := checkAll(ctx, paths, control, policy, d.repair)
 	if err != nil {
 		return err
 	}
-	all := append(checkMachine(policy), checkMounts(ctx, mounts, d.repair)...)
-	all = append(all, checkTrees()...)
-	var locks []lockDir
-	for _, path := range paths {
-		p, found, err := placeOf(path, control, mounts)
-		if err != nil {
-			return err
-		}
-		if found {
-			all = append(all, checkTree(p, d.repair)...)
-			locks = append(locks, lockDir{path: p.LockDir, name: p.LockDir})
-		}
-	}
-	all = append(all, checkLockDirs(ctx, locks, policy, d.repair)...)
 	if d.asJSON {
 		err = printJSON(io.out, doctorReport{!failed(all, d.strict), all})
 	} else {
@@ -85,24 +67,4 @@ func (d *doctorCommand) run(ctx context.Context, io stdio, paths []string) error
 type doctorReport struct {
 	OK       bool      `json:"ok"`
 	Findings []finding `json:"findings"`
-}
-
-// checkMachine looks at what is the same for all mounts.
-func checkMachine(policy lease.Policy) []finding {
-	all := checkKernel()
-	all = append(all, limitFindings(gatherLimits())...)
-	all = append(all, checkClock(policy.MaxClockSkew)...)
-	return append(all, configFindings(configDir)...)
-}
-
-// placeOf finds what a path is that is not mounted; what is mounted checkMounts looks at.
-func placeOf(path, control string, mounts mountTable) (p place, found bool, err error) {
-	abs, m, err := resolve(path, mounts)
-	if err != nil || isJVSFS(m) {
-		return p, false, err
-	}
-	if p, err = sourceAt(abs, control); err != nil {
-		p, err = worktreeOf(abs, control)
-	}
-	return p, err == nil, err
 }

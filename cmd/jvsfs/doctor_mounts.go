@@ -148,3 +148,13 @@ func featureFindings(st mountStatus) []finding {
 	}
 	return append(out, okf("kernel.fuse", "the kernel's side of %s speaks FUSE %s and %s", st.Mountpoint, k.Protocol, said))
 }
+
+// hiddenFindings is what doctor says of it.
+func hiddenFindings(m *mountinfo.Info, mounts mountTable) []finding {
+	all := mounts.hiddenIn(m.Source)
+	if len(all) == 0 {
+		return nil
+	}
+	return []finding{warn("mounts.hidden", "umount "+m.Mountpoint+", unmount what is inside, mount again, and mount that again at its place in "+m.Mountpoint,
+		"%s does not show what is mounted inside of %s by another way: %s", m.Mountpoint, m.Source, hiddenText(all))}
+}

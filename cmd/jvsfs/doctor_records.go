@@ -102,10 +102,6 @@ func namesIn(dir string, of func(string) bool) ([]string, error) {
 	return out, nil
 }
 
-func escapeGlob(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
-}
-
 func checkRecords(d lockDir, policy lease.Policy) []finding {
 	dir, err := lease.OpenDir(d.path)
 	if err != nil {
@@ -204,3 +200,6 @@ func checkTaints(d lockDir) []finding {
 	}
 	return out
 }
+
+// repair is what doctor may change.
+type repair struct{ safe, force bool }

@@ -34,9 +34,6 @@ func TestDoctorAllowsForTheNoiseOfClocks(t *testing.T) {
 	for off, want := range map[time.Duration]string{0: sevOK, clockNoise: sevOK, clockNoise + 1: sevFail} {
 		require.Equal(t, want, clockFinding(unix.TIME_OK, unix.STA_NANO, off, 0).Severity, "%v", off)
 	}
-	for skew, want := range map[time.Duration][]string{-4 * time.Millisecond: {}, clockNoise: {}, -clockNoise - 1: {"locks.clock"}} {
-		require.Equal(t, want, bad(t, probeFindings("/locks", probed{skew: skew}, 0)), "%v", skew)
-	}
 }
 
 // adjtimex(2) gives the offset in nanoseconds or microseconds, and what it believes its error to be in microseconds.

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"path/filepath"
-	"strings"
 
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -73,13 +72,4 @@ func checkTree(p place, fix repair) []finding {
 		return []finding{fail("repair.failed", "run doctor as root", "%v", err)}
 	}
 	return []finding{okf("repair.done", "%s: the records are those of %s as well now, and its tokens go on", p.LockDir, p.Root)}
-}
-
-// unseenFinding says that another mount might go unnoticed.
-func (l *treeLock) unseenFinding(root string) []finding {
-	if l.known {
-		return []finding{okf("tree.locked", "%s and what lies above it is locked against other records", root)}
-	}
-	return []finding{warn("tree.unseen", "make sure that nobody mounts "+root+", or a directory above it, with other records",
-		"another mount of %s or of a directory above it may go unnoticed: %s", root, strings.ReplaceAll(l.why, "\n", "; "))}
 }

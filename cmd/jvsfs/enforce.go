@@ -80,17 +80,3 @@ func (e *enforceCommand) run(ctx context.Context, io stdio, args []string) error
 	_, err = fmt.Fprint(io.out, a.text())
 	return err
 }
-
-func (a enforceAnswer) text() string {
-	switch a.Previous {
-	case "":
-		return fmt.Sprintf("%s: %s\n", a.Mountpoint, a.modeText())
-	case a.Enforce:
-		return fmt.Sprintf("%s: %s already\n", a.Mountpoint, a.Enforce)
-	}
-	text := fmt.Sprintf("%s: %s, was %s", a.Mountpoint, a.Enforce, a.Previous)
-	if a.Configured != a.Enforce {
-		text += fmt.Sprintf("; a restart goes back to %s, which is configured", a.Configured)
-	}
-	return text + "\n"
-}

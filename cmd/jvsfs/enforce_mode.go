@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -29,31 +28,8 @@ func (m *enforceMode) switched(at time.Time, by string) {
 	m.at, m.by = &at, by
 }
 
-// enforceStatus is the mode in `status --json` and `enforce --json`; the names are a
-// promise.
-type enforceStatus struct {
-	Enforce    gate.Enforce `json:"enforce,omitempty"`
-	Configured gate.Enforce `json:"enforce_configured,omitempty"` // what a restart goes back to
-	SwitchedAt *time.Time   `json:"enforce_switched_at,omitempty"`
-	SwitchedBy string       `json:"enforce_switched_by,omitempty"`
-	InFlight   int64        `json:"unguarded_in_flight"` // let in by observing, or where no worktree is
-}
-
 func (m *enforceMode) status() enforceStatus {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return enforceStatus{Enforce: m.Mode(), Configured: m.configured, SwitchedAt: m.at, SwitchedBy: m.by, InFlight: m.InFlight()}
-}
-
-// modeText says the mode, and what a restart would make of it where that differs.
-func (s enforceStatus) modeText() string {
-	text := string(s.Enforce)
-	if s.SwitchedAt != nil {
-		text += fmt.Sprintf(" (since %s by %s", clockText(*s.SwitchedAt), printable(s.SwitchedBy))
-		if s.Configured != s.Enforce {
-			text += fmt.Sprintf("; configured: %s", s.Configured)
-		}
-		text += ")"
-	}
-	return text
 }

@@ -49,7 +49,7 @@ func (h *remoteHolding) acquire(ctx context.Context) error {
 		return err
 	}
 	h.use(c)
-	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, c.interrupt)
 	defer stop()
 	if err := c.send(h.req, h.c.pidfd); err != nil {
 		return c.silence(err)

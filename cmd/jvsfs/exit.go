@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -167,6 +168,29 @@ func failureOfLease(le *lease.Error) *failure {
 		f.Message = le.Err.Error()
 	} else if le.Err != nil {
 		f.Message += ": " + le.Err.Error()
+	}
+	return f
+}
+
+func noProcess(pid int, err error) *failure {
+	return &failure{Message: fmt.Sprintf("process %d: %v", pid, err), Next: "name a running process with --pid", err: err}
+}
+
+func usageError(err error) *failure {
+	return &failure{Class: classUsage, Message: err.Error(), Next: "see jvsfs mount --help", err: err}
+}
+
+func busyFailure(point string, who []busyEntry) *failure {
+	f := &failure{
+		Class: classBusy, Message: fmt.Sprintf("processes keep %s busy", point), Busy: who,
+		Next: "end them, or let them leave the directory and close their files, then try again",
+	}
+	if len(who) > 0 && !slices.ContainsFunc(who, func(e busyEntry) bool { return e.PID != 0 }) {
+		f.Message, f.Next = point+" is in use, though by no process", "run what stands beside each, then try again"
+	}
+	if len(who) == 0 {
+		f.Message += ", and none of them can be seen from here (another mount namespace, or a mount on top of it)"
+		f.Next = "look for mounts below it: findmnt -R " + point
 	}
 	return f
 }

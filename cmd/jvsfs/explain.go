@@ -14,13 +14,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// explanation is what `explain --json` prints; the names are a promise.
-type explanation struct {
-	gate.Explanation
-	Mounted    bool   `json:"mounted"`
-	Mountpoint string `json:"mountpoint,omitempty"`
-}
-
 type explainCommand struct {
 	records
 	pid    int
@@ -182,11 +175,4 @@ func explanationText(x explanation, now time.Time) string {
 		fmt.Fprintf(&b, "  next: %s\n", printable(x.Next))
 	}
 	return b.String()
-}
-
-func leftText(d time.Duration) string {
-	if d < 0 {
-		return spanText(-d) + " ago"
-	}
-	return spanText(d) + " left"
 }

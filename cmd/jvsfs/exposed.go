@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/jvsfs/jvsfs/lease"
-	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,20 +25,6 @@ func refuseExposed(dir string) error {
 	}
 	return &lease.Error{Class: lease.ClassStoreFailed, File: dir, Next: exposedFix,
 		Message: fmt.Sprintf("the lock directory is not safe: %s, and so put other lease records in the place of these", found[0])}
-}
-
-// warnExposed says who can forge a repository's records, other than its owner.
-func (d *daemon) warnExposed() {
-	if !d.place.inRepository() {
-		return
-	}
-	found, err := lease.Exposures(fmt.Sprintf("/proc/self/fd/%d", d.locks.FD()), ownerOfRepository(fmt.Sprintf("/proc/self/fd/%d/../..", d.locks.FD())))
-	if err != nil {
-		d.log.Warn("who can change the lock directory is not known", zap.Error(err))
-	}
-	for _, e := range found {
-		d.log.Warn("the lease records are not safe", zap.String("why", e.String()))
-	}
 }
 
 // ownerOfRepository is whose directory it is, root where that cannot be seen.

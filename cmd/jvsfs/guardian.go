@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 )
 
@@ -20,9 +19,6 @@ import (
 // uses the mount waits for ever. The guardian is a process of its own that then cuts
 // the connection: from there on every call fails, as with any dead daemon.
 
-// guardianName is the hidden command that a daemon starts.
-const guardianName = "guardian"
-
 // Descriptors of the guardian: where its daemon says that all is well, and the
 // connection's abort file.
 const (
@@ -30,13 +26,6 @@ const (
 	guardianAbortFD = 4
 	guardianReadyFD = 5 // where it says that it listens
 )
-
-func newGuardianCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: guardianName, Hidden: true, Args: usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return guardian() },
-	}
-}
 
 // daemonEnded is not a signal that anybody sends to stop a service: that goes to the
 // guardian too, and must not cut off a daemon that is writing back and releasing.

@@ -11,10 +11,6 @@ import (
 	"go.uber.org/zap"
 )
 
-// pollInterval is how often a waiting request looks again: a lease that another
-// mount or host held is released without a word to this daemon.
-const pollInterval = 250 * time.Millisecond
-
 // answerAcquire takes the lease for the named process, waits for it if asked to,
 // and keeps the connection to report its loss if asked to.
 func (d *daemon) answerAcquire(ctx context.Context, w *worktree, s *session) (response, error) {
@@ -150,22 +146,12 @@ func (d *daemon) takeLease(ctx context.Context, w *worktree, req request, h leas
 	return grant, err
 }
 
-// stillThere refuses to rob somebody else than was agreed to; 0 is whoever it is.
-func stillThere(k *lease.Keeper, agreed lease.Token) error {
-	head, _ := k.Observe()
-	if agreed == 0 || head.Token == agreed {
-		return nil
+// fenced tells the client and the log that a daemon was ended.
+func (d *daemon) fenced(w *worktree, s *session) func(string) {
+	return func(text string) {
+		d.log.Warn("fenced", zap.String("worktree", string(w.id)), zap.String("what", text), zap.Uint32("by_user", s.peer.UID))
+		if err := s.send(response{Event: eventWaiting, Note: text}); err != nil {
+			d.log.Info("note not delivered", zap.Error(err))
+		}
 	}
-	return &failure{Class: lease.ClassFencingMismatch, Holder: viewOfRecord(head.Record), File: head.File,
-		Message: fmt.Sprintf("the lease changed hands while you were asked: token %d was shown, %d is the current one", agreed, head.Token),
-		Next:    "look again: jvsfs lock status WORKTREE"}
-}
-
-// waitable tells whether time alone may turn the failure into a grant.
-func waitable(err error) bool {
-	switch lease.ClassOf(err) {
-	case "E_LOCK_CONFLICT", "E_LOCK_EXPIRED":
-		return true
-	}
-	return false
 }

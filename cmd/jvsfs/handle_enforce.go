@@ -16,13 +16,6 @@ import (
 	"go.uber.org/zap"
 )
 
-// enforceAnswer is what `enforce --json` prints; the names are a promise.
-type enforceAnswer struct {
-	Mountpoint string `json:"mountpoint"`
-	enforceStatus
-	Previous gate.Enforce `json:"enforce_previous,omitempty"` // of a switch
-}
-
 // answerEnforce tells the mode, or switches it.
 func (d *daemon) answerEnforce(ctx context.Context, s *session) (response, error) {
 	if s.req.Mode == "" {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -11,12 +10,6 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 )
-
-// handoverResult is what `lock handover --json` prints; the names are a promise.
-type handoverResult struct {
-	From   *holderView     `json:"from"`
-	Record json.RawMessage `json:"record"` // of the new holder
-}
 
 // answerHandover gives the lease to the process or host that the request names.
 func (d *daemon) answerHandover(ctx context.Context, w *worktree, s *session) (response, error) {

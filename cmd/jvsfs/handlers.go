@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -82,11 +81,6 @@ func (d *daemon) answer(ctx context.Context, s *session) (response, error) {
 	return response{}, usagef("unknown operation %q", s.req.Op)
 }
 
-func resultOf(v any) (response, error) {
-	raw, err := json.Marshal(v)
-	return response{Result: raw}, err
-}
-
 // worktreeAt finds the worktree that a path below the mount lies in.
 func (d *daemon) worktreeAt(rel string, uid uint32) (*worktree, error) {
 	id, ok := d.fs.WorktreeOf(rel)
@@ -146,19 +140,6 @@ func (d *daemon) subjectOf(s *session) (subject, error) {
 		return subject{}, noProcess(pid, err)
 	}
 	return subject{id: id, fd: fd}, nil
-}
-
-func noProcess(pid int, err error) *failure {
-	return &failure{Message: fmt.Sprintf("process %d: %v", pid, err), Next: "name a running process with --pid", err: err}
-}
-
-// identify resolves a process by its number with its own user.
-func identify(r *gate.Resolver, pid int) (gate.Identity, error) {
-	uid, err := ownerOf(pid)
-	if err != nil {
-		return gate.Identity{}, err
-	}
-	return r.Identify(gate.Caller{TID: uint32(pid), UID: uid})
 }
 
 // peerIs resolves the calling process; false when it cannot be trusted to be who
@@ -270,54 +251,4 @@ func (d *daemon) answerLockStatus(w *worktree, s *session) (response, error) {
 		return response{}, err
 	}
 	return resultOf(st)
-}
-
-// lockStatus is what `lock status --json` prints; the names are a promise.
-type lockStatus struct {
-	Worktree lease.WorktreeID `json:"worktree_id"`
-	State    string           `json:"state"`
-	Reason   string           `json:"reason,omitempty"`
-	Token    lease.Token      `json:"fencing_token"`
-	File     string           `json:"file,omitempty"`
-	Member   *bool            `json:"member,omitempty"` // of the process named by --pid
-	Record   json.RawMessage  `json:"record,omitempty"`
-}
-
-func lockStatusOf(id lease.WorktreeID, head lease.Head, j lease.Judgement, uid uint32) (lockStatus, error) {
-	st := lockStatus{Worktree: id, State: j.State.String(), Reason: j.Reason, Token: head.Token, File: head.File}
-	var err error
-	if head.Record != nil {
-		st.Record, err = recordJSON(head.Record, uid)
-	}
-	return st, err
-}
-
-// recordJSON is a record as the reader may see it: the nonce is the holder's
-// secret, and root's.
-func recordJSON(r *lease.Record, uid uint32) (json.RawMessage, error) {
-	raw, err := json.Marshal(r)
-	if err != nil || uid == 0 || uid == r.Holder().UID {
-		return raw, err
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return nil, err
-	}
-	delete(fields, "holder_nonce")
-	return json.Marshal(fields)
-}
-
-// answerDoctor checks the lock directory, which the mount may hide from others.
-func (d *daemon) answerDoctor(s *session) (response, error) {
-	if _, f := authorize(plea{Op: opDoctor, PeerUID: s.peer.UID, MountUID: uint32(os.Geteuid())}); f != nil {
-		return response{}, f
-	}
-	dir := lockDir{path: d.place.LockDir, name: d.place.LockDir}
-	if within(d.place.Root, dir.path) {
-		dir.path = fmt.Sprintf("/proc/self/fd/%d/%s", d.fs.SourceFD(), relativeTo(d.place.Root, dir.path))
-	}
-	fix := repair{s.req.Repair, s.req.Force}
-	found := checkLockDir(context.Background(), dir, policyOf(d.cfg), fix)
-	d.auditRepairs(found)
-	return resultOf(append(found, d.tree.unseenFinding(d.place.Root)...))
 }

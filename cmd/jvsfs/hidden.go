@@ -41,32 +41,3 @@ func hiddenText(all []*mountinfo.Info) string {
 	}
 	return strings.Join(names, ", ")
 }
-
-// sayHidden tells who mounts what the mount does not show.
-func (m *mountCommand) sayHidden(p place, point string) []string {
-	mounts, err := readMounts()
-	if err != nil {
-		return nil
-	}
-	all := mounts.hiddenIn(p.Root)
-	if len(all) == 0 {
-		return nil
-	}
-	noteTo(m.io)(fmt.Sprintf("not part of the mount are the file systems that are mounted inside of %s: %s; what is written to those places through %s goes to the directories that they cover. "+
-		"Unmount them before, or mount them again at their places in %s", p.Root, hiddenText(all), point, point))
-	out := make([]string, 0, len(all))
-	for _, h := range all {
-		out = append(out, h.Mountpoint)
-	}
-	return out
-}
-
-// hiddenFindings is what doctor says of it.
-func hiddenFindings(m *mountinfo.Info, mounts mountTable) []finding {
-	all := mounts.hiddenIn(m.Source)
-	if len(all) == 0 {
-		return nil
-	}
-	return []finding{warn("mounts.hidden", "umount "+m.Mountpoint+", unmount what is inside, mount again, and mount that again at its place in "+m.Mountpoint,
-		"%s does not show what is mounted inside of %s by another way: %s", m.Mountpoint, m.Source, hiddenText(all))}
-}

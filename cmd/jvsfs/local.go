@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/mountcfg"
 	"golang.org/x/sys/unix"
 )
 
@@ -95,7 +95,7 @@ func peek(p place, policy lease.Policy) (lease.Head, lease.Judgement, error) {
 }
 
 // onRecords does one lock operation on the records.
-func onRecords(ctx context.Context, io stdio, p place, policy lease.Policy, req request) (response, error) {
+func onRecords(ctx context.Context, note func(string), p place, policy lease.Policy, req request) (response, error) {
 	if req.Op == opLockStatus {
 		return peekStatus(p, policy, req)
 	}
@@ -103,18 +103,18 @@ func onRecords(ctx context.Context, io stdio, p place, policy lease.Policy, req 
 	if err != nil {
 		return response{}, err
 	}
-	resp, err := l.do(ctx, io, req)
+	resp, err := l.do(ctx, note, req)
 	return resp, errors.Join(err, l.close())
 }
 
-func (l *localLock) do(ctx context.Context, io stdio, req request) (response, error) {
+func (l *localLock) do(ctx context.Context, note func(string), req request) (response, error) {
 	if l.place.Local {
-		noteTo(io)("no mount: the lease is local to this machine, its records live in " + l.place.LockDir)
+		note("no mount: the lease is local to this machine, its records live in " + l.place.LockDir)
 	}
 	if req.Op == opAcquire || req.Op == opSteal {
-		return l.acquire(ctx, io, req)
+		return l.acquire(ctx, note, req)
 	}
-	return l.asHolder(ctx, io, req)
+	return l.asHolder(ctx, note, req)
 }
 
 func peekStatus(p place, policy lease.Policy, req request) (response, error) {
@@ -140,7 +140,7 @@ func peekStatus(p place, policy lease.Policy, req request) (response, error) {
 
 // acquire takes the lease with a keeper that does not run: nothing renews it, and
 // it outlives this command.
-func (l *localLock) acquire(ctx context.Context, io stdio, req request) (response, error) {
+func (l *localLock) acquire(ctx context.Context, note func(string), req request) (response, error) {
 	h, err := l.holder(req)
 	if err != nil {
 		return response{}, err
@@ -152,12 +152,12 @@ func (l *localLock) acquire(ctx context.Context, io stdio, req request) (respons
 		return resp, nil
 	}
 	k := l.keeper(nil)
-	grant, err := l.waitFor(ctx, io, k, req, h)
+	grant, err := l.waitFor(ctx, note, k, req, h)
 	if err != nil {
 		return response{}, errors.Join(err, k.Close())
 	}
 	// Close would release: the keeper ends with this process instead.
-	noteTo(io)("no mount fences this worktree or renews the lease; it ends at " + clockText(grant.Record.ExpiresAt()))
+	note("no mount fences this worktree or renews the lease; it ends at " + clockText(grant.Record.ExpiresAt()))
 	raw, err := recordJSON(&grant.Record, uint32(os.Getuid()))
 	return response{Record: raw, Token: grant.Token}, err
 }
@@ -199,19 +199,19 @@ func (l *localLock) holder(req request) (lease.Holder, error) {
 	return h, nil
 }
 
-func (l *localLock) waitFor(ctx context.Context, io stdio, k *lease.Keeper, req request, h lease.Holder) (lease.Grant, error) {
+func (l *localLock) waitFor(ctx context.Context, note func(string), k *lease.Keeper, req request, h lease.Holder) (lease.Grant, error) {
 	wait := waiting{
 		until:   time.Now().Add(time.Duration(req.WaitMS) * time.Millisecond),
 		observe: k.Observe,
 		live:    l.resolver.Liveness,
-		say:     func(text string) error { noteTo(io)(text); return nil },
+		say:     func(text string) error { note(text); return nil },
 	}
 	return wait.run(ctx, func() (lease.Grant, error) {
 		if req.Op == opSteal {
 			if err := stillThere(k, req.Token); err != nil {
 				return lease.Grant{}, err
 			}
-			return stealFencing(ctx, l.dir.Store(l.place.ID), uint32(os.Getuid()), req.Force, noteTo(io),
+			return stealFencing(ctx, l.dir.Store(l.place.ID), uint32(os.Getuid()), req.Force, note,
 				func() (lease.Grant, error) { return k.Steal(ctx, h) })
 		}
 		grant, err := k.Acquire(ctx, h)
@@ -225,7 +225,7 @@ func (l *localLock) waitFor(ctx context.Context, io stdio, k *lease.Keeper, req 
 // asHolder renews or releases a lease that an earlier command took. Who the
 // caller is decides as the daemon would decide; the claim's own nonce, read from
 // the record, then proves it to the store.
-func (l *localLock) asHolder(ctx context.Context, io stdio, req request) (response, error) {
+func (l *localLock) asHolder(ctx context.Context, note func(string), req request) (response, error) {
 	head, err := l.dir.Store(l.place.ID).Head()
 	if err != nil {
 		return response{}, err
@@ -233,7 +233,7 @@ func (l *localLock) asHolder(ctx context.Context, io stdio, req request) (respon
 	if head.Unreadable != nil {
 		return response{}, head.Unreadable
 	}
-	note, f := authorize(l.holderPlea(req, head))
+	said, f := authorize(l.holderPlea(req, head))
 	if f != nil {
 		f.File = head.File
 		if head.Record != nil && !head.Record.Released {
@@ -241,8 +241,8 @@ func (l *localLock) asHolder(ctx context.Context, io stdio, req request) (respon
 		}
 		return response{}, f
 	}
-	if note != "" {
-		noteTo(io)(note)
+	if said != "" {
+		note(said)
 	}
 	rec, err := l.rewrite(ctx, req.Op, head)
 	if err != nil {
@@ -273,86 +273,9 @@ func (l *localLock) holderPlea(req request, head lease.Head) plea {
 	return p
 }
 
-// localHolding is exec without a mount: this process renews the lease itself.
-type localHolding struct {
-	e      *execCommand
-	t      target
-	policy lease.Policy
-	c      *child
-	reason chan string
-
-	lock   *localLock
-	keeper *lease.Keeper
-	cancel context.CancelFunc
-	ended  chan error
-}
-
-func (e *execCommand) local(t target, policy lease.Policy, c *child) holding {
-	return &localHolding{e: e, t: t, policy: policy, c: c, reason: make(chan string, 1)}
-}
-
-func (h *localHolding) lost() <-chan string { return h.reason }
-
-func (h *localHolding) acquire(ctx context.Context) error {
-	lock, err := openLocal(h.t.place, h.policy)
-	if err != nil {
-		return err
-	}
-	h.lock = lock
-	if err := lock.claim(ctx); err != nil {
-		return err
-	}
-	noteTo(h.e.io)(fmt.Sprintf("no mount fences %s: the lease keeps those out who ask for it", h.t.place.Root))
-	req := request{
-		Op: opAcquire, PID: h.c.pid, Explicit: true, Scope: h.e.scope, Purpose: h.e.purpose,
-		WaitMS: h.e.wait.Milliseconds(), Steal: h.e.steal,
-	}
-	holder, err := lock.holder(req)
-	if err != nil {
-		return err
-	}
-	h.keeper = lock.keeper(reportingFence{h.reason})
-	if _, err := lock.waitFor(ctx, h.e.io, h.keeper, req, holder); err != nil {
-		return err
-	}
-	var run context.Context
-	run, h.cancel = context.WithCancel(context.Background())
-	h.ended = make(chan error, 1)
-	go func() { h.ended <- h.keeper.Run(run) }()
-	return nil
-}
-
-func (h *localHolding) release() error {
-	var errs []error
-	if h.cancel != nil {
-		h.cancel()
-		errs = append(errs, <-h.ended)
-	}
-	if h.keeper != nil {
-		errs = append(errs, h.keeper.Close())
-	}
-	if h.lock != nil {
-		errs = append(errs, h.lock.close())
-	}
-	return errors.Join(errs...)
-}
-
-// reportingFence fences nothing, and tells of the loss.
-type reportingFence struct{ reason chan<- string }
-
-func (reportingFence) Open(lease.Grant)                  {}
-func (reportingFence) Extend(lease.Token, time.Duration) {}
-
-// Hold has nothing to hold up.
-func (reportingFence) Hold(context.Context, lease.Token) (func(), error) { return func() {}, nil }
-
-// Close tells the first loss that ends the lease.
-func (f reportingFence) Close(l lease.Loss) {
-	if l.Kind == lease.LossRenewFailed {
-		return
-	}
-	select {
-	case f.reason <- lossName(l.Kind):
-	default:
+func policyOf(cfg mountcfg.Config) lease.Policy {
+	return lease.Policy{
+		LeaseDuration: cfg.LeaseDuration, RenewInterval: cfg.RenewInterval,
+		MaxClockSkew: cfg.MaxClockSkew, StealGrace: cfg.StealGrace,
 	}
 }

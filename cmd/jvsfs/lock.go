@@ -108,7 +108,7 @@ func runLock(ctx context.Context, io stdio, op, path string, f *lockFlags) error
 	if t.mount != nil {
 		resp, err = ask(ctx, t.mount, req, pidfd, noteTo(io))
 	} else {
-		resp, err = onRecords(ctx, io, t.place, policy, req)
+		resp, err = onRecords(ctx, noteTo(io), t.place, policy, req)
 	}
 	if err != nil {
 		return err
@@ -137,22 +137,6 @@ func (f *lockFlags) request(op string, t target) (request, *os.File, error) {
 		return req, nil, noProcess(req.PID, err)
 	}
 	return req, pidfd, nil // a holder that has ended is still named by its number
-}
-
-func recordOf(raw json.RawMessage) *lease.Record {
-	var fields map[string]any
-	if len(raw) == 0 || json.Unmarshal(raw, &fields) != nil {
-		return nil
-	}
-	if _, ok := fields["holder_nonce"]; !ok {
-		fields["holder_nonce"] = "-" // hidden from this reader; a record must have one
-	}
-	full, err := json.Marshal(fields)
-	rec := new(lease.Record)
-	if err != nil || json.Unmarshal(full, rec) != nil {
-		return nil
-	}
-	return rec
 }
 
 func printLock(io stdio, t target, op string, resp response, asJSON bool) error {

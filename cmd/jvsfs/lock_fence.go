@@ -12,7 +12,6 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
-	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 )
 
@@ -89,15 +88,6 @@ func grantedHere(store *lease.Store) error {
 		return notFenced(store, 0, errors.New("the lease was granted on another host, before a reboot, or in another pid namespace: fence it there"))
 	}
 	return nil
-}
-
-// pidNamespace is "" when it cannot be seen.
-func pidNamespace(process string) string {
-	ns, err := os.Readlink("/proc/" + process + "/ns/pid")
-	if err != nil {
-		return ""
-	}
-	return ns
 }
 
 // suspect is a process that was proven to keep the gate; fd pins it.
@@ -188,14 +178,4 @@ func notFenced(store *lease.Store, pid int, err error) *failure {
 	}
 	return &failure{Class: lease.ClassLockConflict, err: err,
 		Message: fmt.Sprintf("worktree %s was not fenced%s: %v", store.Worktree(), who, err), Next: "jvsfs lock status WORKTREE shows the holder"}
-}
-
-// fenced tells the client and the log that a daemon was ended.
-func (d *daemon) fenced(w *worktree, s *session) func(string) {
-	return func(text string) {
-		d.log.Warn("fenced", zap.String("worktree", string(w.id)), zap.String("what", text), zap.Uint32("by_user", s.peer.UID))
-		if err := s.send(response{Event: eventWaiting, Note: text}); err != nil {
-			d.log.Info("note not delivered", zap.Error(err))
-		}
-	}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/jvsfs/jvsfs/mountcfg"
@@ -47,4 +49,27 @@ func isJournal(f *os.File) bool {
 		return false
 	}
 	return os.Getenv("JOURNAL_STREAM") == fmt.Sprintf("%d:%d", st.Dev, st.Ino)
+}
+
+const logDir = "/var/log/jvsfs"
+
+// openLog opens the log file of a daemon, append only.
+func openLog(cfg mountcfg.Config) (*os.File, error) {
+	name := cfg.LogFile
+	if name == "" {
+		if err := os.MkdirAll(logDir, 0o750); err != nil {
+			return nil, err
+		}
+		name = filepath.Join(logDir, logName(cfg.Source))
+	}
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+}
+
+// logName is a file name for the log of a mount of source.
+func logName(source string) string {
+	name := strings.Trim(strings.ReplaceAll(source, "/", "-"), "-")
+	if name == "" {
+		name = "root"
+	}
+	return name + ".log"
 }

@@ -7,6 +7,7 @@ import (
 )
 
 func main() {
+	Release = release
 	io := stdio{os.Stdin, os.Stdout, os.Stderr}
 	if helper := helperOf(os.Args); helper != nil {
 		os.Exit(helper(context.Background(), os.Args[1:], io))

@@ -184,11 +184,6 @@ func (s metricSink) ofWorktree(w worktreeReading) {
 // leaseStates are the states of gate.Status.
 var leaseStates = []string{stateFree, stateHeld, "held_elsewhere", "expired", "stealable", "unreadable", "skewed", "closed"}
 
-const (
-	stateFree = "free"
-	stateHeld = "held"
-)
-
 func (s metricSink) ofLease(w worktreeReading, now time.Time) {
 	id := string(w.Worktree)
 	s.states(metricState, w.State, leaseStates, id)
@@ -198,7 +193,7 @@ func (s metricSink) ofLease(w worktreeReading, now time.Time) {
 		age = max(now.Sub(w.Created).Seconds(), 0)
 	}
 	s.gauge(metricAge, age, id)
-	s.gauge(metricLeft, w.left(now).Seconds(), id)
+	s.gauge(metricLeft, leaseLeft(w.Status, now).Seconds(), id)
 	s.ofLeaseCounts(w.Counts, id)
 }
 

@@ -56,14 +56,3 @@ func (w *worktree) reading(st gate.Status) worktreeReading {
 	}
 	return r
 }
-
-// left is how long the lease lasts unless renewed; 0 where nobody holds it.
-func (r worktreeReading) left(now time.Time) time.Duration {
-	switch {
-	case r.State == stateHeld:
-		return time.Duration(r.TimeLeftMS) * time.Millisecond
-	case r.ExpiresAt != nil:
-		return max(r.ExpiresAt.Sub(now), 0)
-	}
-	return 0
-}

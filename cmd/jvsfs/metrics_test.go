@@ -111,9 +111,9 @@ jvsfs_control_turned_away_total{reason="limit"} 6
 
 // The release that the packager named is the one that metrics name.
 func TestMetricsNameTheRelease(t *testing.T) {
-	t.Cleanup(func(before string) func() { return func() { release = before } }(release))
-	release = "1.2.3"
-	require.Equal(t, release, version())
+	t.Cleanup(func(before string) func() { return func() { Release = before } }(Release))
+	Release = "1.2.3"
+	require.Equal(t, Release, version())
 	own := prometheus.NewPedanticRegistry()
 	require.NoError(t, own.Register(metricsCollector{sampleReading}))
 	families, err := own.Gather()

@@ -7,17 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/jvsfs/jvsfs/mountcfg"
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
 )
-
-const logDir = "/var/log/jvsfs"
 
 type mountCommand struct {
 	asJSON     bool
@@ -95,10 +90,6 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 	}
 	p, err := m.sourceOf(cfg)
 	return cfg, p, err
-}
-
-func usageError(err error) *failure {
-	return &failure{Class: classUsage, Message: err.Error(), Next: "see jvsfs mount --help", err: err}
 }
 
 // resolvePaths follows symbolic links in source and mount point, and refuses what
@@ -221,7 +212,6 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 		m.sayLocal(p)
 		m.sayHidden(p, mountedOf(cfg, p).Mountpoint)
 	}
-	service.log = log
 	if err := detach(); err != nil {
 		return err
 	}
@@ -232,36 +222,14 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP)
-	d, err := m.newDaemon(cmd.Context(), cfg, p, log)
+	d, err := m.newDaemon(cmd.Context(), cfg, p, outside{Log: log, Suppressed: left, Service: service})
 	if err != nil {
 		return err
 	}
-	d.service = service
-	d.suppressed = left
 	err = d.run(ctx, ready)
 	log.Info("ended", zap.Error(err))
 	_ = log.Sync() // standard error cannot be synced, and says so
 	return err
-}
-
-// dieBySignal makes a panic end by SIGABRT: its exit status is that of a wrong command line,
-// after which no unit starts again. No core is dumped, be it to a pipe (core(5)): everybody
-// on the mount would wait for that, and what they write would be in it.
-func dieBySignal() error {
-	debug.SetTraceback("crash")
-	return os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1}))
-}
-
-// openLog opens the log file of a daemon, append only.
-func openLog(cfg mountcfg.Config) (*os.File, error) {
-	name := cfg.LogFile
-	if name == "" {
-		if err := os.MkdirAll(logDir, 0o750); err != nil {
-			return nil, err
-		}
-		name = filepath.Join(logDir, logName(cfg.Source))
-	}
-	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
 }
 
 // logger is the log of the daemon and the count of what it leaves out.
@@ -277,4 +245,23 @@ func (m *mountCommand) logger(cfg mountcfg.Config) (*zap.Logger, *suppressed, er
 	left := newSuppressed()
 	log, err := newLogger(cfg, out, left)
 	return log, left, err
+}
+
+// sayHidden tells who mounts what the mount does not show.
+func (m *mountCommand) sayHidden(p place, point string) []string {
+	mounts, err := readMounts()
+	if err != nil {
+		return nil
+	}
+	all := mounts.hiddenIn(p.Root)
+	if len(all) == 0 {
+		return nil
+	}
+	noteTo(m.io)(fmt.Sprintf("not part of the mount are the file systems that are mounted inside of %s: %s; what is written to those places through %s goes to the directories that they cover. "+
+		"Unmount them before, or mount them again at their places in %s", p.Root, hiddenText(all), point, point))
+	out := make([]string, 0, len(all))
+	for _, h := range all {
+		out = append(out, h.Mountpoint)
+	}
+	return out
 }

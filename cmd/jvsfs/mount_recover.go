@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/jvsfs/jvsfs/mountcfg"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"go.uber.org/zap"
 )
 
 // mount --recover is what a unit that is restarted runs, and what jvsfs recover starts.
@@ -34,14 +32,6 @@ func (m *mountCommand) configuration(cmd *cobra.Command, args []string) (mountcf
 		return mountcfg.Config{}, err
 	}
 	return mountcfg.Restore(st.Config, statePath(d))
-}
-
-func parseDevice(text string) (device, error) {
-	var d device
-	if _, err := fmt.Sscanf(text, "%d:%d", &d.Major, &d.Minor); err != nil || d.String() != text {
-		return d, fmt.Errorf("%q is not a device", text)
-	}
-	return d, nil
 }
 
 // sayCopies names the places that a replacement does not reach.
@@ -75,33 +65,28 @@ func (m *mountCommand) find(ctx context.Context, mounts mountTable, point string
 }
 
 // newDaemon wires the daemon; that of a recovery when the old one is gone for good.
-func (m *mountCommand) newDaemon(ctx context.Context, cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
+func (m *mountCommand) newDaemon(ctx context.Context, cfg mountcfg.Config, p place, out outside) (*daemon, error) {
 	if m.recovery == nil {
-		return newDaemon(cfg, p, log)
+		return newDaemon(cfg, p, out)
 	}
 	r, err := m.takeRecovery(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if r.serves && !r.state.heir(p) {
+	if r.serves && !heir(r.state, p) {
 		closeFile(r.lock)
 		return nil, usagef("%s serves %s with the records in %s: only that can take its place", r.point, r.state.Source, r.state.Locks)
 	}
 	var d *daemon
 	err = underneath(r.point, func() (err error) {
-		d, err = newDaemon(cfg, p, log)
+		d, err = newDaemon(cfg, p, out)
 		return err
 	})
 	if err != nil {
 		closeFile(r.lock)
 		return nil, err
 	}
-	d.recovery = r
-	if r.serves {
-		d.replaced = r.state
-	} else {
-		d.inherit(r)
-	}
+	d.takeOver(r)
 	return d, nil
 }
 
@@ -134,23 +119,4 @@ func (m *mountCommand) now(ctx context.Context) (*recovery, error) {
 		return nil, err
 	}
 	return r, awaitEnd(ctx, r.dead[0])
-}
-
-func recoveryNow(ctx context.Context, point string) (*recovery, error) {
-	mounts, err := readMounts()
-	if err != nil {
-		return nil, err
-	}
-	r, err := findRecovery(ctx, mounts, point)
-	switch {
-	case err != nil:
-		return nil, err
-	case r == nil:
-		return nil, &failure{Class: classNoMount, Message: fmt.Sprintf("the dead mount at %s has just gone", point), Next: "mount it: jvsfs mount"}
-	case r.live != nil:
-		return nil, errors.Join(r.uncover(func(error) {}), &failure{
-			Class: classUsage, Message: point + " is served already; a dead mount that covered it was taken away", Next: "see jvsfs status",
-		})
-	}
-	return r, nil
 }

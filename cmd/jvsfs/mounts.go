@@ -128,3 +128,13 @@ func inMount(m *mountinfo.Info, path string) string {
 	}
 	return root + "/" + rel
 }
+
+// stackAt lists the jvsfs mounts at a place, one on the root of the other, the uppermost
+// first, as far as nothing else covers them.
+func (t mountTable) stackAt(point string) []*mountinfo.Info {
+	var out []*mountinfo.Info
+	for m := t.at(point); isJVSFS(m) && m.Mountpoint == point; m = t.byID(m.Parent) {
+		out = append(out, m)
+	}
+	return out
+}

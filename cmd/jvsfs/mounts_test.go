@@ -57,3 +57,18 @@ func TestInMountCountsTheRootOfABindMount(t *testing.T) {
 func TestMountTableWithoutRoot(t *testing.T) {
 	require.Nil(t, mountTable{}.at("/x"))
 }
+
+func TestStackAt(t *testing.T) {
+	table := mountTable{
+		{ID: 1, Mountpoint: "/"},
+		{ID: 2, Parent: 1, Mountpoint: "/srv", FSType: "ext4"},
+		{ID: 3, Parent: 2, Mountpoint: "/srv", FSType: fsType},
+		{ID: 4, Parent: 3, Mountpoint: "/srv", FSType: fsType},
+		{ID: 5, Parent: 4, Mountpoint: "/srv/in", FSType: "tmpfs"},
+	}
+	stack := table.stackAt("/srv")
+	require.Len(t, stack, 2)
+	require.Equal(t, 4, stack[0].ID)
+	require.Empty(t, table.stackAt("/srv/in"))
+	require.Empty(t, table.stackAt("/"))
+}

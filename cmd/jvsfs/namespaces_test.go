@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -56,32 +55,6 @@ func TestWindowsToABareDirectory(t *testing.T) {
 	}
 }
 
-func named(pid int) string {
-	return map[int]string{7: "containerd-shim", 8: "nginx"}[pid]
-}
-
-func TestNamespaceFindings(t *testing.T) {
-	host := tableText(t, hostMounts)
-	ns := mountNamespace{name: "mnt:[5]", pids: []int{8, 9, 10, 11}, table: tableText(t, "100 99 254:16 / / rw - ext4 /dev/vdb rw\n")}
-	found := namespaceFindings(ns, windows(ns.table, host.byID(30), "/srv/repo"), "/srv/repo", named)
-	require.Equal(t, []string{"bypass.namespace"}, bad(t, found))
-	require.Contains(t, found[0].Message, "at /data/repo, to process 8 (nginx), process 9 (), process 10 (), 1 more")
-	require.Empty(t, namespaceFindings(ns, nil, "/srv/repo", named))
-	require.Equal(t, []string{"bypass.bind", "bypass.bind"}, bad(t, bindFindings(windows(host, host.byID(30), "/srv/repo"), "/srv/repo")))
-}
-
-func TestPrivatePropagationMattersToContainers(t *testing.T) {
-	host := tableText(t, hostMounts)
-	shared, private := host.byID(30), host.byID(27)
-	runtime, daemon := []mountNamespace{{pids: []int{8, 7}}}, []mountNamespace{{pids: []int{8}}}
-	require.Empty(t, bad(t, privateFindings(shared, "/srv/repo", runtime, named)))
-	require.Empty(t, bad(t, privateFindings(private, "/srv/repo", daemon, named)))
-	found := privateFindings(private, "/srv/repo", runtime, named)
-	require.Equal(t, []string{"propagation.private"}, bad(t, found))
-	require.Contains(t, found[0].Message, "process 7 (containerd-shim)")
-	require.Contains(t, found[0].Fix, "mount --make-shared /")
-}
-
 func TestNamespacesOfOthersAreRead(t *testing.T) {
 	own, err := os.Readlink("/proc/self/ns/mnt")
 	require.NoError(t, err)
@@ -90,25 +63,4 @@ func TestNamespacesOfOthersAreRead(t *testing.T) {
 		require.NotEmpty(t, ns.pids)
 	}
 	require.Empty(t, readNamespaces(t.TempDir()))
-}
-
-func TestOnlySharedWritableMappingsReachAFile(t *testing.T) {
-	var maps strings.Builder
-	for i, perms := range []string{"rw-s", "rw-p", "r--s", "-w-s", "rwxs"} {
-		fmt.Fprintf(&maps, "%x000-%x001 %s 00000000 fe:10 77 /srv/repo/%d\n", i+1, i+1, perms, i)
-	}
-	got := parseMaps(strings.NewReader(sharedWritable(maps.String())), func(device, string) bool { return true })
-	require.Equal(t, []string{"/srv/repo/0", "/srv/repo/3", "/srv/repo/4"}, got)
-}
-
-func TestWritingDescriptorsAreTold(t *testing.T) {
-	name := t.TempDir() + "/f"
-	for flags, want := range map[int]string{os.O_WRONLY | os.O_CREATE: ", open for writing", os.O_RDWR: ", open for writing", os.O_RDONLY: ""} {
-		require.NoError(t, os.WriteFile(name, nil, 0o600))
-		f, err := os.OpenFile(name, flags, 0o600)
-		require.NoError(t, err)
-		require.Equal(t, want, writing(busyEntry{PID: os.Getpid(), Use: fmt.Sprintf("fd %d", f.Fd())}))
-		require.NoError(t, f.Close())
-	}
-	require.Empty(t, writing(busyEntry{PID: os.Getpid(), Use: "cwd"}))
 }

@@ -1,21 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
-	"time"
 )
-
-// printJSON writes v for programs: one value, indented, with a newline.
-func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
-}
 
 // failureReport is what any command prints for programs when it fails; the names are a
 // promise.
@@ -76,13 +65,6 @@ func holderText(h *holderView) string {
 	return s
 }
 
-func clockText(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.Local().Format("15:04:05")
-}
-
 func busyText(entries []busyEntry) string {
 	if len(entries) == 0 {
 		return ""
@@ -92,32 +74,4 @@ func busyText(entries []busyEntry) string {
 		rows = append(rows, []string{fmt.Sprint(e.PID), shorten(printable(e.Command), 60), e.Use, printable(e.Path)})
 	}
 	return table([]string{"PID", "COMMAND", "USE", "PATH"}, rows)
-}
-
-// table aligns rows under their heads, for people.
-func table(head []string, rows [][]string) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, strings.Join(head, "\t"))
-	for _, row := range rows {
-		fmt.Fprintln(w, strings.Join(row, "\t"))
-	}
-	if err := w.Flush(); err != nil {
-		return ""
-	}
-	return b.String()
-}
-
-// shorten cuts s to n characters.
-func shorten(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
-	}
-	return string(r[:n-1]) + "…"
-}
-
-// spanText is a duration as people say it: tenths of a second.
-func spanText(d time.Duration) string {
-	return d.Round(100 * time.Millisecond).String()
 }

@@ -106,12 +106,6 @@ func receiveRequest(conn *net.UnixConn) ([]byte, *os.File, error) {
 	}
 }
 
-func closeFile(f *os.File) {
-	if f != nil {
-		_ = f.Close() // only descriptors of processes and pipes come here
-	}
-}
-
 func descriptorIn(oob []byte) *os.File {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"github.com/moby/sys/mountinfo"
-	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,13 +24,6 @@ const (
 	probeServed = 0
 	probeDone   = 3 // the kernel says that the connection is gone
 )
-
-func newProbeCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: probeName, Hidden: true, Args: usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return probe() },
-	}
-}
 
 func probe() error {
 	var st unix.Statfs_t

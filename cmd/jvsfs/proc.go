@@ -126,22 +126,11 @@ func commandLine(pid int) string {
 	return "?"
 }
 
-// printableLines is printable for a text that may have several lines, as the mistakes in
-// a configuration do.
-func printableLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = printable(lines[i])
+// pidNamespace is "" when it cannot be seen.
+func pidNamespace(process string) string {
+	ns, err := os.Readlink("/proc/" + process + "/ns/pid")
+	if err != nil {
+		return ""
 	}
-	return strings.Join(lines, "\n")
-}
-
-// printable makes text of another process safe to print on a terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if strconv.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, s)
+	return ns
 }

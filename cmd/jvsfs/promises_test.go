@@ -156,23 +156,6 @@ func TestPrintedJSONHasAType(t *testing.T) {
 	require.Greater(t, calls, 10)
 }
 
-// Every metric stands in README, with its labels beside it.
-func TestREADMEPromisesTheMetrics(t *testing.T) {
-	text := readme(t)
-	described := regexp.MustCompile(`fqName: "(\w+)",.*variableLabels: \{([\w,]*)\}`)
-	for _, d := range allMetrics {
-		parts := described.FindStringSubmatch(d.String())
-		require.NotNil(t, parts, d.String())
-		rows := regexp.MustCompile("(?m)^\\| .*`"+parts[1]+"`.*$").FindAllString(text, -1)
-		require.Len(t, rows, 1, parts[1])
-		for label := range strings.SplitSeq(parts[2], ",") {
-			if label != "" {
-				require.Contains(t, rows[0], "`"+label+"`", parts[1])
-			}
-		}
-	}
-}
-
 // Every command can be read by a program, but those that hand the terminal over.
 func TestEveryCommandTakesJSON(t *testing.T) {
 	leaves := 0
@@ -192,4 +175,21 @@ func TestEveryCommandTakesJSON(t *testing.T) {
 	}
 	walk(newRoot(stdio{}))
 	require.Greater(t, leaves, 15)
+}
+
+// Every metric stands in README, with its labels beside it.
+func TestREADMEPromisesTheMetrics(t *testing.T) {
+	text := readme(t)
+	described := regexp.MustCompile(`fqName: "(\w+)",.*variableLabels: \{([\w,]*)\}`)
+	for _, d := range allMetrics {
+		parts := described.FindStringSubmatch(d.String())
+		require.NotNil(t, parts, d.String())
+		rows := regexp.MustCompile("(?m)^\\| .*`"+parts[1]+"`.*$").FindAllString(text, -1)
+		require.Len(t, rows, 1, parts[1])
+		for label := range strings.SplitSeq(parts[2], ",") {
+			if label != "" {
+				require.Contains(t, rows[0], "`"+label+"`", parts[1])
+			}
+		}
+	}
 }

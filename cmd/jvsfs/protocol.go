@@ -176,3 +176,42 @@ func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 		}
 	}
 }
+
+// opRefusals asks for recent refusals: of a process and its descendants, or of its
+// session too.
+const opRefusals = "refusals"
+
+// lossName is the word for a loss in the protocol and in messages.
+func lossName(k lease.LossKind) string {
+	switch k {
+	case lease.LossReleased:
+		return "released"
+	case lease.LossExpired:
+		return "expired"
+	case lease.LossSuperseded:
+		return "superseded"
+	case lease.LossRenewFailed:
+		return "renew_failed"
+	case lease.LossHolderGone:
+		return "holder_gone"
+	case lease.LossIdle:
+		return "idle"
+	case lease.LossReplaced:
+		return "replaced"
+	case lease.LossHandedOver:
+		return "handed_over"
+	}
+	return "lost"
+}
+
+// guardianName is the hidden command that a daemon starts.
+const guardianName = "guardian"
+
+// answerTimeout bounds the wait for a daemon that need not wait for anything.
+const answerTimeout = 10 * time.Second
+
+// patient tells whether the answer may take any time, so that a daemon that is
+// stopped must be found out by a ping before.
+func (r request) patient() bool {
+	return r.WaitMS > 0 || r.Steal || r.Op == opSteal || r.Op == opUnmount || r.Op == opRelease // which drain
+}

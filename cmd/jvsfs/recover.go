@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -90,7 +89,7 @@ func recoverOne(ctx context.Context, point string, meant bool) (done *recovered,
 	}
 	done = &recovered{Mountpoint: point, State: "dead"}
 	if err == nil {
-		if err = r.run(ctx); err != nil && servedNow(ctx, point) {
+		if err = bringBack(ctx, r); err != nil && servedNow(ctx, point) {
 			err = nil // another recovery was faster, and took away what this one rested on
 		}
 	}
@@ -98,16 +97,6 @@ func recoverOne(ctx context.Context, point string, meant bool) (done *recovered,
 		done.State, done.Copies = "serving", r.copiesLeft(mounts)
 	}
 	return done, true
-}
-
-// servedNow reports whether the mount at a place serves, by whatever recovery.
-func servedNow(ctx context.Context, point string) bool {
-	mounts, err := readMounts()
-	if err != nil {
-		return false
-	}
-	_, err = findRecovery(ctx, mounts, point)
-	return isServed(err)
 }
 
 // recoverable are the places to look at, each once.
@@ -134,16 +123,8 @@ func recoverable(args []string) ([]string, error) {
 	return points, nil
 }
 
-func isServed(err error) bool {
-	f := asFailure(err)
-	return f != nil && errors.Is(f.err, errServed)
-}
-
-// errServed is the cause of refusing to recover what lives.
-var errServed = errors.New("served already")
-
-// run starts the daemon again as it was, in the background, and waits until it serves.
-func (r *recovery) run(ctx context.Context) error {
+// bringBack starts the daemon again as it was, in the background, and waits until it serves.
+func bringBack(ctx context.Context, r *recovery) error {
 	if r.live != nil {
 		return r.finish(ctx)
 	}
@@ -160,41 +141,6 @@ func (r *recovery) run(ctx context.Context) error {
 	}
 	defer closeFile(log)
 	return startInBackground([]string{"mount", "--recover", "--state", r.left.String()}, log)
-}
-
-// finish takes away what covers the new mount after an interrupted recovery, unless the one
-// that is under way has done it.
-func (r *recovery) finish(ctx context.Context) error {
-	lock, err := lockRecoveries(ctx)
-	if err != nil {
-		return err
-	}
-	defer closeFile(lock)
-	mounts, err := readMounts()
-	if err != nil {
-		return err
-	}
-	switch now, err := findRecovery(ctx, mounts, r.point); {
-	case isServed(err):
-		return nil
-	case err != nil:
-		return err
-	case now == nil || now.live == nil:
-		return fmt.Errorf("the mounts at %s have just changed: try again", r.point)
-	default:
-		return now.uncover(func(error) {})
-	}
-}
-
-// unknown says what to run where nothing was left that could be.
-func (r *recovery) unknown() *failure {
-	source := r.dead[0].Source
-	what := source
-	if source != r.point {
-		what += " " + r.point
-	}
-	return &failure{Class: classNoMount, Message: fmt.Sprintf("what was mounted at %s, and how, is not known any more", r.point), File: statePath(deviceOf(r.dead[0])),
-		Next: fmt.Sprintf("run it again with the options that it had: jvsfs mount --recover %s", what)}
 }
 
 // recoveries is what `recover --json` prints; the names are a promise.

@@ -69,16 +69,6 @@ func bindOfDead(m *mountinfo.Info) *failure {
 		Next: fmt.Sprintf("recover the mount itself; then jvsfs umount --bare %s, and bind it again", m.Mountpoint)}
 }
 
-// stackAt lists the jvsfs mounts at a place, one on the root of the other, the uppermost
-// first, as far as nothing else covers them.
-func (t mountTable) stackAt(point string) []*mountinfo.Info {
-	var out []*mountinfo.Info
-	for m := t.at(point); isJVSFS(m) && m.Mountpoint == point; m = t.byID(m.Parent) {
-		out = append(out, m)
-	}
-	return out
-}
-
 // unencumbered refuses when something of others is mounted inside of a dead mount: it would
 // vanish with it.
 func (r *recovery) unencumbered(mounts mountTable) error {
@@ -275,4 +265,30 @@ func (r *recovery) forget(d device) error {
 
 // heir reports whether a new mount of p may go on with the leases of the one that ended: it
 // must be the same worktrees, by the same records.
-func (st *mountState) heir(p place) bool { return st.Source == p.Root && st.Locks == p.LockDir }
+func heir(st *mountState, p place) bool { return st.Source == p.Root && st.Locks == p.LockDir }
+
+// findServing is the mount to be replaced: it serves, alone at its place, with nothing of others
+// mounted inside.
+func findServing(ctx context.Context, mounts mountTable, point string) (*recovery, error) {
+	stack := mounts.stackAt(point)
+	if len(stack) == 0 {
+		return nil, &failure{Class: classNoMount, Message: "there is no jvsfs mount to replace at " + point, Next: "mount without --replace"}
+	}
+	st, err := livenessOf(ctx, stack[0])
+	switch {
+	case err != nil:
+		return nil, err
+	case st != mountServes:
+		return nil, &failure{Class: classNoMount, Message: "the mount at " + point + " is dead", Next: "jvsfs recover " + point}
+	case len(stack) > 1 || stack[0].Root != "/":
+		return nil, &failure{Class: classUsage, Message: point + " is a bind mount, or covers another jvsfs mount", Next: "replace the mount itself; see jvsfs status"}
+	}
+	r := &recovery{point: point, dead: stack, serves: true}
+	if err := r.unencumbered(mounts); err != nil {
+		return nil, err
+	}
+	if r.readState(); r.state == nil {
+		return nil, &failure{Class: classNoMount, Message: "the running daemon is of a release that cannot be replaced", Next: "jvsfs umount, then mount"}
+	}
+	return r, nil
+}

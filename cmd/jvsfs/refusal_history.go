@@ -13,8 +13,6 @@ const (
 	// is refused in a loop does not push out what others were refused.
 	historyShards = 16
 	historyDepth  = 64 // kinds that a shard remembers; 1024 in all
-	// alikeWithin is how long refusals alike are counted as one.
-	alikeWithin = time.Second
 )
 
 // refusalHistory remembers the latest refusals of a mount with who was refused, so

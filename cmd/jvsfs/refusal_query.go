@@ -10,10 +10,6 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// opRefusals asks for recent refusals: of a process and its descendants, or of its
-// session too.
-const opRefusals = "refusals"
-
 const (
 	// recentRefusals is how many kinds of refusals status shows.
 	recentRefusals = 32
@@ -121,14 +117,6 @@ func (d *daemon) statusFor(uid uint32) mountStatus {
 	st.Version = buildOf().Version
 	st.RecentRefusals, _ = d.history.recent(refusalQuery{uid: uid, limit: recentRefusals}, d.pathOf)
 	return st
-}
-
-// refusalAnswer is what the daemon says about recent refusals.
-type refusalAnswer struct {
-	Refusals   []refusalView      `json:"refusals"`
-	Incomplete bool               `json:"incomplete,omitempty"` // there was more than is remembered
-	Worktrees  []gate.Explanation `json:"worktrees,omitempty"`  // may the process write there now?
-	Paths      map[string]string  `json:"paths,omitempty"`      // of the worktrees of the refusals
 }
 
 // answerRefusals tells what a process, its descendants or its session were refused

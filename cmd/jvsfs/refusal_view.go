@@ -1,6 +1,10 @@
 package main
 
-import "time"
+import (
+	"time"
+
+	"github.com/jvsfs/jvsfs/gate"
+)
 
 // refusalView is one kind of refusal as status, top and explain show it; the names are
 // a promise. Refusals alike (the same process, worktree, operation and class) within a
@@ -18,3 +22,14 @@ type refusalView struct {
 	Sentence    string    `json:"sentence"`
 	Next        string    `json:"next,omitempty"`
 }
+
+// refusalAnswer is what the daemon says about recent refusals.
+type refusalAnswer struct {
+	Refusals   []refusalView      `json:"refusals"`
+	Incomplete bool               `json:"incomplete,omitempty"` // there was more than is remembered
+	Worktrees  []gate.Explanation `json:"worktrees,omitempty"`  // may the process write there now?
+	Paths      map[string]string  `json:"paths,omitempty"`      // of the worktrees of the refusals
+}
+
+// alikeWithin is how long refusals alike are counted as one.
+const alikeWithin = time.Second

@@ -238,26 +238,3 @@ func (f announcingFence) Close(l lease.Loss) {
 	f.Fence.Close(l)
 	f.events.tell(l)
 }
-
-// lossName is the word for a loss in the protocol and in messages.
-func lossName(k lease.LossKind) string {
-	switch k {
-	case lease.LossReleased:
-		return "released"
-	case lease.LossExpired:
-		return "expired"
-	case lease.LossSuperseded:
-		return "superseded"
-	case lease.LossRenewFailed:
-		return "renew_failed"
-	case lease.LossHolderGone:
-		return "holder_gone"
-	case lease.LossIdle:
-		return "idle"
-	case lease.LossReplaced:
-		return "replaced"
-	case lease.LossHandedOver:
-		return "handed_over"
-	}
-	return "lost"
-}

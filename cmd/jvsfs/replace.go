@@ -17,32 +17,6 @@ import (
 // that, and from then on leads. What is open through the old mount goes on there until it is
 // closed. Until the old mount has been detached the old daemon can go on as if nothing had happened.
 
-// findServing is the mount to be replaced: it serves, alone at its place, with nothing of others
-// mounted inside.
-func findServing(ctx context.Context, mounts mountTable, point string) (*recovery, error) {
-	stack := mounts.stackAt(point)
-	if len(stack) == 0 {
-		return nil, &failure{Class: classNoMount, Message: "there is no jvsfs mount to replace at " + point, Next: "mount without --replace"}
-	}
-	st, err := livenessOf(ctx, stack[0])
-	switch {
-	case err != nil:
-		return nil, err
-	case st != mountServes:
-		return nil, &failure{Class: classNoMount, Message: "the mount at " + point + " is dead", Next: "jvsfs recover " + point}
-	case len(stack) > 1 || stack[0].Root != "/":
-		return nil, &failure{Class: classUsage, Message: point + " is a bind mount, or covers another jvsfs mount", Next: "replace the mount itself; see jvsfs status"}
-	}
-	r := &recovery{point: point, dead: stack, serves: true}
-	if err := r.unencumbered(mounts); err != nil {
-		return nil, err
-	}
-	if r.readState(); r.state == nil {
-		return nil, &failure{Class: classNoMount, Message: "the running daemon is of a release that cannot be replaced", Next: "jvsfs umount, then mount"}
-	}
-	return r, nil
-}
-
 // replacement is the connection to the old daemon, over which it is held to its retirement.
 type replacement struct {
 	conn *client // ends the retirement when it ends before the second step

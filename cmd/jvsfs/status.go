@@ -1,24 +1,14 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/jvsfs/jvsfs/gate"
-	"github.com/moby/sys/mountinfo"
 	"github.com/spf13/cobra"
 )
-
-// statusTimeout bounds the wait for one daemon; a stopped one must not hold the
-// report up.
-const statusTimeout = 2 * time.Second
 
 type statusCommand struct {
 	io     stdio
@@ -62,50 +52,6 @@ func (s *statusCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	_, err = fmt.Fprint(s.io.out, statusText(all, time.Now()))
 	return err
-}
-
-// statusOfAll asks the daemons at the same time.
-func statusOfAll(ctx context.Context, mounts []*mountinfo.Info) []mountStatus {
-	all := make([]mountStatus, len(mounts))
-	var run sync.WaitGroup
-	for i, m := range mounts {
-		run.Go(func() { all[i] = statusOf(ctx, m) })
-	}
-	run.Wait()
-	return all
-}
-
-// statusOf never fails: a mount that does not answer is what is reported.
-func statusOf(ctx context.Context, m *mountinfo.Info) mountStatus {
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
-	defer cancel()
-	st := mountStatus{Mountpoint: m.Mountpoint, Source: m.Source, Device: deviceOf(m).String()}
-	resp, err := ask(ctx, m, request{Op: opStatus}, nil, nil)
-	if err != nil {
-		st.unserved(err)
-		return st
-	}
-	if err := json.Unmarshal(resp.Result, &st); err != nil {
-		st.State, st.Detail = "silent", err.Error()
-	}
-	st.Mountpoint = m.Mountpoint // a bind mount of the same daemon has another
-	return st
-}
-
-// unserved says what a failure to learn the status means. Dead is a mount only where
-// there is no daemon: what is said about a dead one would end the mount of a living one.
-func (st *mountStatus) unserved(err error) {
-	st.Detail = err.Error()
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		st.State, st.Detail, st.Next = "silent", "its daemon does not answer: it may be stopped", nextOfSilent
-	case errors.Is(err, os.ErrPermission):
-		st.State = "forbidden"
-	case nobodyThere(err):
-		st.State, st.Next = "dead", asFailure(err).Next
-	default:
-		st.State, st.Next = "silent", asFailure(err).Next
-	}
 }
 
 func statusText(all []mountStatus, now time.Time) string {
@@ -178,11 +124,4 @@ func worktreesText(st mountStatus, now time.Time) string {
 		heads = append(heads, "EXEMPT")
 	}
 	return table(heads, rows)
-}
-
-func indent(text string) string {
-	if text == "" {
-		return ""
-	}
-	return "  " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ") + "\n"
 }

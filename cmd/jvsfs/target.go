@@ -15,15 +15,6 @@ import (
 // nobody says where: the fence is then local to this machine.
 const defaultControlRoot = "/var/lib/jvsfs/locks"
 
-// shape says what a source is.
-type shape string
-
-const (
-	shapeRepository shape = "repository" // has .jvs; guards main and worktrees/<name>
-	shapeWorktree   shape = "worktree"   // one worktree of a repository
-	shapeDirectory  shape = "directory"  // any other directory
-)
-
 // place is where a source or worktree is and where its records are.
 type place struct {
 	Shape   shape

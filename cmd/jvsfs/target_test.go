@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/jvsfs/jvsfs/lease"
-	"github.com/moby/sys/mountinfo"
 	"github.com/stretchr/testify/require"
 )
 
@@ -91,48 +90,4 @@ func TestTwoDirectoriesOfOneNameHaveDifferentRecords(t *testing.T) {
 	a, b := directoryAt("/a/tree", ""), directoryAt("/b/tree", "")
 	require.Equal(t, a.ID, b.ID)
 	require.NotEqual(t, a.LockDir, b.LockDir)
-}
-
-func TestResolveStopsAtTheMount(t *testing.T) {
-	root := tree(t, "real/repo", "dir")
-	require.NoError(t, os.Symlink("../real", filepath.Join(root, "dir/link")))
-	require.NoError(t, os.Symlink("loop", filepath.Join(root, "loop")))
-	table := mountTable{
-		{ID: 1, Parent: 0, Mountpoint: "/", FSType: "ext4"},
-		{ID: 2, Parent: 1, Mountpoint: filepath.Join(root, "real/repo"), FSType: fsType},
-	}
-	path, m, err := resolve(filepath.Join(root, "dir/link/repo/a/b"), table)
-	require.NoError(t, err)
-	require.Equal(t, filepath.Join(root, "real/repo/a/b"), path)
-	require.Equal(t, 2, m.ID)
-
-	path, m, err = resolve(root+"/dir/link/../dir/./absent/x", table) // .. of what the link means
-	require.NoError(t, err)
-	require.Equal(t, filepath.Join(root, "dir/absent/x"), path)
-	require.Equal(t, 1, m.ID)
-
-	_, _, err = resolve(filepath.Join(root, "loop/x"), table)
-	require.ErrorContains(t, err, "too many levels")
-	_, _, err = resolve("", table)
-	require.Error(t, err)
-}
-
-func TestResolveRelative(t *testing.T) {
-	root := tree(t, "a")
-	t.Chdir(root)
-	path, _, err := resolve("a/../a", mountTable{{ID: 1, Mountpoint: "/"}})
-	require.NoError(t, err)
-	require.Equal(t, filepath.Join(root, "a"), path)
-}
-
-func TestMountRefusesWhatIsMounted(t *testing.T) {
-	root := tree(t, "repo/main")
-	table := mountTable{
-		&mountinfo.Info{ID: 1, Mountpoint: "/"},
-		&mountinfo.Info{ID: 2, Parent: 1, Mountpoint: filepath.Join(root, "repo"), FSType: fsType},
-	}
-	cfg := configOf(t, filepath.Join(root, "repo/main"))
-	err := new(mountCommand).resolvePaths(t.Context(), &cfg, table)
-	require.ErrorContains(t, err, "on the jvsfs mount")
-	require.Equal(t, exitUsage, asFailure(err).exit())
 }

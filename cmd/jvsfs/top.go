@@ -2,12 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
-	"os"
-	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 )
 
@@ -40,38 +36,5 @@ func runTop(ctx context.Context, io stdio, every time.Duration) error {
 			Next: "use jvsfs status --watch, with --json for programs",
 		}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends a look that is under way
-	model := newTopModel(every, styleOf(os.Getenv), func() tea.Msg { return lookAround(ctx) })
-	_, err := tea.NewProgram(model, tea.WithContext(ctx), tea.WithInput(io.in), tea.WithOutput(out)).Run()
-	if errors.Is(err, tea.ErrInterrupted) { // SIGINT from elsewhere; from the terminal it is a key
-		return nil
-	}
-	return err
-}
-
-// lookAround asks all daemons.
-func lookAround(ctx context.Context) tea.Msg {
-	mounts, err := readMounts()
-	if err != nil {
-		return lookFailed{err}
-	}
-	all := statusOfAll(ctx, mounts.jvsfs())
-	return newSnapshot(time.Now(), all)
-}
-
-// styleOf is what the environment says of the terminal (https://no-color.org,
-// locale(7)).
-func styleOf(getenv func(string) string) topStyle {
-	term, locale := getenv("TERM"), getenv("LC_ALL")
-	for _, name := range []string{"LC_CTYPE", "LANG"} {
-		if locale == "" {
-			locale = getenv(name)
-		}
-	}
-	locale = strings.ToLower(strings.ReplaceAll(locale, "-", ""))
-	return topStyle{
-		colour: getenv("NO_COLOR") == "" && term != "" && term != "dumb",
-		glyphs: glyphsFor(strings.Contains(locale, "utf8")),
-	}
+	return showTop(ctx, io.in, out, every)
 }

@@ -167,7 +167,7 @@ func (s topScreen) rows(m mountStatus) []topRow {
 		}
 		r := topRow{Status: w, duration: time.Duration(m.Lease) * time.Millisecond}
 		r.rates, r.known = known[w.Worktree]
-		r.left = worktreeReading{Status: w}.left(s.Snapshot.At)
+		r.left = leaseLeft(w, s.Snapshot.At)
 		rows = append(rows, r)
 	}
 	slices.SortStableFunc(rows, func(a, b topRow) int {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/moby/sys/mountinfo"
@@ -74,11 +73,6 @@ func wantsBare(f *failure, point string) *failure {
 		f.Next = fmt.Sprintf("jvsfs recover %s brings it back; jvsfs umount --bare %s takes it away all the same", point, point)
 	}
 	return f
-}
-
-// unmounted is the daemon's answer to an unmount.
-type unmounted struct {
-	CopyOf string `json:"copy_of,omitempty"` // nothing was done: the mount was made at that place
 }
 
 // askUnmount asks the daemon, which unmounts its own mount and no copy of it: of is where
@@ -153,21 +147,6 @@ func unmountPlainly(m *mountinfo.Info) error {
 		return fmt.Errorf("unmount %s: %w", m.Mountpoint, err)
 	}
 	return nil
-}
-
-func busyFailure(point string, who []busyEntry) *failure {
-	f := &failure{
-		Class: classBusy, Message: fmt.Sprintf("processes keep %s busy", point), Busy: who,
-		Next: "end them, or let them leave the directory and close their files, then try again",
-	}
-	if len(who) > 0 && !slices.ContainsFunc(who, func(e busyEntry) bool { return e.PID != 0 }) {
-		f.Message, f.Next = point+" is in use, though by no process", "run what stands beside each, then try again"
-	}
-	if len(who) == 0 {
-		f.Message += ", and none of them can be seen from here (another mount namespace, or a mount on top of it)"
-		f.Next = "look for mounts below it: findmnt -R " + point
-	}
-	return f
 }
 
 // noteTo prints notes of the daemon to people.

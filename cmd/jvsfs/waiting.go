@@ -86,3 +86,27 @@ func (w waiting) sentence() string {
 	}
 	return s
 }
+
+// stillThere refuses to rob somebody else than was agreed to; 0 is whoever it is.
+func stillThere(k *lease.Keeper, agreed lease.Token) error {
+	head, _ := k.Observe()
+	if agreed == 0 || head.Token == agreed {
+		return nil
+	}
+	return &failure{Class: lease.ClassFencingMismatch, Holder: viewOfRecord(head.Record), File: head.File,
+		Message: fmt.Sprintf("the lease changed hands while you were asked: token %d was shown, %d is the current one", agreed, head.Token),
+		Next:    "look again: jvsfs lock status WORKTREE"}
+}
+
+// waitable tells whether time alone may turn the failure into a grant.
+func waitable(err error) bool {
+	switch lease.ClassOf(err) {
+	case "E_LOCK_CONFLICT", "E_LOCK_EXPIRED":
+		return true
+	}
+	return false
+}
+
+// pollInterval is how often a waiting request looks again: a lease that another
+// mount or host held is released without a word to this daemon.
+const pollInterval = 250 * time.Millisecond

@@ -60,10 +60,8 @@ func TestWaiting(t *testing.T) {
 
 func TestWaitingIsWokenByARelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBroadcast()
-		losses, done := b.subscribe()
-		defer done()
-		b.tell(lease.Loss{Kind: lease.LossReleased})
+		losses := make(chan lease.Loss, 1)
+		losses <- lease.Loss{Kind: lease.LossReleased}
 		said, tries, began := 0, 0, time.Now()
 		_, err := waitUntil(time.Minute, &said, losses).run(t.Context(), func() (lease.Grant, error) {
 			if tries++; tries == 1 {
@@ -74,15 +72,4 @@ func TestWaitingIsWokenByARelease(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, time.Since(began), "no interval was waited out")
 	})
-}
-
-func TestAwaitLossIgnoresOtherTokensAndFailedRenewals(t *testing.T) {
-	losses := make(chan lease.Loss, 3)
-	losses <- lease.Loss{Kind: lease.LossReleased, Token: 1}
-	losses <- lease.Loss{Kind: lease.LossRenewFailed, Token: 2}
-	losses <- lease.Loss{Kind: lease.LossSuperseded, Token: 2}
-	require.Equal(t, "superseded", awaitLoss(t.Context(), 2, losses))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.Empty(t, awaitLoss(ctx, 2, losses))
 }

@@ -1,0 +1,22 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/jvsfs/jvsfs/lease"
+	"go.uber.org/zap"
+)
+
+// warnExposed says who can forge a repository's records, other than its owner.
+func (d *daemon) warnExposed() {
+	if !d.place.inRepository() {
+		return
+	}
+	found, err := lease.Exposures(fmt.Sprintf("/proc/self/fd/%d", d.locks.FD()), ownerOfRepository(fmt.Sprintf("/proc/self/fd/%d/../..", d.locks.FD())))
+	if err != nil {
+		d.log.Warn("who can change the lock directory is not known", zap.Error(err))
+	}
+	for _, e := range found {
+		d.log.Warn("the lease records are not safe", zap.String("why", e.String()))
+	}
+}

@@ -1,0 +1,11 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPrintableTamesTerminals(t *testing.T) {
+	require.Equal(t, "a?[31mb?c", printable("a\x1b[31mb\nc"))
+}
