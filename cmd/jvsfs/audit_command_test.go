@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -22,10 +24,10 @@ func TestAuditVerifyAndTail(t *testing.T) {
 	locks, err := lease.OpenDir(control)
 	require.NoError(t, err)
 	defer locks.Close()
-	log, err := openAudit(place{LockDir: control}, -1, locks)
+	log, err := place.OpenAudit(place.Place{LockDir: control}, -1, locks)
 	require.NoError(t, err)
 	for i := range 3 {
-		require.NoError(t, log.Append(context.Background(), auditRecordOf(lease.Event{Kind: "acquire", Worktree: "wt", Token: lease.Token(i + 1), At: time.Unix(1, 0)})))
+		require.NoError(t, log.Append(context.Background(), place.AuditRecordOf(lease.Event{Kind: "acquire", Worktree: "wt", Token: lease.Token(i + 1), At: time.Unix(1, 0)})))
 	}
 	require.NoError(t, log.Close())
 	cli := func(args ...string) (string, int) {
@@ -40,16 +42,16 @@ func TestAuditVerifyAndTail(t *testing.T) {
 	text, code = cli("audit", "verify")
 	require.Zero(t, code, text)
 
-	path := filepath.Join(control, auditName)
+	path := filepath.Join(control, place.AuditName)
 	b, err := os.ReadFile(path)
 	require.NoError(t, err)
 	lines := bytes.SplitAfter(b, []byte("\n"))
 	require.NoError(t, os.WriteFile(path, bytes.Join(lines[:2], nil), 0o600))
 	text, code = cli("audit", "verify")
-	require.Equal(t, exitError, code)
+	require.Equal(t, api.ExitError, code)
 	require.Contains(t, text, "the end is missing")
 	require.NoError(t, os.WriteFile(path, bytes.Replace(b, []byte(`"fencing_token":2`), []byte(`"fencing_token":7`), 1), 0o600))
 	text, code = cli("audit", "verify")
-	require.Equal(t, exitError, code)
-	require.Contains(t, text, auditName+":2: ")
+	require.Equal(t, api.ExitError, code)
+	require.Contains(t, text, place.AuditName+":2: ")
 }

@@ -4,13 +4,18 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/doctor"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/spf13/cobra"
 )
 
 type doctorCommand struct {
 	records
 	strict bool
-	repair repair
+	repair lockdir.Repair
 	asJSON bool
 }
 
@@ -34,8 +39,8 @@ is not needs --force as well, and you to make sure that nobody writes.`,
 	}
 	d.addFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&d.strict, "strict", false, "a warning fails too")
-	cmd.Flags().BoolVar(&d.repair.safe, "repair", false, "mend what is provably safe")
-	cmd.Flags().BoolVar(&d.repair.force, "force", false, "with --repair: mend also what only you can know to be safe")
+	cmd.Flags().BoolVar(&d.repair.Safe, "repair", false, "mend what is provably safe")
+	cmd.Flags().BoolVar(&d.repair.Force, "force", false, "with --repair: mend also what only you can know to be safe")
 	cmd.Flags().BoolVar(&d.asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -45,26 +50,26 @@ func (d *doctorCommand) run(ctx context.Context, io stdio, paths []string) error
 	if err != nil {
 		return err
 	}
-	if d.repair.force && !d.repair.safe {
-		return usagef("--force goes with --repair")
+	if d.repair.Force && !d.repair.Safe {
+		return api.Usagef("--force goes with --repair")
 	}
-	all, err := checkAll(ctx, paths, control, policy, d.repair)
+	all, err := doctor.Check(ctx, paths, control, policy, d.repair)
 	if err != nil {
 		return err
 	}
 	if d.asJSON {
-		err = printJSON(io.out, doctorReport{!failed(all, d.strict), all})
+		err = human.PrintJSON(io.out, doctorReport{!finding.Failed(all, d.strict), all})
 	} else {
-		_, err = fmt.Fprint(io.out, findingsText(all))
+		_, err = fmt.Fprint(io.out, finding.Text(all))
 	}
-	if err == nil && failed(all, d.strict) {
-		return exitWith(exitError)
+	if err == nil && finding.Failed(all, d.strict) {
+		return api.ExitWith(api.ExitError)
 	}
 	return err
 }
 
 // doctorReport is what `doctor --json` prints; the names are a promise.
 type doctorReport struct {
-	OK       bool      `json:"ok"`
-	Findings []finding `json:"findings"`
+	OK       bool              `json:"ok"`
+	Findings []finding.Finding `json:"findings"`
 }

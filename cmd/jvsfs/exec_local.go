@@ -6,49 +6,52 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
 // localHolding is exec without a mount: this process renews the lease itself.
 type localHolding struct {
 	e      *execCommand
-	t      target
+	t      client.Target
 	policy lease.Policy
 	c      *child
 	reason chan string
 
-	lock   *localLock
+	lock   *lockop.Local
 	keeper *lease.Keeper
 	cancel context.CancelFunc
 	ended  chan error
 }
 
-func (e *execCommand) local(t target, policy lease.Policy, c *child) holding {
+func (e *execCommand) local(t client.Target, policy lease.Policy, c *child) holding {
 	return &localHolding{e: e, t: t, policy: policy, c: c, reason: make(chan string, 1)}
 }
 
 func (h *localHolding) lost() <-chan string { return h.reason }
 
 func (h *localHolding) acquire(ctx context.Context) error {
-	lock, err := openLocal(h.t.place, h.policy)
+	lock, err := lockop.OpenLocal(h.t.Place, h.policy)
 	if err != nil {
 		return err
 	}
 	h.lock = lock
-	if err := lock.claim(ctx); err != nil {
+	if err := lock.Claim(ctx); err != nil {
 		return err
 	}
-	noteTo(h.e.io)(fmt.Sprintf("no mount fences %s: the lease keeps those out who ask for it", h.t.place.Root))
-	req := request{
-		Op: opAcquire, PID: h.c.pid, Explicit: true, Scope: h.e.scope, Purpose: h.e.purpose,
+	noteTo(h.e.io)(fmt.Sprintf("no mount fences %s: the lease keeps those out who ask for it", h.t.Place.Root))
+	req := api.Request{
+		Op: api.OpAcquire, PID: h.c.pid, Explicit: true, Scope: h.e.scope, Purpose: h.e.purpose,
 		WaitMS: h.e.wait.Milliseconds(), Steal: h.e.steal,
 	}
-	holder, err := lock.holder(req)
+	holder, err := lock.Holder(req)
 	if err != nil {
 		return err
 	}
-	h.keeper = lock.keeper(reportingFence{h.reason})
-	if _, err := lock.waitFor(ctx, noteTo(h.e.io), h.keeper, req, holder); err != nil {
+	h.keeper = lock.Keeper(reportingFence{h.reason})
+	if _, err := lock.WaitFor(ctx, noteTo(h.e.io), h.keeper, req, holder); err != nil {
 		return err
 	}
 	var run context.Context
@@ -68,7 +71,7 @@ func (h *localHolding) release() error {
 		errs = append(errs, h.keeper.Close())
 	}
 	if h.lock != nil {
-		errs = append(errs, h.lock.close())
+		errs = append(errs, h.lock.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -89,7 +92,7 @@ func (f reportingFence) Close(l lease.Loss) {
 		return
 	}
 	select {
-	case f.reason <- lossName(l.Kind):
+	case f.reason <- api.LossName(l.Kind):
 	default:
 	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
 	"github.com/spf13/pflag"
@@ -22,12 +24,12 @@ func (r *records) addFlags(fs *pflag.FlagSet) {
 func (r *records) load() (string, lease.Policy, error) {
 	cfg, err := mountcfg.Resolve(r.config, nil)
 	if err != nil {
-		return "", lease.Policy{}, usageError(err)
+		return "", lease.Policy{}, api.UsageError(err)
 	}
 	if r.control != "" {
 		if err := cfg.Set("control", r.control, mountcfg.WhereFlag); err != nil {
-			return "", lease.Policy{}, usageError(err)
+			return "", lease.Policy{}, api.UsageError(err)
 		}
 	}
-	return cfg.Control, policyOf(cfg), nil
+	return cfg.Control, lockop.PolicyOf(cfg), nil
 }

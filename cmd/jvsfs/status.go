@@ -6,6 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/spf13/cobra"
 )
@@ -18,7 +22,7 @@ type statusCommand struct {
 
 // statusReport is what `status --json` prints; the names are a promise.
 type statusReport struct {
-	Mounts []mountStatus `json:"mounts"`
+	Mounts []api.MountStatus `json:"mounts"`
 }
 
 func newStatusCommand(io stdio) *cobra.Command {
@@ -40,21 +44,21 @@ func (s *statusCommand) run(cmd *cobra.Command, args []string) error {
 		return s.watch(cmd.Context(), args)
 	}
 	if len(args) > 0 {
-		return usagef("status takes no argument without --watch")
+		return api.Usagef("status takes no argument without --watch")
 	}
-	mounts, err := readMounts()
+	mounts, err := host.ReadMounts()
 	if err != nil {
 		return err
 	}
-	all := statusOfAll(cmd.Context(), mounts.jvsfs())
+	all := client.StatusOfAll(cmd.Context(), mounts.JVSFS())
 	if s.asJSON {
-		return printJSON(s.io.out, statusReport{all})
+		return human.PrintJSON(s.io.out, statusReport{all})
 	}
 	_, err = fmt.Fprint(s.io.out, statusText(all, time.Now()))
 	return err
 }
 
-func statusText(all []mountStatus, now time.Time) string {
+func statusText(all []api.MountStatus, now time.Time) string {
 	if len(all) == 0 {
 		return "no jvsfs mounts\n"
 	}
@@ -63,34 +67,34 @@ func statusText(all []mountStatus, now time.Time) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s  %s", printable(st.Mountpoint), st.State)
+		fmt.Fprintf(&b, "%s  %s", human.Printable(st.Mountpoint), st.State)
 		if st.Source != "" && st.Source != st.Mountpoint {
-			fmt.Fprintf(&b, "  source %s", printable(st.Source))
+			fmt.Fprintf(&b, "  source %s", human.Printable(st.Source))
 		}
 		if st.PID != 0 {
 			fmt.Fprintf(&b, "  pid %d", st.PID)
 		}
 		if st.Enforce != "" {
-			fmt.Fprintf(&b, "  %s", st.modeText())
+			fmt.Fprintf(&b, "  %s", st.ModeText())
 		}
 		if st.Local {
 			b.WriteString("  fence local to this machine")
 		}
 		b.WriteByte('\n')
 		if st.Detail != "" {
-			fmt.Fprintf(&b, "  %s\n", printable(st.Detail))
+			fmt.Fprintf(&b, "  %s\n", human.Printable(st.Detail))
 		}
 		if st.Next != "" {
-			fmt.Fprintf(&b, "  next: %s\n", printable(st.Next))
+			fmt.Fprintf(&b, "  next: %s\n", human.Printable(st.Next))
 		}
-		b.WriteString(indent(worktreesText(st, now)))
-		texts, _ := crowding(st)
-		b.WriteString(indent(strings.Join(texts, "\n")))
+		b.WriteString(human.Indent(worktreesText(st, now)))
+		texts, _ := client.Crowding(st)
+		b.WriteString(human.Indent(strings.Join(texts, "\n")))
 	}
 	return b.String()
 }
 
-func worktreesText(st mountStatus, now time.Time) string {
+func worktreesText(st api.MountStatus, now time.Time) string {
 	if st.State != "serving" {
 		return ""
 	}
@@ -102,13 +106,13 @@ func worktreesText(st mountStatus, now time.Time) string {
 	for _, w := range st.Worktrees {
 		left := "-"
 		if w.ExpiresAt != nil {
-			left = spanText(w.ExpiresAt.Sub(now))
+			left = human.Span(w.ExpiresAt.Sub(now))
 		}
 		holder := "-"
 		if w.HolderID != "" {
-			holder = printable(w.HolderID)
+			holder = human.Printable(w.HolderID)
 			if w.Purpose != "" {
-				holder += " (" + printable(w.Purpose) + ")"
+				holder += " (" + human.Printable(w.Purpose) + ")"
 			}
 		}
 		rows = append(rows, []string{
@@ -123,5 +127,5 @@ func worktreesText(st mountStatus, now time.Time) string {
 	if exempt {
 		heads = append(heads, "EXEMPT")
 	}
-	return table(heads, rows)
+	return human.Table(heads, rows)
 }

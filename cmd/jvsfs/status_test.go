@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/stretchr/testify/require"
 )
@@ -16,8 +17,8 @@ func TestStatusText(t *testing.T) {
 	require.Equal(t, "no jvsfs mounts\n", statusText(nil, time.Now()))
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	until := now.Add(12 * time.Second)
-	text := statusText([]mountStatus{
-		{Mountpoint: "/m", Source: "/s", State: "serving", PID: 9, enforceStatus: enforceStatus{Enforce: "enforce"}, Local: true, Worktrees: []gate.Status{
+	text := statusText([]api.MountStatus{
+		{Mountpoint: "/m", Source: "/s", State: "serving", PID: 9, EnforceStatus: api.EnforceStatus{Enforce: "enforce"}, Local: true, Worktrees: []gate.Status{
 			{Worktree: "main", State: "held", Token: 3, HolderID: "h:u:1:2", Purpose: "build", ExpiresAt: &until, Writes: 5, Refusals: 2},
 			{Worktree: "a", State: "free"},
 		}},
@@ -36,7 +37,7 @@ func TestStatusText(t *testing.T) {
 func TestExplanationText(t *testing.T) {
 	now := time.Now()
 	until := now.Add(3 * time.Second)
-	x := explanation{Mounted: true}
+	x := api.Explanation{Mounted: true}
 	x.Path, x.PID, x.Errno, x.Class, x.Sentence, x.Next = "/m/f", 7, "EROFS", "E_LOCK_CONFLICT", "held by h", "wait"
 	x.Holder = &gate.HolderView{ID: "h:u:1:2", Scope: "tree", Token: 3, ExpiresAt: &until}
 	text := explanationText(x, now)
@@ -58,7 +59,7 @@ func TestUsageErrors(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		code := run(context.Background(), args, stdio{os.Stdin, &out, &errs})
-		require.Equal(t, exitUsage, code, "%q: %s", args, errs.String())
+		require.Equal(t, api.ExitUsage, code, "%q: %s", args, errs.String())
 		require.Contains(t, errs.String(), "jvsfs: E_USAGE: ", "%q", args)
 		require.Contains(t, errs.String(), "next: ", "%q", args)
 	}
@@ -67,7 +68,7 @@ func TestUsageErrors(t *testing.T) {
 func TestUmountOfWhatIsNoMount(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := run(context.Background(), []string{"umount", t.TempDir()}, stdio{os.Stdin, &out, &errs})
-	require.Equal(t, exitNoMount, code)
+	require.Equal(t, api.ExitNoMount, code)
 	require.Contains(t, errs.String(), "E_NO_MOUNT")
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/stretchr/testify/require"
 )
 
@@ -21,9 +22,9 @@ func TestScreenOfWatchFits(t *testing.T) {
 func TestWatchArguments(t *testing.T) {
 	for _, args := range [][]string{{"status", "5s"}, {"status", "--watch", "soon"}, {"status", "--watch=1ms"}, {"status", "--watch", "1ms"}, {"top", "--interval", "0s"}, {"status", "--watch", "1s", "2s"}} {
 		exit, _, errs := command(args...)
-		require.Equal(t, exitUsage, exit, "%v %s", args, errs)
+		require.Equal(t, api.ExitUsage, exit, "%v %s", args, errs)
 	}
 	exit, _, errs := command("top")
-	require.Equal(t, exitUsage, exit)
+	require.Equal(t, api.ExitUsage, exit)
 	require.Contains(t, errs, "jvsfs status --watch")
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/top"
 	"github.com/spf13/cobra"
 )
 
@@ -27,14 +29,14 @@ pauses, arrows scroll, ? shows all keys. NO_COLOR switches colours off.`,
 
 func runTop(ctx context.Context, io stdio, every time.Duration) error {
 	if every < watchMinInterval {
-		return usagef("an interval of %s is less than %s", every, watchMinInterval)
+		return api.Usagef("an interval of %s is less than %s", every, watchMinInterval)
 	}
 	out := terminalOf(io.out)
 	if out == nil || !isTerminal(io.in) {
-		return &failure{
-			Class: classUsage, Message: "top needs a terminal to draw on and to take keys from",
+		return &api.Failure{
+			Class: api.ClassUsage, Message: "top needs a terminal to draw on and to take keys from",
 			Next: "use jvsfs status --watch, with --json for programs",
 		}
 	}
-	return showTop(ctx, io.in, out, every)
+	return top.Show(ctx, io.in, out, every)
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/spf13/cobra"
 )
 
@@ -14,9 +16,9 @@ func newVersionCommand(io stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "version", Short: "Say which build this is", Args: usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			b := buildOf()
+			b := api.BuildOf()
 			if asJSON {
-				return printJSON(io.out, b)
+				return human.PrintJSON(io.out, b)
 			}
 			_, err := fmt.Fprintf(io.out, "jvsfs %s (%s, %s)\n", b.Version, b.Go, b.Platform)
 			return err
