@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/cpuguy83/go-md2man/v2/md2man"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
@@ -114,7 +115,7 @@ func commandPage(cmd *cobra.Command) ([]byte, error) {
 	return slices.Concat(listFlags(before), []byte("\n"), render(more), []byte(".SH SEE ALSO\n"), after), nil
 }
 
-func source() string { return "jvsfs " + version() }
+func source() string { return "jvsfs " + api.Version() }
 
 // render turns sections of a page into roff. md2man takes the first heading of what has
 // no title for one.
@@ -155,30 +156,30 @@ func sayFlag(f *pflag.Flag) {
 // exitStatus lists the exit codes with the classes that have them.
 func exitStatus() string {
 	classes := map[int][]string{}
-	for class, code := range exitCodes {
+	for class, code := range api.ExitCodes {
 		classes[code] = append(classes[code], string(class))
 	}
 	var b strings.Builder
 	b.WriteString("# EXIT STATUS\n")
 	item := func(code any, text string) { fmt.Fprintf(&b, "**%v**\n: %s\n\n", code, text) }
-	item(exitOK, "Done.")
-	item(exitError, "Another error, or a \"no\" to a steal.")
+	item(api.ExitOK, "Done.")
+	item(api.ExitError, "Another error, or a \"no\" to a steal.")
 	for _, code := range slices.Sorted(maps.Keys(classes)) {
 		slices.Sort(classes[code])
 		item(code, strings.TrimSpace(exitText[code]+" "+strings.Join(classes[code], ", ")))
 	}
-	item(exitLeaseLost, "**exec**: the lease was lost while the command ran.")
-	item(exitNotRun, "**exec**: the command cannot be run.")
-	item(exitNotFound, "**exec**: the command is not there.")
-	item(fmt.Sprintf("%d+N", exitSignalBase), "**exec**: signal N ended the command. 130 also: **lock** or **enforce** was interrupted.")
+	item(api.ExitLeaseLost, "**exec**: the lease was lost while the command ran.")
+	item(api.ExitNotRun, "**exec**: the command cannot be run.")
+	item(api.ExitNotFound, "**exec**: the command is not there.")
+	item(fmt.Sprintf("%d+N", api.ExitSignalBase), "**exec**: signal N ended the command. 130 also: **lock** or **enforce** was interrupted.")
 	return b.String()
 }
 
 // exitText says what the name of a class does not.
 var exitText = map[int]string{
-	exitUsage:   "Usage, or a steal that cannot ask and has no **--yes**.",
-	exitNoMount: "No such mount, or its daemon is dead or silent.",
-	exitBusy:    "Processes keep the mount busy.",
+	api.ExitUsage:   "Usage, or a steal that cannot ask and has no **--yes**.",
+	api.ExitNoMount: "No such mount, or its daemon is dead or silent.",
+	api.ExitBusy:    "Processes keep the mount busy.",
 }
 
 // writeCompletions writes the scripts under the names by which the shells find them.

@@ -16,6 +16,8 @@ import (
 	"github.com/cpuguy83/go-md2man/v2/md2man"
 	"github.com/spf13/cobra"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -77,11 +79,11 @@ const filesSection = `# FILES
 */run/jvsfs*
 : Control sockets of the mounts.
 
-*.jvs/locks*, *` + defaultControlRoot + `*
+*.jvs/locks*, *` + place.DefaultControlRoot + `*
 : Lease records of a repository, and of directories without **--control**. *#tree.NAME.json*
 there says for which directory they are.
 
-*` + logDir + `*
+*` + daemon.LogDir + `*
 : Logs of daemons in the background, unless **--log-file** names another place.
 
 `

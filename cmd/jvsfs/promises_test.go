@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 )
@@ -19,27 +20,27 @@ import (
 // promisedAt says which row of README's tables has the JSON names of a type: the row's
 // first words. A type that is not here is never printed, and stands among unpromised.
 var promisedAt = map[string]string{
-	"jvsfs.statusReport": "`status`", "jvsfs.watchLine": "`status`", "jvsfs.mountStatus": "`status`", "jvsfs.enforceStatus": "`status`",
+	"jvsfs.statusReport": "`status`", "jvsfs.watchLine": "`status`", "api.MountStatus": "`status`", "api.EnforceStatus": "`status`",
 	"gate.Status": "`worktrees[]` of it", "fusefs.Stats": "`statistics` of it", "fusefs.Features": "`statistics` of it", "fusefs.User": "`statistics` of it",
-	"jvsfs.refusalView": "a refusal", "jvsfs.locatedRefusal": "a refusal",
-	"jvsfs.holderView": "a holder", "gate.HolderView": "a holder", "lease.Record": "a record",
-	"gate.Explanation": "`explain PATH`", "jvsfs.explanation": "`explain PATH`", "jvsfs.recentReport": "`explain` |",
-	"jvsfs.doctorReport": "`doctor`", "jvsfs.finding": "`doctor`",
+	"api.RefusalView": "a refusal", "jvsfs.locatedRefusal": "a refusal",
+	"api.holderView": "a holder", "gate.HolderView": "a holder", "lease.Record": "a record",
+	"gate.Explanation": "`explain PATH`", "api.Explanation": "`explain PATH`", "jvsfs.recentReport": "`explain` |",
+	"jvsfs.doctorReport": "`doctor`", "finding.Finding": "`doctor`",
 	"jvsfs.configView": "`config show`", "mountcfg.Origin": "`config show`",
 	"jvsfs.configCheck": "`config check`", "jvsfs.checkedFile": "`config check`", "jvsfs.mistake": "`config check`",
 	"jvsfs.mounted": "`mount`; `umount`", "jvsfs.unmountReport": "`mount`; `umount`",
 	"jvsfs.recoveries": "`recover`", "jvsfs.recovered": "`recover`",
-	"jvsfs.enforceAnswer": "`enforce`; `lock handover`", "jvsfs.handoverResult": "`enforce`; `lock handover`",
-	"jvsfs.lockStatus": "`lock status`; `lock release`", "jvsfs.releasedLease": "`lock status`; `lock release`",
+	"api.EnforceAnswer": "`enforce`; `lock handover`", "api.HandoverResult": "`enforce`; `lock handover`",
+	"api.LockStatus": "`lock status`; `lock release`", "jvsfs.releasedLease": "`lock status`; `lock release`",
 	"jvsfs.auditReport": "`audit verify`; a line of `audit tail`", "lease.AuditFault": "`audit verify`; a line of `audit tail`",
 	"lease.AuditRecord": "`audit verify`; a line of `audit tail`",
-	"jvsfs.buildInfo":   "`version`", "jvsfs.failureReport": "any failure", "jvsfs.failure": "any failure", "jvsfs.busyEntry": "any failure",
+	"api.buildInfo":     "`version`", "api.failureReport": "any failure", "api.Failure": "any failure", "api.BusyEntry": "any failure",
 }
 
 // unpromised are between our own processes.
 var unpromised = []string{
-	"jvsfs.request", "jvsfs.unmounted", "jvsfs.response", "jvsfs.refusalAnswer", "jvsfs.readiness",
-	"jvsfs.mountState", "jvsfs.processState", "jvsfs.journalFile", "jvsfs.revokedHolder", "jvsfs.chosen", "jvsfs.treeFile", "jvsfs.treeID", "lease.AuditAnchor",
+	"api.Request", "api.Unmounted", "api.Response", "api.RefusalAnswer", "daemon.readiness",
+	"host.MountState", "host.ProcessState", "daemon.journalFile", "daemon.revokedHolder", "place.chosen", "place.treeFile", "place.treeID", "lease.AuditAnchor",
 }
 
 func readme(t *testing.T) string {
@@ -55,6 +56,18 @@ func row(t *testing.T, readme, words string) string {
 	rows := regexp.MustCompile(`(?m)^\| `+regexp.QuoteMeta(words)+`.*$`).FindAllString(readme, -1)
 	require.Len(t, rows, 1, words)
 	return rows[0]
+}
+
+// rooms are the packages below cmd/jvsfs/internal.
+func rooms(t *testing.T) (dirs []string) {
+	t.Helper()
+	names, err := filepath.Glob("internal/*")
+	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		dirs = append(dirs, path.Join("cmd/jvsfs", filepath.ToSlash(name)))
+	}
+	return dirs
 }
 
 // sources are the parsed files of a package of this module, without its tests.
@@ -115,7 +128,7 @@ func jsonNames(e ast.Expr) (names []string) {
 // Every name of the JSON that commands print stands in README, in the row of its command.
 func TestREADMEPromisesTheJSON(t *testing.T) {
 	text, seen := readme(t), map[string]bool{}
-	for _, dir := range []string{"cmd/jvsfs", "gate", "lease", "fusefs", "mountcfg"} {
+	for _, dir := range append(rooms(t), "cmd/jvsfs", "gate", "lease", "fusefs", "mountcfg") {
 		for name, fields := range jsonTypes(t, dir) {
 			seen[name] = true
 			words, ok := promisedAt[name]
@@ -142,7 +155,7 @@ func TestPrintedJSONHasAType(t *testing.T) {
 			if !ok {
 				return true
 			}
-			if name, ok := call.Fun.(*ast.Ident); !ok || name.Name != "printJSON" {
+			if name, ok := call.Fun.(*ast.SelectorExpr); !ok || name.Sel.Name != "PrintJSON" {
 				return true
 			}
 			calls++
@@ -154,23 +167,6 @@ func TestPrintedJSONHasAType(t *testing.T) {
 		})
 	}
 	require.Greater(t, calls, 10)
-}
-
-// Every metric stands in README, with its labels beside it.
-func TestREADMEPromisesTheMetrics(t *testing.T) {
-	text := readme(t)
-	described := regexp.MustCompile(`fqName: "(\w+)",.*variableLabels: \{([\w,]*)\}`)
-	for _, d := range allMetrics {
-		parts := described.FindStringSubmatch(d.String())
-		require.NotNil(t, parts, d.String())
-		rows := regexp.MustCompile("(?m)^\\| .*`"+parts[1]+"`.*$").FindAllString(text, -1)
-		require.Len(t, rows, 1, parts[1])
-		for label := range strings.SplitSeq(parts[2], ",") {
-			if label != "" {
-				require.Contains(t, rows[0], "`"+label+"`", parts[1])
-			}
-		}
-	}
 }
 
 // Every command can be read by a program, but those that hand the terminal over.
@@ -192,4 +188,21 @@ func TestEveryCommandTakesJSON(t *testing.T) {
 	}
 	walk(newRoot(stdio{}))
 	require.Greater(t, leaves, 15)
+}
+
+// Every metric stands in README, with its labels beside it.
+func TestREADMEPromisesTheMetrics(t *testing.T) {
+	text := readme(t)
+	described := regexp.MustCompile(`fqName: "(\w+)",.*variableLabels: \{([\w,]*)\}`)
+	for _, d := range daemon.AllMetrics {
+		parts := described.FindStringSubmatch(d.String())
+		require.NotNil(t, parts, d.String())
+		rows := regexp.MustCompile("(?m)^\\| .*`"+parts[1]+"`.*$").FindAllString(text, -1)
+		require.Len(t, rows, 1, parts[1])
+		for label := range strings.SplitSeq(parts[2], ",") {
+			if label != "" {
+				require.Contains(t, rows[0], "`"+label+"`", parts[1])
+			}
+		}
+	}
 }
