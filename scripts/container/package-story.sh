@@ -31,6 +31,10 @@ man 8 jvsfs-mount | has --on-free || fail "jvsfs-mount(8) lacks --on-free"
 man 1 jvsfs-exec | has --wait || fail "jvsfs-exec(1) lacks --wait"
 man 7 jvsfs-lease | has 'fencing token' || fail "jvsfs-lease(7) does not say what a fencing token is"
 
+step "the changelog begins with this version, and goes on with the releases"
+zcat /usr/share/doc/jvsfs/changelog.gz | head -n 1 | has "^jvsfs ($(dpkg-deb -f /jvsfs.deb Version)) " || fail "the changelog has another version on top"
+zcat /usr/share/doc/jvsfs/changelog.gz | has '^jvsfs (0.1.0) ' || fail "the changelog lacks a release"
+
 step "completion"
 # shellcheck disable=SC1091
 bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader jvsfs || [[ $? == 124 ]]
