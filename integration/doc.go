@@ -8,7 +8,7 @@
 //	JVSFS_RACE=1 go test ./integration         the binary under test is built with -race
 //	JVSFS_BINARY=/path/jvsfs go test ...       a binary built elsewhere
 //	JVSFS_TEST_DIR=/mnt/disk go test ...       where trees are made (not tmpfs)
-//	JVSFS_REQUIRE_FUSE=1 go test ...           no /dev/fuse is a failure, not a skip
+//	JVSFS_REQUIRE_FUSE=0 go test ...           where there is no /dev/fuse, what mounts is skipped
 //
 // The words: an actor is a process of its own that does what it is told by
 // raw system calls; a row is one way to change a tree; a situation is a way

@@ -83,7 +83,7 @@ func TestEveryCommandHasItsPage(t *testing.T) {
 	walk = func(path ...string) {
 		commands, flags := helpOf(t, bin, path...)
 		name := strings.Join(append([]string{"jvsfs"}, path...), "-")
-		text := groff(t, filepath.Join(man, name+".8"))
+		text := groff(t, commandPage(t, man, name))
 		require.Contains(t, text, "EXIT STATUS")
 		for _, flag := range flags {
 			require.Contains(t, strings.ReplaceAll(text, "\u2010", "-"), flag, name)
@@ -95,6 +95,36 @@ func TestEveryCommandHasItsPage(t *testing.T) {
 		}
 	}
 	walk()
+}
+
+// commandPage is the one page of a command, in whatever section.
+func commandPage(t testing.TB, man, name string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(man, name+".[18]"))
+	require.NoError(t, err)
+	require.Len(t, found, 1, name)
+	return found[0]
+}
+
+// Who works in a mount finds the commands in section 1, and who runs it in section 8. Whatever
+// a page names is a page.
+func TestPagesAndTheirSections(t *testing.T) {
+	man := filepath.Join(requireDocs(t), "man")
+	for _, page := range []string{"jvsfs.1", "jvsfs-lock-acquire.1", "jvsfs-exec.1", "jvsfs-explain.1", "jvsfs-status.1", "jvsfs-top.1",
+		"jvsfs-mount.8", "jvsfs-umount.8", "jvsfs-recover.8", "jvsfs-enforce.8", "jvsfs-doctor.8",
+		"jvsfs-guarantees.7", "jvsfs-lease.7", "jvsfs-layouts.7", "jvsfs-operations.7", "jvsfs-json.7", "jvsfs-performance.7", "jvsfs-testing.7"} {
+		require.FileExists(t, filepath.Join(man, page))
+	}
+	pages, err := filepath.Glob(filepath.Join(man, "*"))
+	require.NoError(t, err)
+	for _, page := range pages {
+		text := strings.NewReplacer("\u2010\n", "\u2010", "\u2010", "-").Replace(groff(t, page)) // hyphens of broken names
+		named := regexp.MustCompile(`\b((?:mount\.fuse\.)?jvsfs[a-z.-]*)\((\d)\)`).FindAllStringSubmatch(text, -1)
+		require.NotEmpty(t, named, page)
+		for _, m := range named {
+			require.FileExists(t, filepath.Join(man, m[1]+"."+m[2]), page)
+		}
+	}
 }
 
 // What the configuration can say stands in its page, and what mount(8) can say in that
