@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"errors"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -37,12 +38,18 @@ func lookupAt(dir *node, name string) (fd int, st unix.Stat_t, err error) {
 	return fd, st, nil
 }
 
+// statOf is the attributes of an open file, if they are to be had.
+func statOf(fd int) (st unix.Stat_t, ok bool) {
+	ok = unix.Fstat(fd, &st) == nil
+	return st, ok
+}
+
 // retryInt and retry repeat a call that a signal interrupted. Go's own preemption
 // signals do that on file systems that can be interrupted.
 func retryInt(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			return n, err
 		}
 	}
@@ -50,7 +57,7 @@ func retryInt(call func() (int, error)) (int, error) {
 
 func retry(call func() error) error {
 	for {
-		if err := call(); err != unix.EINTR {
+		if err := call(); !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"errors"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
@@ -109,7 +110,7 @@ func (f *rawFS) createAt(in *fuse.CreateIn, dir *node, name string, newOnly bool
 	if err = as.as(open(flags | unix.O_CREAT | unix.O_EXCL)); err != nil {
 		own.unchanged()
 	}
-	if err != unix.EEXIST || in.Flags&unix.O_EXCL != 0 {
+	if !errors.Is(err, unix.EEXIST) || in.Flags&unix.O_EXCL != 0 {
 		return fd, err
 	}
 	if newOnly {

@@ -50,7 +50,7 @@ func (f *rawFS) entry(h *fuse.InHeader, dir *node, name string, out *fuse.EntryO
 
 // remember takes the descriptor over.
 func (f *rawFS) remember(h *fuse.InHeader, fd int, st *unix.Stat_t, dir *node, name string) *node {
-	n := f.nodes.remember(fd, st, f.shares.by(h.Uid), func(n *node) { f.stand(n, dir, name, uint64(st.Nlink)) })
+	n := f.nodes.remember(fd, st, f.shares.by(h.Uid), func(n *node) { f.stand(n, dir, name, nlinkOf(st)) })
 	f.budget.grown(f.nodes.count.Load(), n.share)
 	return n
 }

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"errors"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
@@ -56,7 +57,7 @@ func (f *rawFS) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (st 
 		return fuse.Status(unix.ENFILE)
 	}
 	fd, err := f.openAgain(n.fd, flags)
-	if err == unix.EPERM && in.Flags&unix.O_APPEND != 0 { // chattr +a
+	if errors.Is(err, unix.EPERM) && in.Flags&unix.O_APPEND != 0 { // chattr +a
 		fd, err = f.openAgain(n.fd, flags|unix.O_APPEND)
 		h.appendOnly = true
 	}

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"errors"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
@@ -94,8 +95,11 @@ func (f *rawFS) setOwner(in *fuse.SetAttrIn, n *node, _ *handle) error {
 // away, which only the owner or CAP_FOWNER may, and more of them without CAP_FSETID. A
 // caller whose capabilities cannot be seen is believed.
 func changerOfOwner(h *fuse.InHeader, n *node) (caller, error) {
-	var st unix.Stat_t
-	if n.isDir() || !n.setid.Load() || h.Pid == 0 || unix.Fstat(n.fd, &st) != nil {
+	if n.isDir() || !n.setid.Load() || h.Pid == 0 {
+		return standIn(h), nil
+	}
+	st, ok := statOf(n.fd)
+	if !ok {
 		return standIn(h), nil
 	}
 	who := callerID(h)
@@ -126,7 +130,7 @@ func (f *rawFS) chownToNobody(in *fuse.SetAttrIn, n *node) error {
 		as.lack = capFowner
 	}
 	err := as.as(func() error { return unix.Fchownat(n.fd, "", -1, -1, unix.AT_EMPTY_PATH) })
-	if err == unix.EPERM && n.hasWriters() {
+	if errors.Is(err, unix.EPERM) && n.hasWriters() {
 		n.killNext.Store(true)
 		return nil
 	}

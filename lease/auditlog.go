@@ -75,11 +75,11 @@ func OpenAudit(dirfd int, way []string, name, display string, locks *Dir) (*Audi
 	}
 	dir, err := a.directory()
 	if err != nil {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		return nil, err
 	}
 	if dir != fd {
-		unix.Close(dir)
+		_ = unix.Close(dir)
 	}
 	return a, nil
 }
@@ -192,7 +192,7 @@ func (a *AuditLog) directory() (int, error) {
 			}
 		}
 		if fd != a.base {
-			unix.Close(fd)
+			_ = unix.Close(fd)
 		}
 		if err != nil {
 			return -1, &os.PathError{Op: "open", Path: name, Err: err}
@@ -210,7 +210,7 @@ func (a *AuditLog) open() error {
 		return err
 	}
 	if dir != a.base {
-		defer unix.Close(dir)
+		defer unix.Close(dir) //nolint:errcheck // only read from
 	}
 	var at, held unix.Stat_t
 	err = unix.Fstatat(dir, a.name, &at, unix.AT_SYMLINK_NOFOLLOW)
@@ -226,7 +226,7 @@ func (a *AuditLog) open() error {
 		err = errors.New("it is not a regular file with one name")
 	}
 	if err != nil {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		return err
 	}
 	a.f = os.NewFile(uintptr(fd), a.path)

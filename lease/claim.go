@@ -131,7 +131,7 @@ func (c *claim) check() (*Record, error) {
 	r, err := parseRecord(b, c.store.id)
 	if err != nil {
 		// Our own renewal may have failed half way: what we know is still right, and the next write mends it.
-		return c.rec.clone(), nil
+		return c.rec.clone(), nil //nolint:nilerr // as the comment says
 	}
 	switch {
 	case r.HolderNonce != c.rec.HolderNonce || r.SessionID != c.rec.SessionID || r.FencingToken != c.rec.FencingToken:
@@ -156,14 +156,14 @@ func (c *claim) discard() {
 // dropTmp ignores errors: the name is ours alone, harmless, and doctor sweeps it.
 func (c *claim) dropTmp() {
 	if c.tmp != "" {
-		unix.Unlinkat(c.store.dir.fd, c.tmp, 0)
+		_ = unix.Unlinkat(c.store.dir.fd, c.tmp, 0)
 		c.tmp = ""
 	}
 }
 
 func (c *claim) close() {
 	if c.fd >= 0 {
-		unix.Close(c.fd)
+		_ = unix.Close(c.fd)
 		c.fd = -1
 	}
 }

@@ -84,6 +84,19 @@
 //     run out, and the holder waits for twice that after the record was written, and then looks once more; until then the record
 //     keeps the time of the offer, and is not adopted.
 //
+// # Where each rule stands
+//
+//	1 authority   judge.go, successor.go        8 renew         renew.go, keeper_run.go
+//	2 claim       steal.go, claim.go, view.go   9 losing        release.go, past.go
+//	3 one writer  claim.go                      10 late writes  late.go
+//	4 the gate    gatelock.go                   11 release      release.go
+//	5 expired     judge.go, policy.go           12 takeover     steal.go, telling.go, auditlog.go
+//	6 stopped     observe.go                    13 handover     giving.go, handover.go
+//	7 clock skew  judge.go, observe.go          14 offer        giving.go, offer.go
+//
+// What a tier changes stands in tier.go, bounds of what is read in bounds.go, adoption in adopt.go, two keepers of one lease in
+// follow.go.
+//
 // # Adoption
 //
 // A lease whose daemon was killed may go on in another process ([Keeper.Adopt]). That is no claim, for the token stays, but a

@@ -31,11 +31,11 @@ type Keeper struct {
 	wake chan struct{} // capacity 1: tells Run to look at its timers again
 
 	// Only with op.
-	gate   *gateLock
-	cur    *holding // what is held or interrupted
-	lapsed *holding // what expired: its record is still ours, so the same holder may go on at once
-	ended  bool     // Close was called
-	lead   Lead     // not nil: another keeper leads this lease
+	gate      *gateLock
+	cur       *holding  // what is held or interrupted
+	lapsed    *holding  // what expired: its record is still ours, so the same holder may go on at once
+	ended     bool      // Close was called
+	following *follower // not nil: another keeper leads this lease
 
 	mu    sync.Mutex // never held across I/O or a call of the fence
 	shown *Grant     // what Held says

@@ -119,7 +119,7 @@ func (w *watcher) judge(now instant, h Head) Judgement {
 		return Judgement{Skewed, now.wall.Add(w.until - now.boot), w.suspect}
 	}
 	w.suspect = ""
-	if left := need.silence() - quiet; j.State == Stealable && w.cfg.Store.dir.tier != tierA && left > 0 {
+	if left := w.cfg.Store.dir.tier.unwatched(need, quiet); j.State == Stealable && left > 0 {
 		return Judgement{Expired, now.wall.Add(left), "its lease ended, but it has not been watched for long enough to know that it stopped"}
 	}
 	return j

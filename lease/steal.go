@@ -56,6 +56,7 @@ func (tk *taking) isOwn(h Head) bool {
 
 // blame adds the holder to an error about the gate.
 func (tk *taking) blame(err error) error {
+	//nolint:errorlint // what wraps one says more than this could
 	if e, ok := err.(*Error); ok && e.Holder == nil && tk.head.Record != nil && !tk.head.Record.Released {
 		named := *e
 		named.Holder = tk.head.Record
@@ -157,7 +158,7 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 		if holder.Auto {
 			k.note(e) // its writer waits
 		} else {
-			k.audit(e)
+			_ = k.audit(e)
 		}
 	}
 	k.poke()
@@ -176,7 +177,7 @@ func (tk *taking) undo(c *claim) {
 
 // giveBack ends a claim that never armed. Its errors are dropped: the claim then simply runs out.
 func (k *Keeper) giveBack(c *claim) {
-	k.markReleased(c)
+	_ = k.markReleased(c)
 	c.discard()
 }
 
@@ -196,7 +197,7 @@ func (tk *taking) beaten() error {
 // more silence and does not forbid it: by then the record has stood still for twice as long as any holder could count on it.
 func (tk *taking) contradicted(c *claim, in instant) error {
 	k, r := tk.k, tk.head.Record
-	if k.cfg.Store.dir.tier == tierA || r == nil || tk.verdict.State != Stealable {
+	if !k.tier().storeHasOwnClock() || r == nil || tk.verdict.State != Stealable {
 		return nil
 	}
 	stamp, err := c.stamp()
@@ -247,7 +248,7 @@ func (tk *taking) auditSteal() error {
 	case "handover":
 		e.From = tk.head.Record.Holder()
 	default:
-		e.Unclean = tk.k.cfg.Store.dir.tier != tierA || tk.head.Foreign
+		e.Unclean = !tk.k.tier().gateProvesEnd() || tk.head.Foreign
 	}
 	err := tk.k.audit(e)
 	if err != nil && !unaudited() {

@@ -27,7 +27,7 @@ func (k *Keeper) note(e Event) {
 	}
 	k.mu.Unlock()
 	if full {
-		k.audit(e)
+		_ = k.audit(e)
 		return
 	}
 	k.poke()

@@ -35,7 +35,7 @@ func (s *Store) putView(t Token) error {
 	}
 	err := disk("publish.rename", func() error { return unix.Renameat(s.dir.fd, tmp, s.dir.fd, s.viewName()) })
 	// rename(2) does nothing when both names are one inode already, so the temporary name may be left.
-	unix.Unlinkat(s.dir.fd, tmp, 0)
+	_ = unix.Unlinkat(s.dir.fd, tmp, 0)
 	if err != nil {
 		return s.failed("the view cannot be published", s.viewName(), err)
 	}
@@ -82,7 +82,7 @@ func (c *claim) withdraw(pause func(string)) error {
 			return s.failed("a view that is not ours cannot be put back", aside, err)
 		}
 	}
-	unix.Unlinkat(s.dir.fd, aside, 0)
+	_ = unix.Unlinkat(s.dir.fd, aside, 0)
 	if c.brief {
 		return nil // a view that comes back shows a record that is released, or has run out
 	}

@@ -11,6 +11,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -64,26 +69,26 @@ func (a *auditCommand) find(ctx context.Context, path string) (log, locks string
 	if err != nil {
 		return "", "", err
 	}
-	mounts, err := readMounts()
+	mounts, err := host.ReadMounts()
 	if err != nil {
 		return "", "", err
 	}
-	abs, m, err := resolve(path, mounts)
+	abs, m, err := host.Resolve(path, mounts)
 	if err != nil {
 		return "", "", err
 	}
-	if isJVSFS(m) {
-		st := statusOf(ctx, m)
+	if host.IsJVSFS(m) {
+		st := client.StatusOf(ctx, m)
 		log, locks = st.Audit, st.Locks
 	}
 	if log == "" {
-		p, err := sourceAt(abs, control)
-		if err != nil || p.Shape == shapeDirectory {
-			if p, err = worktreeOf(abs, control); err != nil {
+		p, err := place.SourceAt(abs, control)
+		if err != nil || p.Shape == api.ShapeDirectory {
+			if p, err = place.WorktreeOf(abs, control); err != nil {
 				return "", "", err
 			}
 		}
-		log, locks = p.auditPath(), p.LockDir
+		log, locks = p.AuditPath(), p.LockDir
 	}
 	return log, locks, nil
 }
@@ -125,12 +130,12 @@ func (a *auditCommand) verify(ctx context.Context, path string) error {
 		return err
 	}
 	if a.asJSON {
-		err = printJSON(a.io.out, r)
+		err = human.PrintJSON(a.io.out, r)
 	} else {
 		_, err = fmt.Fprint(a.io.out, r.text())
 	}
 	if err == nil && !r.OK {
-		return exitWith(exitError)
+		return api.ExitWith(api.ExitError)
 	}
 	return err
 }
@@ -163,7 +168,7 @@ func (r *auditReport) read(anchor *lease.AuditAnchor) error {
 func (r auditReport) text() string {
 	var b strings.Builder
 	for _, f := range r.Faults {
-		fmt.Fprintf(&b, "%s:%d: %s\n", r.File, f.Line, printable(f.Message))
+		fmt.Fprintf(&b, "%s:%d: %s\n", r.File, f.Line, human.Printable(f.Message))
 	}
 	if r.OK {
 		fmt.Fprintf(&b, "%s: %d records, the chain is whole%s\n", r.File, r.Records, map[string]string{
@@ -208,8 +213,8 @@ func (a *auditCommand) show(r lease.AuditRecord) error {
 	if a.asJSON {
 		return json.NewEncoder(a.io.out).Encode(r)
 	}
-	_, err := fmt.Fprintf(a.io.out, "%s  %-16s %-12s %s\n", clockText(r.Timestamp), printable(r.EventType),
-		printable(r.Worktree), printable(auditSummary(r.Details)))
+	_, err := fmt.Fprintf(a.io.out, "%s  %-16s %-12s %s\n", human.Clock(r.Timestamp), human.Printable(r.EventType),
+		human.Printable(r.Worktree), human.Printable(auditSummary(r.Details)))
 	return err
 }
 

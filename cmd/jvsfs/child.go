@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"syscall"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/gate"
 	"golang.org/x/sys/unix"
 )
@@ -33,14 +35,14 @@ func startChild(argv []string, in *os.File) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer closeFile(r)
+	defer host.CloseFile(r)
 	runtime.LockOSThread() // the death signal comes when the thread that forked ends, not the process
 	cmd := exec.Command("/proc/self/exe", append([]string{trampolineName}, argv...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.ExtraFiles = []*os.File{r}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
-		closeFile(w)
+		host.CloseFile(w)
 		return nil, fmt.Errorf("start: %w", err)
 	}
 	c := &child{pid: cmd.Process.Pid, word: w, ended: make(chan struct{})}
@@ -62,7 +64,7 @@ func (c *child) identify() error {
 		return err
 	}
 	c.start = s.Start
-	c.pidfd, err = openPidfd(c.pid)
+	c.pidfd, err = host.OpenPidfd(c.pid)
 	return err
 }
 
@@ -84,7 +86,7 @@ func (c *child) signal(s syscall.Signal) { _ = syscall.Kill(-c.pid, s) }
 // end makes sure that the child has ended, takes the terminal back, and frees the
 // descriptors.
 func (c *child) end() {
-	closeFile(c.word)
+	host.CloseFile(c.word)
 	select {
 	case <-c.ended:
 	default:
@@ -93,7 +95,7 @@ func (c *child) end() {
 	if c.tty != nil {
 		_ = setForeground(c.tty, syscall.Getpgrp()) // the terminal may have hung up
 	}
-	closeFile(c.pidfd)
+	host.CloseFile(c.pidfd)
 }
 
 func (c *child) killUnlessEnded() {
@@ -115,7 +117,7 @@ func (c *child) reap() {
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case err != nil:
-			c.status = syscall.WaitStatus(exitError << 8)
+			c.status = syscall.WaitStatus(api.ExitError << 8)
 			return
 		case status.Stopped():
 			c.stopped()

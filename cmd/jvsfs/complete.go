@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/mountcfg"
 	"github.com/spf13/cobra"
 )
@@ -65,12 +66,12 @@ func placeholder(use string, n int) string {
 
 // mountPoints lists the jvsfs mounts that word may become.
 func mountPoints(word string) []cobra.Completion {
-	mounts, err := readMounts()
+	mounts, err := host.ReadMounts()
 	if err != nil {
 		return nil // the command itself will say so
 	}
 	var out []cobra.Completion
-	for _, m := range mounts.jvsfs() {
+	for _, m := range mounts.JVSFS() {
 		if strings.HasPrefix(m.Mountpoint, word) {
 			out = append(out, cobra.CompletionWithDesc(m.Mountpoint, "jvsfs of "+m.Source))
 		}

@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/mountcfg"
 	"github.com/moby/sys/mountinfo"
 	"github.com/spf13/cobra"
@@ -55,7 +59,7 @@ func (c *configShow) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if c.json {
-		return printJSON(c.io.out, view)
+		return human.PrintJSON(c.io.out, view)
 	}
 	_, err = fmt.Fprint(c.io.out, configText(view))
 	return err
@@ -71,8 +75,8 @@ func (c *configShow) view(cmd *cobra.Command, args []string) (configView, error)
 		return configView{Values: cfg.Origins()}, err
 	}
 	if cmd.Flags().NFlag() > 0 && !(cmd.Flags().NFlag() == 1 && c.json) {
-		return configView{}, &failure{
-			Class: classUsage, Message: mount.Mountpoint + " is mounted already, and its values are what they are",
+		return configView{}, &api.Failure{
+			Class: api.ClassUsage, Message: mount.Mountpoint + " is mounted already, and its values are what they are",
 			Next: "leave the flags out",
 		}
 	}
@@ -84,12 +88,12 @@ func livingMount(args []string) (*mountinfo.Info, error) {
 	if len(args) != 1 {
 		return nil, nil
 	}
-	mounts, err := readMounts()
+	mounts, err := host.ReadMounts()
 	if err != nil {
 		return nil, err
 	}
-	path, m, err := resolve(args[0], mounts)
-	if err != nil || !isJVSFS(m) || m.Mountpoint != path {
+	path, m, err := host.Resolve(args[0], mounts)
+	if err != nil || !host.IsJVSFS(m) || m.Mountpoint != path {
 		return nil, err
 	}
 	return m, nil
@@ -98,7 +102,7 @@ func livingMount(args []string) (*mountinfo.Info, error) {
 // configOfMount asks the daemon of a mount.
 func configOfMount(ctx context.Context, m *mountinfo.Info) (configView, error) {
 	view := configView{Mountpoint: m.Mountpoint}
-	resp, err := ask(ctx, m, request{Op: opConfig}, nil, nil)
+	resp, err := client.Ask(ctx, m, api.Request{Op: api.OpConfig}, nil, nil)
 	if err == nil {
 		err = json.Unmarshal(resp.Result, &view.Values)
 	}
@@ -108,11 +112,11 @@ func configOfMount(ctx context.Context, m *mountinfo.Info) (configView, error) {
 func configText(view configView) string {
 	rows := make([][]string, 0, len(view.Values))
 	for _, o := range view.Values {
-		value := printable(o.Value)
+		value := human.Printable(o.Value)
 		if value == "" {
 			value = "-"
 		}
-		rows = append(rows, []string{o.Key, value, printable(o.Where)})
+		rows = append(rows, []string{o.Key, value, human.Printable(o.Where)})
 	}
-	return table([]string{"KEY", "VALUE", "FROM"}, rows)
+	return human.Table([]string{"KEY", "VALUE", "FROM"}, rows)
 }

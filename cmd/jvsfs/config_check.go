@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/mountcfg"
 	"github.com/spf13/cobra"
 )
@@ -40,9 +42,9 @@ func newConfigCheckCommand(io stdio) *cobra.Command {
 			if !asJSON {
 				return c.tell(io)
 			}
-			err := printJSON(io.out, c)
+			err := human.PrintJSON(io.out, c)
 			if err == nil && !c.OK {
-				return exitWith(exitUsage)
+				return api.ExitWith(api.ExitUsage)
 			}
 			return err
 		},
@@ -87,13 +89,13 @@ func (c configCheck) tell(io stdio) error {
 		case !f.OK:
 			errs = append(errs, f.err)
 		case f.Source == "":
-			fmt.Fprintf(io.out, "%s: ok, and names no source\n", printable(f.File))
+			fmt.Fprintf(io.out, "%s: ok, and names no source\n", human.Printable(f.File))
 		default:
-			fmt.Fprintf(io.out, "%s: ok\n", printable(f.File))
+			fmt.Fprintf(io.out, "%s: ok\n", human.Printable(f.File))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return &failure{Class: classUsage, Message: err.Error(), err: err}
+		return &api.Failure{Class: api.ClassUsage, Message: err.Error(), Err: err}
 	}
 	return nil
 }

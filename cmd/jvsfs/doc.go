@@ -1,9 +1,12 @@
 // Command jvsfs mounts a JVS repository, one of its worktrees or any other
 // directory so that only the holder of the lease can write below it.
 //
-// One file holds one command. A command that concerns a mount talks to the
-// daemon of that mount over a unix socket (protocol.go); a command that
+// One file here has one command, or one of the ways in which it works (exec_*.go): it
+// parses, calls a room below internal, and prints. A command that concerns a mount asks
+// the daemon of that mount over a unix socket (internal/client, internal/api); one that
 // concerns a directory that is not mounted works on the lease records itself
-// (local_*.go). The exit codes (exit.go), the error classes and the JSON that
-// the commands print are a promise; the text for people is not.
+// (internal/lockop). imports_test.go says which room may import which.
+//
+// The exit codes (internal/api/failure.go), the error classes and the JSON that the
+// commands print are a promise; the text for people is not.
 package main

@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/cpuguy83/go-md2man/v2/md2man"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
@@ -28,9 +29,21 @@ import (
 
 // Sections of the manual.
 const (
+	userSection  = "1"
 	adminSection = "8"
-	adminManual  = "System administration"
 )
+
+// adminCommands are for who runs a mount, with all below them. The rest is for who works in
+// one: the lease, exec, explain, status, top.
+var adminCommands = []string{"mount", "umount", "recover", "enforce", "doctor", "audit", "config"}
+
+// sectionOf is the section of the manual for a command.
+func sectionOf(cmd *cobra.Command) string {
+	if slices.Contains(adminCommands, topCommand(cmd)) {
+		return adminSection
+	}
+	return userSection
+}
 
 func docsCommands(io stdio) []*cobra.Command {
 	return []*cobra.Command{{
@@ -89,8 +102,10 @@ func writeCommandPages(cmd *cobra.Command, dir string) error {
 }
 
 func pageName(cmd *cobra.Command) string {
-	return strings.ReplaceAll(cmd.CommandPath(), " ", "-") + "." + adminSection
+	return manualName(cmd) + "." + sectionOf(cmd)
 }
+
+func manualName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
 // commandPage is the page that cobra makes, with what cobra does not know before its
 // list of other pages.
@@ -98,7 +113,7 @@ func commandPage(cmd *cobra.Command) ([]byte, error) {
 	cmd.InitDefaultHelpFlag()
 	cmd.NonInheritedFlags().VisitAll(sayFlag)
 	var page bytes.Buffer
-	header := &doc.GenManHeader{Section: adminSection, Source: source(), Manual: adminManual}
+	header := &doc.GenManHeader{Section: sectionOf(cmd), Source: source(), Manual: manualOf[sectionOf(cmd)]}
 	if err := doc.GenMan(cmd, header, &page); err != nil {
 		return nil, err
 	}
@@ -106,15 +121,61 @@ func commandPage(cmd *cobra.Command) ([]byte, error) {
 	if !found {
 		return nil, fmt.Errorf("%s: the page has no section of other pages", cmd.CommandPath())
 	}
-	more := "# EXIT STATUS\nSee **jvsfs(8)**.\n"
+	more := "# EXIT STATUS\nSee **jvsfs(1)**.\n"
 	if !cmd.HasParent() {
 		more = exitStatus() + filesSection
-		after = append(bytes.TrimRight(after, "\n"), ", \\fBmount.fuse.jvsfs(8)\\fP, \\fBjvsfs.yaml(5)\\fP\n"...)
 	}
-	return slices.Concat(listFlags(before), []byte("\n"), render(more), []byte(".SH SEE ALSO\n"), after), nil
+	also := referToSections(cmd.Root(), bytes.TrimRight(after, "\n"))
+	for _, other := range otherPages(cmd) {
+		also = append(also, ", \\fB"+other+"\\fP"...)
+	}
+	return slices.Concat(listFlags(before), []byte("\n"), render(more), []byte(".SH SEE ALSO\n"), also, []byte("\n")), nil
 }
 
-func source() string { return "jvsfs " + version() }
+// otherPages are those that are no command's and that a reader of a command's page wants next.
+func otherPages(cmd *cobra.Command) []string {
+	switch top := topCommand(cmd); top {
+	case "jvsfs":
+		return []string{"mount.fuse.jvsfs(8)", "jvsfs.yaml(5)", "jvsfs-guarantees(7)", "jvsfs-lease(7)", "jvsfs-layouts(7)",
+			"jvsfs-operations(7)", "jvsfs-json(7)", "jvsfs-performance(7)", "jvsfs-testing(7)"}
+	case "mount", "config":
+		return []string{"jvsfs.yaml(5)", "jvsfs-layouts(7)", "jvsfs-operations(7)"}
+	case "lock", "exec", "audit":
+		return []string{"jvsfs-lease(7)"}
+	default:
+		return []string{"jvsfs-operations(7)"}
+	}
+}
+
+// topCommand is the name of the command just below jvsfs that cmd is or belongs to.
+func topCommand(cmd *cobra.Command) string {
+	for cmd.HasParent() && cmd.Parent().HasParent() {
+		cmd = cmd.Parent()
+	}
+	return cmd.Name()
+}
+
+// commandReference is another command's page, in the section of the page that cobra makes.
+var commandReference = regexp.MustCompile(`(jvsfs(?:-[a-z]+)*)\(\d\)`)
+
+// referToSections puts the section of each command's page behind its name.
+func referToSections(root *cobra.Command, page []byte) []byte {
+	sections := map[string]string{}
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		sections[manualName(cmd)] = sectionOf(cmd)
+		for _, c := range cmd.Commands() {
+			walk(c)
+		}
+	}
+	walk(root)
+	return commandReference.ReplaceAllFunc(page, func(reference []byte) []byte {
+		name := string(commandReference.FindSubmatch(reference)[1])
+		return []byte(name + "(" + sections[name] + ")")
+	})
+}
+
+func source() string { return "jvsfs " + api.Version() }
 
 // render turns sections of a page into roff. md2man takes the first heading of what has
 // no title for one.
@@ -155,30 +216,30 @@ func sayFlag(f *pflag.Flag) {
 // exitStatus lists the exit codes with the classes that have them.
 func exitStatus() string {
 	classes := map[int][]string{}
-	for class, code := range exitCodes {
+	for class, code := range api.ExitCodes {
 		classes[code] = append(classes[code], string(class))
 	}
 	var b strings.Builder
 	b.WriteString("# EXIT STATUS\n")
 	item := func(code any, text string) { fmt.Fprintf(&b, "**%v**\n: %s\n\n", code, text) }
-	item(exitOK, "Done.")
-	item(exitError, "Another error, or a \"no\" to a steal.")
+	item(api.ExitOK, "Done.")
+	item(api.ExitError, "Another error, or a \"no\" to a steal.")
 	for _, code := range slices.Sorted(maps.Keys(classes)) {
 		slices.Sort(classes[code])
 		item(code, strings.TrimSpace(exitText[code]+" "+strings.Join(classes[code], ", ")))
 	}
-	item(exitLeaseLost, "**exec**: the lease was lost while the command ran.")
-	item(exitNotRun, "**exec**: the command cannot be run.")
-	item(exitNotFound, "**exec**: the command is not there.")
-	item(fmt.Sprintf("%d+N", exitSignalBase), "**exec**: signal N ended the command. 130 also: **lock** or **enforce** was interrupted.")
+	item(api.ExitLeaseLost, "**exec**: the lease was lost while the command ran.")
+	item(api.ExitNotRun, "**exec**: the command cannot be run.")
+	item(api.ExitNotFound, "**exec**: the command is not there.")
+	item(fmt.Sprintf("%d+N", api.ExitSignalBase), "**exec**: signal N ended the command. 130 also: **lock** or **enforce** was interrupted.")
 	return b.String()
 }
 
 // exitText says what the name of a class does not.
 var exitText = map[int]string{
-	exitUsage:   "Usage, or a steal that cannot ask and has no **--yes**.",
-	exitNoMount: "No such mount, or its daemon is dead or silent.",
-	exitBusy:    "Processes keep the mount busy.",
+	api.ExitUsage:   "Usage, or a steal that cannot ask and has no **--yes**.",
+	api.ExitNoMount: "No such mount, or its daemon is dead or silent.",
+	api.ExitBusy:    "Processes keep the mount busy.",
 }
 
 // writeCompletions writes the scripts under the names by which the shells find them.

@@ -4,19 +4,20 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/doctor"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/spf13/cobra"
 )
 
 type doctorCommand struct {
 	records
 	strict bool
-	repair repair
+	repair lockdir.Repair
 	asJSON bool
 }
-
-// repair is what doctor may change.
-type repair struct{ safe, force bool }
 
 func newDoctorCommand(io stdio) *cobra.Command {
 	d := &doctorCommand{}
@@ -38,8 +39,8 @@ is not needs --force as well, and you to make sure that nobody writes.`,
 	}
 	d.addFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&d.strict, "strict", false, "a warning fails too")
-	cmd.Flags().BoolVar(&d.repair.safe, "repair", false, "mend what is provably safe")
-	cmd.Flags().BoolVar(&d.repair.force, "force", false, "with --repair: mend also what only you can know to be safe")
+	cmd.Flags().BoolVar(&d.repair.Safe, "repair", false, "mend what is provably safe")
+	cmd.Flags().BoolVar(&d.repair.Force, "force", false, "with --repair: mend also what only you can know to be safe")
 	cmd.Flags().BoolVar(&d.asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -49,60 +50,26 @@ func (d *doctorCommand) run(ctx context.Context, io stdio, paths []string) error
 	if err != nil {
 		return err
 	}
-	if d.repair.force && !d.repair.safe {
-		return usagef("--force goes with --repair")
+	if d.repair.Force && !d.repair.Safe {
+		return api.Usagef("--force goes with --repair")
 	}
-	mounts, err := readMounts()
+	all, err := doctor.Check(ctx, paths, control, policy, d.repair)
 	if err != nil {
 		return err
 	}
-	all := append(checkMachine(policy), checkMounts(ctx, mounts, d.repair)...)
-	all = append(all, checkTrees()...)
-	var locks []lockDir
-	for _, path := range paths {
-		p, found, err := placeOf(path, control, mounts)
-		if err != nil {
-			return err
-		}
-		if found {
-			all = append(all, checkTree(p, d.repair)...)
-			locks = append(locks, lockDir{path: p.LockDir, name: p.LockDir})
-		}
-	}
-	all = append(all, checkLockDirs(ctx, locks, policy, d.repair)...)
 	if d.asJSON {
-		err = printJSON(io.out, doctorReport{!failed(all, d.strict), all})
+		err = human.PrintJSON(io.out, doctorReport{!finding.Failed(all, d.strict), all})
 	} else {
-		_, err = fmt.Fprint(io.out, findingsText(all))
+		_, err = fmt.Fprint(io.out, finding.Text(all))
 	}
-	if err == nil && failed(all, d.strict) {
-		return exitWith(exitError)
+	if err == nil && finding.Failed(all, d.strict) {
+		return api.ExitWith(api.ExitError)
 	}
 	return err
 }
 
 // doctorReport is what `doctor --json` prints; the names are a promise.
 type doctorReport struct {
-	OK       bool      `json:"ok"`
-	Findings []finding `json:"findings"`
-}
-
-// checkMachine looks at what is the same for all mounts.
-func checkMachine(policy lease.Policy) []finding {
-	all := checkKernel()
-	all = append(all, limitFindings(gatherLimits())...)
-	all = append(all, checkClock(policy.MaxClockSkew)...)
-	return append(all, configFindings(configDir)...)
-}
-
-// placeOf finds what a path is that is not mounted; what is mounted checkMounts looks at.
-func placeOf(path, control string, mounts mountTable) (p place, found bool, err error) {
-	abs, m, err := resolve(path, mounts)
-	if err != nil || isJVSFS(m) {
-		return p, false, err
-	}
-	if p, err = sourceAt(abs, control); err != nil {
-		p, err = worktreeOf(abs, control)
-	}
-	return p, err == nil, err
+	OK       bool              `json:"ok"`
+	Findings []finding.Finding `json:"findings"`
 }

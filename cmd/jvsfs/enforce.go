@@ -8,6 +8,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/spf13/cobra"
 )
@@ -48,49 +51,35 @@ long as the mount: a restart goes back to what is configured.`,
 }
 
 func (e *enforceCommand) run(ctx context.Context, io stdio, args []string) error {
-	req := request{Op: opEnforce, WaitMS: e.wait.Milliseconds()}
+	req := api.Request{Op: api.OpEnforce, WaitMS: e.wait.Milliseconds()}
 	if e.wait < time.Millisecond {
-		return usagef("--wait must be a millisecond at least")
+		return api.Usagef("--wait must be a millisecond at least")
 	}
 	if len(args) > 1 {
 		mode, err := gate.ParseEnforce(args[1])
 		if err != nil {
-			return usagef("%v", err)
+			return api.Usagef("%v", err)
 		}
 		req.Mode = string(mode)
 	}
-	t, err := findTarget(ctx, args[0], "")
-	if err == nil && t.mount == nil {
-		err = &failure{Class: classNoMount, Message: fmt.Sprintf("%s is on no jvsfs mount", t.path), Next: "jvsfs status lists the mounts"}
+	t, err := client.Find(ctx, args[0], "")
+	if err == nil && t.Mount == nil {
+		err = &api.Failure{Class: api.ClassNoMount, Message: fmt.Sprintf("%s is on no jvsfs mount", t.Path), Next: "jvsfs status lists the mounts"}
 	}
 	if err != nil {
 		return err
 	}
-	resp, err := ask(ctx, t.mount, req, nil, noteTo(io))
+	resp, err := client.Ask(ctx, t.Mount, req, nil, noteTo(io))
 	if err != nil {
 		return err
 	}
-	var a enforceAnswer
+	var a api.EnforceAnswer
 	if err := json.Unmarshal(resp.Result, &a); err != nil {
 		return err
 	}
 	if e.asJSON {
-		return printJSON(io.out, a)
+		return human.PrintJSON(io.out, a)
 	}
-	_, err = fmt.Fprint(io.out, a.text())
+	_, err = fmt.Fprint(io.out, a.Text())
 	return err
-}
-
-func (a enforceAnswer) text() string {
-	switch a.Previous {
-	case "":
-		return fmt.Sprintf("%s: %s\n", a.Mountpoint, a.modeText())
-	case a.Enforce:
-		return fmt.Sprintf("%s: %s already\n", a.Mountpoint, a.Enforce)
-	}
-	text := fmt.Sprintf("%s: %s, was %s", a.Mountpoint, a.Enforce, a.Previous)
-	if a.Configured != a.Enforce {
-		text += fmt.Sprintf("; a restart goes back to %s, which is configured", a.Configured)
-	}
-	return text + "\n"
 }

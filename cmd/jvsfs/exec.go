@@ -9,6 +9,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/spf13/cobra"
 )
 
@@ -68,12 +71,12 @@ func (e *execCommand) run(ctx context.Context, path string, argv []string) error
 	if err != nil {
 		return err
 	}
-	t, err := findTarget(ctx, path, control)
+	t, err := client.Find(ctx, path, control)
 	if err != nil {
 		return err
 	}
 	if e.purpose == "" {
-		e.purpose = shorten(printable(argv[0]), 64)
+		e.purpose = human.Shorten(human.Printable(argv[0]), 64)
 	}
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
@@ -84,7 +87,7 @@ func (e *execCommand) run(ctx context.Context, path string, argv []string) error
 		return err
 	}
 	var h holding
-	if t.mount != nil {
+	if t.Mount != nil {
 		h = e.remote(t, c)
 	} else {
 		h = e.local(t, policy, c)
@@ -96,7 +99,7 @@ func (e *execCommand) run(ctx context.Context, path string, argv []string) error
 		return err
 	}
 	if code != 0 {
-		return exitWith(code)
+		return api.ExitWith(code)
 	}
 	return nil
 }
@@ -130,7 +133,7 @@ func (e *execCommand) supervise(ctx context.Context, h holding, c *child, signal
 		case <-c.ended:
 			if reason != "" {
 				c.signal(syscall.SIGKILL) // what is left of the group
-				return exitLeaseLost, nil
+				return api.ExitLeaseLost, nil
 			}
 			return exitCodeOfStatus(c.status), nil
 		}
@@ -149,7 +152,7 @@ func (e *execCommand) acquire(ctx context.Context, h holding, c *child, signals 
 	case s := <-signals:
 		cancel()
 		<-done
-		return exitSignalBase + int(s.(syscall.Signal)), nil
+		return api.ExitSignalBase + int(s.(syscall.Signal)), nil
 	case <-c.ended:
 		cancel()
 		<-done
@@ -159,7 +162,7 @@ func (e *execCommand) acquire(ctx context.Context, h holding, c *child, signals 
 
 func exitCodeOfStatus(s syscall.WaitStatus) int {
 	if s.Signaled() {
-		return exitSignalBase + int(s.Signal())
+		return api.ExitSignalBase + int(s.Signal())
 	}
 	return s.ExitStatus()
 }
@@ -167,7 +170,7 @@ func exitCodeOfStatus(s syscall.WaitStatus) int {
 // ignoreNotHeld accepts that a lease is gone already when it is given back: its
 // holder has ended, and the daemon may have noticed first.
 func ignoreNotHeld(err error) error {
-	if f := asFailure(err); f != nil && (f.Class == "E_LOCK_NOT_HELD" || f.Class == classNoMount) {
+	if f := api.AsFailure(err); f != nil && (f.Class == "E_LOCK_NOT_HELD" || f.Class == api.ClassNoMount) {
 		return nil
 	}
 	return err

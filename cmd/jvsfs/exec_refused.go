@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/moby/sys/mountinfo"
 )
 
@@ -15,13 +17,13 @@ const refusedPatience = time.Second
 // sayRefused prints one line on what the child and its descendants were refused, on
 // any mount, if there was anything: tools say "Read-only file system" at best.
 func (e *execCommand) sayRefused(ctx context.Context, c *child, began time.Time) {
-	mounts, err := readMounts()
-	if err != nil || len(mounts.jvsfs()) == 0 {
+	mounts, err := host.ReadMounts()
+	if err != nil || len(mounts.JVSFS()) == 0 {
 		return
 	}
-	span := time.Since(began) + alikeWithin
-	answers := askRefusals(ctx, mounts.jvsfs(), refusedPatience, func(*mountinfo.Info) request {
-		return request{PID: c.pid, Start: c.start, SinceMS: span.Milliseconds()}
+	span := time.Since(began) + api.AlikeWithin
+	answers := askRefusals(ctx, mounts.JVSFS(), refusedPatience, func(*mountinfo.Info) api.Request {
+		return api.Request{PID: c.pid, Start: c.start, SinceMS: span.Milliseconds()}
 	})
 	var refused []locatedRefusal
 	incomplete := false

@@ -4,12 +4,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/stretchr/testify/require"
 )
 
 func TestRefusedLine(t *testing.T) {
 	one := func(command, path, class string, count uint64, at int64, observed bool) locatedRefusal {
-		return locatedRefusal{refusalView{At: time.Unix(at, 0), Command: command, PID: 9, Class: class, Count: count, WouldRefuse: observed,
+		return locatedRefusal{api.RefusalView{At: time.Unix(at, 0), Command: command, PID: 9, Class: class, Count: count, WouldRefuse: observed,
 			Sentence: "worktree b is being written by x", Next: "wait"}, "/srv/repo", path}
 	}
 	const b = "/srv/repo/worktrees/b"
@@ -22,6 +23,6 @@ func TestRefusedLine(t *testing.T) {
 		line(false, one("make", b, "E_LOCK_CONFLICT", 1, 1, false)))
 	require.Equal(t, "jvsfs: at least 7 writes of cc1 were refused in "+b+": worktree b is being written by x; next: wait (and 3 more: jvsfs explain --since 1m31s)\n",
 		line(true, one("cc1", b, "E_LOCK_CONFLICT", 3, 1, false), one("make", b, "E_LOCK_CONFLICT", 3, 2, false), one("cc1", b, "E_LOCK_CONFLICT", 4, 3, false)))
-	require.Contains(t, line(false, locatedRefusal{refusalView{Count: 2, PID: 4}, "/m", "/m"}), "2 writes of process 4 were")
-	require.Contains(t, line(false, locatedRefusal{refusalView{Count: 2}, "/m", "/m"}), "cannot see")
+	require.Contains(t, line(false, locatedRefusal{api.RefusalView{Count: 2, PID: 4}, "/m", "/m"}), "2 writes of process 4 were")
+	require.Contains(t, line(false, locatedRefusal{api.RefusalView{Count: 2}, "/m", "/m"}), "cannot see")
 }

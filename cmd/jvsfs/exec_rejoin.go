@@ -10,6 +10,10 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -36,18 +40,18 @@ func leftAfterHangup(record json.RawMessage) time.Duration {
 
 // rejoin waits for a serving mount at the place whose daemon holds the same lease, and
 // watches it there.
-func (h *remoteHolding) rejoin(pidfd *os.File, patience time.Duration) (*client, error) {
+func (h *remoteHolding) rejoin(pidfd *os.File, patience time.Duration) (*client.Client, error) {
 	ctx, cancel := context.WithTimeout(h.over, patience)
 	defer cancel()
 	h.note(fmt.Sprintf("the daemon of the mount is gone; the command goes on if the mount is recovered before %s",
-		clockText(time.Now().Add(patience))))
+		human.Clock(time.Now().Add(patience))))
 	for {
 		c, err := h.watchAgain(ctx, pidfd)
 		if err == nil {
 			h.note("the mount was recovered, and the lease goes on")
 			return c, nil
 		}
-		if f := asFailure(err); f.Class == lease.ClassLockNotHeld {
+		if f := api.AsFailure(err); f.Class == lease.ClassLockNotHeld {
 			return nil, fmt.Errorf("the mount was recovered without it: %s", f.Message)
 		}
 		select {
@@ -59,37 +63,37 @@ func (h *remoteHolding) rejoin(pidfd *os.File, patience time.Duration) (*client,
 }
 
 // watchAgain asks the daemon that now serves the place. What it connects to outlives ctx.
-func (h *remoteHolding) watchAgain(ctx context.Context, pidfd *os.File) (*client, error) {
-	m, err := jvsfsAt(h.t.mount.Mountpoint)
+func (h *remoteHolding) watchAgain(ctx context.Context, pidfd *os.File) (*client.Client, error) {
+	m, err := jvsfsAt(h.t.Mount.Mountpoint)
 	if err != nil {
 		return nil, err
 	}
-	if err := ping(ctx, m); err != nil {
+	if err := client.Ping(ctx, m); err != nil {
 		return nil, err
 	}
-	c, err := dial(context.WithoutCancel(ctx), m)
+	c, err := client.Dial(context.WithoutCancel(ctx), m)
 	if err != nil {
 		return nil, err
 	}
-	req := request{Op: opWatch, Path: h.t.rel, PID: h.c.pid, Start: h.c.start, Explicit: true, Token: h.req.Token}
-	if err = c.send(req, pidfd); err == nil {
-		_, err = c.result(answerTimeout, h.note)
+	req := api.Request{Op: api.OpWatch, Path: h.t.Rel, PID: h.c.pid, Start: h.c.start, Explicit: true, Token: h.req.Token}
+	if err = c.Send(req, pidfd); err == nil {
+		_, err = c.Result(api.AnswerTimeout, h.note)
 	}
 	if err != nil {
-		c.close()
+		c.Close()
 		return nil, err
 	}
-	h.t.mount = m
+	h.t.Mount = m
 	return c, nil
 }
 
 // jvsfsAt is the jvsfs mount that is the uppermost at a place, dead or not.
 func jvsfsAt(point string) (*mountinfo.Info, error) {
-	mounts, err := readMounts()
+	mounts, err := host.ReadMounts()
 	if err != nil {
 		return nil, err
 	}
-	if m := mounts.at(point); isJVSFS(m) && m.Mountpoint == point {
+	if m := mounts.At(point); host.IsJVSFS(m) && m.Mountpoint == point {
 		return m, nil
 	}
 	return nil, errDaemonGone

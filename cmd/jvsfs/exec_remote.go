@@ -5,14 +5,18 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
 // remoteHolding is a lease that the daemon of a mount keeps. The connection stays
 // open while CMD runs; the daemon writes a line on it when the lease is lost.
 type remoteHolding struct {
-	t      target
+	t      client.Target
 	c      *child
-	req    request
+	req    api.Request
 	note   func(string)
 	reason chan string
 
@@ -22,15 +26,15 @@ type remoteHolding struct {
 	end   context.CancelFunc
 
 	mu     sync.Mutex
-	client *client
+	client *client.Client
 }
 
-func (e *execCommand) remote(t target, c *child) holding {
+func (e *execCommand) remote(t client.Target, c *child) holding {
 	over, end := context.WithCancel(context.Background())
 	return &remoteHolding{
 		t: t, c: c, note: noteTo(e.io), reason: make(chan string, 1), over: over, end: end,
-		req: request{
-			Op: opAcquire, Path: t.rel, PID: c.pid, Start: c.start, Explicit: true, Scope: e.scope,
+		req: api.Request{
+			Op: api.OpAcquire, Path: t.Rel, PID: c.pid, Start: c.start, Explicit: true, Scope: e.scope,
 			Purpose: e.purpose, WaitMS: e.wait.Milliseconds(), Steal: e.steal, Watch: true,
 		},
 	}
@@ -41,24 +45,24 @@ func (h *remoteHolding) lost() <-chan string { return h.reason }
 // acquire asks and waits. The connection outlives ctx, which bounds the waiting
 // only.
 func (h *remoteHolding) acquire(ctx context.Context) error {
-	if err := ping(ctx, h.t.mount); err != nil {
+	if err := client.Ping(ctx, h.t.Mount); err != nil {
 		return err
 	}
-	c, err := dial(context.WithoutCancel(ctx), h.t.mount)
+	c, err := client.Dial(context.WithoutCancel(ctx), h.t.Mount)
 	if err != nil {
 		return err
 	}
 	h.use(c)
-	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, c.Interrupt)
 	defer stop()
-	if err := c.send(h.req, h.c.pidfd); err != nil {
-		return c.silence(err)
+	if err := c.Send(h.req, h.c.pidfd); err != nil {
+		return c.Silence(err)
 	}
-	timeout := answerTimeout
-	if h.req.patient() {
+	timeout := api.AnswerTimeout
+	if h.req.Patient() {
 		timeout = 0
 	}
-	resp, err := c.result(timeout, h.note)
+	resp, err := c.Result(timeout, h.note)
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -69,31 +73,31 @@ func (h *remoteHolding) acquire(ctx context.Context) error {
 	h.req.Token = resp.Token
 	patience := leftAfterHangup(resp.Record)
 	// One of its own: the child's is closed before the lease is given back.
-	pidfd, err := duplicate(h.c.pidfd)
+	pidfd, err := host.Duplicate(h.c.pidfd)
 	if err != nil {
 		return err
 	}
 	h.watch.Go(func() {
-		defer closeFile(pidfd)
+		defer host.CloseFile(pidfd)
 		h.follow(c, pidfd, patience)
 	})
 	return nil
 }
 
 // use makes c the connection that release closes.
-func (h *remoteHolding) use(c *client) {
+func (h *remoteHolding) use(c *client.Client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.client = c; h.over.Err() != nil {
-		c.close()
+		c.Close()
 	}
 }
 
 // follow waits for the line that tells of the loss. A daemon that is gone cannot renew,
 // so its end is one too, unless the mount comes back in time.
-func (h *remoteHolding) follow(c *client, pidfd *os.File, patience time.Duration) {
+func (h *remoteHolding) follow(c *client.Client, pidfd *os.File, patience time.Duration) {
 	for {
-		resp, err := c.next(0)
+		resp, err := c.Next(0)
 		if err == nil {
 			h.reason <- resp.Reason
 			return
@@ -117,12 +121,12 @@ func (h *remoteHolding) release() error {
 	if c == nil {
 		return nil
 	}
-	c.close()
+	c.Close()
 	h.watch.Wait()
 	if !h.held {
 		return nil
 	}
-	req := request{Op: opRelease, Path: h.t.rel, PID: h.c.pid, Start: h.c.start, Explicit: true, Token: h.req.Token}
-	_, err := ask(context.Background(), h.t.mount, req, nil, nil)
+	req := api.Request{Op: api.OpRelease, Path: h.t.Rel, PID: h.c.pid, Start: h.c.start, Explicit: true, Token: h.req.Token}
+	_, err := client.Ask(context.Background(), h.t.Mount, req, nil, nil)
 	return err
 }

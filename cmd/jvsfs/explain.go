@@ -9,17 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/spf13/cobra"
 )
-
-// explanation is what `explain --json` prints; the names are a promise.
-type explanation struct {
-	gate.Explanation
-	Mounted    bool   `json:"mounted"`
-	Mountpoint string `json:"mountpoint,omitempty"`
-}
 
 type explainCommand struct {
 	records
@@ -49,11 +47,11 @@ and that does not answer, else 0.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case e.pid < 0 || e.since < 0:
-				return usagef("--pid and --since must not be negative")
+				return api.Usagef("--pid and --since must not be negative")
 			case len(args) == 0:
 				return e.recent(cmd.Context(), io)
 			case cmd.Flags().Changed("since"):
-				return usagef("--since goes without PATH")
+				return api.Usagef("--since goes without PATH")
 			}
 			return e.run(cmd.Context(), io, args[0])
 		},
@@ -70,11 +68,11 @@ func (e *explainCommand) run(ctx context.Context, io stdio, path string) error {
 	if err != nil {
 		return err
 	}
-	t, err := findTarget(ctx, path, control)
-	if err != nil && t.path == "" {
+	t, err := client.Find(ctx, path, control)
+	if err != nil && t.Path == "" {
 		return err
 	}
-	if t.mount == nil {
+	if t.Mount == nil {
 		return e.unmounted(io, t, policy, err)
 	}
 	x, err := e.ask(ctx, t)
@@ -82,63 +80,63 @@ func (e *explainCommand) run(ctx context.Context, io stdio, path string) error {
 		return err
 	}
 	if e.asJSON {
-		err = printJSON(io.out, x)
+		err = human.PrintJSON(io.out, x)
 	} else {
 		_, err = fmt.Fprint(io.out, explanationText(x, time.Now()))
 	}
 	if err != nil || x.Allowed {
 		return err
 	}
-	return exitWith(exitCodeOf(x.Class))
+	return api.ExitWith(api.ExitCodeOf(x.Class))
 }
 
-func (e *explainCommand) ask(ctx context.Context, t target) (explanation, error) {
-	req := request{Op: opExplain, Path: t.rel, PID: e.pid, Explicit: e.pid != 0}
+func (e *explainCommand) ask(ctx context.Context, t client.Target) (api.Explanation, error) {
+	req := api.Request{Op: api.OpExplain, Path: t.Rel, PID: e.pid, Explicit: e.pid != 0}
 	if req.PID == 0 {
-		pid, err := callerProcess()
+		pid, err := host.CallerProcess()
 		if err != nil {
-			return explanation{}, err
+			return api.Explanation{}, err
 		}
 		req.PID = pid
 	}
-	pidfd, err := openPidfd(req.PID)
+	pidfd, err := host.OpenPidfd(req.PID)
 	if err != nil {
-		return explanation{}, noProcess(req.PID, err)
+		return api.Explanation{}, api.NoProcess(req.PID, err)
 	}
-	defer closeFile(pidfd)
-	resp, err := ask(ctx, t.mount, req, pidfd, nil)
+	defer host.CloseFile(pidfd)
+	resp, err := client.Ask(ctx, t.Mount, req, pidfd, nil)
 	if err != nil {
-		return explanation{}, err
+		return api.Explanation{}, err
 	}
-	x := explanation{Mounted: true, Mountpoint: t.mount.Mountpoint}
+	x := api.Explanation{Mounted: true, Mountpoint: t.Mount.Mountpoint}
 	err = json.Unmarshal(resp.Result, &x)
-	x.Path = t.path
+	x.Path = t.Path
 	return x, err
 }
 
 // unmounted explains a path that no mount serves: nothing fences it, whatever its
 // record says.
-func (e *explainCommand) unmounted(io stdio, t target, policy lease.Policy, found error) error {
-	x := explanation{}
-	x.Path, x.Allowed = t.path, true
+func (e *explainCommand) unmounted(io stdio, t client.Target, policy lease.Policy, found error) error {
+	x := api.Explanation{}
+	x.Path, x.Allowed = t.Path, true
 	x.Sentence = "the path is on no jvsfs mount: nothing fences writes there"
 	x.Next = "jvsfs mount SOURCE fences it"
 	if found == nil {
-		x.Worktree = t.place.ID
-		head, j, err := peek(t.place, policy)
+		x.Worktree = t.Place.ID
+		head, j, err := lockop.Peek(t.Place, policy)
 		switch {
 		case err == nil && j.State != lease.Free:
 			x.Holder = viewForExplain(head)
-			x.Sentence += fmt.Sprintf("; the record of worktree %s is %s", t.place.ID, j.State)
+			x.Sentence += fmt.Sprintf("; the record of worktree %s is %s", t.Place.ID, j.State)
 			if j.Reason != "" {
-				x.Sentence += " (" + printable(j.Reason) + ")"
+				x.Sentence += " (" + human.Printable(j.Reason) + ")"
 			}
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			x.Sentence += "; its record cannot be looked at: " + err.Error()
 		}
 	}
 	if e.asJSON {
-		return printJSON(io.out, x)
+		return human.PrintJSON(io.out, x)
 	}
 	_, err := fmt.Fprint(io.out, explanationText(x, time.Now()))
 	return err
@@ -156,9 +154,9 @@ func viewForExplain(head lease.Head) *gate.HolderView {
 	}
 }
 
-func explanationText(x explanation, now time.Time) string {
+func explanationText(x api.Explanation, now time.Time) string {
 	var b strings.Builder
-	path := printable(x.Path)
+	path := human.Printable(x.Path)
 	switch {
 	case x.Allowed && x.PID != 0:
 		fmt.Fprintf(&b, "%s: a write by process %d would pass\n", path, x.PID)
@@ -167,26 +165,19 @@ func explanationText(x explanation, now time.Time) string {
 	default:
 		fmt.Fprintf(&b, "%s: a write by process %d would be refused with %s (%s)\n", path, x.PID, x.Errno, x.Class)
 	}
-	fmt.Fprintf(&b, "  %s\n", printable(x.Sentence))
+	fmt.Fprintf(&b, "  %s\n", human.Printable(x.Sentence))
 	if h := x.Holder; h != nil {
-		fmt.Fprintf(&b, "  holder: %s, scope %s, token %d", printable(h.ID), printable(h.Scope), h.Token)
+		fmt.Fprintf(&b, "  holder: %s, scope %s, token %d", human.Printable(h.ID), human.Printable(h.Scope), h.Token)
 		if h.Purpose != "" {
-			fmt.Fprintf(&b, ", for %s", printable(h.Purpose))
+			fmt.Fprintf(&b, ", for %s", human.Printable(h.Purpose))
 		}
 		if h.ExpiresAt != nil {
-			fmt.Fprintf(&b, ", until %s (%s)", clockText(*h.ExpiresAt), leftText(h.ExpiresAt.Sub(now)))
+			fmt.Fprintf(&b, ", until %s (%s)", human.Clock(*h.ExpiresAt), human.Left(h.ExpiresAt.Sub(now)))
 		}
 		b.WriteByte('\n')
 	}
 	if x.Next != "" {
-		fmt.Fprintf(&b, "  next: %s\n", printable(x.Next))
+		fmt.Fprintf(&b, "  next: %s\n", human.Printable(x.Next))
 	}
 	return b.String()
-}
-
-func leftText(d time.Duration) string {
-	if d < 0 {
-		return spanText(-d) + " ago"
-	}
-	return spanText(d) + " left"
 }

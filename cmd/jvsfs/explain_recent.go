@@ -9,21 +9,25 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/moby/sys/mountinfo"
 )
 
 // recentReport is what `explain --json` prints without PATH; the names are a promise.
 type recentReport struct {
-	PID        int              `json:"pid"`
-	Ended      bool             `json:"ended,omitempty"` // the process, so that nothing is said of worktrees
-	SinceMS    int64            `json:"since_ms"`
-	Refusals   []locatedRefusal `json:"refusals"`             // the oldest first
-	Incomplete bool             `json:"incomplete,omitempty"` // there was more than the daemons remember
-	Worktrees  []explanation    `json:"worktrees"`            // may the process write there now?
-	Silent     []*failure       `json:"silent,omitempty"`     // mounts that did not answer
+	PID        int               `json:"pid"`
+	Ended      bool              `json:"ended,omitempty"` // the process, so that nothing is said of worktrees
+	SinceMS    int64             `json:"since_ms"`
+	Refusals   []locatedRefusal  `json:"refusals"`             // the oldest first
+	Incomplete bool              `json:"incomplete,omitempty"` // there was more than the daemons remember
+	Worktrees  []api.Explanation `json:"worktrees"`            // may the process write there now?
+	Silent     []*api.Failure    `json:"silent,omitempty"`     // mounts that did not answer
 
-	stuck *failure // of a mount that the process stands in
+	stuck *api.Failure // of a mount that the process stands in
 }
 
 // recent explains what was refused lately.
@@ -31,57 +35,57 @@ func (e *explainCommand) recent(ctx context.Context, io stdio) error {
 	pid := e.pid
 	if pid == 0 {
 		var err error
-		if pid, err = callerProcess(); err != nil {
+		if pid, err = host.CallerProcess(); err != nil {
 			return err
 		}
 	}
-	mounts, err := readMounts()
+	mounts, err := host.ReadMounts()
 	if err != nil {
 		return err
 	}
 	r := recentReport{
 		PID: pid, Ended: hasEnded(pid), SinceMS: e.since.Milliseconds(),
-		Refusals: []locatedRefusal{}, Worktrees: []explanation{},
+		Refusals: []locatedRefusal{}, Worktrees: []api.Explanation{},
 	}
 	r.gather(ctx, mounts, e.pid == 0)
 	if e.asJSON {
-		err = printJSON(io.out, r)
+		err = human.PrintJSON(io.out, r)
 	} else {
 		_, err = fmt.Fprint(io.out, r.text(e.pid == 0, time.Now()))
 	}
-	if code := r.exit(); err == nil && code != exitOK {
-		return exitWith(code)
+	if code := r.exit(); err == nil && code != api.ExitOK {
+		return api.ExitWith(code)
 	}
 	return err
 }
 
 func hasEnded(pid int) bool {
-	fd, err := openPidfd(pid)
+	fd, err := host.OpenPidfd(pid)
 	if err != nil {
 		return true
 	}
-	defer closeFile(fd)
-	return !pidfdAlive(fd)
+	defer host.CloseFile(fd)
+	return !host.PidfdAlive(fd)
 }
 
 // gather asks all mounts. session takes the refusals of the process's session in.
-func (r *recentReport) gather(ctx context.Context, mounts mountTable, session bool) {
+func (r *recentReport) gather(ctx context.Context, mounts host.MountTable, session bool) {
 	where, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", r.PID)) // ended, or not ours to look at: it stands nowhere
-	ours := mounts.jvsfs()
+	ours := mounts.JVSFS()
 	stands := make(map[int]bool, len(ours))
 	for _, m := range ours {
 		stands[m.ID] = uses(r.PID, m)
 	}
-	answers := askRefusals(ctx, ours, statusTimeout, func(m *mountinfo.Info) request {
-		req := request{PID: r.PID, SinceMS: r.SinceMS, Session: session, Stands: stands[m.ID]}
-		if at := mounts.at(where); at != nil && at.ID == m.ID {
-			req.Path = inMount(m, where)
+	answers := askRefusals(ctx, ours, client.StatusTimeout, func(m *mountinfo.Info) api.Request {
+		req := api.Request{PID: r.PID, SinceMS: r.SinceMS, Session: session, Stands: stands[m.ID]}
+		if at := mounts.At(where); at != nil && at.ID == m.ID {
+			req.Path = host.InMount(m, where)
 		}
 		return req
 	})
 	for i, a := range answers {
 		if a.err != nil {
-			f := asFailure(a.err)
+			f := api.AsFailure(a.err)
 			r.Silent = append(r.Silent, f)
 			if stands[ours[i].ID] {
 				r.stuck = f
@@ -96,26 +100,26 @@ func (r *recentReport) gather(ctx context.Context, mounts mountTable, session bo
 
 // uses reports whether a process stands in a mount: its directory, an open file.
 func uses(pid int, m *mountinfo.Info) bool {
-	dev := deviceOf(m)
-	scan := busyScan{proc: "/proc", limit: 1, want: func(o opened, _ string) bool { return o.dev == dev }}
-	return len(scan.process(pid)) > 0
+	dev := host.DeviceOf(m)
+	scan := host.BusyScan{Proc: "/proc", Limit: 1, Want: func(o host.Opened, _ string) bool { return o.Dev == dev }}
+	return len(scan.Process(pid)) > 0
 }
 
 // exit is the code of the latest refusal, else of a worktree that may not be written,
 // else of a mount that is dead under the process's feet.
 func (r *recentReport) exit() int {
 	if all := actual(summarise(r.Refusals)); len(all) > 0 {
-		return exitCodeOf(lease.Class(all[len(all)-1].Class))
+		return api.ExitCodeOf(lease.Class(all[len(all)-1].Class))
 	}
 	for _, x := range r.Worktrees {
 		if !x.Allowed {
-			return exitCodeOf(x.Class)
+			return api.ExitCodeOf(x.Class)
 		}
 	}
 	if r.stuck != nil {
-		return r.stuck.exit()
+		return r.stuck.Exit()
 	}
-	return exitOK
+	return api.ExitOK
 }
 
 func (r *recentReport) text(session bool, now time.Time) string {
@@ -123,7 +127,7 @@ func (r *recentReport) text(session bool, now time.Time) string {
 	span := (time.Duration(r.SinceMS) * time.Millisecond).String()
 	all := summarise(r.Refusals)
 	for _, s := range all {
-		fmt.Fprintf(&b, "%s (%s, %s)\n  %s\n", s.text(), s.Class, leftText(s.At.Sub(now)), s.Sentence)
+		fmt.Fprintf(&b, "%s (%s, %s)\n  %s\n", s.text(), s.Class, human.Left(s.At.Sub(now)), s.Sentence)
 		if s.Next != "" {
 			fmt.Fprintf(&b, "  next: %s\n", s.Next)
 		}
@@ -145,16 +149,16 @@ func (r *recentReport) text(session bool, now time.Time) string {
 	}
 	for _, f := range r.Silent {
 		if f == r.stuck {
-			b.WriteString(failureText(f))
+			b.WriteString(api.FailureText(f))
 		} else {
-			fmt.Fprintf(&b, "note: %s\n", printable(f.Message))
+			fmt.Fprintf(&b, "note: %s\n", human.Printable(f.Message))
 		}
 	}
 	return b.String()
 }
 
 // nowText explains a worktree, in a line where it has been explained above.
-func nowText(x explanation, above []summary, now time.Time) string {
+func nowText(x api.Explanation, above []summary, now time.Time) string {
 	text := explanationText(x, now)
 	said := slices.ContainsFunc(above, func(s summary) bool { return s.Path == x.Path && s.Class == string(x.Class) })
 	if !x.Allowed && said {

@@ -4,35 +4,36 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/stretchr/testify/require"
 )
 
 func refusedAt(path, class string, at time.Time) locatedRefusal {
-	return locatedRefusal{refusalView{At: at, PID: 9, Command: "make", Class: class, Count: 1, Sentence: "held by h", Next: "wait"}, "/m", path}
+	return locatedRefusal{api.RefusalView{At: at, PID: 9, Command: "make", Class: class, Count: 1, Sentence: "held by h", Next: "wait"}, "/m", path}
 }
 
-func standing(path, class string) explanation {
-	return explanation{Explanation: gate.Explanation{Path: path, PID: 7, Class: "E_LOCK_NOT_HELD", Allowed: class == "", Errno: "EROFS", Sentence: "nobody holds it"}}
+func standing(path, class string) api.Explanation {
+	return api.Explanation{Explanation: gate.Explanation{Path: path, PID: 7, Class: "E_LOCK_NOT_HELD", Allowed: class == "", Errno: "EROFS", Sentence: "nobody holds it"}}
 }
 
 // The exit code is that of the latest refusal, then of a worktree, then of a mount that
 // is dead under the process's feet.
 func TestExitCodeOfWhatWasRefused(t *testing.T) {
 	now := time.Now()
-	dead := &failure{Class: classNoMount, Message: "dead"}
+	dead := &api.Failure{Class: api.ClassNoMount, Message: "dead"}
 	observed := refusedAt("/m/b", "E_LOCK_CONFLICT", now)
 	observed.WouldRefuse = true
 	for name, c := range map[string]struct {
 		r    recentReport
 		want int
 	}{
-		"nothing":                {recentReport{}, exitOK},
-		"a refusal":              {recentReport{Refusals: []locatedRefusal{refusedAt("/m/a", "E_LOCK_EXPIRED", now.Add(-time.Second)), refusedAt("/m/b", "E_LOCK_CONFLICT", now)}, stuck: dead}, exitConflict},
-		"an observed one":        {recentReport{Refusals: []locatedRefusal{observed}}, exitOK},
-		"a worktree":             {recentReport{Worktrees: []explanation{standing("/m/a", ""), standing("/m/b", "E_LOCK_NOT_HELD")}, stuck: dead}, exitNotHeld},
-		"a dead mount elsewhere": {recentReport{Silent: []*failure{dead}}, exitOK},
-		"a dead mount here":      {recentReport{Silent: []*failure{dead}, stuck: dead}, exitNoMount},
+		"nothing":                {recentReport{}, api.ExitOK},
+		"a refusal":              {recentReport{Refusals: []locatedRefusal{refusedAt("/m/a", "E_LOCK_EXPIRED", now.Add(-time.Second)), refusedAt("/m/b", "E_LOCK_CONFLICT", now)}, stuck: dead}, api.ExitConflict},
+		"an observed one":        {recentReport{Refusals: []locatedRefusal{observed}}, api.ExitOK},
+		"a worktree":             {recentReport{Worktrees: []api.Explanation{standing("/m/a", ""), standing("/m/b", "E_LOCK_NOT_HELD")}, stuck: dead}, api.ExitNotHeld},
+		"a dead mount elsewhere": {recentReport{Silent: []*api.Failure{dead}}, api.ExitOK},
+		"a dead mount here":      {recentReport{Silent: []*api.Failure{dead}, stuck: dead}, api.ExitNoMount},
 	} {
 		require.Equal(t, c.want, c.r.exit(), name)
 	}
@@ -47,10 +48,10 @@ func TestTextOfWhatWasRefused(t *testing.T) {
 	require.Contains(t, r.text(false, now), "process 7 has ended")
 
 	r.Refusals = []locatedRefusal{refusedAt("/m/a", "E_LOCK_NOT_HELD", now.Add(-2*time.Second))}
-	r.Worktrees = []explanation{standing("/m/a", "E_LOCK_NOT_HELD"), standing("/m/b", "E_LOCK_NOT_HELD")}
+	r.Worktrees = []api.Explanation{standing("/m/a", "E_LOCK_NOT_HELD"), standing("/m/b", "E_LOCK_NOT_HELD")}
 	r.Incomplete = true
-	here, elsewhere := &failure{Message: "this is dead", Next: "recover it"}, &failure{Message: "that\x1b is dead"}
-	r.Silent, r.stuck = []*failure{here, elsewhere}, here
+	here, elsewhere := &api.Failure{Message: "this is dead", Next: "recover it"}, &api.Failure{Message: "that\x1b is dead"}
+	r.Silent, r.stuck = []*api.Failure{here, elsewhere}, here
 	require.Equal(t, `1 write of make was refused in /m/a (E_LOCK_NOT_HELD, 2s ago)
   held by h
   next: wait

@@ -9,6 +9,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/spf13/cobra"
 )
@@ -67,40 +71,40 @@ func (h *handoverCommand) run(ctx context.Context, io stdio, path string) error 
 	if err != nil {
 		return err
 	}
-	t, err := findTarget(ctx, path, "")
-	if err == nil && t.mount == nil {
-		err = &failure{Class: classNoMount, Message: fmt.Sprintf("%s is on no jvsfs mount: there is nobody who could drain it", t.path),
+	t, err := client.Find(ctx, path, "")
+	if err == nil && t.Mount == nil {
+		err = &api.Failure{Class: api.ClassNoMount, Message: fmt.Sprintf("%s is on no jvsfs mount: there is nobody who could drain it", t.Path),
 			Next: "jvsfs lock release, then acquire; or mount it"}
 	}
 	if err != nil {
 		return err
 	}
-	req.Path = t.rel
+	req.Path = t.Rel
 	var pidfd *os.File
 	if req.PID != 0 {
-		if pidfd, err = openPidfd(req.PID); err != nil {
-			return noProcess(req.PID, err)
+		if pidfd, err = host.OpenPidfd(req.PID); err != nil {
+			return api.NoProcess(req.PID, err)
 		}
-		defer closeFile(pidfd)
+		defer host.CloseFile(pidfd)
 	}
-	resp, err := ask(ctx, t.mount, req, pidfd, noteTo(io))
+	resp, err := client.Ask(ctx, t.Mount, req, pidfd, noteTo(io))
 	if err != nil {
 		return err
 	}
 	return h.print(io, resp)
 }
 
-func (h *handoverCommand) request() (request, error) {
-	req := request{Op: opHandover, PID: h.toPID, Host: h.toHost, Scope: h.scope, Purpose: h.purpose, WaitMS: h.wait.Milliseconds()}
+func (h *handoverCommand) request() (api.Request, error) {
+	req := api.Request{Op: api.OpHandover, PID: h.toPID, Host: h.toHost, Scope: h.scope, Purpose: h.purpose, WaitMS: h.wait.Milliseconds()}
 	switch {
 	case h.wait < time.Millisecond:
-		return req, usagef("--wait must be a millisecond at least")
+		return req, api.Usagef("--wait must be a millisecond at least")
 	case h.toPID < 0 || h.toSession < 0 || h.targets() != 1:
-		return req, usagef("want one of --to-pid, --to-session and --to-host")
+		return req, api.Usagef("want one of --to-pid, --to-session and --to-host")
 	case h.toPID == 0 && h.scope != "":
-		return req, usagef("--scope goes with --to-pid")
+		return req, api.Usagef("--scope goes with --to-pid")
 	case h.toHost != "" && h.purpose != "":
-		return req, usagef("the other host says its purpose itself")
+		return req, api.Usagef("the other host says its purpose itself")
 	case h.toSession != 0:
 		req.PID, req.Scope = h.toSession, string(gate.ScopeSession)
 	}
@@ -116,19 +120,19 @@ func (h *handoverCommand) targets() (n int) {
 	return n
 }
 
-func (h *handoverCommand) print(io stdio, resp response) error {
-	var r handoverResult
+func (h *handoverCommand) print(io stdio, resp api.Response) error {
+	var r api.HandoverResult
 	if err := json.Unmarshal(resp.Result, &r); err != nil {
 		return err
 	}
 	if h.asJSON {
-		return printJSON(io.out, r)
+		return human.PrintJSON(io.out, r)
 	}
-	rec := recordOf(r.Record)
+	rec := api.RecordOf(r.Record)
 	if rec == nil || r.From == nil {
 		return fmt.Errorf("the answer has no record that can be read")
 	}
 	_, err := fmt.Fprintf(io.out, "handed over %s: token %d, holder %s; before: token %d, %s\n",
-		rec.WorktreeID, rec.FencingToken, holderText(viewOfRecord(rec)), r.From.FencingToken, holderText(r.From))
+		rec.WorktreeID, rec.FencingToken, api.HolderText(api.ViewOfRecord(rec)), r.From.FencingToken, api.HolderText(r.From))
 	return err
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/spf13/pflag"
 )
 
@@ -16,8 +18,8 @@ import (
 // HELPERS" of both manuals. Links with these names lead here. Where they are not installed
 // mount(8) finds the mount.fuse of libfuse, which runs "jvsfs SPEC DIR -o OPTIONS" by a shell.
 var helpers = map[string]func(context.Context, []string, stdio) int{
-	"mount." + fsType: mountHelper, "mount." + programName: mountHelper,
-	"umount." + fsType: umountHelper, "umount." + programName: umountHelper,
+	"mount." + host.FSType: mountHelper, "mount." + programName: mountHelper,
+	"umount." + host.FSType: umountHelper, "umount." + programName: umountHelper,
 }
 
 const programName = "jvsfs"
@@ -76,10 +78,10 @@ func parseHelperCall(name string, count int, argv []string) (*helperCall, error)
 	return c, c.check(name, count)
 }
 
-func helperUsage(name, message string) *failure {
-	return &failure{
-		Class: classUsage, Message: name + ": " + message,
-		Next: "mount -t " + fsType + " [-o OPTIONS] SOURCE MOUNTPOINT, umount MOUNTPOINT; or see " + programName + " --help",
+func helperUsage(name, message string) *api.Failure {
+	return &api.Failure{
+		Class: api.ClassUsage, Message: name + ": " + message,
+		Next: "mount -t " + host.FSType + " [-o OPTIONS] SOURCE MOUNTPOINT, umount MOUNTPOINT; or see " + programName + " --help",
 	}
 }
 
@@ -88,10 +90,10 @@ func (c *helperCall) check(name string, count int) error {
 	case len(c.args) != count:
 		return helperUsage(name, fmt.Sprintf("wants %d arguments, not %d", count, len(c.args)))
 	case c.fsType != "" && strings.TrimPrefix(c.fsType, "fuse.") != programName:
-		return helperUsage(name, fmt.Sprintf("file system type %q is not %s", c.fsType, fsType))
+		return helperUsage(name, fmt.Sprintf("file system type %q is not %s", c.fsType, host.FSType))
 	case c.namespace != "":
-		return &failure{
-			Class: classUsage, Message: name + ": the daemon must live in the mount namespace that it mounts in (-N)",
+		return &api.Failure{
+			Class: api.ClassUsage, Message: name + ": the daemon must live in the mount namespace that it mounts in (-N)",
 			Next: "enter the namespace first: nsenter --mount=FILE mount ...",
 		}
 	}
@@ -100,14 +102,14 @@ func (c *helperCall) check(name string, count int) error {
 
 // failHelper tells a failure and returns code.
 func failHelper(io stdio, err error, code int) int {
-	printFailure(io.out, io.err, asFailure(err), false)
+	api.PrintFailure(io.out, io.err, api.AsFailure(err), false)
 	return code
 }
 
 // helperCode is the exit code of mount(8) for one of ours.
 func helperCode(code int) int {
-	if code == exitOK {
-		return exitOK
+	if code == api.ExitOK {
+		return api.ExitOK
 	}
 	return mountFailed
 }
@@ -119,5 +121,5 @@ func runAs(ctx context.Context, args []string, io stdio) int {
 }
 
 func say(io stdio, format string, args ...any) {
-	fmt.Fprintf(io.out, "mount."+fsType+": "+format+"\n", args...)
+	fmt.Fprintf(io.out, "mount."+host.FSType+": "+format+"\n", args...)
 }

@@ -5,12 +5,15 @@ import (
 	"io"
 	"strings"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
 // mountHelper mounts for mount(8), and returns when the mount serves.
 func mountHelper(ctx context.Context, argv []string, std stdio) int {
-	c, err := parseHelperCall("mount."+fsType, 2, argv)
+	c, err := parseHelperCall("mount."+host.FSType, 2, argv)
 	if err != nil {
 		return failHelper(std, err, mountUsage)
 	}
@@ -24,13 +27,13 @@ func mountHelper(ctx context.Context, argv []string, std stdio) int {
 	if err != nil {
 		return failHelper(std, err, mountUsage)
 	}
-	say(std, "%s %s", programName, printable(strings.Join(args, " ")))
+	say(std, "%s %s", programName, human.Printable(strings.Join(args, " ")))
 	if c.fake {
 		return c.pretend(ctx, std, args)
 	}
 	code := helperCode(runAs(ctx, args, std))
-	if code == exitOK {
-		say(std, "%s serves", printable(c.args[1]))
+	if code == api.ExitOK {
+		say(std, "%s serves", human.Printable(c.args[1]))
 	}
 	return code
 }
@@ -50,10 +53,10 @@ func (c *helperCall) mountArgs(std stdio) ([]string, error) {
 		_, err = mountcfg.ResolveOptions("", opts, nil)
 	}
 	if err != nil {
-		return nil, usageError(err)
+		return nil, api.UsageError(err)
 	}
 	if len(opts.Unknown) > 0 {
-		say(std, "left out as unknown: %s", printable(strings.Join(opts.Unknown, ", ")))
+		say(std, "left out as unknown: %s", human.Printable(strings.Join(opts.Unknown, ", ")))
 	}
 	args := []string{"mount"}
 	if text := opts.String(); text != "" {
@@ -74,5 +77,5 @@ func (c *helperCall) pretend(ctx context.Context, std stdio, args []string) int 
 	if err != nil {
 		return failHelper(std, err, mountFailed)
 	}
-	return exitOK
+	return api.ExitOK
 }

@@ -1,18 +1,24 @@
 package main
 
-import "context"
+import (
+	"context"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+)
 
 // umountHelper drains, flushes and releases before umount(8) returns; without it the
 // daemon does that once the mount has gone.
 func umountHelper(ctx context.Context, argv []string, io stdio) int {
-	c, err := parseHelperCall("umount."+fsType, 1, argv)
+	c, err := parseHelperCall("umount."+host.FSType, 1, argv)
 	if err != nil {
 		return failHelper(io, err, mountUsage)
 	}
 	if c.lazy {
-		return failHelper(io, &failure{
-			Class: classUsage, Message: "a lazy unmount bares the directory below while processes still use the mount",
-			Next: "end them: " + programName + " umount " + printable(c.args[0]) + " names them; umount -il asks nobody",
+		return failHelper(io, &api.Failure{
+			Class: api.ClassUsage, Message: "a lazy unmount bares the directory below while processes still use the mount",
+			Next: "end them: " + programName + " umount " + human.Printable(c.args[0]) + " names them; umount -il asks nobody",
 		}, mountUsage)
 	}
 	args := []string{"umount", "--", c.args[0]}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/stretchr/testify/require"
 )
@@ -24,7 +25,7 @@ func TestLockWithoutMount(t *testing.T) {
 	main, locks := repository(t)
 	me := strconv.Itoa(os.Getpid())
 	code, out, errs := command("lock", "acquire", "--json", "--pid", me, "--purpose", "tests", main)
-	require.Equal(t, exitOK, code, errs)
+	require.Equal(t, api.ExitOK, code, errs)
 	rec := new(lease.Record)
 	require.NoError(t, json.Unmarshal([]byte(out), rec))
 	require.Equal(t, lease.Token(1), rec.FencingToken)
@@ -32,23 +33,23 @@ func TestLockWithoutMount(t *testing.T) {
 	require.Contains(t, errs, "no mount fences")
 
 	code, out, _ = command("lock", "acquire", "--json", "--pid", me, main)
-	require.Equal(t, exitOK, code, "the holder may acquire again")
+	require.Equal(t, api.ExitOK, code, "the holder may acquire again")
 	require.Contains(t, out, `"fencing_token": 1,`)
 
 	code, _, errs = command("lock", "renew", main)
-	require.Equal(t, exitOK, code, errs)
+	require.Equal(t, api.ExitOK, code, errs)
 	code, out, _ = command("explain", main+"/f")
-	require.Equal(t, exitOK, code)
+	require.Equal(t, api.ExitOK, code)
 	require.Contains(t, out, "nothing fences writes there; the record of worktree main is held")
 
 	code, _, errs = command("lock", "release", main)
-	require.Equal(t, exitOK, code, errs)
+	require.Equal(t, api.ExitOK, code, errs)
 	require.NoFileExists(t, filepath.Join(locks, "main.lock"))
 	code, _, _ = command("lock", "release", main)
-	require.Equal(t, exitNotHeld, code)
+	require.Equal(t, api.ExitNotHeld, code)
 
 	code, out, _ = command("lock", "acquire", "--json", "--pid", me, main)
-	require.Equal(t, exitOK, code)
+	require.Equal(t, api.ExitOK, code)
 	require.Contains(t, out, `"fencing_token": 2,`, "tokens grow over release")
 }
 
@@ -59,24 +60,24 @@ func TestLockOfAnotherProcess(t *testing.T) {
 	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
 	pid := strconv.Itoa(other.Process.Pid)
 	code, _, errs := command("lock", "acquire", "--pid", pid, main)
-	require.Equal(t, exitOK, code, errs)
+	require.Equal(t, api.ExitOK, code, errs)
 
 	code, out, errs := command("lock", "acquire", "--json", "--pid", strconv.Itoa(os.Getpid()), main)
-	require.Equal(t, exitConflict, code)
+	require.Equal(t, api.ExitConflict, code)
 	require.Contains(t, errs, "E_LOCK_CONFLICT")
 	require.Contains(t, out, `"pid": `+pid)
 	require.NotContains(t, out+errs, "nonce")
 
 	code, _, _ = command("lock", "renew", "--pid", strconv.Itoa(os.Getpid()), main)
-	require.Equal(t, exitNotHeld, code, "a process that is not in the scope, named on purpose, root or not")
+	require.Equal(t, api.ExitNotHeld, code, "a process that is not in the scope, named on purpose, root or not")
 	code, _, errs = command("lock", "release", "--pid", pid, main)
-	require.Equal(t, exitOK, code, errs)
+	require.Equal(t, api.ExitOK, code, errs)
 }
 
 func TestLockStatusMakesNothing(t *testing.T) {
 	main, locks := repository(t)
 	code, out, _ := command("lock", "status", main)
-	require.Equal(t, exitOK, code)
+	require.Equal(t, api.ExitOK, code)
 	require.Contains(t, out, "free")
 	require.NoDirExists(t, locks)
 }
@@ -89,11 +90,11 @@ func TestUnreadableRecordIsNoYes(t *testing.T) {
 	me := strconv.Itoa(os.Getpid())
 	for _, args := range [][]string{{"acquire", "--pid", me}, {"release"}, {"steal", "--pid", me}} {
 		code, _, errs := command(append(append([]string{"lock"}, args...), main)...)
-		require.Equal(t, exitStore, code, "%v: %s", args, errs)
+		require.Equal(t, api.ExitStore, code, "%v: %s", args, errs)
 	}
 	require.FileExists(t, name)
 	code, out, _ := command("doctor", main)
-	require.Equal(t, exitError, code)
+	require.Equal(t, api.ExitError, code)
 	require.Contains(t, out, "fail  records")
 }
 
@@ -101,7 +102,7 @@ func TestUnreadableRecordIsNoYes(t *testing.T) {
 func TestALeaseThatWasTakenOverIsNeitherRenewedNorReleased(t *testing.T) {
 	main, locks := repository(t)
 	code, _, errs := command("lock", "acquire", "--pid", strconv.Itoa(os.Getpid()), main)
-	require.Equal(t, exitOK, code, errs)
+	require.Equal(t, api.ExitOK, code, errs)
 	own := filepath.Join(locks, "main.claim.00000000000000000001")
 	before, err := os.ReadFile(own)
 	require.NoError(t, err)
@@ -110,7 +111,7 @@ func TestALeaseThatWasTakenOverIsNeitherRenewedNorReleased(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(locks, "main.claim.00000000000000000002"), []byte(successor), 0o600))
 	for _, op := range []string{"renew", "release"} {
 		code, _, errs = command("lock", op, main)
-		require.Equal(t, exitNotHeld, code, errs)
+		require.Equal(t, api.ExitNotHeld, code, errs)
 	}
 	after, err := os.ReadFile(own)
 	require.NoError(t, err)
@@ -125,7 +126,7 @@ func TestDoctorFindsWhatIsWrongWithALockDirectory(t *testing.T) {
 	old := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(tmp, old, old))
 	code, out, _ := command("doctor", main)
-	require.Equal(t, exitError, code)
+	require.Equal(t, api.ExitError, code)
 	require.Contains(t, out, "has mode 0755")
 	require.Contains(t, out, "left of a command that was interrupted")
 	require.Equal(t, 1, strings.Count(out, "leftovers"))
@@ -141,13 +142,13 @@ func TestExecWithoutMount(t *testing.T) {
 		"success":        {[]string{"sh", "-c", "echo x > " + out}, 0},
 		"its exit code":  {[]string{"sh", "-c", "exit 7"}, 7},
 		"its signal":     {[]string{"sh", "-c", "kill -TERM $$"}, 143},
-		"not found":      {[]string{"no-such-command"}, exitNotFound},
-		"not executable": {[]string{main}, exitNotRun},
+		"not found":      {[]string{"no-such-command"}, api.ExitNotFound},
+		"not executable": {[]string{main}, api.ExitNotRun},
 	} {
 		code, _, errs := command(append([]string{"exec", main, "--"}, c.args...)...)
 		require.Equal(t, c.code, code, "%s: %s", name, errs)
 		code, status, _ := command("lock", "status", main)
-		require.Equal(t, exitOK, code)
+		require.Equal(t, api.ExitOK, code)
 		require.Contains(t, status, "it was released", name)
 	}
 	require.FileExists(t, out)
@@ -157,10 +158,10 @@ func TestExecHoldsTheLeaseForItsCommand(t *testing.T) {
 	main, _ := repository(t)
 	code, out, errs := command("exec", "--purpose", "inner", main, "--", "sh", "-c",
 		"/proc/"+strconv.Itoa(os.Getpid())+"/exe lock status --json "+main+"; echo pid $$")
-	require.Equal(t, exitOK, code, errs)
+	require.Equal(t, api.ExitOK, code, errs)
 	status, pid, _ := strings.Cut(out, "pid ")
-	var st lockStatus
+	var st api.LockStatus
 	require.NoError(t, json.Unmarshal([]byte(status), &st))
 	require.Equal(t, "held", st.State)
-	require.Equal(t, strings.TrimSpace(pid), strconv.Itoa(recordOf(st.Record).Holder().PID), "the lease is bound to CMD itself")
+	require.Equal(t, strings.TrimSpace(pid), strconv.Itoa(api.RecordOf(st.Record).Holder().PID), "the lease is bound to CMD itself")
 }

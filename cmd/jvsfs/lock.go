@@ -9,6 +9,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/spf13/cobra"
 )
@@ -27,11 +32,11 @@ type lockFlags struct {
 
 // pidUsage says what --pid means to each operation.
 var pidUsage = map[string]string{
-	opAcquire:    "the process `N` that is to hold the lease (default: the parent of this command)",
-	opSteal:      "the process `N` that is to hold the lease (default: the parent of this command)",
-	opRenew:      "the process `N` that holds the lease, or belongs to its holder",
-	opRelease:    "the process `N` that holds the lease, or belongs to its holder",
-	opLockStatus: "say whether process `N` belongs to the holder",
+	api.OpAcquire:    "the process `N` that is to hold the lease (default: the parent of this command)",
+	api.OpSteal:      "the process `N` that is to hold the lease (default: the parent of this command)",
+	api.OpRenew:      "the process `N` that holds the lease, or belongs to its holder",
+	api.OpRelease:    "the process `N` that holds the lease, or belongs to its holder",
+	api.OpLockStatus: "say whether process `N` belongs to the holder",
 }
 
 func newLockCommand(io stdio) *cobra.Command {
@@ -42,11 +47,11 @@ func newLockCommand(io stdio) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		newLockOp(io, opAcquire, "acquire WORKTREE", "Take the lease for a process (default: the parent of this command, the shell)"),
-		newLockOp(io, opRenew, "renew WORKTREE", "Renew the lease now"),
-		newLockOp(io, opRelease, "release WORKTREE", "Give the lease back"),
-		newLockOp(io, opSteal, "steal WORKTREE", "Take over a lease that has expired, skew and grace passed"),
-		newLockOp(io, opLockStatus, "status WORKTREE", "Show the lease and its record"),
+		newLockOp(io, api.OpAcquire, "acquire WORKTREE", "Take the lease for a process (default: the parent of this command, the shell)"),
+		newLockOp(io, api.OpRenew, "renew WORKTREE", "Renew the lease now"),
+		newLockOp(io, api.OpRelease, "release WORKTREE", "Give the lease back"),
+		newLockOp(io, api.OpSteal, "steal WORKTREE", "Take over a lease that has expired, skew and grace passed"),
+		newLockOp(io, api.OpLockStatus, "status WORKTREE", "Show the lease and its record"),
 		newHandoverCommand(io),
 	)
 	return cmd
@@ -67,15 +72,15 @@ func newLockOp(io stdio, op, use, short string) *cobra.Command {
 	f.addFlags(fs)
 	fs.BoolVar(&f.asJSON, "json", false, "print JSON")
 	fs.IntVar(&f.pid, "pid", 0, pidUsage[op])
-	if op == opAcquire || op == opSteal {
+	if op == api.OpAcquire || op == api.OpSteal {
 		fs.StringVar(&f.scope, "scope", "", "`WHO` counts as the holder: tree, session, user, cgroup or mount")
 		fs.StringVar(&f.purpose, "purpose", "", "`WHAT` the lease is for, shown to others")
 	}
-	if op == opSteal {
+	if op == api.OpSteal {
 		fs.BoolVar(&f.yes, "yes", false, "do not ask whether the holder shown may be robbed")
 		fs.BoolVar(&f.fence, "fence", false, "when a daemon on this host keeps the gate, stopped or stuck in a write, end it (root, or its own user)")
 	}
-	if op == opAcquire {
+	if op == api.OpAcquire {
 		fs.DurationVar(&f.wait, "wait", 0, "wait this `LONG` for the lease to become free")
 	}
 	return cmd
@@ -84,13 +89,13 @@ func newLockOp(io stdio, op, use, short string) *cobra.Command {
 // runLock does one operation through the daemon, or on the records.
 func runLock(ctx context.Context, io stdio, op, path string, f *lockFlags) error {
 	if f.pid < 0 || f.wait < 0 {
-		return usagef("--pid and --wait must not be negative")
+		return api.Usagef("--pid and --wait must not be negative")
 	}
 	control, policy, err := f.load()
 	if err != nil {
 		return err
 	}
-	t, err := findTarget(ctx, path, control)
+	t, err := client.Find(ctx, path, control)
 	if err != nil {
 		return err
 	}
@@ -98,17 +103,17 @@ func runLock(ctx context.Context, io stdio, op, path string, f *lockFlags) error
 	if err != nil {
 		return err
 	}
-	defer closeFile(pidfd)
-	if op == opSteal {
+	defer host.CloseFile(pidfd)
+	if op == api.OpSteal {
 		if req.Token, err = f.consent(ctx, io, t, policy); err != nil {
 			return err
 		}
 	}
-	var resp response
-	if t.mount != nil {
-		resp, err = ask(ctx, t.mount, req, pidfd, noteTo(io))
+	var resp api.Response
+	if t.Mount != nil {
+		resp, err = client.Ask(ctx, t.Mount, req, pidfd, noteTo(io))
 	} else {
-		resp, err = onRecords(ctx, io, t.place, policy, req)
+		resp, err = lockop.OnRecords(ctx, noteTo(io), t.Place, policy, req)
 	}
 	if err != nil {
 		return err
@@ -117,13 +122,13 @@ func runLock(ctx context.Context, io stdio, op, path string, f *lockFlags) error
 }
 
 // request builds the request of a lock command and pins the process it names.
-func (f *lockFlags) request(op string, t target) (request, *os.File, error) {
-	req := request{
-		Op: op, Path: t.rel, PID: f.pid, Explicit: f.pid != 0,
+func (f *lockFlags) request(op string, t client.Target) (api.Request, *os.File, error) {
+	req := api.Request{
+		Op: op, Path: t.Rel, PID: f.pid, Explicit: f.pid != 0,
 		Scope: f.scope, Purpose: f.purpose, WaitMS: f.wait.Milliseconds(), Force: f.fence,
 	}
-	if req.PID == 0 && (op == opAcquire || op == opSteal) {
-		pid, err := callerProcess()
+	if req.PID == 0 && (op == api.OpAcquire || op == api.OpSteal) {
+		pid, err := host.CallerProcess()
 		if err != nil {
 			return req, nil, err
 		}
@@ -132,46 +137,30 @@ func (f *lockFlags) request(op string, t target) (request, *os.File, error) {
 	if req.PID == 0 {
 		return req, nil, nil
 	}
-	pidfd, err := openPidfd(req.PID)
-	if err != nil && (op == opAcquire || op == opSteal) {
-		return req, nil, noProcess(req.PID, err)
+	pidfd, err := host.OpenPidfd(req.PID)
+	if err != nil && (op == api.OpAcquire || op == api.OpSteal) {
+		return req, nil, api.NoProcess(req.PID, err)
 	}
 	return req, pidfd, nil // a holder that has ended is still named by its number
 }
 
-func recordOf(raw json.RawMessage) *lease.Record {
-	var fields map[string]any
-	if len(raw) == 0 || json.Unmarshal(raw, &fields) != nil {
-		return nil
-	}
-	if _, ok := fields["holder_nonce"]; !ok {
-		fields["holder_nonce"] = "-" // hidden from this reader; a record must have one
-	}
-	full, err := json.Marshal(fields)
-	rec := new(lease.Record)
-	if err != nil || json.Unmarshal(full, rec) != nil {
-		return nil
-	}
-	return rec
-}
-
-func printLock(io stdio, t target, op string, resp response, asJSON bool) error {
+func printLock(io stdio, t client.Target, op string, resp api.Response, asJSON bool) error {
 	if asJSON {
 		return printLockJSON(io, op, resp)
 	}
 	switch op {
-	case opRelease:
-		_, err := fmt.Fprintf(io.out, "released %s\n", t.path)
+	case api.OpRelease:
+		_, err := fmt.Fprintf(io.out, "released %s\n", t.Path)
 		return err
-	case opLockStatus:
+	case api.OpLockStatus:
 		return printLockStatus(io, resp)
 	}
-	rec := recordOf(resp.Record)
+	rec := api.RecordOf(resp.Record)
 	if rec == nil {
 		return fmt.Errorf("the answer has no record that can be read")
 	}
-	verb := map[string]string{opAcquire: "acquired", opRenew: "renewed", opSteal: "stole"}[op]
-	_, err := fmt.Fprintf(io.out, "%s %s: token %d, holder %s\n", verb, rec.WorktreeID, rec.FencingToken, holderText(viewOfRecord(rec)))
+	verb := map[string]string{api.OpAcquire: "acquired", api.OpRenew: "renewed", api.OpSteal: "stole"}[op]
+	_, err := fmt.Fprintf(io.out, "%s %s: token %d, holder %s\n", verb, rec.WorktreeID, rec.FencingToken, api.HolderText(api.ViewOfRecord(rec)))
 	return err
 }
 
@@ -181,14 +170,14 @@ type releasedLease struct {
 	Token    lease.Token `json:"fencing_token"`
 }
 
-func printLockJSON(io stdio, op string, resp response) error {
+func printLockJSON(io stdio, op string, resp api.Response) error {
 	switch op {
-	case opRelease:
-		return printJSON(io.out, releasedLease{true, resp.Token})
-	case opLockStatus:
-		return printJSON(io.out, resp.Result)
+	case api.OpRelease:
+		return human.PrintJSON(io.out, releasedLease{true, resp.Token})
+	case api.OpLockStatus:
+		return human.PrintJSON(io.out, resp.Result)
 	}
-	return printJSON(io.out, resp.Record)
+	return human.PrintJSON(io.out, resp.Record)
 }
 
 // offerText says to which host a lease is being handed over, "" if to none.
@@ -196,25 +185,25 @@ func offerText(rec *lease.Record) string {
 	if rec.OfferedTo == "" {
 		return ""
 	}
-	return fmt.Sprintf("to host %s until %s", printable(rec.OfferedTo), clockText(rec.OfferUntil))
+	return fmt.Sprintf("to host %s until %s", human.Printable(rec.OfferedTo), human.Clock(rec.OfferUntil))
 }
 
-func printLockStatus(io stdio, resp response) error {
-	var st lockStatus
+func printLockStatus(io stdio, resp api.Response) error {
+	var st api.LockStatus
 	if err := json.Unmarshal(resp.Result, &st); err != nil {
 		return err
 	}
 	rows := [][]string{
-		{"worktree", string(st.Worktree)}, {"state", st.State}, {"reason", printable(st.Reason)},
+		{"worktree", string(st.Worktree)}, {"state", st.State}, {"reason", human.Printable(st.Reason)},
 		{"token", fmt.Sprint(st.Token)}, {"file", st.File},
 	}
-	if rec := recordOf(st.Record); rec != nil && rec.Released {
-		rows = append(rows, []string{"last", holderText(viewOfRecord(rec))})
+	if rec := api.RecordOf(st.Record); rec != nil && rec.Released {
+		rows = append(rows, []string{"last", api.HolderText(api.ViewOfRecord(rec))})
 	} else if rec != nil {
 		rows = append(rows, [][]string{
-			{"holder", holderText(viewOfRecord(rec))},
-			{"since", rec.CreatedAt.Local().Format(time.DateTime)}, {"renewed", clockText(rec.LastRenewedAt)},
-			{"expires", clockText(rec.ExpiresAt())}, {"stealable", clockText(rec.StealableAt())}, {"offered", offerText(rec)},
+			{"holder", api.HolderText(api.ViewOfRecord(rec))},
+			{"since", rec.CreatedAt.Local().Format(time.DateTime)}, {"renewed", human.Clock(rec.LastRenewedAt)},
+			{"expires", human.Clock(rec.ExpiresAt())}, {"stealable", human.Clock(rec.StealableAt())}, {"offered", offerText(rec)},
 		}...)
 	}
 	if st.Member != nil {

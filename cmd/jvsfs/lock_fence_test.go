@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/stretchr/testify/require"
 )
@@ -91,7 +93,7 @@ func gateIsOf(t *testing.T, main string, pid int) bool {
 func tokenOf(t *testing.T, main string) lease.Token {
 	t.Helper()
 	code, out, errs := command("lock", "status", "--json", main)
-	require.Equal(t, exitOK, code, errs)
+	require.Equal(t, api.ExitOK, code, errs)
 	var status struct {
 		Token lease.Token `json:"fencing_token"`
 	}
@@ -106,7 +108,7 @@ func TestStealFenceEndsTheStoppedDaemonThatKeepsTheGate(t *testing.T) {
 	me := strconv.Itoa(os.Getpid())
 	lasting, in := holdingExec(t, main)
 	code, _, errs := command("lock", "steal", "--yes", "--fence", "--config", leaseOf(t, time.Minute), "--pid", me, main)
-	require.Equal(t, exitConflict, code, "a lease that lasts is not stolen, with --fence or without: %s", errs)
+	require.Equal(t, api.ExitConflict, code, "a lease that lasts is not stolen, with --fence or without: %s", errs)
 	require.NoError(t, in.Close())
 	require.NoError(t, lasting.Wait(), "it was not ended")
 
@@ -114,12 +116,12 @@ func TestStealFenceEndsTheStoppedDaemonThatKeepsTheGate(t *testing.T) {
 	before := tokenOf(t, main)
 	require.Eventually(t, func() bool { // until the lease has run out and the gate alone is in the way
 		code, _, errs = command("lock", "steal", "--yes", "--config", config, "--pid", me, main)
-		return code == exitConflict && strings.Contains(errs, "pid "+strconv.Itoa(daemon.Process.Pid)+" (stopped)")
+		return code == api.ExitConflict && strings.Contains(errs, "pid "+strconv.Itoa(daemon.Process.Pid)+" (stopped)")
 	}, 2*time.Minute, 50*time.Millisecond, "%s", errs)
 	require.Contains(t, errs, "lock steal --fence")
 
 	code, out, errs := command("lock", "steal", "--yes", "--fence", "--json", "--config", config, "--pid", me, main)
-	require.Equal(t, exitOK, code, errs)
+	require.Equal(t, api.ExitOK, code, errs)
 	require.Contains(t, errs, "ended process "+strconv.Itoa(daemon.Process.Pid)+" (stopped)")
 	require.Contains(t, out, fmt.Sprintf(`"fencing_token": %d,`, before+1))
 	require.Error(t, daemon.Wait())
@@ -131,7 +133,7 @@ func TestFenceEndsNobodyThatIsNotProven(t *testing.T) {
 	main, locks := repository(t)
 	me := strconv.Itoa(os.Getpid())
 	code, _, errs := command("lock", "acquire", "--pid", me, main)
-	require.Equal(t, exitOK, code, errs)
+	require.Equal(t, api.ExitOK, code, errs)
 	gate := filepath.Join(locks, "main.gate")
 	other := exec.Command("flock", "--shared", gate, "sh", "-c", "echo go; read x; true")
 	in, err := other.StdinPipe()
@@ -148,45 +150,9 @@ func TestFenceEndsNobodyThatIsNotProven(t *testing.T) {
 	pids, err := store.GateOwners()
 	require.NoError(t, err)
 	require.NotEmpty(t, pids)
-	err = fence(context.Background(), store, uint32(os.Getuid()), func(text string) { t.Error(text) })
+	err = lockop.Fence(context.Background(), store, uint32(os.Getuid()), func(text string) { t.Error(text) })
 	require.ErrorContains(t, err, "it is not jvsfs")
-	require.Equal(t, exitConflict, asFailure(err).exit())
+	require.Equal(t, api.ExitConflict, api.AsFailure(err).Exit())
 	require.NoError(t, in.Close())
 	require.NoError(t, other.Wait(), "it was not ended")
-}
-
-func TestProveRefuses(t *testing.T) {
-	main, locks := repository(t)
-	daemon, _ := holdingExec(t, main)
-	pid := daemon.Process.Pid
-	dir, err := lease.OpenDir(locks)
-	require.NoError(t, err)
-	defer dir.Close() //nolint:errcheck // only read from
-	store, uid := dir.Store("main"), uint32(os.Getuid())
-
-	s, err := prove(store, pid, uid)
-	require.NoError(t, err, "it is what it is")
-	require.Equal(t, "running", s.what)
-	closeFile(s.fd)
-	for name, c := range map[string]struct {
-		pid  int
-		by   uint32
-		id   lease.WorktreeID
-		says string
-	}{
-		"another user's":     {pid, uid + 1, "main", "belongs to user"},
-		"another worktree's": {pid, uid, "other", "let the gate go"},
-		"this process":       {os.Getpid(), uid, "main", "this very process"},
-		"not to be seen":     {0, uid, "main", "pid namespace"},
-		"gone":               {1<<22 - 1, uid, "main", ""},
-	} {
-		s, err := prove(dir.Store(c.id), c.pid, c.by)
-		require.ErrorContains(t, err, c.says, name)
-		require.True(t, s.fd == nil || s.fd.Close() != nil, "%s: the descriptor is not left open", name)
-	}
-	s.fd, err = openPidfd(pid)
-	require.NoError(t, err)
-	defer closeFile(s.fd)
-	require.ErrorContains(t, s.check(store, 1, uid), "just ended", "another start time is another process")
-	require.True(t, pidfdAlive(s.fd))
 }

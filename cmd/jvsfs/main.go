@@ -4,9 +4,12 @@ import (
 	"context"
 	"io"
 	"os"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 )
 
 func main() {
+	api.Release = release
 	io := stdio{os.Stdin, os.Stdout, os.Stderr}
 	if helper := helperOf(os.Args); helper != nil {
 		os.Exit(helper(context.Background(), os.Args[1:], io))
@@ -26,14 +29,14 @@ func run(ctx context.Context, args []string, io stdio) int {
 	root := newRoot(io)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
-	f := asFailure(err)
+	f := api.AsFailure(err)
 	if f == nil {
-		return exitOK
+		return api.ExitOK
 	}
 	asJSON := false
 	if flag := cmd.Flags().Lookup("json"); flag != nil {
 		asJSON = flag.Value.String() == "true"
 	}
-	printFailure(io.out, io.err, f, asJSON)
-	return f.exit()
+	api.PrintFailure(io.out, io.err, f, asJSON)
+	return f.Exit()
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -34,4 +36,14 @@ func command(args ...string) (int, string, string) {
 		return -1, "", err.Error()
 	}
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+func tree(t *testing.T, dirs ...string) string {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	for _, dir := range dirs {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
+	}
+	return root
 }

@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/mountcfg"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"go.uber.org/zap"
 )
 
 // mount --recover is what a unit that is restarted runs, and what jvsfs recover starts.
@@ -25,132 +28,100 @@ func (m *mountCommand) configuration(cmd *cobra.Command, args []string) (mountcf
 	if m.state == "" {
 		return m.settings.resolve(cmd.Flags(), args)
 	}
-	d, err := parseDevice(m.state)
+	d, err := api.ParseDevice(m.state)
 	if err != nil {
 		return mountcfg.Config{}, err
 	}
-	st, err := readMountState(d)
+	st, err := host.ReadMountState(d)
 	if err != nil {
 		return mountcfg.Config{}, err
 	}
-	return mountcfg.Restore(st.Config, statePath(d))
-}
-
-func parseDevice(text string) (device, error) {
-	var d device
-	if _, err := fmt.Sscanf(text, "%d:%d", &d.Major, &d.Minor); err != nil || d.String() != text {
-		return d, fmt.Errorf("%q is not a device", text)
-	}
-	return d, nil
+	return mountcfg.Restore(st.Config, host.StatePath(d))
 }
 
 // sayCopies names the places that a replacement does not reach.
-func (m *mountCommand) sayCopies(before mountTable) {
+func (m *mountCommand) sayCopies(before host.MountTable) {
 	if !m.replace || m.recovery == nil {
 		return
 	}
-	for _, c := range m.recovery.copiesLeft(before) {
+	for _, c := range m.recovery.CopiesLeft(before) {
 		noteTo(m.io)(fmt.Sprintf("%s is a copy (a bind mount) of the mount that was replaced: the old daemon serves it, until it is unmounted; bind it again", c))
 	}
 }
 
 // sourceOf classifies the source, below the dead mount if there is one.
-func (m *mountCommand) sourceOf(cfg mountcfg.Config) (p place, err error) {
+func (m *mountCommand) sourceOf(cfg mountcfg.Config) (p place.Place, err error) {
 	if m.recovery == nil {
-		return sourceAt(cfg.Source, cfg.Control)
+		return place.SourceAt(cfg.Source, cfg.Control)
 	}
-	err = underneath(m.recovery.point, func() (err error) {
-		p, err = sourceAt(cfg.Source, cfg.Control)
+	err = host.Underneath(m.recovery.Point, func() (err error) {
+		p, err = place.SourceAt(cfg.Source, cfg.Control)
 		return err
 	})
 	return p, err
 }
 
 // find looks at what lies at the mount point, with what is asked for in mind.
-func (m *mountCommand) find(ctx context.Context, mounts mountTable, point string) (*recovery, error) {
+func (m *mountCommand) find(ctx context.Context, mounts host.MountTable, point string) (*recovery.Recovery, error) {
 	if m.replace {
-		return findServing(ctx, mounts, point)
+		return recovery.FindServing(ctx, mounts, point)
 	}
-	return findRecovery(ctx, mounts, point)
+	return recovery.Find(ctx, mounts, point)
 }
 
 // newDaemon wires the daemon; that of a recovery when the old one is gone for good.
-func (m *mountCommand) newDaemon(ctx context.Context, cfg mountcfg.Config, p place, log *zap.Logger) (*daemon, error) {
+func (m *mountCommand) newDaemon(ctx context.Context, cfg mountcfg.Config, p place.Place, out daemon.Outside) (*daemon.Daemon, error) {
 	if m.recovery == nil {
-		return newDaemon(cfg, p, log)
+		return daemon.New(cfg, p, out)
 	}
 	r, err := m.takeRecovery(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if r.serves && !r.state.heir(p) {
-		closeFile(r.lock)
-		return nil, usagef("%s serves %s with the records in %s: only that can take its place", r.point, r.state.Source, r.state.Locks)
+	if r.Serves && !recovery.Heir(r.State, p) {
+		host.CloseFile(r.Lock)
+		return nil, api.Usagef("%s serves %s with the records in %s: only that can take its place", r.Point, r.State.Source, r.State.Locks)
 	}
-	var d *daemon
-	err = underneath(r.point, func() (err error) {
-		d, err = newDaemon(cfg, p, log)
+	var d *daemon.Daemon
+	err = host.Underneath(r.Point, func() (err error) {
+		d, err = daemon.New(cfg, p, out)
 		return err
 	})
 	if err != nil {
-		closeFile(r.lock)
+		host.CloseFile(r.Lock)
 		return nil, err
 	}
-	d.recovery = r
-	if r.serves {
-		d.replaced = r.state
-	} else {
-		d.inherit(r)
-	}
+	d.TakeOver(r)
 	return d, nil
 }
 
 // takeRecovery looks again, with all other recoveries kept away, and waits for the end of the
 // old daemon.
-func (m *mountCommand) takeRecovery(ctx context.Context) (*recovery, error) {
-	lock, err := lockRecoveries(ctx)
+func (m *mountCommand) takeRecovery(ctx context.Context) (*recovery.Recovery, error) {
+	lock, err := recovery.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r, err := m.now(ctx)
 	if err != nil {
-		closeFile(lock)
+		host.CloseFile(lock)
 		return nil, err
 	}
-	r.lock = lock
+	r.Lock = lock
 	return r, nil
 }
 
-func (m *mountCommand) now(ctx context.Context) (*recovery, error) {
+func (m *mountCommand) now(ctx context.Context) (*recovery.Recovery, error) {
 	if m.replace {
-		mounts, err := readMounts()
+		mounts, err := host.ReadMounts()
 		if err != nil {
 			return nil, err
 		}
-		return findServing(ctx, mounts, m.recovery.point)
+		return recovery.FindServing(ctx, mounts, m.recovery.Point)
 	}
-	r, err := recoveryNow(ctx, m.recovery.point)
+	r, err := recovery.Now(ctx, m.recovery.Point)
 	if err != nil {
 		return nil, err
 	}
-	return r, awaitEnd(ctx, r.dead[0])
-}
-
-func recoveryNow(ctx context.Context, point string) (*recovery, error) {
-	mounts, err := readMounts()
-	if err != nil {
-		return nil, err
-	}
-	r, err := findRecovery(ctx, mounts, point)
-	switch {
-	case err != nil:
-		return nil, err
-	case r == nil:
-		return nil, &failure{Class: classNoMount, Message: fmt.Sprintf("the dead mount at %s has just gone", point), Next: "mount it: jvsfs mount"}
-	case r.live != nil:
-		return nil, errors.Join(r.uncover(func(error) {}), &failure{
-			Class: classUsage, Message: point + " is served already; a dead mount that covered it was taken away", Next: "see jvsfs status",
-		})
-	}
-	return r, nil
+	return r, recovery.AwaitEnd(ctx, r.Dead[0])
 }

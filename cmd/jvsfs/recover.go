@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/mountcfg"
 	"github.com/spf13/cobra"
 )
@@ -36,10 +40,10 @@ Files and directories that were open through the dead mount must be opened again
 
 // recovered is what became of one dead mount; the JSON names are a promise.
 type recovered struct {
-	Mountpoint string   `json:"mountpoint"`
-	State      string   `json:"state"`            // serving or dead
-	Copies     []string `json:"copies,omitempty"` // bind mounts of the dead mount, which stay dead
-	Error      *failure `json:"error,omitempty"`
+	Mountpoint string       `json:"mountpoint"`
+	State      string       `json:"state"`            // serving or dead
+	Copies     []string     `json:"copies,omitempty"` // bind mounts of the dead mount, which stay dead
+	Error      *api.Failure `json:"error,omitempty"`
 }
 
 // recoverAll recovers the mount at a place, or every dead one. The failure of one does not keep
@@ -67,7 +71,7 @@ func recoverAll(ctx context.Context, args []string) ([]recovered, error) {
 		if slices.ContainsFunc(all, func(r recovered) bool { return slices.Contains(r.Copies, point) }) {
 			continue // it was named as a copy
 		}
-		if done, _ := recoverOne(ctx, point, true); done != nil && !isServed(done.Error) {
+		if done, _ := recoverOne(ctx, point, true); done != nil && !recovery.IsServed(done.Error) {
 			all = append(all, *done)
 		}
 	}
@@ -77,37 +81,27 @@ func recoverAll(ctx context.Context, args []string) ([]recovered, error) {
 // recoverOne recovers the mount at a place; nil where there is nothing to recover. known is false,
 // and nothing was done, where it is not known how: unless meant, as by name.
 func recoverOne(ctx context.Context, point string, meant bool) (done *recovered, known bool) {
-	mounts, err := readMounts()
-	var r *recovery
+	mounts, err := host.ReadMounts()
+	var r *recovery.Recovery
 	if err == nil {
-		r, err = findRecovery(ctx, mounts, point)
+		r, err = recovery.Find(ctx, mounts, point)
 	}
 	switch {
-	case err == nil && r == nil, !meant && isServed(err):
+	case err == nil && r == nil, !meant && recovery.IsServed(err):
 		return nil, true
-	case err == nil && r.state == nil && r.live == nil && !meant:
+	case err == nil && r.State == nil && r.Live == nil && !meant:
 		return nil, false
 	}
 	done = &recovered{Mountpoint: point, State: "dead"}
 	if err == nil {
-		if err = r.run(ctx); err != nil && servedNow(ctx, point) {
+		if err = bringBack(ctx, r); err != nil && recovery.ServedNow(ctx, point) {
 			err = nil // another recovery was faster, and took away what this one rested on
 		}
 	}
-	if done.Error = asFailure(err); err == nil {
-		done.State, done.Copies = "serving", r.copiesLeft(mounts)
+	if done.Error = api.AsFailure(err); err == nil {
+		done.State, done.Copies = "serving", r.CopiesLeft(mounts)
 	}
 	return done, true
-}
-
-// servedNow reports whether the mount at a place serves, by whatever recovery.
-func servedNow(ctx context.Context, point string) bool {
-	mounts, err := readMounts()
-	if err != nil {
-		return false
-	}
-	_, err = findRecovery(ctx, mounts, point)
-	return isServed(err)
 }
 
 // recoverable are the places to look at, each once.
@@ -119,13 +113,13 @@ func recoverable(args []string) ([]string, error) {
 		}
 		return []string{m.Mountpoint}, nil
 	}
-	mounts, err := readMounts()
+	mounts, err := host.ReadMounts()
 	if err != nil {
 		return nil, err
 	}
 	var points []string
 	seen := map[string]bool{}
-	for _, m := range mounts.jvsfs() {
+	for _, m := range mounts.JVSFS() {
 		if !seen[m.Mountpoint] {
 			seen[m.Mountpoint] = true
 			points = append(points, m.Mountpoint)
@@ -134,67 +128,24 @@ func recoverable(args []string) ([]string, error) {
 	return points, nil
 }
 
-func isServed(err error) bool {
-	f := asFailure(err)
-	return f != nil && errors.Is(f.err, errServed)
-}
-
-// errServed is the cause of refusing to recover what lives.
-var errServed = errors.New("served already")
-
-// run starts the daemon again as it was, in the background, and waits until it serves.
-func (r *recovery) run(ctx context.Context) error {
-	if r.live != nil {
-		return r.finish(ctx)
+// bringBack starts the daemon again as it was, in the background, and waits until it serves.
+func bringBack(ctx context.Context, r *recovery.Recovery) error {
+	if r.Live != nil {
+		return r.Finish(ctx)
 	}
-	if r.state == nil {
-		return r.unknown()
+	if r.State == nil {
+		return r.Unknown()
 	}
-	cfg, err := mountcfg.Restore(r.state.Config, statePath(r.left))
+	cfg, err := mountcfg.Restore(r.State.Config, host.StatePath(r.Left))
 	if err != nil {
 		return err
 	}
-	log, err := openLog(cfg)
+	log, err := daemon.OpenLog(cfg)
 	if err != nil {
 		return err
 	}
-	defer closeFile(log)
-	return startInBackground([]string{"mount", "--recover", "--state", r.left.String()}, log)
-}
-
-// finish takes away what covers the new mount after an interrupted recovery, unless the one
-// that is under way has done it.
-func (r *recovery) finish(ctx context.Context) error {
-	lock, err := lockRecoveries(ctx)
-	if err != nil {
-		return err
-	}
-	defer closeFile(lock)
-	mounts, err := readMounts()
-	if err != nil {
-		return err
-	}
-	switch now, err := findRecovery(ctx, mounts, r.point); {
-	case isServed(err):
-		return nil
-	case err != nil:
-		return err
-	case now == nil || now.live == nil:
-		return fmt.Errorf("the mounts at %s have just changed: try again", r.point)
-	default:
-		return now.uncover(func(error) {})
-	}
-}
-
-// unknown says what to run where nothing was left that could be.
-func (r *recovery) unknown() *failure {
-	source := r.dead[0].Source
-	what := source
-	if source != r.point {
-		what += " " + r.point
-	}
-	return &failure{Class: classNoMount, Message: fmt.Sprintf("what was mounted at %s, and how, is not known any more", r.point), File: statePath(deviceOf(r.dead[0])),
-		Next: fmt.Sprintf("run it again with the options that it had: jvsfs mount --recover %s", what)}
+	defer host.CloseFile(log)
+	return daemon.StartInBackground([]string{"mount", "--recover", "--state", r.Left.String()}, log)
 }
 
 // recoveries is what `recover --json` prints; the names are a promise.
@@ -206,17 +157,17 @@ type recoveries struct {
 func reportRecoveries(io stdio, all []recovered, asJSON bool) error {
 	failed := joinFailures(all)
 	if asJSON {
-		if err := printJSON(io.out, recoveries{all}); err != nil || failed == nil {
+		if err := human.PrintJSON(io.out, recoveries{all}); err != nil || failed == nil {
 			return err
 		}
-		return exitWith(failed.exit())
+		return api.ExitWith(failed.Exit())
 	}
 	if len(all) == 0 {
 		fmt.Fprintln(io.out, "no dead jvsfs mounts")
 	}
 	for _, r := range all {
 		if r.Error == nil {
-			fmt.Fprintf(io.out, "%s serves again\n", printable(r.Mountpoint))
+			fmt.Fprintf(io.out, "%s serves again\n", human.Printable(r.Mountpoint))
 		}
 		for _, c := range r.Copies {
 			noteTo(io)(fmt.Sprintf("%s is a bind mount of the dead mount and stays dead: jvsfs umount --bare %s, then bind it again", c, c))
@@ -229,7 +180,7 @@ func reportRecoveries(io stdio, all []recovered, asJSON bool) error {
 }
 
 // joinFailures is the one failure, or a sum of them under the class of the first; nil for none.
-func joinFailures(all []recovered) (sum *failure) {
+func joinFailures(all []recovered) (sum *api.Failure) {
 	for _, r := range all {
 		switch {
 		case r.Error == nil:

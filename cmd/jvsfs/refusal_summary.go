@@ -10,12 +10,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/moby/sys/mountinfo"
 )
 
 // locatedRefusal is a refusal with where it happened; the JSON names are a promise.
 type locatedRefusal struct {
-	refusalView
+	api.RefusalView
 	Mountpoint string `json:"mountpoint"`
 	Path       string `json:"path"` // of the worktree
 }
@@ -23,13 +27,13 @@ type locatedRefusal struct {
 // asked is what one mount answered about recent refusals.
 type asked struct {
 	refusals   []locatedRefusal
-	worktrees  []explanation
+	worktrees  []api.Explanation
 	incomplete bool
 	err        error
 }
 
 // askRefusals asks the daemons of mounts at the same time, each for at most limit.
-func askRefusals(ctx context.Context, mounts []*mountinfo.Info, limit time.Duration, req func(*mountinfo.Info) request) []asked {
+func askRefusals(ctx context.Context, mounts []*mountinfo.Info, limit time.Duration, req func(*mountinfo.Info) api.Request) []asked {
 	all := make([]asked, len(mounts))
 	var run sync.WaitGroup
 	for i, m := range mounts {
@@ -43,12 +47,12 @@ func askRefusals(ctx context.Context, mounts []*mountinfo.Info, limit time.Durat
 	return all
 }
 
-func askRefusalsOf(ctx context.Context, m *mountinfo.Info, req request) asked {
-	req.Op = opRefusals
+func askRefusalsOf(ctx context.Context, m *mountinfo.Info, req api.Request) asked {
+	req.Op = api.OpRefusals
 	pidfd := pidfdFor(req)
-	defer closeFile(pidfd)
-	resp, err := ask(ctx, m, req, pidfd, nil)
-	var answer refusalAnswer
+	defer host.CloseFile(pidfd)
+	resp, err := client.Ask(ctx, m, req, pidfd, nil)
+	var answer api.RefusalAnswer
 	if err == nil {
 		err = json.Unmarshal(resp.Result, &answer)
 	}
@@ -60,22 +64,22 @@ func askRefusalsOf(ctx context.Context, m *mountinfo.Info, req request) asked {
 		a.refusals = append(a.refusals, locatedRefusal{v, m.Mountpoint, answer.Paths[v.Worktree]})
 	}
 	for _, x := range answer.Worktrees {
-		a.worktrees = append(a.worktrees, explanation{Explanation: x, Mounted: true, Mountpoint: m.Mountpoint})
+		a.worktrees = append(a.worktrees, api.Explanation{Explanation: x, Mounted: true, Mountpoint: m.Mountpoint})
 	}
 	return a
 }
 
 // pidfdFor pins the process that a request names, unless it has ended.
-func pidfdFor(req request) *os.File {
+func pidfdFor(req api.Request) *os.File {
 	if req.PID == 0 || req.Start != 0 {
 		return nil
 	}
-	fd, err := openPidfd(req.PID)
+	fd, err := host.OpenPidfd(req.PID)
 	if err != nil {
 		return nil
 	}
-	if !pidfdAlive(fd) {
-		closeFile(fd)
+	if !host.PidfdAlive(fd) {
+		host.CloseFile(fd)
 		return nil
 	}
 	return fd
@@ -133,7 +137,7 @@ func (s summary) text() string {
 	if s.WouldRefuse {
 		verb = "would have been refused"
 	}
-	return fmt.Sprintf("%d %s of %s %s in %s", s.total, writes, s.who(), verb, printable(s.Path))
+	return fmt.Sprintf("%d %s of %s %s in %s", s.total, writes, s.who(), verb, human.Printable(s.Path))
 }
 
 func (s summary) who() string {
@@ -143,5 +147,5 @@ func (s summary) who() string {
 	case s.Command == "":
 		return fmt.Sprintf("process %d", s.PID)
 	}
-	return printable(s.Command)
+	return human.Printable(s.Command)
 }

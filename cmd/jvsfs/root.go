@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/spf13/cobra"
 )
 
@@ -16,7 +17,7 @@ Exit codes: 0 ok, 1 other error, 2 usage, 10 conflict, 11 expired, 12 not held,
 13 fencing mismatch, 14 clock skew, 15 record unreadable or store failed,
 16 no such mount or dead mount, 17 busy, 75 exec lost its lease,
 130 interrupted.`,
-		Version:       version(),
+		Version:       api.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          usageArgs(cobra.NoArgs),
@@ -27,7 +28,7 @@ Exit codes: 0 ok, 1 other error, 2 usage, 10 conflict, 11 expired, 12 not held,
 	root.SetIn(io.in)
 	root.AddCommand(newVersionCommand(io))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &failure{Class: classUsage, Message: err.Error(), Next: "see " + cmd.CommandPath() + " --help"}
+		return &api.Failure{Class: api.ClassUsage, Message: err.Error(), Next: "see " + cmd.CommandPath() + " --help"}
 	})
 	root.AddCommand(
 		newConfigCommand(io),
@@ -45,7 +46,7 @@ Exit codes: 0 ok, 1 other error, 2 usage, 10 conflict, 11 expired, 12 not held,
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return &failure{Class: classUsage, Message: err.Error(), Next: "see " + cmd.CommandPath() + " --help"}
+			return &api.Failure{Class: api.ClassUsage, Message: err.Error(), Next: "see " + cmd.CommandPath() + " --help"}
 		}
 		return nil
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/mountcfg"
 	"github.com/spf13/pflag"
 )
@@ -25,15 +26,15 @@ func (s *settings) addFlags(fs *pflag.FlagSet) {
 func (s *settings) resolve(fs *pflag.FlagSet, args []string) (mountcfg.Config, error) {
 	opts, err := mountcfg.ParseOptions(strings.Join(s.options, ","))
 	if err != nil {
-		return mountcfg.Config{}, usageError(err)
+		return mountcfg.Config{}, api.UsageError(err)
 	}
 	cfg, err := mountcfg.ResolveOptions(s.config, opts, fs)
 	if err != nil {
-		return cfg, usageError(err)
+		return cfg, api.UsageError(err)
 	}
 	for i, arg := range args {
 		if err := cfg.Set([]string{"source", "mountpoint"}[i], arg, mountcfg.WhereArgument); err != nil {
-			return cfg, usageError(err)
+			return cfg, api.UsageError(err)
 		}
 	}
 	return cfg, nil

@@ -1,24 +1,18 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
-	"github.com/moby/sys/mountinfo"
 	"github.com/spf13/cobra"
 )
-
-// statusTimeout bounds the wait for one daemon; a stopped one must not hold the
-// report up.
-const statusTimeout = 2 * time.Second
 
 type statusCommand struct {
 	io     stdio
@@ -28,7 +22,7 @@ type statusCommand struct {
 
 // statusReport is what `status --json` prints; the names are a promise.
 type statusReport struct {
-	Mounts []mountStatus `json:"mounts"`
+	Mounts []api.MountStatus `json:"mounts"`
 }
 
 func newStatusCommand(io stdio) *cobra.Command {
@@ -50,65 +44,21 @@ func (s *statusCommand) run(cmd *cobra.Command, args []string) error {
 		return s.watch(cmd.Context(), args)
 	}
 	if len(args) > 0 {
-		return usagef("status takes no argument without --watch")
+		return api.Usagef("status takes no argument without --watch")
 	}
-	mounts, err := readMounts()
+	mounts, err := host.ReadMounts()
 	if err != nil {
 		return err
 	}
-	all := statusOfAll(cmd.Context(), mounts.jvsfs())
+	all := client.StatusOfAll(cmd.Context(), mounts.JVSFS())
 	if s.asJSON {
-		return printJSON(s.io.out, statusReport{all})
+		return human.PrintJSON(s.io.out, statusReport{all})
 	}
 	_, err = fmt.Fprint(s.io.out, statusText(all, time.Now()))
 	return err
 }
 
-// statusOfAll asks the daemons at the same time.
-func statusOfAll(ctx context.Context, mounts []*mountinfo.Info) []mountStatus {
-	all := make([]mountStatus, len(mounts))
-	var run sync.WaitGroup
-	for i, m := range mounts {
-		run.Go(func() { all[i] = statusOf(ctx, m) })
-	}
-	run.Wait()
-	return all
-}
-
-// statusOf never fails: a mount that does not answer is what is reported.
-func statusOf(ctx context.Context, m *mountinfo.Info) mountStatus {
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
-	defer cancel()
-	st := mountStatus{Mountpoint: m.Mountpoint, Source: m.Source, Device: deviceOf(m).String()}
-	resp, err := ask(ctx, m, request{Op: opStatus}, nil, nil)
-	if err != nil {
-		st.unserved(err)
-		return st
-	}
-	if err := json.Unmarshal(resp.Result, &st); err != nil {
-		st.State, st.Detail = "silent", err.Error()
-	}
-	st.Mountpoint = m.Mountpoint // a bind mount of the same daemon has another
-	return st
-}
-
-// unserved says what a failure to learn the status means. Dead is a mount only where
-// there is no daemon: what is said about a dead one would end the mount of a living one.
-func (st *mountStatus) unserved(err error) {
-	st.Detail = err.Error()
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		st.State, st.Detail, st.Next = "silent", "its daemon does not answer: it may be stopped", nextOfSilent
-	case errors.Is(err, os.ErrPermission):
-		st.State = "forbidden"
-	case nobodyThere(err):
-		st.State, st.Next = "dead", asFailure(err).Next
-	default:
-		st.State, st.Next = "silent", asFailure(err).Next
-	}
-}
-
-func statusText(all []mountStatus, now time.Time) string {
+func statusText(all []api.MountStatus, now time.Time) string {
 	if len(all) == 0 {
 		return "no jvsfs mounts\n"
 	}
@@ -117,34 +67,34 @@ func statusText(all []mountStatus, now time.Time) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s  %s", printable(st.Mountpoint), st.State)
+		fmt.Fprintf(&b, "%s  %s", human.Printable(st.Mountpoint), st.State)
 		if st.Source != "" && st.Source != st.Mountpoint {
-			fmt.Fprintf(&b, "  source %s", printable(st.Source))
+			fmt.Fprintf(&b, "  source %s", human.Printable(st.Source))
 		}
 		if st.PID != 0 {
 			fmt.Fprintf(&b, "  pid %d", st.PID)
 		}
 		if st.Enforce != "" {
-			fmt.Fprintf(&b, "  %s", st.modeText())
+			fmt.Fprintf(&b, "  %s", st.ModeText())
 		}
 		if st.Local {
 			b.WriteString("  fence local to this machine")
 		}
 		b.WriteByte('\n')
 		if st.Detail != "" {
-			fmt.Fprintf(&b, "  %s\n", printable(st.Detail))
+			fmt.Fprintf(&b, "  %s\n", human.Printable(st.Detail))
 		}
 		if st.Next != "" {
-			fmt.Fprintf(&b, "  next: %s\n", printable(st.Next))
+			fmt.Fprintf(&b, "  next: %s\n", human.Printable(st.Next))
 		}
-		b.WriteString(indent(worktreesText(st, now)))
-		texts, _ := crowding(st)
-		b.WriteString(indent(strings.Join(texts, "\n")))
+		b.WriteString(human.Indent(worktreesText(st, now)))
+		texts, _ := client.Crowding(st)
+		b.WriteString(human.Indent(strings.Join(texts, "\n")))
 	}
 	return b.String()
 }
 
-func worktreesText(st mountStatus, now time.Time) string {
+func worktreesText(st api.MountStatus, now time.Time) string {
 	if st.State != "serving" {
 		return ""
 	}
@@ -156,13 +106,13 @@ func worktreesText(st mountStatus, now time.Time) string {
 	for _, w := range st.Worktrees {
 		left := "-"
 		if w.ExpiresAt != nil {
-			left = spanText(w.ExpiresAt.Sub(now))
+			left = human.Span(w.ExpiresAt.Sub(now))
 		}
 		holder := "-"
 		if w.HolderID != "" {
-			holder = printable(w.HolderID)
+			holder = human.Printable(w.HolderID)
 			if w.Purpose != "" {
-				holder += " (" + printable(w.Purpose) + ")"
+				holder += " (" + human.Printable(w.Purpose) + ")"
 			}
 		}
 		rows = append(rows, []string{
@@ -177,12 +127,5 @@ func worktreesText(st mountStatus, now time.Time) string {
 	if exempt {
 		heads = append(heads, "EXEMPT")
 	}
-	return table(heads, rows)
-}
-
-func indent(text string) string {
-	if text == "" {
-		return ""
-	}
-	return "  " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ") + "\n"
+	return human.Table(heads, rows)
 }

@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -23,8 +26,8 @@ const (
 
 // watchLine is one line of `status --watch --json`; the names are a promise.
 type watchLine struct {
-	At     time.Time     `json:"at"`
-	Mounts []mountStatus `json:"mounts"`
+	At     time.Time         `json:"at"`
+	Mounts []api.MountStatus `json:"mounts"`
 }
 
 // watch shows the status again and again until it is interrupted, which is its
@@ -33,11 +36,11 @@ func (s *statusCommand) watch(ctx context.Context, args []string) error {
 	if len(args) > 0 {
 		var err error
 		if s.every, err = time.ParseDuration(args[0]); err != nil {
-			return usagef("%q is no interval such as 2s or 500ms", args[0])
+			return api.Usagef("%q is no interval such as 2s or 500ms", args[0])
 		}
 	}
 	if s.every < watchMinInterval {
-		return usagef("an interval of %s is less than %s", s.every, watchMinInterval)
+		return api.Usagef("an interval of %s is less than %s", s.every, watchMinInterval)
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -46,11 +49,11 @@ func (s *statusCommand) watch(ctx context.Context, args []string) error {
 	tick := time.NewTicker(s.every)
 	defer tick.Stop()
 	for {
-		mounts, err := readMounts()
+		mounts, err := host.ReadMounts()
 		if err != nil {
 			return err
 		}
-		all := statusOfAll(ctx, mounts.jvsfs())
+		all := client.StatusOfAll(ctx, mounts.JVSFS())
 		if ctx.Err() != nil { // what was asked while it was interrupted has no meaning
 			return nil
 		}

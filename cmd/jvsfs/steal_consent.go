@@ -10,6 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 	"golang.org/x/sys/unix"
@@ -17,9 +21,9 @@ import (
 
 // consent shows whom a steal would rob and asks, unless --yes has said so. It returns
 // the token that the answer is about, 0 where it is about whoever holds.
-func (f *lockFlags) consent(ctx context.Context, std stdio, t target, policy lease.Policy) (lease.Token, error) {
+func (f *lockFlags) consent(ctx context.Context, std stdio, t client.Target, policy lease.Policy) (lease.Token, error) {
 	if f.asJSON && !f.yes {
-		return 0, &failure{Class: classUsage, Message: "--json cannot ask", Next: "say --yes, after a look at jvsfs lock status"}
+		return 0, &api.Failure{Class: api.ClassUsage, Message: "--json cannot ask", Next: "say --yes, after a look at jvsfs lock status"}
 	}
 	st, err := statusForSteal(ctx, t, policy)
 	if err != nil {
@@ -36,7 +40,7 @@ func (f *lockFlags) consent(ctx context.Context, std stdio, t target, policy lea
 	case f.yes:
 		return 0, nil
 	case !isTerminal(std.in) || !isTerminal(std.err):
-		return 0, &failure{Class: classUsage, Message: "a steal wants an answer, and there is no terminal to ask on",
+		return 0, &api.Failure{Class: api.ClassUsage, Message: "a steal wants an answer, and there is no terminal to ask on",
 			Next: "look at whom it robs, then say --yes"}
 	}
 	yes, err := askYes(ctx, std, "Steal it? [y/N] ")
@@ -44,17 +48,17 @@ func (f *lockFlags) consent(ctx context.Context, std stdio, t target, policy lea
 		return 0, err
 	}
 	if !yes {
-		return 0, &failure{Message: "nothing was stolen"}
+		return 0, &api.Failure{Message: "nothing was stolen"}
 	}
 	return st.Token, nil
 }
 
-func statusForSteal(ctx context.Context, t target, policy lease.Policy) (st lockStatus, err error) {
-	var resp response
-	if t.mount != nil {
-		resp, err = ask(ctx, t.mount, request{Op: opLockStatus, Path: t.rel}, nil, nil)
+func statusForSteal(ctx context.Context, t client.Target, policy lease.Policy) (st api.LockStatus, err error) {
+	var resp api.Response
+	if t.Mount != nil {
+		resp, err = client.Ask(ctx, t.Mount, api.Request{Op: api.OpLockStatus, Path: t.Rel}, nil, nil)
 	} else {
-		resp, err = peekStatus(t.place, policy, request{Op: opLockStatus})
+		resp, err = lockop.PeekStatus(t.Place, policy, api.Request{Op: api.OpLockStatus})
 	}
 	if err != nil {
 		return st, err
@@ -64,14 +68,14 @@ func statusForSteal(ctx context.Context, t target, policy lease.Policy) (st lock
 
 // robbedText says all that is known of a holder, for somebody who is to decide whether
 // it may be robbed.
-func robbedText(st lockStatus, now time.Time) string {
+func robbedText(st api.LockStatus, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "jvsfs: the lease of %s is %s", st.Worktree, st.State)
 	if st.Reason != "" {
-		fmt.Fprintf(&b, ": %s", printable(st.Reason))
+		fmt.Fprintf(&b, ": %s", human.Printable(st.Reason))
 	}
 	b.WriteByte('\n')
-	rec := recordOf(st.Record)
+	rec := api.RecordOf(st.Record)
 	if rec == nil {
 		return b.String()
 	}
@@ -83,11 +87,11 @@ func robbedText(st lockStatus, now time.Time) string {
 	for _, row := range [][2]string{
 		{"holder", h.ID()}, {"scope", scope}, {"host", hostText(h)}, {"purpose", h.Purpose}, {"token", fmt.Sprint(rec.FencingToken)},
 		{"since", rec.CreatedAt.Local().Format(time.DateTime)},
-		{"until", fmt.Sprintf("%s (%s)", rec.ExpiresAt().Local().Format(time.DateTime), leftText(rec.ExpiresAt().Sub(now)))},
+		{"until", fmt.Sprintf("%s (%s)", rec.ExpiresAt().Local().Format(time.DateTime), human.Left(rec.ExpiresAt().Sub(now)))},
 		{"process", processText(h)},
 	} {
 		if row[1] != "" {
-			fmt.Fprintf(&b, "  %-8s %s\n", row[0], printable(row[1]))
+			fmt.Fprintf(&b, "  %-8s %s\n", row[0], human.Printable(row[1]))
 		}
 	}
 	return b.String()

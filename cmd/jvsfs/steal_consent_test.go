@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -23,7 +24,7 @@ func robbed(t *testing.T, change func(*lease.Record)) string {
 	change(rec)
 	raw, err := json.Marshal(rec)
 	require.NoError(t, err)
-	return robbedText(lockStatus{Worktree: "main", State: "stealable", Record: raw}, now)
+	return robbedText(api.LockStatus{Worktree: "main", State: "stealable", Record: raw}, now)
 }
 
 func TestAStealSaysAllThatIsKnownOfTheHolder(t *testing.T) {

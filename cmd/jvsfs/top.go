@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
-	"os"
-	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/top"
 	"github.com/spf13/cobra"
 )
 
@@ -31,47 +29,14 @@ pauses, arrows scroll, ? shows all keys. NO_COLOR switches colours off.`,
 
 func runTop(ctx context.Context, io stdio, every time.Duration) error {
 	if every < watchMinInterval {
-		return usagef("an interval of %s is less than %s", every, watchMinInterval)
+		return api.Usagef("an interval of %s is less than %s", every, watchMinInterval)
 	}
 	out := terminalOf(io.out)
 	if out == nil || !isTerminal(io.in) {
-		return &failure{
-			Class: classUsage, Message: "top needs a terminal to draw on and to take keys from",
+		return &api.Failure{
+			Class: api.ClassUsage, Message: "top needs a terminal to draw on and to take keys from",
 			Next: "use jvsfs status --watch, with --json for programs",
 		}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends a look that is under way
-	model := newTopModel(every, styleOf(os.Getenv), func() tea.Msg { return lookAround(ctx) })
-	_, err := tea.NewProgram(model, tea.WithContext(ctx), tea.WithInput(io.in), tea.WithOutput(out)).Run()
-	if errors.Is(err, tea.ErrInterrupted) { // SIGINT from elsewhere; from the terminal it is a key
-		return nil
-	}
-	return err
-}
-
-// lookAround asks all daemons.
-func lookAround(ctx context.Context) tea.Msg {
-	mounts, err := readMounts()
-	if err != nil {
-		return lookFailed{err}
-	}
-	all := statusOfAll(ctx, mounts.jvsfs())
-	return newSnapshot(time.Now(), all)
-}
-
-// styleOf is what the environment says of the terminal (https://no-color.org,
-// locale(7)).
-func styleOf(getenv func(string) string) topStyle {
-	term, locale := getenv("TERM"), getenv("LC_ALL")
-	for _, name := range []string{"LC_CTYPE", "LANG"} {
-		if locale == "" {
-			locale = getenv(name)
-		}
-	}
-	locale = strings.ToLower(strings.ReplaceAll(locale, "-", ""))
-	return topStyle{
-		colour: getenv("NO_COLOR") == "" && term != "" && term != "dumb",
-		glyphs: glyphsFor(strings.Contains(locale, "utf8")),
-	}
+	return top.Show(ctx, io.in, out, every)
 }

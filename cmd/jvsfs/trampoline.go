@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"syscall"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/spf13/cobra"
 )
 
@@ -33,7 +34,7 @@ func trampoline(io stdio, args []string) error {
 	syscall.CloseOnExec(trampolineFD)
 	word := os.NewFile(trampolineFD, "word")
 	if n, _ := word.Read(make([]byte, 1)); n != 1 {
-		return exitWith(exitError)
+		return api.ExitWith(api.ExitError)
 	}
 	path, err := exec.LookPath(args[0])
 	if err == nil {
@@ -41,7 +42,7 @@ func trampoline(io stdio, args []string) error {
 	}
 	fmt.Fprintf(io.err, "jvsfs: exec %s: %v\n", args[0], err)
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		return exitWith(exitNotFound)
+		return api.ExitWith(api.ExitNotFound)
 	}
-	return exitWith(exitNotRun)
+	return api.ExitWith(api.ExitNotRun)
 }

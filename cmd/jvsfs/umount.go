@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/moby/sys/mountinfo"
 	"github.com/spf13/cobra"
@@ -35,7 +38,7 @@ That needs --bare.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := unmountPath(cmd.Context(), io, args[0], bare)
 			if err == nil && asJSON {
-				err = printJSON(io.out, unmountReport{args[0], true})
+				err = human.PrintJSON(io.out, unmountReport{args[0], true})
 			}
 			return err
 		},
@@ -51,14 +54,14 @@ func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
 		return err
 	}
 	of, err := askUnmount(ctx, m, io)
-	switch f := asFailure(err); {
+	switch f := api.AsFailure(err); {
 	case err == nil && of != "":
 		noteTo(io)(fmt.Sprintf("%s is a bind mount: what was mounted at %s is left alone", m.Mountpoint, of))
 		return unmountPlainly(m)
 	case err == nil:
 		sayDeadBelow(io, m.Mountpoint)
 		return nil
-	case f.Class != classNoMount:
+	case f.Class != api.ClassNoMount:
 		return err
 	case !bare:
 		return wantsBare(f, m.Mountpoint)
@@ -68,32 +71,27 @@ func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
 
 // wantsBare adds what there is to know of a dead mount that is to be unmounted. A daemon that
 // is only silent comes back by itself, or is ended: its mount is not given up.
-func wantsBare(f *failure, point string) *failure {
-	if nobodyThere(f.err) {
+func wantsBare(f *api.Failure, point string) *api.Failure {
+	if client.NobodyThere(f.Err) {
 		f.Message += "; unmounting it bares the directory below to writes with no fence"
 		f.Next = fmt.Sprintf("jvsfs recover %s brings it back; jvsfs umount --bare %s takes it away all the same", point, point)
 	}
 	return f
 }
 
-// unmounted is the daemon's answer to an unmount.
-type unmounted struct {
-	CopyOf string `json:"copy_of,omitempty"` // nothing was done: the mount was made at that place
-}
-
 // askUnmount asks the daemon, which unmounts its own mount and no copy of it: of is where
 // that is, if m is a copy.
 func askUnmount(ctx context.Context, m *mountinfo.Info, io stdio) (of string, err error) {
-	mounts, err := readMounts()
+	mounts, err := host.ReadMounts()
 	if err != nil {
 		return "", err
 	}
-	resp, err := ask(ctx, m, request{Op: opUnmount, Mount: m.ID, Mountpoint: m.Mountpoint}, nil, noteTo(io))
-	if f := asFailure(err); f != nil && f.Class == classUsage && mounts.count(deviceOf(m)) == 1 {
+	resp, err := client.Ask(ctx, m, api.Request{Op: api.OpUnmount, Mount: m.ID, Mountpoint: m.Mountpoint}, nil, noteTo(io))
+	if f := api.AsFailure(err); f != nil && f.Class == api.ClassUsage && mounts.Count(host.DeviceOf(m)) == 1 {
 		// A daemon of before does not know the fields. There is no copy that it could mistake.
-		resp, err = ask(ctx, m, request{Op: opUnmount}, nil, noteTo(io))
+		resp, err = client.Ask(ctx, m, api.Request{Op: api.OpUnmount}, nil, noteTo(io))
 	}
-	var done unmounted
+	var done api.Unmounted
 	if err == nil && len(resp.Result) > 0 {
 		err = json.Unmarshal(resp.Result, &done)
 	}
@@ -110,17 +108,17 @@ func sayDeadBelow(io stdio, point string) {
 
 // mountAt finds the jvsfs mount whose mount point path is.
 func mountAt(path string) (*mountinfo.Info, error) {
-	mounts, err := readMounts()
+	mounts, err := host.ReadMounts()
 	if err != nil {
 		return nil, err
 	}
-	abs, m, err := resolve(path, mounts)
+	abs, m, err := host.Resolve(path, mounts)
 	if err != nil {
 		return nil, err
 	}
-	if !isJVSFS(m) || m.Mountpoint != abs {
-		f := &failure{Class: classNoMount, Message: abs + " is not the mount point of a jvsfs mount", Next: "jvsfs status lists them"}
-		if isJVSFS(m) {
+	if !host.IsJVSFS(m) || m.Mountpoint != abs {
+		f := &api.Failure{Class: api.ClassNoMount, Message: abs + " is not the mount point of a jvsfs mount", Next: "jvsfs status lists them"}
+		if host.IsJVSFS(m) {
 			f.Next = "jvsfs umount " + m.Mountpoint
 		}
 		return nil, f
@@ -134,11 +132,11 @@ func unmountDead(m *mountinfo.Info) error {
 	if err := unmountPlainly(m); err != nil {
 		return err
 	}
-	d := deviceOf(m)
+	d := host.DeviceOf(m)
 	if there, err := fusefs.Connected(d.Major, d.Minor); there && err == nil {
 		return nil // elsewhere, be it in another mount namespace: it may be recovered there
 	}
-	return forgetMount(d)
+	return host.ForgetMount(d)
 }
 
 // unmountPlainly takes one mount away, and asks nobody.
@@ -146,31 +144,16 @@ func unmountPlainly(m *mountinfo.Info) error {
 	err := unix.Unmount(m.Mountpoint, unix.UMOUNT_NOFOLLOW)
 	switch {
 	case errors.Is(err, unix.EBUSY):
-		return busyFailure(m.Mountpoint, whoKeepsBusy(deviceOf(m), os.Getpid()))
+		return api.BusyFailure(m.Mountpoint, host.WhoKeepsBusy(host.DeviceOf(m), os.Getpid()))
 	case errors.Is(err, unix.EPERM):
-		return &failure{Class: classDenied, Message: "only root may unmount", Next: "run it as root", err: err}
+		return &api.Failure{Class: api.ClassDenied, Message: "only root may unmount", Next: "run it as root", Err: err}
 	case err != nil:
 		return fmt.Errorf("unmount %s: %w", m.Mountpoint, err)
 	}
 	return nil
 }
 
-func busyFailure(point string, who []busyEntry) *failure {
-	f := &failure{
-		Class: classBusy, Message: fmt.Sprintf("processes keep %s busy", point), Busy: who,
-		Next: "end them, or let them leave the directory and close their files, then try again",
-	}
-	if len(who) > 0 && !slices.ContainsFunc(who, func(e busyEntry) bool { return e.PID != 0 }) {
-		f.Message, f.Next = point+" is in use, though by no process", "run what stands beside each, then try again"
-	}
-	if len(who) == 0 {
-		f.Message += ", and none of them can be seen from here (another mount namespace, or a mount on top of it)"
-		f.Next = "look for mounts below it: findmnt -R " + point
-	}
-	return f
-}
-
 // noteTo prints notes of the daemon to people.
 func noteTo(io stdio) func(string) {
-	return func(s string) { fmt.Fprintf(io.err, "jvsfs: %s\n", printable(s)) }
+	return func(s string) { fmt.Fprintf(io.err, "jvsfs: %s\n", human.Printable(s)) }
 }

@@ -1,18 +1,29 @@
 package main
 
-import "runtime/debug"
+import (
+	"fmt"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/spf13/cobra"
+)
 
 // release is what the packager calls this build: -ldflags "-X main.release=1.2.3".
 var release string
 
-// version names this build for a person: the release, or what the go command knows
-// of where it was built.
-func version() string {
-	if release != "" {
-		return release
+func newVersionCommand(io stdio) *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use: "version", Short: "Say which build this is", Args: usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			b := api.BuildOf()
+			if asJSON {
+				return human.PrintJSON(io.out, b)
+			}
+			_, err := fmt.Fprintf(io.out, "jvsfs %s (%s, %s)\n", b.Version, b.Go, b.Platform)
+			return err
+		},
 	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
 }

@@ -51,7 +51,7 @@ var expired = slices.Concat(
 var stopped = slices.Concat(
 	in("lease/observe.go", mutation{
 		Rule: 6, What: "where flock proves nothing, a record need not be watched",
-		Old: "&& w.cfg.Store.dir.tier != tierA && left > 0 {", New: "&& false && left > 0 {",
+		Old: "j.State == Stealable && left > 0 {", New: "false && left > 0 {",
 		Tests: []string{"TestRemoteStoreNeedsSilence"},
 	}, mutation{
 		Rule: 6, What: "silence counts from before the first read",
@@ -125,9 +125,9 @@ var skewed = slices.Concat(
 		Old: "	case Skewed:\n		return &Error", New: "	case Skewed:\n		return nil\n	case State(99):\n		return &Error",
 		Tests: []string{"TestALeftLeaseIsRenewedOnlyInTime"},
 	}),
-	in("cmd/jvsfs/doctor_system.go", mutation{
+	in("cmd/jvsfs/internal/doctor/system.go", mutation{
 		Rule: 7, What: "doctor warns at the whole bound, not at half",
-		Old: "	case off > max(bound/2, clockNoise):\n", New: "	case off > max(bound, clockNoise):\n",
+		Old: "	case off > max(bound/2, lockdir.ClockNoise):\n", New: "	case off > max(bound, lockdir.ClockNoise):\n",
 		Tests: []string{"TestDoctorWarnsAtHalfTheSkewBoundAndFailsAboveIt"},
 	}),
 )

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// localHolding is exec without a mount: this process renews the lease itself.
+type localHolding struct {
+	e      *execCommand
+	t      client.Target
+	policy lease.Policy
+	c      *child
+	reason chan string
+
+	lock   *lockop.Local
+	keeper *lease.Keeper
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+func (e *execCommand) local(t client.Target, policy lease.Policy, c *child) holding {
+	return &localHolding{e: e, t: t, policy: policy, c: c, reason: make(chan string, 1)}
+}
+
+func (h *localHolding) lost() <-chan string { return h.reason }
+
+func (h *localHolding) acquire(ctx context.Context) error {
+	lock, err := lockop.OpenLocal(h.t.Place, h.policy)
+	if err != nil {
+		return err
+	}
+	h.lock = lock
+	if err := lock.Claim(ctx); err != nil {
+		return err
+	}
+	noteTo(h.e.io)(fmt.Sprintf("no mount fences %s: the lease keeps those out who ask for it", h.t.Place.Root))
+	req := api.Request{
+		Op: api.OpAcquire, PID: h.c.pid, Explicit: true, Scope: h.e.scope, Purpose: h.e.purpose,
+		WaitMS: h.e.wait.Milliseconds(), Steal: h.e.steal,
+	}
+	holder, err := lock.Holder(req)
+	if err != nil {
+		return err
+	}
+	h.keeper = lock.Keeper(reportingFence{h.reason})
+	if _, err := lock.WaitFor(ctx, noteTo(h.e.io), h.keeper, req, holder); err != nil {
+		return err
+	}
+	var run context.Context
+	run, h.cancel = context.WithCancel(context.Background())
+	h.ended = make(chan error, 1)
+	go func() { h.ended <- h.keeper.Run(run) }()
+	return nil
+}
+
+func (h *localHolding) release() error {
+	var errs []error
+	if h.cancel != nil {
+		h.cancel()
+		errs = append(errs, <-h.ended)
+	}
+	if h.keeper != nil {
+		errs = append(errs, h.keeper.Close())
+	}
+	if h.lock != nil {
+		errs = append(errs, h.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// reportingFence fences nothing, and tells of the loss.
+type reportingFence struct{ reason chan<- string }
+
+func (reportingFence) Open(lease.Grant) {}
+
+func (reportingFence) Extend(lease.Token, time.Duration) {}
+
+// Hold has nothing to hold up.
+func (reportingFence) Hold(context.Context, lease.Token) (func(), error) { return func() {}, nil }
+
+// Close tells the first loss that ends the lease.
+func (f reportingFence) Close(l lease.Loss) {
+	if l.Kind == lease.LossRenewFailed {
+		return
+	}
+	select {
+	case f.reason <- api.LossName(l.Kind):
+	default:
+	}
+}

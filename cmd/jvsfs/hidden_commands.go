@@ -1,0 +1,22 @@
+package main
+
+import (
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
+	"github.com/spf13/cobra"
+)
+
+func newProbeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: recovery.ProbeName, Hidden: true, Args: usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return recovery.Probe() },
+	}
+}
+
+func newGuardianCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: api.GuardianName, Hidden: true, Args: usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return daemon.Guard() },
+	}
+}

@@ -1,0 +1,54 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// EnforceAnswer is what `enforce --json` prints; the names are a promise.
+type EnforceAnswer struct {
+	Mountpoint string `json:"mountpoint"`
+	EnforceStatus
+	Previous gate.Enforce `json:"enforce_previous,omitempty"` // of a switch
+}
+
+// Text says the mode to people, and what it was before a switch.
+func (a EnforceAnswer) Text() string {
+	switch a.Previous {
+	case "":
+		return fmt.Sprintf("%s: %s\n", a.Mountpoint, a.ModeText())
+	case a.Enforce:
+		return fmt.Sprintf("%s: %s already\n", a.Mountpoint, a.Enforce)
+	}
+	text := fmt.Sprintf("%s: %s, was %s", a.Mountpoint, a.Enforce, a.Previous)
+	if a.Configured != a.Enforce {
+		text += fmt.Sprintf("; a restart goes back to %s, which is configured", a.Configured)
+	}
+	return text + "\n"
+}
+
+// HandoverResult is what `lock handover --json` prints; the names are a promise.
+type HandoverResult struct {
+	From   *holderView     `json:"from"`
+	Record json.RawMessage `json:"record"` // of the new holder
+}
+
+// Unmounted is the daemon's answer to an unmount.
+type Unmounted struct {
+	CopyOf string `json:"copy_of,omitempty"` // nothing was done: the mount was made at that place
+}
+
+// Explanation is what `explain --json` prints; the names are a promise.
+type Explanation struct {
+	gate.Explanation
+	Mounted    bool   `json:"mounted"`
+	Mountpoint string `json:"mountpoint,omitempty"`
+}
+
+// ResultOf is the answer that has v as its result.
+func ResultOf(v any) (Response, error) {
+	raw, err := json.Marshal(v)
+	return Response{Result: raw}, err
+}

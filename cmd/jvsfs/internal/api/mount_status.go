@@ -1,0 +1,82 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// Shape says what a source is.
+type Shape string
+
+const (
+	ShapeRepository Shape = "repository" // has .jvs; guards main and worktrees/<name>
+	ShapeWorktree   Shape = "worktree"   // one worktree of a repository
+	ShapeDirectory  Shape = "directory"  // any other directory
+)
+
+// States of a worktree that more than one room asks for; gate.Status has them all.
+const (
+	StateFree = "free"
+	StateHeld = "held"
+)
+
+// MountStatus is one mount in `status --json`; the names are a promise.
+type MountStatus struct {
+	Mountpoint string     `json:"mountpoint"`
+	Source     string     `json:"source,omitempty"`
+	Device     string     `json:"device"`
+	State      string     `json:"state"` // serving, dead, silent or forbidden
+	Detail     string     `json:"detail,omitempty"`
+	Next       string     `json:"next,omitempty"` // the way out of a mount that does not serve
+	PID        int        `json:"pid,omitempty"`
+	Since      *time.Time `json:"since,omitempty"`
+	Shape      Shape      `json:"shape,omitempty"`
+	Locks      string     `json:"locks,omitempty"`
+	Audit      string     `json:"audit,omitempty"`
+	Local      bool       `json:"local,omitempty"` // the fence holds on this machine only
+	EnforceStatus
+	Lease          int64           `json:"lease_duration_ms,omitempty"`
+	Metrics        string          `json:"metrics,omitempty"` // where they are served
+	Worktrees      []gate.Status   `json:"worktrees,omitempty"`
+	Statistics     json.RawMessage `json:"statistics,omitempty"`
+	RecentRefusals []RefusalView   `json:"recent_refusals,omitempty"`
+	Version        string          `json:"version,omitempty"` // of the daemon's binary
+}
+
+// EnforceStatus is the mode in `status --json` and `enforce --json`; the names are a
+// promise.
+type EnforceStatus struct {
+	Enforce    gate.Enforce `json:"enforce,omitempty"`
+	Configured gate.Enforce `json:"enforce_configured,omitempty"` // what a restart goes back to
+	SwitchedAt *time.Time   `json:"enforce_switched_at,omitempty"`
+	SwitchedBy string       `json:"enforce_switched_by,omitempty"`
+	InFlight   int64        `json:"unguarded_in_flight"` // let in by observing, or where no worktree is
+}
+
+// ModeText says the mode, and what a restart would make of it where that differs.
+func (s EnforceStatus) ModeText() string {
+	text := string(s.Enforce)
+	if s.SwitchedAt != nil {
+		text += fmt.Sprintf(" (since %s by %s", human.Clock(*s.SwitchedAt), human.Printable(s.SwitchedBy))
+		if s.Configured != s.Enforce {
+			text += fmt.Sprintf("; configured: %s", s.Configured)
+		}
+		text += ")"
+	}
+	return text
+}
+
+// LeaseLeft is how long the lease of a worktree lasts unless renewed; 0 where nobody holds it.
+func LeaseLeft(w gate.Status, now time.Time) time.Duration {
+	switch {
+	case w.State == StateHeld:
+		return time.Duration(w.TimeLeftMS) * time.Millisecond
+	case w.ExpiresAt != nil:
+		return max(w.ExpiresAt.Sub(now), 0)
+	}
+	return 0
+}

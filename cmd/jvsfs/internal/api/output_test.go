@@ -1,0 +1,80 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease"
+	"github.com/stretchr/testify/require"
+)
+
+func sampleRecord() *lease.Record {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	return &lease.Record{
+		LockID: "l", WorktreeID: "main", HolderID: "h:u:5:9", HolderNonce: "secret", SessionID: "s", UID: 1000,
+		FencingToken: 4, Scope: "tree", Purpose: "tests\x1b[2J", CreatedAt: at, LastRenewedAt: at, LeaseExpiresAt: at.Add(30 * time.Second),
+		LeaseDurationMS: 30000, RenewIntervalMS: 10000, MaxClockSkewMS: 2000, StealGraceMS: 1000,
+	}
+}
+
+func TestExitCodesAreAPromise(t *testing.T) {
+	for class, code := range map[lease.Class]int{
+		"E_LOCK_CONFLICT": 10, "E_LOCK_EXPIRED": 11, "E_LOCK_NOT_HELD": 12, "E_FENCING_MISMATCH": 13,
+		"E_CLOCK_SKEW_EXCEEDED": 14, "E_RECORD_UNREADABLE": 15, "E_STORE_FAILED": 15, "E_AUDIT_FAILED": 15,
+		"E_BAD_WORKTREE_ID": 2, "E_NO_MOUNT": 16, "E_MOUNT_BUSY": 17, "E_USAGE": 2, "E_NOT_PERMITTED": 1, "": 1,
+	} {
+		require.Equal(t, code, ExitCodeOf(class), class)
+	}
+}
+
+func TestAsFailure(t *testing.T) {
+	require.Nil(t, AsFailure(nil))
+	le := &lease.Error{Class: "E_LOCK_CONFLICT", File: "/f", Holder: sampleRecord(), Message: "held", Next: "wait", Err: errors.New("cause")}
+	f := AsFailure(fmt.Errorf("around: %w", le))
+	require.Equal(t, ExitConflict, f.Exit())
+	require.Equal(t, "held: cause", f.Message)
+	require.Equal(t, "h:u:5:9", f.Holder.HolderID)
+	require.Equal(t, lease.Token(4), f.Holder.FencingToken)
+	require.Equal(t, ExitUsage, AsFailure(errors.Join(nil, Usagef("x"))).Exit())
+	require.Equal(t, 130, AsFailure(context.Canceled).Exit())
+	require.Equal(t, ExitError, AsFailure(errors.New("x")).Exit())
+}
+
+func TestFailuresNeverShowTheNonce(t *testing.T) {
+	f := AsFailure(&lease.Error{Class: "E_LOCK_CONFLICT", Holder: sampleRecord(), Message: "held"})
+	var out, errs bytes.Buffer
+	PrintFailure(&out, &errs, f, true)
+	require.NotContains(t, out.String()+errs.String(), "secret")
+	require.NotContains(t, errs.String(), "\x1b")
+	var v map[string]map[string]any
+	require.NoError(t, json.Unmarshal(out.Bytes(), &v))
+	require.Equal(t, "E_LOCK_CONFLICT", v["error"]["class"])
+	require.Contains(t, errs.String(), "jvsfs: E_LOCK_CONFLICT: held (holder h:u:5:9")
+}
+
+func TestFailureText(t *testing.T) {
+	text := FailureText(&Failure{Class: "E_MOUNT_BUSY", Message: "busy", File: "/f", Next: "end them",
+		Busy: []BusyEntry{{PID: 5, Command: "vi", Use: "cwd", Path: "/r/main"}}})
+	require.Equal(t, "jvsfs: E_MOUNT_BUSY: busy (file /f)\nPID  COMMAND  USE  PATH\n5    vi       cwd  /r/main\nnext: end them\n", text)
+	text = FailureText(&Failure{Message: "open /a\x1b[2J:\n    2 | x", File: "/f\x1b", Next: "end \x1b", Busy: []BusyEntry{{Command: "vi\x1b", Path: "/r\nnext: y"}}})
+	require.Equal(t, "jvsfs: open /a?[2J:\n    2 | x (file /f?)\nPID  COMMAND  USE  PATH\n0    vi?           /r?next: y\nnext: end ?\n", text)
+	var out bytes.Buffer
+	PrintFailure(&out, &out, ExitWith(7), true)
+	require.Empty(t, out.String())
+}
+
+func TestRecordIsRedactedForOthers(t *testing.T) {
+	for uid, shown := range map[uint32]bool{0: true, 1000: true, 1001: false} {
+		raw, err := RecordJSON(sampleRecord(), uid)
+		require.NoError(t, err)
+		require.Equal(t, shown, bytes.Contains(raw, []byte("secret")), uid)
+		rec := RecordOf(raw)
+		require.NotNil(t, rec, "a client reads the record with or without the nonce")
+		require.Equal(t, lease.Token(4), rec.FencingToken)
+	}
+}

@@ -1,0 +1,224 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+// Client is one connection to the daemon of a mount: one request.
+type Client struct {
+	mount *mountinfo.Info
+	conn  *net.UnixConn
+	in    *bufio.Reader
+	stop  func() bool
+}
+
+// Dial connects to the daemon of a mount. A mount that nobody answers for is
+// dead: an E_NO_MOUNT failure. Cancelling ctx ends the connection.
+func Dial(ctx context.Context, m *mountinfo.Info) (*Client, error) {
+	d := net.Dialer{Timeout: api.AnswerTimeout}
+	conn, err := d.DialContext(ctx, "unix", host.SocketPath(host.DeviceOf(m)))
+	if err != nil {
+		return nil, deadMount(m, err)
+	}
+	c := &Client{mount: m, conn: conn.(*net.UnixConn), in: bufio.NewReader(conn)}
+	c.stop = context.AfterFunc(ctx, func() { _ = conn.Close() }) // the pending read reports it
+	return c, nil
+}
+
+// One that somebody may be serving is not called so: the way out of a dead mount would
+// end it.
+func deadMount(m *mountinfo.Info, err error) *api.Failure {
+	f := &api.Failure{
+		Class: api.ClassNoMount, File: host.SocketPath(host.DeviceOf(m)), Err: err,
+		Message: fmt.Sprintf("the mount at %s is dead: its daemon does not answer; reads and writes there fail", m.Mountpoint),
+		Next:    fmt.Sprintf("jvsfs recover %s; or jvsfs umount --bare %s, which bares the directory below, and mount again", m.Mountpoint, m.Mountpoint),
+	}
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		f.Message = fmt.Sprintf("the daemon of the mount at %s may not be talked to", m.Mountpoint)
+		f.Next = "run it as root"
+	case !NobodyThere(err):
+		f.Message = fmt.Sprintf("the daemon of the mount at %s cannot be asked: %v", m.Mountpoint, err)
+		f.Next = NextOfSilent
+	}
+	return f
+}
+
+// endings are how asking a daemon fails that has ended: nobody listens any more, or who
+// did has hung up.
+var endings = []error{unix.ECONNREFUSED, os.ErrNotExist, unix.ECONNRESET, unix.EPIPE, io.EOF}
+
+// NobodyThere tells whether an error of asking says that there is no daemon.
+func NobodyThere(err error) bool {
+	return slices.ContainsFunc(endings, func(end error) bool { return errors.Is(err, end) })
+}
+
+// IsAnswer tells whether an error is what a daemon has said, which then lives.
+func IsAnswer(err error) bool {
+	var f *api.Failure
+	return errors.As(err, &f) && f.Answer
+}
+
+// Close ends the connection.
+func (c *Client) Close() {
+	c.stop()
+	_ = c.conn.Close() // nothing is buffered; the daemon sees the end either way
+}
+
+// Interrupt ends the wait for the daemon's next line.
+func (c *Client) Interrupt() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) }
+
+// Send writes the request, with the descriptor of the process it names if any.
+func (c *Client) Send(req api.Request, pidfd *os.File) error {
+	req.Version = api.ProtocolVersion
+	line, err := json.Marshal(req)
+	if err != nil {
+		return err
+	}
+	line = append(line, '\n')
+	if len(line) > api.MaxRequest {
+		return api.Usagef("the request is too long")
+	}
+	var oob []byte
+	if pidfd != nil {
+		oob = unix.UnixRights(int(pidfd.Fd()))
+	}
+	if err := c.conn.SetWriteDeadline(time.Now().Add(api.AnswerTimeout)); err != nil {
+		return err
+	}
+	n, _, err := c.conn.WriteMsgUnix(line, oob, nil)
+	if err == nil && n < len(line) {
+		_, err = c.conn.Write(line[n:])
+	}
+	return err
+}
+
+// Next reads the next line of the daemon; timeout 0 waits for ever.
+func (c *Client) Next(timeout time.Duration) (api.Response, error) {
+	deadline := time.Time{}
+	if timeout > 0 {
+		deadline = time.Now().Add(timeout)
+	}
+	if err := c.conn.SetReadDeadline(deadline); err != nil {
+		return api.Response{}, err
+	}
+	line, err := api.ReadLine(c.in, api.MaxResponse)
+	if err != nil {
+		return api.Response{}, c.Silence(err)
+	}
+	var resp api.Response
+	if err := json.Unmarshal(line, &resp); err != nil {
+		return api.Response{}, fmt.Errorf("the daemon of %s answered nonsense: %w", c.mount.Mountpoint, err)
+	}
+	return resp, nil
+}
+
+// NextOfSilent is what to do about a daemon that does not answer.
+const NextOfSilent = "resume it (kill -CONT), or end it and see jvsfs doctor"
+
+// Silence explains a daemon that does not answer.
+func (c *Client) Silence(err error) error {
+	f := deadMount(c.mount, err)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		f.Message = fmt.Sprintf("the daemon of the mount at %s%s does not answer: it may be stopped", c.mount.Mountpoint, c.daemonText())
+		f.Next = NextOfSilent
+	}
+	return f
+}
+
+func (c *Client) daemonText() string {
+	raw, err := c.conn.SyscallConn()
+	if err != nil {
+		return ""
+	}
+	text := ""
+	err = raw.Control(func(fd uintptr) {
+		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			text = fmt.Sprintf(" (pid %d)", cred.Pid)
+		}
+	})
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+// Result waits for the answer to the request; lines before it go to stderr by
+// note. A failed answer is returned as the failure it carries.
+func (c *Client) Result(timeout time.Duration, note func(string)) (api.Response, error) {
+	for {
+		resp, err := c.Next(timeout)
+		if err != nil {
+			return api.Response{}, err
+		}
+		if resp.Note != "" && note != nil {
+			note(resp.Note)
+		}
+		if resp.Event != api.EventResult {
+			continue
+		}
+		if resp.Error != nil {
+			resp.Error.Answer = true
+			return resp, resp.Error
+		}
+		return resp, nil
+	}
+}
+
+// Ask sends one request and waits for its answer; a request that waits for a
+// lease has no time limit of its own here.
+func Ask(ctx context.Context, m *mountinfo.Info, req api.Request, pidfd *os.File, note func(string)) (api.Response, error) {
+	if req.Patient() {
+		if err := Ping(ctx, m); err != nil {
+			return api.Response{}, err
+		}
+	}
+	c, err := Dial(ctx, m)
+	if err != nil {
+		return api.Response{}, err
+	}
+	defer c.Close()
+	timeout := api.AnswerTimeout
+	if req.Patient() {
+		timeout = 0
+	}
+	resp, err := c.exchange(req, pidfd, timeout, note)
+	if err != nil && ctx.Err() != nil {
+		return api.Response{}, ctx.Err()
+	}
+	return resp, err
+}
+
+// exchange sends a request and waits for its answer, which may be there although the request
+// was not read: so a client is turned away.
+func (c *Client) exchange(req api.Request, pidfd *os.File, timeout time.Duration, note func(string)) (api.Response, error) {
+	sent := c.Send(req, pidfd)
+	if sent != nil {
+		timeout = api.AnswerTimeout
+	}
+	resp, err := c.Result(timeout, note)
+	if sent != nil && err != nil && !IsAnswer(err) {
+		err = c.Silence(sent)
+	}
+	return resp, err
+}
+
+// Ping makes sure that the daemon of a mount answers.
+func Ping(ctx context.Context, m *mountinfo.Info) error {
+	_, err := Ask(ctx, m, api.Request{Op: api.OpPing}, nil, nil)
+	return err
+}

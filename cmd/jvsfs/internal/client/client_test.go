@@ -1,0 +1,121 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/moby/sys/mountinfo"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// answered is what asking the daemon at a socket comes to, with a request as it stands.
+func answered(t *testing.T, path, request string) error {
+	t.Helper()
+	m := &mountinfo.Info{Mountpoint: "/m"}
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		return deadMount(m, err)
+	}
+	defer conn.Close()
+	c := &Client{mount: m, conn: conn.(*net.UnixConn), in: bufio.NewReader(conn)}
+	_, _ = conn.Write([]byte(request)) // the answer says more than an error here
+	_, err = c.Result(api.AnswerTimeout, nil)
+	return err
+}
+
+// listening hands each connection to f, and ends it.
+func listening(t *testing.T, f func(net.Conn)) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			f(conn)
+			_ = conn.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close(); <-ended })
+	return path
+}
+
+// A daemon that turns a client away has answered and hung up before the client has asked.
+func TestWhoIsTurnedAwayHasAnAnswer(t *testing.T) {
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	require.NoError(t, err)
+	defer l.Close()
+	for answer, want := range map[string]string{
+		`{"version":1,"event":"result","error":{"message":"too many control connections"}}` + "\n": "too many control connections",
+		"": "is dead",
+	} {
+		conn, err := net.Dial("unix", l.Addr().String())
+		require.NoError(t, err)
+		daemon, err := l.Accept()
+		require.NoError(t, err)
+		_, err = daemon.Write([]byte(answer))
+		require.NoError(t, err)
+		require.NoError(t, daemon.Close())
+		c := &Client{mount: &mountinfo.Info{Mountpoint: "/m"}, conn: conn.(*net.UnixConn), in: bufio.NewReader(conn)}
+		_, err = c.exchange(api.Request{Op: api.OpPing}, nil, api.AnswerTimeout, nil)
+		require.ErrorContains(t, err, want)
+		require.NoError(t, conn.Close())
+	}
+}
+
+// says answers with a failure.
+func says(message, next string) func(net.Conn) {
+	return func(c net.Conn) {
+		_ = json.NewEncoder(c).Encode(api.Response{Event: api.EventResult, Error: &api.Failure{Message: message, Next: next}})
+	}
+}
+
+// What is said about a dead mount ends the mount of a living daemon: so only one that nobody
+// answers for is called dead.
+func TestOnlyAMountWithoutADaemonIsDead(t *testing.T) {
+	const ping = `{"version":1,"op":"ping"}` + "\n"
+	killed, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "killed"), Net: "unix"})
+	require.NoError(t, err)
+	killed.SetUnlinkOnClose(false)
+	require.NoError(t, killed.Close())
+
+	for name, c := range map[string]struct {
+		err           error
+		state, detail string
+		next          string
+		answer        bool
+	}{
+		"too many":     {answered(t, listening(t, says("too many control connections", "try again later")), ping), "silent", "too many control connections", "try again later", true},
+		"a newer one":  {answered(t, listening(t, says("bad request: protocol version 9", "")), ping), "silent", "version", "", true},
+		"too long":     {answered(t, listening(t, func(c net.Conn) { _, _ = c.Write(bytes.Repeat([]byte("x"), api.MaxResponse+5000)) }), ping), "silent", "a line of more than", NextOfSilent, false},
+		"nonsense":     {answered(t, listening(t, func(c net.Conn) { _, _ = c.Write([]byte("nonsense\n")) }), ping), "silent", "nonsense", "", false},
+		"full backlog": {deadMount(&mountinfo.Info{Mountpoint: "/m"}, os.NewSyscallError("connect", unix.EAGAIN)), "silent", "cannot be asked", NextOfSilent, false},
+		"hung up":      {answered(t, listening(t, func(net.Conn) {}), ping), "dead", "dead", "jvsfs recover /m", false},
+		"killed":       {answered(t, killed.Addr().String(), ping), "dead", "dead", "jvsfs recover /m", false},
+		"no socket":    {answered(t, filepath.Join(t.TempDir(), "none"), ping), "dead", "dead", "jvsfs recover /m", false},
+	} {
+		var st api.MountStatus
+		unserved(&st, c.err)
+		require.Equal(t, c.state, st.State, "%s: %v", name, c.err)
+		require.Contains(t, st.Detail, c.detail, name)
+		require.Contains(t, st.Next, c.next, name)
+		require.Equal(t, c.answer, IsAnswer(c.err), name)
+		require.Equal(t, c.state == "dead", NobodyThere(api.AsFailure(c.err).Err), name)
+		if c.state != "dead" {
+			require.NotContains(t, st.Next+st.Detail, "recover", name)
+			require.NotContains(t, st.Detail, "dead", name)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package client
+
+import (
+	"context"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+	"github.com/moby/sys/mountinfo"
+)
+
+// Target is what WORKTREE or PATH on a command line turned out to be: a path on a
+// mount that has a daemon, or else the records of a worktree.
+type Target struct {
+	Path  string          // as it was resolved
+	Mount *mountinfo.Info // nil: no mount serves it
+	Rel   string          // below the root of the mount
+	Place place.Place     // without a mount
+}
+
+// Find looks path up in the mount table, then for a mount elsewhere whose
+// source has it, then for its records.
+func Find(ctx context.Context, path, control string) (Target, error) {
+	mounts, err := host.ReadMounts()
+	if err != nil {
+		return Target{}, err
+	}
+	abs, m, err := host.Resolve(path, mounts)
+	if err != nil {
+		return Target{}, err
+	}
+	if host.IsJVSFS(m) {
+		return Target{Path: abs, Mount: m, Rel: host.InMount(m, abs)}, nil
+	}
+	p, err := place.WorktreeOf(abs, control)
+	t := Target{Path: abs, Place: p}
+	if m := servedElsewhere(ctx, abs, mounts); m != nil && control == "" {
+		return Target{Path: abs, Mount: m, Rel: host.RelativeTo(m.Source, abs)}, nil
+	}
+	return t, err
+}
+
+// servedElsewhere finds a living mount at another place that serves path: the
+// kernel's table has the source of each. Its daemon knows who holds what.
+func servedElsewhere(ctx context.Context, path string, mounts host.MountTable) *mountinfo.Info {
+	for _, m := range mounts.JVSFS() {
+		if !host.Within(m.Source, path) || host.Within(m.Mountpoint, path) {
+			continue
+		}
+		c, err := Dial(ctx, m)
+		if err != nil {
+			continue // dead: the records are what there is
+		}
+		c.Close()
+		return m
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/moby/sys/mountinfo"
+)
+
+// StatusTimeout bounds the wait for one daemon; a stopped one must not hold the
+// report up.
+const StatusTimeout = 2 * time.Second
+
+// StatusOfAll asks the daemons at the same time.
+func StatusOfAll(ctx context.Context, mounts []*mountinfo.Info) []api.MountStatus {
+	all := make([]api.MountStatus, len(mounts))
+	var run sync.WaitGroup
+	for i, m := range mounts {
+		run.Go(func() { all[i] = StatusOf(ctx, m) })
+	}
+	run.Wait()
+	return all
+}
+
+// StatusOf never fails: a mount that does not answer is what is reported.
+func StatusOf(ctx context.Context, m *mountinfo.Info) api.MountStatus {
+	ctx, cancel := context.WithTimeout(ctx, StatusTimeout)
+	defer cancel()
+	st := api.MountStatus{Mountpoint: m.Mountpoint, Source: m.Source, Device: host.DeviceOf(m).String()}
+	resp, err := Ask(ctx, m, api.Request{Op: api.OpStatus}, nil, nil)
+	if err != nil {
+		unserved(&st, err)
+		return st
+	}
+	if err := json.Unmarshal(resp.Result, &st); err != nil {
+		st.State, st.Detail = "silent", err.Error()
+	}
+	st.Mountpoint = m.Mountpoint // a bind mount of the same daemon has another
+	return st
+}
+
+// unserved says what a failure to learn the status means. Dead is a mount only where
+// there is no daemon: what is said about a dead one would end the mount of a living one.
+func unserved(st *api.MountStatus, err error) {
+	st.Detail = err.Error()
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		st.State, st.Detail, st.Next = "silent", "its daemon does not answer: it may be stopped", NextOfSilent
+	case errors.Is(err, os.ErrPermission):
+		st.State = "forbidden"
+	case NobodyThere(err):
+		st.State, st.Next = "dead", api.AsFailure(err).Next
+	default:
+		st.State, st.Next = "silent", api.AsFailure(err).Next
+	}
+}
+
+// Crowding says who has the descriptors of a mount, where one user has so many that others
+// may come to feel it: half of his share.
+func Crowding(st api.MountStatus) (texts []string, full bool) {
+	var stats struct {
+		Users     []fusefs.User `json:"users"`
+		UserShare int64         `json:"user_share"`
+	}
+	if json.Unmarshal(st.Statistics, &stats) != nil { // an older daemon, or none
+		return nil, false
+	}
+	for _, u := range stats.Users {
+		if u.Descriptors < stats.UserShare/2 {
+			continue
+		}
+		full = full || u.Descriptors >= stats.UserShare
+		texts = append(texts, fmt.Sprintf("user %d has %d of the %d descriptors that one may have, %d of them open files", u.UID, u.Descriptors, stats.UserShare, u.Open))
+	}
+	return texts, full
+}

@@ -1,0 +1,145 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
+	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/jvsfs/jvsfs/lease"
+	"go.uber.org/zap"
+)
+
+// appear makes the mount visible; at its own place, or where a dead one is.
+func (d *Daemon) appear(ctx context.Context) error {
+	if d.recovery == nil {
+		if err := d.fs.Attach(); err != nil {
+			return fmt.Errorf("mount %s: %w", d.mountpoint(), err)
+		}
+		return nil
+	}
+	if d.recovery.Serves {
+		if err := d.appearInstead(ctx); err != nil {
+			return fmt.Errorf("replace %s, which goes on as it was: %w", d.mountpoint(), err)
+		}
+		return nil
+	}
+	if err := d.appearBeneath(ctx); err != nil {
+		return fmt.Errorf("recover %s: %w", d.mountpoint(), err)
+	}
+	return nil
+}
+
+// withdraw ends a mount that did not come to be seen. One that is attached already, beneath a
+// dead one that would not go, is left dead as well: nobody can take it from there without
+// baring the directory. Leases that it has gone on with are the next recovery's to go on with.
+func (d *Daemon) withdraw() error {
+	d.journal.end()
+	for _, w := range d.registry.all() {
+		w.keeper.Part()
+	}
+	err := d.registry.close()
+	if d.fs.Discard(); !d.fs.Attached() {
+		return errors.Join(err, d.forgetState())
+	}
+	return errors.Join(err, d.fs.Abort())
+}
+
+// appearBeneath is the recovery itself. Killed between any two steps it leaves dead mounts
+// and nothing else at the place, and the next recovery goes on from there.
+func (d *Daemon) appearBeneath(ctx context.Context) error {
+	r := d.recovery
+	for i, upper := range r.Dead[:len(r.Dead)-1] { // what an interrupted recovery has left
+		if err := r.TakeAway(upper, d.warnState); err != nil {
+			return err
+		}
+		if err := recovery.AwaitEnd(ctx, r.Dead[i+1]); err != nil {
+			return err
+		}
+	}
+	dead := r.Dead[len(r.Dead)-1]
+	top, err := host.HoldMount(dead)
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	err = d.fs.AttachBeneath(top.FD())
+	if errors.Is(err, fusefs.ErrNotBeneath) {
+		d.log.Warn("the dead mount stays below the new one", zap.Error(err))
+		d.adoptAll(ctx)
+		if err := d.fs.AttachOver(top.FD()); err != nil {
+			return err
+		}
+		if err := host.ForgetMount(host.DeviceOf(dead)); err != nil {
+			d.warnState(err)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d.adoptAll(ctx)
+	return r.TakeAway(dead, d.warnState)
+}
+
+func (d *Daemon) warnState(err error) { d.log.Warn("state of the dead mount", zap.Error(err)) }
+
+// TakeOver makes this the daemon that comes after those of r: it brings a dead mount back,
+// or is put in the place of one that serves.
+func (d *Daemon) TakeOver(r *recovery.Recovery) {
+	d.recovery = r
+	if r.Serves {
+		d.replaced = r.State
+	} else {
+		d.inherit(r)
+	}
+}
+
+// inherit reads what the ended daemons knew of leases, before their files are removed.
+func (d *Daemon) inherit(r *recovery.Recovery) {
+	for _, m := range r.Dead {
+		st, err := host.ReadMountState(host.DeviceOf(m))
+		if err != nil || !recovery.Heir(st, d.place) {
+			continue
+		}
+		left, err := readJournal(host.DeviceOf(m))
+		if err != nil {
+			d.log.Warn("the leases of the dead mount run out", zap.Error(err))
+			continue
+		}
+		d.journal.inherit(left)
+	}
+}
+
+// restoreRevoked keeps those out who had lost a lease against their will.
+func (d *Daemon) restoreRevoked(all map[lease.WorktreeID][]revokedHolder) {
+	for id, list := range all {
+		w, err := d.registry.get(id)
+		if err != nil {
+			d.log.Error("revoked holders", zap.String("worktree", string(id)), zap.Error(err))
+			continue
+		}
+		for _, r := range list {
+			w.guard.Close(lease.Loss{Kind: r.Kind, Token: r.Token, Holder: r.Holder})
+		}
+	}
+}
+
+// adoptAll goes on with the leases that were held.
+func (d *Daemon) adoptAll(ctx context.Context) {
+	left := d.journal.entries()
+	d.restoreRevoked(left.Revoked)
+	for id, b := range left.Held {
+		w, err := d.registry.get(id)
+		if err == nil {
+			_, err = w.keeper.Adopt(ctx, b)
+		}
+		if err != nil {
+			d.log.Warn("lease not recovered", zap.String("worktree", string(id)), zap.Uint64("token", uint64(b.Token)), zap.Error(err))
+			continue
+		}
+		d.log.Info("lease recovered", zap.String("worktree", string(id)), zap.Uint64("token", uint64(b.Token)), zap.String("holder", b.Holder.ID()))
+	}
+}

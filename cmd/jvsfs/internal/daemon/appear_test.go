@@ -1,0 +1,57 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/moby/sys/mountinfo"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
+	"github.com/jvsfs/jvsfs/fusefs"
+)
+
+// oldKernel is a file system on a kernel that puts nothing beneath a mount.
+type oldKernel struct {
+	fileSystem
+	over []int // the mounts on which it was put
+}
+
+func (*oldKernel) AttachBeneath(int) error {
+	return fmt.Errorf("%w (%w)", fusefs.ErrNotBeneath, unix.EINVAL)
+}
+
+func (k *oldKernel) AttachOver(top int) error {
+	id, err := host.MountIDOf(top)
+	k.over = append(k.over, id)
+	return err
+}
+
+// mountsOn is every mount exactly at dir, the uppermost last.
+func mountsOn(dir string) ([]*mountinfo.Info, error) {
+	return mountinfo.GetMounts(func(i *mountinfo.Info) (skip, stop bool) { return i.Mountpoint != dir, false })
+}
+
+// On such a kernel the new mount goes on top of the dead one, which stays: bare is the
+// directory at no moment.
+func TestRecoveryOnAnOldKernelCoversTheDeadMount(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	dir := t.TempDir()
+	require.NoError(t, unix.Mount("none", dir, "tmpfs", 0, ""))
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) })
+	infos, err := mountsOn(dir)
+	require.NoError(t, err)
+	fs := &oldKernel{}
+	d := &Daemon{fs: fs, log: zap.NewNop(), journal: newJournal(zap.NewNop()), recovery: &recovery.Recovery{Point: dir, Dead: infos}}
+	require.NoError(t, d.appear(t.Context()))
+	require.Equal(t, []int{infos[0].ID}, fs.over)
+	after, err := mountsOn(dir)
+	require.NoError(t, err)
+	require.Equal(t, infos, after, "it is still there")
+}

@@ -1,0 +1,39 @@
+package daemon
+
+import (
+	"context"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+	"github.com/jvsfs/jvsfs/lease"
+	"go.uber.org/zap"
+)
+
+// auditEvent is the keeper's way to the chain. The keeper lets a steal depend on
+// its answer and nothing else, so what fails is also logged here.
+func (d *Daemon) auditEvent(e lease.Event) error {
+	d.log.Info("lease "+e.Kind, zap.String("worktree", string(e.Worktree)), zap.Uint64("token", uint64(e.Token)),
+		zap.String("holder", e.Holder.ID()), zap.String("reason", e.Reason), zap.Bool("unclean", e.Unclean))
+	err := d.audit.Append(context.Background(), place.AuditRecordOf(e))
+	if err != nil {
+		d.log.Error("audit", zap.Error(err))
+	}
+	return err
+}
+
+// auditRepairs leaves what doctor has mended in the chain.
+func (d *Daemon) auditRepairs(found []finding.Finding) {
+	for _, f := range found {
+		if f.Check != lockdir.CheckRepair || f.Severity != finding.SevOK {
+			continue
+		}
+		err := d.audit.Append(context.Background(), lease.AuditRecord{
+			Timestamp: time.Now(), EventType: "lock_repair", Details: map[string]any{"reason": f.Message},
+		})
+		if err != nil {
+			d.log.Error("audit", zap.Error(err))
+		}
+	}
+}

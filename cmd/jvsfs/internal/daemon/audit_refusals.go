@@ -1,0 +1,167 @@
+package daemon
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+	"go.uber.org/zap"
+)
+
+// refusalKind is what refusals, and writes that needed no lease, are told apart by in
+// the audit chain.
+type refusalKind struct {
+	worktree lease.WorktreeID
+	op       gate.Op
+	class    lease.Class // of a refusal
+	observed bool        // it was let through
+	rule     string      // of an exempt write
+}
+
+// event is the type in the audit chain.
+func (k refusalKind) event() string {
+	switch {
+	case k.rule != "":
+		return "write_exempt"
+	case k.observed:
+		return "write_would_be_refused"
+	}
+	return "write_refused"
+}
+
+type refusalCount struct {
+	known    bool // the first of its kind has been written
+	count    uint64
+	sentence string // of the first since the last line
+	exempt   gate.Exemption
+	pid      int // of its process, 0 where that cannot be told
+}
+
+// refusals gather what was refused, or would have been: the first of a kind is written at once, more
+// of it are counted and written once an interval. A loop that is refused a million
+// times costs a line a minute.
+type refusals struct {
+	write func(lease.AuditRecord) error
+	log   *zap.Logger
+
+	mu   sync.Mutex
+	seen map[refusalKind]*refusalCount
+	wake chan struct{}
+}
+
+const (
+	refusalInterval = time.Minute
+	// refusalKinds bounds the memory: what is beyond classes times operations of a few
+	// worktrees is counted as one kind.
+	refusalKinds = 4096
+)
+
+// otherRefusals and otherExempt stand for the kinds beyond refusalKinds.
+var (
+	otherRefusals = refusalKind{op: gate.OpNone, class: "other"}
+	otherExempt   = refusalKind{op: gate.OpNone, rule: "other"}
+)
+
+func newRefusals(write func(lease.AuditRecord) error, log *zap.Logger) *refusals {
+	return &refusals{write: write, log: log, seen: map[refusalKind]*refusalCount{}, wake: make(chan struct{}, 1)}
+}
+
+// note counts a refusal. It is called in the request and does not block on I/O.
+func (r *refusals) note(no *gate.Refusal) {
+	k := refusalKind{worktree: no.Worktree, op: no.Op, class: no.Class(), observed: no.Observed}
+	r.count(k, func(c *refusalCount) { c.sentence = no.Sentence() })
+}
+
+// noteExempt counts a write that was admitted for its place alone, in the same way.
+// pid is asked for the one of many that is written.
+func (r *refusals) noteExempt(x gate.Exemption, pid func() int) {
+	r.count(refusalKind{worktree: x.Worktree, op: x.Op, rule: x.Rule}, func(c *refusalCount) {
+		c.exempt, c.pid, c.sentence = x, pid(), x.Sentence()
+	})
+}
+
+// count counts one more of a kind; first describes the first since the last line.
+func (r *refusals) count(k refusalKind, first func(*refusalCount)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.seen[k]
+	if c == nil && len(r.seen) >= refusalKinds {
+		if k.rule == "" {
+			k = otherRefusals
+		} else {
+			k = otherExempt
+		}
+		c = r.seen[k]
+	}
+	if c == nil {
+		c = &refusalCount{}
+		r.seen[k] = c
+	}
+	if c.count++; c.count > 1 {
+		return
+	}
+	first(c)
+	if !c.known {
+		select {
+		case r.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// run writes until ctx ends, and then what is left.
+func (r *refusals) run(ctx context.Context) {
+	tick := time.NewTicker(refusalInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.wake:
+			r.flush(func(c *refusalCount) bool { return !c.known })
+		case <-tick.C:
+			r.flush(func(*refusalCount) bool { return true })
+		case <-ctx.Done():
+			r.flush(func(*refusalCount) bool { return true })
+			return
+		}
+	}
+}
+
+func (r *refusals) flush(due func(*refusalCount) bool) {
+	for _, rec := range r.take(due) {
+		if err := r.write(rec); err != nil {
+			r.log.Error("audit", zap.Error(err))
+		}
+	}
+}
+
+// take makes the lines that are due and starts counting anew.
+func (r *refusals) take(due func(*refusalCount) bool) []lease.AuditRecord {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []lease.AuditRecord
+	for k, c := range r.seen {
+		if c.count == 0 || !due(c) {
+			continue
+		}
+		out = append(out, refusalRecord(k, c))
+		c.known, c.count = true, 0
+	}
+	return out
+}
+
+func refusalRecord(k refusalKind, c *refusalCount) lease.AuditRecord {
+	rec := lease.AuditRecord{
+		Timestamp: time.Now(), EventType: k.event(), Worktree: string(k.worktree),
+		Details: map[string]any{"operation": k.op.String(), "count": c.count, "reason": c.sentence},
+	}
+	if k.rule == "" {
+		rec.Details["class"] = string(k.class)
+		return rec
+	}
+	rec.Details["rule"], rec.Details["path"] = k.rule, strings.TrimSuffix(c.exempt.Name, "\x00")
+	rec.Details["pid"], rec.Details["uid"] = c.pid, c.exempt.Caller.UID
+	return rec
+}

@@ -1,0 +1,136 @@
+package daemon
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"golang.org/x/sys/unix"
+)
+
+// readyEnv tells a process that it is the daemon of a `jvsfs mount` that waits
+// for it: the descriptor to report on. The descriptor is passed at 3.
+const (
+	readyEnv = "JVSFS_READY_FD"
+	ReadyFD  = 3
+)
+
+// readiness is what the daemon reports: one JSON value, then the end.
+type readiness struct {
+	OK    bool         `json:"ok"`
+	Code  int          `json:"code,omitempty"`
+	Error *api.Failure `json:"error,omitempty"`
+}
+
+// IsBackground tells whether this process is the daemon, and forgets it for the
+// processes that it starts.
+func IsBackground() bool {
+	is := os.Getenv(readyEnv) == fmt.Sprint(ReadyFD)
+	_ = os.Unsetenv(readyEnv) // fails only for a name that is none
+	return is
+}
+
+// StartInBackground runs this command line again as a session of its own and
+// returns when its mount serves. Its failure becomes ours. What it writes before
+// it has a log goes to logFile.
+func StartInBackground(args []string, logFile *os.File) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer host.CloseFile(r)
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", readyEnv, ReadyFD))
+	cmd.ExtraFiles = []*os.File{w}
+	cmd.Stdout, cmd.Stderr = logFile, logFile
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	host.CloseFile(w)
+	if err != nil {
+		return err
+	}
+	return awaitReadiness(cmd, r, logFile.Name())
+}
+
+func awaitReadiness(cmd *exec.Cmd, r io.Reader, logName string) error {
+	raw, err := io.ReadAll(io.LimitReader(r, api.MaxRequest))
+	if err != nil {
+		return err
+	}
+	var ready readiness
+	if json.Unmarshal(raw, &ready) != nil {
+		return &api.Failure{
+			Message: fmt.Sprintf("the daemon ended before the mount was there (%v)", cmd.Wait()),
+			File:    logName, Next: "see the end of the file",
+		}
+	}
+	if ready.OK {
+		return cmd.Process.Release()
+	}
+	ended := cmd.Wait()
+	f := ready.Error
+	if f == nil {
+		f = &api.Failure{Message: fmt.Sprintf("the daemon failed: %v", ended)}
+	}
+	f.Code = ready.Code
+	return f
+}
+
+// ReportReady writes the readiness to w and closes it.
+func ReportReady(w io.WriteCloser, err error) error {
+	r := readiness{OK: err == nil}
+	if f := api.AsFailure(err); f != nil {
+		r.Code, r.Error = f.Exit(), f
+	}
+	raw, err := json.Marshal(r)
+	if err == nil {
+		_, err = w.Write(raw)
+	}
+	return errors.Join(err, w.Close())
+}
+
+// Detach makes the process independent of where it was started: no directory is
+// kept busy, and modes are what callers of the mount ask for.
+func Detach() error {
+	syscall.Umask(0)
+	if err := dropGroups(); err != nil {
+		return err
+	}
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	defer host.CloseFile(null)
+	return syscall.Dup3(int(null.Fd()), 0, 0)
+}
+
+// dropGroups leaves root's daemon with group 0 and no other: what it does on a
+// caller's behalf must not be granted, or owned, by a group of whoever mounted.
+func dropGroups() error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	if err := syscall.Setgroups(nil); err != nil {
+		return os.NewSyscallError("setgroups", err)
+	}
+	return os.NewSyscallError("setresgid", syscall.Setresgid(0, 0, 0))
+}
+
+// DieBySignal makes a panic end by SIGABRT: its exit status is that of a wrong command line,
+// after which no unit starts again. No core is dumped, be it to a pipe (core(5)): everybody
+// on the mount would wait for that, and what they write would be in it.
+func DieBySignal() error {
+	debug.SetTraceback("crash")
+	return os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1}))
+}

@@ -1,0 +1,79 @@
+package daemon
+
+import (
+	"errors"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/mountcfg"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+var caches = map[string]fusefs.Cache{"auto": fusefs.CacheAuto, "shared": fusefs.CacheShared, "exclusive": fusefs.CacheExclusive}
+
+// openFileSystem takes the source for serving; the second value gives the
+// statistics of the file system.
+func openFileSystem(cfg mountcfg.Config, p place.Place, guards *registry, mode *gate.Enforcement, log *zap.Logger) (fileSystem, func() any, error) {
+	errno, err := gate.ParseErrno(cfg.Errno)
+	if err != nil {
+		return nil, nil, err
+	}
+	o := fusefs.Options{
+		Source: p.Root, Mountpoint: cfg.Mountpoint, Shape: fusefs.ShapeTree,
+		Guards: guards.guard, Known: guards.known, TreeID: p.ID, Log: log,
+		Errno: errno, Enforcement: mode, Exempt: cfg.Exempts(),
+		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout, Attributes: attributesOf(cfg),
+		LocalLocks: cfg.FileLocks == "mount",
+	}
+	if p.Shape == api.ShapeRepository {
+		o.Shape = fusefs.ShapeRepository
+	}
+	if p.Shape == api.ShapeWorktree {
+		o.Repository = p.Repo
+	}
+	o.OnRefusal = guards.refused
+	s, err := fusefs.Open(o)
+	if errors.Is(err, fusefs.ErrExempt) {
+		return nil, nil, &api.Failure{
+			Class: api.ClassUsage, Message: err.Error(),
+			Next: "mount without exempt", Err: err,
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, func() any { return s.Stats() }, nil
+}
+
+// attributesOf are the attributes that the admin wants the mount to have.
+func attributesOf(cfg mountcfg.Config) int {
+	attrs := 0
+	for _, a := range []struct {
+		on   bool
+		attr int
+	}{
+		{cfg.ReadOnly, unix.MOUNT_ATTR_RDONLY}, {cfg.NoSUID, unix.MOUNT_ATTR_NOSUID}, {cfg.NoDev, unix.MOUNT_ATTR_NODEV},
+		{cfg.NoExec, unix.MOUNT_ATTR_NOEXEC}, {cfg.NoSymFollow, unix.MOUNT_ATTR_NOSYMFOLLOW},
+	} {
+		if a.on {
+			attrs |= a.attr
+		}
+	}
+	return attrs
+}
+
+// shareBorder makes sure that all mounts of a worktree agree whether places are exempt.
+func shareBorder(fs fileSystem, locks *lease.Dir) error {
+	err := fs.ShareBorder(locks.FD())
+	if errors.Is(err, fusefs.ErrMixed) {
+		return &api.Failure{
+			Class: api.ClassUsage, Message: err.Error(),
+			Next: "jvsfs status lists the mounts; umount the other one, or give both --exempt", Err: err,
+		}
+	}
+	return err
+}

@@ -1,0 +1,211 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	requestTimeout = 5 * time.Second // to send a request, and to take an answer
+	maxSessions    = 256             // connections at a time
+	maxPerUser     = 64              // of these, by one user other than root
+	maxOfRoot      = 1024            // besides: root is shut out by nobody but itself
+)
+
+// session is one accepted connection with its request.
+type session struct {
+	peer  peer
+	req   api.Request
+	pidfd *os.File // the process that the request names, nil if none came
+
+	conn *net.UnixConn
+	mu   sync.Mutex // orders lines
+}
+
+// send writes one line to the client, within requestTimeout.
+func (s *session) send(resp api.Response) error {
+	resp.Version = api.ProtocolVersion
+	line, err := json.Marshal(resp)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.conn.SetWriteDeadline(time.Now().Add(requestTimeout)); err != nil {
+		return err
+	}
+	_, err = s.conn.Write(append(line, '\n'))
+	return err
+}
+
+// controlServer answers on the control socket of one mount.
+type controlServer struct {
+	listener *socketListener
+	handle   func(context.Context, *session) // must return soon after its context ends
+	log      *zap.Logger
+	counts   *daemonCounts // nil counts nothing
+
+	mu    sync.Mutex
+	users map[uint32]int
+	total int
+}
+
+// listenControl makes the socket of a mounted device. A socket file that is there
+// already belonged to a daemon that was killed: the device number is ours now.
+func listenControl(d api.Device, log *zap.Logger, handle func(context.Context, *session)) (*controlServer, error) {
+	path := host.SocketPath(d)
+	if err := host.PrepareSocketDir(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	return listenAt(path, log, handle)
+}
+
+func listenAt(path string, log *zap.Logger, handle func(context.Context, *session)) (*controlServer, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false) // by name: the device may be another mount's by then
+	s := &socketListener{UnixListener: l, path: path}
+	err = os.Chmod(path, 0o666) // everybody may ask; who may do what is decided by who asks
+	if err == nil {
+		err = unix.Lstat(path, &s.made)
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(path), l.Close())
+	}
+	return &controlServer{listener: s, handle: handle, log: log, users: map[uint32]int{}}, nil
+}
+
+// acceptPause keeps a failing accept from becoming a busy loop.
+const acceptPause = 100 * time.Millisecond
+
+// Run serves until ctx ends, then cuts what is open off and joins it.
+func (s *controlServer) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = s.listener.Close() }) // accept reports it
+	defer stop()
+	var all sync.WaitGroup
+	defer all.Wait()
+	for {
+		conn, err := s.listener.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			cancel()
+			return nil
+		}
+		if err != nil { // no descriptor left, a client that went: the next may be served
+			s.log.Warn("control socket", zap.Error(err))
+			select {
+			case <-time.After(acceptPause):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		all.Go(func() { s.guarded(ctx, conn) })
+	}
+}
+
+// guarded keeps a mistake in the answer to one client from ending the mount of
+// everybody.
+func (s *controlServer) guarded(ctx context.Context, conn *net.UnixConn) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.log.Error("control session", zap.Any("panic", r), zap.Stack("stack"))
+		}
+	}()
+	s.serve(ctx, conn)
+}
+
+func (s *controlServer) serve(ctx context.Context, conn *net.UnixConn) {
+	defer conn.Close() //nolint:errcheck // the answer was sent, or could not be
+	p, err := identifyPeer(conn)
+	if err != nil {
+		s.log.Info("control connection dropped", zap.Error(err))
+		return
+	}
+	defer p.close()
+	ses := &session{peer: p, conn: conn}
+	if !s.enter(p.UID) {
+		s.counts.turnedAway(turnedLimit)
+		s.reply(ses, api.Response{Event: api.EventResult, Error: &api.Failure{Message: "too many control connections", Next: "try again later"}})
+		return
+	}
+	defer s.leave(p.UID)
+	s.converse(ctx, ses)
+}
+
+func (s *controlServer) converse(ctx context.Context, ses *session) {
+	if err := ses.conn.SetReadDeadline(time.Now().Add(requestTimeout)); err != nil {
+		return
+	}
+	stop := context.AfterFunc(ctx, func() { _ = ses.conn.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	line, pidfd, err := receiveRequest(ses.conn)
+	if err == nil {
+		defer host.CloseFile(pidfd)
+		ses.pidfd = pidfd
+		ses.req, err = api.ParseRequest(line)
+	}
+	if err != nil {
+		s.counts.turnedAway(turnedInvalid)
+		s.reply(ses, api.Response{Event: api.EventResult, Error: &api.Failure{Class: api.ClassUsage, Message: err.Error()}})
+		return
+	}
+	if err := ses.conn.SetReadDeadline(time.Time{}); err != nil || ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { awaitHangup(ses.conn); cancel() })
+	s.handle(ctx, ses)
+	_ = ses.conn.SetReadDeadline(time.Unix(1, 0)) // wakes awaitHangup; a closed connection has ended it already
+	watch.Wait()
+	cancel()
+}
+
+// awaitHangup returns when the client has gone, has sent what it should not, or
+// the read deadline passes.
+func awaitHangup(conn *net.UnixConn) {
+	_, _ = conn.Read(make([]byte, 1)) // whatever comes ends the session
+}
+
+func (s *controlServer) reply(ses *session, resp api.Response) {
+	if err := ses.send(resp); err != nil {
+		s.log.Debug("control answer not delivered", zap.Error(err))
+	}
+}
+
+func (s *controlServer) enter(uid uint32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if uid != 0 && (s.users[uid] >= maxPerUser || s.total >= maxSessions) || s.users[0] >= maxOfRoot && uid == 0 {
+		return false
+	}
+	s.users[uid]++
+	s.total++
+	return true
+}
+
+func (s *controlServer) leave(uid uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total--
+	if s.users[uid]--; s.users[uid] == 0 {
+		delete(s.users, uid)
+	}
+}

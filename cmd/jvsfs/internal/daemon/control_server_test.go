@@ -1,0 +1,163 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+// serveTest runs a control server in a directory of the test and returns its
+// socket; the server is joined at the end.
+func serveTest(t *testing.T, handle func(context.Context, *session)) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	s, err := listenAt(path, zap.NewNop(), handle)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
+	return path
+}
+
+func connect(t *testing.T, path string) *net.UnixConn {
+	t.Helper()
+	c, err := net.Dial("unix", path)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c.(*net.UnixConn)
+}
+
+func answerOf(t *testing.T, c net.Conn) api.Response {
+	t.Helper()
+	line, err := api.ReadLine(bufio.NewReader(c), api.MaxResponse)
+	require.NoError(t, err)
+	var resp api.Response
+	require.NoError(t, json.Unmarshal(line, &resp))
+	return resp
+}
+
+func TestControlServerKnowsThePeerAndTheProcessNamed(t *testing.T) {
+	type seen struct {
+		pid, named int
+		uid        uint32
+		alive      bool
+	}
+	got := make(chan seen, 1)
+	path := serveTest(t, func(_ context.Context, s *session) {
+		named, err := host.PIDOfPidfd(s.pidfd)
+		if err != nil {
+			named = -1
+		}
+		got <- seen{s.peer.PID, named, s.peer.UID, s.peer.alive()}
+		_ = s.send(api.Response{Event: api.EventResult})
+	})
+	c := connect(t, path)
+	fd, err := host.OpenPidfd(os.Getppid())
+	require.NoError(t, err)
+	defer host.CloseFile(fd)
+	_, _, err = c.WriteMsgUnix([]byte(`{"version":1,"op":"ping"}`+"\n"), unix.UnixRights(int(fd.Fd())), nil)
+	require.NoError(t, err)
+	require.Equal(t, api.EventResult, answerOf(t, c).Event)
+	require.Equal(t, seen{os.Getpid(), os.Getppid(), uint32(os.Getuid()), true}, <-got)
+}
+
+func TestControlServerAnswersNonsense(t *testing.T) {
+	path := serveTest(t, func(context.Context, *session) { panic("must not be reached") })
+	for _, line := range []string{"nonsense\n", `{"version":9,"op":"ping"}` + "\n", strings.Repeat("x", api.MaxRequest+5000)} {
+		c := connect(t, path)
+		_, _ = c.Write([]byte(line)) // the server may hang up before it has read all
+		resp := answerOf(t, c)
+		require.NotNil(t, resp.Error)
+		require.Equal(t, api.ClassUsage, resp.Error.Class)
+	}
+}
+
+func TestControlServerTellsTheHandlerThatTheClientLeft(t *testing.T) {
+	left := make(chan struct{})
+	path := serveTest(t, func(ctx context.Context, _ *session) { <-ctx.Done(); close(left) })
+	c := connect(t, path)
+	_, err := c.Write([]byte(`{"version":1,"op":"ping"}` + "\n"))
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	<-left
+}
+
+func TestControlServerEndsWithOpenConnections(t *testing.T) {
+	path := serveTest(t, func(ctx context.Context, _ *session) { <-ctx.Done() })
+	connect(t, path) // says nothing
+	c := connect(t, path)
+	_, err := c.Write([]byte(`{"version":1,"op":"ping"}` + "\n"))
+	require.NoError(t, err)
+}
+
+func TestControlServerBoundsConnectionsOfOneUser(t *testing.T) {
+	s := &controlServer{users: map[uint32]int{}}
+	for range maxPerUser {
+		require.True(t, s.enter(1000))
+	}
+	require.False(t, s.enter(1000))
+	require.True(t, s.enter(1001))
+	require.True(t, s.enter(0), "root is never shut out")
+	s.leave(1000)
+	require.True(t, s.enter(1000))
+	for range maxOfRoot - 1 {
+		require.True(t, s.enter(0))
+	}
+	require.False(t, s.enter(0), "but by a loop of its own")
+}
+
+// Who is not heard is counted: a loop that speaks nonsense is to be seen somewhere.
+func TestControlServerCountsWhomItTurnsAway(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	s, err := listenAt(path, zap.NewNop(), func(context.Context, *session) { panic("must not be reached") })
+	require.NoError(t, err)
+	s.counts = newDaemonCounts()
+	s.users[uint32(os.Getuid())] = maxOfRoot - 2
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	defer func() { cancel(); require.NoError(t, <-done) }()
+	first, second := connect(t, path), connect(t, path) // say nothing for now
+	require.Eventually(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.total == 2 }, requestTimeout, time.Millisecond)
+	require.Equal(t, "too many control connections", answerOf(t, connect(t, path)).Error.Message)
+	for _, c := range []net.Conn{first, second} {
+		_, err := c.Write([]byte("nonsense\n"))
+		require.NoError(t, err)
+		require.Equal(t, api.ClassUsage, answerOf(t, c).Error.Class)
+	}
+	require.EqualValues(t, 1, s.counts.turned[turnedLimit].Load())
+	require.EqualValues(t, 2, s.counts.turned[turnedInvalid].Load())
+}
+
+// A mount that is made while the daemon of another one ends may get its device number, and
+// so the name of its socket: that stays.
+func TestAnEndingDaemonLeavesTheNextOnesSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	begin := func() (end func()) {
+		s, err := listenAt(path, zap.NewNop(), func(context.Context, *session) {})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		return func() { cancel(); require.NoError(t, <-done) }
+	}
+	endOld := begin()
+	endNew := begin()
+	endOld()
+	connect(t, path)
+	endNew()
+	require.NoFileExists(t, path, "its own socket goes with it")
+}

@@ -1,0 +1,371 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
+	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/mountcfg"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+// fileSystem is what the daemon needs of fusefs.Server.
+type fileSystem interface {
+	SourceFD() int
+	ShareBorder(dirfd int) error // where mounts agree about exempt paths
+	Where(rel string) gate.Where
+	Seal(path string) error // a lock directory below the source is nobody's to write
+	Prepare() error
+	Attach() error
+	AttachBeneath(top int) error
+	AttachOver(top int) error
+	Attached() bool
+	Discard()
+	Wait()
+	Device() (major, minor uint32)
+	Unmount() error
+	Abort() error
+	OpenAbort() (*os.File, error)
+	Close() error
+	WorktreeOf(rel string) (lease.WorktreeID, bool)
+	Stats() fusefs.Stats
+	Timings() []fusefs.Timing
+}
+
+// Daemon serves one mount.
+type Daemon struct {
+	cfg   mountcfg.Config
+	place place.Place
+	log   *zap.Logger
+	since time.Time
+
+	service *service
+	drained func() // after draining was told
+
+	fs       fileSystem
+	stats    func() any
+	locks    *lease.Dir
+	tree     *place.TreeLock // on the source
+	audit    *lease.AuditLog
+	refused  *refusals
+	history  *refusalHistory
+	mode     *enforceMode
+	resolver *gate.Resolver
+	ends     *gate.Ends
+	registry *registry
+	journal  *journal
+	recovery *recovery.Recovery // nil: there is no mount to bring back or to replace
+	replaced *host.MountState   // of the daemon that this one replaces, nil for none
+
+	mountID    atomic.Int64 // of the mount in mountinfo, 0 while it is not known
+	retirement retirement
+
+	umount    sync.Mutex     // one at a time
+	flushing  chan struct{}  // capacity 1: one flush of a handover at a time
+	left      sync.WaitGroup // flushes that a handover has not waited for
+	switching sync.Mutex     // of the mode
+	finished  chan struct{}
+	finish    func() // closes finished; may be called again
+
+	suppressed *Suppressed // log lines that were left out; nil counts nothing
+	counts     *daemonCounts
+	metrics    *metricsServer // nil: not asked for
+}
+
+// Outside is what a daemon tells the world by.
+type Outside struct {
+	Log        *zap.Logger
+	Suppressed *Suppressed // log lines that were left out; nil counts nothing
+	Service    *service    // nil: no service manager is told
+}
+
+// New wires the parts; nothing is mounted yet. close undoes it.
+func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
+	log := out.Log
+	if out.Service == nil {
+		out.Service = &service{}
+	}
+	out.Service.log = log
+	d := &Daemon{
+		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, suppressed: out.Suppressed, drained: func() {},
+		resolver: gate.NewResolver(lease.SystemClock()), finished: make(chan struct{}),
+		flushing: make(chan struct{}, 1),
+	}
+	d.counts = newDaemonCounts()
+	d.mode = newEnforceMode(gate.Enforce(cfg.Enforce))
+	d.finish = sync.OnceFunc(func() { close(d.finished) })
+	d.registry = newRegistry(log, d.newWorktree)
+	d.journal = newJournal(log)
+	d.refused = newRefusals(func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, log)
+	d.history = newRefusalHistory(newWitness(d.resolver).look)
+	d.registry.refused = d.history.note
+	if err := d.open(); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	return d, nil
+}
+
+// open takes the source and the lock directory by descriptors, before anything
+// is mounted over them.
+func (d *Daemon) open() error {
+	var err error
+	if d.ends, err = gate.NewEnds(); err != nil {
+		return err
+	}
+	d.resolver.Hear(d.ends)
+	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.mode.Enforcement, d.log)
+	if err != nil {
+		return err
+	}
+	d.fs, d.stats = fs, stats
+	if d.place.Shape == api.ShapeRepository && d.place.InRepository() {
+		d.locks, err = lease.OpenDirAt(fs.SourceFD(), ".jvs/locks", d.place.LockDir)
+	} else {
+		d.locks, err = d.place.OpenLockDir()
+	}
+	if err == nil {
+		err = lockdir.Fit(d.locks)
+	}
+	if err != nil {
+		return err
+	}
+	if d.tree, err = place.LockTree(d.place, fs.SourceFD(), d.locks.FD()); err != nil {
+		d.place.ForgetEmpty()
+		return err
+	}
+	if err = d.place.Own(context.Background(), d.locks, lockop.PolicyOf(d.cfg)); api.AsFailure(err) != nil && api.AsFailure(err).Class != "" {
+		return err
+	} else if err != nil {
+		d.log.Warn("the records do not say for which directory they are", zap.Error(err))
+	}
+	if !d.tree.Known {
+		d.log.Warn("another mount of the same directory, or of one above, may go unnoticed", zap.String("why", d.tree.Why))
+	}
+	d.warnExposed()
+	if d.audit, err = place.OpenAudit(d.place, fs.SourceFD(), d.locks); err != nil {
+		return err
+	}
+	if err := shareBorder(fs, d.locks); err != nil {
+		return err
+	}
+	if d.metrics, err = newMetricsServer(d.cfg.Metrics, d.meters, d.log); err != nil {
+		return err
+	}
+	return fs.Seal(d.place.LockDir)
+}
+
+// newWorktree makes the guard and the keeper of a worktree; the registry calls it
+// once for each.
+func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
+	rule := d.cfg.For(string(id))
+	errno, err := gate.ParseErrno(d.cfg.Errno)
+	if err != nil {
+		return nil, err
+	}
+	exempt, err := gate.NewExempt(rule.Exempt, d.cfg.ExemptGit)
+	if err != nil {
+		return nil, err
+	}
+	guard := gate.NewGuard(gate.GuardConfig{
+		Worktree: id, Root: d.place.Root, Mode: gate.Mode(rule.Mode), Enforcement: d.mode.Enforcement,
+		OnFree: gate.OnFree(rule.OnFree), Scope: gate.Scope(rule.Scope), Errno: errno,
+		Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver, Ends: d.ends,
+		Exempt: exempt, OnExempt: d.noteExempt,
+		OnRefusal: d.logRefusal,
+	})
+	w := &worktree{id: id, guard: guard, events: newBroadcast(), counts: &leaseCounts{}}
+	w.keeper = lease.NewKeeper(lease.KeeperConfig{
+		Store: d.locks.Store(id), Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(),
+		Fence: announcingFence{journaledFence{guard, d.journal, id}, w.events}, Liveness: d.resolver.Liveness,
+		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.heldByPredecessor() },
+		Audit: w.counts.audited(d.auditEvent), Renewed: w.counts.renewed,
+	})
+	w.door = &door{keeper: w.keeper}
+	guard.Bind(w.door)
+	return w, nil
+}
+
+// logRefusal leaves the trace of a refusal. The log's sampling bounds how many,
+// and what is left out is not formatted: a refused write must stay cheap.
+func (d *Daemon) logRefusal(no *gate.Refusal) {
+	d.history.note(no)
+	d.refused.note(no)
+	d.counts.refused(no, no.Observed)
+	what := "refused"
+	if no.Observed {
+		what = "would refuse"
+	}
+	entry := d.log.Check(zap.InfoLevel, what)
+	if entry == nil {
+		return
+	}
+	entry.Write(zap.String("worktree", string(no.Worktree)), zap.Stringer("op", no.Op),
+		zap.String("class", string(no.Class())), zap.String("why", no.Sentence()))
+}
+
+// noteExempt leaves the trace of a write that was admitted for its place.
+func (d *Daemon) noteExempt(x gate.Exemption) {
+	d.refused.noteExempt(x, func() int {
+		id, err := d.resolver.Identify(x.Caller)
+		if err != nil {
+			return 0
+		}
+		return id.PID
+	})
+}
+
+// Run mounts, tells ready, and serves until the mount ends or ctx does (a signal
+// to unmount). Everything it started has ended when it returns.
+func (d *Daemon) Run(ctx context.Context, ready func(error) error) error {
+	defer func() { d.drained() }()
+	if err := d.serve(ctx, ready); err != nil {
+		return errors.Join(err, d.close())
+	}
+	return d.close()
+}
+
+func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
+	if err := d.fs.Prepare(); err != nil {
+		return fmt.Errorf("mount %s: %w", d.mountpoint(), err)
+	}
+	var all sync.WaitGroup
+	defer all.Wait()
+	unmounted := make(chan struct{})
+	all.Go(func() { d.fs.Wait(); close(unmounted) })
+
+	major, minor := d.fs.Device()
+	control, err := listenControl(api.Device{Major: major, Minor: minor}, d.log, d.handle)
+	if err != nil {
+		d.fs.Discard()
+		return fmt.Errorf("control socket: %w", err)
+	}
+	if err := d.leaveState(); err != nil {
+		d.log.Warn("this mount cannot be recovered should its daemon be killed", zap.Error(err))
+	}
+	control.counts = d.counts
+	serving, stop := context.WithCancel(context.Background())
+	defer stop()
+	all.Go(func() {
+		if err := control.Run(serving); err != nil {
+			d.log.Error("control socket ended", zap.Error(err))
+		}
+	})
+	all.Go(func() {
+		if err := d.ends.Run(serving); err != nil {
+			d.log.Error("the ends of holders are seen late", zap.Error(err))
+		}
+	})
+	all.Go(func() { d.refused.run(serving) })
+	all.Go(func() { d.suppressed.run(serving, d.log) })
+	d.metrics.open()
+	all.Go(func() { d.metrics.run(serving) })
+	abort, err := d.fs.OpenAbort()
+	if err != nil {
+		d.log.Warn("no guardian", zap.Error(err))
+	} else {
+		up := make(chan struct{})
+		all.Go(func() { runGuardian(serving, abort, d.log, up) })
+		<-up
+	}
+	err = d.appear(ctx)
+	d.recovery.Unlock()
+	if err != nil {
+		return errors.Join(err, d.withdraw())
+	}
+	d.mountID.Store(d.findMount())
+	if d.replaced != nil {
+		all.Go(func() { d.awaitPredecessor(serving) })
+	}
+	d.log.Info("serving", zap.String("source", d.place.Root), zap.String("mountpoint", d.mountpoint()),
+		zap.String("locks", d.place.LockDir), zap.Stringer("device", api.Device{Major: major, Minor: minor}))
+	d.service.tell("READY=1", statusLine("serving %s at %s", d.place.Root, d.mountpoint()))
+	if err := ready(nil); err != nil {
+		d.log.Warn("nobody waits for the mount", zap.Error(err))
+	}
+	select {
+	case <-d.finished:
+	case <-unmounted:
+		if d.cutOff() {
+			return errors.Join(errCutOff, d.registry.close())
+		}
+		d.journal.end() // its name may be another mount's by now
+		d.log.Info("unmounted")
+	case <-ctx.Done():
+		d.drained = d.service.draining("unmounting " + d.mountpoint())
+		return errors.Join(d.endBySignal(), d.cutCopies(unmounted, abort))
+	}
+	d.drained = d.service.draining("unmounted; releasing")
+	// Leases first: a client of the control socket must not be able to keep them.
+	return errors.Join(d.registry.close(), d.forgetState(), d.cutCopies(unmounted, abort))
+}
+
+func (d *Daemon) device() api.Device {
+	major, minor := d.fs.Device()
+	return api.Device{Major: major, Minor: minor}
+}
+
+// findMount is the number of the mount that was made just now.
+func (d *Daemon) findMount() int64 {
+	mounts, err := host.ReadMounts()
+	if err != nil {
+		return 0
+	}
+	for _, m := range mounts.JVSFS() {
+		if host.DeviceOf(m) == d.device() && m.Mountpoint == d.mountpoint() {
+			return int64(m.ID) // the first one, should somebody have bound it to itself already
+		}
+	}
+	return 0
+}
+
+func (d *Daemon) mountpoint() string {
+	if d.cfg.Mountpoint == "" {
+		return d.place.Root
+	}
+	return d.cfg.Mountpoint
+}
+
+// flush makes what was written durable: syncfs of the backing file system.
+func (d *Daemon) flush() error {
+	fd, err := unix.Openat(d.fs.SourceFD(), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("flush: %w", err)
+	}
+	return errors.Join(unix.Syncfs(fd), unix.Close(fd))
+}
+
+// close releases what is held and gives everything back. It may be called on a
+// daemon that was only partly opened.
+func (d *Daemon) close() error {
+	err := d.registry.close()
+	d.left.Wait()
+	d.resolver.Close()
+	if d.ends != nil {
+		err = errors.Join(err, d.ends.Close())
+	}
+	if d.fs != nil {
+		err = errors.Join(err, d.fs.Close())
+	}
+	d.tree.Close()
+	if d.audit != nil {
+		err = errors.Join(err, d.audit.Close())
+	}
+	if d.locks != nil {
+		err = errors.Join(err, d.locks.Close())
+	}
+	return err
+}

@@ -1,0 +1,36 @@
+package daemon
+
+import (
+	"sync"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// enforceMode is the mode of a mount: as it was configured, and as somebody has
+// switched it since. It is not kept over a restart: the configuration decides.
+type enforceMode struct {
+	*gate.Enforcement
+	configured gate.Enforce
+
+	mu sync.Mutex
+	at *time.Time // of the latest switch, nil if there was none
+	by string
+}
+
+func newEnforceMode(configured gate.Enforce) *enforceMode {
+	return &enforceMode{Enforcement: gate.NewEnforcement(configured), configured: configured}
+}
+
+func (m *enforceMode) switched(at time.Time, by string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.at, m.by = &at, by
+}
+
+func (m *enforceMode) status() api.EnforceStatus {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return api.EnforceStatus{Enforce: m.Mode(), Configured: m.configured, SwitchedAt: m.at, SwitchedBy: m.by, InFlight: m.InFlight()}
+}

@@ -1,0 +1,23 @@
+package daemon
+
+import (
+	"fmt"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
+	"github.com/jvsfs/jvsfs/lease"
+	"go.uber.org/zap"
+)
+
+// warnExposed says who can forge a repository's records, other than its owner.
+func (d *Daemon) warnExposed() {
+	if !d.place.InRepository() {
+		return
+	}
+	found, err := lease.Exposures(fmt.Sprintf("/proc/self/fd/%d", d.locks.FD()), lockdir.OwnerOfRepository(fmt.Sprintf("/proc/self/fd/%d/../..", d.locks.FD())))
+	if err != nil {
+		d.log.Warn("who can change the lock directory is not known", zap.Error(err))
+	}
+	for _, e := range found {
+		d.log.Warn("the lease records are not safe", zap.String("why", e.String()))
+	}
+}

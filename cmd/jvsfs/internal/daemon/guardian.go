@@ -1,0 +1,122 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"go.uber.org/zap"
+)
+
+// A daemon that is killed while one of its threads tells the kernel to drop pages or
+// names may not die: the thread waits in the kernel for an answer that only the
+// daemon could give, the process keeps /dev/fuse open meanwhile, and everybody who
+// uses the mount waits for ever. The guardian is a process of its own that then cuts
+// the connection: from there on every call fails, as with any dead daemon.
+
+// Descriptors of the guardian: where its daemon says that all is well, and the
+// connection's abort file.
+const (
+	guardianWordFD  = 3
+	guardianAbortFD = 4
+	guardianReadyFD = 5 // where it says that it listens
+)
+
+// daemonEnded is not a signal that anybody sends to stop a service: that goes to the
+// guardian too, and must not cut off a daemon that is writing back and releasing.
+const daemonEnded = syscall.SIGUSR2
+
+// Guard waits for its daemon's word, or its end. It is told of the end by the
+// kernel (prctl(2), PR_SET_PDEATHSIG) even while other threads of the daemon hang.
+func Guard() error {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, daemonEnded)
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE) // what ends the daemon in peace
+	word, abort := os.NewFile(guardianWordFD, "word"), os.NewFile(guardianAbortFD, "abort")
+	if err := os.NewFile(guardianReadyFD, "ready").Close(); err != nil {
+		return err
+	}
+	said := make(chan bool, 1)
+	go func() {
+		n, _ := word.Read(make([]byte, 1)) // ends with the process, if not before
+		said <- n == 1
+	}()
+	select {
+	case well := <-said:
+		if well {
+			return nil
+		}
+	case <-ended:
+	}
+	_, err := abort.Write([]byte("1"))
+	if errors.Is(err, syscall.ENOTCONN) || errors.Is(err, syscall.ENODEV) {
+		return nil // it had ended already
+	}
+	return err
+}
+
+// runGuardian starts the guardian and keeps it until ctx ends. up is closed when it
+// listens, or will not: a mount that is seen before would have no guardian for a moment.
+// The kernel signals it when the thread ends that has started it, so that thread does
+// nothing else.
+func runGuardian(ctx context.Context, abort *os.File, log *zap.Logger, up chan<- struct{}) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer host.CloseFile(abort)
+	word, err := startGuardian(abort)
+	close(up)
+	if err != nil {
+		log.Warn("no guardian: should this daemon be killed at an unlucky moment, the mount must be aborted by hand", zap.Error(err))
+		return
+	}
+	<-ctx.Done()
+	if err := word.end(); err != nil {
+		log.Warn("guardian", zap.Error(err))
+	}
+}
+
+// guardianProcess is the daemon's side of its guardian.
+type guardianProcess struct {
+	cmd  *exec.Cmd
+	word io.WriteCloser
+}
+
+func startGuardian(abort *os.File) (*guardianProcess, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer host.CloseFile(r)
+	ready, listens, err := os.Pipe()
+	if err != nil {
+		host.CloseFile(w)
+		return nil, err
+	}
+	defer host.CloseFile(ready)
+	cmd := exec.Command("/proc/self/exe", api.GuardianName)
+	cmd.Args[0] = os.Args[0]
+	cmd.ExtraFiles = []*os.File{r, abort, listens}
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: daemonEnded, Setpgid: true}
+	err = cmd.Start()
+	host.CloseFile(listens)
+	if err != nil {
+		host.CloseFile(w)
+		return nil, err
+	}
+	_, _ = ready.Read(make([]byte, 1)) // ends when it listens, or has ended
+	return &guardianProcess{cmd, w}, nil
+}
+
+// end lets the guardian go.
+func (g *guardianProcess) end() error {
+	_, err := g.word.Write([]byte{1})
+	return errors.Join(err, g.word.Close(), g.cmd.Wait())
+}

@@ -1,0 +1,160 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+	"go.uber.org/zap"
+)
+
+// answerAcquire takes the lease for the named process, waits for it if asked to,
+// and keeps the connection to report its loss if asked to.
+func (d *Daemon) answerAcquire(ctx context.Context, w *worktree, s *session) (api.Response, error) {
+	who, err := d.subjectOf(s)
+	if err != nil {
+		return api.Response{}, err
+	}
+	defer who.close()
+	if _, f := lockop.Authorize(d.pleaOf(w, s, who)); f != nil {
+		return api.Response{}, f
+	}
+	losses, done := w.events.subscribe()
+	defer done()
+	grant, err := d.acquireFor(ctx, w, s, who, losses)
+	if err != nil {
+		return api.Response{}, d.shutBehind(err)
+	}
+	d.log.Info("lease acquired", zap.String("worktree", string(w.id)), zap.Uint64("token", uint64(grant.Token)),
+		zap.String("holder", grant.Holder.ID()), zap.String("purpose", grant.Holder.Purpose))
+	raw, err := api.RecordJSON(&grant.Record, s.peer.UID)
+	resp := api.Response{Record: raw, Token: grant.Token}
+	if err != nil || !s.req.Watch {
+		return resp, err
+	}
+	resp.Event = api.EventResult
+	if err := s.send(resp); err != nil {
+		return resp, err
+	}
+	reason := awaitLoss(ctx, grant.Token, losses)
+	return api.Response{Reason: reason}, errWatched
+}
+
+// pleaOf gathers what decides whether the lease may be taken for a process.
+func (d *Daemon) pleaOf(w *worktree, s *session, who subject) lockop.Plea {
+	scope := gate.Scope(s.req.Scope)
+	return lockop.Plea{
+		Op: s.req.Op, PeerUID: s.peer.UID, TargetUID: who.id.UID,
+		MayWrite: d.mayWrite(w.id, who.id),
+		Wider:    (scope == gate.ScopeMount || scope == gate.ScopeCgroup) && scope != w.guard.Scope(),
+	}
+}
+
+// errWatched marks the end of a watched lease, whose answer was sent before.
+var errWatched = errors.New("the watched lease has ended")
+
+// awaitLoss waits for the end of a lease; "" when the client went first. A failed
+// renewal is not the end: the next one may still come in time.
+func awaitLoss(ctx context.Context, token lease.Token, losses <-chan lease.Loss) string {
+	for {
+		select {
+		case <-ctx.Done():
+			return ""
+		case l := <-losses:
+			if l.Token == token && l.Kind != lease.LossRenewFailed {
+				return api.LossName(l.Kind)
+			}
+		}
+	}
+}
+
+// acquireFor tries until it has the lease, fails for good, or may wait no longer.
+func (d *Daemon) acquireFor(ctx context.Context, w *worktree, s *session, who subject, losses <-chan lease.Loss) (lease.Grant, error) {
+	h, err := d.holderFor(w, s, who)
+	if err != nil {
+		return lease.Grant{}, err
+	}
+	wait := lockop.Waiting{
+		Until:   time.Now().Add(time.Duration(s.req.WaitMS) * time.Millisecond),
+		Wake:    losses,
+		Observe: w.keeper.Observe,
+		Live:    d.resolver.Liveness,
+		Say:     func(text string) error { return s.send(api.Response{Event: api.EventWaiting, Note: text}) },
+	}
+	grant, err := wait.Run(ctx, func() (lease.Grant, error) {
+		return w.door.through(func() (lease.Grant, error) {
+			return lockop.StealFencing(ctx, d.locks.Store(w.id), s.peer.UID, s.req.Op == api.OpSteal && s.req.Force, d.fenced(w, s),
+				func() (lease.Grant, error) { return d.try(ctx, w, s.req, h, who.id) })
+		})
+	})
+	if err == nil && !host.PidfdAlive(who.fd) && s.req.PID != 0 {
+		return grant, api.NoProcess(who.id.PID, fmt.Errorf("it ended while the lease was taken; the lease is released"))
+	}
+	return grant, err
+}
+
+// holderFor builds the holder and makes sure that it is the pinned process.
+func (d *Daemon) holderFor(w *worktree, s *session, who subject) (lease.Holder, error) {
+	scope, err := gate.ParseScope(s.req.Scope)
+	if err != nil {
+		return lease.Holder{}, api.Usagef("%v", err)
+	}
+	if scope == gate.ScopeDefault {
+		scope = w.guard.Scope()
+	}
+	h, err := d.resolver.HolderFor(who.id.PID, scope, s.req.Purpose)
+	if err != nil {
+		return h, api.NoProcess(who.id.PID, err)
+	}
+	if h.StartTime != who.id.Start || !host.PidfdAlive(who.fd) {
+		return h, api.NoProcess(who.id.PID, fmt.Errorf("it has just ended"))
+	}
+	return h, nil
+}
+
+// try takes the lease once. A lease that writes of the same people took by
+// themselves gives way without a gap.
+func (d *Daemon) try(ctx context.Context, w *worktree, req api.Request, h lease.Holder, id gate.Identity) (lease.Grant, error) {
+	grant, err := d.takeLease(ctx, w, req, h, id)
+	if err == nil {
+		w.guard.Admit(h)
+		d.journal.admit(w.id, h)
+	}
+	return grant, err
+}
+
+func (d *Daemon) takeLease(ctx context.Context, w *worktree, req api.Request, h lease.Holder, id gate.Identity) (lease.Grant, error) {
+	if req.Op == api.OpSteal {
+		if err := lockop.StillThere(w.keeper, req.Token); err != nil {
+			return lease.Grant{}, err
+		}
+		return w.keeper.Steal(ctx, h)
+	}
+	grant, err := w.keeper.Acquire(ctx, h)
+	if err == nil || !lockop.Waitable(err) {
+		return grant, err
+	}
+	if old, held := w.keeper.Held(); held && old.Holder.Auto && d.resolver.Member(old.Holder, id) {
+		return w.keeper.Replace(ctx, old.Token, h)
+	}
+	if _, j := w.keeper.Observe(); req.Steal && j.State == lease.Stealable {
+		return w.keeper.Steal(ctx, h)
+	}
+	return grant, err
+}
+
+// fenced tells the client and the log that a daemon was ended.
+func (d *Daemon) fenced(w *worktree, s *session) func(string) {
+	return func(text string) {
+		d.log.Warn("fenced", zap.String("worktree", string(w.id)), zap.String("what", text), zap.Uint32("by_user", s.peer.UID))
+		if err := s.send(api.Response{Event: api.EventWaiting, Note: text}); err != nil {
+			d.log.Info("note not delivered", zap.Error(err))
+		}
+	}
+}

@@ -1,0 +1,20 @@
+package daemon
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jvsfs/jvsfs/lease"
+	"github.com/stretchr/testify/require"
+)
+
+func TestAwaitLossIgnoresOtherTokensAndFailedRenewals(t *testing.T) {
+	losses := make(chan lease.Loss, 3)
+	losses <- lease.Loss{Kind: lease.LossReleased, Token: 1}
+	losses <- lease.Loss{Kind: lease.LossRenewFailed, Token: 2}
+	losses <- lease.Loss{Kind: lease.LossSuperseded, Token: 2}
+	require.Equal(t, "superseded", awaitLoss(t.Context(), 2, losses))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Empty(t, awaitLoss(ctx, 2, losses))
+}

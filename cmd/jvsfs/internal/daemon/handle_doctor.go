@@ -1,0 +1,39 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+)
+
+// answerDoctor checks the lock directory, which the mount may hide from others.
+func (d *Daemon) answerDoctor(s *session) (api.Response, error) {
+	if _, f := lockop.Authorize(lockop.Plea{Op: api.OpDoctor, PeerUID: s.peer.UID, MountUID: uint32(os.Geteuid())}); f != nil {
+		return api.Response{}, f
+	}
+	dir := lockdir.Dir{Path: d.place.LockDir, Name: d.place.LockDir}
+	if host.Within(d.place.Root, dir.Path) {
+		dir.Path = fmt.Sprintf("/proc/self/fd/%d/%s", d.fs.SourceFD(), host.RelativeTo(d.place.Root, dir.Path))
+	}
+	fix := lockdir.Repair{Safe: s.req.Repair, Force: s.req.Force}
+	found := lockdir.Check(context.Background(), dir, lockop.PolicyOf(d.cfg), fix)
+	d.auditRepairs(found)
+	return api.ResultOf(append(found, unseenFinding(d.tree, d.place.Root)...))
+}
+
+// unseenFinding says that another mount might go unnoticed.
+func unseenFinding(l *place.TreeLock, root string) []finding.Finding {
+	if l.Known {
+		return []finding.Finding{finding.OK("tree.locked", "%s and what lies above it is locked against other records", root)}
+	}
+	return []finding.Finding{finding.Warn("tree.unseen", "make sure that nobody mounts "+root+", or a directory above it, with other records",
+		"another mount of %s or of a directory above it may go unnoticed: %s", root, strings.ReplaceAll(l.Why, "\n", "; "))}
+}

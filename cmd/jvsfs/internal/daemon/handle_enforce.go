@@ -1,0 +1,140 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+	"go.uber.org/zap"
+)
+
+// answerEnforce tells the mode, or switches it.
+func (d *Daemon) answerEnforce(ctx context.Context, s *session) (api.Response, error) {
+	if s.req.Mode == "" {
+		return api.ResultOf(api.EnforceAnswer{Mountpoint: d.mountpoint(), EnforceStatus: d.mode.status()})
+	}
+	to, err := gate.ParseEnforce(s.req.Mode)
+	if err != nil {
+		return api.Response{}, api.Usagef("%v", err)
+	}
+	if _, f := lockop.Authorize(lockop.Plea{Op: api.OpEnforce, PeerUID: s.peer.UID, MountUID: uint32(os.Geteuid())}); f != nil {
+		return api.Response{}, f
+	}
+	if to != gate.ReadOnly && readOnlyToKernel(d.mountpoint()) {
+		return api.Response{}, &api.Failure{
+			Class: api.ClassUsage, Message: fmt.Sprintf("%s is mounted ro: the kernel refuses every write there, whatever the mode", d.mountpoint()),
+			Next: "mount -o remount,bind,rw " + d.mountpoint() + ", then switch",
+		}
+	}
+	if !d.switching.TryLock() {
+		return api.Response{}, &api.Failure{Class: api.ClassBusy, Message: "the mode is just being switched by somebody else", Next: "try again"}
+	}
+	defer d.switching.Unlock()
+	from := d.mode.Mode()
+	if to.StricterThan(from) && d.heldByPredecessor() {
+		return api.Response{}, d.predecessorStays("the mode is not made stricter")
+	}
+	note, err := d.switchMode(ctx, s, from, to)
+	if err != nil {
+		return api.Response{}, err
+	}
+	resp, err := api.ResultOf(api.EnforceAnswer{Mountpoint: d.mountpoint(), EnforceStatus: d.mode.status(), Previous: from})
+	resp.Note = note
+	return resp, err
+}
+
+// readOnlyToKernel reports whether the mount itself is read-only.
+func readOnlyToKernel(point string) bool {
+	mounts, err := host.ReadMounts()
+	if err != nil {
+		return false
+	}
+	m := mounts.At(point)
+	return host.IsJVSFS(m) && slices.Contains(strings.Split(m.Options, ","), "ro")
+}
+
+// switchMode switches, waits, and leaves the traces. The note is for the caller. What
+// lets more through does not happen unaudited; what lets less through does not wait
+// for the audit.
+func (d *Daemon) switchMode(ctx context.Context, s *session, from, to gate.Enforce) (note string, err error) {
+	by := peerText(s.peer)
+	if from.StricterThan(to) {
+		if err := d.auditSwitch(s.peer, from, to); err != nil {
+			return "", err
+		}
+	}
+	wait := time.Duration(s.req.WaitMS) * time.Millisecond
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	err = d.mode.Switch(ctx, to, d.guards)
+	if err != nil && !errors.Is(err, gate.ErrUndrained) {
+		return "", err
+	}
+	if from != to {
+		d.mode.switched(time.Now(), by)
+		d.log.Warn("enforce switched", zap.String("from", string(from)), zap.String("to", string(to)), zap.String("by", by), zap.Error(err))
+	}
+	if to.StricterThan(from) {
+		if err := d.auditSwitch(s.peer, from, to); err != nil {
+			note = "the switch could not be audited: " + err.Error()
+		}
+	}
+	if err != nil {
+		return "", d.undrained(to, wait, err)
+	}
+	return note, nil
+}
+
+func (d *Daemon) undrained(to gate.Enforce, wait time.Duration, err error) *api.Failure {
+	return &api.Failure{
+		Class: api.ClassBusy, Err: err,
+		Message: fmt.Sprintf("the mode is %s now, but what was let in before has not ended within %s", to, wait),
+		Next:    fmt.Sprintf("jvsfs status --json counts what is in flight; jvsfs enforce %s %s waits again", d.mountpoint(), to),
+	}
+}
+
+// guards lists the guards that there are.
+func (d *Daemon) guards() []*gate.Guard {
+	var all []*gate.Guard
+	for _, w := range d.registry.all() {
+		all = append(all, w.guard)
+	}
+	return all
+}
+
+func (d *Daemon) auditSwitch(by peer, from, to gate.Enforce) error {
+	err := d.audit.Append(context.Background(), lease.AuditRecord{
+		Timestamp: time.Now(), EventType: "enforce_switch", Worktree: string(d.place.ID),
+		Details: map[string]any{
+			"mountpoint": d.mountpoint(), "from": from, "to": to,
+			"by_uid": by.UID, "by_user": userName(by.UID), "by_pid": by.PID,
+		},
+	})
+	if err != nil {
+		d.log.Error("audit", zap.Error(err))
+	}
+	return err
+}
+
+// peerText names a peer to people.
+func peerText(p peer) string { return fmt.Sprintf("%s (pid %d)", userName(p.UID), p.PID) }
+
+// userName is the name of a user id, or the number if it has none.
+func userName(uid uint32) string {
+	n := strconv.FormatUint(uint64(uid), 10)
+	if u, err := user.LookupId(n); err == nil {
+		return u.Username
+	}
+	return n
+}

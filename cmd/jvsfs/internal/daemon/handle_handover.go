@@ -1,0 +1,151 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+// answerHandover gives the lease to the process or host that the request names.
+func (d *Daemon) answerHandover(ctx context.Context, w *worktree, s *session) (api.Response, error) {
+	if d.heldByPredecessor() {
+		return api.Response{}, d.predecessorStays("a lease is not handed over")
+	}
+	if s.req.Host != "" {
+		return d.answerOffer(ctx, w, s)
+	}
+	who, err := d.subjectOf(s)
+	if err != nil {
+		return api.Response{}, err
+	}
+	defer who.close()
+	if err := leadsSession(s.req, who.id); err != nil {
+		return api.Response{}, err
+	}
+	old, held := w.keeper.Held()
+	note, f := lockop.Authorize(d.handoverPlea(w, s, who, old.Holder, held))
+	if f != nil {
+		return api.Response{}, d.aboutHead(w, f)
+	}
+	if s.req.Purpose == "" {
+		s.req.Purpose = old.Holder.Purpose
+	}
+	h, err := d.holderFor(w, s, who)
+	if err != nil {
+		return api.Response{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.req.WaitMS)*time.Millisecond)
+	defer cancel()
+	if err := d.flushBefore(ctx); err != nil {
+		return api.Response{}, err
+	}
+	grant, err := w.keeper.Handover(ctx, old.Token, h, d.flushWithin)
+	if err != nil {
+		return api.Response{}, err
+	}
+	w.guard.Admit(h)
+	d.journal.admit(w.id, h)
+	return d.handedOver(w, s, old, &grant.Record, note)
+}
+
+// answerOffer holds the lease up for whoever acquires it on the host that the request
+// names.
+func (d *Daemon) answerOffer(ctx context.Context, w *worktree, s *session) (api.Response, error) {
+	old, held := w.keeper.Held()
+	p := lockop.Plea{Op: api.OpHandover, PeerUID: s.peer.UID, Held: held, HolderUID: old.Holder.UID, MayWrite: true} // the host's own daemon judges who takes it
+	if id, ok := d.peerIs(s.peer); ok && held {
+		p.PeerMember = d.resolver.Member(old.Holder, id)
+	}
+	note, f := lockop.Authorize(p)
+	if f != nil {
+		return api.Response{}, d.aboutHead(w, f)
+	}
+	wait := time.Duration(s.req.WaitMS) * time.Millisecond
+	by := time.Now().Add(wait)
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if err := d.flushBefore(ctx); err != nil {
+		return api.Response{}, err
+	}
+	d.log.Info("lease offered", zap.String("worktree", string(w.id)), zap.Uint64("token", uint64(old.Token)),
+		zap.String("from", old.Holder.ID()), zap.String("to_host", s.req.Host))
+	rec, err := w.keeper.OfferTo(ctx, old.Token, s.req.Host, by, d.flushWithin)
+	if err != nil {
+		return api.Response{}, err
+	}
+	return d.handedOver(w, s, old, &rec, note)
+}
+
+// handedOver words the answer.
+func (d *Daemon) handedOver(w *worktree, s *session, old lease.Grant, next *lease.Record, note string) (api.Response, error) {
+	d.log.Info("lease handed over", zap.String("worktree", string(w.id)), zap.Uint64("token", uint64(next.FencingToken)),
+		zap.String("from", old.Holder.ID()), zap.String("to", next.HolderID))
+	raw, err := api.RecordJSON(next, s.peer.UID)
+	if err != nil {
+		return api.Response{}, err
+	}
+	from := api.ViewOfHolder(old.Holder)
+	from.FencingToken = old.Token
+	resp, err := api.ResultOf(api.HandoverResult{From: from, Record: raw})
+	resp.Note, resp.Token = note, next.FencingToken
+	return resp, err
+}
+
+// leadsSession makes sure that a lease for a session is bound to what lasts as long.
+func leadsSession(req api.Request, id gate.Identity) error {
+	if gate.Scope(req.Scope) != gate.ScopeSession || id.Session == id.PID {
+		return nil
+	}
+	return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("process %d leads no session: it is in session %d", id.PID, id.Session),
+		Next: "name the session by its leader, or a process with --to-pid"}
+}
+
+// handoverPlea: the caller is the holder or of its scope, whatever process it names.
+func (d *Daemon) handoverPlea(w *worktree, s *session, who subject, h lease.Holder, held bool) lockop.Plea {
+	p := d.pleaOf(w, s, who)
+	p.Held, p.HolderUID = held, h.UID
+	if id, ok := d.peerIs(s.peer); ok && held {
+		p.PeerMember = d.resolver.Member(h, id)
+	}
+	return p
+}
+
+// flushBefore makes the store durable before anybody is made to wait, so that there is
+// little left when all writers wait.
+func (d *Daemon) flushBefore(ctx context.Context) error {
+	if err := d.flushWithin(ctx); err != nil {
+		return &api.Failure{Class: lease.ClassLockConflict, Err: err,
+			Message: fmt.Sprintf("what was written could not be made durable in time, so nothing has changed: %v", err),
+			Next:    "look at the disk, then try again with a longer --wait"}
+	}
+	return nil
+}
+
+// flushWithin is flush, given up when ctx ends: a store that hangs cannot be called
+// back. What is left of it is waited for at the end of the daemon.
+func (d *Daemon) flushWithin(ctx context.Context) error {
+	select {
+	case d.flushing <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("an earlier flush has not ended: %w", unix.ETIMEDOUT)
+	}
+	done := make(chan error, 1)
+	d.left.Go(func() {
+		err := d.flush()
+		<-d.flushing
+		done <- err
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("syncfs: %w", unix.ETIMEDOUT)
+	}
+}

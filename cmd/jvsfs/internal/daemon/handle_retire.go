@@ -1,0 +1,335 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/lease"
+	"go.uber.org/zap"
+)
+
+// A daemon that is replaced (jvsfs mount --replace) retires in two steps, told by the new one over
+// the control socket. At the first its leases are no longer its own to renew or give back, and it
+// tells what it holds; new ones are not taken. At the second the new mount is where this one was:
+// what is open here goes on, under the lead of the new daemon, and when the last of it is closed
+// the kernel ends the mount, and with it this process. Should the connection end between the two,
+// and the new daemon with it, nothing has happened.
+
+// retirement is the state of being replaced. Safe for concurrent use.
+type retirement struct {
+	mu        sync.Mutex
+	by        *api.Device // the new mount, nil while there is none
+	successor host.ProcessState
+	done      chan struct{} // closed at the second step
+
+	inside int           // requests that change what the new daemon is told of
+	left   chan struct{} // closed when the last of them has ended; nil: nobody waits for that
+}
+
+// retireWait bounds the wait for requests that were let in before. It is shorter than the new
+// daemon's patience.
+const retireWait = api.AnswerTimeout / 2
+
+// enter lets a request in that changes leases or the mode, unless the daemon is being replaced:
+// then its effect would be lost with this daemon. leave must follow.
+func (r *retirement) enter() (leave func(), ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.by != nil {
+		return nil, false
+	}
+	r.inside++
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.inside--; r.inside == 0 && r.left != nil {
+			close(r.left)
+			r.left = nil
+		}
+	}, true
+}
+
+// alone waits until every request that was let in has ended, so that the new daemon is told
+// of what came of it. Nobody enters meanwhile.
+func (r *retirement) alone(ctx context.Context) error {
+	r.mu.Lock()
+	if r.inside == 0 {
+		r.mu.Unlock()
+		return nil
+	}
+	left := make(chan struct{})
+	r.left = left
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, retireWait)
+	defer cancel()
+	select {
+	case <-left:
+		return nil
+	case <-ctx.Done():
+		return &api.Failure{Class: api.ClassBusy, Message: "the mode is just being switched, or a lease given back or away, which has not ended", Next: "try again when it has"}
+	}
+}
+
+// begin is the first step; an error if somebody else is at it.
+func (r *retirement) begin(by api.Device, successor host.ProcessState) (done <-chan struct{}, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.by != nil {
+		return nil, &api.Failure{Class: api.ClassBusy, Message: "the mount is being replaced already", Next: "jvsfs status"}
+	}
+	r.by, r.successor, r.done = &by, successor, make(chan struct{})
+	return r.done, nil
+}
+
+// finish is the second step, of the very replacement that began.
+func (r *retirement) finish(by api.Device) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.by == nil || *r.by != by {
+		return false
+	}
+	select {
+	case <-r.done:
+	default:
+		close(r.done)
+	}
+	return true
+}
+
+func (r *retirement) cancel() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.by = nil
+}
+
+func (r *retirement) underWay() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.by != nil
+}
+
+// changesLeases are the requests about leases and the mode that a daemon which is being replaced leaves to the next one.
+var changesLeases = map[string]bool{
+	api.OpAcquire: true, api.OpSteal: true, api.OpRenew: true, api.OpRelease: true, api.OpHandover: true, api.OpWatch: true,
+	api.OpEnforce: true, api.OpUnmount: true,
+}
+
+// waitsLong are those of them that may wait for as long as somebody else holds, or watch. The
+// doors of the leases are shut before them, or they are sent on to the new daemon.
+var waitsLong = map[string]bool{api.OpAcquire: true, api.OpSteal: true, api.OpWatch: true}
+
+// letIn is enter for a request. One that looked before the door was shut is told why it is.
+func (d *Daemon) letIn(op string) (leave func(), err error) {
+	if !changesLeases[op] {
+		return func() {}, nil
+	}
+	leave, ok := d.retirement.enter()
+	if !ok {
+		return nil, errReplaced()
+	}
+	if waitsLong[op] {
+		leave()
+		return func() {}, nil
+	}
+	return leave, nil
+}
+
+// shutBehind words the answer to one that came through while the door was being shut.
+func (d *Daemon) shutBehind(err error) error {
+	if errors.Is(err, errClosing) && d.retirement.underWay() {
+		return errReplaced()
+	}
+	return err
+}
+
+func errReplaced() *api.Failure {
+	return &api.Failure{Class: api.ClassBusy, Message: "the daemon of the mount is just being replaced", Next: "try again"}
+}
+
+// answerRetire is both steps.
+func (d *Daemon) answerRetire(ctx context.Context, s *session) (api.Response, error) {
+	if s.peer.UID != 0 {
+		return api.Response{}, &api.Failure{Class: api.ClassDenied, Message: "only root may replace a daemon", Next: "run it as root"}
+	}
+	by, err := api.ParseDevice(s.req.Device)
+	if err != nil {
+		return api.Response{}, api.Usagef("%v", err)
+	}
+	if s.req.Op == api.OpRetired {
+		if !d.retirement.finish(by) {
+			return api.Response{}, api.Usagef("this daemon is not being replaced by %s", by)
+		}
+		return api.Response{}, nil
+	}
+	st, err := host.ReadMountState(by)
+	if err != nil {
+		return api.Response{}, err
+	}
+	if st.Daemon.Liveness() != lease.Alive {
+		return api.Response{}, api.Usagef("the daemon of %s does not run, or in a pid namespace that cannot be seen from here", by)
+	}
+	done, err := d.retirement.begin(by, st.Daemon)
+	if err != nil {
+		return api.Response{}, err
+	}
+	if err := d.retirement.alone(ctx); err != nil {
+		d.retirement.cancel()
+		return api.Response{}, err
+	}
+	return d.retire(ctx, s, by, st.Daemon, done)
+}
+
+// retire answers with what is held, then waits for the second step, or for the end of the new
+// daemon.
+func (d *Daemon) retire(ctx context.Context, s *session, by api.Device, successor host.ProcessState, done <-chan struct{}) (api.Response, error) {
+	d.registry.shutDoors(true)
+	d.journal.end() // the successor takes the file away
+	left, err := d.follow(ctx, by, successor, done)
+	if err == nil {
+		var resp api.Response
+		if resp, err = api.ResultOf(left); err == nil {
+			resp.Event = api.EventResult
+			err = s.send(resp)
+		}
+	}
+	if err != nil {
+		d.stay()
+		return api.Response{}, err
+	}
+	d.log.Info("being replaced", zap.Stringer("by", by), zap.Int("pid", successor.PID))
+	select {
+	case <-done:
+	case <-ctx.Done():
+		if !d.outlives(by, successor, done) {
+			break
+		}
+		d.stay()
+		return api.Response{}, errors.New("the new daemon has not come up: this one goes on")
+	}
+	d.leaveToSuccessor()
+	return api.Response{}, errWatched
+}
+
+// follow lets the keepers follow the successor, and gathers what they hold.
+func (d *Daemon) follow(ctx context.Context, by api.Device, successor host.ProcessState, done <-chan struct{}) (journalFile, error) {
+	left := journalFile{Version: host.StateVersion, Held: map[lease.WorktreeID]lease.Bequest{}}
+	var err error
+	left.Daemon, err = host.ThisProcess()
+	for _, w := range d.registry.all() {
+		g, held, e := w.keeper.Follow(ctx, leadOf(by, w.id, successor, done))
+		if err = errors.Join(err, e); held {
+			w.guard.Accompany(true)
+			left.Held[w.id] = lease.Bequeath(g, lease.SystemClock())
+		}
+	}
+	left.Revoked = d.journal.entries().Revoked // those too who lost it until now
+	return left, err
+}
+
+// leadOf reads what the successor has noted of a lease: it notes a deadline after its own fence
+// has it. A successor that has ended leads nobody; one that has not begun is waited for.
+func leadOf(by api.Device, id lease.WorktreeID, successor host.ProcessState, done <-chan struct{}) lease.Lead {
+	return func(t lease.Token) (time.Duration, bool) {
+		select {
+		case <-done:
+		default:
+			return lease.Stay(t)
+		}
+		f, err := readJournal(by)
+		if err != nil || f.Daemon != successor || successor.Liveness() == lease.Gone {
+			return 0, false
+		}
+		b := f.Held[id]
+		return b.Deadline, b.Token == t
+	}
+}
+
+// outlives waits until the successor, whose connection has ended, has ended too, or has taken the
+// place after all (false), whether it told of it or not.
+func (d *Daemon) outlives(by api.Device, successor host.ProcessState, done <-chan struct{}) bool {
+	for successor.Liveness() != lease.Gone && !d.detached() {
+		select {
+		case <-done:
+			return false
+		case <-time.After(50 * time.Millisecond):
+		}
+		if d.registry.ended() { // told to end meanwhile
+			return true
+		}
+	}
+	if !d.detached() {
+		return true
+	}
+	d.retirement.finish(by)
+	return false
+}
+
+// detached tells whether the mount is no longer anywhere: the last that the successor did.
+func (d *Daemon) detached() bool {
+	mounts, err := host.ReadMounts()
+	return err == nil && !mounts.Has(d.device())
+}
+
+// stay is the way back: the leases are this daemon's again.
+func (d *Daemon) stay() {
+	for _, w := range d.registry.all() {
+		w.keeper.Resume()
+		w.guard.Accompany(false)
+	}
+	d.registry.shutDoors(false)
+	who, err := host.ThisProcess()
+	if err == nil {
+		err = d.journal.begin(d.device(), who)
+	}
+	if err != nil {
+		d.log.Warn("journal of leases", zap.Error(err))
+	}
+	d.retirement.cancel()
+	d.log.Warn("not replaced: this daemon goes on")
+}
+
+// leaveToSuccessor is the second step. Whoever watches a lease here is sent to the successor.
+func (d *Daemon) leaveToSuccessor() {
+	for _, w := range d.registry.all() {
+		if g, held := w.keeper.Held(); held {
+			w.events.tell(lease.Loss{Kind: lease.LossReplaced, Token: g.Token, Holder: g.Holder})
+		}
+	}
+	d.log.Info("replaced: what is open here goes on until it is closed")
+}
+
+// awaitPredecessor waits for the end of the daemon that this one has replaced: then the holders
+// write here alone.
+func (d *Daemon) awaitPredecessor(ctx context.Context) {
+	for d.heldByPredecessor() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+	}
+	for _, w := range d.registry.all() {
+		w.guard.Accompany(false)
+	}
+}
+
+// predecessorStays says what waits for the daemon that this one has replaced: it judges
+// what is open through it by itself, under the same lease.
+func (d *Daemon) predecessorStays(what string) *api.Failure {
+	pid := d.replaced.Daemon.PID
+	return &api.Failure{
+		Class: api.ClassBusy, Message: fmt.Sprintf("%s while files are open through the daemon that was replaced (process %d)", what, pid),
+		Next: fmt.Sprintf("let those who have them close them, or end the process (kill -TERM %d): they are cut off then", pid),
+	}
+}
+
+// heldByPredecessor tells whether files may still be open through the daemon that this one has
+// replaced: a lease that was taken by writing is not idle then.
+func (d *Daemon) heldByPredecessor() bool {
+	return d.replaced != nil && d.replaced.Daemon.Liveness() != lease.Gone
+}

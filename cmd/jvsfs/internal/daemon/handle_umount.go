@@ -1,0 +1,88 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+	"golang.org/x/sys/unix"
+)
+
+// isCopy tells whether a client means another mount of this file system than the one that
+// this daemon has made: a bind mount, perhaps at the same place. One of another mount
+// namespace is known by its place alone.
+func (d *Daemon) isCopy(r api.Request) bool {
+	if r.Mount == 0 {
+		return false
+	}
+	mounts, err := host.ReadMounts()
+	if own := d.mountID.Load(); err == nil && own != 0 && mounts.ByID(r.Mount) != nil {
+		return int64(r.Mount) != own
+	}
+	return r.Mountpoint != d.mountpoint()
+}
+
+// unmount takes our mount away, unless something else was mounted over it since.
+func (d *Daemon) unmount() error {
+	mounts, err := host.ReadMounts()
+	if err != nil {
+		return err
+	}
+	top, own := mounts.At(d.mountpoint()), d.mountID.Load()
+	if top == nil || host.DeviceOf(top) != d.device() || own != 0 && int64(top.ID) != own {
+		return fmt.Errorf("another mount covers it: %w", unix.EBUSY)
+	}
+	// Once it has gone the device number may be another mount's, and with it the name.
+	goOn := d.journal.pause()
+	err = d.fs.Unmount()
+	if err != nil {
+		goOn()
+	}
+	return err
+}
+
+// answerUnmount unmounts if nobody uses the mount, then flushes and releases, and
+// answers when all of that is done.
+func (d *Daemon) answerUnmount(s *session) (api.Response, error) {
+	if _, f := lockop.Authorize(lockop.Plea{Op: api.OpUnmount, PeerUID: s.peer.UID, MountUID: uint32(os.Geteuid())}); f != nil {
+		return api.Response{}, f
+	}
+	d.umount.Lock()
+	defer d.umount.Unlock()
+	if err := d.unmountPatiently(); err != nil {
+		return api.Response{}, err
+	}
+	err := errors.Join(d.registry.close(), d.flush())
+	d.refused.flush(func(*refusalCount) bool { return true }) // whoever looks after the answer finds all of them
+	return api.Response{}, err
+}
+
+// busyRetries and busyPause bound how long a mount may be busy with nobody to be
+// seen in it: a file that was closed a moment ago, a process that is just ending.
+const (
+	busyRetries = 10
+	busyPause   = 50 * time.Millisecond
+)
+
+// unmountPatiently names who keeps the mount, at once when there is somebody.
+func (d *Daemon) unmountPatiently() error {
+	major, minor := d.fs.Device()
+	for try := 0; ; try++ {
+		err := d.unmount()
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, unix.EBUSY) {
+			return fmt.Errorf("unmount %s: %w", d.mountpoint(), err)
+		}
+		who := host.WhoKeepsBusy(api.Device{Major: major, Minor: minor}, os.Getpid())
+		if len(who) > 0 || try == busyRetries {
+			return api.BusyFailure(d.mountpoint(), who)
+		}
+		time.Sleep(busyPause)
+	}
+}

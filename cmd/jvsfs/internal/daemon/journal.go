@@ -1,0 +1,190 @@
+package daemon
+
+import (
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/lease"
+	"go.uber.org/zap"
+)
+
+// journal keeps on file which leases a daemon holds, and who may not write because it
+// lost one: what the next daemon needs after a kill. What it says may be older than the
+// truth; it is never ahead of it. Safe for concurrent use.
+type journal struct {
+	log *zap.Logger
+
+	mu   sync.Mutex
+	path string // "" before that
+	all  journalFile
+}
+
+// journalFile is the form on file.
+type journalFile struct {
+	Version int                                  `json:"version"`
+	Daemon  host.ProcessState                    `json:"daemon"`
+	Held    map[lease.WorktreeID]lease.Bequest   `json:"held,omitempty"`
+	Revoked map[lease.WorktreeID][]revokedHolder `json:"revoked,omitempty"`
+}
+
+// revokedHolder lost a lease against its will, and stays out until it acquires again.
+type revokedHolder struct {
+	Token  lease.Token    `json:"fencing_token"`
+	Kind   lease.LossKind `json:"kind"`
+	Holder lease.Holder   `json:"holder"`
+}
+
+// revokedKept bounds what is remembered of one worktree; the oldest goes first.
+const revokedKept = 64
+
+func newJournal(log *zap.Logger) *journal {
+	return &journal{log: log, all: journalFile{Version: host.StateVersion,
+		Held: map[lease.WorktreeID]lease.Bequest{}, Revoked: map[lease.WorktreeID][]revokedHolder{}}}
+}
+
+// begin starts writing, as the journal of a device.
+func (j *journal) begin(d api.Device, who host.ProcessState) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.path, j.all.Daemon = host.LeasesPath(d), who
+	return host.WriteState(j.path, j.all)
+}
+
+// change changes the entries and writes them. A journal that cannot be written costs
+// leases at the next recovery, and nothing else.
+func (j *journal) change(f func(*journalFile)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	f(&j.all)
+	if j.path == "" {
+		return
+	}
+	if err := host.WriteState(j.path, j.all); err != nil {
+		j.log.Warn("journal of leases", zap.Error(err))
+	}
+}
+
+// pause stops writing until goOn is called, if it is.
+func (j *journal) pause() (goOn func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	path := j.path
+	j.path = ""
+	return func() {
+		j.mu.Lock()
+		j.path = path
+		j.mu.Unlock()
+		j.change(func(*journalFile) {})
+	}
+}
+
+// end stops writing: what comes then is not for the next daemon.
+func (j *journal) end() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.path = ""
+}
+
+// inherit takes the entries of a daemon that has ended over, so that they are not lost
+// should this one be killed before it has gone through them.
+func (j *journal) inherit(from journalFile) {
+	j.change(func(f *journalFile) {
+		for id, b := range from.Held {
+			if b.Boot >= f.Held[id].Boot { // of two daemons the later one knows
+				f.Held[id] = b
+			}
+		}
+		for id, list := range from.Revoked {
+			f.Revoked[id] = list
+		}
+	})
+}
+
+// entries are what there is now.
+func (j *journal) entries() journalFile {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	f := j.all
+	f.Held, f.Revoked = maps.Clone(f.Held), maps.Clone(f.Revoked)
+	return f
+}
+
+// admit forgets that a holder was revoked: it acquired on purpose.
+func (j *journal) admit(id lease.WorktreeID, h lease.Holder) {
+	j.mu.Lock()
+	none := len(j.all.Revoked[id]) == 0
+	j.mu.Unlock()
+	if none {
+		return
+	}
+	j.change(func(f *journalFile) {
+		var kept []revokedHolder
+		for _, r := range f.Revoked[id] {
+			if r.Holder.BootID != h.BootID || r.Holder.PID != h.PID || r.Holder.StartTime != h.StartTime || r.Holder.ScopeKey != h.ScopeKey {
+				kept = append(kept, r)
+			}
+		}
+		f.Revoked[id] = kept
+	})
+}
+
+// journaledFence is a fence whose every step is noted, after it was taken.
+type journaledFence struct {
+	lease.Fence
+	journal *journal
+	id      lease.WorktreeID
+}
+
+// Open opens the fence inside, then notes what is held.
+func (f journaledFence) Open(g lease.Grant) {
+	f.Fence.Open(g)
+	b := lease.Bequeath(g, lease.SystemClock())
+	f.journal.change(func(all *journalFile) { all.Held[f.id] = b })
+}
+
+// Extend is Open of a later deadline.
+func (f journaledFence) Extend(t lease.Token, deadline time.Duration) {
+	f.Fence.Extend(t, deadline)
+	f.journal.change(func(all *journalFile) {
+		if b, ok := all.Held[f.id]; ok && b.Token == t {
+			all.Held[f.id] = b.Extended(deadline, lease.SystemClock())
+		}
+	})
+}
+
+// Close closes the fence inside, then notes that nothing is held, and who is out.
+func (f journaledFence) Close(l lease.Loss) {
+	f.Fence.Close(l)
+	f.journal.change(func(all *journalFile) {
+		delete(all.Held, f.id)
+		if l.Kind == lease.LossExpired || l.Kind == lease.LossSuperseded {
+			list := append(all.Revoked[f.id], revokedHolder{l.Token, l.Kind, l.Holder})
+			all.Revoked[f.id] = list[max(0, len(list)-revokedKept):]
+		}
+	})
+}
+
+// readJournal reads the journal of a device whose daemon has ended, if its times mean
+// anything here.
+func readJournal(d api.Device) (journalFile, error) {
+	var f journalFile
+	if err := host.ReadState(host.LeasesPath(d), &f); err != nil {
+		return f, err
+	}
+	switch {
+	case f.Version != host.StateVersion:
+		return f, fmt.Errorf("%s is of another release of jvsfs", host.LeasesPath(d))
+	case !f.Daemon.SameClock():
+		return f, fmt.Errorf("%s was written before a reboot or by another clock", host.LeasesPath(d))
+	}
+	for id := range f.Held {
+		if _, err := lease.ParseWorktreeID(string(id)); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}

@@ -1,0 +1,66 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/jvsfs/jvsfs/lease"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+)
+
+func TestJournalKnowsWhoHoldsAndWhoIsOut(t *testing.T) {
+	j := newJournal(zap.NewNop())
+	f := journaledFence{fenceLog{}, j, "main"}
+	h := lease.Holder{PID: 7, StartTime: 8, Scope: "tree"}
+	f.Open(lease.Grant{Token: 3, Holder: h, Record: lease.Record{HolderNonce: "n", SessionID: "s"}, Deadline: 9})
+	b := j.entries().Held["main"]
+	require.EqualValues(t, 3, b.Token)
+	require.Equal(t, "n", b.Nonce)
+	f.Close(lease.Loss{Kind: lease.LossExpired, Token: 3, Holder: h})
+	require.Empty(t, j.entries().Held)
+	require.Len(t, j.entries().Revoked["main"], 1)
+	j.admit("main", lease.Holder{PID: 9})
+	require.Len(t, j.entries().Revoked["main"], 1, "another one acquired")
+	j.admit("main", h)
+	require.Empty(t, j.entries().Revoked["main"])
+	f.Close(lease.Loss{Kind: lease.LossReleased, Token: 3, Holder: h})
+	require.Empty(t, j.entries().Revoked["main"], "who gave it back in peace is not out")
+}
+
+// While a mount is being unmounted its name in the directory may become another mount's.
+func TestJournalPauses(t *testing.T) {
+	j := newJournal(zap.NewNop())
+	path := filepath.Join(t.TempDir(), "dev-0-1.leases")
+	j.path = path
+	hold := func(token lease.Token) {
+		j.change(func(f *journalFile) { f.Held["main"] = lease.Bequest{Token: token} })
+	}
+	hold(1)
+	goOn := j.pause()
+	require.NoError(t, os.WriteFile(path, []byte("another's"), 0o600))
+	hold(2)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "another's", string(text))
+	goOn()
+	text, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"Token":2`, "nothing is forgotten if it stays mounted")
+}
+
+// Of what several daemons have left of one worktree the latest counts.
+func TestJournalInheritsTheLatest(t *testing.T) {
+	j := newJournal(zap.NewNop())
+	j.inherit(journalFile{Held: map[lease.WorktreeID]lease.Bequest{"main": {Token: 2, Boot: 20}}})
+	j.inherit(journalFile{Held: map[lease.WorktreeID]lease.Bequest{"main": {Token: 1, Boot: 10}}})
+	require.EqualValues(t, 2, j.entries().Held["main"].Token)
+}
+
+// fenceLog is a fence that does nothing.
+type fenceLog struct{ lease.Fence }
+
+func (fenceLog) Open(lease.Grant) {}
+
+func (fenceLog) Close(lease.Loss) {}

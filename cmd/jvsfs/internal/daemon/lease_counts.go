@@ -1,0 +1,86 @@
+package daemon
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// leaseCounts is what has happened to the lease of one worktree since the mount. Safe
+// for concurrent use.
+type leaseCounts struct {
+	mu sync.Mutex
+	leaseCountsOf
+}
+
+// leaseCountsOf are the counts at one moment.
+type leaseCountsOf struct {
+	Events        map[string]uint64 // by lease.Event.Kind
+	AuditFailed   uint64            // events that could not be put into the audit chain
+	Renewed       uint64
+	RenewFailed   uint64
+	RenewSpent    time.Duration
+	RenewedWithin [renewBuckets]uint64 // not cumulative; what took longer is in no bucket
+}
+
+// A renewal is a write and a flush: from 100 µs to 10 s.
+const renewBuckets = 11
+
+// renewBound is the upper bound of a bucket: half a decade wide.
+func renewBound(bucket int) time.Duration {
+	return time.Duration(math.Round(math.Pow(10, float64(bucket)/2)*10)) * 10 * time.Microsecond
+}
+
+// audited counts the keeper's events on their way to the audit chain.
+func (c *leaseCounts) audited(audit func(lease.Event) error) func(lease.Event) error {
+	return func(e lease.Event) error {
+		err := audit(e)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.Events == nil {
+			c.Events = map[string]uint64{}
+		}
+		switch {
+		case err == nil:
+			c.Events[e.Kind]++
+		case e.Kind == "steal": // did not happen
+			c.AuditFailed++
+		default:
+			c.Events[e.Kind]++
+			c.AuditFailed++
+		}
+		return err
+	}
+}
+
+// renewed is told of each renewal.
+func (c *leaseCounts) renewed(took time.Duration, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.RenewFailed++
+	} else {
+		c.Renewed++
+	}
+	c.RenewSpent += took
+	for i := range c.RenewedWithin {
+		if took <= renewBound(i) {
+			c.RenewedWithin[i]++
+			return
+		}
+	}
+}
+
+// now returns the counts as they are.
+func (c *leaseCounts) now() leaseCountsOf {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.leaseCountsOf
+	all.Events = map[string]uint64{}
+	for kind, n := range c.Events {
+		all.Events[kind] = n
+	}
+	return all
+}

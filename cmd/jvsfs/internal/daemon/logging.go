@@ -1,0 +1,76 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jvsfs/jvsfs/mountcfg"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"golang.org/x/sys/unix"
+)
+
+// A loop that fails at full speed must not fill a disk: of lines alike (the same
+// level and sentence) logBurst are written each logPeriod. What is left out is
+// counted.
+const (
+	logPeriod = time.Minute
+	logBurst  = 100
+)
+
+// NewLogger makes the log of a daemon that writes to out.
+func NewLogger(cfg mountcfg.Config, out *os.File, left *Suppressed) (*zap.Logger, error) {
+	level, err := zapcore.ParseLevel(cfg.LogLevel)
+	if err != nil {
+		return nil, fmt.Errorf("log_level: %w", err)
+	}
+	core := zapcore.NewCore(newLogEncoder(cfg.LogFormat, isJournal(out)), zapcore.Lock(out), level)
+	return zap.New(zapcore.NewSamplerWithOptions(core, logPeriod, logBurst, 0, zapcore.SamplerHook(left.note))), nil
+}
+
+func newLogEncoder(format string, journal bool) zapcore.Encoder {
+	if format == "text" {
+		return newTextEncoder(journal)
+	}
+	cfg := zap.NewProductionEncoderConfig()
+	cfg.EncodeTime = zapcore.ISO8601TimeEncoder
+	return zapcore.NewJSONEncoder(cfg)
+}
+
+// isJournal tells whether f is the stream to systemd's journal, which adds a time of
+// its own and takes levels as <N> in front of a line (systemd.exec(5),
+// sd-daemon(3)).
+func isJournal(f *os.File) bool {
+	var st unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &st) != nil {
+		return false
+	}
+	return os.Getenv("JOURNAL_STREAM") == fmt.Sprintf("%d:%d", st.Dev, st.Ino)
+}
+
+// LogDir is where daemons log that are told no other place.
+const LogDir = "/var/log/jvsfs"
+
+// OpenLog opens the log file of a daemon, append only.
+func OpenLog(cfg mountcfg.Config) (*os.File, error) {
+	name := cfg.LogFile
+	if name == "" {
+		if err := os.MkdirAll(LogDir, 0o750); err != nil {
+			return nil, err
+		}
+		name = filepath.Join(LogDir, logName(cfg.Source))
+	}
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+}
+
+// logName is a file name for the log of a mount of source.
+func logName(source string) string {
+	name := strings.Trim(strings.ReplaceAll(source, "/", "-"), "-")
+	if name == "" {
+		name = "root"
+	}
+	return name + ".log"
+}

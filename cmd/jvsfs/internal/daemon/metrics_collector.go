@@ -1,0 +1,218 @@
+package daemon
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// The metrics; their names and labels are a promise. No label has a pid, a path or
+// anything else that has no bound: worktrees are as many as there are, for one that was
+// removed leaves the metrics once nobody holds it.
+var (
+	metricBuildInfo = describe("build_info", "Always 1; which release serves.", "version", "goversion")
+	metricEnforce   = describe("enforce_mode", "1 for what becomes of a write without the lease: enforce, observe or readonly.", "mode")
+
+	metricOperations = describe("operations_total", "Requests of the kernel by operation; result is ok, absent (no such name or attribute) or error (refusals among them).", "operation", "result")
+	metricDuration   = describe("operation_duration_seconds", "From when a request was read until its answer was written.", "operation")
+
+	metricWrites       = describe("writes_total", "Mutations that were let in.", "worktree")
+	metricRefusals     = describe("refusals_total", "Mutations that were refused.", "worktree", "operation", "class")
+	metricWouldRefuse  = describe("would_refuse_total", "Mutations that went through only because the mount observes.", "worktree", "operation", "class")
+	metricMoreRefusals = describe("other_refusals_total", "Refusals of kinds beyond those that are told apart.")
+	metricSealed       = describe("sealed_refusals_total", "Mutations that were refused where no worktree is: lock records, names of worktrees.")
+	metricInFlight     = describe("writes_in_flight", "Mutations that are let in and not yet done.", "worktree")
+	metricWriteHandles = describe("write_handles", "Files that are open for writing under the lease.", "worktree")
+	metricRevoked      = describe("revoked_holders", "Holders that lost their lease and stay out until they acquire again.", "worktree")
+
+	metricState      = describe("lease_state", "1 for the state of the lease, as in status --json.", "worktree", "state")
+	metricToken      = describe("lease_fencing_token", "The latest fencing token.", "worktree")
+	metricAge        = describe("lease_age_seconds", "Since the lease was taken; 0 while nobody holds it.", "worktree")
+	metricLeft       = describe("lease_time_left_seconds", "Until the lease ends unless renewed; 0 while nobody holds it.", "worktree")
+	metricRenewals   = describe("lease_renewals_total", "Renewals by this mount; result is ok or failed.", "worktree", "result")
+	metricRenewal    = describe("lease_renewal_duration_seconds", "How long renewals took.", "worktree")
+	metricAcquired   = describe("lease_acquisitions_total", "Leases taken by this mount while they were free.", "worktree")
+	metricSteals     = describe("lease_steals_total", "Leases taken by this mount after another holder had let them expire.", "worktree")
+	metricReleases   = describe("lease_releases_total", "Leases given back by this mount.", "worktree")
+	metricLosses     = describe("lease_losses_total", "Leases lost or interrupted by this mount; kind is expired, superseded or renew_failed.", "worktree", "kind")
+	metricLate       = describe("late_writes_total", "Writes that took effect after their lease was over, and were not acknowledged.", "worktree")
+	metricAuditFails = describe("audit_failures_total", "Lease events that could not be put into the audit chain.", "worktree")
+
+	metricInodes      = describe("inodes", "Inodes that the kernel remembers.")
+	metricInodesMax   = describe("inodes_budget", "Above it the kernel is asked to forget some.")
+	metricHandles     = describe("handles", "Open files and directories.")
+	metricPromises    = describe("promised_names", "Names that the kernel may believe for long.")
+	metricPromisesMax = describe("promised_names_budget", "Above it names are believed for cache_timeout only.")
+	metricWatches     = describe("watched_directories", "Directories that are watched for changes from elsewhere.")
+	metricWatchesMax  = describe("watched_directories_budget", "Above it changes are seen after cache_timeout.")
+	metricDescriptors = describe("descriptors", "Descriptors of inodes and handles.")
+	metricDescriptMax = describe("descriptors_budget", "Above it callers get ENFILE.")
+	metricMemory      = describe("memory_bytes", "What the daemon has from the system.")
+	metricMemoryMax   = describe("memory_budget_bytes", "The daemon works harder to stay below it.")
+	metricControl     = describe("control_requests_total", "Requests of the control socket; result is ok or failed.", "request", "result")
+	metricControlAway = describe("control_turned_away_total", "Connections to the control socket that were not heard; reason is limit or invalid.", "reason")
+	metricLogDropped  = describe("log_lines_suppressed_total", "Log lines that were left out because too many alike came.")
+)
+
+const metricsNamespace = "jvsfs"
+
+// AllMetrics are the descriptions above.
+var AllMetrics []*prometheus.Desc
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	d := prometheus.NewDesc(prometheus.BuildFQName(metricsNamespace, "", name), help, labels, nil)
+	AllMetrics = append(AllMetrics, d)
+	return d
+}
+
+// metricsCollector makes metrics of a reading at each scrape: nothing is kept twice.
+type metricsCollector struct{ read func() meterReading }
+
+// Describe is prometheus.Collector's.
+func (metricsCollector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range AllMetrics {
+		to <- d
+	}
+}
+
+// Collect is prometheus.Collector's. It is called by several scrapes at a time.
+func (c metricsCollector) Collect(to chan<- prometheus.Metric) {
+	r := c.read()
+	out := metricSink{to}
+	out.ofMount(r)
+	out.ofOperations(r.Timings)
+	out.ofRefusals(r)
+	out.ofBudgets(r.Stats)
+	for _, w := range r.Worktrees {
+		out.ofWorktree(w)
+		out.ofLease(w, r.At)
+	}
+}
+
+// metricSink sends metrics to a scrape.
+type metricSink struct{ to chan<- prometheus.Metric }
+
+func (s metricSink) counter(d *prometheus.Desc, v uint64, labels ...string) {
+	s.to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+}
+
+func (s metricSink) gauge(d *prometheus.Desc, v float64, labels ...string) {
+	s.to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+// states is one gauge for each of several words, 1 for the one that holds.
+func (s metricSink) states(d *prometheus.Desc, now string, all []string, labels ...string) {
+	for _, word := range all {
+		v := 0.0
+		if word == now {
+			v = 1
+		}
+		s.gauge(d, v, append(labels[:len(labels):len(labels)], word)...)
+	}
+}
+
+func (s metricSink) ofMount(r meterReading) {
+	s.gauge(metricBuildInfo, 1, api.Version(), runtime.Version())
+	s.states(metricEnforce, r.Enforce, []string{"enforce", "observe", "readonly"})
+	s.counter(metricLogDropped, r.Suppressed)
+	for k, n := range r.Requests {
+		s.counter(metricControl, n, k.op, resultName(k.ok))
+	}
+	for why, n := range r.TurnedAway {
+		s.counter(metricControlAway, n, turnedNames[why])
+	}
+}
+
+func resultName(ok bool) string {
+	if ok {
+		return "ok"
+	}
+	return "failed"
+}
+
+func (s metricSink) ofOperations(all []fusefs.Timing) {
+	for _, t := range all {
+		op := t.Op.String()
+		s.counter(metricOperations, t.Count-t.Absent-t.Failed, op, "ok")
+		s.counter(metricOperations, t.Absent, op, "absent")
+		s.counter(metricOperations, t.Failed, op, "error")
+		buckets := make(map[float64]uint64, len(t.Buckets))
+		for _, b := range t.Buckets {
+			buckets[b.Bound.Seconds()] = b.Count
+		}
+		s.to <- prometheus.MustNewConstHistogram(metricDuration, t.Count, t.Spent.Seconds(), buckets, op)
+	}
+}
+
+func (s metricSink) ofRefusals(r meterReading) {
+	for k, n := range r.Refusals {
+		d := metricRefusals
+		if k.observed {
+			d = metricWouldRefuse
+		}
+		s.counter(d, n, string(k.worktree), k.op.String(), string(k.class))
+	}
+	s.counter(metricMoreRefusals, r.MoreRefusals)
+	s.counter(metricSealed, r.Stats.SealedRefused)
+}
+
+func (s metricSink) ofBudgets(st fusefs.Stats) {
+	for _, g := range []struct {
+		d *prometheus.Desc
+		v int64
+	}{
+		{metricInodes, st.Inodes}, {metricInodesMax, st.InodeBudget}, {metricHandles, st.Handles},
+		{metricPromises, st.Promises}, {metricPromisesMax, st.PromiseBudget},
+		{metricWatches, st.Watches}, {metricWatchesMax, st.WatchBudget},
+		{metricDescriptors, st.Descriptors}, {metricDescriptMax, st.DescriptorBudget},
+		{metricMemory, int64(st.Memory)}, {metricMemoryMax, st.MemoryBudget},
+	} {
+		s.gauge(g.d, float64(g.v))
+	}
+}
+
+func (s metricSink) ofWorktree(w worktreeReading) {
+	id := string(w.Worktree)
+	s.counter(metricWrites, w.Writes, id)
+	s.gauge(metricInFlight, float64(w.InFlight), id)
+	s.gauge(metricWriteHandles, float64(w.WriteHandles), id)
+	s.gauge(metricRevoked, float64(w.Revoked), id)
+}
+
+// leaseStates are the states of gate.Status.
+var leaseStates = []string{api.StateFree, api.StateHeld, "held_elsewhere", "expired", "stealable", "unreadable", "skewed", "closed"}
+
+func (s metricSink) ofLease(w worktreeReading, now time.Time) {
+	id := string(w.Worktree)
+	s.states(metricState, w.State, leaseStates, id)
+	s.gauge(metricToken, float64(w.Token), id)
+	age := 0.0
+	if !w.Created.IsZero() {
+		age = max(now.Sub(w.Created).Seconds(), 0)
+	}
+	s.gauge(metricAge, age, id)
+	s.gauge(metricLeft, api.LeaseLeft(w.Status, now).Seconds(), id)
+	s.ofLeaseCounts(w.Counts, id)
+}
+
+func (s metricSink) ofLeaseCounts(c leaseCountsOf, id string) {
+	s.counter(metricRenewals, c.Renewed, id, "ok")
+	s.counter(metricRenewals, c.RenewFailed, id, "failed")
+	buckets, sum := make(map[float64]uint64, renewBuckets), uint64(0)
+	for i, n := range c.RenewedWithin {
+		sum += n
+		buckets[renewBound(i).Seconds()] = sum
+	}
+	s.to <- prometheus.MustNewConstHistogram(metricRenewal, c.Renewed+c.RenewFailed, c.RenewSpent.Seconds(), buckets, id)
+	s.counter(metricAcquired, c.Events["acquire"], id)
+	s.counter(metricSteals, c.Events["steal"], id)
+	s.counter(metricReleases, c.Events["release"], id)
+	s.counter(metricLosses, c.Events["expire"], id, "expired")
+	s.counter(metricLosses, c.Events["superseded"], id, "superseded")
+	s.counter(metricLosses, c.Events["renew_failed"], id, "renew_failed")
+	s.counter(metricLate, c.Events["late_write"], id)
+	s.counter(metricAuditFails, c.AuditFailed, id)
+}

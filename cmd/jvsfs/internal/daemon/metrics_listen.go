@@ -1,0 +1,135 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/mountcfg"
+	"golang.org/x/sys/unix"
+)
+
+// listenMetrics listens at the address.
+func listenMetrics(at mountcfg.Metrics) (net.Listener, error) {
+	if at.Network != "unix" {
+		return net.Listen(at.Network, at.Address)
+	}
+	return listenSocket(at.Address, os.FileMode(at.Mode))
+}
+
+// listenSocket makes a unix socket with a mode. The umask is no way to that: it is the
+// process's, and zero in a daemon, so the socket is made where nobody else gets and
+// moved to its place when it has its mode. What is there already is replaced only when
+// it is a socket of ours that nobody answers on.
+func listenSocket(path string, mode os.FileMode) (net.Listener, error) {
+	if err := clearSocket(path); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".jvsfs-") // mode 0700
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(dir) //nolint:errcheck // it stays only with what somebody put there
+	fd, err := openPrivate(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd) //nolint:errcheck // nothing was written through it
+	s, err := bindIn(fd, mode)
+	if err != nil {
+		return nil, err
+	}
+	s.path = path
+	if err := unix.Renameat2(fd, bornSocket, unix.AT_FDCWD, path, unix.RENAME_NOREPLACE); err != nil {
+		return nil, errors.Join(&os.PathError{Op: "rename", Path: path, Err: err}, unix.Unlinkat(fd, bornSocket, 0), s.UnixListener.Close())
+	}
+	return s, nil
+}
+
+// openPrivate opens a directory that was made just now. Whoever may write to the one that
+// it was made in can have put another into its place: in this one nobody else can.
+func openPrivate(dir string) (int, error) {
+	fd, err := host.OpenDirectory(unix.AT_FDCWD, dir)
+	if err != nil {
+		return -1, err
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && (int(st.Uid) != os.Geteuid() || st.Mode&0o777 != 0o700) {
+		err = errors.New("somebody has put another directory into the place of ours")
+	}
+	if err != nil {
+		return -1, errors.Join(&os.PathError{Op: "open", Path: dir, Err: err}, unix.Close(fd))
+	}
+	return fd, nil
+}
+
+// bornSocket is the name of a socket before it is at its place.
+const bornSocket = "s"
+
+// bindIn makes a socket with a mode in a directory that is private. All is done by the
+// descriptor: the path leads through directories that may be of others, and a name must
+// fit into 107 bytes (unix(7)).
+func bindIn(fd int, mode os.FileMode) (*socketListener, error) {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", fd, bornSocket), Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false)
+	s := &socketListener{UnixListener: l}
+	err = unix.Fchmodat(fd, bornSocket, uint32(mode.Perm()), 0) // nobody else can have made a link of it
+	if err == nil {
+		err = unix.Fstatat(fd, bornSocket, &s.made, unix.AT_SYMLINK_NOFOLLOW)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("socket: %w", err), unix.Unlinkat(fd, bornSocket, 0), l.Close())
+	}
+	return s, nil
+}
+
+// clearSocket takes away what a daemon that was killed has left at path.
+func clearSocket(path string) error {
+	var st unix.Stat_t
+	err := unix.Lstat(path, &st)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return nil
+	case err != nil:
+		return &os.PathError{Op: "stat", Path: path, Err: err}
+	case st.Mode&unix.S_IFMT != unix.S_IFSOCK:
+		return fmt.Errorf("%s is there already and is no socket", path)
+	case int(st.Uid) != os.Geteuid():
+		return fmt.Errorf("%s is there already and belongs to user %d", path, st.Uid)
+	}
+	conn, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		return errors.Join(fmt.Errorf("%s is in use: somebody answers there", path), conn.Close())
+	}
+	if !errors.Is(err, unix.ECONNREFUSED) {
+		return fmt.Errorf("%s is there already: %w", path, err)
+	}
+	return os.Remove(path)
+}
+
+// socketListener takes its socket away when it is closed, unless another one has come
+// into its place.
+type socketListener struct {
+	*net.UnixListener
+	path string
+	made unix.Stat_t
+}
+
+// Close is net.Listener's.
+func (l *socketListener) Close() error {
+	var st unix.Stat_t
+	if unix.Lstat(l.path, &st) == nil && st.Dev == l.made.Dev && st.Ino == l.made.Ino {
+		_ = os.Remove(l.path) // it may be gone since
+	}
+	return l.UnixListener.Close()
+}
+
+// Addr is net.Listener's: where the socket is, not where it was made.
+func (l *socketListener) Addr() net.Addr { return &net.UnixAddr{Name: l.path, Net: "unix"} }

@@ -1,0 +1,58 @@
+package daemon
+
+import (
+	"time"
+
+	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// meterReading is everything that metrics are made of, at about one moment.
+type meterReading struct {
+	At           time.Time
+	Enforce      string
+	Stats        fusefs.Stats
+	Timings      []fusefs.Timing
+	Worktrees    []worktreeReading
+	Refusals     map[refusedKind]uint64
+	MoreRefusals uint64 // of kinds beyond those that are told apart
+	Requests     map[requestKind]uint64
+	TurnedAway   [turnedReasons]uint64
+	Suppressed   uint64 // log lines
+}
+
+// worktreeReading is one worktree and its lease.
+type worktreeReading struct {
+	gate.Status
+	Created time.Time // when the lease was taken, by whoever holds it; zero for nobody
+	Counts  leaseCountsOf
+}
+
+// meters reads every counter. It reads lease records where they have changed, so it
+// may wait for the lock directory.
+func (d *Daemon) meters() meterReading {
+	r := meterReading{
+		At: time.Now(), Enforce: string(d.mode.status().Enforce), Stats: d.fs.Stats(), Timings: d.fs.Timings(), Suppressed: d.suppressed.count(),
+	}
+	there, over := d.survey()
+	for _, w := range there {
+		r.Worktrees = append(r.Worktrees, w.reading(w.status))
+	}
+	// They would take the room of others that are told apart.
+	d.counts.refusals.drop(func(k refusedKind) bool { return over[k.worktree] })
+	r.Refusals, r.MoreRefusals = d.counts.refusals.all()
+	r.Requests, _ = d.counts.requests.all()
+	for why := range r.TurnedAway {
+		r.TurnedAway[why] = d.counts.turned[why].Load()
+	}
+	return r
+}
+
+func (w *worktree) reading(st gate.Status) worktreeReading {
+	r := worktreeReading{Status: st, Counts: w.counts.now()}
+	if head, j := w.keeper.Observe(); head.Record != nil && j.State != lease.Free {
+		r.Created = head.Record.CreatedAt
+	}
+	return r
+}

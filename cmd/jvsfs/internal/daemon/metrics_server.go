@@ -1,0 +1,134 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/mountcfg"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/zap"
+	"golang.org/x/net/netutil"
+)
+
+const (
+	metricsPath = "/metrics"
+	// metricsRetry is how often an address is tried again that was not to be had: the
+	// daemon that this one follows may still have it.
+	metricsRetry = 5 * time.Second
+	// metricsConnections bounds what scrapers, or who else comes, cost in descriptors.
+	metricsConnections = 16
+	metricsTimeout     = 10 * time.Second // of one scrape, and to send or take one
+)
+
+// metricsServer serves Prometheus metrics over HTTP. That it cannot is no reason for a
+// mount to fail: it then tries again. A nil one serves nothing.
+type metricsServer struct {
+	at   mountcfg.Metrics
+	http http.Server
+	log  *zap.Logger
+
+	mu       sync.Mutex
+	listener net.Listener // nil while the address cannot be had
+	told     bool         // that it cannot
+}
+
+// newMetricsServer makes the server of an address in the form of mountcfg.ParseMetrics;
+// "" gives nil. Nothing listens yet.
+func newMetricsServer(address string, read func() meterReading, log *zap.Logger) (*metricsServer, error) {
+	if address == "" {
+		return nil, nil
+	}
+	at, err := mountcfg.ParseMetrics(address)
+	if err != nil {
+		return nil, api.UsageError(err)
+	}
+	own := prometheus.NewRegistry()
+	if err := own.Register(metricsCollector{read}); err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET "+metricsPath, promhttp.HandlerFor(own, promhttp.HandlerOpts{
+		ErrorLog: zap.NewStdLog(log), MaxRequestsInFlight: 4, Timeout: metricsTimeout,
+	}))
+	return &metricsServer{at: at, log: log, http: http.Server{
+		Handler: mux, ErrorLog: zap.NewStdLog(log), MaxHeaderBytes: 16 << 10,
+		ReadHeaderTimeout: requestTimeout, ReadTimeout: metricsTimeout, WriteTimeout: 2 * metricsTimeout, IdleTimeout: time.Minute,
+	}}, nil
+}
+
+// address is where metrics are served, "" for nowhere.
+func (s *metricsServer) address() string {
+	if s == nil {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.listener == nil:
+		return ""
+	case s.at.Network == "unix":
+		return "unix:" + s.at.Address
+	}
+	return s.listener.Addr().String() // with the port that was given for 0
+}
+
+// open tries to listen, once.
+func (s *metricsServer) open() {
+	if s == nil {
+		return
+	}
+	l, err := listenMetrics(s.at)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		if !s.told {
+			s.log.Warn("metrics cannot be served yet, trying again", zap.String("address", s.at.Address), zap.Error(err))
+		}
+		s.told = true
+		return
+	}
+	s.listener = l
+	s.log.Info("metrics are served", zap.String("network", s.at.Network), zap.Stringer("address", l.Addr()))
+	if host, ok := l.Addr().(*net.TCPAddr); ok && !host.IP.IsLoopback() {
+		s.log.Warn("metrics are served beyond this machine, without TLS or password", zap.Stringer("address", l.Addr()))
+	}
+}
+
+// run serves until ctx ends and joins what it serves.
+func (s *metricsServer) run(ctx context.Context) {
+	if s == nil {
+		return
+	}
+	for s.address() == "" {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(metricsRetry):
+			s.open()
+		}
+	}
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { defer close(ended); s.shut() })
+	err := s.http.Serve(netutil.LimitListener(s.listener, metricsConnections))
+	if !errors.Is(err, http.ErrServerClosed) {
+		s.log.Error("metrics", zap.Error(err))
+	}
+	if !stop() {
+		<-ended
+	}
+}
+
+// shut lets scrapes that go on end, for a moment, and cuts off the rest.
+func (s *metricsServer) shut() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if s.http.Shutdown(ctx) != nil {
+		_ = s.http.Close() // what is left is being cut off; there is nobody to tell
+	}
+}

@@ -1,0 +1,352 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+var metricsAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func sampleReading() meterReading {
+	expires := metricsAt.Add(12 * time.Second)
+	return meterReading{
+		At: metricsAt, Enforce: "observe", Suppressed: 7, MoreRefusals: 1,
+		Stats: fusefs.Stats{Inodes: 5, InodeBudget: 9, Promises: 2, Watches: 3, Descriptors: 6, DescriptorBudget: 12, Memory: 100, MemoryBudget: 200, SealedRefused: 4},
+		Timings: []fusefs.Timing{{Op: gate.OpWrite, Count: 10, Absent: 1, Failed: 2, Spent: time.Second,
+			Buckets: []fusefs.TimingBucket{{Bound: 1024, Count: 3}, {Bound: 2048, Count: 8}}}},
+		Worktrees: []worktreeReading{
+			{Status: gate.Status{Worktree: "main", State: "held", Token: 12, TimeLeftMS: 17_500, Writes: 8},
+				Created: metricsAt.Add(-time.Minute), Counts: leaseCountsOf{Events: map[string]uint64{"acquire": 3, "steal": 1, "expire": 2}, Renewed: 5, RenewFailed: 1, RenewSpent: time.Millisecond}},
+			{Status: gate.Status{Worktree: "a", State: "held_elsewhere", ExpiresAt: &expires}},
+		},
+		Refusals: map[refusedKind]uint64{
+			{refusalKind{worktree: "main", op: gate.OpWrite, class: lease.ClassLockConflict}, false}: 20,
+			{refusalKind{worktree: "main", op: gate.OpMkdir, class: lease.ClassLockConflict}, true}:  3,
+		},
+		Requests:   map[requestKind]uint64{{"status", true}: 2},
+		TurnedAway: [turnedReasons]uint64{turnedLimit: 6},
+	}
+}
+
+// The names keep to Prometheus' conventions, and the numbers are where they belong.
+func TestMetrics(t *testing.T) {
+	c := metricsCollector{sampleReading}
+	problems, err := testutil.CollectAndLint(c)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+	want := `
+# HELP jvsfs_operations_total Requests of the kernel by operation; result is ok, absent (no such name or attribute) or error (refusals among them).
+# TYPE jvsfs_operations_total counter
+jvsfs_operations_total{operation="Write",result="absent"} 1
+jvsfs_operations_total{operation="Write",result="error"} 2
+jvsfs_operations_total{operation="Write",result="ok"} 7
+# HELP jvsfs_operation_duration_seconds From when a request was read until its answer was written.
+# TYPE jvsfs_operation_duration_seconds histogram
+jvsfs_operation_duration_seconds_bucket{operation="Write",le="1.024e-06"} 3
+jvsfs_operation_duration_seconds_bucket{operation="Write",le="2.048e-06"} 8
+jvsfs_operation_duration_seconds_bucket{operation="Write",le="+Inf"} 10
+jvsfs_operation_duration_seconds_sum{operation="Write"} 1
+jvsfs_operation_duration_seconds_count{operation="Write"} 10
+# HELP jvsfs_refusals_total Mutations that were refused.
+# TYPE jvsfs_refusals_total counter
+jvsfs_refusals_total{class="E_LOCK_CONFLICT",operation="Write",worktree="main"} 20
+# HELP jvsfs_would_refuse_total Mutations that went through only because the mount observes.
+# TYPE jvsfs_would_refuse_total counter
+jvsfs_would_refuse_total{class="E_LOCK_CONFLICT",operation="Mkdir",worktree="main"} 3
+# HELP jvsfs_lease_time_left_seconds Until the lease ends unless renewed; 0 while nobody holds it.
+# TYPE jvsfs_lease_time_left_seconds gauge
+jvsfs_lease_time_left_seconds{worktree="a"} 12
+jvsfs_lease_time_left_seconds{worktree="main"} 17.5
+# HELP jvsfs_lease_age_seconds Since the lease was taken; 0 while nobody holds it.
+# TYPE jvsfs_lease_age_seconds gauge
+jvsfs_lease_age_seconds{worktree="a"} 0
+jvsfs_lease_age_seconds{worktree="main"} 60
+# HELP jvsfs_lease_losses_total Leases lost or interrupted by this mount; kind is expired, superseded or renew_failed.
+# TYPE jvsfs_lease_losses_total counter
+jvsfs_lease_losses_total{kind="expired",worktree="a"} 0
+jvsfs_lease_losses_total{kind="expired",worktree="main"} 2
+jvsfs_lease_losses_total{kind="renew_failed",worktree="a"} 0
+jvsfs_lease_losses_total{kind="renew_failed",worktree="main"} 0
+jvsfs_lease_losses_total{kind="superseded",worktree="a"} 0
+jvsfs_lease_losses_total{kind="superseded",worktree="main"} 0
+# HELP jvsfs_enforce_mode 1 for what becomes of a write without the lease: enforce, observe or readonly.
+# TYPE jvsfs_enforce_mode gauge
+jvsfs_enforce_mode{mode="enforce"} 0
+jvsfs_enforce_mode{mode="observe"} 1
+jvsfs_enforce_mode{mode="readonly"} 0
+# HELP jvsfs_log_lines_suppressed_total Log lines that were left out because too many alike came.
+# TYPE jvsfs_log_lines_suppressed_total counter
+jvsfs_log_lines_suppressed_total 7
+# HELP jvsfs_control_turned_away_total Connections to the control socket that were not heard; reason is limit or invalid.
+# TYPE jvsfs_control_turned_away_total counter
+jvsfs_control_turned_away_total{reason="invalid"} 0
+jvsfs_control_turned_away_total{reason="limit"} 6
+`
+	var names []string
+	for _, line := range strings.Split(want, "\n") {
+		if name, ok := strings.CutPrefix(line, "# TYPE "); ok {
+			names = append(names, strings.Fields(name)[0])
+		}
+	}
+	require.NoError(t, testutil.CollectAndCompare(c, strings.NewReader(want), names...))
+	require.Equal(t, len(AllMetrics), len(gather(t, c)), "every metric that is described is there")
+}
+
+// The release that the packager named is the one that metrics name.
+func TestMetricsNameTheRelease(t *testing.T) {
+	t.Cleanup(func(before string) func() { return func() { api.Release = before } }(api.Release))
+	api.Release = "1.2.3"
+	require.Equal(t, api.Release, api.Version())
+	own := prometheus.NewPedanticRegistry()
+	require.NoError(t, own.Register(metricsCollector{sampleReading}))
+	families, err := own.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		if f.GetName() == "jvsfs_build_info" {
+			require.Contains(t, f.String(), `value:"1.2.3"`)
+			return
+		}
+	}
+	t.Fatal("there is no jvsfs_build_info")
+}
+
+func gather(t *testing.T, c prometheus.Collector) []string {
+	t.Helper()
+	own := prometheus.NewPedanticRegistry()
+	require.NoError(t, own.Register(c))
+	families, err := own.Gather()
+	require.NoError(t, err)
+	var names []string
+	for _, f := range families {
+		names = append(names, f.GetName())
+	}
+	return names
+}
+
+func TestLeaseCounts(t *testing.T) {
+	var c leaseCounts
+	broken := errors.New("no space")
+	ok, fails := c.audited(func(lease.Event) error { return nil }), c.audited(func(lease.Event) error { return broken })
+	require.NoError(t, ok(lease.Event{Kind: "acquire"}))
+	require.ErrorIs(t, fails(lease.Event{Kind: "release"}), broken)
+	require.ErrorIs(t, fails(lease.Event{Kind: "steal"}), broken)
+	c.renewed(time.Millisecond, nil)
+	c.renewed(time.Hour, broken)
+	now := c.now()
+	require.Equal(t, map[string]uint64{"acquire": 1, "release": 1}, now.Events, "a steal whose audit fails does not happen")
+	require.Equal(t, []uint64{2, 1, 1}, []uint64{now.AuditFailed, now.Renewed, now.RenewFailed})
+	require.EqualValues(t, 1, now.RenewedWithin[2])
+	require.Equal(t, time.Millisecond, renewBound(2))
+	require.Equal(t, 10*time.Second, renewBound(renewBuckets-1))
+}
+
+func TestTallyIsBounded(t *testing.T) {
+	c := newTally[int](3)
+	for i := range 10 {
+		c.add(i)
+		c.add(0)
+	}
+	counts, beyond := c.all()
+	require.Equal(t, map[int]uint64{0: 11, 1: 1, 2: 1}, counts)
+	require.EqualValues(t, 7, beyond)
+	c.drop(func(k int) bool { return k == 1 })
+	c.add(5)
+	counts, beyond = c.all()
+	require.Equal(t, map[int]uint64{0: 11, 2: 1, 5: 1}, counts)
+	require.EqualValues(t, 8, beyond, "nothing is lost")
+}
+
+// serveMetrics runs a server until the end of the test.
+func serveMetrics(t *testing.T, address string) *metricsServer {
+	t.Helper()
+	s, err := newMetricsServer(address, sampleReading, zap.NewNop())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	s.open()
+	go func() { defer close(ended); s.run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended; http.DefaultClient.CloseIdleConnections() })
+	return s
+}
+
+func scrapeText(t *testing.T, network, address string) string {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}}}
+	resp, err := client.Get("http://jvsfs/metrics")
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestMetricsOverTCP(t *testing.T) {
+	s := serveMetrics(t, "127.0.0.1:0")
+	require.Contains(t, scrapeText(t, "tcp", s.address()), `jvsfs_lease_fencing_token{worktree="main"} 12`)
+	resp, err := http.Post("http://"+s.address()+"/metrics", "", nil)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusMethodNotAllowed, resp.StatusCode)
+	resp, err = http.Get("http://" + s.address() + "/debug/pprof/")
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusNotFound, resp.StatusCode)
+}
+
+func TestMetricsSocketIsForItsOwnerAndGoesAway(t *testing.T) {
+	old := unix.Umask(0)
+	defer unix.Umask(old)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "m.sock")
+	t.Run("serve", func(t *testing.T) {
+		s := serveMetrics(t, "unix:"+path)
+		require.Equal(t, "unix:"+path, s.address())
+		info, err := os.Lstat(path)
+		require.NoError(t, err)
+		require.Equal(t, os.ModeSocket|0o600, info.Mode())
+		require.Contains(t, scrapeText(t, "unix", path), "jvsfs_build_info")
+	})
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+
+	l, err := listenSocket(path, 0o660)
+	require.NoError(t, err)
+	defer l.Close()
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeSocket|0o660, info.Mode())
+}
+
+// Whoever owns the directory of the socket can put another into the place of the one that
+// the socket is made in, at any time: the mode is never given to what lies there.
+func TestMetricsSocketIsMadeByDescriptor(t *testing.T) {
+	base := t.TempDir()
+	victim := filepath.Join(base, "victim")
+	require.NoError(t, os.Mkdir(victim, 0o755))
+	secret := filepath.Join(victim, bornSocket)
+	require.NoError(t, os.WriteFile(secret, []byte("secret"), 0o600))
+	_, err := openPrivate(victim)
+	require.ErrorContains(t, err, "another directory", "it was swapped before it was opened")
+	link := filepath.Join(base, "link")
+	require.NoError(t, os.Symlink(victim, link))
+	_, err = openPrivate(link)
+	require.Error(t, err)
+
+	ours, err := os.MkdirTemp(base, ".jvsfs-")
+	require.NoError(t, err)
+	fd, err := openPrivate(ours)
+	require.NoError(t, err)
+	defer unix.Close(fd)
+	require.NoError(t, os.Rename(ours, ours+".aside"))
+	require.NoError(t, os.Symlink(victim, ours), "it is swapped afterwards")
+	s, err := bindIn(fd, 0o666)
+	require.NoError(t, err)
+	defer s.UnixListener.Close()
+	for path, mode := range map[string]os.FileMode{secret: 0o600, filepath.Join(ours+".aside", bornSocket): os.ModeSocket | 0o666} {
+		info, err := os.Lstat(path)
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode(), path)
+	}
+}
+
+// What is at the socket's place already is replaced only when it is a dead socket of
+// ours.
+func TestMetricsSocketReplaces(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "m.sock")
+	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	require.NoError(t, err)
+	dead.SetUnlinkOnClose(false)
+
+	_, err = listenSocket(path, 0o600)
+	require.ErrorContains(t, err, "somebody answers there")
+	require.NoError(t, dead.Close())
+	l, err := listenSocket(path, 0o600)
+	require.NoError(t, err, "nobody answers any more")
+	require.NoError(t, l.Close())
+
+	for name, put := range map[string]func() error{
+		"is no socket": func() error { return os.WriteFile(path, []byte("precious"), 0o600) },
+		"no socket":    func() error { return os.Symlink("/etc/passwd", path) },
+		"belongs to user 65534": func() error {
+			l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+			if err != nil {
+				return err
+			}
+			l.SetUnlinkOnClose(false)
+			return errors.Join(l.Close(), os.Chown(path, 65534, 65534))
+		},
+	} {
+		if os.Geteuid() != 0 && strings.HasPrefix(name, "belongs") {
+			continue
+		}
+		require.NoError(t, put())
+		_, err := listenSocket(path, 0o600)
+		require.ErrorContains(t, err, name)
+		require.NoError(t, os.Remove(path), "it is still there")
+	}
+}
+
+// A socket that another daemon has put in the place of ours is not ours to remove.
+func TestMetricsSocketOfAnotherStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.sock")
+	first, err := listenSocket(path, 0o600)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(path))
+	second, err := listenSocket(path, 0o600)
+	require.NoError(t, err)
+	require.NoError(t, first.Close())
+	require.FileExists(t, path)
+	require.NoError(t, second.Close())
+	require.NoFileExists(t, path)
+}
+
+// An address that is taken is no reason to fail: it is tried again.
+func TestMetricsTryAgain(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s, err := newMetricsServer(taken.Addr().String(), sampleReading, zap.NewNop())
+	require.NoError(t, err)
+	s.open()
+	require.Empty(t, s.address())
+	require.NoError(t, taken.Close())
+	s.open()
+	require.Equal(t, taken.Addr().String(), s.address())
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.run(ended)
+	_, err = net.Dial("tcp", taken.Addr().String())
+	require.ErrorIs(t, err, unix.ECONNREFUSED)
+}
+
+func TestNoMetrics(t *testing.T) {
+	s, err := newMetricsServer("", sampleReading, zap.NewNop())
+	require.NoError(t, err)
+	s.open()
+	s.run(context.Background())
+	require.Empty(t, s.address())
+	_, err = newMetricsServer("nonsense", sampleReading, zap.NewNop())
+	require.Equal(t, api.ExitUsage, api.AsFailure(err).Exit())
+}

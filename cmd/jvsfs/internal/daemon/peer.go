@@ -1,0 +1,148 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"golang.org/x/sys/unix"
+)
+
+// peer is the process at the other end of a control connection, as the kernel
+// knows it. The descriptor pins it: what /proc/PID says is about the peer if
+// the process still lives when it has been read.
+type peer struct {
+	PID int // in our pid namespace; 0 = the peer's cannot be seen from here
+	UID uint32
+	fd  *os.File
+}
+
+// soPeerPidfd is SO_PEERPIDFD (Linux 6.5).
+const soPeerPidfd = 77
+
+// identifyPeer asks the kernel who connected.
+func identifyPeer(conn *net.UnixConn) (peer, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return peer{}, err
+	}
+	var p peer
+	var inner error
+	err = raw.Control(func(fd uintptr) { p, inner = peerOfSocket(int(fd)) })
+	return p, errors.Join(err, inner)
+}
+
+func peerOfSocket(fd int) (peer, error) {
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return peer{}, os.NewSyscallError("SO_PEERCRED", err)
+	}
+	p := peer{PID: int(cred.Pid), UID: cred.Uid}
+	if p.PID <= 0 {
+		return peer{UID: cred.Uid}, nil
+	}
+	pidfd, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, soPeerPidfd)
+	if err != nil {
+		// Before Linux 6.5. The number may have been given to another process
+		// since the peer connected, unless the peer still holds its end open.
+		pidfd, err = unix.PidfdOpen(p.PID, 0)
+		if err == nil && hungUp(fd) {
+			err = errors.Join(syscall.ESRCH, unix.Close(pidfd))
+		}
+	}
+	if err != nil {
+		return peer{}, fmt.Errorf("peer %d: %w", p.PID, err)
+	}
+	unix.CloseOnExec(pidfd)
+	p.fd = os.NewFile(uintptr(pidfd), "peer")
+	return p, nil
+}
+
+func hungUp(fd int) bool {
+	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+	_, err := unix.Poll(p, 0)
+	return err != nil || p[0].Revents&(unix.POLLHUP|unix.POLLRDHUP|unix.POLLERR) != 0
+}
+
+// alive tells whether the peer has not ended, so that its number is its own.
+func (p peer) alive() bool { return p.fd != nil && host.PidfdAlive(p.fd) }
+
+func (p peer) close() {
+	if p.fd != nil {
+		_ = p.fd.Close() // a pidfd has nothing to flush
+	}
+}
+
+// receiveRequest reads the request line and the descriptor that may come with
+// its first byte. More descriptors than one are dropped by the kernel, since
+// there is no room for them.
+func receiveRequest(conn *net.UnixConn) ([]byte, *os.File, error) {
+	var line []byte
+	var pidfd *os.File
+	buf, oob := make([]byte, 4096), make([]byte, unix.CmsgSpace(4))
+	for {
+		n, oobn, _, _, err := conn.ReadMsgUnix(buf, oob)
+		n, oobn = max(n, 0), max(oobn, 0) // both are -1 with an error
+		if pidfd == nil {
+			pidfd = descriptorIn(oob[:oobn])
+		} else {
+			host.CloseFile(descriptorIn(oob[:oobn]))
+		}
+		line = append(line, buf[:n]...)
+		switch {
+		case n > 0 && line[len(line)-1] == '\n':
+			return line, pidfd, nil
+		case len(line) > api.MaxRequest:
+			err = fmt.Errorf("%w: more than %d bytes", api.ErrRequest, api.MaxRequest)
+		case err == nil && n == 0:
+			err = fmt.Errorf("%w: the connection ended before the request did", api.ErrRequest)
+		}
+		if err != nil {
+			host.CloseFile(pidfd)
+			return nil, nil, err
+		}
+	}
+}
+
+func descriptorIn(oob []byte) *os.File {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil
+	}
+	var first *os.File
+	for i := range messages {
+		fds, err := unix.ParseUnixRights(&messages[i])
+		if err != nil {
+			continue
+		}
+		for _, fd := range fds {
+			if first == nil {
+				first = os.NewFile(uintptr(fd), "pidfd")
+			} else {
+				_ = unix.Close(fd)
+			}
+		}
+	}
+	return first
+}
+
+// errUnseenNumber says that the number of a process cannot be understood.
+var errUnseenNumber = errors.New("it has ended, or runs in a pid namespace that the daemon does not share with this command")
+
+// numbersAgree reports whether a number names the same process to the peer and to
+// the daemon: both are in the same pid namespace.
+func (p peer) numbersAgree() bool {
+	if p.PID == 0 {
+		return false
+	}
+	own, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return false
+	}
+	theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", p.PID))
+	return err == nil && own == theirs && p.alive()
+}

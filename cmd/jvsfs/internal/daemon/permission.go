@@ -1,0 +1,119 @@
+package daemon
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+	"golang.org/x/sys/unix"
+)
+
+// rootOf is where a worktree's root is below the source.
+func (d *Daemon) rootOf(id lease.WorktreeID) string {
+	switch {
+	case d.place.Shape != api.ShapeRepository:
+		return "."
+	case id == "main":
+		return "main"
+	}
+	return "worktrees/" + string(id)
+}
+
+// lookForRoot says why the directory of a worktree is not there, nil if it is.
+func (d *Daemon) lookForRoot(id lease.WorktreeID) error {
+	var st unix.Stat_t
+	return unix.Fstatat(d.fs.SourceFD(), d.rootOf(id), &st, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+// mustExist keeps users from making the daemon remember worktrees that there are
+// none of. Root may name one that is yet to be made.
+func (d *Daemon) mustExist(id lease.WorktreeID, uid uint32) error {
+	if uid == 0 {
+		return nil
+	}
+	err := d.lookForRoot(id)
+	if err == nil {
+		return nil
+	}
+	return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("there is no worktree %s: %v", id, err), Next: "make it first, or ask root", Err: err}
+}
+
+// mayWrite tells whether a process may write to a worktree's root and can get there: who
+// may not has no business keeping others from writing. The file system below judges, with
+// all that it judges by.
+func (d *Daemon) mayWrite(id lease.WorktreeID, who gate.Identity) bool {
+	if who.UID == 0 {
+		return true
+	}
+	k, err := gate.CredentialsOfProcess(who.PID)
+	if err != nil || k.UID != who.UID { // it has just become somebody else
+		return false
+	}
+	root := d.rootOf(id)
+	fd, err := unix.Openat(d.fs.SourceFD(), root, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd) //nolint:errcheck // only looked at
+	return may(k, fd, "", unix.W_OK|unix.X_OK) && mayPass(k, d.fs.SourceFD(), root) && d.mayReach(k, who.PID)
+}
+
+// may asks whether somebody may access what name is below dirfd. In a user namespace of
+// its own somebody has power over the files of those who are in it.
+func may(k gate.Credentials, dirfd int, name string, mode uint32) bool {
+	if fusefs.MayAccess(k, dirfd, name, mode) == nil {
+		return true
+	}
+	var st unix.Stat_t
+	return unix.Fstatat(dirfd, name, &st, unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW) == nil &&
+		k.Capable(unix.CAP_DAC_OVERRIDE, st.Uid, st.Gid)
+}
+
+// mayPass asks about each directory that a relative path leads through.
+func mayPass(k gate.Credentials, dirfd int, path string) bool {
+	if !may(k, dirfd, "", unix.X_OK) {
+		return false
+	}
+	for i, c := range path {
+		if c == '/' && !may(k, dirfd, path[:i], unix.X_OK) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayReach tells whether a process can walk to the mount, in this mount namespace or in
+// its own, or stands in it already.
+func (d *Daemon) mayReach(k gate.Credentials, pid int) bool {
+	if fusefs.MayAccess(k, unix.AT_FDCWD, filepath.Dir(d.mountpoint()), unix.X_OK) == nil {
+		return true
+	}
+	proc := filepath.Join("/proc", strconv.Itoa(pid))
+	var stx unix.Statx_t
+	if unix.Statx(unix.AT_FDCWD, filepath.Join(proc, "cwd"), unix.AT_STATX_DONT_SYNC, 0, &stx) == nil &&
+		(api.Device{Major: stx.Dev_major, Minor: stx.Dev_minor}) == d.device() {
+		return true
+	}
+	root, err := unix.Open(filepath.Join(proc, "root"), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(root) //nolint:errcheck // only looked at
+	table := host.TableOf(filepath.Join(proc, "mountinfo"))
+	for _, m := range table.JVSFS() {
+		// One that is covered cannot be walked to: in a namespace of its own anybody can
+		// cover a directory that it may not enter with one that it may.
+		if host.DeviceOf(m) == d.device() && table.At(m.Mountpoint) == m && fusefs.MayAccess(k, root, below(filepath.Dir(m.Mountpoint)), unix.X_OK) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// below is an absolute path as one that is relative to the root.
+func below(path string) string { return "." + path }

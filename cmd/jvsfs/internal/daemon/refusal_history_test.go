@@ -1,0 +1,188 @@
+package daemon
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+	"github.com/stretchr/testify/require"
+)
+
+// handHistory has a clock that is moved by hand, and writers that are what the test
+// says.
+func handHistory(of map[uint32]writer) (h *refusalHistory, now *time.Time, looked *int) {
+	at, n := time.Unix(1000, 0), 0
+	h = newRefusalHistory(func(c gate.Caller) writer {
+		n++
+		w := of[c.TID]
+		w.uid = c.UID
+		return w
+	})
+	h.now = func() time.Time { return at }
+	return h, &at, &n
+}
+
+func refused(tid uint32, op gate.Op) *gate.Refusal {
+	return &gate.Refusal{Reason: gate.ReasonHeldByOther, Op: op, Worktree: "b", Caller: gate.Caller{TID: tid},
+		Holder: lease.Holder{Host: "build7", User: "ci", PID: 4242}, Token: 12, Left: 17 * time.Second}
+}
+
+func at(id lease.WorktreeID) string { return "/srv/repo/worktrees/" + string(id) }
+
+func everything() refusalQuery { return refusalQuery{limit: 1000} }
+
+func TestRefusalsAlikeAreCountedTogetherForASecond(t *testing.T) {
+	h, now, looked := handHistory(map[uint32]writer{7: {process: process{7, 1}, command: "make"}})
+	for range 3 {
+		h.note(refused(7, gate.OpOpen))
+		*now = now.Add(300 * time.Millisecond)
+	}
+	h.note(refused(7, gate.OpMkdir))
+	require.Equal(t, 2, *looked, "only the first of a kind is looked up")
+	*now = now.Add(time.Second)
+	h.note(refused(7, gate.OpOpen))
+
+	views, complete := h.recent(everything(), at)
+	require.True(t, complete)
+	require.Len(t, views, 3)
+	require.Equal(t, []any{"Open", uint64(3), "Mkdir", uint64(1), "Open", uint64(1)},
+		[]any{views[0].Op, views[0].Count, views[1].Op, views[1].Count, views[2].Op, views[2].Count})
+	v := views[0]
+	require.Equal(t, []any{"make", 7, "b", "E_LOCK_CONFLICT"}, []any{v.Command, v.PID, v.Worktree, v.Class})
+	require.Contains(t, v.Sentence, "build7:ci:4242")
+	require.Contains(t, v.Sentence, "17s left")
+	require.Contains(t, v.Next, "jvsfs lock acquire --wait 1m /srv/repo/worktrees/b")
+
+	late, _ := h.recent(refusalQuery{limit: 10, since: now.Add(-time.Millisecond)}, at)
+	require.Len(t, late, 1)
+}
+
+// A flood of one writer keeps to its part of the memory, and says that it was one.
+func TestRefusalHistoryIsBounded(t *testing.T) {
+	h, now, _ := handHistory(nil)
+	h.note(refused(1, gate.OpOpen))
+	for range 10 * historyDepth {
+		*now = now.Add(api.AlikeWithin)
+		h.note(refused(2, gate.OpOpen))
+	}
+	views, complete := h.recent(everything(), at)
+	require.Len(t, views, historyDepth+1, "what the first was refused is still known")
+	require.False(t, complete)
+	_, complete = h.recent(refusalQuery{limit: 1000, since: now.Add(-time.Second)}, at)
+	require.True(t, complete, "nothing of the last second was lost")
+	views, complete = h.recent(refusalQuery{limit: 5}, at)
+	require.Len(t, views, 5)
+	require.False(t, complete)
+	require.Equal(t, now.UTC(), views[4].At, "the latest are kept")
+	for i := range h.shards {
+		require.LessOrEqual(t, len(h.shards[i].growing), historyDepth)
+	}
+}
+
+func TestRefusalsOfOthersAreNotShown(t *testing.T) {
+	h, _, _ := handHistory(nil)
+	for _, uid := range []uint32{0, 1000, 1001} {
+		no := refused(100+uid, gate.OpOpen)
+		no.Caller.UID = uid
+		h.note(no)
+	}
+	seen := func(uid uint32) (uids []uint32) {
+		views, _ := h.recent(refusalQuery{uid: uid, limit: 10}, at)
+		for _, v := range views {
+			uids = append(uids, v.UID)
+		}
+		return uids
+	}
+	require.Len(t, seen(0), 3)
+	require.Equal(t, []uint32{1000}, seen(1000))
+	require.Empty(t, seen(1002))
+}
+
+// The threads of a process are one writer.
+func TestRefusalsOfThreadsAreOneView(t *testing.T) {
+	h, now, _ := handHistory(map[uint32]writer{7: {process: process{7, 1}}, 8: {process: process{7, 1}}, 9: {process: process{9, 1}}})
+	for _, tid := range []uint32{7, 8, 9, 8} {
+		h.note(refused(tid, gate.OpOpen))
+		*now = now.Add(time.Millisecond)
+	}
+	views, _ := h.recent(everything(), at)
+	require.Len(t, views, 2)
+	require.Equal(t, []any{9, uint64(1), 7, uint64(3)}, []any{views[0].PID, views[0].Count, views[1].PID, views[1].Count})
+}
+
+func TestWhoseRefusalsAreMeant(t *testing.T) {
+	w := writer{process: process{50, 500}, group: 40, session: 10, sessionStart: 100, above: []process{{49, 490}, {48, 480}}}
+	for p, want := range map[process]bool{
+		{50, 500}: true, {50, 501}: false, {50, 0}: true, // itself; a later process of its number; its number alone
+		{48, 480}: true, {48, 481}: false, // an ancestor
+		{40, 7}:   true, // led its process group
+		{10, 100}: false, {1, 1}: false,
+	} {
+		require.Equal(t, want, w.below(p), "%v", p)
+	}
+	for id, want := range map[gate.Identity]bool{
+		{Session: 10, SessionStart: 100}: true, {Session: 10, SessionStart: 101}: false,
+		{Session: 10}: true, {Session: 11}: false, {}: false,
+	} {
+		require.Equal(t, want, w.inSessionOf(id), "%v", id)
+	}
+	require.False(t, writer{}.inSessionOf(gate.Identity{}), "who is not seen is in nobody's session")
+}
+
+// What is read of a living process is enough to find it by when it has ended.
+func TestWriterIsLookedAt(t *testing.T) {
+	cmd := exec.Command("sleep", "60")
+	require.NoError(t, cmd.Start())
+	defer func() { require.NoError(t, cmd.Process.Kill()); _ = cmd.Wait() }()
+	r := gate.NewResolver(lease.SystemClock())
+	defer r.Close()
+	require.Eventually(t, func() bool {
+		return newWitness(r).look(gate.Caller{TID: uint32(cmd.Process.Pid)}).command == "sleep"
+	}, 10*time.Second, time.Millisecond)
+	w := newWitness(r).look(gate.Caller{TID: uint32(cmd.Process.Pid), UID: 3})
+	own, err := gate.ReadStat(os.Getpid())
+	require.NoError(t, err)
+	require.Equal(t, process{os.Getpid(), own.Start}, w.above[0])
+	self, err := r.Identify(gate.Caller{TID: uint32(os.Getpid())}) // its session may have been made outside of this pid namespace
+	require.NoError(t, err)
+	require.Equal(t, []any{cmd.Process.Pid, self.Session, own.Group, uint32(3)}, []any{w.pid, w.session, w.group, w.uid})
+	require.Equal(t, writer{uid: 5}, newWitness(r).look(gate.Caller{UID: 5}), "of one that is not seen only the user is known")
+}
+
+// Advice is filled in only where it can be pasted into a shell as it is.
+func TestNextNamesTheWorktree(t *testing.T) {
+	const next = "jvsfs lock acquire <worktree>"
+	require.Equal(t, "jvsfs lock acquire /srv/a-b_c", nextAt(next, "/srv/a-b_c"))
+	for _, path := range []string{"", "/srv/a b", "/srv/$(reboot)", "/srv/a;b", "/srv/a\nb", "/srv/'"} {
+		require.Equal(t, next, nextAt(next, path))
+	}
+}
+
+// BenchmarkRefusalAgain is what a refusal like one a moment ago costs beyond the check.
+func BenchmarkRefusalAgain(b *testing.B) {
+	h := newRefusalHistory(func(gate.Caller) writer { return writer{} })
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		no := refused(uint32(time.Now().UnixNano()), gate.OpWrite)
+		for pb.Next() {
+			h.note(no)
+		}
+	})
+}
+
+// BenchmarkRefusalFirst is what the first of a kind costs.
+func BenchmarkRefusalFirst(b *testing.B) {
+	r := gate.NewResolver(lease.SystemClock())
+	defer r.Close()
+	h := newRefusalHistory(newWitness(r).look)
+	no := refused(uint32(os.Getpid()), gate.OpWrite)
+	now := time.Unix(0, 0)
+	h.now = func() time.Time { now = now.Add(api.AlikeWithin); return now }
+	for b.Loop() {
+		h.note(no)
+	}
+}

@@ -1,0 +1,192 @@
+package daemon
+
+import (
+	"regexp"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+const (
+	// recentRefusals is how many kinds of refusals status shows.
+	recentRefusals = 32
+	// answeredRefusals bounds the answer to explain and exec.
+	answeredRefusals = 256
+)
+
+// refusalQuery says which refusals somebody asks for.
+type refusalQuery struct {
+	uid   uint32            // who asks: root sees all, others what their own processes were refused
+	since time.Time         // zero: as far back as is remembered
+	of    func(writer) bool // nil: of anybody
+	limit int
+}
+
+// recent answers a query, the oldest first. complete is false when there was more
+// than is remembered, or than the limit.
+func (h *refusalHistory) recent(q refusalQuery, at func(lease.WorktreeID) string) (views []api.RefusalView, complete bool) {
+	events, complete := h.since(q.since)
+	kept := events[:0]
+	for _, e := range events {
+		if (q.uid == 0 || q.uid == e.who.uid) && (q.of == nil || q.of(e.who)) {
+			kept = append(kept, e)
+		}
+	}
+	merged := mergeThreads(kept)
+	if over := len(merged) - q.limit; over > 0 {
+		merged, complete = merged[over:], false
+	}
+	views = make([]api.RefusalView, 0, len(merged))
+	for _, e := range merged {
+		views = append(views, e.view(at))
+	}
+	return views, complete
+}
+
+// mergeThreads makes one event of what the threads of a process were refused alike
+// within a second; the result is ordered by the latest of each.
+func mergeThreads(events []refusalEvent) []refusalEvent {
+	type key struct {
+		process
+		kind alike
+	}
+	sort.Slice(events, func(i, j int) bool { return events[i].first.Before(events[j].first) })
+	seen := map[key]int{}
+	var out []refusalEvent
+	for _, e := range events {
+		k := key{e.who.process, e.kind}
+		if e.who.pid != 0 {
+			k.kind.tid = 0
+		}
+		i, known := seen[k]
+		if !known || e.first.Sub(out[i].first) >= api.AlikeWithin {
+			seen[k] = len(out)
+			out = append(out, e)
+			continue
+		}
+		out[i].count += e.count
+		if e.last.After(out[i].last) {
+			out[i].last, out[i].latest = e.last, e.latest
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].last.Before(out[j].last) })
+	return out
+}
+
+func (e *refusalEvent) view(at func(lease.WorktreeID) string) api.RefusalView {
+	v := api.RefusalView{
+		At: e.last.UTC(), Worktree: string(e.kind.worktree), PID: e.who.pid, UID: e.who.uid, Command: e.who.command,
+		Op: e.kind.op.String(), Class: string(e.kind.class), WouldRefuse: e.kind.observed, Count: e.count,
+		Sentence: human.Printable(e.latest.Sentence()),
+	}
+	v.Next = nextAt(e.latest.Next(), at(e.kind.worktree))
+	return v
+}
+
+// plainPath is a path that means itself to every shell.
+var plainPath = regexp.MustCompile(`^[A-Za-z0-9_./@%+=:,-]+$`)
+
+// nextAt puts the worktree into the advice, so that it can be pasted.
+func nextAt(next, path string) string {
+	if !plainPath.MatchString(path) {
+		return next
+	}
+	return strings.ReplaceAll(next, "<worktree>", path)
+}
+
+// advised puts the worktree into the advice of an explanation.
+func (d *Daemon) advised(x gate.Explanation) gate.Explanation {
+	x.Next = nextAt(x.Next, d.pathOf(x.Worktree))
+	return x
+}
+
+// pathOf is where people find a worktree of this mount.
+func (d *Daemon) pathOf(id lease.WorktreeID) string {
+	if rel := d.rootOf(id); id != "" && rel != "." { // "": what belongs to no worktree
+		return d.mountpoint() + "/" + rel
+	}
+	return d.mountpoint()
+}
+
+// statusFor is the status with what the asking user may see of recent refusals.
+func (d *Daemon) statusFor(uid uint32) api.MountStatus {
+	st := d.status()
+	st.Version = api.BuildOf().Version
+	st.RecentRefusals, _ = d.history.recent(refusalQuery{uid: uid, limit: recentRefusals}, d.pathOf)
+	return st
+}
+
+// answerRefusals tells what a process, its descendants or its session were refused
+// lately, and whether the process may write there now.
+func (d *Daemon) answerRefusals(s *session) (api.Response, error) {
+	of, pid, err := d.writersMeant(s)
+	if err != nil {
+		return api.Response{}, err
+	}
+	q := refusalQuery{
+		uid: s.peer.UID, of: of, limit: answeredRefusals,
+		since: time.Now().Add(-time.Duration(s.req.SinceMS) * time.Millisecond),
+	}
+	var a api.RefusalAnswer
+	var complete bool
+	a.Refusals, complete = d.history.recent(q, d.pathOf)
+	a.Incomplete, a.Paths = !complete, map[string]string{}
+	for _, v := range a.Refusals {
+		a.Paths[v.Worktree] = d.pathOf(lease.WorktreeID(v.Worktree))
+	}
+	if pid != 0 {
+		a.Worktrees = d.explainAll(pid, s, a.Refusals)
+	}
+	return api.ResultOf(a)
+}
+
+// writersMeant finds whom a request is about. A process that has ended is named by
+// its number; pid is 0 then.
+func (d *Daemon) writersMeant(s *session) (of func(writer) bool, pid int, err error) {
+	if s.pidfd == nil && s.req.PID != 0 {
+		if s.req.Start == 0 && !s.peer.numbersAgree() {
+			return nil, 0, api.NoProcess(s.req.PID, errUnseenNumber)
+		}
+		p := process{s.req.PID, s.req.Start}
+		return func(w writer) bool { return w.below(p) }, 0, nil
+	}
+	who, err := d.subjectOf(s)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer who.close()
+	id := who.id
+	return func(w writer) bool {
+		return w.below(process{id.PID, id.Start}) || s.req.Session && w.inSessionOf(id)
+	}, id.PID, nil
+}
+
+// explainAll says of each worktree whether the process may write there now: of those
+// that it was refused in, and of all where it is said to stand.
+func (d *Daemon) explainAll(pid int, s *session, refused []api.RefusalView) []gate.Explanation {
+	wanted := map[string]bool{}
+	for _, v := range refused {
+		wanted[v.Worktree] = true
+	}
+	if s.req.Stands {
+		if w, err := d.worktreeAt(s.req.Path, s.peer.UID); err == nil {
+			wanted[string(w.id)] = true // nobody may have written there yet
+		}
+	}
+	var out []gate.Explanation
+	for _, w := range d.registry.all() {
+		if !s.req.Stands && !wanted[string(w.id)] {
+			continue
+		}
+		x := w.guard.Explain(pid)
+		x.Path = d.pathOf(w.id)
+		out = append(out, d.advised(x))
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Worktree < out[j].Worktree })
+	return out
+}

@@ -1,0 +1,120 @@
+package daemon
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// process names a process for good: numbers are given again.
+type process struct {
+	pid   int
+	start uint64 // clock ticks after boot
+}
+
+// writer is who was refused, as it was at that moment. It is all numbers that stay
+// true after the process has ended.
+type writer struct {
+	process
+	uid          uint32
+	command      string // as the kernel has it (comm)
+	group        int    // process group
+	session      int
+	sessionStart uint64    // of the session's leader, 0 if that had ended
+	above        []process // its ancestors, the parent first
+}
+
+// ancestorsKept bounds what is read and kept of a writer's ancestors: a shell, a few
+// build tools and a terminal. Deeper trees are found by their group and session.
+const ancestorsKept = 16
+
+// witness looks at writers. The commands of a build have the same ancestors, which are
+// read once a second. Safe for concurrent use.
+type witness struct {
+	resolver *gate.Resolver
+
+	mu    sync.Mutex
+	above map[process]ancestors
+}
+
+type ancestors struct {
+	list []process
+	read time.Time
+}
+
+// ancestorsFresh is how long the ancestors of a living process are believed; they
+// change when one of them ends.
+const ancestorsFresh = time.Second
+
+func newWitness(r *gate.Resolver) *witness {
+	return &witness{resolver: r, above: map[process]ancestors{}}
+}
+
+// look looks at the process behind a request. What cannot be seen stays empty. Only stat
+// and status are read: they take no lock of the caller's memory, which the request
+// itself may hold.
+func (w *witness) look(c gate.Caller) writer {
+	seen := writer{uid: c.UID}
+	id, err := w.resolver.Identify(c)
+	if err != nil {
+		return seen
+	}
+	seen.process = process{id.PID, id.Start}
+	seen.session, seen.sessionStart = id.Session, id.SessionStart
+	if st, err := gate.ReadStat(id.PID); err == nil {
+		seen.command, seen.group = human.Printable(st.Comm), st.Group
+		seen.above = w.ancestorsOf(st)
+	}
+	return seen
+}
+
+// ancestorsOf lists a process's ancestors, the parent first.
+func (w *witness) ancestorsOf(st gate.ProcStat) []process {
+	parent := process{pid: st.PPID}
+	st, err := gate.ReadStat(parent.pid)
+	if err != nil {
+		return nil
+	}
+	parent.start = st.Start
+	w.mu.Lock()
+	known := w.above[parent]
+	w.mu.Unlock()
+	if now := time.Now(); now.Sub(known.read) >= ancestorsFresh {
+		known = ancestors{list: readAncestors(parent, st), read: now}
+		w.mu.Lock()
+		if len(w.above) >= historyDepth {
+			clear(w.above)
+		}
+		w.above[parent] = known
+		w.mu.Unlock()
+	}
+	return known.list
+}
+
+func readAncestors(p process, st gate.ProcStat) []process {
+	list := []process{p}
+	for parent := st.PPID; parent > 0 && len(list) < ancestorsKept; parent = st.PPID {
+		var err error
+		if st, err = gate.ReadStat(parent); err != nil {
+			break
+		}
+		list = append(list, process{parent, st.Start})
+	}
+	return list
+}
+
+// below reports whether the writer is the process or one of its descendants, or in
+// the process group that it made: a descendant that lost its parents stays there.
+func (w writer) below(p process) bool {
+	same := func(q process) bool { return q.pid == p.pid && (p.start == 0 || q.start == p.start) }
+	return same(w.process) || w.group == p.pid || slices.ContainsFunc(w.above, same)
+}
+
+// inSessionOf reports whether the writer was in the session of a process.
+func (w writer) inSessionOf(id gate.Identity) bool {
+	return id.Session != 0 && w.session == id.Session &&
+		(w.sessionStart == id.SessionStart || w.sessionStart == 0 || id.SessionStart == 0)
+}

@@ -1,0 +1,240 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+	"go.uber.org/zap"
+)
+
+// errClosing refuses what comes while the daemon ends.
+var errClosing = errors.New("the mount is being taken down")
+
+// worktree is one guarded worktree of the daemon: its fence and the keeper of its
+// lease.
+type worktree struct {
+	id     lease.WorktreeID
+	guard  *gate.Guard
+	keeper *lease.Keeper
+	events *broadcast
+	door   *door
+	counts *leaseCounts
+}
+
+// registry has the worktrees of a mount, made at first sight, and owns the
+// goroutines of their keepers. Safe for concurrent use.
+type registry struct {
+	make    func(lease.WorktreeID) (*worktree, error)
+	refused func(*gate.Refusal) // told of what is refused where there is no guard; may be nil
+	log     *zap.Logger
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	run    sync.WaitGroup
+
+	making sync.Mutex   // held while a worktree is made, which asks the disk; before mu
+	mu     sync.RWMutex // never held across anything that may wait: readers and status take it
+	byID   map[lease.WorktreeID]*worktree
+	closed bool
+	shut   bool // new worktrees have their doors shut, too
+}
+
+func newRegistry(log *zap.Logger, mk func(lease.WorktreeID) (*worktree, error)) *registry {
+	r := &registry{make: mk, log: log, byID: map[lease.WorktreeID]*worktree{}}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	return r
+}
+
+// get finds the worktree, or makes it and starts its keeper.
+func (r *registry) get(id lease.WorktreeID) (*worktree, error) {
+	if w := r.find(id); w != nil {
+		return w, nil
+	}
+	r.making.Lock()
+	defer r.making.Unlock()
+	if w := r.find(id); w != nil {
+		return w, nil
+	}
+	if r.ended() {
+		return nil, errClosing
+	}
+	w, err := r.make(id)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, errClosing
+	}
+	if r.shut {
+		w.door.set(true)
+	}
+	r.byID[id] = w
+	r.run.Go(func() {
+		if err := w.keeper.Run(r.ctx); err != nil {
+			r.log.Error("keeper ended", zap.String("worktree", string(id)), zap.Error(err))
+		}
+	})
+	return w, nil
+}
+
+func (r *registry) find(id lease.WorktreeID) *worktree {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.byID[id]
+}
+
+// known reports whether the worktree has been seen, without making it.
+func (r *registry) known(id lease.WorktreeID) bool { return r.find(id) != nil }
+
+// guard is get for the file system.
+func (r *registry) guard(id lease.WorktreeID) (*gate.Guard, error) {
+	w, err := r.get(id)
+	if err != nil {
+		return nil, err
+	}
+	return w.guard, nil
+}
+
+// all lists the worktrees seen so far.
+func (r *registry) all() []*worktree {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make([]*worktree, 0, len(r.byID))
+	for _, w := range r.byID {
+		out = append(out, w)
+	}
+	return out
+}
+
+// ended reports whether close has begun.
+func (r *registry) ended() bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.closed
+}
+
+// shutDoors lets nobody acquire until it is taken back.
+func (r *registry) shutDoors(shut bool) {
+	r.mu.Lock()
+	r.shut = shut
+	r.mu.Unlock()
+	for _, w := range r.all() {
+		w.door.set(shut)
+	}
+}
+
+// close lets nobody acquire any more, closes every gate, drains, releases, and
+// joins the keepers. It may be called again.
+func (r *registry) close() error {
+	r.mu.Lock()
+	first := !r.closed
+	r.closed = true
+	r.mu.Unlock()
+	for _, w := range r.all() {
+		w.door.shut()
+	}
+	r.cancel()
+	r.run.Wait()
+	if !first {
+		return nil
+	}
+	var errs []error
+	for _, w := range r.all() {
+		errs = append(errs, w.keeper.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// door stands before the keeper: once it is shut nobody acquires, so that the
+// release at the end is the last word. Without it a writer that comes after the
+// release would take a lease that nobody renews.
+type door struct {
+	keeper *lease.Keeper
+	mu     sync.RWMutex
+	closed bool
+}
+
+func (d *door) shut() { d.set(true) }
+
+func (d *door) set(closed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = closed
+}
+
+// through runs f unless the door is shut, and keeps it open meanwhile.
+func (d *door) through(f func() (lease.Grant, error)) (lease.Grant, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.closed {
+		return lease.Grant{}, errClosing
+	}
+	return f()
+}
+
+// Acquire is the guard's way to the keeper.
+func (d *door) Acquire(ctx context.Context, h lease.Holder) (lease.Grant, error) {
+	return d.through(func() (lease.Grant, error) { return d.keeper.Acquire(ctx, h) })
+}
+
+// Observe passes through; it changes nothing.
+func (d *door) Observe() (lease.Head, lease.Judgement) { return d.keeper.Observe() }
+
+// Past passes through; it changes nothing.
+func (d *door) Past(from, head lease.Token) ([]lease.Past, error) { return d.keeper.Past(from, head) }
+
+// Look passes through; the keeper does what it would do by itself.
+func (d *door) Look() { d.keeper.Look() }
+
+// Late passes through: it has happened, whatever the door.
+func (d *door) Late(w lease.LateWrite) error { return d.keeper.Late(w) }
+
+// broadcast tells everybody who listens about losses.
+type broadcast struct {
+	mu   sync.Mutex
+	subs map[chan lease.Loss]bool
+}
+
+func newBroadcast() *broadcast { return &broadcast{subs: map[chan lease.Loss]bool{}} }
+
+// subscribe returns a channel of losses and the way to end it. A listener that lets
+// its buffer fill misses what comes then.
+func (b *broadcast) subscribe() (<-chan lease.Loss, func()) {
+	c := make(chan lease.Loss, 8)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.subs[c] = true
+	return c, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.subs, c)
+	}
+}
+
+func (b *broadcast) tell(l lease.Loss) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for c := range b.subs {
+		select {
+		case c <- l:
+		default:
+		}
+	}
+}
+
+// announcingFence is a fence that tells of every loss after it has closed.
+type announcingFence struct {
+	lease.Fence
+	events *broadcast
+}
+
+// Close closes the fence inside, then tells.
+func (f announcingFence) Close(l lease.Loss) {
+	f.Fence.Close(l)
+	f.events.tell(l)
+}

@@ -1,0 +1,123 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/moby/sys/mountinfo"
+	"go.uber.org/zap"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// mount --replace is how the program is upgraded under a mount that serves. The new daemon opens
+// the leases beside the old one (lease.Keeper.Join), puts its mount beneath the old one, detaches
+// that, and from then on leads. What is open through the old mount goes on there until it is
+// closed. Until the old mount has been detached the old daemon can go on as if nothing had happened.
+
+// replacement is the connection to the old daemon, over which it is held to its retirement.
+type replacement struct {
+	conn *client.Client // ends the retirement when it ends before the second step
+	last *client.Client // for that step: the socket has no name by then
+	left journalFile
+}
+
+// askToRetire takes the first step: from now on the old daemon renews nothing.
+func (d *Daemon) askToRetire(ctx context.Context, old *mountinfo.Info) (*replacement, error) {
+	c, err := client.Dial(ctx, old)
+	if err != nil {
+		return nil, err
+	}
+	r := &replacement{conn: c}
+	err = c.Send(api.Request{Op: api.OpRetire, Device: d.device().String()}, nil)
+	if err == nil {
+		var resp api.Response
+		if resp, err = c.Result(api.AnswerTimeout, nil); err == nil {
+			err = json.Unmarshal(resp.Result, &r.left)
+		}
+	}
+	if err == nil && !r.left.Daemon.SameClock() {
+		err = errors.New("the running daemon reads another clock (a time namespace)")
+	}
+	if err == nil {
+		r.last, err = client.Dial(ctx, old)
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// appearInstead puts this mount in the place of a serving one.
+func (d *Daemon) appearInstead(ctx context.Context) error {
+	old := d.recovery.Dead[0]
+	top, err := host.HoldMount(old)
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	r, err := d.askToRetire(ctx, old)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	if err := d.joinAll(ctx, r.left); err != nil {
+		return err
+	}
+	if err := d.fs.AttachBeneath(top.FD()); err != nil {
+		return err
+	}
+	if err := d.recovery.TakeAway(old, d.warnState); err != nil {
+		return err
+	}
+	for _, w := range d.registry.all() {
+		w.keeper.Resume()
+	}
+	if err := r.tell(d.device()); err != nil {
+		d.log.Warn("the old daemon was not told", zap.Error(err))
+	}
+	return nil
+}
+
+// joinAll opens every lease here, too, and keeps those out who had lost one.
+func (d *Daemon) joinAll(ctx context.Context, left journalFile) error {
+	for id := range left.Held {
+		if _, err := lease.ParseWorktreeID(string(id)); err != nil {
+			return err
+		}
+	}
+	d.journal.inherit(journalFile{Revoked: left.Revoked})
+	d.restoreRevoked(left.Revoked)
+	for id, b := range left.Held {
+		w, err := d.registry.get(id)
+		if err == nil {
+			w.guard.Accompany(true)
+			_, err = w.keeper.Join(ctx, b)
+		}
+		if err != nil {
+			return fmt.Errorf("the lease of %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// tell takes the second step. An old daemon that cannot be told any more has ended, and with it
+// what was open there.
+func (r *replacement) tell(by api.Device) error {
+	err := r.last.Send(api.Request{Op: api.OpRetired, Device: by.String()}, nil)
+	if err == nil {
+		_, err = r.last.Result(api.AnswerTimeout, nil)
+	}
+	return err
+}
+
+func (r *replacement) close() {
+	r.last.Close()
+	r.conn.Close()
+}

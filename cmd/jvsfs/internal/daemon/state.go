@@ -1,0 +1,40 @@
+package daemon
+
+import (
+	"errors"
+	"os"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+)
+
+// leaveState notes what it takes to bring this mount back, before it is visible.
+func (d *Daemon) leaveState() error {
+	major, minor := d.fs.Device()
+	who, err := host.ThisProcess()
+	if err != nil {
+		return err
+	}
+	cfg, err := d.cfg.Snapshot()
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.journal.begin(api.Device{Major: major, Minor: minor}, who), host.WriteState(host.StatePath(api.Device{Major: major, Minor: minor}), host.MountState{
+		Version: host.StateVersion, Mountpoint: d.mountpoint(), Source: d.place.Root, Locks: d.place.LockDir, Mark: d.tree.Mark,
+		Config: cfg, Args: os.Args, Since: d.since, Daemon: who,
+	}))
+}
+
+// forgetState removes it, when the mount has ended in peace. The number of the device may be
+// another mount's by now.
+func (d *Daemon) forgetState() error {
+	d.journal.end()
+	major, minor := d.fs.Device()
+	st, err := host.ReadMountState(api.Device{Major: major, Minor: minor})
+	if errors.Is(err, os.ErrNotExist) || err == nil && st.Daemon.PID != os.Getpid() {
+		return nil
+	}
+	return errors.Join(err, removeState(api.Device{Major: major, Minor: minor}))
+}
+
+func removeState(d api.Device) error { return host.RemoveAll(host.LeasesPath(d), host.StatePath(d)) }

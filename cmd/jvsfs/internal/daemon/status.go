@@ -1,0 +1,25 @@
+package daemon
+
+import (
+	"encoding/json"
+	"os"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+)
+
+func (d *Daemon) status() api.MountStatus {
+	major, minor := d.fs.Device()
+	st := api.MountStatus{
+		Mountpoint: d.mountpoint(), Source: d.place.Root, Device: api.Device{Major: major, Minor: minor}.String(), State: "serving",
+		PID: os.Getpid(), Since: &d.since, Shape: d.place.Shape, Locks: d.place.LockDir, Audit: d.place.AuditPath(), Local: d.place.Local,
+		EnforceStatus: d.mode.status(), Lease: d.cfg.LeaseDuration.Milliseconds(), Metrics: d.metrics.address(),
+	}
+	there, _ := d.survey()
+	for _, w := range there {
+		st.Worktrees = append(st.Worktrees, w.status)
+	}
+	if raw, err := json.Marshal(d.stats()); err == nil {
+		st.Statistics = raw
+	}
+	return st
+}

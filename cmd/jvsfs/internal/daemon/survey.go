@@ -1,0 +1,43 @@
+package daemon
+
+import (
+	"errors"
+	"sort"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+	"golang.org/x/sys/unix"
+)
+
+// surveyed is a worktree and its status at one moment.
+type surveyed struct {
+	*worktree
+	status gate.Status
+}
+
+// survey looks at all worktrees, in the order of their names. Those that are over are told
+// apart: where worktrees come and go, as builds make them, what is reported would grow for
+// as long as the mount lives. Their guards stay, for open files and calls under way rest on
+// them, and the tokens of a name that comes back go on.
+func (d *Daemon) survey() (there []surveyed, over map[lease.WorktreeID]bool) {
+	over = map[lease.WorktreeID]bool{}
+	for _, w := range d.registry.all() {
+		if st := w.guard.Status(); d.isOver(st) {
+			over[w.id] = true
+		} else {
+			there = append(there, surveyed{w, st})
+		}
+	}
+	sort.Slice(there, func(i, j int) bool { return there[i].id < there[j].id })
+	return there, over
+}
+
+// isOver tells whether a worktree is removed, held by nobody, and nothing of it is under way.
+func (d *Daemon) isOver(st gate.Status) bool {
+	if st.State != api.StateFree || st.InFlight > 0 || st.WriteHandles > 0 {
+		return false
+	}
+	err := d.lookForRoot(st.Worktree)
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)
+}

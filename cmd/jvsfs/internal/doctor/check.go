@@ -1,0 +1,54 @@
+package doctor
+
+import (
+	"context"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// Check looks at the machine, at every mount, and at the records of paths. control is
+// the lock directory of those, "" for the usual one.
+func Check(ctx context.Context, paths []string, control string, policy lease.Policy, fix lockdir.Repair) ([]finding.Finding, error) {
+	mounts, err := host.ReadMounts()
+	if err != nil {
+		return nil, err
+	}
+	all := append(checkMachine(policy), checkMounts(ctx, mounts, fix)...)
+	all = append(all, checkTrees()...)
+	var locks []lockdir.Dir
+	for _, path := range paths {
+		p, found, err := placeOf(path, control, mounts)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			all = append(all, checkTree(p, fix)...)
+			locks = append(locks, lockdir.Dir{Path: p.LockDir, Name: p.LockDir})
+		}
+	}
+	return append(all, lockdir.CheckAll(ctx, locks, policy, fix)...), nil
+}
+
+// checkMachine looks at what is the same for all mounts.
+func checkMachine(policy lease.Policy) []finding.Finding {
+	all := checkKernel()
+	all = append(all, limitFindings(gatherLimits())...)
+	all = append(all, checkClock(policy.MaxClockSkew)...)
+	return append(all, configFindings(configDir)...)
+}
+
+// placeOf finds what a path is that is not mounted; what is mounted checkMounts looks at.
+func placeOf(path, control string, mounts host.MountTable) (p place.Place, found bool, err error) {
+	abs, m, err := host.Resolve(path, mounts)
+	if err != nil || host.IsJVSFS(m) {
+		return p, false, err
+	}
+	if p, err = place.SourceAt(abs, control); err != nil {
+		p, err = place.WorktreeOf(abs, control)
+	}
+	return p, err == nil, err
+}

@@ -1,0 +1,143 @@
+package doctor
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"golang.org/x/sys/unix"
+)
+
+// kernelFacts are what the kernel was found to have: calls are tried, not looked up by
+// version, for vendors port both ways.
+type kernelFacts struct {
+	release string
+	missing []string // calls that a mount needs
+	beneath support  // MOVE_MOUNT_BENEATH
+	pidfd   support
+	fuse    error // of opening /dev/fuse
+}
+
+// support says whether the kernel has something, if that could be found out.
+type support uint8
+
+const (
+	unknown support = iota
+	has
+	lacks
+)
+
+// Kernels by whose release alone it can be told what their FUSE client speaks: that is
+// agreed upon in a mount's first exchange. Mapping what is open for writing is
+// FUSE_DIRECT_IO_ALLOW_MMAP (protocol 7.39), forgetting on demand FUSE_NOTIFY_PRUNE
+// (7.45).
+const (
+	kernelMaps   = "6.6"
+	kernelPrunes = "6.18"
+)
+
+// moveMountBeneath is MOVE_MOUNT_BENEATH (Linux 6.5).
+const moveMountBeneath = 0x200
+
+func checkKernel() []finding.Finding { return kernelFindings(gatherKernel()) }
+
+func gatherKernel() kernelFacts {
+	k := kernelFacts{release: "?"}
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		k.release = unix.ByteSliceToString(u.Release[:])
+	}
+	for _, call := range []struct {
+		name string
+		try  func() error
+	}{{"open_tree", tryOpenTree}, {"openat2", tryOpenat2}, {"mount_setattr", tryMountSetattr}} {
+		if errors.Is(call.try(), unix.ENOSYS) {
+			k.missing = append(k.missing, call.name)
+		}
+	}
+	k.beneath = supportOf(unix.MoveMount(-1, "", -1, "", moveMountBeneath), unix.EINVAL)
+	fd, err := unix.PidfdOpen(os.Getpid(), 0)
+	if err == nil {
+		_ = unix.Close(fd) // a pidfd has nothing to flush
+	}
+	k.pidfd = supportOf(err, unix.ENOSYS)
+	k.fuse = tryFuse()
+	return k
+}
+
+// supportOf reads the answer to a call that is made to fail for its other arguments:
+// an unknown flag or call is complained of first, a lack of privilege before that.
+func supportOf(err error, absent unix.Errno) support {
+	switch {
+	case errors.Is(err, absent), errors.Is(err, unix.ENOSYS):
+		return lacks
+	case errors.Is(err, unix.EPERM):
+		return unknown
+	}
+	return has
+}
+
+func tryOpenTree() error {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, "/", unix.OPEN_TREE_CLOEXEC)
+	if err == nil {
+		err = unix.Close(fd)
+	}
+	return err
+}
+
+func tryOpenat2() error {
+	fd, err := unix.Openat2(unix.AT_FDCWD, "/", &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err == nil {
+		err = unix.Close(fd)
+	}
+	return err
+}
+
+func tryMountSetattr() error {
+	return unix.MountSetattr(-1, "", 0, &unix.MountAttr{}) // EBADF or ENOENT where it exists
+}
+
+func tryFuse() error {
+	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	host.CloseFile(f)
+	return err
+}
+
+func kernelFindings(k kernelFacts) []finding.Finding {
+	out := []finding.Finding{fuseFinding(k.fuse)}
+	if len(k.missing) > 0 {
+		out = append(out, finding.Fail("kernel.old", "use Linux 5.12 or later; in a container, a seccomp profile may hide them",
+			"Linux %s lacks calls that mounting needs: %s", k.release, strings.Join(k.missing, ", ")))
+	} else {
+		out = append(out, finding.OK("kernel.calls", "Linux %s has the calls that mounting needs", k.release))
+	}
+	if k.pidfd == lacks {
+		out = append(out, finding.Fail("kernel.pidfd", "use Linux 5.3 or later; in a container, a seccomp profile may hide it", "pidfd_open is missing"))
+	}
+	switch k.beneath {
+	case lacks:
+		out = append(out, finding.Warn("kernel.beneath", "use Linux 6.5 or later", "Linux %s cannot mount beneath another mount, as jvsfs recover does", k.release))
+	case unknown:
+		out = append(out, finding.OK("kernel.unseen", "whether a mount can be made beneath another is for root to find out"))
+	}
+	if olderThan(k.release, kernelMaps) {
+		out = append(out, finding.Warn("kernel.map", "use Linux "+kernelMaps+" or later", "on Linux %s files open for writing cannot be mapped", k.release))
+	}
+	if olderThan(k.release, kernelPrunes) {
+		out = append(out, finding.OK("kernel.prune", "Linux %s cannot be asked to forget inodes (%s can): large trees need a high descriptor limit", k.release, kernelPrunes))
+	}
+	return out
+}
+
+func fuseFinding(err error) finding.Finding {
+	const fix = "modprobe fuse; in a container: --device /dev/fuse --cap-add SYS_ADMIN"
+	switch {
+	case err == nil:
+		return finding.OK("fuse.device", "/dev/fuse can be opened")
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		return finding.Fail("fuse.denied", "run it as root; in a container: --device /dev/fuse --cap-add SYS_ADMIN", "%v", err)
+	}
+	return finding.Fail("fuse.missing", fix, "%v", err)
+}

@@ -1,0 +1,165 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
+	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/moby/sys/mountinfo"
+)
+
+// checkMounts looks at every mount, at its lock directory, at who gets past it, and
+// at what mounts that are gone have left.
+func checkMounts(ctx context.Context, mounts host.MountTable, fix lockdir.Repair) []finding.Finding {
+	ours := mounts.JVSFS()
+	others := host.ReadNamespaces("/proc")
+	all := client.StatusOfAll(ctx, ours)
+	var out []finding.Finding
+	for i, st := range all {
+		out = append(out, checkMount(st))
+		if st.State == "serving" {
+			out = append(out, featureFindings(st)...)
+			out = append(out, crowdingFindings(st)...)
+			out = append(out, versionFindings(st, api.BuildOf().Version, exeOf(st.PID))...)
+			out = append(out, askDoctor(ctx, ours[i], fix)...)
+		}
+		out = append(out, hiddenFindings(ours[i], mounts)...)
+		out = append(out, checkPast(ours[i], mounts, others)...)
+	}
+	if len(ours) == 0 {
+		out = append(out, finding.OK("mounts.none", "no jvsfs mounts"))
+	}
+	out = append(out, stackFindings(ours, all)...)
+	out = append(out, checkStates(ctx, fix)...)
+	return append(out, checkRun(mounts, others, fix)...)
+}
+
+// askDoctor lets the daemon check its lock directory.
+func askDoctor(ctx context.Context, m *mountinfo.Info, fix lockdir.Repair) []finding.Finding {
+	resp, err := client.Ask(ctx, m, api.Request{Op: api.OpDoctor, Repair: fix.Safe, Force: fix.Force}, nil, nil)
+	var out []finding.Finding
+	if err == nil {
+		err = json.Unmarshal(resp.Result, &out)
+	}
+	if err != nil {
+		return []finding.Finding{finding.Warn("locks.unchecked", "run doctor as root", "the lock directory of %s was not checked: %v", m.Mountpoint, err)}
+	}
+	return out
+}
+
+func checkMount(st api.MountStatus) finding.Finding {
+	switch st.State {
+	case "serving":
+		return finding.OK("mounts.serving", "%s serves %s, pid %d", st.Mountpoint, st.Source, st.PID)
+	case "dead":
+		return finding.Fail("mounts.dead", "jvsfs recover "+st.Mountpoint+"; to give the fence up instead: jvsfs umount --bare "+st.Mountpoint,
+			"%s is dead: its daemon does not answer, everything there fails", st.Mountpoint)
+	case "forbidden":
+		return finding.Warn("mounts.forbidden", "run doctor as root", "%s cannot be asked: %s", st.Mountpoint, st.Detail)
+	}
+	fix := "resume the daemon (kill -CONT) or end it"
+	if st.Next != "" && st.Next != client.NextOfSilent {
+		fix = st.Next
+	}
+	return finding.Fail("mounts.silent", fix, "%s does not answer as it should: %s", st.Mountpoint, st.Detail)
+}
+
+// stackFindings looks for what an interrupted recovery leaves: a new mount is put
+// beneath the dead one, which is detached then. all are the states of ours.
+func stackFindings(ours []*mountinfo.Info, all []api.MountStatus) []finding.Finding {
+	state := map[int]string{}
+	for i, m := range ours {
+		state[m.ID] = all[i].State
+	}
+	var out []finding.Finding
+	for _, upper := range ours {
+		for _, lower := range ours {
+			if upper.Parent != lower.ID || upper.Mountpoint != lower.Mountpoint {
+				continue
+			}
+			switch {
+			case state[upper.ID] == "dead":
+				out = append(out, finding.Fail("recovery.interrupted", "jvsfs recover "+upper.Mountpoint,
+					"the recovery of %s was interrupted: another mount lies beneath the dead one", upper.Mountpoint))
+			case state[lower.ID] == "dead":
+				out = append(out, finding.Warn("recovery.covered", "let those who are in it leave; then jvsfs umount, and jvsfs recover "+upper.Mountpoint,
+					"a dead mount lies beneath the one at %s", upper.Mountpoint))
+			}
+		}
+	}
+	return out
+}
+
+// versionFindings compares the daemon with this command. exe is what the kernel says
+// of the daemon's binary, "" when it may not be looked at.
+func versionFindings(st api.MountStatus, own, exe string) []finding.Finding {
+	const fix = "jvsfs mount --replace, or umount and mount again"
+	switch {
+	case st.Version != own:
+		theirs := st.Version
+		if theirs == "" {
+			theirs = "an older one"
+		}
+		return []finding.Finding{finding.Warn("version.mismatch", fix, "the daemon of %s is of version %s, this command of %s", st.Mountpoint, theirs, own)}
+	case strings.HasPrefix(filepath.Base(exe), "jvsfs") && strings.HasSuffix(exe, " (deleted)"): // the number may be of another pid namespace
+		return []finding.Finding{finding.Warn("version.replaced", fix, "the daemon of %s (pid %d) runs a binary that was replaced since: %s", st.Mountpoint, st.PID, exe)}
+	}
+	return []finding.Finding{finding.OK("version.same", "the daemon of %s is of the version of this command, %s", st.Mountpoint, own)}
+}
+
+func exeOf(pid int) string {
+	exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // not ours to look at
+	return exe
+}
+
+// featureFindings tells what the kernel's side of a mount cannot do, as it said itself
+// when the mount was made.
+func featureFindings(st api.MountStatus) []finding.Finding {
+	var stats struct {
+		Kernel *fusefs.Features `json:"kernel"`
+	}
+	if err := json.Unmarshal(st.Statistics, &stats); err != nil || stats.Kernel == nil {
+		return nil // an older daemon
+	}
+	k := stats.Kernel
+	var out []finding.Finding
+	if !k.MapsDirect {
+		out = append(out, finding.Warn("kernel.map", "use Linux "+kernelMaps+" or later", "files open for writing at %s cannot be mapped", st.Mountpoint))
+	}
+	var without []string
+	for what, has := range map[string]bool{
+		"forget inodes on demand (large trees need a high descriptor limit)": k.Prunes,
+		"end long caching (names and attributes are cached shortly)":         k.Expires,
+		"clear setuid with the write (each write asks first)":                k.KillsPriv,
+	} {
+		if !has {
+			without = append(without, what)
+		}
+	}
+	sort.Strings(without)
+	said := "can do all that is made use of"
+	if len(without) > 0 {
+		said = "cannot " + strings.Join(without, ", ")
+	}
+	return append(out, finding.OK("kernel.fuse", "the kernel's side of %s speaks FUSE %s and %s", st.Mountpoint, k.Protocol, said))
+}
+
+// hiddenFindings is what doctor says of it.
+func hiddenFindings(m *mountinfo.Info, mounts host.MountTable) []finding.Finding {
+	all := mounts.HiddenIn(m.Source)
+	if len(all) == 0 {
+		return nil
+	}
+	return []finding.Finding{finding.Warn("mounts.hidden", "umount "+m.Mountpoint+", unmount what is inside, mount again, and mount that again at its place in "+m.Mountpoint,
+		"%s does not show what is mounted inside of %s by another way: %s", m.Mountpoint, m.Source, host.HiddenText(all))}
+}

@@ -1,0 +1,79 @@
+package doctor
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/moby/sys/mountinfo"
+	"github.com/stretchr/testify/require"
+)
+
+func named(pid int) string {
+	return map[int]string{7: "containerd-shim", 8: "nginx"}[pid]
+}
+
+func TestNamespaceFindings(t *testing.T) {
+	table := tableText(t, hostMounts)
+	ns := host.MountNamespace{Name: "mnt:[5]", PIDs: []int{8, 9, 10, 11}, Table: tableText(t, "100 99 254:16 / / rw - ext4 /dev/vdb rw\n")}
+	found := namespaceFindings(ns, host.Windows(ns.Table, table.ByID(30), "/srv/repo"), "/srv/repo", named)
+	require.Equal(t, []string{"bypass.namespace"}, bad(t, found))
+	require.Contains(t, found[0].Message, "at /data/repo, to process 8 (nginx), process 9 (), process 10 (), 1 more")
+	require.Empty(t, namespaceFindings(ns, nil, "/srv/repo", named))
+	require.Equal(t, []string{"bypass.bind", "bypass.bind"}, bad(t, bindFindings(host.Windows(table, table.ByID(30), "/srv/repo"), "/srv/repo")))
+}
+
+func TestPrivatePropagationMattersToContainers(t *testing.T) {
+	table := tableText(t, hostMounts)
+	shared, private := table.ByID(30), table.ByID(27)
+	runtime, daemon := []host.MountNamespace{{PIDs: []int{8, 7}}}, []host.MountNamespace{{PIDs: []int{8}}}
+	require.Empty(t, bad(t, privateFindings(shared, "/srv/repo", runtime, named)))
+	require.Empty(t, bad(t, privateFindings(private, "/srv/repo", daemon, named)))
+	found := privateFindings(private, "/srv/repo", runtime, named)
+	require.Equal(t, []string{"propagation.private"}, bad(t, found))
+	require.Contains(t, found[0].Message, "process 7 (containerd-shim)")
+	require.Contains(t, found[0].Fix, "mount --make-shared /")
+}
+
+func TestOnlySharedWritableMappingsReachAFile(t *testing.T) {
+	var maps strings.Builder
+	for i, perms := range []string{"rw-s", "rw-p", "r--s", "-w-s", "rwxs"} {
+		fmt.Fprintf(&maps, "%x000-%x001 %s 00000000 fe:10 77 /srv/repo/%d\n", i+1, i+1, perms, i)
+	}
+	got := host.ParseMaps(strings.NewReader(sharedWritable(maps.String())), func(api.Device, string) bool { return true })
+	require.Equal(t, []string{"/srv/repo/0", "/srv/repo/3", "/srv/repo/4"}, got)
+}
+
+func TestWritingDescriptorsAreTold(t *testing.T) {
+	name := t.TempDir() + "/f"
+	for flags, want := range map[int]string{os.O_WRONLY | os.O_CREATE: ", open for writing", os.O_RDWR: ", open for writing", os.O_RDONLY: ""} {
+		require.NoError(t, os.WriteFile(name, nil, 0o600))
+		f, err := os.OpenFile(name, flags, 0o600)
+		require.NoError(t, err)
+		require.Equal(t, want, writing(api.BusyEntry{PID: os.Getpid(), Use: fmt.Sprintf("fd %d", f.Fd())}))
+		require.NoError(t, f.Close())
+	}
+	require.Empty(t, writing(api.BusyEntry{PID: os.Getpid(), Use: "cwd"}))
+}
+
+// The machine's own table: /srv is a file system of its own with the repository in it,
+// mounted over in place, and in view a second time.
+const hostMounts = `27 1 254:0 / / rw - ext4 /dev/vda rw
+30 27 254:16 /data /srv rw shared:5 - ext4 /dev/vdb rw
+40 30 0:50 / /srv/repo rw - fuse.jvsfs /srv/repo rw
+41 27 254:16 / /mnt/disk rw - ext4 /dev/vdb rw
+42 27 254:16 /data/repo/main /home/u/main rw - ext4 /dev/vdb rw
+43 27 254:16 /data/other /home/u/other rw - ext4 /dev/vdb rw
+44 27 254:16 /data/repo /hidden rw - ext4 /dev/vdb rw
+45 44 0:60 / /hidden rw - tmpfs tmpfs rw
+`
+
+func tableText(t *testing.T, text string) host.MountTable {
+	t.Helper()
+	table, err := mountinfo.GetMountsFromReader(strings.NewReader(text), nil)
+	require.NoError(t, err)
+	return table
+}

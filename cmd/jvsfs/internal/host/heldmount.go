@@ -1,0 +1,66 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+// heldMount is a mount by the descriptor of its root: what is mounted at its place
+// later, or in its place, is not meant.
+type heldMount struct {
+	info *mountinfo.Info
+	Root *os.File // O_PATH
+}
+
+// HoldMount opens the root of a mount that is the uppermost at its place, without
+// asking its file system anything: its daemon may be dead or stopped.
+func HoldMount(m *mountinfo.Info) (*heldMount, error) {
+	fd, err := unix.Open(m.Mountpoint, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: m.Mountpoint, Err: err}
+	}
+	h := &heldMount{info: m, Root: os.NewFile(uintptr(fd), m.Mountpoint)}
+	id, err := MountIDOf(fd)
+	if err == nil && id != m.ID {
+		err = fmt.Errorf("%s: the mounts there have just changed: try again", m.Mountpoint)
+	}
+	if err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+// MountIDOf is the number of the mount that an open file is on (proc_pid_fdinfo(5)).
+func MountIDOf(fd int) (int, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/thread-self/fdinfo/%d", fd))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(raw)) {
+		if value, ok := strings.CutPrefix(line, "mnt_id:"); ok {
+			return strconv.Atoi(strings.TrimSpace(value))
+		}
+	}
+	return 0, fmt.Errorf("descriptor %d: the kernel does not say on which mount it is", fd)
+}
+
+func (h *heldMount) FD() int { return int(h.Root.Fd()) }
+
+func (h *heldMount) Close() { CloseFile(h.Root) }
+
+// Detach takes this very mount away, lazily, and with it what is mounted on it. The link
+// in /proc leads to the root of the mount itself, not to what covers it (path_resolution(7)
+// does not cross mounts behind such a link).
+func (h *heldMount) Detach() error {
+	err := unix.Unmount(fmt.Sprintf("/proc/thread-self/fd/%d", h.FD()), unix.MNT_DETACH)
+	if err != nil {
+		return os.NewSyscallError("umount2", err)
+	}
+	return nil
+}

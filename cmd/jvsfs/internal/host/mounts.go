@@ -1,0 +1,141 @@
+package host
+
+import (
+	"io"
+	"strings"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/moby/sys/mountinfo"
+)
+
+// FSType is the file system type of every jvsfs mount in the mount table.
+const FSType = "fuse.jvsfs"
+
+// MountTable is the mount table of this process. Nothing here looks at a
+// mounted file system itself: a stat of a mount whose daemon is dead fails,
+// and one of a mount whose daemon is stopped hangs.
+type MountTable []*mountinfo.Info
+
+// ReadMounts reads /proc/thread-self/mountinfo.
+func ReadMounts() (MountTable, error) { return mountinfo.GetMounts(nil) }
+
+// parseMounts reads the format of /proc/PID/mountinfo.
+func parseMounts(r io.Reader) (MountTable, error) { return mountinfo.GetMountsFromReader(r, nil) }
+
+// IsJVSFS tells whether m is a mount of ours.
+func IsJVSFS(m *mountinfo.Info) bool { return m != nil && m.FSType == FSType }
+
+// JVSFS lists the mounts of ours, in the order of the table.
+func (t MountTable) JVSFS() []*mountinfo.Info {
+	var out []*mountinfo.Info
+	for _, m := range t {
+		if IsJVSFS(m) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// Has tells whether a jvsfs mount of a device is left, at whatever place.
+func (t MountTable) Has(d api.Device) bool {
+	return t.Count(d) > 0
+}
+
+// Count is how many jvsfs mounts of a device there are: its number may be another file
+// system's by now.
+func (t MountTable) Count(d api.Device) (n int) {
+	for _, m := range t.JVSFS() {
+		if DeviceOf(m) == d {
+			n++
+		}
+	}
+	return n
+}
+
+// ByID finds a mount by its number, nil for none.
+func (t MountTable) ByID(id int) *mountinfo.Info {
+	for _, m := range t {
+		if m.ID == id {
+			return m
+		}
+	}
+	return nil
+}
+
+// At finds the mount that a walk to the absolute, clean path ends on. It goes
+// down the tree as the kernel does, so that a mount that another one covers is
+// not found, and the topmost of several at one place is.
+func (t MountTable) At(path string) *mountinfo.Info {
+	cur := t.root()
+	for cur != nil {
+		next := t.below(cur, path)
+		if next == nil {
+			return cur
+		}
+		cur = next
+	}
+	return nil
+}
+
+// root is the mount at "/" whose parent is not in the table.
+func (t MountTable) root() *mountinfo.Info {
+	for _, m := range t {
+		if m.Mountpoint == "/" && (m.Parent == m.ID || t.ByID(m.Parent) == nil) {
+			return m
+		}
+	}
+	return nil
+}
+
+// below is the child of cur that a walk to path meets first: the one with the
+// shortest mount point.
+func (t MountTable) below(cur *mountinfo.Info, path string) *mountinfo.Info {
+	var best *mountinfo.Info
+	for _, m := range t {
+		if m.Parent != cur.ID || m.ID == cur.ID || !Within(m.Mountpoint, path) {
+			continue
+		}
+		if best == nil || len(m.Mountpoint) < len(best.Mountpoint) {
+			best = m
+		}
+	}
+	return best
+}
+
+// Within tells whether the clean absolute path is dir or below it.
+func Within(dir, path string) bool {
+	if dir == "/" {
+		return strings.HasPrefix(path, "/")
+	}
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// RelativeTo is path below dir, "" for dir itself; within(dir, path) must hold.
+func RelativeTo(dir, path string) string {
+	return strings.Trim(strings.TrimPrefix(path, dir), "/")
+}
+
+// InMount is the path inside the file system of m that the absolute path names;
+// a bind mount of a part of a jvsfs mount begins at m.Root.
+func InMount(m *mountinfo.Info, path string) string {
+	root := strings.Trim(m.Root, "/")
+	rel := RelativeTo(m.Mountpoint, path)
+	switch {
+	case root == "":
+		return rel
+	case rel == "":
+		return root
+	}
+	return root + "/" + rel
+}
+
+// StackAt lists the jvsfs mounts at a place, one on the root of the other, the uppermost
+// first, as far as nothing else covers them.
+func (t MountTable) StackAt(point string) []*mountinfo.Info {
+	var out []*mountinfo.Info
+	for m := t.At(point); IsJVSFS(m) && m.Mountpoint == point; m = t.ByID(m.Parent) {
+		out = append(out, m)
+	}
+	return out
+}

@@ -1,0 +1,41 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+// SocketDir holds the control sockets, one for each mounted device. Only root
+// writes there, so that who answers is the daemon of the mount.
+const SocketDir = "/run/jvsfs"
+
+// SocketPath is the control socket of the daemon of a device.
+func SocketPath(d api.Device) string {
+	return filepath.Join(SocketDir, fmt.Sprintf("dev-%d-%d.sock", d.Major, d.Minor))
+}
+
+// DeviceOf is the device that a mount shows.
+func DeviceOf(m *mountinfo.Info) api.Device {
+	return api.Device{Major: uint32(m.Major), Minor: uint32(m.Minor)}
+}
+
+// PrepareSocketDir refuses a directory in which somebody else could have put a
+// socket of theirs.
+func PrepareSocketDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(dir, &st); err != nil {
+		return &os.PathError{Op: "stat", Path: dir, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid() || st.Mode&0o022 != 0 {
+		return fmt.Errorf("%s is not a directory that only its owner, the user of the daemon, writes to", dir)
+	}
+	return os.Chmod(dir, 0o755)
+}

@@ -1,0 +1,196 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+	"golang.org/x/sys/unix"
+)
+
+// A daemon leaves beside its socket what it takes to bring its mount back after it was
+// killed: what was mounted, and which leases it held. Both are root's alone, for they say
+// what root runs next, and hold nonces. They are not believed for what they say of a
+// lease: the record decides (lease.Keeper.Adopt).
+
+// MountState says what a mount was started as.
+type MountState struct {
+	Version    int             `json:"version"`
+	Mountpoint string          `json:"mountpoint"`
+	Source     string          `json:"source"`
+	Locks      string          `json:"locks"`
+	Mark       int64           `json:"mark,omitempty"` // of the records (treeLock); 0: of a release that had none
+	Config     json.RawMessage `json:"config"`         // mountcfg's own form
+	Args       []string        `json:"args"`           // for people
+	Since      time.Time       `json:"since"`
+	Daemon     ProcessState    `json:"daemon"`
+}
+
+// ProcessState identifies a process for as long as the machine is up, and the clock that
+// it read.
+type ProcessState struct {
+	PID           int    `json:"pid"`
+	Start         uint64 `json:"start"`
+	BootID        string `json:"boot_id"`
+	PIDNamespace  string `json:"pid_namespace"`
+	TimeNamespace string `json:"time_namespace"` // of CLOCK_BOOTTIME; "" where the kernel has none
+}
+
+// The form of state files.
+const (
+	StateVersion = 1
+	maxState     = 4 << 20 // bytes of a state file
+)
+
+// StatePath is the file that says how the mount of a device is brought back.
+func StatePath(d api.Device) string { return besideSocket(d, "state") }
+
+// LeasesPath is the file that says which leases its daemon holds.
+func LeasesPath(d api.Device) string { return besideSocket(d, "leases") }
+
+func besideSocket(d api.Device, kind string) string {
+	return filepath.Join(SocketDir, fmt.Sprintf("dev-%d-%d.%s", d.Major, d.Minor, kind))
+}
+
+// ThisProcess identifies the calling process.
+func ThisProcess() (ProcessState, error) {
+	st, err := gate.ReadStat(os.Getpid())
+	if err != nil {
+		return ProcessState{}, err
+	}
+	boot, err := bootID()
+	return ProcessState{
+		PID: os.Getpid(), Start: st.Start, BootID: boot, PIDNamespace: PIDNamespace("self"), TimeNamespace: timeNamespace(),
+	}, err
+}
+
+func bootID() (string, error) {
+	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(raw)), err
+}
+
+func timeNamespace() string {
+	ns, err := os.Readlink("/proc/self/ns/time")
+	if err != nil {
+		return "" // before Linux 5.6
+	}
+	return ns
+}
+
+// Liveness says whether the process still runs; one of another boot has ended.
+func (p ProcessState) Liveness() lease.Liveness {
+	if boot, err := bootID(); err == nil && p.BootID != boot {
+		return lease.Gone
+	}
+	return gate.Liveness(lease.Holder{PID: p.PID, StartTime: p.Start, BootID: p.BootID, PIDNamespace: p.PIDNamespace})
+}
+
+// SameClock tells whether times that the process noted on its boot clock mean the same
+// here.
+func (p ProcessState) SameClock() bool {
+	boot, err := bootID()
+	return err == nil && p.BootID == boot && p.TimeNamespace == timeNamespace()
+}
+
+// newState ends the name of a state file that is being written. A device has one daemon, which
+// writes each file from one goroutine at a time; what a killed one has left goes with the rest.
+const newState = ".new"
+
+// WriteState puts a state file in its place, whole or not at all.
+func WriteState(path string, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	tmp := path + newState
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	fd, err := unix.Open(tmp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return &os.PathError{Op: "create", Path: tmp, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), tmp)
+	_, err = f.Write(append(raw, '\n'))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	return nil
+}
+
+// ReadState reads a state file that root alone can have written.
+func ReadState(path string, v any) error {
+	if err := trustedDir(filepath.Dir(path)); err != nil {
+		return err
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer CloseFile(f)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Uid != 0 || st.Mode&0o077 != 0 {
+		return fmt.Errorf("%s is not a file that is root's alone: it is not believed", path)
+	}
+	dec := json.NewDecoder(io.LimitReader(f, maxState))
+	if err := dec.Decode(v); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// trustedDir refuses a directory in which somebody else than root could have put a file.
+func trustedDir(dir string) error {
+	var st unix.Stat_t
+	if err := unix.Lstat(dir, &st); err != nil {
+		return &os.PathError{Op: "stat", Path: dir, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || st.Uid != 0 || st.Mode&0o022 != 0 {
+		return fmt.Errorf("%s is not a directory that only root writes to: what lies there is not believed", dir)
+	}
+	return nil
+}
+
+// ReadMountState reads what the daemon of a device left behind.
+func ReadMountState(d api.Device) (*MountState, error) {
+	st := new(MountState)
+	if err := ReadState(StatePath(d), st); err != nil {
+		return nil, err
+	}
+	if st.Version != StateVersion {
+		return nil, fmt.Errorf("%s is of another release of jvsfs (%d, want %d)", StatePath(d), st.Version, StateVersion)
+	}
+	return st, nil
+}
+
+// ForgetMount removes what the daemon of a device left behind: its socket and its state.
+func ForgetMount(d api.Device) error { return RemoveAll(SocketPath(d), LeasesPath(d), StatePath(d)) }
+
+// RemoveAll removes state files, with what was left of writing them.
+func RemoveAll(paths ...string) error {
+	var errs []error
+	for _, path := range paths {
+		if err := os.Remove(path + newState); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

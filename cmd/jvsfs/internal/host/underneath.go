@@ -1,0 +1,71 @@
+package host
+
+import (
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// Underneath runs f where no jvsfs mount covers point: paths lead to the directory
+// below it there, and nowhere else. f runs on a thread with a private copy of the mount
+// namespace, in which the mounts at point are taken away; the copy ends with the thread,
+// and what f opens stays open. That works whatever the dead mount sits on, also on the
+// root of a mount that cannot be reached by any path from outside, and touches nothing
+// that anybody else can see.
+func Underneath(point string, f func() error) error {
+	done := make(chan error, 1)
+	go onThreadOfItsOwn(func() {
+		err := uncoverPrivately(point)
+		if err == nil {
+			err = f()
+		}
+		done <- err
+	})
+	return <-done
+}
+
+// onThreadOfItsOwn runs f on a thread that ends with it. The main thread never ends: the
+// namespace would live as long as the process, and keep every mount of the machine busy.
+func onThreadOfItsOwn(f func()) {
+	runtime.LockOSThread() // not unlocked, but for the main thread: that ends the thread
+	if unix.Gettid() != unix.Getpid() {
+		f()
+		return
+	}
+	defer runtime.UnlockOSThread()
+	done := make(chan struct{})
+	go func() { defer close(done); onThreadOfItsOwn(f) }() // not here while this one is locked
+	<-done
+}
+
+// uncoverPrivately gives this thread a mount namespace of its own without the jvsfs
+// mounts at point.
+func uncoverPrivately(point string) error {
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("a private copy of the mounts: %w", err)
+	}
+	// Before anything else: what is shared would carry the unmounting back to everybody.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make the copy of the mounts private: %w", err)
+	}
+	for {
+		mounts, err := ReadMounts()
+		if err != nil {
+			return err
+		}
+		top := mounts.At(point)
+		if !IsJVSFS(top) || top.Mountpoint != point {
+			return nil
+		}
+		m, err := HoldMount(top)
+		if err != nil {
+			return err
+		}
+		err = m.Detach()
+		m.Close()
+		if err != nil {
+			return fmt.Errorf("take %s away in the private copy: %w", point, err)
+		}
+	}
+}

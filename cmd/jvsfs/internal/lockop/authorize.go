@@ -1,0 +1,128 @@
+package lockop
+
+import (
+	"fmt"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// Plea is everything that decides whether a caller may do what it asks. The
+// facts are found elsewhere, from the kernel, so that the rule is a table.
+type Plea struct {
+	Op       string
+	PeerUID  uint32 // from SO_PEERCRED, or the caller's own without a daemon
+	MountUID uint32 // who runs the daemon
+
+	// acquire, steal, handover
+	TargetUID uint32 // who owns the process that is to hold the lease
+	MayWrite  bool   // the target's user may write to the worktree's root by its mode
+	Wider     bool   // the scope asked for takes in more than the target's user, and than configured
+
+	// renew, release, handover
+	Held         bool
+	HolderUID    uint32
+	Explicit     bool // a process was named with --pid
+	TargetMember bool // the named process is the holder or in its scope
+	PeerMember   bool // the calling process is in the scope of the lease
+}
+
+// Authorize decides p. The string is a note for the caller's standard error,
+// set when root does what only the holder may do. The failure carries no holder
+// and no file; the caller of authorize knows them.
+func Authorize(p Plea) (string, *api.Failure) {
+	switch p.Op {
+	case api.OpAcquire, api.OpSteal:
+		return "", authorizeAcquire(p)
+	case api.OpRenew, api.OpRelease, api.OpWatch:
+		return authorizeHolder(p)
+	case api.OpHandover:
+		return authorizeHandover(p)
+	case api.OpUnmount, api.OpDoctor, api.OpEnforce:
+		if p.PeerUID != 0 && p.PeerUID != p.MountUID {
+			return "", &api.Failure{Class: api.ClassDenied, Message: "only root or the user that mounted may do that", Next: "run it as root"}
+		}
+	}
+	return "", nil // ping, status, explain and lock status tell nothing secret
+}
+
+func authorizeAcquire(p Plea) *api.Failure {
+	switch {
+	case p.PeerUID == 0:
+		return nil
+	case p.PeerUID == p.TargetUID && !p.MayWrite:
+		return &api.Failure{Class: api.ClassDenied, Message: fmt.Sprintf("user %d may not write to the worktree, so it may not keep others from it", p.TargetUID),
+			Next: "ask the worktree's owner, or root"}
+	case p.PeerUID == p.TargetUID && p.Wider:
+		return &api.Failure{Class: api.ClassDenied, Message: "only root may take a lease for more than one user's processes",
+			Next: "leave --scope out, or mount with that scope"}
+	case p.PeerUID == p.TargetUID:
+		return nil
+	}
+	return &api.Failure{
+		Class:   api.ClassDenied,
+		Message: fmt.Sprintf("the process belongs to user %d, and user %d may not take a lease for it", p.TargetUID, p.PeerUID),
+		Next:    "name a process of your own with --pid, or ask root",
+	}
+}
+
+func authorizeHolder(p Plea) (string, *api.Failure) {
+	if !p.Held {
+		return "", notHeld("nobody holds the lease", "jvsfs lock acquire WORKTREE")
+	}
+	if p.Explicit {
+		if !p.TargetMember {
+			return "", notHeld("the named process is neither the holder nor in its scope", "jvsfs lock status WORKTREE names the holder")
+		}
+		if p.PeerUID != 0 && p.PeerUID != p.HolderUID {
+			return "", notHeld("the lease is held by another user", "ask the holder, or root")
+		}
+		return "", nil
+	}
+	if p.PeerUID == 0 {
+		if p.PeerMember {
+			return "", nil
+		}
+		return fmt.Sprintf("acting as root on a lease that this process does not hold (%s)", p.Op), nil
+	}
+	if p.PeerUID != p.HolderUID {
+		return "", notHeld("the lease is held by another user", "ask the holder, or root")
+	}
+	if !p.PeerMember {
+		return "", notHeld("the lease is held by another process of yours, and this one is not in its scope",
+			"name the holder with --pid; jvsfs lock status WORKTREE shows it")
+	}
+	return "", nil
+}
+
+// authorizeHandover asks of the caller what a release asks, and of the next holder what
+// acquiring does, but whose process that is.
+func authorizeHandover(p Plea) (string, *api.Failure) {
+	note, f := authorizeHolder(p)
+	switch {
+	case f != nil || p.PeerUID == 0:
+		return note, f
+	case !p.MayWrite:
+		return "", &api.Failure{Class: api.ClassDenied, Message: fmt.Sprintf("user %d may not write to the worktree, so it cannot be given its lease", p.TargetUID),
+			Next: "name a process that may write there"}
+	case p.Wider:
+		return "", &api.Failure{Class: api.ClassDenied, Message: "only root may give a lease to more than one user's processes",
+			Next: "leave --scope out, or mount with that scope"}
+	}
+	return "", nil
+}
+
+func notHeld(message, next string) *api.Failure {
+	return &api.Failure{Class: lease.Class("E_LOCK_NOT_HELD"), Message: message, Next: next}
+}
+
+// Identify resolves a process by its number with its own user.
+func Identify(r *gate.Resolver, pid int) (gate.Identity, error) {
+	uid, err := host.OwnerOf(pid)
+	if err != nil {
+		return gate.Identity{}, err
+	}
+	return r.Identify(gate.Caller{TID: uint32(pid), UID: uid})
+}

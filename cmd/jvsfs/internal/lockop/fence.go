@@ -1,0 +1,183 @@
+package lockop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+	"golang.org/x/sys/unix"
+)
+
+// A daemon that is stopped, or stuck in a write, keeps the gate of its worktree, and no lease can be taken over: that is the
+// promise (rule 4 of package lease). --fence breaks the tie on the same host by ending that daemon. The kernel then drops its
+// flock after its last write, and its mount refuses everything. It is never done to a process that is not proven, while a pidfd
+// pins it, to be jvsfs, to hold that gate, and to be the caller's own or root's to end.
+
+// fenceWait bounds the wait for an ended daemon; one that is stuck in the kernel ends when the kernel lets it.
+const fenceWait = 5 * time.Second
+
+// gateBlocked tells whether a lease was not had for the gate or the turn alone: whatever else the rules ask was met.
+func gateBlocked(err error) bool {
+	var le *lease.Error
+	return errors.As(err, &le) && le.Class == lease.ClassLockConflict &&
+		(strings.HasSuffix(le.File, ".gate") || strings.HasSuffix(le.File, ".turn"))
+}
+
+// StealFencing is steal, and when the gate is in the way and force says so, steal again after fencing.
+func StealFencing(ctx context.Context, store *lease.Store, by uint32, force bool, say func(string), steal func() (lease.Grant, error)) (lease.Grant, error) {
+	grant, err := steal()
+	if err == nil || !force || !gateBlocked(err) {
+		return grant, err
+	}
+	if ferr := Fence(ctx, store, by, say); ferr != nil {
+		return grant, ferr
+	}
+	return steal()
+}
+
+// Fence ends who holds the gate, on behalf of user by: all of them are proven before the first is ended.
+func Fence(ctx context.Context, store *lease.Store, by uint32, say func(string)) error {
+	if err := grantedHere(store); err != nil {
+		return err
+	}
+	pids, err := store.GateOwners()
+	if err != nil {
+		return err
+	}
+	var all []suspect
+	defer func() {
+		for _, s := range all {
+			host.CloseFile(s.fd)
+		}
+	}()
+	for _, pid := range pids {
+		s, err := prove(store, pid, by)
+		if err != nil {
+			return notFenced(store, pid, err)
+		}
+		all = append(all, s)
+	}
+	for _, s := range all {
+		if err := s.end(ctx); err != nil {
+			return notFenced(store, s.pid, err)
+		}
+		say(fmt.Sprintf("ended process %d (%s), which kept the gate", s.pid, s.what))
+	}
+	return nil
+}
+
+// grantedHere refuses where the lease was granted on another host, by another boot, or in another pid namespace: who holds the gate
+// here is then not whom it takes to end.
+func grantedHere(store *lease.Store) error {
+	head, err := store.Head()
+	if err != nil {
+		return err
+	}
+	if head.Record == nil || head.Record.Released {
+		return nil
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if h := head.Record.Holder(); err != nil || h.BootID != strings.TrimSpace(string(boot)) || h.PIDNamespace != host.PIDNamespace("self") {
+		return notFenced(store, 0, errors.New("the lease was granted on another host, before a reboot, or in another pid namespace: fence it there"))
+	}
+	return nil
+}
+
+// suspect is a process that was proven to keep the gate; fd pins it.
+type suspect struct {
+	pid  int
+	fd   *os.File
+	what string
+}
+
+// prove makes sure of everything while the pidfd pins the process.
+func prove(store *lease.Store, pid int, by uint32) (suspect, error) {
+	s := suspect{pid: pid}
+	if pid <= 0 {
+		return s, errors.New("it is in a pid namespace that cannot be seen from here")
+	}
+	before, err := gate.ReadStat(pid)
+	if err != nil {
+		return s, err
+	}
+	if s.fd, err = host.OpenPidfd(pid); err != nil {
+		return s, err
+	}
+	if err = s.check(store, before.Start, by); err == nil && !host.PidfdAlive(s.fd) {
+		err = errors.New("it has just ended: try again")
+	}
+	if err != nil {
+		host.CloseFile(s.fd)
+		return s, err
+	}
+	s.what = map[bool]string{true: "stopped", false: "running"}[before.State == 'T' || before.State == 't']
+	return s, nil
+}
+
+func (s suspect) check(store *lease.Store, start uint64, by uint32) error {
+	if s.pid == os.Getpid() {
+		return errors.New("it is this very process")
+	}
+	if st, err := gate.ReadStat(s.pid); err != nil || st.Start != start {
+		return errors.New("it has just ended: try again")
+	}
+	if ns := host.PIDNamespace(strconv.Itoa(s.pid)); ns == "" || ns != host.PIDNamespace("self") {
+		return errors.New("it runs in another pid namespace: fence it there")
+	}
+	if uid, err := host.OwnerOf(s.pid); err != nil || by != 0 && uid != by {
+		return fmt.Errorf("it belongs to user %d: only that user or root may end it", uid)
+	}
+	if !runsJVSFS(s.pid) {
+		return errors.New("it is not jvsfs, whatever it does with the lock file; end it by hand if that is right")
+	}
+	owns, err := store.OwnsGate(s.pid)
+	if err == nil && !owns {
+		err = errors.New("it has just let the gate go: try again")
+	}
+	return err
+}
+
+// runsJVSFS tells whether a process runs this program, be it of another release.
+func runsJVSFS(pid int) bool {
+	theirs, err1 := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	ours, err2 := os.Readlink("/proc/self/exe")
+	name := func(exe string) string { return filepath.Base(strings.TrimSuffix(exe, " (deleted)")) }
+	return err1 == nil && err2 == nil && name(theirs) == name(ours)
+}
+
+// end kills the process and waits until it is gone, and its locks with it.
+func (s suspect) end(ctx context.Context) error {
+	if err := unix.PidfdSendSignal(int(s.fd.Fd()), unix.SIGKILL, nil, 0); err != nil {
+		return os.NewSyscallError("pidfd_send_signal", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, fenceWait)
+	defer cancel()
+	for host.PidfdAlive(s.fd) {
+		p := []unix.PollFd{{Fd: int32(s.fd.Fd()), Events: unix.POLLIN}}
+		if _, err := unix.Poll(p, 100); err != nil && !errors.Is(err, unix.EINTR) {
+			return os.NewSyscallError("poll", err)
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("it was told to end, but the kernel has not let it yet: try again later (%w)", context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+func notFenced(store *lease.Store, pid int, err error) *api.Failure {
+	who := ""
+	if pid > 0 {
+		who = fmt.Sprintf(": process %d keeps the gate", pid)
+	}
+	return &api.Failure{Class: lease.ClassLockConflict, Err: err,
+		Message: fmt.Sprintf("worktree %s was not fenced%s: %v", store.Worktree(), who, err), Next: "jvsfs lock status WORKTREE shows the holder"}
+}

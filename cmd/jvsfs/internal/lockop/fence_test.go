@@ -1,0 +1,119 @@
+package lockop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+	"github.com/jvsfs/jvsfs/lease"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+// heldFor names the worktree that the test binary holds instead of testing.
+const heldFor = "JVSFS_TEST_HOLD"
+
+func TestMain(m *testing.M) {
+	if main := os.Getenv(heldFor); main != "" {
+		if err := hold(main); err != nil {
+			panic(err)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// hold takes the lease of a worktree and keeps its gate until standard input ends.
+func hold(main string) error {
+	p, err := place.WorktreeOf(main, "")
+	if err != nil {
+		return err
+	}
+	l, err := OpenLocal(p, lease.DefaultPolicy())
+	if err != nil {
+		return err
+	}
+	h, err := l.resolver.HolderFor(os.Getpid(), "tree", "")
+	if err != nil {
+		return err
+	}
+	k := l.Keeper(nil)
+	if _, err := k.Acquire(context.Background(), h); err != nil {
+		return err
+	}
+	fmt.Println("go")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	return errors.Join(k.Close(), l.Close())
+}
+
+// holder starts a process of this program that has the gate. It ends with the test.
+func holder(t *testing.T, main string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), heldFor+"="+main, "GORACE=atexit_sleep_ms=0")
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = in.Close()
+		_, _ = io.Copy(io.Discard, out)
+		_ = cmd.Wait()
+	})
+	_, err = io.ReadFull(out, make([]byte, 3))
+	require.NoError(t, err)
+	return cmd
+}
+
+// repository is a repository with one worktree.
+func repository(t *testing.T) (main, locks string) {
+	t.Helper()
+	root := t.TempDir()
+	main, locks = filepath.Join(root, "repo", "main"), filepath.Join(root, "repo", ".jvs", "locks")
+	require.NoError(t, errors.Join(os.MkdirAll(main, 0o755), os.MkdirAll(filepath.Dir(locks), 0o755)))
+	return main, locks
+}
+
+func TestProveRefuses(t *testing.T) {
+	main, locks := repository(t)
+	daemon := holder(t, main)
+	pid := daemon.Process.Pid
+	dir, err := lease.OpenDir(locks)
+	require.NoError(t, err)
+	defer dir.Close() //nolint:errcheck // only read from
+	store, uid := dir.Store("main"), uint32(os.Getuid())
+
+	s, err := prove(store, pid, uid)
+	require.NoError(t, err, "it is what it is")
+	require.Equal(t, "running", s.what)
+	host.CloseFile(s.fd)
+	for name, c := range map[string]struct {
+		pid  int
+		by   uint32
+		id   lease.WorktreeID
+		says string
+	}{
+		"another user's":     {pid, uid + 1, "main", "belongs to user"},
+		"another worktree's": {pid, uid, "other", "let the gate go"},
+		"this process":       {os.Getpid(), uid, "main", "this very process"},
+		"not to be seen":     {0, uid, "main", "pid namespace"},
+		"gone":               {1<<22 - 1, uid, "main", ""},
+	} {
+		s, err := prove(dir.Store(c.id), c.pid, c.by)
+		require.ErrorContains(t, err, c.says, name)
+		require.True(t, s.fd == nil || s.fd.Close() != nil, "%s: the descriptor is not left open", name)
+	}
+	s.fd, err = host.OpenPidfd(pid)
+	require.NoError(t, err)
+	defer host.CloseFile(s.fd)
+	require.ErrorContains(t, s.check(store, 1, uid), "just ended", "another start time is another process")
+	require.True(t, host.PidfdAlive(s.fd))
+}

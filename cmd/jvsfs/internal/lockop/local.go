@@ -1,0 +1,291 @@
+package lockop
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/mountcfg"
+	"golang.org/x/sys/unix"
+)
+
+// Local works on the records of one worktree that no mount serves.
+type Local struct {
+	place    place.Place
+	policy   lease.Policy
+	dir      *lease.Dir
+	audit    *lease.AuditLog
+	resolver *gate.Resolver
+	tree     *place.TreeLock // on the directory, from claim on; nil before
+}
+
+// OpenLocal opens the lock directory, making it if need be.
+func OpenLocal(p place.Place, policy lease.Policy) (*Local, error) {
+	dir, err := p.OpenLockDir()
+	if err != nil {
+		return nil, err
+	}
+	audit, err := place.OpenAudit(p, -1, dir)
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return &Local{place: p, policy: policy, dir: dir, audit: audit, resolver: gate.NewResolver(lease.SystemClock())}, nil
+}
+
+// Claim makes sure that no mount serves the directory with other records, for as long as l
+// is open: what is taken here says nothing there.
+func (l *Local) Claim(ctx context.Context) error {
+	root := l.place.Root
+	if !place.Exists(root) {
+		root = l.place.Repo // of a worktree that is still to be made
+	}
+	fd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: root, Err: err}
+	}
+	defer func() { _ = unix.Close(fd) }()
+	p := l.place
+	p.Root = root
+	if l.tree, err = place.LockTree(p, fd, l.dir.FD()); err != nil {
+		l.place.ForgetEmpty()
+		return err
+	}
+	return l.place.Own(ctx, l.dir, l.policy)
+}
+
+// Close gives everything back but the lease.
+func (l *Local) Close() error {
+	l.resolver.Close()
+	l.tree.Close()
+	return errors.Join(l.audit.Close(), l.dir.Close())
+}
+
+func (l *Local) auditEvent(e lease.Event) error {
+	return l.audit.Append(context.Background(), place.AuditRecordOf(e))
+}
+
+// Keeper makes a keeper of the lease, which does not run.
+func (l *Local) Keeper(fence lease.Fence) *lease.Keeper {
+	return lease.NewKeeper(lease.KeeperConfig{
+		Store: l.dir.Store(l.place.ID), Policy: l.policy, Clock: lease.SystemClock(), Fence: fence,
+		Liveness: l.resolver.Liveness, Audit: l.auditEvent,
+	})
+}
+
+// Peek looks at the records without making anything; fs.ErrNotExist when there
+// is no lock directory.
+func Peek(p place.Place, policy lease.Policy) (lease.Head, lease.Judgement, error) {
+	if p.LockDir == "" {
+		return lease.Head{}, lease.Judgement{}, os.ErrNotExist
+	}
+	if _, err := os.Lstat(p.LockDir); err != nil {
+		return lease.Head{}, lease.Judgement{}, err
+	}
+	dir, err := lease.OpenDir(p.LockDir)
+	if err != nil {
+		return lease.Head{}, lease.Judgement{}, err
+	}
+	now := lease.SystemClock().Wall() // before the record is read, as Judge wants it
+	head, err := dir.Store(p.ID).Head()
+	if err = errors.Join(err, dir.Close()); err != nil {
+		return head, lease.Judgement{}, err
+	}
+	return head, lease.Judge(now, head, policy), nil
+}
+
+// OnRecords does one lock operation on the records.
+func OnRecords(ctx context.Context, note func(string), p place.Place, policy lease.Policy, req api.Request) (api.Response, error) {
+	if req.Op == api.OpLockStatus {
+		return PeekStatus(p, policy, req)
+	}
+	l, err := OpenLocal(p, policy)
+	if err != nil {
+		return api.Response{}, err
+	}
+	resp, err := l.do(ctx, note, req)
+	return resp, errors.Join(err, l.Close())
+}
+
+func (l *Local) do(ctx context.Context, note func(string), req api.Request) (api.Response, error) {
+	if l.place.Local {
+		note("no mount: the lease is local to this machine, its records live in " + l.place.LockDir)
+	}
+	if req.Op == api.OpAcquire || req.Op == api.OpSteal {
+		return l.acquire(ctx, note, req)
+	}
+	return l.asHolder(ctx, note, req)
+}
+
+// PeekStatus answers lock status from the records alone, and makes nothing.
+func PeekStatus(p place.Place, policy lease.Policy, req api.Request) (api.Response, error) {
+	head, j, err := Peek(p, policy)
+	if errors.Is(err, os.ErrNotExist) {
+		head, j = lease.Head{}, lease.Judgement{State: lease.Free, Reason: "nobody has held it yet"}
+	} else if err != nil {
+		return api.Response{}, err
+	}
+	st, err := api.LockStatusOf(p.ID, head, j, uint32(os.Getuid()))
+	if err != nil {
+		return api.Response{}, err
+	}
+	if req.Explicit && head.Record != nil {
+		r := gate.NewResolver(lease.SystemClock())
+		defer r.Close()
+		id, err := Identify(r, req.PID)
+		member := err == nil && j.State != lease.Free && r.Member(head.Record.Holder(), id)
+		st.Member = &member
+	}
+	return api.ResultOf(st)
+}
+
+// acquire takes the lease with a keeper that does not run: nothing renews it, and
+// it outlives this command.
+func (l *Local) acquire(ctx context.Context, note func(string), req api.Request) (api.Response, error) {
+	h, err := l.Holder(req)
+	if err != nil {
+		return api.Response{}, err
+	}
+	if err := l.Claim(ctx); err != nil {
+		return api.Response{}, err
+	}
+	if resp, ok := l.again(ctx, req, h); ok {
+		return resp, nil
+	}
+	k := l.Keeper(nil)
+	grant, err := l.WaitFor(ctx, note, k, req, h)
+	if err != nil {
+		return api.Response{}, errors.Join(err, k.Close())
+	}
+	// Close would release: the keeper ends with this process instead.
+	note("no mount fences this worktree or renews the lease; it ends at " + human.Clock(grant.Record.ExpiresAt()))
+	raw, err := api.RecordJSON(&grant.Record, uint32(os.Getuid()))
+	return api.Response{Record: raw, Token: grant.Token}, err
+}
+
+// again is acquire by the process that holds already, from an earlier command: its
+// lease is renewed. ok is false when that is not so, or does not work.
+func (l *Local) again(ctx context.Context, req api.Request, h lease.Holder) (api.Response, bool) {
+	head, err := l.dir.Store(l.place.ID).Head()
+	if err != nil || req.Op != api.OpAcquire || head.Unreadable != nil || head.Record == nil || head.Record.Released {
+		return api.Response{}, false
+	}
+	if has := head.Record.Holder(); has.BootID != h.BootID || has.PID != h.PID || has.StartTime != h.StartTime || has.Scope != h.Scope {
+		return api.Response{}, false
+	}
+	rec, err := l.rewrite(ctx, api.OpRenew, head)
+	if err != nil {
+		return api.Response{}, false // expired: a new token is what acquiring gives
+	}
+	raw, err := api.RecordJSON(rec, uint32(os.Getuid()))
+	return api.Response{Record: raw, Token: head.Token}, err == nil
+}
+
+// Holder is the process that the request names, as a holder.
+func (l *Local) Holder(req api.Request) (lease.Holder, error) {
+	scope, err := gate.ParseScope(req.Scope)
+	if err != nil {
+		return lease.Holder{}, api.Usagef("%v", err)
+	}
+	owner, err := host.OwnerOf(req.PID)
+	if err != nil {
+		return lease.Holder{}, api.NoProcess(req.PID, err)
+	}
+	if _, f := Authorize(Plea{Op: req.Op, PeerUID: uint32(os.Getuid()), TargetUID: owner}); f != nil {
+		return lease.Holder{}, f
+	}
+	h, err := l.resolver.HolderFor(req.PID, scope, req.Purpose)
+	if err != nil {
+		return h, api.NoProcess(req.PID, err)
+	}
+	return h, nil
+}
+
+// WaitFor takes the lease for h, and waits for it as long as the request says.
+func (l *Local) WaitFor(ctx context.Context, note func(string), k *lease.Keeper, req api.Request, h lease.Holder) (lease.Grant, error) {
+	wait := Waiting{
+		Until:   time.Now().Add(time.Duration(req.WaitMS) * time.Millisecond),
+		Observe: k.Observe,
+		Live:    l.resolver.Liveness,
+		Say:     func(text string) error { note(text); return nil },
+	}
+	return wait.Run(ctx, func() (lease.Grant, error) {
+		if req.Op == api.OpSteal {
+			if err := StillThere(k, req.Token); err != nil {
+				return lease.Grant{}, err
+			}
+			return StealFencing(ctx, l.dir.Store(l.place.ID), uint32(os.Getuid()), req.Force, note,
+				func() (lease.Grant, error) { return k.Steal(ctx, h) })
+		}
+		grant, err := k.Acquire(ctx, h)
+		if _, j := k.Observe(); err != nil && req.Steal && j.State == lease.Stealable {
+			return k.Steal(ctx, h)
+		}
+		return grant, err
+	})
+}
+
+// asHolder renews or releases a lease that an earlier command took. Who the
+// caller is decides as the daemon would decide; the claim's own nonce, read from
+// the record, then proves it to the store.
+func (l *Local) asHolder(ctx context.Context, note func(string), req api.Request) (api.Response, error) {
+	head, err := l.dir.Store(l.place.ID).Head()
+	if err != nil {
+		return api.Response{}, err
+	}
+	if head.Unreadable != nil {
+		return api.Response{}, head.Unreadable
+	}
+	said, f := Authorize(l.holderPlea(req, head))
+	if f != nil {
+		f.File = head.File
+		if head.Record != nil && !head.Record.Released {
+			f.Holder = api.ViewOfRecord(head.Record)
+		}
+		return api.Response{}, f
+	}
+	if said != "" {
+		note(said)
+	}
+	rec, err := l.rewrite(ctx, req.Op, head)
+	if err != nil {
+		return api.Response{}, err
+	}
+	raw, err := api.RecordJSON(rec, uint32(os.Getuid()))
+	return api.Response{Record: raw, Token: head.Token}, err
+}
+
+func (l *Local) holderPlea(req api.Request, head lease.Head) Plea {
+	p := Plea{Op: req.Op, PeerUID: uint32(os.Getuid()), Explicit: req.Explicit, Held: head.Record != nil && !head.Record.Released}
+	if !p.Held {
+		return p
+	}
+	h := head.Record.Holder()
+	p.HolderUID = h.UID
+	if id, err := Identify(l.resolver, os.Getpid()); err == nil {
+		p.PeerMember = l.resolver.Member(h, id)
+	}
+	if !p.Explicit {
+		return p
+	}
+	if id, err := Identify(l.resolver, req.PID); err == nil {
+		p.TargetMember = l.resolver.Member(h, id)
+	} else {
+		p.TargetMember = req.PID == h.PID && gate.Liveness(h) == lease.Gone
+	}
+	return p
+}
+
+// PolicyOf is the policy that a configuration asks for.
+func PolicyOf(cfg mountcfg.Config) lease.Policy {
+	return lease.Policy{
+		LeaseDuration: cfg.LeaseDuration, RenewInterval: cfg.RenewInterval,
+		MaxClockSkew: cfg.MaxClockSkew, StealGrace: cfg.StealGrace,
+	}
+}

@@ -1,0 +1,114 @@
+package lockop
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// Waiting repeats an attempt to get a lease until a time.
+type Waiting struct {
+	Until   time.Time
+	Wake    <-chan lease.Loss // nil: look at intervals only
+	Observe func() (lease.Head, lease.Judgement)
+	Live    func(lease.Holder) lease.Liveness // nil: not known
+	Say     func(string) error                // told once, for whom it waits
+}
+
+// passOnWait is how long a lease is waited for whose holder has ended, whatever was asked
+// for: who keeps it gives it back at once, if that is not stopped.
+const passOnWait = 2 * time.Second
+
+// Run tries at least once. It ends with the grant, with the failure that time
+// does not cure, with the last conflict when the time is over, or with ctx.
+func (w Waiting) Run(ctx context.Context, try func() (lease.Grant, error)) (lease.Grant, error) {
+	said := false
+	passing := time.Now().Add(passOnWait)
+	for {
+		grant, err := try()
+		if err == nil || !Waitable(err) {
+			return grant, err
+		}
+		if time.Now().Before(passing) && w.passesOn() {
+			if err := w.sleep(ctx, 2*time.Millisecond); err != nil {
+				return grant, err
+			}
+			continue
+		}
+		left := time.Until(w.Until)
+		if left <= 0 {
+			return grant, err
+		}
+		if !said {
+			said = true
+			if err := w.Say(w.sentence()); err != nil {
+				return grant, err
+			}
+		}
+		if err := w.sleep(ctx, min(left, pollInterval)); err != nil {
+			return grant, err
+		}
+	}
+}
+
+func (w Waiting) sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.Wake:
+	case <-t.C:
+	}
+	return nil
+}
+
+// passesOn reports whether the lease is held by nobody who is left.
+func (w Waiting) passesOn() bool {
+	head, j := w.Observe()
+	return w.Live != nil && j.State == lease.Held && head.Record != nil && w.Live(head.Record.Holder()) == lease.Gone
+}
+
+func (w Waiting) sentence() string {
+	head, j := w.Observe()
+	who := "its holder"
+	if v := api.ViewOfRecord(head.Record); v != nil {
+		who = human.Printable(v.HolderID)
+		if v.Purpose != "" {
+			who += " (" + human.Printable(v.Purpose) + ")"
+		}
+	}
+	s := fmt.Sprintf("waiting for %s until %s", who, human.Clock(w.Until))
+	if !j.Until.IsZero() {
+		s += fmt.Sprintf("; its lease lasts until %s unless renewed", human.Clock(j.Until))
+	}
+	return s
+}
+
+// StillThere refuses to rob somebody else than was agreed to; 0 is whoever it is.
+func StillThere(k *lease.Keeper, agreed lease.Token) error {
+	head, _ := k.Observe()
+	if agreed == 0 || head.Token == agreed {
+		return nil
+	}
+	return &api.Failure{Class: lease.ClassFencingMismatch, Holder: api.ViewOfRecord(head.Record), File: head.File,
+		Message: fmt.Sprintf("the lease changed hands while you were asked: token %d was shown, %d is the current one", agreed, head.Token),
+		Next:    "look again: jvsfs lock status WORKTREE"}
+}
+
+// Waitable tells whether time alone may turn the failure into a grant.
+func Waitable(err error) bool {
+	switch lease.ClassOf(err) {
+	case "E_LOCK_CONFLICT", "E_LOCK_EXPIRED":
+		return true
+	}
+	return false
+}
+
+// pollInterval is how often a waiting request looks again: a lease that another
+// mount or host held is released without a word to this daemon.
+const pollInterval = 250 * time.Millisecond

@@ -1,0 +1,84 @@
+package lockop
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease"
+	"github.com/stretchr/testify/require"
+)
+
+var errTaken = &lease.Error{Class: "E_LOCK_CONFLICT", Message: "taken"}
+
+func waitUntil(d time.Duration, said *int, wake <-chan lease.Loss) Waiting {
+	return Waiting{
+		Until: time.Now().Add(d), Wake: wake,
+		Observe: func() (lease.Head, lease.Judgement) { return lease.Head{Record: sampleRecord()}, lease.Judgement{} },
+		Say:     func(string) error { *said++; return nil },
+	}
+}
+
+func TestWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		said, tries := 0, 0
+		after := func(n int, err error) func() (lease.Grant, error) {
+			tries = 0
+			return func() (lease.Grant, error) {
+				if tries++; tries > n {
+					return lease.Grant{Token: 9}, nil
+				}
+				return lease.Grant{}, err
+			}
+		}
+		grant, err := waitUntil(time.Minute, &said, nil).Run(t.Context(), after(5, errTaken))
+		require.NoError(t, err)
+		require.Equal(t, lease.Token(9), grant.Token)
+		require.Equal(t, 1, said, "it says once for whom it waits")
+
+		_, err = waitUntil(0, &said, nil).Run(t.Context(), after(5, errTaken))
+		require.ErrorIs(t, err, errTaken)
+		require.Equal(t, 1, tries, "without --wait there is one try")
+
+		began := time.Now()
+		_, err = waitUntil(3*time.Second, &said, nil).Run(t.Context(), after(1000, errTaken))
+		require.ErrorIs(t, err, errTaken)
+		require.Equal(t, 3*time.Second, time.Since(began))
+
+		broken := errors.New("disk")
+		_, err = waitUntil(time.Minute, &said, nil).Run(t.Context(), after(1, broken))
+		require.ErrorIs(t, err, broken, "what time does not cure is not waited for")
+
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = waitUntil(time.Minute, &said, nil).Run(ctx, after(1, errTaken))
+		require.ErrorIs(t, err, context.Canceled)
+	})
+}
+
+func TestWaitingIsWokenByARelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		losses := make(chan lease.Loss, 1)
+		losses <- lease.Loss{Kind: lease.LossReleased}
+		said, tries, began := 0, 0, time.Now()
+		_, err := waitUntil(time.Minute, &said, losses).Run(t.Context(), func() (lease.Grant, error) {
+			if tries++; tries == 1 {
+				return lease.Grant{}, errTaken
+			}
+			return lease.Grant{}, nil
+		})
+		require.NoError(t, err)
+		require.Zero(t, time.Since(began), "no interval was waited out")
+	})
+}
+
+func sampleRecord() *lease.Record {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	return &lease.Record{
+		LockID: "l", WorktreeID: "main", HolderID: "h:u:5:9", HolderNonce: "secret", SessionID: "s", UID: 1000,
+		FencingToken: 4, Scope: "tree", Purpose: "tests\x1b[2J", CreatedAt: at, LastRenewedAt: at, LeaseExpiresAt: at.Add(30 * time.Second),
+		LeaseDurationMS: 30000, RenewIntervalMS: 10000, MaxClockSkewMS: 2000, StealGraceMS: 1000,
+	}
+}

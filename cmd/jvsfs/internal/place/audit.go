@@ -1,0 +1,72 @@
+package place
+
+import (
+	"path/filepath"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/lease"
+	"golang.org/x/sys/unix"
+)
+
+// AuditName is the audit log's name: in .jvs/audit of a repository, where JVS
+// itself appends as well, and beside the records of a plain directory.
+const AuditName = "audit.jsonl"
+
+// InRepository reports whether the records of p are the repository's own; then
+// its audit log is too.
+func (p Place) InRepository() bool { return p.Repo != "" && p.LockDir == locksOf(p.Repo) }
+
+// AuditPath is where the audit log of p is.
+func (p Place) AuditPath() string {
+	if p.InRepository() {
+		return filepath.Join(p.Repo, ".jvs", "audit", AuditName)
+	}
+	return filepath.Join(p.LockDir, AuditName)
+}
+
+// OpenAudit opens the audit log of a place, anchored in its lock directory. source is a
+// descriptor of the repository's root as it is below the mount, or -1.
+func OpenAudit(p Place, source int, locks *lease.Dir) (*lease.AuditLog, error) {
+	if !p.InRepository() {
+		return lease.OpenAudit(locks.FD(), nil, AuditName, p.AuditPath(), locks)
+	}
+	if source < 0 || p.Shape != api.ShapeRepository {
+		fd, err := host.OpenDirectory(unix.AT_FDCWD, p.Repo)
+		if err != nil {
+			return nil, err
+		}
+		defer unix.Close(fd) //nolint:errcheck // nothing was written through it
+		source = fd
+	}
+	return lease.OpenAudit(source, []string{".jvs", "audit"}, AuditName, p.AuditPath(), locks)
+}
+
+// auditTypes are the names of lease events in the chain; those that JVS has are
+// its own.
+var auditTypes = map[string]string{
+	"acquire": "lock_acquire", "steal": "lock_steal", "release": "lock_release",
+	"expire": "lock_expire", "renew_failed": "lock_renew_failed", "superseded": "lock_superseded",
+	"late_write": "late_write", "handover": "lock_handover",
+}
+
+// AuditRecordOf words a lease event for the chain.
+func AuditRecordOf(e lease.Event) lease.AuditRecord {
+	details := map[string]any{
+		"fencing_token": e.Token, "holder_id": e.Holder.ID(), "uid": e.Holder.UID, "scope": e.Holder.Scope,
+		"auto": e.Holder.Auto, "reason": e.Reason,
+	}
+	if e.Previous != e.Token {
+		details["previous_token"] = e.Previous
+	}
+	if e.Holder.Purpose != "" {
+		details["purpose"] = e.Holder.Purpose
+	}
+	if e.Kind == "handover" {
+		details["from_holder_id"], details["from_uid"] = e.From.ID(), e.From.UID
+	}
+	if e.Unclean {
+		details["unclean"] = true
+	}
+	return lease.AuditRecord{Timestamp: e.At, EventType: auditTypes[e.Kind], Worktree: string(e.Worktree), Details: details}
+}

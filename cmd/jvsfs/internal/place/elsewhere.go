@@ -1,0 +1,191 @@
+package place
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/lease"
+	"golang.org/x/sys/unix"
+)
+
+// A tree may be given other records than it had: --control where there was none, or another
+// directory. Nobody may hold it by the old ones then, and tokens go on above theirs. Which
+// records a tree has had is known by where they usually are, and by a note on this machine of
+// those that were chosen.
+
+// elsewhereFile is the note; it lies beside the usual lock directories, none of which has
+// such a name.
+const elsewhereFile = "#elsewhere.json"
+
+const maxElsewhere = 128 // entries, of the latest
+
+// chosen is one entry.
+type chosen struct {
+	Tree     treeID           `json:"tree"`
+	LockDir  string           `json:"locks"`
+	Worktree lease.WorktreeID `json:"worktree,omitempty"` // "" for a repository
+}
+
+func readElsewhere() []chosen {
+	f, err := os.OpenFile(filepath.Join(DefaultControlRoot, elsewhereFile), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil // nothing was noted, or not for this user
+	}
+	defer host.CloseFile(f)
+	var all []chosen
+	_ = json.NewDecoder(io.LimitReader(f, 1<<20)).Decode(&all) // what is torn says nothing
+	return all
+}
+
+// tree is what the records of p are for.
+func (p Place) tree() (treeID, error) {
+	if p.Repo != "" {
+		return identifyTree(p.Repo)
+	}
+	return identifyTree(p.Root)
+}
+
+// noteChosen notes that p has records that were chosen for it.
+func (p Place) noteChosen() error {
+	if p.Local || p.ownFile() == "" {
+		return nil
+	}
+	tree, err := p.tree()
+	if err != nil {
+		return err
+	}
+	mine := chosen{tree, p.LockDir, ""}
+	if p.Shape == api.ShapeDirectory {
+		mine.Worktree = p.ID
+	}
+	if err := os.MkdirAll(DefaultControlRoot, 0o700); err != nil {
+		return err
+	}
+	dir, err := os.Open(DefaultControlRoot)
+	if err != nil {
+		return err
+	}
+	defer host.CloseFile(dir)
+	if err := retryInterrupted(func() error { return unix.Flock(int(dir.Fd()), unix.LOCK_EX) }); err != nil {
+		return err
+	}
+	var kept []chosen
+	for _, c := range readElsewhere() {
+		if c == mine {
+			return nil
+		}
+		if !c.Tree.is(tree) || c.LockDir != p.LockDir {
+			kept = append(kept, c)
+		}
+	}
+	kept = append(kept, mine)
+	return host.WriteState(filepath.Join(DefaultControlRoot, elsewhereFile), kept[max(0, len(kept)-maxElsewhere):])
+}
+
+// others are the other records that this tree has had.
+func (p Place) others() []Place {
+	var out []Place
+	add := func(dir string, id lease.WorktreeID) {
+		if dir != p.LockDir && Exists(dir) {
+			o := p
+			o.LockDir, o.ID, o.Foreign, o.Local = dir, id, nil, false
+			out = append(out, o)
+		}
+	}
+	if p.Repo != "" {
+		add(locksOf(p.Repo), p.ID)
+	} else {
+		usual := recordedAt(p.Root, "", usualRecords())
+		add(usual.LockDir, usual.ID)
+	}
+	tree, err := p.tree()
+	if err != nil {
+		return out
+	}
+	for _, c := range readElsewhere() {
+		if !c.Tree.is(tree) {
+			continue
+		}
+		if p.Repo != "" {
+			add(c.LockDir, p.ID)
+		} else if id, err := lease.ParseWorktreeID(string(c.Worktree)); err == nil {
+			add(c.LockDir, id)
+		}
+	}
+	return out
+}
+
+// Own makes the records in dir those of p, whose directory is locked by now.
+func (p Place) Own(ctx context.Context, dir *lease.Dir, policy lease.Policy) error {
+	if p.Foreign != nil {
+		return p.NotOurs()
+	}
+	if err := p.succeed(ctx, dir, policy); err != nil {
+		return err
+	}
+	err := p.noteChosen()
+	if errors.Is(err, os.ErrPermission) || errors.Is(err, unix.EROFS) {
+		err = nil // a user's command, or a container's: what they choose is for them to remember
+	}
+	return errors.Join(p.BindRecords(dir.FD(), false), err)
+}
+
+// succeed lets the records of p go on where others of the same tree have come to; it fails
+// while somebody holds it by those.
+func (p Place) succeed(ctx context.Context, dir *lease.Dir, policy lease.Policy) error {
+	var errs []error
+	for _, o := range p.others() {
+		errs = append(errs, p.succeedTo(ctx, o, dir, policy))
+	}
+	return errors.Join(errs...)
+}
+
+func (p Place) succeedTo(ctx context.Context, o Place, dir *lease.Dir, policy lease.Policy) error {
+	old, err := lease.OpenDir(o.LockDir)
+	if err != nil {
+		return err
+	}
+	defer old.Close() //nolint:errcheck // only read from
+	ids := []lease.WorktreeID{o.ID}
+	if p.Shape == api.ShapeRepository {
+		if ids, err = old.Worktrees(); err != nil {
+			return err
+		}
+	}
+	clock := lease.SystemClock()
+	for _, id := range ids {
+		now := clock.Wall() // before the record is read, as Judge wants it
+		head, err := old.Store(id).Head()
+		if err != nil {
+			return err
+		}
+		if j := lease.Judge(now, head, policy); j.State == lease.Held || j.State == lease.Skewed {
+			return heldElsewhere(p, o, head)
+		}
+		mine := p.ID
+		if p.Shape == api.ShapeRepository {
+			mine = id
+		}
+		err = dir.Store(mine).Raise(ctx, clock, policy, head.Token)
+		if err != nil && lease.ClassOf(err) != lease.ClassLockConflict { // it is held by these: a later mount does it
+			return err
+		}
+	}
+	return nil
+}
+
+// errHeldElsewhere is the cause of refusing records while others are in use.
+var errHeldElsewhere = errors.New("held by other records")
+
+func heldElsewhere(p, o Place, head lease.Head) *api.Failure {
+	return &api.Failure{Class: lease.ClassLockConflict, File: head.File, Holder: api.ViewOfRecord(head.Record), Err: errHeldElsewhere,
+		Message: fmt.Sprintf("%s is held by other records of it, in %s, and not by those in %s", p.Root, o.LockDir, p.LockDir),
+		Next:    fmt.Sprintf("wait for that lease to end or release it (jvsfs lock release --control %s %s), or go on with those records", o.LockDir, p.Root)}
+}

@@ -1,0 +1,178 @@
+package place
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// DefaultControlRoot is where the lease records of a plain directory live when
+// nobody says where: the fence is then local to this machine.
+const DefaultControlRoot = "/var/lib/jvsfs/locks"
+
+// Place is where a source or worktree is and where its records are.
+type Place struct {
+	Shape   api.Shape
+	Root    string           // the source: repository root, worktree or directory
+	Repo    string           // the repository, "" for a plain directory
+	ID      lease.WorktreeID // "" for a repository
+	LockDir string
+	Local   bool    // the lock directory is the default of this machine
+	Foreign *treeID // the records are this other directory's; nil: they are not
+}
+
+// SourceAt classifies an existing directory, clean and absolute. control
+// overrides the lock directory, "" for none.
+func SourceAt(path, control string) (Place, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Place{}, err
+	}
+	if !info.IsDir() {
+		return Place{}, api.Usagef("%s is not a directory", path)
+	}
+	if isRepository(path) {
+		p := Place{Shape: api.ShapeRepository, Root: path, Repo: path, LockDir: locksOf(path)}
+		return p.withControl(control).recorded()
+	}
+	if p, ok, err := worktreeAt(path); err != nil {
+		return p, err
+	} else if ok {
+		return p.withControl(control).recorded()
+	}
+	return recordedAt(path, control, usualRecords()), nil
+}
+
+// WorktreeOf finds the worktree that path is or lies in; path is clean and
+// absolute and need not exist.
+func WorktreeOf(path, control string) (Place, error) {
+	for dir := path; dir != "/"; dir = filepath.Dir(dir) {
+		if p, ok, err := worktreeAt(dir); err != nil {
+			return p, err
+		} else if ok {
+			return p.withControl(control).recorded()
+		}
+		if isRepository(dir) {
+			return Place{}, &api.Failure{
+				Class: api.ClassUsage, Message: fmt.Sprintf("%s is in the repository %s but in none of its worktrees", path, dir),
+				Next: fmt.Sprintf("name one of them: %s/main or %s/worktrees/NAME", dir, dir),
+			}
+		}
+	}
+	return plainDirectoryOf(path, control)
+}
+
+// plainDirectoryOf finds the nearest directory at or above path that has
+// records, or else the directory that path names.
+func plainDirectoryOf(path, control string) (Place, error) {
+	usual := usualRecords()
+	if control == "" {
+		for dir := path; dir != "/"; dir = filepath.Dir(dir) {
+			if p := recordedAt(dir, "", usual); Exists(p.LockDir) {
+				return p, nil
+			}
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return Place{}, err
+	}
+	if !info.IsDir() {
+		path = filepath.Dir(path)
+	}
+	return recordedAt(path, control, usual), nil
+}
+
+// usualRecords are those of plain directories for which nobody chose a place.
+func usualRecords() []bound { return BoundIn(DefaultControlRoot + "/*") }
+
+func (p Place) withControl(control string) Place {
+	if control != "" {
+		p.LockDir = control
+	}
+	return p
+}
+
+// worktreeAt tells whether dir is a worktree of a repository by its place:
+// REPO/main or REPO/worktrees/NAME.
+func worktreeAt(dir string) (Place, bool, error) {
+	parent, name := filepath.Dir(dir), filepath.Base(dir)
+	repo := parent
+	if name != "main" {
+		if filepath.Base(parent) != "worktrees" {
+			return Place{}, false, nil
+		}
+		repo = filepath.Dir(parent)
+	}
+	if !isRepository(repo) {
+		return Place{}, false, nil
+	}
+	id, err := lease.ParseWorktreeID(name)
+	if err != nil {
+		return Place{}, false, err
+	}
+	return Place{Shape: api.ShapeWorktree, Root: dir, Repo: repo, ID: id, LockDir: locksOf(repo)}, true, nil
+}
+
+// directoryAt is a plain directory with its lock directory.
+func directoryAt(path, control string) Place {
+	sum := sha256.Sum256([]byte(path))
+	hash := hex.EncodeToString(sum[:6])
+	id, err := lease.ParseWorktreeID(filepath.Base(path))
+	if err != nil {
+		id = lease.WorktreeID("dir-" + hash)
+	}
+	p := Place{Shape: api.ShapeDirectory, Root: path, ID: id, LockDir: control}
+	if control == "" {
+		p.LockDir = filepath.Join(DefaultControlRoot, string(id)+"-"+hash)
+		p.Local = true
+	}
+	return p
+}
+
+func locksOf(repo string) string { return filepath.Join(repo, ".jvs", "locks") }
+
+func isRepository(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, ".jvs"))
+	return err == nil && info.IsDir()
+}
+
+// Exists treats what cannot be looked at as existing, so that an error is met
+// and reported where the directory is opened.
+func Exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
+// ForgetEmpty takes a default lock directory away again that nothing came to be in: one
+// that exists says where the records of what lies below are.
+func (p Place) ForgetEmpty() {
+	if p.Local {
+		_ = os.Remove(p.LockDir) // one that is not empty stays
+	}
+}
+
+// OpenLockDir opens the lock directory of p; the parents of the default one
+// are made, any other parent must exist.
+func (p Place) OpenLockDir() (*lease.Dir, error) {
+	if p.Local {
+		if err := os.MkdirAll(filepath.Dir(p.LockDir), 0o700); err != nil {
+			return nil, fmt.Errorf("lock directory: %w", err)
+		}
+	}
+	dir, err := lease.OpenDir(p.LockDir)
+	if err != nil || p.InRepository() {
+		return dir, err
+	}
+	if err := lockdir.RefuseExposed(p.LockDir); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return dir, nil
+}

@@ -1,0 +1,47 @@
+package place
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTreeID(t *testing.T) {
+	a := treeID{Path: "/a", Inode: 5, Born: 100, Handle: "1:aa", UUID: "u"}
+	for name, c := range map[string]struct {
+		b  treeID
+		is bool
+	}{
+		"the same":                            {a, true},
+		"renamed":                             {treeID{"/b", 5, 100, "1:aa", "u"}, true},
+		"another inode":                       {treeID{"/a", 6, 100, "1:aa", "u"}, false},
+		"the inode's number given again":      {treeID{"/a", 5, 101, "1:aa", "u"}, false},
+		"another generation":                  {treeID{"/a", 5, 100, "1:ab", "u"}, false},
+		"another file system":                 {treeID{"/a", 5, 100, "1:aa", "v"}, false},
+		"a kernel that knows less":            {treeID{"/b", 5, 100, "", ""}, true},
+		"nothing but a number, renamed":       {treeID{"/b", 5, 0, "", ""}, false},
+		"nothing but a number, at its place":  {treeID{"/a", 5, 0, "", ""}, true},
+		"no time of birth, on the same store": {treeID{"/b", 5, 0, "1:aa", "u"}, true},
+	} {
+		require.Equal(t, c.is, a.is(c.b), name)
+		require.Equal(t, c.is, c.b.is(a), name)
+	}
+}
+
+func TestTreeFileIsBounded(t *testing.T) {
+	f := &treeFile{}
+	for i := range uint64(3 * maxTrees) {
+		f.add(treeID{Inode: i, Born: 1})
+	}
+	f.add(treeID{Inode: 40, Born: 1, Path: "/moved"})
+	require.Len(t, f.Trees, maxTrees)
+	require.Equal(t, "/moved", f.Trees[maxTrees-1].Path)
+}
+
+// No name beside records can be a worktree's.
+func TestTreeNamesAreNoWorktrees(t *testing.T) {
+	for _, name := range []string{treeName("x"), repositoryFile, treeName("x") + ".12"} {
+		require.Contains(t, name, "#")
+		require.NotRegexp(t, `\.lock$|\.claim\.`, name)
+	}
+}

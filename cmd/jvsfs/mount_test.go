@@ -1,0 +1,31 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/mountcfg"
+	"github.com/moby/sys/mountinfo"
+	"github.com/stretchr/testify/require"
+)
+
+func TestMountRefusesWhatIsMounted(t *testing.T) {
+	root := tree(t, "repo/main")
+	table := host.MountTable{
+		&mountinfo.Info{ID: 1, Mountpoint: "/"},
+		&mountinfo.Info{ID: 2, Parent: 1, Mountpoint: filepath.Join(root, "repo"), FSType: host.FSType},
+	}
+	cfg := configOf(t, filepath.Join(root, "repo/main"))
+	err := new(mountCommand).resolvePaths(t.Context(), &cfg, table)
+	require.ErrorContains(t, err, "on the jvsfs mount")
+	require.Equal(t, api.ExitUsage, api.AsFailure(err).Exit())
+}
+
+func configOf(t *testing.T, source string) mountcfg.Config {
+	t.Helper()
+	cfg := mountcfg.Default()
+	require.NoError(t, cfg.Set("source", source, mountcfg.WhereArgument))
+	return cfg
+}

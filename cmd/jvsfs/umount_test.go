@@ -1,0 +1,18 @@
+package main
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/stretchr/testify/require"
+)
+
+// A daemon that is only silent may come back: its mount is not given up.
+func TestOnlyADeadMountIsToBeBared(t *testing.T) {
+	dead := wantsBare(&api.Failure{Err: &os.PathError{Op: "connect", Err: os.ErrNotExist}}, "/m")
+	require.Contains(t, dead.Next, "jvsfs umount --bare /m")
+	require.Contains(t, dead.Next, "jvsfs recover /m")
+	require.Empty(t, wantsBare(&api.Failure{Err: context.DeadlineExceeded}, "/m").Next)
+}
