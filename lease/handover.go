@@ -132,12 +132,11 @@ func (k *Keeper) linkHandover(c *claim, cur *holding, h Holder) error {
 	k.cfg.Pause("handover.before_link")
 	claiming(c.rec)
 	won, err := c.link()
-	c.dropTmp()
 	if err == nil && !won {
 		err = (&taking{k: k}).beaten()
 	}
 	if err != nil {
-		c.close()
+		c.discard()
 		return err
 	}
 	claimed(c.rec)

@@ -41,7 +41,7 @@ func TestWhatIsNotedIsBoundedAndNotLost(t *testing.T) {
 	r := newRig(t, testDir(t), newFakeClock())
 	for i := range 3 * notedMost {
 		r.note(Event{Kind: fmt.Sprint(i)})
-		require.LessOrEqual(t, len(r.noted), notedMost)
+		require.LessOrEqual(t, len(r.noted.events), notedMost)
 	}
 	require.NoError(t, r.Close())
 	require.Len(t, r.events(), 3*notedMost)

@@ -109,12 +109,11 @@ func (tk *taking) win(c *claim, in instant) error {
 	k.cfg.Pause("claim.before_link")
 	claiming(c.rec)
 	won, err := c.link()
-	c.dropTmp()
 	if err == nil && !won {
 		err = tk.beaten()
 	}
 	if err != nil {
-		c.close()
+		c.discard()
 		return err
 	}
 	claimed(c.rec)
@@ -159,6 +158,9 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 		} else {
 			k.audit(e)
 		}
+	}
+	if k.swept.behind(g.Token) > sweepBehind {
+		k.sweep() // whatever Run comes to
 	}
 	k.poke()
 	return g, nil

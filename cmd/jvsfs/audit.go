@@ -83,10 +83,17 @@ func auditRecordOf(e lease.Event) lease.AuditRecord {
 
 // auditEvent is the keeper's way to the chain. The keeper lets a steal depend on
 // its answer and nothing else, so what fails is also logged here.
-func (d *daemon) auditEvent(e lease.Event) error {
-	d.log.Info("lease "+e.Kind, zap.String("worktree", string(e.Worktree)), zap.Uint64("token", uint64(e.Token)),
-		zap.String("holder", e.Holder.ID()), zap.String("reason", e.Reason), zap.Bool("unclean", e.Unclean))
-	err := d.audit.Append(context.Background(), auditRecordOf(e))
+func (d *daemon) auditEvent(e lease.Event) error { return d.auditEvents([]lease.Event{e}) }
+
+// auditEvents is auditEvent of several, which cost one flush of the disk.
+func (d *daemon) auditEvents(all []lease.Event) error {
+	records := make([]lease.AuditRecord, 0, len(all))
+	for _, e := range all {
+		d.log.Info("lease "+e.Kind, zap.String("worktree", string(e.Worktree)), zap.Uint64("token", uint64(e.Token)),
+			zap.String("holder", e.Holder.ID()), zap.String("reason", e.Reason), zap.Bool("unclean", e.Unclean))
+		records = append(records, auditRecordOf(e))
+	}
+	err := d.audit.AppendAll(context.Background(), records)
 	if err != nil {
 		d.log.Error("audit", zap.Error(err))
 	}
