@@ -8,9 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// ClaimsKept is how many of the newest claims are there in any case: who reads the records finds how the latest leases ended.
+const ClaimsKept = 64
+
 const (
-	// sweepKept is how many of the newest claims are there in any case: who reads the records finds how the latest leases ended.
-	sweepKept = 64
 	// A look at a claim and its removal cost some 50 µs, for which a writer may have to wait: so few at a time, and more where many
 	// have been left by a version that did not sweep.
 	sweepFew, sweepMany = 4, 32
@@ -21,7 +22,7 @@ const (
 // sweeper removes claims that say nothing to anybody any more, so that a listing of the lock directory, which a writer waits for when
 // a lease passes on, does not cost the more the more tokens were used (rule 15). Only with op.
 type sweeper struct {
-	keep  Token // sweepKept
+	keep  Token // ClaimsKept
 	begun bool
 	todo  []Token // what the first listing found, ascending
 	next  Token   // the first token after those that was not looked at
@@ -33,7 +34,7 @@ type sweeper struct {
 	kept  []Token        // that say something, ascending
 }
 
-func newSweeper() sweeper { return sweeper{keep: sweepKept, ended: true, spent: make(map[Token]bool)} }
+func newSweeper() sweeper { return sweeper{keep: ClaimsKept, ended: true, spent: make(map[Token]bool)} }
 
 // note tells of a claim that was released here. The map holds what was not looked at yet.
 func (w *sweeper) note(r *Record) {

@@ -38,15 +38,15 @@ func TestClaimsThatSayNothingAreSwept(t *testing.T) {
 	require.True(t, held)
 	require.EqualValues(t, 401, g.Token)
 	left := claimsOf(t, d)
-	require.LessOrEqual(t, len(left), sweepKept+sweepBehind+2)
+	require.LessOrEqual(t, len(left), ClaimsKept+sweepBehind+2)
 	require.Equal(t, []Token{399, 400, 401}, left[len(left)-3:], "the newest stay")
 	for range 100 { // it holds on, and Run looks again and again
 		r.tick()
 	}
-	require.Len(t, claimsOf(t, d), sweepKept)
+	require.Len(t, claimsOf(t, d), ClaimsKept)
 	names, err := d.names()
 	require.NoError(t, err)
-	require.Less(t, len(names), sweepKept+8)
+	require.Less(t, len(names), ClaimsKept+8)
 }
 
 // What an earlier version left is swept by a keeper that begins anew, in small steps.
@@ -65,7 +65,7 @@ func TestWhatWasLeftIsSwept(t *testing.T) {
 	for range 100 {
 		r.tick()
 	}
-	require.Len(t, claimsOf(t, d), sweepKept)
+	require.Len(t, claimsOf(t, d), ClaimsKept)
 	past, err := r.Past(0, 402)
 	require.NoError(t, err)
 	require.Equal(t, PastTaken, past[len(past)-2].End, "who was killed and robbed is known")
