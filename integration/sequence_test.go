@@ -2,8 +2,10 @@ package integration
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -109,4 +111,33 @@ func TestSessionWithoutItsLeader(t *testing.T) {
 		r := other.do(m.put("f"))
 		return r.Errno == "", r.Errno
 	})
+}
+
+// However many commands have come and gone, the next one finds few records to look through,
+// and the tokens go on: also those of a mount that is made anew.
+func TestRecordsOfManyCommandsAreSwept(t *testing.T) {
+	m := newMount(t, mountOptions{prepare: withFiles("f")})
+	const n, bound = 420, 400 // without sweeping there is a claim for each
+	require.Empty(t, sequence(t, n, "echo x >>"+m.At("log")))
+	_, head := m.headClaim("")
+	require.EqualValues(t, n, head.token(t))
+	require.Less(t, m.claimCount(), bound)
+	a := startActor(t, "a")
+	m.acquire(a) // and holds on: what is left to do is done meanwhile
+	eventuallyNoted(t, "the old claims are swept", func() (bool, string) {
+		return m.claimCount() < 80, fmt.Sprint(m.claimCount())
+	})
+	_, head = m.headClaim("")
+	require.EqualValues(t, n+1, head.token(t))
+}
+
+func (m *mount) claimCount() (n int) {
+	m.t.Helper()
+	require.NoError(m.t, filepath.WalkDir(m.LockDir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && claimName.MatchString(d.Name()) {
+			n++
+		}
+		return nil
+	}))
+	return n
 }
