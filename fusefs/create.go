@@ -9,7 +9,7 @@ import (
 
 // makeEntry is the course of every call that adds a name: ask the gate, make one
 // backing call as the caller, answer with what stands there.
-func (f *rawFS) makeEntry(op gate.Op, h *fuse.InHeader, name string, as caller, out *fuse.EntryOut, call func(dir *node) error) (st fuse.Status) {
+func (f *rawFS) makeEntry(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, name string, as caller, out *fuse.EntryOut, call func(dir *node) error) (st fuse.Status) {
 	f.stats.count(op)
 	dir := f.nodes.get(h.NodeId)
 	if dir == nil {
@@ -18,7 +18,7 @@ func (f *rawFS) makeEntry(op gate.Op, h *fuse.InHeader, name string, as caller, 
 	if !f.room(h) {
 		return fuse.Status(unix.ENFILE)
 	}
-	p, st := f.admitEntry(op, h, dir, name)
+	p, st := f.admitEntry(cancel, op, h, dir, name)
 	if st != fuse.OK {
 		return st
 	}
@@ -32,9 +32,9 @@ func (f *rawFS) makeEntry(op gate.Op, h *fuse.InHeader, name string, as caller, 
 }
 
 // Mknod makes a regular file, device, FIFO or socket (bind of an AF_UNIX address).
-func (f *rawFS) Mknod(_ <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut) fuse.Status {
+func (f *rawFS) Mknod(cancel <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut) fuse.Status {
 	as := callerOf(&in.InHeader, in.Umask, in.Mode)
-	return f.makeEntry(gate.OpMknod, &in.InHeader, name, as, out, func(dir *node) error {
+	return f.makeEntry(cancel, gate.OpMknod, &in.InHeader, name, as, out, func(dir *node) error {
 		return f.mknodAs(as, in, dir, name)
 	})
 }
@@ -51,22 +51,22 @@ func (f *rawFS) mknodAs(as caller, in *fuse.MknodIn, dir *node, name string) err
 }
 
 // Mkdir makes a directory.
-func (f *rawFS) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
+func (f *rawFS) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
 	as := callerOf(&in.InHeader, in.Umask, in.Mode)
-	return f.makeEntry(gate.OpMkdir, &in.InHeader, name, as, out, func(dir *node) error {
+	return f.makeEntry(cancel, gate.OpMkdir, &in.InHeader, name, as, out, func(dir *node) error {
 		return unix.Mkdirat(dir.fd, name, in.Mode)
 	})
 }
 
 // Symlink makes a symbolic link.
-func (f *rawFS) Symlink(_ <-chan struct{}, h *fuse.InHeader, target, name string, out *fuse.EntryOut) fuse.Status {
-	return f.makeEntry(gate.OpSymlink, h, name, callerOf(h, 0, 0), out, func(dir *node) error {
+func (f *rawFS) Symlink(cancel <-chan struct{}, h *fuse.InHeader, target, name string, out *fuse.EntryOut) fuse.Status {
+	return f.makeEntry(cancel, gate.OpSymlink, h, name, callerOf(h, 0, 0), out, func(dir *node) error {
 		return unix.Symlinkat(target, dir.fd, name)
 	})
 }
 
 // Create makes a file and opens it.
-func (f *rawFS) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) (st fuse.Status) {
+func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) (st fuse.Status) {
 	f.stats.count(gate.OpCreate)
 	dir := f.nodes.get(in.NodeId)
 	if dir == nil {
@@ -75,7 +75,7 @@ func (f *rawFS) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 	if !f.room(&in.InHeader) { // or a file would be left behind that the caller was not told of
 		return fuse.Status(unix.ENFILE)
 	}
-	p, st := f.admitEntry(gate.OpCreate, &in.InHeader, dir, name)
+	p, st := f.admitEntry(cancel, gate.OpCreate, &in.InHeader, dir, name)
 	if st != fuse.OK {
 		return st
 	}
@@ -158,7 +158,7 @@ func (f *rawFS) unlessLate(p *passes, st *fuse.Status, out *fuse.CreateOut) {
 }
 
 // Tmpfile makes a file without a name; LINK may give it one later.
-func (f *rawFS) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.CreateOut) (st fuse.Status) {
+func (f *rawFS) Tmpfile(cancel <-chan struct{}, in *fuse.CreateIn, out *fuse.CreateOut) (st fuse.Status) {
 	f.stats.count(gate.OpTmpfile)
 	dir := f.nodes.get(in.NodeId)
 	if dir == nil {
@@ -167,7 +167,7 @@ func (f *rawFS) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.CreateOu
 	if !f.room(&in.InHeader) {
 		return fuse.Status(unix.ENFILE)
 	}
-	p, st := f.admitNode(gate.OpTmpfile, &in.InHeader, dir)
+	p, st := f.admitNode(cancel, gate.OpTmpfile, &in.InHeader, dir)
 	if st != fuse.OK {
 		return st
 	}
