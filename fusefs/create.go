@@ -127,22 +127,22 @@ func (f *rawFS) created(fd int, in *fuse.CreateIn, dir *node, name string, p *pa
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
 		err = unix.EEXIST
 	}
-	pin := -1
-	if err == nil {
-		pin, err = f.openAgain(fd, unix.O_PATH)
-	}
 	if err != nil {
 		_ = unix.Close(fd)
 		return status(err)
 	}
-	n := f.remember(&in.InHeader, pin, &st, dir, name)
+	n, lent := f.rememberOpen(&in.InHeader, fd, &st, dir, name)
 	if name == "" {
 		p.born(n)
 	}
 	f.fillEntry(&out.EntryOut, f.believe(dir), n, dir, name, &st) // the lease that it was made under still lasts
-	f.openHandle(&handle{
-		node: n, fd: fd, share: f.shares.by(in.Uid), claims: p.claims(), against: p.against, opener: openerOf(&in.InHeader),
-	}, in.Flags, &out.OpenOut)
+	h := &handle{
+		node: n, fd: fd, lent: lent, share: f.shares.by(in.Uid), claims: p.claims(), against: p.against, opener: openerOf(&in.InHeader),
+	}
+	if !lent {
+		f.lendIfMany(h)
+	}
+	f.openHandle(h, in.Flags, &out.OpenOut)
 	return fuse.OK
 }
 
@@ -152,7 +152,7 @@ func (f *rawFS) unlessLate(p *passes, st *fuse.Status, out *fuse.CreateOut) {
 	made := *st == fuse.OK
 	p.leave(st)
 	if made && *st != fuse.OK {
-		f.handles.release(out.Fh)
+		f.release(out.Fh)
 		f.forget(out.NodeId, 1)
 	}
 }

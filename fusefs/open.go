@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
@@ -64,6 +65,7 @@ func (f *rawFS) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 		return status(err)
 	}
 	h.fd = fd
+	f.lendIfMany(&h)
 	f.openHandle(&h, in.Flags, out)
 	return fuse.OK
 }
@@ -102,7 +104,13 @@ func (f *rawFS) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	if h := f.handles.get(in.Fh); h != nil {
 		f.locks.released(h)
 	}
-	f.handles.release(in.Fh)
+	f.release(in.Fh)
+}
+
+func (f *rawFS) release(id uint64) {
+	if err := f.handles.release(id); err != nil {
+		f.opts.Log.Warn("a file that was closed stays open until it is opened or forgotten", zap.Error(err))
+	}
 }
 
 // Fsync makes a file durable. Through a handle that can write it counts as a
