@@ -77,7 +77,7 @@ func (k *Keeper) sweep() {
 
 // sweeps is whether this keeper may.
 func (k *Keeper) sweeps() bool {
-	return k.cur != nil && k.cur.open && k.following == nil && k.cfg.Store.dir.tier == tierA
+	return k.cur != nil && k.cur.open && k.following == nil && k.tier().sweeps()
 }
 
 // begin lists what is there.
