@@ -15,7 +15,8 @@
 # Prints for each row the time of native, the median ratio to it of each target (in brackets
 # the smallest and the largest), the requests that one operation costs jvsfs, the geometric
 # means, what refused calls cost, and what the first write of a new session costs. The other
-# options: --help. Takes a quarter of an hour for each medium. On a machine that others use too: nice -n -10 scripts/bench.sh.
+# options: --help. Takes a quarter of an hour for each medium. On a machine that others use
+# too: nice -n -10 scripts/bench.sh.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -18,11 +18,11 @@ var sweepMutations = slices.Concat(
 		Tests: []string{"TestWhatSaysSomethingIsNotSwept"},
 	}, mutation{
 		Rule: 15, What: "a claim is swept that was taken on purpose, so who was robbed before stays out",
-		Old: "	if free && released && auto {\n", New: "	if free && released {\n",
+		Old: "	if free && released && auto {\n", New: "	if free && released && (auto || true) {\n",
 		Tests: []string{"TestWhatSaysSomethingIsNotSwept"},
 	}, mutation{
 		Rule: 15, What: "the claim is swept that tells how the one before it ended",
-		Old: "	if free && released && auto {\n", New: "	if released && auto {\n",
+		Old: "	if free && released && auto {\n", New: "	if (free || true) && released && auto {\n",
 		Tests: []string{"TestWhatSaysSomethingIsNotSwept"},
 	}, mutation{
 		Rule: 15, What: "what cannot be read is swept",
@@ -39,7 +39,7 @@ var sweepMutations = slices.Concat(
 	}),
 	in("lease/steal.go", mutation{
 		Rule: 2, What: "a look of before is believed though a stamp has moved, on purpose, or where stamps prove nothing",
-		Old: "	if !free || !tk.holder.Auto || tk.k.cfg.Store.dir.tier != tierA {\n", New: "	if false {\n",
+		Old: "	if !free || !tk.holder.Auto || tk.k.cfg.Store.dir.tier != tierA {\n", New: "	if !free && false {\n",
 		Tests: []string{"TestAFreeHeadThatWasJustSeenIsNotReadAgain"},
 	}),
 	in("lease/auditlog.go", mutation{
@@ -49,7 +49,7 @@ var sweepMutations = slices.Concat(
 	}),
 	in("gate/past.go", mutation{
 		Rule: 9, What: "who was robbed is not looked for when the head was given back by another holder",
-		Old: "	return n > 0 && g.past[n-1].Token == key.token && !g.learnt.expired && before == key\n", New: "	return n > 0\n",
+		Old: "	return n > 0 && g.past[n-1].Token == key.token && !g.learnt.expired && before == key\n", New: "	return n > 0 && before != (headKey{})\n",
 		Tests: []string{"TestTheRecordsAreReadOnWhenAnotherHolderGaveBack"},
 	}),
 )
