@@ -50,7 +50,7 @@ func (tk *taking) look() error {
 // moved. What happens within one tick of the stamps is left to the look under the gate, which decides.
 func (tk *taking) seenFree() bool {
 	h, free := tk.k.watch.stillFree()
-	if !free || !tk.holder.Auto || tk.k.cfg.Store.dir.tier != tierA {
+	if !free || !tk.holder.Auto || !tk.k.tier().gateProvesEnd() {
 		return false
 	}
 	tk.head = h

@@ -75,9 +75,9 @@ func (k *Keeper) sweep() {
 	}
 }
 
-// sweeps is whether this keeper may.
+// sweeps is whether this keeper may. While the lease is offered LOCK_SH is not held.
 func (k *Keeper) sweeps() bool {
-	return k.cur != nil && k.cur.open && k.following == nil && k.tier().sweeps()
+	return k.cur != nil && k.cur.open && !k.cur.handing && k.following == nil && k.tier().sweeps()
 }
 
 // begin lists what is there.

@@ -10,7 +10,7 @@ var sweepMutations = slices.Concat(
 		Tests: []string{"TestClaimsThatSayNothingAreSwept"},
 	}, mutation{
 		Rule: 15, What: "who does not hold the lease sweeps, or where other kernels write",
-		Old: "	return k.cur != nil && k.cur.open && k.lead == nil && k.cfg.Store.dir.tier == tierA\n", New: "	return true\n",
+		Old: "	return k.cur != nil && k.cur.open && !k.cur.handing && k.following == nil && k.tier().sweeps()\n", New: "	return true\n",
 		Tests: []string{"TestWhoSweeps"},
 	}, mutation{
 		Rule: 15, What: "a claim is swept that was never given back",
