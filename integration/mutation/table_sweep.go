@@ -39,7 +39,7 @@ var sweepMutations = slices.Concat(
 	}),
 	in("lease/steal.go", mutation{
 		Rule: 2, What: "a look of before is believed though a stamp has moved, on purpose, or where stamps prove nothing",
-		Old: "	if !free || !tk.holder.Auto || tk.k.cfg.Store.dir.tier != tierA {\n", New: "	if !free && false {\n",
+		Old: "	if !free || !tk.holder.Auto || !tk.k.tier().gateProvesEnd() {\n", New: "	if !free && false {\n",
 		Tests: []string{"TestAFreeHeadThatWasJustSeenIsNotReadAgain"},
 	}),
 	in("lease/auditlog.go", mutation{
