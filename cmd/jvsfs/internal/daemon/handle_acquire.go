@@ -16,7 +16,7 @@ import (
 
 // answerAcquire takes the lease for the named process, waits for it if asked to,
 // and keeps the connection to report its loss if asked to.
-func (d *Daemon) answerAcquire(ctx context.Context, w *worktree, s *session) (api.Response, error) {
+func (d *leaseOps) answerAcquire(ctx context.Context, w *worktree, s *session) (api.Response, error) {
 	who, err := d.subjectOf(s)
 	if err != nil {
 		return api.Response{}, err
@@ -29,7 +29,7 @@ func (d *Daemon) answerAcquire(ctx context.Context, w *worktree, s *session) (ap
 	defer done()
 	grant, err := d.acquireFor(ctx, w, s, who, losses)
 	if err != nil {
-		return api.Response{}, d.shutBehind(err)
+		return api.Response{}, d.succession.shutBehind(err)
 	}
 	d.log.Info("lease acquired", zap.String("worktree", string(w.id)), zap.Uint64("token", uint64(grant.Token)),
 		zap.String("holder", grant.Holder.ID()), zap.String("purpose", grant.Holder.Purpose))
@@ -47,7 +47,7 @@ func (d *Daemon) answerAcquire(ctx context.Context, w *worktree, s *session) (ap
 }
 
 // pleaOf gathers what decides whether the lease may be taken for a process.
-func (d *Daemon) pleaOf(w *worktree, s *session, who subject) lockop.Plea {
+func (d *leaseOps) pleaOf(w *worktree, s *session, who subject) lockop.Plea {
 	scope := gate.Scope(s.req.Scope)
 	return lockop.Plea{
 		Op: s.req.Op, PeerUID: s.peer.UID, TargetUID: who.id.UID,
@@ -75,7 +75,7 @@ func awaitLoss(ctx context.Context, token lease.Token, losses <-chan lease.Loss)
 }
 
 // acquireFor tries until it has the lease, fails for good, or may wait no longer.
-func (d *Daemon) acquireFor(ctx context.Context, w *worktree, s *session, who subject, losses <-chan lease.Loss) (lease.Grant, error) {
+func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *session, who subject, losses <-chan lease.Loss) (lease.Grant, error) {
 	h, err := d.holderFor(w, s, who)
 	if err != nil {
 		return lease.Grant{}, err
@@ -100,7 +100,7 @@ func (d *Daemon) acquireFor(ctx context.Context, w *worktree, s *session, who su
 }
 
 // holderFor builds the holder and makes sure that it is the pinned process.
-func (d *Daemon) holderFor(w *worktree, s *session, who subject) (lease.Holder, error) {
+func (d *leaseOps) holderFor(w *worktree, s *session, who subject) (lease.Holder, error) {
 	scope, err := gate.ParseScope(s.req.Scope)
 	if err != nil {
 		return lease.Holder{}, api.Usagef("%v", err)
@@ -120,7 +120,7 @@ func (d *Daemon) holderFor(w *worktree, s *session, who subject) (lease.Holder, 
 
 // try takes the lease once. A lease that writes of the same people took by
 // themselves gives way without a gap.
-func (d *Daemon) try(ctx context.Context, w *worktree, req api.Request, h lease.Holder, id gate.Identity) (lease.Grant, error) {
+func (d *leaseOps) try(ctx context.Context, w *worktree, req api.Request, h lease.Holder, id gate.Identity) (lease.Grant, error) {
 	grant, err := d.takeLease(ctx, w, req, h, id)
 	if err == nil {
 		w.guard.Admit(h)
@@ -129,7 +129,7 @@ func (d *Daemon) try(ctx context.Context, w *worktree, req api.Request, h lease.
 	return grant, err
 }
 
-func (d *Daemon) takeLease(ctx context.Context, w *worktree, req api.Request, h lease.Holder, id gate.Identity) (lease.Grant, error) {
+func (d *leaseOps) takeLease(ctx context.Context, w *worktree, req api.Request, h lease.Holder, id gate.Identity) (lease.Grant, error) {
 	if req.Op == api.OpSteal {
 		if err := lockop.StillThere(w.keeper, req.Token); err != nil {
 			return lease.Grant{}, err
@@ -150,7 +150,7 @@ func (d *Daemon) takeLease(ctx context.Context, w *worktree, req api.Request, h 
 }
 
 // fenced tells the client and the log that a daemon was ended.
-func (d *Daemon) fenced(w *worktree, s *session) func(string) {
+func (d *leaseOps) fenced(w *worktree, s *session) func(string) {
 	return func(text string) {
 		d.log.Warn("fenced", zap.String("worktree", string(w.id)), zap.String("what", text), zap.Uint32("by_user", s.peer.UID))
 		if err := s.send(api.Response{Event: api.EventWaiting, Note: text}); err != nil {

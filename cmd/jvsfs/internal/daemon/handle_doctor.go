@@ -15,7 +15,7 @@ import (
 )
 
 // answerDoctor checks the lock directory, which the mount may hide from others.
-func (d *Daemon) answerDoctor(s *session) (api.Response, error) {
+func (d *mount) answerDoctor(s *session) (api.Response, error) {
 	if _, f := lockop.Authorize(lockop.Plea{Op: api.OpDoctor, PeerUID: s.peer.UID, MountUID: uint32(os.Geteuid())}); f != nil {
 		return api.Response{}, f
 	}

@@ -14,9 +14,9 @@ import (
 )
 
 // answerHandover gives the lease to the process or host that the request names.
-func (d *Daemon) answerHandover(ctx context.Context, w *worktree, s *session) (api.Response, error) {
-	if d.heldByPredecessor() {
-		return api.Response{}, d.predecessorStays("a lease is not handed over")
+func (d *leaseOps) answerHandover(ctx context.Context, w *worktree, s *session) (api.Response, error) {
+	if d.succession.heldByPredecessor() {
+		return api.Response{}, d.succession.predecessorStays("a lease is not handed over")
 	}
 	if s.req.Host != "" {
 		return d.answerOffer(ctx, w, s)
@@ -57,7 +57,7 @@ func (d *Daemon) answerHandover(ctx context.Context, w *worktree, s *session) (a
 
 // answerOffer holds the lease up for whoever acquires it on the host that the request
 // names.
-func (d *Daemon) answerOffer(ctx context.Context, w *worktree, s *session) (api.Response, error) {
+func (d *leaseOps) answerOffer(ctx context.Context, w *worktree, s *session) (api.Response, error) {
 	old, held := w.keeper.Held()
 	p := lockop.Plea{Op: api.OpHandover, PeerUID: s.peer.UID, Held: held, HolderUID: old.Holder.UID, MayWrite: true} // the host's own daemon judges who takes it
 	if id, ok := d.peerIs(s.peer); ok && held {
@@ -84,7 +84,7 @@ func (d *Daemon) answerOffer(ctx context.Context, w *worktree, s *session) (api.
 }
 
 // handedOver words the answer.
-func (d *Daemon) handedOver(w *worktree, s *session, old lease.Grant, next *lease.Record, note string) (api.Response, error) {
+func (d *leaseOps) handedOver(w *worktree, s *session, old lease.Grant, next *lease.Record, note string) (api.Response, error) {
 	d.log.Info("lease handed over", zap.String("worktree", string(w.id)), zap.Uint64("token", uint64(next.FencingToken)),
 		zap.String("from", old.Holder.ID()), zap.String("to", next.HolderID))
 	raw, err := api.RecordJSON(next, s.peer.UID)
@@ -108,7 +108,7 @@ func leadsSession(req api.Request, id gate.Identity) error {
 }
 
 // handoverPlea: the caller is the holder or of its scope, whatever process it names.
-func (d *Daemon) handoverPlea(w *worktree, s *session, who subject, h lease.Holder, held bool) lockop.Plea {
+func (d *leaseOps) handoverPlea(w *worktree, s *session, who subject, h lease.Holder, held bool) lockop.Plea {
 	p := d.pleaOf(w, s, who)
 	p.Held, p.HolderUID = held, h.UID
 	if id, ok := d.peerIs(s.peer); ok && held {
@@ -119,7 +119,7 @@ func (d *Daemon) handoverPlea(w *worktree, s *session, who subject, h lease.Hold
 
 // flushBefore makes the store durable before anybody is made to wait, so that there is
 // little left when all writers wait.
-func (d *Daemon) flushBefore(ctx context.Context) error {
+func (d *leaseOps) flushBefore(ctx context.Context) error {
 	if err := d.flushWithin(ctx); err != nil {
 		return &api.Failure{Class: lease.ClassLockConflict, Err: err,
 			Message: fmt.Sprintf("what was written could not be made durable in time, so nothing has changed: %v", err),
@@ -130,7 +130,7 @@ func (d *Daemon) flushBefore(ctx context.Context) error {
 
 // flushWithin is flush, given up when ctx ends: a store that hangs cannot be called
 // back. What is left of it is waited for at the end of the daemon.
-func (d *Daemon) flushWithin(ctx context.Context) error {
+func (d *leaseOps) flushWithin(ctx context.Context) error {
 	select {
 	case d.flushing <- struct{}{}:
 	case <-ctx.Done():

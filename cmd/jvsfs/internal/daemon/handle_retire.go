@@ -124,7 +124,7 @@ var changesLeases = map[string]bool{
 var waitsLong = map[string]bool{api.OpAcquire: true, api.OpSteal: true, api.OpWatch: true}
 
 // letIn is enter for a request. One that looked before the door was shut is told why it is.
-func (d *Daemon) letIn(op string) (leave func(), err error) {
+func (d *succession) letIn(op string) (leave func(), err error) {
 	if !changesLeases[op] {
 		return func() {}, nil
 	}
@@ -140,7 +140,7 @@ func (d *Daemon) letIn(op string) (leave func(), err error) {
 }
 
 // shutBehind words the answer to one that came through while the door was being shut.
-func (d *Daemon) shutBehind(err error) error {
+func (d *succession) shutBehind(err error) error {
 	if errors.Is(err, errClosing) && d.retirement.underWay() {
 		return errReplaced()
 	}
@@ -152,7 +152,7 @@ func errReplaced() *api.Failure {
 }
 
 // answerRetire is both steps.
-func (d *Daemon) answerRetire(ctx context.Context, s *session) (api.Response, error) {
+func (d *succession) answerRetire(ctx context.Context, s *session) (api.Response, error) {
 	if s.peer.UID != 0 {
 		return api.Response{}, &api.Failure{Class: api.ClassDenied, Message: "only root may replace a daemon", Next: "run it as root"}
 	}
@@ -186,7 +186,7 @@ func (d *Daemon) answerRetire(ctx context.Context, s *session) (api.Response, er
 
 // retire answers with what is held, then waits for the second step, or for the end of the new
 // daemon.
-func (d *Daemon) retire(ctx context.Context, s *session, by api.Device, successor host.ProcessState, done <-chan struct{}) (api.Response, error) {
+func (d *succession) retire(ctx context.Context, s *session, by api.Device, successor host.ProcessState, done <-chan struct{}) (api.Response, error) {
 	d.registry.shutDoors(true)
 	d.journal.end() // the successor takes the file away
 	left, err := d.follow(ctx, by, successor, done)
@@ -216,7 +216,7 @@ func (d *Daemon) retire(ctx context.Context, s *session, by api.Device, successo
 }
 
 // follow lets the keepers follow the successor, and gathers what they hold.
-func (d *Daemon) follow(ctx context.Context, by api.Device, successor host.ProcessState, done <-chan struct{}) (journalFile, error) {
+func (d *succession) follow(ctx context.Context, by api.Device, successor host.ProcessState, done <-chan struct{}) (journalFile, error) {
 	left := journalFile{Version: host.StateVersion, Held: map[lease.WorktreeID]lease.Bequest{}}
 	var err error
 	left.Daemon, err = host.ThisProcess()
@@ -251,7 +251,7 @@ func leadOf(by api.Device, id lease.WorktreeID, successor host.ProcessState, don
 
 // outlives waits until the successor, whose connection has ended, has ended too, or has taken the
 // place after all (false), whether it told of it or not.
-func (d *Daemon) outlives(by api.Device, successor host.ProcessState, done <-chan struct{}) bool {
+func (d *succession) outlives(by api.Device, successor host.ProcessState, done <-chan struct{}) bool {
 	for successor.Liveness() != lease.Gone && !d.detached() {
 		select {
 		case <-done:
@@ -270,13 +270,13 @@ func (d *Daemon) outlives(by api.Device, successor host.ProcessState, done <-cha
 }
 
 // detached tells whether the mount is no longer anywhere: the last that the successor did.
-func (d *Daemon) detached() bool {
+func (d *succession) detached() bool {
 	mounts, err := host.ReadMounts()
 	return err == nil && !mounts.Has(d.device())
 }
 
 // stay is the way back: the leases are this daemon's again.
-func (d *Daemon) stay() {
+func (d *succession) stay() {
 	for _, w := range d.registry.all() {
 		w.keeper.Resume()
 		w.guard.Accompany(false)
@@ -294,7 +294,7 @@ func (d *Daemon) stay() {
 }
 
 // leaveToSuccessor is the second step. Whoever watches a lease here is sent to the successor.
-func (d *Daemon) leaveToSuccessor() {
+func (d *succession) leaveToSuccessor() {
 	for _, w := range d.registry.all() {
 		if g, held := w.keeper.Held(); held {
 			w.events.tell(lease.Loss{Kind: lease.LossReplaced, Token: g.Token, Holder: g.Holder})
@@ -305,7 +305,7 @@ func (d *Daemon) leaveToSuccessor() {
 
 // awaitPredecessor waits for the end of the daemon that this one has replaced: then the holders
 // write here alone.
-func (d *Daemon) awaitPredecessor(ctx context.Context) {
+func (d *succession) awaitPredecessor(ctx context.Context) {
 	for d.heldByPredecessor() {
 		select {
 		case <-ctx.Done():
@@ -320,7 +320,7 @@ func (d *Daemon) awaitPredecessor(ctx context.Context) {
 
 // predecessorStays says what waits for the daemon that this one has replaced: it judges
 // what is open through it by itself, under the same lease.
-func (d *Daemon) predecessorStays(what string) *api.Failure {
+func (d *succession) predecessorStays(what string) *api.Failure {
 	pid := d.replaced.Daemon.PID
 	return &api.Failure{
 		Class: api.ClassBusy, Message: fmt.Sprintf("%s while files are open through the daemon that was replaced (process %d)", what, pid),
@@ -330,6 +330,6 @@ func (d *Daemon) predecessorStays(what string) *api.Failure {
 
 // heldByPredecessor tells whether files may still be open through the daemon that this one has
 // replaced: a lease that was taken by writing is not idle then.
-func (d *Daemon) heldByPredecessor() bool {
+func (d *succession) heldByPredecessor() bool {
 	return d.replaced != nil && d.replaced.Daemon.Liveness() != lease.Gone
 }

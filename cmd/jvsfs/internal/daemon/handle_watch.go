@@ -9,7 +9,7 @@ import (
 
 // answerWatch reports the loss of a lease that is held already, to one that had watched it
 // at a daemon which was killed since.
-func (d *Daemon) answerWatch(ctx context.Context, w *worktree, s *session) (api.Response, error) {
+func (d *leaseOps) answerWatch(ctx context.Context, w *worktree, s *session) (api.Response, error) {
 	losses, done := w.events.subscribe()
 	defer done()
 	grant, held := w.keeper.Held() // after subscribing: a loss is seen by one of the two

@@ -100,13 +100,13 @@ func nextAt(next, path string) string {
 }
 
 // advised puts the worktree into the advice of an explanation.
-func (d *Daemon) advised(x gate.Explanation) gate.Explanation {
+func (d *mount) advised(x gate.Explanation) gate.Explanation {
 	x.Next = nextAt(x.Next, d.pathOf(x.Worktree))
 	return x
 }
 
 // pathOf is where people find a worktree of this mount.
-func (d *Daemon) pathOf(id lease.WorktreeID) string {
+func (d *mount) pathOf(id lease.WorktreeID) string {
 	if rel := d.rootOf(id); id != "" && rel != "." { // "": what belongs to no worktree
 		return d.mountpoint() + "/" + rel
 	}
@@ -117,13 +117,13 @@ func (d *Daemon) pathOf(id lease.WorktreeID) string {
 func (d *Daemon) statusFor(uid uint32) api.MountStatus {
 	st := d.status()
 	st.Version = api.BuildOf().Version
-	st.RecentRefusals, _ = d.history.recent(refusalQuery{uid: uid, limit: recentRefusals}, d.pathOf)
+	st.RecentRefusals, _ = d.trail.history.recent(refusalQuery{uid: uid, limit: recentRefusals}, d.pathOf)
 	return st
 }
 
 // answerRefusals tells what a process, its descendants or its session were refused
 // lately, and whether the process may write there now.
-func (d *Daemon) answerRefusals(s *session) (api.Response, error) {
+func (d *refusalTrail) answerRefusals(s *session) (api.Response, error) {
 	of, pid, err := d.writersMeant(s)
 	if err != nil {
 		return api.Response{}, err
@@ -147,7 +147,7 @@ func (d *Daemon) answerRefusals(s *session) (api.Response, error) {
 
 // writersMeant finds whom a request is about. A process that has ended is named by
 // its number; pid is 0 then.
-func (d *Daemon) writersMeant(s *session) (of func(writer) bool, pid int, err error) {
+func (d *refusalTrail) writersMeant(s *session) (of func(writer) bool, pid int, err error) {
 	if s.pidfd == nil && s.req.PID != 0 {
 		if s.req.Start == 0 && !s.peer.numbersAgree() {
 			return nil, 0, api.NoProcess(s.req.PID, errUnseenNumber)
@@ -168,7 +168,7 @@ func (d *Daemon) writersMeant(s *session) (of func(writer) bool, pid int, err er
 
 // explainAll says of each worktree whether the process may write there now: of those
 // that it was refused in, and of all where it is said to stand.
-func (d *Daemon) explainAll(pid int, s *session, refused []api.RefusalView) []gate.Explanation {
+func (d *refusalTrail) explainAll(pid int, s *session, refused []api.RefusalView) []gate.Explanation {
 	wanted := map[string]bool{}
 	for _, v := range refused {
 		wanted[v.Worktree] = true

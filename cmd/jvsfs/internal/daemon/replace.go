@@ -28,7 +28,7 @@ type replacement struct {
 }
 
 // askToRetire takes the first step: from now on the old daemon renews nothing.
-func (d *Daemon) askToRetire(ctx context.Context, old *mountinfo.Info) (*replacement, error) {
+func (d *succession) askToRetire(ctx context.Context, old *mountinfo.Info) (*replacement, error) {
 	c, err := client.Dial(ctx, old)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (d *Daemon) askToRetire(ctx context.Context, old *mountinfo.Info) (*replace
 }
 
 // appearInstead puts this mount in the place of a serving one.
-func (d *Daemon) appearInstead(ctx context.Context) error {
+func (d *succession) appearInstead(ctx context.Context) error {
 	old := d.recovery.Dead[0]
 	top, err := host.HoldMount(old)
 	if err != nil {
@@ -86,7 +86,7 @@ func (d *Daemon) appearInstead(ctx context.Context) error {
 }
 
 // joinAll opens every lease here, too, and keeps those out who had lost one.
-func (d *Daemon) joinAll(ctx context.Context, left journalFile) error {
+func (d *succession) joinAll(ctx context.Context, left journalFile) error {
 	for id := range left.Held {
 		if _, err := lease.ParseWorktreeID(string(id)); err != nil {
 			return err
