@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/user"
 	"slices"
 	"strconv"
@@ -13,23 +12,19 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 	"go.uber.org/zap"
 )
 
 // answerEnforce tells the mode, or switches it.
-func (d *modeSwitch) answerEnforce(ctx context.Context, s *session) (api.Response, error) {
-	if s.req.Mode == "" {
+func (d *modeSwitch) answerEnforce(ctx context.Context, s *session, req api.Enforce) (api.Response, error) {
+	if req.Mode == "" {
 		return api.ResultOf(api.EnforceAnswer{Mountpoint: d.mountpoint(), EnforceStatus: d.mode.status()})
 	}
-	to, err := gate.ParseEnforce(s.req.Mode)
+	to, err := gate.ParseEnforce(req.Mode)
 	if err != nil {
 		return api.Response{}, api.Usagef("%v", err)
-	}
-	if _, f := lockop.Authorize(lockop.Plea{Op: api.OpEnforce, PeerUID: s.peer.UID, MountUID: uint32(os.Geteuid())}); f != nil {
-		return api.Response{}, f
 	}
 	if to != gate.ReadOnly && readOnlyToKernel(d.mountpoint()) {
 		return api.Response{}, &api.Failure{
@@ -45,7 +40,7 @@ func (d *modeSwitch) answerEnforce(ctx context.Context, s *session) (api.Respons
 	if to.StricterThan(from) && d.succession.heldByPredecessor() {
 		return api.Response{}, d.succession.predecessorStays("the mode is not made stricter")
 	}
-	note, err := d.switchMode(ctx, s, from, to)
+	note, err := d.switchMode(ctx, s, from, to, time.Duration(req.WaitMS)*time.Millisecond)
 	if err != nil {
 		return api.Response{}, err
 	}
@@ -67,14 +62,13 @@ func readOnlyToKernel(point string) bool {
 // switchMode switches, waits, and leaves the traces. The note is for the caller. What
 // lets more through does not happen unaudited; what lets less through does not wait
 // for the audit.
-func (d *modeSwitch) switchMode(ctx context.Context, s *session, from, to gate.Enforce) (note string, err error) {
+func (d *modeSwitch) switchMode(ctx context.Context, s *session, from, to gate.Enforce, wait time.Duration) (note string, err error) {
 	by := peerText(s.peer)
 	if from.StricterThan(to) {
 		if err := d.auditSwitch(s.peer, from, to); err != nil {
 			return "", err
 		}
 	}
-	wait := time.Duration(s.req.WaitMS) * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	err = d.mode.Switch(ctx, to, d.guards)

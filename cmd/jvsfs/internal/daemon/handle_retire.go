@@ -113,26 +113,16 @@ func (r *retirement) underWay() bool {
 	return r.by != nil
 }
 
-// changesLeases are the requests about leases and the mode that a daemon which is being replaced leaves to the next one.
-var changesLeases = map[string]bool{
-	api.OpAcquire: true, api.OpSteal: true, api.OpRenew: true, api.OpRelease: true, api.OpHandover: true, api.OpWatch: true,
-	api.OpEnforce: true, api.OpUnmount: true,
-}
-
-// waitsLong are those of them that may wait for as long as somebody else holds, or watch. The
-// doors of the leases are shut before them, or they are sent on to the new daemon.
-var waitsLong = map[string]bool{api.OpAcquire: true, api.OpSteal: true, api.OpWatch: true}
-
 // letIn is enter for a request. One that looked before the door was shut is told why it is.
-func (d *succession) letIn(op string) (leave func(), err error) {
-	if !changesLeases[op] {
+func (d *succession) letIn(what change) (leave func(), err error) {
+	if what == changesNothing {
 		return func() {}, nil
 	}
 	leave, ok := d.retirement.enter()
 	if !ok {
 		return nil, errReplaced()
 	}
-	if waitsLong[op] {
+	if what == waitsLong {
 		leave()
 		return func() {}, nil
 	}
@@ -151,20 +141,23 @@ func errReplaced() *api.Failure {
 	return &api.Failure{Class: api.ClassBusy, Message: "the daemon of the mount is just being replaced", Next: "try again"}
 }
 
-// answerRetire is both steps.
-func (d *succession) answerRetire(ctx context.Context, s *session) (api.Response, error) {
-	if s.peer.UID != 0 {
-		return api.Response{}, &api.Failure{Class: api.ClassDenied, Message: "only root may replace a daemon", Next: "run it as root"}
-	}
-	by, err := api.ParseDevice(s.req.Device)
+// answerRetired is the second step.
+func (d *succession) answerRetired(req api.Retired) (api.Response, error) {
+	by, err := api.ParseDevice(req.Device)
 	if err != nil {
 		return api.Response{}, api.Usagef("%v", err)
 	}
-	if s.req.Op == api.OpRetired {
-		if !d.retirement.finish(by) {
-			return api.Response{}, api.Usagef("this daemon is not being replaced by %s", by)
-		}
-		return api.Response{}, nil
+	if !d.retirement.finish(by) {
+		return api.Response{}, api.Usagef("this daemon is not being replaced by %s", by)
+	}
+	return api.Response{}, nil
+}
+
+// answerRetire is the first step, and what comes until the second.
+func (d *succession) answerRetire(ctx context.Context, s *session, req api.Retire) (api.Response, error) {
+	by, err := api.ParseDevice(req.Device)
+	if err != nil {
+		return api.Response{}, api.Usagef("%v", err)
 	}
 	st, err := host.ReadMountState(by)
 	if err != nil {

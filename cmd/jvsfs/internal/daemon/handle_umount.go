@@ -8,14 +8,13 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"golang.org/x/sys/unix"
 )
 
 // isCopy tells whether a client means another mount of this file system than the one that
 // this daemon has made: a bind mount, perhaps at the same place. One of another mount
 // namespace is known by its place alone.
-func (d *unmounting) isCopy(r api.Request) bool {
+func (d *unmounting) isCopy(r api.Unmount) bool {
 	if r.Mount == 0 {
 		return false
 	}
@@ -47,10 +46,7 @@ func (d *unmounting) unmount() error {
 
 // answerUnmount unmounts if nobody uses the mount, then flushes and releases, and
 // answers when all of that is done.
-func (d *unmounting) answerUnmount(s *session) (api.Response, error) {
-	if _, f := lockop.Authorize(lockop.Plea{Op: api.OpUnmount, PeerUID: s.peer.UID, MountUID: uint32(os.Geteuid())}); f != nil {
-		return api.Response{}, f
-	}
+func (d *unmounting) answerUnmount() (api.Response, error) {
 	d.umount.Lock()
 	defer d.umount.Unlock()
 	if err := d.unmountPatiently(); err != nil {

@@ -34,7 +34,7 @@ func (d *succession) askToRetire(ctx context.Context, old *mountinfo.Info) (*rep
 		return nil, err
 	}
 	r := &replacement{conn: c}
-	err = c.Send(api.Request{Op: api.OpRetire, Device: d.device().String()}, nil)
+	err = c.Send(api.Retire{Successor: api.Successor{Device: d.device().String()}}, nil)
 	if err == nil {
 		var resp api.Response
 		if resp, err = c.Result(api.AnswerTimeout, nil); err == nil {
@@ -110,7 +110,7 @@ func (d *succession) joinAll(ctx context.Context, left journalFile) error {
 // tell takes the second step. An old daemon that cannot be told any more has ended, and with it
 // what was open there.
 func (r *replacement) tell(by api.Device) error {
-	err := r.last.Send(api.Request{Op: api.OpRetired, Device: by.String()}, nil)
+	err := r.last.Send(api.Retired{Successor: api.Successor{Device: by.String()}}, nil)
 	if err == nil {
 		_, err = r.last.Result(api.AnswerTimeout, nil)
 	}
