@@ -13,10 +13,10 @@ import (
 
 // auditEvent is the keeper's way to the chain. The keeper lets a steal depend on
 // its answer and nothing else, so what fails is also logged here.
-func (d *Daemon) auditEvent(e lease.Event) error { return d.auditEvents([]lease.Event{e}) }
+func (d *mount) auditEvent(e lease.Event) error { return d.auditEvents([]lease.Event{e}) }
 
 // auditEvents is auditEvent of several, which cost one flush of the disk.
-func (d *Daemon) auditEvents(all []lease.Event) error {
+func (d *mount) auditEvents(all []lease.Event) error {
 	records := make([]lease.AuditRecord, 0, len(all))
 	for _, e := range all {
 		d.log.Info("lease "+e.Kind, zap.String("worktree", string(e.Worktree)), zap.Uint64("token", uint64(e.Token)),
@@ -31,7 +31,7 @@ func (d *Daemon) auditEvents(all []lease.Event) error {
 }
 
 // auditRepairs leaves what doctor has mended in the chain.
-func (d *Daemon) auditRepairs(found []finding.Finding) {
+func (d *mount) auditRepairs(found []finding.Finding) {
 	for _, f := range found {
 		if f.Check != lockdir.CheckRepair || f.Severity != finding.SevOK {
 			continue
