@@ -13,6 +13,7 @@ const (
 	ACLNobody   = 0xffffffff
 )
 
+// ACLEntry is one line of an ACL.
 type ACLEntry struct {
 	Tag, Perm uint16
 	ID        uint32
@@ -36,11 +37,13 @@ func UserACL(uid uint32) []byte {
 		ACLEntry{ACLGroupObj, 5, ACLNobody}, ACLEntry{ACLMask, 7, ACLNobody}, ACLEntry{ACLOther, 0, ACLNobody})
 }
 
+// ACLFor is an ACL that lets one user do everything besides the owner.
 func ACLFor(uid uint32) []byte {
 	return EncodeACL(ACLEntry{ACLUserObj, 7, ACLNobody}, ACLEntry{ACLUser, 7, uid},
 		ACLEntry{ACLGroupObj, 0, ACLNobody}, ACLEntry{ACLMask, 7, ACLNobody}, ACLEntry{ACLOther, 0, ACLNobody})
 }
 
+// GroupACL is an ACL that lets one group do everything besides the owner.
 func GroupACL(gid uint32) []byte {
 	return EncodeACL(ACLEntry{ACLUserObj, 7, ACLNobody}, ACLEntry{ACLGroupObj, 0, ACLNobody},
 		ACLEntry{aclGroup, 7, gid}, ACLEntry{ACLMask, 7, ACLNobody}, ACLEntry{ACLOther, 0, ACLNobody})

@@ -68,6 +68,7 @@ func StartActor(t testing.TB, name string) *Actor {
 	return StartActorAs(t, name, Identity{})
 }
 
+// StartActorAs starts somebody else's actor.
 func StartActorAs(t testing.TB, name string, id Identity) *Actor {
 	t.Helper()
 	// Through /proc/self/exe, because other uids cannot walk to the test
@@ -100,6 +101,7 @@ func ServeActor(t testing.TB, name string, cmd *exec.Cmd) *Actor {
 	return a
 }
 
+// PID is the actor's process.
 func (a *Actor) PID() int { return a.Cmd.Process.Pid }
 
 // Try sends one command and waits for its answer. An error means that the
@@ -158,6 +160,7 @@ func (a *Actor) Stop() {
 	Eventually(a.T, a.Name+" is stopped", func() bool { return ProcState(a.PID()) == "T" })
 }
 
+// Resume lets a stopped actor go on, and waits until the kernel says so.
 func (a *Actor) Resume() {
 	a.T.Helper()
 	require.NoError(a.T, unix.Kill(a.PID(), unix.SIGCONT))

@@ -7,12 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// AuditLine is what the tests need of a line of the audit chain.
 type AuditLine struct {
 	Type     string         `json:"event_type"`
 	Worktree string         `json:"worktree_name"`
 	Details  map[string]any `json:"details"`
 }
 
+// AuditTail is the end of the audit chain of the worktree at path.
 func (m *Mount) AuditTail(path string) []AuditLine {
 	m.T.Helper()
 	var lines []AuditLine
@@ -24,6 +26,7 @@ func (m *Mount) AuditTail(path string) []AuditLine {
 	return lines
 }
 
+// EventTypes counts the lines of the audit chain by type.
 func (m *Mount) EventTypes(path string) map[string]int {
 	m.T.Helper()
 	n := map[string]int{}

@@ -43,6 +43,7 @@ func (m *Mount) StartExec(line string, options ...string) *Background {
 	return m.Start(append(argv, m.Mountpoint, "--", "sh", "-c", line)...)
 }
 
+// PID is the process of jvsfs.
 func (b *Background) PID() int { return b.cmd.Process.Pid }
 
 // Wait returns the exit code and what was said.
@@ -56,6 +57,7 @@ func (b *Background) Wait() (exit int, said string) {
 	return b.cmd.ProcessState.ExitCode(), string(text)
 }
 
+// Kill ends jvsfs as a crash would.
 func (b *Background) Kill() {
 	if b.cmd.ProcessState == nil {
 		_ = unix.Kill(b.PID(), unix.SIGKILL)
@@ -70,6 +72,7 @@ type Mail struct {
 	Dir string
 }
 
+// NewMail makes the directory of a mail.
 func NewMail(m *Mount) Mail {
 	m.T.Helper()
 	dir := filepath.Join(m.Base, "mail")

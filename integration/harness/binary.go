@@ -21,6 +21,7 @@ var jvsfsBinary = sync.OnceValues(func() (string, error) {
 	return out, BuildBinary(out)
 })
 
+// BuildBinary builds jvsfs; options are those of go build.
 func BuildBinary(out string, options ...string) error {
 	args := append([]string{"build", "-o", out}, options...)
 	if os.Getenv("JVSFS_RACE") == "1" {
@@ -46,6 +47,7 @@ func CopyBinary(from, to string) error {
 	return os.WriteFile(to, text, 0o755)
 }
 
+// RequireBinary is the path of the jvsfs that is tested.
 func RequireBinary(t testing.TB) string {
 	t.Helper()
 	path, err := jvsfsBinary()

@@ -25,6 +25,7 @@ type Box struct {
 	Data []byte
 }
 
+// NewBox is a box without anything open.
 func NewBox(dir string) *Box {
 	return &Box{dir: dir, fds: map[string]int{}, Maps: map[string][]byte{}}
 }
@@ -86,6 +87,7 @@ func (b *Box) MapShared(name, handle string, n int) error {
 	return nil
 }
 
+// Store writes into a mapping, at its start.
 func (b *Box) Store(name string, data []byte) error { return b.storeAt(name, 0, data) }
 
 func (b *Box) storeAt(name string, off int64, data []byte) error {
@@ -97,6 +99,7 @@ func (b *Box) storeAt(name string, off int64, data []byte) error {
 	return nil
 }
 
+// Unmap removes a mapping.
 func (b *Box) Unmap(name string) error {
 	m, found := b.Maps[name]
 	if !found {
@@ -135,6 +138,7 @@ func (b *Box) ListNames(dir string) error {
 	return nil
 }
 
+// ReadAll reads a descriptor to its end.
 func ReadAll(fd int) ([]byte, error) {
 	var all []byte
 	buf := make([]byte, 64<<10)

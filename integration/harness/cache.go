@@ -36,8 +36,10 @@ func (m *Mount) Lookups(path string, looks int) uint64 {
 	return m.Requests("Lookup") - before
 }
 
+// Looks is how often Lookups looks at a path.
 const Looks = 5
 
+// CacheOptions are the options of a mount whose kernel caches last for timeout.
 func CacheOptions(timeout string, more ...string) MountOptions {
 	return MountOptions{OnFree: "deny", Prepare: WithFiles("f", "g"), Extra: append([]string{"--cache-timeout", timeout}, more...)}
 }

@@ -32,6 +32,7 @@ func unifiedCgroup(t *testing.T) string {
 	return dir
 }
 
+// NewCgroup makes a group of this process's name.
 func NewCgroup(t *testing.T) Cgroup {
 	t.Helper()
 	return NewCgroupAt(t, filepath.Join(unifiedCgroup(t), "jvsfs-it-"+strconv.Itoa(os.Getpid())))
@@ -51,6 +52,7 @@ func NewCgroupAt(t *testing.T, dir string) Cgroup {
 	return Cgroup(dir)
 }
 
+// Below makes a group within the group.
 func (g Cgroup) Below(t *testing.T, name string) Cgroup {
 	return NewCgroupAt(t, filepath.Join(string(g), name))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// LogFile is the daemon's log.
 func (m *Mount) LogFile() string { return filepath.Join(m.Base, "daemon.log") }
 
 // CLI runs jvsfs with args. A call that does not come back within the test's
@@ -49,6 +50,7 @@ func (m *Mount) MustCLI(args ...string) string {
 	return out
 }
 
+// LogTail is the end of the daemon's log, for a failure's message.
 func (m *Mount) LogTail() string {
 	text, err := os.ReadFile(m.LogFile())
 	if err != nil {

@@ -22,6 +22,7 @@ func (m *Mount) Origins(args ...string) map[string][2]string {
 	return all
 }
 
+// WriteConfig writes a configuration file beside the mount and returns its path.
 func (m *Mount) WriteConfig(name, text string) string {
 	m.T.Helper()
 	path := filepath.Join(m.Base, name)

@@ -36,6 +36,7 @@ func isDaemon(pid int) bool {
 	return err == nil && bytes.HasPrefix(args[bytes.IndexByte(args, 0)+1:], []byte("mount\x00"))
 }
 
+// ProcessesOf are the processes that run a binary.
 func ProcessesOf(bin string) []int {
 	exes, _ := filepath.Glob("/proc/[0-9]*/exe")
 	var pids []int
@@ -54,6 +55,7 @@ func (m *Mount) KillDaemon() {
 	m.EndDaemon(unix.SIGKILL)
 }
 
+// EndDaemon sends the daemon a signal, and waits until it is gone.
 func (m *Mount) EndDaemon(signal unix.Signal) {
 	m.T.Helper()
 	pids := m.Daemons()

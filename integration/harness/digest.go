@@ -169,6 +169,7 @@ type Leave func(*Entry)
 // LeaveTimes is for comparing two trees that were changed at different times.
 func LeaveTimes(e *Entry) { e.Mtime, e.ctime, e.Atim = 0, 0, 0 }
 
+// LeaveChangeTimes is for comparing a tree with its view through a mount.
 func LeaveChangeTimes(e *Entry) { e.ctime, e.Atim = 0, 0 }
 
 // LeaveDirSizes is for comparing a directory with its view through a mount,

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// RequireFinding demands that doctor finds something, and says how to fix it.
 func (m *Mount) RequireFinding(id, text, fix string) {
 	m.T.Helper()
 	all, _, _ := m.Doctor()
@@ -19,14 +20,17 @@ func (m *Mount) RequireFinding(id, text, fix string) {
 	require.NotEmpty(m.T, found[0].Why)
 }
 
+// RequireNoFinding demands that doctor finds nothing of the kind.
 func (m *Mount) RequireNoFinding(id, text string) {
 	m.T.Helper()
 	all, _, _ := m.Doctor()
 	require.Empty(m.T, all.Of(id, text))
 }
 
+// Finding is a line of doctor --json.
 type Finding struct{ ID, Check, Severity, Message, Why, Fix string }
 
+// Findings are what doctor has found.
 type Findings []Finding
 
 // Of are the findings with an id that mention a text.
@@ -43,6 +47,7 @@ func (f Findings) About(check, text string) Findings {
 	})
 }
 
+// Doctor runs doctor --json.
 func (m *Mount) Doctor(options ...string) (all Findings, ok bool, exit int) {
 	m.T.Helper()
 	out, errs, exit := m.CLI(append([]string{"doctor", "--json"}, options...)...)
@@ -50,6 +55,7 @@ func (m *Mount) Doctor(options ...string) (all Findings, ok bool, exit int) {
 	return all, ok, exit
 }
 
+// ReadDoctor reads what doctor --json has said.
 func ReadDoctor(t testing.TB, text string) (all Findings, ok bool) {
 	t.Helper()
 	var report struct {

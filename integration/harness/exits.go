@@ -1,5 +1,6 @@
 package harness
 
+// ExitUsage is the exit code of a command line that is not understood, and of what cannot be done as asked.
 const ExitUsage = 2
 
 // ExitLost is the exit code of exec when the lease was lost meanwhile.

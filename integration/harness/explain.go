@@ -24,6 +24,7 @@ type Explanation struct {
 	Status WorktreeStatus
 }
 
+// Explain runs explain --json for a process and a path.
 func (m *Mount) Explain(pid int, path string) (x Explanation, exit int) {
 	m.T.Helper()
 	out, errs, exit := m.CLI("explain", "--json", "--pid", strconv.Itoa(pid), path)

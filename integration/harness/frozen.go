@@ -68,8 +68,10 @@ func (f *Frozen) ioctl(request uint) {
 	require.NoError(f.t, unix.IoctlSetInt(fd, request, 0))
 }
 
+// Freeze makes the disk hang.
 func (f *Frozen) Freeze() { f.t.Helper(); f.ioctl(fiFreeze); f.on = true }
 
+// Thaw lets the disk go on; it may be called twice.
 func (f *Frozen) Thaw() {
 	f.t.Helper()
 	if f.on {

@@ -38,6 +38,7 @@ func (m *Mount) TryLock(verb string, a *Actor, worktree ...string) (exit int, er
 	return exit, out + errs
 }
 
+// LockArgs is the command line of a lock command for an actor.
 func LockArgs(verb string, a *Actor, path string) []string {
 	args := []string{"lock", verb, "--json", "--pid", strconv.Itoa(a.PID()), path}
 	if verb == "steal" {
@@ -46,6 +47,7 @@ func LockArgs(verb string, a *Actor, path string) []string {
 	return args
 }
 
+// PIDOf is an actor's process as an argument.
 func PIDOf(a *Actor) string { return strconv.Itoa(a.PID()) }
 
 // Release gives the lease back.
@@ -105,6 +107,7 @@ func (m *Mount) AwaitStealable(id string) {
 	})
 }
 
+// Encoded is a record as a file has it.
 func Encoded(fields map[string]any) string {
 	text, err := json.Marshal(fields)
 	if err != nil {
@@ -113,6 +116,7 @@ func Encoded(fields map[string]any) string {
 	return string(text)
 }
 
+// With spoils a record in one field.
 func With(name string, value any) func(map[string]any, string) string {
 	return func(fields map[string]any, _ string) string {
 		fields[name] = value
@@ -143,6 +147,11 @@ type Record struct {
 	StealGraceMS int64       `json:"steal_grace_ms"`
 	AcquireSeq   uint64      `json:"acquire_seq"`
 	Released     bool        `json:"released"`
+}
+
+// End is the first moment at which anybody may steal, if nobody renews.
+func (r Record) End() time.Time {
+	return r.ExpiresAt.Add(time.Duration(r.SkewMS+r.StealGraceMS) * time.Millisecond)
 }
 
 // TokenNumber is the record's number; tokens order as numbers, not as text.

@@ -82,6 +82,7 @@ func PrepareMount(t *testing.T, o MountOptions) *Mount {
 	return m
 }
 
+// PrepareRepository makes an empty JVS repository.
 func PrepareRepository(t testing.TB, root string) {
 	t.Helper()
 	for _, dir := range []string{".jvs", "main", "worktrees", "worktrees/a", "worktrees/b"} {
@@ -127,6 +128,7 @@ func (m *Mount) Digest() Digest {
 	return TakeDigest(m.T, m.View, m.Skipped()...)
 }
 
+// Skipped are the paths that a digest leaves out.
 func (m *Mount) Skipped() []string {
 	if m.Opts.Repository {
 		return []string{".jvs/locks", ".jvs/audit"}

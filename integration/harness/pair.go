@@ -32,6 +32,7 @@ func Answers(t *testing.T, a *Actor, commands []Command) []string {
 	return errnos
 }
 
+// TwoPlain is a pair with a plain directory in the place of the mount.
 func TwoPlain(t *testing.T, prepare func(testing.TB, string)) (p Pair, plainView string) {
 	t.Helper()
 	base := NewBase(t)

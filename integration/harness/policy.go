@@ -13,6 +13,7 @@ var (
 	Hasty = Policy{900 * time.Millisecond, 200 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond}
 )
 
+// Args are the options that say so.
 func (p Policy) Args() []string {
 	return []string{"--lease-duration", p.Lease.String(), "--renew-interval", p.Renew.String(),
 		"--max-clock-skew", p.skew.String(), "--steal-grace", p.grace.String()}

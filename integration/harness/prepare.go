@@ -15,8 +15,10 @@ func WithOpenRoot(t testing.TB, dir string) {
 	require.NoError(t, unix.Chmod(dir, 0o777))
 }
 
+// TB is testing.TB: rows are written in one line each.
 type TB = testing.TB
 
+// Must ends the test when what it needs cannot be made.
 func Must(t TB, err error) {
 	t.Helper()
 	require.NoError(t, err)
@@ -61,6 +63,7 @@ func WithLink(name, target string) func(testing.TB, string) {
 	}
 }
 
+// PrepareAll does several preparations.
 func PrepareAll(steps ...func(testing.TB, string)) func(testing.TB, string) {
 	return func(t testing.TB, dir string) {
 		t.Helper()

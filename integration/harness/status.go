@@ -61,6 +61,7 @@ type Modes struct {
 	SwitchedBy          string    `json:"enforce_switched_by"`
 }
 
+// Modes asks status --json for the mode of this mount.
 func (m *Mount) Modes() Modes {
 	m.T.Helper()
 	var all struct{ Mounts []Modes }

@@ -88,7 +88,7 @@ var fenced = regexp.MustCompile("(?ms)^```(\\w+)([^\n]*)\n(.*?)^```$")
 func TestManualRunsAsPrinted(t *testing.T) {
 	for _, page := range manual {
 		t.Run(filepath.Base(page.path), func(t *testing.T) {
-			text, err := os.ReadFile(filepath.Join("..", page.path))
+			text, err := os.ReadFile(filepath.Join("..", "..", page.path))
 			require.NoError(t, err)
 			script, n := pageScript(t, string(text))
 			if n > 0 {
@@ -103,7 +103,7 @@ func TestManualIsComplete(t *testing.T) {
 	pages, err := filepath.Glob("../../cmd/jvsfs/pages/*.7.md")
 	require.NoError(t, err)
 	for _, page := range pages {
-		require.True(t, slices.ContainsFunc(manual, func(p manualPage) bool { return filepath.Join("..", p.path) == page }), page)
+		require.True(t, slices.ContainsFunc(manual, func(p manualPage) bool { return filepath.Join("..", "..", p.path) == page }), page)
 	}
 }
 
@@ -138,7 +138,7 @@ func pageScript(t *testing.T, page string) (script string, blocks int) {
 func requireScripts(t *testing.T, block string) {
 	t.Helper()
 	for _, script := range regexp.MustCompile(`(?m)^scripts/\S+`).FindAllString(block, -1) {
-		info, err := os.Stat(filepath.Join("..", script))
+		info, err := os.Stat(filepath.Join("..", "..", script))
 		require.NoError(t, err)
 		require.NotZero(t, info.Mode()&0o111, script)
 	}
@@ -183,7 +183,7 @@ func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\
 // but what lies in the machine's directory, below the one that is returned.
 func runOnMachine(t *testing.T, script string) (base string) {
 	t.Helper()
-	checkout, err := filepath.Abs("..")
+	checkout, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	base = harness.NewBase(t)
 	tools := filepath.Join(base, "tools")
