@@ -13,6 +13,11 @@
 #   scripts/torture.sh --tier a               one machine only; c: several, with no lock manager
 #   scripts/torture.sh --without OP[,OP...]   leaves operations out: handover, offer, switch, recover,
 #                                             replace, rename, mounts, stranger, hostile
+#   scripts/torture.sh --theme THEME          only histories that have most of one thing: holds (of writes that
+#                                             are past their check), kills (within the steps of the protocol),
+#                                             passing (of leases, mounts and roots to others), evenly
+#   scripts/torture.sh --dir /dev/shm         in memory: twice as much happens in the same time
+#   scripts/torture.sh --parallel 2           histories at a time; where processors are short more find less
 #   scripts/torture.sh --json FILE            writes the figures to a file, too
 #   scripts/torture.sh --sum FILE...          adds up the figures of several runs
 #   scripts/torture.sh --mutants              switch rules off, one by one: each must be caught

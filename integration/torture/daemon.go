@@ -73,11 +73,14 @@ func (h *host) plan(number int, otherRecords bool) plan.Daemon {
 // points are those of the focus. A host that is alone is killed less: there is nobody to go on meanwhile, and its roots are to be
 // renamed.
 func (h *host) points() []plan.Point {
-	points := pointsOf(h.Focus)
+	points := append(h.Theme.points(), pointsOf(h.Focus)...)
 	for i := range points {
-		if h.Hosts == 1 {
+		if h.Hosts == 1 || h.Theme == passing {
 			points[i].Kill /= 8
 			points[i].Stop /= 4
+		}
+		if h.Theme == holds {
+			points[i].Kill /= 3
 		}
 	}
 	return points

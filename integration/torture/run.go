@@ -19,6 +19,7 @@ type options struct {
 	tier, mutant   string
 	off            []string
 	focus          string
+	theme          theme // "": drawn for each history
 	untilCaught    bool
 	jvsfs, dir     string
 	hosts, writers int
@@ -93,9 +94,10 @@ func (h *history) run() (err error) {
 		}
 	}
 	h.did = map[string]int{}
-	h.Repo = rng.IntN(4) > 0
-	h.Roams = h.Repo && !h.noFaults && h.without.has(opRename)
-	if h.Roams && h.focus == "" && rng.IntN(5) == 0 {
+	h.theme = h.themeOf(rng)
+	h.Repo = rng.IntN(4) > 0 || h.theme.dense() && rng.IntN(2) == 0
+	h.Roams = h.Repo && !h.noFaults && h.without.has(opRename) && !h.theme.dense()
+	if h.Roams && h.focus == "" && h.theme.alone(rng) {
 		h.hosts = 1 // else somebody else nearly always serves the repository, and no root is renamed
 	}
 	if h.Base, err = os.MkdirTemp(h.dir, "jvsfs-torture-"); err != nil {
