@@ -25,7 +25,7 @@ var themes = []theme{evenly, holds, kills, passing}
 
 // shares are how many of ten histories have each theme. Where there is no lock manager a write that was held is all that there is to
 // prove, and what was left half done by who was killed.
-var shares = map[string][]int{"a": {3, 2, 2, 3}, "c": {1, 4, 4, 1}}
+var shares = map[string][]int{"a": {3, 2, 2, 3}, "c": {1, 3, 5, 1}}
 
 func (t *theme) Set(name string) error {
 	if !slices.Contains(themes, theme(name)) {

@@ -149,7 +149,7 @@ func (w *worker) use(h *writeHandle) {
 	how := w.rng.IntN(9)
 	switch w.Theme {
 	case kills: // releases and renewals must be there to be killed in
-		how = 1 + w.rng.IntN(6)
+		how = 1 + w.rng.IntN(4)
 	case passing:
 		how = 4 + w.rng.IntN(5)
 	}
@@ -169,7 +169,7 @@ func (w *worker) use(h *writeHandle) {
 // patient is whether it holds the lease for long, this time.
 func (w *worker) patient() bool {
 	if w.Theme == kills {
-		return w.rng.IntN(3) == 0
+		return w.rng.IntN(4) == 0
 	}
 	return w.Patient || w.rng.IntN(5) == 0
 }
