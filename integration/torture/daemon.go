@@ -54,7 +54,7 @@ func (h *host) launchAs(p plan.Daemon, args ...string) (pid int) {
 
 // plan is what is done to a daemon. Grants by other records than those of the history are no grants of it.
 func (h *host) plan(number int, otherRecords bool) plan.Daemon {
-	p := plan.Daemon{Seed: h.Seed, Host: number, Life: h.lives, LeaseMS: h.LeaseMS, Off: h.Off, Points: h.points(),
+	p := plan.Daemon{Seed: h.Seed, Host: number, Life: h.lives, LeaseMS: h.LeaseMS, Lacks: h.Lacks, Points: h.points(),
 		Events: h.at("meta", fmt.Sprintf("daemon%d.events", number)), Page: h.at("meta", fmt.Sprintf("page%d", h.Number))}
 	if otherRecords {
 		return p

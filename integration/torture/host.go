@@ -26,10 +26,11 @@ type hostConfig struct {
 	Jvsfs    string // the binary under torture
 	Writers  int    // of each worktree
 	OnFree   string
-	Tier     string // a or c
-	Off      []string
-	WallMS   int // the wall clock's error at the start
-	BootMS   int // the boot clock's offset, for good
+	Tier     string   // a or c
+	Lacks    []string // see plan.Daemon
+	Broken   bool     // the binary is a mutant
+	WallMS   int      // the wall clock's error at the start
+	BootMS   int      // the boot clock's offset, for good
 	NoFaults bool
 	Patient  bool
 	Focus    string

@@ -17,9 +17,10 @@ type options struct {
 	seed           uint64
 	limit, length  time.Duration
 	tier, mutant   string
-	off            []string
+	lacks          []string
+	root           string // of the module, of which mutants are built
 	focus          string
-	theme          theme // "": drawn for each history
+	theme          theme // "": they take turns
 	untilCaught    bool
 	jvsfs, dir     string
 	hosts, writers int
@@ -94,7 +95,7 @@ func (h *history) run() (err error) {
 		}
 	}
 	h.did = map[string]int{}
-	h.theme = h.themeOf(rng)
+	h.theme = h.themeOf(h.number)
 	h.Repo = rng.IntN(4) > 0 || h.theme.dense() && rng.IntN(2) == 0
 	h.Roams = h.Repo && !h.noFaults && h.without.has(opRename) && !h.theme.dense()
 	if h.Roams && h.focus == "" && h.theme.alone(rng) {

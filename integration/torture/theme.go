@@ -23,9 +23,12 @@ const (
 
 var themes = []theme{evenly, holds, kills, passing}
 
-// shares are how many of ten histories have each theme. Where there is no lock manager a write that was held is all that there is to
-// prove, and what was left half done by who was killed.
-var shares = map[string][]int{"a": {3, 2, 2, 3}, "c": {1, 3, 5, 1}}
+// turns are the themes of histories that follow each other, again and again: a run of some minutes has its share of each. Where there is
+// no lock manager, what is to be proven is about writes that were held, and what was left half done by who was killed.
+var turns = map[string][]theme{
+	"a": {evenly, passing, kills, holds, passing, evenly, kills, passing, holds, evenly},
+	"c": {kills, holds, kills, holds, evenly, kills, holds, kills, holds, passing},
+}
 
 func (t *theme) Set(name string) error {
 	if !slices.Contains(themes, theme(name)) {
@@ -37,20 +40,15 @@ func (t *theme) Set(name string) error {
 
 func (t *theme) String() string { return string(*t) }
 
-// themeOf is the theme of a history. A rule that is switched off has a focus of its own.
-func (o *options) themeOf(rng *rand.Rand) theme {
-	x := rng.IntN(10)
+// themeOf is the theme of a history, by its number. A rule that is broken has a focus of its own.
+func (o *options) themeOf(number int) theme {
 	switch {
 	case o.mutant != "" || o.noFaults:
 		return evenly
 	case o.theme != "":
 		return o.theme
 	}
-	drawn := 0
-	for ; x >= shares[o.tier][drawn]; drawn++ {
-		x -= shares[o.tier][drawn]
-	}
-	return themes[drawn]
+	return turns[o.tier][number%len(turns[o.tier])]
 }
 
 // points come before those of every history.
