@@ -23,6 +23,11 @@
 #   scripts/torture.sh --mutants              switch rules off, one by one: each must be caught
 #   scripts/torture.sh --mutant no_drain      only this one
 #
+# An hour that proves much, on two processors, also when others use them:
+#
+#   nice -n -12 scripts/torture.sh --minutes 60 --tier c --parallel 3 --dir /dev/shm
+#   nice -n -12 scripts/torture.sh --minutes 60 --tier a --parallel 1    (beside it)
+#
 # Prints histories, operations, grants, steals, kills by step of the protocol, faults by kind,
 # and violations, for each tier. A seed gives
 # the same faults in the same order; what they meet depends on the machine. Exits non-zero
