@@ -133,9 +133,6 @@ func (s *Enforcement) Switch(ctx context.Context, to Enforce, guards func() []*G
 	}
 	s.replace(ctx, to)
 	waiting := s.former()
-	if ruleOff("switch") {
-		return nil
-	}
 	if to == ReadOnly {
 		for _, g := range guards() {
 			waiting = append(waiting, g.epochs()...)

@@ -29,9 +29,6 @@ func (s *Enforcement) Freeze(ctx context.Context, guards []*Guard) (*Freeze, err
 		f.Thaw()
 		return nil, errFrozen
 	}
-	if ruleOff("freeze") {
-		return f, nil
-	}
 	for _, e := range f.epochs() {
 		if err := e.drain(ctx); err != nil {
 			f.Thaw()

@@ -93,9 +93,6 @@ func (e *epoch) hold(ctx context.Context, patience time.Duration) (*stop, error)
 		}
 		return nil, errHeldUp
 	}
-	if ruleOff("hold") {
-		return s, nil
-	}
 	if err := e.drain(ctx); err != nil {
 		e.resume(s)
 		return nil, err

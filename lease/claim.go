@@ -101,9 +101,6 @@ func (c *claim) stamp() (time.Time, error) {
 // cannot (rule 2). won is false when somebody else's record has the name.
 func (c *claim) link() (won bool, err error) {
 	s, name := c.store, c.name()
-	if literalLink(c) {
-		return true, nil
-	}
 	linked := disk("claim.link", func() error { return unix.Linkat(s.dir.fd, c.tmp, s.dir.fd, name, 0) })
 	h := s.readRecordFile(name)
 	switch {

@@ -65,9 +65,6 @@ func (k *Keeper) renew(h *holding) (lost bool, err error) {
 	if err := k.ready(h); err != nil {
 		return false, err
 	}
-	if literalRenew(k, h, in) {
-		return false, nil
-	}
 	rec, err := h.claim.check()
 	if err != nil {
 		return k.sawSuccessor(h, err)

@@ -264,7 +264,7 @@ func (tk *taking) auditSteal() error {
 		e.Unclean = !tk.k.tier().gateProvesEnd() || tk.head.Foreign
 	}
 	err := tk.k.audit(e)
-	if err != nil && !unaudited() {
+	if err != nil {
 		return tk.k.fail(ClassAuditFailed, "the "+e.Kind+" could not be audited, so it did not happen", "repair the audit log", tk.head.Record, err)
 	}
 	return nil
