@@ -42,7 +42,8 @@ in_fresh() {
     exec chroot "$tree" "$@"' fresh "$tree" \
     env -i HOME=/root TERM=dumb LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${settings[@]}" \
     sh -c 'cd /jvsfs && exec "$@"' sh "$@" &
-  wait $!
+  fresh_pid=$!
+  wait "$fresh_pid"
 }
 
 # What test.sh needs is there after it has asked for it, and builds; its suites are the
