@@ -1,6 +1,7 @@
 package fidelity
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,7 +52,7 @@ func opLock(s *harness.Stage, c harness.Command) error {
 }
 
 func again(call func() error) (err error) {
-	for err = unix.EINTR; err == unix.EINTR; {
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
 		err = call()
 	}
 	return err
@@ -93,7 +94,7 @@ func (l locker) waits(kind int, off, length int64) <-chan harness.Reply {
 	c, got := l.command(kind, off, length), make(chan harness.Reply, 1)
 	c.Mode = lockWaits
 	go func() {
-		r, err := l.Actor.Try(c)
+		r, err := l.Try(c)
 		if err != nil {
 			r = harness.Reply{Errno: "gone", Note: err.Error()}
 		}
