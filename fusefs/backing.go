@@ -10,9 +10,11 @@ import (
 // openAgain opens the inode behind a descriptor anew, with other flags. It goes
 // through the descriptor and not by a name, so no rename or symlink can slip
 // another file in. What stays open must have been found room for before.
-func (f *rawFS) openAgain(fd int, flags int) (int, error) {
+func (f *rawFS) openAgain(fd int, flags int) (int, error) { return openBeneath(f.procFD, fd, flags) }
+
+func openBeneath(procFD, fd, flags int) (int, error) {
 	return retryInt(func() (int, error) {
-		return unix.Openat(f.procFD, number(fd), flags|unix.O_CLOEXEC, 0)
+		return unix.Openat(procFD, number(fd), flags|unix.O_CLOEXEC, 0)
 	})
 }
 

@@ -47,8 +47,10 @@ func (k *Keeper) take(ctx context.Context, h Holder, resume bool) (Grant, error)
 		return k.again(h)
 	}
 	tk := taking{k: k, holder: h, resume: resume}
-	if err := tk.look(); err != nil {
-		return Grant{}, err
+	if !tk.seenFree() {
+		if err := tk.look(); err != nil {
+			return Grant{}, err
+		}
 	}
 	k.cfg.Pause("acquire.before_gate")
 	if err := k.gate.exclusive(ctx, k.cfg.GateWait); err != nil {

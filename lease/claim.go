@@ -2,6 +2,7 @@ package lease
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"os"
@@ -128,7 +129,7 @@ func (c *claim) check() (*Record, error) {
 	if err != nil {
 		return nil, c.store.failed("the own claim cannot be read", c.name(), err)
 	}
-	r, err := parseRecord(b, c.store.id)
+	r, err := c.store.parsed.parse(b, sha256.Sum256(b), c.store.id)
 	if err != nil {
 		// Our own renewal may have failed half way: what we know is still right, and the next write mends it.
 		return c.rec.clone(), nil //nolint:nilerr // as the comment says

@@ -75,12 +75,11 @@ func (g handover) link(c *claim, cur *holding) error {
 	k.cfg.Pause("handover.before_link")
 	claiming(c.rec)
 	won, err := c.link()
-	c.dropTmp()
 	if err == nil && !won {
 		err = (&taking{k: k}).beaten()
 	}
 	if err != nil {
-		c.close()
+		c.discard()
 		return err
 	}
 	claimed(c.rec)

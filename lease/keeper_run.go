@@ -62,7 +62,11 @@ func (k *Keeper) nextWake() time.Duration {
 		return k.idleWake()
 	}
 	now := k.cfg.Clock.Boot()
-	return max(min(k.cfg.Tick, k.cur.renewAt-now, k.cur.deadline-k.cfg.Policy.closeLead()-now), 0)
+	wait := min(k.cfg.Tick, k.cur.renewAt-now, k.cur.deadline-k.cfg.Policy.closeLead()-now)
+	if k.sweeps() && k.swept.behind(k.cur.token()) > sweepBehind {
+		wait = min(wait, sweepPause)
+	}
+	return max(wait, 0)
 }
 
 // step does what is due now. What fails has been told to the fence and to the audit.
@@ -96,6 +100,7 @@ func (k *Keeper) step() {
 		return
 	}
 	k.stepRenew(h, live)
+	k.sweep()
 }
 
 func (k *Keeper) stepRenew(h *holding, live Liveness) {

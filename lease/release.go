@@ -41,7 +41,9 @@ func (k *Keeper) loseKeeping(kind LossKind, why error, keepGate bool) error {
 	var err error
 	if kind.gives() {
 		h.claim.brief = k.partFrom(kind, h)
-		err = k.markReleased(h.claim)
+		if err = k.markReleased(h.claim); err == nil {
+			k.swept.note(h.claim.rec)
+		}
 	}
 	k.report(kind, h, why)
 	if !keepGate {

@@ -46,6 +46,17 @@ func (tk *taking) look() error {
 	return k.conflict(h, j)
 }
 
+// seenFree is whether the first look may be the one that was just made for the writer (Observe): the head was free, and no stamp has
+// moved. What happens within one tick of the stamps is left to the look under the gate, which decides.
+func (tk *taking) seenFree() bool {
+	h, free := tk.k.watch.stillFree()
+	if !free || !tk.holder.Auto || !tk.k.tier().gateProvesEnd() {
+		return false
+	}
+	tk.head = h
+	return true
+}
+
 // isOwn is whether the head is the very record that this keeper's same holder lost by expiry: its fence is closed and drained
 // here, and nobody else can have renewed it.
 func (tk *taking) isOwn(h Head) bool {
@@ -110,12 +121,11 @@ func (tk *taking) win(c *claim, in instant) error {
 	k.cfg.Pause("claim.before_link")
 	claiming(c.rec)
 	won, err := c.link()
-	c.dropTmp()
 	if err == nil && !won {
 		err = tk.beaten()
 	}
 	if err != nil {
-		c.close()
+		c.discard()
 		return err
 	}
 	claimed(c.rec)
@@ -160,6 +170,9 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 		} else {
 			_ = k.audit(e)
 		}
+	}
+	if k.swept.behind(g.Token) > sweepBehind {
+		k.sweep() // whatever Run comes to
 	}
 	k.poke()
 	return g, nil

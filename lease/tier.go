@@ -26,6 +26,8 @@ type tier interface {
 	// takersUnseen is whether somebody may be taking an offered lease without any lock that says so (rule 14). They then
 	// have takeWithin for it, and the record says until when they may come.
 	takersUnseen() bool
+	// sweeps is whether old claims are removed while a lease is held (rule 15).
+	sweeps() bool
 	// followers is whether two keepers may stand for one lease (Join, Follow).
 	followers() bool
 }
@@ -46,6 +48,7 @@ func (kernelTier) storeHasOwnClock() bool                        { return false 
 func (kernelTier) looksAgain() bool                              { return false }
 func (kernelTier) endsWithKernel() bool                          { return true }
 func (kernelTier) takersUnseen() bool                            { return false }
+func (kernelTier) sweeps() bool                                  { return true }
 func (kernelTier) followers() bool                               { return true }
 
 type remoteTier struct{}
@@ -57,6 +60,7 @@ func (remoteTier) storeHasOwnClock() bool                                { retur
 func (remoteTier) looksAgain() bool                                      { return true }
 func (remoteTier) endsWithKernel() bool                                  { return false }
 func (remoteTier) takersUnseen() bool                                    { return true }
+func (remoteTier) sweeps() bool                                          { return false }
 func (remoteTier) followers() bool                                       { return false }
 
 // tier is that of the keeper's store.

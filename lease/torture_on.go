@@ -70,7 +70,11 @@ func literalLink(c *claim) bool {
 	if !inject.Off("claim") && !inject.Off("steal") {
 		return false
 	}
-	return unix.Renameat(c.store.dir.fd, c.tmp, c.store.dir.fd, c.name()) == nil
+	if unix.Renameat(c.store.dir.fd, c.tmp, c.store.dir.fd, c.name()) != nil {
+		return false
+	}
+	c.tmp = ""
+	return true
 }
 
 // blind is how the spec has it: a holder that renews does not look whether somebody came after it.

@@ -58,6 +58,9 @@ func startChild(argv []string, in *os.File) (*child, error) {
 	return c, nil
 }
 
+// named is the child as requests name it.
+func (c *child) named() api.Process { return api.Process{PID: c.pid, Start: c.start, Explicit: true} }
+
 func (c *child) identify() error {
 	s, err := gate.ReadStat(c.pid)
 	if err != nil {

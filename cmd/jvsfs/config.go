@@ -102,7 +102,7 @@ func livingMount(args []string) (*mountinfo.Info, error) {
 // configOfMount asks the daemon of a mount.
 func configOfMount(ctx context.Context, m *mountinfo.Info) (configView, error) {
 	view := configView{Mountpoint: m.Mountpoint}
-	resp, err := client.Ask(ctx, m, api.Request{Op: api.OpConfig}, nil, nil)
+	resp, err := client.Ask(ctx, m, api.Config{}, nil, nil)
 	if err == nil {
 		err = json.Unmarshal(resp.Result, &view.Values)
 	}

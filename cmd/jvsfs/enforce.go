@@ -51,7 +51,7 @@ long as the mount: a restart goes back to what is configured.`,
 }
 
 func (e *enforceCommand) run(ctx context.Context, io stdio, args []string) error {
-	req := api.Request{Op: api.OpEnforce, WaitMS: e.wait.Milliseconds()}
+	req := api.Enforce{WaitMS: e.wait.Milliseconds()}
 	if e.wait < time.Millisecond {
 		return api.Usagef("--wait must be a millisecond at least")
 	}

@@ -42,10 +42,9 @@ func (h *localHolding) acquire(ctx context.Context) error {
 		return err
 	}
 	noteTo(h.e.io)(fmt.Sprintf("no mount fences %s: the lease keeps those out who ask for it", h.t.Place.Root))
-	req := api.Request{
-		Op: api.OpAcquire, PID: h.c.pid, Explicit: true, Scope: h.e.scope, Purpose: h.e.purpose,
-		WaitMS: h.e.wait.Milliseconds(), Steal: h.e.steal,
-	}
+	req := lockop.Take{IfExpired: h.e.steal, Taking: api.Taking{
+		Process: h.c.named(), Scope: h.e.scope, Purpose: h.e.purpose, WaitMS: h.e.wait.Milliseconds(),
+	}}
 	holder, err := lock.Holder(req)
 	if err != nil {
 		return err

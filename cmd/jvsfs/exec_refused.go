@@ -22,8 +22,8 @@ func (e *execCommand) sayRefused(ctx context.Context, c *child, began time.Time)
 		return
 	}
 	span := time.Since(began) + api.AlikeWithin
-	answers := askRefusals(ctx, mounts.JVSFS(), refusedPatience, func(*mountinfo.Info) api.Request {
-		return api.Request{PID: c.pid, Start: c.start, SinceMS: span.Milliseconds()}
+	answers := askRefusals(ctx, mounts.JVSFS(), refusedPatience, func(*mountinfo.Info) api.Refusals {
+		return api.Refusals{Process: api.Process{PID: c.pid, Start: c.start}, SinceMS: span.Milliseconds()}
 	})
 	var refused []locatedRefusal
 	incomplete := false

@@ -75,7 +75,7 @@ func (h *remoteHolding) watchAgain(ctx context.Context, pidfd *os.File) (*client
 	if err != nil {
 		return nil, err
 	}
-	req := api.Request{Op: api.OpWatch, Path: h.t.Rel, PID: h.c.pid, Start: h.c.start, Explicit: true, Token: h.req.Token}
+	req := api.Watch{Holding: h.holding()}
 	if err = c.Send(req, pidfd); err == nil {
 		_, err = c.Result(api.AnswerTimeout, h.note)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/lease"
 )
 
 // remoteHolding is a lease that the daemon of a mount keeps. The connection stays
@@ -16,7 +17,8 @@ import (
 type remoteHolding struct {
 	t      client.Target
 	c      *child
-	req    api.Request
+	req    api.Acquire
+	token  lease.Token // of the lease, once it is held
 	note   func(string)
 	reason chan string
 
@@ -33,11 +35,15 @@ func (e *execCommand) remote(t client.Target, c *child) holding {
 	over, end := context.WithCancel(context.Background())
 	return &remoteHolding{
 		t: t, c: c, note: noteTo(e.io), reason: make(chan string, 1), over: over, end: end,
-		req: api.Request{
-			Op: api.OpAcquire, Path: t.Rel, PID: c.pid, Start: c.start, Explicit: true, Scope: e.scope,
-			Purpose: e.purpose, WaitMS: e.wait.Milliseconds(), Steal: e.steal, Watch: true,
-		},
+		req: api.Acquire{Steal: e.steal, Watch: true, Taking: api.Taking{
+			Where: api.Where{Path: t.Rel}, Process: c.named(), Scope: e.scope, Purpose: e.purpose, WaitMS: e.wait.Milliseconds(),
+		}},
 	}
+}
+
+// holding names the lease to its daemon.
+func (h *remoteHolding) holding() api.Holding {
+	return api.Holding{Where: api.Where{Path: h.t.Rel}, Process: h.c.named(), Token: h.token}
 }
 
 func (h *remoteHolding) lost() <-chan string { return h.reason }
@@ -70,7 +76,7 @@ func (h *remoteHolding) acquire(ctx context.Context) error {
 		return err
 	}
 	h.held = true
-	h.req.Token = resp.Token
+	h.token = resp.Token
 	patience := leftAfterHangup(resp.Record)
 	// One of its own: the child's is closed before the lease is given back.
 	pidfd, err := host.Duplicate(h.c.pidfd)
@@ -126,7 +132,7 @@ func (h *remoteHolding) release() error {
 	if !h.held {
 		return nil
 	}
-	req := api.Request{Op: api.OpRelease, Path: h.t.Rel, PID: h.c.pid, Start: h.c.start, Explicit: true, Token: h.req.Token}
+	req := api.Release{Holding: h.holding()}
 	_, err := client.Ask(context.Background(), h.t.Mount, req, nil, nil)
 	return err
 }

@@ -91,7 +91,7 @@ func (e *explainCommand) run(ctx context.Context, io stdio, path string) error {
 }
 
 func (e *explainCommand) ask(ctx context.Context, t client.Target) (api.Explanation, error) {
-	req := api.Request{Op: api.OpExplain, Path: t.Rel, PID: e.pid, Explicit: e.pid != 0}
+	req := api.Explain{Where: api.Where{Path: t.Rel}, Process: api.Process{PID: e.pid, Explicit: e.pid != 0}}
 	if req.PID == 0 {
 		pid, err := host.CallerProcess()
 		if err != nil {

@@ -76,8 +76,8 @@ func (r *recentReport) gather(ctx context.Context, mounts host.MountTable, sessi
 	for _, m := range ours {
 		stands[m.ID] = uses(r.PID, m)
 	}
-	answers := askRefusals(ctx, ours, client.StatusTimeout, func(m *mountinfo.Info) api.Request {
-		req := api.Request{PID: r.PID, SinceMS: r.SinceMS, Session: session, Stands: stands[m.ID]}
+	answers := askRefusals(ctx, ours, client.StatusTimeout, func(m *mountinfo.Info) api.Refusals {
+		req := api.Refusals{Process: api.Process{PID: r.PID}, SinceMS: r.SinceMS, Session: session, Stands: stands[m.ID]}
 		if at := mounts.At(where); at != nil && at.ID == m.ID {
 			req.Path = host.InMount(m, where)
 		}

@@ -94,8 +94,10 @@ func (h *handoverCommand) run(ctx context.Context, io stdio, path string) error 
 	return h.print(io, resp)
 }
 
-func (h *handoverCommand) request() (api.Request, error) {
-	req := api.Request{Op: api.OpHandover, PID: h.toPID, Host: h.toHost, Scope: h.scope, Purpose: h.purpose, WaitMS: h.wait.Milliseconds()}
+func (h *handoverCommand) request() (api.Handover, error) {
+	req := api.Handover{Host: h.toHost, Taking: api.Taking{
+		Process: api.Process{PID: h.toPID}, Scope: h.scope, Purpose: h.purpose, WaitMS: h.wait.Milliseconds(),
+	}}
 	switch {
 	case h.wait < time.Millisecond:
 		return req, api.Usagef("--wait must be a millisecond at least")

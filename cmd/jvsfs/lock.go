@@ -30,13 +30,20 @@ type lockFlags struct {
 	yes     bool
 }
 
+// The operations of the lock commands.
+var (
+	opAcquire, opSteal = api.Acquire{}.Op(), api.Steal{}.Op()
+	opRenew, opRelease = api.Renew{}.Op(), api.Release{}.Op()
+	opLockStatus       = api.LookAtLock{}.Op()
+)
+
 // pidUsage says what --pid means to each operation.
 var pidUsage = map[string]string{
-	api.OpAcquire:    "the process `N` that is to hold the lease (default: the parent of this command)",
-	api.OpSteal:      "the process `N` that is to hold the lease (default: the parent of this command)",
-	api.OpRenew:      "the process `N` that holds the lease, or belongs to its holder",
-	api.OpRelease:    "the process `N` that holds the lease, or belongs to its holder",
-	api.OpLockStatus: "say whether process `N` belongs to the holder",
+	opAcquire:    "the process `N` that is to hold the lease (default: the parent of this command)",
+	opSteal:      "the process `N` that is to hold the lease (default: the parent of this command)",
+	opRenew:      "the process `N` that holds the lease, or belongs to its holder",
+	opRelease:    "the process `N` that holds the lease, or belongs to its holder",
+	opLockStatus: "say whether process `N` belongs to the holder",
 }
 
 func newLockCommand(io stdio) *cobra.Command {
@@ -47,11 +54,11 @@ func newLockCommand(io stdio) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		newLockOp(io, api.OpAcquire, "acquire WORKTREE", "Take the lease for a process (default: the parent of this command, the shell)"),
-		newLockOp(io, api.OpRenew, "renew WORKTREE", "Renew the lease now"),
-		newLockOp(io, api.OpRelease, "release WORKTREE", "Give the lease back"),
-		newLockOp(io, api.OpSteal, "steal WORKTREE", "Take over a lease that has expired, skew and grace passed"),
-		newLockOp(io, api.OpLockStatus, "status WORKTREE", "Show the lease and its record"),
+		newLockOp(io, opAcquire, "acquire WORKTREE", "Take the lease for a process (default: the parent of this command, the shell)"),
+		newLockOp(io, opRenew, "renew WORKTREE", "Renew the lease now"),
+		newLockOp(io, opRelease, "release WORKTREE", "Give the lease back"),
+		newLockOp(io, opSteal, "steal WORKTREE", "Take over a lease that has expired, skew and grace passed"),
+		newLockOp(io, opLockStatus, "status WORKTREE", "Show the lease and its record"),
 		newHandoverCommand(io),
 	)
 	return cmd
@@ -72,15 +79,15 @@ func newLockOp(io stdio, op, use, short string) *cobra.Command {
 	f.addFlags(fs)
 	fs.BoolVar(&f.asJSON, "json", false, "print JSON")
 	fs.IntVar(&f.pid, "pid", 0, pidUsage[op])
-	if op == api.OpAcquire || op == api.OpSteal {
+	if op == opAcquire || op == opSteal {
 		fs.StringVar(&f.scope, "scope", "", "`WHO` counts as the holder: tree, session, user, cgroup or mount")
 		fs.StringVar(&f.purpose, "purpose", "", "`WHAT` the lease is for, shown to others")
 	}
-	if op == api.OpSteal {
+	if op == opSteal {
 		fs.BoolVar(&f.yes, "yes", false, "do not ask whether the holder shown may be robbed")
 		fs.BoolVar(&f.fence, "fence", false, "when a daemon on this host keeps the gate, stopped or stuck in a write, end it (root, or its own user)")
 	}
-	if op == api.OpAcquire {
+	if op == opAcquire {
 		fs.DurationVar(&f.wait, "wait", 0, "wait this `LONG` for the lease to become free")
 	}
 	return cmd
@@ -99,16 +106,18 @@ func runLock(ctx context.Context, io stdio, op, path string, f *lockFlags) error
 	if err != nil {
 		return err
 	}
-	req, pidfd, err := f.request(op, t)
+	who, pidfd, err := f.process(op)
 	if err != nil {
 		return err
 	}
 	defer host.CloseFile(pidfd)
-	if op == api.OpSteal {
-		if req.Token, err = f.consent(ctx, io, t, policy); err != nil {
+	var agreed lease.Token
+	if op == opSteal {
+		if agreed, err = f.consent(ctx, io, t, policy); err != nil {
 			return err
 		}
 	}
+	req := f.request(op, api.Where{Path: t.Rel}, who, agreed)
 	var resp api.Response
 	if t.Mount != nil {
 		resp, err = client.Ask(ctx, t.Mount, req, pidfd, noteTo(io))
@@ -121,27 +130,41 @@ func runLock(ctx context.Context, io stdio, op, path string, f *lockFlags) error
 	return printLock(io, t, op, resp, f.asJSON)
 }
 
-// request builds the request of a lock command and pins the process it names.
-func (f *lockFlags) request(op string, t client.Target) (api.Request, *os.File, error) {
-	req := api.Request{
-		Op: op, Path: t.Rel, PID: f.pid, Explicit: f.pid != 0,
-		Scope: f.scope, Purpose: f.purpose, WaitMS: f.wait.Milliseconds(), Force: f.fence,
-	}
-	if req.PID == 0 && (op == api.OpAcquire || op == api.OpSteal) {
+// process is the process that a lock command is about, pinned if it lives.
+func (f *lockFlags) process(op string) (api.Process, *os.File, error) {
+	who := api.Process{PID: f.pid, Explicit: f.pid != 0}
+	if who.PID == 0 && (op == opAcquire || op == opSteal) {
 		pid, err := host.CallerProcess()
 		if err != nil {
-			return req, nil, err
+			return who, nil, err
 		}
-		req.PID = pid
+		who.PID = pid
 	}
-	if req.PID == 0 {
-		return req, nil, nil
+	if who.PID == 0 {
+		return who, nil, nil
 	}
-	pidfd, err := host.OpenPidfd(req.PID)
-	if err != nil && (op == api.OpAcquire || op == api.OpSteal) {
-		return req, nil, api.NoProcess(req.PID, err)
+	pidfd, err := host.OpenPidfd(who.PID)
+	if err != nil && (op == opAcquire || op == opSteal) {
+		return who, nil, api.NoProcess(who.PID, err)
 	}
-	return req, pidfd, nil // a holder that has ended is still named by its number
+	return who, pidfd, nil // a holder that has ended is still named by its number
+}
+
+// request is what a lock command asks. agreed is the token of the lease that may be robbed.
+func (f *lockFlags) request(op string, where api.Where, who api.Process, agreed lease.Token) api.Body {
+	taking := api.Taking{Where: where, Process: who, Scope: f.scope, Purpose: f.purpose, WaitMS: f.wait.Milliseconds()}
+	holding := api.Holding{Where: where, Process: who}
+	switch op {
+	case opAcquire:
+		return api.Acquire{Taking: taking}
+	case opSteal:
+		return api.Steal{Taking: taking, Force: f.fence, Token: agreed}
+	case opRenew:
+		return api.Renew{Holding: holding}
+	case opRelease:
+		return api.Release{Holding: holding}
+	}
+	return api.LookAtLock{Where: where, Process: who}
 }
 
 func printLock(io stdio, t client.Target, op string, resp api.Response, asJSON bool) error {
@@ -149,17 +172,17 @@ func printLock(io stdio, t client.Target, op string, resp api.Response, asJSON b
 		return printLockJSON(io, op, resp)
 	}
 	switch op {
-	case api.OpRelease:
+	case opRelease:
 		_, err := fmt.Fprintf(io.out, "released %s\n", t.Path)
 		return err
-	case api.OpLockStatus:
+	case opLockStatus:
 		return printLockStatus(io, resp)
 	}
 	rec := api.RecordOf(resp.Record)
 	if rec == nil {
 		return fmt.Errorf("the answer has no record that can be read")
 	}
-	verb := map[string]string{api.OpAcquire: "acquired", api.OpRenew: "renewed", api.OpSteal: "stole"}[op]
+	verb := map[string]string{opAcquire: "acquired", opRenew: "renewed", opSteal: "stole"}[op]
 	_, err := fmt.Fprintf(io.out, "%s %s: token %d, holder %s\n", verb, rec.WorktreeID, rec.FencingToken, api.HolderText(api.ViewOfRecord(rec)))
 	return err
 }
@@ -172,9 +195,9 @@ type releasedLease struct {
 
 func printLockJSON(io stdio, op string, resp api.Response) error {
 	switch op {
-	case api.OpRelease:
+	case opRelease:
 		return human.PrintJSON(io.out, releasedLease{true, resp.Token})
-	case api.OpLockStatus:
+	case opLockStatus:
 		return human.PrintJSON(io.out, resp.Result)
 	}
 	return human.PrintJSON(io.out, resp.Record)

@@ -9,7 +9,7 @@ import (
 )
 
 func main() {
-	api.Release = release
+	api.ReleaseName = release
 	io := stdio{os.Stdin, os.Stdout, os.Stderr}
 	if helper := helperOf(os.Args); helper != nil {
 		os.Exit(helper(context.Background(), os.Args[1:], io))

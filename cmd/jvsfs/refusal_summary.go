@@ -33,7 +33,7 @@ type asked struct {
 }
 
 // askRefusals asks the daemons of mounts at the same time, each for at most limit.
-func askRefusals(ctx context.Context, mounts []*mountinfo.Info, limit time.Duration, req func(*mountinfo.Info) api.Request) []asked {
+func askRefusals(ctx context.Context, mounts []*mountinfo.Info, limit time.Duration, req func(*mountinfo.Info) api.Refusals) []asked {
 	all := make([]asked, len(mounts))
 	var run sync.WaitGroup
 	for i, m := range mounts {
@@ -47,8 +47,7 @@ func askRefusals(ctx context.Context, mounts []*mountinfo.Info, limit time.Durat
 	return all
 }
 
-func askRefusalsOf(ctx context.Context, m *mountinfo.Info, req api.Request) asked {
-	req.Op = api.OpRefusals
+func askRefusalsOf(ctx context.Context, m *mountinfo.Info, req api.Refusals) asked {
 	pidfd := pidfdFor(req)
 	defer host.CloseFile(pidfd)
 	resp, err := client.Ask(ctx, m, req, pidfd, nil)
@@ -70,7 +69,7 @@ func askRefusalsOf(ctx context.Context, m *mountinfo.Info, req api.Request) aske
 }
 
 // pidfdFor pins the process that a request names, unless it has ended.
-func pidfdFor(req api.Request) *os.File {
+func pidfdFor(req api.Refusals) *os.File {
 	if req.PID == 0 || req.Start != 0 {
 		return nil
 	}

@@ -56,9 +56,9 @@ func (f *lockFlags) consent(ctx context.Context, std stdio, t client.Target, pol
 func statusForSteal(ctx context.Context, t client.Target, policy lease.Policy) (st api.LockStatus, err error) {
 	var resp api.Response
 	if t.Mount != nil {
-		resp, err = client.Ask(ctx, t.Mount, api.Request{Op: api.OpLockStatus, Path: t.Rel}, nil, nil)
+		resp, err = client.Ask(ctx, t.Mount, api.LookAtLock{Where: api.Where{Path: t.Rel}}, nil, nil)
 	} else {
-		resp, err = lockop.PeekStatus(t.Place, policy, api.Request{Op: api.OpLockStatus})
+		resp, err = lockop.PeekStatus(t.Place, policy, api.LookAtLock{})
 	}
 	if err != nil {
 		return st, err

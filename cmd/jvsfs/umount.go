@@ -86,10 +86,10 @@ func askUnmount(ctx context.Context, m *mountinfo.Info, io stdio) (of string, er
 	if err != nil {
 		return "", err
 	}
-	resp, err := client.Ask(ctx, m, api.Request{Op: api.OpUnmount, Mount: m.ID, Mountpoint: m.Mountpoint}, nil, noteTo(io))
+	resp, err := client.Ask(ctx, m, api.Unmount{Mount: m.ID, Mountpoint: m.Mountpoint}, nil, noteTo(io))
 	if f := api.AsFailure(err); f != nil && f.Class == api.ClassUsage && mounts.Count(host.DeviceOf(m)) == 1 {
 		// A daemon of before does not know the fields. There is no copy that it could mistake.
-		resp, err = client.Ask(ctx, m, api.Request{Op: api.OpUnmount}, nil, noteTo(io))
+		resp, err = client.Ask(ctx, m, api.Unmount{}, nil, noteTo(io))
 	}
 	var done api.Unmounted
 	if err == nil && len(resp.Result) > 0 {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -106,4 +107,78 @@ func TestTheHoldersOwnUserDoesNotTakeAllDescriptors(t *testing.T) {
 	}
 	holder.OK(harness.Command{Op: "readdir", Path: m.Mountpoint})
 	hog.OK(harness.Command{Op: "spend"})
+}
+
+// descriptorsOf counts the daemon's descriptors, and those through which something can be written
+// below the source.
+func descriptorsOf(m *harness.Mount, pid int) (all, writing int) {
+	m.T.Helper()
+	infos, err := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", pid))
+	require.NoError(m.T, err)
+	for _, info := range infos {
+		var pos, flags int
+		text, err := os.ReadFile(info)
+		if err != nil {
+			continue // it was closed just now
+		}
+		_, err = fmt.Sscanf(string(text), "pos: %d\nflags: %o", &pos, &flags)
+		require.NoError(m.T, err)
+		all++
+		to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, filepath.Base(info)))
+		if err == nil && strings.Contains(to, "/many/") && flags&unix.O_ACCMODE != unix.O_RDONLY {
+			writing++
+		}
+	}
+	return all, writing
+}
+
+// A file that is open for writing costs the daemon one descriptor, whether it was there or
+// is made; each further open of it one more. When it is closed it is open no longer.
+func TestAFileOpenForWritingCostsOneDescriptor(t *testing.T) {
+	const files, slack = 500, 100 // the first few are not shared; readers, locks
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "allow", Prepare: func(t testing.TB, tree string) {
+		require.NoError(t, os.Mkdir(filepath.Join(tree, "many"), 0o755))
+		for i := range files {
+			require.NoError(t, os.WriteFile(filepath.Join(tree, "many", fmt.Sprint(i)), []byte("there"), 0o644))
+		}
+	}})
+	pid := m.Daemons()[0]
+	before, _ := descriptorsOf(m, pid)
+	costs := func(want int, what string) {
+		t.Helper()
+		harness.EventuallyNoted(t, what, func() (bool, string) { // closes are told to the daemon a moment later
+			all, writing := descriptorsOf(m, pid)
+			return all-before >= want-slack && all-before <= want+slack, fmt.Sprint(all-before, " descriptors, ", writing, " for writing")
+		})
+	}
+	var fds []int
+	open := func(first, flags int) {
+		for i := first; i < first+files; i++ {
+			fd, err := unix.Open(m.At("many", fmt.Sprint(i)), flags|unix.O_CLOEXEC, 0o644)
+			require.NoError(t, err)
+			fds = append(fds, fd)
+		}
+	}
+	open(0, unix.O_WRONLY)
+	costs(files, "files that were there")
+	_, writing := descriptorsOf(m, pid)
+	require.Equal(t, files, writing)
+	open(files, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
+	costs(2*files, "files that are made")
+	open(0, unix.O_RDWR)
+	costs(3*files, "another open of the same")
+	for i, fd := range fds {
+		_, err := unix.Pwrite(fd, []byte(fmt.Sprintf("by %d", i)), 0)
+		require.NoError(t, err)
+	}
+	for i := range files {
+		require.Equal(t, fmt.Sprintf("by %d", i+2*files), harness.ReadText(t, m.Behind("many", fmt.Sprint(i))))
+		require.Equal(t, fmt.Sprintf("by %d", i+files), harness.ReadText(t, m.Behind("many", fmt.Sprint(i+files))))
+	}
+	for _, fd := range fds {
+		require.NoError(t, unix.Close(fd))
+	}
+	costs(2*files, "what the kernel remembers")
+	_, writing = descriptorsOf(m, pid)
+	require.Zero(t, writing, "what is closed is not open for writing: it could not be run")
 }

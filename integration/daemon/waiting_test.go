@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -150,11 +151,11 @@ func TestWhoStandsInLineCanBeKilled(t *testing.T) {
 
 // waitsInFuse reports whether a thread of a process waits for an answer of a daemon.
 func waitsInFuse(pid int) bool {
-	stacks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stack", pid))
-	for _, name := range stacks {
-		if text, err := os.ReadFile(name); err == nil && strings.Contains(string(text), "request_wait_answer") {
-			return true
-		}
-	}
-	return false
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	return slices.ContainsFunc(tasks, threadWaitsInFuse)
+}
+
+func threadWaitsInFuse(task string) bool {
+	text, err := os.ReadFile(filepath.Join(task, "stack"))
+	return err == nil && strings.Contains(string(text), "request_wait_answer")
 }

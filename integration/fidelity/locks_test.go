@@ -16,13 +16,6 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// How an actor asks for a lock: Mode of the command.
-const (
-	lockTry = iota
-	lockWaits
-	lockAsks
-)
-
 func init() { harness.ActorOps["lock"], harness.ActorOps["readkept"] = opLock, opReadKept }
 
 // opLock locks a kept file. Name is flock, posix or ofd, Flags F_RDLCK, F_WRLCK or
@@ -30,7 +23,7 @@ func init() { harness.ActorOps["lock"], harness.ActorOps["readkept"] = opLock, o
 func opLock(s *harness.Stage, c harness.Command) error {
 	if c.Name == "flock" {
 		how := map[int]int{unix.F_RDLCK: unix.LOCK_SH, unix.F_WRLCK: unix.LOCK_EX, unix.F_UNLCK: unix.LOCK_UN}[c.Flags]
-		if c.Mode == lockTry {
+		if c.Mode == harness.LockTry {
 			how |= unix.LOCK_NB
 		}
 		return again(func() error { return unix.Flock(s.FD(c.Handle), how) })
@@ -41,7 +34,7 @@ func opLock(s *harness.Stage, c harness.Command) error {
 	}[c.Name][c.Mode]
 	l := unix.Flock_t{Type: int16(c.Flags), Start: c.Off, Len: c.Len}
 	err := again(func() error { return unix.FcntlFlock(uintptr(s.FD(c.Handle)), how, &l) })
-	if c.Mode == lockAsks && err == nil {
+	if c.Mode == harness.LockAsks && err == nil {
 		s.Vals = append(s.Vals, int64(l.Type))
 		if l.Type != unix.F_UNLCK {
 			s.Vals = append(s.Vals, l.Start, l.Len)
@@ -58,110 +51,54 @@ func again(call func() error) (err error) {
 	return err
 }
 
-// locker is somebody who locks one file by one way to it.
-type locker struct {
-	*harness.Actor
-	path, handle, how string
-}
-
-func newLocker(a *harness.Actor, path, how string) locker {
-	a.T.Helper()
-	l := locker{a, path, filepath.Base(path) + how, how}
-	a.OK(harness.Command{Op: "open", Handle: l.handle, Path: path, Flags: unix.O_RDWR | unix.O_CREAT, Mode: 0o666})
-	return l
-}
-
-func (l locker) command(kind int, off, length int64) harness.Command {
-	return harness.Command{Op: "lock", Handle: l.handle, Name: l.how, Flags: kind, Off: off, Len: length}
-}
-
-func (l locker) try(kind int, off, length int64) string {
-	return l.Do(l.command(kind, off, length)).Errno
-}
-
-func (l locker) asks(kind int, off, length int64) string {
-	if l.how == "flock" {
+func asks(l harness.Locker, kind int, off, length int64) string {
+	if l.How == "flock" {
 		return "-"
 	}
-	c := l.command(kind, off, length)
-	c.Mode = lockAsks
+	c := l.Command(kind, off, length)
+	c.Mode = harness.LockAsks
 	r := l.Do(c)
 	return fmt.Sprint(r.Errno, r.Vals)
 }
 
-// waits asks for a lock and waits for it in the background.
-func (l locker) waits(kind int, off, length int64) <-chan harness.Reply {
-	c, got := l.command(kind, off, length), make(chan harness.Reply, 1)
-	c.Mode = lockWaits
-	go func() {
-		r, err := l.Try(c)
-		if err != nil {
-			r = harness.Reply{Errno: "gone", Note: err.Error()}
-		}
-		got <- r
-	}()
-	return got
-}
-
-// asleep waits until the actor sleeps in the kernel, in its call for a lock.
-func (l locker) asleep() {
-	l.T.Helper()
-	call := unix.SYS_FCNTL
-	if l.how == "flock" {
-		call = unix.SYS_FLOCK
-	}
-	harness.Eventually(l.T, l.Name+" waits for the lock", func() bool {
-		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", l.PID()))
-		for _, file := range threads {
-			text, _ := os.ReadFile(file)
-			if strings.HasPrefix(string(text), fmt.Sprintf("%d ", call)) {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-func (l locker) close() { l.OK(harness.Command{Op: "close", Handle: l.handle}) }
-
 // lockStory is what two see of each other's locks: as text, to be compared.
-func lockStory(a, b locker) (told []string) {
+func lockStory(a, b harness.Locker) (told []string) {
 	tell := func(what string, said ...string) { told = append(told, fmt.Sprintf("%s: %q", what, said)) }
 	for _, first := range []int{unix.F_RDLCK, unix.F_WRLCK} {
 		for _, second := range []int{unix.F_RDLCK, unix.F_WRLCK} {
-			tell("a", a.try(first, 10, 10))
-			tell("b asks", b.asks(second, 15, 100), b.asks(second, 20, 0), b.asks(second, 0, 10))
-			tell("b inside", b.try(second, 12, 2))
-			tell("b beside", b.try(second, 20, 5))
-			tell("a asks", a.asks(unix.F_WRLCK, 0, 0))
-			tell("a splits", a.try(unix.F_UNLCK, 12, 2))
-			tell("b in the gap", b.try(unix.F_WRLCK, 12, 2))
-			tell("a over the gap", a.try(unix.F_RDLCK, 10, 5))
-			tell("b all", b.try(unix.F_WRLCK, 0, 0))
-			tell("b gives back", b.try(unix.F_UNLCK, 0, 0))
-			tell("a up", a.try(unix.F_WRLCK, 0, 0))
-			tell("a down", a.try(unix.F_RDLCK, 0, 0))
-			tell("b reads", b.try(unix.F_RDLCK, 5, 5))
-			tell("a up against b", a.try(unix.F_WRLCK, 0, 0))
-			tell("b unlocks", b.try(unix.F_UNLCK, 0, 0))
-			tell("a unlocks", a.try(unix.F_UNLCK, 0, 0))
+			tell("a", a.Try(first, 10, 10))
+			tell("b asks", asks(b, second, 15, 100), asks(b, second, 20, 0), asks(b, second, 0, 10))
+			tell("b inside", b.Try(second, 12, 2))
+			tell("b beside", b.Try(second, 20, 5))
+			tell("a asks", asks(a, unix.F_WRLCK, 0, 0))
+			tell("a splits", a.Try(unix.F_UNLCK, 12, 2))
+			tell("b in the gap", b.Try(unix.F_WRLCK, 12, 2))
+			tell("a over the gap", a.Try(unix.F_RDLCK, 10, 5))
+			tell("b all", b.Try(unix.F_WRLCK, 0, 0))
+			tell("b gives back", b.Try(unix.F_UNLCK, 0, 0))
+			tell("a up", a.Try(unix.F_WRLCK, 0, 0))
+			tell("a down", a.Try(unix.F_RDLCK, 0, 0))
+			tell("b reads", b.Try(unix.F_RDLCK, 5, 5))
+			tell("a up against b", a.Try(unix.F_WRLCK, 0, 0))
+			tell("b unlocks", b.Try(unix.F_UNLCK, 0, 0))
+			tell("a unlocks", a.Try(unix.F_UNLCK, 0, 0))
 		}
 	}
 	return told
 }
 
 // waitStory is how one waits for the other.
-func waitStory(t *testing.T, a, b locker) {
+func waitStory(t *testing.T, a, b harness.Locker) {
 	t.Helper()
-	require.Empty(t, a.try(unix.F_WRLCK, 0, 0))
-	got := b.waits(unix.F_WRLCK, 3, 4)
-	b.asleep()
-	require.Empty(t, a.try(unix.F_UNLCK, 0, 0))
+	require.Empty(t, a.Try(unix.F_WRLCK, 0, 0))
+	got := b.Waits(unix.F_WRLCK, 3, 4)
+	b.Asleep()
+	require.Empty(t, a.Try(unix.F_UNLCK, 0, 0))
 	require.Empty(t, (<-got).Errno)
-	require.Equal(t, "EAGAIN", a.try(unix.F_RDLCK, 0, 0))
-	b.close() // without a word
-	harness.Eventually(t, "a gets what b's close gave up", func() bool { return a.try(unix.F_WRLCK, 0, 0) == "" })
-	require.Empty(t, a.try(unix.F_UNLCK, 0, 0))
+	require.Equal(t, "EAGAIN", a.Try(unix.F_RDLCK, 0, 0))
+	b.Close() // without a word
+	harness.Eventually(t, "a gets what b's close gave up", func() bool { return a.Try(unix.F_WRLCK, 0, 0) == "" })
+	require.Empty(t, a.Try(unix.F_UNLCK, 0, 0))
 }
 
 // twoMountsAndNative are the ways to one directory: two mounts, where anybody may
@@ -186,21 +123,21 @@ func TestLocksHoldEverywhere(t *testing.T) {
 	for _, first := range hows {
 		for _, second := range hows {
 			name := first + "-" + second
-			x, y := newLocker(a, filepath.Join(plain, name), first), newLocker(b, filepath.Join(plain, name), second)
+			x, y := a.NewLocker(filepath.Join(plain, name), first), b.NewLocker(filepath.Join(plain, name), second)
 			want := lockStory(x, y)
-			x.close()
-			y.close()
+			x.Close()
+			y.Close()
 			for _, way := range [][2]string{{"one", "one"}, {"one", "two"}, {"one", "native"}, {"native", "one"}} {
 				t.Run(name+"/"+way[0]+"-"+way[1], func(t *testing.T) {
-					x := newLocker(a, ways[way[0]](name), first)
-					y := newLocker(b, ways[way[1]](name), second)
+					x := a.NewLocker(ways[way[0]](name), first)
+					y := b.NewLocker(ways[way[1]](name), second)
 					assert.Equal(t, want, lockStory(x, y))
 					if (first == "flock") == (second == "flock") {
 						waitStory(t, x, y)
 					} else {
-						y.close()
+						y.Close()
 					}
-					x.close()
+					x.Close()
 				})
 			}
 		}
@@ -213,17 +150,17 @@ func TestLocksEndByClose(t *testing.T) {
 	_, ways := twoMountsAndNative(t)
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	for _, how := range []string{"flock", "posix", "ofd"} {
-		x, y := newLocker(a, ways["one"](how), how), newLocker(b, ways["two"](how), how)
-		require.Empty(t, x.try(unix.F_WRLCK, 0, 0))
-		a.OK(harness.Command{Op: "open", Handle: "other", Path: x.path, Flags: unix.O_RDONLY})
+		x, y := a.NewLocker(ways["one"](how), how), b.NewLocker(ways["two"](how), how)
+		require.Empty(t, x.Try(unix.F_WRLCK, 0, 0))
+		a.OK(harness.Command{Op: "open", Handle: "other", Path: x.Path, Flags: unix.O_RDONLY})
 		a.OK(harness.Command{Op: "close", Handle: "other"})
 		want := "EAGAIN"
 		if how == "posix" {
 			want = ""
 		}
-		require.Equal(t, want, y.try(unix.F_WRLCK, 0, 0), how)
-		x.close()
-		y.close()
+		require.Equal(t, want, y.Try(unix.F_WRLCK, 0, 0), how)
+		x.Close()
+		y.Close()
 	}
 }
 
@@ -234,22 +171,22 @@ func TestLocksEndByDeath(t *testing.T) {
 	for _, how := range []string{"flock", "posix", "ofd"} {
 		t.Run(how, func(t *testing.T) {
 			a := harness.StartActor(t, "a")
-			x, y := newLocker(a, ways["one"](how), how), newLocker(b, ways["two"](how), how)
-			require.Empty(t, y.try(unix.F_WRLCK, 0, 0))
-			got := x.waits(unix.F_WRLCK, 0, 0)
-			x.asleep()
+			x, y := a.NewLocker(ways["one"](how), how), b.NewLocker(ways["two"](how), how)
+			require.Empty(t, y.Try(unix.F_WRLCK, 0, 0))
+			got := x.Waits(unix.F_WRLCK, 0, 0)
+			x.Asleep()
 			killed(a)
 			require.Equal(t, "gone", (<-got).Errno)
 
 			c := harness.StartActor(t, "c")
-			z := newLocker(c, ways["one"](how), how)
-			require.Empty(t, y.try(unix.F_UNLCK, 0, 0))
-			require.Empty(t, z.try(unix.F_WRLCK, 0, 0))
-			got = y.waits(unix.F_WRLCK, 0, 0)
-			y.asleep()
+			z := c.NewLocker(ways["one"](how), how)
+			require.Empty(t, y.Try(unix.F_UNLCK, 0, 0))
+			require.Empty(t, z.Try(unix.F_WRLCK, 0, 0))
+			got = y.Waits(unix.F_WRLCK, 0, 0)
+			y.Asleep()
 			killed(c)
 			require.Empty(t, (<-got).Errno)
-			y.close()
+			y.Close()
 		})
 	}
 }
@@ -274,8 +211,8 @@ func TestLocksAreInterrupted(t *testing.T) {
 	_, ways := twoMountsAndNative(t)
 	a := harness.StartActor(t, "a")
 	for _, how := range []string{"flock", "posix"} {
-		x := newLocker(a, ways["one"](how), how)
-		require.Empty(t, x.try(unix.F_WRLCK, 0, 0))
+		x := a.NewLocker(ways["one"](how), how)
+		require.Empty(t, x.Try(unix.F_WRLCK, 0, 0))
 		for _, way := range []string{"one", "two"} {
 			waits := `fcntl(F, F_SETLKW, my $l = pack("s s x4 q q i x4", F_WRLCK, 0, 0, 0, 0))`
 			if how == "flock" {
@@ -285,7 +222,7 @@ func TestLocksAreInterrupted(t *testing.T) {
 			said := w.OK("perl", "-e", `use Fcntl ":DEFAULT", ":flock"; open(F, "+<", $ARGV[0]) or die; $SIG{ALRM} = sub { 1 }; alarm 1; print `+waits+` ? "granted" : $!+0`, ways[way](how))
 			require.Equal(t, fmt.Sprint(int(unix.EINTR)), said, "%s %s", how, way)
 		}
-		x.close()
+		x.Close()
 	}
 }
 
@@ -296,33 +233,33 @@ func TestLocksDeadlock(t *testing.T) {
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	for _, files := range [][2]string{{"f", "f"}, {"g", "h"}} {
 		for _, way := range []string{"native", "one"} {
-			ax, bx := newLocker(a, ways[way](files[0]), "posix"), newLocker(b, ways[way](files[0]), "posix")
+			ax, bx := a.NewLocker(ways[way](files[0]), "posix"), b.NewLocker(ways[way](files[0]), "posix")
 			ay, by := ax, bx
 			if files[0] != files[1] {
-				ay, by = newLocker(a, ways[way](files[1]), "posix"), newLocker(b, ways[way](files[1]), "posix")
+				ay, by = a.NewLocker(ways[way](files[1]), "posix"), b.NewLocker(ways[way](files[1]), "posix")
 			}
-			require.Empty(t, ax.try(unix.F_WRLCK, 0, 1))
-			require.Empty(t, by.try(unix.F_WRLCK, 1, 1))
-			got := ay.waits(unix.F_WRLCK, 1, 1)
-			ay.asleep()
-			require.Equal(t, "EDEADLK", (<-bx.waits(unix.F_WRLCK, 0, 1)).Errno, way)
-			require.Empty(t, by.try(unix.F_UNLCK, 0, 0))
+			require.Empty(t, ax.Try(unix.F_WRLCK, 0, 1))
+			require.Empty(t, by.Try(unix.F_WRLCK, 1, 1))
+			got := ay.Waits(unix.F_WRLCK, 1, 1)
+			ay.Asleep()
+			require.Equal(t, "EDEADLK", (<-bx.Waits(unix.F_WRLCK, 0, 1)).Errno, way)
+			require.Empty(t, by.Try(unix.F_UNLCK, 0, 0))
 			require.Empty(t, (<-got).Errno)
-			for _, l := range []locker{ax, bx} {
-				l.close()
+			for _, l := range []harness.Locker{ax, bx} {
+				l.Close()
 			}
 			if files[0] != files[1] {
-				ay.close()
-				by.close()
+				ay.Close()
+				by.Close()
 			}
 		}
 	}
-	x, y := newLocker(a, ways["one"]("ofd"), "ofd"), newLocker(b, ways["one"]("ofd"), "ofd")
-	require.Empty(t, x.try(unix.F_WRLCK, 0, 1))
-	require.Empty(t, y.try(unix.F_WRLCK, 1, 1))
-	got, other := x.waits(unix.F_WRLCK, 1, 1), y.waits(unix.F_WRLCK, 0, 1)
-	x.asleep()
-	y.asleep()
+	x, y := a.NewLocker(ways["one"]("ofd"), "ofd"), b.NewLocker(ways["one"]("ofd"), "ofd")
+	require.Empty(t, x.Try(unix.F_WRLCK, 0, 1))
+	require.Empty(t, y.Try(unix.F_WRLCK, 1, 1))
+	got, other := x.Waits(unix.F_WRLCK, 1, 1), y.Waits(unix.F_WRLCK, 0, 1)
+	x.Asleep()
+	y.Asleep()
 	select {
 	case r := <-got:
 		t.Fatal("a: ", r)
@@ -340,13 +277,13 @@ func TestLocksNameTheProcess(t *testing.T) {
 	_, ways := twoMountsAndNative(t)
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	for _, way := range []string{"one", "native"} {
-		x, y := newLocker(a, ways[way]("f"), "posix"), newLocker(b, ways["one"]("f"), "posix")
-		require.Empty(t, x.try(unix.F_WRLCK, 5, 5))
-		c := y.command(unix.F_RDLCK, 0, 0)
-		c.Mode = lockAsks
+		x, y := a.NewLocker(ways[way]("f"), "posix"), b.NewLocker(ways["one"]("f"), "posix")
+		require.Empty(t, x.Try(unix.F_WRLCK, 5, 5))
+		c := y.Command(unix.F_RDLCK, 0, 0)
+		c.Mode = harness.LockAsks
 		require.Equal(t, fmt.Sprint(a.PID()), string(y.OK(c).Data), way)
-		x.close()
-		y.close()
+		x.Close()
+		y.Close()
 	}
 }
 
@@ -354,22 +291,22 @@ func TestLocksNameTheProcess(t *testing.T) {
 func TestLocksAndTheDaemonsEnd(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "allow", Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
-	native := map[string]locker{}
+	native := map[string]harness.Locker{}
 	for _, how := range []string{"flock", "posix", "ofd"} {
-		native[how] = newLocker(b, m.Behind(how), how)
-		require.Empty(t, newLocker(a, m.At(how), how).try(unix.F_WRLCK, 0, 0))
-		require.Equal(t, "EAGAIN", native[how].try(unix.F_WRLCK, 0, 0))
+		native[how] = b.NewLocker(m.Behind(how), how)
+		require.Empty(t, a.NewLocker(m.At(how), how).Try(unix.F_WRLCK, 0, 0))
+		require.Equal(t, "EAGAIN", native[how].Try(unix.F_WRLCK, 0, 0))
 	}
 	m.KillDaemon()
 	for how, l := range native {
-		harness.Eventually(t, how+": the daemon's files are closed", func() bool { return l.try(unix.F_WRLCK, 0, 0) == "" })
-		require.Empty(t, l.try(unix.F_UNLCK, 0, 0), how)
+		harness.Eventually(t, how+": the daemon's files are closed", func() bool { return l.Try(unix.F_WRLCK, 0, 0) == "" })
+		require.Empty(t, l.Try(unix.F_UNLCK, 0, 0), how)
 	}
 	m.Recover()
 	for _, how := range []string{"flock", "posix", "ofd"} {
 		a.Do(harness.Command{Op: "close", Handle: how + how})
-		require.Empty(t, newLocker(a, m.At(how), how).try(unix.F_WRLCK, 0, 0))
-		require.Equal(t, "EAGAIN", native[how].try(unix.F_WRLCK, 0, 0))
+		require.Empty(t, a.NewLocker(m.At(how), how).Try(unix.F_WRLCK, 0, 0))
+		require.Equal(t, "EAGAIN", native[how].Try(unix.F_WRLCK, 0, 0))
 	}
 }
 
@@ -377,13 +314,13 @@ func TestLocksAndTheDaemonsEnd(t *testing.T) {
 func TestLocksOfAnAbortedMount(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "allow", Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
-	x, y := newLocker(a, m.Behind("f"), "posix"), newLocker(b, m.At("f"), "posix")
-	require.Empty(t, x.try(unix.F_WRLCK, 0, 0))
-	got := y.waits(unix.F_WRLCK, 0, 0)
-	y.asleep()
+	x, y := a.NewLocker(m.Behind("f"), "posix"), b.NewLocker(m.At("f"), "posix")
+	require.Empty(t, x.Try(unix.F_WRLCK, 0, 0))
+	got := y.Waits(unix.F_WRLCK, 0, 0)
+	y.Asleep()
 	m.Abort()
 	require.Contains(t, []string{"ECONNABORTED", "ENOTCONN", "EINTR"}, (<-got).Errno)
-	b.Do(harness.Command{Op: "close", Handle: y.handle})
+	b.Do(harness.Command{Op: "close", Handle: y.Handle})
 	m.Dead = true
 }
 
@@ -392,9 +329,9 @@ func TestLocksOfOneMount(t *testing.T) {
 	m, ways := twoMountsAndNative(t, "--file-locks", "mount")
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	for _, how := range []string{"flock", "posix", "ofd"} {
-		require.Empty(t, newLocker(a, ways["one"](how), how).try(unix.F_WRLCK, 0, 0))
-		require.Equal(t, "EAGAIN", newLocker(b, ways["one"](how), how).try(unix.F_WRLCK, 0, 0))
-		require.Empty(t, newLocker(b, ways["native"](how), how).try(unix.F_WRLCK, 0, 0))
+		require.Empty(t, a.NewLocker(ways["one"](how), how).Try(unix.F_WRLCK, 0, 0))
+		require.Equal(t, "EAGAIN", b.NewLocker(ways["one"](how), how).Try(unix.F_WRLCK, 0, 0))
+		require.Empty(t, b.NewLocker(ways["native"](how), how).Try(unix.F_WRLCK, 0, 0))
 	}
 	require.Zero(t, m.Requests("SetLk")+m.Requests("SetLkw"))
 }
@@ -419,27 +356,27 @@ func TestLocksBringWhatIsNew(t *testing.T) {
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	for _, how := range []string{"flock", "posix"} {
 		for _, writer := range []string{"two", "native"} {
-			x, y := newLocker(a, ways[writer]("f"), how), newLocker(b, ways["one"]("f"), how)
-			y.close()
-			b.OK(harness.Command{Op: "open", Handle: y.handle, Path: y.path, Flags: unix.O_RDONLY})
-			require.Empty(t, x.try(unix.F_WRLCK, 0, 0))
+			x, y := a.NewLocker(ways[writer]("f"), how), b.NewLocker(ways["one"]("f"), how)
+			y.Close()
+			b.OK(harness.Command{Op: "open", Handle: y.Handle, Path: y.Path, Flags: unix.O_RDONLY})
+			require.Empty(t, x.Try(unix.F_WRLCK, 0, 0))
 			for i := range 50 {
 				text := strings.Repeat(fmt.Sprintf("%03d ", i), 1+i%7*100)
 				a.OK(harness.Command{Op: "writefile", Path: ways[writer]("journal"), Flags: unix.O_CREAT, Mode: 0o666, Data: []byte("j")})
 				b.OK(harness.Command{Op: "readfile", Path: ways["one"]("journal")})
-				b.OK(harness.Command{Op: "readfile", Path: y.path}) // keeps pages
-				a.OK(harness.Command{Op: "ftruncate", Handle: x.handle})
-				a.OK(harness.Command{Op: "pwrite", Handle: x.handle, Data: []byte(text)})
+				b.OK(harness.Command{Op: "readfile", Path: y.Path}) // keeps pages
+				a.OK(harness.Command{Op: "ftruncate", Handle: x.Handle})
+				a.OK(harness.Command{Op: "pwrite", Handle: x.Handle, Data: []byte(text)})
 				a.OK(harness.Command{Op: "unlink", Path: ways[writer]("journal")})
-				require.Empty(t, x.try(unix.F_UNLCK, 0, 0))
-				require.Empty(t, y.try(unix.F_RDLCK, 0, 0))
-				require.Equal(t, text, string(b.OK(harness.Command{Op: "readkept", Handle: y.handle, Len: 4096}).Data), "%s %s %d", how, writer, i)
+				require.Empty(t, x.Try(unix.F_UNLCK, 0, 0))
+				require.Empty(t, y.Try(unix.F_RDLCK, 0, 0))
+				require.Equal(t, text, string(b.OK(harness.Command{Op: "readkept", Handle: y.Handle, Len: 4096}).Data), "%s %s %d", how, writer, i)
 				b.Fails(harness.Command{Op: "readfile", Path: ways["one"]("journal")}, "ENOENT")
-				require.Empty(t, y.try(unix.F_UNLCK, 0, 0))
-				require.Empty(t, x.try(unix.F_WRLCK, 0, 0))
+				require.Empty(t, y.Try(unix.F_UNLCK, 0, 0))
+				require.Empty(t, x.Try(unix.F_WRLCK, 0, 0))
 			}
-			x.close()
-			y.close()
+			x.Close()
+			y.Close()
 		}
 	}
 }

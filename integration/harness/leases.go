@@ -66,7 +66,8 @@ func (m *Mount) Steal(a *Actor, worktree ...string) {
 	})
 }
 
-var claimName = regexp.MustCompile(`^(.+)\.claim\.(\d{20})$`)
+// ClaimName is the name of a claim: the worktree and the token.
+var ClaimName = regexp.MustCompile(`^(.+)\.claim\.(\d{20})$`)
 
 // HeadClaim is the file of a worktree's highest claim in the lock directory
 // and what it says. id "" is for mounts with a single worktree.
@@ -80,7 +81,7 @@ func (m *Mount) HeadClaim(id string) (string, Record) {
 		if err != nil {
 			return err
 		}
-		if parts := claimName.FindStringSubmatch(d.Name()); parts != nil && (id == "" || parts[1] == id) {
+		if parts := ClaimName.FindStringSubmatch(d.Name()); parts != nil && (id == "" || parts[1] == id) {
 			claims = append(claims, path)
 		}
 		return nil

@@ -32,7 +32,7 @@ func TestALongOfferHoldsUpItsOwnWorktreeOnly(t *testing.T) {
 	crowd := gather(m, 200, m.At("worktrees", "a", "log"))
 
 	give := m.Start(m.Bin, "lock", "handover", "--wait", "10m", "--to-host", "nowhere", m.At("worktrees", "a"))
-	harness.Eventually(t, "the offer stands", func() bool { return offeredTo(t, m, "a") == "nowhere" })
+	harness.Eventually(t, "the offer stands", func() bool { return harness.OfferedTo(t, m, "a") == "nowhere" })
 	refused := map[string]<-chan harness.Reply{
 		"rename": mover.Begin(m.Move("worktrees/a", "worktrees/moved")),
 		"stores": beginStores(mapper, pages),
@@ -54,7 +54,7 @@ func TestALongOfferHoldsUpItsOwnWorktreeOnly(t *testing.T) {
 			t.Fatal("it still waits: " + what)
 		}
 	}
-	require.Equal(t, "nowhere", offeredTo(t, m, "a"), "the offer stood all the while")
+	require.Equal(t, "nowhere", harness.OfferedTo(t, m, "a"), "the offer stood all the while")
 	said, _, exit := m.CLI("explain", "--pid", harness.PIDOf(holder), m.At("worktrees", "a", "mapped"))
 	require.Equal(t, harness.ExitConflict, exit, said)
 	require.Contains(t, said, "is being handed over")
@@ -75,7 +75,7 @@ func TestALongOfferLosesStoresAndSaysSo(t *testing.T) {
 	m.Acquire(holder)
 	mapWhole(holder, m.At("mapped"), 1)
 	give := m.Start(m.Bin, "lock", "handover", "--wait", "10m", "--to-host", "nowhere", m.Mountpoint)
-	harness.Eventually(t, "the offer stands", func() bool { return offeredTo(t, m, "") == "nowhere" })
+	harness.Eventually(t, "the offer stands", func() bool { return harness.OfferedTo(t, m, "") == "nowhere" })
 	write := harness.Command{Op: "pwrite", Handle: "m", Off: 100, Data: []byte("later")}
 	holder.Fails(write, "EROFS") // it has waited
 	holder.OK(harness.Command{Op: "store", Name: "m", Data: []byte("LOST")})

@@ -201,7 +201,7 @@ func TestHandoverToAnotherMount(t *testing.T) {
 	a.OK(harness.Command{Op: "pwrite", Handle: "f", Data: []byte("still")})
 
 	give := m.Start(m.Bin, "lock", "handover", "--json", "--wait", "20s", "--to-host", host, m.Mountpoint)
-	harness.Eventually(t, "the offer stands", func() bool { return offeredTo(t, m, "") == host })
+	harness.Eventually(t, "the offer stands", func() bool { return harness.OfferedTo(t, m, "") == host })
 	waiting := a.Begin(harness.Command{Op: "pwrite", Handle: "f", Data: []byte("late!")})
 	harness.Eventually(t, "it is renewed while it stands", func() bool {
 		_, now := m.HeadClaim("")
@@ -233,28 +233,16 @@ func TestAnOfferIsForOneHost(t *testing.T) {
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	m.Acquire(a)
 	give := m.Start(m.Bin, "lock", "handover", "--wait", "20s", "--to-host", "elsewhere", m.Mountpoint)
-	harness.Eventually(t, "the offer stands", func() bool { return offeredTo(t, m, "") == "elsewhere" })
+	harness.Eventually(t, "the offer stands", func() bool { return harness.OfferedTo(t, m, "") == "elsewhere" })
 	exit, said := n.TryLock("acquire", b)
 	require.Equal(t, harness.ExitConflict, exit, said)
 	waiting := a.Begin(m.Put("f"))
 	require.NoError(t, unix.Kill(give.PID(), unix.SIGINT))
 	exit, said = give.Wait()
 	require.Equal(t, 130, exit, said)
-	harness.Eventually(t, "the offer is withdrawn", func() bool { return offeredTo(t, m, "") == "" })
+	harness.Eventually(t, "the offer is withdrawn", func() bool { return harness.OfferedTo(t, m, "") == "" })
 	require.Empty(t, (<-waiting).Errno, "the holder's write waited, and went on")
 	a.OK(m.Put("f"))
 	exit, said = n.TryLock("acquire", b)
 	require.Equal(t, harness.ExitConflict, exit, said)
-}
-
-// offeredTo is the host that a worktree's record offers the lease to; id as HeadClaim
-// takes it.
-func offeredTo(t *testing.T, m *harness.Mount, id string) string {
-	t.Helper()
-	file, _ := m.HeadClaim(id)
-	var r struct {
-		OfferedTo string `json:"offered_to"`
-	}
-	harness.RequireJSON(t, harness.ReadText(t, file), &r)
-	return r.OfferedTo
 }

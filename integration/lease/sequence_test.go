@@ -2,8 +2,10 @@ package lease
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -111,4 +113,33 @@ func TestSessionWithoutItsLeader(t *testing.T) {
 		r := other.Do(m.Put("f"))
 		return r.Errno == "", r.Errno
 	})
+}
+
+// However many commands have come and gone, the next one finds few records to look through,
+// and the tokens go on: also those of a mount that is made anew.
+func TestRecordsOfManyCommandsAreSwept(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
+	const n, bound = 420, 400 // without sweeping there is a claim for each
+	require.Empty(t, sequence(t, n, "echo x >>"+m.At("log")))
+	_, head := m.HeadClaim("")
+	require.EqualValues(t, n, head.TokenNumber(t))
+	require.Less(t, claimCount(m), bound)
+	a := harness.StartActor(t, "a")
+	m.Acquire(a) // and holds on: what is left to do is done meanwhile
+	harness.EventuallyNoted(t, "the old claims are swept", func() (bool, string) {
+		return claimCount(m) < 80, fmt.Sprint(claimCount(m))
+	})
+	_, head = m.HeadClaim("")
+	require.EqualValues(t, n+1, head.TokenNumber(t))
+}
+
+func claimCount(m *harness.Mount) (n int) {
+	m.T.Helper()
+	require.NoError(m.T, filepath.WalkDir(m.LockDir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && harness.ClaimName.MatchString(d.Name()) {
+			n++
+		}
+		return nil
+	}))
+	return n
 }

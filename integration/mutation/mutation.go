@@ -38,7 +38,7 @@ func (m mutation) apply(root string) ([]byte, error) {
 }
 
 func allMutations() []mutation {
-	return slices.Concat(claimMutations, clockMutations, endMutations, lossMutations, adoptMutations, followMutations, hostileMutations, renameMutations)
+	return slices.Concat(claimMutations, clockMutations, endMutations, lossMutations, adoptMutations, followMutations, hostileMutations, renameMutations, sweepMutations)
 }
 
 // in are mutations of one file, noticed by tests of its own package.

@@ -41,14 +41,14 @@ func readBuild(info *debug.BuildInfo, name string) buildInfo {
 	return b
 }
 
-// Release is what the packager calls this build, "" for one that was not packaged.
-var Release string
+// ReleaseName is what the packager calls this build, "" for one that was not packaged.
+var ReleaseName string
 
 // Version names this build for a person: the release, or what the go command knows
 // of where it was built.
 func Version() string {
-	if Release != "" {
-		return Release
+	if ReleaseName != "" {
+		return ReleaseName
 	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/jvsfs/jvsfs/lease"
@@ -24,72 +23,12 @@ const (
 	MaxResponse     = 16 << 20 // bytes of one line
 )
 
-// The operations of the control protocol.
-const (
-	OpPing       = "ping"
-	OpStatus     = "status"
-	OpConfig     = "config"
-	OpExplain    = "explain"
-	OpAcquire    = "acquire"
-	OpSteal      = "steal"
-	OpRenew      = "renew"
-	OpRelease    = "release"
-	OpLockStatus = "lock_status"
-	OpUnmount    = "umount"
-	OpDoctor     = "doctor"
-	OpWatch      = "watch"
-	OpRetire     = "retire"
-	OpRetired    = "retired"
-	OpEnforce    = "enforce"
-	OpHandover   = "handover"
-)
-
 // The events of the control protocol.
 const (
 	EventResult  = "result"
 	EventWaiting = "waiting"
 	EventLost    = "lost"
 )
-
-// Operations are those that there are.
-var Operations = map[string]bool{
-	OpConfig: true, OpRefusals: true,
-	OpPing: true, OpStatus: true, OpExplain: true, OpAcquire: true, OpSteal: true,
-	OpRenew: true, OpRelease: true, OpLockStatus: true, OpUnmount: true, OpDoctor: true,
-	OpWatch: true, OpRetire: true, OpRetired: true,
-	OpEnforce: true, OpHandover: true,
-}
-
-// Request is what a client asks.
-type Request struct {
-	Version int    `json:"version"`
-	Op      string `json:"op"`
-
-	SinceMS int64 `json:"since_ms,omitempty"` // refusals: how far back
-	Session bool  `json:"session,omitempty"`  // refusals: those of the process's session too
-	Stands  bool  `json:"stands,omitempty"`   // refusals: the process stands in the mount, at Path: say where it may write
-
-	Path     string `json:"path,omitempty"`     // below the root of the mount
-	PID      int    `json:"pid,omitempty"`      // the process meant, in the client's pid namespace
-	Start    uint64 `json:"start,omitempty"`    // its start time (field 22 of /proc/PID/stat), 0 = not known
-	Explicit bool   `json:"explicit,omitempty"` // PID was named on purpose
-	Repair   bool   `json:"repair,omitempty"`   // of doctor: mend what is provably safe
-	Force    bool   `json:"force,omitempty"`    // of doctor: mend the rest too; of steal: end the daemon that keeps the gate
-	Scope    string `json:"scope,omitempty"`
-	Purpose  string `json:"purpose,omitempty"`
-	Host     string `json:"host,omitempty"`    // of handover: to whoever acquires there, instead of a process
-	Mode     string `json:"mode,omitempty"`    // of enforce: what to switch to, "" asks for the one of now
-	WaitMS   int64  `json:"wait_ms,omitempty"` // acquire: how long to wait for the lease; enforce, handover: for what is in flight
-	Steal    bool   `json:"steal,omitempty"`   // acquire: an expired lease may be stolen
-	Watch    bool   `json:"watch,omitempty"`   // acquire: keep the connection and report the loss
-
-	// Of umount: the mount that the client means, as it sees it.
-	Mount      int    `json:"mount,omitempty"` // its number in mountinfo
-	Mountpoint string `json:"mountpoint,omitempty"`
-
-	Device string      `json:"device,omitempty"`        // retire, retired: of the new mount
-	Token  lease.Token `json:"fencing_token,omitempty"` // release, steal: only this lease, 0 = the current one; watch: this lease
-}
 
 // Response is one line from the daemon.
 type Response struct {
@@ -106,44 +45,89 @@ type Response struct {
 // ErrRequest marks requests that the daemon does not understand.
 var ErrRequest = errors.New("bad request")
 
-// ParseRequest reads one request line, without trusting a byte of it.
-func ParseRequest(line []byte) (Request, error) {
-	var req Request
-	if len(line) > MaxRequest {
-		return req, fmt.Errorf("%w: more than %d bytes", ErrRequest, MaxRequest)
-	}
-	dec := json.NewDecoder(bytes.NewReader(line))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&req); err != nil {
-		return req, fmt.Errorf("%w: %v", ErrRequest, err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return req, fmt.Errorf("%w: more than one value", ErrRequest)
-	}
-	return req, req.validate()
+// What to do where a command and a daemon do not understand each other.
+const (
+	NextOfOlderDaemon  = "the daemon is the older one: jvsfs mount --replace puts one of this command's release in its place, or umount and mount again; jvsfs doctor names the versions"
+	NextOfOlderCommand = "this command is the older one: run the jvsfs that the daemon was started from; jvsfs doctor names the versions"
+)
+
+// Line is a request line of which only the envelope has been read.
+type Line struct {
+	Version int
+	Op      string
+	fields  map[string]json.RawMessage
 }
 
-// maxWait bounds how long one request may wait for a lease.
-const maxWait = 366 * 24 * time.Hour
+// ParseLine reads the envelope of a request line, without trusting a byte of it. What else
+// is in it is for the operation to know: a client of another release is told first that it
+// is one.
+func ParseLine(text []byte) (Line, error) {
+	var l Line
+	if len(text) > MaxRequest {
+		return l, fmt.Errorf("%w: more than %d bytes", ErrRequest, MaxRequest)
+	}
+	if err := json.Unmarshal(text, &l.fields); err != nil {
+		return l, fmt.Errorf("%w: %v", ErrRequest, err)
+	}
+	for name, into := range map[string]any{"version": &l.Version, "op": &l.Op} {
+		if raw, ok := l.fields[name]; ok {
+			if err := json.Unmarshal(raw, into); err != nil {
+				return l, fmt.Errorf("%w: %v", ErrRequest, err)
+			}
+		}
+		delete(l.fields, name)
+	}
+	return l, nil
+}
 
-func (r Request) validate() error {
-	switch {
-	case r.Version != ProtocolVersion:
-		return fmt.Errorf("%w: protocol version %d, this daemon speaks %d: the client and the daemon are of different releases", ErrRequest, r.Version, ProtocolVersion)
-	case !Operations[r.Op]:
-		return fmt.Errorf("%w: unknown operation %q", ErrRequest, r.Op)
-	case r.SinceMS < 0 || r.SinceMS > maxWait.Milliseconds():
-		return fmt.Errorf("%w: refusals of %d ms", ErrRequest, r.SinceMS)
-	case r.PID < 0 || r.PID > 1<<22: // PID_MAX_LIMIT of the kernel
-		return fmt.Errorf("%w: pid %d", ErrRequest, r.PID)
-	case r.WaitMS < 0 || r.WaitMS > maxWait.Milliseconds():
-		return fmt.Errorf("%w: wait of %d ms", ErrRequest, r.WaitMS)
-	case len(r.Path) > 4096 || len(r.Mountpoint) > 4096 || len(r.Purpose) > 1024 || len(r.Scope) > 64 || len(r.Device) > 64 || len(r.Mode) > 64 || len(r.Host) > 255:
-		return fmt.Errorf("%w: a field is too long", ErrRequest)
-	case !cleanRelative(r.Path):
-		return fmt.Errorf("%w: path %q is not a clean relative path", ErrRequest, r.Path)
+// Decode reads the rest of the line into a pointer to the request of its operation, which
+// must know every field.
+func (l Line) Decode(into any) error {
+	raw, err := json.Marshal(l.fields)
+	if err != nil {
+		return fmt.Errorf("%w: %v", ErrRequest, err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return fmt.Errorf("%w: %v", ErrRequest, err)
 	}
 	return nil
+}
+
+// Encode is the request line of an operation, with its newline.
+func Encode(req Body) ([]byte, error) {
+	head, err := json.Marshal(struct {
+		Version int    `json:"version"`
+		Op      string `json:"op"`
+	}{VersionOf(req), req.Op()})
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(req)
+	if err != nil {
+		return nil, err
+	}
+	line := head[:len(head)-1]
+	if len(body) > len("{}") {
+		line = append(append(line, ','), body[1:len(body)-1]...)
+	}
+	line = append(line, '}', '\n')
+	if len(line) > MaxRequest {
+		return nil, Usagef("the request is too long")
+	}
+	return line, nil
+}
+
+// VersionOf is the version of an operation's shape. It grows when the shape changes so that
+// the other release could take it for something else; operations whose shape has not changed
+// are served by daemons of other releases, and to clients of other releases. A new operation
+// has the version of the protocol at that time.
+func VersionOf(req Body) int {
+	if v, ok := req.(interface{ Version() int }); ok {
+		return v.Version()
+	}
+	return ProtocolVersion
 }
 
 // cleanRelative accepts "" and paths of plain components.
@@ -178,10 +162,6 @@ func ReadLine(r *bufio.Reader, limit int) ([]byte, error) {
 	}
 }
 
-// OpRefusals asks for recent refusals: of a process and its descendants, or of its
-// session too.
-const OpRefusals = "refusals"
-
 // LossName is the word for a loss in the protocol and in messages.
 func LossName(k lease.LossKind) string {
 	switch k {
@@ -210,9 +190,3 @@ const GuardianName = "guardian"
 
 // AnswerTimeout bounds the wait for a daemon that need not wait for anything.
 const AnswerTimeout = 10 * time.Second
-
-// Patient tells whether the answer may take any time, so that a daemon that is
-// stopped must be found out by a ping before.
-func (r Request) Patient() bool {
-	return r.WaitMS > 0 || r.Steal || r.Op == OpSteal || r.Op == OpUnmount || r.Op == OpRelease // which drain
-}

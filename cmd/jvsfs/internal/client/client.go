@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
@@ -83,15 +84,10 @@ func (c *Client) Close() {
 func (c *Client) Interrupt() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) }
 
 // Send writes the request, with the descriptor of the process it names if any.
-func (c *Client) Send(req api.Request, pidfd *os.File) error {
-	req.Version = api.ProtocolVersion
-	line, err := json.Marshal(req)
+func (c *Client) Send(req api.Body, pidfd *os.File) error {
+	line, err := api.Encode(req)
 	if err != nil {
 		return err
-	}
-	line = append(line, '\n')
-	if len(line) > api.MaxRequest {
-		return api.Usagef("the request is too long")
 	}
 	var oob []byte
 	if pidfd != nil {
@@ -181,8 +177,8 @@ func (c *Client) Result(timeout time.Duration, note func(string)) (api.Response,
 
 // Ask sends one request and waits for its answer; a request that waits for a
 // lease has no time limit of its own here.
-func Ask(ctx context.Context, m *mountinfo.Info, req api.Request, pidfd *os.File, note func(string)) (api.Response, error) {
-	if req.Patient() {
+func Ask(ctx context.Context, m *mountinfo.Info, req api.Body, pidfd *os.File, note func(string)) (api.Response, error) {
+	if Patient(req) {
 		if err := Ping(ctx, m); err != nil {
 			return api.Response{}, err
 		}
@@ -193,7 +189,7 @@ func Ask(ctx context.Context, m *mountinfo.Info, req api.Request, pidfd *os.File
 	}
 	defer c.Close()
 	timeout := api.AnswerTimeout
-	if req.Patient() {
+	if Patient(req) {
 		timeout = 0
 	}
 	resp, err := c.exchange(req, pidfd, timeout, note)
@@ -205,20 +201,40 @@ func Ask(ctx context.Context, m *mountinfo.Info, req api.Request, pidfd *os.File
 
 // exchange sends a request and waits for its answer, which may be there although the request
 // was not read: so a client is turned away.
-func (c *Client) exchange(req api.Request, pidfd *os.File, timeout time.Duration, note func(string)) (api.Response, error) {
+func (c *Client) exchange(req api.Body, pidfd *os.File, timeout time.Duration, note func(string)) (api.Response, error) {
 	sent := c.Send(req, pidfd)
 	if sent != nil {
 		timeout = api.AnswerTimeout
 	}
 	resp, err := c.Result(timeout, note)
+	err = c.otherRelease(req, err)
 	if sent != nil && err != nil && !IsAnswer(err) {
 		err = c.Silence(sent)
 	}
 	return resp, err
 }
 
+// Patient tells whether the answer to a request may take any time.
+func Patient(req api.Body) bool {
+	p, ok := req.(api.Patient)
+	return ok && p.Patient()
+}
+
+// otherRelease says what it means that the daemon does not understand a request: commands send
+// nothing that a daemon of their own release does not know. Daemons of before say no more than
+// that they do not.
+func (c *Client) otherRelease(req api.Body, err error) error {
+	var f *api.Failure
+	if !errors.As(err, &f) || !f.Answer || f.Class != api.ClassUsage || f.Next != "" || !strings.HasPrefix(f.Message, api.ErrRequest.Error()) {
+		return err
+	}
+	f.Message = fmt.Sprintf("the daemon of the mount at %s is of another release and does not understand %q as this command asks it: %s", c.mount.Mountpoint, req.Op(), f.Message)
+	f.Next = api.NextOfOlderDaemon
+	return f
+}
+
 // Ping makes sure that the daemon of a mount answers.
 func Ping(ctx context.Context, m *mountinfo.Info) error {
-	_, err := Ask(ctx, m, api.Request{Op: api.OpPing}, nil, nil)
+	_, err := Ask(ctx, m, api.Ping{}, nil, nil)
 	return err
 }

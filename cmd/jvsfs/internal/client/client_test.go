@@ -69,7 +69,7 @@ func TestWhoIsTurnedAwayHasAnAnswer(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, daemon.Close())
 		c := &Client{mount: &mountinfo.Info{Mountpoint: "/m"}, conn: conn.(*net.UnixConn), in: bufio.NewReader(conn)}
-		_, err = c.exchange(api.Request{Op: api.OpPing}, nil, api.AnswerTimeout, nil)
+		_, err = c.exchange(api.Ping{}, nil, api.AnswerTimeout, nil)
 		require.ErrorContains(t, err, want)
 		require.NoError(t, conn.Close())
 	}
@@ -117,5 +117,27 @@ func TestOnlyAMountWithoutADaemonIsDead(t *testing.T) {
 			require.NotContains(t, st.Next+st.Detail, "recover", name)
 			require.NotContains(t, st.Detail, "dead", name)
 		}
+	}
+}
+
+// A daemon of before says no more than that it does not understand: the command says why.
+func TestAnOlderDaemonIsNamed(t *testing.T) {
+	for _, message := range []string{
+		`bad request: unknown operation "handover"`, `bad request: json: unknown field "host"`,
+		"bad request: protocol version 2, this daemon speaks 1: the client and the daemon are of different releases",
+	} {
+		path := listening(t, func(c net.Conn) {
+			_ = json.NewEncoder(c).Encode(api.Response{Event: api.EventResult, Error: &api.Failure{Class: api.ClassUsage, Message: message}})
+		})
+		conn, err := net.Dial("unix", path)
+		require.NoError(t, err)
+		c := &Client{mount: &mountinfo.Info{Mountpoint: "/m"}, conn: conn.(*net.UnixConn), in: bufio.NewReader(conn)}
+		_, err = c.exchange(api.Handover{}, nil, api.AnswerTimeout, nil)
+		require.NoError(t, conn.Close())
+		f := api.AsFailure(err)
+		require.Equal(t, api.ClassUsage, f.Class)
+		require.Contains(t, f.Message, "the daemon of the mount at /m is of another release")
+		require.Contains(t, f.Message, message)
+		require.Contains(t, f.Next, "jvsfs mount --replace")
 	}
 }

@@ -35,7 +35,7 @@ func StatusOf(ctx context.Context, m *mountinfo.Info) api.MountStatus {
 	ctx, cancel := context.WithTimeout(ctx, StatusTimeout)
 	defer cancel()
 	st := api.MountStatus{Mountpoint: m.Mountpoint, Source: m.Source, Device: host.DeviceOf(m).String()}
-	resp, err := Ask(ctx, m, api.Request{Op: api.OpStatus}, nil, nil)
+	resp, err := Ask(ctx, m, api.Status{}, nil, nil)
 	if err != nil {
 		unserved(&st, err)
 		return st

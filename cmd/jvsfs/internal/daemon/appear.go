@@ -13,7 +13,7 @@ import (
 )
 
 // appear makes the mount visible; at its own place, or where a dead one is.
-func (d *Daemon) appear(ctx context.Context) error {
+func (d *succession) appear(ctx context.Context) error {
 	if d.recovery == nil {
 		if err := d.fs.Attach(); err != nil {
 			return fmt.Errorf("mount %s: %w", d.mountpoint(), err)
@@ -35,7 +35,7 @@ func (d *Daemon) appear(ctx context.Context) error {
 // withdraw ends a mount that did not come to be seen. One that is attached already, beneath a
 // dead one that would not go, is left dead as well: nobody can take it from there without
 // baring the directory. Leases that it has gone on with are the next recovery's to go on with.
-func (d *Daemon) withdraw() error {
+func (d *succession) withdraw() error {
 	d.journal.end()
 	for _, w := range d.registry.all() {
 		w.keeper.Part()
@@ -49,7 +49,7 @@ func (d *Daemon) withdraw() error {
 
 // appearBeneath is the recovery itself. Killed between any two steps it leaves dead mounts
 // and nothing else at the place, and the next recovery goes on from there.
-func (d *Daemon) appearBeneath(ctx context.Context) error {
+func (d *succession) appearBeneath(ctx context.Context) error {
 	r := d.recovery
 	for i, upper := range r.Dead[:len(r.Dead)-1] { // what an interrupted recovery has left
 		if err := r.TakeAway(upper, d.warnState); err != nil {
@@ -84,21 +84,21 @@ func (d *Daemon) appearBeneath(ctx context.Context) error {
 	return r.TakeAway(dead, d.warnState)
 }
 
-func (d *Daemon) warnState(err error) { d.log.Warn("state of the dead mount", zap.Error(err)) }
+func (d *mount) warnState(err error) { d.log.Warn("state of the dead mount", zap.Error(err)) }
 
 // TakeOver makes this the daemon that comes after those of r: it brings a dead mount back,
 // or is put in the place of one that serves.
 func (d *Daemon) TakeOver(r *recovery.Recovery) {
-	d.recovery = r
+	d.succession.recovery = r
 	if r.Serves {
-		d.replaced = r.State
+		d.succession.replaced = r.State
 	} else {
-		d.inherit(r)
+		d.succession.inherit(r)
 	}
 }
 
 // inherit reads what the ended daemons knew of leases, before their files are removed.
-func (d *Daemon) inherit(r *recovery.Recovery) {
+func (d *succession) inherit(r *recovery.Recovery) {
 	for _, m := range r.Dead {
 		st, err := host.ReadMountState(host.DeviceOf(m))
 		if err != nil || !recovery.Heir(st, d.place) {
@@ -114,7 +114,7 @@ func (d *Daemon) inherit(r *recovery.Recovery) {
 }
 
 // restoreRevoked keeps those out who had lost a lease against their will.
-func (d *Daemon) restoreRevoked(all map[lease.WorktreeID][]revokedHolder) {
+func (d *succession) restoreRevoked(all map[lease.WorktreeID][]revokedHolder) {
 	for id, list := range all {
 		w, err := d.registry.get(id)
 		if err != nil {
@@ -128,7 +128,7 @@ func (d *Daemon) restoreRevoked(all map[lease.WorktreeID][]revokedHolder) {
 }
 
 // adoptAll goes on with the leases that were held.
-func (d *Daemon) adoptAll(ctx context.Context) {
+func (d *succession) adoptAll(ctx context.Context) {
 	left := d.journal.entries()
 	d.restoreRevoked(left.Revoked)
 	for id, b := range left.Held {

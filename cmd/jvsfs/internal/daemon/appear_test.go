@@ -48,7 +48,7 @@ func TestRecoveryOnAnOldKernelCoversTheDeadMount(t *testing.T) {
 	infos, err := mountsOn(dir)
 	require.NoError(t, err)
 	fs := &oldKernel{}
-	d := &Daemon{fs: fs, log: zap.NewNop(), journal: newJournal(zap.NewNop()), recovery: &recovery.Recovery{Point: dir, Dead: infos}}
+	d := &succession{mount: &mount{fs: fs, log: zap.NewNop(), journal: newJournal(zap.NewNop())}, recovery: &recovery.Recovery{Point: dir, Dead: infos}}
 	require.NoError(t, d.appear(t.Context()))
 	require.Equal(t, []int{infos[0].ID}, fs.over)
 	after, err := mountsOn(dir)

@@ -26,7 +26,8 @@ const (
 // session is one accepted connection with its request.
 type session struct {
 	peer  peer
-	req   api.Request
+	op    *operation
+	req   api.Body
 	pidfd *os.File // the process that the request names, nil if none came
 
 	conn *net.UnixConn
@@ -159,11 +160,11 @@ func (s *controlServer) converse(ctx context.Context, ses *session) {
 	if err == nil {
 		defer host.CloseFile(pidfd)
 		ses.pidfd = pidfd
-		ses.req, err = api.ParseRequest(line)
+		ses.op, ses.req, err = parseRequest(line)
 	}
 	if err != nil {
 		s.counts.turnedAway(turnedInvalid)
-		s.reply(ses, api.Response{Event: api.EventResult, Error: &api.Failure{Class: api.ClassUsage, Message: err.Error()}})
+		s.reply(ses, api.Response{Event: api.EventResult, Error: notUnderstood(err)})
 		return
 	}
 	if err := ses.conn.SetReadDeadline(time.Time{}); err != nil || ctx.Err() != nil {

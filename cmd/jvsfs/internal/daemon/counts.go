@@ -3,7 +3,6 @@ package daemon
 import (
 	"sync/atomic"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/gate"
 )
 
@@ -39,7 +38,7 @@ const (
 var turnedNames = [turnedReasons]string{turnedLimit: "limit", turnedInvalid: "invalid"}
 
 func newDaemonCounts() *daemonCounts {
-	return &daemonCounts{refusals: newTally[refusedKind](refusalKinds), requests: newTally[requestKind](2 * len(api.Operations))}
+	return &daemonCounts{refusals: newTally[refusedKind](refusalKinds), requests: newTally[requestKind](2 * len(operations))}
 }
 
 func (c *daemonCounts) refused(no *gate.Refusal, observed bool) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
@@ -14,7 +13,6 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
@@ -46,44 +44,20 @@ type fileSystem interface {
 	Timings() []fusefs.Timing
 }
 
-// Daemon serves one mount.
+// Daemon serves one mount: its life from the first descriptor to the last word. What it does
+// meanwhile its parts do (parts.go), each with fields that nobody else touches.
 type Daemon struct {
-	cfg   mountcfg.Config
-	place place.Place
-	log   *zap.Logger
-	since time.Time
+	*mount
+	leases     *leaseOps
+	succession *succession
+	trail      *refusalTrail
+	meter      *metering
+	modes      *modeSwitch
+	unmounting *unmounting
 
-	service *service
-	drained func() // after draining was told
-
-	fs       fileSystem
-	stats    func() any
-	locks    *lease.Dir
-	tree     *place.TreeLock // on the source
-	audit    *lease.AuditLog
-	refused  *refusals
-	history  *refusalHistory
-	mode     *enforceMode
-	resolver *gate.Resolver
-	ends     *gate.Ends
-	registry *registry
-	journal  *journal
-	recovery *recovery.Recovery // nil: there is no mount to bring back or to replace
-	replaced *host.MountState   // of the daemon that this one replaces, nil for none
-
-	mountID    atomic.Int64 // of the mount in mountinfo, 0 while it is not known
-	retirement retirement
-
-	umount    sync.Mutex     // one at a time
-	flushing  chan struct{}  // capacity 1: one flush of a handover at a time
-	left      sync.WaitGroup // flushes that a handover has not waited for
-	switching sync.Mutex     // of the mode
-	finished  chan struct{}
-	finish    func() // closes finished; may be called again
-
-	suppressed *Suppressed // log lines that were left out; nil counts nothing
-	counts     *daemonCounts
-	metrics    *metricsServer // nil: not asked for
+	drained  func() // after draining was told
+	finished chan struct{}
+	finish   func() // closes finished; may be called again
 }
 
 // Outside is what a daemon tells the world by.
@@ -100,19 +74,24 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 		out.Service = &service{}
 	}
 	out.Service.log = log
-	d := &Daemon{
-		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, suppressed: out.Suppressed, drained: func() {},
-		resolver: gate.NewResolver(lease.SystemClock()), finished: make(chan struct{}),
-		flushing: make(chan struct{}, 1),
+	m := &mount{
+		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service,
+		resolver: gate.NewResolver(lease.SystemClock()),
 	}
-	d.counts = newDaemonCounts()
+	d := &Daemon{mount: m, drained: func() {}, finished: make(chan struct{})}
+	d.succession = &succession{mount: m}
+	d.leases = &leaseOps{mount: m, succession: d.succession, flushing: make(chan struct{}, 1)}
+	d.meter = &metering{mount: m, counts: newDaemonCounts(), suppressed: out.Suppressed}
+	d.trail = &refusalTrail{mount: m, meter: d.meter}
+	d.modes = &modeSwitch{mount: m, succession: d.succession}
+	d.unmounting = &unmounting{mount: m, trail: d.trail}
 	d.mode = newEnforceMode(gate.Enforce(cfg.Enforce))
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.registry = newRegistry(log, d.newWorktree)
 	d.journal = newJournal(log)
-	d.refused = newRefusals(func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, log)
-	d.history = newRefusalHistory(newWitness(d.resolver).look)
-	d.registry.refused = d.history.note
+	d.trail.refused = newRefusals(func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, log)
+	d.trail.history = newRefusalHistory(newWitness(d.resolver).look)
+	d.registry.refused = d.trail.history.note
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
@@ -162,7 +141,7 @@ func (d *Daemon) open() error {
 	if err := shareBorder(fs, d.locks); err != nil {
 		return err
 	}
-	if d.metrics, err = newMetricsServer(d.cfg.Metrics, d.meters, d.log); err != nil {
+	if d.meter.metrics, err = newMetricsServer(d.cfg.Metrics, d.meter.meters, d.log); err != nil {
 		return err
 	}
 	return fs.Seal(d.place.LockDir)
@@ -184,15 +163,15 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		Worktree: id, Root: d.place.Root, Mode: gate.Mode(rule.Mode), Enforcement: d.mode.Enforcement,
 		OnFree: gate.OnFree(rule.OnFree), Scope: gate.Scope(rule.Scope), Errno: errno,
 		Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver, Ends: d.ends,
-		Exempt: exempt, OnExempt: d.noteExempt,
-		OnRefusal: d.logRefusal,
+		Exempt: exempt, OnExempt: d.trail.noteExempt,
+		OnRefusal: d.trail.logRefusal,
 	})
 	w := &worktree{id: id, guard: guard, events: newBroadcast(), counts: &leaseCounts{}}
 	w.keeper = lease.NewKeeper(lease.KeeperConfig{
 		Store: d.locks.Store(id), Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(),
 		Fence: announcingFence{journaledFence{guard, d.journal, id}, w.events}, Liveness: d.resolver.Liveness,
-		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.heldByPredecessor() },
-		Audit: w.counts.audited(d.auditEvent), Renewed: w.counts.renewed,
+		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.succession.heldByPredecessor() },
+		Audit: w.counts.audited(d.auditEvent), AuditAll: w.counts.auditedAll(d.auditEvents), Renewed: w.counts.renewed,
 	})
 	w.door = &door{keeper: w.keeper}
 	guard.Bind(w.door)
@@ -201,10 +180,10 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 
 // logRefusal leaves the trace of a refusal. The log's sampling bounds how many,
 // and what is left out is not formatted: a refused write must stay cheap.
-func (d *Daemon) logRefusal(no *gate.Refusal) {
+func (d *refusalTrail) logRefusal(no *gate.Refusal) {
 	d.history.note(no)
 	d.refused.note(no)
-	d.counts.refused(no, no.Observed)
+	d.meter.counts.refused(no, no.Observed)
 	what := "refused"
 	if no.Observed {
 		what = "would refuse"
@@ -218,7 +197,7 @@ func (d *Daemon) logRefusal(no *gate.Refusal) {
 }
 
 // noteExempt leaves the trace of a write that was admitted for its place.
-func (d *Daemon) noteExempt(x gate.Exemption) {
+func (d *refusalTrail) noteExempt(x gate.Exemption) {
 	d.refused.noteExempt(x, func() int {
 		id, err := d.resolver.Identify(x.Caller)
 		if err != nil {
@@ -256,7 +235,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	if err := d.leaveState(); err != nil {
 		d.log.Warn("this mount cannot be recovered should its daemon be killed", zap.Error(err))
 	}
-	control.counts = d.counts
+	control.counts = d.meter.counts
 	serving, stop := context.WithCancel(context.Background())
 	defer stop()
 	all.Go(func() {
@@ -269,10 +248,10 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 			d.log.Error("the ends of holders are seen late", zap.Error(err))
 		}
 	})
-	all.Go(func() { d.refused.run(serving) })
-	all.Go(func() { d.suppressed.run(serving, d.log) })
-	d.metrics.open()
-	all.Go(func() { d.metrics.run(serving) })
+	all.Go(func() { d.trail.refused.run(serving) })
+	all.Go(func() { d.meter.suppressed.run(serving, d.log) })
+	d.meter.metrics.open()
+	all.Go(func() { d.meter.metrics.run(serving) })
 	abort, err := d.fs.OpenAbort()
 	if err != nil {
 		d.log.Warn("no guardian", zap.Error(err))
@@ -281,14 +260,14 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 		all.Go(func() { runGuardian(serving, abort, d.log, up) })
 		<-up
 	}
-	err = d.appear(ctx)
-	d.recovery.Unlock()
+	err = d.succession.appear(ctx)
+	d.succession.recovery.Unlock()
 	if err != nil {
-		return errors.Join(err, d.withdraw())
+		return errors.Join(err, d.succession.withdraw())
 	}
-	d.mountID.Store(d.findMount())
-	if d.replaced != nil {
-		all.Go(func() { d.awaitPredecessor(serving) })
+	d.unmounting.mountID.Store(d.findMount())
+	if d.succession.replaced != nil {
+		all.Go(func() { d.succession.awaitPredecessor(serving) })
 	}
 	d.log.Info("serving", zap.String("source", d.place.Root), zap.String("mountpoint", d.mountpoint()),
 		zap.String("locks", d.place.LockDir), zap.Stringer("device", api.Device{Major: major, Minor: minor}))
@@ -299,27 +278,27 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	select {
 	case <-d.finished:
 	case <-unmounted:
-		if d.cutOff() {
+		if d.unmounting.cutOff() {
 			return errors.Join(errCutOff, d.registry.close())
 		}
 		d.journal.end() // its name may be another mount's by now
 		d.log.Info("unmounted")
 	case <-ctx.Done():
 		d.drained = d.service.draining("unmounting " + d.mountpoint())
-		return errors.Join(d.endBySignal(), d.cutCopies(unmounted, abort))
+		return errors.Join(d.unmounting.endBySignal(), d.unmounting.cutCopies(unmounted, abort))
 	}
 	d.drained = d.service.draining("unmounted; releasing")
 	// Leases first: a client of the control socket must not be able to keep them.
-	return errors.Join(d.registry.close(), d.forgetState(), d.cutCopies(unmounted, abort))
+	return errors.Join(d.registry.close(), d.forgetState(), d.unmounting.cutCopies(unmounted, abort))
 }
 
-func (d *Daemon) device() api.Device {
+func (d *mount) device() api.Device {
 	major, minor := d.fs.Device()
 	return api.Device{Major: major, Minor: minor}
 }
 
 // findMount is the number of the mount that was made just now.
-func (d *Daemon) findMount() int64 {
+func (d *mount) findMount() int64 {
 	mounts, err := host.ReadMounts()
 	if err != nil {
 		return 0
@@ -332,7 +311,7 @@ func (d *Daemon) findMount() int64 {
 	return 0
 }
 
-func (d *Daemon) mountpoint() string {
+func (d *mount) mountpoint() string {
 	if d.cfg.Mountpoint == "" {
 		return d.place.Root
 	}
@@ -340,7 +319,7 @@ func (d *Daemon) mountpoint() string {
 }
 
 // flush makes what was written durable: syncfs of the backing file system.
-func (d *Daemon) flush() error {
+func (d *mount) flush() error {
 	fd, err := unix.Openat(d.fs.SourceFD(), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("flush: %w", err)
@@ -352,7 +331,7 @@ func (d *Daemon) flush() error {
 // daemon that was only partly opened.
 func (d *Daemon) close() error {
 	err := d.registry.close()
-	d.left.Wait()
+	d.leases.left.Wait()
 	d.resolver.Close()
 	if d.ends != nil {
 		err = errors.Join(err, d.ends.Close())

@@ -18,7 +18,7 @@ var errCutOff = errors.New("the connection to the kernel was aborted: the mount 
 // connection: umount -f on a busy mount does that, and fusectl's abort. That it is this
 // mount, and no later one with its number, the state says. umount -f of one that is not
 // busy takes the mount away a moment after the connection.
-func (d *Daemon) cutOff() bool {
+func (d *unmounting) cutOff() bool {
 	for end := time.Now().Add(cutOffAfter); ; time.Sleep(cutOffAfter / 20) {
 		mounts, err := host.ReadMounts()
 		if err != nil || !mounts.Has(d.device()) {
@@ -43,7 +43,7 @@ const copyPatience = time.Second
 // containers have it, or bound to other places. Unmounting does not reach those copies, and
 // this daemon would have to serve them for as long as a container lives. From now on they
 // refuse everything. abort is of this very connection, whoever has its number by now.
-func (d *Daemon) cutCopies(unmounted <-chan struct{}, abort *os.File) error {
+func (d *unmounting) cutCopies(unmounted <-chan struct{}, abort *os.File) error {
 	select {
 	case <-unmounted:
 		return nil
@@ -67,7 +67,7 @@ const signalPatience = 3 * time.Second
 
 // unmountInTime is unmountPatiently for as long as that may take. Until it has given up
 // nothing is closed: who uses the mount can finish what it does there.
-func (d *Daemon) unmountInTime() error {
+func (d *unmounting) unmountInTime() error {
 	busy := d.unmountPatiently()
 	if busy == nil || api.AsFailure(busy).Class != api.ClassBusy {
 		return busy
@@ -84,7 +84,7 @@ func (d *Daemon) unmountInTime() error {
 // endBySignal unmounts, or, when the mount stays busy, closes the gates, releases
 // and leaves a dead mount behind: everything there fails from now on, which is
 // closed; a lazy unmount would bare the directory below.
-func (d *Daemon) endBySignal() error {
+func (d *unmounting) endBySignal() error {
 	d.umount.Lock()
 	defer d.umount.Unlock()
 	busy := d.unmountInTime()

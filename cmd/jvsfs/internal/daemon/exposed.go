@@ -9,7 +9,7 @@ import (
 )
 
 // warnExposed says who can forge a repository's records, other than its owner.
-func (d *Daemon) warnExposed() {
+func (d *mount) warnExposed() {
 	if !d.place.InRepository() {
 		return
 	}

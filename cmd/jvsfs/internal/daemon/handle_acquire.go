@@ -16,26 +16,35 @@ import (
 
 // answerAcquire takes the lease for the named process, waits for it if asked to,
 // and keeps the connection to report its loss if asked to.
-func (d *Daemon) answerAcquire(ctx context.Context, w *worktree, s *session) (api.Response, error) {
-	who, err := d.subjectOf(s)
+func (d *leaseOps) answerAcquire(ctx context.Context, w *worktree, s *session, req api.Acquire) (api.Response, error) {
+	return d.answerTake(ctx, w, s, lockop.TakeAcquiring(req), req.Watch)
+}
+
+// answerSteal takes an expired lease over.
+func (d *leaseOps) answerSteal(ctx context.Context, w *worktree, s *session, req api.Steal) (api.Response, error) {
+	return d.answerTake(ctx, w, s, lockop.TakeStealing(req), false)
+}
+
+func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *session, req lockop.Take, watch bool) (api.Response, error) {
+	who, err := d.subjectOf(s, req.Process)
 	if err != nil {
 		return api.Response{}, err
 	}
 	defer who.close()
-	if _, f := lockop.Authorize(d.pleaOf(w, s, who)); f != nil {
+	if _, f := lockop.Authorize(d.pleaOf(w, s, lockop.Taker, req.Scope, who)); f != nil {
 		return api.Response{}, f
 	}
 	losses, done := w.events.subscribe()
 	defer done()
-	grant, err := d.acquireFor(ctx, w, s, who, losses)
+	grant, err := d.acquireFor(ctx, w, s, req, who, losses)
 	if err != nil {
-		return api.Response{}, d.shutBehind(err)
+		return api.Response{}, d.succession.shutBehind(err)
 	}
 	d.log.Info("lease acquired", zap.String("worktree", string(w.id)), zap.Uint64("token", uint64(grant.Token)),
 		zap.String("holder", grant.Holder.ID()), zap.String("purpose", grant.Holder.Purpose))
 	raw, err := api.RecordJSON(&grant.Record, s.peer.UID)
 	resp := api.Response{Record: raw, Token: grant.Token}
-	if err != nil || !s.req.Watch {
+	if err != nil || !watch {
 		return resp, err
 	}
 	resp.Event = api.EventResult
@@ -47,10 +56,10 @@ func (d *Daemon) answerAcquire(ctx context.Context, w *worktree, s *session) (ap
 }
 
 // pleaOf gathers what decides whether the lease may be taken for a process.
-func (d *Daemon) pleaOf(w *worktree, s *session, who subject) lockop.Plea {
-	scope := gate.Scope(s.req.Scope)
+func (d *leaseOps) pleaOf(w *worktree, s *session, rule lockop.Who, wanted string, who subject) lockop.Plea {
+	scope := gate.Scope(wanted)
 	return lockop.Plea{
-		Op: s.req.Op, PeerUID: s.peer.UID, TargetUID: who.id.UID,
+		Who: rule, Op: s.op.name, PeerUID: s.peer.UID, TargetUID: who.id.UID,
 		MayWrite: d.mayWrite(w.id, who.id),
 		Wider:    (scope == gate.ScopeMount || scope == gate.ScopeCgroup) && scope != w.guard.Scope(),
 	}
@@ -75,13 +84,13 @@ func awaitLoss(ctx context.Context, token lease.Token, losses <-chan lease.Loss)
 }
 
 // acquireFor tries until it has the lease, fails for good, or may wait no longer.
-func (d *Daemon) acquireFor(ctx context.Context, w *worktree, s *session, who subject, losses <-chan lease.Loss) (lease.Grant, error) {
-	h, err := d.holderFor(w, s, who)
+func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *session, req lockop.Take, who subject, losses <-chan lease.Loss) (lease.Grant, error) {
+	h, err := d.holderFor(w, req.Scope, req.Purpose, who)
 	if err != nil {
 		return lease.Grant{}, err
 	}
 	wait := lockop.Waiting{
-		Until:   time.Now().Add(time.Duration(s.req.WaitMS) * time.Millisecond),
+		Until:   time.Now().Add(time.Duration(req.WaitMS) * time.Millisecond),
 		Wake:    losses,
 		Observe: w.keeper.Observe,
 		Live:    d.resolver.Liveness,
@@ -89,26 +98,26 @@ func (d *Daemon) acquireFor(ctx context.Context, w *worktree, s *session, who su
 	}
 	grant, err := wait.Run(ctx, func() (lease.Grant, error) {
 		return w.door.through(func() (lease.Grant, error) {
-			return lockop.StealFencing(ctx, d.locks.Store(w.id), s.peer.UID, s.req.Op == api.OpSteal && s.req.Force, d.fenced(w, s),
-				func() (lease.Grant, error) { return d.try(ctx, w, s.req, h, who.id) })
+			return lockop.StealFencing(ctx, d.locks.Store(w.id), s.peer.UID, req.Robs && req.Force, d.fenced(w, s),
+				func() (lease.Grant, error) { return d.try(ctx, w, req, h, who.id) })
 		})
 	})
-	if err == nil && !host.PidfdAlive(who.fd) && s.req.PID != 0 {
+	if err == nil && !host.PidfdAlive(who.fd) && req.PID != 0 {
 		return grant, api.NoProcess(who.id.PID, fmt.Errorf("it ended while the lease was taken; the lease is released"))
 	}
 	return grant, err
 }
 
 // holderFor builds the holder and makes sure that it is the pinned process.
-func (d *Daemon) holderFor(w *worktree, s *session, who subject) (lease.Holder, error) {
-	scope, err := gate.ParseScope(s.req.Scope)
+func (d *leaseOps) holderFor(w *worktree, wanted, purpose string, who subject) (lease.Holder, error) {
+	scope, err := gate.ParseScope(wanted)
 	if err != nil {
 		return lease.Holder{}, api.Usagef("%v", err)
 	}
 	if scope == gate.ScopeDefault {
 		scope = w.guard.Scope()
 	}
-	h, err := d.resolver.HolderFor(who.id.PID, scope, s.req.Purpose)
+	h, err := d.resolver.HolderFor(who.id.PID, scope, purpose)
 	if err != nil {
 		return h, api.NoProcess(who.id.PID, err)
 	}
@@ -120,7 +129,7 @@ func (d *Daemon) holderFor(w *worktree, s *session, who subject) (lease.Holder, 
 
 // try takes the lease once. A lease that writes of the same people took by
 // themselves gives way without a gap.
-func (d *Daemon) try(ctx context.Context, w *worktree, req api.Request, h lease.Holder, id gate.Identity) (lease.Grant, error) {
+func (d *leaseOps) try(ctx context.Context, w *worktree, req lockop.Take, h lease.Holder, id gate.Identity) (lease.Grant, error) {
 	grant, err := d.takeLease(ctx, w, req, h, id)
 	if err == nil {
 		w.guard.Admit(h)
@@ -129,9 +138,9 @@ func (d *Daemon) try(ctx context.Context, w *worktree, req api.Request, h lease.
 	return grant, err
 }
 
-func (d *Daemon) takeLease(ctx context.Context, w *worktree, req api.Request, h lease.Holder, id gate.Identity) (lease.Grant, error) {
-	if req.Op == api.OpSteal {
-		if err := lockop.StillThere(w.keeper, req.Token); err != nil {
+func (d *leaseOps) takeLease(ctx context.Context, w *worktree, req lockop.Take, h lease.Holder, id gate.Identity) (lease.Grant, error) {
+	if req.Robs {
+		if err := lockop.StillThere(w.keeper, req.Agreed); err != nil {
 			return lease.Grant{}, err
 		}
 		return w.keeper.Steal(ctx, h)
@@ -143,14 +152,14 @@ func (d *Daemon) takeLease(ctx context.Context, w *worktree, req api.Request, h 
 	if old, held := w.keeper.Held(); held && old.Holder.Auto && d.resolver.Member(old.Holder, id) {
 		return w.keeper.Replace(ctx, old.Token, h)
 	}
-	if _, j := w.keeper.Observe(); req.Steal && j.State == lease.Stealable {
+	if _, j := w.keeper.Observe(); req.IfExpired && j.State == lease.Stealable {
 		return w.keeper.Steal(ctx, h)
 	}
 	return grant, err
 }
 
 // fenced tells the client and the log that a daemon was ended.
-func (d *Daemon) fenced(w *worktree, s *session) func(string) {
+func (d *leaseOps) fenced(w *worktree, s *session) func(string) {
 	return func(text string) {
 		d.log.Warn("fenced", zap.String("worktree", string(w.id)), zap.String("what", text), zap.Uint32("by_user", s.peer.UID))
 		if err := s.send(api.Response{Event: api.EventWaiting, Note: text}); err != nil {

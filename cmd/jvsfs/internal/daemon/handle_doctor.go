@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
@@ -15,15 +14,12 @@ import (
 )
 
 // answerDoctor checks the lock directory, which the mount may hide from others.
-func (d *Daemon) answerDoctor(s *session) (api.Response, error) {
-	if _, f := lockop.Authorize(lockop.Plea{Op: api.OpDoctor, PeerUID: s.peer.UID, MountUID: uint32(os.Geteuid())}); f != nil {
-		return api.Response{}, f
-	}
+func (d *mount) answerDoctor(req api.Doctor) (api.Response, error) {
 	dir := lockdir.Dir{Path: d.place.LockDir, Name: d.place.LockDir}
 	if host.Within(d.place.Root, dir.Path) {
 		dir.Path = fmt.Sprintf("/proc/self/fd/%d/%s", d.fs.SourceFD(), host.RelativeTo(d.place.Root, dir.Path))
 	}
-	fix := lockdir.Repair{Safe: s.req.Repair, Force: s.req.Force}
+	fix := lockdir.Repair{Safe: req.Repair, Force: req.Force}
 	found := lockdir.Check(context.Background(), dir, lockop.PolicyOf(d.cfg), fix)
 	d.auditRepairs(found)
 	return api.ResultOf(append(found, unseenFinding(d.tree, d.place.Root)...))

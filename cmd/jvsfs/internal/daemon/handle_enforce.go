@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/user"
 	"slices"
 	"strconv"
@@ -13,23 +12,19 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 	"go.uber.org/zap"
 )
 
 // answerEnforce tells the mode, or switches it.
-func (d *Daemon) answerEnforce(ctx context.Context, s *session) (api.Response, error) {
-	if s.req.Mode == "" {
+func (d *modeSwitch) answerEnforce(ctx context.Context, s *session, req api.Enforce) (api.Response, error) {
+	if req.Mode == "" {
 		return api.ResultOf(api.EnforceAnswer{Mountpoint: d.mountpoint(), EnforceStatus: d.mode.status()})
 	}
-	to, err := gate.ParseEnforce(s.req.Mode)
+	to, err := gate.ParseEnforce(req.Mode)
 	if err != nil {
 		return api.Response{}, api.Usagef("%v", err)
-	}
-	if _, f := lockop.Authorize(lockop.Plea{Op: api.OpEnforce, PeerUID: s.peer.UID, MountUID: uint32(os.Geteuid())}); f != nil {
-		return api.Response{}, f
 	}
 	if to != gate.ReadOnly && readOnlyToKernel(d.mountpoint()) {
 		return api.Response{}, &api.Failure{
@@ -42,10 +37,10 @@ func (d *Daemon) answerEnforce(ctx context.Context, s *session) (api.Response, e
 	}
 	defer d.switching.Unlock()
 	from := d.mode.Mode()
-	if to.StricterThan(from) && d.heldByPredecessor() {
-		return api.Response{}, d.predecessorStays("the mode is not made stricter")
+	if to.StricterThan(from) && d.succession.heldByPredecessor() {
+		return api.Response{}, d.succession.predecessorStays("the mode is not made stricter")
 	}
-	note, err := d.switchMode(ctx, s, from, to)
+	note, err := d.switchMode(ctx, s, from, to, time.Duration(req.WaitMS)*time.Millisecond)
 	if err != nil {
 		return api.Response{}, err
 	}
@@ -67,14 +62,13 @@ func readOnlyToKernel(point string) bool {
 // switchMode switches, waits, and leaves the traces. The note is for the caller. What
 // lets more through does not happen unaudited; what lets less through does not wait
 // for the audit.
-func (d *Daemon) switchMode(ctx context.Context, s *session, from, to gate.Enforce) (note string, err error) {
+func (d *modeSwitch) switchMode(ctx context.Context, s *session, from, to gate.Enforce, wait time.Duration) (note string, err error) {
 	by := peerText(s.peer)
 	if from.StricterThan(to) {
 		if err := d.auditSwitch(s.peer, from, to); err != nil {
 			return "", err
 		}
 	}
-	wait := time.Duration(s.req.WaitMS) * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	err = d.mode.Switch(ctx, to, d.guards)
@@ -96,7 +90,7 @@ func (d *Daemon) switchMode(ctx context.Context, s *session, from, to gate.Enfor
 	return note, nil
 }
 
-func (d *Daemon) undrained(to gate.Enforce, wait time.Duration, err error) *api.Failure {
+func (d *modeSwitch) undrained(to gate.Enforce, wait time.Duration, err error) *api.Failure {
 	return &api.Failure{
 		Class: api.ClassBusy, Err: err,
 		Message: fmt.Sprintf("the mode is %s now, but what was let in before has not ended within %s", to, wait),
@@ -105,7 +99,7 @@ func (d *Daemon) undrained(to gate.Enforce, wait time.Duration, err error) *api.
 }
 
 // guards lists the guards that there are.
-func (d *Daemon) guards() []*gate.Guard {
+func (d *mount) guards() []*gate.Guard {
 	var all []*gate.Guard
 	for _, w := range d.registry.all() {
 		all = append(all, w.guard)
@@ -113,7 +107,7 @@ func (d *Daemon) guards() []*gate.Guard {
 	return all
 }
 
-func (d *Daemon) auditSwitch(by peer, from, to gate.Enforce) error {
+func (d *modeSwitch) auditSwitch(by peer, from, to gate.Enforce) error {
 	err := d.audit.Append(context.Background(), lease.AuditRecord{
 		Timestamp: time.Now(), EventType: "enforce_switch", Worktree: string(d.place.ID),
 		Details: map[string]any{

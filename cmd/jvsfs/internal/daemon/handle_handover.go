@@ -14,34 +14,34 @@ import (
 )
 
 // answerHandover gives the lease to the process or host that the request names.
-func (d *Daemon) answerHandover(ctx context.Context, w *worktree, s *session) (api.Response, error) {
-	if d.heldByPredecessor() {
-		return api.Response{}, d.predecessorStays("a lease is not handed over")
+func (d *leaseOps) answerHandover(ctx context.Context, w *worktree, s *session, req api.Handover) (api.Response, error) {
+	if d.succession.heldByPredecessor() {
+		return api.Response{}, d.succession.predecessorStays("a lease is not handed over")
 	}
-	if s.req.Host != "" {
-		return d.answerOffer(ctx, w, s)
+	if req.Host != "" {
+		return d.answerOffer(ctx, w, s, req)
 	}
-	who, err := d.subjectOf(s)
+	who, err := d.subjectOf(s, req.Process)
 	if err != nil {
 		return api.Response{}, err
 	}
 	defer who.close()
-	if err := leadsSession(s.req, who.id); err != nil {
+	if err := leadsSession(req.Scope, who.id); err != nil {
 		return api.Response{}, err
 	}
 	old, held := w.keeper.Held()
-	note, f := lockop.Authorize(d.handoverPlea(w, s, who, old.Holder, held))
+	note, f := lockop.Authorize(d.handoverPlea(w, s, req.Scope, who, old.Holder, held))
 	if f != nil {
 		return api.Response{}, d.aboutHead(w, f)
 	}
-	if s.req.Purpose == "" {
-		s.req.Purpose = old.Holder.Purpose
+	if req.Purpose == "" {
+		req.Purpose = old.Holder.Purpose
 	}
-	h, err := d.holderFor(w, s, who)
+	h, err := d.holderFor(w, req.Scope, req.Purpose, who)
 	if err != nil {
 		return api.Response{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.req.WaitMS)*time.Millisecond)
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(req.WaitMS)*time.Millisecond)
 	defer cancel()
 	if err := d.flushBefore(ctx); err != nil {
 		return api.Response{}, err
@@ -57,9 +57,9 @@ func (d *Daemon) answerHandover(ctx context.Context, w *worktree, s *session) (a
 
 // answerOffer holds the lease up for whoever acquires it on the host that the request
 // names.
-func (d *Daemon) answerOffer(ctx context.Context, w *worktree, s *session) (api.Response, error) {
+func (d *leaseOps) answerOffer(ctx context.Context, w *worktree, s *session, req api.Handover) (api.Response, error) {
 	old, held := w.keeper.Held()
-	p := lockop.Plea{Op: api.OpHandover, PeerUID: s.peer.UID, Held: held, HolderUID: old.Holder.UID, MayWrite: true} // the host's own daemon judges who takes it
+	p := lockop.Plea{Who: lockop.Giver, Op: s.op.name, PeerUID: s.peer.UID, Held: held, HolderUID: old.Holder.UID, MayWrite: true} // the host's own daemon judges who takes it
 	if id, ok := d.peerIs(s.peer); ok && held {
 		p.PeerMember = d.resolver.Member(old.Holder, id)
 	}
@@ -67,7 +67,7 @@ func (d *Daemon) answerOffer(ctx context.Context, w *worktree, s *session) (api.
 	if f != nil {
 		return api.Response{}, d.aboutHead(w, f)
 	}
-	wait := time.Duration(s.req.WaitMS) * time.Millisecond
+	wait := time.Duration(req.WaitMS) * time.Millisecond
 	by := time.Now().Add(wait)
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -75,8 +75,8 @@ func (d *Daemon) answerOffer(ctx context.Context, w *worktree, s *session) (api.
 		return api.Response{}, err
 	}
 	d.log.Info("lease offered", zap.String("worktree", string(w.id)), zap.Uint64("token", uint64(old.Token)),
-		zap.String("from", old.Holder.ID()), zap.String("to_host", s.req.Host))
-	rec, err := w.keeper.OfferTo(ctx, old.Token, s.req.Host, by, d.flushWithin)
+		zap.String("from", old.Holder.ID()), zap.String("to_host", req.Host))
+	rec, err := w.keeper.OfferTo(ctx, old.Token, req.Host, by, d.flushWithin)
 	if err != nil {
 		return api.Response{}, err
 	}
@@ -84,7 +84,7 @@ func (d *Daemon) answerOffer(ctx context.Context, w *worktree, s *session) (api.
 }
 
 // handedOver words the answer.
-func (d *Daemon) handedOver(w *worktree, s *session, old lease.Grant, next *lease.Record, note string) (api.Response, error) {
+func (d *leaseOps) handedOver(w *worktree, s *session, old lease.Grant, next *lease.Record, note string) (api.Response, error) {
 	d.log.Info("lease handed over", zap.String("worktree", string(w.id)), zap.Uint64("token", uint64(next.FencingToken)),
 		zap.String("from", old.Holder.ID()), zap.String("to", next.HolderID))
 	raw, err := api.RecordJSON(next, s.peer.UID)
@@ -99,8 +99,8 @@ func (d *Daemon) handedOver(w *worktree, s *session, old lease.Grant, next *leas
 }
 
 // leadsSession makes sure that a lease for a session is bound to what lasts as long.
-func leadsSession(req api.Request, id gate.Identity) error {
-	if gate.Scope(req.Scope) != gate.ScopeSession || id.Session == id.PID {
+func leadsSession(scope string, id gate.Identity) error {
+	if gate.Scope(scope) != gate.ScopeSession || id.Session == id.PID {
 		return nil
 	}
 	return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("process %d leads no session: it is in session %d", id.PID, id.Session),
@@ -108,8 +108,8 @@ func leadsSession(req api.Request, id gate.Identity) error {
 }
 
 // handoverPlea: the caller is the holder or of its scope, whatever process it names.
-func (d *Daemon) handoverPlea(w *worktree, s *session, who subject, h lease.Holder, held bool) lockop.Plea {
-	p := d.pleaOf(w, s, who)
+func (d *leaseOps) handoverPlea(w *worktree, s *session, scope string, who subject, h lease.Holder, held bool) lockop.Plea {
+	p := d.pleaOf(w, s, lockop.Giver, scope, who)
 	p.Held, p.HolderUID = held, h.UID
 	if id, ok := d.peerIs(s.peer); ok && held {
 		p.PeerMember = d.resolver.Member(h, id)
@@ -119,7 +119,7 @@ func (d *Daemon) handoverPlea(w *worktree, s *session, who subject, h lease.Hold
 
 // flushBefore makes the store durable before anybody is made to wait, so that there is
 // little left when all writers wait.
-func (d *Daemon) flushBefore(ctx context.Context) error {
+func (d *leaseOps) flushBefore(ctx context.Context) error {
 	if err := d.flushWithin(ctx); err != nil {
 		return &api.Failure{Class: lease.ClassLockConflict, Err: err,
 			Message: fmt.Sprintf("what was written could not be made durable in time, so nothing has changed: %v", err),
@@ -130,7 +130,7 @@ func (d *Daemon) flushBefore(ctx context.Context) error {
 
 // flushWithin is flush, given up when ctx ends: a store that hangs cannot be called
 // back. What is left of it is waited for at the end of the daemon.
-func (d *Daemon) flushWithin(ctx context.Context) error {
+func (d *leaseOps) flushWithin(ctx context.Context) error {
 	select {
 	case d.flushing <- struct{}{}:
 	case <-ctx.Done():

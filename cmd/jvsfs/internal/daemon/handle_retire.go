@@ -113,26 +113,16 @@ func (r *retirement) underWay() bool {
 	return r.by != nil
 }
 
-// changesLeases are the requests about leases and the mode that a daemon which is being replaced leaves to the next one.
-var changesLeases = map[string]bool{
-	api.OpAcquire: true, api.OpSteal: true, api.OpRenew: true, api.OpRelease: true, api.OpHandover: true, api.OpWatch: true,
-	api.OpEnforce: true, api.OpUnmount: true,
-}
-
-// waitsLong are those of them that may wait for as long as somebody else holds, or watch. The
-// doors of the leases are shut before them, or they are sent on to the new daemon.
-var waitsLong = map[string]bool{api.OpAcquire: true, api.OpSteal: true, api.OpWatch: true}
-
 // letIn is enter for a request. One that looked before the door was shut is told why it is.
-func (d *Daemon) letIn(op string) (leave func(), err error) {
-	if !changesLeases[op] {
+func (d *succession) letIn(what change) (leave func(), err error) {
+	if what == changesNothing {
 		return func() {}, nil
 	}
 	leave, ok := d.retirement.enter()
 	if !ok {
 		return nil, errReplaced()
 	}
-	if waitsLong[op] {
+	if what == waitsLong {
 		leave()
 		return func() {}, nil
 	}
@@ -140,7 +130,7 @@ func (d *Daemon) letIn(op string) (leave func(), err error) {
 }
 
 // shutBehind words the answer to one that came through while the door was being shut.
-func (d *Daemon) shutBehind(err error) error {
+func (d *succession) shutBehind(err error) error {
 	if errors.Is(err, errClosing) && d.retirement.underWay() {
 		return errReplaced()
 	}
@@ -151,20 +141,23 @@ func errReplaced() *api.Failure {
 	return &api.Failure{Class: api.ClassBusy, Message: "the daemon of the mount is just being replaced", Next: "try again"}
 }
 
-// answerRetire is both steps.
-func (d *Daemon) answerRetire(ctx context.Context, s *session) (api.Response, error) {
-	if s.peer.UID != 0 {
-		return api.Response{}, &api.Failure{Class: api.ClassDenied, Message: "only root may replace a daemon", Next: "run it as root"}
-	}
-	by, err := api.ParseDevice(s.req.Device)
+// answerRetired is the second step.
+func (d *succession) answerRetired(req api.Retired) (api.Response, error) {
+	by, err := api.ParseDevice(req.Device)
 	if err != nil {
 		return api.Response{}, api.Usagef("%v", err)
 	}
-	if s.req.Op == api.OpRetired {
-		if !d.retirement.finish(by) {
-			return api.Response{}, api.Usagef("this daemon is not being replaced by %s", by)
-		}
-		return api.Response{}, nil
+	if !d.retirement.finish(by) {
+		return api.Response{}, api.Usagef("this daemon is not being replaced by %s", by)
+	}
+	return api.Response{}, nil
+}
+
+// answerRetire is the first step, and what comes until the second.
+func (d *succession) answerRetire(ctx context.Context, s *session, req api.Retire) (api.Response, error) {
+	by, err := api.ParseDevice(req.Device)
+	if err != nil {
+		return api.Response{}, api.Usagef("%v", err)
 	}
 	st, err := host.ReadMountState(by)
 	if err != nil {
@@ -186,7 +179,7 @@ func (d *Daemon) answerRetire(ctx context.Context, s *session) (api.Response, er
 
 // retire answers with what is held, then waits for the second step, or for the end of the new
 // daemon.
-func (d *Daemon) retire(ctx context.Context, s *session, by api.Device, successor host.ProcessState, done <-chan struct{}) (api.Response, error) {
+func (d *succession) retire(ctx context.Context, s *session, by api.Device, successor host.ProcessState, done <-chan struct{}) (api.Response, error) {
 	d.registry.shutDoors(true)
 	d.journal.end() // the successor takes the file away
 	left, err := d.follow(ctx, by, successor, done)
@@ -216,7 +209,7 @@ func (d *Daemon) retire(ctx context.Context, s *session, by api.Device, successo
 }
 
 // follow lets the keepers follow the successor, and gathers what they hold.
-func (d *Daemon) follow(ctx context.Context, by api.Device, successor host.ProcessState, done <-chan struct{}) (journalFile, error) {
+func (d *succession) follow(ctx context.Context, by api.Device, successor host.ProcessState, done <-chan struct{}) (journalFile, error) {
 	left := journalFile{Version: host.StateVersion, Held: map[lease.WorktreeID]lease.Bequest{}}
 	var err error
 	left.Daemon, err = host.ThisProcess()
@@ -251,7 +244,7 @@ func leadOf(by api.Device, id lease.WorktreeID, successor host.ProcessState, don
 
 // outlives waits until the successor, whose connection has ended, has ended too, or has taken the
 // place after all (false), whether it told of it or not.
-func (d *Daemon) outlives(by api.Device, successor host.ProcessState, done <-chan struct{}) bool {
+func (d *succession) outlives(by api.Device, successor host.ProcessState, done <-chan struct{}) bool {
 	for successor.Liveness() != lease.Gone && !d.detached() {
 		select {
 		case <-done:
@@ -270,13 +263,13 @@ func (d *Daemon) outlives(by api.Device, successor host.ProcessState, done <-cha
 }
 
 // detached tells whether the mount is no longer anywhere: the last that the successor did.
-func (d *Daemon) detached() bool {
+func (d *succession) detached() bool {
 	mounts, err := host.ReadMounts()
 	return err == nil && !mounts.Has(d.device())
 }
 
 // stay is the way back: the leases are this daemon's again.
-func (d *Daemon) stay() {
+func (d *succession) stay() {
 	for _, w := range d.registry.all() {
 		w.keeper.Resume()
 		w.guard.Accompany(false)
@@ -294,7 +287,7 @@ func (d *Daemon) stay() {
 }
 
 // leaveToSuccessor is the second step. Whoever watches a lease here is sent to the successor.
-func (d *Daemon) leaveToSuccessor() {
+func (d *succession) leaveToSuccessor() {
 	for _, w := range d.registry.all() {
 		if g, held := w.keeper.Held(); held {
 			w.events.tell(lease.Loss{Kind: lease.LossReplaced, Token: g.Token, Holder: g.Holder})
@@ -305,7 +298,7 @@ func (d *Daemon) leaveToSuccessor() {
 
 // awaitPredecessor waits for the end of the daemon that this one has replaced: then the holders
 // write here alone.
-func (d *Daemon) awaitPredecessor(ctx context.Context) {
+func (d *succession) awaitPredecessor(ctx context.Context) {
 	for d.heldByPredecessor() {
 		select {
 		case <-ctx.Done():
@@ -320,7 +313,7 @@ func (d *Daemon) awaitPredecessor(ctx context.Context) {
 
 // predecessorStays says what waits for the daemon that this one has replaced: it judges
 // what is open through it by itself, under the same lease.
-func (d *Daemon) predecessorStays(what string) *api.Failure {
+func (d *succession) predecessorStays(what string) *api.Failure {
 	pid := d.replaced.Daemon.PID
 	return &api.Failure{
 		Class: api.ClassBusy, Message: fmt.Sprintf("%s while files are open through the daemon that was replaced (process %d)", what, pid),
@@ -330,6 +323,6 @@ func (d *Daemon) predecessorStays(what string) *api.Failure {
 
 // heldByPredecessor tells whether files may still be open through the daemon that this one has
 // replaced: a lease that was taken by writing is not idle then.
-func (d *Daemon) heldByPredecessor() bool {
+func (d *succession) heldByPredecessor() bool {
 	return d.replaced != nil && d.replaced.Daemon.Liveness() != lease.Gone
 }

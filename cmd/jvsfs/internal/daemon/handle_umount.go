@@ -8,14 +8,13 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"golang.org/x/sys/unix"
 )
 
 // isCopy tells whether a client means another mount of this file system than the one that
 // this daemon has made: a bind mount, perhaps at the same place. One of another mount
 // namespace is known by its place alone.
-func (d *Daemon) isCopy(r api.Request) bool {
+func (d *unmounting) isCopy(r api.Unmount) bool {
 	if r.Mount == 0 {
 		return false
 	}
@@ -27,7 +26,7 @@ func (d *Daemon) isCopy(r api.Request) bool {
 }
 
 // unmount takes our mount away, unless something else was mounted over it since.
-func (d *Daemon) unmount() error {
+func (d *unmounting) unmount() error {
 	mounts, err := host.ReadMounts()
 	if err != nil {
 		return err
@@ -47,17 +46,14 @@ func (d *Daemon) unmount() error {
 
 // answerUnmount unmounts if nobody uses the mount, then flushes and releases, and
 // answers when all of that is done.
-func (d *Daemon) answerUnmount(s *session) (api.Response, error) {
-	if _, f := lockop.Authorize(lockop.Plea{Op: api.OpUnmount, PeerUID: s.peer.UID, MountUID: uint32(os.Geteuid())}); f != nil {
-		return api.Response{}, f
-	}
+func (d *unmounting) answerUnmount() (api.Response, error) {
 	d.umount.Lock()
 	defer d.umount.Unlock()
 	if err := d.unmountPatiently(); err != nil {
 		return api.Response{}, err
 	}
 	err := errors.Join(d.registry.close(), d.flush())
-	d.refused.flush(func(*refusalCount) bool { return true }) // whoever looks after the answer finds all of them
+	d.trail.refused.flush(func(*refusalCount) bool { return true }) // whoever looks after the answer finds all of them
 	return api.Response{}, err
 }
 
@@ -69,7 +65,7 @@ const (
 )
 
 // unmountPatiently names who keeps the mount, at once when there is somebody.
-func (d *Daemon) unmountPatiently() error {
+func (d *unmounting) unmountPatiently() error {
 	major, minor := d.fs.Device()
 	for try := 0; ; try++ {
 		err := d.unmount()

@@ -9,11 +9,11 @@ import (
 
 // answerWatch reports the loss of a lease that is held already, to one that had watched it
 // at a daemon which was killed since.
-func (d *Daemon) answerWatch(ctx context.Context, w *worktree, s *session) (api.Response, error) {
+func (d *leaseOps) answerWatch(ctx context.Context, w *worktree, s *session, req api.Watch) (api.Response, error) {
 	losses, done := w.events.subscribe()
 	defer done()
 	grant, held := w.keeper.Held() // after subscribing: a loss is seen by one of the two
-	if _, f := lockop.Authorize(d.holderPlea(s, grant.Holder, held && grant.Token == s.req.Token)); f != nil {
+	if _, f := lockop.Authorize(d.holderPlea(s, req.Process, grant.Holder, held && grant.Token == req.Token)); f != nil {
 		return api.Response{}, d.aboutHead(w, f)
 	}
 	if err := s.send(api.Response{Event: api.EventResult, Token: grant.Token}); err != nil {

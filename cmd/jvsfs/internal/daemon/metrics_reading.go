@@ -31,7 +31,7 @@ type worktreeReading struct {
 
 // meters reads every counter. It reads lease records where they have changed, so it
 // may wait for the lock directory.
-func (d *Daemon) meters() meterReading {
+func (d *metering) meters() meterReading {
 	r := meterReading{
 		At: time.Now(), Enforce: string(d.mode.status().Enforce), Stats: d.fs.Stats(), Timings: d.fs.Timings(), Suppressed: d.suppressed.count(),
 	}

@@ -112,9 +112,9 @@ jvsfs_control_turned_away_total{reason="limit"} 6
 
 // The release that the packager named is the one that metrics name.
 func TestMetricsNameTheRelease(t *testing.T) {
-	t.Cleanup(func(before string) func() { return func() { api.Release = before } }(api.Release))
-	api.Release = "1.2.3"
-	require.Equal(t, api.Release, api.Version())
+	t.Cleanup(func(before string) func() { return func() { api.ReleaseName = before } }(api.ReleaseName))
+	api.ReleaseName = "1.2.3"
+	require.Equal(t, api.ReleaseName, api.Version())
 	own := prometheus.NewPedanticRegistry()
 	require.NoError(t, own.Register(metricsCollector{sampleReading}))
 	families, err := own.Gather()

@@ -14,7 +14,7 @@ import (
 )
 
 // rootOf is where a worktree's root is below the source.
-func (d *Daemon) rootOf(id lease.WorktreeID) string {
+func (d *mount) rootOf(id lease.WorktreeID) string {
 	switch {
 	case d.place.Shape != api.ShapeRepository:
 		return "."
@@ -25,14 +25,14 @@ func (d *Daemon) rootOf(id lease.WorktreeID) string {
 }
 
 // lookForRoot says why the directory of a worktree is not there, nil if it is.
-func (d *Daemon) lookForRoot(id lease.WorktreeID) error {
+func (d *mount) lookForRoot(id lease.WorktreeID) error {
 	var st unix.Stat_t
 	return unix.Fstatat(d.fs.SourceFD(), d.rootOf(id), &st, unix.AT_SYMLINK_NOFOLLOW)
 }
 
 // mustExist keeps users from making the daemon remember worktrees that there are
 // none of. Root may name one that is yet to be made.
-func (d *Daemon) mustExist(id lease.WorktreeID, uid uint32) error {
+func (d *mount) mustExist(id lease.WorktreeID, uid uint32) error {
 	if uid == 0 {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (d *Daemon) mustExist(id lease.WorktreeID, uid uint32) error {
 // mayWrite tells whether a process may write to a worktree's root and can get there: who
 // may not has no business keeping others from writing. The file system below judges, with
 // all that it judges by.
-func (d *Daemon) mayWrite(id lease.WorktreeID, who gate.Identity) bool {
+func (d *mount) mayWrite(id lease.WorktreeID, who gate.Identity) bool {
 	if who.UID == 0 {
 		return true
 	}
@@ -89,7 +89,7 @@ func mayPass(k gate.Credentials, dirfd int, path string) bool {
 
 // mayReach tells whether a process can walk to the mount, in this mount namespace or in
 // its own, or stands in it already.
-func (d *Daemon) mayReach(k gate.Credentials, pid int) bool {
+func (d *mount) mayReach(k gate.Credentials, pid int) bool {
 	if fusefs.MayAccess(k, unix.AT_FDCWD, filepath.Dir(d.mountpoint()), unix.X_OK) == nil {
 		return true
 	}

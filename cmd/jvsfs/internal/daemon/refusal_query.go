@@ -100,13 +100,13 @@ func nextAt(next, path string) string {
 }
 
 // advised puts the worktree into the advice of an explanation.
-func (d *Daemon) advised(x gate.Explanation) gate.Explanation {
+func (d *mount) advised(x gate.Explanation) gate.Explanation {
 	x.Next = nextAt(x.Next, d.pathOf(x.Worktree))
 	return x
 }
 
 // pathOf is where people find a worktree of this mount.
-func (d *Daemon) pathOf(id lease.WorktreeID) string {
+func (d *mount) pathOf(id lease.WorktreeID) string {
 	if rel := d.rootOf(id); id != "" && rel != "." { // "": what belongs to no worktree
 		return d.mountpoint() + "/" + rel
 	}
@@ -117,20 +117,20 @@ func (d *Daemon) pathOf(id lease.WorktreeID) string {
 func (d *Daemon) statusFor(uid uint32) api.MountStatus {
 	st := d.status()
 	st.Version = api.BuildOf().Version
-	st.RecentRefusals, _ = d.history.recent(refusalQuery{uid: uid, limit: recentRefusals}, d.pathOf)
+	st.RecentRefusals, _ = d.trail.history.recent(refusalQuery{uid: uid, limit: recentRefusals}, d.pathOf)
 	return st
 }
 
 // answerRefusals tells what a process, its descendants or its session were refused
 // lately, and whether the process may write there now.
-func (d *Daemon) answerRefusals(s *session) (api.Response, error) {
-	of, pid, err := d.writersMeant(s)
+func (d *refusalTrail) answerRefusals(s *session, req api.Refusals) (api.Response, error) {
+	of, pid, err := d.writersMeant(s, req)
 	if err != nil {
 		return api.Response{}, err
 	}
 	q := refusalQuery{
 		uid: s.peer.UID, of: of, limit: answeredRefusals,
-		since: time.Now().Add(-time.Duration(s.req.SinceMS) * time.Millisecond),
+		since: time.Now().Add(-time.Duration(req.SinceMS) * time.Millisecond),
 	}
 	var a api.RefusalAnswer
 	var complete bool
@@ -140,47 +140,47 @@ func (d *Daemon) answerRefusals(s *session) (api.Response, error) {
 		a.Paths[v.Worktree] = d.pathOf(lease.WorktreeID(v.Worktree))
 	}
 	if pid != 0 {
-		a.Worktrees = d.explainAll(pid, s, a.Refusals)
+		a.Worktrees = d.explainAll(pid, s, req, a.Refusals)
 	}
 	return api.ResultOf(a)
 }
 
 // writersMeant finds whom a request is about. A process that has ended is named by
 // its number; pid is 0 then.
-func (d *Daemon) writersMeant(s *session) (of func(writer) bool, pid int, err error) {
-	if s.pidfd == nil && s.req.PID != 0 {
-		if s.req.Start == 0 && !s.peer.numbersAgree() {
-			return nil, 0, api.NoProcess(s.req.PID, errUnseenNumber)
+func (d *refusalTrail) writersMeant(s *session, req api.Refusals) (of func(writer) bool, pid int, err error) {
+	if s.pidfd == nil && req.PID != 0 {
+		if req.Start == 0 && !s.peer.numbersAgree() {
+			return nil, 0, api.NoProcess(req.PID, errUnseenNumber)
 		}
-		p := process{s.req.PID, s.req.Start}
+		p := process{req.PID, req.Start}
 		return func(w writer) bool { return w.below(p) }, 0, nil
 	}
-	who, err := d.subjectOf(s)
+	who, err := d.subjectOf(s, req.Process)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer who.close()
 	id := who.id
 	return func(w writer) bool {
-		return w.below(process{id.PID, id.Start}) || s.req.Session && w.inSessionOf(id)
+		return w.below(process{id.PID, id.Start}) || req.Session && w.inSessionOf(id)
 	}, id.PID, nil
 }
 
 // explainAll says of each worktree whether the process may write there now: of those
 // that it was refused in, and of all where it is said to stand.
-func (d *Daemon) explainAll(pid int, s *session, refused []api.RefusalView) []gate.Explanation {
+func (d *refusalTrail) explainAll(pid int, s *session, req api.Refusals, refused []api.RefusalView) []gate.Explanation {
 	wanted := map[string]bool{}
 	for _, v := range refused {
 		wanted[v.Worktree] = true
 	}
-	if s.req.Stands {
-		if w, err := d.worktreeAt(s.req.Path, s.peer.UID); err == nil {
+	if req.Stands {
+		if w, err := d.worktreeAt(req.Path, s.peer.UID); err == nil {
 			wanted[string(w.id)] = true // nobody may have written there yet
 		}
 	}
 	var out []gate.Explanation
 	for _, w := range d.registry.all() {
-		if !s.req.Stands && !wanted[string(w.id)] {
+		if !req.Stands && !wanted[string(w.id)] {
 			continue
 		}
 		x := w.guard.Explain(pid)

@@ -28,13 +28,13 @@ type replacement struct {
 }
 
 // askToRetire takes the first step: from now on the old daemon renews nothing.
-func (d *Daemon) askToRetire(ctx context.Context, old *mountinfo.Info) (*replacement, error) {
+func (d *succession) askToRetire(ctx context.Context, old *mountinfo.Info) (*replacement, error) {
 	c, err := client.Dial(ctx, old)
 	if err != nil {
 		return nil, err
 	}
 	r := &replacement{conn: c}
-	err = c.Send(api.Request{Op: api.OpRetire, Device: d.device().String()}, nil)
+	err = c.Send(api.Retire{Successor: api.Successor{Device: d.device().String()}}, nil)
 	if err == nil {
 		var resp api.Response
 		if resp, err = c.Result(api.AnswerTimeout, nil); err == nil {
@@ -55,7 +55,7 @@ func (d *Daemon) askToRetire(ctx context.Context, old *mountinfo.Info) (*replace
 }
 
 // appearInstead puts this mount in the place of a serving one.
-func (d *Daemon) appearInstead(ctx context.Context) error {
+func (d *succession) appearInstead(ctx context.Context) error {
 	old := d.recovery.Dead[0]
 	top, err := host.HoldMount(old)
 	if err != nil {
@@ -86,7 +86,7 @@ func (d *Daemon) appearInstead(ctx context.Context) error {
 }
 
 // joinAll opens every lease here, too, and keeps those out who had lost one.
-func (d *Daemon) joinAll(ctx context.Context, left journalFile) error {
+func (d *succession) joinAll(ctx context.Context, left journalFile) error {
 	for id := range left.Held {
 		if _, err := lease.ParseWorktreeID(string(id)); err != nil {
 			return err
@@ -110,7 +110,7 @@ func (d *Daemon) joinAll(ctx context.Context, left journalFile) error {
 // tell takes the second step. An old daemon that cannot be told any more has ended, and with it
 // what was open there.
 func (r *replacement) tell(by api.Device) error {
-	err := r.last.Send(api.Request{Op: api.OpRetired, Device: by.String()}, nil)
+	err := r.last.Send(api.Retired{Successor: api.Successor{Device: by.String()}}, nil)
 	if err == nil {
 		_, err = r.last.Result(api.AnswerTimeout, nil)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // leaveState notes what it takes to bring this mount back, before it is visible.
-func (d *Daemon) leaveState() error {
+func (d *mount) leaveState() error {
 	major, minor := d.fs.Device()
 	who, err := host.ThisProcess()
 	if err != nil {
@@ -27,7 +27,7 @@ func (d *Daemon) leaveState() error {
 
 // forgetState removes it, when the mount has ended in peace. The number of the device may be
 // another mount's by now.
-func (d *Daemon) forgetState() error {
+func (d *mount) forgetState() error {
 	d.journal.end()
 	major, minor := d.fs.Device()
 	st, err := host.ReadMountState(api.Device{Major: major, Minor: minor})

@@ -20,7 +20,7 @@ type surveyed struct {
 // apart: where worktrees come and go, as builds make them, what is reported would grow for
 // as long as the mount lives. Their guards stay, for open files and calls under way rest on
 // them, and the tokens of a name that comes back go on.
-func (d *Daemon) survey() (there []surveyed, over map[lease.WorktreeID]bool) {
+func (d *mount) survey() (there []surveyed, over map[lease.WorktreeID]bool) {
 	over = map[lease.WorktreeID]bool{}
 	for _, w := range d.registry.all() {
 		if st := w.guard.Status(); d.isOver(st) {
@@ -34,7 +34,7 @@ func (d *Daemon) survey() (there []surveyed, over map[lease.WorktreeID]bool) {
 }
 
 // isOver tells whether a worktree is removed, held by nobody, and nothing of it is under way.
-func (d *Daemon) isOver(st gate.Status) bool {
+func (d *mount) isOver(st gate.Status) bool {
 	if st.State != api.StateFree || st.InFlight > 0 || st.WriteHandles > 0 {
 		return false
 	}

@@ -46,7 +46,7 @@ func checkMounts(ctx context.Context, mounts host.MountTable, fix lockdir.Repair
 
 // askDoctor lets the daemon check its lock directory.
 func askDoctor(ctx context.Context, m *mountinfo.Info, fix lockdir.Repair) []finding.Finding {
-	resp, err := client.Ask(ctx, m, api.Request{Op: api.OpDoctor, Repair: fix.Safe, Force: fix.Force}, nil, nil)
+	resp, err := client.Ask(ctx, m, api.Doctor{Repair: fix.Safe, Force: fix.Force}, nil, nil)
 	var out []finding.Finding
 	if err == nil {
 		err = json.Unmarshal(resp.Result, &out)

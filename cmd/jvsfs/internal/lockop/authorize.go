@@ -9,10 +9,24 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
+// Who says who may do something. Root may do everything.
+type Who int
+
+// Those who may.
+const (
+	Anybody    Who = iota // it tells nothing secret, and changes nothing
+	Taker                 // whoever owns the process that is to hold, and may write there
+	HolderOfIt            // the holder of the lease, and who is in its scope
+	Giver                 // HolderOfIt, to somebody who may write there
+	Mounter               // who runs the daemon
+	Root
+)
+
 // Plea is everything that decides whether a caller may do what it asks. The
 // facts are found elsewhere, from the kernel, so that the rule is a table.
 type Plea struct {
-	Op       string
+	Who      Who
+	Op       string // for the note
 	PeerUID  uint32 // from SO_PEERCRED, or the caller's own without a daemon
 	MountUID uint32 // who runs the daemon
 
@@ -33,19 +47,23 @@ type Plea struct {
 // set when root does what only the holder may do. The failure carries no holder
 // and no file; the caller of authorize knows them.
 func Authorize(p Plea) (string, *api.Failure) {
-	switch p.Op {
-	case api.OpAcquire, api.OpSteal:
+	switch p.Who {
+	case Taker:
 		return "", authorizeAcquire(p)
-	case api.OpRenew, api.OpRelease, api.OpWatch:
+	case HolderOfIt:
 		return authorizeHolder(p)
-	case api.OpHandover:
+	case Giver:
 		return authorizeHandover(p)
-	case api.OpUnmount, api.OpDoctor, api.OpEnforce:
+	case Mounter:
 		if p.PeerUID != 0 && p.PeerUID != p.MountUID {
 			return "", &api.Failure{Class: api.ClassDenied, Message: "only root or the user that mounted may do that", Next: "run it as root"}
 		}
+	case Root:
+		if p.PeerUID != 0 {
+			return "", &api.Failure{Class: api.ClassDenied, Message: "only root may replace a daemon", Next: "run it as root"}
+		}
 	}
-	return "", nil // ping, status, explain and lock status tell nothing secret
+	return "", nil
 }
 
 func authorizeAcquire(p Plea) *api.Failure {

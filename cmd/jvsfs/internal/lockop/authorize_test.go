@@ -9,22 +9,22 @@ import (
 
 func TestAuthorize(t *testing.T) {
 	const alice, bob = 1000, 1001
-	held := func(p Plea) Plea { p.Op, p.Held, p.HolderUID = api.OpRelease, true, alice; return p }
-	give := func(p Plea) Plea { p = held(p); p.Op = api.OpHandover; return p }
+	held := func(p Plea) Plea { p.Who, p.Held, p.HolderUID = HolderOfIt, true, alice; return p }
+	give := func(p Plea) Plea { p = held(p); p.Who = Giver; return p }
 	for name, c := range map[string]struct {
 		plea Plea
 		code int
 		note bool
 	}{
-		"acquire for own process":               {Plea{Op: api.OpAcquire, PeerUID: alice, TargetUID: alice, MayWrite: true}, 0, false},
-		"acquire what one may not write":        {Plea{Op: api.OpAcquire, PeerUID: alice, TargetUID: alice}, api.ExitError, false},
-		"acquire for everybody":                 {Plea{Op: api.OpAcquire, PeerUID: alice, TargetUID: alice, MayWrite: true, Wider: true}, api.ExitError, false},
-		"acquire for another user's":            {Plea{Op: api.OpAcquire, PeerUID: alice, TargetUID: bob}, api.ExitError, false},
-		"acquire for root's":                    {Plea{Op: api.OpAcquire, PeerUID: alice, TargetUID: 0}, api.ExitError, false},
-		"steal for another user's":              {Plea{Op: api.OpSteal, PeerUID: alice, TargetUID: bob}, api.ExitError, false},
-		"root acquires for anybody":             {Plea{Op: api.OpAcquire, PeerUID: 0, TargetUID: bob}, 0, false},
-		"nothing held":                          {Plea{Op: api.OpRenew, PeerUID: alice}, api.ExitNotHeld, false},
-		"nothing held, root":                    {Plea{Op: api.OpRelease, PeerUID: 0}, api.ExitNotHeld, false},
+		"acquire for own process":               {Plea{Who: Taker, PeerUID: alice, TargetUID: alice, MayWrite: true}, 0, false},
+		"acquire what one may not write":        {Plea{Who: Taker, PeerUID: alice, TargetUID: alice}, api.ExitError, false},
+		"acquire for everybody":                 {Plea{Who: Taker, PeerUID: alice, TargetUID: alice, MayWrite: true, Wider: true}, api.ExitError, false},
+		"acquire for another user's":            {Plea{Who: Taker, PeerUID: alice, TargetUID: bob}, api.ExitError, false},
+		"acquire for root's":                    {Plea{Who: Taker, PeerUID: alice, TargetUID: 0}, api.ExitError, false},
+		"steal for another user's":              {Plea{Who: Taker, PeerUID: alice, TargetUID: bob}, api.ExitError, false},
+		"root acquires for anybody":             {Plea{Who: Taker, PeerUID: 0, TargetUID: bob}, 0, false},
+		"nothing held":                          {Plea{Who: HolderOfIt, PeerUID: alice}, api.ExitNotHeld, false},
+		"nothing held, root":                    {Plea{Who: HolderOfIt, PeerUID: 0}, api.ExitNotHeld, false},
 		"holder in scope":                       {held(Plea{PeerUID: alice, PeerMember: true}), 0, false},
 		"same user, not in scope":               {held(Plea{PeerUID: alice}), api.ExitNotHeld, false},
 		"another user in scope":                 {held(Plea{PeerUID: bob, PeerMember: true}), api.ExitNotHeld, false},
@@ -35,22 +35,24 @@ func TestAuthorize(t *testing.T) {
 		"root, implicit, in scope":              {held(Plea{PeerUID: 0, PeerMember: true}), 0, false},
 		"root, explicit holder":                 {held(Plea{PeerUID: 0, Explicit: true, TargetMember: true}), 0, false},
 		"root, explicit stranger":               {held(Plea{PeerUID: 0, Explicit: true}), api.ExitNotHeld, false},
-		"umount by root":                        {Plea{Op: api.OpUnmount, PeerUID: 0, MountUID: 0}, 0, false},
-		"umount by the user that mounted":       {Plea{Op: api.OpUnmount, PeerUID: alice, MountUID: alice}, 0, false},
-		"umount by another user":                {Plea{Op: api.OpUnmount, PeerUID: bob, MountUID: alice}, api.ExitError, false},
-		"doctor by another user":                {Plea{Op: api.OpDoctor, PeerUID: bob, MountUID: 0}, api.ExitError, false},
-		"switch by root":                        {Plea{Op: api.OpEnforce, PeerUID: 0, MountUID: 0}, 0, false},
-		"switch by the user that mounted":       {Plea{Op: api.OpEnforce, PeerUID: alice, MountUID: alice}, 0, false},
-		"switch by another user":                {Plea{Op: api.OpEnforce, PeerUID: bob, MountUID: alice}, api.ExitError, false},
+		"umount by root":                        {Plea{Who: Mounter, PeerUID: 0, MountUID: 0}, 0, false},
+		"umount by the user that mounted":       {Plea{Who: Mounter, PeerUID: alice, MountUID: alice}, 0, false},
+		"umount by another user":                {Plea{Who: Mounter, PeerUID: bob, MountUID: alice}, api.ExitError, false},
+		"doctor by another user":                {Plea{Who: Mounter, PeerUID: bob, MountUID: 0}, api.ExitError, false},
+		"switch by root":                        {Plea{Who: Mounter, PeerUID: 0, MountUID: 0}, 0, false},
+		"switch by the user that mounted":       {Plea{Who: Mounter, PeerUID: alice, MountUID: alice}, 0, false},
+		"switch by another user":                {Plea{Who: Mounter, PeerUID: bob, MountUID: alice}, api.ExitError, false},
+		"a daemon is replaced by root":          {Plea{Who: Root, PeerUID: 0, MountUID: 0}, 0, false},
+		"a daemon is replaced by who mounted":   {Plea{Who: Root, PeerUID: alice, MountUID: alice}, api.ExitError, false},
 		"handover by the holder":                {give(Plea{PeerUID: alice, PeerMember: true, TargetUID: bob, MayWrite: true}), 0, false},
 		"handover to who may not write":         {give(Plea{PeerUID: alice, PeerMember: true, TargetUID: bob}), api.ExitError, false},
 		"handover to everybody":                 {give(Plea{PeerUID: alice, PeerMember: true, MayWrite: true, Wider: true}), api.ExitError, false},
 		"handover by a sibling":                 {give(Plea{PeerUID: alice, MayWrite: true}), api.ExitNotHeld, false},
 		"handover by another user":              {give(Plea{PeerUID: bob, PeerMember: true, MayWrite: true}), api.ExitNotHeld, false},
-		"handover of nothing":                   {Plea{Op: api.OpHandover, PeerUID: alice, MayWrite: true}, api.ExitNotHeld, false},
+		"handover of nothing":                   {Plea{Who: Giver, PeerUID: alice, MayWrite: true}, api.ExitNotHeld, false},
 		"handover by root":                      {give(Plea{PeerUID: 0}), 0, true},
-		"status by anybody":                     {Plea{Op: api.OpStatus, PeerUID: bob}, 0, false},
-		"explain by anybody":                    {Plea{Op: api.OpExplain, PeerUID: bob}, 0, false},
+		"status by anybody":                     {Plea{Who: Anybody, PeerUID: bob}, 0, false},
+		"explain by anybody":                    {Plea{Who: Anybody, PeerUID: bob}, 0, false},
 		"nobody (overflow uid) renews anothers": {held(Plea{PeerUID: 65534, PeerMember: true}), api.ExitNotHeld, false},
 	} {
 		t.Run(name, func(t *testing.T) {

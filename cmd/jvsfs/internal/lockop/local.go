@@ -100,10 +100,27 @@ func Peek(p place.Place, policy lease.Policy) (lease.Head, lease.Judgement, erro
 	return head, lease.Judge(now, head, policy), nil
 }
 
+// Take is a request to take the lease: to acquire it, or to steal it.
+type Take struct {
+	api.Taking
+	IfExpired bool        // acquire: an expired lease may be stolen
+	Robs      bool        // steal
+	Force     bool        // steal: end the daemon that keeps the gate
+	Agreed    lease.Token // steal: only this lease, 0 = the current one
+}
+
+// TakeAcquiring takes the lease when it is free.
+func TakeAcquiring(r api.Acquire) Take { return Take{Taking: r.Taking, IfExpired: r.Steal} }
+
+// TakeStealing takes an expired lease over.
+func TakeStealing(r api.Steal) Take {
+	return Take{Taking: r.Taking, Robs: true, Force: r.Force, Agreed: r.Token}
+}
+
 // OnRecords does one lock operation on the records.
-func OnRecords(ctx context.Context, note func(string), p place.Place, policy lease.Policy, req api.Request) (api.Response, error) {
-	if req.Op == api.OpLockStatus {
-		return PeekStatus(p, policy, req)
+func OnRecords(ctx context.Context, note func(string), p place.Place, policy lease.Policy, req api.Body) (api.Response, error) {
+	if r, ok := req.(api.LookAtLock); ok {
+		return PeekStatus(p, policy, r)
 	}
 	l, err := OpenLocal(p, policy)
 	if err != nil {
@@ -113,18 +130,25 @@ func OnRecords(ctx context.Context, note func(string), p place.Place, policy lea
 	return resp, errors.Join(err, l.Close())
 }
 
-func (l *Local) do(ctx context.Context, note func(string), req api.Request) (api.Response, error) {
+func (l *Local) do(ctx context.Context, note func(string), req api.Body) (api.Response, error) {
 	if l.place.Local {
 		note("no mount: the lease is local to this machine, its records live in " + l.place.LockDir)
 	}
-	if req.Op == api.OpAcquire || req.Op == api.OpSteal {
-		return l.acquire(ctx, note, req)
+	switch r := req.(type) {
+	case api.Acquire:
+		return l.acquire(ctx, note, TakeAcquiring(r))
+	case api.Steal:
+		return l.acquire(ctx, note, TakeStealing(r))
+	case api.Renew:
+		return l.asHolder(ctx, note, r.Op(), r.Process, l.renew)
+	case api.Release:
+		return l.asHolder(ctx, note, r.Op(), r.Process, l.giveBack)
 	}
-	return l.asHolder(ctx, note, req)
+	return api.Response{}, api.Usagef("%s is not done without a mount", req.Op())
 }
 
 // PeekStatus answers lock status from the records alone, and makes nothing.
-func PeekStatus(p place.Place, policy lease.Policy, req api.Request) (api.Response, error) {
+func PeekStatus(p place.Place, policy lease.Policy, req api.LookAtLock) (api.Response, error) {
 	head, j, err := Peek(p, policy)
 	if errors.Is(err, os.ErrNotExist) {
 		head, j = lease.Head{}, lease.Judgement{State: lease.Free, Reason: "nobody has held it yet"}
@@ -147,7 +171,7 @@ func PeekStatus(p place.Place, policy lease.Policy, req api.Request) (api.Respon
 
 // acquire takes the lease with a keeper that does not run: nothing renews it, and
 // it outlives this command.
-func (l *Local) acquire(ctx context.Context, note func(string), req api.Request) (api.Response, error) {
+func (l *Local) acquire(ctx context.Context, note func(string), req Take) (api.Response, error) {
 	h, err := l.Holder(req)
 	if err != nil {
 		return api.Response{}, err
@@ -171,15 +195,15 @@ func (l *Local) acquire(ctx context.Context, note func(string), req api.Request)
 
 // again is acquire by the process that holds already, from an earlier command: its
 // lease is renewed. ok is false when that is not so, or does not work.
-func (l *Local) again(ctx context.Context, req api.Request, h lease.Holder) (api.Response, bool) {
+func (l *Local) again(ctx context.Context, req Take, h lease.Holder) (api.Response, bool) {
 	head, err := l.dir.Store(l.place.ID).Head()
-	if err != nil || req.Op != api.OpAcquire || head.Unreadable != nil || head.Record == nil || head.Record.Released {
+	if err != nil || req.Robs || head.Unreadable != nil || head.Record == nil || head.Record.Released {
 		return api.Response{}, false
 	}
 	if has := head.Record.Holder(); has.BootID != h.BootID || has.PID != h.PID || has.StartTime != h.StartTime || has.Scope != h.Scope {
 		return api.Response{}, false
 	}
-	rec, err := l.rewrite(ctx, api.OpRenew, head)
+	rec, err := l.renew(ctx, head)
 	if err != nil {
 		return api.Response{}, false // expired: a new token is what acquiring gives
 	}
@@ -188,7 +212,7 @@ func (l *Local) again(ctx context.Context, req api.Request, h lease.Holder) (api
 }
 
 // Holder is the process that the request names, as a holder.
-func (l *Local) Holder(req api.Request) (lease.Holder, error) {
+func (l *Local) Holder(req Take) (lease.Holder, error) {
 	scope, err := gate.ParseScope(req.Scope)
 	if err != nil {
 		return lease.Holder{}, api.Usagef("%v", err)
@@ -197,7 +221,7 @@ func (l *Local) Holder(req api.Request) (lease.Holder, error) {
 	if err != nil {
 		return lease.Holder{}, api.NoProcess(req.PID, err)
 	}
-	if _, f := Authorize(Plea{Op: req.Op, PeerUID: uint32(os.Getuid()), TargetUID: owner}); f != nil {
+	if _, f := Authorize(Plea{Who: Taker, PeerUID: uint32(os.Getuid()), TargetUID: owner}); f != nil {
 		return lease.Holder{}, f
 	}
 	h, err := l.resolver.HolderFor(req.PID, scope, req.Purpose)
@@ -208,7 +232,7 @@ func (l *Local) Holder(req api.Request) (lease.Holder, error) {
 }
 
 // WaitFor takes the lease for h, and waits for it as long as the request says.
-func (l *Local) WaitFor(ctx context.Context, note func(string), k *lease.Keeper, req api.Request, h lease.Holder) (lease.Grant, error) {
+func (l *Local) WaitFor(ctx context.Context, note func(string), k *lease.Keeper, req Take, h lease.Holder) (lease.Grant, error) {
 	wait := Waiting{
 		Until:   time.Now().Add(time.Duration(req.WaitMS) * time.Millisecond),
 		Observe: k.Observe,
@@ -216,15 +240,15 @@ func (l *Local) WaitFor(ctx context.Context, note func(string), k *lease.Keeper,
 		Say:     func(text string) error { note(text); return nil },
 	}
 	return wait.Run(ctx, func() (lease.Grant, error) {
-		if req.Op == api.OpSteal {
-			if err := StillThere(k, req.Token); err != nil {
+		if req.Robs {
+			if err := StillThere(k, req.Agreed); err != nil {
 				return lease.Grant{}, err
 			}
 			return StealFencing(ctx, l.dir.Store(l.place.ID), uint32(os.Getuid()), req.Force, note,
 				func() (lease.Grant, error) { return k.Steal(ctx, h) })
 		}
 		grant, err := k.Acquire(ctx, h)
-		if _, j := k.Observe(); err != nil && req.Steal && j.State == lease.Stealable {
+		if _, j := k.Observe(); err != nil && req.IfExpired && j.State == lease.Stealable {
 			return k.Steal(ctx, h)
 		}
 		return grant, err
@@ -234,7 +258,7 @@ func (l *Local) WaitFor(ctx context.Context, note func(string), k *lease.Keeper,
 // asHolder renews or releases a lease that an earlier command took. Who the
 // caller is decides as the daemon would decide; the claim's own nonce, read from
 // the record, then proves it to the store.
-func (l *Local) asHolder(ctx context.Context, note func(string), req api.Request) (api.Response, error) {
+func (l *Local) asHolder(ctx context.Context, note func(string), op string, who api.Process, do func(context.Context, lease.Head) (*lease.Record, error)) (api.Response, error) {
 	head, err := l.dir.Store(l.place.ID).Head()
 	if err != nil {
 		return api.Response{}, err
@@ -242,7 +266,7 @@ func (l *Local) asHolder(ctx context.Context, note func(string), req api.Request
 	if head.Unreadable != nil {
 		return api.Response{}, head.Unreadable
 	}
-	said, f := Authorize(l.holderPlea(req, head))
+	said, f := Authorize(l.holderPlea(op, who, head))
 	if f != nil {
 		f.File = head.File
 		if head.Record != nil && !head.Record.Released {
@@ -253,7 +277,7 @@ func (l *Local) asHolder(ctx context.Context, note func(string), req api.Request
 	if said != "" {
 		note(said)
 	}
-	rec, err := l.rewrite(ctx, req.Op, head)
+	rec, err := do(ctx, head)
 	if err != nil {
 		return api.Response{}, err
 	}
@@ -261,8 +285,8 @@ func (l *Local) asHolder(ctx context.Context, note func(string), req api.Request
 	return api.Response{Record: raw, Token: head.Token}, err
 }
 
-func (l *Local) holderPlea(req api.Request, head lease.Head) Plea {
-	p := Plea{Op: req.Op, PeerUID: uint32(os.Getuid()), Explicit: req.Explicit, Held: head.Record != nil && !head.Record.Released}
+func (l *Local) holderPlea(op string, who api.Process, head lease.Head) Plea {
+	p := Plea{Who: HolderOfIt, Op: op, PeerUID: uint32(os.Getuid()), Explicit: who.Explicit, Held: head.Record != nil && !head.Record.Released}
 	if !p.Held {
 		return p
 	}
@@ -274,10 +298,10 @@ func (l *Local) holderPlea(req api.Request, head lease.Head) Plea {
 	if !p.Explicit {
 		return p
 	}
-	if id, err := Identify(l.resolver, req.PID); err == nil {
+	if id, err := Identify(l.resolver, who.PID); err == nil {
 		p.TargetMember = l.resolver.Member(h, id)
 	} else {
-		p.TargetMember = req.PID == h.PID && gate.Liveness(h) == lease.Gone
+		p.TargetMember = who.PID == h.PID && gate.Liveness(h) == lease.Gone
 	}
 	return p
 }

@@ -3,17 +3,18 @@ package lockop
 import (
 	"context"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// rewrite does what was authorised to the claim of head, which an earlier command took and left.
-func (l *Local) rewrite(ctx context.Context, op string, head lease.Head) (*lease.Record, error) {
-	store, clock := l.dir.Store(l.place.ID), lease.SystemClock()
-	if op == api.OpRenew {
-		return store.RenewLeft(ctx, clock, l.policy, head)
-	}
-	rec, err := store.ReleaseLeft(ctx, clock, head)
+// renew renews the claim of head, which an earlier command took and left.
+func (l *Local) renew(ctx context.Context, head lease.Head) (*lease.Record, error) {
+	return l.dir.Store(l.place.ID).RenewLeft(ctx, lease.SystemClock(), l.policy, head)
+}
+
+// giveBack releases it.
+func (l *Local) giveBack(ctx context.Context, head lease.Head) (*lease.Record, error) {
+	clock := lease.SystemClock()
+	rec, err := l.dir.Store(l.place.ID).ReleaseLeft(ctx, clock, head)
 	if err != nil {
 		return nil, err
 	}

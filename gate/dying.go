@@ -1,18 +1,19 @@
-package fusefs
+package gate
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
-// dying reports whether a thread has been killed and waits for nothing but the end of a
+// Dying reports whether a thread has been killed and waits for nothing but the end of a
 // call. Source: proc_pid_status(5); whoever ends a process sends SIGKILL to each thread.
-func dying(tid uint32) bool {
+func Dying(tid uint32) bool {
 	text, err := os.ReadFile("/proc/" + strconv.FormatUint(uint64(tid), 10) + "/status")
-	return tid != 0 && (err != nil || killPending(text))
+	return tid != 0 && (errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) || killPending(text))
 }
 
 func killPending(status []byte) bool {

@@ -1,0 +1,124 @@
+package daemon
+
+import (
+	"context"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// explain answers why the named process may write, or not.
+func (d *leaseOps) explain(w *worktree, s *session, req api.Explain) (api.Response, error) {
+	who, err := d.subjectOf(s, req.Process)
+	if err != nil {
+		return api.Response{}, err
+	}
+	defer who.close()
+	x := w.guard.ExplainAt(who.id.PID, d.fs.Where(req.Path))
+	x.Path = req.Path
+	return api.ResultOf(d.advised(x))
+}
+
+// answerRelease gives the lease back for those who may.
+func (d *leaseOps) answerRelease(ctx context.Context, w *worktree, s *session, req api.Release) (api.Response, error) {
+	token, note, f := d.mayTouch(w, s, req.Holding)
+	if f != nil {
+		return api.Response{}, f
+	}
+	if err := w.keeper.Release(ctx, lease.LossReleased); err != nil {
+		return api.Response{}, err
+	}
+	return api.Response{Note: note, Token: token}, nil
+}
+
+// answerRenew renews it.
+func (d *leaseOps) answerRenew(ctx context.Context, w *worktree, s *session, req api.Renew) (api.Response, error) {
+	_, note, f := d.mayTouch(w, s, req.Holding)
+	if f != nil {
+		return api.Response{}, f
+	}
+	rec, err := w.keeper.Renew(ctx)
+	if err != nil {
+		return api.Response{}, err
+	}
+	raw, err := api.RecordJSON(&rec, s.peer.UID)
+	return api.Response{Note: note, Record: raw, Token: rec.FencingToken}, err
+}
+
+// mayTouch judges who would renew or release a lease; token is of that lease.
+func (d *leaseOps) mayTouch(w *worktree, s *session, req api.Holding) (token lease.Token, note string, f *api.Failure) {
+	token, h, held := d.holding(w)
+	if req.Token != 0 && token != req.Token {
+		held = false
+	}
+	if note, f = lockop.Authorize(d.holderPlea(s, req.Process, h, held)); f != nil {
+		return token, note, d.aboutHead(w, f)
+	}
+	return token, note, nil
+}
+
+// holding is the lease that a request to renew or release is about. The record
+// stands in while a failed renewal keeps the gate closed; whether the lease is
+// this mount's to change is for the keeper to say.
+func (d *leaseOps) holding(w *worktree) (lease.Token, lease.Holder, bool) {
+	if grant, held := w.keeper.Held(); held {
+		return grant.Token, grant.Holder, true
+	}
+	head, j := w.keeper.Observe()
+	if head.Record == nil || j.State == lease.Free {
+		return head.Token, lease.Holder{}, false
+	}
+	return head.Token, head.Record.Holder(), true
+}
+
+func (d *leaseOps) holderPlea(s *session, named api.Process, h lease.Holder, held bool) lockop.Plea {
+	p := lockop.Plea{Who: lockop.HolderOfIt, Op: s.op.name, PeerUID: s.peer.UID, Held: held, HolderUID: h.UID, Explicit: named.Explicit}
+	if !held {
+		return p
+	}
+	if id, ok := d.peerIs(s.peer); ok {
+		p.PeerMember = d.resolver.Member(h, id)
+	}
+	if p.Explicit {
+		p.TargetMember = d.namesHolder(s, named, h)
+	}
+	return p
+}
+
+// namesHolder tells whether the request names the holder, which may have ended,
+// or a process in its scope.
+func (d *leaseOps) namesHolder(s *session, named api.Process, h lease.Holder) bool {
+	if named.Start != 0 && named.Start == h.StartTime && named.PID == h.PID {
+		return true
+	}
+	who, err := d.subjectOf(s, named)
+	if err != nil {
+		return false
+	}
+	defer who.close()
+	return d.resolver.Member(h, who.id)
+}
+
+// aboutHead adds the current record to a failure.
+func (d *leaseOps) aboutHead(w *worktree, f *api.Failure) *api.Failure {
+	head, j := w.keeper.Observe()
+	f.File = head.File
+	if j.State != lease.Free {
+		f.Holder = api.ViewOfRecord(head.Record)
+	}
+	return f
+}
+
+func (d *leaseOps) answerLockStatus(w *worktree, s *session, req api.LookAtLock) (api.Response, error) {
+	head, j := w.keeper.Observe()
+	st, err := api.LockStatusOf(w.id, head, j, s.peer.UID)
+	if req.Explicit && head.Record != nil && err == nil {
+		member := j.State != lease.Free && d.namesHolder(s, req.Process, head.Record.Holder())
+		st.Member = &member
+	}
+	if err != nil {
+		return api.Response{}, err
+	}
+	return api.ResultOf(st)
+}

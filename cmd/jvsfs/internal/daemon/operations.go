@@ -1,0 +1,91 @@
+package daemon
+
+import (
+	"context"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+)
+
+// change says what a request does to leases or the mode, for a daemon that is being replaced:
+// what changes them is left to the next one.
+type change int
+
+const (
+	changesNothing change = iota
+	changesLeases         // for a moment: a replacement waits for its end
+	waitsLong             // perhaps for as long as somebody else holds: the doors of the leases are shut before it, or it is sent on to the new daemon
+)
+
+// operation is one row of the control protocol's table.
+type operation struct {
+	name    string
+	version int // of its shape
+	change  change
+	who     lockop.Who // Mounter and Root are judged before the handler, the others by it: they rest on what is held
+	parse   func(api.Line) (api.Body, error)
+	instead func(*Daemon, *session) (resp api.Response, is bool, err error) // an answer before anything else, nil for none
+	answer  func(*Daemon, context.Context, *session) (api.Response, error)
+}
+
+// operations is the control protocol: the request (whose type names it and validates it), what
+// it changes, who may, whether it is about a worktree, and the handler.
+var operations = tableOf(
+	onMount(changesNothing, lockop.Anybody, func(*Daemon, context.Context, *session, api.Ping) (api.Response, error) {
+		return api.Response{}, nil
+	}),
+	onMount(changesNothing, lockop.Anybody, func(d *Daemon, _ context.Context, s *session, _ api.Status) (api.Response, error) {
+		return api.ResultOf(d.statusFor(s.peer.UID))
+	}),
+	onMount(changesNothing, lockop.Anybody, func(d *Daemon, _ context.Context, _ *session, _ api.Config) (api.Response, error) {
+		return api.ResultOf(d.cfg.Origins()) // as open as status: it has no secrets
+	}),
+	onMount(changesNothing, lockop.Anybody, func(d *Daemon, _ context.Context, s *session, r api.Refusals) (api.Response, error) {
+		return d.trail.answerRefusals(s, r)
+	}),
+	onMount(changesNothing, lockop.Mounter, func(d *Daemon, _ context.Context, _ *session, r api.Doctor) (api.Response, error) {
+		return d.answerDoctor(r)
+	}),
+	onMount(changesNothing, lockop.Root, func(d *Daemon, ctx context.Context, s *session, r api.Retire) (api.Response, error) {
+		return d.succession.answerRetire(ctx, s, r)
+	}),
+	onMount(changesNothing, lockop.Root, func(d *Daemon, _ context.Context, _ *session, r api.Retired) (api.Response, error) {
+		return d.succession.answerRetired(r)
+	}),
+	onMount(changesLeases, lockop.Mounter, func(d *Daemon, _ context.Context, _ *session, _ api.Unmount) (api.Response, error) {
+		return d.unmounting.answerUnmount()
+	}).unless(func(d *Daemon, s *session) (api.Response, bool, error) {
+		if !d.unmounting.isCopy(s.req.(api.Unmount)) {
+			return api.Response{}, false, nil
+		}
+		resp, err := api.ResultOf(api.Unmounted{CopyOf: d.mountpoint()}) // the client can do that by itself
+		return resp, true, err
+	}),
+	onMount(changesLeases, lockop.Mounter, func(d *Daemon, ctx context.Context, s *session, r api.Enforce) (api.Response, error) {
+		return d.modes.answerEnforce(ctx, s, r)
+	}),
+	onWorktree(changesNothing, lockop.Anybody, func(d *Daemon, _ context.Context, w *worktree, s *session, r api.Explain) (api.Response, error) {
+		return d.leases.explain(w, s, r)
+	}),
+	onWorktree(changesNothing, lockop.Anybody, func(d *Daemon, _ context.Context, w *worktree, s *session, r api.LookAtLock) (api.Response, error) {
+		return d.leases.answerLockStatus(w, s, r)
+	}),
+	onWorktree(waitsLong, lockop.Taker, func(d *Daemon, ctx context.Context, w *worktree, s *session, r api.Acquire) (api.Response, error) {
+		return d.leases.answerAcquire(ctx, w, s, r)
+	}),
+	onWorktree(waitsLong, lockop.Taker, func(d *Daemon, ctx context.Context, w *worktree, s *session, r api.Steal) (api.Response, error) {
+		return d.leases.answerSteal(ctx, w, s, r)
+	}),
+	onWorktree(changesLeases, lockop.HolderOfIt, func(d *Daemon, ctx context.Context, w *worktree, s *session, r api.Renew) (api.Response, error) {
+		return d.leases.answerRenew(ctx, w, s, r)
+	}),
+	onWorktree(changesLeases, lockop.HolderOfIt, func(d *Daemon, ctx context.Context, w *worktree, s *session, r api.Release) (api.Response, error) {
+		return d.leases.answerRelease(ctx, w, s, r)
+	}),
+	onWorktree(waitsLong, lockop.HolderOfIt, func(d *Daemon, ctx context.Context, w *worktree, s *session, r api.Watch) (api.Response, error) {
+		return d.leases.answerWatch(ctx, w, s, r)
+	}),
+	onWorktree(changesLeases, lockop.Giver, func(d *Daemon, ctx context.Context, w *worktree, s *session, r api.Handover) (api.Response, error) {
+		return d.leases.answerHandover(ctx, w, s, r)
+	}),
+)

@@ -1,0 +1,89 @@
+package daemon
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/mountcfg"
+)
+
+// mount is what all parts of a daemon work on. Once it was opened nobody sets a field of it;
+// what the fields point to looks after itself.
+type mount struct {
+	cfg     mountcfg.Config
+	place   place.Place
+	log     *zap.Logger
+	since   time.Time
+	service *service
+
+	fs       fileSystem
+	stats    func() any
+	locks    *lease.Dir
+	tree     *place.TreeLock // on the source
+	audit    *lease.AuditLog
+	mode     *enforceMode
+	resolver *gate.Resolver
+	ends     *gate.Ends
+	registry *registry
+	journal  *journal
+}
+
+// leaseOps answers the requests about a lease: acquire, steal, renew, release, hand over,
+// watch, lock status and explain (handle_acquire.go, handle_holder.go, handle_handover.go).
+type leaseOps struct {
+	*mount
+	succession *succession
+
+	flushing chan struct{}  // capacity 1: one flush of a handover at a time
+	left     sync.WaitGroup // flushes that a handover has not waited for
+}
+
+// succession is how a daemon comes after another one, by recovery or in its place (appear.go,
+// replace.go), and how another one comes after it (handle_retire.go).
+type succession struct {
+	*mount
+	recovery *recovery.Recovery // nil: there is no mount to bring back or to replace
+	replaced *host.MountState   // of the daemon that this one replaces, nil for none
+
+	retirement retirement
+}
+
+// refusalTrail is what is left of refusals: a line of the log, one of the audit chain, and
+// what was refused lately to whom (refusal_*.go, audit_refusals.go).
+type refusalTrail struct {
+	*mount
+	meter   *metering
+	refused *refusals
+	history *refusalHistory
+}
+
+// metering counts, and serves what was counted (metrics_*.go, counts.go).
+type metering struct {
+	*mount
+	suppressed *Suppressed // log lines that were left out; nil counts nothing
+	counts     *daemonCounts
+	metrics    *metricsServer // nil: not asked for
+}
+
+// modeSwitch shows and switches what becomes of writes without the lease (handle_enforce.go).
+type modeSwitch struct {
+	*mount
+	succession *succession
+	switching  sync.Mutex
+}
+
+// unmounting takes the mount away, told by a request or by a signal (handle_umount.go, end.go).
+type unmounting struct {
+	*mount
+	trail   *refusalTrail
+	mountID atomic.Int64 // of the mount in mountinfo, 0 while it is not known
+	umount  sync.Mutex   // one at a time
+}
