@@ -84,7 +84,7 @@ func gateIsOf(t *testing.T, main string, pid int) bool {
 	t.Helper()
 	dir, err := lease.OpenDir(filepath.Join(filepath.Dir(main), ".jvs/locks"))
 	require.NoError(t, err)
-	defer dir.Close() //nolint:errcheck // only read from
+	defer dir.Close()
 	pids, err := dir.Store("main").GateOwners()
 	require.NoError(t, err)
 	return slices.Contains(pids, pid)
@@ -145,7 +145,7 @@ func TestFenceEndsNobodyThatIsNotProven(t *testing.T) {
 	require.NoError(t, err)
 	dir, err := lease.OpenDir(locks)
 	require.NoError(t, err)
-	defer dir.Close() //nolint:errcheck // only read from
+	defer dir.Close()
 	store := dir.Store("main")
 	pids, err := store.GateOwners()
 	require.NoError(t, err)

@@ -261,7 +261,7 @@ func TestRecoverIsNobodysToHinder(t *testing.T) {
 	m.KillDaemon()
 	dir, err := os.Open("/run/jvsfs")
 	require.NoError(t, err)
-	defer dir.Close() //nolint:errcheck // only locked
+	defer dir.Close()
 	require.NoError(t, unix.Flock(int(dir.Fd()), unix.LOCK_SH))
 	m.Recover()
 	st, err := os.Lstat("/run/jvsfs/recover.lock")

@@ -17,28 +17,28 @@ import (
 // two are of different releases, and what to do. What both know is served.
 func TestACommandOfALaterReleaseIsTold(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{})
-	at := socket(m, m.Mountpoint)
+	socket := socket(m, m.Mountpoint)
 	for request, says := range map[string]string{
 		`{"version":1,"op":"defragment","level":3}`:    `unknown operation "defragment"`,
 		`{"version":9,"op":"status","colour":"green"}`: `protocol version 9 of "status", this daemon speaks 1`,
 	} {
-		f := askRaw(t, at, request).Error
+		f := askRaw(t, socket, request).Error
 		require.NotNil(t, f, request)
 		require.Equal(t, "E_USAGE", f.Class)
 		require.Contains(t, f.Message, says)
 		require.Contains(t, f.Message, "the command and the daemon are of different releases")
 		require.Contains(t, f.Next, "jvsfs mount --replace")
 	}
-	require.Nil(t, askRaw(t, at, `{"version":1,"op":"status"}`).Error, "what has not changed is served")
+	require.Nil(t, askRaw(t, socket, `{"version":1,"op":"status"}`).Error, "what has not changed is served")
 }
 
 // The other way round: a daemon of an earlier release does not know what this command asks,
 // and says no more than that. The command says why, and names the way out.
 func TestADaemonOfAnEarlierReleaseIsNamed(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{})
-	at := socket(m, m.Mountpoint)
-	require.NoError(t, os.Rename(at, at+".real"))
-	l, err := net.Listen("unix", at)
+	socket := socket(m, m.Mountpoint)
+	require.NoError(t, os.Rename(socket, socket+".real"))
+	l, err := net.Listen("unix", socket)
 	require.NoError(t, err)
 	ended := make(chan struct{})
 	go func() {
@@ -56,7 +56,7 @@ func TestADaemonOfAnEarlierReleaseIsNamed(t *testing.T) {
 	_, said, exit := m.CLI("config", "show", m.Mountpoint)
 	require.NoError(t, l.Close())
 	<-ended
-	require.NoError(t, os.Rename(at+".real", at))
+	require.NoError(t, os.Rename(socket+".real", socket))
 	require.Equal(t, 2, exit, said)
 	require.Contains(t, said, "is of another release and does not understand \"config\"")
 	require.Contains(t, said, "jvsfs mount --replace")
@@ -72,7 +72,7 @@ func askRaw(t *testing.T, socket, request string) (answer rawAnswer) {
 	t.Helper()
 	conn, err := net.Dial("unix", socket)
 	require.NoError(t, err)
-	defer conn.Close() //nolint:errcheck // only read from
+	defer conn.Close()
 	_, err = conn.Write([]byte(request + "\n"))
 	require.NoError(t, err)
 	line, err := bufio.NewReader(conn).ReadString('\n')

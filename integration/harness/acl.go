@@ -49,6 +49,7 @@ func GroupACL(gid uint32) []byte {
 		ACLEntry{aclGroup, 7, gid}, ACLEntry{ACLMask, 7, ACLNobody}, ACLEntry{ACLOther, 0, ACLNobody})
 }
 
+// The attributes that have ACLs.
 const (
 	ACLAccess  = "system.posix_acl_access"
 	ACLDefault = "system.posix_acl_default"

@@ -26,7 +26,7 @@ func (m *Mount) Start(argv ...string) *Background {
 	m.T.Helper()
 	f, err := os.CreateTemp(m.Base, "output-")
 	require.NoError(m.T, err)
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // the command has its own descriptor
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = f, f, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

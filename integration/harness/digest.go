@@ -129,7 +129,7 @@ func (r reader) content(path string, how int) (sum string, flags uint32, err err
 	if err != nil {
 		return "", 0, err
 	}
-	defer unix.Close(fd)
+	defer unix.Close(fd) //nolint:errcheck // only read from
 	flags, err = unix.IoctlGetUint32(fd, unix.FS_IOC_GETFLAGS)
 	if err != nil || how&unix.O_DIRECTORY != 0 {
 		return "", flags, err

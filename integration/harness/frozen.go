@@ -64,7 +64,7 @@ func (f *Frozen) ioctl(request uint) {
 	f.t.Helper()
 	fd, err := unix.Open(f.dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	require.NoError(f.t, err)
-	defer unix.Close(fd)
+	defer unix.Close(fd) //nolint:errcheck // only asked
 	require.NoError(f.t, unix.IoctlSetInt(fd, request, 0))
 }
 

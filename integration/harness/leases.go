@@ -66,6 +66,7 @@ func (m *Mount) Steal(a *Actor, worktree ...string) {
 	})
 }
 
+// ClaimName is the name of a claim: the worktree and the token.
 var ClaimName = regexp.MustCompile(`^(.+)\.claim\.(\d{20})$`)
 
 // HeadClaim is the file of a worktree's highest claim in the lock directory

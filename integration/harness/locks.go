@@ -73,4 +73,5 @@ func (l Locker) Asleep() {
 	})
 }
 
+// Close closes the handle, and so ends its locks.
 func (l Locker) Close() { l.OK(Command{Op: "close", Handle: l.Handle}) }

@@ -6,9 +6,9 @@ import "time"
 type Policy struct{ Lease, Renew, skew, grace time.Duration }
 
 var (
-	// calm is for tests in which no lease may end by itself.
+	// Calm is for tests in which no lease may end by itself.
 	Calm = Policy{30 * time.Second, 10 * time.Second, 2 * time.Second, time.Second}
-	// hasty is for tests that wait for the end of a lease: short, yet long
+	// Hasty is for tests that wait for the end of a lease: short, yet long
 	// enough for a loaded machine to renew in time.
 	Hasty = Policy{900 * time.Millisecond, 200 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond}
 )

@@ -29,7 +29,7 @@ func freezers(t *testing.T) map[string]freezer {
 	require.NoError(t, err)
 	for _, i := range infos {
 		if strings.Contains(","+i.VFSOptions+",", ",freezer,") {
-			all["v1"] = freezer{string(harness.NewCgroupAt(t, filepath.Join(i.Mountpoint, filepath.Base(string(all["v2"].dir))))), "freezer.state", "FROZEN", "THAWED"}
+			all["v1"] = freezer{string(harness.NewCgroupAt(t, filepath.Join(i.Mountpoint, filepath.Base(all["v2"].dir)))), "freezer.state", "FROZEN", "THAWED"}
 		}
 	}
 	return all
