@@ -81,12 +81,6 @@ integration() {
   fi
 }
 
-# Tests that make one call at a time, thousands of them: on one processor nothing more can
-# meet in the daemon than on two. The second round leaves them out.
-ONE_AT_A_TIME='^(TestMatrix.*|TestNative.*|TestExemptMatrix.*|TestObserveRefusesNothing|TestHeldActsAsNative'
-ONE_AT_A_TIME+='|TestTheUnentitled.*|TestCredentialsOfNewFiles|TestFidelity|TestBadRecords|TestMutated.*|TestConfig.*'
-readonly ONE_AT_A_TIME+='|TestWorktreeNames|TestEveryCommandHasItsPage|TestOtherPages|TestMount8Mistakes)$'
-
 # program: what the stories drive, built once for all their packages.
 program() {
   [[ -z ${JVSFS_BINARY-} ]] || return 0
@@ -167,7 +161,7 @@ if ((${#packages[@]} == 0 || ${#stories[@]} == 0)); then die "go list finds no p
 gotest "Unit tests, race detector" '' -race "${packages[@]}"
 [[ $quick ]] || GOMAXPROCS=1 gotest "Unit tests, race detector, one processor" '' -race "${packages[@]}"
 integration "Integration tests"
-[[ $quick ]] || GOMAXPROCS=1 integration "Integration tests, one processor" -skip "$ONE_AT_A_TIME"
+[[ $quick ]] || GOMAXPROCS=1 integration "Integration tests, one processor"
 [[ $quick ]] || check "Each rule of the lease removed once" "$here/mutations.sh"
 check "Fuzzing" "$here/fuzz.sh" --time 8s
 check "Models of the protocol" "$here/model.sh" --quick
