@@ -178,35 +178,6 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 	return w, nil
 }
 
-// logRefusal leaves the trace of a refusal. The log's sampling bounds how many,
-// and what is left out is not formatted: a refused write must stay cheap.
-func (d *refusalTrail) logRefusal(no *gate.Refusal) {
-	d.history.note(no)
-	d.refused.note(no)
-	d.meter.counts.refused(no, no.Observed)
-	what := "refused"
-	if no.Observed {
-		what = "would refuse"
-	}
-	entry := d.log.Check(zap.InfoLevel, what)
-	if entry == nil {
-		return
-	}
-	entry.Write(zap.String("worktree", string(no.Worktree)), zap.Stringer("op", no.Op),
-		zap.String("class", string(no.Class())), zap.String("why", no.Sentence()))
-}
-
-// noteExempt leaves the trace of a write that was admitted for its place.
-func (d *refusalTrail) noteExempt(x gate.Exemption) {
-	d.refused.noteExempt(x, func() int {
-		id, err := d.resolver.Identify(x.Caller)
-		if err != nil {
-			return 0
-		}
-		return id.PID
-	})
-}
-
 // Run mounts, tells ready, and serves until the mount ends or ctx does (a signal
 // to unmount). Everything it started has ended when it returns.
 func (d *Daemon) Run(ctx context.Context, ready func(error) error) error {
@@ -238,20 +209,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	control.counts = d.meter.counts
 	serving, stop := context.WithCancel(context.Background())
 	defer stop()
-	all.Go(func() {
-		if err := control.Run(serving); err != nil {
-			d.log.Error("control socket ended", zap.Error(err))
-		}
-	})
-	all.Go(func() {
-		if err := d.ends.Run(serving); err != nil {
-			d.log.Error("the ends of holders are seen late", zap.Error(err))
-		}
-	})
-	all.Go(func() { d.trail.refused.run(serving) })
-	all.Go(func() { d.meter.suppressed.run(serving, d.log) })
-	d.meter.metrics.open()
-	all.Go(func() { d.meter.metrics.run(serving) })
+	d.attend(serving, control, &all)
 	abort, err := d.fs.OpenAbort()
 	if err != nil {
 		d.log.Warn("no guardian", zap.Error(err))
@@ -275,6 +233,30 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	if err := ready(nil); err != nil {
 		d.log.Warn("nobody waits for the mount", zap.Error(err))
 	}
+	return d.untilTheEnd(ctx, unmounted, abort)
+}
+
+// attend starts what goes on beside the file system until serving ends; all waits for it.
+func (d *Daemon) attend(serving context.Context, control *controlServer, all *sync.WaitGroup) {
+	all.Go(func() {
+		if err := control.Run(serving); err != nil {
+			d.log.Error("control socket ended", zap.Error(err))
+		}
+	})
+	all.Go(func() {
+		if err := d.ends.Run(serving); err != nil {
+			d.log.Error("the ends of holders are seen late", zap.Error(err))
+		}
+	})
+	all.Go(func() { d.trail.refused.run(serving) })
+	all.Go(func() { d.meter.suppressed.run(serving, d.log) })
+	d.meter.metrics.open()
+	all.Go(func() { d.meter.metrics.run(serving) })
+}
+
+// untilTheEnd waits for the end of the mount, by request, by umount(2) or by the end of ctx, and
+// gives the leases back. abort is nil where there is none.
+func (d *Daemon) untilTheEnd(ctx context.Context, unmounted <-chan struct{}, abort *os.File) error {
 	select {
 	case <-d.finished:
 	case <-unmounted:

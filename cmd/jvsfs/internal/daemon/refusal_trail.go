@@ -1,0 +1,35 @@
+package daemon
+
+import (
+	"github.com/jvsfs/jvsfs/gate"
+	"go.uber.org/zap"
+)
+
+// logRefusal leaves the trace of a refusal. The log's sampling bounds how many,
+// and what is left out is not formatted: a refused write must stay cheap.
+func (d *refusalTrail) logRefusal(no *gate.Refusal) {
+	d.history.note(no)
+	d.refused.note(no)
+	d.meter.counts.refused(no, no.Observed)
+	what := "refused"
+	if no.Observed {
+		what = "would refuse"
+	}
+	entry := d.log.Check(zap.InfoLevel, what)
+	if entry == nil {
+		return
+	}
+	entry.Write(zap.String("worktree", string(no.Worktree)), zap.Stringer("op", no.Op),
+		zap.String("class", string(no.Class())), zap.String("why", no.Sentence()))
+}
+
+// noteExempt leaves the trace of a write that was admitted for its place.
+func (d *refusalTrail) noteExempt(x gate.Exemption) {
+	d.refused.noteExempt(x, func() int {
+		id, err := d.resolver.Identify(x.Caller)
+		if err != nil {
+			return 0
+		}
+		return id.PID
+	})
+}
