@@ -30,6 +30,7 @@ type passes struct {
 	off, length int64
 	// through is the freeze that the mutation is made under, mostly nil.
 	through *gate.Freeze
+	signal  <-chan struct{} // closed when the caller gets a signal
 	// spot is where it takes effect, nil where nothing is exempt.
 	spot *spot
 	// may is what the kernel has not judged of the caller's permission; it is asked
@@ -60,7 +61,7 @@ func (p *passes) leave(st *fuse.Status) {
 
 // request is what a guard is asked.
 func (p *passes) request(h *fuse.InHeader, epoch gate.Epoch) gate.Request {
-	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may, Through: p.through}
+	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may, Through: p.through, Signal: p.signal}
 	if p.spot != nil {
 		r.At = p.spot
 	}
@@ -130,8 +131,8 @@ func (p *passes) claims() []claim {
 // admit asks the guards of all rules whether the caller may make the mutation at
 // a spot. may is what the kernel has not judged of the caller's permission, nil for
 // nothing. With status OK, leave must follow; otherwise nothing is held.
-func (f *rawFS) admit(op gate.Op, h *fuse.InHeader, rules []*rule, at *spot, may func() bool) (passes, fuse.Status) {
-	return f.admitAs(passes{op: op, spot: at, may: may}, h, rules)
+func (f *rawFS) admit(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, rules []*rule, at *spot, may func() bool) (passes, fuse.Status) {
+	return f.admitAs(passes{op: op, spot: at, may: may, signal: signal}, h, rules)
 }
 
 // admitAs is admit of what p says of the mutation; it may be made under a freeze.
@@ -180,7 +181,7 @@ func (f *rawFS) admitOutside(p *passes, req gate.Request, r *rule) fuse.Status {
 	if r.kind == ruleAppend {
 		r = openRule
 	}
-	pass, ok, would := f.opts.Enforcement.OutsideThrough(p.through, r.kind != ruleOpen)
+	pass, ok, would := f.opts.Enforcement.OutsideOf(req, r.kind != ruleOpen)
 	if !ok {
 		return f.refuseRule(req.Op, req.Caller, r)
 	}
@@ -216,14 +217,14 @@ func (f *rawFS) refused() fuse.Status { return fuse.Status(f.opts.Errno) }
 
 // admitNode asks about a mutation of an inode's own attributes or content by the
 // caller.
-func (f *rawFS) admitNode(op gate.Op, h *fuse.InHeader, n *node) (passes, fuse.Status) {
-	return f.admitNodeIf(op, h, n, mayChange(op, n))
+func (f *rawFS) admitNode(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, n *node) (passes, fuse.Status) {
+	return f.admitNodeIf(signal, op, h, n, mayChange(op, n))
 }
 
 // admitNodeIf is admitNode with a judge of its own for what the kernel has not judged.
 // Where names of the inode have to be looked for, that is done after the permission was
 // judged and the known rules have admitted it, and while nothing is held.
-func (f *rawFS) admitNodeIf(op gate.Op, h *fuse.InHeader, n *node, may func() bool) (passes, fuse.Status) {
+func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, n *node, may func() bool) (passes, fuse.Status) {
 	for range linkTries {
 		known := false
 		p, st := f.settled(func() (p passes, st fuse.Status) {
@@ -231,7 +232,7 @@ func (f *rawFS) admitNodeIf(op gate.Op, h *fuse.InHeader, n *node, may func() bo
 				return passes{}, st
 			}
 			var buf [4]*rule
-			return f.admit(op, h, n.rulesIf(known, buf[:0]), f.spotOf(op, n), may)
+			return f.admit(signal, op, h, n.rulesIf(known, buf[:0]), f.spotOf(op, n), may)
 		})
 		if st != fuse.OK {
 			return p, st
@@ -252,7 +253,7 @@ func (f *rawFS) admitNodeIf(op gate.Op, h *fuse.InHeader, n *node, may func() bo
 }
 
 // admitEntry asks about a mutation of the entry name in dir.
-func (f *rawFS) admitEntry(op gate.Op, h *fuse.InHeader, dir *node, name string) (passes, fuse.Status) {
+func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, dir *node, name string) (passes, fuse.Status) {
 	if st := checkName(name); st != fuse.OK {
 		return passes{}, st
 	}
@@ -265,7 +266,7 @@ func (f *rawFS) admitEntry(op gate.Op, h *fuse.InHeader, dir *node, name string)
 		if op == gate.OpMkdir && rules[0].kind == ruleSealed && name == "worktrees" {
 			rules[0] = openRule // a repository may get its first worktree while mounted
 		}
-		return f.admit(op, h, rules, f.spotOfEntry(op, dir, name), mayEntry(op, dir, name))
+		return f.admit(signal, op, h, rules, f.spotOfEntry(op, dir, name), mayEntry(op, dir, name))
 	})
 	if st == fuse.OK && gate.Reserved(name) { // it must not come to a directory that is being moved as free of such names
 		return f.atBorder(p)
@@ -299,10 +300,10 @@ func (f *rawFS) covers(op gate.Op, dir *node, name string) bool {
 // admitHandle asks about a mutation through a handle: only the epochs it was
 // opened in count, not who writes. It is counted first, and looked at afterwards whether
 // its tree has come under another rule meanwhile.
-func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
+func (f *rawFS) admitHandle(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
 	for {
 		disowned := on.disowned.Load()
-		p, st := f.admitClaims(op, h, on, disowned)
+		p, st := f.admitClaims(signal, op, h, on, disowned)
 		if st != fuse.OK || on.disowned.Load() == disowned {
 			return p, st
 		}
@@ -310,8 +311,8 @@ func (f *rawFS) admitHandle(op gate.Op, h *fuse.InHeader, on *handle) (passes, f
 	}
 }
 
-func (f *rawFS) admitClaims(op gate.Op, h *fuse.InHeader, on *handle, disowned bool) (passes, fuse.Status) {
-	p := passes{op: op, on: on.node}
+func (f *rawFS) admitClaims(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, on *handle, disowned bool) (passes, fuse.Status) {
+	p := passes{op: op, on: on.node, signal: signal}
 	if len(on.claims) == 1 && !disowned {
 		p.spot = f.spotOf(op, on.node)
 	}
@@ -329,7 +330,7 @@ func (f *rawFS) admitClaims(op gate.Op, h *fuse.InHeader, on *handle, disowned b
 		p.n++
 	}
 	if len(on.claims) == 0 || on.against {
-		if st := f.admitUnclaimed(&p, on, disowned); st != fuse.OK {
+		if st := f.admitUnclaimed(&p, h, on, disowned); st != fuse.OK {
 			p.abandon()
 			return passes{}, st
 		}
@@ -341,11 +342,11 @@ func (f *rawFS) admitClaims(op gate.Op, h *fuse.InHeader, on *handle, disowned b
 
 // admitUnclaimed asks about a mutation through a handle that was opened where no guard
 // is asked.
-func (f *rawFS) admitUnclaimed(p *passes, on *handle, disowned bool) fuse.Status {
+func (f *rawFS) admitUnclaimed(p *passes, h *fuse.InHeader, on *handle, disowned bool) fuse.Status {
 	if on.audit && !appendOp(p.op) {
 		return f.refused()
 	}
-	pass, ok, would := f.opts.Enforcement.Outside(on.against || disowned)
+	pass, ok, would := f.opts.Enforcement.OutsideOf(p.request(h, gate.NoEpoch), on.against || disowned)
 	if !ok {
 		return f.refused()
 	}

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"errors"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -9,9 +10,11 @@ import (
 // openAgain opens the inode behind a descriptor anew, with other flags. It goes
 // through the descriptor and not by a name, so no rename or symlink can slip
 // another file in. What stays open must have been found room for before.
-func (f *rawFS) openAgain(fd int, flags int) (int, error) {
+func (f *rawFS) openAgain(fd int, flags int) (int, error) { return openBeneath(f.procFD, fd, flags) }
+
+func openBeneath(procFD, fd, flags int) (int, error) {
 	return retryInt(func() (int, error) {
-		return unix.Openat(f.procFD, number(fd), flags|unix.O_CLOEXEC, 0)
+		return unix.Openat(procFD, number(fd), flags|unix.O_CLOEXEC, 0)
 	})
 }
 
@@ -37,12 +40,18 @@ func lookupAt(dir *node, name string) (fd int, st unix.Stat_t, err error) {
 	return fd, st, nil
 }
 
+// statOf is the attributes of an open file, if they are to be had.
+func statOf(fd int) (st unix.Stat_t, ok bool) {
+	ok = unix.Fstat(fd, &st) == nil
+	return st, ok
+}
+
 // retryInt and retry repeat a call that a signal interrupted. Go's own preemption
 // signals do that on file systems that can be interrupted.
 func retryInt(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			return n, err
 		}
 	}
@@ -50,7 +59,7 @@ func retryInt(call func() (int, error)) (int, error) {
 
 func retry(call func() error) error {
 	for {
-		if err := call(); err != unix.EINTR {
+		if err := call(); !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}

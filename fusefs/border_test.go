@@ -52,7 +52,7 @@ func (m *testMount) underWay(t *testing.T, name string) (f *os.File, pass passes
 		}
 	})
 	require.NotNil(t, h)
-	pass, st := m.fs.admitHandle(gate.OpWrite, &fuse.InHeader{}, h)
+	pass, st := m.fs.admitHandle(nil, gate.OpWrite, &fuse.InHeader{}, h)
 	require.Equal(t, fuse.OK, st)
 	require.True(t, pass.byPlace())
 	return f, pass

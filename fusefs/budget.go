@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"cmp"
+	"errors"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -100,7 +101,7 @@ func (b *budget) run(f *rawFS, stop <-chan struct{}) {
 			return
 		case <-b.wake:
 		}
-		if err := f.pruneAll(); err == unix.ENOSYS && !warned {
+		if err := f.pruneAll(); errors.Is(err, unix.ENOSYS) && !warned {
 			warned = true
 			f.opts.Log.Warn("this kernel cannot be asked to forget inodes (Linux 6.18 can): raise the limit of open files",
 				zap.Int64("inodes", f.nodes.count.Load()), zap.Int64("budget", b.high))
@@ -137,7 +138,7 @@ func (f *rawFS) prune(many int64, of func(*node) bool) error {
 	slices.Sort(ids)
 	ids = ids[:min(max(many, 0), int64(len(ids)))]
 	for batch := range slices.Chunk(ids, pruneBatch) {
-		if err := f.kernel.prune(batch); err != nil && err != unix.ENOENT {
+		if err := f.kernel.prune(batch); err != nil && !errors.Is(err, unix.ENOENT) {
 			return err
 		}
 	}

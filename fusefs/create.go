@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"errors"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
@@ -9,7 +10,7 @@ import (
 
 // makeEntry is the course of every call that adds a name: ask the gate, make one
 // backing call as the caller, answer with what stands there.
-func (f *rawFS) makeEntry(op gate.Op, h *fuse.InHeader, name string, as caller, out *fuse.EntryOut, call func(dir *node) error) (st fuse.Status) {
+func (f *rawFS) makeEntry(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, name string, as caller, out *fuse.EntryOut, call func(dir *node) error) (st fuse.Status) {
 	f.stats.count(op)
 	dir := f.nodes.get(h.NodeId)
 	if dir == nil {
@@ -18,7 +19,7 @@ func (f *rawFS) makeEntry(op gate.Op, h *fuse.InHeader, name string, as caller, 
 	if !f.room(h) {
 		return fuse.Status(unix.ENFILE)
 	}
-	p, st := f.admitEntry(op, h, dir, name)
+	p, st := f.admitEntry(cancel, op, h, dir, name)
 	if st != fuse.OK {
 		return st
 	}
@@ -32,9 +33,9 @@ func (f *rawFS) makeEntry(op gate.Op, h *fuse.InHeader, name string, as caller, 
 }
 
 // Mknod makes a regular file, device, FIFO or socket (bind of an AF_UNIX address).
-func (f *rawFS) Mknod(_ <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut) fuse.Status {
+func (f *rawFS) Mknod(cancel <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut) fuse.Status {
 	as := callerOf(&in.InHeader, in.Umask, in.Mode)
-	return f.makeEntry(gate.OpMknod, &in.InHeader, name, as, out, func(dir *node) error {
+	return f.makeEntry(cancel, gate.OpMknod, &in.InHeader, name, as, out, func(dir *node) error {
 		return f.mknodAs(as, in, dir, name)
 	})
 }
@@ -51,22 +52,22 @@ func (f *rawFS) mknodAs(as caller, in *fuse.MknodIn, dir *node, name string) err
 }
 
 // Mkdir makes a directory.
-func (f *rawFS) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
+func (f *rawFS) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
 	as := callerOf(&in.InHeader, in.Umask, in.Mode)
-	return f.makeEntry(gate.OpMkdir, &in.InHeader, name, as, out, func(dir *node) error {
+	return f.makeEntry(cancel, gate.OpMkdir, &in.InHeader, name, as, out, func(dir *node) error {
 		return unix.Mkdirat(dir.fd, name, in.Mode)
 	})
 }
 
 // Symlink makes a symbolic link.
-func (f *rawFS) Symlink(_ <-chan struct{}, h *fuse.InHeader, target, name string, out *fuse.EntryOut) fuse.Status {
-	return f.makeEntry(gate.OpSymlink, h, name, callerOf(h, 0, 0), out, func(dir *node) error {
+func (f *rawFS) Symlink(cancel <-chan struct{}, h *fuse.InHeader, target, name string, out *fuse.EntryOut) fuse.Status {
+	return f.makeEntry(cancel, gate.OpSymlink, h, name, callerOf(h, 0, 0), out, func(dir *node) error {
 		return unix.Symlinkat(target, dir.fd, name)
 	})
 }
 
 // Create makes a file and opens it.
-func (f *rawFS) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) (st fuse.Status) {
+func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) (st fuse.Status) {
 	f.stats.count(gate.OpCreate)
 	dir := f.nodes.get(in.NodeId)
 	if dir == nil {
@@ -75,7 +76,7 @@ func (f *rawFS) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 	if !f.room(&in.InHeader) { // or a file would be left behind that the caller was not told of
 		return fuse.Status(unix.ENFILE)
 	}
-	p, st := f.admitEntry(gate.OpCreate, &in.InHeader, dir, name)
+	p, st := f.admitEntry(cancel, gate.OpCreate, &in.InHeader, dir, name)
 	if st != fuse.OK {
 		return st
 	}
@@ -109,7 +110,7 @@ func (f *rawFS) createAt(in *fuse.CreateIn, dir *node, name string, newOnly bool
 	if err = as.as(open(flags | unix.O_CREAT | unix.O_EXCL)); err != nil {
 		own.unchanged()
 	}
-	if err != unix.EEXIST || in.Flags&unix.O_EXCL != 0 {
+	if !errors.Is(err, unix.EEXIST) || in.Flags&unix.O_EXCL != 0 {
 		return fd, err
 	}
 	if newOnly {
@@ -127,22 +128,22 @@ func (f *rawFS) created(fd int, in *fuse.CreateIn, dir *node, name string, p *pa
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
 		err = unix.EEXIST
 	}
-	pin := -1
-	if err == nil {
-		pin, err = f.openAgain(fd, unix.O_PATH)
-	}
 	if err != nil {
 		_ = unix.Close(fd)
 		return status(err)
 	}
-	n := f.remember(&in.InHeader, pin, &st, dir, name)
+	n, lent := f.rememberOpen(&in.InHeader, fd, &st, dir, name)
 	if name == "" {
 		p.born(n)
 	}
 	f.fillEntry(&out.EntryOut, f.believe(dir), n, dir, name, &st) // the lease that it was made under still lasts
-	f.openHandle(&handle{
-		node: n, fd: fd, share: f.shares.by(in.Uid), claims: p.claims(), against: p.against, opener: openerOf(&in.InHeader),
-	}, in.Flags, &out.OpenOut)
+	h := &handle{
+		node: n, fd: fd, lent: lent, share: f.shares.by(in.Uid), claims: p.claims(), against: p.against, opener: openerOf(&in.InHeader),
+	}
+	if !lent {
+		f.lendIfMany(h)
+	}
+	f.openHandle(h, in.Flags, &out.OpenOut)
 	return fuse.OK
 }
 
@@ -152,13 +153,13 @@ func (f *rawFS) unlessLate(p *passes, st *fuse.Status, out *fuse.CreateOut) {
 	made := *st == fuse.OK
 	p.leave(st)
 	if made && *st != fuse.OK {
-		f.handles.release(out.Fh)
+		f.release(out.Fh)
 		f.forget(out.NodeId, 1)
 	}
 }
 
 // Tmpfile makes a file without a name; LINK may give it one later.
-func (f *rawFS) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.CreateOut) (st fuse.Status) {
+func (f *rawFS) Tmpfile(cancel <-chan struct{}, in *fuse.CreateIn, out *fuse.CreateOut) (st fuse.Status) {
 	f.stats.count(gate.OpTmpfile)
 	dir := f.nodes.get(in.NodeId)
 	if dir == nil {
@@ -167,7 +168,7 @@ func (f *rawFS) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.CreateOu
 	if !f.room(&in.InHeader) {
 		return fuse.Status(unix.ENFILE)
 	}
-	p, st := f.admitNode(gate.OpTmpfile, &in.InHeader, dir)
+	p, st := f.admitNode(cancel, gate.OpTmpfile, &in.InHeader, dir)
 	if st != fuse.OK {
 		return st
 	}

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 
@@ -96,7 +97,7 @@ func (c caller) as(call func() error) error {
 		}
 	}
 	err := call()
-	if err == unix.EACCES && !c.strict {
+	if errors.Is(err, unix.EACCES) && !c.strict {
 		if raise(capDacOverride|capDacReadSearch) == nil {
 			err = call()
 		}

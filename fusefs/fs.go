@@ -70,6 +70,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	if o.Enforcement != nil {
 		f.border.away = o.Enforcement.Away
 	}
+	f.handles.procFD = proc
 	f.locks = newLockTable(o.LocalLocks, f.budget)
 	return f, nil
 }

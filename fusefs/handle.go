@@ -24,6 +24,7 @@ type handle struct {
 	fd     int
 	share  *share   // of the user who has opened it
 	along  *reading // of handles that share their descriptor with others, nil of those that do not
+	lent   bool     // the descriptor is the inode's as well (lending)
 	write  bool     // opened for writing
 	mapped bool     // opened so that it can be mapped for writing (O_RDWR)
 	// appendOnly handles have a descriptor that can only append (chattr +a).
@@ -58,6 +59,7 @@ type handleTable struct {
 	count  atomic.Int64
 	fds    atomic.Int64 // descriptors, of which handles may share some
 	mapped atomic.Int64 // how many there are that can be mapped for writing
+	procFD int          // as rawFS's
 }
 
 func (t *handleTable) add(h *handle) uint64 {
@@ -74,10 +76,21 @@ func (t *handleTable) add(h *handle) uint64 {
 	t.byID.Store(h.id, h)
 	t.count.Add(1)
 	if h.along == nil {
-		t.fds.Add(1)
-		h.share.open.Add(1)
+		t.charge(h, 1)
 	}
 	return h.id
+}
+
+// charge counts a handle's descriptor. One that is the inode's as well is counted there;
+// its user pays for it all the same where another has that one on his account, whose
+// inode the kernel cannot forget now.
+func (t *handleTable) charge(h *handle, by int64) {
+	if !h.lent {
+		t.fds.Add(by)
+	}
+	if !h.lent || h.share != h.node.share {
+		h.share.open.Add(by)
+	}
 }
 
 func (t *handleTable) get(id uint64) *handle {
@@ -88,10 +101,11 @@ func (t *handleTable) get(id uint64) *handle {
 	return v.(*handle)
 }
 
-func (t *handleTable) release(id uint64) {
+// release closes a handle. An error says that its inode keeps the descriptor.
+func (t *handleTable) release(id uint64) error {
 	v, ok := t.byID.LoadAndDelete(id)
 	if !ok {
-		return
+		return nil
 	}
 	h := v.(*handle)
 	t.count.Add(-1)
@@ -105,11 +119,14 @@ func (t *handleTable) release(id uint64) {
 		}
 	}
 	if h.along != nil && !h.node.readNoMore(h.share.uid) {
-		return
+		return nil
 	}
-	t.fds.Add(-1)
-	h.share.open.Add(-1)
+	t.charge(h, -1)
+	if h.lent {
+		return h.node.takeBack(t.procFD)
+	}
 	_ = unix.Close(h.fd)
+	return nil
 }
 
 // writers calls f for every handle that is open for writing.
@@ -173,5 +190,5 @@ func (h *handle) heldUp() bool {
 }
 
 func (t *handleTable) close() {
-	t.byID.Range(func(k, _ any) bool { t.release(k.(uint64)); return true })
+	t.byID.Range(func(k, _ any) bool { _ = t.release(k.(uint64)); return true }) // the inodes are next
 }

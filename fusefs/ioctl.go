@@ -36,7 +36,7 @@ func ioctlSize(cmd uint32) (size int, set, ok bool) {
 }
 
 // Ioctl gets and sets inode flags. The kernel has checked who may set them.
-func (f *rawFS) Ioctl(_ <-chan struct{}, in *fuse.IoctlIn, inbuf []byte, out *fuse.IoctlOut, outbuf []byte) (st fuse.Status) {
+func (f *rawFS) Ioctl(cancel <-chan struct{}, in *fuse.IoctlIn, inbuf []byte, out *fuse.IoctlOut, outbuf []byte) (st fuse.Status) {
 	f.stats.count(gate.OpIoctl)
 	size, set, ok := ioctlSize(in.Cmd)
 	if !ok || in.Flags&fuse.IOCTL_UNRESTRICTED != 0 {
@@ -48,7 +48,7 @@ func (f *rawFS) Ioctl(_ <-chan struct{}, in *fuse.IoctlIn, inbuf []byte, out *fu
 	}
 	if set {
 		var p passes
-		if p, st = f.admitNode(gate.OpIoctl, &in.InHeader, n); st != fuse.OK {
+		if p, st = f.admitNode(cancel, gate.OpIoctl, &in.InHeader, n); st != fuse.OK {
 			return st
 		}
 		defer p.leave(&st)

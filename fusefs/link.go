@@ -10,7 +10,7 @@ import (
 // Link gives an inode one more name. Both its present place and the new one are
 // asked, and they must be under the same guard: otherwise a file could be written
 // under a lease that does not cover its other name.
-func (f *rawFS) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) (st fuse.Status) {
+func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) (st fuse.Status) {
 	f.stats.count(gate.OpLink)
 	dir, n := f.nodes.get(in.NodeId), f.nodes.get(in.Oldnodeid)
 	if dir == nil || n == nil {
@@ -19,7 +19,7 @@ func (f *rawFS) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.
 	drop := f.foreignPages(false, n, dir)
 	drop() // before any lock is held: what is written back comes as requests
 	defer drop()
-	p, r, st := f.admitLink(in, n, dir, name)
+	p, r, st := f.admitLink(cancel, in, n, dir, name)
 	if st != fuse.OK {
 		return st
 	}
@@ -36,7 +36,7 @@ func (f *rawFS) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.
 }
 
 // admitLink also returns the one rule that the inode is under with its new name.
-func (f *rawFS) admitLink(in *fuse.LinkIn, n, dir *node, name string) (passes, *rule, fuse.Status) {
+func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node, name string) (passes, *rule, fuse.Status) {
 	if st := checkName(name); st != fuse.OK {
 		return passes{}, nil, st
 	}
@@ -44,7 +44,7 @@ func (f *rawFS) admitLink(in *fuse.LinkIn, n, dir *node, name string) (passes, *
 		var r *rule
 		known := false
 		p, st := f.settled(func() (p passes, st fuse.Status) {
-			p, r, known, st = f.admitLinkAsKnown(in, n, dir, name)
+			p, r, known, st = f.admitLinkAsKnown(cancel, in, n, dir, name)
 			return p, st
 		})
 		if st != fuse.OK {
@@ -63,7 +63,7 @@ func (f *rawFS) admitLink(in *fuse.LinkIn, n, dir *node, name string) (passes, *
 }
 
 // admitLinkAsKnown judges by the names that are known so far.
-func (f *rawFS) admitLinkAsKnown(in *fuse.LinkIn, n, dir *node, name string) (p passes, r *rule, known bool, st fuse.Status) {
+func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node, name string) (p passes, r *rule, known bool, st fuse.Status) {
 	if known, st = f.linksKnown(n); st != fuse.OK {
 		return p, nil, known, st
 	}
@@ -72,27 +72,27 @@ func (f *rawFS) admitLinkAsKnown(in *fuse.LinkIn, n, dir *node, name string) (p 
 	if len(rules) > 1 {
 		return p, nil, known, fuse.EXDEV
 	}
-	p, st = f.admit(gate.OpLink, &in.InHeader, rules, f.spotOfLink(n, dir, name), mayLink(n, dir))
+	p, st = f.admit(cancel, gate.OpLink, &in.InHeader, rules, f.spotOfLink(n, dir, name), mayLink(n, dir))
 	return p, rules[0], known, st
 }
 
 // Unlink takes a name away.
-func (f *rawFS) Unlink(_ <-chan struct{}, h *fuse.InHeader, name string) fuse.Status {
-	return f.remove(gate.OpUnlink, h, name, 0)
+func (f *rawFS) Unlink(cancel <-chan struct{}, h *fuse.InHeader, name string) fuse.Status {
+	return f.remove(cancel, gate.OpUnlink, h, name, 0)
 }
 
 // Rmdir removes an empty directory.
-func (f *rawFS) Rmdir(_ <-chan struct{}, h *fuse.InHeader, name string) fuse.Status {
-	return f.remove(gate.OpRmdir, h, name, unix.AT_REMOVEDIR)
+func (f *rawFS) Rmdir(cancel <-chan struct{}, h *fuse.InHeader, name string) fuse.Status {
+	return f.remove(cancel, gate.OpRmdir, h, name, unix.AT_REMOVEDIR)
 }
 
-func (f *rawFS) remove(op gate.Op, h *fuse.InHeader, name string, flags int) (st fuse.Status) {
+func (f *rawFS) remove(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, name string, flags int) (st fuse.Status) {
 	f.stats.count(op)
 	dir := f.nodes.get(h.NodeId)
 	if dir == nil {
 		return fuse.ENOENT
 	}
-	p, st := f.admitEntry(op, h, dir, name)
+	p, st := f.admitEntry(cancel, op, h, dir, name)
 	if st != fuse.OK {
 		return st
 	}

@@ -49,12 +49,12 @@ func (f *rawFS) linksKnown(n *node) (known bool, st fuse.Status) {
 		return true, fuse.OK
 	}
 	moves := f.moves.Load()
-	if l := n.links.areas.Load(); l != nil && l.nlink == uint64(sx.Nlink) && l.moves == moves && !l.void.Load() &&
+	if l := n.links.areas.Load(); l != nil && l.nlink == nlinkOf(&sx) && l.moves == moves && !l.void.Load() &&
 		(l.ctime.Load() == changed(&sx) || n.links.changing.Load() > 0) {
 		return true, fuse.OK
 	}
 	found, ok := f.book.lookUp(n.key, moves)
-	if ok = ok && found.nlink == uint64(sx.Nlink) && found.ctime == changed(&sx); ok {
+	if ok = ok && found.nlink == nlinkOf(&sx) && found.ctime == changed(&sx); ok {
 		n.links.learn(found, moves)
 	}
 	return ok, fuse.OK
@@ -105,7 +105,7 @@ func (f *rawFS) lookForLinks(n *node) error {
 	}
 	ours := n.links.changes.Load() != changes || n.links.changing.Load() > 0
 	if before.Nlink == after.Nlink && (changed(&before) == changed(&after) || ours) {
-		n.links.learn(linkFound{nlink: uint64(after.Nlink), ctime: changed(&after), rules: found.rules}, moves)
+		n.links.learn(linkFound{nlink: nlinkOf(&after), ctime: changed(&after), rules: found.rules}, moves)
 	}
 	return nil
 }
@@ -155,7 +155,12 @@ func (f *rawFS) linkedHere(n *node, r *rule) {
 	if !known || unix.Fstat(n.fd, &st) != nil {
 		return
 	}
-	if l == nil && st.Nlink == 2 || l != nil && l.nlink+1 == uint64(st.Nlink) {
-		n.links.learn(linkFound{nlink: uint64(st.Nlink), ctime: changed(&st), rules: []*rule{r}}, moves)
+	if l == nil && st.Nlink == 2 || l != nil && l.nlink+1 == nlinkOf(&st) {
+		n.links.learn(linkFound{nlink: nlinkOf(&st), ctime: changed(&st), rules: []*rule{r}}, moves)
 	}
+}
+
+// nlinkOf is how many names a file has.
+func nlinkOf(st *unix.Stat_t) uint64 {
+	return uint64(st.Nlink) //nolint:unconvert // 32 bits on other processors
 }

@@ -99,7 +99,7 @@ func (w *linkWalk) noteInode(st *unix.Stat_t, r *rule) {
 	if !seen && !w.wanted[k] && len(w.found) >= linksMax {
 		return
 	}
-	w.found[k] = linkFound{nlink: uint64(st.Nlink), ctime: changed(st), rules: addRule(was.rules, r)}
+	w.found[k] = linkFound{nlink: nlinkOf(st), ctime: changed(st), rules: addRule(was.rules, r)}
 }
 
 // changed is an inode's time of change in nanoseconds.

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"errors"
 	"golang.org/x/sys/unix"
 )
 
@@ -135,7 +136,7 @@ func spanOf(l unix.Flock_t) lockSpan {
 
 // blocked is one answer for what file systems say in two ways.
 func blocked(err error) error {
-	if err == unix.EACCES {
+	if errors.Is(err, unix.EACCES) {
 		return unix.EAGAIN
 	}
 	return err

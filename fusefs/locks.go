@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"errors"
 	"time"
 	"unsafe"
 
@@ -80,7 +81,7 @@ func (f *rawFS) lockAtOnce(in *fuse.LkIn, wait bool) (st fuse.Status, done bool)
 		return st, true
 	}
 	err := f.locks.try(f, r, nil)
-	if err == unix.EAGAIN && (wait || f.locks.closing(r) > 0) {
+	if errors.Is(err, unix.EAGAIN) && (wait || f.locks.closing(r) > 0) {
 		return fuse.OK, false
 	}
 	if _, stale := f.stalePages(r); err == nil && (stale || staleNames(r)) {

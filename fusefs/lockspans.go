@@ -69,12 +69,12 @@ func joined(s []lockSpan) []lockSpan {
 	return out
 }
 
-// against returns the first span that is in the way of what somebody else wants.
-func (s lockSpans) against(want lockSpan) (lockSpan, bool) {
+// against is whether a span is in the way of what somebody else wants.
+func (s lockSpans) against(want lockSpan) bool {
 	for i := s.first(want.start); i < len(s) && s[i].start <= want.end; i++ {
 		if s[i].conflicts(want) {
-			return s[i], true
+			return true
 		}
 	}
-	return lockSpan{}, false
+	return false
 }

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -77,7 +78,7 @@ func (t *lockTable) try(f *rawFS, r *lockRequest, w *lockWait) error {
 	if before {
 		t.wake(r.key.node)
 	}
-	if err == unix.EAGAIN && w != nil {
+	if errors.Is(err, unix.EAGAIN) && w != nil {
 		err = t.wait(w)
 	} else if len(o.spans) == 0 && t.count.Load() > lockIdleMax {
 		t.drop(o)
@@ -120,7 +121,7 @@ func (t *lockTable) newOwner(f *rawFS, r *lockRequest) (*lockOwner, error) {
 		return nil, unix.ENOLCK
 	}
 	fd, err := f.openForLocks(r.key.node, r.via.write)
-	if err == unix.EMFILE || err == unix.ENFILE {
+	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
 		return nil, unix.ENOLCK
 	}
 	if err != nil {
@@ -224,7 +225,7 @@ func (t *lockTable) holder(key lockKey, want lockSpan) *lockOwner {
 		if o.key.flock != key.flock || o.key.owner == key.owner {
 			continue
 		}
-		if _, in := o.spans.against(want); in {
+		if o.spans.against(want) {
 			return o
 		}
 	}

@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -101,7 +102,7 @@ func (t *lockTable) circular(k lockKey, want lockSpan, owner uint64, seen map[ui
 		if o.key.flock || o.key.owner == k.owner {
 			continue
 		}
-		if _, in := o.spans.against(want); !in {
+		if !o.spans.against(want) {
 			continue
 		}
 		if o.key.owner == owner {
@@ -139,11 +140,11 @@ func (f *rawFS) await(cancel <-chan struct{}, r *lockRequest, over <-chan time.T
 	defer t.leave(w)
 	for {
 		err := t.try(f, r, w)
-		if err == unix.EDEADLK && byDescription(r.thread) {
+		if errors.Is(err, unix.EDEADLK) && byDescription(r.thread) {
 			w.wakes = false // as natively
 			continue
 		}
-		if err != unix.EAGAIN {
+		if !errors.Is(err, unix.EAGAIN) {
 			return err
 		}
 		select {

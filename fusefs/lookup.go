@@ -50,9 +50,17 @@ func (f *rawFS) entry(h *fuse.InHeader, dir *node, name string, out *fuse.EntryO
 
 // remember takes the descriptor over.
 func (f *rawFS) remember(h *fuse.InHeader, fd int, st *unix.Stat_t, dir *node, name string) *node {
-	n := f.nodes.remember(fd, st, f.shares.by(h.Uid), func(n *node) { f.stand(n, dir, name, uint64(st.Nlink)) })
+	n := f.nodes.remember(fd, st, f.shares.by(h.Uid), func(n *node) { f.stand(n, dir, name, nlinkOf(st)) })
 	f.budget.grown(f.nodes.count.Load(), n.share)
 	return n
+}
+
+// rememberOpen is remember of a descriptor that is a handle's first of all; lent says
+// that it is the inode's as well.
+func (f *rawFS) rememberOpen(h *fuse.InHeader, fd int, st *unix.Stat_t, dir *node, name string) (n *node, lent bool) {
+	n, lent = f.nodes.rememberAs(fd, st, f.shares.by(h.Uid), true, func(n *node) { f.stand(n, dir, name, uint64(st.Nlink)) })
+	f.budget.grown(f.nodes.count.Load(), n.share)
+	return n, lent
 }
 
 // Forget gives references of the kernel back.

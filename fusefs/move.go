@@ -37,6 +37,7 @@ type renaming struct {
 	in               *fuse.RenameIn
 	from, to         *node
 	oldName, newName string
+	signal           <-chan struct{}
 }
 
 // ofRoot reports whether a worktree's root gets or loses its name.

@@ -78,7 +78,7 @@ func TestAWriteIsLookedAtAfterItIsCounted(t *testing.T) {
 	require.NoError(t, err)
 	done := make(chan fuse.Status, 1)
 	go func() {
-		p, st := m.fs.admitHandle(gate.OpWrite, &fuse.InHeader{}, h)
+		p, st := m.fs.admitHandle(nil, gate.OpWrite, &fuse.InHeader{}, h)
 		if st == fuse.OK {
 			p.abandon()
 		}

@@ -21,6 +21,7 @@ type node struct {
 	fd   int    // O_PATH|O_NOFOLLOW, of this very inode
 	kind uint32 // S_IFMT bits
 
+	lending        // whose descriptor fd is just now
 	lookups uint64 // the kernel's references; guarded by the key's shard
 	share   *share // whose descriptor this is
 
@@ -123,15 +124,23 @@ func (t *nodeTable) find(k inodeKey) *node {
 // takes fd over, on the account of who is the first to see it. seen is called under the lock, before the kernel can learn of
 // the node, to say where it stands.
 func (t *nodeTable) remember(fd int, st *unix.Stat_t, who *share, seen func(*node)) *node {
+	n, is := t.rememberAs(fd, st, who, false, seen)
+	if !is {
+		_ = unix.Close(fd)
+	}
+	return n
+}
+
+// rememberAs is remember of a descriptor that may be a handle's (lent), and reports
+// whether the inode has that one now. One that it has not is still the caller's.
+func (t *nodeTable) rememberAs(fd int, st *unix.Stat_t, who *share, lent bool, seen func(*node)) (n *node, is bool) {
 	k := keyOf(st)
 	s := t.shard(k)
 	s.Lock()
 	defer s.Unlock()
-	n := s.byKey[k]
-	if n != nil {
-		_ = unix.Close(fd)
-	} else {
-		n = &node{id: t.lastID.Add(1), key: k, fd: fd, kind: st.Mode & unix.S_IFMT, share: who}
+	n = s.byKey[k]
+	if is = n == nil; is {
+		n = &node{id: t.lastID.Add(1), key: k, fd: fd, kind: st.Mode & unix.S_IFMT, share: who, lending: lending{lent: lent}}
 		who.inodes.Add(1)
 		s.byKey[k] = n
 		t.byID.Store(n.id, n)
@@ -139,29 +148,34 @@ func (t *nodeTable) remember(fd int, st *unix.Stat_t, who *share, seen func(*nod
 	}
 	n.lookups++
 	seen(n)
+	return n, is
+}
+
+// forget gives references back; with the last one the node goes and is returned. Its
+// descriptor goes after its key: until then no other inode can have that.
+func (t *nodeTable) forget(id, count uint64) *node {
+	n := t.get(id)
+	if n == nil || id == fuse.FUSE_ROOT_ID || !t.unlist(n, count) {
+		return nil
+	}
+	n.letGo()
 	return n
 }
 
-// forget gives references back; with the last one the node goes and is returned.
-func (t *nodeTable) forget(id, count uint64) *node {
-	n := t.get(id)
-	if n == nil || id == fuse.FUSE_ROOT_ID {
-		return nil
-	}
+func (t *nodeTable) unlist(n *node, count uint64) (gone bool) {
 	s := t.shard(n.key)
 	s.Lock()
 	defer s.Unlock()
 	if n.lookups > count {
 		n.lookups -= count
-		return nil
+		return false
 	}
 	n.lookups = 0
 	delete(s.byKey, n.key)
-	t.byID.Delete(id)
+	t.byID.Delete(n.id)
 	t.count.Add(-1)
 	n.share.inodes.Add(-1)
-	_ = unix.Close(n.fd)
-	return n
+	return true
 }
 
 // all calls f for every node until it returns false.
@@ -173,7 +187,7 @@ func (t *nodeTable) all(f func(*node) bool) {
 func (t *nodeTable) close() {
 	t.all(func(n *node) bool {
 		if n.id != fuse.FUSE_ROOT_ID {
-			_ = unix.Close(n.fd)
+			n.letGo()
 		}
 		t.byID.Delete(n.id)
 		return true

@@ -1,7 +1,9 @@
 package fusefs
 
 import (
+	"errors"
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
@@ -24,7 +26,7 @@ func writes(flags uint32) bool { return flags&unix.O_ACCMODE != unix.O_RDONLY }
 
 // Open opens a file. Only an open for writing is a mutation: a truncation arrives
 // as a SETATTR of its own.
-func (f *rawFS) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (st fuse.Status) {
+func (f *rawFS) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (st fuse.Status) {
 	f.stats.count(gate.OpOpen)
 	n := f.nodes.get(in.NodeId)
 	if n == nil {
@@ -33,7 +35,7 @@ func (f *rawFS) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (st 
 	h := handle{node: n, share: f.shares.by(in.Uid), opener: openerOf(&in.InHeader)}
 	if writes(in.Flags) || in.Flags&unix.O_TRUNC != 0 {
 		var p passes
-		if p, st = f.admitNodeIf(gate.OpOpen, &in.InHeader, n, mayOpen(n, in.Flags)); st != fuse.OK {
+		if p, st = f.admitNodeIf(cancel, gate.OpOpen, &in.InHeader, n, mayOpen(n, in.Flags)); st != fuse.OK {
 			return st
 		}
 		defer p.abandon() // an open changes nothing that could be late
@@ -56,7 +58,7 @@ func (f *rawFS) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (st 
 		return fuse.Status(unix.ENFILE)
 	}
 	fd, err := f.openAgain(n.fd, flags)
-	if err == unix.EPERM && in.Flags&unix.O_APPEND != 0 { // chattr +a
+	if errors.Is(err, unix.EPERM) && in.Flags&unix.O_APPEND != 0 { // chattr +a
 		fd, err = f.openAgain(n.fd, flags|unix.O_APPEND)
 		h.appendOnly = true
 	}
@@ -64,6 +66,7 @@ func (f *rawFS) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (st 
 		return status(err)
 	}
 	h.fd = fd
+	f.lendIfMany(&h)
 	f.openHandle(&h, in.Flags, out)
 	return fuse.OK
 }
@@ -102,12 +105,18 @@ func (f *rawFS) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	if h := f.handles.get(in.Fh); h != nil {
 		f.locks.released(h)
 	}
-	f.handles.release(in.Fh)
+	f.release(in.Fh)
+}
+
+func (f *rawFS) release(id uint64) {
+	if err := f.handles.release(id); err != nil {
+		f.opts.Log.Warn("a file that was closed stays open until it is opened or forgotten", zap.Error(err))
+	}
 }
 
 // Fsync makes a file durable. Through a handle that can write it counts as a
 // mutation: what a stale holder left must not become durable on its word.
-func (f *rawFS) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) (st fuse.Status) {
+func (f *rawFS) Fsync(cancel <-chan struct{}, in *fuse.FsyncIn) (st fuse.Status) {
 	f.stats.count(gate.OpFsync)
 	h := f.handles.get(in.Fh)
 	if h == nil {
@@ -115,7 +124,7 @@ func (f *rawFS) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) (st fuse.Status) {
 	}
 	if h.write {
 		var p passes
-		if p, st = f.admitHandle(gate.OpFsync, &in.InHeader, h); st != fuse.OK {
+		if p, st = f.admitHandle(cancel, gate.OpFsync, &in.InHeader, h); st != fuse.OK {
 			return st
 		}
 		defer p.leave(&st)

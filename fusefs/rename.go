@@ -13,7 +13,7 @@ import (
 // guards of both paths are asked.
 func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newName string) (st fuse.Status) {
 	f.stats.count(gate.OpRename)
-	r := renaming{in, f.nodes.get(in.NodeId), f.nodes.get(in.Newdir), oldName, newName}
+	r := renaming{in, f.nodes.get(in.NodeId), f.nodes.get(in.Newdir), oldName, newName, cancel}
 	if r.from == nil || r.to == nil {
 		return fuse.ENOENT
 	}
@@ -47,7 +47,7 @@ func (f *rawFS) admitRename(r renaming, through *gate.Freeze) (passes, fuse.Stat
 			return passes{}, f.refuseRule(gate.OpRename, callerID(&r.in.InHeader), sealedRule)
 		}
 		p, st := f.admitAs(passes{
-			op: gate.OpRename, through: through, spot: f.spotOfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
+			op: gate.OpRename, through: through, signal: r.signal, spot: f.spotOfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
 			may: mayRename(r.from, r.oldName, r.to, r.newName),
 		}, &r.in.InHeader, rules)
 		if st == fuse.OK {

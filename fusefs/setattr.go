@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"errors"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
@@ -9,7 +10,7 @@ import (
 
 // SetAttr changes mode, owner, size or times. A size that is set through an open
 // file is judged by that handle, everything else by the caller.
-func (f *rawFS) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) (st fuse.Status) {
+func (f *rawFS) SetAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) (st fuse.Status) {
 	f.stats.count(gate.OpSetAttr)
 	n := f.nodes.get(in.NodeId)
 	if n == nil {
@@ -20,7 +21,7 @@ func (f *rawFS) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut
 	if namesNothing(in) {
 		t = &touch{n: n, h: &in.InHeader}
 	}
-	p, st := f.admitAttr(in, n, h, t)
+	p, st := f.admitAttr(cancel, in, n, h, t)
 	switch {
 	case t.turnedAway() && t.answer == fuse.OK:
 		return f.attr(n, out)
@@ -49,14 +50,14 @@ func (f *rawFS) writeHandle(in *fuse.SetAttrIn) *handle {
 	return nil
 }
 
-func (f *rawFS) admitAttr(in *fuse.SetAttrIn, n *node, h *handle, t *touch) (passes, fuse.Status) {
+func (f *rawFS) admitAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, n *node, h *handle, t *touch) (passes, fuse.Status) {
 	if t != nil {
-		return f.admitNodeIf(gate.OpSetAttr, &in.InHeader, n, t.may)
+		return f.admitNodeIf(cancel, gate.OpSetAttr, &in.InHeader, n, t.may)
 	}
 	if h != nil && in.Valid&fuse.FATTR_SIZE != 0 {
-		return f.admitHandle(gate.OpSetAttr, &in.InHeader, h)
+		return f.admitHandle(cancel, gate.OpSetAttr, &in.InHeader, h)
 	}
-	return f.admitNodeIf(gate.OpSetAttr, &in.InHeader, n, maySetAttr(in, n))
+	return f.admitNodeIf(cancel, gate.OpSetAttr, &in.InHeader, n, maySetAttr(in, n))
 }
 
 func (f *rawFS) setMode(in *fuse.SetAttrIn, n *node, _ *handle) error {
@@ -94,8 +95,11 @@ func (f *rawFS) setOwner(in *fuse.SetAttrIn, n *node, _ *handle) error {
 // away, which only the owner or CAP_FOWNER may, and more of them without CAP_FSETID. A
 // caller whose capabilities cannot be seen is believed.
 func changerOfOwner(h *fuse.InHeader, n *node) (caller, error) {
-	var st unix.Stat_t
-	if n.isDir() || !n.setid.Load() || h.Pid == 0 || unix.Fstat(n.fd, &st) != nil {
+	if n.isDir() || !n.setid.Load() || h.Pid == 0 {
+		return standIn(h), nil
+	}
+	st, ok := statOf(n.fd)
+	if !ok {
 		return standIn(h), nil
 	}
 	who := callerID(h)
@@ -126,7 +130,7 @@ func (f *rawFS) chownToNobody(in *fuse.SetAttrIn, n *node) error {
 		as.lack = capFowner
 	}
 	err := as.as(func() error { return unix.Fchownat(n.fd, "", -1, -1, unix.AT_EMPTY_PATH) })
-	if err == unix.EPERM && n.hasWriters() {
+	if errors.Is(err, unix.EPERM) && n.hasWriters() {
 		n.killNext.Store(true)
 		return nil
 	}

@@ -3,10 +3,13 @@ package fusefs
 import (
 	"slices"
 	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
 )
 
 // kind tells requests apart by what they may wait for.
@@ -106,6 +109,7 @@ type queued struct {
 	unique uint64
 	pid    uint32    // of its caller
 	turn   chan bool // true: go on; false: it was called off
+	signal chan struct{}
 }
 
 func newSlots() *slots { return &slots{free: threads} }
@@ -131,7 +135,7 @@ func (s *slots) stand(k kind, h *fuse.InHeader, bytes int) *queued {
 	if s.count >= queuedMax || s.bytes+bytes > queuedBytes {
 		return nil
 	}
-	q := &queued{unique: h.Unique, pid: h.Pid, turn: make(chan bool, 1)}
+	q := &queued{unique: h.Unique, pid: h.Pid, turn: make(chan bool, 1), signal: make(chan struct{}, 1)}
 	if s.free[k] > 0 {
 		s.free[k]--
 		q.turn <- true
@@ -188,15 +192,40 @@ func (s *slots) callOff(unique uint64) bool {
 	return false
 }
 
-// standing reports whether a request stands in line, and whose it is.
-func (s *slots) standing(unique uint64) (pid uint32, ok bool) {
+// await waits for the turn. A caller that is killed is called off; the kernel tells of its
+// first signal alone.
+func (s *slots) await(q *queued) (goOn bool) {
+	var again <-chan time.Time
+	for {
+		select {
+		case goOn = <-q.turn:
+			return goOn
+		case <-q.signal:
+		case <-again:
+		}
+		if gate.Dying(q.pid) {
+			s.callOff(q.unique)
+		}
+		again = time.After(dyingEvery)
+	}
+}
+
+// dyingEvery is how often it is looked whether a caller that has got a signal is killed.
+const dyingEvery = 10 * time.Millisecond
+
+// signal notes that the caller of a request has got a signal, if it stands in line.
+func (s *slots) signal(unique uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k := range s.line {
 		i := slices.IndexFunc(s.line[k], func(q *queued) bool { return q.unique == unique })
 		if i >= 0 {
-			return s.line[k][i].pid, true
+			select {
+			case s.line[k][i].signal <- struct{}{}:
+			default:
+			}
+			return true
 		}
 	}
-	return 0, false
+	return false
 }

@@ -70,8 +70,8 @@ func largeRead(in []byte) (unique uint64, read *fuse.ReadIn, ok bool) {
 // send answers a read of size bytes at off from the pipe. It is false when the request
 // is to be answered in the other way, and nothing was said to the kernel yet.
 func (s *splicer) send(dev int, unique uint64, fd int, off int64, size int) (done bool, err error) {
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+	st, ok := statOf(fd)
+	if !ok || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return false, nil
 	}
 	if size = int(min(int64(size), st.Size-off)); size < spliceFrom || !s.open() {
@@ -86,7 +86,7 @@ func (s *splicer) send(dev int, unique uint64, fd int, off int64, size int) (don
 		return true, nil
 	}
 	s.close()
-	if err == nil || err == unix.EINVAL || err == unix.ENOMEM {
+	if err == nil || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOMEM) {
 		return false, errors.Join(errPipe, err)
 	}
 	return true, err

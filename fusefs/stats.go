@@ -34,6 +34,7 @@ type Stats struct {
 	// Descriptors are those of inodes, handles and locks; above the budget callers get ENFILE.
 	Descriptors      int64 `json:"descriptors"`
 	DescriptorBudget int64 `json:"descriptor_budget"`
+	Waiting          int64 `json:"waiting"` // mutations that wait for a lease, a handover, another mount
 	// LinkWalks are the walks through the source for the names of files with several,
 	// LinkWalkEntries what they looked at.
 	LinkWalks       uint64 `json:"link_walks"`
@@ -60,7 +61,7 @@ func (s *Server) Stats() Stats {
 		DescriptorBudget: f.budget.full, MemoryBudget: f.budget.memory(),
 		Kernel: s.Features(), LinkWalks: f.book.walks.Load(), LinkWalkEntries: f.book.looked.Load(),
 	}
-	st.FileLocks = f.locks.count.Load()
+	st.FileLocks, st.Waiting = f.locks.count.Load(), f.opts.Enforcement.Waiting()
 	st.Descriptors = st.Inodes + f.handles.fds.Load() + st.FileLocks
 	st.Users, st.UserShare = f.shares.top(), f.budget.user
 	var m runtime.MemStats

@@ -187,7 +187,7 @@ func (t *transport) queue(k kind, me *reader, in []byte) bool {
 	}
 	defer t.slots.stood(len(in))
 	back := t.away(me)
-	goOn := <-q.turn
+	goOn := t.slots.await(q)
 	back()
 	t.ownThread(me)
 	if !goOn {
@@ -205,12 +205,7 @@ func (t *transport) interrupted(in []byte) bool {
 	if h == nil || h.Opcode != opInterrupt || len(in) < int(unsafe.Sizeof(fuse.InterruptIn{})) {
 		return false
 	}
-	unique := (*fuse.InterruptIn)(unsafe.Pointer(h)).Unique
-	pid, standing := t.slots.standing(unique)
-	if standing && dying(pid) {
-		t.slots.callOff(unique)
-	}
-	return standing
+	return t.slots.signal((*fuse.InterruptIn)(unsafe.Pointer(h)).Unique)
 }
 
 // fail answers a request with an error.

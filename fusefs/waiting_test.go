@@ -83,11 +83,9 @@ func TestSlots(t *testing.T) {
 	require.False(t, s.enter(kindMutation))
 	require.True(t, s.enter(kindRead), "each kind has its own")
 	first, second, third := s.stand(kindMutation, header(1), 10), s.stand(kindMutation, header(2), 10), s.stand(kindMutation, header(3), 10)
-	pid, ok := s.standing(2)
-	require.True(t, ok)
-	require.EqualValues(t, 102, pid)
-	require.True(t, s.callOff(2))
-	require.False(t, <-second.turn)
+	require.True(t, s.signal(2))
+	require.False(t, s.await(second), "nobody has this number, so it has been killed")
+	require.False(t, s.signal(2))
 	s.leave(kindMutation)
 	require.True(t, <-first.turn)
 	require.False(t, s.callOff(1), "it has its turn")
@@ -104,13 +102,6 @@ func TestSlots(t *testing.T) {
 	require.Nil(t, s.stand(kindMutation, header(10), 1))
 }
 
-func TestKillPending(t *testing.T) {
-	require.False(t, killPending([]byte("Name:\tx\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000010000\n")))
-	require.True(t, killPending([]byte("SigPnd:\t0000000000000100\n")))
-	require.True(t, killPending([]byte("ShdPnd:\t0000000000000100\n")))
-	require.False(t, dying(uint32(os.Getpid())))
-}
-
 func header(unique uint64) *fuse.InHeader {
-	return &fuse.InHeader{Unique: unique, Caller: fuse.Caller{Pid: 100 + uint32(unique)}}
+	return &fuse.InHeader{Unique: unique, Caller: fuse.Caller{Pid: 1<<30 + uint32(unique)}} // above pid_max
 }

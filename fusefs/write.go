@@ -14,13 +14,13 @@ func (f *rawFS) Write(cancel <-chan struct{}, in *fuse.WriteIn, data []byte) (ui
 
 // Writev writes through a handle, which must be of the current epoch. Stores
 // through mappings arrive here as well, marked WRITE_CACHE and without a caller.
-func (f *rawFS) Writev(_ <-chan struct{}, in *fuse.WriteIn, data [][]byte) (written uint32, st fuse.Status) {
+func (f *rawFS) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) (written uint32, st fuse.Status) {
 	f.stats.count(gate.OpWrite)
 	h := f.handles.get(in.Fh)
 	if h == nil {
 		return 0, fuse.EBADF
 	}
-	p, st := f.admitWrite(in, h)
+	p, st := f.admitWrite(cancel, in, h)
 	if st != fuse.OK {
 		return f.refusedStore(in, h, st)
 	}
@@ -86,14 +86,14 @@ func pwrite(fd int, data [][]byte, off int64, end bool) (int, error) {
 // kernel names any write handle of the inode, so all of those that can be mapped
 // must be of the handle's epoch: a process that still maps the file from an
 // earlier lease could otherwise write under the next one.
-func (f *rawFS) admitWrite(in *fuse.WriteIn, h *handle) (passes, fuse.Status) {
-	p, st := f.admitHandle(gate.OpWrite, &in.InHeader, h)
+func (f *rawFS) admitWrite(cancel <-chan struct{}, in *fuse.WriteIn, h *handle) (passes, fuse.Status) {
+	p, st := f.admitHandle(cancel, gate.OpWrite, &in.InHeader, h)
 	if in.WriteFlags&fuse.WRITE_CACHE == 0 {
 		return p, st
 	}
 	if st == fuse.OK && !p.byPlace() && !h.node.mappedAlike(h) {
 		p.abandon()
-		p, st = f.admitMapping(&in.InHeader, h)
+		p, st = f.admitMapping(cancel, &in.InHeader, h)
 	}
 	if st != fuse.OK {
 		// The page stays visible to mappings until the kernel drops it.
@@ -136,9 +136,9 @@ func (n *node) loseStores() bool {
 
 // admitMapping judges a store that cannot be told to be a rightful handle's: it lands
 // where anybody may write.
-func (f *rawFS) admitMapping(h *fuse.InHeader, on *handle) (passes, fuse.Status) {
+func (f *rawFS) admitMapping(cancel <-chan struct{}, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
 	if len(on.claims) == 1 && !on.disowned.Load() {
-		p := passes{op: gate.OpWrite, on: on.node, spot: f.spotOf(gate.OpWrite, on.node)}
+		p := passes{op: gate.OpWrite, on: on.node, spot: f.spotOf(gate.OpWrite, on.node), signal: cancel}
 		if pass, ok := on.claims[0].guard.Exempted(p.request(h, gate.ByPlace)); ok {
 			p.of[0].guard, p.of[0].pass, p.n = on.claims[0].guard, pass, 1
 			if !on.disowned.Load() { // looked at once it is counted
@@ -215,13 +215,13 @@ func spender(h *fuse.InHeader, n *node) caller {
 }
 
 // Fallocate preallocates, punches and zeroes.
-func (f *rawFS) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) (st fuse.Status) {
+func (f *rawFS) Fallocate(cancel <-chan struct{}, in *fuse.FallocateIn) (st fuse.Status) {
 	f.stats.count(gate.OpFallocate)
 	h := f.handles.get(in.Fh)
 	if h == nil {
 		return fuse.EBADF
 	}
-	p, st := f.admitHandle(gate.OpFallocate, &in.InHeader, h)
+	p, st := f.admitHandle(cancel, gate.OpFallocate, &in.InHeader, h)
 	if st != fuse.OK {
 		return st
 	}
@@ -242,13 +242,13 @@ const copyMaxByPlace = 16 << 20
 
 // CopyFileRange copies between two files of the mount. Only the destination is
 // judged.
-func (f *rawFS) CopyFileRange(_ <-chan struct{}, in *fuse.CopyFileRangeIn) (written uint32, st fuse.Status) {
+func (f *rawFS) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRangeIn) (written uint32, st fuse.Status) {
 	f.stats.count(gate.OpCopyFileRange)
 	src, dst := f.handles.get(in.FhIn), f.handles.get(in.FhOut)
 	if src == nil || dst == nil {
 		return 0, fuse.EBADF
 	}
-	p, st := f.admitHandle(gate.OpCopyFileRange, &in.InHeader, dst)
+	p, st := f.admitHandle(cancel, gate.OpCopyFileRange, &in.InHeader, dst)
 	if st != fuse.OK {
 		return 0, st
 	}

@@ -84,7 +84,7 @@ func sizeStatus(size int, err error) (uint32, fuse.Status) {
 // SetXAttr writes an extended attribute, ACLs included. Where the kernel says that
 // the setgid bit must go with an ACL, it is done under the caller's ids, and the
 // backing file system takes it away.
-func (f *rawFS) SetXAttr(_ <-chan struct{}, in *fuse.SetXAttrIn, attr string, data []byte) (st fuse.Status) {
+func (f *rawFS) SetXAttr(cancel <-chan struct{}, in *fuse.SetXAttrIn, attr string, data []byte) (st fuse.Status) {
 	f.stats.count(gate.OpSetXAttr)
 	n := f.nodes.get(in.NodeId)
 	if n == nil {
@@ -93,7 +93,7 @@ func (f *rawFS) SetXAttr(_ <-chan struct{}, in *fuse.SetXAttrIn, attr string, da
 	if !mayForward(attr) {
 		return fuse.ENOTSUP
 	}
-	p, st := f.admitNode(gate.OpSetXAttr, &in.InHeader, n)
+	p, st := f.admitNode(cancel, gate.OpSetXAttr, &in.InHeader, n)
 	if st != fuse.OK {
 		return st
 	}
@@ -110,7 +110,7 @@ func (f *rawFS) SetXAttr(_ <-chan struct{}, in *fuse.SetXAttrIn, attr string, da
 }
 
 // RemoveXAttr removes an extended attribute.
-func (f *rawFS) RemoveXAttr(_ <-chan struct{}, h *fuse.InHeader, attr string) (st fuse.Status) {
+func (f *rawFS) RemoveXAttr(cancel <-chan struct{}, h *fuse.InHeader, attr string) (st fuse.Status) {
 	f.stats.count(gate.OpRemoveXAttr)
 	n := f.nodes.get(h.NodeId)
 	if n == nil {
@@ -125,7 +125,7 @@ func (f *rawFS) RemoveXAttr(_ <-chan struct{}, h *fuse.InHeader, attr string) (s
 		t = &touch{n: n, h: h, caps: true}
 		may = t.may
 	}
-	p, st := f.admitNodeIf(gate.OpRemoveXAttr, h, n, may)
+	p, st := f.admitNodeIf(cancel, gate.OpRemoveXAttr, h, n, may)
 	switch {
 	case t.turnedAway():
 		return t.answer

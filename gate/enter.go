@@ -32,6 +32,9 @@ type Request struct {
 	May    func() bool
 	// Through is the freeze that the mutation is made under; see [Freeze].
 	Through *Freeze
+	// Signal is closed when the caller has got a signal. One that is being killed does not
+	// wait any longer. nil: it is not told.
+	Signal <-chan struct{}
 }
 
 // Pass is the permission for one mutation. Leave must be called when the backing
@@ -105,9 +108,7 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 		case no == nil && g.cfg.Enforcement.now.Load() == under: // counted first, looked at afterwards
 			if f := g.frozen.Load().bars(r.Through); f != nil {
 				p.undo(r)
-				if no = g.thawed(f, r.Op); no != nil {
-					no.Caller = r.Caller
-					g.note(no)
+				if no = g.thawed(f, r); no != nil {
 					return Pass{}, no
 				}
 				continue
@@ -120,8 +121,11 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 			if no.Reason == ReasonNoRight { // the lease has nothing to do with it
 				return Pass{}, no
 			}
+			if r.killed() { // nobody is there to be told
+				return Pass{}, g.killed(r)
+			}
 			no.Caller = r.Caller
-			if p, no, done := g.carryOut(under, no, r.Through); done {
+			if p, no, done := g.carryOut(under, no, r); done {
 				return p, no
 			}
 		}
@@ -162,7 +166,7 @@ func (g *Guard) judgeEpoch(r Request) (Pass, *Refusal) {
 	case r.Epoch == observedEpoch:
 		return Pass{}, g.refusal(r.Op, ReasonObservedHandle, nil)
 	case r.Epoch == sharedEpoch:
-		return g.enter(r.Op, g.shared, ReasonStaleHandle)
+		return g.enter(r, g.shared, ReasonStaleHandle)
 	case r.Epoch.kind == kindLease:
 		return g.enterIf(r, g.open.Load())
 	case r.Epoch.kind != kindFree:
@@ -176,7 +180,7 @@ func (g *Guard) judgeEpoch(r Request) (Pass, *Refusal) {
 
 func (g *Guard) enterIf(r Request, e *epoch) (Pass, *Refusal) {
 	if e != nil && e.id == r.Epoch {
-		p, no := g.enter(r.Op, e, ReasonExpired)
+		p, no := g.enter(r, e, ReasonExpired)
 		if no == nil || !e.isOver() {
 			return p, no
 		}
@@ -188,14 +192,14 @@ func (g *Guard) enterIf(r Request, e *epoch) (Pass, *Refusal) {
 	return Pass{}, g.refusal(r.Op, ReasonStaleHandle, nil)
 }
 
-func (g *Guard) enter(op Op, e *epoch, why Reason) (Pass, *Refusal) {
-	switch g.into(e) {
+func (g *Guard) enter(r Request, e *epoch, why Reason) (Pass, *Refusal) {
+	switch g.into(e, r) {
 	case ReasonNone:
 		return Pass{e: e}, nil
 	case ReasonHeldUp:
 		why = ReasonHeldUp
 	}
-	return Pass{}, g.refusal(op, why, e)
+	return Pass{}, g.refusal(r.Op, why, e)
 }
 
 // Current reports whether handles of the epoch may write, or may again if a failed
@@ -223,6 +227,9 @@ func (g *Guard) renewFailed(id Epoch) bool {
 // each holder that ends meanwhile.
 func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 	for range 8 {
+		if r.killed() {
+			break
+		}
 		e := g.open.Load()
 		f, id := g.gather(m, e, r.Caller)
 		act, why := decide(f)
@@ -233,23 +240,23 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 		}
 		switch act {
 		case refuse:
-			if why == ReasonClosing && g.waitForClose() {
+			if why == ReasonClosing && g.waitForClose(r) {
 				continue
 			}
-			if why == ReasonHeldElsewhere && g.waitForRelease() {
+			if why == ReasonHeldElsewhere && g.waitForRelease(r) {
 				continue
 			}
 			return Pass{}, g.refusal(r.Op, why, e)
 		case passFree:
 			if f.gone {
-				g.waitForEnd(e)
+				g.waitForEnd(e, r)
 				continue
 			}
 			if p, ok := g.enterFree(f.mode); ok {
 				return p, nil
 			}
 		case pass:
-			switch g.into(e) {
+			switch g.into(e, r) {
 			case ReasonNone:
 				return Pass{e: e}, nil
 			case ReasonHeldUp:
@@ -262,8 +269,8 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 			if r.May != nil && !r.May() {
 				return Pass{}, &Refusal{Reason: ReasonNoRight, Op: r.Op, Errno: syscall.EPERM, Worktree: g.cfg.Worktree}
 			}
-			if no := g.acquireFor(r.Op, id, e); no != nil {
-				if no.Reason == ReasonHeldElsewhere && g.waitForRelease() {
+			if no := g.acquireFor(r, id, e); no != nil {
+				if no.Reason == ReasonHeldElsewhere && g.waitForRelease(r) {
 					continue
 				}
 				return Pass{}, no
@@ -280,7 +287,7 @@ const closeWait = 250 * time.Millisecond
 // waitForClose waits where a lease ends in peace (released, idle, holder ended, handed
 // over), so that the next writer does not see a refusal for being a
 // millisecond early. It reports whether it is worth deciding again.
-func (g *Guard) waitForClose() bool {
+func (g *Guard) waitForClose(r Request) bool {
 	g.mu.Lock()
 	over, kind := g.closing, g.loss.Kind
 	g.mu.Unlock()
@@ -290,7 +297,8 @@ func (g *Guard) waitForClose() bool {
 	if !givenBack(kind) && kind != lease.LossHandedOver {
 		return false
 	}
-	end, ok := g.cfg.Enforcement.waits()
+	off := make(chan struct{})
+	end, ok := g.cfg.Enforcement.waits(r, func() { close(off) })
 	if !ok {
 		return false
 	}
@@ -300,6 +308,8 @@ func (g *Guard) waitForClose() bool {
 	select {
 	case <-over:
 		return true
+	case <-off:
+		return false
 	case <-t.C:
 		return false
 	}
@@ -402,26 +412,26 @@ func (g *Guard) autoScope() Scope {
 //
 // after is the epoch of a holder that has ended, or nil. Its close has to come first, and is
 // waited for: nothing of such a holder is in flight that could wait for the request in turn.
-func (g *Guard) acquireFor(op Op, id Identity, after *epoch) *Refusal {
+func (g *Guard) acquireFor(r Request, id Identity, after *epoch) *Refusal {
 	h, err := g.cfg.Resolver.autoHolder(id, g.autoScope())
 	if err != nil {
-		return g.refusal(op, ReasonNobody, nil)
+		return g.refusal(r.Op, ReasonNobody, nil)
 	}
-	g.waitForEnd(after)
+	g.waitForEnd(after, r)
 	g.mu.Lock()
 	turn := g.turn
 	g.mu.Unlock()
-	end, ok := g.cfg.Enforcement.waits()
-	if !ok {
-		return g.refusal(op, ReasonClosing, nil)
-	}
-	defer end()
 	ctx, cancel := context.WithTimeout(turn, acquireWait)
 	defer cancel()
+	end, ok := g.cfg.Enforcement.waits(r, cancel)
+	if !ok {
+		return g.refusal(r.Op, ReasonClosing, nil)
+	}
+	defer end()
 	if _, err = g.keeper.Acquire(ctx, h); err == nil {
 		return nil
 	}
-	no := g.refusal(op, reasonOf(err), nil)
+	no := g.refusal(r.Op, reasonOf(err), nil)
 	if no.Reason == ReasonStore {
 		no.Err = err
 	}

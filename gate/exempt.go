@@ -190,7 +190,7 @@ func (g *Guard) Exempted(r Request) (Pass, bool) {
 				return p, true
 			}
 			p.undo(r)
-			if !f.await(g.cfg.Enforcement) {
+			if !f.await(g.cfg.Enforcement, r) {
 				return Pass{}, false
 			}
 			continue

@@ -22,15 +22,12 @@ var errFrozen = errors.New("another name is being changed")
 
 // Freeze makes mutations wait, for a bounded time, and returns when none is in flight.
 // With an error everything goes on as before. Thaw must follow otherwise. What has the
-// Freeze itself (Request.Through, OutsideThrough) is let in all the same.
+// Freeze itself (Request.Through) is let in all the same.
 func (s *Enforcement) Freeze(ctx context.Context, guards []*Guard) (*Freeze, error) {
 	f := &Freeze{stop: newHold(holdPatience), of: s, guards: guards}
 	if !f.begin() {
 		f.Thaw()
 		return nil, errFrozen
-	}
-	if ruleOff("freeze") {
-		return f, nil
 	}
 	for _, e := range f.epochs() {
 		if err := e.drain(ctx); err != nil {
@@ -83,11 +80,16 @@ func (f *Freeze) bars(through *Freeze) *Freeze {
 }
 
 // thawed waits for the end of a freeze. The pass was counted in, and has been taken back.
-func (g *Guard) thawed(f *Freeze, op Op) *Refusal {
-	if f.await(g.cfg.Enforcement) {
+func (g *Guard) thawed(f *Freeze, r Request) *Refusal {
+	switch {
+	case f.await(g.cfg.Enforcement, r):
 		return nil
+	case r.killed():
+		return g.killed(r)
 	}
-	no := g.refusal(op, ReasonMoving, nil)
+	no := g.refusal(r.Op, ReasonMoving, nil)
+	no.Caller = r.Caller
 	g.refusals.Add(1)
+	g.note(no)
 	return no
 }

@@ -40,11 +40,11 @@ func TestAFreezeWaitsForWhatIsInFlight(t *testing.T) {
 			}},
 		"observed": {from: Observing, enter: byRequest(byUser(8))},
 		"outside": {enter: func(s switching, through *Freeze) (Pass, bool) {
-			p, ok, _ := s.mode.OutsideThrough(through, false)
+			p, ok, _ := s.mode.OutsideOf(Request{Through: through}, false)
 			return p, ok
 		}},
 		"outside, observed": {from: Observing, enter: func(s switching, through *Freeze) (Pass, bool) {
-			p, ok, _ := s.mode.OutsideThrough(through, true)
+			p, ok, _ := s.mode.OutsideOf(Request{Through: through}, true)
 			return p, ok
 		}},
 	} {

@@ -114,6 +114,6 @@ func says(m cgroupMount, at, file, line string) bool {
 	if !ok {
 		return false
 	}
-	b, err := os.ReadFile(path.Join(dir, file))
+	b, err := readSmall(path.Join(dir, file))
 	return err == nil && slices.Contains(strings.Split(strings.TrimSpace(string(b)), "\n"), line)
 }

@@ -35,13 +35,15 @@ func (s *stop) decide() {
 	close(s.decided)
 }
 
-// await waits for the end of a hold, if that comes in time and not too many wait. It
-// reports whether it has come.
-func (s *stop) await(of *Enforcement) bool {
-	if end, ok := of.waits(); ok {
+// await waits for the end of a hold, if that comes in time, not too many wait and the
+// caller lives. It reports whether it has come.
+func (s *stop) await(of *Enforcement, r Request) bool {
+	off := make(chan struct{})
+	if end, ok := of.waits(r, func() { close(off) }); ok {
 		select {
 		case <-s.decided:
 		case <-s.lapsed:
+		case <-off:
 		}
 		end()
 	}
@@ -91,9 +93,6 @@ func (e *epoch) hold(ctx context.Context, patience time.Duration) (*stop, error)
 		}
 		return nil, errHeldUp
 	}
-	if ruleOff("hold") {
-		return s, nil
-	}
 	if err := e.drain(ctx); err != nil {
 		e.resume(s)
 		return nil, err
@@ -135,13 +134,13 @@ func (g *Guard) HeldUp(id Epoch) bool {
 
 // into counts a mutation in, after it has waited where the epoch is held up, or says
 // why not.
-func (g *Guard) into(e *epoch) Reason {
+func (g *Guard) into(e *epoch, r Request) Reason {
 	for !e.enter(g.cfg.Clock) {
 		switch s := e.stopped.Load(); {
 		case s == nil && e.over(g.cfg.Clock.Boot()), s != nil && s.ended:
 			return ReasonExpired
 		case s == nil: // it was held up and goes on, or it was renewed at the last moment
-		case !s.await(g.cfg.Enforcement):
+		case !s.await(g.cfg.Enforcement, r):
 			return ReasonHeldUp
 		}
 	}

@@ -54,10 +54,10 @@ func identify(tid int, uid uint32) (Identity, error) {
 // Its members are told apart by the uppermost ancestor that is in it too, which
 // stands for the leader.
 func sessionOf(pid int, st ProcStat, stat func(int) (ProcStat, error)) (session int, start uint64) {
-	switch {
-	case st.Session == 0:
+	switch st.Session {
+	case 0:
 		return unseenSession(pid, st, stat)
-	case st.Session == pid:
+	case pid:
 		return pid, st.Start
 	}
 	if leader, err := stat(st.Session); err == nil && leader.Session == st.Session {

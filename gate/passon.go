@@ -14,12 +14,13 @@ const passOnWait = 2 * time.Second
 
 // waitForEnd makes the keeper look at a holder that has ended, and waits until its epoch is
 // over, if that comes in time. nil is no epoch.
-func (g *Guard) waitForEnd(e *epoch) {
+func (g *Guard) waitForEnd(e *epoch, r Request) {
 	if e == nil {
 		return
 	}
 	g.keeper.Look()
-	end, ok := g.cfg.Enforcement.waits()
+	off := make(chan struct{})
+	end, ok := g.cfg.Enforcement.waits(r, func() { close(off) })
 	if !ok {
 		return
 	}
@@ -28,6 +29,7 @@ func (g *Guard) waitForEnd(e *epoch) {
 	defer t.Stop()
 	select {
 	case <-e.gone:
+	case <-off:
 	case <-t.C:
 		g.waitedInVain(e.id.Token())
 	}
@@ -48,19 +50,24 @@ func (g *Guard) headState(head lease.Head, j lease.Judgement) lease.State {
 // waitForRelease waits where the lease is held elsewhere and its holder has ended, until
 // that is given back. It reports whether it is worth deciding again. In vain it waits once
 // for each token.
-func (g *Guard) waitForRelease() bool {
+func (g *Guard) waitForRelease(r Request) bool {
 	head, j := g.keeper.Observe()
 	if !g.passesOn(head, j) {
 		return j.State == lease.Free // meanwhile
 	}
-	end, ok := g.cfg.Enforcement.waits()
+	off := make(chan struct{})
+	end, ok := g.cfg.Enforcement.waits(r, func() { close(off) })
 	if !ok {
 		return false
 	}
 	defer end()
 	began := time.Now()
 	for pause := time.Millisecond; time.Since(began) < passOnWait; pause = min(2*pause, 8*time.Millisecond) {
-		time.Sleep(pause)
+		select {
+		case <-time.After(pause):
+		case <-off:
+			return false
+		}
 		if now, j := g.keeper.Observe(); now.Token != head.Token || j.State == lease.Free {
 			return true
 		}

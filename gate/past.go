@@ -29,6 +29,12 @@ func (g *Guard) learnPast(key headKey) {
 	if n := len(g.past); n > 0 {
 		from = g.past[n-1].Token // how it ended was not known then
 	}
+	if g.onlyReleased(key) {
+		g.mu.Lock()
+		g.learnt = key
+		g.mu.Unlock()
+		return
+	}
 	later, err := g.keeper.Past(from, key.token)
 	if err != nil {
 		return // the next look tries again; the head itself is judged all the same
@@ -42,6 +48,17 @@ func (g *Guard) learnPast(key headKey) {
 	defer g.mu.Unlock()
 	g.past, g.learnt = past, key
 	g.revoked.learn(past, found)
+}
+
+// onlyReleased reports whether nothing has changed but that the head was given back: that
+// revokes nobody, and is read with the next claim. The caller has learn.
+func (g *Guard) onlyReleased(key headKey) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before := g.learnt
+	before.released = true
+	n := len(g.past)
+	return n > 0 && g.past[n-1].Token == key.token && !g.learnt.expired && before == key
 }
 
 func until(past []lease.Past, from lease.Token) []lease.Past {

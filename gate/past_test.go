@@ -46,3 +46,38 @@ func TestLostBy(t *testing.T) {
 		})
 	}
 }
+
+// counting counts how often the records are read.
+type counting struct {
+	*keeper
+	reads int
+}
+
+func (c *counting) Past(from, head lease.Token) ([]lease.Past, error) {
+	c.reads++
+	return c.keeper.Past(from, head)
+}
+
+// That the head was given back says nothing new; anything else is a reason to read.
+func TestTheRecordsAreReadOnWhenAnotherHolderGaveBack(t *testing.T) {
+	k := &counting{keeper: &keeper{past: []lease.Past{{Token: 1, End: lease.PastLasts}}}}
+	g := NewGuard(GuardConfig{Resolver: NewResolver(lease.SystemClock()), Clock: lease.SystemClock()})
+	g.Bind(k)
+	for _, step := range []struct {
+		what  string
+		key   headKey
+		reads int
+	}{
+		{"somebody holds", headKey{token: 1, auto: true}, 1},
+		{"the same", headKey{token: 1, auto: true}, 1},
+		{"and gave it back", headKey{token: 1, auto: true, released: true}, 1},
+		{"it was taken on purpose meanwhile", headKey{token: 1, released: true}, 2},
+		{"its time is over", headKey{token: 1, expired: true}, 3},
+		{"and it was given back", headKey{token: 1, released: true}, 4},
+		{"another holder gave back", headKey{token: 2, released: true}, 5},
+	} {
+		g.learnPast(step.key)
+		require.Equal(t, step.reads, k.reads, step.what)
+		require.True(t, g.hasLearnt(step.key), step.what)
+	}
+}

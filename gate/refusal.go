@@ -39,6 +39,8 @@ const (
 	ReasonNotExempt
 	// ReasonNoRight is no refusal of the lease: it is neither counted nor told.
 	ReasonNoRight
+	// ReasonKilled is none, either: the caller was killed while it waited.
+	ReasonKilled
 	reasonCount
 )
 
@@ -126,6 +128,9 @@ var verdicts = [reasonCount]verdict{
 	ReasonNoRight: {ClassNoRight,
 		"the caller may not make this change itself, so no lease of worktree {worktree} is taken for it",
 		"ask the worktree's owner, or root"},
+	ReasonKilled: {lease.ClassLockConflict,
+		"the caller was killed while it waited for the lease of worktree {worktree}",
+		"nothing was written"},
 }
 
 // Refusal is a no, with its class, its errno and a sentence for a person. It is

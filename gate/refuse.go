@@ -1,13 +1,16 @@
 package gate
 
-import "time"
+import (
+	"syscall"
+	"time"
+)
 
 // What becomes of a no: it is worded, counted and told, and carried out unless the
 // mount only observes.
 
 // carryOut refuses, or lets through what the mount only observes. Without done the mode
 // was switched meanwhile.
-func (g *Guard) carryOut(under *regime, no *Refusal, through *Freeze) (p Pass, refused *Refusal, done bool) {
+func (g *Guard) carryOut(under *regime, no *Refusal, r Request) (p Pass, refused *Refusal, done bool) {
 	if under.mode != Observing {
 		g.refusals.Add(1)
 		g.note(no)
@@ -16,11 +19,9 @@ func (g *Guard) carryOut(under *regime, no *Refusal, through *Freeze) (p Pass, r
 	if !under.observed.enter(g.cfg.Clock) {
 		return Pass{}, nil, false
 	}
-	if f := g.frozen.Load().bars(through); f != nil {
+	if f := g.frozen.Load().bars(r.Through); f != nil {
 		under.observed.leave()
-		if late := g.thawed(f, no.Op); late != nil {
-			late.Caller = no.Caller
-			g.note(late)
+		if late := g.thawed(f, r); late != nil {
 			return Pass{}, late, true
 		}
 		return Pass{}, nil, false
@@ -47,6 +48,12 @@ func (g *Guard) refusal(op Op, why Reason, e *epoch) *Refusal {
 	return r
 }
 
+// killed is the no for a caller that has been killed while it waited. It is neither
+// counted nor told.
+func (g *Guard) killed(r Request) *Refusal {
+	return &Refusal{Reason: ReasonKilled, Op: r.Op, Errno: syscall.EINTR, Worktree: g.cfg.Worktree, Caller: r.Caller}
+}
+
 func (g *Guard) note(no *Refusal) {
 	if !no.Observed {
 		g.refusedByWhy[no.Reason].Add(1)
@@ -64,7 +71,7 @@ func (g *Guard) note(no *Refusal) {
 func (g *Guard) Refuse(op Op, why Reason) (Pass, *Refusal) {
 	for {
 		no := g.refusal(op, why, g.open.Load())
-		if p, no, done := g.carryOut(g.cfg.Enforcement.now.Load(), no, nil); done {
+		if p, no, done := g.carryOut(g.cfg.Enforcement.now.Load(), no, Request{Op: op}); done {
 			return p, no
 		}
 	}

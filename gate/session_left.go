@@ -18,9 +18,10 @@ func sessionLiveness(key string, known process) (lease.Liveness, process) {
 	if !ok || sid == 0 {
 		return lease.Gone, process{} // there was nobody else to tell its members by
 	}
-	if st, err := ReadStat(known.pid); known.pid != 0 && err == nil && st.Start == known.start && st.Session == sid {
-		if live := known.liveness(); live == lease.Alive {
-			return live, known
+	if known.pid != 0 {
+		st, err := ReadStat(known.pid)
+		if err == nil && st.Start == known.start && st.Session == sid && known.liveness() == lease.Alive {
+			return lease.Alive, known
 		}
 	}
 	leader, err := ReadStat(sid)

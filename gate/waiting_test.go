@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"os"
+	"os/exec"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,4 +24,53 @@ func TestWhoWaitsSaysSo(t *testing.T) {
 	h.resume()
 	require.Nil(t, <-done)
 	require.Zero(t, waiting.Load())
+}
+
+// Nobody waits for a caller that has been killed, whatever it waits for; one that has got
+// any other signal goes on waiting.
+func TestWhoIsKilledDoesNotWait(t *testing.T) {
+	for name, wait := range map[string]func(*testing.T, *Guard, *keeper) Request{
+		"a handover, by handle": func(t *testing.T, g *Guard, k *keeper) Request {
+			return write(EpochOf(heldFor(t, g, k, time.Hour).tok))
+		},
+		"a handover, by name": func(t *testing.T, g *Guard, k *keeper) Request {
+			heldFor(t, g, k, time.Hour)
+			return byUser(7)
+		},
+		"a rename of the root": func(t *testing.T, g *Guard, _ *keeper) Request {
+			f := &Freeze{stop: newHold(time.Hour), of: g.cfg.Enforcement, guards: []*Guard{g}}
+			require.True(t, f.begin())
+			t.Cleanup(f.Thaw)
+			return byUser(7)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree = AllowOnFree })
+			r := wait(t, g, k)
+			caller := exec.Command("sleep", "1000")
+			require.NoError(t, caller.Start())
+			signal := make(chan struct{})
+			r.Signal, r.Caller.TID = signal, uint32(caller.Process.Pid)
+			done := enterInBackground(t, g, r)
+			require.Eventually(t, func() bool { return g.cfg.Enforcement.Waiting() == 1 }, eventually, tick)
+			close(signal)
+			mustNotDecide(t, done)
+			require.NoError(t, caller.Process.Kill())
+			require.Error(t, caller.Wait())
+			no := <-done
+			require.NotNil(t, no)
+			require.Equal(t, ReasonKilled, no.Reason)
+			require.Zero(t, g.cfg.Enforcement.Waiting())
+			require.Zero(t, g.Status().Refusals, "nobody was refused")
+		})
+	}
+}
+
+func TestKillPending(t *testing.T) {
+	require.False(t, killPending([]byte("Name:\tx\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000010000\n")))
+	require.True(t, killPending([]byte("SigPnd:\t0000000000000100\n")))
+	require.True(t, killPending([]byte("ShdPnd:\t0000000000000100\n")))
+	require.False(t, Dying(uint32(os.Getpid())))
+	require.False(t, Dying(0), "one that cannot be seen")
+	require.True(t, Dying(1<<30), "one that is gone")
 }

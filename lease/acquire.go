@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // Acquire takes the lease for h when it is free or may be stolen. If this keeper holds it for the same holder already, that
@@ -36,21 +34,23 @@ func (k *Keeper) take(ctx context.Context, h Holder, resume bool) (Grant, error)
 			k.poke()
 			return Grant{}, k.busy(nil)
 		}
-		k.expire(nil)
+		_ = k.expire(nil) // why is in what follows: nobody holds now
 	}
 	if k.passesOn(h) {
 		if h.Auto {
 			k.poke()
 			return Grant{}, k.busy(nil)
 		}
-		k.lose(LossHolderGone, nil) // where the record cannot be written, look says so
+		_ = k.lose(LossHolderGone, nil) // where the record cannot be written, look says so
 	}
 	if k.cur != nil {
 		return k.again(h)
 	}
 	tk := taking{k: k, holder: h, resume: resume}
-	if err := tk.look(); err != nil {
-		return Grant{}, err
+	if !tk.seenFree() {
+		if err := tk.look(); err != nil {
+			return Grant{}, err
+		}
 	}
 	k.cfg.Pause("acquire.before_gate")
 	if err := k.gate.exclusive(ctx, k.cfg.GateWait); err != nil {
@@ -61,7 +61,7 @@ func (k *Keeper) take(ctx context.Context, h Holder, resume bool) (Grant, error)
 
 // passesOn is whether the lease that is held here is for h to take: its holder has ended, and it is only to be given back.
 func (k *Keeper) passesOn(h Holder) bool {
-	return k.cur != nil && k.lead == nil && !k.cur.holder.same(h) && k.cfg.Liveness(k.cur.holder) == Gone
+	return k.cur != nil && k.following == nil && !k.cur.holder.same(h) && k.cfg.Liveness(k.cur.holder) == Gone
 }
 
 // again is Acquire while this keeper holds.
@@ -100,7 +100,7 @@ func (k *Keeper) Replace(ctx context.Context, old Token, h Holder) (Grant, error
 	}
 	defer k.leave()
 	if k.cur != nil && k.expired(k.cfg.Clock.Boot()) {
-		k.expire(nil)
+		_ = k.expire(nil) // why is in what follows: nobody holds now
 	}
 	if k.cur == nil {
 		return Grant{}, k.notHeld()
@@ -160,7 +160,7 @@ func (k *Keeper) conflict(h Head, j Judgement) error {
 func (k *Keeper) newRecord(h Holder, prev Head, in instant) *Record {
 	p := k.cfg.Policy
 	r := &Record{
-		LockID: uuid.NewString(), WorktreeID: k.cfg.Store.id, HolderID: clip(named(h.ID()), maxText),
+		LockID: newUUID(), WorktreeID: k.cfg.Store.id, HolderID: clip(named(h.ID()), maxText),
 		HolderNonce: newNonce(), SessionID: h.SessionID, AcquireSeq: 1,
 		CreatedAt: in.wall.UTC(), LastRenewedAt: in.wall.UTC(), LeaseExpiresAt: in.wall.Add(p.LeaseDuration).UTC(),
 		LeaseDurationMS: p.LeaseDuration.Milliseconds(), RenewIntervalMS: p.RenewInterval.Milliseconds(),
@@ -169,7 +169,7 @@ func (k *Keeper) newRecord(h Holder, prev Head, in instant) *Record {
 		PIDNamespace: h.PIDNamespace, Purpose: clip(h.Purpose, maxText), UID: h.UID, Auto: h.Auto,
 	}
 	if r.SessionID == "" {
-		r.SessionID = uuid.NewString()
+		r.SessionID = newUUID()
 	}
 	if prev.Record != nil {
 		r.AcquireSeq = nextCount(prev.Record.AcquireSeq)

@@ -53,21 +53,29 @@ func (k *Keeper) Adopt(ctx context.Context, b Bequest) (Grant, error) {
 	if k.cur != nil {
 		return Grant{}, k.busy(errors.New("a lease is held here already"))
 	}
+	a := adoption{k, b}
 	if err := k.gate.exclusive(ctx, k.cfg.GateWait); err != nil {
-		k.disown(LossExpired, b, err)
+		a.disown(LossExpired, err)
 		return Grant{}, err
 	}
-	h, err := k.inherit(b)
+	h, err := a.restore()
 	if err != nil {
 		k.gate.unlock()
-		k.disown(k.lossBy(b, err), b, err)
+		a.disown(a.lossBy(err), err)
 		return Grant{}, err
 	}
-	return k.goOn(h)
+	return a.goOn(h)
 }
 
-// inherit takes the claim that b is about, if it is still the head and its own.
-func (k *Keeper) inherit(b Bequest) (*holding, error) {
+// adoption is one attempt to go on with a lease that another process has held or holds.
+type adoption struct {
+	k *Keeper
+	b Bequest
+}
+
+// restore takes the claim that b is about, if it is still the head and its own.
+func (a adoption) restore() (*holding, error) {
+	k, b := a.k, a.b
 	head, err := k.cfg.Store.Head()
 	if err != nil {
 		return nil, err
@@ -81,7 +89,7 @@ func (k *Keeper) inherit(b Bequest) (*holding, error) {
 	case err != nil:
 	case rec.FencingToken != b.Token || rec.HolderNonce != b.Nonce || rec.SessionID != b.SessionID:
 		err = c.lost("the record is no longer the one that was held", nil)
-	case k.cfg.Store.dir.tier != tierA && !rec.OfferUntil.IsZero():
+	case k.tier().takersUnseen() && !rec.OfferUntil.IsZero():
 		// Somebody on the other host may be taking it, and no lock says so. The time stays in the record for as long as its
 		// holder waited for those who had seen an offer that was withdrawn.
 		err = k.fail(ClassLockConflict, "it had been offered to another host when its daemon ended", "acquire the lease", rec, nil)
@@ -96,13 +104,14 @@ func (k *Keeper) inherit(b Bequest) (*holding, error) {
 
 // goOn opens the fence for h until the old deadline, or ends the lease. The caller has LOCK_EX; afterwards the keeper has LOCK_SH or
 // nothing.
-func (k *Keeper) goOn(h *holding) (Grant, error) {
+func (a adoption) goOn(h *holding) (Grant, error) {
+	k := a.k
 	k.cur = h
 	if k.cfg.Liveness(h.holder) == Gone {
 		err := k.fail(ClassLockNotHeld, "the holder has ended", "acquire the lease", h.claim.rec, nil)
 		return Grant{}, errors.Join(err, k.lose(LossHolderGone, nil))
 	}
-	if err := k.stillCounts(h); err != nil {
+	if err := a.stillCounts(h); err != nil {
 		return Grant{}, k.expire(err)
 	}
 	if err := k.gate.downgrade(); err != nil {
@@ -112,7 +121,7 @@ func (k *Keeper) goOn(h *holding) (Grant, error) {
 	g := h.grant()
 	k.show(&g)
 	k.cfg.Fence.Open(g)
-	k.audit(Event{Kind: "acquire", Token: g.Token, Previous: g.Token, Holder: g.Holder,
+	_ = k.audit(Event{Kind: "acquire", Token: g.Token, Previous: g.Token, Holder: g.Holder,
 		Reason: "the same holder goes on: its daemon had ended, and the mount was recovered in time"})
 	k.poke()
 	return g, nil
@@ -120,7 +129,8 @@ func (k *Keeper) goOn(h *holding) (Grant, error) {
 
 // stillCounts is whether the deadline may be believed, and has not passed. A clock that reads less than when the bequest was noted
 // is not the clock that it was noted by.
-func (k *Keeper) stillCounts(h *holding) error {
+func (a adoption) stillCounts(h *holding) error {
+	k := a.k
 	in := readClocks(k.cfg.Clock)
 	switch off := in.apart(h.base); {
 	case in.boot < h.base.boot || h.deadline > h.base.boot+maxPolicySpan:
@@ -135,7 +145,8 @@ func (k *Keeper) stillCounts(h *holding) error {
 }
 
 // lossBy tells apart why a bequest came to nothing.
-func (k *Keeper) lossBy(b Bequest, err error) LossKind {
+func (a adoption) lossBy(err error) LossKind {
+	k, b := a.k, a.b
 	if ClassOf(err) != ClassLockNotHeld {
 		return LossExpired
 	}
@@ -147,7 +158,8 @@ func (k *Keeper) lossBy(b Bequest, err error) LossKind {
 }
 
 // disown closes the fence for a lease whose record is not ours to touch.
-func (k *Keeper) disown(kind LossKind, b Bequest, why error) {
+func (a adoption) disown(kind LossKind, why error) {
+	k, b := a.k, a.b
 	k.cfg.Fence.Close(Loss{Kind: kind, Token: b.Token, Holder: b.Holder, Err: why})
 	k.report(kind, &holding{claim: &claim{rec: &Record{FencingToken: b.Token}}, holder: b.Holder}, why)
 }

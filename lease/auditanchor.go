@@ -33,7 +33,7 @@ func ReadAuditAnchor(lockDir string) (AuditAnchor, error) {
 	if err != nil {
 		return AuditAnchor{}, err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read from
 	text, err := io.ReadAll(io.LimitReader(f, anchorSize))
 	if err != nil {
 		return AuditAnchor{}, err
@@ -142,7 +142,7 @@ func (f *anchorFile) move(x AuditAnchor) {
 
 func (f *anchorFile) close() {
 	if f != nil && f.fd >= 0 {
-		unix.Close(f.fd)
+		_ = unix.Close(f.fd)
 		f.fd = -1
 	}
 }

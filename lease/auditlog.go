@@ -75,11 +75,11 @@ func OpenAudit(dirfd int, way []string, name, display string, locks *Dir) (*Audi
 	}
 	dir, err := a.directory()
 	if err != nil {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		return nil, err
 	}
 	if dir != fd {
-		unix.Close(dir)
+		_ = unix.Close(dir)
 	}
 	return a, nil
 }
@@ -102,9 +102,17 @@ func (a *AuditLog) drop() {
 
 // Append writes one record durably: it has PrevHash and RecordHash filled in. On an error nothing of it is in the log.
 func (a *AuditLog) Append(ctx context.Context, r AuditRecord) error {
+	return a.AppendAll(ctx, []AuditRecord{r})
+}
+
+// AppendAll is Append of several records, in their order, with one flush of the disk: all are in the log or, on an error, none.
+func (a *AuditLog) AppendAll(ctx context.Context, all []AuditRecord) error {
+	if len(all) == 0 {
+		return nil
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	err := a.append(ctx, r)
+	err := a.append(ctx, all)
 	if err != nil {
 		a.drop() // and look anew next time
 		return &Error{Class: ClassAuditFailed, File: a.path, Message: "the audit log cannot be written", Err: err,
@@ -114,7 +122,7 @@ func (a *AuditLog) Append(ctx context.Context, r AuditRecord) error {
 }
 
 // append takes the anchor's lock before the chain's: two who were led to different files by a swapped directory still meet.
-func (a *AuditLog) append(ctx context.Context, r AuditRecord) error {
+func (a *AuditLog) append(ctx context.Context, all []AuditRecord) error {
 	unlock, err := a.anchor.lock(ctx)
 	if err != nil {
 		return err
@@ -131,27 +139,41 @@ func (a *AuditLog) append(ctx context.Context, r AuditRecord) error {
 	if err != nil {
 		return err
 	}
-	if at.gap != "" {
-		r.Details = maps.Clone(r.Details)
-		if r.Details == nil {
-			r.Details = map[string]any{}
-		}
-		r.Details["audit_gap"] = at.gap
-	}
-	line, hash, err := chain(r, at.last)
+	text, last, err := at.lines(all)
 	if err != nil {
 		return err
 	}
-	begin := at.size
-	if !at.whole { // somebody died in the middle of a line
-		line, begin = append([]byte("\n"), line...), begin+1
-	}
-	if err := a.write(line, at.size); err != nil {
+	if err := a.write(text, at.size); err != nil {
 		return err
 	}
-	a.size, a.last = at.size+int64(len(line)), hash
-	a.anchor.move(AuditAnchor{Begin: begin, Size: a.size, Hash: hash})
+	a.size, a.last = last.Size, last.Hash
+	a.anchor.move(last)
 	return nil
+}
+
+// lines are the records as they follow the end of the chain, and what is to be anchored of the last of them.
+func (at chainEnd) lines(all []AuditRecord) (text []byte, last AuditAnchor, err error) {
+	if !at.whole { // somebody died in the middle of a line
+		text = append(text, '\n')
+	}
+	last.Hash = at.last
+	for i, r := range all {
+		if i == 0 && at.gap != "" {
+			r.Details = maps.Clone(r.Details)
+			if r.Details == nil {
+				r.Details = map[string]any{}
+			}
+			r.Details["audit_gap"] = at.gap
+		}
+		var line []byte
+		if line, last.Hash, err = chain(r, last.Hash); err != nil {
+			return nil, last, err
+		}
+		last.Begin = at.size + int64(len(text))
+		text = append(text, line...)
+	}
+	last.Size = at.size + int64(len(text))
+	return text, last, nil
 }
 
 // chain makes the line that follows the one with hash prev.
@@ -192,7 +214,7 @@ func (a *AuditLog) directory() (int, error) {
 			}
 		}
 		if fd != a.base {
-			unix.Close(fd)
+			_ = unix.Close(fd)
 		}
 		if err != nil {
 			return -1, &os.PathError{Op: "open", Path: name, Err: err}
@@ -210,7 +232,7 @@ func (a *AuditLog) open() error {
 		return err
 	}
 	if dir != a.base {
-		defer unix.Close(dir)
+		defer unix.Close(dir) //nolint:errcheck // only read from
 	}
 	var at, held unix.Stat_t
 	err = unix.Fstatat(dir, a.name, &at, unix.AT_SYMLINK_NOFOLLOW)
@@ -226,7 +248,7 @@ func (a *AuditLog) open() error {
 		err = errors.New("it is not a regular file with one name")
 	}
 	if err != nil {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		return err
 	}
 	a.f = os.NewFile(uintptr(fd), a.path)

@@ -157,3 +157,29 @@ func FuzzVerifyAudit(f *testing.F) {
 		}
 	})
 }
+
+// Several events at once are the same lines as one after the other, and the anchor is that of the last.
+func TestAppendAllIsOneAfterTheOther(t *testing.T) {
+	a, log, d := anchored(t)
+	all := make([]AuditRecord, 5)
+	for i := range all {
+		all[i] = event(i)
+	}
+	require.NoError(t, a.AppendAll(context.Background(), nil))
+	require.NoError(t, a.AppendAll(context.Background(), all))
+	f, err := os.OpenFile(log, os.O_WRONLY|os.O_APPEND, 0)
+	require.NoError(t, err)
+	_, err = f.WriteString(`{"torn`)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.NoError(t, a.AppendAll(context.Background(), all[:2]))
+	appendEvents(t, a, 1)
+	b, err := os.ReadFile(log)
+	require.NoError(t, err)
+	require.Equal(t, 8, strings.Count(string(b), `"event_type"`))
+	x, err := ReadAuditAnchor(d.Path())
+	require.NoError(t, err)
+	require.EqualValues(t, len(b), x.Size)
+	require.Empty(t, x.missing(bytes.NewReader(b), int64(len(b))))
+	require.Len(t, faultsOf(t, log, d), 1, "the torn line alone")
+}

@@ -55,7 +55,7 @@ func eachLine(r io.Reader, f func(auditLine) error) error {
 				return ferr
 			}
 		}
-		if err != nil {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		l, long = auditLine{lines: 1}, long[:0]
@@ -162,10 +162,14 @@ func (v *verifier) lost() {
 // TailAudit calls f with the records of a chain in order, skipping what is none.
 func TailAudit(r io.Reader, f func(AuditRecord) error) error {
 	return eachLine(r, func(l auditLine) error {
-		var rec AuditRecord
-		if !bytes.HasPrefix(l.text, []byte("{")) || json.Unmarshal(l.text, &rec) != nil {
-			return nil
+		if rec, ok := parseAudit(l.text); ok {
+			return f(rec)
 		}
-		return f(rec)
+		return nil
 	})
+}
+
+func parseAudit(line []byte) (rec AuditRecord, ok bool) {
+	ok = bytes.HasPrefix(line, []byte("{")) && json.Unmarshal(line, &rec) == nil
+	return rec, ok
 }

@@ -185,7 +185,9 @@ func TestANumberOutOfBoundsStopsEverybodyUntilAPersonDecides(t *testing.T) {
 		k := NewKeeper(KeeperConfig{Store: s})
 		_, err = k.Acquire(bg, ann)
 		requireClass(t, ClassRecordUnreadable, err)
-		require.Contains(t, err.(*Error).Next, "doctor --repair --force")
+		var refused *Error
+		require.ErrorAs(t, err, &refused)
+		require.Contains(t, refused.Next, "doctor --repair --force")
 
 		done := mend(t, s, false)
 		require.Len(t, done, 1)
@@ -242,7 +244,7 @@ func TestAForeignViewOutOfBoundsRobsNobody(t *testing.T) {
 	s := d.Store("main")
 	require.NoError(t, unix.Unlinkat(d.fd, s.viewName(), 0))
 	d.put(t, s.viewName(), string(b))
-	found, err := a.Keeper.cur.claim.successorAnywhere()
+	found, err := a.cur.claim.successorAnywhere()
 	require.NoError(t, err)
 	require.False(t, found)
 	require.EqualValues(t, 1, g.Token)

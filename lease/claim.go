@@ -2,6 +2,7 @@ package lease
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"os"
@@ -100,9 +101,6 @@ func (c *claim) stamp() (time.Time, error) {
 // cannot (rule 2). won is false when somebody else's record has the name.
 func (c *claim) link() (won bool, err error) {
 	s, name := c.store, c.name()
-	if literalLink(c) {
-		return true, nil
-	}
 	linked := disk("claim.link", func() error { return unix.Linkat(s.dir.fd, c.tmp, s.dir.fd, name, 0) })
 	h := s.readRecordFile(name)
 	switch {
@@ -128,10 +126,10 @@ func (c *claim) check() (*Record, error) {
 	if err != nil {
 		return nil, c.store.failed("the own claim cannot be read", c.name(), err)
 	}
-	r, err := parseRecord(b, c.store.id)
+	r, err := c.store.parsed.parse(b, sha256.Sum256(b), c.store.id)
 	if err != nil {
 		// Our own renewal may have failed half way: what we know is still right, and the next write mends it.
-		return c.rec.clone(), nil
+		return c.rec.clone(), nil //nolint:nilerr // as the comment says
 	}
 	switch {
 	case r.HolderNonce != c.rec.HolderNonce || r.SessionID != c.rec.SessionID || r.FencingToken != c.rec.FencingToken:
@@ -156,14 +154,14 @@ func (c *claim) discard() {
 // dropTmp ignores errors: the name is ours alone, harmless, and doctor sweeps it.
 func (c *claim) dropTmp() {
 	if c.tmp != "" {
-		unix.Unlinkat(c.store.dir.fd, c.tmp, 0)
+		_ = unix.Unlinkat(c.store.dir.fd, c.tmp, 0)
 		c.tmp = ""
 	}
 }
 
 func (c *claim) close() {
 	if c.fd >= 0 {
-		unix.Close(c.fd)
+		_ = unix.Close(c.fd)
 		c.fd = -1
 	}
 }

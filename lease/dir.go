@@ -36,7 +36,7 @@ func OpenDirAt(dirfd int, name, displayPath string) (*Dir, error) {
 		return fail("the lock directory cannot be opened", err)
 	}
 	if err := narrow(fd); err != nil {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		return fail("the lock directory cannot be made private", err)
 	}
 	return &Dir{fd: fd, path: displayPath, tier: tierUnder(tierOf(fd))}, nil

@@ -24,7 +24,7 @@
 // # Files of one worktree
 //
 //	<id>.lock                the spec's path: a view, hard link to the head claim. Absent while nobody holds. Never authority.
-//	<id>.claim.<20 digits>   one for each token ever granted, born complete by link(2), never renamed.
+//	<id>.claim.<20 digits>   one for each token granted, born complete by link(2), never renamed; old ones are swept (rule 15).
 //	<id>.lock.tmp.<nonce>    a record being born, or a view being moved.
 //	<id>.taint.<token>.<nonce>  a late write was found (rule 10); stays until somebody has looked at it.
 //	<id>.gate, <id>.turn     flock files, created once, never removed.
@@ -83,6 +83,23 @@
 //     nothing, a taker that needed longer than skew + grace of its boot clock from before its look until it holds lets its claim
 //     run out, and the holder waits for twice that after the record was written, and then looks once more; until then the record
 //     keeps the time of the offer, and is not adopted.
+//  15. Sweeping. On a file system of this kernel who holds the lease, and so has LOCK_SH, removes claims behind the newest
+//     [ClaimsKept], oldest first: one that says nothing (taken by writing, given back, and the one before it is gone or was given
+//     back too, so that nobody asks it how that ended), and of the others those behind the newest [PastKept]. Nobody can be about
+//     to link a claim meanwhile (4). What cannot be read stays.
+//
+// # Where each rule stands
+//
+//	1 authority   judge.go, successor.go        8 renew         renew.go, keeper_run.go
+//	2 claim       steal.go, claim.go, view.go   9 losing        release.go, past.go
+//	3 one writer  claim.go                      10 late writes  late.go
+//	4 the gate    gatelock.go                   11 release      release.go
+//	5 expired     judge.go, policy.go           12 takeover     steal.go, telling.go, auditlog.go
+//	6 stopped     observe.go                    13 handover     giving.go, handover.go
+//	7 clock skew  judge.go, observe.go          14 offer        giving.go, offer.go
+//
+// What a tier changes stands in tier.go, bounds of what is read in bounds.go, adoption in adopt.go, two keepers of one lease in
+// follow.go.
 //
 // # Adoption
 //

@@ -49,7 +49,7 @@ func (x *exposures) upwards(path string) error {
 	if err != nil {
 		return &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer func() { unix.Close(fd) }()
+	defer func() { _ = unix.Close(fd) }()
 	for last := (fileID{}); ; {
 		var st unix.Stat_t
 		if err := unix.Fstat(fd, &st); err != nil {
@@ -68,7 +68,7 @@ func (x *exposures) upwards(path string) error {
 		if err != nil {
 			return &os.PathError{Op: "open", Path: name + "/..", Err: err}
 		}
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		fd = up
 	}
 }

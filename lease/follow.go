@@ -33,7 +33,7 @@ func (k *Keeper) Follow(ctx context.Context, lead Lead) (g Grant, ok bool, err e
 	case k.cur.offer != nil || k.cur.handing:
 		return Grant{}, false, k.busy(nil) // it may become another host's
 	}
-	k.lead = lead
+	k.following = &follower{k, lead}
 	return k.cur.grant(), true, nil
 }
 
@@ -43,7 +43,7 @@ func (k *Keeper) Resume() {
 		return
 	}
 	defer k.leave()
-	if k.lead = nil; k.cur != nil {
+	if k.following = nil; k.cur != nil {
 		k.cur.renewAt = k.cfg.Clock.Boot()
 	}
 	k.poke()
@@ -63,13 +63,14 @@ func (k *Keeper) Join(ctx context.Context, b Bequest) (Grant, error) {
 	if err := k.gate.sharedWithin(ctx, k.cfg.GateWait); err != nil {
 		return Grant{}, err
 	}
-	h, err := k.inherit(b) // under the lock: no taker comes in between
+	a := adoption{k, b}
+	h, err := a.restore() // under the lock: no taker comes in between
 	if err == nil {
-		if k.cur = h; k.cfg.Store.dir.tier != tierA {
+		if k.cur = h; !k.tier().followers() {
 			err = k.fail(ClassLockConflict, "other hosts may write the store, so the gate does not keep them waiting for two keepers",
 				"try again when nobody holds the lease", h.claim.rec, nil)
 		} else {
-			err = k.stillCounts(h)
+			err = a.stillCounts(h)
 		}
 	}
 	if err != nil {
@@ -79,7 +80,7 @@ func (k *Keeper) Join(ctx context.Context, b Bequest) (Grant, error) {
 		k.gate.unlock()
 		return Grant{}, err
 	}
-	h.open, k.lead = true, Stay
+	h.open, k.following = true, &follower{k, Stay}
 	g := h.grant()
 	k.show(&g)
 	k.cfg.Fence.Open(g)
@@ -87,9 +88,16 @@ func (k *Keeper) Join(ctx context.Context, b Bequest) (Grant, error) {
 	return g, nil
 }
 
-// stepFollow is what a follower does at each tick instead of a leader's step.
-func (k *Keeper) stepFollow(h *holding) {
-	deadline, goesOn := k.lead(h.token())
+// follower is a keeper whose lease another keeper leads.
+type follower struct {
+	k    *Keeper
+	lead Lead
+}
+
+// step is what a follower does at each tick instead of a leader's step.
+func (f *follower) step(h *holding) {
+	k := f.k
+	deadline, goesOn := f.lead(h.token())
 	now := k.cfg.Clock.Boot()
 	h.renewAt = now + k.cfg.Tick
 	if deadline > h.deadline {
@@ -124,7 +132,7 @@ func (k *Keeper) part(kind LossKind) {
 	h := k.cur
 	k.show(nil)
 	k.cfg.Fence.Close(Loss{Kind: kind, Token: h.token(), Holder: h.holder})
-	h.open, k.cur, k.lead = false, nil, nil
+	h.open, k.cur, k.following = false, nil, nil
 	k.gate.unlock()
 	h.claim.close()
 }

@@ -42,7 +42,7 @@ func (s *Store) openLock(l *lockFD) error {
 		err = errors.New("it is not a regular file")
 	}
 	if err != nil {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		return s.failed("the lock file cannot be used", l.name, err)
 	}
 	l.fd, l.file = fd, idOf(&st)
@@ -56,6 +56,8 @@ func (s *Store) current(l *lockFD) error {
 	}
 	return nil
 }
+
+func (s *Store) isCurrent(l *lockFD) bool { return s.current(l) == nil }
 
 // try takes the lock at once or says that it cannot be had. A conversion is not atomic: one that fails has given up the lock
 // that was had before (flock(2)), so nothing may rest on that any more. Here it is converted twice: by downgrade, before the fence
@@ -71,7 +73,7 @@ func (s *Store) try(l *lockFD, how int) (bool, error) {
 	case err != nil:
 		return false, s.failedOrUnfit("locks (flock)", "the lock cannot be taken", l.name, err)
 	}
-	if s.current(l) != nil {
+	if !s.isCurrent(l) {
 		l.close() // a stale file: the next try opens the one that has the name now
 		return false, nil
 	}
@@ -81,13 +83,13 @@ func (s *Store) try(l *lockFD, how int) (bool, error) {
 func (l *lockFD) unlock() {
 	if l.fd >= 0 {
 		// Fails only for a bad descriptor, of which none is left here.
-		retry(func() error { return flock(l.fd, unix.LOCK_UN) })
+		_ = retry(func() error { return flock(l.fd, unix.LOCK_UN) })
 	}
 }
 
 func (l *lockFD) close() {
 	if l.fd >= 0 {
-		unix.Close(l.fd)
+		_ = unix.Close(l.fd)
 		l.fd = -1
 	}
 }
@@ -159,6 +161,9 @@ func (g *gateLock) downgrade() error {
 }
 
 // shared takes LOCK_SH at once, or fails.
+// hasShared is whether LOCK_SH was had, at once.
+func (g *gateLock) hasShared() bool { return g.shared() == nil }
+
 func (g *gateLock) shared() error {
 	had, err := g.store.try(&g.gate, unix.LOCK_SH)
 	if err == nil && !had {

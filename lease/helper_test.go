@@ -163,7 +163,7 @@ func newRig(t testing.TB, d *Dir, c *fakeClock, change ...func(*KeeperConfig)) *
 		f(&cfg)
 	}
 	r.Keeper = NewKeeper(cfg)
-	t.Cleanup(func() { require.NoError(t, r.Keeper.Close()) })
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	return r
 }
 

@@ -16,6 +16,7 @@ type KeeperConfig struct {
 	Liveness func(Holder) Liveness // nil: always Alive
 	Idle     func(Holder) bool     // for Auto leases: true gives the lease back. nil: never
 	Audit    func(Event) error     // nil: none. A steal whose audit fails does not happen; other events' errors are its own business
+	AuditAll func([]Event) error   // Audit of several at once, none of which is a steal; nil: one after the other
 	Tick     time.Duration         // how often holder and successor are looked at; default min(RenewInterval/4, 200ms), at least 10ms
 	GateWait time.Duration         // bound on waiting for the gate; default 2s
 	Pause    func(point string)    // test hook, called at named points of claim, renewal and release; nil: none
@@ -31,15 +32,16 @@ type Keeper struct {
 	wake chan struct{} // capacity 1: tells Run to look at its timers again
 
 	// Only with op.
-	gate   *gateLock
-	cur    *holding // what is held or interrupted
-	lapsed *holding // what expired: its record is still ours, so the same holder may go on at once
-	ended  bool     // Close was called
-	lead   Lead     // not nil: another keeper leads this lease
+	gate      *gateLock
+	cur       *holding  // what is held or interrupted
+	lapsed    *holding  // what expired: its record is still ours, so the same holder may go on at once
+	ended     bool      // Close was called
+	following *follower // not nil: another keeper leads this lease
+	swept     sweeper
 
 	mu    sync.Mutex // never held across I/O or a call of the fence
 	shown *Grant     // what Held says
-	noted []Event    // that the audit has not been told of
+	noted notes
 
 	telling sync.Mutex // one at a time tells the audit
 
@@ -90,6 +92,15 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 	if cfg.Audit == nil {
 		cfg.Audit = func(Event) error { return nil }
 	}
+	if cfg.AuditAll == nil {
+		cfg.AuditAll = func(all []Event) error {
+			var errs []error
+			for _, e := range all {
+				errs = append(errs, cfg.Audit(e))
+			}
+			return errors.Join(errs...)
+		}
+	}
 	if cfg.Renewed == nil {
 		cfg.Renewed = func(time.Duration, error) {}
 	}
@@ -109,6 +120,7 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 		wake:  make(chan struct{}, 1),
 		gate:  newGateLock(cfg.Store),
 		watch: watcher{cfg: cfg},
+		swept: newSweeper(),
 	}
 }
 

@@ -50,10 +50,10 @@ func (k *Keeper) turn(ctx context.Context) (time.Duration, error) {
 // idleWake is how often a keeper that holds nothing looks; a new grant wakes it. Where flock proves nothing it watches, so that
 // a takeover need not begin to (rule 6).
 func (k *Keeper) idleWake() time.Duration {
-	if k.cfg.Store.dir.tier == tierA {
-		return time.Hour
+	if k.tier().watchesIdle() {
+		return max(k.cfg.Tick, time.Second)
 	}
-	return max(k.cfg.Tick, time.Second)
+	return time.Hour
 }
 
 // nextWake is the time to the next renewal, deadline or tick.
@@ -62,40 +62,45 @@ func (k *Keeper) nextWake() time.Duration {
 		return k.idleWake()
 	}
 	now := k.cfg.Clock.Boot()
-	return max(min(k.cfg.Tick, k.cur.renewAt-now, k.cur.deadline-k.cfg.Policy.closeLead()-now), 0)
+	wait := min(k.cfg.Tick, k.cur.renewAt-now, k.cur.deadline-k.cfg.Policy.closeLead()-now)
+	if k.sweeps() && k.swept.behind(k.cur.token()) > sweepBehind {
+		wait = min(wait, sweepPause)
+	}
+	return max(wait, 0)
 }
 
 // step does what is due now. What fails has been told to the fence and to the audit.
 func (k *Keeper) step() {
 	h := k.cur
 	if h == nil {
-		if k.cfg.Store.dir.tier != tierA {
+		if k.tier().watchesIdle() {
 			k.Observe()
 		}
 		return
 	}
-	if k.lead != nil {
-		k.stepFollow(h)
+	if k.following != nil {
+		k.following.step(h)
 		return
 	}
 	if k.expired(k.cfg.Clock.Boot()) {
-		k.expire(nil)
+		_ = k.expire(nil)
 		return
 	}
 	live := k.cfg.Liveness(h.holder)
 	switch {
 	case live == Gone:
-		k.lose(LossHolderGone, nil)
+		_ = k.lose(LossHolderGone, nil)
 		return
 	case h.open && h.holder.Auto && k.cfg.Idle(h.holder):
-		k.lose(LossIdle, nil)
+		_ = k.lose(LossIdle, nil)
 		return
 	}
 	if found, why := h.claim.successor(); found {
-		k.lose(h.overtaken(), why)
+		_ = k.lose(h.overtaken(), why)
 		return
 	}
 	k.stepRenew(h, live)
+	k.sweep()
 }
 
 func (k *Keeper) stepRenew(h *holding, live Liveness) {
@@ -108,6 +113,6 @@ func (k *Keeper) stepRenew(h *holding, live Liveness) {
 			h.err = k.fail(ClassLockExpired, "the holder is stopped, so its lease is not renewed", "resume the holder", nil, nil)
 		}
 	default:
-		k.renewOrClose()
+		_ = k.renewOrClose()
 	}
 }

@@ -48,7 +48,7 @@ func (s *Store) taint(w LateWrite) error {
 
 // lateCheck is how a mutation looks once more after it took effect: nil where the gate's flock keeps it from being late at all.
 func (c *claim) lateCheck() func() error {
-	if c.store.dir.tier == tierA {
+	if !c.store.dir.tier.looksAgain() {
 		return nil
 	}
 	return func() error {

@@ -20,7 +20,7 @@ func (d *Dir) each(f func(name []byte)) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer unix.Close(fd) //nolint:errcheck // only read from
 	return listing(func() error {
 		buf := listBuffers.Get().(*[32 << 10]byte)
 		defer listBuffers.Put(buf)

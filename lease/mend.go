@@ -112,7 +112,7 @@ func (m *mender) judge(h Head) (problem, unsafe string) {
 	}
 	quiet := m.now.Sub(time.Unix(st.Mtim.Sec, st.Mtim.Nsec))
 	switch {
-	case s.dir.tier != tierA:
+	case !s.dir.tier.gateProvesEnd():
 		return problem, "other hosts may write here, and the gate does not prove that they stopped"
 	case quiet < m.policy.silence():
 		return problem, fmt.Sprintf("it was written %v ago; its holder may still count on it for %v", quiet.Round(time.Second),

@@ -24,10 +24,16 @@ func (m *mender) leftovers() error {
 	return s.dir.sync()
 }
 
+// statName is whether a name is there, and what it is.
+func (s *Store) statName(name string) (st unix.Stat_t, ok bool) {
+	ok = unix.Fstatat(s.dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+	return st, ok
+}
+
 func (m *mender) leftover(name, nonce string) error {
 	s := m.store
-	var st unix.Stat_t
-	if unix.Fstatat(s.dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || m.now.Sub(time.Unix(st.Ctim.Sec, st.Ctim.Nsec)) < leftoverAge {
+	st, ok := s.statName(name)
+	if !ok || m.now.Sub(time.Unix(st.Ctim.Sec, st.Ctim.Nsec)) < leftoverAge {
 		return nil
 	}
 	x := Mending{File: s.display(name), Problem: "it is left of a command that was interrupted"}

@@ -16,6 +16,7 @@ type watcher struct {
 	valid bool
 	head  Head
 	key   watchKey
+	free  watchKey // the stamps after the head was last read and judged free, zero if it was not
 
 	seen      bool
 	lastState State         // what the last look was judged by time alone
@@ -76,7 +77,18 @@ func (w *watcher) lookLocked(before instant) (Head, Judgement, error) {
 	w.valid = h.Token == w.head.Token && h.Unreadable == nil && settled(key)
 	w.head, w.key = h, key
 	w.note(before, h)
-	return h, w.judge(before, h), nil
+	j := w.judge(before, h)
+	if w.free = (watchKey{}); j.State == Free {
+		w.free = w.stamps(h.Token)
+	}
+	return h, j, nil
+}
+
+// stillFree is the head that was last read if it was free, and nothing shows that it is not any more.
+func (w *watcher) stillFree() (Head, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.head, w.free.dir != (stampOf{}) && w.stamps(w.head.Token) == w.free
 }
 
 // note keeps how long the record has been seen unchanged (rule 6) and whether it changed when it should not (rule 7).
@@ -119,7 +131,7 @@ func (w *watcher) judge(now instant, h Head) Judgement {
 		return Judgement{Skewed, now.wall.Add(w.until - now.boot), w.suspect}
 	}
 	w.suspect = ""
-	if left := need.silence() - quiet; j.State == Stealable && w.cfg.Store.dir.tier != tierA && left > 0 {
+	if left := w.cfg.Store.dir.tier.unwatched(need, quiet); j.State == Stealable && left > 0 {
 		return Judgement{Expired, now.wall.Add(left), "its lease ended, but it has not been watched for long enough to know that it stopped"}
 	}
 	return j

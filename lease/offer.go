@@ -19,40 +19,46 @@ type offer struct {
 // With an error the lease was not given away: old is held and its writers go on, unless it ended by itself meanwhile. Where the gate
 // cannot prove that nobody is just taking the lease, that answer comes twice skew and grace after ctx has ended.
 func (k *Keeper) OfferTo(ctx context.Context, old Token, host string, by time.Time, settle func(context.Context) error) (Record, error) {
-	before, err := k.handable(ctx, old, Holder{Host: host})
+	g, err := k.give(ctx, old, Holder{Host: host})
 	if err != nil {
 		return Record{}, err
 	}
-	if k.cfg.Store.dir.tier != tierA && k.cfg.Policy.takeWithin() == 0 {
+	if k.tier().takersUnseen() && k.cfg.Policy.takeWithin() == 0 {
 		return Record{}, k.fail(ClassLockConflict, "max_clock_skew and steal_grace are 0, so nobody could take it in time",
 			"release it, or hand it over on this host", nil, nil)
 	}
-	resume, err := k.cfg.Fence.Hold(ctx, old)
+	resume, err := g.hold(ctx)
 	if err != nil {
-		return Record{}, k.undrained(old, err)
-	}
-	defer resume() // does nothing once the epoch is closed
-	if settle != nil {
-		if err := settle(ctx); err != nil {
-			return Record{}, k.unsettled(err)
-		}
-	}
-	if err := k.putUp(ctx, before, offer{host, by}); err != nil {
 		return Record{}, err
 	}
-	return k.awaitTaker(ctx, before, host)
+	defer resume()
+	if err := g.settle(ctx, settle); err != nil {
+		return Record{}, err
+	}
+	s := standingOffer{g, offer{host, by}}
+	if err := s.putUp(ctx); err != nil {
+		return Record{}, err
+	}
+	return s.awaitTaker(ctx)
+}
+
+// standingOffer is a lease that is being offered to another host. Its epoch is held up and has drained.
+type standingOffer struct {
+	giving
+	offer offer
 }
 
 // putUp writes the offer into the own record, and then lets the gate go: the holder has drained, so the next may have LOCK_EX.
-func (k *Keeper) putUp(ctx context.Context, before uninterrupted, o offer) error {
+func (s standingOffer) putUp(ctx context.Context) error {
+	k := s.k
 	if err := k.enter(ctx, k.cfg.GateWait); err != nil {
 		return err
 	}
 	defer k.leave()
-	if err := k.same(before); err != nil {
+	if err := s.same(); err != nil {
 		return err
 	}
-	k.cur.offer, k.cur.handing, k.cur.offerOut = &o, true, true
+	k.cur.offer, k.cur.handing, k.cur.offerOut = &s.offer, true, true
 	k.cfg.Pause("offer.before_write")
 	if err := k.renewOrClose(); err != nil { // which writes the offer
 		return err
@@ -63,8 +69,8 @@ func (k *Keeper) putUp(ctx context.Context, before uninterrupted, o offer) error
 }
 
 // awaitTaker watches until somebody has taken the lease, or takes the offer back when ctx ends. Renewals go on meanwhile.
-func (k *Keeper) awaitTaker(ctx context.Context, before uninterrupted, host string) (Record, error) {
-	tick := time.NewTicker(k.cfg.Tick)
+func (s standingOffer) awaitTaker(ctx context.Context) (Record, error) {
+	tick := time.NewTicker(s.k.cfg.Tick)
 	defer tick.Stop()
 	over := ctx.Done()
 	for {
@@ -73,7 +79,7 @@ func (k *Keeper) awaitTaker(ctx context.Context, before uninterrupted, host stri
 		case <-over:
 			over = nil // looked at once more at once, then by the tick
 		}
-		rec, done, err := k.lookForTaker(before, host, ctx.Err() != nil)
+		rec, done, err := s.lookForTaker(ctx.Err() != nil)
 		if done {
 			return rec, err
 		}
@@ -81,40 +87,41 @@ func (k *Keeper) awaitTaker(ctx context.Context, before uninterrupted, host stri
 }
 
 // lookForTaker is one look; withdraw is whether the offer is to be taken back.
-func (k *Keeper) lookForTaker(before uninterrupted, host string, withdraw bool) (rec Record, done bool, err error) {
+func (s standingOffer) lookForTaker(withdraw bool) (rec Record, done bool, err error) {
+	k := s.k
 	if err := k.enter(context.Background(), 0); err != nil {
 		return Record{}, true, err
 	}
 	defer k.leave()
-	if k.same(before) != nil {
-		if h := k.cur; h == before.holding && h.open && h.interrupts == before.interrupts {
-			k.expire(nil) // that is why; before the epoch goes on, for nobody has LOCK_SH
+	if s.same() != nil {
+		if h := k.cur; h == s.was.holding && h.open && h.interrupts == s.was.interrupts {
+			_ = k.expire(nil) // that is why; before the epoch goes on, for nobody has LOCK_SH
 		}
-		rec, err := k.takenBy(before)
+		rec, err := s.takenBy()
 		return rec, true, err
 	}
 	if found, why := k.cur.claim.successorAnywhere(); found {
-		k.lose(LossHandedOver, why) // gives nothing back, so it cannot fail
-		rec, err := k.takenBy(before)
+		_ = k.lose(LossHandedOver, why) // gives nothing back, so it cannot fail
+		rec, err := s.takenBy()
 		return rec, true, err
 	}
 	if !withdraw {
 		return Record{}, false, nil
 	}
-	if done, err := k.withdraw(); !done || err != nil {
+	if done, err := s.withdraw(); !done || err != nil {
 		return Record{}, done, err
 	}
-	return Record{}, true, k.fail(ClassLockConflict, fmt.Sprintf("nobody on %s took the lease in time, so nothing has changed", printable(host)),
+	return Record{}, true, k.fail(ClassLockConflict, fmt.Sprintf("nobody on %s took the lease in time, so nothing has changed", printable(s.offer.host)),
 		"run there: jvsfs lock acquire --wait 1m WORKTREE, and here try again", nil, nil)
 }
 
 // withdraw takes the offer back, if and as soon as that can be done; the old epoch is held up until then. With LOCK_SH nobody is
 // between the second look and the view, and who looks later finds no offer. Where flock proves nothing, somebody who saw the offer
 // before it was taken back may still link, but not for longer than takeWithin: that is waited out.
-func (k *Keeper) withdraw() (done bool, err error) {
-	h := k.cur
+func (s standingOffer) withdraw() (done bool, err error) {
+	k, h := s.k, s.k.cur
 	if h.offer != nil {
-		if k.gate.shared() != nil {
+		if !k.gate.hasShared() {
 			return false, nil // somebody is just taking the lease, or is stopped while it does
 		}
 		k.cfg.Pause("offer.withdraw")
@@ -144,7 +151,7 @@ func (p Policy) takeWithin() time.Duration { return p.MaxClockSkew + p.StealGrac
 // offerStands is whether somebody may still come to hold the lease by an offer, whatever the gate says. Twice takeWithin leaves
 // room for clocks of different pace, and for a store that shows the new record late.
 func (k *Keeper) offerStands(h *holding) bool {
-	return k.cfg.Store.dir.tier != tierA && h.handing &&
+	return k.tier().takersUnseen() && h.handing &&
 		(h.offerOut || k.cfg.Clock.Boot() < h.withdrawn+2*k.cfg.Policy.takeWithin())
 }
 
@@ -160,7 +167,7 @@ func (tk *taking) tooLate(now time.Duration) bool {
 	if tk.head.Record != nil {
 		p = p.milder(tk.head.Record.Policy())
 	}
-	return tk.offered && tk.k.cfg.Store.dir.tier != tierA && now-tk.looked >= p.takeWithin()
+	return tk.offered && tk.k.tier().takersUnseen() && now-tk.looked >= p.takeWithin()
 }
 
 // inTime is an error when it is too late.
@@ -172,7 +179,8 @@ func (tk *taking) inTime() error {
 }
 
 // takenBy is what became of an offer that is over: the record of the taker, or why there is none.
-func (k *Keeper) takenBy(before uninterrupted) (Record, error) {
+func (s standingOffer) takenBy() (Record, error) {
+	k, before := s.k, s.was
 	h, _, err := k.watch.look()
 	switch {
 	case err != nil:

@@ -41,7 +41,7 @@ func TestWhatIsNotedIsBoundedAndNotLost(t *testing.T) {
 	r := newRig(t, testDir(t), newFakeClock())
 	for i := range 3 * notedMost {
 		r.note(Event{Kind: fmt.Sprint(i)})
-		require.LessOrEqual(t, len(r.noted), notedMost)
+		require.LessOrEqual(t, len(r.noted.events), notedMost)
 	}
 	require.NoError(t, r.Close())
 	require.Len(t, r.events(), 3*notedMost)
@@ -120,4 +120,73 @@ func TestParsedRecordsAreCopies(t *testing.T) {
 	require.Error(t, err)
 	_, err = s.parsed.parse([]byte("{}"), [32]byte{1}, "main")
 	require.Error(t, err)
+}
+
+// Commands that come one after the other within a moment cost the audit one flush, and one that stands alone is told of soon.
+func TestABurstIsToldOfAtOnce(t *testing.T) {
+	c := newFakeClock()
+	var told []int
+	r := newRig(t, testDir(t), c, func(cfg *KeeperConfig) {
+		cfg.AuditAll = func(all []Event) error { told = append(told, len(all)); return nil }
+	})
+	quiet := func() { // as after Run's turn
+		select {
+		case <-r.wake:
+		default:
+		}
+	}
+	for i := range 5 {
+		r.must(t, writer(fmt.Sprint("w", i), 100+i))
+		r.live = Gone
+		r.tick()
+		r.live = Alive
+		quiet()
+		require.LessOrEqual(t, r.tell(bg, time.Hour), notedFor, "Run comes back in time")
+	}
+	require.Empty(t, told)
+	c.advance(notedFor)
+	r.poke()
+	require.Zero(t, r.tell(bg, time.Hour), "there is a wake to see to first")
+	require.Empty(t, told)
+	quiet()
+	require.Greater(t, r.tell(bg, time.Hour), time.Minute)
+	require.Equal(t, []int{10}, told)
+	require.Equal(t, time.Hour, r.tell(bg, time.Hour))
+	for range notedMost / 2 {
+		r.note(Event{Kind: "x"})
+	}
+	quiet()
+	r.tell(bg, time.Hour)
+	require.Equal(t, []int{10, notedMost / 2}, told, "many are not kept for long")
+}
+
+// While leases pass from one writer to the next nobody looks at the head twice; the look under the gate sees what a tick hid.
+func TestAFreeHeadThatWasJustSeenIsNotReadAgain(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	r, other := newRig(t, d, c), newRig(t, d, c)
+	r.must(t, writer("ann", 10))
+	r.live = Gone
+	r.tick()
+	r.live = Alive
+	_, j := r.Observe()
+	require.Equal(t, Free, j.State)
+	free := func(h Holder) bool { return (&taking{k: r.Keeper, holder: h}).seenFree() }
+	require.True(t, free(writer("bob", 20)))
+	require.False(t, free(bob), "on purpose")
+	d.tier = tierRemote
+	require.False(t, free(writer("bob", 20)))
+	d.tier = tierA
+	other.must(t, writer("eve", 30))
+	require.False(t, free(writer("bob", 20)), "the stamps have moved")
+	_, j = r.Observe()
+	require.Equal(t, Held, j.State)
+	require.False(t, free(writer("bob", 20)))
+	r.watch.mu.Lock()
+	r.watch.free = r.watch.stamps(2) // as if no stamp had moved
+	r.watch.mu.Unlock()
+	require.True(t, free(writer("bob", 20)))
+	_, err := r.Acquire(bg, writer("bob", 20))
+	requireClass(t, ClassLockConflict, err)
+	h, _ := r.Observe()
+	require.EqualValues(t, 2, h.Token)
 }

@@ -56,7 +56,7 @@ type world struct {
 
 // standing is a lease that is being offered.
 type standing struct {
-	before uninterrupted
+	offer  standingOffer
 	resume func()
 }
 
@@ -176,20 +176,21 @@ func (w *world) offer(rt *rapid.T, i int) {
 	if _, offers := w.offers[i]; !ok || offers {
 		return
 	}
-	before, err := r.handable(bg, g.Token, Holder{Host: "h"})
+	away, err := r.give(bg, g.Token, Holder{Host: "h"})
 	if err != nil {
 		return
 	}
-	resume, err := r.fence.Hold(bg, g.Token)
+	resume, err := away.hold(bg)
 	if err != nil {
 		return
 	}
 	by := r.cfg.Clock.Wall().Add(time.Duration(rapid.IntRange(1, 60).Draw(rt, "offer lasts")) * time.Second)
-	if err := r.putUp(bg, before, offer{"h", by}); err != nil {
+	s := standingOffer{away, offer{"h", by}}
+	if err := s.putUp(bg); err != nil {
 		resume()
 		return
 	}
-	w.offers[i] = standing{before, resume}
+	w.offers[i] = standing{s, resume}
 }
 
 func (w *world) look(rt *rapid.T, i int) {
@@ -197,7 +198,7 @@ func (w *world) look(rt *rapid.T, i int) {
 	if !offers {
 		return
 	}
-	if _, done, _ := w.rigs[i].lookForTaker(o.before, "h", rapid.Bool().Draw(rt, "withdraw")); done {
+	if _, done, _ := o.offer.lookForTaker(rapid.Bool().Draw(rt, "withdraw")); done {
 		o.resume()
 		delete(w.offers, i)
 	}

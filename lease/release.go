@@ -28,7 +28,7 @@ func (k *Keeper) lose(kind LossKind, why error) error { return k.loseKeeping(kin
 
 // loseKeeping is lose; keepGate leaves the gate as it is, for a holder that goes straight on to the next claim.
 func (k *Keeper) loseKeeping(kind LossKind, why error, keepGate bool) error {
-	if k.lead != nil {
+	if k.following != nil {
 		k.part(LossReplaced) // the record is another's to give back
 		return nil
 	}
@@ -41,7 +41,9 @@ func (k *Keeper) loseKeeping(kind LossKind, why error, keepGate bool) error {
 	var err error
 	if kind.gives() {
 		h.claim.brief = k.partFrom(kind, h)
-		err = k.markReleased(h.claim)
+		if err = k.markReleased(h.claim); err == nil {
+			k.swept.note(h.claim.rec)
+		}
 	}
 	k.report(kind, h, why)
 	if !keepGate {
@@ -84,7 +86,7 @@ func (k *Keeper) expired(boot time.Duration) bool {
 func (k *Keeper) expire(why error) error {
 	if k.cur.handing {
 		if found, by := k.cur.claim.successorAnywhere(); found {
-			k.lose(LossHandedOver, by) // gives nothing back, so it cannot fail
+			_ = k.lose(LossHandedOver, by) // gives nothing back, so it cannot fail
 			return by
 		}
 	}
@@ -93,7 +95,7 @@ func (k *Keeper) expire(why error) error {
 	}
 	err := k.fail(ClassLockExpired, fmt.Sprintf("token %d was not renewed in time", k.cur.token()),
 		"acquire the lease again", k.cur.claim.rec, why)
-	k.lose(LossExpired, err) // gives nothing back, so it cannot fail
+	_ = k.lose(LossExpired, err) // gives nothing back, so it cannot fail
 	return err
 }
 
@@ -101,7 +103,7 @@ func (k *Keeper) expire(why error) error {
 // writer stands at the door. Should the machine fail before the disk has it, so do all whom it concerns, for the file system is this
 // kernel's alone; the record then runs out like that of any holder whom the failure ended.
 func (k *Keeper) partFrom(kind LossKind, h *holding) bool {
-	return kind == LossHolderGone && h.holder.Auto && k.cfg.Store.dir.tier == tierA
+	return kind == LossHolderGone && h.holder.Auto && k.tier().endsWithKernel()
 }
 
 func (k *Keeper) report(kind LossKind, h *holding, why error) {
@@ -114,7 +116,7 @@ func (k *Keeper) report(kind LossKind, h *holding, why error) {
 		k.note(e)
 		return
 	}
-	k.audit(e)
+	_ = k.audit(e) // the loss stands, with its event or without
 }
 
 // markReleased is release of a claim that this keeper has ended with; nothing of it may be left to mark.

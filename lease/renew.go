@@ -16,7 +16,7 @@ func (k *Keeper) Renew(ctx context.Context) (Record, error) {
 	if k.cur == nil {
 		return Record{}, k.notHeld()
 	}
-	if k.lead != nil {
+	if k.following != nil {
 		return Record{}, k.busy(nil) // a follower never writes to the record
 	}
 	if k.cfg.Liveness(k.cur.holder) == Stopped {
@@ -46,7 +46,7 @@ func (k *Keeper) renewOrClose() error {
 	case err == nil:
 		return nil
 	case lost:
-		k.lose(h.overtaken(), err) // gives nothing back, so it cannot fail
+		_ = k.lose(h.overtaken(), err) // gives nothing back, so it cannot fail
 		return err
 	case k.expired(k.cfg.Clock.Boot()):
 		return k.expire(err)
@@ -64,9 +64,6 @@ func (k *Keeper) renew(h *holding) (lost bool, err error) {
 	}
 	if err := k.ready(h); err != nil {
 		return false, err
-	}
-	if literalRenew(k, h, in) {
-		return false, nil
 	}
 	rec, err := h.claim.check()
 	if err != nil {
@@ -139,7 +136,7 @@ func (k *Keeper) renewed(rec *Record, h *holding, in instant) *Record {
 	switch r.OfferedTo = ""; {
 	case h.offer != nil:
 		r.OfferedTo, r.OfferUntil = clip(named(h.offer.host), maxText), h.offer.until.UTC()
-	case !h.handing || k.cfg.Store.dir.tier == tierA:
+	case !h.handing || !k.tier().takersUnseen():
 		r.OfferUntil = time.Time{} // until then it says that somebody may still come
 	}
 	return r

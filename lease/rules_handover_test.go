@@ -154,8 +154,7 @@ func setImmutable(t *testing.T, d *Dir, on bool) {
 func TestAHandoverThatLosesTheRaceForTheToken(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	other := newRig(t, d, c)
-	var r *rig
-	r = newRig(t, d, c, func(cfg *KeeperConfig) {
+	r := newRig(t, d, c, func(cfg *KeeperConfig) {
 		cfg.Pause = func(point string) {
 			if point == "handover.before_link" { // where flock proves nothing another host can be here
 				rec := other.newRecord(person("eve", 30), Head{Token: 1}, readClocks(c))

@@ -46,6 +46,17 @@ func (tk *taking) look() error {
 	return k.conflict(h, j)
 }
 
+// seenFree is whether the first look may be the one that was just made for the writer (Observe): the head was free, and no stamp has
+// moved. What happens within one tick of the stamps is left to the look under the gate, which decides.
+func (tk *taking) seenFree() bool {
+	h, free := tk.k.watch.stillFree()
+	if !free || !tk.holder.Auto || !tk.k.tier().gateProvesEnd() {
+		return false
+	}
+	tk.head = h
+	return true
+}
+
 // isOwn is whether the head is the very record that this keeper's same holder lost by expiry: its fence is closed and drained
 // here, and nobody else can have renewed it.
 func (tk *taking) isOwn(h Head) bool {
@@ -56,6 +67,7 @@ func (tk *taking) isOwn(h Head) bool {
 
 // blame adds the holder to an error about the gate.
 func (tk *taking) blame(err error) error {
+	//nolint:errorlint // what wraps one says more than this could
 	if e, ok := err.(*Error); ok && e.Holder == nil && tk.head.Record != nil && !tk.head.Record.Released {
 		named := *e
 		named.Holder = tk.head.Record
@@ -109,12 +121,11 @@ func (tk *taking) win(c *claim, in instant) error {
 	k.cfg.Pause("claim.before_link")
 	claiming(c.rec)
 	won, err := c.link()
-	c.dropTmp()
 	if err == nil && !won {
 		err = tk.beaten()
 	}
 	if err != nil {
-		c.close()
+		c.discard()
 		return err
 	}
 	claimed(c.rec)
@@ -157,8 +168,11 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 		if holder.Auto {
 			k.note(e) // its writer waits
 		} else {
-			k.audit(e)
+			_ = k.audit(e)
 		}
+	}
+	if k.swept.behind(g.Token) > sweepBehind {
+		k.sweep() // whatever Run comes to
 	}
 	k.poke()
 	return g, nil
@@ -176,7 +190,7 @@ func (tk *taking) undo(c *claim) {
 
 // giveBack ends a claim that never armed. Its errors are dropped: the claim then simply runs out.
 func (k *Keeper) giveBack(c *claim) {
-	k.markReleased(c)
+	_ = k.markReleased(c)
 	c.discard()
 }
 
@@ -196,7 +210,7 @@ func (tk *taking) beaten() error {
 // more silence and does not forbid it: by then the record has stood still for twice as long as any holder could count on it.
 func (tk *taking) contradicted(c *claim, in instant) error {
 	k, r := tk.k, tk.head.Record
-	if k.cfg.Store.dir.tier == tierA || r == nil || tk.verdict.State != Stealable {
+	if !k.tier().storeHasOwnClock() || r == nil || tk.verdict.State != Stealable {
 		return nil
 	}
 	stamp, err := c.stamp()
@@ -247,10 +261,10 @@ func (tk *taking) auditSteal() error {
 	case "handover":
 		e.From = tk.head.Record.Holder()
 	default:
-		e.Unclean = tk.k.cfg.Store.dir.tier != tierA || tk.head.Foreign
+		e.Unclean = !tk.k.tier().gateProvesEnd() || tk.head.Foreign
 	}
 	err := tk.k.audit(e)
-	if err != nil && !unaudited() {
+	if err != nil {
 		return tk.k.fail(ClassAuditFailed, "the "+e.Kind+" could not be audited, so it did not happen", "repair the audit log", tk.head.Record, err)
 	}
 	return nil

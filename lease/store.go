@@ -44,7 +44,9 @@ type Head struct {
 // fileID identifies an inode.
 type fileID struct{ dev, ino uint64 }
 
-func idOf(st *unix.Stat_t) fileID { return fileID{uint64(st.Dev), st.Ino} }
+func idOf(st *unix.Stat_t) fileID {
+	return fileID{uint64(st.Dev), st.Ino} //nolint:unconvert // 32 bits on other processors
+}
 
 func (s *Store) display(name string) string { return filepath.Join(s.dir.path, name) }
 
@@ -196,7 +198,7 @@ func (s *Store) readFile(name string) ([]byte, *unix.Stat_t, error) {
 	} else if err != nil {
 		return nil, nil, err
 	}
-	defer unix.Close(fd)
+	defer unix.Close(fd) //nolint:errcheck // only read from
 	return readFD(fd)
 }
 

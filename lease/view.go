@@ -10,7 +10,7 @@ import (
 // publish makes <id>.lock a hard link to the own claim, durable, and yields to any higher claim (rule 2).
 func (c *claim) publish() error {
 	s := c.store
-	if err := s.putView(c.rec.FencingToken); err != nil {
+	if err := c.putOwnView(); err != nil {
 		return err
 	}
 	t := c.rec.FencingToken
@@ -33,9 +33,24 @@ func (s *Store) putView(t Token) error {
 	if err := disk("publish.link", func() error { return unix.Linkat(s.dir.fd, s.claimName(t), s.dir.fd, tmp, 0) }); err != nil {
 		return s.failed("the view cannot be prepared", tmp, err)
 	}
+	return s.moveToView(tmp)
+}
+
+// putOwnView is putView of the own claim, by the temporary name that it was born under if it has that still.
+func (c *claim) putOwnView() error {
+	if c.tmp == "" {
+		return c.store.putView(c.rec.FencingToken)
+	}
+	tmp := c.tmp
+	c.tmp = ""
+	return c.store.moveToView(tmp)
+}
+
+// moveToView renames a claim's temporary name over the view, durably.
+func (s *Store) moveToView(tmp string) error {
 	err := disk("publish.rename", func() error { return unix.Renameat(s.dir.fd, tmp, s.dir.fd, s.viewName()) })
 	// rename(2) does nothing when both names are one inode already, so the temporary name may be left.
-	unix.Unlinkat(s.dir.fd, tmp, 0)
+	_ = unix.Unlinkat(s.dir.fd, tmp, 0)
 	if err != nil {
 		return s.failed("the view cannot be published", s.viewName(), err)
 	}
@@ -82,7 +97,7 @@ func (c *claim) withdraw(pause func(string)) error {
 			return s.failed("a view that is not ours cannot be put back", aside, err)
 		}
 	}
-	unix.Unlinkat(s.dir.fd, aside, 0)
+	_ = unix.Unlinkat(s.dir.fd, aside, 0)
 	if c.brief {
 		return nil // a view that comes back shows a record that is released, or has run out
 	}

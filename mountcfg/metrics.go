@@ -55,7 +55,7 @@ func parseSocket(text string) (Metrics, error) {
 	}
 	switch {
 	case !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/":
-		return Metrics{}, errors.New("want an absolute, clean path after unix:")
+		return Metrics{}, errors.New("want an absolute, clean path after \"unix:\"")
 	case len(path) > maxSocketPath:
 		return Metrics{}, fmt.Errorf("want a path of at most %d bytes", maxSocketPath)
 	case strings.ContainsRune(path, 0):

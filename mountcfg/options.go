@@ -66,10 +66,10 @@ func (p *optionParser) take(o option) error {
 		return p.generic(g, o)
 	}
 	key := strings.ReplaceAll(o.name, "-", "_")
-	switch {
-	case key == keyFile:
+	switch key {
+	case keyFile:
 		return p.file(o)
-	case key == keyWorktrees:
+	case keyWorktrees:
 		return fmt.Errorf("worktrees are named in a file: %s=FILE", keyFile)
 	}
 	f, suffix := findOptionField(key)

@@ -139,7 +139,7 @@ func checkDuration(d time.Duration, zero bool) error {
 // checkWorktreeID holds ids to what is safe as a file name on every backing store.
 func checkWorktreeID(id string) error {
 	if id == "." || id == ".." || id == "" || len(id) > maxWorktreeID || strings.ContainsFunc(id, notInID) {
-		return fmt.Errorf("want 1 to %d characters of A-Z a-z 0-9 . _ - and neither . nor ..", maxWorktreeID)
+		return fmt.Errorf("want 1 to %d characters of A-Z a-z 0-9 . _ - other than \".\" and \"..\"", maxWorktreeID)
 	}
 	return nil
 }

@@ -112,7 +112,8 @@ func (r *reader) top(key string, entry *ast.MappingValueNode) {
 		r.each(entry.Value, key, r.worktree)
 		return
 	}
-	name, k := key, kind(0)
+	var name string
+	k := kind(0)
 	f := findField(key)
 	if f == nil && strings.HasSuffix(key, suffixMillis) {
 		name = strings.TrimSuffix(key, suffixMillis)

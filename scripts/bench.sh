@@ -9,12 +9,14 @@
 #   scripts/bench.sh --tmpfs --disk=false      on the tmpfs alone
 #   scripts/bench.sh --rounds 9 --plot FILE    more rounds; draws to FILE (.svg or .png)
 #   scripts/bench.sh --clients                 1 to 16 clients at the same time too
+#   scripts/bench.sh --image --rows 'new session' --no-refused --targets jvsfs   when a lease passes on
 #   scripts/bench.sh --rows '^stat' --targets jvsfs,bindfs --requests
 #
 # Prints for each row the time of native, the median ratio to it of each target (in brackets
 # the smallest and the largest), the requests that one operation costs jvsfs, the geometric
-# means, and what refused calls cost. The other options: --help. Takes a quarter of an hour
-# for each medium. On a machine that others use too: nice -n -10 scripts/bench.sh.
+# means, what refused calls cost, and what the first write of a new session costs. The other
+# options: --help. Takes a quarter of an hour for each medium. On a machine that others use
+# too: nice -n -10 scripts/bench.sh.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -8,6 +8,7 @@
 #   scripts/container-test.sh --package     the Debian package: install, use, upgrade, remove, purge
 #   scripts/container-test.sh --systemd     the unit and an fstab line under systemd, over two boots
 #   scripts/container-test.sh --privileges  what a daemon in a container needs, measured
+#   scripts/container-test.sh --fresh       README's commands on a bare Debian 12 and 13; without an engine
 #
 # Several options may be given. Ends with "N passed, N failed".
 set -euo pipefail
@@ -32,13 +33,14 @@ readonly NOT_HERE+='|TestAHandoverThatIsNotInTimeChangesNothing|TestNotifyStopWa
 # Tests of --quick: one of each kind.
 readonly QUICK_TESTS='TestBashCompletes|TestErrno|TestInPlace.*|TestTool.*Git.*'
 
-parts=()
+parts=() fresh=''
 for option in "${@:---all}"; do
   case $option in
   --all) parts+=(quickstart integration) ;;
   --quick) parts+=(quickstart quick) ;;
+  --fresh) fresh=1 ;;
   --image | --package | --systemd | --privileges) parts+=("${option#--}") ;;
-  *) die "usage: scripts/container-test.sh [--quick] [--image] [--package] [--systemd] [--privileges]" ;;
+  *) die "usage: scripts/container-test.sh [--quick] [--image] [--package] [--systemd] [--privileges] [--fresh]" ;;
   esac
 done
 
@@ -58,6 +60,7 @@ clean() {
   for container in "${containers[@]}"; do
     "${docker[@]}" rm -f -v "$container" >/dev/null 2>&1 || true
   done
+  [[ -z ${fresh_pid:-} ]] || kill "$fresh_pid" 2>/dev/null || true
   engine_stop
   unmount_below "$work"
   rm -rf --one-file-system "$work"
@@ -133,7 +136,8 @@ integration_tests() {
   exec {json}> >(exec awk -v counts="$work/counts" -v verbose=1 -f "$here/testjson.awk")
   summary=$!
   in_container "${options[@]}" --security-opt seccomp=unconfined -- \
-    go test -json -count=1 -timeout 25m -run "$1" -skip "$NOT_HERE" ./integration >&"$json" 2>&1 || status=$?
+    go test -json -count=1 -timeout 25m -run "$1" -skip "$NOT_HERE" \
+    ./integration/{fence,lease,daemon,fidelity,tools,service} >&"$json" 2>&1 || status=$?
   exec {json}>&-
   wait "$summary" || status=$?
   [[ ! -e $work/counts ]] || read -r _ _ skipped <"$work/counts"
@@ -141,8 +145,14 @@ integration_tests() {
   return "$status"
 }
 
-engine_start
-image_build
+if [[ $fresh ]]; then
+  # shellcheck source=scripts/container/fresh.sh
+  . "$here/container/fresh.sh"
+fi
+if ((${#parts[@]})); then
+  engine_start
+  image_build
+fi
 for part in "${parts[@]}"; do
   case $part in
   quickstart) check "Quickstart in a container" quickstart ;;

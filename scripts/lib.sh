@@ -1,8 +1,9 @@
 # Shared by the scripts of this directory: say, install what is missing, find Go.
 # shellcheck shell=bash
 
-# Go's oldest release that builds this module, as in go.mod.
-readonly NEED_GO=1.26
+# Go's oldest release that builds this module, as in go.mod, and the one that is fetched
+# where there is none.
+readonly NEED_GO=1.26 FETCH_GO=1.26.8
 
 # What the tests drive, as WHAT:PACKAGE for install_missing.
 # shellcheck disable=SC2034 # used by the scripts
@@ -11,7 +12,7 @@ readonly TEST_TOOLS=(
   gcc:gcc /usr/include/stdio.h:libc6-dev make:make git:git
   fusermount3:fuse3 findmnt:mount setsid:util-linux ps:procps awk:mawk systemd-analyze:systemd
   setfattr:attr setfacl:acl chattr:e2fsprogs inotifywait:inotify-tools strace:strace
-  rsync:rsync tar:tar tmux:tmux vim:vim sqlite3:sqlite3 node:nodejs
+  rsync:rsync curl:curl tar:tar tmux:tmux vim:vim sqlite3:sqlite3 node:nodejs
   /usr/include/lmdb.h:liblmdb-dev
   groff:groff-base /usr/share/bash-completion/bash_completion:bash-completion
 )
@@ -80,18 +81,49 @@ apt_install() {
     { apt-get update -qq && apt-get install -qq -y --no-install-recommends "$@"; }
 }
 
-# need_go DIR: fail unless the go command can build the module in DIR. An older go
-# (from 1.21 on) fetches the right one by itself when GOTOOLCHAIN allows it.
+# need_go DIR: see to a go command that builds the module in DIR. One that is too old (from
+# 1.21 on) may fetch the right one by itself; where that does not help, Debian's is installed
+# and fetches it as a module.
 need_go() {
+  go_builds "$1" && return
+  fetch_go "${GO_TROUBLE:-}"
+  go_builds "$1" || die "Go >= $NEED_GO is needed: $GO_TROUBLE (see https://go.dev/dl/)"
+}
+
+# go_builds DIR: the go command is new enough. Leaves what is wrong in $GO_TROUBLE.
+go_builds() {
   local have
-  command -v go >/dev/null ||
-    die "Go >= $NEED_GO is needed and there is no go command: see https://go.dev/dl/ (unpack into /usr/local)"
+  GO_TROUBLE="there is no go command"
+  command -v go >/dev/null || return
   if ! have=$(cd "$1" && go env GOVERSION 2>&1); then
-    die "Go >= $NEED_GO is needed: $have (try GOTOOLCHAIN=auto, or see https://go.dev/dl/)"
+    GO_TROUBLE=$have
+    return 1
   fi
   have=${have#go}
-  [[ $(printf '%s\n' "$NEED_GO" "$have" | sort -V | head -n 1) == "$NEED_GO" ]] ||
-    die "Go >= $NEED_GO is needed, and this is $have (try GOTOOLCHAIN=auto, or see https://go.dev/dl/)"
+  GO_TROUBLE="this is $have"
+  [[ $(printf '%s\n' "$NEED_GO" "$have" | sort -V | head -n 1) == "$NEED_GO" ]]
+}
+
+# fetch_go WHY: take the toolchain from the module proxy, with whatever go there is (1.19
+# does). It is checked against Go's checksum database. Modules have no permissions, so its
+# programs get theirs here. The next run finds it in the module cache.
+fetch_go() {
+  local module dir
+  if ! command -v go >/dev/null; then
+    command -v apt-get >/dev/null || die "Go >= $NEED_GO is needed: $1 (see https://go.dev/dl/)"
+    install_missing go:golang-go /etc/ssl/certs/ca-certificates.crt:ca-certificates
+  fi
+  module=golang.org/toolchain@v0.0.1-go$FETCH_GO.linux-$(GOTOOLCHAIN=local go env GOARCH)
+  dir=$(cd / && GOTOOLCHAIN=local go env GOMODCACHE)/$module
+  if [[ ! -x $dir/bin/go ]]; then
+    title "Fetching Go $FETCH_GO, for $1"
+    (cd / && GOFLAGS='' GOTOOLCHAIN=local go mod download "$module") ||
+      die "Go >= $NEED_GO is needed, and it could not be fetched (see https://go.dev/dl/)"
+    find "$dir/bin" "$dir/pkg/tool" -type f -exec chmod a+x {} +
+  fi
+  export PATH="$dir/bin:$PATH" GOTOOLCHAIN=local
+  unset GOROOT
+  hash -r
 }
 
 # need_fuse: see to /dev/fuse, as far as that can be done from here.

@@ -43,6 +43,9 @@ version_of_git() {
 }
 
 version=${VERSION:-$(version_of_git)}
+tag=$(of_git describe --tags --exact-match --match 'v[0-9]*') || tag=''
+[[ -n ${VERSION:-} || -z $tag ]] || grep -qF "jvsfs (${tag#v}) " "$here/debian/changelog" ||
+  die "scripts/debian/changelog says nothing of $tag"
 [[ $version =~ ^[0-9][A-Za-z0-9.+~]*$ ]] || die "$version is not a version that Debian takes"
 export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(of_git log -1 --format=%ct || echo 0)}"
 export CGO_ENABLED=0 # static: the package depends on no library
@@ -125,10 +128,18 @@ install_papers() {
   licences >"$work/copyright"
   put 644 "$work/copyright" usr/share/doc/jvsfs/copyright
   put 644 "$here/debian/lintian-overrides" usr/share/lintian/overrides/jvsfs
-  {
-    printf 'jvsfs (%s) unstable; urgency=medium\n\n  * See the project.\n\n' "$version"
-    printf ' -- The jvsfs authors <jvsfs@localhost>  %s\n' "$(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")"
-  } | gzip -9n >"$doc/changelog.gz"
+  changelog | gzip -9n >"$doc/changelog.gz"
+}
+
+# changelog: scripts/debian/changelog is the one source. A version between releases gets an
+# entry of its own on top; a release must have been written down.
+changelog() {
+  local source=$here/debian/changelog
+  if [[ $(sed -n '1s/^jvsfs (\(.*\)) .*/\1/p' "$source") != "$version" ]]; then
+    printf 'jvsfs (%s) UNRELEASED; urgency=medium\n\n  * A build between releases.\n\n' "$version"
+    printf ' -- The jvsfs authors <jvsfs@localhost>  %s\n\n' "$(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")"
+  fi
+  cat "$source"
 }
 
 control() {

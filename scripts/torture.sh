@@ -13,10 +13,20 @@
 #   scripts/torture.sh --tier a               one machine only; c: several, with no lock manager
 #   scripts/torture.sh --without OP[,OP...]   leaves operations out: handover, offer, switch, recover,
 #                                             replace, rename, mounts, stranger, hostile
+#   scripts/torture.sh --theme THEME          only histories that have most of one thing: holds (of writes that
+#                                             are past their check), kills (within the steps of the protocol),
+#                                             passing (of leases, mounts and roots to others), evenly
+#   scripts/torture.sh --dir /dev/shm         in memory: twice as much happens in the same time
+#   scripts/torture.sh --parallel 2           histories at a time; where processors are short more find less
 #   scripts/torture.sh --json FILE            writes the figures to a file, too
 #   scripts/torture.sh --sum FILE...          adds up the figures of several runs
 #   scripts/torture.sh --mutants              switch rules off, one by one: each must be caught
 #   scripts/torture.sh --mutant no_drain      only this one
+#
+# An hour that proves much, on two processors, also when others use them:
+#
+#   nice -n -12 scripts/torture.sh --minutes 60 --tier c --parallel 3 --dir /dev/shm
+#   nice -n -12 scripts/torture.sh --minutes 60 --tier a --parallel 1    (beside it)
 #
 # Prints histories, operations, grants, steals, kills by step of the protocol, faults by kind,
 # and violations, for each tier. A seed gives

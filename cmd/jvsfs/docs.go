@@ -29,9 +29,21 @@ import (
 
 // Sections of the manual.
 const (
+	userSection  = "1"
 	adminSection = "8"
-	adminManual  = "System administration"
 )
+
+// adminCommands are for who runs a mount, with all below them. The rest is for who works in
+// one: the lease, exec, explain, status, top.
+var adminCommands = []string{"mount", "umount", "recover", "enforce", "doctor", "audit", "config"}
+
+// sectionOf is the section of the manual for a command.
+func sectionOf(cmd *cobra.Command) string {
+	if slices.Contains(adminCommands, topCommand(cmd)) {
+		return adminSection
+	}
+	return userSection
+}
 
 func docsCommands(io stdio) []*cobra.Command {
 	return []*cobra.Command{{
@@ -90,8 +102,10 @@ func writeCommandPages(cmd *cobra.Command, dir string) error {
 }
 
 func pageName(cmd *cobra.Command) string {
-	return strings.ReplaceAll(cmd.CommandPath(), " ", "-") + "." + adminSection
+	return manualName(cmd) + "." + sectionOf(cmd)
 }
+
+func manualName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
 // commandPage is the page that cobra makes, with what cobra does not know before its
 // list of other pages.
@@ -99,7 +113,7 @@ func commandPage(cmd *cobra.Command) ([]byte, error) {
 	cmd.InitDefaultHelpFlag()
 	cmd.NonInheritedFlags().VisitAll(sayFlag)
 	var page bytes.Buffer
-	header := &doc.GenManHeader{Section: adminSection, Source: source(), Manual: adminManual}
+	header := &doc.GenManHeader{Section: sectionOf(cmd), Source: source(), Manual: manualOf[sectionOf(cmd)]}
 	if err := doc.GenMan(cmd, header, &page); err != nil {
 		return nil, err
 	}
@@ -107,12 +121,58 @@ func commandPage(cmd *cobra.Command) ([]byte, error) {
 	if !found {
 		return nil, fmt.Errorf("%s: the page has no section of other pages", cmd.CommandPath())
 	}
-	more := "# EXIT STATUS\nSee **jvsfs(8)**.\n"
+	more := "# EXIT STATUS\nSee **jvsfs(1)**.\n"
 	if !cmd.HasParent() {
 		more = exitStatus() + filesSection
-		after = append(bytes.TrimRight(after, "\n"), ", \\fBmount.fuse.jvsfs(8)\\fP, \\fBjvsfs.yaml(5)\\fP\n"...)
 	}
-	return slices.Concat(listFlags(before), []byte("\n"), render(more), []byte(".SH SEE ALSO\n"), after), nil
+	also := referToSections(cmd.Root(), bytes.TrimRight(after, "\n"))
+	for _, other := range otherPages(cmd) {
+		also = append(also, ", \\fB"+other+"\\fP"...)
+	}
+	return slices.Concat(listFlags(before), []byte("\n"), render(more), []byte(".SH SEE ALSO\n"), also, []byte("\n")), nil
+}
+
+// otherPages are those that are no command's and that a reader of a command's page wants next.
+func otherPages(cmd *cobra.Command) []string {
+	switch top := topCommand(cmd); top {
+	case "jvsfs":
+		return []string{"mount.fuse.jvsfs(8)", "jvsfs.yaml(5)", "jvsfs-guarantees(7)", "jvsfs-lease(7)", "jvsfs-layouts(7)",
+			"jvsfs-operations(7)", "jvsfs-json(7)", "jvsfs-performance(7)", "jvsfs-testing(7)"}
+	case "mount", "config":
+		return []string{"jvsfs.yaml(5)", "jvsfs-layouts(7)", "jvsfs-operations(7)"}
+	case "lock", "exec", "audit":
+		return []string{"jvsfs-lease(7)"}
+	default:
+		return []string{"jvsfs-operations(7)"}
+	}
+}
+
+// topCommand is the name of the command just below jvsfs that cmd is or belongs to.
+func topCommand(cmd *cobra.Command) string {
+	for cmd.HasParent() && cmd.Parent().HasParent() {
+		cmd = cmd.Parent()
+	}
+	return cmd.Name()
+}
+
+// commandReference is another command's page, in the section of the page that cobra makes.
+var commandReference = regexp.MustCompile(`(jvsfs(?:-[a-z]+)*)\(\d\)`)
+
+// referToSections puts the section of each command's page behind its name.
+func referToSections(root *cobra.Command, page []byte) []byte {
+	sections := map[string]string{}
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		sections[manualName(cmd)] = sectionOf(cmd)
+		for _, c := range cmd.Commands() {
+			walk(c)
+		}
+	}
+	walk(root)
+	return commandReference.ReplaceAllFunc(page, func(reference []byte) []byte {
+		name := string(commandReference.FindSubmatch(reference)[1])
+		return []byte(name + "(" + sections[name] + ")")
+	})
 }
 
 func source() string { return "jvsfs " + api.Version() }

@@ -43,16 +43,17 @@ func writeTemplatePages(_ *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
+	data := pageData{date.Format("Jan 2006"), source(), mountcfg.Settings()}
 	for _, t := range all.Templates() {
 		name, ok := strings.CutSuffix(t.Name(), ".md")
 		if !ok {
 			continue // the unnamed root
 		}
 		var text bytes.Buffer
-		if err := t.Execute(&text, pageData{date.Format("Jan 2006"), source(), mountcfg.Settings()}); err != nil {
+		if err := t.Execute(&text, data); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), md2man.Render(text.Bytes()), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), md2man.Render([]byte(forManual(text.String(), data))), 0o644); err != nil {
 			return err
 		}
 	}
@@ -71,7 +72,7 @@ func pageDate() (time.Time, error) {
 	return time.Unix(sec, 0).UTC(), nil
 }
 
-// filesSection is a part of jvsfs(8).
+// filesSection is a part of jvsfs(1).
 const filesSection = `# FILES
 */etc/jvsfs/NAME.yaml*
 : Configuration of the mount that the unit **jvsfs@NAME.service** serves; see **jvsfs.yaml(5)**.

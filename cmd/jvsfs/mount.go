@@ -164,6 +164,7 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	m.sayCopies(before)
+	m.sayLocks(cfg)
 	done := mountedOf(cfg, p)
 	done.Hidden = m.sayHidden(p, done.Mountpoint)
 	if m.asJSON {

@@ -49,6 +49,18 @@ func (m *mountCommand) sayCopies(before host.MountTable) {
 	}
 }
 
+// sayLocks says that locks do not hold between what goes on at the old daemon and the new
+// one, where one of the two leaves them to the kernel.
+func (m *mountCommand) sayLocks(now mountcfg.Config) {
+	if !m.replace || m.recovery == nil || m.recovery.State == nil {
+		return
+	}
+	was, err := mountcfg.Restore(m.recovery.State.Config, m.recovery.Point)
+	if now.FileLocks == "mount" || err != nil || was.FileLocks == "mount" {
+		noteTo(m.io)("file_locks is mount: until the files that are open through the old daemon are closed, file locks taken through them do not hold against anybody else")
+	}
+}
+
 // sourceOf classifies the source, below the dead mount if there is one.
 func (m *mountCommand) sourceOf(cfg mountcfg.Config) (p place.Place, err error) {
 	if m.recovery == nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,13 +13,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 )
 
-// promisedAt says which row of README's tables has the JSON names of a type: the row's
-// first words. A type that is not here is never printed, and stands among unpromised.
+// promisedAt says which row of the tables of jvsfs-json(7) has the JSON names of a type: the
+// row's first words. A type that is not here is never printed, and stands among unpromised.
 var promisedAt = map[string]string{
 	"jvsfs.statusReport": "`status`", "jvsfs.watchLine": "`status`", "api.MountStatus": "`status`", "api.EnforceStatus": "`status`",
 	"gate.Status": "`worktrees[]` of it", "fusefs.Stats": "`statistics` of it", "fusefs.Features": "`statistics` of it", "fusefs.User": "`statistics` of it",
@@ -44,17 +46,18 @@ var unpromised = []string{
 	"host.MountState", "host.ProcessState", "daemon.journalFile", "daemon.revokedHolder", "place.chosen", "place.treeFile", "place.treeID", "lease.AuditAnchor",
 }
 
-func readme(t *testing.T) string {
+// page is the text of a page of the manual.
+func page(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile("pages/" + name + ".md")
 	require.NoError(t, err)
 	return string(text)
 }
 
-// row is the one row of README's tables that begins with the words.
-func row(t *testing.T, readme, words string) string {
+// row is the one row of the page's tables that begins with the words.
+func row(t *testing.T, page, words string) string {
 	t.Helper()
-	rows := regexp.MustCompile(`(?m)^\| `+regexp.QuoteMeta(words)+`.*$`).FindAllString(readme, -1)
+	rows := regexp.MustCompile(`(?m)^\| `+regexp.QuoteMeta(words)+`.*$`).FindAllString(page, -1)
 	require.Len(t, rows, 1, words)
 	return rows[0]
 }
@@ -126,15 +129,15 @@ func jsonNames(e ast.Expr) (names []string) {
 	return names
 }
 
-// Every name of the JSON that commands print stands in README, in the row of its command.
-func TestREADMEPromisesTheJSON(t *testing.T) {
-	text, seen := readme(t), map[string]bool{}
+// Every name of the JSON that commands print stands in the manual, in the row of its command.
+func TestManualPromisesTheJSON(t *testing.T) {
+	text, seen := page(t, "jvsfs-json.7"), map[string]bool{}
 	for _, dir := range append(rooms(t), "cmd/jvsfs", "gate", "lease", "fusefs", "mountcfg") {
 		for name, fields := range jsonTypes(t, dir) {
 			seen[name] = true
 			words, ok := promisedAt[name]
 			if !ok {
-				require.Contains(t, unpromised, name, "promise its names in README, and say here where")
+				require.Contains(t, unpromised, name, "promise its names in jvsfs-json(7), and say here where")
 				continue
 			}
 			for _, field := range fields {
@@ -162,12 +165,37 @@ func TestPrintedJSONHasAType(t *testing.T) {
 			calls++
 			if what, ok := call.Args[1].(*ast.CompositeLit); ok {
 				_, untyped := what.Type.(*ast.MapType)
-				require.False(t, untyped, "give it a type, for TestREADMEPromisesTheJSON")
+				require.False(t, untyped, "give it a type, for TestManualPromisesTheJSON")
 			}
 			return true
 		})
 	}
 	require.Greater(t, calls, 10)
+}
+
+// Every metric stands in the manual, with its labels beside it.
+func TestManualPromisesTheMetrics(t *testing.T) {
+	text := page(t, "jvsfs-operations.7")
+	described := regexp.MustCompile(`fqName: "(\w+)",.*variableLabels: \{([\w,]*)\}`)
+	for _, d := range daemon.AllMetrics {
+		parts := described.FindStringSubmatch(d.String())
+		require.NotNil(t, parts, d.String())
+		rows := regexp.MustCompile("(?m)^\\| .*`"+parts[1]+"`.*$").FindAllString(text, -1)
+		require.Len(t, rows, 1, parts[1])
+		for label := range strings.SplitSeq(parts[2], ",") {
+			if label != "" {
+				require.Contains(t, rows[0], "`"+label+"`", parts[1])
+			}
+		}
+	}
+}
+
+// Every exit code stands in the manual.
+func TestManualPromisesTheExitCodes(t *testing.T) {
+	text := page(t, "jvsfs-json.7")
+	for class, code := range api.ExitCodes {
+		require.Contains(t, row(t, text, fmt.Sprintf("%d |", code)), "`"+string(class)+"`")
+	}
 }
 
 // Every command can be read by a program, but those that hand the terminal over.
@@ -181,7 +209,7 @@ func TestEveryCommandTakesJSON(t *testing.T) {
 		switch {
 		case c.HasSubCommands() || c.Hidden:
 		case c.Name() == "exec" || c.Name() == "top":
-			require.Nil(t, c.Flags().Lookup("json"), "%s: README says that it has none", c.CommandPath())
+			require.Nil(t, c.Flags().Lookup("json"), "%s: jvsfs-json(7) says that it has none", c.CommandPath())
 		default:
 			leaves++
 			require.NotNil(t, c.Flags().Lookup("json"), c.CommandPath())
@@ -189,21 +217,4 @@ func TestEveryCommandTakesJSON(t *testing.T) {
 	}
 	walk(newRoot(stdio{}))
 	require.Greater(t, leaves, 15)
-}
-
-// Every metric stands in README, with its labels beside it.
-func TestREADMEPromisesTheMetrics(t *testing.T) {
-	text := readme(t)
-	described := regexp.MustCompile(`fqName: "(\w+)",.*variableLabels: \{([\w,]*)\}`)
-	for _, d := range daemon.AllMetrics {
-		parts := described.FindStringSubmatch(d.String())
-		require.NotNil(t, parts, d.String())
-		rows := regexp.MustCompile("(?m)^\\| .*`"+parts[1]+"`.*$").FindAllString(text, -1)
-		require.Len(t, rows, 1, parts[1])
-		for label := range strings.SplitSeq(parts[2], ",") {
-			if label != "" {
-				require.Contains(t, rows[0], "`"+label+"`", parts[1])
-			}
-		}
-	}
 }

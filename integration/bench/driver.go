@@ -46,6 +46,9 @@ func (d *driver) work(run *mediumRun) (err error) {
 	if run.Refusals, err = d.refusals(); err != nil {
 		return err
 	}
+	if run.Sessions, err = d.sessions(); err != nil {
+		return err
+	}
 	run.Scaling, err = d.scalings()
 	return err
 }

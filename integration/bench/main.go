@@ -26,6 +26,9 @@ func run(args []string) error {
 	if len(args) == 1 && args[0] == modeClient {
 		return clientMain()
 	}
+	if len(args) == 2 && args[0] == modeSession {
+		return sessionMain(args[1])
+	}
 	opts, err := parseOptions(args)
 	if err != nil {
 		return err

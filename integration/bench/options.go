@@ -16,6 +16,7 @@ type options struct {
 	markdown, requests bool
 	cpu                bool
 	clients, noRefused bool
+	sessions           bool
 	plot, json         string
 }
 
@@ -51,7 +52,8 @@ func (o *options) choose(rows, targets string, media []func(string) (medium, err
 	if o.targets, err = namedTargets(targets); err != nil {
 		return err
 	}
-	if o.rows = matchingRows(pattern); len(o.rows) == 0 && !o.clients || o.rounds < 1 {
+	o.sessions = pattern.MatchString(sessionWork)
+	if o.rows = matchingRows(pattern); len(o.rows) == 0 && !o.clients && !o.sessions || o.rounds < 1 {
 		return errors.New("nothing to do")
 	}
 	o.media = media

@@ -41,7 +41,7 @@ func (run mediumRun) print(w io.Writer, opts options, write func(io.Writer, [][]
 	if opts.requests {
 		run.printRequests(w)
 	}
-	return errors.Join(printRefusals(w, run.Refusals, write), printScalings(w, run, write))
+	return errors.Join(printRefusals(w, run.Refusals, write), printSessions(w, run, write), printScalings(w, run, write))
 }
 
 func (rep report) writeJSON(path string) error {

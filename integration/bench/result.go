@@ -14,8 +14,9 @@ type mediumRun struct {
 	Targets []string `json:"targets"`
 	Rows    []result `json:"rows"`
 
-	Refusals []refusal `json:"refusals,omitempty"`
-	Scaling  []scaling `json:"scaling,omitempty"`
+	Refusals []refusal     `json:"refusals,omitempty"`
+	Sessions []sessionCost `json:"sessions,omitempty"`
+	Scaling  []scaling     `json:"scaling,omitempty"`
 }
 
 // result is one row of the table.

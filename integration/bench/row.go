@@ -21,7 +21,7 @@ type job struct {
 // allRows are in the order of the table.
 func allRows() []row {
 	return slices.Concat(readRows(), writeRows(), statRows(), smallRows(), nameRows(),
-		treeRows(), gitRows(), buildRows(), sqliteRows())
+		treeRows(), gitRows(), buildRows(), sqliteRows(), lockRows())
 }
 
 func matchingRows(pattern *regexp.Regexp) []row {

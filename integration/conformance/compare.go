@@ -20,7 +20,7 @@ func readTable(path string) (table, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read from
 	t := make(table)
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 16<<20)

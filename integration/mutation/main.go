@@ -5,7 +5,7 @@
 // is laid over it with `go test -overlay`. What counts as noticing is a failed test; a mutant that does not compile proves
 // nothing, and one that hangs only where hanging is what its table entry foretells. The same tests must pass unmutated.
 //
-// The other half of the argument is scripts/torture.sh --mutants, which breaks rules inside the running binary.
+// The other half of the argument is scripts/torture.sh --mutants, which runs daemons whose rules are broken in the same way.
 package main
 
 import (

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// mutation is one clause of a rule, removed.
+// mutation is one clause of a rule, or of a promise, removed.
 type mutation struct {
-	Rule     int    // of lease/doc.go
+	Rule     int    // of lease/doc.go, 0: of none
 	What     string // what the mutant does wrong, one line for people
 	File     string // the file that is changed, from the module's root
 	Old, New string // Old stands there exactly once
@@ -20,7 +20,12 @@ type mutation struct {
 	Hangs    bool     // the mutant hangs: running into the time limit is being noticed, too
 }
 
-func (m mutation) String() string { return fmt.Sprintf("rule %2d  %s", m.Rule, m.What) }
+func (m mutation) String() string {
+	if m.Rule == 0 {
+		return "no rule  " + m.What
+	}
+	return fmt.Sprintf("rule %2d  %s", m.Rule, m.What)
+}
 
 // pattern is the tests for go test -run.
 func (m mutation) pattern() string { return "^(" + strings.Join(m.Tests, "|") + ")$" }
@@ -38,7 +43,7 @@ func (m mutation) apply(root string) ([]byte, error) {
 }
 
 func allMutations() []mutation {
-	return slices.Concat(claimMutations, clockMutations, endMutations, lossMutations, adoptMutations, followMutations, hostileMutations, renameMutations)
+	return slices.Concat(claimMutations, clockMutations, endMutations, lossMutations, adoptMutations, followMutations, hostileMutations, renameMutations, sweepMutations, fileLockMutations)
 }
 
 // in are mutations of one file, noticed by tests of its own package.

@@ -51,7 +51,7 @@ func (r *runner) run(ctx context.Context, all []mutation) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch)
+	defer os.RemoveAll(scratch) //nolint:errcheck // only read from
 	began := time.Now()
 	if err := r.unmutated(ctx, all); err != nil {
 		return err

@@ -225,7 +225,7 @@ var theGate = slices.Concat(
 	}),
 	in("lease/gatelock.go", mutation{
 		Rule: 4, What: "a lock on a file that has no name any more counts",
-		Old: "	if s.current(l) != nil {", New: "	if false {",
+		Old: "	if !s.isCurrent(l) {", New: "	if false {",
 		Tests: []string{"TestATakerMeetsTheHolderOnTheFileThatHasTheName"},
 	}, mutation{
 		Rule: 4, What: "takers do not queue for the turn",

@@ -33,7 +33,7 @@ var expired = slices.Concat(
 	}),
 	in("lease/observe.go", mutation{
 		Rule: 5, What: "the clock is sampled after the record is read",
-		Old: "	return h, w.judge(before, h), nil\n", New: "	return h, w.judge(readClocks(w.cfg.Clock), h), nil\n",
+		Old: "	j := w.judge(before, h)\n", New: "	j := w.judge(readClocks(w.cfg.Clock), h)\n",
 		Tests: []string{"TestTheClockIsReadBeforeTheRecord"},
 	}),
 	in("lease/acquire.go", mutation{
@@ -51,7 +51,7 @@ var expired = slices.Concat(
 var stopped = slices.Concat(
 	in("lease/observe.go", mutation{
 		Rule: 6, What: "where flock proves nothing, a record need not be watched",
-		Old: "&& w.cfg.Store.dir.tier != tierA && left > 0 {", New: "&& false && left > 0 {",
+		Old: "j.State == Stealable && left > 0 {", New: "false && left > 0 {",
 		Tests: []string{"TestRemoteStoreNeedsSilence"},
 	}, mutation{
 		Rule: 6, What: "silence counts from before the first read",

@@ -34,7 +34,7 @@ var losing = slices.Concat(
 		Tests: []string{"TestTheLastToLeaveEndsTheWait"}, Hangs: true,
 	}, mutation{
 		Rule: 9, What: "a deadline that passed refuses nobody by itself",
-		Old: "now >= d && !ruleOff(\"deadline\")", New: "false",
+		Old: "if now >= d {", New: "if false && now >= d {",
 		Tests: []string{"TestTheDeadlineRefusesByItself"},
 	}),
 	in("gate/guard.go", mutation{
@@ -109,7 +109,7 @@ var lateWrites = slices.Concat(
 	}),
 	in("lease/late.go", mutation{
 		Rule: 10, What: "on a store of several hosts the keeper offers no late look",
-		Old: "	if c.store.dir.tier == tierA {", New: "	if true {",
+		Old: "	if !c.store.dir.tier.looksAgain() {", New: "	if true {",
 		Tests: []string{"TestAHigherClaimBeyondAGapIsSeenBeforeTheNextRenewal"},
 	}, mutation{
 		Rule: 10, What: "the late look finds nothing",
@@ -147,7 +147,7 @@ var releasing = slices.Concat(
 		Tests: []string{"TestTheClaimIsMarkedBeforeTheViewGoes"},
 	}, mutation{
 		Rule: 11, What: "a release on purpose, or one that other hosts see, is not waited for on the disk",
-		Old: "	return kind == LossHolderGone && h.holder.Auto && k.cfg.Store.dir.tier == tierA\n", New: "	return true\n",
+		Old: "	return kind == LossHolderGone && h.holder.Auto && k.tier().endsWithKernel()\n", New: "	return true\n",
 		Tests: []string{"TestWhoseEndIsNotWaitedFor"},
 	}, mutation{
 		Rule: 11, What: "the view stays",
@@ -171,7 +171,7 @@ var releasing = slices.Concat(
 	}),
 	in("lease/telling.go", mutation{
 		Rule: 12, What: "an event is told of before those that were noted earlier",
-		Old: "	for k.tellNext() {\n	}\n	return k.cfg.Audit(k.stamped(e))", New: "	return k.cfg.Audit(k.stamped(e))",
+		Old: "	k.tellNoted()\n	return k.cfg.Audit(k.stamped(e))", New: "	return k.cfg.Audit(k.stamped(e))",
 		Tests: []string{"TestTheAuditIsToldOfWhatPassesOnLaterAndInOrder"},
 	}),
 	in("lease/left.go", mutation{
@@ -197,7 +197,7 @@ var stealing = slices.Concat(
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens"},
 	}, mutation{
 		Rule: 12, What: "a steal happens though its audit failed",
-		Old: "	if err != nil && !unaudited() {\n		return tk.k.fail(ClassAuditFailed,", New: "	if false {\n		return tk.k.fail(ClassAuditFailed,",
+		Old: "	if err != nil {\n		return tk.k.fail(ClassAuditFailed,", New: "	if false {\n		return tk.k.fail(ClassAuditFailed,",
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens"},
 	}, mutation{
 		Rule: 12, What: "the audit event comes after the claim",
@@ -232,11 +232,11 @@ var stealing = slices.Concat(
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens"},
 	}, mutation{
 		Rule: 12, What: "a takeover without proof of a drain is called clean",
-		Old: "e.Unclean = tk.k.cfg.Store.dir.tier != tierA || tk.head.Foreign", New: "e.Unclean = false",
+		Old: "e.Unclean = !tk.k.tier().gateProvesEnd() || tk.head.Foreign", New: "e.Unclean = false",
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens", "TestATakeoverOfAForeignLeaseIsUnclean"},
 	}, mutation{
 		Rule: 12, What: "a takeover from a foreign tool is called clean",
-		Old: "e.Unclean = tk.k.cfg.Store.dir.tier != tierA || tk.head.Foreign", New: "e.Unclean = tk.k.cfg.Store.dir.tier != tierA",
+		Old: "e.Unclean = !tk.k.tier().gateProvesEnd() || tk.head.Foreign", New: "e.Unclean = !tk.k.tier().gateProvesEnd()",
 		Tests: []string{"TestATakeoverOfAForeignLeaseIsUnclean"},
 	}),
 )
@@ -280,19 +280,20 @@ var handingOver = slices.Concat(
 		Old: "return func() { e.resume(s) }, nil", New: "return func() {\n		_ = s\n		if e := g.last.Load(); e.heldUp() != nil {\n			e.resume(e.heldUp())\n		}\n	}, nil",
 		Tests: []string{"TestAHoldIsEndedByItsOwnEndOnly"},
 	}),
-	in("lease/handover.go", mutation{
+	in("lease/giving.go", mutation{
 		Rule: 13, What: "the next token is claimed though what is in flight did not end",
-		Old: "		return Grant{}, k.undrained(old, err)\n", New: "		resume = func() {}\n",
+		Old: "		return nil, g.k.fail(ClassLockConflict, fmt.Sprintf(\"what is in flight", New: "		return func() {}, nil\n		return nil, g.k.fail(ClassLockConflict, fmt.Sprintf(\"what is in flight",
 		Tests: []string{"TestAHandoverThatIsNotInTimeChangesNothing"},
 	}, mutation{
 		Rule: 13, What: "the next token is claimed though nothing is durable",
-		Old: "			return Grant{}, k.unsettled(err)\n", New: "			_ = err\n",
+		Old: "	if err := settle(ctx); err != nil {\n", New: "	if err := settle(ctx); err != nil && false {\n",
 		Tests: []string{"TestAHandoverThatIsNotInTimeChangesNothing"},
 	}, mutation{
 		Rule: 13, What: "an epoch that was closed and opened anew counts as held up",
-		Old: "	if (uninterrupted{k.cur, before.token, k.cur.interrupts}) != before {", New: "	if false {",
+		Old: "	if (uninterrupted{k.cur, g.was.token, k.cur.interrupts}) != g.was {", New: "	if false {",
 		Tests: []string{"TestAHandoverDoesNotTrustAHoldThatWasBroken"},
-	}, mutation{
+	}),
+	in("lease/handover.go", mutation{
 		Rule: 13, What: "a handover happens though its audit failed",
 		Old: "		return k.fail(ClassAuditFailed, \"the handover could not", New: "		_ = k.fail(ClassAuditFailed, \"the handover could not",
 		Tests: []string{"TestAHandoverThatCannotBeAuditedDoesNotHappen"},
@@ -307,11 +308,11 @@ var handingOver = slices.Concat(
 	}),
 	in("lease/offer.go", mutation{
 		Rule: 14, What: "an offer is withdrawn while somebody has the gate",
-		Old: "		if k.gate.shared() != nil {", New: "		if k.gate.shared(); false {",
+		Old: "		if !k.gate.hasShared() {", New: "		if k.gate.shared(); false {",
 		Tests: []string{"TestAnOfferIsNotWithdrawnUnderATaker"},
 	}, mutation{
 		Rule: 14, What: "the gate is not taken again",
-		Old: "		if k.gate.shared() != nil {", New: "		if false {",
+		Old: "		if !k.gate.hasShared() {", New: "		if false {",
 		Tests: []string{"TestAnOfferThatNobodyTakesChangesNothing"},
 	}, mutation{
 		Rule: 14, What: "an offer stays in the record",
@@ -323,7 +324,7 @@ var handingOver = slices.Concat(
 		Tests: []string{"TestAnOfferIsWaitedOutWhereTheGateProvesNothing"},
 	}, mutation{
 		Rule: 14, What: "a lease that expired while it was offered goes on",
-		Old: "k.expire(nil) // that is why", New: "_ = h // that is why",
+		Old: "_ = k.expire(nil) // that is why", New: "_ = h // that is why",
 		Tests: []string{"TestAnOfferThatExpiresDoesNotGoOn"},
 	}, mutation{
 		Rule: 14, What: "any host takes what is offered to one",
@@ -361,7 +362,7 @@ var handingOver = slices.Concat(
 		Tests: []string{"TestAMendedRenewalLooksAfterTheWait"},
 	}, mutation{
 		Rule: 14, What: "the record forgets an offer before all who saw it must have come",
-		Old: "	case !h.handing || k.cfg.Store.dir.tier == tierA:\n", New: "	default:\n",
+		Old: "	case !h.handing || !k.tier().takersUnseen():\n", New: "	default:\n",
 		Tests: []string{"TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome"},
 	}, mutation{
 		Rule: 14, What: "an offer outlives the epoch that it was made in",

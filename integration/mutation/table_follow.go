@@ -6,7 +6,7 @@ import "slices"
 var followMutations = slices.Concat(
 	in("lease/follow.go", mutation{
 		Rule: 4, What: "who joins has no lock",
-		Old: "	h.open, k.lead = true, Stay\n", New: "	k.gate.unlock()\n	h.open, k.lead = true, Stay\n",
+		Old: "	h.open, k.following = true, &follower{k, Stay}\n", New: "	k.gate.unlock()\n	h.open, k.following = true, &follower{k, Stay}\n",
 		Tests: []string{"TestTwoKeepersStandForOneLease", "TestWhoJoinsHoldsTheGate"},
 	}, mutation{
 		Rule: 8, What: "a follower does not end at its own deadline",
@@ -26,21 +26,21 @@ var followMutations = slices.Concat(
 		Tests: []string{"TestAFollowerDrainsBeforeItLetsTheLockGo"},
 	}, mutation{
 		Rule: 8, What: "a lease is joined after its deadline",
-		Old: "			err = k.stillCounts(h)\n", New: "			err = nil\n",
+		Old: "			err = a.stillCounts(h)\n", New: "			err = nil\n",
 		Tests: []string{"TestJoinOnlyWhatIsHeld"},
 	}, mutation{
 		Rule: 4, What: "two keepers stand for one lease where flock proves nothing",
-		Old: "k.cfg.Store.dir.tier != tierA {", New: "false {",
+		Old: "!k.tier().followers() {", New: "false {",
 		Tests: []string{"TestJoinOnlyWhatIsHeld"},
 	}),
 	in("lease/release.go", mutation{
 		Rule: 11, What: "a follower gives the record back",
-		Old: "	if k.lead != nil {", New: "	if false {",
+		Old: "	if k.following != nil {", New: "	if false {",
 		Tests: []string{"TestAFollowerLeavesTheRecordAlone"},
 	}),
 	in("lease/keeper_run.go", mutation{
 		Rule: 8, What: "a follower renews",
-		Old: "	if k.lead != nil {", New: "	if false {",
+		Old: "	if k.following != nil {", New: "	if false {",
 		Tests: []string{"TestAFollowerLeavesTheRecordAlone"},
 	}),
 )

@@ -24,7 +24,7 @@ var lossMutations = slices.Concat(
 	}),
 	in("lease/acquire.go", mutation{
 		Rule: 9, What: "a writer's request closes the fence",
-		Old: "		if h.Auto {\n			k.poke()\n			return Grant{}, k.busy(nil)\n		}\n		k.lose(LossHolderGone", New: "		k.lose(LossHolderGone",
+		Old: "		if h.Auto {\n			k.poke()\n			return Grant{}, k.busy(nil)\n		}\n		_ = k.lose(LossHolderGone", New: "		_ = k.lose(LossHolderGone",
 		Tests: []string{"TestTheLeaseOfWhoHasEndedPassesOn"},
 	}, mutation{
 		Rule: 11, What: "the lease of who has ended keeps others out",

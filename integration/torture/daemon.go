@@ -54,7 +54,7 @@ func (h *host) launchAs(p plan.Daemon, args ...string) (pid int) {
 
 // plan is what is done to a daemon. Grants by other records than those of the history are no grants of it.
 func (h *host) plan(number int, otherRecords bool) plan.Daemon {
-	p := plan.Daemon{Seed: h.Seed, Host: number, Life: h.lives, LeaseMS: h.LeaseMS, Off: h.Off, Points: h.points(),
+	p := plan.Daemon{Seed: h.Seed, Host: number, Life: h.lives, LeaseMS: h.LeaseMS, Lacks: h.Lacks, Points: h.points(),
 		Events: h.at("meta", fmt.Sprintf("daemon%d.events", number)), Page: h.at("meta", fmt.Sprintf("page%d", h.Number))}
 	if otherRecords {
 		return p
@@ -73,11 +73,14 @@ func (h *host) plan(number int, otherRecords bool) plan.Daemon {
 // points are those of the focus. A host that is alone is killed less: there is nobody to go on meanwhile, and its roots are to be
 // renamed.
 func (h *host) points() []plan.Point {
-	points := pointsOf(h.Focus)
+	points := append(h.Theme.points(), pointsOf(h.Focus)...)
 	for i := range points {
-		if h.Hosts == 1 {
+		if h.Hosts == 1 || h.Theme == passing {
 			points[i].Kill /= 8
 			points[i].Stop /= 4
+		}
+		if h.Theme == holds {
+			points[i].Kill /= 3
 		}
 	}
 	return points

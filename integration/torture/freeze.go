@@ -53,7 +53,7 @@ func (f freezing) run() error {
 	if unix.PtraceSeize(tid) != nil || unix.PtraceInterrupt(tid) != nil {
 		return nil
 	}
-	for end := time.Now().Add(f.For); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(f.For); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		var ws unix.WaitStatus
 		if got, err := unix.Wait4(tid, &ws, unix.WNOHANG|unix.WALL, nil); err != nil || got == tid && !ws.Stopped() {
 			return nil

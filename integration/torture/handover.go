@@ -20,10 +20,14 @@ const earsDir = "/run/torture"
 
 // parting is how a writer parts with its lease while it goes on writing.
 func (w *worker) parting() func(*writeHandle) {
-	switch x := w.rng.IntN(6); {
+	x := w.rng.IntN(6)
+	if w.Theme == passing {
+		x = w.rng.IntN(5)
+	}
+	switch {
 	case x < 3 && w.Without.has(opHandover):
 		return w.give
-	case x == 3 && w.Without.has(opOffer) && w.Hosts > 1:
+	case (x == 3 || x == 4 && w.Theme == passing) && w.Without.has(opOffer) && w.Hosts > 1:
 		return w.offer
 	}
 	return w.release
@@ -108,7 +112,11 @@ func (w *worker) giveTo(h *writeHandle, pid int, to io.Writer) {
 func (w *worker) offer(h *writeHandle) {
 	other := (w.Host + 1 + int(h.token)%(w.Hosts-1)) % w.Hosts
 	began := plan.Monotonic()
-	a, err := w.control.ask(map[string]any{"op": "handover", "host": nameOf(other), "wait_ms": w.LeaseMS * 2})
+	patience := w.LeaseMS * 2
+	if w.Theme == passing {
+		patience *= 2
+	}
+	a, err := w.control.ask(map[string]any{"op": "handover", "host": nameOf(other), "wait_ms": patience})
 	var refused refusal
 	switch {
 	case err == nil:

@@ -26,13 +26,15 @@ type hostConfig struct {
 	Jvsfs    string // the binary under torture
 	Writers  int    // of each worktree
 	OnFree   string
-	Tier     string // a or c
-	Off      []string
-	WallMS   int // the wall clock's error at the start
-	BootMS   int // the boot clock's offset, for good
+	Tier     string   // a or c
+	Lacks    []string // see plan.Daemon
+	Broken   bool     // the binary is a mutant
+	WallMS   int      // the wall clock's error at the start
+	BootMS   int      // the boot clock's offset, for good
 	NoFaults bool
 	Patient  bool
 	Focus    string
+	Theme    theme
 	Without  repertoire
 	policy
 }
@@ -55,6 +57,7 @@ type host struct {
 	writers map[int]writer // by pid
 	ending  bool           // nothing is started any more
 	quiet   bool           // nothing is tormented any more
+	calmed  chan struct{}  // closed when quiet
 	paused  map[int]bool   // writers that are stopped on purpose
 	modes
 	successions
@@ -73,7 +76,7 @@ type writer struct {
 func (h *host) mountpoint() string { return h.at(fmt.Sprintf("mnt%d", h.Number)) }
 
 func runHost(cfg hostConfig) error {
-	h := &host{hostConfig: cfg, writers: map[int]writer{}, paused: map[int]bool{}, rng: rand.New(rand.NewPCG(cfg.Seed, 11))}
+	h := &host{hostConfig: cfg, writers: map[int]writer{}, paused: map[int]bool{}, calmed: make(chan struct{}), rng: rand.New(rand.NewPCG(cfg.Seed, 11))}
 	if err := h.settle(); err != nil {
 		return err
 	}
@@ -172,6 +175,9 @@ func (h *host) calm() {
 	h.page.Set(plan.PageWall, 0)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if !h.quiet {
+		close(h.calmed)
+	}
 	h.quiet = true
 	for pid := range h.paused {
 		_ = unix.Kill(pid, unix.SIGCONT)
@@ -209,7 +215,7 @@ func (h *host) startRoamer() {
 
 func (h *host) writerConfig(p place) workerConfig {
 	return workerConfig{Seed: h.rng.Uint64(), Host: h.Number, Mountpoint: h.mountpoint(), Place: p, Places: h.places(),
-		History: h.at("histories"), OnPurpose: h.OnFree == "deny", LeaseMS: h.LeaseMS, Patient: h.Patient, Hosts: h.Hosts, Without: h.withoutNow()}
+		History: h.at("histories"), OnPurpose: h.OnFree == "deny", LeaseMS: h.LeaseMS, Patient: h.Patient, Hosts: h.Hosts, Theme: h.Theme, Without: h.withoutNow()}
 }
 
 func (h *host) startProcess(role string, as any, w writer) (pid int) {
@@ -295,18 +301,14 @@ func (h *host) pause() time.Duration {
 	if h.rng.IntN(5) == 0 {
 		return h.span(h.rng.IntN(h.LeaseMS / 2))
 	}
+	if h.Theme == holds { // others may need a lease and more until they are sure
+		return h.span(h.LeaseMS*5/4 + h.rng.IntN(h.LeaseMS))
+	}
 	return h.span(h.LeaseMS*3/4 + h.rng.IntN(h.LeaseMS))
 }
 
 func (h *host) resumeLater(pid int, d time.Duration) {
-	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		h.mu.Lock()
-		quiet := h.quiet
-		h.mu.Unlock()
-		if quiet {
-			break
-		}
-	}
+	h.restUnlessQuiet(d)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_ = unix.Kill(pid, unix.SIGCONT) // a number is not used again so soon

@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/jvsfs/jvsfs/integration/torture/plan"
 )
 
 func main() {
@@ -54,8 +56,8 @@ func as[C any](run func(C) error) func([]byte) error {
 	}
 }
 
-// tierC switches off what a store that other hosts write to does not have.
-var tierC = []string{"gate", "local"}
+// tierC is what a store that other hosts write to does not have.
+var tierC = []string{plan.LockManager, plan.LocalDisk}
 
 func command() int {
 	o := options{policy: policy{LeaseMS: 300, RenewMS: 80, SkewMS: 40, GraceMS: 20}}
@@ -69,13 +71,15 @@ func command() int {
 	flag.StringVar(&o.json, "json", "", "also write the figures to this file")
 	flag.BoolVar(&sum, "sum", false, "only add up the figures of the files that follow")
 	flag.StringVar(&o.jvsfs, "jvsfs", "", "jvsfs, built with -tags jvsfs_torture")
+	flag.StringVar(&o.root, "root", ".", "the module, of which mutants are built")
 	flag.StringVar(&o.dir, "dir", "/var/tmp", "a directory on a real disk")
 	flag.IntVar(&o.hosts, "hosts", 3, "daemons of a history")
 	flag.IntVar(&o.writers, "writers", 2, "writers of a worktree on a host")
-	flag.IntVar(&o.parallel, "parallel", 4, "histories at a time; they wait more than they work")
+	flag.IntVar(&o.parallel, "parallel", 4, "histories at a time; each needs half a processor: with too many leases end before anything is done under them")
 	flag.DurationVar(&o.length, "length", 10*time.Second, "of a history")
 	flag.BoolVar(&o.verbose, "v", false, "a line for each history, and faults by point")
 	flag.BoolVar(&o.noFaults, "no-faults", false, "only the writers, no enemy")
+	flag.Var(&o.theme, "theme", "only histories of this theme: "+themeNames())
 	flag.Func("without", "leave these operations out, by commas: "+strings.Join(operations, ", "), o.leaveOut)
 	flag.Parse()
 	o.tier = strings.ToLower(o.tier)

@@ -144,12 +144,8 @@ func (h *host) tighten(done func()) {
 }
 
 func (h *host) restUnlessQuiet(d time.Duration) {
-	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		h.mu.Lock()
-		quiet := h.quiet
-		h.mu.Unlock()
-		if quiet {
-			return
-		}
+	select {
+	case <-time.After(d):
+	case <-h.calmed:
 	}
 }

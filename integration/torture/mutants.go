@@ -6,29 +6,34 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/jvsfs/jvsfs/integration/torture/plan"
 )
 
-// mutants are rules that are switched off to see that the checker notices, each in histories that have only the operations that it
-// takes: whatever else is found must not pass for it.
-var mutants = []struct {
+// mutant is a rule that is broken to see that the checker notices, in histories that have only the operations that it takes: whatever
+// else is found must not pass for it.
+type mutant struct {
 	name, tier string
-	off        []string
-	focus      string // where to pause more often than elsewhere
+	lacks      []string // as the store of tier C does
+	edits      []edit   // laid over the source, as scripts/mutations.sh does it
+	focus      string   // where to pause more often than elsewhere
 	takes      []string
 	what       string
-}{
-	{"no_drain", "a", []string{"drain"}, "", nil, "Close does not wait for what is in flight"},
-	{"no_gate", "a", []string{"gate"}, "", nil, "no flock: a paused writer is not waited for"},
-	{"literal_steal", "a", []string{"steal"}, "", nil, "the spec's steal: read, check, rename"},
-	{"no_claim", "c", []string{"claim"}, "", nil, "the token's name may be taken twice"},
-	{"late_count", "a", []string{"count"}, "enter.before_count", nil, "a write is let in before it is counted in flight"},
-	{"no_audit", "a", []string{"audit"}, "", nil, "a steal happens although its audit event cannot be written"},
-	{"no_deadline", "c", []string{"deadline"}, "renew.before_write", nil, "the holder does not look at its own deadline"},
-	{"literal_renew", "c", []string{"renew"}, "renew.before_write", nil, "the spec's renewal: read, check, rename over whatever is there"},
-	{"no_hold", "a", []string{"hold"}, "admitted.Write", []string{opHandover}, "a handover does not wait for what is in flight"},
-	{"no_hold_offer", "c", []string{"hold"}, "admitted.Write", []string{opOffer}, "an offer does not wait for what is in flight"},
-	{"no_switch", "a", []string{"switch"}, "admitted.Write", []string{opSwitch}, "a stricter mode does not wait for what is in flight"},
-	{"no_permission", "a", []string{"permission"}, "", []string{opStranger}, "who may not write may take the lease by a chown of nothing"},
+}
+
+var mutants = []mutant{
+	{"no_drain", "a", nil, noDrain, "", nil, "Close does not wait for what is in flight"},
+	{"no_gate", "a", []string{plan.LockManager}, nil, "", nil, "no flock: a paused writer is not waited for"},
+	{"literal_steal", "a", nil, literalSteal, "", nil, "the spec's steal: read, check, rename"},
+	{"no_claim", "c", nil, literalClaim, "", nil, "the token's name may be taken twice"},
+	{"late_count", "a", nil, lateCount, "enter.before_count", nil, "a write is let in before it is counted in flight"},
+	{"no_audit", "a", nil, noAudit, "", nil, "a steal happens although its audit event cannot be written"},
+	{"no_deadline", "c", nil, noDeadline, "renew.before_write", nil, "the holder does not look at its own deadline"},
+	{"literal_renew", "c", nil, literalRenew, "renew.before_write", nil, "the spec's renewal: read, check, rename over whatever is there"},
+	{"no_hold", "a", nil, noHold, "admitted.Write", []string{opHandover}, "a handover does not wait for what is in flight"},
+	{"no_hold_offer", "c", nil, noHold, "admitted.Write", []string{opOffer}, "an offer does not wait for what is in flight"},
+	{"no_switch", "a", nil, noSwitch, "admitted.Write", []string{opSwitch}, "a stricter mode does not wait for what is in flight"},
+	{"no_permission", "a", nil, noPermission, "", []string{opStranger}, "who may not write may take the lease by a chown of nothing"},
 }
 
 // slower are the same times, so often as long.
@@ -58,34 +63,49 @@ func runMutants(o options) int {
 	return code
 }
 
-// runMutant runs until the mutant is caught.
+// runMutant builds the mutant, and runs it until it is caught.
 func runMutant(o options) int {
-	for _, m := range mutants {
-		if m.name != o.mutant {
-			continue
-		}
-		o.tier, o.off, o.focus, o.untilCaught = m.tier, m.off, m.focus, true
-		o.without = slices.DeleteFunc(slices.Clone(operations), func(op string) bool { return slices.Contains(m.takes, op) })
-		o.policy = o.slower(busy())
-		if slices.Contains(m.takes, opStranger) {
-			o.onFree = "acquire"
-		}
-		r := runAll(o)
-		if o.verbose {
-			r.sum().print(os.Stdout, true)
-		}
-		took := time.Since(r.began).Round(time.Second)
-		switch {
-		case r.broken != nil:
-			fmt.Println("the run failed:", r.broken)
-			return 1
-		case r.violations() == 0:
-			fmt.Printf("mutant %-14s NOT CAUGHT in %d histories, %s (%s)\n", m.name, r.count("histories"), took, m.what)
-			return 1
-		}
-		fmt.Printf("mutant %-14s caught in history %d after %s by: %s (%s)\n", m.name, r.count("histories"), took, r.kinds(), m.what)
-		return 0
+	i := slices.IndexFunc(mutants, func(m mutant) bool { return m.name == o.mutant })
+	if i < 0 {
+		fmt.Fprintln(os.Stderr, "torture: no such mutant:", o.mutant)
+		return 2
 	}
-	fmt.Fprintln(os.Stderr, "torture: no such mutant:", o.mutant)
-	return 2
+	m := mutants[i]
+	dir, err := os.MkdirTemp("", "jvsfs-mutant-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "torture:", err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if len(m.edits) > 0 {
+		if o.jvsfs, err = buildMutant(o.root, dir, m.edits); err != nil {
+			fmt.Printf("mutant %-14s %v\n", m.name, err)
+			return 1
+		}
+	}
+	return m.judge(o)
+}
+
+func (m mutant) judge(o options) int {
+	o.tier, o.lacks, o.focus, o.untilCaught = m.tier, m.lacks, m.focus, true
+	o.without = slices.DeleteFunc(slices.Clone(operations), func(op string) bool { return slices.Contains(m.takes, op) })
+	o.policy = o.slower(busy())
+	if slices.Contains(m.takes, opStranger) {
+		o.onFree = "acquire"
+	}
+	r := runAll(o)
+	if o.verbose {
+		r.sum().print(os.Stdout, true)
+	}
+	took := time.Since(r.began).Round(time.Second)
+	switch {
+	case r.broken != nil:
+		fmt.Println("the run failed:", r.broken)
+		return 1
+	case r.violations() == 0:
+		fmt.Printf("mutant %-14s NOT CAUGHT in %d histories, %s (%s)\n", m.name, r.count("histories"), took, m.what)
+		return 1
+	}
+	fmt.Printf("mutant %-14s caught in history %d after %s by: %s (%s)\n", m.name, r.count("histories"), took, r.kinds(), m.what)
+	return 0
 }

@@ -17,6 +17,8 @@ type observer struct {
 	first  int // number of its first slot
 	stride int
 	last   [slotsCount]plan.Record
+	text   [slotsCount][plan.RecordSize]byte // what last was read from
+	seen   []byte
 	absent [slotsCount]int64 // when the last whole look began that saw the value in last
 }
 
@@ -45,7 +47,10 @@ func (t *tree) observe(dir string, stop *atomic.Bool) error {
 }
 
 func (o *observer) look(done bool) error {
-	b := make([]byte, slotsCount*o.stride)
+	if o.seen == nil {
+		o.seen = make([]byte, slotsCount*o.stride)
+	}
+	b := o.seen
 	real, begin := plan.Realtime(), plan.Monotonic()
 	if _, err := o.file.ReadAt(b, 0); err != nil {
 		return err
@@ -53,23 +58,29 @@ func (o *observer) look(done bool) error {
 	end := plan.Monotonic()
 	for i := range slotsCount {
 		text := b[i*o.stride : i*o.stride+plan.RecordSize]
-		var r plan.Record
-		if text[0] != 0 {
-			// A write of a slot may be seen half done; the next look sees it whole.
-			var err error
-			if r, err = plan.Parse(text); err != nil && !done {
-				continue
-			} else if err != nil {
-				return err
-			}
+		// A write of a slot may be seen half done; the next look sees it whole.
+		r, err := o.parse(i, text)
+		if err != nil && !done {
+			continue
+		} else if err != nil {
+			return err
 		}
 		if r != o.last[i] || done {
 			o.Slots = append(o.Slots, observation{o.first + i, begin, end, o.absent[i], r})
 		}
-		if r != o.last[i] {
-			o.last[i] = r
-		}
+		o.last[i], o.text[i] = r, [plan.RecordSize]byte(text)
 		o.absent[i] = real
 	}
 	return nil
+}
+
+// parse reads a register; mostly it is as it was.
+func (o *observer) parse(i int, text []byte) (plan.Record, error) {
+	switch {
+	case [plan.RecordSize]byte(text) == o.text[i]:
+		return o.last[i], nil
+	case text[0] == 0:
+		return plan.Record{}, nil
+	}
+	return plan.Parse(text)
 }

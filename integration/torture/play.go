@@ -74,14 +74,14 @@ func (h *history) hostConfigs(rng *rand.Rand) []hostConfig {
 	if h.onFree != "" {
 		onFree = h.onFree
 	}
-	off := h.off
+	lacks := h.lacks
 	if h.tier == "c" {
-		off = append(append([]string{}, h.off...), tierC...)
+		lacks = tierC
 	}
 	var all []hostConfig
 	for n := range h.hosts {
 		cfg := hostConfig{Seed: plan.SeedOf(h.seed, uint64(n+1)), Number: n, layout: h.layout, Jvsfs: h.jvsfs, Writers: h.writers, OnFree: onFree,
-			Tier: h.tier, Off: off, WallMS: rng.IntN(h.SkewMS) - h.SkewMS/2, BootMS: rng.IntN(1e9), NoFaults: h.noFaults, Without: h.without, Hosts: h.hosts, Patient: patient || h.focus != "", Focus: h.focus, policy: h.policy}
+			Tier: h.tier, Lacks: lacks, Broken: h.mutant != "", WallMS: rng.IntN(h.SkewMS) - h.SkewMS/2, BootMS: rng.IntN(1e9), NoFaults: h.noFaults, Without: h.without, Hosts: h.hosts, Patient: patient || h.focus != "", Focus: h.focus, Theme: h.theme, policy: h.policy}
 		if rng.IntN(4) == 0 {
 			cfg.WallMS = rng.IntN(801) - 400
 		}

@@ -17,8 +17,10 @@ type options struct {
 	seed           uint64
 	limit, length  time.Duration
 	tier, mutant   string
-	off            []string
+	lacks          []string
+	root           string // of the module, of which mutants are built
 	focus          string
+	theme          theme // "": they take turns
 	untilCaught    bool
 	jvsfs, dir     string
 	hosts, writers int
@@ -93,9 +95,10 @@ func (h *history) run() (err error) {
 		}
 	}
 	h.did = map[string]int{}
-	h.Repo = rng.IntN(4) > 0
-	h.Roams = h.Repo && !h.noFaults && h.without.has(opRename)
-	if h.Roams && h.focus == "" && rng.IntN(5) == 0 {
+	h.theme = h.themeOf(h.number)
+	h.Repo = rng.IntN(4) > 0 || h.theme.dense() && rng.IntN(2) == 0
+	h.Roams = h.Repo && !h.noFaults && h.without.has(opRename) && !h.theme.dense()
+	if h.Roams && h.focus == "" && h.theme.alone(rng) {
 		h.hosts = 1 // else somebody else nearly always serves the repository, and no root is renamed
 	}
 	if h.Base, err = os.MkdirTemp(h.dir, "jvsfs-torture-"); err != nil {

@@ -60,7 +60,7 @@ func (h *host) attend(recovering int) {
 
 // replace starts a daemon that takes the place of the one that serves. Needs mu.
 func (h *host) replace() {
-	if h.daemon == 0 || h.under || len(h.former) > 0 || h.newcomer != 0 || !h.does(opReplace) {
+	if h.daemon == 0 || h.under || len(h.former) > 0 || h.newcomer != 0 || !h.does(opReplace) || h.servingPID() != h.daemon {
 		return
 	}
 	h.newcomer = h.launch(append(h.mountArgs(), "--replace")...)
@@ -91,9 +91,20 @@ func (h *host) tookOver() bool {
 	h.note("replace", "done", 0)
 	if h.daemon != 0 {
 		h.former = append(h.former, h.daemon)
+		go h.cutOff(h.daemon, h.span(h.rng.IntN(3*h.LeaseMS)))
 	}
 	h.daemon, h.newcomer = h.newcomer, 0
 	return true
+}
+
+// cutOff ends a daemon that was replaced: as long as files are open there nobody can replace the next one.
+func (h *host) cutOff(former int, after time.Duration) {
+	h.restUnlessQuiet(after)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if slices.Contains(h.former, former) {
+		_ = unix.Kill(former, unix.SIGTERM)
+	}
 }
 
 // succeeded is the end of a daemon, or of what recovers one; false if it was neither. Needs mu.
@@ -104,6 +115,7 @@ func (h *host) succeeded(pid int, ws unix.WaitStatus) bool {
 		if now := h.servingPID(); ws.Exited() && ws.ExitStatus() == 0 && now != 0 && unix.Kill(now, 0) == nil {
 			h.note("recover", "done", 0)
 			h.daemon = now
+			go h.resumeLater(now, h.pause()) // one that had stopped itself by then was another's child: nobody is told
 			break
 		}
 		h.note("recover", "failed", 0)
@@ -120,8 +132,7 @@ func (h *host) succeeded(pid int, ws unix.WaitStatus) bool {
 		h.daemon = 0
 		if h.newcomer == 0 {
 			go h.restart()
-		} else if !h.tookOver() { // it waits for somebody who is no more
-			_ = unix.Kill(h.newcomer, unix.SIGKILL)
+		} else if !h.tookOver() { // it may go on alone, or give up
 			go h.restartAfter(h.newcomer)
 		}
 	case slices.Contains(h.former, pid):

@@ -13,7 +13,7 @@ import (
 func (h *host) torment() {
 	for {
 		h.mu.Lock()
-		d := time.Duration(30+h.rng.IntN(400)) * time.Millisecond
+		d := h.Theme.between(h.rng)
 		h.mu.Unlock()
 		time.Sleep(d)
 		h.mu.Lock()
@@ -21,13 +21,24 @@ func (h *host) torment() {
 			h.mu.Unlock()
 			return
 		}
-		blows := []func(){h.stopDaemon, h.stopThread, h.stopThread, h.killDaemon, h.stopWriter, h.stopWriter, h.killWriter,
-			h.stepClock, h.stepClock, h.slewClock, h.failDisk, h.failDisk, h.tearRecord,
-			h.switchMode, h.switchMode, h.replace, h.crash,
-			h.stranger, h.stranger, h.hostile, h.hostile, h.secondMount, h.secondMount}
+		blows := h.blows()
 		blows[h.rng.IntN(len(blows))]()
 		h.mu.Unlock()
 	}
+}
+
+// blows are drawn from, each as often as the others.
+func (h *host) blows() []func() {
+	if h.Theme == passing {
+		return []func(){h.stopDaemon, h.stopThread, h.killDaemon, h.stopWriter, h.killWriter,
+			h.stepClock, h.slewClock, h.failDisk, h.tearRecord, h.switchMode, h.crash,
+			h.replace, h.replace, h.replace, h.replace, h.replace, h.replace,
+			h.stranger, h.hostile, h.secondMount}
+	}
+	return []func(){h.stopDaemon, h.stopThread, h.stopThread, h.killDaemon, h.stopWriter, h.stopWriter, h.killWriter,
+		h.stepClock, h.stepClock, h.slewClock, h.failDisk, h.failDisk, h.tearRecord,
+		h.switchMode, h.switchMode, h.replace, h.crash,
+		h.stranger, h.stranger, h.hostile, h.hostile, h.secondMount, h.secondMount}
 }
 
 func (h *host) stopDaemon() {
@@ -96,11 +107,11 @@ func (h *host) slewClock() {
 	rate := h.rng.IntN(401) - 200 // thousandths
 	h.note("wall_clock", "slew", 0)
 	go func() {
-		for range 100 {
-			time.Sleep(2 * time.Millisecond)
+		for range 40 {
+			time.Sleep(5 * time.Millisecond)
 			h.mu.Lock()
 			if !h.quiet {
-				h.page.Set(plan.PageWall, h.page.Get(plan.PageWall)+int64(rate)*int64(2*time.Microsecond))
+				h.page.Set(plan.PageWall, h.page.Get(plan.PageWall)+int64(rate)*int64(5*time.Microsecond))
 			}
 			h.mu.Unlock()
 		}

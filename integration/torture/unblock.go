@@ -53,14 +53,10 @@ type claimRecord struct {
 	Holder   string    `json:"holder_id"` // host:user:pid:start
 }
 
-// pid is that of the holder, in its host; 0 if it is not to be known.
-func (r claimRecord) pid() int {
+// is whether the holder is a process of a host: each host has numbers of its own.
+func (r claimRecord) is(host string, pid int) bool {
 	parts := strings.Split(r.Holder, ":")
-	if len(parts) != 4 {
-		return 0
-	}
-	pid, _ := strconv.Atoi(parts[2])
-	return pid
+	return len(parts) == 4 && parts[0] == host && parts[2] == strconv.Itoa(pid)
 }
 
 func readClaim(name string) (r claimRecord, err error) {

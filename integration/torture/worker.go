@@ -22,6 +22,7 @@ type workerConfig struct {
 	LeaseMS    int
 	Patient    bool // holds its leases for long, so that they are renewed often
 	Hosts      int  // how many there are
+	Theme      theme
 	Without    repertoire
 }
 
@@ -54,7 +55,7 @@ func runWorker(cfg workerConfig) error {
 	for !w.over.Load() {
 		h := w.take()
 		if h == nil {
-			w.rest(80) // there are others who ask
+			w.rest(200) // there are others who ask
 			continue
 		}
 		w.use(h)
@@ -72,7 +73,7 @@ func (w *worker) rest(ms int) { time.Sleep(time.Duration(w.rng.IntN(ms*1000)) * 
 
 // take gets a lease, and a handle that is known to be of it; nil when it is not to be had now.
 func (w *worker) take() *writeHandle {
-	if w.Without.has(opHandover) && w.rng.IntN(3) == 0 {
+	if w.Without.has(opHandover) && (w.rng.IntN(3) == 0 || w.Theme == passing && w.rng.IntN(3) == 0) {
 		if h := w.beGiven(); h != nil {
 			return h
 		}
@@ -145,10 +146,16 @@ func (w *worker) use(h *writeHandle) {
 	lease := time.Duration(w.LeaseMS) * time.Millisecond
 	end := time.Now().Add(time.Duration(w.rng.Int64N(int64(lease/5))) + lease/50)
 	limit := 1 + w.rng.IntN(15) // refusals
-	if w.Patient || w.rng.IntN(5) == 0 {
+	how := w.rng.IntN(9)
+	switch w.Theme {
+	case kills: // releases and renewals must be there to be killed in
+		how = 1 + w.rng.IntN(4)
+	case passing:
+		how = 4 + w.rng.IntN(5)
+	}
+	if w.patient() {
 		end, limit = end.Add(time.Duration(w.rng.Int64N(int64(3*lease)))), 150 // does not give up either
 	}
-	how := w.rng.IntN(9)
 	stop := w.beside(h, end, how == 0 || how > 5, w.parting())
 	w.writeUntil(h, end, limit)
 	stop()
@@ -157,6 +164,14 @@ func (w *worker) use(h *writeHandle) {
 		w.write(h, w.OnPurpose)
 		w.rest(50) // others, too
 	}
+}
+
+// patient is whether it holds the lease for long, this time.
+func (w *worker) patient() bool {
+	if w.Theme == kills {
+		return w.rng.IntN(4) == 0
+	}
+	return w.Patient || w.rng.IntN(5) == 0
 }
 
 func (w *worker) writeUntil(h *writeHandle, end time.Time, limit int) {

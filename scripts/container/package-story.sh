@@ -22,12 +22,18 @@ dpkg --verify jvsfs
 jvsfs --version
 
 step "the manual"
-man --warnings -E UTF-8 -l /usr/share/man/man8/jvsfs.8.gz 2>&1 >/dev/null | grep . && fail "warnings"
-for page in /usr/share/man/man8/*jvsfs*.8.gz /usr/share/man/man5/jvsfs.yaml.5.gz; do
+for page in /usr/share/man/man[1578]/*jvsfs*; do
+  man --warnings -E UTF-8 -l "$page" 2>&1 >/dev/null | grep . && fail "warnings in $page"
   name=${page##*/}
-  man "${name%.[58].gz}" | has NAME || fail "no page $name"
+  man "${name%.[1578].gz}" | has NAME || fail "no page $name"
 done
 man 8 jvsfs-mount | has --on-free || fail "jvsfs-mount(8) lacks --on-free"
+man 1 jvsfs-exec | has --wait || fail "jvsfs-exec(1) lacks --wait"
+man 7 jvsfs-lease | has 'fencing token' || fail "jvsfs-lease(7) does not say what a fencing token is"
+
+step "the changelog begins with this version, and goes on with the releases"
+zcat /usr/share/doc/jvsfs/changelog.gz | head -n 1 | has "^jvsfs ($(dpkg-deb -f /jvsfs.deb Version)) " || fail "the changelog has another version on top"
+zcat /usr/share/doc/jvsfs/changelog.gz | has '^jvsfs (0.1.0) ' || fail "the changelog lacks a release"
 
 step "completion"
 # shellcheck disable=SC1091

@@ -12,7 +12,7 @@
 # What the unit gives the daemon.
 mapfile -t UNIT_CAPABILITIES < <(sed -n 's/^CapabilityBoundingSet=//p' "$here/systemd/jvsfs@.service" | tr ' ' '\n' | sed 's/^CAP_//')
 
-# What fails without one of them, as the README tells it.
+# What fails without one of them, as jvsfs-operations(7) tells it.
 declare -A WITHOUT=(
   [SYS_ADMIN]="mount"
   [SETGID]="mount"

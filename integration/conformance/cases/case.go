@@ -4,6 +4,7 @@
 package cases
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -54,7 +55,7 @@ func (t *Trial) Later(f func()) { t.undo = append(t.undo, f) }
 // All returns every case, sorted by name.
 func All() []Case {
 	var all []Case
-	for _, some := range families {
+	for _, some := range families() {
 		all = append(all, some()...)
 	}
 	slices.SortFunc(all, func(a, b Case) int { return strings.Compare(a.Name, b.Name) })
@@ -80,11 +81,21 @@ func Sample(n int) (some []Case) {
 }
 
 // families make the cases, one function a topic.
-var families []func() []Case
-
-func family(f func() []Case) bool {
-	families = append(families, f)
-	return true
+func families() []func() []Case {
+	return []func() []Case{
+		ownerCases,
+		modeCases,
+		timeCases,
+		accessCases,
+		pathCases,
+		privilegeCases,
+		capabilityCases,
+		randomCases,
+		renameCases,
+		stickyCases,
+		specialCases,
+		storyCases,
+	}
 }
 
 // Outcome is what one case has noted.
@@ -173,15 +184,9 @@ func errnoOf(err error) string {
 	if err == nil {
 		return "ok"
 	}
-	for e := err; e != nil; {
-		if no, is := e.(unix.Errno); is {
-			return errnoName(no)
-		}
-		u, is := e.(interface{ Unwrap() error })
-		if !is {
-			break
-		}
-		e = u.Unwrap()
+	var no unix.Errno
+	if errors.As(err, &no) {
+		return errnoName(no)
 	}
 	return err.Error()
 }

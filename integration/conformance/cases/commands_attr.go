@@ -50,6 +50,11 @@ func init() {
 			return statNote(&st, unix.Fstat(t.fd(a[0]), &st))
 		},
 		"statfs": func(_ *Trial, a []string) (string, error) { var st unix.Statfs_t; return "", unix.Statfs(a[0], &st) },
+	})
+}
+
+func init() {
+	register(map[string]command{
 		"setxattr": func(_ *Trial, a []string) (string, error) {
 			return "", unix.Setxattr(a[0], a[1], valueOf(a[2]), xattrFlags[arg(a, 3, "")])
 		},
@@ -198,7 +203,7 @@ func flagsIoctl(path string, request uintptr, flags *uint32) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer unix.Close(fd) //nolint:errcheck // only asked through
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(unsafe.Pointer(flags)))
 	if errno != 0 {
 		return errno

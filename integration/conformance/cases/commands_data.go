@@ -102,9 +102,9 @@ func spliceCommand(t *Trial, a []string) (string, error) {
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
 		return "", err
 	}
-	defer unix.Close(p[0])
+	defer unix.Close(p[0]) //nolint:errcheck // only read from
 	_, err := unix.Write(p[1], pattern(int(number(a[1])), 11))
-	unix.Close(p[1])
+	_ = unix.Close(p[1])
 	if err != nil {
 		return "", err
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 
 	"golang.org/x/sys/unix"
@@ -17,8 +18,8 @@ var mapCases = []Case{
 
 const readWrite = unix.PROT_READ | unix.PROT_WRITE
 
-func (t *Trial) mapped(fd int, length, prot, flags int) []byte {
-	m, err := unix.Mmap(fd, 0, length, prot, flags)
+func (t *Trial) mapped(fd int, length, flags int) []byte {
+	m, err := unix.Mmap(fd, 0, length, readWrite, flags)
 	must(err)
 	t.Later(func() { _ = unix.Munmap(m) })
 	return m
@@ -51,7 +52,7 @@ func mapModesCase(t *Trial) {
 func privateMapCase(t *Trial) {
 	t.file("f", 10000)
 	fd := t.openAt("f", unix.O_RDWR)
-	m := t.mapped(fd, 10000, readWrite, unix.MAP_PRIVATE)
+	m := t.mapped(fd, 10000, unix.MAP_PRIVATE)
 	copy(m[100:], "private")
 	_, err := unix.Pwrite(fd, []byte("through the file"), 5000)
 	must(err)
@@ -65,7 +66,7 @@ func privateMapCase(t *Trial) {
 func twoViewsCase(t *Trial) {
 	t.file("f", 10000)
 	a, b := t.openAt("f", unix.O_RDWR), t.openAt("f", unix.O_RDWR)
-	m, n := t.mapped(a, 10000, readWrite, unix.MAP_SHARED), t.mapped(b, 10000, readWrite, unix.MAP_SHARED)
+	m, n := t.mapped(a, 10000, unix.MAP_SHARED), t.mapped(b, 10000, unix.MAP_SHARED)
 	for i := range 50 {
 		copy(m[i*190:], fmt.Sprintf("one %d", i))
 		t.Note("%s", digest(n[i*190:i*190+10]))
@@ -85,17 +86,14 @@ func twoViewsCase(t *Trial) {
 func faults(m []byte, at int) (is bool) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() { is = recover() != nil }()
-	_ = m[at] + m[at]
-	sink += m[at]
+	runtime.KeepAlive(m[at]) // a load that is not optimised away
 	return false
 }
-
-var sink byte
 
 func shrunkMapCase(t *Trial) {
 	t.file("f", 20000)
 	fd := t.openAt("f", unix.O_RDWR)
-	m := t.mapped(fd, 20000, readWrite, unix.MAP_SHARED)
+	m := t.mapped(fd, 20000, unix.MAP_SHARED)
 	for _, size := range []int64{20000, 9000, 8192, 1, 0, 13000} {
 		must(unix.Ftruncate(fd, size))
 		for _, at := range []int{0, 4096, 8192, 8999, 12288, 16384} {
@@ -110,7 +108,7 @@ func shrunkMapCase(t *Trial) {
 func removedPagesCase(t *Trial) {
 	t.file("f", 40000)
 	fd := t.openAt("f", unix.O_RDWR)
-	m := t.mapped(fd, 40000, readWrite, unix.MAP_SHARED)
+	m := t.mapped(fd, 40000, unix.MAP_SHARED)
 	t.Result("remove", unix.Madvise(m[8192:16384], unix.MADV_REMOVE))
 	t.Note("%s", digest(m))
 	for name, advice := range map[string]int{"dontneed": unix.MADV_DONTNEED, "willneed": unix.MADV_WILLNEED, "sequential": unix.MADV_SEQUENTIAL, "cold": unix.MADV_COLD, "pageout": unix.MADV_PAGEOUT, "populate": unix.MADV_POPULATE_WRITE} {
@@ -124,7 +122,7 @@ func closedFileMapCase(t *Trial) {
 	t.file("f", 10000)
 	fd, err := unix.Open(t.At("f"), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	must(err)
-	m := t.mapped(fd, 10000, readWrite, unix.MAP_SHARED)
+	m := t.mapped(fd, 10000, unix.MAP_SHARED)
 	must(unix.Close(fd))
 	copy(m[5000:], "stored after the close")
 	t.Result("msync", unix.Msync(m, unix.MS_SYNC))
@@ -139,7 +137,7 @@ func closedFileMapCase(t *Trial) {
 func grownMapCase(t *Trial) {
 	t.file("f", 100)
 	fd := t.openAt("f", unix.O_RDWR)
-	m := t.mapped(fd, 40960, readWrite, unix.MAP_SHARED)
+	m := t.mapped(fd, 40960, unix.MAP_SHARED)
 	for _, size := range []int64{5000, 5001, 20000, 40960} {
 		_, err := unix.Pwrite(fd, []byte("x"), size-1)
 		must(err)
@@ -154,7 +152,7 @@ func grownMapCase(t *Trial) {
 // mapReadersCase: what is stored is seen by read, sendfile and other openers at once.
 func mapReadersCase(t *Trial) {
 	t.file("f", 10000)
-	m := t.mapped(t.openAt("f", unix.O_RDWR), 10000, readWrite, unix.MAP_SHARED)
+	m := t.mapped(t.openAt("f", unix.O_RDWR), 10000, unix.MAP_SHARED)
 	r := t.openAt("f", unix.O_RDONLY)
 	for i := range 20 {
 		copy(m[i*450:], fmt.Sprintf("round %d", i))

@@ -62,7 +62,7 @@ func vectorsCase(t *Trial) {
 func ownMappingCase(t *Trial) {
 	t.file("f", 40000)
 	fd := t.openAt("f", unix.O_RDWR)
-	m := t.mapped(fd, 40000, readWrite, unix.MAP_SHARED)
+	m := t.mapped(fd, 40000, unix.MAP_SHARED)
 	n, err := unix.Pread(fd, m[20000:25000], 0)
 	t.Note("read %d %s", n, errnoOf(err))
 	n, err = unix.Pwrite(fd, m[:5000], 30000)

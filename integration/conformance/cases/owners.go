@@ -2,11 +2,6 @@ package cases
 
 import "fmt"
 
-var _ = family(ownerCases)
-var _ = family(modeCases)
-var _ = family(timeCases)
-var _ = family(accessCases)
-
 // setIDObjects are files and directories whose setuid and setgid bits are at stake.
 var setIDObjects = map[string]string{"file": "fill a 9", "dir": "mkdir a", "fifo": "mkfifo a"}
 

@@ -2,6 +2,7 @@ package cases
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,7 +50,7 @@ func writersAndReadersCase(t *Trial) {
 		if err != nil {
 			return err
 		}
-		defer f.Close()
+		defer f.Close() //nolint:errcheck // only read from
 		buf := make([]byte, part)
 		for round := range rounds {
 			if _, err := f.WriteAt(bytes.Repeat([]byte{byte(round + 1)}, part), int64(i*part)); err != nil {
@@ -77,7 +78,7 @@ func appendersCase(t *Trial) {
 		if err != nil {
 			return err
 		}
-		defer f.Close()
+		defer f.Close() //nolint:errcheck // only read from
 		for n := range 50 {
 			if _, err := fmt.Fprintf(f, "%02d %03d %s\n", i, n, bytes.Repeat([]byte{'x'}, i)); err != nil {
 				return err
@@ -187,15 +188,9 @@ func mixedStressCase(t *Trial) {
 }
 
 func noPath(err error) error {
-	for err != nil {
-		if no, is := err.(unix.Errno); is {
-			return no
-		}
-		u, is := err.(interface{ Unwrap() error })
-		if !is {
-			break
-		}
-		err = u.Unwrap()
+	var no unix.Errno
+	if errors.As(err, &no) {
+		return no
 	}
 	return err
 }

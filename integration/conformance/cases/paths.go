@@ -2,8 +2,6 @@ package cases
 
 import "fmt"
 
-var _ = family(pathCases)
-
 // pathCalls are calls that take one path, written %s. "new" stands for a name that
 // is free, "have" for a file that is there.
 var pathCalls = map[string]string{

@@ -2,9 +2,6 @@ package cases
 
 import "fmt"
 
-var _ = family(privilegeCases)
-var _ = family(capabilityCases)
-
 // changers are what may take setuid and setgid bits, or file capabilities, away. The
 // file is a, the handle h is open for reading and writing.
 var changers = map[string]string{

@@ -6,8 +6,6 @@ import (
 	"strings"
 )
 
-var _ = family(randomCases)
-
 // randomCases are scripts that nobody thought of: the same ones in every run.
 func randomCases() []Case {
 	var all []Case

@@ -2,9 +2,6 @@ package cases
 
 import "fmt"
 
-var _ = family(renameCases)
-var _ = family(stickyCases)
-
 // objects are what may stand under a name, %s.
 var objects = map[string]string{
 	"nothing": "", "file": "fill %s 4", "dir": "mkdir %[1]s 0777", "full": "mkdir %[1]s 0777; fill %[1]s/in 2", "link": "symlink target %s",

@@ -78,7 +78,7 @@ func namesIn(dir string) ([]string, error) {
 		return nil, err
 	}
 	f := os.NewFile(uintptr(fd), dir)
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read from
 	names, err := f.Readdirnames(-1)
 	slices.Sort(names)
 	return names, err
@@ -135,7 +135,7 @@ func digestOf(path string, size int64) string {
 	if err != nil {
 		return errnoOf(err)
 	}
-	defer unix.Close(fd)
+	defer unix.Close(fd) //nolint:errcheck // only read from
 	buf := make([]byte, size+1)
 	n, err := unix.Read(fd, buf)
 	if err != nil {

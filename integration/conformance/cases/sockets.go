@@ -16,7 +16,7 @@ func streamCase(t *Trial) {
 	t.as("0", func() {
 		l, err := net.Listen("unix", "s")
 		must(err)
-		defer l.Close()
+		defer l.Close() //nolint:errcheck // only read from
 		go func() {
 			c, err := l.Accept()
 			if err == nil {

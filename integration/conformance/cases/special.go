@@ -11,8 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var _ = family(specialCases)
-
 // specialCases are told in Go: they need two parties, many files, or time.
 func specialCases() []Case {
 	all := slices.Concat(lockCases, leaseCases, watchCases, mapCases, directoryCases, treeCases, hugeCases, socketCases, statCases, memoryCases)

@@ -166,7 +166,7 @@ func pollCase(t *Trial) {
 	t.file("f", 10)
 	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	must(err)
-	defer unix.Close(ep)
+	defer unix.Close(ep) //nolint:errcheck // only read from
 	fd := t.openAt("f", unix.O_RDONLY)
 	t.Result("epoll", unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}))
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN | unix.POLLOUT}}, 0)

@@ -1,7 +1,5 @@
 package cases
 
-var _ = family(storyCases)
-
 // storyCases are short scripts of everything that is no crossing.
 func storyCases() []Case {
 	var all []Case

@@ -18,7 +18,7 @@ var watchCases = []Case{
 func (t *Trial) watch(name string, mask uint32, life func(*Trial)) {
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	must(err)
-	defer unix.Close(fd)
+	defer unix.Close(fd) //nolint:errcheck // only read from
 	if _, err = unix.InotifyAddWatch(fd, t.At(name), mask); err != nil {
 		t.Result("watch", err)
 		return

@@ -120,8 +120,11 @@ func (e event) note(what string) {
 	must(err)
 }
 
-// Off reports whether a rule is switched off in this process.
-func Off(rule string) bool { return enemy != nil && slices.Contains(enemy.Off, rule) }
+// Tortured reports whether there is an enemy in this process.
+func Tortured() bool { return enemy != nil }
+
+// Lacks reports whether the store of this process does not have something.
+func Lacks(what string) bool { return enemy != nil && slices.Contains(enemy.Lacks, what) }
 
 // Wall is what the host's wall clock shows at t.
 func Wall(t time.Time) time.Time {

@@ -12,13 +12,19 @@ import (
 // Env is the environment variable that carries a Daemon as JSON.
 const Env = "JVSFS_TORTURE"
 
+// What a store may lack.
+const (
+	LockManager = "lock manager" // flock does nothing
+	LocalDisk   = "local disk"   // other hosts write there, too
+)
+
 // Daemon says what is done to one daemon process.
 type Daemon struct {
 	Seed    uint64   `json:"seed"`
 	Host    int      `json:"host"`
 	Life    int      `json:"life"`    // how many daemons this host had before
 	LeaseMS int      `json:"leaseMS"` // long pauses are measured in leases
-	Off     []string `json:"off"`     // rules that are switched off
+	Lacks   []string `json:"lacks"`   // what the store does not have: LockManager, LocalDisk
 	Points  []Point  `json:"points"`  // the first whose prefix fits counts
 	Events  string   `json:"events"`  // file: what was done, when, where
 	Page    string   `json:"page"`    // file: what the injector changes while the daemon runs

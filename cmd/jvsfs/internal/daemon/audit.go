@@ -13,10 +13,17 @@ import (
 
 // auditEvent is the keeper's way to the chain. The keeper lets a steal depend on
 // its answer and nothing else, so what fails is also logged here.
-func (d *mount) auditEvent(e lease.Event) error {
-	d.log.Info("lease "+e.Kind, zap.String("worktree", string(e.Worktree)), zap.Uint64("token", uint64(e.Token)),
-		zap.String("holder", e.Holder.ID()), zap.String("reason", e.Reason), zap.Bool("unclean", e.Unclean))
-	err := d.audit.Append(context.Background(), place.AuditRecordOf(e))
+func (d *mount) auditEvent(e lease.Event) error { return d.auditEvents([]lease.Event{e}) }
+
+// auditEvents is auditEvent of several, which cost one flush of the disk.
+func (d *mount) auditEvents(all []lease.Event) error {
+	records := make([]lease.AuditRecord, 0, len(all))
+	for _, e := range all {
+		d.log.Info("lease "+e.Kind, zap.String("worktree", string(e.Worktree)), zap.Uint64("token", uint64(e.Token)),
+			zap.String("holder", e.Holder.ID()), zap.String("reason", e.Reason), zap.Bool("unclean", e.Unclean))
+		records = append(records, place.AuditRecordOf(e))
+	}
+	err := d.audit.AppendAll(context.Background(), records)
 	if err != nil {
 		d.log.Error("audit", zap.Error(err))
 	}

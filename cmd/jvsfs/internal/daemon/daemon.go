@@ -171,7 +171,7 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		Store: d.locks.Store(id), Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(),
 		Fence: announcingFence{journaledFence{guard, d.journal, id}, w.events}, Liveness: d.resolver.Liveness,
 		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.succession.heldByPredecessor() },
-		Audit: w.counts.audited(d.auditEvent), Renewed: w.counts.renewed,
+		Audit: w.counts.audited(d.auditEvent), AuditAll: w.counts.auditedAll(d.auditEvents), Renewed: w.counts.renewed,
 	})
 	w.door = &door{keeper: w.keeper}
 	guard.Bind(w.door)

@@ -37,21 +37,37 @@ func renewBound(bucket int) time.Duration {
 func (c *leaseCounts) audited(audit func(lease.Event) error) func(lease.Event) error {
 	return func(e lease.Event) error {
 		err := audit(e)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.Events == nil {
-			c.Events = map[string]uint64{}
-		}
-		switch {
-		case err == nil:
-			c.Events[e.Kind]++
-		case e.Kind == "steal": // did not happen
-			c.AuditFailed++
-		default:
-			c.Events[e.Kind]++
-			c.AuditFailed++
+		c.event(e, err)
+		return err
+	}
+}
+
+// auditedAll is audited for several events that are in the chain together or not at all.
+func (c *leaseCounts) auditedAll(audit func([]lease.Event) error) func([]lease.Event) error {
+	return func(all []lease.Event) error {
+		err := audit(all)
+		for _, e := range all {
+			c.event(e, err)
 		}
 		return err
+	}
+}
+
+// event counts one; err is that of its audit.
+func (c *leaseCounts) event(e lease.Event, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.Events == nil {
+		c.Events = map[string]uint64{}
+	}
+	switch {
+	case err == nil:
+		c.Events[e.Kind]++
+	case e.Kind == "steal": // did not happen
+		c.AuditFailed++
+	default:
+		c.Events[e.Kind]++
+		c.AuditFailed++
 	}
 }
 

@@ -1,0 +1,8 @@
+//go:build jvsfs_torture
+
+package main
+
+import "github.com/jvsfs/jvsfs/integration/torture/wire"
+
+// The torture test (integration/torture) kills, stops and misleads a daemon from inside. Only a build with this tag has that in it.
+func init() { wire.Up() }

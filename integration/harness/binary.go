@@ -1,0 +1,56 @@
+package harness
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// jvsfsBinary builds jvsfs once per run, at its first use, so that the native
+// tests run without it.
+var jvsfsBinary = sync.OnceValues(func() (string, error) {
+	out := filepath.Join(Scratch, "bin", "jvsfs")
+	if path := os.Getenv("JVSFS_BINARY"); path != "" {
+		return out, CopyBinary(path, out)
+	}
+	return out, BuildBinary(out)
+})
+
+// BuildBinary builds jvsfs; options are those of go build.
+func BuildBinary(out string, options ...string) error {
+	args := append([]string{"build", "-o", out}, options...)
+	if os.Getenv("JVSFS_RACE") == "1" {
+		args = append(args, "-race")
+	}
+	cmd := exec.Command("go", append(args, "../../cmd/jvsfs")...)
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build ../cmd/jvsfs: %w\n%s", err, text)
+	}
+	return nil
+}
+
+// CopyBinary gives a binary from elsewhere a path of its own, so that its
+// processes are told from those of others that run it, and never killed.
+func CopyBinary(from, to string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, 0o755)
+}
+
+// RequireBinary is the path of the jvsfs that is tested.
+func RequireBinary(t testing.TB) string {
+	t.Helper()
+	path, err := jvsfsBinary()
+	require.NoError(t, err)
+	return path
+}

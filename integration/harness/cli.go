@@ -1,0 +1,60 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// LogFile is the daemon's log.
+func (m *Mount) LogFile() string { return filepath.Join(m.Base, "daemon.log") }
+
+// CLI runs jvsfs with args. A call that does not come back within the test's
+// patience, or leaves somebody holding its output, fails the test.
+func (m *Mount) CLI(args ...string) (stdout, stderr string, exit int) {
+	m.T.Helper()
+	ctx, cancel := context.WithTimeout(m.T.Context(), Patience)
+	if m.T.Context().Err() != nil { // in a cleanup
+		ctx, cancel = context.WithTimeout(context.Background(), Patience)
+	}
+	defer cancel()
+	cmd := exec.CommandContext(ctx, m.Bin, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr, cmd.Dir = &out, &errs, "/"
+	cmd.WaitDelay = 3 * time.Second
+	err := cmd.Run()
+	var exited *exec.ExitError
+	switch {
+	case errors.Is(err, exec.ErrWaitDelay):
+		m.T.Errorf("jvsfs %v: the output stays open after the end of the command", args)
+	case ctx.Err() != nil:
+		m.T.Errorf("jvsfs %v: no end within %s\n%s%s", args, Patience, out.String(), errs.String())
+		return out.String(), errs.String(), -1
+	case err != nil && !errors.As(err, &exited):
+		m.T.Errorf("jvsfs %v: %v", args, err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// MustCLI is CLI for commands that must succeed.
+func (m *Mount) MustCLI(args ...string) string {
+	m.T.Helper()
+	out, errs, exit := m.CLI(args...)
+	require.Zero(m.T, exit, "jvsfs %v\n%s%s%s", args, out, errs, m.LogTail())
+	return out
+}
+
+// LogTail is the end of the daemon's log, for a failure's message.
+func (m *Mount) LogTail() string {
+	text, err := os.ReadFile(m.LogFile())
+	if err != nil {
+		return ""
+	}
+	return "\ndaemon log:\n" + string(text[max(0, len(text)-4000):])
+}

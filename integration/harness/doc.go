@@ -1,0 +1,27 @@
+// Package harness is what the stories of integration/ share. It builds the real
+// jvsfs binary, mounts, starts actors, and compares what happened with a plain
+// directory of the same content. The stories stand beside it, by theme:
+//
+//	fence     which writes pass, which are refused, what a refusal leaves behind
+//	lease     who holds: take, steal, hand over, lose, and the records of it
+//	daemon    mount, recover, replace, end; what the daemon tells and audits
+//	fidelity  a mount beside a plain directory: no difference for who may write
+//	tools     git, vim, SQLite, LMDB, node, compilers, which know of no leases
+//	service   mount(8), systemd, manual pages, completions
+//
+// They need root and /dev/fuse:
+//
+//	go test ./integration/...                        everything
+//	go test ./integration/lease                      one theme
+//	go test ./integration/fence -run ^TestNative     what needs no binary: rows, digest, actor
+//	JVSFS_RACE=1 go test ./integration/...           the binary under test is built with -race
+//	JVSFS_BINARY=/path/jvsfs go test ...             a binary built elsewhere
+//	JVSFS_TEST_DIR=/mnt/disk go test ...             where trees are made (not tmpfs)
+//	JVSFS_REQUIRE_FUSE=0 go test ...                 where there is no /dev/fuse, all of it is left out
+//
+// The words: an actor is a process of its own that does what it is told by
+// raw system calls; a row is one way to change a tree; a situation is a way
+// of not holding the lease. Every row must be refused in every situation and
+// leave no trace, and must do in the hands of the holder exactly what it does
+// on a plain directory.
+package harness

@@ -1,0 +1,41 @@
+package harness
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// Patience bounds every wait for a condition. Long, because it is only used
+// up by a failure; a loaded two-core machine is slow, not wrong.
+const Patience = 20 * time.Second
+
+// Eventually polls until ok says true. The pause between two looks is not
+// synchronisation, only politeness towards the machine.
+func Eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	EventuallyNoted(t, what, func() (bool, string) { return ok(), "" })
+}
+
+// EventuallyNoted is eventually with a note on what was seen last, which the
+// failure then shows.
+func EventuallyNoted(t testing.TB, what string, ok func() (bool, string)) {
+	t.Helper()
+	deadline := time.Now().Add(Patience)
+	var note string
+	for {
+		var done bool
+		if done, note = ok(); done {
+			return
+		}
+		if time.Now().After(deadline) {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	msg := fmt.Sprintf("did not happen within %s: %s", Patience, what)
+	if note != "" {
+		msg += "\nlast seen: " + note
+	}
+	t.Fatal(msg)
+}

@@ -1,0 +1,20 @@
+package harness
+
+import "time"
+
+// Policy is the times of a lease.
+type Policy struct{ Lease, Renew, skew, grace time.Duration }
+
+var (
+	// Calm is for tests in which no lease may end by itself.
+	Calm = Policy{30 * time.Second, 10 * time.Second, 2 * time.Second, time.Second}
+	// Hasty is for tests that wait for the end of a lease: short, yet long
+	// enough for a loaded machine to renew in time.
+	Hasty = Policy{900 * time.Millisecond, 200 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond}
+)
+
+// Args are the options that say so.
+func (p Policy) Args() []string {
+	return []string{"--lease-duration", p.Lease.String(), "--renew-interval", p.Renew.String(),
+		"--max-clock-skew", p.skew.String(), "--steal-grace", p.grace.String()}
+}

@@ -1,0 +1,136 @@
+package lease
+
+import (
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+func TestExecExitCodes(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
+	for _, c := range []struct {
+		exit int
+		argv []string
+	}{
+		{0, []string{"true"}},
+		{7, []string{"sh", "-c", "exit 7"}},
+		{128 + 15, []string{"sh", "-c", "kill -TERM $$"}},
+		{127, []string{"no-such-command"}},
+		{127, []string{"/no/such/command"}},
+		{126, []string{"/etc/passwd"}},
+		{0, []string{"touch", m.At("made")}},
+	} {
+		out, errs, exit := m.CLI(append([]string{"exec", m.Mountpoint, "--"}, c.argv...)...)
+		require.Equal(t, c.exit, exit, "%v: %s%s", c.argv, out, errs)
+		_, r := m.HeadClaim("")
+		require.True(t, r.Released, "after %v", c.argv)
+	}
+	require.FileExists(t, m.Behind("made"))
+	_, errs, exit := m.CLI("exec", m.Mountpoint)
+	require.Equal(t, 2, exit, errs)
+}
+
+// CMD, its children and theirs may write, in whatever session; nobody else.
+func TestExecDescendants(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
+	l := harness.NewMail(m)
+	stranger := harness.StartActor(t, "stranger")
+	b := m.StartExec("cd " + m.Mountpoint + "; echo 1 >one && sh -c 'echo 2 >two && sh -c \"echo 3 >three\"' && setsid -w sh -c 'echo 4 >four'; " +
+		l.Tell("written") + "; read x <" + l.Gate("end"))
+	require.Equal(t, "0", l.Take("written"))
+	stranger.Fails(m.Put("f"), "EROFS")
+	exit, errs := m.TryLock("acquire", stranger)
+	require.Equal(t, harness.ExitConflict, exit, errs)
+	l.Open("end")
+	exit, errs = b.Wait()
+	require.Zero(t, exit, errs)
+	for _, name := range []string{"one", "two", "three", "four"} {
+		require.FileExists(t, m.Behind(name))
+	}
+}
+
+// The lease ends with CMD: what it has left running writes no more, neither
+// by path nor by a descriptor from before.
+func TestExecOutlived(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
+	l := harness.NewMail(m)
+	b := m.StartExec("cd " + l.Dir + "; setsid sh -c 'exec 5>>" + m.At("f") + "; echo ready; echo before >&5; " + l.Tell("ready") +
+		"; read x <" + l.Gate("go") + "; echo late >" + m.At("late") + "; " + l.Tell("path") + "; echo late >&5; " + l.Tell("descriptor") +
+		"' >/dev/null 2>&1 & read x <" + l.Gate("end"))
+	require.Equal(t, "0", l.Take("ready"))
+	l.Open("end")
+	exit, errs := b.Wait()
+	require.Zero(t, exit, errs)
+	before := m.Digest()
+	l.Open("go")
+	require.NotEqual(t, "0", l.Take("path"))
+	require.NotEqual(t, "0", l.Take("descriptor"))
+	require.Empty(t, before.Diff(m.Digest()))
+	require.NoFileExists(t, m.At("late"))
+}
+
+// A CMD that is stopped is not renewed. Its lease ends, another takes over,
+// and when it runs again it is ended: exec tells by its exit code.
+func TestExecStopped(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
+	l := harness.NewMail(m)
+	next := harness.StartActor(t, "next")
+	b := m.StartExec("trap 'echo late >" + m.At("late") + "; " + l.Tell("late") + "; exit 0' TERM; echo $$ >" + l.Dir + "/pid; echo x >" + m.At("early") + "; " +
+		l.Tell("early") + "; while :; do read x <" + l.Gate("never") + "; done")
+	require.Equal(t, "0", l.Take("early"))
+	pid, err := strconv.Atoi(l.Take("pid"))
+	require.NoError(t, err)
+	require.NoError(t, unix.Kill(pid, unix.SIGSTOP))
+	m.Steal(next)
+	next.OK(m.Put("f"))
+	_ = unix.Kill(pid, unix.SIGCONT) // exec may have done so, and the process be gone
+	exit, errs := b.Wait()
+	require.Equal(t, harness.ExitLost, exit, errs)
+	require.Contains(t, errs, "the lease was lost")
+	require.NotEqual(t, "0", l.Take("late"))
+	require.NoFileExists(t, m.Behind("late"))
+	next.OK(m.Put("f"))
+}
+
+// SIGKILL of exec ends CMD, and frees the lease long before it would expire.
+func TestExecKilled(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
+	l := harness.NewMail(m)
+	next := harness.StartActor(t, "next")
+	b := m.StartExec("echo $$ >" + l.Dir + "/pid.tmp; mv " + l.Dir + "/pid.tmp " + l.Dir + "/pid; read x <" + l.Gate("never"))
+	pid, err := strconv.Atoi(l.Take("pid"))
+	require.NoError(t, err)
+	exit, errs := m.TryLock("acquire", next)
+	require.Equal(t, harness.ExitConflict, exit, errs)
+	b.Kill()
+	harness.EventuallyNoted(t, "the next may acquire", func() (bool, string) {
+		exit, errs := m.TryLock("acquire", next)
+		return exit == 0, errs
+	})
+	harness.Eventually(t, "CMD has ended", func() bool { return harness.ProcState(pid) == "" || harness.ProcState(pid) == "Z" })
+	next.OK(m.Put("f"))
+}
+
+// --wait is for the lease of somebody else: it is told for whom, and goes on
+// as soon as the lease is free.
+func TestExecWaits(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
+	a := harness.StartActor(t, "a")
+	m.Acquire(a)
+	_, errs, exit := m.CLI("exec", "--wait", "300ms", m.Mountpoint, "--", "touch", m.At("never"))
+	require.Equal(t, harness.ExitConflict, exit, errs)
+	require.Contains(t, errs, "waiting for")
+	require.NoFileExists(t, m.Behind("never"))
+	b := m.StartExec("touch "+m.At("then"), "--wait", "15s")
+	harness.Eventually(t, "exec waits", func() bool { return len(harness.ReadText(t, b.File)) > 0 })
+	m.Release(a)
+	exit, errs = b.Wait()
+	require.Zero(t, exit, errs)
+	require.Contains(t, errs, "waiting for")
+	require.FileExists(t, filepath.Join(m.View, "then"))
+}

@@ -1,0 +1,52 @@
+package lease
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+// Where jvsfs keeps the records of a machine, nobody else may put others in their place: a mount is refused, and says by whom.
+func TestAnExposedLockDirectoryIsRefused(t *testing.T) {
+	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
+	above := filepath.Join(m.Base, "above")
+	require.NoError(t, os.Mkdir(above, 0o755))
+	locks := filepath.Join(above, "locks")
+	require.NoError(t, os.Chown(above, 1000, 1000))
+	for what, undo := range map[string]func() error{
+		"user 1000": func() error { return os.Chown(above, 0, 0) },
+	} {
+		_, errs, exit := m.CLI("mount", m.Source, m.Mountpoint, "--control", locks)
+		require.Equal(t, exitStore, exit, errs)
+		require.Contains(t, errs, what)
+		require.Contains(t, errs, above)
+		_, errs, exit = m.CLI("lock", "acquire", "--control", locks, m.Source)
+		require.Equal(t, exitStore, exit, errs)
+		require.NoError(t, undo())
+	}
+	require.NoError(t, os.Chmod(above, 0o777))
+	_, errs, exit := m.CLI("mount", m.Source, m.Mountpoint, "--control", locks)
+	require.Equal(t, exitStore, exit, errs)
+	require.Contains(t, errs, "everybody")
+	require.NoError(t, os.Chmod(above, 0o777|os.ModeSticky))
+	m.MustCLI("lock", "status", "--control", locks, m.Source)
+	m.Mount()
+}
+
+// A repository's owner can forge its records; that is said, and others who can are warned of.
+func TestDoctorSaysWhoCanForgeRecords(t *testing.T) {
+	m := harness.PrepareMount(t, harness.MountOptions{Repository: true, InPlace: true, Prepare: harness.WithFiles("f")})
+	for _, dir := range []string{"", ".jvs"} {
+		require.NoError(t, os.Chown(filepath.Join(m.Source, dir), 1000, 1000))
+	}
+	m.Mount()
+	all, _, _ := m.Doctor()
+	require.NotEmpty(t, all.Of("locks.owner", "user 1000"))
+	m.RequireNoFinding("locks.exposed", "")
+	require.NoError(t, os.Chmod(m.Behind(".jvs"), 0o777))
+	m.RequireFinding("locks.exposed", "everybody", "chmod go-w")
+}

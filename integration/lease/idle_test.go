@@ -1,0 +1,80 @@
+package lease
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+func awaitReleased(m *harness.Mount, t *testing.T) harness.Record {
+	t.Helper()
+	var r harness.Record
+	harness.Eventually(t, "the lease is given back", func() bool {
+		_, r = m.HeadClaim("")
+		return r.Released
+	})
+	return r
+}
+
+// An automatic lease is given back when nobody has written for a lease, not
+// before; that is no loss, and the session may write again.
+func TestIdleLeaseIsGivenBack(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
+	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
+	a.OK(m.Put("f"))
+	_, first := m.HeadClaim("")
+	written := time.Now()
+	awaitReleased(m, t)
+	require.GreaterOrEqual(t, time.Since(written), harness.Hasty.Lease*9/10)
+	require.Zero(t, m.WorktreeStatus("source").Revoked)
+	a.OK(m.Put("f"))
+	_, second := m.HeadClaim("")
+	require.Equal(t, first.TokenNumber(t)+1, second.TokenNumber(t))
+	b.Fails(m.Put("f"), "EROFS")
+	awaitReleased(m, t)
+	b.OK(m.Put("f"))
+}
+
+// Not while a file is open for writing, nor while somebody goes on writing;
+// reading keeps nothing.
+func TestIdleLeaseWithAnOpenFile(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f", "read")})
+	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
+	a.OK(harness.Command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_WRONLY | unix.O_APPEND})
+	a.OK(harness.Command{Op: "open", Handle: "read", Path: m.At("read"), Flags: unix.O_RDONLY})
+	_, first := m.HeadClaim("")
+	awaitRenewals(m, t, first, 3)
+	b.Fails(m.Put("f"), "EROFS")
+	a.OK(harness.Command{Op: "write", Handle: "f", Data: []byte("still")})
+	require.EqualValues(t, 1, m.WorktreeStatus("source").WriteHandles)
+	a.OK(harness.Command{Op: "close", Handle: "f"})
+	awaitReleased(m, t)
+	b.OK(m.Put("f"))
+	a.OK(harness.Command{Op: "close", Handle: "read"})
+}
+
+// awaitRenewals waits until the lease has lived for so many lengths.
+func awaitRenewals(m *harness.Mount, t *testing.T, first harness.Record, lengths int) {
+	t.Helper()
+	harness.Eventually(t, "the lease is renewed", func() bool {
+		_, now := m.HeadClaim("")
+		require.Equal(t, first.TokenNumber(t), now.TokenNumber(t))
+		require.False(t, now.Released)
+		return now.RenewedAt.Sub(first.RenewedAt) > time.Duration(lengths)*m.Opts.Policy.Lease
+	})
+}
+
+// A lease taken on purpose is never idle.
+func TestLeaseOnPurposeIsNeverIdle(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
+	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
+	a.OK(m.Put("f"))
+	first := m.Acquire(a) // turns the automatic one into one on purpose
+	awaitRenewals(m, t, first, 3)
+	b.Fails(m.Put("f"), "EROFS")
+	a.OK(m.Put("f"))
+}

@@ -1,0 +1,83 @@
+package main
+
+// The edits of the mutants. What follows a return is never reached.
+
+var noDrain = []edit{{"gate/epoch.go",
+	"	e.close()\n	_ = e.drain(context.Background())",
+	"	e.close()\n	if true {\n		return\n	}\n	_ = e.drain(context.Background())"}}
+
+// literalClaim is the spec's claim: a rename that does not ask what it replaces.
+var literalClaim = []edit{{"lease/claim.go",
+	"	linked := disk(\"claim.link\",",
+	"	if unix.Renameat(s.dir.fd, c.tmp, s.dir.fd, name) == nil {\n		return true, nil\n	}\n	linked := disk(\"claim.link\","}}
+
+// literalSteal takes no exclusive lock, either.
+var literalSteal = append([]edit{{"lease/gatelock.go",
+	"	err := retry(func() error { return flock(l.fd, how|unix.LOCK_NB) })",
+	"	err := retry(func() error {\n		if how&unix.LOCK_EX != 0 {\n			return nil\n		}\n		return flock(l.fd, how|unix.LOCK_NB)\n	})"}},
+	literalClaim...)
+
+// lateCount looks first and counts afterwards.
+var lateCount = []edit{{"gate/epoch.go",
+	"func (e *epoch) enter(clock lease.Clock) bool {\n",
+	`func (e *epoch) enter(clock lease.Clock) bool {
+	if e.stopped.Load() != nil || e.over(clock.Boot()) {
+		return false
+	}
+	inject.Point("enter.before_count")
+	if true {
+		e.inflight.Add(1)
+		return true
+	}
+`}, {"gate/epoch.go",
+	"import (\n",
+	"import (\n	\"github.com/jvsfs/jvsfs/integration/torture/inject\"\n"}}
+
+var noAudit = []edit{{"lease/steal.go",
+	"	err := tk.k.audit(e)\n	if err != nil {",
+	"	err := tk.k.audit(e)\n	if err != nil && false {"}}
+
+var noDeadline = []edit{{"gate/epoch.go", "if now >= d {", "if false && now >= d {"}}
+
+// literalRenew reads the record at the path, checks that it is ours, renames a new one over whatever is there by then, and believes it.
+// Nor does who renews so look whether somebody came after it.
+var literalRenew = []edit{{"lease/successor.go",
+	"func (c *claim) successor() (found bool, err error) {\n",
+	"func (c *claim) successor() (found bool, err error) {\n	if true {\n		return false, nil\n	}\n"}, {"lease/renew.go",
+	"	rec, err := h.claim.check()\n	if err != nil {\n		return k.sawSuccessor(h, err)\n	}\n	k.cfg.Pause(\"renew.before_write\")\n",
+	`	s := k.cfg.Store
+	if v := s.readRecordFile(s.viewName()); v.Record != nil && v.Record.HolderNonce == h.claim.rec.HolderNonce {
+		k.cfg.Pause("renew.before_write")
+		in = readClocks(k.cfg.Clock)
+		rec := k.renewed(v.Record, h, in)
+		if c, err := s.bear(rec); err == nil {
+			if unix.Renameat(s.dir.fd, c.tmp, s.dir.fd, c.name()) == nil && s.putView(rec.FencingToken) == nil {
+				c.tmp = ""
+				h.claim.close()
+				h.claim = c
+				k.extend(h, in)
+				return false, nil
+			}
+			c.discard()
+		}
+	}
+	rec, err := h.claim.check()
+	if err != nil {
+		return k.sawSuccessor(h, err)
+	}
+	k.cfg.Pause("renew.before_write")
+`}, {"lease/renew.go",
+	"import (\n",
+	"import (\n	\"golang.org/x/sys/unix\"\n"}}
+
+var noHold = []edit{{"gate/hold.go",
+	"	if err := e.drain(ctx); err != nil {\n		e.resume(s)\n",
+	"	if true {\n		return s, nil\n	}\n	if err := e.drain(ctx); err != nil {\n		e.resume(s)\n"}}
+
+var noSwitch = []edit{{"gate/enforcement.go",
+	"	waiting := s.former()\n",
+	"	waiting := s.former()\n	if true {\n		return nil\n	}\n"}}
+
+var noPermission = []edit{{"fusefs/permission.go",
+	"		t.mayIt, t.answer = judgeTouch(t.facts())\n",
+	"		t.mayIt, t.answer = judgeTouch(t.facts())\n		t.mayIt = true\n"}}

@@ -1,0 +1,140 @@
+package lease
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// claimsOf are the tokens whose claims are there.
+func claimsOf(t *testing.T, d *Dir) []Token {
+	t.Helper()
+	tokens, err := d.Store("main").claims(0, mostToken)
+	require.NoError(t, err)
+	return tokens
+}
+
+// passOn lets n writers hold one after the other, each of which ends, and one more, who goes on.
+func passOn(t *testing.T, r *rig, n int) {
+	t.Helper()
+	for i := range n {
+		r.must(t, writer(fmt.Sprint("w", i), 100+i))
+		r.live = Gone
+		r.tick()
+		r.live = Alive
+		r.tick()
+	}
+	r.must(t, writer("last", 99))
+	r.tick()
+}
+
+// However many tokens are used by writers who come and go, the lock directory has a bounded number of names, and the tokens go on.
+func TestClaimsThatSayNothingAreSwept(t *testing.T) {
+	d := testDir(t)
+	r := newRig(t, d, newFakeClock())
+	passOn(t, r, 400)
+	g, held := r.Held()
+	require.True(t, held)
+	require.EqualValues(t, 401, g.Token)
+	left := claimsOf(t, d)
+	require.LessOrEqual(t, len(left), ClaimsKept+sweepBehind+2)
+	require.Equal(t, []Token{399, 400, 401}, left[len(left)-3:], "the newest stay")
+	for range 100 { // it holds on, and Run looks again and again
+		r.tick()
+	}
+	require.Len(t, claimsOf(t, d), ClaimsKept)
+	names, err := d.names()
+	require.NoError(t, err)
+	require.Less(t, len(names), ClaimsKept+8)
+}
+
+// What an earlier version left is swept by a keeper that begins anew, in small steps.
+func TestWhatWasLeftIsSwept(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	old := newRig(t, d, c)
+	old.swept.keep = mostToken // it never sweeps
+	passOn(t, old, 400)
+	old.crash()
+	c.advance(DefaultPolicy().silence() * 2)
+	r := newRig(t, d, c)
+	r.must(t, writer("new", 7))
+	r.tick()
+	require.Greater(t, len(claimsOf(t, d)), 300, "a step is short")
+	require.Equal(t, sweepPause, r.nextWake(), "the next comes soon")
+	for range 100 {
+		r.tick()
+	}
+	require.Len(t, claimsOf(t, d), ClaimsKept)
+	past, err := r.Past(0, 402)
+	require.NoError(t, err)
+	require.Equal(t, PastTaken, past[len(past)-2].End, "who was killed and robbed is known")
+}
+
+// A claim that was lost, the one after it, and one that was taken on purpose are there for who asks who is revoked; so is what
+// cannot be read.
+func TestWhatSaysSomethingIsNotSwept(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	r := newRig(t, d, c)
+	r.swept.keep = 2
+	r.must(t, writer("robbed", 50)) // 1
+	r.cur.claim.close()
+	r.crash()
+	c.advance(DefaultPolicy().silence() * 2)
+	r = newRig(t, d, c)
+	r.swept.keep = 2
+	r.must(t, writer("thief", 51)) // 2
+	require.NoError(t, r.Release(bg, LossReleased))
+	r.must(t, ann) // 3
+	require.NoError(t, r.Release(bg, LossReleased))
+	d.put(t, "main.claim.00000000000000000004", "not a record")
+	h := d.Store("main").readRecordFile("main.claim.00000000000000000004")
+	require.Error(t, h.Unreadable)
+	m := mender{store: d.Store("main"), now: c.Wall(), policy: DefaultPolicy()}
+	require.NoError(t, m.follow(4)) // 5
+	passOn(t, r, 30)
+	for range 30 {
+		r.tick()
+	}
+	require.Equal(t, []Token{1, 2, 3, 4, 5}, claimsOf(t, d)[:5])
+	require.Len(t, claimsOf(t, d), 7)
+	past, err := r.Past(0, mostToken)
+	require.NoError(t, err)
+	require.Equal(t, PastTaken, past[0].End)
+}
+
+// Of those that say something as many are kept as are looked at, the newest.
+func TestOldClaimsThatSaySomethingAreSweptInTheEnd(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	r := newRig(t, d, c)
+	r.swept.keep = PastKept - 3
+	d.put(t, "main.claim.00000000000000000001", "") // and this cannot be read
+	for range 8 {
+		m := mender{store: d.Store("main"), now: c.Wall(), policy: DefaultPolicy()}
+		top, err := m.store.highest()
+		require.NoError(t, err)
+		require.NoError(t, m.follow(top))
+	}
+	for i := range Token(6) {
+		r.swept.look(d.Store("main"), i+1)
+	}
+	require.Equal(t, []Token{1, 4, 5, 6, 7, 8, 9}, claimsOf(t, d))
+}
+
+// Who does not hold sweeps nothing, and nobody does on a file system that other kernels write.
+func TestWhoSweeps(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	r := newRig(t, d, c)
+	r.swept.keep = 2
+	require.False(t, r.sweeps())
+	r.must(t, ann)
+	require.True(t, r.sweeps())
+	d.tier = tierRemote
+	require.False(t, r.sweeps())
+	d.tier = tierA
+	r.cur.open = false
+	require.False(t, r.sweeps())
+	r.cur.open = true
+	require.NoError(t, r.Release(bg, LossReleased))
+	require.False(t, r.sweeps())
+}
