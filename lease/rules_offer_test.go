@@ -31,7 +31,7 @@ var away = Holder{Host: "away", User: "bob", PID: 20, StartTime: 7, BootID: "b2"
 func newOffering(t testing.TB, at tier) *offering {
 	d, c := testDir(t), newFakeClock()
 	d.tier = at
-	quick := func(cfg *KeeperConfig) { cfg.Tick = 10 * time.Millisecond }
+	quick := func(cfg *KeeperConfig) { cfg.Tick, cfg.GateWait = 10*time.Millisecond, 2*time.Second }
 	o := &offering{t: t, r: newRig(t, d, c, quick), other: newRig(t, d, c, quick), clock: c, done: make(chan error, 1)}
 	o.old = o.r.must(t, ann)
 	var ctx context.Context
