@@ -74,7 +74,7 @@ func (f *rawFS) readDir(in *fuse.ReadIn, add func(*node, fuse.DirEntry) bool) fu
 // ReleaseDir closes a directory.
 func (f *rawFS) ReleaseDir(in *fuse.ReleaseIn) {
 	f.stats.count(gate.OpReleaseDir)
-	f.handles.release(in.Fh)
+	_ = f.handles.release(in.Fh) // nobody waits for the answer
 }
 
 // FsyncDir makes a directory durable. Its descriptor cannot write, so no lease is

@@ -58,7 +58,7 @@ func (f *rawFS) remember(h *fuse.InHeader, fd int, st *unix.Stat_t, dir *node, n
 // rememberOpen is remember of a descriptor that is a handle's first of all; lent says
 // that it is the inode's as well.
 func (f *rawFS) rememberOpen(h *fuse.InHeader, fd int, st *unix.Stat_t, dir *node, name string) (n *node, lent bool) {
-	n, lent = f.nodes.rememberAs(fd, st, f.shares.by(h.Uid), true, func(n *node) { f.stand(n, dir, name, uint64(st.Nlink)) })
+	n, lent = f.nodes.rememberAs(fd, st, f.shares.by(h.Uid), true, func(n *node) { f.stand(n, dir, name, nlinkOf(st)) })
 	f.budget.grown(f.nodes.count.Load(), n.share)
 	return n, lent
 }

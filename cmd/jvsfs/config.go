@@ -74,7 +74,7 @@ func (c *configShow) view(cmd *cobra.Command, args []string) (configView, error)
 		cfg, err := c.settings.resolve(cmd.Flags(), args)
 		return configView{Values: cfg.Origins()}, err
 	}
-	if cmd.Flags().NFlag() > 0 && !(cmd.Flags().NFlag() == 1 && c.json) {
+	if n := cmd.Flags().NFlag(); n > 1 || n == 1 && !c.json {
 		return configView{}, &api.Failure{
 			Class: api.ClassUsage, Message: mount.Mountpoint + " is mounted already, and its values are what they are",
 			Next: "leave the flags out",

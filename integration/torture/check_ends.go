@@ -89,7 +89,7 @@ func (c *checker) checkSteals() {
 	}
 	for _, b := range c.begin {
 		before, known := by[b.Token-1]
-		if c.Left[b.Token-1] && !(known && sameHolder(before, b)) && !c.Steals[b.Token] && !c.Passed[b.Token] {
+		if c.Left[b.Token-1] && (!known || !sameHolder(before, b)) && !c.Steals[b.Token] && !c.Passed[b.Token] {
 			c.find(badUnaudited, -1, "token %d was granted to host %d pid %d over a claim that was not given back", b.Token, b.Host, b.PID)
 		}
 	}

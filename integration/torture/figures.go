@@ -73,7 +73,7 @@ func (h *history) figures() *tierFigures {
 	n := f.Figures
 	n["histories"], n["worktrees"], n["reported_late"], n["unblocked"] = 1, len(h.trees), h.late, int(h.unblockedBy.Load())
 	for _, t := range h.trees {
-		n["writes_landed"] += t.tally.Landed
+		n["writes_landed"] += t.Landed
 		n["grants"] += t.Grants
 		n["takeovers"] += t.Takeovers
 		n["steals"] += len(t.Steals)
@@ -214,7 +214,7 @@ func (h *history) takeoversHeld(t *tree) (all, stopped int) {
 	held := h.holds(t)
 	real := plan.Realtime() - plan.Monotonic() // grants are stamped with the wall clock
 	var last plan.Record
-	for _, r := range t.evidence.Log {
+	for _, r := range t.Log {
 		if r.Kind != plan.KindBegin || r.Token < last.Token {
 			continue
 		}

@@ -40,9 +40,9 @@ func (h *host) stopThread() {
 
 // run is the tracer. That the thread or the process has ended is no error.
 func (f freezing) run() error {
-	runtime.LockOSThread() // the kernel knows the thread as the tracer
-	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", f.PID))
-	if err != nil || len(tasks) == 0 {
+	runtime.LockOSThread()                                      // the kernel knows the thread as the tracer
+	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", f.PID)) // none of a process that has ended
+	if len(tasks) == 0 {
 		return nil
 	}
 	rng := rand.New(rand.NewPCG(f.Seed, 1))
@@ -50,15 +50,23 @@ func (f freezing) run() error {
 	if err != nil {
 		return err
 	}
-	if unix.PtraceSeize(tid) != nil || unix.PtraceInterrupt(tid) != nil {
+	if !seized(tid) {
 		return nil
 	}
 	for end := time.Now().Add(f.For); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		var ws unix.WaitStatus
-		if got, err := unix.Wait4(tid, &ws, unix.WNOHANG|unix.WALL, nil); err != nil || got == tid && !ws.Stopped() {
+		if ended(tid) {
 			return nil
 		}
 	}
 	_ = unix.PtraceDetach(tid)
 	return nil
+}
+
+func seized(tid int) bool { return unix.PtraceSeize(tid) == nil && unix.PtraceInterrupt(tid) == nil }
+
+// ended is whether a traced thread is gone.
+func ended(tid int) bool {
+	var ws unix.WaitStatus
+	got, err := unix.Wait4(tid, &ws, unix.WNOHANG|unix.WALL, nil)
+	return err != nil || got == tid && !ws.Stopped()
 }

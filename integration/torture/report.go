@@ -117,7 +117,7 @@ func (t *tree) tell() {
 		if b.Line < 0 {
 			continue
 		}
-		for j := max(0, b.Line-6); j < min(len(t.evidence.Log), b.Line+4); j++ {
+		for j := max(0, b.Line-6); j < min(len(t.Log), b.Line+4); j++ {
 			mark := " "
 			if j == b.Line {
 				mark = ">"

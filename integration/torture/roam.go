@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -144,7 +145,7 @@ func (r *roamer) write(fd int, label uint64, end time.Time) {
 
 // unclear are errors after which a rename may have happened, or may still.
 func unclear(err error) bool {
-	return err == unix.ENOTCONN || err == unix.ECONNABORTED || err == unix.EIO || err == unix.EINTR
+	return slices.ContainsFunc([]error{unix.ENOTCONN, unix.ECONNABORTED, unix.EIO, unix.EINTR}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // rename gives the worktree the other name, under the leases of both. The marks around it tell what is certain when.

@@ -18,11 +18,6 @@ type successions struct {
 	recovering int   // jvsfs recover
 }
 
-// serves is whether a process is one of the daemons.
-func (h *host) serves(pid int) bool {
-	return pid == h.daemon || pid == h.newcomer || slices.Contains(h.former, pid)
-}
-
 // crash is a sudden end of the daemon, wherever it is. Needs mu.
 func (h *host) crash() {
 	if h.daemon != 0 && h.does(opRecover) && h.rng.IntN(4) == 0 {

@@ -124,8 +124,11 @@ func (f *runFigures) addFile(name string) error {
 		return err
 	}
 	var one runFigures
-	if err := json.Unmarshal(b, &one); err != nil || one.Version != 1 {
-		return fmt.Errorf("%s: not a file of --json (%v)", name, err)
+	if err := json.Unmarshal(b, &one); err != nil {
+		return fmt.Errorf("%s: not a file of --json: %w", name, err)
+	}
+	if one.Version != 1 {
+		return fmt.Errorf("%s: not a file of --json", name)
 	}
 	f.Runs = append(f.Runs, one.Runs...)
 	for tier, figures := range one.Tiers {

@@ -3,6 +3,7 @@
 package inject
 
 import (
+	"errors"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -18,7 +19,7 @@ func Disk(op string, call func() error) error {
 	}
 	Point(op + ".before")
 	if err := fault(op); err != nil {
-		if err == unix.EIO && enemy.draw(2) == 0 {
+		if errors.Is(err, unix.EIO) && enemy.draw(2) == 0 {
 			_ = call() // the reply is lost
 		}
 		return err

@@ -12,6 +12,7 @@ import (
 // Shape says what a source is.
 type Shape string
 
+// The shapes.
 const (
 	ShapeRepository Shape = "repository" // has .jvs; guards main and worktrees/<name>
 	ShapeWorktree   Shape = "worktree"   // one worktree of a repository

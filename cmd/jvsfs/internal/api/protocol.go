@@ -67,12 +67,12 @@ func ParseLine(text []byte) (Line, error) {
 		return l, fmt.Errorf("%w: more than %d bytes", ErrRequest, MaxRequest)
 	}
 	if err := json.Unmarshal(text, &l.fields); err != nil {
-		return l, fmt.Errorf("%w: %v", ErrRequest, err)
+		return l, fmt.Errorf("%w: %w", ErrRequest, err)
 	}
 	for name, into := range map[string]any{"version": &l.Version, "op": &l.Op} {
 		if raw, ok := l.fields[name]; ok {
 			if err := json.Unmarshal(raw, into); err != nil {
-				return l, fmt.Errorf("%w: %v", ErrRequest, err)
+				return l, fmt.Errorf("%w: %w", ErrRequest, err)
 			}
 		}
 		delete(l.fields, name)
@@ -85,12 +85,12 @@ func ParseLine(text []byte) (Line, error) {
 func (l Line) Decode(into any) error {
 	raw, err := json.Marshal(l.fields)
 	if err != nil {
-		return fmt.Errorf("%w: %v", ErrRequest, err)
+		return fmt.Errorf("%w: %w", ErrRequest, err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
-		return fmt.Errorf("%w: %v", ErrRequest, err)
+		return fmt.Errorf("%w: %w", ErrRequest, err)
 	}
 	return nil
 }

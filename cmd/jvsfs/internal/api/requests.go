@@ -222,7 +222,7 @@ func (r Unmount) Validate() error { return atMost("mountpoint", r.Mountpoint, 40
 func (r Enforce) Validate() error {
 	if r.Mode != "" {
 		if _, err := gate.ParseEnforce(r.Mode); err != nil {
-			return fmt.Errorf("%w: %v", ErrRequest, err)
+			return fmt.Errorf("%w: %w", ErrRequest, err)
 		}
 	}
 	return milliseconds("wait", r.WaitMS)

@@ -41,24 +41,26 @@ func gatherLimits() limitFacts {
 	if l.descriptorsError = unix.Getrlimit(unix.RLIMIT_NOFILE, &r); l.descriptorsError == nil {
 		l.descriptors = r.Max
 	}
-	l.ceiling, _ = sysctl("fs/nr_open")
+	l.ceiling = sysctl("fs/nr_open")
 	if text, err := os.ReadFile("/proc/sys/fs/file-nr"); err == nil {
 		_, _ = fmt.Sscan(string(text), &l.filesUsed, new(uint64), &l.files) // what cannot be read stays unknown
 	}
-	l.watches, _ = sysctl("fs/inotify/max_user_watches")
-	l.instances, _ = sysctl("fs/inotify/max_user_instances")
+	l.watches = sysctl("fs/inotify/max_user_watches")
+	l.instances = sysctl("fs/inotify/max_user_instances")
 	l.watchesUsed, l.instancesUsed = inotifyUse("/proc", uint32(os.Geteuid()))
 	l.requestTimeout = seconds("fs/fuse/default_request_timeout")
 	l.maxRequestTimeout = seconds("fs/fuse/max_request_timeout")
 	return l
 }
 
-func sysctl(name string) (uint64, bool) {
+// sysctl is 0 for what the kernel does not have.
+func sysctl(name string) uint64 {
 	text, err := os.ReadFile("/proc/sys/" + name)
 	if err != nil {
-		return 0, false
+		return 0
 	}
-	return numberIn(string(text))
+	n, _ := numberIn(string(text))
+	return n
 }
 
 // numberIn reads the number that a text begins with.
@@ -68,7 +70,7 @@ func numberIn(text string) (n uint64, ok bool) {
 }
 
 func seconds(name string) time.Duration {
-	n, _ := sysctl(name)
+	n := sysctl(name)
 	return time.Duration(n) * time.Second
 }
 

@@ -16,11 +16,15 @@ func tierOf(d Dir) (finding.Finding, error) {
 	if err := unix.Statfs(d.Path, &st); err != nil {
 		return finding.Finding{}, &os.PathError{Op: "statfs", Path: path, Err: err}
 	}
-	if name, ok := localFileSystems[int64(st.Type)]; ok {
+	if name, ok := localFileSystems[kindOf(&st)]; ok {
 		return finding.OK("tier.local", "%s is on %s: tier A, every writer of this machine is fenced, whatever clocks and pauses do", path, name), nil
 	}
 	return finding.Warn("tier.shared", "let all writers come through one machine, or rely on clocks within the configured skew",
-		"%s is on a file system of type %s that several hosts may share: across hosts tokens never double, but a late write may land", path, typeName(int64(st.Type))), nil
+		"%s is on a file system of type %s that several hosts may share: across hosts tokens never double, but a late write may land", path, typeName(kindOf(&st))), nil
+}
+
+func kindOf(st *unix.Statfs_t) int64 {
+	return int64(st.Type) //nolint:unconvert // 32 bits on other processors
 }
 
 // localFileSystems are those whose flock is the kernel's own (statfs(2)).

@@ -88,7 +88,7 @@ func TestProveRefuses(t *testing.T) {
 	pid := daemon.Process.Pid
 	dir, err := lease.OpenDir(locks)
 	require.NoError(t, err)
-	defer dir.Close() //nolint:errcheck // only read from
+	defer dir.Close()
 	store, uid := dir.Store("main"), uint32(os.Getuid())
 
 	s, err := prove(store, pid, uid)
