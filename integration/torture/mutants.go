@@ -76,7 +76,7 @@ func runMutant(o options) int {
 		fmt.Fprintln(os.Stderr, "torture:", err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	if len(m.edits) > 0 {
 		if o.jvsfs, err = buildMutant(o.root, dir, m.edits); err != nil {
 			fmt.Printf("mutant %-14s %v\n", m.name, err)
