@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
-	"golang.org/x/net/netutil"
 )
 
 const (
@@ -115,7 +114,7 @@ func (s *metricsServer) run(ctx context.Context) {
 	}
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() { defer close(ended); s.shut() })
-	err := s.http.Serve(netutil.LimitListener(s.listener, metricsConnections))
+	err := s.http.Serve(bounded(s.listener, metricsConnections))
 	if !errors.Is(err, http.ErrServerClosed) {
 		s.log.Error("metrics", zap.Error(err))
 	}
