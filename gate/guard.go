@@ -46,13 +46,27 @@ type GuardConfig struct {
 	OnRefusal func(*Refusal)
 }
 
-// Guard is the fence of one worktree: the rule, the epoch that is open, and who
-// has been revoked. It implements lease.Fence. All methods are safe for
-// concurrent use.
+// Guard is the fence of one worktree: what was asked for (cfg), the epochs (fence), who may not come back (history), what is
+// counted (statistics) and who is told (hooks). It implements lease.Fence. All methods are safe for concurrent use.
 type Guard struct {
 	cfg    GuardConfig
 	keeper Leaseholder
 
+	fence
+	history
+	statistics
+	hooks
+
+	frozen      atomic.Pointer[Freeze] // while the worktree's name changes
+	accompanied atomic.Bool            // see Accompany
+	patience    time.Duration          // holdPatience, but in tests
+	members     members
+
+	mu sync.Mutex // of what says so in fence and history
+}
+
+// fence is the epochs of a guard. A mutation enters one of them, or is refused.
+type fence struct {
 	open     atomic.Pointer[epoch] // the lease's epoch, nil while closed
 	last     atomic.Pointer[epoch] // the latest of the lease's epochs, open or not
 	free     atomic.Pointer[epoch] // writes without a lease (AllowOnFree), nil while there is none; made under mu
@@ -61,33 +75,21 @@ type Guard struct {
 	shared   *epoch                // the one epoch of mode shared
 	exempt   *epoch                // the one of what is admitted for its place
 
-	frozen atomic.Pointer[Freeze] // while the worktree's name changes
-
-	accompanied atomic.Bool   // see Accompany
-	patience    time.Duration // holdPatience, but in tests
-
-	mu      sync.Mutex
+	// Under mu.
 	loss    lease.Loss      // why open is nil
 	closing chan struct{}   // while an epoch is being taken down; closed when that is over
 	turn    context.Context // ends when a close begins; bounds acquiring for a writer
 	endTurn context.CancelFunc
 	freeSeq uint64
+}
+
+// history is what a guard knows of leases that have ended. Under mu, but for learn.
+type history struct {
 	revoked revocations
 	learnt  headKey // up to where the records were gone through
 	past    []lease.Past
 	learn   sync.Mutex  // one at a time goes through the records; before mu
 	inVain  lease.Token // a writer has waited for it to be given back, see waitForRelease
-	onClose []func(lease.Loss)
-	onYield []func(context.Context) error
-	recent  ring
-
-	members members
-
-	writes       atomic.Uint64
-	exemptWrites atomic.Uint64
-	refusals     atomic.Uint64
-	wouldRefuse  atomic.Uint64
-	refusedByWhy [reasonCount]atomic.Uint64 // without what would have been refused
 }
 
 // NewGuard makes a closed guard. Bind must follow before the first Enter.
@@ -99,8 +101,9 @@ func NewGuard(cfg GuardConfig) *Guard {
 		cfg.Enforcement = NewEnforcement(Enforcing)
 	}
 	g := &Guard{
-		cfg: cfg, shared: newEpoch(sharedEpoch, lease.Holder{}, never, 0),
-		exempt: newEpoch(ByPlace, lease.Holder{}, never, 0), patience: holdPatience,
+		cfg: cfg, patience: holdPatience, fence: fence{
+			shared: newEpoch(sharedEpoch, lease.Holder{}, never, 0), exempt: newEpoch(ByPlace, lease.Holder{}, never, 0),
+		},
 	}
 	g.turn, g.endTurn = context.WithCancel(context.Background())
 	return g
@@ -108,24 +111,6 @@ func NewGuard(cfg GuardConfig) *Guard {
 
 // Bind gives the guard its keeper. The keeper in turn has the guard as its Fence.
 func (g *Guard) Bind(l Leaseholder) { g.keeper = l }
-
-// OnClose adds a hook that Close and Open run after an epoch has drained and
-// before the next one opens: the file system drops the kernel's caches there.
-func (g *Guard) OnClose(hook func(lease.Loss)) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.onClose = append(g.onClose, hook)
-}
-
-// OnYield adds a hook that Close runs first, while the epoch is still open, when a
-// lease is given back in peace, and Hold when it is handed over: the file system lets
-// the kernel write back there what the holder has stored through mappings. Its error
-// is that of the context.
-func (g *Guard) OnYield(hook func(context.Context) error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.onYield = append(g.onYield, hook)
-}
 
 // Worktree returns the id of the worktree.
 func (g *Guard) Worktree() lease.WorktreeID { return g.cfg.Worktree }
@@ -146,7 +131,7 @@ func (g *Guard) Open(gr lease.Grant) {
 	if f := g.free.Load(); f != nil {
 		f.end()
 		g.free.Store(nil) // not before: a next one would begin beside what is in flight
-		g.runHooks(lease.Loss{Kind: lease.LossReleased})
+		g.runClose(lease.Loss{Kind: lease.LossReleased})
 	}
 	e := newEpoch(EpochOf(gr.Token), gr.Holder, gr.Deadline, g.cfg.Clock.Boot())
 	e.look = gr.Late
@@ -200,7 +185,7 @@ func (g *Guard) Close(l lease.Loss) {
 
 	if e != nil {
 		e.end()
-		g.runHooks(l)
+		g.runClose(l)
 	}
 
 	g.mu.Lock()
@@ -225,22 +210,10 @@ func givenBack(k lease.LossKind) bool {
 }
 
 func (g *Guard) yield(ctx context.Context) error {
-	g.mu.Lock()
-	hooks := g.onYield
-	g.mu.Unlock()
 	if g.open.Load() == nil {
 		return nil
 	}
-	return run(ctx, hooks)
-}
-
-func (g *Guard) runHooks(l lease.Loss) {
-	g.mu.Lock()
-	hooks := g.onClose
-	g.mu.Unlock()
-	for _, h := range hooks {
-		h(l)
-	}
+	return g.runYield(ctx)
 }
 
 // revoke remembers a holder that lost its lease against its will.

@@ -55,12 +55,7 @@ func (g *Guard) killed(r Request) *Refusal {
 }
 
 func (g *Guard) note(no *Refusal) {
-	if !no.Observed {
-		g.refusedByWhy[no.Reason].Add(1)
-	}
-	g.mu.Lock()
-	g.recent.add(g.cfg.Clock.Wall(), no)
-	g.mu.Unlock()
+	g.remember(g.cfg.Clock.Wall(), no)
 	if g.cfg.OnRefusal != nil {
 		g.cfg.OnRefusal(no)
 	}

@@ -13,7 +13,7 @@ func (g *Guard) Accompany(on bool) {
 	if g.accompanied.Swap(on) == on || !on {
 		return
 	}
-	g.runHooks(lease.Loss{Kind: lease.LossReplaced})
+	g.runClose(lease.Loss{Kind: lease.LossReplaced})
 }
 
 // SoleWriter reports whether the worktree is changed by nobody but the holder of a

@@ -57,7 +57,7 @@ func (g *Guard) Status() Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s.Revoked = len(g.revoked.list)
-	s.LastRefusals = g.recent.lines()
+	s.LastRefusals = g.lastRefusals()
 	if g.closing != nil || g.loss.Kind == lease.LossRenewFailed {
 		s.State = "closed"
 	}
@@ -88,43 +88,4 @@ func stateName(s lease.State) string {
 		return "skewed"
 	}
 	return "unreadable"
-}
-
-// Refused returns how often each class of refusal occurred, without what was only observed.
-func (g *Guard) Refused() map[lease.Class]uint64 {
-	m := make(map[lease.Class]uint64)
-	for why := range g.refusedByWhy {
-		if n := g.refusedByWhy[why].Load(); n > 0 {
-			m[verdicts[why].class] += n
-		}
-	}
-	return m
-}
-
-// ring keeps the latest refusals as they came, unformatted.
-type ring struct {
-	at   [8]time.Time
-	what [8]*Refusal
-	next int
-}
-
-func (r *ring) add(at time.Time, no *Refusal) {
-	r.at[r.next], r.what[r.next] = at, no
-	r.next = (r.next + 1) % len(r.what)
-}
-
-// lines returns the refusals as sentences, oldest first.
-func (r *ring) lines() []string {
-	var out []string
-	for i := range r.what {
-		k := (r.next + i) % len(r.what)
-		if no := r.what[k]; no != nil {
-			what := no.Op.String()
-			if no.Observed {
-				what += " would be refused"
-			}
-			out = append(out, r.at[k].UTC().Format(time.RFC3339)+" "+what+": "+no.Error())
-		}
-	}
-	return out
 }

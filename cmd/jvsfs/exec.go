@@ -151,11 +151,11 @@ func (e *execCommand) acquire(ctx context.Context, h holding, c *child, signals 
 		return 0, err
 	case s := <-signals:
 		cancel()
-		_ = <-done // of a request that was called off
+		<-done //nolint:errcheck // of a request that was called off
 		return api.ExitSignalBase + int(s.(syscall.Signal)), nil
 	case <-c.ended:
 		cancel()
-		_ = <-done // of a request that was called off
+		<-done //nolint:errcheck // of a request that was called off
 		return exitCodeOfStatus(c.status), nil
 	}
 }

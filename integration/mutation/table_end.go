@@ -39,15 +39,15 @@ var losing = slices.Concat(
 	}),
 	in("gate/guard.go", mutation{
 		Rule: 9, What: "a close refuses, but drains nothing",
-		Old: "		e.end()\n		g.runHooks(l)\n", New: "		e.close()\n		g.runHooks(l)\n",
+		Old: "		e.end()\n		g.runClose(l)\n", New: "		e.close()\n		g.runClose(l)\n",
 		Tests: []string{"TestCloseWaitsForWhatIsInFlight"},
 	}, mutation{
 		Rule: 9, What: "the kernel's caches are dropped before the drain",
-		Old: "		e.end()\n		g.runHooks(l)\n", New: "		e.close()\n		g.runHooks(l)\n		e.end()\n",
+		Old: "		e.end()\n		g.runClose(l)\n", New: "		e.close()\n		g.runClose(l)\n		e.end()\n",
 		Tests: []string{"TestCachesAreDroppedAfterTheDrainAndBeforeTheCloseReturns"},
 	}, mutation{
 		Rule: 9, What: "the kernel's caches are not dropped",
-		Old: "		e.end()\n		g.runHooks(l)\n", New: "		e.end()\n",
+		Old: "		e.end()\n		g.runClose(l)\n", New: "		e.end()\n",
 		Tests: []string{"TestCachesAreDroppedAfterTheDrainAndBeforeTheCloseReturns"},
 	}, mutation{
 		Rule: 9, What: "what was written without a lease is not drained before one opens",

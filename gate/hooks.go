@@ -1,0 +1,49 @@
+package gate
+
+import (
+	"context"
+	"sync"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// hooks are who is told of a guard's epochs. They are added at any time and run without a lock.
+type hooks struct {
+	adding  sync.Mutex
+	onClose []func(lease.Loss)
+	onYield []func(context.Context) error
+}
+
+// OnClose adds a hook that Close and Open run after an epoch has drained and
+// before the next one opens: the file system drops the kernel's caches there.
+func (h *hooks) OnClose(hook func(lease.Loss)) {
+	h.adding.Lock()
+	defer h.adding.Unlock()
+	h.onClose = append(h.onClose, hook)
+}
+
+// OnYield adds a hook that Close runs first, while the epoch is still open, when a
+// lease is given back in peace, and Hold when it is handed over: the file system lets
+// the kernel write back there what the holder has stored through mappings. Its error
+// is that of the context.
+func (h *hooks) OnYield(hook func(context.Context) error) {
+	h.adding.Lock()
+	defer h.adding.Unlock()
+	h.onYield = append(h.onYield, hook)
+}
+
+func (h *hooks) runClose(l lease.Loss) {
+	h.adding.Lock()
+	all := h.onClose
+	h.adding.Unlock()
+	for _, hook := range all {
+		hook(l)
+	}
+}
+
+func (h *hooks) runYield(ctx context.Context) error {
+	h.adding.Lock()
+	all := h.onYield
+	h.adding.Unlock()
+	return run(ctx, all)
+}
