@@ -57,7 +57,7 @@ func NewExempt(globs []string, git bool) (*Exempt, error) {
 }
 
 func newExemptRule(glob string, git bool) exemptRule {
-	r := exemptRule{glob: glob, base: glob}
+	r := exemptRule{glob: glob, base: onceEach(glob)}
 	for strings.HasSuffix(r.base, "/**") {
 		r.base, r.below = strings.TrimSuffix(r.base, "/**"), true
 	}
@@ -68,6 +68,12 @@ func newExemptRule(glob string, git bool) exemptRule {
 		r.gits = gitsIn(strings.Split(glob, "/"))
 	}
 	return r
+}
+
+// onceEach makes one "**" of several in a row. They mean the same, but doublestar matches b with b/** and not with b/**/**.
+func onceEach(glob string) string {
+	again := func(a, b string) bool { return a == "**" && b == "**" }
+	return strings.Join(slices.CompactFunc(strings.Split(glob, "/"), again), "/")
 }
 
 func gitsIn(components []string) (n int) {

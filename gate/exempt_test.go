@@ -290,3 +290,17 @@ func TestExplainNamesTheRule(t *testing.T) {
 	require.Empty(t, x.Exempt)
 	require.Equal(t, lease.ClassLockConflict, x.Class)
 }
+
+// The same rule may be written with more stars than it needs.
+func TestSeveralStarsInARowAreOne(t *testing.T) {
+	for glob, dir := range map[string]string{"b/**/**/a": "b", "**/**/a": "", "b/**/**/**/c/**/**": "b/c", "b/**/a": "b"} {
+		x, err := NewExempt([]string{glob}, false)
+		require.NoError(t, err)
+		require.True(t, x.MayHold(dir), "%s: %q", glob, dir)
+	}
+	x, err := NewExempt([]string{"b/**/**/a"}, false)
+	require.NoError(t, err)
+	rule, ok := x.Match("b/a")
+	require.True(t, ok)
+	require.Equal(t, "b/**/**/a", rule, "as it was asked for")
+}
