@@ -28,8 +28,8 @@ func ParseErrno(name string) (syscall.Errno, error) {
 	return 0, fmt.Errorf("errno %q is not one of %s", name, strings.Join(slices.Sorted(maps.Keys(refusalErrnos)), ", "))
 }
 
-// ErrnoName returns the name of an errno that ParseErrno knows.
-func ErrnoName(e syscall.Errno) string {
+// errnoName returns the name of an errno that ParseErrno knows.
+func errnoName(e syscall.Errno) string {
 	for name, v := range refusalErrnos {
 		if v == e {
 			return name

@@ -85,9 +85,9 @@ func gitsIn(components []string) (n int) {
 	return n
 }
 
-// Match returns the rule that exempts a name, relative to the worktree's root. The
+// match returns the rule that exempts a name, relative to the worktree's root. The
 // root itself is never exempt.
-func (x *Exempt) Match(name string) (rule string, ok bool) {
+func (x *Exempt) match(name string) (rule string, ok bool) {
 	components := strings.Split(name, "/")
 	if name == "" || slices.ContainsFunc(components, func(c string) bool { return named(c, jvsDir) }) {
 		return "", false
@@ -112,9 +112,9 @@ func (r *exemptRule) covers(name string) bool {
 	return !r.below && doublestar.MatchUnvalidated(r.base, name)
 }
 
-// MayHold reports whether a directory can have entries that are exempt: others may
+// mayHold reports whether a directory can have entries that are exempt: others may
 // change it then. It is true rather too often.
-func (x *Exempt) MayHold(dir string) bool {
+func (x *Exempt) mayHold(dir string) bool {
 	for i := range x.rules {
 		if x.rules[i].mayHold(dir) {
 			return true
@@ -174,7 +174,7 @@ func decideByPlace(enforce Enforce, id lease.WorktreeID, x *Exempt, w Where) (ru
 		return "", false
 	}
 	for _, name := range w.Names {
-		if rule, ok = x.Match(name); !ok {
+		if rule, ok = x.match(name); !ok {
 			return "", false
 		}
 	}
@@ -241,5 +241,5 @@ func (g *Guard) count(p Pass) {
 // MayHoldExempt reports whether a directory, relative to the worktree's root, can have
 // entries that are exempt.
 func (g *Guard) MayHoldExempt(dir string) bool {
-	return g.cfg.Exempt != nil && g.cfg.Exempt.MayHold(dir)
+	return g.cfg.Exempt != nil && g.cfg.Exempt.mayHold(dir)
 }

@@ -41,12 +41,12 @@ func TestExemptMatch(t *testing.T) {
 	} {
 		x := mustExempt(t, c.git, c.glob)
 		for _, name := range c.exempt {
-			rule, ok := x.Match(name)
+			rule, ok := x.match(name)
 			require.True(t, ok, "%s: %q", c.glob, name)
 			require.Equal(t, c.glob, rule)
 		}
 		for _, name := range c.guarded {
-			_, ok := x.Match(name)
+			_, ok := x.match(name)
 			require.False(t, ok, "%s: %q", c.glob, name)
 		}
 	}
@@ -73,17 +73,17 @@ func TestExemptIsWholeSubtrees(t *testing.T) {
 		x, err := NewExempt([]string{glob}, rapid.Bool().Draw(t, "git"))
 		require.NoError(t, err)
 		name := strings.Join(rapid.SliceOfN(nameParts, 1, 5).Draw(t, "name"), "/")
-		_, in := x.Match(name)
+		_, in := x.match(name)
 		if in {
-			_, below := x.Match(name + "/c")
+			_, below := x.match(name + "/c")
 			require.True(t, below, "%s: %s is exempt and %s/c is not", glob, name, name)
-			_, reserved := x.Match(name + "/.jvs")
+			_, reserved := x.match(name + "/.jvs")
 			require.False(t, reserved)
 			dir := strings.TrimPrefix(path.Dir(name), ".")
 			if path.Dir(name) != "." {
 				dir = path.Dir(name)
 			}
-			require.True(t, x.MayHold(dir), "%s: %q holds %s", glob, dir, name)
+			require.True(t, x.mayHold(dir), "%s: %q holds %s", glob, dir, name)
 		}
 	})
 }
@@ -296,11 +296,11 @@ func TestSeveralStarsInARowAreOne(t *testing.T) {
 	for glob, dir := range map[string]string{"b/**/**/a": "b", "**/**/a": "", "b/**/**/**/c/**/**": "b/c", "b/**/a": "b"} {
 		x, err := NewExempt([]string{glob}, false)
 		require.NoError(t, err)
-		require.True(t, x.MayHold(dir), "%s: %q", glob, dir)
+		require.True(t, x.mayHold(dir), "%s: %q", glob, dir)
 	}
 	x, err := NewExempt([]string{"b/**/**/a"}, false)
 	require.NoError(t, err)
-	rule, ok := x.Match("b/a")
+	rule, ok := x.match("b/a")
 	require.True(t, ok)
 	require.Equal(t, "b/**/**/a", rule, "as it was asked for")
 }

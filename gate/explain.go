@@ -42,7 +42,7 @@ func (g *Guard) Explain(pid int) Explanation {
 	uid, err := readUID(pid)
 	if err != nil {
 		x.Sentence = "there is no process " + strconv.Itoa(pid) + " to explain for: " + err.Error()
-		x.Class, x.Errno = lease.ClassLockNotHeld, ErrnoName(g.cfg.Errno)
+		x.Class, x.Errno = lease.ClassLockNotHeld, errnoName(g.cfg.Errno)
 		return x
 	}
 	e, mode := g.open.Load(), g.cfg.Enforcement.Mode()
@@ -61,7 +61,7 @@ func (g *Guard) Explain(pid int) Explanation {
 				no.Holder = head.Record.Holder()
 			}
 		}
-		x.Class, x.Errno, x.Sentence, x.Next = no.Class(), ErrnoName(no.Errno), no.Sentence(), no.Next()
+		x.Class, x.Errno, x.Sentence, x.Next = no.Class(), errnoName(no.Errno), no.Sentence(), no.Next()
 		x.Allowed, x.WouldRefuse = mode == Observing, mode == Observing
 		if x.WouldRefuse {
 			x.Sentence = "would be refused, but this mount only observes: " + x.Sentence

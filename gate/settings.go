@@ -72,17 +72,9 @@ func parse[T ~string](what, s string, allowed ...T) (T, error) {
 	return "", fmt.Errorf("%s %q is not one of %s", what, s, strings.Join(names, ", "))
 }
 
-// ParseMode accepts "exclusive" and "shared".
-func ParseMode(s string) (Mode, error) { return parse("mode", s, Exclusive, Shared) }
-
 // ParseEnforce accepts "enforce", "observe" and "readonly".
 func ParseEnforce(s string) (Enforce, error) {
 	return parse("enforce", s, Enforcing, Observing, ReadOnly)
-}
-
-// ParseOnFree accepts "acquire", "deny" and "allow".
-func ParseOnFree(s string) (OnFree, error) {
-	return parse("on_free", s, AcquireOnFree, DenyOnFree, AllowOnFree)
 }
 
 // ParseScope accepts the five scopes and the empty string.
