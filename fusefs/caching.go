@@ -147,11 +147,11 @@ func (f *rawFS) believe(dir *node) belief {
 	return b
 }
 
-// holds returns how long it may be believed after the call: promised is whether the
-// promise could be noted. A lease that ended or a name that moved meanwhile may have
-// been missed by whoever takes promises back, so it is not made then.
-func (f *rawFS) holds(b belief, dir *node, promised bool) time.Duration {
-	if !promised || f.losses.Load() != b.losses || f.renames.Load() != b.renames {
+// holds returns how long it may be believed after the call: long is whether a long
+// timeout could be noted. A lease that ended or a name that moved meanwhile may have
+// been missed by whoever takes long timeouts back, so none is given then.
+func (f *rawFS) holds(b belief, dir *node, long bool) time.Duration {
+	if !long || f.losses.Load() != b.losses || f.renames.Load() != b.renames {
 		return f.opts.CacheTimeout
 	}
 	return min(b.long, f.certain(dir))
@@ -159,12 +159,12 @@ func (f *rawFS) holds(b belief, dir *node, promised bool) time.Duration {
 
 // fillEntry answers with n as the entry name of dir.
 func (f *rawFS) fillEntry(out *fuse.EntryOut, b belief, n, dir *node, name string, st *unix.Stat_t) {
-	promised := b.long > f.opts.CacheTimeout && f.expiry.promise(n, promise{dir, name, b.losses})
-	t := f.holds(b, dir, promised)
+	long := b.long > f.opts.CacheTimeout && f.expiry.keepLong(n, longEntry{dir, name, b.losses})
+	t := f.holds(b, dir, long)
 	if f.border.on && t > f.opts.CacheTimeout && n.isDir() {
 		t = min(t, f.certain(n)) // where anybody may write its times change with its entries
 	}
-	if promised && t <= f.opts.CacheTimeout {
+	if long && t <= f.opts.CacheTimeout {
 		f.expiry.release(n)
 	}
 	entry := t
@@ -186,7 +186,7 @@ func (f *rawFS) fillEntry(out *fuse.EntryOut, b belief, n, dir *node, name strin
 // its name is, for the end of both is told together.
 func (f *rawFS) attrTimeout(n *node) time.Duration {
 	t := f.opts.CacheTimeout
-	if at := n.promised(); at.dir != nil && at.losses == f.losses.Load() {
+	if at := n.longTimeout(); at.dir != nil && at.losses == f.losses.Load() {
 		t = f.trust(n)
 	}
 	if t <= f.opts.CacheTimeout && n.locks.ever.Load() {
@@ -195,11 +195,11 @@ func (f *rawFS) attrTimeout(n *node) time.Duration {
 	return t
 }
 
-// absent answers that a directory has no such entry. Where absence can be taken
+// negative answers that a directory has no such entry. Where a negative dentry can be taken
 // back it is cached: a compiler looks for each header in many places.
-func (f *rawFS) absent(out *fuse.EntryOut, b belief, dir *node, name string) fuse.Status {
-	promised := b.long > f.opts.CacheTimeout && f.expiry.promiseAbsence(dir, name)
-	t := f.holds(b, dir, promised)
+func (f *rawFS) negative(out *fuse.EntryOut, b belief, dir *node, name string) fuse.Status {
+	long := b.long > f.opts.CacheTimeout && f.expiry.keepNegative(dir, name)
+	t := f.holds(b, dir, long)
 	if t <= f.opts.CacheTimeout {
 		return fuse.ENOENT
 	}

@@ -12,15 +12,15 @@ import (
 // It is not waited for. A name that is taken back a moment after the lease has ended
 // is as old as any name that is cached for CacheTimeout.
 type expiry struct {
-	count   atomic.Int64 // nodes with a promise
-	mu      sync.Mutex
-	absence map[entry]struct{}
-	wake    chan struct{}
+	count    atomic.Int64 // nodes with a long timeout
+	mu       sync.Mutex
+	negative map[entry]struct{}
+	wake     chan struct{}
 }
 
-// promise is a name of a node that the kernel believes for long, and how many leases
+// longEntry is a name of a node that the kernel believes for long, and how many leases
 // had ended when it was made.
-type promise struct {
+type longEntry struct {
 	dir    *node
 	name   string
 	losses uint64
@@ -35,24 +35,24 @@ type entry struct {
 
 // What is believed for long is bounded, and so is what it takes to take it back.
 const (
-	promisesMax = 100_000
-	absencesMax = 32_768
+	longTimeoutsMax = 100_000
+	negativesMax    = 32_768
 )
 
 func newExpiry() *expiry {
-	return &expiry{absence: make(map[entry]struct{}), wake: make(chan struct{}, 1)}
+	return &expiry{negative: make(map[entry]struct{}), wake: make(chan struct{}, 1)}
 }
 
-// promise notes that the kernel may believe for long that n is p.dir/p.name. It returns
+// keepLong notes that the kernel may believe for long that n is p.dir/p.name. It returns
 // false where that cannot be taken back later: one name of an inode is remembered.
-func (x *expiry) promise(n *node, p promise) bool {
+func (x *expiry) keepLong(n *node, p longEntry) bool {
 	if p.name == "" {
 		return false
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch at := n.where; {
-	case at.dir == nil && x.count.Load() >= promisesMax:
+	case at.dir == nil && x.count.Load() >= longTimeoutsMax:
 		return false
 	case at.dir == nil:
 		x.count.Add(1)
@@ -63,8 +63,8 @@ func (x *expiry) promise(n *node, p promise) bool {
 	return true
 }
 
-// promised returns the promise of a node, if there is one.
-func (n *node) promised() promise {
+// longTimeout returns the name of a node that the kernel believes for long, if there is one.
+func (n *node) longTimeout() longEntry {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.where
@@ -79,30 +79,30 @@ func (n *node) renamed(wasIn *node, wasCalled string, dir *node, name string) {
 	}
 }
 
-// release forgets the promise of a node, and returns what it was.
-func (x *expiry) release(n *node) promise {
+// release forgets the long timeout of a node, and returns what it was.
+func (x *expiry) release(n *node) longEntry {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	was := n.where
 	if was.dir != nil {
-		n.where = promise{}
+		n.where = longEntry{}
 		x.count.Add(-1)
 	}
 	return was
 }
 
-// promiseAbsence notes that the kernel may believe for long that there is no such name.
-func (x *expiry) promiseAbsence(dir *node, name string) bool {
+// keepNegative notes that the kernel may believe for long that there is no such name.
+func (x *expiry) keepNegative(dir *node, name string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if len(x.absence) >= absencesMax {
+	if len(x.negative) >= negativesMax {
 		return false
 	}
-	x.absence[entry{dir: dir.id, name: name}] = struct{}{}
+	x.negative[entry{dir: dir.id, name: name}] = struct{}{}
 	return true
 }
 
-// soon asks for the promises to be looked through.
+// soon asks for the long timeouts to be looked through.
 func (x *expiry) soon() {
 	select {
 	case x.wake <- struct{}{}:
@@ -110,7 +110,7 @@ func (x *expiry) soon() {
 	}
 }
 
-// run takes promises back each time that a lease has ended. A second pass, one
+// run takes long timeouts back each time that a lease has ended. A second pass, one
 // CacheTimeout later, is for answers that were under way to the kernel during the
 // first one.
 func (x *expiry) run(f *rawFS, stop <-chan struct{}) {
@@ -133,7 +133,7 @@ func (x *expiry) run(f *rawFS, stop <-chan struct{}) {
 	}
 }
 
-// takeBack forgets the promises that were made under leases that have ended, and
+// takeBack forgets the long timeouts that were given under leases that have ended, and
 // returns their names. Listings that the kernel keeps are dropped.
 func (x *expiry) takeBack(f *rawFS) (gone []entry) {
 	if f.opts.Cache == CacheExclusive {
@@ -144,7 +144,7 @@ func (x *expiry) takeBack(f *rawFS) (gone []entry) {
 		if n.listed.Load() != 0 && n.listed.Swap(0) != 0 {
 			f.kernel.dropPages(n.id)
 		}
-		if at := n.promised(); at.dir == nil || at.losses == now {
+		if at := n.longTimeout(); at.dir == nil || at.losses == now {
 			return true
 		}
 		if was := x.release(n); was.dir != nil {
@@ -154,10 +154,10 @@ func (x *expiry) takeBack(f *rawFS) (gone []entry) {
 	})
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for a := range x.absence {
+	for a := range x.negative {
 		gone = append(gone, a)
 	}
-	clear(x.absence)
+	clear(x.negative)
 	return gone
 }
 

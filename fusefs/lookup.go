@@ -20,7 +20,7 @@ func (f *rawFS) Lookup(_ <-chan struct{}, h *fuse.InHeader, name string, out *fu
 	b := f.believe(dir)
 	st := f.lookup(h, dir, name, out)
 	if st == fuse.ENOENT {
-		return f.absent(out, b, dir, name)
+		return f.negative(out, b, dir, name)
 	}
 	return st
 }

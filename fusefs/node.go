@@ -31,7 +31,7 @@ type node struct {
 	writers map[*handle]struct{} // open for writing
 	reads   map[uint32]*reading  // by user, of those who have it open for reading
 	stamp   stamp                // of the content that the kernel may have cached
-	where   promise              // the name that the kernel believes for long
+	where   longEntry            // the name that the kernel believes for long
 
 	watched  atomic.Uint32      // for changes behind the mount, or soon: watchNothing, ...
 	wd       int32              // inotify's number; guarded by the watcher

@@ -82,7 +82,7 @@ func (f *rawFS) renameAt(r renaming, p *passes) fuse.Status {
 		come.unchanged()
 		return status(err)
 	}
-	f.renames.Add(1) // before the promises are moved, see believe
+	f.renames.Add(1) // before long timeouts are moved, see believe
 	wide := f.resettle(r.from, r.oldName, r.to, r.newName)
 	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
 		wide = f.resettle(r.to, r.newName, r.from, r.oldName) || wide

@@ -57,7 +57,7 @@ func (s *Server) Stats() Stats {
 	st := Stats{
 		Requests: make(map[string]uint64), SealedRefused: f.stats.outside.Load(), WouldRefuse: f.stats.would.Load(),
 		Inodes: f.nodes.count.Load(), InodeBudget: f.budget.high, Handles: f.handles.count.Load(),
-		Promises: f.expiry.count.Load(), PromiseBudget: promisesMax, Watches: f.watcher.count.Load(), WatchBudget: watchesMax,
+		Promises: f.expiry.count.Load(), PromiseBudget: longTimeoutsMax, Watches: f.watcher.count.Load(), WatchBudget: watchesMax,
 		DescriptorBudget: f.budget.full, MemoryBudget: f.budget.memory(),
 		Kernel: s.Features(), LinkWalks: f.book.walks.Load(), LinkWalkEntries: f.book.looked.Load(),
 	}

@@ -19,13 +19,13 @@ import (
 // transport carries requests from /dev/fuse to the file system and the answers back.
 // go-fuse's own server does the same with two or more readers that take turns, so that
 // each request wakes a thread that was asleep for longer than the caller waits; here
-// one reader stays as long as it keeps up (crew). go-fuse decodes and encodes.
+// one reader stays as long as it keeps up (readerPool). go-fuse decodes and encodes.
 type transport struct {
 	dev   int // of /dev/fuse
 	fs    *rawFS
 	proto *fuse.ProtocolServer
 	log   *zap.Logger
-	crew  *crew
+	pool  *readerPool
 	poll  *poller
 	meter *meter
 	slots *slots
@@ -44,7 +44,7 @@ func newTransport(dev int, fs *rawFS, m *meter, log *zap.Logger) *transport {
 		dev: dev, fs: fs, proto: fuse.NewProtocolServer(fs, mountOptions(log, !fs.locks.off)), log: log,
 		poll: newPoller(dev), meter: m, slots: newSlots(),
 	}
-	t.crew = newCrew(t.waiting)
+	t.pool = newReaderPool(t.waiting)
 	return t
 }
 
@@ -69,7 +69,7 @@ func (t *transport) greet() (fuse.InitIn, error) {
 
 // serve answers requests until the file system is unmounted or the connection is cut.
 func (t *transport) serve() {
-	t.crew.run(t.read)
+	t.pool.run(t.read)
 	t.fs.locks.end()
 	t.waits.Wait()
 	t.bufs.close()
@@ -94,11 +94,11 @@ func (t *transport) wait() (end func()) {
 	}
 }
 
-// away is the crew's, of a reader that has no thread, nor a pipe, meanwhile.
+// away is the pool's, of a reader that has no thread, nor a pipe, meanwhile.
 func (t *transport) away(me *reader) (back func()) {
 	me.pipe.close()
 	t.leaveThread(me)
-	return t.crew.away()
+	return t.pool.away()
 }
 
 // ownThread gives a reader a thread for itself.
@@ -132,27 +132,27 @@ func (t *transport) read(me *reader) {
 	defer t.bufs.put(buf)
 	in, out := buf.in, buf.out
 	shard := t.meter.shard()
-	for t.crew.next(me) {
+	for t.pool.next(me) {
 		t.ownThread(me)
 		polled := me.alone && t.poll.wait()
 		n, err := unix.Read(t.dev, in)
 		switch {
 		case err == unix.EINTR || err == unix.EAGAIN || err == unix.ENOENT: // ENOENT: its caller has gone
-			t.crew.missed(me)
+			t.pool.missed(me)
 			continue
 		case err == unix.ENOMEM || err == unix.EFAULT: // the buffer could not be had just now
 			t.log.Warn("read from /dev/fuse", zap.Error(err))
-			t.crew.missed(me)
+			t.pool.missed(me)
 			time.Sleep(tick)
 			continue
 		case err != nil:
 			if err != unix.ENODEV && err != unix.ECONNABORTED {
 				t.log.Error("read from /dev/fuse", zap.Error(err))
 			}
-			t.crew.over()
+			t.pool.over()
 			return
 		}
-		at := t.crew.took(me, waitedFor(in[:n]))
+		at := t.pool.took(me, waitedFor(in[:n]))
 		if !polled && me.alone {
 			t.poll.slept(at - me.began)
 		}

@@ -137,7 +137,7 @@ func (g *Guard) Open(gr lease.Grant) {
 	e.look = gr.Late
 	e.life = watchLife(gr.Holder, g.cfg.Resolver, g.cfg.Ends, g.keeper.Look)
 	if last := g.last.Swap(e); last != nil && last.id == e.id {
-		e.handles = last.handles // a renewal failed and was mended: they are the same files
+		e.handles = last.handles // a renewal failed and was repaired: they are the same files
 	}
 	g.members.reset()
 	g.mu.Lock()

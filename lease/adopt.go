@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Bequest is what a keeper's process that was killed has left behind about a lease which it held: enough for the next keeper to go
+// Saved is what a keeper's process that was killed has left behind about a lease which it held: enough for the next keeper to go
 // on with it under the same token. It was noted after each renewal, so it may be older than the record, never younger. A value.
 // The nonce is a secret.
-type Bequest struct {
+type Saved struct {
 	Token     Token
 	Nonce     string
 	SessionID string
@@ -20,15 +20,15 @@ type Bequest struct {
 	Boot      time.Duration
 }
 
-// Bequeath is what to leave behind of g, noted now.
-func Bequeath(g Grant, c Clock) Bequest {
+// Save is what to leave behind of g, noted now.
+func Save(g Grant, c Clock) Saved {
 	in := readClocks(c)
-	return Bequest{Token: g.Token, Nonce: g.Record.HolderNonce, SessionID: g.Record.SessionID, Holder: g.Holder,
+	return Saved{Token: g.Token, Nonce: g.Record.HolderNonce, SessionID: g.Record.SessionID, Holder: g.Holder,
 		Deadline: g.Deadline, Wall: in.wall, Boot: in.boot}
 }
 
 // Extended is b after a renewal, noted now.
-func (b Bequest) Extended(deadline time.Duration, c Clock) Bequest {
+func (b Saved) Extended(deadline time.Duration, c Clock) Saved {
 	in := readClocks(c)
 	b.Deadline, b.Wall, b.Boot = deadline, in.wall, in.boot
 	return b
@@ -45,7 +45,7 @@ func (b Bequest) Extended(deadline time.Duration, c Clock) Bequest {
 // With an error nothing is open, the fence has been closed with a loss and the audit told: LossHolderGone, the record released;
 // LossReleased or LossSuperseded, the record being another's; LossExpired for everything else, with which the holder may acquire
 // again at once, under the next token, if the record is still its own.
-func (k *Keeper) Adopt(ctx context.Context, b Bequest) (Grant, error) {
+func (k *Keeper) Adopt(ctx context.Context, b Saved) (Grant, error) {
 	if err := k.enter(ctx, k.cfg.GateWait); err != nil {
 		return Grant{}, err
 	}
@@ -70,7 +70,7 @@ func (k *Keeper) Adopt(ctx context.Context, b Bequest) (Grant, error) {
 // adoption is one attempt to go on with a lease that another process has held or holds.
 type adoption struct {
 	k *Keeper
-	b Bequest
+	b Saved
 }
 
 // restore takes the claim that b is about, if it is still the head and its own.
@@ -80,7 +80,7 @@ func (a adoption) restore() (*holding, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := k.cfg.Store.openLeft(head)
+	c, err := k.cfg.Store.openOrphan(head)
 	if err != nil {
 		return nil, k.asError(err)
 	}
@@ -127,7 +127,7 @@ func (a adoption) goOn(h *holding) (Grant, error) {
 	return g, nil
 }
 
-// stillCounts is whether the deadline may be believed, and has not passed. A clock that reads less than when the bequest was noted
+// stillCounts is whether the deadline may be believed, and has not passed. A clock that reads less than when it was noted
 // is not the clock that it was noted by.
 func (a adoption) stillCounts(h *holding) error {
 	k := a.k
@@ -144,7 +144,7 @@ func (a adoption) stillCounts(h *holding) error {
 	return nil
 }
 
-// lossBy tells apart why a bequest came to nothing.
+// lossBy tells apart why an adoption came to nothing.
 func (a adoption) lossBy(err error) LossKind {
 	k, b := a.k, a.b
 	if ClassOf(err) != ClassLockNotHeld {

@@ -10,10 +10,10 @@ import (
 )
 
 // orphaned is a lease of ann's whose daemon was killed, and what it left behind.
-func orphaned(t *testing.T, d *Dir, c *fakeClock, change ...func(*KeeperConfig)) (Bequest, *rig) {
+func orphaned(t *testing.T, d *Dir, c *fakeClock, change ...func(*KeeperConfig)) (Saved, *rig) {
 	t.Helper()
 	dead := newRig(t, d, c, change...)
-	b := Bequeath(dead.must(t, ann), c)
+	b := Save(dead.must(t, ann), c)
 	dead.crash()
 	return b, newRig(t, d, c, change...)
 }
@@ -49,7 +49,7 @@ func TestAdoptGoesOnUnderTheSameToken(t *testing.T) {
 func TestAdoptAfterARenewalThatWasNotNoted(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	dead := newRig(t, d, c)
-	b := Bequeath(dead.must(t, ann), c)
+	b := Save(dead.must(t, ann), c)
 	c.advance(10 * time.Second)
 	_, err := dead.Renew(bg)
 	require.NoError(t, err)
@@ -65,15 +65,15 @@ func TestAdoptAfterARenewalThatWasNotNoted(t *testing.T) {
 
 func TestAdoptOnlyInTime(t *testing.T) {
 	for name, change := range map[string]struct {
-		do   func(*fakeClock, *Bequest)
+		do   func(*fakeClock, *Saved)
 		want Class
 	}{
-		"at the deadline":        {func(c *fakeClock, b *Bequest) { c.advance(20 * time.Second) }, ClassLockExpired},
-		"the wall clock was set": {func(c *fakeClock, b *Bequest) { c.stepWall(-3 * time.Second) }, ClassLockExpired},
-		"noted by another boot": {func(c *fakeClock, b *Bequest) {
+		"at the deadline":        {func(c *fakeClock, b *Saved) { c.advance(20 * time.Second) }, ClassLockExpired},
+		"the wall clock was set": {func(c *fakeClock, b *Saved) { c.stepWall(-3 * time.Second) }, ClassLockExpired},
+		"noted by another boot": {func(c *fakeClock, b *Saved) {
 			b.Boot, b.Deadline, b.Wall = b.Boot+time.Hour, b.Deadline+time.Hour, b.Wall.Add(time.Hour)
 		}, ClassLockExpired},
-		"a deadline that nobody ever gave": {func(c *fakeClock, b *Bequest) { b.Deadline += 2 * maxPolicySpan }, ClassLockExpired},
+		"a deadline that nobody ever gave": {func(c *fakeClock, b *Saved) { b.Deadline += 2 * maxPolicySpan }, ClassLockExpired},
 	} {
 		d, c := testDir(t), newFakeClock()
 		b, next := orphaned(t, d, c)
@@ -95,27 +95,27 @@ func TestAdoptOnlyInTime(t *testing.T) {
 
 func TestAdoptOnlyTheVeryRecord(t *testing.T) {
 	for name, change := range map[string]struct {
-		do   func(*testing.T, *Dir, *fakeClock, *Bequest)
+		do   func(*testing.T, *Dir, *fakeClock, *Saved)
 		kind LossKind
 	}{
-		"superseded": {func(t *testing.T, d *Dir, c *fakeClock, b *Bequest) {
+		"superseded": {func(t *testing.T, d *Dir, c *fakeClock, b *Saved) {
 			c.advance(time.Minute)
 			o := newRig(t, d, c)
 			_, err := o.Steal(bg, bob)
 			require.NoError(t, err)
 			o.crash()
 		}, LossSuperseded},
-		"another nonce":   {func(t *testing.T, d *Dir, c *fakeClock, b *Bequest) { b.Nonce = newNonce() }, LossSuperseded},
-		"another session": {func(t *testing.T, d *Dir, c *fakeClock, b *Bequest) { b.SessionID = "x" }, LossSuperseded},
-		"another token":   {func(t *testing.T, d *Dir, c *fakeClock, b *Bequest) { b.Token = 7 }, LossSuperseded},
-		"rewritten":       {func(t *testing.T, d *Dir, c *fakeClock, b *Bequest) { d.put(t, claim1, rivalRecord(t, 1)) }, LossSuperseded},
-		"gone": {func(t *testing.T, d *Dir, c *fakeClock, b *Bequest) {
+		"another nonce":   {func(t *testing.T, d *Dir, c *fakeClock, b *Saved) { b.Nonce = newNonce() }, LossSuperseded},
+		"another session": {func(t *testing.T, d *Dir, c *fakeClock, b *Saved) { b.SessionID = "x" }, LossSuperseded},
+		"another token":   {func(t *testing.T, d *Dir, c *fakeClock, b *Saved) { b.Token = 7 }, LossSuperseded},
+		"rewritten":       {func(t *testing.T, d *Dir, c *fakeClock, b *Saved) { d.put(t, claim1, rivalRecord(t, 1)) }, LossSuperseded},
+		"gone": {func(t *testing.T, d *Dir, c *fakeClock, b *Saved) {
 			require.NoError(t, unix.Unlinkat(d.fd, claim1, 0))
 		}, LossSuperseded},
-		"unreadable": {func(t *testing.T, d *Dir, c *fakeClock, b *Bequest) { d.put(t, claim1, "{") }, LossExpired},
-		"released": {func(t *testing.T, d *Dir, c *fakeClock, b *Bequest) {
+		"unreadable": {func(t *testing.T, d *Dir, c *fakeClock, b *Saved) { d.put(t, claim1, "{") }, LossExpired},
+		"released": {func(t *testing.T, d *Dir, c *fakeClock, b *Saved) {
 			s, h := leftHead(t, d)
-			_, err := s.ReleaseLeft(bg, c, h)
+			_, err := s.ReleaseOrphan(bg, c, h)
 			require.NoError(t, err)
 		}, LossReleased},
 	} {
@@ -159,7 +159,7 @@ func TestAdoptForAStoppedHolderDoesNotRenew(t *testing.T) {
 func TestAdoptNeedsTheGate(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	dead := newRig(t, d, c)
-	b := Bequeath(dead.must(t, ann), c)
+	b := Save(dead.must(t, ann), c)
 	next := newRig(t, d, c)
 	soon, cancel := context.WithTimeout(bg, 5*time.Millisecond)
 	defer cancel()

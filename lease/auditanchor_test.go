@@ -108,7 +108,7 @@ func TestOthersLinesAreFollowed(t *testing.T) {
 	require.Empty(t, faultsOf(t, log, d))
 }
 
-// The anchor lags when its writer was killed after the event, and is mended by the next event; one that is torn is none.
+// The anchor lags when its writer was killed after the event, and is repaired by the next event; one that is torn is none.
 func TestAnAnchorThatLagsOrIsTorn(t *testing.T) {
 	for name, spoil := range map[string]func(old []byte) []byte{
 		"lags":  func(old []byte) []byte { return old },

@@ -189,10 +189,10 @@ func TestANumberOutOfBoundsStopsEverybodyUntilAPersonDecides(t *testing.T) {
 		require.ErrorAs(t, err, &refused)
 		require.Contains(t, refused.Next, "doctor --repair --force")
 
-		done := mend(t, s, false)
+		done := repair(t, s, false)
 		require.Len(t, done, 1)
 		require.NotEmpty(t, done[0].Why)
-		done = mend(t, s, true)
+		done = repair(t, s, true)
 		require.Len(t, done, 1)
 		require.FileExists(t, done[0].Kept)
 		g, err := k.Acquire(bg, ann)
@@ -222,7 +222,7 @@ func TestAForeignViewCannotUseTheTokensUp(t *testing.T) {
 		}
 		requireClass(t, ClassRecordUnreadable, err)
 		require.ErrorContains(t, err, "main.lock")
-		done := mend(t, s, false) // a claim is beside it, and is the authority
+		done := repair(t, s, false) // a claim is beside it, and is the authority
 		require.Len(t, done, 1)
 		require.FileExists(t, done[0].Kept)
 		g, err = k.Acquire(bg, ann)

@@ -128,7 +128,7 @@ func (c *claim) check() (*Record, error) {
 	}
 	r, err := c.store.parsed.parse(b, sha256.Sum256(b), c.store.id)
 	if err != nil {
-		// Our own renewal may have failed half way: what we know is still right, and the next write mends it.
+		// Our own renewal may have failed half way: what we know is still right, and the next write repairs it.
 		return c.rec.clone(), nil //nolint:nilerr // as the comment says
 	}
 	switch {

@@ -22,6 +22,6 @@ func (s *Store) Raise(ctx context.Context, c Clock, p Policy, t Token) error {
 	if err != nil || top >= t {
 		return err
 	}
-	m := mender{store: s, now: c.Wall(), policy: p}
+	m := repairer{store: s, now: c.Wall(), policy: p}
 	return m.follow(t - 1)
 }

@@ -52,7 +52,7 @@ func (k *Keeper) Resume() {
 // Join opens the fence here, too, for a lease that a keeper of another process holds open and has noted as b: as a follower under
 // [Stay]. It looks as [Keeper.Adopt] does, but under LOCK_SH, for the other's is no hindrance: both are one holder. With an error
 // nothing has changed.
-func (k *Keeper) Join(ctx context.Context, b Bequest) (Grant, error) {
+func (k *Keeper) Join(ctx context.Context, b Saved) (Grant, error) {
 	if err := k.enter(ctx, k.cfg.GateWait); err != nil {
 		return Grant{}, err
 	}
@@ -114,8 +114,8 @@ func (f *follower) step(h *holding) {
 	}
 }
 
-// Part ends this keeper's share of what it holds without a word in the record, as the end of its process would: whoever has the
-// bequest may go on with the lease. Nothing happens without one.
+// Part ends this keeper's share of what it holds without a word in the record, as the end of its process would: whoever has
+// what was saved may go on with the lease. Nothing happens without one.
 func (k *Keeper) Part() {
 	if k.enter(context.Background(), 0) != nil {
 		return

@@ -16,7 +16,7 @@ func replaced(t *testing.T) (before, next *rig, d *Dir, c *fakeClock) {
 	g, ok, err := before.Follow(bg, Stay)
 	require.NoError(t, err)
 	require.True(t, ok)
-	_, err = next.Join(bg, Bequeath(g, c))
+	_, err = next.Join(bg, Save(g, c))
 	require.NoError(t, err)
 	return before, next, d, c
 }
@@ -105,15 +105,15 @@ func TestAFollowerLeadsAgain(t *testing.T) {
 }
 
 func TestJoinOnlyWhatIsHeld(t *testing.T) {
-	for name, change := range map[string]func(*rig, *Dir, *fakeClock, *Bequest){
-		"over":          func(_ *rig, _ *Dir, c *fakeClock, _ *Bequest) { c.advance(20 * time.Second) },
-		"another nonce": func(_ *rig, _ *Dir, _ *fakeClock, b *Bequest) { b.Nonce = "x" },
-		"superseded":    func(_ *rig, d *Dir, _ *fakeClock, _ *Bequest) { d.put(t, claim2, "x") },
-		"remote":        func(r *rig, _ *Dir, _ *fakeClock, _ *Bequest) { r.cfg.Store.dir.tier = tierRemote },
+	for name, change := range map[string]func(*rig, *Dir, *fakeClock, *Saved){
+		"over":          func(_ *rig, _ *Dir, c *fakeClock, _ *Saved) { c.advance(20 * time.Second) },
+		"another nonce": func(_ *rig, _ *Dir, _ *fakeClock, b *Saved) { b.Nonce = "x" },
+		"superseded":    func(_ *rig, d *Dir, _ *fakeClock, _ *Saved) { d.put(t, claim2, "x") },
+		"remote":        func(r *rig, _ *Dir, _ *fakeClock, _ *Saved) { r.cfg.Store.dir.tier = tierRemote },
 	} {
 		d, c := testDir(t), newFakeClock()
 		before, next := newRig(t, d, c), newRig(t, d, c)
-		b := Bequeath(before.must(t, ann), c)
+		b := Save(before.must(t, ann), c)
 		change(next, d, c, &b)
 		_, err := next.Join(bg, b)
 		require.Error(t, err, name)
@@ -145,13 +145,13 @@ func TestAFollowerDrainsBeforeItLetsTheLockGo(t *testing.T) {
 	require.NoError(t, taker.exclusive(bg, time.Millisecond))
 }
 
-// Who parts leaves the record as it is, as a kill does: whoever has the bequest goes on.
+// Who parts leaves the record as it is, as a kill does: whoever has what was saved goes on.
 func TestWhoPartsLeavesTheLeaseToTheNext(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	before := newRig(t, d, c)
 	before.Part() // nothing is held: nothing happens
 	g := before.must(t, ann)
-	b := Bequeath(g, c)
+	b := Save(g, c)
 	before.Part()
 	require.False(t, before.fence.isOpen())
 	_, held := before.Held()

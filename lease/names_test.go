@@ -115,7 +115,7 @@ func TestMendTouchesNoOtherWorktree(t *testing.T) {
 	before := contents(t, d)
 	for _, id := range append(evilIDs, s.id) {
 		for _, force := range []bool{false, true} {
-			m, err := d.Store(id).Mend(bg, later{SystemClock()}, DefaultPolicy(), force)
+			m, err := d.Store(id).Repair(bg, later{SystemClock()}, DefaultPolicy(), force)
 			require.NoError(t, err)
 			require.Empty(t, m, "%s: nothing is wrong", id)
 		}
@@ -183,9 +183,9 @@ func TestLeftoversAreProven(t *testing.T) {
 		require.NoError(t, c.plant(name), c.what)
 		kept, err := os.Lstat(name)
 		require.NoError(t, err)
-		require.Empty(t, mend(t, s, true), "%s: somebody may be at it just now", c.what)
+		require.Empty(t, repair(t, s, true), "%s: somebody may be at it just now", c.what)
 
-		done, err := s.Mend(bg, later{SystemClock()}, DefaultPolicy(), false)
+		done, err := s.Repair(bg, later{SystemClock()}, DefaultPolicy(), false)
 		require.NoError(t, err)
 		require.Len(t, done, 1, c.what)
 		if c.removed {

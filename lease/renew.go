@@ -116,7 +116,7 @@ func (k *Keeper) sawSuccessor(h *holding, err error) (bool, error) {
 	return false, err
 }
 
-// stillOurs looks at everything that could show a loss, after the write, and mends the view.
+// stillOurs looks at everything that could show a loss, after the write, and repairs the view.
 func (k *Keeper) stillOurs(h *holding) (lost bool, err error) {
 	if lost, err := h.claim.successorAnywhere(); err != nil {
 		return lost, err

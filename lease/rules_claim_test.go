@@ -253,7 +253,7 @@ func TestALatePublisherPutsTheHeadsViewBack(t *testing.T) {
 	require.Equal(t, d.id(t, claim2), d.id(t, "main.lock"))
 }
 
-// Rule 4. The view is part of it: a renewer that mends it must not meet a taker half way.
+// Rule 4. The view is part of it: a renewer that repairs it must not meet a taker half way.
 func TestTheGateIsHadFromTheSecondLookUntilTheViewIsThere(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)

@@ -237,7 +237,7 @@ func TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome(t *testing.T) {
 		}
 		g, held := o.r.Held()
 		require.True(t, held)
-		b := Bequeath(g, o.clock)
+		b := Save(g, o.clock)
 		require.NoError(t, o.r.enter(context.Background(), 0))
 		o.r.crash()
 		o.r.leave()

@@ -90,7 +90,7 @@ func TestWhatSaysSomethingIsNotSwept(t *testing.T) {
 	d.put(t, "main.claim.00000000000000000004", "not a record")
 	h := d.Store("main").readRecordFile("main.claim.00000000000000000004")
 	require.Error(t, h.Unreadable)
-	m := mender{store: d.Store("main"), now: c.Wall(), policy: DefaultPolicy()}
+	m := repairer{store: d.Store("main"), now: c.Wall(), policy: DefaultPolicy()}
 	require.NoError(t, m.follow(4)) // 5
 	passOn(t, r, 30)
 	for range 30 {
@@ -110,7 +110,7 @@ func TestOldClaimsThatSaySomethingAreSweptInTheEnd(t *testing.T) {
 	r.swept.keep = PastKept - 3
 	d.put(t, "main.claim.00000000000000000001", "") // and this cannot be read
 	for range 8 {
-		m := mender{store: d.Store("main"), now: c.Wall(), policy: DefaultPolicy()}
+		m := repairer{store: d.Store("main"), now: c.Wall(), policy: DefaultPolicy()}
 		top, err := m.store.highest()
 		require.NoError(t, err)
 		require.NoError(t, m.follow(top))

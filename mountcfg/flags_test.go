@@ -116,7 +116,7 @@ func TestResolveValidatesTheWhole(t *testing.T) {
 	fs, err := parseFlags(t, "--renew-interval=1s")
 	require.NoError(t, err)
 	c, err := Resolve(path, fs)
-	require.NoError(t, err, "the flag mends what the file alone would break")
+	require.NoError(t, err, "the flag repairs what the file alone would break")
 	require.Equal(t, time.Second, c.RenewInterval)
 }
 

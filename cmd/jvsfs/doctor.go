@@ -25,22 +25,22 @@ func newDoctorCommand(io stdio) *cobra.Command {
 		Use: "doctor [PATH...]", Short: "Check leases, records, mounts, clock and kernel",
 		Long: `Check the kernel, the limits, the clock, the configuration files, the mounts, who gets
 past them, and the records of the worktrees or repositories PATH and of all that are
-mounted. Each finding says what is the matter, why that matters and how to mend it. Exit
+mounted. Each finding says what is the matter, why that matters and how to repair it. Exit
 code 1 when something fails; with --strict also on a warning. Run it as root: others may
 not look at everybody's processes.
 
 In each lock directory a file is made, linked, renamed, locked and removed, to see that
 the file system does that as leases need it.
 
---repair mends what is provably safe and keeps every old file beside the new; what
+--repair repairs what is provably safe and keeps every old file beside the new; what
 is not needs --force as well, and you to make sure that nobody writes.`,
 		Args: usageArgs(cobra.ArbitraryArgs),
 		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd.Context(), io, args) },
 	}
 	d.addFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&d.strict, "strict", false, "a warning fails too")
-	cmd.Flags().BoolVar(&d.repair.Safe, "repair", false, "mend what is provably safe")
-	cmd.Flags().BoolVar(&d.repair.Force, "force", false, "with --repair: mend also what only you can know to be safe")
+	cmd.Flags().BoolVar(&d.repair.Safe, "repair", false, "repair what is provably safe")
+	cmd.Flags().BoolVar(&d.repair.Force, "force", false, "with --repair: repair also what only you can know to be safe")
 	cmd.Flags().BoolVar(&d.asJSON, "json", false, "print JSON")
 	return cmd
 }

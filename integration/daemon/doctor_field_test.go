@@ -18,7 +18,7 @@ import (
 )
 
 // What goes wrong in the field, made to go wrong. Each finding must be there when it
-// is, say how to mend it, and be gone when it was mended.
+// is, say how to repair it, and be gone when it was repaired.
 
 func TestDoctorDeadMount(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{InPlace: true, Prepare: harness.WithFiles("f")})
@@ -134,7 +134,7 @@ func TestDoctorMappingFromBefore(t *testing.T) {
 	m.RequireNoFinding("bypass.process", who)
 }
 
-// A socket that nobody listens on is removed where mending is asked for; the sockets
+// A socket that nobody listens on is removed where repairing is asked for; the sockets
 // of mounts are not.
 func TestDoctorStaleSocket(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
@@ -220,7 +220,7 @@ func TestDoctorOfTheMachine(t *testing.T) {
 	for _, c := range []struct{ line, id, text, fix string }{
 		{"mount -t tmpfs none /dev; ", "fuse.missing", "/dev/fuse", "modprobe fuse"},
 		{"mount -t tmpfs none /etc && mkdir /etc/jvsfs && echo 'enforcs: observe' >/etc/jvsfs/repo.yaml; ",
-			"config.invalid", "/etc/jvsfs/repo.yaml:1:1: ", "mend"},
+			"config.invalid", "/etc/jvsfs/repo.yaml:1:1: ", "repair"},
 		{"mount -t tmpfs none /etc && mkdir /etc/jvsfs && echo 'source: /no/such' >/etc/jvsfs/repo.yaml; ",
 			"config.source", "/no/such", "make the directory"},
 		{"ulimit -n 4000; ", "limits.processes", "4000", "LimitNOFILE"},

@@ -61,9 +61,7 @@ func hammerOnce(path string, flags int, below [2]uint32, use func(fd int) error)
 	default:
 		err = use(fd)
 	}
-	if e := unix.Close(fd); err == nil {
-		err = e
-	}
+	_ = unix.Close(fd) // a daemon that is killed before it may fail it, and what the call before said still holds
 	return err
 }
 

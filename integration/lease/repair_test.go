@@ -11,7 +11,7 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// A record that is torn stops everybody; doctor names it, and mends it once it is
+// A record that is torn stops everybody; doctor names it, and repairs it once it is
 // proven that nobody counts on it. The torn file stays where it was.
 func TestRepairOfATornRecord(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, InPlace: true, Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
@@ -40,7 +40,7 @@ func TestRepairOfATornRecord(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, `{"lock_id":`, string(text))
 	again := m.Acquire(a, "main")
-	require.Equal(t, []string{"1", "3"}, []string{first.Token.String(), again.Token.String()}, "the torn token and the one that mended it are used up")
+	require.Equal(t, []string{"1", "3"}, []string{first.Token.String(), again.Token.String()}, "the torn token and the one that repaired it are used up")
 	a.OK(m.Put("main", "x"))
 	require.Contains(t, m.MustCLI("audit", "tail", m.At("main")), "lock_repair")
 	m.Release(a, "main")

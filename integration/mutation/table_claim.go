@@ -241,13 +241,13 @@ var theGate = slices.Concat(
 		Old: "	by := lockHolders(l.file)\n", New: "	by := lockOwners{}\n",
 		Tests: []string{"TestGateNotHadNamesWhoHoldsIt"},
 	}),
-	in("lease/left.go", mutation{
+	in("lease/orphan.go", mutation{
 		Rule: 4, What: "a command renews while a taker has the gate",
-		Old: "	if err := g.sharedWithin(ctx, leftWait); err != nil {", New: "	if err := error(nil); err != nil {",
+		Old: "	if err := g.sharedWithin(ctx, orphanWait); err != nil {", New: "	if err := error(nil); err != nil {",
 		Tests: []string{"TestALeaseWithAKeeperIsNotReleasedBehindItsBack"},
 	}, mutation{
 		Rule: 4, What: "a command releases what a running keeper holds",
-		Old: "	if err := g.exclusive(ctx, leftWait); err != nil {", New: "	if err := error(nil); err != nil {",
+		Old: "	if err := g.exclusive(ctx, orphanWait); err != nil {", New: "	if err := error(nil); err != nil {",
 		Tests: []string{"TestALeaseWithAKeeperIsNotReleasedBehindItsBack"},
 	}),
 )

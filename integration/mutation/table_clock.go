@@ -120,10 +120,10 @@ var skewed = slices.Concat(
 		Old: ">= k.cfg.Policy.stricter(r.Policy()).silence() {", New: "> 0 {",
 		Tests: []string{"TestRemoteStoreNeedsSilence"},
 	}),
-	in("lease/left.go", mutation{
+	in("lease/orphan.go", mutation{
 		Rule: 7, What: "a command renews by a clock that contradicts the record",
 		Old: "	case Skewed:\n		return &Error", New: "	case Skewed:\n		return nil\n	case State(99):\n		return &Error",
-		Tests: []string{"TestALeftLeaseIsRenewedOnlyInTime"},
+		Tests: []string{"TestAnOrphanIsRenewedOnlyInTime"},
 	}),
 	in("cmd/jvsfs/internal/doctor/system.go", mutation{
 		Rule: 7, What: "doctor warns at the whole bound, not at half",
@@ -168,13 +168,13 @@ var renewing = slices.Concat(
 		Old: "	case now < h.renewAt:\n", New: "	case now < h.deadline:\n",
 		Tests: []string{"TestSuspendWithinTheLeaseIsRenewed"},
 	}),
-	in("lease/left.go", mutation{
+	in("lease/orphan.go", mutation{
 		Rule: 8, What: "a command's renewal counts though the lease ended while it was written, by the wall clock",
 		Old: "clock.Wall().After(old) || ", New: "",
-		Tests: []string{"TestALeftLeaseIsRenewedOnlyInTime"},
+		Tests: []string{"TestAnOrphanIsRenewedOnlyInTime"},
 	}, mutation{
 		Rule: 8, What: "a command's renewal counts though the lease ended while it was written, by the boot clock",
 		Old: " || clock.Boot() > end {", New: " || clock.Boot() > end && false {",
-		Tests: []string{"TestALeftLeaseIsRenewedOnlyInTime"},
+		Tests: []string{"TestAnOrphanIsRenewedOnlyInTime"},
 	}),
 )

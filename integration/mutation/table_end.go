@@ -174,10 +174,10 @@ var releasing = slices.Concat(
 		Old: "	k.tellNoted()\n	return k.cfg.Audit(k.stamped(e))", New: "	return k.cfg.Audit(k.stamped(e))",
 		Tests: []string{"TestTheAuditIsToldOfWhatPassesOnLaterAndInOrder"},
 	}),
-	in("lease/left.go", mutation{
+	in("lease/orphan.go", mutation{
 		Rule: 11, What: "a command releases a lease that was released, or has a successor",
 		Old: "	rec, err := own.unreleased()\n	if err != nil {\n		return nil, err\n	}\n	if err := own.release", New: "	rec, err := own.check()\n	if err != nil {\n		return nil, err\n	}\n	if err := own.release",
-		Tests: []string{"TestALeftLeaseThatChangedHandsIsLeftAlone"},
+		Tests: []string{"TestAnOrphanThatChangedHandsIsLeftAlone"},
 	}),
 )
 
@@ -353,11 +353,11 @@ var handingOver = slices.Concat(
 		Tests: []string{"TestAnOfferThatIsOverBetweenTwoLooksIsNoSkew"},
 	}),
 	in("lease/renew.go", mutation{
-		Rule: 14, What: "a mended renewal overlooks an offer",
+		Rule: 14, What: "a repaired renewal overlooks an offer",
 		Old: "	if stands {\n", New: "	if stands && false {\n",
 		Tests: []string{"TestAMendedRenewalDoesNotOverlookAnOffer"},
 	}, mutation{
-		Rule: 14, What: "a mended renewal looks first and waits afterwards",
+		Rule: 14, What: "a repaired renewal looks first and waits afterwards",
 		Old: "	if stands {\n", New: "	if stands = !h.open && k.offerStands(h); stands {\n",
 		Tests: []string{"TestAMendedRenewalLooksAfterTheWait"},
 	}, mutation{

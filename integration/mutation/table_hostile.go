@@ -28,7 +28,7 @@ var hostileMutations = slices.Concat(
 		Old: "why != \"\" {", New: "false && why != \"\" {",
 		Tests: []string{"TestTheAnchorTellsEveryLoss"},
 	}),
-	in("lease/mend_leftovers.go", mutation{
+	in("lease/repair_leftovers.go", mutation{
 		Rule: 1, What: "a repair removes another's lock that stands under a temporary name",
 		Old: "if alone && r.HolderNonce == nonce {", New: "if alone {",
 		Tests: []string{"TestLeftoversAreProven"},

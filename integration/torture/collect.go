@@ -94,7 +94,7 @@ func (t *tree) collectFiles(dir string) error {
 	return err
 }
 
-// collectClaims reads the claims. One that was mended by hand says nothing of how its holder left it.
+// collectClaims reads the claims. One that was repaired by hand says nothing of how its holder left it.
 func (t *tree) collectClaims(pattern, meta string) error {
 	names, err := filepath.Glob(pattern)
 	t.Left = map[uint64]bool{}

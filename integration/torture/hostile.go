@@ -90,7 +90,7 @@ func (h *host) forge() {
 		panic(err)
 	}
 	h.note("record", "forge", 0)
-	go h.mend(f, whole, name, func(now []byte) bool { return bytes.Equal(now, forged) })
+	go h.repair(f, whole, name, func(now []byte) bool { return bytes.Equal(now, forged) })
 }
 
 // forgery is a record with some fields otherwise, as long as it was; nil if it is none, or does not fit.

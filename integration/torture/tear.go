@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mendedMark ends the name of a file that says which claim was mended by hand.
-const mendedMark = ".mended"
+// mendedMark ends the name of a file that says which claim was repaired by hand.
+const mendedMark = ".repaired"
 
-// tearRecord damages the record of a head claim as a crash of the machine might, and mends it later as an admin does, once
-// nobody can be writing: with the gate's exclusive lock. A living holder mends it itself, by renewing. Only where the gate
+// tearRecord damages the record of a head claim as a crash of the machine might, and repairs it later as an admin does, once
+// nobody can be writing: with the gate's exclusive lock. A living holder repairs it itself, by renewing. Only where the gate
 // means something.
 func (h *host) tearRecord() {
 	all := h.places()
@@ -37,11 +37,11 @@ func (h *host) tearRecord() {
 		panic(err)
 	}
 	h.note("record", "tear", 0)
-	go h.mend(f, whole, name, func(now []byte) bool { return bytes.IndexByte(now, 0) >= 0 })
+	go h.repair(f, whole, name, func(now []byte) bool { return bytes.IndexByte(now, 0) >= 0 })
 }
 
-// mend puts a record right that is still damaged when the gate is free.
-func (h *host) mend(f *os.File, whole []byte, claim string, damaged func([]byte) bool) {
+// repair puts a record right that is still damaged when the gate is free.
+func (h *host) repair(f *os.File, whole []byte, claim string, damaged func([]byte) bool) {
 	defer h.healed(f)
 	worktree, _, _ := bytes.Cut([]byte(filepath.Base(claim)), []byte(".claim."))
 	gate, err := os.OpenFile(filepath.Join(h.locks(), string(worktree)+".gate"), os.O_RDWR, 0)
@@ -69,7 +69,7 @@ func (h *host) mend(f *os.File, whole []byte, claim string, damaged func([]byte)
 	}
 }
 
-// damage opens a record that is to be damaged; an error while somebody else does so, for who mends it must know how it was.
+// damage opens a record that is to be damaged; an error while somebody else does so, for who repairs it must know how it was.
 func (h *host) damage(name string) (*os.File, error) {
 	if err := os.Mkdir(h.damageMark(name), 0o700); err != nil {
 		return nil, err

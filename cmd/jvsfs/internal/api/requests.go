@@ -61,8 +61,8 @@ type (
 	Config struct{}
 	// Doctor lets the daemon check its lock directory.
 	Doctor struct {
-		Repair bool `json:"repair,omitempty"` // mend what is provably safe
-		Force  bool `json:"force,omitempty"`  // mend the rest too
+		Repair bool `json:"repair,omitempty"` // repair what is provably safe
+		Force  bool `json:"force,omitempty"`  // repair the rest too
 	}
 	// Unmount takes the mount away. It names the mount that the client means, as it sees it.
 	Unmount struct {

@@ -93,12 +93,12 @@ func (d *Daemon) TakeOver(r *recovery.Recovery) {
 	if r.Serves {
 		d.succession.replaced = r.State
 	} else {
-		d.succession.inherit(r)
+		d.succession.restore(r)
 	}
 }
 
 // inherit reads what the ended daemons knew of leases, before their files are removed.
-func (d *succession) inherit(r *recovery.Recovery) {
+func (d *succession) restore(r *recovery.Recovery) {
 	for _, m := range r.Dead {
 		st, err := host.ReadMountState(host.DeviceOf(m))
 		if err != nil || !recovery.Heir(st, d.place) {
@@ -109,7 +109,7 @@ func (d *succession) inherit(r *recovery.Recovery) {
 			d.log.Warn("the leases of the dead mount run out", zap.Error(err))
 			continue
 		}
-		d.journal.inherit(left)
+		d.journal.restore(left)
 	}
 }
 

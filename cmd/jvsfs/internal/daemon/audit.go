@@ -30,7 +30,7 @@ func (d *mount) auditEvents(all []lease.Event) error {
 	return err
 }
 
-// auditRepairs leaves what doctor has mended in the chain.
+// auditRepairs leaves what doctor has repaired in the chain.
 func (d *mount) auditRepairs(found []finding.Finding) {
 	for _, f := range found {
 		if f.Check != lockdir.CheckRepair || f.Severity != finding.SevOK {

@@ -173,8 +173,8 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.succession.heldByPredecessor() },
 		Audit: w.counts.audited(d.auditEvent), AuditAll: w.counts.auditedAll(d.auditEvents), Renewed: w.counts.renewed,
 	})
-	w.door = &door{keeper: w.keeper}
-	guard.Bind(w.door)
+	w.latch = &latch{keeper: w.keeper}
+	guard.Bind(w.latch)
 	return w, nil
 }
 

@@ -97,7 +97,7 @@ func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *session, req 
 		Say:     func(text string) error { return s.send(api.Response{Event: api.EventWaiting, Note: text}) },
 	}
 	grant, err := wait.Run(ctx, func() (lease.Grant, error) {
-		return w.door.through(func() (lease.Grant, error) {
+		return w.latch.through(func() (lease.Grant, error) {
 			return lockop.StealFencing(ctx, d.locks.Store(w.id), s.peer.UID, req.Robs && req.Force, d.fenced(w, s),
 				func() (lease.Grant, error) { return d.try(ctx, w, req, h, who.id) })
 		})

@@ -113,7 +113,7 @@ func (r *retirement) underWay() bool {
 	return r.by != nil
 }
 
-// letIn is enter for a request. One that looked before the door was shut is told why it is.
+// letIn is enter for a request. One that looked before the latch was shut is told why it is.
 func (d *succession) letIn(what change) (leave func(), err error) {
 	if what == changesNothing {
 		return func() {}, nil
@@ -129,7 +129,7 @@ func (d *succession) letIn(what change) (leave func(), err error) {
 	return leave, nil
 }
 
-// shutBehind words the answer to one that came through while the door was being shut.
+// shutBehind words the answer to one that came through while the latch was being shut.
 func (d *succession) shutBehind(err error) error {
 	if errors.Is(err, errClosing) && d.retirement.underWay() {
 		return errReplaced()
@@ -180,7 +180,7 @@ func (d *succession) answerRetire(ctx context.Context, s *session, req api.Retir
 // retire answers with what is held, then waits for the second step, or for the end of the new
 // daemon.
 func (d *succession) retire(ctx context.Context, s *session, by api.Device, successor host.ProcessState, done <-chan struct{}) (api.Response, error) {
-	d.registry.shutDoors(true)
+	d.registry.shutLatches(true)
 	d.journal.end() // the successor takes the file away
 	left, err := d.follow(ctx, by, successor, done)
 	if err == nil {
@@ -210,14 +210,14 @@ func (d *succession) retire(ctx context.Context, s *session, by api.Device, succ
 
 // follow lets the keepers follow the successor, and gathers what they hold.
 func (d *succession) follow(ctx context.Context, by api.Device, successor host.ProcessState, done <-chan struct{}) (journalFile, error) {
-	left := journalFile{Version: host.StateVersion, Held: map[lease.WorktreeID]lease.Bequest{}}
+	left := journalFile{Version: host.StateVersion, Held: map[lease.WorktreeID]lease.Saved{}}
 	var err error
 	left.Daemon, err = host.ThisProcess()
 	for _, w := range d.registry.all() {
 		g, held, e := w.keeper.Follow(ctx, leadOf(by, w.id, successor, done))
 		if err = errors.Join(err, e); held {
 			w.guard.Accompany(true)
-			left.Held[w.id] = lease.Bequeath(g, lease.SystemClock())
+			left.Held[w.id] = lease.Save(g, lease.SystemClock())
 		}
 	}
 	left.Revoked = d.journal.entries().Revoked // those too who lost it until now
@@ -274,7 +274,7 @@ func (d *succession) stay() {
 		w.keeper.Resume()
 		w.guard.Accompany(false)
 	}
-	d.registry.shutDoors(false)
+	d.registry.shutLatches(false)
 	who, err := host.ThisProcess()
 	if err == nil {
 		err = d.journal.begin(d.device(), who)

@@ -27,7 +27,7 @@ type journal struct {
 type journalFile struct {
 	Version int                                  `json:"version"`
 	Daemon  host.ProcessState                    `json:"daemon"`
-	Held    map[lease.WorktreeID]lease.Bequest   `json:"held,omitempty"`
+	Held    map[lease.WorktreeID]lease.Saved     `json:"held,omitempty"`
 	Revoked map[lease.WorktreeID][]revokedHolder `json:"revoked,omitempty"`
 }
 
@@ -43,7 +43,7 @@ const revokedKept = 64
 
 func newJournal(log *zap.Logger) *journal {
 	return &journal{log: log, all: journalFile{Version: host.StateVersion,
-		Held: map[lease.WorktreeID]lease.Bequest{}, Revoked: map[lease.WorktreeID][]revokedHolder{}}}
+		Held: map[lease.WorktreeID]lease.Saved{}, Revoked: map[lease.WorktreeID][]revokedHolder{}}}
 }
 
 // begin starts writing, as the journal of a device.
@@ -91,7 +91,7 @@ func (j *journal) end() {
 
 // inherit takes the entries of a daemon that has ended over, so that they are not lost
 // should this one be killed before it has gone through them.
-func (j *journal) inherit(from journalFile) {
+func (j *journal) restore(from journalFile) {
 	j.change(func(f *journalFile) {
 		for id, b := range from.Held {
 			if b.Boot >= f.Held[id].Boot { // of two daemons the later one knows
@@ -142,7 +142,7 @@ type journaledFence struct {
 // Open opens the fence inside, then notes what is held.
 func (f journaledFence) Open(g lease.Grant) {
 	f.Fence.Open(g)
-	b := lease.Bequeath(g, lease.SystemClock())
+	b := lease.Save(g, lease.SystemClock())
 	f.journal.change(func(all *journalFile) { all.Held[f.id] = b })
 }
 

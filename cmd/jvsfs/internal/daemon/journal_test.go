@@ -35,7 +35,7 @@ func TestJournalPauses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dev-0-1.leases")
 	j.path = path
 	hold := func(token lease.Token) {
-		j.change(func(f *journalFile) { f.Held["main"] = lease.Bequest{Token: token} })
+		j.change(func(f *journalFile) { f.Held["main"] = lease.Saved{Token: token} })
 	}
 	hold(1)
 	goOn := j.pause()
@@ -53,8 +53,8 @@ func TestJournalPauses(t *testing.T) {
 // Of what several daemons have left of one worktree the latest counts.
 func TestJournalInheritsTheLatest(t *testing.T) {
 	j := newJournal(zap.NewNop())
-	j.inherit(journalFile{Held: map[lease.WorktreeID]lease.Bequest{"main": {Token: 2, Boot: 20}}})
-	j.inherit(journalFile{Held: map[lease.WorktreeID]lease.Bequest{"main": {Token: 1, Boot: 10}}})
+	j.restore(journalFile{Held: map[lease.WorktreeID]lease.Saved{"main": {Token: 2, Boot: 20}}})
+	j.restore(journalFile{Held: map[lease.WorktreeID]lease.Saved{"main": {Token: 1, Boot: 10}}})
 	require.EqualValues(t, 2, j.entries().Held["main"].Token)
 }
 

@@ -14,7 +14,7 @@ type change int
 const (
 	changesNothing change = iota
 	changesLeases         // for a moment: a replacement waits for its end
-	waitsLong             // perhaps for as long as somebody else holds: the doors of the leases are shut before it, or it is sent on to the new daemon
+	waitsLong             // perhaps for as long as somebody else holds: the latches of the leases are shut before it, or it is sent on to the new daemon
 )
 
 // operation is one row of the control protocol's table.

@@ -20,7 +20,7 @@ type worktree struct {
 	guard  *gate.Guard
 	keeper *lease.Keeper
 	events *broadcast
-	door   *door
+	latch  *latch
 	counts *leaseCounts
 }
 
@@ -39,7 +39,7 @@ type registry struct {
 	mu     sync.RWMutex // never held across anything that may wait: readers and status take it
 	byID   map[lease.WorktreeID]*worktree
 	closed bool
-	shut   bool // new worktrees have their doors shut, too
+	shut   bool // new worktrees have their latches shut, too
 }
 
 func newRegistry(log *zap.Logger, mk func(lease.WorktreeID) (*worktree, error)) *registry {
@@ -71,7 +71,7 @@ func (r *registry) get(id lease.WorktreeID) (*worktree, error) {
 		return nil, errClosing
 	}
 	if r.shut {
-		w.door.set(true)
+		w.latch.set(true)
 	}
 	r.byID[id] = w
 	r.run.Go(func() {
@@ -118,13 +118,13 @@ func (r *registry) ended() bool {
 	return r.closed
 }
 
-// shutDoors lets nobody acquire until it is taken back.
-func (r *registry) shutDoors(shut bool) {
+// shutLatches lets nobody acquire until it is taken back.
+func (r *registry) shutLatches(shut bool) {
 	r.mu.Lock()
 	r.shut = shut
 	r.mu.Unlock()
 	for _, w := range r.all() {
-		w.door.set(shut)
+		w.latch.set(shut)
 	}
 }
 
@@ -136,7 +136,7 @@ func (r *registry) close() error {
 	r.closed = true
 	r.mu.Unlock()
 	for _, w := range r.all() {
-		w.door.shut()
+		w.latch.shut()
 	}
 	r.cancel()
 	r.run.Wait()
@@ -150,25 +150,25 @@ func (r *registry) close() error {
 	return errors.Join(errs...)
 }
 
-// door stands before the keeper: once it is shut nobody acquires, so that the
+// latch stands before the keeper: once it is shut nobody acquires, so that the
 // release at the end is the last word. Without it a writer that comes after the
 // release would take a lease that nobody renews.
-type door struct {
+type latch struct {
 	keeper *lease.Keeper
 	mu     sync.RWMutex
 	closed bool
 }
 
-func (d *door) shut() { d.set(true) }
+func (d *latch) shut() { d.set(true) }
 
-func (d *door) set(closed bool) {
+func (d *latch) set(closed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = closed
 }
 
-// through runs f unless the door is shut, and keeps it open meanwhile.
-func (d *door) through(f func() (lease.Grant, error)) (lease.Grant, error) {
+// through runs f unless the latch is shut, and keeps it open meanwhile.
+func (d *latch) through(f func() (lease.Grant, error)) (lease.Grant, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.closed {
@@ -178,21 +178,21 @@ func (d *door) through(f func() (lease.Grant, error)) (lease.Grant, error) {
 }
 
 // Acquire is the guard's way to the keeper.
-func (d *door) Acquire(ctx context.Context, h lease.Holder) (lease.Grant, error) {
+func (d *latch) Acquire(ctx context.Context, h lease.Holder) (lease.Grant, error) {
 	return d.through(func() (lease.Grant, error) { return d.keeper.Acquire(ctx, h) })
 }
 
 // Observe passes through; it changes nothing.
-func (d *door) Observe() (lease.Head, lease.Judgement) { return d.keeper.Observe() }
+func (d *latch) Observe() (lease.Head, lease.Judgement) { return d.keeper.Observe() }
 
 // Past passes through; it changes nothing.
-func (d *door) Past(from, head lease.Token) ([]lease.Past, error) { return d.keeper.Past(from, head) }
+func (d *latch) Past(from, head lease.Token) ([]lease.Past, error) { return d.keeper.Past(from, head) }
 
 // Look passes through; the keeper does what it would do by itself.
-func (d *door) Look() { d.keeper.Look() }
+func (d *latch) Look() { d.keeper.Look() }
 
-// Late passes through: it has happened, whatever the door.
-func (d *door) Late(w lease.LateWrite) error { return d.keeper.Late(w) }
+// Late passes through: it has happened, whatever the latch.
+func (d *latch) Late(w lease.LateWrite) error { return d.keeper.Late(w) }
 
 // broadcast tells everybody who listens about losses.
 type broadcast struct {

@@ -92,7 +92,7 @@ func (d *succession) joinAll(ctx context.Context, left journalFile) error {
 			return err
 		}
 	}
-	d.journal.inherit(journalFile{Revoked: left.Revoked})
+	d.journal.restore(journalFile{Revoked: left.Revoked})
 	d.restoreRevoked(left.Revoked)
 	for id, b := range left.Held {
 		w, err := d.registry.get(id)

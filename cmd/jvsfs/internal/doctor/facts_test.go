@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bad are the ids of what is not well; each must say why and how to mend it.
+// bad are the ids of what is not well; each must say why and how to repair it.
 func bad(t *testing.T, all []finding.Finding) []string {
 	t.Helper()
 	ids := []string{}

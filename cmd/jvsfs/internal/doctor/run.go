@@ -104,7 +104,7 @@ func abandoned(files []runFile, mounted map[api.Device]bool, now time.Time) []ru
 }
 
 // finding tells of an abandoned file. A socket that nobody listens on has no content
-// to keep, and is removed where mending is asked for.
+// to keep, and is removed where repairing is asked for.
 func (f runFile) finding(fix lockdir.Repair) finding.Finding {
 	switch {
 	case !f.socket:

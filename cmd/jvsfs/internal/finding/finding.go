@@ -21,7 +21,7 @@ type Finding struct {
 	Severity string `json:"severity"`
 	Message  string `json:"message"`       // what is the matter
 	Why      string `json:"why,omitempty"` // why it matters
-	Fix      string `json:"fix,omitempty"` // how to mend it
+	Fix      string `json:"fix,omitempty"` // how to repair it
 }
 
 func newFinding(id, severity, fix, format string, args []any) Finding {
@@ -38,12 +38,12 @@ func OK(id, format string, args ...any) Finding {
 	return newFinding(id, SevOK, "", format, args)
 }
 
-// Warn says what may become a problem. id is CHECK.WHAT; fix says how to mend it.
+// Warn says what may become a problem. id is CHECK.WHAT; fix says how to repair it.
 func Warn(id, fix, format string, args ...any) Finding {
 	return newFinding(id, SevWarn, fix, format, args)
 }
 
-// Fail says what is wrong. id is CHECK.WHAT; fix says how to mend it.
+// Fail says what is wrong. id is CHECK.WHAT; fix says how to repair it.
 func Fail(id, fix, format string, args ...any) Finding {
 	return newFinding(id, SevFail, fix, format, args)
 }

@@ -73,7 +73,7 @@ var WhyItMatters = map[string]string{
 	"leftovers.stale": "it is harmless, and grows in number",
 	"leftovers.scan":  "what cannot be looked at cannot be judged",
 
-	"records.unreadable": "nobody may write to the worktree until the record is mended",
+	"records.unreadable": "nobody may write to the worktree until the record is repaired",
 	"records.skewed":     "the lease is not taken over while clocks disagree about it",
 	"records.unreleased": "its holder ended without releasing: what it wrote may be half done",
 	"records.failed":     "without its records nobody may write to the worktree",

@@ -246,7 +246,7 @@ var probeTexts = []string{"", "doctor\n", "renamed\n"}
 
 // mendProbes removes what a doctor that was interrupted has left: its own names, with nothing
 // in them but its own text.
-func mendProbes(d Dir) []finding.Finding {
+func repairProbes(d Dir) []finding.Finding {
 	names, _ := namesIn(d.Path, isProbe) // what cannot be listed was found already
 	var out []finding.Finding
 	for _, name := range names {

@@ -107,10 +107,10 @@ func TestProbesOfADoctorThatWasKilled(t *testing.T) {
 	past := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(old, past, past))
 	require.Equal(t, []string{"leftovers.stale"}, bad(t, checkLeftovers(d)))
-	mended := mendProbes(d)
-	require.Len(t, mended, 1)
-	require.Equal(t, []string{"repair.done", finding.SevOK}, []string{mended[0].ID, mended[0].Severity})
-	require.Contains(t, mended[0].Message, "/locks/"+probePrefix+"123.x")
+	repaired := repairProbes(d)
+	require.Len(t, repaired, 1)
+	require.Equal(t, []string{"repair.done", finding.SevOK}, []string{repaired[0].ID, repaired[0].Severity})
+	require.Contains(t, repaired[0].Message, "/locks/"+probePrefix+"123.x")
 	require.NoFileExists(t, old)
 	require.FileExists(t, young)
 }
@@ -134,7 +134,7 @@ func TestProbeAllowsForTheNoiseOfClocks(t *testing.T) {
 	}
 }
 
-// bad are the ids of what is not well; each must say why and how to mend it.
+// bad are the ids of what is not well; each must say why and how to repair it.
 func bad(t *testing.T, all []finding.Finding) []string {
 	t.Helper()
 	ids := []string{}

@@ -40,7 +40,7 @@ func CheckAll(ctx context.Context, dirs []Dir, policy lease.Policy, fix Repair) 
 	return out
 }
 
-// Check looks at everything in a lock directory, and mends what fix allows.
+// Check looks at everything in a lock directory, and repairs what fix allows.
 func Check(ctx context.Context, d Dir, policy lease.Policy, fix Repair) []finding.Finding {
 	info, err := os.Lstat(d.Path)
 	switch {
@@ -62,8 +62,8 @@ func Check(ctx context.Context, d Dir, policy lease.Policy, fix Repair) []findin
 	out = append(out, probeFindings(d.Name, probeDir(d.Path, probeSteps), policy.MaxClockSkew)...)
 	out = append(out, checkSpace(d)...)
 	if fix.Safe {
-		out = append(out, mendProbes(d)...)
-		out = append(out, mendRecords(ctx, d, policy, fix.Force)...)
+		out = append(out, repairProbes(d)...)
+		out = append(out, repairRecords(ctx, d, policy, fix.Force)...)
 	}
 	out = append(out, checkLeftovers(d)...)
 	out = append(out, checkTaints(d)...)
@@ -146,12 +146,12 @@ func checkRecord(dir *lease.Dir, id lease.WorktreeID, policy lease.Policy) findi
 }
 
 // mendPatience bounds the wait for the gates of all worktrees together: a daemon that is
-// asked to mend must answer within answerTimeout, whoever keeps gates. What is not got in
+// asked to repair must answer within answerTimeout, whoever keeps gates. What is not got in
 // that time is tried once.
-const mendPatience = api.AnswerTimeout / 2
+const repairPatience = api.AnswerTimeout / 2
 
 // mendRecords repairs what is provably safe, all that it knows with force.
-func mendRecords(ctx context.Context, d Dir, policy lease.Policy, force bool) []finding.Finding {
+func repairRecords(ctx context.Context, d Dir, policy lease.Policy, force bool) []finding.Finding {
 	dir, err := lease.OpenDir(d.Path)
 	if err != nil {
 		return []finding.Finding{finding.Fail("repair.failed", "look at the disk and the permissions of the lock directory", "%v", err)}
@@ -161,15 +161,15 @@ func mendRecords(ctx context.Context, d Dir, policy lease.Policy, force bool) []
 	if err != nil {
 		return []finding.Finding{finding.Fail("repair.failed", "look at the disk and the permissions of the lock directory", "%v", err)}
 	}
-	ctx, cancel := context.WithTimeout(ctx, mendPatience)
+	ctx, cancel := context.WithTimeout(ctx, repairPatience)
 	defer cancel()
 	var out []finding.Finding
 	for _, id := range ids {
-		mended, err := dir.Store(id).Mend(ctx, lease.SystemClock(), policy, force)
-		for _, m := range mended {
+		repaired, err := dir.Store(id).Repair(ctx, lease.SystemClock(), policy, force)
+		for _, m := range repaired {
 			out = append(out, findingOf(id, m))
 		}
-		if err != nil && lease.ClassOf(err) != lease.ClassLockConflict { // a worktree that is held needs no mending
+		if err != nil && lease.ClassOf(err) != lease.ClassLockConflict { // a worktree that is held needs no repairing
 			out = append(out, finding.Fail("repair.failed", "look at the disk and the permissions of the lock directory", "worktree %s: %v", id, err))
 		}
 	}
@@ -179,10 +179,10 @@ func mendRecords(ctx context.Context, d Dir, policy lease.Policy, force bool) []
 // CheckRepair is the check of what --repair has done.
 const CheckRepair = "repair"
 
-func findingOf(id lease.WorktreeID, m lease.Mending) finding.Finding {
+func findingOf(id lease.WorktreeID, m lease.Repair) finding.Finding {
 	if m.Done == "" {
 		return finding.Fail("repair.notmended", "make sure that nobody writes, then: jvsfs doctor --repair --force PATH",
-			"worktree %s: %s: %s: not mended: %s", id, m.File, m.Problem, m.Why)
+			"worktree %s: %s: %s: not repaired: %s", id, m.File, m.Problem, m.Why)
 	}
 	kept := ""
 	if m.Kept != "" {

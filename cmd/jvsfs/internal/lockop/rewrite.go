@@ -8,13 +8,13 @@ import (
 
 // renew renews the claim of head, which an earlier command took and left.
 func (l *Local) renew(ctx context.Context, head lease.Head) (*lease.Record, error) {
-	return l.dir.Store(l.place.ID).RenewLeft(ctx, lease.SystemClock(), l.policy, head)
+	return l.dir.Store(l.place.ID).RenewOrphan(ctx, lease.SystemClock(), l.policy, head)
 }
 
 // giveBack releases it.
 func (l *Local) giveBack(ctx context.Context, head lease.Head) (*lease.Record, error) {
 	clock := lease.SystemClock()
-	rec, err := l.dir.Store(l.place.ID).ReleaseLeft(ctx, clock, head)
+	rec, err := l.dir.Store(l.place.ID).ReleaseOrphan(ctx, clock, head)
 	if err != nil {
 		return nil, err
 	}

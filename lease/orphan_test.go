@@ -19,16 +19,16 @@ func leftHead(t *testing.T, d *Dir) (*Store, Head) {
 	return s, h
 }
 
-func TestALeftLeaseIsRenewedAndReleased(t *testing.T) {
+func TestAnOrphanIsRenewedAndReleased(t *testing.T) {
 	c := newFakeClock()
 	d := left(t, c, tierA)
 	s, h := leftHead(t, d)
 	c.advance(29 * time.Second)
-	rec, err := s.RenewLeft(bg, c, DefaultPolicy(), h)
+	rec, err := s.RenewOrphan(bg, c, DefaultPolicy(), h)
 	require.NoError(t, err)
 	require.Equal(t, c.Wall().Add(30*time.Second), rec.LeaseExpiresAt)
 	require.EqualValues(t, 1, rec.RenewCount)
-	rec, err = s.ReleaseLeft(bg, c, h)
+	rec, err = s.ReleaseOrphan(bg, c, h)
 	require.NoError(t, err)
 	require.True(t, rec.Released)
 	_, err = s.lookup("main.lock")
@@ -37,9 +37,9 @@ func TestALeftLeaseIsRenewedAndReleased(t *testing.T) {
 	// The head that was judged is old now; nothing comes back to life by it.
 	before, _, err := s.readFile(claim1)
 	require.NoError(t, err)
-	_, err = s.RenewLeft(bg, c, DefaultPolicy(), h)
+	_, err = s.RenewOrphan(bg, c, DefaultPolicy(), h)
 	requireClass(t, ClassLockNotHeld, err)
-	_, err = s.ReleaseLeft(bg, c, h)
+	_, err = s.ReleaseOrphan(bg, c, h)
 	requireClass(t, ClassLockNotHeld, err)
 	after, _, err := s.readFile(claim1)
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestALeftLeaseIsRenewedAndReleased(t *testing.T) {
 	require.EqualValues(t, 2, newRig(t, d, c).must(t, bob).Token)
 }
 
-func TestALeftLeaseIsRenewedOnlyInTime(t *testing.T) {
+func TestAnOrphanIsRenewedOnlyInTime(t *testing.T) {
 	for name, change := range map[string]struct {
 		clock func(*fakeClock) Clock
 		want  Class
@@ -64,12 +64,12 @@ func TestALeftLeaseIsRenewedOnlyInTime(t *testing.T) {
 	} {
 		c := newFakeClock()
 		s, h := leftHead(t, left(t, c, tierA))
-		_, err := s.RenewLeft(bg, change.clock(c), DefaultPolicy(), h)
+		_, err := s.RenewOrphan(bg, change.clock(c), DefaultPolicy(), h)
 		require.Equal(t, change.want, ClassOf(err), "%s: %v", name, err)
 	}
 }
 
-func TestALeftLeaseThatChangedHandsIsLeftAlone(t *testing.T) {
+func TestAnOrphanThatChangedHandsIsLeftAlone(t *testing.T) {
 	for name, change := range map[string]func(*testing.T, *Dir){
 		"superseded":         func(t *testing.T, d *Dir) { d.put(t, claim2, "x") },
 		"superseded further": func(t *testing.T, d *Dir) { d.put(t, claim9, "x") },
@@ -85,9 +85,9 @@ func TestALeftLeaseThatChangedHandsIsLeftAlone(t *testing.T) {
 		change(t, d)
 		before, _, err := s.readFile(claim1)
 		require.NoError(t, err)
-		_, err = s.RenewLeft(bg, c, DefaultPolicy(), h)
+		_, err = s.RenewOrphan(bg, c, DefaultPolicy(), h)
 		require.Equal(t, ClassLockNotHeld, ClassOf(err), "%s: %v", name, err)
-		_, err = s.ReleaseLeft(bg, c, h)
+		_, err = s.ReleaseOrphan(bg, c, h)
 		require.Equal(t, ClassLockNotHeld, ClassOf(err), "%s: %v", name, err)
 		after, _, err := s.readFile(claim1)
 		require.NoError(t, err)
@@ -103,10 +103,10 @@ func TestALeaseWithAKeeperIsNotReleasedBehindItsBack(t *testing.T) {
 	s, h := leftHead(t, d)
 	soon, cancel := context.WithTimeout(bg, 5*time.Millisecond)
 	defer cancel()
-	_, err := s.ReleaseLeft(soon, c, h)
+	_, err := s.ReleaseOrphan(soon, c, h)
 	requireClass(t, ClassLockConflict, err)
 	require.Contains(t, err.Error(), "(running)")
-	_, err = s.RenewLeft(bg, c, DefaultPolicy(), h)
+	_, err = s.RenewOrphan(bg, c, DefaultPolicy(), h)
 	require.NoError(t, err)
 	c.advance(time.Second)
 	_, err = a.Renew(bg)
@@ -116,7 +116,7 @@ func TestALeaseWithAKeeperIsNotReleasedBehindItsBack(t *testing.T) {
 	defer taker.close()
 	a.gate.unlock()
 	require.NoError(t, taker.exclusive(bg, time.Millisecond))
-	_, err = s.RenewLeft(soon, c, DefaultPolicy(), h)
+	_, err = s.RenewOrphan(soon, c, DefaultPolicy(), h)
 	requireClass(t, ClassLockConflict, err)
 }
 
@@ -125,8 +125,8 @@ func TestAForeignLeaseIsNotOursToRenew(t *testing.T) {
 	d.put(t, "main.lock", rivalRecord(t, 41))
 	s, h := leftHead(t, d)
 	require.True(t, h.Foreign)
-	_, err := s.RenewLeft(bg, c, DefaultPolicy(), h)
+	_, err := s.RenewOrphan(bg, c, DefaultPolicy(), h)
 	requireClass(t, ClassLockNotHeld, err)
-	_, err = s.ReleaseLeft(bg, c, h)
+	_, err = s.ReleaseOrphan(bg, c, h)
 	requireClass(t, ClassLockNotHeld, err)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// crew is the readers of a connection: as few as keep up. One reader that never waits
+// readerPool is the readers of a connection: as few as keep up. One reader that never waits
 // for another is the fastest for one caller, and it is too few when callers come at
 // once, when a request takes long, or when a handler waits for something that takes
 // another request. So there is one more
@@ -20,7 +20,7 @@ import (
 // A reader whose request waits for something that may take long, and that no disk does,
 // says so (away): it is replaced at once and needs no thread meanwhile. So what waits
 // never keeps a request from being read, however many wait.
-type crew struct {
+type readerPool struct {
 	reading atomic.Int32  // readers that wait for a request, or are about to
 	taken   atomic.Uint64 // requests
 	backlog atomic.Int32  // how much more often another request lay behind one than not
@@ -69,13 +69,13 @@ const (
 	restAfter = 50
 )
 
-func newCrew(waiting func() bool) *crew {
-	return &crew{waiting: waiting, stir: make(chan struct{}, 1), done: make(chan struct{})}
+func newReaderPool(waiting func() bool) *readerPool {
+	return &readerPool{waiting: waiting, stir: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // run starts the first reader and the watch and returns when all have ended, which
 // they do when one calls over.
-func (c *crew) run(body func(*reader)) {
+func (c *readerPool) run(body func(*reader)) {
 	c.body = body
 	c.help()
 	c.wg.Go(c.watch)
@@ -84,7 +84,7 @@ func (c *crew) run(body func(*reader)) {
 
 // next reports whether the reader is to wait for a request. It may first be let off
 // until it is needed again.
-func (c *crew) next(r *reader) bool {
+func (c *readerPool) next(r *reader) bool {
 	others := c.reading.Add(1) - 1
 	if others == 0 {
 		r.surplus = 0
@@ -96,11 +96,11 @@ func (c *crew) next(r *reader) bool {
 }
 
 // missed is a read that gave no request.
-func (c *crew) missed(*reader) { c.reading.Add(-1) }
+func (c *readerPool) missed(*reader) { c.reading.Add(-1) }
 
 // took notes a request and returns when that was. waited is whether somebody waits for
 // its answer; what nobody waits for may queue up a little.
-func (c *crew) took(r *reader, waited bool) (at time.Duration) {
+func (c *readerPool) took(r *reader, waited bool) (at time.Duration) {
 	at = now()
 	left := c.reading.Add(-1)
 	c.taken.Add(1)
@@ -125,7 +125,7 @@ func (c *crew) took(r *reader, waited bool) (at time.Duration) {
 }
 
 // help brings one more reader: one that was let off, or a new one.
-func (c *crew) help() {
+func (c *readerPool) help() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
@@ -145,7 +145,7 @@ func (c *crew) help() {
 
 // away lets a reader's request wait, in its own goroutine, until the function that it
 // returns is called: somebody else reads meanwhile.
-func (c *crew) away() (back func()) {
+func (c *readerPool) away() (back func()) {
 	c.mu.Lock()
 	c.all--
 	c.mu.Unlock()
@@ -163,7 +163,7 @@ func (c *crew) away() (back func()) {
 
 // park lets a reader off until it is needed; false is the end. The last one that
 // reads is never let off.
-func (c *crew) park(r *reader) bool {
+func (c *readerPool) park(r *reader) bool {
 	c.mu.Lock()
 	if c.extra > 0 {
 		c.extra--
@@ -195,8 +195,8 @@ func (c *crew) park(r *reader) bool {
 	return true
 }
 
-// over ends the crew: there will be no more requests.
-func (c *crew) over() {
+// over ends the pool: there will be no more requests.
+func (c *readerPool) over() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ended {
@@ -206,7 +206,7 @@ func (c *crew) over() {
 }
 
 // watch brings help when nobody reads for longer than a tick.
-func (c *crew) watch() {
+func (c *readerPool) watch() {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	quiet, stuck, before := 0, 0, c.taken.Load()

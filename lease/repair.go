@@ -11,7 +11,7 @@ import (
 )
 
 // Mending is one thing that was wrong with a worktree's files, and what was done about it.
-type Mending struct {
+type Repair struct {
 	File    string
 	Problem string
 	Done    string // "" if nothing was done
@@ -20,26 +20,26 @@ type Mending struct {
 }
 
 // mendWait bounds the wait for the gate. A holder keeps it for as long as it has the lease: for one there is no waiting.
-const mendWait = 2 * time.Second
+const repairWait = 2 * time.Second
 
-// patience is how long Mend waits for the gate.
+// patience is how long Repair waits for the gate.
 func (s *Store) patience(c Clock, p Policy) time.Duration {
 	if h, err := s.Head(); err == nil && Judge(c.Wall(), h, p).State == Held {
 		return 0
 	}
-	return mendWait
+	return repairWait
 }
 
 // leftoverAge is how old a temporary record must be to be one that nobody will finish; being born takes milliseconds.
 const leftoverAge = time.Minute
 
-// Mend puts right what is provably safe, under the gate and with every old file kept. Safe is: a view that cannot be read beside a
+// Repair puts right what is provably safe, under the gate and with every old file kept. Safe is: a view that cannot be read beside a
 // claim that can, for the claim is the authority; temporary names that nobody will finish, as far as that is proven by what is in
 // them; and, where the gate proves that no
 // daemon of any host writes (tier A), a claim that cannot be read and was not written for as long as a lease, skew and grace last:
 // then a claim that is released follows it, so the token goes on. force does the same without the proof, and ends a record from
 // the future; the caller has then made sure that nobody writes. The error is about the directory or the gate.
-func (s *Store) Mend(ctx context.Context, c Clock, p Policy, force bool) ([]Mending, error) {
+func (s *Store) Repair(ctx context.Context, c Clock, p Policy, force bool) ([]Repair, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (s *Store) Mend(ctx context.Context, c Clock, p Policy, force bool) ([]Mend
 		return nil, err
 	}
 	defer g.unlock()
-	m := mender{store: s, now: c.Wall(), policy: p, force: force}
+	m := repairer{store: s, now: c.Wall(), policy: p, force: force}
 	for _, step := range []func() error{m.beyond, m.claim, m.view, m.leftovers} {
 		if err := step(); err != nil {
 			return m.done, err
@@ -58,18 +58,18 @@ func (s *Store) Mend(ctx context.Context, c Clock, p Policy, force bool) ([]Mend
 	return m.done, nil
 }
 
-type mender struct {
+type repairer struct {
 	store  *Store
 	now    time.Time
 	policy Policy
 	force  bool
-	done   []Mending
+	done   []Repair
 }
 
-func (m *mender) add(x Mending) { m.done = append(m.done, x) }
+func (m *repairer) add(x Repair) { m.done = append(m.done, x) }
 
 // claim lets a released claim follow a head that says nothing or lies in the future.
-func (m *mender) claim() error {
+func (m *repairer) claim() error {
 	s := m.store
 	t, err := s.highest()
 	if err != nil || t == 0 || t >= mostToken {
@@ -82,19 +82,19 @@ func (m *mender) claim() error {
 	case problem == "":
 		return nil
 	case safe != "" && !m.force:
-		m.add(Mending{File: s.display(s.claimName(t)), Problem: problem, Why: safe})
+		m.add(Repair{File: s.display(s.claimName(t)), Problem: problem, Why: safe})
 		return nil
 	}
 	if err := m.follow(t); err != nil {
 		return err
 	}
-	m.add(Mending{File: s.display(s.claimName(t)), Problem: problem,
+	m.add(Repair{File: s.display(s.claimName(t)), Problem: problem,
 		Done: fmt.Sprintf("token %d follows, released: the worktree is free", t+1)})
 	return nil
 }
 
-// judge says what is wrong with the head claim, and why mending that is not provably safe ("" if it is).
-func (m *mender) judge(h Head) (problem, unsafe string) {
+// judge says what is wrong with the head claim, and why repairing that is not provably safe ("" if it is).
+func (m *repairer) judge(h Head) (problem, unsafe string) {
 	s := m.store
 	if h.Unreadable == nil && h.Record.FencingToken != h.Token {
 		h.Unreadable = fmt.Errorf("it carries token %d", h.Record.FencingToken)
@@ -122,7 +122,7 @@ func (m *mender) judge(h Head) (problem, unsafe string) {
 }
 
 // follow claims token t+1, released from the start.
-func (m *mender) follow(t Token) error {
+func (m *repairer) follow(t Token) error {
 	s := m.store
 	k := Keeper{cfg: KeeperConfig{Store: s, Policy: m.policy}}
 	rec := k.newRecord(Holder{Host: "jvsfs-doctor", Purpose: "repair"}, Head{Token: t}, instant{wall: m.now})
@@ -143,13 +143,13 @@ func (m *mender) follow(t Token) error {
 }
 
 // view moves a view aside that cannot be read. Without any claim its token is lost with it, so that wants force.
-func (m *mender) view() error {
+func (m *repairer) view() error {
 	s := m.store
 	v := s.readView()
 	if v.Unreadable == nil || errors.Is(v.Unreadable, os.ErrNotExist) {
 		return nil
 	}
-	x := Mending{File: v.File, Problem: v.Unreadable.Error()}
+	x := Repair{File: v.File, Problem: v.Unreadable.Error()}
 	head, err := s.highest()
 	if err != nil {
 		return err
@@ -174,13 +174,13 @@ func (m *mender) view() error {
 }
 
 // beyond moves claims aside whose numbers no token has, or after which none could follow. Only a person knows that nobody holds.
-func (m *mender) beyond() error {
+func (m *repairer) beyond() error {
 	names, err := m.store.claimsAbove(mostToken - 1)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		x := Mending{File: m.store.display(name), Problem: fmt.Sprintf("its number is not below %d, so no token can follow it", mostToken)}
+		x := Repair{File: m.store.display(name), Problem: fmt.Sprintf("its number is not below %d, so no token can follow it", mostToken)}
 		if !m.force {
 			x.Why = "only a person knows that nobody holds the worktree; the tokens would then go on from the claim below it"
 			m.add(x)

@@ -8,7 +8,7 @@ import (
 )
 
 // leftovers removes temporary names, as far as it is proven that they never were authority and that whoever made them is gone.
-func (m *mender) leftovers() error {
+func (m *repairer) leftovers() error {
 	s := m.store
 	names, err := s.dir.names()
 	if err != nil {
@@ -30,13 +30,13 @@ func (s *Store) statName(name string) (st unix.Stat_t, ok bool) {
 	return st, ok
 }
 
-func (m *mender) leftover(name, nonce string) error {
+func (m *repairer) leftover(name, nonce string) error {
 	s := m.store
 	st, ok := s.statName(name)
 	if !ok || m.now.Sub(time.Unix(st.Ctim.Sec, st.Ctim.Nsec)) < leftoverAge {
 		return nil
 	}
-	x := Mending{File: s.display(name), Problem: "it is left of a command that was interrupted"}
+	x := Repair{File: s.display(name), Problem: "it is left of a command that was interrupted"}
 	what, why := s.leftoverOf(name, nonce)
 	if what == "" && st.Mode&unix.S_IFMT != unix.S_IFREG {
 		x.Why = why

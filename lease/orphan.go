@@ -13,26 +13,26 @@ import (
 // own inode is written (3), not while somebody takes the lease (4), and not for a claim that is over, released or superseded.
 
 // leftWait bounds the wait for the gate.
-const leftWait = 2 * time.Second
+const orphanWait = 2 * time.Second
 
 // RenewLeft renews the lease that h shows, and returns its record. [ClassLockNotHeld] when it changed hands or was released,
 // [ClassLockExpired] when it ended, also while the renewal was being written: then the record may say that it lasts, and the caller
 // must not believe it. It takes LOCK_SH, which a living keeper of the same lease has too: renewing twice hurts nobody.
-func (s *Store) RenewLeft(ctx context.Context, c Clock, p Policy, h Head) (*Record, error) {
+func (s *Store) RenewOrphan(ctx context.Context, c Clock, p Policy, h Head) (*Record, error) {
 	g := newGateLock(s)
 	defer g.close()
-	if err := g.sharedWithin(ctx, leftWait); err != nil {
+	if err := g.sharedWithin(ctx, orphanWait); err != nil {
 		return nil, err
 	}
-	own, err := s.openLeft(h)
+	own, err := s.openOrphan(h)
 	if err != nil {
 		return nil, err
 	}
 	defer own.close()
-	return own.renewLeft(clockOf(c), p)
+	return own.renewOrphan(clockOf(c), p)
 }
 
-func (c *claim) renewLeft(clock Clock, p Policy) (*Record, error) {
+func (c *claim) renewOrphan(clock Clock, p Policy) (*Record, error) {
 	in := readClocks(clock) // before the record is read (rule 5), and t0
 	rec, err := c.unreleased()
 	if err != nil {
@@ -62,13 +62,13 @@ func (c *claim) renewLeft(clock Clock, p Policy) (*Record, error) {
 
 // ReleaseLeft gives the lease that h shows back, and returns its record. It takes LOCK_EX: a keeper that still has the lease open,
 // in a daemon or in `exec`, must close and drain first (rule 9), so it is named instead, as a [ClassLockConflict].
-func (s *Store) ReleaseLeft(ctx context.Context, c Clock, h Head) (*Record, error) {
+func (s *Store) ReleaseOrphan(ctx context.Context, c Clock, h Head) (*Record, error) {
 	g := newGateLock(s)
 	defer g.close()
-	if err := g.exclusive(ctx, leftWait); err != nil {
+	if err := g.exclusive(ctx, orphanWait); err != nil {
 		return nil, err
 	}
-	own, err := s.openLeft(h)
+	own, err := s.openOrphan(h)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (s *Store) ReleaseLeft(ctx context.Context, c Clock, h Head) (*Record, erro
 }
 
 // openLeft opens the claim of h. Whether it still carries the nonce that was judged is unreleased's to say.
-func (s *Store) openLeft(h Head) (*claim, error) {
+func (s *Store) openOrphan(h Head) (*claim, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}

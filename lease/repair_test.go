@@ -33,9 +33,9 @@ func age(t *testing.T, path string, by time.Duration) {
 	require.NoError(t, os.Chtimes(path, at, at))
 }
 
-func mend(t *testing.T, s *Store, force bool) []Mending {
+func repair(t *testing.T, s *Store, force bool) []Repair {
 	t.Helper()
-	m, err := s.Mend(context.Background(), SystemClock(), DefaultPolicy(), force)
+	m, err := s.Repair(context.Background(), SystemClock(), DefaultPolicy(), force)
 	require.NoError(t, err)
 	return m
 }
@@ -56,7 +56,7 @@ func TestMendLetsAReleasedClaimFollowATornOne(t *testing.T) {
 	require.Equal(t, ClassRecordUnreadable, ClassOf(err))
 	require.Contains(t, err.Error(), torn)
 
-	fresh := mend(t, s, false)
+	fresh := repair(t, s, false)
 	require.Len(t, fresh, 1)
 	require.Empty(t, fresh[0].Done, "its holder may have written it a moment ago")
 	require.NotEmpty(t, fresh[0].Why)
@@ -64,7 +64,7 @@ func TestMendLetsAReleasedClaimFollowATornOne(t *testing.T) {
 	age(t, torn, time.Hour)
 	before, err := os.ReadFile(torn)
 	require.NoError(t, err)
-	done := mend(t, s, false)
+	done := repair(t, s, false)
 	require.Len(t, done, 1)
 	require.NotEmpty(t, done[0].Done)
 	after, err := os.ReadFile(torn)
@@ -72,11 +72,11 @@ func TestMendLetsAReleasedClaimFollowATornOne(t *testing.T) {
 	require.Equal(t, before, after, "the old file stays as it is")
 	g, err := k.Acquire(context.Background(), Holder{Host: "h", PID: 2})
 	require.NoError(t, err)
-	require.Equal(t, Token(4), g.Token, "the token went on: 2 was torn, 3 mended it")
+	require.Equal(t, Token(4), g.Token, "the token went on: 2 was torn, 3 repaired it")
 	begun := time.Now()
-	_, err = s.Mend(context.Background(), SystemClock(), DefaultPolicy(), true)
-	require.Equal(t, ClassLockConflict, ClassOf(err), "nothing is mended under a holder")
-	require.Less(t, time.Since(begun), mendWait, "who holds the lease keeps the gate: it is no use to wait")
+	_, err = s.Repair(context.Background(), SystemClock(), DefaultPolicy(), true)
+	require.Equal(t, ClassLockConflict, ClassOf(err), "nothing is repaired under a holder")
+	require.Less(t, time.Since(begun), repairWait, "who holds the lease keeps the gate: it is no use to wait")
 }
 
 func TestMendMovesATornViewAside(t *testing.T) {
@@ -86,7 +86,7 @@ func TestMendMovesATornViewAside(t *testing.T) {
 	h, err := s.Head()
 	require.NoError(t, err)
 	require.Error(t, h.Unreadable)
-	done := mend(t, s, false)
+	done := repair(t, s, false)
 	require.Len(t, done, 1)
 	kept, err := os.ReadFile(done[0].Kept)
 	require.NoError(t, err)
@@ -105,9 +105,9 @@ func TestMendWantsForceWhereNothingIsProven(t *testing.T) {
 	view := filepath.Join(d.Path(), s.viewName())
 	require.NoError(t, os.WriteFile(view, nil, 0o600))
 	age(t, view, time.Hour)
-	require.Empty(t, mend(t, s, false)[0].Done)
+	require.Empty(t, repair(t, s, false)[0].Done)
 	require.FileExists(t, view)
-	require.NotEmpty(t, mend(t, s, true)[0].Done)
+	require.NotEmpty(t, repair(t, s, true)[0].Done)
 	require.NoFileExists(t, view)
 
 	// A record from the future: only a person knows which clock is right.
@@ -116,11 +116,11 @@ func TestMendWantsForceWhereNothingIsProven(t *testing.T) {
 	g, err := k.Acquire(context.Background(), Holder{Host: "h", PID: 3})
 	require.NoError(t, err)
 	crash(k)
-	done := mend(t, s, false)
+	done := repair(t, s, false)
 	require.Len(t, done, 1)
 	require.Empty(t, done[0].Done)
 	require.Contains(t, done[0].Problem, "future")
-	require.NotEmpty(t, mend(t, s, true)[0].Done)
+	require.NotEmpty(t, repair(t, s, true)[0].Done)
 	h, err := s.Head()
 	require.NoError(t, err)
 	require.Equal(t, g.Token+1, h.Token)
@@ -136,13 +136,13 @@ func crash(k *Keeper) { k.gate.close() }
 
 func TestMendRemovesLeftoversOnly(t *testing.T) {
 	d, s := mendable(t)
-	require.Empty(t, mend(t, s, false), "nothing is wrong")
+	require.Empty(t, repair(t, s, false), "nothing is wrong")
 	old := filepath.Join(d.Path(), s.tmpName(strings.Repeat("de", 16)))
 	require.NoError(t, os.WriteFile(old, nil, 0o600))
-	require.Empty(t, mend(t, s, false), "somebody may be writing it just now")
+	require.Empty(t, repair(t, s, false), "somebody may be writing it just now")
 	names, err := d.names()
 	require.NoError(t, err)
-	m := mender{store: s, now: time.Now().Add(time.Hour), policy: DefaultPolicy()}
+	m := repairer{store: s, now: time.Now().Add(time.Hour), policy: DefaultPolicy()}
 	require.NoError(t, m.leftovers())
 	require.Len(t, m.done, 1)
 	after, err := d.names()

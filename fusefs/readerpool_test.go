@@ -12,11 +12,11 @@ const patience = 10 * time.Second
 
 // A request that comes long after the only reader got stuck in another one must find
 // a reader, and so must the one after that.
-func TestTheCrewHelpsAReaderThatIsStuck(t *testing.T) {
+func TestThePoolHelpsAReaderThatIsStuck(t *testing.T) {
 	var requests atomic.Int32
 	var stuck atomic.Int32
 	free := make(chan struct{})
-	c := newCrew(func() bool { return requests.Load() > 0 })
+	c := newReaderPool(func() bool { return requests.Load() > 0 })
 	requests.Store(1)
 	ended := make(chan struct{})
 	go func() {
