@@ -1,7 +1,6 @@
 package fidelity
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"

@@ -38,7 +38,7 @@ func opLockCount(s *harness.Stage, c harness.Command) error {
 func countOnce(fd, counter int, how string, who, round int64) error {
 	set := func(kind int16) error {
 		if how == "flock" {
-			return again(func() error {
+			return harness.Uninterrupted(func() error {
 				return unix.Flock(fd, map[int16]int{unix.F_WRLCK: unix.LOCK_EX, unix.F_UNLCK: unix.LOCK_UN}[kind])
 			})
 		}
@@ -47,7 +47,7 @@ func countOnce(fd, counter int, how string, who, round int64) error {
 			cmd = unix.F_OFD_SETLKW
 		}
 		l := unix.Flock_t{Type: kind, Start: 100, Len: 1 + round%5}
-		return again(func() error { return unix.FcntlFlock(uintptr(fd), cmd, &l) })
+		return harness.Uninterrupted(func() error { return unix.FcntlFlock(uintptr(fd), cmd, &l) })
 	}
 	if err := set(unix.F_WRLCK); err != nil {
 		return err

@@ -87,14 +87,14 @@ func opLock(s *Stage, c Command) error {
 		if c.Mode == LockTry {
 			how |= unix.LOCK_NB
 		}
-		return again(func() error { return unix.Flock(s.FD(c.Handle), how) })
+		return Uninterrupted(func() error { return unix.Flock(s.FD(c.Handle), how) })
 	}
 	how := map[string][3]int{
 		"posix": {unix.F_SETLK, unix.F_SETLKW, unix.F_GETLK},
 		"ofd":   {unix.F_OFD_SETLK, unix.F_OFD_SETLKW, unix.F_OFD_GETLK},
 	}[c.Name][c.Mode]
 	l := unix.Flock_t{Type: int16(c.Flags), Start: c.Off, Len: c.Len}
-	err := again(func() error { return unix.FcntlFlock(uintptr(s.FD(c.Handle)), how, &l) })
+	err := Uninterrupted(func() error { return unix.FcntlFlock(uintptr(s.FD(c.Handle)), how, &l) })
 	if c.Mode == LockAsks && err == nil {
 		s.Vals = append(s.Vals, int64(l.Type))
 		if l.Type != unix.F_UNLCK {
@@ -105,7 +105,8 @@ func opLock(s *Stage, c Command) error {
 	return err
 }
 
-func again(call func() error) (err error) {
+// Uninterrupted repeats a call that a signal has interrupted.
+func Uninterrupted(call func() error) (err error) {
 	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
 		err = call()
 	}
