@@ -15,7 +15,7 @@ import (
 // leftWait bounds the wait for the gate.
 const orphanWait = 2 * time.Second
 
-// RenewLeft renews the lease that h shows, and returns its record. [ClassLockNotHeld] when it changed hands or was released,
+// RenewOrphan renews the lease that h shows, and returns its record. [ClassLockNotHeld] when it changed hands or was released,
 // [ClassLockExpired] when it ended, also while the renewal was being written: then the record may say that it lasts, and the caller
 // must not believe it. It takes LOCK_SH, which a living keeper of the same lease has too: renewing twice hurts nobody.
 func (s *Store) RenewOrphan(ctx context.Context, c Clock, p Policy, h Head) (*Record, error) {
@@ -60,7 +60,7 @@ func (c *claim) renewOrphan(clock Clock, p Policy) (*Record, error) {
 	return rec.clone(), c.repairView()
 }
 
-// ReleaseLeft gives the lease that h shows back, and returns its record. It takes LOCK_EX: a keeper that still has the lease open,
+// ReleaseOrphan gives the lease that h shows back, and returns its record. It takes LOCK_EX: a keeper that still has the lease open,
 // in a daemon or in `exec`, must close and drain first (rule 9), so it is named instead, as a [ClassLockConflict].
 func (s *Store) ReleaseOrphan(ctx context.Context, c Clock, h Head) (*Record, error) {
 	g := newGateLock(s)
@@ -83,7 +83,7 @@ func (s *Store) ReleaseOrphan(ctx context.Context, c Clock, h Head) (*Record, er
 	return own.rec.clone(), nil
 }
 
-// openLeft opens the claim of h. Whether it still carries the nonce that was judged is unreleased's to say.
+// openOrphan opens the claim of h. Whether it still carries the nonce that was judged is unreleased's to say.
 func (s *Store) openOrphan(h Head) (*claim, error) {
 	if err := s.check(); err != nil {
 		return nil, err

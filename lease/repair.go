@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mending is one thing that was wrong with a worktree's files, and what was done about it.
+// Repair is one thing that was wrong with a worktree's files, and what was done about it.
 type Repair struct {
 	File    string
 	Problem string
