@@ -167,6 +167,11 @@ func TestAppendAllIsOneAfterTheOther(t *testing.T) {
 	}
 	require.NoError(t, a.AppendAll(context.Background(), nil))
 	require.NoError(t, a.AppendAll(context.Background(), all))
+	whole, err := os.ReadFile(log)
+	require.NoError(t, err)
+	anchor, err := ReadAuditAnchor(d.Path())
+	require.NoError(t, err)
+	require.Empty(t, anchor.missing(bytes.NewReader(whole), int64(len(whole))), "the last of them is anchored")
 	f, err := os.OpenFile(log, os.O_WRONLY|os.O_APPEND, 0)
 	require.NoError(t, err)
 	_, err = f.WriteString(`{"torn`)
