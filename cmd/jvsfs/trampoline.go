@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 )
 
 // trampolineName is the hidden command that exec starts: the process that is to
@@ -38,11 +40,22 @@ func trampoline(io stdio, args []string) error {
 	}
 	path, err := exec.LookPath(args[0])
 	if err == nil {
-		err = syscall.Exec(path, args, os.Environ())
+		err = become(path, args)
 	}
 	fmt.Fprintf(io.err, "jvsfs: exec %s: %v\n", args[0], err)
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return api.ExitWith(api.ExitNotFound)
 	}
 	return api.ExitWith(api.ExitNotRun)
+}
+
+// become is execve(2), after which CMD still dies with the jvsfs that started it. What a thread asked for at its parent's
+// death is its own: execve keeps that of the thread that calls it, which may be another than the one that was forked.
+func become(path string, args []string) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return err
+	}
+	return syscall.Exec(path, args, os.Environ())
 }

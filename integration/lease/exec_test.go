@@ -1,7 +1,10 @@
 package lease
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -114,6 +117,37 @@ func TestExecKilled(t *testing.T) {
 	})
 	harness.Eventually(t, "CMD has ended", func() bool { return harness.ProcState(pid) == "" || harness.ProcState(pid) == "Z" })
 	next.OK(m.Put("f"))
+}
+
+// Whatever thread of a busy process becomes CMD: it dies with the jvsfs that started it, and
+// its lease ends.
+func TestManyCommandsDieWithTheirExec(t *testing.T) {
+	const many = 40
+	m := harness.NewMount(t, harness.MountOptions{Repository: true, OnFree: "deny"})
+	l := harness.NewMail(m)
+	never := l.Gate("never")
+	var all []*harness.Background
+	for i := range many {
+		id := fmt.Sprint("w", i)
+		require.NoError(t, os.Mkdir(m.Behind("worktrees", id), 0o755))
+		all = append(all, m.Start(m.Bin, "exec", m.At("worktrees", id), "--", "sh", "-c",
+			"echo $$ >"+l.Dir+"/"+id+".tmp; mv "+l.Dir+"/"+id+".tmp "+l.Dir+"/"+id+"; read x <"+never))
+	}
+	var pids []int
+	for i := range all {
+		pid, err := strconv.Atoi(l.Take(fmt.Sprint("w", i)))
+		require.NoError(t, err)
+		pids = append(pids, pid)
+	}
+	for _, b := range all {
+		b.Kill()
+	}
+	harness.EventuallyNoted(t, "all of them have ended", func() (bool, string) {
+		left := slices.DeleteFunc(slices.Clone(pids), func(pid int) bool {
+			return harness.ProcState(pid) == "" || harness.ProcState(pid) == "Z"
+		})
+		return len(left) == 0, fmt.Sprint(left)
+	})
 }
 
 // --wait is for the lease of somebody else: it is told for whom, and goes on
