@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"errors"
+
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 

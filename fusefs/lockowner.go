@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"errors"
+
 	"golang.org/x/sys/unix"
 )
 

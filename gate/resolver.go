@@ -5,8 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jvsfs/jvsfs/lease"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease"
 )
 
 // Resolver turns the thread id of a request into a process. The caller is blocked

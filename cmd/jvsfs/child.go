@@ -9,10 +9,11 @@ import (
 	"runtime"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/gate"
-	"golang.org/x/sys/unix"
 )
 
 // child is CMD, first as a trampoline that waits for its word. It dies with this

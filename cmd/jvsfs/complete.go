@@ -3,9 +3,10 @@ package main
 import (
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/mountcfg"
-	"github.com/spf13/cobra"
 )
 
 // addCompletions lets the shell complete the arguments and flag values of every

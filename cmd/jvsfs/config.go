@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/moby/sys/mountinfo"
+	"github.com/spf13/cobra"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/mountcfg"
-	"github.com/moby/sys/mountinfo"
-	"github.com/spf13/cobra"
 )
 
 func newConfigCommand(io stdio) *cobra.Command {

@@ -21,10 +21,11 @@ import (
 	"strings"
 
 	"github.com/cpuguy83/go-md2man/v2/md2man"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 )
 
 // Sections of the manual.

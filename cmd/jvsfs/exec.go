@@ -9,10 +9,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
-	"github.com/spf13/cobra"
 )
 
 // killAfter is how long CMD has between TERM and KILL once the lease is lost.

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/moby/sys/mountinfo"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"github.com/moby/sys/mountinfo"
 )
 
 // refusedPatience bounds what exec waits for the daemons at its end, of which one may

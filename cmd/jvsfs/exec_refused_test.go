@@ -4,8 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 )
 
 func TestRefusedLine(t *testing.T) {

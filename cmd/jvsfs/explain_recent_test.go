@@ -4,9 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/gate"
-	"github.com/stretchr/testify/require"
 )
 
 func refusedAt(path, class string, at time.Time) locatedRefusal {

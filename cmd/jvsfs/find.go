@@ -1,11 +1,12 @@
 package main
 
 import (
+	"github.com/spf13/pflag"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
-	"github.com/spf13/pflag"
 )
 
 // records are the flags that say where the records of a worktree are that no

@@ -1,10 +1,11 @@
 package main
 
 import (
+	"github.com/spf13/cobra"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
-	"github.com/spf13/cobra"
 )
 
 func newProbeCommand() *cobra.Command {

@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/lease"
-	"github.com/stretchr/testify/require"
 )
 
 // repository makes a repository with main, mounted nowhere.

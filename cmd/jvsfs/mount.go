@@ -9,6 +9,9 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
@@ -16,8 +19,6 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/mountcfg"
-	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 )
 
 type mountCommand struct {

@@ -4,11 +4,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/moby/sys/mountinfo"
+	"github.com/stretchr/testify/require"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/mountcfg"
-	"github.com/moby/sys/mountinfo"
-	"github.com/stretchr/testify/require"
 )
 
 func TestMountRefusesWhatIsMounted(t *testing.T) {

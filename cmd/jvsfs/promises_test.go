@@ -13,10 +13,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
 )
 
 // promisedAt says which row of the tables of jvsfs-json(7) has the JSON names of a type: the

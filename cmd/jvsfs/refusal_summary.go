@@ -10,11 +10,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/moby/sys/mountinfo"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
-	"github.com/moby/sys/mountinfo"
 )
 
 // locatedRefusal is a refusal with where it happened; the JSON names are a promise.

@@ -1,8 +1,9 @@
 package main
 
 import (
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/spf13/cobra"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 )
 
 // newRoot builds the command tree.

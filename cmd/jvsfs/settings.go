@@ -3,9 +3,10 @@ package main
 import (
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/mountcfg"
-	"github.com/spf13/pflag"
 )
 
 // settings are the flags of a command that say what a mount shall be like.

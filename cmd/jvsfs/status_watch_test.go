@@ -5,8 +5,9 @@ import (
 	"testing"
 
 	"github.com/charmbracelet/x/ansi"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 )
 
 func TestScreenOfWatchFits(t *testing.T) {

@@ -4,9 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/top"
-	"github.com/spf13/cobra"
 )
 
 const topInterval = time.Second

@@ -9,9 +9,10 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 )
 
 // trampolineName is the hidden command that exec starts: the process that is to

@@ -7,14 +7,15 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/moby/sys/mountinfo"
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/fusefs"
-	"github.com/moby/sys/mountinfo"
-	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 )
 
 // unmountReport is what `umount --json` prints; the names are a promise.

@@ -5,8 +5,9 @@ import (
 	"os"
 	"testing"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 )
 
 // A daemon that is only silent may come back: its mount is not given up.

@@ -3,9 +3,10 @@ package main
 import (
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
-	"github.com/spf13/cobra"
 )
 
 // release is what the packager calls this build: -ldflags "-X main.release=1.2.3".

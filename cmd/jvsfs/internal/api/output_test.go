@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jvsfs/jvsfs/lease"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease"
 )
 
 func sampleRecord() *lease.Record {

@@ -13,10 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
 // Client is one connection to the daemon of a mount: one request.

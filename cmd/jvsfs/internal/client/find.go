@@ -3,9 +3,10 @@ package client
 import (
 	"context"
 
+	"github.com/moby/sys/mountinfo"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
-	"github.com/moby/sys/mountinfo"
 )
 
 // Target is what WORKTREE or PATH on a command line turned out to be: a path on a

@@ -9,10 +9,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/moby/sys/mountinfo"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/fusefs"
-	"github.com/moby/sys/mountinfo"
 )
 
 // StatusTimeout bounds the wait for one daemon; a stopped one must not hold the

@@ -5,10 +5,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
 // errCutOff leaves a dead mount behind, like a kill, with what it takes to bring it back.

@@ -3,9 +3,10 @@ package daemon
 import (
 	"fmt"
 
+	"go.uber.org/zap"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/jvsfs/jvsfs/lease"
-	"go.uber.org/zap"
 )
 
 // warnExposed says who can forge a repository's records, other than its owner.

@@ -10,9 +10,10 @@ import (
 	"runtime"
 	"syscall"
 
+	"go.uber.org/zap"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"go.uber.org/zap"
 )
 
 // A daemon that is killed while one of its threads tells the kernel to drop pages or

@@ -4,8 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"github.com/jvsfs/jvsfs/lease"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease"
 )
 
 func TestAwaitLossIgnoresOtherTokensAndFailedRenewals(t *testing.T) {

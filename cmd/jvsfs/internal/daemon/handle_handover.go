@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"time"
 
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
-	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
 )
 
 // answerHandover gives the lease to the process or host that the request names.

@@ -7,10 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/lease"
-	"go.uber.org/zap"
 )
 
 // A daemon that is replaced (jvsfs mount --replace) retires in two steps, told by the new one over

@@ -6,9 +6,10 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"golang.org/x/sys/unix"
 )
 
 // isCopy tells whether a client means another mount of this file system than the one that

@@ -5,9 +5,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/jvsfs/jvsfs/lease"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+
+	"github.com/jvsfs/jvsfs/lease"
 )
 
 func TestJournalKnowsWhoHoldsAndWhoIsOut(t *testing.T) {

@@ -7,9 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"go.uber.org/zap/buffer"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 )
 
 // textEncoder writes a line for people: time, level, sentence, key=value. Nothing

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jvsfs/jvsfs/mountcfg"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
 // A loop that fails at full speed must not fill a disk: of lines alike (the same

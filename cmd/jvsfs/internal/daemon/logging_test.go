@@ -11,11 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jvsfs/jvsfs/mountcfg"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
 func textLine(t *testing.T, journal bool, level zapcore.Level, message string, fields ...zap.Field) string {

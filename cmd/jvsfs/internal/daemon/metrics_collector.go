@@ -4,9 +4,10 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/fusefs"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // The metrics; their names and labels are a promise. No label has a pid, a path or

@@ -8,9 +8,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/mountcfg"
-	"golang.org/x/sys/unix"
 )
 
 // listenMetrics listens at the address.

@@ -12,15 +12,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
-	"github.com/jvsfs/jvsfs/fusefs"
-	"github.com/jvsfs/jvsfs/gate"
-	"github.com/jvsfs/jvsfs/lease"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
 )
 
 var metricsAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -7,9 +7,10 @@ import (
 	"os"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"golang.org/x/sys/unix"
 )
 
 // peer is the process at the other end of a control connection, as the kernel

@@ -1,8 +1,9 @@
 package daemon
 
 import (
-	"github.com/jvsfs/jvsfs/gate"
 	"go.uber.org/zap"
+
+	"github.com/jvsfs/jvsfs/gate"
 )
 
 // logRefusal leaves the trace of a refusal. The log's sampling bounds how many,

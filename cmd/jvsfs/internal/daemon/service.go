@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"go.uber.org/zap"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 )
 
 // notifyEnv names the socket on which a service manager listens, sd_notify(3).

@@ -4,10 +4,11 @@ import (
 	"errors"
 	"sort"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
-	"golang.org/x/sys/unix"
 )
 
 // surveyed is a worktree and its status at one moment.

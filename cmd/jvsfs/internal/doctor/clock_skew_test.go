@@ -4,10 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 )
 
 // Locking spec v6.3: "SHOULD warn if system clock offset exceeds max_clock_skew_ms / 2".

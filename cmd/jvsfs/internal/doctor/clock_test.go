@@ -4,9 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 )
 
 func TestClockFinding(t *testing.T) {

@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/moby/sys/mountinfo"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 )
 
 // bad are the ids of what is not well; each must say why and how to repair it.

@@ -5,9 +5,10 @@ import (
 	"os"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"golang.org/x/sys/unix"
 )
 
 // kernelFacts are what the kernel was found to have: calls are tried, not looked up by

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 )
 
 // limitFacts are the limits that a daemon of this user meets; 0 is not known.

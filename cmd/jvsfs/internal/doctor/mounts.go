@@ -9,13 +9,14 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/moby/sys/mountinfo"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/jvsfs/jvsfs/fusefs"
-	"github.com/moby/sys/mountinfo"
 )
 
 // checkMounts looks at every mount, at its lock directory, at who gets past it, and

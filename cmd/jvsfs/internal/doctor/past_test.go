@@ -6,10 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/moby/sys/mountinfo"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
 func named(pid int) string {

@@ -3,8 +3,9 @@ package doctor
 import (
 	"testing"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
 func TestOverlapsOfOlderReleases(t *testing.T) {

@@ -10,9 +10,10 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
-	"golang.org/x/sys/unix"
 )
 
 // Opened is the place of an open object: its device and the mount it was reached by.

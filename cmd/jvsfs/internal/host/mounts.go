@@ -4,8 +4,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/moby/sys/mountinfo"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 )
 
 // FSType is the file system type of every jvsfs mount in the mount table.

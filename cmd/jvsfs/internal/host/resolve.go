@@ -7,9 +7,10 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 )
 
 // maxLinks is the kernel's bound on symbolic links in one walk (MAXSYMLINKS).

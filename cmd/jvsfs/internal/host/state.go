@@ -10,10 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
-	"golang.org/x/sys/unix"
 )
 
 // A daemon leaves beside its socket what it takes to bring its mount back after it was

@@ -5,8 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/jvsfs/jvsfs/lease"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease"
 )
 
 // What says what root runs next is believed only from where nobody else can write.

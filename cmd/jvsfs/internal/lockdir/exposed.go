@@ -6,9 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/jvsfs/jvsfs/lease"
-	"golang.org/x/sys/unix"
 )
 
 // Records are believed, so it matters who can put others in their place. Where jvsfs chose the lock directory, or --control did,

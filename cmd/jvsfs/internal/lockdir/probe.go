@@ -7,10 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/lease"
-	"golang.org/x/sys/unix"
 )
 
 // probePrefix begins the names that doctor makes in a lock directory. A worktree's id may

@@ -7,10 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
-	"github.com/jvsfs/jvsfs/lease"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
+	"github.com/jvsfs/jvsfs/lease"
 )
 
 func TestProbeOfADirectory(t *testing.T) {

@@ -3,8 +3,9 @@ package lockdir
 import (
 	"fmt"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 )
 
 // Space that a lock directory needs: a claim is a few hundred bytes, and each lease

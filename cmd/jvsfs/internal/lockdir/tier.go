@@ -5,8 +5,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 )
 
 // tierOf names what a lock directory's file system promises.

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 )
 
 // TestEveryFindingSaysWhy walks the source for the ids that doctor can report: each one

@@ -3,8 +3,9 @@ package lockop
 import (
 	"testing"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 )
 
 func TestAuthorize(t *testing.T) {

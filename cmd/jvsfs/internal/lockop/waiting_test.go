@@ -7,8 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/jvsfs/jvsfs/lease"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease"
 )
 
 var errTaken = &lease.Error{Class: "E_LOCK_CONFLICT", Message: "taken"}

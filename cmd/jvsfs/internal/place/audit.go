@@ -3,10 +3,11 @@ package place
 import (
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/lease"
-	"golang.org/x/sys/unix"
 )
 
 // AuditName is the audit log's name: in .jvs/audit of a repository, where JVS

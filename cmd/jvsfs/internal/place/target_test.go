@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/lease"
-	"github.com/stretchr/testify/require"
 )
 
 func tree(t *testing.T, dirs ...string) string {

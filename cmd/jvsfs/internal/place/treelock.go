@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"os"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"golang.org/x/sys/unix"
 )
 
 // A directory is served with one set of records, or two would hold it at once. Who serves

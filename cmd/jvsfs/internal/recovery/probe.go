@@ -8,10 +8,11 @@ import (
 	"os/exec"
 	"syscall"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
 // ProbeName is the hidden command that asks a mount whether anybody serves it. It is a

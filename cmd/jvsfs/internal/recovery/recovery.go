@@ -10,13 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/lease"
-	"github.com/moby/sys/mountinfo"
-	"golang.org/x/sys/unix"
 )
 
 // Recovery is what lies at a mount point whose daemon is dead: how it comes back.

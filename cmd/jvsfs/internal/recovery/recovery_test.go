@@ -4,10 +4,11 @@ import (
 	"os"
 	"testing"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/moby/sys/mountinfo"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
 // A mount that came there meanwhile is another's, and stays.

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 )
 
