@@ -203,7 +203,7 @@ func (g *Guard) enter(r Request, e *epoch, why Reason) (Pass, *Refusal) {
 }
 
 // Current reports whether handles of the epoch may write, or may again if a failed
-// renewal is repaired in time.
+// renewal is made up for in time.
 func (g *Guard) Current(id Epoch) bool {
 	if id.kind != kindLease {
 		e := g.free.Load()

@@ -61,7 +61,7 @@ func (f *Freeze) Thaw() {
 	}
 }
 
-// Epochs are all in which something may be in flight that was let in before.
+// epochs are all in which something may be in flight that was let in before.
 func (f *Freeze) epochs() []*epoch {
 	r := f.of.now.Load()
 	all := append(f.of.former(), r.observed, r.outside)

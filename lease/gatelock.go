@@ -160,10 +160,10 @@ func (g *gateLock) downgrade() error {
 	return g.shared()
 }
 
-// shared takes LOCK_SH at once, or fails.
 // hasShared is whether LOCK_SH was had, at once.
 func (g *gateLock) hasShared() bool { return g.shared() == nil }
 
+// shared takes LOCK_SH at once, or fails.
 func (g *gateLock) shared() error {
 	had, err := g.store.try(&g.gate, unix.LOCK_SH)
 	if err == nil && !had {

@@ -12,7 +12,7 @@ import (
 // whoever calls must have decided that the caller speaks for the holder. They keep the rules that a keeper keeps: only the claim's
 // own inode is written (3), not while somebody takes the lease (4), and not for a claim that is over, released or superseded.
 
-// leftWait bounds the wait for the gate.
+// orphanWait bounds the wait for the gate.
 const orphanWait = 2 * time.Second
 
 // RenewOrphan renews the lease that h shows, and returns its record. [ClassLockNotHeld] when it changed hands or was released,

@@ -19,7 +19,7 @@ type Repair struct {
 	Why     string // why nothing was done
 }
 
-// mendWait bounds the wait for the gate. A holder keeps it for as long as it has the lease: for one there is no waiting.
+// repairWait bounds the wait for the gate. A holder keeps it for as long as it has the lease: for one there is no waiting.
 const repairWait = 2 * time.Second
 
 // patience is how long Repair waits for the gate.

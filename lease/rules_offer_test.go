@@ -197,7 +197,7 @@ func TestAnOfferThatWasTakenMeanwhileHasNotExpired(t *testing.T) {
 
 // A renewal that is slow between its look for a successor and its end does not take its own time for the wait: whoever saw the
 // offer may have come after that look.
-func TestAMendedRenewalLooksAfterTheWait(t *testing.T) {
+func TestARepairedRenewalLooksAfterTheWait(t *testing.T) {
 	o := newOffering(t, tierRemote)
 	require.NoError(t, o.r.enter(context.Background(), 0))
 	o.r.interrupt(errors.New("the disk was away"))
@@ -256,7 +256,7 @@ func TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome(t *testing.T) {
 }
 
 // A renewal that fails while the lease is offered does not open the fence by its return while the offer may still be taken.
-func TestAMendedRenewalDoesNotOverlookAnOffer(t *testing.T) {
+func TestARepairedRenewalDoesNotOverlookAnOffer(t *testing.T) {
 	for _, at := range []tier{tierA, tierRemote} {
 		o := newOffering(t, at)
 		require.NoError(t, o.r.enter(context.Background(), 0))

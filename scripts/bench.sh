@@ -55,13 +55,4 @@ if [[ $* == *passthrough_ll* ]]; then
   programs+=(--passthrough-ll "$scratch/passthrough_ll")
 fi
 
-# The driver cleans up by itself when it is interrupted: it must outlive the signal.
-"$scratch/bench" "${programs[@]}" "$@" &
-driver=$!
-trap 'kill "$driver" 2>/dev/null || true' INT TERM HUP
-code=0
-while kill -0 "$driver" 2>/dev/null; do
-  code=0
-  wait "$driver" || code=$?
-done
-exit "$code"
+to_its_end "$scratch/bench" "${programs[@]}" "$@"

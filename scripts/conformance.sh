@@ -153,7 +153,11 @@ prepare() {
   if wanted stress; then install_missing stress-ng:stress-ng; fi
   if wanted fio; then install_missing fio:fio; fi
   if wanted sqlite; then install_missing sqlite3:sqlite3; fi
-  if wanted python; then install_missing /usr/bin/python3:python3 /usr/lib/python3.11/test/test_posix.py:libpython3.11-testsuite; fi
+  if wanted python; then
+    install_missing /usr/bin/python3:python3
+    python=$(/usr/bin/python3 -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
+    install_missing "/usr/lib/$python/test/test_posix.py:lib$python-testsuite"
+  fi
   if wanted dbench; then install_missing dbench:dbench /usr/share/dbench/client.txt:dbench; fi
   need_go "$root"
   need_fuse || die "jvsfs cannot mount without /dev/fuse"

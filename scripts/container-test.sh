@@ -60,7 +60,7 @@ clean() {
   for container in "${containers[@]}"; do
     "${docker[@]}" rm -f -v "$container" >/dev/null 2>&1 || true
   done
-  [[ -z ${fresh_pid:-} ]] || kill "$fresh_pid" 2>/dev/null || true
+  if [[ -n ${fresh_pid:-} ]] && kill "$fresh_pid" 2>/dev/null; then wait "$fresh_pid" || true; fi # it writes below $work
   engine_stop
   unmount_below "$work"
   rm -rf --one-file-system "$work"

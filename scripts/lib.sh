@@ -47,7 +47,27 @@ at_end() {
 become_root() {
   [[ $EUID -eq 0 ]] && return
   command -v sudo >/dev/null || die "this needs root: run it as root or install sudo"
-  exec sudo env PATH="$PATH" JVSFS_REQUIRE_FUSE="${JVSFS_REQUIRE_FUSE:-}" bash "$@"
+  local name settings=("PATH=$PATH")
+  for name in JVSFS_REQUIRE_FUSE JVSFS_BINARY JVSFS_RACE JVSFS_TEST_DIR FRESH_SUITES FRESH_TREES \
+    GOPROXY GOSUMDB http_proxy https_proxy no_proxy; do
+    [[ -z ${!name:-} ]] || settings+=("$name=${!name}")
+  done
+  exec sudo env "${settings[@]}" bash "$@"
+}
+
+# to_its_end COMMAND...: run a command that cleans up by itself when it gets a signal. One
+# that this script gets is handed on, and the end of the command is waited for.
+to_its_end() {
+  local child code=0
+  "$@" &
+  child=$!
+  trap 'kill "$child" 2>/dev/null || true' INT TERM HUP
+  while kill -0 "$child" 2>/dev/null; do
+    code=0
+    wait "$child" || code=$?
+  done
+  trap - INT TERM HUP
+  return "$code"
 }
 
 # present WHAT: a command, or a file by absolute path.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs golangci-lint as .golangci.yml says, over the whole tree.
+# Runs golangci-lint as .golangci.yml says, over the module (integration/bench is one of its own).
 #
 #   scripts/lint.sh [ARGUMENT...]   arguments go to `golangci-lint run`, such as --fix
 #

@@ -3,7 +3,7 @@
 # (gate/*.pml) with SPIN; installs spin and gcc when they are missing.
 #
 #   scripts/model.sh               every configuration: some minutes, at most 12 GB
-#   scripts/model.sh --quick       small instances of the same: under a minute
+#   scripts/model.sh --quick       small instances of the same: one to three minutes
 #   scripts/model.sh [--quick] gate   those whose name begins with "gate"
 #
 # P: no error in the whole state space. F: a rule was removed, and SPIN must find how that

@@ -28,7 +28,7 @@ esac
 
 become_root "$here/test.sh" "$@"
 
-install_missing "${TEST_TOOLS[@]}"
+install_missing "${TEST_TOOLS[@]}" npm:npm # npm is too large for the container
 need_go "$root"
 cd "$root"
 
@@ -38,7 +38,7 @@ export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
 
 passed=0 failed=0 skipped=0
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+at_end 'rm -rf "$scratch"' # once what runs has ended
 # Marks what the tests start, to find what they leave.
 mark="JVSFS_TEST_RUN=$$.$RANDOM"
 

@@ -56,4 +56,4 @@ trap 'rm -rf "$scratch"' EXIT
 export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
 go build -o "$scratch/torture" ./integration/torture
 go build -tags jvsfs_torture ${JVSFS_RACE:+-race} -o "$scratch/jvsfs" ./cmd/jvsfs
-"$scratch/torture" --jvsfs "$scratch/jvsfs" "$@"
+to_its_end "$scratch/torture" --jvsfs "$scratch/jvsfs" "$@"

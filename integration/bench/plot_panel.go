@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Colours that people with any colour vision tell apart (Okabe and Ito), ours the
+// colours that people with any colour vision tell apart (Okabe and Ito), ours the
 // strongest.
 var colours = map[string]color.RGBA{
 	"jvsfs":          {0xd5, 0x5e, 0x00, 0xff},

@@ -220,7 +220,7 @@ func TestDoctorOfTheMachine(t *testing.T) {
 	for _, c := range []struct{ line, id, text, fix string }{
 		{"mount -t tmpfs none /dev; ", "fuse.missing", "/dev/fuse", "modprobe fuse"},
 		{"mount -t tmpfs none /etc && mkdir /etc/jvsfs && echo 'enforcs: observe' >/etc/jvsfs/repo.yaml; ",
-			"config.invalid", "/etc/jvsfs/repo.yaml:1:1: ", "repair"},
+			"config.invalid", "/etc/jvsfs/repo.yaml:1:1: ", "correct"},
 		{"mount -t tmpfs none /etc && mkdir /etc/jvsfs && echo 'source: /no/such' >/etc/jvsfs/repo.yaml; ",
 			"config.source", "/no/such", "make the directory"},
 		{"ulimit -n 4000; ", "limits.processes", "4000", "LimitNOFILE"},

@@ -13,7 +13,7 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// endings are the ways in which a file stops being exempt while a stranger has it
+// exemptEndings are the ways in which a file stops being exempt while a stranger has it
 // open. where is the name under which it is found afterwards.
 func exemptEndings(m *harness.Mount) map[string]struct {
 	by    harness.Command

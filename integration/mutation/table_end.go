@@ -355,11 +355,11 @@ var handingOver = slices.Concat(
 	in("lease/renew.go", mutation{
 		Rule: 14, What: "a repaired renewal overlooks an offer",
 		Old: "	if stands {\n", New: "	if stands && false {\n",
-		Tests: []string{"TestAMendedRenewalDoesNotOverlookAnOffer"},
+		Tests: []string{"TestARepairedRenewalDoesNotOverlookAnOffer"},
 	}, mutation{
 		Rule: 14, What: "a repaired renewal looks first and waits afterwards",
 		Old: "	if stands {\n", New: "	if stands = !h.open && k.offerStands(h); stands {\n",
-		Tests: []string{"TestAMendedRenewalLooksAfterTheWait"},
+		Tests: []string{"TestARepairedRenewalLooksAfterTheWait"},
 	}, mutation{
 		Rule: 14, What: "the record forgets an offer before all who saw it must have come",
 		Old: "	case !h.handing || !k.tier().takersUnseen():\n", New: "	default:\n",
@@ -367,6 +367,6 @@ var handingOver = slices.Concat(
 	}, mutation{
 		Rule: 14, What: "an offer outlives the epoch that it was made in",
 		Old: "			h.handing, h.renewAt = false, in.boot\n", New: "			h.renewAt = in.boot\n",
-		Tests: []string{"TestAMendedRenewalDoesNotOverlookAnOffer"},
+		Tests: []string{"TestARepairedRenewalDoesNotOverlookAnOffer"},
 	}),
 )

@@ -104,7 +104,7 @@ func (t *tree) collectClaims(pattern, meta string) error {
 			return err
 		}
 		t.Claims = append(t.Claims, token)
-		_, err = os.Stat(filepath.Join(meta, filepath.Base(name)+mendedMark))
+		_, err = os.Stat(filepath.Join(meta, filepath.Base(name)+repairedMark))
 		if r, rerr := readClaim(name); rerr == nil && !r.Released && err != nil {
 			t.Left[token] = true
 		}

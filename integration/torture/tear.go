@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mendedMark ends the name of a file that says which claim was repaired by hand.
-const mendedMark = ".repaired"
+// repairedMark ends the name of a file that says which claim was repaired by hand.
+const repairedMark = ".repaired"
 
 // tearRecord damages the record of a head claim as a crash of the machine might, and repairs it later as an admin does, once
 // nobody can be writing: with the gate's exclusive lock. A living holder repairs it itself, by renewing. Only where the gate
@@ -63,7 +63,7 @@ func (h *host) repair(f *os.File, whole []byte, claim string, damaged func([]byt
 			_, _ = f.WriteAt(whole, 0) // the mark below says that it was tried
 			h.note("record", "mended_by_an_admin", 0)
 			// It may have been released between our look and our blow: then this is not how its holder left it.
-			_ = os.WriteFile(h.at("meta", filepath.Base(claim)+mendedMark), nil, 0o600)
+			_ = os.WriteFile(h.at("meta", filepath.Base(claim)+repairedMark), nil, 0o600)
 		}
 		return
 	}

@@ -17,6 +17,7 @@ fresh_tree() {
   # What the machine trusts besides, for a proxy that it may stand behind.
   mkdir -p "$tree/usr/local/share/ca-certificates"
   cp -rL /usr/local/share/ca-certificates/. "$tree/usr/local/share/ca-certificates/" 2>/dev/null || true
+  rm -rf "$tree/jvsfs" # of an earlier run
   mkdir -p "$tree/jvsfs"
   tar -C "$root" --exclude=.git --exclude=dist -cf - . | tar -C "$tree/jvsfs" -xf -
 }
@@ -56,5 +57,7 @@ install_missing debootstrap:debootstrap /usr/share/keyrings/debian-archive-keyri
 for suite in "${suites[@]}"; do
   check "A bare $suite" fresh_tree "$suite"
   check "Quickstart on a bare $suite" in_fresh "$suite" scripts/quickstart.sh
+  # shellcheck disable=SC2016 # the inner shell expands it
+  check "The package on a bare $suite" in_fresh "$suite" bash -c 'scripts/package.sh && apt-get install -y ./dist/jvsfs_*.deb && jvsfs version'
   check "What test.sh needs, on a bare $suite" in_fresh "$suite" bash -c "$TEST_NEEDS"
 done

@@ -38,7 +38,7 @@ type Response struct {
 	Note    string          `json:"note,omitempty"` // for people, on standard error
 	Record  json.RawMessage `json:"record,omitempty"`
 	Result  json.RawMessage `json:"result,omitempty"` // the answer of status and explain
-	Reason  string          `json:"reason,omitempty"` // lost: a lossReason
+	Reason  string          `json:"reason,omitempty"` // lost: see LossName
 	Token   lease.Token     `json:"fencing_token,omitempty"`
 }
 

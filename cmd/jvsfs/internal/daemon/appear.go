@@ -98,7 +98,7 @@ func (d *Daemon) TakeOver(r *recovery.Recovery) {
 	}
 }
 
-// inherit reads what the ended daemons knew of leases, before their files are removed.
+// restore reads what the ended daemons knew of leases, before their files are removed.
 func (d *succession) restore(r *recovery.Recovery) {
 	for _, m := range r.Dead {
 		st, err := host.ReadMountState(host.DeviceOf(m))

@@ -32,7 +32,7 @@ func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *session, req 
 		return api.Response{}, err
 	}
 	defer who.close()
-	if _, f := lockop.Authorize(d.pleaOf(w, s, lockop.Taker, req.Scope, who)); f != nil {
+	if _, f := lockop.Authorize(d.pleaOf(w, s, req.Scope, who)); f != nil {
 		return api.Response{}, f
 	}
 	losses, done := w.events.subscribe()
@@ -57,10 +57,10 @@ func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *session, req 
 }
 
 // pleaOf gathers what decides whether the lease may be taken for a process.
-func (d *leaseOps) pleaOf(w *worktree, s *session, rule lockop.Who, wanted string, who subject) lockop.Plea {
+func (d *leaseOps) pleaOf(w *worktree, s *session, wanted string, who subject) lockop.Plea {
 	scope := gate.Scope(wanted)
 	return lockop.Plea{
-		Who: rule, Op: s.op.name, PeerUID: s.peer.UID, TargetUID: who.id.UID,
+		Who: s.op.who, Op: s.op.name, PeerUID: s.peer.UID, TargetUID: who.id.UID,
 		MayWrite: d.mayWrite(w.id, who.id),
 		Wider:    (scope == gate.ScopeMount || scope == gate.ScopeCgroup) && scope != w.guard.Scope(),
 	}

@@ -60,7 +60,7 @@ func (d *leaseOps) answerHandover(ctx context.Context, w *worktree, s *session, 
 // names.
 func (d *leaseOps) answerOffer(ctx context.Context, w *worktree, s *session, req api.Handover) (api.Response, error) {
 	old, held := w.keeper.Held()
-	p := lockop.Plea{Who: lockop.Giver, Op: s.op.name, PeerUID: s.peer.UID, Held: held, HolderUID: old.Holder.UID, MayWrite: true} // the host's own daemon judges who takes it
+	p := lockop.Plea{Who: s.op.who, Op: s.op.name, PeerUID: s.peer.UID, Held: held, HolderUID: old.Holder.UID, MayWrite: true} // the host's own daemon judges who takes it
 	if id, ok := d.peerIs(s.peer); ok && held {
 		p.PeerMember = d.resolver.Member(old.Holder, id)
 	}
@@ -110,7 +110,7 @@ func leadsSession(scope string, id gate.Identity) error {
 
 // handoverPlea: the caller is the holder or of its scope, whatever process it names.
 func (d *leaseOps) handoverPlea(w *worktree, s *session, scope string, who subject, h lease.Holder, held bool) lockop.Plea {
-	p := d.pleaOf(w, s, lockop.Giver, scope, who)
+	p := d.pleaOf(w, s, scope, who)
 	p.Held, p.HolderUID = held, h.UID
 	if id, ok := d.peerIs(s.peer); ok && held {
 		p.PeerMember = d.resolver.Member(h, id)

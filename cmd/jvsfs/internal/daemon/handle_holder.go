@@ -73,7 +73,7 @@ func (d *leaseOps) holding(w *worktree) (lease.Token, lease.Holder, bool) {
 }
 
 func (d *leaseOps) holderPlea(s *session, named api.Process, h lease.Holder, held bool) lockop.Plea {
-	p := lockop.Plea{Who: lockop.HolderOfIt, Op: s.op.name, PeerUID: s.peer.UID, Held: held, HolderUID: h.UID, Explicit: named.Explicit}
+	p := lockop.Plea{Who: s.op.who, Op: s.op.name, PeerUID: s.peer.UID, Held: held, HolderUID: h.UID, Explicit: named.Explicit}
 	if !held {
 		return p
 	}

@@ -90,7 +90,7 @@ func (j *journal) end() {
 	j.path = ""
 }
 
-// inherit takes the entries of a daemon that has ended over, so that they are not lost
+// restore takes the entries of a daemon that has ended over, so that they are not lost
 // should this one be killed before it has gone through them.
 func (j *journal) restore(from journalFile) {
 	j.change(func(f *journalFile) {

@@ -22,7 +22,7 @@ type operation struct {
 	name    string
 	version int // of its shape
 	change  change
-	who     lockop.Who // Mounter and Root are judged before the handler, the others by it: they rest on what is held
+	who     lockop.Who // may: Mounter and Root are judged before the handler, the others in it, for they rest on what is held
 	parse   func(api.Line) (api.Body, error)
 	instead func(*Daemon, *session) (resp api.Response, is bool, err error) // an answer before anything else, nil for none
 	answer  func(*Daemon, context.Context, *session) (api.Response, error)

@@ -29,15 +29,15 @@ func checkConfig(file string) finding.Finding {
 	var wrong *mountcfg.FileError
 	switch {
 	case errors.As(err, &wrong):
-		return finding.Fail("config.invalid", "repair that line", "%s:%d:%d: %s", wrong.File, wrong.Line, wrong.Column, wrong.Message)
+		return finding.Fail("config.invalid", "correct that line", "%s:%d:%d: %s", wrong.File, wrong.Line, wrong.Column, wrong.Message)
 	case errors.Is(err, os.ErrPermission):
 		return finding.Warn("config.unreadable", "run doctor as root", "%v", err)
 	case err != nil:
-		return finding.Fail("config.invalid", "repair the file", "%s: %v", file, err)
+		return finding.Fail("config.invalid", "correct the file", "%s: %v", file, err)
 	}
 	if cfg.Source != "" {
 		if _, err := os.Lstat(cfg.Source); errors.Is(err, os.ErrNotExist) {
-			return finding.Warn("config.source", "make the directory, or repair the file", "%s: its source %s does not exist", file, cfg.Source)
+			return finding.Warn("config.source", "make the directory, or correct the file", "%s: its source %s does not exist", file, cfg.Source)
 		}
 	}
 	return finding.OK("config.valid", "%s can be read", file)

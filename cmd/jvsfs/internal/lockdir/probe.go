@@ -245,7 +245,7 @@ func fixOfProbe(err error) string {
 // probeTexts are what a probe writes into its files.
 var probeTexts = []string{"", "doctor\n", "renamed\n"}
 
-// mendProbes removes what a doctor that was interrupted has left: its own names, with nothing
+// repairProbes removes what a doctor that was interrupted has left: its own names, with nothing
 // in them but its own text.
 func repairProbes(d Dir) []finding.Finding {
 	names, _ := namesIn(d.Path, isProbe) // what cannot be listed was found already

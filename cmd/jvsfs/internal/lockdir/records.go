@@ -145,12 +145,12 @@ func checkRecord(dir *lease.Dir, id lease.WorktreeID, policy lease.Policy) findi
 	return finding.OK("records.held", "worktree %s: %s by %s, token %d", id, j.State, human.Printable(head.Record.HolderID), head.Token)
 }
 
-// mendPatience bounds the wait for the gates of all worktrees together: a daemon that is
+// repairPatience bounds the wait for the gates of all worktrees together: a daemon that is
 // asked to repair must answer within answerTimeout, whoever keeps gates. What is not got in
 // that time is tried once.
 const repairPatience = api.AnswerTimeout / 2
 
-// mendRecords repairs what is provably safe, all that it knows with force.
+// repairRecords repairs what is provably safe, all that it knows with force.
 func repairRecords(ctx context.Context, d Dir, policy lease.Policy, force bool) []finding.Finding {
 	dir, err := lease.OpenDir(d.Path)
 	if err != nil {

@@ -14,11 +14,11 @@ type Who int
 
 // Those who may.
 const (
-	Anybody    Who = iota // it tells nothing secret, and changes nothing
-	Taker                 // whoever owns the process that is to hold, and may write there
-	HolderOfIt            // the holder of the lease, and who is in its scope
-	Giver                 // HolderOfIt, to somebody who may write there
-	Mounter               // who runs the daemon
+	Anybody    Who = iota + 1 // it tells nothing secret, and changes nothing
+	Taker                     // whoever owns the process that is to hold, and may write there
+	HolderOfIt                // the holder of the lease, and who is in its scope
+	Giver                     // HolderOfIt, to somebody who may write there
+	Mounter                   // who runs the daemon
 	Root
 )
 
@@ -45,9 +45,11 @@ type Plea struct {
 
 // Authorize decides p. The string is a note for the caller's standard error,
 // set when root does what only the holder may do. The failure carries no holder
-// and no file; the caller of authorize knows them.
+// and no file; the caller of Authorize knows them.
 func Authorize(p Plea) (string, *api.Failure) {
 	switch p.Who {
+	case Anybody:
+		return "", nil
 	case Taker:
 		return "", authorizeAcquire(p)
 	case HolderOfIt:
@@ -58,12 +60,14 @@ func Authorize(p Plea) (string, *api.Failure) {
 		if p.PeerUID != 0 && p.PeerUID != p.MountUID {
 			return "", &api.Failure{Class: api.ClassDenied, Message: "only root or the user that mounted may do that", Next: "run it as root"}
 		}
+		return "", nil
 	case Root:
 		if p.PeerUID != 0 {
 			return "", &api.Failure{Class: api.ClassDenied, Message: "only root may replace a daemon", Next: "run it as root"}
 		}
+		return "", nil
 	}
-	return "", nil
+	return "", &api.Failure{Class: api.ClassDenied, Message: "no rule says who may do that, so nobody may", Next: "report it"}
 }
 
 func authorizeAcquire(p Plea) *api.Failure {

@@ -52,6 +52,8 @@ func TestAuthorize(t *testing.T) {
 		"handover by another user":              {give(Plea{PeerUID: bob, PeerMember: true, MayWrite: true}), api.ExitNotHeld, false},
 		"handover of nothing":                   {Plea{Who: Giver, PeerUID: alice, MayWrite: true}, api.ExitNotHeld, false},
 		"handover by root":                      {give(Plea{PeerUID: 0}), 0, true},
+		"without a rule, root":                  {Plea{PeerUID: 0}, api.ExitError, false},
+		"with a rule that is none":              {Plea{Who: Root + 1, PeerUID: alice}, api.ExitError, false},
 		"status by anybody":                     {Plea{Who: Anybody, PeerUID: bob}, 0, false},
 		"explain by anybody":                    {Plea{Who: Anybody, PeerUID: bob}, 0, false},
 		"nobody (overflow uid) renews anothers": {held(Plea{PeerUID: 65534, PeerMember: true}), api.ExitNotHeld, false},

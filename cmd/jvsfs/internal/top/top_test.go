@@ -30,7 +30,7 @@ func statistics(requests uint64) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"requests":{"Write":%d,"Read":1}}`, requests))
 }
 
-// sampleMounts are two that serve and two that do not, after n looks.
+// topMounts are two that serve and two that do not, after n looks.
 func topMounts(n uint64) []api.MountStatus {
 	since := topAt.Add(-time.Hour)
 	expires := topAt.Add(21 * time.Second)
