@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 )
 
@@ -151,7 +152,10 @@ func (a adoption) lossBy(err error) LossKind {
 		return LossExpired
 	}
 	own := k.cfg.Store.readRecordFile(k.cfg.Store.claimName(b.Token))
-	if own.Record != nil && own.Record.HolderNonce == b.Nonce && own.Record.Released {
+	switch {
+	case own.Record != nil && own.Record.HolderNonce == b.Nonce && own.Record.Released:
+		return LossReleased
+	case b.Holder.Auto && errors.Is(own.Unreadable, os.ErrNotExist): // swept, so it was given back (rule 15)
 		return LossReleased
 	}
 	return LossSuperseded

@@ -70,7 +70,8 @@
 //     if it is not ours. Who does not hold gets E_LOCK_NOT_HELD and changes nothing. Where the holder took the lease by writing and has
 //     ended, on a file system of this kernel, neither is waited for on the disk: with the kernel all whom it concerns are gone, too.
 //  12. Takeover. acquire_seq + 1, token + 1; the audit event of a steal comes first: no event, no steal. A takeover without
-//     proof that the old holder was drained is marked unclean.
+//     proof that the old holder was drained is marked unclean. What a writer's own lease has to tell (taken by writing, given back
+//     because its holder ended) is told 50 ms later at most, several at once.
 //  13. Handover. The holder's keeper holds its fence up: mutations wait for a moment, then they are refused; none is in flight.
 //     What was written is made durable. Then, still under its own LOCK_SH and only if no renewal has failed meanwhile, it claims
 //     the next token for the new holder (rule 2 without the gate: nobody else can have LOCK_EX). Up to the link any failure lets
@@ -86,7 +87,7 @@
 //  15. Sweeping. On a file system of this kernel who holds the lease, and so has LOCK_SH, removes claims behind the newest
 //     [ClaimsKept], oldest first: one that says nothing (taken by writing, given back, and the one before it is gone or was given
 //     back too, so that nobody asks it how that ended), and of the others those behind the newest [PastKept]. Nobody can be about
-//     to link a claim meanwhile (4). What cannot be read stays.
+//     to link a claim meanwhile (4), so that a name which comes free is nobody's next token. What cannot be read stays.
 //
 // # Where each rule stands
 //
@@ -97,6 +98,7 @@
 //	5 expired     judge.go, policy.go           12 takeover     steal.go, telling.go, auditlog.go
 //	6 stopped     observe.go                    13 handover     giving.go, handover.go
 //	7 clock skew  judge.go, observe.go          14 offer        giving.go, offer.go
+//	                                            15 sweeping     sweep.go
 //
 // What a tier changes stands in tier.go, bounds of what is read in bounds.go, adoption in adopt.go, two keepers of one lease in
 // follow.go.

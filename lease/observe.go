@@ -78,8 +78,8 @@ func (w *watcher) lookLocked(before instant) (Head, Judgement, error) {
 	w.head, w.key = h, key
 	w.note(before, h)
 	j := w.judge(before, h)
-	if w.free = (watchKey{}); j.State == Free {
-		w.free = w.stamps(h.Token)
+	if w.free = (watchKey{}); j.State == Free { // what was there before the read: a claim that came meanwhile must show
+		w.free = watchKey{dir: key.dir, head: w.cfg.Store.stamp(w.cfg.Store.claimName(h.Token)), view: key.view}
 	}
 	return h, j, nil
 }

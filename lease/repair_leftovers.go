@@ -2,6 +2,8 @@ package lease
 
 import (
 	"bytes"
+	"errors"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -84,8 +86,18 @@ func (s *Store) leftoverOf(name, nonce string) (what, why string) {
 	if claim, err := s.lookup(s.claimName(r.FencingToken)); err == nil && claim == idOf(st) {
 		return "it is one more name of a claim", ""
 	}
+	if s.wasSwept(r) {
+		return "it is one more name of a claim that was swept", ""
+	}
 	if alone && r.HolderNonce == nonce {
 		return "it is a record that never became a claim", ""
 	}
 	return "", "it is no record that was born under this name"
+}
+
+// wasSwept is whether a record is that of a claim which rule 15 has removed, or would have.
+func (s *Store) wasSwept(r *Record) bool {
+	_, err := s.lookup(s.claimName(r.FencingToken))
+	top, topErr := s.highest()
+	return r.Released && errors.Is(err, os.ErrNotExist) && topErr == nil && r.FencingToken+ClaimsKept <= top
 }

@@ -16,6 +16,7 @@ const (
 	// have been left by a version that did not sweep.
 	sweepFew, sweepMany = 4, 32
 	sweepBehind         = 256
+	sweepJump           = 4096 // tokens behind: numbers were left out, so what is there is listed anew instead of counting through
 	sweepPause          = 10 * time.Millisecond
 )
 
@@ -24,7 +25,7 @@ const (
 type sweeper struct {
 	keep  Token // ClaimsKept
 	begun bool
-	todo  []Token // what the first listing found, ascending
+	todo  []Token // what a listing found, ascending
 	next  Token   // the first token after those that was not looked at
 
 	last  Token // that was looked at
@@ -59,7 +60,7 @@ func (k *Keeper) sweep() {
 		return
 	}
 	w, t := &k.swept, k.cur.token()
-	if !w.begun && !w.begin(k.cfg.Store, t) {
+	if (!w.begun || w.jumped(t)) && !w.list(k.cfg.Store, t) {
 		return
 	}
 	n := sweepFew
@@ -80,12 +81,15 @@ func (k *Keeper) sweeps() bool {
 	return k.cur != nil && k.cur.open && !k.cur.handing && k.following == nil && k.tier().sweeps()
 }
 
-// begin lists what is there.
-func (w *sweeper) begin(s *Store, head Token) bool {
+// jumped is whether tokens were left out: a tool without these rules, or records of another place, raised them.
+func (w *sweeper) jumped(head Token) bool { return len(w.todo) == 0 && w.behind(head) > sweepJump }
+
+// list looks for what is there and was not looked at.
+func (w *sweeper) list(s *Store, head Token) bool {
 	if head <= w.keep {
 		return false
 	}
-	tokens, err := s.claims(0, head-w.keep)
+	tokens, err := s.claims(w.next, head-w.keep)
 	if err != nil {
 		return false
 	}

@@ -135,6 +135,33 @@ func TestWhoSweeps(t *testing.T) {
 	r.cur.open = false
 	require.False(t, r.sweeps())
 	r.cur.open = true
+	r.cur.handing = true // offered: LOCK_SH is not held
+	require.False(t, r.sweeps())
+	r.cur.handing = false
+	r.following = &follower{r.Keeper, Stay}
+	require.False(t, r.sweeps())
+	r.following = nil
 	require.NoError(t, r.Release(bg, LossReleased))
 	require.False(t, r.sweeps())
+}
+
+// Tokens that were raised are not counted through: what is there is listed anew.
+func TestAJumpOfTokensIsNotCountedThrough(t *testing.T) {
+	d := testDir(t)
+	r := newRig(t, d, newFakeClock())
+	passOn(t, r, 100)
+	for range 100 {
+		r.tick()
+	}
+	require.NoError(t, r.Release(bg, LossReleased))
+	m := repairer{store: d.Store("main"), now: r.cfg.Clock.Wall(), policy: DefaultPolicy()}
+	require.NoError(t, m.follow(1_000_000))
+	passOn(t, r, 100)
+	for range 100 {
+		r.tick()
+	}
+	g, held := r.Held()
+	require.True(t, held)
+	require.LessOrEqual(t, r.swept.behind(g.Token), 0)
+	require.Len(t, claimsOf(t, d), ClaimsKept+1, "and the one that was made by hand, which says something")
 }

@@ -94,7 +94,10 @@ func (k *Keeper) tellNoted() {
 	all := k.noted.events
 	k.noted.events = nil
 	k.mu.Unlock()
-	if len(all) > 0 {
-		_ = k.cfg.AuditAll(all) // nothing depends on it
+	if len(all) == 0 || k.cfg.AuditAll(all) == nil {
+		return
+	}
+	for _, e := range all { // one that cannot be told must not take the others with it
+		_ = k.cfg.Audit(e) // nothing depends on it
 	}
 }

@@ -36,14 +36,16 @@ func (s *Store) putView(t Token) error {
 	return s.moveToView(tmp)
 }
 
-// putOwnView is putView of the own claim, by the temporary name that it was born under if it has that still.
+// putOwnView is putView of the own claim, by the temporary name that it was born under if it has that still: a repair on another
+// host may have taken it for what an interrupted command left.
 func (c *claim) putOwnView() error {
-	if c.tmp == "" {
-		return c.store.putView(c.rec.FencingToken)
-	}
 	tmp := c.tmp
-	c.tmp = ""
-	return c.store.moveToView(tmp)
+	if c.tmp = ""; tmp != "" {
+		if err := c.store.moveToView(tmp); !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return c.store.putView(c.rec.FencingToken)
 }
 
 // moveToView renames a claim's temporary name over the view, durably.

@@ -13,6 +13,18 @@ var sweepMutations = slices.Concat(
 		Old: "	return k.cur != nil && k.cur.open && !k.cur.handing && k.following == nil && k.tier().sweeps()\n", New: "	return true\n",
 		Tests: []string{"TestWhoSweeps"},
 	}, mutation{
+		Rule: 15, What: "who has offered the lease, and has no lock, sweeps",
+		Old: "k.cur.open && !k.cur.handing && k.following", New: "k.cur.open && k.following",
+		Tests: []string{"TestWhoSweeps"},
+	}, mutation{
+		Rule: 15, What: "a follower sweeps",
+		Old: "!k.cur.handing && k.following == nil && ", New: "!k.cur.handing && ",
+		Tests: []string{"TestWhoSweeps"},
+	}, mutation{
+		Rule: 15, What: "numbers that were left out are counted through",
+		Old: "(!w.begun || w.jumped(t)) &&", New: "!w.begun &&",
+		Tests: []string{"TestAJumpOfTokensIsNotCountedThrough"},
+	}, mutation{
 		Rule: 15, What: "a claim is swept that was never given back",
 		Old: "	if free && released && auto {\n", New: "	if free && auto {\n",
 		Tests: []string{"TestWhatSaysSomethingIsNotSwept"},

@@ -57,17 +57,21 @@ func (c *checker) checkFile(one *call, f file, there, gone bool) {
 	}
 }
 
-// checkClaims holds the grants to the claims on disk: none is missing, none was skipped. Of those before the newest any may have been
-// swept.
+// checkClaims holds the grants to the claims on disk: none is missing, none was skipped. On tier A those before the newest may have
+// been swept.
 func (c *checker) checkClaims() {
 	on, first := map[uint64]bool{}, uint64(1)
 	for _, t := range c.Claims {
 		on[t] = true
-		if t > lease.ClaimsKept {
+		if c.Late == 0 && t > lease.ClaimsKept {
 			first = max(first, t-lease.ClaimsKept+1)
 		}
 	}
-	for i := range min(uint64(len(c.Claims)), lease.ClaimsKept) {
+	kept := uint64(len(c.Claims))
+	if first > 1 {
+		kept = lease.ClaimsKept
+	}
+	for i := range kept {
 		if !on[first+i] {
 			c.find(badClaims, -1, "%d claims, but none of token %d", len(c.Claims), first+i)
 			return
