@@ -182,7 +182,11 @@ func (f *rawFS) admitOutside(p *passes, req gate.Request, r *rule) fuse.Status {
 		r = openRule
 	}
 	pass, ok, would := f.opts.Enforcement.OutsideOf(req, r.kind != ruleOpen)
-	if !ok {
+	switch {
+	case ok:
+	case req.Killed(): // nobody is there to be told
+		return fuse.EINTR
+	default:
 		return f.refuseRule(req.Op, req.Caller, r)
 	}
 	if would {
@@ -346,8 +350,13 @@ func (f *rawFS) admitUnclaimed(p *passes, h *fuse.InHeader, on *handle, disowned
 	if on.audit && !appendOp(p.op) {
 		return f.refused()
 	}
-	pass, ok, would := f.opts.Enforcement.OutsideOf(p.request(h, gate.NoEpoch), on.against || disowned)
-	if !ok {
+	req := p.request(h, gate.NoEpoch)
+	pass, ok, would := f.opts.Enforcement.OutsideOf(req, on.against || disowned)
+	switch {
+	case ok:
+	case req.Killed():
+		return fuse.EINTR
+	default:
 		return f.refused()
 	}
 	if would {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A file that is open for writing costs one descriptor and not two: the first handle's
+// A file that is open for writing costs one descriptor and not two, where it was made by that open or many are open: the first handle's
 // takes the place of the inode's own, under its number (dup3(2), at once for everybody who
 // uses the number: it is the same inode before and after), and the inode gets one of its
 // own again when the handle is closed. Nothing is asked of an inode's descriptor that one
@@ -32,7 +32,9 @@ func (f *rawFS) lendIfMany(h *handle) {
 // the handle keeps its own.
 func (n *node) lend(h *handle) {
 	l := &n.lending
-	l.mu.Lock()
+	if !l.mu.TryLock() {
+		return // somebody's close takes its time, and this handle can do with its own
+	}
 	defer l.mu.Unlock()
 	if l.lent || retry(func() error { return unix.Dup3(h.fd, n.fd, unix.O_CLOEXEC) }) != nil {
 		return

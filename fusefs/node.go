@@ -18,7 +18,7 @@ func keyOf(st *unix.Stat_t) inodeKey { return inodeKey{st.Dev, st.Ino} }
 type node struct {
 	id   uint64
 	key  inodeKey
-	fd   int    // O_PATH|O_NOFOLLOW, of this very inode
+	fd   int    // of this very inode: O_PATH|O_NOFOLLOW, or a handle's (lending). Never read from or written to
 	kind uint32 // S_IFMT bits
 
 	lending        // whose descriptor fd is just now

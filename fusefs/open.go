@@ -110,7 +110,9 @@ func (f *rawFS) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 }
 
 func (f *rawFS) release(id uint64) {
+	h := f.handles.get(id)
 	if err := f.handles.release(id); err != nil {
+		_ = f.kernel.prune([]uint64{h.node.id}) // from Linux 6.18 on it is forgotten soon
 		f.opts.Log.Warn("a file that was closed stays open until it is opened or forgotten", zap.Error(err))
 	}
 }

@@ -49,6 +49,8 @@ type reader struct {
 	pipe    splicer
 	tid     int  // of its thread, 0 while it has none for itself
 	kind    kind // of the request that it carries out
+	// signalled is whether its caller got a signal while it stood in line.
+	signalled bool
 }
 
 const (

@@ -3,7 +3,6 @@ package fusefs
 import (
 	"slices"
 	"sync"
-	"time"
 	"unsafe"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -107,9 +106,10 @@ type slots struct {
 // queued is a request that stands in line.
 type queued struct {
 	unique uint64
-	pid    uint32    // of its caller
-	turn   chan bool // true: go on; false: it was called off
-	signal chan struct{}
+	pid    uint32        // of its caller
+	turn   chan bool     // true: go on; false: it was called off
+	signal chan struct{} // closed when its caller has got a signal
+	told   bool          // it is closed
 }
 
 func newSlots() *slots { return &slots{free: threads} }
@@ -135,7 +135,7 @@ func (s *slots) stand(k kind, h *fuse.InHeader, bytes int) *queued {
 	if s.count >= queuedMax || s.bytes+bytes > queuedBytes {
 		return nil
 	}
-	q := &queued{unique: h.Unique, pid: h.Pid, turn: make(chan bool, 1), signal: make(chan struct{}, 1)}
+	q := &queued{unique: h.Unique, pid: h.Pid, turn: make(chan bool, 1), signal: make(chan struct{})}
 	if s.free[k] > 0 {
 		s.free[k]--
 		q.turn <- true
@@ -192,26 +192,26 @@ func (s *slots) callOff(unique uint64) bool {
 	return false
 }
 
-// await waits for the turn. A caller that is killed is called off; the kernel tells of its
-// first signal alone.
-func (s *slots) await(q *queued) (goOn bool) {
-	var again <-chan time.Time
-	for {
-		select {
-		case goOn = <-q.turn:
-			return goOn
-		case <-q.signal:
-		case <-again:
-		}
-		if gate.Dying(q.pid) {
+// await waits for the turn. A caller that is killed is called off. signalled is whether it got
+// a signal meanwhile: the kernel does not tell of another.
+func (s *slots) await(q *queued) (goOn, signalled bool) {
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() { // until the turn has come
+		defer close(ended)
+		if gate.WhenDying(q.signal, q.pid, stop) {
 			s.callOff(q.unique)
 		}
-		again = time.After(dyingEvery)
+	}()
+	goOn = <-q.turn
+	close(stop)
+	<-ended
+	select {
+	case <-q.signal:
+		return goOn, true
+	default:
+		return goOn, false
 	}
 }
-
-// dyingEvery is how often it is looked whether a caller that has got a signal is killed.
-const dyingEvery = 10 * time.Millisecond
 
 // signal notes that the caller of a request has got a signal, if it stands in line.
 func (s *slots) signal(unique uint64) bool {
@@ -220,9 +220,9 @@ func (s *slots) signal(unique uint64) bool {
 	for k := range s.line {
 		i := slices.IndexFunc(s.line[k], func(q *queued) bool { return q.unique == unique })
 		if i >= 0 {
-			select {
-			case s.line[k][i].signal <- struct{}{}:
-			default:
+			if q := s.line[k][i]; !q.told {
+				q.told = true
+				close(q.signal)
 			}
 			return true
 		}

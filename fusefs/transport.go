@@ -169,8 +169,12 @@ func (t *transport) read(me *reader) {
 		}
 		if t.splice(me, in[:n]) {
 			shard.note(gate.OpRead, 0, now()-at)
-		} else if err := t.answer(in[:n], out, at, shard); err != nil {
-			t.log.Warn("answer to the kernel", zap.Error(err))
+		} else {
+			end := t.tellAgain(me, in[:n])
+			if err := t.answer(in[:n], out, at, shard); err != nil {
+				t.log.Warn("answer to the kernel", zap.Error(err))
+			}
+			end()
 		}
 		t.slots.leave(k)
 	}
@@ -187,25 +191,14 @@ func (t *transport) queue(k kind, me *reader, in []byte) bool {
 	}
 	defer t.slots.stood(len(in))
 	back := t.away(me)
-	goOn := t.slots.await(q)
+	goOn, signalled := t.slots.await(q)
+	me.signalled = signalled
 	back()
 	t.ownThread(me)
 	if !goOn {
 		t.fail(h.Unique, unix.EINTR)
 	}
 	return goOn
-}
-
-// interrupted answers the kernel's word that a caller has got a signal, where that is of a
-// request that stands in line. One that is killed need not wait; any other signal must
-// not break off a call on a file, as it does not elsewhere. What is carried out already
-// is go-fuse's to tell.
-func (t *transport) interrupted(in []byte) bool {
-	h := headerOf(in)
-	if h == nil || h.Opcode != opInterrupt || len(in) < int(unsafe.Sizeof(fuse.InterruptIn{})) {
-		return false
-	}
-	return t.slots.signal((*fuse.InterruptIn)(unsafe.Pointer(h)).Unique)
 }
 
 // fail answers a request with an error.

@@ -84,7 +84,9 @@ func TestSlots(t *testing.T) {
 	require.True(t, s.enter(kindRead), "each kind has its own")
 	first, second, third := s.stand(kindMutation, header(1), 10), s.stand(kindMutation, header(2), 10), s.stand(kindMutation, header(3), 10)
 	require.True(t, s.signal(2))
-	require.False(t, s.await(second), "nobody has this number, so it has been killed")
+	goOn, signalled := s.await(second)
+	require.False(t, goOn, "nobody has this number, so it has been killed")
+	require.True(t, signalled)
 	require.False(t, s.signal(2))
 	s.leave(kindMutation)
 	require.True(t, <-first.turn)
@@ -92,8 +94,13 @@ func TestSlots(t *testing.T) {
 	s.take(kindMutation) // one comes back from a wait
 	s.leave(kindMutation)
 	require.Empty(t, third.turn, "the one too many has gone, and nobody came")
+	third.pid = uint32(os.Getpid())
+	require.True(t, s.signal(3))
+	require.True(t, s.signal(3), "another of its threads")
 	s.leave(kindMutation)
-	require.True(t, <-third.turn)
+	goOn, signalled = s.await(third)
+	require.True(t, goOn, "who lives waits for its turn")
+	require.True(t, signalled)
 	for range 3 {
 		s.stood(10)
 	}

@@ -93,7 +93,7 @@ func (f *rawFS) admitWrite(cancel <-chan struct{}, in *fuse.WriteIn, h *handle) 
 	}
 	if st == fuse.OK && !p.byPlace() && !h.node.mappedAlike(h) {
 		p.abandon()
-		p, st = f.admitMapping(cancel, &in.InHeader, h)
+		p, st = f.admitMapping(&in.InHeader, h)
 	}
 	if st != fuse.OK {
 		// The page stays visible to mappings until the kernel drops it.
@@ -136,9 +136,9 @@ func (n *node) loseStores() bool {
 
 // admitMapping judges a store that cannot be told to be a rightful handle's: it lands
 // where anybody may write.
-func (f *rawFS) admitMapping(cancel <-chan struct{}, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
+func (f *rawFS) admitMapping(h *fuse.InHeader, on *handle) (passes, fuse.Status) {
 	if len(on.claims) == 1 && !on.disowned.Load() {
-		p := passes{op: gate.OpWrite, on: on.node, spot: f.spotOf(gate.OpWrite, on.node), signal: cancel}
+		p := passes{op: gate.OpWrite, on: on.node, spot: f.spotOf(gate.OpWrite, on.node)}
 		if pass, ok := on.claims[0].guard.Exempted(p.request(h, gate.ByPlace)); ok {
 			p.of[0].guard, p.of[0].pass, p.n = on.claims[0].guard, pass, 1
 			if !on.disowned.Load() { // looked at once it is counted

@@ -121,7 +121,7 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 			if no.Reason == ReasonNoRight { // the lease has nothing to do with it
 				return Pass{}, no
 			}
-			if r.killed() { // nobody is there to be told
+			if r.Killed() { // nobody is there to be told
 				return Pass{}, g.killed(r)
 			}
 			no.Caller = r.Caller
@@ -227,7 +227,7 @@ func (g *Guard) renewFailed(id Epoch) bool {
 // each holder that ends meanwhile.
 func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 	for range 8 {
-		if r.killed() {
+		if r.Killed() {
 			break
 		}
 		e := g.open.Load()
@@ -417,7 +417,9 @@ func (g *Guard) acquireFor(r Request, id Identity, after *epoch) *Refusal {
 	if err != nil {
 		return g.refusal(r.Op, ReasonNobody, nil)
 	}
-	g.waitForEnd(after, r)
+	if g.waitForEnd(after, r); r.Killed() { // a lease for nobody would keep others waiting
+		return g.refusal(r.Op, ReasonClosing, nil)
+	}
 	g.mu.Lock()
 	turn := g.turn
 	g.mu.Unlock()

@@ -84,7 +84,7 @@ func (g *Guard) thawed(f *Freeze, r Request) *Refusal {
 	switch {
 	case f.await(g.cfg.Enforcement, r):
 		return nil
-	case r.killed():
+	case r.Killed():
 		return g.killed(r)
 	}
 	no := g.refusal(r.Op, ReasonMoving, nil)

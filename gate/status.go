@@ -54,10 +54,10 @@ func (g *Guard) Status() Status {
 	} else if j.State == lease.Held {
 		s.State = "held_elsewhere"
 	}
+	s.LastRefusals = g.lastRefusals()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s.Revoked = len(g.revoked.list)
-	s.LastRefusals = g.lastRefusals()
 	if g.closing != nil || g.loss.Kind == lease.LossRenewFailed {
 		s.State = "closed"
 	}

@@ -1,15 +1,9 @@
 package gate
 
-import "time"
-
 // MaxWaiting is how many mutations of a mount wait at a time, for the outcome of a
 // handover, a lease that is being taken for them, or one that is given back. Each may
 // have locks that every worktree needs; more of them are refused.
 const MaxWaiting = 1024
-
-// dyingEvery is how often it is looked whether a caller that has got a signal is being
-// killed. The kernel tells of the first signal alone (fuse: FR_INTERRUPTED).
-const dyingEvery = 10 * time.Millisecond
 
 // OnWait adds a hook of the file system: a mutation begins to wait, in its own goroutine,
 // until the function that it returns is called. Must be called before the first request.
@@ -53,23 +47,13 @@ func (r Request) watch(off func()) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() { // until end
 		defer close(ended)
-		select {
-		case <-r.Signal:
-		case <-stop:
-			return
+		if WhenDying(r.Signal, r.Caller.TID, stop) {
+			off()
 		}
-		for !r.killed() {
-			select {
-			case <-time.After(dyingEvery):
-			case <-stop:
-				return
-			}
-		}
-		off()
 	}()
 	return func() { close(stop); <-ended }
 }
 
-// killed reports whether the caller waits for nothing but the end of its call. Any other
+// Killed reports whether the caller waits for nothing but the end of its call. Any other
 // signal must not break off a call on a file, as it does not elsewhere.
-func (r Request) killed() bool { return r.Signal != nil && isClosed(r.Signal) && Dying(r.Caller.TID) }
+func (r Request) Killed() bool { return r.Signal != nil && isClosed(r.Signal) && Dying(r.Caller.TID) }
