@@ -281,6 +281,10 @@ func Connected(major, minor uint32) (bool, error) {
 // WorktreeOf finds the worktree that a path below the mount root belongs to.
 func (s *Server) WorktreeOf(rel string) (lease.WorktreeID, bool) { return s.fs.worktreeOf(rel) }
 
+// LeaveTree lets other mounts of the repository rename the roots of worktrees. Call it after
+// Wait, before Close, where somebody is told of the unmount before the process ends.
+func (s *Server) LeaveTree() { s.fs.serving.close() }
+
 // Close frees what Open took. Call it after Wait, or instead of Mount.
 func (s *Server) Close() error { return s.fs.close() }
 

@@ -101,9 +101,11 @@ func (s *serving) others(at int64) bool {
 	return err != nil || l.Type != unix.F_UNLCK
 }
 
+// close may be called again.
 func (s *serving) close() {
-	for _, fd := range []int{s.fd, s.old} {
-		_ = unix.Close(fd) // one that was never opened is -1
+	for _, fd := range []*int{&s.fd, &s.old} {
+		_ = unix.Close(*fd) // one that was never opened is -1
+		*fd = -1
 	}
 }
 

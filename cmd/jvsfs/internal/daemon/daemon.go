@@ -39,6 +39,7 @@ type fileSystem interface {
 	Unmount() error
 	Abort() error
 	OpenAbort() (*os.File, error)
+	LeaveTree() // others may rename roots; after Wait
 	Close() error
 	WorktreeOf(rel string) (lease.WorktreeID, bool)
 	Stats() fusefs.Stats
@@ -85,7 +86,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	d.meter = &metering{mount: m, counts: newDaemonCounts(), suppressed: out.Suppressed}
 	d.trail = &refusalTrail{mount: m, meter: d.meter}
 	d.modes = &modeSwitch{mount: m, succession: d.succession}
-	d.unmounting = &unmounting{mount: m, trail: d.trail}
+	d.unmounting = &unmounting{mount: m, trail: d.trail, ended: make(chan struct{})}
 	d.mode = newEnforceMode(gate.Enforce(cfg.Enforce))
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.registry = newRegistry(log, d.newWorktree)
@@ -195,8 +196,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	}
 	var all sync.WaitGroup
 	defer all.Wait()
-	unmounted := make(chan struct{})
-	all.Go(func() { d.fs.Wait(); close(unmounted) })
+	all.Go(func() { d.fs.Wait(); close(d.unmounting.ended) })
 
 	major, minor := d.fs.Device()
 	control, err := listenControl(api.Device{Major: major, Minor: minor}, d.log, d.handle)
@@ -234,7 +234,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	if err := ready(nil); err != nil {
 		d.log.Warn("nobody waits for the mount", zap.Error(err))
 	}
-	return d.untilTheEnd(ctx, unmounted, abort)
+	return d.untilTheEnd(ctx, abort)
 }
 
 // attend starts what goes on beside the file system until serving ends; all waits for it.
@@ -257,10 +257,10 @@ func (d *Daemon) attend(serving context.Context, control *controlServer, all *sy
 
 // untilTheEnd waits for the end of the mount, by request, by umount(2) or by the end of ctx, and
 // gives the leases back. abort is nil where there is none.
-func (d *Daemon) untilTheEnd(ctx context.Context, unmounted <-chan struct{}, abort *os.File) error {
+func (d *Daemon) untilTheEnd(ctx context.Context, abort *os.File) error {
 	select {
 	case <-d.finished:
-	case <-unmounted:
+	case <-d.unmounting.ended:
 		if d.unmounting.cutOff() {
 			return errors.Join(errCutOff, d.registry.close())
 		}
@@ -268,11 +268,11 @@ func (d *Daemon) untilTheEnd(ctx context.Context, unmounted <-chan struct{}, abo
 		d.log.Info("unmounted")
 	case <-ctx.Done():
 		d.drained = d.service.draining("unmounting " + d.mountpoint())
-		return errors.Join(d.unmounting.endBySignal(), d.unmounting.cutCopies(unmounted, abort))
+		return errors.Join(d.unmounting.endBySignal(), d.unmounting.cutCopies(abort))
 	}
 	d.drained = d.service.draining("unmounted; releasing")
 	// Leases first: a client of the control socket must not be able to keep them.
-	return errors.Join(d.registry.close(), d.forgetState(), d.unmounting.cutCopies(unmounted, abort))
+	return errors.Join(d.registry.close(), d.forgetState(), d.unmounting.cutCopies(abort))
 }
 
 func (d *mount) device() api.Device {

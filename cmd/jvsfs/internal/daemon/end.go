@@ -44,9 +44,9 @@ const copyPatience = time.Second
 // containers have it, or bound to other places. Unmounting does not reach those copies, and
 // this daemon would have to serve them for as long as a container lives. From now on they
 // refuse everything. abort is of this very connection, whoever has its number by now.
-func (d *unmounting) cutCopies(unmounted <-chan struct{}, abort *os.File) error {
+func (d *unmounting) cutCopies(abort *os.File) error {
 	select {
-	case <-unmounted:
+	case <-d.ended:
 		return nil
 	case <-time.After(copyPatience):
 	}

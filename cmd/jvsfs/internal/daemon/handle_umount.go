@@ -54,8 +54,21 @@ func (d *unmounting) answerUnmount() (api.Response, error) {
 		return api.Response{}, err
 	}
 	err := errors.Join(d.registry.close(), d.flush())
+	d.leaveTree()
 	d.trail.refused.flush(func(*refusalCount) bool { return true }) // whoever looks after the answer finds all of them
 	return api.Response{}, err
+}
+
+// leaveTree lets others rename the roots of the tree, and serve it with other records, before
+// the client goes on. A copy of the mount that is left elsewhere (cutCopies) keeps the tree
+// until this process ends.
+func (d *unmounting) leaveTree() {
+	select {
+	case <-d.ended:
+		d.fs.LeaveTree()
+		d.tree.Close()
+	case <-time.After(copyPatience):
+	}
 }
 
 // busyRetries and busyPause bound how long a mount may be busy with nobody to be

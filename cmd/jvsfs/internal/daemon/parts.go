@@ -86,4 +86,5 @@ type unmounting struct {
 	trail   *refusalTrail
 	mountID atomic.Int64 // of the mount in mountinfo, 0 while it is not known
 	umount  sync.Mutex   // one at a time
+	ended   chan struct{} // closed when the kernel knows the mount no more, wherever it was
 }
