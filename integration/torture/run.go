@@ -166,7 +166,9 @@ func (h *history) logSize(p place) int64 {
 func (h *history) span(ms int) time.Duration { return h.policy.span(ms) }
 
 // progressPatience is how long a history may take to get going again once its faults are over.
-const progressPatience = 8 * time.Second
+// A rule that is broken keeps writers out for ever. A machine that has no time for the renewal
+// of leases this short (a load of 90) keeps them out for some seconds.
+const progressPatience = 40 * time.Second
 
 // awaitProgress waits until the writers of every worktree are at work again.
 func (h *history) awaitProgress() {
