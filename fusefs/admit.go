@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -131,12 +132,12 @@ func (p *passes) claims() []claim {
 // admit asks the guards of all rules whether the caller may make the mutation at
 // a spot. may is what the kernel has not judged of the caller's permission, nil for
 // nothing. With status OK, leave must follow; otherwise nothing is held.
-func (f *rawFS) admit(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, rules []*rule, at *spot, may func() bool) (passes, fuse.Status) {
+func (f *rawFS) admit(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, rules []*layout.Rule, at *spot, may func() bool) (passes, fuse.Status) {
 	return f.admitAs(passes{op: op, spot: at, may: may, signal: signal}, h, rules)
 }
 
 // admitAs is admit of what p says of the mutation; it may be made under a freeze.
-func (f *rawFS) admitAs(p passes, h *fuse.InHeader, rules []*rule) (passes, fuse.Status) {
+func (f *rawFS) admitAs(p passes, h *fuse.InHeader, rules []*layout.Rule) (passes, fuse.Status) {
 	op, at := p.op, p.spot
 	if len(rules) > 1 && at != nil {
 		at.find = nowhere
@@ -151,13 +152,13 @@ func (f *rawFS) admitAs(p passes, h *fuse.InHeader, rules []*rule) (passes, fuse
 	return p, fuse.OK
 }
 
-func (f *rawFS) admitRule(p *passes, req gate.Request, r *rule) fuse.Status {
-	if r.kind != ruleWorktree {
+func (f *rawFS) admitRule(p *passes, req gate.Request, r *layout.Rule) fuse.Status {
+	if r.Kind != layout.Guarded {
 		return f.admitOutside(p, req, r)
 	}
 	g, err := f.guard(r)
 	if err != nil {
-		f.opts.Log.Error("no guard for worktree", zap.String("worktree", string(r.id)), zap.Error(err))
+		f.opts.Log.Error("no guard for worktree", zap.String("worktree", string(r.Worktree)), zap.Error(err))
 		return f.refused()
 	}
 	if p.n == len(p.of) {
@@ -174,14 +175,14 @@ func (f *rawFS) admitRule(p *passes, req gate.Request, r *rule) fuse.Status {
 
 // admitOutside asks where no guard is. What jvsfs keeps to itself is nobody's to change,
 // also where the mount only observes: the leases rest on it.
-func (f *rawFS) admitOutside(p *passes, req gate.Request, r *rule) fuse.Status {
-	if r.kind == ruleSealed || r.kind == ruleAppend && !appendOp(req.Op) {
+func (f *rawFS) admitOutside(p *passes, req gate.Request, r *layout.Rule) fuse.Status {
+	if r.Kind == layout.SealedOff || r.Kind == layout.AppendOnly && !appendOp(req.Op) {
 		return f.refuseRule(req.Op, req.Caller, r)
 	}
-	if r.kind == ruleAppend {
-		r = openRule
+	if r.Kind == layout.AppendOnly {
+		r = layout.Open
 	}
-	pass, ok, would := f.opts.Enforcement.OutsideOf(req, r.kind != ruleOpen)
+	pass, ok, would := f.opts.Enforcement.OutsideOf(req, r.Kind != layout.PassThrough)
 	switch {
 	case ok:
 	case req.Killed(): // nobody is there to be told
@@ -192,7 +193,7 @@ func (f *rawFS) admitOutside(p *passes, req gate.Request, r *rule) fuse.Status {
 	if would {
 		p.against = true
 		f.stats.would.Add(1)
-		f.opts.Log.Debug("would refuse", zap.Stringer("op", req.Op), zap.String("name", r.name))
+		f.opts.Log.Debug("would refuse", zap.Stringer("op", req.Op), zap.String("name", r.Name))
 	}
 	p.outside.Leave() // one is enough to be waited for
 	p.outside = pass
@@ -200,16 +201,16 @@ func (f *rawFS) admitOutside(p *passes, req gate.Request, r *rule) fuse.Status {
 }
 
 // refuseRule refuses what no guard is there for.
-func (f *rawFS) refuseRule(op gate.Op, c gate.Caller, r *rule) fuse.Status {
+func (f *rawFS) refuseRule(op gate.Op, c gate.Caller, r *layout.Rule) fuse.Status {
 	f.stats.outside.Add(1)
-	why, id := gate.ReasonSealed, r.id
-	switch r.kind {
-	case ruleBadName:
-		why, id = gate.ReasonBadWorktree, lease.WorktreeID(r.name)
-	case ruleOpen:
+	why, id := gate.ReasonSealed, r.Worktree
+	switch r.Kind {
+	case layout.BadName:
+		why, id = gate.ReasonBadWorktree, lease.WorktreeID(r.Name)
+	case layout.PassThrough:
 		why = gate.ReasonReadOnly
 	}
-	f.opts.Log.Debug("refused", zap.Stringer("op", op), zap.String("name", r.name), zap.Uint8("reason", uint8(why)))
+	f.opts.Log.Debug("refused", zap.Stringer("op", op), zap.String("name", r.Name), zap.Uint8("reason", uint8(why)))
 	if f.opts.OnRefusal != nil {
 		f.opts.OnRefusal(&gate.Refusal{Reason: why, Op: op, Errno: f.opts.Errno, Worktree: id, Caller: c})
 	}
@@ -235,7 +236,7 @@ func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 			if known, st = f.linksKnown(n); st != fuse.OK {
 				return passes{}, st
 			}
-			var buf [4]*rule
+			var buf [4]*layout.Rule
 			return f.admit(signal, op, h, n.rulesIf(known, buf[:0]), f.spotOf(op, n), may)
 		})
 		if st != fuse.OK {
@@ -263,12 +264,12 @@ func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader,
 	}
 	p, st := f.settled(func() (passes, fuse.Status) {
 		if f.covers(op, dir, name) || f.sealedIn(op, dir, name) {
-			return passes{}, f.refuseRule(op, callerID(h), sealedRule)
+			return passes{}, f.refuseRule(op, callerID(h), layout.Sealed)
 		}
-		var buf [4]*rule
-		rules := entryRules(buf[:0], dir, name)
-		if op == gate.OpMkdir && rules[0].kind == ruleSealed && name == "worktrees" {
-			rules[0] = openRule // a repository may get its first worktree while mounted
+		var buf [4]*layout.Rule
+		rules := f.entryRules(buf[:0], dir, name)
+		if op == gate.OpMkdir && f.entryOf(dir, name).Mkdir {
+			rules = append(buf[:0], layout.Open)
 		}
 		return f.admit(signal, op, h, rules, f.spotOfEntry(op, dir, name), mayEntry(op, dir, name))
 	})

@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
 // The audit chain of a repository lies in .jvs/audit, where JVS appends to it as well. A chain is evidence as far as nobody can take
@@ -11,9 +12,6 @@ import (
 
 // auditFile is the chain's name in that directory.
 const auditFile = "audit.jsonl"
-
-// auditRule is of .jvs/audit and of all that is in it.
-var auditRule = &rule{kind: ruleAppend}
 
 // appendOp tells which mutations an append is made of. What they may do is narrowed by mayOpen, by the handle, and by sealedIn.
 func appendOp(op gate.Op) bool {
@@ -26,12 +24,12 @@ func appendOp(op gate.Op) bool {
 
 // onlyAppends reports whether an inode is one that can only be appended to.
 func (f *rawFS) onlyAppends(n *node) bool {
-	if f.opts.Shape != ShapeRepository {
+	if !f.opts.Layout.ByName() {
 		return false
 	}
-	var buf [4]*rule
+	var buf [4]*layout.Rule
 	for _, r := range n.rules(buf[:0]) {
-		if r.kind == ruleAppend {
+		if r.Kind == layout.AppendOnly {
 			return true
 		}
 	}

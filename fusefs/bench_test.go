@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -44,7 +45,7 @@ func benchExemptFS(b *testing.B, h lease.Holder, globs ...string) *rawFS {
 	r := gate.NewResolver(clock)
 	g := gate.NewGuard(gate.GuardConfig{Worktree: "w", Mode: gate.Exclusive, OnFree: gate.DenyOnFree, Clock: clock, Resolver: r, Exempt: x})
 	g.Bind(&freeKeeper{})
-	f, err := newRawFS(Options{Source: dir, TreeID: "w", Exempt: x != nil, Guards: func(lease.WorktreeID) (*gate.Guard, error) { return g, nil }}, fd)
+	f, err := newRawFS(Options{Source: dir, Layout: laidOut(layout.Tree, "w"), Exempt: x != nil, Guards: func(lease.WorktreeID) (*gate.Guard, error) { return g, nil }}, fd)
 	if err != nil {
 		b.Fatal(err)
 	}

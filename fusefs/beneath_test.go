@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
 // prepared is a second server, for the place of m, that is attached nowhere.
@@ -14,7 +16,7 @@ func prepared(t *testing.T, m *testMount, name string) *Server {
 	t.Helper()
 	source := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(source, name), nil, 0o644))
-	s, err := Open(Options{Source: source, Mountpoint: m.dir, TreeID: "x", Guards: m.opts.Guards})
+	s, err := Open(Options{Source: source, Mountpoint: m.dir, Layout: laidOut(layout.Tree, "x"), Guards: m.opts.Guards})
 	require.NoError(t, err)
 	require.NoError(t, s.Prepare())
 	t.Cleanup(func() { s.Discard(); s.Wait(); require.NoError(t, s.Close()) })
@@ -29,7 +31,7 @@ func rootOf(t *testing.T, dir string) int {
 }
 
 func TestBeneathIsNotSeenBeforeTheUpperOneGoes(t *testing.T) {
-	m := mounted(t, ShapeTree, func(s string) { require.NoError(t, os.WriteFile(filepath.Join(s, "old"), nil, 0o644)) })
+	m := mounted(t, layout.Tree, func(s string) { require.NoError(t, os.WriteFile(filepath.Join(s, "old"), nil, 0o644)) })
 	top := rootOf(t, m.dir)
 	s := prepared(t, m, "new")
 	require.False(t, s.Attached())
@@ -62,7 +64,7 @@ func deviceAt(t *testing.T, dir string) (major, minor uint32) {
 
 // Where the kernel puts nothing beneath, the upper one stays below.
 func TestOverIsSeenAtOnce(t *testing.T) {
-	m := mounted(t, ShapeTree, func(s string) { require.NoError(t, os.WriteFile(filepath.Join(s, "old"), nil, 0o644)) })
+	m := mounted(t, layout.Tree, func(s string) { require.NoError(t, os.WriteFile(filepath.Join(s, "old"), nil, 0o644)) })
 	inside := rootOf(t, m.at("old")) // no root of a mount
 	s := prepared(t, m, "new")
 	require.ErrorIs(t, s.AttachBeneath(inside), ErrNotBeneath)

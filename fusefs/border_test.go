@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -95,7 +96,7 @@ func TestACrossingWaitsForWhatIsUnderWay(t *testing.T) {
 			func(at func(string) string) error { return os.Rename(at("cache"), at("cache2")) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := mounted(t, ShapeTree, withCache(t), exempting())
+			m := mounted(t, layout.Tree, withCache(t), exempting())
 			m.hold(t, "tree", 1).Close(lease.Loss{Kind: lease.LossReleased})
 			f, pass := m.underWay(t, c.file)
 			defer f.Close()
@@ -110,7 +111,7 @@ func TestACrossingWaitsForWhatIsUnderWay(t *testing.T) {
 // A name that rules stop at does not come to a directory while it is being moved as
 // free of such names.
 func TestReservedNamesWaitAtTheBorder(t *testing.T) {
-	m := mounted(t, ShapeTree, withCache(t), exempting())
+	m := mounted(t, layout.Tree, withCache(t), exempting())
 	m.hold(t, "tree", 1)
 	pass, ok := m.fs.border.take(true)
 	require.True(t, ok)
@@ -131,7 +132,7 @@ func TestReservedNamesWaitAtTheBorder(t *testing.T) {
 // What was judged was a new file's place. Where there is one already, which may have
 // other names elsewhere, it is not touched.
 func TestACreationByPlaceOpensNothingElse(t *testing.T) {
-	m := mounted(t, ShapeTree, withCache(t), exempting())
+	m := mounted(t, layout.Tree, withCache(t), exempting())
 	in := fuse.CreateIn{Flags: unix.O_WRONLY | unix.O_TRUNC, Mode: 0o644}
 	root := &node{fd: m.SourceFD()}
 	_, err := m.fs.createAt(&in, root, "cache/f", true)
@@ -146,8 +147,8 @@ func TestACreationByPlaceOpensNothingElse(t *testing.T) {
 
 // Mounts of one worktree agree about the border by a directory that they share.
 func TestACrossingWaitsForOtherMounts(t *testing.T) {
-	m := mounted(t, ShapeTree, withCache(t), exempting())
-	n := mounted(t, ShapeTree, func(string) {}, exempting(), func(o *Options) { o.Source = m.source })
+	m := mounted(t, layout.Tree, withCache(t), exempting())
+	n := mounted(t, layout.Tree, func(string) {}, exempting(), func(o *Options) { o.Source = m.source })
 	n.source = m.source
 	f, pass := m.underWay(t, "cache/f")
 	defer f.Close()
@@ -168,7 +169,7 @@ func TestACrossingWaitsForOtherMounts(t *testing.T) {
 
 // Without rules nothing is looked up and nothing is waited for.
 func TestNoRulesNoBorder(t *testing.T) {
-	m := mounted(t, ShapeTree, withCache(t))
+	m := mounted(t, layout.Tree, withCache(t))
 	require.Nil(t, m.fs.spotOf(gate.OpWrite, m.fs.root))
 	require.True(t, m.fs.border.mu.TryLock())
 	defer m.fs.border.mu.Unlock()
@@ -180,7 +181,7 @@ func TestNoRulesNoBorder(t *testing.T) {
 // Where a file's name by which it was opened has gone, its other one counts as long as
 // it is still there.
 func TestAFileIsWhereItsNameIs(t *testing.T) {
-	m := mounted(t, ShapeTree, withCache(t), exempting())
+	m := mounted(t, layout.Tree, withCache(t), exempting())
 	g := m.hold(t, "tree", 1)
 	require.NoError(t, os.Link(m.at("cache/f"), m.at("cache/g")))
 	require.NoError(t, os.Remove(m.at("cache/f")))
@@ -200,7 +201,7 @@ func TestAFileIsWhereItsNameIs(t *testing.T) {
 }
 
 func TestWhereFindsThePlaceOfAPath(t *testing.T) {
-	m := mounted(t, ShapeTree, func(s string) {
+	m := mounted(t, layout.Tree, func(s string) {
 		withCache(t)(s)
 		require.NoError(t, os.Symlink("../src", filepath.Join(s, "cache/out")))
 		require.NoError(t, os.Symlink("/etc", filepath.Join(s, "cache/etc")))

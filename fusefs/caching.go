@@ -5,6 +5,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
 // Cache says how long the kernel may believe what it was told of names and
@@ -52,7 +54,7 @@ func (f *rawFS) certain(n *node) time.Duration {
 	if f.opts.Cache == CacheExclusive {
 		return longTimeout
 	}
-	var buf [4]*rule
+	var buf [4]*layout.Rule
 	certain := longTimeout
 	for _, r := range n.rules(buf[:0]) {
 		left, sole := f.soleWriter(r)
@@ -71,8 +73,8 @@ func (f *rawFS) certain(n *node) time.Duration {
 	return max(certain, short)
 }
 
-func (f *rawFS) soleWriter(r *rule) (time.Duration, bool) {
-	if r.kind != ruleWorktree {
+func (f *rawFS) soleWriter(r *layout.Rule) (time.Duration, bool) {
+	if r.Kind != layout.Guarded {
 		return 0, false
 	}
 	g, err := f.knownGuard(r)

@@ -11,7 +11,7 @@ import (
 // and renamed, under a name that has no rule. With exempt paths it is the same with
 // the names that these stop at.
 func checkNames(o Options, root int) error {
-	if o.Shape != ShapeRepository && !o.Exempt {
+	if !o.Layout.ByName() && !o.Exempt {
 		return nil
 	}
 	var st unix.Statfs_t

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
 // makeEntry is the course of every call that adds a name: ask the gate, make one
@@ -83,7 +84,7 @@ func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 	}
 	defer f.unlessLate(&p, &st, out)
 	if !f.mayOpen(dir, in.Flags) {
-		return f.refuseRule(gate.OpCreate, callerID(&in.InHeader), sealedRule)
+		return f.refuseRule(gate.OpCreate, callerID(&in.InHeader), layout.Sealed)
 	}
 	fd, err := f.createAt(in, dir, name, p.byPlace())
 	if err != nil {

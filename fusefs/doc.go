@@ -10,6 +10,8 @@
 // is no write-back cache and no passthrough, so every byte arrives as a WRITE
 // request, stores through shared mappings too.
 //
+// Which guard stands over a place gate/layout says. Each inode remembers what it said (place.go).
+//
 // Where anybody may write (Options.Exempt) the gate is told the place of a mutation as
 // the backing file system tells it of the inode, and what could take an inode out of
 // such a place waits until nothing of that kind is under way (border.go).

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
-	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
 // Where something is, for the rules that exempt places, is asked of the backing file
@@ -93,21 +93,11 @@ func (f *rawFS) where(path string, ok bool) gate.Where {
 	if !ok {
 		return gate.Where{}
 	}
-	name := strings.TrimPrefix(path, "/")
-	if f.opts.Shape == ShapeTree {
-		return gate.Where{Worktree: f.opts.TreeID, Names: []string{name}}
-	}
-	root, rest, _ := strings.Cut(name, "/")
-	if root == "worktrees" {
-		root, rest, _ = strings.Cut(rest, "/")
-	} else if root != "main" {
+	id, name, ok := f.opts.Layout.Split(strings.TrimPrefix(path, "/"))
+	if !ok {
 		return gate.Where{}
 	}
-	id, err := lease.ParseWorktreeID(root)
-	if err != nil {
-		return gate.Where{}
-	}
-	return gate.Where{Worktree: id, Names: []string{rest}}
+	return gate.Where{Worktree: id, Names: []string{name}}
 }
 
 // anyName stands for the name that a nameless file does not have. No file is called so.
@@ -229,7 +219,7 @@ func (f *rawFS) mayHoldExempt(dir *node) bool {
 	if len(w.Names) == 0 {
 		return true
 	}
-	g, err := f.guard(&rule{kind: ruleWorktree, id: w.Worktree})
+	g, err := f.guard(&layout.Rule{Kind: layout.Guarded, Worktree: w.Worktree})
 	return err != nil || g.MayHoldExempt(w.Names[0])
 }
 

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
 // claim is the epoch of a guard that a handle was opened in.
@@ -148,9 +149,9 @@ func (t *handleTable) disown(f *rawFS) {
 			h.disowned.Store(true)
 			return
 		}
-		var buf [4]*rule
+		var buf [4]*layout.Rule
 		for _, r := range h.node.rules(buf[:0]) {
-			if r.kind == ruleWorktree && !h.claimedBy(f, r) {
+			if r.Kind == layout.Guarded && !h.claimedBy(f, r) {
 				h.disowned.Store(true)
 			}
 		}
@@ -167,7 +168,7 @@ func (h *handle) restsOn(g *gate.Guard) bool {
 	return false
 }
 
-func (h *handle) claimedBy(f *rawFS, r *rule) bool {
+func (h *handle) claimedBy(f *rawFS, r *layout.Rule) bool {
 	g, err := f.guard(r)
 	return err == nil && h.restsOn(g)
 }

@@ -5,6 +5,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
 // Link gives an inode one more name. Both its present place and the new one are
@@ -36,12 +37,12 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 }
 
 // admitLink also returns the one rule that the inode is under with its new name.
-func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node, name string) (passes, *rule, fuse.Status) {
+func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node, name string) (passes, *layout.Rule, fuse.Status) {
 	if st := checkName(name); st != fuse.OK {
 		return passes{}, nil, st
 	}
 	for range linkTries {
-		var r *rule
+		var r *layout.Rule
 		known := false
 		p, st := f.settled(func() (p passes, st fuse.Status) {
 			p, r, known, st = f.admitLinkAsKnown(cancel, in, n, dir, name)
@@ -63,12 +64,12 @@ func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node,
 }
 
 // admitLinkAsKnown judges by the names that are known so far.
-func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node, name string) (p passes, r *rule, known bool, st fuse.Status) {
+func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node, name string) (p passes, r *layout.Rule, known bool, st fuse.Status) {
 	if known, st = f.linksKnown(n); st != fuse.OK {
 		return p, nil, known, st
 	}
-	var buf [4]*rule
-	rules := n.rulesIf(known, entryRules(buf[:0], dir, name))
+	var buf [4]*layout.Rule
+	rules := n.rulesIf(known, f.entryRules(buf[:0], dir, name))
 	if len(rules) > 1 {
 		return p, nil, known, fuse.EXDEV
 	}

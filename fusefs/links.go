@@ -6,6 +6,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
 // In a repository a hard link that was made behind the mount may put one inode into two
@@ -17,7 +19,7 @@ import (
 type linkAreas struct {
 	nlink uint64 // when they were looked for
 	moves uint64
-	rules []*rule
+	rules []*layout.Rule
 	ctime atomic.Int64 // then, or as it was left by what came through the mount since
 	void  atomic.Bool  // something else has changed the file since
 }
@@ -61,7 +63,7 @@ func (f *rawFS) linksKnown(n *node) (known bool, st fuse.Status) {
 }
 
 // mayLink reports whether a file's other names can make a difference.
-func (f *rawFS) mayLink(n *node) bool { return f.opts.Shape == ShapeRepository && !n.isDir() }
+func (f *rawFS) mayLink(n *node) bool { return f.opts.Layout.ByName() && !n.isDir() }
 
 func (l *linked) learn(found linkFound, moves uint64) {
 	a := &linkAreas{nlink: found.nlink, moves: moves, rules: found.rules}
@@ -112,7 +114,7 @@ func (f *rawFS) lookForLinks(n *node) error {
 
 // rulesIf are the rules by what is known: names that are out of date must not keep anybody
 // from having them looked for.
-func (n *node) rulesIf(known bool, to []*rule) []*rule {
+func (n *node) rulesIf(known bool, to []*layout.Rule) []*layout.Rule {
 	if known {
 		return n.rules(to)
 	}
@@ -145,7 +147,7 @@ func (n *node) endChange() {
 
 // linkedHere notes a name that a file has got through the mount, which is under the very
 // rule that all others are under.
-func (f *rawFS) linkedHere(n *node, r *rule) {
+func (f *rawFS) linkedHere(n *node, r *layout.Rule) {
 	if !f.mayLink(n) {
 		return
 	}
@@ -156,7 +158,7 @@ func (f *rawFS) linkedHere(n *node, r *rule) {
 		return
 	}
 	if l == nil && st.Nlink == 2 || l != nil && l.nlink+1 == nlinkOf(&st) {
-		n.links.learn(linkFound{nlink: nlinkOf(&st), ctime: changed(&st), rules: []*rule{r}}, moves)
+		n.links.learn(linkFound{nlink: nlinkOf(&st), ctime: changed(&st), rules: []*layout.Rule{r}}, moves)
 	}
 }
 

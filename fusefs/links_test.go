@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -37,7 +38,7 @@ func (m *testMount) walks() uint64 { return m.fs.book.walks.Load() }
 // Whatever is done with files that have names outside of the source costs one walk, not
 // one for each touch, file, or forgotten inode.
 func TestNamesAreLookedForOnce(t *testing.T) {
-	m := mounted(t, ShapeRepository, func(s string) { linkedRepository(t, s, 20) })
+	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 20) })
 	out, err := sh(t, m.dir, "for i in $(seq 0 19); do chmod 600 main/d/$i; done")
 	require.Error(t, err, out)
 	require.Zero(t, m.walks(), "who is refused makes nobody look")
@@ -60,7 +61,7 @@ func TestNamesAreLookedForOnce(t *testing.T) {
 
 // A name that was made or moved behind the mount is found before the next touch.
 func TestNamesBehindTheMountAreNoticed(t *testing.T) {
-	m := mounted(t, ShapeRepository, func(s string) { linkedRepository(t, s, 3) })
+	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 3) })
 	m.hold(t, "main", 1)
 	back := func(name string) string { return filepath.Join(m.source, name) }
 	chmod := func(name string) error { _, err := sh(t, m.dir, "chmod 640 "+name); return err }
@@ -92,7 +93,7 @@ func TestNamesBehindTheMountAreNoticed(t *testing.T) {
 
 // Who comes at once shares a walk, and one that fails is not repeated by each touch.
 func TestWalksAreSharedAndFailuresRemembered(t *testing.T) {
-	m := mounted(t, ShapeRepository, func(s string) { linkedRepository(t, s, 64) })
+	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 64) })
 	m.hold(t, "main", 1)
 	var wg sync.WaitGroup
 	m.fs.book.turn <- struct{}{} // a walk is under way
@@ -133,7 +134,7 @@ func (f *rawFS) learnNode(t *testing.T, name string) *node {
 
 // More files than are remembered: those that are asked for are found all the same.
 func TestAWalkFindsWhatIsAskedFor(t *testing.T) {
-	m := mounted(t, ShapeRepository, func(s string) { linkedRepository(t, s, 3) })
+	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 3) })
 	require.NoError(t, os.Link(filepath.Join(m.source, "main/d/0"), filepath.Join(m.source, "worktrees/a/f")))
 	n := m.fs.learnNode(t, "main/d/0")
 	defer func() { _ = unix.Close(n.fd) }()
@@ -151,7 +152,7 @@ func TestAWalkFindsWhatIsAskedFor(t *testing.T) {
 // 20,000 files.
 func BenchmarkTouchOfALinkedFile(b *testing.B) {
 	f := benchFS(b)
-	f.opts.Shape, f.opts.Enforcement = ShapeRepository, gate.NewEnforcement(gate.Enforcing)
+	f.opts.Layout, f.opts.Enforcement = laidOut(layout.JVS, ""), gate.NewEnforcement(gate.Enforcing)
 	for i := range 200 {
 		dir := filepath.Join(f.opts.Source, fmt.Sprint("d", i))
 		require.NoError(b, os.Mkdir(dir, 0o755))

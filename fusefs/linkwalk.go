@@ -1,10 +1,13 @@
 package fusefs
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
 // linkWalk looks through the source once and notes every inode with several names, and
@@ -21,7 +24,7 @@ type linkWalk struct {
 type linkFound struct {
 	nlink uint64
 	ctime int64
-	rules []*rule
+	rules []*layout.Rule
 }
 
 // linksMax bounds what is remembered of files that nobody has asked for.
@@ -29,11 +32,14 @@ const linksMax = 1 << 17
 
 var errLinkWalk = errors.New("the search took too long")
 
-func (w *linkWalk) run() error { return w.descend(w.f.root.fd, w.f.root, nil) }
+func (w *linkWalk) run() error {
+	root := w.f.opts.Layout.Root()
+	return w.descend(w.f.root.fd, root.Role, root.Own)
+}
 
-// descend looks through one directory. at is its node where its entries have
-// rules of their own, by is the rule of everything below otherwise.
-func (w *linkWalk) descend(dir int, at *node, by *rule) error {
+// descend looks through one directory. by is the rule of everything below that has none of
+// its own.
+func (w *linkWalk) descend(dir int, at layout.Role, by *layout.Rule) error {
 	fd, err := w.f.openAgain(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOATIME)
 	if err != nil {
 		return err
@@ -54,7 +60,7 @@ func (w *linkWalk) descend(dir int, at *node, by *rule) error {
 	}
 }
 
-func (w *linkWalk) entries(fd int, buf []byte, at *node, by *rule) error {
+func (w *linkWalk) entries(fd int, buf []byte, at layout.Role, by *layout.Rule) error {
 	for len(buf) > 0 {
 		e, l := parseDirent(buf)
 		if l == 0 {
@@ -65,17 +71,12 @@ func (w *linkWalk) entries(fd int, buf []byte, at *node, by *rule) error {
 			continue
 		}
 		w.looked++
-		r := by
-		if at != nil {
-			if r = entryRule(at, e.Name); r == nil {
-				r = openRule
-			}
-		}
+		there := w.f.opts.Layout.Entry(at, e.Name)
 		if e.Mode != unix.S_IFDIR && e.Mode != 0 { // 0: the file system does not say
-			w.note(fd, e.Name, r)
+			w.note(fd, e.Name, cmp.Or(there.Inode(false), by))
 			continue
 		}
-		if err := w.enter(fd, at, e.Name, r); err != nil {
+		if err := w.enter(fd, e.Name, there, by); err != nil {
 			return err
 		}
 	}
@@ -83,14 +84,14 @@ func (w *linkWalk) entries(fd int, buf []byte, at *node, by *rule) error {
 }
 
 // note looks at a file, unless it has just gone.
-func (w *linkWalk) note(dir int, name string, r *rule) {
+func (w *linkWalk) note(dir int, name string, r *layout.Rule) {
 	var st unix.Stat_t
 	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
 		w.noteInode(&st, r)
 	}
 }
 
-func (w *linkWalk) noteInode(st *unix.Stat_t, r *rule) {
+func (w *linkWalk) noteInode(st *unix.Stat_t, r *layout.Rule) {
 	k := keyOf(st)
 	was, seen := w.found[k]
 	if st.Nlink <= 1 && !seen || st.Mode&unix.S_IFMT == unix.S_IFDIR {
@@ -106,7 +107,7 @@ func (w *linkWalk) noteInode(st *unix.Stat_t, r *rule) {
 func changed(st *unix.Stat_t) int64 { return st.Ctim.Nano() }
 
 // enter goes down into a directory, unless it has just gone.
-func (w *linkWalk) enter(fd int, at *node, name string, by *rule) error {
+func (w *linkWalk) enter(fd int, name string, there layout.Entry, by *layout.Rule) error {
 	sub, st, err := lookupAt(&node{fd: fd}, name)
 	if errors.Is(err, unix.ENOENT) {
 		return nil
@@ -116,19 +117,8 @@ func (w *linkWalk) enter(fd int, at *node, name string, by *rule) error {
 	}
 	defer func() { _ = unix.Close(sub) }()
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		w.noteInode(&st, by)
+		w.noteInode(&st, cmp.Or(there.Inode(false), by))
 		return nil
 	}
-	return w.descend(sub, w.special(at, name), by)
-}
-
-// special returns a directory whose entries have rules of their own, as a node
-// that the kernel need not know.
-func (w *linkWalk) special(at *node, name string) *node {
-	if at == nil || role(at.role.Load()) != roleRoot || (name != "worktrees" && name != ".jvs") {
-		return nil
-	}
-	n := &node{kind: unix.S_IFDIR}
-	w.f.takeRole(n, at, name)
-	return n
+	return w.descend(sub, there.Role, cmp.Or(there.Inode(true), by))
 }

@@ -5,6 +5,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
 // Lookup finds one name in a directory.
@@ -26,7 +27,7 @@ func (f *rawFS) Lookup(_ <-chan struct{}, h *fuse.InHeader, name string, out *fu
 }
 
 func (f *rawFS) lookup(h *fuse.InHeader, dir *node, name string, out *fuse.EntryOut) fuse.Status {
-	if role(dir.role.Load()) != roleNone { // what is seen here has a rule by its name
+	if dir.layoutRole() != layout.Plain { // what is seen here has a rule by its name
 		f.tree.RLock()
 		defer f.tree.RUnlock()
 	}

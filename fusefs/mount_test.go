@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -74,8 +75,16 @@ type testMount struct {
 	guards      map[lease.WorktreeID]*gate.Guard
 }
 
+func laidOut(name layout.Name, tree lease.WorktreeID) layout.Layout {
+	l, err := layout.New(name, tree)
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
 // mounted serves a directory beside its source. The guards are closed.
-func mounted(t *testing.T, shape Shape, prepare func(source string), change ...func(*Options)) *testMount {
+func mounted(t *testing.T, name layout.Name, prepare func(source string), change ...func(*Options)) *testMount {
 	t.Helper()
 	if _, err := os.Stat("/dev/fuse"); err != nil || os.Getuid() != 0 {
 		t.Skip("needs root and /dev/fuse")
@@ -85,7 +94,7 @@ func mounted(t *testing.T, shape Shape, prepare func(source string), change ...f
 	clock := lease.SystemClock()
 	resolver := gate.NewResolver(clock)
 	o := Options{
-		Source: m.source, Mountpoint: m.dir, Shape: shape, TreeID: "tree",
+		Source: m.source, Mountpoint: m.dir, Layout: laidOut(name, "tree"),
 		Guards: func(id lease.WorktreeID) (*gate.Guard, error) {
 			if m.guards[id] == nil {
 				m.guards[id] = gate.NewGuard(gate.GuardConfig{Worktree: id, Mode: gate.Exclusive,
@@ -118,7 +127,7 @@ func mounted(t *testing.T, shape Shape, prepare func(source string), change ...f
 // hold opens a guard for everybody.
 func (m *testMount) hold(t *testing.T, id lease.WorktreeID, token lease.Token) *gate.Guard {
 	t.Helper()
-	g, err := m.fs.guard(&rule{kind: ruleWorktree, id: id})
+	g, err := m.fs.guard(&layout.Rule{Kind: layout.Guarded, Worktree: id})
 	require.NoError(t, err)
 	g.Open(lease.Grant{Token: token, Holder: lease.Holder{Scope: string(gate.ScopeMount)},
 		Deadline: lease.SystemClock().Boot() + time.Hour})
@@ -138,7 +147,7 @@ func sh(t *testing.T, dir, script string) (string, error) {
 }
 
 func TestReadsPassAndWritesNeedALease(t *testing.T) {
-	m := mounted(t, ShapeTree, func(s string) {
+	m := mounted(t, layout.Tree, func(s string) {
 		require.NoError(t, os.WriteFile(filepath.Join(s, "f"), []byte("old"), 0o644))
 	})
 	out, err := sh(t, m.dir, "cat f; ls")
@@ -159,7 +168,7 @@ func TestReadsPassAndWritesNeedALease(t *testing.T) {
 }
 
 func TestAStaleHandleStaysStale(t *testing.T) {
-	m := mounted(t, ShapeTree, func(string) {})
+	m := mounted(t, layout.Tree, func(string) {})
 	g := m.hold(t, "tree", 1)
 	f, err := os.Create(m.at("f"))
 	require.NoError(t, err)
@@ -178,7 +187,7 @@ func TestAStaleHandleStaysStale(t *testing.T) {
 // A tree that was filled outside of any worktree comes under the guard with the
 // rename that makes it one, and its old descriptors are worth nothing.
 func TestARenamedTreeTakesTheRuleOfItsNewPath(t *testing.T) {
-	m := mounted(t, ShapeRepository, func(s string) {
+	m := mounted(t, layout.JVS, func(s string) {
 		for _, d := range []string{".jvs/locks", "main/sub", "worktrees/a"} {
 			require.NoError(t, os.MkdirAll(filepath.Join(s, d), 0o755))
 		}
@@ -207,7 +216,7 @@ func TestARenamedTreeTakesTheRuleOfItsNewPath(t *testing.T) {
 }
 
 func TestBetweenWorktreesIsEXDEV(t *testing.T) {
-	m := mounted(t, ShapeRepository, func(s string) {
+	m := mounted(t, layout.JVS, func(s string) {
 		for _, d := range []string{".jvs/locks", "main", "worktrees/a", "worktrees/b"} {
 			require.NoError(t, os.MkdirAll(filepath.Join(s, d), 0o755))
 		}
@@ -228,7 +237,7 @@ func TestBetweenWorktreesIsEXDEV(t *testing.T) {
 }
 
 func TestLockRecordsAreSealed(t *testing.T) {
-	m := mounted(t, ShapeRepository, func(s string) {
+	m := mounted(t, layout.JVS, func(s string) {
 		for _, d := range []string{".jvs/locks", "main", "worktrees"} {
 			require.NoError(t, os.MkdirAll(filepath.Join(s, d), 0o755))
 		}
@@ -247,7 +256,7 @@ func TestLockRecordsAreSealed(t *testing.T) {
 }
 
 func TestOneInodeForHardLinksAndHonestDirectories(t *testing.T) {
-	m := mounted(t, ShapeTree, func(s string) {
+	m := mounted(t, layout.Tree, func(s string) {
 		require.NoError(t, os.WriteFile(filepath.Join(s, "a"), nil, 0o644))
 		require.NoError(t, os.Link(filepath.Join(s, "a"), filepath.Join(s, "b")))
 		for i := range 3000 {
@@ -263,7 +272,7 @@ func TestOneInodeForHardLinksAndHonestDirectories(t *testing.T) {
 // asked to forget.
 func TestMoreInodesThanDescriptors(t *testing.T) {
 	const files, descriptors = 3000, 800
-	m := mounted(t, ShapeTree, func(s string) {
+	m := mounted(t, layout.Tree, func(s string) {
 		for i := range files {
 			require.NoError(t, os.WriteFile(filepath.Join(s, strconv.Itoa(i)), nil, 0o644))
 		}
@@ -276,7 +285,7 @@ func TestMoreInodesThanDescriptors(t *testing.T) {
 
 // After an abort every use fails, and the directory below stays covered.
 func TestAnAbortedMountFailsClosed(t *testing.T) {
-	m := mounted(t, ShapeTree, func(s string) {
+	m := mounted(t, layout.Tree, func(s string) {
 		require.NoError(t, os.WriteFile(filepath.Join(s, "f"), nil, 0o644))
 	})
 	f, err := os.Open(m.at("f"))
@@ -292,10 +301,10 @@ func TestAnAbortedMountFailsClosed(t *testing.T) {
 
 // What came too late is not acknowledged, whatever the call.
 func TestLateMutationsAreNotAcknowledged(t *testing.T) {
-	m := mounted(t, ShapeTree, func(s string) {
+	m := mounted(t, layout.Tree, func(s string) {
 		require.NoError(t, os.WriteFile(filepath.Join(s, "f"), nil, 0o644))
 	})
-	g, err := m.fs.guard(&rule{kind: ruleWorktree, id: "tree"})
+	g, err := m.fs.guard(&layout.Rule{Kind: layout.Guarded, Worktree: "tree"})
 	require.NoError(t, err)
 	var stolen atomic.Bool
 	g.Open(lease.Grant{Token: 3, Holder: lease.Holder{Scope: string(gate.ScopeMount)},
@@ -328,7 +337,7 @@ func TestLateMutationsAreNotAcknowledged(t *testing.T) {
 
 // Read-only is the whole mount, what passes through otherwise too.
 func TestReadOnlyMounts(t *testing.T) {
-	m := mounted(t, ShapeRepository, func(s string) {
+	m := mounted(t, layout.JVS, func(s string) {
 		for _, d := range []string{".jvs/locks", "main"} {
 			require.NoError(t, os.MkdirAll(filepath.Join(s, d), 0o755))
 		}
@@ -340,14 +349,14 @@ func TestReadOnlyMounts(t *testing.T) {
 // Another mount of the repository remembers by their old place what its processes
 // have open, so roots stay where they are while there is one.
 func TestRootsDoNotMoveUnderAnotherMount(t *testing.T) {
-	m := mounted(t, ShapeRepository, func(s string) {
+	m := mounted(t, layout.JVS, func(s string) {
 		for _, d := range []string{".jvs/locks", "main", "worktrees/a", "x"} {
 			require.NoError(t, os.MkdirAll(filepath.Join(s, d), 0o755))
 		}
 	})
 	m.hold(t, "a", 1)
 	m.hold(t, "b", 1)
-	other, err := Open(Options{Source: m.source, Mountpoint: m.dir, Shape: ShapeRepository})
+	other, err := Open(Options{Source: m.source, Mountpoint: m.dir, Layout: laidOut(layout.JVS, "")})
 	require.NoError(t, err)
 	require.ErrorIs(t, os.Rename(m.at("worktrees/a"), m.at("worktrees/b")), unix.EBUSY)
 	require.ErrorIs(t, os.Rename(m.at("x"), m.at("worktrees/b")), unix.EBUSY)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
 // A worktree's root is what its guard hangs on: with its name the rule of the whole tree
@@ -41,7 +42,9 @@ type renaming struct {
 }
 
 // ofRoot reports whether a worktree's root gets or loses its name.
-func (r renaming) ofRoot() bool { return isRoot(r.from, r.oldName) || isRoot(r.to, r.newName) }
+func (f *rawFS) ofRoot(r renaming) bool {
+	return f.isRoot(r.from, r.oldName) || f.isRoot(r.to, r.newName)
+}
 
 // moveRoot is a rename of a worktree's root.
 func (f *rawFS) moveRoot(cancel <-chan struct{}, r renaming) (st fuse.Status) {
@@ -125,9 +128,9 @@ func gaveUp(ctx context.Context) fuse.Status {
 // guardsConcerned are those of both names, and those that files rest on which are open
 // for writing below what moves: it may have come from a third name before.
 func (f *rawFS) guardsConcerned(r renaming) (all []*gate.Guard, err error) {
-	var buf [4]*rule
-	for _, by := range entryRules(entryRules(buf[:0], r.from, r.oldName), r.to, r.newName) {
-		if by.kind != ruleWorktree {
+	var buf [4]*layout.Rule
+	for _, by := range f.entryRules(f.entryRules(buf[:0], r.from, r.oldName), r.to, r.newName) {
+		if by.Kind != layout.Guarded {
 			continue
 		}
 		g, err := f.guard(by)

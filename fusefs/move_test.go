@@ -11,12 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
 func repositoryMount(t *testing.T) *testMount {
 	t.Helper()
-	return mounted(t, ShapeRepository, func(s string) {
+	return mounted(t, layout.JVS, func(s string) {
 		for _, d := range []string{".jvs/locks", "main/d", "worktrees"} {
 			require.NoError(t, os.MkdirAll(filepath.Join(s, d), 0o755))
 		}

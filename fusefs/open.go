@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
 // backingFlags are the flags of an open that the backing descriptor has too.
@@ -41,7 +42,7 @@ func (f *rawFS) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 		}
 		defer p.abandon() // an open changes nothing that could be late
 		if !f.mayOpen(n, in.Flags) {
-			return f.refuseRule(gate.OpOpen, callerID(&in.InHeader), sealedRule)
+			return f.refuseRule(gate.OpOpen, callerID(&in.InHeader), layout.Sealed)
 		}
 		h.claims, h.against = p.claims(), p.against
 	}

@@ -7,6 +7,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
 // Two directories that were moved behind the mount may each have been seen in the other.
@@ -18,11 +20,11 @@ func TestDirectoriesSeenInEachOtherAreSealed(t *testing.T) {
 	f.addParent(a, false)
 	f.addParent(b, false)
 	for _, n := range []*node{a, b, f} {
-		require.Equal(t, []*rule{sealedRule}, n.rules(nil))
-		require.Equal(t, []*rule{sealedRule}, entryRules(nil, n, "name"))
+		require.Equal(t, []*layout.Rule{layout.Sealed}, n.rules(nil))
+		require.Equal(t, []*layout.Rule{layout.Sealed}, new(rawFS).entryRules(nil, n, "name"))
 	}
-	a.own.Store(openRule) // seen where it is
-	require.Equal(t, []*rule{openRule}, f.rules(nil))
+	a.own.Store(layout.Open) // seen where it is
+	require.Equal(t, []*layout.Rule{layout.Open}, f.rules(nil))
 }
 
 // Where other mounts could not notice, no root is renamed, and the log says so once.

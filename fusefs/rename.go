@@ -5,6 +5,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
 // Rename moves a name. Within one guard it is one mutation. Between two it is
@@ -25,7 +26,7 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 	drop := f.foreignPages(f.movesDir(r.from, oldName) || f.movesDir(r.to, newName), r.from, r.to)
 	drop() // before any lock is held: what is written back comes as requests
 	defer drop()
-	if r.ofRoot() {
+	if f.ofRoot(r) {
 		return f.moveRoot(cancel, r)
 	}
 	p, st := f.admitRename(r, nil)
@@ -39,12 +40,12 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 // admitRename asks the guards of both names, and takes the border.
 func (f *rawFS) admitRename(r renaming, through *gate.Freeze) (passes, fuse.Status) {
 	return f.settled(func() (passes, fuse.Status) {
-		rules, ok := renameRules(r.from, r.oldName, r.to, r.newName)
+		rules, ok := f.renameRules(r.from, r.oldName, r.to, r.newName)
 		if !ok {
 			return passes{}, fuse.EXDEV
 		}
 		if f.covers(gate.OpRename, r.from, r.oldName) || f.covers(gate.OpRename, r.to, r.newName) {
-			return passes{}, f.refuseRule(gate.OpRename, callerID(&r.in.InHeader), sealedRule)
+			return passes{}, f.refuseRule(gate.OpRename, callerID(&r.in.InHeader), layout.Sealed)
 		}
 		p, st := f.admitAs(passes{
 			op: gate.OpRename, through: through, signal: r.signal, spot: f.spotOfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
@@ -100,20 +101,20 @@ func (f *rawFS) movesDir(dir *node, name string) bool {
 
 // renameRules returns the rules of both names, and whether the move is one that a
 // rename may make.
-func renameRules(from *node, oldName string, to *node, newName string) ([]*rule, bool) {
-	var buf [4]*rule
-	rules := entryRules(buf[:0], from, oldName)
+func (f *rawFS) renameRules(from *node, oldName string, to *node, newName string) ([]*layout.Rule, bool) {
+	var buf [4]*layout.Rule
+	rules := f.entryRules(buf[:0], from, oldName)
 	n := len(rules)
-	rules = entryRules(rules, to, newName)
+	rules = f.entryRules(rules, to, newName)
 	if len(rules) == 1 || n > 1 {
 		return rules, n == 1
 	}
-	return rules, isRoot(from, oldName) || isRoot(to, newName)
+	return rules, f.isRoot(from, oldName) || f.isRoot(to, newName)
 }
 
 // isRoot reports whether a name is that of a worktree's root (or of something
 // sealed, which the gate then refuses).
-func isRoot(dir *node, name string) bool { return entryRule(dir, name) != nil }
+func (f *rawFS) isRoot(dir *node, name string) bool { return f.entryOf(dir, name).HasRule() }
 
 // resettle notes that the inode at dir/name stands there now, and no more where it was.
 // One that the kernel does not know learns its place when it is looked up. It reports

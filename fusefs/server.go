@@ -13,25 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
-)
-
-// Shape says how worktrees lie in the source directory.
-type Shape int
-
-const (
-	// ShapeTree guards the whole source as one worktree.
-	ShapeTree Shape = iota
-	// ShapeRepository guards main and each worktrees/<name> on its own; .jvs
-	// passes through, except .jvs/locks.
-	ShapeRepository
 )
 
 // Options says what to serve and where.
 type Options struct {
-	Source     string // absolute
-	Mountpoint string // absolute; "" or Source itself mounts in place
-	Shape      Shape
+	Source     string        // absolute
+	Mountpoint string        // absolute; "" or Source itself mounts in place
+	Layout     layout.Layout // which guard stands over what
 	// Guards returns the guard of a worktree, the same one for the same id. It is
 	// called from many goroutines, at the first mutation below a worktree.
 	Guards func(id lease.WorktreeID) (*gate.Guard, error)
@@ -42,7 +32,6 @@ type Options struct {
 	// goroutine. It must not block. May be nil.
 	OnRefusal func(*gate.Refusal)
 
-	TreeID lease.WorktreeID // of the one worktree, for ShapeTree
 	// Repository is the root of the repository that the one worktree belongs to, "" for none.
 	Repository string
 	// Errno answers what is refused where no guard is asked; 0 is EROFS.
@@ -89,6 +78,9 @@ type Server struct {
 // visible to anybody yet. The descriptor stays valid under a mount on top of the
 // source and under a dead one.
 func Open(o Options) (*Server, error) {
+	if o.Layout == (layout.Layout{}) {
+		return nil, errors.New("no layout: nothing would be guarded")
+	}
 	if o.Mountpoint == "" {
 		o.Mountpoint = o.Source
 	}

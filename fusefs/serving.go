@@ -111,7 +111,7 @@ func (s *serving) close() {
 
 // serveFrom begins to serve a repository, or one worktree of it, whose root is given.
 func (s *serving) serveFrom(o Options, root int) error {
-	if o.Shape == ShapeRepository {
+	if o.Layout.ByName() {
 		return s.serve(root)
 	}
 	if o.Repository == "" {
@@ -125,7 +125,7 @@ func (s *serving) serveFrom(o Options, root int) error {
 	if err := s.serve(repo); err != nil {
 		return err
 	}
-	return isWorktree(repo, root, o.TreeID)
+	return isWorktree(repo, root, o.Layout.Tree())
 }
 
 // isWorktree makes sure, once nobody else can rename it any more, that a root is still

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -95,7 +96,7 @@ func TestAWorktreeThatWasRenamedMeanwhileIsNotServed(t *testing.T) {
 	}
 	main, a := openDir(t, repo+"/main"), openDir(t, repo+"/worktrees/a")
 	serve := func(id lease.WorktreeID, root int) error {
-		return beginServing(t).serveFrom(Options{Repository: repo, TreeID: id, Source: repo}, root)
+		return beginServing(t).serveFrom(Options{Repository: repo, Layout: laidOut(layout.Tree, id), Source: repo}, root)
 	}
 	require.NoError(t, serve("main", main))
 	require.NoError(t, serve("a", a))

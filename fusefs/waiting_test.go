@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -42,7 +43,7 @@ func slowly(t *testing.T, files int) (*testMount, *slowKeeper) {
 	g := gate.NewGuard(gate.GuardConfig{Worktree: "tree", Mode: gate.Exclusive, OnFree: gate.AcquireOnFree,
 		Clock: clock, Resolver: resolver, Enforcement: under})
 	g.Bind(k)
-	m := mounted(t, ShapeTree, func(s string) {
+	m := mounted(t, layout.Tree, func(s string) {
 		for i := range files {
 			require.NoError(t, os.WriteFile(filepath.Join(s, strconv.Itoa(i)), []byte("x"), 0o644))
 		}

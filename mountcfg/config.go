@@ -21,6 +21,7 @@ type Config struct {
 	NoExec      bool
 	NoSymFollow bool
 
+	Layout  string // auto | tree | jvs | jvs-folder: what one lease covers
 	Mode    string // exclusive | shared
 	Enforce string // enforce | observe | readonly
 	OnFree  string // acquire | deny | allow: a write while nobody holds the lease
@@ -68,6 +69,7 @@ type WorktreeRule struct {
 // are the defaults of locking spec v6.3.
 func Default() Config {
 	return Config{
+		Layout:        "auto",
 		Mode:          "exclusive",
 		Enforce:       "enforce",
 		OnFree:        "acquire",

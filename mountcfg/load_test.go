@@ -35,6 +35,7 @@ errno: EACCES
 cache: shared
 cache_timeout: 0s
 file_locks: mount
+layout: tree
 lease_duration: 1m
 renew_interval: 20s
 max_clock_skew: 0s
@@ -56,7 +57,7 @@ worktrees:
 	require.Equal(t, Config{
 		Source: "/srv/repo", Mountpoint: "/mnt/repo", Control: "/run/jvsfs",
 		NoSUID: true, NoDev: true, NoExec: true, NoSymFollow: true,
-		Mode: "shared", Enforce: "observe", OnFree: "deny", Scope: "cgroup", Errno: "EACCES",
+		Layout: "tree", Mode: "shared", Enforce: "observe", OnFree: "deny", Scope: "cgroup", Errno: "EACCES",
 		Cache:         "shared",
 		FileLocks:     "mount",
 		LeaseDuration: time.Minute, RenewInterval: 20 * time.Second, StealGrace: 250 * time.Millisecond,

@@ -16,6 +16,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -82,7 +83,7 @@ func (a *auditCommand) find(ctx context.Context, path string) (log, locks string
 		log, locks = st.Audit, st.Locks
 	}
 	if log == "" {
-		p, err := place.SourceAt(abs, control)
+		p, err := place.SourceAt(abs, control, layout.Auto)
 		if err != nil || p.Shape == api.ShapeDirectory {
 			if p, err = place.WorktreeOf(abs, control); err != nil {
 				return "", "", err

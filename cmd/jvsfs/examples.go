@@ -27,6 +27,7 @@ var examples = map[string]string{
   jvsfs status --json | jq '.mounts[].worktrees[]'`,
 	"jvsfs explain": `  jvsfs explain /srv/repo/main/README
   jvsfs explain --pid 4711 /srv/repo/main`,
+	"jvsfs layout": `  jvsfs layout /srv/repo/main/README /srv/repo/.jvs`,
 	"jvsfs doctor": `  jvsfs doctor
   jvsfs doctor --strict --json /srv/repo
   jvsfs doctor --repair /srv/repo`,

@@ -18,6 +18,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -155,6 +156,7 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 	}
 	defer host.CloseFile(log)
 	if !m.asJSON {
+		m.sayLayout(p)
 		m.sayLocal(p)
 	}
 	before, err := host.ReadMounts()
@@ -176,16 +178,17 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 
 // mounted is what `mount --json` prints; the names are those of `status --json`.
 type mounted struct {
-	Mountpoint string    `json:"mountpoint"`
-	Source     string    `json:"source"`
-	Shape      api.Shape `json:"shape"`
-	Locks      string    `json:"locks"`
-	Local      bool      `json:"local,omitempty"`
-	Hidden     []string  `json:"hidden,omitempty"` // mounts inside of the source that are no part of it
+	Mountpoint string      `json:"mountpoint"`
+	Source     string      `json:"source"`
+	Shape      api.Shape   `json:"shape"`
+	Layout     layout.Name `json:"layout"`
+	Locks      string      `json:"locks"`
+	Local      bool        `json:"local,omitempty"`
+	Hidden     []string    `json:"hidden,omitempty"` // mounts inside of the source that are no part of it
 }
 
 func mountedOf(cfg mountcfg.Config, p place.Place) mounted {
-	return mounted{Mountpoint: cmp.Or(cfg.Mountpoint, p.Root), Source: p.Root, Shape: p.Shape, Locks: p.LockDir, Local: p.Local}
+	return mounted{Mountpoint: cmp.Or(cfg.Mountpoint, p.Root), Source: p.Root, Shape: p.Shape, Layout: p.Layout, Locks: p.LockDir, Local: p.Local}
 }
 
 func needRoot() error {
@@ -193,6 +196,13 @@ func needRoot() error {
 		return &api.Failure{Class: api.ClassDenied, Message: "mounting over a directory needs root", Next: "run it with sudo"}
 	}
 	return nil
+}
+
+// sayLayout tells what was chosen. Who has asked for a layout knows it.
+func (m *mountCommand) sayLayout(p place.Place) {
+	if p.Why != "" {
+		fmt.Fprintf(m.io.out, "layout %s: %s (%s)\n", p.Layout, p.Layout.Guards(p.Root), p.Why)
+	}
 }
 
 func (m *mountCommand) sayLocal(p place.Place) {

@@ -12,6 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -62,13 +63,22 @@ func (m *mountCommand) sayLocks(now mountcfg.Config) {
 	}
 }
 
+// layoutOf is the layout that is asked for. A mount that comes back keeps the one that it had,
+// whatever its source has in its root just now: a restore may have moved main away.
+func (m *mountCommand) layoutOf(cfg mountcfg.Config) layout.Name {
+	if m.recovery != nil && m.recovery.State != nil && m.recovery.State.Layout != "" && cfg.Layout == string(layout.Auto) {
+		return m.recovery.State.Layout
+	}
+	return layout.Name(cfg.Layout)
+}
+
 // sourceOf classifies the source, below the dead mount if there is one.
 func (m *mountCommand) sourceOf(cfg mountcfg.Config) (p place.Place, err error) {
 	if m.recovery == nil {
-		return place.SourceAt(cfg.Source, cfg.Control)
+		return place.SourceAt(cfg.Source, cfg.Control, m.layoutOf(cfg))
 	}
 	err = host.Underneath(m.recovery.Point, func() (err error) {
-		p, err = place.SourceAt(cfg.Source, cfg.Control)
+		p, err = place.SourceAt(cfg.Source, cfg.Control, m.layoutOf(cfg))
 		return err
 	})
 	return p, err

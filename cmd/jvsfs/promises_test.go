@@ -27,7 +27,7 @@ var promisedAt = map[string]string{
 	"gate.Status": "`worktrees[]` of it", "fusefs.Stats": "`statistics` of it", "fusefs.Features": "`statistics` of it", "fusefs.User": "`statistics` of it",
 	"api.RefusalView": "a refusal", "jvsfs.locatedRefusal": "a refusal",
 	"api.holderView": "a holder", "gate.HolderView": "a holder", "lease.Record": "a record",
-	"gate.Explanation": "`explain PATH`", "api.Explanation": "`explain PATH`", "jvsfs.recentReport": "`explain` |",
+	"gate.Explanation": "`explain PATH`", "api.Explanation": "`explain PATH`", "jvsfs.recentReport": "`explain` |", "jvsfs.guardedPath": "`layout` | a list",
 	"jvsfs.doctorReport": "`doctor`", "finding.Finding": "`doctor`",
 	"jvsfs.configView": "`config show`", "mountcfg.Origin": "`config show`",
 	"jvsfs.configCheck": "`config check`", "jvsfs.checkedFile": "`config check`", "jvsfs.mistake": "`config check`",

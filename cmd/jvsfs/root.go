@@ -34,7 +34,7 @@ Exit codes: 0 ok, 1 other error, 2 usage, 10 conflict, 11 expired, 12 not held,
 	root.AddCommand(
 		newConfigCommand(io),
 		newMountCommand(io), newUmountCommand(io), newLockCommand(io), newExecCommand(io), newEnforceCommand(io),
-		newStatusCommand(io), newTopCommand(io), newExplainCommand(io), newDoctorCommand(io), newAuditCommand(io), newTrampolineCommand(io), newGuardianCommand(),
+		newStatusCommand(io), newTopCommand(io), newExplainCommand(io), newLayoutCommand(io), newDoctorCommand(io), newAuditCommand(io), newTrampolineCommand(io), newGuardianCommand(),
 		newRecoverCommand(io), newProbeCommand(),
 	)
 	root.AddCommand(docsCommands(io)...)

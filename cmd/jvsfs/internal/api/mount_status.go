@@ -7,6 +7,8 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/lease"
 )
 
 // Shape says what a source is.
@@ -27,18 +29,20 @@ const (
 
 // MountStatus is one mount in `status --json`; the names are a promise.
 type MountStatus struct {
-	Mountpoint string     `json:"mountpoint"`
-	Source     string     `json:"source,omitempty"`
-	Device     string     `json:"device"`
-	State      string     `json:"state"` // serving, dead, silent or forbidden
-	Detail     string     `json:"detail,omitempty"`
-	Next       string     `json:"next,omitempty"` // the way out of a mount that does not serve
-	PID        int        `json:"pid,omitempty"`
-	Since      *time.Time `json:"since,omitempty"`
-	Shape      Shape      `json:"shape,omitempty"`
-	Locks      string     `json:"locks,omitempty"`
-	Audit      string     `json:"audit,omitempty"`
-	Local      bool       `json:"local,omitempty"` // the fence holds on this machine only
+	Mountpoint string           `json:"mountpoint"`
+	Source     string           `json:"source,omitempty"`
+	Device     string           `json:"device"`
+	State      string           `json:"state"` // serving, dead, silent or forbidden
+	Detail     string           `json:"detail,omitempty"`
+	Next       string           `json:"next,omitempty"` // the way out of a mount that does not serve
+	PID        int              `json:"pid,omitempty"`
+	Since      *time.Time       `json:"since,omitempty"`
+	Shape      Shape            `json:"shape,omitempty"`
+	Layout     layout.Name      `json:"layout,omitempty"`   // what one lease covers
+	Worktree   lease.WorktreeID `json:"worktree,omitempty"` // the one of a mount that has one
+	Locks      string           `json:"locks,omitempty"`
+	Audit      string           `json:"audit,omitempty"`
+	Local      bool             `json:"local,omitempty"` // the fence holds on this machine only
 	EnforceStatus
 	Lease          int64           `json:"lease_duration_ms,omitempty"`
 	Metrics        string          `json:"metrics,omitempty"` // where they are served

@@ -10,6 +10,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
@@ -23,15 +24,16 @@ func openFileSystem(cfg mountcfg.Config, p place.Place, guards *registry, mode *
 	if err != nil {
 		return nil, nil, err
 	}
+	names, err := layout.New(p.Layout, p.ID)
+	if err != nil {
+		return nil, nil, err
+	}
 	o := fusefs.Options{
-		Source: p.Root, Mountpoint: cfg.Mountpoint, Shape: fusefs.ShapeTree,
-		Guards: guards.guard, Known: guards.known, TreeID: p.ID, Log: log,
+		Source: p.Root, Mountpoint: cfg.Mountpoint, Layout: names,
+		Guards: guards.guard, Known: guards.known, Log: log,
 		Errno: errno, Enforcement: mode, Exempt: cfg.Exempts(),
 		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout, Attributes: attributesOf(cfg),
 		LocalLocks: cfg.FileLocks == "mount",
-	}
-	if p.Shape == api.ShapeRepository {
-		o.Shape = fusefs.ShapeRepository
 	}
 	if p.Shape == api.ShapeWorktree {
 		o.Repository = p.Repo

@@ -84,7 +84,7 @@ type modeSwitch struct {
 type unmounting struct {
 	*mount
 	trail   *refusalTrail
-	mountID atomic.Int64 // of the mount in mountinfo, 0 while it is not known
-	umount  sync.Mutex   // one at a time
+	mountID atomic.Int64  // of the mount in mountinfo, 0 while it is not known
+	umount  sync.Mutex    // one at a time
 	ended   chan struct{} // closed when the kernel knows the mount no more, wherever it was
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -47,7 +48,7 @@ func placeOf(path, control string, mounts host.MountTable) (p place.Place, found
 	if err != nil || host.IsJVSFS(m) {
 		return p, false, err
 	}
-	if p, err = place.SourceAt(abs, control); err != nil {
+	if p, err = place.SourceAt(abs, control, layout.Auto); err != nil {
 		p, err = place.WorktreeOf(abs, control)
 	}
 	return p, err == nil, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -28,9 +29,10 @@ type MountState struct {
 	Mountpoint string          `json:"mountpoint"`
 	Source     string          `json:"source"`
 	Locks      string          `json:"locks"`
-	Mark       int64           `json:"mark,omitempty"` // of the records (treeLock); 0: of a release that had none
-	Config     json.RawMessage `json:"config"`         // mountcfg's own form
-	Args       []string        `json:"args"`           // for people
+	Layout     layout.Name     `json:"layout,omitempty"` // "": of a release that had one for each shape
+	Mark       int64           `json:"mark,omitempty"`   // of the records (treeLock); 0: of a release that had none
+	Config     json.RawMessage `json:"config"`           // mountcfg's own form
+	Args       []string        `json:"args"`             // for people
 	Since      time.Time       `json:"since"`
 	Daemon     ProcessState    `json:"daemon"`
 }

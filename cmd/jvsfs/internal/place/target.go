@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -26,11 +28,13 @@ type Place struct {
 	LockDir string
 	Local   bool    // the lock directory is the default of this machine
 	Foreign *treeID // the records are this other directory's; nil: they are not
+	Layout  layout.Name
+	Why     string // the layout was chosen; "" if it was asked for
 }
 
 // SourceAt classifies an existing directory, clean and absolute. control
-// overrides the lock directory, "" for none.
-func SourceAt(path, control string) (Place, error) {
+// overrides the lock directory, "" for none. want is the layout that was asked for.
+func SourceAt(path, control string, want layout.Name) (Place, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return Place{}, err
@@ -38,16 +42,41 @@ func SourceAt(path, control string) (Place, error) {
 	if !info.IsDir() {
 		return Place{}, api.Usagef("%s is not a directory", path)
 	}
-	if isRepository(path) {
-		p := Place{Shape: api.ShapeRepository, Root: path, Repo: path, LockDir: locksOf(path)}
+	name, why, err := layoutOf(path, want)
+	if err != nil {
+		return Place{}, err
+	}
+	if name == layout.JVS {
+		p := Place{Shape: api.ShapeRepository, Root: path, Repo: path, LockDir: locksOf(path), Layout: name, Why: why}
 		return p.withControl(control).recorded()
 	}
 	if p, ok, err := worktreeAt(path); err != nil {
 		return p, err
-	} else if ok {
+	} else if ok && name == layout.Tree {
+		p.Why = "it is a worktree of " + p.Repo
 		return p.withControl(control).recorded()
 	}
-	return recordedAt(path, control, usualRecords()), nil
+	p := recordedAt(path, control, usualRecords())
+	p.Layout, p.Why = name, why
+	return p, nil
+}
+
+// layoutOf is the layout that was asked for, if the directory has what it needs, or the one
+// that the directory has.
+func layoutOf(path string, want layout.Name) (layout.Name, string, error) {
+	marks := marksOf(path)
+	if want != layout.Auto {
+		if err := want.Needs(marks); err != nil {
+			return "", "", api.Usagef("%s: %v", path, err)
+		}
+		return want, "", nil
+	}
+	name, why, err := layout.Choose(marks)
+	if err != nil {
+		return "", "", &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("%s: %v", path, err),
+			Next: "name the layout that it will have: --layout jvs, jvs-folder or tree", Err: err}
+	}
+	return name, why, nil
 }
 
 // WorktreeOf finds the worktree that path is or lies in; path is clean and
@@ -59,26 +88,35 @@ func WorktreeOf(path, control string) (Place, error) {
 		} else if ok {
 			return p.withControl(control).recorded()
 		}
-		if isRepository(dir) {
+		name, why, err := layout.Choose(marksOf(dir))
+		if name == layout.Folder {
+			return plainDirectoryOf(path, dir, control, why) // its .jvs too is a matter of that one lease
+		}
+		if name == layout.JVS || err != nil {
 			return Place{}, &api.Failure{
 				Class: api.ClassUsage, Message: fmt.Sprintf("%s is in the repository %s but in none of its worktrees", path, dir),
 				Next: fmt.Sprintf("name one of them: %s/main or %s/worktrees/NAME", dir, dir),
 			}
 		}
 	}
-	return plainDirectoryOf(path, control)
+	return plainDirectoryOf(path, "", control, "")
 }
 
 // plainDirectoryOf finds the nearest directory at or above path that has
-// records, or else the directory that path names.
-func plainDirectoryOf(path, control string) (Place, error) {
+// records, or else the folder of JVS that path lies in, or else the directory that path names.
+func plainDirectoryOf(path, folder, control, why string) (Place, error) {
 	usual := usualRecords()
 	if control == "" {
-		for dir := path; dir != "/"; dir = filepath.Dir(dir) {
-			if p := recordedAt(dir, "", usual); Exists(p.LockDir) {
+		for dir := path; dir != "/" && dir != filepath.Dir(folder); dir = filepath.Dir(dir) {
+			if p := recordedAt(dir, "", usual); dir != folder && Exists(p.LockDir) {
 				return p, nil
 			}
 		}
+	}
+	if folder != "" {
+		p := recordedAt(folder, control, usual)
+		p.Layout, p.Why = layout.Folder, why
+		return p, nil
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -118,7 +156,7 @@ func worktreeAt(dir string) (Place, bool, error) {
 	if err != nil {
 		return Place{}, false, err
 	}
-	return Place{Shape: api.ShapeWorktree, Root: dir, Repo: repo, ID: id, LockDir: locksOf(repo)}, true, nil
+	return Place{Shape: api.ShapeWorktree, Root: dir, Repo: repo, ID: id, LockDir: locksOf(repo), Layout: layout.Tree}, true, nil
 }
 
 // directoryAt is a plain directory with its lock directory.
@@ -129,7 +167,7 @@ func directoryAt(path, control string) Place {
 	if err != nil {
 		id = lease.WorktreeID("dir-" + hash)
 	}
-	p := Place{Shape: api.ShapeDirectory, Root: path, ID: id, LockDir: control}
+	p := Place{Shape: api.ShapeDirectory, Root: path, ID: id, LockDir: control, Layout: layout.Tree}
 	if control == "" {
 		p.LockDir = filepath.Join(DefaultControlRoot, string(id)+"-"+hash)
 		p.Local = true
@@ -140,8 +178,9 @@ func directoryAt(path, control string) Place {
 func locksOf(repo string) string { return filepath.Join(repo, ".jvs", "locks") }
 
 func isRepository(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, ".jvs"))
-	return err == nil && info.IsDir()
+	marks := marksOf(dir)
+	name, _, err := layout.Choose(marks)
+	return marks.Control && (name == layout.JVS || err != nil)
 }
 
 // Exists treats what cannot be looked at as existing, so that an error is met
@@ -175,4 +214,24 @@ func (p Place) OpenLockDir() (*lease.Dir, error) {
 		return nil, errors.Join(err, dir.Close())
 	}
 	return dir, nil
+}
+
+// Above finds the source that a path lies in, as an admin would mount it: a whole repository
+// rather than one of its worktrees. rel is the path below it. path is clean and absolute, and
+// need not exist.
+func Above(path string) (p Place, rel string, err error) {
+	for dir := path; dir != "/"; dir = filepath.Dir(dir) {
+		marks := marksOf(dir)
+		if !marks.Control && !marks.Locator {
+			continue
+		}
+		if p, err = SourceAt(dir, "", layout.Auto); err == nil {
+			rel = host.RelativeTo(dir, path)
+		}
+		return p, rel, err
+	}
+	if p, err = WorktreeOf(path, ""); err == nil {
+		rel = host.RelativeTo(p.Root, path)
+	}
+	return p, rel, err
 }

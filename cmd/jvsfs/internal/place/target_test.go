@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -76,16 +77,57 @@ func TestSourceAt(t *testing.T) {
 		"r": api.ShapeRepository, "r/main": api.ShapeWorktree, "r/worktrees/a": api.ShapeWorktree,
 		"plain": api.ShapeDirectory, "r/worktrees": api.ShapeDirectory,
 	} {
-		p, err := SourceAt(filepath.Join(root, path), "")
+		p, err := SourceAt(filepath.Join(root, path), "", layout.Auto)
 		require.NoError(t, err, path)
 		require.Equal(t, want, p.Shape, path)
 	}
-	p, err := SourceAt(filepath.Join(root, "r"), "/ctl")
+	p, err := SourceAt(filepath.Join(root, "r"), "/ctl", layout.Auto)
 	require.NoError(t, err)
 	require.Equal(t, "/ctl", p.LockDir)
 	require.NoError(t, os.WriteFile(filepath.Join(root, "file"), nil, 0o644))
-	_, err = SourceAt(filepath.Join(root, "file"), "")
+	_, err = SourceAt(filepath.Join(root, "file"), "", layout.Auto)
 	require.ErrorContains(t, err, "not a directory")
+}
+
+// A folder of today's JVS has one lease for all of it, and what lies in it belongs to that,
+// also a directory main. A repository that has nothing to guard is not taken for anything.
+func TestFolderOfJVS(t *testing.T) {
+	root := tree(t, "f/.jvs/locks", "f/main/src", "workspace/src", "empty/.jvs")
+	require.NoError(t, os.WriteFile(filepath.Join(root, "f/.jvs/repo_mode"), []byte("embedded_control\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "workspace/.jvs"), []byte(`{"type":"jvs-workspace"}`), 0o600))
+	for path, want := range map[string]string{
+		"f": "f", "f/main": "f", "f/main/src": "f", "f/.jvs/locks": "f", "f/absent": "f", "workspace/src": "workspace",
+	} {
+		p, err := WorktreeOf(filepath.Join(root, path), "")
+		require.NoError(t, err, path)
+		require.Equal(t, []any{filepath.Join(root, want), api.ShapeDirectory, layout.Folder}, []any{p.Root, p.Shape, p.Layout}, path)
+	}
+	p, err := SourceAt(filepath.Join(root, "f"), "", layout.Auto)
+	require.NoError(t, err)
+	require.Equal(t, layout.Folder, p.Layout)
+	p, err = SourceAt(filepath.Join(root, "f"), "", layout.Tree)
+	require.NoError(t, err)
+	require.Equal(t, layout.Tree, p.Layout, "as it was asked for")
+
+	_, err = SourceAt(filepath.Join(root, "empty"), "", layout.Auto)
+	require.ErrorIs(t, err, layout.ErrNothing)
+	p, err = SourceAt(filepath.Join(root, "empty"), "", layout.JVS)
+	require.NoError(t, err)
+	require.Equal(t, api.ShapeRepository, p.Shape, "it is yet to get its main")
+	_, err = SourceAt(filepath.Join(root, "f/main"), "", layout.JVS)
+	require.ErrorContains(t, err, "needs a directory .jvs")
+}
+
+// A source is looked for from a path upwards: the whole repository, or the folder.
+func TestAbove(t *testing.T) {
+	root := tree(t, "r/.jvs", "r/main/src", "plain/src")
+	for path, want := range map[string][2]string{
+		"r/main/src/x": {"r", "main/src/x"}, "r/.jvs/locks": {"r", ".jvs/locks"}, "r": {"r", ""}, "plain/src": {"plain/src", ""},
+	} {
+		p, rel, err := Above(filepath.Join(root, path))
+		require.NoError(t, err, path)
+		require.Equal(t, [2]string{filepath.Join(root, want[0]), want[1]}, [2]string{p.Root, rel}, path)
+	}
 }
 
 func TestTwoDirectoriesOfOneNameHaveDifferentRecords(t *testing.T) {

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+func newLayoutCommand(io stdio) *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use: "layout PATH...", Short: "Print what guards a path, and why",
+		Long: `Print for each PATH which worktree's lease guards it, in which layout, and why.
+On a jvsfs mount, or in a source that is mounted elsewhere, the layout is that of the
+mount. Anywhere else it is the one that "jvsfs mount" would choose. PATH need not exist.
+Whether a write would pass just now, jvsfs explain says.`,
+		Args: usageArgs(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			all := make([]guardedPath, 0, len(args))
+			for _, path := range args {
+				g, err := guardOf(cmd.Context(), path)
+				if err != nil {
+					return err
+				}
+				all = append(all, g)
+			}
+			if asJSON {
+				return human.PrintJSON(io.out, all)
+			}
+			return printGuarded(io.out, all)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// guardedPath is one path in `layout --json`; the names are a promise.
+type guardedPath struct {
+	Path     string           `json:"path"`
+	Source   string           `json:"source"`
+	Layout   layout.Name      `json:"layout"`
+	Guard    string           `json:"guard"` // worktree, none, sealed, append or bad_name
+	Worktree lease.WorktreeID `json:"worktree,omitempty"`
+	Why      string           `json:"why"`
+}
+
+// guardOf looks a path up as the mount that serves it does, or as one would.
+func guardOf(ctx context.Context, path string) (guardedPath, error) {
+	t, err := client.Find(ctx, path, "")
+	if t.Path == "" {
+		return guardedPath{}, err
+	}
+	source, id, rel := "", lease.WorktreeID(""), t.Rel
+	g := guardedPath{Path: t.Path}
+	if t.Mount != nil {
+		st := client.StatusOf(ctx, t.Mount)
+		if st.Layout == "" {
+			return g, &api.Failure{Class: api.ClassNoMount, Message: fmt.Sprintf("the mount at %s does not say what it guards (%s)", st.Mountpoint, st.State), Next: st.Next}
+		}
+		rel = resolvedIn(t, rel)
+		source, id, g.Layout, g.Why = st.Source, st.Worktree, st.Layout, "it is mounted at "+st.Mountpoint
+	} else {
+		p, rest, err := place.Above(t.Path)
+		if err != nil {
+			return g, err
+		}
+		source, id, rel, g.Layout, g.Why = p.Root, p.ID, rest, p.Layout, p.Why
+	}
+	l, err := layout.New(g.Layout, id)
+	if err != nil {
+		return g, err
+	}
+	info, err := os.Lstat(t.Path)
+	rule := l.Of(rel, err == nil && info.IsDir()).Own
+	g.Source, g.Guard, g.Worktree = source, guardNames[rule.Kind], rule.Worktree
+	return g, nil
+}
+
+// resolvedIn follows symbolic links on a mount that answers. What leads out of it, or to
+// nothing, stays as it is written.
+func resolvedIn(t client.Target, rel string) string {
+	if path, err := filepath.EvalSymlinks(t.Path); err == nil && host.Within(t.Mount.Mountpoint, path) {
+		return host.InMount(t.Mount, path)
+	}
+	return rel
+}
+
+var guardNames = map[layout.Kind]string{
+	layout.Guarded: "worktree", layout.PassThrough: "none", layout.SealedOff: "sealed", layout.AppendOnly: "append", layout.BadName: "bad_name",
+}
+
+var guardTexts = map[string]string{
+	"none":     "nobody is asked: no lease covers it",
+	"sealed":   "sealed: only jvsfs changes it",
+	"append":   "the audit chain: anybody may append to it, as JVS does",
+	"bad_name": "no worktree can have that name, so nobody writes there",
+}
+
+func printGuarded(w io.Writer, all []guardedPath) error {
+	for _, g := range all {
+		text := guardTexts[g.Guard]
+		if g.Worktree != "" {
+			text = fmt.Sprintf("guarded by the lease of worktree %s", g.Worktree)
+		}
+		if _, err := fmt.Fprintf(w, "%s: %s (layout %s of %s: %s)\n", g.Path, text, g.Layout, g.Source, g.Why); err != nil {
+			return err
+		}
+	}
+	return nil
+}

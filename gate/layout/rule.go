@@ -1,0 +1,78 @@
+package layout
+
+import "github.com/jvsfs/jvsfs/lease"
+
+// Rule says who judges the mutations of an inode or of a name.
+type Rule struct {
+	Kind     Kind
+	Worktree lease.WorktreeID // of Guarded
+	Name     string           // as it stands in the directory, for people; of Guarded and BadName
+}
+
+// Kind is how a rule judges.
+type Kind uint8
+
+// The kinds of rules.
+const (
+	PassThrough Kind = iota // nobody is asked
+	Guarded                 // the guard of the worktree
+	SealedOff               // jvsfs alone
+	BadName                 // below worktrees/, but no worktree can be called so
+	AppendOnly              // the audit chain: only appends
+)
+
+// The rules without a name of their own.
+var (
+	Open   = &Rule{Kind: PassThrough}
+	Sealed = &Rule{Kind: SealedOff}
+	Append = &Rule{Kind: AppendOnly}
+)
+
+func guarded(id lease.WorktreeID) *Rule {
+	return &Rule{Kind: Guarded, Worktree: id, Name: string(id)}
+}
+
+// Same reports whether two rules judge alike. nil is no rule.
+func (r *Rule) Same(o *Rule) bool {
+	return r == o || r != nil && o != nil && *r == *o
+}
+
+// Role is what a directory is to a layout: which of its names have rules.
+type Role uint8
+
+// Plain is the role of most directories: all in it is judged as the directory is.
+const Plain Role = 0
+
+const (
+	repositoryRoot Role = iota + 1 // main, worktrees, .jvs
+	worktreesDir                   // worktrees/: each entry is a worktree
+	controlDir                     // .jvs of a repository: passes through, except locks and audit
+	folderRoot                     // of a folder of today's JVS: .jvs
+)
+
+// Entry is what a layout says of a name in a directory.
+type Entry struct {
+	Change *Rule // who judges making, removing or renaming the name; nil: as the directory is judged
+	Own    *Rule // who judges what lies there and below; nil: as the directory is judged
+	Role   Role  // of what lies there, if that is a directory
+	IfDir  bool  // Own holds for a directory only
+	Mkdir  bool  // anybody may make a directory of that name, whatever Change says
+}
+
+// HasRule reports whether the name decides anything: to give it to something else, or take it
+// away, changes who judges.
+func (e Entry) HasRule() bool { return e.Change != nil || e.Own != nil || e.Role != Plain }
+
+// Inode is the rule of what lies there: Own, or, of something that should be a directory with
+// a role and is none, the rule of the name.
+func (e Entry) Inode(isDir bool) *Rule {
+	switch {
+	case isDir:
+		return e.Own
+	case e.IfDir:
+		return nil
+	case e.Own == nil && e.Role != Plain:
+		return e.Change
+	}
+	return e.Own
+}
