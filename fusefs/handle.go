@@ -185,8 +185,8 @@ func (h *handle) stale() bool {
 }
 
 // heldUp reports whether an epoch that the handle rests on is being handed over.
-func (h *handle) heldUp() bool {
-	return slices.ContainsFunc(h.claims, func(c claim) bool { return c.guard.HeldUp(c.epoch) })
+func (h *handle) frozen() bool {
+	return slices.ContainsFunc(h.claims, func(c claim) bool { return c.guard.EpochFrozen(c.epoch) })
 }
 
 func (t *handleTable) close() {

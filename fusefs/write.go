@@ -124,7 +124,7 @@ func (n *node) loseStores() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for o := range n.writers {
-		if o.mapped && !o.stale() && !o.heldUp() {
+		if o.mapped && !o.stale() && !o.frozen() {
 			return false
 		}
 	}
