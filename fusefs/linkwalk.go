@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linkWalk looks through the source once and notes every inode with several names, and
-// the rules that those names are under.
+// linkWalk reads the source once. It notes every inode with several names, and the rules of these
+// names.
 type linkWalk struct {
 	f      *rawFS
 	until  time.Time
@@ -17,7 +17,7 @@ type linkWalk struct {
 	looked uint64 // entries
 }
 
-// linkFound is what a walk has seen of one inode.
+// linkFound is what a walk has found about one inode.
 type linkFound struct {
 	nlink uint64
 	ctime int64
@@ -31,8 +31,8 @@ var errLinkWalk = errors.New("the search took too long")
 
 func (w *linkWalk) run() error { return w.descend(w.f.root.fd, w.f.root, nil) }
 
-// descend looks through one directory. at is its node where its entries have
-// rules of their own, by is the rule of everything below otherwise.
+// descend reads one directory. at is its node if its entries have their own rules; otherwise by is
+// the rule of everything below.
 func (w *linkWalk) descend(dir int, at *node, by *rule) error {
 	fd, err := w.f.openAgain(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOATIME)
 	if err != nil {
@@ -82,7 +82,7 @@ func (w *linkWalk) entries(fd int, buf []byte, at *node, by *rule) error {
 	return nil
 }
 
-// note looks at a file, unless it has just gone.
+// note looks at a file, unless it has just been removed.
 func (w *linkWalk) note(dir int, name string, r *rule) {
 	var st unix.Stat_t
 	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
@@ -102,10 +102,10 @@ func (w *linkWalk) noteInode(st *unix.Stat_t, r *rule) {
 	w.found[k] = linkFound{nlink: nlinkOf(st), ctime: changed(st), rules: addRule(was.rules, r)}
 }
 
-// changed is an inode's time of change in nanoseconds.
+// changed returns an inode's change time in nanoseconds.
 func changed(st *unix.Stat_t) int64 { return st.Ctim.Nano() }
 
-// enter goes down into a directory, unless it has just gone.
+// enter descends into a directory, unless it has just been removed.
 func (w *linkWalk) enter(fd int, at *node, name string, by *rule) error {
 	sub, st, err := lookupAt(&node{fd: fd}, name)
 	if errors.Is(err, unix.ENOENT) {
@@ -122,8 +122,8 @@ func (w *linkWalk) enter(fd int, at *node, name string, by *rule) error {
 	return w.descend(sub, w.special(at, name), by)
 }
 
-// special returns a directory whose entries have rules of their own, as a node
-// that the kernel need not know.
+// special returns a directory whose entries have their own rules, as a node that the kernel need
+// not know.
 func (w *linkWalk) special(at *node, name string) *node {
 	if at == nil || role(at.role.Load()) != roleRoot || (name != "worktrees" && name != ".jvs") {
 		return nil

@@ -14,13 +14,13 @@ import (
 type rule struct {
 	kind ruleKind
 	id   lease.WorktreeID
-	name string // as it stands in the directory, for people
+	name string // as it is in the directory, for people
 }
 
 type ruleKind uint8
 
 const (
-	ruleOpen     ruleKind = iota // passes through, nobody is asked
+	ruleOpen     ruleKind = iota // passes through; there is no guard
 	ruleWorktree                 // the guard of worktree id
 	ruleSealed                   // jvsfs alone
 	ruleBadName                  // below worktrees/, but not a worktree's name
@@ -278,7 +278,7 @@ func (f *rawFS) knownGuard(r *rule) (*gate.Guard, error) {
 	return f.guard(r)
 }
 
-// worktreeOf finds the worktree of a path below the root, by name alone.
+// worktreeOf finds the worktree of a path below the root, by name only.
 func (f *rawFS) worktreeOf(rel string) (lease.WorktreeID, bool) {
 	if f.opts.Shape == ShapeTree {
 		return f.opts.TreeID, true
