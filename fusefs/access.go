@@ -9,9 +9,9 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// MayAccess asks the file system that name lies in whether somebody may access it, with
-// all that it judges by: owner, group, mode, ACL, capabilities, and the directories on
-// the way from dirfd. Without a name it is about dirfd itself, which may be O_PATH.
+// MayAccess asks the file system that name lies in whether somebody may access it. It judges by
+// owner, group, mode, ACL, capabilities, and the directories on the way from dirfd. Without a name
+// it is about dirfd itself, which may be O_PATH.
 func MayAccess(k gate.Credentials, dirfd int, name string, mode uint32) error {
 	flags := unix.AT_EACCESS
 	if name == "" {
@@ -22,13 +22,13 @@ func MayAccess(k gate.Credentials, dirfd int, name string, mode uint32) error {
 	})
 }
 
-// asSomebody runs call with somebody's ids, supplementary groups and capabilities over
-// files. They belong to one thread, which nobody else gets before they are as they were.
+// asSomebody runs call with somebody's ids, supplementary groups and file capabilities. They belong
+// to one thread. No other goroutine gets this thread afterwards.
 func asSomebody(k gate.Credentials, call func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
-		if unix.Gettid() == unix.Getpid() { // the first thread cannot end, and is what others see of the process
+		if unix.Gettid() == unix.Getpid() { // the first thread cannot end, and others see its ids as those of the process
 			defer runtime.UnlockOSThread()
 			done <- asSomebody(k, call)
 			return
@@ -51,14 +51,14 @@ func become(k gate.Credentials, call func() error) error {
 	if err := setfsuid(k.UID); err != nil {
 		return err
 	}
-	// setfsuid has taken them all away, but from user 0.
+	// setfsuid has taken them all away, except from user 0.
 	if err := setEffective(uint32(k.Everywhere())&fileCaps, fileCaps&^uint32(k.Everywhere())); err != nil {
 		return err
 	}
 	return call()
 }
 
-// setgroups is for this thread alone; that of the runtime is for all.
+// setgroups changes this thread only; that of the runtime changes all.
 func setgroups(groups []uint32) error {
 	var first unsafe.Pointer
 	if len(groups) > 0 {

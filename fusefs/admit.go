@@ -13,38 +13,38 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// passes are the permissions for one mutation, one for each guard it concerns:
-// mostly one, two where a rename moves a worktree's root.
+// passes are the permissions for one mutation. There is one for each guard that it concerns: mostly
+// one, and two if a rename moves a worktree's root.
 type passes struct {
 	of [4]struct {
 		guard *gate.Guard
 		pass  gate.Pass
 	}
 	n int
-	// outside is the permission where no guard is asked; against says that a rule forbids
-	// the mutation and that the mount only observes.
+	// outside is the permission where there is no guard. against says that a rule forbids the
+	// mutation, but the mount only observes.
 	outside gate.Pass
 	against bool
-	// What the mutation is, for the case that it is found to have come too late.
+	// What the mutation is, in case it is found to be late.
 	op          gate.Op
 	on          *node // nil for a change of names
 	off, length int64
-	// through is the freeze that the mutation is made under, mostly nil.
+	// through is the freeze that the mutation belongs to, mostly nil.
 	through *gate.Freeze
 	signal  <-chan struct{} // closed when the caller gets a signal
-	// spot is where it takes effect, nil where nothing is exempt.
+	// spot is the place of the mutation, nil if nothing is exempt.
 	spot *spot
-	// may is what the kernel has not judged of the caller's permission; it is asked
-	// before a lease is taken.
+	// may judges what the kernel has not judged of the caller's permission. It is asked before a
+	// lease is taken.
 	may      func() bool
-	changing *node // whose change has begun
+	changing *node // its change has begun
 }
 
-// byPlace reports whether the place admitted the mutation, and no lease.
+// byPlace reports whether only the place admitted the mutation, and no lease.
 func (p *passes) byPlace() bool { return p.n == 1 && p.of[0].pass.ByPlace() }
 
-// leave ends the mutation. Where the store is written by other kernels too, one
-// that took effect too late is not acknowledged: *st becomes EIO.
+// leave ends the mutation. On a store that other kernels write, a late mutation is not
+// acknowledged: *st becomes EIO.
 func (p *passes) leave(st *fuse.Status) {
 	for i := range p.n {
 		g, pass := p.of[i].guard, p.of[i].pass
@@ -60,7 +60,7 @@ func (p *passes) leave(st *fuse.Status) {
 	p.end()
 }
 
-// request is what a guard is asked.
+// request is the question to a guard.
 func (p *passes) request(h *fuse.InHeader, epoch gate.Epoch) gate.Request {
 	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may, Through: p.through, Signal: p.signal}
 	if p.spot != nil {
@@ -78,7 +78,7 @@ func (p *passes) begin(f *rawFS, n *node) {
 	}
 }
 
-// end gives back what is held besides the guards' passes.
+// end frees what is held besides the guards' passes.
 func (p *passes) end() {
 	p.spot.Release()
 	if p.changing != nil {
@@ -87,9 +87,9 @@ func (p *passes) end() {
 	}
 }
 
-// settled asks by the rules of now until they are those of the time when the answer
-// counts: what has entered is waited for before a root is renamed, so its rules stay
-// until it leaves.
+// settled asks by the current rules, again and again until these rules are still the current ones
+// after the answer. Before a root is renamed everything that has entered is waited for. So the
+// rules of a mutation do not change until it leaves.
 func (f *rawFS) settled(ask func() (passes, fuse.Status)) (passes, fuse.Status) {
 	for {
 		moves := f.moves.Load()
@@ -106,7 +106,7 @@ func (f *rawFS) settled(ask func() (passes, fuse.Status)) (passes, fuse.Status) 
 func (p *passes) late() lease.LateWrite {
 	w := lease.LateWrite{Op: p.op.String(), Offset: p.off, Length: p.length}
 	if p.on != nil {
-		w.File, _ = os.Readlink(p.on.path()) // for people; a failure leaves it empty
+		w.File, _ = os.Readlink(p.on.path()) // for people; after a failure it is empty
 	}
 	return w
 }
@@ -120,7 +120,7 @@ func (p *passes) abandon() {
 	p.end()
 }
 
-// claims returns what a handle opened under these passes rests on.
+// claims returns the claims of a handle that is opened under these passes.
 func (p *passes) claims() []claim {
 	c := make([]claim, p.n)
 	for i := range p.n {
@@ -129,9 +129,9 @@ func (p *passes) claims() []claim {
 	return c
 }
 
-// admit asks the guards of all rules whether the caller may make the mutation at
-// a spot. may is what the kernel has not judged of the caller's permission, nil for
-// nothing. With status OK, leave must follow; otherwise nothing is held.
+// admit asks the guards of all rules whether the caller may make the mutation at a spot. may judges
+// what the kernel has not judged of the caller's permission; nil if it has judged everything. After
+// OK, leave must follow; otherwise nothing is held.
 func (f *rawFS) admit(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, rules []*layout.Rule, at *spot, may func() bool) (passes, fuse.Status) {
 	return f.admitAs(passes{op: op, spot: at, may: may, signal: signal}, h, rules)
 }
@@ -162,7 +162,7 @@ func (f *rawFS) admitRule(p *passes, req gate.Request, r *layout.Rule) fuse.Stat
 		return f.refused()
 	}
 	if p.n == len(p.of) {
-		return fuse.EXDEV // an inode with links in more worktrees than that
+		return fuse.EXDEV // an inode with links in too many worktrees
 	}
 	pass, no := g.Enter(req)
 	if no != nil {
@@ -173,8 +173,8 @@ func (f *rawFS) admitRule(p *passes, req gate.Request, r *layout.Rule) fuse.Stat
 	return fuse.OK
 }
 
-// admitOutside asks where no guard is. What jvsfs keeps to itself is nobody's to change,
-// also where the mount only observes: the leases rest on it.
+// admitOutside asks where there is no guard. Nobody may change what jvsfs keeps to itself, even if
+// the mount only observes: the leases depend on it.
 func (f *rawFS) admitOutside(p *passes, req gate.Request, r *layout.Rule) fuse.Status {
 	if r.Kind == layout.SealedOff || r.Kind == layout.AppendOnly && !appendOp(req.Op) {
 		return f.refuseRule(req.Op, req.Caller, r)
@@ -195,12 +195,12 @@ func (f *rawFS) admitOutside(p *passes, req gate.Request, r *layout.Rule) fuse.S
 		f.stats.would.Add(1)
 		f.opts.Log.Debug("would refuse", zap.Stringer("op", req.Op), zap.String("name", r.Name))
 	}
-	p.outside.Leave() // one is enough to be waited for
+	p.outside.Leave() // one pass is enough to be waited for
 	p.outside = pass
 	return fuse.OK
 }
 
-// refuseRule refuses what no guard is there for.
+// refuseRule refuses where there is no guard.
 func (f *rawFS) refuseRule(op gate.Op, c gate.Caller, r *layout.Rule) fuse.Status {
 	f.stats.outside.Add(1)
 	why, id := gate.ReasonSealed, r.Worktree
@@ -217,18 +217,17 @@ func (f *rawFS) refuseRule(op gate.Op, c gate.Caller, r *layout.Rule) fuse.Statu
 	return f.refused()
 }
 
-// refused is the answer where no guard words one.
+// refused is the answer where no guard gives one.
 func (f *rawFS) refused() fuse.Status { return fuse.Status(f.opts.Errno) }
 
-// admitNode asks about a mutation of an inode's own attributes or content by the
-// caller.
+// admitNode asks whether the caller may change an inode's attributes or content.
 func (f *rawFS) admitNode(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, n *node) (passes, fuse.Status) {
 	return f.admitNodeIf(signal, op, h, n, mayChange(op, n))
 }
 
-// admitNodeIf is admitNode with a judge of its own for what the kernel has not judged.
-// Where names of the inode have to be looked for, that is done after the permission was
-// judged and the known rules have admitted it, and while nothing is held.
+// admitNodeIf is admitNode with its own judge of what the kernel has not judged. The names of the
+// inode may have to be searched for. That happens after the permission was judged and the known
+// rules have admitted the mutation, and while nothing is held.
 func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, n *node, may func() bool) (passes, fuse.Status) {
 	for range linkTries {
 		known := false
@@ -254,10 +253,10 @@ func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 			return passes{}, st
 		}
 	}
-	return passes{}, f.refused() // the names do not keep still
+	return passes{}, f.refused() // the names change all the time
 }
 
-// admitEntry asks about a mutation of the entry name in dir.
+// admitEntry asks whether the caller may change the entry name in dir.
 func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, dir *node, name string) (passes, fuse.Status) {
 	if st := checkName(name); st != fuse.OK {
 		return passes{}, st
@@ -273,13 +272,13 @@ func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader,
 		}
 		return f.admit(signal, op, h, rules, f.spotOfEntry(op, dir, name), mayEntry(op, dir, name))
 	})
-	if st == fuse.OK && gate.Reserved(name) { // it must not come to a directory that is being moved as free of such names
+	if st == fuse.OK && gate.Reserved(name) { // such a name must not come into a directory that is being moved because it had none
 		return f.atBorder(p)
 	}
 	return p, st
 }
 
-// atBorder waits for the border on behalf of a mutation that is admitted.
+// atBorder waits for the border with a mutation that is admitted.
 func (f *rawFS) atBorder(p passes) (passes, fuse.Status) {
 	if !p.spot.take() {
 		p.abandon()
@@ -288,8 +287,8 @@ func (f *rawFS) atBorder(p passes) (passes, fuse.Status) {
 	return p, fuse.OK
 }
 
-// covers reports whether an operation that takes a name away would take away a
-// sealed directory, or one that it lies in.
+// covers reports whether an operation would remove a name of a sealed directory, or of one above
+// it.
 func (f *rawFS) covers(op gate.Op, dir *node, name string) bool {
 	if len(f.sealed)+len(f.above) == 0 || op != gate.OpUnlink && op != gate.OpRmdir && op != gate.OpRename {
 		return false
@@ -302,9 +301,9 @@ func (f *rawFS) covers(op gate.Op, dir *node, name string) bool {
 	return f.sealed[k] || f.above[k]
 }
 
-// admitHandle asks about a mutation through a handle: only the epochs it was
-// opened in count, not who writes. It is counted first, and looked at afterwards whether
-// its tree has come under another rule meanwhile.
+// admitHandle asks about a mutation through a handle. Only the epochs that it was opened in count,
+// not the writer. It is counted first. Then admitHandle looks again whether a rename has put its
+// tree under another rule.
 func (f *rawFS) admitHandle(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
 	for {
 		disowned := on.disowned.Load()
@@ -345,8 +344,7 @@ func (f *rawFS) admitClaims(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 	return p, fuse.OK
 }
 
-// admitUnclaimed asks about a mutation through a handle that was opened where no guard
-// is asked.
+// admitUnclaimed asks about a mutation through a handle that was opened where there is no guard.
 func (f *rawFS) admitUnclaimed(p *passes, h *fuse.InHeader, on *handle, disowned bool) fuse.Status {
 	if on.audit && !appendOp(p.op) {
 		return f.refused()

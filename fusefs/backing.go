@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openAgain opens the inode behind a descriptor anew, with other flags. It goes
-// through the descriptor and not by a name, so no rename or symlink can slip
-// another file in. What stays open must have been found room for before.
+// openAgain opens the inode behind a descriptor again, with other flags. It uses the descriptor and
+// no name, so no rename or symlink can substitute another file. Before, there must be room for a
+// descriptor that stays open.
 func (f *rawFS) openAgain(fd int, flags int) (int, error) { return openBeneath(f.procFD, fd, flags) }
 
 func openBeneath(procFD, fd, flags int) (int, error) {
@@ -21,8 +21,8 @@ func openBeneath(procFD, fd, flags int) (int, error) {
 // number is the name of a descriptor below procFD.
 func number(fd int) string { return strconv.Itoa(fd) }
 
-// path returns a path to the inode behind a descriptor, for calls that have no
-// form with one. The kernel follows it to the very inode, symlinks themselves too.
+// path returns a path to the inode behind a descriptor, for calls that take no descriptor. The
+// kernel follows it to this very inode, even to a symlink itself.
 func (n *node) path() string { return "/proc/self/fd/" + strconv.Itoa(n.fd) }
 
 // lookupAt opens one component without following it.
@@ -40,14 +40,14 @@ func lookupAt(dir *node, name string) (fd int, st unix.Stat_t, err error) {
 	return fd, st, nil
 }
 
-// statOf is the attributes of an open file, if they are to be had.
+// statOf returns the attributes of an open file, if it can.
 func statOf(fd int) (st unix.Stat_t, ok bool) {
 	ok = unix.Fstat(fd, &st) == nil
 	return st, ok
 }
 
-// retryInt and retry repeat a call that a signal interrupted. Go's own preemption
-// signals do that on file systems that can be interrupted.
+// retryInt and retry repeat a call that a signal interrupted. On file systems with interruptible
+// calls, Go's own preemption signals interrupt them.
 func retryInt(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()

@@ -39,10 +39,9 @@ func newBorder(on bool) border {
 	return border{on: on, common: -1, spare: make(chan int, bordersMax)}
 }
 
-// ShareBorder takes a directory that all mounts of a worktree have in common: there
-// they agree about who may move what while others write where anybody may. Must be
-// called before Mount. ErrMixed comes back where another mount there knows of a border
-// and this one does not, or the other way round.
+// ShareBorder takes a directory that all mounts of a worktree have in common. There they agree who
+// may move what while others write to exempt places. It must be called before Mount. The error is
+// ErrMixed if another mount there has a border and this one has none, or the other way round.
 func (s *Server) ShareBorder(dirfd int) error {
 	b := &s.fs.border
 	fd, err := unix.Openat(dirfd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -56,7 +55,7 @@ func (s *Server) ShareBorder(dirfd int) error {
 	return fmt.Errorf("exempt paths: %w", err)
 }
 
-// ErrMixed is ShareBorder's answer where mounts of one worktree disagree about rules.
+// ErrMixed says that mounts of one worktree disagree whether there are exempt paths.
 var ErrMixed = errors.New("mounts of the same worktrees must all have exempt paths, or none of them")
 
 // A mount that has rules and one that has none cannot serve one worktree: who knows of
@@ -172,7 +171,7 @@ func (b *border) part(fd int) {
 	_ = unix.Close(fd)
 }
 
-// flockWithin polls: a thread that waits in flock(2) could not be called off.
+// flockWithin polls: a thread that waits in flock(2) cannot be called off.
 func flockWithin(fd, how int, d time.Duration) bool {
 	end := time.Now().Add(d)
 	for pause := 10 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
@@ -194,7 +193,7 @@ func (b *border) close() {
 			continue
 		default:
 		}
-		_ = unix.Close(b.common) // one that was never opened is -1
+		_ = unix.Close(b.common) // -1 if it was never opened
 		return
 	}
 }
@@ -220,7 +219,7 @@ func newSpot(f *rawFS, alone bool, find func(*spot) gate.Where) *spot {
 // nowhere is the place of what lies under several guards.
 func nowhere(*spot) gate.Where { return gate.Where{} }
 
-// Hold is gate.Place's.
+// Hold implements gate.Place.
 func (s *spot) Hold(ok func(gate.Where) bool) bool {
 	was := s.held
 	if !s.take() {
@@ -245,7 +244,7 @@ func (s *spot) take() bool {
 	return s.held
 }
 
-// Release is gate.Place's.
+// Release implements gate.Place.
 func (s *spot) Release() {
 	if s != nil && s.held {
 		s.held = false

@@ -12,21 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// budget keeps the number of inodes, each of which costs a descriptor, below what
-// the process may have. Above the high mark the kernel is asked to let go of
-// inodes that nobody uses (FUSE_NOTIFY_PRUNE, protocol 7.45); it gives them back
-// by FORGET.
+// budget keeps the number of inodes below what the process may have, because each costs a
+// descriptor. Above the high mark the kernel is asked to forget inodes that nobody uses
+// (FUSE_NOTIFY_PRUNE, protocol 7.45). It answers with FORGET.
 type budget struct {
 	high int64 // inodes; above it some are pruned
 	full int64 // inodes and handles; above it the caller is told ENFILE
-	// open is what those have who hold no lease: the rest is kept for those who do. user is
-	// what one of them has.
+	// open is for callers without a lease; the rest is kept for those with one. user is the part of
+	// one user without a lease.
 	open, user int64
 	wake       chan struct{}
 }
 
-// reserve is what the daemon keeps for itself: locks, /proc, its control socket. A
-// caller that pins more inodes than there are descriptors must not stop renewals.
+// reserve is what the daemon keeps for itself: locks, /proc, its control socket. A caller that pins
+// more inodes than there are descriptors must not stop renewals.
 func reserve(descriptors int64) int64 { return max(descriptors/16, min(256, descriptors/4)) }
 
 // pruneBatch is how many inodes one notification names.
@@ -45,12 +44,11 @@ func newBudget(descriptors uint64) *budget {
 	return &budget{high: full / 4 * 3, full: full, open: open, user: full / 2, wake: make(chan struct{}, 1)}
 }
 
-// memory is what the daemon should not need more of, in bytes: an inode that the
-// kernel remembers takes less than 1 KiB of it, with its name and its place. The
-// buffers of readers are not in it (buffers).
+// memory is what the daemon should need at most, in bytes. An inode that the kernel remembers takes
+// less than 1 KiB, with its name and place. The buffers of readers do not count (buffers).
 func (b *budget) memory() int64 { return 256<<20 + b.full<<10 }
 
-// grown is told the number of inodes, and whose the new one is, after each new one.
+// grown is called after each new inode, with their number and the share of its user.
 func (b *budget) grown(inodes int64, who *share) {
 	if inodes < b.high && who.inodes.Load() < b.user/4*3 {
 		return
@@ -68,8 +66,8 @@ func (b *budget) stir() {
 // roomWait bounds how long a request waits for the kernel to forget something.
 const roomWait = time.Second
 
-// room reports whether there is a descriptor for one more inode or handle of a caller. It
-// gives pruning a moment, so that a walk over a large tree is slowed down and not refused.
+// room reports whether there is a descriptor for one more inode or handle of a caller. It waits a
+// moment for pruning. So a walk over a large tree becomes slower, but is not refused.
 func (f *rawFS) room(h *fuse.InHeader) bool {
 	b, who := f.budget, f.shares.by(h.Uid)
 	var end time.Time
@@ -109,7 +107,7 @@ func (b *budget) run(f *rawFS, stop <-chan struct{}) {
 	}
 }
 
-// pruneAll prunes where there are too many inodes, of all or of a user.
+// pruneAll prunes if there are too many inodes, in total or of one user.
 func (f *rawFS) pruneAll() error {
 	var err error
 	if f.nodes.count.Load()+f.handles.fds.Load() >= f.budget.high {
@@ -125,8 +123,8 @@ func (f *rawFS) pruneAll() error {
 	return err
 }
 
-// prune asks the kernel to forget about that many inodes of some. Those in use stay. Old
-// ones go first: ids only grow.
+// prune asks the kernel to forget about that many inodes that match. Inodes in use stay. Old ones
+// go first: ids only grow.
 func (f *rawFS) prune(many int64, of func(*node) bool) error {
 	var ids []uint64
 	f.nodes.all(func(n *node) bool {

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// buffers are the memory of readers for requests and answers. It is the kernel's own
-// pages and not Go's heap: of a buffer only what requests have touched takes memory, and
-// that goes back when its reader ends. So thousands of small requests may wait.
+// buffers are the memory of readers for requests and answers. They are pages of the kernel and not
+// Go's heap: a buffer only takes memory for what requests have touched, and that is freed when its
+// reader ends. So thousands of small requests may wait.
 type buffers struct {
 	mu    sync.Mutex
 	spare [][]byte
@@ -45,7 +45,7 @@ func (b *buffers) put(p readerBuffer) {
 	b.mu.Unlock()
 }
 
-// close gives the spare ones back. No reader may be left.
+// close frees the spare buffers. No reader may be left.
 func (b *buffers) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

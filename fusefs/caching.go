@@ -9,31 +9,30 @@ import (
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
-// Cache says how long the kernel may believe what it was told of names and
-// attributes.
+// Cache says how long the kernel may cache names and attributes.
 type Cache int
 
 const (
-	// CacheAuto believes for long what is below a worktree whose only writer is a
-	// holder of this mount, and everything else for CacheTimeout.
+	// CacheAuto caches for long what is below a worktree whose only writer is a holder of this
+	// mount. Everything else is cached for CacheTimeout.
 	CacheAuto Cache = iota
-	// CacheShared believes nothing for longer than CacheTimeout.
+	// CacheShared caches nothing for longer than CacheTimeout.
 	CacheShared
-	// CacheExclusive believes for long, always: the admin says that nobody changes
-	// the backing directory other than through this mount.
+	// CacheExclusive always caches for long: the admin says that nobody changes the backing
+	// directory except through this mount.
 	CacheExclusive
 )
 
-// longTimeout is for what nobody else can change. It has an end so that a change
-// that came past every mount is seen some day.
+// longTimeout is for what nobody else can change. It is finite, so that a change which bypassed
+// every mount is seen some day.
 const longTimeout = 10 * time.Minute
 
-// trust returns how long the kernel may believe what it is told now of a node, or
-// of the entries of a directory. The rules are those of the place, so a worktree's
-// holder lets the kernel trust what is below its root and nothing beside it.
+// trust returns how long the kernel may cache a node, or the entries of a directory. The rules of
+// the place decide. So a holder's worktree is cached for long below its root, and nothing beside
+// it.
 //
-// What others may change is watched besides; what only the holder may, for changes of
-// names past the mount.
+// What others may change is also watched for all changes. What only the holder may change is
+// watched for changes of names that bypass the mount.
 func (f *rawFS) trust(n *node) time.Duration {
 	t := f.certain(n)
 	switch {
@@ -45,7 +44,7 @@ func (f *rawFS) trust(n *node) time.Duration {
 	return t
 }
 
-// certain is trust without its consequences.
+// certain is trust without its side effects.
 func (f *rawFS) certain(n *node) time.Duration {
 	short := f.opts.CacheTimeout
 	if f.opts.Cache == CacheShared || !f.canExpire {
@@ -61,8 +60,8 @@ func (f *rawFS) certain(n *node) time.Duration {
 		if !sole {
 			return short
 		}
-		// On one kernel nobody can take over before the caches are gone. Another
-		// host can, once the deadline has passed.
+		// On one kernel nobody can take over before the caches are dropped. Another host can, after
+		// the deadline.
 		if f.durable {
 			certain = min(certain, left)
 		}
@@ -84,8 +83,8 @@ func (f *rawFS) soleWriter(r *layout.Rule) (time.Duration, bool) {
 	return g.SoleWriter()
 }
 
-// stamp tells one content of a file from another. The kernel's pages of a file are
-// kept over an open for reading as long as the stamp is the same.
+// stamp tells one content of a file from another. At an open for reading the kernel keeps its pages
+// of a file if the stamp is the same.
 type stamp struct {
 	mtime, ctime unix.Timespec
 	size         int64
@@ -93,8 +92,7 @@ type stamp struct {
 
 func stampOf(st *unix.Stat_t) stamp { return stamp{st.Mtim, st.Ctim, st.Size} }
 
-// sameContent reports whether the file still has the stamp of the open before,
-// and notes the new one.
+// sameContent reports whether the file still has the stamp of the last open, and notes the new one.
 func (n *node) sameContent(st *unix.Stat_t) bool {
 	now := stampOf(st)
 	n.mu.Lock()
@@ -104,10 +102,9 @@ func (n *node) sameContent(st *unix.Stat_t) bool {
 	return same
 }
 
-// changedSinceOpened reports, once, that a file whose pages the kernel may have does
-// not have the stamp any more that it was opened with: a reader that holds it open
-// would otherwise see the old pages for ever. What this mount itself has written while
-// nobody else could is no such change: the kernel has seen it.
+// changedSinceOpened reports, once, that a file has another stamp than when it was opened. The
+// kernel may have its pages, and a reader that has it open would otherwise see the old pages for
+// ever. Writes of this mount do not count while nobody else could write: the kernel has seen them.
 func (f *rawFS) changedSinceOpened(n *node, a *fuse.Attr) bool {
 	own := n.written.Load() == f.losses.Load()+1 && f.certain(n) > f.opts.CacheTimeout
 	now := stamp{unix.Timespec{Sec: int64(a.Mtime), Nsec: int64(a.Mtimensec)}, unix.Timespec{Sec: int64(a.Ctime), Nsec: int64(a.Ctimensec)}, int64(a.Size)}
@@ -134,9 +131,9 @@ func (n *node) fillAttr(a *fuse.Attr, st *unix.Stat_t) {
 	}
 }
 
-// belief is how long what is about to be read of a directory may be believed. It is
-// formed before the backing call: what is read under one holder must not be believed
-// on the word of a later one.
+// belief is how long the kernel may cache what is about to be read of a directory. It is formed
+// before the backing call: what was read under one holder must not be cached on the word of a later
+// one.
 type belief struct {
 	long    time.Duration
 	losses  uint64
@@ -149,9 +146,9 @@ func (f *rawFS) believe(dir *node) belief {
 	return b
 }
 
-// holds returns how long it may be believed after the call: long is whether a long
-// timeout could be noted. A lease that ended or a name that moved meanwhile may have
-// been missed by whoever takes long timeouts back, so none is given then.
+// holds returns how long it may be cached after the call. long says whether a long timeout could be
+// noted. If a lease has ended or a name has moved meanwhile, whoever takes long timeouts back may
+// have missed this one. Then it gets none.
 func (f *rawFS) holds(b belief, dir *node, long bool) time.Duration {
 	if !long || f.losses.Load() != b.losses || f.renames.Load() != b.renames {
 		return f.opts.CacheTimeout
@@ -164,7 +161,7 @@ func (f *rawFS) fillEntry(out *fuse.EntryOut, b belief, n, dir *node, name strin
 	long := b.long > f.opts.CacheTimeout && f.expiry.keepLong(n, longEntry{dir, name, b.losses})
 	t := f.holds(b, dir, long)
 	if f.border.on && t > f.opts.CacheTimeout && n.isDir() {
-		t = min(t, f.certain(n)) // where anybody may write its times change with its entries
+		t = min(t, f.certain(n)) // where anybody may write, its times change with its entries
 	}
 	if long && t <= f.opts.CacheTimeout {
 		f.expiry.release(n)
@@ -184,8 +181,8 @@ func (f *rawFS) fillEntry(out *fuse.EntryOut, b belief, n, dir *node, name strin
 	n.fillAttr(&out.Attr, st)
 }
 
-// attrTimeout returns how long a node's attributes may be believed: long only where
-// its name is, for the end of both is told together.
+// attrTimeout returns how long a node's attributes may be cached. It is long only if the timeout of
+// its name is: both are taken back together.
 func (f *rawFS) attrTimeout(n *node) time.Duration {
 	t := f.opts.CacheTimeout
 	if at := n.longTimeout(); at.dir != nil && at.losses == f.losses.Load() {
@@ -197,8 +194,8 @@ func (f *rawFS) attrTimeout(n *node) time.Duration {
 	return t
 }
 
-// negative answers that a directory has no such entry. Where a negative dentry can be taken
-// back it is cached: a compiler looks for each header in many places.
+// negative answers that a directory has no such entry. If the negative dentry can be taken back it
+// is cached: a compiler looks for each header in many places.
 func (f *rawFS) negative(out *fuse.EntryOut, b belief, dir *node, name string) fuse.Status {
 	long := b.long > f.opts.CacheTimeout && f.expiry.keepNegative(dir, name)
 	t := f.holds(b, dir, long)

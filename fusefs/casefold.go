@@ -6,10 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkNames refuses a repository on a file system that takes "Main" for "main":
-// worktrees are told apart by the bytes of their names, so one could be reached,
-// and renamed, under a name that has no rule. With exempt paths it is the same with
-// the names that these stop at.
+// checkNames refuses a repository on a file system that takes "Main" for "main". Worktrees are told
+// apart by the bytes of their names. So a worktree could be reached and renamed by a name without a
+// rule. The same is true of exempt paths and the names that these exclude.
 func checkNames(o Options, root int) error {
 	if !o.Layout.ByName() && !o.Exempt {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waitingFor are those who wait until the events that have come so far have been handled.
+// waitingFor are the callers that wait until all events so far have been handled.
 type waitingFor struct {
 	mu  sync.Mutex
 	all []chan struct{}
@@ -29,9 +29,9 @@ func (b *waitingFor) take() []chan struct{} {
 	return all
 }
 
-// caughtUp returns when the kernel has been told of every change behind the mount that
-// inotify knows of by now, or after a time: the kernel may hold a directory locked, and
-// what it believes has ended by itself then.
+// caughtUp returns when the kernel knows every change behind the mount that inotify has reported so
+// far, or after limit. The wait is bounded because the kernel may have a directory locked. After
+// limit its caches have expired anyway.
 func (w *watcher) caughtUp(limit time.Duration) {
 	if w.file == nil {
 		return
@@ -53,10 +53,10 @@ func (w *watcher) caughtUp(limit time.Duration) {
 	}
 }
 
-// catchUp reads what has come so far. Who asks after the deadline was taken back sets it
-// anew.
+// catchUp reads the events so far. A caller that comes after the deadline was cleared sets it
+// again.
 func (w *watcher) catchUp(f *rawFS, buf []byte) {
-	_ = w.file.SetReadDeadline(time.Time{}) // fails for a closed file, which the next read says
+	_ = w.file.SetReadDeadline(time.Time{}) // it fails for a closed file; the next read says so
 	waiting := w.behind.take()
 	for {
 		n, err := w.control(func(fd int) (int, error) { return retryInt(func() (int, error) { return unix.Read(fd, buf) }) })

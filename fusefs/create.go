@@ -10,8 +10,8 @@ import (
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
-// makeEntry is the course of every call that adds a name: ask the gate, make one
-// backing call as the caller, answer with what stands there.
+// makeEntry is the course of every call that adds a name: ask the gate, make one backing call as
+// the caller, answer with the new entry.
 func (f *rawFS) makeEntry(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, name string, as caller, out *fuse.EntryOut, call func(dir *node) error) (st fuse.Status) {
 	f.stats.count(op)
 	dir := f.nodes.get(h.NodeId)
@@ -42,8 +42,8 @@ func (f *rawFS) Mknod(cancel <-chan struct{}, in *fuse.MknodIn, name string, out
 	})
 }
 
-// mknodAs makes the node; a device needs CAP_MKNOD, which the kernel has checked
-// for the caller and which setfsuid has taken from this thread.
+// mknodAs makes the node. A device needs CAP_MKNOD: the kernel has checked that the caller has it,
+// but setfsuid has taken it from this thread.
 func (f *rawFS) mknodAs(as caller, in *fuse.MknodIn, dir *node, name string) error {
 	if t := in.Mode & unix.S_IFMT; as.uid != 0 && (t == unix.S_IFCHR || t == unix.S_IFBLK) {
 		if err := raise(1 << unix.CAP_MKNOD); err != nil {
@@ -75,7 +75,7 @@ func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 	if dir == nil {
 		return fuse.ENOENT
 	}
-	if !f.room(&in.InHeader) { // or a file would be left behind that the caller was not told of
+	if !f.room(&in.InHeader) { // otherwise the file would stay, but the caller would not know
 		return fuse.Status(unix.ENFILE)
 	}
 	p, st := f.admitEntry(cancel, gate.OpCreate, &in.InHeader, dir, name)
@@ -93,10 +93,10 @@ func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 	return f.created(fd, in, dir, name, &p, out)
 }
 
-// createAt makes the file anew. One that somebody else made there in the meantime
-// is opened as the caller, unless the caller wanted it new: the kernel has not
-// checked that one. Where only the place of a new file was judged the kernel looks
-// again (ESTALE): the other one may have more names than this.
+// createAt makes the file. If somebody else has made one there meanwhile, it is opened as the
+// caller, because the kernel has not checked that one; with O_EXCL it is an error. If only the
+// place of a new file was judged, the kernel looks again (ESTALE): the other file may have more
+// names.
 func (f *rawFS) createAt(in *fuse.CreateIn, dir *node, name string, newOnly bool) (fd int, err error) {
 	open := func(flags int) func() error {
 		return func() (err error) {
@@ -107,7 +107,7 @@ func (f *rawFS) createAt(in *fuse.CreateIn, dir *node, name string, newOnly bool
 		}
 	}
 	as := callerOf(&in.InHeader, in.Umask, in.Mode)
-	flags := f.backingFlags(in.Flags) &^ unix.O_NOATIME // which only an owner may ask for
+	flags := f.backingFlags(in.Flags) &^ unix.O_NOATIME // only an owner may ask for it
 	own := changing(dir, name, 1)
 	if err = as.as(open(flags | unix.O_CREAT | unix.O_EXCL)); err != nil {
 		own.unchanged()
@@ -149,8 +149,8 @@ func (f *rawFS) created(fd int, in *fuse.CreateIn, dir *node, name string, p *pa
 	return fuse.OK
 }
 
-// unlessLate ends a creation. One that came too late fails, and the kernel must
-// not be owed the handle and the reference that it then does not get.
+// unlessLate ends a creation. If it was late it fails, and the handle and the reference are freed,
+// because the kernel does not get them.
 func (f *rawFS) unlessLate(p *passes, st *fuse.Status, out *fuse.CreateOut) {
 	made := *st == fuse.OK
 	p.leave(st)
@@ -160,7 +160,7 @@ func (f *rawFS) unlessLate(p *passes, st *fuse.Status, out *fuse.CreateOut) {
 	}
 }
 
-// Tmpfile makes a file without a name; LINK may give it one later.
+// Tmpfile makes a file without a name. LINK may give it one later.
 func (f *rawFS) Tmpfile(cancel <-chan struct{}, in *fuse.CreateIn, out *fuse.CreateOut) (st fuse.Status) {
 	f.stats.count(gate.OpTmpfile)
 	dir := f.nodes.get(in.NodeId)

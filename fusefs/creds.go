@@ -11,38 +11,38 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// caller is on whose behalf a new inode is made or privileges are dropped.
+// caller says as whom a new inode is made or privileges are dropped.
 type caller struct {
 	uid, gid uint32
 	umask    uint32
-	// keepSetgid keeps a setgid bit that the kernel has let pass already: it knows
-	// the caller's supplementary groups, and the backing call does not.
+	// keepSetgid keeps a setgid bit that the kernel has allowed already: it knows the caller's
+	// supplementary groups, the backing call does not.
 	keepSetgid bool
-	// strict callers get no second try: nobody has checked their permission yet.
+	// strict callers get no second try, because nobody has checked their permission yet.
 	strict bool
-	// kill is the kernel's word that the caller may not keep setuid and setgid bits
-	// of what it changes, whatever its user id is.
+	// kill says that the kernel wants setuid and setgid bits removed from what the caller changes,
+	// whatever its user id is.
 	kill bool
-	// lack are capabilities that user 0 does not have, as in most containers.
+	// lack are capabilities that user 0 does not have here, as in most containers.
 	lack uint32
-	// thrifty says that user 0 stands in for another user here: what a file system keeps
-	// for the superuser is not for it.
+	// thrifty says that user 0 stands in for another user: it must not use what a file system
+	// reserves for the superuser.
 	thrifty bool
-	// caps are capabilities that the kernel has found the caller, or the owner of
-	// the file, to have, and that setfsuid takes from this thread.
+	// caps are capabilities that setfsuid takes from this thread. The kernel has found that the
+	// caller, or the owner of the file, has them.
 	caps uint32
 }
 
-// callerID is who made a request, as the gate wants it.
+// callerID is the maker of a request, in the gate's form.
 func callerID(h *fuse.InHeader) gate.Caller { return gate.Caller{TID: h.Pid, UID: h.Uid, GID: h.Gid} }
 
 func callerOf(h *fuse.InHeader, umask, mode uint32) caller {
 	return caller{uid: h.Uid, gid: h.Gid, umask: umask & 0o777, keepSetgid: mode&unix.S_ISGID != 0}
 }
 
-// changer is the caller for a change of n's content that must take setuid and setgid
-// bits away. A setgid bit stays, where the group may not execute, for a member of the
-// file's group; the backing call would not know of a supplementary group.
+// changer is the caller for a change of n's content that must remove setuid and setgid bits. If the
+// group may not execute, the setgid bit stays for a member of the file's group. The backing call
+// would not know a supplementary group.
 func changer(h *fuse.InHeader, n *node) caller {
 	c := callerOf(h, 0, 0)
 	c.kill = true
@@ -54,15 +54,14 @@ func changer(h *fuse.InHeader, n *node) caller {
 	return c
 }
 
-// as runs call with the caller's file system ids and umask, so that the backing
-// file system gives owner, group, mode and inherited ACL as if the caller had
-// called it. The permission itself was checked by the kernel, which knows all of
-// the caller's groups (default_permissions); where the backing call lacks one of
-// them, it is repeated with the power to pass, still under the caller's ids.
+// as runs call with the caller's file system ids and umask. So the backing file system sets owner,
+// group, mode and inherited ACL as if the caller had called it. The kernel has checked the
+// permission, because it knows all groups of the caller (default_permissions). If the backing call
+// fails for lack of a group, it is repeated with the power to pass, still under the caller's ids.
 //
-// Ids and umask belong to this thread alone: setfsuid and setfsgid always do, and
-// unshare(CLONE_FS) parts the umask. The thread is locked meanwhile, and Go never
-// starts a new thread from a locked one.
+// Ids and umask belong to this thread alone: setfsuid and setfsgid always do, and unshare(CLONE_FS)
+// separates the umask. The thread is locked meanwhile, and Go never starts a new thread from a
+// locked one.
 func (c caller) as(call func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -85,13 +84,13 @@ func (c caller) as(call func() error) error {
 	if err := setfsuid(c.uid); err != nil {
 		return err
 	}
-	defer func() { _ = setfsuid(0) }() // gives the capabilities back as well
+	defer func() { _ = setfsuid(0) }() // it also gives the capabilities back
 	if c.keepSetgid {
 		c.caps |= capFsetid
 	}
 	spare := reserveCaps()
 	if c.caps|spare != 0 {
-		defer func() { _ = raise(spare) }() // but this one
+		defer func() { _ = raise(spare) }() // except this one
 		if err := setEffective(c.caps, spare); err != nil {
 			return err
 		}
@@ -105,8 +104,8 @@ func (c caller) as(call func() error) error {
 	return err
 }
 
-// asRoot runs call for user 0, which may lack the power to keep setuid and setgid
-// bits: in containers it mostly does.
+// asRoot runs call for user 0. In containers user 0 mostly lacks the power to keep setuid and
+// setgid bits.
 func (c caller) asRoot(call func() error) error {
 	take := c.lack
 	if c.kill {
@@ -125,8 +124,8 @@ func (c caller) asRoot(call func() error) error {
 	return call()
 }
 
-// setfsuid and setfsgid report a failure, which the system calls do not: they
-// return the previous id either way, so the id is read back.
+// setfsuid and setfsgid report a failure. The system calls do not: they return the previous id in
+// both cases. So the id is read back.
 func setfsuid(uid uint32) error {
 	_, _ = unix.SetfsuidRetUid(int(uid))
 	if now, _ := unix.SetfsuidRetUid(-1); uint32(now) != uid {
@@ -150,13 +149,13 @@ const (
 	capFowner        = 1 << unix.CAP_FOWNER
 )
 
-// standIn is as whom something is done for a caller whose permission the kernel has
-// checked, where nobody looks at whose ids it is done with.
+// standIn says as whom something is done for a caller whose permission the kernel has checked, if
+// the ids do not matter.
 func standIn(h *fuse.InHeader) caller { return caller{thrifty: h.Uid != 0} }
 
-// reserveCaps is the capability that quotas and reserved blocks do not count for, if the
-// daemon has it. setfsuid leaves it alone, for it is not about files. Source:
-// capabilities(7), CAP_SYS_RESOURCE.
+// reserveCaps is the capability to ignore quotas and reserved blocks, if the daemon has it.
+// setfsuid does not remove it, because it is not about files. Source: capabilities(7),
+// CAP_SYS_RESOURCE.
 var reserveCaps = sync.OnceValue(func() uint32 {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -166,8 +165,8 @@ var reserveCaps = sync.OnceValue(func() uint32 {
 	return data[0].Permitted & (1 << unix.CAP_SYS_RESOURCE)
 })
 
-// raise makes capabilities effective again that setfsuid took away. It holds
-// until the thread's fsuid becomes 0, which resets them (capabilities(7)).
+// raise makes capabilities effective again that setfsuid has removed. They last until the thread's
+// fsuid becomes 0, which resets them (capabilities(7)).
 func raise(caps uint32) error { return setEffective(caps, 0) }
 
 func setEffective(add, take uint32) error {

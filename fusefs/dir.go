@@ -26,9 +26,9 @@ func (f *rawFS) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) f
 	return fuse.OK
 }
 
-// dirFlags lets the kernel keep a directory's listing while nobody but this mount
-// can change the directory: the kernel sees its own changes. What it has kept from
-// before a lease ended is dropped at the next open.
+// dirFlags lets the kernel keep a directory's listing while only this mount can change the
+// directory: the kernel sees its own changes. A listing from before the end of a lease is dropped
+// at the next open.
 func (f *rawFS) dirFlags(n *node) uint32 {
 	if f.trust(n) <= f.opts.CacheTimeout {
 		n.listed.Store(0)
@@ -40,15 +40,15 @@ func (f *rawFS) dirFlags(n *node) uint32 {
 	return fuse.FOPEN_CACHE_DIR
 }
 
-// ReadDir reads entries from an offset, which is the backing directory's own: so
-// telldir and seekdir mean what they mean there.
+// ReadDir reads entries from an offset. It is the backing directory's own offset, so telldir and
+// seekdir mean the same as there.
 func (f *rawFS) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
 	f.stats.count(gate.OpReadDir)
 	return f.readDir(in, func(_ *node, e fuse.DirEntry) bool { return out.AddDirEntry(e) })
 }
 
-// ReadDirPlus reads entries with their attributes. The kernel asks for it where it
-// was asked for the attributes of entries before (READDIRPLUS_AUTO).
+// ReadDirPlus reads entries with their attributes. The kernel asks for it after somebody has asked
+// for the attributes of entries (READDIRPLUS_AUTO).
 func (f *rawFS) ReadDirPlus(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
 	f.stats.count(gate.OpReadDirPlus)
 	return f.readDir(in, func(dir *node, e fuse.DirEntry) bool {
@@ -77,8 +77,8 @@ func (f *rawFS) ReleaseDir(in *fuse.ReleaseIn) {
 	_ = f.handles.release(in.Fh) // nobody waits for the answer
 }
 
-// FsyncDir makes a directory durable. Its descriptor cannot write, so no lease is
-// asked for: what it holds was admitted when it was made.
+// FsyncDir makes a directory durable. No lease is needed: its descriptor cannot write, and its
+// entries were admitted when they were made.
 func (f *rawFS) FsyncDir(_ <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 	f.stats.count(gate.OpFsyncDir)
 	h := f.handles.get(in.Fh)

@@ -9,22 +9,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dirStream reads an open directory. Entries that did not fit into one answer are
-// kept for the next one, which mostly goes on where the last one ended.
+// dirStream reads an open directory. Entries that did not fit into one answer are kept for the next
+// one, which mostly continues there.
 type dirStream struct {
 	fd int
 
 	mu   sync.Mutex
-	at   uint64 // the offset behind the entry that was given last
+	at   uint64 // the offset after the last entry that was given
 	buf  []byte
-	rest []byte // of buf, not given yet
+	rest []byte // the part of buf that was not given yet
 }
 
-// direntBuffer is what one getdents reads, in bytes; as much as libc asks for.
+// direntBuffer is the size of one getdents, in bytes, as libc uses it.
 const direntBuffer = 32 << 10
 
-// read gives entries from an offset on, until add wants no more. Safe for
-// concurrent use.
+// read gives entries from an offset on, until add returns false. Safe for concurrent use.
 func (d *dirStream) read(from uint64, add func(fuse.DirEntry) bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,8 +61,8 @@ func (d *dirStream) fill() error {
 	return err
 }
 
-// parseDirent reads one struct linux_dirent64: ino 8, off 8, reclen 2, type 1,
-// name. It returns length 0 for what cannot be one.
+// parseDirent reads one struct linux_dirent64: ino 8, off 8, reclen 2, type 1, name. If the bytes
+// are not valid it returns length 0.
 func parseDirent(b []byte) (fuse.DirEntry, int) {
 	const header = 19
 	if len(b) < header {

@@ -11,25 +11,25 @@ import (
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
-// Where something is, for the rules that exempt places, is asked of the backing file
-// system each time and never taken from a caller's path. The kernel tells the name by
-// which a descriptor was opened as it is now (d_path), whoever has renamed what above
-// it, and through whichever mount. A directory has no other name, and a file that has
-// one is exempt nowhere. Where that name is gone but the file got another, as after
-// link(2) and unlink(2), it is where it was seen last if it is still found there.
+// The rules that exempt places need to know where something is. The backing file system is asked
+// each time; a path of the caller is never used. The kernel tells the current name by which a
+// descriptor was opened (d_path), even if somebody has renamed a directory above it, through any
+// mount. A directory has no other name, and a file with more names is exempt nowhere. If that name
+// is gone but the file got another one, as after link(2) and unlink(2), the name under which it was
+// last seen counts, if the file is still there.
 
-// called is the name that a file was seen under last.
+// called is the name under which a file was last seen.
 type called struct {
 	dir  *node
 	name string
 }
 
-// gone is what d_path adds to a name that is not there any more. What is really called
-// so is taken for gone, which exempts nothing.
+// gone is what d_path appends to a name that is deleted. A file whose real name ends so is taken
+// for deleted, which exempts nothing.
 const gone = " (deleted)"
 
-// pathOf returns the place of the name by which a descriptor was opened, "/" for the
-// source: its mount is a private clone, which ends the path there.
+// pathOf returns the place of the name by which a descriptor was opened. "/" is the source: its
+// mount is a private clone, so the path ends there.
 func (f *rawFS) pathOf(fd int) (string, bool) {
 	var buf [unix.PathMax]byte
 	n, err := unix.Readlinkat(f.procFD, number(fd), buf[:])
@@ -62,8 +62,7 @@ func (f *rawFS) whereNode(n *node) gate.Where {
 	return gate.Where{Linked: true}
 }
 
-// whereCalled returns the place of a file with one name by the directory that it was
-// seen in.
+// whereCalled returns the place of a file with one name, by the directory in which it was seen.
 func (f *rawFS) whereCalled(n *node) gate.Where {
 	c := n.called.Load()
 	if c == nil {
@@ -74,7 +73,7 @@ func (f *rawFS) whereCalled(n *node) gate.Where {
 	if !ok || unix.Fstatat(c.dir.fd, c.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || keyOf(&st) != n.key {
 		return gate.Where{}
 	}
-	if f.nodes.get(c.dir.id) != c.dir { // its descriptor may have been another's meanwhile
+	if f.nodes.get(c.dir.id) != c.dir { // its descriptor number may have been reused meanwhile
 		return gate.Where{}
 	}
 	return f.where(join(path, c.name), true)
@@ -100,11 +99,11 @@ func (f *rawFS) where(path string, ok bool) gate.Where {
 	return gate.Where{Worktree: id, Names: []string{name}}
 }
 
-// anyName stands for the name that a nameless file does not have. No file is called so.
+// anyName stands for the missing name of a nameless file. No file has this name.
 const anyName = "\x00"
 
-// spotOf is the place of a mutation of an inode. Like the others it is nil, and costs
-// nothing, where there are no rules.
+// spotOf returns the place of a mutation of an inode. Without rules it is nil and costs nothing,
+// like the others.
 func (f *rawFS) spotOf(op gate.Op, n *node) *spot {
 	if !f.border.on {
 		return nil
@@ -115,7 +114,7 @@ func (f *rawFS) spotOf(op gate.Op, n *node) *spot {
 	return newSpot(f, false, func(*spot) gate.Where { return f.whereNode(n) })
 }
 
-// spotOfEntry is the place of a mutation that makes or takes away a name.
+// spotOfEntry returns the place of a mutation that adds or removes a name.
 func (f *rawFS) spotOfEntry(op gate.Op, dir *node, name string) *spot {
 	if !f.border.on {
 		return nil
@@ -129,9 +128,8 @@ func (f *rawFS) spotOfEntry(op gate.Op, dir *node, name string) *spot {
 	})
 }
 
-// touch notes that the inode that has the name now is changed with it, as its last
-// name or one of several. A directory needs no look: it has one name, and must be
-// empty to go.
+// touch notes that the mutation also changes the inode of a name: it removes its last name, or one
+// of several. A directory needs no look: it has one name and must be empty.
 func (f *rawFS) touch(s *spot, w *gate.Where, dir *node, name string) (isDir bool) {
 	var st unix.Stat_t
 	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
@@ -145,8 +143,8 @@ func (f *rawFS) touch(s *spot, w *gate.Where, dir *node, name string) (isDir boo
 	return false
 }
 
-// spotOfRename is the place of both names of a rename, and of what lies below and
-// stays guarded wherever it is.
+// spotOfRename returns the place of both names of a rename, and of names below that stay guarded
+// everywhere.
 func (f *rawFS) spotOfRename(from *node, oldName string, to *node, newName string, flags uint32) *spot {
 	if !f.border.on {
 		return nil
@@ -159,7 +157,7 @@ func (f *rawFS) spotOfRename(from *node, oldName string, to *node, newName strin
 		w.Names = slices.Concat(w.Names, target.Names)
 		exchange := flags&unix.RENAME_EXCHANGE != 0
 		for i, e := range []called{{from, oldName}, {to, newName}} {
-			s.dies = nil // the second one, if any
+			s.dies = nil // of the second name, if any
 			if f.touch(s, &w, e.dir, e.name) && (i == 0 || exchange) {
 				if err := f.reservedBelow(&w, e.dir, e.name, w.Names[i], w.Names[1-i]); err != nil {
 					return gate.Where{}
@@ -173,7 +171,7 @@ func (f *rawFS) spotOfRename(from *node, oldName string, to *node, newName strin
 	})
 }
 
-// spotOfLink is the place of an inode and of the name that it gets.
+// spotOfLink returns the place of an inode and of its new name.
 func (f *rawFS) spotOfLink(n, dir *node, name string) *spot {
 	if !f.border.on {
 		return nil
@@ -188,9 +186,9 @@ func (f *rawFS) spotOfLink(n, dir *node, name string) *spot {
 	})
 }
 
-// openToAll reports whether others than the holder may change a node, or the entries of
-// a directory: then what the kernel was told is not believed for long. The answer is
-// kept until a name moves or a lease ends; no judgement of a write rests on it.
+// openToAll reports whether others than the holder may change a node, or the entries of a
+// directory: then it is not cached for long. The answer is kept until a name moves or a lease ends.
+// No decision about a write depends on it.
 func (f *rawFS) openToAll(n *node) bool {
 	if !n.isDir() {
 		for _, p := range n.parentList() {
@@ -223,8 +221,8 @@ func (f *rawFS) mayHoldExempt(dir *node) bool {
 	return err != nil || g.MayHoldExempt(w.Names[0])
 }
 
-// Where finds the place of a path below the mount's root for a person. Symbolic links
-// are followed as long as they stay below it.
+// Where finds the place of a path below the mount's root, for a person. Symbolic links are followed
+// while they stay below it.
 func (s *Server) Where(rel string) gate.Where {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
 	rel = cmp.Or(strings.Trim(rel, "/"), ".")

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// expiry remembers which names the kernel may believe for long, and takes that back
+// expiry remembers which names the kernel may cache for long. It takes these long timeouts back
 // when a lease ends: from then on others may write.
 //
-// It is not waited for. A name that is taken back a moment after the lease has ended
-// is as old as any name that is cached for CacheTimeout.
+// Nobody waits for that. A name that is taken back a moment after the lease has ended is as old as
+// any name that is cached for CacheTimeout.
 type expiry struct {
 	count    atomic.Int64 // nodes with a long timeout
 	mu       sync.Mutex
@@ -18,22 +18,22 @@ type expiry struct {
 	wake     chan struct{}
 }
 
-// longEntry is a name of a node that the kernel believes for long, and how many leases
-// had ended when it was made.
+// longEntry is a name of a node that the kernel caches for long, with the number of leases that had
+// ended when it was made.
 type longEntry struct {
 	dir    *node
 	name   string
 	losses uint64
 }
 
-// entry is a name in a directory as the kernel knows it; node is 0 where there is none.
+// entry is a name in a directory as the kernel knows it. node is 0 for a negative dentry.
 type entry struct {
 	dir  uint64
 	name string
 	node uint64
 }
 
-// What is believed for long is bounded, and so is what it takes to take it back.
+// The number of long timeouts is bounded, and so is the work to take them back.
 const (
 	longTimeoutsMax = 100_000
 	negativesMax    = 32_768
@@ -43,8 +43,8 @@ func newExpiry() *expiry {
 	return &expiry{negative: make(map[entry]struct{}), wake: make(chan struct{}, 1)}
 }
 
-// keepLong notes that the kernel may believe for long that n is p.dir/p.name. It returns
-// false where that cannot be taken back later: one name of an inode is remembered.
+// keepLong notes that the kernel may cache n as p.dir/p.name for long. It returns false if that
+// could not be taken back later: only one name of an inode is remembered.
 func (x *expiry) keepLong(n *node, p longEntry) bool {
 	if p.name == "" {
 		return false
@@ -63,14 +63,14 @@ func (x *expiry) keepLong(n *node, p longEntry) bool {
 	return true
 }
 
-// longTimeout returns the name of a node that the kernel believes for long, if there is one.
+// longTimeout returns the name of a node that the kernel caches for long, if there is one.
 func (n *node) longTimeout() longEntry {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.where
 }
 
-// renamed follows a name through a rename: the kernel's entry keeps its time.
+// renamed follows a name through a rename: the kernel's entry keeps its timeout.
 func (n *node) renamed(wasIn *node, wasCalled string, dir *node, name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -79,7 +79,7 @@ func (n *node) renamed(wasIn *node, wasCalled string, dir *node, name string) {
 	}
 }
 
-// release forgets the long timeout of a node, and returns what it was.
+// release forgets the long timeout of a node and returns it.
 func (x *expiry) release(n *node) longEntry {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -91,7 +91,7 @@ func (x *expiry) release(n *node) longEntry {
 	return was
 }
 
-// keepNegative notes that the kernel may believe for long that there is no such name.
+// keepNegative notes that the kernel may cache for long that there is no such name.
 func (x *expiry) keepNegative(dir *node, name string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -102,7 +102,7 @@ func (x *expiry) keepNegative(dir *node, name string) bool {
 	return true
 }
 
-// soon asks for the long timeouts to be looked through.
+// soon asks run to take long timeouts back.
 func (x *expiry) soon() {
 	select {
 	case x.wake <- struct{}{}:
@@ -110,9 +110,8 @@ func (x *expiry) soon() {
 	}
 }
 
-// run takes long timeouts back each time that a lease has ended. A second pass, one
-// CacheTimeout later, is for answers that were under way to the kernel during the
-// first one.
+// run takes long timeouts back each time a lease has ended. A second pass, one CacheTimeout later,
+// is for answers that were on their way to the kernel during the first.
 func (x *expiry) run(f *rawFS, stop <-chan struct{}) {
 	var again []entry
 	var second <-chan time.Time
@@ -133,8 +132,8 @@ func (x *expiry) run(f *rawFS, stop <-chan struct{}) {
 	}
 }
 
-// takeBack forgets the long timeouts that were given under leases that have ended, and
-// returns their names. Listings that the kernel keeps are dropped.
+// takeBack forgets the long timeouts that were given under leases that have ended, and returns
+// their names. It drops the listings that the kernel keeps.
 func (x *expiry) takeBack(f *rawFS) (gone []entry) {
 	if f.opts.Cache == CacheExclusive {
 		return nil
@@ -161,12 +160,11 @@ func (x *expiry) takeBack(f *rawFS) (gone []entry) {
 	return gone
 }
 
-// expirers is how many directories may be locked by a slow call without holding up
-// the rest.
+// expirers is how many directories a slow call may have locked before the others have to wait.
 const expirers = 8
 
-// expire makes the kernel ask again for the attributes, which takes no lock, and then
-// for the names, which waits for whoever has the directory.
+// expire makes the kernel ask again. First for attributes, which takes no lock, and then for names,
+// which waits for the lock of each directory.
 func (f *rawFS) expire(names []entry) {
 	for _, e := range names {
 		if e.node != 0 {
@@ -176,8 +174,8 @@ func (f *rawFS) expire(names []entry) {
 	byDirectory(names, func(e entry) { f.kernel.expire(e.dir, e.name) })
 }
 
-// byDirectory does something with each name, one after the other where they are in one
-// directory: a lock that is not to be had costs one of the expirers, not all.
+// byDirectory calls do for each name, one after the other within a directory. So a lock that cannot
+// be had blocks one of the expirers, not all.
 func byDirectory(names []entry, do func(entry)) {
 	in := make(map[uint64][]entry)
 	for _, e := range names {

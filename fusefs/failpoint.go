@@ -5,12 +5,12 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// admittedPoint is called between the gate's pass and the backing call; nil: nobody is.
+// admittedPoint is called between the gate's pass and the backing call. May be nil.
 var admittedPoint func(op gate.Op, id lease.WorktreeID, token lease.Token)
 
-// InjectAdmitted has f called between the gate's pass and the backing call of each mutation, with the first worktree that it changes and
-// the token that it was let in under, or none. It is called before anything is mounted, from a build that is not for users (tag
-// jvsfs_torture).
+// InjectAdmitted has f called between the gate's pass and the backing call of each mutation, with
+// the first worktree that it changes and the token that admitted it (0 for none). Call it before
+// anything is mounted, in a build that is not for users (tag jvsfs_torture).
 func InjectAdmitted(f func(op gate.Op, id lease.WorktreeID, token lease.Token)) { admittedPoint = f }
 
 func admitted(op gate.Op, p *passes) {

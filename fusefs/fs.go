@@ -10,22 +10,22 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// rawFS implements fuse.RawFileSystem. It embeds nothing: a method that go-fuse
-// adds must be classified in gate's table and written here, or the build fails.
+// rawFS implements fuse.RawFileSystem. It embeds nothing: if go-fuse adds a method, the build fails
+// until it is classified in gate's table and written here.
 type rawFS struct {
 	opts    Options
 	root    *node
 	nodes   *nodeTable
 	handles handleTable
 	guards  sync.Map      // lease.WorktreeID -> *gate.Guard
-	guardMu sync.Mutex    // held while one is added
-	moves   atomic.Uint64 // how often a worktree's root has changed its name
-	// tree is held for reading while a name that has a rule is looked up, until it is
-	// noted what stands there, and for writing while such a name changes (moveRoot).
+	guardMu sync.Mutex    // locked while a guard is added
+	moves   atomic.Uint64 // how often a worktree's root was renamed
+	// tree is read-locked while a name that has a rule is looked up, until its inode is noted. It
+	// is write-locked while such a name changes (moveRoot).
 	tree    sync.RWMutex
-	moving  chan struct{}     // capacity 1: whose turn it is in moveRoot
+	moving  chan struct{}     // capacity 1: the turn in moveRoot
 	sealed  map[inodeKey]bool // fixed before the first request
-	above   map[inodeKey]bool // directories that a sealed one lies in
+	above   map[inodeKey]bool // directories above a sealed one
 	procFD  int               // O_PATH of /proc/self/fd
 	serving serving
 	kernel  kernel
@@ -42,7 +42,7 @@ type rawFS struct {
 	durable bool // writes are made durable before they are answered
 	stats   counters
 
-	canExpire bool // names can be cached for long; known from Init on
+	canExpire bool // names can be cached for long; known since INIT
 }
 
 var _ fuse.RawFileSystem = (*rawFS)(nil)
@@ -75,7 +75,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	return f, nil
 }
 
-// run owns what goes on besides requests, until stop is closed.
+// run runs everything besides requests, until stop is closed.
 func (f *rawFS) run(stop <-chan struct{}) {
 	var wg sync.WaitGroup
 	wg.Go(func() { f.inval.run(f.kernel.dropPages, stop) })
@@ -93,7 +93,7 @@ func (f *rawFS) close() error {
 	f.border.close()
 	f.serving.close()
 	for _, fd := range []int{f.procFD, f.kernel.dev} {
-		_ = unix.Close(fd) // one that was never opened is -1
+		_ = unix.Close(fd) // -1 if it was never opened
 	}
 	return unix.Close(f.root.fd)
 }
@@ -101,13 +101,13 @@ func (f *rawFS) close() error {
 // String names the file system in go-fuse's messages.
 func (f *rawFS) String() string { return "jvsfs" }
 
-// SetDebug is go-fuse's; there is nothing to switch.
+// SetDebug is for go-fuse; there is nothing to switch.
 func (f *rawFS) SetDebug(bool) {}
 
 // Init is for go-fuse's own server, which is not used (transport.go).
 func (f *rawFS) Init(*fuse.Server) {}
 
-// greeted is told what the kernel says of itself, before any other request.
+// greeted gets what the kernel says of itself, before any other request.
 func (f *rawFS) greeted(hello *fuse.InitIn) {
 	f.kernel.hello = *hello
 	f.canExpire = f.kernel.canExpire()
@@ -116,5 +116,5 @@ func (f *rawFS) greeted(hello *fuse.InitIn) {
 // OnUnmount has nothing to do: the owner of Server closes what is open.
 func (f *rawFS) OnUnmount() {}
 
-// status maps an errno of a backing call. What is no errno becomes EIO.
+// status maps the errno of a backing call. Anything else becomes EIO.
 func status(err error) fuse.Status { return fuse.ToStatus(err) }

@@ -23,31 +23,29 @@ type handle struct {
 	id     uint64
 	node   *node
 	fd     int
-	share  *share   // of the user who has opened it
-	along  *reading // of handles that share their descriptor with others, nil of those that do not
-	lent   bool     // the descriptor is the inode's as well (lending)
+	share  *share   // of the user who opened it
+	along  *reading // of handles that share a descriptor; otherwise nil
+	lent   bool     // the descriptor is also the inode's (lending)
 	write  bool     // opened for writing
-	mapped bool     // opened so that it can be mapped for writing (O_RDWR)
-	// appendOnly handles have a descriptor that can only append (chattr +a).
+	mapped bool     // it can be mapped for writing (O_RDWR)
+	// appendOnly says that the descriptor can only append (chattr +a).
 	appendOnly bool
-	audit      bool // of the audit chain, which is only appended to
+	audit      bool // of the audit chain, which allows only appends
 	claims     []claim
-	// opener is as whom the kernel's write-back of stores through mappings is done, which
-	// names nobody.
+	// opener is used for the kernel's write-back of stores through mappings, which names no caller.
 	opener caller
-	// against handles were opened although a rule forbids it: the mount only observed.
+	// against says that a rule forbids this handle, but the mount only observed at the open.
 	against bool
-	// lost says that a store through a mapping of it may have been dropped, and that
-	// nobody was told yet.
+	// lost says that a store through a mapping may have been dropped, and nobody was told yet.
 	lost atomic.Bool
-	// unflushed handles are closed without a word (FOPEN_NOFLUSH), until RELEASE.
+	// unflushed handles send no FLUSH (FOPEN_NOFLUSH) before RELEASE.
 	unflushed bool
-	flushed   atomic.Bool             // a descriptor of it was closed
+	flushed   atomic.Bool             // one of its descriptors was closed
 	locked    atomic.Bool             // somebody has asked for a lock through it
-	lockers   map[*lockOwner]struct{} // who; guarded by the lock table, like doubted
-	doubted   int                     // how often it was awaited in vain that it is closed
-	// disowned handles are refused: their tree was moved under another rule
-	// while they were open.
+	lockers   map[*lockOwner]struct{} // the owners of its locks; guarded by the lock table, as doubted is
+	doubted   int                     // how often a wait for its close was in vain
+	// disowned handles are refused: while they were open, a rename put their tree under another
+	// rule.
 	disowned atomic.Bool
 
 	dir *dirStream // of a directory
@@ -58,9 +56,9 @@ type handleTable struct {
 	byID   sync.Map // uint64 -> *handle
 	lastID atomic.Uint64
 	count  atomic.Int64
-	fds    atomic.Int64 // descriptors, of which handles may share some
-	mapped atomic.Int64 // how many there are that can be mapped for writing
-	procFD int          // as rawFS's
+	fds    atomic.Int64 // descriptors; handles may share one
+	mapped atomic.Int64 // how many can be mapped for writing
+	procFD int          // rawFS's
 }
 
 func (t *handleTable) add(h *handle) uint64 {
@@ -82,9 +80,9 @@ func (t *handleTable) add(h *handle) uint64 {
 	return h.id
 }
 
-// charge counts a handle's descriptor. One that is the inode's as well is counted there;
-// its user pays for it all the same where another has that one on his account, whose
-// inode the kernel cannot forget now.
+// charge counts a handle's descriptor. A descriptor that is also the inode's is counted there. Its
+// user pays for it if another user's share has the inode, because the kernel cannot forget that
+// inode now.
 func (t *handleTable) charge(h *handle, by int64) {
 	if !h.lent {
 		t.fds.Add(by)
@@ -140,9 +138,9 @@ func (t *handleTable) writers(f func(*handle)) {
 	})
 }
 
-// disown ends the handles whose inode has come under a rule that they were not
-// opened under: a tree that was filled outside of any worktree and then renamed
-// into one must not be written through old descriptors.
+// disown ends the handles whose inode has come under a rule that they were not opened under. A tree
+// that was filled outside of any worktree and then renamed into one must not be written through old
+// descriptors.
 func (t *handleTable) disown(f *rawFS) {
 	t.writers(func(h *handle) {
 		if f.learnLinks(h.node) != fuse.OK { // the search before the move is out of date
@@ -173,9 +171,8 @@ func (h *handle) claimedBy(f *rawFS, r *layout.Rule) bool {
 	return err == nil && h.restsOn(g)
 }
 
-// stale reports whether an epoch that the handle rests on is over, so that at most its
-// place admits what it writes. One that was interrupted by a failed renewal is not over:
-// it may come back.
+// stale reports whether an epoch of the handle is over. Then at most its place can admit a write.
+// An epoch that a failed renewal interrupted is not over: it may open again.
 func (h *handle) stale() bool {
 	for _, c := range h.claims {
 		if !c.guard.Current(c.epoch) {
@@ -185,9 +182,9 @@ func (h *handle) stale() bool {
 	return h.disowned.Load()
 }
 
-// heldUp reports whether an epoch that the handle rests on is being handed over.
-func (h *handle) heldUp() bool {
-	return slices.ContainsFunc(h.claims, func(c claim) bool { return c.guard.HeldUp(c.epoch) })
+// frozen reports whether an epoch of the handle is being handed over.
+func (h *handle) frozen() bool {
+	return slices.ContainsFunc(h.claims, func(c claim) bool { return c.guard.EpochFrozen(c.epoch) })
 }
 
 func (t *handleTable) close() {

@@ -7,10 +7,9 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// Inode flags forbid changes to everybody, whatever the mode says, and the kernel does
-// not see them through a FUSE mount: it lets the request pass. The backing call is refused,
-// but a lease must not have been taken for it before. Source: ioctl_iflags(2), may_delete
-// and may_setattr in Linux.
+// Inode flags forbid changes to everybody, whatever the mode says. The kernel does not see them
+// through a FUSE mount and lets the request pass. The backing call is refused, but no lease may be
+// taken for such a request. Source: ioctl_iflags(2), may_delete and may_setattr in Linux.
 
 const (
 	flagImmutable = unix.STATX_ATTR_IMMUTABLE
@@ -18,8 +17,8 @@ const (
 	flagVerity    = unix.STATX_ATTR_VERITY
 )
 
-// unflagged reports whether an inode has none of some flags. One that cannot be looked
-// at has none: the backing call will say what is wrong.
+// unflagged reports whether an inode has none of some flags. It is true if it cannot look: then the
+// backing call will say what is wrong.
 func unflagged(dirfd int, name string, flags uint64) bool {
 	at := unix.AT_SYMLINK_NOFOLLOW | unix.AT_STATX_DONT_SYNC
 	if name == "" {
@@ -29,7 +28,7 @@ func unflagged(dirfd int, name string, flags uint64) bool {
 	return unix.Statx(dirfd, name, at, 0, &stx) != nil || stx.Attributes&flags == 0
 }
 
-// mayChange is asked about a change of an inode's content or attributes.
+// mayChange judges a change of an inode's content or attributes.
 func mayChange(op gate.Op, n *node) func() bool {
 	switch op {
 	case gate.OpIoctl: // which takes the flags away; the kernel has checked who may
@@ -40,7 +39,7 @@ func mayChange(op gate.Op, n *node) func() bool {
 	return func() bool { return unflagged(n.fd, "", flagsFixed) }
 }
 
-// mayOpen is asked about an open for writing: what can only grow may be opened for that.
+// mayOpen judges an open for writing. An append-only file may be opened for appending.
 func mayOpen(n *node, flags uint32) func() bool {
 	return func() bool {
 		if flags&unix.O_APPEND != 0 && flags&unix.O_TRUNC == 0 {
@@ -50,8 +49,7 @@ func mayOpen(n *node, flags uint32) func() bool {
 	}
 }
 
-// maySetAttr is asked about a SETATTR that names something. What can only grow may be
-// touched.
+// maySetAttr judges a SETATTR that names an attribute. An append-only file may get new times.
 func maySetAttr(in *fuse.SetAttrIn, n *node) func() bool {
 	return func() bool {
 		const others = fuse.FATTR_MODE | fuse.FATTR_UID | fuse.FATTR_GID | fuse.FATTR_SIZE
@@ -67,7 +65,7 @@ func maySetAttr(in *fuse.SetAttrIn, n *node) func() bool {
 	}
 }
 
-// mayEntry is asked about a change of the entry name in dir.
+// mayEntry judges a change of the entry name in dir.
 func mayEntry(op gate.Op, dir *node, name string) func() bool {
 	if op == gate.OpUnlink || op == gate.OpRmdir {
 		return func() bool { return mayTakeAway(dir, name) }

@@ -7,10 +7,10 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// interrupted notes the kernel's word that a caller has got a signal, where that is of a
-// request that stands in line. One that is killed need not wait; any other signal must
-// not break off a call on a file, as it does not elsewhere. What is carried out already
-// is go-fuse's to tell.
+// interrupted notes that a caller has got a signal while its request waits in line. If the caller
+// is being killed the request need not wait. Another signal must not break off a call on a file:
+// other file systems do not let it, either. If the request is being carried out already, go-fuse is
+// told.
 func (t *transport) interrupted(in []byte) bool {
 	h := headerOf(in)
 	if h == nil || h.Opcode != opInterrupt || len(in) < int(unsafe.Sizeof(fuse.InterruptIn{})) {
@@ -19,9 +19,9 @@ func (t *transport) interrupted(in []byte) bool {
 	return t.slots.signal((*fuse.InterruptIn)(unsafe.Pointer(h)).Unique)
 }
 
-// tellAgain tells go-fuse of a signal that came while the request stood in line, as soon as
-// go-fuse knows the request, so that its handler can see whether the caller is killed. The
-// kernel tells of one signal a request (FR_INTERRUPTED). end must follow the answer.
+// tellAgain repeats to go-fuse a signal that came while the request waited in line, as soon as
+// go-fuse knows the request. Then its handler can see whether the caller is being killed. The
+// kernel tells of one signal for each request (FR_INTERRUPTED). end must follow the answer.
 func (t *transport) tellAgain(me *reader, in []byte) (end func()) {
 	if !me.signalled {
 		return func() {}
@@ -42,11 +42,11 @@ func (t *transport) tellAgain(me *reader, in []byte) (end func()) {
 	return func() { close(stop); <-ended }
 }
 
-// knows tells go-fuse of a signal, and is false where it does not have the request yet.
+// knows tells go-fuse of a signal. It returns false if go-fuse does not have the request yet.
 func (t *transport) knows(unique uint64) bool {
 	word := fuse.InterruptIn{Unique: unique}
 	word.Length, word.Opcode, word.InHeader.Unique = uint32(unsafe.Sizeof(word)), opInterrupt, unique|1
 	in := unsafe.Slice((*byte)(unsafe.Pointer(&word)), unsafe.Sizeof(word))
 	n, st := t.proto.HandleRequest([][]byte{in}, [][]byte{make([]byte, outHeaderSize)})
-	return st == fuse.OK && n == 0 // else EAGAIN
+	return st == fuse.OK && n == 0 // otherwise EAGAIN
 }

@@ -11,16 +11,15 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// invalidator drops the kernel's pages of inodes. It works in a goroutine of its
-// own that holds no lock: the kernel answers some requests only after the pages
-// are gone, and writes dirty ones back as requests first.
+// invalidator drops the kernel's pages of inodes. Its goroutine holds no lock: the kernel answers
+// some requests only after the pages are gone, and it first writes dirty pages back as requests.
 type invalidator struct {
 	mu   sync.Mutex
-	todo map[uint64]bool // node ids that somebody should drop soon
+	todo map[uint64]bool // node ids to drop soon
 	jobs []*invalidation
 	wake chan struct{}
 
-	delayed map[uint64]bool // to become todo when the timer fires
+	delayed map[uint64]bool // moved to todo when the timer fires
 	timer   *time.Timer
 }
 
@@ -34,7 +33,7 @@ func newInvalidator() *invalidator {
 	return &invalidator{todo: make(map[uint64]bool), wake: make(chan struct{}, 1)}
 }
 
-// run works until stop is closed, then lets everybody go.
+// run works until stop is closed. Then it lets all waiters go.
 func (v *invalidator) run(notify func(id uint64), stop <-chan struct{}) {
 	for {
 		v.mu.Lock()
@@ -75,8 +74,8 @@ func (v *invalidator) abandon() {
 	}
 }
 
-// soon asks for an inode to be dropped and does not wait. Requests for the same
-// inode fall together, so a store that is repeated for ever costs no memory.
+// soon drops an inode without waiting. Several requests for one inode become one, so a store that
+// repeats for ever costs no memory.
 func (v *invalidator) soon(id uint64) {
 	v.mu.Lock()
 	if v.todo != nil {
@@ -86,10 +85,10 @@ func (v *invalidator) soon(id uint64) {
 	v.poke()
 }
 
-// laterBy is longer than it takes the kernel to act upon an answer that is under way.
+// laterBy is longer than the kernel needs for an answer that is on its way.
 const laterBy = 100 * time.Millisecond
 
-// later is soon, after what is being answered has arrived.
+// later is soon, but after the current answer has arrived.
 func (v *invalidator) later(id uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -103,7 +102,7 @@ func (v *invalidator) later(id uint64) {
 	v.delayed[id] = true
 }
 
-// cancel takes back soon and later, for who will ask for it now.
+// cancel takes back soon and later, because the caller drops the inode itself now.
 func (v *invalidator) cancel(id uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -111,7 +110,7 @@ func (v *invalidator) cancel(id uint64) {
 	delete(v.delayed, id)
 }
 
-// due moves what was delayed to what is to be done.
+// due moves delayed inodes to todo.
 func (v *invalidator) due() {
 	v.mu.Lock()
 	for id := range v.delayed {
@@ -124,8 +123,8 @@ func (v *invalidator) due() {
 	v.poke()
 }
 
-// now drops inodes and returns when that is done, or with the error of ctx; they are
-// dropped all the same then.
+// now drops inodes and returns when that is done, or with the error of ctx. In that case they are
+// still dropped.
 func (v *invalidator) now(ctx context.Context, ids []uint64) error {
 	j := &invalidation{ids: ids, done: make(chan struct{})}
 	v.mu.Lock()
@@ -151,41 +150,40 @@ func (v *invalidator) poke() {
 	}
 }
 
-// revoker returns what happens when the guard's epoch has drained: every inode
-// that is open for writing under it loses its pages, so that dirty ones of
-// mappings are refused now and not written under a later epoch. What the kernel
-// believes of names and attributes is taken back too.
+// revoker returns the hook that runs when the guard's epoch has drained. Every inode that is open
+// for writing under it loses its pages. So dirty pages of mappings are refused now and not written
+// under a later epoch. Long timeouts of names and attributes are taken back, too.
 func (f *rawFS) revoker(g *gate.Guard) func(lease.Loss) {
 	return func(lease.Loss) {
-		_ = f.dropPages(context.Background(), func(h *handle) bool { return h.restsOn(g) }) // without an end there is no error
+		_ = f.dropPages(context.Background(), func(h *handle) bool { return h.restsOn(g) }) // without a deadline there is no error
 		f.losses.Add(1)
 		f.expiry.soon()
 	}
 }
 
-// flusher returns what happens before a lease is given back or handed over: what its
-// holder has stored through mappings is written while that is still allowed.
+// flusher returns the hook that runs before a lease is given back or handed over. What its holder
+// has stored through mappings is written while that is still allowed.
 func (f *rawFS) flusher(g *gate.Guard) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return f.dropPages(ctx, func(h *handle) bool { return h.mapped && h.restsOn(g) })
 	}
 }
 
-// writeBackMapped writes back what was stored through mappings of files that rest on
-// some guards, or on none.
+// writeBackMapped writes back what was stored through mappings of files that belong to some guards,
+// or to none.
 func (f *rawFS) writeBackMapped(ctx context.Context, on []*gate.Guard) error {
 	return f.dropPages(ctx, func(h *handle) bool {
 		return h.mapped && (len(h.claims) == 0 || slices.ContainsFunc(on, h.restsOn))
 	})
 }
 
-// beforeSwitch lets land what anybody has stored through mappings while it passed.
+// beforeSwitch writes back what was stored through mappings while that is still allowed.
 func (f *rawFS) beforeSwitch(ctx context.Context) error {
 	return f.dropPages(ctx, func(h *handle) bool { return h.mapped })
 }
 
-// afterSwitch makes the kernel's dirty pages be judged by the new mode, and takes back
-// what it believes: who else may write has changed.
+// afterSwitch has the kernel's dirty pages judged by the new mode. It takes long timeouts back,
+// because others may write now.
 func (f *rawFS) afterSwitch(ctx context.Context) error {
 	err := f.dropPages(ctx, func(*handle) bool { return true })
 	f.losses.Add(1)
@@ -193,22 +191,21 @@ func (f *rawFS) afterSwitch(ctx context.Context) error {
 	return err
 }
 
-// foreignPages returns what writes back and drops what was stored where anybody may
-// write: before a name moves, so that it lands in time, and again afterwards, to take
-// out of sight what is not allowed to land any more. It does nothing where no directory
-// moves and the names that change are in none where anybody may write.
+// foreignPages writes back and drops pages that were stored in exempt places. It is called before a
+// name moves, so that they land in time. drop is called afterwards and removes what may not land
+// any more. It does nothing if no directory moves and the changing names are not in an exempt
+// place.
 func (f *rawFS) foreignPages(moves bool, dirs ...*node) (drop func()) {
 	if !f.border.on || f.handles.mapped.Load() == 0 || !moves && !slices.ContainsFunc(dirs, f.openToAll) {
 		return func() {}
 	}
 	return func() {
-		_ = f.dropPages(context.Background(), func(h *handle) bool { return h.mapped && h.stale() }) // without an end there is no error
+		_ = f.dropPages(context.Background(), func(h *handle) bool { return h.mapped && h.stale() }) // without a deadline there is no error
 	}
 }
 
-// crossed takes back what the kernel believes for long, for a name has moved from one
-// directory to another: others may write from now on where nobody but the holder could.
-// With a directory a whole tree may have come there.
+// crossed takes long timeouts back because a name has moved from one directory to another. Now
+// others may write where only the holder could. A directory may have brought a whole tree.
 func (f *rawFS) crossed(from, to *node, isDir bool) {
 	if f.border.on && (isDir || f.openToAll(from) || f.openToAll(to)) {
 		f.losses.Add(1)
@@ -216,8 +213,8 @@ func (f *rawFS) crossed(from, to *node, isDir bool) {
 	}
 }
 
-// dropPages writes back and drops the pages of the inodes that are open for writing
-// through handles of a kind. The error is that of ctx.
+// dropPages writes back and drops the pages of the inodes that matching handles have open for
+// writing. The error is that of ctx.
 func (f *rawFS) dropPages(ctx context.Context, of func(*handle) bool) error {
 	seen := make(map[uint64]bool)
 	f.handles.writers(func(h *handle) {

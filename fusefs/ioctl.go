@@ -9,9 +9,8 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// The ioctls that pass: inode flags and project ids. Everything else is ENOTTY,
-// because a forwarded ioctl would run with the daemon's privileges. Source:
-// ioctl_iflags(2), linux/fs.h.
+// The ioctls that pass: inode flags and project ids. All others are ENOTTY, because a forwarded
+// ioctl would run with the daemon's privileges. Source: ioctl_iflags(2), linux/fs.h.
 const (
 	iocGetFlags  = unix.FS_IOC_GETFLAGS
 	iocSetFlags  = unix.FS_IOC_SETFLAGS
@@ -19,8 +18,8 @@ const (
 	iocSetXFlags = 0x401c5820 // FS_IOC_FSSETXATTR
 )
 
-// ioctlSize is the size of the argument in bytes. The kernel passes the flags as
-// an int, whatever the number of FS_IOC_SETFLAGS says.
+// ioctlSize returns the size of the argument in bytes. The kernel passes the flags as an int,
+// although the number of FS_IOC_SETFLAGS says otherwise.
 func ioctlSize(cmd uint32) (size int, set, ok bool) {
 	switch cmd {
 	case iocGetFlags:
@@ -58,13 +57,13 @@ func (f *rawFS) Ioctl(cancel <-chan struct{}, in *fuse.IoctlIn, inbuf []byte, ou
 	call := func() error { return f.ioctl(n, in.Cmd, arg) }
 	if set {
 		get := call
-		call = func() error { return standIn(&in.InHeader).as(get) } // a project id moves blocks from quota to quota
+		call = func() error { return standIn(&in.InHeader).as(get) } // a project id moves blocks from one quota to another
 	}
 	if err := call(); err != nil {
 		return status(err)
 	}
 	if set {
-		f.kernel.dropAttr(n.id) // the kernel keeps the old time of change otherwise
+		f.kernel.dropAttr(n.id) // otherwise the kernel keeps the old change time
 	} else {
 		copy(outbuf, arg[:size])
 	}
@@ -72,7 +71,7 @@ func (f *rawFS) Ioctl(cancel <-chan struct{}, in *fuse.IoctlIn, inbuf []byte, ou
 	return fuse.OK
 }
 
-// ioctl uses a descriptor of its own, whatever handle the request names.
+// ioctl uses its own descriptor, whatever handle the request names.
 func (f *rawFS) ioctl(n *node, cmd uint32, arg []byte) error {
 	if n.kind != unix.S_IFREG && n.kind != unix.S_IFDIR {
 		return unix.ENOTTY

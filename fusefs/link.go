@@ -8,9 +8,9 @@ import (
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
-// Link gives an inode one more name. Both its present place and the new one are
-// asked, and they must be under the same guard: otherwise a file could be written
-// under a lease that does not cover its other name.
+// Link gives an inode one more name. Its present place and the new one are both judged. They must
+// be under the same guard: otherwise a file could be written under a lease that does not cover its
+// other name.
 func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) (st fuse.Status) {
 	f.stats.count(gate.OpLink)
 	dir, n := f.nodes.get(in.NodeId), f.nodes.get(in.Oldnodeid)
@@ -18,7 +18,7 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 		return fuse.ENOENT
 	}
 	drop := f.foreignPages(false, n, dir)
-	drop() // before any lock is held: what is written back comes as requests
+	drop() // before any lock is held: write-back comes as requests
 	defer drop()
 	p, r, st := f.admitLink(cancel, in, n, dir, name)
 	if st != fuse.OK {
@@ -36,7 +36,7 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 	return f.entry(&in.InHeader, dir, name, out)
 }
 
-// admitLink also returns the one rule that the inode is under with its new name.
+// admitLink also returns the one rule for the inode with its new name.
 func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node, name string) (passes, *layout.Rule, fuse.Status) {
 	if st := checkName(name); st != fuse.OK {
 		return passes{}, nil, st
@@ -63,7 +63,7 @@ func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node,
 	return passes{}, nil, f.refused()
 }
 
-// admitLinkAsKnown judges by the names that are known so far.
+// admitLinkAsKnown judges by the names known so far.
 func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node, name string) (p passes, r *layout.Rule, known bool, st fuse.Status) {
 	if known, st = f.linksKnown(n); st != fuse.OK {
 		return p, nil, known, st
@@ -77,7 +77,7 @@ func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n, dir
 	return p, rules[0], known, st
 }
 
-// Unlink takes a name away.
+// Unlink removes a name.
 func (f *rawFS) Unlink(cancel <-chan struct{}, h *fuse.InHeader, name string) fuse.Status {
 	return f.remove(cancel, gate.OpUnlink, h, name, 0)
 }

@@ -8,17 +8,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// linkBook is what is known of files with several names. One walk through the source
-// notes all of them, so many files cost one. There is one walk at a time, for all who
-// wait for it, and between two as long a pause as the first of them took: whatever
-// callers do, walks take half a processor at most.
+// linkBook is what is known of files with several names. One walk through the source notes all of
+// them. There is one walk at a time, for everybody who waits for it. After a walk there is a pause
+// as long as the walk was. So walks take half a processor at most.
 type linkBook struct {
 	turn chan struct{} // capacity 1
-	rest time.Time     // until then no walk begins; guarded by turn
+	rest time.Time     // no walk begins before; guarded by turn
 
 	mu     sync.Mutex
 	known  map[inodeKey]linkFound
-	moves  uint64    // when that was found out
+	moves  uint64    // when that was found
 	next   *linkCall // the walk that has not begun yet, if anybody waits for one
 	failed linkFailure
 
@@ -26,7 +25,7 @@ type linkBook struct {
 	looked atomic.Uint64
 }
 
-// linkCall is one walk, for all who want to know at that time.
+// linkCall is one walk, for everybody who asked before it began.
 type linkCall struct {
 	wanted map[inodeKey]bool
 	done   chan struct{}
@@ -35,7 +34,7 @@ type linkCall struct {
 	err    error
 }
 
-// linkFailure keeps a walk that failed from being repeated by each touch.
+// linkFailure keeps each touch from repeating a walk that failed.
 type linkFailure struct {
 	err   error
 	until time.Time
@@ -48,8 +47,8 @@ const (
 	linkRestMax = time.Second
 	// linkFailedFor is how long a failed walk is remembered.
 	linkFailedFor = 30 * time.Second
-	// linkSettled is the age from which a time of change is told from now: the kernel's
-	// coarse clock steps by up to 10 ms.
+	// linkSettled is the age at which a change time differs from the current time: the kernel's
+	// coarse clock has steps of up to 10 ms.
 	linkSettled = 50 * time.Millisecond
 )
 
@@ -65,8 +64,8 @@ func (b *linkBook) lookUp(k inodeKey, moves uint64) (linkFound, bool) {
 	return found, ok
 }
 
-// walk waits for a walk that begins after the call. One that is under way is of no use:
-// it may have passed where a name has come to since.
+// walk waits for a walk that begins after the call. One that is under way already may have passed a
+// place to which a name came since.
 func (b *linkBook) walk(f *rawFS, k inodeKey) (linkFound, uint64, error) {
 	b.mu.Lock()
 	if b.failed.err != nil && time.Now().Before(b.failed.until) {
@@ -80,7 +79,7 @@ func (b *linkBook) walk(f *rawFS, k inodeKey) (linkFound, uint64, error) {
 	}
 	call.wanted[k] = true
 	b.mu.Unlock()
-	defer f.border.waits()() // a walk takes long, and so does the wait for another's
+	defer f.border.waits()() // a walk takes long, and so does a wait for another one
 	if leads {
 		b.lead(f, call)
 	}
@@ -88,14 +87,14 @@ func (b *linkBook) walk(f *rawFS, k inodeKey) (linkFound, uint64, error) {
 	return call.found[k], call.moves, call.err
 }
 
-// lead makes the walk when it is its turn.
+// lead makes the walk when it has the turn.
 func (b *linkBook) lead(f *rawFS, call *linkCall) {
 	defer close(call.done)
 	b.turn <- struct{}{}
 	defer func() { <-b.turn }()
 	time.Sleep(time.Until(b.rest))
 	b.mu.Lock()
-	b.next = nil // who comes now waits for another one
+	b.next = nil // whoever comes now waits for the next one
 	b.mu.Unlock()
 
 	began := time.Now()
@@ -112,8 +111,8 @@ func (b *linkBook) lead(f *rawFS, call *linkCall) {
 	b.write(call, began, f.durable)
 }
 
-// write keeps what a walk has found of files that had not been changed for a while when
-// it began, by this machine's clock: a name that is moved meanwhile may be missed.
+// write keeps what a walk has found. It skips files that had changed shortly before the walk began,
+// by this machine's clock: a walk may miss a name that moves meanwhile.
 func (b *linkBook) write(call *linkCall, began time.Time, foreign bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,34 +10,32 @@ import (
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
-// In a repository a hard link that was made behind the mount may put one inode into two
-// worktrees, or into one and beside it; then all its guards must agree. Names outside of
-// the source are no concern: whoever uses them does not come through the mount.
+// In a repository, a hard link that was made behind the mount may put one inode into two worktrees,
+// or into one and beside it. Then all its guards must agree. Names outside of the source do not
+// matter: whoever uses them does not come through the mount.
 
-// linkAreas are the rules that a file with several names is under, found by
-// looking for all of them.
+// linkAreas are the rules of a file with several names. All its names were searched for them.
 type linkAreas struct {
-	nlink uint64 // when they were looked for
+	nlink uint64 // when they were searched
 	moves uint64
 	rules []*layout.Rule
-	ctime atomic.Int64 // then, or as it was left by what came through the mount since
+	ctime atomic.Int64 // at that time, or after later changes through the mount
 	void  atomic.Bool  // something else has changed the file since
 }
 
-// linked says what is known of a file's names.
+// linked is what is known of a file's names.
 type linked struct {
 	areas    atomic.Pointer[linkAreas]
-	changing atomic.Int32  // mutations of the inode that are under way through the mount
-	changes  atomic.Uint64 // all that ever were
+	changing atomic.Int32  // mutations of the inode in flight through the mount
+	changes  atomic.Uint64 // all mutations so far
 }
 
 // linkTries is how many walks are made for a file whose names change meanwhile.
 const linkTries = 3
 
-// linksKnown reports whether all names of a file are known, as far as they make a
-// difference. What another program did to them shows in the number of links or in the
-// time of change; what comes through the mount changes the latter too, but says so
-// (beginChange).
+// linksKnown reports whether all names of a file are known that matter. If another program changes
+// them, the number of links or the change time differs. Changes through the mount also set the
+// change time, but they announce themselves (beginChange).
 func (f *rawFS) linksKnown(n *node) (known bool, st fuse.Status) {
 	if !f.mayLink(n) {
 		return true, fuse.OK
@@ -62,7 +60,7 @@ func (f *rawFS) linksKnown(n *node) (known bool, st fuse.Status) {
 	return ok, fuse.OK
 }
 
-// mayLink reports whether a file's other names can make a difference.
+// mayLink reports whether other names of a file can matter.
 func (f *rawFS) mayLink(n *node) bool { return f.opts.Layout.ByName() && !n.isDir() }
 
 func (l *linked) learn(found linkFound, moves uint64) {
@@ -71,9 +69,9 @@ func (l *linked) learn(found linkFound, moves uint64) {
 	l.areas.Store(a)
 }
 
-// learnLinks makes sure that every name of a file is known before the file is judged.
-// It may walk through the whole source: whoever makes it do so has the permission to
-// change the file, and was admitted by the rules that are known already.
+// learnLinks makes sure that every name of a file is known before the file is judged. It may walk
+// through the whole source. The caller has the permission to change the file, and the known rules
+// have admitted it.
 func (f *rawFS) learnLinks(n *node) fuse.Status {
 	for range linkTries {
 		if known, st := f.linksKnown(n); known || st != fuse.OK {
@@ -87,11 +85,11 @@ func (f *rawFS) learnLinks(n *node) fuse.Status {
 	if known, st := f.linksKnown(n); known || st != fuse.OK {
 		return st
 	}
-	return f.refused() // the names do not keep still
+	return f.refused() // the names change all the time
 }
 
-// lookForLinks makes one walk. What it finds is believed if nobody but this mount has
-// changed the file meanwhile: a name that was moved may have been missed.
+// lookForLinks makes one walk. The result counts only if nobody but this mount has changed the file
+// meanwhile: otherwise the walk may have missed a name that moved.
 func (f *rawFS) lookForLinks(n *node) error {
 	var before, after unix.Stat_t
 	changes := n.links.changes.Load()
@@ -112,8 +110,8 @@ func (f *rawFS) lookForLinks(n *node) error {
 	return nil
 }
 
-// rulesIf are the rules by what is known: names that are out of date must not keep anybody
-// from having them looked for.
+// rulesIf returns the rules as far as they are known. Outdated names must not stop anybody from
+// searching for the current ones.
 func (n *node) rulesIf(known bool, to []*layout.Rule) []*layout.Rule {
 	if known {
 		return n.rules(to)
@@ -121,8 +119,8 @@ func (n *node) rulesIf(known bool, to []*layout.Rule) []*layout.Rule {
 	return n.seenRules(to)
 }
 
-// beginChange and endChange are around every mutation of a file's content or attributes,
-// so that it is not taken for another program's. They cost a file with one name nothing.
+// beginChange and endChange enclose every mutation of a file's content or attributes. So it is not
+// taken for a change by another program. For a file with one name they cost nothing.
 func (n *node) beginChange() {
 	changes, alone := n.links.changes.Add(1), n.links.changing.Add(1) == 1
 	l := n.links.areas.Load()
@@ -131,7 +129,7 @@ func (n *node) beginChange() {
 	}
 	var st unix.Stat_t
 	if unix.Fstat(n.fd, &st) == nil && changed(&st) != l.ctime.Load() && n.links.changes.Load() == changes {
-		l.void.Store(true) // somebody else was here before
+		l.void.Store(true) // somebody else has changed it before
 	}
 }
 
@@ -145,8 +143,8 @@ func (n *node) endChange() {
 	n.links.changing.Add(-1)
 }
 
-// linkedHere notes a name that a file has got through the mount, which is under the very
-// rule that all others are under.
+// linkedHere notes a name that a file has got through the mount. It is under the same rule as all
+// others.
 func (f *rawFS) linkedHere(n *node, r *layout.Rule) {
 	if !f.mayLink(n) {
 		return
@@ -162,7 +160,7 @@ func (f *rawFS) linkedHere(n *node, r *layout.Rule) {
 	}
 }
 
-// nlinkOf is how many names a file has.
+// nlinkOf returns how many names a file has.
 func nlinkOf(st *unix.Stat_t) uint64 {
 	return uint64(st.Nlink) //nolint:unconvert // 32 bits on other processors
 }

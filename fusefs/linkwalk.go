@@ -10,8 +10,8 @@ import (
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
-// linkWalk looks through the source once and notes every inode with several names, and
-// the rules that those names are under.
+// linkWalk reads the source once. It notes every inode with several names, and the rules of these
+// names.
 type linkWalk struct {
 	f      *rawFS
 	until  time.Time
@@ -20,7 +20,7 @@ type linkWalk struct {
 	looked uint64 // entries
 }
 
-// linkFound is what a walk has seen of one inode.
+// linkFound is what a walk has found about one inode.
 type linkFound struct {
 	nlink uint64
 	ctime int64
@@ -37,8 +37,7 @@ func (w *linkWalk) run() error {
 	return w.descend(w.f.root.fd, root.Role, root.Own)
 }
 
-// descend looks through one directory. by is the rule of everything below that has none of
-// its own.
+// descend reads one directory. by is the rule of everything below that has none of its own.
 func (w *linkWalk) descend(dir int, at layout.Role, by *layout.Rule) error {
 	fd, err := w.f.openAgain(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOATIME)
 	if err != nil {
@@ -83,7 +82,7 @@ func (w *linkWalk) entries(fd int, buf []byte, at layout.Role, by *layout.Rule) 
 	return nil
 }
 
-// note looks at a file, unless it has just gone.
+// note looks at a file, unless it has just been removed.
 func (w *linkWalk) note(dir int, name string, r *layout.Rule) {
 	var st unix.Stat_t
 	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
@@ -103,10 +102,10 @@ func (w *linkWalk) noteInode(st *unix.Stat_t, r *layout.Rule) {
 	w.found[k] = linkFound{nlink: nlinkOf(st), ctime: changed(st), rules: addRule(was.rules, r)}
 }
 
-// changed is an inode's time of change in nanoseconds.
+// changed returns an inode's change time in nanoseconds.
 func changed(st *unix.Stat_t) int64 { return st.Ctim.Nano() }
 
-// enter goes down into a directory, unless it has just gone.
+// enter descends into a directory, unless it has just been removed.
 func (w *linkWalk) enter(fd int, name string, there layout.Entry, by *layout.Rule) error {
 	sub, st, err := lookupAt(&node{fd: fd}, name)
 	if errors.Is(err, unix.ENOENT) {

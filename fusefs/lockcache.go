@@ -8,15 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Whoever has a lock expects to see what the one before has left. So, where others may
-// write, the kernel believes nothing of the attributes of a file that was ever locked,
-// nor of the names beside it (a journal that is gone is gone), and pages that it keeps
-// for readers are dropped before a lock is granted if the file has changed since. They
-// are not dropped a moment later: the kernel forgets an answer with attributes that an
-// invalidation overtakes, and would go on with the size that it had.
+// Whoever gets a lock expects to see what the previous owner has written. So if others may write,
+// the kernel caches no attributes of a file that was ever locked, and no names beside it (a journal
+// that is gone is gone). If the file has changed since, its pages are dropped before a lock is
+// granted. They are not dropped a moment later: if an invalidation overtakes an answer with
+// attributes, the kernel forgets that answer and keeps the old size.
 
-// lockedFirst ends what the kernel believed before the first lock. It is called for the
-// node's parents, too, whose names are asked for again each time from now on.
+// lockedFirst ends what the kernel cached before the first lock. It is also called for the node's
+// parents; their names are looked up each time from now on.
 func (f *rawFS) lockedFirst(n *node) {
 	if parents := n.parents.Load(); parents != nil {
 		for _, dir := range *parents {
@@ -27,17 +26,17 @@ func (f *rawFS) lockedFirst(n *node) {
 	f.kernel.dropAttr(n.id)
 }
 
-// staleNames reports whether the kernel may believe names from before the first lock that
-// others have changed since.
+// staleNames reports whether the kernel may cache names from before the first lock that others have
+// changed since.
 func staleNames(r *lockRequest) bool {
 	return r.span.kind != unix.F_UNLCK && r.key.node.locks.first.Load()
 }
 
-// namesWait bounds the wait for the kernel to be told of them.
+// namesWait bounds the wait until the kernel knows them.
 const namesWait = time.Second
 
-// stalePages reports whether the kernel may have pages of another content than the file
-// has now. Who has opened it for writing reads past them, but for what is dropped soon.
+// stalePages reports whether the kernel may have pages of an older content. Whoever has opened the
+// file for writing reads past the pages, except those that are dropped soon.
 func (f *rawFS) stalePages(r *lockRequest) (now stamp, stale bool) {
 	n := r.key.node
 	if r.span.kind == unix.F_UNLCK || f.certain(n) > f.opts.CacheTimeout {
@@ -72,7 +71,7 @@ func (f *rawFS) granted(r *lockRequest, err error) fuse.Status {
 	n := r.key.node
 	n.locks.stale.Store(false)
 	f.inval.cancel(n.id)
-	_ = f.inval.now(context.Background(), []uint64{n.id}) // without an end there is no error
+	_ = f.inval.now(context.Background(), []uint64{n.id}) // without a deadline there is no error
 	n.mu.Lock()
 	n.stamp = now
 	n.mu.Unlock()

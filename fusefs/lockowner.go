@@ -6,40 +6,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockKey is who has locks on which file: the kernel's number of a process's table of
-// files (fcntl) or of an open file (flock, F_OFD_*). flock(2) is a world of its own.
+// lockKey says who has locks on which file: the kernel's number of a process's table of files
+// (fcntl), or of an open file (flock, F_OFD_*). flock(2) locks are separate from the others.
 type lockKey struct {
 	node  *node
 	owner uint64
 	flock bool
 }
 
-// lockOwner has an open file description of the backing file for itself. What it locks
-// there is in the way of every other description: of other owners, of other mounts'
-// daemons, of native processes; and it ends with the description, whatever becomes of
-// the daemon. fcntl's locks are open file description locks (F_OFD_SETLK), which native
-// POSIX locks respect and are respected by. Guarded by the table's mutex.
+// lockOwner has its own open file description of the backing file. Its locks conflict with those of
+// every other description: of other owners, of other mounts' daemons, of native processes. They end
+// with the description, even if the daemon is killed. fcntl's locks become open file description
+// locks (F_OFD_SETLK), which conflict with native POSIX locks. Guarded by the table's mutex.
 type lockOwner struct {
 	key   lockKey
 	fd    int
-	write bool   // the description can write, as exclusive fcntl locks need
+	write bool   // the description can write; exclusive fcntl locks need that
 	pid   uint32 // of the process that locked last
 	user  *lockUser
 	spans lockSpans
-	via   map[*handle]lockSpans // through which it came, and what; with the last one it ends
+	via   map[*handle]lockSpans // the open files that it locked through, and what; it ends with the last one
 }
 
-// reused reports whether the number that asks is another open file's by now. The kernel
-// gives a number again as soon as the file is closed, and its RELEASE may come after what
-// the next one asks for: it would take the new lock with it. Open file descriptions cannot
-// be told from processes, which lock through several files: so fcntl's locks end with the
-// file that they came through.
+// reused reports whether the number now belongs to another open file. The kernel reuses a number as
+// soon as the file is closed. The RELEASE of the old file may come after a request of the new one,
+// and would end the new lock. Open file descriptions cannot be told from processes, which lock
+// through several files. So fcntl's locks end with the file that they came through.
 func (o *lockOwner) reused(r *lockRequest) bool {
 	_, known := o.via[r.via]
 	return r.key.flock && !known
 }
 
-// apply makes one attempt. EAGAIN says that somebody's lock is in the way.
+// apply makes one attempt. EAGAIN says that another lock is in the way.
 func (o *lockOwner) apply(s lockSpan, via *handle) error {
 	if o.key.flock {
 		return o.applyFlock(s)
@@ -56,7 +54,7 @@ func (o *lockOwner) apply(s lockSpan, via *handle) error {
 	return nil
 }
 
-// came keeps through which open file each lock came last.
+// came notes through which open file each lock came last.
 func (o *lockOwner) came(s lockSpan, via *handle) {
 	for h, spans := range o.via {
 		if h == via {
@@ -67,7 +65,7 @@ func (o *lockOwner) came(s lockSpan, via *handle) {
 	}
 }
 
-// leave gives up what came through one open file of several.
+// leave ends the locks that came through one open file of several.
 func (o *lockOwner) leave(h *handle) error {
 	for _, s := range o.via[h] {
 		s.kind = unix.F_UNLCK
@@ -81,8 +79,8 @@ func (o *lockOwner) leave(h *handle) error {
 	return nil
 }
 
-// applyFlock converts as flock(2) does: the old lock is given up first, and lost where
-// the new one cannot be had.
+// applyFlock converts as flock(2) does: the old lock is released first. If the new one cannot be
+// had, the old one is lost.
 func (o *lockOwner) applyFlock(s lockSpan) error {
 	how := map[uint32]int{unix.F_RDLCK: unix.LOCK_SH, unix.F_WRLCK: unix.LOCK_EX, unix.F_UNLCK: unix.LOCK_UN}[s.kind]
 	s.start, s.end = 0, wholeFile
@@ -102,9 +100,8 @@ func (o *lockOwner) note(s lockSpan) {
 	o.user.spans += len(o.spans) - before
 }
 
-// widen replaces a description that can only read by one that can write. The new one
-// takes the shared locks while the old one still has them, so that they are there all
-// the time.
+// widen replaces a read-only description by one that can write. The new one takes the shared locks
+// while the old one still has them, so there is no gap.
 func (o *lockOwner) widen(fd int) error {
 	for _, s := range o.spans {
 		l := flockOf(s)
@@ -117,7 +114,7 @@ func (o *lockOwner) widen(fd int) error {
 	return nil
 }
 
-// flockOf is a span as fcntl(2) wants it.
+// flockOf converts a span for fcntl(2).
 func flockOf(s lockSpan) unix.Flock_t {
 	l := unix.Flock_t{Type: int16(s.kind), Start: int64(s.start)}
 	if s.end < wholeFile {
@@ -126,7 +123,7 @@ func flockOf(s lockSpan) unix.Flock_t {
 	return l
 }
 
-// spanOf is the span of what fcntl(2) answers.
+// spanOf converts an answer of fcntl(2).
 func spanOf(l unix.Flock_t) lockSpan {
 	s := lockSpan{start: uint64(l.Start), end: wholeFile, kind: uint32(l.Type)}
 	if l.Len != 0 {
@@ -135,7 +132,7 @@ func spanOf(l unix.Flock_t) lockSpan {
 	return s
 }
 
-// blocked is one answer for what file systems say in two ways.
+// blocked makes one answer of the two that file systems give.
 func blocked(err error) error {
 	if errors.Is(err, unix.EACCES) {
 		return unix.EAGAIN
@@ -143,14 +140,14 @@ func blocked(err error) error {
 	return err
 }
 
-// lockUser is what one user's locks cost.
+// lockUser counts the locks of one user.
 type lockUser struct {
 	uid                uint32
 	descriptors, spans int
 }
 
-// lockSpansMax bounds the memory that one user's locks take, of the daemon and of the
-// kernel, which charges the daemon for it.
+// lockSpansMax bounds the memory of one user's locks, in the daemon and in the kernel, which
+// charges the daemon.
 const lockSpansMax = 1 << 16
 
 func (u *lockUser) holds(more int) bool { return u.spans+more <= lockSpansMax }

@@ -11,10 +11,9 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// File locks are taken on the backing file, so that they hold between all mounts of a
-// source and native processes (lockTable). No lease is asked for: a lock changes
-// nothing. Locks of directories, FIFOs and devices never come here: the kernel keeps
-// them to the mount.
+// File locks are taken on the backing file. So they conflict with locks of all mounts of a source
+// and of native processes (lockTable). No lease is needed: a lock changes nothing. Locks of
+// directories, FIFOs and devices never come here: the kernel keeps them in the mount.
 
 // lockRequest reads a request of the kernel.
 func (f *rawFS) lockRequest(in *fuse.LkIn) (*lockRequest, fuse.Status) {
@@ -47,7 +46,7 @@ func (f *rawFS) GetLk(_ <-chan struct{}, in *fuse.LkIn, out *fuse.LkOut) fuse.St
 	return status(err)
 }
 
-// SetLk takes a lock or gives it back. It waits only for a close that is under way.
+// SetLk takes or releases a lock. It waits only for a close that is under way.
 func (f *rawFS) SetLk(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
 	f.stats.count(gate.OpSetLk)
 	r, st := f.lockRequest(in)
@@ -73,8 +72,8 @@ func (f *rawFS) SetLkw(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
 	return f.granted(r, f.await(cancel, r, nil))
 }
 
-// lockAtOnce answers a request that need not wait. One that must is for SetLk and
-// SetLkw, beside the readers.
+// lockAtOnce answers a request that need not wait. Otherwise SetLk or SetLkw handles it in a
+// goroutine of its own.
 func (f *rawFS) lockAtOnce(in *fuse.LkIn, wait bool) (st fuse.Status, done bool) {
 	r, st := f.lockRequest(in)
 	if st != fuse.OK {
@@ -98,9 +97,9 @@ func opOfLock(wait bool) gate.Op {
 	return gate.OpSetLk
 }
 
-// Flush is told that a process closes a descriptor: its POSIX locks on the file end.
-// There is nothing to write back; where locks stay in the kernel it stops asking after
-// this answer, which saves a round trip for each close.
+// Flush comes when a process closes a descriptor: its POSIX locks on the file end. There is nothing
+// to write back. If locks stay in the kernel, it sends no FLUSH after this answer, which saves a
+// round trip for each close.
 func (f *rawFS) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
 	f.stats.count(gate.OpFlush)
 	if f.locks.off {
@@ -113,7 +112,7 @@ func (f *rawFS) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
 	return fuse.OK
 }
 
-// lockOf reads a request for a lock before it is decoded.
+// lockOf reads a lock request before it is decoded.
 func lockOf(in []byte) (lk *fuse.LkIn, wait, ok bool) {
 	if len(in) < int(unsafe.Sizeof(fuse.LkIn{})) {
 		return nil, false, false

@@ -7,31 +7,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockSpan is a range of bytes, both ends in it, and F_RDLCK, F_WRLCK or F_UNLCK.
+// lockSpan is a range of bytes, both ends included, and F_RDLCK, F_WRLCK or F_UNLCK.
 type lockSpan struct {
 	start, end uint64
 	kind       uint32
 }
 
-// wholeFile is what flock(2) locks, and fcntl(2) with a length of 0 from the start.
+// wholeFile is the range of flock(2), and of fcntl(2) with length 0 from the start.
 const wholeFile = uint64(1)<<63 - 1
 
-// conflicts reports whether two owners cannot have both.
+// conflicts reports whether two owners cannot have both spans.
 func (s lockSpan) conflicts(o lockSpan) bool {
 	return s.start <= o.end && o.start <= s.end && (s.kind == unix.F_WRLCK || o.kind == unix.F_WRLCK)
 }
 
-// lockSpans are the locks of one owner on one file as the kernel keeps them: in order,
-// apart, neighbours of one kind joined. The backing kernel's list is the authority; this
-// copy says who is in whose way.
+// lockSpans are the locks of one owner on one file, in the kernel's form: in order, disjoint,
+// neighbours of one kind joined. The backing kernel's list decides; this copy only says who is in
+// whose way.
 type lockSpans []lockSpan
 
-// first is the index of the first span that ends at or behind an offset.
+// first is the index of the first span that ends at or after an offset.
 func (s lockSpans) first(at uint64) int {
 	return sort.Search(len(s), func(i int) bool { return s[i].end >= at })
 }
 
-// with is what the spans become by one more lock or unlock.
+// with returns the spans after one more lock or unlock.
 func (s lockSpans) with(n lockSpan) lockSpans {
 	i, put := s.first(n.start), make([]lockSpan, 0, 3)
 	j := i
@@ -69,7 +69,7 @@ func joined(s []lockSpan) []lockSpan {
 	return out
 }
 
-// against is whether a span is in the way of what somebody else wants.
+// against reports whether a span is in the way of another owner's.
 func (s lockSpans) against(want lockSpan) bool {
 	for i := s.first(want.start); i < len(s) && s[i].start <= want.end; i++ {
 		if s[i].conflicts(want) {

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockTable has the locks that callers of this mount have. The kernel asks for each of
-// them (FUSE_POSIX_LOCKS, FUSE_FLOCK_LOCKS), which it settles once, when the mount is
-// made: it cannot be told later that others have come. So they all lie on the backing
-// file, where every mount and native processes see them.
+// lockTable has the locks of the callers of this mount. The kernel sends each request for a lock
+// (FUSE_POSIX_LOCKS, FUSE_FLOCK_LOCKS). It settles that when the mount is made, and cannot learn
+// later that another mount has come. So all locks are on the backing file, where every mount and
+// native processes see them.
 type lockTable struct {
 	off   bool         // locks stay in the kernel, between the callers of this mount
 	max   int64        // descriptors
@@ -21,23 +21,22 @@ type lockTable struct {
 	mu      sync.Mutex
 	owners  map[lockKey]*lockOwner
 	users   map[uint32]*lockUser
-	waiting map[uint64]map[*lockWait]struct{} // by owner, fcntl's alone
+	waiting map[uint64]map[*lockWait]struct{} // by owner; only fcntl's
 	waits   int
 }
 
-// nodeLocks is what a node knows of its locks. Guarded by the table's mutex but for
-// what is atomic.
+// nodeLocks is what a node knows of its locks. Guarded by the table's mutex, except atomic fields.
 type nodeLocks struct {
 	owners map[*lockOwner]struct{}
 	waits  map[*lockWait]struct{}
 	any    atomic.Int64 // owners
-	ever   atomic.Bool  // somebody locked it since the kernel knows it
-	stale  atomic.Bool  // its pages are to be dropped soon, though its stamp is new
+	ever   atomic.Bool  // somebody has locked it since the kernel knows it
+	stale  atomic.Bool  // its pages are to be dropped soon, although its stamp is new
 	near   atomic.Bool  // of a directory: a file in it was locked
 	first  atomic.Bool  // nobody has got a lock yet; see granted
 }
 
-// lockIdleMax is how many owners may keep their descriptor between two locks.
+// lockIdleMax is how many owners may keep their descriptor while they have no lock.
 const lockIdleMax = 1024
 
 func newLockTable(off bool, b *budget) *lockTable {
@@ -47,17 +46,17 @@ func newLockTable(off bool, b *budget) *lockTable {
 	}
 }
 
-// lockRequest is a lock, or an unlock, that a caller asks for.
+// lockRequest is a lock or an unlock that a caller asks for.
 type lockRequest struct {
 	key      lockKey
 	span     lockSpan
 	via      *handle
 	pid, uid uint32
-	thread   uint32 // that asks, and waits for the answer
+	thread   uint32 // that asks and waits for the answer
 }
 
-// try makes one attempt. EAGAIN says that somebody's lock is in the way: w, unless it is
-// nil, is then told when one goes in this daemon.
+// try makes one attempt. EAGAIN says that another lock is in the way; then w (if not nil) is told
+// when a lock of this daemon is released.
 func (t *lockTable) try(f *rawFS, r *lockRequest, w *lockWait) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,8 +85,8 @@ func (t *lockTable) try(f *rawFS, r *lockRequest, w *lockWait) error {
 	return err
 }
 
-// owner finds who locks, with a description that can do what is asked for. Who unlocks
-// and has nothing is nobody.
+// owner finds the owner of the lock, with a description that can do what is asked for. An unlock
+// without a lock needs no owner.
 func (t *lockTable) owner(f *rawFS, r *lockRequest) (*lockOwner, error) {
 	o := t.owners[r.key]
 	if o != nil && o.reused(r) {
@@ -144,9 +143,9 @@ func (t *lockTable) newOwner(f *rawFS, r *lockRequest) (*lockOwner, error) {
 	return o, nil
 }
 
-// openForLocks opens the backing file for nothing but locks. It is only opened for
-// writing for a caller that has done so, because nobody can run such a file meanwhile.
-// O_APPEND is for files that allow no more (chattr +a).
+// openForLocks opens the backing file only for locks. It is opened for writing only if the caller
+// has done so, because nobody can execute such a file meanwhile. O_APPEND is for append-only files
+// (chattr +a).
 func (f *rawFS) openForLocks(n *node, write bool) (int, error) {
 	flags := unix.O_NONBLOCK | unix.O_NOATIME | unix.O_CLOEXEC
 	if write {
@@ -155,7 +154,7 @@ func (f *rawFS) openForLocks(n *node, write bool) (int, error) {
 	return retryInt(func() (int, error) { return unix.Openat(f.procFD, number(n.fd), flags, 0) })
 }
 
-// drop ends an owner and all that it has locked.
+// drop ends an owner and all its locks.
 func (t *lockTable) drop(o *lockOwner) {
 	delete(t.owners, o.key)
 	for h := range o.via {
@@ -174,8 +173,8 @@ func (t *lockTable) drop(o *lockOwner) {
 	t.wake(o.key.node)
 }
 
-// flushed is told that a process closes a descriptor of a file: it has no fcntl lock on
-// it any more, through whichever descriptor it came.
+// flushed is called when a process closes a descriptor of a file. Then it has no fcntl lock on the
+// file any more, through any descriptor.
 func (t *lockTable) flushed(n *node, owner uint64) {
 	if n.locks.any.Load() == 0 {
 		return
@@ -187,10 +186,10 @@ func (t *lockTable) flushed(n *node, owner uint64) {
 	}
 }
 
-// released is told that nobody has an open file any more. Whoever locked through it has
-// closed it: its flock, its open file description locks, and POSIX locks whose owner's
-// close did not come by FLUSH. What the owner's number has locked through another open
-// file stays: it may be another's by now (lockOwner.reused).
+// released is called when nobody has an open file any more. All who locked through it have closed
+// it. That ends its flock, its open file description locks, and POSIX locks whose owner's close did
+// not come by FLUSH. Locks of the same number through another open file stay: the number may have
+// been reused (lockOwner.reused).
 func (t *lockTable) released(h *handle) {
 	if !h.locked.Load() {
 		return
@@ -207,7 +206,7 @@ func (t *lockTable) released(h *handle) {
 	}
 }
 
-// addLocker and dropLocker keep who locks through a handle. Guarded by the lock table.
+// addLocker and dropLocker note who locks through a handle. Guarded by the lock table.
 func (h *handle) addLocker(o *lockOwner) {
 	if h.lockers == nil {
 		h.lockers = make(map[*lockOwner]struct{})
@@ -218,8 +217,8 @@ func (h *handle) addLocker(o *lockOwner) {
 
 func (h *handle) dropLocker(o *lockOwner) { delete(h.lockers, o) }
 
-// holder finds who in this mount has the lock that is in the way of a span, apart from
-// one owner. Nil is somebody else.
+// holder finds who in this mount has a lock in the way of a span, except one owner. nil: nobody in
+// this mount.
 func (t *lockTable) holder(key lockKey, want lockSpan) *lockOwner {
 	for o := range key.node.locks.owners {
 		if o.key.flock != key.flock || o.key.owner == key.owner {
@@ -232,8 +231,8 @@ func (t *lockTable) holder(key lockKey, want lockSpan) *lockOwner {
 	return nil
 }
 
-// test is F_GETLK: the first lock that is in the way, and the process that has it where
-// that is known: -1 stands for a description's lock, natively too.
+// test is F_GETLK: the first lock in the way, and the process that has it, if known. -1 stands for
+// a description's lock, as natively.
 func (t *lockTable) test(r *lockRequest) (found lockSpan, pid uint32, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -258,10 +257,10 @@ func (t *lockTable) test(r *lockRequest) (found lockSpan, pid uint32, err error)
 	return found, 0, nil
 }
 
-// end lets everybody go who waits: nobody asks any more.
+// end lets all waiters go: nobody asks any more.
 func (t *lockTable) end() { close(t.stop) }
 
-// close gives all descriptors back. Nothing may be served any more.
+// close closes all descriptors. Nothing may be served any more.
 func (t *lockTable) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

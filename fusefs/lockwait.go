@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockWait is a caller that waits for a lock. Who releases one in this mount wakes it;
-// of those that native processes and other mounts release nobody tells, so it looks for
-// them again and again, the more rarely the longer it takes and the more callers wait.
-// It waits in a goroutine: no thread and no reader is kept.
+// lockWait is a caller that waits for a lock. A release in this mount wakes it. Nobody tells of
+// releases by native processes and other mounts, so it tries again and again: more rarely the
+// longer it waits, and the more callers wait. It waits in a goroutine and keeps no thread and no
+// reader.
 type lockWait struct {
 	request *lockRequest
 	woken   chan struct{}
-	ours    bool // somebody of this mount is in the way, and will wake it
+	ours    bool // a lock of this mount is in the way, and its release will wake it
 	wakes   bool // a deadlock is answered
 	every   time.Duration
 }
@@ -26,13 +26,12 @@ type lockWait struct {
 const (
 	lockPollFirst = time.Millisecond
 	lockPollMax   = 32 * time.Millisecond
-	// lockPollShare is the share of a waiter when many wait: together they look no more
-	// than a thousand times a second.
+	// lockPollShare is the share of one waiter if many wait: together they try a thousand times a
+	// second at most.
 	lockPollShare = time.Millisecond
 	lockPollWorst = time.Second
-	// closeGrace is how long a lock that cannot be had at once is tried when its owner may
-	// just have closed the file: the kernel sends RELEASE before close(2) returns, but
-	// another reader may be about to handle it.
+	// closeGrace is how long to try for a lock whose owner may just have closed the file. The
+	// kernel sends RELEASE before close(2) returns, but another reader may handle it later.
 	closeGrace = 100 * time.Millisecond
 )
 
@@ -62,7 +61,7 @@ func (t *lockTable) wait(w *lockWait) error {
 	return unix.EAGAIN
 }
 
-// unwait takes a caller out again.
+// unwait removes a caller.
 func (t *lockTable) unwait(w *lockWait) {
 	if w == nil {
 		return
@@ -78,14 +77,14 @@ func (t *lockTable) unwait(w *lockWait) {
 	}
 }
 
-// leave is unwait for who gives up.
+// leave is unwait for a caller that gives up.
 func (t *lockTable) leave(w *lockWait) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.unwait(w)
 }
 
-// wake wakes who waits for locks of a node.
+// wake wakes all who wait for locks of a node.
 func (t *lockTable) wake(n *node) {
 	for w := range n.locks.waits {
 		select {
@@ -95,8 +94,8 @@ func (t *lockTable) wake(n *node) {
 	}
 }
 
-// circular reports whether those who are in the way of a lock wait, through any number
-// of others of this mount, for an owner.
+// circular reports whether the owners in the way of a lock wait for an owner, perhaps through other
+// owners of this mount.
 func (t *lockTable) circular(k lockKey, want lockSpan, owner uint64, seen map[uint64]bool) bool {
 	for o := range k.node.locks.owners {
 		if o.key.flock || o.key.owner == k.owner {
@@ -121,7 +120,7 @@ func (t *lockTable) circular(k lockKey, want lockSpan, owner uint64, seen map[ui
 	return false
 }
 
-// next is when to look again by itself; nil is never.
+// next is when to try again; nil is never.
 func (t *lockTable) next(w *lockWait) <-chan time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,9 +160,9 @@ func (f *rawFS) await(cancel <-chan struct{}, r *lockRequest, over <-chan time.T
 	}
 }
 
-// byDescription reports whether a thread asks for an open file description's lock. The
-// kernel does not say in the request which kind it is. Threads may share a description,
-// so that a circle need not be a deadlock, and the kernel looks for none.
+// byDescription reports whether a thread asks for a lock of an open file description. The request
+// does not say which kind it is. Threads may share a description, so a circle need not be a
+// deadlock, and the kernel does not look for one.
 func byDescription(thread uint32) bool {
 	args := callOf(thread)
 	if len(args) < 3 {
@@ -173,8 +172,8 @@ func byDescription(thread uint32) bool {
 	return err == nil && (how == unix.F_OFD_SETLKW || how == unix.F_OFD_SETLK)
 }
 
-// callOf is the system call that a thread waits in: its number and arguments. A thread
-// that has just asked may still be on its way to sleep.
+// callOf returns the system call that a thread waits in: its number and arguments. A thread that
+// has just asked may not sleep yet.
 func callOf(thread uint32) [][]byte {
 	for pause := 50 * time.Microsecond; pause < time.Second; pause *= 2 { // on a busy machine it takes a while
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", thread))
@@ -189,8 +188,8 @@ func callOf(thread uint32) [][]byte {
 	return nil
 }
 
-// closing reports for how long the owner of the lock that is in the way may be about to
-// be gone: a descriptor of its file was closed, or may have been without a word.
+// closing returns how long to wait for the owner of the lock in the way, because it may be ending:
+// a descriptor of its file was closed, or may have been closed without a FLUSH.
 func (t *lockTable) closing(r *lockRequest) (grace time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -204,8 +203,7 @@ func (t *lockTable) closing(r *lockRequest) (grace time.Duration) {
 	return grace
 }
 
-// stayed notes that the owner was not about to be gone: others have the file open. It is
-// counted on less the next time.
+// stayed notes that the owner did not end: others have the file open. The next wait is shorter.
 func (t *lockTable) stayed(r *lockRequest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,10 +12,9 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// meter measures how long requests take, from when one was read until its answer has
-// been written. It is always on: a reader looks at the clock once more for each request
-// and adds to a line of memory that other readers rarely share (BenchmarkMeter), which is
-// lost beside the thread switches of a request.
+// meter measures how long requests take, from the read until the answer is written. It is always
+// on. It costs one more look at the clock for each request, and adds to a line of memory that other
+// readers rarely share (BenchmarkMeter). That is little beside the thread switches of a request.
 type meter struct {
 	next   atomic.Uint32
 	shards [meterShards]meterShard
@@ -24,8 +23,8 @@ type meter struct {
 const (
 	// meterShards is how many readers can count without sharing a cache line.
 	meterShards = 16
-	// meterBuckets have the upper bounds 2^10 ns (1 µs) to 2^33 ns (8.6 s); one more is
-	// for what took longer.
+	// meterBuckets have the upper bounds 2^10 ns (1 µs) to 2^33 ns (8.6 s). One more is for longer
+	// requests.
 	meterBuckets = 24
 	firstBucket  = 10 // the first bound is 1 << firstBucket ns
 )
@@ -33,17 +32,17 @@ const (
 // meterShard is what some of the readers have counted, by operation.
 type meterShard struct {
 	ops [64]meterOp
-	_   [64]byte // keeps the last counter of one shard and the first of the next apart
+	_   [64]byte // separates the last counter of a shard from the first of the next
 }
 
 type meterOp struct {
 	buckets [meterBuckets + 1]atomic.Uint64 // requests by time, not cumulative
 	spent   atomic.Uint64                   // ns
-	absent  atomic.Uint64                   // answered: there is no such name or attribute
+	absent  atomic.Uint64                   // answered: no such name or attribute
 	failed  atomic.Uint64                   // answered with any other error
 }
 
-// shard gives a reader its place to count in.
+// shard gives a reader its shard.
 func (m *meter) shard() *meterShard { return &m.shards[m.next.Add(1)%meterShards] }
 
 var clockBase = time.Now()
@@ -92,8 +91,8 @@ func errnoOfAnswer(out []byte) unix.Errno {
 	return unix.Errno(-(*fuse.OutHeader)(unsafe.Pointer(&out[0])).Status)
 }
 
-// opcodes are the kernel's numbers of operations (enum fuse_opcode of linux/fuse.h).
-// Those that are not here are counted together.
+// opcodes are the kernel's numbers of operations (enum fuse_opcode of linux/fuse.h). Those without
+// an entry are counted together.
 var opcodes = [64]gate.Op{
 	1: gate.OpLookup, 2: gate.OpForget, 3: gate.OpGetAttr, 4: gate.OpSetAttr, 5: gate.OpReadlink, 6: gate.OpSymlink,
 	8: gate.OpMknod, 9: gate.OpMkdir, 10: gate.OpUnlink, 11: gate.OpRmdir, 12: gate.OpRename, 13: gate.OpLink,
@@ -105,14 +104,14 @@ var opcodes = [64]gate.Op{
 	51: gate.OpTmpfile, 52: gate.OpStatx, 53: gate.OpCopyFileRange,
 }
 
-// Timing is what requests of one operation have cost since the mount.
+// Timing says what requests of one operation have cost since the mount.
 type Timing struct {
-	Op      gate.Op        // OpNone stands for requests that the file system does not know
+	Op      gate.Op        // OpNone: requests that the file system does not know
 	Count   uint64         // requests
-	Absent  uint64         // of these, answered that there is no such name or attribute
-	Failed  uint64         // of these, answered with another error, refusals among them
-	Spent   time.Duration  // in all of them, until the answer was written
-	Buckets []TimingBucket // cumulative, upper bounds growing; what took longer is in Count alone
+	Absent  uint64         // of these, answered: no such name or attribute
+	Failed  uint64         // of these, answered with another error, refusals included
+	Spent   time.Duration  // of all of them, until the answer was written
+	Buckets []TimingBucket // cumulative, by growing upper bounds; longer requests are only in Count
 }
 
 // TimingBucket is how many requests took no longer than Bound.
@@ -121,8 +120,8 @@ type TimingBucket struct {
 	Count uint64
 }
 
-// Timings returns what has been measured, for the operations that there were, in the
-// order of gate's table. The counters are read one by one, not at one instant.
+// Timings returns what was measured, for each operation that occurred, in the order of gate's
+// table. The counters are read one by one, not at one instant.
 func (s *Server) Timings() []Timing {
 	var out []Timing
 	for op := range s.meter.shards[0].ops {
@@ -135,7 +134,7 @@ func (s *Server) Timings() []Timing {
 
 func (m *meter) timing(op gate.Op) Timing {
 	t := Timing{Op: op, Buckets: make([]TimingBucket, meterBuckets)}
-	for s := range m.shards { // before the buckets, which are counted first: a part is never more than the whole
+	for s := range m.shards { // before the buckets, which are counted first: so a part is never more than the whole
 		o := &m.shards[s].ops[op]
 		t.Spent += time.Duration(o.spent.Load())
 		t.Absent += o.absent.Load()

@@ -14,19 +14,19 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// maxTransfer is the largest WRITE, in bytes. The kernel splits what is larger.
+// maxTransfer is the largest WRITE, in bytes. The kernel splits larger ones.
 const maxTransfer = 1 << 20
 
-// maxRead is the largest READ, in bytes. Larger ones leave the processor's cache before
-// they are read; of a megabyte that is read ahead several go side by side.
+// maxRead is the largest READ, in bytes. Larger ones would leave the processor's cache before they
+// are used. A megabyte of read-ahead is several READs side by side.
 const maxRead = 256 << 10
 
-// backgroundMax is how many requests that no caller sleeps for the kernel hands over at a
-// time: what it reads ahead, writes back, and carries out for AIO. It is more than can wait
-// here (slots, gate.MaxWaiting), or reading would stop behind what waits.
+// backgroundMax is how many requests the kernel sends at a time that no caller sleeps for:
+// read-ahead, write-back and AIO. It is more than can wait here (slots, gate.MaxWaiting). Otherwise
+// reads would stop behind waiting requests.
 const backgroundMax = 2 * (queuedMax + gate.MaxWaiting)
 
-// mountOptions is the shape of the file system as the kernel is told it.
+// mountOptions are the properties of the file system that the kernel is told.
 func mountOptions(log *zap.Logger, locks bool) *fuse.MountOptions {
 	return &fuse.MountOptions{
 		Name:                     "jvsfs",
@@ -37,22 +37,21 @@ func mountOptions(log *zap.Logger, locks bool) *fuse.MountOptions {
 		EnableSymlinkCaching:     true,
 		ExplicitDataCacheControl: true,
 		Logger:                   zap.NewStdLog(log),
-		ExtraCapabilities: fuse.CAP_DONT_MASK | // the backing file system applies the umask, for it knows default ACLs
-			fuse.CAP_HANDLE_KILLPRIV_V2 | // one round trip less for each write
+		ExtraCapabilities: fuse.CAP_DONT_MASK | // the backing file system applies the umask, because it knows default ACLs
+			fuse.CAP_HANDLE_KILLPRIV_V2 | // saves a round trip for each write
 			fuse.CAP_SETXATTR_EXT |
-			fuse.CAP_READDIRPLUS_AUTO | // with attributes where the reader has shown that it wants them
+			fuse.CAP_READDIRPLUS_AUTO | // with attributes only if the reader has used them
 			fuse.CAP_DIRECT_IO_ALLOW_MMAP,
-		// Passthrough writes the backing file with no request at all, and goes on
-		// after revocation. The write-back cache acknowledges what is refused later.
-		// ATOMIC_O_TRUNC would hide a truncation in an OPEN for reading.
+		// Passthrough writes the backing file without a request, and goes on after a revocation.
+		// The write-back cache acknowledges writes that are refused later. ATOMIC_O_TRUNC would
+		// hide a truncation in an OPEN for reading.
 		DisabledCapabilities: fuse.CAP_PASSTHROUGH | fuse.CAP_WRITEBACK_CACHE |
 			fuse.CAP_ATOMIC_O_TRUNC | fuse.CAP_NO_OPEN_SUPPORT,
 	}
 }
 
-// cloneMount returns a descriptor (O_PATH) of dir in a private copy of its mount:
-// what is mounted on or below dir later does not show in it, and reading through
-// it leaves access times alone.
+// cloneMount returns a descriptor (O_PATH) of dir in a private copy of its mount. What is mounted
+// on or below dir later is not visible in it, and reads through it do not set access times.
 func cloneMount(dir string) (int, error) {
 	fd, err := unix.OpenTree(unix.AT_FDCWD, dir, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_NO_AUTOMOUNT)
 	if err != nil {
@@ -81,7 +80,7 @@ func explainMountErrno(err error) error {
 	return err
 }
 
-// superblock is a file system that is not attached anywhere yet.
+// superblock is a file system that is not attached yet.
 type superblock struct {
 	context int // of fsopen
 	mount   int // of fsmount, -1 before and once it is attached
@@ -89,8 +88,8 @@ type superblock struct {
 	attached bool
 }
 
-// newSuperblock opens /dev/fuse and makes a FUSE superblock over it. dev is the
-// descriptor that requests come from.
+// newSuperblock opens /dev/fuse and makes a FUSE superblock over it. dev is the descriptor that
+// requests come from.
 func newSuperblock(source string, root int) (dev int, sb *superblock, err error) {
 	dev, err = unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -140,8 +139,8 @@ func contextLog(context int) string {
 	return " (" + strings.TrimSpace(string(buf[2:n])) + ")"
 }
 
-// make turns what was configured into a mount that is attached nowhere yet, with the
-// flags of the source's own mount and attrs, and returns its device number.
+// make turns the configuration into a mount that is not attached yet. It has attrs and the flags of
+// the source's own mount. make returns its device number.
 func (sb *superblock) make(root, attrs int) (major, minor uint32, err error) {
 	sb.mount, err = unix.Fsmount(sb.context, unix.FSMOUNT_CLOEXEC, mountAttrs(root)|attrs)
 	if err != nil {
@@ -150,7 +149,7 @@ func (sb *superblock) make(root, attrs int) (major, minor uint32, err error) {
 	return deviceOf(sb.mount)
 }
 
-// attach puts the mount at the mount point.
+// attach attaches the mount to the mount point.
 func (sb *superblock) attach(source, mountpoint string, root int) error {
 	target, err := unix.Open(mountpoint, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -166,7 +165,7 @@ func (sb *superblock) attach(source, mountpoint string, root int) error {
 	return nil
 }
 
-// move attaches the mount to the directory that target is, or by flags elsewhere.
+// move attaches the mount to the directory target, or elsewhere as flags say.
 func (sb *superblock) move(target, flags int) error {
 	err := unix.MoveMount(sb.mount, "", target, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH|flags)
 	if err != nil {
@@ -177,8 +176,8 @@ func (sb *superblock) move(target, flags int) error {
 	return nil
 }
 
-// openControl returns a mount of the fuse control file system that is attached
-// nowhere: not every machine mounts it at /sys/fs/fuse/connections.
+// openControl returns a mount of the fuse control file system that is not attached: not every
+// machine mounts it at /sys/fs/fuse/connections.
 func openControl() (int, error) {
 	context, err := unix.Fsopen("fusectl", unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -200,8 +199,8 @@ func deviceOf(fd int) (major, minor uint32, err error) {
 	return stx.Dev_major, stx.Dev_minor, err
 }
 
-// sameAsSource makes sure that an in-place mount covers the directory that was
-// taken and not one that came in its place since.
+// sameAsSource makes sure that an in-place mount covers the directory that was opened, and not one
+// that has replaced it since.
 func sameAsSource(target, root int, source, mountpoint string) error {
 	if source != mountpoint {
 		return nil
@@ -216,8 +215,7 @@ func sameAsSource(target, root int, source, mountpoint string) error {
 	return nil
 }
 
-// release lets the descriptors go: while they are open the mount is busy, and the
-// superblock stays.
+// release closes the descriptors. While they are open the mount is busy and the superblock stays.
 func (sb *superblock) release() {
 	for _, fd := range []*int{&sb.mount, &sb.context} {
 		if *fd >= 0 {
@@ -227,8 +225,8 @@ func (sb *superblock) release() {
 	}
 }
 
-// mountAttrs carries the restrictions of the source's mount over: a passthrough
-// must not honour setuid bits or devices that the source does not.
+// mountAttrs are the restrictions of the source's mount: a passthrough must not honour setuid bits
+// or devices that the source does not honour.
 func mountAttrs(root int) int {
 	var st unix.Statfs_t
 	if unix.Fstatfs(root, &st) != nil {

@@ -14,26 +14,26 @@ import (
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
-// A worktree's root is what its guard hangs on: with its name the rule of the whole tree
-// changes. What was admitted by the old name must have taken effect before, wherever it
-// comes from. In this order, and no lock is waited for against it:
+// A guard hangs on the name of a worktree's root. When the name changes, the rule of the whole tree
+// changes. What was admitted by the old name must have taken effect before, wherever it comes from.
+// The steps are in this order, and nothing waits for a lock in the other direction:
 //
-//	permission    the guards of both names are asked, as for any rename, and let go again
+//	permission    the guards of both names are asked, as for any rename, and left again
 //	moving        one such rename of the mount at a time
 //	serving       no other mount may serve the repository, or a worktree of it
-//	write-back    what was stored through mappings lands under the rule of its time
-//	freeze        what the guards concerned have let in has taken effect, nothing follows
+//	write-back    what was stored through mappings lands under the old rule
+//	freeze        what these guards have let in has taken effect, and nothing follows
 //	permission    again: leases may have changed hands
 //	border        as with every rename
-//	tree          no name is looked up; for the rename alone
+//	tree          no name is looked up; only for the rename itself
 //
-// Whoever waits for the freeze holds nothing: what it had entered it has left. All waits
-// are bounded; the answer is EBUSY then, and everything goes on as before.
+// A mutation that waits for the freeze holds nothing: it has left what it had entered. All waits
+// are bounded. After a timeout the answer is EBUSY, and everything goes on as before.
 
-// moveWait bounds what a rename of a root waits for. It is shorter than what waits for it.
+// moveWait bounds what a rename of a root waits for. It is shorter than the waits for the rename.
 const moveWait = 4 * time.Second
 
-// renaming is a RENAME.
+// renaming is a RENAME request.
 type renaming struct {
 	in               *fuse.RenameIn
 	from, to         *node
@@ -46,13 +46,13 @@ func (f *rawFS) ofRoot(r renaming) bool {
 	return f.isRoot(r.from, r.oldName) || f.isRoot(r.to, r.newName)
 }
 
-// moveRoot is a rename of a worktree's root.
+// moveRoot renames a worktree's root.
 func (f *rawFS) moveRoot(cancel <-chan struct{}, r renaming) (st fuse.Status) {
 	p, st := f.admitRename(r, nil)
 	if st != fuse.OK {
 		return st
 	}
-	p.abandon() // or the freeze would wait for it
+	p.abandon() // otherwise the freeze would wait for it
 	defer f.border.waits()()
 	ctx, end := interruptible(cancel, moveWait)
 	defer end()
@@ -91,7 +91,7 @@ func (f *rawFS) moveRoot(cancel <-chan struct{}, r renaming) (st fuse.Status) {
 	return f.renameAt(r, &p)
 }
 
-// announceMove is serving.announce, which says once why it can never be. Needs moving.
+// announceMove is serving.announce. It logs once if that can never succeed. The caller has moving.
 func (f *rawFS) announceMove() bool {
 	if f.serving.blind && !f.serving.said {
 		f.serving.said = true
@@ -101,7 +101,7 @@ func (f *rawFS) announceMove() bool {
 	return f.serving.announce()
 }
 
-// interruptible ends with the time, or when the caller is interrupted.
+// interruptible ends after d, or when the caller is interrupted.
 func interruptible(cancel <-chan struct{}, d time.Duration) (context.Context, func()) {
 	ctx, end := context.WithTimeout(context.Background(), d)
 	interrupted, by := context.WithCancelCause(ctx)
@@ -117,7 +117,7 @@ func interruptible(cancel <-chan struct{}, d time.Duration) (context.Context, fu
 	return interrupted, func() { close(stop); end() }
 }
 
-// gaveUp is the answer where something was in flight for too long.
+// gaveUp is the answer if something was in flight for too long.
 func gaveUp(ctx context.Context) fuse.Status {
 	if errors.Is(context.Cause(ctx), unix.EINTR) {
 		return fuse.EINTR
@@ -125,8 +125,8 @@ func gaveUp(ctx context.Context) fuse.Status {
 	return fuse.EBUSY
 }
 
-// guardsConcerned are those of both names, and those that files rest on which are open
-// for writing below what moves: it may have come from a third name before.
+// guardsConcerned are the guards of both names, and those of files that are open for writing below
+// the moving directory: it may have come from a third name before.
 func (f *rawFS) guardsConcerned(r renaming) (all []*gate.Guard, err error) {
 	var buf [4]*layout.Rule
 	for _, by := range f.entryRules(f.entryRules(buf[:0], r.from, r.oldName), r.to, r.newName) {
@@ -153,7 +153,7 @@ func (f *rawFS) guardsConcerned(r renaming) (all []*gate.Guard, err error) {
 	return all, nil
 }
 
-// nodeAt returns what stands at a name, if the kernel knows it.
+// nodeAt returns the node of a name, if the kernel knows it.
 func (f *rawFS) nodeAt(dir *node, name string) *node {
 	var st unix.Stat_t
 	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
@@ -162,10 +162,10 @@ func (f *rawFS) nodeAt(dir *node, name string) *node {
 	return f.nodes.find(keyOf(&st))
 }
 
-// depthMax bounds a walk upwards. What lies deeper is taken for lying below.
+// depthMax bounds a walk upwards. Deeper nodes count as below.
 const depthMax = 4096
 
-// below reports whether a node has been seen at, or anywhere below, another one.
+// below reports whether a node was seen at another one, or anywhere below it.
 func (n *node) below(top *node, depth int) bool {
 	for at := n; at != top; depth-- {
 		ps := at.parentList()

@@ -6,9 +6,9 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// nameless is the exempt place that a file had when it lost its last name, or that it
-// was made in without one (O_TMPFILE). Whoever has it open goes on there; a file that
-// was guarded when it lost its name has no such place.
+// nameless is the exempt place of a file when it lost its last name, or when it was made without
+// one (O_TMPFILE). Whoever has it open goes on there. A file that was guarded when it lost its name
+// has no such place.
 type nameless struct{ at atomic.Pointer[gate.Where] }
 
 func (x *nameless) where() gate.Where {
@@ -25,8 +25,8 @@ func (p *passes) born(n *node) {
 	}
 }
 
-// dying notes that the inode whose name is about to go was exempt; the caller says
-// afterwards whether the name has gone.
+// dying notes that the inode whose name is about to go was exempt. The caller says afterwards
+// whether the name has gone.
 func (p *passes) dying() (went func(bool)) {
 	if !p.byPlace() || p.spot.dies == nil {
 		return func(bool) {}

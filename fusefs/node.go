@@ -8,36 +8,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inodeKey is an inode of the backing store. Hard links share one.
+// inodeKey identifies an inode of the backing store. Hard links share one.
 type inodeKey struct{ dev, ino uint64 }
 
 func keyOf(st *unix.Stat_t) inodeKey { return inodeKey{st.Dev, st.Ino} }
 
-// node is an inode as the kernel knows it. Its descriptor pins the backing inode,
-// so the key cannot be reused while the node lives.
+// node is an inode as the kernel knows it. Its descriptor pins the backing inode, so the key cannot
+// be reused while the node lives.
 type node struct {
 	id   uint64
 	key  inodeKey
 	fd   int    // of this very inode: O_PATH|O_NOFOLLOW, or a handle's (lending). Never read from or written to
 	kind uint32 // S_IFMT bits
 
-	lending        // whose descriptor fd is just now
+	lending        // whose descriptor fd is
 	lookups uint64 // the kernel's references; guarded by the key's shard
-	share   *share // whose descriptor this is
+	share   *share // of the user who pays for the descriptor
 
-	place // where it stands: decides which guard judges it
+	place // where it is: decides which guard judges it
 
 	mu      sync.Mutex
-	writers map[*handle]struct{} // open for writing
-	reads   map[uint32]*reading  // by user, of those who have it open for reading
+	writers map[*handle]struct{} // handles open for writing
+	reads   map[uint32]*reading  // by user: handles open for reading
 	stamp   stamp                // of the content that the kernel may have cached
-	where   longEntry            // the name that the kernel believes for long
+	where   longEntry            // the name that the kernel caches for long
 
-	watched  atomic.Uint32      // for changes behind the mount, or soon: watchNothing, ...
+	watched  atomic.Uint32      // for changes behind the mount: watchNothing, ...
 	wd       int32              // inotify's number; guarded by the watcher
-	ownNames map[string]ownNote // of a directory: its own changes that no event has told of; guarded by mu
+	ownNames map[string]ownNote // of a directory: its own changes whose events have not come; guarded by mu
 
-	killNext atomic.Bool // the kernel wants the next FALLOCATE or copy to take setid bits away
+	killNext atomic.Bool // the next FALLOCATE or copy has to remove setid bits
 
 	written atomic.Uint64 // when this mount last wrote it: 1 + how many leases had ended
 
@@ -49,8 +49,8 @@ type node struct {
 
 func (n *node) isDir() bool { return n.kind == unix.S_IFDIR }
 
-// addWriter and dropWriter keep the inode's write-open handles, by which stores
-// through mappings are judged.
+// addWriter and dropWriter keep the inode's handles open for writing. They judge stores through
+// mappings.
 func (n *node) addWriter(h *handle) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -72,8 +72,8 @@ func (n *node) hasWriters() bool {
 	return len(n.writers) > 0
 }
 
-// nodeTable maps the kernel's node ids and the backing inodes to nodes. Reading
-// by id takes no lock.
+// nodeTable maps the kernel's node ids and the backing inodes to nodes. Reading by id takes no
+// lock.
 type nodeTable struct {
 	byID   sync.Map // uint64 -> *node
 	lastID atomic.Uint64
@@ -103,7 +103,7 @@ func (t *nodeTable) shard(k inodeKey) *nodeShard {
 	return &t.shards[(k.ino^k.ino>>8^k.dev)%uint64(len(t.shards))]
 }
 
-// get returns the node of a request, nil for an id that the kernel has given back.
+// get returns the node of a request, nil for an id that the kernel has forgotten.
 func (t *nodeTable) get(id uint64) *node {
 	v, ok := t.byID.Load(id)
 	if !ok {
@@ -120,9 +120,9 @@ func (t *nodeTable) find(k inodeKey) *node {
 	return s.byKey[k]
 }
 
-// remember counts one more reference of the kernel to the inode behind fd, and
-// takes fd over, on the account of who is the first to see it. seen is called under the lock, before the kernel can learn of
-// the node, to say where it stands.
+// remember counts one more reference of the kernel to the inode behind fd, and takes fd over. The
+// user who sees the inode first pays for it. seen is called under the lock, before the kernel can
+// know the node, to note its place.
 func (t *nodeTable) remember(fd int, st *unix.Stat_t, who *share, seen func(*node)) *node {
 	n, is := t.rememberAs(fd, st, who, false, seen)
 	if !is {
@@ -131,8 +131,8 @@ func (t *nodeTable) remember(fd int, st *unix.Stat_t, who *share, seen func(*nod
 	return n
 }
 
-// rememberAs is remember of a descriptor that may be a handle's (lent), and reports
-// whether the inode has that one now. One that it has not is still the caller's.
+// rememberAs is remember for a descriptor that may be a handle's (lent). is says whether the inode
+// now uses this descriptor; otherwise it still belongs to the caller.
 func (t *nodeTable) rememberAs(fd int, st *unix.Stat_t, who *share, lent bool, seen func(*node)) (n *node, is bool) {
 	k := keyOf(st)
 	s := t.shard(k)
@@ -151,8 +151,8 @@ func (t *nodeTable) rememberAs(fd int, st *unix.Stat_t, who *share, lent bool, s
 	return n, is
 }
 
-// forget gives references back; with the last one the node goes and is returned. Its
-// descriptor goes after its key: until then no other inode can have that.
+// forget drops references. With the last one the node is removed and returned. Its descriptor is
+// closed after its key is removed: until then no other inode can have the key.
 func (t *nodeTable) forget(id, count uint64) *node {
 	n := t.get(id)
 	if n == nil || id == fuse.FUSE_ROOT_ID || !t.unlist(n, count) {
@@ -178,7 +178,7 @@ func (t *nodeTable) unlist(n *node, count uint64) (gone bool) {
 	return true
 }
 
-// all calls f for every node until it returns false.
+// all calls f for every node until f returns false.
 func (t *nodeTable) all(f func(*node) bool) {
 	t.byID.Range(func(_, v any) bool { return f(v.(*node)) })
 }

@@ -7,23 +7,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernel is the way to tell the kernel something that it has not asked for.
-// Notifications must come from a goroutine that holds no lock and that no request
-// waits for: the kernel may hold a directory locked until a request is answered.
+// kernel sends notifications to the kernel. They must come from a goroutine that holds no lock and
+// that no request waits for: the kernel may keep a directory locked until a request is answered.
 type kernel struct {
 	hello fuse.InitIn // what it says of itself
 	dev   int         // of /dev/fuse, -1 before the mount
 }
 
-// The codes of notifications, which stand in the place of an errno (linux/fuse.h).
+// The codes of notifications. They are in the place of an errno (linux/fuse.h).
 const (
 	notifyInvalInode = 2
 	notifyInvalEntry = 3
 	notifyPrune      = 9
 )
 
-// tell sends a notification: a fuse_out_header with no request's number, then the
-// words, then a tail. What the kernel does not know is no error to anybody.
+// tell sends a notification: a fuse_out_header without a request number, then the words, then a
+// tail. If the kernel does not know the node, that is no error.
 func (k *kernel) tell(code uint32, words []uint64, tail string) error {
 	if k.dev < 0 {
 		return unix.ENODEV
@@ -40,29 +39,28 @@ func (k *kernel) tell(code uint32, words []uint64, tail string) error {
 	return err
 }
 
-// dropPages tells the kernel to write back and drop an inode's pages and
-// attributes. Dirty pages come back as WRITE requests, which the gate judges.
+// dropPages tells the kernel to write back and drop an inode's pages and attributes. Dirty pages
+// come back as WRITE requests, which the gate judges.
 func (k *kernel) dropPages(id uint64) { _ = k.tell(notifyInvalInode, []uint64{id, 0, 0}, "") }
 
-// dropAttr tells the kernel to ask for an inode's attributes and ACLs again: a
-// negative offset leaves the pages. It takes no lock in the kernel, so any goroutine
-// may call it.
+// dropAttr tells the kernel to ask for an inode's attributes and ACLs again. A negative offset
+// keeps the pages. It takes no lock in the kernel, so any goroutine may call it.
 func (k *kernel) dropAttr(id uint64) {
 	_ = k.tell(notifyInvalInode, []uint64{id, ^uint64(0), 0}, "")
 }
 
-// canExpire reports whether the kernel can be told to ask for a name again while
-// keeping the inode and its pages (protocol 7.38, Linux 6.2).
+// canExpire reports whether the kernel can be told to ask for a name again while it keeps the inode
+// and its pages (protocol 7.38, Linux 6.2).
 func (k *kernel) canExpire() bool { return k.hello.Flags64()&fuse.CAP_HAS_EXPIRE_ONLY != 0 }
 
-// expire tells the kernel to ask for a name again before it believes it. Without the
-// flag it would drop the entry, which evicts the inode with all its pages.
+// expire tells the kernel to ask for a name again before it uses it. Without the flag it would drop
+// the entry and evict the inode with all its pages.
 func (k *kernel) expire(dir uint64, name string) {
 	_ = k.tell(notifyInvalEntry, []uint64{dir, pair(uint32(len(name)), fuse.EXPIRE_ONLY)}, name+"\x00")
 }
 
-// prune asks the kernel to forget inodes (protocol 7.45, Linux 6.18). Those in use
-// stay. ENOSYS where it does not know how.
+// prune asks the kernel to forget inodes (protocol 7.45, Linux 6.18). Inodes in use stay. ENOSYS if
+// the kernel does not know the request.
 func (k *kernel) prune(ids []uint64) error {
 	if !k.hello.SupportsNotify(fuse.NOTIFY_PRUNE) {
 		return unix.ENOSYS

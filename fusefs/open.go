@@ -11,11 +11,10 @@ import (
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
-// backingFlags are the flags of an open that the backing descriptor has too.
-// O_APPEND is not: fcntl can change it, and a store through a mapping has its place
-// whatever the flag; each write says by itself whether it appends. O_DIRECT is not:
-// it would need aligned buffers. On a store that other kernels write too, every write
-// is durable before it is answered: only what has arrived can be judged as late.
+// backingFlags are the flags of an open that the backing descriptor has, too. O_APPEND is not one:
+// fcntl can change it, and a store through a mapping has its place in any case; each write says
+// whether it appends. O_DIRECT is not one: it would need aligned buffers. On a store that other
+// kernels write, every write is durable before it is answered: only then can it be judged as late.
 func (f *rawFS) backingFlags(flags uint32) int {
 	keep := int(flags) & (unix.O_ACCMODE | unix.O_DSYNC | unix.O_SYNC)
 	if f.durable && writes(flags) {
@@ -26,8 +25,8 @@ func (f *rawFS) backingFlags(flags uint32) int {
 
 func writes(flags uint32) bool { return flags&unix.O_ACCMODE != unix.O_RDONLY }
 
-// Open opens a file. Only an open for writing is a mutation: a truncation arrives
-// as a SETATTR of its own.
+// Open opens a file. Only an open for writing is a mutation: a truncation comes as a SETATTR of its
+// own.
 func (f *rawFS) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (st fuse.Status) {
 	f.stats.count(gate.OpOpen)
 	n := f.nodes.get(in.NodeId)
@@ -40,7 +39,7 @@ func (f *rawFS) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 		if p, st = f.admitNodeIf(cancel, gate.OpOpen, &in.InHeader, n, mayOpen(n, in.Flags)); st != fuse.OK {
 			return st
 		}
-		defer p.abandon() // an open changes nothing that could be late
+		defer p.abandon() // an open changes nothing, so it cannot be late
 		if !f.mayOpen(n, in.Flags) {
 			return f.refuseRule(gate.OpOpen, callerID(&in.InHeader), layout.Sealed)
 		}
@@ -76,9 +75,8 @@ func (f *rawFS) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 // openerOf keeps setuid and setgid bits, as a store through a mapping does.
 func openerOf(h *fuse.InHeader) caller { return caller{uid: h.Uid, gid: h.Gid, caps: capFsetid} }
 
-// openHandle enters a handle and tells the kernel how to treat it. Whoever may
-// write does direct I/O, so that each write is a request of its own; pages are
-// kept for the readers beside it.
+// openHandle enters a handle and tells the kernel how to treat it. A handle that can write does
+// direct I/O, so each write is a request. The kernel keeps pages for readers.
 func (f *rawFS) openHandle(h *handle, flags uint32, out *fuse.OpenOut) {
 	h.write, h.mapped = writes(flags), flags&unix.O_ACCMODE == unix.O_RDWR
 	if h.write && f.onlyAppends(h.node) {
@@ -88,7 +86,7 @@ func (f *rawFS) openHandle(h *handle, flags uint32, out *fuse.OpenOut) {
 	out.Fh = f.handles.add(h)
 	out.OpenFlags = fuse.FOPEN_KEEP_CACHE
 	if h.write {
-		// Writes into one file go on side by side; the backing file system orders them.
+		// Writes into one file run side by side; the backing file system orders them.
 		out.OpenFlags |= fuse.FOPEN_DIRECT_IO | fuse.FOPEN_PARALLEL_DIRECT_WRITES
 		return
 	}
@@ -113,13 +111,13 @@ func (f *rawFS) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 func (f *rawFS) release(id uint64) {
 	h := f.handles.get(id)
 	if err := f.handles.release(id); err != nil {
-		_ = f.kernel.prune([]uint64{h.node.id}) // from Linux 6.18 on it is forgotten soon
+		_ = f.kernel.prune([]uint64{h.node.id}) // since Linux 6.18 it is forgotten soon
 		f.opts.Log.Warn("a file that was closed stays open until it is opened or forgotten", zap.Error(err))
 	}
 }
 
-// Fsync makes a file durable. Through a handle that can write it counts as a
-// mutation: what a stale holder left must not become durable on its word.
+// Fsync makes a file durable. Through a handle that can write it counts as a mutation: a stale
+// holder must not make its writes durable.
 func (f *rawFS) Fsync(cancel <-chan struct{}, in *fuse.FsyncIn) (st fuse.Status) {
 	f.stats.count(gate.OpFsync)
 	h := f.handles.get(in.Fh)
@@ -132,7 +130,7 @@ func (f *rawFS) Fsync(cancel <-chan struct{}, in *fuse.FsyncIn) (st fuse.Status)
 			return st
 		}
 		defer p.leave(&st)
-		p.spot.Release() // who wants to move the file need not wait: no byte changes
+		p.spot.Release() // a rename of the file need not wait: no byte changes
 		if h.lost.Swap(false) {
 			return fuse.EIO
 		}

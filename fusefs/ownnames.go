@@ -2,18 +2,17 @@ package fusefs
 
 import "time"
 
-// A directory that is watched for names tells of the mount's own changes, too. Each is
-// noted before it is made, and its event is then nobody else's. An event of somebody else
-// for the same name in the same moment may be taken for it; then its own is taken for
-// somebody else's, and the kernel asks for the name all the same. A note lasts for noteLasts
-// only: two renames onto one name may come as one event, and what is left must not hide
-// what somebody else does to it later.
+// A watched directory also reports the mount's own changes of names. Each change is noted before it
+// is made, and then its event is not taken for somebody else's. If somebody else changes the same
+// name at the same moment, the events may be mixed up; the kernel asks for the name in any case. A
+// note lasts for noteLasts only: two renames onto one name may come as one event, and the second
+// note must not hide a later change by somebody else.
 
-// noteLasts is longer than an event takes on a machine that is not overloaded. One that comes
-// later costs a question of the kernel.
+// noteLasts is longer than an event takes on a machine that is not overloaded. A later event costs
+// one more question of the kernel.
 const noteLasts = 2 * time.Second
 
-// ownNote is how often a name is being changed, and since when at the latest.
+// ownNote is how often a name is being changed, and the latest time at which that began.
 type ownNote struct {
 	n  int
 	at time.Time
@@ -21,13 +20,13 @@ type ownNote struct {
 
 // ownName is one change of a name that is about to be made.
 type ownName struct {
-	dir  *node // nil where it need not be noted
+	dir  *node // nil if it need not be noted
 	name string
 	n    int
 }
 
-// changing notes that the mount is about to change a name, which the kernel tells of in
-// a number of events.
+// changing notes that the mount is about to change a name, which inotify reports in a number of
+// events.
 func changing(dir *node, name string, events int) ownName {
 	if dir.watched.Load() != watchNames {
 		return ownName{}
@@ -66,14 +65,14 @@ func (n *node) tookOwnName(name string) bool {
 	return noted && time.Since(note.at) < noteLasts
 }
 
-// forgetOwnNames is for when no event will come for what was noted.
+// forgetOwnNames is called if no event will come for what was noted.
 func (n *node) forgetOwnNames() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.ownNames = nil
 }
 
-// forgetOwnNames is for when the kernel has lost events.
+// forgetOwnNames is called if the kernel has lost events.
 func (w *watcher) forgetOwnNames() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,14 +7,14 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// Who may not write may not take. The kernel checks the permission for every mutation
-// before it becomes a request (default_permissions), with one exception: a SETATTR that
-// names no attribute, which is chown(path, -1, -1). Natively that is anybody's who can
-// reach the path; it sets the time of change, and takes setuid and setgid bits away, and
-// file capabilities: for those the kernel sends a REMOVEXATTR before, which it does not
-// check either. A stranger must not take the lease with it, nor make the daemon work.
+// Who may not write may not take the lease. The kernel checks the permission for every mutation
+// before it becomes a request (default_permissions). The exception is a SETATTR that names no
+// attribute, which is chown(path, -1, -1). Natively anybody who can reach the path may call it. It
+// sets the change time and removes setuid and setgid bits and file capabilities. For the
+// capabilities the kernel sends a REMOVEXATTR before, which it does not check, either. A stranger
+// must not take the lease with it, nor make the daemon work.
 
-// touchFacts are what decides about a change that names no attribute.
+// touchFacts decide about a change that names no attribute.
 type touchFacts struct {
 	owner bool // or CAP_FOWNER
 	write bool // mode, ACL and capabilities let the caller write
@@ -22,9 +22,8 @@ type touchFacts struct {
 	setid bool // setuid or setgid bits would have to go
 }
 
-// judgeTouch says whether the caller may change the inode at all, so that a lease may be
-// taken for it. If not, st is the answer without a change, which is what a file system
-// without a fence answers.
+// judgeTouch says whether the caller may change the inode at all, so that a lease may be taken for
+// it. If not, st is the answer of a file system without a fence when nothing is changed.
 func judgeTouch(t touchFacts) (may bool, st fuse.Status) {
 	switch {
 	case t.fixed:
@@ -37,11 +36,11 @@ func judgeTouch(t touchFacts) (may bool, st fuse.Status) {
 	return false, fuse.OK
 }
 
-// touch is one such request; it is judged when somebody asks, and once.
+// touch is one such request. It is judged once, when somebody asks.
 type touch struct {
 	n      *node
 	h      *fuse.InHeader
-	caps   bool // it takes the file's capabilities away
+	caps   bool // it removes the file's capabilities
 	judged bool
 	mayIt  bool
 	answer fuse.Status
@@ -52,8 +51,8 @@ func namesNothing(in *fuse.SetAttrIn) bool {
 	return in.Valid&named == 0
 }
 
-// capabilityAttr has the capabilities of a file. removexattr(2) of it is checked by the
-// kernel; what it sends by itself is not.
+// capabilityAttr has the capabilities of a file. The kernel checks removexattr(2) of it, but not
+// the REMOVEXATTR that it sends by itself.
 const capabilityAttr = "security.capability"
 
 func (t *touch) may() bool {
@@ -67,7 +66,7 @@ func (t *touch) may() bool {
 // turnedAway reports whether somebody has asked, and the answer was no.
 func (t *touch) turnedAway() bool { return t != nil && t.judged && !t.mayIt }
 
-// facts of a caller or an inode that cannot be looked at are those of a stranger.
+// facts returns those of a stranger if the caller or the inode cannot be read.
 func (t *touch) facts() touchFacts {
 	var st unix.Stat_t
 	k, err := gate.CredentialsOf(callerID(t.h))
@@ -84,7 +83,7 @@ func (t *touch) facts() touchFacts {
 		facts.fixed = !mayChange(gate.OpRemoveXAttr, t.n)()
 		facts.owner = facts.owner || k.Capable(unix.CAP_SETFCAP, st.Uid, st.Gid)
 	}
-	if t.n.kind != unix.S_IFLNK { // anybody may write to a symbolic link, by its mode
+	if t.n.kind != unix.S_IFLNK { // by its mode, anybody may write to a symbolic link
 		facts.write = k.Capable(unix.CAP_DAC_OVERRIDE, st.Uid, st.Gid) || MayAccess(k, t.n.fd, "", unix.W_OK) == nil
 	}
 	return facts

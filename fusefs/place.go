@@ -203,7 +203,7 @@ func (f *rawFS) knownGuard(r *layout.Rule) (*gate.Guard, error) {
 	return f.guard(r)
 }
 
-// worktreeOf finds the worktree of a path below the root, by name alone.
+// worktreeOf finds the worktree of a path below the root, by name only.
 func (f *rawFS) worktreeOf(rel string) (lease.WorktreeID, bool) {
 	return f.opts.Layout.WorktreeOf(strings.Trim(rel, "/"))
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// Read reads from a handle. No lease is asked for. Large reads come here only where
-// they cannot be spliced (splice.go).
+// Read reads from a handle. No lease is needed. Large reads come here only if they cannot be
+// spliced (splice.go).
 func (f *rawFS) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
 	f.stats.count(gate.OpRead)
 	h := f.handles.get(in.Fh)
@@ -23,7 +23,7 @@ func (f *rawFS) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadR
 	return fuse.ReadResultData(buf[:n]), fuse.OK
 }
 
-// Lseek finds data and holes; the other whences stay in the kernel.
+// Lseek finds data and holes. The kernel answers the other whences itself.
 func (f *rawFS) Lseek(_ <-chan struct{}, in *fuse.LseekIn, out *fuse.LseekOut) fuse.Status {
 	f.stats.count(gate.OpLseek)
 	h := f.handles.get(in.Fh)

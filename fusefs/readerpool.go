@@ -6,33 +6,32 @@ import (
 	"time"
 )
 
-// readerPool is the readers of a connection: as few as keep up. One reader that never waits
-// for another is the fastest for one caller, and it is too few when callers come at
-// once, when a request takes long, or when a handler waits for something that takes
-// another request. So there is one more
-//   - at once, when a request was there without a wait and yet another one lay behind
-//     it, many times more often than not, and
-//   - after a watch's tick, when requests lie there, nobody reads, and none was taken
-//     since the tick before.
+// readerPool is the readers of a connection: as few as keep up. For one caller, one reader that
+// never waits for another is the fastest. One is too few when several callers come at once, when a
+// request takes long, or when a handler waits for another request. So there is one more reader
+//   - at once, when a request was there without a wait and another one was behind it, many times
+//     more often than not, and
+//   - after a tick of the watch, when requests are waiting, nobody reads, and none was taken since
+//     the last tick.
 //
-// A reader that has found another one waiting, many times in a row, is let off.
+// A reader that finds another one waiting, many times in a row, is parked.
 //
-// A reader whose request waits for something that may take long, and that no disk does,
-// says so (away): it is replaced at once and needs no thread meanwhile. So what waits
-// never keeps a request from being read, however many wait.
+// A reader whose request waits for something that may take long, and that is not the disk, says so
+// (away). It is replaced at once and needs no thread meanwhile. So waiting requests never keep a
+// new one from being read, however many they are.
 type readerPool struct {
 	reading atomic.Int32  // readers that wait for a request, or are about to
 	taken   atomic.Uint64 // requests
-	backlog atomic.Int32  // how much more often another request lay behind one than not
-	resting atomic.Bool   // the watch sleeps: nothing goes on
-	tooMany atomic.Bool   // readers have come back that were replaced
+	backlog atomic.Int32  // how much more often another request was behind one than not
+	resting atomic.Bool   // the watch sleeps: there are no requests
+	tooMany atomic.Bool   // replaced readers have come back
 	stir    chan struct{} // wakes the watch
 
-	waiting func() bool // whether requests lie there
+	waiting func() bool // whether requests are waiting
 
 	mu     sync.Mutex
-	all    int // readers that were started, without those that are away
-	extra  int // how many have come back that were replaced
+	all    int // readers that were started, except those that are away
+	extra  int // how many replaced readers have come back
 	parked []chan struct{}
 	ended  bool
 	done   chan struct{}
@@ -40,34 +39,34 @@ type readerPool struct {
 	wg     sync.WaitGroup
 }
 
-// reader is what one reader knows of itself.
+// reader is the state of one reader.
 type reader struct {
-	began   time.Duration // of its wait, as now says
+	began   time.Duration // of its wait, by now
 	alone   bool          // when it began, no other reader waited
 	surplus int           // how often in a row it found another one waiting
 	word    chan struct{}
 	pipe    splicer
-	tid     int  // of its thread, 0 while it has none for itself
-	kind    kind // of the request that it carries out
-	// signalled is whether its caller got a signal while it stood in line.
+	tid     int  // its thread, 0 if it has no thread of its own
+	kind    kind // of its current request
+	// signalled says that its caller got a signal while it waited in line.
 	signalled bool
 }
 
 const (
-	// readersMax is far above what keeps processors busy: all of what may hang in the kernel
-	// (slots), and then some for the rest: a page that another request brings, a lock.
+	// readersMax is far above what keeps processors busy: all that may hang in the kernel (slots),
+	// and a reserve for the rest: a page that another request brings, a lock.
 	readersMax = threadsMax + 192
-	// parkedMax readers are kept for later; more of them end.
+	// parkedMax is how many readers are parked. Further ones end.
 	parkedMax = 8
 	// promptly is less than any wait for a request that was not there yet.
 	promptly = 3 * time.Microsecond
-	// backlogMax requests in excess that had another one behind them call for help.
+	// backlogMax: if this many more requests had another one behind them than not, help comes.
 	backlogMax = 16
-	// surplusMax is how often another reader may be found waiting.
+	// surplusMax is how often in a row another reader may be found waiting.
 	surplusMax = 64
-	// tick bounds how long requests wait for a reader that is stuck in another one.
+	// tick bounds how long requests wait for a reader that hangs in another request.
 	tick = 2 * time.Millisecond
-	// restAfter ticks with no request the watch sleeps.
+	// restAfter is after how many ticks without a request the watch sleeps.
 	restAfter = 50
 )
 
@@ -75,8 +74,7 @@ func newReaderPool(waiting func() bool) *readerPool {
 	return &readerPool{waiting: waiting, stir: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// run starts the first reader and the watch and returns when all have ended, which
-// they do when one calls over.
+// run starts the first reader and the watch. It returns when all have ended, after over was called.
 func (c *readerPool) run(body func(*reader)) {
 	c.body = body
 	c.help()
@@ -84,8 +82,7 @@ func (c *readerPool) run(body func(*reader)) {
 	c.wg.Wait()
 }
 
-// next reports whether the reader is to wait for a request. It may first be let off
-// until it is needed again.
+// next reports whether the reader shall wait for a request. It may be parked first.
 func (c *readerPool) next(r *reader) bool {
 	others := c.reading.Add(1) - 1
 	if others == 0 {
@@ -97,11 +94,11 @@ func (c *readerPool) next(r *reader) bool {
 	return true
 }
 
-// missed is a read that gave no request.
+// missed notes a read that gave no request.
 func (c *readerPool) missed(*reader) { c.reading.Add(-1) }
 
-// took notes a request and returns when that was. waited is whether somebody waits for
-// its answer; what nobody waits for may queue up a little.
+// took notes a request and returns the time. waited says whether somebody waits for its answer;
+// other requests may queue a little.
 func (c *readerPool) took(r *reader, waited bool) (at time.Duration) {
 	at = now()
 	left := c.reading.Add(-1)
@@ -126,7 +123,7 @@ func (c *readerPool) took(r *reader, waited bool) (at time.Duration) {
 	return at
 }
 
-// help brings one more reader: one that was let off, or a new one.
+// help brings one more reader: a parked one or a new one.
 func (c *readerPool) help() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,8 +142,8 @@ func (c *readerPool) help() {
 	}
 }
 
-// away lets a reader's request wait, in its own goroutine, until the function that it
-// returns is called: somebody else reads meanwhile.
+// away lets a reader's request wait, in its own goroutine, until back is called. Another reader
+// takes over meanwhile.
 func (c *readerPool) away() (back func()) {
 	c.mu.Lock()
 	c.all--
@@ -163,8 +160,8 @@ func (c *readerPool) away() (back func()) {
 	}
 }
 
-// park lets a reader off until it is needed; false is the end. The last one that
-// reads is never let off.
+// park parks a reader until it is needed. false: the pool has ended. The last reader is never
+// parked.
 func (c *readerPool) park(r *reader) bool {
 	c.mu.Lock()
 	if c.extra > 0 {
@@ -228,7 +225,7 @@ func (c *readerPool) watch() {
 			}
 			stuck++
 		case c.reading.Load() == 0:
-			quiet, stuck = 0, 0 // whoever reads next may be needed at any moment: stay awake
+			quiet, stuck = 0, 0 // the next reader may be needed at any moment: stay awake
 		default:
 			quiet, stuck = quiet+1, 0
 		}

@@ -8,10 +8,9 @@ import (
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
-// Rename moves a name. Within one guard it is one mutation. Between two it is
-// EXDEV, so that tools copy instead, each side under its own lease. The exception
-// is a worktree's root itself, which restore and "worktree rename" move: there the
-// guards of both paths are asked.
+// Rename moves a name. Within one guard it is one mutation. Between two guards it is EXDEV, so that
+// tools copy instead, each side under its own lease. The exception is a worktree's root, which
+// restore and "worktree rename" move: then the guards of both paths are asked.
 func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newName string) (st fuse.Status) {
 	f.stats.count(gate.OpRename)
 	r := renaming{in, f.nodes.get(in.NodeId), f.nodes.get(in.Newdir), oldName, newName, cancel}
@@ -24,7 +23,7 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 		}
 	}
 	drop := f.foreignPages(f.movesDir(r.from, oldName) || f.movesDir(r.to, newName), r.from, r.to)
-	drop() // before any lock is held: what is written back comes as requests
+	drop() // before any lock is held: write-back comes as requests
 	defer drop()
 	if f.ofRoot(r) {
 		return f.moveRoot(cancel, r)
@@ -58,21 +57,21 @@ func (f *rawFS) admitRename(r renaming, through *gate.Freeze) (passes, fuse.Stat
 	})
 }
 
-// renameAt makes the rename and notes where everything stands now.
+// renameAt makes the rename and notes the new places.
 func (f *rawFS) renameAt(r renaming, p *passes) fuse.Status {
 	went := p.dying()
 	events := 1
 	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
-		events = 2 // each name is one that something comes from and goes to
+		events = 2 // each name is a source and a target
 	}
 	gone, come := changing(r.from, r.oldName, events), changing(r.to, r.newName, events)
 	var err error
 	rename := func() error {
 		return retry(func() error { return unix.Renameat2(r.from.fd, r.oldName, r.to.fd, r.newName, uint(r.in.Flags)) })
 	}
-	if r.in.Flags&unix.RENAME_WHITEOUT != 0 { // which makes an inode, the caller's
+	if r.in.Flags&unix.RENAME_WHITEOUT != 0 { // it makes an inode, which is the caller's
 		as := callerOf(&r.in.InHeader, 0, 0)
-		as.caps = capDacOverride | capFowner // the kernel has checked who may
+		as.caps = capDacOverride | capFowner // the kernel has checked the permission
 		err = as.as(rename)
 	} else {
 		err = standIn(&r.in.InHeader).as(rename)
@@ -92,15 +91,14 @@ func (f *rawFS) renameAt(r renaming, p *passes) fuse.Status {
 	return fuse.OK
 }
 
-// movesDir reports whether a name is a directory's, where that is of interest.
+// movesDir reports whether a name is a directory's, if that matters.
 func (f *rawFS) movesDir(dir *node, name string) bool {
 	var st unix.Stat_t
 	return f.border.on && f.handles.mapped.Load() > 0 && unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil &&
 		st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
-// renameRules returns the rules of both names, and whether the move is one that a
-// rename may make.
+// renameRules returns the rules of both names, and whether a rename between them is allowed.
 func (f *rawFS) renameRules(from *node, oldName string, to *node, newName string) ([]*layout.Rule, bool) {
 	var buf [4]*layout.Rule
 	rules := f.entryRules(buf[:0], from, oldName)
@@ -112,13 +110,13 @@ func (f *rawFS) renameRules(from *node, oldName string, to *node, newName string
 	return rules, f.isRoot(from, oldName) || f.isRoot(to, newName)
 }
 
-// isRoot reports whether a name is that of a worktree's root (or of something
-// sealed, which the gate then refuses).
+// isRoot reports whether a name is that of a worktree's root (or of something sealed, which the
+// gate then refuses).
 func (f *rawFS) isRoot(dir *node, name string) bool { return f.entryOf(dir, name).HasRule() }
 
-// resettle notes that the inode at dir/name stands there now, and no more where it was.
-// One that the kernel does not know learns its place when it is looked up. It reports
-// whether it is a directory.
+// resettle notes that the inode at dir/name is there now, and no longer at its old place. An inode
+// that the kernel does not know gets its place when it is looked up. resettle reports whether it is
+// a directory.
 func (f *rawFS) resettle(wasIn *node, wasCalled string, dir *node, name string) bool {
 	var st unix.Stat_t
 	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {

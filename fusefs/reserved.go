@@ -8,17 +8,16 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// searchMax is how many entries are looked through before a directory is moved by
-// somebody who does not hold the lease.
+// searchMax is how many entries are searched before a caller without the lease moves a directory.
 const searchMax = 50_000
 
-// searchDepth bounds the descriptors that this takes.
+// searchDepth bounds the descriptors of the search.
 const searchDepth = 100
 
 var errTooMany = errors.New("too many entries to look through")
 
-// reservedBelow adds the names below a directory that rules stop at, as they are now
-// and as they will be.
+// reservedBelow adds the reserved names below a directory (.git, .jvs), as they are now and as they
+// will be.
 func (f *rawFS) reservedBelow(w *gate.Where, dir *node, name, at, then string) error {
 	fd, err := unix.Openat(dir.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NOATIME|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -32,13 +31,13 @@ func (f *rawFS) reservedBelow(w *gate.Where, dir *node, name, at, then string) e
 	return err
 }
 
-// reservedSearch looks for names that rules stop at.
+// reservedSearch searches for reserved names.
 type reservedSearch struct {
-	found []string // below where it began, with a slash in front
-	left  int      // entries to look at
+	found []string // relative to the start, with a slash in front
+	left  int      // entries to search
 }
 
-// through looks through a directory and those below; it closes fd.
+// through searches a directory and those below. It closes fd.
 func (s *reservedSearch) through(fd int, at string, depth int) (err error) {
 	d := dirStream{fd: fd}
 	defer func() { _ = unix.Close(fd) }()
@@ -67,7 +66,7 @@ func (s *reservedSearch) entry(dir int, at, name string, kind uint32, depth int)
 	if gate.Reserved(name) {
 		s.found = append(s.found, at)
 	}
-	if kind != unix.S_IFDIR && kind != 0 { // 0: the file system does not tell (DT_UNKNOWN)
+	if kind != unix.S_IFDIR && kind != 0 { // 0: the file system does not say (DT_UNKNOWN)
 		return nil
 	}
 	sub, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NOATIME|unix.O_CLOEXEC, 0)

@@ -22,43 +22,43 @@ type Options struct {
 	Source     string        // absolute
 	Mountpoint string        // absolute; "" or Source itself mounts in place
 	Layout     layout.Layout // which guard stands over what
-	// Guards returns the guard of a worktree, the same one for the same id. It is
-	// called from many goroutines, at the first mutation below a worktree.
+	// Guards returns the guard of a worktree: always the same one for one id. It is called from
+	// many goroutines, at the first mutation below a worktree.
 	Guards func(id lease.WorktreeID) (*gate.Guard, error)
-	// Known reports whether Guards has been asked for a worktree by anybody, as who
-	// acquires its lease must. Nil is never.
+	// Known reports whether anybody has asked Guards for a worktree: whoever acquires its lease has
+	// to. nil: never.
 	Known func(id lease.WorktreeID) bool
-	// OnRefusal is told of what is refused where no guard is asked, in the request's own
-	// goroutine. It must not block. May be nil.
+	// OnRefusal gets refusals where there is no guard, in the request's own goroutine. It must not
+	// block. May be nil.
 	OnRefusal func(*gate.Refusal)
 
 	// Repository is the root of the repository that the one worktree belongs to, "" for none.
 	Repository string
-	// Errno answers what is refused where no guard is asked; 0 is EROFS.
+	// Errno is the answer to a refusal where there is no guard; 0 is EROFS.
 	Errno syscall.Errno
-	// Enforcement is the one of the guards; nil enforces. Under it read-only is the whole
-	// mount, also where no guard is asked.
+	// Enforcement is the same as the guards'. nil enforces. In mode read-only the whole mount is
+	// read-only, even where there is no guard.
 	Enforcement *gate.Enforcement
-	// Exempt is whether guards have places where anybody may write. That needs a store
-	// that no other host writes: what another kernel moves is not seen here in time.
+	// Exempt says that guards have exempt places. That needs a store that no other host writes: a
+	// rename by another kernel is not seen here in time.
 	Exempt bool
-	// Descriptors is the number of descriptors to keep below; 0 is the process's
-	// limit (RLIMIT_NOFILE).
+	// Descriptors is the number of descriptors to stay below; 0 is the process's limit
+	// (RLIMIT_NOFILE).
 	Descriptors uint64
-	// Cache and CacheTimeout say how long the kernel may believe names and
-	// attributes. A timeout of 0 is none.
+	// Cache and CacheTimeout say how long the kernel may cache names and attributes. A timeout of 0
+	// is no caching.
 	Cache        Cache
 	CacheTimeout time.Duration
-	// LocalLocks leaves file locks to the kernel, between the callers of this mount alone:
-	// for a source that has one mount and nobody beside it.
+	// LocalLocks leaves file locks to the kernel, so they hold only between callers of this mount.
+	// It is for a source that nobody else uses.
 	LocalLocks bool
-	// Attributes (MOUNT_ATTR_*) of the mount, beside those of the source's own.
+	// Attributes (MOUNT_ATTR_*) of the mount, in addition to those of the source's mount.
 	Attributes int
 	Log        *zap.Logger
 }
 
-// Server serves one mount. Open takes the source, Mount starts serving and
-// attaches, Wait returns when it has been unmounted, Close frees the descriptors.
+// Server serves one mount. Open takes the source, Mount starts to serve and attaches, Wait returns
+// when it has been unmounted, Close frees the descriptors.
 type Server struct {
 	opts   Options
 	source int // O_PATH descriptor of the private clone's root
@@ -74,9 +74,8 @@ type Server struct {
 	once    sync.Once
 }
 
-// Open takes hold of the source by a private clone of its mount. Nothing is
-// visible to anybody yet. The descriptor stays valid under a mount on top of the
-// source and under a dead one.
+// Open opens the source through a private clone of its mount. Nothing is visible yet. The
+// descriptor stays valid under a mount on top of the source, and under a dead one.
 func Open(o Options) (*Server, error) {
 	if o.Layout == (layout.Layout{}) {
 		return nil, errors.New("no layout: nothing would be guarded")
@@ -116,17 +115,15 @@ func Open(o Options) (*Server, error) {
 	return s, nil
 }
 
-// ErrExempt is Open's answer to Options.Exempt where it could not be kept safe.
+// ErrExempt is the error of Open if Options.Exempt would not be safe.
 var ErrExempt = errors.New("nothing can be exempt on this file system")
 
-// SourceFD returns a directory descriptor (O_PATH) of the source as it is below
-// the mount.
+// SourceFD returns a directory descriptor (O_PATH) of the source below the mount.
 func (s *Server) SourceFD() int { return s.source }
 
-// Seal takes a directory of locks that lies below the source out of everybody's
-// reach but jvsfs's own: nothing in it changes, and neither it nor a directory that
-// it lies in is moved or removed. Must be called before Mount. A path elsewhere is
-// no error.
+// Seal protects a directory of locks below the source from everybody but jvsfs. Nothing in it
+// changes. Neither it nor a directory above it is moved or removed. Seal must be called before
+// Mount. A path elsewhere is no error.
 func (s *Server) Seal(path string) error {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
@@ -154,9 +151,9 @@ func (s *Server) Mount() error {
 	return nil
 }
 
-// Prepare makes the file system, answers the kernel's greeting and starts to serve. It
-// is attached nowhere yet, but has its device number. Attach, one of its kind, or
-// Discard must follow.
+// Prepare makes the file system, answers the kernel's greeting and starts to serve. The mount is
+// not attached yet, but has its device number. Attach, AttachBeneath, AttachOver or Discard must
+// follow.
 func (s *Server) Prepare() error {
 	dev, m, err := newSuperblock(s.opts.Source, s.source)
 	if err != nil {
@@ -182,15 +179,14 @@ func (s *Server) Prepare() error {
 	return nil
 }
 
-// Attach makes what Prepare has made visible at the mount point: at no moment is there
-// a mount that does not answer, nor a path that is half guarded. After an error
-// Discard must follow.
+// Attach makes the prepared mount visible at the mount point. At no moment is there a mount that
+// does not answer, or a path that is half guarded. After an error Discard must follow.
 func (s *Server) Attach() error {
 	return s.made.attach(s.opts.Source, s.opts.Mountpoint, s.source)
 }
 
-// Discard is for what Prepare has made and nobody has attached: it serves no more when
-// Discard returns. After an attachment it does nothing.
+// Discard ends what Prepare has made and nobody has attached. When it returns nothing is served any
+// more. After an attachment it does nothing.
 func (s *Server) Discard() {
 	if s.made == nil || s.Attached() {
 		return
@@ -199,25 +195,24 @@ func (s *Server) Discard() {
 	s.serving.Wait()
 }
 
-// Attached reports whether what Prepare has made has been attached, wherever it is now.
+// Attached reports whether the prepared mount has been attached, wherever it is now.
 func (s *Server) Attached() bool { return s.made != nil && s.made.attached }
 
-// Wait returns when the file system has been unmounted and the last request has
-// been answered.
+// Wait returns when the file system has been unmounted and the last request has been answered.
 func (s *Server) Wait() { s.serving.Wait() }
 
 // Device returns the device number of the mount, as in /proc/self/mountinfo.
 func (s *Server) Device() (major, minor uint32) { return s.major, s.minor }
 
-// Unmount detaches the mount unless it is in use, then unix.EBUSY comes back as
-// it is. It refuses to take away another file system that lies on top.
+// Unmount detaches the mount. If it is in use the error is unix.EBUSY, unwrapped. It does not
+// detach another file system that is mounted on top.
 func (s *Server) Unmount() error {
 	fd, err := unix.Open(s.opts.Mountpoint, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("mount point %s: %w", s.opts.Mountpoint, err)
 	}
 	major, minor, err := deviceOf(fd)
-	_ = unix.Close(fd) // or it would keep the mount busy
+	_ = unix.Close(fd) // otherwise it would keep the mount busy
 	if err != nil {
 		return err
 	}
@@ -227,8 +222,8 @@ func (s *Server) Unmount() error {
 	return unix.Unmount(s.opts.Mountpoint, unix.UMOUNT_NOFOLLOW)
 }
 
-// Abort cuts off every request, now and later: they fail with ECONNABORTED and
-// ENOTCONN. The dead mount stays where it is, so the path fails closed.
+// Abort fails every request, now and later, with ECONNABORTED and ENOTCONN. The dead mount stays
+// where it is, so the path fails closed.
 func (s *Server) Abort() error {
 	abort, err := s.OpenAbort()
 	if err != nil {
@@ -238,8 +233,8 @@ func (s *Server) Abort() error {
 	return errors.Join(err, abort.Close())
 }
 
-// OpenAbort opens the file of the kernel that ends the connection when something is
-// written to it, by whoever has the descriptor.
+// OpenAbort opens the kernel's abort file. Whoever has the descriptor can end the connection by a
+// write to it.
 func (s *Server) OpenAbort() (*os.File, error) {
 	ctl, err := openControl()
 	if err != nil {
@@ -253,9 +248,8 @@ func (s *Server) OpenAbort() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "abort"), nil
 }
 
-// Connected tells whether the kernel has a connection for a device number. It has one for as
-// long as the mount is there anywhere, dead or not: in whatever namespace, or held by a
-// descriptor alone.
+// Connected tells whether the kernel has a connection for a device number. It has one while the
+// mount exists, dead or not: in any namespace, or only through a descriptor.
 func Connected(major, minor uint32) (bool, error) {
 	ctl, err := openControl()
 	if err != nil {
@@ -273,16 +267,16 @@ func Connected(major, minor uint32) (bool, error) {
 // WorktreeOf finds the worktree that a path below the mount root belongs to.
 func (s *Server) WorktreeOf(rel string) (lease.WorktreeID, bool) { return s.fs.worktreeOf(rel) }
 
-// LeaveTree lets other mounts of the repository rename the roots of worktrees. Call it after
-// Wait, before Close, where somebody is told of the unmount before the process ends.
+// LeaveTree lets other mounts of the repository rename the roots of worktrees. Call it after Wait
+// and before Close, if somebody learns of the unmount before the process ends.
 func (s *Server) LeaveTree() { s.fs.serving.close() }
 
 // Close frees what Open took. Call it after Wait, or instead of Mount.
 func (s *Server) Close() error { return s.fs.close() }
 
-// raiseDescriptorLimit asks for as many descriptors as the kernel gives to
-// anyone: every inode the kernel remembers costs one. A limit that cannot be
-// raised is no error, the budget keeps to it.
+// raiseDescriptorLimit raises the limit of descriptors as far as the kernel allows: every inode
+// that the kernel remembers costs one. A limit that cannot be raised is no error; the budget stays
+// below it.
 func raiseDescriptorLimit() {
 	limit := readUint("/proc/sys/fs/nr_open", 1<<20)
 	_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: limit})

@@ -11,21 +11,20 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// serving is by what the mounts of a repository and of its worktrees, whichever daemon
-// serves them, know of each other: byte locks on the repository's root. They lie in the
-// inode, so bind mounts and containers are no way around them, and end with the daemon.
+// serving tells the mounts of a repository and of its worktrees about each other, in any daemon: by
+// byte locks on the repository's root. The locks are on the inode, so bind mounts and containers
+// see them, too, and they end with the daemon.
 //
-// Who mounts locks byteServing for life, and looks at byteRenaming afterwards. Who
-// renames a worktree's root locks byteRenaming, and looks for others at byteServing
-// afterwards. So one of the two sees the other. All locks are shared ones, and what
-// somebody else has is asked for, not tried: nothing is converted, and nothing can be
-// lost by failing.
+// A mount locks byteServing for life, and checks byteRenaming afterwards. A rename of a worktree's
+// root locks byteRenaming, and checks byteServing for others afterwards. So one of the two sees the
+// other. All locks are shared, and others' locks are queried and not tried. So no lock is
+// converted, and none can be lost by a failure.
 type serving struct {
-	fd  int // an open file description of its own, -1 where no other mount can matter
-	old int // the same for flock, by which versions before these bytes know of each other
-	// blind says that this store knows no such locks. Then nothing is renamed.
+	fd  int // its own open file description, -1 if no other mount matters
+	old int // the same for flock, which older versions use
+	// blind says that this store has no such locks. Then no root is renamed.
 	blind bool
-	said  bool // that, in the log
+	said  bool // that was logged
 }
 
 const (
@@ -33,15 +32,14 @@ const (
 	byteRenaming
 )
 
-// renamingWait bounds how long a mount waits for a rename that another one is making.
+// renamingWait bounds how long a mount waits for a rename by another one.
 const renamingWait = 15 * time.Second
 
 var errRenaming = errors.New("a worktree's root is being renamed through another mount of the repository")
 
 func newServing() serving { return serving{fd: -1, old: -1} }
 
-// serve tells the other mounts, now and later, that this one serves. root is the
-// repository's.
+// serve tells the other mounts, now and later, that this one serves. root is the repository's.
 func (s *serving) serve(root int) (err error) {
 	for _, fd := range []*int{&s.fd, &s.old} {
 		if *fd, err = unix.Openat(root, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
@@ -62,8 +60,8 @@ func (s *serving) serve(root int) (err error) {
 	return nil
 }
 
-// announce reports whether this mount may rename a worktree's root: no other serves.
-// Then none begins to before withdraw.
+// announce reports whether this mount may rename a worktree's root: no other mount serves. Then
+// none begins to serve before withdraw.
 func (s *serving) announce() bool {
 	if s.blind || s.lock(unix.F_RDLCK, byteRenaming) != nil {
 		return false
@@ -81,10 +79,10 @@ func (s *serving) withdraw() {
 	_ = s.lock(unix.F_UNLCK, byteRenaming)
 }
 
-// noneOfOld reports whether no daemon of a version that knows only flock serves here. It
-// has the lock shared for as long as it lives, and wants it alone to rename, as we do
-// now until withdraw. Where that fails our own may be lost for a moment (flock(2)), but
-// nothing among daemons of this version rests on it.
+// noneOfOld reports whether no daemon of a version that only knows flock serves here. Such a daemon
+// has the lock shared while it lives, and takes it exclusively to rename. So does this function,
+// until withdraw. If that fails, our own lock may be lost for a moment (flock(2)), but daemons of
+// this version do not depend on it.
 func (s *serving) noneOfOld() bool {
 	return retry(func() error { return unix.Flock(s.old, unix.LOCK_EX|unix.LOCK_NB) }) == nil
 }
@@ -94,7 +92,7 @@ func (s *serving) lock(how int16, at int64) error {
 	return retry(func() error { return unix.FcntlFlock(uintptr(s.fd), unix.F_OFD_SETLK, &l) })
 }
 
-// others reports whether anybody else has locked a byte. What cannot be told is so.
+// others reports whether another mount has locked a byte. It is true if that is unknown.
 func (s *serving) others(at int64) bool {
 	l := unix.Flock_t{Type: unix.F_WRLCK, Start: at, Len: 1}
 	err := retry(func() error { return unix.FcntlFlock(uintptr(s.fd), unix.F_OFD_GETLK, &l) })
@@ -104,12 +102,12 @@ func (s *serving) others(at int64) bool {
 // close may be called again.
 func (s *serving) close() {
 	for _, fd := range []*int{&s.fd, &s.old} {
-		_ = unix.Close(*fd) // one that was never opened is -1
+		_ = unix.Close(*fd) // -1 if it was never opened
 		*fd = -1
 	}
 }
 
-// serveFrom begins to serve a repository, or one worktree of it, whose root is given.
+// serveFrom begins to serve a repository, or one worktree of it, by its root.
 func (s *serving) serveFrom(o Options, root int) error {
 	if o.Layout.ByName() {
 		return s.serve(root)
@@ -128,8 +126,8 @@ func (s *serving) serveFrom(o Options, root int) error {
 	return isWorktree(repo, root, o.Layout.Tree())
 }
 
-// isWorktree makes sure, once nobody else can rename it any more, that a root is still
-// that of the worktree.
+// isWorktree checks that a root is still the root of the worktree. It is called when nobody else
+// can rename it any more.
 func isWorktree(repo, root int, id lease.WorktreeID) error {
 	name := string(id)
 	if id != "main" {

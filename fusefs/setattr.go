@@ -9,8 +9,8 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// SetAttr changes mode, owner, size or times. A size that is set through an open
-// file is judged by that handle, everything else by the caller.
+// SetAttr changes mode, owner, size or times. A size that is set through an open file is judged by
+// that handle. Everything else is judged by the caller.
 func (f *rawFS) SetAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) (st fuse.Status) {
 	f.stats.count(gate.OpSetAttr)
 	n := f.nodes.get(in.NodeId)
@@ -91,10 +91,10 @@ func (f *rawFS) setOwner(in *fuse.SetAttrIn, n *node, _ *handle) error {
 	})
 }
 
-// changerOfOwner is as whom an owner is changed: as root, for the kernel has checked
-// the right to. It has not checked what goes with it: setuid and setgid bits are taken
-// away, which only the owner or CAP_FOWNER may, and more of them without CAP_FSETID. A
-// caller whose capabilities cannot be seen is believed.
+// changerOfOwner says as whom an owner is changed: as root, because the kernel has checked the
+// right to do so. It has not checked the rest: setuid and setgid bits are removed, which needs the
+// owner or CAP_FOWNER, and more of them are removed without CAP_FSETID. If the caller's
+// capabilities are not visible it is trusted.
 func changerOfOwner(h *fuse.InHeader, n *node) (caller, error) {
 	if n.isDir() || !n.setid.Load() || h.Pid == 0 {
 		return standIn(h), nil
@@ -110,12 +110,12 @@ func changerOfOwner(h *fuse.InHeader, n *node) (caller, error) {
 	return caller{thrifty: h.Uid != 0, kill: h.Uid == 0 && !gate.HasCapability(who, unix.CAP_FSETID)}, nil
 }
 
-// chownToNobody answers a request that names no attribute at all. Two calls arrive
-// so: chown(path, -1, -1), which takes setuid and setgid bits away or fails by who
-// asks; and, before a FALLOCATE or COPY_FILE_RANGE by somebody who may not keep them,
-// the kernel's wish to take the bits away, which must not fail. The second needs the
-// file open for writing, and is done with the operation itself: a stranger's chown
-// must not strip a file that somebody else has open.
+// chownToNobody answers a request that names no attribute. Two calls look so. One is chown(path,
+// -1, -1): it removes setuid and setgid bits, or fails, depending on the caller. The other comes
+// before a FALLOCATE or COPY_FILE_RANGE by somebody who may not keep these bits: the kernel wants
+// them removed, and this must not fail. The second one needs the file open for writing, and is done
+// with the operation itself. So a stranger's chown cannot remove bits of a file that somebody else
+// has open.
 func (f *rawFS) chownToNobody(in *fuse.SetAttrIn, n *node) error {
 	const named = fuse.FATTR_MODE | fuse.FATTR_SIZE | fuse.FATTR_ATIME | fuse.FATTR_MTIME
 	if in.Valid&named != 0 {
@@ -138,8 +138,8 @@ func (f *rawFS) chownToNobody(in *fuse.SetAttrIn, n *node) error {
 	return err
 }
 
-// setSize truncates. For a caller that may not keep setuid and setgid bits it is
-// done under its ids, so that the backing file system takes them away.
+// setSize truncates. For a caller that may not keep setuid and setgid bits it runs under its ids,
+// so the backing file system removes them.
 func (f *rawFS) setSize(in *fuse.SetAttrIn, n *node, h *handle) error {
 	size, ok := in.GetSize()
 	if !ok {

@@ -12,10 +12,10 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// shares are who has the descriptors of the mount, by user: those of what he has open, and
-// of the inodes that the kernel remembers because he was the first to look at them. A user
-// may have half, and an eighth is kept for those who hold a lease: nobody can keep them
-// from their work by opening files. Safe for concurrent use.
+// shares count the descriptors of the mount by user: of what the user has open, and of inodes that
+// the user was the first to look at and that the kernel remembers. A user may have half, and an
+// eighth is kept for those who hold a lease. So nobody can stop them by opening files. Safe for
+// concurrent use.
 type shares struct{ of sync.Map } // uid -> *share
 
 // share is what one user has.
@@ -35,17 +35,17 @@ func (s *shares) by(uid uint32) *share {
 	return v.(*share)
 }
 
-// User is what a user has of the mount's descriptors. The JSON names are a promise.
+// User says how many of the mount's descriptors a user has. The JSON names are stable.
 type User struct {
 	UID         uint32 `json:"uid"`
 	Descriptors int64  `json:"descriptors"`
-	Open        int64  `json:"open"` // those of open files and directories
+	Open        int64  `json:"open"` // of open files and directories
 }
 
-// usersMax is how many users Stats tells of.
+// usersMax is how many users Stats lists.
 const usersMax = 8
 
-// top are the users with the most descriptors.
+// top returns the users with the most descriptors.
 func (s *shares) top() (users []User) {
 	s.of.Range(func(_, v any) bool {
 		if one := v.(*share); one.all() > 0 {
@@ -68,14 +68,14 @@ func (f *rawFS) leaseIsOf(h *fuse.InHeader) (yes bool) {
 	return yes
 }
 
-// reading is a descriptor that all handles of one user share which have a file open for
-// reading: each request says where it reads.
+// reading is one descriptor for all handles of one user that have a file open for reading. Each
+// request has its own offset.
 type reading struct {
 	fd   int
 	uses int // guarded by the node's mu
 }
 
-// openToRead takes part in a user's descriptor of an inode, or opens one.
+// openToRead joins a user's descriptor of an inode, or opens one.
 func (f *rawFS) openToRead(n *node, h *fuse.InHeader, flags int) (*reading, error) {
 	if r := n.readAlong(h.Uid); r != nil {
 		return r, nil
@@ -88,7 +88,7 @@ func (f *rawFS) openToRead(n *node, h *fuse.InHeader, flags int) (*reading, erro
 		return nil, err
 	}
 	n.mu.Lock()
-	if r := n.reads[h.Uid]; r != nil { // another was faster
+	if r := n.reads[h.Uid]; r != nil { // another request was faster
 		r.uses++
 		n.mu.Unlock()
 		_ = unix.Close(fd)
@@ -115,7 +115,7 @@ func (n *node) readAlong(uid uint32) *reading {
 	return r
 }
 
-// readNoMore ends a handle's part; true is the last one's.
+// readNoMore ends the use by one handle. It returns true for the last one.
 func (n *node) readNoMore(uid uint32) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -11,35 +11,34 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// kind tells requests apart by what they may wait for.
+// kind says what a request may wait for.
 type kind uint8
 
 const (
-	// kindOther is looked up, listed, opened for reading, closed: nobody's wait may hold it up.
+	// kindOther: lookup, listing, open for reading, close. No wait of others may delay it.
 	kindOther kind = iota
 	kindRead
 	kindMutation
-	kindOpen  // for writing: it asks the gate, but changes nothing on a disk
-	kindStore // what the kernel writes back; whoever hands a lease over waits for it
+	kindOpen  // open for writing: it asks the gate, but changes nothing on the disk
+	kindStore // write-back by the kernel; a handover of the lease waits for it
 	kinds
 )
 
-// threads is how many requests of a kind are carried out at a time. Each may hang in the
-// kernel, in a disk that does not answer, and then it has a thread for itself.
+// threads is how many requests of a kind run at a time. Each may hang in the kernel because a disk
+// does not answer, and then it needs its own thread.
 var threads = [kinds]int{kindRead: 256, kindMutation: 256, kindOpen: 64, kindStore: 64}
 
-// threadsMax is what all of them can take.
+// threadsMax is their sum.
 const threadsMax = 256 + 256 + 64 + 64
 
 const (
-	// queuedMax requests stand in line behind those, and queuedBytes is the most that they
-	// may have to say. More of them are refused (EAGAIN): left in the kernel, they would
-	// stand before everybody else's.
+	// queuedMax is how many further requests wait in line, with queuedBytes at most. More are
+	// refused (EAGAIN): in the kernel's queue they would block everybody else's.
 	queuedMax   = 4096
 	queuedBytes = 512 << 20
 )
 
-// Requests that are told apart before they are decoded (linux/fuse.h).
+// Requests that are recognised before they are decoded (linux/fuse.h).
 const (
 	opForget      = 2
 	opOpen        = 14
@@ -72,7 +71,7 @@ func headerOf(in []byte) *fuse.InHeader {
 	return (*fuse.InHeader)(unsafe.Pointer(&in[0]))
 }
 
-// kindOf is the kind of a request.
+// kindOf returns the kind of a request.
 func kindOf(in []byte) kind {
 	h := headerOf(in)
 	switch {
@@ -93,8 +92,8 @@ func kindOf(in []byte) kind {
 	return kindOther
 }
 
-// slots are the threads that the requests of a kind may take at a time, and who stands in
-// line for one. Safe for concurrent use.
+// slots are the threads for the requests of each kind, and the line that waits for them. Safe for
+// concurrent use.
 type slots struct {
 	mu    sync.Mutex
 	free  [kinds]int
@@ -103,18 +102,18 @@ type slots struct {
 	count int
 }
 
-// queued is a request that stands in line.
+// queued is a request that waits in line.
 type queued struct {
 	unique uint64
 	pid    uint32        // of its caller
-	turn   chan bool     // true: go on; false: it was called off
+	turn   chan bool     // true: go on; false: called off
 	signal chan struct{} // closed when its caller has got a signal
 	told   bool          // it is closed
 }
 
 func newSlots() *slots { return &slots{free: threads} }
 
-// enter takes a slot, if one is free and nobody stands in line before.
+// enter takes a slot if one is free and nobody is in line.
 func (s *slots) enter(k kind) bool {
 	if k == kindOther {
 		return true
@@ -128,7 +127,7 @@ func (s *slots) enter(k kind) bool {
 	return true
 }
 
-// stand puts a request in line; nil is a line that is too long. It may be its turn at once.
+// stand puts a request in line, or returns nil if the line is too long. Its turn may come at once.
 func (s *slots) stand(k kind, h *fuse.InHeader, bytes int) *queued {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,14 +146,14 @@ func (s *slots) stand(k kind, h *fuse.InHeader, bytes int) *queued {
 	return q
 }
 
-// stood is the end of stand: the request goes on, or is answered.
+// stood ends stand: the request goes on, or is answered.
 func (s *slots) stood(bytes int) {
 	s.mu.Lock()
 	s.count, s.bytes = s.count-1, s.bytes-bytes
 	s.mu.Unlock()
 }
 
-// leave gives a slot to whoever is next in line.
+// leave gives a slot to the next in line.
 func (s *slots) leave(k kind) {
 	if k == kindOther {
 		return
@@ -169,15 +168,15 @@ func (s *slots) leave(k kind) {
 	s.free[k]++
 }
 
-// take takes a slot whether one is free or not: who has locks must not stand in line
-// behind those who wait for them.
+// take takes a slot even if none is free: a request that has locks must not wait in line behind
+// requests that wait for these locks.
 func (s *slots) take(k kind) {
 	s.mu.Lock()
 	s.free[k]--
 	s.mu.Unlock()
 }
 
-// callOff takes a request out of the line. It is false where it does not stand there.
+// callOff removes a request from the line. It returns false if it is not there.
 func (s *slots) callOff(unique uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,8 +191,8 @@ func (s *slots) callOff(unique uint64) bool {
 	return false
 }
 
-// await waits for the turn. A caller that is killed is called off. signalled is whether it got
-// a signal meanwhile: the kernel does not tell of another.
+// await waits for the turn. If the caller is being killed the request is called off. signalled says
+// whether the caller got a signal meanwhile: the kernel does not tell of another one.
 func (s *slots) await(q *queued) (goOn, signalled bool) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() { // until the turn has come
@@ -213,7 +212,7 @@ func (s *slots) await(q *queued) (goOn, signalled bool) {
 	}
 }
 
-// signal notes that the caller of a request has got a signal, if it stands in line.
+// signal notes that the caller of a request in line has got a signal.
 func (s *slots) signal(unique uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,31 +8,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Large reads go from the backing file to the kernel's request through a pipe, and not
-// through the daemon's memory: one copy of the bytes instead of two. A small read is
-// cheaper as a pread and a write. go-fuse's own server does so; its ProtocolServer,
-// which has no pipe, does not.
+// Large reads go from the backing file to the kernel's request through a pipe, and not through the
+// daemon's memory: one copy of the bytes instead of two. For a small read, pread and write are
+// cheaper. go-fuse's own server does the same; its ProtocolServer has no pipe and does not.
 
-// spliceFrom is the size, in bytes, from which on a read is worth a pipe.
+// spliceFrom is the size, in bytes, from which a pipe pays for a read.
 const spliceFrom = 64 << 10
 
-// pipeSize holds the largest answer, maxRead at any offset, and a page for its header. A
-// pipe has a slot for each page, a power of two of them. This is as many as a daemon may
-// have that was not given CAP_SYS_RESOURCE (fs.pipe-max-size).
+// pipeSize holds the largest answer, maxRead at any offset, and a page for its header. A pipe has a
+// slot for each page, and a power of two of them. This is the largest size without CAP_SYS_RESOURCE
+// (fs.pipe-max-size).
 const pipeSize = 1 << 20
 
 const outHeaderSize = int(unsafe.Sizeof(fuse.OutHeader{}))
 
-// splicer is a reader's pipe. It belongs to one goroutine.
+// splicer is the pipe of one reader. It belongs to one goroutine.
 type splicer struct {
-	r, w int // 0 is none
+	r, w int // 0: none
 	off  bool
 }
 
 // errPipe says that the pipe cannot be used any more.
 var errPipe = errors.New("the pipe is in an unknown state")
 
-// open makes the pipe, once. It is false where a pipe of the size cannot be had.
+// open makes the pipe once. It returns false if it cannot have a pipe of this size.
 func (s *splicer) open() bool {
 	if s.w != 0 || s.off {
 		return !s.off
@@ -44,7 +43,7 @@ func (s *splicer) open() bool {
 	}
 	s.r, s.w = p[0], p[1]
 	if size, err := unix.FcntlInt(uintptr(s.w), unix.F_SETPIPE_SZ, pipeSize); err != nil || size < pipeSize {
-		s.close() // above fs.pipe-max-size or the user's share, and no CAP_SYS_RESOURCE
+		s.close() // more than fs.pipe-max-size or the user's share, without CAP_SYS_RESOURCE
 		s.off = true
 	}
 	return !s.off
@@ -58,7 +57,7 @@ func (s *splicer) close() {
 	}
 }
 
-// largeRead takes a request apart that the pipe is for.
+// largeRead recognises a request for the pipe.
 func largeRead(in []byte) (unique uint64, read *fuse.ReadIn, ok bool) {
 	if len(in) < int(unsafe.Sizeof(fuse.ReadIn{})) {
 		return 0, nil, false
@@ -67,8 +66,8 @@ func largeRead(in []byte) (unique uint64, read *fuse.ReadIn, ok bool) {
 	return read.Unique, read, read.Opcode == opRead && read.Size >= spliceFrom && read.Size <= maxRead
 }
 
-// send answers a read of size bytes at off from the pipe. It is false when the request
-// is to be answered in the other way, and nothing was said to the kernel yet.
+// send answers a read of size bytes at off from the pipe. If done is false the request must be
+// answered otherwise, and the kernel has got nothing yet.
 func (s *splicer) send(dev int, unique uint64, fd int, off int64, size int) (done bool, err error) {
 	st, ok := statOf(fd)
 	if !ok || st.Mode&unix.S_IFMT != unix.S_IFREG {
@@ -78,7 +77,7 @@ func (s *splicer) send(dev int, unique uint64, fd int, off int64, size int) (don
 		return false, nil
 	}
 	if !s.fill(unique, fd, off, size) {
-		s.close() // with what is in it
+		s.close() // with its contents
 		return false, nil
 	}
 	n, err := retryInt(func() (int, error) { return spliceTo(s.r, dev, outHeaderSize+size) })
@@ -92,9 +91,9 @@ func (s *splicer) send(dev int, unique uint64, fd int, off int64, size int) (don
 	return true, err
 }
 
-// fill puts the answer into the pipe: its header, then the bytes of the file. It is
-// false when they cannot be had in full, because the file has just become shorter, or
-// for an error that a plain read reports.
+// fill writes the answer into the pipe: its header, then the bytes of the file. It returns false if
+// not all bytes could be read: the file has just become shorter, or there was an error that a plain
+// read will report.
 func (s *splicer) fill(unique uint64, fd int, off int64, size int) bool {
 	header := fuse.OutHeader{Length: uint32(outHeaderSize + size), Unique: unique}
 	raw := unsafe.Slice((*byte)(unsafe.Pointer(&header)), outHeaderSize)
@@ -114,8 +113,8 @@ func (s *splicer) fill(unique uint64, fd int, off int64, size int) bool {
 	return true
 }
 
-// spliceTo moves the whole answer in one call, as /dev/fuse wants it. Not with
-// SPLICE_F_MOVE, which would take the pages out of the backing file's cache.
+// spliceTo moves the whole answer in one call, as /dev/fuse requires. It does not use
+// SPLICE_F_MOVE, which would remove the pages from the backing file's cache.
 func spliceTo(pipe, dev, size int) (int, error) {
 	n, err := unix.Splice(pipe, nil, dev, nil, size, 0)
 	return int(n), err

@@ -16,10 +16,10 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// transport carries requests from /dev/fuse to the file system and the answers back.
-// go-fuse's own server does the same with two or more readers that take turns, so that
-// each request wakes a thread that was asleep for longer than the caller waits; here
-// one reader stays as long as it keeps up (readerPool). go-fuse decodes and encodes.
+// transport carries requests from /dev/fuse to the file system, and the answers back. go-fuse's own
+// server does this with two or more readers that take turns. So each request wakes a sleeping
+// thread, and that takes longer than the request. Here one reader stays as long as it keeps up
+// (readerPool). go-fuse decodes and encodes.
 type transport struct {
 	dev   int // of /dev/fuse
 	fs    *rawFS
@@ -32,11 +32,11 @@ type transport struct {
 	bufs  buffers
 
 	readers sync.Map       // by thread: *reader
-	waits   sync.WaitGroup // of those who wait for locks
+	waits   sync.WaitGroup // requests that wait for locks
 }
 
-// requestSize is the largest request: a WRITE of maxTransfer, its header and what the
-// kernel may add.
+// requestSize is the largest request: a WRITE of maxTransfer, its header and what the kernel may
+// add.
 const requestSize = maxTransfer + 64<<10
 
 func newTransport(dev int, fs *rawFS, m *meter, log *zap.Logger) *transport {
@@ -48,14 +48,14 @@ func newTransport(dev int, fs *rawFS, m *meter, log *zap.Logger) *transport {
 	return t
 }
 
-// waiting reports whether requests lie there that nobody has read.
+// waiting reports whether there are requests that nobody has read.
 func (t *transport) waiting() bool {
 	p := []unix.PollFd{{Fd: int32(t.dev), Events: unix.POLLIN}}
 	n, err := unix.Poll(p, 0)
 	return err == nil && n == 1
 }
 
-// greet answers the kernel's first request, and returns what it says of itself.
+// greet answers the kernel's first request. It returns what the kernel says of itself.
 func (t *transport) greet() (fuse.InitIn, error) {
 	in, out := make([]byte, requestSize), make([]byte, requestSize)
 	n, err := retryInt(func() (int, error) { return unix.Read(t.dev, in) })
@@ -67,7 +67,7 @@ func (t *transport) greet() (fuse.InitIn, error) {
 	return hello, t.answer(in[:n], out, now(), t.meter.shard())
 }
 
-// serve answers requests until the file system is unmounted or the connection is cut.
+// serve answers requests until the file system is unmounted or the connection is aborted.
 func (t *transport) serve() {
 	t.pool.run(t.read)
 	t.fs.locks.end()
@@ -75,8 +75,8 @@ func (t *transport) serve() {
 	t.bufs.close()
 }
 
-// wait is for handlers that wait for what no disk does: another reader takes over, and
-// another request may have the slot, until the function that it returns is called.
+// wait is for handlers that wait for something that is not the disk. Until end, another reader
+// takes over, and another request may have the slot.
 func (t *transport) wait() (end func()) {
 	v, ok := t.readers.Load(unix.Gettid())
 	if !ok {
@@ -94,14 +94,14 @@ func (t *transport) wait() (end func()) {
 	}
 }
 
-// away is the pool's, of a reader that has no thread, nor a pipe, meanwhile.
+// away is readerPool.away for a reader. Meanwhile it has no thread and no pipe.
 func (t *transport) away(me *reader) (back func()) {
 	me.pipe.close()
 	t.leaveThread(me)
 	return t.pool.away()
 }
 
-// ownThread gives a reader a thread for itself.
+// ownThread gives a reader its own thread.
 func (t *transport) ownThread(me *reader) {
 	if me.tid == 0 {
 		runtime.LockOSThread()
@@ -110,7 +110,7 @@ func (t *transport) ownThread(me *reader) {
 	}
 }
 
-// leaveThread is its end.
+// leaveThread ends ownThread.
 func (t *transport) leaveThread(me *reader) {
 	if me.tid != 0 {
 		t.readers.Delete(me.tid)
@@ -119,8 +119,8 @@ func (t *transport) leaveThread(me *reader) {
 	}
 }
 
-// read is one reader. It keeps its thread: a request that is read, handled and
-// answered by the same thread wakes nobody else.
+// read is one reader. It keeps its thread: if the same thread reads, handles and answers a request,
+// it wakes nobody else.
 func (t *transport) read(me *reader) {
 	defer t.leaveThread(me)
 	defer me.pipe.close()
@@ -180,8 +180,8 @@ func (t *transport) read(me *reader) {
 	}
 }
 
-// queue lets a request stand in line for a slot while another reader reads. It is false
-// when the request was answered instead: the line was too long, or its caller was killed.
+// queue lets a request wait in line for a slot while another reader reads. It returns false if the
+// request was answered: the line was too long, or its caller was killed.
 func (t *transport) queue(k kind, me *reader, in []byte) bool {
 	h := *headerOf(in)
 	q := t.slots.stand(k, &h, len(in))
@@ -210,7 +210,7 @@ func (t *transport) fail(unique uint64, errno unix.Errno) {
 	}
 }
 
-// splice answers a large read; false leaves the request to answer.
+// splice answers a large read. It returns false if the request must be answered otherwise.
 func (t *transport) splice(me *reader, in []byte) bool {
 	unique, read, ok := largeRead(in)
 	if !ok {
@@ -230,8 +230,8 @@ func (t *transport) splice(me *reader, in []byte) bool {
 	return done
 }
 
-// lock answers a request for a lock; false leaves any other to answer. Who has to wait
-// does so in a goroutine of its own.
+// lock answers a request for a lock. It returns false for any other request. A request that has to
+// wait does so in its own goroutine.
 func (t *transport) lock(in []byte, at time.Duration, shard *meterShard) bool {
 	lk, wait, ok := lockOf(in)
 	if !ok {
@@ -257,13 +257,12 @@ func (t *transport) lock(in []byte, at time.Duration, shard *meterShard) bool {
 	return true
 }
 
-// nobodyWaits reports that an answer came too late for anybody: its caller has gone, or
-// the mount has.
+// nobodyWaits reports that an answer came too late: its caller has gone, or the mount has.
 func nobodyWaits(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) }
 
 // answer handles one request that came at a time, and measures it.
 func (t *transport) answer(in, out []byte, at time.Duration, shard *meterShard) error {
-	op := opOfRequest(in) // now: the request's bytes are the handler's to change
+	op := opOfRequest(in) // read now: the handler may change the request's bytes
 	n, err := t.handle(in, out)
 	shard.note(op, errnoOfAnswer(out[:n]), now()-at)
 	return err

@@ -13,18 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watcher sees changes that are made behind the mount on the same kernel, and tells
-// the mount's kernel side at once instead of after CacheTimeout. It watches the
-// directories that were looked into: all changes of those where others may write, and
-// changes of names where this mount's holder is the only writer (watchlevel.go). There
-// the events are mostly the mount's own, which are told by ownnames.go.
+// watcher sees changes that are made behind the mount on the same kernel. It tells the mount's
+// kernel side at once, instead of after CacheTimeout. It watches the directories that were looked
+// into: all changes if others may write there, and changes of names if this mount's holder is the
+// only writer (watchlevel.go). There most events are the mount's own; ownnames.go recognises them.
 //
-// What another host changes on a shared store is not seen by inotify; there
-// CacheTimeout alone holds. The same goes for directories beyond watchesMax.
+// inotify does not see changes by another host on a shared store. There only CacheTimeout counts,
+// as for directories beyond watchesMax.
 type watcher struct {
-	file   *os.File // inotify, nil where it cannot be had
+	file   *os.File // inotify, nil if there is none
 	count  atomic.Int64
-	hurry  chan struct{} // somebody waits for what has come so far
+	hurry  chan struct{} // somebody waits for the events so far
 	ended  chan struct{} // closed with file
 	behind waitingFor
 
@@ -35,8 +34,8 @@ type watcher struct {
 // watchesMax bounds the memory that watches pin in the kernel, about 1 KiB each.
 const watchesMax = 16_384
 
-// gatherFor is how long events are gathered before they are read: a writer in a watched
-// directory would otherwise wake the daemon for each name that it makes.
+// gatherFor is how long events are gathered before they are read. Otherwise a writer in a watched
+// directory would wake the daemon for each name.
 const gatherFor = 10 * time.Millisecond
 
 func newWatcher() *watcher {
@@ -61,7 +60,7 @@ func (w *watcher) run(f *rawFS, stop <-chan struct{}) {
 	wg.Wait()
 }
 
-// control runs a call on the descriptor, which Close may take away meanwhile.
+// control runs a call on the descriptor, which Close may close meanwhile.
 func (w *watcher) control(call func(fd int) (int, error)) (n int, err error) {
 	conn, err := w.file.SyscallConn()
 	if err != nil {
@@ -73,7 +72,7 @@ func (w *watcher) control(call func(fd int) (int, error)) (n int, err error) {
 	return n, err
 }
 
-// forget ends the watch of a node that the kernel has let go of.
+// forget ends the watch of a node that the kernel has forgotten.
 func (w *watcher) forget(n *node) {
 	if w.file == nil || n.watched.Load() == watchNothing {
 		return
@@ -85,7 +84,7 @@ func (w *watcher) forget(n *node) {
 	}
 }
 
-// drop ends a watch; the lock is held.
+// drop ends a watch. The caller has the lock.
 func (w *watcher) drop(wd int32) {
 	n, known := w.nodes[wd]
 	if !known {
@@ -104,7 +103,7 @@ func (w *watcher) close() {
 	}
 }
 
-// read takes events in until the descriptor is closed.
+// read reads events until the descriptor is closed.
 func (w *watcher) read(f *rawFS) {
 	buf := make([]byte, 64<<10)
 	for {
@@ -123,8 +122,8 @@ func (w *watcher) read(f *rawFS) {
 	}
 }
 
-// events handles what was read at a time, and reports whether all of it was the mount's
-// own doing: there is no hurry then.
+// events handles the events of one read. It reports whether all were the mount's own changes: then
+// there is no hurry.
 func (w *watcher) events(f *rawFS, read []byte) (own bool) {
 	own = true
 	for rest := read; len(rest) >= unix.SizeofInotifyEvent; {
@@ -140,7 +139,7 @@ func (w *watcher) events(f *rawFS, read []byte) (own bool) {
 	return own
 }
 
-// gather lets events come together, and reports whether there is anything to read still.
+// gather waits for events to come together. It reports whether there is more to read.
 func (w *watcher) gather() bool {
 	t := time.NewTimer(gatherFor)
 	defer t.Stop()
@@ -153,11 +152,11 @@ func (w *watcher) gather() bool {
 	return true
 }
 
-// event tells the kernel of one change, unless it is the mount's own. Layout: wd 4, mask 4,
-// cookie 4, len 4, name.
+// event tells the kernel of one change, unless it is the mount's own. Layout: wd 4, mask 4, cookie
+// 4, len 4, name.
 func (w *watcher) event(f *rawFS, wd int32, mask uint32, padded []byte) (own bool) {
 	if mask&unix.IN_Q_OVERFLOW != 0 {
-		// What was dropped is seen after CacheTimeout, as everything is that no event tells of.
+		// A dropped change is seen after CacheTimeout, like everything without an event.
 		f.opts.Log.Info("changes behind the mount come faster than inotify tells: some are seen after the cache timeout (fs.inotify.max_queued_events)")
 		w.forgetOwnNames()
 		return false
@@ -172,8 +171,8 @@ func (w *watcher) event(f *rawFS, wd int32, mask uint32, padded []byte) (own boo
 	return false
 }
 
-// about returns the directory of an event, nil where it is of no interest. A directory
-// that nobody but this mount's holder writes to by now is watched for names alone.
+// about returns the directory of an event, or nil if the event does not matter. If now only this
+// mount's holder writes to the directory, it is watched only for names from now on.
 func (w *watcher) about(f *rawFS, wd int32, mask uint32) *node {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -189,7 +188,7 @@ func (w *watcher) about(f *rawFS, wd int32, mask uint32) *node {
 	return n
 }
 
-// changedBehind makes the kernel ask again for what was changed in a directory.
+// changedBehind makes the kernel ask again for what has changed in a directory.
 func (f *rawFS) changedBehind(dir *node, name string, mask uint32) {
 	if name == "" || mask&namesChanged != 0 {
 		f.kernel.dropAttr(dir.id)
@@ -208,7 +207,7 @@ func (f *rawFS) changedBehind(dir *node, name string, mask uint32) {
 	if child == nil {
 		return
 	}
-	if child.locks.ever.Load() { // its attributes are not believed; see lockcache.go
+	if child.locks.ever.Load() { // its attributes are not cached; see lockcache.go
 		child.locks.stale.Store(true)
 		return
 	}

@@ -6,19 +6,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What of a directory is watched, from less to more. A node's level is what was asked
-// for; there may be no watch behind it where the kernel has no more (watchesMax).
+// What is watched in a directory, from less to more. A node's level is what was asked for. It may
+// have no watch if the kernel allows no more (watchesMax).
 const (
 	watchNothing uint32 = iota
-	// watchNames is for where the kernel believes names for long: this mount's holder is
-	// the only writer, and whoever writes past the mount must not stay unseen until the
-	// lease ends.
+	// watchNames is for directories whose names the kernel caches for long: this mount's holder is
+	// the only writer. A change behind the mount must not stay unseen until the lease ends.
 	watchNames
-	// watchAll is for where others may write and CacheTimeout is all that is promised.
+	// watchAll is for directories that others may write to and that are cached for CacheTimeout.
 	watchAll
 )
 
-// namesChanged are the changes of a directory's names, by whatever path they came.
+// namesChanged are the changes of a directory's names, through any path.
 const namesChanged = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO
 
 // eventsOf is the mask of a level.
@@ -30,9 +29,9 @@ func eventsOf(level uint32) uint32 {
 	return always
 }
 
-// watch watches a directory, at least for what a level asks for. The watch stands when it
-// returns, so that what is read of the directory afterwards can be believed. It asks the
-// backing file system alone, and the disk not at all.
+// watch watches a directory, at least for what a level needs. When it returns the watch exists, so
+// what is read of the directory afterwards can be cached. It asks only the backing file system, and
+// never the disk.
 func (w *watcher) watch(f *rawFS, n *node, level uint32) {
 	for was := n.watched.Load(); w.file != nil && n.isDir() && was < level; was = n.watched.Load() {
 		if n.watched.CompareAndSwap(was, level) {
@@ -42,11 +41,11 @@ func (w *watcher) watch(f *rawFS, n *node, level uint32) {
 	}
 }
 
-// add gives a node the watch that its level asks for.
+// add gives a node the watch of its level.
 func (w *watcher) add(f *rawFS, n *node) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if f.nodes.get(n.id) != n { // the kernel has let go of it, its descriptor is closed
+	if f.nodes.get(n.id) != n { // the kernel has forgotten it, its descriptor is closed
 		return
 	}
 	had := w.nodes[n.wd] == n
@@ -67,7 +66,7 @@ func (w *watcher) add(f *rawFS, n *node) {
 	}
 }
 
-// ask makes the watch, or changes the mask of the one that there is: an inode has one.
+// ask makes the watch, or changes the mask of the existing one: an inode has one watch.
 func (w *watcher) ask(n *node) (int32, error) {
 	wd, err := w.control(func(fd int) (int, error) {
 		return unix.InotifyAddWatch(fd, n.path(), eventsOf(n.watched.Load()))
@@ -75,7 +74,7 @@ func (w *watcher) ask(n *node) (int32, error) {
 	return int32(wd), err
 }
 
-// lower watches names alone from now on; the lock is held.
+// lower watches only names from now on. The caller has the lock.
 func (w *watcher) lower(f *rawFS, n *node) {
 	n.watched.Store(watchNames)
 	if f.opts.Cache == CacheExclusive {

@@ -7,13 +7,13 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// Write is the form of Writev that go-fuse falls back to; it is the same.
+// Write is the form of Writev that go-fuse falls back to.
 func (f *rawFS) Write(cancel <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
 	return f.Writev(cancel, in, [][]byte{data})
 }
 
-// Writev writes through a handle, which must be of the current epoch. Stores
-// through mappings arrive here as well, marked WRITE_CACHE and without a caller.
+// Writev writes through a handle, which must be of the current epoch. Stores through mappings come
+// here, too, marked WRITE_CACHE and without a caller.
 func (f *rawFS) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) (written uint32, st fuse.Status) {
 	f.stats.count(gate.OpWrite)
 	h := f.handles.get(in.Fh)
@@ -32,7 +32,7 @@ func (f *rawFS) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) 
 		if in.WriteFlags&fuse.WRITE_CACHE != 0 {
 			f.inval.soon(h.node.id) // the page shows what is not stored
 		}
-		return 0, fuse.EPERM // its descriptor would append, wherever the write was meant to go
+		return 0, fuse.EPERM // its descriptor would append, whatever the offset
 	}
 	write := func() (err error) {
 		n, err = retryInt(func() (int, error) { return pwrite(h.fd, data, int64(in.Offset), appends(in)) })
@@ -57,17 +57,17 @@ func (f *rawFS) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) 
 	return uint32(n), fuse.OK
 }
 
-// privilegesMayHaveGone makes the kernel look again at a mode with setuid or setgid
-// bits, which the backing file system takes away with a change of the content. With
-// HANDLE_KILLPRIV_V2 the kernel leaves its own copy of the mode as it is.
+// privilegesMayHaveGone makes the kernel read a mode with setuid or setgid bits again. The backing
+// file system removes these bits when the content changes. With HANDLE_KILLPRIV_V2 the kernel does
+// not update its own copy of the mode.
 func (f *rawFS) privilegesMayHaveGone(n *node) {
 	if n.setid.Swap(false) {
 		f.kernel.dropAttr(n.id)
 	}
 }
 
-// appends reports whether a write goes to the end of the file, wherever that is by
-// now: bytes that were appended behind the mount must not be overwritten.
+// appends reports whether a write goes to the current end of the file: bytes that were appended
+// behind the mount must not be overwritten.
 func appends(in *fuse.WriteIn) bool {
 	return in.Flags&unix.O_APPEND != 0 && in.WriteFlags&fuse.WRITE_CACHE == 0
 }
@@ -82,10 +82,9 @@ func pwrite(fd int, data [][]byte, off int64, end bool) (int, error) {
 	return unix.Pwritev(fd, data, off)
 }
 
-// admitWrite judges a write by its handle. For a store through a mapping the
-// kernel names any write handle of the inode, so all of those that can be mapped
-// must be of the handle's epoch: a process that still maps the file from an
-// earlier lease could otherwise write under the next one.
+// admitWrite judges a write by its handle. For a store through a mapping the kernel names any write
+// handle of the inode. So all handles that can be mapped must be of the handle's epoch. Otherwise a
+// process that still maps the file from an earlier lease could write under the next one.
 func (f *rawFS) admitWrite(cancel <-chan struct{}, in *fuse.WriteIn, h *handle) (passes, fuse.Status) {
 	p, st := f.admitHandle(cancel, gate.OpWrite, &in.InHeader, h)
 	if in.WriteFlags&fuse.WRITE_CACHE == 0 {
@@ -96,20 +95,19 @@ func (f *rawFS) admitWrite(cancel <-chan struct{}, in *fuse.WriteIn, h *handle) 
 		p, st = f.admitMapping(&in.InHeader, h)
 	}
 	if st != fuse.OK {
-		// The page stays visible to mappings until the kernel drops it.
+		// Mappings see the page until the kernel drops it.
 		f.inval.soon(h.node.id)
 	}
 	return p, st
 }
 
-// refusedStore is the answer to a store through a mapping that was refused. The
-// kernel keeps an error of write-back for whoever uses the file next, so a stale
-// mapper's error would be told to the rightful holder's first write. Nobody waits
-// for this request: the page is dropped, and the mapper learns of it from msync
-// and fsync, which arrive as an FSYNC of its stale handle. That is refused, or says
-// once that bytes were lost if the handle may write again (an exempt place, a mode that
-// was switched, an offer that nobody took). Only where a rightful handle may be the one
-// that stored does the error go out by the kernel.
+// refusedStore answers a store through a mapping that was refused. The kernel keeps an error of
+// write-back for the next user of the file. So the error of a stale mapper would go to the rightful
+// holder's first write. Nobody waits for this request. So the page is dropped, and the mapper
+// learns of it from msync and fsync, which come as an FSYNC of its stale handle. That is refused.
+// If the handle may write again (an exempt place, a mode that was switched, an offer that nobody
+// took), the FSYNC says once that bytes were lost. Only if a rightful handle may have stored does
+// the kernel get the error.
 func (f *rawFS) refusedStore(in *fuse.WriteIn, h *handle, st fuse.Status) (uint32, fuse.Status) {
 	if in.WriteFlags&fuse.WRITE_CACHE != 0 && h.node.loseStores() {
 		return in.Size, fuse.OK
@@ -117,14 +115,14 @@ func (f *rawFS) refusedStore(in *fuse.WriteIn, h *handle, st fuse.Status) (uint3
 	return 0, st
 }
 
-// loseStores notes on every handle of the inode that can be mapped for writing that
-// bytes were lost. It does nothing and says false unless all are of epochs that are
-// over, or being handed over.
+// loseStores notes that bytes were lost, on every handle of the inode that can be mapped for
+// writing. If not all of them are of epochs that are over or being handed over, it does nothing and
+// returns false.
 func (n *node) loseStores() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for o := range n.writers {
-		if o.mapped && !o.stale() && !o.heldUp() {
+		if o.mapped && !o.stale() && !o.frozen() {
 			return false
 		}
 	}
@@ -134,14 +132,14 @@ func (n *node) loseStores() bool {
 	return true
 }
 
-// admitMapping judges a store that cannot be told to be a rightful handle's: it lands
-// where anybody may write.
+// admitMapping judges a store that may not be a rightful handle's: it lands where anybody may
+// write.
 func (f *rawFS) admitMapping(h *fuse.InHeader, on *handle) (passes, fuse.Status) {
 	if len(on.claims) == 1 && !on.disowned.Load() {
 		p := passes{op: gate.OpWrite, on: on.node, spot: f.spotOf(gate.OpWrite, on.node)}
 		if pass, ok := on.claims[0].guard.Exempted(p.request(h, gate.ByPlace)); ok {
 			p.of[0].guard, p.of[0].pass, p.n = on.claims[0].guard, pass, 1
-			if !on.disowned.Load() { // looked at once it is counted
+			if !on.disowned.Load() { // checked after it is counted
 				return p, fuse.OK
 			}
 		}
@@ -150,8 +148,8 @@ func (f *rawFS) admitMapping(h *fuse.InHeader, on *handle) (passes, fuse.Status)
 	return f.refuseMapping(on)
 }
 
-// refuseMapping lets the guards count and word the refusal. Where the mount only
-// observes the store passes.
+// refuseMapping lets the guards count and report the refusal. If the mount only observes the store
+// passes.
 func (f *rawFS) refuseMapping(h *handle) (passes, fuse.Status) {
 	p := passes{op: gate.OpWrite, on: h.node}
 	for _, c := range h.claims {
@@ -177,8 +175,8 @@ func (f *rawFS) refuseMapping(h *handle) (passes, fuse.Status) {
 	return p, fuse.OK
 }
 
-// mappedAlike reports whether every handle of the inode that can be mapped for
-// writing rests on the same claims as h.
+// mappedAlike reports whether every handle of the inode that can be mapped for writing has the same
+// claims as h.
 func (n *node) mappedAlike(h *handle) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -202,9 +200,9 @@ func sameClaims(a, b []claim) bool {
 	return true
 }
 
-// spender is as whom space is taken without a WRITE: the caller, who may not take the
-// superuser's reserve, nor more than its quota. Setuid and setgid bits go where the
-// kernel has asked for it by a SETATTR before.
+// spender says as whom space is taken without a WRITE: as the caller, who may not take the
+// superuser's reserve, nor more than its quota. Setuid and setgid bits are removed if the kernel
+// has asked for that by a SETATTR before.
 func spender(h *fuse.InHeader, n *node) caller {
 	if n.killNext.Swap(false) {
 		return changer(h, n)
@@ -233,15 +231,14 @@ func (f *rawFS) Fallocate(cancel <-chan struct{}, in *fuse.FallocateIn) (st fuse
 	}))
 }
 
-// copyMax bounds one copy, in bytes; the kernel comes back for the rest.
+// copyMax bounds one copy, in bytes. The kernel asks again for the rest.
 const copyMax = 1 << 30
 
-// copyMaxByPlace is copyMax where no lease admitted it: whoever wants to move the file
-// out of reach waits for the copy.
+// copyMaxByPlace is copyMax if no lease admitted it: a rename that moves the file waits for the
+// copy.
 const copyMaxByPlace = 16 << 20
 
-// CopyFileRange copies between two files of the mount. Only the destination is
-// judged.
+// CopyFileRange copies between two files of the mount. Only the destination is judged.
 func (f *rawFS) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRangeIn) (written uint32, st fuse.Status) {
 	f.stats.count(gate.OpCopyFileRange)
 	src, dst := f.handles.get(in.FhIn), f.handles.get(in.FhOut)

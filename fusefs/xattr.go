@@ -55,8 +55,8 @@ const xattrListMax = 64 << 10
 
 var xattrLists = sync.Pool{New: func() any { return new([xattrListMax]byte) }}
 
-// withoutTrusted leaves out what only an administrator sees: the list is made with
-// the daemon's privileges.
+// withoutTrusted removes what only an administrator sees: the list is made with the daemon's
+// privileges.
 func withoutTrusted(names []byte) []byte {
 	var kept []byte
 	for name := range bytes.SplitAfterSeq(names, []byte{0}) {
@@ -67,9 +67,9 @@ func withoutTrusted(names []byte) []byte {
 	return kept
 }
 
-// mayForward reports whether an attribute may be changed for a caller. Of system.*
-// the kernel checks the two ACLs only and leaves the rest to the file system: as the
-// daemon, anybody could set another's NFSv4 ACL.
+// mayForward reports whether an attribute may be changed for a caller. Of system.* the kernel
+// checks only the two ACLs and leaves the rest to the file system. As the daemon, anybody could set
+// another's NFSv4 ACL.
 func mayForward(attr string) bool {
 	return !strings.HasPrefix(attr, "system.") || attr == "system.posix_acl_access" || attr == "system.posix_acl_default"
 }
@@ -81,9 +81,8 @@ func sizeStatus(size int, err error) (uint32, fuse.Status) {
 	return uint32(size), fuse.OK
 }
 
-// SetXAttr writes an extended attribute, ACLs included. Where the kernel says that
-// the setgid bit must go with an ACL, it is done under the caller's ids, and the
-// backing file system takes it away.
+// SetXAttr writes an extended attribute, ACLs included. If the kernel says that the setgid bit must
+// go with an ACL, it runs under the caller's ids, and the backing file system removes the bit.
 func (f *rawFS) SetXAttr(cancel <-chan struct{}, in *fuse.SetXAttrIn, attr string, data []byte) (st fuse.Status) {
 	f.stats.count(gate.OpSetXAttr)
 	n := f.nodes.get(in.NodeId)
@@ -103,7 +102,7 @@ func (f *rawFS) SetXAttr(cancel <-chan struct{}, in *fuse.SetXAttrIn, attr strin
 	}
 	if in.SetXAttrFlags&fuse.SETXATTR_ACL_KILL_SGID != 0 {
 		as := callerOf(&in.InHeader, 0, 0)
-		as.kill, as.caps = true, capFowner // the kernel has checked who may
+		as.kill, as.caps = true, capFowner // the kernel has checked the permission
 		return status(as.as(set))
 	}
 	return status(standIn(&in.InHeader).as(set))

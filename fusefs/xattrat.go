@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The xattr calls of Linux 6.13 take a directory descriptor, which saves the walk to
-// /proc/self/fd on each request. An older kernel gets the path.
+// The xattr calls of Linux 6.13 take a directory descriptor. That saves the walk to /proc/self/fd
+// for each request. An older kernel gets the path.
 
 // xattrArgs is struct xattr_args (linux/xattr.h).
 type xattrArgs struct {
@@ -19,8 +19,8 @@ type xattrArgs struct {
 	flags uint32
 }
 
-// hasXattrAt is known after one call that must fail either way: with EINVAL where the
-// call is there, otherwise with ENOSYS, or whatever a filter of system calls says.
+// hasXattrAt is found out by one call that must fail: with EINVAL if the call exists, otherwise
+// with ENOSYS, or with what a filter of system calls says.
 var hasXattrAt = sync.OnceValue(func() bool {
 	_, _, errno := unix.Syscall6(unix.SYS_GETXATTRAT, ^uintptr(0), 0, 0, 0, 0, 0)
 	return errno == unix.EINVAL

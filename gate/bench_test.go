@@ -86,7 +86,7 @@ func BenchmarkEnterHandleAmongMany(b *testing.B) {
 		b.Run("revoked="+strconv.Itoa(many), func(b *testing.B) {
 			g, e := benchGuard(b, os.Getpid())
 			for i := range many {
-				g.revoked.add(revocation{holder: lease.Holder{PID: i + 1, Scope: string(ScopeTree)}, why: ReasonRevokedExpired})
+				g.revoked.add(revocation{holder: lease.Holder{PID: i + 1, Scope: string(ScopeTree)}, why: reasonRevokedExpired})
 			}
 			enterAndLeave(b, g, e)
 		})

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// What a request does not say of its caller is read from /proc; the caller is
-// blocked in its system call meanwhile. A caller that is not seen here (TID 0) has
-// nothing.
+// A request does not carry all credentials of its caller. The rest is read from /proc; the caller
+// is blocked in its system call meanwhile. A caller that is not visible here (TID 0) has no groups
+// and no capabilities.
 
 // InGroup reports whether a group is one of the caller's supplementary groups.
 func InGroup(c Caller, gid uint32) bool {
@@ -18,8 +18,8 @@ func InGroup(c Caller, gid uint32) bool {
 	return err == nil && slices.Contains(strings.Fields(groups), strconv.FormatUint(uint64(gid), 10))
 }
 
-// HasCapability reports whether a capability is effective for the caller, in the
-// daemon's own user namespace: one that counts in another namespace only is none here.
+// HasCapability reports whether a capability is effective for the caller in the daemon's own user
+// namespace. One that counts only in another namespace does not count here.
 func HasCapability(c Caller, capability int) bool {
 	text, err := statusField(c, "CapEff:")
 	if err != nil {
@@ -54,22 +54,22 @@ func statusField(c Caller, field string) (string, error) {
 	return "", fmt.Errorf("/proc/%d/status has no %s", c.TID, field)
 }
 
-// Credentials are what decides about a caller's permissions besides its ids. Those of a
-// caller that is not seen here are unknown.
+// Credentials decide about a caller's permissions. If the caller is not visible here, only its ids
+// are known.
 type Credentials struct {
 	UID, GID uint32 // of the file system
 	Groups   []uint32
-	// Effective are capabilities over inodes whose owner and group are in the maps;
-	// without maps, over everything.
+	// Effective are the capabilities over inodes whose owner and group are in the maps. Without
+	// maps they count for every inode.
 	Effective  uint64
 	UIDs, GIDs []IDRange
 }
 
-// IDRange is one line of /proc/PID/uid_map as the daemon sees it.
+// IDRange is a line of /proc/PID/uid_map as the daemon sees it.
 type IDRange struct{ First, Count uint32 }
 
-// CredentialsOf reads them. Of a caller that is not seen only the ids count, which make
-// the superuser of user 0.
+// CredentialsOf reads the credentials of a caller. If the caller is not visible, only its ids
+// count, and user 0 is the superuser.
 func CredentialsOf(c Caller) (Credentials, error) {
 	k := Credentials{UID: c.UID, GID: c.GID}
 	if c.TID == 0 {
@@ -102,7 +102,7 @@ func CredentialsOf(c Caller) (Credentials, error) {
 	return k, err
 }
 
-// CredentialsOfProcess reads those of a process, its ids included.
+// CredentialsOfProcess reads the credentials of a process, with its ids.
 func CredentialsOfProcess(pid int) (Credentials, error) {
 	c := Caller{TID: uint32(pid)}
 	for field, id := range map[string]*uint32{"Uid:": &c.UID, "Gid:": &c.GID} {
@@ -123,8 +123,8 @@ func CredentialsOfProcess(pid int) (Credentials, error) {
 	return CredentialsOf(c)
 }
 
-// readIDMap never returns nil without an error: an empty map is of a namespace in which
-// no id means anything.
+// readIDMap returns nil only with an error. An empty map belongs to a namespace in which no id
+// means anything.
 func readIDMap(c Caller, file string) ([]IDRange, error) {
 	b, err := readProc(int(c.TID), file)
 	if err != nil {
@@ -150,7 +150,7 @@ func (k Credentials) Capable(capability int, uid, gid uint32) bool {
 	return k.UIDs == nil && k.GIDs == nil || within(k.UIDs, uid) && within(k.GIDs, gid)
 }
 
-// Everywhere are the capabilities that count for every inode.
+// Everywhere returns the capabilities that count for every inode.
 func (k Credentials) Everywhere() uint64 {
 	if k.UIDs != nil || k.GIDs != nil {
 		return 0

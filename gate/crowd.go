@@ -8,30 +8,31 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// crowd are the processes that belonged to a holder when it lost its lease, and those that
-// they have made since: leaving the session makes nobody another. What existed before the
-// loss as another's is not of it. Used under the guard's lock.
+// crowd is the set of processes that belonged to a holder when it lost its lease, and those that
+// they have made since. A process of the crowd stays in it when it leaves the session. A process
+// that existed before the loss and did not belong to the holder is not in it. Used under the
+// guard's lock.
 type crowd struct {
-	since uint64           // of the loss, clock ticks after boot
-	all   map[process]bool // false: let go
-	over  atomic.Bool      // nobody is kept out by it any more
+	since uint64           // time of the loss, in clock ticks after boot
+	all   map[process]bool // false: released
+	over  atomic.Bool      // it keeps nobody out any more
 
 	mu     sync.Mutex
-	forked map[int]uint64 // pid: when it was made, clock ticks after boot
+	forked map[int]uint64 // pid: when it was made, in clock ticks after boot
 }
 
-// ticksPerSecond is USER_HZ, the unit of start times in /proc: 100 on all of Linux's ABIs
+// ticksPerSecond is USER_HZ, the unit of start times in /proc. It is 100 on all of Linux's ABIs
 // that jvsfs runs on.
 const ticksPerSecond = 100
 
-// crowdOf looks who belongs to a holder. loss is when it lost its lease, on the boot clock.
+// crowdOf finds the processes of a holder. loss is when it lost its lease, on the boot clock.
 func (r *Resolver) crowdOf(h lease.Holder, loss time.Duration) *crowd {
 	scope := Scope(h.Scope)
 	if h.PID == 0 || h.BootID != host().bootID || h.PIDNamespace != host().pidNS || scope != ScopeSession && scope != ScopeTree && scope != ScopeDefault {
 		return nil
 	}
 	c := &crowd{since: ticks(loss), all: make(map[process]bool), forked: make(map[int]uint64)}
-	r.forks.follow(c) // before they are counted: nobody comes in between
+	r.forks.follow(c) // before they are listed: no new one is missed
 	sid, _, _ := parseSessionKey(h.ScopeKey)
 	stats := make(map[int]ProcStat)
 	for _, pid := range processes() {
@@ -41,7 +42,7 @@ func (r *Resolver) crowdOf(h lease.Holder, loss time.Duration) *crowd {
 	}
 	c.mu.Lock()
 	for pid, st := range stats {
-		if scope == ScopeSession && sid != 0 && st.Session == sid || scope != ScopeSession && below(stats, pid, h) {
+		if scope == ScopeSession && sid != 0 && st.session == sid || scope != ScopeSession && below(stats, pid, h) {
 			c.all[process{pid, st.Start}] = true
 			c.forked[pid] = st.Start
 		}
@@ -50,7 +51,7 @@ func (r *Resolver) crowdOf(h lease.Holder, loss time.Duration) *crowd {
 	return c
 }
 
-// made takes in that somebody made a process, and keeps it if that one is of the crowd.
+// made takes in that a process was made. If its maker is in the crowd, so is the new process.
 func (c *crowd) made(b born) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,12 +59,12 @@ func (c *crowd) made(b born) {
 	if began, known := c.forked[b.by]; known && began <= at && len(c.forked) < membersMax {
 		c.forked[b.pid] = at
 	} else if !known {
-		delete(c.forked, b.pid) // the number is another's now
+		delete(c.forked, b.pid) // the number has a new owner
 	}
 }
 
-// wasMade reports whether a process was heard to be made by the crowd. The kernel notes when
-// it began a moment before it tells.
+// wasMade reports whether the kernel told that the crowd made this process. The kernel reads the
+// start time a moment before it tells, so the two may differ by a tick.
 func (c *crowd) wasMade(p process) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,13 +86,13 @@ func below(stats map[int]ProcStat, pid int, h lease.Holder) bool {
 	return false
 }
 
-// has reports whether a process is of the crowd, or was made by it since the loss, as far
-// as the kernel has told (forks) or its living ancestors do.
+// has reports whether a process belongs to the crowd, or was made by it since the loss, as far as
+// the kernel has told (forks) or its living ancestors show.
 func (c *crowd) has(id Identity) bool {
 	if c == nil || id.PID == 0 {
 		return false
 	}
-	at, parent := process{id.PID, id.Start}, id.PPID
+	at, parent := process{id.PID, id.Start}, id.ppid
 	for range ancestorsMax {
 		if in, known := c.all[at]; known {
 			if in {
@@ -118,7 +119,7 @@ func (c *crowd) has(id Identity) bool {
 	return false
 }
 
-// release lets one go who acquired on purpose, and whom it makes.
+// release removes a holder that acquired on purpose, and so what it makes later.
 func (c *crowd) release(h lease.Holder) {
 	if c != nil && h.PID != 0 && h.BootID == host().bootID && h.PIDNamespace == host().pidNS {
 		c.all[process{h.PID, h.StartTime}] = false
@@ -128,7 +129,7 @@ func (c *crowd) release(h lease.Holder) {
 	}
 }
 
-// note keeps a descendant, so that it is still known when its parents have ended.
+// note remembers a descendant. So it is still known when its parents have ended.
 func (c *crowd) note(p process) {
 	if len(c.all) < membersMax {
 		c.all[p] = true

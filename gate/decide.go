@@ -2,8 +2,8 @@ package gate
 
 import "github.com/jvsfs/jvsfs/lease"
 
-// facts are all that a decision about a writer rests on. They are gathered by
-// Guard; decide itself reads no clock, no file and no process.
+// facts are all that a decision about a writer depends on. Guard gathers them. decide itself reads
+// no clock, no file and no process.
 type facts struct {
 	enforce Enforce
 	mode    Mode
@@ -11,18 +11,18 @@ type facts struct {
 
 	open    bool // an epoch is open and its deadline has not passed
 	over    bool // an epoch is open but its deadline has passed
-	closing bool // an epoch is being taken down
-	failed  bool // the last epoch closed because a renewal failed, and may come back
+	closing bool // an epoch is being closed
+	failed  bool // the last epoch closed because a renewal failed, and may open again
 	auto    bool // the open epoch was taken by AcquireOnFree
-	known   bool // the writer could be identified (or the holder's scope needs no identity)
+	known   bool // the writer was identified, or the holder's scope needs no identity
 	member  bool // the writer belongs to the open epoch's holder
-	gone    bool // nobody is left whom the open epoch's holder stands for
+	gone    bool // nobody is left in the open epoch's holder
 	revoked Reason
 
-	head lease.State // of the record, asked for only while no epoch is open
+	head lease.State // of the record; only read while no epoch is open
 }
 
-// action is what a decision comes to.
+// action is the result of a decision.
 type action uint8
 
 const (
@@ -38,7 +38,7 @@ func decide(f facts) (action, Reason) {
 		return refuse, ReasonReadOnly
 	}
 	if f.mode == Shared {
-		return passFree, ReasonNone
+		return passFree, reasonNone
 	}
 	if f.open || f.over {
 		return decideHeld(f)
@@ -49,49 +49,49 @@ func decide(f facts) (action, Reason) {
 func decideHeld(f facts) (action, Reason) {
 	switch {
 	case !f.known:
-		return refuse, ReasonNobody
-	case !f.member && f.revoked != ReasonNone:
+		return refuse, reasonNobody
+	case !f.member && f.revoked != reasonNone:
 		return refuse, f.revoked
-	case !f.member && f.gone: // its lease is over: it only has to be given back
+	case !f.member && f.gone: // its lease is over, and only has to be given back
 		return decideFree(f)
 	case !f.member:
 		return refuse, ReasonHeldByOther
-	// A holder that was acquired on purpose outranks the revocation of a wider
-	// group that it belongs to; an automatic one would be a way around it.
-	case f.auto && f.revoked != ReasonNone:
+	// A holder that acquired on purpose may write, even if a wider group that it belongs to is
+	// revoked. An automatic holder may not: that would be a way around the revocation.
+	case f.auto && f.revoked != reasonNone:
 		return refuse, f.revoked
 	case f.over:
-		return refuse, ReasonExpired
+		return refuse, reasonExpired
 	}
-	return pass, ReasonNone
+	return pass, reasonNone
 }
 
 func decideFree(f facts) (action, Reason) {
 	switch {
 	case f.failed:
-		return refuse, ReasonRenewFailed
+		return refuse, reasonRenewFailed
 	case f.closing:
-		return refuse, ReasonClosing
-	case f.revoked != ReasonNone:
+		return refuse, reasonClosing
+	case f.revoked != reasonNone:
 		return refuse, f.revoked
 	}
 	switch f.head {
 	case lease.Held, lease.Expired:
-		return refuse, ReasonHeldElsewhere
+		return refuse, reasonHeldElsewhere
 	case lease.Unreadable:
-		return refuse, ReasonUnreadable
+		return refuse, reasonUnreadable
 	case lease.Skewed:
-		return refuse, ReasonSkewed
+		return refuse, reasonSkewed
 	}
 	switch {
 	case f.onFree == AllowOnFree && f.head == lease.Free:
-		return passFree, ReasonNone
-	case f.onFree == AllowOnFree: // somebody's lease ran out: it must be taken over first
+		return passFree, reasonNone
+	case f.onFree == AllowOnFree: // a lease ran out: it must be taken over first
 		return refuse, ReasonFree
 	case f.onFree == AcquireOnFree && !f.known:
-		return refuse, ReasonNobody
+		return refuse, reasonNobody
 	case f.onFree == AcquireOnFree:
-		return acquire, ReasonNone
+		return acquire, reasonNone
 	}
 	return refuse, ReasonFree
 }

@@ -1,37 +1,42 @@
 // Package gate answers one question: may this operation go ahead?
 //
-// A Guard is the fence of one worktree. Every mutating call of the file system
-// asks Guard.Enter before it touches the backing store and calls Pass.Leave
-// when the backing call has returned. The lease keeper opens and closes the
-// guard through lease.Fence.
+// A Guard is the fence of one worktree. Every mutating call of the file system asks Guard.Enter
+// before it touches the backing store, and calls Pass.Leave when the backing call has returned. The
+// lease keeper opens and closes the guard through lease.Fence.
 //
-// The package promises:
+// # Guarantees
 //
-//   - Close returns only when no mutation that entered under the closed epoch
-//     is still in flight, and after the hooks that drop kernel caches have run.
-//     A mutation counts itself in flight first and looks at the state
-//     afterwards, so the closer cannot miss it.
-//   - A handle is judged by the epoch it was opened in and by nothing else. Once
-//     that epoch is over the handle is refused for good, whatever its process
-//     holds later.
-//   - Whoever lost a lease by expiry or by a steal stays out until it acquires
-//     again on purpose, even while the lease is free.
-//   - Where a rule exempts a place (Exempt) anybody may write, and nowhere else: what
-//     the file system cannot tell the place of is not exempt, and a handle is judged by
-//     the place of its file each time.
-//   - A refusal is counted and leaves one sentence for a person. So is what Observing
-//     would have refused, by another counter and in other words.
-//   - Every decision is made under one Enforcement mode. When a switch to a stricter one
-//     has returned, nothing is in flight that only the mode before let in.
-//   - While guards are frozen (Freeze) nothing is in flight that they let in, in whatever
-//     epoch, but for what has the freeze itself.
-//   - While an epoch is held up (Hold) its mutations wait and none is in flight. What has
-//     waited for long enough, or would be one too many to wait, is refused.
+//   - Close returns only when no mutation that entered under the closed epoch is in flight, and when
+//     the hooks that drop kernel caches have run. A mutation counts itself in flight first and looks
+//     at the state afterwards, so the closer cannot miss it.
+//   - A handle is judged by the epoch that it was opened in, and by nothing else. When that epoch is
+//     over the handle is refused for good, whatever its process holds later.
+//   - Whoever lost a lease by expiry or by a steal stays out until it acquires again on purpose, even
+//     while the lease is free.
+//   - In an exempt place (Exempt) anybody may write. If the file system does not know the place, it
+//     is not exempt. A handle is judged by the place of its file at each write.
+//   - A refusal is counted and has one sentence for a person. What Observing would have refused has
+//     its own counter and its own words.
+//   - Every decision is made under one Enforcement mode. When a switch to a stricter mode has
+//     returned, nothing is in flight that only the former mode let in.
+//   - While guards are frozen (Enforcement.Freeze) nothing that they let in is in flight, in any
+//     epoch, except mutations that come through the freeze itself.
+//   - While an epoch is frozen (Guard.Freeze) its mutations wait and none is in flight. Waiters beyond
+//     5 s, or beyond [MaxWaiting] of a mount, are refused.
 //
-// It does not promise anything about writes that do not come through the mount,
-// about a descriptor that a holder passes to somebody else on purpose, or about
-// a descendant that has cut every tie to the holder (a double fork under scope
-// tree): a file system cannot see these.
+// Not guaranteed is anything about writes that do not come through the mount, about a descriptor
+// that a holder passes to somebody else on purpose, or about a descendant that has cut every tie to
+// the holder (a double fork under scope tree). A file system cannot see these.
 //
-// The package does no input or output of its own apart from reading /proc.
+// # Words
+//
+//   - epoch: the period of one grant. Mutations are counted in it, and handles belong to it.
+//   - drain: wait until nothing that entered before is in flight.
+//   - freeze, thaw: mutations wait, and none is in flight, as with fsfreeze(8). An epoch is frozen
+//     while its lease is handed over. Guards are frozen while a name that they hang on changes.
+//   - regime: one enforcement mode while it lasts.
+//   - crowd: the processes of a holder when it lost its lease, and what they have made since.
+//   - late: of a mutation that took effect after its epoch was over (rule 10 of package lease).
+//
+// The package does no input or output of its own except reading /proc and cgroup files.
 package gate

@@ -10,22 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How often it is looked whether a caller that has got a signal is being killed: soon at first, and seldom where a signal was
-// another one, for there may be thousands of them.
+// A caller that has got a signal is checked again and again: is it being killed? First after 10 ms,
+// later every 200 ms, because thousands may have got another signal.
 const (
 	dyingFirst = 10 * time.Millisecond
 	dyingMost  = 200 * time.Millisecond
 )
 
-// WhenDying waits until the caller of a request is being killed, and returns true; or until stop, and returns false. The kernel tells
-// of a caller's first signal alone (fuse: FR_INTERRUPTED), whichever it was: that is signal, and what comes later must be looked for.
+// WhenDying waits until the caller of a request is being killed, and returns true. When stop is
+// closed first it returns false. signal is closed at the caller's first signal, whichever that is;
+// of later ones the kernel does not tell (fuse: FR_INTERRUPTED), so they are looked for.
 func WhenDying(signal <-chan struct{}, tid uint32, stop <-chan struct{}) bool {
 	select {
 	case <-signal:
 	case <-stop:
 		return false
 	}
-	for pause := dyingFirst; !Dying(tid); pause = min(2*pause, dyingMost) {
+	for pause := dyingFirst; !dying(tid); pause = min(2*pause, dyingMost) {
 		select {
 		case <-time.After(pause):
 		case <-stop:
@@ -35,11 +36,11 @@ func WhenDying(signal <-chan struct{}, tid uint32, stop <-chan struct{}) bool {
 	return true
 }
 
-// Dying reports whether a thread has been killed and waits for nothing but the end of a
-// call. Source: proc_pid_status(5); whoever ends a process sends SIGKILL to each thread.
-func Dying(tid uint32) bool {
+// dying reports whether a thread has been killed and only waits for its call to end. Whoever ends a
+// process sends SIGKILL to each thread. Source: proc_pid_status(5).
+func dying(tid uint32) bool {
 	if tid == 0 {
-		return false // it cannot be seen from here
+		return false // it is not visible from here
 	}
 	text, err := readSmall("/proc/" + strconv.FormatUint(uint64(tid), 10) + "/status")
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) || killPending(text)

@@ -9,29 +9,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ends learns from the kernel when the processes end that leases are bound to. One serves
-// all guards of a daemon. Safe for concurrent use.
+// Ends learns from the kernel when processes end that hold a lease. One Ends serves all guards of a
+// daemon. Safe for concurrent use.
 type Ends struct {
 	set *os.File // epoll
 
 	mu   sync.Mutex
-	seq  int32            // of the latest watch: numbers of descriptors are used again
-	wake map[int32]func() // by the watch
+	seq  int32            // of the latest watch. Descriptors cannot be keys: their numbers are reused
+	wake map[int32]func() // key: number of the watch
 }
 
-// NewEnds makes an empty set. Nothing is told before Run.
+// NewEnds makes an empty set. It tells nothing before Run.
 func NewEnds() (*Ends, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.SetNonblock(fd, true); err != nil { // so that waiting for it takes no thread
+	if err := unix.SetNonblock(fd, true); err != nil { // so that waiting takes no thread
 		return nil, errors.Join(err, unix.Close(fd))
 	}
 	return &Ends{set: os.NewFile(uintptr(fd), "epoll"), wake: make(map[int32]func())}, nil
 }
 
-// Run tells of ends until ctx does. It closes the set.
+// Run tells of ends until ctx is done. It closes the set.
 func (e *Ends) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = e.set.Close() })
 	defer stop()
@@ -68,7 +68,7 @@ func (e *Ends) tell(id int32) {
 	}
 }
 
-// watch adds a pidfd. Should that fail, the end is seen by whoever looks next.
+// watch adds a pidfd. If that fails, whoever looks at the process next sees its end.
 func (e *Ends) watch(pidfd int, wake func()) (id int32) {
 	e.mu.Lock()
 	e.seq++
@@ -79,7 +79,7 @@ func (e *Ends) watch(pidfd int, wake func()) (id int32) {
 	return id
 }
 
-// forget takes a pidfd out that is about to be closed.
+// forget removes a pidfd that is about to be closed.
 func (e *Ends) forget(pidfd int, id int32) {
 	e.control(unix.EPOLL_CTL_DEL, pidfd, id)
 	e.mu.Lock()

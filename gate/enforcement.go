@@ -12,9 +12,9 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// Enforcement is what becomes of the refusals of a mount. All guards of the mount and
-// its file system share one, so that a switch is a single store: every decision is
-// made under one mode or the other. Safe for concurrent use.
+// Enforcement decides what becomes of the refusals of a mount. All guards of the mount and its file
+// system share one. So a switch is a single store, and every decision is made under one mode. Safe
+// for concurrent use.
 type Enforcement struct {
 	now    atomic.Pointer[regime]
 	turn   chan struct{} // capacity 1: one switch at a time
@@ -23,19 +23,19 @@ type Enforcement struct {
 	after  []func(context.Context) error
 
 	frozen  atomic.Pointer[Freeze]
-	waiting atomic.Int64 // mutations that wait
+	waiting atomic.Int64 // how many mutations wait
 	onWait  func() (end func())
 
 	mu     sync.Mutex
-	undone []*epoch // of former regimes that have not been seen to drain
+	undone []*epoch // of former regimes, not yet seen to drain
 }
 
-// regime is one mode for as long as it lasts. What it alone lets through is counted
-// in epochs of its own, so that the next one can wait for it.
+// regime is one mode while it lasts. What only this mode lets through is counted in epochs of its
+// own. The next regime can wait for them.
 type regime struct {
 	mode     Enforce
-	observed *epoch // let through although a decision was against it
-	outside  *epoch // let through where no guard is asked
+	observed *epoch // let through although the decision was no
+	outside  *epoch // let through where there is no guard
 }
 
 // NewEnforcement starts in a mode.
@@ -53,25 +53,26 @@ func newRegime(mode Enforce) *regime {
 	}
 }
 
-// Mode is the mode of now.
+// Mode returns the current mode.
 func (s *Enforcement) Mode() Enforce { return s.now.Load().mode }
 
-// OnSwitch adds hooks of the file system. before runs under the old mode where the new
-// one is stricter, so that the kernel can write back what was stored through mappings
-// while that passes; after runs when everything has drained, and drops what the kernel
-// believes. Must be called before the first Switch.
+// OnSwitch adds hooks of the file system. before runs under the old mode, if the new one is
+// stricter: the kernel can still write back what was stored through mappings. after runs when
+// everything has drained: it drops the kernel's caches. OnSwitch must be called before the first
+// Switch.
 func (s *Enforcement) OnSwitch(before, after func(context.Context) error) {
 	s.before, s.after = append(s.before, before), append(s.after, after)
 }
 
-// Outside decides about a mutation where no guard is asked; against is whether a rule
-// forbids it. ok is false where it is refused, else Leave must follow. wouldRefuse is
-// set where it passes only because the mount observes.
+// Outside decides about a mutation where there is no guard. against says whether a rule forbids it.
+// If ok is false the mutation is refused; otherwise Leave must follow. wouldRefuse is true if it
+// passes only because the mount observes.
 func (s *Enforcement) Outside(against bool) (p Pass, ok, wouldRefuse bool) {
 	return s.OutsideOf(Request{}, against)
 }
 
-// OutsideOf is Outside for a request that may be made under a freeze, and may be called off.
+// OutsideOf is Outside for a request that may come through a freeze, and whose caller may be
+// killed.
 func (s *Enforcement) OutsideOf(req Request, against bool) (p Pass, ok, wouldRefuse bool) {
 	for {
 		r := s.now.Load()
@@ -96,7 +97,7 @@ func (s *Enforcement) OutsideOf(req Request, against bool) (p Pass, ok, wouldRef
 	}
 }
 
-// strictness orders the modes by what they let through.
+// strictness orders the modes by what they refuse.
 func (e Enforce) strictness() int {
 	switch e {
 	case Observing:
@@ -110,25 +111,25 @@ func (e Enforce) strictness() int {
 // StricterThan reports whether the mode refuses what the other lets through.
 func (e Enforce) StricterThan(o Enforce) bool { return e.strictness() > o.strictness() }
 
-// ErrUndrained says that a switch has taken effect, but that something which the mode
-// before had let in was not seen to end.
+// ErrUndrained says that a switch has taken effect, but that mutations which the former mode let in
+// may still be in flight.
 var ErrUndrained = errors.New("mutations that were let in before the switch are still in flight")
 
-// writeBackWait bounds the hooks that run before a switch: a store that hangs must not
-// keep a mount from being made stricter.
+// writeBackWait bounds the hooks that run before a switch. A store that hangs must not keep a mount
+// from becoming stricter.
 const writeBackWait = 5 * time.Second
 
-// Switch changes the mode. guards lists all guards that have been made; it is called
-// after the new mode is in force. Without an error nothing is in flight any more, nor
-// in the kernel's caches, that only the old mode let in, and under ReadOnly nothing at
-// all. With [ErrUndrained] the new mode is in force, but that could not be waited for;
-// calling again waits again. Any other error is that of ctx, and nothing has changed.
+// Switch changes the mode. guards lists all guards; it is called after the new mode is in force.
+// Without an error nothing is in flight, nor in the kernel's caches, that only the old mode let in.
+// Under ReadOnly nothing at all is in flight. With [ErrUndrained] the new mode is in force, but
+// something may still be in flight; calling Switch again waits again. Any other error is that of
+// ctx, and nothing has changed.
 func (s *Enforcement) Switch(ctx context.Context, to Enforce, guards func() []*Guard) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
 	defer func() { <-s.turn }()
-	if ctx.Err() != nil && s.Mode().StricterThan(to) { // who asked has gone, and may have asked for something else since
+	if ctx.Err() != nil && s.Mode().StricterThan(to) { // the caller has gone, and may have asked for another mode since
 		return fmt.Errorf("switch: %w", context.Cause(ctx))
 	}
 	s.replace(ctx, to)
@@ -152,7 +153,7 @@ func (s *Enforcement) Switch(ctx context.Context, to Enforce, guards func() []*G
 	return nil
 }
 
-// begin waits for the turn; one that is free is had whatever ctx says.
+// begin waits for the turn. A free turn is taken even if ctx is done.
 func (s *Enforcement) begin(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -167,7 +168,7 @@ func (s *Enforcement) begin(ctx context.Context) error {
 	}
 }
 
-// replace puts the new regime in force and ends what the old one alone let in.
+// replace puts the new regime in force. It ends the epochs that only the old one let in.
 func (s *Enforcement) replace(ctx context.Context, to Enforce) {
 	old, next := s.now.Load(), newRegime(to)
 	if old.mode == to {
@@ -176,7 +177,7 @@ func (s *Enforcement) replace(ctx context.Context, to Enforce) {
 	if to.StricterThan(old.mode) {
 		brief, cancel := context.WithTimeout(ctx, writeBackWait)
 		defer cancel()
-		_ = run(brief, s.before) // what was not written back in time is judged by the new mode
+		_ = run(brief, s.before) // what is written back later is judged by the new mode
 	} else {
 		next.outside = old.outside
 	}
@@ -194,15 +195,15 @@ func (s *Enforcement) replace(ctx context.Context, to Enforce) {
 	}
 }
 
-// former are the epochs of former regimes in which something may be in flight.
+// former returns the epochs of former regimes that may have something in flight.
 func (s *Enforcement) former() []*epoch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.undone)
 }
 
-// InFlight counts the mutations in flight that no worktree's own counter has: what was
-// let in only by observing, and what no guard was asked about.
+// InFlight counts the mutations in flight that no worktree counts: those that only observing let
+// in, and those where there is no guard.
 func (s *Enforcement) InFlight() int64 {
 	r := s.now.Load()
 	n := r.observed.inflight.Load() + r.outside.inflight.Load()
@@ -221,8 +222,8 @@ func run(ctx context.Context, hooks []func(context.Context) error) error {
 	return nil
 }
 
-// epochs are all in which the guard may have something in flight: of the lease's and of
-// those without one a new one begins only after the one before has drained.
+// epochs returns all epochs in which the guard may have something in flight. There is at most one
+// of a lease and one without a lease: a new one begins only after the former has drained.
 func (g *Guard) epochs() (all []*epoch) {
 	for _, e := range []*epoch{g.last.Load(), g.lastFree.Load(), g.shared, g.exempt} {
 		if e != nil {

@@ -70,7 +70,7 @@ func TestObservingDecidesTheSameAndSaysSo(t *testing.T) {
 	mustEnter(t, s.Guard, write(p.Epoch())).Leave()
 	require.Len(t, told, 2)
 	require.Equal(t, ReasonHeldByOther, told[0].Reason)
-	require.Equal(t, ReasonObservedHandle, told[1].Reason)
+	require.Equal(t, reasonObservedHandle, told[1].Reason)
 	require.True(t, told[0].Observed)
 	st := s.Status()
 	require.EqualValues(t, 1, st.Writes)
@@ -84,7 +84,7 @@ func TestObservingDecidesTheSameAndSaysSo(t *testing.T) {
 	require.False(t, mustRefuse(t, s.Guard, byUser(8), ReasonHeldByOther).Observed)
 	require.NotContains(t, s.Status().LastRefusals[2], "would")
 	require.Len(t, s.Refused(), 1)
-	mustRefuse(t, s.Guard, write(p.Epoch()), ReasonObservedHandle)
+	mustRefuse(t, s.Guard, write(p.Epoch()), reasonObservedHandle)
 	require.False(t, s.Current(p.Epoch()), "a handle that was opened without the lease is stale once refusals count")
 }
 

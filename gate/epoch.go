@@ -10,32 +10,32 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// never is the deadline of an epoch that rests on no lease.
+// never is the deadline of an epoch without a lease.
 const never = time.Duration(1<<63 - 1)
 
-// epoch counts what is in flight under one grant. The order in enter is the
-// whole point: count first, look afterwards. Then whoever stops the epoch sees
-// either the mutation in the count or the mutation sees the stop.
+// epoch counts what is in flight under one grant. The order in enter is essential: count first,
+// look afterwards. Then whoever stops the epoch sees the mutation in the count, or the mutation
+// sees the stop.
 type epoch struct {
 	id       Epoch
 	who      atomic.Pointer[lease.Holder]
 	deadline atomic.Int64 // boot clock, nanoseconds
 	inflight atomic.Int64
 	last     atomic.Int64         // boot clock of the latest mutation
-	handles  *atomic.Int64        // write handles opened in this epoch and not yet closed
+	handles  *atomic.Int64        // files open for writing under this epoch
 	stopped  atomic.Pointer[stop] // nil while mutations may enter
-	look     func() error         // after a mutation: was it too late? nil where it cannot be
-	life     *life                // of who holds it; nil where no lease does
+	look     func() error         // asked after a mutation: was it too late? nil on stores of one kernel
+	life     *life                // of the holder; nil without a lease
 	gone     chan struct{}        // closed when the epoch is over and the kernel's caches are dropped
 
-	awaited atomic.Pointer[emptiness] // by the latest drain
+	awaited atomic.Pointer[emptiness] // the latest drain
 }
 
 // emptiness is the moment that a drain waits for: nothing is in flight.
 type emptiness struct {
 	once sync.Once
 	come chan struct{}
-	next *emptiness // of a drain that began before and may not be over
+	next *emptiness // an earlier drain that may still wait
 }
 
 func newEpoch(id Epoch, h lease.Holder, deadline, now time.Duration) *epoch {
@@ -46,11 +46,10 @@ func newEpoch(id Epoch, h lease.Holder, deadline, now time.Duration) *epoch {
 	return e
 }
 
-// holder is whose epoch it is.
+// holder returns the holder of the epoch.
 func (e *epoch) holder() lease.Holder { return *e.who.Load() }
 
-// enter counts a mutation in. It reports whether the mutation may go ahead; if
-// so leave must follow.
+// enter counts a mutation in. If it returns true the mutation may go ahead, and leave must follow.
 func (e *epoch) enter(clock lease.Clock) bool {
 	e.inflight.Add(1)
 	if e.stopped.Load() != nil {
@@ -68,9 +67,9 @@ func (e *epoch) enter(clock lease.Clock) bool {
 	return true
 }
 
-// leave ends a mutation. A zero that was counted before a drain began may be stale
-// when the drain is seen: another mutation may have entered in between. So the last
-// to leave looks at the count once more; whoever entered before the drain is in it.
+// leave ends a mutation. A zero that was counted before a drain began may be stale when the drain
+// is seen: another mutation may have entered in between. So the last to leave reads the count once
+// more.
 func (e *epoch) leave() {
 	if e.inflight.Add(-1) != 0 {
 		return
@@ -80,7 +79,7 @@ func (e *epoch) leave() {
 	}
 }
 
-// emptied tells the drain that waits for a, and those that began before it.
+// emptied wakes the drain a, and those that began before it.
 func (e *epoch) emptied(a *emptiness) {
 	for at := a; at != nil; at = at.next {
 		at.once.Do(func() { close(at.come) })
@@ -88,8 +87,7 @@ func (e *epoch) emptied(a *emptiness) {
 	e.awaited.CompareAndSwap(a, nil)
 }
 
-// late reports whether a mutation that has just taken effect may have been too
-// late. It is asked before leave.
+// late says why a mutation that has just taken effect may have been too late. Ask before leave.
 func (e *epoch) late(clock lease.Clock) error {
 	if e.look == nil {
 		return nil
@@ -108,7 +106,7 @@ func (e *epoch) end() {
 	_ = e.drain(context.Background()) // which does not end
 }
 
-// close lets nothing in any more, whatever is in flight.
+// close lets nothing in any more. It does not wait.
 func (e *epoch) close() {
 	if s := e.stopped.Swap(&stop{ended: true}); s != nil && !s.ended {
 		s.decide()
@@ -121,9 +119,8 @@ func (e *epoch) isOver() bool {
 	return s != nil && s.ended
 }
 
-// drain returns when at one moment since the call nothing was in flight, so that
-// everything that had entered before has left. It keeps nobody out by itself. The
-// error is that of ctx.
+// drain returns when, at one moment since the call, nothing was in flight. Then everything that had
+// entered before has left. drain itself keeps nobody out. The error is that of ctx.
 func (e *epoch) drain(ctx context.Context) error {
 	a := &emptiness{come: make(chan struct{}), next: e.awaited.Load()}
 	for !e.awaited.CompareAndSwap(a.next, a) {

@@ -2,48 +2,49 @@ package gate
 
 import "github.com/jvsfs/jvsfs/lease"
 
-// Epoch names a period in which one set of writers may write. Handles carry the epoch that they were opened in. It is a pair of
-// kind and number, so that no number of a lease, whoever chose it, means another kind. The zero value is [NoEpoch].
+// Epoch names a period in which one set of writers may write. Handles carry the epoch that they
+// were opened in. It is a pair of kind and number, so no number in a record can be mistaken for
+// another kind. The zero value is [NoEpoch].
 type Epoch struct {
 	kind   epochKind
-	number uint64 // the token of a lease; which of those without one
+	number uint64 // the token of a lease, or the number of a period without one
 }
 
-// epochKind says what lets an epoch's handles write.
+// epochKind says what lets the handles of an epoch write.
 type epochKind uint8
 
 const (
 	kindNone     epochKind = iota
 	kindLease              // a lease; the number is its token
-	kindFree               // no lease was held; such periods are numbered
-	kindShared             // mode shared: one for a worktree, and it never ends
-	kindObserved           // what was only let through by Observing
+	kindFree               // no lease was held; these periods are numbered
+	kindShared             // mode shared: one epoch for a worktree, which never ends
+	kindObserved           // let through only because the mount observes
 	kindPlace              // the place of the file
-	kindStale              // nothing any more
+	kindStale              // nothing
 )
 
 var (
-	// NoEpoch judges by the writer instead of a handle.
+	// NoEpoch says that the writer is judged, not a handle.
 	NoEpoch = Epoch{}
 	// sharedEpoch is the one epoch of a worktree in mode shared; it never ends.
 	sharedEpoch = Epoch{kind: kindShared}
-	// observedEpoch is given to what was only let through by Observing. No decision
-	// ever passes it: a handle that carries it is refused as soon as refusals count.
+	// observedEpoch belongs to handles that were let through only because the mount observed. No
+	// decision passes it: such a handle is refused as soon as the mount enforces.
 	observedEpoch = Epoch{kind: kindObserved}
-	// ByPlace is the epoch of what was admitted for its place (Exempt). A handle of it
-	// is judged by its file's place each time.
+	// ByPlace belongs to handles that were admitted for their place (Exempt). The place of the file
+	// is judged at each write.
 	ByPlace = Epoch{kind: kindPlace}
-	// Stale is an epoch that never was: no guard ever lets a handle of it write.
+	// Stale is an epoch that never was. No guard lets a handle of it write.
 	Stale = Epoch{kind: kindStale}
 )
 
-// EpochOf is the epoch of the lease with token t.
+// EpochOf returns the epoch of the lease with token t.
 func EpochOf(t lease.Token) Epoch { return Epoch{kindLease, uint64(t)} }
 
-// freeEpochOf is the n-th epoch of writes without a lease.
+// freeEpochOf returns the n-th epoch without a lease.
 func freeEpochOf(n uint64) Epoch { return Epoch{kindFree, n} }
 
-// Token returns the fencing token behind the epoch, 0 where there is none.
+// Token returns the fencing token of the epoch, 0 if it has none.
 func (e Epoch) Token() lease.Token {
 	if e.kind != kindLease {
 		return 0

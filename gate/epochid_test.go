@@ -32,11 +32,11 @@ func TestNoTokenIsAnotherKindOfEpoch(t *testing.T) {
 
 				k.lose(lease.LossReleased, tok, userHolder(7, "7"))
 				require.False(t, g.Current(p.Epoch()))
-				mustRefuse(t, g, write(p.Epoch()), ReasonStaleHandle)
+				mustRefuse(t, g, write(p.Epoch()), reasonStaleHandle)
 				k.next = 0 // a later holder's number
 				k.give(userHolder(8, "8"))
 				if tok != 1 {
-					mustRefuse(t, g, write(p.Epoch()), ReasonStaleHandle)
+					mustRefuse(t, g, write(p.Epoch()), reasonStaleHandle)
 				}
 			})
 		}
@@ -63,7 +63,7 @@ func TestAStaleEpochIsRefusedEverywhere(t *testing.T) {
 	for _, mode := range []Mode{Exclusive, Shared} {
 		for _, onFree := range []OnFree{DenyOnFree, AllowOnFree} {
 			g, _, _ := newTestGuard(t, func(c *GuardConfig) { c.Mode, c.OnFree = mode, onFree })
-			mustRefuse(t, g, write(Stale), ReasonStaleHandle)
+			mustRefuse(t, g, write(Stale), reasonStaleHandle)
 			require.False(t, g.Current(Stale))
 			require.False(t, g.Current(NoEpoch))
 		}

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// refusalErrnos are the errnos that an admin may choose for refusals. ESTALE is
-// not among them because the kernel repeats a path operation that fails so, and
-// ENOSYS because it switches the operation off for the life of the mount.
+// refusalErrnos are the errnos that an admin may choose for refusals. ESTALE is not among them: the
+// kernel repeats a path operation that fails with it. Nor is ENOSYS: it switches the operation off
+// for the life of the mount.
 var refusalErrnos = map[string]syscall.Errno{
 	"EROFS":  syscall.EROFS,
 	"EACCES": syscall.EACCES,
@@ -19,8 +19,8 @@ var refusalErrnos = map[string]syscall.Errno{
 	"EIO":    syscall.EIO,
 }
 
-// ParseErrno finds the errno of refusals by its name. EROFS is the default: every
-// tool names it, none retries it, and sqlite, vim and git fall back to reading.
+// ParseErrno finds the errno of refusals by its name. EROFS is the default: every tool names it, no
+// tool retries it, and sqlite, vim and git fall back to reading.
 func ParseErrno(name string) (syscall.Errno, error) {
 	if e, ok := refusalErrnos[name]; ok {
 		return e, nil

@@ -10,22 +10,21 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// Exempt are the rules that say where in a worktree anybody may write. A name is
-// exempt if a rule matches it, or a directory that it lies in: what is exempt is a
-// whole subtree, so that moving one about within it can move nothing guarded. With a
-// rule that ends in "/**" the directory itself stays guarded, and what is in it is not.
+// Exempt holds the rules that say where in a worktree anybody may write. A name is exempt if a rule
+// matches it or a directory above it. So a whole subtree is exempt, and a move within it moves
+// nothing that is guarded. If a rule ends in "/**" the directory itself stays guarded.
 //
-// Below .jvs nothing is exempt, and below .git only what a rule names with a .git of
-// its own. The value is immutable and safe for concurrent use.
+// Below .jvs nothing is exempt. Below .git a name is exempt only if the rule itself names .git. The
+// value is immutable and safe for concurrent use.
 type Exempt struct{ rules []exemptRule }
 
 type exemptRule struct {
-	glob string // as it was asked for
-	base string // is matched against a name and the directories that it lies in
-	in   string // is matched against directories that can have such an entry
-	// below is whether what base matches stays guarded itself.
+	glob string // as the user wrote it
+	base string // matched against a name and the directories above it
+	in   string // matched against directories that may have an exempt entry
+	// below says that what base matches stays guarded itself.
 	below bool
-	gits  int // how many components named .git a name may have
+	gits  int // how many components .git a name may have
 }
 
 const (
@@ -33,15 +32,14 @@ const (
 	jvsDir = ".jvs"
 )
 
-// Reserved reports whether a component takes what is below it out of exemptions.
+// Reserved reports whether nothing below such a component is exempt by a general rule.
 func Reserved(component string) bool { return named(component, gitDir) || named(component, jvsDir) }
 
-// named takes .GIT for .git: a directory can be made not to tell them apart.
+// named takes .GIT for .git: a directory may ignore case.
 func named(component, name string) bool { return strings.EqualFold(component, name) }
 
-// NewExempt makes the rules of globs in the syntax of doublestar, relative to the
-// worktree's root. git lets those that name .git reach into it. Without globs there
-// are no rules, which is nil.
+// NewExempt makes rules of globs in the syntax of doublestar, relative to the worktree's root. With
+// git, a glob that names .git reaches into it. Without globs it returns nil.
 func NewExempt(globs []string, git bool) (*Exempt, error) {
 	if len(globs) == 0 {
 		return nil, nil
@@ -70,7 +68,8 @@ func newExemptRule(glob string, git bool) exemptRule {
 	return r
 }
 
-// onceEach makes one "**" of several in a row. They mean the same, but doublestar matches b with b/** and not with b/**/**.
+// onceEach replaces several "**" in a row by one. They mean the same, but doublestar matches b with
+// b/** and not with b/**/**.
 func onceEach(glob string) string {
 	again := func(a, b string) bool { return a == "**" && b == "**" }
 	return strings.Join(slices.CompactFunc(strings.Split(glob, "/"), again), "/")
@@ -85,8 +84,8 @@ func gitsIn(components []string) (n int) {
 	return n
 }
 
-// match returns the rule that exempts a name, relative to the worktree's root. The
-// root itself is never exempt.
+// match returns the rule that exempts a name, relative to the worktree's root. The root itself is
+// never exempt.
 func (x *Exempt) match(name string) (rule string, ok bool) {
 	components := strings.Split(name, "/")
 	if name == "" || slices.ContainsFunc(components, func(c string) bool { return named(c, jvsDir) }) {
@@ -101,8 +100,7 @@ func (x *Exempt) match(name string) (rule string, ok bool) {
 	return "", false
 }
 
-// covers looks at the directories that a name lies in, the outermost first, and then
-// at the name itself.
+// covers looks at the directories above a name, the outermost first, and then at the name itself.
 func (r *exemptRule) covers(name string) bool {
 	for i := 0; i < len(name); i++ {
 		if name[i] == '/' && doublestar.MatchUnvalidated(r.base, name[:i]) {
@@ -112,8 +110,8 @@ func (r *exemptRule) covers(name string) bool {
 	return !r.below && doublestar.MatchUnvalidated(r.base, name)
 }
 
-// mayHold reports whether a directory can have entries that are exempt: others may
-// change it then. It is true rather too often.
+// mayHold reports whether a directory can have exempt entries, which others may change. It may be
+// true without need.
 func (x *Exempt) mayHold(dir string) bool {
 	for i := range x.rules {
 		if x.rules[i].mayHold(dir) {
@@ -133,23 +131,23 @@ func (r *exemptRule) mayHold(dir string) bool {
 	return !r.below && r.in != "" && doublestar.MatchUnvalidated(r.in, dir)
 }
 
-// Where is what the file system has found out about the place of a mutation.
+// Where is the place of a mutation, as the file system found it.
 type Where struct {
 	Worktree lease.WorktreeID
-	// Names are those that the mutation changes, and those of the inodes that it
-	// changes, relative to the worktree's root. None: they cannot be told.
+	// Names are the names that the mutation changes, and the names of the inodes that it changes,
+	// relative to the worktree's root. It is empty if they are not known.
 	Names []string
-	// Linked is whether an inode that it changes has other names besides (hard links).
+	// Linked says that an inode which it changes has further names (hard links).
 	Linked bool
 }
 
-// Place finds out where a mutation takes effect. It is asked only where the lease
-// does not admit the mutation.
+// Place finds out where a mutation takes effect. It is asked only if the lease does not admit the
+// mutation.
 type Place interface {
-	// Hold calls ok with the place. Where ok agrees, Hold returns true and everything
-	// stays in its place until the pass is left; otherwise nothing is held.
+	// Hold calls ok with the place. If ok agrees, Hold returns true, and nothing moves until the
+	// pass is left. Otherwise nothing is held.
 	Hold(ok func(Where) bool) bool
-	// Release lets go of what Hold holds, if anything: its answer was not acted upon.
+	// Release frees what Hold holds, if anything: the answer was not used.
 	Release()
 }
 
@@ -162,13 +160,13 @@ type Exemption struct {
 	Caller   Caller
 }
 
-// Sentence says what happened, for a person.
+// Sentence says what happened.
 func (x Exemption) Sentence() string {
 	return fmt.Sprintf("exempt by rule %s: anybody may write here", x.Rule)
 }
 
-// decideByPlace is the policy for an operation that its place may admit. It knows of
-// no writer: a place is exempt for everybody or for nobody.
+// decideByPlace is the policy for a mutation that its place may admit. It does not know the writer:
+// a place is exempt for everybody or for nobody.
 func decideByPlace(enforce Enforce, id lease.WorktreeID, x *Exempt, w Where) (rule string, ok bool) {
 	if x == nil || enforce == ReadOnly || w.Worktree != id || w.Linked || len(w.Names) == 0 {
 		return "", false
@@ -181,7 +179,7 @@ func decideByPlace(enforce Enforce, id lease.WorktreeID, x *Exempt, w Where) (ru
 	return rule, true
 }
 
-// Exempted admits a mutation by its place alone, or says no and counts nothing.
+// Exempted admits a mutation for its place alone. If it refuses it counts nothing.
 func (g *Guard) Exempted(r Request) (Pass, bool) {
 	for {
 		under := g.cfg.Enforcement.now.Load()
@@ -226,7 +224,7 @@ func (g *Guard) exempted(m Enforce, r Request) (Pass, bool) {
 	return Pass{g.exempt, &x}, true
 }
 
-// count counts an admitted mutation, and tells of one that its place admitted.
+// count counts an admitted mutation. It reports those that were admitted for their place.
 func (g *Guard) count(p Pass) {
 	if p.exempt == nil {
 		g.writes.Add(1)
@@ -238,8 +236,8 @@ func (g *Guard) count(p Pass) {
 	}
 }
 
-// MayHoldExempt reports whether a directory, relative to the worktree's root, can have
-// entries that are exempt.
+// MayHoldExempt reports whether a directory, relative to the worktree's root, can have exempt
+// entries.
 func (g *Guard) MayHoldExempt(dir string) bool {
 	return g.cfg.Exempt != nil && g.cfg.Exempt.mayHold(dir)
 }

@@ -201,7 +201,7 @@ func TestAHandleIsJudgedByItsPlaceEachTime(t *testing.T) {
 	}
 	_, no := g.Enter(Request{Op: OpWrite, Epoch: ByPlace, At: &spot{w: Where{Worktree: "main", Names: []string{"cache/f"}, Linked: true}}})
 	require.NotNil(t, no)
-	require.Equal(t, ReasonNotExempt, no.Reason)
+	require.Equal(t, reasonNotExempt, no.Reason)
 	require.Equal(t, lease.ClassFencingMismatch, no.Class())
 	require.False(t, g.Current(ByPlace), "a mapping is not believed on its word")
 

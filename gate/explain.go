@@ -7,13 +7,13 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// Explanation says why a write would pass or not. The JSON names are a promise.
+// Explanation says why a write would pass or not. The JSON names are stable.
 type Explanation struct {
 	Worktree lease.WorktreeID `json:"worktree"`
 	Path     string           `json:"path,omitempty"`
 	PID      int              `json:"pid"`
 	Allowed  bool             `json:"allowed"`
-	// WouldRefuse is set where the write is allowed only because the mount observes.
+	// WouldRefuse is true if the write is allowed only because the mount observes.
 	WouldRefuse bool        `json:"would_refuse,omitempty"`
 	Class       lease.Class `json:"class,omitempty"`
 	Errno       string      `json:"errno,omitempty"`
@@ -24,7 +24,7 @@ type Explanation struct {
 	Status      Status      `json:"status"`
 }
 
-// HolderView is what may be shown of a holder: no nonce.
+// HolderView is the part of a holder that may be shown: without its nonce.
 type HolderView struct {
 	ID        string      `json:"holder_id"`
 	Scope     string      `json:"scope"`
@@ -35,8 +35,8 @@ type HolderView struct {
 	ExpiresAt *time.Time  `json:"lease_expires_at,omitempty"`
 }
 
-// Explain decides about a write by the process as Enter would, and does nothing:
-// it takes no lease and counts no refusal. pid is a pid of the daemon's namespace.
+// Explain decides about a write by the process as Enter would. It takes no lease and counts no
+// refusal. pid is a number in the daemon's pid namespace.
 func (g *Guard) Explain(pid int) Explanation {
 	x := Explanation{Worktree: g.cfg.Worktree, PID: pid, Status: g.Status()}
 	uid, err := readUID(pid)
@@ -49,13 +49,13 @@ func (g *Guard) Explain(pid int) Explanation {
 	f, _ := g.gather(mode, e, Caller{TID: uint32(pid), UID: uid})
 	act, why := decide(f)
 	if act == pass && e.hasLapsed() {
-		act, why = refuse, ReasonHeldUp
+		act, why = refuse, reasonHandover
 	}
 	x.Holder = g.holderView()
 	switch act {
 	case refuse:
 		no := g.refusal(OpWrite, why, e)
-		if e == nil && x.Holder != nil && (why == ReasonHeldElsewhere || why == ReasonUnreadable) {
+		if e == nil && x.Holder != nil && (why == reasonHeldElsewhere || why == reasonUnreadable) {
 			no.Holder = lease.Holder{}
 			if head, _ := g.keeper.Observe(); head.Record != nil {
 				no.Holder = head.Record.Holder()
@@ -72,14 +72,14 @@ func (g *Guard) Explain(pid int) Explanation {
 	default:
 		x.Allowed = true
 		x.Sentence = allowedBecause(f, act)
-		if act == pass && e.heldUp() != nil {
+		if act == pass && e.frozen() != nil {
 			x.Sentence += ", which is handing it over: the write waits for the outcome, but not for longer than " + g.patience.String()
 		}
 	}
 	return x
 }
 
-// ExplainAt is Explain for a write to a place: what is exempt needs no lease.
+// ExplainAt is Explain for a write to a place, which may be exempt.
 func (g *Guard) ExplainAt(pid int, w Where) Explanation {
 	x := g.Explain(pid)
 	rule, ok := decideByPlace(g.cfg.Enforcement.Mode(), g.cfg.Worktree, g.cfg.Exempt, w)

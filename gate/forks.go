@@ -12,19 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forks hears from the kernel who makes whom, for as long as somebody is followed: a
-// double fork cuts what /proc tells of ancestors, but not this. It takes CAP_PERFMON in
-// the first user namespace; without it ancestors have to do. Source: perf_event_open(2),
-// attr.task. Safe for concurrent use.
+// forks learns from the kernel which process makes which, while a crowd is followed. /proc loses
+// this after a double fork. It needs CAP_PERFMON in the first user namespace; without it only
+// living ancestors are known. Source: perf_event_open(2), attr.task. Safe for concurrent use.
 type forks struct {
-	ends *Ends // wakes when much has come; nil: only who asks empties the rings
+	ends *Ends // wakes when a ring fills; nil: the rings are read only when somebody asks
 
 	mu     sync.Mutex
 	rings  []*forkRing
 	crowds []*crowd
 }
 
-// forkRing is what one processor tells.
+// forkRing is the ring buffer of one processor.
 type forkRing struct {
 	fd    int
 	watch int32
@@ -34,7 +33,7 @@ type forkRing struct {
 
 const (
 	ringPages = 64
-	// crowdsMax bounds what each fork is compared with.
+	// crowdsMax bounds the work for each fork.
 	crowdsMax = 64
 )
 
@@ -44,7 +43,7 @@ type born struct {
 	at      time.Duration // boot clock
 }
 
-// follow begins to hear of what a crowd makes. Call it before the crowd is counted.
+// follow begins to listen for processes that a crowd makes. Call it before the crowd is listed.
 func (f *forks) follow(c *crowd) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,7 +57,7 @@ func (f *forks) follow(c *crowd) {
 	}
 }
 
-// catchUp takes in what has been told so far.
+// catchUp takes in what the kernel has told so far.
 func (f *forks) catchUp() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,7 +109,7 @@ func openRing(cpu int) (*forkRing, error) {
 	return &forkRing{fd: fd, mem: mem, data: mem[page:]}, nil
 }
 
-// arm has the ring emptied when a quarter of it is full.
+// arm has the ring read when a quarter of it is full.
 func (f *forks) arm(r *forkRing) {
 	if f.ends == nil {
 		return
@@ -126,7 +125,7 @@ func (f *forks) arm(r *forkRing) {
 	})
 }
 
-// close frees the rings; the lock is held.
+// close frees the rings. The caller has the lock.
 func (f *forks) close() {
 	for _, r := range f.rings {
 		if f.ends != nil {
@@ -138,15 +137,15 @@ func (f *forks) close() {
 	f.rings, f.crowds = nil, nil
 }
 
-// end stops following anybody.
+// end stops listening.
 func (f *forks) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.close()
 }
 
-// read appends what is new in the ring. Layout of a record: type 4, misc 2, size 2; of a
-// fork: pid 4, ppid 4, tid 4, ptid 4, time 8.
+// read appends what is new in the ring. Layout of a record: type 4, misc 2, size 2; of a fork: pid
+// 4, ppid 4, tid 4, ptid 4, time 8.
 func (r *forkRing) read(all []born) []born {
 	meta := (*unix.PerfEventMmapPage)(unsafe.Pointer(&r.mem[0]))
 	head, tail := atomic.LoadUint64(&meta.Data_head), meta.Data_tail
@@ -162,7 +161,7 @@ func (r *forkRing) read(all []born) []born {
 		}
 		if binary.NativeEndian.Uint32(buf) == unix.PERF_RECORD_FORK && size >= 32 {
 			pid, by := int(int32(binary.NativeEndian.Uint32(buf[8:]))), int(int32(binary.NativeEndian.Uint32(buf[12:])))
-			if pid != by && pid > 0 { // else it is a thread, or not of this pid namespace
+			if pid != by && pid > 0 { // otherwise it is a thread, or of another pid namespace
 				all = append(all, born{by, pid, time.Duration(binary.NativeEndian.Uint64(buf[24:]))})
 			}
 		}

@@ -5,13 +5,13 @@ import (
 	"errors"
 )
 
-// Freeze holds up whatever would be let in by some guards, or where no guard is asked,
-// while a name that they hang on changes: a mutation that was judged by the one name has
-// taken effect before, and one that comes is judged by the other.
+// Freeze makes every mutation wait that some guards would let in, or that would pass where there is
+// no guard, while a name that guards hang on changes. A mutation that was judged by the old name
+// has taken effect before. One that comes later is judged by the new name.
 //
-// It is apart from the epochs, which may begin and end meanwhile. What enters is counted
-// first and looks for a freeze afterwards, in every epoch, so that a freeze either sees
-// it in a count or is seen.
+// It is independent of epochs, which may begin and end meanwhile. What enters is counted first and
+// looks for a freeze afterwards, in every epoch. So a freeze sees it in a count, or it sees the
+// freeze.
 type Freeze struct {
 	*stop
 	of     *Enforcement
@@ -20,11 +20,11 @@ type Freeze struct {
 
 var errFrozen = errors.New("another name is being changed")
 
-// Freeze makes mutations wait, for a bounded time, and returns when none is in flight.
-// With an error everything goes on as before. Thaw must follow otherwise. What has the
-// Freeze itself (Request.Through) is let in all the same.
+// Freeze makes mutations wait, for a bounded time, and returns when none is in flight. After an
+// error everything goes on as before; otherwise Thaw must follow. Mutations that come through the
+// Freeze itself (Request.Through) are let in.
 func (s *Enforcement) Freeze(ctx context.Context, guards []*Guard) (*Freeze, error) {
-	f := &Freeze{stop: newHold(holdPatience), of: s, guards: guards}
+	f := &Freeze{stop: newStop(freezePatience), of: s, guards: guards}
 	if !f.begin() {
 		f.Thaw()
 		return nil, errFrozen
@@ -50,7 +50,7 @@ func (f *Freeze) begin() bool {
 	return true
 }
 
-// Thaw lets go on what waits. It may be called again.
+// Thaw lets the waiting mutations go on. It may be called again.
 func (f *Freeze) Thaw() {
 	for _, g := range f.guards {
 		g.frozen.CompareAndSwap(f, nil)
@@ -61,7 +61,7 @@ func (f *Freeze) Thaw() {
 	}
 }
 
-// epochs are all in which something may be in flight that was let in before.
+// epochs returns all epochs in which something may be in flight that was let in before.
 func (f *Freeze) epochs() []*epoch {
 	r := f.of.now.Load()
 	all := append(f.of.former(), r.observed, r.outside)
@@ -71,7 +71,7 @@ func (f *Freeze) epochs() []*epoch {
 	return all
 }
 
-// bars returns the freeze if it keeps out who does not come through it, or nil.
+// bars returns the freeze, or nil for a mutation that comes through it.
 func (f *Freeze) bars(through *Freeze) *Freeze {
 	if f == through {
 		return nil
@@ -79,7 +79,7 @@ func (f *Freeze) bars(through *Freeze) *Freeze {
 	return f
 }
 
-// thawed waits for the end of a freeze. The pass was counted in, and has been taken back.
+// thawed waits for the end of a freeze. The mutation had been counted in, and was taken back.
 func (g *Guard) thawed(f *Freeze, r Request) *Refusal {
 	switch {
 	case f.await(g.cfg.Enforcement, r):
@@ -87,7 +87,7 @@ func (g *Guard) thawed(f *Freeze, r Request) *Refusal {
 	case r.Killed():
 		return g.killed(r)
 	}
-	no := g.refusal(r.Op, ReasonMoving, nil)
+	no := g.refusal(r.Op, reasonMoving, nil)
 	no.Caller = r.Caller
 	g.refusals.Add(1)
 	g.note(no)

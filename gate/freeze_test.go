@@ -161,7 +161,7 @@ func TestWhatWaitsForAFreezeGivesUp(t *testing.T) {
 		f.timer.Stop()
 		_, no := s.Enter(byUser(7))
 		require.NotNil(t, no)
-		require.Equal(t, ReasonMoving, no.Reason)
+		require.Equal(t, reasonMoving, no.Reason)
 		_, no = s.Enter(byUser(8))
 		require.NotNil(t, no, "observing is no way through")
 		_, ok, _ := s.mode.Outside(false)

@@ -10,21 +10,21 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// Leaseholder is what the guard needs of the lease's keeper. *lease.Keeper is one.
+// Leaseholder is what the guard needs of the lease's keeper. *lease.Keeper implements it.
 type Leaseholder interface {
 	Acquire(ctx context.Context, h lease.Holder) (lease.Grant, error)
 	Observe() (lease.Head, lease.Judgement)
 	Late(w lease.LateWrite) error
-	// Past tells of the claims from a token on up to the head.
+	// Past returns the claims from a token up to the head.
 	Past(from, head lease.Token) ([]lease.Past, error)
-	// Look makes the keeper look at its holder now. It does not wait.
+	// Look makes the keeper look at its holder at once. It does not wait.
 	Look()
 }
 
-// GuardConfig is what an admin asked for about one worktree.
+// GuardConfig is how an admin configured one worktree.
 type GuardConfig struct {
 	Worktree lease.WorktreeID
-	Root     string // for people
+	Root     string // for messages
 	Mode     Mode
 	OnFree   OnFree
 	Scope    Scope
@@ -32,22 +32,23 @@ type GuardConfig struct {
 	Policy   lease.Policy
 	Clock    lease.Clock
 	Resolver *Resolver
-	// Ends tells when holders end; nil leaves that to the keeper's looks.
+	// Ends tells when holders end. With nil only the keeper looks for that.
 	Ends *Ends
-	// Enforcement is the one of the mount; nil enforces, and is never switched.
+	// Enforcement is shared by the mount. nil enforces and is never switched.
 	Enforcement *Enforcement
-	// Exempt says where anybody may write; nil is nowhere.
+	// Exempt says where anybody may write. nil: nowhere.
 	Exempt *Exempt
-	// OnExempt is told of every mutation that is admitted for its place, in the
-	// request's own goroutine. It must not block. May be nil.
+	// OnExempt gets every mutation that is admitted for its place, in the request's own goroutine.
+	// It must not block. May be nil.
 	OnExempt func(Exemption)
-	// OnRefusal is told of every refusal, in the request's own goroutine, and of what
-	// Observing would have refused. It must not block. May be nil.
+	// OnRefusal gets every refusal, in the request's own goroutine, and also what Observing would
+	// have refused. It must not block. May be nil.
 	OnRefusal func(*Refusal)
 }
 
-// Guard is the fence of one worktree: what was asked for (cfg), the epochs (fence), who may not come back (history), what is
-// counted (statistics) and who is told (hooks). It implements lease.Fence. All methods are safe for concurrent use.
+// Guard is the fence of one worktree: its configuration (cfg), the epochs (fence), who may not come
+// back (history), what is counted (statistics) and the hooks. It implements lease.Fence. All
+// methods are safe for concurrent use.
 type Guard struct {
 	cfg    GuardConfig
 	keeper Leaseholder
@@ -59,37 +60,37 @@ type Guard struct {
 
 	frozen      atomic.Pointer[Freeze] // while the worktree's name changes
 	accompanied atomic.Bool            // see Accompany
-	patience    time.Duration          // holdPatience, but in tests
+	patience    time.Duration          // freezePatience, but in tests
 	members     members
 
-	mu sync.Mutex // of what says so in fence and history
+	mu sync.Mutex // guards the parts of fence and history that say so
 }
 
-// fence is the epochs of a guard. A mutation enters one of them, or is refused.
+// fence holds the epochs of a guard. A mutation enters one of them or is refused.
 type fence struct {
-	open     atomic.Pointer[epoch] // the lease's epoch, nil while closed
-	last     atomic.Pointer[epoch] // the latest of the lease's epochs, open or not
-	free     atomic.Pointer[epoch] // writes without a lease (AllowOnFree), nil while there is none; made under mu
+	open     atomic.Pointer[epoch] // the epoch of the lease, nil while closed
+	last     atomic.Pointer[epoch] // the latest epoch of a lease, open or not
+	free     atomic.Pointer[epoch] // writes without a lease (AllowOnFree); made under mu; may be nil
 	lastFree atomic.Pointer[epoch] // the latest of those, over or not
 	opening  atomic.Bool           // a lease is about to open: nothing may enter without one
 	shared   *epoch                // the one epoch of mode shared
-	exempt   *epoch                // the one of what is admitted for its place
+	exempt   *epoch                // the one epoch of mutations admitted for their place
 
 	// Under mu.
 	loss    lease.Loss      // why open is nil
-	closing chan struct{}   // while an epoch is being taken down; closed when that is over
+	closing chan struct{}   // set while an epoch is being closed; closed when that is over
 	turn    context.Context // ends when a close begins; bounds acquiring for a writer
 	endTurn context.CancelFunc
 	freeSeq uint64
 }
 
-// history is what a guard knows of leases that have ended. Under mu, but for learn.
+// history is what a guard knows of leases that have ended. Under mu, except learn.
 type history struct {
 	revoked revocations
-	learnt  headKey // up to where the records were gone through
+	learnt  headKey // how far the records have been read
 	past    []lease.Past
-	learn   sync.Mutex  // one at a time goes through the records; before mu
-	inVain  lease.Token // a writer has waited for it to be given back, see waitForRelease
+	learn   sync.Mutex  // one goroutine at a time reads the records; locked before mu
+	inVain  lease.Token // a wait for its release was in vain, see waitForRelease
 }
 
 // NewGuard makes a closed guard. Bind must follow before the first Enter.
@@ -101,7 +102,7 @@ func NewGuard(cfg GuardConfig) *Guard {
 		cfg.Enforcement = NewEnforcement(Enforcing)
 	}
 	g := &Guard{
-		cfg: cfg, patience: holdPatience, fence: fence{
+		cfg: cfg, patience: freezePatience, fence: fence{
 			shared: newEpoch(sharedEpoch, lease.Holder{}, never, 0), exempt: newEpoch(ByPlace, lease.Holder{}, never, 0),
 		},
 	}
@@ -109,7 +110,7 @@ func NewGuard(cfg GuardConfig) *Guard {
 	return g
 }
 
-// Bind gives the guard its keeper. The keeper in turn has the guard as its Fence.
+// Bind gives the guard its keeper. The keeper has the guard as its Fence.
 func (g *Guard) Bind(l Leaseholder) { g.keeper = l }
 
 // Worktree returns the id of the worktree.
@@ -123,28 +124,28 @@ func (g *Guard) Scope() Scope {
 	return g.cfg.Scope
 }
 
-// Open lets the grant's writers in until its deadline (boot clock). Whatever
-// wrote without a lease is drained first. Source: lease.Fence.
+// Open lets the holder's writers in until the grant's deadline (boot clock). Writes without a lease
+// are drained first. Source: lease.Fence.
 func (g *Guard) Open(gr lease.Grant) {
 	g.opening.Store(true)
 	defer g.opening.Store(false)
 	if f := g.free.Load(); f != nil {
 		f.end()
-		g.free.Store(nil) // not before: a next one would begin beside what is in flight
+		g.free.Store(nil) // not before end: otherwise a new one would begin beside what is in flight
 		g.runClose(lease.Loss{Kind: lease.LossReleased})
 	}
 	e := newEpoch(EpochOf(gr.Token), gr.Holder, gr.Deadline, g.cfg.Clock.Boot())
 	e.look = gr.Late
 	e.life = watchLife(gr.Holder, g.cfg.Resolver, g.cfg.Ends, g.keeper.Look)
 	if last := g.last.Swap(e); last != nil && last.id == e.id {
-		e.handles = last.handles // a renewal failed and was repaired: they are the same files
+		e.handles = last.handles // a renewal failed and then succeeded: the open files are the same
 	}
 	g.members.reset()
 	g.mu.Lock()
 	g.loss = lease.Loss{}
 	g.mu.Unlock()
 	if old := g.open.Swap(e); old != nil {
-		old.end() // the keeper closes before it opens; this is for a keeper that forgot
+		old.end() // the keeper closes before it opens; this is for a keeper with a bug
 		g.passed(old)
 	}
 }
@@ -156,13 +157,12 @@ func (g *Guard) Extend(t lease.Token, deadline time.Duration) {
 	}
 }
 
-// Close refuses from now on and returns when no mutation of the epoch is in
-// flight and the kernel's caches of it are gone. The order is: refuse, drain,
-// drop caches; the keeper reports and lets the gate lock go afterwards. Source:
-// lease.Fence.
+// Close refuses from now on. It returns when no mutation of the epoch is in flight and the kernel's
+// caches of it are gone. The order is: refuse, drain, drop caches. Then the keeper reports and
+// unlocks the gate lock. Source: lease.Fence.
 func (g *Guard) Close(l lease.Loss) {
-	// Not while the epoch is held up: its write-backs wait for the outcome, which only
-	// this Close can be, or are refused.
+	// Not while the epoch is frozen: its write-backs wait for the outcome, and only this Close can
+	// be that outcome. Or they are refused.
 	if e := g.open.Load(); givenBack(l.Kind) && (e == nil || e.stopped.Load() == nil) {
 		_ = g.yield(context.Background()) // which does not end
 	}
@@ -198,13 +198,13 @@ func (g *Guard) Close(l lease.Loss) {
 	}
 }
 
-// passed tells who waits for the end of an epoch that it has come.
+// passed tells those who wait for the end of an epoch that it has come.
 func (g *Guard) passed(e *epoch) {
 	e.life.close(g.cfg.Ends)
 	close(e.gone)
 }
 
-// givenBack reports whether a lease ends in peace, with its holder's writes done.
+// givenBack reports whether a lease ends in peace: its holder's writes are done.
 func givenBack(k lease.LossKind) bool {
 	return k == lease.LossReleased || k == lease.LossIdle || k == lease.LossHolderGone || k == lease.LossReplaced
 }
@@ -220,14 +220,14 @@ func (g *Guard) yield(ctx context.Context) error {
 func (g *Guard) revoke(l lease.Loss, c *crowd) {
 	switch l.Kind {
 	case lease.LossExpired:
-		g.revoked.add(revocation{holder: l.Holder, why: ReasonRevokedExpired, token: l.Token, crowd: c})
+		g.revoked.add(revocation{holder: l.Holder, why: reasonRevokedExpired, token: l.Token, crowd: c})
 	case lease.LossSuperseded:
-		g.revoked.add(revocation{holder: l.Holder, why: ReasonRevokedStolen, token: l.Token, crowd: c})
+		g.revoked.add(revocation{holder: l.Holder, why: reasonRevokedStolen, token: l.Token, crowd: c})
 	}
 }
 
-// Admit takes a holder out of the revoked: it acquired on purpose. An epoch that it
-// had taken by writing becomes one on purpose, with the purpose that it named.
+// Admit removes a holder from the revoked ones, because it acquired on purpose. If it has a lease
+// by writing, that becomes one on purpose, with the new purpose.
 func (g *Guard) Admit(h lease.Holder) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -239,9 +239,9 @@ func (g *Guard) Admit(h lease.Holder) {
 	}
 }
 
-// Idle reports whether an automatic holder has not written for a lease and has
-// no file open for writing. An open file is the use of the worktree: giving the
-// lease back under it would refuse an editor's swap file for good.
+// Idle reports whether an automatic holder has not written for the time of a lease and has no file
+// open for writing. An open file is a use of the worktree: if the lease were given back, an
+// editor's swap file would be refused for good.
 func (g *Guard) Idle(lease.Holder) bool {
 	e := g.open.Load()
 	if e == nil {
@@ -251,7 +251,7 @@ func (g *Guard) Idle(lease.Holder) bool {
 	return e.handles.Load() == 0 && quiet >= g.cfg.Policy.LeaseDuration
 }
 
-// HandleOpened and HandleClosed count the write handles of an epoch, for Idle.
+// HandleOpened counts a file that was opened for writing in an epoch, for Idle.
 func (g *Guard) HandleOpened(id Epoch) { g.countHandle(id, 1) }
 
 // HandleClosed is the end of HandleOpened.

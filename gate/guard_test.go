@@ -48,9 +48,9 @@ func TestAHandleWritesInItsEpochOnly(t *testing.T) {
 	mustEnter(t, g, write(p.Epoch())).Leave()
 
 	k.lose(lease.LossReleased, tok, h)
-	mustRefuse(t, g, write(p.Epoch()), ReasonStaleHandle)
+	mustRefuse(t, g, write(p.Epoch()), reasonStaleHandle)
 	k.give(h)
-	no := mustRefuse(t, g, write(p.Epoch()), ReasonStaleHandle)
+	no := mustRefuse(t, g, write(p.Epoch()), reasonStaleHandle)
 	require.Equal(t, lease.ClassFencingMismatch, no.Class())
 	require.Equal(t, syscall.EROFS, no.Errno)
 }
@@ -142,7 +142,7 @@ func TestOnlyAPeacefulCloseYields(t *testing.T) {
 		})
 		k.lose(kind, tok, mountHolder("a"))
 		require.Equal(t, want, yielded, kind)
-		mustRefuse(t, g, write(EpochOf(tok)), map[bool]Reason{true: ReasonRenewFailed, false: ReasonStaleHandle}[kind == lease.LossRenewFailed])
+		mustRefuse(t, g, write(EpochOf(tok)), map[bool]Reason{true: reasonRenewFailed, false: reasonStaleHandle}[kind == lease.LossRenewFailed])
 	}
 }
 
@@ -237,8 +237,8 @@ func TestTheDeadlineRefusesByItself(t *testing.T) {
 	c.move(20*time.Second - 1)
 	mustEnter(t, g, write(EpochOf(tok))).Leave()
 	c.move(1)
-	mustRefuse(t, g, write(EpochOf(tok)), ReasonExpired)
-	mustRefuse(t, g, byUser(7), ReasonExpired)
+	mustRefuse(t, g, write(EpochOf(tok)), reasonExpired)
+	mustRefuse(t, g, byUser(7), reasonExpired)
 	g.Extend(tok, c.Boot()+time.Second)
 	mustEnter(t, g, write(EpochOf(tok))).Leave()
 }
@@ -257,14 +257,14 @@ func TestARevokedHolderStaysOutUntilItAcquiresOnPurpose(t *testing.T) {
 	h := userHolder(7, "7")
 	tok := k.give(h)
 	k.lose(lease.LossExpired, tok, h)
-	mustRefuse(t, g, byUser(7), ReasonRevokedExpired)
+	mustRefuse(t, g, byUser(7), reasonRevokedExpired)
 	require.Empty(t, k.asked, "a revoked writer must not take the next lease by writing")
 
 	// Another takes it, and the revoked one is still out afterwards.
 	mustEnter(t, g, byUser(8)).Leave()
 	require.Len(t, k.asked, 1)
 	k.lose(lease.LossReleased, k.next, k.asked[0])
-	mustRefuse(t, g, byUser(7), ReasonRevokedExpired)
+	mustRefuse(t, g, byUser(7), reasonRevokedExpired)
 
 	g.Admit(h)
 	mustEnter(t, g, byUser(7)).Leave()
@@ -277,7 +277,7 @@ func TestAWiderAutomaticLeaseIsNoWayAroundARevocation(t *testing.T) {
 	auto := mountHolder("all")
 	auto.Auto = true
 	k.give(auto)
-	mustRefuse(t, g, byUser(7), ReasonRevokedStolen)
+	mustRefuse(t, g, byUser(7), reasonRevokedStolen)
 	k.give(mountHolder("all")) // on purpose: everybody who comes through the mount
 	mustEnter(t, g, byUser(7)).Leave()
 }
@@ -287,8 +287,8 @@ func TestAFailedRenewalClosesAndAReopeningLetsTheSameHandlesOn(t *testing.T) {
 	h := userHolder(7, "7")
 	tok := k.give(h)
 	k.lose(lease.LossRenewFailed, tok, h)
-	require.Equal(t, lease.ClassLockExpired, mustRefuse(t, g, write(EpochOf(tok)), ReasonRenewFailed).Class())
-	mustRefuse(t, g, byUser(7), ReasonRenewFailed)
+	require.Equal(t, lease.ClassLockExpired, mustRefuse(t, g, write(EpochOf(tok)), reasonRenewFailed).Class())
+	mustRefuse(t, g, byUser(7), reasonRenewFailed)
 	g.Open(lease.Grant{Token: tok, Holder: h, Deadline: k.clock.Boot() + time.Second})
 	mustEnter(t, g, write(EpochOf(tok))).Leave()
 }
@@ -309,12 +309,12 @@ func TestOnFree(t *testing.T) {
 	t.Run("acquire says what the keeper says", func(t *testing.T) {
 		g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree, c.Scope = AcquireOnFree, ScopeUser })
 		k.refuse = &lease.Error{Class: lease.ClassStoreFailed, Message: "disk full", File: "/locks/main.lock"}
-		no := mustRefuse(t, g, byUser(7), ReasonStore)
+		no := mustRefuse(t, g, byUser(7), reasonStore)
 		require.Contains(t, no.Sentence(), "/locks/main.lock")
 	})
 	t.Run("acquire without an identity is nobody", func(t *testing.T) {
 		g, _, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree = AcquireOnFree })
-		mustRefuse(t, g, byUser(7), ReasonNobody)
+		mustRefuse(t, g, byUser(7), reasonNobody)
 	})
 	t.Run("allow ends with the first lease, for open handles too", func(t *testing.T) {
 		g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree = AllowOnFree })
@@ -325,17 +325,17 @@ func TestOnFree(t *testing.T) {
 		g.OnClose(func(lease.Loss) { hooked = true })
 		tok := k.give(userHolder(8, "8"))
 		require.True(t, hooked, "what was written without a lease must leave the kernel's caches")
-		mustRefuse(t, g, write(p.Epoch()), ReasonStaleHandle)
+		mustRefuse(t, g, write(p.Epoch()), reasonStaleHandle)
 		k.lose(lease.LossReleased, tok, userHolder(8, "8"))
-		mustRefuse(t, g, write(p.Epoch()), ReasonStaleHandle)
+		mustRefuse(t, g, write(p.Epoch()), reasonStaleHandle)
 	})
 	t.Run("allow does not pass while another mount holds it", func(t *testing.T) {
 		g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree = AllowOnFree })
 		p := mustEnter(t, g, byUser(7))
 		p.Leave()
 		k.state = lease.Held
-		mustRefuse(t, g, byUser(7), ReasonHeldElsewhere)
-		mustRefuse(t, g, write(p.Epoch()), ReasonStaleHandle)
+		mustRefuse(t, g, byUser(7), reasonHeldElsewhere)
+		mustRefuse(t, g, write(p.Epoch()), reasonStaleHandle)
 	})
 }
 
@@ -383,7 +383,7 @@ func TestIdleNeedsQuietAndNoOpenFile(t *testing.T) {
 
 // A refused writer's sentence never shows a secret and always a way out.
 func TestEveryReasonHasItsLine(t *testing.T) {
-	for why := ReasonNone + 1; why < reasonCount; why++ {
+	for why := reasonNone + 1; why < reasonCount; why++ {
 		no := &Refusal{Reason: why, Worktree: "main", Holder: userHolder(7, "7"), Left: time.Second}
 		require.NotEmpty(t, no.Class(), why)
 		require.NotEmpty(t, no.Next(), why)

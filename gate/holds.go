@@ -1,6 +1,6 @@
 package gate
 
-// Holds reports whether a caller is of those who hold the lease that is open here.
+// Holds reports whether a caller belongs to the holder of the lease that is open here.
 func (g *Guard) Holds(c Caller) bool {
 	e := g.open.Load()
 	if e == nil || e.over(g.cfg.Clock.Boot()) {

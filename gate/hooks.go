@@ -7,25 +7,24 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// hooks are who is told of a guard's epochs. They are added at any time and run without a lock.
+// hooks are told about a guard's epochs. They are added at any time and run without a lock.
 type hooks struct {
 	adding  sync.Mutex
 	onClose []func(lease.Loss)
 	onYield []func(context.Context) error
 }
 
-// OnClose adds a hook that Close and Open run after an epoch has drained and
-// before the next one opens: the file system drops the kernel's caches there.
+// OnClose adds a hook that Close and Open run after an epoch has drained and before the next one
+// opens. The file system drops the kernel's caches there.
 func (h *hooks) OnClose(hook func(lease.Loss)) {
 	h.adding.Lock()
 	defer h.adding.Unlock()
 	h.onClose = append(h.onClose, hook)
 }
 
-// OnYield adds a hook that Close runs first, while the epoch is still open, when a
-// lease is given back in peace, and Hold when it is handed over: the file system lets
-// the kernel write back there what the holder has stored through mappings. Its error
-// is that of the context.
+// OnYield adds a hook that runs first while the epoch is still open: in Close if the lease is given
+// back in peace, and in Freeze before a handover. There the file system lets the kernel write back
+// what the holder has stored through mappings. The error is that of the context.
 func (h *hooks) OnYield(hook func(context.Context) error) {
 	h.adding.Lock()
 	defer h.adding.Unlock()

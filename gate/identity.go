@@ -12,24 +12,24 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// Identity is a resolved process. Numbers alone do not identify one: pids are
-// reused, so the start time goes with them.
+// Identity is a resolved process. A pid is not enough, because pids are reused: the start time goes
+// with it.
 type Identity struct {
-	TID          int    // the thread that called, 0 if unseen
+	tid          int    // the thread that called, 0 if not visible
 	PID          int    // its process
 	Start        uint64 // of the process, clock ticks after boot
-	PPID         int
+	ppid         int
 	Session      int    // id of the POSIX session, see sessionOf
-	SessionStart uint64 // of the session's leader, 0 if that process is gone
+	SessionStart uint64 // of the session's leader, 0 if it has ended
 	UID          uint32 // file system user id of the call
 }
 
 // errUnseen says that the caller has no pid in the daemon's pid namespace.
 var errUnseen = errors.New("the process is in a pid namespace that is not visible here")
 
-// identify reads who a thread is. uid is what the kernel said of the request.
+// identify reads the identity of a thread. uid is what the kernel said of the request.
 func identify(tid int, uid uint32) (Identity, error) {
-	id := Identity{TID: tid, UID: uid}
+	id := Identity{tid: tid, UID: uid}
 	if tid == 0 {
 		return id, errUnseen
 	}
@@ -41,35 +41,34 @@ func identify(tid int, uid uint32) (Identity, error) {
 	if err != nil {
 		return id, err
 	}
-	id.PID, id.Start, id.PPID = pid, st.Start, st.PPID
+	id.PID, id.Start, id.ppid = pid, st.Start, st.PPID
 	id.Session, id.SessionStart = sessionOf(pid, st, ReadStat)
 	return id, nil
 }
 
-// sessionOf returns the session of a process and when its leader started, 0 if the
-// leader is gone.
+// sessionOf returns the session of a process, and when its leader started (0 if the leader has
+// ended).
 //
-// A session that was made outside of this pid namespace has the number 0 in it
-// (nsenter, unshare -p, sandboxes that do not call setsid), and there may be several.
-// Its members are told apart by the uppermost ancestor that is in it too, which
-// stands for the leader.
+// A session that was made outside of this pid namespace has the number 0 in it (nsenter, unshare
+// -p, sandboxes that do not call setsid). There may be several such sessions. The topmost ancestor
+// in the same session stands for the leader and tells them apart.
 func sessionOf(pid int, st ProcStat, stat func(int) (ProcStat, error)) (session int, start uint64) {
-	switch st.Session {
+	switch st.session {
 	case 0:
 		return unseenSession(pid, st, stat)
 	case pid:
 		return pid, st.Start
 	}
-	if leader, err := stat(st.Session); err == nil && leader.Session == st.Session {
+	if leader, err := stat(st.session); err == nil && leader.session == st.session {
 		start = leader.Start
 	}
-	return st.Session, start
+	return st.session, start
 }
 
 func unseenSession(pid int, st ProcStat, stat func(int) (ProcStat, error)) (top int, start uint64) {
 	for range ancestorsMax {
 		above, err := stat(st.PPID)
-		if st.PPID == 0 || err != nil || above.Session != 0 {
+		if st.PPID == 0 || err != nil || above.session != 0 {
 			break
 		}
 		pid, st = st.PPID, above
@@ -77,7 +76,7 @@ func unseenSession(pid int, st ProcStat, stat func(int) (ProcStat, error)) (top 
 	return pid, st.Start
 }
 
-// host is what does not change while the machine is up.
+// host returns what does not change while the machine is up.
 var host = sync.OnceValue(func() (h struct{ name, bootID, pidNS string }) {
 	h.name, _ = os.Hostname()
 	if h.name == "" {
@@ -89,7 +88,7 @@ var host = sync.OnceValue(func() (h struct{ name, bootID, pidNS string }) {
 	return h
 })
 
-// HostName returns this machine's name as it stands in holder ids.
+// HostName returns this machine's name, as holder ids have it.
 func HostName() string { return host().name }
 
 // userName returns the name of a user id, or the number if it has none.
@@ -101,9 +100,9 @@ func userName(uid uint32) string {
 	return n
 }
 
-// HolderFor makes the holder of a lease that is bound to a process: the lease is
-// renewed while that process lives and is not stopped. It fails when there is no
-// such process, or when the scope would take in everybody.
+// HolderFor makes the holder of a lease that is bound to a process. The lease is renewed while that
+// process lives and is not stopped. HolderFor fails if there is no such process, or if everybody
+// would be in the scope.
 func (r *Resolver) HolderFor(pid int, scope Scope, purpose string) (lease.Holder, error) {
 	uid, err := readUID(pid)
 	if err != nil {
@@ -142,9 +141,8 @@ func (r *Resolver) holderOf(id Identity, scope Scope, purpose string) (lease.Hol
 	return h, nil
 }
 
-// autoHolder is the holder that a write takes the lease for. Under scope session
-// the lease is bound to the session's leader, so that it outlives the command
-// that happened to write first.
+// autoHolder returns the holder that a write takes the lease for. Under scope session the lease is
+// bound to the session's leader, because it shall outlive the command that wrote first.
 func (r *Resolver) autoHolder(id Identity, scope Scope) (lease.Holder, error) {
 	if id.PID == 0 && scope != ScopeUser && scope != ScopeMount {
 		return lease.Holder{}, errUnseen
@@ -155,7 +153,7 @@ func (r *Resolver) autoHolder(id Identity, scope Scope) (lease.Holder, error) {
 		h.PID, h.StartTime = id.Session, id.SessionStart
 	}
 	if scope == ScopeUser || scope == ScopeMount {
-		h.PID, h.StartTime = 0, 0 // it belongs to no process; idleness ends it
+		h.PID, h.StartTime = 0, 0 // it belongs to no process; it ends when idle
 	}
 	return h, err
 }

@@ -17,7 +17,7 @@ func TestParseStatSurvivesHostileNames(t *testing.T) {
 	for _, name := range []string{"sh", "a b", "x) R 1 1 1 (y", ")", "("} {
 		s, err := parseStat([]byte("77 (" + name + ")" + tail))
 		require.NoError(t, err, name)
-		require.Equal(t, ProcStat{Comm: name, State: 'S', PPID: 10, Group: 11, Session: 12, Threads: 3, Start: 4242}, s)
+		require.Equal(t, ProcStat{Comm: name, State: 'S', PPID: 10, Group: 11, session: 12, threads: 3, Start: 4242}, s)
 	}
 	for _, bad := range []string{"", "77", "77 (sh", "77 (sh) S 1", ")(", "77 (sh) S x 11 12 0 -1 1 1 2 3 4 5 6 7 8 20 0 3 0 4242"} {
 		_, err := parseStat([]byte(bad))
@@ -83,17 +83,17 @@ func TestScopes(t *testing.T) {
 // In a pid namespace that was entered without setsid, everybody's session is 0.
 func TestSessionsFromOutsideAreToldApart(t *testing.T) {
 	procs := map[int]ProcStat{
-		1:  {PPID: 0, Session: 1, Start: 10},
-		20: {PPID: 0, Session: 0, Start: 20}, // entered by nsenter
-		21: {PPID: 20, Session: 0, Start: 21},
-		22: {PPID: 21, Session: 0, Start: 22},
-		30: {PPID: 0, Session: 0, Start: 30}, // and again
-		31: {PPID: 30, Session: 31, Start: 31},
-		32: {PPID: 31, Session: 31, Start: 32},
-		33: {PPID: 31, Session: 99, Start: 33}, // whose leader has ended
-		40: {PPID: 1, Session: 0, Start: 40},   // an orphan of 30
-		50: {PPID: 51, Session: 0, Start: 50},  // what /proc must never say
-		51: {PPID: 50, Session: 0, Start: 51},
+		1:  {PPID: 0, session: 1, Start: 10},
+		20: {PPID: 0, session: 0, Start: 20}, // entered by nsenter
+		21: {PPID: 20, session: 0, Start: 21},
+		22: {PPID: 21, session: 0, Start: 22},
+		30: {PPID: 0, session: 0, Start: 30}, // and again
+		31: {PPID: 30, session: 31, Start: 31},
+		32: {PPID: 31, session: 31, Start: 32},
+		33: {PPID: 31, session: 99, Start: 33}, // whose leader has ended
+		40: {PPID: 1, session: 0, Start: 40},   // an orphan of 30
+		50: {PPID: 51, session: 0, Start: 50},  // what /proc must never say
+		51: {PPID: 50, session: 0, Start: 51},
 	}
 	stat := func(pid int) (ProcStat, error) {
 		if s, ok := procs[pid]; ok {

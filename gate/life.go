@@ -8,18 +8,18 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// life tells at once whether who an epoch's lease is bound to has ended, at the price of
-// one system call while its process runs. Safe for concurrent use.
+// life tells at once whether the holder of an epoch has ended. While its process runs, one system
+// call answers. Safe for concurrent use.
 type life struct {
 	res *Resolver
 
 	mu    sync.Mutex
-	pidfd int   // -1: not to be had, or closed
-	watch int32 // of Ends
+	pidfd int   // -1: none, or closed
+	watch int32 // in Ends
 }
 
-// watchLife begins to watch the process that a holder is bound to. ends may be nil; else
-// wake is called once when the process has ended.
+// watchLife begins to watch the process that a holder is bound to. When it ends, ends calls wake
+// once. ends may be nil.
 func watchLife(h lease.Holder, res *Resolver, ends *Ends, wake func()) *life {
 	l := &life{res: res, pidfd: -1}
 	if h.PID == 0 || h.BootID != host().bootID || h.PIDNamespace != host().pidNS {
@@ -29,7 +29,7 @@ func watchLife(h lease.Holder, res *Resolver, ends *Ends, wake func()) *life {
 	if err != nil {
 		return l
 	}
-	if st, err := ReadStat(h.PID); err != nil || st.Start != h.StartTime { // after it was opened: it is of this very process
+	if st, err := ReadStat(h.PID); err != nil || st.Start != h.StartTime { // read after the pidfd was opened: so it is about this very process
 		_ = unix.Close(fd)
 		return l
 	}
@@ -40,7 +40,7 @@ func watchLife(h lease.Holder, res *Resolver, ends *Ends, wake func()) *life {
 	return l
 }
 
-// ended reports whether nobody is left whom the holder stands for.
+// ended reports whether nobody is left in the holder.
 func (l *life) ended(h lease.Holder) bool {
 	if l == nil || l.runs() {
 		return false

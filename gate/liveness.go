@@ -6,39 +6,39 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// Liveness says whether who a lease is bound to is still there: its process or, where a
-// write took the lease for a session or a cgroup, anybody who is left in that. One that
-// is stopped or frozen is not renewed: it could not stop writing in time either.
+// Liveness says whether the process that a lease is bound to lives. If a write took the lease for a
+// session or a cgroup, any process left in it counts. A stopped or frozen process counts as
+// stopped: its lease is not renewed, because it could not stop writing in time.
 func Liveness(h lease.Holder) lease.Liveness {
 	live, _ := livenessOf(h, process{})
 	return live
 }
 
-// Liveness is the function of that name, at less cost: it remembers who was found to be
-// left where the leader of a session has ended.
+// Liveness is the function Liveness at less cost: it remembers which process was found in a session
+// whose leader has ended.
 func (r *Resolver) Liveness(h lease.Holder) lease.Liveness {
 	key := h.Scope + " " + h.ScopeKey
-	r.leftMu.Lock()
-	known := r.left[key]
-	r.leftMu.Unlock()
+	r.remainingMu.Lock()
+	known := r.remaining[key]
+	r.remainingMu.Unlock()
 	live, left := livenessOf(h, known)
 	if left == known {
 		return live
 	}
-	r.leftMu.Lock()
-	defer r.leftMu.Unlock()
-	if delete(r.left, key); left == (process{}) {
+	r.remainingMu.Lock()
+	defer r.remainingMu.Unlock()
+	if delete(r.remaining, key); left == (process{}) {
 		return live
 	}
-	if r.left == nil || len(r.left) >= resolvedMax {
-		r.left = make(map[string]process)
+	if r.remaining == nil || len(r.remaining) >= resolvedMax {
+		r.remaining = make(map[string]process)
 	}
-	r.left[key] = left
+	r.remaining[key] = left
 	return live
 }
 
-// livenessOf is Liveness. known is who was found to be left in its session before, left
-// who is now.
+// livenessOf is Liveness. known is the member of the session that was found before, left the one
+// found now.
 func livenessOf(h lease.Holder, known process) (live lease.Liveness, left process) {
 	switch {
 	case h.PID == 0:
@@ -59,7 +59,7 @@ func livenessOf(h lease.Holder, known process) (live lease.Liveness, left proces
 	return lease.Gone, left
 }
 
-// liveness is that of one process.
+// liveness returns the liveness of one process.
 func (p process) liveness() lease.Liveness {
 	st, err := ReadStat(p.pid)
 	switch {
@@ -69,11 +69,11 @@ func (p process) liveness() lease.Liveness {
 		return lease.Unknown
 	case st.dead():
 		return lease.Gone
-	case st.State == 'T', st.State == 't', frozen(p.pid):
+	case st.State == 'T', st.State == 't', cgroupFrozen(p.pid):
 		return lease.Stopped
 	}
 	return lease.Alive
 }
 
-// dead reports whether the process has ended, and at most waits to be reaped.
-func (s ProcStat) dead() bool { return s.State == 'X' || s.State == 'Z' && s.Threads <= 1 }
+// dead reports whether the process has ended. It may not have been reaped.
+func (s ProcStat) dead() bool { return s.State == 'X' || s.State == 'Z' && s.threads <= 1 }

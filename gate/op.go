@@ -4,21 +4,20 @@ package gate
 type Effect uint8
 
 const (
-	// Neutral operations change nothing on the backing store and read nothing
-	// from it that could be refused (FORGET, RELEASE, locks that stay in the kernel).
+	// Neutral operations change nothing on the backing store, and read nothing that could be
+	// refused (FORGET, RELEASE, locks that stay in the kernel).
 	Neutral Effect = iota
 	// Reads are never refused.
 	Reads
-	// Mutates must pass Guard.Enter. Some of these only mutate in some forms
-	// (OPEN for reading, an IOCTL that gets): the handler asks for those that do.
+	// Mutates must pass Guard.Enter. Some operations mutate only in some forms: OPEN for writing,
+	// an IOCTL that sets. The handler asks for those forms only.
 	Mutates
 )
 
-// Op is an operation of the file system, one for each method of go-fuse's raw
-// interface.
+// Op is an operation of the file system. There is one for each method of go-fuse's raw interface.
 type Op uint8
 
-// The operations that the guard is asked about, and those it is not.
+// The operations. For those that mutate, the guard is asked.
 const (
 	OpNone Op = iota
 	OpSetAttr
@@ -69,13 +68,12 @@ const (
 )
 
 type operation struct {
-	method string // of fuse.RawFileSystem
+	method string // its name in fuse.RawFileSystem
 	effect Effect
 }
 
-// operations is the one table of what the file system can be asked to do. A test
-// of fusefs walks go-fuse's raw interface by reflection and fails on any method
-// that has no line here.
+// operations is the one table of what the file system can be asked to do. A test of fusefs walks
+// go-fuse's raw interface by reflection, and fails for a method without a line here.
 var operations = [opCount]operation{
 	OpSetAttr:       {"SetAttr", Mutates},
 	OpMknod:         {"Mknod", Mutates},
@@ -125,7 +123,7 @@ var operations = [opCount]operation{
 	OpSetDebug:   {"SetDebug", Neutral},
 }
 
-// String returns the raw method's name.
+// String returns the name of the raw method.
 func (o Op) String() string {
 	if o >= opCount || operations[o].method == "" {
 		return "unknown"

@@ -6,14 +6,14 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// A lease whose holder has ended is given back at once, by whoever keeps it: this daemon,
-// another one, or a command. Until that is done a writer waits instead of being refused.
+// If the holder of a lease has ended, its keeper gives the lease back at once: this daemon, another
+// one, or a command. Until then a writer waits and is not refused.
 
-// passOnWait bounds that wait: who should give the lease back may be stopped.
+// passOnWait bounds that wait: the keeper may be stopped.
 const passOnWait = 2 * time.Second
 
-// waitForEnd makes the keeper look at a holder that has ended, and waits until its epoch is
-// over, if that comes in time. nil is no epoch.
+// waitForEnd makes the keeper look at a holder that has ended. It waits until its epoch is over,
+// for a bounded time. nil is no epoch.
 func (g *Guard) waitForEnd(e *epoch, r Request) {
 	if e == nil {
 		return
@@ -35,8 +35,8 @@ func (g *Guard) waitForEnd(e *epoch, r Request) {
 	}
 }
 
-// headState is what the record says. One that this daemon is just giving back counts as
-// free: who acquires waits for the keeper in any case.
+// headState returns what the record says. A lease that this daemon is just giving back counts as
+// free: whoever acquires waits for the keeper in any case.
 func (g *Guard) headState(head lease.Head, j lease.Judgement) lease.State {
 	g.mu.Lock()
 	own := g.loss.Token != 0 && g.loss.Token == head.Token && givenBack(g.loss.Kind)
@@ -47,9 +47,9 @@ func (g *Guard) headState(head lease.Head, j lease.Judgement) lease.State {
 	return j.State
 }
 
-// waitForRelease waits where the lease is held elsewhere and its holder has ended, until
-// that is given back. It reports whether it is worth deciding again. In vain it waits once
-// for each token.
+// waitForRelease waits if the lease is held elsewhere and its holder has ended, until the lease is
+// given back. It reports whether to decide again. After a wait in vain nobody waits for this token
+// again.
 func (g *Guard) waitForRelease(r Request) bool {
 	head, j := g.keeper.Observe()
 	if !g.passesOn(head, j) {
@@ -76,15 +76,14 @@ func (g *Guard) waitForRelease(r Request) bool {
 	return false
 }
 
-// waitedInVain keeps anybody else from waiting for the same.
+// waitedInVain keeps others from waiting for the same token.
 func (g *Guard) waitedInVain(t lease.Token) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.inVain = t
 }
 
-// hasEnded reports whether an epoch is only to be given back: nobody is left whom its
-// holder stands for.
+// hasEnded reports whether an epoch is only waiting to be given back: nobody is left in its holder.
 func (g *Guard) hasEnded(e *epoch) bool {
 	g.mu.Lock()
 	waited := g.inVain == e.id.Token()

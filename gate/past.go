@@ -6,16 +6,16 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// headKey is what the records have been gone through for. Anything that changes who is
-// revoked changes it.
+// headKey says up to which state the records have been read. Whatever changes who is revoked
+// changes the key.
 type headKey struct {
 	token                   lease.Token
 	released, auto, expired bool
 }
 
-// learnPast goes through the claims that are new since the last time: whoever lost one
-// against its will stays out here, too, wherever it had it. key is that of now.
-// Mostly it costs a comparison.
+// learnPast reads the claims that are new since the last time. Whoever lost a lease against its
+// will stays out here, too, wherever that was. key is the current key. Mostly it costs a
+// comparison.
 func (g *Guard) learnPast(key headKey) {
 	if g.hasLearnt(key) {
 		return
@@ -27,7 +27,7 @@ func (g *Guard) learnPast(key headKey) {
 	}
 	from := lease.Token(0)
 	if n := len(g.past); n > 0 {
-		from = g.past[n-1].Token // how it ended was not known then
+		from = g.past[n-1].Token // it had not ended then
 	}
 	if g.onlyReleased(key) {
 		g.mu.Lock()
@@ -37,7 +37,7 @@ func (g *Guard) learnPast(key headKey) {
 	}
 	later, err := g.keeper.Past(from, key.token)
 	if err != nil {
-		return // the next look tries again; the head itself is judged all the same
+		return // the next call tries again; the head itself is judged in any case
 	}
 	past := append(until(g.past, from), later...)
 	if extra := len(past) - lease.PastKept; extra > 0 {
@@ -50,7 +50,7 @@ func (g *Guard) learnPast(key headKey) {
 	g.revoked.learn(past, found)
 }
 
-// onlyReleased reports whether nothing has changed but that the head was given back: that
+// onlyReleased reports whether nothing has changed except that the head was given back. That
 // revokes nobody, and is read with the next claim. The caller has learn.
 func (g *Guard) onlyReleased(key headKey) bool {
 	g.mu.Lock()
@@ -75,10 +75,10 @@ func (g *Guard) hasLearnt(key headKey) bool {
 	return g.learnt == key
 }
 
-// keyOfEpoch is the key while an epoch is open here: its claim is the head.
+// keyOfEpoch returns the key while an epoch is open here: its claim is the head.
 func keyOfEpoch(e *epoch) headKey { return headKey{token: e.id.Token(), auto: e.holder().Auto} }
 
-// keyOf is the key of what was observed.
+// keyOf returns the key of an observed head.
 func keyOf(head lease.Head, j lease.Judgement) headKey {
 	key := headKey{token: head.Token, expired: j.State == lease.Expired || j.State == lease.Stealable}
 	if head.Record != nil {
@@ -87,7 +87,7 @@ func keyOf(head lease.Head, j lease.Judgement) headKey {
 	return key
 }
 
-// revokedBy is lostBy for those of this machine who are left, each with its crowd.
+// revokedBy is lostBy for the holders of this machine that still live, each with its crowd.
 func (g *Guard) revokedBy(past []lease.Past, key headKey) (found []revocation) {
 	for _, v := range lostBy(past, key.expired) {
 		if v.holder.BootID != host().bootID || g.cfg.Resolver.Liveness(v.holder) == lease.Gone {
@@ -101,7 +101,7 @@ func (g *Guard) revokedBy(past []lease.Past, key headKey) (found []revocation) {
 	return found
 }
 
-// crowdKnown is the crowd that was noted for a revocation before.
+// crowdKnown returns the crowd that was noted for a revocation before.
 func (g *Guard) crowdKnown(v revocation) *crowd {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -113,23 +113,23 @@ func (g *Guard) crowdKnown(v revocation) *crowd {
 	return nil
 }
 
-// bootAt is the boot clock at a time of the wall clock.
+// bootAt converts a time of the wall clock to the boot clock.
 func bootAt(c lease.Clock, at time.Time) time.Duration {
 	return c.Boot() - max(c.Wall().Sub(at), 0)
 }
 
-// lostBy are the holders that lost a lease against their will and have acquired none on
-// purpose since. expired is whether the time of the head is over. Pure.
+// lostBy returns the holders that lost a lease against their will and have acquired none on purpose
+// since. expired says whether the head has expired. Pure.
 func lostBy(past []lease.Past, expired bool) (lost []revocation) {
 	for i, p := range past {
-		why := ReasonNone
+		why := reasonNone
 		switch {
 		case p.End == lease.PastTaken:
-			why = ReasonRevokedStolen
+			why = reasonRevokedStolen
 		case p.End == lease.PastLasts && expired:
-			why = ReasonRevokedExpired
+			why = reasonRevokedExpired
 		}
-		if why != ReasonNone && !admittedBy(past[i+1:], p.Holder, p.Token) {
+		if why != reasonNone && !admittedBy(past[i+1:], p.Holder, p.Token) {
 			lost = append(lost, revocation{holder: p.Holder, why: why, token: p.Token, at: p.Expires})
 		}
 	}

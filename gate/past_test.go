@@ -25,14 +25,14 @@ func TestLostBy(t *testing.T) {
 		"nothing":                {nil, false, nil},
 		"given back":             {[]lease.Past{{Token: 1, Holder: a, End: lease.PastGiven}}, true, nil},
 		"it lasts":               {[]lease.Past{{Token: 1, Holder: a, End: lease.PastLasts}}, false, nil},
-		"its time is over":       {[]lease.Past{{Token: 1, Holder: a, End: lease.PastLasts}}, true, map[lease.Token]Reason{1: ReasonRevokedExpired}},
-		"taken":                  {[]lease.Past{{Token: 1, Holder: a, End: lease.PastTaken}, {Token: 2, Holder: b, End: lease.PastGiven}}, false, map[lease.Token]Reason{1: ReasonRevokedStolen}},
+		"its time is over":       {[]lease.Past{{Token: 1, Holder: a, End: lease.PastLasts}}, true, map[lease.Token]Reason{1: reasonRevokedExpired}},
+		"taken":                  {[]lease.Past{{Token: 1, Holder: a, End: lease.PastTaken}, {Token: 2, Holder: b, End: lease.PastGiven}}, false, map[lease.Token]Reason{1: reasonRevokedStolen}},
 		"on purpose afterwards":  {[]lease.Past{{Token: 1, Holder: a, End: lease.PastTaken}, {Token: 2, Holder: session(1, false), End: lease.PastGiven}}, false, nil},
 		"its leader afterwards":  {[]lease.Past{{Token: 1, Holder: a, End: lease.PastTaken}, {Token: 2, Holder: tree(1), End: lease.PastGiven}}, false, nil},
-		"on purpose before":      {[]lease.Past{{Token: 1, Holder: session(1, false), End: lease.PastGiven}, {Token: 2, Holder: a, End: lease.PastTaken}}, false, map[lease.Token]Reason{2: ReasonRevokedStolen}},
-		"by writing afterwards":  {[]lease.Past{{Token: 1, Holder: a, End: lease.PastTaken}, {Token: 2, Holder: a, End: lease.PastGiven}}, false, map[lease.Token]Reason{1: ReasonRevokedStolen}},
-		"another afterwards":     {[]lease.Past{{Token: 1, Holder: a, End: lease.PastTaken}, {Token: 2, Holder: tree(2), End: lease.PastGiven}}, false, map[lease.Token]Reason{1: ReasonRevokedStolen}},
-		"again after on purpose": {[]lease.Past{{Token: 1, Holder: a, End: lease.PastTaken}, {Token: 2, Holder: tree(1), End: lease.PastTaken}}, false, map[lease.Token]Reason{2: ReasonRevokedStolen}},
+		"on purpose before":      {[]lease.Past{{Token: 1, Holder: session(1, false), End: lease.PastGiven}, {Token: 2, Holder: a, End: lease.PastTaken}}, false, map[lease.Token]Reason{2: reasonRevokedStolen}},
+		"by writing afterwards":  {[]lease.Past{{Token: 1, Holder: a, End: lease.PastTaken}, {Token: 2, Holder: a, End: lease.PastGiven}}, false, map[lease.Token]Reason{1: reasonRevokedStolen}},
+		"another afterwards":     {[]lease.Past{{Token: 1, Holder: a, End: lease.PastTaken}, {Token: 2, Holder: tree(2), End: lease.PastGiven}}, false, map[lease.Token]Reason{1: reasonRevokedStolen}},
+		"again after on purpose": {[]lease.Past{{Token: 1, Holder: a, End: lease.PastTaken}, {Token: 2, Holder: tree(1), End: lease.PastTaken}}, false, map[lease.Token]Reason{2: reasonRevokedStolen}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var lost map[lease.Token]Reason

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errGone says that a process does not exist (any more).
+// errGone says that a process does not exist, or no longer.
 var errGone = errors.New("no such process")
 
 // ProcStat holds the fields of /proc/PID/stat that identify a process. Source:
@@ -22,12 +22,12 @@ type ProcStat struct {
 	State   byte
 	PPID    int
 	Group   int // process group
-	Session int
-	Threads int
+	session int
+	threads int
 	Start   uint64 // clock ticks after boot; with the pid it names a process
 }
 
-// ReadStat reads /proc/PID/stat. It fails for a process that is gone.
+// ReadStat reads /proc/PID/stat. It fails if the process is gone.
 func ReadStat(pid int) (ProcStat, error) {
 	b, err := readProc(pid, "stat")
 	if err != nil {
@@ -36,8 +36,8 @@ func ReadStat(pid int) (ProcStat, error) {
 	return parseStat(b)
 }
 
-// parseStat skips the command name by its last parenthesis: a name may contain
-// anything, spaces and parentheses too.
+// parseStat skips the command name by its last parenthesis: the name itself may contain spaces and
+// parentheses.
 func parseStat(b []byte) (ProcStat, error) {
 	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
 	if open < 0 || end < open {
@@ -51,13 +51,13 @@ func parseStat(b []byte) (ProcStat, error) {
 	var errs [5]error
 	s.PPID, errs[0] = strconv.Atoi(f[1])
 	s.Group, errs[1] = strconv.Atoi(f[2])
-	s.Session, errs[2] = strconv.Atoi(f[3])
-	s.Threads, errs[3] = strconv.Atoi(f[17])
+	s.session, errs[2] = strconv.Atoi(f[3])
+	s.threads, errs[3] = strconv.Atoi(f[17])
 	s.Start, errs[4] = strconv.ParseUint(f[19], 10, 64)
 	return s, errors.Join(errs[:]...)
 }
 
-// readTgid returns the process that a thread belongs to.
+// readTgid returns the process of a thread.
 func readTgid(tid int) (int, error) {
 	b, err := readProc(tid, "status")
 	if err != nil {
@@ -110,8 +110,8 @@ func readProc(pid int, file string) ([]byte, error) {
 	return b, err
 }
 
-// readSmall is os.ReadFile with three system calls instead of ten: that also asks whether
-// the file can be polled, and a writer waits for some of these while a lease passes on.
+// readSmall is os.ReadFile with three system calls instead of ten. os.ReadFile also asks whether
+// the file can be polled. A writer waits for some of these reads while a lease passes on.
 func readSmall(path string) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -12,43 +12,44 @@ import (
 // Reason is why an operation was refused.
 type Reason uint8
 
-// The reasons. Each has one line in the table of verdicts.
+// The reasons. Each has a line in the table of verdicts. Exported are those that other packages
+// find or check.
 const (
-	ReasonNone Reason = iota
+	reasonNone Reason = iota
 	ReasonHeldByOther
-	ReasonHeldElsewhere
+	reasonHeldElsewhere
 	ReasonFree
-	ReasonStaleHandle
-	ReasonObservedHandle
+	reasonStaleHandle
+	reasonObservedHandle
 	ReasonStaleMapping
-	ReasonExpired
-	ReasonRenewFailed
-	ReasonClosing
-	ReasonHeldUp
-	ReasonMoving
-	ReasonRevokedExpired
-	ReasonRevokedStolen
-	ReasonNobody
-	ReasonUnreadable
-	ReasonSkewed
-	ReasonStore
-	ReasonLate
+	reasonExpired
+	reasonRenewFailed
+	reasonClosing
+	reasonHandover
+	reasonMoving
+	reasonRevokedExpired
+	reasonRevokedStolen
+	reasonNobody
+	reasonUnreadable
+	reasonSkewed
+	reasonStore
+	reasonLate
 	ReasonReadOnly
 	ReasonSealed
 	ReasonBadWorktree
-	ReasonNotExempt
-	// ReasonNoRight is no refusal of the lease: it is neither counted nor told.
-	ReasonNoRight
-	// ReasonKilled is none, either: the caller was killed while it waited.
-	ReasonKilled
+	reasonNotExempt
+	// reasonNoRight is no refusal of the lease: it is neither counted nor told.
+	reasonNoRight
+	// reasonKilled is none, either: the caller was killed while it waited.
+	reasonKilled
 	reasonCount
 )
 
 // Classes of refusals that the locking spec does not name.
 const (
-	ClassNoRight  lease.Class = "E_PERMISSION"
-	ClassReadOnly lease.Class = "E_READ_ONLY_MOUNT"
-	ClassSealed   lease.Class = "E_SEALED"
+	classNoRight  lease.Class = "E_PERMISSION"
+	classReadOnly lease.Class = "E_READ_ONLY_MOUNT"
+	classSealed   lease.Class = "E_SEALED"
 )
 
 type verdict struct {
@@ -57,102 +58,101 @@ type verdict struct {
 	next     string // what to do about it
 }
 
-// verdicts is the one table from a reason to its class, sentence and way out.
+// verdicts is the one table from a reason to its class, its sentence and what to do next.
 var verdicts = [reasonCount]verdict{
 	ReasonHeldByOther: {lease.ClassLockConflict,
 		"worktree {worktree} is being written by {holder}{when}",
 		"wait for it, or acquire the lease when it is free: jvsfs lock acquire --wait 1m <worktree>"},
-	ReasonHeldElsewhere: {lease.ClassLockConflict,
+	reasonHeldElsewhere: {lease.ClassLockConflict,
 		"the lease of worktree {worktree} is held through another mount or host by {holder}{when}",
 		"wait for it, or see who it is: jvsfs lock status <worktree>"},
 	ReasonFree: {lease.ClassLockNotHeld,
 		"nobody holds the lease of worktree {worktree}, and this mount lets nobody write without one",
 		"jvsfs lock acquire <worktree>, or jvsfs exec <worktree> -- CMD"},
-	ReasonStaleHandle: {lease.ClassFencingMismatch,
+	reasonStaleHandle: {lease.ClassFencingMismatch,
 		"this file was opened for writing under a lease of worktree {worktree} that is over",
 		"close the file and open it again under the current lease"},
-	ReasonObservedHandle: {lease.ClassFencingMismatch,
+	reasonObservedHandle: {lease.ClassFencingMismatch,
 		"this file was opened for writing without the lease of worktree {worktree}, while the mount only observed",
 		"close the file, and open it again under the lease: jvsfs lock acquire <worktree>"},
 	ReasonStaleMapping: {lease.ClassFencingMismatch,
 		"a writer of an earlier lease of worktree {worktree} still maps this file, so stores through mappings cannot be told apart",
 		"end the earlier writer or unmap the file there, or write with write(2)"},
-	ReasonExpired: {lease.ClassLockExpired,
+	reasonExpired: {lease.ClassLockExpired,
 		"the lease of worktree {worktree} held by {holder} was not renewed in time",
 		"jvsfs lock acquire <worktree>"},
-	ReasonRenewFailed: {lease.ClassLockExpired,
+	reasonRenewFailed: {lease.ClassLockExpired,
 		"the lease of worktree {worktree} held by {holder} could not be renewed, so writing stopped at once",
 		"see jvsfs doctor; then jvsfs lock acquire <worktree>"},
-	ReasonClosing: {lease.ClassLockConflict,
+	reasonClosing: {lease.ClassLockConflict,
 		"the lease of worktree {worktree} is just being taken from {holder}",
 		"try again"},
-	ReasonHeldUp: {lease.ClassLockConflict,
+	reasonHandover: {lease.ClassLockConflict,
 		"the lease of worktree {worktree} is being handed over by {holder}, and the write could not wait for the outcome",
 		"see to whom: jvsfs lock status <worktree>; interrupting jvsfs lock handover takes an offer back"},
-	ReasonMoving: {lease.ClassLockConflict,
+	reasonMoving: {lease.ClassLockConflict,
 		"the root of worktree {worktree} is just being renamed, and the write could not wait for that",
 		"try again"},
-	ReasonRevokedExpired: {lease.ClassLockExpired,
+	reasonRevokedExpired: {lease.ClassLockExpired,
 		"{holder} let its lease of worktree {worktree} expire and stays out until it acquires again on purpose",
 		"jvsfs lock acquire <worktree>, or jvsfs exec <worktree> -- CMD"},
-	ReasonRevokedStolen: {lease.ClassFencingMismatch,
+	reasonRevokedStolen: {lease.ClassFencingMismatch,
 		"the lease of worktree {worktree} was taken from {holder}, which stays out until it acquires again on purpose",
 		"jvsfs lock acquire <worktree>, or jvsfs exec <worktree> -- CMD"},
-	ReasonNobody: {lease.ClassLockNotHeld,
+	reasonNobody: {lease.ClassLockNotHeld,
 		"the writer runs where this mount cannot tell who it is (another pid namespace), so it holds no lease of worktree {worktree}",
 		"mount with --scope user or mount, or write from the host"},
-	ReasonUnreadable: {lease.ClassRecordUnreadable,
+	reasonUnreadable: {lease.ClassRecordUnreadable,
 		"the lease record of worktree {worktree} cannot be read, so nobody may write",
 		"jvsfs doctor names the file and what is wrong with it"},
-	ReasonSkewed: {lease.ClassClockSkewExceeded,
+	reasonSkewed: {lease.ClassClockSkewExceeded,
 		"clocks disagree about the lease of worktree {worktree}, so it is not taken over",
 		"set the clocks, then try again; see jvsfs doctor --strict"},
-	ReasonStore: {lease.ClassStoreFailed,
+	reasonStore: {lease.ClassStoreFailed,
 		"the lease of worktree {worktree} could not be taken: the lock directory failed",
 		"see jvsfs doctor"},
-	ReasonLate: {lease.ClassFencingMismatch,
+	reasonLate: {lease.ClassFencingMismatch,
 		"a write to worktree {worktree} took effect after its lease was over, so it was not acknowledged",
 		"look at the file: its bytes may be on the store; jvsfs doctor lists such writes"},
-	ReasonReadOnly: {ClassReadOnly,
+	ReasonReadOnly: {classReadOnly,
 		"worktree {worktree} is read-only for everybody",
 		"jvsfs enforce <mountpoint> enforce (root, or who mounted)"},
-	ReasonSealed: {ClassSealed,
+	ReasonSealed: {classSealed,
 		"lock records and the directories that hold worktrees are changed by jvsfs alone",
 		"use jvsfs lock; umount to repair by hand"},
 	ReasonBadWorktree: {lease.ClassBadWorktreeID,
 		`"{worktree}" is no name for a worktree (letters, digits, dot, dash and underscore)`,
 		"choose another name"},
-	ReasonNotExempt: {lease.ClassFencingMismatch,
+	reasonNotExempt: {lease.ClassFencingMismatch,
 		"this file was opened for writing where anybody may write, and it is not there any more, or has another name elsewhere (worktree {worktree})",
 		"close the file and open it again under the lease"},
-	ReasonNoRight: {ClassNoRight,
+	reasonNoRight: {classNoRight,
 		"the caller may not make this change itself, so no lease of worktree {worktree} is taken for it",
 		"ask the worktree's owner, or root"},
-	ReasonKilled: {lease.ClassLockConflict,
+	reasonKilled: {lease.ClassLockConflict,
 		"the caller was killed while it waited for the lease of worktree {worktree}",
 		"nothing was written"},
 }
 
-// Refusal is a no, with its class, its errno and a sentence for a person. It is
-// a value of its own, made without formatting anything: a refused write must not
-// cost more than an admitted one.
+// Refusal is a no, with its class, its errno and a sentence for a person. It is made without
+// formatting anything: a refused write must not cost more than an admitted one.
 type Refusal struct {
 	Reason   Reason
 	Op       Op
 	Errno    syscall.Errno
 	Worktree lease.WorktreeID
-	Holder   lease.Holder // who stands in the way, or who lost the lease
+	Holder   lease.Holder // who holds the lease, or lost it
 	Token    lease.Token
 	Left     time.Duration // until the holder's deadline, 0 if it does not matter
-	Err      error         // what the lease keeper said, if it was asked
-	Caller   Caller        // who asked; the zero value where the kernel does not say
-	Observed bool          // it went through all the same: the mount only observes
+	err      error         // the keeper's answer, if it was asked
+	Caller   Caller        // zero if the kernel does not say
+	Observed bool          // it was let through: the mount only observes
 }
 
 // Class returns the error class.
 func (r *Refusal) Class() lease.Class {
-	if r.Err != nil { // asking an error allocates, and there is mostly none
-		if c := lease.ClassOf(r.Err); c != "" {
+	if r.err != nil { // asking an error allocates, and mostly there is none
+		if c := lease.ClassOf(r.err); c != "" {
 			return c
 		}
 	}
@@ -167,8 +167,8 @@ func (r *Refusal) Sentence() string {
 	}
 	s := strings.NewReplacer("{worktree}", string(r.Worktree), "{holder}", describe(r.Holder), "{when}", when).
 		Replace(verdicts[r.Reason].sentence)
-	if r.Err != nil {
-		s += ": " + r.Err.Error()
+	if r.err != nil {
+		s += ": " + r.err.Error()
 	}
 	return s
 }

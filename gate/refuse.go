@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// What becomes of a no: it is worded, counted and told, and carried out unless the
+// What becomes of a no. It gets its words, it is counted and told, and it is carried out unless the
 // mount only observes.
 
-// carryOut refuses, or lets through what the mount only observes. Without done the mode
-// was switched meanwhile.
+// carryOut refuses, or lets through if the mount only observes. If done is false the mode was
+// switched meanwhile.
 func (g *Guard) carryOut(under *regime, no *Refusal, r Request) (p Pass, refused *Refusal, done bool) {
 	if under.mode != Observing {
 		g.refusals.Add(1)
@@ -48,10 +48,9 @@ func (g *Guard) refusal(op Op, why Reason, e *epoch) *Refusal {
 	return r
 }
 
-// killed is the no for a caller that has been killed while it waited. It is neither
-// counted nor told.
+// killed is the no for a caller that was killed while it waited. It is neither counted nor told.
 func (g *Guard) killed(r Request) *Refusal {
-	return &Refusal{Reason: ReasonKilled, Op: r.Op, Errno: syscall.EINTR, Worktree: g.cfg.Worktree, Caller: r.Caller}
+	return &Refusal{Reason: reasonKilled, Op: r.Op, Errno: syscall.EINTR, Worktree: g.cfg.Worktree, Caller: r.Caller}
 }
 
 func (g *Guard) note(no *Refusal) {
@@ -61,8 +60,8 @@ func (g *Guard) note(no *Refusal) {
 	}
 }
 
-// Refuse counts a refusal that the caller has found by itself. Where the mount only
-// observes it is none: the pass lets the mutation through, and Leave must follow.
+// Refuse counts a refusal that the file system has found by itself. If the mount only observes, the
+// pass lets the mutation through, and Leave must follow.
 func (g *Guard) Refuse(op Op, why Reason) (Pass, *Refusal) {
 	for {
 		no := g.refusal(op, why, g.open.Load())

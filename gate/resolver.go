@@ -10,12 +10,11 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// Resolver turns the thread id of a request into a process. The caller is blocked
-// in its system call meanwhile, so its /proc entry is stable.
+// Resolver finds the process of a request by its thread id. The caller is blocked in its system
+// call meanwhile, so its entry in /proc is stable.
 //
-// A thread that was resolved before is recognised by a pidfd: as long as that
-// says "alive", the number has not been given to anybody else. What a living
-// process can change about itself (its session) is looked at again after
+// A pidfd recognises a thread that was resolved before: while it is alive, its number cannot belong
+// to another thread. A living process can change its session, so that is read again after
 // identityTTL. Safe for concurrent use; Close frees the descriptors.
 type Resolver struct {
 	clock lease.Clock
@@ -24,9 +23,9 @@ type Resolver struct {
 	threads map[uint32]*resolved
 	noPidfd bool
 
-	forks  forks
-	leftMu sync.Mutex
-	left   map[string]process // by session: one of its members, see Liveness
+	forks       forks
+	remainingMu sync.Mutex
+	remaining   map[string]process // by session: one of its members, see Liveness
 }
 
 type resolved struct {
@@ -37,7 +36,7 @@ type resolved struct {
 
 const (
 	identityTTL = 100 * time.Millisecond
-	// resolvedMax bounds the pidfds that are kept.
+	// resolvedMax bounds the number of pidfds.
 	resolvedMax = 256
 	// pidfdThread is PIDFD_THREAD (O_EXCL), Linux 6.9: a pidfd of one thread.
 	pidfdThread = unix.O_EXCL
@@ -48,8 +47,8 @@ func NewResolver(c lease.Clock) *Resolver {
 	return &Resolver{clock: c, threads: make(map[uint32]*resolved)}
 }
 
-// Identify resolves the caller of a request. Its error is errUnseen for a caller
-// that has no pid here; the user id is set even then.
+// Identify resolves the caller of a request. For a caller without a pid here the error is
+// errUnseen; the user id is set even then.
 func (r *Resolver) Identify(c Caller) (Identity, error) {
 	if c.TID == 0 {
 		return Identity{UID: c.UID}, errUnseen
@@ -68,8 +67,8 @@ func (r *Resolver) Identify(c Caller) (Identity, error) {
 	return r.resolve(c, now)
 }
 
-// resolve opens the pidfd before it reads /proc: if the pidfd is alive afterwards,
-// what was read is about the same thread.
+// resolve opens the pidfd before it reads /proc. If the pidfd is alive afterwards, /proc was about
+// the same thread.
 func (r *Resolver) resolve(c Caller, now time.Duration) (Identity, error) {
 	fd := -1
 	if !r.noPidfd {
@@ -103,8 +102,8 @@ func (r *Resolver) dropAll() {
 	}
 }
 
-// Hear lets the kernel say when many processes have been made (see forks), so that none
-// is missed. Must be called before anything is resolved.
+// Hear lets the kernel wake the resolver before the rings of forks overflow. It must be called
+// before anything is resolved.
 func (r *Resolver) Hear(e *Ends) { r.forks.ends = e }
 
 // Close frees the descriptors. The resolver stays usable.

@@ -7,18 +7,18 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// revocations are the holders that lost a lease against their will. It is small
-// and bounded; the oldest goes first.
+// revocations are the holders that lost a lease against their will. The list is bounded; the oldest
+// goes first.
 type revocations struct {
-	own  []revocation // seen here
-	list []revocation // and what the records tell
-	// seen remembers what find answered, until the list changes: finding out whether
-	// a process descends from a holder reads /proc.
+	own  []revocation // seen by this guard
+	list []revocation // own, and those that the records tell
+	// seen remembers the answers of find until the list changes: whether a process descends from a
+	// holder is read from /proc.
 	seen map[writerKey]Reason
 }
 
-// writerKey is what the answer for a writer depends on. (A process can also change
-// its cgroup; that is looked at anew each time.)
+// writerKey is what the answer for a writer depends on. (A process can also change its cgroup, so
+// that is read each time.)
 type writerKey struct {
 	process
 	session int
@@ -28,14 +28,14 @@ type writerKey struct {
 type revocation struct {
 	holder lease.Holder
 	why    Reason
-	token  lease.Token // that it lost
-	at     time.Time   // when, by the record; zero where it was seen
-	crowd  *crowd      // who belonged to it then
+	token  lease.Token // the token that it lost
+	at     time.Time   // when, by the record; zero if the guard has seen it
+	crowd  *crowd      // its processes at that time
 }
 
 const revocationsMax = 1024
 
-// add notes a loss that was seen here.
+// add notes a loss that this guard has seen.
 func (r *revocations) add(v revocation) {
 	defer r.dismiss(r.crowds())
 	r.own = append(without(r.own, v.holder), v)
@@ -49,7 +49,7 @@ func (r *revocations) add(v revocation) {
 	r.seen = nil
 }
 
-// crowds are those that are kept out now.
+// crowds returns the crowds that are kept out now.
 func (r *revocations) crowds() (all []*crowd) {
 	for _, v := range slices.Concat(r.own, r.list) {
 		if v.crowd != nil {
@@ -59,7 +59,7 @@ func (r *revocations) crowds() (all []*crowd) {
 	return all
 }
 
-// dismiss tells the crowds that were kept out before and are no more.
+// dismiss marks the crowds that were kept out before and are not now.
 func (r *revocations) dismiss(before []*crowd) {
 	now := r.crowds()
 	for _, c := range before {
@@ -71,8 +71,8 @@ func without(list []revocation, h lease.Holder) []revocation {
 	return slices.DeleteFunc(list, func(v revocation) bool { return sameHolder(v.holder, h) })
 }
 
-// learn takes in what the records tell: who lost a lease anywhere, and who has acquired on
-// purpose since.
+// learn adds what the records tell: who lost a lease anywhere, and who has acquired on purpose
+// since.
 func (r *revocations) learn(past []lease.Past, found []revocation) {
 	defer r.dismiss(r.crowds())
 	r.own = slices.DeleteFunc(r.own, func(v revocation) bool { return admittedBy(past, v.holder, v.token) })
@@ -92,7 +92,7 @@ func (r *revocations) learn(past []lease.Past, found []revocation) {
 	r.seen = nil
 }
 
-// admit takes out whoever acquired on purpose.
+// admit removes a holder that acquired on purpose.
 func (r *revocations) admit(h lease.Holder) {
 	defer r.dismiss(r.crowds())
 	lifted := func(v revocation) bool { return admits(h, v.holder) }
@@ -103,18 +103,18 @@ func (r *revocations) admit(h lease.Holder) {
 	r.seen = nil
 }
 
-// admits reports whether acquiring on purpose lets one in again that lost a lease: the same
-// holder, and one of another scope that was bound to the same process (a session that had
-// its lease by writing, whose leader now acquires).
+// admits reports whether acquiring on purpose lets a former holder in again: if it is the same
+// holder, or had another scope but the same process. (For example a session had a lease by writing,
+// and its leader acquires now.)
 func admits(h, lost lease.Holder) bool {
 	same := lost.BootID == h.BootID && lost.PIDNamespace == h.PIDNamespace
 	return sameHolder(lost, h) || same && h.PID != 0 && lost.PID == h.PID && lost.StartTime == h.StartTime
 }
 
-// find returns why the process may not write, or ReasonNone.
+// find returns why the process may not write, or reasonNone.
 func (r *revocations) find(res *Resolver, id Identity) Reason {
 	if len(r.list) == 0 {
-		return ReasonNone
+		return reasonNone
 	}
 	key := writerKey{process{id.PID, id.Start}, id.Session, id.UID}
 	if why, known := r.seen[key]; known {
@@ -135,15 +135,14 @@ func (r *revocations) search(res *Resolver, id Identity) (why Reason, lasting bo
 	lasting = true
 	for _, v := range r.list {
 		lasting = lasting && Scope(v.holder.Scope) != ScopeCgroup
-		if why == ReasonNone && (res.Member(v.holder, id) || v.crowd.has(id)) {
+		if why == reasonNone && (res.Member(v.holder, id) || v.crowd.has(id)) {
 			why = v.why
 		}
 	}
 	return why, lasting
 }
 
-// sameHolder compares who may write: the scope and, where it is a process, the
-// process.
+// sameHolder compares who may write: the scope and, for a tree, the process.
 func sameHolder(a, b lease.Holder) bool {
 	if a.Scope != b.Scope || a.ScopeKey != b.ScopeKey || a.BootID != b.BootID || a.PIDNamespace != b.PIDNamespace {
 		return false

@@ -18,9 +18,9 @@ func TestWhoMayNotWriteMayNotTake(t *testing.T) {
 	asked, answer := 0, false
 	r := byUser(7)
 	r.May = func() bool { asked++; return answer }
-	no := mustRefuse(t, g, r, ReasonNoRight)
+	no := mustRefuse(t, g, r, reasonNoRight)
 	require.Equal(t, syscall.EPERM, no.Errno)
-	require.Equal(t, ClassNoRight, no.Class())
+	require.Equal(t, classNoRight, no.Class())
 	require.Zero(t, len(k.asked))
 	require.Equal(t, []int{1, 0, 0}, []int{asked, told, int(g.refusals.Load())})
 

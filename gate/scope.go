@@ -9,8 +9,8 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// Member reports whether a process counts as the holder, by the holder's scope.
-// It reads /proc for scopes tree and cgroup.
+// Member reports whether a process belongs to the holder, by the holder's scope. It reads /proc for
+// the scopes tree and cgroup.
 func (r *Resolver) Member(h lease.Holder, id Identity) bool {
 	switch Scope(h.Scope) {
 	case ScopeMount:
@@ -33,25 +33,25 @@ func (r *Resolver) Member(h lease.Holder, id Identity) bool {
 	return false
 }
 
-// inSession compares session ids. The kernel does not give a session's number
-// away while a process is in it, so the number decides, and the leader's start
-// time tells a later session of the same number apart where the leader lives.
+// inSession compares session ids. The kernel does not reuse the number of a session while a process
+// is in it. So the number decides. If the leader lives, its start time also tells a later session
+// of the same number apart.
 func inSession(key string, id Identity) bool {
 	sid, start, ok := parseSessionKey(key)
 	return ok && sid != 0 && sid == id.Session && (id.SessionStart == start || id.SessionStart == 0)
 }
 
-// ancestorsMax bounds a walk upwards: deeper trees do not occur, and a loop in
-// what /proc says must not hang us.
+// ancestorsMax bounds a walk upwards. Deeper trees do not occur, and a loop in /proc must not hang
+// the daemon.
 const ancestorsMax = 512
 
-// descends walks from a process to its ancestors. A parent is believed only if
-// the child still has it after the parent was read, for then it was alive.
+// descends walks from a process to its ancestors. It believes a parent only if the child still has
+// this parent afterwards: then the parent was alive.
 func descends(id Identity, pid int, start uint64) bool {
 	if pid == 0 {
 		return false
 	}
-	at, began, parent := id.PID, id.Start, id.PPID
+	at, began, parent := id.PID, id.Start, id.ppid
 	for range ancestorsMax {
 		if at == pid {
 			return began == start
@@ -71,10 +71,9 @@ func descends(id Identity, pid int, start uint64) bool {
 	return false
 }
 
-// members remembers which processes were found to belong to the holder of the
-// open epoch. A descendant stays one when its parents end. Whoever is none does not
-// become one, but may have been taken for none because a parent ended between two
-// looks, so that answer is kept for identityTTL only.
+// members remembers which processes belong to the holder of the open epoch. A descendant stays one
+// when its parents end. A process that does not belong cannot join later. But a parent may have
+// ended between two reads, and then the answer was wrong. So a no is kept for identityTTL only.
 type members struct {
 	mu   sync.Mutex
 	of   *epoch
@@ -91,7 +90,7 @@ type process struct {
 	start uint64
 }
 
-// membersMax bounds the memory of a holder that starts very many processes.
+// membersMax bounds the memory for a holder that starts very many processes.
 const membersMax = 65536
 
 func (m *members) reset() {
@@ -102,7 +101,7 @@ func (m *members) reset() {
 
 func (m *members) member(r *Resolver, e *epoch, id Identity) bool {
 	if s := Scope(e.holder().Scope); s != ScopeTree || id.PID == 0 {
-		return r.Member(e.holder(), id) // cheap, or may change while the process lives
+		return r.Member(e.holder(), id) // cheap, or it may change while the process lives
 	}
 	key := process{id.PID, id.Start}
 	m.mu.Lock()

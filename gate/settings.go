@@ -24,28 +24,28 @@ const (
 	Enforcing Enforce = "enforce"
 	// Observing decides the same, counts it as "would refuse" and lets it pass.
 	Observing Enforce = "observe"
-	// ReadOnly refuses every mutation, the holder's too.
+	// ReadOnly refuses every mutation, even the holder's.
 	ReadOnly Enforce = "readonly"
 )
 
-// OnFree says what a write finds while nobody holds the lease.
+// OnFree says what happens to a write while nobody holds the lease.
 type OnFree string
 
 const (
 	// AcquireOnFree takes a lease for the first writer's session.
 	AcquireOnFree OnFree = "acquire"
-	// DenyOnFree refuses: a lease must be taken on purpose.
+	// DenyOnFree refuses: somebody must take the lease on purpose first.
 	DenyOnFree OnFree = "deny"
-	// AllowOnFree lets writes pass without a lease.
+	// AllowOnFree lets the write pass without a lease.
 	AllowOnFree OnFree = "allow"
 )
 
-// Scope says which processes count as the holder.
+// Scope says which processes belong to the holder.
 type Scope string
 
 const (
-	// ScopeDefault is ScopeTree for a lease taken on purpose and ScopeSession
-	// for one that AcquireOnFree takes.
+	// ScopeDefault is ScopeTree for a lease taken on purpose, and ScopeSession for a lease that
+	// AcquireOnFree takes.
 	ScopeDefault Scope = ""
 	// ScopeTree is the holder process and its descendants.
 	ScopeTree Scope = "tree"
@@ -55,7 +55,7 @@ const (
 	ScopeUser Scope = "user"
 	// ScopeCgroup is every process in one cgroup (version 2) and below.
 	ScopeCgroup Scope = "cgroup"
-	// ScopeMount is everybody who comes through this mount.
+	// ScopeMount is everybody who writes through this mount.
 	ScopeMount Scope = "mount"
 )
 

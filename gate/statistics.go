@@ -20,7 +20,7 @@ type statistics struct {
 	recent      ring
 }
 
-// remember keeps a refusal for status.
+// remember keeps a refusal for Status.
 func (s *statistics) remember(at time.Time, no *Refusal) {
 	if !no.Observed {
 		s.refusedByWhy[no.Reason].Add(1)
@@ -30,14 +30,15 @@ func (s *statistics) remember(at time.Time, no *Refusal) {
 	s.recent.add(at, no)
 }
 
-// lastRefusals are the latest as lines for people, the oldest first.
+// lastRefusals returns the latest refusals as lines for people, the oldest first.
 func (s *statistics) lastRefusals() []string {
 	s.remembering.Lock()
 	defer s.remembering.Unlock()
 	return s.recent.lines()
 }
 
-// Refused returns how often each class of refusal occurred, without what was only observed.
+// Refused returns how often each class of refusal occurred. Refusals that were only observed do not
+// count.
 func (s *statistics) Refused() map[lease.Class]uint64 {
 	m := make(map[lease.Class]uint64)
 	for why := range s.refusedByWhy {
@@ -48,7 +49,7 @@ func (s *statistics) Refused() map[lease.Class]uint64 {
 	return m
 }
 
-// ring keeps the latest refusals as they came, unformatted.
+// ring keeps the latest refusals, unformatted.
 type ring struct {
 	at   [8]time.Time
 	what [8]*Refusal

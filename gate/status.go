@@ -6,7 +6,7 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// Status is what an admin sees of a guard. The JSON names are a promise.
+// Status is what an admin sees of a guard. The JSON names are stable.
 type Status struct {
 	Worktree     lease.WorktreeID `json:"worktree"`
 	State        string           `json:"state"` // free held held_elsewhere expired stealable unreadable skewed closed

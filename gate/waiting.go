@@ -1,20 +1,21 @@
 package gate
 
-// MaxWaiting is how many mutations of a mount wait at a time, for the outcome of a
-// handover, a lease that is being taken for them, or one that is given back. Each may
-// have locks that every worktree needs; more of them are refused.
+// MaxWaiting is how many mutations of a mount may wait at a time: for the outcome of a handover,
+// for a lease that is taken for them, or for one that is given back. Each may have locks that every
+// worktree needs. Further ones are refused.
 const MaxWaiting = 1024
 
-// OnWait adds a hook of the file system: a mutation begins to wait, in its own goroutine,
-// until the function that it returns is called. Must be called before the first request.
+// OnWait adds a hook of the file system. A mutation calls it in its own goroutine when it begins to
+// wait, and calls the returned function when the wait ends. OnWait must be called before the first
+// request.
 func (s *Enforcement) OnWait(hook func() (end func())) { s.onWait = hook }
 
-// Waiting is how many mutations wait.
+// Waiting returns how many mutations wait.
 func (s *Enforcement) Waiting() int64 { return s.waiting.Load() }
 
-// Away is for what the file system itself waits for while it carries a mutation out, and
-// that no disk does: nobody else waits for it until end is called. Where too many wait it
-// keeps what it has, which bounds how many more can.
+// Away counts a wait of the file system itself, while it carries out a mutation, for something that
+// is not the disk. Until end nobody else waits for it. If too many wait already, the mutation keeps
+// its reader, and so the number of waiting mutations is bounded.
 func (s *Enforcement) Away() (end func()) {
 	if end, ok := s.waits(Request{}, nil); ok {
 		return end
@@ -22,9 +23,9 @@ func (s *Enforcement) Away() (end func()) {
 	return func() {}
 }
 
-// waits counts a mutation that is about to wait. It is false where too many do; else end
-// must follow. off is called, once at most and not after end, when the caller is being
-// killed: then nobody needs the outcome.
+// waits counts a mutation that begins to wait. It returns false if too many wait; otherwise end
+// must follow. off is called when the caller is being killed: at most once, and not after end. Then
+// nobody needs the outcome.
 func (s *Enforcement) waits(r Request, off func()) (end func(), ok bool) {
 	if s.waiting.Add(1) > MaxWaiting {
 		s.waiting.Add(-1)
@@ -38,8 +39,8 @@ func (s *Enforcement) waits(r Request, off func()) (end func(), ok bool) {
 	return func() { unwatch(); over(); s.waiting.Add(-1) }, true
 }
 
-// watch calls off when the caller is being killed, until the function that it returns has
-// returned.
+// watch calls off when the caller is being killed. The returned function stops that and waits until
+// it has stopped.
 func (r Request) watch(off func()) (end func()) {
 	if r.Signal == nil {
 		return func() {}
@@ -54,6 +55,6 @@ func (r Request) watch(off func()) (end func()) {
 	return func() { close(stop); <-ended }
 }
 
-// Killed reports whether the caller waits for nothing but the end of its call. Any other
-// signal must not break off a call on a file, as it does not elsewhere.
-func (r Request) Killed() bool { return r.Signal != nil && isClosed(r.Signal) && Dying(r.Caller.TID) }
+// Killed reports whether the caller is being killed, so that it only waits for its call to end.
+// Another signal must not break off a call on a file: other file systems do not let it, either.
+func (r Request) Killed() bool { return r.Signal != nil && isClosed(r.Signal) && dying(r.Caller.TID) }

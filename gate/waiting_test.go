@@ -18,10 +18,10 @@ func TestWhoWaitsSaysSo(t *testing.T) {
 		waiting.Add(1)
 		return func() { waiting.Add(-1) }
 	})
-	h := heldFor(t, g, k, time.Hour)
+	h := frozenFor(t, g, k, time.Hour)
 	done := enterInBackground(t, g, write(EpochOf(h.tok)))
 	require.Eventually(t, func() bool { return waiting.Load() == 1 }, eventually, tick)
-	h.resume()
+	h.thaw()
 	require.Nil(t, <-done)
 	require.Zero(t, waiting.Load())
 }
@@ -31,14 +31,14 @@ func TestWhoWaitsSaysSo(t *testing.T) {
 func TestWhoIsKilledDoesNotWait(t *testing.T) {
 	for name, wait := range map[string]func(*testing.T, *Guard, *keeper) Request{
 		"a handover, by handle": func(t *testing.T, g *Guard, k *keeper) Request {
-			return write(EpochOf(heldFor(t, g, k, time.Hour).tok))
+			return write(EpochOf(frozenFor(t, g, k, time.Hour).tok))
 		},
 		"a handover, by name": func(t *testing.T, g *Guard, k *keeper) Request {
-			heldFor(t, g, k, time.Hour)
+			frozenFor(t, g, k, time.Hour)
 			return byUser(7)
 		},
 		"a rename of the root": func(t *testing.T, g *Guard, _ *keeper) Request {
-			f := &Freeze{stop: newHold(time.Hour), of: g.cfg.Enforcement, guards: []*Guard{g}}
+			f := &Freeze{stop: newStop(time.Hour), of: g.cfg.Enforcement, guards: []*Guard{g}}
 			require.True(t, f.begin())
 			t.Cleanup(f.Thaw)
 			return byUser(7)
@@ -59,7 +59,7 @@ func TestWhoIsKilledDoesNotWait(t *testing.T) {
 			require.Error(t, caller.Wait())
 			no := <-done
 			require.NotNil(t, no)
-			require.Equal(t, ReasonKilled, no.Reason)
+			require.Equal(t, reasonKilled, no.Reason)
 			require.Zero(t, g.cfg.Enforcement.Waiting())
 			require.Zero(t, g.Status().Refusals, "nobody was refused")
 		})
@@ -70,7 +70,7 @@ func TestKillPending(t *testing.T) {
 	require.False(t, killPending([]byte("Name:\tx\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000010000\n")))
 	require.True(t, killPending([]byte("SigPnd:\t0000000000000100\n")))
 	require.True(t, killPending([]byte("ShdPnd:\t0000000000000100\n")))
-	require.False(t, Dying(uint32(os.Getpid())))
-	require.False(t, Dying(0), "one that cannot be seen")
-	require.True(t, Dying(1<<30), "one that is gone")
+	require.False(t, dying(uint32(os.Getpid())))
+	require.False(t, dying(0), "one that cannot be seen")
+	require.True(t, dying(1<<30), "one that is gone")
 }

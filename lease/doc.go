@@ -72,12 +72,12 @@
 //  12. Takeover. acquire_seq + 1, token + 1; the audit event of a steal comes first: no event, no steal. A takeover without
 //     proof that the old holder was drained is marked unclean. What a writer's own lease has to tell (taken by writing, given back
 //     because its holder ended) is told 50 ms later at most, several at once.
-//  13. Handover. The holder's keeper holds its fence up: mutations wait for a moment, then they are refused; none is in flight.
+//  13. Handover. The holder's keeper freezes its fence: mutations wait for a moment, then they are refused; none is in flight.
 //     What was written is made durable. Then, still under its own LOCK_SH and only if no renewal has failed meanwhile, it claims
 //     the next token for the new holder (rule 2 without the gate: nobody else can have LOCK_EX). Up to the link any failure lets
 //     the old epoch go on; from the link on it never does: it is closed (rule 9), and the new one opened. The audit event comes
 //     first: no event, no handover.
-//  14. Offer. To another host: held up and durable as in rule 13, the holder writes the host's name into its own record and lets
+//  14. Offer. To another host: frozen and durable as in rule 13, the holder writes the host's name into its own record and lets
 //     LOCK_SH go; it renews on. A taker on that host, on purpose, may take the lease as if it were released (rules 2 and 4 as
 //     ever, the event first). Nobody takes it: the holder has LOCK_SH again, looks for a successor, writes the record without the
 //     offer, and only then lets its epoch go on; one that has come to its end meanwhile is closed (rule 9). Where flock proves

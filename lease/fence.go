@@ -16,19 +16,19 @@ type Fence interface {
 	// Close returns only when no mutation of the epoch is in flight and the kernel's caches are invalidated. It may be called
 	// again for an epoch that is closed already, with a graver kind.
 	Close(l Loss)
-	// Hold makes the mutations of epoch t wait, and returns when none is in flight: none is then until resume or Close. With
-	// an error everything goes on as before. It may be called while the keeper calls another method; whoever closes wins.
-	// resume ends this very hold, unless a Close has: t may have been opened anew and be held up again.
-	Hold(ctx context.Context, t Token) (resume func(), err error)
+	// Freeze makes the mutations of epoch t wait. It returns when none is in flight, and none is until thaw or Close. With
+	// an error everything goes on as before. The keeper may call another method meanwhile; a Close ends the freeze.
+	// thaw ends this very freeze and no other: t may have been closed, opened anew and frozen again since.
+	Freeze(ctx context.Context, t Token) (thaw func(), err error)
 }
 
 // noFence is for a keeper without a mount.
 type noFence struct{}
 
-func (noFence) Open(Grant)                                  {}
-func (noFence) Extend(Token, time.Duration)                 {}
-func (noFence) Close(Loss)                                  {}
-func (noFence) Hold(context.Context, Token) (func(), error) { return func() {}, nil }
+func (noFence) Open(Grant)                                    {}
+func (noFence) Extend(Token, time.Duration)                   {}
+func (noFence) Close(Loss)                                    {}
+func (noFence) Freeze(context.Context, Token) (func(), error) { return func() {}, nil }
 
 // Grant is a lease that is held here. A value.
 type Grant struct {

@@ -11,8 +11,8 @@ type giving struct {
 	was uninterrupted
 }
 
-// uninterrupted is an epoch as it was seen: when it is still the same, no Close and no Open came in between, so a Hold since is
-// in force. (A failed renewal closes an epoch, and a later one opens it anew under the same token, but not held up.)
+// uninterrupted is an epoch as it was seen: when it is still the same, no Close and no Open came in between, so a freeze since is
+// in force. (A failed renewal closes an epoch, and a later one opens it anew under the same token, but not frozen.)
 type uninterrupted struct {
 	holding    *holding
 	token      Token
@@ -50,14 +50,14 @@ func (k *Keeper) holds(t Token) error {
 	return nil
 }
 
-// hold waits until nothing is in flight, and lets nothing in until resume is called. resume does nothing once the epoch is closed.
-func (g giving) hold(ctx context.Context) (resume func(), err error) {
-	resume, err = g.k.cfg.Fence.Hold(ctx, g.was.token)
+// freeze waits until nothing is in flight. Nothing is let in until thaw is called. thaw does nothing once the epoch is closed.
+func (g giving) freeze(ctx context.Context) (thaw func(), err error) {
+	thaw, err = g.k.cfg.Fence.Freeze(ctx, g.was.token)
 	if err != nil {
 		return nil, g.k.fail(ClassLockConflict, fmt.Sprintf("what is in flight under token %d did not end in time, so nothing has changed", g.was.token),
 			"try again with a longer wait; jvsfs status --json counts what is in flight", nil, err)
 	}
-	return resume, nil
+	return thaw, nil
 }
 
 // settle makes durable what was written; nil if nothing is to be done.
@@ -72,7 +72,7 @@ func (g giving) settle(ctx context.Context, settle func(context.Context) error) 
 	return nil
 }
 
-// same says whether the epoch is still the one that was held up. The caller has op.
+// same says whether the epoch is still the one that was frozen. The caller has op.
 func (g giving) same() error {
 	k := g.k
 	if err := k.holds(g.was.token); err != nil {

@@ -14,11 +14,11 @@ func (k *Keeper) Handover(ctx context.Context, old Token, h Holder, settle func(
 	if err != nil {
 		return Grant{}, err
 	}
-	resume, err := g.hold(ctx)
+	thaw, err := g.freeze(ctx)
 	if err != nil {
 		return Grant{}, err
 	}
-	defer resume()
+	defer thaw()
 	k.cfg.Pause("handover.held")
 	if err := g.settle(ctx, settle); err != nil {
 		return Grant{}, err
@@ -26,7 +26,7 @@ func (k *Keeper) Handover(ctx context.Context, old Token, h Holder, settle func(
 	return handover{g, h}.transfer(ctx)
 }
 
-// handover is a lease that is being given to another holder on this host. Its epoch is held up and has drained.
+// handover is a lease that is being given to another holder on this host. Its epoch is frozen and has drained.
 type handover struct {
 	giving
 	to Holder

@@ -38,17 +38,17 @@ func (c *fakeClock) stepWall(d time.Duration) { c.mu.Lock(); c.wall = c.wall.Add
 
 // fakeFence records what the keeper asked, and looks at the gate while it closes.
 type fakeFence struct {
-	clock   Clock
-	mu      sync.Mutex
-	open    bool
-	grant   Grant
-	losses  []Loss
-	closeAt []time.Duration
-	onClose func(Loss)
-	onOpen  func(Grant)
-	onHold  func(context.Context) error
-	held    Token // 0: not held up
-	holds   int   // how often it was
+	clock    Clock
+	mu       sync.Mutex
+	open     bool
+	grant    Grant
+	losses   []Loss
+	closeAt  []time.Duration
+	onClose  func(Loss)
+	onOpen   func(Grant)
+	onFreeze func(context.Context) error
+	frozen   Token // 0: not frozen
+	freezes  int   // how often it was
 }
 
 func (f *fakeFence) Open(g Grant) {
@@ -71,36 +71,36 @@ func (f *fakeFence) Close(l Loss) {
 		f.onClose(l)
 	}
 	f.mu.Lock()
-	f.open, f.held = false, 0
+	f.open, f.frozen = false, 0
 	f.losses = append(f.losses, l)
 	f.closeAt = append(f.closeAt, f.clock.Boot())
 	f.mu.Unlock()
 }
 
-func (f *fakeFence) Hold(ctx context.Context, t Token) (resume func(), err error) {
-	if f.onHold != nil {
-		if err := f.onHold(ctx); err != nil {
+func (f *fakeFence) Freeze(ctx context.Context, t Token) (thaw func(), err error) {
+	if f.onFreeze != nil {
+		if err := f.onFreeze(ctx); err != nil {
 			return nil, err
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.open || f.grant.Token != t || f.held != 0 {
-		return nil, errors.New("not open, or held up already")
+	if !f.open || f.grant.Token != t || f.frozen != 0 {
+		return nil, errors.New("not open, or frozen already")
 	}
-	f.held = t
-	f.holds++
-	this := f.holds
+	f.frozen = t
+	f.freezes++
+	this := f.freezes
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.holds == this {
-			f.held = 0
+		if f.freezes == this {
+			f.frozen = 0
 		}
 	}, nil
 }
 
-func (f *fakeFence) isHeld() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.held != 0 }
+func (f *fakeFence) isFrozen() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.frozen != 0 }
 
 func (f *fakeFence) isOpen() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.open }
 
@@ -108,7 +108,7 @@ func (f *fakeFence) isOpen() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.o
 func (f *fakeFence) passes() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.open && f.held == 0 && f.clock.Boot() < f.grant.Deadline
+	return f.open && f.frozen == 0 && f.clock.Boot() < f.grant.Deadline
 }
 
 func (f *fakeFence) kinds() (ks []LossKind) {

@@ -58,7 +58,7 @@ type holding struct {
 	open     bool          // the fence is open and LOCK_SH is held
 	err      error         // why it is not
 
-	offer     *offer        // the lease is held up for another host; LOCK_SH is not held
+	offer     *offer        // the lease is frozen for another host; LOCK_SH is not held
 	handing   bool          // somebody may come to hold by an offer of ours
 	offerOut  bool          // an offer may be in the record
 	withdrawn time.Duration // boot time from which on it is known not to be

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// offer is a lease that its holder has held up for another host to take (rule 14).
+// offer is a lease that its holder has frozen for another host to take (rule 14).
 type offer struct {
 	host  string
 	until time.Time // on our wall clock, for the record
@@ -27,11 +27,11 @@ func (k *Keeper) OfferTo(ctx context.Context, old Token, host string, by time.Ti
 		return Record{}, k.fail(ClassLockConflict, "max_clock_skew and steal_grace are 0, so nobody could take it in time",
 			"release it, or hand it over on this host", nil, nil)
 	}
-	resume, err := g.hold(ctx)
+	thaw, err := g.freeze(ctx)
 	if err != nil {
 		return Record{}, err
 	}
-	defer resume()
+	defer thaw()
 	if err := g.settle(ctx, settle); err != nil {
 		return Record{}, err
 	}
@@ -42,7 +42,7 @@ func (k *Keeper) OfferTo(ctx context.Context, old Token, host string, by time.Ti
 	return s.awaitTaker(ctx)
 }
 
-// standingOffer is a lease that is being offered to another host. Its epoch is held up and has drained.
+// standingOffer is a lease that is being offered to another host. Its epoch is frozen and has drained.
 type standingOffer struct {
 	giving
 	offer offer
@@ -115,7 +115,7 @@ func (s standingOffer) lookForTaker(withdraw bool) (rec Record, done bool, err e
 		"run there: jvsfs lock acquire --wait 1m WORKTREE, and here try again", nil, nil)
 }
 
-// withdraw takes the offer back, if and as soon as that can be done; the old epoch is held up until then. With LOCK_SH nobody is
+// withdraw takes the offer back, if and as soon as that can be done; the old epoch stays frozen until then. With LOCK_SH nobody is
 // between the second look and the view, and who looks later finds no offer. Where flock proves nothing, somebody who saw the offer
 // before it was taken back may still link, but not for longer than takeWithin: that is waited out.
 func (s standingOffer) withdraw() (done bool, err error) {

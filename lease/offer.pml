@@ -109,7 +109,7 @@ inline renewOrClose() {
 }
 
 /* Keeper.same, but for the deadline. */
-#ifdef M_BROKEN            /* an epoch that was closed and opened anew counts as held up */
+#ifdef M_BROKEN            /* an epoch that was closed and opened anew counts as frozen */
 #define SAME (cur && fence[1] == 1 && !lead)
 #else
 #define SAME (cur && fence[1] == 1 && !lead && interrupts == began)

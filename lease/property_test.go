@@ -26,7 +26,7 @@ func (c offClock) Wall() time.Time { return c.fakeClock.Wall().Add(c.off) }
 // On one kernel never are two fences open, deadlines or not, and who has one open has the gate.
 func TestAnyInterleavingOnOneKernel(t *testing.T) {
 	checkWorlds(t, tierA, func(rt *rapid.T, w *world) {
-		if open := w.count(func(r *rig) bool { return r.fence.isOpen() && !r.fence.isHeld() }); open > 1 {
+		if open := w.count(func(r *rig) bool { return r.fence.isOpen() && !r.fence.isFrozen() }); open > 1 {
 			rt.Fatalf("%d fences are open", open)
 		} else if open == 1 && gateFree(rt, w.dir) {
 			rt.Fatal("a fence is open and the gate is free")
@@ -56,8 +56,8 @@ type world struct {
 
 // standing is a lease that is being offered.
 type standing struct {
-	offer  standingOffer
-	resume func()
+	offer standingOffer
+	thaw  func()
 }
 
 func checkWorlds(t *testing.T, at tier, check func(*rapid.T, *world)) {
@@ -180,17 +180,17 @@ func (w *world) offer(rt *rapid.T, i int) {
 	if err != nil {
 		return
 	}
-	resume, err := away.hold(bg)
+	thaw, err := away.freeze(bg)
 	if err != nil {
 		return
 	}
 	by := r.cfg.Clock.Wall().Add(time.Duration(rapid.IntRange(1, 60).Draw(rt, "offer lasts")) * time.Second)
 	s := standingOffer{away, offer{"h", by}}
 	if err := s.putUp(bg); err != nil {
-		resume()
+		thaw()
 		return
 	}
-	w.offers[i] = standing{s, resume}
+	w.offers[i] = standing{s, thaw}
 }
 
 func (w *world) look(rt *rapid.T, i int) {
@@ -199,7 +199,7 @@ func (w *world) look(rt *rapid.T, i int) {
 		return
 	}
 	if _, done, _ := o.offer.lookForTaker(rapid.Bool().Draw(rt, "withdraw")); done {
-		o.resume()
+		o.thaw()
 		delete(w.offers, i)
 	}
 }

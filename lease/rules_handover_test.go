@@ -39,7 +39,7 @@ func TestAHandoverGivesTheNextToken(t *testing.T) {
 	old := r.must(t, ann)
 	settled := false
 	g, err := r.handover(old.Token, bob, func(context.Context) error {
-		require.Equal(t, old.Token, r.fence.held, "made durable while nothing is in flight")
+		require.Equal(t, old.Token, r.fence.frozen, "made durable while nothing is in flight")
 		settled = true
 		return nil
 	})
@@ -69,7 +69,7 @@ func TestAHandoverThatIsNotInTimeChangesNothing(t *testing.T) {
 	late := errors.New("not in time")
 	for name, prepare := range map[string]func(*rig) func(context.Context) error{
 		"drain": func(r *rig) func(context.Context) error {
-			r.fence.onHold = func(context.Context) error { return late }
+			r.fence.onFreeze = func(context.Context) error { return late }
 			return nil
 		},
 		"flush": func(*rig) func(context.Context) error { return func(context.Context) error { return late } },
@@ -86,7 +86,7 @@ func TestAHandoverThatIsNotInTimeChangesNothing(t *testing.T) {
 	}
 }
 
-// The lease is renewed while writers are held up and the disk is slow.
+// The lease is renewed while writers are frozen and the disk is slow.
 func TestRenewalsGoOnDuringAHandover(t *testing.T) {
 	c := newFakeClock()
 	r := newRig(t, testDir(t), c)
@@ -175,9 +175,9 @@ func TestAHandoverThatLosesTheRaceForTheToken(t *testing.T) {
 	require.Equal(t, []LossKind{LossSuperseded}, r.fence.kinds())
 }
 
-// A failed renewal closes the epoch; when a later one opens it anew, it is not held up any more, and what has entered since must
+// A failed renewal closes the epoch; when a later one opens it anew, it is not frozen any more, and what has entered since must
 // not be overtaken by the next token.
-func TestAHandoverDoesNotTrustAHoldThatWasBroken(t *testing.T) {
+func TestAHandoverDoesNotTrustAFreezeThatWasBroken(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	r := newRig(t, d, c)
 	old := r.must(t, ann)

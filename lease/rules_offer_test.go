@@ -68,7 +68,7 @@ func (o *offering) mustStand() {
 func TestAnOfferIsTakenByItsHost(t *testing.T) {
 	for _, at := range []tier{tierA, tierRemote} {
 		o := newOffering(t, at)
-		require.False(t, o.r.fence.passes(), "the holder is held up")
+		require.False(t, o.r.fence.passes(), "the holder is frozen")
 		for _, who := range []Holder{bob, func() Holder { h := away; h.Auto = true; return h }()} {
 			_, err := o.other.Acquire(context.Background(), who)
 			requireClass(t, ClassLockConflict, err)
@@ -100,7 +100,7 @@ func TestAnOfferThatNobodyTakesChangesNothing(t *testing.T) {
 	requireClass(t, ClassLockConflict, err)
 }
 
-// While somebody is taking the lease, or is stopped while it does, nobody can know how that ends: the holder stays held up.
+// While somebody is taking the lease, or is stopped while it does, nobody can know how that ends: the holder stays frozen.
 func TestAnOfferIsNotWithdrawnUnderATaker(t *testing.T) {
 	o := newOffering(t, tierA)
 	require.NoError(t, o.other.gate.exclusive(context.Background(), time.Second))

@@ -264,7 +264,7 @@ proctype New() {
 			locked = 0
 		:: cur[2] != 0 -> step()
 		:: new == 3 && cur[2] == 1 && fence[2] == 1 && head == 1 && ALONE -> /* Handover: rule 13 */
-			fence[2] = 0;                                 /* held up */
+			fence[2] = 0;                                 /* frozen  */
 			inflight[2] == 0;
 			atomic { head == 1 -> head = 2; cur[2] = 2 };
 			atomic { deadline[2] = 99; fence[2] = 2 };

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Config is one mount as the admin asked for it.
+// Config is one mount as the admin configured it.
 //
-// Fields may be read freely. Write them through Set, which validates the value
-// and remembers where it came from.
+// Fields may be read freely. Write them through Set, which validates the value and remembers its
+// origin.
 type Config struct {
 	Source     string // absolute directory to guard; "" = not given yet
 	Mountpoint string // absolute; "" = in place, over Source
 	Control    string // absolute directory of lock and control files; "" = the mount decides
 
-	// Attributes of the mount itself, beside those of the mount that the source lies on.
-	ReadOnly    bool // the kernel refuses every write; Enforce is readonly then
+	// Attributes of the mount itself, in addition to those of the source's mount.
+	ReadOnly    bool // the kernel refuses every write; then Enforce is readonly
 	NoSUID      bool
 	NoDev       bool
 	NoExec      bool
@@ -28,12 +28,12 @@ type Config struct {
 	Scope   string // "" | tree | session | user | cgroup | mount; "" = tree for a lease taken on purpose, else session
 	Errno   string // name of the errno of every refusal
 
-	Cache        string        // auto | shared | exclusive: how long the kernel may believe what it was told
-	CacheTimeout time.Duration // of names and attributes that others can change, whole milliseconds
+	Cache        string        // auto | shared | exclusive: how long the kernel may cache
+	CacheTimeout time.Duration // of names and attributes that others can change, in whole milliseconds
 
-	FileLocks string // everywhere | mount: between whom flock and fcntl locks hold
+	FileLocks string // everywhere | mount: between which processes flock and fcntl locks hold
 
-	// Timing of leases, whole milliseconds (locking spec v6.3 writes them as such).
+	// Timing of leases, in whole milliseconds, as locking spec v6.3 writes them.
 	LeaseDuration time.Duration
 	RenewInterval time.Duration
 	MaxClockSkew  time.Duration
@@ -43,30 +43,30 @@ type Config struct {
 	LogFormat string // json | text
 	LogLevel  string // debug | info | warn | error
 
-	Metrics string // where Prometheus scrapes, see ParseMetrics; "" = nowhere
+	Metrics string // address for Prometheus, see ParseMetrics; "" = none
 
-	// Exempt are globs of places where anybody may write, relative to each worktree's
-	// root (doublestar's syntax). ExemptGit lets those that name .git reach into it.
+	// Exempt are globs of places where anybody may write, relative to each worktree's root
+	// (doublestar's syntax). ExemptGit lets globs that name .git reach into it.
 	Exempt    []string
 	ExemptGit bool
 
-	// Worktrees has the overrides by worktree id; an empty field inherits.
-	// Scope "default" overrides the mount's scope with the built-in choice.
+	// Worktrees has the overrides by worktree id. An empty field takes the mount's value. Scope
+	// "default" overrides the mount's scope with the built-in one.
 	Worktrees map[string]WorktreeRule
 
 	origins map[string]string // key -> where; a missing key is a default
 }
 
-// WorktreeRule is what holds for one worktree.
+// WorktreeRule is the configuration of one worktree.
 type WorktreeRule struct {
 	Mode   string
 	OnFree string
 	Scope  string
-	Exempt []string // nil inherits; empty exempts nothing
+	Exempt []string // nil takes the mount's list; an empty list exempts nothing
 }
 
-// Default is the configuration of a mount without file and flags. The timings
-// are the defaults of locking spec v6.3.
+// Default is the configuration without file and flags. The timings are the defaults of locking spec
+// v6.3.
 func Default() Config {
 	return Config{
 		Layout:        "auto",
@@ -86,7 +86,7 @@ func Default() Config {
 	}
 }
 
-// Exempts reports whether any worktree may have places where anybody may write.
+// Exempts reports whether any worktree may have exempt places.
 func (c Config) Exempts() bool {
 	if len(c.Exempt) > 0 {
 		return true
@@ -99,9 +99,8 @@ func (c Config) Exempts() bool {
 	return false
 }
 
-// For gives the effective rule of a worktree: its overrides over the values of
-// the mount. Scope is "" where the built-in choice holds. Unknown worktrees get
-// the values of the mount.
+// For returns the effective configuration of a worktree: its overrides over the values of the
+// mount. Scope is "" for the built-in choice. Unknown worktrees get the values of the mount.
 func (c Config) For(worktree string) WorktreeRule {
 	over := c.Worktrees[worktree]
 	rule := WorktreeRule{

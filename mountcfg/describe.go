@@ -13,13 +13,13 @@ type Setting struct {
 	Flag      string   // of the command line, without dashes; "" = none
 	Value     string   // placeholder of the value, such as DIR
 	Usage     string   // half a sentence
-	Default   string   // as the file would have it; "" = not set
-	Words     []string // the values that a closed set allows; nil = any
+	Default   string   // in the form of the file; "" = not set
+	Words     []string // the allowed values of a closed set; nil = any
 	Millis    bool     // KEY_ms takes the same as a whole number of milliseconds
 	Overrides bool     // a worktree may have its own value
 }
 
-// otherUsage describes the keys that are no flags: arguments, and options of mount(8).
+// otherUsage describes the keys that have no flag: arguments, and options of mount(8).
 var otherUsage = map[string]string{
 	"source":      "the `DIR` to guard: a repository, one of its worktrees, or any directory",
 	"mountpoint":  "mount at `DIR`; without it in place, over the source",
@@ -30,8 +30,8 @@ var otherUsage = map[string]string{
 	"nosymfollow": "follow no symbolic links (`true|false`)",
 }
 
-// Settings lists every key of the top level in the order of the documentation,
-// except worktrees, whose entries are mappings of the keys that Overrides marks.
+// Settings lists every key of the top level in the order of the documentation. Worktrees is not in
+// it: its entries are mappings of the keys that Overrides marks.
 func Settings() []Setting {
 	defaults := Default()
 	out := make([]Setting, 0, len(fields))

@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// maxGlobs bounds a list of patterns: each is matched for each write without a lease.
+// maxGlobs bounds a list of patterns: each write without a lease is matched against each pattern.
 const maxGlobs = 64
 
 // maxGlob is the longest pattern in bytes, as long as a path can be.
@@ -22,8 +22,8 @@ const (
 	jvsDir = ".jvs"
 )
 
-// checkGlob holds a pattern to what can be told without the rest of the configuration.
-// Whether .git may be named is checkGit's.
+// checkGlob checks what does not depend on the rest of the configuration. checkGit checks whether
+// .git may be named.
 func checkGlob(glob string) error {
 	switch {
 	case glob == "":
@@ -61,9 +61,8 @@ func checkComponents(components []string) error {
 	return nil
 }
 
-// reaches reports whether a component is meant for a name that begins with a dot. Where
-// the dot may as well be something else, as in "*" and "?git", it is not: such wildcards
-// are never let through to the name.
+// reaches reports whether a component names something that begins with a dot. Wildcards that match
+// a dot by chance, as in "*" and "?git", do not: they never match such a name.
 func reaches(component, name string) bool {
 	return doublestar.MatchUnvalidated(component, name) && !doublestar.MatchUnvalidated(component, "Z"+name[1:])
 }
@@ -78,7 +77,7 @@ func matchesAll(component string) bool {
 	return true
 }
 
-// checkGit wants .git to be asked for twice: by its very name and by exempt_git.
+// checkGit requires two things for .git: its very name in the pattern, and exempt_git.
 func checkGit(glob string, allowed bool) error {
 	for _, c := range strings.Split(glob, "/") {
 		switch {
@@ -92,7 +91,7 @@ func checkGit(glob string, allowed bool) error {
 	return nil
 }
 
-// validateExempt holds the lists to what depends on the rest of the configuration.
+// validateExempt checks the lists against the rest of the configuration.
 func (c Config) validateExempt(key string, globs []string) error {
 	var errs []error
 	if len(globs) > maxGlobs {
@@ -110,8 +109,7 @@ func (c Config) validateExempt(key string, globs []string) error {
 	return errors.Join(errs...)
 }
 
-// list reads a list of patterns. An empty one is a list, too: a worktree says by it
-// that nothing is exempt there.
+// list reads a list of patterns. An empty list counts: with it a worktree exempts nothing.
 func (r *reader) list(key string, to *[]string, entry *ast.MappingValueNode) {
 	items, ok := entry.Value.(*ast.SequenceNode)
 	if !ok {

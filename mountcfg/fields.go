@@ -42,7 +42,7 @@ func (k kind) want() string {
 	}
 }
 
-// field is one value of the mount: the single table behind file and flags.
+// field is one value of the mount. The table of fields serves the file and the flags.
 type field struct {
 	key   string // YAML key; the flag is the same with dashes
 	kind  kind
@@ -50,7 +50,7 @@ type field struct {
 	words []string // of a choice
 	get   func(*Config) string
 	set   func(c *Config, text, base string) error // base: directory for relative paths
-	list  func(*Config) *[]string                  // of kindGlobs alone: set adds one more
+	list  func(*Config) *[]string                  // only of kindGlobs: set appends one
 }
 
 func (f *field) flag() string { return strings.ReplaceAll(f.key, "_", "-") }
@@ -103,7 +103,7 @@ var fields = []field{
 		func(c *Config) *bool { return &c.ExemptGit }),
 }
 
-// ruleField is one value that a worktree may override.
+// ruleField is a value that a worktree may override.
 type ruleField struct {
 	key    string
 	choice choice
@@ -172,7 +172,7 @@ func boolField(key, usage string, at func(*Config) *bool) field {
 	}
 }
 
-// globsField is a list: each Set from the same place adds to it.
+// globsField is a list. Each Set from the same place appends to it.
 func globsField(key, usage string, at func(*Config) *[]string) field {
 	return field{
 		key: key, kind: kindGlobs, usage: usage, list: at,
@@ -198,10 +198,10 @@ func assign[T any](at *T, value T, err error) error {
 	return err
 }
 
-// Set gives one value by its YAML key, as text, and remembers where it came from
-// (WhereFlag, WhereArgument, or any place a person can find). Relative paths are
-// taken from the working directory. A list grows by each Set from one place, and
-// replaces what came from another. On an error nothing has changed.
+// Set sets a value by its YAML key, as text, and remembers its origin (WhereFlag, WhereArgument, or
+// any place that a person can find). Relative paths are relative to the working directory. A list
+// grows by each Set from one place, and replaces what another place has set. After an error nothing
+// has changed.
 func (c *Config) Set(key, text, where string) error {
 	f := findField(key)
 	if f == nil {

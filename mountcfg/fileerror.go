@@ -24,8 +24,8 @@ func (e *FileError) Error() string {
 	return head + "\n" + margin + e.Text + "\n" + strings.Repeat(" ", len(margin)+e.Column-1) + "^"
 }
 
-// newFileError keeps the caret within the line: the parser places what is missing
-// at the end of the file behind it.
+// newFileError keeps the caret within the line: if something is missing at the end of the file, the
+// parser reports a place behind it.
 func newFileError(file string, lines []string, line, column int, message string) *FileError {
 	e := &FileError{File: file, Line: max(line, 1), Column: max(column, 1), Message: message}
 	if e.Line > len(lines) {
@@ -36,7 +36,7 @@ func newFileError(file string, lines []string, line, column int, message string)
 	return e
 }
 
-// printable keeps one column a character and the terminal unharmed.
+// printable makes each column one character, and removes control characters.
 func printable(line string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// AddFlags registers the flags of the mount on fs. They write into c, check their
-// value as they are parsed, and show the values of c as their defaults. For the
-// effective configuration hand the parsed fs to Resolve.
+// AddFlags registers the flags of the mount on fs. They write into c, check their values when they
+// are parsed, and show the values of c as defaults. To get the effective configuration, pass the
+// parsed fs to Resolve.
 func (c *Config) AddFlags(fs *pflag.FlagSet) {
 	for i := range fields {
 		f := &fields[i]
@@ -23,15 +23,15 @@ func (c *Config) AddFlags(fs *pflag.FlagSet) {
 	}
 }
 
-// Resolve gives the effective configuration: defaults, then the file (none when
-// configPath is ""), then the flags that were given, and validates it. flags may
-// be nil, and may have other flags too.
+// Resolve returns the effective configuration: defaults, then the file (none if configPath is ""),
+// then the flags that were given. It validates the result. flags may be nil, and may have other
+// flags, too.
 func Resolve(configPath string, flags *pflag.FlagSet) (Config, error) {
 	return ResolveOptions(configPath, Options{}, flags)
 }
 
-// ResolveOptions is Resolve with mount options, which are over the file and below the
-// flags. The file is that of configPath or of opts; two are an error.
+// ResolveOptions is Resolve with mount options. They override the file, and flags override them.
+// The file is that of configPath or of opts; two files are an error.
 func ResolveOptions(configPath string, opts Options, flags *pflag.FlagSet) (Config, error) {
 	if configPath != "" && opts.File != "" {
 		return Config{}, fmt.Errorf("two configuration files: %s, and %s by mount option", configPath, opts.File)
@@ -76,7 +76,7 @@ func (c *Config) applyFlags(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// textsOf gives what a flag was set to, once for each time where it is a list.
+// textsOf returns the values that a flag was set to: several for a list.
 func textsOf(v pflag.Value) []string {
 	if f, ok := v.(*flagValue); ok && f.field.list != nil {
 		return *f.field.list(f.config)
@@ -84,8 +84,7 @@ func textsOf(v pflag.Value) []string {
 	return []string{v.String()}
 }
 
-// flagValue is one field as a flag. Its errors leave out name and value: pflag
-// writes both in front of them.
+// flagValue is one field as a flag. Its errors have no name and value: pflag writes both in front.
 type flagValue struct {
 	config *Config
 	field  *field
@@ -110,7 +109,7 @@ func (v *flagValue) String() string {
 	return v.field.get(v.config)
 }
 
-// Type is shown only where a usage names no placeholder.
+// Type is shown only if a usage has no placeholder.
 func (v *flagValue) Type() string {
 	switch v.field.kind {
 	case kindDuration:

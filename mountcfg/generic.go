@@ -4,7 +4,7 @@ import "strings"
 
 const keyEnforce = "enforce"
 
-// Attributes of the mount itself, by the keys of their fields.
+// Attributes of the mount itself, by their keys.
 const (
 	attrReadOnly    = "ro"
 	attrNoSUID      = "nosuid"
@@ -13,13 +13,13 @@ const (
 	attrNoSymFollow = "nosymfollow"
 )
 
-// generic is what an option means here that mount(8) knows for every file system, or
-// libfuse for every one of its own. The zero value is accepted and asks for nothing.
+// generic is the meaning of an option that mount(8) knows for every file system, or libfuse for
+// every FUSE file system. The zero value is accepted and does nothing.
 type generic struct {
-	set    []string // attributes that it asks for
-	clear  []string // attributes that the same string has asked for before, and this takes back
-	valued bool     // it may have a value, which means nothing here
-	refuse string   // why it cannot be had, and what can
+	set    []string // attributes that it sets
+	clear  []string // attributes that it clears if the same string has set them before
+	valued bool     // it may have a value, which is ignored
+	refuse string   // why it is refused, and what to use instead
 }
 
 const (
@@ -28,9 +28,9 @@ const (
 	whyBind   = "mount(8) does that without a helper: mount --bind, mount --move"
 )
 
-// generics follow mount(8) and the tables of libmount/src/optmap.c of util-linux. mount(8)
-// says rw with every mount that is not ro, and mount.fuse3 adds dev and suid: what takes an
-// attribute back is therefore no word against the configuration file.
+// generics follow mount(8) and the tables of libmount/src/optmap.c of util-linux. mount(8) passes
+// rw with every mount that is not ro, and mount.fuse3 adds dev and suid. So an option that clears
+// an attribute does not override the configuration file.
 var generics = map[string]generic{
 	attrReadOnly: {set: []string{attrReadOnly}}, "rw": {clear: []string{attrReadOnly}},
 	attrNoSUID: {set: []string{attrNoSUID}}, "suid": {clear: []string{attrNoSUID}},
@@ -38,8 +38,8 @@ var generics = map[string]generic{
 	attrNoExec: {set: []string{attrNoExec}}, "exec": {clear: []string{attrNoExec}},
 	attrNoSymFollow: {set: []string{attrNoSymFollow}}, "symfollow": {clear: []string{attrNoSymFollow}},
 
-	// Whoever lets users mount does not trust what they mount. user=NAME is mount(8)'s
-	// note to itself of who has mounted.
+	// Whoever lets users mount does not trust what they mount. user=NAME is mount(8)'s own note of
+	// who has mounted.
 	"user":   {set: []string{attrNoSUID, attrNoDev, attrNoExec}, valued: true},
 	"users":  {set: []string{attrNoSUID, attrNoDev, attrNoExec}},
 	"owner":  {set: []string{attrNoSUID, attrNoDev}},
@@ -49,11 +49,11 @@ var generics = map[string]generic{
 	"defaults": {}, "auto": {}, "noauto": {}, "nofail": {}, "_netdev": {}, "comment": {valued: true},
 	"async": {}, "silent": {}, "loud": {}, "noiversion": {}, "nomand": {},
 
-	// The kernel's FUSE client keeps no access times, whatever is asked for.
+	// The kernel's FUSE client keeps no access times, whatever the options say.
 	"atime": {}, "noatime": {}, "diratime": {}, "nodiratime": {}, "relatime": {}, "norelatime": {},
 	"strictatime": {}, "nostrictatime": {}, "lazytime": {}, "nolazytime": {},
 
-	// Of libfuse: always so.
+	// Of libfuse: always on.
 	"allow_other": {}, "default_permissions": {}, "nonempty": {},
 
 	"remount": {refuse: "a mount keeps its options: unmount it and mount it again; what mount(8) can change by itself it does with remount,bind"},
@@ -65,10 +65,10 @@ var generics = map[string]generic{
 	"fsname":       {valued: true, refuse: whyFsname}, "subtype": {valued: true, refuse: whyFsname},
 }
 
-// attributes are those of the table, in the order in which they are written.
+// attributes are the attributes of the table, in the order in which they are written.
 var attributes = []string{attrReadOnly, attrNoSUID, attrNoDev, attrNoExec, attrNoSymFollow}
 
-// findGeneric knows the options for other programs too: x-* is for anybody, X-* for mount(8).
+// findGeneric also knows options for other programs: x-* is for anybody, X-* for mount(8).
 func findGeneric(name string) (generic, bool) {
 	if strings.HasPrefix(name, "x-") || strings.HasPrefix(name, "X-") {
 		return generic{valued: true}, true

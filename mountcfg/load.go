@@ -11,11 +11,11 @@ import (
 // maxFileSize bounds a configuration file in bytes; a real one has a few hundred.
 const maxFileSize = 256 << 10
 
-// Load reads a configuration file over the defaults and validates the whole.
+// Load reads a configuration file over the defaults and validates the result.
 //
-// An error of the file is a *FileError (or several, joined) with file, line and
-// column; otherwise it is that of the operating system or of Validate. Relative
-// paths in the file start at the directory of the file.
+// A mistake in the file is a *FileError (or several, joined) with file, line and column. Other
+// errors are those of the operating system or of Validate. Relative paths in the file are relative
+// to the directory of the file.
 func Load(path string) (Config, error) {
 	c, err := loadFile(path)
 	if err == nil {
@@ -28,7 +28,7 @@ func Load(path string) (Config, error) {
 	return c, nil
 }
 
-// loadFile leaves out Validate: what the file lacks may still come from flags.
+// loadFile does not validate: flags may still add what the file lacks.
 func loadFile(path string) (Config, error) {
 	data, err := readBounded(path)
 	if err != nil {

@@ -13,20 +13,20 @@ import (
 type Metrics struct {
 	Network string // unix or tcp
 	Address string // of net.Listen
-	Mode    uint32 // of a unix socket, permission bits
+	Mode    uint32 // permission bits of a unix socket
 }
 
 const (
 	unixPrefix = "unix:"
 	modeSuffix = ",mode="
-	// socketMode lets only the user of the daemon ask, unless configured.
+	// socketMode lets only the daemon's user connect, unless configured.
 	socketMode = 0o600
-	// maxSocketPath is what fits into sockaddr_un with its NUL (unix(7)).
+	// maxSocketPath is the longest path in sockaddr_un with its NUL (unix(7)).
 	maxSocketPath = 107
 )
 
-// ParseMetrics takes apart what Config.Metrics has: unix:/PATH, unix:/PATH,mode=0660
-// or HOST:PORT. An empty text is no address and an error.
+// ParseMetrics parses Config.Metrics: unix:/PATH, unix:/PATH,mode=0660 or HOST:PORT. An empty text
+// is an error.
 func ParseMetrics(text string) (Metrics, error) {
 	if path, ok := strings.CutPrefix(text, unixPrefix); ok {
 		return parseSocket(path)
@@ -80,15 +80,15 @@ func metricsField(key, usage string) field {
 	}
 }
 
-// validateMetrics keeps the socket out of the mount: the daemon would make it by a
+// validateMetrics keeps the socket out of the mount: otherwise the daemon would make it by a
 // request to itself.
 func (c Config) validateMetrics() error {
 	if !strings.HasPrefix(c.Metrics, unixPrefix) {
-		return nil // checked as a field
+		return nil // checked with the field
 	}
 	m, err := ParseMetrics(c.Metrics)
 	if err != nil {
-		return nil //nolint:nilerr // told as the field's mistake
+		return nil //nolint:nilerr // reported with the field
 	}
 	for _, dir := range []string{c.Source, c.Mountpoint} {
 		if dir != "" && within(m.Address, dir) {

@@ -9,11 +9,11 @@ import (
 // option is one item of a list of mount options.
 type option struct {
 	name, value string
-	valued      bool // it has a "=", with a value that may be empty
+	valued      bool // it has a "=" with a value, perhaps empty
 }
 
-// splitOptions cuts a list at its commas as libmount does (ul_optstr_next in util-linux).
-// Empty items are nothing.
+// splitOptions splits a list at its commas as libmount does (ul_optstr_next in util-linux). Empty
+// items are ignored.
 func splitOptions(text string) ([]option, error) {
 	var s optionSplitter
 	for i := 0; i < len(text); i++ {
@@ -36,8 +36,8 @@ func splitOptions(text string) ([]option, error) {
 
 type optionSplitter struct {
 	items  []option
-	item   option // under way
-	word   []byte // its name, or its value once it has a "="
+	item   option // the current item
+	word   []byte // its name, or its value after a "="
 	quoted bool
 }
 
@@ -77,7 +77,7 @@ var optionEscapes = strings.NewReplacer(`\`, `\\`, `,`, `\,`, `"`, `\"`)
 
 func escapeOption(value string) string { return optionEscapes.Replace(value) }
 
-// quoteName makes a name that anybody may have written fit for a message.
+// quoteName makes a name safe for a message: anybody may have written it.
 func quoteName(name string) string {
 	const most = 64
 	if len(name) > most {

@@ -10,23 +10,23 @@ import (
 // keyFile is the option that names a configuration file.
 const keyFile = "config"
 
-// Options are mount options that have been understood, the later over the earlier. Hand
-// them to ResolveOptions; the zero value sets nothing.
+// Options are parsed mount options; a later one overrides an earlier one. Pass them to
+// ResolveOptions. The zero value sets nothing.
 type Options struct {
-	File     string   // of config=FILE, absolute; "" = none was named
+	File     string   // of config=FILE, absolute; "" = none
 	Unknown  []string // names that ParseSloppyOptions has left out
 	settings []setting
 }
 
 type setting struct{ key, text string }
 
-// ParseOptions reads a comma-separated list as mount(8) takes it with -o: the generic
-// options of mount(8), config=FILE, and KEY=VALUE for every key of the configuration
-// file, with - or _; of a list (exempt) one item each time. All mistakes are reported at
-// once, each with the name of its option. Values are checked by ResolveOptions.
+// ParseOptions reads a comma-separated list as mount(8) takes it with -o: the generic options of
+// mount(8), config=FILE, and KEY=VALUE for every key of the configuration file, with - or _. A list
+// (exempt) takes one item each time. All mistakes are reported at once, each with the name of its
+// option. ResolveOptions checks the values.
 //
-// Double quotes keep commas in a value together, as in libmount; a backslash before a
-// comma, a quote or a backslash takes its meaning away, as in libfuse.
+// Double quotes keep commas in a value together, as in libmount. A backslash before a comma, a
+// quote or a backslash escapes it, as in libfuse.
 func ParseOptions(text string) (Options, error) { return parseOptions(text, false) }
 
 // ParseSloppyOptions is ParseOptions for mount -s, which tolerates unknown options.
@@ -91,7 +91,7 @@ func (p *optionParser) take(o option) error {
 	return fmt.Errorf("jvsfs does not know it%s", didYouMean(o.name, optionNames()))
 }
 
-// generic takes an option of mount(8).
+// generic applies an option of mount(8).
 func (p *optionParser) generic(g generic, o option) error {
 	switch {
 	case o.valued && slices.Contains(attributes, o.name):
@@ -124,8 +124,8 @@ func (p *optionParser) file(o option) error {
 	return assign(&p.opts.File, path, err)
 }
 
-// findOptionField finds a field by its key, or by that of its milliseconds, whose unit is
-// then to be added to the value.
+// findOptionField finds a field by its key, or by its key in milliseconds. Then it also returns the
+// unit to append to the value.
 func findOptionField(key string) (*field, string) {
 	if f := findField(key); f != nil {
 		return f, ""
@@ -141,7 +141,8 @@ func isNumber(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 }
 
-// set keeps one value a key, of a list all, in the order of the last ones.
+// set keeps the last value of each key, and all values of a list, in the order in which they came
+// last.
 func (o *Options) set(key, text string) {
 	if f := findField(key); f == nil || f.list == nil { // of a list each option is one item
 		o.settings = slices.DeleteFunc(o.settings, func(s setting) bool { return s.key == key })
@@ -149,8 +150,8 @@ func (o *Options) set(key, text string) {
 	o.settings = append(o.settings, setting{key, text})
 }
 
-// String is a list that means the same to ParseOptions: what asks for nothing, and what was
-// overridden, is left out.
+// String returns a list that means the same to ParseOptions. Options without effect, and overridden
+// ones, are left out.
 func (o Options) String() string {
 	var items []string
 	if o.File != "" {
@@ -166,7 +167,7 @@ func (o Options) String() string {
 	return strings.Join(items, ",")
 }
 
-// apply sets the values; the error names the option.
+// apply sets the values. An error names the option.
 func (o Options) apply(c *Config) error {
 	var errs []error
 	for _, s := range o.settings {
@@ -175,7 +176,7 @@ func (o Options) apply(c *Config) error {
 	return errors.Join(errs...)
 }
 
-// optionNames are the names that a slip may have meant.
+// optionNames are the names to suggest after a typing error.
 func optionNames() []string {
 	names := []string{keyFile}
 	for name := range generics {
@@ -186,6 +187,6 @@ func optionNames() []string {
 			names = append(names, key)
 		}
 	}
-	slices.Sort(names) // of two that are equally near always the same is suggested
+	slices.Sort(names) // so that equally near names give the same suggestion each time
 	return names
 }

@@ -7,23 +7,23 @@ import (
 	"strconv"
 )
 
-// Places a value comes from besides "FILE:LINE".
+// Origins of a value other than "FILE:LINE".
 const (
 	WhereDefault  = "default"
 	WhereFlag     = "flag"
-	WhereOption   = "-o option" // of a command line, or of a line of fstab by way of mount(8)
+	WhereOption   = "-o option" // of a command line, or of a line of fstab through mount(8)
 	WhereArgument = "argument"  // a positional argument, set by the command
 )
 
-// Origin says where one effective value came from.
+// Origin says where an effective value came from.
 type Origin struct {
 	Key   string `json:"key"`   // the YAML key; worktrees.ID.KEY for an override; once for each item of a list
-	Value string `json:"value"` // as the file would have it; "" = not set
+	Value string `json:"value"` // in the form of the file; "" = not set
 	Where string `json:"where"` // default | FILE:LINE | -o option | flag | argument
 }
 
-// Origins lists every value of the mount in the order of the documentation, then
-// the overrides of worktrees sorted by id.
+// Origins lists every value of the mount in the order of the documentation, then the overrides of
+// worktrees sorted by id.
 func (c Config) Origins() []Origin {
 	out := make([]Origin, 0, len(fields)+3*len(c.Worktrees))
 	for i := range fields {
@@ -77,8 +77,8 @@ func (c Config) where(key string) string {
 	return WhereDefault
 }
 
-// remember copies before it writes: a Config is passed by value, and copies must
-// not see each other's origins.
+// remember copies before it writes. A Config is passed by value, and copies must not see each
+// other's origins.
 func (c *Config) remember(key, where string) {
 	next := maps.Clone(c.origins)
 	if next == nil {
@@ -88,13 +88,13 @@ func (c *Config) remember(key, where string) {
 	c.origins = next
 }
 
-// itemKey is where the origin of an item of a list is remembered.
+// itemKey is the key of the origin of a list's item.
 func itemKey(key string, i int) string { return key + "[" + strconv.Itoa(i) + "]" }
 
 func ruleKey(id, key string) string { return "worktrees." + id + "." + key }
 
-// implyReadonly makes enforce readonly on a mount that is ro, so that explain gives the
-// right reason, unless a source as strong says what enforce is: Validate then complains.
+// implyReadonly makes enforce readonly on a mount that is ro, so that explain gives the right
+// reason. It does not if an equally strong source has set enforce; then Validate complains.
 func (c *Config) implyReadonly() {
 	if c.ReadOnly && rank(c.where(keyEnforce)) < rank(c.where(attrReadOnly)) {
 		c.Enforce = enforceReadonly
@@ -102,7 +102,7 @@ func (c *Config) implyReadonly() {
 	}
 }
 
-// rank orders the sources by strength.
+// rank orders the sources: a higher one wins.
 func rank(where string) int {
 	switch where {
 	case WhereDefault:

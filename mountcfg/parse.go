@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// maxDuration bounds every timing so that sums of times cannot overflow.
+// maxDuration bounds every timing, so that sums of times cannot overflow.
 const maxDuration = 365 * 24 * time.Hour
 
 // maxWorktreeID is the longest id in bytes: ids become file names.
 const maxWorktreeID = 128
 
-// scopeDefault is the written form of the built-in scope, which Config has as "".
+// scopeDefault is the written form of the built-in scope, which is "" in Config.
 const scopeDefault = "default"
 
-// enforceReadonly is what enforce is on a mount that is ro.
+// enforceReadonly is the value of enforce on a mount that is ro.
 const enforceReadonly = "readonly"
 
-// choice is a closed set of words, with reasons for some words outside of it.
+// choice is a closed set of words, with reasons against some other words.
 type choice struct {
 	words  []string
 	alias  map[string]string
 	refuse map[string]string // word -> why it is not allowed
-	other  string            // why any other word is not allowed; "" = nothing to add
+	other  string            // why no other word is allowed; "" = no reason
 }
 
 var (
@@ -65,7 +65,7 @@ var (
 	}
 )
 
-// parse gives the canonical word, or an error that completes "KEY VALUE: ".
+// parse returns the canonical word, or an error that completes "KEY VALUE: ".
 func (ch choice) parse(text string) (string, error) {
 	if canonical, ok := ch.alias[text]; ok {
 		return canonical, nil
@@ -82,14 +82,14 @@ func (ch choice) parse(text string) (string, error) {
 	return "", fmt.Errorf("want %s", ch)
 }
 
-// String lists the words as a sentence does: "a, b or c".
+// String lists the words as in a sentence: "a, b or c".
 func (ch choice) String() string {
 	last := len(ch.words) - 1
 	return strings.Join(ch.words[:last], ", ") + " or " + ch.words[last]
 }
 
-// parsePath makes a path absolute and clean; relative ones start at base, or at
-// the working directory when base is "".
+// parsePath makes a path absolute and clean. A relative path starts at base, or at the working
+// directory if base is "".
 func parsePath(text, base string) (string, error) {
 	if text == "" {
 		return "", errors.New("want a path, not an empty value")
@@ -103,7 +103,7 @@ func parsePath(text, base string) (string, error) {
 	return filepath.Abs(text)
 }
 
-// parseBool takes the two words of YAML 1.2 and no other.
+// parseBool accepts the two words of YAML 1.2 and no other.
 func parseBool(text string) (bool, error) {
 	switch text {
 	case "true":
@@ -123,8 +123,8 @@ func parseDuration(text string, zero bool) (time.Duration, error) {
 	return d, checkDuration(d, zero)
 }
 
-// checkDuration is the rule for a single timing. Records keep milliseconds, so
-// that a finer value would differ between two readers of one lease.
+// checkDuration checks a single timing. Records keep milliseconds, so two readers of one lease
+// could differ about a finer value.
 func checkDuration(d time.Duration, zero bool) error {
 	switch {
 	case d < 0, d == 0 && !zero:
@@ -137,7 +137,7 @@ func checkDuration(d time.Duration, zero bool) error {
 	return nil
 }
 
-// checkWorktreeID holds ids to what is safe as a file name on every backing store.
+// checkWorktreeID accepts only ids that are safe as file names on every backing store.
 func checkWorktreeID(id string) error {
 	if id == "." || id == ".." || id == "" || len(id) > maxWorktreeID || strings.ContainsFunc(id, notInID) {
 		return fmt.Errorf("want 1 to %d characters of A-Z a-z 0-9 . _ - other than \".\" and \"..\"", maxWorktreeID)

@@ -9,8 +9,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// scalar gives the text of a value, and refuses a value of another type: YAML that
-// is converted silently hides slips. The error completes "KEY ".
+// scalar returns the text of a value. It refuses a value of another type: YAML that converts
+// silently hides mistakes. The error completes "KEY ".
 func scalar(n ast.Node, k kind) (string, error) {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -32,7 +32,7 @@ func scalar(n ast.Node, k kind) (string, error) {
 	return "", fmt.Errorf("wants %s, not %s", k.want(), describe(n))
 }
 
-// millis gives the integer as a duration text.
+// millis returns the integer as a duration text.
 func millis(n *ast.IntegerNode) (string, error) {
 	limit := int64(maxDuration / time.Millisecond)
 	var ms int64

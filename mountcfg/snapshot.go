@@ -7,16 +7,15 @@ import (
 	"fmt"
 )
 
-// Snapshot is the effective configuration in a form that Restore reads back, without
-// where the values came from.
+// Snapshot returns the effective configuration in a form that Restore reads, without the origins.
 func (c Config) Snapshot() (json.RawMessage, error) { return json.Marshal(c) }
 
-// Restore is the configuration of a Snapshot, validated again. where says where the
-// snapshot is from; every value that is not the default's has it as its origin.
+// Restore returns the configuration of a Snapshot, validated again. where says where the snapshot
+// is from. It is the origin of every value that is not the default.
 func Restore(snapshot []byte, where string) (Config, error) {
 	c := Default()
 	dec := json.NewDecoder(bytes.NewReader(snapshot))
-	dec.DisallowUnknownFields() // of another release: half of it would be another mount
+	dec.DisallowUnknownFields() // written by another release: a part of it would be another mount
 	if err := dec.Decode(&c); err != nil {
 		return Config{}, fmt.Errorf("%s: %w", where, err)
 	}

@@ -22,7 +22,7 @@ func ruleKeys() []string {
 	return append(keys, keyExempt)
 }
 
-// didYouMean names the nearest key when it is near enough to be a slip, "" otherwise.
+// didYouMean returns the nearest key if it is near enough for a typing error, otherwise "".
 func didYouMean(key string, known []string) string {
 	if len(key) > 64 {
 		return ""

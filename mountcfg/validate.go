@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Validate checks every value and how they fit together; all mistakes are joined.
-// A source is not asked for: it may still come as an argument.
+// Validate checks every value and how they fit together. All mistakes are joined. A source is not
+// required: it may still come as an argument.
 func (c Config) Validate() error {
 	var errs []error
 	for i := range fields {
@@ -34,7 +34,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validateField holds a value of any origin to the rule that Set applies.
+// validateField checks a field, from any origin, as Set does.
 func (c Config) validateField(f *field) error {
 	value := f.get(&c)
 	if f.kind == kindPath && (value == "" || filepath.IsAbs(value)) {
@@ -53,8 +53,8 @@ func (c Config) validateField(f *field) error {
 	return nil
 }
 
-// validateLogFile keeps the log out of the mount: the daemon would wait for itself.
-// The comparison is by name; links are not followed.
+// validateLogFile keeps the log out of the mount: otherwise the daemon would wait for itself. It
+// compares names and does not follow links.
 func (c Config) validateLogFile() error {
 	for _, dir := range []string{c.Source, c.Mountpoint} {
 		if dir != "" && c.LogFile != "" && within(c.LogFile, dir) {

@@ -18,8 +18,8 @@ const (
 	suffixMillis = "_ms"
 )
 
-// reader walks one document. It works on the syntax tree and not by struct tags:
-// the tree has the line of every value, and no conversion happens unasked.
+// reader reads one document. It uses the syntax tree and no struct tags: the tree has the line of
+// every value, and nothing is converted unasked.
 type reader struct {
 	file  string
 	base  string // directory for relative paths
@@ -44,7 +44,7 @@ func parse(file, base string, data []byte) (Config, error) {
 	return r.c, nil
 }
 
-// document gives the root of the only document, nil when there is none.
+// document returns the root of the only document, nil if there is none.
 func (r *reader) document(data []byte) (ast.Node, error) {
 	f, err := parser.ParseBytes(data, 0)
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *reader) fail(at ast.Node, format string, args ...any) {
 	r.errs = append(r.errs, r.errorAt(at.GetToken(), fmt.Sprintf(format, args...)))
 }
 
-// each calls do for every entry of a mapping, once a key.
+// each calls do for every entry of a mapping, once for each key.
 func (r *reader) each(n ast.Node, what string, do func(key string, entry *ast.MappingValueNode)) {
 	var entries []*ast.MappingValueNode
 	switch n := n.(type) {

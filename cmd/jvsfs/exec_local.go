@@ -82,8 +82,8 @@ func (reportingFence) Open(lease.Grant) {}
 
 func (reportingFence) Extend(lease.Token, time.Duration) {}
 
-// Hold has nothing to hold up.
-func (reportingFence) Hold(context.Context, lease.Token) (func(), error) { return func() {}, nil }
+// Freeze has nothing to freeze.
+func (reportingFence) Freeze(context.Context, lease.Token) (func(), error) { return func() {}, nil }
 
 // Close tells the first loss that ends the lease.
 func (f reportingFence) Close(l lease.Loss) {

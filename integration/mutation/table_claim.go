@@ -5,15 +5,15 @@ import "slices"
 // claimMutations remove clauses of rules 1 to 4: who holds, how a claim is made, and the gate.
 var claimMutations = slices.Concat(authority, claiming, entitled, ownInode, theGate)
 
-var entitled = in("gate/enter.go", mutation{
+var entitled = slices.Concat(in("gate/writer.go", mutation{
 	Rule: 2, What: "a write takes a lease for who could not make it without a fence",
 	Old: "if r.May != nil && !r.May() {", New: "if false {",
 	Tests: []string{"TestWhoMayNotWriteMayNotTake"},
-}, mutation{
+}), in("gate/enter.go", mutation{
 	Rule: 2, What: "what the file system forbids is counted as a refusal of the lease",
-	Old: "if no.Reason == ReasonNoRight {", New: "if false {",
+	Old: "if no.Reason == reasonNoRight {", New: "if false {",
 	Tests: []string{"TestWhoMayNotWriteMayNotTake"},
-})
+}))
 
 var authority = slices.Concat(
 	in("lease/store.go", mutation{

@@ -102,9 +102,9 @@ var lateWrites = slices.Concat(
 		Old: "	e.look = gr.Late\n", New: "",
 		Tests: []string{"TestALateMutationIsToldAndReported"},
 	}),
-	in("gate/enter.go", mutation{
+	in("gate/late.go", mutation{
 		Rule: 10, What: "a late write is counted but the keeper is not told",
-		Old: "	no.Err = errors.Join(why, g.keeper.Late(w))\n", New: "	no.Err = errors.Join(why)\n",
+		Old: "	no.err = errors.Join(why, g.keeper.Late(w))\n", New: "	no.err = errors.Join(why)\n",
 		Tests: []string{"TestALateMutationIsToldAndReported"},
 	}),
 	in("lease/late.go", mutation{
@@ -245,40 +245,41 @@ var handingOver = slices.Concat(
 	in("gate/waiting.go", mutation{
 		Rule: 13, What: "any number of mutations wait",
 		Old: "	if s.waiting.Add(1) > MaxWaiting {", New: "	if s.waiting.Add(1) < 0 {",
-		Tests: []string{"TestNotTooManyWaitUnderAHold"},
+		Tests: []string{"TestNotTooManyWaitUnderAFreeze"},
 	}, mutation{
 		Rule: 13, What: "who waits keeps its reader",
 		Old: "	if s.onWait != nil {", New: "	if false {",
 		Tests: []string{"TestWhoWaitsSaysSo"},
 	}),
-	in("gate/hold.go", mutation{
-		Rule: 13, What: "a hold keeps nobody out",
-		Old: "	if !e.stopped.CompareAndSwap(nil, s) {", New: "	if e.stopped.Load() != nil {",
-		Tests: []string{"TestAHeldUpHolderWaitsAndGoesOn"},
-	}, mutation{
-		Rule: 13, What: "a hold does not wait for what is in flight",
-		Old: "	if err := e.drain(ctx); err != nil {\n		e.resume(s)\n		return nil, err\n	}\n", New: "",
-		Tests: []string{"TestAHoldWaitsForWhatIsInFlight"},
-	}, mutation{
-		Rule: 13, What: "a hold that is given up goes on",
-		Old: "		e.resume(s)\n		return nil, err\n", New: "		return nil, err\n",
-		Tests: []string{"TestAHoldThatIsGivenUpChangesNothing"}, Hangs: true,
-	}, mutation{
-		Rule: 13, What: "a hold succeeds though the epoch was closed meanwhile",
-		Old: "	if e.stopped.Load() != s {\n		return nil, errEpochOver\n	}\n", New: "",
-		Tests: []string{"TestACloseWinsOverAHold"},
-	}, mutation{
-		Rule: 13, What: "mutations wait for as long as the hold lasts",
+	in("gate/stop.go", mutation{
+		Rule: 13, What: "mutations wait for as long as the freeze lasts",
 		Old: "		case <-s.lapsed:\n", New: "",
-		Tests: []string{"TestNothingWaitsForLongUnderAHold"},
+		Tests: []string{"TestNothingWaitsForLongUnderAFreeze"},
 	}, mutation{
 		Rule: 13, What: "whoever comes late waits anew",
 		Old: "		case <-s.lapsed:\n", New: "		case <-time.After(30 * time.Millisecond):\n",
-		Tests: []string{"TestWhoComesTooLateForAHoldDoesNotWait"},
+		Tests: []string{"TestWhoComesTooLateForAFreezeDoesNotWait"},
+	}),
+	in("gate/epoch_freeze.go", mutation{
+		Rule: 13, What: "a freeze keeps nobody out",
+		Old: "	if !e.stopped.CompareAndSwap(nil, s) {", New: "	if e.stopped.Load() != nil {",
+		Tests: []string{"TestAFrozenHolderWaitsAndGoesOn"},
 	}, mutation{
-		Rule: 13, What: "the end of one hold ends the next",
-		Old: "return func() { e.resume(s) }, nil", New: "return func() {\n		_ = s\n		if e := g.last.Load(); e.heldUp() != nil {\n			e.resume(e.heldUp())\n		}\n	}, nil",
-		Tests: []string{"TestAHoldIsEndedByItsOwnEndOnly"},
+		Rule: 13, What: "a freeze does not wait for what is in flight",
+		Old: "	if err := e.drain(ctx); err != nil {\n		e.thaw(s)\n		return nil, err\n	}\n", New: "",
+		Tests: []string{"TestTheFreezeOfAnEpochWaitsForWhatIsInFlight"},
+	}, mutation{
+		Rule: 13, What: "a freeze that is given up goes on",
+		Old: "		e.thaw(s)\n		return nil, err\n", New: "		return nil, err\n",
+		Tests: []string{"TestAFreezeThatIsGivenUpChangesNothing"}, Hangs: true,
+	}, mutation{
+		Rule: 13, What: "a freeze succeeds though the epoch was closed meanwhile",
+		Old: "	if e.stopped.Load() != s {\n		return nil, errEpochOver\n	}\n", New: "",
+		Tests: []string{"TestACloseWinsOverAFreeze"},
+	}, mutation{
+		Rule: 13, What: "the end of one freeze ends the next",
+		Old: "return func() { e.thaw(s) }, nil", New: "return func() {\n		_ = s\n		if e := g.last.Load(); e.frozen() != nil {\n			e.thaw(e.frozen())\n		}\n	}, nil",
+		Tests: []string{"TestAFreezeIsEndedByItsOwnThawOnly"},
 	}),
 	in("lease/giving.go", mutation{
 		Rule: 13, What: "the next token is claimed though what is in flight did not end",
@@ -289,9 +290,9 @@ var handingOver = slices.Concat(
 		Old: "	if err := settle(ctx); err != nil {\n", New: "	if err := settle(ctx); err != nil && false {\n",
 		Tests: []string{"TestAHandoverThatIsNotInTimeChangesNothing"},
 	}, mutation{
-		Rule: 13, What: "an epoch that was closed and opened anew counts as held up",
+		Rule: 13, What: "an epoch that was closed and opened anew counts as frozen",
 		Old: "	if (uninterrupted{k.cur, g.was.token, k.cur.interrupts}) != g.was {", New: "	if false {",
-		Tests: []string{"TestAHandoverDoesNotTrustAHoldThatWasBroken"},
+		Tests: []string{"TestAHandoverDoesNotTrustAFreezeThatWasBroken"},
 	}),
 	in("lease/handover.go", mutation{
 		Rule: 13, What: "a handover happens though its audit failed",

@@ -30,8 +30,8 @@ var mutants = []mutant{
 	{"no_audit", "a", nil, noAudit, "", nil, "a steal happens although its audit event cannot be written"},
 	{"no_deadline", "c", nil, noDeadline, "renew.before_write", nil, "the holder does not look at its own deadline"},
 	{"literal_renew", "c", nil, literalRenew, "renew.before_write", nil, "the spec's renewal: read, check, rename over whatever is there"},
-	{"no_hold", "a", nil, noHold, "admitted.Write", []string{opHandover}, "a handover does not wait for what is in flight"},
-	{"no_hold_offer", "c", nil, noHold, "admitted.Write", []string{opOffer}, "an offer does not wait for what is in flight"},
+	{"no_hold", "a", nil, noFreeze, "admitted.Write", []string{opHandover}, "a handover does not wait for what is in flight"},
+	{"no_hold_offer", "c", nil, noFreeze, "admitted.Write", []string{opOffer}, "an offer does not wait for what is in flight"},
 	{"no_switch", "a", nil, noSwitch, "admitted.Write", []string{opSwitch}, "a stricter mode does not wait for what is in flight"},
 	{"no_permission", "a", nil, noPermission, "", []string{opStranger}, "who may not write may take the lease by a chown of nothing"},
 }

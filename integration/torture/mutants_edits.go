@@ -70,9 +70,9 @@ var literalRenew = []edit{{"lease/successor.go",
 	"import (\n",
 	"import (\n	\"golang.org/x/sys/unix\"\n"}}
 
-var noHold = []edit{{"gate/hold.go",
-	"	if err := e.drain(ctx); err != nil {\n		e.resume(s)\n",
-	"	if true {\n		return s, nil\n	}\n	if err := e.drain(ctx); err != nil {\n		e.resume(s)\n"}}
+var noFreeze = []edit{{"gate/epoch_freeze.go",
+	"	if err := e.drain(ctx); err != nil {\n		e.thaw(s)\n",
+	"	if true {\n		return s, nil\n	}\n	if err := e.drain(ctx); err != nil {\n		e.thaw(s)\n"}}
 
 var noSwitch = []edit{{"gate/enforcement.go",
 	"	waiting := s.former()\n",

@@ -45,8 +45,8 @@ var (
 	metricInodes      = describe("inodes", "Inodes that the kernel remembers.")
 	metricInodesMax   = describe("inodes_budget", "Above it the kernel is asked to forget some.")
 	metricHandles     = describe("handles", "Open files and directories.")
-	metricPromises    = describe("promised_names", "Names that the kernel may believe for long.")
-	metricPromisesMax = describe("promised_names_budget", "Above it names are believed for cache_timeout only.")
+	metricLongTimes   = describe("promised_names", "Names that the kernel may believe for long.")
+	metricLongTimeMax = describe("promised_names_budget", "Above it names are believed for cache_timeout only.")
 	metricWatches     = describe("watched_directories", "Directories that are watched for changes from elsewhere.")
 	metricWatchesMax  = describe("watched_directories_budget", "Above it changes are seen after cache_timeout.")
 	metricDescriptors = describe("descriptors", "Descriptors of inodes and handles.")
@@ -166,7 +166,7 @@ func (s metricSink) ofBudgets(st fusefs.Stats) {
 		v int64
 	}{
 		{metricInodes, st.Inodes}, {metricInodesMax, st.InodeBudget}, {metricHandles, st.Handles},
-		{metricPromises, st.Promises}, {metricPromisesMax, st.PromiseBudget},
+		{metricLongTimes, st.LongTimeouts}, {metricLongTimeMax, st.LongTimeoutBudget},
 		{metricWatches, st.Watches}, {metricWatchesMax, st.WatchBudget},
 		{metricDescriptors, st.Descriptors}, {metricDescriptMax, st.DescriptorBudget},
 		{metricMemory, int64(st.Memory)}, {metricMemoryMax, st.MemoryBudget},

@@ -30,7 +30,7 @@ func sampleReading() meterReading {
 	expires := metricsAt.Add(12 * time.Second)
 	return meterReading{
 		At: metricsAt, Enforce: "observe", Suppressed: 7, MoreRefusals: 1,
-		Stats: fusefs.Stats{Inodes: 5, InodeBudget: 9, Promises: 2, Watches: 3, Descriptors: 6, DescriptorBudget: 12, Memory: 100, MemoryBudget: 200, SealedRefused: 4},
+		Stats: fusefs.Stats{Inodes: 5, InodeBudget: 9, LongTimeouts: 2, Watches: 3, Descriptors: 6, DescriptorBudget: 12, Memory: 100, MemoryBudget: 200, SealedRefused: 4},
 		Timings: []fusefs.Timing{{Op: gate.OpWrite, Count: 10, Absent: 1, Failed: 2, Spent: time.Second,
 			Buckets: []fusefs.TimingBucket{{Bound: 1024, Count: 3}, {Bound: 2048, Count: 8}}}},
 		Worktrees: []worktreeReading{

@@ -16,20 +16,20 @@ const (
 	atOnce = 5 * time.Second // for many, each of which would need much longer together if it waited
 )
 
-// lapsed is a guard that has been held up for longer than anything waits.
-func lapsed(t *testing.T) *heldUp {
+// lapsed is a guard that has been frozen for longer than anything waits.
+func lapsed(t *testing.T) *frozenGuard {
 	t.Helper()
 	g, k, _ := newTestGuard(t, nil)
-	h := heldFor(t, g, k, soon)
+	h := frozenFor(t, g, k, soon)
 	require.Eventually(t, h.open.Load().hasLapsed, eventually, tick)
 	return h
 }
 
 // However many wait, by handle or by name, all have their answer soon, and nothing is in
 // flight all the while.
-func TestNothingWaitsForLongUnderAHold(t *testing.T) {
+func TestNothingWaitsForLongUnderAFreeze(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
-	h := heldFor(t, g, k, soon)
+	h := frozenFor(t, g, k, soon)
 	var waiting []<-chan *Refusal
 	for range 100 {
 		waiting = append(waiting, enterInBackground(t, g, write(EpochOf(h.tok))), enterInBackground(t, g, byUser(7)))
@@ -38,7 +38,7 @@ func TestNothingWaitsForLongUnderAHold(t *testing.T) {
 		select {
 		case no := <-done:
 			require.NotNil(t, no)
-			require.Equal(t, ReasonHeldUp, no.Reason, no.Error())
+			require.Equal(t, reasonHandover, no.Reason, no.Error())
 		case <-time.After(eventually):
 			t.Fatal("a mutation waits for ever")
 		}
@@ -47,41 +47,41 @@ func TestNothingWaitsForLongUnderAHold(t *testing.T) {
 	require.Zero(t, g.cfg.Enforcement.waiting.Load())
 }
 
-// The wait is counted from the beginning of the hold: whoever comes later does not begin
+// The wait is counted from the beginning of the freeze: whoever comes later does not begin
 // anew, and strangers are told what they are told ever.
-func TestWhoComesTooLateForAHoldDoesNotWait(t *testing.T) {
+func TestWhoComesTooLateForAFreezeDoesNotWait(t *testing.T) {
 	h := lapsed(t)
 	began := time.Now()
 	for range 2 * int(atOnce/soon) {
-		mustRefuse(t, h.Guard, write(EpochOf(h.tok)), ReasonHeldUp)
+		mustRefuse(t, h.Guard, write(EpochOf(h.tok)), reasonHandover)
 	}
 	require.Less(t, time.Since(began), atOnce)
-	no := mustRefuse(t, h.Guard, byUser(7), ReasonHeldUp)
+	no := mustRefuse(t, h.Guard, byUser(7), reasonHandover)
 	require.Equal(t, lease.ClassLockConflict, no.Class())
 	require.Equal(t, h.cfg.Errno, no.Errno)
 	require.Contains(t, no.Sentence(), "is being handed over")
 	mustRefuse(t, h.Guard, byUser(8), ReasonHeldByOther)
 
-	h.resume()
+	h.thaw()
 	mustEnter(t, h.Guard, write(EpochOf(h.tok))).Leave()
 	mustEnter(t, h.Guard, byUser(7)).Leave()
-	h.hold(t, holdPatience)
+	h.freeze(t, freezePatience)
 	waiting := enterInBackground(t, h.Guard, write(EpochOf(h.tok)))
-	mustNotDecide(t, waiting) // another hold, another patience
-	h.resume()
+	mustNotDecide(t, waiting) // another freeze, another patience
+	h.thaw()
 	require.Nil(t, <-waiting)
 }
 
 func TestALapsedHoldThatEndsInALoss(t *testing.T) {
 	h := lapsed(t)
 	h.k.lose(lease.LossHandedOver, h.tok, userHolder(7, "7"))
-	mustRefuse(t, h.Guard, write(EpochOf(h.tok)), ReasonStaleHandle)
+	mustRefuse(t, h.Guard, write(EpochOf(h.tok)), reasonStaleHandle)
 }
 
 // What waits occupies a reader of the mount, and some must be left.
-func TestNotTooManyWaitUnderAHold(t *testing.T) {
+func TestNotTooManyWaitUnderAFreeze(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
-	h := heldFor(t, g, k, time.Hour)
+	h := frozenFor(t, g, k, time.Hour)
 	var waiting []<-chan *Refusal
 	for range MaxWaiting {
 		waiting = append(waiting, enterInBackground(t, g, write(EpochOf(h.tok))))
@@ -91,21 +91,21 @@ func TestNotTooManyWaitUnderAHold(t *testing.T) {
 	select {
 	case no := <-one:
 		require.NotNil(t, no)
-		require.Equal(t, ReasonHeldUp, no.Reason)
+		require.Equal(t, reasonHandover, no.Reason)
 	case <-time.After(eventually):
 		t.Error("one too many waits")
 	}
-	h.resume()
+	h.thaw()
 	for _, done := range waiting {
 		require.Nil(t, <-done)
 	}
 }
 
-// A place where anybody may write is not held up for longer than it takes to know that it
+// A place where anybody may write is not frozen for longer than it takes to know that it
 // has to be asked about.
-func TestAnExemptPlaceIsNotHeldUp(t *testing.T) {
+func TestAnExemptPlaceIsNotFrozenForLong(t *testing.T) {
 	g, k, _ := exemptGuard(t, nil)
-	h := heldFor(t, g, k, soon)
+	h := frozenFor(t, g, k, soon)
 	for _, epoch := range []Epoch{NoEpoch, EpochOf(h.tok)} {
 		p := mustEnter(t, g, Request{Op: OpWrite, Epoch: epoch, Caller: Caller{UID: 7}, At: inCache()})
 		require.True(t, p.ByPlace())
@@ -114,18 +114,18 @@ func TestAnExemptPlaceIsNotHeldUp(t *testing.T) {
 }
 
 // explain says what a write would find.
-func TestExplainUnderAHold(t *testing.T) {
-	h := held(t)
+func TestExplainUnderAFreeze(t *testing.T) {
+	h := frozenLease(t)
 	h.k.lose(lease.LossReleased, h.tok, userHolder(7, "7"))
 	h.tok = h.k.give(userHolder(uint32(os.Getuid()), strconv.Itoa(os.Getuid())))
 	explain := func() Explanation { return h.Explain(os.Getpid()) }
 	require.NotContains(t, explain().Sentence, "handing")
-	h.hold(t, time.Hour)
+	h.freeze(t, time.Hour)
 	x := explain()
 	require.True(t, x.Allowed)
 	require.Contains(t, x.Sentence, "handing it over: the write waits")
-	h.resume()
-	h.hold(t, 0)
+	h.thaw()
+	h.freeze(t, 0)
 	require.Eventually(t, h.open.Load().hasLapsed, eventually, tick)
 	x = explain()
 	require.False(t, x.Allowed)

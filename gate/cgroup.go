@@ -10,10 +10,10 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// frozen reports whether a process's cgroup is frozen (docker pause, systemctl freeze):
-// then it stands still, and its state in /proc does not say so. Source: cgroup-v2.rst
-// and freezer-subsystem.rst of the kernel.
-func frozen(pid int) bool {
+// cgroupFrozen reports whether a process's cgroup is frozen (docker pause, systemctl freeze). Such
+// a process stands still, but its state in /proc does not say so. Source: cgroup-v2.rst and
+// freezer-subsystem.rst of the kernel.
+func cgroupFrozen(pid int) bool {
 	b, err := readProc(pid, "cgroup")
 	if err != nil {
 		return false
@@ -31,9 +31,9 @@ func frozen(pid int) bool {
 	return false
 }
 
-// frozenUnified asks of version 2. What was frozen above is frozen too. While one process
-// waits in the kernel (for a file system, say) the others stand still already, and the
-// cgroup does not count as frozen yet: so it is asked what was ordered, as far up as can be seen.
+// frozenUnified asks version 2. A cgroup below a frozen one is frozen, too. While one process waits
+// in the kernel (for a file system, say), the others stand still already, but the cgroup does not
+// count as frozen yet. So cgroup.freeze is read as well, up to the root.
 func frozenUnified(at string) bool {
 	if says(cgroupMounts().unified, at, "cgroup.events", "frozen 1") {
 		return true
@@ -46,13 +46,13 @@ func frozenUnified(at string) bool {
 	return false
 }
 
-// frozenLegacy asks of version 1, which answers for what is above as well.
+// frozenLegacy asks version 1. Its answer includes the cgroups above.
 func frozenLegacy(at string) bool {
 	m := cgroupMounts().freezer
 	return says(m, at, "freezer.state", "FROZEN") || says(m, at, "freezer.state", "FREEZING")
 }
 
-// cgroupLiveness says whether anybody is left in a cgroup, or below.
+// cgroupLiveness says whether a cgroup, or one below it, has a process.
 func cgroupLiveness(at string) lease.Liveness {
 	m := cgroupMounts().unified
 	dir, ok := m.dir(at)
@@ -71,10 +71,10 @@ func cgroupLiveness(at string) lease.Liveness {
 	return lease.Alive
 }
 
-// cgroupMount is where a hierarchy is mounted, and which part of it.
+// cgroupMount is where a hierarchy is mounted, and its root there.
 type cgroupMount struct{ point, root string }
 
-// cgroupMounts are those of the process, as they were at the first look.
+// cgroupMounts returns those of the daemon, as they were at the first call.
 var cgroupMounts = sync.OnceValue(func() (m struct{ unified, freezer cgroupMount }) {
 	b, _ := os.ReadFile("/proc/self/mountinfo")
 	for line := range strings.Lines(string(b)) {
@@ -93,7 +93,7 @@ var cgroupMounts = sync.OnceValue(func() (m struct{ unified, freezer cgroupMount
 	return m
 })
 
-// dir is where a cgroup lies; false where it cannot be seen.
+// dir returns the directory of a cgroup. It is false if the cgroup is not visible.
 func (m cgroupMount) dir(at string) (string, bool) {
 	if m.point == "" || strings.HasPrefix(at, "/..") {
 		return "", false
@@ -108,7 +108,7 @@ func (m cgroupMount) dir(at string) (string, bool) {
 	return path.Join(m.point, at), true
 }
 
-// says reports whether a file of a cgroup has a line.
+// says reports whether a file of a cgroup contains a line.
 func says(m cgroupMount, at, file, line string) bool {
 	dir, ok := m.dir(at)
 	if !ok {

@@ -1,0 +1,27 @@
+package gate
+
+import (
+	"errors"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// Late says why a mutation, which has just taken effect, may have come after the end of its epoch,
+// or returns nil. Only stores that other kernels write need this (rule 10 of package lease);
+// elsewhere it costs nothing. Call it before Leave. A late mutation must not be acknowledged, and
+// ReportLate must follow.
+func (g *Guard) Late(p Pass) error {
+	if p.e == nil {
+		return nil
+	}
+	return p.e.late(g.cfg.Clock)
+}
+
+// ReportLate counts a late mutation and writes its taint and its audit event.
+func (g *Guard) ReportLate(p Pass, why error, w lease.LateWrite) {
+	w.Token = p.e.id.Token()
+	no := g.refusal(OpWrite, reasonLate, p.e)
+	no.err = errors.Join(why, g.keeper.Late(w))
+	g.refusals.Add(1)
+	g.note(no)
+}

@@ -1,0 +1,29 @@
+package gate
+
+// Caller is what the kernel says about the process behind a request: its thread id in the daemon's
+// pid namespace (0: not visible there) and its file system ids.
+type Caller struct {
+	TID      uint32
+	UID, GID uint32
+}
+
+// Request is one mutation that asks to go ahead. With an Epoch it is judged by its handle; with
+// NoEpoch it is judged by its writer.
+//
+// With At, a mutation that the lease does not admit may be admitted for its place.
+//
+// May is asked only before a lease is taken for the mutation: could the caller make this change if
+// there were no fence? Otherwise somebody who may not write could keep others out. nil: the kernel
+// has checked the permission already.
+type Request struct {
+	Op     Op
+	Epoch  Epoch
+	Caller Caller
+	At     Place // nil: nothing is exempt
+	May    func() bool
+	// Through is the freeze that the mutation belongs to; see [Freeze].
+	Through *Freeze
+	// Signal is closed when the caller has got a signal. A caller that is being killed stops
+	// waiting. nil: unknown.
+	Signal <-chan struct{}
+}

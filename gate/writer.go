@@ -1,0 +1,102 @@
+package gate
+
+import (
+	"syscall"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// judgeWriter lets the writers of the open epoch in. If nobody holds the lease it may take one for
+// the writer. It decides again after each wait and each acquired lease, a few times at most.
+func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
+	for range 8 {
+		if r.Killed() {
+			break
+		}
+		e := g.open.Load()
+		f, id := g.gather(m, e, r.Caller)
+		act, why := decide(f)
+		if act == refuse || act == acquire {
+			if p, ok := g.exempted(m, r); ok {
+				return p, nil
+			}
+		}
+		switch act {
+		case refuse:
+			if why == reasonClosing && g.waitForClose(r) {
+				continue
+			}
+			if why == reasonHeldElsewhere && g.waitForRelease(r) {
+				continue
+			}
+			return Pass{}, g.refusal(r.Op, why, e)
+		case passFree:
+			if f.gone {
+				g.waitForEnd(e, r)
+				continue
+			}
+			if p, ok := g.enterFree(f.mode); ok {
+				return p, nil
+			}
+		case pass:
+			switch g.into(e, r) {
+			case reasonNone:
+				return Pass{e: e}, nil
+			case reasonHandover:
+				if p, ok := g.exempted(m, r); ok {
+					return p, nil
+				}
+				return Pass{}, g.refusal(r.Op, reasonHandover, e)
+			}
+		case acquire:
+			if r.May != nil && !r.May() {
+				return Pass{}, &Refusal{Reason: reasonNoRight, Op: r.Op, Errno: syscall.EPERM, Worktree: g.cfg.Worktree}
+			}
+			if no := g.acquireFor(r, id, e); no != nil {
+				if no.Reason == reasonHeldElsewhere && g.waitForRelease(r) {
+					continue
+				}
+				return Pass{}, no
+			}
+		}
+	}
+	return Pass{}, g.refusal(r.Op, reasonClosing, nil)
+}
+
+// gather collects the facts that decide needs.
+func (g *Guard) gather(m Enforce, e *epoch, c Caller) (facts, Identity) {
+	f := facts{enforce: m, mode: g.cfg.Mode, onFree: g.cfg.OnFree}
+	if f.enforce == ReadOnly || f.mode == Shared {
+		return f, Identity{}
+	}
+	id, err := g.cfg.Resolver.Identify(c)
+	f.known = err == nil
+	if e != nil {
+		f.over = e.over(g.cfg.Clock.Boot())
+		f.open = !f.over
+		f.auto = e.holder().Auto
+		f.known = f.known || Scope(e.holder().Scope) == ScopeUser || Scope(e.holder().Scope) == ScopeMount
+		f.member = g.members.member(g.cfg.Resolver, e, id)
+		f.gone = !f.member && g.hasEnded(e)
+	}
+	var head lease.Head
+	var j lease.Judgement
+	if e != nil {
+		g.learnPast(keyOfEpoch(e))
+	} else {
+		head, j = g.keeper.Observe() // once: while leases pass from one holder to the next, each look lists the directory
+		g.learnPast(keyOf(head, j))
+	}
+	g.mu.Lock()
+	f.closing = g.closing != nil
+	f.failed = g.loss.Kind == lease.LossRenewFailed
+	f.revoked = g.revoked.find(g.cfg.Resolver, id)
+	g.mu.Unlock()
+	if e == nil && !f.closing && !f.failed && f.revoked == reasonNone {
+		f.head = g.headState(head, j)
+	}
+	if g.autoScope() == ScopeUser || g.autoScope() == ScopeMount {
+		f.known = true
+	}
+	return f, id
+}
