@@ -122,7 +122,7 @@ func (a adoption) goOn(h *holding) (Grant, error) {
 	g := h.grant()
 	k.show(&g)
 	k.cfg.Fence.Open(g)
-	_ = k.audit(Event{Kind: "acquire", Token: g.Token, Previous: g.Token, Holder: g.Holder,
+	_ = k.audit(Event{Kind: EventAcquire, Token: g.Token, Previous: g.Token, Holder: g.Holder,
 		Reason: "the same holder goes on: its daemon had ended, and the mount was recovered in time"})
 	k.poke()
 	return g, nil

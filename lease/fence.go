@@ -40,54 +40,6 @@ type Grant struct {
 	Late func() error
 }
 
-// LossKind says why an epoch was closed.
-type LossKind int
-
-// The kinds of loss.
-const (
-	LossReleased    LossKind = iota // given back on purpose
-	LossExpired                     // the deadline came
-	LossSuperseded                  // a higher token was seen
-	LossRenewFailed                 // may reopen with the same token
-	LossHolderGone                  // the holder's process ended; released
-	LossIdle                        // nobody wrote for a lease; released
-	LossReplaced                    // another keeper goes on with it, under the same token
-	LossHandedOver                  // given to somebody else, under the next token
-)
-
-// String is the kind's lower-case name.
-func (k LossKind) String() string {
-	names := [...]string{"released", "expired", "superseded", "renew failed", "holder gone", "idle", "replaced", "handed over"}
-	if k < 0 || int(k) >= len(names) {
-		return fmt.Sprintf("loss(%d)", int(k))
-	}
-	return names[k]
-}
-
-// gives says whether the record is given back, so that others need not wait for it to expire.
-func (k LossKind) gives() bool { return k == LossReleased || k == LossHolderGone || k == LossIdle }
-
-// event is the audit kind.
-func (k LossKind) event() string {
-	switch k {
-	case LossExpired:
-		return "expire"
-	case LossSuperseded:
-		return "superseded"
-	case LossRenewFailed:
-		return "renew_failed"
-	}
-	return "release"
-}
-
-// Loss is the end, or for LossRenewFailed the interruption, of an epoch.
-type Loss struct {
-	Kind   LossKind
-	Token  Token
-	Holder Holder
-	Err    error // why, nil for a plain release
-}
-
 // Liveness is what is known of a holder's process.
 type Liveness int
 
@@ -106,16 +58,4 @@ func (l Liveness) String() string {
 		return fmt.Sprintf("liveness(%d)", int(l))
 	}
 	return names[l]
-}
-
-// Event is one entry for the audit log.
-type Event struct {
-	Kind            string // acquire | steal | renew_failed | release | expire | superseded | late_write | handover
-	Worktree        WorktreeID
-	Token, Previous Token
-	Holder          Holder
-	From            Holder // of a handover: who held before
-	Reason          string
-	Unclean         bool // taken over without proof that the old holder was drained
-	At              time.Time
 }

@@ -66,7 +66,7 @@ func (g handover) transfer(ctx context.Context) (Grant, error) {
 // link audits and links. On failure nothing of c is left.
 func (g handover) link(c *claim, cur *holding) error {
 	k := g.k
-	err := k.audit(Event{Kind: "handover", Token: c.rec.FencingToken, Previous: cur.token(), Holder: g.to, From: cur.holder,
+	err := k.audit(Event{Kind: EventHandover, Token: c.rec.FencingToken, Previous: cur.token(), Holder: g.to, From: cur.holder,
 		Reason: "its holder handed it over"})
 	if err != nil {
 		c.discard()
@@ -107,7 +107,7 @@ func (g handover) follow(c *claim, cur *holding, in instant) (Grant, error) {
 	}
 	if err != nil {
 		k.giveBack(c)
-		_ = k.audit(Event{Kind: "release", Token: c.rec.FencingToken, Previous: cur.token(), Holder: h, Reason: err.Error()})
+		_ = k.audit(Event{Kind: EventRelease, Token: c.rec.FencingToken, Previous: cur.token(), Holder: h, Reason: err.Error()})
 		k.gate.unlock()
 		return Grant{}, k.fail(ClassOf(k.asError(err)), "the lease was taken from its holder, but could not be given to the next: nobody holds it",
 			"acquire it", nil, err)

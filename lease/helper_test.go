@@ -134,7 +134,7 @@ func (r *rig) events() (kinds []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.log {
-		kinds = append(kinds, e.Kind)
+		kinds = append(kinds, string(e.Kind))
 	}
 	return kinds
 }

@@ -25,7 +25,7 @@ func (k *Keeper) Late(w LateWrite) error {
 	if g, ok := k.Held(); ok && g.Token == w.Token {
 		holder = g.Holder
 	}
-	return errors.Join(err, k.audit(Event{Kind: "late_write", Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}))
+	return errors.Join(err, k.audit(Event{Kind: EventLateWrite, Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}))
 }
 
 // taint leaves <id>.taint.<token>.<nonce>.

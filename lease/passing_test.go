@@ -40,7 +40,7 @@ func TestTheAuditIsToldOfWhatPassesOnLaterAndInOrder(t *testing.T) {
 func TestWhatIsNotedIsBoundedAndNotLost(t *testing.T) {
 	r := newRig(t, testDir(t), newFakeClock())
 	for i := range 3 * notedMost {
-		r.note(Event{Kind: fmt.Sprint(i)})
+		r.note(Event{Kind: EventKind(fmt.Sprint(i))})
 		require.LessOrEqual(t, len(r.noted.events), notedMost)
 	}
 	require.NoError(t, r.Close())

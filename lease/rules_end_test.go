@@ -48,7 +48,7 @@ func TestALateWriteLeavesATaintAndAnEvent(t *testing.T) {
 	require.Nil(t, g.Late, "the gate of one kernel keeps writes from being late")
 	require.NoError(t, a.Late(LateWrite{Token: g.Token, Op: "Write", File: "/f", Offset: 7, Length: 3}))
 	last := a.log[len(a.log)-1]
-	require.Equal(t, "late_write", last.Kind)
+	require.Equal(t, EventLateWrite, last.Kind)
 	require.Equal(t, ann.PID, last.Holder.PID)
 	for _, says := range []string{"/f", "at 7", "3 bytes", "token 1"} {
 		require.Contains(t, last.Reason, says)

@@ -163,7 +163,7 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 	g := h.grant()
 	k.show(&g)
 	k.cfg.Fence.Open(g)
-	if kind := tk.kind(); kind == "acquire" {
+	if kind := tk.kind(); kind == EventAcquire {
 		e := Event{Kind: kind, Token: g.Token, Previous: tk.head.Token, Holder: holder, Reason: tk.reason()}
 		if holder.Auto {
 			k.note(e) // its writer waits
@@ -230,15 +230,15 @@ func (tk *taking) contradicted(c *claim, in instant) error {
 		Reason: fmt.Sprintf("by the store's stamps its clock and ours are %v apart; %v is the bound", off, bound)})
 }
 
-// kind is the audit kind.
-func (tk *taking) kind() string {
+// kind is what the audit log calls it.
+func (tk *taking) kind() EventKind {
 	switch {
 	case tk.offered:
-		return "handover"
+		return EventHandover
 	case tk.verdict.State == Stealable && !tk.own:
-		return "steal"
+		return EventSteal
 	}
-	return "acquire"
+	return EventAcquire
 }
 
 func (tk *taking) reason() string {
@@ -256,16 +256,16 @@ func (tk *taking) reason() string {
 func (tk *taking) auditSteal() error {
 	e := Event{Kind: tk.kind(), Token: tk.head.Token + 1, Previous: tk.head.Token, Holder: tk.holder, Reason: tk.reason()}
 	switch e.Kind {
-	case "acquire":
+	case EventAcquire:
 		return nil
-	case "handover":
+	case EventHandover:
 		e.From = tk.head.Record.Holder()
 	default:
 		e.Unclean = !tk.k.tier().gateProvesEnd() || tk.head.Foreign
 	}
 	err := tk.k.audit(e)
 	if err != nil {
-		return tk.k.fail(ClassAuditFailed, "the "+e.Kind+" could not be audited, so it did not happen", "repair the audit log", tk.head.Record, err)
+		return tk.k.fail(ClassAuditFailed, "the "+string(e.Kind)+" could not be audited, so it did not happen", "repair the audit log", tk.head.Record, err)
 	}
 	return nil
 }

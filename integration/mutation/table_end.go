@@ -121,7 +121,7 @@ var lateWrites = slices.Concat(
 		Tests: []string{"TestALateWriteLeavesATaintAndAnEvent"},
 	}, mutation{
 		Rule: 10, What: "a late write is not audited",
-		Old: "return errors.Join(err, k.audit(Event{Kind: \"late_write\", Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}))", New: "_, _ = holder, reason\n	return err",
+		Old: "return errors.Join(err, k.audit(Event{Kind: EventLateWrite, Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}))", New: "_, _ = holder, reason\n	return err",
 		Tests: []string{"TestALateWriteLeavesATaintAndAnEvent"},
 	}),
 	in("fusefs/admit.go", mutation{
@@ -193,7 +193,7 @@ var stealing = slices.Concat(
 	}),
 	in("lease/steal.go", mutation{
 		Rule: 12, What: "a steal happens without its audit event",
-		Old: "	case \"acquire\":\n		return nil\n", New: "	case \"acquire\", \"steal\":\n		return nil\n",
+		Old: "	case EventAcquire:\n		return nil\n", New: "	case EventAcquire, EventSteal:\n		return nil\n",
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens"},
 	}, mutation{
 		Rule: 12, What: "a steal happens though its audit failed",
