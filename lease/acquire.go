@@ -3,7 +3,6 @@ package lease
 import (
 	"context"
 	"fmt"
-	"time"
 )
 
 // Acquire takes the lease for h when it is free or may be stolen. If this keeper holds it for the same holder already, that
@@ -27,26 +26,26 @@ func (k *Keeper) take(ctx context.Context, h Holder, resume bool) (Grant, error)
 	}
 	defer k.leave()
 	if err := k.cfg.Policy.Validate(); err != nil {
-		return Grant{}, k.fail(ClassStoreFailed, "the lease policy is invalid", "correct the policy", nil, err)
+		return Grant{}, k.store.refuse(ClassStoreFailed, "the lease policy is invalid", "correct the policy", nil, err)
 	}
 	if k.cur != nil && k.expired(k.cfg.Clock.Boot()) {
 		if h.Auto {
-			k.poke()
-			return Grant{}, k.busy(nil)
+			k.wake.poke()
+			return Grant{}, k.store.busy(nil)
 		}
 		_ = k.expire(nil) // why is in what follows: nobody holds now
 	}
-	if k.passesOn(h) {
+	tk := taking{k: k, holder: h, resume: resume}
+	if tk.passesOn() {
 		if h.Auto {
-			k.poke()
-			return Grant{}, k.busy(nil)
+			k.wake.poke()
+			return Grant{}, k.store.busy(nil)
 		}
 		_ = k.lose(LossHolderGone, nil) // where the record cannot be written, look says so
 	}
 	if k.cur != nil {
-		return k.again(h)
+		return tk.again()
 	}
-	tk := taking{k: k, holder: h, resume: resume}
 	if !tk.seenFree() {
 		if err := tk.look(); err != nil {
 			return Grant{}, err
@@ -59,16 +58,17 @@ func (k *Keeper) take(ctx context.Context, h Holder, resume bool) (Grant, error)
 	return tk.claim()
 }
 
-// passesOn is whether the lease that is held here is for h to take: its holder has ended, and it is only to be given back.
-func (k *Keeper) passesOn(h Holder) bool {
+// passesOn is whether the lease that is held here is for this holder to take: its holder has ended, and it is only to be given back.
+func (tk *taking) passesOn() bool {
+	k, h := tk.k, tk.holder
 	return k.cur != nil && k.following == nil && !k.cur.holder.same(h) && k.cfg.Liveness(k.cur.holder) == Gone
 }
 
 // again is Acquire while this keeper holds.
-func (k *Keeper) again(h Holder) (Grant, error) {
-	cur := k.cur
+func (tk *taking) again() (Grant, error) {
+	k, h, cur := tk.k, tk.holder, tk.k.cur
 	if !cur.holder.same(h) {
-		return Grant{}, k.conflict(Head{Record: cur.claim.rec, Token: cur.token()},
+		return Grant{}, k.store.conflict(Head{Record: cur.claim.rec, Token: cur.token()},
 			Judgement{State: Held, Until: cur.claim.rec.LeaseExpiresAt, Reason: "its lease lasts"})
 	}
 	changed := (cur.holder.Auto && !h.Auto) || (h.Purpose != "" && !h.Auto && h.Purpose != cur.holder.Purpose)
@@ -79,7 +79,7 @@ func (k *Keeper) again(h Holder) (Grant, error) {
 		}
 	}
 	if h.Auto && !cur.open {
-		return Grant{}, k.busy(cur.err)
+		return Grant{}, k.store.busy(cur.err)
 	}
 	if changed || !cur.open {
 		if err := k.renewOrClose(); err != nil {
@@ -103,17 +103,17 @@ func (k *Keeper) Replace(ctx context.Context, old Token, h Holder) (Grant, error
 		_ = k.expire(nil) // why is in what follows: nobody holds now
 	}
 	if k.cur == nil {
-		return Grant{}, k.notHeld()
+		return Grant{}, k.store.notHeld()
 	}
 	if k.cur.token() != old {
-		return Grant{}, k.fail(ClassFencingMismatch, fmt.Sprintf("token %d is held, not %d", k.cur.token(), old),
+		return Grant{}, k.store.refuse(ClassFencingMismatch, fmt.Sprintf("token %d is held, not %d", k.cur.token(), old),
 			"look again at who holds", k.cur.claim.rec, nil)
 	}
 	// The turn first: with it nobody else can take the gate when we let LOCK_SH go.
 	if err := k.gate.takeTurn(ctx, k.cfg.GateWait); err != nil {
 		return Grant{}, err
 	}
-	if err := k.loseKeeping(LossReleased, nil, true); err != nil {
+	if err := (ending{k: k, kind: LossReleased, keepGate: true}).end(); err != nil {
 		k.gate.unlock()
 		return Grant{}, err
 	}
@@ -127,52 +127,4 @@ func (k *Keeper) Replace(ctx context.Context, old Token, h Holder) (Grant, error
 		return Grant{}, err
 	}
 	return tk.claim()
-}
-
-// conflict says who stands in the way and until when.
-func (k *Keeper) conflict(h Head, j Judgement) error {
-	file := h.File
-	who := "somebody"
-	if h.Record != nil {
-		who = printable(h.Record.HolderID)
-		if h.Record.Purpose != "" {
-			who += fmt.Sprintf(" (%q)", clip(h.Record.Purpose, 80))
-		}
-	}
-	e := k.fail(ClassLockConflict, fmt.Sprintf("worktree %s is held by %s: %s", k.cfg.Store.id, who, j.Reason),
-		"wait, or ask the holder to release it", h.Record, nil)
-	if file != "" {
-		e.File = file
-	}
-	if !j.Until.IsZero() {
-		e.Message += fmt.Sprintf(", until %s unless it is renewed", j.Until.UTC().Format(time.RFC3339))
-	}
-	switch j.State {
-	case Skewed:
-		e.Class, e.Next = ClassClockSkewExceeded, "set the clocks of all hosts right, then try again; jvsfs doctor --strict shows them"
-	case Expired:
-		e.Next = "wait for skew and grace to pass, then try again"
-	}
-	return e
-}
-
-// newRecord is the record of the next token. in was sampled before anything of it is written.
-func (k *Keeper) newRecord(h Holder, prev Head, in instant) *Record {
-	p := k.cfg.Policy
-	r := &Record{
-		LockID: newUUID(), WorktreeID: k.cfg.Store.id, HolderID: clip(named(h.ID()), maxText),
-		HolderNonce: newNonce(), SessionID: h.SessionID, AcquireSeq: 1,
-		CreatedAt: in.wall.UTC(), LastRenewedAt: in.wall.UTC(), LeaseExpiresAt: in.wall.Add(p.LeaseDuration).UTC(),
-		LeaseDurationMS: p.LeaseDuration.Milliseconds(), RenewIntervalMS: p.RenewInterval.Milliseconds(),
-		MaxClockSkewMS: p.MaxClockSkew.Milliseconds(), StealGraceMS: p.StealGrace.Milliseconds(),
-		FencingToken: prev.Token + 1, Scope: h.Scope, ScopeKey: clip(h.ScopeKey, maxText), HostBootID: h.BootID,
-		PIDNamespace: h.PIDNamespace, Purpose: clip(h.Purpose, maxText), UID: h.UID, Auto: h.Auto,
-	}
-	if r.SessionID == "" {
-		r.SessionID = newUUID()
-	}
-	if prev.Record != nil {
-		r.AcquireSeq = nextCount(prev.Record.AcquireSeq)
-	}
-	return r
 }

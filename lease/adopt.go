@@ -52,7 +52,7 @@ func (k *Keeper) Adopt(ctx context.Context, b Saved) (Grant, error) {
 	}
 	defer k.leave()
 	if k.cur != nil {
-		return Grant{}, k.busy(errors.New("a lease is held here already"))
+		return Grant{}, k.store.busy(errors.New("a lease is held here already"))
 	}
 	a := adoption{k, b}
 	if err := k.gate.exclusive(ctx, k.cfg.GateWait); err != nil {
@@ -77,23 +77,23 @@ type adoption struct {
 // restore takes the claim that b is about, if it is still the head and its own.
 func (a adoption) restore() (*holding, error) {
 	k, b := a.k, a.b
-	head, err := k.cfg.Store.Head()
+	head, err := k.store.Head()
 	if err != nil {
 		return nil, err
 	}
-	c, err := k.cfg.Store.openOrphan(head)
+	c, err := k.store.openOrphan(head)
 	if err != nil {
-		return nil, k.asError(err)
+		return nil, k.store.asError(err)
 	}
 	rec, err := c.unreleased()
 	switch {
 	case err != nil:
 	case rec.FencingToken != b.Token || rec.HolderNonce != b.Nonce || rec.SessionID != b.SessionID:
 		err = c.lost("the record is no longer the one that was held", nil)
-	case k.tier().takersUnseen() && !rec.OfferUntil.IsZero():
+	case k.store.tier().takersUnseen() && !rec.OfferUntil.IsZero():
 		// Somebody on the other host may be taking it, and no lock says so. The time stays in the record for as long as its
 		// holder waited for those who had seen an offer that was withdrawn.
-		err = k.fail(ClassLockConflict, "it had been offered to another host when its daemon ended", "acquire the lease", rec, nil)
+		err = k.store.refuse(ClassLockConflict, "it had been offered to another host when its daemon ended", "acquire the lease", rec, nil)
 	}
 	if err != nil {
 		c.close()
@@ -109,7 +109,7 @@ func (a adoption) goOn(h *holding) (Grant, error) {
 	k := a.k
 	k.cur = h
 	if k.cfg.Liveness(h.holder) == Gone {
-		err := k.fail(ClassLockNotHeld, "the holder has ended", "acquire the lease", h.claim.rec, nil)
+		err := k.store.refuse(ClassLockNotHeld, "the holder has ended", "acquire the lease", h.claim.rec, nil)
 		return Grant{}, errors.Join(err, k.lose(LossHolderGone, nil))
 	}
 	if err := a.stillCounts(h); err != nil {
@@ -120,11 +120,11 @@ func (a adoption) goOn(h *holding) (Grant, error) {
 	}
 	h.open = true
 	g := h.grant()
-	k.show(&g)
+	k.shown.set(&g)
 	k.cfg.Fence.Open(g)
-	_ = k.audit(Event{Kind: EventAcquire, Token: g.Token, Previous: g.Token, Holder: g.Holder,
+	_ = k.tell.now(Event{Kind: EventAcquire, Token: g.Token, Previous: g.Token, Holder: g.Holder,
 		Reason: "the same holder goes on: its daemon had ended, and the mount was recovered in time"})
-	k.poke()
+	k.wake.poke()
 	return g, nil
 }
 
@@ -135,12 +135,12 @@ func (a adoption) stillCounts(h *holding) error {
 	in := readClocks(k.cfg.Clock)
 	switch off := in.apart(h.base); {
 	case in.boot < h.base.boot || h.deadline > h.base.boot+maxPolicySpan:
-		return k.fail(ClassLockExpired, "what was left of the lease was noted by another clock", "acquire the lease again", h.claim.rec, nil)
+		return k.store.refuse(ClassLockExpired, "what was left of the lease was noted by another clock", "acquire the lease again", h.claim.rec, nil)
 	case off > divergenceBound(k.cfg.Policy):
-		return k.fail(ClassClockSkewExceeded, fmt.Sprintf("this host's clock was set by %v since the last renewal", off),
+		return k.store.refuse(ClassClockSkewExceeded, fmt.Sprintf("this host's clock was set by %v since the last renewal", off),
 			"let the clock settle, then acquire again", h.claim.rec, nil)
 	case k.expired(in.boot):
-		return k.fail(ClassLockExpired, "the mount was recovered after the lease's deadline", "acquire the lease again", h.claim.rec, nil)
+		return k.store.refuse(ClassLockExpired, "the mount was recovered after the lease's deadline", "acquire the lease again", h.claim.rec, nil)
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func (a adoption) lossBy(err error) LossKind {
 	if ClassOf(err) != ClassLockNotHeld {
 		return LossExpired
 	}
-	own := k.cfg.Store.readRecordFile(k.cfg.Store.claimName(b.Token))
+	own := k.store.readRecordFile(k.store.claimName(b.Token))
 	switch {
 	case own.Record != nil && own.Record.HolderNonce == b.Nonce && own.Record.Released:
 		return LossReleased
@@ -163,7 +163,8 @@ func (a adoption) lossBy(err error) LossKind {
 
 // disown closes the fence for a lease whose record is not ours to touch.
 func (a adoption) disown(kind LossKind, why error) {
-	k, b := a.k, a.b
-	k.cfg.Fence.Close(Loss{Kind: kind, Token: b.Token, Holder: b.Holder, Err: why})
-	k.report(kind, &holding{claim: &claim{rec: &Record{FencingToken: b.Token}}, holder: b.Holder}, why)
+	e := ending{k: a.k, kind: kind, why: why}
+	h := &holding{claim: &claim{rec: &Record{FencingToken: a.b.Token}}, holder: a.b.Holder}
+	e.close(h)
+	e.report(h)
 }

@@ -159,11 +159,11 @@ func TestARecordIsReadAsItWasWritten(t *testing.T) {
 
 // What newRecord makes of any holder and any head is readable.
 func TestOurOwnRecordsAreWithinBounds(t *testing.T) {
-	k := NewKeeper(KeeperConfig{Store: &Store{dir: &Dir{}, id: "main"}, Clock: newFakeClock()})
+	s := &Store{dir: &Dir{}, id: "main"}
 	long := strings.Repeat("é\x1b<", 400)
 	h := Holder{Host: long, User: long, PID: mostPID, StartTime: 1 << 63, Scope: "tree", ScopeKey: "/a\nb", Purpose: "line\nline"}
 	for _, prev := range []Head{{}, {Token: mostToken - 1, Record: &Record{AcquireSeq: uint64(mostToken)}}} {
-		r := k.newRecord(h, prev, instant{time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC), 0})
+		r := s.newRecord(DefaultPolicy(), h, prev, instant{time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC), 0})
 		r.RenewCount = nextCount(uint64(mostToken))
 		r.OfferedTo = clip(named(long), maxText)
 		b, err := json.Marshal(r)

@@ -91,14 +91,14 @@
 //
 // # Where each rule stands
 //
-//	1 authority   judge.go, successor.go        8 renew         renew.go, keeper_run.go
-//	2 claim       steal.go, claim.go, view.go   9 losing        release.go, past.go
+//	1 authority   judge.go, successor.go        8 renew         renewal.go, keeper_run.go
+//	2 claim       steal.go, claim.go, view.go   9 losing        ending.go, past.go
 //	3 one writer  claim.go                      10 late writes  late.go
 //	4 the gate    gatelock.go                   11 release      release.go
-//	5 expired     judge.go, policy.go           12 takeover     steal.go, telling.go, auditlog.go
+//	5 expired     judge.go, policy.go           12 takeover     steal.go, newrecord.go, teller.go, auditlog.go
 //	6 stopped     observe.go                    13 handover     giving.go, handover.go
 //	7 clock skew  judge.go, observe.go          14 offer        giving.go, offer.go
-//	                                            15 sweeping     sweep.go
+//	                                            15 sweeping     sweeper.go, keeper_run.go
 //
 // What a tier changes stands in tier.go, bounds of what is read in bounds.go, adoption in adopt.go, two keepers of one lease in
 // follow.go.

@@ -29,9 +29,9 @@ func (k *Keeper) Follow(ctx context.Context, lead Lead) (g Grant, ok bool, err e
 	case k.cur == nil:
 		return Grant{}, false, nil
 	case !k.cur.open:
-		return Grant{}, false, k.busy(k.cur.err)
+		return Grant{}, false, k.store.busy(k.cur.err)
 	case k.cur.offer != nil || k.cur.handing:
-		return Grant{}, false, k.busy(nil) // it may become another host's
+		return Grant{}, false, k.store.busy(nil) // it may become another host's
 	}
 	k.following = &follower{k, lead}
 	return k.cur.grant(), true, nil
@@ -46,7 +46,7 @@ func (k *Keeper) Resume() {
 	if k.following = nil; k.cur != nil {
 		k.cur.renewAt = k.cfg.Clock.Boot()
 	}
-	k.poke()
+	k.wake.poke()
 }
 
 // Join opens the fence here, too, for a lease that a keeper of another process holds open and has noted as b: as a follower under
@@ -58,7 +58,7 @@ func (k *Keeper) Join(ctx context.Context, b Saved) (Grant, error) {
 	}
 	defer k.leave()
 	if k.cur != nil {
-		return Grant{}, k.busy(nil)
+		return Grant{}, k.store.busy(nil)
 	}
 	if err := k.gate.sharedWithin(ctx, k.cfg.GateWait); err != nil {
 		return Grant{}, err
@@ -66,8 +66,8 @@ func (k *Keeper) Join(ctx context.Context, b Saved) (Grant, error) {
 	a := adoption{k, b}
 	h, err := a.restore() // under the lock: no taker comes in between
 	if err == nil {
-		if k.cur = h; !k.tier().followers() {
-			err = k.fail(ClassLockConflict, "other hosts may write the store, so the gate does not keep them waiting for two keepers",
+		if k.cur = h; !k.store.tier().followers() {
+			err = k.store.refuse(ClassLockConflict, "other hosts may write the store, so the gate does not keep them waiting for two keepers",
 				"try again when nobody holds the lease", h.claim.rec, nil)
 		} else {
 			err = a.stillCounts(h)
@@ -82,9 +82,9 @@ func (k *Keeper) Join(ctx context.Context, b Saved) (Grant, error) {
 	}
 	h.open, k.following = true, &follower{k, Stay}
 	g := h.grant()
-	k.show(&g)
+	k.shown.set(&g)
 	k.cfg.Fence.Open(g)
-	k.poke()
+	k.wake.poke()
 	return g, nil
 }
 
@@ -103,7 +103,7 @@ func (f *follower) step(h *holding) {
 	if deadline > h.deadline {
 		h.deadline = deadline
 		g := h.grant()
-		k.show(&g)
+		k.shown.set(&g)
 		k.cfg.Fence.Extend(g.Token, deadline)
 	}
 	switch found, _ := h.claim.successor(); {
@@ -130,7 +130,7 @@ func (k *Keeper) Part() {
 // the leader's, and so is what the audit is told.
 func (k *Keeper) part(kind LossKind) {
 	h := k.cur
-	k.show(nil)
+	k.shown.set(nil)
 	k.cfg.Fence.Close(Loss{Kind: kind, Token: h.token(), Holder: h.holder})
 	h.open, k.cur, k.following = false, nil, nil
 	k.gate.unlock()

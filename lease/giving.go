@@ -25,27 +25,30 @@ func (k *Keeper) give(ctx context.Context, old Token, h Holder) (giving, error) 
 		return giving{}, err
 	}
 	defer k.leave()
-	if err := k.holds(old); err != nil {
+	g := giving{k, uninterrupted{token: old}}
+	if err := g.open(); err != nil {
 		return giving{}, err
 	}
 	if k.cur.holder.same(h) {
-		return giving{}, k.fail(ClassLockConflict, "it holds the lease already", "name somebody else", k.cur.claim.rec, nil)
+		return giving{}, k.store.refuse(ClassLockConflict, "it holds the lease already", "name somebody else", k.cur.claim.rec, nil)
 	}
-	return giving{k, uninterrupted{k.cur, old, k.cur.interrupts}}, nil
+	g.was.holding, g.was.interrupts = k.cur, k.cur.interrupts
+	return g, nil
 }
 
-// holds says whether token t is held and its epoch open. The caller has op.
-func (k *Keeper) holds(t Token) error {
+// open says whether the token is held and its epoch open. The caller has op.
+func (g giving) open() error {
+	k, t := g.k, g.was.token
 	switch {
 	case k.cur == nil:
-		return k.notHeld()
+		return k.store.notHeld()
 	case k.following != nil:
-		return k.busy(nil) // the leader's to give
+		return k.store.busy(nil) // the leader's to give
 	case k.cur.token() != t:
-		return k.fail(ClassFencingMismatch, fmt.Sprintf("token %d is held, not %d", k.cur.token(), t),
+		return k.store.refuse(ClassFencingMismatch, fmt.Sprintf("token %d is held, not %d", k.cur.token(), t),
 			"look again at who holds", k.cur.claim.rec, nil)
 	case !k.cur.open || k.expired(k.cfg.Clock.Boot()):
-		return k.fail(ClassLockExpired, fmt.Sprintf("token %d is not being renewed", t), "look at jvsfs doctor", k.cur.claim.rec, k.cur.err)
+		return k.store.refuse(ClassLockExpired, fmt.Sprintf("token %d is not being renewed", t), "look at jvsfs doctor", k.cur.claim.rec, k.cur.err)
 	}
 	return nil
 }
@@ -54,7 +57,7 @@ func (k *Keeper) holds(t Token) error {
 func (g giving) hold(ctx context.Context) (resume func(), err error) {
 	resume, err = g.k.cfg.Fence.Hold(ctx, g.was.token)
 	if err != nil {
-		return nil, g.k.fail(ClassLockConflict, fmt.Sprintf("what is in flight under token %d did not end in time, so nothing has changed", g.was.token),
+		return nil, g.k.store.refuse(ClassLockConflict, fmt.Sprintf("what is in flight under token %d did not end in time, so nothing has changed", g.was.token),
 			"try again with a longer wait; jvsfs status --json counts what is in flight", nil, err)
 	}
 	return resume, nil
@@ -66,7 +69,7 @@ func (g giving) settle(ctx context.Context, settle func(context.Context) error) 
 		return nil
 	}
 	if err := settle(ctx); err != nil {
-		return g.k.fail(ClassLockConflict, "what was written could not be made durable in time, so nothing has changed",
+		return g.k.store.refuse(ClassLockConflict, "what was written could not be made durable in time, so nothing has changed",
 			"look at the disk, then try again with a longer wait", nil, err)
 	}
 	return nil
@@ -75,11 +78,11 @@ func (g giving) settle(ctx context.Context, settle func(context.Context) error) 
 // same says whether the epoch is still the one that was held up. The caller has op.
 func (g giving) same() error {
 	k := g.k
-	if err := k.holds(g.was.token); err != nil {
+	if err := g.open(); err != nil {
 		return err
 	}
 	if (uninterrupted{k.cur, g.was.token, k.cur.interrupts}) != g.was {
-		return k.fail(ClassLockExpired, "a renewal failed meanwhile, so the lease was not given away", "try again", k.cur.claim.rec, nil)
+		return k.store.refuse(ClassLockExpired, "a renewal failed meanwhile, so the lease was not given away", "try again", k.cur.claim.rec, nil)
 	}
 	return nil
 }

@@ -51,9 +51,9 @@ func (g handover) transfer(ctx context.Context) (Grant, error) {
 		return Grant{}, err // the next renewal draws the conclusions
 	}
 	in := readClocks(k.cfg.Clock) // t0: before the record is written
-	rec := k.newRecord(g.to, Head{Record: cur.claim.rec, Token: g.was.token}, in)
+	rec := k.store.newRecord(k.cfg.Policy, g.to, Head{Record: cur.claim.rec, Token: g.was.token}, in)
 	rec.HandedOver = true
-	c, err := k.cfg.Store.bear(rec)
+	c, err := k.store.bear(rec)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -66,11 +66,11 @@ func (g handover) transfer(ctx context.Context) (Grant, error) {
 // link audits and links. On failure nothing of c is left.
 func (g handover) link(c *claim, cur *holding) error {
 	k := g.k
-	err := k.audit(Event{Kind: EventHandover, Token: c.rec.FencingToken, Previous: cur.token(), Holder: g.to, From: cur.holder,
+	err := k.tell.now(Event{Kind: EventHandover, Token: c.rec.FencingToken, Previous: cur.token(), Holder: g.to, From: cur.holder,
 		Reason: "its holder handed it over"})
 	if err != nil {
 		c.discard()
-		return k.fail(ClassAuditFailed, "the handover could not be audited, so it did not happen", "repair the audit log", nil, err)
+		return k.store.refuse(ClassAuditFailed, "the handover could not be audited, so it did not happen", "repair the audit log", nil, err)
 	}
 	k.cfg.Pause("handover.before_link")
 	claiming(c.rec)
@@ -90,7 +90,7 @@ func (g handover) link(c *claim, cur *holding) error {
 // follow ends the old epoch, whose token is superseded now, and opens the new one.
 func (g handover) follow(c *claim, cur *holding, in instant) (Grant, error) {
 	k, h := g.k, g.to
-	k.show(nil)
+	k.shown.set(nil)
 	k.cfg.Fence.Close(Loss{Kind: LossHandedOver, Token: cur.token(), Holder: cur.holder})
 	cur.open, k.cur = false, nil
 	cur.claim.close()
@@ -103,20 +103,20 @@ func (g handover) follow(c *claim, cur *holding, in instant) (Grant, error) {
 		_, err = c.successorAnywhere()
 	}
 	if err == nil && k.cfg.Clock.Boot() >= next.deadline-p.closeLead() {
-		err = k.fail(ClassLockExpired, "handing the lease over took longer than it lasts", "acquire it; look at the lock directory's disk", nil, nil)
+		err = k.store.refuse(ClassLockExpired, "handing the lease over took longer than it lasts", "acquire it; look at the lock directory's disk", nil, nil)
 	}
 	if err != nil {
-		k.giveBack(c)
-		_ = k.audit(Event{Kind: EventRelease, Token: c.rec.FencingToken, Previous: cur.token(), Holder: h, Reason: err.Error()})
+		c.giveBack(k.cfg.Clock.Wall(), k.cfg.Pause)
+		_ = k.tell.now(Event{Kind: EventRelease, Token: c.rec.FencingToken, Previous: cur.token(), Holder: h, Reason: err.Error()})
 		k.gate.unlock()
-		return Grant{}, k.fail(ClassOf(k.asError(err)), "the lease was taken from its holder, but could not be given to the next: nobody holds it",
+		return Grant{}, k.store.refuse(ClassOf(k.store.asError(err)), "the lease was taken from its holder, but could not be given to the next: nobody holds it",
 			"acquire it", nil, err)
 	}
 	k.forgetLapsed()
 	k.cur = next
 	grant := next.grant()
-	k.show(&grant)
+	k.shown.set(&grant)
 	k.cfg.Fence.Open(grant)
-	k.poke()
+	k.wake.poke()
 	return grant, nil
 }

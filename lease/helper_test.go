@@ -194,7 +194,7 @@ func (r *rig) tick() { // what Run does at a wake-up
 func (r *rig) crash() {
 	r.gate.close()
 	r.cur, r.lapsed = nil, nil
-	r.show(nil)
+	r.shown.set(nil)
 }
 
 func requireClass(t testing.TB, c Class, err error) {
@@ -211,3 +211,6 @@ func (d *Dir) put(t testing.TB, name, body string) {
 	require.NoError(t, err)
 	require.NoError(t, unix.Close(fd))
 }
+
+// interrupt is what a failed renewal does.
+func (r *rig) interrupt(why error) { ending{k: r.Keeper, kind: LossRenewFailed, why: why}.interrupt() }

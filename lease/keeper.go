@@ -25,11 +25,14 @@ type KeeperConfig struct {
 	Renewed func(took time.Duration, err error)
 }
 
-// Keeper holds at most one lease of one worktree. All methods are safe for concurrent use.
+// Keeper holds at most one lease of one worktree: what is held, the loop that keeps it, and the calls. The rest is in parts of its
+// own: [taking], [renewal], [ending], [giving], [adoption] and [follower] are one such act each; the fields below own what outlives
+// an act. All methods are safe for concurrent use.
 type Keeper struct {
-	cfg  KeeperConfig
-	op   chan struct{} // capacity 1: whoever has put a value in may change the lease
-	wake chan struct{} // capacity 1: tells Run to look at its timers again
+	cfg   KeeperConfig
+	store *Store        // that of cfg
+	op    chan struct{} // capacity 1: whoever has put a value in may change the lease
+	wake  alarm         // tells Run to look at its timers again
 
 	// Only with op.
 	gate      *gateLock
@@ -39,13 +42,40 @@ type Keeper struct {
 	following *follower // not nil: another keeper leads this lease
 	swept     sweeper
 
-	mu    sync.Mutex // never held across I/O or a call of the fence
-	shown *Grant     // what Held says
-	noted notes
-
-	telling sync.Mutex // one at a time tells the audit
-
+	shown showing
+	tell  *teller
 	watch watcher
+}
+
+// showing is what Held says: a copy, so that Held waits for nobody.
+type showing struct {
+	mu    sync.Mutex
+	grant *Grant
+}
+
+func (s *showing) set(g *Grant) {
+	s.mu.Lock()
+	s.grant = g
+	s.mu.Unlock()
+}
+
+func (s *showing) get() (Grant, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.grant == nil {
+		return Grant{}, false
+	}
+	return *s.grant, true
+}
+
+// alarm wakes Run. Its capacity is 1: Run looks at everything each time.
+type alarm chan struct{}
+
+func (a alarm) poke() {
+	select {
+	case a <- struct{}{}:
+	default:
+	}
 }
 
 // holding is a claim and the epoch it stands for.
@@ -114,14 +144,17 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 	if cfg.GateWait <= 0 {
 		cfg.GateWait = 2 * time.Second
 	}
-	return &Keeper{
+	k := &Keeper{
 		cfg:   cfg,
+		store: cfg.Store,
 		op:    make(chan struct{}, 1),
-		wake:  make(chan struct{}, 1),
+		wake:  make(alarm, 1),
 		gate:  newGateLock(cfg.Store),
 		watch: watcher{cfg: cfg},
 		swept: newSweeper(),
 	}
+	k.tell = &teller{cfg: &k.cfg, wake: k.wake}
+	return k
 }
 
 // enter takes op. wait bounds it when positive: a writer must not stand in line behind a Close that waits for the kernel to
@@ -139,46 +172,23 @@ func (k *Keeper) enter(ctx context.Context, wait time.Duration) error {
 		select {
 		case k.op <- struct{}{}:
 		case <-timeout:
-			return k.busy(nil)
+			return k.store.busy(nil)
 		case <-ctx.Done():
-			return k.busy(context.Cause(ctx))
+			return k.store.busy(context.Cause(ctx))
 		}
 	}
 	if k.ended {
 		k.leave()
-		return k.fail(ClassStoreFailed, "the keeper is closed", "mount again", nil, nil)
+		return k.store.refuse(ClassStoreFailed, "the keeper is closed", "mount again", nil, nil)
 	}
 	return nil
 }
 
-func (k *Keeper) busy(cause error) error {
-	return k.fail(ClassLockConflict, "the lease is just being changed here", "try again", nil, cause)
-}
-
 func (k *Keeper) leave() { <-k.op }
-
-func (k *Keeper) fail(c Class, message, next string, holder *Record, err error) *Error {
-	return &Error{Class: c, Worktree: k.cfg.Store.id, File: k.cfg.Store.display(k.cfg.Store.viewName()),
-		Holder: holder, Message: message, Next: next, Err: err}
-}
-
-// show sets what Held says.
-func (k *Keeper) show(g *Grant) {
-	k.mu.Lock()
-	k.shown = g
-	k.mu.Unlock()
-}
 
 // Held is the lease whose epoch is open here. It never waits for I/O or the fence. The deadline may have passed: the fence
 // judges that.
-func (k *Keeper) Held() (Grant, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.shown == nil {
-		return Grant{}, false
-	}
-	return *k.shown, true
-}
+func (k *Keeper) Held() (Grant, bool) { return k.shown.get() }
 
 // Observe reads the head and judges it. Cheap: it reads again only when the file system says that something changed.
 func (k *Keeper) Observe() (Head, Judgement) { return k.watch.observe() }
@@ -196,7 +206,7 @@ func (k *Keeper) Close() error {
 	k.forgetLapsed()
 	k.gate.close()
 	k.ended = true
-	k.tellAll()
+	k.tell.all()
 	return err
 }
 
@@ -208,21 +218,4 @@ func (k *Keeper) forgetLapsed() {
 }
 
 // Look makes Run look at its holder and its timers now. It does not wait.
-func (k *Keeper) Look() { k.poke() }
-
-// poke makes Run look at its timers.
-func (k *Keeper) poke() {
-	select {
-	case k.wake <- struct{}{}:
-	default:
-	}
-}
-
-// asError makes sure of a class.
-func (k *Keeper) asError(err error) error {
-	var e *Error
-	if err == nil || errors.As(err, &e) {
-		return err
-	}
-	return k.fail(ClassStoreFailed, "the lease store failed", "look at the lock directory", nil, err)
-}
+func (k *Keeper) Look() { k.wake.poke() }

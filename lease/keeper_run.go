@@ -13,7 +13,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 		if err != nil {
 			return k.finish()
 		}
-		wait = k.tell(ctx, wait)
+		wait = k.tell.whenDue(ctx, wait)
 		t := time.NewTimer(wait)
 		select {
 		case <-t.C:
@@ -30,7 +30,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 // finish is the end of Run: it must not be cut short by the context that has ended.
 func (k *Keeper) finish() error {
 	err := k.Release(context.Background(), LossReleased)
-	k.tellAll()
+	k.tell.all()
 	if ClassOf(err) == ClassLockNotHeld {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (k *Keeper) turn(ctx context.Context) (time.Duration, error) {
 // idleWake is how often a keeper that holds nothing looks; a new grant wakes it. Where flock proves nothing it watches, so that
 // a takeover need not begin to (rule 6).
 func (k *Keeper) idleWake() time.Duration {
-	if k.tier().watchesIdle() {
+	if k.store.tier().watchesIdle() {
 		return max(k.cfg.Tick, time.Second)
 	}
 	return time.Hour
@@ -73,7 +73,7 @@ func (k *Keeper) nextWake() time.Duration {
 func (k *Keeper) step() {
 	h := k.cur
 	if h == nil {
-		if k.tier().watchesIdle() {
+		if k.store.tier().watchesIdle() {
 			k.Observe()
 		}
 		return
@@ -100,7 +100,9 @@ func (k *Keeper) step() {
 		return
 	}
 	k.stepRenew(h, live)
-	k.sweep()
+	if k.sweeps() {
+		k.swept.sweep(k.store, h.token())
+	}
 }
 
 func (k *Keeper) stepRenew(h *holding, live Liveness) {
@@ -110,9 +112,15 @@ func (k *Keeper) stepRenew(h *holding, live Liveness) {
 	case live == Stopped:
 		h.renewAt = now + k.cfg.Tick
 		if h.err == nil {
-			h.err = k.fail(ClassLockExpired, "the holder is stopped, so its lease is not renewed", "resume the holder", nil, nil)
+			h.err = k.store.refuse(ClassLockExpired, "the holder is stopped, so its lease is not renewed", "resume the holder", nil, nil)
 		}
 	default:
 		_ = k.renewOrClose()
 	}
+}
+
+// sweeps is whether this keeper may sweep (rule 15): it holds the lease, on a file system of this kernel, so its LOCK_SH keeps out
+// whoever would link a claim. While the lease is offered it has no LOCK_SH.
+func (k *Keeper) sweeps() bool {
+	return k.cur != nil && k.cur.open && !k.cur.handing && k.following == nil && k.store.tier().sweeps()
 }

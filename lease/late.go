@@ -18,14 +18,14 @@ type LateWrite struct {
 // Late leaves what rule 10 asks for: a taint beside the records, which stays until somebody has looked at it, and a late_write
 // event. The loss itself follows with the keeper's next look. It does not wait for other calls, so a request may call it.
 func (k *Keeper) Late(w LateWrite) error {
-	k.poke()
-	err := k.cfg.Store.taint(w)
+	k.wake.poke()
+	err := k.store.taint(w)
 	reason := fmt.Sprintf("%s %s at %d, %d bytes, took effect after token %d was over", w.Op, printable(w.File), w.Offset, w.Length, w.Token)
 	holder := Holder{}
 	if g, ok := k.Held(); ok && g.Token == w.Token {
 		holder = g.Holder
 	}
-	return errors.Join(err, k.audit(Event{Kind: EventLateWrite, Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}))
+	return errors.Join(err, k.tell.now(Event{Kind: EventLateWrite, Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}))
 }
 
 // taint leaves <id>.taint.<token>.<nonce>.

@@ -23,8 +23,8 @@ func (k *Keeper) OfferTo(ctx context.Context, old Token, host string, by time.Ti
 	if err != nil {
 		return Record{}, err
 	}
-	if k.tier().takersUnseen() && k.cfg.Policy.takeWithin() == 0 {
-		return Record{}, k.fail(ClassLockConflict, "max_clock_skew and steal_grace are 0, so nobody could take it in time",
+	if k.store.tier().takersUnseen() && k.cfg.Policy.takeWithin() == 0 {
+		return Record{}, k.store.refuse(ClassLockConflict, "max_clock_skew and steal_grace are 0, so nobody could take it in time",
 			"release it, or hand it over on this host", nil, nil)
 	}
 	resume, err := g.hold(ctx)
@@ -111,7 +111,7 @@ func (s standingOffer) lookForTaker(withdraw bool) (rec Record, done bool, err e
 	if done, err := s.withdraw(); !done || err != nil {
 		return Record{}, done, err
 	}
-	return Record{}, true, k.fail(ClassLockConflict, fmt.Sprintf("nobody on %s took the lease in time, so nothing has changed", printable(s.offer.host)),
+	return Record{}, true, k.store.refuse(ClassLockConflict, fmt.Sprintf("nobody on %s took the lease in time, so nothing has changed", printable(s.offer.host)),
 		"run there: jvsfs lock acquire --wait 1m WORKTREE, and here try again", nil, nil)
 }
 
@@ -141,7 +141,7 @@ func (s standingOffer) withdraw() (done bool, err error) {
 		return false, nil
 	}
 	h.handing, h.renewAt = false, k.cfg.Clock.Boot() // the record forgets it at once
-	k.poke()
+	k.wake.poke()
 	return true, nil
 }
 
@@ -151,7 +151,7 @@ func (p Policy) takeWithin() time.Duration { return p.MaxClockSkew + p.StealGrac
 // offerStands is whether somebody may still come to hold the lease by an offer, whatever the gate says. Twice takeWithin leaves
 // room for clocks of different pace, and for a store that shows the new record late.
 func (k *Keeper) offerStands(h *holding) bool {
-	return k.tier().takersUnseen() && h.handing &&
+	return k.store.tier().takersUnseen() && h.handing &&
 		(h.offerOut || k.cfg.Clock.Boot() < h.withdrawn+2*k.cfg.Policy.takeWithin())
 }
 
@@ -167,7 +167,7 @@ func (tk *taking) tooLate(now time.Duration) bool {
 	if tk.head.Record != nil {
 		p = p.milder(tk.head.Record.Policy())
 	}
-	return tk.offered && tk.k.tier().takersUnseen() && now-tk.looked >= p.takeWithin()
+	return tk.offered && tk.k.store.tier().takersUnseen() && now-tk.looked >= p.takeWithin()
 }
 
 // inTime is an error when it is too late.
@@ -175,7 +175,7 @@ func (tk *taking) inTime() error {
 	if !tk.tooLate(tk.k.cfg.Clock.Boot()) {
 		return nil
 	}
-	return tk.k.fail(ClassLockExpired, "taking what was offered took longer than its holder waits", "try again; look at the lock directory's disk", nil, nil)
+	return tk.k.store.refuse(ClassLockExpired, "taking what was offered took longer than its holder waits", "try again; look at the lock directory's disk", nil, nil)
 }
 
 // takenBy is what became of an offer that is over: the record of the taker, or why there is none.
@@ -188,5 +188,5 @@ func (s standingOffer) takenBy() (Record, error) {
 	case h.Record != nil && h.Token > before.token:
 		return *h.Record.clone(), nil
 	}
-	return Record{}, k.fail(ClassLockExpired, fmt.Sprintf("token %d ended while it was offered", before.token), "acquire it", h.Record, nil)
+	return Record{}, k.store.refuse(ClassLockExpired, fmt.Sprintf("token %d ended while it was offered", before.token), "acquire it", h.Record, nil)
 }

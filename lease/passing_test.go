@@ -29,7 +29,7 @@ func TestTheAuditIsToldOfWhatPassesOnLaterAndInOrder(t *testing.T) {
 	g := r.must(t, writer("bob", 20))
 	require.EqualValues(t, 2, g.Token)
 	require.Empty(t, r.events())
-	r.tell(context.Background(), time.Hour)
+	r.tell.whenDue(context.Background(), time.Hour)
 	require.Empty(t, r.events(), "there is a wake to see to first")
 	require.NoError(t, r.Release(context.Background(), LossReleased))
 	require.Equal(t, []string{"acquire", "release", "acquire", "release"}, r.events())
@@ -40,8 +40,8 @@ func TestTheAuditIsToldOfWhatPassesOnLaterAndInOrder(t *testing.T) {
 func TestWhatIsNotedIsBoundedAndNotLost(t *testing.T) {
 	r := newRig(t, testDir(t), newFakeClock())
 	for i := range 3 * notedMost {
-		r.note(Event{Kind: EventKind(fmt.Sprint(i))})
-		require.LessOrEqual(t, len(r.noted.events), notedMost)
+		r.tell.later(Event{Kind: EventKind(fmt.Sprint(i))})
+		require.LessOrEqual(t, len(r.tell.events), notedMost)
 	}
 	require.NoError(t, r.Close())
 	require.Len(t, r.events(), 3*notedMost)
@@ -68,7 +68,7 @@ func TestWhoseEndIsNotWaitedFor(t *testing.T) {
 		d := testDir(t)
 		d.tier = c.at
 		r := newRig(t, d, newFakeClock())
-		require.Equal(t, c.want, r.partFrom(c.kind, &holding{holder: c.h}), c.name)
+		require.Equal(t, c.want, ending{k: r.Keeper, kind: c.kind}.unwaited(&holding{holder: c.h}), c.name)
 	}
 }
 
@@ -141,22 +141,22 @@ func TestABurstIsToldOfAtOnce(t *testing.T) {
 		r.tick()
 		r.live = Alive
 		quiet()
-		require.LessOrEqual(t, r.tell(bg, time.Hour), notedFor, "Run comes back in time")
+		require.LessOrEqual(t, r.tell.whenDue(bg, time.Hour), notedFor, "Run comes back in time")
 	}
 	require.Empty(t, told)
 	c.advance(notedFor)
-	r.poke()
-	require.Zero(t, r.tell(bg, time.Hour), "there is a wake to see to first")
+	r.wake.poke()
+	require.Zero(t, r.tell.whenDue(bg, time.Hour), "there is a wake to see to first")
 	require.Empty(t, told)
 	quiet()
-	require.Greater(t, r.tell(bg, time.Hour), time.Minute)
+	require.Greater(t, r.tell.whenDue(bg, time.Hour), time.Minute)
 	require.Equal(t, []int{10}, told)
-	require.Equal(t, time.Hour, r.tell(bg, time.Hour))
+	require.Equal(t, time.Hour, r.tell.whenDue(bg, time.Hour))
 	for range notedMost / 2 {
-		r.note(Event{Kind: "x"})
+		r.tell.later(Event{Kind: "x"})
 	}
 	quiet()
-	r.tell(bg, time.Hour)
+	r.tell.whenDue(bg, time.Hour)
 	require.Equal(t, []int{10, notedMost / 2}, told, "many are not kept for long")
 }
 

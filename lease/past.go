@@ -52,7 +52,7 @@ func (s *Store) Past(from, head Token) ([]Past, error) {
 }
 
 // Past tells of the claims of the keeper's worktree; see [Store.Past].
-func (k *Keeper) Past(from, head Token) ([]Past, error) { return k.cfg.Store.Past(from, head) }
+func (k *Keeper) Past(from, head Token) ([]Past, error) { return k.store.Past(from, head) }
 
 // end is how the claim of a record ended; next is that of the next token, nil where it says nothing.
 func (r *Record) end(next *Record, head bool) PastEnd {

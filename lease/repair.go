@@ -124,8 +124,7 @@ func (m *repairer) judge(h Head) (problem, unsafe string) {
 // follow claims token t+1, released from the start.
 func (m *repairer) follow(t Token) error {
 	s := m.store
-	k := Keeper{cfg: KeeperConfig{Store: s, Policy: m.policy}}
-	rec := k.newRecord(Holder{Host: "jvsfs-doctor", Purpose: "repair"}, Head{Token: t}, instant{wall: m.now})
+	rec := s.newRecord(m.policy, Holder{Host: "jvsfs-doctor", Purpose: "repair"}, Head{Token: t}, instant{wall: m.now})
 	rec.Released, rec.LeaseExpiresAt = true, m.now.UTC()
 	c, err := s.bear(rec)
 	if err != nil {

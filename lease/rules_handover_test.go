@@ -157,7 +157,7 @@ func TestAHandoverThatLosesTheRaceForTheToken(t *testing.T) {
 	r := newRig(t, d, c, func(cfg *KeeperConfig) {
 		cfg.Pause = func(point string) {
 			if point == "handover.before_link" { // where flock proves nothing another host can be here
-				rec := other.newRecord(person("eve", 30), Head{Token: 1}, readClocks(c))
+				rec := other.store.newRecord(other.cfg.Policy, person("eve", 30), Head{Token: 1}, readClocks(c))
 				cl, err := d.Store("main").bear(rec)
 				require.NoError(t, err)
 				won, err := cl.link()

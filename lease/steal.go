@@ -27,9 +27,9 @@ func (tk *taking) look() error {
 	tk.head, tk.verdict, tk.own, tk.offered, tk.looked = h, j, false, false, now.boot
 	switch {
 	case j.State == Unreadable:
-		return k.asError(h.Unreadable)
+		return k.store.asError(h.Unreadable)
 	case h.Token >= mostToken:
-		return k.fail(ClassRecordUnreadable, "the fencing tokens are used up", nextOutOfBounds, h.Record, nil)
+		return k.store.refuse(ClassRecordUnreadable, "the fencing tokens are used up", nextOutOfBounds, h.Record, nil)
 	case j.State == Free:
 		return nil
 	case j.State == Held && !h.Foreign && h.Record.offers(now.wall, tk.holder):
@@ -39,18 +39,18 @@ func (tk *taking) look() error {
 		tk.own = true
 		return nil
 	case !offered && before.Token == h.Token && before.Record != nil && before.Sum != h.Sum:
-		return k.conflict(h, Judgement{State: Skewed, Reason: "its record changed after its lease had ended by this host's clock"})
+		return k.store.conflict(h, Judgement{State: Skewed, Reason: "its record changed after its lease had ended by this host's clock"})
 	case j.State == Stealable:
 		return nil
 	}
-	return k.conflict(h, j)
+	return k.store.conflict(h, j)
 }
 
 // seenFree is whether the first look may be the one that was just made for the writer (Observe): the head was free, and no stamp has
 // moved. What happens within one tick of the stamps is left to the look under the gate, which decides.
 func (tk *taking) seenFree() bool {
 	h, free := tk.k.watch.stillFree()
-	if !free || !tk.holder.Auto || !tk.k.tier().gateProvesEnd() {
+	if !free || !tk.holder.Auto || !tk.k.store.tier().gateProvesEnd() {
 		return false
 	}
 	tk.head = h
@@ -90,9 +90,9 @@ func (tk *taking) claim() (Grant, error) {
 		return Grant{}, err
 	}
 	in := readClocks(k.cfg.Clock) // t0: before the record is written
-	rec := k.newRecord(tk.holder, tk.head, in)
+	rec := k.store.newRecord(k.cfg.Policy, tk.holder, tk.head, in)
 	rec.HandedOver = tk.offered
-	c, err := k.cfg.Store.bear(rec)
+	c, err := k.store.bear(rec)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -152,7 +152,7 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 		err = tk.inTime()
 	}
 	if err == nil && k.cfg.Clock.Boot() >= h.deadline-p.closeLead() {
-		err = k.fail(ClassLockExpired, "taking the lease took longer than it lasts", "try again; look at the lock directory's disk", nil, nil)
+		err = k.store.refuse(ClassLockExpired, "taking the lease took longer than it lasts", "try again; look at the lock directory's disk", nil, nil)
 	}
 	if err != nil {
 		tk.undo(c)
@@ -161,20 +161,20 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 	k.forgetLapsed()
 	k.cur = h
 	g := h.grant()
-	k.show(&g)
+	k.shown.set(&g)
 	k.cfg.Fence.Open(g)
 	if kind := tk.kind(); kind == EventAcquire {
 		e := Event{Kind: kind, Token: g.Token, Previous: tk.head.Token, Holder: holder, Reason: tk.reason()}
 		if holder.Auto {
-			k.note(e) // its writer waits
+			k.tell.later(e) // its writer waits
 		} else {
-			_ = k.audit(e)
+			_ = k.tell.now(e)
 		}
 	}
-	if k.swept.behind(g.Token) > sweepBehind {
-		k.sweep() // whatever Run comes to
+	if k.sweeps() && k.swept.behind(g.Token) > sweepBehind {
+		k.swept.sweep(k.store, g.Token) // whatever Run comes to
 	}
-	k.poke()
+	k.wake.poke()
 	return g, nil
 }
 
@@ -185,13 +185,7 @@ func (tk *taking) undo(c *claim) {
 		c.discard()
 		return
 	}
-	tk.k.giveBack(c)
-}
-
-// giveBack ends a claim that never armed. Its errors are dropped: the claim then simply runs out.
-func (k *Keeper) giveBack(c *claim) {
-	_ = k.markReleased(c)
-	c.discard()
+	c.giveBack(tk.k.cfg.Clock.Wall(), tk.k.cfg.Pause)
 }
 
 // beaten is who won the race for the name.
@@ -200,7 +194,7 @@ func (tk *taking) beaten() error {
 	if err != nil {
 		return err
 	}
-	return tk.k.conflict(h, Judgement{State: Held, Until: j.Until, Reason: "it was faster"})
+	return tk.k.store.conflict(h, Judgement{State: Held, Until: j.Until, Reason: "it was faster"})
 }
 
 // contradicted is the last part of rule 7: our record's stamp shows how the store's clock stands to ours, the head's how it
@@ -210,12 +204,12 @@ func (tk *taking) beaten() error {
 // more silence and does not forbid it: by then the record has stood still for twice as long as any holder could count on it.
 func (tk *taking) contradicted(c *claim, in instant) error {
 	k, r := tk.k, tk.head.Record
-	if !k.tier().storeHasOwnClock() || r == nil || tk.verdict.State != Stealable {
+	if !k.store.tier().storeHasOwnClock() || r == nil || tk.verdict.State != Stealable {
 		return nil
 	}
 	stamp, err := c.stamp()
 	if err != nil {
-		return k.cfg.Store.failed("the fresh record's time cannot be read", c.tmp, err)
+		return k.store.failed("the fresh record's time cannot be read", c.tmp, err)
 	}
 	if k.watch.contradictedFor(tk.head, in.boot) >= k.cfg.Policy.stricter(r.Policy()).silence() {
 		return nil
@@ -226,7 +220,7 @@ func (tk *taking) contradicted(c *claim, in instant) error {
 		return nil
 	}
 	k.watch.contradict(tk.head, in.boot)
-	return k.conflict(tk.head, Judgement{State: Skewed,
+	return k.store.conflict(tk.head, Judgement{State: Skewed,
 		Reason: fmt.Sprintf("by the store's stamps its clock and ours are %v apart; %v is the bound", off, bound)})
 }
 
@@ -261,11 +255,11 @@ func (tk *taking) auditSteal() error {
 	case EventHandover:
 		e.From = tk.head.Record.Holder()
 	default:
-		e.Unclean = !tk.k.tier().gateProvesEnd() || tk.head.Foreign
+		e.Unclean = !tk.k.store.tier().gateProvesEnd() || tk.head.Foreign
 	}
-	err := tk.k.audit(e)
+	err := tk.k.tell.now(e)
 	if err != nil {
-		return tk.k.fail(ClassAuditFailed, "the "+string(e.Kind)+" could not be audited, so it did not happen", "repair the audit log", tk.head.Record, err)
+		return tk.k.store.refuse(ClassAuditFailed, "the "+string(e.Kind)+" could not be audited, so it did not happen", "repair the audit log", tk.head.Record, err)
 	}
 	return nil
 }

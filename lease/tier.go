@@ -63,8 +63,7 @@ func (remoteTier) takersUnseen() bool                                    { retur
 func (remoteTier) sweeps() bool                                          { return false }
 func (remoteTier) followers() bool                                       { return false }
 
-// tier is that of the keeper's store.
-func (k *Keeper) tier() tier { return k.cfg.Store.dir.tier }
+func (s *Store) tier() tier { return s.dir.tier }
 
 // bcachefsMagic is not in x/sys/unix; the others that it lacks are listed by number with their name (linux/magic.h).
 const (

@@ -53,32 +53,23 @@ func (w *sweeper) behind(t Token) int {
 	return n
 }
 
-// sweep removes a few claims. Only who holds the lease does, on a file system of this kernel: its LOCK_SH keeps out whoever could be
-// about to link a claim, so no name that somebody means to be new comes free.
-func (k *Keeper) sweep() {
-	if !k.sweeps() {
-		return
-	}
-	w, t := &k.swept, k.cur.token()
-	if (!w.begun || w.jumped(t)) && !w.list(k.cfg.Store, t) {
+// sweep removes a few claims while head is held. Nobody can be about to link a claim meanwhile (see sweeps), so no name that somebody
+// means to be new comes free.
+func (w *sweeper) sweep(s *Store, head Token) {
+	if (!w.begun || w.jumped(head)) && !w.list(s, head) {
 		return
 	}
 	n := sweepFew
-	if w.behind(t) > sweepBehind {
+	if w.behind(head) > sweepBehind {
 		n = sweepMany
 	}
 	for ; n > 0; n-- {
-		old, ok := w.pop(t)
+		old, ok := w.pop(head)
 		if !ok {
 			return
 		}
-		w.look(k.cfg.Store, old)
+		w.look(s, old)
 	}
-}
-
-// sweeps is whether this keeper may. While the lease is offered LOCK_SH is not held.
-func (k *Keeper) sweeps() bool {
-	return k.cur != nil && k.cur.open && !k.cur.handing && k.following == nil && k.tier().sweeps()
 }
 
 // jumped is whether tokens were left out: a tool without these rules, or records of another place, raised them.
