@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Saved is what a keeper's process that was killed has left behind about a lease which it held: enough for the next keeper to go
-// on with it under the same token. It was noted after each renewal, so it may be older than the record, never younger. A value.
-// The nonce is a secret.
+// Saved is what a keeper has noted about a lease that it holds. If its process is killed, the next keeper can go on with the lease
+// under the same token. It is noted after each renewal, so it may be older than the record, never younger. A value. The nonce is a
+// secret.
 type Saved struct {
 	Token     Token
 	Nonce     string
@@ -21,31 +21,31 @@ type Saved struct {
 	Boot      time.Duration
 }
 
-// Save is what to leave behind of g, noted now.
+// Save is what to note about g, now.
 func Save(g Grant, c Clock) Saved {
 	in := readClocks(c)
 	return Saved{Token: g.Token, Nonce: g.Record.HolderNonce, SessionID: g.Record.SessionID, Holder: g.Holder,
 		Deadline: g.Deadline, Wall: in.wall, Boot: in.boot}
 }
 
-// Extended is b after a renewal, noted now.
+// Extended is b after a renewal, now.
 func (b Saved) Extended(deadline time.Duration, c Clock) Saved {
 	in := readClocks(c)
 	b.Deadline, b.Wall, b.Boot = deadline, in.wall, in.boot
 	return b
 }
 
-// Adopt goes on with a lease that the keeper of an ended process held, under the same token. The caller has made sure that this
-// process is gone, that b is of this boot and of this boot clock (time namespace), and that nothing is held here.
+// Adopt goes on, under the same token, with a lease whose keeper's process has ended. The caller has made sure of three things: that
+// process is gone, b was noted in this boot and by this boot clock (time namespace), and nothing is held here.
 //
-// It is a renewal by another process (rule 8), with the second look of a claim (rule 2): LOCK_EX proves that the dead keeper's fence
-// has drained, for the kernel drops a flock after the last thread; then the head must still be the very claim, not released; the dead
-// fence's deadline, which lies before anybody may steal, must not have passed; and the holder must live. The deadline stays what it
-// was: only the renewal that follows moves it. Nothing is written, so there is nothing that a killed adoption leaves half done.
+// It is a renewal by another process (rule 8) with the second look of a claim (rule 2). LOCK_EX proves that the dead keeper's fence
+// has drained, for the kernel drops a flock after the last thread. The head must still be the very claim, and not be released. The
+// dead fence's deadline must not have passed; it lies before anybody may steal. The holder must live. The deadline stays the same
+// until the next renewal moves it. Nothing is written, so a killed adoption leaves nothing half done.
 //
-// With an error nothing is open, the fence has been closed with a loss and the audit told: LossHolderGone, the record released;
-// LossReleased or LossSuperseded, the record being another's; LossExpired for everything else, with which the holder may acquire
-// again at once, under the next token, if the record is still its own.
+// With an error nothing is open: the fence was closed with a loss, and the audit was told. LossHolderGone: the record is released.
+// LossReleased and LossSuperseded: the record is another's. LossExpired is everything else: if the record is still its own, the
+// holder may acquire again at once, under the next token.
 func (k *Keeper) Adopt(ctx context.Context, b Saved) (Grant, error) {
 	if err := k.enter(ctx, k.cfg.GateWait); err != nil {
 		return Grant{}, err
@@ -68,13 +68,13 @@ func (k *Keeper) Adopt(ctx context.Context, b Saved) (Grant, error) {
 	return a.goOn(h)
 }
 
-// adoption is one attempt to go on with a lease that another process has held or holds.
+// adoption is one attempt to go on with the lease of another process, which has ended (Adopt) or lives (Join).
 type adoption struct {
 	k *Keeper
 	b Saved
 }
 
-// restore takes the claim that b is about, if it is still the head and its own.
+// restore takes the claim that b is about, if that is still the head and unchanged.
 func (a adoption) restore() (*holding, error) {
 	k, b := a.k, a.b
 	head, err := k.store.Head()
@@ -91,8 +91,8 @@ func (a adoption) restore() (*holding, error) {
 	case rec.FencingToken != b.Token || rec.HolderNonce != b.Nonce || rec.SessionID != b.SessionID:
 		err = c.lost("the record is no longer the one that was held", nil)
 	case k.store.tier().takersUnseen() && !rec.OfferUntil.IsZero():
-		// Somebody on the other host may be taking it, and no lock says so. The time stays in the record for as long as its
-		// holder waited for those who had seen an offer that was withdrawn.
+		// Somebody on the other host may be taking it, and no lock says so. The time stays in the record until nobody can be
+		// taking it any more (rule 14).
 		err = k.store.refuse(ClassLockConflict, "it had been offered to another host when its daemon ended", "acquire the lease", rec, nil)
 	}
 	if err != nil {
@@ -103,8 +103,8 @@ func (a adoption) restore() (*holding, error) {
 	return &holding{claim: c, holder: rec.Holder(), deadline: b.Deadline, renewAt: k.cfg.Clock.Boot(), base: instant{b.Wall, b.Boot}}, nil
 }
 
-// goOn opens the fence for h until the old deadline, or ends the lease. The caller has LOCK_EX; afterwards the keeper has LOCK_SH or
-// nothing.
+// goOn opens the fence for h until the old deadline, or ends the lease. The caller has LOCK_EX. Afterwards the keeper has LOCK_SH
+// or no lock.
 func (a adoption) goOn(h *holding) (Grant, error) {
 	k := a.k
 	k.cur = h
@@ -128,8 +128,8 @@ func (a adoption) goOn(h *holding) (Grant, error) {
 	return g, nil
 }
 
-// stillCounts is whether the deadline may be believed, and has not passed. A clock that reads less than when it was noted
-// is not the clock that it was noted by.
+// stillCounts is an error if the deadline has passed, or was noted by another clock. A clock that reads less than the note is
+// another clock.
 func (a adoption) stillCounts(h *holding) error {
 	k := a.k
 	in := readClocks(k.cfg.Clock)
@@ -145,7 +145,7 @@ func (a adoption) stillCounts(h *holding) error {
 	return nil
 }
 
-// lossBy tells apart why an adoption came to nothing.
+// lossBy is the kind of loss that a failed adoption is.
 func (a adoption) lossBy(err error) LossKind {
 	k, b := a.k, a.b
 	if ClassOf(err) != ClassLockNotHeld {

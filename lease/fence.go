@@ -6,19 +6,18 @@ import (
 	"time"
 )
 
-// Fence is what lets writers pass or not. The keeper calls it from one goroutine at a time and holds no lock that Held or
-// Observe need.
+// Fence lets writers pass, or not. The keeper calls it from one goroutine at a time. Held and Observe do not wait for it.
 type Fence interface {
-	// Open lets writers of the grant pass until g.Deadline. Again with the same token after a loss of kind LossRenewFailed.
+	// Open lets writers of the grant pass until g.Deadline. After a LossRenewFailed it may come again with the same token.
 	Open(g Grant)
 	// Extend moves the deadline of the open epoch t.
 	Extend(t Token, deadline time.Duration)
-	// Close returns only when no mutation of the epoch is in flight and the kernel's caches are invalidated. It may be called
-	// again for an epoch that is closed already, with a graver kind.
+	// Close returns when the epoch has drained and the kernel's caches are invalidated. It may be called again for an epoch that
+	// is closed already, with a graver kind.
 	Close(l Loss)
-	// Hold makes the mutations of epoch t wait, and returns when none is in flight: none is then until resume or Close. With
-	// an error everything goes on as before. It may be called while the keeper calls another method; whoever closes wins.
-	// resume ends this very hold, unless a Close has: t may have been opened anew and be held up again.
+	// Hold freezes epoch t: its mutations wait. It returns when the epoch has drained, and nothing is in flight until resume or
+	// Close. With an error everything goes on as before. It may be called while the keeper calls another method. A Close wins.
+	// resume thaws this freeze, and no later one: after a Close, t may have been opened and frozen again.
 	Hold(ctx context.Context, t Token) (resume func(), err error)
 }
 
@@ -36,14 +35,14 @@ type Grant struct {
 	Holder   Holder
 	Record   Record
 	Deadline time.Duration // on the boot clock; nothing may pass from then on
-	// Late is asked after a mutation has taken effect: an error says that it may have been too late (rule 10). nil on tier A.
+	// Late is called after a mutation has taken effect. An error says that the mutation may be late (rule 10). nil on tier A.
 	Late func() error
 }
 
-// Liveness is what is known of a holder's process.
+// Liveness is what is known about a holder's process.
 type Liveness int
 
-// What a holder's process may be.
+// The states of a holder's process.
 const (
 	Alive   Liveness = iota
 	Stopped          // SIGSTOP or traced: its lease is not renewed

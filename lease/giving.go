@@ -5,21 +5,21 @@ import (
 	"fmt"
 )
 
-// giving is a lease that its holder is giving away, by handover (rule 13) or offer (rule 14): the epoch that it was when that began.
+// giving is one attempt to give the lease away, by handover (rule 13) or offer (rule 14). It owns what the epoch was at its begin.
 type giving struct {
 	k   *Keeper
 	was uninterrupted
 }
 
-// uninterrupted is an epoch as it was seen: when it is still the same, no Close and no Open came in between, so a Hold since is
-// in force. (A failed renewal closes an epoch, and a later one opens it anew under the same token, but not held up.)
+// uninterrupted is an epoch as it was seen. If it is still the same, no Close and no Open came in between, so the freeze lasts. (A
+// failed renewal closes an epoch, and a later renewal opens it again under the same token, but not frozen.)
 type uninterrupted struct {
 	holding    *holding
 	token      Token
 	interrupts int
 }
 
-// give says whether the lease old can be given to h at all, before anybody is made to wait.
+// give checks that the lease old can be given to h, before any writer has to wait.
 func (k *Keeper) give(ctx context.Context, old Token, h Holder) (giving, error) {
 	if err := k.enter(ctx, k.cfg.GateWait); err != nil {
 		return giving{}, err
@@ -36,7 +36,7 @@ func (k *Keeper) give(ctx context.Context, old Token, h Holder) (giving, error) 
 	return g, nil
 }
 
-// open says whether the token is held and its epoch open. The caller has op.
+// open is an error unless the token is held and its epoch open. The caller has op.
 func (g giving) open() error {
 	k, t := g.k, g.was.token
 	switch {
@@ -53,7 +53,7 @@ func (g giving) open() error {
 	return nil
 }
 
-// hold waits until nothing is in flight, and lets nothing in until resume is called. resume does nothing once the epoch is closed.
+// hold freezes the epoch and waits until it has drained. resume thaws it. If the epoch is closed by then, resume does nothing.
 func (g giving) hold(ctx context.Context) (resume func(), err error) {
 	resume, err = g.k.cfg.Fence.Hold(ctx, g.was.token)
 	if err != nil {
@@ -63,7 +63,7 @@ func (g giving) hold(ctx context.Context) (resume func(), err error) {
 	return resume, nil
 }
 
-// settle makes durable what was written; nil if nothing is to be done.
+// settle makes durable what was written. nil: there is nothing to do.
 func (g giving) settle(ctx context.Context, settle func(context.Context) error) error {
 	if settle == nil {
 		return nil
@@ -75,7 +75,7 @@ func (g giving) settle(ctx context.Context, settle func(context.Context) error) 
 	return nil
 }
 
-// same says whether the epoch is still the one that was held up. The caller has op.
+// same is an error unless the epoch is still the one that was frozen. The caller has op.
 func (g giving) same() error {
 	k := g.k
 	if err := g.open(); err != nil {

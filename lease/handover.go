@@ -2,13 +2,14 @@ package lease
 
 import "context"
 
-// Handover gives the lease old, held here, to h under the next token (rule 13). Until ctx ends it waits for what is in flight and
-// for settle, which makes durable what was written (nil: nothing is to be done); renewals go on meanwhile. Without an error h holds.
+// Handover gives the lease old, held here, to h under the next token (rule 13). Until ctx ends it waits for mutations that are in
+// flight and for settle, which makes durable what was written (nil: there is nothing to do). Renewals go on meanwhile. Without an
+// error h holds.
 //
-// With an error nothing has changed: old is held and its writers go on, unless it ended by itself meanwhile, which [Keeper.Held]
-// tells. The exception is a [ClassStoreFailed] or [ClassLockExpired] after the new claim was born, when nobody holds; its Message
-// says so. Classes: [ClassLockNotHeld], [ClassFencingMismatch] when old is not what is held, [ClassLockConflict] when it could not
-// be drained in time, [ClassAuditFailed].
+// With an error nothing has changed: old is held and its writers go on. It may have ended by itself meanwhile; [Keeper.Held] says so.
+// There is one exception: after the new claim was made, a [ClassStoreFailed] or [ClassLockExpired] means that nobody holds, and its
+// Message says so. Other classes: [ClassLockNotHeld]; [ClassFencingMismatch] if another token is held; [ClassLockConflict] if the
+// epoch did not drain in time; [ClassAuditFailed].
 func (k *Keeper) Handover(ctx context.Context, old Token, h Holder, settle func(context.Context) error) (Grant, error) {
 	g, err := k.give(ctx, old, h)
 	if err != nil {
@@ -26,14 +27,14 @@ func (k *Keeper) Handover(ctx context.Context, old Token, h Holder, settle func(
 	return handover{g, h}.transfer(ctx)
 }
 
-// handover is a lease that is being given to another holder on this host. Its epoch is held up and has drained.
+// handover is one attempt to give the lease to another holder on this host. The epoch is frozen and has drained.
 type handover struct {
 	giving
 	to Holder
 }
 
-// transfer claims the next token for the new holder. The gate stays ours by LOCK_SH from the old epoch to the
-// new, so no taker can be between its second look and its view (rule 4), and link decides where flock proves nothing.
+// transfer claims the next token for the new holder. The keeper has LOCK_SH from the old epoch to the new one, so no taker can be
+// between its second look and its view (rule 4). Where flock proves nothing, link decides.
 func (g handover) transfer(ctx context.Context) (Grant, error) {
 	k := g.k
 	if err := k.enter(ctx, k.cfg.GateWait); err != nil {
@@ -63,7 +64,7 @@ func (g handover) transfer(ctx context.Context) (Grant, error) {
 	return g.follow(c, cur, in)
 }
 
-// link audits and links. On failure nothing of c is left.
+// link tells the audit and links. On failure nothing of c is left.
 func (g handover) link(c *claim, cur *holding) error {
 	k := g.k
 	err := k.tell.now(Event{Kind: EventHandover, Token: c.rec.FencingToken, Previous: cur.token(), Holder: g.to, From: cur.holder,
@@ -87,7 +88,7 @@ func (g handover) link(c *claim, cur *holding) error {
 	return nil
 }
 
-// follow ends the old epoch, whose token is superseded now, and opens the new one.
+// follow ends the old epoch, which has a successor now, and opens the new one.
 func (g handover) follow(c *claim, cur *holding, in instant) (Grant, error) {
 	k, h := g.k, g.to
 	k.shown.set(nil)

@@ -14,30 +14,30 @@ type KeeperConfig struct {
 	Clock    Clock                 // nil: SystemClock
 	Fence    Fence                 // nil: none
 	Liveness func(Holder) Liveness // nil: always Alive
-	Idle     func(Holder) bool     // for Auto leases: true gives the lease back. nil: never
-	Audit    func(Event) error     // nil: none. A steal whose audit fails does not happen; other events' errors are its own business
-	AuditAll func([]Event) error   // Audit of several at once, none of which is a steal; nil: one after the other
-	Tick     time.Duration         // how often holder and successor are looked at; default min(RenewInterval/4, 200ms), at least 10ms
-	GateWait time.Duration         // bound on waiting for the gate; default 2s
+	Idle     func(Holder) bool     // for Auto leases: true releases the lease. nil: never
+	Audit    func(Event) error     // nil: none. If it fails for a steal or a handover, that does not happen; other errors change nothing
+	AuditAll func([]Event) error   // Audit for several events, none of them a steal. nil: one after the other
+	Tick     time.Duration         // how often Run looks at the holder and for a successor; default min(RenewInterval/4, 200ms), at least 10ms
+	GateWait time.Duration         // bound of each wait for the gate; default 2s
 	Pause    func(point string)    // test hook, called at named points of claim, renewal and release; nil: none
 
-	// Renewed is told of each renewal that was tried, for counting; it must not call the keeper. nil: nobody.
+	// Renewed is called after each attempt to renew, for counting. It must not call the keeper. nil: none.
 	Renewed func(took time.Duration, err error)
 }
 
-// Keeper holds at most one lease of one worktree: what is held, the loop that keeps it, and the calls. The rest is in parts of its
-// own: [taking], [renewal], [ending], [giving], [adoption] and [follower] are one such act each; the fields below own what outlives
-// an act. All methods are safe for concurrent use.
+// Keeper holds at most one lease of one worktree. It owns what is held, the loop that keeps it, and the calls. Each act is a type of
+// its own: [taking], [renewal], [ending], [giving], [adoption]. So is each field that owns more than a value: [sweeper], [showing],
+// [teller], [watcher], [follower]. All methods are safe for concurrent use.
 type Keeper struct {
 	cfg   KeeperConfig
 	store *Store        // that of cfg
-	op    chan struct{} // capacity 1: whoever has put a value in may change the lease
-	wake  alarm         // tells Run to look at its timers again
+	op    chan struct{} // capacity 1, a lock: who has put a value in may change the lease (enter, leave)
+	wake  alarm
 
 	// Only with op.
 	gate      *gateLock
-	cur       *holding  // what is held or interrupted
-	lapsed    *holding  // what expired: its record is still ours, so the same holder may go on at once
+	cur       *holding  // the lease that is held, or that a failed renewal has interrupted
+	lapsed    *holding  // a lease that expired; the record is still ours, so the same holder may go on at once
 	ended     bool      // Close was called
 	following *follower // not nil: another keeper leads this lease
 	swept     sweeper
@@ -47,7 +47,7 @@ type Keeper struct {
 	watch watcher
 }
 
-// showing is what Held says: a copy, so that Held waits for nobody.
+// showing owns the grant that Held returns: a copy, so that Held waits for nobody.
 type showing struct {
 	mu    sync.Mutex
 	grant *Grant
@@ -68,7 +68,7 @@ func (s *showing) get() (Grant, bool) {
 	return *s.grant, true
 }
 
-// alarm wakes Run. Its capacity is 1: Run looks at everything each time.
+// alarm makes Run look at its timers and its holder now. Its capacity is 1, for Run looks at everything each time.
 type alarm chan struct{}
 
 func (a alarm) poke() {
@@ -78,7 +78,7 @@ func (a alarm) poke() {
 	}
 }
 
-// holding is a claim and the epoch it stands for.
+// holding is a claim and its epoch.
 type holding struct {
 	claim    *claim
 	holder   Holder
@@ -88,10 +88,10 @@ type holding struct {
 	open     bool          // the fence is open and LOCK_SH is held
 	err      error         // why it is not
 
-	offer     *offer        // the lease is held up for another host; LOCK_SH is not held
-	handing   bool          // somebody may come to hold by an offer of ours
-	offerOut  bool          // an offer may be in the record
-	withdrawn time.Duration // boot time from which on it is known not to be
+	offer     *offer        // the lease is offered to another host; LOCK_SH is not held
+	handing   bool          // somebody may still take the lease by our offer
+	offerOut  bool          // the record may show an offer
+	withdrawn time.Duration // boot time since which the record shows none
 
 	interrupts int // how often a failed renewal has closed the epoch
 }
@@ -102,7 +102,7 @@ func (h *holding) grant() Grant {
 	return Grant{Token: h.token(), Holder: h.holder, Record: *h.claim.rec.clone(), Deadline: h.deadline, Late: h.claim.lateCheck()}
 }
 
-// NewKeeper fills defaults in. It does no I/O and starts no goroutine; a bad policy is reported by the first Acquire.
+// NewKeeper fills defaults in. It does no I/O and starts no goroutine. The first Acquire reports a bad policy.
 func NewKeeper(cfg KeeperConfig) *Keeper {
 	if cfg.Policy == (Policy{}) {
 		cfg.Policy = DefaultPolicy()
@@ -157,8 +157,8 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 	return k
 }
 
-// enter takes op. wait bounds it when positive: a writer must not stand in line behind a Close that waits for the kernel to
-// let go of pages which this very writer may hold.
+// enter takes op. A positive wait bounds it: a writer must not wait for a Close that itself waits until the kernel has dropped pages
+// of this very writer.
 func (k *Keeper) enter(ctx context.Context, wait time.Duration) error {
 	var timeout <-chan time.Time
 	if wait > 0 {
@@ -167,7 +167,7 @@ func (k *Keeper) enter(ctx context.Context, wait time.Duration) error {
 		timeout = t.C
 	}
 	select {
-	case k.op <- struct{}{}: // also when the process was paused so long that the wait is over already
+	case k.op <- struct{}{}: // even if the process was paused and the wait is over already
 	default:
 		select {
 		case k.op <- struct{}{}:
@@ -186,14 +186,14 @@ func (k *Keeper) enter(ctx context.Context, wait time.Duration) error {
 
 func (k *Keeper) leave() { <-k.op }
 
-// Held is the lease whose epoch is open here. It never waits for I/O or the fence. The deadline may have passed: the fence
-// judges that.
+// Held is the lease whose epoch is open here. It never waits for I/O or the fence. The deadline may have passed; the fence judges
+// that.
 func (k *Keeper) Held() (Grant, bool) { return k.shown.get() }
 
-// Observe reads the head and judges it. Cheap: it reads again only when the file system says that something changed.
+// Observe reads the head and judges it. It is cheap: it reads again only if the stamps of the files have changed.
 func (k *Keeper) Observe() (Head, Judgement) { return k.watch.observe() }
 
-// Close releases what is held and closes the descriptors. Call it after Run has returned.
+// Close releases the lease if one is held, and closes the descriptors. Call it after Run has returned.
 func (k *Keeper) Close() error {
 	if err := k.enter(context.Background(), 0); err != nil {
 		return nil

@@ -1,6 +1,6 @@
 package lease
 
-// newRecord is the record of the next token. in was sampled before anything of it is written.
+// newRecord is the record of the next token. The clocks were read as in before anything of it is written.
 func (s *Store) newRecord(p Policy, h Holder, prev Head, in instant) *Record {
 	r := &Record{
 		LockID: newUUID(), WorktreeID: s.id, HolderID: clip(named(h.ID()), maxText),

@@ -29,7 +29,7 @@ func (s *Store) asError(err error) error {
 	return s.refuse(ClassStoreFailed, "the lease store failed", "look at the lock directory", nil, err)
 }
 
-// conflict says who stands in the way and until when.
+// conflict says who holds the lease, and until when.
 func (s *Store) conflict(h Head, j Judgement) error {
 	file := h.File
 	who := "somebody"

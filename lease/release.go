@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Release gives the lease back for the reason kind (LossReleased, LossHolderGone or LossIdle; others count as LossReleased).
-// The fence is closed and drained first. [ClassLockNotHeld], and nothing changed, when this keeper holds nothing. With
-// [ClassStoreFailed] the fence is closed but others must wait for the record to expire.
+// Release gives the lease back. kind says why: LossReleased, LossHolderGone or LossIdle; others count as LossReleased. The fence is
+// closed and drained first. If this keeper holds nothing, the error is [ClassLockNotHeld] and nothing has changed. With
+// [ClassStoreFailed] the fence is closed, but others must wait until the record has expired.
 func (k *Keeper) Release(ctx context.Context, kind LossKind) error {
 	if err := k.enter(ctx, 0); err != nil {
 		return err
@@ -22,7 +22,7 @@ func (k *Keeper) Release(ctx context.Context, kind LossKind) error {
 	return k.lose(kind, nil)
 }
 
-// markReleased releases a claim that this keeper has ended with, unless nothing of it is left to mark.
+// markReleased releases a claim whose epoch has ended. If the claim is not ours any more, only the view is taken away.
 func (c *claim) markReleased(now time.Time, pause func(string)) error {
 	rec, err := c.check()
 	if err != nil {
@@ -34,13 +34,13 @@ func (c *claim) markReleased(now time.Time, pause func(string)) error {
 	return c.release(rec, now, pause)
 }
 
-// giveBack ends a claim that never armed. Its errors are dropped: the claim then simply runs out.
+// giveBack ends a claim whose epoch never opened. It drops errors: the claim then runs out.
 func (c *claim) giveBack(now time.Time, pause func(string)) {
 	_ = c.markReleased(now, pause)
 	c.discard()
 }
 
-// release marks the own claim, read as rec, released and expired, and takes the view away (rule 11).
+// release marks the claim released and expired, and takes the view away (rule 11). rec was read from the claim.
 func (c *claim) release(rec *Record, now time.Time, pause func(string)) error {
 	rec.Released = true
 	if now.Before(rec.LeaseExpiresAt) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Renew renews now. It returns the record as written. [ClassLockNotHeld] when this keeper holds nothing; any other error has closed
-// the fence before it is returned, except that of a stopped holder, whose lease simply runs on to its deadline.
+// Renew renews now and returns the record as written. If this keeper holds nothing, the error is [ClassLockNotHeld]. If the holder is
+// stopped, the error is [ClassLockExpired] and the lease lasts until its deadline. After any other error the fence is closed.
 func (k *Keeper) Renew(ctx context.Context) (Record, error) {
 	if err := k.enter(ctx, 0); err != nil {
 		return Record{}, err
@@ -28,7 +28,7 @@ func (k *Keeper) Renew(ctx context.Context) (Record, error) {
 	return *k.cur.claim.rec.clone(), nil
 }
 
-// renewOrClose renews, or closes at once (rule 8). Whoever calls has op and k.cur.
+// renewOrClose renews, or closes the epoch at once (rule 8). The caller has op, and k.cur is not nil.
 func (k *Keeper) renewOrClose() error {
 	h := k.cur
 	if k.expired(k.cfg.Clock.Boot()) {
@@ -51,14 +51,14 @@ func (k *Keeper) renewOrClose() error {
 	return err
 }
 
-// renewal is one attempt to renew what is held. It owns t0, from which the new deadline counts.
+// renewal is one attempt to renew the lease. It owns t0, from which the new deadline counts.
 type renewal struct {
 	k  *Keeper
 	h  *holding
 	t0 instant
 }
 
-// renew is rule 8. lost: a successor exists, and there is no way back.
+// renew is rule 8. lost says that there is a successor, so no later renewal can help.
 func (r *renewal) renew() (lost bool, err error) {
 	k, h := r.k, r.h
 	if off := r.t0.apart(h.base); off > divergenceBound(k.cfg.Policy) {
@@ -80,7 +80,7 @@ func (r *renewal) renew() (lost bool, err error) {
 		h.offerOut, h.withdrawn = false, k.cfg.Clock.Boot()
 	}
 	k.cfg.Pause("renew.after_write")
-	stands := !h.open && k.offerStands(h) // before the look: nobody comes after it
+	stands := !h.open && k.offerStands(h) // before the look, so that the look sees every taker
 	if lost, err := r.stillOurs(); err != nil {
 		return lost, err
 	}
@@ -95,7 +95,7 @@ func (r *renewal) renew() (lost bool, err error) {
 	return false, nil
 }
 
-// ready makes sure of LOCK_SH: an interrupted epoch gave it up.
+// ready makes sure of LOCK_SH. An interrupted epoch has dropped it.
 func (r *renewal) ready() error {
 	if r.h.open {
 		return r.k.gate.intact()
@@ -111,7 +111,7 @@ func (h *holding) overtaken() LossKind {
 	return LossSuperseded
 }
 
-// sawSuccessor prefers the reason behind a failure.
+// sawSuccessor replaces err by the reason behind it, if that is a successor.
 func (r *renewal) sawSuccessor(err error) (bool, error) {
 	if found, why := r.h.claim.successorAnywhere(); found {
 		return true, why
@@ -119,7 +119,7 @@ func (r *renewal) sawSuccessor(err error) (bool, error) {
 	return false, err
 }
 
-// stillOurs looks at everything that could show a loss, after the write, and repairs the view.
+// stillOurs looks for every sign of a loss after the write, and repairs the view.
 func (r *renewal) stillOurs() (lost bool, err error) {
 	if lost, err := r.h.claim.successorAnywhere(); err != nil {
 		return lost, err
@@ -141,12 +141,12 @@ func (r *renewal) renewed(old *Record) *Record {
 	case h.offer != nil:
 		rec.OfferedTo, rec.OfferUntil = clip(named(h.offer.host), maxText), h.offer.until.UTC()
 	case !h.handing || !k.store.tier().takersUnseen():
-		rec.OfferUntil = time.Time{} // until then it says that somebody may still come
+		rec.OfferUntil = time.Time{} // it stays while a taker may still come
 	}
 	return rec
 }
 
-// extend moves the deadline, or reopens.
+// extend moves the deadline. It reopens an interrupted epoch.
 func (r *renewal) extend() {
 	k, h, p := r.k, r.h, r.k.cfg.Policy
 	h.base, h.deadline, h.renewAt = r.t0, r.t0.boot+p.window(), r.t0.boot+p.renewAfter()
@@ -155,7 +155,7 @@ func (r *renewal) extend() {
 	g := h.grant()
 	k.shown.set(&g)
 	if reopen {
-		if h.handing { // an offer was broken off with the epoch: nobody took it, and the record forgets it at once
+		if h.handing { // the offer ended with the epoch, and nobody took it: renew again at once, without it
 			h.handing, h.renewAt = false, r.t0.boot
 		}
 		k.cfg.Fence.Open(g)

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// taking is one attempt to take the lease: two looks, one claim.
+// taking is one attempt to take the lease: two looks, one claim. It owns what it saw.
 type taking struct {
 	k       *Keeper
 	holder  Holder
-	resume  bool // what our own holder lost by expiry may be continued
+	resume  bool // a lease that expired here may go on for the same holder
 	head    Head
 	verdict Judgement
-	own     bool          // continues our own expired record
-	offered bool          // its holder has held it up for us (rule 14)
-	looked  time.Duration // boot time from before the last look
+	own     bool          // it goes on from our own expired record
+	offered bool          // its holder has offered it to us (rule 14)
+	looked  time.Duration // boot time before the last look
 }
 
-// look decides by rules 5 to 7. The second call is the look again under the gate; it must not see less than the first.
+// look decides by rules 5 to 7. The second call is under the gate. If the record changed between the two, the clocks are wrong.
 func (tk *taking) look() error {
 	k, before, offered, now := tk.k, tk.head, tk.offered, readClocks(tk.k.cfg.Clock)
 	h, j, err := k.watch.look()
@@ -46,8 +46,8 @@ func (tk *taking) look() error {
 	return k.store.conflict(h, j)
 }
 
-// seenFree is whether the first look may be the one that was just made for the writer (Observe): the head was free, and no stamp has
-// moved. What happens within one tick of the stamps is left to the look under the gate, which decides.
+// seenFree is whether the first look is not needed: Observe has just looked for the writer, the head was free, and no stamp has changed
+// since. A change within one tick of the stamps is not seen here. The look under the gate sees it, and decides.
 func (tk *taking) seenFree() bool {
 	h, free := tk.k.watch.stillFree()
 	if !free || !tk.holder.Auto || !tk.k.store.tier().gateProvesEnd() {
@@ -57,8 +57,8 @@ func (tk *taking) seenFree() bool {
 	return true
 }
 
-// isOwn is whether the head is the very record that this keeper's same holder lost by expiry: its fence is closed and drained
-// here, and nobody else can have renewed it.
+// isOwn is whether the head is the very record that expired here for the same holder. Its fence is closed and drained, and nobody else
+// can have renewed it.
 func (tk *taking) isOwn(h Head) bool {
 	l := tk.k.lapsed
 	return l != nil && l.holder.same(tk.holder) && h.Record != nil && !h.Foreign && h.file == l.claim.file &&
@@ -67,7 +67,7 @@ func (tk *taking) isOwn(h Head) bool {
 
 // blame adds the holder to an error about the gate.
 func (tk *taking) blame(err error) error {
-	//nolint:errorlint // what wraps one says more than this could
+	//nolint:errorlint // an error that wraps one says more
 	if e, ok := err.(*Error); ok && e.Holder == nil && tk.head.Record != nil && !tk.head.Record.Released {
 		named := *e
 		named.Holder = tk.head.Record
@@ -76,7 +76,7 @@ func (tk *taking) blame(err error) error {
 	return err
 }
 
-// claim is rule 2 from the second look on. The caller has LOCK_EX; afterwards the keeper has LOCK_SH or nothing.
+// claim is rule 2 from the second look on. The caller has LOCK_EX. Afterwards the keeper has LOCK_SH or no lock.
 func (tk *taking) claim() (Grant, error) {
 	k := tk.k
 	armed := false
@@ -104,7 +104,7 @@ func (tk *taking) claim() (Grant, error) {
 	return g, err
 }
 
-// win links and publishes. On failure nothing of c is left but, at most, a released claim.
+// win links and publishes. On failure at most a released claim is left.
 func (tk *taking) win(c *claim, in instant) error {
 	k := tk.k
 	err := tk.contradicted(c, in)
@@ -112,7 +112,7 @@ func (tk *taking) win(c *claim, in instant) error {
 		err = tk.auditSteal()
 	}
 	if err == nil {
-		err = tk.inTime() // before the link: a claim that is to run out is in everybody's way
+		err = tk.inTime() // before the link: a claim that must run out keeps everybody waiting
 	}
 	if err != nil {
 		c.discard()
@@ -138,7 +138,7 @@ func (tk *taking) win(c *claim, in instant) error {
 	return nil
 }
 
-// arm opens the fence, unless the deadline has come or a successor is there already.
+// arm opens the fence, unless the deadline has come or there is a successor.
 func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 	k, p := tk.k, tk.k.cfg.Policy
 	holder := tk.holder
@@ -172,14 +172,14 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 		}
 	}
 	if k.sweeps() && k.swept.behind(g.Token) > sweepBehind {
-		k.swept.sweep(k.store, g.Token) // whatever Run comes to
+		k.swept.sweep(k.store, g.Token) // leases may pass on so fast that Run never does
 	}
 	k.wake.poke()
 	return g, nil
 }
 
-// undo ends a claim of this attempt that never armed. One that came too late for an offer runs out instead of being given back:
-// its holder may have gone on, and goes on until it sees the claim, beside whoever would find it released.
+// undo ends a claim of this attempt whose epoch never opened. A claim that is too late for an offer is not given back, but runs out: the
+// offer's holder may write until it sees the claim, and a released claim would let another holder in beside it.
 func (tk *taking) undo(c *claim) {
 	if tk.tooLate(tk.k.cfg.Clock.Boot()) {
 		c.discard()
@@ -188,7 +188,7 @@ func (tk *taking) undo(c *claim) {
 	c.giveBack(tk.k.cfg.Clock.Wall(), tk.k.cfg.Pause)
 }
 
-// beaten is who won the race for the name.
+// beaten is the error that names who won the race for the name.
 func (tk *taking) beaten() error {
 	h, j, err := tk.k.watch.look()
 	if err != nil {
@@ -197,11 +197,11 @@ func (tk *taking) beaten() error {
 	return tk.k.store.conflict(h, Judgement{State: Held, Until: j.Until, Reason: "it was faster"})
 }
 
-// contradicted is the last part of rule 7: our record's stamp shows how the store's clock stands to ours, the head's how it
-// stood to the holder's. On a file system of this kernel both are one clock, and the comparison says nothing.
+// contradicted is case (d) of rule 7. The stamp of our record shows how the store's clock differs from ours. The stamp of the head shows
+// how it differed from the holder's. On a file system of this kernel there is one clock, and the comparison says nothing.
 //
-// Stamps also differ when the last renewal was slow and its holder then died, for ever. So a contradiction delays a takeover by one
-// more silence and does not forbid it: by then the record has stood still for twice as long as any holder could count on it.
+// If the last renewal was slow and its holder then died, the stamps differ for ever. So a contradiction delays a takeover by one more
+// silence and does not forbid it. By then nobody has changed the record for twice the time in which a holder could count on it.
 func (tk *taking) contradicted(c *claim, in instant) error {
 	k, r := tk.k, tk.head.Record
 	if !k.store.tier().storeHasOwnClock() || r == nil || tk.verdict.State != Stealable {
@@ -245,8 +245,8 @@ func (tk *taking) reason() string {
 	return tk.verdict.Reason
 }
 
-// auditSteal is rule 12: no event, no steal. It comes before the link, so an event may stand for a steal that then failed. What was
-// offered is no steal, and its holder has drained; it wants its event all the same.
+// auditSteal is rule 12: no event, no steal. It comes before the link, so a steal may have its event and then fail. A lease that was
+// offered is not stolen, for its holder has drained. It needs its event, too.
 func (tk *taking) auditSteal() error {
 	e := Event{Kind: tk.kind(), Token: tk.head.Token + 1, Previous: tk.head.Token, Holder: tk.holder, Reason: tk.reason()}
 	switch e.Kind {

@@ -8,36 +8,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ClaimsKept is how many of the newest claims are there in any case: who reads the records finds how the latest leases ended.
+// ClaimsKept is how many of the newest claims are never swept, so that the records show how the latest leases ended.
 const ClaimsKept = 64
 
 const (
-	// A look at a claim and its removal cost some 50 µs, for which a writer may have to wait: so few at a time, and more where many
-	// have been left by a version that did not sweep.
+	// To read and remove a claim costs some 50 µs, and a writer may have to wait for that. So few claims are swept at a time, but more
+	// if an older version has left many.
 	sweepFew, sweepMany = 4, 32
 	sweepBehind         = 256
-	sweepJump           = 4096 // tokens behind: numbers were left out, so what is there is listed anew instead of counting through
+	sweepJump           = 4096 // if so many tokens are behind, numbers were left out: list the directory instead of counting
 	sweepPause          = 10 * time.Millisecond
 )
 
-// sweeper removes claims that say nothing to anybody any more, so that a listing of the lock directory, which a writer waits for when
-// a lease passes on, does not cost the more the more tokens were used (rule 15). Only with op.
+// sweeper removes claims that say nothing any more (rule 15). A writer waits for a listing of the lock directory when a lease passes on;
+// without the sweeper that would take longer with every token used. It owns where it is. Only with op.
 type sweeper struct {
 	keep  Token // ClaimsKept
 	begun bool
-	todo  []Token // what a listing found, ascending
-	next  Token   // the first token after those that was not looked at
+	todo  []Token // found by a listing, ascending
+	next  Token   // the first token after them
 
-	last  Token // that was looked at
-	ended bool  // it is absent or released, so how it ended does not hang on its successor
+	last  Token // the last one that was looked at
+	ended bool  // it is absent or released, so nobody needs its successor to know how it ended
 
-	spent map[Token]bool // taken by writing and released by this keeper: they need not be read
+	spent map[Token]bool // taken by writing and released by this keeper, so they need not be read
 	kept  []Token        // that say something, ascending
 }
 
 func newSweeper() sweeper { return sweeper{keep: ClaimsKept, ended: true, spent: make(map[Token]bool)} }
 
-// note tells of a claim that was released here. The map holds what was not looked at yet.
+// note remembers a claim that was released here, until it is looked at.
 func (w *sweeper) note(r *Record) {
 	if r.Auto && r.Released && len(w.spent) < 2*sweepBehind {
 		w.spent[r.FencingToken] = true
@@ -53,8 +53,8 @@ func (w *sweeper) behind(t Token) int {
 	return n
 }
 
-// sweep removes a few claims while head is held. Nobody can be about to link a claim meanwhile (see sweeps), so no name that somebody
-// means to be new comes free.
+// sweep removes a few claims while head is held. Nobody can be about to link a claim meanwhile (Keeper.sweeps), so no removed name is
+// anybody's next token.
 func (w *sweeper) sweep(s *Store, head Token) {
 	if (!w.begun || w.jumped(head)) && !w.list(s, head) {
 		return
@@ -72,10 +72,10 @@ func (w *sweeper) sweep(s *Store, head Token) {
 	}
 }
 
-// jumped is whether tokens were left out: a tool without these rules, or records of another place, raised them.
+// jumped is whether tokens were left out. A foreign tool has raised them, or [Store.Raise].
 func (w *sweeper) jumped(head Token) bool { return len(w.todo) == 0 && w.behind(head) > sweepJump }
 
-// list looks for what is there and was not looked at.
+// list lists the claims that were not looked at.
 func (w *sweeper) list(s *Store, head Token) bool {
 	if head <= w.keep {
 		return false
@@ -102,8 +102,8 @@ func (w *sweeper) pop(head Token) (Token, bool) {
 	return w.next - 1, true
 }
 
-// look removes the claim t if it says nothing, and the oldest of those that say something if nobody looks back that far. It goes from
-// the oldest to the newest, and readers the other way: who does not find a claim does not find the one before it either.
+// look removes the claim t if it says nothing. It removes the oldest of those that say something if [Store.Past] does not read so far
+// back. It goes from the oldest to the newest, so if a claim is gone, the one before it is gone, too.
 func (w *sweeper) look(s *Store, t Token) {
 	free := w.last+1 != t || w.ended
 	w.last = t
@@ -115,7 +115,7 @@ func (w *sweeper) look(s *Store, t Token) {
 			w.ended = true
 			return
 		case h.Record == nil || h.Record.FencingToken != t:
-			w.ended = false // what cannot be read is left for a person to look at
+			w.ended = false // it cannot be read, so a person has to look at it
 			return
 		}
 		released, auto = h.Record.Released, h.Record.Auto
@@ -131,7 +131,7 @@ func (w *sweeper) look(s *Store, t Token) {
 	}
 }
 
-// removeClaim is not waited for on the disk: a claim that comes back is one more that says nothing.
+// removeClaim does not wait for the disk: if the claim comes back after a crash, it is swept again.
 func (s *Store) removeClaim(t Token) {
-	_ = disk("sweep.unlink", func() error { return unix.Unlinkat(s.dir.fd, s.claimName(t), 0) }) // a longer listing is all that it costs
+	_ = disk("sweep.unlink", func() error { return unix.Unlinkat(s.dir.fd, s.claimName(t), 0) }) // an error costs a longer listing, no more
 }

@@ -7,26 +7,26 @@ import (
 )
 
 const (
-	// notedMost is how many events may wait to be told of. Who would add one more tells of all himself.
+	// notedMost is how many events may wait. The caller who adds one more tells all of them.
 	notedMost = 64
-	// notedFor is how long one may wait. Commands come some milliseconds apart: those of one such time cost one flush of the disk,
-	// which the next claim would otherwise wait behind.
+	// notedFor is how long one may wait. Commands may come some milliseconds apart. Together their events then cost one flush of the
+	// disk, and the next claim does not wait behind many.
 	notedFor = 50 * time.Millisecond
 )
 
-// teller tells the audit of events. It owns those that it has noted and not told yet. Safe for concurrent use.
+// teller tells events to the audit. It owns the events that it has noted and not told yet. Safe for concurrent use.
 type teller struct {
 	cfg  *KeeperConfig
 	wake alarm
 
-	one sync.Mutex // one at a time tells, so that the order stays
+	one sync.Mutex // one caller at a time tells, so that the order stays
 
 	mu     sync.Mutex    // never held across I/O
 	events []Event       // noted, oldest first
 	since  time.Duration // boot clock of the first
 }
 
-// now tells of e, after what was noted before. Only a steal and a handover depend on the answer (rule 12).
+// now tells e, after the events that were noted before. Only a steal and a handover depend on the answer (rule 12).
 func (t *teller) now(e Event) error {
 	t.one.Lock()
 	defer t.one.Unlock()
@@ -58,7 +58,7 @@ func (t *teller) stamped(e Event) Event {
 	return e
 }
 
-// whenDue tells of what was noted if it is due and Run has nothing else to do. It returns what is left of wait.
+// whenDue tells the noted events if they are due and Run has nothing else to do. It returns how long Run may wait after that.
 func (t *teller) whenDue(ctx context.Context, wait time.Duration) time.Duration {
 	due, some := t.due()
 	switch {
@@ -74,7 +74,7 @@ func (t *teller) whenDue(ctx context.Context, wait time.Duration) time.Duration 
 	return max(time.Until(until), 0)
 }
 
-// due is in how long the audit is to be told of what was noted, if anything was.
+// due is how long the noted events may still wait. some is false if there are none.
 func (t *teller) due() (due time.Duration, some bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,14 +87,14 @@ func (t *teller) due() (due time.Duration, some bool) {
 	return t.since + notedFor - t.cfg.Clock.Boot(), true
 }
 
-// all tells of all that was noted.
+// all tells all noted events.
 func (t *teller) all() {
 	t.one.Lock()
 	defer t.one.Unlock()
 	t.noted()
 }
 
-// noted is all for a caller that has one.
+// noted is all, for a caller that has one.
 func (t *teller) noted() {
 	t.mu.Lock()
 	all := t.events

@@ -205,7 +205,7 @@ var stealing = slices.Concat(
 		err = tk.auditSteal()
 	}
 	if err == nil {
-		err = tk.inTime() // before the link: a claim that is to run out is in everybody's way
+		err = tk.inTime() // before the link: a claim that must run out keeps everybody waiting
 	}
 	if err != nil {
 		c.discard()
