@@ -104,7 +104,7 @@ func (f *fakeFence) isHeld() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.h
 
 func (f *fakeFence) isOpen() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.open }
 
-// passes is what a writer would get: open and before the deadline.
+// passes is whether a writer would pass: open, not frozen, and before the deadline.
 func (f *fakeFence) passes() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -190,7 +190,7 @@ func (r *rig) tick() { // what Run does at a wake-up
 	}
 }
 
-// crash is what the kernel does to a killed daemon: descriptors are gone, nothing is written.
+// crash is a kill of the daemon: its descriptors are closed, and nothing is written.
 func (r *rig) crash() {
 	r.gate.close()
 	r.cur, r.lapsed = nil, nil
