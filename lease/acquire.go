@@ -3,20 +3,20 @@ package lease
 import (
 	"context"
 	"fmt"
-	"time"
 )
 
-// Acquire takes the lease for h when it is free or may be stolen. If this keeper holds it for the same holder already, that
-// grant is returned; a call on purpose (h.Auto false) makes it one on purpose. A lease of the same holder that expired here
-// and that nobody took is continued with the next token. Otherwise the error is [ClassLockConflict] and names the holder,
-// or one of [ClassClockSkewExceeded], [ClassRecordUnreadable], [ClassAuditFailed], [ClassStoreFailed].
-// It waits at most GateWait for each of: other calls, the gate. For an automatic holder it never closes the fence itself: the
-// caller is a writer's request, and the close may wait for the kernel to be done with that very request.
+// Acquire takes the lease for h if it is free or may be stolen. If this keeper holds it for the same holder already, Acquire returns
+// that grant; a call on purpose (h.Auto false) makes it a lease on purpose. If a lease of the same holder expired here and nobody
+// took it since, it goes on with the next token. Otherwise the error is [ClassLockConflict] and names the holder, or it is one of
+// [ClassClockSkewExceeded], [ClassRecordUnreadable], [ClassAuditFailed], [ClassStoreFailed].
+//
+// It waits at most GateWait for other calls, and at most GateWait for the gate. For an automatic holder it never closes the fence
+// itself: the caller is a writer's request, and the close may wait until the kernel is done with that very request.
 func (k *Keeper) Acquire(ctx context.Context, h Holder) (Grant, error) {
 	return k.take(ctx, h, true)
 }
 
-// Steal is Acquire by rule 5 alone: what this keeper's own holder lost by expiry must pass skew and grace like anybody else's.
+// Steal is Acquire by rule 5 alone: a lease that this keeper's own holder lost by expiry must pass skew and grace, too.
 func (k *Keeper) Steal(ctx context.Context, h Holder) (Grant, error) {
 	return k.take(ctx, h, false)
 }
@@ -27,26 +27,26 @@ func (k *Keeper) take(ctx context.Context, h Holder, resume bool) (Grant, error)
 	}
 	defer k.leave()
 	if err := k.cfg.Policy.Validate(); err != nil {
-		return Grant{}, k.fail(ClassStoreFailed, "the lease policy is invalid", "correct the policy", nil, err)
+		return Grant{}, k.store.refuse(ClassStoreFailed, "the lease policy is invalid", "correct the policy", nil, err)
 	}
 	if k.cur != nil && k.expired(k.cfg.Clock.Boot()) {
 		if h.Auto {
-			k.poke()
-			return Grant{}, k.busy(nil)
+			k.wake.poke()
+			return Grant{}, k.store.busy(nil)
 		}
-		_ = k.expire(nil) // why is in what follows: nobody holds now
-	}
-	if k.passesOn(h) {
-		if h.Auto {
-			k.poke()
-			return Grant{}, k.busy(nil)
-		}
-		_ = k.lose(LossHolderGone, nil) // where the record cannot be written, look says so
-	}
-	if k.cur != nil {
-		return k.again(h)
+		_ = k.expire(nil) // the look below says that nobody holds now
 	}
 	tk := taking{k: k, holder: h, resume: resume}
+	if tk.passesOn() {
+		if h.Auto {
+			k.wake.poke()
+			return Grant{}, k.store.busy(nil)
+		}
+		_ = k.lose(LossHolderGone, nil) // if the record cannot be written, look says so
+	}
+	if k.cur != nil {
+		return tk.again()
+	}
 	if !tk.seenFree() {
 		if err := tk.look(); err != nil {
 			return Grant{}, err
@@ -59,16 +59,17 @@ func (k *Keeper) take(ctx context.Context, h Holder, resume bool) (Grant, error)
 	return tk.claim()
 }
 
-// passesOn is whether the lease that is held here is for h to take: its holder has ended, and it is only to be given back.
-func (k *Keeper) passesOn(h Holder) bool {
+// passesOn is whether this holder may take the lease that is held here: the other holder has ended, and nobody has released it yet.
+func (tk *taking) passesOn() bool {
+	k, h := tk.k, tk.holder
 	return k.cur != nil && k.following == nil && !k.cur.holder.same(h) && k.cfg.Liveness(k.cur.holder) == Gone
 }
 
-// again is Acquire while this keeper holds.
-func (k *Keeper) again(h Holder) (Grant, error) {
-	cur := k.cur
+// again answers Acquire while this keeper holds.
+func (tk *taking) again() (Grant, error) {
+	k, h, cur := tk.k, tk.holder, tk.k.cur
 	if !cur.holder.same(h) {
-		return Grant{}, k.conflict(Head{Record: cur.claim.rec, Token: cur.token()},
+		return Grant{}, k.store.conflict(Head{Record: cur.claim.rec, Token: cur.token()},
 			Judgement{State: Held, Until: cur.claim.rec.LeaseExpiresAt, Reason: "its lease lasts"})
 	}
 	changed := (cur.holder.Auto && !h.Auto) || (h.Purpose != "" && !h.Auto && h.Purpose != cur.holder.Purpose)
@@ -79,7 +80,7 @@ func (k *Keeper) again(h Holder) (Grant, error) {
 		}
 	}
 	if h.Auto && !cur.open {
-		return Grant{}, k.busy(cur.err)
+		return Grant{}, k.store.busy(cur.err)
 	}
 	if changed || !cur.open {
 		if err := k.renewOrClose(); err != nil {
@@ -89,31 +90,32 @@ func (k *Keeper) again(h Holder) (Grant, error) {
 	return k.cur.grant(), nil
 }
 
-// Replace gives the lease old, held here, to h under the next token; no other keeper can come in between. Without an error old is
-// released and h holds. After an error [Keeper.Held] says whether old is still held: it is until the turn (rule 4) was had, so with
-// one of class [ClassFencingMismatch], and with a [ClassLockConflict] over the turn. Once the turn was had old is over for good, and
-// with any error nobody holds here: another class of failure, or a conflict with whoever holds the gate against the rules or has
-// put up a record meanwhile. The record of old is then released or, with [ClassStoreFailed], may have to run out.
+// Replace gives the lease old, held here, to h under the next token. No other keeper can come in between. Without an error old is
+// released and h holds.
+//
+// After an error [Keeper.Held] says whether old is still held. It is held if Replace did not get the turn (rule 4): the class is
+// [ClassFencingMismatch], or [ClassLockConflict] with a message about the turn. After it got the turn, old is over and nobody holds
+// here. The record of old is then released, or must run out ([ClassStoreFailed]).
 func (k *Keeper) Replace(ctx context.Context, old Token, h Holder) (Grant, error) {
 	if err := k.enter(ctx, k.cfg.GateWait); err != nil {
 		return Grant{}, err
 	}
 	defer k.leave()
 	if k.cur != nil && k.expired(k.cfg.Clock.Boot()) {
-		_ = k.expire(nil) // why is in what follows: nobody holds now
+		_ = k.expire(nil) // the next line says that nobody holds now
 	}
 	if k.cur == nil {
-		return Grant{}, k.notHeld()
+		return Grant{}, k.store.notHeld()
 	}
 	if k.cur.token() != old {
-		return Grant{}, k.fail(ClassFencingMismatch, fmt.Sprintf("token %d is held, not %d", k.cur.token(), old),
+		return Grant{}, k.store.refuse(ClassFencingMismatch, fmt.Sprintf("token %d is held, not %d", k.cur.token(), old),
 			"look again at who holds", k.cur.claim.rec, nil)
 	}
-	// The turn first: with it nobody else can take the gate when we let LOCK_SH go.
+	// The turn comes first: while we have it, nobody else can take the gate when we drop LOCK_SH.
 	if err := k.gate.takeTurn(ctx, k.cfg.GateWait); err != nil {
 		return Grant{}, err
 	}
-	if err := k.loseKeeping(LossReleased, nil, true); err != nil {
+	if err := (ending{k: k, kind: LossReleased, keepGate: true}).end(); err != nil {
 		k.gate.unlock()
 		return Grant{}, err
 	}
@@ -127,52 +129,4 @@ func (k *Keeper) Replace(ctx context.Context, old Token, h Holder) (Grant, error
 		return Grant{}, err
 	}
 	return tk.claim()
-}
-
-// conflict says who stands in the way and until when.
-func (k *Keeper) conflict(h Head, j Judgement) error {
-	file := h.File
-	who := "somebody"
-	if h.Record != nil {
-		who = printable(h.Record.HolderID)
-		if h.Record.Purpose != "" {
-			who += fmt.Sprintf(" (%q)", clip(h.Record.Purpose, 80))
-		}
-	}
-	e := k.fail(ClassLockConflict, fmt.Sprintf("worktree %s is held by %s: %s", k.cfg.Store.id, who, j.Reason),
-		"wait, or ask the holder to release it", h.Record, nil)
-	if file != "" {
-		e.File = file
-	}
-	if !j.Until.IsZero() {
-		e.Message += fmt.Sprintf(", until %s unless it is renewed", j.Until.UTC().Format(time.RFC3339))
-	}
-	switch j.State {
-	case Skewed:
-		e.Class, e.Next = ClassClockSkewExceeded, "set the clocks of all hosts right, then try again; jvsfs doctor --strict shows them"
-	case Expired:
-		e.Next = "wait for skew and grace to pass, then try again"
-	}
-	return e
-}
-
-// newRecord is the record of the next token. in was sampled before anything of it is written.
-func (k *Keeper) newRecord(h Holder, prev Head, in instant) *Record {
-	p := k.cfg.Policy
-	r := &Record{
-		LockID: newUUID(), WorktreeID: k.cfg.Store.id, HolderID: clip(named(h.ID()), maxText),
-		HolderNonce: newNonce(), SessionID: h.SessionID, AcquireSeq: 1,
-		CreatedAt: in.wall.UTC(), LastRenewedAt: in.wall.UTC(), LeaseExpiresAt: in.wall.Add(p.LeaseDuration).UTC(),
-		LeaseDurationMS: p.LeaseDuration.Milliseconds(), RenewIntervalMS: p.RenewInterval.Milliseconds(),
-		MaxClockSkewMS: p.MaxClockSkew.Milliseconds(), StealGraceMS: p.StealGrace.Milliseconds(),
-		FencingToken: prev.Token + 1, Scope: h.Scope, ScopeKey: clip(h.ScopeKey, maxText), HostBootID: h.BootID,
-		PIDNamespace: h.PIDNamespace, Purpose: clip(h.Purpose, maxText), UID: h.UID, Auto: h.Auto,
-	}
-	if r.SessionID == "" {
-		r.SessionID = newUUID()
-	}
-	if prev.Record != nil {
-		r.AcquireSeq = nextCount(prev.Record.AcquireSeq)
-	}
-	return r
 }

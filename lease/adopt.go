@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Saved is what a keeper's process that was killed has left behind about a lease which it held: enough for the next keeper to go
-// on with it under the same token. It was noted after each renewal, so it may be older than the record, never younger. A value.
-// The nonce is a secret.
+// Saved is what a keeper has noted about a lease that it holds. If its process is killed, the next keeper can go on with the lease
+// under the same token. It is noted after each renewal, so it may be older than the record, never younger. A value. The nonce is a
+// secret.
 type Saved struct {
 	Token     Token
 	Nonce     string
@@ -21,38 +21,38 @@ type Saved struct {
 	Boot      time.Duration
 }
 
-// Save is what to leave behind of g, noted now.
+// Save is what to note about g, now.
 func Save(g Grant, c Clock) Saved {
 	in := readClocks(c)
 	return Saved{Token: g.Token, Nonce: g.Record.HolderNonce, SessionID: g.Record.SessionID, Holder: g.Holder,
 		Deadline: g.Deadline, Wall: in.wall, Boot: in.boot}
 }
 
-// Extended is b after a renewal, noted now.
+// Extended is b after a renewal, now.
 func (b Saved) Extended(deadline time.Duration, c Clock) Saved {
 	in := readClocks(c)
 	b.Deadline, b.Wall, b.Boot = deadline, in.wall, in.boot
 	return b
 }
 
-// Adopt goes on with a lease that the keeper of an ended process held, under the same token. The caller has made sure that this
-// process is gone, that b is of this boot and of this boot clock (time namespace), and that nothing is held here.
+// Adopt goes on, under the same token, with a lease whose keeper's process has ended. The caller has made sure of three things: that
+// process is gone, b was noted in this boot and by this boot clock (time namespace), and nothing is held here.
 //
-// It is a renewal by another process (rule 8), with the second look of a claim (rule 2): LOCK_EX proves that the dead keeper's fence
-// has drained, for the kernel drops a flock after the last thread; then the head must still be the very claim, not released; the dead
-// fence's deadline, which lies before anybody may steal, must not have passed; and the holder must live. The deadline stays what it
-// was: only the renewal that follows moves it. Nothing is written, so there is nothing that a killed adoption leaves half done.
+// It is a renewal by another process (rule 8) with the second look of a claim (rule 2). LOCK_EX proves that the dead keeper's fence
+// has drained, for the kernel drops a flock after the last thread. The head must still be the very claim, and not be released. The
+// dead fence's deadline must not have passed; it lies before anybody may steal. The holder must live. The deadline stays the same
+// until the next renewal moves it. Nothing is written, so a killed adoption leaves nothing half done.
 //
-// With an error nothing is open, the fence has been closed with a loss and the audit told: LossHolderGone, the record released;
-// LossReleased or LossSuperseded, the record being another's; LossExpired for everything else, with which the holder may acquire
-// again at once, under the next token, if the record is still its own.
+// With an error nothing is open: the fence was closed with a loss, and the audit was told. LossHolderGone: the record is released.
+// LossReleased and LossSuperseded: the record is another's. LossExpired is everything else: if the record is still its own, the
+// holder may acquire again at once, under the next token.
 func (k *Keeper) Adopt(ctx context.Context, b Saved) (Grant, error) {
 	if err := k.enter(ctx, k.cfg.GateWait); err != nil {
 		return Grant{}, err
 	}
 	defer k.leave()
 	if k.cur != nil {
-		return Grant{}, k.busy(errors.New("a lease is held here already"))
+		return Grant{}, k.store.busy(errors.New("a lease is held here already"))
 	}
 	a := adoption{k, b}
 	if err := k.gate.exclusive(ctx, k.cfg.GateWait); err != nil {
@@ -68,32 +68,32 @@ func (k *Keeper) Adopt(ctx context.Context, b Saved) (Grant, error) {
 	return a.goOn(h)
 }
 
-// adoption is one attempt to go on with a lease that another process has held or holds.
+// adoption is one attempt to go on with the lease of another process, which has ended (Adopt) or lives (Join).
 type adoption struct {
 	k *Keeper
 	b Saved
 }
 
-// restore takes the claim that b is about, if it is still the head and its own.
+// restore takes the claim that b is about, if that is still the head and unchanged.
 func (a adoption) restore() (*holding, error) {
 	k, b := a.k, a.b
-	head, err := k.cfg.Store.Head()
+	head, err := k.store.Head()
 	if err != nil {
 		return nil, err
 	}
-	c, err := k.cfg.Store.openOrphan(head)
+	c, err := k.store.openOrphan(head)
 	if err != nil {
-		return nil, k.asError(err)
+		return nil, k.store.asError(err)
 	}
 	rec, err := c.unreleased()
 	switch {
 	case err != nil:
 	case rec.FencingToken != b.Token || rec.HolderNonce != b.Nonce || rec.SessionID != b.SessionID:
 		err = c.lost("the record is no longer the one that was held", nil)
-	case k.tier().takersUnseen() && !rec.OfferUntil.IsZero():
-		// Somebody on the other host may be taking it, and no lock says so. The time stays in the record for as long as its
-		// holder waited for those who had seen an offer that was withdrawn.
-		err = k.fail(ClassLockConflict, "it had been offered to another host when its daemon ended", "acquire the lease", rec, nil)
+	case k.store.tier().takersUnseen() && !rec.OfferUntil.IsZero():
+		// Somebody on the other host may be taking it, and no lock says so. The time stays in the record until nobody can be
+		// taking it any more (rule 14).
+		err = k.store.refuse(ClassLockConflict, "it had been offered to another host when its daemon ended", "acquire the lease", rec, nil)
 	}
 	if err != nil {
 		c.close()
@@ -103,13 +103,13 @@ func (a adoption) restore() (*holding, error) {
 	return &holding{claim: c, holder: rec.Holder(), deadline: b.Deadline, renewAt: k.cfg.Clock.Boot(), base: instant{b.Wall, b.Boot}}, nil
 }
 
-// goOn opens the fence for h until the old deadline, or ends the lease. The caller has LOCK_EX; afterwards the keeper has LOCK_SH or
-// nothing.
+// goOn opens the fence for h until the old deadline, or ends the lease. The caller has LOCK_EX. Afterwards the keeper has LOCK_SH
+// or no lock.
 func (a adoption) goOn(h *holding) (Grant, error) {
 	k := a.k
 	k.cur = h
 	if k.cfg.Liveness(h.holder) == Gone {
-		err := k.fail(ClassLockNotHeld, "the holder has ended", "acquire the lease", h.claim.rec, nil)
+		err := k.store.refuse(ClassLockNotHeld, "the holder has ended", "acquire the lease", h.claim.rec, nil)
 		return Grant{}, errors.Join(err, k.lose(LossHolderGone, nil))
 	}
 	if err := a.stillCounts(h); err != nil {
@@ -120,38 +120,38 @@ func (a adoption) goOn(h *holding) (Grant, error) {
 	}
 	h.open = true
 	g := h.grant()
-	k.show(&g)
+	k.shown.set(&g)
 	k.cfg.Fence.Open(g)
-	_ = k.audit(Event{Kind: "acquire", Token: g.Token, Previous: g.Token, Holder: g.Holder,
+	_ = k.tell.now(Event{Kind: EventAcquire, Token: g.Token, Previous: g.Token, Holder: g.Holder,
 		Reason: "the same holder goes on: its daemon had ended, and the mount was recovered in time"})
-	k.poke()
+	k.wake.poke()
 	return g, nil
 }
 
-// stillCounts is whether the deadline may be believed, and has not passed. A clock that reads less than when it was noted
-// is not the clock that it was noted by.
+// stillCounts is an error if the deadline has passed, or was noted by another clock. A clock that reads less than the note is
+// another clock.
 func (a adoption) stillCounts(h *holding) error {
 	k := a.k
 	in := readClocks(k.cfg.Clock)
 	switch off := in.apart(h.base); {
 	case in.boot < h.base.boot || h.deadline > h.base.boot+maxPolicySpan:
-		return k.fail(ClassLockExpired, "what was left of the lease was noted by another clock", "acquire the lease again", h.claim.rec, nil)
+		return k.store.refuse(ClassLockExpired, "what was left of the lease was noted by another clock", "acquire the lease again", h.claim.rec, nil)
 	case off > divergenceBound(k.cfg.Policy):
-		return k.fail(ClassClockSkewExceeded, fmt.Sprintf("this host's clock was set by %v since the last renewal", off),
+		return k.store.refuse(ClassClockSkewExceeded, fmt.Sprintf("this host's clock was set by %v since the last renewal", off),
 			"let the clock settle, then acquire again", h.claim.rec, nil)
 	case k.expired(in.boot):
-		return k.fail(ClassLockExpired, "the mount was recovered after the lease's deadline", "acquire the lease again", h.claim.rec, nil)
+		return k.store.refuse(ClassLockExpired, "the mount was recovered after the lease's deadline", "acquire the lease again", h.claim.rec, nil)
 	}
 	return nil
 }
 
-// lossBy tells apart why an adoption came to nothing.
+// lossBy is the kind of loss that a failed adoption is.
 func (a adoption) lossBy(err error) LossKind {
 	k, b := a.k, a.b
 	if ClassOf(err) != ClassLockNotHeld {
 		return LossExpired
 	}
-	own := k.cfg.Store.readRecordFile(k.cfg.Store.claimName(b.Token))
+	own := k.store.readRecordFile(k.store.claimName(b.Token))
 	switch {
 	case own.Record != nil && own.Record.HolderNonce == b.Nonce && own.Record.Released:
 		return LossReleased
@@ -163,7 +163,8 @@ func (a adoption) lossBy(err error) LossKind {
 
 // disown closes the fence for a lease whose record is not ours to touch.
 func (a adoption) disown(kind LossKind, why error) {
-	k, b := a.k, a.b
-	k.cfg.Fence.Close(Loss{Kind: kind, Token: b.Token, Holder: b.Holder, Err: why})
-	k.report(kind, &holding{claim: &claim{rec: &Record{FencingToken: b.Token}}, holder: b.Holder}, why)
+	e := ending{k: a.k, kind: kind, why: why}
+	h := &holding{claim: &claim{rec: &Record{FencingToken: a.b.Token}}, holder: a.b.Holder}
+	e.close(h)
+	e.report(h)
 }

@@ -45,7 +45,7 @@ func TestAdoptGoesOnUnderTheSameToken(t *testing.T) {
 	require.EqualValues(t, 2, next.must(t, bob).Token)
 }
 
-// A renewal that the dead keeper had not noted any more is its own: the record may be younger than what is known of it.
+// The dead keeper may have renewed after its last note: the record may be younger than what was saved.
 func TestAdoptAfterARenewalThatWasNotNoted(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	dead := newRig(t, d, c)
@@ -86,7 +86,7 @@ func TestAdoptOnlyInTime(t *testing.T) {
 		_, held := next.Held()
 		require.False(t, held, name)
 
-		// Others wait for skew and grace; the holder itself goes on with the next token when it asks for it.
+		// Others wait for skew and grace. The holder itself may acquire at once, with the next token.
 		_, err = next.Acquire(bg, bob)
 		require.Error(t, err, name)
 		require.EqualValues(t, 2, next.must(t, ann).Token, name)
@@ -140,7 +140,7 @@ func TestAdoptReleasesForAHolderThatHasEnded(t *testing.T) {
 	require.EqualValues(t, 2, next.must(t, bob).Token, "nobody has to wait for it to expire")
 }
 
-// A stopped holder keeps what it has, to its deadline.
+// A stopped holder keeps its lease until its deadline.
 func TestAdoptForAStoppedHolderDoesNotRenew(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	b, next := orphaned(t, d, c)
@@ -155,7 +155,7 @@ func TestAdoptForAStoppedHolderDoesNotRenew(t *testing.T) {
 	require.Equal(t, []LossKind{LossExpired}, next.fence.kinds())
 }
 
-// Whoever still holds the gate may still write: the dead daemon's last thread, or a taker.
+// A process that still holds the gate may still write: the dead daemon's last thread, or a taker.
 func TestAdoptNeedsTheGate(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	dead := newRig(t, d, c)

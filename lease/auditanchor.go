@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AuditAnchor is the place of the last event of ours in an audit chain. It lies with the records, which nobody else can write, so that
-// a loss at the end of the chain is told from its end. It is written after the event is durable: it may lag (by one event, by more
-// after a failure of power, for it is not waited for), and never leads.
+// AuditAnchor is the place of our last event in an audit chain. It lies with the records, which nobody else can write. It shows whether
+// the end of the chain was cut off. It is written after the event is durable and not waited for. So it may lag by one event, after a
+// power failure by more, but it never leads.
 type AuditAnchor struct {
 	Begin int64  `json:"begin"` // of the event's line, in bytes
 	Size  int64  `json:"size"`  // to the line's end
@@ -24,10 +24,10 @@ type AuditAnchor struct {
 // anchorName is the anchor's name in a lock directory. No worktree's file is called so.
 const anchorName = "audit.anchor"
 
-// anchorSize is one sector, written in place: it is there whole or not at all, and needs no new space.
+// anchorSize is one sector, which is written in place: the write is whole or not at all, and needs no new space.
 const anchorSize = 512
 
-// ReadAuditAnchor reads the anchor of a lock directory; os.ErrNotExist when there is none.
+// ReadAuditAnchor reads the anchor of a lock directory. Without one the error is os.ErrNotExist.
 func ReadAuditAnchor(lockDir string) (AuditAnchor, error) {
 	f, err := os.OpenFile(lockDir+"/"+anchorName, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -58,7 +58,7 @@ func (x AuditAnchor) sane() bool {
 	return x.Begin >= 0 && x.Size > x.Begin && x.Size-x.Begin <= maxAuditLine && len(x.Hash) == 64
 }
 
-// missing says why what was anchored is not in the chain, "" if it is. It reads one line.
+// missing says why the anchored event is not in the chain. It is "" if the event is there. It reads one line.
 func (x AuditAnchor) missing(r io.ReaderAt, size int64) string {
 	if size < x.Size {
 		return fmt.Sprintf("%d bytes of the chain are gone: it had %d, and ended with %s", x.Size-size, x.Size, x.Hash)
@@ -77,13 +77,13 @@ func (x AuditAnchor) missing(r io.ReaderAt, size int64) string {
 	return ""
 }
 
-// anchorFile is the anchor of one log. nil anchors nothing.
+// anchorFile is the anchor of one log. nil is no anchor.
 type anchorFile struct {
 	dir *Dir
 	fd  int // -1 until it is needed
 }
 
-// lock keeps others who anchor out until unlock is called.
+// lock excludes others who move the anchor, until unlock is called.
 func (f *anchorFile) lock(ctx context.Context) (unlock func(), err error) {
 	if f == nil {
 		return func() {}, nil
@@ -104,13 +104,13 @@ func (f *anchorFile) lock(ctx context.Context) (unlock func(), err error) {
 	return func() { _ = unix.Flock(f.fd, unix.LOCK_UN) }, nil
 }
 
-// current says whether the name still is the file that is open.
+// current is whether the name still is the open file.
 func (f *anchorFile) current() bool {
 	var at, held unix.Stat_t
 	return unix.Fstatat(f.dir.fd, anchorName, &at, unix.AT_SYMLINK_NOFOLLOW) == nil && unix.Fstat(f.fd, &held) == nil && idOf(&at) == idOf(&held)
 }
 
-// read is what is anchored; had is false where nothing is, or nothing that can be read.
+// read is the anchor. had is false if there is none, or none that can be read.
 func (f *anchorFile) read() (x AuditAnchor, had bool) {
 	if f == nil || f.fd < 0 {
 		return AuditAnchor{}, false
@@ -124,8 +124,8 @@ func (f *anchorFile) read() (x AuditAnchor, had bool) {
 	return x, err == nil
 }
 
-// move anchors an event that is durable. It is not waited for: the kernel begins to write it, and an anchor that lags costs no more than
-// that the events after it are not known to be missing. Neither does an error undo the event.
+// move anchors an event that is durable. It does not wait for the disk: if the anchor lags, a loss of the events after it is not
+// noticed, and that is all. An error does not undo the event.
 func (f *anchorFile) move(x AuditAnchor) {
 	if f == nil || f.fd < 0 {
 		return

@@ -43,7 +43,7 @@ func faultsOf(t *testing.T, log string, d *Dir) []AuditFault {
 	return faults
 }
 
-// Whatever is done to a chain behind our back is seen, at once and after the next event.
+// Every change of a chain by others is noticed, at once and after the next event.
 func TestTheAnchorTellsEveryLoss(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   func(text string, lines []string) string
@@ -90,7 +90,7 @@ func other(n int) string {
 	return b.String()
 }
 
-// A chain that others go on with, JVS among them, is followed; the anchor stays with the last event of ours.
+// Others, such as JVS, may append to the chain: our next line follows theirs. The anchor stays at our last event.
 func TestOthersLinesAreFollowed(t *testing.T) {
 	a, log, d := anchored(t)
 	appendEvents(t, a, 2)
@@ -108,7 +108,7 @@ func TestOthersLinesAreFollowed(t *testing.T) {
 	require.Empty(t, faultsOf(t, log, d))
 }
 
-// The anchor lags when its writer was killed after the event, and is repaired by the next event; one that is torn is none.
+// If its writer is killed after the event, the anchor lags until the next event. A torn anchor counts as none.
 func TestAnAnchorThatLagsOrIsTorn(t *testing.T) {
 	for name, spoil := range map[string]func(old []byte) []byte{
 		"lags":  func(old []byte) []byte { return old },
@@ -134,7 +134,7 @@ func TestAnAnchorThatLagsOrIsTorn(t *testing.T) {
 	}
 }
 
-// A flood of any kind costs one event what auditReach says, and stops none.
+// If others append very much, an event reads auditReach at most, and is appended.
 func TestAFloodIsPassedOver(t *testing.T) {
 	for name, unit := range map[string]string{"newlines": "\n", "brackets": "{\n", "one line": "x", "records of nothing": "{\"a\":1}\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestAFloodIsPassedOver(t *testing.T) {
 	}
 }
 
-// What anchoring adds to an event.
+// The price of the anchor, for each event.
 func BenchmarkAppend(b *testing.B) {
 	for name, locks := range map[string]bool{"anchored": true, "bare": false} {
 		b.Run(name, func(b *testing.B) {

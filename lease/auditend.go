@@ -8,22 +8,22 @@ import (
 	"io"
 )
 
-// auditReach bounds how much of a chain one event reads: what others have appended since the last one of ours.
+// auditReach bounds how much of a chain one event reads: others may have appended any number of bytes since our last event.
 const auditReach = 1 << 20
 
-// auditQuiet is how many bytes without a record are not worth a word: what is left of a line that was torn.
+// auditQuiet is how many bytes without a record are no fault: a torn line leaves so many.
 const auditQuiet = 4096
 
 // chainEnd is where the next line goes.
 type chainEnd struct {
 	size  int64  // of the file
-	last  string // hash of the line that the next follows
-	whole bool   // the file ends with a line's end
-	gap   string // what the next line has to tell: why it follows none in the file, "" if all is well
+	last  string // hash of the line before
+	whole bool   // the file ends with a newline
+	gap   string // why the line before is not in the file; the next line says so. "" if all is well
 }
 
-// end finds the end of the chain, with bounded work. What was anchored must still be there: else the next line follows what was
-// anchored, and says so, and no verification of the file will take it for whole.
+// end finds the end of the chain, with bounded work. The anchored event must still be there. If it is not, the next line follows the
+// anchor's hash and says so. No verification of the file passes then.
 func (a *AuditLog) end() (chainEnd, error) {
 	info, err := a.f.Stat()
 	if err != nil {
@@ -49,11 +49,11 @@ func (a *AuditLog) end() (chainEnd, error) {
 	return at, err
 }
 
-// auditTries bounds how many lines that begin like a record are taken apart for one event.
+// auditTries bounds how many lines that begin like a record are parsed for one event.
 const auditTries = 4096
 
-// lastLine looks for the last record in the bytes from there to the end, at most auditReach; hash is what precedes them. They begin
-// with a line's begin, or in the middle of a line, which then is no record.
+// lastLine looks for the last record from there to the end, in auditReach bytes at most. hash is that of the line before. If the bytes
+// begin in the middle of a line, that line is no record.
 func lastLine(r io.ReaderAt, from, size int64, hash string) (chainEnd, error) {
 	at := chainEnd{size: size, last: hash, whole: true}
 	text := make([]byte, size-from)

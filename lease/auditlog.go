@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AuditRecord is one line of the audit chain, in the format of JVS: each line carries the hash of the one before, so that none
-// can be changed or taken out unnoticed. Other programs append to the same file; all do it under flock.
+// AuditRecord is one line of the audit chain, in the format of JVS. Each line carries the hash of the line before, so a line that is
+// changed or removed is noticed. Other programs append to the same file, too, all of them under flock.
 type AuditRecord struct {
 	Timestamp  time.Time      `json:"timestamp"`
 	EventType  string         `json:"event_type"`
@@ -42,12 +42,11 @@ func auditHash(line []byte) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// AuditLog appends to an audit chain. Where the chain lies is looked up anew for each event, for others may move its directory. It is
-// anchored with the records (see auditAnchor), and an event costs bounded work whatever others have appended. Safe for concurrent use,
-// also by other processes.
+// AuditLog appends to an audit chain. It looks the chain's directory up for each event, for others may move it. It moves the anchor
+// ([AuditAnchor]). An event costs bounded work, whatever others have appended. Safe for concurrent use, also by other processes.
 type AuditLog struct {
-	base   int      // where the way to its directory begins
-	way    []string // the directories from there, the last of which is made if it is not there
+	base   int      // the directory in which the way begins
+	way    []string // the directories from there; the last one is made if it is absent
 	name   string   // in the last directory
 	path   string   // for messages
 	anchor *anchorFile
@@ -61,9 +60,9 @@ type AuditLog struct {
 // auditWait bounds the wait for others who append.
 const auditWait = 5 * time.Second
 
-// OpenAudit opens the audit log name in the directory that way leads to from the directory dirfd, which it duplicates. No more than
-// that directory is made before the first Append. display is the path for messages. The chain is anchored in the lock directory locks, which must
-// outlive it; nil: it is not.
+// OpenAudit opens the audit log name. way leads to its directory, from the directory dirfd, which OpenAudit duplicates. Before the
+// first Append nothing but that directory is made. display is the path for messages. The anchor is in the lock directory locks, which
+// must outlive the log. If locks is nil there is no anchor.
 func OpenAudit(dirfd int, way []string, name, display string, locks *Dir) (*AuditLog, error) {
 	fd, err := openat(dirfd, ".", dirFlags, 0)
 	if err != nil {
@@ -100,12 +99,12 @@ func (a *AuditLog) drop() {
 	a.f, a.size, a.last = nil, 0, ""
 }
 
-// Append writes one record durably: it has PrevHash and RecordHash filled in. On an error nothing of it is in the log.
+// Append fills PrevHash and RecordHash in and writes the record durably. On an error nothing of it is in the log.
 func (a *AuditLog) Append(ctx context.Context, r AuditRecord) error {
 	return a.AppendAll(ctx, []AuditRecord{r})
 }
 
-// AppendAll is Append of several records, in their order, with one flush of the disk: all are in the log or, on an error, none.
+// AppendAll appends several records in their order, with one flush of the disk. On an error none of them is in the log.
 func (a *AuditLog) AppendAll(ctx context.Context, all []AuditRecord) error {
 	if len(all) == 0 {
 		return nil
@@ -121,7 +120,8 @@ func (a *AuditLog) AppendAll(ctx context.Context, all []AuditRecord) error {
 	return nil
 }
 
-// append takes the anchor's lock before the chain's: two who were led to different files by a swapped directory still meet.
+// append takes the anchor's lock before the chain's: if a directory is swapped, two processes may have different files, but they
+// still exclude each other.
 func (a *AuditLog) append(ctx context.Context, all []AuditRecord) error {
 	unlock, err := a.anchor.lock(ctx)
 	if err != nil {
@@ -151,9 +151,9 @@ func (a *AuditLog) append(ctx context.Context, all []AuditRecord) error {
 	return nil
 }
 
-// lines are the records as they follow the end of the chain, and what is to be anchored of the last of them.
+// lines are the records as lines that follow the end of the chain, and the anchor of the last one.
 func (at chainEnd) lines(all []AuditRecord) (text []byte, last AuditAnchor, err error) {
-	if !at.whole { // somebody died in the middle of a line
+	if !at.whole { // a writer died in the middle of a line
 		text = append(text, '\n')
 	}
 	last.Hash = at.last
@@ -190,7 +190,7 @@ func chain(r AuditRecord, prev string) (line []byte, hash string, err error) {
 	return append(line, '\n'), hash, err
 }
 
-// write appends whole or not at all; size is how long the log is.
+// write appends all or nothing. size is the length of the log.
 func (a *AuditLog) write(line []byte, size int64) error {
 	n := 0
 	err := disk("audit.write", func() (err error) { n, err = a.f.Write(line); return err })
@@ -203,7 +203,7 @@ func (a *AuditLog) write(line []byte, size int64) error {
 	return err
 }
 
-// directory opens the directory that the chain lies in now, one component at a time: it may belong to somebody who plants links.
+// directory opens the directory of the chain, one component at a time: its owner may plant links.
 func (a *AuditLog) directory() (int, error) {
 	fd := a.base
 	for i, name := range a.way {
@@ -224,8 +224,8 @@ func (a *AuditLog) directory() (int, error) {
 	return fd, nil
 }
 
-// open makes sure that the descriptor is the file that stands under the name: it may have been rotated. It must be a regular
-// file with one name: the directory may be writable by others, and a link could point anywhere.
+// open makes sure that the descriptor is the file that has the name now: the log may have been rotated. It must be a regular file
+// with one name: others may write to the directory, and a link could point anywhere.
 func (a *AuditLog) open() error {
 	dir, err := a.directory()
 	if err != nil {

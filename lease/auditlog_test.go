@@ -158,7 +158,7 @@ func FuzzVerifyAudit(f *testing.F) {
 	})
 }
 
-// Several events at once are the same lines as one after the other, and the anchor is that of the last.
+// AppendAll writes the same lines as several Appends. The anchor is that of the last one.
 func TestAppendAllIsOneAfterTheOther(t *testing.T) {
 	a, log, d := anchored(t)
 	all := make([]AuditRecord, 5)

@@ -14,13 +14,13 @@ const maxAuditLine = 1 << 20
 
 // auditLine is one line as it was read.
 type auditLine struct {
-	text     []byte // its end included; nil where it is longer than maxAuditLine
+	text     []byte // with its newline; nil if it is longer than maxAuditLine
 	size     int64
-	lines    int  // 1; a run of empty lines is one
-	complete bool // it has an end
+	lines    int  // 1; a run of empty lines has more
+	complete bool // it has a newline
 }
 
-// eachLine calls f with each line; the last may be incomplete. A line that is too long is not kept. The text is f's until it returns.
+// eachLine calls f with each line. The last one may be incomplete. A line that is too long has no text. The text is valid until f returns.
 func eachLine(r io.Reader, f func(auditLine) error) error {
 	b := bufio.NewReaderSize(r, 64<<10)
 	var long []byte
@@ -62,7 +62,7 @@ func eachLine(r io.Reader, f func(auditLine) error) error {
 	}
 }
 
-// emptyLines is how many are next, as far as they are read: somebody may have appended millions.
+// emptyLines counts the empty lines that are next in the buffer: somebody may have appended millions.
 func emptyLines(b *bufio.Reader) int {
 	if b.Buffered() == 0 {
 		_, _ = b.Peek(1) // reads on; an error comes again
@@ -77,8 +77,8 @@ type AuditFault struct {
 	Message string `json:"message"`
 }
 
-// VerifyAudit reads a whole chain. It returns the number of records and where the chain is broken; an error only when reading failed.
-// With an anchor, read before the chain was opened, it knows of a loss at the end, too.
+// VerifyAudit reads a whole chain. It returns the number of records and the places where the chain is broken. The error says that
+// reading failed. With an anchor it notices a loss at the end, too. The anchor must be read before the chain is opened.
 func VerifyAudit(r io.Reader, anchor *AuditAnchor) (records int, faults []AuditFault, err error) {
 	v := verifier{anchor: anchor}
 	err = eachLine(r, v.line)
@@ -98,7 +98,7 @@ type verifier struct {
 	faults     []AuditFault
 }
 
-// maxFaults bounds the list: a million lines of nothing are one thing to say.
+// maxFaults bounds the list: nobody reads a million faults.
 const maxFaults = 1000
 
 func (v *verifier) fault(format string, args ...any) {
@@ -149,7 +149,7 @@ func (v *verifier) record(l auditLine, rec AuditRecord, begin int64) {
 	}
 }
 
-// lost words that the anchored event is not there.
+// lost adds the fault that the anchored event is not there.
 func (v *verifier) lost() {
 	v.n++
 	if v.size < v.anchor.Size {
@@ -159,7 +159,7 @@ func (v *verifier) lost() {
 	v.fault("the latest event of jvsfs, with %s, is not in it: this is another chain, or it was written anew", v.anchor.Hash)
 }
 
-// TailAudit calls f with the records of a chain in order, skipping what is none.
+// TailAudit calls f with the records of a chain in order. It skips lines that are no record.
 func TailAudit(r io.Reader, f func(AuditRecord) error) error {
 	return eachLine(r, func(l auditLine) error {
 		if rec, ok := parseAudit(l.text); ok {

@@ -5,8 +5,8 @@ import "fmt"
 // nextOutOfBounds is the way out of numbers that no token has.
 const nextOutOfBounds = "make sure that no writer is left, then run: jvsfs doctor --repair --force PATH, which moves the file aside"
 
-// beyond is a head whose name says a number that no token has. Nothing was ever granted under it; but whoever put it there may know
-// better, so nobody writes until a person has decided.
+// beyond is a head whose number no token has. Nothing was ever granted under it. But a foreign tool may have made it for a reason, so
+// nobody writes until a person has decided.
 func (s *Store) beyond(t Token) Head {
 	name := s.claimName(t)
 	if strange, err := s.claimsAbove(mostToken); err == nil && len(strange) > 0 {
@@ -19,7 +19,7 @@ func (s *Store) beyond(t Token) Head {
 	}}
 }
 
-// claimsAbove are the names of claims with a higher number than t.
+// claimsAbove are the names of claims with a number above t.
 func (s *Store) claimsAbove(t Token) ([]string, error) {
 	names, err := s.dir.names()
 	if err != nil {
@@ -34,7 +34,8 @@ func (s *Store) claimsAbove(t Token) ([]string, error) {
 	return out, nil
 }
 
-// readView is readRecordFile for the view. One that is no claim of ours and carries a token that must not be continued is none.
+// readView is readRecordFile for the view. A view that is no claim of ours counts as unreadable if its token is too high to go on
+// from.
 func (s *Store) readView() Head {
 	v := s.readRecordFile(s.viewName())
 	if v.Record == nil || v.Record.FencingToken <= mostForeign || s.isOldClaim(v) {

@@ -8,31 +8,30 @@ import (
 	"unicode"
 )
 
-// A record may be another program's, or an enemy's: whoever owns a repository can put one there. Every number, time and text of it
-// has bounds, with room above all that we write. What is out of them is no record.
+// A record may come from another program, or from an enemy: the owner of a repository can put one there. Every number, time and text
+// of it has bounds, which are wider than all that we write. A record outside of its bounds is unreadable.
 
 const (
-	// mostToken is the highest token that is granted, and the bound of every counter: every program that reads JSON can tell it
-	// from its neighbours. A million grants each second reach it in 285 years.
+	// mostToken is the highest token that is granted, and the bound of every counter. Every JSON reader can tell it from its
+	// neighbours. A million grants each second reach it in 285 years.
 	mostToken = Token(1<<53 - 1)
-	// mostForeign bounds the token of a view that a tool without these rules left, which is continued above: it must not use the
-	// tokens up.
+	// mostForeign bounds the token of a foreign tool's view. The next token is above it, so it must not use the tokens up.
 	mostForeign = Token(1 << 48)
 
 	mostPID     = 1 << 22 // Linux: PID_MAX_LIMIT
-	mostName    = 128     // bytes of what identifies: lock_id, nonce, session
-	mostExtra   = 2048    // bytes of fields that are not ours: what is rewritten must fit RecordSize
+	mostName    = 128     // bytes of an identifier: lock_id, nonce, session
+	mostExtra   = 2048    // bytes of fields that are not ours: a rewritten record must fit RecordSize
 	mostNesting = 16      // of their values
 )
 
-// No clock of Linux can be set to a time outside of these (TIME_SETTOD_SEC_MAX), and no two of them are further apart than a
-// time.Duration can say.
+// No clock of Linux can be set to a time outside of these (TIME_SETTOD_SEC_MAX). A time.Duration can hold the difference of any two
+// times between them.
 var (
 	earliest = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 	latest   = time.Date(2233, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// implausible says what is out of bounds, "" if nothing is.
+// implausible names the field that is out of bounds. It is "" if all is well.
 func (r *Record) implausible(id WorktreeID) string {
 	if r.WorktreeID != id {
 		return fmt.Sprintf("it is of worktree %.140q", string(r.WorktreeID))
@@ -98,7 +97,7 @@ func (r *Record) oddTexts() string {
 	return ""
 }
 
-// notGraphic is what identifiers do not have: everything but ASCII from ! to ~.
+// notGraphic is whether an identifier must not have this character: it is not ASCII from ! to ~.
 func notGraphic(c rune) bool { return c <= ' ' || c > '~' }
 
 func (r *Record) oddTimes() string {
@@ -117,7 +116,7 @@ func (r *Record) oddTimes() string {
 		}
 	}
 	if r.Released {
-		return "" // at whatever time its host's clock then had
+		return "" // it is over, whatever its host's clock said
 	}
 	if lasts := r.LeaseExpiresAt.Sub(r.LastRenewedAt); lasts < 0 || lasts > maxPolicySpan {
 		return fmt.Sprintf("it expires %v after it was renewed", lasts)

@@ -80,7 +80,7 @@ func allBounds() []bound {
 	return append(all, durationBounds("grace", func(r *Record) *int64 { return &r.StealGraceMS })...)
 }
 
-// extra is a further field of a text of n bytes.
+// extra is an unknown field with a text of n bytes.
 func extra(name string, n int) func(*Record) {
 	return func(r *Record) {
 		r.extra = map[string]json.RawMessage{name: json.RawMessage(`"` + strings.Repeat("v", n) + `"`)}
@@ -93,7 +93,7 @@ func nested(n int) func(*Record) {
 	}
 }
 
-// Every bound of a record on both of its sides: the last value is read as it was written, the first beyond makes it unreadable.
+// Each bound of a record, on both sides: the last value is read as it was written, the first one beyond makes the record unreadable.
 func TestEveryBoundOfARecord(t *testing.T) {
 	for _, b := range allBounds() {
 		t.Run(b.name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestEveryBoundOfARecord(t *testing.T) {
 	}
 }
 
-// What is written is what is read, whatever is in it.
+// A record is read as it was written, whatever its content.
 func TestARecordIsReadAsItWasWritten(t *testing.T) {
 	text := func(most int) *rapid.Generator[string] {
 		return rapid.Custom(func(rt *rapid.T) string { return clip(rapid.String().Draw(rt, "text"), most) })
@@ -157,13 +157,13 @@ func TestARecordIsReadAsItWasWritten(t *testing.T) {
 	})
 }
 
-// What newRecord makes of any holder and any head is readable.
+// newRecord makes a readable record of any holder and any head.
 func TestOurOwnRecordsAreWithinBounds(t *testing.T) {
-	k := NewKeeper(KeeperConfig{Store: &Store{dir: &Dir{}, id: "main"}, Clock: newFakeClock()})
+	s := &Store{dir: &Dir{}, id: "main"}
 	long := strings.Repeat("é\x1b<", 400)
 	h := Holder{Host: long, User: long, PID: mostPID, StartTime: 1 << 63, Scope: "tree", ScopeKey: "/a\nb", Purpose: "line\nline"}
 	for _, prev := range []Head{{}, {Token: mostToken - 1, Record: &Record{AcquireSeq: uint64(mostToken)}}} {
-		r := k.newRecord(h, prev, instant{time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC), 0})
+		r := s.newRecord(DefaultPolicy(), h, prev, instant{time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC), 0})
 		r.RenewCount = nextCount(uint64(mostToken))
 		r.OfferedTo = clip(named(long), maxText)
 		b, err := json.Marshal(r)
@@ -173,7 +173,7 @@ func TestOurOwnRecordsAreWithinBounds(t *testing.T) {
 	}
 }
 
-// Whoever can put a claim there with a number that none has stops everybody, loses nobody a token, and is told how to get out of it.
+// A claim with a number above every token stops everybody. The error says what to do, and no token is lost.
 func TestANumberOutOfBoundsStopsEverybodyUntilAPersonDecides(t *testing.T) {
 	for _, name := range []string{"main.claim.00009007199254740992", "main.claim.13835058055282163712", "main.claim.18446744073709551615", "main.claim.99999999999999999999"} {
 		d, s := mendable(t)
@@ -202,7 +202,7 @@ func TestANumberOutOfBoundsStopsEverybodyUntilAPersonDecides(t *testing.T) {
 	}
 }
 
-// A view of a tool without these rules is continued above, but cannot use the tokens up.
+// The next token is above a foreign view's, but such a view cannot use the tokens up.
 func TestAForeignViewCannotUseTheTokensUp(t *testing.T) {
 	for tok, readable := range map[Token]bool{mostForeign: true, mostForeign + 1: false, mostToken: false, mostToken + 1: false, 3 << 62: false} {
 		d, s := mendable(t)
@@ -232,7 +232,7 @@ func TestAForeignViewCannotUseTheTokensUp(t *testing.T) {
 	}
 }
 
-// While somebody holds, such a view is no successor: the holder goes on, and puts its own back.
+// While somebody holds, such a view is no successor: the holder goes on and puts its own view back.
 func TestAForeignViewOutOfBoundsRobsNobody(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)

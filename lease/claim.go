@@ -18,18 +18,18 @@ func newNonce() string {
 	return hex.EncodeToString(b[:])
 }
 
-// claim is a record of ours that was born: its inode is kept open, and is the only one we ever write (rule 3).
+// claim is a record that this process has made. Its inode stays open, and is the only one that we ever write (rule 3).
 type claim struct {
 	store *Store
 	rec   *Record
 	fd    int
 	file  fileID
 	tmp   string // temporary name, "" once removed
-	brief bool   // what is written is not waited for (partFrom)
+	brief bool   // writes are not waited for on the disk (ending.unwaited)
 	above stillness
 }
 
-// bear writes and fsyncs rec under a temporary name. The caller must end it with discard or close.
+// bear writes and fsyncs rec under a temporary name. The caller must end the claim with discard or close.
 func (s *Store) bear(rec *Record) (*claim, error) {
 	b, err := rec.encode()
 	if err != nil {
@@ -69,13 +69,13 @@ func (c *claim) write(b []byte) error {
 		off += n
 	}
 	if c.brief {
-		_ = unix.SyncFileRange(c.fd, 0, RecordSize, unix.SYNC_FILE_RANGE_WRITE) // the kernel begins to
+		_ = unix.SyncFileRange(c.fd, 0, RecordSize, unix.SYNC_FILE_RANGE_WRITE) // the kernel begins to write
 		return nil
 	}
 	return disk("record.fsync", func() error { return unix.Fsync(c.fd) })
 }
 
-// rewrite is write of a changed record; c.rec changes only when it worked.
+// rewrite writes a changed record. c.rec changes only if that worked.
 func (c *claim) rewrite(rec *Record) error {
 	b, err := rec.encode()
 	if err == nil {
@@ -97,8 +97,8 @@ func (c *claim) stamp() (time.Time, error) {
 	return time.Unix(st.Mtim.Sec, st.Mtim.Nsec), err
 }
 
-// link gives the record its token's name. What link returned is only the cause for a message: a reply can be lost, a name
-// cannot (rule 2). won is false when somebody else's record has the name.
+// link gives the record its token's name. The answer of link(2) only goes into a message: a reply can be lost, a name cannot
+// (rule 2). won is false if another's record has the name.
 func (c *claim) link() (won bool, err error) {
 	s, name := c.store, c.name()
 	linked := disk("claim.link", func() error { return unix.Linkat(s.dir.fd, c.tmp, s.dir.fd, name, 0) })
@@ -112,8 +112,8 @@ func (c *claim) link() (won bool, err error) {
 	return false, nil
 }
 
-// check reads the own inode back: still named as the claim, still ours, not marked released by others. It returns what is on
-// disk, with fields that others added.
+// check reads the own inode back. It must still have the claim's name, carry our record, and not be marked released by others. The
+// result is the record on disk, with fields that others added.
 func (c *claim) check() (*Record, error) {
 	id, err := c.store.lookup(c.name())
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *claim) check() (*Record, error) {
 	}
 	r, err := c.store.parsed.parse(b, sha256.Sum256(b), c.store.id)
 	if err != nil {
-		// Our own renewal may have failed half way: what we know is still right, and the next write repairs it.
+		// Our own renewal may have failed half way. The record that we know is still right, and the next write repairs the file.
 		return c.rec.clone(), nil //nolint:nilerr // as the comment says
 	}
 	switch {
@@ -151,7 +151,7 @@ func (c *claim) discard() {
 	c.close()
 }
 
-// dropTmp ignores errors: the name is ours alone, harmless, and doctor sweeps it.
+// dropTmp ignores errors: the name is ours alone and harmless, and doctor removes it.
 func (c *claim) dropTmp() {
 	if c.tmp != "" {
 		_ = unix.Unlinkat(c.store.dir.fd, c.tmp, 0)

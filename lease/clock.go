@@ -8,7 +8,7 @@ import (
 
 // Clock is both times a lease needs. Safe for concurrent use.
 type Clock interface {
-	Wall() time.Time     // what other hosts can compare; may step
+	Wall() time.Time     // other hosts can compare it; it may step
 	Boot() time.Duration // CLOCK_BOOTTIME: never steps, counts suspend
 }
 
@@ -17,10 +17,10 @@ func SystemClock() Clock { return clockOf(systemClock{}) }
 
 type systemClock struct{}
 
-// Wall drops Go's monotonic reading: it would hide a step of the wall clock, and stops in suspend.
+// Wall drops Go's monotonic reading, which would hide a step of the wall clock, and stops in suspend.
 func (systemClock) Wall() time.Time { return time.Now().Round(0) }
 
-// Boot panics when the kernel has no CLOCK_BOOTTIME: without it no deadline is worth anything.
+// Boot panics if the kernel has no CLOCK_BOOTTIME: then no deadline is worth anything.
 func (systemClock) Boot() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
@@ -35,8 +35,8 @@ type instant struct {
 	boot time.Duration
 }
 
-// readClocks takes both readings close to each other: a thread descheduled between them would look like a clock step.
-// boot is the earlier reading, so a deadline counted from it is never late.
+// readClocks reads both clocks close to each other: if the thread pauses between them, that looks like a clock step. The boot clock
+// is read first, so a deadline that counts from it is never late.
 func readClocks(c Clock) instant {
 	var in instant
 	for range 8 {
@@ -49,7 +49,7 @@ func readClocks(c Clock) instant {
 	return in
 }
 
-// apart is by how much the clocks moved apart since base.
+// apart is how far the two clocks have moved apart since base.
 func (in instant) apart(base instant) time.Duration {
 	return (in.wall.Sub(base.wall) - (in.boot - base.boot)).Abs()
 }

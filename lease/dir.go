@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is a lock directory, held by descriptor: a rename of its path does not change which directory it is. Safe for
-// concurrent use, except that Close must come last.
+// Dir is a lock directory, by its descriptor: it stays the same directory if its path is renamed. Safe for concurrent use, but
+// Close must come last.
 type Dir struct {
 	fd   int
 	path string // for messages only
@@ -17,12 +17,12 @@ type Dir struct {
 
 const dirFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// OpenDir opens the lock directory at path, and makes it if its parent exists. See [OpenDirAt].
+// OpenDir opens the lock directory at path. It makes the directory if the parent exists. See [OpenDirAt].
 func OpenDir(path string) (*Dir, error) { return OpenDirAt(unix.AT_FDCWD, path, path) }
 
-// OpenDirAt opens the lock directory name below dirfd (an O_PATH descriptor will do), making it with mode 0700 if absent and
-// narrowing it to 0700 if wider: records hold nonces, which are secrets. It refuses a symbolic link and anything that is not
-// a directory. Errors are [ClassStoreFailed].
+// OpenDirAt opens the lock directory name below dirfd, which may be an O_PATH descriptor. It makes the directory if it is absent. Its
+// mode becomes 0700: records hold nonces, which are secrets. A symbolic link, or a file that is not a directory, is refused. Errors
+// are [ClassStoreFailed].
 func OpenDirAt(dirfd int, name, displayPath string) (*Dir, error) {
 	fail := func(what string, err error) (*Dir, error) {
 		return nil, &Error{Class: ClassStoreFailed, File: displayPath, Message: what, Err: err,
@@ -56,13 +56,13 @@ func narrow(fd int) error {
 // Path is the display path.
 func (d *Dir) Path() string { return d.path }
 
-// FD is the Dir's own descriptor, for looking at the directory where its path may lead elsewhere by now.
+// FD is the Dir's own descriptor. The path may lead elsewhere by now.
 func (d *Dir) FD() int { return d.fd }
 
 // Close closes the descriptor. Stores of the directory are of no use afterwards.
 func (d *Dir) Close() error { return unix.Close(d.fd) }
 
-// Store is the store of one worktree. It opens nothing. An id that [ParseWorktreeID] did not make is refused by every method.
+// Store is the store of one worktree. It opens nothing. Every method refuses an id that is not as [ParseWorktreeID] makes it.
 func (d *Dir) Store(id WorktreeID) *Store { return &Store{dir: d, id: id} }
 
 // Worktrees lists the worktrees that have a view or a claim, sorted.

@@ -1,119 +1,144 @@
 // Package lease answers one question: whose turn is it to write to a worktree?
 //
-// It keeps the lock record of locking spec v6.3 (same path, same field names, same policy, same error classes), but not
-// the spec's read-check-rename, with which two stealers get one token and a late renewal destroys a successor. Every step
-// here is one that a process which slept for a year between its decision and the step cannot do wrongly: link(2) to a name
-// that has never existed, a write to an inode that it owns alone, and flock, which the kernel drains and drops at death.
+// It keeps the lock record of locking spec v6.3: same path, same field names, same policy, same error classes. It does not keep the
+// spec's read-check-rename: with that, two stealers get one token, and a late renewal destroys its successor. Every step here stays
+// right even if the process sleeps for a year between its decision and the step. There are three such steps: link(2) to a name that
+// has never existed, a write to an inode that only this keeper writes, and flock(2), which the kernel drops after the last thread of
+// a process has ended.
+//
+// # Words
+//
+//   - A lease is the right to write to one worktree until a deadline. Its holder renews it.
+//   - A fencing token is the number of a lease. Every new lease of a worktree has a higher token.
+//   - An epoch is the time in which a [Fence] lets the writers of one token pass. To freeze an epoch ([Fence.Freeze]) is to make its
+//     mutations wait; to thaw it is to let them go on. An epoch has drained when no mutation of it is in flight.
+//   - A claim is the file of one token. The head is the claim with the highest token.
+//   - The view is <id>.lock, the path that the spec names. It shows the head to other tools.
+//   - The gate is the lock file <id>.gate: who holds the lease has LOCK_SH on it, who takes the lease needs LOCK_EX. The turn is
+//     <id>.turn: takers queue for it, then ask for the gate.
+//   - A [Keeper] takes, renews and loses the lease for one process.
+//   - A lease is taken by writing when a mount takes it for the first writer ([Holder].Auto), and on purpose by a command.
+//   - A foreign tool writes <id>.lock without the rules below.
+//   - An orphaned lease was taken by a command without a mount, which has ended. It has a record, but no keeper and no fence.
+//   - Adoption restores a lease whose daemon was killed, under its old token.
+//   - Repair puts a worktree's files right for jvsfs doctor. It moves files aside, and removes no claim.
+//   - The boot clock never steps and counts suspend (CLOCK_BOOTTIME). t0 is its reading from before a record was written.
+//   - Tier A is a file system that only this kernel writes, so flock(2) reaches every writer. Elsewhere flock proves nothing.
+//   - Silence is lease + skew + grace. A record that did not change for so long has no holder that counts on it.
 //
 // # Promises
 //
 //   - Fencing tokens of one worktree strictly grow: over release, crash, and deletion of <id>.lock.
 //   - No two holders ever have the same token.
 //   - Nobody is robbed before lease + skew + grace have passed on the wall clock, by the larger of both policies.
-//   - A fence that a [Keeper] opened is closed and drained before the kernel lets another keeper on this kernel take a
-//     higher token, however long anything is paused (tier A).
+//   - A keeper's fence is closed and drained before the kernel lets another keeper on this kernel take a higher token, however long
+//     anything is paused (tier A).
 //   - A record that cannot be read is never deleted or replaced to get to a yes.
 //
 // # Not promised
 //
-//   - That several hosts are fenced from each other where the file system has no lock manager that all of them share: there
-//     a write delayed for longer than skew + grace + the renew interval may land late. No lock file can do better.
-//   - That a tool which writes <id>.lock without these rules is fenced. It is noticed, and its token is continued above.
-//   - That a holder is who it says: <holder_id> is a message for people. Nonce, session and token identify.
+//   - Several hosts are not fenced from each other if their file system has no lock manager that all of them share. There a write
+//     that is delayed for more than skew + grace + the renew interval may land late. No lock file can do better.
+//   - A foreign tool is not fenced. It is noticed, and the next token is above its own.
+//   - Nobody checks that a holder is who it says. <holder_id> is a message for people. Nonce, session and token identify.
 //
 // # Files of one worktree
 //
-//	<id>.lock                the spec's path: a view, hard link to the head claim. Absent while nobody holds. Never authority.
-//	<id>.claim.<20 digits>   one for each token granted, born complete by link(2), never renamed; old ones are swept (rule 15).
-//	<id>.lock.tmp.<nonce>    a record being born, or a view being moved.
-//	<id>.taint.<token>.<nonce>  a late write was found (rule 10); stays until somebody has looked at it.
+//	<id>.lock                the view: a hard link to the head. Absent while nobody holds. It decides nothing.
+//	<id>.claim.<20 digits>   a claim. It is born complete by link(2) and never renamed. Old ones are swept (rule 15).
+//	<id>.lock.tmp.<nonce>    a record that is being born, or a view that is being moved.
+//	<id>.taint.<token>.<nonce>  a late write was found (rule 10). It stays until a person has looked at it.
 //	<id>.gate, <id>.turn     flock files, created once, never removed.
 //	<id>.lock.aside.<nonce>, <id>.claim.<20 digits>.aside.<nonce>  what a repair moved away.
 //
-// Names are read from their end (parseName), so no id, whatever dots it has, makes one worktree's file another's. What is read has
-// bounds (bounds.go). Beside them lies audit.anchor: how far the audit chain goes.
+// A name is read from its end (parseName). An id may hold dots, but no id makes one worktree's file another's. What is read has
+// bounds (bounds.go). The file audit.anchor beside them says how far the audit chain goes.
 //
 // # Rules
 //
-//  1. Authority. The current token is the highest claim. A session holds t if claim t carries its nonce, is not marked
-//     released, and no higher claim exists.
-//  2. Claim. Look at the head; decide by rules 5 to 7; take the gate (rule 4); look again; sample t0 on the boot clock; write
-//     and fsync a temporary record with a fresh nonce; link it to the name of the next token; ignore what link returned and
-//     read the name back. Own nonce: won. Then publish the view, and while a higher claim exists publish that one instead.
-//     The deadline is t0 + lease - renew interval; a claim that would arm after it is released, not armed.
-//     A fence that takes a lease for a writer makes sure first that the writer could write without a fence.
-//     A view with a token above the head (a tool without these rules) is continued above.
-//  3. Nobody overwrites a successor. Renewal and release write the own claim's inode only, through the descriptor kept since
-//     the claim.
-//  4. The gate. A keeper holds LOCK_SH on <id>.gate from before its fence opens until after it is closed and drained; a taker
-//     holds LOCK_EX from the second look until the view is published, and asks for it under LOCK_EX on <id>.turn. The wait
-//     is bounded; whoever stands in the way is named.
-//  5. Expired, necessary for a takeover: the wall clock, sampled before the record was read, is past
-//     lease_expires_at + max_clock_skew + steal_grace; or the record is marked released.
-//  6. Stopped, necessary too: LOCK_EX was had on a file system of this kernel (tier A), or the record's bytes were seen
-//     unchanged for lease + skew + grace of boot time, from after one read to before a later one.
-//  7. Clock skew. Refused with E_CLOCK_SKEW_EXCEEDED: last_renewed_at lies more than the bound in the future; the record
-//     changed while rule 5 called it expired; wall and boot clock moved apart by more than half the bound while watching; and,
-//     where the store stamps times itself, its stamps contradict the record by more than the bound (until the record has been
-//     watched for one silence more: a slow last renewal looks the same, and must not lock the worktree for ever). The spec's
-//     abs(now - lease_expires_at - lease_duration) is not computed: one static record holds no second clock, and read
-//     literally it allows a steal only between 28 and 32 s after expiry.
-//  8. Renew. Sample t0; write and fsync the own claim; it counts only if no higher claim exists and the old deadline has not
-//     passed at completion. Anything else closes the fence at once; only a later renewal within the old deadline reopens it.
-//  9. Losing, always in this order: close, wait until nothing is in flight, invalidate caches, report, drop LOCK_SH. Who lost
-//     against its will stands in the claims, and nowhere else: a claim that is not released, and is the head and over, or has a
-//     successor that neither says handed_over nor is the same holder's. It stays out until a later claim of its own is on purpose.
-//  10. Late writes (stores that other kernels write too). A mutation is durable before it is judged; then the fence asks
-//     Grant.Late for a higher claim and looks at the deadline. What is late is not acknowledged (EIO), is audited as late_write,
-//     and leaves <id>.taint.<token>.<nonce>; the loss follows.
-//  11. Release. Lose (rule 9), mark the own claim released and expired, fsync, take the view away: rename aside, look, put back
-//     if it is not ours. Who does not hold gets E_LOCK_NOT_HELD and changes nothing. Where the holder took the lease by writing and has
-//     ended, on a file system of this kernel, neither is waited for on the disk: with the kernel all whom it concerns are gone, too.
-//  12. Takeover. acquire_seq + 1, token + 1; the audit event of a steal comes first: no event, no steal. A takeover without
-//     proof that the old holder was drained is marked unclean. What a writer's own lease has to tell (taken by writing, given back
-//     because its holder ended) is told 50 ms later at most, several at once.
-//  13. Handover. The holder's keeper freezes its fence: mutations wait for a moment, then they are refused; none is in flight.
-//     What was written is made durable. Then, still under its own LOCK_SH and only if no renewal has failed meanwhile, it claims
-//     the next token for the new holder (rule 2 without the gate: nobody else can have LOCK_EX). Up to the link any failure lets
-//     the old epoch go on; from the link on it never does: it is closed (rule 9), and the new one opened. The audit event comes
+//  1. Authority. The current token is the head's. A session holds token t if claim t carries its nonce, is not marked released, and
+//     no higher claim exists.
+//  2. Claim. A taker looks at the head and decides by rules 5 to 7. It takes the gate (rule 4) and looks again. It reads t0. It
+//     writes and fsyncs a temporary record with a fresh nonce, and links it to the name of the next token. It ignores what link
+//     returned and reads the name back: if its own nonce is there, it has won. Then it publishes the view. While a higher claim
+//     exists it publishes that one instead. The deadline is t0 + lease - renew interval. If that has come before the fence opens,
+//     the claim is released. A fence that takes a lease for a writer first checks that the writer could write without a fence.
+//     If the view has a token above the head (a foreign tool), the next token is above that.
+//  3. One writer. Nobody overwrites a successor. Renewal and release write the own claim's inode only, through the descriptor that
+//     is open since the claim.
+//  4. The gate. A keeper holds LOCK_SH on <id>.gate from before its fence opens until the fence is closed and drained. A taker holds
+//     LOCK_EX from the second look until the view is published. It asks for LOCK_EX while it holds LOCK_EX on <id>.turn. The wait is
+//     bounded. The error names who stands in the way.
+//  5. Expired. A takeover needs this: the wall clock is past lease_expires_at + max_clock_skew + steal_grace, and was read before
+//     the record; or the record is marked released.
+//  6. Stopped. A takeover needs this, too: the taker had LOCK_EX on a file system of this kernel (tier A), or the record's bytes were
+//     seen unchanged for one silence of boot time, from after one read to before a later one.
+//  7. Clock skew. A taker gets E_CLOCK_SKEW_EXCEEDED in four cases. (a) last_renewed_at is further in the future than the bound.
+//     (b) The record changed while rule 5 called it expired. (c) Wall and boot clock moved apart by more than half the bound while it
+//     watched. (d) The store stamps times itself, and its stamps contradict the record by more than the bound. Case (d) ends after
+//     one more silence: a slow last renewal looks the same, and must not lock the worktree for ever. The spec's
+//     abs(now - lease_expires_at - lease_duration) is not computed. One static record holds no second clock, and read literally the
+//     formula allows a steal only between 28 and 32 s after expiry.
+//  8. Renew. The keeper reads t0, then writes and fsyncs its own claim. The renewal counts if no higher claim exists and the old
+//     deadline has not passed when it is complete. Otherwise the fence closes at once. A later renewal within the old deadline
+//     reopens it.
+//  9. Losing. The order is always: close, wait until nothing is in flight, invalidate caches, report, drop LOCK_SH. The claims alone
+//     say who lost against its will: a claim that is not released, and either is the head and over, or has a successor that is
+//     another holder's and does not say handed_over. Such a holder stays out until it takes a later lease on purpose.
+//  10. Late writes, on stores that other kernels write too. A mutation is made durable. Then the fence asks Grant.Late for a higher
+//     claim and looks at the deadline. A late mutation fails with EIO, is audited as late_write, and leaves
+//     <id>.taint.<token>.<nonce>. The loss follows.
+//  11. Release. The keeper loses (rule 9), marks its claim released and expired, fsyncs, and takes the view away: it renames the view
+//     aside, looks at it, and puts it back if it is another's. A session that does not hold gets E_LOCK_NOT_HELD and changes nothing.
+//     On a file system of this kernel, neither step is waited for on the disk if the holder took the lease by writing and has ended:
+//     everybody whom it concerns ends with the kernel.
+//  12. Takeover. acquire_seq + 1, token + 1. The audit event of a steal comes first: no event, no steal. A takeover without proof
+//     that the old holder has drained is marked unclean. A lease that is taken by writing, and released when its holder has ended,
+//     may be told to the audit 50 ms later, several events at once.
+//  13. Handover, to another holder on this host. The keeper freezes its epoch. Mutations wait for a moment, then they are refused;
+//     none is in flight. What was written is made durable. The keeper still holds LOCK_SH. If no renewal has failed meanwhile, it
+//     claims the next token for the new holder (rule 2 without the gate: nobody else can have LOCK_EX). After a failure before the
+//     link the old epoch thaws. From the link on it never does: it is closed (rule 9), and the new one opens. The audit event comes
 //     first: no event, no handover.
-//  14. Offer. To another host: frozen and durable as in rule 13, the holder writes the host's name into its own record and lets
-//     LOCK_SH go; it renews on. A taker on that host, on purpose, may take the lease as if it were released (rules 2 and 4 as
-//     ever, the event first). Nobody takes it: the holder has LOCK_SH again, looks for a successor, writes the record without the
-//     offer, and only then lets its epoch go on; one that has come to its end meanwhile is closed (rule 9). Where flock proves
-//     nothing, a taker that needed longer than skew + grace of its boot clock from before its look until it holds lets its claim
-//     run out, and the holder waits for twice that after the record was written, and then looks once more; until then the record
-//     keeps the time of the offer, and is not adopted.
-//  15. Sweeping. On a file system of this kernel who holds the lease, and so has LOCK_SH, removes claims behind the newest
-//     [ClaimsKept], oldest first: one that says nothing (taken by writing, given back, and the one before it is gone or was given
-//     back too, so that nobody asks it how that ended), and of the others those behind the newest [PastKept]. Nobody can be about
-//     to link a claim meanwhile (4), so that a name which comes free is nobody's next token. What cannot be read stays.
+//  14. Offer, to another host. The keeper freezes its epoch and makes it durable as in rule 13. It writes the host's name into its own
+//     record and drops LOCK_SH. It goes on renewing. A taker on that host, on purpose, may take the lease as if it were released
+//     (rules 2 and 4, the event first). If nobody takes it, the keeper takes LOCK_SH again, looks for a successor, and writes the
+//     record without the offer. Only then the epoch thaws. If it has ended meanwhile it is closed (rule 9). Where flock proves
+//     nothing, a taker has skew + grace of its boot clock, from before its look until it holds; if it needs longer it lets its claim
+//     run out. The keeper waits for twice that time after it wrote the record, and then looks once more. Until then the record keeps
+//     the time of the offer, and nobody adopts the lease.
+//  15. Sweeping. On a file system of this kernel the keeper that holds the lease, and so has LOCK_SH, removes old claims, the oldest
+//     first. The newest [ClaimsKept] stay. Behind them a claim is removed if it says nothing: it was taken by writing and released,
+//     and the one before it is gone or was released, too, so nobody asks it how that one ended. Of the others the newest [PastKept]
+//     stay. Nobody can be about to link a claim meanwhile (rule 4), so no removed name is a next token. What cannot be read stays.
 //
 // # Where each rule stands
 //
-//	1 authority   judge.go, successor.go        8 renew         renew.go, keeper_run.go
-//	2 claim       steal.go, claim.go, view.go   9 losing        release.go, past.go
+//	1 authority   judge.go, successor.go        8 renew         renewal.go, keeper_run.go
+//	2 claim       steal.go, claim.go, view.go   9 losing        ending.go, past.go
 //	3 one writer  claim.go                      10 late writes  late.go
 //	4 the gate    gatelock.go                   11 release      release.go
-//	5 expired     judge.go, policy.go           12 takeover     steal.go, telling.go, auditlog.go
+//	5 expired     judge.go, policy.go           12 takeover     steal.go, newrecord.go, teller.go, auditlog.go
 //	6 stopped     observe.go                    13 handover     giving.go, handover.go
 //	7 clock skew  judge.go, observe.go          14 offer        giving.go, offer.go
-//	                                            15 sweeping     sweep.go
+//	                                            15 sweeping     sweeper.go, keeper_run.go
 //
 // What a tier changes stands in tier.go, bounds of what is read in bounds.go, adoption in adopt.go, two keepers of one lease in
-// follow.go.
+// follow.go, orphaned leases in orphan.go, repair in repair.go. The keeper's state and calls are in keeper.go, its loop in
+// keeper_run.go, its errors in refusal.go.
 //
 // # Adoption
 //
-// A lease whose daemon was killed may go on in another process ([Keeper.Adopt]). That is no claim, for the token stays, but a
-// renewal by another process, and keeps the rules that a renewal and a claim keep: LOCK_EX first, which proves that the dead
-// daemon's fence has drained (4); then the very claim must still be the head, unreleased (1); the dead fence's own deadline, on the
-// same boot clock, must not have passed (8), nor the clocks have moved apart (7); and its holder must live. Nothing is written:
-// the fence opens until the old deadline, under LOCK_SH, and the next renewal is an ordinary one. What fails is a loss like any (9).
+// If a daemon was killed, another process may go on with its lease ([Keeper.Adopt]). That is a renewal by another process, for the
+// token stays. It keeps the rules of a renewal and of a claim. It takes LOCK_EX first, which proves that the dead daemon's fence has
+// drained (4). The very claim must still be the head, and not be released (1). The dead fence's deadline, on the same boot clock, must
+// not have passed (8). The clocks must not have moved apart (7). The holder must live. Nothing is written: the fence opens until the
+// old deadline, under LOCK_SH, and the next renewal is an ordinary one. If any of this fails, the lease is lost like any (9).
 //
-// While a daemon is being replaced two keepers of one machine stand for one lease, under one token ([Keeper.Join], [Keeper.Follow]).
-// One leads and keeps all rules; the other has a LOCK_SH of its own (4), no later deadline than the leader's fence (8), drains before
-// it lets its lock go (9), and never writes. On tier A alone: elsewhere the lock keeps nobody waiting.
+// While a daemon is being replaced, two keepers of one machine have one lease under one token ([Keeper.Join], [Keeper.Follow]). One
+// leads and keeps all rules. The other follows: it has a LOCK_SH of its own (4), its deadline is never later than that of the leader's
+// fence (8), it drains before it drops its lock (9), and it never writes. This is for tier A alone: elsewhere the lock keeps nobody
+// waiting.
 //
 // The package starts no goroutine, never logs, and imports nothing of the project.
 package lease

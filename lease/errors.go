@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Class names a kind of failure; the first seven are locking spec v6.3's.
+// Class names a kind of failure. The first seven are from locking spec v6.3.
 type Class string
 
 // The classes.
@@ -25,12 +25,12 @@ const (
 	ClassAuditFailed            Class = "E_AUDIT_FAILED"
 )
 
-// Error is every failure this package reports on purpose. A value: not changed after it was returned.
+// Error is every failure that this package reports on purpose. It is not changed after it was returned.
 type Error struct {
 	Class    Class
 	Worktree WorktreeID
 	File     string  // the file concerned, "" if none
-	Holder   *Record // who stands in the way; nil if unknown. Its nonce is a secret
+	Holder   *Record // of the holder who stands in the way; nil if unknown. Its nonce is a secret
 	Message  string  // one sentence for a person
 	Next     string  // what to do about it
 	Err      error   // the cause, for errors.Is
@@ -59,7 +59,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ClassOf is the class of the first [*Error] in err's chain, "" when there is none.
+// ClassOf is the class of the first [*Error] in err's chain, "" if there is none.
 func ClassOf(err error) Class {
 	var e *Error
 	if errors.As(err, &e) {
@@ -68,7 +68,7 @@ func ClassOf(err error) Class {
 	return ""
 }
 
-// printable keeps text from a record from driving a terminal.
+// printable is text of a record without control characters, which could drive a terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

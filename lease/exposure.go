@@ -11,20 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exposure is a directory, or a symbolic link, on the way to a lock directory by which somebody who is not trusted can put other
-// records in the place of ours.
+// Exposure is a directory, or a symbolic link, on the way to a lock directory that a user who is not trusted can change. That user
+// can put other records in the place of ours.
 type Exposure struct {
 	Path  string
 	Who   string // for people
-	Owner bool   // it is owned by UID; otherwise its mode lets others write
+	Owner bool   // UID owns it; otherwise its mode lets others write
 	UID   uint32
 }
 
-// String says who can do it, and where.
+// String says who can change what.
 func (e Exposure) String() string { return fmt.Sprintf("%s can change %s", e.Who, e.Path) }
 
-// Exposures looks at a lock directory and at all that lies above it, as it lies there, and at the symbolic links of the path by which
-// it was named. Root and the caller are trusted in any case. A directory that does not exist has none.
+// Exposures looks at a lock directory, at every directory above it, and at the symbolic links in path. Root and the caller are always
+// trusted. A directory that does not exist has no exposures.
 func Exposures(path string, trusted ...uint32) ([]Exposure, error) {
 	x := exposures{trusted: append(trusted, 0, uint32(os.Geteuid()))}
 	if inUserNamespace() {
@@ -43,7 +43,7 @@ type exposures struct {
 	found   []Exposure
 }
 
-// upwards looks at the directory and at each that it lies in, by descriptors: names may be moved meanwhile.
+// upwards looks at the directory and at each one above it. It goes by descriptors: names may be moved meanwhile.
 func (x *exposures) upwards(path string) error {
 	fd, err := openat(unix.AT_FDCWD, path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -73,7 +73,7 @@ func (x *exposures) upwards(path string) error {
 	}
 }
 
-// links looks at the symbolic links among the path's own components, and at who can replace them.
+// links looks at the symbolic links in the path, and at who can replace them.
 func (x *exposures) links(path string) {
 	for at := filepath.Clean(path); at != "/" && at != "."; at = filepath.Dir(at) {
 		var st, above unix.Stat_t
@@ -89,7 +89,7 @@ func (x *exposures) links(path string) {
 	}
 }
 
-// judge looks at one directory. In a sticky one others can make names, but not take those away that are not theirs.
+// judge looks at one directory. In a sticky one others can make names, but not remove another's.
 func (x *exposures) judge(name string, st *unix.Stat_t) {
 	if !slices.Contains(x.trusted, st.Uid) {
 		x.add(Exposure{Path: name, Who: fmt.Sprintf("its owner, user %d,", st.Uid), Owner: true, UID: st.Uid})
@@ -98,7 +98,7 @@ func (x *exposures) judge(name string, st *unix.Stat_t) {
 	case st.Mode&unix.S_ISVTX != 0:
 	case st.Mode&0o002 != 0:
 		x.add(Exposure{Path: name, Who: "everybody"})
-	case st.Mode&0o020 != 0 && st.Gid != 0: // or whom an ACL names: the bits are its mask then
+	case st.Mode&0o020 != 0 && st.Gid != 0: // or a user that an ACL names: the bits are its mask then
 		x.add(Exposure{Path: name, Who: fmt.Sprintf("group %d", st.Gid)})
 	}
 }
@@ -109,7 +109,7 @@ func (x *exposures) add(e Exposure) {
 	}
 }
 
-// overflowUID is whose the files of users outside of a user namespace are (user_namespaces(7)); those stand above it.
+// overflowUID owns the files of users outside of a user namespace (user_namespaces(7)). Those users have power over it.
 const overflowUID = 65534
 
 func inUserNamespace() bool {

@@ -4,24 +4,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Failpoints stand between the package and the kernel, for a process that is to fail on purpose. Each is called in the place of what is
-// usual, or around it; nil is the usual.
+// Failpoints stand between the package and the kernel, for a process that shall fail on purpose. Each is called instead of a call, or
+// around it. nil changes nothing.
 type Failpoints struct {
 	Point  func(name string)                        // at named points of claim, renewal and release, where [KeeperConfig.Pause] is nil
 	Change func(op string, call func() error) error // a call that changes the lock directory or the audit log
 	Look   func(op string, call func() error) error // a call that looks at a name of the lock directory ("look"), or lists it ("list")
 	Open   func(flags int, call func() error) error // an open in the lock directory
 	Flock  func(fd, how int) error                  // flock(2) of a lock file
-	Clock  func(Clock) Clock                        // what [SystemClock] returns
-	Remote bool                                     // other hosts are said to write to every lock directory
-	// Between its calls a taker has the gate and has not claimed: Claiming is before the link, Claimed after it.
+	Clock  func(Clock) Clock                        // changes what [SystemClock] returns
+	Remote bool                                     // every lock directory counts as one that other hosts write, too
+	// Claiming is called before the link of a claim, Claimed after it.
 	Claiming, Claimed func(*Record)
 }
 
 // failpoints are written once, before anything is opened.
 var failpoints Failpoints
 
-// Inject puts failpoints into this process. It is called before anything else of the package, from a build that is not for users
+// Inject puts failpoints into this process, before anything else of the package is called. Only a build that is not for users does it
 // (tag jvsfs_torture).
 func Inject(f Failpoints) { failpoints = f }
 

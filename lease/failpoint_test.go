@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Each failpoint stands where it says; without it nothing is asked.
+// Each failpoint is called at its place. Without failpoints nothing is called.
 func TestFailpoints(t *testing.T) {
 	var seen []string
 	asked := func(what string, call func() error) error {
@@ -41,7 +41,7 @@ func TestFailpoints(t *testing.T) {
 	require.Equal(t, Clock(c), SystemClock())
 }
 
-// A store that says no says it to who asks for the lease.
+// An error of the store is the error of Acquire.
 func TestAFailpointFails(t *testing.T) {
 	t.Cleanup(func() { Inject(Failpoints{}) })
 	Inject(Failpoints{Change: func(string, func() error) error { return unix.ENOSPC }})

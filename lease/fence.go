@@ -6,19 +6,18 @@ import (
 	"time"
 )
 
-// Fence is what lets writers pass or not. The keeper calls it from one goroutine at a time and holds no lock that Held or
-// Observe need.
+// Fence lets writers pass, or not. The keeper calls it from one goroutine at a time. Held and Observe do not wait for it.
 type Fence interface {
-	// Open lets writers of the grant pass until g.Deadline. Again with the same token after a loss of kind LossRenewFailed.
+	// Open lets writers of the grant pass until g.Deadline. After a LossRenewFailed it may come again with the same token.
 	Open(g Grant)
 	// Extend moves the deadline of the open epoch t.
 	Extend(t Token, deadline time.Duration)
-	// Close returns only when no mutation of the epoch is in flight and the kernel's caches are invalidated. It may be called
-	// again for an epoch that is closed already, with a graver kind.
+	// Close returns when the epoch has drained and the kernel's caches are invalidated. It may be called again for an epoch that
+	// is closed already, with a graver kind.
 	Close(l Loss)
-	// Freeze makes the mutations of epoch t wait. It returns when none is in flight, and none is until thaw or Close. With
-	// an error everything goes on as before. The keeper may call another method meanwhile; a Close ends the freeze.
-	// thaw ends this very freeze and no other: t may have been closed, opened anew and frozen again since.
+	// Freeze freezes epoch t: its mutations wait. It returns when the epoch has drained, and nothing is in flight until thaw or
+	// Close. With an error everything goes on as before. It may be called while the keeper calls another method. A Close wins.
+	// thaw ends this freeze, and no later one: after a Close, t may have been opened and frozen again.
 	Freeze(ctx context.Context, t Token) (thaw func(), err error)
 }
 
@@ -36,62 +35,14 @@ type Grant struct {
 	Holder   Holder
 	Record   Record
 	Deadline time.Duration // on the boot clock; nothing may pass from then on
-	// Late is asked after a mutation has taken effect: an error says that it may have been too late (rule 10). nil on tier A.
+	// Late is called after a mutation has taken effect. An error says that the mutation may be late (rule 10). nil on tier A.
 	Late func() error
 }
 
-// LossKind says why an epoch was closed.
-type LossKind int
-
-// The kinds of loss.
-const (
-	LossReleased    LossKind = iota // given back on purpose
-	LossExpired                     // the deadline came
-	LossSuperseded                  // a higher token was seen
-	LossRenewFailed                 // may reopen with the same token
-	LossHolderGone                  // the holder's process ended; released
-	LossIdle                        // nobody wrote for a lease; released
-	LossReplaced                    // another keeper goes on with it, under the same token
-	LossHandedOver                  // given to somebody else, under the next token
-)
-
-// String is the kind's lower-case name.
-func (k LossKind) String() string {
-	names := [...]string{"released", "expired", "superseded", "renew failed", "holder gone", "idle", "replaced", "handed over"}
-	if k < 0 || int(k) >= len(names) {
-		return fmt.Sprintf("loss(%d)", int(k))
-	}
-	return names[k]
-}
-
-// gives says whether the record is given back, so that others need not wait for it to expire.
-func (k LossKind) gives() bool { return k == LossReleased || k == LossHolderGone || k == LossIdle }
-
-// event is the audit kind.
-func (k LossKind) event() string {
-	switch k {
-	case LossExpired:
-		return "expire"
-	case LossSuperseded:
-		return "superseded"
-	case LossRenewFailed:
-		return "renew_failed"
-	}
-	return "release"
-}
-
-// Loss is the end, or for LossRenewFailed the interruption, of an epoch.
-type Loss struct {
-	Kind   LossKind
-	Token  Token
-	Holder Holder
-	Err    error // why, nil for a plain release
-}
-
-// Liveness is what is known of a holder's process.
+// Liveness is what is known about a holder's process.
 type Liveness int
 
-// What a holder's process may be.
+// The states of a holder's process.
 const (
 	Alive   Liveness = iota
 	Stopped          // SIGSTOP or traced: its lease is not renewed
@@ -106,16 +57,4 @@ func (l Liveness) String() string {
 		return fmt.Sprintf("liveness(%d)", int(l))
 	}
 	return names[l]
-}
-
-// Event is one entry for the audit log.
-type Event struct {
-	Kind            string // acquire | steal | renew_failed | release | expire | superseded | late_write | handover
-	Worktree        WorktreeID
-	Token, Previous Token
-	Holder          Holder
-	From            Holder // of a handover: who held before
-	Reason          string
-	Unclean         bool // taken over without proof that the old holder was drained
-	At              time.Time
 }

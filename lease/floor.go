@@ -2,9 +2,9 @@ package lease
 
 import "context"
 
-// Raise lets the tokens of the worktree go on above t at the least, where records elsewhere have come to be those of the same
-// tree: a claim t that is released follows the head. It takes the gate, so a lease that somebody holds here is a
-// [ClassLockConflict], and nothing is done.
+// Raise makes sure that the next token of the worktree is above t: it makes a claim t that is released. This is for a tree whose
+// records were in another directory before. It takes the gate. If somebody holds the lease here, the error is a
+// [ClassLockConflict] and nothing is done.
 func (s *Store) Raise(ctx context.Context, c Clock, p Policy, t Token) error {
 	if err := s.check(); err != nil {
 		return err

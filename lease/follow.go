@@ -5,21 +5,20 @@ import (
 	"time"
 )
 
-// Two keepers of one machine may stand for one lease at a time, under one token, while a daemon is being replaced: what was opened
-// through the old one is still written through it. One of them leads: it renews, releases, and judges the holder. The other follows.
-// Each has a fence, a deadline and a LOCK_SH of its own, and drains before it lets that go, so a taker, who needs LOCK_EX, has to wait
-// for both (rule 4). The follower's deadline is never later than one that the leader has given its own fence (rule 8), and the
-// follower never writes to the record.
+// While a daemon is being replaced, two keepers of one machine have one lease under one token: files that were opened through the old
+// daemon are still written through it. One keeper leads: it renews, releases, and judges the holder. The other follows. Each has a
+// fence, a deadline and a LOCK_SH of its own, and drains before it drops its LOCK_SH. So a taker, who needs LOCK_EX, waits for both
+// (rule 4). The follower's deadline is never later than that of the leader's fence (rule 8). The follower never writes the record.
 
-// Lead tells a follower of the deadline that the leader's fence has for a token now; false when the leader has ended, or holds that
-// token no longer. It is asked at each tick and must not block.
+// Lead returns the deadline that the leader's fence has for a token now. goesOn is false if the leader has ended, or does not hold
+// that token any more. It is called at each tick and must not block.
 type Lead func(Token) (deadline time.Duration, goesOn bool)
 
-// Stay is the lead of one who waits to be told: the deadline stays what it is.
+// Stay is a Lead that never moves the deadline.
 func Stay(Token) (time.Duration, bool) { return 0, true }
 
-// Follow makes this keeper a follower. Without a lease nothing happens, and ok is false. Before [Keeper.Resume] the caller must
-// let nobody acquire, renew or release here.
+// Follow makes this keeper a follower. If it holds no lease, nothing happens and ok is false. Until [Keeper.Resume] the caller must let
+// nobody acquire, renew or release here.
 func (k *Keeper) Follow(ctx context.Context, lead Lead) (g Grant, ok bool, err error) {
 	if err := k.enter(ctx, k.cfg.GateWait); err != nil {
 		return Grant{}, false, err
@@ -29,15 +28,15 @@ func (k *Keeper) Follow(ctx context.Context, lead Lead) (g Grant, ok bool, err e
 	case k.cur == nil:
 		return Grant{}, false, nil
 	case !k.cur.open:
-		return Grant{}, false, k.busy(k.cur.err)
+		return Grant{}, false, k.store.busy(k.cur.err)
 	case k.cur.offer != nil || k.cur.handing:
-		return Grant{}, false, k.busy(nil) // it may become another host's
+		return Grant{}, false, k.store.busy(nil) // another host may take it
 	}
 	k.following = &follower{k, lead}
 	return k.cur.grant(), true, nil
 }
 
-// Resume makes this keeper the leader, if it still holds: it renews at once.
+// Resume makes this keeper the leader. If it still holds, it renews at once.
 func (k *Keeper) Resume() {
 	if k.enter(context.Background(), 0) != nil {
 		return
@@ -46,28 +45,27 @@ func (k *Keeper) Resume() {
 	if k.following = nil; k.cur != nil {
 		k.cur.renewAt = k.cfg.Clock.Boot()
 	}
-	k.poke()
+	k.wake.poke()
 }
 
-// Join opens the fence here, too, for a lease that a keeper of another process holds open and has noted as b: as a follower under
-// [Stay]. It looks as [Keeper.Adopt] does, but under LOCK_SH, for the other's is no hindrance: both are one holder. With an error
-// nothing has changed.
+// Join makes this keeper a follower, under [Stay], of a lease that a keeper of another process holds and has noted as b. It opens the
+// fence here, too. It looks as [Keeper.Adopt] does, but under LOCK_SH, which both keepers can have. With an error nothing has changed.
 func (k *Keeper) Join(ctx context.Context, b Saved) (Grant, error) {
 	if err := k.enter(ctx, k.cfg.GateWait); err != nil {
 		return Grant{}, err
 	}
 	defer k.leave()
 	if k.cur != nil {
-		return Grant{}, k.busy(nil)
+		return Grant{}, k.store.busy(nil)
 	}
 	if err := k.gate.sharedWithin(ctx, k.cfg.GateWait); err != nil {
 		return Grant{}, err
 	}
 	a := adoption{k, b}
-	h, err := a.restore() // under the lock: no taker comes in between
+	h, err := a.restore() // under the lock, so no taker comes in between
 	if err == nil {
-		if k.cur = h; !k.tier().followers() {
-			err = k.fail(ClassLockConflict, "other hosts may write the store, so the gate does not keep them waiting for two keepers",
+		if k.cur = h; !k.store.tier().followers() {
+			err = k.store.refuse(ClassLockConflict, "other hosts may write the store, so the gate does not keep them waiting for two keepers",
 				"try again when nobody holds the lease", h.claim.rec, nil)
 		} else {
 			err = a.stillCounts(h)
@@ -82,19 +80,19 @@ func (k *Keeper) Join(ctx context.Context, b Saved) (Grant, error) {
 	}
 	h.open, k.following = true, &follower{k, Stay}
 	g := h.grant()
-	k.show(&g)
+	k.shown.set(&g)
 	k.cfg.Fence.Open(g)
-	k.poke()
+	k.wake.poke()
 	return g, nil
 }
 
-// follower is a keeper whose lease another keeper leads.
+// follower is the part of a keeper that follows another keeper.
 type follower struct {
 	k    *Keeper
 	lead Lead
 }
 
-// step is what a follower does at each tick instead of a leader's step.
+// step is what a follower does at each tick, instead of Keeper.step.
 func (f *follower) step(h *holding) {
 	k := f.k
 	deadline, goesOn := f.lead(h.token())
@@ -103,7 +101,7 @@ func (f *follower) step(h *holding) {
 	if deadline > h.deadline {
 		h.deadline = deadline
 		g := h.grant()
-		k.show(&g)
+		k.shown.set(&g)
 		k.cfg.Fence.Extend(g.Token, deadline)
 	}
 	switch found, _ := h.claim.successor(); {
@@ -114,8 +112,8 @@ func (f *follower) step(h *holding) {
 	}
 }
 
-// Part ends this keeper's share of what it holds without a word in the record, as the end of its process would: whoever has
-// what was saved may go on with the lease. Nothing happens without one.
+// Part ends this keeper's share of the lease and writes nothing to the record, as if its process had ended. Another keeper may then go
+// on with the lease by [Keeper.Adopt]. If nothing is held, nothing happens.
 func (k *Keeper) Part() {
 	if k.enter(context.Background(), 0) != nil {
 		return
@@ -126,11 +124,11 @@ func (k *Keeper) Part() {
 	}
 }
 
-// part ends this keeper's share of a lease that another keeper leads: close and drain, then let LOCK_SH go (rule 9). The record is
-// the leader's, and so is what the audit is told.
+// part ends this keeper's share of a lease: it closes and drains, then drops LOCK_SH (rule 9). The record and the audit are the
+// leader's.
 func (k *Keeper) part(kind LossKind) {
 	h := k.cur
-	k.show(nil)
+	k.shown.set(nil)
 	k.cfg.Fence.Close(Loss{Kind: kind, Token: h.token(), Holder: h.holder})
 	h.open, k.cur, k.following = false, nil, nil
 	k.gate.unlock()

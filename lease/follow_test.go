@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// replaced is a lease of ann's with two keepers: the old one follows what leader says.
+// replaced is a lease of ann's with two keepers. The old one follows leader.
 func replaced(t *testing.T) (before, next *rig, d *Dir, c *fakeClock) {
 	t.Helper()
 	d, c = testDir(t), newFakeClock()
@@ -21,7 +21,7 @@ func replaced(t *testing.T) (before, next *rig, d *Dir, c *fakeClock) {
 	return before, next, d, c
 }
 
-// leads is what the old one is told of the new one.
+// leads is the Lead of the old keeper: it asks the new one.
 func (r *rig) leads(t Token) (time.Duration, bool) {
 	g, held := r.Held()
 	return g.Deadline, held && g.Token == t
@@ -55,7 +55,7 @@ func TestTwoKeepersStandForOneLease(t *testing.T) {
 	require.EqualValues(t, 2, newRig(t, d, c).must(t, bob).Token)
 }
 
-// A follower neither renews nor gives back: the record is the leader's.
+// A follower neither renews nor releases: the record is the leader's.
 func TestAFollowerLeavesTheRecordAlone(t *testing.T) {
 	before, next, _, c := replaced(t)
 	was, _, err := next.cfg.Store.readFile(claim1)
@@ -72,7 +72,7 @@ func TestAFollowerLeavesTheRecordAlone(t *testing.T) {
 	require.Empty(t, next.events())
 }
 
-// Whatever becomes of the leader, the follower's own deadline holds.
+// The follower ends at its own deadline, whatever the leader says.
 func TestAFollowerEndsAtItsDeadline(t *testing.T) {
 	before, next, _, c := replaced(t)
 	c.advance(20 * time.Second)
@@ -90,7 +90,7 @@ func TestAFollowerSeesASuccessor(t *testing.T) {
 	require.Equal(t, []LossKind{LossSuperseded}, before.fence.kinds())
 }
 
-// The new one did not come up: the old one goes on.
+// If the new keeper does not come up, the old one goes on.
 func TestAFollowerLeadsAgain(t *testing.T) {
 	before, next, _, c := replaced(t)
 	c.advance(15 * time.Second)
@@ -126,7 +126,7 @@ func TestJoinOnlyWhatIsHeld(t *testing.T) {
 	}
 }
 
-// Each of the two keeps a taker away by itself.
+// Each of the two keepers alone keeps a taker out.
 func TestWhoJoinsHoldsTheGate(t *testing.T) {
 	before, next, _, _ := replaced(t)
 	before.crash()
@@ -145,7 +145,7 @@ func TestAFollowerDrainsBeforeItLetsTheLockGo(t *testing.T) {
 	require.NoError(t, taker.exclusive(bg, time.Millisecond))
 }
 
-// Who parts leaves the record as it is, as a kill does: whoever has what was saved goes on.
+// Part leaves the record as it is, as a kill does. Another keeper goes on by what was saved.
 func TestWhoPartsLeavesTheLeaseToTheNext(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	before := newRig(t, d, c)

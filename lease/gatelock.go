@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gateLock is the flock of rule 4. Its two open file descriptions belong to one keeper and are never shared. One goroutine at a time.
+// gateLock is the gate and the turn of rule 4, as one keeper has them. It shares no open file description. One goroutine at a time.
 type gateLock struct {
 	store *Store
 	gate  lockFD
@@ -49,7 +49,7 @@ func (s *Store) openLock(l *lockFD) error {
 	return nil
 }
 
-// current says whether the name still is the file that is locked: on two files two takers would not meet.
+// current is whether the name still is the locked file. If two takers locked two files, they would not exclude each other.
 func (s *Store) current(l *lockFD) error {
 	if id, err := s.lookup(l.name); err != nil || id != l.file {
 		return s.failed("the lock file was removed or replaced, which must never happen", l.name, err)
@@ -59,9 +59,9 @@ func (s *Store) current(l *lockFD) error {
 
 func (s *Store) isCurrent(l *lockFD) bool { return s.current(l) == nil }
 
-// try takes the lock at once or says that it cannot be had. A conversion is not atomic: one that fails has given up the lock
-// that was had before (flock(2)), so nothing may rest on that any more. Here it is converted twice: by downgrade, before the fence
-// opens, and by takeGate in Replace, after the fence was closed and has drained.
+// try takes the lock at once, or says that another has it. A conversion is not atomic: if it fails, the old lock is gone (flock(2)),
+// so nothing may depend on the old lock. Two callers convert: downgrade, before the fence opens, and takeGate in Replace, after the
+// fence has drained.
 func (s *Store) try(l *lockFD, how int) (bool, error) {
 	if err := s.openLock(l); err != nil {
 		return false, err
@@ -74,7 +74,7 @@ func (s *Store) try(l *lockFD, how int) (bool, error) {
 		return false, s.failedOrUnfit("locks (flock)", "the lock cannot be taken", l.name, err)
 	}
 	if !s.isCurrent(l) {
-		l.close() // a stale file: the next try opens the one that has the name now
+		l.close() // a stale file: the next try opens the file that has the name now
 		return false, nil
 	}
 	return true, nil
@@ -82,7 +82,7 @@ func (s *Store) try(l *lockFD, how int) (bool, error) {
 
 func (l *lockFD) unlock() {
 	if l.fd >= 0 {
-		// Fails only for a bad descriptor, of which none is left here.
+		// It fails only for a bad descriptor, and then there is no lock.
 		_ = retry(func() error { return flock(l.fd, unix.LOCK_UN) })
 	}
 }
@@ -94,7 +94,7 @@ func (l *lockFD) close() {
 	}
 }
 
-// exclusive takes the turn, then the gate, within wait. On failure it holds neither, and the error names who does.
+// exclusive takes the turn, then the gate, within wait. On failure it has neither, and the error names who has them.
 func (g *gateLock) exclusive(ctx context.Context, wait time.Duration) error {
 	deadline := time.Now().Add(wait)
 	if err := g.poll(ctx, deadline, &g.turn, unix.LOCK_EX); err != nil {
@@ -107,22 +107,22 @@ func (g *gateLock) exclusive(ctx context.Context, wait time.Duration) error {
 	return nil
 }
 
-// takeTurn is the first half of exclusive, for a holder that must not give its LOCK_SH up before it knows it is next.
+// takeTurn is the first half of exclusive. A holder that replaces itself must not drop its LOCK_SH before it has the turn.
 func (g *gateLock) takeTurn(ctx context.Context, wait time.Duration) error {
 	return g.poll(ctx, time.Now().Add(wait), &g.turn, unix.LOCK_EX)
 }
 
-// takeGate is the second half; the caller has the turn.
+// takeGate is the second half. The caller has the turn.
 func (g *gateLock) takeGate(ctx context.Context, wait time.Duration) error {
 	return g.poll(ctx, time.Now().Add(wait), &g.gate, unix.LOCK_EX)
 }
 
-// sharedWithin takes LOCK_SH, for one who has time to let a taker finish.
+// sharedWithin takes LOCK_SH within wait. Meanwhile a taker may finish.
 func (g *gateLock) sharedWithin(ctx context.Context, wait time.Duration) error {
 	return g.poll(ctx, time.Now().Add(wait), &g.gate, unix.LOCK_SH)
 }
 
-// poll asks without blocking, because a blocked flock(2) cannot be ended by a context.
+// poll asks again and again: a context cannot end a flock(2) that blocks.
 func (g *gateLock) poll(ctx context.Context, deadline time.Time, l *lockFD, how int) error {
 	for pause := time.Millisecond; ; pause = min(2*pause, 25*time.Millisecond) {
 		had, err := g.store.try(l, how)
@@ -153,14 +153,14 @@ func (g *gateLock) blocked(l *lockFD, cause error) error {
 		Message: fmt.Sprintf("the gate is not free: it is held by %s", by), Next: next}
 }
 
-// downgrade turns LOCK_EX into LOCK_SH and lets the next taker have its turn. The kernel may let others in between the two,
-// but every taker needs the turn, which we hold until it is done.
+// downgrade turns LOCK_EX into LOCK_SH and gives the turn back. Between the two locks the kernel may let others in, but every taker
+// needs the turn, and we have it until the downgrade is done.
 func (g *gateLock) downgrade() error {
 	defer g.turn.unlock()
 	return g.shared()
 }
 
-// hasShared is whether LOCK_SH was had, at once.
+// hasShared takes LOCK_SH at once, and says whether it could.
 func (g *gateLock) hasShared() bool { return g.shared() == nil }
 
 // shared takes LOCK_SH at once, or fails.
@@ -172,7 +172,7 @@ func (g *gateLock) shared() error {
 	return err
 }
 
-// intact says whether a taker would still meet our LOCK_SH.
+// intact is an error if a taker would not meet our LOCK_SH, because the file was replaced.
 func (g *gateLock) intact() error { return g.store.current(&g.gate) }
 
 func (g *gateLock) unlock() {

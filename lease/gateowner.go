@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// GateOwners are the processes that hold the gate or the turn of a worktree (rule 4), by their numbers here. One that this pid
-// namespace does not show is 0. A number may be another process's a moment later: see [Store.OwnsGate].
+// GateOwners are the pids of the processes that hold the gate or the turn of a worktree (rule 4). A process that this pid namespace
+// does not show is 0. A pid may be another process's a moment later: see [Store.OwnsGate].
 func (s *Store) GateOwners() ([]int, error) {
 	var pids []int
 	for _, name := range s.lockNames() {
@@ -31,8 +31,8 @@ func (s *Store) GateOwners() ([]int, error) {
 	return slices.Compact(pids), nil
 }
 
-// OwnsGate proves that a process holds the gate or the turn: one of its own descriptors is that very file, and has the flock.
-// /proc/locks alone proves nothing: its devices are not always those of stat(2), and the process may have ended since.
+// OwnsGate proves that a process holds the gate or the turn: one of its descriptors is that very file and has the flock. /proc/locks
+// alone proves nothing: its devices are not always those of stat(2), and the process may have ended since.
 func (s *Store) OwnsGate(pid int) (bool, error) {
 	var files []fileID
 	for _, name := range s.lockNames() {
@@ -53,7 +53,9 @@ func (s *Store) OwnsGate(pid int) (bool, error) {
 	return false, nil
 }
 
-// flocked is whether an open file of a process has a flock: a line "lock:  1: FLOCK  ADVISORY  READ 4711 fe:00:5 0 EOF" (proc_pid_fdinfo(5)).
+// flocked is whether an open file of a process has a flock. Then its fdinfo has a line such as (proc_pid_fdinfo(5)):
+//
+//	lock:  1: FLOCK  ADVISORY  READ 4711 fe:00:5 0 EOF
 func flocked(pid int, fd string) bool {
 	info, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%s", pid, fd))
 	if err != nil {

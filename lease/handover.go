@@ -2,13 +2,14 @@ package lease
 
 import "context"
 
-// Handover gives the lease old, held here, to h under the next token (rule 13). Until ctx ends it waits for what is in flight and
-// for settle, which makes durable what was written (nil: nothing is to be done); renewals go on meanwhile. Without an error h holds.
+// Handover gives the lease old, held here, to h under the next token (rule 13). Until ctx ends it waits for mutations that are in
+// flight and for settle, which makes durable what was written (nil: there is nothing to do). Renewals go on meanwhile. Without an
+// error h holds.
 //
-// With an error nothing has changed: old is held and its writers go on, unless it ended by itself meanwhile, which [Keeper.Held]
-// tells. The exception is a [ClassStoreFailed] or [ClassLockExpired] after the new claim was born, when nobody holds; its Message
-// says so. Classes: [ClassLockNotHeld], [ClassFencingMismatch] when old is not what is held, [ClassLockConflict] when it could not
-// be drained in time, [ClassAuditFailed].
+// With an error nothing has changed: old is held and its writers go on. It may have ended by itself meanwhile; [Keeper.Held] says so.
+// There is one exception: after the new claim was made, a [ClassStoreFailed] or [ClassLockExpired] means that nobody holds, and its
+// Message says so. Other classes: [ClassLockNotHeld]; [ClassFencingMismatch] if another token is held; [ClassLockConflict] if the
+// epoch did not drain in time; [ClassAuditFailed].
 func (k *Keeper) Handover(ctx context.Context, old Token, h Holder, settle func(context.Context) error) (Grant, error) {
 	g, err := k.give(ctx, old, h)
 	if err != nil {
@@ -26,14 +27,14 @@ func (k *Keeper) Handover(ctx context.Context, old Token, h Holder, settle func(
 	return handover{g, h}.transfer(ctx)
 }
 
-// handover is a lease that is being given to another holder on this host. Its epoch is frozen and has drained.
+// handover is one attempt to give the lease to another holder on this host. The epoch is frozen and has drained.
 type handover struct {
 	giving
 	to Holder
 }
 
-// transfer claims the next token for the new holder. The gate stays ours by LOCK_SH from the old epoch to the
-// new, so no taker can be between its second look and its view (rule 4), and link decides where flock proves nothing.
+// transfer claims the next token for the new holder. The keeper has LOCK_SH from the old epoch to the new one, so no taker can be
+// between its second look and its view (rule 4). Where flock proves nothing, link decides.
 func (g handover) transfer(ctx context.Context) (Grant, error) {
 	k := g.k
 	if err := k.enter(ctx, k.cfg.GateWait); err != nil {
@@ -51,9 +52,9 @@ func (g handover) transfer(ctx context.Context) (Grant, error) {
 		return Grant{}, err // the next renewal draws the conclusions
 	}
 	in := readClocks(k.cfg.Clock) // t0: before the record is written
-	rec := k.newRecord(g.to, Head{Record: cur.claim.rec, Token: g.was.token}, in)
+	rec := k.store.newRecord(k.cfg.Policy, g.to, Head{Record: cur.claim.rec, Token: g.was.token}, in)
 	rec.HandedOver = true
-	c, err := k.cfg.Store.bear(rec)
+	c, err := k.store.bear(rec)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -63,14 +64,14 @@ func (g handover) transfer(ctx context.Context) (Grant, error) {
 	return g.follow(c, cur, in)
 }
 
-// link audits and links. On failure nothing of c is left.
+// link tells the audit and links. On failure nothing of c is left.
 func (g handover) link(c *claim, cur *holding) error {
 	k := g.k
-	err := k.audit(Event{Kind: "handover", Token: c.rec.FencingToken, Previous: cur.token(), Holder: g.to, From: cur.holder,
+	err := k.tell.now(Event{Kind: EventHandover, Token: c.rec.FencingToken, Previous: cur.token(), Holder: g.to, From: cur.holder,
 		Reason: "its holder handed it over"})
 	if err != nil {
 		c.discard()
-		return k.fail(ClassAuditFailed, "the handover could not be audited, so it did not happen", "repair the audit log", nil, err)
+		return k.store.refuse(ClassAuditFailed, "the handover could not be audited, so it did not happen", "repair the audit log", nil, err)
 	}
 	k.cfg.Pause("handover.before_link")
 	claiming(c.rec)
@@ -87,10 +88,10 @@ func (g handover) link(c *claim, cur *holding) error {
 	return nil
 }
 
-// follow ends the old epoch, whose token is superseded now, and opens the new one.
+// follow ends the old epoch, which has a successor now, and opens the new one.
 func (g handover) follow(c *claim, cur *holding, in instant) (Grant, error) {
 	k, h := g.k, g.to
-	k.show(nil)
+	k.shown.set(nil)
 	k.cfg.Fence.Close(Loss{Kind: LossHandedOver, Token: cur.token(), Holder: cur.holder})
 	cur.open, k.cur = false, nil
 	cur.claim.close()
@@ -103,20 +104,20 @@ func (g handover) follow(c *claim, cur *holding, in instant) (Grant, error) {
 		_, err = c.successorAnywhere()
 	}
 	if err == nil && k.cfg.Clock.Boot() >= next.deadline-p.closeLead() {
-		err = k.fail(ClassLockExpired, "handing the lease over took longer than it lasts", "acquire it; look at the lock directory's disk", nil, nil)
+		err = k.store.refuse(ClassLockExpired, "handing the lease over took longer than it lasts", "acquire it; look at the lock directory's disk", nil, nil)
 	}
 	if err != nil {
-		k.giveBack(c)
-		_ = k.audit(Event{Kind: "release", Token: c.rec.FencingToken, Previous: cur.token(), Holder: h, Reason: err.Error()})
+		c.giveBack(k.cfg.Clock.Wall(), k.cfg.Pause)
+		_ = k.tell.now(Event{Kind: EventRelease, Token: c.rec.FencingToken, Previous: cur.token(), Holder: h, Reason: err.Error()})
 		k.gate.unlock()
-		return Grant{}, k.fail(ClassOf(k.asError(err)), "the lease was taken from its holder, but could not be given to the next: nobody holds it",
+		return Grant{}, k.store.refuse(ClassOf(k.store.asError(err)), "the lease was taken from its holder, but could not be given to the next: nobody holds it",
 			"acquire it", nil, err)
 	}
 	k.forgetLapsed()
 	k.cur = next
 	grant := next.grant()
-	k.show(&grant)
+	k.shown.set(&grant)
 	k.cfg.Fence.Open(grant)
-	k.poke()
+	k.wake.poke()
 	return grant, nil
 }

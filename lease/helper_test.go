@@ -104,7 +104,7 @@ func (f *fakeFence) isFrozen() bool { f.mu.Lock(); defer f.mu.Unlock(); return f
 
 func (f *fakeFence) isOpen() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.open }
 
-// passes is what a writer would get: open and before the deadline.
+// passes is whether a writer would pass: open, not frozen, and before the deadline.
 func (f *fakeFence) passes() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,7 +134,7 @@ func (r *rig) events() (kinds []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.log {
-		kinds = append(kinds, e.Kind)
+		kinds = append(kinds, string(e.Kind))
 	}
 	return kinds
 }
@@ -190,11 +190,11 @@ func (r *rig) tick() { // what Run does at a wake-up
 	}
 }
 
-// crash is what the kernel does to a killed daemon: descriptors are gone, nothing is written.
+// crash is a kill of the daemon: its descriptors are closed, and nothing is written.
 func (r *rig) crash() {
 	r.gate.close()
 	r.cur, r.lapsed = nil, nil
-	r.show(nil)
+	r.shown.set(nil)
 }
 
 func requireClass(t testing.TB, c Class, err error) {
@@ -211,3 +211,6 @@ func (d *Dir) put(t testing.TB, name, body string) {
 	require.NoError(t, err)
 	require.NoError(t, unix.Close(fd))
 }
+
+// interrupt is what a failed renewal does.
+func (r *rig) interrupt(why error) { ending{k: r.Keeper, kind: LossRenewFailed, why: why}.interrupt() }

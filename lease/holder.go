@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Holder is who holds, or wants to. A value.
+// Holder is who holds the lease, or wants to. A value.
 type Holder struct {
 	Host, User   string
 	UID          uint32
@@ -16,7 +16,7 @@ type Holder struct {
 	StartTime    uint64 // /proc/PID/stat field 22, clock ticks since boot
 	BootID       string // /proc/sys/kernel/random/boot_id
 	PIDNamespace string // readlink /proc/PID/ns/pid
-	SessionID    string // "" = one is made
+	SessionID    string // "": the keeper makes one
 	Scope        string // tree | session | user | cgroup | mount
 	ScopeKey     string // session id, cgroup path, uid: opaque here
 	Purpose      string
@@ -31,14 +31,14 @@ func (h Holder) ID() string {
 	return fmt.Sprintf("%s:%s:%d:%d", h.Host, h.User, h.PID, h.StartTime)
 }
 
-// same says whether both are one holder: host names, pids and users alone repeat.
+// same is whether both are one holder. Host name, pid and user are not enough, for they repeat.
 func (h Holder) same(o Holder) bool {
 	return h.BootID == o.BootID && h.PID == o.PID && h.StartTime == o.StartTime &&
 		h.Scope == o.Scope && h.ScopeKey == o.ScopeKey
 }
 
-// parseHolderID takes a holder_id apart from its right end, because a host name may hold colons. What does not parse is kept as
-// the host: the text is for people.
+// parseHolderID parses a holder_id from its right end, because a host name may hold colons. If it does not parse, all of it is the
+// host: the text is for people.
 func parseHolderID(s string) (h Holder) {
 	parts := strings.Split(s, ":")
 	if n := len(parts); n >= 4 {
@@ -51,7 +51,7 @@ func parseHolderID(s string) (h Holder) {
 	return Holder{Host: s}
 }
 
-// named is a host's name as records have it.
+// named is a host name as records have it.
 func named(s string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {

@@ -5,7 +5,7 @@ import "fmt"
 // maxIDLength keeps every file name of a worktree far below NAME_MAX.
 const maxIDLength = 128
 
-// WorktreeID names a worktree; one path component of a safe alphabet. Only [ParseWorktreeID] makes a checked one.
+// WorktreeID names a worktree. It is one path component of a safe alphabet. Only [ParseWorktreeID] checks that.
 type WorktreeID string
 
 // ParseWorktreeID accepts 1..128 bytes of [A-Za-z0-9._-] except "." and "..". Its error is an [*Error] of class

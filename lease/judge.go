@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// State is what a head means to somebody who wants to write.
+// State is what a head means for a process that wants to write.
 type State int
 
 // The states.
 const (
 	Free       State = iota // nobody holds
-	Held                    // somebody does
+	Held                    // somebody holds
 	Expired                 // past its expiry, still protected by skew and grace
-	Stealable               // rule 5 is met; rules 4, 6 and 7 are still to be met
+	Stealable               // rule 5 is met; rules 4, 6 and 7 are checked later
 	Skewed                  // the clocks contradict each other (rule 7)
 	Unreadable              // nothing may be concluded
 )
@@ -27,15 +27,15 @@ func (s State) String() string {
 	return names[s]
 }
 
-// Judgement is a state, until when it lasts if nothing is written (zero: not known), and why.
+// Judgement is a state, how long it lasts if nobody writes the record (zero: not known), and why.
 type Judgement struct {
 	State  State
 	Until  time.Time
 	Reason string
 }
 
-// Judge is the state of h at wall time now under the larger of p and the record's own policy. Pure. The caller must have
-// sampled now before h was read (rule 5).
+// Judge is the state of h at wall time now, by the larger of p and the record's own policy. Pure. The caller must read now before h
+// (rule 5).
 func Judge(now time.Time, h Head, p Policy) Judgement {
 	r := h.Record
 	switch {

@@ -14,41 +14,71 @@ type KeeperConfig struct {
 	Clock    Clock                 // nil: SystemClock
 	Fence    Fence                 // nil: none
 	Liveness func(Holder) Liveness // nil: always Alive
-	Idle     func(Holder) bool     // for Auto leases: true gives the lease back. nil: never
-	Audit    func(Event) error     // nil: none. A steal whose audit fails does not happen; other events' errors are its own business
-	AuditAll func([]Event) error   // Audit of several at once, none of which is a steal; nil: one after the other
-	Tick     time.Duration         // how often holder and successor are looked at; default min(RenewInterval/4, 200ms), at least 10ms
-	GateWait time.Duration         // bound on waiting for the gate; default 2s
+	Idle     func(Holder) bool     // for Auto leases: true releases the lease. nil: never
+	Audit    func(Event) error     // nil: none. If it fails for a steal or a handover, that does not happen; other errors change nothing
+	AuditAll func([]Event) error   // Audit for several events, none of them a steal. nil: one after the other
+	Tick     time.Duration         // how often Run looks at the holder and for a successor; default min(RenewInterval/4, 200ms), at least 10ms
+	GateWait time.Duration         // bound of each wait for the gate; default 2s
 	Pause    func(point string)    // test hook, called at named points of claim, renewal and release; nil: none
 
-	// Renewed is told of each renewal that was tried, for counting; it must not call the keeper. nil: nobody.
+	// Renewed is called after each attempt to renew, for counting. It must not call the keeper. nil: none.
 	Renewed func(took time.Duration, err error)
 }
 
-// Keeper holds at most one lease of one worktree. All methods are safe for concurrent use.
+// Keeper holds at most one lease of one worktree. It owns what is held, the loop that keeps it, and the calls. Each act is a type of
+// its own: [taking], [renewal], [ending], [giving], [adoption]. So is each field that owns more than a value: [sweeper], [showing],
+// [teller], [watcher], [follower]. All methods are safe for concurrent use.
 type Keeper struct {
-	cfg  KeeperConfig
-	op   chan struct{} // capacity 1: whoever has put a value in may change the lease
-	wake chan struct{} // capacity 1: tells Run to look at its timers again
+	cfg   KeeperConfig
+	store *Store        // that of cfg
+	op    chan struct{} // capacity 1, a lock: who has put a value in may change the lease (enter, leave)
+	wake  alarm
 
 	// Only with op.
 	gate      *gateLock
-	cur       *holding  // what is held or interrupted
-	lapsed    *holding  // what expired: its record is still ours, so the same holder may go on at once
+	cur       *holding  // the lease that is held, or that a failed renewal has interrupted
+	lapsed    *holding  // a lease that expired; the record is still ours, so the same holder may go on at once
 	ended     bool      // Close was called
 	following *follower // not nil: another keeper leads this lease
 	swept     sweeper
 
-	mu    sync.Mutex // never held across I/O or a call of the fence
-	shown *Grant     // what Held says
-	noted notes
-
-	telling sync.Mutex // one at a time tells the audit
-
+	shown showing
+	tell  *teller
 	watch watcher
 }
 
-// holding is a claim and the epoch it stands for.
+// showing owns the grant that Held returns: a copy, so that Held waits for nobody.
+type showing struct {
+	mu    sync.Mutex
+	grant *Grant
+}
+
+func (s *showing) set(g *Grant) {
+	s.mu.Lock()
+	s.grant = g
+	s.mu.Unlock()
+}
+
+func (s *showing) get() (Grant, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.grant == nil {
+		return Grant{}, false
+	}
+	return *s.grant, true
+}
+
+// alarm makes Run look at its timers and its holder now. Its capacity is 1, for Run looks at everything each time.
+type alarm chan struct{}
+
+func (a alarm) poke() {
+	select {
+	case a <- struct{}{}:
+	default:
+	}
+}
+
+// holding is a claim and its epoch.
 type holding struct {
 	claim    *claim
 	holder   Holder
@@ -58,10 +88,10 @@ type holding struct {
 	open     bool          // the fence is open and LOCK_SH is held
 	err      error         // why it is not
 
-	offer     *offer        // the lease is frozen for another host; LOCK_SH is not held
-	handing   bool          // somebody may come to hold by an offer of ours
-	offerOut  bool          // an offer may be in the record
-	withdrawn time.Duration // boot time from which on it is known not to be
+	offer     *offer        // the lease is offered to another host; LOCK_SH is not held
+	handing   bool          // somebody may still take the lease by our offer
+	offerOut  bool          // the record may show an offer
+	withdrawn time.Duration // boot time since which the record shows none
 
 	interrupts int // how often a failed renewal has closed the epoch
 }
@@ -72,7 +102,7 @@ func (h *holding) grant() Grant {
 	return Grant{Token: h.token(), Holder: h.holder, Record: *h.claim.rec.clone(), Deadline: h.deadline, Late: h.claim.lateCheck()}
 }
 
-// NewKeeper fills defaults in. It does no I/O and starts no goroutine; a bad policy is reported by the first Acquire.
+// NewKeeper fills defaults in. It does no I/O and starts no goroutine. The first Acquire reports a bad policy.
 func NewKeeper(cfg KeeperConfig) *Keeper {
 	if cfg.Policy == (Policy{}) {
 		cfg.Policy = DefaultPolicy()
@@ -114,18 +144,21 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 	if cfg.GateWait <= 0 {
 		cfg.GateWait = 2 * time.Second
 	}
-	return &Keeper{
+	k := &Keeper{
 		cfg:   cfg,
+		store: cfg.Store,
 		op:    make(chan struct{}, 1),
-		wake:  make(chan struct{}, 1),
+		wake:  make(alarm, 1),
 		gate:  newGateLock(cfg.Store),
 		watch: watcher{cfg: cfg},
 		swept: newSweeper(),
 	}
+	k.tell = &teller{cfg: &k.cfg, wake: k.wake}
+	return k
 }
 
-// enter takes op. wait bounds it when positive: a writer must not stand in line behind a Close that waits for the kernel to
-// let go of pages which this very writer may hold.
+// enter takes op. A positive wait bounds it: a writer must not wait for a Close that itself waits until the kernel has dropped pages
+// of this very writer.
 func (k *Keeper) enter(ctx context.Context, wait time.Duration) error {
 	var timeout <-chan time.Time
 	if wait > 0 {
@@ -134,56 +167,33 @@ func (k *Keeper) enter(ctx context.Context, wait time.Duration) error {
 		timeout = t.C
 	}
 	select {
-	case k.op <- struct{}{}: // also when the process was paused so long that the wait is over already
+	case k.op <- struct{}{}: // even if the process was paused and the wait is over already
 	default:
 		select {
 		case k.op <- struct{}{}:
 		case <-timeout:
-			return k.busy(nil)
+			return k.store.busy(nil)
 		case <-ctx.Done():
-			return k.busy(context.Cause(ctx))
+			return k.store.busy(context.Cause(ctx))
 		}
 	}
 	if k.ended {
 		k.leave()
-		return k.fail(ClassStoreFailed, "the keeper is closed", "mount again", nil, nil)
+		return k.store.refuse(ClassStoreFailed, "the keeper is closed", "mount again", nil, nil)
 	}
 	return nil
 }
 
-func (k *Keeper) busy(cause error) error {
-	return k.fail(ClassLockConflict, "the lease is just being changed here", "try again", nil, cause)
-}
-
 func (k *Keeper) leave() { <-k.op }
 
-func (k *Keeper) fail(c Class, message, next string, holder *Record, err error) *Error {
-	return &Error{Class: c, Worktree: k.cfg.Store.id, File: k.cfg.Store.display(k.cfg.Store.viewName()),
-		Holder: holder, Message: message, Next: next, Err: err}
-}
+// Held is the lease whose epoch is open here. It never waits for I/O or the fence. The deadline may have passed; the fence judges
+// that.
+func (k *Keeper) Held() (Grant, bool) { return k.shown.get() }
 
-// show sets what Held says.
-func (k *Keeper) show(g *Grant) {
-	k.mu.Lock()
-	k.shown = g
-	k.mu.Unlock()
-}
-
-// Held is the lease whose epoch is open here. It never waits for I/O or the fence. The deadline may have passed: the fence
-// judges that.
-func (k *Keeper) Held() (Grant, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.shown == nil {
-		return Grant{}, false
-	}
-	return *k.shown, true
-}
-
-// Observe reads the head and judges it. Cheap: it reads again only when the file system says that something changed.
+// Observe reads the head and judges it. It is cheap: it reads again only if the stamps of the files have changed.
 func (k *Keeper) Observe() (Head, Judgement) { return k.watch.observe() }
 
-// Close releases what is held and closes the descriptors. Call it after Run has returned.
+// Close releases the lease if one is held, and closes the descriptors. Call it after Run has returned.
 func (k *Keeper) Close() error {
 	if err := k.enter(context.Background(), 0); err != nil {
 		return nil
@@ -196,7 +206,7 @@ func (k *Keeper) Close() error {
 	k.forgetLapsed()
 	k.gate.close()
 	k.ended = true
-	k.tellAll()
+	k.tell.all()
 	return err
 }
 
@@ -208,21 +218,4 @@ func (k *Keeper) forgetLapsed() {
 }
 
 // Look makes Run look at its holder and its timers now. It does not wait.
-func (k *Keeper) Look() { k.poke() }
-
-// poke makes Run look at its timers.
-func (k *Keeper) poke() {
-	select {
-	case k.wake <- struct{}{}:
-	default:
-	}
-}
-
-// asError makes sure of a class.
-func (k *Keeper) asError(err error) error {
-	var e *Error
-	if err == nil || errors.As(err, &e) {
-		return err
-	}
-	return k.fail(ClassStoreFailed, "the lease store failed", "look at the lock directory", nil, err)
-}
+func (k *Keeper) Look() { k.wake.poke() }

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Run renews, watches and expires what the keeper holds, until ctx ends; then it releases and returns that release's error, nil
-// when nothing was held. Only one Run at a time.
+// Run renews, watches and expires the lease until ctx ends. Then it releases the lease and returns the error of that. If nothing was
+// held the error is nil. Only one Run at a time.
 func (k *Keeper) Run(ctx context.Context) error {
 	for {
 		wait, err := k.turn(ctx)
 		if err != nil {
 			return k.finish()
 		}
-		wait = k.tell(ctx, wait)
+		wait = k.tell.whenDue(ctx, wait)
 		t := time.NewTimer(wait)
 		select {
 		case <-t.C:
@@ -27,17 +27,17 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// finish is the end of Run: it must not be cut short by the context that has ended.
+// finish is the end of Run. It has a context of its own: that of Run has ended.
 func (k *Keeper) finish() error {
 	err := k.Release(context.Background(), LossReleased)
-	k.tellAll()
+	k.tell.all()
 	if ClassOf(err) == ClassLockNotHeld {
 		return nil
 	}
 	return err
 }
 
-// turn does one step and says how long nothing needs to be done. The error is that of enter.
+// turn does one step. It returns how long nothing is due after that. The error is that of enter.
 func (k *Keeper) turn(ctx context.Context) (time.Duration, error) {
 	if err := k.enter(ctx, 0); err != nil {
 		return 0, err
@@ -47,10 +47,10 @@ func (k *Keeper) turn(ctx context.Context) (time.Duration, error) {
 	return k.nextWake(), nil
 }
 
-// idleWake is how often a keeper that holds nothing looks; a new grant wakes it. Where flock proves nothing it watches, so that
-// a takeover need not begin to (rule 6).
+// idleWake is how often a keeper that holds nothing looks. A new grant wakes it. Where flock proves nothing it watches the record all
+// the time, so a takeover has a silence to show at once (rule 6).
 func (k *Keeper) idleWake() time.Duration {
-	if k.tier().watchesIdle() {
+	if k.store.tier().watchesIdle() {
 		return max(k.cfg.Tick, time.Second)
 	}
 	return time.Hour
@@ -69,11 +69,11 @@ func (k *Keeper) nextWake() time.Duration {
 	return max(wait, 0)
 }
 
-// step does what is due now. What fails has been told to the fence and to the audit.
+// step does what is due now. It returns no error: the fence and the audit were told of every loss.
 func (k *Keeper) step() {
 	h := k.cur
 	if h == nil {
-		if k.tier().watchesIdle() {
+		if k.store.tier().watchesIdle() {
 			k.Observe()
 		}
 		return
@@ -100,7 +100,9 @@ func (k *Keeper) step() {
 		return
 	}
 	k.stepRenew(h, live)
-	k.sweep()
+	if k.sweeps() {
+		k.swept.sweep(k.store, h.token())
+	}
 }
 
 func (k *Keeper) stepRenew(h *holding, live Liveness) {
@@ -110,9 +112,15 @@ func (k *Keeper) stepRenew(h *holding, live Liveness) {
 	case live == Stopped:
 		h.renewAt = now + k.cfg.Tick
 		if h.err == nil {
-			h.err = k.fail(ClassLockExpired, "the holder is stopped, so its lease is not renewed", "resume the holder", nil, nil)
+			h.err = k.store.refuse(ClassLockExpired, "the holder is stopped, so its lease is not renewed", "resume the holder", nil, nil)
 		}
 	default:
 		_ = k.renewOrClose()
 	}
+}
+
+// sweeps is whether this keeper may sweep (rule 15). It holds the lease, on a file system of this kernel, so its LOCK_SH keeps out
+// everybody who could link a claim. While the lease is offered it has no LOCK_SH.
+func (k *Keeper) sweeps() bool {
+	return k.cur != nil && k.cur.open && !k.cur.handing && k.following == nil && k.store.tier().sweeps()
 }

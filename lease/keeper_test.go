@@ -324,7 +324,7 @@ func TestRemoteStoreNeedsSilence(t *testing.T) {
 	// The injected clock is an hour ahead of the one that stamped the files.
 	requireClass(t, ClassClockSkewExceeded, err)
 	require.NotContains(t, b.events(), "steal", "what did not happen is not in the audit")
-	// The stamps stay as they are for ever; one silence later they do not count any more.
+	// The stamps never change again. After one silence they do not count any more.
 	c.advance(32 * time.Second)
 	_, err = b.Steal(bg, bob)
 	requireClass(t, ClassClockSkewExceeded, err)
@@ -368,7 +368,7 @@ func TestFailedReleaseMarkIsReported(t *testing.T) {
 	require.Equal(t, Held, j.State)
 }
 
-// Each renewal is told with the time it took, also one that failed.
+// Renewed is called after each renewal, with its time, also after one that failed.
 func TestRenewalsAreTold(t *testing.T) {
 	type told struct {
 		took time.Duration

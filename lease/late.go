@@ -8,24 +8,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LateWrite is a mutation that was let in under a token and found, after it had taken effect, to have come too late (rule 10).
+// LateWrite is a mutation that was let in under a token, took effect, and was too late (rule 10).
 type LateWrite struct {
 	Token          Token
 	Op, File       string
-	Offset, Length int64 // 0, 0 for what is no write
+	Offset, Length int64 // 0, 0 if it is no write
 }
 
-// Late leaves what rule 10 asks for: a taint beside the records, which stays until somebody has looked at it, and a late_write
-// event. The loss itself follows with the keeper's next look. It does not wait for other calls, so a request may call it.
+// Late leaves a taint beside the records and a late_write event (rule 10). The taint stays until a person has looked at it. The loss
+// itself follows with the keeper's next look. Late does not wait for other calls, so a request may call it.
 func (k *Keeper) Late(w LateWrite) error {
-	k.poke()
-	err := k.cfg.Store.taint(w)
+	k.wake.poke()
+	err := k.store.taint(w)
 	reason := fmt.Sprintf("%s %s at %d, %d bytes, took effect after token %d was over", w.Op, printable(w.File), w.Offset, w.Length, w.Token)
 	holder := Holder{}
 	if g, ok := k.Held(); ok && g.Token == w.Token {
 		holder = g.Holder
 	}
-	return errors.Join(err, k.audit(Event{Kind: "late_write", Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}))
+	return errors.Join(err, k.tell.now(Event{Kind: EventLateWrite, Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}))
 }
 
 // taint leaves <id>.taint.<token>.<nonce>.
@@ -46,7 +46,7 @@ func (s *Store) taint(w LateWrite) error {
 	return nil
 }
 
-// lateCheck is how a mutation looks once more after it took effect: nil where the gate's flock keeps it from being late at all.
+// lateCheck is Grant.Late. It is nil on tier A: there the gate's flock proves that no mutation is late.
 func (c *claim) lateCheck() func() error {
 	if !c.store.dir.tier.looksAgain() {
 		return nil

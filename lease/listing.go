@@ -13,8 +13,8 @@ import (
 // listBuffers are for getdents(2): one holds some 500 claims.
 var listBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// each calls f for every name of the directory, in no order, through a descriptor of its own: the offset of d.fd is shared. f must
-// not keep the name. A worktree has a claim for each token ever granted, and a writer may be waiting: no name is copied.
+// each calls f for every name of the directory, in no order. It has a descriptor of its own, for the offset of d.fd is shared. It
+// copies no name, for there may be many claims and a writer may be waiting. f must not keep the name.
 func (d *Dir) each(f func(name []byte)) error {
 	fd, err := openat(d.fd, ".", dirFlags, 0)
 	if err != nil {
@@ -37,13 +37,13 @@ func (d *Dir) each(f func(name []byte)) error {
 	})
 }
 
-// What precedes the name of an entry. Source: getdents64(2), struct linux_dirent64.
+// The offsets in an entry. Source: getdents64(2), struct linux_dirent64.
 const (
 	entryLength = unsafe.Offsetof(unix.Dirent{}.Reclen)
 	entryName   = unsafe.Offsetof(unix.Dirent{}.Name)
 )
 
-// entries calls f for every name in what getdents has filled.
+// entries calls f for every name in the bytes that getdents returned.
 func entries(buf []byte, f func(name []byte)) {
 	for len(buf) > int(entryName) {
 		n := int(binary.NativeEndian.Uint16(buf[entryLength:]))

@@ -2,9 +2,8 @@ package lease
 
 import "strings"
 
-// The names of a worktree's files begin with its id, and an id may hold dots: "main.lock.tmp.evil" is one. So a name is read from its
-// end, where each kind has a form that is exact to the byte. What an id looks like then never matters: a name is of one kind and of
-// one id, and two ids have no name in common.
+// The names of a worktree's files begin with its id, and an id may hold dots: "main.lock.tmp.evil" is an id. So a name is read from its
+// end. There each kind has a form that is exact to the byte. A name then has one kind and one id, and two ids have no name in common.
 //
 //	<id>.lock   <id>.gate   <id>.turn
 //	<id>.claim.<20 digits>
@@ -14,7 +13,7 @@ import "strings"
 //
 // A nonce is 32 of 0-9 and a-f.
 
-// nameKind says what a file of a lock directory is, by its name alone.
+// nameKind is the kind of a file in a lock directory, by its name alone.
 type nameKind uint8
 
 const (
@@ -28,12 +27,12 @@ const (
 	nameAside
 )
 
-// fileName is what a name says.
+// fileName is a name, parsed.
 type fileName struct {
 	kind  nameKind
 	id    WorktreeID
 	token Token  // of a claim or a taint
-	nonce string // of a taint, a temporary name, or what was moved aside
+	nonce string // of a taint, a temporary name, or a file that was moved aside
 }
 
 // nonceDigits is the length of a nonce.
@@ -50,10 +49,10 @@ func (s *Store) taintName(t Token, nonce string) string {
 	return string(s.id) + ".taint." + t.digits() + "." + nonce
 }
 
-// asideName is where what was a view or a claim is kept.
+// asideName is the new name of a view or a claim that is moved aside.
 func asideName(name, nonce string) string { return name + ".aside." + nonce }
 
-// parseName reads a name of a lock directory. It is the only one that does.
+// parseName parses a name of a lock directory. No other code does.
 func parseName(name string) fileName {
 	n := readName(name)
 	if n.kind == nameOther || badID(string(n.id)) != "" {
@@ -86,7 +85,7 @@ func readName(name string) fileName {
 	return fileName{}
 }
 
-// readNonceName reads what ends in a nonce.
+// readNonceName parses a name that ends in a nonce.
 func readNonceName(rest, nonce string) fileName {
 	if id, ok := strings.CutSuffix(rest, ".lock.tmp"); ok {
 		return fileName{kind: nameTmp, id: WorktreeID(id), nonce: nonce}
@@ -107,7 +106,7 @@ func readNonceName(rest, nonce string) fileName {
 	return fileName{}
 }
 
-// cutToken takes a token and the word before it off the end.
+// cutToken cuts a token and the word before it off the end.
 func cutToken(s, word string) (id WorktreeID, t Token, ok bool) {
 	if len(s) < len(word)+tokenDigits {
 		return "", 0, false

@@ -14,7 +14,7 @@ import (
 
 const someNonce = "0123456789abcdef0123456789abcdef"
 
-// namesOf are all names that are made for a worktree, and what each must be read as.
+// namesOf are all names of a worktree's files, and how each must be parsed.
 func namesOf(id WorktreeID, t Token, nonce string) map[string]fileName {
 	s := &Store{dir: &Dir{}, id: id}
 	g := newGateLock(s)
@@ -30,7 +30,7 @@ func namesOf(id WorktreeID, t Token, nonce string) map[string]fileName {
 	}
 }
 
-// idPieces are what a hostile id is made of: whatever our own names end in or begin with.
+// idPieces are the pieces of a hostile id: beginnings and ends of our own names.
 var idPieces = []string{"a", "main", "x", "0", "f", ".", "-", "_", "..", ".lock", ".gate", ".turn", ".claim", ".taint", ".tmp", ".aside", ".lock.tmp.evil",
 	".claim.00000000000000000001", ".00000000000000000001", "." + someNonce, ".lock.tmp." + someNonce, ".lock.aside." + someNonce,
 	".taint.00000000000000000001." + someNonce, ".doctor-1", ".x", "audit.jsonl", "audit", ".jsonl", ".head"}
@@ -45,7 +45,7 @@ func anyID(rt *rapid.T, label string) WorktreeID {
 	return "main"
 }
 
-// Of any two worktrees no file has the same name, and each name is read as what it was made as.
+// Two worktrees never have a name in common, and each name is parsed as what it is.
 func TestNoTwoWorktreesShareAName(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		a, b := anyID(rt, "a"), anyID(rt, "b")
@@ -99,10 +99,10 @@ func FuzzParseName(f *testing.F) {
 	})
 }
 
-// evilIDs are worktrees whose files a repair once took for another's leftovers.
+// A repair once took the files of these worktrees for leftovers of another.
 var evilIDs = []WorktreeID{"main.lock.tmp.evil", "main.lock.tmp." + someNonce, "main.lock", "main.claim.00000000000000000009", ".doctor-1", "main.lock.aside." + someNonce}
 
-// A repair of one worktree touches no file of another, whatever that is called.
+// A repair of one worktree touches no file of another, whatever its id.
 func TestMendTouchesNoOtherWorktree(t *testing.T) {
 	d, s := mendable(t)
 	for _, id := range evilIDs {
@@ -130,7 +130,7 @@ func TestMendTouchesNoOtherWorktree(t *testing.T) {
 	}
 }
 
-// later is a clock by which everything here was left long ago, and no lease lasts.
+// later is a clock by which every leftover is old and every lease is over.
 type later struct{ Clock }
 
 func (l later) Wall() time.Time { return l.Clock.Wall().Add(time.Hour) }
@@ -148,7 +148,7 @@ func contents(t *testing.T, d *Dir) map[string]string {
 	return out
 }
 
-// What stands under a temporary name is removed when it is proven to be nothing, and kept when it is not.
+// A temporary name is removed if its content proves that it is a leftover. Otherwise the file is kept.
 func TestLeftoversAreProven(t *testing.T) {
 	d, s := mendable(t)
 	at := func(name string) string { return filepath.Join(d.Path(), name) }

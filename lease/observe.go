@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watcher looks at the head over time: it saves reads (Observe), and gathers what one look cannot know (rules 6 and 7).
+// watcher looks at the head over time. It saves reads (Observe), and owns what only time can tell (rules 6 and 7).
 type watcher struct {
 	cfg KeeperConfig
 
@@ -16,21 +16,21 @@ type watcher struct {
 	valid bool
 	head  Head
 	key   watchKey
-	free  watchKey // the stamps after the head was last read and judged free, zero if it was not
+	free  watchKey // the stamps when the head was last read and judged free; zero if it was not
 
 	seen      bool
-	lastState State         // what the last look was judged by time alone
-	since     instant       // from when on the record's bytes are known unchanged: sampled after that read
-	sum       [32]byte      // those bytes
-	token     Token         // and their token
+	lastState State         // the last judgement, by time alone
+	since     instant       // the record's bytes have not changed since; read after the first read of these bytes
+	sum       [32]byte      // of those bytes
+	token     Token         // of the record
 	suspect   string        // why clocks are not trusted, "" if they are
-	until     time.Duration // boot time at which they are again, if nothing changes
+	until     time.Duration // boot time from which on they are trusted again, if nothing changes
 
-	contradicts [32]byte      // the bytes whose stamps contradicted our clock
+	contradicts [32]byte      // the sum of the bytes whose stamps contradicted our clock
 	contradict0 time.Duration // boot time at which they first did
 }
 
-// watchKey changes whenever a claim is born, the head is rewritten, or the view is moved.
+// watchKey changes when a claim is born, the head is rewritten, or the view is moved.
 type watchKey struct{ dir, head, view stampOf }
 
 type stampOf struct {
@@ -40,10 +40,10 @@ type stampOf struct {
 	size  int64
 }
 
-// racy is how old a stamp must be before an unchanged stamp proves unchanged bytes: file systems stamp with the timer tick.
+// racy is how old a stamp must be to prove that the bytes did not change since. File systems stamp with the timer tick.
 const racy = 50 * time.Millisecond
 
-// observe is look, with the head from memory while no stamp changed.
+// observe is look. It takes the head from memory if no stamp has changed.
 func (w *watcher) observe() (Head, Judgement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,7 +59,7 @@ func (w *watcher) observe() (Head, Judgement) {
 	return h, j
 }
 
-// look reads the head. The clocks are sampled before (rule 5).
+// look reads the head. It reads the clocks first (rule 5).
 func (w *watcher) look() (Head, Judgement, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,25 +73,25 @@ func (w *watcher) lookLocked(before instant) (Head, Judgement, error) {
 		w.valid = false
 		return Head{}, Judgement{}, err
 	}
-	// The stamps are from before the read: what changed meanwhile changes them for the next call.
+	// The stamps are from before the read: if the files changed meanwhile, the next call sees other stamps.
 	w.valid = h.Token == w.head.Token && h.Unreadable == nil && settled(key)
 	w.head, w.key = h, key
 	w.note(before, h)
 	j := w.judge(before, h)
-	if w.free = (watchKey{}); j.State == Free { // what was there before the read: a claim that came meanwhile must show
+	if w.free = (watchKey{}); j.State == Free { // from before the read, so that a claim that came meanwhile shows
 		w.free = watchKey{dir: key.dir, head: w.cfg.Store.stamp(w.cfg.Store.claimName(h.Token)), view: key.view}
 	}
 	return h, j, nil
 }
 
-// stillFree is the head that was last read if it was free, and nothing shows that it is not any more.
+// stillFree is the head that was last read, and whether it was free then and no stamp has changed since.
 func (w *watcher) stillFree() (Head, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.head, w.free.dir != (stampOf{}) && w.stamps(w.head.Token) == w.free
 }
 
-// note keeps how long the record has been seen unchanged (rule 6) and whether it changed when it should not (rule 7).
+// note keeps since when the record has not changed (rule 6), and distrusts the clocks if it changed after it was over (rule 7).
 func (w *watcher) note(before instant, h Head) {
 	if w.seen && w.token == h.Token && w.sum == h.Sum {
 		return
@@ -103,14 +103,14 @@ func (w *watcher) note(before instant, h Head) {
 	w.since = readClocks(w.cfg.Clock)
 }
 
-// judgedOver is whether the bytes that were there before were called expired when they were last looked at.
+// judgedOver is whether the last look called the record expired.
 func (w *watcher) judgedOver() bool { return w.lastState == Expired || w.lastState == Stealable }
 
 func (w *watcher) distrust(at instant, why string) {
 	w.suspect, w.until = why, at.boot+w.cfg.Policy.silence()
 }
 
-// judge adds to Judge what only watching tells.
+// judge is Judge, with what the watcher knows from earlier looks.
 func (w *watcher) judge(now instant, h Head) Judgement {
 	j := Judge(now.wall, h, w.cfg.Policy)
 	if j.State != Expired && j.State != Stealable {
@@ -137,7 +137,7 @@ func (w *watcher) judge(now instant, h Head) Judgement {
 	return j
 }
 
-// contradict notes that the head's stamps contradict our clock, since when.
+// contradict notes when the head's stamps first contradicted our clock.
 func (w *watcher) contradict(h Head, at time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,7 +146,7 @@ func (w *watcher) contradict(h Head, at time.Duration) {
 	}
 }
 
-// contradictedFor is how long these very bytes have been known to; 0 if they are not.
+// contradictedFor is how long ago these very bytes first contradicted our clock. 0: they did not.
 func (w *watcher) contradictedFor(h Head, now time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -161,7 +161,7 @@ func (w *watcher) stamps(t Token) watchKey {
 	return watchKey{dir: s.stamp("."), head: s.stamp(s.claimName(t)), view: s.stamp(s.viewName())}
 }
 
-// stamp is zero for what cannot be looked at; so it differs from what can.
+// stamp is zero if the file cannot be looked at.
 func (s *Store) stamp(name string) stampOf {
 	var st unix.Stat_t
 	if err := retry(func() error { return unix.Fstatat(s.dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
@@ -170,7 +170,7 @@ func (s *Store) stamp(name string) stampOf {
 	return stampOf{file: idOf(&st), mtime: st.Mtim, ctime: st.Ctim, size: st.Size}
 }
 
-// settled is whether every stamp is old enough by the real clock that stamps files, whatever clock is injected.
+// settled is whether every stamp is old enough. It reads the real clock, which stamps files, whatever clock is injected.
 func settled(k watchKey) bool {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &now); err != nil {

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// offer is a lease that its holder has frozen for another host to take (rule 14).
+// offer is what the record says of an offer (rule 14).
 type offer struct {
 	host  string
 	until time.Time // on our wall clock, for the record
 }
 
-// OfferTo gives the lease old, held here, to whoever acquires it on purpose on the host next, and returns the record that it was
-// taken under. Until ctx ends it waits for what is in flight, for settle (see [Keeper.Handover]), and for the taker. by is when ctx
-// ends, for the record.
+// OfferTo offers the lease old, held here, to a host. The next holder there who acquires it on purpose gets it. OfferTo returns the
+// record of that holder. Until ctx ends it waits for mutations that are in flight, for settle (see [Keeper.Handover]), and for the
+// taker. by is when ctx ends, for the record.
 //
 // With an error the lease was not given away: old is held and its writers go on, unless it ended by itself meanwhile. Where the gate
-// cannot prove that nobody is just taking the lease, that answer comes twice skew and grace after ctx has ended.
+// cannot prove that nobody is taking the lease, the error comes later than ctx ends, by twice skew and grace.
 func (k *Keeper) OfferTo(ctx context.Context, old Token, host string, by time.Time, settle func(context.Context) error) (Record, error) {
 	g, err := k.give(ctx, old, Holder{Host: host})
 	if err != nil {
 		return Record{}, err
 	}
-	if k.tier().takersUnseen() && k.cfg.Policy.takeWithin() == 0 {
-		return Record{}, k.fail(ClassLockConflict, "max_clock_skew and steal_grace are 0, so nobody could take it in time",
+	if k.store.tier().takersUnseen() && k.cfg.Policy.takeWithin() == 0 {
+		return Record{}, k.store.refuse(ClassLockConflict, "max_clock_skew and steal_grace are 0, so nobody could take it in time",
 			"release it, or hand it over on this host", nil, nil)
 	}
 	thaw, err := g.freeze(ctx)
@@ -42,13 +42,13 @@ func (k *Keeper) OfferTo(ctx context.Context, old Token, host string, by time.Ti
 	return s.awaitTaker(ctx)
 }
 
-// standingOffer is a lease that is being offered to another host. Its epoch is frozen and has drained.
+// standingOffer is one attempt to offer the lease to another host. The epoch is frozen and has drained.
 type standingOffer struct {
 	giving
 	offer offer
 }
 
-// putUp writes the offer into the own record, and then lets the gate go: the holder has drained, so the next may have LOCK_EX.
+// putUp writes the offer into the own record and then drops LOCK_SH: the epoch has drained, so a taker may have LOCK_EX.
 func (s standingOffer) putUp(ctx context.Context) error {
 	k := s.k
 	if err := k.enter(ctx, k.cfg.GateWait); err != nil {
@@ -68,7 +68,7 @@ func (s standingOffer) putUp(ctx context.Context) error {
 	return nil
 }
 
-// awaitTaker watches until somebody has taken the lease, or takes the offer back when ctx ends. Renewals go on meanwhile.
+// awaitTaker waits until somebody has taken the lease. When ctx ends it withdraws the offer. Renewals go on meanwhile.
 func (s standingOffer) awaitTaker(ctx context.Context) (Record, error) {
 	tick := time.NewTicker(s.k.cfg.Tick)
 	defer tick.Stop()
@@ -77,7 +77,7 @@ func (s standingOffer) awaitTaker(ctx context.Context) (Record, error) {
 		select {
 		case <-tick.C:
 		case <-over:
-			over = nil // looked at once more at once, then by the tick
+			over = nil // look now, and then at each tick
 		}
 		rec, done, err := s.lookForTaker(ctx.Err() != nil)
 		if done {
@@ -86,7 +86,7 @@ func (s standingOffer) awaitTaker(ctx context.Context) (Record, error) {
 	}
 }
 
-// lookForTaker is one look; withdraw is whether the offer is to be taken back.
+// lookForTaker is one look. withdraw says that the offer shall be withdrawn.
 func (s standingOffer) lookForTaker(withdraw bool) (rec Record, done bool, err error) {
 	k := s.k
 	if err := k.enter(context.Background(), 0); err != nil {
@@ -95,7 +95,7 @@ func (s standingOffer) lookForTaker(withdraw bool) (rec Record, done bool, err e
 	defer k.leave()
 	if s.same() != nil {
 		if h := k.cur; h == s.was.holding && h.open && h.interrupts == s.was.interrupts {
-			_ = k.expire(nil) // that is why; before the epoch goes on, for nobody has LOCK_SH
+			_ = k.expire(nil) // that is why; it comes before the thaw, for nobody has LOCK_SH
 		}
 		rec, err := s.takenBy()
 		return rec, true, err
@@ -111,23 +111,23 @@ func (s standingOffer) lookForTaker(withdraw bool) (rec Record, done bool, err e
 	if done, err := s.withdraw(); !done || err != nil {
 		return Record{}, done, err
 	}
-	return Record{}, true, k.fail(ClassLockConflict, fmt.Sprintf("nobody on %s took the lease in time, so nothing has changed", printable(s.offer.host)),
+	return Record{}, true, k.store.refuse(ClassLockConflict, fmt.Sprintf("nobody on %s took the lease in time, so nothing has changed", printable(s.offer.host)),
 		"run there: jvsfs lock acquire --wait 1m WORKTREE, and here try again", nil, nil)
 }
 
-// withdraw takes the offer back, if and as soon as that can be done; the old epoch stays frozen until then. With LOCK_SH nobody is
-// between the second look and the view, and who looks later finds no offer. Where flock proves nothing, somebody who saw the offer
-// before it was taken back may still link, but not for longer than takeWithin: that is waited out.
+// withdraw withdraws the offer as soon as that is possible. The epoch is frozen until then. Once the keeper has LOCK_SH, no taker is
+// between its second look and its view, and a later look finds no offer. Where flock proves nothing, a taker that saw the offer
+// before may still link, but within takeWithin only. The keeper waits for that.
 func (s standingOffer) withdraw() (done bool, err error) {
 	k, h := s.k, s.k.cur
 	if h.offer != nil {
 		if !k.gate.hasShared() {
-			return false, nil // somebody is just taking the lease, or is stopped while it does
+			return false, nil // somebody is taking the lease, or was stopped while it did
 		}
 		k.cfg.Pause("offer.withdraw")
 		if found, _ := h.claim.successorAnywhere(); found {
 			k.gate.unlock()
-			return false, nil // the next look draws the conclusions
+			return false, nil // the next look ends the lease
 		}
 		h.offer = nil
 		if err := k.renewOrClose(); err != nil { // which writes the record without it
@@ -141,44 +141,43 @@ func (s standingOffer) withdraw() (done bool, err error) {
 		return false, nil
 	}
 	h.handing, h.renewAt = false, k.cfg.Clock.Boot() // the record forgets it at once
-	k.poke()
+	k.wake.poke()
 	return true, nil
 }
 
-// takeWithin is how long a taker may need from before it sees an offer until it holds, by its own boot clock.
+// takeWithin is the time that a taker has from before it sees an offer until it holds, by its own boot clock.
 func (p Policy) takeWithin() time.Duration { return p.MaxClockSkew + p.StealGrace }
 
-// offerStands is whether somebody may still come to hold the lease by an offer, whatever the gate says. Twice takeWithin leaves
-// room for clocks of different pace, and for a store that shows the new record late.
+// offerStands is whether somebody may still take the lease by an offer, whatever the gate says. Twice takeWithin leaves room for clocks
+// of different pace, and for a store that shows the new record late.
 func (k *Keeper) offerStands(h *holding) bool {
-	return k.tier().takersUnseen() && h.handing &&
+	return k.store.tier().takersUnseen() && h.handing &&
 		(h.offerOut || k.cfg.Clock.Boot() < h.withdrawn+2*k.cfg.Policy.takeWithin())
 }
 
-// offers is whether the record offers the lease to h. That the offer is over by the wall clock is for people's sake; nothing rests
-// on it.
+// offers is whether the record offers the lease to h. The end of the offer by the wall clock is for people; no rule depends on it.
 func (r *Record) offers(now time.Time, h Holder) bool {
 	return r != nil && !r.Released && !h.Auto && r.OfferedTo != "" && r.OfferedTo == clip(named(h.Host), maxText) && now.Before(r.OfferUntil)
 }
 
-// tooLate is whether a taker of an offer must not count on it any more: looked is the boot time from before it saw it.
+// tooLate is whether a taker must not use the offer any more: takeWithin has passed since before it saw the offer.
 func (tk *taking) tooLate(now time.Duration) bool {
 	p := tk.k.cfg.Policy
 	if tk.head.Record != nil {
 		p = p.milder(tk.head.Record.Policy())
 	}
-	return tk.offered && tk.k.tier().takersUnseen() && now-tk.looked >= p.takeWithin()
+	return tk.offered && tk.k.store.tier().takersUnseen() && now-tk.looked >= p.takeWithin()
 }
 
-// inTime is an error when it is too late.
+// inTime is an error if it is too late.
 func (tk *taking) inTime() error {
 	if !tk.tooLate(tk.k.cfg.Clock.Boot()) {
 		return nil
 	}
-	return tk.k.fail(ClassLockExpired, "taking what was offered took longer than its holder waits", "try again; look at the lock directory's disk", nil, nil)
+	return tk.k.store.refuse(ClassLockExpired, "taking what was offered took longer than its holder waits", "try again; look at the lock directory's disk", nil, nil)
 }
 
-// takenBy is what became of an offer that is over: the record of the taker, or why there is none.
+// takenBy is the taker's record after the offer is over, or why there is none.
 func (s standingOffer) takenBy() (Record, error) {
 	k, before := s.k, s.was
 	h, _, err := k.watch.look()
@@ -188,5 +187,5 @@ func (s standingOffer) takenBy() (Record, error) {
 	case h.Record != nil && h.Token > before.token:
 		return *h.Record.clone(), nil
 	}
-	return Record{}, k.fail(ClassLockExpired, fmt.Sprintf("token %d ended while it was offered", before.token), "acquire it", h.Record, nil)
+	return Record{}, k.store.refuse(ClassLockExpired, fmt.Sprintf("token %d ended while it was offered", before.token), "acquire it", h.Record, nil)
 }

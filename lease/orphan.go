@@ -7,17 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A lease that a command took without a mount is left when the command ends: no keeper renews it and nothing is fenced by it. The
-// two calls below are for the next command, which has nothing but the record. They prove themselves by the claim's own nonce, and
-// whoever calls must have decided that the caller speaks for the holder. They keep the rules that a keeper keeps: only the claim's
-// own inode is written (3), not while somebody takes the lease (4), and not for a claim that is over, released or superseded.
+// An orphaned lease was taken by a command without a mount, which has ended: no keeper renews it, and no fence belongs to it. The two
+// calls below are for the next command, which has nothing but the record. They identify the lease by the claim's nonce. The caller
+// must have decided that it speaks for the holder. They keep a keeper's rules: they write the claim's own inode only (3), not while
+// somebody takes the lease (4), and not if the claim is over, released or superseded.
 
 // orphanWait bounds the wait for the gate.
 const orphanWait = 2 * time.Second
 
-// RenewOrphan renews the lease that h shows, and returns its record. [ClassLockNotHeld] when it changed hands or was released,
-// [ClassLockExpired] when it ended, also while the renewal was being written: then the record may say that it lasts, and the caller
-// must not believe it. It takes LOCK_SH, which a living keeper of the same lease has too: renewing twice hurts nobody.
+// RenewOrphan renews the lease that h shows, and returns its record. [ClassLockNotHeld]: it changed hands or was released.
+// [ClassLockExpired]: it ended, perhaps while the renewal was written; then the record may say that it lasts, and the caller must not
+// believe that. RenewOrphan takes LOCK_SH. A living keeper of the same lease has that, too, and two renewals do no harm.
 func (s *Store) RenewOrphan(ctx context.Context, c Clock, p Policy, h Head) (*Record, error) {
 	g := newGateLock(s)
 	defer g.close()
@@ -33,7 +33,7 @@ func (s *Store) RenewOrphan(ctx context.Context, c Clock, p Policy, h Head) (*Re
 }
 
 func (c *claim) renewOrphan(clock Clock, p Policy) (*Record, error) {
-	in := readClocks(clock) // before the record is read (rule 5), and t0
+	in := readClocks(clock) // before the record is read (rule 5); also t0
 	rec, err := c.unreleased()
 	if err != nil {
 		return nil, err
@@ -53,15 +53,15 @@ func (c *claim) renewOrphan(clock Clock, p Policy) (*Record, error) {
 	if _, err := c.unreleased(); err != nil {
 		return nil, err
 	}
-	// Whichever clock was set or stood still meanwhile, the other knows (rule 8).
+	// If one clock was set or stood still meanwhile, the other shows it (rule 8).
 	if clock.Wall().After(old) || clock.Boot() > end {
 		return nil, c.ended(old)
 	}
 	return rec.clone(), c.repairView()
 }
 
-// ReleaseOrphan gives the lease that h shows back, and returns its record. It takes LOCK_EX: a keeper that still has the lease open,
-// in a daemon or in `exec`, must close and drain first (rule 9), so it is named instead, as a [ClassLockConflict].
+// ReleaseOrphan releases the lease that h shows, and returns its record. It takes LOCK_EX. If a keeper still holds the lease, in a
+// daemon or in `exec`, the error is a [ClassLockConflict] that names it: a keeper must close and drain first (rule 9).
 func (s *Store) ReleaseOrphan(ctx context.Context, c Clock, h Head) (*Record, error) {
 	g := newGateLock(s)
 	defer g.close()
@@ -83,7 +83,7 @@ func (s *Store) ReleaseOrphan(ctx context.Context, c Clock, h Head) (*Record, er
 	return own.rec.clone(), nil
 }
 
-// openOrphan opens the claim of h. Whether it still carries the nonce that was judged is unreleased's to say.
+// openOrphan opens the claim of h. The caller then checks with unreleased that it still carries the nonce.
 func (s *Store) openOrphan(h Head) (*claim, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (s *Store) openOrphan(h Head) (*claim, error) {
 	return c, nil
 }
 
-// unreleased reads the own record back: it is still the one that was judged, nobody has released it, and there is none above it.
+// unreleased reads the record back. It must be the same, not be released, and have no higher claim.
 func (c *claim) unreleased() (*Record, error) {
 	if found, err := c.successorAnywhere(); found || err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (c *claim) unreleased() (*Record, error) {
 	return rec, err
 }
 
-// lasts is whether a lease that was left may still be renewed: there is no fence whose boot clock would know better.
+// lasts is an error if the lease is over by the wall clock. There is no fence with a deadline on the boot clock.
 func (c *claim) lasts(now time.Time, rec *Record, p Policy) error {
 	j := Judge(now, Head{Token: rec.FencingToken, Record: rec}, p)
 	switch j.State {

@@ -34,7 +34,7 @@ func TestAnOrphanIsRenewedAndReleased(t *testing.T) {
 	_, err = s.lookup("main.lock")
 	require.ErrorIs(t, err, unix.ENOENT)
 
-	// The head that was judged is old now; nothing comes back to life by it.
+	// The head is an old one now: neither call changes anything.
 	before, _, err := s.readFile(claim1)
 	require.NoError(t, err)
 	_, err = s.RenewOrphan(bg, c, DefaultPolicy(), h)
@@ -95,7 +95,7 @@ func TestAnOrphanThatChangedHandsIsLeftAlone(t *testing.T) {
 	}
 }
 
-// A keeper that runs has the epoch open: what it holds is its own to give back, and to renew as well.
+// A lease with a running keeper cannot be released by a command. A command may renew it.
 func TestALeaseWithAKeeperIsNotReleasedBehindItsBack(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)

@@ -2,8 +2,8 @@ package lease
 
 import "sync"
 
-// parsedRecords remembers the records that bytes parse to: while leases pass from one writer to the next, each of them looks at the same
-// two or three several times. Safe for concurrent use.
+// parsedRecords remembers records by the sum of their bytes. While leases pass from writer to writer, each writer reads the same two or
+// three records several times. Safe for concurrent use.
 type parsedRecords struct {
 	mu   sync.Mutex
 	ring [4]parsedRecord
@@ -15,7 +15,7 @@ type parsedRecord struct {
 	rec *Record  // nil: empty
 }
 
-// parse is parseRecord of bytes with a SHA-256 sum. The record is the caller's own.
+// parse is parseRecord. sum is the SHA-256 of b. The record is the caller's own copy.
 func (p *parsedRecords) parse(b []byte, sum [32]byte, id WorktreeID) (*Record, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,8 +17,7 @@ func writer(name string, pid int) Holder {
 	return h
 }
 
-// A lease that a writer's session leaves behind goes to the next writer; the audit has both events, in their order, from
-// whoever tells of them, and before any that comes later.
+// The lease of a writer that has ended passes to the next writer. The audit has all events in their order, whoever told them.
 func TestTheAuditIsToldOfWhatPassesOnLaterAndInOrder(t *testing.T) {
 	r := newRig(t, testDir(t), newFakeClock())
 	r.must(t, writer("ann", 10))
@@ -29,19 +28,19 @@ func TestTheAuditIsToldOfWhatPassesOnLaterAndInOrder(t *testing.T) {
 	g := r.must(t, writer("bob", 20))
 	require.EqualValues(t, 2, g.Token)
 	require.Empty(t, r.events())
-	r.tell(context.Background(), time.Hour)
+	r.tell.whenDue(context.Background(), time.Hour)
 	require.Empty(t, r.events(), "there is a wake to see to first")
 	require.NoError(t, r.Release(context.Background(), LossReleased))
 	require.Equal(t, []string{"acquire", "release", "acquire", "release"}, r.events())
 	require.Equal(t, []Token{1, 1, 2, 2}, []Token{r.log[0].Token, r.log[1].Token, r.log[2].Token, r.log[3].Token})
 }
 
-// What was noted is bounded, and told of when the keeper is closed.
+// The number of noted events is bounded. Close tells all of them.
 func TestWhatIsNotedIsBoundedAndNotLost(t *testing.T) {
 	r := newRig(t, testDir(t), newFakeClock())
 	for i := range 3 * notedMost {
-		r.note(Event{Kind: fmt.Sprint(i)})
-		require.LessOrEqual(t, len(r.noted.events), notedMost)
+		r.tell.later(Event{Kind: EventKind(fmt.Sprint(i))})
+		require.LessOrEqual(t, len(r.tell.events), notedMost)
 	}
 	require.NoError(t, r.Close())
 	require.Len(t, r.events(), 3*notedMost)
@@ -50,7 +49,7 @@ func TestWhatIsNotedIsBoundedAndNotLost(t *testing.T) {
 	}
 }
 
-// Only who took the lease by writing, and has ended, on a file system of this kernel alone, is parted from without a flush.
+// A release is not waited for on the disk only if the holder took the lease by writing and has ended, on tier A.
 func TestWhoseEndIsNotWaitedFor(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -68,11 +67,11 @@ func TestWhoseEndIsNotWaitedFor(t *testing.T) {
 		d := testDir(t)
 		d.tier = c.at
 		r := newRig(t, d, newFakeClock())
-		require.Equal(t, c.want, r.partFrom(c.kind, &holding{holder: c.h}), c.name)
+		require.Equal(t, c.want, ending{k: r.Keeper, kind: c.kind}.unwaited(&holding{holder: c.h}), c.name)
 	}
 }
 
-// It is released all the same, at once, for everybody.
+// The lease is released at once, for everybody.
 func TestAWriterThatHasEndedIsReleasedForAll(t *testing.T) {
 	d, clock := testDir(t), newFakeClock()
 	r, other := newRig(t, d, clock), newRig(t, d, clock)
@@ -89,7 +88,7 @@ func TestAWriterThatHasEndedIsReleasedForAll(t *testing.T) {
 	require.Equal(t, PastGiven, past[0].End, "nobody took it from him")
 }
 
-// A listing tells every name, whatever its length, over many calls of getdents.
+// A listing has every name, of any length, over many calls of getdents.
 func TestEveryNameIsListed(t *testing.T) {
 	d := testDir(t)
 	var want []string
@@ -106,7 +105,7 @@ func TestEveryNameIsListed(t *testing.T) {
 	require.Equal(t, want, names)
 }
 
-// A record that was parsed before is the caller's own, and bytes that do not parse never are.
+// A remembered record is a copy for each caller. Bytes that do not parse are not remembered.
 func TestParsedRecordsAreCopies(t *testing.T) {
 	d := testDir(t)
 	r := newRig(t, d, newFakeClock())
@@ -122,7 +121,7 @@ func TestParsedRecordsAreCopies(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Commands that come one after the other within a moment cost the audit one flush, and one that stands alone is told of soon.
+// The events of commands within a moment are told at once. A single event is told soon.
 func TestABurstIsToldOfAtOnce(t *testing.T) {
 	c := newFakeClock()
 	var told []int
@@ -141,26 +140,27 @@ func TestABurstIsToldOfAtOnce(t *testing.T) {
 		r.tick()
 		r.live = Alive
 		quiet()
-		require.LessOrEqual(t, r.tell(bg, time.Hour), notedFor, "Run comes back in time")
+		require.LessOrEqual(t, r.tell.whenDue(bg, time.Hour), notedFor, "Run comes back in time")
 	}
 	require.Empty(t, told)
 	c.advance(notedFor)
-	r.poke()
-	require.Zero(t, r.tell(bg, time.Hour), "there is a wake to see to first")
+	r.wake.poke()
+	require.Zero(t, r.tell.whenDue(bg, time.Hour), "there is a wake to see to first")
 	require.Empty(t, told)
 	quiet()
-	require.Greater(t, r.tell(bg, time.Hour), time.Minute)
+	require.Greater(t, r.tell.whenDue(bg, time.Hour), time.Minute)
 	require.Equal(t, []int{10}, told)
-	require.Equal(t, time.Hour, r.tell(bg, time.Hour))
+	require.Equal(t, time.Hour, r.tell.whenDue(bg, time.Hour))
 	for range notedMost / 2 {
-		r.note(Event{Kind: "x"})
+		r.tell.later(Event{Kind: "x"})
 	}
 	quiet()
-	r.tell(bg, time.Hour)
+	r.tell.whenDue(bg, time.Hour)
 	require.Equal(t, []int{10, notedMost / 2}, told, "many are not kept for long")
 }
 
-// While leases pass from one writer to the next nobody looks at the head twice; the look under the gate sees what a tick hid.
+// While leases pass from writer to writer, the head is not read a second time before the gate. The look under the gate sees a change
+// that a tick of the stamps hid.
 func TestAFreeHeadThatWasJustSeenIsNotReadAgain(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	r, other := newRig(t, d, c), newRig(t, d, c)

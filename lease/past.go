@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Past is one claim as its record tells of it: who had it, and how it ended. What a loss must outlive, a daemon and a mount, stands
-// there and nowhere else.
+// Past is one claim by its record: who had it, and how it ended. The records alone say who lost a lease, so that a loss outlives the
+// daemon and the mount.
 type Past struct {
 	Token   Token
 	Holder  Holder // Auto: never taken on purpose
 	End     PastEnd
-	Expires time.Time // when it ended, or would, by its holder's wall clock
+	Expires time.Time // by its holder's wall clock
 }
 
 // PastEnd is how a claim ended.
@@ -20,16 +20,16 @@ type PastEnd int
 
 // The ends of a claim.
 const (
-	PastLasts PastEnd = iota // it is the head and not released; whether its time is over is for [Judge] to say
+	PastLasts PastEnd = iota // it is the head and not released; [Judge] says whether its time is over
 	PastGiven                // released, handed over, or continued by the same holder
-	PastTaken                // its holder did not give it, and somebody else has the next token
+	PastTaken                // its holder did not give it, and another holder has the next token
 )
 
-// PastKept is how many claims are looked at, the newest ones: a bound on what reading them costs.
+// PastKept is how many claims Past reads at most, the newest ones.
 const PastKept = 1000
 
-// Past tells of the claims from a token on up to the head, oldest first, but of the newest PastKept at most. A record that cannot be
-// read is left out: nothing can be concluded from it.
+// Past is the claims from a token up to the head, oldest first, but the newest PastKept at most. It leaves out a record that cannot be
+// read: nothing can be concluded from it.
 func (s *Store) Past(from, head Token) ([]Past, error) {
 	tokens, err := s.claims(from, head)
 	if err != nil {
@@ -51,10 +51,10 @@ func (s *Store) Past(from, head Token) ([]Past, error) {
 	return all, nil
 }
 
-// Past tells of the claims of the keeper's worktree; see [Store.Past].
-func (k *Keeper) Past(from, head Token) ([]Past, error) { return k.cfg.Store.Past(from, head) }
+// Past is [Store.Past] of the keeper's worktree.
+func (k *Keeper) Past(from, head Token) ([]Past, error) { return k.store.Past(from, head) }
 
-// end is how the claim of a record ended; next is that of the next token, nil where it says nothing.
+// end is how the claim of a record ended. next is the record of the next token, nil if there is none that can be read.
 func (r *Record) end(next *Record, head bool) PastEnd {
 	switch {
 	case r.Released:
@@ -69,10 +69,10 @@ func (r *Record) end(next *Record, head bool) PastEnd {
 	return PastTaken
 }
 
-// fewClaims is up to how many claims it costs less to try their names than to list the directory.
+// fewClaims is how many names can be tried for less than a listing of the directory costs.
 const fewClaims = 8
 
-// claims are the numbers among the claims' names, ascending.
+// claims are the tokens from..to whose claims exist, ascending.
 func (s *Store) claims(from, to Token) (tokens []Token, err error) {
 	if from > 0 && from <= to && to-from < fewClaims {
 		for t := from; t <= to; t++ {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// How a claim ended follows from its record and the next one's.
+// A claim's record and the next one say how the claim ended.
 func TestPastEnd(t *testing.T) {
 	a, b := Holder{Host: "h", User: "u", PID: 1, BootID: "b", Scope: "tree"}, Holder{Host: "h", User: "u", PID: 2, BootID: "b", Scope: "tree"}
 	rec := func(tok Token, h Holder, change func(*Record)) *Record {
@@ -36,8 +36,8 @@ func TestPastEnd(t *testing.T) {
 	}
 }
 
-// A lease whose holder has ended is taken at once on purpose, after it was given back in order; a writer's request leaves the close
-// to Run.
+// If a lease's holder has ended, another may take the lease at once, on purpose; it is released first. For a writer's request Run
+// closes it.
 func TestTheLeaseOfWhoHasEndedPassesOn(t *testing.T) {
 	d := testDir(t)
 	r := newRig(t, d, newFakeClock())
@@ -59,7 +59,7 @@ func TestTheLeaseOfWhoHasEndedPassesOn(t *testing.T) {
 	r.live = Alive
 }
 
-// Who gave its lease away is told from who lost it, by the successor's own record.
+// The successor's record says whether the holder before gave its lease away or lost it.
 func TestWhatIsHandedOverIsNotLost(t *testing.T) {
 	r := newRig(t, testDir(t), newFakeClock())
 	first := r.must(t, ann)

@@ -8,9 +8,9 @@ import (
 // Policy is the timing of a lease (locking spec v6.3, default policy values). Whole milliseconds.
 type Policy struct {
 	LeaseDuration time.Duration // how long a renewal lasts
-	RenewInterval time.Duration // how often it is renewed, and the holder's margin before expiry
-	MaxClockSkew  time.Duration // bound on the difference of two hosts' wall clocks
-	StealGrace    time.Duration // waited on top before a takeover
+	RenewInterval time.Duration // how often it is renewed; also the holder's margin before expiry
+	MaxClockSkew  time.Duration // two hosts' wall clocks differ by no more
+	StealGrace    time.Duration // a takeover waits for this, too
 }
 
 // maxPolicySpan bounds every duration read from a record, so that no sum of them overflows.
@@ -53,16 +53,16 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// window is the time from t0 to the holder's own deadline (rule 2).
+// window is the time from t0 to the holder's deadline (rule 2).
 func (p Policy) window() time.Duration { return p.LeaseDuration - p.RenewInterval }
 
-// renewAfter is when the next renewal is due after t0: always well before the deadline.
+// renewAfter is the time from t0 to the next renewal. It is always well before the deadline.
 func (p Policy) renewAfter() time.Duration { return min(p.RenewInterval, p.window()/2) }
 
-// closeLead is how long before the deadline an epoch is closed, so that the drain has begun when the deadline comes.
+// closeLead is how long before the deadline an epoch is closed: the drain must begin before the deadline.
 func (p Policy) closeLead() time.Duration { return min(20*time.Millisecond, p.window()/16) }
 
-// stricter takes the larger of each duration that protects a holder.
+// stricter is the larger of each duration.
 func (p Policy) stricter(q Policy) Policy {
 	return Policy{
 		LeaseDuration: max(p.LeaseDuration, q.LeaseDuration),
@@ -72,7 +72,7 @@ func (p Policy) stricter(q Policy) Policy {
 	}
 }
 
-// milder takes the smaller of what takeWithin depends on.
+// milder is p with the smaller skew and grace, on which takeWithin depends.
 func (p Policy) milder(q Policy) Policy {
 	p.MaxClockSkew, p.StealGrace = min(p.MaxClockSkew, q.MaxClockSkew), min(p.StealGrace, q.StealGrace)
 	return p

@@ -28,8 +28,8 @@ func lockHolders(f fileID) lockOwners {
 	return describePIDs(pids)
 }
 
-// lockPIDs reads /proc/locks (proc_locks(5)). Its device is the superblock's, which on some file systems is not the one
-// that stat(2) shows; lines of the same inode are taken if none has the same device too.
+// lockPIDs reads /proc/locks (proc_locks(5)). The device there is the superblock's. On some file systems stat(2) shows another one. So
+// if no line has both the device and the inode, the lines with the inode count.
 func lockPIDs(f fileID) ([]int, error) {
 	b, err := os.ReadFile("/proc/locks")
 	if err != nil {
@@ -88,7 +88,7 @@ func describePIDs(pids []int) lockOwners {
 	return o
 }
 
-// stoppedPID reads field 3 of /proc/PID/stat; the command before it may hold anything, so it is found from its last parenthesis.
+// stoppedPID reads field 3 of /proc/PID/stat. The command before it may hold any character, so the field is after the last parenthesis.
 func stoppedPID(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

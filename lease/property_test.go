@@ -19,11 +19,11 @@ type offClock struct {
 
 func (c offClock) Wall() time.Time { return c.fakeClock.Wall().Add(c.off) }
 
-// The two properties are of three keepers with wall clocks that are wrong by up to a minute and a half, that are stepped, paused (a
-// keeper that gets no tick), crash, and come between each other's steps at every named point; old claims are swept and the view is
-// deleted. Always: tokens strictly grow, no token is had twice, and in the end somebody can acquire.
+// The two properties are about three keepers. Their wall clocks are wrong by up to a minute and a half, and are stepped. They pause (get
+// no tick), crash, and run between each other's steps at every named point. Old claims are swept, and the view is deleted. Always:
+// tokens strictly grow, no two holders have the same token, and in the end somebody can acquire.
 
-// On one kernel never are two fences open, deadlines or not, and who has one open has the gate.
+// On one kernel two fences are never open at once, whatever the deadlines. A keeper with an open fence has the gate.
 func TestAnyInterleavingOnOneKernel(t *testing.T) {
 	checkWorlds(t, tierA, func(rt *rapid.T, w *world) {
 		if open := w.count(func(r *rig) bool { return r.fence.isOpen() && !r.fence.isFrozen() }); open > 1 {
@@ -34,7 +34,7 @@ func TestAnyInterleavingOnOneKernel(t *testing.T) {
 	})
 }
 
-// On hosts that share nothing but the files, and whose flocks do not meet, no two fences let a write pass at one moment.
+// If hosts share only the files, and not their flocks, two fences never let writes pass at the same moment.
 func TestAnyInterleavingOfHosts(t *testing.T) {
 	checkWorlds(t, tierRemote, func(rt *rapid.T, w *world) {
 		if pass := w.count(func(r *rig) bool { return r.fence.passes() }); pass > 1 {
@@ -169,7 +169,7 @@ func (w *world) step(rt *rapid.T, i int) {
 	w.check(rt, w)
 }
 
-// offer and look are OfferTo in two parts, so that anything comes between its looks.
+// offer and look are OfferTo in two parts, so that other steps come between its looks.
 func (w *world) offer(rt *rapid.T, i int) {
 	r := w.rigs[i]
 	g, ok := r.Held()
@@ -219,8 +219,8 @@ func (w *world) sweep(rt *rapid.T) {
 	}
 }
 
-// somebodyCanAcquire: when all have crashed, patience is all it takes: silence is watched twice, because the stamps of the files are
-// of another clock than the injected one.
+// somebodyCanAcquire: if all have crashed, somebody can acquire after a while. It takes two silences, because the files are stamped by
+// another clock than the injected one.
 func (w *world) somebodyCanAcquire(rt *rapid.T) {
 	for _, r := range w.rigs {
 		r.fence.Close(Loss{})

@@ -161,7 +161,7 @@ inline withdraw(v) {
 	fi
 }
 
-/* Keeper.markReleased. bad: it may fail, then lose keeps the claim in lapsed. */
+/* claim.markReleased. bad: it may fail, then lose keeps the claim in lapsed. */
 inline markReleased(v, bad) {
 #ifdef M_RENAME            /* release removes <id>.lock, renew renames over it, as in the letter of the spec */
 	atomic {
@@ -184,7 +184,7 @@ inline closeFence() {
 #endif
 }
 
-/* Keeper.loseKeeping for a lease given back (gives), expired (lapses) or superseded (neither). */
+/* ending.end for a lease given back (gives), expired (lapses) or superseded (neither). */
 inline lose(gives, lapses, keepGate) {
 	bad = false;
 	closeFence();
@@ -299,7 +299,7 @@ inline claimNext() {
 #define NOLOOK false
 #endif
 
-/* Keeper.renew, open or interrupted, and what renewOrClose makes of it. */
+/* renewal.renew, open or interrupted, and what renewOrClose makes of it. */
 inline renewOrClose() {
 	t = cur[h];
 	ok = true;
@@ -478,7 +478,7 @@ init {
 /*
  * Time alone: host 1 holds and renews, host 2 watches and steals. Boot clocks run at one rate; each host uses differences
  * only. One tick is far longer than a step, but any step may come any number of ticks late. Removed rules:
- *   M_T0       t0 sampled after the record was written (claim.win, Keeper.renew)
+ *   M_T0       t0 sampled after the record was written (claim.win, renewal.renew)
  *   M_LATE     a renewal that ends after the old deadline counts
  *   M_MARGIN   the deadline is t0 + lease: no renew interval of margin (Policy.window)
  *   M_SINCE    watcher.note samples before the read from when on the bytes are known
@@ -526,7 +526,7 @@ active proctype Holder() {
 #endif
 	d_step { deadline = t0 + WINDOW; open = (now < deadline) };
 	do
-	:: open && count < RENEWALS ->                                /* Keeper.renew */
+	:: open && count < RENEWALS ->                                /* renewal.renew */
 		if
 		:: now >= deadline -> open = false                    /* renewOrClose: expired already */
 		:: else ->

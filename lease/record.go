@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// RecordSize is what a record takes on disk: padded, so that a rewrite is one write in place that needs no new space.
+// RecordSize is the size of a record on disk. It is padded, so a rewrite is one write in place and needs no new space.
 const RecordSize = 4096
 
 // Record is a lock record (locking spec v6.3, lock record schema) with our additions. Not safe for concurrent change.
@@ -41,19 +41,19 @@ type Record struct {
 	UID          uint32 `json:"uid"`
 	Auto         bool   `json:"auto"`
 
-	// HandedOver says that the holder before gave the lease away (rules 13 and 14): who has it since has not taken it from anybody.
+	// HandedOver says that the holder before gave the lease away (rules 13 and 14), so this holder has robbed nobody.
 	HandedOver bool `json:"handed_over,omitempty"`
 
 	OfferedTo  string    `json:"offered_to,omitempty"` // the host that may take the lease (rule 14)
-	OfferUntil time.Time `json:"offer_until,omitzero"` // and until when
+	OfferUntil time.Time `json:"offer_until,omitzero"` // until when it may
 
-	extra map[string]json.RawMessage // fields of others, kept on rewrite
+	extra map[string]json.RawMessage // fields of other programs; a rewrite keeps them
 }
 
 // plainRecord is Record without its methods, for encoding/json.
 type plainRecord Record
 
-// requiredFields is how many of knownFields the spec demands; ours, after them, may be absent.
+// requiredFields is how many of knownFields the spec demands. Our additions come after them and may be absent.
 const requiredFields = 14
 
 // knownFields are the JSON names in the order of the struct.
@@ -67,7 +67,7 @@ var knownFields = func() (names []string) {
 	return names
 }()
 
-// MarshalJSON writes the known fields, then the unknown ones that were read, sorted.
+// MarshalJSON writes the known fields, then the others, sorted.
 func (r *Record) MarshalJSON() ([]byte, error) {
 	b, err := json.Marshal((*plainRecord)(r))
 	if err != nil || len(r.extra) == 0 {
@@ -84,7 +84,7 @@ func (r *Record) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// UnmarshalJSON matches names exactly (encoding/json alone ignores case) and keeps what it does not know.
+// UnmarshalJSON keeps fields that it does not know. It matches names exactly; encoding/json alone ignores case.
 func (r *Record) UnmarshalJSON(b []byte) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(b, &all); err != nil {
@@ -131,7 +131,7 @@ func parseRecord(b []byte, id WorktreeID) (*Record, error) {
 	return r, nil
 }
 
-// encode is the padded form. It fails when the record does not fit.
+// encode is the padded form. It fails if the record does not fit.
 func (r *Record) encode() ([]byte, error) {
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -143,7 +143,7 @@ func (r *Record) encode() ([]byte, error) {
 	return []byte(string(b) + strings.Repeat(" ", RecordSize-1-len(b)) + "\n"), nil
 }
 
-// Holder is who the record says holds.
+// Holder is the holder that the record names.
 func (r *Record) Holder() Holder {
 	h := parseHolderID(r.HolderID)
 	h.UID, h.BootID, h.PIDNamespace = r.UID, r.HostBootID, r.PIDNamespace
@@ -152,7 +152,7 @@ func (r *Record) Holder() Holder {
 	return h
 }
 
-// Policy is the policy the record was written under.
+// Policy is the policy in the record.
 func (r *Record) Policy() Policy {
 	return Policy{
 		LeaseDuration: time.Duration(r.LeaseDurationMS) * time.Millisecond,
@@ -165,7 +165,7 @@ func (r *Record) Policy() Policy {
 // ExpiresAt is when the lease ends, on the writer's wall clock.
 func (r *Record) ExpiresAt() time.Time { return r.LeaseExpiresAt }
 
-// StealableAt is the last moment at which the record's own policy still protects it.
+// StealableAt is the last moment at which the record's own policy protects the lease.
 func (r *Record) StealableAt() time.Time {
 	p := r.Policy()
 	return r.LeaseExpiresAt.Add(p.MaxClockSkew + p.StealGrace)

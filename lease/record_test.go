@@ -10,10 +10,10 @@ import (
 )
 
 func sample() *Record {
-	k := NewKeeper(KeeperConfig{Store: &Store{dir: &Dir{}, id: "main"}, Clock: newFakeClock()})
+	s := &Store{dir: &Dir{}, id: "main"}
 	h := ann
 	h.Purpose, h.UID, h.ScopeKey = "naïve <edit>", 5, "/a/b"
-	return k.newRecord(h, Head{Token: 8}, instant{time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC), 0})
+	return s.newRecord(DefaultPolicy(), h, Head{Token: 8}, instant{time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC), 0})
 }
 
 func TestRecordRoundTripKeepsUnknownFields(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Repair is one thing that was wrong with a worktree's files, and what was done about it.
+// Repair is one fault of a worktree's files, and what was done about it.
 type Repair struct {
 	File    string
 	Problem string
@@ -19,7 +19,7 @@ type Repair struct {
 	Why     string // why nothing was done
 }
 
-// repairWait bounds the wait for the gate. A holder keeps it for as long as it has the lease: for one there is no waiting.
+// repairWait bounds the wait for the gate. It is not for a holder, who has the gate as long as the lease lasts.
 const repairWait = 2 * time.Second
 
 // patience is how long Repair waits for the gate.
@@ -30,15 +30,18 @@ func (s *Store) patience(c Clock, p Policy) time.Duration {
 	return repairWait
 }
 
-// leftoverAge is how old a temporary record must be to be one that nobody will finish; being born takes milliseconds.
+// leftoverAge is how old a temporary record must be to count as a leftover. To make a record takes milliseconds.
 const leftoverAge = time.Minute
 
-// Repair puts right what is provably safe, under the gate and with every old file kept. Safe is: a view that cannot be read beside a
-// claim that can, for the claim is the authority; temporary names that nobody will finish, as far as that is proven by what is in
-// them; and, where the gate proves that no
-// daemon of any host writes (tier A), a claim that cannot be read and was not written for as long as a lease, skew and grace last:
-// then a claim that is released follows it, so the token goes on. force does the same without the proof, and ends a record from
-// the future; the caller has then made sure that nobody writes. The error is about the directory or the gate.
+// Repair repairs faults if that is provably safe. It has the gate, and keeps every old file. These repairs are safe:
+//
+//   - A view cannot be read, and a claim can: the claim is the authority.
+//   - A temporary name is a leftover, and its content proves that.
+//   - A claim cannot be read, nobody wrote it for one silence, and the gate proves that no daemon of any host writes (tier A). A
+//     released claim then follows it, so the token goes on.
+//
+// force repairs without these proofs, and ends a record from the future. Its caller has made sure that nobody writes. The error is
+// about the directory or the gate.
 func (s *Store) Repair(ctx context.Context, c Clock, p Policy, force bool) ([]Repair, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -68,7 +71,7 @@ type repairer struct {
 
 func (m *repairer) add(x Repair) { m.done = append(m.done, x) }
 
-// claim lets a released claim follow a head that says nothing or lies in the future.
+// claim makes a released claim after a head that cannot be read or lies in the future.
 func (m *repairer) claim() error {
 	s := m.store
 	t, err := s.highest()
@@ -93,7 +96,7 @@ func (m *repairer) claim() error {
 	return nil
 }
 
-// judge says what is wrong with the head claim, and why repairing that is not provably safe ("" if it is).
+// judge says what is wrong with the head, and why a repair is not provably safe ("" if it is).
 func (m *repairer) judge(h Head) (problem, unsafe string) {
 	s := m.store
 	if h.Unreadable == nil && h.Record.FencingToken != h.Token {
@@ -124,8 +127,7 @@ func (m *repairer) judge(h Head) (problem, unsafe string) {
 // follow claims token t+1, released from the start.
 func (m *repairer) follow(t Token) error {
 	s := m.store
-	k := Keeper{cfg: KeeperConfig{Store: s, Policy: m.policy}}
-	rec := k.newRecord(Holder{Host: "jvsfs-doctor", Purpose: "repair"}, Head{Token: t}, instant{wall: m.now})
+	rec := s.newRecord(m.policy, Holder{Host: "jvsfs-doctor", Purpose: "repair"}, Head{Token: t}, instant{wall: m.now})
 	rec.Released, rec.LeaseExpiresAt = true, m.now.UTC()
 	c, err := s.bear(rec)
 	if err != nil {
@@ -142,7 +144,7 @@ func (m *repairer) follow(t Token) error {
 	return s.dir.sync()
 }
 
-// view moves a view aside that cannot be read. Without any claim its token is lost with it, so that wants force.
+// view moves a view aside that cannot be read. If there is no claim, its token would be lost, so that needs force.
 func (m *repairer) view() error {
 	s := m.store
 	v := s.readView()
@@ -173,7 +175,7 @@ func (m *repairer) view() error {
 	return s.dir.sync()
 }
 
-// beyond moves claims aside whose numbers no token has, or after which none could follow. Only a person knows that nobody holds.
+// beyond moves claims aside whose numbers are too high for a next token. Only a person knows that nobody holds.
 func (m *repairer) beyond() error {
 	names, err := m.store.claimsAbove(mostToken - 1)
 	if err != nil {
@@ -195,7 +197,7 @@ func (m *repairer) beyond() error {
 	return m.store.dir.sync()
 }
 
-// moveAside gives a file a name under which it never counts. as is the name that says what it was.
+// moveAside renames a file so that it never counts again. The new name begins with as, which says what it was.
 func (s *Store) moveAside(name, as, nonce string) (kept string, err error) {
 	aside := asideName(as, nonce)
 	if err := retry(func() error { return unix.Renameat(s.dir.fd, name, s.dir.fd, aside) }); err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leftovers removes temporary names, as far as it is proven that they never were authority and that whoever made them is gone.
+// leftovers removes a temporary name if it is proven that it never counted and that its maker is gone.
 func (m *repairer) leftovers() error {
 	s := m.store
 	names, err := s.dir.names()
@@ -26,7 +26,7 @@ func (m *repairer) leftovers() error {
 	return s.dir.sync()
 }
 
-// statName is whether a name is there, and what it is.
+// statName is stat of a name. ok is false if it is not there.
 func (s *Store) statName(name string) (st unix.Stat_t, ok bool) {
 	ok = unix.Fstatat(s.dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 	return st, ok
@@ -45,7 +45,7 @@ func (m *repairer) leftover(name, nonce string) error {
 		m.add(x)
 		return nil
 	}
-	if what == "" { // somebody else's lock, which we had moved away to put it back
+	if what == "" { // another's view, which a release had renamed and did not put back
 		kept, err := s.moveAside(name, s.viewName(), nonce)
 		if err != nil {
 			return err
@@ -62,8 +62,8 @@ func (m *repairer) leftover(name, nonce string) error {
 	return nil
 }
 
-// leftoverOf proves what a temporary name is of; why is why it cannot. A record that is born has its own nonce in its name and no
-// other name; one that was linked, or a view that was about to be moved, is there under its own name.
+// leftoverOf says what a temporary name was for, if that is proven. why says why it is not. A record that is being born has its own
+// nonce in its name, and no other name. A record that was linked, and a view that was to be moved, has its own name, too.
 func (s *Store) leftoverOf(name, nonce string) (what, why string) {
 	b, st, err := s.readFile(name)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Store) leftoverOf(name, nonce string) (what, why string) {
 	return "", "it is no record that was born under this name"
 }
 
-// wasSwept is whether a record is that of a claim which rule 15 has removed, or would have.
+// wasSwept is whether the record's claim was swept (rule 15), or would be.
 func (s *Store) wasSwept(r *Record) bool {
 	_, err := s.lookup(s.claimName(r.FencingToken))
 	top, topErr := s.highest()

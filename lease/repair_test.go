@@ -131,7 +131,7 @@ type ahead struct{ Clock }
 
 func (a ahead) Wall() time.Time { return a.Clock.Wall().Add(time.Hour) }
 
-// crash lets the kernel drop a keeper's flocks and leaves its record as it is.
+// crash closes a keeper's lock files, as a kill does. The record stays as it is.
 func crash(k *Keeper) { k.gate.close() }
 
 func TestMendRemovesLeftoversOnly(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The tests of rules_*_test.go each hold one clause of the rules in doc.go that no other test holds; integration/mutation removes
-// the clauses one by one and says which test noticed.
+// Each test of rules_*_test.go checks one clause of the rules in doc.go that no other test checks. integration/mutation removes the
+// clauses one by one and says which test noticed.
 
 const (
 	claim1 = "main.claim.00000000000000000001"
@@ -19,7 +19,7 @@ const (
 	claim9 = "main.claim.00000000000000000009"
 )
 
-// once calls f at the first time that a keeper comes to the point.
+// once calls f when a keeper comes to the point for the first time.
 func (r *rig) once(point string, f func()) {
 	done := false
 	r.cfg.Pause = func(p string) {
@@ -49,7 +49,7 @@ func (d *Dir) id(t testing.TB, name string) fileID {
 	return id
 }
 
-// gateFree tells whether a taker would get the gate now.
+// gateFree is whether a taker would get the gate now.
 func gateFree(t require.TestingT, d *Dir) bool {
 	probe := newGateLock(d.Store("main"))
 	defer probe.close()
@@ -58,7 +58,7 @@ func gateFree(t require.TestingT, d *Dir) bool {
 	return had
 }
 
-// Rule 1. Somebody removes <id>.lock of a holder that just crashed; its lease lasts all the same.
+// Rule 1. Somebody removes <id>.lock of a holder that has just crashed. Its lease still lasts.
 func TestTheHighestClaimSpeaksWithoutItsView(t *testing.T) {
 	c := newFakeClock()
 	d := left(t, c, tierA)
@@ -95,7 +95,7 @@ func TestAClaimThatCarriesAnothersRecordIsLost(t *testing.T) {
 	}
 }
 
-// Rule 1. Stamps may be old where a store caches attributes; the next token's name is looked at all the same.
+// Rule 1. If a store caches attributes, stamps may be old. The next token's name is looked at in any case.
 func TestTheNextNameIsLookedAtWhateverTheStampsSay(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
@@ -106,7 +106,7 @@ func TestTheNextNameIsLookedAtWhateverTheStampsSay(t *testing.T) {
 	require.Equal(t, []LossKind{LossSuperseded}, a.fence.kinds())
 }
 
-// Rule 1. The claims between may have been removed by hand, or never have been: a foreign view was continued above.
+// Rule 1. There may be a gap in the claims: somebody removed some, or a token was above a foreign view's.
 func TestAHigherClaimBeyondAGapIsSeenBeforeTheNextRenewal(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	d.tier = tierRemote
@@ -120,7 +120,7 @@ func TestAHigherClaimBeyondAGapIsSeenBeforeTheNextRenewal(t *testing.T) {
 	a.tick()
 	require.Equal(t, []LossKind{LossSuperseded}, a.fence.kinds())
 
-	// The same of a foreign view.
+	// The same with a foreign view.
 	d = testDir(t)
 	d.tier = tierRemote
 	a = newRig(t, d, c)
@@ -130,7 +130,7 @@ func TestAHigherClaimBeyondAGapIsSeenBeforeTheNextRenewal(t *testing.T) {
 	requireClass(t, ClassLockNotHeld, g.Late())
 }
 
-// A listing is saved only after one that began when the stamp was old enough to prove that nothing else has changed under it.
+// A listing is saved only if an earlier one began when the stamp was old enough to prove that nothing has changed since.
 func TestListingsAreSavedWhileTheDirectoryStandsStill(t *testing.T) {
 	var s stillness
 	listed, found, failed := 0, false, error(nil)
@@ -187,7 +187,7 @@ func TestTheLookUnderTheGateSeesARenewal(t *testing.T) {
 	require.EqualValues(t, 1, h.Token)
 }
 
-// Rules 2 and 8: what the disk takes is the holder's loss, not the next one's.
+// Rules 2 and 8. Time that the disk takes shortens the holder's own lease.
 func TestDeadlinesCountFromBeforeTheRecordIsWritten(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
@@ -201,7 +201,7 @@ func TestDeadlinesCountFromBeforeTheRecordIsWritten(t *testing.T) {
 	require.Equal(t, t0+20*time.Second, a.fence.grant.Deadline)
 }
 
-// Rule 2. The reply to a link can be lost on its way from a server, which has done it.
+// Rule 2. A server may have done a link although its reply is lost.
 func TestALinkIsJudgedByTheNameNotByItsReply(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
@@ -240,7 +240,7 @@ func TestAClaimThatTookLongerThanItLastsIsNotArmed(t *testing.T) {
 	require.EqualValues(t, 2, b.must(t, bob).Token, "what was not armed is given back at once")
 }
 
-// Rule 2. A publisher that slept finds the view of its successor, and must not leave its own over it.
+// Rule 2. A publisher slept and finds its successor's view. It must not leave its own view in its place.
 func TestALatePublisherPutsTheHeadsViewBack(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
@@ -253,7 +253,7 @@ func TestALatePublisherPutsTheHeadsViewBack(t *testing.T) {
 	require.Equal(t, d.id(t, claim2), d.id(t, "main.lock"))
 }
 
-// Rule 4. The view is part of it: a renewer that repairs it must not meet a taker half way.
+// Rule 4. The view is part of a claim: a renewal must not repair the view in the middle of another's claim.
 func TestTheGateIsHadFromTheSecondLookUntilTheViewIsThere(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
@@ -268,7 +268,7 @@ func TestTheGateIsHadFromTheSecondLookUntilTheViewIsThere(t *testing.T) {
 	require.Len(t, points, 4)
 }
 
-// Rule 4. Without the turn a stream of holders that take LOCK_SH would starve a taker.
+// Rule 4. Without the turn, many holders that take LOCK_SH would starve a taker.
 func TestATakerWaitsItsTurn(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
@@ -282,7 +282,7 @@ func TestATakerWaitsItsTurn(t *testing.T) {
 	a.must(t, ann)
 }
 
-// Rule 4. An interrupted epoch gave LOCK_SH up, so a taker may be under way.
+// Rule 4. An interrupted epoch has dropped LOCK_SH, so a taker may have the gate.
 func TestNothingReopensWhileATakerHasTheGate(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
@@ -304,7 +304,7 @@ func TestNothingReopensWhileATakerHasTheGate(t *testing.T) {
 	require.False(t, gateFree(t, d))
 }
 
-// Rule 4. On another file than the one that is locked a taker would not meet the holder.
+// Rule 4. If the gate's name is another file now, a taker and the holder would not exclude each other.
 func TestAGateFileThatWasRemovedFailsClosed(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
@@ -315,7 +315,7 @@ func TestAGateFileThatWasRemovedFailsClosed(t *testing.T) {
 	require.False(t, a.fence.isOpen())
 }
 
-// Rule 4. A taker that has the old file open takes the one that has the name now.
+// Rule 4. If a taker has an old file open, it opens the file that has the name now.
 func TestATakerMeetsTheHolderOnTheFileThatHasTheName(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a, b := newRig(t, d, c), newRig(t, d, c)
@@ -329,7 +329,7 @@ func TestATakerMeetsTheHolderOnTheFileThatHasTheName(t *testing.T) {
 	require.Contains(t, err.Error(), "main.gate")
 }
 
-// Replace tells by Held how far it came.
+// After a Replace that failed, Held says who holds.
 func TestReplaceThatFailsSaysWhoHolds(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
@@ -342,7 +342,7 @@ func TestReplaceThatFailsSaysWhoHolds(t *testing.T) {
 	_, held := a.Held()
 	require.True(t, held && a.fence.passes(), "nothing changed before the turn was had")
 
-	// Somebody who keeps no rules has the gate too.
+	// A process that breaks the rules has the gate, too.
 	other.unlock()
 	had, err := other.store.try(&other.gate, unix.LOCK_SH)
 	require.NoError(t, err)
@@ -355,8 +355,8 @@ func TestReplaceThatFailsSaysWhoHolds(t *testing.T) {
 	require.Equal(t, Free, j.State)
 }
 
-// Rule 4. A conversion that fails gives the lock up (flock(2)): while Replace converts its own, the fence is closed, what was in
-// flight is over, and afterwards nobody waits for a lock that was left.
+// Rule 4. If a conversion fails, the old lock is gone (flock(2)). While Replace converts its lock, the fence is closed and has drained.
+// After the failure no lock is left.
 func TestNothingRestsOnALockThatIsConverted(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)

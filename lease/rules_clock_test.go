@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// slowRead lets time pass right after the clocks were read for the n-th time: while the record is being read.
+// slowRead lets time pass right after the clocks were read for the n-th time, as a slow read of the record does.
 type slowRead struct {
 	*fakeClock
 	reads, at int
@@ -34,7 +34,7 @@ func watching(d *Dir, c Clock) *watcher {
 	return &watcher{cfg: KeeperConfig{Store: d.Store("main"), Policy: DefaultPolicy(), Clock: c}}
 }
 
-// left is a directory with a lease whose holder died right after it took it.
+// left is a directory with a lease whose holder died at once.
 func left(t *testing.T, c *fakeClock, at tier) *Dir {
 	d := testDir(t)
 	d.tier = at
@@ -55,7 +55,7 @@ func TestTheClockIsReadBeforeTheRecord(t *testing.T) {
 	require.Equal(t, Expired, j.State, j.Reason)
 }
 
-// Rule 6. Nothing is known of the record while it is being read for the first time.
+// Rule 6. A silence begins after the first read of the record.
 func TestSilenceCountsFromAfterTheFirstRead(t *testing.T) {
 	c := newFakeClock()
 	d := left(t, c, tierRemote)
@@ -73,7 +73,7 @@ func TestSilenceCountsFromAfterTheFirstRead(t *testing.T) {
 	require.Equal(t, Stealable, j.State, j.Reason)
 }
 
-// Rule 6. The thief's own policy may be short; the record says what its holder counts on.
+// Rule 6. The thief's own policy may be short. The holder counts on the policy in its record.
 func TestSilenceLastsByTheLongerPolicy(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	d.tier = tierRemote
@@ -92,7 +92,7 @@ func TestSilenceLastsByTheLongerPolicy(t *testing.T) {
 	}
 }
 
-// Rules 6 and 7. A thief a minute ahead calls a lease that is alive and well stealable from its first look on.
+// Rules 6 and 7. A thief whose clock is a minute ahead finds a living lease stealable at its first look.
 func TestAThiefWhoseClockIsAheadNeverRobsALiveHolder(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	d.tier = tierRemote
@@ -118,7 +118,7 @@ func TestAThiefWhoseClockIsAheadNeverRobsALiveHolder(t *testing.T) {
 	require.Greater(t, skewed, 10, "from the first change on it knows that its clock is wrong")
 }
 
-// Rule 6. What flock proves is known of the file systems that are listed, and of no others.
+// Rule 6. flock proves something on the file systems that are listed, and on no others.
 func TestAnUnknownFileSystemIsTakenForAShared(t *testing.T) {
 	proc, err := os.Open("/proc")
 	require.NoError(t, err)
@@ -127,7 +127,7 @@ func TestAnUnknownFileSystemIsTakenForAShared(t *testing.T) {
 	require.True(t, SharedStore(-1), "what cannot be asked is unknown")
 }
 
-// Rule 7. The bound of one watch, or of one renewal, is half the bound of two hosts.
+// Rule 7. The bound for one clock, while watching or between renewals, is half the bound for two hosts.
 func TestAClockStepOfHalfTheBoundIsTolerated(t *testing.T) {
 	for step, class := range map[time.Duration]Class{
 		time.Second: "", -time.Second: "",
@@ -143,7 +143,8 @@ func TestAClockStepOfHalfTheBoundIsTolerated(t *testing.T) {
 	}
 }
 
-// Rule 7. Set back, a thief's clock makes the record one from the future; set on, it makes it old. Neither is believed.
+// Rule 7. If a thief's clock is set back, the record seems to be from the future. If it is set forward, the record seems old. The thief
+// believes neither.
 func TestAThiefsClockStepGivesNothing(t *testing.T) {
 	for step, class := range map[time.Duration]Class{-time.Hour: ClassClockSkewExceeded, time.Hour: ClassClockSkewExceeded, -10 * time.Second: ClassClockSkewExceeded} {
 		d, c := testDir(t), newFakeClock()
@@ -158,8 +159,8 @@ func TestAThiefsClockStepGivesNothing(t *testing.T) {
 	}
 }
 
-// A laptop that sleeps: both clocks go on, nothing runs. The fence must be over at the first instruction after it, before any
-// timer, and the holder must not come back to life by a renewal.
+// A laptop sleeps: both clocks go on, nothing runs. At the first instruction afterwards the fence must refuse, before any timer, and no
+// renewal may reopen it.
 func TestSuspendPastTheDeadlineEndsTheEpochByItself(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a, b := newRig(t, d, c), newRig(t, d, c)
@@ -198,7 +199,7 @@ func TestSuspendWithinTheLeaseIsRenewed(t *testing.T) {
 	require.Equal(t, c.Boot()+20*time.Second, a.fence.grant.Deadline)
 }
 
-// A thief that slept has watched nothing meanwhile, but the boot clock has counted: rule 6 asks how far apart two reads are.
+// Rule 6 counts the boot time between two reads. A thief that slept between them may take over.
 func TestSuspendOfAThief(t *testing.T) {
 	c := newFakeClock()
 	d := left(t, c, tierRemote)
@@ -215,8 +216,8 @@ func TestSuspendOfAThief(t *testing.T) {
 // asBootClock makes the test binary print the boot clock: see below.
 const asBootClock = "LEASE_TEST_BOOT_CLOCK"
 
-// Rule 9. In suspend CLOCK_MONOTONIC, which Go's time is counted by, stands still. A time namespace can set one clock on alone,
-// which is what a suspend does.
+// Rule 9. CLOCK_MONOTONIC, by which Go counts time, stands still in suspend. A time namespace can move one clock alone, as a suspend
+// does.
 func TestTheBootClockCountsSuspend(t *testing.T) {
 	if os.Getenv(asBootClock) != "" {
 		t.Logf("boot=%d", SystemClock().Boot())
@@ -252,7 +253,7 @@ func TestARenewalThatEndsAfterTheOldDeadlineDoesNotCount(t *testing.T) {
 	require.False(t, held || a.fence.isOpen())
 }
 
-// Rule 9. The drain takes time; begun at the deadline it would end after it.
+// Rule 9. The drain takes time, so it must begin before the deadline.
 func TestTheCloseBeginsShortlyBeforeTheDeadline(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)

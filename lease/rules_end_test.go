@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rule 9: while the fence closes and drains, the record still says held, nobody was told, and the gate is ours.
+// Rule 9. While the fence closes and drains, the record still says held, the audit was not told, and the gate is ours.
 func TestALossIsReportedAfterTheDrain(t *testing.T) {
 	for name, lose := range map[string]func(*rig){
 		"released":     func(a *rig) { require.NoError(t, a.Release(bg, LossReleased)) },
@@ -48,7 +48,7 @@ func TestALateWriteLeavesATaintAndAnEvent(t *testing.T) {
 	require.Nil(t, g.Late, "the gate of one kernel keeps writes from being late")
 	require.NoError(t, a.Late(LateWrite{Token: g.Token, Op: "Write", File: "/f", Offset: 7, Length: 3}))
 	last := a.log[len(a.log)-1]
-	require.Equal(t, "late_write", last.Kind)
+	require.Equal(t, EventLateWrite, last.Kind)
 	require.Equal(t, ann.PID, last.Holder.PID)
 	for _, says := range []string{"/f", "at 7", "3 bytes", "token 1"} {
 		require.Contains(t, last.Reason, says)
@@ -58,7 +58,7 @@ func TestALateWriteLeavesATaintAndAnEvent(t *testing.T) {
 	require.Contains(t, strings.Join(names, " "), "main.taint.00000000000000000001.")
 }
 
-// Rule 11. A reader that sees no view must find the claim released; one that sees the view of a released claim is only early.
+// Rule 11. If a reader sees no view, the claim must be released. A view of a released claim does no harm.
 func TestTheClaimIsMarkedBeforeTheViewGoes(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
@@ -118,7 +118,7 @@ func TestAViewThatIsNotOursIsPutBack(t *testing.T) {
 	require.NotContains(t, strings.Join(names, " "), ".tmp.")
 }
 
-// Rule 12. The event is there before the claim is, and says whether the old holder was proven drained.
+// Rule 12. The event comes before the claim, and says whether the old holder has drained for sure.
 func TestAStealIsAuditedBeforeItHappens(t *testing.T) {
 	c := newFakeClock()
 	for at, unclean := range map[tier]bool{tierA: false, tierRemote: true} {
@@ -148,7 +148,7 @@ func TestAStealIsAuditedBeforeItHappens(t *testing.T) {
 	}
 }
 
-// A foreign tool's lease is taken over without any proof that the tool has stopped.
+// If a foreign tool's lease is taken over, nothing proves that the tool has stopped.
 func TestATakeoverOfAForeignLeaseIsUnclean(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	d.put(t, "main.lock", rivalRecord(t, 41, func(r *Record) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The tests here each hold a clause of rule 13.
+// Each test here checks a clause of rule 13.
 
 func (r *rig) handover(old Token, to Holder, settle func(context.Context) error) (Grant, error) {
 	return r.Handover(context.Background(), old, to, settle)
@@ -64,7 +64,7 @@ func TestAHandoverGivesTheNextToken(t *testing.T) {
 
 func errorOf(_ Grant, err error) error { return err }
 
-// What cannot be drained or made durable in time leaves everything as it was.
+// If the epoch does not drain in time, or is not durable in time, nothing changes.
 func TestAHandoverThatIsNotInTimeChangesNothing(t *testing.T) {
 	late := errors.New("not in time")
 	for name, prepare := range map[string]func(*rig) func(context.Context) error{
@@ -86,7 +86,7 @@ func TestAHandoverThatIsNotInTimeChangesNothing(t *testing.T) {
 	}
 }
 
-// The lease is renewed while writers are frozen and the disk is slow.
+// The lease is renewed while the epoch is frozen and the disk is slow.
 func TestRenewalsGoOnDuringAHandover(t *testing.T) {
 	c := newFakeClock()
 	r := newRig(t, testDir(t), c)
@@ -118,7 +118,7 @@ func TestAHandoverThatCannotBeAuditedDoesNotHappen(t *testing.T) {
 	r.unchanged(t, old.Token)
 }
 
-// A record that cannot be born or linked leaves the old lease as it was.
+// If the new record cannot be written or linked, the old lease goes on.
 func TestAHandoverThatTheDiskRefusesChangesNothing(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs chattr")
@@ -150,14 +150,14 @@ func setImmutable(t *testing.T, d *Dir, on bool) {
 	}
 }
 
-// Under the next token nothing may pass before the old epoch is closed, and whoever took that token first wins.
+// If another takes the next token first, it wins. Nothing may pass under that token before the old epoch is closed.
 func TestAHandoverThatLosesTheRaceForTheToken(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	other := newRig(t, d, c)
 	r := newRig(t, d, c, func(cfg *KeeperConfig) {
 		cfg.Pause = func(point string) {
 			if point == "handover.before_link" { // where flock proves nothing another host can be here
-				rec := other.newRecord(person("eve", 30), Head{Token: 1}, readClocks(c))
+				rec := other.store.newRecord(other.cfg.Policy, person("eve", 30), Head{Token: 1}, readClocks(c))
 				cl, err := d.Store("main").bear(rec)
 				require.NoError(t, err)
 				won, err := cl.link()
@@ -175,8 +175,8 @@ func TestAHandoverThatLosesTheRaceForTheToken(t *testing.T) {
 	require.Equal(t, []LossKind{LossSuperseded}, r.fence.kinds())
 }
 
-// A failed renewal closes the epoch; when a later one opens it anew, it is not frozen any more, and what has entered since must
-// not be overtaken by the next token.
+// A failed renewal closes the epoch, and a later one opens it again, not frozen. Mutations may enter then, so no next token may be
+// claimed.
 func TestAHandoverDoesNotTrustAFreezeThatWasBroken(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	r := newRig(t, d, c)
@@ -209,7 +209,7 @@ func TestAHandoverOfWhatIsNotHeld(t *testing.T) {
 	requireClass(t, ClassLockExpired, errorOf(r.handover(old.Token, bob, nil)))
 }
 
-// The old epoch is closed before the new one opens, and nobody else gets the gate in between.
+// The old epoch is closed before the new one opens. Nobody else gets the gate between them.
 func TestAHandoverKeepsTheGate(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	r, other := newRig(t, d, c), newRig(t, d, c)

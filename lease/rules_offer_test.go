@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The tests here each hold a clause of rule 14.
+// Each test here checks a clause of rule 14.
 
 // offering is a lease of ann's that is being offered.
 type offering struct {
@@ -27,7 +27,7 @@ const offerLasts = time.Minute
 
 var away = Holder{Host: "away", User: "bob", PID: 20, StartTime: 7, BootID: "b2", PIDNamespace: "pid:[1]", Scope: "tree"}
 
-// offer begins to offer the lease to the host away and waits until the offer stands.
+// offer offers the lease to the host away and waits until the offer is in the record.
 func newOffering(t testing.TB, at tier) *offering {
 	d, c := testDir(t), newFakeClock()
 	d.tier = at
@@ -100,7 +100,7 @@ func TestAnOfferThatNobodyTakesChangesNothing(t *testing.T) {
 	requireClass(t, ClassLockConflict, err)
 }
 
-// While somebody is taking the lease, or is stopped while it does, nobody can know how that ends: the holder stays frozen.
+// While somebody is taking the lease, or was stopped while it did, the epoch stays frozen: nobody knows how that ends.
 func TestAnOfferIsNotWithdrawnUnderATaker(t *testing.T) {
 	o := newOffering(t, tierA)
 	require.NoError(t, o.other.gate.exclusive(context.Background(), time.Second))
@@ -111,8 +111,8 @@ func TestAnOfferIsNotWithdrawnUnderATaker(t *testing.T) {
 	o.r.unchanged(t, o.old.Token)
 }
 
-// Where flock proves nothing somebody may have seen the offer just before it was taken back. The holder waits until that one must
-// have linked or given up.
+// Where flock proves nothing, a taker may have seen the offer just before it was withdrawn. The holder waits until that taker must have
+// linked or given up.
 func TestAnOfferIsWaitedOutWhereTheGateProvesNothing(t *testing.T) {
 	o := newOffering(t, tierRemote)
 	o.end()
@@ -127,7 +127,7 @@ func TestAnOfferIsWaitedOutWhereTheGateProvesNothing(t *testing.T) {
 	o.r.unchanged(t, o.old.Token)
 }
 
-// A taker that was slow from its look to its claim does not hold, for the holder may not have waited for it.
+// A taker that was slow from its look to its claim does not hold: the holder may not have waited for it.
 func TestASlowTakerOfAnOfferDoesNotHold(t *testing.T) {
 	for _, at := range []tier{tierA, tierRemote} {
 		o := newOffering(t, at)
@@ -153,7 +153,7 @@ func TestASlowTakerOfAnOfferDoesNotHold(t *testing.T) {
 	}
 }
 
-// One that knows before its claim that it is too late claims nothing: its claim would be in everybody's way until it has run out.
+// A taker that notices before its claim that it is too late claims nothing: everybody would have to wait until that claim has run out.
 func TestATakerThatIsTooLateClaimsNothing(t *testing.T) {
 	o := newOffering(t, tierRemote)
 	write := o.other.cfg.Audit
@@ -169,7 +169,7 @@ func TestATakerThatIsTooLateClaimsNothing(t *testing.T) {
 	require.NoError(t, <-o.done)
 }
 
-// Where nobody could be in time nothing is offered.
+// If nobody could take the lease in time, it is not offered.
 func TestNothingIsOfferedWithNoTimeToTakeIt(t *testing.T) {
 	d := testDir(t)
 	d.tier = tierRemote
@@ -183,7 +183,7 @@ func TestNothingIsOfferedWithNoTimeToTakeIt(t *testing.T) {
 	r.unchanged(t, g.Token)
 }
 
-// The offer was taken while its holder's machine slept: that is a handover, and nobody let a lease expire.
+// If the offer is taken while the holder's machine sleeps, the loss is a handover, no expiry.
 func TestAnOfferThatWasTakenMeanwhileHasNotExpired(t *testing.T) {
 	o := newOffering(t, tierA)
 	require.NoError(t, o.r.enter(context.Background(), 0)) // asleep
@@ -195,8 +195,8 @@ func TestAnOfferThatWasTakenMeanwhileHasNotExpired(t *testing.T) {
 	require.NotContains(t, o.r.events(), "expire")
 }
 
-// A renewal that is slow between its look for a successor and its end does not take its own time for the wait: whoever saw the
-// offer may have come after that look.
+// A renewal may be slow after its look for a successor. That time does not count as the wait for takers: a taker that saw the offer may
+// have come after the look.
 func TestARepairedRenewalLooksAfterTheWait(t *testing.T) {
 	o := newOffering(t, tierRemote)
 	require.NoError(t, o.r.enter(context.Background(), 0))
@@ -218,8 +218,8 @@ func TestARepairedRenewalLooksAfterTheWait(t *testing.T) {
 	require.NoError(t, err, "the next one has looked after the wait")
 }
 
-// An offer is remembered in the record until nobody can come by it any more, also when it was withdrawn: a daemon that goes on with
-// the lease knows nothing else of it.
+// The record keeps the time of an offer until no taker can come any more, even if the offer was withdrawn. A daemon that adopts the
+// lease knows of the offer by the record only.
 func TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome(t *testing.T) {
 	for _, state := range []string{"offered", "withdrawn", "waited"} {
 		o := newOffering(t, tierRemote)
@@ -255,7 +255,7 @@ func TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome(t *testing.T) {
 	}
 }
 
-// A renewal that fails while the lease is offered does not open the fence by its return while the offer may still be taken.
+// A renewal fails while the lease is offered, and a later one succeeds. The fence does not open while the offer may still be taken.
 func TestARepairedRenewalDoesNotOverlookAnOffer(t *testing.T) {
 	for _, at := range []tier{tierA, tierRemote} {
 		o := newOffering(t, at)
@@ -283,7 +283,7 @@ func TestARepairedRenewalDoesNotOverlookAnOffer(t *testing.T) {
 	}
 }
 
-// mustBeForgotten: the lease is one as any, and whoever takes it from its holder robs it.
+// mustBeForgotten: the offer is over, so a later taker steals the lease.
 func (o *offering) mustBeForgotten() {
 	o.t.Helper()
 	_, follows, err := o.r.Follow(context.Background(), Stay)
@@ -293,8 +293,7 @@ func (o *offering) mustBeForgotten() {
 	require.Equal(o.t, LossSuperseded, o.r.cur.overtaken())
 }
 
-// A lease that expires while it is offered is closed then, whoever sees it first: between the moment at which it is not held any more
-// and its deadline nobody has LOCK_SH.
+// A lease that expires while it is offered is closed at once, by the first who sees it: nobody has LOCK_SH then.
 func TestAnOfferThatExpiresDoesNotGoOn(t *testing.T) {
 	o := newOffering(t, tierA)
 	o.clock.advance(DefaultPolicy().window() - DefaultPolicy().closeLead()/2)
@@ -305,7 +304,7 @@ func TestAnOfferThatExpiresDoesNotGoOn(t *testing.T) {
 	require.True(t, o.gateIsFree())
 }
 
-// One offer that ends late does not let writers go on under the next.
+// If one offer ends late, it does not thaw the epoch under the next offer.
 func TestAnOfferEndsItsOwnHoldOnly(t *testing.T) {
 	r := newRig(t, testDir(t), newFakeClock(), func(cfg *KeeperConfig) { cfg.Tick = 10 * time.Millisecond })
 	old := r.must(t, ann)
@@ -339,7 +338,7 @@ func TestAnOfferEndsItsOwnHoldOnly(t *testing.T) {
 	require.True(t, r.fence.passes())
 }
 
-// What changes between a taker's two looks because the offer is over says nothing of clocks.
+// If an offer ends between a taker's two looks, the record changes. That is no clock skew.
 func TestAnOfferThatIsOverBetweenTwoLooksIsNoSkew(t *testing.T) {
 	for name, over := range map[string]func(o *offering){
 		"withdrawn": func(o *offering) {

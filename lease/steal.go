@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// taking is one attempt to take the lease: two looks, one claim.
+// taking is one attempt to take the lease: two looks, one claim. It owns what it saw.
 type taking struct {
 	k       *Keeper
 	holder  Holder
-	resume  bool // what our own holder lost by expiry may be continued
+	resume  bool // a lease that expired here may go on for the same holder
 	head    Head
 	verdict Judgement
-	own     bool          // continues our own expired record
-	offered bool          // its holder has held it up for us (rule 14)
-	looked  time.Duration // boot time from before the last look
+	own     bool          // it goes on from our own expired record
+	offered bool          // its holder has offered it to us (rule 14)
+	looked  time.Duration // boot time before the last look
 }
 
-// look decides by rules 5 to 7. The second call is the look again under the gate; it must not see less than the first.
+// look decides by rules 5 to 7. The second call is under the gate. If the record changed between the two, the clocks are wrong.
 func (tk *taking) look() error {
 	k, before, offered, now := tk.k, tk.head, tk.offered, readClocks(tk.k.cfg.Clock)
 	h, j, err := k.watch.look()
@@ -27,9 +27,9 @@ func (tk *taking) look() error {
 	tk.head, tk.verdict, tk.own, tk.offered, tk.looked = h, j, false, false, now.boot
 	switch {
 	case j.State == Unreadable:
-		return k.asError(h.Unreadable)
+		return k.store.asError(h.Unreadable)
 	case h.Token >= mostToken:
-		return k.fail(ClassRecordUnreadable, "the fencing tokens are used up", nextOutOfBounds, h.Record, nil)
+		return k.store.refuse(ClassRecordUnreadable, "the fencing tokens are used up", nextOutOfBounds, h.Record, nil)
 	case j.State == Free:
 		return nil
 	case j.State == Held && !h.Foreign && h.Record.offers(now.wall, tk.holder):
@@ -39,26 +39,26 @@ func (tk *taking) look() error {
 		tk.own = true
 		return nil
 	case !offered && before.Token == h.Token && before.Record != nil && before.Sum != h.Sum:
-		return k.conflict(h, Judgement{State: Skewed, Reason: "its record changed after its lease had ended by this host's clock"})
+		return k.store.conflict(h, Judgement{State: Skewed, Reason: "its record changed after its lease had ended by this host's clock"})
 	case j.State == Stealable:
 		return nil
 	}
-	return k.conflict(h, j)
+	return k.store.conflict(h, j)
 }
 
-// seenFree is whether the first look may be the one that was just made for the writer (Observe): the head was free, and no stamp has
-// moved. What happens within one tick of the stamps is left to the look under the gate, which decides.
+// seenFree is whether the first look is not needed: Observe has just looked for the writer, the head was free, and no stamp has changed
+// since. A change within one tick of the stamps is not seen here. The look under the gate sees it, and decides.
 func (tk *taking) seenFree() bool {
 	h, free := tk.k.watch.stillFree()
-	if !free || !tk.holder.Auto || !tk.k.tier().gateProvesEnd() {
+	if !free || !tk.holder.Auto || !tk.k.store.tier().gateProvesEnd() {
 		return false
 	}
 	tk.head = h
 	return true
 }
 
-// isOwn is whether the head is the very record that this keeper's same holder lost by expiry: its fence is closed and drained
-// here, and nobody else can have renewed it.
+// isOwn is whether the head is the very record that expired here for the same holder. Its fence is closed and drained, and nobody else
+// can have renewed it.
 func (tk *taking) isOwn(h Head) bool {
 	l := tk.k.lapsed
 	return l != nil && l.holder.same(tk.holder) && h.Record != nil && !h.Foreign && h.file == l.claim.file &&
@@ -67,7 +67,7 @@ func (tk *taking) isOwn(h Head) bool {
 
 // blame adds the holder to an error about the gate.
 func (tk *taking) blame(err error) error {
-	//nolint:errorlint // what wraps one says more than this could
+	//nolint:errorlint // an error that wraps one says more
 	if e, ok := err.(*Error); ok && e.Holder == nil && tk.head.Record != nil && !tk.head.Record.Released {
 		named := *e
 		named.Holder = tk.head.Record
@@ -76,7 +76,7 @@ func (tk *taking) blame(err error) error {
 	return err
 }
 
-// claim is rule 2 from the second look on. The caller has LOCK_EX; afterwards the keeper has LOCK_SH or nothing.
+// claim is rule 2 from the second look on. The caller has LOCK_EX. Afterwards the keeper has LOCK_SH or no lock.
 func (tk *taking) claim() (Grant, error) {
 	k := tk.k
 	armed := false
@@ -90,9 +90,9 @@ func (tk *taking) claim() (Grant, error) {
 		return Grant{}, err
 	}
 	in := readClocks(k.cfg.Clock) // t0: before the record is written
-	rec := k.newRecord(tk.holder, tk.head, in)
+	rec := k.store.newRecord(k.cfg.Policy, tk.holder, tk.head, in)
 	rec.HandedOver = tk.offered
-	c, err := k.cfg.Store.bear(rec)
+	c, err := k.store.bear(rec)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -104,7 +104,7 @@ func (tk *taking) claim() (Grant, error) {
 	return g, err
 }
 
-// win links and publishes. On failure nothing of c is left but, at most, a released claim.
+// win links and publishes. On failure at most a released claim is left.
 func (tk *taking) win(c *claim, in instant) error {
 	k := tk.k
 	err := tk.contradicted(c, in)
@@ -112,7 +112,7 @@ func (tk *taking) win(c *claim, in instant) error {
 		err = tk.auditSteal()
 	}
 	if err == nil {
-		err = tk.inTime() // before the link: a claim that is to run out is in everybody's way
+		err = tk.inTime() // before the link: a claim that must run out keeps everybody waiting
 	}
 	if err != nil {
 		c.discard()
@@ -138,7 +138,7 @@ func (tk *taking) win(c *claim, in instant) error {
 	return nil
 }
 
-// arm opens the fence, unless the deadline has come or a successor is there already.
+// arm opens the fence, unless the deadline has come or there is a successor.
 func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 	k, p := tk.k, tk.k.cfg.Policy
 	holder := tk.holder
@@ -152,7 +152,7 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 		err = tk.inTime()
 	}
 	if err == nil && k.cfg.Clock.Boot() >= h.deadline-p.closeLead() {
-		err = k.fail(ClassLockExpired, "taking the lease took longer than it lasts", "try again; look at the lock directory's disk", nil, nil)
+		err = k.store.refuse(ClassLockExpired, "taking the lease took longer than it lasts", "try again; look at the lock directory's disk", nil, nil)
 	}
 	if err != nil {
 		tk.undo(c)
@@ -161,61 +161,55 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 	k.forgetLapsed()
 	k.cur = h
 	g := h.grant()
-	k.show(&g)
+	k.shown.set(&g)
 	k.cfg.Fence.Open(g)
-	if kind := tk.kind(); kind == "acquire" {
+	if kind := tk.kind(); kind == EventAcquire {
 		e := Event{Kind: kind, Token: g.Token, Previous: tk.head.Token, Holder: holder, Reason: tk.reason()}
 		if holder.Auto {
-			k.note(e) // its writer waits
+			k.tell.later(e) // its writer waits
 		} else {
-			_ = k.audit(e)
+			_ = k.tell.now(e)
 		}
 	}
-	if k.swept.behind(g.Token) > sweepBehind {
-		k.sweep() // whatever Run comes to
+	if k.sweeps() && k.swept.behind(g.Token) > sweepBehind {
+		k.swept.sweep(k.store, g.Token) // leases may pass on so fast that Run never does
 	}
-	k.poke()
+	k.wake.poke()
 	return g, nil
 }
 
-// undo ends a claim of this attempt that never armed. One that came too late for an offer runs out instead of being given back:
-// its holder may have gone on, and goes on until it sees the claim, beside whoever would find it released.
+// undo ends a claim of this attempt whose epoch never opened. A claim that is too late for an offer is not given back, but runs out: the
+// offer's holder may write until it sees the claim, and a released claim would let another holder in beside it.
 func (tk *taking) undo(c *claim) {
 	if tk.tooLate(tk.k.cfg.Clock.Boot()) {
 		c.discard()
 		return
 	}
-	tk.k.giveBack(c)
+	c.giveBack(tk.k.cfg.Clock.Wall(), tk.k.cfg.Pause)
 }
 
-// giveBack ends a claim that never armed. Its errors are dropped: the claim then simply runs out.
-func (k *Keeper) giveBack(c *claim) {
-	_ = k.markReleased(c)
-	c.discard()
-}
-
-// beaten is who won the race for the name.
+// beaten is the error that names who won the race for the name.
 func (tk *taking) beaten() error {
 	h, j, err := tk.k.watch.look()
 	if err != nil {
 		return err
 	}
-	return tk.k.conflict(h, Judgement{State: Held, Until: j.Until, Reason: "it was faster"})
+	return tk.k.store.conflict(h, Judgement{State: Held, Until: j.Until, Reason: "it was faster"})
 }
 
-// contradicted is the last part of rule 7: our record's stamp shows how the store's clock stands to ours, the head's how it
-// stood to the holder's. On a file system of this kernel both are one clock, and the comparison says nothing.
+// contradicted is case (d) of rule 7. The stamp of our record shows how the store's clock differs from ours. The stamp of the head shows
+// how it differed from the holder's. On a file system of this kernel there is one clock, and the comparison says nothing.
 //
-// Stamps also differ when the last renewal was slow and its holder then died, for ever. So a contradiction delays a takeover by one
-// more silence and does not forbid it: by then the record has stood still for twice as long as any holder could count on it.
+// If the last renewal was slow and its holder then died, the stamps differ for ever. So a contradiction delays a takeover by one more
+// silence and does not forbid it. By then nobody has changed the record for twice the time in which a holder could count on it.
 func (tk *taking) contradicted(c *claim, in instant) error {
 	k, r := tk.k, tk.head.Record
-	if !k.tier().storeHasOwnClock() || r == nil || tk.verdict.State != Stealable {
+	if !k.store.tier().storeHasOwnClock() || r == nil || tk.verdict.State != Stealable {
 		return nil
 	}
 	stamp, err := c.stamp()
 	if err != nil {
-		return k.cfg.Store.failed("the fresh record's time cannot be read", c.tmp, err)
+		return k.store.failed("the fresh record's time cannot be read", c.tmp, err)
 	}
 	if k.watch.contradictedFor(tk.head, in.boot) >= k.cfg.Policy.stricter(r.Policy()).silence() {
 		return nil
@@ -226,19 +220,19 @@ func (tk *taking) contradicted(c *claim, in instant) error {
 		return nil
 	}
 	k.watch.contradict(tk.head, in.boot)
-	return k.conflict(tk.head, Judgement{State: Skewed,
+	return k.store.conflict(tk.head, Judgement{State: Skewed,
 		Reason: fmt.Sprintf("by the store's stamps its clock and ours are %v apart; %v is the bound", off, bound)})
 }
 
-// kind is the audit kind.
-func (tk *taking) kind() string {
+// kind is what the audit log calls it.
+func (tk *taking) kind() EventKind {
 	switch {
 	case tk.offered:
-		return "handover"
+		return EventHandover
 	case tk.verdict.State == Stealable && !tk.own:
-		return "steal"
+		return EventSteal
 	}
-	return "acquire"
+	return EventAcquire
 }
 
 func (tk *taking) reason() string {
@@ -251,21 +245,21 @@ func (tk *taking) reason() string {
 	return tk.verdict.Reason
 }
 
-// auditSteal is rule 12: no event, no steal. It comes before the link, so an event may stand for a steal that then failed. What was
-// offered is no steal, and its holder has drained; it wants its event all the same.
+// auditSteal is rule 12: no event, no steal. It comes before the link, so a steal may have its event and then fail. A lease that was
+// offered is not stolen, for its holder has drained. It needs its event, too.
 func (tk *taking) auditSteal() error {
 	e := Event{Kind: tk.kind(), Token: tk.head.Token + 1, Previous: tk.head.Token, Holder: tk.holder, Reason: tk.reason()}
 	switch e.Kind {
-	case "acquire":
+	case EventAcquire:
 		return nil
-	case "handover":
+	case EventHandover:
 		e.From = tk.head.Record.Holder()
 	default:
-		e.Unclean = !tk.k.tier().gateProvesEnd() || tk.head.Foreign
+		e.Unclean = !tk.k.store.tier().gateProvesEnd() || tk.head.Foreign
 	}
-	err := tk.k.audit(e)
+	err := tk.k.tell.now(e)
 	if err != nil {
-		return tk.k.fail(ClassAuditFailed, "the "+e.Kind+" could not be audited, so it did not happen", "repair the audit log", tk.head.Record, err)
+		return tk.k.store.refuse(ClassAuditFailed, "the "+string(e.Kind)+" could not be audited, so it did not happen", "repair the audit log", tk.head.Record, err)
 	}
 	return nil
 }

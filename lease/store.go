@@ -15,7 +15,7 @@ import (
 // maxRead bounds what is read of a file that somebody else may have written.
 const maxRead = 64 << 10
 
-// Store is the files of one worktree. It holds no descriptor, and remembers no more than what bytes mean; every change it makes is one of the three safe
+// Store is the files of one worktree. It has no descriptor, and remembers only parsed records. Every change is one of the three safe
 // steps of the package comment. Safe for concurrent use.
 type Store struct {
 	dir *Dir
@@ -24,19 +24,19 @@ type Store struct {
 	parsed parsedRecords
 }
 
-// Worktree is whose files these are.
+// Worktree is the worktree of these files.
 func (s *Store) Worktree() WorktreeID { return s.id }
 
 // Head is the highest claim as it was read.
 type Head struct {
 	Token      Token   // 0: never claimed
 	Record     *Record // nil when Token is 0 or Unreadable is set
-	Unreadable error   // why nothing may be concluded; an *Error that names the file and the way out
-	File       string  // the file Record is from
+	Unreadable error   // why nothing may be concluded; an *Error that names the file and what to do
+	File       string  // the file of Record
 	ModTime    time.Time
 	Sum        [32]byte // SHA-256 of the bytes read
-	Foreign    bool     // Record is from <id>.lock, written by a tool without these rules
-	ViewToken  Token    // what <id>.lock shows, 0 if absent or unreadable
+	Foreign    bool     // Record is from <id>.lock, and a foreign tool wrote it
+	ViewToken  Token    // the token in <id>.lock, 0 if that is absent or unreadable
 
 	file fileID
 }
@@ -55,7 +55,7 @@ func (s *Store) failed(what, name string, err error) *Error {
 		Next: "look at the lock directory's disk and permissions; nothing was granted"}
 }
 
-// unreadable keeps an error that already says everything.
+// unreadable gives err its class. It returns an [*Error] as it is.
 func (s *Store) unreadable(name string, err error) error {
 	var known *Error
 	if errors.As(err, &known) {
@@ -66,14 +66,14 @@ func (s *Store) unreadable(name string, err error) error {
 		Next:    "make sure that no writer is left, then run: jvsfs doctor; do not remove a claim by hand, its name is the token"}
 }
 
-// check refuses an id that could leave the directory.
+// check refuses an id that could lead out of the directory.
 func (s *Store) check() error {
 	_, err := ParseWorktreeID(string(s.id))
 	return err
 }
 
-// Head reads the highest claim, and the view as far as it may be a foreign tool's. The error is about the directory alone;
-// whatever is wrong with a record is in Head.Unreadable.
+// Head reads the highest claim, and the view if a foreign tool may have written it. The error is about the directory alone. What is
+// wrong with a record is in Head.Unreadable.
 func (s *Store) Head() (Head, error) {
 	if err := s.check(); err != nil {
 		return Head{}, err
@@ -85,7 +85,7 @@ func (s *Store) Head() (Head, error) {
 			return Head{}, err
 		}
 		h := s.readHead(t)
-		// A claim born meanwhile would make h an old head read as the current one.
+		// If a claim was born meanwhile, h is an old head.
 		if still, err := s.stillHighest(t, before); err != nil || still {
 			return h, err
 		}
@@ -93,8 +93,9 @@ func (s *Store) Head() (Head, error) {
 	return Head{}, s.failed("the head does not hold still", s.viewName(), nil)
 }
 
-// stillHighest is whether t, found by a listing begun under the stamp before, is the highest claim yet. The name that takers make
-// is looked at; only one further up (see successor) can come within a tick of the stamp unseen, and link decides in the end.
+// stillHighest is whether t is still the highest claim. A listing found t; before is the directory's stamp from before that listing.
+// The next token's name, which takers make, is looked at. A name further up (see successor) may come unseen within one tick of the
+// stamp; link decides in the end.
 func (s *Store) stillHighest(t Token, before stampOf) (bool, error) {
 	if _, err := s.lookup(s.claimName(t + 1)); err == nil {
 		return false, nil
@@ -106,7 +107,7 @@ func (s *Store) stillHighest(t Token, before stampOf) (bool, error) {
 	return later == t, err
 }
 
-// highest is the largest number among the claims' names; the file behind the name need not be sane.
+// highest is the largest number in the claims' names. The file need not be readable.
 func (s *Store) highest() (Token, error) {
 	var top Token
 	prefix := []byte(string(s.id) + ".claim.")
@@ -138,7 +139,7 @@ func (s *Store) readHead(t Token) Head {
 	return s.overlayView(h)
 }
 
-// overlayView lets a foreign view speak where the claims are silent: above the head, or after the head was released.
+// overlayView returns a foreign view instead of h if its token is above the head, or if the head was released.
 func (s *Store) overlayView(h Head) Head {
 	v := s.readView()
 	switch {
@@ -162,14 +163,13 @@ func (s *Store) overlayView(h Head) Head {
 	return h
 }
 
-// isOldClaim tells a view that a late publisher of ours left from a foreign one.
+// isOldClaim is whether the view is a claim of ours, left by a late publisher. Otherwise it is foreign.
 func (s *Store) isOldClaim(v Head) bool {
 	id, err := s.lookup(s.claimName(v.Record.FencingToken))
 	return err == nil && id == v.file
 }
 
-// readRecordFile reads and parses one file. Head.Token is not set. A rewrite in place may be seen half done; only what stays
-// unreadable is called so.
+// readRecordFile reads and parses one file. Head.Token is not set. It tries several times, for it may see a rewrite half done.
 func (s *Store) readRecordFile(name string) (h Head) {
 	for range 5 {
 		b, st, err := s.readFile(name)
@@ -190,7 +190,7 @@ func (s *Store) readRecordFile(name string) (h Head) {
 	return h
 }
 
-// readFile reads at most maxRead bytes of a regular file; it never follows a link and never waits for a FIFO's writer.
+// readFile reads at most maxRead bytes of a regular file. It never follows a link, and never waits for a FIFO's writer.
 func (s *Store) readFile(name string) ([]byte, *unix.Stat_t, error) {
 	fd, err := openat(s.dir.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if errors.Is(err, unix.ELOOP) {
@@ -234,7 +234,7 @@ func readFD(fd int) ([]byte, *unix.Stat_t, error) {
 	return nil, nil, fmt.Errorf("it grew beyond %d bytes", maxRead)
 }
 
-// lookup says which inode a name is, without opening it.
+// lookup is the inode of a name. It does not open the file.
 func (s *Store) lookup(name string) (fileID, error) {
 	var st unix.Stat_t
 	err := look(func() error { return unix.Fstatat(s.dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) })

@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// successor looks for a higher claim or a foreign view above ours. The class of a found one is [ClassLockNotHeld].
+// successor looks for a higher claim, or a foreign view above ours. If it finds one, the error's class is [ClassLockNotHeld].
 //
-// The next token's name is looked at each time: it is the one that takers make, and a store that caches attributes still shows a
-// new name at once. But a name further up can be there without it (a foreign view was continued above, or somebody removed the
-// one between), so the rest of the directory is listed too, whenever its stamps have moved since a listing that found nothing.
-// While one holder writes they stand still: renewals write in place. The price is two stats, and the gap in the names is seen as
-// late as the store lets stamps be old. What changes without a stamp (a foreign view rewritten in place) is seen by the
-// next renewal, which lists whatever the stamps say.
+// It looks at the next token's name each time. Takers make that name, and a store that caches attributes shows a new name at once.
+// There may be a name further up without it: a taker went on above a foreign view, or somebody removed the name between. So successor
+// also lists the directory, if its stamps have changed since a listing that found nothing. While one holder writes they do not
+// change, for renewals write in place. The price is two stats. A name further up is seen as late as the store's stamps are old. A
+// change without a stamp (a foreign view rewritten in place) is seen by the next renewal, which always lists.
 func (c *claim) successor() (found bool, err error) {
 	if found, err := c.next(); found || err != nil {
 		return found, err
@@ -23,7 +22,7 @@ func (c *claim) successor() (found bool, err error) {
 	return c.above.unlessStill(c.store.stamp("."), systemClock{}.Boot(), c.anywhere)
 }
 
-// successorAnywhere is successor at the price of listing the directory each time.
+// successorAnywhere is successor, but always lists the directory.
 func (c *claim) successorAnywhere() (found bool, err error) {
 	if found, err := c.next(); found || err != nil {
 		return found, err
@@ -62,18 +61,17 @@ func (c *claim) superseded(t Token) error {
 		Next:    "stop writing; acquire the lease again"}
 }
 
-// stillness saves listings of a directory whose stamps do not move. Safe for concurrent use.
+// stillness saves listings of a directory whose stamps do not change. Safe for concurrent use.
 type stillness struct {
 	mu    sync.Mutex
 	stamp stampOf
-	since time.Duration // the local time at which this stamp was first seen
-	clear bool          // a listing begun after the stamp had settled found nothing
+	since time.Duration // when this stamp was first seen, by our clock
+	clear bool          // a listing that began after the stamp had settled found nothing
 }
 
-// unlessStill calls list, unless a listing under the same stamp has found nothing before. Such a listing counts only when it began
-// long enough after the stamp was first seen: file systems stamp with the timer tick, so a second change within one tick leaves no
-// trace. Both times are ours, on the real clock whatever is injected: the store may stamp by another host's. A stamp of zero could
-// not be read and is never still.
+// unlessStill calls list, unless a listing under the same stamp has found nothing before. Such a listing counts only if it began long
+// enough after the stamp was first seen: file systems stamp with the timer tick, so a second change within one tick leaves no trace.
+// Both times are from our real clock, for the store may stamp by another host's. A stamp of zero could not be read, and never counts.
 func (s *stillness) unlessStill(stamp stampOf, now time.Duration, list func() (bool, error)) (bool, error) {
 	s.mu.Lock()
 	if s.stamp != stamp {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// claimsOf are the tokens whose claims are there.
+// claimsOf are the tokens whose claims exist.
 func claimsOf(t *testing.T, d *Dir) []Token {
 	t.Helper()
 	tokens, err := d.Store("main").claims(0, mostToken)
@@ -15,7 +15,7 @@ func claimsOf(t *testing.T, d *Dir) []Token {
 	return tokens
 }
 
-// passOn lets n writers hold one after the other, each of which ends, and one more, who goes on.
+// passOn lets n writers hold and end, one after the other, and then one more, who goes on.
 func passOn(t *testing.T, r *rig, n int) {
 	t.Helper()
 	for i := range n {
@@ -29,7 +29,7 @@ func passOn(t *testing.T, r *rig, n int) {
 	r.tick()
 }
 
-// However many tokens are used by writers who come and go, the lock directory has a bounded number of names, and the tokens go on.
+// Writers come and go and use many tokens. The lock directory has a bounded number of names, and the tokens go on.
 func TestClaimsThatSayNothingAreSwept(t *testing.T) {
 	d := testDir(t)
 	r := newRig(t, d, newFakeClock())
@@ -49,7 +49,7 @@ func TestClaimsThatSayNothingAreSwept(t *testing.T) {
 	require.Less(t, len(names), ClaimsKept+8)
 }
 
-// What an earlier version left is swept by a keeper that begins anew, in small steps.
+// A new keeper sweeps claims that an earlier version left, in small steps.
 func TestWhatWasLeftIsSwept(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	old := newRig(t, d, c)
@@ -71,8 +71,8 @@ func TestWhatWasLeftIsSwept(t *testing.T) {
 	require.Equal(t, PastTaken, past[len(past)-2].End, "who was killed and robbed is known")
 }
 
-// A claim that was lost, the one after it, and one that was taken on purpose are there for who asks who is revoked; so is what
-// cannot be read.
+// Three kinds of claim show who is revoked and stay: a lost one, the one after it, and one that was taken on purpose. A claim that
+// cannot be read stays, too.
 func TestWhatSaysSomethingIsNotSwept(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	r := newRig(t, d, c)
@@ -103,7 +103,7 @@ func TestWhatSaysSomethingIsNotSwept(t *testing.T) {
 	require.Equal(t, PastTaken, past[0].End)
 }
 
-// Of those that say something as many are kept as are looked at, the newest.
+// Of the claims that say something, the newest stay: as many as Past reads.
 func TestOldClaimsThatSaySomethingAreSweptInTheEnd(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	r := newRig(t, d, c)
@@ -121,7 +121,7 @@ func TestOldClaimsThatSaySomethingAreSweptInTheEnd(t *testing.T) {
 	require.Equal(t, []Token{1, 4, 5, 6, 7, 8, 9}, claimsOf(t, d))
 }
 
-// Who does not hold sweeps nothing, and nobody does on a file system that other kernels write.
+// A keeper that does not hold sweeps nothing. On a file system that other kernels write nobody sweeps.
 func TestWhoSweeps(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	r := newRig(t, d, c)
@@ -145,7 +145,7 @@ func TestWhoSweeps(t *testing.T) {
 	require.False(t, r.sweeps())
 }
 
-// Tokens that were raised are not counted through: what is there is listed anew.
+// If tokens were raised, the sweeper lists the directory instead of counting through them.
 func TestAJumpOfTokensIsNotCountedThrough(t *testing.T) {
 	d := testDir(t)
 	r := newRig(t, d, newFakeClock())

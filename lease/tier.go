@@ -6,34 +6,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tier is all that depends on whether other kernels may write the lock directory's file system. Each method is one such
-// question; no other code compares tiers. A value, comparable, without state.
+// tier is all that depends on whether other kernels may write the lock directory's file system. Each method is one such question. No
+// other code compares tiers. A value without state.
 type tier interface {
-	// gateProvesEnd is whether LOCK_EX on the gate proves that the holder before has stopped (rules 6 and 12, repair).
+	// gateProvesEnd is whether LOCK_EX on the gate proves that the last holder has stopped (rules 6 and 12, repair).
 	gateProvesEnd() bool
-	// unwatched is how much longer a record's bytes must be watched before its lease may be taken over (rule 6), if they
-	// have been seen unchanged for quiet. Not above 0 if it may be now.
+	// unwatched is how much longer a record must be watched before its lease may be taken over (rule 6), if it has not changed
+	// for quiet. 0 or less: it may be taken over now.
 	unwatched(p Policy, quiet time.Duration) time.Duration
-	// watchesIdle is whether a keeper that holds nothing watches the record, so that a takeover need not begin to.
+	// watchesIdle is whether a keeper that holds nothing watches the record, so that a takeover need not wait for a silence.
 	watchesIdle() bool
-	// storeHasOwnClock is whether the store stamps times by another clock than ours (rule 7).
+	// storeHasOwnClock is whether the store stamps files by a clock that is not ours (rule 7).
 	storeHasOwnClock() bool
 	// looksAgain is whether a mutation is judged once more after it took effect (rule 10).
 	looksAgain() bool
-	// endsWithKernel is whether all who could write here end with this kernel, so that what only they need not outlive
-	// is not waited for on the disk (rule 11).
+	// endsWithKernel is whether every process that could write here ends with this kernel. Then some writes are not waited for on
+	// the disk (rule 11).
 	endsWithKernel() bool
-	// takersUnseen is whether somebody may be taking an offered lease without any lock that says so (rule 14). They then
-	// have takeWithin for it, and the record says until when they may come.
+	// takersUnseen is whether somebody may be taking an offered lease and no lock shows it (rule 14). A taker then has takeWithin
+	// for it, and the record says how long takers may come.
 	takersUnseen() bool
 	// sweeps is whether old claims are removed while a lease is held (rule 15).
 	sweeps() bool
-	// followers is whether two keepers may stand for one lease (Join, Follow).
+	// followers is whether two keepers may have one lease (Join, Follow).
 	followers() bool
 }
 
-// The tiers. Tier A is a file system of this kernel alone. Everything else is remote: flock proves nothing that all writers
-// share (tier C of the design; tier B, whose lock manager all share, is not told apart from it).
+// The tiers. Tier A is a file system that only this kernel writes. Every other one is remote: flock does not reach all writers. (That is
+// tier C of the design. Tier B, with a lock manager that all writers share, counts as remote, too.)
 var (
 	tierA      tier = kernelTier{}
 	tierRemote tier = remoteTier{}
@@ -63,10 +63,9 @@ func (remoteTier) takersUnseen() bool                                    { retur
 func (remoteTier) sweeps() bool                                          { return false }
 func (remoteTier) followers() bool                                       { return false }
 
-// tier is that of the keeper's store.
-func (k *Keeper) tier() tier { return k.cfg.Store.dir.tier }
+func (s *Store) tier() tier { return s.dir.tier }
 
-// bcachefsMagic is not in x/sys/unix; the others that it lacks are listed by number with their name (linux/magic.h).
+// These are not in x/sys/unix. Source: linux/magic.h and the file systems' own headers.
 const (
 	bcachefsMagic = 0xca451a4e
 	zfsMagic      = 0x2fc12fc1
@@ -76,7 +75,7 @@ const (
 	ramfsMagic    = 0x858458f6
 )
 
-// tierOf takes every file system that it does not know for one that other kernels may write.
+// tierOf is remote for every file system that it does not know.
 func tierOf(fd int) tier {
 	var st unix.Statfs_t
 	if err := retry(func() error { return unix.Fstatfs(fd, &st) }); err != nil {
@@ -90,6 +89,6 @@ func tierOf(fd int) tier {
 	return tierRemote
 }
 
-// SharedStore reports whether other kernels may write the file system behind a descriptor too, or may for all that is known:
-// there the gate alone does not keep late writes away (rule 10).
+// SharedStore reports whether other kernels may write the file system of a descriptor, or whether that is not known. There the gate
+// alone does not prevent late writes (rule 10).
 func SharedStore(fd int) bool { return tierOf(fd).looksAgain() }

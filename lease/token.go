@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// Token is a fencing token. It strictly grows per worktree, also over release, crash, and deletion of the view. 0 means none.
+// Token is a fencing token. A worktree's tokens strictly grow, over release, crash, and deletion of the view. 0 means none.
 type Token uint64
 
-// maxToken stands for a claim whose number does not fit; see mostToken for those that are granted.
+// maxToken stands for a number that does not fit. Granted tokens are below mostToken.
 const maxToken = Token(math.MaxUint64)
 
 // tokenDigits is the width of a token in a claim's name, so that names sort like numbers.
@@ -17,8 +17,8 @@ const tokenDigits = 20
 
 func (t Token) digits() string { return fmt.Sprintf("%0*d", tokenDigits, uint64(t)) }
 
-// parseDigits reads the number of a claim's name. ok is false when the text is not exactly 20 digits. A number that does not
-// fit is maxToken: a hostile name must raise the head, never hide it.
+// parseDigits parses the number in a claim's name. ok is false if the text is not exactly 20 digits. A number that does not fit is
+// maxToken: a hostile name must raise the head, never hide it.
 func parseDigits(s string) (t Token, ok bool) {
 	if len(s) != tokenDigits {
 		return 0, false

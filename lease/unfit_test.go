@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a file system does not have no repair of the directory brings: the error names another place, and other failures of the
-// same calls do not.
+// If the file system has no links or locks, the error sends the user to another one. Other failures of the same calls do not.
 func TestUnfitLockDirectory(t *testing.T) {
 	d := testDir(t)
 	for err, unfit := range map[error]bool{

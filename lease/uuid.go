@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// newUUID is a random UUID (RFC 9562, version 4), the form that the spec has for lock_id and session_id.
+// newUUID is a random UUID (RFC 9562, version 4): the spec's form of lock_id and session_id.
 func newUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails: package crypto/rand ends the program instead

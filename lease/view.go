@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// publish makes <id>.lock a hard link to the own claim, durable, and yields to any higher claim (rule 2).
+// publish makes <id>.lock a hard link to the own claim, durably. If there is a higher claim it links that one instead (rule 2).
 func (c *claim) publish() error {
 	s := c.store
 	if err := c.putOwnView(); err != nil {
@@ -36,8 +36,8 @@ func (s *Store) putView(t Token) error {
 	return s.moveToView(tmp)
 }
 
-// putOwnView is putView of the own claim, by the temporary name that it was born under if it has that still: a repair on another
-// host may have taken it for what an interrupted command left.
+// putOwnView is putView of the own claim. It uses the temporary name of the claim's birth, if that is still there: a repair on another
+// host may have removed it as a leftover.
 func (c *claim) putOwnView() error {
 	tmp := c.tmp
 	if c.tmp = ""; tmp != "" {
@@ -51,7 +51,7 @@ func (c *claim) putOwnView() error {
 // moveToView renames a claim's temporary name over the view, durably.
 func (s *Store) moveToView(tmp string) error {
 	err := disk("publish.rename", func() error { return unix.Renameat(s.dir.fd, tmp, s.dir.fd, s.viewName()) })
-	// rename(2) does nothing when both names are one inode already, so the temporary name may be left.
+	// rename(2) does nothing if both names are one inode already, so the temporary name may be left.
 	_ = unix.Unlinkat(s.dir.fd, tmp, 0)
 	if err != nil {
 		return s.failed("the view cannot be published", s.viewName(), err)
@@ -62,7 +62,7 @@ func (s *Store) moveToView(tmp string) error {
 	return nil
 }
 
-// repairView puts the own view back when it is absent or somebody else's of no higher token. The caller has found no successor.
+// repairView puts the own view back if the view is absent or another's. The caller has found no successor.
 func (c *claim) repairView() error {
 	id, err := c.store.lookup(c.store.viewName())
 	if err == nil && id == c.file {
@@ -74,7 +74,7 @@ func (c *claim) repairView() error {
 	return c.publish()
 }
 
-// withdraw takes the own view away: rename aside, look, put back if it is not ours (rule 11).
+// withdraw takes the own view away: it renames the view aside, looks at it, and puts it back if it is another's (rule 11).
 func (c *claim) withdraw(pause func(string)) error {
 	s := c.store
 	if id, err := s.lookup(s.viewName()); err != nil || id != c.file {
@@ -93,7 +93,7 @@ func (c *claim) withdraw(pause func(string)) error {
 	}
 	pause("withdraw.after_rename")
 	if id, err := s.lookup(aside); err != nil || id != c.file {
-		// Somebody published between the look and the rename. link, not rename: a still newer view must stay.
+		// Somebody published between the look and the rename. It is link, not rename: a still newer view must stay.
 		err := disk("withdraw.link", func() error { return unix.Linkat(s.dir.fd, aside, s.dir.fd, s.viewName(), 0) })
 		if err != nil && !errors.Is(err, os.ErrExist) {
 			return s.failed("a view that is not ours cannot be put back", aside, err)
@@ -101,7 +101,7 @@ func (c *claim) withdraw(pause func(string)) error {
 	}
 	_ = unix.Unlinkat(s.dir.fd, aside, 0)
 	if c.brief {
-		return nil // a view that comes back shows a record that is released, or has run out
+		return nil // if the view comes back after a crash, it shows a record that is released or has run out
 	}
 	if err := s.dir.sync(); err != nil {
 		return s.failed("the lock directory cannot be made durable", "", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/lease"
 )
 
 // killAfter is how long CMD has between TERM and KILL once the lease is lost.
@@ -121,7 +122,7 @@ func (e *execCommand) supervise(ctx context.Context, h holding, c *child, signal
 		case s := <-signals:
 			c.signal(s.(syscall.Signal))
 		case why := <-h.lost():
-			if why == "holder_gone" || reason != "" {
+			if why == lease.LossHolderGone.Name() || reason != "" {
 				continue // the child has ended, and will be waited for
 			}
 			reason = why
@@ -171,7 +172,7 @@ func exitCodeOfStatus(s syscall.WaitStatus) int {
 // ignoreNotHeld accepts that a lease is gone already when it is given back: its
 // holder has ended, and the daemon may have noticed first.
 func ignoreNotHeld(err error) error {
-	if f := api.AsFailure(err); f != nil && (f.Class == "E_LOCK_NOT_HELD" || f.Class == api.ClassNoMount) {
+	if f := api.AsFailure(err); f != nil && (f.Class == lease.ClassLockNotHeld || f.Class == api.ClassNoMount) {
 		return nil
 	}
 	return err

@@ -91,7 +91,7 @@ func (f reportingFence) Close(l lease.Loss) {
 		return
 	}
 	select {
-	case f.reason <- api.LossName(l.Kind):
+	case f.reason <- l.Kind.Name():
 	default:
 	}
 }

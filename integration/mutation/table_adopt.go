@@ -43,6 +43,6 @@ var adoptMutations = in("lease/adopt.go", mutation{
 	Tests: []string{"TestAdoptReleasesForAHolderThatHasEnded"},
 }, mutation{
 	Rule: 14, What: "what had been offered is adopted while it may be taken",
-	Old: "case k.tier().takersUnseen() && !rec.OfferUntil.IsZero():", New: "case false:",
+	Old: "case k.store.tier().takersUnseen() && !rec.OfferUntil.IsZero():", New: "case false:",
 	Tests: []string{"TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome"},
 })

@@ -97,7 +97,7 @@ var claiming = slices.Concat(
 		Tests: []string{"TestAClaimThatTookLongerThanItLastsIsNotArmed"},
 	}, mutation{
 		Rule: 2, What: "nothing is published",
-		Old: "	if err := c.publish(); err != nil {\n		tk.undo(c)", New: "	if err := error(nil); err != nil {\n		k.giveBack(c)",
+		Old: "	if err := c.publish(); err != nil {\n		tk.undo(c)", New: "	if err := error(nil); err != nil {\n		tk.undo(c)",
 		Tests: []string{"TestViewIsTheHeadAndItsDeletionChangesNothing"},
 	}),
 	in("lease/claim.go", mutation{
@@ -201,26 +201,26 @@ var theGate = slices.Concat(
 		Old: "		err = k.gate.downgrade()\n", New: "		k.gate.unlock()\n",
 		Tests: []string{"TestCloseHoldsTheGateAndStaysObservable"},
 	}),
-	in("lease/release.go", mutation{
+	in("lease/ending.go", mutation{
 		Rule: 4, What: "LOCK_SH is dropped before the fence is closed and drained",
 		Old: "	k.cfg.Pause(\"lose.before_close\")\n", New: "	k.gate.unlock()\n	k.cfg.Pause(\"lose.before_close\")\n",
 		Tests: []string{"TestCloseHoldsTheGateAndStaysObservable"},
 	}, mutation{
 		Rule: 4, What: "after a failed renewal LOCK_SH is dropped before the drain",
-		Old: "	k.cfg.Fence.Close(Loss{Kind: LossRenewFailed,", New: "	k.gate.unlock()\n	k.cfg.Fence.Close(Loss{Kind: LossRenewFailed,",
+		Old: "	k.shown.set(nil)\n	e.close(h)\n", New: "	k.shown.set(nil)\n	k.gate.unlock()\n	e.close(h)\n",
 		Tests: []string{"TestALossIsReportedAfterTheDrain"},
 	}, mutation{
 		Rule: 4, What: "LOCK_SH is kept for ever: nobody can take over",
-		Old: "	if !keepGate {\n		k.gate.unlock()\n	}", New: "	_ = keepGate",
+		Old: "	if !e.keepGate {\n		k.gate.unlock()\n	}\n", New: "",
 		Tests: []string{"TestCloseHoldsTheGateAndStaysObservable"},
 	}),
-	in("lease/renew.go", mutation{
+	in("lease/renewal.go", mutation{
 		Rule: 4, What: "an interrupted epoch reopens without LOCK_SH",
-		Old: "	return k.gate.shared()\n", New: "	return nil\n",
+		Old: "	return r.k.gate.shared()\n", New: "	return nil\n",
 		Tests: []string{"TestNothingReopensWhileATakerHasTheGate"},
 	}, mutation{
 		Rule: 4, What: "a gate file that was removed under the holder is not noticed",
-		Old: "		return k.gate.intact()\n", New: "		return nil\n",
+		Old: "		return r.k.gate.intact()\n", New: "		return nil\n",
 		Tests: []string{"TestAGateFileThatWasRemovedFailsClosed"},
 	}),
 	in("lease/gatelock.go", mutation{

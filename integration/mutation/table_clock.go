@@ -106,7 +106,7 @@ var skewed = slices.Concat(
 		Old: "(in.boot - base.boot)).Abs()", New: "(in.boot - base.boot))",
 		Tests: []string{"TestAClockStepOfHalfTheBoundIsTolerated"},
 	}),
-	in("lease/renew.go", mutation{
+	in("lease/renewal.go", mutation{
 		Rule: 7, What: "a renewal is written by a wall clock that was set",
 		Old: "off > divergenceBound(k.cfg.Policy) {", New: "false && off > 0 {",
 		Tests: []string{"TestClockStepFailsTheRenewal"},
@@ -133,26 +133,26 @@ var skewed = slices.Concat(
 )
 
 var renewing = slices.Concat(
-	in("lease/renew.go", mutation{
+	in("lease/renewal.go", mutation{
 		Rule: 8, What: "a renewal counts though the old deadline passed while it was written",
-		Old:   "	if k.expired(k.cfg.Clock.Boot()) {\n		return false, k.fail(ClassLockExpired, \"the renewal ended",
-		New:   "	if false {\n		return false, k.fail(ClassLockExpired, \"the renewal ended",
+		Old:   "	if k.expired(k.cfg.Clock.Boot()) {\n		return false, k.store.refuse(ClassLockExpired, \"the renewal ended",
+		New:   "	if false {\n		return false, k.store.refuse(ClassLockExpired, \"the renewal ended",
 		Tests: []string{"TestARenewalThatEndsAfterTheOldDeadlineDoesNotCount"},
 	}, mutation{
 		Rule: 8, What: "a renewal counts though a successor is there",
-		Old: "	if lost, err := h.claim.successorAnywhere(); err != nil {", New: "	if lost, err := false, error(nil); err != nil {",
+		Old: "	if lost, err := r.h.claim.successorAnywhere(); err != nil {", New: "	if lost, err := false, error(nil); err != nil {",
 		Tests: []string{"TestSuccessorClosesAtOnce"},
 	}, mutation{
 		Rule: 8, What: "a failed renewal leaves the fence open",
-		Old: "	k.interrupt(err)\n", New: "",
+		Old: "	ending{k: k, kind: LossRenewFailed, why: err}.interrupt()\n", New: "",
 		Tests: []string{"TestReplacedClaimClosesReopensOrExpires"},
 	}, mutation{
 		Rule: 8, What: "the new deadline counts from the end of the renewal",
-		Old: "	k.extend(h, in)\n	return false, nil\n", New: "	k.extend(h, readClocks(k.cfg.Clock))\n	return false, nil\n",
+		Old: "	r.extend()\n	return false, nil\n", New: "	r.t0 = readClocks(k.cfg.Clock)\n	r.extend()\n	return false, nil\n",
 		Tests: []string{"TestDeadlinesCountFromBeforeTheRecordIsWritten"},
 	}, mutation{
 		Rule: 8, What: "nothing is written, the deadline moves all the same",
-		Old: "	if err := h.claim.rewrite(k.renewed(rec, h, in)); err != nil {", New: "	if err := error(nil); rec == nil {",
+		Old: "	if err := h.claim.rewrite(r.renewed(rec)); err != nil {", New: "	if err := error(nil); rec == nil {",
 		Tests: []string{"TestRunRenewsExpiresAndJoins"},
 	}, mutation{
 		Rule: 8, What: "a lease lost to a successor can be renewed into again",

@@ -58,18 +58,17 @@ var losing = slices.Concat(
 		Old: "		f.end()\n		g.free.Store(nil)", New: "		g.free.Store(nil)\n		f.end()",
 		Tests: []string{"TestReadOnlyWaitsForWhatIsWrittenWithoutALease"},
 	}),
-	in("lease/release.go", mutation{
+	in("lease/ending.go", mutation{
 		Rule: 9, What: "the loss is reported before the drain",
-		Old: "	k.cfg.Pause(\"lose.before_close\")\n", New: "	k.report(kind, h, why)\n",
+		Old: "	k.cfg.Pause(\"lose.before_close\")\n", New: "	e.report(h)\n",
 		Tests: []string{"TestALossIsReportedAfterTheDrain"},
 	}, mutation{
 		Rule: 9, What: "a failed renewal is reported before the drain",
-		Old:   "	k.cfg.Fence.Close(Loss{Kind: LossRenewFailed, Token: h.token(), Holder: h.holder, Err: why})\n	k.report(LossRenewFailed, h, why)\n",
-		New:   "	k.report(LossRenewFailed, h, why)\n	k.cfg.Fence.Close(Loss{Kind: LossRenewFailed, Token: h.token(), Holder: h.holder, Err: why})\n",
+		Old: "	e.close(h)\n	e.report(h)\n", New: "	e.report(h)\n	e.close(h)\n",
 		Tests: []string{"TestALossIsReportedAfterTheDrain"},
 	}, mutation{
 		Rule: 9, What: "the record is given back before the drain",
-		Old: "	k.cfg.Pause(\"lose.before_close\")\n", New: "	if kind.gives() {\n		k.markReleased(h.claim)\n	}\n",
+		Old: "	k.cfg.Pause(\"lose.before_close\")\n", New: "	e.giveBack(h)\n",
 		Tests: []string{"TestALossIsReportedAfterTheDrain"},
 	}, mutation{
 		Rule: 9, What: "the epoch is not closed at its deadline",
@@ -117,11 +116,11 @@ var lateWrites = slices.Concat(
 		Tests: []string{"TestAHigherClaimBeyondAGapIsSeenBeforeTheNextRenewal"},
 	}, mutation{
 		Rule: 10, What: "a late write leaves no taint",
-		Old: "	err := k.cfg.Store.taint(w)\n", New: "	var err error\n",
+		Old: "	err := k.store.taint(w)\n", New: "	var err error\n",
 		Tests: []string{"TestALateWriteLeavesATaintAndAnEvent"},
 	}, mutation{
 		Rule: 10, What: "a late write is not audited",
-		Old: "return errors.Join(err, k.audit(Event{Kind: \"late_write\", Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}))", New: "_, _ = holder, reason\n	return err",
+		Old: "return errors.Join(err, k.tell.now(Event{Kind: EventLateWrite, Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}))", New: "_, _ = holder, reason\n	return err",
 		Tests: []string{"TestALateWriteLeavesATaintAndAnEvent"},
 	}),
 	in("fusefs/admit.go", mutation{
@@ -146,18 +145,19 @@ var releasing = slices.Concat(
 		Old: "		rec.LeaseExpiresAt = now.UTC()\n", New: "		_ = now\n",
 		Tests: []string{"TestTheClaimIsMarkedBeforeTheViewGoes"},
 	}, mutation{
-		Rule: 11, What: "a release on purpose, or one that other hosts see, is not waited for on the disk",
-		Old: "	return kind == LossHolderGone && h.holder.Auto && k.tier().endsWithKernel()\n", New: "	return true\n",
-		Tests: []string{"TestWhoseEndIsNotWaitedFor"},
-	}, mutation{
 		Rule: 11, What: "the view stays",
-		Old: "	return c.withdraw(pause)\n", New: "	return nil\n",
+		Old: "	pause(\"release.before_withdraw\")\n	return c.withdraw(pause)\n", New: "	return nil\n",
 		Tests: []string{"TestAcquireConflictReleaseKeepsToken"},
 	}, mutation{
 		Rule: 11, What: "who holds nothing releases",
-		Old:   "	if k.cur == nil {\n		return k.notHeld()\n	}\n	if !kind.gives() {",
+		Old:   "	if k.cur == nil {\n		return k.store.notHeld()\n	}\n	if !kind.gives() {",
 		New:   "	if k.cur == nil {\n		return nil\n	}\n	if !kind.gives() {",
 		Tests: []string{"TestAcquireConflictReleaseKeepsToken"},
+	}),
+	in("lease/ending.go", mutation{
+		Rule: 11, What: "a release on purpose, or one that other hosts see, is not waited for on the disk",
+		Old: "	return e.kind == LossHolderGone && h.holder.Auto && e.k.store.tier().endsWithKernel()\n", New: "	return true\n",
+		Tests: []string{"TestWhoseEndIsNotWaitedFor"},
 	}),
 	in("lease/view.go", mutation{
 		Rule: 11, What: "a view that is not ours is taken away",
@@ -169,9 +169,9 @@ var releasing = slices.Concat(
 		New:   "return unix.Renameat(s.dir.fd, aside, s.dir.fd, s.viewName()) })",
 		Tests: []string{"TestAViewThatIsNotOursIsPutBack"},
 	}),
-	in("lease/telling.go", mutation{
+	in("lease/teller.go", mutation{
 		Rule: 12, What: "an event is told of before those that were noted earlier",
-		Old: "	k.tellNoted()\n	return k.cfg.Audit(k.stamped(e))", New: "	return k.cfg.Audit(k.stamped(e))",
+		Old: "	t.noted()\n	return t.cfg.Audit(t.stamped(e))", New: "	return t.cfg.Audit(t.stamped(e))",
 		Tests: []string{"TestTheAuditIsToldOfWhatPassesOnLaterAndInOrder"},
 	}),
 	in("lease/orphan.go", mutation{
@@ -182,7 +182,7 @@ var releasing = slices.Concat(
 )
 
 var stealing = slices.Concat(
-	in("lease/acquire.go", mutation{
+	in("lease/newrecord.go", mutation{
 		Rule: 12, What: "acquire_seq stands still",
 		Old: "nextCount(prev.Record.AcquireSeq)", New: "prev.Record.AcquireSeq",
 		Tests: []string{"TestAcquireConflictReleaseKeepsToken", "TestAStealIsAuditedBeforeItHappens"},
@@ -193,11 +193,11 @@ var stealing = slices.Concat(
 	}),
 	in("lease/steal.go", mutation{
 		Rule: 12, What: "a steal happens without its audit event",
-		Old: "	case \"acquire\":\n		return nil\n", New: "	case \"acquire\", \"steal\":\n		return nil\n",
+		Old: "	case EventAcquire:\n		return nil\n", New: "	case EventAcquire, EventSteal:\n		return nil\n",
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens"},
 	}, mutation{
 		Rule: 12, What: "a steal happens though its audit failed",
-		Old: "	if err != nil {\n		return tk.k.fail(ClassAuditFailed,", New: "	if false {\n		return tk.k.fail(ClassAuditFailed,",
+		Old: "	if err != nil {\n		return tk.k.store.refuse(ClassAuditFailed,", New: "	if false {\n		return tk.k.store.refuse(ClassAuditFailed,",
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens"},
 	}, mutation{
 		Rule: 12, What: "the audit event comes after the claim",
@@ -205,7 +205,7 @@ var stealing = slices.Concat(
 		err = tk.auditSteal()
 	}
 	if err == nil {
-		err = tk.inTime() // before the link: a claim that is to run out is in everybody's way
+		err = tk.inTime() // before the link: a claim that must run out keeps everybody waiting
 	}
 	if err != nil {
 		c.discard()
@@ -224,7 +224,7 @@ var stealing = slices.Concat(
 	won, err := c.link()
 	if err == nil && won {
 		if err := tk.auditSteal(); err != nil {
-			k.giveBack(c)
+			tk.undo(c)
 			return err
 		}
 	}
@@ -232,11 +232,11 @@ var stealing = slices.Concat(
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens"},
 	}, mutation{
 		Rule: 12, What: "a takeover without proof of a drain is called clean",
-		Old: "e.Unclean = !tk.k.tier().gateProvesEnd() || tk.head.Foreign", New: "e.Unclean = false",
+		Old: "e.Unclean = !tk.k.store.tier().gateProvesEnd() || tk.head.Foreign", New: "e.Unclean = false",
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens", "TestATakeoverOfAForeignLeaseIsUnclean"},
 	}, mutation{
 		Rule: 12, What: "a takeover from a foreign tool is called clean",
-		Old: "e.Unclean = !tk.k.tier().gateProvesEnd() || tk.head.Foreign", New: "e.Unclean = !tk.k.tier().gateProvesEnd()",
+		Old: "e.Unclean = !tk.k.store.tier().gateProvesEnd() || tk.head.Foreign", New: "e.Unclean = !tk.k.store.tier().gateProvesEnd()",
 		Tests: []string{"TestATakeoverOfAForeignLeaseIsUnclean"},
 	}),
 )
@@ -283,7 +283,7 @@ var handingOver = slices.Concat(
 	}),
 	in("lease/giving.go", mutation{
 		Rule: 13, What: "the next token is claimed though what is in flight did not end",
-		Old: "		return nil, g.k.fail(ClassLockConflict, fmt.Sprintf(\"what is in flight", New: "		return func() {}, nil\n		return nil, g.k.fail(ClassLockConflict, fmt.Sprintf(\"what is in flight",
+		Old: "		return nil, g.k.store.refuse(ClassLockConflict, fmt.Sprintf(\"what is in flight", New: "		return func() {}, nil\n		return nil, g.k.store.refuse(ClassLockConflict, fmt.Sprintf(\"what is in flight",
 		Tests: []string{"TestAHandoverThatIsNotInTimeChangesNothing"},
 	}, mutation{
 		Rule: 13, What: "the next token is claimed though nothing is durable",
@@ -296,7 +296,7 @@ var handingOver = slices.Concat(
 	}),
 	in("lease/handover.go", mutation{
 		Rule: 13, What: "a handover happens though its audit failed",
-		Old: "		return k.fail(ClassAuditFailed, \"the handover could not", New: "		_ = k.fail(ClassAuditFailed, \"the handover could not",
+		Old: "		return k.store.refuse(ClassAuditFailed, \"the handover could not", New: "		_ = k.store.refuse(ClassAuditFailed, \"the handover could not",
 		Tests: []string{"TestAHandoverThatCannotBeAuditedDoesNotHappen"},
 	}, mutation{
 		Rule: 13, What: "whoever took the token first is overlooked",
@@ -353,7 +353,7 @@ var handingOver = slices.Concat(
 		Old: "	case !offered && before.Token", New: "	case (offered || true) && before.Token",
 		Tests: []string{"TestAnOfferThatIsOverBetweenTwoLooksIsNoSkew"},
 	}),
-	in("lease/renew.go", mutation{
+	in("lease/renewal.go", mutation{
 		Rule: 14, What: "a repaired renewal overlooks an offer",
 		Old: "	if stands {\n", New: "	if stands && false {\n",
 		Tests: []string{"TestARepairedRenewalDoesNotOverlookAnOffer"},
@@ -363,11 +363,11 @@ var handingOver = slices.Concat(
 		Tests: []string{"TestARepairedRenewalLooksAfterTheWait"},
 	}, mutation{
 		Rule: 14, What: "the record forgets an offer before all who saw it must have come",
-		Old: "	case !h.handing || !k.tier().takersUnseen():\n", New: "	default:\n",
+		Old: "	case !h.handing || !k.store.tier().takersUnseen():\n", New: "	default:\n",
 		Tests: []string{"TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome"},
 	}, mutation{
 		Rule: 14, What: "an offer outlives the epoch that it was made in",
-		Old: "			h.handing, h.renewAt = false, in.boot\n", New: "			h.renewAt = in.boot\n",
+		Old: "			h.handing, h.renewAt = false, r.t0.boot\n", New: "			h.renewAt = r.t0.boot\n",
 		Tests: []string{"TestARepairedRenewalDoesNotOverlookAnOffer"},
 	}),
 )

@@ -30,10 +30,10 @@ var followMutations = slices.Concat(
 		Tests: []string{"TestJoinOnlyWhatIsHeld"},
 	}, mutation{
 		Rule: 4, What: "two keepers stand for one lease where flock proves nothing",
-		Old: "!k.tier().followers() {", New: "false {",
+		Old: "!k.store.tier().followers() {", New: "false {",
 		Tests: []string{"TestJoinOnlyWhatIsHeld"},
 	}),
-	in("lease/release.go", mutation{
+	in("lease/ending.go", mutation{
 		Rule: 11, What: "a follower gives the record back",
 		Old: "	if k.following != nil {", New: "	if false {",
 		Tests: []string{"TestAFollowerLeavesTheRecordAlone"},

@@ -24,11 +24,11 @@ var lossMutations = slices.Concat(
 	}),
 	in("lease/acquire.go", mutation{
 		Rule: 9, What: "a writer's request closes the fence",
-		Old: "		if h.Auto {\n			k.poke()\n			return Grant{}, k.busy(nil)\n		}\n		_ = k.lose(LossHolderGone", New: "		_ = k.lose(LossHolderGone",
+		Old: "		if h.Auto {\n			k.wake.poke()\n			return Grant{}, k.store.busy(nil)\n		}\n		_ = k.lose(LossHolderGone", New: "		_ = k.lose(LossHolderGone",
 		Tests: []string{"TestTheLeaseOfWhoHasEndedPassesOn"},
 	}, mutation{
 		Rule: 11, What: "the lease of who has ended keeps others out",
-		Old: "	if k.passesOn(h) {\n", New: "	if false {\n",
+		Old: "	if tk.passesOn() {\n", New: "	if false {\n",
 		Tests: []string{"TestTheLeaseOfWhoHasEndedPassesOn"},
 	}),
 	in("gate/past.go", mutation{

@@ -34,8 +34,8 @@ var lateCount = []edit{{"gate/epoch.go",
 	"import (\n	\"github.com/jvsfs/jvsfs/integration/torture/inject\"\n"}}
 
 var noAudit = []edit{{"lease/steal.go",
-	"	err := tk.k.audit(e)\n	if err != nil {",
-	"	err := tk.k.audit(e)\n	if err != nil && false {"}}
+	"	err := tk.k.tell.now(e)\n	if err != nil {",
+	"	err := tk.k.tell.now(e)\n	if err != nil && false {"}}
 
 var noDeadline = []edit{{"gate/epoch.go", "if now >= d {", "if false && now >= d {"}}
 
@@ -43,19 +43,19 @@ var noDeadline = []edit{{"gate/epoch.go", "if now >= d {", "if false && now >= d
 // Nor does who renews so look whether somebody came after it.
 var literalRenew = []edit{{"lease/successor.go",
 	"func (c *claim) successor() (found bool, err error) {\n",
-	"func (c *claim) successor() (found bool, err error) {\n	if true {\n		return false, nil\n	}\n"}, {"lease/renew.go",
-	"	rec, err := h.claim.check()\n	if err != nil {\n		return k.sawSuccessor(h, err)\n	}\n	k.cfg.Pause(\"renew.before_write\")\n",
-	`	s := k.cfg.Store
+	"func (c *claim) successor() (found bool, err error) {\n	if true {\n		return false, nil\n	}\n"}, {"lease/renewal.go",
+	"	rec, err := h.claim.check()\n	if err != nil {\n		return r.sawSuccessor(err)\n	}\n	k.cfg.Pause(\"renew.before_write\")\n",
+	`	s := k.store
 	if v := s.readRecordFile(s.viewName()); v.Record != nil && v.Record.HolderNonce == h.claim.rec.HolderNonce {
 		k.cfg.Pause("renew.before_write")
-		in = readClocks(k.cfg.Clock)
-		rec := k.renewed(v.Record, h, in)
+		r.t0 = readClocks(k.cfg.Clock)
+		rec := r.renewed(v.Record)
 		if c, err := s.bear(rec); err == nil {
 			if unix.Renameat(s.dir.fd, c.tmp, s.dir.fd, c.name()) == nil && s.putView(rec.FencingToken) == nil {
 				c.tmp = ""
 				h.claim.close()
 				h.claim = c
-				k.extend(h, in)
+				r.extend()
 				return false, nil
 			}
 			c.discard()
@@ -63,10 +63,10 @@ var literalRenew = []edit{{"lease/successor.go",
 	}
 	rec, err := h.claim.check()
 	if err != nil {
-		return k.sawSuccessor(h, err)
+		return r.sawSuccessor(err)
 	}
 	k.cfg.Pause("renew.before_write")
-`}, {"lease/renew.go",
+`}, {"lease/renewal.go",
 	"import (\n",
 	"import (\n	\"golang.org/x/sys/unix\"\n"}}
 

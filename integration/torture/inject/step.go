@@ -11,8 +11,8 @@ import (
 var steps = []struct{ function, step string }{
 	{"(*claim).publish", "publish"},
 	{"(*claim).withdraw", "release"},
-	{"(*Keeper).markReleased", "release"},
-	{"(*Keeper).renew", "renew"},
+	{"(*claim).markReleased", "release"},
+	{"(*renewal).renew", "renew"},
 	{"(*Store).bear", "claim"},
 	{"(*claim).link", "claim"},
 }

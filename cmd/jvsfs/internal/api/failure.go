@@ -41,18 +41,18 @@ const (
 
 // ExitCodes are the exit codes of the classes that have one of their own.
 var ExitCodes = map[lease.Class]int{
-	"E_LOCK_CONFLICT":       ExitConflict,
-	"E_LOCK_EXPIRED":        exitExpired,
-	"E_LOCK_NOT_HELD":       ExitNotHeld,
-	"E_FENCING_MISMATCH":    exitFencing,
-	"E_CLOCK_SKEW_EXCEEDED": exitClockSkew,
-	"E_RECORD_UNREADABLE":   ExitStore,
-	"E_STORE_FAILED":        ExitStore,
-	"E_AUDIT_FAILED":        ExitStore,
-	"E_BAD_WORKTREE_ID":     ExitUsage,
-	ClassUsage:              ExitUsage,
-	ClassNoMount:            ExitNoMount,
-	ClassBusy:               ExitBusy,
+	lease.ClassLockConflict:      ExitConflict,
+	lease.ClassLockExpired:       exitExpired,
+	lease.ClassLockNotHeld:       ExitNotHeld,
+	lease.ClassFencingMismatch:   exitFencing,
+	lease.ClassClockSkewExceeded: exitClockSkew,
+	lease.ClassRecordUnreadable:  ExitStore,
+	lease.ClassStoreFailed:       ExitStore,
+	lease.ClassAuditFailed:       ExitStore,
+	lease.ClassBadWorktreeID:     ExitUsage,
+	ClassUsage:                   ExitUsage,
+	ClassNoMount:                 ExitNoMount,
+	ClassBusy:                    ExitBusy,
 }
 
 // ExitCodeOf is the exit code of a class, 1 for a class without a number.

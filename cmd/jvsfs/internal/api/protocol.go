@@ -38,7 +38,7 @@ type Response struct {
 	Note    string          `json:"note,omitempty"` // for people, on standard error
 	Record  json.RawMessage `json:"record,omitempty"`
 	Result  json.RawMessage `json:"result,omitempty"` // the answer of status and explain
-	Reason  string          `json:"reason,omitempty"` // lost: see LossName
+	Reason  string          `json:"reason,omitempty"` // lost: the LossKind's name
 	Token   lease.Token     `json:"fencing_token,omitempty"`
 }
 
@@ -160,29 +160,6 @@ func ReadLine(r *bufio.Reader, limit int) ([]byte, error) {
 			return nil, err
 		}
 	}
-}
-
-// LossName is the word for a loss in the protocol and in messages.
-func LossName(k lease.LossKind) string {
-	switch k {
-	case lease.LossReleased:
-		return "released"
-	case lease.LossExpired:
-		return "expired"
-	case lease.LossSuperseded:
-		return "superseded"
-	case lease.LossRenewFailed:
-		return "renew_failed"
-	case lease.LossHolderGone:
-		return "holder_gone"
-	case lease.LossIdle:
-		return "idle"
-	case lease.LossReplaced:
-		return "replaced"
-	case lease.LossHandedOver:
-		return "handed_over"
-	}
-	return "lost"
 }
 
 // GuardianName is the hidden command that a daemon starts.

@@ -20,7 +20,7 @@ func (d *mount) auditEvent(e lease.Event) error { return d.auditEvents([]lease.E
 func (d *mount) auditEvents(all []lease.Event) error {
 	records := make([]lease.AuditRecord, 0, len(all))
 	for _, e := range all {
-		d.log.Info("lease "+e.Kind, zap.String("worktree", string(e.Worktree)), zap.Uint64("token", uint64(e.Token)),
+		d.log.Info("lease "+string(e.Kind), zap.String("worktree", string(e.Worktree)), zap.Uint64("token", uint64(e.Token)),
 			zap.String("holder", e.Holder.ID()), zap.String("reason", e.Reason), zap.Bool("unclean", e.Unclean))
 		records = append(records, place.AuditRecordOf(e))
 	}

@@ -132,7 +132,7 @@ func (d *Daemon) handle(ctx context.Context, s *session) {
 	if errors.Is(err, errWatched) {
 		resp.Event, err = api.EventLost, nil
 	}
-	if resp.Event == api.EventLost && resp.Reason == api.LossName(lease.LossReplaced) {
+	if resp.Event == api.EventLost && resp.Reason == lease.LossReplaced.Name() {
 		return // whoever watches finds the new daemon when this connection ends
 	}
 	resp.Error = api.AsFailure(err)

@@ -78,7 +78,7 @@ func awaitLoss(ctx context.Context, token lease.Token, losses <-chan lease.Loss)
 			return ""
 		case l := <-losses:
 			if l.Token == token && l.Kind != lease.LossRenewFailed {
-				return api.LossName(l.Kind)
+				return l.Kind.Name()
 			}
 		}
 	}

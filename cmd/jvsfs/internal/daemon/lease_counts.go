@@ -17,8 +17,8 @@ type leaseCounts struct {
 
 // leaseCountsOf are the counts at one moment.
 type leaseCountsOf struct {
-	Events        map[string]uint64 // by lease.Event.Kind
-	AuditFailed   uint64            // events that could not be put into the audit chain
+	Events        map[lease.EventKind]uint64
+	AuditFailed   uint64 // events that could not be put into the audit chain
 	Renewed       uint64
 	RenewFailed   uint64
 	RenewSpent    time.Duration
@@ -58,12 +58,12 @@ func (c *leaseCounts) event(e lease.Event, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.Events == nil {
-		c.Events = map[string]uint64{}
+		c.Events = map[lease.EventKind]uint64{}
 	}
 	switch {
 	case err == nil:
 		c.Events[e.Kind]++
-	case e.Kind == "steal": // did not happen
+	case e.Kind == lease.EventSteal: // did not happen
 		c.AuditFailed++
 	default:
 		c.Events[e.Kind]++
@@ -94,7 +94,7 @@ func (c *leaseCounts) now() leaseCountsOf {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := c.leaseCountsOf
-	all.Events = map[string]uint64{}
+	all.Events = map[lease.EventKind]uint64{}
 	for kind, n := range c.Events {
 		all.Events[kind] = n
 	}

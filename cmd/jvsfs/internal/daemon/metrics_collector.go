@@ -8,6 +8,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/jvsfs/jvsfs/lease"
 )
 
 // The metrics; their names and labels are a promise. No label has a pid, a path or
@@ -208,12 +209,12 @@ func (s metricSink) ofLeaseCounts(c leaseCountsOf, id string) {
 		buckets[renewBound(i).Seconds()] = sum
 	}
 	s.to <- prometheus.MustNewConstHistogram(metricRenewal, c.Renewed+c.RenewFailed, c.RenewSpent.Seconds(), buckets, id)
-	s.counter(metricAcquired, c.Events["acquire"], id)
-	s.counter(metricSteals, c.Events["steal"], id)
-	s.counter(metricReleases, c.Events["release"], id)
-	s.counter(metricLosses, c.Events["expire"], id, "expired")
-	s.counter(metricLosses, c.Events["superseded"], id, "superseded")
-	s.counter(metricLosses, c.Events["renew_failed"], id, "renew_failed")
-	s.counter(metricLate, c.Events["late_write"], id)
+	s.counter(metricAcquired, c.Events[lease.EventAcquire], id)
+	s.counter(metricSteals, c.Events[lease.EventSteal], id)
+	s.counter(metricReleases, c.Events[lease.EventRelease], id)
+	s.counter(metricLosses, c.Events[lease.EventExpire], id, lease.LossExpired.Name())
+	s.counter(metricLosses, c.Events[lease.EventSuperseded], id, lease.LossSuperseded.Name())
+	s.counter(metricLosses, c.Events[lease.EventRenewFailed], id, lease.LossRenewFailed.Name())
+	s.counter(metricLate, c.Events[lease.EventLateWrite], id)
 	s.counter(metricAuditFails, c.AuditFailed, id)
 }

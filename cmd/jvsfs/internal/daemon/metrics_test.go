@@ -35,7 +35,7 @@ func sampleReading() meterReading {
 			Buckets: []fusefs.TimingBucket{{Bound: 1024, Count: 3}, {Bound: 2048, Count: 8}}}},
 		Worktrees: []worktreeReading{
 			{Status: gate.Status{Worktree: "main", State: "held", Token: 12, TimeLeftMS: 17_500, Writes: 8},
-				Created: metricsAt.Add(-time.Minute), Counts: leaseCountsOf{Events: map[string]uint64{"acquire": 3, "steal": 1, "expire": 2}, Renewed: 5, RenewFailed: 1, RenewSpent: time.Millisecond}},
+				Created: metricsAt.Add(-time.Minute), Counts: leaseCountsOf{Events: map[lease.EventKind]uint64{"acquire": 3, "steal": 1, "expire": 2}, Renewed: 5, RenewFailed: 1, RenewSpent: time.Millisecond}},
 			{Status: gate.Status{Worktree: "a", State: "held_elsewhere", ExpiresAt: &expires}},
 		},
 		Refusals: map[refusedKind]uint64{
@@ -152,7 +152,7 @@ func TestLeaseCounts(t *testing.T) {
 	c.renewed(time.Millisecond, nil)
 	c.renewed(time.Hour, broken)
 	now := c.now()
-	require.Equal(t, map[string]uint64{"acquire": 1, "release": 1}, now.Events, "a steal whose audit fails does not happen")
+	require.Equal(t, map[lease.EventKind]uint64{"acquire": 1, "release": 1}, now.Events, "a steal whose audit fails does not happen")
 	require.Equal(t, []uint64{2, 1, 1}, []uint64{now.AuditFailed, now.Renewed, now.RenewFailed})
 	require.EqualValues(t, 1, now.RenewedWithin[2])
 	require.Equal(t, time.Millisecond, renewBound(2))

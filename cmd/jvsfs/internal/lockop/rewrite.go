@@ -18,6 +18,6 @@ func (l *Local) giveBack(ctx context.Context, head lease.Head) (*lease.Record, e
 	if err != nil {
 		return nil, err
 	}
-	e := lease.Event{Kind: "release", Worktree: l.place.ID, Token: head.Token, Previous: head.Token, Holder: rec.Holder(), At: clock.Wall()}
+	e := lease.Event{Kind: lease.EventRelease, Worktree: l.place.ID, Token: head.Token, Previous: head.Token, Holder: rec.Holder(), At: clock.Wall()}
 	return rec, l.auditEvent(e)
 }

@@ -45,10 +45,10 @@ func OpenAudit(p Place, source int, locks *lease.Dir) (*lease.AuditLog, error) {
 
 // auditTypes are the names of lease events in the chain; those that JVS has are
 // its own.
-var auditTypes = map[string]string{
-	"acquire": "lock_acquire", "steal": "lock_steal", "release": "lock_release",
-	"expire": "lock_expire", "renew_failed": "lock_renew_failed", "superseded": "lock_superseded",
-	"late_write": "late_write", "handover": "lock_handover",
+var auditTypes = map[lease.EventKind]string{
+	lease.EventAcquire: "lock_acquire", lease.EventSteal: "lock_steal", lease.EventRelease: "lock_release",
+	lease.EventExpire: "lock_expire", lease.EventRenewFailed: "lock_renew_failed", lease.EventSuperseded: "lock_superseded",
+	lease.EventLateWrite: string(lease.EventLateWrite), lease.EventHandover: "lock_handover",
 }
 
 // AuditRecordOf words a lease event for the chain.
@@ -63,7 +63,7 @@ func AuditRecordOf(e lease.Event) lease.AuditRecord {
 	if e.Holder.Purpose != "" {
 		details["purpose"] = e.Holder.Purpose
 	}
-	if e.Kind == "handover" {
+	if e.Kind == lease.EventHandover {
 		details["from_holder_id"], details["from_uid"] = e.From.ID(), e.From.UID
 	}
 	if e.Unclean {

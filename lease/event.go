@@ -1,0 +1,30 @@
+package lease
+
+import "time"
+
+// EventKind is what happened to a lease, in the words of the audit log.
+type EventKind string
+
+// The kinds of event.
+const (
+	EventAcquire     EventKind = "acquire"
+	EventSteal       EventKind = "steal"
+	EventHandover    EventKind = "handover"
+	EventRelease     EventKind = "release"
+	EventExpire      EventKind = "expire"
+	EventSuperseded  EventKind = "superseded"
+	EventRenewFailed EventKind = "renew_failed"
+	EventLateWrite   EventKind = "late_write"
+)
+
+// Event is one entry for the audit log.
+type Event struct {
+	Kind            EventKind
+	Worktree        WorktreeID
+	Token, Previous Token
+	Holder          Holder
+	From            Holder // of a handover: who held before
+	Reason          string
+	Unclean         bool // taken over without proof that the old holder was drained
+	At              time.Time
+}
