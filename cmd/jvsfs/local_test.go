@@ -138,7 +138,7 @@ func TestExecWithoutMount(t *testing.T) {
 	out := filepath.Join(main, "out")
 	for name, c := range map[string]struct {
 		args []string
-		code int
+		code api.ExitCode
 	}{
 		"success":        {[]string{"sh", "-c", "echo x > " + out}, 0},
 		"its exit code":  {[]string{"sh", "-c", "exit 7"}, 7},

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 )
 
 // asCommand makes the test binary be jvsfs: what a command leaves to the end of
@@ -25,7 +27,7 @@ func TestMain(m *testing.M) {
 
 // command runs one command line in a process of its own, a child of the test, and
 // returns its exit code, stdout and stderr.
-func command(args ...string) (int, string, string) {
+func command(args ...string) (api.ExitCode, string, string) {
 	var out, errs bytes.Buffer
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Env = append(os.Environ(), asCommand+"=1", "GORACE=atexit_sleep_ms=0")
@@ -35,7 +37,7 @@ func command(args ...string) (int, string, string) {
 	if err != nil && !errors.As(err, &exit) {
 		return -1, "", err.Error()
 	}
-	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+	return api.ExitCode(cmd.ProcessState.ExitCode()), out.String(), errs.String()
 }
 
 func tree(t *testing.T, dirs ...string) string {

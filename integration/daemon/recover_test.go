@@ -209,7 +209,7 @@ func TestRecoverByRestart(t *testing.T) {
 	_, r := m.HeadClaim("")
 	require.Equal(t, before.Token, r.Token)
 	_, errs, exit := m.CLI(append(argv[1:len(argv)-2:len(argv)-2], "--recover")...)
-	require.Equal(t, 2, exit)
+	require.Equal(t, harness.ExitUsage, exit)
 	require.Contains(t, errs, "is served already")
 	m.Release(a)
 	m.Unmount()
@@ -221,7 +221,7 @@ func TestRecoverByRestart(t *testing.T) {
 func TestRecoverRefuses(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	_, errs, exit := m.CLI("recover", m.Mountpoint)
-	require.Equal(t, 2, exit)
+	require.Equal(t, harness.ExitUsage, exit)
 	require.Contains(t, errs, "is served already")
 
 	pid := m.Daemons()[0]

@@ -258,10 +258,10 @@ func socket(m *harness.Mount, point string) string {
 func TestReplaceRefuses(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	_, errs, exit := m.CLI("mount", "--replace", m.Base)
-	require.Equal(t, 2, exit)
+	require.Equal(t, harness.ExitUsage, exit)
 	require.Contains(t, errs, "no jvsfs mount to replace")
 	_, errs, exit = m.CLI("mount", "--replace", m.Base, m.Mountpoint)
-	require.Equal(t, 2, exit)
+	require.Equal(t, harness.ExitUsage, exit)
 	require.Contains(t, errs, "only that can take its place")
 	stranger := harness.StartActorAs(t, "stranger", harness.Identity{UID: 1234, GID: 1234})
 	_, said := stranger.Run("/", "", `printf '{"version":1,"op":"retire","device":"0:1"}\n' | timeout 5 nc -U -N `+socket(m, m.Mountpoint)+` || true`)

@@ -35,7 +35,7 @@ func TestExecExitCodes(t *testing.T) {
 	}
 	require.FileExists(t, m.Behind("made"))
 	_, errs, exit := m.CLI("exec", m.Mountpoint)
-	require.Equal(t, 2, exit, errs)
+	require.Equal(t, harness.ExitUsage, exit, errs)
 }
 
 // CMD, its children and theirs may write, in whatever session; nobody else.

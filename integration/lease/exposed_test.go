@@ -21,16 +21,16 @@ func TestAnExposedLockDirectoryIsRefused(t *testing.T) {
 		"user 1000": func() error { return os.Chown(above, 0, 0) },
 	} {
 		_, errs, exit := m.CLI("mount", m.Source, m.Mountpoint, "--control", locks)
-		require.Equal(t, exitStore, exit, errs)
+		require.Equal(t, harness.ExitStore, exit, errs)
 		require.Contains(t, errs, what)
 		require.Contains(t, errs, above)
 		_, errs, exit = m.CLI("lock", "acquire", "--control", locks, m.Source)
-		require.Equal(t, exitStore, exit, errs)
+		require.Equal(t, harness.ExitStore, exit, errs)
 		require.NoError(t, undo())
 	}
 	require.NoError(t, os.Chmod(above, 0o777))
 	_, errs, exit := m.CLI("mount", m.Source, m.Mountpoint, "--control", locks)
-	require.Equal(t, exitStore, exit, errs)
+	require.Equal(t, harness.ExitStore, exit, errs)
 	require.Contains(t, errs, "everybody")
 	require.NoError(t, os.Chmod(above, 0o777|os.ModeSticky))
 	m.MustCLI("lock", "status", "--control", locks, m.Source)

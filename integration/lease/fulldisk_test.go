@@ -60,7 +60,7 @@ func TestFullLockDirectory(t *testing.T) {
 	before := m.Digest()
 	for _, who := range []*harness.Actor{a, b} {
 		exit, said := m.TryLock("acquire", who)
-		require.Equal(t, exitStore, exit, said)
+		require.Equal(t, harness.ExitStore, exit, said)
 		require.Contains(t, said, "E_STORE_FAILED")
 		require.Contains(t, said, "no space left on device")
 		require.Contains(t, said, m.LockDir)

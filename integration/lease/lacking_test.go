@@ -93,7 +93,7 @@ func TestLockDirectoryWithoutLinksOrLocks(t *testing.T) {
 				{"lock", "acquire", "--control", m.LockDir, "--pid", strconv.Itoa(os.Getpid()), m.Source},
 			} {
 				_, errs, exit := m.CLI(args...)
-				require.Equal(t, exitStore, exit, "%v: %s", args, errs)
+				require.Equal(t, harness.ExitStore, exit, "%v: %s", args, errs)
 				require.Contains(t, errs, "E_STORE_FAILED: the file system of the lock directory has no "+c.thing+": ")
 				require.Contains(t, errs, "(file "+m.LockDir+")\n")
 				require.Regexp(t, "next: .*"+regexp.QuoteMeta(out), errs)

@@ -24,7 +24,7 @@ func sampleRecord() *lease.Record {
 }
 
 func TestExitCodesAreAPromise(t *testing.T) {
-	for class, code := range map[lease.Class]int{
+	for class, code := range map[lease.Class]ExitCode{
 		"E_LOCK_CONFLICT": 10, "E_LOCK_EXPIRED": 11, "E_LOCK_NOT_HELD": 12, "E_FENCING_MISMATCH": 13,
 		"E_CLOCK_SKEW_EXCEEDED": 14, "E_RECORD_UNREADABLE": 15, "E_STORE_FAILED": 15, "E_AUDIT_FAILED": 15,
 		"E_BAD_WORKTREE_ID": 2, "E_NO_MOUNT": 16, "E_MOUNT_BUSY": 17, "E_USAGE": 2, "E_NOT_PERMITTED": 1, "": 1,
@@ -42,7 +42,7 @@ func TestAsFailure(t *testing.T) {
 	require.Equal(t, "h:u:5:9", f.Holder.HolderID)
 	require.Equal(t, lease.Token(4), f.Holder.FencingToken)
 	require.Equal(t, ExitUsage, AsFailure(errors.Join(nil, Usagef("x"))).Exit())
-	require.Equal(t, 130, AsFailure(context.Canceled).Exit())
+	require.EqualValues(t, 130, AsFailure(context.Canceled).Exit())
 	require.Equal(t, ExitError, AsFailure(errors.New("x")).Exit())
 }
 

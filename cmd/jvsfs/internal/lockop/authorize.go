@@ -137,7 +137,7 @@ func authorizeHandover(p Plea) (string, *api.Failure) {
 }
 
 func notHeld(message, next string) *api.Failure {
-	return &api.Failure{Class: lease.Class("E_LOCK_NOT_HELD"), Message: message, Next: next}
+	return &api.Failure{Class: lease.ClassLockNotHeld, Message: message, Next: next}
 }
 
 // Identify resolves a process by its number with its own user.

@@ -103,7 +103,7 @@ func StillThere(k *lease.Keeper, agreed lease.Token) error {
 // Waitable tells whether time alone may turn the failure into a grant.
 func Waitable(err error) bool {
 	switch lease.ClassOf(err) {
-	case "E_LOCK_CONFLICT", "E_LOCK_EXPIRED":
+	case lease.ClassLockConflict, lease.ClassLockExpired:
 		return true
 	}
 	return false

@@ -24,8 +24,8 @@ const probeFD = 3
 
 // The exit codes of the probe.
 const (
-	probeServed = 0
-	probeDone   = 3 // the kernel says that the connection is gone
+	probeServed api.ExitCode = 0
+	probeDone   api.ExitCode = 3 // the kernel says that the connection is gone
 )
 
 // Probe is the hidden command itself; its exit code is the answer.
@@ -52,7 +52,7 @@ func probeDead(ctx context.Context, m *mountinfo.Info) error {
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = cmd.Run()
-	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == probeDone {
+	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == int(probeDone) {
 		return nil
 	}
 	return &api.Failure{Class: api.ClassNoMount, Err: err,
