@@ -19,7 +19,7 @@ import (
 
 func main() {
 	r := runner{out: os.Stdout}
-	flag.IntVar(&r.rule, "rule", 0, "only the mutations of this `RULE` (1 to 12)")
+	flag.IntVar(&r.rule, "rule", 0, "only the mutations of this `RULE` (1 to 15)")
 	flag.StringVar(&r.what, "what", "", "only the mutations whose line contains this `TEXT`")
 	flag.IntVar(&r.jobs, "jobs", 2, "how `MANY` at a time")
 	flag.StringVar(&r.root, "root", ".", "the module's `DIRECTORY`")
