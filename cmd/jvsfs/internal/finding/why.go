@@ -1,7 +1,7 @@
 package finding
 
-// WhyItMatters says of each finding that is not well what comes of it. A test holds
-// that every id that doctor reports has its line, and every line its finding.
+// WhyItMatters says for each problem what follows from it. A test checks that every id that doctor reports has
+// a line, and every line a finding.
 var WhyItMatters = map[string]string{
 	"kernel.old":        "mounting needs these calls; without them there is no fence at all",
 	"kernel.map":        "programs that map files for writing (databases, linkers) fail in the mount",
