@@ -5,10 +5,8 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
@@ -38,14 +36,4 @@ func command(args ...string) (api.ExitCode, string, string) {
 		return -1, "", err.Error()
 	}
 	return api.ExitCode(cmd.ProcessState.ExitCode()), out.String(), errs.String()
-}
-
-func tree(t *testing.T, dirs ...string) string {
-	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	require.NoError(t, err)
-	for _, dir := range dirs {
-		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
-	}
-	return root
 }

@@ -9,21 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-func tree(t *testing.T, dirs ...string) string {
-	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	require.NoError(t, err)
-	for _, dir := range dirs {
-		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
-	}
-	return root
-}
-
 func TestWorktreeOf(t *testing.T) {
-	root := tree(t, "r/.jvs", "r/main/sub", "r/worktrees/a", "plain/sub", "worktrees/lone")
+	root := testkit.Tree(t, "r/.jvs", "r/main/sub", "r/worktrees/a", "plain/sub", "worktrees/lone")
 	for path, want := range map[string]lease.WorktreeID{
 		"r/main":              "main",
 		"r/main/sub/deep":     "main",
@@ -46,7 +37,7 @@ func TestWorktreeOf(t *testing.T) {
 }
 
 func TestWorktreeOfPlainDirectory(t *testing.T) {
-	root := tree(t, "plain/sub", "worktrees/lone", "main", "odd name")
+	root := testkit.Tree(t, "plain/sub", "worktrees/lone", "main", "odd name")
 	p, err := WorktreeOf(filepath.Join(root, "plain"), "")
 	require.NoError(t, err)
 	require.Equal(t, lease.WorktreeID("plain"), p.ID)
@@ -71,7 +62,7 @@ func TestWorktreeOfPlainDirectory(t *testing.T) {
 }
 
 func TestSourceAt(t *testing.T) {
-	root := tree(t, "r/.jvs", "r/main", "r/worktrees/a", "plain")
+	root := testkit.Tree(t, "r/.jvs", "r/main", "r/worktrees/a", "plain")
 	for path, want := range map[string]api.Shape{
 		"r": api.ShapeRepository, "r/main": api.ShapeWorktree, "r/worktrees/a": api.ShapeWorktree,
 		"plain": api.ShapeDirectory, "r/worktrees": api.ShapeDirectory,
