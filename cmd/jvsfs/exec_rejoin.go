@@ -43,12 +43,12 @@ func leftAfterHangup(record json.RawMessage) time.Duration {
 func (h *remoteHolding) rejoin(pidfd *os.File, patience time.Duration) (*client.Client, error) {
 	ctx, cancel := context.WithTimeout(h.over, patience)
 	defer cancel()
-	h.note(fmt.Sprintf("the daemon of the mount is gone; the command goes on if the mount is recovered before %s",
+	h.note(fmt.Sprintf("the daemon of the mount is gone; the command continues if the mount is recovered before %s",
 		human.Clock(time.Now().Add(patience))))
 	for {
 		c, err := h.watchAgain(ctx, pidfd)
 		if err == nil {
-			h.note("the mount was recovered, and the lease goes on")
+			h.note("the mount was recovered, and the lease continues")
 			return c, nil
 		}
 		if f := api.AsFailure(err); f.Class == lease.ClassLockNotHeld {

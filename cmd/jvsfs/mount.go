@@ -265,8 +265,8 @@ func (m *mountCommand) sayHidden(p place.Place, point string) []string {
 	if len(all) == 0 {
 		return nil
 	}
-	noteTo(m.io)(fmt.Sprintf("not part of the mount are the file systems that are mounted inside of %s: %s; what is written to those places through %s goes to the directories that they cover. "+
-		"Unmount them before, or mount them again at their places in %s", p.Root, host.HiddenText(all), point, point))
+	noteTo(m.io)(fmt.Sprintf("the file systems that are mounted inside of %s are not part of the mount: %s; writes to those places through %s go to the directories that they cover. "+
+		"Unmount them first, or mount them again at their places in %s", p.Root, host.HiddenText(all), point, point))
 	out := make([]string, 0, len(all))
 	for _, h := range all {
 		out = append(out, h.Mountpoint)

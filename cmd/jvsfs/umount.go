@@ -57,7 +57,7 @@ func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
 	of, err := askUnmount(ctx, m, io)
 	switch f := api.AsFailure(err); {
 	case err == nil && of != "":
-		noteTo(io)(fmt.Sprintf("%s is a bind mount: what was mounted at %s is left alone", m.Mountpoint, of))
+		noteTo(io)(fmt.Sprintf("%s is a bind mount; the mount at %s stays", m.Mountpoint, of))
 		return unmountPlainly(m)
 	case err == nil:
 		sayDeadBelow(io, m.Mountpoint)
@@ -74,8 +74,8 @@ func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
 // or can be ended. Its mount is kept.
 func wantsBare(f *api.Failure, point string) *api.Failure {
 	if client.NobodyThere(f.Err) {
-		f.Message += "; unmounting it bares the directory below to writes with no fence"
-		f.Next = fmt.Sprintf("jvsfs recover %s brings it back; jvsfs umount --bare %s takes it away all the same", point, point)
+		f.Message += "; after an unmount nothing fences the directory below"
+		f.Next = fmt.Sprintf("jvsfs recover %s restores it; jvsfs umount --bare %s unmounts it anyway", point, point)
 	}
 	return f
 }
@@ -103,7 +103,7 @@ func askUnmount(ctx context.Context, m *mountinfo.Info, io stdio) (of string, er
 // it there.
 func sayDeadBelow(io stdio, point string) {
 	if below, err := jvsfsAt(point); err == nil {
-		noteTo(io)(fmt.Sprintf("a dead mount of before lies at %s, and refuses everything: jvsfs umount --bare takes it away", below.Mountpoint))
+		noteTo(io)(fmt.Sprintf("a dead mount of before lies at %s, and refuses everything: jvsfs umount --bare unmounts it", below.Mountpoint))
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// What happened to a repository's leases stands in its chain: who took, lost and
-// stole them, and what was refused meanwhile.
+// The chain of a repository has the history of its leases: who took, lost and stole them, and what was refused
+// meanwhile.
 func TestAuditChain(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, InPlace: true, OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")

@@ -74,8 +74,8 @@ func TestReplaceUnderFire(t *testing.T) {
 	m.Unmount() // before its carrier goes
 }
 
-// TestReplaceDrains: what is open at the old daemon goes on there, for much longer than a lease,
-// under the one token; the lease's end ends both.
+// TestReplaceDrains: files that are open at the old daemon stay there, for much longer than a lease, under the
+// same token. The end of the lease ends both.
 func TestReplaceDrains(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f", "g")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
@@ -140,8 +140,7 @@ func TestReplaceThenKillAndRecover(t *testing.T) {
 	gone(m, "the old daemon has ended", old)
 }
 
-// TestReplaceThatFails: the new daemon ends before it has taken the place. The old one goes on as
-// if nothing had happened.
+// TestReplaceThatFails: the new daemon ends before it has taken the place. The old one continues as before.
 func TestReplaceThatFails(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "a")
@@ -254,7 +253,7 @@ func socket(m *harness.Mount, point string) string {
 	return ""
 }
 
-// Who is not root ends nobody's leases by this, and what is not served cannot be replaced.
+// Only root can replace a daemon, and only a mount that is served.
 func TestReplaceRefuses(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	_, errs, exit := m.CLI("mount", "--replace", m.Base)

@@ -125,8 +125,7 @@ func expectSwitches(m *harness.Mount, t *testing.T, want ...string) {
 	require.Contains(t, m.MustCLI("audit", "verify", m.Mountpoint), "the chain is whole")
 }
 
-// When the switch returns, nothing of a stranger lands any more, whatever it was in the
-// middle of.
+// When the switch returns, no write of a stranger lands any more, at whatever point it was.
 func TestNothingOfAStrangerLandsAfterTheSwitch(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Extra: []string{"--enforce", "observe"}, Prepare: harness.WithFiles("f", "mapped")})
 	l := harness.NewMail(m)

@@ -13,7 +13,7 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// badRecord is one way in which a lock record is none.
+// badRecord is one way in which a lock record is invalid.
 type badRecord struct {
 	name, class, state string
 	exit               int
@@ -36,8 +36,8 @@ var badRecords = []badRecord{
 	}},
 }
 
-// Whatever is wrong with a record: nobody writes, the file is named by every
-// command that looks, and nothing is deleted to get to a yes.
+// With any bad record nobody writes, every command names the file, and no record is deleted so that a grant
+// becomes possible.
 func TestBadRecords(t *testing.T) {
 	for _, bad := range badRecords {
 		for _, onFree := range []string{"deny", "acquire", "allow"} {
@@ -57,7 +57,7 @@ func TestBadRecords(t *testing.T) {
 				for _, e := range entries {
 					require.NotContains(t, e.Name(), "claim."+pad(first.TokenNumber(t)+1), "a claim above what cannot be read")
 				}
-				// Repaired, all goes on, and no token comes twice.
+				// After the repair everything works, and no token comes twice.
 				require.NoError(t, os.WriteFile(file, []byte(good), 0o600))
 				second := m.Acquire(a)
 				require.Greater(t, second.TokenNumber(t), first.TokenNumber(t))

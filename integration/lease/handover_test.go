@@ -78,9 +78,9 @@ func TestHandoverEndsExec(t *testing.T) {
 	b.OK(m.Put("f"))
 }
 
-// A write of the holder hangs in the disk. The handover gives up in time, and nothing has
-// changed: the lease was renewed all the while, the holder's other writer, which had to
-// wait, goes on, and so does the hanging one.
+// A write of the holder hangs in the disk. The handover gives up in time, and nothing has changed: the lease
+// was renewed all the while, and the holder's other writer, which had to wait, continues, as does the hanging
+// one.
 func TestAHandoverThatIsNotInTimeChangesNothing(t *testing.T) {
 	m, disk := harness.NewFreezable(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")

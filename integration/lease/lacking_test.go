@@ -74,10 +74,9 @@ func newLacking(t *testing.T, what string) string {
 	return at
 }
 
-// A lock directory on a file system without hard links, or without locks: root's own
-// permissions are not what is wrong there. Every command that needs a lease says which
-// directory it is and what is missing, nothing is mounted, and the way out that is told
-// leads out.
+// A lock directory on a file system without hard links, or without locks. Permissions are not the problem
+// there. Every command that needs a lease names the directory and what is missing, nothing is mounted, and the
+// advice works.
 func TestLockDirectoryWithoutLinksOrLocks(t *testing.T) {
 	for lacks, c := range map[string]struct{ id, thing string }{
 		"links": {"locks.link", "hard links"},

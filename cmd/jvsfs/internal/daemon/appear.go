@@ -23,7 +23,7 @@ func (d *succession) appear(ctx context.Context) error {
 	}
 	if d.recovery.Serves {
 		if err := d.appearInstead(ctx); err != nil {
-			return fmt.Errorf("replace %s, which goes on as it was: %w", d.mountpoint(), err)
+			return fmt.Errorf("replace %s, which continues as before: %w", d.mountpoint(), err)
 		}
 		return nil
 	}

@@ -71,7 +71,7 @@ func (d *unmounting) unmountInTime() error {
 	if busy == nil || api.AsFailure(busy).Class != api.ClassBusy {
 		return busy
 	}
-	d.log.Warn("told to end while the mount is busy: it goes on serving for a moment", zap.Error(busy))
+	d.log.Warn("told to end while the mount is busy: it serves for another moment", zap.Error(busy))
 	for end := time.Now().Add(signalPatience); time.Now().Before(end); time.Sleep(busyPause) {
 		if d.unmount() == nil {
 			return nil

@@ -93,8 +93,8 @@ func (d *modeSwitch) switchMode(ctx context.Context, s *session, from, to gate.E
 func (d *modeSwitch) undrained(to gate.Enforce, wait time.Duration, err error) *api.Failure {
 	return &api.Failure{
 		Class: api.ClassBusy, Err: err,
-		Message: fmt.Sprintf("the mode is %s now, but what was let in before has not ended within %s", to, wait),
-		Next:    fmt.Sprintf("jvsfs status --json counts what is in flight; jvsfs enforce %s %s waits again", d.mountpoint(), to),
+		Message: fmt.Sprintf("the mode is %s now, but writes that were admitted before have not ended within %s", to, wait),
+		Next:    fmt.Sprintf("jvsfs status --json counts the writes in flight; jvsfs enforce %s %s waits again", d.mountpoint(), to),
 	}
 }
 

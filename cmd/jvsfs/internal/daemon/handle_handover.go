@@ -123,7 +123,7 @@ func (d *leaseOps) handoverPlea(w *worktree, s *session, scope string, who subje
 func (d *leaseOps) flushBefore(ctx context.Context) error {
 	if err := d.flushWithin(ctx); err != nil {
 		return &api.Failure{Class: lease.ClassLockConflict, Err: err,
-			Message: fmt.Sprintf("what was written could not be made durable in time, so nothing has changed: %v", err),
+			Message: fmt.Sprintf("the writes could not be made durable in time, so nothing has changed: %v", err),
 			Next:    "look at the disk, then try again with a longer --wait"}
 	}
 	return nil

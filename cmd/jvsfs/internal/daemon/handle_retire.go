@@ -202,7 +202,7 @@ func (d *succession) retire(ctx context.Context, s *session, by api.Device, succ
 			break
 		}
 		d.stay()
-		return api.Response{}, errors.New("the new daemon has not come up: this one goes on")
+		return api.Response{}, errors.New("the new daemon has not come up: this one continues")
 	}
 	d.leaveToSuccessor()
 	return api.Response{}, errWatched
@@ -283,7 +283,7 @@ func (d *succession) stay() {
 		d.log.Warn("journal of leases", zap.Error(err))
 	}
 	d.retirement.cancel()
-	d.log.Warn("not replaced: this daemon goes on")
+	d.log.Warn("not replaced: this daemon continues")
 }
 
 // leaveToSuccessor is the second step. Clients that watch a lease here are sent to the successor.
@@ -293,7 +293,7 @@ func (d *succession) leaveToSuccessor() {
 			w.events.tell(lease.Loss{Kind: lease.LossReplaced, Token: g.Token, Holder: g.Holder})
 		}
 	}
-	d.log.Info("replaced: what is open here goes on until it is closed")
+	d.log.Info("replaced: files that are open here stay here until they are closed")
 }
 
 // awaitPredecessor waits for the end of the daemon that this one has replaced. After that the holders write

@@ -112,7 +112,7 @@ func linesWith(file, prefix string) (n uint64) {
 func limitFindings(l limitFacts) []finding.Finding {
 	out := []finding.Finding{processLimit(l)}
 	if l.files > 0 && l.filesUsed > l.files/10*9 {
-		out = append(out, finding.Warn("limits.machine", "sysctl fs.file-max; find out who keeps them open", "%d of the %d files that the machine may have open are open", l.filesUsed, l.files))
+		out = append(out, finding.Warn("limits.machine", "sysctl fs.file-max; find the processes that keep them open", "%d of the %d files that the machine may have open are open", l.filesUsed, l.files))
 	}
 	out = append(out, inotifyFindings(l)...)
 	return append(out, timeoutFindings(l)...)

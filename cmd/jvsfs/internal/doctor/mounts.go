@@ -160,5 +160,5 @@ func hiddenFindings(m *mountinfo.Info, mounts host.MountTable) []finding.Finding
 		return nil
 	}
 	return []finding.Finding{finding.Warn("mounts.hidden", "umount "+m.Mountpoint+", unmount what is inside, mount again, and mount that again at its place in "+m.Mountpoint,
-		"%s does not show what is mounted inside of %s by another way: %s", m.Mountpoint, m.Source, host.HiddenText(all))}
+		"%s does not show the file systems that are mounted inside of %s: %s", m.Mountpoint, m.Source, host.HiddenText(all))}
 }

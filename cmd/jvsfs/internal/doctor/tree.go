@@ -75,5 +75,5 @@ func checkTree(p place.Place, fix lockdir.Repair) []finding.Finding {
 	if err != nil {
 		return []finding.Finding{finding.Fail("repair.failed", "run doctor as root", "%v", err)}
 	}
-	return []finding.Finding{finding.OK("repair.done", "%s: the records are those of %s as well now, and its tokens go on", p.LockDir, p.Root)}
+	return []finding.Finding{finding.OK("repair.done", "%s: the records belong to %s as well now, and its tokens continue", p.LockDir, p.Root)}
 }

@@ -186,5 +186,5 @@ var errHeldElsewhere = errors.New("held by other records")
 func heldElsewhere(p, o Place, head lease.Head) *api.Failure {
 	return &api.Failure{Class: lease.ClassLockConflict, File: head.File, Holder: api.ViewOfRecord(head.Record), Err: errHeldElsewhere,
 		Message: fmt.Sprintf("%s is held by other records of it, in %s, and not by those in %s", p.Root, o.LockDir, p.LockDir),
-		Next:    fmt.Sprintf("wait for that lease to end or release it (jvsfs lock release --control %s %s), or go on with those records", o.LockDir, p.Root)}
+		Next:    fmt.Sprintf("wait for that lease to end or release it (jvsfs lock release --control %s %s), or continue with those records", o.LockDir, p.Root)}
 }

@@ -40,7 +40,7 @@ func (r *Recovery) Unknown() *api.Failure {
 	if source != r.Point {
 		what += " " + r.Point
 	}
-	return &api.Failure{Class: api.ClassNoMount, Message: fmt.Sprintf("what was mounted at %s, and how, is not known any more", r.Point), File: host.StatePath(host.DeviceOf(r.Dead[0])),
+	return &api.Failure{Class: api.ClassNoMount, Message: fmt.Sprintf("nothing is known any more of the mount that was at %s", r.Point), File: host.StatePath(host.DeviceOf(r.Dead[0])),
 		Next: fmt.Sprintf("run it again with the options that it had: jvsfs mount --recover %s", what)}
 }
 
