@@ -47,9 +47,9 @@ const (
 
 // Classes of refusals that the locking spec does not name.
 const (
-	classNoRight  lease.Class = "E_PERMISSION"
-	classReadOnly lease.Class = "E_READ_ONLY_MOUNT"
-	classSealed   lease.Class = "E_SEALED"
+	ClassNoRight  lease.Class = "E_PERMISSION"
+	ClassReadOnly lease.Class = "E_READ_ONLY_MOUNT"
+	ClassSealed   lease.Class = "E_SEALED"
 )
 
 type verdict struct {
@@ -114,10 +114,10 @@ var verdicts = [reasonCount]verdict{
 	reasonLate: {lease.ClassFencingMismatch,
 		"a write to worktree {worktree} took effect after its lease was over, so it was not acknowledged",
 		"look at the file: its bytes may be on the store; jvsfs doctor lists such writes"},
-	ReasonReadOnly: {classReadOnly,
+	ReasonReadOnly: {ClassReadOnly,
 		"worktree {worktree} is read-only for everybody",
 		"jvsfs enforce <mountpoint> enforce (root, or who mounted)"},
-	ReasonSealed: {classSealed,
+	ReasonSealed: {ClassSealed,
 		"lock records and the directories that hold worktrees are changed by jvsfs alone",
 		"use jvsfs lock; umount to repair by hand"},
 	ReasonBadWorktree: {lease.ClassBadWorktreeID,
@@ -126,7 +126,7 @@ var verdicts = [reasonCount]verdict{
 	reasonNotExempt: {lease.ClassFencingMismatch,
 		"this file was opened for writing where anybody may write, and it is not there any more, or has another name elsewhere (worktree {worktree})",
 		"close the file and open it again under the lease"},
-	reasonNoRight: {classNoRight,
+	reasonNoRight: {ClassNoRight,
 		"the caller may not make this change itself, so no lease of worktree {worktree} is taken for it",
 		"ask the worktree's owner, or root"},
 	reasonKilled: {lease.ClassLockConflict,

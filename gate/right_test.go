@@ -20,7 +20,7 @@ func TestWhoMayNotWriteMayNotTake(t *testing.T) {
 	r.May = func() bool { asked++; return answer }
 	no := mustRefuse(t, g, r, reasonNoRight)
 	require.Equal(t, syscall.EPERM, no.Errno)
-	require.Equal(t, classNoRight, no.Class())
+	require.Equal(t, ClassNoRight, no.Class())
 	require.Zero(t, len(k.asked))
 	require.Equal(t, []int{1, 0, 0}, []int{asked, told, int(g.refusals.Load())})
 

@@ -43,13 +43,14 @@ at_end() {
   trap 'exit 143' TERM
 }
 
-# become_root SCRIPT [ARG...]: start the script again as root; mounting needs it.
+# become_root SCRIPT [ARG...]: start the script again as root, because mounting needs it. sudo
+# drops the environment, so the settings of the scripts are passed on by name.
 become_root() {
   [[ $EUID -eq 0 ]] && return
   command -v sudo >/dev/null || die "this needs root: run it as root or install sudo"
   local name settings=("PATH=$PATH")
-  for name in JVSFS_REQUIRE_FUSE JVSFS_BINARY JVSFS_RACE JVSFS_TEST_DIR FRESH_SUITES FRESH_TREES \
-    GOPROXY GOSUMDB http_proxy https_proxy no_proxy; do
+  for name in JVSFS_REQUIRE_FUSE JVSFS_BINARY JVSFS_RACE JVSFS_TEST_DIR JVSFS_IMAGE_CACHE CASES_LIMIT FRESH_SUITES FRESH_TREES \
+    NO_COLOR GOPROXY GOSUMDB http_proxy https_proxy no_proxy; do
     [[ -z ${!name:-} ]] || settings+=("$name=${!name}")
   done
   exec sudo env "${settings[@]}" bash "$@"

@@ -31,13 +31,14 @@ func newAuditCommand(io stdio) *cobra.Command {
 	a := &auditCommand{io: io}
 	cmd := &cobra.Command{
 		Use: "audit", Short: "Verify and show the audit chain",
-		Long: `Every lease that is taken, stolen, lost or given back, and every kind of refusal,
-is a line of the audit chain: .jvs/audit/audit.jsonl of a repository, beside the
-records of a plain directory. Each line carries the hash of the one before.`,
+		Long: `Each lease that is taken, stolen, lost or given back is a line of the audit chain,
+and so is each kind of refusal. The chain of a repository is .jvs/audit/audit.jsonl.
+The chain of a plain directory is beside its records. Each line carries the hash of
+the line before.`,
 		Args: usageArgs(cobra.NoArgs),
 	}
 	verify := &cobra.Command{
-		Use: "verify PATH", Short: "Check that no line was changed, taken out or put in, and that the end is there",
+		Use: "verify PATH", Short: "Check that no line was changed, removed or added, and that the end is there",
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), args[0]) },
 	}

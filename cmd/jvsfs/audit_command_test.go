@@ -30,7 +30,7 @@ func TestAuditVerifyAndTail(t *testing.T) {
 		require.NoError(t, log.Append(context.Background(), place.AuditRecordOf(lease.Event{Kind: "acquire", Worktree: "wt", Token: lease.Token(i + 1), At: time.Unix(1, 0)})))
 	}
 	require.NoError(t, log.Close())
-	cli := func(args ...string) (string, int) {
+	cli := func(args ...string) (string, api.ExitCode) {
 		var out, errs bytes.Buffer
 		code := run(context.Background(), append(args, "--control", control, filepath.Join(dir, "wt")), stdio{out: &out, err: &errs})
 		return out.String() + errs.String(), code

@@ -16,9 +16,8 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// child is CMD, first as a trampoline that waits for its word. It dies with this
-// process (PR_SET_PDEATHSIG), so that nothing writes on whose lease nobody
-// watches.
+// child is CMD. It starts as a trampoline that waits until the lease is held. It dies with this process
+// (PR_SET_PDEATHSIG), because nobody else watches the lease under which it writes.
 type child struct {
 	pid    int
 	start  uint64
@@ -84,7 +83,7 @@ func (c *child) letGo() error {
 	return err
 }
 
-// signal reaches the whole group; one that has ended already is no error.
+// signal sends a signal to the whole group. It is no error if the group has ended.
 func (c *child) signal(s syscall.Signal) { _ = syscall.Kill(-c.pid, s) }
 
 // end makes sure that the child has ended, takes the terminal back, and frees the
@@ -111,8 +110,8 @@ func (c *child) killUnlessEnded() {
 	<-c.ended
 }
 
-// reap waits for the child. When it is stopped on a terminal this process stops
-// too, so that the shell takes over, and goes on with it.
+// reap waits for the child. When the child is stopped on a terminal, this process stops too, so that the shell
+// takes over. Both continue together.
 func (c *child) reap() {
 	defer close(c.ended)
 	for {
@@ -144,7 +143,7 @@ func (c *child) stopped() {
 	c.signal(syscall.SIGCONT)
 }
 
-// foreground tells whether f is a terminal whose foreground group is ours.
+// foreground reports whether f is a terminal whose foreground group is ours.
 func foreground(f *os.File) bool {
 	if f == nil {
 		return false

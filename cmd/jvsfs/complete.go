@@ -42,9 +42,8 @@ func completeArgument(cmd *cobra.Command, args []string, word string) ([]cobra.C
 	return nil, cobra.ShellCompDirectiveDefault
 }
 
-// placeholder is the word of a usage line for argument n, counted from 0, without
-// brackets and dots; a last one with dots stands for all that follow. Flags that the
-// line shows are no arguments.
+// placeholder is the word for argument n (from 0) in a usage line, without brackets and dots. If the last word
+// has dots, it stands for all further arguments. Flags in the line do not count.
 func placeholder(use string, n int) string {
 	words := strings.Fields(use)[1:]
 	for i, w := range words {
@@ -65,7 +64,7 @@ func placeholder(use string, n int) string {
 	return strings.Trim(words[n], "[].")
 }
 
-// mountPoints lists the jvsfs mounts that word may become.
+// mountPoints lists the jvsfs mounts that complete word.
 func mountPoints(word string) []cobra.Completion {
 	mounts, err := host.ReadMounts()
 	if err != nil {
@@ -80,8 +79,7 @@ func mountPoints(word string) []cobra.Completion {
 	return out
 }
 
-// completeFlags offers the words of flags that take one of a closed set, and
-// directories where a flag names one.
+// completeFlags completes flags with a fixed set of values, and flags whose value is a directory.
 func completeFlags(cmd *cobra.Command) {
 	for _, s := range mountcfg.Settings() {
 		if cmd.Flags().Lookup(s.Flag) == nil {
@@ -94,7 +92,7 @@ func completeFlags(cmd *cobra.Command) {
 		case "FILE":
 			complete = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
 		}
-		// It fails only where the command has said already how the flag is completed.
+		// It fails only if the command completes the flag itself.
 		_ = cmd.RegisterFlagCompletionFunc(s.Flag, complete)
 	}
 	if cmd.Flags().Lookup("config") != nil {

@@ -17,7 +17,7 @@ import (
 
 func newConfigCommand(io stdio) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "config", Short: "Show what a mount is configured to do, and check configuration files",
+		Use: "config", Short: "Show the configuration of a mount, and check configuration files",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -34,12 +34,12 @@ type configShow struct {
 func newConfigShowCommand(io stdio) *cobra.Command {
 	c := &configShow{io: io}
 	cmd := &cobra.Command{
-		Use: "show [SOURCE [MOUNTPOINT]]", Short: "Show each value and where it came from",
-		Long: `Show each value and where it came from: default, FILE:LINE, -o option (fstab too),
-flag, argument.
+		Use: "show [SOURCE [MOUNTPOINT]]", Short: "Show each value and where it comes from",
+		Long: `Show each value and where it comes from: default, FILE:LINE, -o option (also of
+fstab), flag, or argument.
 
-With the mount point of a living mount the values are those of its daemon. Otherwise
-they are what jvsfs mount would take with the same flags and arguments.`,
+For the mount point of a living mount, the values are those of its daemon. Otherwise
+they are what jvsfs mount would use with the same flags and arguments.`,
 		Args: usageArgs(cobra.RangeArgs(0, 2)),
 		RunE: c.run,
 	}
@@ -84,7 +84,7 @@ func (c *configShow) view(cmd *cobra.Command, args []string) (configView, error)
 	return configOfMount(cmd.Context(), mount)
 }
 
-// livingMount is the mount that a single argument is the mount point of, nil for none.
+// livingMount is the mount whose mount point is the only argument, nil if there is none.
 func livingMount(args []string) (*mountinfo.Info, error) {
 	if len(args) != 1 {
 		return nil, nil

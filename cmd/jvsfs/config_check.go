@@ -26,7 +26,7 @@ type checkedFile struct {
 	err error
 }
 
-// mistake is one in a file; what is not about a single line has none.
+// mistake is one mistake in a file. It has no line if it concerns more than one.
 type mistake struct {
 	Line    int    `json:"line,omitempty"`   // from 1
 	Column  int    `json:"column,omitempty"` // from 1, in characters
@@ -36,7 +36,7 @@ type mistake struct {
 func newConfigCheckCommand(io stdio) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
-		Use: "check FILE...", Short: "Check configuration files; every mistake is told with line and column",
+		Use: "check FILE...", Short: "Check configuration files; show each mistake with line and column",
 		Args: usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c := checkConfigs(args)
@@ -65,7 +65,7 @@ func checkConfigs(files []string) configCheck {
 	return c
 }
 
-// mistakesOf takes apart what mountcfg has joined.
+// mistakesOf splits the joined errors of mountcfg.
 func mistakesOf(err error) (all []mistake) {
 	if err == nil {
 		return nil
@@ -82,7 +82,7 @@ func mistakesOf(err error) (all []mistake) {
 	return []mistake{{Message: err.Error()}}
 }
 
-// tell says it to people: what is well, then every mistake.
+// tell prints the result for people: first the files without a mistake, then every mistake.
 func (c configCheck) tell(io stdio) error {
 	var errs []error
 	for _, f := range c.Files {

@@ -13,7 +13,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -34,8 +33,8 @@ const (
 	adminSection = "8"
 )
 
-// adminCommands are for who runs a mount, with all below them. The rest is for who works in
-// one: the lease, exec, explain, status, top.
+// adminCommands, and their subcommands, are for people who run a mount. The others are for people who work in
+// one: lock, exec, explain, status, top.
 var adminCommands = []string{"mount", "umount", "recover", "enforce", "doctor", "audit", "config"}
 
 // sectionOf is the section of the manual for a command.
@@ -108,8 +107,8 @@ func pageName(cmd *cobra.Command) string {
 
 func manualName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// commandPage is the page that cobra makes, with what cobra does not know before its
-// list of other pages.
+// commandPage is the page that cobra makes. The sections that cobra does not know come before its list of other
+// pages.
 func commandPage(cmd *cobra.Command) ([]byte, error) {
 	cmd.InitDefaultHelpFlag()
 	cmd.NonInheritedFlags().VisitAll(sayFlag)
@@ -133,7 +132,7 @@ func commandPage(cmd *cobra.Command) ([]byte, error) {
 	return slices.Concat(listFlags(before), []byte("\n"), render(more), []byte(".SH SEE ALSO\n"), also, []byte("\n")), nil
 }
 
-// otherPages are those that are no command's and that a reader of a command's page wants next.
+// otherPages are pages that belong to no command, and to which the page of a command refers.
 func otherPages(cmd *cobra.Command) []string {
 	switch top := topCommand(cmd); top {
 	case "jvsfs":
@@ -148,7 +147,7 @@ func otherPages(cmd *cobra.Command) []string {
 	}
 }
 
-// topCommand is the name of the command just below jvsfs that cmd is or belongs to.
+// topCommand is the name of the command just below jvsfs: cmd itself, or the one to which it belongs.
 func topCommand(cmd *cobra.Command) string {
 	for cmd.HasParent() && cmd.Parent().HasParent() {
 		cmd = cmd.Parent()
@@ -156,10 +155,11 @@ func topCommand(cmd *cobra.Command) string {
 	return cmd.Name()
 }
 
-// commandReference is another command's page, in the section of the page that cobra makes.
+// commandReference matches a reference to another command's page. cobra gives it the section of the page
+// itself.
 var commandReference = regexp.MustCompile(`(jvsfs(?:-[a-z]+)*)\(\d\)`)
 
-// referToSections puts the section of each command's page behind its name.
+// referToSections gives each reference the section of the page to which it refers.
 func referToSections(root *cobra.Command, page []byte) []byte {
 	sections := map[string]string{}
 	var walk func(*cobra.Command)
@@ -178,8 +178,8 @@ func referToSections(root *cobra.Command, page []byte) []byte {
 
 func source() string { return "jvsfs " + api.Version() }
 
-// render turns sections of a page into roff. md2man takes the first heading of what has
-// no title for one.
+// render turns sections of a page into roff. It adds a title, because md2man would take the first heading for
+// one.
 func render(markdown string) []byte {
 	page := md2man.Render([]byte("% \"-\" \"8\"\n" + markdown))
 	return page[bytes.Index(page, []byte("\n.SH"))+1:]
@@ -216,31 +216,17 @@ func sayFlag(f *pflag.Flag) {
 
 // exitStatus lists the exit codes with the classes that have them.
 func exitStatus() string {
-	classes := map[int][]string{}
-	for class, code := range api.ExitCodes {
-		classes[code] = append(classes[code], string(class))
-	}
 	var b strings.Builder
 	b.WriteString("# EXIT STATUS\n")
-	item := func(code any, text string) { fmt.Fprintf(&b, "**%v**\n: %s\n\n", code, text) }
-	item(api.ExitOK, "Done.")
-	item(api.ExitError, "Another error, or a \"no\" to a steal.")
-	for _, code := range slices.Sorted(maps.Keys(classes)) {
-		slices.Sort(classes[code])
-		item(code, strings.TrimSpace(exitText[code]+" "+strings.Join(classes[code], ", ")))
+	for _, row := range api.Exits {
+		var classes []string
+		for _, class := range row.Classes {
+			classes = append(classes, string(class))
+		}
+		slices.Sort(classes)
+		fmt.Fprintf(&b, "**%d**\n: %s\n\n", row.Code, strings.TrimSpace(row.Text+" "+strings.Join(classes, ", ")))
 	}
-	item(api.ExitLeaseLost, "**exec**: the lease was lost while the command ran.")
-	item(api.ExitNotRun, "**exec**: the command cannot be run.")
-	item(api.ExitNotFound, "**exec**: the command is not there.")
-	item(fmt.Sprintf("%d+N", api.ExitSignalBase), "**exec**: signal N ended the command. 130 also: **lock** or **enforce** was interrupted.")
 	return b.String()
-}
-
-// exitText says what the name of a class does not.
-var exitText = map[int]string{
-	api.ExitUsage:   "Usage, or a steal that cannot ask and has no **--yes**.",
-	api.ExitNoMount: "No such mount, or its daemon is dead or silent.",
-	api.ExitBusy:    "Processes keep the mount busy.",
 }
 
 // writeCompletions writes the scripts under the names by which the shells find them.

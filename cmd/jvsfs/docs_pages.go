@@ -21,8 +21,8 @@ import (
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
-// pages are the manual pages that are no command's. Their lists of keys and options
-// come from the table of the configuration.
+// pages are the manual pages that belong to no command. Their lists of keys and options come from the table of
+// the configuration.
 //
 //go:embed pages/*.md
 var pages embed.FS
@@ -89,8 +89,7 @@ there says for which directory they are.
 
 `
 
-// writeExample writes a configuration with every key, those that have one with their
-// default.
+// writeExample writes a configuration with every key, and with its default if it has one.
 func writeExample(_ *cobra.Command, dir string) error {
 	var b strings.Builder
 	b.WriteString("# Configuration of a jvsfs mount; see jvsfs.yaml(5). What is commented out is the default, or not set.\n")

@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// How much fits: into a line of a manual page, and into a cell that tells no story.
+// The width of a line in a manual page, and the longest cell in a table of figures.
 const (
 	manualWidth = 96
 	shortCell   = 50
 )
 
-// tableForManual writes a table of Markdown in the form that a terminal shows best: one of
-// sentences as a list of terms, one of figures as text in columns.
+// tableForManual converts a table of Markdown for a terminal. A table of sentences becomes a list of terms. A
+// table of figures becomes text in columns.
 func tableForManual(lines []string) string {
 	rows := make([][]string, 0, len(lines))
 	for i, line := range lines {
@@ -29,7 +29,7 @@ func tableForManual(lines []string) string {
 	return termsTable(rows)
 }
 
-// tableCells splits a row at its bars; one with a backslash, or within code, is text.
+// tableCells splits a row at its bars. A bar after a backslash or within code is text.
 func tableCells(line string) (cells []string) {
 	line = strings.Trim(strings.TrimSpace(line), "|")
 	var cell strings.Builder
@@ -49,7 +49,7 @@ func tableCells(line string) (cells []string) {
 	return append(cells, strings.TrimSpace(cell.String()))
 }
 
-// isFigures tells columns of figures and words from sentences.
+// isFigures reports whether a table has figures and words only, and no sentences.
 func isFigures(rows [][]string) bool {
 	for _, row := range rows {
 		for column, cell := range row {
@@ -67,7 +67,8 @@ func isFigures(rows [][]string) bool {
 // plain is a cell without the marks of Markdown.
 func plain(cell string) string { return strings.NewReplacer("`", "", "**", "").Replace(cell) }
 
-// termsTable is a list of the first column; of more than two columns the header names each.
+// termsTable is a list whose terms are the first column. With more than two columns, the header's word stands
+// before each cell.
 func termsTable(rows [][]string) string {
 	var out strings.Builder
 	for _, row := range rows[1:] {
@@ -83,7 +84,7 @@ func termsTable(rows [][]string) string {
 	return out.String() + "\n"
 }
 
-// figuresTable is text in columns; what does not fit beside the first column comes below it.
+// figuresTable is text in columns. Columns that do not fit beside the first one follow in a block below.
 func figuresTable(rows [][]string) string {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {

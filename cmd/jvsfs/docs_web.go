@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The pages of section 7 are written for the web, where most people read them, and turned
-// into the Markdown that md2man makes a manual page of.
+// The pages of section 7 are written for the web, where most people read them. This file converts them to the
+// Markdown that md2man understands.
 
 // webTitle is the first line of such a page: "# NAME(SECTION) - what it is about".
 var webTitle = regexp.MustCompile(`^# ([\w.-]+)\((\d)\) - (.*)\n`)
@@ -19,7 +19,7 @@ var manualOf = map[string]string{
 	userSection: "User commands", "5": "File formats", "7": "Miscellaneous information", adminSection: "System administration",
 }
 
-// forManual turns a page of the web into one for md2man; others it leaves alone.
+// forManual converts a page that was written for the web. It leaves other pages alone.
 func forManual(page string, d pageData) string {
 	m := webTitle.FindStringSubmatch(page)
 	if m == nil {
@@ -29,8 +29,8 @@ func forManual(page string, d pageData) string {
 	return title + forManualBody(page[len(m[0]):])
 }
 
-// forManualBody goes over blocks: fenced ones stay as they are, tables are turned by their
-// width, and the rest loses what is for the web alone.
+// forManualBody converts block by block. Fenced blocks stay as they are, tables become lists or columns, and
+// other text loses the marks for the web.
 func forManualBody(text string) string {
 	var out strings.Builder
 	lines := strings.Split(text, "\n")

@@ -24,24 +24,24 @@ func newDoctorCommand(io stdio) *cobra.Command {
 	d := &doctorCommand{}
 	cmd := &cobra.Command{
 		Use: "doctor [PATH...]", Short: "Check leases, records, mounts, clock and kernel",
-		Long: `Check the kernel, the limits, the clock, the configuration files, the mounts, who gets
-past them, and the records of the worktrees or repositories PATH and of all that are
-mounted. Each finding says what is the matter, why that matters and how to repair it. Exit
-code 1 when something fails; with --strict also on a warning. Run it as root: others may
-not look at everybody's processes.
+		Long: `Check the kernel, the limits, the clock, the configuration files, the mounts, who can
+write past them, and the lease records: of the worktrees or repositories PATH, and of
+all that are mounted. Each finding says what is wrong, why it matters, and how to
+repair it. The exit code is 1 if something fails; with --strict also if there is a
+warning. Run doctor as root: other users cannot see everybody's processes.
 
-In each lock directory a file is made, linked, renamed, locked and removed, to see that
-the file system does that as leases need it.
+In each lock directory doctor makes, links, renames, locks and removes a file, to see
+that the file system can do what leases need.
 
---repair repairs what is provably safe and keeps every old file beside the new; what
-is not needs --force as well, and you to make sure that nobody writes.`,
+--repair repairs what is provably safe, and keeps every old file beside the new one.
+The rest needs --force as well; make sure first that nobody writes.`,
 		Args: usageArgs(cobra.ArbitraryArgs),
 		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd.Context(), io, args) },
 	}
 	d.addFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&d.strict, "strict", false, "a warning fails too")
+	cmd.Flags().BoolVar(&d.strict, "strict", false, "fail on warnings, too")
 	cmd.Flags().BoolVar(&d.repair.Safe, "repair", false, "repair what is provably safe")
-	cmd.Flags().BoolVar(&d.repair.Force, "force", false, "with --repair: repair also what only you can know to be safe")
+	cmd.Flags().BoolVar(&d.repair.Force, "force", false, "with --repair: repair also what jvsfs cannot prove to be safe")
 	cmd.Flags().BoolVar(&d.asJSON, "json", false, "print JSON")
 	return cmd
 }

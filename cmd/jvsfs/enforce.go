@@ -16,7 +16,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// defaultPatience is how long a command waits for what is in flight.
+// defaultPatience is how long a command waits for writes in flight.
 const defaultPatience = 30 * time.Second
 
 type enforceCommand struct {
@@ -28,17 +28,17 @@ func newEnforceCommand(io stdio) *cobra.Command {
 	e := &enforceCommand{}
 	cmd := &cobra.Command{
 		Use:   "enforce MOUNTPOINT [observe|enforce|readonly]",
-		Short: "Show or switch what becomes of writes without the lease",
-		Long: `Show what becomes of writes without the lease at a mount, or switch it there (root,
-or who mounted).
+		Short: "Show or switch how a mount treats writes without the lease",
+		Long: `Show how a mount treats writes without the lease, or switch it. Root and the user
+who mounted can switch.
 
-enforce refuses them. observe decides the same, counts, logs and audits what it
-would refuse, and refuses nothing. readonly refuses every write, the holder's
-too; the lease stays and is renewed.
+enforce refuses such writes. observe refuses nothing; it counts, logs and audits
+what enforce would refuse. readonly refuses every write, also the holder's; the
+lease stays and is renewed.
 
-When a switch to a stricter mode returns, nothing that only the mode before let
-in is in flight any more, stores through mappings included. The switch lasts as
-long as the mount: a restart goes back to what is configured.`,
+When a switch to a stricter mode returns, no write is in flight that only the former
+mode allowed, stores through mappings included. The switch lasts as long as the
+mount. A restart returns to the configured mode.`,
 		Args: usageArgs(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -47,7 +47,7 @@ long as the mount: a restart goes back to what is configured.`,
 		},
 	}
 	cmd.Flags().BoolVar(&e.asJSON, "json", false, "print JSON")
-	cmd.Flags().DurationVar(&e.wait, "wait", defaultPatience, "wait this `LONG` for what is in flight")
+	cmd.Flags().DurationVar(&e.wait, "wait", defaultPatience, "wait this `LONG` for writes in flight")
 	return cmd
 }
 

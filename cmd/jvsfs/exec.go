@@ -36,16 +36,17 @@ func newExecCommand(io stdio) *cobra.Command {
 		Short: "Hold the lease while CMD runs",
 		Long: `Hold the lease of WORKTREE while CMD runs, for CMD and its descendants.
 
-CMD runs in a process group of its own. When the lease is lost the group gets
-TERM, after 5 s KILL, and the exit code is 75. Otherwise it is that of CMD, or
-128+N when signal N ended it; 126 and 127 when CMD cannot be run or found.`,
+CMD runs in a process group of its own. If the lease is lost, the group gets TERM,
+and KILL after 5 s; the exit code is then 75. Otherwise the exit code is that of
+CMD, or 128+N if signal N ended it. It is 126 if CMD cannot be run, and 127 if CMD
+is not found.`,
 		Args: usageArgs(execArgs),
 		RunE: func(cmd *cobra.Command, args []string) error { return e.run(cmd.Context(), args[0], args[1:]) },
 	}
 	e.addFlags(cmd.Flags())
 	cmd.Flags().DurationVar(&e.wait, "wait", 0, "wait this `LONG` for the lease to become free")
-	cmd.Flags().BoolVar(&e.steal, "steal", false, "take the lease over if it has expired, skew and grace passed")
-	cmd.Flags().StringVar(&e.scope, "scope", "", "`WHO` counts as the holder (default: as configured, else tree)")
+	cmd.Flags().BoolVar(&e.steal, "steal", false, "take the lease over if it has expired, and skew and grace have passed")
+	cmd.Flags().StringVar(&e.scope, "scope", "", "`WHO` counts as the holder (default: as configured, or tree)")
 	cmd.Flags().StringVar(&e.purpose, "purpose", "", "`WHAT` the lease is for, shown to others (default: CMD)")
 	return cmd
 }
@@ -108,7 +109,7 @@ func (e *execCommand) run(ctx context.Context, path string, argv []string) error
 
 // supervise acquires, lets the child go, and waits for its end or the loss of the
 // lease.
-func (e *execCommand) supervise(ctx context.Context, h holding, c *child, signals <-chan os.Signal) (int, error) {
+func (e *execCommand) supervise(ctx context.Context, h holding, c *child, signals <-chan os.Signal) (api.ExitCode, error) {
 	if code, err := e.acquire(ctx, h, c, signals); err != nil || code != 0 {
 		return code, err
 	}
@@ -143,7 +144,7 @@ func (e *execCommand) supervise(ctx context.Context, h holding, c *child, signal
 }
 
 // acquire waits for the lease; a signal or the end of the child ends the wait.
-func (e *execCommand) acquire(ctx context.Context, h holding, c *child, signals <-chan os.Signal) (int, error) {
+func (e *execCommand) acquire(ctx context.Context, h holding, c *child, signals <-chan os.Signal) (api.ExitCode, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)
@@ -154,7 +155,7 @@ func (e *execCommand) acquire(ctx context.Context, h holding, c *child, signals 
 	case s := <-signals:
 		cancel()
 		<-done //nolint:errcheck // of a request that was called off
-		return api.ExitSignalBase + int(s.(syscall.Signal)), nil
+		return api.ExitBySignal(s.(syscall.Signal)), nil
 	case <-c.ended:
 		cancel()
 		<-done //nolint:errcheck // of a request that was called off
@@ -162,11 +163,11 @@ func (e *execCommand) acquire(ctx context.Context, h holding, c *child, signals 
 	}
 }
 
-func exitCodeOfStatus(s syscall.WaitStatus) int {
+func exitCodeOfStatus(s syscall.WaitStatus) api.ExitCode {
 	if s.Signaled() {
-		return api.ExitSignalBase + int(s.Signal())
+		return api.ExitBySignal(s.Signal())
 	}
-	return s.ExitStatus()
+	return api.ExitCode(s.ExitStatus())
 }
 
 // ignoreNotHeld accepts that a lease is gone already when it is given back: its

@@ -75,7 +75,7 @@ func (h *localHolding) release() error {
 	return errors.Join(errs...)
 }
 
-// reportingFence fences nothing, and tells of the loss.
+// reportingFence fences nothing. It reports the loss.
 type reportingFence struct{ reason chan<- string }
 
 func (reportingFence) Open(lease.Grant) {}
@@ -85,7 +85,7 @@ func (reportingFence) Extend(lease.Token, time.Duration) {}
 // Freeze has nothing to freeze.
 func (reportingFence) Freeze(context.Context, lease.Token) (func(), error) { return func() {}, nil }
 
-// Close tells the first loss that ends the lease.
+// Close reports the first loss that ends the lease.
 func (f reportingFence) Close(l lease.Loss) {
 	if l.Kind == lease.LossRenewFailed {
 		return

@@ -11,12 +11,11 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
-// refusedPatience bounds what exec waits for the daemons at its end, of which one may
-// be stopped.
+// refusedPatience is how long exec waits for the daemons at its end. One of them may be stopped.
 const refusedPatience = time.Second
 
-// sayRefused prints one line on what the child and its descendants were refused, on
-// any mount, if there was anything: tools say "Read-only file system" at best.
+// sayRefused prints one line if the child or its descendants were refused anything, on any mount. Tools say
+// "Read-only file system" at best.
 func (e *execCommand) sayRefused(ctx context.Context, c *child, began time.Time) {
 	mounts, err := host.ReadMounts()
 	if err != nil || len(mounts.JVSFS()) == 0 {
@@ -37,7 +36,7 @@ func (e *execCommand) sayRefused(ctx context.Context, c *child, began time.Time)
 	}
 }
 
-// refusedLine says the latest in full, and how many others there were.
+// refusedLine shows the latest refusal in full, and the number of the others.
 func refusedLine(all []summary, span time.Duration, incomplete bool) string {
 	if len(all) == 0 {
 		return ""

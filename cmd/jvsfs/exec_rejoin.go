@@ -17,10 +17,10 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// rejoinPause is how long exec waits between two looks for a mount that comes back.
+// rejoinPause is how long exec waits between two looks for a recovered mount.
 const rejoinPause = 20 * time.Millisecond
 
-// errDaemonGone is the loss that is told when nobody has brought the mount back in time.
+// errDaemonGone is the loss if nobody has recovered the mount in time.
 var errDaemonGone = errors.New("the daemon of the mount is gone")
 
 // leftAfterHangup is the longest time that a lease can be good for after its daemon was
@@ -38,17 +38,17 @@ func leftAfterHangup(record json.RawMessage) time.Duration {
 	return time.Duration(r.Lease-r.Renew) * time.Millisecond
 }
 
-// rejoin waits for a serving mount at the place whose daemon holds the same lease, and
-// watches it there.
+// rejoin waits until a mount at the same place serves and its daemon holds the same lease. It watches the lease
+// there.
 func (h *remoteHolding) rejoin(pidfd *os.File, patience time.Duration) (*client.Client, error) {
 	ctx, cancel := context.WithTimeout(h.over, patience)
 	defer cancel()
-	h.note(fmt.Sprintf("the daemon of the mount is gone; the command goes on if the mount is recovered before %s",
+	h.note(fmt.Sprintf("the daemon of the mount is gone; the command continues if the mount is recovered before %s",
 		human.Clock(time.Now().Add(patience))))
 	for {
 		c, err := h.watchAgain(ctx, pidfd)
 		if err == nil {
-			h.note("the mount was recovered, and the lease goes on")
+			h.note("the mount was recovered, and the lease continues")
 			return c, nil
 		}
 		if f := api.AsFailure(err); f.Class == lease.ClassLockNotHeld {
@@ -62,7 +62,7 @@ func (h *remoteHolding) rejoin(pidfd *os.File, patience time.Duration) (*client.
 	}
 }
 
-// watchAgain asks the daemon that now serves the place. What it connects to outlives ctx.
+// watchAgain asks the daemon that now serves the place. The connection outlives ctx.
 func (h *remoteHolding) watchAgain(ctx context.Context, pidfd *os.File) (*client.Client, error) {
 	m, err := jvsfsAt(h.t.Mount.Mountpoint)
 	if err != nil {
@@ -87,7 +87,7 @@ func (h *remoteHolding) watchAgain(ctx context.Context, pidfd *os.File) (*client
 	return c, nil
 }
 
-// jvsfsAt is the jvsfs mount that is the uppermost at a place, dead or not.
+// jvsfsAt is the topmost mount at a place if it is of jvsfs, dead or not.
 func jvsfsAt(point string) (*mountinfo.Info, error) {
 	mounts, err := host.ReadMounts()
 	if err != nil {

@@ -99,8 +99,8 @@ func (h *remoteHolding) use(c *client.Client) {
 	}
 }
 
-// follow waits for the line that tells of the loss. A daemon that is gone cannot renew,
-// so its end is one too, unless the mount comes back in time.
+// follow waits for the line that reports the loss. A daemon that has ended cannot renew. So its end is a loss,
+// too, unless the mount is recovered in time.
 func (h *remoteHolding) follow(c *client.Client, pidfd *os.File, patience time.Duration) {
 	for {
 		resp, err := c.Next(0)

@@ -27,23 +27,24 @@ type explainCommand struct {
 	asJSON bool
 }
 
-// sinceDefault is how far back explain looks for refusals: the command that has just
+// sinceDefault is how far back explain looks for refusals. It is long enough for a command that has just
 // failed.
 const sinceDefault = 10 * time.Second
 
 func newExplainCommand(io stdio) *cobra.Command {
 	e := &explainCommand{}
 	cmd := &cobra.Command{
-		Use: "explain [PATH]", Short: "Say why a write would pass or not, or why one was refused, and what to do",
-		Long: `Say why a write to PATH would pass or not, and what to do. The exit code is 0 when
-the write would pass, and otherwise that of the class of the refusal.
+		Use: "explain [PATH]", Short: "Say why a write would pass or was refused, and what to do",
+		Long: `Say why a write to PATH would pass or would be refused, and what to do. The exit code
+is 0 if the write would pass. Otherwise it is that of the class of the refusal.
 
-Without PATH: what was refused in the last seconds, to the processes of the session
-that this command runs in, or, with --pid, to process N and its descendants. They may
-have ended. And, of the worktrees that this is about and those of the mounts that the
-process stands in: whether it may write there now. The exit code is that of the latest
-refusal, else of a worktree that it may not write to, else of a mount that it stands in
-and that does not answer, else 0.`,
+Without PATH, explain shows what was refused in the last seconds to the processes of
+the session of this command, or with --pid to process N and its descendants. They may
+have ended. It also says whether the process may write now: in the worktrees of these
+refusals, and in the mounts where it has its working directory or open files.
+The exit code is that of the latest refusal. If there is none, it is that of a worktree
+that the process may not write to; then that of a mount that the process uses and that
+does not answer; then 0.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -115,8 +116,7 @@ func (e *explainCommand) ask(ctx context.Context, t client.Target) (api.Explanat
 	return x, err
 }
 
-// unmounted explains a path that no mount serves: nothing fences it, whatever its
-// record says.
+// unmounted explains a path that no mount serves. Nothing fences it, whatever its record says.
 func (e *explainCommand) unmounted(io stdio, t client.Target, policy lease.Policy, found error) error {
 	x := api.Explanation{}
 	x.Path, x.Allowed = t.Path, true

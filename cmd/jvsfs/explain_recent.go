@@ -28,7 +28,7 @@ type recentReport struct {
 	Worktrees  []api.Explanation `json:"worktrees"`            // may the process write there now?
 	Silent     []*api.Failure    `json:"silent,omitempty"`     // mounts that did not answer
 
-	stuck *api.Failure // of a mount that the process stands in
+	stuck *api.Failure // of a mount that the process uses
 }
 
 // recent explains what was refused lately.
@@ -99,16 +99,16 @@ func (r *recentReport) gather(ctx context.Context, mounts host.MountTable, sessi
 	sort.SliceStable(r.Refusals, func(i, j int) bool { return r.Refusals[i].At.Before(r.Refusals[j].At) })
 }
 
-// uses reports whether a process stands in a mount: its directory, an open file.
+// uses reports whether a process uses a mount, by its working directory or an open file.
 func uses(pid int, m *mountinfo.Info) bool {
 	dev := host.DeviceOf(m)
 	scan := host.BusyScan{Proc: "/proc", Limit: 1, Want: func(o host.Opened, _ string) bool { return o.Dev == dev }}
 	return len(scan.Process(pid)) > 0
 }
 
-// exit is the code of the latest refusal, else of a worktree that may not be written,
-// else of a mount that is dead under the process's feet.
-func (r *recentReport) exit() int {
+// exit is the code of the latest refusal. Without one it is that of a worktree that the process may not write
+// to, and then that of a mount that it uses and that does not answer.
+func (r *recentReport) exit() api.ExitCode {
 	if all := actual(summarise(r.Refusals)); len(all) > 0 {
 		return api.ExitCodeOf(lease.Class(all[len(all)-1].Class))
 	}
@@ -158,7 +158,7 @@ func (r *recentReport) text(session bool, now time.Time) string {
 	return b.String()
 }
 
-// nowText explains a worktree, in a line where it has been explained above.
+// nowText explains a worktree. If it has been explained above, one line is enough.
 func nowText(x api.Explanation, above []summary, now time.Time) string {
 	text := explanationText(x, now)
 	said := slices.ContainsFunc(above, func(s summary) bool { return s.Path == x.Path && s.Class == string(x.Class) })

@@ -27,7 +27,7 @@ func TestExitCodeOfWhatWasRefused(t *testing.T) {
 	observed.WouldRefuse = true
 	for name, c := range map[string]struct {
 		r    recentReport
-		want int
+		want api.ExitCode
 	}{
 		"nothing":                {recentReport{}, api.ExitOK},
 		"a refusal":              {recentReport{Refusals: []locatedRefusal{refusedAt("/m/a", "E_LOCK_EXPIRED", now.Add(-time.Second)), refusedAt("/m/b", "E_LOCK_CONFLICT", now)}, stuck: dead}, api.ExitConflict},

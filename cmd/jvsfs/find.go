@@ -9,16 +9,16 @@ import (
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
-// records are the flags that say where the records of a worktree are that no
-// mount serves, and under which policy they are written.
+// records are the flags for a worktree that no mount serves: where its records are, and under which policy they
+// are written.
 type records struct {
 	control string
 	config  string
 }
 
 func (r *records) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&r.control, "control", "", "without a mount: the lease records live in `DIR`")
-	fs.StringVar(&r.config, "config", "", "without a mount: take policy and control directory from `FILE`")
+	fs.StringVar(&r.control, "control", "", "without a mount: the lease records are in `DIR`")
+	fs.StringVar(&r.config, "config", "", "without a mount: read policy and control directory from `FILE`")
 }
 
 // load gives the lock directory ("" for the usual one) and the policy.

@@ -35,18 +35,17 @@ func newHandoverCommand(io stdio) *cobra.Command {
 		Use:   "handover WORKTREE --to-pid N | --to-session N | --to-host NAME",
 		Short: "Give the lease to another process, session or host, without a gap",
 		Long: `Give the lease to another process or session of the same mount, or to another host
-or mount that writes the same records, without a gap.
+or mount that uses the same records. Nobody else can take it in between.
 
-Writers wait while what is in flight ends and what was written is made durable;
-then the next holder has the next token, and the former one's open files are
-refused. When that cannot be done in time nothing has changed: the writers go on
-under the old lease. Writes that have waited for 5 seconds are refused. Only the
-holder and root can hand over, to a process whose user may write there.
+New writes wait until the writes in flight have ended and are durable. Then the next
+holder gets the next token, and the open files of the former holder are refused. If
+this takes longer than --wait, nothing changes: the writers continue under the old
+lease. A write that has waited for 5 seconds is refused. Only the holder and root can
+hand a lease over, and only to a process whose user may write there.
 
---to-host offers the lease to whoever next acquires it on purpose on the host of
-that name, through another mount or without one, until --wait is over:
-jvsfs lock acquire --wait 1m, or jvsfs exec --wait 1m, there. Nobody else gets it
-meanwhile.
+--to-host offers the lease until --wait is over. It goes to the first who acquires it
+on purpose on that host, through another mount or without one: jvsfs lock acquire
+--wait 1m, or jvsfs exec --wait 1m. Nobody else gets the lease meanwhile.
 
 WORKTREE is a worktree, its mount point, or any path inside.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
@@ -59,10 +58,10 @@ WORKTREE is a worktree, its mount point, or any path inside.`,
 	fs := cmd.Flags()
 	fs.IntVar(&h.toPID, "to-pid", 0, "the process `N` that is to hold the lease, with its descendants")
 	fs.IntVar(&h.toSession, "to-session", 0, "the POSIX session `N` (its leader's pid) that is to hold the lease")
-	fs.StringVar(&h.toHost, "to-host", "", "whoever acquires the lease on the host `NAME`, through another mount")
-	fs.StringVar(&h.scope, "scope", "", "with --to-pid: `WHO` counts as the holder (default: as configured, else tree)")
+	fs.StringVar(&h.toHost, "to-host", "", "the host `NAME`: who acquires the lease there next, through another mount")
+	fs.StringVar(&h.scope, "scope", "", "with --to-pid: `WHO` counts as the holder (default: as configured, or tree)")
 	fs.StringVar(&h.purpose, "purpose", "", "`WHAT` the lease is for, shown to others (default: as before)")
-	fs.DurationVar(&h.wait, "wait", defaultPatience, "wait this `LONG` for what is in flight, for the disk and for the other host")
+	fs.DurationVar(&h.wait, "wait", defaultPatience, "wait this `LONG` for writes in flight, for the disk and for the other host")
 	fs.BoolVar(&h.asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -18,7 +18,7 @@ import (
 // /sbin/mount.fuse.jvsfs SPEC DIR [-sfnv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE], see "EXTERNAL
 // HELPERS" of both manuals. Links with these names lead here. Where they are not installed
 // mount(8) finds the mount.fuse of libfuse, which runs "jvsfs SPEC DIR -o OPTIONS" by a shell.
-var helpers = map[string]func(context.Context, []string, stdio) int{
+var helpers = map[string]func(context.Context, []string, stdio) api.ExitCode{
 	"mount." + host.FSType: mountHelper, "mount." + programName: mountHelper,
 	"umount." + host.FSType: umountHelper, "umount." + programName: umountHelper,
 }
@@ -26,7 +26,7 @@ var helpers = map[string]func(context.Context, []string, stdio) int{
 const programName = "jvsfs"
 
 // helperOf finds out whether a command line is that of mount(8) or umount(8).
-func helperOf(argv []string) func(context.Context, []string, stdio) int {
+func helperOf(argv []string) func(context.Context, []string, stdio) api.ExitCode {
 	if h := helpers[filepath.Base(argv[0])]; h != nil {
 		return h
 	}
@@ -102,21 +102,21 @@ func (c *helperCall) check(name string, count int) error {
 }
 
 // failHelper tells a failure and returns code.
-func failHelper(io stdio, err error, code int) int {
+func failHelper(io stdio, err error, code api.ExitCode) api.ExitCode {
 	api.PrintFailure(io.out, io.err, api.AsFailure(err), false)
 	return code
 }
 
 // helperCode is the exit code of mount(8) for one of ours.
-func helperCode(code int) int {
+func helperCode(code api.ExitCode) api.ExitCode {
 	if code == api.ExitOK {
 		return api.ExitOK
 	}
 	return mountFailed
 }
 
-// runAs makes args the command line of this process too: the daemon runs it again.
-func runAs(ctx context.Context, args []string, io stdio) int {
+// runAs runs args. It also makes them the command line of this process, because the daemon runs that again.
+func runAs(ctx context.Context, args []string, io stdio) api.ExitCode {
 	os.Args = append([]string{programName}, args...)
 	return run(ctx, args, io)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // mountHelper mounts for mount(8), and returns when the mount serves.
-func mountHelper(ctx context.Context, argv []string, std stdio) int {
+func mountHelper(ctx context.Context, argv []string, std stdio) api.ExitCode {
 	c, err := parseHelperCall("mount."+host.FSType, 2, argv)
 	if err != nil {
 		return failHelper(std, err, mountUsage)
@@ -66,7 +66,7 @@ func (c *helperCall) mountArgs(std stdio) ([]string, error) {
 }
 
 // pretend does everything but mount.
-func (c *helperCall) pretend(ctx context.Context, std stdio, args []string) int {
+func (c *helperCall) pretend(ctx context.Context, std stdio, args []string) api.ExitCode {
 	m := &mountCommand{io: std}
 	cmd := m.command()
 	cmd.SetContext(ctx)

@@ -10,7 +10,7 @@ import (
 
 // umountHelper drains, flushes and releases before umount(8) returns; without it the
 // daemon does that once the mount has gone.
-func umountHelper(ctx context.Context, argv []string, io stdio) int {
+func umountHelper(ctx context.Context, argv []string, io stdio) api.ExitCode {
 	c, err := parseHelperCall("umount."+host.FSType, 1, argv)
 	if err != nil {
 		return failHelper(io, err, mountUsage)

@@ -13,17 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// repository makes a repository with main, mounted nowhere.
-func repository(t *testing.T) (main, locks string) {
-	root := tree(t, "repo/.jvs", "repo/main")
-	return filepath.Join(root, "repo/main"), filepath.Join(root, "repo/.jvs/locks")
-}
-
 func TestLockWithoutMount(t *testing.T) {
-	main, locks := repository(t)
+	main, locks := testkit.Repository(t)
 	me := strconv.Itoa(os.Getpid())
 	code, out, errs := command("lock", "acquire", "--json", "--pid", me, "--purpose", "tests", main)
 	require.Equal(t, api.ExitOK, code, errs)
@@ -55,7 +50,7 @@ func TestLockWithoutMount(t *testing.T) {
 }
 
 func TestLockOfAnotherProcess(t *testing.T) {
-	main, _ := repository(t)
+	main, _ := testkit.Repository(t)
 	other := exec.Command("sleep", "60")
 	require.NoError(t, other.Start())
 	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
@@ -76,7 +71,7 @@ func TestLockOfAnotherProcess(t *testing.T) {
 }
 
 func TestLockStatusMakesNothing(t *testing.T) {
-	main, locks := repository(t)
+	main, locks := testkit.Repository(t)
 	code, out, _ := command("lock", "status", main)
 	require.Equal(t, api.ExitOK, code)
 	require.Contains(t, out, "free")
@@ -84,7 +79,7 @@ func TestLockStatusMakesNothing(t *testing.T) {
 }
 
 func TestUnreadableRecordIsNoYes(t *testing.T) {
-	main, locks := repository(t)
+	main, locks := testkit.Repository(t)
 	require.NoError(t, os.Mkdir(locks, 0o700))
 	name := filepath.Join(locks, "main.claim.00000000000000000003")
 	require.NoError(t, os.WriteFile(name, []byte("{"), 0o600))
@@ -101,7 +96,7 @@ func TestUnreadableRecordIsNoYes(t *testing.T) {
 
 // What the store answers about a lease that is over or changed hands is tested in package lease; here, that the commands say it.
 func TestALeaseThatWasTakenOverIsNeitherRenewedNorReleased(t *testing.T) {
-	main, locks := repository(t)
+	main, locks := testkit.Repository(t)
 	code, _, errs := command("lock", "acquire", "--pid", strconv.Itoa(os.Getpid()), main)
 	require.Equal(t, api.ExitOK, code, errs)
 	own := filepath.Join(locks, "main.claim.00000000000000000001")
@@ -120,7 +115,7 @@ func TestALeaseThatWasTakenOverIsNeitherRenewedNorReleased(t *testing.T) {
 }
 
 func TestDoctorFindsWhatIsWrongWithALockDirectory(t *testing.T) {
-	main, locks := repository(t)
+	main, locks := testkit.Repository(t)
 	require.NoError(t, os.Mkdir(locks, 0o755))
 	tmp := filepath.Join(locks, "main.lock.tmp."+strings.Repeat("ab", 16))
 	require.NoError(t, os.WriteFile(tmp, nil, 0o600))
@@ -134,11 +129,11 @@ func TestDoctorFindsWhatIsWrongWithALockDirectory(t *testing.T) {
 }
 
 func TestExecWithoutMount(t *testing.T) {
-	main, _ := repository(t)
+	main, _ := testkit.Repository(t)
 	out := filepath.Join(main, "out")
 	for name, c := range map[string]struct {
 		args []string
-		code int
+		code api.ExitCode
 	}{
 		"success":        {[]string{"sh", "-c", "echo x > " + out}, 0},
 		"its exit code":  {[]string{"sh", "-c", "exit 7"}, 7},
@@ -156,7 +151,7 @@ func TestExecWithoutMount(t *testing.T) {
 }
 
 func TestExecHoldsTheLeaseForItsCommand(t *testing.T) {
-	main, _ := repository(t)
+	main, _ := testkit.Repository(t)
 	code, out, errs := command("exec", "--purpose", "inner", main, "--", "sh", "-c",
 		"/proc/"+strconv.Itoa(os.Getpid())+"/exe lock status --json "+main+"; echo pid $$")
 	require.Equal(t, api.ExitOK, code, errs)

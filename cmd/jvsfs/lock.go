@@ -50,7 +50,7 @@ var pidUsage = map[string]string{
 func newLockCommand(io stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock",
-		Short: "Acquire, renew, release, hand over, steal and look at leases",
+		Short: "Acquire, renew, release, hand over, steal and show leases",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -58,7 +58,7 @@ func newLockCommand(io stdio) *cobra.Command {
 		newLockOp(io, opAcquire, "acquire WORKTREE", "Take the lease for a process (default: the parent of this command, the shell)"),
 		newLockOp(io, opRenew, "renew WORKTREE", "Renew the lease now"),
 		newLockOp(io, opRelease, "release WORKTREE", "Give the lease back"),
-		newLockOp(io, opSteal, "steal WORKTREE", "Take over a lease that has expired, skew and grace passed"),
+		newLockOp(io, opSteal, "steal WORKTREE", "Take over a lease that has expired, when skew and grace have passed"),
 		newLockOp(io, opLockStatus, "status WORKTREE", "Show the lease and its record"),
 		newHandoverCommand(io),
 	)
@@ -85,8 +85,8 @@ func newLockOp(io stdio, op, use, short string) *cobra.Command {
 		fs.StringVar(&f.purpose, "purpose", "", "`WHAT` the lease is for, shown to others")
 	}
 	if op == opSteal {
-		fs.BoolVar(&f.yes, "yes", false, "do not ask whether the holder shown may be robbed")
-		fs.BoolVar(&f.fence, "fence", false, "when a daemon on this host keeps the gate, stopped or stuck in a write, end it (root, or its own user)")
+		fs.BoolVar(&f.yes, "yes", false, "do not ask; rob the holder that is shown")
+		fs.BoolVar(&f.fence, "fence", false, "end a daemon on this host that keeps the gate because it is stopped or stuck in a write (as root, or as its user)")
 	}
 	if op == opAcquire {
 		fs.DurationVar(&f.wait, "wait", 0, "wait this `LONG` for the lease to become free")

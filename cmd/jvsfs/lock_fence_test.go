@@ -19,6 +19,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -105,7 +106,7 @@ func tokenOf(t *testing.T, main string) lease.Token {
 
 // The gate of a stopped daemon is in the way of a steal that everything else allows. --fence ends it, and only it.
 func TestStealFenceEndsTheStoppedDaemonThatKeepsTheGate(t *testing.T) {
-	main, _ := repository(t)
+	main, _ := testkit.Repository(t)
 	me := strconv.Itoa(os.Getpid())
 	lasting, in := holdingExec(t, main)
 	code, _, errs := command("lock", "steal", "--yes", "--fence", "--config", leaseOf(t, time.Minute), "--pid", me, main)
@@ -131,7 +132,7 @@ func TestStealFenceEndsTheStoppedDaemonThatKeepsTheGate(t *testing.T) {
 
 // Whoever else has the file locked is named, and lives.
 func TestFenceEndsNobodyThatIsNotProven(t *testing.T) {
-	main, locks := repository(t)
+	main, locks := testkit.Repository(t)
 	me := strconv.Itoa(os.Getpid())
 	code, _, errs := command("lock", "acquire", "--pid", me, main)
 	require.Equal(t, api.ExitOK, code, errs)

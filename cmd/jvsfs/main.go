@@ -12,9 +12,9 @@ func main() {
 	api.ReleaseName = release
 	io := stdio{os.Stdin, os.Stdout, os.Stderr}
 	if helper := helperOf(os.Args); helper != nil {
-		os.Exit(helper(context.Background(), os.Args[1:], io))
+		os.Exit(int(helper(context.Background(), os.Args[1:], io)))
 	}
-	os.Exit(run(context.Background(), os.Args[1:], io))
+	os.Exit(int(run(context.Background(), os.Args[1:], io)))
 }
 
 // stdio are the streams of a command.
@@ -25,7 +25,7 @@ type stdio struct {
 
 // run executes one command line and returns its exit code; everything that can
 // go wrong comes through here.
-func run(ctx context.Context, args []string, io stdio) int {
+func run(ctx context.Context, args []string, io stdio) api.ExitCode {
 	root := newRoot(io)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)

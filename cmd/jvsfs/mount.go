@@ -39,25 +39,25 @@ func newMountCommand(io stdio) *cobra.Command { return (&mountCommand{io: io}).c
 func (m *mountCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mount SOURCE [MOUNTPOINT]",
-		Short: "Mount SOURCE, in place or at MOUNTPOINT, and return when it serves",
-		Long: `Mount SOURCE, in place or at MOUNTPOINT, and return when it serves.
+		Short: "Mount SOURCE, in place or at MOUNTPOINT, and return when the mount serves",
+		Long: `Mount SOURCE, in place or at MOUNTPOINT, and return when the mount serves.
 
-SOURCE is a JVS repository (it has .jvs; main and worktrees/NAME are guarded each
-on its own), one worktree of a repository, or any directory. The records of a
-plain directory live in --control, or else below ` + place.DefaultControlRoot + `.
-A tree has one set of records: while the directory, one above or one below is served
-with others, mounting fails and names that mount.
+SOURCE is a JVS repository, one worktree of a repository, or any directory. A
+repository has .jvs; its main and each of worktrees/NAME have a lease of their own.
+The lease records of a plain directory are in --control, or below ` + place.DefaultControlRoot + `.
+A directory tree has one set of records. If another mount serves the directory, one
+above it or one below it with other records, this mount fails and names the other one.
 
-By mount(8), or a line of fstab, the type is ` + host.FSType + ` and the options are those of -o.
+mount(8) and fstab use the type ` + host.FSType + ` and the options of -o.
 
-Ending the daemon by SIGTERM or SIGINT unmounts. While the mount is busy it
-releases what is held and leaves a dead mount, which refuses everything.`,
+SIGTERM or SIGINT ends the daemon and unmounts. If the mount is busy, the daemon
+releases its leases and leaves a dead mount, which refuses everything.`,
 		Args: usageArgs(cobra.RangeArgs(0, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd, args) },
 	}
 	m.settings.addFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&m.asJSON, "json", false, "print JSON when it serves")
-	cmd.Flags().BoolVar(&m.foreground, "foreground", false, "stay, and log to standard error")
+	cmd.Flags().BoolVar(&m.asJSON, "json", false, "print JSON when the mount serves")
+	cmd.Flags().BoolVar(&m.foreground, "foreground", false, "stay in the foreground, and log to standard error")
 	m.addRecoverFlags(cmd.Flags())
 	return cmd
 }
@@ -100,8 +100,8 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 	return cfg, p, err
 }
 
-// resolvePaths follows symbolic links in source and mount point, and refuses what
-// is on a jvsfs mount already, unless it is a dead one that is to come back.
+// resolvePaths follows symbolic links in source and mount point. It refuses a path on a jvsfs mount, unless
+// that mount is to be recovered or replaced.
 func (m *mountCommand) resolvePaths(ctx context.Context, cfg *mountcfg.Config, mounts host.MountTable) error {
 	for _, path := range []*string{&cfg.Source, &cfg.Mountpoint} {
 		if *path == "" {
@@ -265,7 +265,7 @@ func (m *mountCommand) logger(cfg mountcfg.Config) (*zap.Logger, *daemon.Suppres
 	return log, left, err
 }
 
-// sayHidden tells who mounts what the mount does not show.
+// sayHidden names the file systems inside of the source that the mount does not show.
 func (m *mountCommand) sayHidden(p place.Place, point string) []string {
 	mounts, err := host.ReadMounts()
 	if err != nil {
@@ -275,8 +275,8 @@ func (m *mountCommand) sayHidden(p place.Place, point string) []string {
 	if len(all) == 0 {
 		return nil
 	}
-	noteTo(m.io)(fmt.Sprintf("not part of the mount are the file systems that are mounted inside of %s: %s; what is written to those places through %s goes to the directories that they cover. "+
-		"Unmount them before, or mount them again at their places in %s", p.Root, host.HiddenText(all), point, point))
+	noteTo(m.io)(fmt.Sprintf("the file systems that are mounted inside of %s are not part of the mount: %s; writes to those places through %s go to the directories that they cover. "+
+		"Unmount them first, or mount them again at their places in %s", p.Root, host.HiddenText(all), point, point))
 	out := make([]string, 0, len(all))
 	for _, h := range all {
 		out = append(out, h.Mountpoint)

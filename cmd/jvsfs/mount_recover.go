@@ -19,9 +19,9 @@ import (
 // mount --recover is what a unit that is restarted runs, and what jvsfs recover starts.
 
 func (m *mountCommand) addRecoverFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&m.recover, "recover", false, "bring a dead jvsfs mount at that place back, with its leases; where there is none, mount")
-	fs.BoolVar(&m.replace, "replace", false, "put this daemon in the place of the one that serves there: what is open goes on at the old one, until it is closed")
-	fs.StringVar(&m.state, "state", "", "take the configuration from what the daemon of `DEVICE` left behind")
+	fs.BoolVar(&m.recover, "recover", false, "restore a dead jvsfs mount at that place, with its leases; if there is none, mount")
+	fs.BoolVar(&m.replace, "replace", false, "replace the daemon that serves there; open files stay with the old daemon until they are closed")
+	fs.StringVar(&m.state, "state", "", "use the configuration that the daemon of `DEVICE` left")
 	_ = fs.MarkHidden("state") // fails only for a flag that is none
 }
 
@@ -41,7 +41,7 @@ func (m *mountCommand) configuration(cmd *cobra.Command, args []string) (mountcf
 	return mountcfg.Restore(st.Config, host.StatePath(d))
 }
 
-// sayCopies names the places that a replacement does not reach.
+// sayCopies names the bind mounts that a replacement does not reach.
 func (m *mountCommand) sayCopies(before host.MountTable) {
 	if !m.replace || m.recovery == nil {
 		return
@@ -51,8 +51,8 @@ func (m *mountCommand) sayCopies(before host.MountTable) {
 	}
 }
 
-// sayLocks says that locks do not hold between what goes on at the old daemon and the new
-// one, where one of the two leaves them to the kernel.
+// sayLocks warns that file locks do not hold between the old daemon and the new one if one of the two leaves
+// them to the kernel.
 func (m *mountCommand) sayLocks(now mountcfg.Config) {
 	if !m.replace || m.recovery == nil || m.recovery.State == nil {
 		return
@@ -84,7 +84,7 @@ func (m *mountCommand) sourceOf(cfg mountcfg.Config) (p place.Place, err error) 
 	return p, err
 }
 
-// find looks at what lies at the mount point, with what is asked for in mind.
+// find looks for the mount that is to be recovered or replaced.
 func (m *mountCommand) find(ctx context.Context, mounts host.MountTable, point string) (*recovery.Recovery, error) {
 	if m.replace {
 		return recovery.FindServing(ctx, mounts, point)
@@ -92,7 +92,7 @@ func (m *mountCommand) find(ctx context.Context, mounts host.MountTable, point s
 	return recovery.Find(ctx, mounts, point)
 }
 
-// newDaemon wires the daemon; that of a recovery when the old one is gone for good.
+// newDaemon wires the daemon. For a recovery it does so when the old daemon has ended for good.
 func (m *mountCommand) newDaemon(ctx context.Context, cfg mountcfg.Config, p place.Place, out daemon.Outside) (*daemon.Daemon, error) {
 	if m.recovery == nil {
 		return daemon.New(cfg, p, out)
@@ -118,8 +118,7 @@ func (m *mountCommand) newDaemon(ctx context.Context, cfg mountcfg.Config, p pla
 	return d, nil
 }
 
-// takeRecovery looks again, with all other recoveries kept away, and waits for the end of the
-// old daemon.
+// takeRecovery locks out other recoveries, looks again, and waits for the end of the old daemon.
 func (m *mountCommand) takeRecovery(ctx context.Context) (*recovery.Recovery, error) {
 	lock, err := recovery.Lock(ctx)
 	if err != nil {

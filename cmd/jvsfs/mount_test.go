@@ -9,11 +9,12 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
 func TestMountRefusesWhatIsMounted(t *testing.T) {
-	root := tree(t, "repo/main")
+	root := testkit.Tree(t, "repo/main")
 	table := host.MountTable{
 		&mountinfo.Info{ID: 1, Mountpoint: "/"},
 		&mountinfo.Info{ID: 2, Parent: 1, Mountpoint: filepath.Join(root, "repo"), FSType: host.FSType},

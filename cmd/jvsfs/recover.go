@@ -18,14 +18,15 @@ import (
 func newRecoverCommand(io stdio) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
-		Use: "recover [MOUNTPOINT]", Short: "Bring a mount back whose daemon was killed",
-		Long: `Bring a mount back whose daemon was killed, as it was; without MOUNTPOINT all of
-them. At no moment can the directory below be written through the path: the new
-mount is put beneath the dead one, which is then taken away.
+		Use: "recover [MOUNTPOINT]", Short: "Restore a mount whose daemon was killed",
+		Long: `Restore a mount whose daemon was killed, as it was. Without MOUNTPOINT, restore all
+such mounts. The path never leads to the directory below: the new mount is put
+beneath the dead one, and then the dead one is detached.
 
-Leases of processes that live go on under the same token if nobody else took them
-and their time was not over. Who loses one stays out until it acquires again.
-Files and directories that were open through the dead mount must be opened again.`,
+The lease of a living process continues under the same token if nobody else took it
+and its time was not over. A process that loses its lease is refused until it acquires
+one again. Files and directories that were open through the dead mount must be opened
+again.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := recoverAll(cmd.Context(), args)
@@ -47,8 +48,8 @@ type recovered struct {
 	Error      *api.Failure `json:"error,omitempty"`
 }
 
-// recoverAll recovers the mount at a place, or every dead one. The failure of one does not keep
-// the others from coming back.
+// recoverAll recovers the mount at a place, or every dead one. If one fails, the others are recovered all the
+// same.
 func recoverAll(ctx context.Context, args []string) ([]recovered, error) {
 	if err := needRoot(); err != nil {
 		return nil, err
@@ -79,8 +80,8 @@ func recoverAll(ctx context.Context, args []string) ([]recovered, error) {
 	return all, nil
 }
 
-// recoverOne recovers the mount at a place; nil where there is nothing to recover. known is false,
-// and nothing was done, where it is not known how: unless meant, as by name.
+// recoverOne recovers the mount at a place. It returns nil if there is nothing to recover. known is false, and
+// nothing is done, if no state says how to recover the mount and the user has not named it (meant).
 func recoverOne(ctx context.Context, point string, meant bool) (done *recovered, known bool) {
 	mounts, err := host.ReadMounts()
 	var r *recovery.Recovery

@@ -91,8 +91,8 @@ type summary struct {
 	total          uint64 // how many there were
 }
 
-// summarise adds up what a command was refused for the same reason in the same
-// worktree, by how many processes soever; the latest comes last.
+// summarise adds up the refusals of a command for the same reason in the same worktree, over all its processes.
+// The latest comes last.
 func summarise(refusals []locatedRefusal) []summary {
 	type key struct {
 		command, path, class string
@@ -121,7 +121,7 @@ func summarise(refusals []locatedRefusal) []summary {
 	return out
 }
 
-// actual leaves out what went through because the mount only observes.
+// actual leaves out writes that passed because the mount only observes.
 func actual(all []summary) []summary {
 	return slices.DeleteFunc(slices.Clone(all), func(s summary) bool { return s.WouldRefuse })
 }

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
@@ -11,13 +14,10 @@ func newRoot(io stdio) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "jvsfs",
 		Short: "A file system that lets only the holder of the lease write",
-		Long: `jvsfs mounts a JVS repository, one of its worktrees or any directory so that
-only the holder of the lease can write below it. Everybody reads.
+		Long: `jvsfs mounts a JVS repository, one of its worktrees, or any directory. Through the
+mount, only the holder of the lease can write. Everybody can read.
 
-Exit codes: 0 ok, 1 other error, 2 usage, 10 conflict, 11 expired, 12 not held,
-13 fencing mismatch, 14 clock skew, 15 record unreadable or store failed,
-16 no such mount or dead mount, 17 busy, 75 exec lost its lease,
-130 interrupted.`,
+` + exitCodes() + `.`,
 		Version:       api.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -41,6 +41,24 @@ Exit codes: 0 ok, 1 other error, 2 usage, 10 conflict, 11 expired, 12 not held,
 	addExamples(root)
 	addCompletions(root)
 	return root
+}
+
+// exitCodes is the table of exit codes as one sentence.
+func exitCodes() string {
+	const width = 80
+	text, line := "", "Exit codes:"
+	for i, row := range api.Exits {
+		item := fmt.Sprintf(" %d %s", row.Code, row.Brief)
+		if i < len(api.Exits)-1 {
+			item += ","
+		}
+		if len(line)+len(item) > width {
+			text, line = text+line+"\n", strings.TrimSpace(item)
+			continue
+		}
+		line += item
+	}
+	return text + line
 }
 
 // usageArgs makes the complaint of a cobra validator a usage error.

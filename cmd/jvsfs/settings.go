@@ -9,7 +9,7 @@ import (
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
-// settings are the flags of a command that say what a mount shall be like.
+// settings are the flags that configure a mount.
 type settings struct {
 	config  string
 	options []string
@@ -19,11 +19,11 @@ func (s *settings) addFlags(fs *pflag.FlagSet) {
 	defaults := mountcfg.Default()
 	defaults.AddFlags(fs)
 	fs.StringVar(&s.config, "config", "", "read the configuration from `FILE` (YAML); options and flags win over it")
-	fs.StringArrayVarP(&s.options, "options", "o", nil, "mount `OPTIONS` as in fstab: nosuid, ro, config=FILE, KEY=VALUE for every key of the file; flags win over them")
+	fs.StringArrayVarP(&s.options, "options", "o", nil, "mount `OPTIONS` as in fstab: nosuid, ro, config=FILE, or KEY=VALUE for every key of the file; flags win over them")
 }
 
-// resolve gives the configuration that fs, parsed, and the arguments SOURCE and
-// MOUNTPOINT ask for; none of them must be there.
+// resolve is the configuration of the parsed flags fs and of the arguments SOURCE and MOUNTPOINT, which may
+// both be missing.
 func (s *settings) resolve(fs *pflag.FlagSet, args []string) (mountcfg.Config, error) {
 	opts, err := mountcfg.ParseOptions(strings.Join(s.options, ","))
 	if err != nil {

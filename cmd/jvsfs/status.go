@@ -34,8 +34,8 @@ func newStatusCommand(io stdio) *cobra.Command {
 		Args:  usageArgs(cobra.MaximumNArgs(1)),
 		RunE:  func(cmd *cobra.Command, args []string) error { return s.run(cmd, args) },
 	}
-	cmd.Flags().BoolVar(&s.asJSON, "json", false, "print JSON; with --watch a line of it each time")
-	cmd.Flags().DurationVar(&s.every, "watch", 0, "show it again each `INTERVAL`, until interrupted")
+	cmd.Flags().BoolVar(&s.asJSON, "json", false, "print JSON; with --watch one line each time")
+	cmd.Flags().DurationVar(&s.every, "watch", 0, "show it again every `INTERVAL`, until interrupted")
 	cmd.Flags().Lookup("watch").NoOptDefVal = watchInterval.String()
 	return cmd
 }

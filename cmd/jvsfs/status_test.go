@@ -74,6 +74,6 @@ func TestUmountOfWhatIsNoMount(t *testing.T) {
 }
 
 func TestExitCodeOfStatus(t *testing.T) {
-	require.Equal(t, 7, exitCodeOfStatus(syscall.WaitStatus(7<<8)))
-	require.Equal(t, 137, exitCodeOfStatus(syscall.WaitStatus(9)))
+	require.EqualValues(t, 7, exitCodeOfStatus(syscall.WaitStatus(7<<8)))
+	require.EqualValues(t, 137, exitCodeOfStatus(syscall.WaitStatus(9)))
 }

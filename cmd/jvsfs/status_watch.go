@@ -69,8 +69,8 @@ func (s *statusCommand) watch(ctx context.Context, args []string) error {
 	}
 }
 
-// shower says how one look is shown (a line of JSON, a screen, or a block of text),
-// and what comes after the last one.
+// shower is how one status is shown (a line of JSON, a screen, or a block of text), and what is printed after
+// the last one.
 func (s *statusCommand) shower() (show func(watchLine) error, end func()) {
 	nothing := func() {}
 	if s.asJSON {
@@ -79,8 +79,8 @@ func (s *statusCommand) shower() (show func(watchLine) error, end func()) {
 		return func(l watchLine) error { return enc.Encode(l) }, nothing
 	}
 	if tty := terminalOf(s.io.out); tty != nil && !dumbTerminal() {
-		// The alternate screen: what stood there before comes back at the end, and the
-		// terminal does not wrap anew what it shows when its size changes.
+		// The alternate screen: the terminal restores its former text at the end, and does not rewrap it when
+		// its size changes.
 		fmt.Fprint(tty, ansi.SetModeAltScreenSaveCursor)
 		return func(l watchLine) error { return s.redraw(tty, l) }, func() { fmt.Fprint(tty, ansi.ResetModeAltScreenSaveCursor) }
 	}
@@ -104,8 +104,7 @@ func (s *statusCommand) redraw(tty *os.File, l watchLine) error {
 	return err
 }
 
-// screen fits text to a terminal: no line wraps, none scrolls, and what was there
-// before is erased.
+// screen fits text to a terminal: no line wraps, none scrolls, and the former text is erased.
 func screen(text string, width, height int) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(lines) > height {

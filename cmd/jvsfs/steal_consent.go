@@ -20,8 +20,8 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// consent shows whom a steal would rob and asks, unless --yes has said so. It returns
-// the token that the answer is about, 0 where it is about whoever holds.
+// consent shows whom a steal would rob and asks, unless --yes has said so. It returns the token to which the
+// user agreed; 0 stands for any holder.
 func (f *lockFlags) consent(ctx context.Context, std stdio, t client.Target, policy lease.Policy) (lease.Token, error) {
 	if f.asJSON && !f.yes {
 		return 0, &api.Failure{Class: api.ClassUsage, Message: "--json cannot ask", Next: "say --yes, after a look at jvsfs lock status"}
@@ -67,8 +67,7 @@ func statusForSteal(ctx context.Context, t client.Target, policy lease.Policy) (
 	return st, json.Unmarshal(resp.Result, &st)
 }
 
-// robbedText says all that is known of a holder, for somebody who is to decide whether
-// it may be robbed.
+// robbedText shows all that is known of a holder, so that a person can decide whether to rob it.
 func robbedText(st api.LockStatus, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "jvsfs: the lease of %s is %s", st.Worktree, st.State)

@@ -17,14 +17,14 @@ func newTopCommand(io stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "top", Short: "Watch mounts, holders, time left, operations and refusals live",
 		Long: `Watch mounts, worktrees, holders, the time left of their leases, operations and
-refusals a second, and the last refusals, live on a terminal.
+refusals per second, and the last refusals, live on a terminal.
 
-Keys: q quits, s sorts by the next column, r the other way round, / filters, p
+Keys: q quits, s sorts by the next column, r reverses the order, / filters, p
 pauses, arrows scroll, ? shows all keys. NO_COLOR switches colours off.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runTop(cmd.Context(), io, every) },
 	}
-	cmd.Flags().DurationVar(&every, "interval", topInterval, "ask the daemons each `INTERVAL`")
+	cmd.Flags().DurationVar(&every, "interval", topInterval, "ask the daemons every `INTERVAL`")
 	return cmd
 }
 

@@ -50,8 +50,8 @@ func trampoline(io stdio, args []string) error {
 	return api.ExitWith(api.ExitNotRun)
 }
 
-// become is execve(2), after which CMD still dies with the jvsfs that started it. What a thread asked for at its parent's
-// death is its own: execve keeps that of the thread that calls it, which may be another than the one that was forked.
+// become is execve(2). CMD still dies with the jvsfs that started it. The death signal belongs to a thread, and
+// execve keeps that of the calling thread, which may not be the one that was forked. So it is set here again.
 func become(path string, args []string) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

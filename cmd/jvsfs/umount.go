@@ -30,11 +30,11 @@ func newUmountCommand(io stdio) *cobra.Command {
 		Use:     "umount MOUNTPOINT",
 		Aliases: []string{"unmount"},
 		Short:   "Drain, flush, release and unmount",
-		Long: `Drain, flush, release and unmount. Processes that keep the mount busy are named.
+		Long: `Drain, flush, release and unmount. If processes keep the mount busy, umount names them.
 
-A mount whose daemon is dead refuses everything. jvsfs recover brings it back;
-unmounting it bares the directory below: writes then reach it with no fence.
-That needs --bare.`,
+A mount whose daemon is dead refuses everything. jvsfs recover restores it. umount
+takes it away only with --bare, because then nothing fences writes to the directory
+below.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := unmountPath(cmd.Context(), io, args[0], bare)
@@ -44,7 +44,7 @@ That needs --bare.`,
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&bare, "bare", false, "unmount a dead mount, which bares the directory below")
+	cmd.Flags().BoolVar(&bare, "bare", false, "unmount a dead mount; then nothing fences the directory below")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -57,7 +57,7 @@ func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
 	of, err := askUnmount(ctx, m, io)
 	switch f := api.AsFailure(err); {
 	case err == nil && of != "":
-		noteTo(io)(fmt.Sprintf("%s is a bind mount: what was mounted at %s is left alone", m.Mountpoint, of))
+		noteTo(io)(fmt.Sprintf("%s is a bind mount; the mount at %s stays", m.Mountpoint, of))
 		return unmountPlainly(m)
 	case err == nil:
 		sayDeadBelow(io, m.Mountpoint)
@@ -70,18 +70,18 @@ func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
 	return unmountDead(m)
 }
 
-// wantsBare adds what there is to know of a dead mount that is to be unmounted. A daemon that
-// is only silent comes back by itself, or is ended: its mount is not given up.
+// wantsBare adds advice about --bare, but only for a dead mount. A daemon that is only silent may still answer,
+// or can be ended. Its mount is kept.
 func wantsBare(f *api.Failure, point string) *api.Failure {
 	if client.NobodyThere(f.Err) {
-		f.Message += "; unmounting it bares the directory below to writes with no fence"
-		f.Next = fmt.Sprintf("jvsfs recover %s brings it back; jvsfs umount --bare %s takes it away all the same", point, point)
+		f.Message += "; after an unmount nothing fences the directory below"
+		f.Next = fmt.Sprintf("jvsfs recover %s restores it; jvsfs umount --bare %s unmounts it anyway", point, point)
 	}
 	return f
 }
 
-// askUnmount asks the daemon, which unmounts its own mount and no copy of it: of is where
-// that is, if m is a copy.
+// askUnmount asks the daemon. The daemon unmounts only its own mount, and no copy of it. If m is a copy, of is
+// the place of that mount.
 func askUnmount(ctx context.Context, m *mountinfo.Info, io stdio) (of string, err error) {
 	mounts, err := host.ReadMounts()
 	if err != nil {
@@ -89,7 +89,7 @@ func askUnmount(ctx context.Context, m *mountinfo.Info, io stdio) (of string, er
 	}
 	resp, err := client.Ask(ctx, m, api.Unmount{Mount: m.ID, Mountpoint: m.Mountpoint}, nil, noteTo(io))
 	if f := api.AsFailure(err); f != nil && f.Class == api.ClassUsage && mounts.Count(host.DeviceOf(m)) == 1 {
-		// A daemon of before does not know the fields. There is no copy that it could mistake.
+		// A daemon of an older release does not know these fields. Without a copy it needs none of them.
 		resp, err = client.Ask(ctx, m, api.Unmount{}, nil, noteTo(io))
 	}
 	var done api.Unmounted
@@ -99,11 +99,11 @@ func askUnmount(ctx context.Context, m *mountinfo.Info, io stdio) (of string, er
 	return done.CopyOf, err
 }
 
-// sayDeadBelow warns when a dead mount comes to light: on a kernel that can put no mount beneath
-// another a recovery leaves it there (Linux before 6.5).
+// sayDeadBelow warns if a dead mount lies below the one that was unmounted. Before Linux 6.5 a recovery leaves
+// it there.
 func sayDeadBelow(io stdio, point string) {
 	if below, err := jvsfsAt(point); err == nil {
-		noteTo(io)(fmt.Sprintf("a dead mount of before lies at %s, and refuses everything: jvsfs umount --bare takes it away", below.Mountpoint))
+		noteTo(io)(fmt.Sprintf("a dead mount of before lies at %s, and refuses everything: jvsfs umount --bare unmounts it", below.Mountpoint))
 	}
 }
 
@@ -127,8 +127,8 @@ func mountAt(path string) (*mountinfo.Info, error) {
 	return m, nil
 }
 
-// unmountDead takes a mount away that nobody serves, and what is known of it with the last
-// of its copies.
+// unmountDead unmounts a mount that nobody serves. With the last of its copies it removes the state of the
+// mount.
 func unmountDead(m *mountinfo.Info) error {
 	if err := unmountPlainly(m); err != nil {
 		return err
@@ -140,7 +140,7 @@ func unmountDead(m *mountinfo.Info) error {
 	return host.ForgetMount(d)
 }
 
-// unmountPlainly takes one mount away, and asks nobody.
+// unmountPlainly unmounts one mount, and asks no daemon.
 func unmountPlainly(m *mountinfo.Info) error {
 	err := unix.Unmount(m.Mountpoint, unix.UMOUNT_NOFOLLOW)
 	switch {

@@ -15,7 +15,7 @@ var release string
 func newVersionCommand(io stdio) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
-		Use: "version", Short: "Say which build this is", Args: usageArgs(cobra.NoArgs),
+		Use: "version", Short: "Show which build this is", Args: usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			b := api.BuildOf()
 			if asJSON {

@@ -159,8 +159,7 @@ func printScalings(w io.Writer, run mediumRun, write func(io.Writer, [][]string)
 	return write(w, rows)
 }
 
-// line gives rates of native, and of the others what they are in relation to it: above
-// 1 is slower, as everywhere.
+// line gives the rates of native, and the ratios of the others to it: above 1 is slower, as everywhere.
 func (s scaling) line(i int, targets []string) []string {
 	native := s.Rates[targets[0]][i].Median
 	line := []string{s.Row, fmt.Sprint(s.Clients[i]), fmt.Sprintf("%.0f/s", native)}

@@ -34,7 +34,7 @@ func measure(ctx context.Context, opts options, m medium, scratch string) (run m
 	return run, d.work(&run)
 }
 
-// work fills in what it can: what was measured before an error is kept.
+// work fills in what it can. After an error it keeps the earlier measurements.
 func (d *driver) work(run *mediumRun) (err error) {
 	for _, r := range d.opts.rows {
 		res, err := d.row(r)
@@ -152,8 +152,8 @@ func (d *driver) counted(m *mounted, r row, res *result) error {
 
 func (d *driver) call(w *worker, q request) (answer, error) { return w.call(d.ctx, q) }
 
-// step does one step on the client. What a target cannot do costs it the row; a
-// hanging one ends the run.
+// step does one step on the client. A target that cannot do the step loses the row. A target that hangs ends
+// the run.
 func (d *driver) step(m *mounted, r row, s step, res *result, done func(answer)) error {
 	a, err := d.call(d.client, request{Row: r.name, Step: s, Box: m.box})
 	switch {

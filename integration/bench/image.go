@@ -57,7 +57,7 @@ func unmountBusy(dir string) (err error) {
 	return unix.Unmount(dir, unix.MNT_DETACH)
 }
 
-// warnJournal tells of a file system that cannot be compared on.
+// warnJournal warns of a file system that is no good for comparisons.
 func warnJournal(dir string) {
 	var st unix.Stat_t
 	if unix.Stat(dir, &st) != nil {

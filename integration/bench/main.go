@@ -49,7 +49,7 @@ func (rep *report) bench(ctx context.Context, opts options) (err error) {
 	if work, err = filepath.Abs(work); err != nil {
 		return err
 	}
-	// What is still mounted below must not be deleted through.
+	// Nothing may be deleted through a mount that is still there.
 	defer func() { err = errors.Join(err, removeUnmounted(work)) }()
 	scratch := filepath.Join(work, "scratch")
 	if err := os.Mkdir(scratch, 0o755); err != nil {

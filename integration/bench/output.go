@@ -55,7 +55,7 @@ func (rep report) writeJSON(path string) error {
 	return os.WriteFile(path, append(b, '\n'), 0o644)
 }
 
-// printRequests tells of which kinds the requests are.
+// printRequests shows the kinds of the requests.
 func (run mediumRun) printRequests(w io.Writer) {
 	fmt.Fprintln(w, "\nrequests to jvsfs for each operation:")
 	for _, r := range run.Rows {

@@ -6,9 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Calls that go past the Go scheduler: its bookkeeping costs as much as a cached
-// read, and would flatter whoever is compared with native. The goroutine is locked
-// to its thread and has no other one to wait for.
+// Calls that go past the Go scheduler. Its bookkeeping costs as much as a cached read, and would flatter every
+// target beside native. The goroutine is locked to its thread and has no other one to wait for.
 
 func rawOpen(path *byte, flags int) (int, error) {
 	at := unix.AT_FDCWD

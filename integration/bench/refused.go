@@ -56,7 +56,7 @@ func (d *driver) refusal(m *mounted, r row, stranger *worker) (refusal, error) {
 	return out, nil
 }
 
-// pair is one call, as it is made by who may and by who may not.
+// pair is one call, made by the holder and by a stranger.
 type pair struct {
 	d                 *driver
 	admitted, refused request

@@ -28,8 +28,7 @@ type result struct {
 	Requests map[string]float64 `json:"requests,omitempty"` // of jvsfs, for each operation
 }
 
-// cell is one target in one row: the times of the rounds, in turn with the other
-// targets', and what they are in relation to native in the same round.
+// cell is one target in one row: the times of the rounds, and their ratios to native in the same round.
 type cell struct {
 	Times []time.Duration `json:"times_ns,omitempty"`
 	Ratio spread          `json:"ratio"`

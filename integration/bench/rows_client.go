@@ -6,8 +6,7 @@ import (
 	"os"
 )
 
-// Rows that several clients do at the same time, each with files of its own: what they
-// have in common is the file system alone.
+// Rows that several clients do at the same time, each with files of its own. They share only the file system.
 
 const clientFile = 8 << 20
 

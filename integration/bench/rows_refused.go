@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mutating calls that are made twice: by who may and by who may not. They are no
-// rows of the table, for on other targets nothing is refused.
+// Mutating calls that are made twice: by the holder and by a stranger. They are no rows of the table, because
+// other targets refuse nothing.
 
 const refusedCalls = 2000
 

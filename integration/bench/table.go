@@ -62,8 +62,7 @@ func (run mediumRun) mean(target string) float64 {
 	return geometricMean(ratios)
 }
 
-// total counts what somebody waits for: the kernel tells what it forgets, and what it
-// has closed, without waiting.
+// total counts the requests for which a process waits. The kernel sends FORGET and RELEASE without waiting.
 func total(requests map[string]float64) float64 {
 	sum := 0.0
 	for kind, n := range requests {

@@ -97,5 +97,5 @@ func (w *worker) stop() {
 	}
 }
 
-// ownGroup keeps the signals of a terminal from who is needed to clean up.
+// ownGroup keeps the signals of a terminal away from a process that must clean up.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

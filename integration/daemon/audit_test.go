@@ -10,8 +10,8 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// What happened to a repository's leases stands in its chain: who took, lost and
-// stole them, and what was refused meanwhile.
+// The chain of a repository has the history of its leases: who took, lost and stole them, and what was refused
+// meanwhile.
 func TestAuditChain(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, InPlace: true, OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
@@ -70,7 +70,7 @@ func TestAStealThatCannotBeAuditedDoesNotHappen(t *testing.T) {
 	require.NoError(t, os.Rename(log, log+".aside"))
 	require.NoError(t, os.Mkdir(log, 0o755))
 	exit, errs := m.TryLock("steal", b, "main")
-	require.Equal(t, 15, exit, errs)
+	require.Equal(t, harness.ExitStore, exit, errs)
 	require.Contains(t, errs, "E_AUDIT_FAILED")
 	_, head := m.HeadClaim("main")
 	require.Equal(t, first.Token, head.Token, "the token must not have moved")

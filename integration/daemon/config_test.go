@@ -33,7 +33,7 @@ func TestConfigMistakes(t *testing.T) {
 	}
 }
 
-// What the file says holds, and flags win over it.
+// The values of the file hold, and flags win over them.
 func TestConfigFile(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	file := m.WriteConfig("c.yaml", "# times in two ways\nlease_duration_ms: 20000\nrenew_interval: 4s\non_free: allow\nerrno: EPERM\nscope: user\n")

@@ -64,8 +64,8 @@ func TestRecoveriesMeet(t *testing.T) {
 	}
 }
 
-// Told to end while it is busy, a mount goes on serving for a moment. Who leaves it in that
-// time has lost nothing, and the mount goes in peace.
+// After a signal to end, a busy mount serves for another moment. A process that leaves it in that time loses
+// nothing, and the mount ends in peace.
 func TestTermLetsWhoIsThereFinish(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "a")

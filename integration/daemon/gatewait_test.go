@@ -142,8 +142,8 @@ func says(m *harness.Mount) string { return statusOfWaiting(m).State }
 
 func waiting(m *harness.Mount) int64 { return statusOfWaiting(m).Statistics.Waiting }
 
-// Whoever is killed, or interrupted without having said what to do then, leaves a wait at
-// once: a witness that has waited for longer waits on.
+// A process that is killed, or interrupted without a handler, leaves a wait at once. A witness that has waited
+// for longer still waits.
 func TestWhoWaitsForAGateCanBeKilled(t *testing.T) {
 	m := stoppedHolder(t)
 	harness.Eventually(t, "they leave before the witness", func() bool { return leaveBeforeTheWitness(m, "main") })

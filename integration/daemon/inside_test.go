@@ -15,8 +15,8 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// What is mounted inside of the source is no part of the mount: who mounts is told, in place
-// and at a place of its own, and doctor tells later.
+// A file system that is mounted inside of the source is no part of the mount. mount says so, in place and at a
+// place of its own, and so does doctor later.
 func TestMountsInsideTheSourceAreNamed(t *testing.T) {
 	for name, inPlace := range map[string]bool{"in place": true, "elsewhere": false} {
 		t.Run(name, func(t *testing.T) {

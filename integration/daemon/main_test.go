@@ -1,4 +1,4 @@
-// Stories of the daemon: its life, its end, what comes after, and what it tells.
+// Stories of the daemon: its life, its end, its successors, and its reports.
 package daemon
 
 import (

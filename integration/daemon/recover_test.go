@@ -135,7 +135,7 @@ func stack(m *harness.Mount) []string {
 	return ours
 }
 
-// TestRecoverRevokes: who cannot go on is out, and stays out until it acquires again.
+// TestRecoverRevokes: a holder that cannot continue is refused until it acquires again.
 func TestRecoverRevokes(t *testing.T) {
 	t.Run("too late", func(t *testing.T) {
 		m := harness.NewMount(t, harness.MountOptions{OnFree: "acquire", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
@@ -209,7 +209,7 @@ func TestRecoverByRestart(t *testing.T) {
 	_, r := m.HeadClaim("")
 	require.Equal(t, before.Token, r.Token)
 	_, errs, exit := m.CLI(append(argv[1:len(argv)-2:len(argv)-2], "--recover")...)
-	require.Equal(t, 2, exit)
+	require.Equal(t, harness.ExitUsage, exit)
 	require.Contains(t, errs, "is served already")
 	m.Release(a)
 	m.Unmount()
@@ -217,11 +217,11 @@ func TestRecoverByRestart(t *testing.T) {
 	require.Zero(t, exit, said)
 }
 
-// TestRecoverRefuses what is not dead, and what would take others along.
+// TestRecoverRefuses: a mount that is not dead, and one with other mounts inside.
 func TestRecoverRefuses(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	_, errs, exit := m.CLI("recover", m.Mountpoint)
-	require.Equal(t, 2, exit)
+	require.Equal(t, harness.ExitUsage, exit)
 	require.Contains(t, errs, "is served already")
 
 	pid := m.Daemons()[0]
@@ -254,8 +254,8 @@ func TestRecoverRefuses(t *testing.T) {
 	require.NotContains(t, out, m.Mountpoint, "it serves")
 }
 
-// TestRecoverIsNobodysToHinder: who may read the directory of the sockets cannot keep mounts
-// dead by a lock on it.
+// TestRecoverIsNobodysToHinder: a user who may read the directory of the sockets cannot block a recovery by a
+// lock on it.
 func TestRecoverIsNobodysToHinder(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	m.KillDaemon()
@@ -327,7 +327,7 @@ func ownsState(m *harness.Mount, file string) bool {
 	return strings.HasPrefix(filepath.Base(file), "dev-"+dev+".")
 }
 
-// TestExecOutlivesItsDaemon: CMD goes on when the mount comes back in time with its lease.
+// TestExecOutlivesItsDaemon: CMD continues when the mount is recovered in time with its lease.
 func TestExecOutlivesItsDaemon(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)

@@ -57,7 +57,7 @@ func TestADaemonOfAnEarlierReleaseIsNamed(t *testing.T) {
 	require.NoError(t, l.Close())
 	<-ended
 	require.NoError(t, os.Rename(socket+".real", socket))
-	require.Equal(t, 2, exit, said)
+	require.Equal(t, harness.ExitUsage, exit, said)
 	require.Contains(t, said, "is of another release and does not understand \"config\"")
 	require.Contains(t, said, "jvsfs mount --replace")
 	require.Contains(t, m.MustCLI("config", "show", m.Mountpoint), "lease_duration")

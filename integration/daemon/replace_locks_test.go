@@ -9,9 +9,8 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// Whoever has a file locked when the daemon is replaced keeps the lock: nobody gets it through
-// the new one or natively, whoever waits gets it when it is given back, and one who waited at
-// the old daemon still does.
+// A process that has a file locked when the daemon is replaced keeps the lock: nobody gets it through the new
+// daemon or natively. Waiters get it when it is released, also those that waited at the old daemon.
 func TestReplaceKeepsFileLocks(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "allow"})
 	a, b, c, d := harness.StartActor(t, "a"), harness.StartActor(t, "b"), harness.StartActor(t, "c"), harness.StartActor(t, "d")

@@ -74,8 +74,8 @@ func TestReplaceUnderFire(t *testing.T) {
 	m.Unmount() // before its carrier goes
 }
 
-// TestReplaceDrains: what is open at the old daemon goes on there, for much longer than a lease,
-// under the one token; the lease's end ends both.
+// TestReplaceDrains: files that are open at the old daemon stay there, for much longer than a lease, under the
+// same token. The end of the lease ends both.
 func TestReplaceDrains(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f", "g")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
@@ -140,8 +140,7 @@ func TestReplaceThenKillAndRecover(t *testing.T) {
 	gone(m, "the old daemon has ended", old)
 }
 
-// TestReplaceThatFails: the new daemon ends before it has taken the place. The old one goes on as
-// if nothing had happened.
+// TestReplaceThatFails: the new daemon ends before it has taken the place. The old one continues as before.
 func TestReplaceThatFails(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "a")
@@ -254,14 +253,14 @@ func socket(m *harness.Mount, point string) string {
 	return ""
 }
 
-// Who is not root ends nobody's leases by this, and what is not served cannot be replaced.
+// Only root can replace a daemon, and only a mount that is served.
 func TestReplaceRefuses(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	_, errs, exit := m.CLI("mount", "--replace", m.Base)
-	require.Equal(t, 2, exit)
+	require.Equal(t, harness.ExitUsage, exit)
 	require.Contains(t, errs, "no jvsfs mount to replace")
 	_, errs, exit = m.CLI("mount", "--replace", m.Base, m.Mountpoint)
-	require.Equal(t, 2, exit)
+	require.Equal(t, harness.ExitUsage, exit)
 	require.Contains(t, errs, "only that can take its place")
 	stranger := harness.StartActorAs(t, "stranger", harness.Identity{UID: 1234, GID: 1234})
 	_, said := stranger.Run("/", "", `printf '{"version":1,"op":"retire","device":"0:1"}\n' | timeout 5 nc -U -N `+socket(m, m.Mountpoint)+` || true`)

@@ -31,7 +31,7 @@ func withDirs(t testing.TB, worktree string, n int) {
 	}
 }
 
-// within fails unless what was begun ends in time; everything else goes on meanwhile.
+// within fails unless the call ends in time. Everything else continues meanwhile.
 func within(t *testing.T, what string, done <-chan harness.Reply) {
 	t.Helper()
 	select {
@@ -114,7 +114,7 @@ func TestNobodyWaitsForWhoWaitsForTheDisk(t *testing.T) {
 	require.True(t, strings.HasPrefix(harness.ReadText(t, m.Behind("d7", "f")), "waits"))
 }
 
-// One who is killed while it stands in line for the disk ends at once.
+// A process that is killed while it waits for the disk ends at once.
 func TestWhoStandsInLineCanBeKilled(t *testing.T) {
 	m, disk := harness.PrepareFreezableOf(t, harness.MountOptions{OnFree: "allow"}, 64<<20)
 	withDirs(t, m.Source, waitingWriters+1)

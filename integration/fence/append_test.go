@@ -46,7 +46,7 @@ func TestAppendHandlesStoreInPlace(t *testing.T) {
 	require.NoError(t, err)
 	_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, unix.O_APPEND)
 	require.NoError(t, err)
-	// What was appended behind the mount is not overwritten.
+	// An append behind the mount is not overwritten.
 	behind, err := os.OpenFile(m.Behind("f"), os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(t, err)
 	_, err = behind.WriteString("behind")

@@ -13,7 +13,7 @@ import (
 func TestEnforceOnAReadOnlyMount(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f"), Extra: []string{"-o", "ro"}})
 	out, errs, exit := m.CLI("enforce", m.Mountpoint, "enforce")
-	require.Equal(t, 2, exit, "%s%s", out, errs)
+	require.Equal(t, harness.ExitUsage, exit, "%s%s", out, errs)
 	require.Contains(t, errs, "mount -o remount,bind,rw "+m.Mountpoint)
 	require.Equal(t, "readonly", m.Modes().Enforce)
 

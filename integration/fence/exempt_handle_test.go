@@ -75,8 +75,8 @@ func TestExemptHandleFollowsTheFile(t *testing.T) {
 	}
 }
 
-// What was stored through a mapping while it was refused is lost, and that is said once
-// although the file may be written again by then.
+// A store through a mapping that was refused is lost. That is reported once, although the file may be writable
+// again by then.
 func TestExemptMappingSaysWhatWasLost(t *testing.T) {
 	m, holder, stranger := newCache(t)
 	stranger.OK(harness.Command{Op: "open", Handle: "h", Path: m.At(cacheDir, "f"), Flags: unix.O_RDWR})
@@ -107,7 +107,7 @@ func TestExemptHandleOfALaterHolder(t *testing.T) {
 	stranger.OK(m.Put("src/new"))
 }
 
-// A handle of a lease that is over goes on where anybody may write, and only there.
+// A handle of a lease that is over still works where anybody may write, and only there.
 func TestExemptHandleOfAnEarlierHolder(t *testing.T) {
 	m, holder, stranger := newCache(t)
 	for _, path := range []string{cacheDir + "/f", "src/f"} {
@@ -257,8 +257,8 @@ func TestExemptRaceWithTheBorder(t *testing.T) {
 	}
 }
 
-// Whatever a name in the cache is swapped for while it is used, what is written is
-// what anybody may write.
+// A name in the cache may be replaced by anything while it is used: only files that anybody may write are
+// written.
 func TestExemptRaceWithSymlinks(t *testing.T) {
 	m, _, swapper := newCache(t)
 	writer := harness.StartActor(t, "writer")

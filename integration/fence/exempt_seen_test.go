@@ -46,8 +46,7 @@ func counts(m *harness.Mount) (c struct {
 	return c
 }
 
-// What was let through for its place is counted, stands in the audit chain and is
-// explained, and takes no lease.
+// A write that is admitted because of its place is counted, audited and explained, and takes no lease.
 func TestExemptIsSeen(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Extra: []string{"--exempt", cacheRule}, Prepare: prepareCache}) // on free: acquire
 	stranger := harness.StartActor(t, "stranger")
@@ -97,8 +96,7 @@ func TestExemptIsSeen(t *testing.T) {
 	require.Contains(t, out, "would pass\n  exempt by rule")
 }
 
-// What a stranger changes through one mount is soon seen by the holder of another, who
-// may believe what is guarded for long.
+// The holder soon sees a stranger's change through another mount, although it may cache guarded files for long.
 func TestExemptIsNotCachedForLong(t *testing.T) {
 	m, holder, stranger := newCache(t)
 	n := m.Second()

@@ -168,8 +168,8 @@ func fileSize(t testing.TB, path string) int64 {
 	return info.Size()
 }
 
-// TestFailsClosed: SIGKILL of the daemon bares nothing. Who held and who did
-// not are told that the mount is dead, and the tree stays as it was.
+// TestFailsClosed: after SIGKILL of the daemon nothing is unfenced. The holder and the others get the error of
+// a dead mount, and the tree stays as it was.
 func TestFailsClosed(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f", "mapped", "lines")})
 	holder := harness.StartActor(t, "holder")

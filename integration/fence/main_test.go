@@ -1,4 +1,4 @@
-// Stories of what the fence lets through, what it refuses, and what a refusal leaves behind.
+// Stories of the fence: which writes pass, which are refused, and that a refusal leaves no trace.
 package fence
 
 import (

@@ -29,7 +29,7 @@ func beside(m *harness.Mount, rel, name string) *harness.Mount {
 	return &n
 }
 
-// insistOn makes a rename that may be told that something is in flight for too long.
+// insistOn retries a rename that fails because something is in flight for too long.
 func insistOn(a *harness.Actor, c harness.Command) {
 	a.T.Helper()
 	harness.EventuallyNoted(a.T, "the rename", func() (bool, string) {
@@ -110,8 +110,8 @@ func sizeOf(t testing.TB, path string) int64 {
 	return st.Size
 }
 
-// A mount of one worktree knows its tree by what it was when it was mounted. While it is
-// there the tree keeps that name.
+// A mount of one worktree knows its tree by the name at the time of the mount. While it is mounted, the tree
+// keeps that name.
 func TestRenameOfARootBeneathTheMountOfAWorktree(t *testing.T) {
 	for _, rel := range []string{"main", "worktrees/a"} {
 		t.Run(rel, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestRenameOfARootBeneathTheMountOfAWorktree(t *testing.T) {
 			wide(m, mover, rel)
 			wide(m, mover, "worktrees", "y")
 			mover.Fails(m.Move(rel, "worktrees/y"), "EBUSY")
-			// Who holds it by its old name through the other mount is nobody by the new one.
+			// A holder by the old name through the other mount holds nothing by the new one.
 			m.Release(mover, rel)
 			n.Acquire(writer)
 			writer.OK(n.Put("f"))
@@ -266,7 +266,7 @@ func TestRenamesOfRootsAgainstWriters(t *testing.T) {
 	for range 100 {
 		insistOn(mover, harness.Command{Op: "rename", Path: m.At("main"), To: m.At("worktrees/a"), Flags: unix.RENAME_EXCHANGE})
 	}
-	// What is open belongs to the tree that it was opened in, and not to the name.
+	// An open file belongs to the tree in which it was opened, and not to the name.
 	mover.OK(harness.Command{Op: "open", Handle: "old", Path: m.At("main/f"), Flags: unix.O_WRONLY})
 	insistOn(mover, harness.Command{Op: "rename", Path: m.At("main"), To: m.At("worktrees/a"), Flags: unix.RENAME_EXCHANGE})
 	mover.Fails(harness.Command{Op: "write", Handle: "old", Data: []byte("stale")}, "EROFS")

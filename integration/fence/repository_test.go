@@ -58,8 +58,8 @@ func TestRepositoryRenameAcrossWorktrees(t *testing.T) {
 	a.OK(m.Move("main/f", "main/g"))
 }
 
-// Into a guard is across as well: whoever has the file open from outside would
-// go on writing in it, and a second name outside would be a way in for good.
+// A move into a worktree is a crossing, too: a process that has the file open from outside would continue to
+// write to it, and a second name outside would be a way in for good.
 func TestRepositoryMoveIntoAWorktree(t *testing.T) {
 	m := newRepository(t, "deny")
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
@@ -138,7 +138,7 @@ func TestRepositoryRestore(t *testing.T) {
 	holder.Fails(m.Put("main", "new"), "EROFS")
 }
 
-// With nobody holding, nobody may take main away or put one in its place.
+// While nobody holds the lease, nobody may remove or replace main.
 func TestRepositoryRootOfAFreeWorktree(t *testing.T) {
 	m := newRepository(t, "deny")
 	a := harness.StartActor(t, "a")

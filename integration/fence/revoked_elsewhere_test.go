@@ -65,7 +65,7 @@ func TestRevokedElsewhere(t *testing.T) {
 	require.Zero(t, m.WorktreeStatus("source").Revoked)
 }
 
-// Who gave its lease away, in whatever way, is nobody's robbed one.
+// A holder that gave its lease away, in any way, does not count as robbed.
 func TestNobodyIsRevokedForGiving(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Calm, Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")

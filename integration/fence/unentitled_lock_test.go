@@ -11,8 +11,8 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// A lease is taken on purpose by who may write to the worktree's root and can get there,
-// as the file system below judges.
+// A user may acquire a lease if it may write to the worktree's root and can reach it. The backing file system
+// decides that.
 func TestLockOfTheUnentitled(t *testing.T) {
 	owned := func(uid, gid int, mode uint32) func(testing.TB, string) {
 		return func(t testing.TB, dir string) {

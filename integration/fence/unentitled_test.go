@@ -15,8 +15,8 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// Nobody who may not write takes a lease: every mutating call by users without the
-// permission says what it says natively, and makes no record.
+// A user who may not write takes no lease: every mutating call without the permission fails as it does
+// natively, and makes no record.
 
 // linux/fs.h
 const (
@@ -99,7 +99,7 @@ func addMaskedUser(path string, info os.FileInfo) error {
 		harness.ACLEntry{Tag: harness.ACLGroupObj, Perm: perm >> 3 & 7, ID: harness.ACLNobody}, harness.ACLEntry{Tag: harness.ACLMask, Perm: 5, ID: harness.ACLNobody}, harness.ACLEntry{Tag: harness.ACLOther, Perm: perm & 5, ID: harness.ACLNobody}), 0)
 }
 
-// unentitled are those who may not write, by what they are.
+// unentitled are the kinds of users who may not write.
 func unentitled(t *testing.T) map[string]*harness.Actor {
 	return map[string]*harness.Actor{
 		"another user":                harness.StartActorAs(t, "another", harness.Identity{UID: 1001, GID: 1001}),

@@ -64,8 +64,7 @@ func TestCacheOfOneWorktree(t *testing.T) {
 	require.GreaterOrEqual(t, m.Lookups(m.At("main", "f"), harness.Looks), uint64(2*harness.Looks))
 }
 
-// What a mount believed while it had the only writer is not believed when another
-// mount has it.
+// Entries that a mount cached while it had the only writer are dropped when another mount has it.
 func TestCacheAfterTheLeaseHasGoneElsewhere(t *testing.T) {
 	m := harness.NewMount(t, harness.CacheOptions("100ms"))
 	n := m.Second()
@@ -115,8 +114,7 @@ func names(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// What changes behind the mount on this machine is seen at once, long before the
-// cache times out.
+// Changes behind the mount on this machine are seen at once, long before the cache times out.
 func TestCacheSeesChangesBehindTheMount(t *testing.T) {
 	m := harness.NewMount(t, harness.CacheOptions("1h", "--cache", "shared"))
 	// A directory is watched from a moment after it was first looked into.

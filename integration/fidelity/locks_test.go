@@ -130,7 +130,7 @@ func TestLocksEndByClose(t *testing.T) {
 	}
 }
 
-// Whoever is killed leaves no lock, and whoever waits can be killed.
+// A killed process leaves no lock, and a waiting process can be killed.
 func TestLocksEndByDeath(t *testing.T) {
 	_, ways := twoMountsAndNative(t)
 	b := harness.StartActor(t, "b")
@@ -192,8 +192,8 @@ func TestLocksAreInterrupted(t *testing.T) {
 	}
 }
 
-// Who would wait for itself through another process of the mount is told, in one file
-// or two; an open file's locks wait, as natively.
+// A process that would wait for itself through another process of the mount gets EDEADLK, with one file or two.
+// Locks of open file descriptions wait, as natively.
 func TestLocksDeadlock(t *testing.T) {
 	_, ways := twoMountsAndNative(t)
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
@@ -276,7 +276,7 @@ func TestLocksAndTheDaemonsEnd(t *testing.T) {
 	}
 }
 
-// Who waits when the mount is cut off is let go.
+// A waiter is released when the mount is cut off.
 func TestLocksOfAnAbortedMount(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "allow", Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
@@ -315,8 +315,8 @@ func TestLocksFidelity(t *testing.T) {
 	m.RequireFidelity(t, which)
 }
 
-// Who gets a lock sees what the one before has left: the content, the size, and that a
-// name beside it is gone, whatever it had seen before.
+// A process that gets a lock sees the changes of the process before: the content, the size, and that a name
+// beside it is gone, even if it had cached others.
 func TestLocksBringWhatIsNew(t *testing.T) {
 	_, ways := twoMountsAndNative(t)
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")

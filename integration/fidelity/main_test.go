@@ -1,4 +1,4 @@
-// Stories of a mount beside a plain directory: whoever may write sees no difference.
+// Stories of a mount beside a plain directory: a process that may write sees no difference.
 package fidelity
 
 import (

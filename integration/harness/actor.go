@@ -160,7 +160,7 @@ func (a *Actor) Stop() {
 	Eventually(a.T, a.Name+" is stopped", func() bool { return ProcState(a.PID()) == "T" })
 }
 
-// Resume lets a stopped actor go on, and waits until the kernel says so.
+// Resume continues a stopped actor, and waits until the kernel shows it.
 func (a *Actor) Resume() {
 	a.T.Helper()
 	require.NoError(a.T, unix.Kill(a.PID(), unix.SIGCONT))

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Background is a command that runs while the test goes on. What it says goes
-// to a file, which descendants that outlive it may keep.
+// Background is a command that runs beside the test. Its output goes to a file, which descendants that outlive
+// it may keep open.
 type Background struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -46,7 +46,7 @@ func (m *Mount) StartExec(line string, options ...string) *Background {
 // PID is the process of jvsfs.
 func (b *Background) PID() int { return b.cmd.Process.Pid }
 
-// Wait returns the exit code and what was said.
+// Wait returns the exit code and the output.
 func (b *Background) Wait() (exit int, said string) {
 	b.t.Helper()
 	timer := time.AfterFunc(Patience, func() { _ = b.cmd.Process.Kill() })
@@ -90,7 +90,7 @@ func (l Mail) Gate(name string) string {
 	return path
 }
 
-// Open lets the shell that reads from the gate go on. It waits for the reader.
+// Open continues the shell that reads from the gate. It waits for the reader.
 func (l Mail) Open(name string) {
 	l.T.Helper()
 	var fd int

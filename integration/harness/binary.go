@@ -34,8 +34,8 @@ func BuildBinary(out string, options ...string) error {
 	return nil
 }
 
-// CopyBinary gives a binary from elsewhere a path of its own, so that its
-// processes are told from those of others that run it, and never killed.
+// CopyBinary gives a binary from elsewhere a path of its own. So its processes differ from those of others that
+// run it, which must not be killed.
 func CopyBinary(from, to string) error {
 	text, err := os.ReadFile(from)
 	if err != nil {

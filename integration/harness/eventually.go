@@ -17,8 +17,7 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 	EventuallyNoted(t, what, func() (bool, string) { return ok(), "" })
 }
 
-// EventuallyNoted is eventually with a note on what was seen last, which the
-// failure then shows.
+// EventuallyNoted is Eventually with a note on the last state. The failure shows it.
 func EventuallyNoted(t testing.TB, what string, ok func() (bool, string)) {
 	t.Helper()
 	deadline := time.Now().Add(Patience)

@@ -1,17 +1,19 @@
 package harness
 
-// ExitUsage is the exit code of a command line that is not understood, and of what cannot be done as asked.
-const ExitUsage = 2
-
-// ExitLost is the exit code of exec when the lease was lost meanwhile.
-const ExitLost = 75
-
-// Exit codes that the command line promises.
+// The exit codes that the command line promises. The tests have numbers of their own, as a script has; a test of the
+// command compares them with its table.
 const (
-	ExitConflict = 10
-	ExitNotHeld  = 12
-	ExitDead     = 16
-	ExitBusy     = 17
+	ExitUsage       = 2
+	ExitConflict    = 10
+	ExitExpired     = 11 // over, but skew and grace have not passed
+	ExitNotHeld     = 12
+	ExitFencing     = 13
+	ExitClockSkew   = 14
+	ExitStore       = 15
+	ExitDead        = 16
+	ExitBusy        = 17
+	ExitLost        = 75 // exec: the lease was lost meanwhile
+	ExitInterrupted = 130
 )
 
 // Exit codes of mount(8) and umount(8).
@@ -20,6 +22,3 @@ const (
 	MountFailed     = 32
 	MountSomeFailed = 64 // mount -a: the others are mounted
 )
-
-// ExitExpired is E_LOCK_EXPIRED: over, but skew and grace have not passed.
-const ExitExpired = 11

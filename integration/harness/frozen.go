@@ -71,7 +71,7 @@ func (f *Frozen) ioctl(request uint) {
 // Freeze makes the disk hang.
 func (f *Frozen) Freeze() { f.t.Helper(); f.ioctl(fiFreeze); f.on = true }
 
-// Thaw lets the disk go on; it may be called twice.
+// Thaw lets the disk continue. It may be called twice.
 func (f *Frozen) Thaw() {
 	f.t.Helper()
 	if f.on {

@@ -31,7 +31,7 @@ func (m *Mount) lock(verb string, a *Actor, worktree ...string) Record {
 	return r
 }
 
-// TryLock is lock for what may fail: it returns the exit code.
+// TryLock is lock that may fail: it returns the exit code.
 func (m *Mount) TryLock(verb string, a *Actor, worktree ...string) (exit int, errs string) {
 	m.T.Helper()
 	out, errs, exit := m.CLI(LockArgs(verb, a, m.At(worktree...))...)
@@ -69,8 +69,8 @@ func (m *Mount) Steal(a *Actor, worktree ...string) {
 // ClaimName is the name of a claim: the worktree and the token.
 var ClaimName = regexp.MustCompile(`^(.+)\.claim\.(\d{20})$`)
 
-// HeadClaim is the file of a worktree's highest claim in the lock directory
-// and what it says. id "" is for mounts with a single worktree.
+// HeadClaim is the file of a worktree's highest claim in the lock directory, and its content. id "" is for
+// mounts with a single worktree.
 func (m *Mount) HeadClaim(id string) (string, Record) {
 	m.T.Helper()
 	var claims []string

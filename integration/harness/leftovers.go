@@ -17,7 +17,7 @@ func openFiles() map[string]string {
 	links, _ := filepath.Glob("/proc/self/fd/*")
 	for _, link := range links {
 		target, err := os.Readlink(link)
-		// Whoever polls is not a leak, nor is the glob's own directory.
+		// The polling process is no leak, nor is the glob's own directory.
 		if err == nil && !strings.HasPrefix(target, "anon_inode:") && !strings.HasSuffix(target, "/fd") {
 			all[filepath.Base(link)] = target
 		}

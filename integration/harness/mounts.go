@@ -24,7 +24,7 @@ func MountsBelow(dir string) ([]string, error) {
 	return points, err
 }
 
-// TopType is the type of the uppermost mount exactly at dir, "" for none.
+// TopType is the type of the topmost mount exactly at dir, "" if there is none.
 func TopType(t testing.TB, dir string) string {
 	t.Helper()
 	infos, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(dir))
@@ -35,9 +35,9 @@ func TopType(t testing.TB, dir string) string {
 	return infos[len(infos)-1].FSType
 }
 
-// BindView mounts a second way into dir: private, so that what is mounted over
-// dir later does not show in it, and noatime, so that looking leaves no trace.
-// Further flags (MS_RDONLY) are added. It is removed at the end of the test.
+// BindView makes a second way into dir. It is private, so that later mounts over dir do not show in it, and
+// noatime, so that looking leaves no trace. Further flags (MS_RDONLY) are added. It is removed at the end of
+// the test.
 func BindView(t testing.TB, dir, at string, flags uintptr) string {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(at, 0o755))

@@ -23,10 +23,9 @@ func lacking() string {
 	return ""
 }
 
-// leaveOut says once for the whole package what it needs, before any test has failed, and
-// returns the exit code. That is a failure, for a suite that skips everything looks green.
-// It is none when asked for: with -short, or where JVSFS_REQUIRE_FUSE=0 says that there is
-// nothing to mount with.
+// leaveOut says once for the whole package what it needs, before any test has failed, and returns the exit
+// code. That is a failure, because a suite that skips everything looks green. It is no failure with -short, or
+// with JVSFS_REQUIRE_FUSE=0 (there is nothing to mount with).
 func leaveOut(what string) int {
 	fmt.Fprintf(os.Stderr, "integration: %s\n  everything:  scripts/test.sh\n  these tests: sudo env PATH=\"$PATH\" go test ./integration/...\n"+
 		"  the rest:    go test -short ./...\n", what)

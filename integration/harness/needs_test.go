@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Who runs the tests without being root reads one sentence that says what they need and how
-// to run them, and not hundreds of failures.
+// A user who runs the tests without root gets one sentence that says what they need and how to run them, and
+// not hundreds of failures.
 func TestSaysAtOnceWhatItNeeds(t *testing.T) {
 	const nobody = 65534
 	own := filepath.Join(NewBase(t), "harness.test")

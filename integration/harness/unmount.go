@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unmount is jvsfs umount, once. Whoever is in the middle of a call keeps a
-// mount busy, as with every file system: that alone is tried again.
+// Unmount is jvsfs umount, once. A process in the middle of a call keeps a mount busy, as with every file
+// system; only then it tries again.
 func (m *Mount) Unmount() {
 	m.T.Helper()
 	if !m.Mounted {

@@ -22,8 +22,8 @@ type ToolRun struct {
 	Out, Errs string
 }
 
-// Workshop is where other people's programs run: a directory, and who they are
-// there. The programs know nothing of jvsfs.
+// Workshop is where other people's programs run: a directory, and the user who runs them. The programs know
+// nothing of jvsfs.
 type Workshop struct {
 	T      *testing.T
 	Dir    string   // their working directory; {} in an argument stands for it

@@ -13,13 +13,7 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// Exit codes of a record that cannot be trusted.
-const (
-	exitSkew  = 14
-	exitStore = 15
-)
-
-// badRecord is one way in which a lock record is none.
+// badRecord is one way in which a lock record is invalid.
 type badRecord struct {
 	name, class, state string
 	exit               int
@@ -27,13 +21,13 @@ type badRecord struct {
 }
 
 var badRecords = []badRecord{
-	{"torn", "E_RECORD_UNREADABLE", "unreadable", exitStore, func(_ map[string]any, text string) string { return text[:200] }},
-	{"empty", "E_RECORD_UNREADABLE", "unreadable", exitStore, func(map[string]any, string) string { return "" }},
-	{"zeroes", "E_RECORD_UNREADABLE", "unreadable", exitStore, func(map[string]any, string) string { return strings.Repeat("\x00", 4096) }},
-	{"of another worktree", "E_RECORD_UNREADABLE", "unreadable", exitStore, harness.With("worktree_id", "other")},
-	{"without a nonce", "E_RECORD_UNREADABLE", "unreadable", exitStore, harness.With("holder_nonce", "")},
-	{"of another token", "E_RECORD_UNREADABLE", "unreadable", exitStore, harness.With("fencing_token", 77)},
-	{"of the future", "E_CLOCK_SKEW_EXCEEDED", "skewed", exitSkew, func(fields map[string]any, _ string) string {
+	{"torn", "E_RECORD_UNREADABLE", "unreadable", harness.ExitStore, func(_ map[string]any, text string) string { return text[:200] }},
+	{"empty", "E_RECORD_UNREADABLE", "unreadable", harness.ExitStore, func(map[string]any, string) string { return "" }},
+	{"zeroes", "E_RECORD_UNREADABLE", "unreadable", harness.ExitStore, func(map[string]any, string) string { return strings.Repeat("\x00", 4096) }},
+	{"of another worktree", "E_RECORD_UNREADABLE", "unreadable", harness.ExitStore, harness.With("worktree_id", "other")},
+	{"without a nonce", "E_RECORD_UNREADABLE", "unreadable", harness.ExitStore, harness.With("holder_nonce", "")},
+	{"of another token", "E_RECORD_UNREADABLE", "unreadable", harness.ExitStore, harness.With("fencing_token", 77)},
+	{"of the future", "E_CLOCK_SKEW_EXCEEDED", "skewed", harness.ExitClockSkew, func(fields map[string]any, _ string) string {
 		ahead := time.Now().UTC().Add(24 * time.Hour)
 		fields["released"] = false
 		fields["created_at"], fields["last_renewed_at"] = ahead, ahead
@@ -42,8 +36,8 @@ var badRecords = []badRecord{
 	}},
 }
 
-// Whatever is wrong with a record: nobody writes, the file is named by every
-// command that looks, and nothing is deleted to get to a yes.
+// With any bad record nobody writes, every command names the file, and no record is deleted so that a grant
+// becomes possible.
 func TestBadRecords(t *testing.T) {
 	for _, bad := range badRecords {
 		for _, onFree := range []string{"deny", "acquire", "allow"} {
@@ -63,7 +57,7 @@ func TestBadRecords(t *testing.T) {
 				for _, e := range entries {
 					require.NotContains(t, e.Name(), "claim."+pad(first.TokenNumber(t)+1), "a claim above what cannot be read")
 				}
-				// Repaired, all goes on, and no token comes twice.
+				// After the repair everything works, and no token comes twice.
 				require.NoError(t, os.WriteFile(file, []byte(good), 0o600))
 				second := m.Acquire(a)
 				require.Greater(t, second.TokenNumber(t), first.TokenNumber(t))

@@ -35,7 +35,7 @@ func TestExecExitCodes(t *testing.T) {
 	}
 	require.FileExists(t, m.Behind("made"))
 	_, errs, exit := m.CLI("exec", m.Mountpoint)
-	require.Equal(t, 2, exit, errs)
+	require.Equal(t, harness.ExitUsage, exit, errs)
 }
 
 // CMD, its children and theirs may write, in whatever session; nobody else.
@@ -57,8 +57,8 @@ func TestExecDescendants(t *testing.T) {
 	}
 }
 
-// The lease ends with CMD: what it has left running writes no more, neither
-// by path nor by a descriptor from before.
+// The lease ends with CMD: processes that it left running can write no more, neither by path nor by a
+// descriptor from before.
 func TestExecOutlived(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
@@ -119,8 +119,7 @@ func TestExecKilled(t *testing.T) {
 	next.OK(m.Put("f"))
 }
 
-// Whatever thread of a busy process becomes CMD: it dies with the jvsfs that started it, and
-// its lease ends.
+// CMD dies with the jvsfs that started it, whichever thread of that busy process forked it, and the lease ends.
 func TestManyCommandsDieWithTheirExec(t *testing.T) {
 	const many = 40
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, OnFree: "deny"})
@@ -150,8 +149,7 @@ func TestManyCommandsDieWithTheirExec(t *testing.T) {
 	})
 }
 
-// --wait is for the lease of somebody else: it is told for whom, and goes on
-// as soon as the lease is free.
+// --wait waits while somebody else holds the lease: it says who, and continues as soon as the lease is free.
 func TestExecWaits(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "a")

@@ -10,7 +10,8 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// Where jvsfs keeps the records of a machine, nobody else may put others in their place: a mount is refused, and says by whom.
+// In the lock directory of the machine, no other user may be able to replace the records: the mount is refused,
+// and the error names the user.
 func TestAnExposedLockDirectoryIsRefused(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	above := filepath.Join(m.Base, "above")
@@ -21,23 +22,23 @@ func TestAnExposedLockDirectoryIsRefused(t *testing.T) {
 		"user 1000": func() error { return os.Chown(above, 0, 0) },
 	} {
 		_, errs, exit := m.CLI("mount", m.Source, m.Mountpoint, "--control", locks)
-		require.Equal(t, exitStore, exit, errs)
+		require.Equal(t, harness.ExitStore, exit, errs)
 		require.Contains(t, errs, what)
 		require.Contains(t, errs, above)
 		_, errs, exit = m.CLI("lock", "acquire", "--control", locks, m.Source)
-		require.Equal(t, exitStore, exit, errs)
+		require.Equal(t, harness.ExitStore, exit, errs)
 		require.NoError(t, undo())
 	}
 	require.NoError(t, os.Chmod(above, 0o777))
 	_, errs, exit := m.CLI("mount", m.Source, m.Mountpoint, "--control", locks)
-	require.Equal(t, exitStore, exit, errs)
+	require.Equal(t, harness.ExitStore, exit, errs)
 	require.Contains(t, errs, "everybody")
 	require.NoError(t, os.Chmod(above, 0o777|os.ModeSticky))
 	m.MustCLI("lock", "status", "--control", locks, m.Source)
 	m.Mount()
 }
 
-// A repository's owner can forge its records; that is said, and others who can are warned of.
+// A repository's owner can forge its records: jvsfs says so, and warns of other users who can.
 func TestDoctorSaysWhoCanForgeRecords(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Repository: true, InPlace: true, Prepare: harness.WithFiles("f")})
 	for _, dir := range []string{"", ".jvs"} {

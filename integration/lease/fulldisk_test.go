@@ -38,9 +38,8 @@ func fill(t *testing.T, filler string) {
 	require.ErrorIs(t, err, unix.ENOSPC)
 }
 
-// A full lock directory is told as such. Who holds goes on and gives back,
-// because a record is rewritten in its place; nobody new begins, and with room
-// again tokens go on growing.
+// A full lock directory is reported as such. A holder continues and can give its lease back, because a record
+// is rewritten in place. No new lease begins. With room again, tokens continue to grow.
 func TestFullLockDirectory(t *testing.T) {
 	m, filler := newFullable(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
@@ -60,7 +59,7 @@ func TestFullLockDirectory(t *testing.T) {
 	before := m.Digest()
 	for _, who := range []*harness.Actor{a, b} {
 		exit, said := m.TryLock("acquire", who)
-		require.Equal(t, exitStore, exit, said)
+		require.Equal(t, harness.ExitStore, exit, said)
 		require.Contains(t, said, "E_STORE_FAILED")
 		require.Contains(t, said, "no space left on device")
 		require.Contains(t, said, m.LockDir)

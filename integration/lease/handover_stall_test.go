@@ -62,7 +62,7 @@ func TestALongOfferHoldsUpItsOwnWorktreeOnly(t *testing.T) {
 	crowd.end()
 	require.NoError(t, unix.Kill(give.PID(), unix.SIGINT))
 	exit, said = give.Wait()
-	require.Equal(t, 130, exit, said)
+	require.Equal(t, harness.ExitInterrupted, exit, said)
 	harness.Eventually(t, "the holder writes", func() bool { return holder.Do(m.Put("worktrees", "a", "again")).Errno == "" })
 	require.NotContains(t, harness.ReadText(t, m.Behind("worktrees", "a", "mapped")), "late", "what was refused has not landed")
 }
@@ -82,7 +82,7 @@ func TestALongOfferLosesStoresAndSaysSo(t *testing.T) {
 	holder.Do(harness.Command{Op: "writeout", Handle: "m"})
 	require.NoError(t, unix.Kill(give.PID(), unix.SIGINT))
 	exit, said := give.Wait()
-	require.Equal(t, 130, exit, said)
+	require.Equal(t, harness.ExitInterrupted, exit, said)
 	harness.Eventually(t, "the holder writes", func() bool {
 		r := holder.Do(write)
 		require.NotEqual(t, "EIO", r.Errno, "a write has nothing to do with what was lost")

@@ -78,9 +78,9 @@ func TestHandoverEndsExec(t *testing.T) {
 	b.OK(m.Put("f"))
 }
 
-// A write of the holder hangs in the disk. The handover gives up in time, and nothing has
-// changed: the lease was renewed all the while, the holder's other writer, which had to
-// wait, goes on, and so does the hanging one.
+// A write of the holder hangs in the disk. The handover gives up in time, and nothing has changed: the lease
+// was renewed all the while, and the holder's other writer, which had to wait, continues, as does the hanging
+// one.
 func TestAHandoverThatIsNotInTimeChangesNothing(t *testing.T) {
 	m, disk := harness.NewFreezable(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
@@ -178,10 +178,10 @@ func TestWhoMayHandOver(t *testing.T) {
 	sibling.OK(m.Put("f"))
 	for _, wrong := range [][]string{{}, {"--to-pid", "1", "--to-host", "h"}, {"--to-host", "h", "--purpose", "x"}, {"--to-pid", "1", "--wait", "0s"}} {
 		_, errs, code := m.CLI(append([]string{"lock", "handover", m.Mountpoint}, wrong...)...)
-		require.Equal(t, 2, code, errs)
+		require.Equal(t, harness.ExitUsage, code, errs)
 	}
 	_, errs, code := m.CLI("lock", "handover", "--to-pid", harness.PIDOf(holder), m.Base)
-	require.Equal(t, 16, code, errs)
+	require.Equal(t, harness.ExitDead, code, errs)
 }
 
 // Two mounts of one directory stand for two hosts: the lease is offered, taken by the
@@ -239,7 +239,7 @@ func TestAnOfferIsForOneHost(t *testing.T) {
 	waiting := a.Begin(m.Put("f"))
 	require.NoError(t, unix.Kill(give.PID(), unix.SIGINT))
 	exit, said = give.Wait()
-	require.Equal(t, 130, exit, said)
+	require.Equal(t, harness.ExitInterrupted, exit, said)
 	harness.Eventually(t, "the offer is withdrawn", func() bool { return harness.OfferedTo(t, m, "") == "" })
 	require.Empty(t, (<-waiting).Errno, "the holder's write waited, and went on")
 	a.OK(m.Put("f"))

@@ -53,7 +53,7 @@ func TestATokenIsNothingElse(t *testing.T) {
 				require.Less(t, tok, uint64(1<<53))
 				return
 			}
-			require.Equal(t, exitStore, exit, errs)
+			require.Equal(t, harness.ExitStore, exit, errs)
 			require.Contains(t, errs, filepath.Base(planted))
 			require.Contains(t, errs, "doctor --repair --force")
 			a.Fails(m.Put("main", "x"), "EROFS")

@@ -74,10 +74,9 @@ func newLacking(t *testing.T, what string) string {
 	return at
 }
 
-// A lock directory on a file system without hard links, or without locks: root's own
-// permissions are not what is wrong there. Every command that needs a lease says which
-// directory it is and what is missing, nothing is mounted, and the way out that is told
-// leads out.
+// A lock directory on a file system without hard links, or without locks. Permissions are not the problem
+// there. Every command that needs a lease names the directory and what is missing, nothing is mounted, and the
+// advice works.
 func TestLockDirectoryWithoutLinksOrLocks(t *testing.T) {
 	for lacks, c := range map[string]struct{ id, thing string }{
 		"links": {"locks.link", "hard links"},
@@ -93,7 +92,7 @@ func TestLockDirectoryWithoutLinksOrLocks(t *testing.T) {
 				{"lock", "acquire", "--control", m.LockDir, "--pid", strconv.Itoa(os.Getpid()), m.Source},
 			} {
 				_, errs, exit := m.CLI(args...)
-				require.Equal(t, exitStore, exit, "%v: %s", args, errs)
+				require.Equal(t, harness.ExitStore, exit, "%v: %s", args, errs)
 				require.Contains(t, errs, "E_STORE_FAILED: the file system of the lock directory has no "+c.thing+": ")
 				require.Contains(t, errs, "(file "+m.LockDir+")\n")
 				require.Regexp(t, "next: .*"+regexp.QuoteMeta(out), errs)

@@ -55,8 +55,8 @@ func TestOnFreeAcquireKeepsWhileOpen(t *testing.T) {
 	})
 }
 
-// Who lost a lease by expiry does not take the next one by writing on: only a
-// new acquire on purpose lets it write again.
+// A process that lost a lease by expiry does not take the next one by another write. It must acquire on
+// purpose.
 func TestOnFreeAcquireRevoked(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "revoked")

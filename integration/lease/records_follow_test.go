@@ -37,8 +37,8 @@ func (f *forest) rename(from, to string) {
 	require.NoError(f.T, os.Rename(filepath.Join(f.Base, from), filepath.Join(f.Base, to)))
 }
 
-// Records follow the directory: renamed it goes on with its tokens, and another one that comes to
-// its place has records of its own.
+// Records follow the directory: after a rename it continues its tokens, and another directory in its place has
+// records of its own.
 func TestRecordsFollowARename(t *testing.T) {
 	for name, control := range map[string]string{"usual": "", "control": "c1"} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestRecordsFollowForCommands(t *testing.T) {
 	require.Equal(t, "3", f.grantAt(filepath.Join(f.Base, "volume/moved/sub")), "it lies in a directory with records")
 }
 
-// A copy that takes the place of a directory that is gone goes on with its tokens.
+// A copy that replaces a removed directory continues its tokens.
 func TestRecordsOfARestoredCopy(t *testing.T) {
 	for name, control := range map[string]string{"usual": "", "control": "c1"} {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestRecordsOfAnEarlierRelease(t *testing.T) {
 	require.Equal(t, "3", f.grant(way{source: "volume/moved"}))
 }
 
-// Whichever records a tree is given after others, tokens go on.
+// A tree that gets other records continues its tokens.
 func TestTokensGoOnOverOtherRecords(t *testing.T) {
 	for name, source := range map[string]string{"directory": "volume/plain", "worktree": "repo/main"} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func TestRepairOfATornRecord(t *testing.T) {
 	require.NoError(t, os.WriteFile(claim, []byte(`{"lock_id":`), 0o600))
 
 	exit, errs := m.TryLock("acquire", a, "main")
-	require.Equal(t, 15, exit, errs)
+	require.Equal(t, harness.ExitStore, exit, errs)
 	require.Contains(t, errs, "main.claim.")
 	b := harness.StartActor(t, "b")
 	b.Fails(m.Put("main", "x"), "EROFS")

@@ -59,7 +59,7 @@ func TestAcquireAfterACommand(t *testing.T) {
 	}
 }
 
-// So does who comes through another mount of the same tree.
+// So does a process that comes through another mount of the same tree.
 func TestCommandsThroughTwoMounts(t *testing.T) {
 	for _, onFree := range []string{"acquire", "allow"} {
 		t.Run(onFree, func(t *testing.T) {

@@ -94,12 +94,12 @@ func TestStealShowsWhomItRobsAndAsks(t *testing.T) {
 	}
 
 	out, errs, exit := m.CLI(steal[1:]...)
-	require.Equal(t, 2, exit, errs)
+	require.Equal(t, harness.ExitUsage, exit, errs)
 	require.Empty(t, out)
 	require.Contains(t, errs, first.HolderID, "also without a terminal it says whom")
 	require.Contains(t, errs, "--yes")
 	_, errs, exit = m.CLI("lock", "steal", "--json", "--pid", harness.PIDOf(b), m.Mountpoint)
-	require.Equal(t, 2, exit, errs)
+	require.Equal(t, harness.ExitUsage, exit, errs)
 	require.Contains(t, errs, "--yes")
 	_, head := m.HeadClaim("")
 	require.Equal(t, first.TokenNumber(t), head.TokenNumber(t))
@@ -124,7 +124,7 @@ func TestAYesIsAboutTheHolderThatWasShown(t *testing.T) {
 	m.Steal(c)
 	c.Stop()
 	m.AwaitStealable("")
-	require.Equal(t, 13, asked.answer("[y/N] ", "y\n"), asked.text())
+	require.Equal(t, harness.ExitFencing, asked.answer("[y/N] ", "y\n"), asked.text())
 	require.Contains(t, asked.text(), "changed hands")
 	_, head := m.HeadClaim("")
 	require.Equal(t, uint64(2), head.TokenNumber(t))

@@ -1,9 +1,10 @@
 // Command mutation removes the rules of the lease protocol one clause at a time, and demands that a test notices each removal.
 //
-// A rule whose removal nobody notices is not tested, whatever the coverage says. The mutations are a table (table_*.go): a
-// snippet of the source, what stands in its place, and the tests that must fail then. The tree is never touched: a mutated copy
-// is laid over it with `go test -overlay`. What counts as noticing is a failed test; a mutant that does not compile proves
-// nothing, and one that hangs only where hanging is what its table entry foretells. The same tests must pass unmutated.
+// If no test fails without a rule, the rule is not tested, whatever the coverage says. The mutations are a
+// table (table_*.go): a snippet of the source, its replacement, and the tests that must fail then. The tree
+// itself is not changed: `go test -overlay` uses a mutated copy. Only a failed test counts. A mutant that does
+// not compile proves nothing; one that hangs counts if its table entry foretells that. The same tests must pass
+// unmutated.
 //
 // The other half of the argument is scripts/torture.sh --mutants, which runs daemons whose rules are broken in the same way.
 package main
@@ -19,7 +20,7 @@ import (
 
 func main() {
 	r := runner{out: os.Stdout}
-	flag.IntVar(&r.rule, "rule", 0, "only the mutations of this `RULE` (1 to 12)")
+	flag.IntVar(&r.rule, "rule", 0, "only the mutations of this `RULE` (1 to 15)")
 	flag.StringVar(&r.what, "what", "", "only the mutations whose line contains this `TEXT`")
 	flag.IntVar(&r.jobs, "jobs", 2, "how `MANY` at a time")
 	flag.StringVar(&r.root, "root", ".", "the module's `DIRECTORY`")

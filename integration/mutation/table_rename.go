@@ -2,8 +2,8 @@ package main
 
 import "slices"
 
-// renameMutations remove what keeps rule 9 true when a name that guards hang on changes: what
-// was let in by the one name is over before somebody holds the other.
+// renameMutations remove the parts that keep rule 9 true when a worktree gets another name: writes under the
+// one name have ended before somebody holds the other.
 var renameMutations = slices.Concat(freezing, movingRoots)
 
 var freezing = slices.Concat(
@@ -62,7 +62,7 @@ var movingRoots = slices.Concat(
 		Tests: []string{"TestAMountWaitsForARename"},
 	}, mutation{
 		Rule: 9, What: "a worktree that was renamed meanwhile is served as what it was",
-		Old: "return isWorktree(repo, root, o.TreeID)", New: "return nil",
+		Old: "return isWorktree(repo, root, o.Layout.Tree())", New: "return nil",
 		Tests: []string{"TestAWorktreeThatWasRenamedMeanwhileIsNotServed"},
 	}, mutation{
 		Rule: 9, What: "daemons that know only flock do not count",

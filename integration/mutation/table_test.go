@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,6 +36,19 @@ func TestEveryRuleIsBroken(t *testing.T) {
 		require.True(t, broken[rule], "rule %d", rule)
 	}
 	require.Len(t, broken, 15)
+}
+
+// The manual says how many clauses are removed, rounded down.
+func TestTheManualKnowsHowMany(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "cmd/jvsfs/pages/jvsfs-testing.7.md"))
+	require.NoError(t, err)
+	said := regexp.MustCompile("`scripts/mutations.sh` removes more than (\\d+) clauses").FindSubmatch(text)
+	require.NotNil(t, said)
+	number, err := strconv.Atoi(string(said[1]))
+	require.NoError(t, err)
+	all := len(allMutations())
+	require.Greater(t, all, number)
+	require.Less(t, all, number+50, "tell of the new ones")
 }
 
 // A test that was renamed would leave its mutation uncaught in the next long run; say so at once.

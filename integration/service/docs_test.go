@@ -108,8 +108,8 @@ func commandPage(t testing.TB, man, name string) string {
 	return found[0]
 }
 
-// Who works in a mount finds the commands in section 1, and who runs it in section 8. Whatever
-// a page names is a page.
+// The commands for people who work in a mount are in section 1, those for people who run one in section 8. Each
+// page that a page names exists.
 func TestPagesAndTheirSections(t *testing.T) {
 	man := filepath.Join(requireDocs(t), "man")
 	for _, page := range []string{"jvsfs.1", "jvsfs-lock-acquire.1", "jvsfs-exec.1", "jvsfs-explain.1", "jvsfs-status.1", "jvsfs-top.1",
@@ -129,8 +129,7 @@ func TestPagesAndTheirSections(t *testing.T) {
 	}
 }
 
-// What the configuration can say stands in its page, and what mount(8) can say in that
-// of its helper.
+// The page of the configuration has all its keys, and the page of mount(8)'s helper has all options.
 func TestOtherPages(t *testing.T) {
 	dir := requireDocs(t)
 	example, err := os.ReadFile(filepath.Join(dir, "examples", "jvsfs.yaml"))

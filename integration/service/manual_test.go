@@ -83,8 +83,8 @@ git commit -q -m "work of ${1##*/}"
 // fenced finds the blocks of a page: language, marks, text.
 var fenced = regexp.MustCompile("(?ms)^```(\\w+)([^\n]*)\n(.*?)^```$")
 
-// Every command that the pages print is run as it is printed, on a machine of its own, and
-// what they print of its answer is what it answers.
+// Every command of the pages is run as it is printed, in namespaces of its own, and must answer what the pages
+// print.
 func TestManualRunsAsPrinted(t *testing.T) {
 	for _, page := range manual {
 		t.Run(filepath.Base(page.path), func(t *testing.T) {

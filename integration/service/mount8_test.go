@@ -107,7 +107,7 @@ func TestMount8(t *testing.T) {
 	m.Mounted = false
 }
 
-// What cannot be had is named, with what was meant, and nothing is mounted.
+// An impossible option is named, with a suggestion, and nothing is mounted.
 func TestMount8Mistakes(t *testing.T) {
 	if !ownNamespace(t) {
 		return
@@ -283,8 +283,7 @@ func TestFstabUser(t *testing.T) {
 	umount8(m)
 }
 
-// A dead mount stays, for it keeps the directory below shut: umount(8) takes it away by
-// force alone.
+// A dead mount stays, because it keeps the directory below closed: umount(8) unmounts it only with -f.
 func TestUmount8OfADeadMount(t *testing.T) {
 	if !ownNamespace(t) {
 		return

@@ -85,7 +85,7 @@ func TestToolInotify(t *testing.T) {
 	mounted.end()
 }
 
-// What is refused is no event.
+// A refused call causes no event.
 func TestToolInotifyRefused(t *testing.T) {
 	b := newBench(t, harness.WithFiles("f"))
 	mounted := startWatch(b.stranger)

@@ -47,8 +47,9 @@ func (c *checker) landed(r plan.Record, line int) *call {
 	return one
 }
 
-// stale judges a write of a call that landed after a newer grant, and tells whether it may be. How long a store through a mapping took is
-// known only where msync has answered that all is well: the page is written back, and held up, at some time after the call.
+// stale judges a write of a call that landed after a newer grant, and reports whether that may be. The time of
+// a store through a mapping is known only if msync has succeeded: the page is written back, and perhaps held,
+// at some time after the call.
 func (c *checker) stale(one *call, line int, how string) {
 	c.StaleLanded++
 	switch {

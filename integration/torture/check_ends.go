@@ -7,8 +7,8 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// checkFiles holds the files that were made to the calls, and their births to the grants. What is left must not be what
-// somebody was told is gone.
+// checkFiles compares the files with the calls, and their times of birth with the grants. A file must not be
+// left if a writer was told that it is removed.
 func (c *checker) checkFiles() {
 	found := map[string]file{}
 	for _, f := range c.Files {
@@ -84,8 +84,8 @@ func (c *checker) checkClaims() {
 	}
 }
 
-// checkSteals wants an audit event for every grant over a claim that was never given back, except to the holder of that claim,
-// who goes on.
+// checkSteals demands an audit event for every grant over a claim that was never given back, unless the holder
+// of that claim continues.
 func (c *checker) checkSteals() {
 	by := map[uint64]plan.Record{}
 	for _, b := range c.begin {
@@ -99,7 +99,8 @@ func (c *checker) checkSteals() {
 	}
 }
 
-// checkHolders finds grants that nobody may have: those of users who may not write, and those whose tokens nobody granted.
+// checkHolders finds grants that must not exist: those of users who may not write, and those whose tokens
+// nobody granted.
 func (c *checker) checkHolders() {
 	for _, b := range c.begin {
 		if c.Strangers[[2]int{b.Host, b.PID}] {

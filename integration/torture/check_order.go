@@ -117,7 +117,8 @@ func (o *ordering) sequence(i int, r plan.Record) {
 	o.last[w] = r.Seq
 }
 
-// checkGate finds a write of the right token that landed between a taker's LOCK_EX and its claim. A taker that gave up is none.
+// checkGate finds a write of the right token that landed between a taker's LOCK_EX and its claim. A taker that
+// gave up does not count.
 func (o *ordering) checkGate(i int) {
 	if o.Late != 0 {
 		return

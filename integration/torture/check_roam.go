@@ -15,7 +15,7 @@ type roaming struct {
 	landed  int
 }
 
-// checkRoam holds the writes to a worktree whose root is renamed to its names: what was let in under the lease of a former name
+// checkRoam checks the writes to a worktree whose root is renamed. A write under the lease of a former name
 // must not land once the rename has been answered. Pure.
 func checkRoam(records []plan.Record, late bool) (bad []finding, moved, landed int) {
 	r := &roaming{late: late, granted: map[uint64]plan.Record{}, loose: map[int]bool{}, sealed: map[int]bool{}}

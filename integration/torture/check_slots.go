@@ -16,8 +16,8 @@ type key struct {
 
 func (k key) below(o key) bool { return k.token < o.token || k.token == o.token && k.seq < o.seq }
 
-// slot is an atomic register whose values are ordered: what is seen never goes back, holds every write that was acknowledged
-// before, no refused one, and none that came after a newer grant.
+// slot is an atomic register whose values are ordered. The value that is seen never goes back. It has every
+// write that was acknowledged before, no refused write, and no write that came after a newer grant.
 type slot struct {
 	*checker
 	number int

@@ -32,8 +32,9 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// socket is where the control socket is of whatever is mounted there; none listens while nothing is. The daemon is not asked, which may
-// be stopped or dead: the kernel knows the device. Every poll comes here, and a list of all mounts costs ten times as much.
+// socket is the path of the control socket of the mount there. Nothing listens while nothing is mounted. The
+// device comes from the kernel, because the daemon may be stopped or dead. Every poll calls this; a list of all
+// mounts would cost ten times as much.
 func (c control) socket() string {
 	var st unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, c.mountpoint, unix.AT_STATX_DONT_SYNC|unix.AT_NO_AUTOMOUNT, 0, &st); err != nil {
@@ -100,7 +101,7 @@ func (c control) held() uint64 {
 	return a.Result.Token
 }
 
-// pid is the daemon of the mount, by what it leaves beside its socket; 0 if that is not to be known.
+// pid is the daemon of the mount, by the file beside its socket; 0 if it is unknown.
 func (c control) pid() int {
 	b, err := os.ReadFile(strings.TrimSuffix(c.socket(), ".sock") + ".state")
 	var state struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/jvsfs/jvsfs/integration/torture/plan"
 )
 
-// startDaemon mounts anew. What is left of the daemon before is a dead mount, which goes. Needs mu.
+// startDaemon mounts anew. It unmounts the dead mount of the daemon before. Needs mu.
 func (h *host) startDaemon() {
 	for unix.Unmount(h.mountpoint(), unix.MNT_DETACH) == nil {
 	}
@@ -38,7 +38,7 @@ func (h *host) launch(args ...string) (pid int) { return h.launchAs(h.plan(h.Num
 func (h *host) launchAs(p plan.Daemon, args ...string) (pid int) {
 	cmd := exec.Command(h.Jvsfs, args...)
 	cmd.Env = append(os.Environ(), plan.Env+"="+p.JSON())
-	// What comes beside its log: panics, and what the race detector finds.
+	// Its output beside its log: panics, and reports of the race detector.
 	beside, err := os.OpenFile(h.at("meta", fmt.Sprintf("stderr%d.log", p.Host)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		panic(err)
@@ -52,7 +52,8 @@ func (h *host) launchAs(p plan.Daemon, args ...string) (pid int) {
 	return cmd.Process.Pid
 }
 
-// plan is what is done to a daemon. Grants by other records than those of the history are no grants of it.
+// plan is the plan of faults for a daemon. Grants by other records than those of the history do not count as
+// its grants.
 func (h *host) plan(number int, otherRecords bool) plan.Daemon {
 	p := plan.Daemon{Seed: h.Seed, Host: number, Life: h.lives, LeaseMS: h.LeaseMS, Lacks: h.Lacks, Points: h.points(),
 		Events: h.at("meta", fmt.Sprintf("daemon%d.events", number)), Page: h.at("meta", fmt.Sprintf("page%d", h.Number))}
@@ -70,8 +71,8 @@ func (h *host) plan(number int, otherRecords bool) plan.Daemon {
 	return p
 }
 
-// points are those of the focus. A host that is alone is killed less: there is nobody to go on meanwhile, and its roots are to be
-// renamed.
+// points are the failpoints of the focus. A host that is alone is killed less often: no other host continues
+// meanwhile, and its roots must be renamed.
 func (h *host) points() []plan.Point {
 	points := append(h.Theme.points(), pointsOf(h.Focus)...)
 	for i := range points {

@@ -104,8 +104,9 @@ type evidence struct {
 	Loose   []span            // when mounts observed
 	// Strangers are processes, by host and pid, of users who may not write.
 	Strangers map[[2]int]bool
-	// Late is, where the gate is not to be had (tier C), how much later than its check a write may take effect without being
-	// stale; a write that took longer may land stale, if it is not acknowledged. 0: no write may, however long it takes.
+	// Late is for tier C, where there is no gate: how long after its check a write may take effect without
+	// being stale. A write that took longer may land stale if it is not acknowledged. 0: no write may land
+	// stale, however long it takes.
 	Late time.Duration
 }
 
@@ -115,8 +116,8 @@ type span struct {
 	Begin, End int64 // monotonic
 }
 
-// observed is whether the call may have landed because its mount observed. What was stored through a mapping may be written back
-// long after the call.
+// observed says whether the call may have landed because its mount observed. A store through a mapping may be
+// written back long after the call.
 func (e *evidence) observed(one *call) bool {
 	return one != nil && slices.ContainsFunc(e.Loose, func(s span) bool {
 		return s.Host == one.Host && (s.End == 0 || one.Begin <= s.End) && (one.End == 0 || one.Kind == callMap || one.End >= s.Begin)

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freezing stops one thread of a process, wherever it is, while the others go on: what stops a whole process can never find
-// that something was done too early beside it. Only a tracer can do that; it is a process of its own, because the waits of a
-// tracer and those of a parent get in each other's way.
+// freezing stops one thread of a process, wherever it is, while the other threads run. A stop of the whole
+// process can never show that another thread did something too early. Only a tracer can do that. It is a
+// process of its own, because the waits of a tracer and those of a parent interfere.
 type freezing struct {
 	Seed uint64
 	PID  int
@@ -38,7 +38,7 @@ func (h *host) stopThread() {
 	h.note("thread", "stop", f.For)
 }
 
-// run is the tracer. That the thread or the process has ended is no error.
+// run is the tracer. It is no error if the thread or the process has ended.
 func (f freezing) run() error {
 	runtime.LockOSThread()                                      // the kernel knows the thread as the tracer
 	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", f.PID)) // none of a process that has ended

@@ -18,7 +18,7 @@ import (
 // earsDir is where the writers of a host listen that would be given the lease. It is the host's own.
 const earsDir = "/run/torture"
 
-// parting is how a writer parts with its lease while it goes on writing.
+// parting is how a writer gives its lease away while it continues to write.
 func (w *worker) parting() func(*writeHandle) {
 	x := w.rng.IntN(6)
 	if w.Theme == passing {
@@ -37,8 +37,8 @@ func (w *worker) ear(pid int) string {
 	return filepath.Join(earsDir, fmt.Sprintf("%s-%s-%d", filepath.Base(w.Mountpoint), w.Place.ID, pid))
 }
 
-// beGiven waits for somebody who hands the lease over. A writer that is not told whether it was given the lease could not say any
-// more under which it writes: it ends, and its host starts another.
+// beGiven waits for a writer that hands the lease over. A writer that does not learn whether it got the lease
+// could not name the lease of its writes. So it ends, and its host starts another.
 func (w *worker) beGiven() *writeHandle {
 	l, err := net.Listen("unix", w.ear(os.Getpid()))
 	if err != nil {

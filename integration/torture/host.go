@@ -189,7 +189,7 @@ func (h *host) calm() {
 	}
 }
 
-// note writes down what was done to this host, as the daemon does itself.
+// note notes what was done to this host, in the form that the daemon uses.
 func (h *host) note(where, what string, d time.Duration) {
 	now := plan.Monotonic()
 	if _, err := fmt.Fprintf(h.events, "%s %s %d %d - 0\n", where, what, now, now+int64(d)); err != nil {
@@ -241,7 +241,7 @@ func (h *host) startProcess(role string, as any, w writer) (pid int) {
 	return cmd.Process.Pid
 }
 
-// reap waits for every child, resumes what stopped itself, and starts again what has died.
+// reap waits for every child. It resumes processes that stopped themselves, and restarts those that died.
 func (h *host) reap() {
 	for {
 		var ws unix.WaitStatus

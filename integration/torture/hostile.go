@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostile does to the records what somebody can who may write where they are. Needs mu.
+// hostile does to the records what a user can do who may write to their directory. Needs mu.
 func (h *host) hostile() {
 	if !h.does(opHostile) {
 		return
@@ -93,7 +93,8 @@ func (h *host) forge() {
 	go h.repair(f, whole, name, func(now []byte) bool { return bytes.Equal(now, forged) })
 }
 
-// forgery is a record with some fields otherwise, as long as it was; nil if it is none, or does not fit.
+// forgery is a record with some other fields and the same length. It is nil if the input is no record, or if
+// the result does not fit.
 func forgery(whole []byte, with map[string]any) []byte {
 	var r map[string]any
 	d := json.NewDecoder(bytes.NewReader(whole))

@@ -37,7 +37,7 @@ func (h *history) openJournal(t *tree) (*journal, error) {
 	return j, nil
 }
 
-// read reads until stop, and then what is still there.
+// read reads until stop, and then the rest.
 func (j *journal) read(stop *atomic.Bool) error {
 	defer unix.Close(j.fd) //nolint:errcheck // only read from
 	buf := make([]byte, 64<<10)

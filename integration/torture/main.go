@@ -1,6 +1,6 @@
-// Torture runs several jvsfs daemons, each a "host" of its own, over one backing directory, with several writers on each, and
-// does to them whatever a bad year would. A checker that knows nothing of jvsfs's own counters then decides by what landed on
-// the backing store, and by what the writers were told. See scripts/torture.sh.
+// Torture runs several jvsfs daemons, each a "host" of its own, over one backing directory, with several
+// writers on each, and injects the faults of a bad year. A checker, which does not use jvsfs's own counters,
+// decides by what landed on the backing store and by the answers that the writers got. See scripts/torture.sh.
 package main
 
 import (

@@ -126,7 +126,7 @@ func (h *host) unseal() {
 	}
 }
 
-// tighten goes on until a daemon has said that it enforces: this one, or one that was started since.
+// tighten tries until a daemon has answered that it enforces: this one, or one that was started since.
 func (h *host) tighten(done func()) {
 	for h.enforce("enforce") != nil {
 		h.mu.Lock()

@@ -1,6 +1,6 @@
 package main
 
-// The edits of the mutants. What follows a return is never reached.
+// The edits of the mutants. Code after a return is never reached.
 
 var noDrain = []edit{{"gate/epoch.go",
 	"	e.close()\n	_ = e.drain(context.Background())",
@@ -39,8 +39,8 @@ var noAudit = []edit{{"lease/steal.go",
 
 var noDeadline = []edit{{"gate/epoch.go", "if now >= d {", "if false && now >= d {"}}
 
-// literalRenew reads the record at the path, checks that it is ours, renames a new one over whatever is there by then, and believes it.
-// Nor does who renews so look whether somebody came after it.
+// literalRenew reads the record at the path, checks that it is ours, renames a new one over the file that is
+// there by then, and trusts that. It does not look for a successor either.
 var literalRenew = []edit{{"lease/successor.go",
 	"func (c *claim) successor() (found bool, err error) {\n",
 	"func (c *claim) successor() (found bool, err error) {\n	if true {\n		return false, nil\n	}\n"}, {"lease/renewal.go",

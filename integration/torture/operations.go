@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The operations of a history beside writing, taking, giving back and what goes wrong by itself.
+// The operations of a history other than writing, taking, giving back and injected faults.
 const (
 	opHandover = "handover" // to another writer of the same host
 	opOffer    = "offer"    // to another host

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// edit is a snippet of the source and what stands in its place. The snippet is there exactly once.
+// edit is a snippet of the source and its replacement. The snippet occurs exactly once.
 type edit struct{ file, old, with string }
 
 // overlay writes the changed files into a directory, and the list of them that `go build -overlay` reads. The tree is never touched.

@@ -44,7 +44,7 @@ func (h *history) play(rng *rand.Rand) error {
 	return errors.Join(err, watching())
 }
 
-// watch starts everybody who looks at the backing store from beside; what it returns waits for their ends.
+// watch starts the observers of the backing store. The function that it returns waits for their ends.
 func (h *history) watch(stop *atomic.Bool) (wait func() error, err error) {
 	var watchers []func() error
 	for _, t := range h.trees {

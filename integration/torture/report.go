@@ -55,7 +55,7 @@ func (r *report) violations() int {
 	return r.count("violations")
 }
 
-// kinds names what was found, with how often.
+// kinds names the findings and their numbers.
 func (r *report) kinds() string {
 	all := newTierFigures()
 	for _, f := range r.tiers {

@@ -148,7 +148,8 @@ func unclear(err error) bool {
 	return slices.ContainsFunc([]error{unix.ENOTCONN, unix.ECONNABORTED, unix.EIO, unix.EINTR}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// rename gives the worktree the other name, under the leases of both. The marks around it tell what is certain when.
+// rename gives the worktree the other name, under the leases of both. The marks around it bound the time of the
+// rename.
 func (r *roamer) rename(is int) {
 	other := 1 - is
 	token := r.take(other)

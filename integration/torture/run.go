@@ -58,7 +58,7 @@ func runAll(o options) *report {
 	return r
 }
 
-// history is a fresh backing directory, some hosts, and what they did.
+// history is a fresh backing directory, some hosts, and the record of their actions.
 type history struct {
 	options
 	layout

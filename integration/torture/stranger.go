@@ -114,7 +114,7 @@ func (s strange) calls() []strangeCall {
 	}
 }
 
-// collectStrangers reads who they were, and what was granted to them.
+// collectStrangers reads which processes were strangers, and which grants they got.
 func (h *history) collectStrangers() error {
 	names, err := filepath.Glob(h.at("meta", "strangers-of-*"))
 	for _, name := range names {

@@ -26,7 +26,7 @@ func (h *host) crash() {
 	}
 }
 
-// recover brings the mount back. Needs mu.
+// recover recovers the mount. Needs mu.
 func (h *host) recover() {
 	h.unseal()
 	h.recovering = h.launch("recover", h.mountpoint())
@@ -34,8 +34,8 @@ func (h *host) recover() {
 	go h.attend(pid)
 }
 
-// attend resumes a daemon that stopped itself before recover, which is told of it and not this host, has seen it serve. A recovery
-// that does not end is ended.
+// attend resumes a daemon that stopped itself before recover has seen it serve: recover is its parent and is told, and
+// not this host. It ends a recovery that does not end.
 func (h *host) attend(recovering int) {
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(h.span(h.LeaseMS)) {
 		h.mu.Lock()

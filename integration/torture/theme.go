@@ -10,8 +10,8 @@ import (
 	"github.com/jvsfs/jvsfs/integration/torture/plan"
 )
 
-// theme is what a history has more of than others. Where everything happens as often as everything else, what is rare by its nature
-// stays rare: a run of an hour then meets too little of it to prove anything.
+// theme is the kind of operation that a history has more of. If every operation came equally often, some
+// situations would stay rare, and a run of an hour would meet too few of them to prove anything.
 type theme string
 
 const (
@@ -23,8 +23,8 @@ const (
 
 var themes = []theme{evenly, holds, kills, passing}
 
-// turns are the themes of histories that follow each other, again and again: a run of some minutes has its share of each. Where there is
-// no lock manager, what is to be proven is about writes that were held, and what was left half done by who was killed.
+// turns are the themes of consecutive histories, in a cycle, so that a run of some minutes has its share of
+// each. Without a lock manager, the proof is about held writes and about the half-done steps of killed daemons.
 var turns = map[string][]theme{
 	"a": {evenly, passing, kills, holds, passing, evenly, kills, passing, holds, evenly},
 	"c": {kills, holds, kills, holds, evenly, kills, holds, kills, holds, passing},

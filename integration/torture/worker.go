@@ -26,7 +26,8 @@ type workerConfig struct {
 	Without    repertoire
 }
 
-// worker writes under leases that it takes, and goes on writing when it has lost them, as a process does that does not know.
+// worker writes under leases that it takes. It continues to write when it has lost them, as a process does that
+// does not know of the loss.
 type worker struct {
 	workerConfig
 	rng     *rand.Rand
@@ -71,7 +72,7 @@ func (w *worker) path(names ...string) string {
 // rest sleeps for up to so many milliseconds.
 func (w *worker) rest(ms int) { time.Sleep(time.Duration(w.rng.IntN(ms*1000)) * time.Microsecond) }
 
-// take gets a lease, and a handle that is known to be of it; nil when it is not to be had now.
+// take gets a lease and a handle of it; nil if the lease is not free now.
 func (w *worker) take() *writeHandle {
 	if w.Without.has(opHandover) && (w.rng.IntN(3) == 0 || w.Theme == passing && w.rng.IntN(3) == 0) {
 		if h := w.beGiven(); h != nil {
@@ -102,8 +103,8 @@ func (w *worker) take() *writeHandle {
 // held is the token that this writer holds, 0 if it holds none that can be seen.
 func (w *worker) held() uint64 { return w.control.held() }
 
-// openUnder opens a handle under a token that is held now. What was opened while it was not is of another one, or of none: it is
-// judged by what the records say before and after.
+// openUnder opens a handle under a token that is held now. The records before and after the open show whether
+// it was; otherwise the handle is of another token, or of none.
 func (w *worker) openUnder(token uint64) *writeHandle {
 	if token == 0 {
 		return nil
@@ -195,8 +196,8 @@ func (w *worker) writeUntil(h *writeHandle, end time.Time, limit int) {
 	}
 }
 
-// beside gives the lease back, or to somebody, while writes go on: at some time, or when a write takes so long that it must be held up somewhere,
-// so that the lease ends over a write that is past its check.
+// beside gives the lease back, or to another writer, while writes are in flight: at some time, or when a write
+// takes so long that it must be held somewhere. Then the lease ends over a write that is past its check.
 func (w *worker) beside(h *writeHandle, end time.Time, atSomeTime bool, part func(*writeHandle)) (stop func()) {
 	over, ended := make(chan struct{}), make(chan struct{})
 	impatient := w.rng.IntN(2) == 0

@@ -12,8 +12,8 @@ import (
 	"github.com/jvsfs/jvsfs/integration/torture/plan"
 )
 
-// write does one call and writes down what came of it. Who may change a name is judged by the writer and not by a handle, so that
-// is done only where the writer knows which lease it would be under: its latest one, taken on purpose.
+// write does one call and notes the result. A change of a name is judged by the writer, not by a handle. So it
+// is done only if the writer knows its lease: the latest one, taken on purpose.
 func (w *worker) write(h *writeHandle, mayName bool) string {
 	w.seq++
 	c := call{Kind: callAppend, Token: h.token, Host: w.Host, PID: os.Getpid(), Handle: h.number, Seq: w.seq}
@@ -46,8 +46,8 @@ func (w *worker) elsewhere() place {
 	}
 }
 
-// naming chooses a change of names. A file has its length changed once at most, and goes once at most, so that what is seen
-// of it has one explanation.
+// naming chooses a change of names. The length of a file is changed once at most, and it is removed once at
+// most. So each observation has one explanation.
 func (w *worker) naming(x int) (kind byte, target string) {
 	switch {
 	case x < 40 || len(w.made) == 0:

@@ -43,8 +43,11 @@ in_fresh() {
     exec chroot "$tree" "$@"' fresh "$tree" \
     env -i HOME=/root TERM=dumb LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${settings[@]}" \
     sh -c 'cd /jvsfs && exec "$@"' sh "$@" &
+  local code=0
   fresh_pid=$!
-  wait "$fresh_pid"
+  wait "$fresh_pid" || code=$?
+  fresh_pid='' # another process may get the number
+  return "$code"
 }
 
 # What test.sh needs is there after it has asked for it, and builds; its suites are the

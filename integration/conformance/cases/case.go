@@ -1,6 +1,6 @@
-// Package cases holds what a file system does, case by case: each runs in a
-// directory of its own and notes what it saw. Two directories are alike when their
-// notes are; nothing here says what the right answer is, a native directory does.
+// Package cases records what a file system does, case by case. Each case runs in a directory of its own and
+// notes what it saw. Two directories are alike if their notes are. Nothing here says what the right answer is;
+// a native directory does.
 package cases
 
 import (
@@ -36,7 +36,7 @@ type Trial struct {
 	undo   []func()
 }
 
-// Note writes down what was seen. It must not hold what differs from run to run.
+// Note notes an observation. It must not contain anything that differs from run to run.
 func (t *Trial) Note(format string, args ...any) {
 	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
@@ -133,8 +133,8 @@ func Run(dir string, which []Case, workers int, tell func(Outcome)) {
 	}
 }
 
-// runOne makes the directory of a case, runs it and takes the directory away. What
-// cannot be removed is part of the outcome.
+// runOne makes the directory of a case, runs the case and removes the directory. Files that cannot be removed
+// are part of the outcome.
 func runOne(dir string, i int, c Case) string {
 	t := &Trial{Dir: filepath.Join(dir, fmt.Sprintf("case-%05d", i))}
 	if err := os.Mkdir(t.Dir, 0o777); err != nil {

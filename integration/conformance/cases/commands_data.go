@@ -146,7 +146,7 @@ func mapReadCommand(t *Trial, a []string) (string, error) {
 	return fmt.Sprintf("%.6x", sha256.Sum256(m)), nil
 }
 
-// runCommand is "run PROGRAM [ARG...]": what it says is the note.
+// runCommand is "run PROGRAM [ARG...]": its output is the note.
 func runCommand(_ *Trial, a []string) (string, error) {
 	cmd := exec.Command(a[0], a[1:]...)
 	out, err := cmd.CombinedOutput()

@@ -61,8 +61,7 @@ func (t *Trial) many(n int) {
 	}
 }
 
-// counts notes how often the names of before were seen: those that stayed must be
-// seen once.
+// counts notes how often the earlier names were seen. Those that stayed must be seen once.
 func (t *Trial) counts(seen []dirent, stayed func(string) bool) {
 	times := make(map[string]int)
 	for _, e := range seen {

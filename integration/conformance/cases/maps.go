@@ -117,7 +117,7 @@ func removedPagesCase(t *Trial) {
 	t.sortNotes()
 }
 
-// closedFileMapCase: a mapping goes on when its file is closed and has no name.
+// closedFileMapCase: a mapping still works when its file is closed and has no name.
 func closedFileMapCase(t *Trial) {
 	t.file("f", 10000)
 	fd, err := unix.Open(t.At("f"), unix.O_RDWR|unix.O_CLOEXEC, 0)
@@ -149,7 +149,7 @@ func grownMapCase(t *Trial) {
 	t.Note("%s", digest(text))
 }
 
-// mapReadersCase: what is stored is seen by read, sendfile and other openers at once.
+// mapReadersCase: read, sendfile and other openers see a store at once.
 func mapReadersCase(t *Trial) {
 	t.file("f", 10000)
 	m := t.mapped(t.openAt("f", unix.O_RDWR), 10000, unix.MAP_SHARED)

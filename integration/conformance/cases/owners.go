@@ -80,7 +80,7 @@ acl-others-file: fill a 3; chown a 1002 1002 -- @1001 setacl a access u:6,g:6,o:
 acl-link: fill a 3; symlink a l -- setacl l access u:6,U1001:6,g:6,m:6,o:0; lsetxattr l system.posix_acl_access 0x0200; getxattr l system.posix_acl_access
 `
 
-// timeCases set times, for all who may or may not.
+// timeCases set times, as users who may and users who may not.
 func timeCases() []Case {
 	var all []Case
 	for _, mode := range []string{"0644", "0666", "0444", "0"} {

@@ -2,8 +2,8 @@ package cases
 
 import "fmt"
 
-// changers are what may take setuid and setgid bits, or file capabilities, away. The
-// file is a, the handle h is open for reading and writing.
+// changers are the calls that may clear setuid and setgid bits, or file capabilities. The file is a, the handle
+// h is open for reading and writing.
 var changers = map[string]string{
 	"write": "write h 3", "write-0": "write h 0", "pwrite": "pwrite h 50 3", "ftruncate": "ftruncate h 3", "ftruncate-same": "ftruncate h 9",
 	"truncate": "truncate a 3", "open-trunc": "open a wo,trunc", "fallocate": "fallocate h 0 0 9000", "punch": "fallocate h punch 0 4096", "zero": "fallocate h zero 0 5",

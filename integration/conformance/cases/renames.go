@@ -2,7 +2,7 @@ package cases
 
 import "fmt"
 
-// objects are what may stand under a name, %s.
+// objects are the kinds of file that a name, %s, may have.
 var objects = map[string]string{
 	"nothing": "", "file": "fill %s 4", "dir": "mkdir %[1]s 0777", "full": "mkdir %[1]s 0777; fill %[1]s/in 2", "link": "symlink target %s",
 	"fifo": "mkfifo %s 0666", "linked": "fill %[1]s 5; link %[1]s other", "open": "fill %[1]s 6; open %[1]s ro =h", "device": "mknod %s c 0666 1 3",
@@ -58,8 +58,8 @@ whiteout-user: fill a 1; chown . 1001 1001 -- @1001 rename a b whiteout; @1001+m
 long: fill <n255> 1 -- rename <n255> b; rename b <n256>; rename b <n255>
 `
 
-// stickyCases cross the owners of a sticky directory, of what is in it and of what
-// is replaced, for everybody who may try.
+// stickyCases combine the owners of a sticky directory, of the file in it and of the file that is replaced,
+// with every user who may try.
 func stickyCases() []Case {
 	calls := map[string]string{
 		"unlink": "unlink d/a", "rmdir": "rmdir d/a", "rename-out": "rename d/a out", "rename-in": "rename d/a d/b",

@@ -6,17 +6,15 @@ import (
 	"strings"
 )
 
-// A script is commands between semicolons, "[@WHO] COMMAND ARG...". What stands
-// before "--" prepares and is not noted, unless it fails; after it each command's
-// result is noted with what has changed in the tree. Words may hold <nN>, a name of
-// N bytes, and <pN:NAME>, a path of N bytes to NAME; ” is the empty word.
+// A script is commands between semicolons, "[@WHO] COMMAND ARG...". Commands before "--" prepare. They are not
+// noted unless they fail. After it, each command's result is noted, with the changes in the tree. Words may
+// hold <nN>, a name of N bytes, and <pN:NAME>, a path of N bytes to NAME; ” is the empty word.
 func script(name, text string) Case {
 	return Case{Name: name, Alone: strings.Contains(text, " run "), Run: func(t *Trial) { t.play(text) }}
 }
 
-// scripts makes a case of each line "NAME: SCRIPT"; a line that begins with a blank
-// goes on with the one before. A name after "!" is of a case that runs alone: it
-// leaves an error behind that the next fsync anywhere may be told.
+// scripts makes a case of each line "NAME: SCRIPT". A line that begins with a blank continues the one before. A
+// name after "!" is of a case that runs alone: it leaves an error that the next fsync anywhere may report.
 func scripts(topic, lines string) []Case {
 	var all []Case
 	var name, text string

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// specialCases are told in Go: they need two parties, many files, or time.
+// specialCases are written in Go: they need two parties, many files, or time.
 func specialCases() []Case {
 	all := slices.Concat(lockCases, leaseCases, watchCases, mapCases, directoryCases, treeCases, hugeCases, socketCases, statCases, memoryCases)
 	for i, seed := 0, uint64(0); i < 60; i, seed = i+1, seed+1 {

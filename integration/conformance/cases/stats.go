@@ -86,8 +86,8 @@ func fileHandleCase(t *Trial) {
 	}
 }
 
-// forgottenHandleCase opens a handle of a file that nothing refers to any more but its
-// name, after the kernel was asked to let go of what it remembers.
+// forgottenHandleCase opens a handle of a file to which only its name refers, after the kernel was asked to
+// drop its caches.
 func forgottenHandleCase(t *Trial) {
 	t.file("f", 10)
 	h, _, err := unix.NameToHandleAt(unix.AT_FDCWD, t.At("f"), 0)

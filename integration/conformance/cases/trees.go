@@ -94,8 +94,8 @@ func symlinkChainCase(t *Trial) {
 	}
 }
 
-// inodeNumbersCase: numbers stay over rename, link, write and close, and are told
-// alike by stat, fstat and readdir.
+// inodeNumbersCase: numbers stay over rename, link, write and close, and are the same in stat, fstat and
+// readdir.
 func inodeNumbersCase(t *Trial) {
 	t.file("f", 10)
 	ino := func(name string) uint64 {

@@ -1,5 +1,5 @@
-// Package plan is what the torture test and the daemon under torture agree on: what is done to the daemon, and how what
-// lands is written down.
+// Package plan is what the torture test and the daemon under torture agree on: the faults of the daemon, and
+// the form in which landed writes are noted.
 package plan
 
 import (
@@ -18,7 +18,7 @@ const (
 	LocalDisk   = "local disk"   // other hosts write there, too
 )
 
-// Daemon says what is done to one daemon process.
+// Daemon is the plan of faults for one daemon process.
 type Daemon struct {
 	Seed    uint64   `json:"seed"`
 	Host    int      `json:"host"`

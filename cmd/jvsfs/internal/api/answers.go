@@ -14,7 +14,7 @@ type EnforceAnswer struct {
 	Previous gate.Enforce `json:"enforce_previous,omitempty"` // of a switch
 }
 
-// Text says the mode to people, and what it was before a switch.
+// Text is the mode for people, with the former one after a switch.
 func (a EnforceAnswer) Text() string {
 	switch a.Previous {
 	case "":
@@ -37,7 +37,7 @@ type HandoverResult struct {
 
 // Unmounted is the daemon's answer to an unmount.
 type Unmounted struct {
-	CopyOf string `json:"copy_of,omitempty"` // nothing was done: the mount was made at that place
+	CopyOf string `json:"copy_of,omitempty"` // nothing was done: it is a copy of the mount at that place
 }
 
 // Explanation is what `explain --json` prints; the names are a promise.

@@ -8,7 +8,7 @@ import (
 
 // buildInfo is what `version --json` prints; the names are a promise.
 type buildInfo struct {
-	Version  string `json:"version"`            // of the release, else what the go command calls the build
+	Version  string `json:"version"`            // the release, or the go command's name of the build
 	Commit   string `json:"commit,omitempty"`   // the revision that it was built from
 	Modified bool   `json:"modified,omitempty"` // with changes that are not committed
 	Time     string `json:"time,omitempty"`     // of the commit
@@ -41,11 +41,10 @@ func readBuild(info *debug.BuildInfo, name string) buildInfo {
 	return b
 }
 
-// ReleaseName is what the packager calls this build, "" for one that was not packaged.
+// ReleaseName is the packager's name of this build, "" if it was not packaged.
 var ReleaseName string
 
-// Version names this build for a person: the release, or what the go command knows
-// of where it was built.
+// Version names this build for people: the release, or the revision that the go command knows.
 func Version() string {
 	if ReleaseName != "" {
 		return ReleaseName

@@ -12,13 +12,13 @@ func (d Device) String() string { return fmt.Sprintf("%d:%d", d.Major, d.Minor) 
 
 // BusyEntry is one thing that a process does with a mount.
 type BusyEntry struct {
-	PID     int    `json:"pid"`     // 0: the kernel itself does
+	PID     int    `json:"pid"`     // 0: the kernel itself
 	Command string `json:"command"` // of the process; for the kernel, what ends it
 	Use     string `json:"use"`     // cwd, root, exe, fd N or map; loop device, mount
 	Path    string `json:"path"`    // as the process sees it
 }
 
-// ParseDevice reads what String has written.
+// ParseDevice reads the form of String.
 func ParseDevice(text string) (Device, error) {
 	var d Device
 	if _, err := fmt.Sscanf(text, "%d:%d", &d.Major, &d.Minor); err != nil || d.String() != text {

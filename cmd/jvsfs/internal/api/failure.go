@@ -5,63 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 )
-
-// The exit codes of jvsfs; scripts rely on the numbers.
-const (
-	ExitOK         = 0
-	ExitError      = 1
-	ExitUsage      = 2
-	ExitConflict   = 10 // E_LOCK_CONFLICT
-	exitExpired    = 11 // E_LOCK_EXPIRED
-	ExitNotHeld    = 12 // E_LOCK_NOT_HELD
-	exitFencing    = 13 // E_FENCING_MISMATCH
-	exitClockSkew  = 14 // E_CLOCK_SKEW_EXCEEDED
-	ExitStore      = 15 // a record cannot be read, or the store failed
-	ExitNoMount    = 16 // no such mount, or a mount whose daemon is dead
-	ExitBusy       = 17 // processes keep the mount busy
-	ExitLeaseLost  = 75 // exec: the lease was lost while the command ran
-	ExitNotRun     = 126
-	ExitNotFound   = 127
-	ExitSignalBase = 128 // exec: 128+n when the command ended by signal n
-)
-
-// Classes of this command; they exist beside the classes of package lease.
-const (
-	ClassNoMount lease.Class = "E_NO_MOUNT"
-	ClassBusy    lease.Class = "E_MOUNT_BUSY"
-	ClassUsage   lease.Class = "E_USAGE"
-	ClassDenied  lease.Class = "E_NOT_PERMITTED"
-)
-
-// ExitCodes are the exit codes of the classes that have one of their own.
-var ExitCodes = map[lease.Class]int{
-	lease.ClassLockConflict:      ExitConflict,
-	lease.ClassLockExpired:       exitExpired,
-	lease.ClassLockNotHeld:       ExitNotHeld,
-	lease.ClassFencingMismatch:   exitFencing,
-	lease.ClassClockSkewExceeded: exitClockSkew,
-	lease.ClassRecordUnreadable:  ExitStore,
-	lease.ClassStoreFailed:       ExitStore,
-	lease.ClassAuditFailed:       ExitStore,
-	lease.ClassBadWorktreeID:     ExitUsage,
-	ClassUsage:                   ExitUsage,
-	ClassNoMount:                 ExitNoMount,
-	ClassBusy:                    ExitBusy,
-}
-
-// ExitCodeOf is the exit code of a class, 1 for a class without a number.
-func ExitCodeOf(c lease.Class) int {
-	if code, ok := ExitCodes[c]; ok {
-		return code
-	}
-	return ExitError
-}
 
 // holderView is what anyone may know of a holder: the record without its
 // secrets (nonce and session).
@@ -98,11 +46,10 @@ func ViewOfRecord(r *lease.Record) *holderView {
 	return v
 }
 
-// Failure is how every command ends that does not succeed: what scripts need
-// (Code, Class) and what a person needs (Message, Next). It travels over the
-// control socket as it is.
+// Failure is the result of a command that does not succeed. Code and Class are for scripts, Message and Next
+// for people. It travels over the control socket as it is.
 type Failure struct {
-	Code    int         `json:"-"` // 0: the code of the class
+	Code    ExitCode    `json:"-"` // 0: the code of the class
 	Class   lease.Class `json:"class,omitempty"`
 	Message string      `json:"message"`
 	File    string      `json:"file,omitempty"`
@@ -110,8 +57,8 @@ type Failure struct {
 	Next    string      `json:"next,omitempty"`
 	Busy    []BusyEntry `json:"processes,omitempty"`
 
-	silent bool  // nothing is printed: the command of exec has said it, or its code is the message
-	Answer bool  `json:"-"` // a daemon said it, over its control socket
+	silent bool  // print nothing: the command has said it already, or the code says all
+	Answer bool  `json:"-"` // it came from a daemon, over its control socket
 	Err    error `json:"-"`
 }
 
@@ -127,20 +74,20 @@ func (f *Failure) Error() string {
 func (f *Failure) Unwrap() error { return f.Err }
 
 // Exit is the exit code of the failure.
-func (f *Failure) Exit() int {
+func (f *Failure) Exit() ExitCode {
 	if f.Code != 0 {
 		return f.Code
 	}
 	return ExitCodeOf(f.Class)
 }
 
-// Usagef is the failure of a command line, or a request, that asks for what cannot be.
+// Usagef is the failure of a command line or a request that cannot be carried out as it stands.
 func Usagef(format string, args ...any) *Failure {
 	return &Failure{Class: ClassUsage, Message: fmt.Sprintf(format, args...), Next: "see jvsfs --help"}
 }
 
-// ExitWith ends the program with code and without a word.
-func ExitWith(code int) *Failure { return &Failure{Code: code, silent: true} }
+// ExitWith ends the program with code and prints nothing.
+func ExitWith(code ExitCode) *Failure { return &Failure{Code: code, silent: true} }
 
 // AsFailure turns any error into a failure; nil stays nil.
 func AsFailure(err error) *Failure {
@@ -160,7 +107,7 @@ func AsFailure(err error) *Failure {
 		return &Failure{Class: refusal.Class(), Message: refusal.Sentence(), Next: refusal.Next(), Err: err}
 	}
 	if errors.Is(err, context.Canceled) {
-		return &Failure{Code: ExitSignalBase + int(syscall.SIGINT), Message: "interrupted", Err: err}
+		return &Failure{Code: ExitInterrupted, Message: "interrupted", Err: err}
 	}
 	return &Failure{Message: err.Error(), Err: err}
 }
@@ -178,7 +125,7 @@ func failureOfLease(le *lease.Error) *Failure {
 	return f
 }
 
-// NoProcess says why a process that was named is not to be had.
+// NoProcess says why a process that was named cannot be used.
 func NoProcess(pid int, err error) *Failure {
 	return &Failure{Message: fmt.Sprintf("process %d: %v", pid, err), Next: "name a running process with --pid", Err: err}
 }

@@ -17,7 +17,7 @@ type LockStatus struct {
 	Record   json.RawMessage  `json:"record,omitempty"`
 }
 
-// LockStatusOf words what was read of a lease, as user uid may see it.
+// LockStatusOf is the state of a lease, as user uid may see it.
 func LockStatusOf(id lease.WorktreeID, head lease.Head, j lease.Judgement, uid uint32) (LockStatus, error) {
 	st := LockStatus{Worktree: id, State: j.State.String(), Reason: j.Reason, Token: head.Token, File: head.File}
 	var err error
@@ -27,8 +27,7 @@ func LockStatusOf(id lease.WorktreeID, head lease.Head, j lease.Judgement, uid u
 	return st, err
 }
 
-// RecordJSON is a record as the reader may see it: the nonce is the holder's
-// secret, and root's.
+// RecordJSON is a record as the reader may see it. Only the holder's user and root see the nonce.
 func RecordJSON(r *lease.Record, uid uint32) (json.RawMessage, error) {
 	raw, err := json.Marshal(r)
 	if err != nil || uid == 0 || uid == r.Holder().UID {
@@ -42,7 +41,7 @@ func RecordJSON(r *lease.Record, uid uint32) (json.RawMessage, error) {
 	return json.Marshal(fields)
 }
 
-// RecordOf reads a record that RecordJSON has written, nil if it cannot be read.
+// RecordOf reads the output of RecordJSON. It is nil if that cannot be read.
 func RecordOf(raw json.RawMessage) *lease.Record {
 	var fields map[string]any
 	if len(raw) == 0 || json.Unmarshal(raw, &fields) != nil {

@@ -34,7 +34,7 @@ type MountStatus struct {
 	Device     string           `json:"device"`
 	State      string           `json:"state"` // serving, dead, silent or forbidden
 	Detail     string           `json:"detail,omitempty"`
-	Next       string           `json:"next,omitempty"` // the way out of a mount that does not serve
+	Next       string           `json:"next,omitempty"` // what to do about a mount that does not serve
 	PID        int              `json:"pid,omitempty"`
 	Since      *time.Time       `json:"since,omitempty"`
 	Shape      Shape            `json:"shape,omitempty"`
@@ -56,13 +56,13 @@ type MountStatus struct {
 // promise.
 type EnforceStatus struct {
 	Enforce    gate.Enforce `json:"enforce,omitempty"`
-	Configured gate.Enforce `json:"enforce_configured,omitempty"` // what a restart goes back to
+	Configured gate.Enforce `json:"enforce_configured,omitempty"` // the mode after a restart
 	SwitchedAt *time.Time   `json:"enforce_switched_at,omitempty"`
 	SwitchedBy string       `json:"enforce_switched_by,omitempty"`
-	InFlight   int64        `json:"unguarded_in_flight"` // let in by observing, or where no worktree is
+	InFlight   int64        `json:"unguarded_in_flight"` // writes that observe let in, or outside of all worktrees
 }
 
-// ModeText says the mode, and what a restart would make of it where that differs.
+// ModeText is the mode, and the mode after a restart if that differs.
 func (s EnforceStatus) ModeText() string {
 	text := string(s.Enforce)
 	if s.SwitchedAt != nil {
@@ -75,7 +75,7 @@ func (s EnforceStatus) ModeText() string {
 	return text
 }
 
-// LeaseLeft is how long the lease of a worktree lasts unless renewed; 0 where nobody holds it.
+// LeaseLeft is how long the lease of a worktree lasts unless renewed, 0 if nobody holds it.
 func LeaseLeft(w gate.Status, now time.Time) time.Duration {
 	switch {
 	case w.State == StateHeld:

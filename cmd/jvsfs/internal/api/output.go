@@ -8,13 +8,12 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 )
 
-// failureReport is what any command prints for programs when it fails; the names are a
-// promise.
+// failureReport is what a failed command prints for programs; the names are a promise.
 type failureReport struct {
 	Error *Failure `json:"error"`
 }
 
-// PrintFailure tells a failure: to people on stderr, to programs on stdout too.
+// PrintFailure prints a failure: for people on stderr, for programs also on stdout.
 func PrintFailure(stdout, stderr io.Writer, f *Failure, asJSON bool) {
 	if f.silent {
 		return
@@ -27,9 +26,8 @@ func PrintFailure(stdout, stderr io.Writer, f *Failure, asJSON bool) {
 	fmt.Fprint(stderr, FailureText(f))
 }
 
-// FailureText is the failure in sentences: "jvsfs: CLASS: message (file; holder)",
-// the processes in the way, and what to do next. Names of files are in it that others
-// have given.
+// FailureText is the failure in sentences: "jvsfs: CLASS: message (file; holder)", the processes in the way,
+// and what to do next. It may contain file names that other users chose.
 func FailureText(f *Failure) string {
 	var b strings.Builder
 	b.WriteString("jvsfs: ")

@@ -7,24 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-func sampleRecord() *lease.Record {
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	return &lease.Record{
-		LockID: "l", WorktreeID: "main", HolderID: "h:u:5:9", HolderNonce: "secret", SessionID: "s", UID: 1000,
-		FencingToken: 4, Scope: "tree", Purpose: "tests\x1b[2J", CreatedAt: at, LastRenewedAt: at, LeaseExpiresAt: at.Add(30 * time.Second),
-		LeaseDurationMS: 30000, RenewIntervalMS: 10000, MaxClockSkewMS: 2000, StealGraceMS: 1000,
-	}
-}
-
 func TestExitCodesAreAPromise(t *testing.T) {
-	for class, code := range map[lease.Class]int{
+	for class, code := range map[lease.Class]ExitCode{
 		"E_LOCK_CONFLICT": 10, "E_LOCK_EXPIRED": 11, "E_LOCK_NOT_HELD": 12, "E_FENCING_MISMATCH": 13,
 		"E_CLOCK_SKEW_EXCEEDED": 14, "E_RECORD_UNREADABLE": 15, "E_STORE_FAILED": 15, "E_AUDIT_FAILED": 15,
 		"E_BAD_WORKTREE_ID": 2, "E_NO_MOUNT": 16, "E_MOUNT_BUSY": 17, "E_USAGE": 2, "E_NOT_PERMITTED": 1, "": 1,
@@ -35,19 +26,19 @@ func TestExitCodesAreAPromise(t *testing.T) {
 
 func TestAsFailure(t *testing.T) {
 	require.Nil(t, AsFailure(nil))
-	le := &lease.Error{Class: "E_LOCK_CONFLICT", File: "/f", Holder: sampleRecord(), Message: "held", Next: "wait", Err: errors.New("cause")}
+	le := &lease.Error{Class: "E_LOCK_CONFLICT", File: "/f", Holder: testkit.Record(), Message: "held", Next: "wait", Err: errors.New("cause")}
 	f := AsFailure(fmt.Errorf("around: %w", le))
 	require.Equal(t, ExitConflict, f.Exit())
 	require.Equal(t, "held: cause", f.Message)
 	require.Equal(t, "h:u:5:9", f.Holder.HolderID)
 	require.Equal(t, lease.Token(4), f.Holder.FencingToken)
 	require.Equal(t, ExitUsage, AsFailure(errors.Join(nil, Usagef("x"))).Exit())
-	require.Equal(t, 130, AsFailure(context.Canceled).Exit())
+	require.EqualValues(t, 130, AsFailure(context.Canceled).Exit())
 	require.Equal(t, ExitError, AsFailure(errors.New("x")).Exit())
 }
 
 func TestFailuresNeverShowTheNonce(t *testing.T) {
-	f := AsFailure(&lease.Error{Class: "E_LOCK_CONFLICT", Holder: sampleRecord(), Message: "held"})
+	f := AsFailure(&lease.Error{Class: "E_LOCK_CONFLICT", Holder: testkit.Record(), Message: "held"})
 	var out, errs bytes.Buffer
 	PrintFailure(&out, &errs, f, true)
 	require.NotContains(t, out.String()+errs.String(), "secret")
@@ -71,7 +62,7 @@ func TestFailureText(t *testing.T) {
 
 func TestRecordIsRedactedForOthers(t *testing.T) {
 	for uid, shown := range map[uint32]bool{0: true, 1000: true, 1001: false} {
-		raw, err := RecordJSON(sampleRecord(), uid)
+		raw, err := RecordJSON(testkit.Record(), uid)
 		require.NoError(t, err)
 		require.Equal(t, shown, bytes.Contains(raw, []byte("secret")), uid)
 		rec := RecordOf(raw)

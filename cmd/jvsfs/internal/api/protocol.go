@@ -11,12 +11,10 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// The control protocol: one connection carries one request, a line of JSON,
-// and the daemon answers with lines of JSON of which the one with the event
-// "result" is the answer. "waiting" may come before it, "lost" after it. The
-// descriptor of the process that a request names may travel beside the request
-// line as SCM_RIGHTS (a pidfd): numbers mean different processes in different
-// pid namespaces and at different times, a descriptor does not.
+// The control protocol. One connection carries one request, a line of JSON. The daemon answers with lines of
+// JSON; the line with the event "result" is the answer. A line "waiting" may come before it, a line "lost"
+// after it. A pidfd of the process that a request names may travel beside the request line (SCM_RIGHTS): a pid
+// means different processes in different pid namespaces and at different times, a pidfd does not.
 const (
 	ProtocolVersion = 1
 	MaxRequest      = 64 << 10 // bytes, with the newline
@@ -45,7 +43,7 @@ type Response struct {
 // ErrRequest marks requests that the daemon does not understand.
 var ErrRequest = errors.New("bad request")
 
-// What to do where a command and a daemon do not understand each other.
+// The advice if a command and a daemon do not understand each other.
 const (
 	NextOfOlderDaemon  = "the daemon is the older one: jvsfs mount --replace puts one of this command's release in its place, or umount and mount again; jvsfs doctor names the versions"
 	NextOfOlderCommand = "this command is the older one: run the jvsfs that the daemon was started from; jvsfs doctor names the versions"
@@ -58,9 +56,8 @@ type Line struct {
 	fields  map[string]json.RawMessage
 }
 
-// ParseLine reads the envelope of a request line, without trusting a byte of it. What else
-// is in it is for the operation to know: a client of another release is told first that it
-// is one.
+// ParseLine reads the envelope of a request line, without trusting a byte of it. The operation reads the rest
+// later, so that a client of another release first learns that it is one.
 func ParseLine(text []byte) (Line, error) {
 	var l Line
 	if len(text) > MaxRequest {
@@ -119,10 +116,9 @@ func Encode(req Body) ([]byte, error) {
 	return line, nil
 }
 
-// VersionOf is the version of an operation's shape. It grows when the shape changes so that
-// the other release could take it for something else; operations whose shape has not changed
-// are served by daemons of other releases, and to clients of other releases. A new operation
-// has the version of the protocol at that time.
+// VersionOf is the version of an operation's shape. It grows when another release could misunderstand the new
+// shape. While the shape of an operation is unchanged, clients and daemons of different releases understand
+// each other. A new operation starts with the current version of the protocol.
 func VersionOf(req Body) int {
 	if v, ok := req.(interface{ Version() int }); ok {
 		return v.Version()
@@ -165,5 +161,5 @@ func ReadLine(r *bufio.Reader, limit int) ([]byte, error) {
 // GuardianName is the hidden command that a daemon starts.
 const GuardianName = "guardian"
 
-// AnswerTimeout bounds the wait for a daemon that need not wait for anything.
+// AnswerTimeout bounds the wait for the answer to a request for which the daemon need not wait.
 const AnswerTimeout = 10 * time.Second

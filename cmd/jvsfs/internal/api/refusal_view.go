@@ -6,9 +6,8 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// RefusalView is one kind of refusal as status, top and explain show it; the names are
-// a promise. Refusals alike (the same process, worktree, operation and class) within a
-// second are one view with a count.
+// RefusalView is one kind of refusal as status, top and explain show it; the names are a promise. Equal
+// refusals (the same process, worktree, operation and class) within a second are one view with a count.
 type RefusalView struct {
 	At          time.Time `json:"at"` // the latest of them
 	Worktree    string    `json:"worktree_id"`
@@ -17,19 +16,19 @@ type RefusalView struct {
 	Command     string    `json:"command,omitempty"` // of the process, as the kernel has it (comm)
 	Op          string    `json:"op"`
 	Class       string    `json:"class"`
-	WouldRefuse bool      `json:"would_refuse,omitempty"` // observed only: it went through
+	WouldRefuse bool      `json:"would_refuse,omitempty"` // only observed: it was not refused
 	Count       uint64    `json:"count"`
 	Sentence    string    `json:"sentence"`
 	Next        string    `json:"next,omitempty"`
 }
 
-// RefusalAnswer is what the daemon says about recent refusals.
+// RefusalAnswer is the daemon's answer about recent refusals.
 type RefusalAnswer struct {
 	Refusals   []RefusalView      `json:"refusals"`
-	Incomplete bool               `json:"incomplete,omitempty"` // there was more than is remembered
+	Incomplete bool               `json:"incomplete,omitempty"` // there were more than the daemon remembers
 	Worktrees  []gate.Explanation `json:"worktrees,omitempty"`  // may the process write there now?
 	Paths      map[string]string  `json:"paths,omitempty"`      // of the worktrees of the refusals
 }
 
-// AlikeWithin is how long refusals alike are counted as one.
+// AlikeWithin is how long equal refusals are counted as one.
 const AlikeWithin = time.Second

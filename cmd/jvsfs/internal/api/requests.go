@@ -9,15 +9,14 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// Body is what one operation asks for. There is a type for each operation; what the daemon
-// does with it stands in the table of package daemon (operations.go).
+// Body is the request of one operation. Each operation has a type. The table of package daemon (operations.go)
+// has the handlers.
 type Body interface {
 	Op() string      // the name of the operation
 	Validate() error // nothing in it is trusted
 }
 
-// Patient is a request whose answer may take any time, so that a daemon that is stopped must
-// be found out by a ping before.
+// Patient is a request whose answer may take any time. A client sends a ping first, to detect a stopped daemon.
 type Patient interface{ Patient() bool }
 
 // Process is the process that a request means. Its descriptor may come with the request.
@@ -32,10 +31,10 @@ type Where struct {
 	Path string `json:"path,omitempty"`
 }
 
-// In is the path, for whoever looks for its worktree.
+// In is the path, by which the daemon finds the worktree.
 func (w Where) In() string { return w.Path }
 
-// Taking is what all ways to take a lease ask for.
+// Taking has the fields of all requests that take a lease.
 type Taking struct {
 	Where
 	Process
@@ -44,7 +43,7 @@ type Taking struct {
 	WaitMS  int64  `json:"wait_ms,omitempty"` // how long to wait for the lease
 }
 
-// Holding is what requests about a lease that is held ask for.
+// Holding has the fields of all requests about a lease that is held.
 type Holding struct {
 	Where
 	Process
@@ -53,18 +52,18 @@ type Holding struct {
 
 // The requests.
 type (
-	// Ping asks whether there is anybody.
+	// Ping asks whether the daemon answers.
 	Ping struct{}
-	// Status asks for what status shows.
+	// Status asks for the status of the mount.
 	Status struct{}
-	// Config asks for what the mount is configured to do.
+	// Config asks for the configuration of the mount.
 	Config struct{}
-	// Doctor lets the daemon check its lock directory.
+	// Doctor asks the daemon to check its lock directory.
 	Doctor struct {
 		Repair bool `json:"repair,omitempty"` // repair what is provably safe
-		Force  bool `json:"force,omitempty"`  // repair the rest too
+		Force  bool `json:"force,omitempty"`  // repair the rest, too
 	}
-	// Unmount takes the mount away. It names the mount that the client means, as it sees it.
+	// Unmount unmounts. It names the mount that the client means, as the client sees it.
 	Unmount struct {
 		Mount      int    `json:"mount,omitempty"` // its number in mountinfo
 		Mountpoint string `json:"mountpoint,omitempty"`
@@ -72,15 +71,15 @@ type (
 	// Enforce asks for the mode, or switches it.
 	Enforce struct {
 		Mode   string `json:"mode,omitempty"`    // what to switch to, "" asks for the one of now
-		WaitMS int64  `json:"wait_ms,omitempty"` // for what is in flight
+		WaitMS int64  `json:"wait_ms,omitempty"` // for writes in flight
 	}
 	// Refusals asks for recent refusals: of a process and its descendants.
 	Refusals struct {
 		Where
 		Process
 		SinceMS int64 `json:"since_ms,omitempty"` // how far back
-		Session bool  `json:"session,omitempty"`  // those of the process's session too
-		Stands  bool  `json:"stands,omitempty"`   // the process stands in the mount, at Path: say where it may write
+		Session bool  `json:"session,omitempty"`  // also those of the process's session
+		Stands  bool  `json:"stands,omitempty"`   // the process uses the mount, at Path: say where it may write
 	}
 	// Explain asks whether a process may write.
 	Explain struct {
@@ -113,7 +112,7 @@ type (
 	// Handover gives the lease to another process, or to another host.
 	Handover struct {
 		Taking
-		Host string `json:"host,omitempty"` // to whoever acquires there, instead of a process
+		Host string `json:"host,omitempty"` // to the first who acquires there, instead of to a process
 	}
 	// Retire is the first step of replacing a daemon: it tells what it holds, and follows.
 	Retire struct{ Successor }
@@ -179,46 +178,46 @@ func (Retire) Op() string { return "retire" }
 // Op is the operation's name.
 func (Retired) Op() string { return "retired" }
 
-// Patient tells whether it waits for somebody.
+// Patient reports whether it waits for a lease.
 func (r Acquire) Patient() bool { return r.WaitMS > 0 || r.Steal }
 
-// Patient tells that it drains.
+// Patient is true: it drains.
 func (Steal) Patient() bool { return true }
 
-// Patient tells that it drains.
+// Patient is true: it drains.
 func (Release) Patient() bool { return true }
 
-// Patient tells that it drains.
+// Patient is true: it drains.
 func (Unmount) Patient() bool { return true }
 
-// Asks tells that nothing is to be changed: that anybody may.
+// Asks reports whether the request changes nothing. Anybody may send such a request.
 func (r Enforce) Asks() bool { return r.Mode == "" }
 
-// Patient tells whether it waits for what is in flight.
+// Patient reports whether it waits for writes in flight.
 func (r Enforce) Patient() bool { return r.WaitMS > 0 }
 
-// Patient tells whether it waits for what is in flight.
+// Patient reports whether it waits for writes in flight.
 func (r Handover) Patient() bool { return r.WaitMS > 0 }
 
 // maxWait bounds how long one request may wait for a lease.
 const maxWait = 366 * 24 * time.Hour
 
-// Validate of a request without fields has nothing to refuse.
+// Validate has nothing to refuse: there are no fields.
 func (Ping) Validate() error { return nil }
 
-// Validate of a request without fields has nothing to refuse.
+// Validate has nothing to refuse: there are no fields.
 func (Status) Validate() error { return nil }
 
-// Validate of a request without fields has nothing to refuse.
+// Validate has nothing to refuse: there are no fields.
 func (Config) Validate() error { return nil }
 
 // Validate of two switches has nothing to refuse.
 func (Doctor) Validate() error { return nil }
 
-// Validate refuses what no client sends.
+// Validate refuses values that no client sends.
 func (r Unmount) Validate() error { return atMost("mountpoint", r.Mountpoint, 4096) }
 
-// Validate refuses what is no mode.
+// Validate refuses an unknown mode.
 func (r Enforce) Validate() error {
 	if r.Mode != "" {
 		if _, err := gate.ParseEnforce(r.Mode); err != nil {
@@ -228,32 +227,32 @@ func (r Enforce) Validate() error {
 	return milliseconds("wait", r.WaitMS)
 }
 
-// Validate refuses what no client sends.
+// Validate refuses values that no client sends.
 func (r Refusals) Validate() error {
 	return errors.Join(r.Where.Validate(), r.Process.Validate(), milliseconds("refusals", r.SinceMS))
 }
 
-// Validate refuses what no client sends.
+// Validate refuses values that no client sends.
 func (r Explain) Validate() error { return errors.Join(r.Where.Validate(), r.Process.Validate()) }
 
-// Validate refuses what no client sends.
+// Validate refuses values that no client sends.
 func (r LookAtLock) Validate() error { return errors.Join(r.Where.Validate(), r.Process.Validate()) }
 
-// Validate refuses what no client sends.
+// Validate refuses values that no client sends.
 func (r Taking) Validate() error {
 	return errors.Join(r.Where.Validate(), r.Process.Validate(), milliseconds("wait", r.WaitMS),
 		atMost("scope", r.Scope, 64), atMost("purpose", r.Purpose, 1024))
 }
 
-// Validate refuses what no client sends.
+// Validate refuses values that no client sends.
 func (r Holding) Validate() error { return errors.Join(r.Where.Validate(), r.Process.Validate()) }
 
-// Validate refuses what no client sends.
+// Validate refuses values that no client sends.
 func (r Handover) Validate() error {
 	return errors.Join(r.Taking.Validate(), atMost("host", r.Host, 255))
 }
 
-// Validate refuses what no client sends.
+// Validate refuses values that no client sends.
 func (r Successor) Validate() error { return atMost("device", r.Device, 64) }
 
 // Validate refuses a number that no process has.

@@ -28,8 +28,8 @@ type Client struct {
 	stop  func() bool
 }
 
-// Dial connects to the daemon of a mount. A mount that nobody answers for is
-// dead: an E_NO_MOUNT failure. Cancelling ctx ends the connection.
+// Dial connects to the daemon of a mount. If nobody answers, the mount is dead: an E_NO_MOUNT failure.
+// Cancelling ctx ends the connection.
 func Dial(ctx context.Context, m *mountinfo.Info) (*Client, error) {
 	d := net.Dialer{Timeout: api.AnswerTimeout}
 	conn, err := d.DialContext(ctx, "unix", host.SocketPath(host.DeviceOf(m)))
@@ -41,8 +41,7 @@ func Dial(ctx context.Context, m *mountinfo.Info) (*Client, error) {
 	return c, nil
 }
 
-// One that somebody may be serving is not called so: the way out of a dead mount would
-// end it.
+// A mount that somebody may be serving is not called dead: the advice for a dead mount would end it.
 func deadMount(m *mountinfo.Info, err error) *api.Failure {
 	f := &api.Failure{
 		Class: api.ClassNoMount, File: host.SocketPath(host.DeviceOf(m)), Err: err,
@@ -60,16 +59,16 @@ func deadMount(m *mountinfo.Info, err error) *api.Failure {
 	return f
 }
 
-// endings are how asking a daemon fails that has ended: nobody listens any more, or who
-// did has hung up.
+// endings are the errors of asking a daemon that has ended: nobody listens any more, or the listener has hung
+// up.
 var endings = []error{unix.ECONNREFUSED, os.ErrNotExist, unix.ECONNRESET, unix.EPIPE, io.EOF}
 
-// NobodyThere tells whether an error of asking says that there is no daemon.
+// NobodyThere reports whether an error of asking says that there is no daemon.
 func NobodyThere(err error) bool {
 	return slices.ContainsFunc(endings, func(end error) bool { return errors.Is(err, end) })
 }
 
-// IsAnswer tells whether an error is what a daemon has said, which then lives.
+// IsAnswer reports whether an error is the answer of a daemon. Then the daemon lives.
 func IsAnswer(err error) bool {
 	var f *api.Failure
 	return errors.As(err, &f) && f.Answer
@@ -84,7 +83,7 @@ func (c *Client) Close() {
 // Interrupt ends the wait for the daemon's next line.
 func (c *Client) Interrupt() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) }
 
-// Send writes the request, with the descriptor of the process it names if any.
+// Send writes the request, with the descriptor of the process that it names, if it names one.
 func (c *Client) Send(req api.Body, pidfd *os.File) error {
 	line, err := api.Encode(req)
 	if err != nil {
@@ -124,7 +123,7 @@ func (c *Client) Next(timeout time.Duration) (api.Response, error) {
 	return resp, nil
 }
 
-// NextOfSilent is what to do about a daemon that does not answer.
+// NextOfSilent is the advice for a daemon that does not answer.
 const NextOfSilent = "resume it (kill -CONT), or end it and see jvsfs doctor"
 
 // Silence explains a daemon that does not answer.
@@ -154,8 +153,8 @@ func (c *Client) daemonText() string {
 	return text
 }
 
-// Result waits for the answer to the request; lines before it go to stderr by
-// note. A failed answer is returned as the failure it carries.
+// Result waits for the answer to the request. It passes the lines before it to note. If the answer is a
+// failure, Result returns that.
 func (c *Client) Result(timeout time.Duration, note func(string)) (api.Response, error) {
 	for {
 		resp, err := c.Next(timeout)
@@ -200,8 +199,8 @@ func Ask(ctx context.Context, m *mountinfo.Info, req api.Body, pidfd *os.File, n
 	return resp, err
 }
 
-// exchange sends a request and waits for its answer, which may be there although the request
-// was not read: so a client is turned away.
+// exchange sends a request and waits for its answer. The answer may come although the daemon has not read the
+// request: that is how it turns a client away.
 func (c *Client) exchange(req api.Body, pidfd *os.File, timeout time.Duration, note func(string)) (api.Response, error) {
 	sent := c.Send(req, pidfd)
 	if sent != nil {
@@ -215,15 +214,14 @@ func (c *Client) exchange(req api.Body, pidfd *os.File, timeout time.Duration, n
 	return resp, err
 }
 
-// Patient tells whether the answer to a request may take any time.
+// Patient reports whether the answer to a request may take any time.
 func Patient(req api.Body) bool {
 	p, ok := req.(api.Patient)
 	return ok && p.Patient()
 }
 
-// otherRelease says what it means that the daemon does not understand a request: commands send
-// nothing that a daemon of their own release does not know. Daemons of before say no more than
-// that they do not.
+// otherRelease explains why the daemon does not understand a request. A daemon of the command's own release
+// understands all of them, so it is of another one. Older daemons only say that they do not understand.
 func (c *Client) otherRelease(req api.Body, err error) error {
 	var f *api.Failure
 	if !errors.As(err, &f) || !f.Answer || f.Class != api.ClassUsage || f.Next != "" || !strings.HasPrefix(f.Message, api.ErrRequest.Error()) {

@@ -1,3 +1,3 @@
-// Package client asks daemons: it finds the mount of a path, dials its control socket, and says
-// what a daemon is that does not answer.
+// Package client asks daemons: it finds the mount of a path, dials its control socket, and says whether a
+// daemon that does not answer is dead or silent.
 package client

@@ -9,8 +9,8 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 )
 
-// Target is what WORKTREE or PATH on a command line turned out to be: a path on a
-// mount that has a daemon, or else the records of a worktree.
+// Target is the meaning of WORKTREE or PATH on a command line: a path on a mount that has a daemon, or else the
+// records of a worktree.
 type Target struct {
 	Path  string          // as it was resolved
 	Mount *mountinfo.Info // nil: no mount serves it
@@ -40,8 +40,8 @@ func Find(ctx context.Context, path, control string) (Target, error) {
 	return t, err
 }
 
-// servedElsewhere finds a living mount at another place that serves path: the
-// kernel's table has the source of each. Its daemon knows who holds what.
+// servedElsewhere finds a living mount at another place that serves path. The mount table has the source of
+// each mount. Its daemon knows the holders.
 func servedElsewhere(ctx context.Context, path string, mounts host.MountTable) *mountinfo.Info {
 	for _, m := range mounts.JVSFS() {
 		if !host.Within(m.Source, path) || host.Within(m.Mountpoint, path) {
@@ -49,7 +49,7 @@ func servedElsewhere(ctx context.Context, path string, mounts host.MountTable) *
 		}
 		c, err := Dial(ctx, m)
 		if err != nil {
-			continue // dead: the records are what there is
+			continue // dead: only the records are left
 		}
 		c.Close()
 		return m

@@ -16,8 +16,7 @@ import (
 	"github.com/jvsfs/jvsfs/fusefs"
 )
 
-// StatusTimeout bounds the wait for one daemon; a stopped one must not hold the
-// report up.
+// StatusTimeout bounds the wait for one daemon, so that a stopped one does not delay the report.
 const StatusTimeout = 2 * time.Second
 
 // StatusOfAll asks the daemons at the same time.
@@ -31,7 +30,7 @@ func StatusOfAll(ctx context.Context, mounts []*mountinfo.Info) []api.MountStatu
 	return all
 }
 
-// StatusOf never fails: a mount that does not answer is what is reported.
+// StatusOf never fails. It also reports a mount that does not answer.
 func StatusOf(ctx context.Context, m *mountinfo.Info) api.MountStatus {
 	ctx, cancel := context.WithTimeout(ctx, StatusTimeout)
 	defer cancel()
@@ -48,8 +47,8 @@ func StatusOf(ctx context.Context, m *mountinfo.Info) api.MountStatus {
 	return st
 }
 
-// unserved says what a failure to learn the status means. Dead is a mount only where
-// there is no daemon: what is said about a dead one would end the mount of a living one.
+// unserved says what a failure to get the status means. A mount is dead only if it has no daemon: the advice
+// for a dead mount would end a living one.
 func unserved(st *api.MountStatus, err error) {
 	st.Detail = err.Error()
 	switch {
@@ -64,8 +63,8 @@ func unserved(st *api.MountStatus, err error) {
 	}
 }
 
-// Crowding says who has the descriptors of a mount, where one user has so many that others
-// may come to feel it: half of his share.
+// Crowding names the users of a mount with many descriptors: half of their share or more, so that others may
+// notice.
 func Crowding(st api.MountStatus) (texts []string, full bool) {
 	var stats struct {
 		Users     []fusefs.User `json:"users"`

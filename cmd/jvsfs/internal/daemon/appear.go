@@ -13,7 +13,7 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// appear makes the mount visible; at its own place, or where a dead one is.
+// appear makes the mount visible, at its own place or in the place of a dead one.
 func (d *succession) appear(ctx context.Context) error {
 	if d.recovery == nil {
 		if err := d.fs.Attach(); err != nil {
@@ -23,7 +23,7 @@ func (d *succession) appear(ctx context.Context) error {
 	}
 	if d.recovery.Serves {
 		if err := d.appearInstead(ctx); err != nil {
-			return fmt.Errorf("replace %s, which goes on as it was: %w", d.mountpoint(), err)
+			return fmt.Errorf("replace %s, which continues as before: %w", d.mountpoint(), err)
 		}
 		return nil
 	}
@@ -33,9 +33,9 @@ func (d *succession) appear(ctx context.Context) error {
 	return nil
 }
 
-// withdraw ends a mount that did not come to be seen. One that is attached already, beneath a
-// dead one that would not go, is left dead as well: nobody can take it from there without
-// baring the directory. Leases that it has gone on with are the next recovery's to go on with.
+// withdraw ends a mount that did not become visible. If it is attached already, beneath a dead mount that could
+// not be detached, it is left there as a dead mount: taking it away would leave the directory with no fence.
+// The next recovery continues the leases that it has adopted.
 func (d *succession) withdraw() error {
 	d.journal.end()
 	for _, w := range d.registry.all() {
@@ -48,8 +48,8 @@ func (d *succession) withdraw() error {
 	return errors.Join(err, d.fs.Abort())
 }
 
-// appearBeneath is the recovery itself. Killed between any two steps it leaves dead mounts
-// and nothing else at the place, and the next recovery goes on from there.
+// appearBeneath is the recovery itself. If it is killed between any two steps, only dead mounts are left at the
+// place, and the next recovery continues from there.
 func (d *succession) appearBeneath(ctx context.Context) error {
 	r := d.recovery
 	for i, upper := range r.Dead[:len(r.Dead)-1] { // what an interrupted recovery has left
@@ -87,8 +87,8 @@ func (d *succession) appearBeneath(ctx context.Context) error {
 
 func (d *mount) warnState(err error) { d.log.Warn("state of the dead mount", zap.Error(err)) }
 
-// TakeOver makes this the daemon that comes after those of r: it brings a dead mount back,
-// or is put in the place of one that serves.
+// TakeOver makes this daemon the successor of those of r. It restores a dead mount, or replaces a daemon that
+// serves.
 func (d *Daemon) TakeOver(r *recovery.Recovery) {
 	d.succession.recovery = r
 	if r.Serves {
@@ -114,7 +114,7 @@ func (d *succession) restore(r *recovery.Recovery) {
 	}
 }
 
-// restoreRevoked keeps those out who had lost a lease against their will.
+// restoreRevoked keeps the holders out who had lost a lease by expiry or theft.
 func (d *succession) restoreRevoked(all map[lease.WorktreeID][]revokedHolder) {
 	for id, list := range all {
 		w, err := d.registry.get(id)
@@ -128,7 +128,7 @@ func (d *succession) restoreRevoked(all map[lease.WorktreeID][]revokedHolder) {
 	}
 }
 
-// adoptAll goes on with the leases that were held.
+// adoptAll continues the leases that were held.
 func (d *succession) adoptAll(ctx context.Context) {
 	left := d.journal.entries()
 	d.restoreRevoked(left.Revoked)

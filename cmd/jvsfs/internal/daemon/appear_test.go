@@ -5,13 +5,13 @@ import (
 	"os"
 	"testing"
 
-	"github.com/moby/sys/mountinfo"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 	"github.com/jvsfs/jvsfs/fusefs"
 )
 
@@ -31,11 +31,6 @@ func (k *oldKernel) AttachOver(top int) error {
 	return err
 }
 
-// mountsOn is every mount exactly at dir, the uppermost last.
-func mountsOn(dir string) ([]*mountinfo.Info, error) {
-	return mountinfo.GetMounts(func(i *mountinfo.Info) (skip, stop bool) { return i.Mountpoint != dir, false })
-}
-
 // On such a kernel the new mount goes on top of the dead one, which stays: bare is the
 // directory at no moment.
 func TestRecoveryOnAnOldKernelCoversTheDeadMount(t *testing.T) {
@@ -45,13 +40,13 @@ func TestRecoveryOnAnOldKernelCoversTheDeadMount(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, unix.Mount("none", dir, "tmpfs", 0, ""))
 	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) })
-	infos, err := mountsOn(dir)
+	infos, err := testkit.MountsOn(dir)
 	require.NoError(t, err)
 	fs := &oldKernel{}
 	d := &succession{mount: &mount{fs: fs, log: zap.NewNop(), journal: newJournal(zap.NewNop())}, recovery: &recovery.Recovery{Point: dir, Dead: infos}}
 	require.NoError(t, d.appear(t.Context()))
 	require.Equal(t, []int{infos[0].ID}, fs.over)
-	after, err := mountsOn(dir)
+	after, err := testkit.MountsOn(dir)
 	require.NoError(t, err)
 	require.Equal(t, infos, after, "it is still there")
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// auditEvent is the keeper's way to the chain. The keeper lets a steal depend on
-// its answer and nothing else, so what fails is also logged here.
+// auditEvent writes an event of the keeper to the chain. Only a steal depends on its result, so a failure is
+// also logged here.
 func (d *mount) auditEvent(e lease.Event) error { return d.auditEvents([]lease.Event{e}) }
 
-// auditEvents is auditEvent of several, which cost one flush of the disk.
+// auditEvents is auditEvent for several events, with one flush of the disk.
 func (d *mount) auditEvents(all []lease.Event) error {
 	records := make([]lease.AuditRecord, 0, len(all))
 	for _, e := range all {
@@ -31,7 +31,7 @@ func (d *mount) auditEvents(all []lease.Event) error {
 	return err
 }
 
-// auditRepairs leaves what doctor has repaired in the chain.
+// auditRepairs writes the repairs of doctor to the chain.
 func (d *mount) auditRepairs(found []finding.Finding) {
 	for _, f := range found {
 		if f.Check != lockdir.CheckRepair || f.Severity != finding.SevOK {

@@ -12,8 +12,8 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// refusalKind is what refusals, and writes that needed no lease, are told apart by in
-// the audit chain.
+// refusalKind is a kind of refusals, or of writes that needed no lease. The audit chain has a line for each
+// kind.
 type refusalKind struct {
 	worktree lease.WorktreeID
 	op       gate.Op
@@ -41,9 +41,9 @@ type refusalCount struct {
 	pid      int // of its process, 0 where that cannot be told
 }
 
-// refusals gather what was refused, or would have been: the first of a kind is written at once, more
-// of it are counted and written once an interval. A loop that is refused a million
-// times costs a line a minute.
+// refusals collect the refusals, also those that were only observed. The first of a kind is written at once.
+// Further ones are counted and written once an interval. A loop that is refused a million times costs one line
+// a minute.
 type refusals struct {
 	write func(lease.AuditRecord) error
 	log   *zap.Logger
@@ -55,8 +55,8 @@ type refusals struct {
 
 const (
 	refusalInterval = time.Minute
-	// refusalKinds bounds the memory: what is beyond classes times operations of a few
-	// worktrees is counted as one kind.
+	// refusalKinds bounds the memory. It is enough for all classes and operations of a few worktrees. Further
+	// kinds are counted as one.
 	refusalKinds = 4096
 )
 
@@ -70,14 +70,14 @@ func newRefusals(write func(lease.AuditRecord) error, log *zap.Logger) *refusals
 	return &refusals{write: write, log: log, seen: map[refusalKind]*refusalCount{}, wake: make(chan struct{}, 1)}
 }
 
-// note counts a refusal. It is called in the request and does not block on I/O.
+// note counts a refusal. The request calls it, so it does not block on I/O.
 func (r *refusals) note(no *gate.Refusal) {
 	k := refusalKind{worktree: no.Worktree, op: no.Op, class: no.Class(), observed: no.Observed}
 	r.count(k, func(c *refusalCount) { c.sentence = no.Sentence() })
 }
 
-// noteExempt counts a write that was admitted for its place alone, in the same way.
-// pid is asked for the one of many that is written.
+// noteExempt counts a write that was admitted because of its place, in the same way. It calls pid only for the
+// first of a kind, which is written.
 func (r *refusals) noteExempt(x gate.Exemption, pid func() int) {
 	r.count(refusalKind{worktree: x.Worktree, op: x.Op, rule: x.Rule}, func(c *refusalCount) {
 		c.exempt, c.pid, c.sentence = x, pid(), x.Sentence()
@@ -113,7 +113,7 @@ func (r *refusals) count(k refusalKind, first func(*refusalCount)) {
 	}
 }
 
-// run writes until ctx ends, and then what is left.
+// run writes until ctx ends, and then writes the rest.
 func (r *refusals) run(ctx context.Context) {
 	tick := time.NewTicker(refusalInterval)
 	defer tick.Stop()

@@ -26,21 +26,20 @@ const (
 // readiness is what the daemon reports: one JSON value, then the end.
 type readiness struct {
 	OK    bool         `json:"ok"`
-	Code  int          `json:"code,omitempty"`
+	Code  api.ExitCode `json:"code,omitempty"`
 	Error *api.Failure `json:"error,omitempty"`
 }
 
-// IsBackground tells whether this process is the daemon, and forgets it for the
-// processes that it starts.
+// IsBackground reports whether this process is the daemon. It removes the mark, so that the processes that it
+// starts do not inherit it.
 func IsBackground() bool {
 	is := os.Getenv(readyEnv) == fmt.Sprint(ReadyFD)
 	_ = os.Unsetenv(readyEnv) // fails only for a name that is none
 	return is
 }
 
-// StartInBackground runs this command line again as a session of its own and
-// returns when its mount serves. Its failure becomes ours. What it writes before
-// it has a log goes to logFile.
+// StartInBackground runs this command line again in a session of its own and returns when its mount serves. Its
+// failure becomes ours. Its output goes to logFile until it has a log.
 func StartInBackground(args []string, logFile *os.File) error {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -116,8 +115,8 @@ func Detach() error {
 	return syscall.Dup3(int(null.Fd()), 0, 0)
 }
 
-// dropGroups leaves root's daemon with group 0 and no other: what it does on a
-// caller's behalf must not be granted, or owned, by a group of whoever mounted.
+// dropGroups leaves root's daemon with group 0 alone. A group of the user who mounted must not permit what the
+// daemon does for a caller, nor own the result.
 func dropGroups() error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -128,9 +127,9 @@ func dropGroups() error {
 	return os.NewSyscallError("setresgid", syscall.Setresgid(0, 0, 0))
 }
 
-// DieBySignal makes a panic end by SIGABRT: its exit status is that of a wrong command line,
-// after which no unit starts again. No core is dumped, be it to a pipe (core(5)): everybody
-// on the mount would wait for that, and what they write would be in it.
+// DieBySignal makes a panic end by SIGABRT. The exit status of a panic is that of a wrong command line, and a
+// unit does not start again after that. No core is dumped, also not to a pipe (core(5)): everybody on the mount
+// would wait for it, and it would contain what they write.
 func DieBySignal() error {
 	debug.SetTraceback("crash")
 	return os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1}))

@@ -17,8 +17,7 @@ import (
 
 var caches = map[string]fusefs.Cache{"auto": fusefs.CacheAuto, "shared": fusefs.CacheShared, "exclusive": fusefs.CacheExclusive}
 
-// openFileSystem takes the source for serving; the second value gives the
-// statistics of the file system.
+// openFileSystem opens the source for serving. The second value is the statistics of the file system.
 func openFileSystem(cfg mountcfg.Config, p place.Place, guards *registry, mode *gate.Enforcement, log *zap.Logger) (fileSystem, func() any, error) {
 	errno, err := gate.ParseErrno(cfg.Errno)
 	if err != nil {
@@ -52,7 +51,7 @@ func openFileSystem(cfg mountcfg.Config, p place.Place, guards *registry, mode *
 	return s, func() any { return s.Stats() }, nil
 }
 
-// attributesOf are the attributes that the admin wants the mount to have.
+// attributesOf are the configured attributes of the mount.
 func attributesOf(cfg mountcfg.Config) int {
 	attrs := 0
 	for _, a := range []struct {
@@ -69,7 +68,7 @@ func attributesOf(cfg mountcfg.Config) int {
 	return attrs
 }
 
-// shareBorder makes sure that all mounts of a worktree agree whether places are exempt.
+// shareBorder makes sure that all mounts of a worktree agree whether they have exempt paths.
 func shareBorder(fs fileSystem, locks *lease.Dir) error {
 	err := fs.ShareBorder(locks.FD())
 	if errors.Is(err, fusefs.ErrMixed) {

@@ -83,7 +83,7 @@ func listenAt(path string, log *zap.Logger, handle func(context.Context, *sessio
 	}
 	l.SetUnlinkOnClose(false) // by name: the device may be another mount's by then
 	s := &socketListener{UnixListener: l, path: path}
-	err = os.Chmod(path, 0o666) // everybody may ask; who may do what is decided by who asks
+	err = os.Chmod(path, 0o666) // everybody may connect; each operation decides by the peer's credentials
 	if err == nil {
 		err = unix.Lstat(path, &s.made)
 	}
@@ -96,7 +96,7 @@ func listenAt(path string, log *zap.Logger, handle func(context.Context, *sessio
 // acceptPause keeps a failing accept from becoming a busy loop.
 const acceptPause = 100 * time.Millisecond
 
-// Run serves until ctx ends, then cuts what is open off and joins it.
+// Run serves until ctx ends. Then it cuts off open connections and waits for their handlers.
 func (s *controlServer) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -122,8 +122,7 @@ func (s *controlServer) Run(ctx context.Context) error {
 	}
 }
 
-// guarded keeps a mistake in the answer to one client from ending the mount of
-// everybody.
+// guarded keeps a panic in one handler from ending the mount for everybody.
 func (s *controlServer) guarded(ctx context.Context, conn *net.UnixConn) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -180,8 +179,7 @@ func (s *controlServer) converse(ctx context.Context, ses *session) {
 	cancel()
 }
 
-// awaitHangup returns when the client has gone, has sent what it should not, or
-// the read deadline passes.
+// awaitHangup returns when the client has hung up, has sent anything more, or the read deadline has passed.
 func awaitHangup(conn *net.UnixConn) {
 	_, _ = conn.Read(make([]byte, 1)) // whatever comes ends the session
 }

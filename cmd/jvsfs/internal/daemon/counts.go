@@ -6,27 +6,27 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// daemonCounts is what a daemon counts besides what its parts count themselves: it
-// ends up in metrics. Safe for concurrent use; nil counts nothing.
+// daemonCounts are counts for metrics that no other part of the daemon keeps. Safe for concurrent use. nil
+// counts nothing.
 type daemonCounts struct {
 	refusals *tally[refusedKind]
 	requests *tally[requestKind]
 	turned   [turnedReasons]atomic.Uint64
 }
 
-// refusedKind is what refusals are told apart by in metrics.
+// refusedKind has the labels of a refusal in metrics.
 type refusedKind struct {
 	refusalKind
-	observed bool // it went through: the mount only observes
+	observed bool // it was not refused: the mount only observes
 }
 
-// requestKind is what requests of the control socket are told apart by.
+// requestKind has the labels of a request of the control socket.
 type requestKind struct {
 	op string // known to the protocol
 	ok bool
 }
 
-// turned is why a connection to the control socket was turned away unheard.
+// turned is why a connection to the control socket was turned away before its request was served.
 type turned int
 
 const (

@@ -22,7 +22,7 @@ import (
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
-// fileSystem is what the daemon needs of fusefs.Server.
+// fileSystem is the part of fusefs.Server that the daemon needs.
 type fileSystem interface {
 	SourceFD() int
 	ShareBorder(dirfd int) error // where mounts agree about exempt paths
@@ -46,8 +46,8 @@ type fileSystem interface {
 	Timings() []fusefs.Timing
 }
 
-// Daemon serves one mount: its life from the first descriptor to the last word. What it does
-// meanwhile its parts do (parts.go), each with fields that nobody else touches.
+// Daemon serves one mount. It has the life cycle, from the first descriptor to the end. Its parts (parts.go) do
+// the rest, each with fields of its own.
 type Daemon struct {
 	*mount
 	leases     *leaseOps
@@ -62,14 +62,14 @@ type Daemon struct {
 	finish   func() // closes finished; may be called again
 }
 
-// Outside is what a daemon tells the world by.
+// Outside is where a daemon reports: its log and its service manager.
 type Outside struct {
 	Log        *zap.Logger
 	Suppressed *Suppressed // log lines that were left out; nil counts nothing
 	Service    *service    // nil: no service manager is told
 }
 
-// New wires the parts; nothing is mounted yet. close undoes it.
+// New wires the parts. Nothing is mounted yet. close undoes it.
 func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	log := out.Log
 	if out.Service == nil {
@@ -100,8 +100,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	return d, nil
 }
 
-// open takes the source and the lock directory by descriptors, before anything
-// is mounted over them.
+// open opens the source and the lock directory, before anything is mounted over them.
 func (d *Daemon) open() error {
 	var err error
 	if d.ends, err = gate.NewEnds(); err != nil {
@@ -180,8 +179,8 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 	return w, nil
 }
 
-// Run mounts, tells ready, and serves until the mount ends or ctx does (a signal
-// to unmount). Everything it started has ended when it returns.
+// Run mounts, calls ready, and serves until the mount ends or ctx ends (a signal to unmount). When it returns,
+// everything that it started has ended.
 func (d *Daemon) Run(ctx context.Context, ready func(error) error) error {
 	defer func() { d.drained() }()
 	if err := d.serve(ctx, ready); err != nil {
@@ -237,7 +236,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	return d.untilTheEnd(ctx, abort)
 }
 
-// attend starts what goes on beside the file system until serving ends; all waits for it.
+// attend starts the goroutines beside the file system. They run until serving ends; all waits for them.
 func (d *Daemon) attend(serving context.Context, control *controlServer, all *sync.WaitGroup) {
 	all.Go(func() {
 		if err := control.Run(serving); err != nil {
@@ -255,8 +254,8 @@ func (d *Daemon) attend(serving context.Context, control *controlServer, all *sy
 	all.Go(func() { d.meter.metrics.run(serving) })
 }
 
-// untilTheEnd waits for the end of the mount, by request, by umount(2) or by the end of ctx, and
-// gives the leases back. abort is nil where there is none.
+// untilTheEnd waits for the end of the mount (by request, by umount(2), or by the end of ctx) and gives the
+// leases back. abort may be nil.
 func (d *Daemon) untilTheEnd(ctx context.Context, abort *os.File) error {
 	select {
 	case <-d.finished:
@@ -288,7 +287,7 @@ func (d *mount) findMount() int64 {
 	}
 	for _, m := range mounts.JVSFS() {
 		if host.DeviceOf(m) == d.device() && m.Mountpoint == d.mountpoint() {
-			return int64(m.ID) // the first one, should somebody have bound it to itself already
+			return int64(m.ID) // the first one, in case somebody has bound it to itself already
 		}
 	}
 	return 0
@@ -301,7 +300,7 @@ func (d *mount) mountpoint() string {
 	return d.cfg.Mountpoint
 }
 
-// flush makes what was written durable: syncfs of the backing file system.
+// flush makes all writes durable: syncfs of the backing file system.
 func (d *mount) flush() error {
 	fd, err := unix.Openat(d.fs.SourceFD(), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -310,8 +309,7 @@ func (d *mount) flush() error {
 	return errors.Join(unix.Syncfs(fd), unix.Close(fd))
 }
 
-// close releases what is held and gives everything back. It may be called on a
-// daemon that was only partly opened.
+// close releases the leases and frees everything. It may be called for a daemon that was opened only in part.
 func (d *Daemon) close() error {
 	err := d.registry.close()
 	d.leases.left.Wait()

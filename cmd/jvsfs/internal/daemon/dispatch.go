@@ -22,7 +22,7 @@ func onMount[R api.Body](what change, who lockop.Who, handle func(*Daemon, conte
 	return op
 }
 
-// located is a request that is about a worktree: the one that its path lies in.
+// located is a request about a worktree: the one in which its path lies.
 type located interface {
 	api.Body
 	In() string
@@ -53,7 +53,7 @@ func rowOf[R api.Body](what change, who lockop.Who) operation {
 	}}
 }
 
-// unless has an answer that comes before everything else.
+// unless adds an answer that comes before everything else.
 func (op operation) unless(instead func(*Daemon, *session) (resp api.Response, is bool, err error)) operation {
 	op.instead = instead
 	return op
@@ -67,8 +67,8 @@ func tableOf(rows ...operation) map[string]*operation {
 	return all
 }
 
-// otherRelease says that a command is of another release than this daemon, whose operation op
-// has version ours, 0 for none.
+// otherRelease says that the command and this daemon are of different releases. The daemon's operation op has
+// version ours; 0 means that it has no such operation.
 type otherRelease struct {
 	op           string
 	theirs, ours int
@@ -85,7 +85,7 @@ func (o otherRelease) Error() string {
 // Unwrap makes it a bad request.
 func (otherRelease) Unwrap() error { return api.ErrRequest }
 
-// next is what to do about it: whoever is older has to go.
+// next is the advice: the older of the two must be replaced.
 func (o otherRelease) next() string {
 	if o.ours > o.theirs {
 		return api.NextOfOlderCommand
@@ -93,8 +93,8 @@ func (o otherRelease) next() string {
 	return api.NextOfOlderDaemon
 }
 
-// parseRequest finds the operation of a request line, and reads the line as its request. The
-// versions come first: what a line of another version means is not known here.
+// parseRequest finds the operation of a request line, and reads the line as its request. It compares the
+// versions first, because the meaning of a line of another version is not known here.
 func parseRequest(text []byte) (*operation, api.Body, error) {
 	line, err := api.ParseLine(text)
 	if err != nil {
@@ -116,7 +116,7 @@ func parseRequest(text []byte) (*operation, api.Body, error) {
 	return op, req, nil
 }
 
-// notUnderstood is the answer to what is no request of this release.
+// notUnderstood is the answer to a line that is no request of this release.
 func notUnderstood(err error) *api.Failure {
 	f := &api.Failure{Class: api.ClassUsage, Message: err.Error()}
 	if o, is := errors.AsType[otherRelease](err); is {
@@ -133,7 +133,7 @@ func (d *Daemon) handle(ctx context.Context, s *session) {
 		resp.Event, err = api.EventLost, nil
 	}
 	if resp.Event == api.EventLost && resp.Reason == lease.LossReplaced.Name() {
-		return // whoever watches finds the new daemon when this connection ends
+		return // a watching client finds the new daemon when this connection ends
 	}
 	resp.Error = api.AsFailure(err)
 	d.meter.counts.answered(s.op.name, resp.Error == nil)

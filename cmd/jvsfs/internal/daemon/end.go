@@ -12,13 +12,12 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
-// errCutOff leaves a dead mount behind, like a kill, with what it takes to bring it back.
+// errCutOff leaves a dead mount, as a kill does, and the state that is needed to recover it.
 var errCutOff = errors.New("the connection to the kernel was aborted: the mount is dead and refuses everything, until it is recovered")
 
-// cutOff tells whether the mount is still to be seen although the kernel has ended the
-// connection: umount -f on a busy mount does that, and fusectl's abort. That it is this
-// mount, and no later one with its number, the state says. umount -f of one that is not
-// busy takes the mount away a moment after the connection.
+// cutOff reports whether the mount is still visible although the kernel has ended the connection, as after
+// umount -f of a busy mount or an abort by fusectl. The state file tells this mount from a later one with the
+// same number. After umount -f of a mount that is not busy, the mount vanishes a moment after the connection.
 func (d *unmounting) cutOff() bool {
 	for end := time.Now().Add(cutOffAfter); ; time.Sleep(cutOffAfter / 20) {
 		mounts, err := host.ReadMounts()
@@ -34,16 +33,15 @@ func (d *unmounting) cutOff() bool {
 	}
 }
 
-// cutOffAfter is longer than it takes the kernel from a connection's end to that of its mount.
+// cutOffAfter is longer than the kernel takes from the end of a connection to the end of its mount.
 const cutOffAfter = 500 * time.Millisecond
 
-// copyPatience is how long what refers to an unmounted mount may take to go by itself.
+// copyPatience is how long references to an unmounted mount may take to go by themselves.
 const copyPatience = time.Second
 
-// cutCopies ends what is left of the mount elsewhere: in other mount namespaces, as
-// containers have it, or bound to other places. Unmounting does not reach those copies, and
-// this daemon would have to serve them for as long as a container lives. From now on they
-// refuse everything. abort is of this very connection, whoever has its number by now.
+// cutCopies ends the copies of the mount: in other mount namespaces (containers), and bind mounts. Unmounting
+// does not reach them, and this daemon would have to serve them as long as a container lives. From now on they
+// refuse everything. abort belongs to this connection, even if another mount has its number by now.
 func (d *unmounting) cutCopies(abort *os.File) error {
 	select {
 	case <-d.ended:
@@ -61,19 +59,19 @@ func (d *unmounting) cutCopies(abort *os.File) error {
 	return err
 }
 
-// signalPatience is how long a mount that is busy when its daemon is told to end goes on
-// serving: at the end of a machine, or of a service's dependents, who uses it is just being
-// told the same. It is far from what a service manager waits for.
+// signalPatience is how long the daemon continues to serve a busy mount after a signal to end. At a shutdown,
+// or when a service stops with its dependents, the users of the mount get their signal at the same time. It is
+// far less than a service manager waits.
 const signalPatience = 3 * time.Second
 
-// unmountInTime is unmountPatiently for as long as that may take. Until it has given up
-// nothing is closed: who uses the mount can finish what it does there.
+// unmountInTime is unmountPatiently with a time limit. Until it gives up, nothing is closed, so the users of
+// the mount can finish.
 func (d *unmounting) unmountInTime() error {
 	busy := d.unmountPatiently()
 	if busy == nil || api.AsFailure(busy).Class != api.ClassBusy {
 		return busy
 	}
-	d.log.Warn("told to end while the mount is busy: it goes on serving for a moment", zap.Error(busy))
+	d.log.Warn("told to end while the mount is busy: it serves for another moment", zap.Error(busy))
 	for end := time.Now().Add(signalPatience); time.Now().Before(end); time.Sleep(busyPause) {
 		if d.unmount() == nil {
 			return nil
@@ -82,9 +80,8 @@ func (d *unmounting) unmountInTime() error {
 	return d.unmountPatiently()
 }
 
-// endBySignal unmounts, or, when the mount stays busy, closes the gates, releases
-// and leaves a dead mount behind: everything there fails from now on, which is
-// closed; a lazy unmount would bare the directory below.
+// endBySignal unmounts. If the mount stays busy, it closes the gates, releases the leases and leaves a dead
+// mount, in which everything fails. A lazy unmount would leave the directory below with no fence.
 func (d *unmounting) endBySignal() error {
 	d.umount.Lock()
 	defer d.umount.Unlock()

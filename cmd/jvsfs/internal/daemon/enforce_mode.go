@@ -8,8 +8,8 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// enforceMode is the mode of a mount: as it was configured, and as somebody has
-// switched it since. It is not kept over a restart: the configuration decides.
+// enforceMode is the mode of a mount: the configured one, and the one to which somebody has switched it. A
+// restart returns to the configured one.
 type enforceMode struct {
 	*gate.Enforcement
 	configured gate.Enforce

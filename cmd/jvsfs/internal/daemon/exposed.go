@@ -9,7 +9,7 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// warnExposed says who can forge a repository's records, other than its owner.
+// warnExposed warns of users other than the owner who can forge a repository's records.
 func (d *mount) warnExposed() {
 	if !d.place.InRepository() {
 		return

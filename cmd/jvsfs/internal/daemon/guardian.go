@@ -16,30 +16,29 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
-// A daemon that is killed while one of its threads tells the kernel to drop pages or
-// names may not die: the thread waits in the kernel for an answer that only the
-// daemon could give, the process keeps /dev/fuse open meanwhile, and everybody who
-// uses the mount waits for ever. The guardian is a process of its own that then cuts
-// the connection: from there on every call fails, as with any dead daemon.
+// A killed daemon may not be able to die. If one of its threads was just telling the kernel to drop pages or
+// names, that thread waits in the kernel for an answer that only the daemon could give. Meanwhile the process
+// keeps /dev/fuse open, and all users of the mount wait for ever. The guardian is a process of its own that
+// cuts the connection then. After that every call fails, as with any dead daemon.
 
-// Descriptors of the guardian: where its daemon says that all is well, and the
-// connection's abort file.
+// Descriptors of the guardian: the pipe on which its daemon says that it ends in peace, and the connection's
+// abort file.
 const (
 	guardianWordFD  = 3
 	guardianAbortFD = 4
 	guardianReadyFD = 5 // where it says that it listens
 )
 
-// daemonEnded is not a signal that anybody sends to stop a service: that goes to the
-// guardian too, and must not cut off a daemon that is writing back and releasing.
+// daemonEnded must not be a signal that stops a service. The guardian gets those too, and must not cut off a
+// daemon that still writes back and releases.
 const daemonEnded = syscall.SIGUSR2
 
-// Guard waits for its daemon's word, or its end. It is told of the end by the
-// kernel (prctl(2), PR_SET_PDEATHSIG) even while other threads of the daemon hang.
+// Guard waits for the word of its daemon, or for its end. The kernel signals the end (prctl(2),
+// PR_SET_PDEATHSIG) even while other threads of the daemon hang.
 func Guard() error {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, daemonEnded)
-	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE) // what ends the daemon in peace
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE) // they end the daemon in peace
 	word, abort := os.NewFile(guardianWordFD, "word"), os.NewFile(guardianAbortFD, "abort")
 	if err := os.NewFile(guardianReadyFD, "ready").Close(); err != nil {
 		return err
@@ -63,10 +62,9 @@ func Guard() error {
 	return err
 }
 
-// runGuardian starts the guardian and keeps it until ctx ends. up is closed when it
-// listens, or will not: a mount that is seen before would have no guardian for a moment.
-// The kernel signals it when the thread ends that has started it, so that thread does
-// nothing else.
+// runGuardian starts the guardian and keeps it until ctx ends. It closes up when the guardian listens, or will
+// not: a mount that is visible earlier would have no guardian for a moment. The kernel signals the guardian
+// when the thread that started it ends, so that thread does nothing else.
 func runGuardian(ctx context.Context, abort *os.File, log *zap.Logger, up chan<- struct{}) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -116,7 +114,7 @@ func startGuardian(abort *os.File) (*guardianProcess, error) {
 	return &guardianProcess{cmd, w}, nil
 }
 
-// end lets the guardian go.
+// end dismisses the guardian.
 func (g *guardianProcess) end() error {
 	_, err := g.word.Write([]byte{1})
 	return errors.Join(err, g.word.Close(), g.cmd.Wait())

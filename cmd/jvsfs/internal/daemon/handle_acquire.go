@@ -15,8 +15,8 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// answerAcquire takes the lease for the named process, waits for it if asked to,
-// and keeps the connection to report its loss if asked to.
+// answerAcquire takes the lease for the named process. If the request says so, it waits for the lease, and
+// keeps the connection to report the loss.
 func (d *leaseOps) answerAcquire(ctx context.Context, w *worktree, s *session, req api.Acquire) (api.Response, error) {
 	return d.answerTake(ctx, w, s, lockop.TakeAcquiring(req), req.Watch)
 }
@@ -56,7 +56,7 @@ func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *session, req 
 	return api.Response{Reason: reason}, errWatched
 }
 
-// pleaOf gathers what decides whether the lease may be taken for a process.
+// pleaOf collects the facts that decide whether the lease may be taken for a process.
 func (d *leaseOps) pleaOf(w *worktree, s *session, wanted string, who subject) lockop.Plea {
 	scope := gate.Scope(wanted)
 	return lockop.Plea{
@@ -69,8 +69,8 @@ func (d *leaseOps) pleaOf(w *worktree, s *session, wanted string, who subject) l
 // errWatched marks the end of a watched lease, whose answer was sent before.
 var errWatched = errors.New("the watched lease has ended")
 
-// awaitLoss waits for the end of a lease; "" when the client went first. A failed
-// renewal is not the end: the next one may still come in time.
+// awaitLoss waits for the end of a lease. It returns "" if the client hangs up first. A failed renewal is not
+// the end: the next one may still be in time.
 func awaitLoss(ctx context.Context, token lease.Token, losses <-chan lease.Loss) string {
 	for {
 		select {
@@ -84,7 +84,7 @@ func awaitLoss(ctx context.Context, token lease.Token, losses <-chan lease.Loss)
 	}
 }
 
-// acquireFor tries until it has the lease, fails for good, or may wait no longer.
+// acquireFor tries until it has the lease, fails for good, or its time is over.
 func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *session, req lockop.Take, who subject, losses <-chan lease.Loss) (lease.Grant, error) {
 	h, err := d.holderFor(w, req.Scope, req.Purpose, who)
 	if err != nil {
@@ -109,7 +109,7 @@ func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *session, req 
 	return grant, err
 }
 
-// holderFor builds the holder and makes sure that it is the pinned process.
+// holderFor makes the holder, and checks that its process is the pinned one.
 func (d *leaseOps) holderFor(w *worktree, wanted, purpose string, who subject) (lease.Holder, error) {
 	scope, err := gate.ParseScope(wanted)
 	if err != nil {
@@ -128,8 +128,7 @@ func (d *leaseOps) holderFor(w *worktree, wanted, purpose string, who subject) (
 	return h, nil
 }
 
-// try takes the lease once. A lease that writes of the same people took by
-// themselves gives way without a gap.
+// try tries once to take the lease. An automatic lease of the same holder passes to it without a gap.
 func (d *leaseOps) try(ctx context.Context, w *worktree, req lockop.Take, h lease.Holder, id gate.Identity) (lease.Grant, error) {
 	grant, err := d.takeLease(ctx, w, req, h, id)
 	if err == nil {
@@ -159,7 +158,7 @@ func (d *leaseOps) takeLease(ctx context.Context, w *worktree, req lockop.Take, 
 	return grant, err
 }
 
-// fenced tells the client and the log that a daemon was ended.
+// fenced reports to the client and the log that a daemon was ended.
 func (d *leaseOps) fenced(w *worktree, s *session) func(string) {
 	return func(text string) {
 		d.log.Warn("fenced", zap.String("worktree", string(w.id)), zap.String("what", text), zap.Uint32("by_user", s.peer.UID))

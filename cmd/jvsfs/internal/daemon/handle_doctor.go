@@ -13,7 +13,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 )
 
-// answerDoctor checks the lock directory, which the mount may hide from others.
+// answerDoctor checks the lock directory. The mount may hide it from other processes.
 func (d *mount) answerDoctor(req api.Doctor) (api.Response, error) {
 	dir := lockdir.Dir{Path: d.place.LockDir, Name: d.place.LockDir}
 	if host.Within(d.place.Root, dir.Path) {

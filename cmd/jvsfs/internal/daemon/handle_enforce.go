@@ -18,7 +18,7 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// answerEnforce tells the mode, or switches it.
+// answerEnforce shows the mode, or switches it.
 func (d *modeSwitch) answerEnforce(ctx context.Context, s *session, req api.Enforce) (api.Response, error) {
 	if req.Mode == "" {
 		return api.ResultOf(api.EnforceAnswer{Mountpoint: d.mountpoint(), EnforceStatus: d.mode.status()})
@@ -60,9 +60,8 @@ func readOnlyToKernel(point string) bool {
 	return host.IsJVSFS(m) && slices.Contains(strings.Split(m.Options, ","), "ro")
 }
 
-// switchMode switches, waits, and leaves the traces. The note is for the caller. What
-// lets more through does not happen unaudited; what lets less through does not wait
-// for the audit.
+// switchMode switches, waits, logs and audits. The note is for the caller. A switch that lets more through does
+// not happen if it cannot be audited. A stricter one does not wait for the audit.
 func (d *modeSwitch) switchMode(ctx context.Context, s *session, from, to gate.Enforce, wait time.Duration) (note string, err error) {
 	by := peerText(s.peer)
 	if from.StricterThan(to) {
@@ -94,12 +93,12 @@ func (d *modeSwitch) switchMode(ctx context.Context, s *session, from, to gate.E
 func (d *modeSwitch) undrained(to gate.Enforce, wait time.Duration, err error) *api.Failure {
 	return &api.Failure{
 		Class: api.ClassBusy, Err: err,
-		Message: fmt.Sprintf("the mode is %s now, but what was let in before has not ended within %s", to, wait),
-		Next:    fmt.Sprintf("jvsfs status --json counts what is in flight; jvsfs enforce %s %s waits again", d.mountpoint(), to),
+		Message: fmt.Sprintf("the mode is %s now, but writes that were admitted before have not ended within %s", to, wait),
+		Next:    fmt.Sprintf("jvsfs status --json counts the writes in flight; jvsfs enforce %s %s waits again", d.mountpoint(), to),
 	}
 }
 
-// guards lists the guards that there are.
+// guards lists the guards of all worktrees seen so far.
 func (d *mount) guards() []*gate.Guard {
 	var all []*gate.Guard
 	for _, w := range d.registry.all() {
@@ -122,7 +121,7 @@ func (d *modeSwitch) auditSwitch(by peer, from, to gate.Enforce) error {
 	return err
 }
 
-// peerText names a peer to people.
+// peerText names a peer for people.
 func peerText(p peer) string { return fmt.Sprintf("%s (pid %d)", userName(p.UID), p.PID) }
 
 // userName is the name of a user id, or the number if it has none.

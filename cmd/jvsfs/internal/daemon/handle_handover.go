@@ -56,11 +56,10 @@ func (d *leaseOps) answerHandover(ctx context.Context, w *worktree, s *session, 
 	return d.handedOver(w, s, old, &grant.Record, note)
 }
 
-// answerOffer holds the lease up for whoever acquires it on the host that the request
-// names.
+// answerOffer offers the lease to the first who acquires it on the host that the request names.
 func (d *leaseOps) answerOffer(ctx context.Context, w *worktree, s *session, req api.Handover) (api.Response, error) {
 	old, held := w.keeper.Held()
-	p := lockop.Plea{Who: s.op.who, Op: s.op.name, PeerUID: s.peer.UID, Held: held, HolderUID: old.Holder.UID, MayWrite: true} // the host's own daemon judges who takes it
+	p := lockop.Plea{Who: s.op.who, Op: s.op.name, PeerUID: s.peer.UID, Held: held, HolderUID: old.Holder.UID, MayWrite: true} // the daemon of that host judges who may take it
 	if id, ok := d.peerIs(s.peer); ok && held {
 		p.PeerMember = d.resolver.Member(old.Holder, id)
 	}
@@ -99,7 +98,7 @@ func (d *leaseOps) handedOver(w *worktree, s *session, old lease.Grant, next *le
 	return resp, err
 }
 
-// leadsSession makes sure that a lease for a session is bound to what lasts as long.
+// leadsSession makes sure that a lease for a session is bound to the session's leader.
 func leadsSession(scope string, id gate.Identity) error {
 	if gate.Scope(scope) != gate.ScopeSession || id.Session == id.PID {
 		return nil
@@ -108,7 +107,8 @@ func leadsSession(scope string, id gate.Identity) error {
 		Next: "name the session by its leader, or a process with --to-pid"}
 }
 
-// handoverPlea: the caller is the holder or of its scope, whatever process it names.
+// handoverPlea collects the facts that decide about a handover. The caller must be the holder, or be in its
+// scope, whatever process it names.
 func (d *leaseOps) handoverPlea(w *worktree, s *session, scope string, who subject, h lease.Holder, held bool) lockop.Plea {
 	p := d.pleaOf(w, s, scope, who)
 	p.Held, p.HolderUID = held, h.UID
@@ -118,19 +118,19 @@ func (d *leaseOps) handoverPlea(w *worktree, s *session, scope string, who subje
 	return p
 }
 
-// flushBefore makes the store durable before anybody is made to wait, so that there is
-// little left when all writers wait.
+// flushBefore makes the writes so far durable before the writers have to wait. So little is left to flush while
+// they wait.
 func (d *leaseOps) flushBefore(ctx context.Context) error {
 	if err := d.flushWithin(ctx); err != nil {
 		return &api.Failure{Class: lease.ClassLockConflict, Err: err,
-			Message: fmt.Sprintf("what was written could not be made durable in time, so nothing has changed: %v", err),
+			Message: fmt.Sprintf("the writes could not be made durable in time, so nothing has changed: %v", err),
 			Next:    "look at the disk, then try again with a longer --wait"}
 	}
 	return nil
 }
 
-// flushWithin is flush, given up when ctx ends: a store that hangs cannot be called
-// back. What is left of it is waited for at the end of the daemon.
+// flushWithin is flush, but it gives up when ctx ends. A flush that hangs cannot be cancelled. The daemon waits
+// for it at its end.
 func (d *leaseOps) flushWithin(ctx context.Context) error {
 	select {
 	case d.flushing <- struct{}{}:

@@ -8,7 +8,7 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// explain answers why the named process may write, or not.
+// explain says why the named process may write, or may not.
 func (d *leaseOps) explain(w *worktree, s *session, req api.Explain) (api.Response, error) {
 	who, err := d.subjectOf(s, req.Process)
 	if err != nil {
@@ -20,7 +20,7 @@ func (d *leaseOps) explain(w *worktree, s *session, req api.Explain) (api.Respon
 	return api.ResultOf(d.advised(x))
 }
 
-// answerRelease gives the lease back for those who may.
+// answerRelease gives the lease back, if the caller may do that.
 func (d *leaseOps) answerRelease(ctx context.Context, w *worktree, s *session, req api.Release) (api.Response, error) {
 	token, note, f := d.mayTouch(w, s, req.Holding)
 	if f != nil {
@@ -46,7 +46,7 @@ func (d *leaseOps) answerRenew(ctx context.Context, w *worktree, s *session, req
 	return api.Response{Note: note, Record: raw, Token: rec.FencingToken}, err
 }
 
-// mayTouch judges who would renew or release a lease; token is of that lease.
+// mayTouch decides whether the caller may renew or release a lease. token is the token of that lease.
 func (d *leaseOps) mayTouch(w *worktree, s *session, req api.Holding) (token lease.Token, note string, f *api.Failure) {
 	token, h, held := d.holding(w)
 	if req.Token != 0 && token != req.Token {
@@ -58,9 +58,8 @@ func (d *leaseOps) mayTouch(w *worktree, s *session, req api.Holding) (token lea
 	return token, note, nil
 }
 
-// holding is the lease that a request to renew or release is about. The record
-// stands in while a failed renewal keeps the gate closed; whether the lease is
-// this mount's to change is for the keeper to say.
+// holding is the lease that a request to renew or release is about. While a failed renewal keeps the gate
+// closed, the record is used. The keeper decides whether this mount may change the lease.
 func (d *leaseOps) holding(w *worktree) (lease.Token, lease.Holder, bool) {
 	if grant, held := w.keeper.Held(); held {
 		return grant.Token, grant.Holder, true
@@ -86,8 +85,7 @@ func (d *leaseOps) holderPlea(s *session, named api.Process, h lease.Holder, hel
 	return p
 }
 
-// namesHolder tells whether the request names the holder, which may have ended,
-// or a process in its scope.
+// namesHolder reports whether the request names the holder, which may have ended, or a process in its scope.
 func (d *leaseOps) namesHolder(s *session, named api.Process, h lease.Holder) bool {
 	if named.Start != 0 && named.Start == h.StartTime && named.PID == h.PID {
 		return true

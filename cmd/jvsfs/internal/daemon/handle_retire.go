@@ -14,12 +14,12 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// A daemon that is replaced (jvsfs mount --replace) retires in two steps, told by the new one over
-// the control socket. At the first its leases are no longer its own to renew or give back, and it
-// tells what it holds; new ones are not taken. At the second the new mount is where this one was:
-// what is open here goes on, under the lead of the new daemon, and when the last of it is closed
-// the kernel ends the mount, and with it this process. Should the connection end between the two,
-// and the new daemon with it, nothing has happened.
+// A daemon that is replaced (jvsfs mount --replace) retires in two steps. The new daemon requests them over the
+// control socket. After the first step this daemon no longer renews its leases, gives none back and takes no
+// new ones; it tells what it holds. After the second step the new mount is in the place of this one. Files that
+// are open here stay here, under the lead of the new daemon. When the last of them is closed, the kernel ends
+// the mount, and this process ends. If the connection ends between the two steps, and the new daemon with it,
+// this daemon continues as before.
 
 // retirement is the state of being replaced. Safe for concurrent use.
 type retirement struct {
@@ -32,12 +32,11 @@ type retirement struct {
 	left   chan struct{} // closed when the last of them has ended; nil: nobody waits for that
 }
 
-// retireWait bounds the wait for requests that were let in before. It is shorter than the new
-// daemon's patience.
+// retireWait bounds the wait for requests that were admitted before. It is shorter than the new daemon waits.
 const retireWait = api.AnswerTimeout / 2
 
-// enter lets a request in that changes leases or the mode, unless the daemon is being replaced:
-// then its effect would be lost with this daemon. leave must follow.
+// enter admits a request that changes leases or the mode, unless the daemon is being replaced: its effect would
+// be lost with this daemon. leave must follow.
 func (r *retirement) enter() (leave func(), ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,8 +54,8 @@ func (r *retirement) enter() (leave func(), ok bool) {
 	}, true
 }
 
-// alone waits until every request that was let in has ended, so that the new daemon is told
-// of what came of it. Nobody enters meanwhile.
+// alone waits until every admitted request has ended, so that the new daemon learns of its effect. No request
+// enters meanwhile.
 func (r *retirement) alone(ctx context.Context) error {
 	r.mu.Lock()
 	if r.inside == 0 {
@@ -76,7 +75,7 @@ func (r *retirement) alone(ctx context.Context) error {
 	}
 }
 
-// begin is the first step; an error if somebody else is at it.
+// begin is the first step. It fails if another replacement has begun.
 func (r *retirement) begin(by api.Device, successor host.ProcessState) (done <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,7 +86,7 @@ func (r *retirement) begin(by api.Device, successor host.ProcessState) (done <-c
 	return r.done, nil
 }
 
-// finish is the second step, of the very replacement that began.
+// finish is the second step, of the same replacement.
 func (r *retirement) finish(by api.Device) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,7 +113,7 @@ func (r *retirement) underWay() bool {
 	return r.by != nil
 }
 
-// letIn is enter for a request. One that looked before the latch was shut is told why it is.
+// letIn is enter for a request. A request that came before the latch was shut learns why it is shut.
 func (d *succession) letIn(what change) (leave func(), err error) {
 	if what == changesNothing {
 		return func() {}, nil
@@ -130,7 +129,7 @@ func (d *succession) letIn(what change) (leave func(), err error) {
 	return leave, nil
 }
 
-// shutBehind words the answer to one that came through while the latch was being shut.
+// shutBehind words the answer to a request that entered while the latch was being shut.
 func (d *succession) shutBehind(err error) error {
 	if errors.Is(err, errClosing) && d.retirement.underWay() {
 		return errReplaced()
@@ -154,7 +153,7 @@ func (d *succession) answerRetired(req api.Retired) (api.Response, error) {
 	return api.Response{}, nil
 }
 
-// answerRetire is the first step, and what comes until the second.
+// answerRetire is the first step, and the wait for the second.
 func (d *succession) answerRetire(ctx context.Context, s *session, req api.Retire) (api.Response, error) {
 	by, err := api.ParseDevice(req.Device)
 	if err != nil {
@@ -178,11 +177,11 @@ func (d *succession) answerRetire(ctx context.Context, s *session, req api.Retir
 	return d.retire(ctx, s, by, st.Daemon, done)
 }
 
-// retire answers with what is held, then waits for the second step, or for the end of the new
+// retire answers with the leases that are held. Then it waits for the second step, or for the end of the new
 // daemon.
 func (d *succession) retire(ctx context.Context, s *session, by api.Device, successor host.ProcessState, done <-chan struct{}) (api.Response, error) {
 	d.registry.shutLatches(true)
-	d.journal.end() // the successor takes the file away
+	d.journal.end() // the successor removes the file
 	left, err := d.follow(ctx, by, successor, done)
 	if err == nil {
 		var resp api.Response
@@ -203,13 +202,13 @@ func (d *succession) retire(ctx context.Context, s *session, by api.Device, succ
 			break
 		}
 		d.stay()
-		return api.Response{}, errors.New("the new daemon has not come up: this one goes on")
+		return api.Response{}, errors.New("the new daemon has not come up: this one continues")
 	}
 	d.leaveToSuccessor()
 	return api.Response{}, errWatched
 }
 
-// follow lets the keepers follow the successor, and gathers what they hold.
+// follow makes the keepers follow the successor, and collects what they hold.
 func (d *succession) follow(ctx context.Context, by api.Device, successor host.ProcessState, done <-chan struct{}) (journalFile, error) {
 	left := journalFile{Version: host.StateVersion, Held: map[lease.WorktreeID]lease.Saved{}}
 	var err error
@@ -221,12 +220,12 @@ func (d *succession) follow(ctx context.Context, by api.Device, successor host.P
 			left.Held[w.id] = lease.Save(g, lease.SystemClock())
 		}
 	}
-	left.Revoked = d.journal.entries().Revoked // those too who lost it until now
+	left.Revoked = d.journal.entries().Revoked // also holders who have lost it until now
 	return left, err
 }
 
-// leadOf reads what the successor has noted of a lease: it notes a deadline after its own fence
-// has it. A successor that has ended leads nobody; one that has not begun is waited for.
+// leadOf reads the successor's note about a lease. The successor notes a deadline after its own fence has it. A
+// successor that has ended leads nobody. If it has not begun yet, this daemon waits.
 func leadOf(by api.Device, id lease.WorktreeID, successor host.ProcessState, done <-chan struct{}) lease.Lead {
 	return func(t lease.Token) (time.Duration, bool) {
 		select {
@@ -243,8 +242,8 @@ func leadOf(by api.Device, id lease.WorktreeID, successor host.ProcessState, don
 	}
 }
 
-// outlives waits until the successor, whose connection has ended, has ended too, or has taken the
-// place after all (false), whether it told of it or not.
+// outlives waits after the successor's connection has ended. It is true if the successor ends, too, and false
+// if it has taken the place after all, even if it did not say so.
 func (d *succession) outlives(by api.Device, successor host.ProcessState, done <-chan struct{}) bool {
 	for successor.Liveness() != lease.Gone && !d.detached() {
 		select {
@@ -263,13 +262,13 @@ func (d *succession) outlives(by api.Device, successor host.ProcessState, done <
 	return false
 }
 
-// detached tells whether the mount is no longer anywhere: the last that the successor did.
+// detached reports whether the mount is nowhere any more. Detaching it is the last step of the successor.
 func (d *succession) detached() bool {
 	mounts, err := host.ReadMounts()
 	return err == nil && !mounts.Has(d.device())
 }
 
-// stay is the way back: the leases are this daemon's again.
+// stay undoes the retirement: the leases belong to this daemon again.
 func (d *succession) stay() {
 	for _, w := range d.registry.all() {
 		w.keeper.Resume()
@@ -284,21 +283,21 @@ func (d *succession) stay() {
 		d.log.Warn("journal of leases", zap.Error(err))
 	}
 	d.retirement.cancel()
-	d.log.Warn("not replaced: this daemon goes on")
+	d.log.Warn("not replaced: this daemon continues")
 }
 
-// leaveToSuccessor is the second step. Whoever watches a lease here is sent to the successor.
+// leaveToSuccessor is the second step. Clients that watch a lease here are sent to the successor.
 func (d *succession) leaveToSuccessor() {
 	for _, w := range d.registry.all() {
 		if g, held := w.keeper.Held(); held {
 			w.events.tell(lease.Loss{Kind: lease.LossReplaced, Token: g.Token, Holder: g.Holder})
 		}
 	}
-	d.log.Info("replaced: what is open here goes on until it is closed")
+	d.log.Info("replaced: files that are open here stay here until they are closed")
 }
 
-// awaitPredecessor waits for the end of the daemon that this one has replaced: then the holders
-// write here alone.
+// awaitPredecessor waits for the end of the daemon that this one has replaced. After that the holders write
+// only here.
 func (d *succession) awaitPredecessor(ctx context.Context) {
 	for d.heldByPredecessor() {
 		select {
@@ -312,8 +311,8 @@ func (d *succession) awaitPredecessor(ctx context.Context) {
 	}
 }
 
-// predecessorStays says what waits for the daemon that this one has replaced: it judges
-// what is open through it by itself, under the same lease.
+// predecessorStays refuses an operation while the replaced daemon still lives. That daemon judges writes
+// through its open files by itself, under the same lease.
 func (d *succession) predecessorStays(what string) *api.Failure {
 	pid := d.replaced.Daemon.PID
 	return &api.Failure{
@@ -322,8 +321,8 @@ func (d *succession) predecessorStays(what string) *api.Failure {
 	}
 }
 
-// heldByPredecessor tells whether files may still be open through the daemon that this one has
-// replaced: a lease that was taken by writing is not idle then.
+// heldByPredecessor reports whether files may still be open through the daemon that this one has replaced. Then
+// an automatic lease is not idle.
 func (d *succession) heldByPredecessor() bool {
 	return d.replaced != nil && d.replaced.Daemon.Liveness() != lease.Gone
 }

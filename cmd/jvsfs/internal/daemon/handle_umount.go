@@ -12,9 +12,8 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
-// isCopy tells whether a client means another mount of this file system than the one that
-// this daemon has made: a bind mount, perhaps at the same place. One of another mount
-// namespace is known by its place alone.
+// isCopy reports whether a client means another mount of this file system than the one that this daemon has
+// made: a bind mount, perhaps at the same place. A mount in another mount namespace is known only by its place.
 func (d *unmounting) isCopy(r api.Unmount) bool {
 	if r.Mount == 0 {
 		return false
@@ -26,7 +25,7 @@ func (d *unmounting) isCopy(r api.Unmount) bool {
 	return r.Mountpoint != d.mountpoint()
 }
 
-// unmount takes our mount away, unless something else was mounted over it since.
+// unmount unmounts our mount, unless something else was mounted over it since.
 func (d *unmounting) unmount() error {
 	mounts, err := host.ReadMounts()
 	if err != nil {
@@ -36,7 +35,7 @@ func (d *unmounting) unmount() error {
 	if top == nil || host.DeviceOf(top) != d.device() || own != 0 && int64(top.ID) != own {
 		return fmt.Errorf("another mount covers it: %w", unix.EBUSY)
 	}
-	// Once it has gone the device number may be another mount's, and with it the name.
+	// After the unmount, another mount may have the device number, and with it the name.
 	goOn := d.journal.pause()
 	err = d.fs.Unmount()
 	if err != nil {
@@ -45,8 +44,8 @@ func (d *unmounting) unmount() error {
 	return err
 }
 
-// answerUnmount unmounts if nobody uses the mount, then flushes and releases, and
-// answers when all of that is done.
+// answerUnmount unmounts if nobody uses the mount. Then it flushes and releases. It answers when all of that is
+// done.
 func (d *unmounting) answerUnmount() (api.Response, error) {
 	d.umount.Lock()
 	defer d.umount.Unlock()
@@ -55,7 +54,7 @@ func (d *unmounting) answerUnmount() (api.Response, error) {
 	}
 	err := errors.Join(d.registry.close(), d.flush())
 	d.leaveTree()
-	d.trail.refused.flush(func(*refusalCount) bool { return true }) // whoever looks after the answer finds all of them
+	d.trail.refused.flush(func(*refusalCount) bool { return true }) // after the answer all of them can be found
 	return api.Response{}, err
 }
 
@@ -71,14 +70,14 @@ func (d *unmounting) leaveTree() {
 	}
 }
 
-// busyRetries and busyPause bound how long a mount may be busy with nobody to be
-// seen in it: a file that was closed a moment ago, a process that is just ending.
+// busyRetries and busyPause bound how long a mount may be busy without a visible user: a file was just closed,
+// or a process is just ending.
 const (
 	busyRetries = 10
 	busyPause   = 50 * time.Millisecond
 )
 
-// unmountPatiently names who keeps the mount, at once when there is somebody.
+// unmountPatiently retries while the mount has no visible user. If it has some, it names them at once.
 func (d *unmounting) unmountPatiently() error {
 	major, minor := d.fs.Device()
 	for try := 0; ; try++ {

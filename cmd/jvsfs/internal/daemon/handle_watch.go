@@ -7,8 +7,8 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 )
 
-// answerWatch reports the loss of a lease that is held already, to one that had watched it
-// at a daemon which was killed since.
+// answerWatch reports the loss of a lease that is held already. It is for a client that watched the lease at a
+// daemon that was killed since.
 func (d *leaseOps) answerWatch(ctx context.Context, w *worktree, s *session, req api.Watch) (api.Response, error) {
 	losses, done := w.events.subscribe()
 	defer done()

@@ -30,7 +30,7 @@ func (d *mount) worktreeAt(rel string, uid uint32) (*worktree, error) {
 	return w, err
 }
 
-// subject is the process that a request is about, pinned while fd says it lives.
+// subject is the process that a request is about. fd pins it while it lives.
 type subject struct {
 	id gate.Identity
 	fd *os.File
@@ -72,8 +72,7 @@ func (d *mount) subjectOf(s *session, named api.Process) (subject, error) {
 	return subject{id: id, fd: fd}, nil
 }
 
-// peerIs resolves the calling process; false when it cannot be trusted to be who
-// connected.
+// peerIs resolves the calling process. It is false if that may not be the process that connected.
 func (d *mount) peerIs(p peer) (gate.Identity, bool) {
 	if p.PID == 0 {
 		return gate.Identity{}, false

@@ -13,9 +13,9 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// journal keeps on file which leases a daemon holds, and who may not write because it
-// lost one: what the next daemon needs after a kill. What it says may be older than the
-// truth; it is never ahead of it. Safe for concurrent use.
+// journal is a file for the next daemon after a kill: the leases that this daemon holds, and the holders that
+// are out because they lost one. It may be older than the truth, but is never ahead of it. Safe for concurrent
+// use.
 type journal struct {
 	log *zap.Logger
 
@@ -32,14 +32,14 @@ type journalFile struct {
 	Revoked map[lease.WorktreeID][]revokedHolder `json:"revoked,omitempty"`
 }
 
-// revokedHolder lost a lease against its will, and stays out until it acquires again.
+// revokedHolder lost a lease by expiry or theft, and stays out until it acquires again.
 type revokedHolder struct {
 	Token  lease.Token    `json:"fencing_token"`
 	Kind   lease.LossKind `json:"kind"`
 	Holder lease.Holder   `json:"holder"`
 }
 
-// revokedKept bounds what is remembered of one worktree; the oldest goes first.
+// revokedKept bounds the number of revoked holders of one worktree. The oldest is forgotten first.
 const revokedKept = 64
 
 func newJournal(log *zap.Logger) *journal {
@@ -55,8 +55,8 @@ func (j *journal) begin(d api.Device, who host.ProcessState) error {
 	return host.WriteState(j.path, j.all)
 }
 
-// change changes the entries and writes them. A journal that cannot be written costs
-// leases at the next recovery, and nothing else.
+// change changes the entries and writes them. If the journal cannot be written, the next recovery loses leases,
+// and nothing else happens.
 func (j *journal) change(f func(*journalFile)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -69,7 +69,7 @@ func (j *journal) change(f func(*journalFile)) {
 	}
 }
 
-// pause stops writing until goOn is called, if it is.
+// pause stops writing until goOn is called. It may never be called.
 func (j *journal) pause() (goOn func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -83,19 +83,19 @@ func (j *journal) pause() (goOn func()) {
 	}
 }
 
-// end stops writing: what comes then is not for the next daemon.
+// end stops writing. Later changes are not for the next daemon.
 func (j *journal) end() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.path = ""
 }
 
-// restore takes the entries of a daemon that has ended over, so that they are not lost
-// should this one be killed before it has gone through them.
+// restore takes over the entries of a daemon that has ended. So they are not lost if this daemon is killed
+// before it has adopted them.
 func (j *journal) restore(from journalFile) {
 	j.change(func(f *journalFile) {
 		for id, b := range from.Held {
-			if b.Boot >= f.Held[id].Boot { // of two daemons the later one knows
+			if b.Boot >= f.Held[id].Boot { // the later of two daemons is right
 				f.Held[id] = b
 			}
 		}
@@ -105,7 +105,7 @@ func (j *journal) restore(from journalFile) {
 	})
 }
 
-// entries are what there is now.
+// entries are the current entries.
 func (j *journal) entries() journalFile {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -133,21 +133,21 @@ func (j *journal) admit(id lease.WorktreeID, h lease.Holder) {
 	})
 }
 
-// journaledFence is a fence whose every step is noted, after it was taken.
+// journaledFence is a fence that notes each step in the journal, after the step.
 type journaledFence struct {
 	lease.Fence
 	journal *journal
 	id      lease.WorktreeID
 }
 
-// Open opens the fence inside, then notes what is held.
+// Open opens the inner fence, then notes the lease.
 func (f journaledFence) Open(g lease.Grant) {
 	f.Fence.Open(g)
 	b := lease.Save(g, lease.SystemClock())
 	f.journal.change(func(all *journalFile) { all.Held[f.id] = b })
 }
 
-// Extend is Open of a later deadline.
+// Extend is like Open, with a later deadline.
 func (f journaledFence) Extend(t lease.Token, deadline time.Duration) {
 	f.Fence.Extend(t, deadline)
 	f.journal.change(func(all *journalFile) {
@@ -157,7 +157,7 @@ func (f journaledFence) Extend(t lease.Token, deadline time.Duration) {
 	})
 }
 
-// Close closes the fence inside, then notes that nothing is held, and who is out.
+// Close closes the inner fence, then notes that the lease is over, and who is out.
 func (f journaledFence) Close(l lease.Loss) {
 	f.Fence.Close(l)
 	f.journal.change(func(all *journalFile) {
@@ -169,8 +169,8 @@ func (f journaledFence) Close(l lease.Loss) {
 	})
 }
 
-// readJournal reads the journal of a device whose daemon has ended, if its times mean
-// anything here.
+// readJournal reads the journal of a device whose daemon has ended, if its times are of this boot and this time
+// namespace.
 func readJournal(d api.Device) (journalFile, error) {
 	var f journalFile
 	if err := host.ReadState(host.LeasesPath(d), &f); err != nil {

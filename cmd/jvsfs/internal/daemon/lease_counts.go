@@ -8,8 +8,7 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// leaseCounts is what has happened to the lease of one worktree since the mount. Safe
-// for concurrent use.
+// leaseCounts counts the events of the lease of one worktree since the mount. Safe for concurrent use.
 type leaseCounts struct {
 	mu sync.Mutex
 	leaseCountsOf
@@ -22,7 +21,7 @@ type leaseCountsOf struct {
 	Renewed       uint64
 	RenewFailed   uint64
 	RenewSpent    time.Duration
-	RenewedWithin [renewBuckets]uint64 // not cumulative; what took longer is in no bucket
+	RenewedWithin [renewBuckets]uint64 // not cumulative; longer renewals are in no bucket
 }
 
 // A renewal is a write and a flush: from 100 µs to 10 s.
@@ -63,7 +62,7 @@ func (c *leaseCounts) event(e lease.Event, err error) {
 	switch {
 	case err == nil:
 		c.Events[e.Kind]++
-	case e.Kind == lease.EventSteal: // did not happen
+	case e.Kind == lease.EventSteal: // it did not happen
 		c.AuditFailed++
 	default:
 		c.Events[e.Kind]++
@@ -71,7 +70,7 @@ func (c *leaseCounts) event(e lease.Event, err error) {
 	}
 }
 
-// renewed is told of each renewal.
+// renewed counts a renewal.
 func (c *leaseCounts) renewed(took time.Duration, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,7 +20,7 @@ type Suppressed struct {
 }
 
 const (
-	// suppressedLines bounds the sentences that are told apart.
+	// suppressedLines bounds the number of sentences that are counted apart.
 	suppressedLines = 64
 	otherLines      = "other lines"
 )
@@ -53,7 +53,7 @@ func (s *Suppressed) count() uint64 {
 	return s.total
 }
 
-// run says what was left out until ctx ends, and then once more.
+// run logs the number of omitted lines until ctx ends, and then once more.
 func (s *Suppressed) run(ctx context.Context, log *zap.Logger) {
 	if s == nil {
 		return

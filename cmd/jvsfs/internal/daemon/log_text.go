@@ -13,9 +13,8 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 )
 
-// textEncoder writes a line for people: time, level, sentence, key=value. Nothing
-// that somebody chose, such as a path or a purpose, can break the line or reach a
-// terminal as a control sequence.
+// textEncoder writes a line for people: time, level, sentence, key=value. Text that a user chose, such as a
+// path or a purpose, can neither break the line nor reach a terminal as a control sequence.
 type textEncoder struct {
 	*zapcore.MapObjectEncoder // fields of zap's With
 	journal                   bool
@@ -44,7 +43,7 @@ func (e *textEncoder) EncodeEntry(entry zapcore.Entry, fields []zapcore.Field) (
 	}
 	line.AppendString(human.Printable(entry.Message))
 	appendFields(line, e.Fields)
-	for _, f := range fields { // one by one: their order was chosen for people
+	for _, f := range fields { // one by one, to keep their order
 		one := zapcore.NewMapObjectEncoder()
 		f.AddTo(one)
 		appendFields(line, one.Fields)
@@ -62,7 +61,7 @@ func appendFields(line *buffer.Buffer, fields map[string]any) {
 	}
 }
 
-// textValue is a value as one word, quoted where it is none.
+// textValue is a value as one word. It is quoted if it has more than one.
 func textValue(v any) string {
 	s := fmt.Sprint(v)
 	plain := func(r rune) bool { return r > ' ' && r != '"' && r != '=' && r != '\\' && strconv.IsPrint(r) }

@@ -14,9 +14,8 @@ import (
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
-// A loop that fails at full speed must not fill a disk: of lines alike (the same
-// level and sentence) logBurst are written each logPeriod. What is left out is
-// counted.
+// A loop that fails at full speed must not fill a disk. Of equal lines (the same level and sentence), logBurst
+// are written each logPeriod. The others are counted.
 const (
 	logPeriod = time.Minute
 	logBurst  = 100
@@ -41,9 +40,8 @@ func newLogEncoder(format string, journal bool) zapcore.Encoder {
 	return zapcore.NewJSONEncoder(cfg)
 }
 
-// isJournal tells whether f is the stream to systemd's journal, which adds a time of
-// its own and takes levels as <N> in front of a line (systemd.exec(5),
-// sd-daemon(3)).
+// isJournal reports whether f is the stream to systemd's journal. The journal adds a time of its own, and takes
+// levels as <N> in front of a line (systemd.exec(5), sd-daemon(3)).
 func isJournal(f *os.File) bool {
 	var st unix.Stat_t
 	if unix.Fstat(int(f.Fd()), &st) != nil {
@@ -52,7 +50,7 @@ func isJournal(f *os.File) bool {
 	return os.Getenv("JOURNAL_STREAM") == fmt.Sprintf("%d:%d", st.Dev, st.Ino)
 }
 
-// LogDir is where daemons log that are told no other place.
+// LogDir is where daemons log by default.
 const LogDir = "/var/log/jvsfs"
 
 // OpenLog opens the log file of a daemon, append only.

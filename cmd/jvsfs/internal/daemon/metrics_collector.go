@@ -11,9 +11,8 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// The metrics; their names and labels are a promise. No label has a pid, a path or
-// anything else that has no bound: worktrees are as many as there are, for one that was
-// removed leaves the metrics once nobody holds it.
+// The metrics. Their names and labels are a promise. No label has a pid, a path or anything else without a
+// bound. Worktrees are bounded: a removed one leaves the metrics once nobody holds it.
 var (
 	metricBuildInfo = describe("build_info", "Always 1; which release serves.", "version", "goversion")
 	metricEnforce   = describe("enforce_mode", "1 for what becomes of a write without the lease: enforce, observe or readonly.", "mode")
@@ -70,7 +69,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 	return d
 }
 
-// metricsCollector makes metrics of a reading at each scrape: nothing is kept twice.
+// metricsCollector makes metrics from the counters at each scrape, so that nothing is counted twice.
 type metricsCollector struct{ read func() meterReading }
 
 // Describe is prometheus.Collector's.

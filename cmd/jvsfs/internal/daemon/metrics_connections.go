@@ -18,7 +18,7 @@ func bounded(l net.Listener, most int) *boundedListener {
 	return &boundedListener{Listener: l, slots: make(chan struct{}, most), over: make(chan struct{})}
 }
 
-// Accept waits until a connection may be had and is there, or until Close.
+// Accept waits for a free place and for a connection, or until Close.
 func (l *boundedListener) Accept() (net.Conn, error) {
 	select {
 	case l.slots <- struct{}{}:
@@ -39,7 +39,7 @@ func (l *boundedListener) Close() error {
 	return l.Listener.Close()
 }
 
-// boundedConn gives its place back when it is closed, once.
+// boundedConn gives its place back once, when it is closed.
 type boundedConn struct {
 	net.Conn
 	once sync.Once

@@ -22,10 +22,9 @@ func listenMetrics(at mountcfg.Metrics) (net.Listener, error) {
 	return listenSocket(at.Address, os.FileMode(at.Mode))
 }
 
-// listenSocket makes a unix socket with a mode. The umask is no way to that: it is the
-// process's, and zero in a daemon, so the socket is made where nobody else gets and
-// moved to its place when it has its mode. What is there already is replaced only when
-// it is a socket of ours that nobody answers on.
+// listenSocket makes a unix socket with a mode. The umask cannot do that: it belongs to the whole process, and
+// is zero in a daemon. So the socket is made in a private directory, gets its mode there, and is then moved to
+// its place. An existing file is replaced only if it is a socket of ours on which nobody answers.
 func listenSocket(path string, mode os.FileMode) (net.Listener, error) {
 	if err := clearSocket(path); err != nil {
 		return nil, err
@@ -34,12 +33,12 @@ func listenSocket(path string, mode os.FileMode) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(dir) //nolint:errcheck // it stays only with what somebody put there
+	defer os.Remove(dir) //nolint:errcheck // it stays only if somebody put something there
 	fd, err := openPrivate(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd) //nolint:errcheck // nothing was written through it
+	defer unix.Close(fd) //nolint:errcheck // nothing was written to it
 	s, err := bindIn(fd, mode)
 	if err != nil {
 		return nil, err
@@ -51,8 +50,8 @@ func listenSocket(path string, mode os.FileMode) (net.Listener, error) {
 	return s, nil
 }
 
-// openPrivate opens a directory that was made just now. Whoever may write to the one that
-// it was made in can have put another into its place: in this one nobody else can.
+// openPrivate opens a directory that was just made. A user who may write to its parent can have put another one
+// in its place, so its owner and mode are checked. Nobody else can write to this one.
 func openPrivate(dir string) (int, error) {
 	fd, err := host.OpenDirectory(unix.AT_FDCWD, dir)
 	if err != nil {
@@ -71,9 +70,8 @@ func openPrivate(dir string) (int, error) {
 // bornSocket is the name of a socket before it is at its place.
 const bornSocket = "s"
 
-// bindIn makes a socket with a mode in a directory that is private. All is done by the
-// descriptor: the path leads through directories that may be of others, and a name must
-// fit into 107 bytes (unix(7)).
+// bindIn makes a socket with a mode in a private directory. It works by the descriptor: the path may lead
+// through directories of other users, and a name must fit into 107 bytes (unix(7)).
 func bindIn(fd int, mode os.FileMode) (*socketListener, error) {
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", fd, bornSocket), Net: "unix"})
 	if err != nil {
@@ -81,7 +79,7 @@ func bindIn(fd int, mode os.FileMode) (*socketListener, error) {
 	}
 	l.SetUnlinkOnClose(false)
 	s := &socketListener{UnixListener: l}
-	err = unix.Fchmodat(fd, bornSocket, uint32(mode.Perm()), 0) // nobody else can have made a link of it
+	err = unix.Fchmodat(fd, bornSocket, uint32(mode.Perm()), 0) // nobody else can have replaced it by a link
 	if err == nil {
 		err = unix.Fstatat(fd, bornSocket, &s.made, unix.AT_SYMLINK_NOFOLLOW)
 	}
@@ -91,7 +89,7 @@ func bindIn(fd int, mode os.FileMode) (*socketListener, error) {
 	return s, nil
 }
 
-// clearSocket takes away what a daemon that was killed has left at path.
+// clearSocket removes the socket that a killed daemon has left at path.
 func clearSocket(path string) error {
 	var st unix.Stat_t
 	err := unix.Lstat(path, &st)
@@ -115,8 +113,7 @@ func clearSocket(path string) error {
 	return os.Remove(path)
 }
 
-// socketListener takes its socket away when it is closed, unless another one has come
-// into its place.
+// socketListener removes its socket when it is closed, unless another one is in its place.
 type socketListener struct {
 	*net.UnixListener
 	path string

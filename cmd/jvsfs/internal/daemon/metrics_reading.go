@@ -8,7 +8,7 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// meterReading is everything that metrics are made of, at about one moment.
+// meterReading has the values of all metrics, at about one moment.
 type meterReading struct {
 	At           time.Time
 	Enforce      string
@@ -16,7 +16,7 @@ type meterReading struct {
 	Timings      []fusefs.Timing
 	Worktrees    []worktreeReading
 	Refusals     map[refusedKind]uint64
-	MoreRefusals uint64 // of kinds beyond those that are told apart
+	MoreRefusals uint64 // of kinds beyond those that are counted apart
 	Requests     map[requestKind]uint64
 	TurnedAway   [turnedReasons]uint64
 	Suppressed   uint64 // log lines
@@ -25,12 +25,12 @@ type meterReading struct {
 // worktreeReading is one worktree and its lease.
 type worktreeReading struct {
 	gate.Status
-	Created time.Time // when the lease was taken, by whoever holds it; zero for nobody
+	Created time.Time // when the lease was taken; zero if nobody holds it
 	Counts  leaseCountsOf
 }
 
-// meters reads every counter. It reads lease records where they have changed, so it
-// may wait for the lock directory.
+// meters reads every counter. It also reads lease records that have changed, so it may wait for the lock
+// directory.
 func (d *metering) meters() meterReading {
 	r := meterReading{
 		At: time.Now(), Enforce: string(d.mode.status().Enforce), Stats: d.fs.Stats(), Timings: d.fs.Timings(), Suppressed: d.suppressed.count(),
@@ -39,7 +39,7 @@ func (d *metering) meters() meterReading {
 	for _, w := range there {
 		r.Worktrees = append(r.Worktrees, w.reading(w.status))
 	}
-	// They would take the room of others that are told apart.
+	// They would take the room of kinds that are counted apart.
 	d.counts.refusals.drop(func(k refusedKind) bool { return over[k.worktree] })
 	r.Refusals, r.MoreRefusals = d.counts.refusals.all()
 	r.Requests, _ = d.counts.requests.all()

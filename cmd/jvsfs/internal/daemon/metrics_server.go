@@ -18,24 +18,23 @@ import (
 
 const (
 	metricsPath = "/metrics"
-	// metricsRetry is how often an address is tried again that was not to be had: the
-	// daemon that this one follows may still have it.
+	// metricsRetry is the pause before an address is tried again. The daemon before this one may still have it.
 	metricsRetry = 5 * time.Second
-	// metricsConnections bounds what scrapers, or who else comes, cost in descriptors.
+	// metricsConnections bounds the descriptors that scrapers, or other clients, can take.
 	metricsConnections = 16
 	metricsTimeout     = 10 * time.Second // of one scrape, and to send or take one
 )
 
-// metricsServer serves Prometheus metrics over HTTP. That it cannot is no reason for a
-// mount to fail: it then tries again. A nil one serves nothing.
+// metricsServer serves Prometheus metrics over HTTP. If it cannot listen, the mount serves all the same, and
+// the server tries again. A nil one serves nothing.
 type metricsServer struct {
 	at   mountcfg.Metrics
 	http http.Server
 	log  *zap.Logger
 
 	mu       sync.Mutex
-	listener net.Listener // nil while the address cannot be had
-	told     bool         // that it cannot
+	listener net.Listener // nil while the address is not available
+	told     bool         // that the address is not available
 }
 
 // newMetricsServer makes the server of an address in the form of mountcfg.ParseMetrics;
@@ -100,7 +99,7 @@ func (s *metricsServer) open() {
 	}
 }
 
-// run serves until ctx ends and joins what it serves.
+// run serves until ctx ends, and waits for its scrapes.
 func (s *metricsServer) run(ctx context.Context) {
 	if s == nil {
 		return
@@ -124,11 +123,11 @@ func (s *metricsServer) run(ctx context.Context) {
 	}
 }
 
-// shut lets scrapes that go on end, for a moment, and cuts off the rest.
+// shut gives current scrapes a moment to end, and cuts off the rest.
 func (s *metricsServer) shut() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if s.http.Shutdown(ctx) != nil {
-		_ = s.http.Close() // what is left is being cut off; there is nobody to tell
+		_ = s.http.Close() // the rest is cut off; nobody needs the error
 	}
 }

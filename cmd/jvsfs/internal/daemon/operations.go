@@ -7,14 +7,14 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 )
 
-// change says what a request does to leases or the mode, for a daemon that is being replaced:
-// what changes them is left to the next one.
+// change says whether a request changes leases or the mode. A daemon that is being replaced leaves such changes
+// to the next one.
 type change int
 
 const (
 	changesNothing change = iota
-	changesLeases         // for a moment: a replacement waits for its end
-	waitsLong             // perhaps for as long as somebody else holds: the latches of the leases are shut before it, or it is sent on to the new daemon
+	changesLeases         // and is soon over: a replacement waits for its end
+	waitsLong             // perhaps as long as somebody else holds: the latches of the leases are shut first, or the request is sent on to the new daemon
 )
 
 // operation is one row of the control protocol's table.
@@ -22,14 +22,14 @@ type operation struct {
 	name    string
 	version int // of its shape
 	change  change
-	who     lockop.Who // may: Mounter and Root are judged before the handler, the others in it, for they rest on what is held
+	who     lockop.Who // may: Mounter and Root are checked before the handler, the others in it, because they depend on what is held
 	parse   func(api.Line) (api.Body, error)
-	instead func(*Daemon, *session) (resp api.Response, is bool, err error) // an answer before anything else, nil for none
+	instead func(*Daemon, *session) (resp api.Response, is bool, err error) // an answer before everything else; may be nil
 	answer  func(*Daemon, context.Context, *session) (api.Response, error)
 }
 
-// operations is the control protocol: the request (whose type names it and validates it), what
-// it changes, who may, whether it is about a worktree, and the handler.
+// operations is the control protocol: the request (its type has the name and the validation), what it changes,
+// who may send it, whether it is about a worktree, and the handler.
 var operations = tableOf(
 	onMount(changesNothing, lockop.Anybody, func(*Daemon, context.Context, *session, api.Ping) (api.Response, error) {
 		return api.Response{}, nil
@@ -38,7 +38,7 @@ var operations = tableOf(
 		return api.ResultOf(d.statusFor(s.peer.UID))
 	}),
 	onMount(changesNothing, lockop.Anybody, func(d *Daemon, _ context.Context, _ *session, _ api.Config) (api.Response, error) {
-		return api.ResultOf(d.cfg.Origins()) // as open as status: it has no secrets
+		return api.ResultOf(d.cfg.Origins()) // open to all, as status is: it has no secrets
 	}),
 	onMount(changesNothing, lockop.Anybody, func(d *Daemon, _ context.Context, s *session, r api.Refusals) (api.Response, error) {
 		return d.trail.answerRefusals(s, r)

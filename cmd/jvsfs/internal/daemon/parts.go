@@ -15,8 +15,8 @@ import (
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
-// mount is what all parts of a daemon work on. Once it was opened nobody sets a field of it;
-// what the fields point to looks after itself.
+// mount is what all parts of a daemon share. Its fields do not change once it was opened. What they point to is
+// safe for concurrent use.
 type mount struct {
 	cfg     mountcfg.Config
 	place   place.Place
@@ -46,18 +46,18 @@ type leaseOps struct {
 	left     sync.WaitGroup // flushes that a handover has not waited for
 }
 
-// succession is how a daemon comes after another one, by recovery or in its place (appear.go,
-// replace.go), and how another one comes after it (handle_retire.go).
+// succession is how a daemon follows another one, by recovery or replacement (appear.go, replace.go), and how
+// another one follows it (handle_retire.go).
 type succession struct {
 	*mount
-	recovery *recovery.Recovery // nil: there is no mount to bring back or to replace
+	recovery *recovery.Recovery // nil: there is no mount to recover or to replace
 	replaced *host.MountState   // of the daemon that this one replaces, nil for none
 
 	retirement retirement
 }
 
-// refusalTrail is what is left of refusals: a line of the log, one of the audit chain, and
-// what was refused lately to whom (refusal_*.go, audit_refusals.go).
+// refusalTrail records refusals: in the log, in the audit chain, and in the memory of recent refusals
+// (refusal_*.go, audit_refusals.go).
 type refusalTrail struct {
 	*mount
 	meter   *metering
@@ -65,7 +65,7 @@ type refusalTrail struct {
 	history *refusalHistory
 }
 
-// metering counts, and serves what was counted (metrics_*.go, counts.go).
+// metering counts, and serves the counts (metrics_*.go, counts.go).
 type metering struct {
 	*mount
 	suppressed *Suppressed // log lines that were left out; nil counts nothing
@@ -73,18 +73,18 @@ type metering struct {
 	metrics    *metricsServer // nil: not asked for
 }
 
-// modeSwitch shows and switches what becomes of writes without the lease (handle_enforce.go).
+// modeSwitch shows and switches how the mount treats writes without the lease (handle_enforce.go).
 type modeSwitch struct {
 	*mount
 	succession *succession
 	switching  sync.Mutex
 }
 
-// unmounting takes the mount away, told by a request or by a signal (handle_umount.go, end.go).
+// unmounting unmounts, by a request or a signal (handle_umount.go, end.go).
 type unmounting struct {
 	*mount
 	trail   *refusalTrail
 	mountID atomic.Int64  // of the mount in mountinfo, 0 while it is not known
 	umount  sync.Mutex    // one at a time
-	ended   chan struct{} // closed when the kernel knows the mount no more, wherever it was
+	ended   chan struct{} // closed when the kernel has dropped the mount everywhere
 }

@@ -13,11 +13,10 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
-// peer is the process at the other end of a control connection, as the kernel
-// knows it. The descriptor pins it: what /proc/PID says is about the peer if
-// the process still lives when it has been read.
+// peer is the process at the other end of a control connection, as the kernel knows it. The descriptor pins it:
+// if the process still lives after /proc/PID was read, the text was about the peer.
 type peer struct {
-	PID int // in our pid namespace; 0 = the peer's cannot be seen from here
+	PID int // in our pid namespace; 0 = the peer cannot be seen from here
 	UID uint32
 	fd  *os.File
 }
@@ -48,8 +47,8 @@ func peerOfSocket(fd int) (peer, error) {
 	}
 	pidfd, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, soPeerPidfd)
 	if err != nil {
-		// Before Linux 6.5. The number may have been given to another process
-		// since the peer connected, unless the peer still holds its end open.
+		// Before Linux 6.5. Another process may have the number by now, unless the peer still holds its end
+		// open.
 		pidfd, err = unix.PidfdOpen(p.PID, 0)
 		if err == nil && hungUp(fd) {
 			err = errors.Join(syscall.ESRCH, unix.Close(pidfd))
@@ -69,7 +68,7 @@ func hungUp(fd int) bool {
 	return err != nil || p[0].Revents&(unix.POLLHUP|unix.POLLRDHUP|unix.POLLERR) != 0
 }
 
-// alive tells whether the peer has not ended, so that its number is its own.
+// alive reports whether the peer still lives. Then its number is its own.
 func (p peer) alive() bool { return p.fd != nil && host.PidfdAlive(p.fd) }
 
 func (p peer) close() {
@@ -78,9 +77,8 @@ func (p peer) close() {
 	}
 }
 
-// receiveRequest reads the request line and the descriptor that may come with
-// its first byte. More descriptors than one are dropped by the kernel, since
-// there is no room for them.
+// receiveRequest reads the request line, and the descriptor that may come with its first byte. There is room
+// for one descriptor; the kernel drops any others.
 func receiveRequest(conn *net.UnixConn) ([]byte, *os.File, error) {
 	var line []byte
 	var pidfd *os.File

@@ -25,14 +25,14 @@ func (d *mount) rootOf(id lease.WorktreeID) string {
 	return "worktrees/" + string(id)
 }
 
-// lookForRoot says why the directory of a worktree is not there, nil if it is.
+// lookForRoot says why the directory of a worktree does not exist; nil if it does.
 func (d *mount) lookForRoot(id lease.WorktreeID) error {
 	var st unix.Stat_t
 	return unix.Fstatat(d.fs.SourceFD(), d.rootOf(id), &st, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// mustExist keeps users from making the daemon remember worktrees that there are
-// none of. Root may name one that is yet to be made.
+// mustExist refuses a worktree that does not exist, so that users cannot make the daemon remember any number of
+// names. Root may name a worktree that is made later.
 func (d *mount) mustExist(id lease.WorktreeID, uid uint32) error {
 	if uid == 0 {
 		return nil
@@ -44,15 +44,14 @@ func (d *mount) mustExist(id lease.WorktreeID, uid uint32) error {
 	return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("there is no worktree %s: %v", id, err), Next: "make it first, or ask root", Err: err}
 }
 
-// mayWrite tells whether a process may write to a worktree's root and can get there: who
-// may not has no business keeping others from writing. The file system below judges, with
-// all that it judges by.
+// mayWrite reports whether a process may write to a worktree's root and can reach it. A user who may not write
+// must not keep others from writing. The backing file system decides, by its own rules.
 func (d *mount) mayWrite(id lease.WorktreeID, who gate.Identity) bool {
 	if who.UID == 0 {
 		return true
 	}
 	k, err := gate.CredentialsOfProcess(who.PID)
-	if err != nil || k.UID != who.UID { // it has just become somebody else
+	if err != nil || k.UID != who.UID { // it has just changed its user
 		return false
 	}
 	root := d.rootOf(id)
@@ -64,8 +63,8 @@ func (d *mount) mayWrite(id lease.WorktreeID, who gate.Identity) bool {
 	return may(k, fd, "", unix.W_OK|unix.X_OK) && mayPass(k, d.fs.SourceFD(), root) && d.mayReach(k, who.PID)
 }
 
-// may asks whether somebody may access what name is below dirfd. In a user namespace of
-// its own somebody has power over the files of those who are in it.
+// may asks whether a user may access name below dirfd. In a user namespace of its own, a process has power over
+// the files of the users in that namespace.
 func may(k gate.Credentials, dirfd int, name string, mode uint32) bool {
 	if fusefs.MayAccess(k, dirfd, name, mode) == nil {
 		return true
@@ -75,7 +74,7 @@ func may(k gate.Credentials, dirfd int, name string, mode uint32) bool {
 		k.Capable(unix.CAP_DAC_OVERRIDE, st.Uid, st.Gid)
 }
 
-// mayPass asks about each directory that a relative path leads through.
+// mayPass asks about each directory on a relative path.
 func mayPass(k gate.Credentials, dirfd int, path string) bool {
 	if !may(k, dirfd, "", unix.X_OK) {
 		return false
@@ -88,8 +87,8 @@ func mayPass(k gate.Credentials, dirfd int, path string) bool {
 	return true
 }
 
-// mayReach tells whether a process can walk to the mount, in this mount namespace or in
-// its own, or stands in it already.
+// mayReach reports whether a process can walk to the mount, in this mount namespace or in its own, or has its
+// working directory there.
 func (d *mount) mayReach(k gate.Credentials, pid int) bool {
 	if fusefs.MayAccess(k, unix.AT_FDCWD, filepath.Dir(d.mountpoint()), unix.X_OK) == nil {
 		return true
@@ -107,8 +106,8 @@ func (d *mount) mayReach(k gate.Credentials, pid int) bool {
 	defer unix.Close(root) //nolint:errcheck // only looked at
 	table := host.TableOf(filepath.Join(proc, "mountinfo"))
 	for _, m := range table.JVSFS() {
-		// One that is covered cannot be walked to: in a namespace of its own anybody can
-		// cover a directory that it may not enter with one that it may.
+		// A covered mount cannot be reached by path. In a mount namespace of its own, anybody can cover a
+		// directory that it may not enter with one that it may enter.
 		if host.DeviceOf(m) == d.device() && table.At(m.Mountpoint) == m && fusefs.MayAccess(k, root, below(filepath.Dir(m.Mountpoint)), unix.X_OK) == nil {
 			return true
 		}
@@ -116,5 +115,5 @@ func (d *mount) mayReach(k gate.Credentials, pid int) bool {
 	return false
 }
 
-// below is an absolute path as one that is relative to the root.
+// below turns an absolute path into one relative to the root.
 func below(path string) string { return "." + path }

@@ -7,16 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// daemonNice is the daemon's priority. Everybody who waits for a file waits for the
-// daemon: on a loaded machine one at the common priority makes every call queue
-// behind the very builds that make them.
+// daemonNice is the daemon's niceness. Everybody who waits for a file waits for the daemon. On a loaded machine
+// a daemon at the common priority would queue behind the builds that call it.
 const daemonNice = -10
 
-// RaisePriority gives all threads of this process, and those to come, daemonNice; the
-// session's scheduling group as well where the kernel groups by session
-// (sched(7), autogroup), for there the niceness of a thread counts within it only. A
-// priority that whoever started us has chosen stays. It may be refused, which is no
-// error.
+// RaisePriority gives daemonNice to all threads of this process, and to later ones. Where the kernel schedules
+// by session (sched(7), autogroup), the session's group gets it as well, because a thread's niceness counts
+// only within its group. A priority that was chosen at the start stays. It is no error if the kernel refuses.
 func RaisePriority() {
 	const common = 20 // getpriority(2): the kernel answers with 20 minus the niceness
 	if now, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err != nil || now != common {

@@ -10,16 +10,15 @@ import (
 )
 
 const (
-	// historyShards keep writers apart: no lock is shared by all of them, and one that
-	// is refused in a loop does not push out what others were refused.
+	// historyShards separate writers. No lock is shared by all of them, and a writer that is refused in a loop
+	// does not push out the refusals of others.
 	historyShards = 16
 	historyDepth  = 64 // kinds that a shard remembers; 1024 in all
 )
 
-// refusalHistory remembers the latest refusals of a mount with who was refused, so
-// that "my command just failed, why?" has an answer when the command has ended.
-// A refusal like one a moment ago costs a lock, a look into a map and a count;
-// nothing is formatted before somebody asks. Safe for concurrent use.
+// refusalHistory remembers the latest refusals of a mount and their writers, so that "my command just failed,
+// why?" has an answer after the command has ended. A refusal that repeats a recent one costs a lock, a map
+// lookup and a count. Nothing is formatted before somebody asks. Safe for concurrent use.
 type refusalHistory struct {
 	lookUp func(gate.Caller) writer
 	now    func() time.Time
@@ -30,8 +29,8 @@ func newRefusalHistory(lookUp func(gate.Caller) writer) *refusalHistory {
 	return &refusalHistory{lookUp: lookUp, now: time.Now}
 }
 
-// alike is what refusals are told apart by. The thread stands for the process, which
-// is not known before it is looked up.
+// alike is the key under which equal refusals are counted. The thread stands for the process, because the
+// process is known only after a lookup.
 type alike struct {
 	tid, uid uint32
 	worktree lease.WorktreeID
@@ -40,7 +39,7 @@ type alike struct {
 	observed bool
 }
 
-// refusalEvent is what one thread was refused within a second.
+// refusalEvent counts the equal refusals of one thread within a second.
 type refusalEvent struct {
 	kind        alike
 	who         writer
@@ -49,17 +48,17 @@ type refusalEvent struct {
 	latest      *gate.Refusal
 }
 
-// historyShard is a ring of events, and the way to those that may still grow.
+// historyShard is a ring of events, with an index of those that may still grow.
 type historyShard struct {
 	mu      sync.Mutex
 	ring    [historyDepth]*refusalEvent
 	next    int
 	growing map[alike]*refusalEvent
-	lost    time.Time // when the latest happened that had to make room
+	lost    time.Time // the time of the latest event that was pushed out
 }
 
-// note remembers a refusal. It is called in the request: the caller waits for its
-// answer, so that it is there to be looked at. Only the first of a kind is.
+// note remembers a refusal. The request calls it: the caller waits for its answer, so its process can still be
+// looked at. That is done only for the first of a kind.
 func (h *refusalHistory) note(no *gate.Refusal) {
 	kind := alike{no.Caller.TID, no.Caller.UID, no.Worktree, no.Op, no.Class(), no.Observed}
 	s := &h.shards[no.Caller.TID%historyShards]
@@ -70,7 +69,7 @@ func (h *refusalHistory) note(no *gate.Refusal) {
 	s.add(&refusalEvent{kind: kind, who: h.lookUp(no.Caller), first: now, last: now, count: 1, latest: no})
 }
 
-// again counts a refusal like one of a moment ago.
+// again counts a refusal that repeats a recent one.
 func (s *historyShard) again(kind alike, no *gate.Refusal, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,8 +99,7 @@ func (s *historyShard) add(e *refusalEvent) {
 	s.growing[e.kind] = e
 }
 
-// since copies the events that happened at or after a time. complete is false when
-// some of them had to make room for others.
+// since copies the events from a time on. complete is false if some of them were pushed out.
 func (h *refusalHistory) since(t time.Time) (events []refusalEvent, complete bool) {
 	complete = true
 	for i := range h.shards {

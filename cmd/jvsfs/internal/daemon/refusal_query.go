@@ -19,16 +19,16 @@ const (
 	answeredRefusals = 256
 )
 
-// refusalQuery says which refusals somebody asks for.
+// refusalQuery says which refusals a request asks for.
 type refusalQuery struct {
-	uid   uint32            // who asks: root sees all, others what their own processes were refused
+	uid   uint32            // who asks: root sees all, others see those of their own processes
 	since time.Time         // zero: as far back as is remembered
 	of    func(writer) bool // nil: of anybody
 	limit int
 }
 
-// recent answers a query, the oldest first. complete is false when there was more
-// than is remembered, or than the limit.
+// recent answers a query, the oldest first. complete is false if there were more than the daemon remembers, or
+// than the limit.
 func (h *refusalHistory) recent(q refusalQuery, at func(lease.WorktreeID) string) (views []api.RefusalView, complete bool) {
 	events, complete := h.since(q.since)
 	kept := events[:0]
@@ -48,8 +48,8 @@ func (h *refusalHistory) recent(q refusalQuery, at func(lease.WorktreeID) string
 	return views, complete
 }
 
-// mergeThreads makes one event of what the threads of a process were refused alike
-// within a second; the result is ordered by the latest of each.
+// mergeThreads merges equal refusals of the threads of a process within a second. The result is ordered by the
+// latest of each.
 func mergeThreads(events []refusalEvent) []refusalEvent {
 	type key struct {
 		process
@@ -88,7 +88,7 @@ func (e *refusalEvent) view(at func(lease.WorktreeID) string) api.RefusalView {
 	return v
 }
 
-// plainPath is a path that means itself to every shell.
+// plainPath matches a path that needs no quotes in any shell.
 var plainPath = regexp.MustCompile(`^[A-Za-z0-9_./@%+=:,-]+$`)
 
 // nextAt puts the worktree into the advice, so that it can be pasted.
@@ -105,7 +105,7 @@ func (d *mount) advised(x gate.Explanation) gate.Explanation {
 	return x
 }
 
-// pathOf is where people find a worktree of this mount.
+// pathOf is the path of a worktree of this mount.
 func (d *mount) pathOf(id lease.WorktreeID) string {
 	if rel := d.rootOf(id); id != "" && rel != "." { // "": what belongs to no worktree
 		return d.mountpoint() + "/" + rel
@@ -113,7 +113,7 @@ func (d *mount) pathOf(id lease.WorktreeID) string {
 	return d.mountpoint()
 }
 
-// statusFor is the status with what the asking user may see of recent refusals.
+// statusFor is the status, with the recent refusals that the asking user may see.
 func (d *Daemon) statusFor(uid uint32) api.MountStatus {
 	st := d.status()
 	st.Version = api.BuildOf().Version
@@ -121,8 +121,8 @@ func (d *Daemon) statusFor(uid uint32) api.MountStatus {
 	return st
 }
 
-// answerRefusals tells what a process, its descendants or its session were refused
-// lately, and whether the process may write there now.
+// answerRefusals lists the recent refusals of a process, its descendants or its session, and says whether the
+// process may write there now.
 func (d *refusalTrail) answerRefusals(s *session, req api.Refusals) (api.Response, error) {
 	of, pid, err := d.writersMeant(s, req)
 	if err != nil {
@@ -145,8 +145,8 @@ func (d *refusalTrail) answerRefusals(s *session, req api.Refusals) (api.Respons
 	return api.ResultOf(a)
 }
 
-// writersMeant finds whom a request is about. A process that has ended is named by
-// its number; pid is 0 then.
+// writersMeant finds the writers that a request is about. A process that has ended is found by its number; pid
+// is 0 then.
 func (d *refusalTrail) writersMeant(s *session, req api.Refusals) (of func(writer) bool, pid int, err error) {
 	if s.pidfd == nil && req.PID != 0 {
 		if req.Start == 0 && !s.peer.numbersAgree() {
@@ -166,8 +166,8 @@ func (d *refusalTrail) writersMeant(s *session, req api.Refusals) (of func(write
 	}, id.PID, nil
 }
 
-// explainAll says of each worktree whether the process may write there now: of those
-// that it was refused in, and of all where it is said to stand.
+// explainAll says whether the process may write now: in each worktree where it was refused, and in all
+// worktrees of a mount that it uses.
 func (d *refusalTrail) explainAll(pid int, s *session, req api.Refusals, refused []api.RefusalView) []gate.Explanation {
 	wanted := map[string]bool{}
 	for _, v := range refused {

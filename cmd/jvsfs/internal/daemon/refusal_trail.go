@@ -6,8 +6,8 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// logRefusal leaves the trace of a refusal. The log's sampling bounds how many,
-// and what is left out is not formatted: a refused write must stay cheap.
+// logRefusal logs a refusal. The log's sampling bounds the number of lines, and lines that are left out are not
+// formatted: a refused write must stay cheap.
 func (d *refusalTrail) logRefusal(no *gate.Refusal) {
 	d.history.note(no)
 	d.refused.note(no)
@@ -24,7 +24,7 @@ func (d *refusalTrail) logRefusal(no *gate.Refusal) {
 		zap.String("class", string(no.Class())), zap.String("why", no.Sentence()))
 }
 
-// noteExempt leaves the trace of a write that was admitted for its place.
+// noteExempt records a write that was admitted because of its place.
 func (d *refusalTrail) noteExempt(x gate.Exemption) {
 	d.refused.noteExempt(x, func() int {
 		id, err := d.resolver.Identify(x.Caller)

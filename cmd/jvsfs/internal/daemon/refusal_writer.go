@@ -9,14 +9,14 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// process names a process for good: numbers are given again.
+// process identifies a process for good, because pids are reused.
 type process struct {
 	pid   int
 	start uint64 // clock ticks after boot
 }
 
-// writer is who was refused, as it was at that moment. It is all numbers that stay
-// true after the process has ended.
+// writer is the process that was refused, as it was at that moment. Its numbers stay true after the process has
+// ended.
 type writer struct {
 	process
 	uid          uint32
@@ -31,8 +31,8 @@ type writer struct {
 // build tools and a terminal. Deeper trees are found by their group and session.
 const ancestorsKept = 16
 
-// witness looks at writers. The commands of a build have the same ancestors, which are
-// read once a second. Safe for concurrent use.
+// witness looks at writers. The commands of a build have the same ancestors, so ancestors are read only once a
+// second. Safe for concurrent use.
 type witness struct {
 	resolver *gate.Resolver
 
@@ -45,17 +45,15 @@ type ancestors struct {
 	read time.Time
 }
 
-// ancestorsFresh is how long the ancestors of a living process are believed; they
-// change when one of them ends.
+// ancestorsFresh is how long the ancestors of a living process are cached. They change when one of them ends.
 const ancestorsFresh = time.Second
 
 func newWitness(r *gate.Resolver) *witness {
 	return &witness{resolver: r, above: map[process]ancestors{}}
 }
 
-// look looks at the process behind a request. What cannot be seen stays empty. Only stat
-// and status are read: they take no lock of the caller's memory, which the request
-// itself may hold.
+// look looks at the process behind a request. Fields that cannot be seen stay empty. Only stat and status are
+// read: they take no lock of the caller's memory, which the request itself may hold.
 func (w *witness) look(c gate.Caller) writer {
 	seen := writer{uid: c.UID}
 	id, err := w.resolver.Identify(c)
@@ -106,8 +104,8 @@ func readAncestors(p process, st gate.ProcStat) []process {
 	return list
 }
 
-// below reports whether the writer is the process or one of its descendants, or in
-// the process group that it made: a descendant that lost its parents stays there.
+// below reports whether the writer is the process or one of its descendants, or is in the process group that
+// the process made. A descendant that lost its parents stays in that group.
 func (w writer) below(p process) bool {
 	same := func(q process) bool { return q.pid == p.pid && (p.start == 0 || q.start == p.start) }
 	return same(w.process) || w.group == p.pid || slices.ContainsFunc(w.above, same)

@@ -11,7 +11,7 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// errClosing refuses what comes while the daemon ends.
+// errClosing refuses requests while the daemon ends.
 var errClosing = errors.New("the mount is being taken down")
 
 // worktree is one guarded worktree of the daemon: its fence and the keeper of its
@@ -25,19 +25,19 @@ type worktree struct {
 	counts *leaseCounts
 }
 
-// registry has the worktrees of a mount, made at first sight, and owns the
-// goroutines of their keepers. Safe for concurrent use.
+// registry has the worktrees of a mount. It makes each at its first use, and owns the goroutines of their
+// keepers. Safe for concurrent use.
 type registry struct {
 	make    func(lease.WorktreeID) (*worktree, error)
-	refused func(*gate.Refusal) // told of what is refused where there is no guard; may be nil
+	refused func(*gate.Refusal) // called for refusals without a guard; may be nil
 	log     *zap.Logger
 
 	ctx    context.Context
 	cancel context.CancelFunc
 	run    sync.WaitGroup
 
-	making sync.Mutex   // held while a worktree is made, which asks the disk; before mu
-	mu     sync.RWMutex // never held across anything that may wait: readers and status take it
+	making sync.Mutex   // held while a worktree is made, which waits for the disk; before mu
+	mu     sync.RWMutex // never held while waiting: readers and status take it
 	byID   map[lease.WorktreeID]*worktree
 	closed bool
 	shut   bool // new worktrees have their latches shut, too
@@ -119,7 +119,7 @@ func (r *registry) ended() bool {
 	return r.closed
 }
 
-// shutLatches lets nobody acquire until it is taken back.
+// shutLatches lets nobody acquire until the latches are opened again.
 func (r *registry) shutLatches(shut bool) {
 	r.mu.Lock()
 	r.shut = shut
@@ -129,8 +129,8 @@ func (r *registry) shutLatches(shut bool) {
 	}
 }
 
-// close lets nobody acquire any more, closes every gate, drains, releases, and
-// joins the keepers. It may be called again.
+// close shuts the latches, closes every gate, drains, releases, and waits for the keepers. It may be called
+// again.
 func (r *registry) close() error {
 	r.mu.Lock()
 	first := !r.closed
@@ -151,9 +151,8 @@ func (r *registry) close() error {
 	return errors.Join(errs...)
 }
 
-// latch stands before the keeper: once it is shut nobody acquires, so that the
-// release at the end is the last word. Without it a writer that comes after the
-// release would take a lease that nobody renews.
+// latch is the admission latch before the keeper. Once it is shut nobody acquires, so that the release at the
+// end is final. Without it a late writer would take a lease that nobody renews.
 type latch struct {
 	keeper *lease.Keeper
 	mu     sync.RWMutex
@@ -178,7 +177,7 @@ func (d *latch) through(f func() (lease.Grant, error)) (lease.Grant, error) {
 	return f()
 }
 
-// Acquire is the guard's way to the keeper.
+// Acquire passes through unless the latch is shut.
 func (d *latch) Acquire(ctx context.Context, h lease.Holder) (lease.Grant, error) {
 	return d.through(func() (lease.Grant, error) { return d.keeper.Acquire(ctx, h) })
 }
@@ -195,7 +194,7 @@ func (d *latch) Look() { d.keeper.Look() }
 // Late passes through: it has happened, whatever the latch.
 func (d *latch) Late(w lease.LateWrite) error { return d.keeper.Late(w) }
 
-// broadcast tells everybody who listens about losses.
+// broadcast reports losses to all listeners.
 type broadcast struct {
 	mu   sync.Mutex
 	subs map[chan lease.Loss]bool
@@ -203,8 +202,8 @@ type broadcast struct {
 
 func newBroadcast() *broadcast { return &broadcast{subs: map[chan lease.Loss]bool{}} }
 
-// subscribe returns a channel of losses and the way to end it. A listener that lets
-// its buffer fill misses what comes then.
+// subscribe returns a channel of losses and a function that ends it. A listener whose buffer is full misses
+// further losses.
 func (b *broadcast) subscribe() (<-chan lease.Loss, func()) {
 	c := make(chan lease.Loss, 8)
 	b.mu.Lock()
@@ -228,13 +227,13 @@ func (b *broadcast) tell(l lease.Loss) {
 	}
 }
 
-// announcingFence is a fence that tells of every loss after it has closed.
+// announcingFence is a fence that reports every loss after it has closed.
 type announcingFence struct {
 	lease.Fence
 	events *broadcast
 }
 
-// Close closes the fence inside, then tells.
+// Close closes the inner fence, then reports the loss.
 func (f announcingFence) Close(l lease.Loss) {
 	f.Fence.Close(l)
 	f.events.tell(l)

@@ -15,12 +15,12 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// mount --replace is how the program is upgraded under a mount that serves. The new daemon opens
-// the leases beside the old one (lease.Keeper.Join), puts its mount beneath the old one, detaches
-// that, and from then on leads. What is open through the old mount goes on there until it is
-// closed. Until the old mount has been detached the old daemon can go on as if nothing had happened.
+// mount --replace upgrades the program under a mount that serves. The new daemon opens the leases beside the
+// old one (lease.Keeper.Join), puts its mount beneath the old one, detaches that, and leads from then on. Files
+// that are open through the old mount stay with the old daemon until they are closed. Until the old mount is
+// detached, the old daemon can continue as before.
 
-// replacement is the connection to the old daemon, over which it is held to its retirement.
+// replacement is the connection to the old daemon. It keeps that daemon in retirement.
 type replacement struct {
 	conn *client.Client // ends the retirement when it ends before the second step
 	last *client.Client // for that step: the socket has no name by then
@@ -54,7 +54,7 @@ func (d *succession) askToRetire(ctx context.Context, old *mountinfo.Info) (*rep
 	return r, nil
 }
 
-// appearInstead puts this mount in the place of a serving one.
+// appearInstead replaces a serving mount by this one.
 func (d *succession) appearInstead(ctx context.Context) error {
 	old := d.recovery.Dead[0]
 	top, err := host.HoldMount(old)
@@ -85,7 +85,7 @@ func (d *succession) appearInstead(ctx context.Context) error {
 	return nil
 }
 
-// joinAll opens every lease here, too, and keeps those out who had lost one.
+// joinAll opens every lease here, too, and keeps the holders out who had lost one.
 func (d *succession) joinAll(ctx context.Context, left journalFile) error {
 	for id := range left.Held {
 		if _, err := lease.ParseWorktreeID(string(id)); err != nil {
@@ -107,8 +107,8 @@ func (d *succession) joinAll(ctx context.Context, left journalFile) error {
 	return nil
 }
 
-// tell takes the second step. An old daemon that cannot be told any more has ended, and with it
-// what was open there.
+// tell takes the second step. If the old daemon cannot be reached any more, it has ended, and its open files
+// with it.
 func (r *replacement) tell(by api.Device) error {
 	err := r.last.Send(api.Retired{Successor: api.Successor{Device: by.String()}}, nil)
 	if err == nil {

@@ -17,27 +17,26 @@ const notifyEnv = "NOTIFY_SOCKET"
 
 const (
 	notifyTimeout = time.Second
-	// A drain waits for writes that are under way, and those for the disk. The manager is
-	// asked for more time as long as it lasts, within reason: what is stuck for good is
-	// left to its SIGKILL, and to the guardian.
+	// A drain waits for writes in flight, and they wait for the disk. As long as it lasts, the manager is asked
+	// for more time, up to a limit. A drain that is stuck for good is left to its SIGKILL, and to the guardian.
 	extendEvery = 5 * time.Second
 	extendBy    = 3 * extendEvery
 	extendMost  = 5 * time.Minute
 )
 
-// service tells the service manager how the mount is doing. The zero value tells nobody.
-// Safe for concurrent use.
+// service reports the state of the mount to the service manager. The zero value reports nothing. Safe for
+// concurrent use.
 //
-// MAINPID is not sent: the manager has started this process, and it believes root, so
-// that the number of another pid namespace would make it watch a stranger.
+// MAINPID is not sent. The manager has started this process and knows it. It would believe root, and a number
+// of another pid namespace would make it watch a stranger.
 type service struct {
 	socket string
 	log    *zap.Logger
 }
 
-// TakeService finds the manager, and hides it from the processes that this one starts.
-// Only a daemon in the foreground is a service's main process: in the background it may
-// have been started by one that has something else to say.
+// TakeService finds the manager, and hides it from the processes that this one starts. Only a daemon in the
+// foreground is the main process of a service. One in the background may have been started by a service of
+// another program.
 func TakeService(foreground bool) *service {
 	s := &service{log: zap.NewNop()}
 	if foreground {
@@ -47,8 +46,7 @@ func TakeService(foreground bool) *service {
 	return s
 }
 
-// tell sends a state: lines of NAME=VALUE. Nobody waits for the manager, and a manager
-// that does not listen is its own affair.
+// tell sends a state: lines of NAME=VALUE. It does not wait for the manager. It is no error if nobody listens.
 func (s *service) tell(state ...string) {
 	if s.socket == "" {
 		return
@@ -58,7 +56,7 @@ func (s *service) tell(state ...string) {
 	}
 }
 
-// send writes one datagram; a name that begins with @ is abstract, for package net too.
+// send writes one datagram. A name that begins with @ is abstract, also for package net.
 func (s *service) send(state string) error {
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: s.socket, Net: "unixgram"})
 	if err != nil {
@@ -72,20 +70,19 @@ func (s *service) send(state string) error {
 	return err
 }
 
-// statusLine is a state for people. What it quotes may have line breaks.
+// statusLine is a state for people, in one line: errors that it quotes may have line breaks.
 func statusLine(format string, args ...any) string {
 	return "STATUS=" + human.Printable(fmt.Sprintf(format, args...))
 }
 
-// Ended tells why the daemon has failed, if it has: the service manager shows it.
+// Ended reports why the daemon has failed, if it has. The service manager shows it.
 func (s *service) Ended(err error) {
 	if err != nil {
 		s.tell(statusLine("%v", err))
 	}
 }
 
-// draining tells that the end has begun, and asks for time until the function that it
-// returns is called.
+// draining reports that the end has begun. It asks for time until the returned function is called.
 func (s *service) draining(text string) (end func()) {
 	s.tell("STOPPING=1", statusLine("%s", text))
 	if s.socket == "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
-// leaveState notes what it takes to bring this mount back, before it is visible.
+// leaveState writes the state that a recovery needs, before the mount is visible.
 func (d *mount) leaveState() error {
 	major, minor := d.fs.Device()
 	who, err := host.ThisProcess()
@@ -25,8 +25,8 @@ func (d *mount) leaveState() error {
 	}))
 }
 
-// forgetState removes it, when the mount has ended in peace. The number of the device may be
-// another mount's by now.
+// forgetState removes the state when the mount has ended in peace. Another mount may have the device number by
+// now.
 func (d *mount) forgetState() error {
 	d.journal.end()
 	major, minor := d.fs.Device()

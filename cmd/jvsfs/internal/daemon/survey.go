@@ -17,10 +17,9 @@ type surveyed struct {
 	status gate.Status
 }
 
-// survey looks at all worktrees, in the order of their names. Those that are over are told
-// apart: where worktrees come and go, as builds make them, what is reported would grow for
-// as long as the mount lives. Their guards stay, for open files and calls under way rest on
-// them, and the tokens of a name that comes back go on.
+// survey looks at all worktrees, in the order of their names. It separates those that are over: where builds
+// make and remove worktrees, reports would grow as long as the mount lives. Their guards stay, because open
+// files and calls in flight use them, and because a name that comes back continues its tokens.
 func (d *mount) survey() (there []surveyed, over map[lease.WorktreeID]bool) {
 	over = map[lease.WorktreeID]bool{}
 	for _, w := range d.registry.all() {
@@ -34,7 +33,7 @@ func (d *mount) survey() (there []surveyed, over map[lease.WorktreeID]bool) {
 	return there, over
 }
 
-// isOver tells whether a worktree is removed, held by nobody, and nothing of it is under way.
+// isOver reports whether a worktree is removed, held by nobody, and has nothing in flight.
 func (d *mount) isOver(st gate.Status) bool {
 	if st.State != api.StateFree || st.InFlight > 0 || st.WriteHandles > 0 {
 		return false

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// tally counts by kind. The number of kinds is bounded: what is beyond is counted as
-// one. Safe for concurrent use.
+// tally counts by kind. The number of kinds is bounded; further kinds are counted as one. Safe for concurrent
+// use.
 type tally[K comparable] struct {
 	limit int
 
@@ -29,7 +29,7 @@ func (t *tally[K]) add(k K) {
 	t.counts[k]++
 }
 
-// drop counts kinds as beyond the limit, which makes room for others.
+// drop moves kinds to the count beyond the limit, which makes room for others.
 func (t *tally[K]) drop(which func(K) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

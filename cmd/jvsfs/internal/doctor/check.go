@@ -34,7 +34,7 @@ func Check(ctx context.Context, paths []string, control string, policy lease.Pol
 	return append(all, lockdir.CheckAll(ctx, locks, policy, fix)...), nil
 }
 
-// checkMachine looks at what is the same for all mounts.
+// checkMachine checks the things that all mounts share.
 func checkMachine(policy lease.Policy) []finding.Finding {
 	all := checkKernel()
 	all = append(all, limitFindings(gatherLimits())...)
@@ -42,7 +42,7 @@ func checkMachine(policy lease.Policy) []finding.Finding {
 	return append(all, configFindings(configDir)...)
 }
 
-// placeOf finds what a path is that is not mounted; what is mounted checkMounts looks at.
+// placeOf classifies a path that is not mounted. checkMounts looks at mounts.
 func placeOf(path, control string, mounts host.MountTable) (p place.Place, found bool, err error) {
 	abs, m, err := host.Resolve(path, mounts)
 	if err != nil || host.IsJVSFS(m) {

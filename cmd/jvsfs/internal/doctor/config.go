@@ -10,8 +10,7 @@ import (
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
-// configDir holds the configuration of mounts that a service manager makes, one file
-// a mount.
+// configDir has the configurations of mounts that a service manager makes, one file for each mount.
 const configDir = "/etc/jvsfs"
 
 // configFindings reads each configuration as a mount would.

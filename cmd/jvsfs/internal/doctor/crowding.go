@@ -6,7 +6,8 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 )
 
-// crowdingFindings tells whom to ask. What the kernel only remembers it gives back.
+// crowdingFindings names users who have many files open. Inodes that the kernel only caches do not count: it
+// gives them back.
 func crowdingFindings(st api.MountStatus) []finding.Finding {
 	var out []finding.Finding
 	texts, full := client.Crowding(st)

@@ -14,24 +14,8 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 )
-
-// bad are the ids of what is not well; each must say why and how to repair it.
-func bad(t *testing.T, all []finding.Finding) []string {
-	t.Helper()
-	ids := []string{}
-	for _, f := range all {
-		require.NotEmpty(t, f.Message)
-		if f.Severity == finding.SevOK {
-			require.Empty(t, f.Why)
-			continue
-		}
-		require.NotEmpty(t, f.Why, f.ID)
-		require.NotEmpty(t, f.Fix, f.ID)
-		ids = append(ids, f.ID)
-	}
-	return ids
-}
 
 func TestKernelFindings(t *testing.T) {
 	good := kernelFacts{release: "6.18.1", beneath: has, pidfd: has}
@@ -52,7 +36,7 @@ func TestKernelFindings(t *testing.T) {
 	} {
 		k := good
 		c.change(&k)
-		require.Equal(t, c.want, bad(t, kernelFindings(k)), "%+v", k)
+		require.Equal(t, c.want, testkit.BadFindings(t, kernelFindings(k)), "%+v", k)
 	}
 	require.NotEmpty(t, kernelFindings(gatherKernel()))
 }
@@ -85,7 +69,7 @@ func TestLimitFindings(t *testing.T) {
 	} {
 		l := good
 		c.change(&l)
-		require.Equal(t, c.want, bad(t, limitFindings(l)), "%+v", l)
+		require.Equal(t, c.want, testkit.BadFindings(t, limitFindings(l)), "%+v", l)
 	}
 	require.NotEmpty(t, limitFindings(gatherLimits()))
 }
@@ -113,7 +97,7 @@ func TestStackFindings(t *testing.T) {
 		{"dead", "dead"}: {"recovery.interrupted"}, {"serving", "serving"}: {}, {"silent", "dead"}: {"recovery.interrupted"},
 	} {
 		got := stackFindings([]*mountinfo.Info{lower, upper, apart}, []api.MountStatus{{State: states[0]}, {State: states[1]}, {State: "dead"}})
-		require.Equal(t, want, bad(t, got), "lower, upper: %v", states)
+		require.Equal(t, want, testkit.BadFindings(t, got), "lower, upper: %v", states)
 		if len(want) > 0 && want[0] == "recovery.interrupted" {
 			require.Contains(t, got[0].Fix, "jvsfs recover /srv/repo")
 		}
@@ -122,10 +106,10 @@ func TestStackFindings(t *testing.T) {
 
 func TestMountFindingsNameTheWayOut(t *testing.T) {
 	dead := checkMount(api.MountStatus{Mountpoint: "/srv/repo", State: "dead"})
-	require.Equal(t, []string{"mounts.dead"}, bad(t, []finding.Finding{dead}))
+	require.Equal(t, []string{"mounts.dead"}, testkit.BadFindings(t, []finding.Finding{dead}))
 	require.Contains(t, dead.Fix, "jvsfs recover /srv/repo")
-	require.Equal(t, []string{"mounts.silent"}, bad(t, []finding.Finding{checkMount(api.MountStatus{Mountpoint: "/m", State: "silent", Detail: "x"})}))
-	require.Equal(t, []string{"mounts.forbidden"}, bad(t, []finding.Finding{checkMount(api.MountStatus{Mountpoint: "/m", State: "forbidden"})}))
+	require.Equal(t, []string{"mounts.silent"}, testkit.BadFindings(t, []finding.Finding{checkMount(api.MountStatus{Mountpoint: "/m", State: "silent", Detail: "x"})}))
+	require.Equal(t, []string{"mounts.forbidden"}, testkit.BadFindings(t, []finding.Finding{checkMount(api.MountStatus{Mountpoint: "/m", State: "forbidden"})}))
 }
 
 func TestFeatureFindings(t *testing.T) {
@@ -133,10 +117,10 @@ func TestFeatureFindings(t *testing.T) {
 		return featureFindings(api.MountStatus{Mountpoint: "/m", Statistics: []byte(stats)})
 	}
 	all := about(`{"kernel":{"protocol":"7.45","direct_io_allow_mmap":true,"expire_only":true,"notify_prune":true,"handle_killpriv_v2":true,"setxattr_ext":true}}`)
-	require.Empty(t, bad(t, all))
+	require.Empty(t, testkit.BadFindings(t, all))
 	require.Contains(t, all[0].Message, "speaks FUSE 7.45 and can do all")
 	old := about(`{"kernel":{"protocol":"7.36"}}`)
-	require.Equal(t, []string{"kernel.map"}, bad(t, old))
+	require.Equal(t, []string{"kernel.map"}, testkit.BadFindings(t, old))
 	require.Contains(t, old[1].Message, "cannot clear setuid with the write (each write asks first), end long caching")
 	require.Empty(t, about(`{}`))
 	require.Empty(t, about(``))
@@ -152,7 +136,7 @@ func TestVersionFindings(t *testing.T) {
 		{"1.2", "/usr/bin/jvsfs (deleted)", []string{"version.replaced"}},
 		{"1.2", "/usr/bin/nginx (deleted)", []string{}}, // its number means another process here
 	} {
-		require.Equal(t, c.want, bad(t, versionFindings(api.MountStatus{Version: c.Daemon, PID: 3}, "1.2", c.exe)), "%+v", c)
+		require.Equal(t, c.want, testkit.BadFindings(t, versionFindings(api.MountStatus{Version: c.Daemon, PID: 3}, "1.2", c.exe)), "%+v", c)
 	}
 }
 
@@ -171,13 +155,13 @@ func TestAbandonedFilesOfTheRun(t *testing.T) {
 	}
 	got := abandoned(files, map[api.Device]bool{{Major: 0, Minor: 2}: true}, now)
 	require.Equal(t, files[:2], got)
-	require.Equal(t, []string{"run.socket"}, bad(t, []finding.Finding{got[0].finding(lockdir.Repair{})}))
-	require.Equal(t, []string{"run.state"}, bad(t, []finding.Finding{got[1].finding(lockdir.Repair{Safe: true})}), "a file with content is nobody's to remove")
+	require.Equal(t, []string{"run.socket"}, testkit.BadFindings(t, []finding.Finding{got[0].finding(lockdir.Repair{})}))
+	require.Equal(t, []string{"run.state"}, testkit.BadFindings(t, []finding.Finding{got[1].finding(lockdir.Repair{Safe: true})}), "a file with content is nobody's to remove")
 }
 
 func TestGuardianFindings(t *testing.T) {
 	require.Empty(t, guardianFindings([]guardianFact{{7, false}}))
-	require.Equal(t, []string{"run.guardian"}, bad(t, guardianFindings([]guardianFact{{7, false}, {8, true}})))
+	require.Equal(t, []string{"run.guardian"}, testkit.BadFindings(t, guardianFindings([]guardianFact{{7, false}, {8, true}})))
 }
 
 func TestConfigFindings(t *testing.T) {
@@ -196,7 +180,7 @@ func TestConfigFindings(t *testing.T) {
 			require.Equal(t, finding.SevOK, f.Severity, f.Message)
 			continue
 		}
-		require.Equal(t, []string{c.want}, bad(t, []finding.Finding{f}), f.Message)
+		require.Equal(t, []string{c.want}, testkit.BadFindings(t, []finding.Finding{f}), f.Message)
 		require.Contains(t, f.Message, name)
 	}
 	require.Contains(t, checkConfig(filepath.Join(dir, "typo.yaml")).Message, "typo.yaml:2:1: ")

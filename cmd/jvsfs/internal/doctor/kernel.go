@@ -11,8 +11,8 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
-// kernelFacts are what the kernel was found to have: calls are tried, not looked up by
-// version, for vendors port both ways.
+// kernelFacts are the features of the kernel. They are found by trying the calls. A version proves little,
+// because vendors backport features.
 type kernelFacts struct {
 	release string
 	missing []string // calls that a mount needs
@@ -21,7 +21,7 @@ type kernelFacts struct {
 	fuse    error // of opening /dev/fuse
 }
 
-// support says whether the kernel has something, if that could be found out.
+// support says whether the kernel has a feature, or that this is unknown.
 type support uint8
 
 const (
@@ -30,10 +30,9 @@ const (
 	lacks
 )
 
-// Kernels by whose release alone it can be told what their FUSE client speaks: that is
-// agreed upon in a mount's first exchange. Mapping what is open for writing is
-// FUSE_DIRECT_IO_ALLOW_MMAP (protocol 7.39), forgetting on demand FUSE_NOTIFY_PRUNE
-// (7.45).
+// Features of the FUSE client that only the kernel's release tells before a mount is made: client and daemon
+// agree on them in the first exchange of a mount. Mapping a file that is open for writing is
+// FUSE_DIRECT_IO_ALLOW_MMAP (protocol 7.39), forgetting on demand is FUSE_NOTIFY_PRUNE (7.45).
 const (
 	kernelMaps   = "6.6"
 	kernelPrunes = "6.18"
@@ -68,8 +67,8 @@ func gatherKernel() kernelFacts {
 	return k
 }
 
-// supportOf reads the answer to a call that is made to fail for its other arguments:
-// an unknown flag or call is complained of first, a lack of privilege before that.
+// supportOf judges by the error of a call whose other arguments are wrong on purpose. The kernel reports an
+// unknown flag or call before those, and a missing privilege before everything.
 func supportOf(err error, absent unix.Errno) support {
 	switch {
 	case errors.Is(err, absent), errors.Is(err, unix.ENOSYS):

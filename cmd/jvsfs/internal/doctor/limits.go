@@ -13,7 +13,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 )
 
-// limitFacts are the limits that a daemon of this user meets; 0 is not known.
+// limitFacts are the limits for a daemon of this user; 0 is unknown.
 type limitFacts struct {
 	descriptors       uint64 // RLIMIT_NOFILE, hard
 	descriptorsError  error
@@ -28,9 +28,9 @@ type limitFacts struct {
 }
 
 const (
-	// descriptorsWanted is how many descriptors let a mount remember a large tree.
+	// descriptorsWanted is the number of descriptors that a mount needs for a large tree.
 	descriptorsWanted = 65536
-	// watchesWanted is how many directories a daemon watches at most.
+	// watchesWanted is the largest number of directories that a daemon watches.
 	watchesWanted = 16384
 	// timeoutWanted is longer than a flush of a large file takes.
 	timeoutWanted = 5 * time.Minute
@@ -54,7 +54,7 @@ func gatherLimits() limitFacts {
 	return l
 }
 
-// sysctl is 0 for what the kernel does not have.
+// sysctl is 0 if the kernel does not have the setting.
 func sysctl(name string) uint64 {
 	text, err := os.ReadFile("/proc/sys/" + name)
 	if err != nil {
@@ -64,7 +64,7 @@ func sysctl(name string) uint64 {
 	return n
 }
 
-// numberIn reads the number that a text begins with.
+// numberIn reads the number at the beginning of a text.
 func numberIn(text string) (n uint64, ok bool) {
 	_, err := fmt.Sscan(text, &n)
 	return n, err == nil
@@ -112,7 +112,7 @@ func linesWith(file, prefix string) (n uint64) {
 func limitFindings(l limitFacts) []finding.Finding {
 	out := []finding.Finding{processLimit(l)}
 	if l.files > 0 && l.filesUsed > l.files/10*9 {
-		out = append(out, finding.Warn("limits.machine", "sysctl fs.file-max; find out who keeps them open", "%d of the %d files that the machine may have open are open", l.filesUsed, l.files))
+		out = append(out, finding.Warn("limits.machine", "sysctl fs.file-max; find the processes that keep them open", "%d of the %d files that the machine may have open are open", l.filesUsed, l.files))
 	}
 	out = append(out, inotifyFindings(l)...)
 	return append(out, timeoutFindings(l)...)

@@ -19,8 +19,7 @@ import (
 	"github.com/jvsfs/jvsfs/fusefs"
 )
 
-// checkMounts looks at every mount, at its lock directory, at who gets past it, and
-// at what mounts that are gone have left.
+// checkMounts checks every mount, its lock directory, ways past it, and leftovers of former mounts.
 func checkMounts(ctx context.Context, mounts host.MountTable, fix lockdir.Repair) []finding.Finding {
 	ours := mounts.JVSFS()
 	others := host.ReadNamespaces("/proc")
@@ -45,7 +44,7 @@ func checkMounts(ctx context.Context, mounts host.MountTable, fix lockdir.Repair
 	return append(out, checkRun(mounts, others, fix)...)
 }
 
-// askDoctor lets the daemon check its lock directory.
+// askDoctor asks the daemon to check its lock directory.
 func askDoctor(ctx context.Context, m *mountinfo.Info, fix lockdir.Repair) []finding.Finding {
 	resp, err := client.Ask(ctx, m, api.Doctor{Repair: fix.Safe, Force: fix.Force}, nil, nil)
 	var out []finding.Finding
@@ -75,8 +74,8 @@ func checkMount(st api.MountStatus) finding.Finding {
 	return finding.Fail("mounts.silent", fix, "%s does not answer as it should: %s", st.Mountpoint, st.Detail)
 }
 
-// stackFindings looks for what an interrupted recovery leaves: a new mount is put
-// beneath the dead one, which is detached then. all are the states of ours.
+// stackFindings looks for the rest of an interrupted recovery: a new mount beneath a dead one that was not
+// detached. all are the states of our mounts.
 func stackFindings(ours []*mountinfo.Info, all []api.MountStatus) []finding.Finding {
 	state := map[int]string{}
 	for i, m := range ours {
@@ -101,8 +100,8 @@ func stackFindings(ours []*mountinfo.Info, all []api.MountStatus) []finding.Find
 	return out
 }
 
-// versionFindings compares the daemon with this command. exe is what the kernel says
-// of the daemon's binary, "" when it may not be looked at.
+// versionFindings compares the daemon with this command. exe is the daemon's binary as the kernel names it, ""
+// if we may not look.
 func versionFindings(st api.MountStatus, own, exe string) []finding.Finding {
 	const fix = "jvsfs mount --replace, or umount and mount again"
 	switch {
@@ -119,12 +118,11 @@ func versionFindings(st api.MountStatus, own, exe string) []finding.Finding {
 }
 
 func exeOf(pid int) string {
-	exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // not ours to look at
+	exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // we may not look at it
 	return exe
 }
 
-// featureFindings tells what the kernel's side of a mount cannot do, as it said itself
-// when the mount was made.
+// featureFindings names the features that the kernel did not offer when the mount was made.
 func featureFindings(st api.MountStatus) []finding.Finding {
 	var stats struct {
 		Kernel *fusefs.Features `json:"kernel"`
@@ -162,5 +160,5 @@ func hiddenFindings(m *mountinfo.Info, mounts host.MountTable) []finding.Finding
 		return nil
 	}
 	return []finding.Finding{finding.Warn("mounts.hidden", "umount "+m.Mountpoint+", unmount what is inside, mount again, and mount that again at its place in "+m.Mountpoint,
-		"%s does not show what is mounted inside of %s by another way: %s", m.Mountpoint, m.Source, host.HiddenText(all))}
+		"%s does not show the file systems that are mounted inside of %s: %s", m.Mountpoint, m.Source, host.HiddenText(all))}
 }

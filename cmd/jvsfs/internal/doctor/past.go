@@ -17,9 +17,8 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// checkPast looks for who gets past an in-place mount: the directory below it, reached
-// by another mount or namespace, or from before. A mount at a place of its own leaves
-// its source in view on purpose.
+// checkPast looks for ways past an in-place mount, to the directory below it: another mount, another namespace,
+// or a process from before. A mount at a place of its own leaves its source visible on purpose.
 func checkPast(m *mountinfo.Info, mounts host.MountTable, others []host.MountNamespace) []finding.Finding {
 	carrier := mounts.ByID(m.Parent)
 	for host.IsJVSFS(carrier) && carrier.Mountpoint == m.Mountpoint { // one jvsfs mount upon another
@@ -49,7 +48,7 @@ func commandOf(pid int) string {
 	return human.Printable(st.Comm)
 }
 
-// bindFindings tells of other paths in this namespace.
+// bindFindings reports other paths in this namespace.
 func bindFindings(own []host.Window, dir string) []finding.Finding {
 	var out []finding.Finding
 	for _, w := range own {
@@ -60,8 +59,7 @@ func bindFindings(own []host.Window, dir string) []finding.Finding {
 	return out
 }
 
-// namespaceFindings tells of a namespace that sees the bare directory. command names a
-// process.
+// namespaceFindings reports a namespace that sees the unfenced directory. command names a process.
 func namespaceFindings(ns host.MountNamespace, seen []host.Window, dir string, command func(int) string) []finding.Finding {
 	var at []string
 	for _, w := range seen {
@@ -92,7 +90,7 @@ func some(pids []int, command func(int) string) string {
 // containerRuntimes start processes in mount namespaces of their own.
 var containerRuntimes = []string{"dockerd", "containerd", "containerd-shim", "containerd-shim-runc-v2", "podman", "conmon", "crio", "kubelet", "lxc-start", "lxd", "incusd", "systemd-nspawn"}
 
-// privateFindings tells when a new mount is not passed on to those who run already.
+// privateFindings warns if a new mount does not propagate to running containers.
 func privateFindings(carrier *mountinfo.Info, dir string, others []host.MountNamespace, command func(int) string) []finding.Finding {
 	if strings.Contains(carrier.Optional, "shared:") {
 		return []finding.Finding{finding.OK("propagation.shared", "a mount at %s is passed on to other mount namespaces", dir)}
@@ -112,7 +110,7 @@ func privateFindings(carrier *mountinfo.Info, dir string, others []host.MountNam
 		"the mount that carries %s is private, so that %s in another mount namespace did not get it", dir, some(runtimes, command))}
 }
 
-// past finds the processes that look at the directory by any mount that shows it.
+// past finds the processes that use the directory through any mount that shows it.
 type past struct {
 	dir      string
 	device   api.Device        // of the file system below
@@ -125,7 +123,7 @@ func (p past) add(seen []host.Window) {
 	}
 }
 
-// processes names those who stand below, from before the mount or by another way.
+// processes names the processes that use the directory below, from before the mount or by another way.
 func (p past) processes() []finding.Finding {
 	scan := host.BusyScan{
 		Proc: "/proc", Skip: os.Getpid(), Limit: host.MaxBusyPerProcess,
@@ -142,7 +140,7 @@ func (p past) processes() []finding.Finding {
 	return append(out, p.mappings()...)
 }
 
-// writing says of a descriptor that it can write.
+// writing says that a descriptor is open for writing.
 func writing(e api.BusyEntry) string {
 	number, isFD := strings.CutPrefix(e.Use, "fd ")
 	if !isFD {
@@ -163,9 +161,8 @@ func writing(e api.BusyEntry) string {
 	return ""
 }
 
-// mappings names the processes that map a file there, shared and writable: a mapping
-// outlives its descriptor. A file that is mapped through a mount of ours is on another
-// device.
+// mappings names the processes that map a file there, shared and writable. A mapping outlives its descriptor. A
+// file that is mapped through a jvsfs mount is on another device.
 func (p past) mappings() []finding.Finding {
 	names, _ := filepath.Glob("/proc/[0-9]*/maps") // the pattern is well-formed
 	var out []finding.Finding
@@ -182,7 +179,7 @@ func (p past) mappings() []finding.Finding {
 func (p past) mapped(maps string) []string {
 	text, err := os.ReadFile(maps)
 	if err != nil {
-		return nil // ended, or not ours to look at
+		return nil // ended, or we may not look at it
 	}
 	return host.ParseMaps(strings.NewReader(sharedWritable(string(text))), func(d api.Device, path string) bool {
 		if d != p.device {

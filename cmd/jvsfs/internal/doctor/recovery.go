@@ -16,11 +16,10 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// checkStates looks for state of daemons that have ended and whose mounts are gone. It is
-// looked at twice: a recovery that is under way leaves such for a moment, and none is under
-// way while its lock is ours.
+// checkStates looks for the state of daemons that have ended and whose mounts are gone. It looks twice. A
+// running recovery leaves such state for a moment, so the second look takes the lock of recoveries.
 func checkStates(ctx context.Context, fix lockdir.Repair) []finding.Finding {
-	if os.Geteuid() != 0 || len(strayStates()) == 0 { // they are root's to read
+	if os.Geteuid() != 0 || len(strayStates()) == 0 { // only root can read them
 		return nil
 	}
 	lock, err := recovery.Lock(ctx)
@@ -58,8 +57,8 @@ func strayStates() []strayState {
 		case s.unreadable == nil && st.Daemon.Liveness() != lease.Gone:
 			continue // it serves, is about to, or cannot be seen from here
 		}
-		// Not by mount tables: one of a namespace without a process is seen by nobody, and
-		// a mount may be held by a descriptor alone.
+		// Mount tables do not tell: nobody sees that of a namespace without a process, and a descriptor alone
+		// can keep a mount.
 		if there, err := fusefs.Connected(s.dev.Major, s.dev.Minor); there || err != nil {
 			continue
 		}
@@ -68,8 +67,8 @@ func strayStates() []strayState {
 	return out
 }
 
-// finding tells of it. Safe to remove is what a boot before this one has left, and what names
-// an ended process of this one; what cannot be read may name any.
+// finding reports it. It is safe to remove a file of an earlier boot, and a file of this boot whose process has
+// ended. A file that cannot be read may be of any process.
 func (s strayState) finding(fix lockdir.Repair) finding.Finding {
 	switch {
 	case s.unreadable != nil:

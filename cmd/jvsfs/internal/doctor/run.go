@@ -21,8 +21,8 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// checkRun looks for what mounts that are gone have left: sockets and state files in
-// the directory of the control sockets, and guardians.
+// checkRun looks for leftovers of former mounts: sockets and state files in the directory of the control
+// sockets, and guardians.
 func checkRun(mounts host.MountTable, others []host.MountNamespace, fix lockdir.Repair) []finding.Finding {
 	mounted := map[api.Device]bool{}
 	for _, table := range append([]host.MountTable{mounts}, tablesOf(others)...) {
@@ -50,7 +50,7 @@ type runFile struct {
 	path   string
 	dev    api.Device
 	socket bool
-	heard  bool // somebody listens there; not asked where the mount is there
+	heard  bool // somebody listens there; not tried if the mount exists
 	at     time.Time
 }
 
@@ -82,8 +82,7 @@ func runFiles(dir string, mounted map[api.Device]bool) ([]runFile, []finding.Fin
 	return out, nil
 }
 
-// listens reports whether somebody may be listening; only a refused connection says
-// that nobody is.
+// listens reports whether somebody may be listening. Only a refused connection proves that nobody is.
 func listens(socket string) bool {
 	c, err := net.DialTimeout("unix", socket, client.StatusTimeout)
 	if err == nil {
@@ -92,10 +91,10 @@ func listens(socket string) bool {
 	return !errors.Is(err, unix.ECONNREFUSED) && !errors.Is(err, unix.ENOENT)
 }
 
-// abandoned are the files that no mount and no daemon uses. A young one may be that of
-// a mount that is being made.
+// abandoned are the files that no mount and no daemon uses. A young one may belong to a mount that is being
+// made.
 func abandoned(files []runFile, mounted map[api.Device]bool, now time.Time) []runFile {
-	spoken := map[api.Device]bool{} // somebody listens, or the state of a recovery says what it is
+	spoken := map[api.Device]bool{} // somebody listens, or a state file explains it
 	for _, f := range files {
 		spoken[f.dev] = spoken[f.dev] || f.heard || filepath.Ext(f.path) == ".state"
 	}
@@ -104,8 +103,7 @@ func abandoned(files []runFile, mounted map[api.Device]bool, now time.Time) []ru
 	})
 }
 
-// finding tells of an abandoned file. A socket that nobody listens on has no content
-// to keep, and is removed where repairing is asked for.
+// finding reports an abandoned file. A socket without a listener has no content, so --repair removes it.
 func (f runFile) finding(fix lockdir.Repair) finding.Finding {
 	switch {
 	case !f.socket:
@@ -125,8 +123,8 @@ type guardianFact struct {
 	orphaned bool
 }
 
-// findGuardians looks for the guardians of daemons. The kernel tells a guardian of the
-// end of its daemon; one that is there without a daemon is stuck.
+// findGuardians looks for the guardians of daemons. The kernel signals the end of a daemon to its guardian. So
+// a guardian without a daemon is stuck.
 func findGuardians() []guardianFact {
 	names, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is well-formed
 	var out []guardianFact
@@ -146,7 +144,7 @@ func findGuardians() []guardianFact {
 	return out
 }
 
-// isGuardian knows a guardian by its one argument and its binary's name.
+// isGuardian recognises a guardian by its only argument and the name of its binary.
 func isGuardian(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {

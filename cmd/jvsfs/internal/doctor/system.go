@@ -12,8 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// olderThan compares the first two numbers of kernel releases; what cannot be
-// read is not older.
+// olderThan compares the first two numbers of kernel releases. A release that cannot be parsed is not older.
 func olderThan(release, than string) bool {
 	a, ok := versionOf(release)
 	b, _ := versionOf(than)

@@ -11,8 +11,8 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// checkTrees looks for directories that have two sets of records, as releases allowed that
-// took no lock on them, and for records that do not say for which directory they are.
+// checkTrees looks for directories with two sets of records (early releases, without a lock on the directory,
+// allowed that), and for records that do not name their directory.
 func checkTrees() []finding.Finding {
 	return append(overlapFindings(place.LivingStates()), unboundFindings()...)
 }
@@ -22,7 +22,7 @@ func overlapFindings(all []*host.MountState) []finding.Finding {
 	for i, a := range all {
 		for _, b := range all[i+1:] {
 			if a.Mark != 0 && b.Mark != 0 || !twice(a, b) {
-				continue // of two that have looked for each other's locks one was renamed since
+				continue // both have looked for each other's locks, so one was renamed since
 			}
 			out = append(out, finding.Fail("tree.twice", "jvsfs umount one of them, and mount it with the records of the other; then jvsfs mount --replace the other",
 				"the mounts at %s (of %s, records in %s) and at %s (of %s, records in %s) serve one tree with two sets of records",
@@ -32,7 +32,7 @@ func overlapFindings(all []*host.MountState) []finding.Finding {
 	return out
 }
 
-// twice tells whether two mounts serve one tree with two sets of records, by their paths.
+// twice reports whether two mounts serve one tree with two sets of records, by their paths.
 func twice(a, b *host.MountState) bool {
 	kin, related := place.KinOf(a.Source, b.Source)
 	if !related || a.Locks != b.Locks || kin == place.KinSame {
@@ -45,7 +45,7 @@ func twice(a, b *host.MountState) bool {
 	return host.RelativeTo(a.Source, b.Source) != "main" && dir != "worktrees/" // a repository and one of its worktrees
 }
 
-// unboundFindings tells of what releases have left whose records were found by the path alone.
+// unboundFindings reports records of early releases, which found them only by the path.
 func unboundFindings() []finding.Finding {
 	dirs, _ := filepath.Glob(place.DefaultControlRoot + "/*") // the pattern is well-formed
 	var out []finding.Finding
@@ -75,5 +75,5 @@ func checkTree(p place.Place, fix lockdir.Repair) []finding.Finding {
 	if err != nil {
 		return []finding.Finding{finding.Fail("repair.failed", "run doctor as root", "%v", err)}
 	}
-	return []finding.Finding{finding.OK("repair.done", "%s: the records are those of %s as well now, and its tokens go on", p.LockDir, p.Root)}
+	return []finding.Finding{finding.OK("repair.done", "%s: the records belong to %s as well now, and its tokens continue", p.LockDir, p.Root)}
 }

@@ -1,3 +1,3 @@
-// Package finding is what a check says: what is the matter, why that matters and how to repair
-// it. Doctor reports findings, and so do daemons for the lock directories that they hide.
+// Package finding is the result of a check: what is wrong, why it matters and how to repair it. doctor reports
+// findings. So do daemons, for the lock directories that their mounts hide.
 package finding

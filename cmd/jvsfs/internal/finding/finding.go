@@ -19,7 +19,7 @@ type Finding struct {
 	ID       string `json:"id"`    // CHECK.WHAT, for programs
 	Check    string `json:"check"` // the first part of the id
 	Severity string `json:"severity"`
-	Message  string `json:"message"`       // what is the matter
+	Message  string `json:"message"`       // what is wrong
 	Why      string `json:"why,omitempty"` // why it matters
 	Fix      string `json:"fix,omitempty"` // how to repair it
 }
@@ -33,22 +33,22 @@ func newFinding(id, severity, fix, format string, args []any) Finding {
 	return f
 }
 
-// OK says that all is well.
+// OK says that the check found nothing wrong.
 func OK(id, format string, args ...any) Finding {
 	return newFinding(id, SevOK, "", format, args)
 }
 
-// Warn says what may become a problem. id is CHECK.WHAT; fix says how to repair it.
+// Warn reports a possible problem. id is CHECK.WHAT; fix says how to repair it.
 func Warn(id, fix, format string, args ...any) Finding {
 	return newFinding(id, SevWarn, fix, format, args)
 }
 
-// Fail says what is wrong. id is CHECK.WHAT; fix says how to repair it.
+// Fail reports an error. id is CHECK.WHAT; fix says how to repair it.
 func Fail(id, fix, format string, args ...any) Finding {
 	return newFinding(id, SevFail, fix, format, args)
 }
 
-// Failed tells whether something is wrong; with strict a warning is, too.
+// Failed reports whether a check failed. With strict a warning counts, too.
 func Failed(all []Finding, strict bool) bool {
 	for _, f := range all {
 		if f.Severity == SevFail || strict && f.Severity == SevWarn {

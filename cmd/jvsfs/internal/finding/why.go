@@ -1,7 +1,7 @@
 package finding
 
-// WhyItMatters says of each finding that is not well what comes of it. A test holds
-// that every id that doctor reports has its line, and every line its finding.
+// WhyItMatters says for each problem what follows from it. A test checks that every id that doctor reports has
+// a line, and every line a finding.
 var WhyItMatters = map[string]string{
 	"kernel.old":        "mounting needs these calls; without them there is no fence at all",
 	"kernel.map":        "programs that map files for writing (databases, linkers) fail in the mount",
@@ -23,11 +23,11 @@ var WhyItMatters = map[string]string{
 	"config.unreadable": "the mount of this file will not start at the next boot",
 	"config.source":     "the mount of this file will not start at the next boot",
 
-	"mounts.dead":      "everything in a dead mount fails with ENOTCONN; unmounting it bares the directory below to writes with no fence",
+	"mounts.dead":      "everything in a dead mount fails with ENOTCONN; after an unmount nothing fences the directory below",
 	"mounts.silent":    "everybody who uses the mount may have to wait for its daemon",
 	"mounts.forbidden": "what cannot be asked cannot be judged",
 
-	"mounts.hidden": "what is written to those places through the mount goes to the directories below them, and what is in them is not seen",
+	"mounts.hidden": "writes to those places through the mount go to the directories below them, and the files of these file systems are not seen",
 
 	"recovery.interrupted": "everybody still meets the dead mount, although the new daemon serves beneath it",
 	"recovery.covered":     "who entered the dead mount before keeps it; when the upper mount goes, the dead one is met again",

@@ -34,10 +34,9 @@ type BusyScan struct {
 	Limit int
 }
 
-// WhoKeepsBusy finds the processes that use the file system dev in any mount
-// namespace that can be seen. It never asks the file system itself: the links
-// in /proc are jumped through and the inode's cached device number is read with
-// AT_STATX_DONT_SYNC, which sends a FUSE daemon nothing.
+// WhoKeepsBusy finds the processes that use the file system dev, in any mount namespace that can be seen. It
+// never asks the file system itself: it follows the links in /proc and reads the cached device number with
+// AT_STATX_DONT_SYNC, which sends no request to a FUSE daemon.
 func WhoKeepsBusy(dev api.Device, skip int) []api.BusyEntry {
 	scan := BusyScan{
 		Proc: "/proc", Skip: skip, Limit: MaxBusyPerProcess,
@@ -47,8 +46,7 @@ func WhoKeepsBusy(dev api.Device, skip int) []api.BusyEntry {
 	return append(scan.Run(), keptByKernel(dev)...)
 }
 
-// Run scans all processes; those that vanish or may not be looked at are left
-// out.
+// Run scans all processes. It leaves out those that vanish or that it may not look at.
 func (s BusyScan) Run() []api.BusyEntry {
 	names, err := os.ReadDir(s.Proc)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 )
 
-// keptByKernel lists what keeps a file system busy for no process in particular: the file of
-// a loop device, the root of another mount, the name of a socket.
+// keptByKernel lists what keeps a file system busy without a process: the file of a loop device, the root of
+// another mount, the name of a socket.
 func keptByKernel(dev api.Device) []api.BusyEntry {
 	mounts, err := ReadMounts()
 	if err != nil {
@@ -52,8 +52,8 @@ func socketsOn(mounts MountTable, dev api.Device) []api.BusyEntry {
 	return out
 }
 
-// loopsOn finds the loop devices whose file lies in the file system. Only the kernel knows
-// the file: it is asked by its path, for the file system may not answer.
+// loopsOn finds the loop devices whose file lies in the file system. It goes by the file's path as the kernel
+// shows it, because the file system may not answer.
 func loopsOn(mounts MountTable, dev api.Device, sys string) []api.BusyEntry {
 	names, _ := filepath.Glob(filepath.Join(sys, "block/*/loop/backing_file")) // the pattern is well-formed
 	var out []api.BusyEntry

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CloseFile closes what has nothing to flush; nil is no file.
+// CloseFile closes a file that has nothing to flush. It accepts nil.
 func CloseFile(f *os.File) {
 	if f != nil {
 		_ = f.Close() // only descriptors of processes and pipes come here
@@ -23,7 +23,7 @@ func OpenDirectory(dirfd int, name string) (int, error) {
 	return fd, nil
 }
 
-// EscapeGlob is s as a pattern that matches s alone.
+// EscapeGlob is the pattern that matches only s.
 func EscapeGlob(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
 }

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// heldMount is a mount by the descriptor of its root: what is mounted at its place
-// later, or in its place, is not meant.
+// heldMount is a mount, held by a descriptor of its root. It stays this mount, whatever is mounted at its place
+// later.
 type heldMount struct {
 	info *mountinfo.Info
 	Root *os.File // O_PATH
 }
 
-// HoldMount opens the root of a mount that is the uppermost at its place, without
-// asking its file system anything: its daemon may be dead or stopped.
+// HoldMount opens the root of the topmost mount at a place. It does not ask the file system, because its daemon
+// may be dead or stopped.
 func HoldMount(m *mountinfo.Info) (*heldMount, error) {
 	fd, err := unix.Open(m.Mountpoint, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -54,9 +54,9 @@ func (h *heldMount) FD() int { return int(h.Root.Fd()) }
 
 func (h *heldMount) Close() { CloseFile(h.Root) }
 
-// Detach takes this very mount away, lazily, and with it what is mounted on it. The link
-// in /proc leads to the root of the mount itself, not to what covers it (path_resolution(7)
-// does not cross mounts behind such a link).
+// Detach unmounts this mount lazily, with all that is mounted on it. The link in /proc leads to the root of the
+// mount itself, and not to a mount that covers it (path_resolution(7) does not cross mounts behind such a
+// link).
 func (h *heldMount) Detach() error {
 	err := unix.Unmount(fmt.Sprintf("/proc/thread-self/fd/%d", h.FD()), unix.MNT_DETACH)
 	if err != nil {

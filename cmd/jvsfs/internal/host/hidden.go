@@ -7,8 +7,8 @@ import (
 	"github.com/moby/sys/mountinfo"
 )
 
-// HiddenIn lists what is mounted inside of a source, and is no part of the mount: there the
-// directories are seen that those cover. What is mounted through the mount is not meant.
+// HiddenIn lists the file systems that are mounted inside of a source. They are no part of the mount: it shows
+// the directories that they cover. File systems that were mounted through the mount do not count.
 func (t MountTable) HiddenIn(source string) []*mountinfo.Info {
 	var out []*mountinfo.Info
 	for _, m := range t {
@@ -19,7 +19,7 @@ func (t MountTable) HiddenIn(source string) []*mountinfo.Info {
 	return out
 }
 
-// through tells whether a mount is one of the source, or lies on such a one.
+// through reports whether a mount is one of the source, or lies on such a mount.
 func (t MountTable) through(m *mountinfo.Info, source string) bool {
 	for ; m != nil && m.ID != m.Parent; m = t.ByID(m.Parent) {
 		if IsJVSFS(m) && m.Source == source {

@@ -23,10 +23,10 @@ func ReadMounts() (MountTable, error) { return mountinfo.GetMounts(nil) }
 // parseMounts reads the format of /proc/PID/mountinfo.
 func parseMounts(r io.Reader) (MountTable, error) { return mountinfo.GetMountsFromReader(r, nil) }
 
-// IsJVSFS tells whether m is a mount of ours.
+// IsJVSFS reports whether m is a jvsfs mount.
 func IsJVSFS(m *mountinfo.Info) bool { return m != nil && m.FSType == FSType }
 
-// JVSFS lists the mounts of ours, in the order of the table.
+// JVSFS lists the jvsfs mounts, in the order of the table.
 func (t MountTable) JVSFS() []*mountinfo.Info {
 	var out []*mountinfo.Info
 	for _, m := range t {
@@ -37,13 +37,13 @@ func (t MountTable) JVSFS() []*mountinfo.Info {
 	return out
 }
 
-// Has tells whether a jvsfs mount of a device is left, at whatever place.
+// Has reports whether any jvsfs mount of a device is left.
 func (t MountTable) Has(d api.Device) bool {
 	return t.Count(d) > 0
 }
 
-// Count is how many jvsfs mounts of a device there are: its number may be another file
-// system's by now.
+// Count is the number of jvsfs mounts of a device. Other file systems do not count: one may have the number by
+// now.
 func (t MountTable) Count(d api.Device) (n int) {
 	for _, m := range t.JVSFS() {
 		if DeviceOf(m) == d {
@@ -63,9 +63,9 @@ func (t MountTable) ByID(id int) *mountinfo.Info {
 	return nil
 }
 
-// At finds the mount that a walk to the absolute, clean path ends on. It goes
-// down the tree as the kernel does, so that a mount that another one covers is
-// not found, and the topmost of several at one place is.
+// At finds the mount on which a walk to the absolute, clean path ends. It goes down the tree as the kernel
+// does. So it does not find a mount that another one covers, and of several mounts at one place it finds the
+// topmost.
 func (t MountTable) At(path string) *mountinfo.Info {
 	cur := t.root()
 	for cur != nil {
@@ -103,7 +103,7 @@ func (t MountTable) below(cur *mountinfo.Info, path string) *mountinfo.Info {
 	return best
 }
 
-// Within tells whether the clean absolute path is dir or below it.
+// Within reports whether the clean absolute path is dir or below it.
 func Within(dir, path string) bool {
 	if dir == "/" {
 		return strings.HasPrefix(path, "/")
@@ -131,8 +131,8 @@ func InMount(m *mountinfo.Info, path string) string {
 	return root + "/" + rel
 }
 
-// StackAt lists the jvsfs mounts at a place, one on the root of the other, the uppermost
-// first, as far as nothing else covers them.
+// StackAt lists the jvsfs mounts that are stacked at a place, the topmost first, unless another mount covers
+// them.
 func (t MountTable) StackAt(point string) []*mountinfo.Info {
 	var out []*mountinfo.Info
 	for m := t.At(point); IsJVSFS(m) && m.Mountpoint == point; m = t.ByID(m.Parent) {

@@ -8,16 +8,16 @@ import (
 	"github.com/moby/sys/mountinfo"
 )
 
-// MountNamespace is a mount namespace other than this process's, with those who are
-// in it. What runs in a container sees that container's.
+// MountNamespace is another mount namespace than that of this process, with the processes in it. A container
+// has one of its own.
 type MountNamespace struct {
 	Name  string // as /proc has it, "mnt:[4026532000]"
 	PIDs  []int
 	Table MountTable
 }
 
-// ReadNamespaces finds the mount namespaces of all processes that may be looked at,
-// but not this one's own. Those that have no process are not seen.
+// ReadNamespaces finds the mount namespaces of all processes that this process may look at, except its own. It
+// does not see namespaces without a process.
 func ReadNamespaces(proc string) []MountNamespace {
 	own, err := os.Readlink(filepath.Join(proc, "self", "ns", "mnt"))
 	if err != nil {
@@ -36,7 +36,7 @@ func ReadNamespaces(proc string) []MountNamespace {
 		}
 		name, err := os.Readlink(filepath.Join(proc, e.Name(), "ns", "mnt"))
 		if err != nil {
-			continue // ended, or not ours to look at
+			continue // ended, or we may not look at it
 		}
 		i, known := at[name]
 		if !known {
@@ -66,15 +66,15 @@ func TableOf(file string) MountTable {
 	return table
 }
 
-// Window is a way to a directory: a mount that shows it, or a part of it, and where.
+// Window is a way to a directory: a mount that shows it or a part of it, and the place where it does.
 type Window struct {
 	Mount *mountinfo.Info
 	Path  string // of the directory, or of the part that is shown
 	Bare  bool   // nothing covers it there
 }
 
-// Windows finds the ways to the directory dir of the file system that carrier shows,
-// in a mount table: the file system itself mounted, bound, or a part of it.
+// Windows finds the ways to the directory dir of the file system that carrier shows, in a mount table: mounts
+// and bind mounts of the file system, or of a part of it.
 func Windows(table MountTable, carrier *mountinfo.Info, dir string) []Window {
 	inside := filepath.Join(carrier.Root, RelativeTo(carrier.Mountpoint, dir))
 	var out []Window
@@ -98,6 +98,5 @@ func Windows(table MountTable, carrier *mountinfo.Info, dir string) []Window {
 	return out
 }
 
-// rooted reports whether the table begins somewhere, as it does not for a process
-// whose root was taken away.
+// rooted reports whether the table has a root. A process whose root was unmounted has none.
 func (t MountTable) rooted() bool { return t.root() != nil }

@@ -2,33 +2,15 @@ package host
 
 import (
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 )
 
-func tableText(t *testing.T, text string) MountTable {
-	t.Helper()
-	table, err := parseMounts(strings.NewReader(text))
-	require.NoError(t, err)
-	return table
-}
-
-// The machine's own table: /srv is a file system of its own with the repository in it,
-// mounted over in place, and in view a second time.
-const hostMounts = `27 1 254:0 / / rw - ext4 /dev/vda rw
-30 27 254:16 /data /srv rw shared:5 - ext4 /dev/vdb rw
-40 30 0:50 / /srv/repo rw - fuse.jvsfs /srv/repo rw
-41 27 254:16 / /mnt/disk rw - ext4 /dev/vdb rw
-42 27 254:16 /data/repo/main /home/u/main rw - ext4 /dev/vdb rw
-43 27 254:16 /data/other /home/u/other rw - ext4 /dev/vdb rw
-44 27 254:16 /data/repo /hidden rw - ext4 /dev/vdb rw
-45 44 0:60 / /hidden rw - tmpfs tmpfs rw
-`
-
 func TestWindowsToABareDirectory(t *testing.T) {
-	host := tableText(t, hostMounts)
+	host := MountTable(testkit.Mounts(t, testkit.HostMounts))
 	carrier := host.ByID(30)
 	bare := func(table MountTable) (paths []string) {
 		for _, w := range Windows(table, carrier, "/srv/repo") {
@@ -51,7 +33,7 @@ func TestWindowsToABareDirectory(t *testing.T) {
 		"one with another file system":               {"100 99 254:32 / / rw - ext4 /dev/vdc rw\n", nil},
 		"a table without a root":                     {"101 100 254:16 /data/repo /work rw - ext4 /dev/vdb rw\n", nil},
 	} {
-		require.Equal(t, c.want, bare(tableText(t, c.table)), name)
+		require.Equal(t, c.want, bare(MountTable(testkit.Mounts(t, c.table))), name)
 	}
 }
 

@@ -14,12 +14,11 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// privilegeChangers run their command as somebody else and are not the shell
-// that a lease is meant for.
+// privilegeChangers run their command as another user. They are not the shell that a lease is meant for.
 var privilegeChangers = map[string]bool{"sudo": true, "doas": true, "su": true, "runuser": true, "pkexec": true}
 
-// CallerProcess is the process that a lease is bound to when none is named: the
-// parent of this command, or what stands above sudo and its kind.
+// CallerProcess is the process to which a lease is bound by default: the parent of this command, or the process
+// above sudo and the like.
 func CallerProcess() (int, error) {
 	lowest := 2
 	if own, err := unix.Getsid(0); err == nil {
@@ -44,8 +43,8 @@ func shellAbove(pid, lowest int, stat func(int) (gate.ProcStat, error)) (int, er
 	return 0, api.Usagef("no process to bind the lease to: name one with --pid")
 }
 
-// OpenPidfd opens a descriptor of a process, which pins its identity: while the
-// descriptor says that the process lives, its number means it.
+// OpenPidfd opens a descriptor of a process, which pins its identity: while the descriptor says that the
+// process lives, its pid means this process.
 func OpenPidfd(pid int) (*os.File, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -54,7 +53,7 @@ func OpenPidfd(pid int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "pidfd"), nil
 }
 
-// Duplicate is another descriptor of what f is.
+// Duplicate is another descriptor of the same open file.
 func Duplicate(f *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -63,7 +62,7 @@ func Duplicate(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-// PidfdAlive tells whether the process has not ended (a zombie has).
+// PidfdAlive reports whether the process has not ended (a zombie has).
 func PidfdAlive(f *os.File) bool {
 	p := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
 	for {
@@ -75,8 +74,8 @@ func PidfdAlive(f *os.File) bool {
 	}
 }
 
-// PIDOfPidfd is the number of the process in this pid namespace, from
-// /proc/self/fdinfo; an error when it is gone or not visible here.
+// PIDOfPidfd is the number of the process in this pid namespace, from /proc/self/fdinfo. It fails if the
+// process has ended or is not visible here.
 func PIDOfPidfd(f *os.File) (int, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", f.Fd()))
 	if err != nil {
@@ -96,8 +95,8 @@ func PIDOfPidfd(f *os.File) (int, error) {
 	return 0, fmt.Errorf("the descriptor is not one of a process")
 }
 
-// OwnerOf is the real user of a process: who started it. The owner of
-// /proc/PID is not that user for a process that may not be dumped.
+// OwnerOf is the real user of a process. The owner of /proc/PID can be another one, if the process may not be
+// dumped.
 func OwnerOf(pid int) (uint32, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -116,8 +115,8 @@ func OwnerOf(pid int) (uint32, error) {
 	return 0, fmt.Errorf("process %d: no user in its status", pid)
 }
 
-// CommandLine is what a process was started as, for people; its name when it
-// hides its arguments.
+// CommandLine is the command line of a process, for people. It is the name of the process if that hides its
+// arguments.
 func CommandLine(pid int) string {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err == nil && len(raw) > 0 {

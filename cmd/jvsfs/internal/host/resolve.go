@@ -16,9 +16,8 @@ import (
 // maxLinks is the kernel's bound on symbolic links in one walk (MAXSYMLINKS).
 const maxLinks = 40
 
-// absolute makes path absolute by getcwd(2) alone; os.Getwd would stat the
-// directory, and that may be a dead mount. It does not clean the path: ".."
-// after a symbolic link means another directory than the text says.
+// absolute makes path absolute with getcwd(2). os.Getwd would stat the directory, which may be a dead mount.
+// The path is not cleaned, because ".." after a symbolic link means another directory than the text says.
 func absolute(path string) (string, error) {
 	if path == "" {
 		return "", api.Usagef("an empty path")
@@ -34,10 +33,9 @@ func absolute(path string) (string, error) {
 	return strings.TrimRight(string(buf[:n]), "\x00") + "/" + path, nil
 }
 
-// Resolve follows the symbolic links of path up to the first jvsfs mount that
-// the walk enters, and returns the clean path with the mount that it lies on.
-// Below a jvsfs mount the rest is taken as it is written: the mount may not
-// answer. A component that does not exist ends the following of links.
+// Resolve follows the symbolic links of path up to the first jvsfs mount that the walk enters, and returns the
+// clean path with the mount that it lies on. The rest below a jvsfs mount is not resolved, because the mount
+// may not answer. No links are followed after a component that does not exist.
 func Resolve(path string, mounts MountTable) (string, *mountinfo.Info, error) {
 	path, err := absolute(path)
 	if err != nil {

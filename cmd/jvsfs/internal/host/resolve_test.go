@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 )
 
 func TestResolveStopsAtTheMount(t *testing.T) {
-	root := tree(t, "real/repo", "dir")
+	root := testkit.Tree(t, "real/repo", "dir")
 	require.NoError(t, os.Symlink("../real", filepath.Join(root, "dir/link")))
 	require.NoError(t, os.Symlink("loop", filepath.Join(root, "loop")))
 	table := MountTable{
@@ -33,19 +35,9 @@ func TestResolveStopsAtTheMount(t *testing.T) {
 }
 
 func TestResolveRelative(t *testing.T) {
-	root := tree(t, "a")
+	root := testkit.Tree(t, "a")
 	t.Chdir(root)
 	path, _, err := Resolve("a/../a", MountTable{{ID: 1, Mountpoint: "/"}})
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(root, "a"), path)
-}
-
-func tree(t *testing.T, dirs ...string) string {
-	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	require.NoError(t, err)
-	for _, dir := range dirs {
-		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
-	}
-	return root
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 )
 
-// SocketDir holds the control sockets, one for each mounted device. Only root
-// writes there, so that who answers is the daemon of the mount.
+// SocketDir has the control sockets, one for each mounted device. Only root writes there, so only the daemon of
+// the mount can answer.
 const SocketDir = "/run/jvsfs"
 
 // SocketPath is the control socket of the daemon of a device.
@@ -20,13 +20,12 @@ func SocketPath(d api.Device) string {
 	return filepath.Join(SocketDir, fmt.Sprintf("dev-%d-%d.sock", d.Major, d.Minor))
 }
 
-// DeviceOf is the device that a mount shows.
+// DeviceOf is the device of a mount.
 func DeviceOf(m *mountinfo.Info) api.Device {
 	return api.Device{Major: uint32(m.Major), Minor: uint32(m.Minor)}
 }
 
-// PrepareSocketDir refuses a directory in which somebody else could have put a
-// socket of theirs.
+// PrepareSocketDir refuses a directory in which another user could have put a socket.
 func PrepareSocketDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -18,10 +18,9 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// A daemon leaves beside its socket what it takes to bring its mount back after it was
-// killed: what was mounted, and which leases it held. Both are root's alone, for they say
-// what root runs next, and hold nonces. They are not believed for what they say of a
-// lease: the record decides (lease.Keeper.Adopt).
+// A daemon keeps files beside its socket from which its mount can be recovered after a kill: what was mounted,
+// and which leases it held. Only root can read them: they say what root runs next, and contain nonces. They do
+// not decide about a lease; the record does (lease.Keeper.Adopt).
 
 // MountState says what a mount was started as.
 type MountState struct {
@@ -29,16 +28,15 @@ type MountState struct {
 	Mountpoint string          `json:"mountpoint"`
 	Source     string          `json:"source"`
 	Locks      string          `json:"locks"`
-	Layout     layout.Name     `json:"layout,omitempty"` // "": of a release that had one for each shape
-	Mark       int64           `json:"mark,omitempty"`   // of the records (treeLock); 0: of a release that had none
+	Layout     layout.Name     `json:"layout,omitempty"` // "": written by a release without it
+	Mark       int64           `json:"mark,omitempty"`   // of the records (treeLock); 0: written by a release without it
 	Config     json.RawMessage `json:"config"`           // mountcfg's own form
 	Args       []string        `json:"args"`             // for people
 	Since      time.Time       `json:"since"`
 	Daemon     ProcessState    `json:"daemon"`
 }
 
-// ProcessState identifies a process for as long as the machine is up, and the clock that
-// it read.
+// ProcessState identifies a process until the next boot, and the clock that it read.
 type ProcessState struct {
 	PID           int    `json:"pid"`
 	Start         uint64 `json:"start"`
@@ -53,7 +51,7 @@ const (
 	maxState     = 4 << 20 // bytes of a state file
 )
 
-// StatePath is the file that says how the mount of a device is brought back.
+// StatePath is the file that says how to recover the mount of a device.
 func StatePath(d api.Device) string { return besideSocket(d, "state") }
 
 // LeasesPath is the file that says which leases its daemon holds.
@@ -88,7 +86,7 @@ func timeNamespace() string {
 	return ns
 }
 
-// Liveness says whether the process still runs; one of another boot has ended.
+// Liveness says whether the process still runs. A process of another boot has ended.
 func (p ProcessState) Liveness() lease.Liveness {
 	if boot, err := bootID(); err == nil && p.BootID != boot {
 		return lease.Gone
@@ -96,18 +94,17 @@ func (p ProcessState) Liveness() lease.Liveness {
 	return gate.Liveness(lease.Holder{PID: p.PID, StartTime: p.Start, BootID: p.BootID, PIDNamespace: p.PIDNamespace})
 }
 
-// SameClock tells whether times that the process noted on its boot clock mean the same
-// here.
+// SameClock reports whether times on the boot clock of that process mean the same here.
 func (p ProcessState) SameClock() bool {
 	boot, err := bootID()
 	return err == nil && p.BootID == boot && p.TimeNamespace == timeNamespace()
 }
 
-// newState ends the name of a state file that is being written. A device has one daemon, which
-// writes each file from one goroutine at a time; what a killed one has left goes with the rest.
+// newState ends the name of a state file that is being written. A device has one daemon, and one goroutine at a
+// time writes a file. The file of a killed daemon is removed with the others.
 const newState = ".new"
 
-// WriteState puts a state file in its place, whole or not at all.
+// WriteState replaces a state file, completely or not at all.
 func WriteState(path string, v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -132,7 +129,7 @@ func WriteState(path string, v any) error {
 	return nil
 }
 
-// ReadState reads a state file that root alone can have written.
+// ReadState reads a state file that only root can have written.
 func ReadState(path string, v any) error {
 	if err := trustedDir(filepath.Dir(path)); err != nil {
 		return err
@@ -157,7 +154,7 @@ func ReadState(path string, v any) error {
 	return nil
 }
 
-// trustedDir refuses a directory in which somebody else than root could have put a file.
+// trustedDir refuses a directory in which a user other than root could have put a file.
 func trustedDir(dir string) error {
 	var st unix.Stat_t
 	if err := unix.Lstat(dir, &st); err != nil {
@@ -169,7 +166,7 @@ func trustedDir(dir string) error {
 	return nil
 }
 
-// ReadMountState reads what the daemon of a device left behind.
+// ReadMountState reads the state that the daemon of a device left.
 func ReadMountState(d api.Device) (*MountState, error) {
 	st := new(MountState)
 	if err := ReadState(StatePath(d), st); err != nil {
@@ -181,10 +178,10 @@ func ReadMountState(d api.Device) (*MountState, error) {
 	return st, nil
 }
 
-// ForgetMount removes what the daemon of a device left behind: its socket and its state.
+// ForgetMount removes the socket and the state that the daemon of a device left.
 func ForgetMount(d api.Device) error { return RemoveAll(SocketPath(d), LeasesPath(d), StatePath(d)) }
 
-// RemoveAll removes state files, with what was left of writing them.
+// RemoveAll removes state files, and files that were left half written.
 func RemoveAll(paths ...string) error {
 	var errs []error
 	for _, path := range paths {

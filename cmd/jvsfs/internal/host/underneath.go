@@ -7,12 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Underneath runs f where no jvsfs mount covers point: paths lead to the directory
-// below it there, and nowhere else. f runs on a thread with a private copy of the mount
-// namespace, in which the mounts at point are taken away; the copy ends with the thread,
-// and what f opens stays open. That works whatever the dead mount sits on, also on the
-// root of a mount that cannot be reached by any path from outside, and touches nothing
-// that anybody else can see.
+// Underneath runs f where no jvsfs mount covers point, so that paths lead to the directory below. f runs on a
+// thread with a private copy of the mount namespace, in which the mounts at point are unmounted. The copy ends
+// with the thread; files that f opens stay open. This works wherever the dead mount is, also on the root of a
+// mount that no path from outside reaches. It changes nothing that others can see.
 func Underneath(point string, f func() error) error {
 	done := make(chan error, 1)
 	go onThreadOfItsOwn(func() {
@@ -25,17 +23,17 @@ func Underneath(point string, f func() error) error {
 	return <-done
 }
 
-// onThreadOfItsOwn runs f on a thread that ends with it. The main thread never ends: the
-// namespace would live as long as the process, and keep every mount of the machine busy.
+// onThreadOfItsOwn runs f on a thread that ends with it. The main thread will not do: it never ends, so the
+// namespace would live as long as the process and keep every mount of the machine busy.
 func onThreadOfItsOwn(f func()) {
-	runtime.LockOSThread() // not unlocked, but for the main thread: that ends the thread
+	runtime.LockOSThread() // not unlocked, except the main thread: so the thread ends
 	if unix.Gettid() != unix.Getpid() {
 		f()
 		return
 	}
 	defer runtime.UnlockOSThread()
 	done := make(chan struct{})
-	go func() { defer close(done); onThreadOfItsOwn(f) }() // not here while this one is locked
+	go func() { defer close(done); onThreadOfItsOwn(f) }() // on another thread: this one is locked
 	<-done
 }
 
@@ -45,7 +43,7 @@ func uncoverPrivately(point string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("a private copy of the mounts: %w", err)
 	}
-	// Before anything else: what is shared would carry the unmounting back to everybody.
+	// This comes first: shared mounts would propagate the unmount to everybody.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make the copy of the mounts private: %w", err)
 	}

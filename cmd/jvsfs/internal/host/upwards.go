@@ -12,11 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenUpwards opens a directory and all those above it, up to the root of its file system:
-// the directory first. source is the directory as it was taken. A bind mount does not end
-// the way up, nor does a mount that covers one of them; what is opened keeps no mount busy.
-// With an error come those that could be reached, the directory itself at least if it can
-// be read.
+// OpenUpwards opens a directory and all directories above it, up to the root of its file system, the directory
+// first. source is the directory as the caller opened it. Neither a bind mount nor a mount that covers one of
+// them ends the way up. The descriptors keep no mount busy. With an error it returns those that it reached, at
+// least the directory itself if it can be read.
 func OpenUpwards(path string, source int) ([]*os.File, error) {
 	mounts, err := ReadMounts()
 	if err != nil {
@@ -38,16 +37,16 @@ func OpenUpwards(path string, source int) ([]*os.File, error) {
 	return openAlone(path, source, errors.Join(errs...))
 }
 
-// inFileSystem is a path as the file system of its mount knows it.
+// inFileSystem is a path inside the file system of its mount.
 func inFileSystem(m *mountinfo.Info, path string) string {
 	return filepath.Join(m.Root, RelativeTo(m.Mountpoint, path))
 }
 
-// errNotTop says that directories above may be served, and could not be asked.
+// errNotTop says that directories above may be served, and could not be checked.
 var errNotTop = errors.New("no mount to be seen here shows the directories above")
 
-// reachesTop tells whether a mount shows all directories of its file system above what is
-// inside. A subvolume of btrfs counts as one: its number is the same in each.
+// reachesTop reports whether a mount shows all directories of its file system above inside. A subvolume of
+// btrfs counts as a file system: its root has the same number in each.
 func reachesTop(m *mountinfo.Info, inside string) error {
 	if m.Root == "/" || m.FSType == "btrfs" && !Within(inside, m.Root) {
 		return nil
@@ -61,8 +60,8 @@ type way struct {
 	root  string // of the processes of that namespace, "" for this one
 }
 
-// waysTo are the mounts of a file system that show what is inside, those first that show the
-// most of it.
+// waysTo are the mounts of a file system that show inside. Those that show the most of the file system come
+// first.
 func waysTo(mounts MountTable, m *mountinfo.Info, inside string) []way {
 	var out []way
 	add := func(table MountTable, root string) {
@@ -84,8 +83,7 @@ func waysTo(mounts MountTable, m *mountinfo.Info, inside string) []way {
 	return out
 }
 
-// open goes down to what is inside through a private copy of the mount, which has no other
-// mounts in it.
+// open goes down to inside through a private copy of the mount, in which no other mounts are.
 func (w way) open(inside string, source int) ([]*os.File, error) {
 	top, err := w.clone()
 	if err != nil {
@@ -103,7 +101,7 @@ func (w way) open(inside string, source int) ([]*os.File, error) {
 	return dirs, nil
 }
 
-// clone copies the mount; one that a jvsfs mount covers is bared in a private mount namespace.
+// clone copies the mount. If a jvsfs mount covers it, that is unmounted first in a private mount namespace.
 func (w way) clone() (int, error) {
 	if w.root != "" {
 		return cloneIn(w.root, w.mount.Mountpoint)
@@ -126,7 +124,7 @@ func (w way) clone() (int, error) {
 	return fd, err
 }
 
-// cloneIn copies the mount of another mount namespace, by a process in it.
+// cloneIn copies a mount of another mount namespace, through a process in it.
 func cloneIn(root, mountpoint string) (int, error) {
 	at, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -146,8 +144,8 @@ func cloneOf(fd int) (int, error) {
 	return top, os.NewSyscallError("open_tree", err)
 }
 
-// descend opens what lies on the way from top, which is the directory shown, down to rel:
-// the last one first.
+// descend opens the directories on the way from top, which the mount shows, down to rel. The last one comes
+// first.
 func descend(top int, shown, rel string) ([]*os.File, error) {
 	var dirs []*os.File
 	at, names := top, append([]string{"."}, strings.FieldsFunc(rel, func(r rune) bool { return r == '/' })...)
@@ -164,8 +162,8 @@ func descend(top int, shown, rel string) ([]*os.File, error) {
 	return dirs, nil
 }
 
-// openAlone is for where the way up is not known, because of err, or who asks may not copy
-// mounts: what lies above by its path, as far as that is on the same file system.
+// openAlone is used if the way up is unknown (err), or if the caller may not copy mounts. It opens the
+// directories above by their paths, as far as they are on the same file system.
 func openAlone(path string, source int, err error) ([]*os.File, error) {
 	var dirs []*os.File
 	for dir := path; ; dir = filepath.Dir(dir) {

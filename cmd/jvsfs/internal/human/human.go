@@ -74,7 +74,7 @@ func Span(d time.Duration) string {
 	return d.Round(100 * time.Millisecond).String()
 }
 
-// Left says how long there is to something, or how long ago it was.
+// Left says how far a moment lies in the future, or in the past.
 func Left(d time.Duration) string {
 	if d < 0 {
 		return Span(-d) + " ago"

@@ -1,5 +1,4 @@
-// Package lockdir looks at a lock directory: who can forge records there, whether its file
-// system does what leases need, how much room is left, and what the records say. Doctor looks,
-// the daemon looks for doctor where a mount hides the directory, and mount looks before it
-// serves.
+// Package lockdir checks a lock directory: who can forge records there, whether its file system can do what
+// leases need, how much room is left, and the records. doctor calls it. If a mount hides the directory, the
+// daemon calls it for doctor. mount calls it before it serves.
 package lockdir

@@ -12,14 +12,14 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// Records are believed, so it matters who can put others in their place. Where jvsfs chose the lock directory, or --control did,
-// that is nobody but root and the daemon's user, or there is no lease. In a repository it is also the owner, and whomever it lets:
-// that is said, and what follows from it stands in the README.
+// Records decide, so it matters who can replace them. In a lock directory of the machine (--control, or the
+// default) only root and the daemon's user may be able to; otherwise there is no lease. In a repository the
+// owner can, and users whom the owner permits: jvsfs warns of them, and jvsfs-lease(7) says what follows.
 
-// exposedFix is the way out.
+// exposedFix is the advice.
 const exposedFix = "let only root write there and above (chown root, chmod go-w), or choose another place (--control DIR)"
 
-// RefuseExposed refuses a lock directory of a machine that others can replace.
+// RefuseExposed refuses a lock directory of the machine if other users can replace it.
 func RefuseExposed(dir string) error {
 	found, err := lease.Exposures(dir)
 	if err != nil || len(found) == 0 {
@@ -29,7 +29,7 @@ func RefuseExposed(dir string) error {
 		Message: fmt.Sprintf("the lock directory is not safe: %s, and so put other lease records in the place of these", found[0])}
 }
 
-// OwnerOfRepository is whose directory it is, root where that cannot be seen.
+// OwnerOfRepository is the owner of the directory, or root if that cannot be seen.
 func OwnerOfRepository(root string) uint32 {
 	var st unix.Stat_t
 	if unix.Stat(root, &st) != nil {
@@ -38,7 +38,7 @@ func OwnerOfRepository(root string) uint32 {
 	return st.Uid
 }
 
-// checkExposure says who can put other records in the place of those in a lock directory.
+// checkExposure says who can replace the records in a lock directory.
 func checkExposure(d Dir) []finding.Finding {
 	found, err := lease.Exposures(d.Path)
 	if err != nil {

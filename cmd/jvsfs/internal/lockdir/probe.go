@@ -14,15 +14,15 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// probePrefix begins the names that doctor makes in a lock directory. A worktree's id may
-// begin so, too; but then more follows than a probe's name has.
+// probePrefix begins the names that doctor makes in a lock directory. A worktree's id may begin so, too, but
+// its files have longer names than a probe has.
 const probePrefix = ".doctor-"
 
 var probeFile = regexp.MustCompile(`^\.doctor-[0-9]+(\.[xlr])?$`)
 
 func isProbe(name string) bool { return probeFile.MatchString(name) }
 
-// prober is a scratch name in a lock directory, and whoever tries things there.
+// prober is a scratch name in a lock directory, and the user that tries the steps there.
 type prober struct {
 	dir, base string
 	files     []*os.File
@@ -30,9 +30,8 @@ type prober struct {
 
 func (p *prober) name(suffix string) string { return p.base + suffix }
 
-// probeStep is one thing that the lease protocol relies on. try answers nil when the
-// file system does it, errLax when it lets happen what must not, and what went wrong
-// otherwise.
+// probeStep is one operation on which the lease protocol relies. try returns nil if the file system does it,
+// errLax if it permits what it must not, and another error otherwise.
 type probeStep struct {
 	id   string // of the finding
 	what string
@@ -40,10 +39,11 @@ type probeStep struct {
 	with string // what not every file system has, "" where only a failure can be in the way
 }
 
-// errLax says that the file system did what it had to refuse, or the other way round.
+// errLax says that the file system permitted an operation that it had to refuse, or refused one that it had to
+// permit.
 var errLax = errors.New("the file system does not do it")
 
-// probeSteps are tried in order; what comes after one that fails is not tried.
+// probeSteps are tried in order, up to the first that fails.
 var probeSteps = []probeStep{
 	{"locks.exclusive", "only one of two makes a name (O_EXCL)", (*prober).exclusive, ""},
 	{"locks.link", "only one of two links a name", (*prober).link, "hard links"},
@@ -52,18 +52,18 @@ var probeSteps = []probeStep{
 	{"locks.sync", "files and names can be made durable", (*prober).sync, ""},
 }
 
-// probed is what came of the steps.
+// probed is the result of the steps.
 type probed struct {
 	failedAt *probeStep // nil: all is well
 	err      error
 	skew     time.Duration // of the file system's clock against ours
 }
 
-// lacks reports whether the file system does not have what the step was about. That is not
-// for permissions to change, whatever the error is called.
+// lacks reports whether the file system does not have what the step needs. No permission can change that,
+// whatever the error is called.
 func (r probed) lacks() bool { return r.failedAt.with != "" && lease.Lacks(r.err) }
 
-// probeDir tries the steps with scratch names in dir, and removes those.
+// probeDir tries the steps with scratch names in dir, and removes these.
 func probeDir(dir string, steps []probeStep) (r probed) {
 	f, err := os.CreateTemp(dir, probePrefix+"*")
 	if err != nil {
@@ -92,7 +92,7 @@ func (p *prober) remove() {
 		host.CloseFile(f)
 	}
 	for _, suffix := range []string{"", ".x", ".l", ".r"} {
-		_ = os.Remove(p.name(suffix)) // what stays is found as a leftover
+		_ = os.Remove(p.name(suffix)) // what is left is found as a leftover
 	}
 }
 
@@ -115,7 +115,7 @@ func (p *prober) link() error {
 	return err
 }
 
-// onlyOnce does something that must work once, and not twice.
+// onlyOnce does an operation that must succeed once and fail the second time.
 func onlyOnce(do func() error) error {
 	if err := do(); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (p *prober) sync() error {
 	return dir.Sync()
 }
 
-// probeFindings words what came of it. name is the directory for people.
+// probeFindings words the result. name is the directory for people.
 func probeFindings(name string, r probed, bound time.Duration) []finding.Finding {
 	var out []finding.Finding
 	switch {
@@ -212,8 +212,8 @@ func probeFindings(name string, r probed, bound time.Duration) []finding.Finding
 	return out
 }
 
-// withoutPath leaves the scratch name out of an error: it is gone, and below a daemon's
-// own descriptor.
+// withoutPath removes the scratch name from an error: that file is gone, and its path begins with a daemon's
+// descriptor.
 func withoutPath(err error) error {
 	var path *os.PathError
 	var link *os.LinkError
@@ -245,10 +245,9 @@ func fixOfProbe(err error) string {
 // probeTexts are what a probe writes into its files.
 var probeTexts = []string{"", "doctor\n", "renamed\n"}
 
-// repairProbes removes what a doctor that was interrupted has left: its own names, with nothing
-// in them but its own text.
+// repairProbes removes the leftovers of an interrupted doctor: files with its own names and its own text only.
 func repairProbes(d Dir) []finding.Finding {
-	names, _ := namesIn(d.Path, isProbe) // what cannot be listed was found already
+	names, _ := namesIn(d.Path, isProbe) // an error was reported already
 	var out []finding.Finding
 	for _, name := range names {
 		info, err := os.Lstat(name)

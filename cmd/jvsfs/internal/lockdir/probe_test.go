@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -18,7 +19,7 @@ func TestProbeOfADirectory(t *testing.T) {
 	dir := t.TempDir()
 	r := probeDir(dir, probeSteps)
 	require.Nil(t, r.failedAt, "%v", r.err)
-	require.Empty(t, bad(t, probeFindings(dir, r, time.Minute)))
+	require.Empty(t, testkit.BadFindings(t, probeFindings(dir, r, time.Minute)))
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, entries, "what was tried is gone")
@@ -34,14 +35,14 @@ func TestProbeFindings(t *testing.T) {
 			broken := step
 			broken.try = func(*prober) error { return answer }
 			found := probeFindings("/locks", probeDir(dir, []probeStep{probeSteps[0], broken}), time.Minute)
-			require.Equal(t, []string{step.id}, bad(t, found), "%v", answer)
+			require.Equal(t, []string{step.id}, testkit.BadFindings(t, found), "%v", answer)
 			require.Contains(t, found[0].Message, step.what)
 		}
 	}
 	for skew, want := range map[time.Duration][]string{
 		2 * time.Second: {}, -2 * time.Second: {}, 3 * time.Second: {"locks.clock"}, -time.Hour: {"locks.clock"},
 	} {
-		require.Equal(t, want, bad(t, probeFindings("/locks", probed{skew: skew}, 2*time.Second)), "%v", skew)
+		require.Equal(t, want, testkit.BadFindings(t, probeFindings("/locks", probed{skew: skew}, 2*time.Second)), "%v", skew)
 	}
 	require.Equal(t, errLax, onlyOnce(func() error { return nil }), "a second one that is let through")
 	other, err := os.CreateTemp(dir, "other")
@@ -73,7 +74,7 @@ func TestProbeOfAFileSystemWithoutLinksOrLocks(t *testing.T) {
 			if step.id != "locks.link" && step.id != "locks.flock" {
 				continue
 			}
-			require.Equal(t, []string{step.id}, bad(t, found), "%v", answer)
+			require.Equal(t, []string{step.id}, testkit.BadFindings(t, found), "%v", answer)
 			require.Equal(t, finding.SevFail, found[0].Severity)
 			require.Equal(t, "keep the lease records on another file system (--control DIR)", found[0].Fix)
 			require.Contains(t, found[0].Message, "its file system has no ")
@@ -93,7 +94,7 @@ func TestSpaceFindings(t *testing.T) {
 		{unix.Statfs_t{Bsize: 4096, Blocks: 1e6, Bfree: 1e5, Files: 1e6, Ffree: 500}, []string{"locks.inodes"}},
 		{unix.Statfs_t{Bsize: 4096}, []string{}}, // it does not count
 	} {
-		require.Equal(t, c.want, bad(t, spaceFindings("/locks", c.st)), "%+v", c.st)
+		require.Equal(t, c.want, testkit.BadFindings(t, spaceFindings("/locks", c.st)), "%+v", c.st)
 	}
 }
 
@@ -107,7 +108,7 @@ func TestProbesOfADoctorThatWasKilled(t *testing.T) {
 	}
 	past := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(old, past, past))
-	require.Equal(t, []string{"leftovers.stale"}, bad(t, checkLeftovers(d)))
+	require.Equal(t, []string{"leftovers.stale"}, testkit.BadFindings(t, checkLeftovers(d)))
 	repaired := repairProbes(d)
 	require.Len(t, repaired, 1)
 	require.Equal(t, []string{"repair.done", finding.SevOK}, []string{repaired[0].ID, repaired[0].Severity})
@@ -121,33 +122,16 @@ func TestRecordFindingsSayWhy(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.claim.00000000000000000001"), []byte("{"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.taint.00000000000000000001."+strings.Repeat("ab", 16)), []byte("late"), 0o600))
 	require.NoError(t, os.Chmod(dir, 0o755))
-	ids := bad(t, Check(t.Context(), Dir{Path: dir, Name: dir}, lease.DefaultPolicy(), Repair{}))
+	ids := testkit.BadFindings(t, Check(t.Context(), Dir{Path: dir, Name: dir}, lease.DefaultPolicy(), Repair{}))
 	for _, id := range []string{"locks.mode", "records.unreadable", "taint.late"} {
 		require.Contains(t, ids, id)
 	}
-	require.Equal(t, []string{"locks.kind"}, bad(t, Check(t.Context(), Dir{Path: filepath.Join(dir, "main.claim.00000000000000000001")}, lease.DefaultPolicy(), Repair{})))
+	require.Equal(t, []string{"locks.kind"}, testkit.BadFindings(t, Check(t.Context(), Dir{Path: filepath.Join(dir, "main.claim.00000000000000000001")}, lease.DefaultPolicy(), Repair{})))
 }
 
 // One who trusts the clocks of one host sets the bound to 0.
 func TestProbeAllowsForTheNoiseOfClocks(t *testing.T) {
 	for skew, want := range map[time.Duration][]string{-4 * time.Millisecond: {}, ClockNoise: {}, -ClockNoise - 1: {"locks.clock"}} {
-		require.Equal(t, want, bad(t, probeFindings("/locks", probed{skew: skew}, 0)), "%v", skew)
+		require.Equal(t, want, testkit.BadFindings(t, probeFindings("/locks", probed{skew: skew}, 0)), "%v", skew)
 	}
-}
-
-// bad are the ids of what is not well; each must say why and how to repair it.
-func bad(t *testing.T, all []finding.Finding) []string {
-	t.Helper()
-	ids := []string{}
-	for _, f := range all {
-		require.NotEmpty(t, f.Message)
-		if f.Severity == finding.SevOK {
-			require.Empty(t, f.Why)
-			continue
-		}
-		require.NotEmpty(t, f.Why, f.ID)
-		require.NotEmpty(t, f.Fix, f.ID)
-		ids = append(ids, f.ID)
-	}
-	return ids
 }

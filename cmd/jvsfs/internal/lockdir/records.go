@@ -14,8 +14,7 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// LeftoverAge is how old a temporary record must be to be called a leftover; one
-// being born lives for milliseconds.
+// LeftoverAge is the age at which a temporary record counts as a leftover. Normally one lives for milliseconds.
 const LeftoverAge = time.Minute
 
 // Dir is a lock directory to check.
@@ -24,7 +23,7 @@ type Dir struct {
 	Name string // for people
 }
 
-// shown is a file of the directory as people find it.
+// shown is the path of a file of the directory for people.
 func (d Dir) shown(file string) string { return filepath.Join(d.Name, filepath.Base(file)) }
 
 // CheckAll checks lock directories, each once.
@@ -40,7 +39,7 @@ func CheckAll(ctx context.Context, dirs []Dir, policy lease.Policy, fix Repair) 
 	return out
 }
 
-// Check looks at everything in a lock directory, and repairs what fix allows.
+// Check checks everything in a lock directory, and repairs what fix allows.
 func Check(ctx context.Context, d Dir, policy lease.Policy, fix Repair) []finding.Finding {
 	info, err := os.Lstat(d.Path)
 	switch {
@@ -92,7 +91,8 @@ func checkLeftovers(d Dir) []finding.Finding {
 	return out
 }
 
-// namesIn are the paths in a directory whose names are of a kind. No pattern says that: an id may hold anything that a pattern looks for.
+// namesIn are the paths in a directory whose names are of a kind. A glob pattern will not do, because an id may
+// contain its characters.
 func namesIn(dir string, of func(string) bool) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -145,12 +145,11 @@ func checkRecord(dir *lease.Dir, id lease.WorktreeID, policy lease.Policy) findi
 	return finding.OK("records.held", "worktree %s: %s by %s, token %d", id, j.State, human.Printable(head.Record.HolderID), head.Token)
 }
 
-// repairPatience bounds the wait for the gates of all worktrees together: a daemon that is
-// asked to repair must answer within answerTimeout, whoever keeps gates. What is not got in
-// that time is tried once.
+// repairPatience bounds the wait for the gates of all worktrees together: a daemon that is asked to repair must
+// answer within AnswerTimeout, also if others keep gates. After that time each further gate is tried once.
 const repairPatience = api.AnswerTimeout / 2
 
-// repairRecords repairs what is provably safe, all that it knows with force.
+// repairRecords repairs what is provably safe, and with force everything that it can repair.
 func repairRecords(ctx context.Context, d Dir, policy lease.Policy, force bool) []finding.Finding {
 	dir, err := lease.OpenDir(d.Path)
 	if err != nil {
@@ -169,14 +168,14 @@ func repairRecords(ctx context.Context, d Dir, policy lease.Policy, force bool) 
 		for _, m := range repaired {
 			out = append(out, findingOf(id, m))
 		}
-		if err != nil && lease.ClassOf(err) != lease.ClassLockConflict { // a worktree that is held needs no repairing
+		if err != nil && lease.ClassOf(err) != lease.ClassLockConflict { // a worktree that is held needs no repair
 			out = append(out, finding.Fail("repair.failed", "look at the disk and the permissions of the lock directory", "worktree %s: %v", id, err))
 		}
 	}
 	return out
 }
 
-// CheckRepair is the check of what --repair has done.
+// CheckRepair is the name of the check that reports what --repair has done.
 const CheckRepair = "repair"
 
 func findingOf(id lease.WorktreeID, m lease.Repair) finding.Finding {
@@ -191,7 +190,7 @@ func findingOf(id lease.WorktreeID, m lease.Repair) finding.Finding {
 	return finding.OK("repair.done", "worktree %s: %s: %s: %s%s", id, m.File, m.Problem, m.Done, kept)
 }
 
-// checkTaints lists late writes that nobody has looked at yet.
+// checkTaints lists late writes that nobody has cleared yet.
 func checkTaints(d Dir) []finding.Finding {
 	names, err := namesIn(d.Path, lease.IsTaint)
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 )
 
-// Space that a lock directory needs: a claim is a few hundred bytes, and each lease
-// ever granted has one.
+// Space that a lock directory needs: a claim is a few hundred bytes, and each grant makes one.
 const (
 	spaceWanted  = 16 << 20 // bytes
 	spaceNeeded  = 1 << 20
@@ -25,15 +24,14 @@ func checkSpace(d Dir) []finding.Finding {
 	return spaceFindings(d.Name, st)
 }
 
-// spaceFindings judges room and inodes; file systems without a fixed number of inodes
-// say 0.
+// spaceFindings judges free space and free inodes. A file system without a fixed number of inodes says 0.
 func spaceFindings(name string, st unix.Statfs_t) []finding.Finding {
-	free := st.Bfree * uint64(st.Bsize) // what is kept for root is the daemon's too
+	free := st.Bfree * uint64(st.Bsize) // the daemon can use the space that is reserved for root
 	var out []finding.Finding
 	const fix = "make room on the file system"
 	message := fmt.Sprintf("%s has %d KiB left", name, free>>10)
 	switch {
-	case st.Blocks == 0: // a file system that does not count
+	case st.Blocks == 0: // the file system does not count blocks
 	case free < spaceNeeded:
 		out = append(out, finding.Fail("locks.space", fix, "%s", message))
 	case free < spaceWanted:

@@ -28,7 +28,7 @@ func kindOf(st *unix.Statfs_t) int64 {
 	return int64(st.Type) //nolint:unconvert // 32 bits on other processors
 }
 
-// localFileSystems are those whose flock is the kernel's own (statfs(2)).
+// localFileSystems are the file systems whose flock is the kernel's own (statfs(2)).
 var localFileSystems = map[int64]string{
 	unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs",
 	unix.TMPFS_MAGIC: "tmpfs", unix.OVERLAYFS_SUPER_MAGIC: "overlayfs", unix.F2FS_SUPER_MAGIC: "f2fs",
@@ -51,6 +51,6 @@ func typeName(t int64) string {
 	return fmt.Sprintf("%#x", t)
 }
 
-// ClockNoise is what clocks are away from each other, and time stamps from the clock, where
-// all is well. A bound may be below it, even 0, for one who trusts the clocks of one host.
+// ClockNoise is the normal difference between clocks, and between time stamps and the clock. A configured bound
+// may be lower, even 0, if the clocks of one host are trusted.
 const ClockNoise = 100 * time.Millisecond

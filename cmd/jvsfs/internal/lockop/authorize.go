@@ -9,21 +9,21 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// Who says who may do something. Root may do everything.
+// Who says who may send a request. Root may do everything.
 type Who int
 
 // Those who may.
 const (
-	Anybody    Who = iota + 1 // it tells nothing secret, and changes nothing
-	Taker                     // whoever owns the process that is to hold, and may write there
-	HolderOfIt                // the holder of the lease, and who is in its scope
+	Anybody    Who = iota + 1 // the answer is not secret, and nothing changes
+	Taker                     // the owner of the process that is to hold, if it may write there
+	HolderOfIt                // the holder of the lease, and processes in its scope
 	Giver                     // HolderOfIt, to somebody who may write there
 	Mounter                   // who runs the daemon
 	Root
 )
 
-// Plea is everything that decides whether a caller may do what it asks. The
-// facts are found elsewhere, from the kernel, so that the rule is a table.
+// Plea has all facts that decide whether a caller may do what it asks. They come from the kernel and are
+// collected elsewhere, so that the rule is a table.
 type Plea struct {
 	Who      Who
 	Op       string // for the note
@@ -33,7 +33,7 @@ type Plea struct {
 	// acquire, steal, handover
 	TargetUID uint32 // who owns the process that is to hold the lease
 	MayWrite  bool   // the target's user may write to the worktree's root by its mode
-	Wider     bool   // the scope asked for takes in more than the target's user, and than configured
+	Wider     bool   // the requested scope is wider than the target's user, and than the configured one
 
 	// renew, release, handover
 	Held         bool
@@ -43,9 +43,8 @@ type Plea struct {
 	PeerMember   bool // the calling process is in the scope of the lease
 }
 
-// Authorize decides p. The string is a note for the caller's standard error,
-// set when root does what only the holder may do. The failure carries no holder
-// and no file; the caller of Authorize knows them.
+// Authorize decides p. The string is a note for the caller's standard error. It is set if root does what
+// otherwise only the holder may do. The failure has no holder and no file; the caller of Authorize knows them.
 func Authorize(p Plea) (string, *api.Failure) {
 	switch p.Who {
 	case Anybody:
@@ -119,8 +118,8 @@ func authorizeHolder(p Plea) (string, *api.Failure) {
 	return "", nil
 }
 
-// authorizeHandover asks of the caller what a release asks, and of the next holder what
-// acquiring does, but whose process that is.
+// authorizeHandover demands of the caller what a release demands, and of the next holder what an acquisition
+// demands. The next holder's process may belong to another user.
 func authorizeHandover(p Plea) (string, *api.Failure) {
 	note, f := authorizeHolder(p)
 	switch {
@@ -140,7 +139,7 @@ func notHeld(message, next string) *api.Failure {
 	return &api.Failure{Class: lease.ClassLockNotHeld, Message: message, Next: next}
 }
 
-// Identify resolves a process by its number with its own user.
+// Identify resolves a process by its pid, with its own user.
 func Identify(r *gate.Resolver, pid int) (gate.Identity, error) {
 	uid, err := host.OwnerOf(pid)
 	if err != nil {

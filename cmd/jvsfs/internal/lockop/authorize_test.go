@@ -14,7 +14,7 @@ func TestAuthorize(t *testing.T) {
 	give := func(p Plea) Plea { p = held(p); p.Who = Giver; return p }
 	for name, c := range map[string]struct {
 		plea Plea
-		code int
+		code api.ExitCode
 		note bool
 	}{
 		"acquire for own process":               {Plea{Who: Taker, PeerUID: alice, TargetUID: alice, MayWrite: true}, 0, false},

@@ -18,22 +18,24 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// A daemon that is stopped, or stuck in a write, keeps the gate of its worktree, and no lease can be taken over: that is the
-// promise (rule 4 of package lease). --fence breaks the tie on the same host by ending that daemon. The kernel then drops its
-// flock after its last write, and its mount refuses everything. It is never done to a process that is not proven, while a pidfd
-// pins it, to be jvsfs, to hold that gate, and to be the caller's own or root's to end.
+// A daemon that is stopped, or stuck in a write, keeps the gate of its worktree. Then no lease can be taken
+// over: that is the promise (rule 4 of package lease). --fence ends such a daemon on the same host. The kernel
+// drops its flock after its last write, and its mount refuses everything. Before that, while a pidfd pins the
+// process, three things must be proven: it is jvsfs, it holds that gate, and it belongs to the caller (or the
+// caller is root).
 
-// fenceWait bounds the wait for an ended daemon; one that is stuck in the kernel ends when the kernel lets it.
+// fenceWait bounds the wait for an ended daemon. A daemon that is stuck in the kernel ends when the kernel lets
+// it.
 const fenceWait = 5 * time.Second
 
-// gateBlocked tells whether a lease was not had for the gate or the turn alone: whatever else the rules ask was met.
+// gateBlocked reports whether only the gate or the turn prevented the lease, and all other rules were met.
 func gateBlocked(err error) bool {
 	var le *lease.Error
 	return errors.As(err, &le) && le.Class == lease.ClassLockConflict &&
 		(strings.HasSuffix(le.File, ".gate") || strings.HasSuffix(le.File, ".turn"))
 }
 
-// StealFencing is steal, and when the gate is in the way and force says so, steal again after fencing.
+// StealFencing steals. If the gate is in the way and force is set, it fences and steals again.
 func StealFencing(ctx context.Context, store *lease.Store, by uint32, force bool, say func(string), steal func() (lease.Grant, error)) (lease.Grant, error) {
 	grant, err := steal()
 	if err == nil || !force || !gateBlocked(err) {
@@ -45,7 +47,8 @@ func StealFencing(ctx context.Context, store *lease.Store, by uint32, force bool
 	return steal()
 }
 
-// Fence ends who holds the gate, on behalf of user by: all of them are proven before the first is ended.
+// Fence ends the processes that hold the gate, on behalf of user by. It proves all of them before it ends the
+// first.
 func Fence(ctx context.Context, store *lease.Store, by uint32, say func(string)) error {
 	if err := grantedHere(store); err != nil {
 		return err
@@ -76,8 +79,8 @@ func Fence(ctx context.Context, store *lease.Store, by uint32, say func(string))
 	return nil
 }
 
-// grantedHere refuses where the lease was granted on another host, by another boot, or in another pid namespace: who holds the gate
-// here is then not whom it takes to end.
+// grantedHere refuses if the lease was granted on another host, in another boot, or in another pid namespace.
+// Then it would not help to end the process that holds the gate here.
 func grantedHere(store *lease.Store) error {
 	head, err := store.Head()
 	if err != nil {
@@ -100,7 +103,7 @@ type suspect struct {
 	what string
 }
 
-// prove makes sure of everything while the pidfd pins the process.
+// prove checks everything while the pidfd pins the process.
 func prove(store *lease.Store, pid int, by uint32) (suspect, error) {
 	s := suspect{pid: pid}
 	if pid <= 0 {
@@ -147,7 +150,7 @@ func (s suspect) check(store *lease.Store, start uint64, by uint32) error {
 	return err
 }
 
-// runsJVSFS tells whether a process runs this program, be it of another release.
+// runsJVSFS reports whether a process runs this program, of any release.
 func runsJVSFS(pid int) bool {
 	theirs, err1 := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	ours, err2 := os.Readlink("/proc/self/exe")
@@ -155,7 +158,7 @@ func runsJVSFS(pid int) bool {
 	return err1 == nil && err2 == nil && name(theirs) == name(ours)
 }
 
-// end kills the process and waits until it is gone, and its locks with it.
+// end kills the process and waits until it has ended. Then its locks are gone, too.
 func (s suspect) end(ctx context.Context) error {
 	if err := unix.PidfdSendSignal(int(s.fd.Fd()), unix.SIGKILL, nil, 0); err != nil {
 		return os.NewSyscallError("pidfd_send_signal", err)

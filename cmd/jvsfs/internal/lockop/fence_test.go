@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -74,17 +74,8 @@ func holder(t *testing.T, main string) *exec.Cmd {
 	return cmd
 }
 
-// repository is a repository with one worktree.
-func repository(t *testing.T) (main, locks string) {
-	t.Helper()
-	root := t.TempDir()
-	main, locks = filepath.Join(root, "repo", "main"), filepath.Join(root, "repo", ".jvs", "locks")
-	require.NoError(t, errors.Join(os.MkdirAll(main, 0o755), os.MkdirAll(filepath.Dir(locks), 0o755)))
-	return main, locks
-}
-
 func TestProveRefuses(t *testing.T) {
-	main, locks := repository(t)
+	main, locks := testkit.Repository(t)
 	daemon := holder(t, main)
 	pid := daemon.Process.Pid
 	dir, err := lease.OpenDir(locks)

@@ -27,7 +27,7 @@ type Local struct {
 	tree     *place.TreeLock // on the directory, from claim on; nil before
 }
 
-// OpenLocal opens the lock directory, making it if need be.
+// OpenLocal opens the lock directory, and makes it if necessary.
 func OpenLocal(p place.Place, policy lease.Policy) (*Local, error) {
 	dir, err := p.OpenLockDir()
 	if err != nil {
@@ -40,12 +40,12 @@ func OpenLocal(p place.Place, policy lease.Policy) (*Local, error) {
 	return &Local{place: p, policy: policy, dir: dir, audit: audit, resolver: gate.NewResolver(lease.SystemClock())}, nil
 }
 
-// Claim makes sure that no mount serves the directory with other records, for as long as l
-// is open: what is taken here says nothing there.
+// Claim makes sure that no mount serves the directory with other records while l is open. A lease that is taken
+// here would mean nothing to such a mount.
 func (l *Local) Claim(ctx context.Context) error {
 	root := l.place.Root
 	if !place.Exists(root) {
-		root = l.place.Repo // of a worktree that is still to be made
+		root = l.place.Repo // the worktree is not made yet
 	}
 	fd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -61,7 +61,7 @@ func (l *Local) Claim(ctx context.Context) error {
 	return l.place.Own(ctx, l.dir, l.policy)
 }
 
-// Close gives everything back but the lease.
+// Close frees everything. It keeps the lease.
 func (l *Local) Close() error {
 	l.resolver.Close()
 	l.tree.Close()
@@ -72,7 +72,7 @@ func (l *Local) auditEvent(e lease.Event) error {
 	return l.audit.Append(context.Background(), place.AuditRecordOf(e))
 }
 
-// Keeper makes a keeper of the lease, which does not run.
+// Keeper makes a keeper of the lease. It does not run.
 func (l *Local) Keeper(fence lease.Fence) *lease.Keeper {
 	return lease.NewKeeper(lease.KeeperConfig{
 		Store: l.dir.Store(l.place.ID), Policy: l.policy, Clock: lease.SystemClock(), Fence: fence,
@@ -80,8 +80,7 @@ func (l *Local) Keeper(fence lease.Fence) *lease.Keeper {
 	})
 }
 
-// Peek looks at the records without making anything; fs.ErrNotExist when there
-// is no lock directory.
+// Peek reads the records and makes nothing. It returns fs.ErrNotExist if there is no lock directory.
 func Peek(p place.Place, policy lease.Policy) (lease.Head, lease.Judgement, error) {
 	if p.LockDir == "" {
 		return lease.Head{}, lease.Judgement{}, os.ErrNotExist
@@ -110,7 +109,7 @@ type Take struct {
 	Agreed    lease.Token // steal: only this lease, 0 = the current one
 }
 
-// TakeAcquiring takes the lease when it is free.
+// TakeAcquiring takes the lease if it is free.
 func TakeAcquiring(r api.Acquire) Take { return Take{Taking: r.Taking, IfExpired: r.Steal} }
 
 // TakeStealing takes an expired lease over.
@@ -170,8 +169,8 @@ func PeekStatus(p place.Place, policy lease.Policy, req api.LookAtLock) (api.Res
 	return api.ResultOf(st)
 }
 
-// acquire takes the lease with a keeper that does not run: nothing renews it, and
-// it outlives this command.
+// acquire takes the lease with a keeper that does not run. So nothing renews the lease, and it outlives this
+// command.
 func (l *Local) acquire(ctx context.Context, note func(string), req Take) (api.Response, error) {
 	h, err := l.Holder(req)
 	if err != nil {
@@ -188,14 +187,14 @@ func (l *Local) acquire(ctx context.Context, note func(string), req Take) (api.R
 	if err != nil {
 		return api.Response{}, errors.Join(err, k.Close())
 	}
-	// Close would release: the keeper ends with this process instead.
+	// No Close: it would release. The keeper ends with this process.
 	note("no mount fences this worktree or renews the lease; it ends at " + human.Clock(grant.Record.ExpiresAt()))
 	raw, err := api.RecordJSON(&grant.Record, uint32(os.Getuid()))
 	return api.Response{Record: raw, Token: grant.Token}, err
 }
 
-// again is acquire by the process that holds already, from an earlier command: its
-// lease is renewed. ok is false when that is not so, or does not work.
+// again is acquire by the process that holds already, through an earlier command. Its lease is renewed. ok is
+// false if the process does not hold, or the renewal fails.
 func (l *Local) again(ctx context.Context, req Take, h lease.Holder) (api.Response, bool) {
 	head, err := l.dir.Store(l.place.ID).Head()
 	if err != nil || req.Robs || head.Unreadable != nil || head.Record == nil || head.Record.Released {
@@ -206,7 +205,7 @@ func (l *Local) again(ctx context.Context, req Take, h lease.Holder) (api.Respon
 	}
 	rec, err := l.renew(ctx, head)
 	if err != nil {
-		return api.Response{}, false // expired: a new token is what acquiring gives
+		return api.Response{}, false // expired: acquiring gives a new token
 	}
 	raw, err := api.RecordJSON(rec, uint32(os.Getuid()))
 	return api.Response{Record: raw, Token: head.Token}, err == nil
@@ -256,9 +255,8 @@ func (l *Local) WaitFor(ctx context.Context, note func(string), k *lease.Keeper,
 	})
 }
 
-// asHolder renews or releases a lease that an earlier command took. Who the
-// caller is decides as the daemon would decide; the claim's own nonce, read from
-// the record, then proves it to the store.
+// asHolder renews or releases a lease that an earlier command took. It authorizes the caller as the daemon
+// would. Then it uses the nonce from the record to prove to the store that the claim is its own.
 func (l *Local) asHolder(ctx context.Context, note func(string), op string, who api.Process, do func(context.Context, lease.Head) (*lease.Record, error)) (api.Response, error) {
 	head, err := l.dir.Store(l.place.ID).Head()
 	if err != nil {
@@ -307,7 +305,7 @@ func (l *Local) holderPlea(op string, who api.Process, head lease.Head) Plea {
 	return p
 }
 
-// PolicyOf is the policy that a configuration asks for.
+// PolicyOf is the lease policy of a configuration.
 func PolicyOf(cfg mountcfg.Config) lease.Policy {
 	return lease.Policy{
 		LeaseDuration: cfg.LeaseDuration, RenewInterval: cfg.RenewInterval,

@@ -6,7 +6,7 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// renew renews the claim of head, which an earlier command took and left.
+// renew renews the claim of head, which an earlier command took.
 func (l *Local) renew(ctx context.Context, head lease.Head) (*lease.Record, error) {
 	return l.dir.Store(l.place.ID).RenewOrphan(ctx, lease.SystemClock(), l.policy, head)
 }

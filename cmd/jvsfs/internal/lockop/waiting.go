@@ -16,15 +16,15 @@ type Waiting struct {
 	Wake    <-chan lease.Loss // nil: look at intervals only
 	Observe func() (lease.Head, lease.Judgement)
 	Live    func(lease.Holder) lease.Liveness // nil: not known
-	Say     func(string) error                // told once, for whom it waits
+	Say     func(string) error                // called once, with the holder for whom it waits
 }
 
-// passOnWait is how long a lease is waited for whose holder has ended, whatever was asked
-// for: who keeps it gives it back at once, if that is not stopped.
+// passOnWait is how long to wait for a lease whose holder has ended, even without --wait. Its daemon gives it
+// back at once, unless that is stopped.
 const passOnWait = 2 * time.Second
 
-// Run tries at least once. It ends with the grant, with the failure that time
-// does not cure, with the last conflict when the time is over, or with ctx.
+// Run tries at least once. It ends with the grant, with a failure that waiting does not cure, with the last
+// conflict when the time is over, or with ctx.
 func (w Waiting) Run(ctx context.Context, try func() (lease.Grant, error)) (lease.Grant, error) {
 	said := false
 	passing := time.Now().Add(passOnWait)
@@ -67,7 +67,7 @@ func (w Waiting) sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// passesOn reports whether the lease is held by nobody who is left.
+// passesOn reports whether the holder of the lease has ended.
 func (w Waiting) passesOn() bool {
 	head, j := w.Observe()
 	return w.Live != nil && j.State == lease.Held && head.Record != nil && w.Live(head.Record.Holder()) == lease.Gone
@@ -89,7 +89,7 @@ func (w Waiting) sentence() string {
 	return s
 }
 
-// StillThere refuses to rob somebody else than was agreed to; 0 is whoever it is.
+// StillThere refuses to rob another lease than the agreed one; 0 agrees to any.
 func StillThere(k *lease.Keeper, agreed lease.Token) error {
 	head, _ := k.Observe()
 	if agreed == 0 || head.Token == agreed {
@@ -100,7 +100,7 @@ func StillThere(k *lease.Keeper, agreed lease.Token) error {
 		Next:    "look again: jvsfs lock status WORKTREE"}
 }
 
-// Waitable tells whether time alone may turn the failure into a grant.
+// Waitable reports whether waiting alone can turn the failure into a grant.
 func Waitable(err error) bool {
 	switch lease.ClassOf(err) {
 	case lease.ClassLockConflict, lease.ClassLockExpired:
@@ -109,6 +109,6 @@ func Waitable(err error) bool {
 	return false
 }
 
-// pollInterval is how often a waiting request looks again: a lease that another
-// mount or host held is released without a word to this daemon.
+// pollInterval is how often a waiting request looks again. Another mount or host does not tell this daemon when
+// it releases a lease.
 const pollInterval = 250 * time.Millisecond

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -17,7 +18,7 @@ var errTaken = &lease.Error{Class: "E_LOCK_CONFLICT", Message: "taken"}
 func waitUntil(d time.Duration, said *int, wake <-chan lease.Loss) Waiting {
 	return Waiting{
 		Until: time.Now().Add(d), Wake: wake,
-		Observe: func() (lease.Head, lease.Judgement) { return lease.Head{Record: sampleRecord()}, lease.Judgement{} },
+		Observe: func() (lease.Head, lease.Judgement) { return lease.Head{Record: testkit.Record()}, lease.Judgement{} },
 		Say:     func(string) error { *said++; return nil },
 	}
 }
@@ -73,13 +74,4 @@ func TestWaitingIsWokenByARelease(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, time.Since(began), "no interval was waited out")
 	})
-}
-
-func sampleRecord() *lease.Record {
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	return &lease.Record{
-		LockID: "l", WorktreeID: "main", HolderID: "h:u:5:9", HolderNonce: "secret", SessionID: "s", UID: 1000,
-		FencingToken: 4, Scope: "tree", Purpose: "tests\x1b[2J", CreatedAt: at, LastRenewedAt: at, LeaseExpiresAt: at.Add(30 * time.Second),
-		LeaseDurationMS: 30000, RenewIntervalMS: 10000, MaxClockSkewMS: 2000, StealGraceMS: 1000,
-	}
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// AuditName is the audit log's name: in .jvs/audit of a repository, where JVS
-// itself appends as well, and beside the records of a plain directory.
+// AuditName is the name of the audit log. In a repository it is in .jvs/audit, where JVS itself appends, too.
+// For a plain directory it is beside the records.
 const AuditName = "audit.jsonl"
 
-// InRepository reports whether the records of p are the repository's own; then
-// its audit log is too.
+// InRepository reports whether p uses the records of a repository. Then it uses the repository's audit log,
+// too.
 func (p Place) InRepository() bool { return p.Repo != "" && p.LockDir == locksOf(p.Repo) }
 
 // AuditPath is where the audit log of p is.
@@ -37,14 +37,13 @@ func OpenAudit(p Place, source int, locks *lease.Dir) (*lease.AuditLog, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer unix.Close(fd) //nolint:errcheck // nothing was written through it
+		defer unix.Close(fd) //nolint:errcheck // nothing was written to it
 		source = fd
 	}
 	return lease.OpenAudit(source, []string{".jvs", "audit"}, AuditName, p.AuditPath(), locks)
 }
 
-// auditTypes are the names of lease events in the chain; those that JVS has are
-// its own.
+// auditTypes are the names of lease events in the chain. Where JVS has a name for an event, it is used.
 var auditTypes = map[lease.EventKind]string{
 	lease.EventAcquire: "lock_acquire", lease.EventSteal: "lock_steal", lease.EventRelease: "lock_release",
 	lease.EventExpire: "lock_expire", lease.EventRenewFailed: "lock_renew_failed", lease.EventSuperseded: "lock_superseded",

@@ -16,13 +16,11 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// A tree may be given other records than it had: --control where there was none, or another
-// directory. Nobody may hold it by the old ones then, and tokens go on above theirs. Which
-// records a tree has had is known by where they usually are, and by a note on this machine of
-// those that were chosen.
+// A tree may get other records than it had: by --control, or another directory there. Then nobody may hold it
+// by the old records, and the new tokens continue above theirs. The earlier records of a tree are found at the
+// usual place, and by a note on this machine of chosen places.
 
-// elsewhereFile is the note; it lies beside the usual lock directories, none of which has
-// such a name.
+// elsewhereFile is that note. It is beside the usual lock directories; none of them has such a name.
 const elsewhereFile = "#elsewhere.json"
 
 const maxElsewhere = 128 // entries, of the latest
@@ -41,11 +39,11 @@ func readElsewhere() []chosen {
 	}
 	defer host.CloseFile(f)
 	var all []chosen
-	_ = json.NewDecoder(io.LimitReader(f, 1<<20)).Decode(&all) // what is torn says nothing
+	_ = json.NewDecoder(io.LimitReader(f, 1<<20)).Decode(&all) // a torn note says nothing
 	return all
 }
 
-// tree is what the records of p are for.
+// tree is the directory for which the records of p are.
 func (p Place) tree() (treeID, error) {
 	if p.Repo != "" {
 		return identifyTree(p.Repo)
@@ -53,7 +51,7 @@ func (p Place) tree() (treeID, error) {
 	return identifyTree(p.Root)
 }
 
-// noteChosen notes that p has records that were chosen for it.
+// noteChosen notes that p has records at a chosen place.
 func (p Place) noteChosen() error {
 	if p.Local || p.ownFile() == "" {
 		return nil
@@ -133,13 +131,13 @@ func (p Place) Own(ctx context.Context, dir *lease.Dir, policy lease.Policy) err
 	}
 	err := p.noteChosen()
 	if errors.Is(err, os.ErrPermission) || errors.Is(err, unix.EROFS) {
-		err = nil // a user's command, or a container's: what they choose is for them to remember
+		err = nil // a command of a user, or in a container, need not note its choice on this machine
 	}
 	return errors.Join(p.BindRecords(dir.FD(), false), err)
 }
 
-// succeed lets the records of p go on where others of the same tree have come to; it fails
-// while somebody holds it by those.
+// succeed makes the records of p continue the tokens of others of the same tree. It fails while somebody holds
+// the tree by those.
 func (p Place) succeed(ctx context.Context, dir *lease.Dir, policy lease.Policy) error {
 	var errs []error
 	for _, o := range p.others() {
@@ -175,7 +173,7 @@ func (p Place) succeedTo(ctx context.Context, o Place, dir *lease.Dir, policy le
 			mine = id
 		}
 		err = dir.Store(mine).Raise(ctx, clock, policy, head.Token)
-		if err != nil && lease.ClassOf(err) != lease.ClassLockConflict { // it is held by these: a later mount does it
+		if err != nil && lease.ClassOf(err) != lease.ClassLockConflict { // held by these records: a later mount does it
 			return err
 		}
 	}
@@ -188,5 +186,5 @@ var errHeldElsewhere = errors.New("held by other records")
 func heldElsewhere(p, o Place, head lease.Head) *api.Failure {
 	return &api.Failure{Class: lease.ClassLockConflict, File: head.File, Holder: api.ViewOfRecord(head.Record), Err: errHeldElsewhere,
 		Message: fmt.Sprintf("%s is held by other records of it, in %s, and not by those in %s", p.Root, o.LockDir, p.LockDir),
-		Next:    fmt.Sprintf("wait for that lease to end or release it (jvsfs lock release --control %s %s), or go on with those records", o.LockDir, p.Root)}
+		Next:    fmt.Sprintf("wait for that lease to end or release it (jvsfs lock release --control %s %s), or continue with those records", o.LockDir, p.Root)}
 }

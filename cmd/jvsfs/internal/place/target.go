@@ -15,8 +15,8 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// DefaultControlRoot is where the lease records of a plain directory live when
-// nobody says where: the fence is then local to this machine.
+// DefaultControlRoot is where the lease records of a plain directory are by default. The fence is then local to
+// this machine.
 const DefaultControlRoot = "/var/lib/jvsfs/locks"
 
 // Place is where a source or worktree is and where its records are.
@@ -27,7 +27,7 @@ type Place struct {
 	ID      lease.WorktreeID // "" for a repository
 	LockDir string
 	Local   bool    // the lock directory is the default of this machine
-	Foreign *treeID // the records are this other directory's; nil: they are not
+	Foreign *treeID // the records belong to this other directory; nil: they do not
 	Layout  layout.Name
 	Why     string // the layout was chosen; "" if it was asked for
 }
@@ -79,8 +79,7 @@ func layoutOf(path string, want layout.Name) (layout.Name, string, error) {
 	return name, why, nil
 }
 
-// WorktreeOf finds the worktree that path is or lies in; path is clean and
-// absolute and need not exist.
+// WorktreeOf finds the worktree at or above path. path is clean and absolute and need not exist.
 func WorktreeOf(path, control string) (Place, error) {
 	for dir := path; dir != "/"; dir = filepath.Dir(dir) {
 		if p, ok, err := worktreeAt(dir); err != nil {
@@ -128,7 +127,7 @@ func plainDirectoryOf(path, folder, control, why string) (Place, error) {
 	return recordedAt(path, control, usual), nil
 }
 
-// usualRecords are those of plain directories for which nobody chose a place.
+// usualRecords are the records of plain directories at the default place.
 func usualRecords() []bound { return BoundIn(DefaultControlRoot + "/*") }
 
 func (p Place) withControl(control string) Place {
@@ -138,8 +137,7 @@ func (p Place) withControl(control string) Place {
 	return p
 }
 
-// worktreeAt tells whether dir is a worktree of a repository by its place:
-// REPO/main or REPO/worktrees/NAME.
+// worktreeAt reports whether dir is a worktree of a repository by its path: REPO/main or REPO/worktrees/NAME.
 func worktreeAt(dir string) (Place, bool, error) {
 	parent, name := filepath.Dir(dir), filepath.Base(dir)
 	repo := parent
@@ -183,23 +181,22 @@ func isRepository(dir string) bool {
 	return marks.Control && (name == layout.JVS || err != nil)
 }
 
-// Exists treats what cannot be looked at as existing, so that an error is met
-// and reported where the directory is opened.
+// Exists is also true if the path cannot be examined. Then the error is reported when the directory is opened.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// ForgetEmpty takes a default lock directory away again that nothing came to be in: one
-// that exists says where the records of what lies below are.
+// ForgetEmpty removes a default lock directory that stayed empty. If it existed, it would count as the place of
+// the records.
 func (p Place) ForgetEmpty() {
 	if p.Local {
-		_ = os.Remove(p.LockDir) // one that is not empty stays
+		_ = os.Remove(p.LockDir) // fails, as it should, if it is not empty
 	}
 }
 
-// OpenLockDir opens the lock directory of p; the parents of the default one
-// are made, any other parent must exist.
+// OpenLockDir opens the lock directory of p. It makes the parents of the default one; any other parent must
+// exist.
 func (p Place) OpenLockDir() (*lease.Dir, error) {
 	if p.Local {
 		if err := os.MkdirAll(filepath.Dir(p.LockDir), 0o700); err != nil {

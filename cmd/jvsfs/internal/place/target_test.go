@@ -9,22 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-func tree(t *testing.T, dirs ...string) string {
-	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	require.NoError(t, err)
-	for _, dir := range dirs {
-		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
-	}
-	return root
-}
-
 func TestWorktreeOf(t *testing.T) {
-	root := tree(t, "r/.jvs", "r/main/sub", "r/worktrees/a", "plain/sub", "worktrees/lone")
+	root := testkit.Tree(t, "r/.jvs", "r/main/sub", "r/worktrees/a", "plain/sub", "worktrees/lone")
 	for path, want := range map[string]lease.WorktreeID{
 		"r/main":              "main",
 		"r/main/sub/deep":     "main",
@@ -47,7 +38,7 @@ func TestWorktreeOf(t *testing.T) {
 }
 
 func TestWorktreeOfPlainDirectory(t *testing.T) {
-	root := tree(t, "plain/sub", "worktrees/lone", "main", "odd name")
+	root := testkit.Tree(t, "plain/sub", "worktrees/lone", "main", "odd name")
 	p, err := WorktreeOf(filepath.Join(root, "plain"), "")
 	require.NoError(t, err)
 	require.Equal(t, lease.WorktreeID("plain"), p.ID)
@@ -72,7 +63,7 @@ func TestWorktreeOfPlainDirectory(t *testing.T) {
 }
 
 func TestSourceAt(t *testing.T) {
-	root := tree(t, "r/.jvs", "r/main", "r/worktrees/a", "plain")
+	root := testkit.Tree(t, "r/.jvs", "r/main", "r/worktrees/a", "plain")
 	for path, want := range map[string]api.Shape{
 		"r": api.ShapeRepository, "r/main": api.ShapeWorktree, "r/worktrees/a": api.ShapeWorktree,
 		"plain": api.ShapeDirectory, "r/worktrees": api.ShapeDirectory,
@@ -92,7 +83,7 @@ func TestSourceAt(t *testing.T) {
 // A folder of today's JVS has one lease for all of it, and what lies in it belongs to that,
 // also a directory main. A repository that has nothing to guard is not taken for anything.
 func TestFolderOfJVS(t *testing.T) {
-	root := tree(t, "f/.jvs/locks", "f/main/src", "workspace/src", "empty/.jvs")
+	root := testkit.Tree(t, "f/.jvs/locks", "f/main/src", "workspace/src", "empty/.jvs")
 	require.NoError(t, os.WriteFile(filepath.Join(root, "f/.jvs/repo_mode"), []byte("embedded_control\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "workspace/.jvs"), []byte(`{"type":"jvs-workspace"}`), 0o600))
 	for path, want := range map[string]string{
@@ -120,7 +111,7 @@ func TestFolderOfJVS(t *testing.T) {
 
 // A source is looked for from a path upwards: the whole repository, or the folder.
 func TestAbove(t *testing.T) {
-	root := tree(t, "r/.jvs", "r/main/src", "plain/src")
+	root := testkit.Tree(t, "r/.jvs", "r/main/src", "plain/src")
 	for path, want := range map[string][2]string{
 		"r/main/src/x": {"r", "main/src/x"}, "r/.jvs/locks": {"r", ".jvs/locks"}, "r": {"r", ""}, "plain/src": {"plain/src", ""},
 	} {

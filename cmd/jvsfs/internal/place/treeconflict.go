@@ -14,8 +14,8 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// servedOtherwise names who serves p, or what lies above or below it, with other records:
-// the lock at byte at, by the mark of its records.
+// servedOtherwise names the daemon that serves p, or a directory above or below it, with other records. It
+// holds the lock at byte at, which has the mark of its records.
 func servedOtherwise(p Place, kin kinship, at, mark int64) *api.Failure {
 	for _, st := range LivingStates() {
 		if st.Mark == mark {
@@ -48,9 +48,9 @@ func servedByMount(p Place, kin kinship, st *host.MountState) *api.Failure {
 	return f
 }
 
-// servedUnlocked looks for daemons whose locks cannot be seen: of releases that took none, and
-// all where the file system has none or not all directories above were reached. They are
-// known by their paths alone.
+// servedUnlocked looks for daemons whose locks cannot be seen: of early releases, which took none, and of all
+// releases if the file system has no such locks or not all directories above were reached. They are known only
+// by their paths.
 func servedUnlocked(p Place, l *TreeLock) error {
 	for _, st := range LivingStates() {
 		kin, related := KinOf(p.Root, st.Source)
@@ -65,7 +65,7 @@ func servedUnlocked(p Place, l *TreeLock) error {
 	return nil
 }
 
-// KinOf tells how the paths of two sources lie to each other.
+// KinOf says how the paths of two sources are related.
 func KinOf(path, other string) (kinship, bool) {
 	switch {
 	case path == other:
@@ -91,8 +91,8 @@ func LivingStates() []*host.MountState {
 	return out
 }
 
-// lockerOf finds the process that holds the lock on a byte that we alone use: the kernel
-// tells no pid for such locks but beside the descriptor (proc_pid_fdinfo(5)).
+// lockerOf finds the process that holds the lock on a byte that only jvsfs uses. The kernel shows the process
+// of such a lock only through its descriptor (proc_pid_fdinfo(5)).
 func lockerOf(at int64) (pid int, ok bool) {
 	names, _ := filepath.Glob("/proc/[0-9]*/fdinfo/[0-9]*") // the pattern is well-formed
 	for _, name := range names {
@@ -107,7 +107,7 @@ func lockerOf(at int64) (pid int, ok bool) {
 func locksByte(fdinfo string, at int64) bool {
 	f, err := os.Open(fdinfo)
 	if err != nil {
-		return false // gone, or not ours to look at
+		return false // gone, or we may not look at it
 	}
 	defer host.CloseFile(f)
 	start := strconv.FormatInt(at, 10)

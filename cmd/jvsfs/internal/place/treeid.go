@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// treeID tells a directory from every other one, over renames and reboots. Device numbers
-// are left out: they change when the machine starts again.
+// treeID identifies a directory, over renames and reboots. It has no device number, because that can change at
+// a reboot.
 type treeID struct {
 	Path   string `json:"path"` // where it was seen last
 	Inode  uint64 `json:"inode"`
@@ -52,7 +52,7 @@ func treeIDOf(fd int, path string) (treeID, error) {
 // fsIocGetFSUUID is FS_IOC_GETFSUUID (Linux 6.9, linux/fs.h).
 const fsIocGetFSUUID = 0x80111500
 
-// uuidOf is the number of a file system, "" where it has none or the kernel does not say.
+// uuidOf is the UUID of a file system, "" if it has none or the kernel does not say.
 func uuidOf(fd int) string {
 	var answer struct {
 		length uint8
@@ -65,8 +65,8 @@ func uuidOf(fd int) string {
 	return hex.EncodeToString(answer.uuid[:answer.length])
 }
 
-// is tells whether two looks were at the same directory. What only one of them knows is no
-// reason against; without a time of birth or the file system's number the path has to say.
+// is reports whether two looks were at the same directory. A field that only one of them has does not count.
+// Without a time of birth or the file system's UUID the path decides.
 func (t treeID) is(o treeID) bool {
 	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
 	if t.Inode != o.Inode || differ(t.Handle, o.Handle) || differ(t.UUID, o.UUID) {
@@ -87,8 +87,7 @@ const (
 	fateGone
 )
 
-// fateOf looks for a directory: by its handle on the file system that near lies on, if it is
-// of that one, and at its old path.
+// fateOf looks for a directory: by its handle, if it is on the file system of near, and at its old path.
 func (t treeID) fateOf(near string) fate {
 	if now, err := identifyTree(t.Path); err == nil && now.is(t) {
 		return fateLives
@@ -133,7 +132,7 @@ func (t treeID) handle() (unix.FileHandle, bool) {
 	return unix.NewFileHandle(kind, raw), err == nil
 }
 
-// fateOfAll is that of the one that fares best: one that lives decides.
+// fateOfAll is the best fate of several directories: one that still exists decides.
 func fateOfAll(trees []treeID, near string) (fate, treeID) {
 	best, of := fateGone, treeID{}
 	for _, t := range slices.Backward(trees) {

@@ -13,22 +13,21 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
-// A directory is served with one set of records, or two would hold it at once. Who serves
-// it says with which, by a lock on the directory itself, and on all those above it that
-// something below is served so. The locks are in the inodes: bind mounts, mount namespaces
-// and containers do not hide them, and they end with their process. They are shared locks
-// on one byte each (F_OFD_SETLK takes those through a descriptor that only reads), so that
-// nobody has to wait; whoever has taken its own looks for others' afterwards, so of two at
-// the same time at least one sees the other.
+// A directory must be served with one set of records, or it could have two holders at once. A daemon that
+// serves it shows its records by a lock on the directory. By a lock on each directory above, it shows that a
+// directory below is served with them. The locks are on the inodes: bind mounts, mount namespaces and
+// containers do not hide them, and they end with their process. They are shared locks on one byte each, which
+// F_OFD_SETLK takes through a read-only descriptor, so nobody has to wait. A daemon first takes its own locks
+// and then looks for others. So of two at the same time at least one sees the other.
 //
-// The bytes below 2^32 are others' (fusefs).
+// fusefs uses the bytes below 2^32.
 const (
 	servedFrom = int64(1) << 61 // plus the mark of the records: the directory is served with them
 	belowFrom  = int64(1) << 62 // plus the mark of the records: a directory below it is
 	markSpan   = int64(1) << 61
 )
 
-// TreeLock is held for as long as a directory is served, or a command works on its records.
+// TreeLock is held while a directory is served, or while a command works on its records.
 type TreeLock struct {
 	Mark  int64
 	dirs  []*os.File // the directory itself first, then those above it
@@ -36,8 +35,8 @@ type TreeLock struct {
 	Why   string     // they could not
 }
 
-// markOf tells sets of records apart: by their directory, and where each directory has
-// records of its own in it, also by the directory that they are for.
+// markOf identifies a set of records by its directory. If that has records of several directories, the
+// directory for which they are counts, too.
 func markOf(p Place, source, records int) (int64, error) {
 	var s, r unix.Stat_t
 	if err := errors.Join(unix.Fstat(source, &s), unix.Fstat(records, &r)); err != nil {
@@ -51,9 +50,9 @@ func markOf(p Place, source, records int) (int64, error) {
 	return int64(binary.BigEndian.Uint64(sum[:8]) >> 3), nil
 }
 
-// LockTree says that the directory of p, which source is, is served with the records, and
-// fails if it, one above or one below is served with others. A file system that has no such
-// locks is no error, for there is nothing else to be had: known is false then.
+// LockTree shows that the directory of p, opened as source, is served with these records. It fails if this
+// directory, one above or one below is served with others. It is no error if the file system has no such locks,
+// because there is no other way: Known is false then.
 func LockTree(p Place, source, records int) (*TreeLock, error) {
 	l := &TreeLock{Known: true}
 	var err error
@@ -98,7 +97,7 @@ func (l *TreeLock) take() error {
 	return nil
 }
 
-// kinship is where what is served otherwise lies.
+// kinship is the relation to a directory that is served with other records.
 type kinship string
 
 // How the directory lies to the other.
@@ -120,7 +119,7 @@ func (l *TreeLock) look(p Place) error {
 		}
 	}
 	if len(l.dirs) == 0 {
-		return nil // what there is to know of that, l says
+		return nil // l says what is known
 	}
 	if mark, found := l.other(l.dirs[0], belowFrom); found {
 		return servedOtherwise(p, kinBelow, belowFrom+mark, mark)
@@ -128,7 +127,7 @@ func (l *TreeLock) look(p Place) error {
 	return nil
 }
 
-// other finds a mark on a directory that is not our own. What cannot be asked is not there:
+// other finds a mark on a directory that is not ours. A directory that cannot be checked counts as unmarked;
 // take has noted it.
 func (l *TreeLock) other(dir *os.File, from int64) (mark int64, found bool) {
 	for _, r := range [][2]int64{{0, l.Mark}, {l.Mark + 1, markSpan}} {
@@ -144,7 +143,7 @@ func (l *TreeLock) other(dir *os.File, from int64) (mark int64, found bool) {
 	return 0, false
 }
 
-// Close lets the directory be served with other records.
+// Close allows others to serve the directory with other records.
 func (l *TreeLock) Close() {
 	if l == nil {
 		return

@@ -19,10 +19,9 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// Records that do not lie in the directory that they are for say which one that is, in a file
-// beside them. So they follow the directory when it is renamed, and tokens do not start again;
-// another one that comes to the same place is not taken for it. Records of a release that
-// wrote no such file are taken over by the path.
+// Records outside of their directory name that directory in a file beside them. So they follow the directory
+// when it is renamed, and tokens do not start again. Another directory at the same place is not mistaken for
+// it. Early releases wrote no such file; their records are taken over by the path.
 //
 // No worktree id has a "#", so no record has such a name.
 const (
@@ -31,10 +30,10 @@ const (
 	repositoryFile = "#repository.json"
 	treeVersion    = 1
 	maxTreeFile    = 64 << 10
-	maxTrees       = 16 // of one file: directories that were put in the place of another
+	maxTrees       = 16 // in one file: each was put in the place of the one before
 )
 
-// treeFile says for which directories the records of a worktree are; the last one was seen last.
+// treeFile names the directories for which the records of a worktree are. The last one was seen last.
 type treeFile struct {
 	Version int      `json:"version"`
 	Trees   []treeID `json:"trees"`
@@ -107,8 +106,8 @@ type bound struct {
 	file    *treeFile
 }
 
-// BoundIn lists those of the lock directories that match the pattern. What cannot be read
-// is left out here: who opens it is told.
+// BoundIn lists the bound worktrees of the lock directories that match the pattern. It leaves out files that
+// cannot be read; opening them reports the error.
 func BoundIn(lockDirs string) []bound {
 	paths, _ := filepath.Glob(filepath.Join(lockDirs, treePrefix+"*"+treeSuffix))
 	var out []bound
@@ -125,13 +124,13 @@ func BoundIn(lockDirs string) []bound {
 	return out
 }
 
-// recordedAt is a plain directory with the records that are for it, wherever it was when they
-// were made. usual are those that lie at the usual place.
+// recordedAt is a plain directory with the records that are for it, also if it had another path when they were
+// made. usual are the records at the usual place.
 func recordedAt(path, control string, usual []bound) Place {
 	p := directoryAt(path, control)
 	tree, err := identifyTree(path)
 	if err != nil {
-		return p // it is not there: what was at the path last is meant
+		return p // it does not exist: the last directory at the path is meant
 	}
 	if control != "" {
 		usual = BoundIn(host.EscapeGlob(control))
@@ -148,8 +147,8 @@ func recordedAt(path, control string, usual []bound) Place {
 	return p
 }
 
-// settle decides about records that lie where those of p would, and are for another directory.
-// One that is gone has been replaced: by a copy, or by what took its place; tokens go on.
+// settle decides about records at the place of p's records that are for another directory. If that directory is
+// gone, p has replaced it, and the tokens continue.
 func (p *Place) settle(tree treeID, file *treeFile) {
 	became, other := fateOfAll(file.Trees, tree.Path)
 	switch {
@@ -162,8 +161,8 @@ func (p *Place) settle(tree treeID, file *treeFile) {
 	}
 }
 
-// ownFile is the name of the file that says for what the records of p are, "" where they lie
-// in what they are for.
+// ownFile is the name of the file that names the directory of p's records, "" if they are inside of that
+// directory.
 func (p Place) ownFile() string {
 	switch {
 	case p.Shape == api.ShapeDirectory:
@@ -174,7 +173,7 @@ func (p Place) ownFile() string {
 	return repositoryFile
 }
 
-// recorded checks that the records that were chosen for a repository are not another one's.
+// recorded checks that records that were chosen for a repository do not belong to another one.
 func (p Place) recorded() (Place, error) {
 	if p.ownFile() != repositoryFile {
 		return p, nil
@@ -190,8 +189,8 @@ func (p Place) recorded() (Place, error) {
 	return p, err
 }
 
-// BindRecords notes in the lock directory for what the records of p are. force does so where
-// they are another directory's.
+// BindRecords notes in the lock directory for which directory the records of p are. With force it does so even
+// if they belong to another directory.
 func (p Place) BindRecords(dirfd int, force bool) error {
 	name, path := p.ownFile(), p.Root
 	switch {

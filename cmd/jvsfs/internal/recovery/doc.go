@@ -1,4 +1,3 @@
-// Package recovery finds what is left of a mount whose daemon is dead, or is to be replaced, and
-// takes it away when the new mount is there. What the new daemon does meanwhile is in package
-// daemon.
+// Package recovery finds a mount whose daemon is dead or is to be replaced, and detaches it when the new mount
+// is in place. The steps of the new daemon in between are in package daemon.
 package recovery

@@ -9,8 +9,8 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
-// Finish takes away what covers the new mount after an interrupted recovery, unless the one
-// that is under way has done it.
+// Finish detaches the mounts that cover the new mount after an interrupted recovery, unless another recovery
+// has done it.
 func (r *Recovery) Finish(ctx context.Context) error {
 	lock, err := Lock(ctx)
 	if err != nil {
@@ -33,27 +33,27 @@ func (r *Recovery) Finish(ctx context.Context) error {
 	}
 }
 
-// Unknown says what to run where nothing was left that could be.
+// Unknown says what to run if no state was left.
 func (r *Recovery) Unknown() *api.Failure {
 	source := r.Dead[0].Source
 	what := source
 	if source != r.Point {
 		what += " " + r.Point
 	}
-	return &api.Failure{Class: api.ClassNoMount, Message: fmt.Sprintf("what was mounted at %s, and how, is not known any more", r.Point), File: host.StatePath(host.DeviceOf(r.Dead[0])),
+	return &api.Failure{Class: api.ClassNoMount, Message: fmt.Sprintf("nothing is known any more of the mount that was at %s", r.Point), File: host.StatePath(host.DeviceOf(r.Dead[0])),
 		Next: fmt.Sprintf("run it again with the options that it had: jvsfs mount --recover %s", what)}
 }
 
-// IsServed tells whether a recovery was refused because the mount serves.
+// IsServed reports whether a recovery was refused because the mount serves.
 func IsServed(err error) bool {
 	f := api.AsFailure(err)
 	return f != nil && errors.Is(f.Err, errServed)
 }
 
-// errServed is the cause of refusing to recover what lives.
+// errServed is the cause of refusing to recover a mount that is served.
 var errServed = errors.New("served already")
 
-// ServedNow reports whether the mount at a place serves, by whatever recovery.
+// ServedNow reports whether the mount at a place serves, after any recovery.
 func ServedNow(ctx context.Context, point string) bool {
 	mounts, err := host.ReadMounts()
 	if err != nil {
@@ -63,7 +63,7 @@ func ServedNow(ctx context.Context, point string) bool {
 	return IsServed(err)
 }
 
-// Now looks again at what is to be recovered at a place.
+// Now looks again for the mount that is to be recovered at a place.
 func Now(ctx context.Context, point string) (*Recovery, error) {
 	mounts, err := host.ReadMounts()
 	if err != nil {

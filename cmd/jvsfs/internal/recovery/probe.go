@@ -15,8 +15,8 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
-// ProbeName is the hidden command that asks a mount whether anybody serves it. It is a
-// process of its own: one that asks a stopped daemon may hang for ever.
+// ProbeName is the hidden command that asks a mount whether anybody serves it. It is a process of its own,
+// because it hangs if the daemon is stopped.
 const ProbeName = "mount-probe"
 
 // probeFD is the descriptor (O_PATH) of the mount's root in that process.
@@ -24,8 +24,8 @@ const probeFD = 3
 
 // The exit codes of the probe.
 const (
-	probeServed = 0
-	probeDone   = 3 // the kernel says that the connection is gone
+	probeServed api.ExitCode = 0
+	probeDone   api.ExitCode = 3 // the kernel says that the connection is gone
 )
 
 // Probe is the hidden command itself; its exit code is the answer.
@@ -38,9 +38,8 @@ func Probe() error {
 	return err
 }
 
-// probeDead proves that a mount is dead where nothing is known of its daemon: a request must
-// fail for want of a connection. While a killed daemon is still ending the request waits, and
-// fails when it has.
+// probeDead proves that a mount is dead if nothing is known of its daemon: a request must fail because there is
+// no connection. While a killed daemon is still ending, the request waits; then it fails.
 func probeDead(ctx context.Context, m *mountinfo.Info) error {
 	held, err := host.HoldMount(m)
 	if err != nil {
@@ -52,7 +51,7 @@ func probeDead(ctx context.Context, m *mountinfo.Info) error {
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = cmd.Run()
-	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == probeDone {
+	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == int(probeDone) {
 		return nil
 	}
 	return &api.Failure{Class: api.ClassNoMount, Err: err,

@@ -20,26 +20,26 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// Recovery is what lies at a mount point whose daemon is dead: how it comes back.
+// Recovery describes a mount point whose daemon is dead, and how to recover it.
 //
-// Nobody may reach the directory below meanwhile. So the dead mount stays on top, where
-// everything fails, until the new one has been put beneath it and has its leases; then the
-// dead one is detached, and the path leads to the new one in the same instant.
+// Nobody may reach the directory below meanwhile. So the dead mount, in which everything fails, stays on top
+// until the new mount is beneath it and has its leases. Then the dead one is detached, and at the same moment
+// the path leads to the new one.
 type Recovery struct {
 	Point  string
-	Serves bool              // dead is not dead: it is to be replaced
+	Serves bool              // the mount is not dead: it is to be replaced
 	Lock   *os.File          // keeps other recoveries away, nil until it is taken
-	Dead   []*mountinfo.Info // the uppermost first; more than one after an interrupted recovery
-	Live   *mountinfo.Info   // a serving mount below them: all that is left to do is to uncover it
+	Dead   []*mountinfo.Info // the topmost first; more than one after an interrupted recovery
+	Live   *mountinfo.Info   // a serving mount below them: it only has to be uncovered
 	State  *host.MountState  // of the daemon that ended last, nil if nothing is known
-	Left   api.Device        // whose state it is
+	Left   api.Device        // the device of that state
 }
 
-// goneWait bounds the wait for a killed daemon to be gone, with its last thread.
+// goneWait bounds the wait until a killed daemon has ended with all its threads.
 const goneWait = 10 * time.Second
 
-// Find looks at what lies at the mount point; nil if there is no jvsfs mount. It
-// fails where recovering would be wrong: a daemon that lives, or mounts of others.
+// Find looks for a mount to recover at the mount point; nil if there is no jvsfs mount. It fails if a recovery
+// would be wrong: the daemon lives, or others have mounted something inside.
 func Find(ctx context.Context, mounts host.MountTable, point string) (*Recovery, error) {
 	r := &Recovery{Point: point}
 	for _, m := range mounts.StackAt(point) {
@@ -74,8 +74,7 @@ func bindOfDead(m *mountinfo.Info) *api.Failure {
 		Next: fmt.Sprintf("recover the mount itself; then jvsfs umount --bare %s, and bind it again", m.Mountpoint)}
 }
 
-// unencumbered refuses when something of others is mounted inside of a dead mount: it would
-// vanish with it.
+// unencumbered refuses if others have mounted something inside of a dead mount: it would vanish with the mount.
 func (r *Recovery) unencumbered(mounts host.MountTable) error {
 	var inside []string
 	for _, m := range mounts {
@@ -92,13 +91,13 @@ func (r *Recovery) unencumbered(mounts host.MountTable) error {
 		Next: "unmount them (umount -l where umount fails), then recover; mount them again afterwards"}
 }
 
-// has tells whether a mount is one of the dead ones.
+// has reports whether a mount is one of the dead ones.
 func (r *Recovery) has(id int) bool {
 	return slices.ContainsFunc(r.Dead, func(m *mountinfo.Info) bool { return m.ID == id })
 }
 
-// CopiesLeft are the places where a dead mount was also mounted, and is still after the
-// recovery: those that nothing is propagated to.
+// CopiesLeft are the places where a copy of a dead mount is left after the recovery, because mounts do not
+// propagate to there.
 func (r *Recovery) CopiesLeft(before host.MountTable) []string {
 	now, err := host.ReadMounts()
 	if err != nil {
@@ -117,7 +116,7 @@ func (r *Recovery) CopiesLeft(before host.MountTable) []string {
 	return out
 }
 
-// readState finds what the latest daemon left behind that served here.
+// readState finds the state that the latest daemon here has left.
 func (r *Recovery) readState() {
 	for _, m := range r.Dead {
 		st, err := host.ReadMountState(host.DeviceOf(m))
@@ -135,8 +134,8 @@ const (
 	mountServes
 )
 
-// livenessOf asks the daemon of a mount. One that does not answer although its socket does
-// is stopped or stuck, not dead: what it has begun it may still finish. That is an error.
+// livenessOf asks the daemon of a mount. It is an error if the socket accepts and the daemon does not answer:
+// it is stopped or stuck, not dead, and may still finish what it has begun.
 func livenessOf(ctx context.Context, m *mountinfo.Info) (mountLiveness, error) {
 	short, cancel := context.WithTimeout(ctx, client.StatusTimeout)
 	defer cancel()
@@ -148,7 +147,7 @@ func livenessOf(ctx context.Context, m *mountinfo.Info) (mountLiveness, error) {
 		return mountDead, ctx.Err()
 	case errors.Is(err, os.ErrPermission):
 		return mountDead, err
-	case client.NobodyThere(err): // also one that hung up in the middle of the answer: it ends
+	case client.NobodyThere(err): // also if it hung up in the middle of the answer: it ends
 		return mountDead, nil
 	}
 	return mountDead, &api.Failure{Class: api.ClassNoMount, Err: err,
@@ -156,8 +155,8 @@ func livenessOf(ctx context.Context, m *mountinfo.Info) (mountLiveness, error) {
 		Next:    "resume it (kill -CONT), or end it (kill -KILL), then recover"}
 }
 
-// AwaitEnd waits until the daemon of a dead mount, the uppermost at its place, is gone with
-// all its threads, and the kernel says so: then nothing of its own is under way.
+// AwaitEnd waits until the daemon of a dead mount, the topmost at its place, has ended with all its threads,
+// and the kernel confirms it. Then nothing of that daemon is in flight.
 func AwaitEnd(ctx context.Context, m *mountinfo.Info) error {
 	ctx, cancel := context.WithTimeout(ctx, goneWait)
 	defer cancel()
@@ -180,11 +179,11 @@ func awaitGone(ctx context.Context, p host.ProcessState) error {
 	return nil
 }
 
-// recoverLock is the name of the file that recoveries lock. It is root's alone: a flock takes
-// no more than being able to open the file, and would keep every dead mount dead.
+// recoverLock is the file that recoveries lock. Only root can open it. Anybody who can open a file can flock
+// it, and so could block every recovery.
 const recoverLock = "recover.lock"
 
-// Lock keeps other recoveries of this machine away until the lock is closed.
+// Lock excludes other recoveries on this machine until the lock is closed.
 func Lock(ctx context.Context) (*os.File, error) {
 	if err := host.PrepareSocketDir(host.SocketDir); err != nil {
 		return nil, err
@@ -209,7 +208,7 @@ func Lock(ctx context.Context) (*os.File, error) {
 	}
 }
 
-// Unlock lets other recoveries go on.
+// Unlock lets other recoveries continue.
 func (r *Recovery) Unlock() {
 	if r != nil {
 		host.CloseFile(r.Lock)
@@ -228,14 +227,14 @@ func (r *Recovery) uncover(warn func(error)) error {
 	return nil
 }
 
-// TakeAway detaches a dead mount that is the uppermost at the place: that very one, and only
-// if it carries nothing of others.
+// TakeAway detaches a dead mount that is the topmost at the place: exactly this one, and only if others have
+// mounted nothing in it.
 func (r *Recovery) TakeAway(dead *mountinfo.Info, warn func(error)) error {
 	mounts, err := host.ReadMounts()
 	if err != nil {
 		return err
 	}
-	top := mounts.ByID(dead.ID) // the number alone may be another mount's by now
+	top := mounts.ByID(dead.ID) // another mount may have the number by now
 	if top == nil || top.Mountpoint != r.Point || host.DeviceOf(top) != host.DeviceOf(dead) {
 		return fmt.Errorf("the dead mount at %s has just gone: try again", r.Point)
 	}
@@ -250,17 +249,16 @@ func (r *Recovery) TakeAway(dead *mountinfo.Info, warn func(error)) error {
 	if err := m.Detach(); err != nil {
 		return err
 	}
-	// Afterwards: whoever is killed in between leaves files that are of no use, and not a
-	// daemon that serves on and cannot be asked. m keeps the device number from being given
-	// to another mount, whose files these would then be.
+	// The files go last. A kill in between then leaves useless files, and not a serving daemon that cannot be
+	// asked. m keeps the device number, so that these cannot be the files of another mount.
 	if err := r.forget(host.DeviceOf(top)); err != nil {
 		warn(err)
 	}
 	return nil
 }
 
-// forget removes what is known of a mount that was taken away. A daemon that was replaced
-// serves its copies on, and can be asked until it ends.
+// forget removes the state of a mount that was detached. A replaced daemon continues to serve copies, and can
+// be asked until it ends.
 func (r *Recovery) forget(d api.Device) error {
 	if mounts, err := host.ReadMounts(); r.Serves && err == nil && mounts.Has(d) {
 		return host.RemoveAll(host.LeasesPath(d))
@@ -268,14 +266,14 @@ func (r *Recovery) forget(d api.Device) error {
 	return host.ForgetMount(d)
 }
 
-// Heir reports whether a new mount of p may go on with the leases of the one that ended: it
-// must be the same worktrees, by the same records.
+// Heir reports whether a new mount of p may continue the leases of the mount that ended: it must have the same
+// worktrees and the same records.
 func Heir(st *host.MountState, p place.Place) bool {
 	return st.Source == p.Root && st.Locks == p.LockDir
 }
 
-// FindServing is the mount to be replaced: it serves, alone at its place, with nothing of others
-// mounted inside.
+// FindServing is the mount to be replaced: it serves, is alone at its place, and others have mounted nothing
+// inside.
 func FindServing(ctx context.Context, mounts host.MountTable, point string) (*Recovery, error) {
 	stack := mounts.StackAt(point)
 	if len(stack) == 0 {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 )
 
 // A mount that came there meanwhile is another's, and stays.
@@ -19,7 +20,7 @@ func TestOnlyTheVeryMountIsTakenAway(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, unix.Mount("dead", dir, "tmpfs", 0, ""))
 	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) })
-	dead, err := mountsOn(dir)
+	dead, err := testkit.MountsOn(dir)
 	require.NoError(t, err)
 	require.NoError(t, unix.Mount("another", dir, "tmpfs", 0, ""))
 	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) })
@@ -27,7 +28,7 @@ func TestOnlyTheVeryMountIsTakenAway(t *testing.T) {
 	require.ErrorContains(t, err, "have just changed")
 	r := &Recovery{Point: dir, Dead: dead}
 	require.Error(t, r.TakeAway(dead[0], func(error) {}))
-	left, err := mountsOn(dir)
+	left, err := testkit.MountsOn(dir)
 	require.NoError(t, err)
 	require.Len(t, left, 2)
 
@@ -39,7 +40,7 @@ func TestOnlyTheVeryMountIsTakenAway(t *testing.T) {
 		r := &Recovery{Point: gone.Mountpoint, Dead: []*mountinfo.Info{&gone}}
 		require.ErrorContains(t, r.TakeAway(&gone, func(error) {}), "has just gone", name)
 	}
-	after, err := mountsOn(dir)
+	after, err := testkit.MountsOn(dir)
 	require.NoError(t, err)
 	require.Equal(t, left, after)
 }
@@ -54,9 +55,4 @@ func TestNothingOfOthersGoesWithADeadMount(t *testing.T) {
 	r := Recovery{Point: "/srv", Dead: table.StackAt("/srv")}
 	require.ErrorContains(t, r.unencumbered(table), "/srv/in")
 	require.NoError(t, r.unencumbered(table[:3]))
-}
-
-// mountsOn is every mount exactly at dir, the uppermost last.
-func mountsOn(dir string) ([]*mountinfo.Info, error) {
-	return mountinfo.GetMounts(func(i *mountinfo.Info) (skip, stop bool) { return i.Mountpoint != dir, false })
 }

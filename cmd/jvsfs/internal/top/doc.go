@@ -1,3 +1,2 @@
-// Package top draws mounts, holders and refusals live on a terminal, from what daemons answer to
-// status.
+// Package top draws mounts, holders and refusals live on a terminal, from the answers of daemons to status.
 package top

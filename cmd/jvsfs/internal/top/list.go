@@ -14,7 +14,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// topSort is what worktrees of a mount are sorted by.
+// topSort is the order of the worktrees of a mount.
 type topSort int
 
 const (
@@ -36,7 +36,7 @@ type topRow struct {
 	duration time.Duration // of a lease
 }
 
-// topColumn is a column of the list. One without a width takes what is left over.
+// topColumn is a column of the list. A column without a width takes the remaining space.
 type topColumn struct {
 	title string
 	width int
@@ -119,7 +119,7 @@ func (s topScreen) listLines() []string {
 	return []string{"no jvsfs mounts"}
 }
 
-// shows tells whether the filter lets one of the texts through.
+// shows reports whether the filter matches one of the texts.
 func (s topScreen) shows(texts ...string) bool {
 	return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(strings.ToLower(t), s.Filter) })
 }
@@ -138,8 +138,7 @@ func (s topScreen) mountLine(m api.MountStatus) string {
 	return line
 }
 
-// troubleLines say what is the matter with a mount that does not serve, and the way
-// out.
+// troubleLines say what is wrong with a mount that does not serve, and what to do.
 func (s topScreen) troubleLines(m api.MountStatus) []string {
 	var lines []string
 	next := ""
@@ -183,7 +182,7 @@ func (s topScreen) rows(m api.MountStatus) []topRow {
 	return rows
 }
 
-// compare puts first what wants attention: the shortest time, the most writes.
+// compare puts first what needs attention: the shortest time, the most writes.
 func (s topScreen) compare(a, b topRow) int {
 	order := 0
 	switch s.Sort {
@@ -214,7 +213,7 @@ func (r topRow) rate(v float64) string {
 	return rateText(v)
 }
 
-// stateText is a state in the colour that it deserves.
+// stateText is a state in its colour.
 func (s topScreen) stateText(state string) string {
 	switch state {
 	case "serving", "free":
@@ -242,8 +241,7 @@ func (s topScreen) leftText(r topRow, width int) string {
 	return s.Style.bar(share, max(width-len(text)-1, 0)) + " " + text
 }
 
-// holderCell names the holder as well as n characters can: user and process, and
-// for what; with its host where there is room.
+// holderCell names the holder in n characters: user, process and purpose, and the host if there is room.
 func holderCell(w gate.Status, n int) string {
 	if w.HolderID == "" {
 		return "-"

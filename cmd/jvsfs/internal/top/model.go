@@ -10,15 +10,15 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 )
 
-// topModel is what top knows, as bubbletea wants it: Update makes the next one of a
-// message, View draws it.
+// topModel is the state of top, in the form of bubbletea: Update makes the next one from a message, View draws
+// it.
 type topModel struct {
 	screen topScreen
 	every  time.Duration
 	look   tea.Cmd // asks the daemons: a snapshot, or lookFailed
 }
 
-// lookFailed is a look that came to nothing.
+// lookFailed is a look that failed.
 type lookFailed struct{ err error }
 
 // lookAgain is the time for the next look.
@@ -76,7 +76,7 @@ func (m topModel) later() tea.Cmd {
 	return tea.Tick(m.every, func(time.Time) tea.Msg { return lookAgain{} })
 }
 
-// key does what a key says.
+// key handles a key.
 func (s *topScreen) key(key string) tea.Cmd {
 	switch key {
 	case "q":
@@ -107,7 +107,7 @@ func (s *topScreen) key(key string) tea.Cmd {
 	return nil
 }
 
-// scroll moves the list; it ends with its last line.
+// scroll moves the list, no further than its last line.
 func (s *topScreen) scroll(by int) {
 	s.Offset = min(max(s.Offset+by, 0), max(len(s.listLines())-1, 0))
 }
@@ -115,7 +115,7 @@ func (s *topScreen) scroll(by int) {
 // filterMax bounds what can be typed, in characters.
 const filterMax = 64
 
-// typed takes a key while a filter is typed.
+// typed handles a key while a filter is typed.
 func (s *topScreen) typed(msg tea.KeyPressMsg) {
 	switch msg.String() {
 	case "enter":

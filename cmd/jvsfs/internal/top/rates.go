@@ -7,7 +7,7 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// rates is how often things happen, a second.
+// rates are events per second.
 type rates struct {
 	Operations, Refusals []float64 // of the whole machine, oldest first
 	Mounts               map[string]mountRates
@@ -24,8 +24,8 @@ type worktreeRates struct{ Writes, Refusals float64 }
 // ratesKept is how many looks back rates go.
 const ratesKept = 120
 
-// next returns the rates after one more look. A daemon that has come meanwhile, or
-// begun anew, has none before it is seen again.
+// next returns the rates after one more look. A daemon that is new, or was restarted, has none until the second
+// look.
 func (r rates) next(before, now snapshot) rates {
 	span := now.At.Sub(before.At)
 	out := rates{Mounts: map[string]mountRates{}}
@@ -72,7 +72,7 @@ func ratesOf(old, now api.MountStatus, span time.Duration) mountRates {
 		Worktrees:  map[lease.WorktreeID]worktreeRates{},
 	}
 	for _, w := range now.Worktrees {
-		var writes, refusals uint64 // a worktree that is new has begun at zero
+		var writes, refusals uint64 // a new worktree began at zero
 		for _, o := range old.Worktrees {
 			if o.Worktree == w.Worktree {
 				writes, refusals = o.Writes, o.Refusals+o.WouldRefuse

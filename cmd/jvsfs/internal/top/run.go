@@ -13,7 +13,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
-// Show draws on the terminal out, and takes keys from the terminal in, until it is told to end.
+// Show draws on the terminal out, and takes keys from the terminal in, until the user or ctx ends it.
 func Show(ctx context.Context, in, out *os.File, every time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends a look that is under way
@@ -35,8 +35,7 @@ func lookAround(ctx context.Context) tea.Msg {
 	return newSnapshot(time.Now(), all)
 }
 
-// styleOf is what the environment says of the terminal (https://no-color.org,
-// locale(7)).
+// styleOf reads the environment about the terminal (https://no-color.org, locale(7)).
 func styleOf(getenv func(string) string) topStyle {
 	term, locale := getenv("TERM"), getenv("LC_ALL")
 	for _, name := range []string{"LC_CTYPE", "LANG"} {

@@ -9,8 +9,8 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 )
 
-// snapshot is the status of all mounts at one moment, fit to be shown: what daemons,
-// records and processes say has no control character in it any more.
+// snapshot is the status of all mounts at one moment, safe to show: text of daemons, records and processes has
+// no control characters any more.
 type snapshot struct {
 	At     time.Time
 	Mounts []api.MountStatus
@@ -23,8 +23,7 @@ func newSnapshot(at time.Time, mounts []api.MountStatus) snapshot {
 	return s
 }
 
-// cleanText makes every text in v printable: by walking all there is, so that none is
-// forgotten.
+// cleanText makes every text in v printable. It walks through all fields, so that none is forgotten.
 func cleanText(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:

@@ -12,7 +12,7 @@ type topStyle struct {
 	glyphs glyphs
 }
 
-// glyphs are the characters that bars and sparklines are made of.
+// glyphs are the characters of bars and sparklines.
 type glyphs struct {
 	full, empty string
 	spark       []string // growing

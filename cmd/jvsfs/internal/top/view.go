@@ -13,11 +13,11 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 )
 
-// topScreen is everything that a screen of top is made of.
+// topScreen has everything that a screen of top shows.
 type topScreen struct {
 	Snapshot snapshot
 	Rates    rates
-	Failed   string // why the last look came to nothing
+	Failed   string // why the last look failed
 
 	Width, Height int
 	Style         topStyle
@@ -25,14 +25,13 @@ type topScreen struct {
 	Sort      topSort
 	Reverse   bool
 	Filter    string // lower case
-	Filtering bool   // it is being typed
+	Filtering bool   // the filter is being typed
 	Paused    bool
 	Help      bool
 	Offset    int // first line of the list
 }
 
-// topView draws a screen: at most Height lines of at most Width columns, of nothing
-// but what it is given.
+// topView draws a screen of at most Height lines and Width columns. It depends on its argument only.
 func topView(s topScreen) string {
 	head := []string{s.titleLine(), s.rateLine(), s.Style.paint(paintHead, pad(s.headLine(), s.Width))}
 	foot := []string{s.footLine()}
@@ -54,7 +53,7 @@ func (s topScreen) fit(lines []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// window is the part of the list that is seen, filled up to height lines.
+// window is the visible part of the list, filled up to height lines.
 func (s topScreen) window(list []string, height int) []string {
 	if height <= 0 {
 		return nil
@@ -102,7 +101,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// rateLine is what happens a second on the whole machine, and how it was before.
+// rateLine shows the rates of the whole machine, now and before.
 func (s topScreen) rateLine() string {
 	if s.Failed != "" {
 		return s.Style.paint(paintBad, s.Failed)
@@ -234,7 +233,7 @@ func pad(line string, width int) string {
 	return line + strings.Repeat(" ", max(width-ansi.StringWidth(line), 0))
 }
 
-// spread puts two texts to the ends of a line; the left one gives way.
+// spread puts two texts at the ends of a line. The left one is cut if there is too little room.
 func spread(left, right string, width int) string {
 	room := width - ansi.StringWidth(right)
 	if room < 1 {
