@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -73,15 +74,14 @@ func (c *child) identify() error {
 }
 
 // letGo lets the trampoline become CMD, with the terminal if it was ours.
-func (c *child) letGo() error {
+func (c *child) letGo(word goAhead) error {
 	if c.tty != nil {
 		signal.Ignore(syscall.SIGTTOU) // giving the terminal back later is done from the background
 		if err := setForeground(c.tty, c.pid); err != nil {
 			return fmt.Errorf("terminal: %w", err)
 		}
 	}
-	_, err := c.word.Write([]byte{1})
-	return err
+	return json.NewEncoder(c.word).Encode(word)
 }
 
 // signal reaches the whole group; one that has ended already is no error.

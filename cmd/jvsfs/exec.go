@@ -37,7 +37,16 @@ func newExecCommand(io stdio) *cobra.Command {
 
 CMD runs in a process group of its own. When the lease is lost the group gets
 TERM, after 5 s KILL, and the exit code is 75. Otherwise it is that of CMD, or
-128+N when signal N ended it; 126 and 127 when CMD cannot be run or found.`,
+128+N when signal N ended it; 126 and 127 when CMD cannot be run or found.
+
+Inside of the holder of WORKTREE's lease (another exec, a shell that acquired it)
+CMD runs under that lease: nothing is taken, nothing is given back at its end, and
+--wait, --steal, --scope and --purpose have no effect. So it is with lock acquire and
+lock release inside of CMD.
+
+CMD finds in its environment: JVSFS_WORKTREE (the directory), JVSFS_HOLDER (the
+holder's id), JVSFS_TOKEN (the fencing token), and JVSFS_MOUNT (the mount point;
+not set where no mount fences the worktree).`,
 		Args: usageArgs(execArgs),
 		RunE: func(cmd *cobra.Command, args []string) error { return e.run(cmd.Context(), args[0], args[1:]) },
 	}
@@ -60,6 +69,8 @@ func execArgs(cmd *cobra.Command, args []string) error {
 type holding interface {
 	// acquire returns when the lease is held.
 	acquire(ctx context.Context) error
+	// held is the lease, once acquire has returned.
+	held() heldLease
 	// lost tells why the lease ended, once; never before acquire has returned.
 	lost() <-chan string
 	// release gives it back and ends everything that acquire started. It may be
@@ -111,7 +122,7 @@ func (e *execCommand) supervise(ctx context.Context, h holding, c *child, signal
 	if code, err := e.acquire(ctx, h, c, signals); err != nil || code != 0 {
 		return code, err
 	}
-	if err := c.letGo(); err != nil {
+	if err := c.letGo(goAhead{Environment: h.held().environment()}); err != nil {
 		return 0, err
 	}
 	var reason string

@@ -20,6 +20,7 @@ type localHolding struct {
 	c      *child
 	reason chan string
 
+	lease  heldLease
 	lock   *lockop.Local
 	keeper *lease.Keeper
 	cancel context.CancelFunc
@@ -30,9 +31,14 @@ func (e *execCommand) local(t client.Target, policy lease.Policy, c *child) hold
 	return &localHolding{e: e, t: t, policy: policy, c: c, reason: make(chan string, 1)}
 }
 
+func (h *localHolding) held() heldLease { return h.lease }
+
 func (h *localHolding) lost() <-chan string { return h.reason }
 
 func (h *localHolding) acquire(ctx context.Context) error {
+	if h.join() {
+		return nil
+	}
 	lock, err := lockop.OpenLocal(h.t.Place, h.policy)
 	if err != nil {
 		return err
@@ -50,9 +56,11 @@ func (h *localHolding) acquire(ctx context.Context) error {
 		return err
 	}
 	h.keeper = lock.Keeper(reportingFence{h.reason})
-	if _, err := lock.WaitFor(ctx, noteTo(h.e.io), h.keeper, req, holder); err != nil {
+	grant, err := lock.WaitFor(ctx, noteTo(h.e.io), h.keeper, req, holder)
+	if err != nil {
 		return err
 	}
+	h.lease = heldLease{worktree: h.t.Place.Root, holder: grant.Record.HolderID, token: grant.Token}
 	var run context.Context
 	run, h.cancel = context.WithCancel(context.Background())
 	h.ended = make(chan error, 1)

@@ -174,8 +174,7 @@ func printLock(io stdio, t client.Target, op string, resp api.Response, asJSON b
 	}
 	switch op {
 	case opRelease:
-		_, err := fmt.Fprintf(io.out, "released %s\n", t.Path)
-		return err
+		return printReleased(io, t, resp)
 	case opLockStatus:
 		return printLockStatus(io, resp)
 	}
@@ -188,6 +187,22 @@ func printLock(io stdio, t client.Target, op string, resp api.Response, asJSON b
 	return err
 }
 
+// keptFor is the process for which exec keeps a lease that was not released, if it was not.
+func keptFor(resp api.Response) (pid int, kept bool) {
+	var k api.Kept
+	kept = json.Unmarshal(resp.Result, &k) == nil && k.Holder != 0
+	return k.Holder, kept
+}
+
+func printReleased(io stdio, t client.Target, resp api.Response) error {
+	text := fmt.Sprintf("released %s", t.Path)
+	if pid, kept := keptFor(resp); kept {
+		text = fmt.Sprintf("kept %s: jvsfs exec holds the lease until its command ends (to end it now: --pid %d)", t.Path, pid)
+	}
+	_, err := fmt.Fprintln(io.out, text)
+	return err
+}
+
 // releasedLease is what `lock release --json` prints; the names are a promise.
 type releasedLease struct {
 	Released bool        `json:"released"`
@@ -197,7 +212,8 @@ type releasedLease struct {
 func printLockJSON(io stdio, op string, resp api.Response) error {
 	switch op {
 	case opRelease:
-		return human.PrintJSON(io.out, releasedLease{true, resp.Token})
+		_, kept := keptFor(resp)
+		return human.PrintJSON(io.out, releasedLease{!kept, resp.Token})
 	case opLockStatus:
 		return human.PrintJSON(io.out, resp.Result)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,15 +32,23 @@ func newTrampolineCommand(io stdio) *cobra.Command {
 	}
 }
 
-// trampoline waits for one byte and becomes args. The end of the pipe without a
-// byte means that there will be no lease.
+// goAhead is the word that the trampoline waits for: there is a lease.
+type goAhead struct {
+	Environment map[string]string `json:"environment"` // for CMD; "" takes a name out
+}
+
+// trampoline waits for its word and becomes args. The end of the pipe without one means
+// that there will be no lease.
 func trampoline(io stdio, args []string) error {
 	syscall.CloseOnExec(trampolineFD)
-	word := os.NewFile(trampolineFD, "word")
-	if n, _ := word.Read(make([]byte, 1)); n != 1 {
+	var word goAhead
+	if json.NewDecoder(os.NewFile(trampolineFD, "word")).Decode(&word) != nil {
 		return api.ExitWith(api.ExitError)
 	}
 	path, err := exec.LookPath(args[0])
+	if err == nil {
+		err = word.apply()
+	}
 	if err == nil {
 		err = become(path, args)
 	}
@@ -48,6 +57,19 @@ func trampoline(io stdio, args []string) error {
 		return api.ExitWith(api.ExitNotFound)
 	}
 	return api.ExitWith(api.ExitNotRun)
+}
+
+func (g goAhead) apply() error {
+	for name, value := range g.Environment {
+		err := os.Unsetenv(name)
+		if value != "" {
+			err = os.Setenv(name, value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // become is execve(2), after which CMD still dies with the jvsfs that started it. What a thread asked for at its parent's
