@@ -18,6 +18,16 @@ import (
 // that a lease is meant for.
 var privilegeChangers = map[string]bool{"sudo": true, "doas": true, "su": true, "runuser": true, "pkexec": true}
 
+// AskingProcess is the process that a question is about when none is named: this one, which
+// has asked, or what stands above sudo and its kind.
+func AskingProcess() (int, error) {
+	s, err := gate.ReadStat(os.Getppid())
+	if err != nil || !privilegeChangers[s.Comm] {
+		return os.Getpid(), nil
+	}
+	return CallerProcess()
+}
+
 // CallerProcess is the process that a lease is bound to when none is named: the
 // parent of this command, or what stands above sudo and its kind.
 func CallerProcess() (int, error) {
