@@ -44,6 +44,9 @@ CMD runs under that lease: nothing is taken, nothing is given back at its end, a
 --wait, --steal, --scope and --purpose have no effect. So it is with lock acquire and
 lock release inside of CMD.
 
+Where the working directory lies in the bare tree beneath the mount, because it was
+entered before the mount was made, CMD runs in the same directory through the mount.
+
 CMD finds in its environment: JVSFS_WORKTREE (the directory), JVSFS_HOLDER (the
 holder's id), JVSFS_TOKEN (the fencing token), and JVSFS_MOUNT (the mount point;
 not set where no mount fences the worktree).`,
@@ -122,7 +125,7 @@ func (e *execCommand) supervise(ctx context.Context, h holding, c *child, signal
 	if code, err := e.acquire(ctx, h, c, signals); err != nil || code != 0 {
 		return code, err
 	}
-	if err := c.letGo(goAhead{Environment: h.held().environment()}); err != nil {
+	if err := e.letGo(c, h); err != nil {
 		return 0, err
 	}
 	var reason string
@@ -150,6 +153,18 @@ func (e *execCommand) supervise(ctx context.Context, h holding, c *child, signal
 			return exitCodeOfStatus(c.status), nil
 		}
 	}
+}
+
+// letGo tells CMD what it holds and where it stands.
+func (e *execCommand) letGo(c *child, h holding) error {
+	dir, err := beneath()
+	if err != nil {
+		return err
+	}
+	if dir != "" {
+		noteTo(e.io)("this shell stands beneath the mount: the command runs in " + dir + " through it, as after cd \"$PWD\"")
+	}
+	return c.letGo(goAhead{Environment: h.held().environment(), Directory: dir})
 }
 
 // acquire waits for the lease; a signal or the end of the child ends the wait.

@@ -34,7 +34,8 @@ func newTrampolineCommand(io stdio) *cobra.Command {
 
 // goAhead is the word that the trampoline waits for: there is a lease.
 type goAhead struct {
-	Environment map[string]string `json:"environment"` // for CMD; "" takes a name out
+	Environment map[string]string `json:"environment"`         // for CMD; "" takes a name out
+	Directory   string            `json:"directory,omitempty"` // to enter anew
 }
 
 // trampoline waits for its word and becomes args. The end of the pipe without one means
@@ -45,10 +46,11 @@ func trampoline(io stdio, args []string) error {
 	if json.NewDecoder(os.NewFile(trampolineFD, "word")).Decode(&word) != nil {
 		return api.ExitWith(api.ExitError)
 	}
-	path, err := exec.LookPath(args[0])
-	if err == nil {
-		err = word.apply()
+	if err := word.apply(); err != nil {
+		fmt.Fprintf(io.err, "jvsfs: exec %s: %v\n", args[0], err)
+		return api.ExitWith(api.ExitNotRun)
 	}
+	path, err := exec.LookPath(args[0])
 	if err == nil {
 		err = become(path, args)
 	}
@@ -69,7 +71,10 @@ func (g goAhead) apply() error {
 			return err
 		}
 	}
-	return nil
+	if g.Directory == "" {
+		return nil
+	}
+	return reenter(g.Directory)
 }
 
 // become is execve(2), after which CMD still dies with the jvsfs that started it. What a thread asked for at its parent's

@@ -85,3 +85,24 @@ func TestReleaseInsideExecByName(t *testing.T) {
 	require.Contains(t, out, "kept "+m.Mountpoint+": jvsfs exec holds the lease until its command ends")
 	require.Contains(t, out, "released "+m.Mountpoint)
 }
+
+// A shell that stood in the tree before it was mounted still stands in the bare tree. What exec
+// runs from there stands in the mount, and is fenced when the lease is over.
+func TestExecReentersItsDirectory(t *testing.T) {
+	m := harness.PrepareMount(t, harness.MountOptions{Repository: true, InPlace: true, OnFree: "deny", Prepare: harness.WithDir("d")})
+	l := harness.NewMail(m)
+	go1, go2 := l.Gate("mounted"), l.Gate("gone")
+	shell := m.Start("sh", "-c", "cd "+m.At("main", "d")+"; "+l.Tell("stands")+"; read x <"+go1+"; "+
+		m.Bin+" exec . -- sh -c 'echo x >made; pwd >"+l.Dir+"/pwd.tmp; mv "+l.Dir+"/pwd.tmp "+l.Dir+"/pwd; read x <"+go2+"; echo late >late; "+l.Tell("late")+"'")
+	require.Equal(t, "0", l.Take("stands"))
+	m.Mount()
+	l.Open("mounted")
+	require.Equal(t, m.At("main", "d"), l.Take("pwd"))
+	require.FileExists(t, m.Behind("main", "d", "made"))
+	m.MustCLI("enforce", m.Mountpoint, "readonly")
+	l.Open("gone")
+	require.NotEqual(t, "0", l.Take("late"))
+	_, errs := shell.Wait()
+	require.Contains(t, errs, "this shell stands beneath the mount: the command runs in "+m.At("main", "d"))
+	require.NoFileExists(t, m.Behind("main", "d", "late"))
+}
