@@ -31,7 +31,7 @@
 // It does not promise anything about writes that do not come through the mount,
 // about a descriptor that a holder passes to somebody else on purpose, or about
 // a descendant that has cut every tie to the holder (a double fork under scope
-// tree): a file system cannot see these.
+// tree, where nobody adopts it: see Adopted): a file system cannot see these.
 //
 // The package does no input or output of its own apart from reading /proc.
 package gate

@@ -7,7 +7,8 @@ import (
 )
 
 // Liveness says whether who a lease is bound to is still there: its process or, where a
-// write took the lease for a session or a cgroup, anybody who is left in that. One that
+// write took the lease for a session or a cgroup, anybody who is left in that, or who adopts
+// what the process has left. One that
 // is stopped or frozen is not renewed: it could not stop writing in time either.
 func Liveness(h lease.Holder) lease.Liveness {
 	live, _ := livenessOf(h, process{})
@@ -47,6 +48,9 @@ func livenessOf(h lease.Holder, known process) (live lease.Liveness, left proces
 		return lease.Unknown, left
 	}
 	live = process{h.PID, h.StartTime}.liveness()
+	if by, ok := adopter(h); ok && live == lease.Gone {
+		return by.liveness(), left
+	}
 	if live != lease.Gone || !h.Auto {
 		return live, left
 	}

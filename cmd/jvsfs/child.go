@@ -28,6 +28,8 @@ type child struct {
 	tty    *os.File           // to give to the child, nil when there is none or it is not ours
 	ended  chan struct{}      // closed when the child has been waited for
 	status syscall.WaitStatus // valid then
+	left   bool               // likewise: it has left processes running that are children of this one now
+	alone  chan struct{}      // closed when those have ended, too
 }
 
 // startChild starts the trampoline in a process group of its own. Until ended is
@@ -47,7 +49,7 @@ func startChild(argv []string, in *os.File) (*child, error) {
 		host.CloseFile(w)
 		return nil, fmt.Errorf("start: %w", err)
 	}
-	c := &child{pid: cmd.Process.Pid, word: w, ended: make(chan struct{})}
+	c := &child{pid: cmd.Process.Pid, word: w, ended: make(chan struct{}), alone: make(chan struct{})}
 	if foreground(in) {
 		c.tty = in
 	}
@@ -96,10 +98,14 @@ func (c *child) end() {
 	default:
 		c.killUnlessEnded()
 	}
+	c.takeTerminal()
+	host.CloseFile(c.pidfd)
+}
+
+func (c *child) takeTerminal() {
 	if c.tty != nil {
 		_ = setForeground(c.tty, syscall.Getpgrp()) // the terminal may have hung up
 	}
-	host.CloseFile(c.pidfd)
 }
 
 func (c *child) killUnlessEnded() {
@@ -111,23 +117,38 @@ func (c *child) killUnlessEnded() {
 	<-c.ended
 }
 
-// reap waits for the child. When it is stopped on a terminal this process stops
-// too, so that the shell takes over, and goes on with it.
+// adopt makes this process the parent of whatever loses its parent below it.
+func (c *child) adopt() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("subreaper: %w", err)
+	}
+	return nil
+}
+
+// reap waits for the child, and for what this process has adopted. When the child is stopped
+// on a terminal this process stops too, so that the shell takes over, and goes on with it.
 func (c *child) reap() {
-	defer close(c.ended)
-	for {
+	defer close(c.alone)
+	options := syscall.WUNTRACED
+	for running := true; ; {
 		var status syscall.WaitStatus
-		_, err := syscall.Wait4(c.pid, &status, syscall.WUNTRACED, nil)
+		pid, err := syscall.Wait4(-1, &status, options, nil)
 		switch {
 		case errors.Is(err, syscall.EINTR):
-		case err != nil:
+		case !running && options == syscall.WNOHANG && pid <= 0: // the child has ended: is anybody left?
+			c.left, options = err == nil, 0
+			close(c.ended)
+		case err != nil && running:
 			c.status = syscall.WaitStatus(api.ExitError << 8)
+			close(c.ended)
 			return
+		case err != nil:
+			return
+		case !running || pid != c.pid:
 		case status.Stopped():
 			c.stopped()
 		default:
-			c.status = status
-			return
+			c.status, running, options = status, false, syscall.WNOHANG
 		}
 	}
 }

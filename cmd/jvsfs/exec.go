@@ -24,6 +24,7 @@ type execCommand struct {
 	io      stdio
 	wait    time.Duration
 	steal   bool
+	linger  bool
 	scope   string
 	purpose string
 }
@@ -35,9 +36,13 @@ func newExecCommand(io stdio) *cobra.Command {
 		Short: "Hold the lease while CMD runs",
 		Long: `Hold the lease of WORKTREE while CMD runs, for CMD and its descendants.
 
-CMD runs in a process group of its own. When the lease is lost the group gets
-TERM, after 5 s KILL, and the exit code is 75. Otherwise it is that of CMD, or
-128+N when signal N ended it; 126 and 127 when CMD cannot be run or found.
+CMD runs in a process group of its own. When the lease is lost CMD and its
+descendants get TERM, after 5 s KILL, and the exit code is 75. Otherwise it is that of
+CMD, or 128+N when signal N ended it; 126 and 127 when CMD cannot be run or found.
+
+What CMD starts belongs to it, also when that has lost its parent (a double fork: git's
+background runs, servers). What is left of it when CMD has ended is ended in the same
+way, still under the lease; with --linger exec waits for it, and holds the lease so long.
 
 Inside of the holder of WORKTREE's lease (another exec, a shell that acquired it)
 CMD runs under that lease: nothing is taken, nothing is given back at its end, and
@@ -56,6 +61,7 @@ not set where no mount fences the worktree).`,
 	e.addFlags(cmd.Flags())
 	cmd.Flags().DurationVar(&e.wait, "wait", 0, "wait this `LONG` for the lease to become free")
 	cmd.Flags().BoolVar(&e.steal, "steal", false, "take the lease over if it has expired, skew and grace passed")
+	cmd.Flags().BoolVar(&e.linger, "linger", false, "hold the lease until what CMD has left running has ended, too")
 	cmd.Flags().StringVar(&e.scope, "scope", "", "`WHO` counts as the holder (default: as configured, else tree)")
 	cmd.Flags().StringVar(&e.purpose, "purpose", "", "`WHAT` the lease is for, shown to others (default: CMD)")
 	return cmd
@@ -82,6 +88,9 @@ type holding interface {
 }
 
 func (e *execCommand) run(ctx context.Context, path string, argv []string) error {
+	if err := e.settleScope(); err != nil {
+		return err
+	}
 	control, policy, err := e.load()
 	if err != nil {
 		return err
@@ -109,7 +118,7 @@ func (e *execCommand) run(ctx context.Context, path string, argv []string) error
 	}
 	code, err := e.supervise(ctx, h, c, signals)
 	c.end()
-	e.sayRefused(ctx, c, began)
+	e.sayRefused(ctx, began)
 	if err = errors.Join(err, ignoreNotHeld(h.release())); err != nil {
 		return err
 	}
@@ -140,17 +149,12 @@ func (e *execCommand) supervise(ctx context.Context, h holding, c *child, signal
 			}
 			reason = why
 			fmt.Fprintf(e.io.err, "jvsfs: the lease was lost (%s): ending the command\n", why)
-			c.signal(syscall.SIGTERM)
-			c.signal(syscall.SIGCONT) // a stopped process does not see TERM
+			c.terminate()
 			kill = time.After(killAfter)
 		case <-kill:
 			c.signal(syscall.SIGKILL)
 		case <-c.ended:
-			if reason != "" {
-				c.signal(syscall.SIGKILL) // what is left of the group
-				return api.ExitLeaseLost, nil
-			}
-			return exitCodeOfStatus(c.status), nil
+			return e.finish(h, c, signals, reason)
 		}
 	}
 }
@@ -160,6 +164,11 @@ func (e *execCommand) letGo(c *child, h holding) error {
 	dir, err := beneath()
 	if err != nil {
 		return err
+	}
+	if !h.held().joined { // else what CMD leaves belongs to its holder, not to us
+		if err := c.adopt(); err != nil {
+			return err
+		}
 	}
 	if dir != "" {
 		noteTo(e.io)("this shell stands beneath the mount: the command runs in " + dir + " through it, as after cd \"$PWD\"")

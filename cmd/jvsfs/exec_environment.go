@@ -17,6 +17,7 @@ type heldLease struct {
 	mount    string // its mount point, "" where no mount fences it
 	holder   string
 	token    lease.Token
+	joined   bool // it is that of the holder to which this process belongs
 }
 
 // environment is what CMD finds; the names are a promise.

@@ -68,7 +68,7 @@ func (h *localHolding) join() bool {
 	}
 	st, ok := within(resp)
 	if ok {
-		h.lease = heldLease{worktree: h.t.Place.Root, holder: api.RecordOf(st.Record).HolderID, token: st.Token}
+		h.lease = heldLease{worktree: h.t.Place.Root, holder: api.RecordOf(st.Record).HolderID, token: st.Token, joined: true}
 	}
 	return ok
 }

@@ -48,7 +48,7 @@ func (h *localHolding) acquire(ctx context.Context) error {
 		return err
 	}
 	noteTo(h.e.io)(fmt.Sprintf("no mount fences %s: the lease keeps those out who ask for it", h.t.Place.Root))
-	req := lockop.Take{IfExpired: h.e.steal, Taking: api.Taking{
+	req := lockop.Take{IfExpired: h.e.steal, Kept: true, Taking: api.Taking{
 		Process: h.c.named(), Scope: h.e.scope, Purpose: h.e.purpose, WaitMS: h.e.wait.Milliseconds(),
 	}}
 	holder, err := lock.Holder(req)

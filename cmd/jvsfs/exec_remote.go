@@ -95,6 +95,7 @@ func (h *remoteHolding) keep(c *client.Client, resp api.Response) (err error) {
 	if h.lease, err = leaseTold(resp, h.t); err != nil {
 		return err
 	}
+	h.lease.joined = h.joined
 	patience := leftAfterHangup(resp.Record)
 	// One of its own: the child's is closed before the lease is given back.
 	pidfd, err := host.Duplicate(h.c.pidfd)

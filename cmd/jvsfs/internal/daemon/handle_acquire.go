@@ -104,6 +104,9 @@ func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *session, req 
 	if err != nil {
 		return lease.Grant{}, err
 	}
+	if by, ok := d.peerIs(s.peer); ok && req.Kept && who.id.PPID == by.PID {
+		h = gate.Adopted(h, by)
+	}
 	wait := lockop.Waiting{
 		Until:   time.Now().Add(time.Duration(req.WaitMS) * time.Millisecond),
 		Wake:    losses,
