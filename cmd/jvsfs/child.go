@@ -24,6 +24,7 @@ type child struct {
 	pid    int
 	start  uint64
 	pidfd  *os.File
+	bound  holderProcess      // whose lease it is
 	word   *os.File           // the writing end of the trampoline's pipe
 	tty    *os.File           // to give to the child, nil when there is none or it is not ours
 	ended  chan struct{}      // closed when the child has been waited for

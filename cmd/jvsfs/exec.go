@@ -14,6 +14,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/lease"
 )
 
 // killAfter is how long CMD has between TERM and KILL once the lease is lost.
@@ -25,6 +26,7 @@ type execCommand struct {
 	wait    time.Duration
 	steal   bool
 	linger  bool
+	cgroup  bool
 	scope   string
 	purpose string
 }
@@ -44,6 +46,10 @@ What CMD starts belongs to it, also when that has lost its parent (a double fork
 background runs, servers). What is left of it when CMD has ended is ended in the same
 way, still under the lease; with --linger exec waits for it, and holds the lease so long.
 
+With --cgroup CMD runs in a cgroup of its own below this one, and whoever is in that is
+the holder, whatever session or terminal it has made, and whoever has started it there.
+That is for root, or for a delegated cgroup where the mount has scope cgroup.
+
 Inside of the holder of WORKTREE's lease (another exec, a shell that acquired it)
 CMD runs under that lease: nothing is taken, nothing is given back at its end, and
 --wait, --steal, --scope and --purpose have no effect. So it is with lock acquire and
@@ -62,6 +68,7 @@ not set where no mount fences the worktree).`,
 	cmd.Flags().DurationVar(&e.wait, "wait", 0, "wait this `LONG` for the lease to become free")
 	cmd.Flags().BoolVar(&e.steal, "steal", false, "take the lease over if it has expired, skew and grace passed")
 	cmd.Flags().BoolVar(&e.linger, "linger", false, "hold the lease until what CMD has left running has ended, too")
+	cmd.Flags().BoolVar(&e.cgroup, "cgroup", false, "run CMD in a cgroup of its own; whoever is in that is the holder (scope cgroup)")
 	cmd.Flags().StringVar(&e.scope, "scope", "", "`WHO` counts as the holder (default: as configured, else tree)")
 	cmd.Flags().StringVar(&e.purpose, "purpose", "", "`WHAT` the lease is for, shown to others (default: CMD)")
 	return cmd
@@ -105,9 +112,23 @@ func (e *execCommand) run(ctx context.Context, path string, argv []string) error
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
+	leave, err := e.enterCgroup()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return e.holdFor(ctx, t, policy, argv, signals)
+}
+
+// holdFor runs CMD and holds the lease for it.
+func (e *execCommand) holdFor(ctx context.Context, t client.Target, policy lease.Policy, argv []string, signals <-chan os.Signal) error {
 	began := time.Now()
 	c, err := startChild(argv, e.io.in)
 	if err != nil {
+		return err
+	}
+	if err := e.bind(c); err != nil {
+		c.end()
 		return err
 	}
 	var h holding

@@ -12,7 +12,6 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
-	"github.com/jvsfs/jvsfs/gate"
 )
 
 const (
@@ -24,18 +23,6 @@ const (
 	// one that hangs in the kernel.
 	unkillable = 5 * time.Second
 )
-
-// settleScope makes the scope one under which what CMD leaves is the holder's.
-func (e *execCommand) settleScope() error {
-	switch {
-	case !e.linger || e.scope == string(gate.ScopeTree):
-	case e.scope == "":
-		e.scope = string(gate.ScopeTree)
-	default:
-		return api.Usagef("--linger goes with scope tree: whoever belongs to scope %s may outlive CMD without it", e.scope)
-	}
-	return nil
-}
 
 // terminate asks CMD and all below this process to end.
 func (c *child) terminate() {

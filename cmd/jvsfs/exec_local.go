@@ -49,7 +49,7 @@ func (h *localHolding) acquire(ctx context.Context) error {
 	}
 	noteTo(h.e.io)(fmt.Sprintf("no mount fences %s: the lease keeps those out who ask for it", h.t.Place.Root))
 	req := lockop.Take{IfExpired: h.e.steal, Kept: true, Taking: api.Taking{
-		Process: h.c.named(), Scope: h.e.scope, Purpose: h.e.purpose, WaitMS: h.e.wait.Milliseconds(),
+		Process: h.c.bound.Process, Scope: h.e.scope, Purpose: h.e.purpose, WaitMS: h.e.wait.Milliseconds(),
 	}}
 	holder, err := lock.Holder(req)
 	if err != nil {

@@ -37,7 +37,7 @@ func (e *execCommand) remote(t client.Target, c *child) holding {
 	return &remoteHolding{
 		t: t, c: c, note: noteTo(e.io), reason: make(chan string, 1), over: over, end: end,
 		req: api.Acquire{Steal: e.steal, Watch: true, Taking: api.Taking{
-			Where: api.Where{Path: t.Rel}, Process: c.named(), Scope: e.scope, Purpose: e.purpose, WaitMS: e.wait.Milliseconds(),
+			Where: api.Where{Path: t.Rel}, Process: c.bound.Process, Scope: e.scope, Purpose: e.purpose, WaitMS: e.wait.Milliseconds(),
 		}},
 	}
 }
@@ -46,7 +46,7 @@ func (e *execCommand) remote(t client.Target, c *child) holding {
 func (h *remoteHolding) holding() api.Holding {
 	of := api.Holding{Where: api.Where{Path: h.t.Rel}, Token: h.lease.token}
 	if !h.joined {
-		of.Process = h.c.named()
+		of.Process = h.c.bound.Process
 	}
 	return of
 }
@@ -71,7 +71,7 @@ func (h *remoteHolding) acquire(ctx context.Context) error {
 	h.use(c)
 	stop := context.AfterFunc(ctx, c.Interrupt)
 	defer stop()
-	if err := c.Send(h.req, h.c.pidfd); err != nil {
+	if err := c.Send(h.req, h.c.bound.fd); err != nil {
 		return c.Silence(err)
 	}
 	timeout := api.AnswerTimeout
@@ -98,7 +98,7 @@ func (h *remoteHolding) keep(c *client.Client, resp api.Response) (err error) {
 	h.lease.joined = h.joined
 	patience := leftAfterHangup(resp.Record)
 	// One of its own: the child's is closed before the lease is given back.
-	pidfd, err := host.Duplicate(h.c.pidfd)
+	pidfd, err := host.Duplicate(h.c.bound.fd)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -98,4 +100,47 @@ func TestExecLingersUntilTheLoss(t *testing.T) {
 	require.Contains(t, errs, "the lease was lost (released): ending what the command has left running: ")
 	_, errs, exit = m.CLI("exec", "--linger", "--scope", "user", m.Mountpoint, "--", "true")
 	require.Equal(t, 2, exit, errs)
+}
+
+// With --cgroup whoever is in the command's cgroup is the holder, also one that is no
+// descendant; the cgroup is gone with the command.
+func TestExecInACgroupOfItsOwn(t *testing.T) {
+	group := string(harness.NewCgroup(t).Below(t, "home"))
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
+	for _, options := range [][]string{{"--cgroup"}, {"--cgroup", "--linger"}} {
+		l := harness.Mail{T: t, Dir: t.TempDir()}
+		guest := harness.StartActor(t, "guest")
+		guest.Fails(m.Put("f"), "EROFS")
+		go1, end := l.Gate("go"), l.Gate("end")
+		line := daemonised("read x <"+go1+"; echo x >"+m.At("forked")+"; "+l.Tell("forked")) + "grep ^0:: /proc/self/cgroup >" + l.Dir + "/at; " + l.Tell("begun") + "; read x <" + end
+		argv := append(append([]string{"exec"}, options...), m.Mountpoint, "--", "setsid", "-w", "sh", "-c", line)
+		b := m.Start(append([]string{"sh", "-c", "echo $$ >" + group + "/cgroup.procs; exec \"$@\"", "sh", m.Bin}, argv...)...)
+		require.Equal(t, "0", l.Take("begun"))
+		at := filepath.Join(group, "jvsfs-exec-"+strconv.Itoa(b.PID()))
+		require.Contains(t, harness.ReadText(t, filepath.Join(l.Dir, "at")), filepath.Base(at))
+		require.NoError(t, os.WriteFile(filepath.Join(at, "cgroup.procs"), []byte(harness.PIDOf(guest)), 0o644))
+		guest.OK(m.Put("f"))
+		l.Open("go")
+		require.Equal(t, "0", l.Take("forked"))
+		require.NoError(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(harness.PIDOf(guest)), 0o644))
+		harness.Eventually(t, "who has left is a stranger", func() bool { return guest.Do(m.Put("f")).Errno == "EROFS" })
+		guest.End()
+		l.Open("end")
+		exit, errs := b.Wait()
+		require.Zero(t, exit, errs)
+		require.NoDirExists(t, at)
+		_, r := m.HeadClaim("")
+		require.True(t, r.Released)
+	}
+}
+
+// Without a cgroup hierarchy that it may use, exec says the ways out and runs nothing.
+func TestExecWithoutACgroup(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithOpenRoot})
+	user := harness.StartActorAs(t, "user", harness.Identity{UID: 1000, GID: 1000})
+	exit, said := user.Run("/", "", m.Bin+" exec --cgroup "+m.Mountpoint+" -- touch "+m.At("never"))
+	require.EqualValues(t, 1, exit, said)
+	require.Contains(t, said, "a cgroup of its own cannot be made for the command: ")
+	require.Contains(t, said, "next: leave --cgroup out; or run it as root, or in a cgroup that is delegated")
+	require.NoFileExists(t, m.Behind("never"))
 }
