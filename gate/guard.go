@@ -227,15 +227,16 @@ func (g *Guard) revoke(l lease.Loss, c *crowd) {
 }
 
 // Admit takes a holder out of the revoked: it acquired on purpose. An epoch that it
-// had taken by writing becomes one on purpose, with the purpose that it named.
+// had taken by writing becomes one on purpose, with the scope and the purpose that it named.
 func (g *Guard) Admit(h lease.Holder) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.revoked.admit(h)
 	g.learnt = headKey{} // a lease that became one on purpose says so in its record
-	if e := g.open.Load(); e != nil && sameHolder(e.holder(), h) {
+	if e := g.open.Load(); e != nil && turnsInto(e.holder(), h) {
 		h.Auto = false
 		e.who.Store(&h)
+		g.members.reset() // the scope may be another
 	}
 }
 

@@ -7,7 +7,8 @@ import (
 )
 
 // Acquire takes the lease for h when it is free or may be stolen. If this keeper holds it for the same holder already, that
-// grant is returned; a call on purpose (h.Auto false) makes it one on purpose. A lease of the same holder that expired here
+// grant is returned; a call on purpose (h.Auto false) makes it one on purpose, also for another scope of the process that an
+// automatic one is bound to: the token stays, and what was opened under it. A lease of the same holder that expired here
 // and that nobody took is continued with the next token. Otherwise the error is [ClassLockConflict] and names the holder,
 // or one of [ClassClockSkewExceeded], [ClassRecordUnreadable], [ClassAuditFailed], [ClassStoreFailed].
 // It waits at most GateWait for each of: other calls, the gate. For an automatic holder it never closes the fence itself: the
@@ -67,13 +68,17 @@ func (k *Keeper) passesOn(h Holder) bool {
 // again is Acquire while this keeper holds.
 func (k *Keeper) again(h Holder) (Grant, error) {
 	cur := k.cur
-	if !cur.holder.same(h) {
+	turns := cur.holder.turnsInto(h)
+	if !cur.holder.same(h) && !turns {
 		return Grant{}, k.conflict(Head{Record: cur.claim.rec, Token: cur.token()},
 			Judgement{State: Held, Until: cur.claim.rec.LeaseExpiresAt, Reason: "its lease lasts"})
 	}
 	changed := (cur.holder.Auto && !h.Auto) || (h.Purpose != "" && !h.Auto && h.Purpose != cur.holder.Purpose)
 	if changed {
 		cur.holder.Auto = false
+		if turns {
+			cur.holder.Scope, cur.holder.ScopeKey = h.Scope, h.ScopeKey
+		}
 		if h.Purpose != "" {
 			cur.holder.Purpose = clip(h.Purpose, maxText)
 		}

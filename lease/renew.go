@@ -133,6 +133,7 @@ func (k *Keeper) renewed(rec *Record, h *holding, in instant) *Record {
 	r.LeaseExpiresAt = in.wall.Add(k.cfg.Policy.LeaseDuration).UTC()
 	r.RenewCount = nextCount(r.RenewCount)
 	r.Auto, r.Purpose = h.holder.Auto, h.holder.Purpose
+	r.Scope, r.ScopeKey = h.holder.Scope, clip(h.holder.ScopeKey, maxText)
 	switch r.OfferedTo = ""; {
 	case h.offer != nil:
 		r.OfferedTo, r.OfferUntil = clip(named(h.offer.host), maxText), h.offer.until.UTC()
