@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -76,10 +77,11 @@ func ticks(boot time.Duration) uint64 { return uint64(boot / (time.Second / tick
 
 // below reports whether a process is the holder's or descends from it.
 func below(stats map[int]ProcStat, pid int, h lease.Holder) bool {
+	tops := roots(h)
 	for range ancestorsMax {
 		st, known := stats[pid]
-		if !known || pid == h.PID {
-			return known && st.Start == h.StartTime
+		if !known || slices.Contains(tops, process{pid, st.Start}) {
+			return known
 		}
 		pid = st.PPID
 	}
@@ -92,7 +94,7 @@ func (c *crowd) has(id Identity) bool {
 	if c == nil || id.PID == 0 {
 		return false
 	}
-	at, parent := process{id.PID, id.Start}, id.ppid
+	at, parent := process{id.PID, id.Start}, id.PPID
 	for range ancestorsMax {
 		if in, known := c.all[at]; known {
 			if in {

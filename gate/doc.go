@@ -26,7 +26,7 @@
 //
 // Not guaranteed is anything about writes that do not come through the mount, about a descriptor
 // that a holder passes to somebody else on purpose, or about a descendant that has cut every tie to
-// the holder (a double fork under scope tree). A file system cannot see these.
+// the holder (a double fork under scope tree that nobody adopts, see Adopted). A file system cannot see these.
 //
 // # Words
 //

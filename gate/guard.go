@@ -233,9 +233,10 @@ func (g *Guard) Admit(h lease.Holder) {
 	defer g.mu.Unlock()
 	g.revoked.admit(h)
 	g.learnt = headKey{} // a lease that became one on purpose says so in its record
-	if e := g.open.Load(); e != nil && sameHolder(e.holder(), h) {
+	if e := g.open.Load(); e != nil && turnsInto(e.holder(), h) {
 		h.Auto = false
 		e.who.Store(&h)
+		g.members.reset() // the scope may be another
 	}
 }
 

@@ -270,6 +270,28 @@ func TestARevokedHolderStaysOutUntilItAcquiresOnPurpose(t *testing.T) {
 	mustEnter(t, g, byUser(7)).Leave()
 }
 
+// The epoch that writing began goes on when the process that it is bound to acquires on purpose:
+// who belongs to it is judged by the new scope, and its handles stay. Another's is not touched.
+func TestAnEpochByWritingTurnsIntoOneOnPurpose(t *testing.T) {
+	g, k, _ := newTestGuard(t, nil)
+	auto := userHolder(7, "7")
+	auto.PID, auto.StartTime, auto.Auto = 70, 1, true
+	id := EpochOf(k.give(auto))
+	onPurpose := auto
+	onPurpose.Auto, onPurpose.Scope, onPurpose.ScopeKey = false, string(ScopeMount), ""
+	other := onPurpose
+	other.StartTime++
+	g.Admit(other)
+	mustRefuse(t, g, byUser(8), ReasonHeldByOther)
+	g.Admit(onPurpose)
+	mustEnter(t, g, byUser(8)).Leave()
+	mustEnter(t, g, Request{Op: OpWrite, Epoch: id, Caller: byUser(8).Caller}).Leave()
+	narrow := onPurpose
+	narrow.Scope, narrow.ScopeKey = string(ScopeUser), "7"
+	g.Admit(narrow)
+	mustEnter(t, g, byUser(8)).Leave() // one on purpose stays as it was acquired
+}
+
 func TestAWiderAutomaticLeaseIsNoWayAroundARevocation(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	h := userHolder(7, "7")

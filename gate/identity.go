@@ -18,7 +18,7 @@ type Identity struct {
 	tid          int    // the thread that called, 0 if not visible
 	PID          int    // its process
 	Start        uint64 // of the process, clock ticks after boot
-	ppid         int
+	PPID         int
 	Session      int    // id of the POSIX session, see sessionOf
 	SessionStart uint64 // of the session's leader, 0 if it has ended
 	UID          uint32 // file system user id of the call
@@ -41,7 +41,7 @@ func identify(tid int, uid uint32) (Identity, error) {
 	if err != nil {
 		return id, err
 	}
-	id.PID, id.Start, id.ppid = pid, st.Start, st.PPID
+	id.PID, id.Start, id.PPID = pid, st.Start, st.PPID
 	id.Session, id.SessionStart = sessionOf(pid, st, ReadStat)
 	return id, nil
 }

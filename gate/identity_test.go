@@ -17,7 +17,7 @@ func TestParseStatSurvivesHostileNames(t *testing.T) {
 	for _, name := range []string{"sh", "a b", "x) R 1 1 1 (y", ")", "("} {
 		s, err := parseStat([]byte("77 (" + name + ")" + tail))
 		require.NoError(t, err, name)
-		require.Equal(t, ProcStat{Comm: name, State: 'S', PPID: 10, Group: 11, session: 12, threads: 3, Start: 4242}, s)
+		require.Equal(t, ProcStat{Comm: name, State: 'S', PPID: 10, Group: 11, session: 12, Threads: 3, Start: 4242}, s)
 	}
 	for _, bad := range []string{"", "77", "77 (sh", "77 (sh) S 1", ")(", "77 (sh) S x 11 12 0 -1 1 1 2 3 4 5 6 7 8 20 0 3 0 4242"} {
 		_, err := parseStat([]byte(bad))

@@ -47,6 +47,9 @@ func livenessOf(h lease.Holder, known process) (live lease.Liveness, left proces
 		return lease.Unknown, left
 	}
 	live = process{h.PID, h.StartTime}.liveness()
+	if by, ok := adopter(h); ok && live == lease.Gone {
+		return by.liveness(), left
+	}
 	if live != lease.Gone || !h.Auto {
 		return live, left
 	}
@@ -76,4 +79,4 @@ func (p process) liveness() lease.Liveness {
 }
 
 // dead reports whether the process has ended. It may not have been reaped.
-func (s ProcStat) dead() bool { return s.State == 'X' || s.State == 'Z' && s.threads <= 1 }
+func (s ProcStat) dead() bool { return s.State == 'X' || s.State == 'Z' && s.Threads <= 1 }

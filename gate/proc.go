@@ -23,7 +23,7 @@ type ProcStat struct {
 	PPID    int
 	Group   int // process group
 	session int
-	threads int
+	Threads int
 	Start   uint64 // clock ticks after boot; with the pid it names a process
 }
 
@@ -52,7 +52,7 @@ func parseStat(b []byte) (ProcStat, error) {
 	s.PPID, errs[0] = strconv.Atoi(f[1])
 	s.Group, errs[1] = strconv.Atoi(f[2])
 	s.session, errs[2] = strconv.Atoi(f[3])
-	s.threads, errs[3] = strconv.Atoi(f[17])
+	s.Threads, errs[3] = strconv.Atoi(f[17])
 	s.Start, errs[4] = strconv.ParseUint(f[19], 10, 64)
 	return s, errors.Join(errs[:]...)
 }

@@ -111,6 +111,12 @@ func admits(h, lost lease.Holder) bool {
 	return sameHolder(lost, h) || same && h.PID != 0 && lost.PID == h.PID && lost.StartTime == h.StartTime
 }
 
+// turnsInto reports whether the open epoch is that of a holder that has acquired on purpose: the
+// same holder, or one of another scope whose lease by writing was bound to the same process.
+func turnsInto(open, h lease.Holder) bool {
+	return sameHolder(open, h) || open.Auto && admits(h, open)
+}
+
 // find returns why the process may not write, or reasonNone.
 func (r *revocations) find(res *Resolver, id Identity) Reason {
 	if len(r.list) == 0 {

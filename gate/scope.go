@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,7 +29,7 @@ func (r *Resolver) Member(h lease.Holder, id Identity) bool {
 		c, err := readCgroup(id.PID)
 		return err == nil && (c == h.ScopeKey || strings.HasPrefix(c, h.ScopeKey+"/"))
 	case ScopeTree, ScopeDefault:
-		return descends(id, h.PID, h.StartTime)
+		return h.PID != 0 && descends(id, roots(h))
 	}
 	return false
 }
@@ -47,14 +48,11 @@ const ancestorsMax = 512
 
 // descends walks from a process to its ancestors. It believes a parent only if the child still has
 // this parent afterwards: then the parent was alive.
-func descends(id Identity, pid int, start uint64) bool {
-	if pid == 0 {
-		return false
-	}
-	at, began, parent := id.PID, id.Start, id.ppid
+func descends(id Identity, roots []process) bool {
+	at, began, parent := id.PID, id.Start, id.PPID
 	for range ancestorsMax {
-		if at == pid {
-			return began == start
+		if slices.Contains(roots, process{at, began}) {
+			return true
 		}
 		if parent <= 0 {
 			return false

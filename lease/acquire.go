@@ -6,7 +6,8 @@ import (
 )
 
 // Acquire takes the lease for h if it is free or may be stolen. If this keeper holds it for the same holder already, Acquire returns
-// that grant; a call on purpose (h.Auto false) makes it a lease on purpose. If a lease of the same holder expired here and nobody
+// that grant; a call on purpose (h.Auto false) makes it a lease on purpose, also for another scope of the process that it is bound
+// to: the token stays, and what was opened under it goes on. If a lease of the same holder expired here and nobody
 // took it since, it goes on with the next token. Otherwise the error is [ClassLockConflict] and names the holder, or it is one of
 // [ClassClockSkewExceeded], [ClassRecordUnreadable], [ClassAuditFailed], [ClassStoreFailed].
 //
@@ -68,13 +69,17 @@ func (tk *taking) passesOn() bool {
 // again answers Acquire while this keeper holds.
 func (tk *taking) again() (Grant, error) {
 	k, h, cur := tk.k, tk.holder, tk.k.cur
-	if !cur.holder.same(h) {
+	turns := cur.holder.turnsInto(h)
+	if !cur.holder.same(h) && !turns {
 		return Grant{}, k.store.conflict(Head{Record: cur.claim.rec, Token: cur.token()},
 			Judgement{State: Held, Until: cur.claim.rec.LeaseExpiresAt, Reason: "its lease lasts"})
 	}
 	changed := (cur.holder.Auto && !h.Auto) || (h.Purpose != "" && !h.Auto && h.Purpose != cur.holder.Purpose)
 	if changed {
 		cur.holder.Auto = false
+		if turns {
+			cur.holder.Scope, cur.holder.ScopeKey = h.Scope, h.ScopeKey
+		}
 		if h.Purpose != "" {
 			cur.holder.Purpose = clip(h.Purpose, maxText)
 		}

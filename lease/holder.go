@@ -37,6 +37,13 @@ func (h Holder) same(o Holder) bool {
 		h.Scope == o.Scope && h.ScopeKey == o.ScopeKey
 }
 
+// turnsInto says whether a lease that was taken by writing goes on as one on purpose: for the very process that it is bound to,
+// whoever else then counts as the holder.
+func (h Holder) turnsInto(o Holder) bool {
+	return h.Auto && !o.Auto && h.PID != 0 && h.BootID == o.BootID && h.PIDNamespace == o.PIDNamespace &&
+		h.PID == o.PID && h.StartTime == o.StartTime && h.UID == o.UID
+}
+
 // parseHolderID parses a holder_id from its right end, because a host name may hold colons. If it does not parse, all of it is the
 // host: the text is for people.
 func parseHolderID(s string) (h Holder) {

@@ -270,6 +270,45 @@ func TestIdleAutoLeaseIsGivenBack(t *testing.T) {
 	require.Equal(t, Free, j.State)
 }
 
+// What writing took for a session goes on when the process that it is bound to acquires on purpose, whoever else then belongs to
+// it: the token stays, and the fence is not closed. Nobody else gets it so.
+func TestALeaseByWritingTurnsIntoOneOnPurpose(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	session, tree := ann, ann
+	session.Auto, session.Scope, session.ScopeKey = true, "session", "10:1"
+	tree.Scope, tree.ScopeKey, tree.Purpose = "tree", "", "a build"
+	first := a.must(t, session)
+	for what, change := range map[string]func(*Holder){
+		"another process": func(h *Holder) { h.PID++ }, "a later one of the number": func(h *Holder) { h.StartTime++ },
+		"another boot": func(h *Holder) { h.BootID = "other" }, "another pid namespace": func(h *Holder) { h.PIDNamespace = "other" },
+		"another user": func(h *Holder) { h.UID++ }, "by writing": func(h *Holder) { h.Auto = true },
+	} {
+		h := tree
+		change(&h)
+		_, err := a.Acquire(bg, h)
+		requireClass(t, ClassLockConflict, err)
+		require.Equal(t, first.Holder, mustHold(t, a).Holder, what)
+	}
+	g := a.must(t, tree)
+	require.Equal(t, first.Token, g.Token)
+	tree.SessionID = first.Holder.SessionID
+	require.Equal(t, tree, g.Holder)
+	require.Empty(t, a.fence.kinds())
+	head, _ := a.Observe()
+	require.Equal(t, []any{"tree", "", "a build", false}, []any{head.Record.Scope, head.Record.ScopeKey, head.Record.Purpose, head.Record.Auto})
+	require.Equal(t, first.Record.HolderID, head.Record.HolderID)
+	_, err := a.Acquire(bg, session)
+	requireClass(t, ClassLockConflict, err) // there is no way back by writing
+}
+
+func mustHold(t *testing.T, a *rig) Grant {
+	t.Helper()
+	g, held := a.Held()
+	require.True(t, held)
+	return g
+}
+
 func TestReplace(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)

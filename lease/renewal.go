@@ -137,6 +137,7 @@ func (r *renewal) renewed(old *Record) *Record {
 	rec.LeaseExpiresAt = r.t0.wall.Add(k.cfg.Policy.LeaseDuration).UTC()
 	rec.RenewCount = nextCount(rec.RenewCount)
 	rec.Auto, rec.Purpose = h.holder.Auto, h.holder.Purpose
+	rec.Scope, rec.ScopeKey = h.holder.Scope, clip(h.holder.ScopeKey, maxText)
 	switch rec.OfferedTo = ""; {
 	case h.offer != nil:
 		rec.OfferedTo, rec.OfferUntil = clip(named(h.offer.host), maxText), h.offer.until.UTC()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -22,10 +23,13 @@ type child struct {
 	pid    int
 	start  uint64
 	pidfd  *os.File
+	bound  holderProcess      // whose lease it is
 	word   *os.File           // the writing end of the trampoline's pipe
 	tty    *os.File           // to give to the child, nil when there is none or it is not ours
 	ended  chan struct{}      // closed when the child has been waited for
 	status syscall.WaitStatus // valid then
+	left   bool               // likewise: it has left processes running that are children of this one now
+	alone  chan struct{}      // closed when those have ended, too
 }
 
 // startChild starts the trampoline in a process group of its own. Until ended is
@@ -45,7 +49,7 @@ func startChild(argv []string, in *os.File) (*child, error) {
 		host.CloseFile(w)
 		return nil, fmt.Errorf("start: %w", err)
 	}
-	c := &child{pid: cmd.Process.Pid, word: w, ended: make(chan struct{})}
+	c := &child{pid: cmd.Process.Pid, word: w, ended: make(chan struct{}), alone: make(chan struct{})}
 	if foreground(in) {
 		c.tty = in
 	}
@@ -72,15 +76,14 @@ func (c *child) identify() error {
 }
 
 // letGo lets the trampoline become CMD, with the terminal if it was ours.
-func (c *child) letGo() error {
+func (c *child) letGo(word goAhead) error {
 	if c.tty != nil {
 		signal.Ignore(syscall.SIGTTOU) // giving the terminal back later is done from the background
 		if err := setForeground(c.tty, c.pid); err != nil {
 			return fmt.Errorf("terminal: %w", err)
 		}
 	}
-	_, err := c.word.Write([]byte{1})
-	return err
+	return json.NewEncoder(c.word).Encode(word)
 }
 
 // signal sends a signal to the whole group. It is no error if the group has ended.
@@ -95,10 +98,14 @@ func (c *child) end() {
 	default:
 		c.killUnlessEnded()
 	}
+	c.takeTerminal()
+	host.CloseFile(c.pidfd)
+}
+
+func (c *child) takeTerminal() {
 	if c.tty != nil {
 		_ = setForeground(c.tty, syscall.Getpgrp()) // the terminal may have hung up
 	}
-	host.CloseFile(c.pidfd)
 }
 
 func (c *child) killUnlessEnded() {
@@ -110,23 +117,38 @@ func (c *child) killUnlessEnded() {
 	<-c.ended
 }
 
+// adopt makes this process the parent of whatever loses its parent below it.
+func (c *child) adopt() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("subreaper: %w", err)
+	}
+	return nil
+}
+
 // reap waits for the child. When the child is stopped on a terminal, this process stops too, so that the shell
 // takes over. Both continue together.
 func (c *child) reap() {
-	defer close(c.ended)
-	for {
+	defer close(c.alone)
+	options := syscall.WUNTRACED
+	for running := true; ; {
 		var status syscall.WaitStatus
-		_, err := syscall.Wait4(c.pid, &status, syscall.WUNTRACED, nil)
+		pid, err := syscall.Wait4(-1, &status, options, nil)
 		switch {
 		case errors.Is(err, syscall.EINTR):
-		case err != nil:
+		case !running && options == syscall.WNOHANG && pid <= 0: // the child has ended: is anybody left?
+			c.left, options = err == nil, 0
+			close(c.ended)
+		case err != nil && running:
 			c.status = syscall.WaitStatus(api.ExitError << 8)
+			close(c.ended)
 			return
+		case err != nil:
+			return
+		case !running || pid != c.pid:
 		case status.Stopped():
 			c.stopped()
 		default:
-			c.status = status
-			return
+			c.status, running, options = status, false, syscall.WNOHANG
 		}
 	}
 }

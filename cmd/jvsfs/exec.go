@@ -25,6 +25,8 @@ type execCommand struct {
 	io      stdio
 	wait    time.Duration
 	steal   bool
+	linger  bool
+	cgroup  bool
 	scope   string
 	purpose string
 }
@@ -36,16 +38,38 @@ func newExecCommand(io stdio) *cobra.Command {
 		Short: "Hold the lease while CMD runs",
 		Long: `Hold the lease of WORKTREE while CMD runs, for CMD and its descendants.
 
-CMD runs in a process group of its own. If the lease is lost, the group gets TERM,
-and KILL after 5 s; the exit code is then 75. Otherwise the exit code is that of
-CMD, or 128+N if signal N ended it. It is 126 if CMD cannot be run, and 127 if CMD
-is not found.`,
+CMD runs in a process group of its own. If the lease is lost, CMD and its descendants
+get TERM, and KILL after 5 s; the exit code is then 75. Otherwise the exit code is that
+of CMD, or 128+N if signal N ended it. It is 126 if CMD cannot be run, and 127 if CMD
+is not found.
+
+What CMD starts belongs to it, even if it has lost its parent (a double fork: git's
+background runs, servers). When CMD has ended, exec ends what is left in the same way,
+still under the lease. With --linger exec waits for it and holds the lease meanwhile.
+
+With --cgroup CMD runs in a cgroup of its own below this one. Whoever is in that cgroup
+is the holder, whatever session or terminal it has made. This needs root, or a delegated
+cgroup and a mount with scope cgroup.
+
+Inside the holder of WORKTREE's lease (another exec, a shell that acquired it) CMD runs
+under that lease: exec takes nothing, and gives nothing back at the end. --wait, --steal,
+--scope and --purpose have no effect then. The same holds for lock acquire and lock
+release inside CMD.
+
+If the working directory is in the bare tree beneath the mount, because it was entered
+before the mount was made, CMD runs in the same directory through the mount.
+
+CMD finds in its environment: JVSFS_WORKTREE (the directory), JVSFS_HOLDER (the
+holder's id), JVSFS_TOKEN (the fencing token), and JVSFS_MOUNT (the mount point;
+not set if no mount fences the worktree).`,
 		Args: usageArgs(execArgs),
 		RunE: func(cmd *cobra.Command, args []string) error { return e.run(cmd.Context(), args[0], args[1:]) },
 	}
 	e.addFlags(cmd.Flags())
 	cmd.Flags().DurationVar(&e.wait, "wait", 0, "wait this `LONG` for the lease to become free")
 	cmd.Flags().BoolVar(&e.steal, "steal", false, "take the lease over if it has expired, and skew and grace have passed")
+	cmd.Flags().BoolVar(&e.linger, "linger", false, "hold the lease until everything that CMD left running has ended, too")
+	cmd.Flags().BoolVar(&e.cgroup, "cgroup", false, "run CMD in a cgroup of its own; whoever is in it is the holder (scope cgroup)")
 	cmd.Flags().StringVar(&e.scope, "scope", "", "`WHO` counts as the holder (default: as configured, or tree)")
 	cmd.Flags().StringVar(&e.purpose, "purpose", "", "`WHAT` the lease is for, shown to others (default: CMD)")
 	return cmd
@@ -62,6 +86,8 @@ func execArgs(cmd *cobra.Command, args []string) error {
 type holding interface {
 	// acquire returns when the lease is held.
 	acquire(ctx context.Context) error
+	// held is the lease, once acquire has returned.
+	held() heldLease
 	// lost tells why the lease ended, once; never before acquire has returned.
 	lost() <-chan string
 	// release gives it back and ends everything that acquire started. It may be
@@ -70,6 +96,9 @@ type holding interface {
 }
 
 func (e *execCommand) run(ctx context.Context, path string, argv []string) error {
+	if err := e.settleScope(); err != nil {
+		return err
+	}
 	control, policy, err := e.load()
 	if err != nil {
 		return err
@@ -84,9 +113,23 @@ func (e *execCommand) run(ctx context.Context, path string, argv []string) error
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
+	leave, err := e.enterCgroup()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return e.holdFor(ctx, t, policy, argv, signals)
+}
+
+// holdFor runs CMD and holds the lease for it.
+func (e *execCommand) holdFor(ctx context.Context, t client.Target, policy lease.Policy, argv []string, signals <-chan os.Signal) error {
 	began := time.Now()
 	c, err := startChild(argv, e.io.in)
 	if err != nil {
+		return err
+	}
+	if err := e.bind(c); err != nil {
+		c.end()
 		return err
 	}
 	var h holding
@@ -97,7 +140,7 @@ func (e *execCommand) run(ctx context.Context, path string, argv []string) error
 	}
 	code, err := e.supervise(ctx, h, c, signals)
 	c.end()
-	e.sayRefused(ctx, c, began)
+	e.sayRefused(ctx, began)
 	if err = errors.Join(err, ignoreNotHeld(h.release())); err != nil {
 		return err
 	}
@@ -113,7 +156,7 @@ func (e *execCommand) supervise(ctx context.Context, h holding, c *child, signal
 	if code, err := e.acquire(ctx, h, c, signals); err != nil || code != 0 {
 		return code, err
 	}
-	if err := c.letGo(); err != nil {
+	if err := e.letGo(c, h); err != nil {
 		return 0, err
 	}
 	var reason string
@@ -128,19 +171,31 @@ func (e *execCommand) supervise(ctx context.Context, h holding, c *child, signal
 			}
 			reason = why
 			fmt.Fprintf(e.io.err, "jvsfs: the lease was lost (%s): ending the command\n", why)
-			c.signal(syscall.SIGTERM)
-			c.signal(syscall.SIGCONT) // a stopped process does not see TERM
+			c.terminate()
 			kill = time.After(killAfter)
 		case <-kill:
 			c.signal(syscall.SIGKILL)
 		case <-c.ended:
-			if reason != "" {
-				c.signal(syscall.SIGKILL) // what is left of the group
-				return api.ExitLeaseLost, nil
-			}
-			return exitCodeOfStatus(c.status), nil
+			return e.finish(h, c, signals, reason)
 		}
 	}
+}
+
+// letGo tells CMD what it holds and where it stands.
+func (e *execCommand) letGo(c *child, h holding) error {
+	dir, err := beneath()
+	if err != nil {
+		return err
+	}
+	if !h.held().joined { // else what CMD leaves belongs to its holder, not to us
+		if err := c.adopt(); err != nil {
+			return err
+		}
+	}
+	if dir != "" {
+		noteTo(e.io)("this shell stands beneath the mount: the command runs in " + dir + " through it, as after cd \"$PWD\"")
+	}
+	return c.letGo(goAhead{Environment: h.held().environment(), Directory: dir})
 }
 
 // acquire waits for the lease; a signal or the end of the child ends the wait.

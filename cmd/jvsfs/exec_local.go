@@ -20,6 +20,7 @@ type localHolding struct {
 	c      *child
 	reason chan string
 
+	lease  heldLease
 	lock   *lockop.Local
 	keeper *lease.Keeper
 	cancel context.CancelFunc
@@ -30,9 +31,14 @@ func (e *execCommand) local(t client.Target, policy lease.Policy, c *child) hold
 	return &localHolding{e: e, t: t, policy: policy, c: c, reason: make(chan string, 1)}
 }
 
+func (h *localHolding) held() heldLease { return h.lease }
+
 func (h *localHolding) lost() <-chan string { return h.reason }
 
 func (h *localHolding) acquire(ctx context.Context) error {
+	if h.join() {
+		return nil
+	}
 	lock, err := lockop.OpenLocal(h.t.Place, h.policy)
 	if err != nil {
 		return err
@@ -42,17 +48,19 @@ func (h *localHolding) acquire(ctx context.Context) error {
 		return err
 	}
 	noteTo(h.e.io)(fmt.Sprintf("no mount fences %s: the lease keeps those out who ask for it", h.t.Place.Root))
-	req := lockop.Take{IfExpired: h.e.steal, Taking: api.Taking{
-		Process: h.c.named(), Scope: h.e.scope, Purpose: h.e.purpose, WaitMS: h.e.wait.Milliseconds(),
+	req := lockop.Take{IfExpired: h.e.steal, Kept: true, Taking: api.Taking{
+		Process: h.c.bound.Process, Scope: h.e.scope, Purpose: h.e.purpose, WaitMS: h.e.wait.Milliseconds(),
 	}}
 	holder, err := lock.Holder(req)
 	if err != nil {
 		return err
 	}
 	h.keeper = lock.Keeper(reportingFence{h.reason})
-	if _, err := lock.WaitFor(ctx, noteTo(h.e.io), h.keeper, req, holder); err != nil {
+	grant, err := lock.WaitFor(ctx, noteTo(h.e.io), h.keeper, req, holder)
+	if err != nil {
 		return err
 	}
+	h.lease = heldLease{worktree: h.t.Place.Root, holder: grant.Record.HolderID, token: grant.Token}
 	var run context.Context
 	run, h.cancel = context.WithCancel(context.Background())
 	h.ended = make(chan error, 1)

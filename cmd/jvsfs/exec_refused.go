@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/moby/sys/mountinfo"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/gate"
 )
 
 // refusedPatience is how long exec waits for the daemons at its end. One of them may be stopped.
@@ -16,14 +18,18 @@ const refusedPatience = time.Second
 
 // sayRefused prints one line if the child or its descendants were refused anything, on any mount. Tools say
 // "Read-only file system" at best.
-func (e *execCommand) sayRefused(ctx context.Context, c *child, began time.Time) {
+func (e *execCommand) sayRefused(ctx context.Context, began time.Time) {
 	mounts, err := host.ReadMounts()
 	if err != nil || len(mounts.JVSFS()) == 0 {
 		return
 	}
+	self, err := gate.ReadStat(os.Getpid()) // above all of them, those that have lost their parent, too
+	if err != nil {
+		return
+	}
 	span := time.Since(began) + api.AlikeWithin
 	answers := askRefusals(ctx, mounts.JVSFS(), refusedPatience, func(*mountinfo.Info) api.Refusals {
-		return api.Refusals{Process: api.Process{PID: c.pid, Start: c.start}, SinceMS: span.Milliseconds()}
+		return api.Refusals{Process: api.Process{PID: os.Getpid(), Start: self.Start}, SinceMS: span.Milliseconds()}
 	})
 	var refused []locatedRefusal
 	incomplete := false

@@ -71,20 +71,29 @@ func (h *remoteHolding) watchAgain(ctx context.Context, pidfd *os.File) (*client
 	if err := client.Ping(ctx, m); err != nil {
 		return nil, err
 	}
-	c, err := client.Dial(context.WithoutCancel(ctx), m)
+	c, _, err := h.watchAt(ctx, m, pidfd)
 	if err != nil {
-		return nil, err
-	}
-	req := api.Watch{Holding: h.holding()}
-	if err = c.Send(req, pidfd); err == nil {
-		_, err = c.Result(api.AnswerTimeout, h.note)
-	}
-	if err != nil {
-		c.Close()
 		return nil, err
 	}
 	h.t.Mount = m
 	return c, nil
+}
+
+// watchAt asks the daemon of a mount to tell of the loss of the lease.
+func (h *remoteHolding) watchAt(ctx context.Context, m *mountinfo.Info, pidfd *os.File) (*client.Client, api.Response, error) {
+	c, err := client.Dial(context.WithoutCancel(ctx), m)
+	if err != nil {
+		return nil, api.Response{}, err
+	}
+	req := api.Watch{Holding: h.holding()}
+	var resp api.Response
+	if err = c.Send(req, pidfd); err == nil {
+		resp, err = c.Result(api.AnswerTimeout, h.note)
+	}
+	if err != nil {
+		c.Close()
+	}
+	return c, resp, err
 }
 
 // jvsfsAt is the topmost mount at a place if it is of jvsfs, dead or not.

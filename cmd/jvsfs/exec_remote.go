@@ -18,12 +18,13 @@ type remoteHolding struct {
 	t      client.Target
 	c      *child
 	req    api.Acquire
-	token  lease.Token // of the lease, once it is held
+	lease  heldLease // once it is held
+	joined bool      // it is that of the holder which this process belongs to
 	note   func(string)
 	reason chan string
 
 	watch sync.WaitGroup
-	held  bool
+	ours  bool            // the lease, to be released
 	over  context.Context // ends with release
 	end   context.CancelFunc
 
@@ -36,15 +37,21 @@ func (e *execCommand) remote(t client.Target, c *child) holding {
 	return &remoteHolding{
 		t: t, c: c, note: noteTo(e.io), reason: make(chan string, 1), over: over, end: end,
 		req: api.Acquire{Steal: e.steal, Watch: true, Taking: api.Taking{
-			Where: api.Where{Path: t.Rel}, Process: c.named(), Scope: e.scope, Purpose: e.purpose, WaitMS: e.wait.Milliseconds(),
+			Where: api.Where{Path: t.Rel}, Process: c.bound.Process, Scope: e.scope, Purpose: e.purpose, WaitMS: e.wait.Milliseconds(),
 		}},
 	}
 }
 
 // holding names the lease to its daemon.
 func (h *remoteHolding) holding() api.Holding {
-	return api.Holding{Where: api.Where{Path: h.t.Rel}, Process: h.c.named(), Token: h.token}
+	of := api.Holding{Where: api.Where{Path: h.t.Rel}, Token: h.lease.token}
+	if !h.joined {
+		of.Process = h.c.bound.Process
+	}
+	return of
 }
+
+func (h *remoteHolding) held() heldLease { return h.lease }
 
 func (h *remoteHolding) lost() <-chan string { return h.reason }
 
@@ -54,6 +61,9 @@ func (h *remoteHolding) acquire(ctx context.Context) error {
 	if err := client.Ping(ctx, h.t.Mount); err != nil {
 		return err
 	}
+	if inside, err := h.join(ctx); inside || err != nil {
+		return err
+	}
 	c, err := client.Dial(context.WithoutCancel(ctx), h.t.Mount)
 	if err != nil {
 		return err
@@ -61,7 +71,7 @@ func (h *remoteHolding) acquire(ctx context.Context) error {
 	h.use(c)
 	stop := context.AfterFunc(ctx, c.Interrupt)
 	defer stop()
-	if err := c.Send(h.req, h.c.pidfd); err != nil {
+	if err := c.Send(h.req, h.c.bound.fd); err != nil {
 		return c.Silence(err)
 	}
 	timeout := api.AnswerTimeout
@@ -75,11 +85,20 @@ func (h *remoteHolding) acquire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.held = true
-	h.token = resp.Token
+	h.ours = true
+	h.lease.token = resp.Token
+	return h.keep(c, resp)
+}
+
+// keep follows what the daemon says of the lease on c, whose answer has come.
+func (h *remoteHolding) keep(c *client.Client, resp api.Response) (err error) {
+	if h.lease, err = leaseTold(resp, h.t); err != nil {
+		return err
+	}
+	h.lease.joined = h.joined
 	patience := leftAfterHangup(resp.Record)
 	// One of its own: the child's is closed before the lease is given back.
-	pidfd, err := host.Duplicate(h.c.pidfd)
+	pidfd, err := host.Duplicate(h.c.bound.fd)
 	if err != nil {
 		return err
 	}
@@ -105,6 +124,9 @@ func (h *remoteHolding) follow(c *client.Client, pidfd *os.File, patience time.D
 	for {
 		resp, err := c.Next(0)
 		if err == nil {
+			if h.joined && resp.Reason == api.LossName(lease.LossHolderGone) {
+				resp.Reason = "its holder has ended" // and is not CMD
+			}
 			h.reason <- resp.Reason
 			return
 		}
@@ -129,7 +151,7 @@ func (h *remoteHolding) release() error {
 	}
 	c.Close()
 	h.watch.Wait()
-	if !h.held {
+	if !h.ours {
 		return nil
 	}
 	req := api.Release{Holding: h.holding()}

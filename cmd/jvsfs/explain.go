@@ -59,7 +59,7 @@ does not answer; then 0.`,
 		},
 	}
 	e.addFlags(cmd.Flags())
-	cmd.Flags().IntVar(&e.pid, "pid", 0, "explain for process `N` (default: the parent of this command, the shell)")
+	cmd.Flags().IntVar(&e.pid, "pid", 0, "explain for process `N` (default: for this command, as its shell started it)")
 	cmd.Flags().DurationVar(&e.since, "since", sinceDefault, "without PATH: look back this `LONG`")
 	cmd.Flags().BoolVar(&e.asJSON, "json", false, "print JSON")
 	return cmd
@@ -95,7 +95,7 @@ func (e *explainCommand) run(ctx context.Context, io stdio, path string) error {
 func (e *explainCommand) ask(ctx context.Context, t client.Target) (api.Explanation, error) {
 	req := api.Explain{Where: api.Where{Path: t.Rel}, Process: api.Process{PID: e.pid, Explicit: e.pid != 0}}
 	if req.PID == 0 {
-		pid, err := host.CallerProcess()
+		pid, err := host.AskingProcess()
 		if err != nil {
 			return api.Explanation{}, err
 		}

@@ -33,12 +33,9 @@ type recentReport struct {
 
 // recent explains what was refused lately.
 func (e *explainCommand) recent(ctx context.Context, io stdio) error {
-	pid := e.pid
-	if pid == 0 {
-		var err error
-		if pid, err = host.CallerProcess(); err != nil {
-			return err
-		}
+	pid, of, err := e.processes()
+	if err != nil {
+		return err
 	}
 	mounts, err := host.ReadMounts()
 	if err != nil {
@@ -48,7 +45,7 @@ func (e *explainCommand) recent(ctx context.Context, io stdio) error {
 		PID: pid, Ended: hasEnded(pid), SinceMS: e.since.Milliseconds(),
 		Refusals: []locatedRefusal{}, Worktrees: []api.Explanation{},
 	}
-	r.gather(ctx, mounts, e.pid == 0)
+	r.gather(ctx, mounts, of, e.pid == 0)
 	if e.asJSON {
 		err = human.PrintJSON(io.out, r)
 	} else {
@@ -60,6 +57,21 @@ func (e *explainCommand) recent(ctx context.Context, io stdio) error {
 	return err
 }
 
+// processes are the one to judge, and the one of whose refusals to tell, with those of its
+// descendants: where none is named the parent of this command, which has run others before.
+func (e *explainCommand) processes() (judged, of int, err error) {
+	if e.pid != 0 {
+		return e.pid, e.pid, nil
+	}
+	if judged, err = host.AskingProcess(); err != nil {
+		return 0, 0, err
+	}
+	if of, err = host.CallerProcess(); err != nil {
+		of = judged // its session is what there is
+	}
+	return judged, of, nil
+}
+
 func hasEnded(pid int) bool {
 	fd, err := host.OpenPidfd(pid)
 	if err != nil {
@@ -69,8 +81,8 @@ func hasEnded(pid int) bool {
 	return !host.PidfdAlive(fd)
 }
 
-// gather asks all mounts. session takes the refusals of the process's session in.
-func (r *recentReport) gather(ctx context.Context, mounts host.MountTable, session bool) {
+// gather asks all mounts for the refusals of a process. session takes those of its session in.
+func (r *recentReport) gather(ctx context.Context, mounts host.MountTable, of int, session bool) {
 	where, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", r.PID)) // ended, or not ours to look at: it stands nowhere
 	ours := mounts.JVSFS()
 	stands := make(map[int]bool, len(ours))
@@ -78,7 +90,7 @@ func (r *recentReport) gather(ctx context.Context, mounts host.MountTable, sessi
 		stands[m.ID] = uses(r.PID, m)
 	}
 	answers := askRefusals(ctx, ours, client.StatusTimeout, func(m *mountinfo.Info) api.Refusals {
-		req := api.Refusals{Process: api.Process{PID: r.PID}, SinceMS: r.SinceMS, Session: session, Stands: stands[m.ID]}
+		req := api.Refusals{Process: api.Process{PID: of}, SinceMS: r.SinceMS, Session: session, Stands: stands[m.ID]}
 		if at := mounts.At(where); at != nil && at.ID == m.ID {
 			req.Path = host.InMount(m, where)
 		}

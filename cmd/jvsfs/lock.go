@@ -40,8 +40,8 @@ var (
 
 // pidUsage says what --pid means to each operation.
 var pidUsage = map[string]string{
-	opAcquire:    "the process `N` that is to hold the lease (default: the parent of this command)",
-	opSteal:      "the process `N` that is to hold the lease (default: the parent of this command)",
+	opAcquire:    "the process `N` that is to hold the lease (default: the shell that runs this command; a parent that is none must be named)",
+	opSteal:      "the process `N` that is to hold the lease (default: the shell that runs this command; a parent that is none must be named)",
 	opRenew:      "the process `N` that holds the lease, or belongs to its holder",
 	opRelease:    "the process `N` that holds the lease, or belongs to its holder",
 	opLockStatus: "say whether process `N` belongs to the holder",
@@ -55,7 +55,7 @@ func newLockCommand(io stdio) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		newLockOp(io, opAcquire, "acquire WORKTREE", "Take the lease for a process (default: the parent of this command, the shell)"),
+		newLockOp(io, opAcquire, "acquire WORKTREE", "Take the lease for a process (default: the shell that runs this command)"),
 		newLockOp(io, opRenew, "renew WORKTREE", "Renew the lease now"),
 		newLockOp(io, opRelease, "release WORKTREE", "Give the lease back"),
 		newLockOp(io, opSteal, "steal WORKTREE", "Take over a lease that has expired, when skew and grace have passed"),
@@ -134,8 +134,12 @@ func runLock(ctx context.Context, io stdio, op, path string, f *lockFlags) error
 // process is the process that a lock command is about, pinned if it lives.
 func (f *lockFlags) process(op string) (api.Process, *os.File, error) {
 	who := api.Process{PID: f.pid, Explicit: f.pid != 0}
-	if who.PID == 0 && (op == opAcquire || op == opSteal) {
-		pid, err := host.CallerProcess()
+	takes := op == opAcquire || op == opSteal
+	switch {
+	case takes && who.PID == os.Getpid():
+		return who, nil, host.OwnEnd()
+	case takes && who.PID == 0:
+		pid, err := host.ShellProcess()
 		if err != nil {
 			return who, nil, err
 		}
@@ -145,7 +149,7 @@ func (f *lockFlags) process(op string) (api.Process, *os.File, error) {
 		return who, nil, nil
 	}
 	pidfd, err := host.OpenPidfd(who.PID)
-	if err != nil && (op == opAcquire || op == opSteal) {
+	if err != nil && takes {
 		return who, nil, api.NoProcess(who.PID, err)
 	}
 	return who, pidfd, nil // a holder that has ended is still named by its number
@@ -174,8 +178,7 @@ func printLock(io stdio, t client.Target, op string, resp api.Response, asJSON b
 	}
 	switch op {
 	case opRelease:
-		_, err := fmt.Fprintf(io.out, "released %s\n", t.Path)
-		return err
+		return printReleased(io, t, resp)
 	case opLockStatus:
 		return printLockStatus(io, resp)
 	}
@@ -188,6 +191,22 @@ func printLock(io stdio, t client.Target, op string, resp api.Response, asJSON b
 	return err
 }
 
+// keptFor is the process for which exec keeps a lease that was not released, if it was not.
+func keptFor(resp api.Response) (pid int, kept bool) {
+	var k api.Kept
+	kept = json.Unmarshal(resp.Result, &k) == nil && k.Holder != 0
+	return k.Holder, kept
+}
+
+func printReleased(io stdio, t client.Target, resp api.Response) error {
+	text := fmt.Sprintf("released %s", t.Path)
+	if pid, kept := keptFor(resp); kept {
+		text = fmt.Sprintf("kept %s: jvsfs exec holds the lease until its command ends (to end it now: --pid %d)", t.Path, pid)
+	}
+	_, err := fmt.Fprintln(io.out, text)
+	return err
+}
+
 // releasedLease is what `lock release --json` prints; the names are a promise.
 type releasedLease struct {
 	Released bool        `json:"released"`
@@ -197,7 +216,8 @@ type releasedLease struct {
 func printLockJSON(io stdio, op string, resp api.Response) error {
 	switch op {
 	case opRelease:
-		return human.PrintJSON(io.out, releasedLease{true, resp.Token})
+		_, kept := keptFor(resp)
+		return human.PrintJSON(io.out, releasedLease{!kept, resp.Token})
 	case opLockStatus:
 		return human.PrintJSON(io.out, resp.Result)
 	}

@@ -43,7 +43,7 @@ var promisedAt = map[string]string{
 // unpromised are between our own processes.
 var unpromised = []string{
 	"api.Where", "api.Process", "api.Taking", "api.Holding", "api.Successor", "api.Doctor", "api.Unmount", "api.Enforce", "api.Refusals", "api.Acquire", "api.Steal", "api.Handover",
-	"api.Unmounted", "api.Response", "api.RefusalAnswer", "daemon.readiness",
+	"api.Unmounted", "api.Response", "api.Leased", "api.Kept", "jvsfs.goAhead", "api.RefusalAnswer", "daemon.readiness",
 	"host.MountState", "host.ProcessState", "daemon.journalFile", "daemon.revokedHolder", "place.chosen", "place.treeFile", "place.treeID", "lease.AuditAnchor",
 }
 
@@ -199,6 +199,14 @@ func TestManualPromisesTheExitCodes(t *testing.T) {
 		for _, class := range exit.Classes {
 			require.Contains(t, promise, "`"+string(class)+"`")
 		}
+	}
+}
+
+// Every name that exec sets for its command stands in the manual.
+func TestManualPromisesTheEnvironment(t *testing.T) {
+	text := page(t, "jvsfs-json.7")
+	for name := range (heldLease{}).environment() {
+		row(t, text, "`"+name+"`")
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,13 +32,23 @@ func newTrampolineCommand(io stdio) *cobra.Command {
 	}
 }
 
-// trampoline waits for one byte and becomes args. The end of the pipe without a
-// byte means that there will be no lease.
+// goAhead is the word that the trampoline waits for: there is a lease.
+type goAhead struct {
+	Environment map[string]string `json:"environment"`         // for CMD; "" takes a name out
+	Directory   string            `json:"directory,omitempty"` // to enter anew
+}
+
+// trampoline waits for its word and becomes args. The end of the pipe without one means
+// that there will be no lease.
 func trampoline(io stdio, args []string) error {
 	syscall.CloseOnExec(trampolineFD)
-	word := os.NewFile(trampolineFD, "word")
-	if n, _ := word.Read(make([]byte, 1)); n != 1 {
+	var word goAhead
+	if json.NewDecoder(os.NewFile(trampolineFD, "word")).Decode(&word) != nil {
 		return api.ExitWith(api.ExitError)
+	}
+	if err := word.apply(); err != nil {
+		fmt.Fprintf(io.err, "jvsfs: exec %s: %v\n", args[0], err)
+		return api.ExitWith(api.ExitNotRun)
 	}
 	path, err := exec.LookPath(args[0])
 	if err == nil {
@@ -48,6 +59,22 @@ func trampoline(io stdio, args []string) error {
 		return api.ExitWith(api.ExitNotFound)
 	}
 	return api.ExitWith(api.ExitNotRun)
+}
+
+func (g goAhead) apply() error {
+	for name, value := range g.Environment {
+		err := os.Unsetenv(name)
+		if value != "" {
+			err = os.Setenv(name, value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if g.Directory == "" {
+		return nil
+	}
+	return reenter(g.Directory)
 }
 
 // become is execve(2). CMD still dies with the jvsfs that started it. The death signal belongs to a thread, and

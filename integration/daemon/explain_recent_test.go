@@ -101,6 +101,34 @@ func TestExplainWhyMyCommandFailed(t *testing.T) {
 	require.True(t, r.Worktrees[0].Allowed, "it may write now")
 }
 
+// As the last command of a shell that a harness starts, explain has the harness for a parent
+// (bash became it). It judges itself: the harness may write, in its own session, and the
+// command of another session may not.
+func TestExplainJudgesWhoAsks(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
+	a := harness.StartActor(t, "harness")
+	a.OK(m.Put("f"))
+	ask := func(how, options string) (x harness.Explanation, exit int64) {
+		exit, out := a.Run(m.Mountpoint, how, "exec bash -c 'exec "+m.Bin+" explain --json "+options+"'")
+		if options != "" {
+			require.NoError(t, json.Unmarshal([]byte(out), &x), out)
+			return x, exit
+		}
+		var r recently
+		require.NoError(t, json.Unmarshal([]byte(out), &r), out)
+		require.Len(t, r.Worktrees, 1)
+		return r.Worktrees[0], exit
+	}
+	for _, options := range []string{m.At("f"), ""} {
+		x, exit := ask("", options)
+		require.True(t, x.Allowed, "in the harness's session")
+		require.Zero(t, exit)
+		x, exit = ask("setsid", options)
+		require.False(t, x.Allowed, "in a session of its own")
+		require.EqualValues(t, harness.ExitConflict, exit)
+	}
+}
+
 // A process that has ended is named by its number; a living one is also told where it
 // may write that it stands.
 func TestExplainProcess(t *testing.T) {

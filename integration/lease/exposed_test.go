@@ -3,6 +3,7 @@ package lease
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,7 +26,7 @@ func TestAnExposedLockDirectoryIsRefused(t *testing.T) {
 		require.Equal(t, harness.ExitStore, exit, errs)
 		require.Contains(t, errs, what)
 		require.Contains(t, errs, above)
-		_, errs, exit = m.CLI("lock", "acquire", "--control", locks, m.Source)
+		_, errs, exit = m.CLI("lock", "acquire", "--pid", strconv.Itoa(os.Getpid()), "--control", locks, m.Source)
 		require.Equal(t, harness.ExitStore, exit, errs)
 		require.NoError(t, undo())
 	}

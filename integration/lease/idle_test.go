@@ -68,6 +68,32 @@ func awaitRenewals(m *harness.Mount, t *testing.T, first harness.Record, lengths
 	})
 }
 
+// A session that writes, and then acquires on purpose, goes on with what it has open: it is
+// the same lease. Who belongs to it is then as for any lease on purpose.
+func TestALeaseByWritingGoesOnOnPurpose(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f", "mapped")})
+	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
+	a.OK(harness.Command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_WRONLY})
+	a.OK(harness.Command{Op: "write", Handle: "f", Data: []byte("by writing")})
+	_, first := m.HeadClaim("")
+	exit, said := a.Run("/", "setsid", "touch "+m.At("in another session"))
+	require.NotZero(t, exit, said)
+	on := m.Acquire(a)
+	require.Equal(t, first.Token, on.Token)
+	require.Equal(t, first.HolderID, on.HolderID)
+	a.OK(harness.Command{Op: "write", Handle: "f", Data: []byte("on purpose")})
+	a.OK(harness.Command{Op: "fsync", Handle: "f"})
+	exit, said = a.Run("/", "setsid", "touch "+m.At("in another session"))
+	require.Zero(t, exit, said)
+	b.Fails(m.Put("f"), "EROFS")
+	x, _ := m.Explain(b.PID(), m.At("f"))
+	require.Equal(t, []any{"tree", false}, []any{x.Holder.Scope, m.WorktreeStatus("source").Auto})
+	a.OK(harness.Command{Op: "close", Handle: "f"})
+	awaitRenewals(m, t, on, 2) // it is not idle
+	m.Release(a)
+	b.OK(m.Put("f"))
+}
+
 // A lease taken on purpose is never idle.
 func TestLeaseOnPurposeIsNeverIdle(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})

@@ -56,6 +56,33 @@ func TestLockOfTheShell(t *testing.T) {
 	require.NoFileExists(t, m.Behind("after"))
 }
 
+// A lease is bound to no harness by mistake: bash becomes the last command of bash -c, and
+// what has started bash is then the parent. Who means it says so.
+func TestLockOfNoShell(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
+	a := harness.StartActor(t, "harness")
+	for _, verb := range []string{"acquire", "steal --yes"} {
+		exit, said := a.Run("/", "", "exec bash -c '"+m.Bin+" lock "+verb+" "+m.Mountpoint+"'")
+		require.EqualValues(t, 2, exit, said)
+		require.Contains(t, said, "process "+strconv.Itoa(a.PID())+" (")
+		require.Contains(t, said, "which has started this command and is no shell: all that it starts could write")
+		require.Contains(t, said, "next: run what is to write by jvsfs exec; or name who is to hold the lease: --pid $$ in a shell that goes on")
+	}
+	exit, said := a.Run("/", "", "exec bash -c '"+m.Bin+" lock acquire --pid $$ "+m.Mountpoint+"'")
+	require.EqualValues(t, 2, exit, said)
+	require.Contains(t, said, "is this command, which ends at once")
+	exit, said = a.Run("/", "", "unshare --pid --fork --mount-proc bash -c '"+m.Bin+" lock acquire "+m.Mountpoint+"; exit $?'")
+	require.EqualValues(t, 2, exit, said)
+	require.Contains(t, said, "adopts every orphan")
+	a.Fails(m.Put("f"), "EROFS")
+
+	exit, said = a.Run("/", "", "exec bash -c '"+m.Bin+" lock acquire --pid $$ "+m.Mountpoint+" && touch "+m.At("by the shell")+"; exit $?'")
+	require.Zero(t, exit, said)
+	exit, said = a.Run("/", "", "exec bash -c '"+m.Bin+" lock acquire --wait 20s --pid "+strconv.Itoa(a.PID())+" "+m.Mountpoint+"'")
+	require.Zero(t, exit, said)
+	a.OK(m.Put("f"))
+}
+
 // specFields are the fields of a lock record (locking spec v6.3, lock record
 // schema), and what each must be.
 var specFields = map[string]string{

@@ -40,6 +40,18 @@ type Unmounted struct {
 	CopyOf string `json:"copy_of,omitempty"` // nothing was done: it is a copy of the mount at that place
 }
 
+// Leased says where the worktree is of which a lease was taken, or is watched: below the root
+// of the mount.
+type Leased struct {
+	Root string `json:"root"`
+}
+
+// Kept is the answer to a release that has released nothing: jvsfs exec keeps the lease for a
+// command, to which who asked belongs.
+type Kept struct {
+	Holder int `json:"kept_for"` // the command's process
+}
+
 // Explanation is what `explain --json` prints; the names are a promise.
 type Explanation struct {
 	gate.Explanation

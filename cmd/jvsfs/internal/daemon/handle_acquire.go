@@ -35,6 +35,9 @@ func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *session, req 
 	if _, f := lockop.Authorize(d.pleaOf(w, s, req.Scope, who)); f != nil {
 		return api.Response{}, f
 	}
+	if resp, inside, err := d.insideExec(w, s, req, who); inside && !watch {
+		return resp, err
+	}
 	losses, done := w.events.subscribe()
 	defer done()
 	grant, err := d.acquireFor(ctx, w, s, req, who, losses)
@@ -43,17 +46,28 @@ func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *session, req 
 	}
 	d.log.Info("lease acquired", zap.String("worktree", string(w.id)), zap.Uint64("token", uint64(grant.Token)),
 		zap.String("holder", grant.Holder.ID()), zap.String("purpose", grant.Holder.Purpose))
-	raw, err := api.RecordJSON(&grant.Record, s.peer.UID)
-	resp := api.Response{Record: raw, Token: grant.Token}
+	resp, err := d.leased(w, s, grant)
 	if err != nil || !watch {
 		return resp, err
 	}
+	defer w.kept.begin(grant.Token)()
 	resp.Event = api.EventResult
 	if err := s.send(resp); err != nil {
 		return resp, err
 	}
 	reason := awaitLoss(ctx, grant.Token, losses)
 	return api.Response{Reason: reason}, errWatched
+}
+
+// leased is what a client is told of a lease that it takes or watches.
+func (d *leaseOps) leased(w *worktree, s *session, grant lease.Grant) (api.Response, error) {
+	resp, err := api.ResultOf(api.Leased{Root: d.rootOf(w.id)})
+	if err != nil {
+		return resp, err
+	}
+	resp.Token = grant.Token
+	resp.Record, err = api.RecordJSON(&grant.Record, s.peer.UID)
+	return resp, err
 }
 
 // pleaOf collects the facts that decide whether the lease may be taken for a process.
@@ -89,6 +103,9 @@ func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *session, req 
 	h, err := d.holderFor(w, req.Scope, req.Purpose, who)
 	if err != nil {
 		return lease.Grant{}, err
+	}
+	if by, ok := d.peerIs(s.peer); ok && req.Kept && who.id.PPID == by.PID {
+		h = gate.Adopted(h, by)
 	}
 	wait := lockop.Waiting{
 		Until:   time.Now().Add(time.Duration(req.WaitMS) * time.Millisecond),

@@ -26,6 +26,9 @@ func (d *leaseOps) answerRelease(ctx context.Context, w *worktree, s *session, r
 	if f != nil {
 		return api.Response{}, f
 	}
+	if resp, inside, err := d.releaseInsideExec(w, s, req); inside {
+		return resp, err
+	}
 	if err := w.keeper.Release(ctx, lease.LossReleased); err != nil {
 		return api.Response{}, err
 	}

@@ -16,8 +16,16 @@ func (d *leaseOps) answerWatch(ctx context.Context, w *worktree, s *session, req
 	if _, f := lockop.Authorize(d.holderPlea(s, req.Process, grant.Holder, held && grant.Token == req.Token)); f != nil {
 		return api.Response{}, d.aboutHead(w, f)
 	}
-	if err := s.send(api.Response{Event: api.EventResult, Token: grant.Token}); err != nil {
-		return api.Response{}, err
+	resp, err := d.leased(w, s, grant)
+	if err != nil {
+		return resp, err
+	}
+	if h := grant.Holder; req.PID == h.PID && req.Start == h.StartTime { // exec that took it, not one inside of that
+		defer w.kept.begin(grant.Token)()
+	}
+	resp.Event = api.EventResult
+	if err := s.send(resp); err != nil {
+		return resp, err
 	}
 	return api.Response{Reason: awaitLoss(ctx, grant.Token, losses)}, errWatched
 }

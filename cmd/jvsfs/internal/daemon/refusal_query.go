@@ -140,9 +140,18 @@ func (d *refusalTrail) answerRefusals(s *session, req api.Refusals) (api.Respons
 		a.Paths[v.Worktree] = d.pathOf(lease.WorktreeID(v.Worktree))
 	}
 	if pid != 0 {
-		a.Worktrees = d.explainAll(pid, s, req, a.Refusals)
+		a.Worktrees = d.explainAll(d.judged(s, req, pid), s, req, a.Refusals)
 	}
 	return api.ResultOf(a)
+}
+
+// judged is the process of which to say where it may write: who asks for its session is the
+// child of the process that it names, which may be a harness in another session.
+func (d *refusalTrail) judged(s *session, req api.Refusals, pid int) int {
+	if id, ok := d.peerIs(s.peer); ok && req.Session && id.PPID == pid {
+		return id.PID
+	}
+	return pid
 }
 
 // writersMeant finds the writers that a request is about. A process that has ended is found by its number; pid

@@ -22,6 +22,7 @@ type worktree struct {
 	keeper *lease.Keeper
 	events *broadcast
 	latch  *latch
+	kept   kept
 	counts *leaseCounts
 }
 

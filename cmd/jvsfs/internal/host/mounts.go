@@ -2,6 +2,7 @@ package host
 
 import (
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
@@ -129,6 +130,15 @@ func InMount(m *mountinfo.Info, path string) string {
 		return root
 	}
 	return root + "/" + rel
+}
+
+// PathIn is where m shows what lies at a path inside of its file system: the mount point where
+// that is above the part that m shows.
+func PathIn(m *mountinfo.Info, inside string) string {
+	if inside = filepath.Join("/", inside); !Within(m.Root, inside) {
+		return m.Mountpoint
+	}
+	return filepath.Join(m.Mountpoint, RelativeTo(m.Root, inside))
 }
 
 // StackAt lists the jvsfs mounts that are stacked at a place, the topmost first, unless another mount covers

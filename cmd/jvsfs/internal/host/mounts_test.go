@@ -72,3 +72,12 @@ func TestStackAt(t *testing.T) {
 	require.Empty(t, table.StackAt("/srv/in"))
 	require.Empty(t, table.StackAt("/"))
 }
+
+func TestPathInCountsTheRootOfABindMount(t *testing.T) {
+	table := sampleTable(t)
+	require.Equal(t, "/srv/repo", PathIn(table.At("/srv/repo"), "."))
+	require.Equal(t, "/srv/repo/worktrees/a", PathIn(table.At("/srv/repo"), "worktrees/a"))
+	require.Equal(t, "/mnt/bind", PathIn(table.At("/mnt/bind"), "main"))
+	require.Equal(t, "/mnt/bind/x", PathIn(table.At("/mnt/bind"), "main/x"))
+	require.Equal(t, "/mnt/bind", PathIn(table.At("/mnt/bind"), "."), "it is above what is shown")
+}

@@ -17,6 +17,16 @@ import (
 // privilegeChangers run their command as another user. They are not the shell that a lease is meant for.
 var privilegeChangers = map[string]bool{"sudo": true, "doas": true, "su": true, "runuser": true, "pkexec": true}
 
+// AskingProcess is the process that a question is about when none is named: this one, which
+// has asked, or what stands above sudo and its kind.
+func AskingProcess() (int, error) {
+	s, err := gate.ReadStat(os.Getppid())
+	if err != nil || !privilegeChangers[s.Comm] {
+		return os.Getpid(), nil
+	}
+	return CallerProcess()
+}
+
 // CallerProcess is the process to which a lease is bound by default: the parent of this command, or the process
 // above sudo and the like.
 func CallerProcess() (int, error) {

@@ -25,12 +25,21 @@ func absolute(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return path, nil
 	}
+	dir, err := WorkingDirectory()
+	if err != nil {
+		return "", err
+	}
+	return dir + "/" + path, nil
+}
+
+// WorkingDirectory is what getcwd(2) says, and no more.
+func WorkingDirectory() (string, error) {
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Getcwd(buf)
 	if err != nil {
 		return "", fmt.Errorf("current directory: %w", err)
 	}
-	return strings.TrimRight(string(buf[:n]), "\x00") + "/" + path, nil
+	return strings.TrimRight(string(buf[:n]), "\x00"), nil
 }
 
 // Resolve follows the symbolic links of path up to the first jvsfs mount that the walk enters, and returns the

@@ -104,13 +104,16 @@ func Peek(p place.Place, policy lease.Policy) (lease.Head, lease.Judgement, erro
 type Take struct {
 	api.Taking
 	IfExpired bool        // acquire: an expired lease may be stolen
+	Kept      bool        // acquire: who asks keeps it for its child, and adopts what that leaves
 	Robs      bool        // steal
 	Force     bool        // steal: end the daemon that keeps the gate
 	Agreed    lease.Token // steal: only this lease, 0 = the current one
 }
 
 // TakeAcquiring takes the lease if it is free.
-func TakeAcquiring(r api.Acquire) Take { return Take{Taking: r.Taking, IfExpired: r.Steal} }
+func TakeAcquiring(r api.Acquire) Take {
+	return Take{Taking: r.Taking, IfExpired: r.Steal, Kept: r.Watch}
+}
 
 // TakeStealing takes an expired lease over.
 func TakeStealing(r api.Steal) Take {
@@ -227,6 +230,9 @@ func (l *Local) Holder(req Take) (lease.Holder, error) {
 	h, err := l.resolver.HolderFor(req.PID, scope, req.Purpose)
 	if err != nil {
 		return h, api.NoProcess(req.PID, err)
+	}
+	if own, err := Identify(l.resolver, os.Getpid()); err == nil && req.Kept {
+		h = gate.Adopted(h, own)
 	}
 	return h, nil
 }

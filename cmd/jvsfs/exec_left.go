@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+)
+
+const (
+	// leftGrace is how long what CMD has left running has to end by itself.
+	leftGrace = 250 * time.Millisecond
+	// killAgain is how often KILL is sent to who has forked meanwhile.
+	killAgain = 20 * time.Millisecond
+	// unkillable is how long exec waits for what KILL does not end: another user's process,
+	// one that hangs in the kernel.
+	unkillable = 5 * time.Second
+)
+
+// terminate asks CMD and all below this process to end.
+func (c *child) terminate() {
+	c.signal(syscall.SIGTERM)
+	host.SignalOthers(c.pid, unix.SIGTERM)
+	c.signal(syscall.SIGCONT) // a stopped process does not see TERM
+	host.SignalOthers(c.pid, unix.SIGCONT)
+}
+
+// finish is what follows the end of CMD. reason is why the lease was lost, "" if it was not.
+func (e *execCommand) finish(h holding, c *child, signals <-chan os.Signal, reason string) (api.ExitCode, error) {
+	code := exitCodeOfStatus(c.status)
+	if reason != "" {
+		c.signal(syscall.SIGKILL) // what is left of the group
+		code = api.ExitLeaseLost
+	}
+	if !c.left {
+		return code, nil
+	}
+	c.takeTerminal()
+	if reason == "" && e.linger {
+		if reason = e.await(h, c, signals); reason != "" {
+			code = api.ExitLeaseLost
+		}
+	}
+	e.endLeft(c, signals, reason)
+	return code, nil
+}
+
+// await waits for what CMD has left, and returns why the lease was lost meanwhile, "" if it
+// was not.
+func (e *execCommand) await(h holding, c *child, signals <-chan os.Signal) string {
+	if !c.aloneWithin(leftGrace) {
+		noteTo(e.io)("the command has ended; the lease is held until what it has left running ends: " + leftText())
+	}
+	for {
+		select {
+		case <-c.alone:
+			return ""
+		case s := <-signals:
+			host.SignalDescendants(s.(syscall.Signal))
+		case why := <-h.lost():
+			return why
+		}
+	}
+}
+
+// endLeft ends what CMD has left, as the loss of the lease ends CMD.
+func (e *execCommand) endLeft(c *child, signals <-chan os.Signal, reason string) {
+	if c.aloneWithin(leftGrace) {
+		return
+	}
+	switch reason {
+	case "":
+		noteTo(e.io)("ending what the command has left running (--linger waits for it): " + leftText())
+	default:
+		noteTo(e.io)("the lease was lost (" + reason + "): ending what the command has left running: " + leftText())
+	}
+	host.SignalDescendants(unix.SIGTERM)
+	host.SignalDescendants(unix.SIGCONT)
+	kill, over := time.After(killAfter), time.After(killAfter+unkillable)
+	var again <-chan time.Time
+	for {
+		select {
+		case <-c.alone:
+			return
+		case s := <-signals:
+			host.SignalDescendants(s.(syscall.Signal))
+		case <-kill:
+			again = time.After(0)
+		case <-again:
+			host.SignalDescendants(unix.SIGKILL)
+			again = time.After(killAgain)
+		case <-over:
+			noteTo(e.io)("these do not end, and have no lease any more: " + leftText())
+			return
+		}
+	}
+}
+
+func (c *child) aloneWithin(d time.Duration) bool {
+	select {
+	case <-c.alone:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+// leftText names what is left, the first few of it.
+func leftText() string {
+	const most = 5
+	var names []string
+	all := host.Descendants(os.Getpid())
+	for _, pid := range all[:min(most, len(all))] {
+		names = append(names, fmt.Sprintf("%d (%s)", pid, human.Shorten(host.CommandLine(pid), 40)))
+	}
+	if more := len(all) - most; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// settleScope makes the scope one that fits the other flags: with --cgroup it is that, and what
+// --linger waits for must belong to the holder when CMD has ended.
+func (e *execCommand) settleScope() error {
+	wants := gate.ScopeDefault
+	switch {
+	case e.cgroup:
+		wants = gate.ScopeCgroup
+	case e.linger:
+		wants = gate.ScopeTree
+	}
+	if wants == gate.ScopeDefault || e.scope == string(wants) {
+		return nil
+	}
+	if e.scope != "" {
+		return api.Usagef("--scope %s does not go with --cgroup or --linger, which make it %s", e.scope, wants)
+	}
+	e.scope = string(wants)
+	return nil
+}
+
+// enterCgroup makes the cgroup of --cgroup. The function leaves it.
+func (e *execCommand) enterCgroup() (leave func(), err error) {
+	if !e.cgroup {
+		return func() {}, nil
+	}
+	g, err := host.EnterCgroup()
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if err := g.Leave(unkillable); err != nil {
+			noteTo(e.io)("the command's cgroup was not removed: " + err.Error())
+		}
+	}, nil
+}
+
+// bind names the process to which the lease is bound: CMD; with --linger in a cgroup this one,
+// which is in there, too, and ends after all that CMD leaves.
+func (e *execCommand) bind(c *child) error {
+	if !e.linger || !e.cgroup {
+		c.bound = holderProcess{c.named(), c.pidfd}
+		return nil
+	}
+	s, err := gate.ReadStat(os.Getpid())
+	if err != nil {
+		return err
+	}
+	fd, err := host.OpenPidfd(os.Getpid()) // to the end of this process
+	c.bound = holderProcess{api.Process{PID: os.Getpid(), Start: s.Start, Explicit: true}, fd}
+	return err
+}
+
+// holderProcess is the process to which the lease is bound, pinned.
+type holderProcess struct {
+	api.Process
+	fd *os.File
+}

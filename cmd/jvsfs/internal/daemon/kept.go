@@ -1,0 +1,66 @@
+package daemon
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// kept are the leases that jvsfs exec keeps for its command, by the connections on which it
+// waits for their loss. Safe for concurrent use.
+type kept struct {
+	mu sync.Mutex
+	by map[lease.Token]int
+}
+
+// begin counts a connection until the function is called.
+func (k *kept) begin(t lease.Token) (end func()) {
+	k.count(t, 1)
+	return func() { k.count(t, -1) }
+}
+
+func (k *kept) count(t lease.Token, by int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.by == nil {
+		k.by = map[lease.Token]int{}
+	}
+	if k.by[t] += by; k.by[t] == 0 {
+		delete(k.by, t)
+	}
+}
+
+func (k *kept) has(t lease.Token) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.by[t] > 0
+}
+
+// insideExec is the answer to an acquire by what jvsfs exec keeps the lease for: it has it.
+func (d *leaseOps) insideExec(w *worktree, s *session, req lockop.Take, who subject) (api.Response, bool, error) {
+	grant, held := w.keeper.Held()
+	if !held || req.Robs || !w.kept.has(grant.Token) || req.Scope != "" && req.Scope != grant.Holder.Scope || !d.resolver.Member(grant.Holder, who.id) {
+		return api.Response{}, false, nil
+	}
+	resp, err := d.leased(w, s, grant)
+	resp.Note = fmt.Sprintf("process %d belongs to the command for which jvsfs exec keeps the lease: nothing is added", who.id.PID)
+	return resp, true, err
+}
+
+// releaseInsideExec is the answer to a release by what jvsfs exec keeps the lease for, and
+// that does not name the holder: it is not its to end.
+func (d *leaseOps) releaseInsideExec(w *worktree, s *session, req api.Release) (api.Response, bool, error) {
+	grant, held := w.keeper.Held()
+	if !held || req.Explicit || req.Token != 0 || !w.kept.has(grant.Token) {
+		return api.Response{}, false, nil
+	}
+	if id, ok := d.peerIs(s.peer); !ok || !d.resolver.Member(grant.Holder, id) {
+		return api.Response{}, false, nil
+	}
+	resp, err := api.ResultOf(api.Kept{Holder: grant.Holder.PID})
+	resp.Token = grant.Token
+	return resp, true, err
+}

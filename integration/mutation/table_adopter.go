@@ -1,0 +1,49 @@
+package main
+
+import "slices"
+
+// adopterMutations forget who adopts what a holder has left, and what a lease by writing turns into.
+var adopterMutations = slices.Concat(
+	in("lease/holder.go", mutation{
+		What: "a lease by writing turns into another user's",
+		Old:  " && h.UID == o.UID\n", New: "\n",
+		Tests: []string{"TestALeaseByWritingTurnsIntoOneOnPurpose"},
+	}, mutation{
+		What: "a lease by writing turns into another process's",
+		Old:  "\t\th.PID == o.PID && h.StartTime == o.StartTime && h.UID", New: "		h.UID",
+		Tests: []string{"TestALeaseByWritingTurnsIntoOneOnPurpose"},
+	}),
+	in("lease/renew.go", mutation{
+		What: "the record keeps the scope that writing took",
+		Old:  "	r.Scope, r.ScopeKey = h.holder.Scope, clip(h.holder.ScopeKey, maxText)\n", New: "",
+		Tests: []string{"TestALeaseByWritingTurnsIntoOneOnPurpose"},
+	}),
+	in("gate/revoked.go", mutation{
+		What: "an epoch by writing keeps its scope",
+		Old:  "return sameHolder(open, h) || open.Auto && admits(h, open)", New: "return sameHolder(open, h)",
+		Tests: []string{"TestAnEpochByWritingTurnsIntoOneOnPurpose"},
+	}, mutation{
+		What: "an epoch on purpose changes its scope",
+		Old:  "return sameHolder(open, h) || open.Auto && admits(h, open)", New: "return admits(h, open)",
+		Tests: []string{"TestAnEpochByWritingTurnsIntoOneOnPurpose"},
+	}),
+	in("gate/adopter.go", mutation{
+		What: "an adopted orphan is a stranger",
+		Old:  "		all = append(all, by)\n", New: "		_ = by\n",
+		Tests: []string{"TestAdoptedOrphansBelongToTheHolder", "TestAdoptedOrphansAreOfTheCrowd"},
+	}),
+	in("gate/scope.go", mutation{
+		What: "a number alone makes a member",
+		Old:  "slices.Contains(roots, process{at, began})", New: "slices.ContainsFunc(roots, func(p process) bool { return p.pid == at })",
+		Tests: []string{"TestAdoptedOrphansBelongToTheHolder"},
+	}),
+	in("gate/liveness.go", mutation{
+		Rule: 11, What: "a lease ends before who adopts has given it back",
+		Old: "ok && live == lease.Gone {", New: "ok && false {",
+		Tests: []string{"TestAdoptedOrphansBelongToTheHolder"},
+	}, mutation{
+		Rule: 11, What: "a lease lasts though who adopts has ended",
+		Old: "return by.liveness(), left", New: "_ = by\n\t\treturn lease.Alive, left",
+		Tests: []string{"TestAdoptedOrphansBelongToTheHolder"},
+	}),
+)
