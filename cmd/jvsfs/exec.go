@@ -44,7 +44,8 @@ CMD, or 128+N when signal N ended it; 126 and 127 when CMD cannot be run or foun
 
 What CMD starts belongs to it, also when that has lost its parent (a double fork: git's
 background runs, servers). What is left of it when CMD has ended is ended in the same
-way, still under the lease; with --linger exec waits for it, and holds the lease so long.
+way, still under the lease; with --linger exec waits for it, and holds the lease so long,
+or until a signal.
 
 With --cgroup CMD runs in a cgroup of its own below this one, and whoever is in that is
 the holder, whatever session or terminal it has made, and whoever has started it there.
