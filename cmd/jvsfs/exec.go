@@ -45,7 +45,8 @@ is not found.
 
 What CMD starts belongs to it, even if it has lost its parent (a double fork: git's
 background runs, servers). When CMD has ended, exec ends what is left in the same way,
-still under the lease. With --linger exec waits for it and holds the lease meanwhile.
+still under the lease. With --linger exec waits for it, or for
+a signal, and holds the lease meanwhile.
 
 With --cgroup CMD runs in a cgroup of its own below this one. Whoever is in that cgroup
 is the holder, whatever session or terminal it has made. This needs root, or a delegated

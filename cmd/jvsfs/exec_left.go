@@ -44,28 +44,30 @@ func (e *execCommand) finish(h holding, c *child, signals <-chan os.Signal, reas
 	}
 	c.takeTerminal()
 	if reason == "" && e.linger {
-		if reason = e.await(h, c, signals); reason != "" {
-			code = api.ExitLeaseLost
+		var early int
+		if reason, early = e.await(h, c, signals); early != 0 {
+			code = early
 		}
 	}
 	e.endLeft(c, signals, reason)
 	return code, nil
 }
 
-// await waits for what CMD has left, and returns why the lease was lost meanwhile, "" if it
-// was not.
-func (e *execCommand) await(h holding, c *child, signals <-chan os.Signal) string {
+// await waits for what CMD has left. If the lease is lost before that, it returns why; then, or
+// when a signal ends the wait, code is the one to exit with.
+func (e *execCommand) await(h holding, c *child, signals <-chan os.Signal) (reason string, code int) {
 	if !c.aloneWithin(leftGrace) {
 		noteTo(e.io)("the command has ended; the lease is held until what it has left running ends: " + leftText())
 	}
 	for {
 		select {
 		case <-c.alone:
-			return ""
+			return "", 0
 		case s := <-signals:
-			host.SignalDescendants(s.(syscall.Signal))
+			host.SignalDescendants(s.(syscall.Signal)) // a shell starts what it does not wait for deaf to ^C
+			return "", api.ExitSignalBase + int(s.(syscall.Signal))
 		case why := <-h.lost():
-			return why
+			return why, api.ExitLeaseLost
 		}
 	}
 }
@@ -75,12 +77,14 @@ func (e *execCommand) endLeft(c *child, signals <-chan os.Signal, reason string)
 	if c.aloneWithin(leftGrace) {
 		return
 	}
-	switch reason {
-	case "":
-		noteTo(e.io)("ending what the command has left running (--linger waits for it): " + leftText())
-	default:
-		noteTo(e.io)("the lease was lost (" + reason + "): ending what the command has left running: " + leftText())
+	text := "ending what the command has left running"
+	switch {
+	case reason != "":
+		text = "the lease was lost (" + reason + "): " + text
+	case !e.linger:
+		text += " (--linger waits for it)"
 	}
+	noteTo(e.io)(text + ": " + leftText())
 	host.SignalDescendants(unix.SIGTERM)
 	host.SignalDescendants(unix.SIGCONT)
 	kill, over := time.After(killAfter), time.After(killAfter+unkillable)

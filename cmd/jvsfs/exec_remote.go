@@ -124,7 +124,7 @@ func (h *remoteHolding) follow(c *client.Client, pidfd *os.File, patience time.D
 	for {
 		resp, err := c.Next(0)
 		if err == nil {
-			if h.joined && resp.Reason == api.LossName(lease.LossHolderGone) {
+			if h.joined && resp.Reason == lease.LossHolderGone.Name() {
 				resp.Reason = "its holder has ended" // and is not CMD
 			}
 			h.reason <- resp.Reason

@@ -4,9 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
@@ -143,4 +145,19 @@ func TestExecWithoutACgroup(t *testing.T) {
 	require.Contains(t, said, "a cgroup of its own cannot be made for the command: ")
 	require.Contains(t, said, "next: leave --cgroup out; or run it as root, or in a cgroup that is delegated")
 	require.NoFileExists(t, m.Behind("never"))
+}
+
+// A signal ends the wait, and with it what lingers, also what is deaf to that signal.
+func TestExecLingersUntilASignal(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
+	l := harness.NewMail(m)
+	b := m.StartExec("sh -c 'trap \"\" INT; "+l.Tell("waits")+"; read x <"+l.Gate("never")+"' & exit 0", "--linger")
+	require.Equal(t, "0", l.Take("waits"))
+	harness.Eventually(t, "exec lingers", func() bool { return strings.Contains(harness.ReadText(t, b.File), "is held until") })
+	require.NoError(t, unix.Kill(b.PID(), unix.SIGINT))
+	exit, errs := b.Wait()
+	require.Equal(t, 128+int(unix.SIGINT), exit, errs)
+	require.Contains(t, errs, "ending what the command has left running: ")
+	_, r := m.HeadClaim("")
+	require.True(t, r.Released)
 }

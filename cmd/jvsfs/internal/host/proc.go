@@ -20,11 +20,10 @@ var privilegeChangers = map[string]bool{"sudo": true, "doas": true, "su": true, 
 // AskingProcess is the process that a question is about when none is named: this one, which
 // has asked, or what stands above sudo and its kind.
 func AskingProcess() (int, error) {
-	s, err := gate.ReadStat(os.Getppid())
-	if err != nil || !privilegeChangers[s.Comm] {
-		return os.Getpid(), nil
+	if s, err := gate.ReadStat(os.Getppid()); err == nil && privilegeChangers[s.Comm] {
+		return CallerProcess()
 	}
-	return CallerProcess()
+	return os.Getpid(), nil
 }
 
 // CallerProcess is the process to which a lease is bound by default: the parent of this command, or the process
