@@ -341,7 +341,7 @@ func TestExecOutlivesItsDaemon(t *testing.T) {
 	m.KillDaemon()
 	harness.Eventually(t, "exec has noticed", func() bool { return strings.Contains(harness.ReadText(t, b.File), "the daemon of the mount is gone") })
 	m.Recover()
-	harness.Eventually(t, "exec has found its lease again", func() bool { return strings.Contains(harness.ReadText(t, b.File), "the lease goes on") })
+	harness.Eventually(t, "exec has found its lease again", func() bool { return strings.Contains(harness.ReadText(t, b.File), "the lease continues") })
 	l.Open("go")
 	require.Equal(t, "0", l.Take("written"))
 	exit, errs := b.Wait()

@@ -282,7 +282,7 @@ func TestExecOutlivesAReplacement(t *testing.T) {
 	b := m.StartExec("echo 1 >" + m.At("f") + "; " + l.Tell("begun") + "; read x <" + l.Gate("go") + "; echo 2 >" + m.At("f") + "; " + l.Tell("written"))
 	require.Equal(t, "0", l.Take("begun"))
 	gone(m, "the old daemon has ended", replace(m))
-	harness.Eventually(t, "exec has found its lease again", func() bool { return strings.Contains(harness.ReadText(t, b.File), "the lease goes on") })
+	harness.Eventually(t, "exec has found its lease again", func() bool { return strings.Contains(harness.ReadText(t, b.File), "the lease continues") })
 	l.Open("go")
 	require.Equal(t, "0", l.Take("written"))
 	exit, errs := b.Wait()

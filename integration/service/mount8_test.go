@@ -294,7 +294,7 @@ func TestUmount8OfADeadMount(t *testing.T) {
 	m.KillDaemon()
 	r := bare(m, "/bin/umount", m.Mountpoint)
 	require.Equal(t, harness.MountFailed, r.Exit, r.Errs)
-	require.Contains(t, r.Errs, "bares the directory below")
+	require.Contains(t, r.Errs, "nothing fences the directory below")
 	harness.StartActor(t, "a").Fails(m.Put("f"), "ENOTCONN")
 	system(m, "/bin/umount", "-f", m.Mountpoint)
 	m.Mounted = false
