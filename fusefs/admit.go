@@ -64,6 +64,7 @@ func (p *passes) leave(st *fuse.Status) {
 func (p *passes) request(h *fuse.InHeader, epoch gate.Epoch) gate.Request {
 	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may, Through: p.through, Signal: p.signal}
 	if p.spot != nil {
+		p.spot.who = r
 		r.At = p.spot
 	}
 	return r
@@ -249,7 +250,7 @@ func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 		if may != nil && !may() {
 			return passes{}, fuse.EPERM
 		}
-		if st := f.learnLinks(n); st != fuse.OK {
+		if st := f.learnLinks(n, gate.Request{Caller: callerID(h), Signal: signal}); st != fuse.OK {
 			return passes{}, st
 		}
 	}

@@ -3,7 +3,6 @@ package fusefs
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,12 +20,12 @@ import (
 // a lease while others wait for the border.
 type border struct {
 	on bool // there are rules; otherwise nothing here is used
-	mu sync.RWMutex
+	mu turnLock
 	// common is a directory that all mounts of a worktree have in common, -1 for none.
 	// Each mutation has a flock on it besides, for the other mounts' sake.
 	common int
-	away   func() (end func()) // who waits for the border gives its thread up meanwhile
-	spare  chan int            // open files of it: each has a lock of its own
+	away   func(r gate.Request, off func()) (end func()) // who waits for the border gives its thread up meanwhile
+	spare  chan int                                      // open files of it: each has a lock of its own
 }
 
 // bordersMax is how many open files are kept for the locks of mutations to come.
@@ -87,49 +86,43 @@ func (b *border) join() error {
 }
 
 // take waits for the border. pass is what release wants back.
-func (b *border) take(alone bool) (pass int, ok bool) {
-	b.lock(alone)
-	if pass, ok = b.agree(alone); !ok {
-		b.unlock(alone)
+func (b *border) take(alone bool, who gate.Request) (pass int, ok bool) {
+	if !b.lock(alone, who) {
+		return -1, false
+	}
+	if pass, ok = b.agree(alone, who); !ok {
+		b.mu.unlock(alone)
 	}
 	return pass, ok
 }
 
 func (b *border) release(pass int, alone bool) {
 	b.part(pass)
-	b.unlock(alone)
+	b.mu.unlock(alone)
 }
 
-func (b *border) lock(alone bool) {
-	try, lock := b.mu.TryRLock, b.mu.RLock
-	if alone {
-		try, lock = b.mu.TryLock, b.mu.Lock
+// lock waits for the mount's own lock. It returns false if the caller is being killed.
+func (b *border) lock(alone bool, who gate.Request) bool {
+	if b.mu.try(alone) {
+		return true
 	}
-	if try() {
-		return
-	}
-	defer b.waits()()
-	lock()
+	off, end := b.waits(who)
+	defer end()
+	return b.mu.lock(alone, off)
 }
 
-// waits begins a wait. Only the file system's own borders have anybody to tell.
-func (b *border) waits() (end func()) {
+// waits begins a wait of a request. off is closed when its caller is being killed. Only the file
+// system's own borders have anybody to tell.
+func (b *border) waits(who gate.Request) (off <-chan struct{}, end func()) {
+	called := make(chan struct{})
 	if b.away == nil {
-		return func() {}
+		return called, func() {}
 	}
-	return b.away()
-}
-
-func (b *border) unlock(alone bool) {
-	if alone {
-		b.mu.Unlock()
-	} else {
-		b.mu.RUnlock()
-	}
+	return called, b.away(who, func() { close(called) })
 }
 
 // agree takes the lock that other mounts look at.
-func (b *border) agree(alone bool) (fd int, ok bool) {
+func (b *border) agree(alone bool, who gate.Request) (fd int, ok bool) {
 	if b.common < 0 {
 		return -1, true
 	}
@@ -145,11 +138,11 @@ func (b *border) agree(alone bool) (fd int, ok bool) {
 	if alone {
 		how = unix.LOCK_EX
 	}
-	if flockWithin(fd, how, 0) {
+	if flockWithin(fd, how, 0, nil) {
 		return fd, true
 	}
-	end := b.waits()
-	ok = flockWithin(fd, how, borderWait)
+	off, end := b.waits(who)
+	ok = flockWithin(fd, how, borderWait, off)
 	if end(); ok {
 		return fd, true
 	}
@@ -172,7 +165,7 @@ func (b *border) part(fd int) {
 }
 
 // flockWithin polls: a thread that waits in flock(2) cannot be called off.
-func flockWithin(fd, how int, d time.Duration) bool {
+func flockWithin(fd, how int, d time.Duration, off <-chan struct{}) bool {
 	end := time.Now().Add(d)
 	for pause := 10 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
 		switch err := unix.Flock(fd, how|unix.LOCK_NB); {
@@ -181,7 +174,11 @@ func flockWithin(fd, how int, d time.Duration) bool {
 		case err != unix.EWOULDBLOCK && err != unix.EINTR, time.Now().After(end):
 			return false
 		}
-		time.Sleep(pause)
+		select {
+		case <-time.After(pause):
+		case <-off:
+			return false
+		}
 	}
 }
 
@@ -202,7 +199,8 @@ func (b *border) close() {
 // gate.Place. nil is the spot of a mutation that no rule can admit.
 type spot struct {
 	b     *border
-	alone bool // the mutation may take an inode over the border
+	who   gate.Request // it waits at the border until its caller is killed
+	alone bool         // the mutation may take an inode over the border
 	find  func(*spot) gate.Where
 
 	held  bool
@@ -240,7 +238,7 @@ func (s *spot) take() bool {
 	if s == nil || s.held {
 		return true
 	}
-	s.pass, s.held = s.b.take(s.alone)
+	s.pass, s.held = s.b.take(s.alone, s.who)
 	return s.held
 }
 

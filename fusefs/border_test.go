@@ -72,10 +72,10 @@ func (m *testMount) waits(t *testing.T, pass passes, moved string, call func() e
 			t.Fatalf("it did not wait for the write that is under way: %v", err)
 		default:
 		}
-		if !m.fs.border.mu.TryRLock() {
+		if !m.fs.border.mu.try(false) {
 			break // somebody has it alone, or wants to
 		}
-		m.fs.border.mu.RUnlock()
+		m.fs.border.mu.unlock(false)
 		require.True(t, time.Now().Before(deadline), "nobody comes to the border")
 	}
 	require.NoFileExists(t, filepath.Join(m.source, moved))
@@ -113,7 +113,7 @@ func TestACrossingWaitsForWhatIsUnderWay(t *testing.T) {
 func TestReservedNamesWaitAtTheBorder(t *testing.T) {
 	m := mounted(t, layout.Tree, withCache(t), exempting())
 	m.hold(t, "tree", 1)
-	pass, ok := m.fs.border.take(true)
+	pass, ok := m.fs.border.take(true, gate.Request{})
 	require.True(t, ok)
 	leave := sync.OnceFunc(func() { m.fs.border.release(pass, true) })
 	defer leave() // or nothing could be unmounted
@@ -171,8 +171,8 @@ func TestACrossingWaitsForOtherMounts(t *testing.T) {
 func TestNoRulesNoBorder(t *testing.T) {
 	m := mounted(t, layout.Tree, withCache(t))
 	require.Nil(t, m.fs.spotOf(gate.OpWrite, m.fs.root))
-	require.True(t, m.fs.border.mu.TryLock())
-	defer m.fs.border.mu.Unlock()
+	require.True(t, m.fs.border.mu.try(true))
+	defer m.fs.border.mu.unlock(true)
 	m.hold(t, "tree", 1)
 	require.NoError(t, os.Rename(m.at("cache/f"), m.at("src/f")))
 	m.fs.nodes.all(func(n *node) bool { require.Nil(t, n.called.Load()); return true })

@@ -90,6 +90,7 @@ func (f *rawFS) close() error {
 	f.handles.close()
 	f.nodes.close()
 	f.watcher.close()
+	f.book.close()
 	f.border.close()
 	f.serving.close()
 	for _, fd := range []int{f.procFD, f.kernel.dev} {

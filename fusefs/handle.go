@@ -143,7 +143,7 @@ func (t *handleTable) writers(f func(*handle)) {
 // descriptors.
 func (t *handleTable) disown(f *rawFS) {
 	t.writers(func(h *handle) {
-		if f.learnLinks(h.node) != fuse.OK { // the search before the move is out of date
+		if f.learnLinks(h.node, gate.Request{}) != fuse.OK { // the search before the move is out of date
 			h.disowned.Store(true)
 			return
 		}

@@ -56,7 +56,7 @@ func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node,
 			return p, r, st
 		}
 		p.abandon()
-		if st := f.learnLinks(n); st != fuse.OK {
+		if st := f.learnLinks(n, gate.Request{Caller: callerID(&in.InHeader), Signal: cancel}); st != fuse.OK {
 			return passes{}, nil, st
 		}
 	}

@@ -1,11 +1,14 @@
 package fusefs
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/jvsfs/jvsfs/gate"
 )
 
 // linkBook is what is known of files with several names. One walk through the source notes all of
@@ -14,6 +17,8 @@ import (
 type linkBook struct {
 	turn chan struct{} // capacity 1
 	rest time.Time     // no walk begins before; guarded by turn
+	stop chan struct{} // closed when nobody asks any more
+	all  sync.WaitGroup
 
 	mu     sync.Mutex
 	known  map[inodeKey]linkFound
@@ -52,7 +57,20 @@ const (
 	linkSettled = 50 * time.Millisecond
 )
 
-func newLinkBook() linkBook { return linkBook{turn: make(chan struct{}, 1)} }
+var (
+	errCallerKilled = errors.New("the caller was killed while names were searched for")
+	errBookClosed   = errors.New("nothing is served any more")
+)
+
+func newLinkBook() linkBook {
+	return linkBook{turn: make(chan struct{}, 1), stop: make(chan struct{})}
+}
+
+// close ends all walks. Nobody may ask any more.
+func (b *linkBook) close() {
+	close(b.stop)
+	b.all.Wait()
+}
 
 func (b *linkBook) lookUp(k inodeKey, moves uint64) (linkFound, bool) {
 	b.mu.Lock()
@@ -65,8 +83,9 @@ func (b *linkBook) lookUp(k inodeKey, moves uint64) (linkFound, bool) {
 }
 
 // walk waits for a walk that begins after the call. One that is under way already may have passed a
-// place to which a name came since.
-func (b *linkBook) walk(f *rawFS, k inodeKey) (linkFound, uint64, error) {
+// place to which a name came since. A caller that is killed does not wait; the walk goes on, for
+// others and to be remembered.
+func (b *linkBook) walk(f *rawFS, k inodeKey, who gate.Request) (linkFound, uint64, error) {
 	b.mu.Lock()
 	if b.failed.err != nil && time.Now().Before(b.failed.until) {
 		defer b.mu.Unlock()
@@ -79,20 +98,35 @@ func (b *linkBook) walk(f *rawFS, k inodeKey) (linkFound, uint64, error) {
 	}
 	call.wanted[k] = true
 	b.mu.Unlock()
-	defer f.border.waits()() // a walk takes long, and so does a wait for another one
 	if leads {
-		b.lead(f, call)
+		b.all.Go(func() { b.lead(f, call) })
 	}
-	<-call.done
-	return call.found[k], call.moves, call.err
+	off, end := f.border.waits(who) // a walk takes long, and so does a wait for another one
+	defer end()
+	select {
+	case <-call.done:
+		return call.found[k], call.moves, call.err
+	case <-off:
+		return linkFound{}, 0, errCallerKilled
+	}
 }
 
 // lead makes the walk when it has the turn.
 func (b *linkBook) lead(f *rawFS, call *linkCall) {
 	defer close(call.done)
-	b.turn <- struct{}{}
+	select {
+	case b.turn <- struct{}{}:
+	case <-b.stop:
+		call.err = errBookClosed
+		return
+	}
 	defer func() { <-b.turn }()
-	time.Sleep(time.Until(b.rest))
+	select {
+	case <-time.After(time.Until(b.rest)):
+	case <-b.stop:
+		call.err = errBookClosed
+		return
+	}
 	b.mu.Lock()
 	b.next = nil // whoever comes now waits for the next one
 	b.mu.Unlock()

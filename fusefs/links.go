@@ -1,12 +1,14 @@
 package fusefs
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
@@ -72,12 +74,16 @@ func (l *linked) learn(found linkFound, moves uint64) {
 // learnLinks makes sure that every name of a file is known before the file is judged. It may walk
 // through the whole source. The caller has the permission to change the file, and the known rules
 // have admitted it.
-func (f *rawFS) learnLinks(n *node) fuse.Status {
+func (f *rawFS) learnLinks(n *node, who gate.Request) fuse.Status {
 	for range linkTries {
 		if known, st := f.linksKnown(n); known || st != fuse.OK {
 			return st
 		}
-		if err := f.lookForLinks(n); err != nil {
+		err := f.lookForLinks(n, who)
+		if errors.Is(err, errCallerKilled) {
+			return fuse.EINTR
+		}
+		if err != nil {
 			f.opts.Log.Debug("a file has names that could not be looked for, so it is not written", zap.Uint64("inode", n.key.ino), zap.Error(err))
 			return f.refused()
 		}
@@ -90,13 +96,13 @@ func (f *rawFS) learnLinks(n *node) fuse.Status {
 
 // lookForLinks makes one walk. The result counts only if nobody but this mount has changed the file
 // meanwhile: otherwise the walk may have missed a name that moved.
-func (f *rawFS) lookForLinks(n *node) error {
+func (f *rawFS) lookForLinks(n *node, who gate.Request) error {
 	var before, after unix.Stat_t
 	changes := n.links.changes.Load()
 	if err := retry(func() error { return unix.Fstat(n.fd, &before) }); err != nil {
 		return err
 	}
-	found, moves, err := f.book.walk(f, n.key)
+	found, moves, err := f.book.walk(f, n.key, who)
 	if err == nil {
 		err = retry(func() error { return unix.Fstat(n.fd, &after) })
 	}

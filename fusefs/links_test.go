@@ -101,7 +101,7 @@ func TestWalksAreSharedAndFailuresRemembered(t *testing.T) {
 		wg.Go(func() {
 			n := m.fs.learnNode(t, fmt.Sprintf("main/d/%d", i))
 			defer func() { _ = unix.Close(n.fd) }()
-			require.Equal(t, fuse.OK, m.fs.learnLinks(n))
+			require.Equal(t, fuse.OK, m.fs.learnLinks(n, gate.Request{}))
 		})
 	}
 	require.Eventually(t, func() bool {
@@ -117,7 +117,7 @@ func TestWalksAreSharedAndFailuresRemembered(t *testing.T) {
 	m.fs.book.known = nil
 	for i := range 64 {
 		n := m.fs.learnNode(t, fmt.Sprintf("main/d/%d", i))
-		require.Equal(t, m.fs.refused(), m.fs.learnLinks(n))
+		require.Equal(t, m.fs.refused(), m.fs.learnLinks(n, gate.Request{}))
 		_ = unix.Close(n.fd)
 	}
 	require.EqualValues(t, 1, m.walks())

@@ -49,6 +49,11 @@ func (w *linkWalk) descend(dir int, at layout.Role, by *layout.Rule) error {
 		if time.Now().After(w.until) {
 			return errLinkWalk
 		}
+		select {
+		case <-w.f.book.stop:
+			return errBookClosed
+		default:
+		}
 		n, err := retryInt(func() (int, error) { return unix.Getdents(fd, buf) })
 		if err != nil || n == 0 {
 			return err

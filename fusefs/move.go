@@ -53,7 +53,8 @@ func (f *rawFS) moveRoot(cancel <-chan struct{}, r renaming) (st fuse.Status) {
 		return st
 	}
 	p.abandon() // otherwise the freeze would wait for it
-	defer f.border.waits()()
+	_, end := f.border.waits(gate.Request{})
+	defer end()
 	ctx, end := interruptible(cancel, moveWait)
 	defer end()
 	select {

@@ -100,11 +100,15 @@ func TestTheReserveIsOutOfReachOfWhatWritesNoBytes(t *testing.T) {
 	source, dir := newLooking(t)
 	m := mounted(t, layout.Tree, func(string) {}, func(o *Options) { o.Source = dir })
 	m.hold(t, "tree", 1)
-	for _, uid := range []uint32{0, 1000} {
-		out, err := shAs(m.dir, uid, "truncate -s 4096 f && mv f g && chattr +d g")
+	for _, c := range []struct {
+		uid  uint32
+		caps []uintptr
+	}{{uid: 0}, {uid: 1000}, {1000, []uintptr{unix.CAP_FSETID}}} { // the kernel asks otherwise for who may keep setid bits
+		out, err := shAs(m.dir, c.uid, "truncate -s 4096 f && mv f g && chattr +d g", c.caps...)
 		require.NoError(t, err, out)
 		source.mu.Lock()
-		require.Equal(t, map[string]bool{"rename": uid == 0, "truncate": uid == 0, "ioctl": uid == 0}, source.seen, "user %d", uid)
+		root := c.uid == 0
+		require.Equal(t, map[string]bool{"rename": root, "truncate": root, "ioctl": root}, source.seen, "%+v", c)
 		clear(source.seen)
 		source.mu.Unlock()
 		out, err = shAs(m.dir, 0, "rm -f f g")
@@ -112,10 +116,10 @@ func TestTheReserveIsOutOfReachOfWhatWritesNoBytes(t *testing.T) {
 	}
 }
 
-// shAs is sh as a user.
-func shAs(dir string, uid uint32, script string) (string, error) {
+// shAs is sh as a user, with some capabilities.
+func shAs(dir string, uid uint32, script string, caps ...uintptr) (string, error) {
 	c := exec.Command("sh", "-c", `cd "$0" && eval "$1"`, dir, script)
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}, AmbientCaps: caps}
 	out, err := c.CombinedOutput()
 	return string(out), err
 }

@@ -54,7 +54,7 @@ func (s *serving) serve(root int) (err error) {
 			return errRenaming
 		}
 	}
-	if !flockWithin(s.old, unix.LOCK_SH, renamingWait) {
+	if !flockWithin(s.old, unix.LOCK_SH, renamingWait, nil) {
 		return errRenaming
 	}
 	return nil

@@ -14,10 +14,11 @@ func (s *Enforcement) OnWait(hook func() (end func())) { s.onWait = hook }
 func (s *Enforcement) Waiting() int64 { return s.waiting.Load() }
 
 // Away counts a wait of the file system itself, while it carries out a mutation, for something that
-// is not the disk. Until end nobody else waits for it. If too many wait already, the mutation keeps
-// its reader, and so the number of waiting mutations is bounded.
-func (s *Enforcement) Away() (end func()) {
-	if end, ok := s.waits(Request{}, nil); ok {
+// is not the disk. Until end nobody else waits for it. off is called when the caller of r is being
+// killed: at most once, and not after end. If too many wait already, the mutation keeps its reader,
+// and so the number of waiting mutations is bounded.
+func (s *Enforcement) Away(r Request, off func()) (end func()) {
+	if end, ok := s.waits(r, off); ok {
 		return end
 	}
 	return func() {}

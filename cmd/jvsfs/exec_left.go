@@ -44,7 +44,7 @@ func (e *execCommand) finish(h holding, c *child, signals <-chan os.Signal, reas
 	}
 	c.takeTerminal()
 	if reason == "" && e.linger {
-		var early int
+		var early api.ExitCode
 		if reason, early = e.await(h, c, signals); early != 0 {
 			code = early
 		}
@@ -55,7 +55,7 @@ func (e *execCommand) finish(h holding, c *child, signals <-chan os.Signal, reas
 
 // await waits for what CMD has left. If the lease is lost before that, it returns why; then, or
 // when a signal ends the wait, code is the one to exit with.
-func (e *execCommand) await(h holding, c *child, signals <-chan os.Signal) (reason string, code int) {
+func (e *execCommand) await(h holding, c *child, signals <-chan os.Signal) (reason string, code api.ExitCode) {
 	if !c.aloneWithin(leftGrace) {
 		noteTo(e.io)("the command has ended; the lease is held until what it has left running ends: " + leftText())
 	}
@@ -65,7 +65,7 @@ func (e *execCommand) await(h holding, c *child, signals <-chan os.Signal) (reas
 			return "", 0
 		case s := <-signals:
 			host.SignalDescendants(s.(syscall.Signal)) // a shell starts what it does not wait for deaf to ^C
-			return "", api.ExitSignalBase + int(s.(syscall.Signal))
+			return "", api.ExitBySignal(s.(syscall.Signal))
 		case why := <-h.lost():
 			return why, api.ExitLeaseLost
 		}

@@ -1,0 +1,147 @@
+package fusefs
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// command is a process that makes one call on a mount.
+type command struct {
+	*exec.Cmd
+	ended chan error
+}
+
+func begin(t *testing.T, argv ...string) *command {
+	t.Helper()
+	c := &command{exec.Command(argv[0], argv[1:]...), make(chan error, 1)}
+	require.NoError(t, c.Start())
+	t.Cleanup(func() { _ = c.Process.Kill() }) // after a failure it must not keep the mount busy
+	go func() { c.ended <- c.Wait() }()
+	return c
+}
+
+func (c *command) end(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-c.ended:
+		return err
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%v does not end", c.Args)
+		return nil
+	}
+}
+
+// kill ends the command, which must not stay in its call.
+func (c *command) kill(t *testing.T) {
+	t.Helper()
+	require.NoError(t, c.Process.Kill())
+	require.EqualError(t, c.end(t), "signal: killed")
+}
+
+// waiting has n calls wait in the file system.
+func waiting(t *testing.T, e *gate.Enforcement, n int64) {
+	t.Helper()
+	require.Eventually(t, func() bool { return e.Waiting() == n }, 20*time.Second, time.Millisecond, "%d wait", n)
+}
+
+// nobodyIn demands that no goroutine stays in some functions.
+func nobodyIn(t *testing.T, functions ...string) {
+	t.Helper()
+	for _, name := range functions {
+		require.Eventually(t, func() bool {
+			all := make([]byte, 4<<20)
+			return !bytes.Contains(all[:runtime.Stack(all, true)], []byte(name))
+		}, 20*time.Second, time.Millisecond, name)
+	}
+}
+
+// Who is killed while a file's names are looked for leaves at once: before the walk that it waits
+// for, which may be long. Those who stay get what they came for.
+func TestWhoIsKilledWaitsForNoWalk(t *testing.T) {
+	e := gate.NewEnforcement(gate.Enforcing)
+	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 3) }, func(o *Options) { o.Enforcement = e })
+	m.hold(t, "main", 1)
+	m.fs.book.turn <- struct{}{} // another walk lasts
+	over := sync.OnceFunc(func() { <-m.fs.book.turn })
+	defer over() // or nothing could be unmounted
+	leads, follows := begin(t, "chmod", "600", m.at("main/d/0")), begin(t, "chmod", "600", m.at("main/d/1"))
+	waiting(t, e, 2)
+	stays := begin(t, "chmod", "640", m.at("main/d/2"))
+	waiting(t, e, 3)
+	leads.kill(t)
+	follows.kill(t)
+	waiting(t, e, 1)
+	out, err := sh(t, m.dir, "echo x >main/new")
+	require.NoError(t, err, out)
+	over()
+	require.NoError(t, stays.end(t))
+	waiting(t, e, 0)
+	info, err := os.Stat(m.source + "/main/d/1")
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o644), info.Mode(), "the killed ones have changed nothing")
+	nobodyIn(t, "gate.WhenDying", "(*linkBook).lead", "(*linkBook).walk")
+}
+
+// A walk that nobody waits for any more does not keep a mount from ending.
+func TestAWalkEndsWithTheMount(t *testing.T) {
+	e := gate.NewEnforcement(gate.Enforcing)
+	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 1) }, func(o *Options) { o.Enforcement = e })
+	m.hold(t, "main", 1)
+	m.fs.book.turn <- struct{}{} // nobody gives it back
+	c := begin(t, "chmod", "600", m.at("main/d/0"))
+	waiting(t, e, 1)
+	c.kill(t)
+	waiting(t, e, 0)
+}
+
+// Who is killed at the border leaves at once, and those who have come after it, and waited for
+// nobody else, go on.
+func TestWhoIsKilledWaitsForNoBorder(t *testing.T) {
+	e := gate.NewEnforcement(gate.Enforcing)
+	m := mounted(t, layout.Tree, func(s string) {
+		withCache(t)(s)
+		require.NoError(t, os.Mkdir(s+"/cache/x", 0o755)) // the kernel has the directory locked in which a name moves
+	}, exempting(), func(o *Options) { o.Enforcement = e })
+	m.hold(t, "tree", 1).Close(lease.Loss{Kind: lease.LossReleased})
+	pass, ok := m.fs.border.take(true, gate.Request{})
+	require.True(t, ok)
+	leave := sync.OnceFunc(func() { m.fs.border.release(pass, true) })
+	defer leave() // or nothing could be unmounted
+	c := begin(t, "mkdir", m.at("cache/a"))
+	waiting(t, e, 1)
+	c.kill(t)
+	waiting(t, e, 0)
+	leave()
+
+	pass, ok = m.fs.border.take(false, gate.Request{})
+	require.True(t, ok)
+	part := sync.OnceFunc(func() { m.fs.border.release(pass, false) })
+	defer part()
+	out, err := sh(t, m.dir, "ls cache/x") // so that the kernel need not ask for it in the locked directory
+	require.NoError(t, err, out)
+	moves := begin(t, "mv", m.at("cache/d"), m.at("cache/e"))
+	waiting(t, e, 1)
+	makes := begin(t, "mkdir", m.at("cache/x/b"))
+	waiting(t, e, 2)
+	require.NoDirExists(t, m.source+"/cache/x/b")
+	moves.kill(t)
+	require.NoError(t, makes.end(t), "what it waited for has gone")
+	part()
+	waiting(t, e, 0)
+	require.NoDirExists(t, m.source+"/cache/a")
+	require.NoDirExists(t, m.source+"/cache/e")
+	out, err = sh(t, m.dir, "mv cache/d cache/e && mkdir cache/a")
+	require.NoError(t, err, out)
+	nobodyIn(t, "gate.WhenDying", "(*turnLock).lock")
+}

@@ -1,0 +1,66 @@
+package fusefs
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// One has it alone or some share it, whoever gives up in between; and afterwards it is free.
+func TestATurnLockExcludes(t *testing.T) {
+	var l turnLock
+	var shared, alone, had atomic.Int64
+	var all sync.WaitGroup
+	for i := range 64 {
+		all.Go(func() {
+			for n := range 200 {
+				one := (i+n)%7 == 0
+				off := make(chan struct{})
+				if n%3 == 0 {
+					close(off)
+				}
+				if !l.lock(one, off) {
+					continue
+				}
+				had.Add(1)
+				if one {
+					if alone.Add(1) != 1 || shared.Load() != 0 {
+						t.Error("not alone")
+					}
+					alone.Add(-1)
+				} else {
+					shared.Add(1)
+					if alone.Load() != 0 {
+						t.Error("shared while somebody has it alone")
+					}
+					shared.Add(-1)
+				}
+				l.unlock(one)
+			}
+		})
+	}
+	all.Wait()
+	require.NotZero(t, had.Load())
+	require.True(t, l.try(true), "it is free")
+	l.unlock(true)
+	require.Empty(t, l.line)
+}
+
+// Nobody starves: who shares the lock does not pass one that wants it alone and came before.
+func TestATurnLockKeepsTheOrder(t *testing.T) {
+	var l turnLock
+	require.True(t, l.try(false))
+	came := make(chan bool)
+	go func() { came <- l.lock(true, nil) }()
+	for l.try(false) { // until the other stands in line
+		l.unlock(false)
+	}
+	l.unlock(false)
+	require.True(t, <-came)
+	require.False(t, l.try(false))
+	l.unlock(true)
+	require.True(t, l.try(false))
+	l.unlock(false)
+}
