@@ -142,12 +142,12 @@ func BenchmarkRead(b *testing.B) {
 
 func BenchmarkWrite(b *testing.B) { benchWrite(b, benchFS(b)) }
 
-// With rules somewhere the holder pays for the place that nobody asks for.
+// With rules somewhere the holder does not pay for the place, which nobody asks for.
 func BenchmarkWriteBesideExempt(b *testing.B) {
 	benchWrite(b, benchExemptFS(b, lease.Holder{}, "**/node_modules/.cache/**"))
 }
 
-// A stranger pays for the place of its file, each time.
+// A stranger pays for the place of its file each time.
 func BenchmarkWriteByPlace(b *testing.B) {
 	benchWrite(b, benchExemptFS(b, lease.Holder{Scope: string(gate.ScopeUser), ScopeKey: "nobody"}, "**/node_modules/.cache/**", "file*"))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
-// prepared is a second server, for the place of m, that is attached nowhere.
+// prepared is a second server, not attached yet, for the mount point of m.
 func prepared(t *testing.T, m *testMount, name string) *Server {
 	t.Helper()
 	source := t.TempDir()
@@ -62,7 +62,7 @@ func deviceAt(t *testing.T, dir string) (major, minor uint32) {
 	return major, minor
 }
 
-// Where the kernel puts nothing beneath, the upper one stays below.
+// If the kernel cannot put a mount beneath, the upper one stays below.
 func TestOverIsSeenAtOnce(t *testing.T) {
 	m := mounted(t, layout.Tree, func(s string) { require.NoError(t, os.WriteFile(filepath.Join(s, "old"), nil, 0o644)) })
 	inside := rootOf(t, m.at("old")) // no root of a mount

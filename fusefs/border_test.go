@@ -40,8 +40,7 @@ func withCache(t *testing.T) func(string) {
 	}
 }
 
-// underWay is a write by a stranger that the gate has let pass and that has not taken
-// effect yet.
+// underWay is a write by a stranger that the gate has let pass and that has not taken effect yet.
 func (m *testMount) underWay(t *testing.T, name string) (f *os.File, pass passes) {
 	t.Helper()
 	f, err := os.OpenFile(m.at(name), os.O_WRONLY, 0)
@@ -59,7 +58,7 @@ func (m *testMount) underWay(t *testing.T, name string) (f *os.File, pass passes
 	return f, pass
 }
 
-// waits demands that a call comes to the border and no further until a pass is left.
+// waits demands that a call waits at the border until a pass is left.
 func (m *testMount) waits(t *testing.T, pass passes, moved string, call func() error) {
 	t.Helper()
 	leave := sync.OnceFunc(pass.abandon)
@@ -108,8 +107,7 @@ func TestACrossingWaitsForWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// A name that rules stop at does not come to a directory while it is being moved as
-// free of such names.
+// A reserved name cannot come into a directory while that is being moved because it had none.
 func TestReservedNamesWaitAtTheBorder(t *testing.T) {
 	m := mounted(t, layout.Tree, withCache(t), exempting())
 	m.hold(t, "tree", 1)
@@ -129,8 +127,8 @@ func TestReservedNamesWaitAtTheBorder(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// What was judged was a new file's place. Where there is one already, which may have
-// other names elsewhere, it is not touched.
+// The place of a new file was judged. If there is a file already, it may have other names
+// elsewhere, so it is not touched.
 func TestACreationByPlaceOpensNothingElse(t *testing.T) {
 	m := mounted(t, layout.Tree, withCache(t), exempting())
 	in := fuse.CreateIn{Flags: unix.O_WRONLY | unix.O_TRUNC, Mode: 0o644}
@@ -145,7 +143,7 @@ func TestACreationByPlaceOpensNothingElse(t *testing.T) {
 	require.NoError(t, unix.Close(fd))
 }
 
-// Mounts of one worktree agree about the border by a directory that they share.
+// Mounts of one worktree agree about the border through a directory that they share.
 func TestACrossingWaitsForOtherMounts(t *testing.T) {
 	m := mounted(t, layout.Tree, withCache(t), exempting())
 	n := mounted(t, layout.Tree, func(string) {}, exempting(), func(o *Options) { o.Source = m.source })
@@ -157,7 +155,7 @@ func TestACrossingWaitsForOtherMounts(t *testing.T) {
 	_, err := f.WriteString("late")
 	require.ErrorIs(t, err, unix.EROFS)
 
-	// A daemon that is stopped at the border stops the others there, and not for ever.
+	// A daemon that is stopped at the border stops the others there, but not for ever.
 	require.NoError(t, os.WriteFile(filepath.Join(m.source, "cache/g"), nil, 0o644))
 	g, pass := m.underWay(t, "cache/g")
 	defer g.Close()
@@ -167,7 +165,7 @@ func TestACrossingWaitsForOtherMounts(t *testing.T) {
 	require.NoError(t, os.Rename(n.at("cache/g"), n.at("src/g")))
 }
 
-// Without rules nothing is looked up and nothing is waited for.
+// Without rules nothing is looked up and nobody waits.
 func TestNoRulesNoBorder(t *testing.T) {
 	m := mounted(t, layout.Tree, withCache(t))
 	require.Nil(t, m.fs.spotOf(gate.OpWrite, m.fs.root))
@@ -178,8 +176,7 @@ func TestNoRulesNoBorder(t *testing.T) {
 	m.fs.nodes.all(func(n *node) bool { require.Nil(t, n.called.Load()); return true })
 }
 
-// Where a file's name by which it was opened has gone, its other one counts as long as
-// it is still there.
+// If the name by which a file was opened has gone, its other name counts while it is there.
 func TestAFileIsWhereItsNameIs(t *testing.T) {
 	m := mounted(t, layout.Tree, withCache(t), exempting())
 	g := m.hold(t, "tree", 1)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A directory that is locked for long holds up its own names, however many they are, and
-// not those of other directories.
+// A directory that is locked for long delays its own names, however many they are, and not those of
+// other directories.
 func TestALockedDirectoryHoldsUpItsOwnNamesOnly(t *testing.T) {
 	const locked = 1
 	var names []entry

@@ -16,8 +16,8 @@ func (untilCancelled) Mkdir(cancel <-chan struct{}, _ *fuse.MkdirIn, _ string, _
 	return fuse.EINTR
 }
 
-// A signal that came while a request stood in line is known when it is carried out: the
-// kernel does not tell of the next one, which may be a kill.
+// A signal that came while a request waited in line is known when it is carried out: the kernel
+// does not tell of the next one, which may be a kill.
 func TestASignalInLineIsToldAgain(t *testing.T) {
 	tr := &transport{proto: fuse.NewProtocolServer(untilCancelled{fuse.NewDefaultRawFileSystem()}, &fuse.MountOptions{})}
 	mkdir := fuse.MkdirIn{}

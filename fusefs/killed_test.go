@@ -49,13 +49,13 @@ func (c *command) kill(t *testing.T) {
 	require.EqualError(t, c.end(t), "signal: killed")
 }
 
-// waiting has n calls wait in the file system.
+// waiting waits until n calls wait in the file system.
 func waiting(t *testing.T, e *gate.Enforcement, n int64) {
 	t.Helper()
 	require.Eventually(t, func() bool { return e.Waiting() == n }, 20*time.Second, time.Millisecond, "%d wait", n)
 }
 
-// nobodyIn demands that no goroutine stays in some functions.
+// nobodyIn demands that no goroutine stays in these functions.
 func nobodyIn(t *testing.T, functions ...string) {
 	t.Helper()
 	for _, name := range functions {
@@ -66,8 +66,8 @@ func nobodyIn(t *testing.T, functions ...string) {
 	}
 }
 
-// Who is killed while a file's names are looked for leaves at once: before the walk that it waits
-// for, which may be long. Those who stay get what they came for.
+// A caller that is killed while a file's names are searched for leaves at once. It does not wait
+// for the walk, which may be long. The others get their answer.
 func TestWhoIsKilledWaitsForNoWalk(t *testing.T) {
 	e := gate.NewEnforcement(gate.Enforcing)
 	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 3) }, func(o *Options) { o.Enforcement = e })
@@ -105,8 +105,8 @@ func TestAWalkEndsWithTheMount(t *testing.T) {
 	waiting(t, e, 0)
 }
 
-// Who is killed at the border leaves at once, and those who have come after it, and waited for
-// nobody else, go on.
+// A caller that is killed at the border leaves at once. Those behind it, who waited only for it, go
+// on.
 func TestWhoIsKilledWaitsForNoBorder(t *testing.T) {
 	e := gate.NewEnforcement(gate.Enforcing)
 	m := mounted(t, layout.Tree, func(s string) {

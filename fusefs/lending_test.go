@@ -58,7 +58,7 @@ func descriptors(t *testing.T) int {
 	return len(all)
 }
 
-// The first handle has the inode's number, each further one its own, and each its own mode.
+// The first handle has the inode's number, each further one its own number, and each its own mode.
 func TestTheFirstHandleCostsNoDescriptor(t *testing.T) {
 	l := newLender(t)
 	before := descriptors(t)

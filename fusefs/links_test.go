@@ -17,8 +17,8 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// linkedRepository has a file in main that has a name outside of the source too, and
-// some more of them. All are of a while ago.
+// linkedRepository has files in main that also have a name outside of the source. All are a while
+// old.
 func linkedRepository(t testing.TB, s string, files int) {
 	t.Helper()
 	for _, d := range []string{".jvs/locks", "main/d", "worktrees/a", "worktrees/b"} {
@@ -35,8 +35,8 @@ func linkedRepository(t testing.TB, s string, files int) {
 
 func (m *testMount) walks() uint64 { return m.fs.book.walks.Load() }
 
-// Whatever is done with files that have names outside of the source costs one walk, not
-// one for each touch, file, or forgotten inode.
+// Changes of files with names outside of the source cost one walk, and not one for each touch,
+// file, or forgotten inode.
 func TestNamesAreLookedForOnce(t *testing.T) {
 	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 20) })
 	out, err := sh(t, m.dir, "for i in $(seq 0 19); do chmod 600 main/d/$i; done")
@@ -91,7 +91,7 @@ func TestNamesBehindTheMountAreNoticed(t *testing.T) {
 	require.Error(t, chmod("main/d/1"), "a write must not hide what was done before it")
 }
 
-// Who comes at once shares a walk, and one that fails is not repeated by each touch.
+// Callers that come at once share a walk. A walk that failed is not repeated by each touch.
 func TestWalksAreSharedAndFailuresRemembered(t *testing.T) {
 	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 64) })
 	m.hold(t, "main", 1)
@@ -132,7 +132,7 @@ func (f *rawFS) learnNode(t *testing.T, name string) *node {
 	return &node{fd: fd, key: keyOf(&st), kind: st.Mode & unix.S_IFMT}
 }
 
-// More files than are remembered: those that are asked for are found all the same.
+// There are more files than are remembered. Those that are asked for are found all the same.
 func TestAWalkFindsWhatIsAskedFor(t *testing.T) {
 	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 3) })
 	require.NoError(t, os.Link(filepath.Join(m.source, "main/d/0"), filepath.Join(m.source, "worktrees/a/f")))

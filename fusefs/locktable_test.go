@@ -56,7 +56,7 @@ func (b *lockBench) native(s lockSpan) bool {
 	return l.Type == unix.F_UNLCK
 }
 
-// A user's locks end somewhere, and leave room for others'.
+// A user's locks are bounded, and leave room for others'.
 func TestLocksAreBounded(t *testing.T) {
 	b := newLockBench(t, 512)
 	h := b.handle(true)
@@ -79,8 +79,8 @@ func TestLocksAreBounded(t *testing.T) {
 	require.NoError(t, b.try(h, 1, 7, lockSpan{0, 0, unix.F_UNLCK}))
 }
 
-// A process that has shared locks by a descriptor that can only read takes an exclusive one
-// by another: what it has stays all the while, and readers never open the file for writing.
+// A process has shared locks through a read-only descriptor and takes an exclusive one through
+// another. What it has stays all the while, and the file is never opened for writing for readers.
 func TestLocksWiden(t *testing.T) {
 	b := newLockBench(t, 512)
 	reads, writes := b.handle(false), b.handle(true)
@@ -117,8 +117,8 @@ func TestLocksComeAndGo(t *testing.T) {
 	require.True(t, b.native(lockSpan{0, wholeFile, unix.F_WRLCK}))
 }
 
-// The kernel gives the number of an open file again before the RELEASE of the one that is
-// closed is handled: what the new one has locked by then is not the old one's.
+// The kernel reuses the number of an open file before the RELEASE of the closed one is handled. The
+// new one's locks stay.
 func TestLocksOfAReusedNumber(t *testing.T) {
 	b := newLockBench(t, 512)
 	key := lockKey{node: b.node, owner: 1, flock: true}

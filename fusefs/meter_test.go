@@ -93,8 +93,8 @@ func TestMutatingOperationsAreMeasured(t *testing.T) {
 	}
 }
 
-// What a reader does beside each request: its own looks at the clock with time.Now and
-// time.Since, as without a meter, and the meter's with all that is counted.
+// The cost of a meter for each request: a reader's own looks at the clock with time.Now and
+// time.Since, as without a meter, and the meter's with all its counting.
 func BenchmarkMeter(b *testing.B) {
 	b.Run("without", func(b *testing.B) {
 		b.RunParallel(func(pb *testing.PB) {

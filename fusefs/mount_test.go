@@ -184,8 +184,8 @@ func TestAStaleHandleStaysStale(t *testing.T) {
 	require.NoError(t, os.WriteFile(m.at("f"), []byte("fresh handle"), 0o600))
 }
 
-// A tree that was filled outside of any worktree comes under the guard with the
-// rename that makes it one, and its old descriptors are worth nothing.
+// A tree that was filled outside of any worktree comes under the guard by the rename that makes it
+// one. Its old descriptors are refused.
 func TestARenamedTreeTakesTheRuleOfItsNewPath(t *testing.T) {
 	m := mounted(t, layout.JVS, func(s string) {
 		for _, d := range []string{".jvs/locks", "main/sub", "worktrees/a"} {
@@ -299,7 +299,7 @@ func TestAnAbortedMountFailsClosed(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(m.source, "g"))
 }
 
-// What came too late is not acknowledged, whatever the call.
+// A late call is not acknowledged, whichever it is.
 func TestLateMutationsAreNotAcknowledged(t *testing.T) {
 	m := mounted(t, layout.Tree, func(s string) {
 		require.NoError(t, os.WriteFile(filepath.Join(s, "f"), nil, 0o644))
@@ -335,7 +335,7 @@ func TestLateMutationsAreNotAcknowledged(t *testing.T) {
 	require.EqualValues(t, 1, m.Stats().Handles, "a late creation leaves no handle behind")
 }
 
-// Read-only is the whole mount, what passes through otherwise too.
+// In mode read-only the whole mount is read-only, even what passes through otherwise.
 func TestReadOnlyMounts(t *testing.T) {
 	m := mounted(t, layout.JVS, func(s string) {
 		for _, d := range []string{".jvs/locks", "main"} {
@@ -346,8 +346,8 @@ func TestReadOnlyMounts(t *testing.T) {
 	require.ErrorIs(t, os.Mkdir(m.at("x"), 0o755), unix.EPERM)
 }
 
-// Another mount of the repository remembers by their old place what its processes
-// have open, so roots stay where they are while there is one.
+// Another mount of the repository knows the open files of its processes by their old place. So
+// roots stay where they are while there is one.
 func TestRootsDoNotMoveUnderAnotherMount(t *testing.T) {
 	m := mounted(t, layout.JVS, func(s string) {
 		for _, d := range []string{".jvs/locks", "main", "worktrees/a", "x"} {

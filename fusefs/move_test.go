@@ -25,7 +25,7 @@ func repositoryMount(t *testing.T) *testMount {
 	})
 }
 
-// mustWait makes a rename, which must wait for what the pass stands for.
+// mustWait makes a rename, which must wait until the pass is left.
 func mustWait(t *testing.T, leave func(), rename func() error) error {
 	t.Helper()
 	done := make(chan error, 1)
@@ -46,7 +46,7 @@ func enterBy(t *testing.T, g *gate.Guard, token lease.Token) func() {
 	return p.Leave
 }
 
-// A request in flight is waited for, under whichever name it was let in.
+// A request in flight is waited for, whatever the name by which it was let in.
 func TestARenameOfARootWaitsForWhatIsInFlight(t *testing.T) {
 	m := repositoryMount(t)
 	main := m.hold(t, "main", 1)
@@ -70,7 +70,7 @@ func TestARenameOfARootWaitsForWhatIsInFlight(t *testing.T) {
 	require.NoError(t, mustWait(t, outside.Leave, move("main", "worktrees/y")))
 }
 
-// A write that reads of its handle before a rename, and enters after it, is looked at again.
+// A write that reads its handle before a rename and enters after it is judged again.
 func TestAWriteIsLookedAtAfterItIsCounted(t *testing.T) {
 	m := repositoryMount(t)
 	main := m.hold(t, "main", 1)
@@ -95,7 +95,7 @@ func TestAWriteIsLookedAtAfterItIsCounted(t *testing.T) {
 	require.Equal(t, fuse.Status(unix.EROFS), <-done)
 }
 
-// So is a path operation, by the rules of its time.
+// So is a path operation.
 func TestAPathIsLookedAtAfterItIsCounted(t *testing.T) {
 	m := repositoryMount(t)
 	asked := 0
@@ -110,7 +110,7 @@ func TestAPathIsLookedAtAfterItIsCounted(t *testing.T) {
 	require.Equal(t, 2, asked)
 }
 
-// What does not end in time is not waited for, and everything goes on.
+// If something does not end in time the rename gives up, and everything goes on.
 func TestARenameOfARootGivesUp(t *testing.T) {
 	m := repositoryMount(t)
 	main := m.hold(t, "main", 1)

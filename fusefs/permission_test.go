@@ -32,8 +32,8 @@ func TestJudgeTouch(t *testing.T) {
 	}
 }
 
-// The backing file system judges, with the ids, groups and capabilities of the caller,
-// and the thread that asked is nobody else's afterwards.
+// The backing file system judges with the ids, groups and capabilities of the caller. No other
+// goroutine gets the thread that asked.
 func TestMayAccess(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root")

@@ -11,8 +11,8 @@ import (
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
-// Two directories that were moved behind the mount may each have been seen in the other.
-// The way up ends all the same, and nobody writes there.
+// Two directories that were moved behind the mount may each have been seen in the other. The way up
+// ends all the same, and nobody writes there.
 func TestDirectoriesSeenInEachOtherAreSealed(t *testing.T) {
 	a, b, f := &node{kind: unix.S_IFDIR}, &node{kind: unix.S_IFDIR}, &node{kind: unix.S_IFREG}
 	a.addParent(b, true)
@@ -27,7 +27,7 @@ func TestDirectoriesSeenInEachOtherAreSealed(t *testing.T) {
 	require.Equal(t, []*layout.Rule{layout.Open}, f.rules(nil))
 }
 
-// Where other mounts could not notice, no root is renamed, and the log says so once.
+// If other mounts could not notice, no root is renamed, and the log says so once.
 func TestABlindStoreIsSaidOnce(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	f := &rawFS{opts: Options{Log: zap.New(core), Source: "/repo"}, serving: serving{fd: -1, old: -1, blind: true}}

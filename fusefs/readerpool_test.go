@@ -10,8 +10,8 @@ import (
 
 const patience = 10 * time.Second
 
-// A request that comes long after the only reader got stuck in another one must find
-// a reader, and so must the one after that.
+// A request that comes long after the only reader got stuck in another one must find a reader, and
+// so must the one after that.
 func TestThePoolHelpsAReaderThatIsStuck(t *testing.T) {
 	var requests atomic.Int32
 	var stuck atomic.Int32

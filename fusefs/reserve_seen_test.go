@@ -18,9 +18,9 @@ import (
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
-// looking is a backing file system that looks at who calls it: whether the capability that quotas
-// and reserved blocks do not count for is in effect. The caller is a thread of the mount above, and
-// waits for the answer meanwhile.
+// looking is a backing file system that checks its caller, which is a thread of the mount above: is
+// the capability in effect that ignores quotas and reserved blocks? The thread waits for the answer
+// meanwhile.
 type looking struct {
 	fuse.RawFileSystem
 	t *testing.T
@@ -90,8 +90,8 @@ func (l *looking) Ioctl(_ <-chan struct{}, in *fuse.IoctlIn, _ []byte, _ *fuse.I
 }
 
 // What a file system keeps back for root, and any quota, is out of a user's reach through the
-// mount, also where the call itself writes no bytes: a rename may need a block of the directory, a
-// truncation one of the file, and a project id moves blocks to another quota.
+// mount. This also holds for calls that write no bytes: a rename may need a block of the directory,
+// a truncation one of the file, and a project id moves blocks to another quota.
 func TestTheReserveIsOutOfReachOfWhatWritesNoBytes(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root")

@@ -53,7 +53,7 @@ func TestARootIsRenamedByTheOnlyMount(t *testing.T) {
 	a.withdraw()
 }
 
-// Whoever begins to serve during a rename serves when that is over.
+// A mount that begins to serve during a rename serves when that is over.
 func TestAMountWaitsForARename(t *testing.T) {
 	dir := t.TempDir()
 	a := servingOf(t, dir)
@@ -71,7 +71,7 @@ func TestAMountWaitsForARename(t *testing.T) {
 	require.False(t, a.announce())
 }
 
-// Versions before know only flock: shared for life, and alone for a rename.
+// Older versions know only flock: shared for life, and exclusive for a rename.
 func TestARenameRespectsDaemonsThatKnowOnlyFlock(t *testing.T) {
 	dir := t.TempDir()
 	a, old := servingOf(t, dir), openDir(t, dir)
@@ -88,7 +88,8 @@ func TestARenameRespectsDaemonsThatKnowOnlyFlock(t *testing.T) {
 	require.ErrorIs(t, unix.Flock(old, unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK, "shared again")
 }
 
-// A worktree that was renamed before its mount was known to others is not served as what it was.
+// A worktree that was renamed before its mount was known to others is not served under its old
+// name.
 func TestAWorktreeThatWasRenamedMeanwhileIsNotServed(t *testing.T) {
 	repo := t.TempDir()
 	for _, dir := range []string{"main", "worktrees", "worktrees/a"} {

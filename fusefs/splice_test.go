@@ -48,7 +48,7 @@ func (b *spliceBench) answer(off int64, size int) (bool, error) {
 	return b.send(int(b.dev[1].Fd()), 42, int(b.file.Fd()), off, size)
 }
 
-// heard is what reached the kernel's side.
+// heard is what the kernel's side has got.
 func (b *spliceBench) heard(t *testing.T, size int) (fuse.OutHeader, []byte) {
 	raw := make([]byte, outHeaderSize+size)
 	_, err := io.ReadFull(b.dev[0], raw)
@@ -87,8 +87,8 @@ func TestSpliceLeavesSmallReadsAndTheEndToOthers(t *testing.T) {
 	}
 }
 
-// A file that shrinks between the look at its size and the read must not leave half an
-// answer in the pipe for the next one.
+// A file that shrinks between the look at its size and the read must not leave half an answer in
+// the pipe for the next read.
 func TestSpliceForgetsAnAnswerThatBecameTooLong(t *testing.T) {
 	b := newSpliceBench(t)
 	require.True(t, b.open())

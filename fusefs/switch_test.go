@@ -14,9 +14,9 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// After a switch of the mode every page that somebody could have stored into is dropped,
-// so that it is judged now and by the new mode, and what the kernel believes for long is
-// taken back. Before one only what can be mapped has to be written back.
+// After a switch of the mode every page that somebody could have stored into is dropped, so that it
+// is judged by the new mode now. Long timeouts are taken back. Before a switch only what can be
+// mapped has to be written back.
 func TestASwitchDropsWhatTheKernelHas(t *testing.T) {
 	source := t.TempDir()
 	root, err := unix.Open(source, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -48,7 +48,7 @@ func TestASwitchDropsWhatTheKernelHas(t *testing.T) {
 	close(stop)
 	run.Wait()
 
-	// A kernel that does not answer is not waited for.
+	// Nobody waits for a kernel that does not answer.
 	over, end := context.WithCancel(t.Context())
 	end()
 	f.inval = newInvalidator()

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a file system keeps for the superuser is not for users, whatever the daemon may:
-// the capability is in effect for root's own requests alone, and afterwards it is back.
+// What a file system keeps for the superuser is not for users. The capability is in effect for
+// root's own requests only, and afterwards it is back.
 func TestTheReserveIsNotInEffectForUsers(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root")
@@ -44,8 +44,8 @@ func TestTheReserveIsNotInEffectForUsers(t *testing.T) {
 	}))
 }
 
-// standInReserve lets another capability stand for the one that quotas and reserved blocks do not
-// count for: there are machines on which not even root has that one.
+// standInReserve uses another capability instead of CAP_SYS_RESOURCE: there are machines on which
+// not even root has that one.
 func standInReserve(t *testing.T) uint32 {
 	t.Helper()
 	const stand = 1 << unix.CAP_SYS_PACCT

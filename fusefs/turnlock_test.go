@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// One has it alone or some share it, whoever gives up in between; and afterwards it is free.
+// Either one has the lock alone or several share it, whoever gives up meanwhile. Afterwards it is
+// free.
 func TestATurnLockExcludes(t *testing.T) {
 	var l turnLock
 	var shared, alone, had atomic.Int64
@@ -48,7 +49,7 @@ func TestATurnLockExcludes(t *testing.T) {
 	require.Empty(t, l.line)
 }
 
-// Nobody starves: who shares the lock does not pass one that wants it alone and came before.
+// Nobody starves: a shared lock does not pass an exclusive one that came before.
 func TestATurnLockKeepsTheOrder(t *testing.T) {
 	var l turnLock
 	require.True(t, l.try(false))

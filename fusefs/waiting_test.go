@@ -32,7 +32,7 @@ func (k *slowKeeper) Acquire(context.Context, lease.Holder) (lease.Grant, error)
 	return lease.Grant{}, &lease.Error{Class: lease.ClassLockConflict, Message: "somebody else has it"}
 }
 
-// slowly mounts a tree of files 0, 1, ... whose lease somebody takes his time to give.
+// slowly mounts a tree of files 0, 1, ... whose lease takes its time.
 func slowly(t *testing.T, files int) (*testMount, *slowKeeper) {
 	t.Helper()
 	k := &slowKeeper{answer: make(chan struct{})}
@@ -54,7 +54,7 @@ func slowly(t *testing.T, files int) (*testMount, *slowKeeper) {
 	return m, k
 }
 
-// However many wait for a lease, all of them are waiting, and who reads does not.
+// However many wait for a lease, all of them wait, and readers do not.
 func TestReadersDoNotStandBehindWhoWaitsForALease(t *testing.T) {
 	const waiting = 300 // more than all readers of a mount once were
 	m, k := slowly(t, waiting+50)
@@ -74,7 +74,7 @@ func TestReadersDoNotStandBehindWhoWaitsForALease(t *testing.T) {
 	}
 }
 
-// What stands in line is bounded, and in the order in which it came.
+// The line is bounded and in the order of arrival.
 func TestSlots(t *testing.T) {
 	s := newSlots()
 	require.True(t, s.enter(kindOther))

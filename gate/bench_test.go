@@ -65,8 +65,8 @@ func BenchmarkEnterWriter(b *testing.B) {
 	}
 }
 
-// BenchmarkEnterHandleAmongMany shows that the check does not grow with what else
-// there is: worktrees, open handles, and writers that are being refused meanwhile.
+// BenchmarkEnterHandleAmongMany shows that the check does not get slower with more worktrees, open
+// handles, and writers that are refused meanwhile.
 func BenchmarkEnterHandleAmongMany(b *testing.B) {
 	for _, many := range []int{1, 100, 10000} {
 		b.Run("worktrees="+strconv.Itoa(many), func(b *testing.B) {

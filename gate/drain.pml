@@ -51,7 +51,7 @@ byte open = NIL, free = NIL;
 byte tok = 0;              /* the keeper's latest token */
 byte interrupts = 0;       /* of the epoch that is held */
 bool taken = false;        /* the keeper is at work on a handover, which waits for it */
-byte handing = NIL, since; /* handover: the epoch that is held up, and interrupts when that began */
+byte handing = NIL, since; /* handover: the epoch that is frozen, and interrupts when that began */
 bool opening = false, closing = false, failed = false; /* closing != nil; loss.Kind == LossRenewFailed */
 
 bool headfree = true;      /* Observe: the head's state is lease.Free */
@@ -183,7 +183,7 @@ active proctype Keeper() {
 #ifndef M_HOLDCLOSED       /* a hold of an epoch that was over already counts */
 			&& token[handing] == t
 #endif
-#ifndef M_HOLDBROKEN       /* an epoch that was closed and opened anew counts as held up */
+#ifndef M_HOLDBROKEN       /* an epoch that was closed and opened anew counts as frozen */
 			&& since == interrupts
 #endif
 			) -> t++; interrupts = 0; tok = t; taken = true };

@@ -42,7 +42,7 @@ func (s switching) to(t *testing.T, mode Enforce) {
 	require.Equal(t, mode, s.Status().Enforce)
 }
 
-// begin starts a switch; the channel has its error when it has returned.
+// begin starts a switch. The channel gets its error when it has returned.
 func (s switching) begin(t *testing.T, mode Enforce) <-chan error {
 	t.Helper()
 	done := make(chan error, 1)
@@ -100,8 +100,8 @@ func TestASwitchWaitsForWhatOnlyObservingLetIn(t *testing.T) {
 	}
 }
 
-// The holder's own are let go on when refusals begin to count, and waited for when
-// nobody may write.
+// When refusals begin to count, the holder's own mutations go on. When nobody may write, they are
+// waited for.
 func TestReadOnlyWaitsForTheHolderAndKeepsTheLease(t *testing.T) {
 	for name, change := range map[string]func(*GuardConfig){
 		"held":   nil,
@@ -128,7 +128,7 @@ func TestReadOnlyWaitsForTheHolderAndKeepsTheLease(t *testing.T) {
 	}
 }
 
-// A close that is draining when the mount becomes read-only is waited for as well.
+// A close that is draining when the mount becomes read-only is waited for, too.
 func TestReadOnlyWaitsForAClosingEpoch(t *testing.T) {
 	s := newSwitching(t, Enforcing, nil)
 	tok := s.k.give(mountHolder("a"))
@@ -143,8 +143,8 @@ func TestReadOnlyWaitsForAClosingEpoch(t *testing.T) {
 	<-closed
 }
 
-// A write that rests on no lease hangs while one is granted. Another one, which was decided
-// upon before the grant, comes meanwhile and must not put it out of mind.
+// A write without a lease hangs while a lease is granted. Another one, which was decided before the
+// grant, comes meanwhile. The first must not be forgotten.
 func TestReadOnlyWaitsForWhatIsWrittenWithoutALease(t *testing.T) {
 	s := newSwitching(t, Enforcing, func(c *GuardConfig) { c.OnFree = AllowOnFree })
 	p := mustEnter(t, s.Guard, byUser(7))
@@ -162,7 +162,8 @@ func TestReadOnlyWaitsForWhatIsWrittenWithoutALease(t *testing.T) {
 	<-opened
 }
 
-// What lets writes in without a lease is known to whoever waits for them before any is in.
+// The epoch of writes without a lease is known to everybody who waits for epochs before a write can
+// enter it.
 func TestAPeriodWithoutALeaseIsKnownBeforeAnythingEntersIt(t *testing.T) {
 	guards := make([]Guard, 100_000)
 	go func() {
@@ -179,8 +180,8 @@ func TestAPeriodWithoutALeaseIsKnownBeforeAnythingEntersIt(t *testing.T) {
 	}
 }
 
-// A mutation that was decided upon under one mode and is counted under the next is
-// decided anew: nobody has waited for it.
+// A mutation that was decided under one mode and is counted under the next is decided again: nobody
+// has waited for it.
 func TestADecisionIsLookedAtOnceMore(t *testing.T) {
 	for name, c := range map[string]struct {
 		from, to Enforce
@@ -211,8 +212,8 @@ func TestLettingMoreThroughWaitsForNobody(t *testing.T) {
 	mustEnter(t, s.Guard, byUser(8)).Leave()
 }
 
-// What does not end in time is said, and waited for again by whoever asks again. The new
-// mode is in force all the while.
+// If something does not end in time the switch says so. Whoever asks again waits again. The new
+// mode is in force meanwhile.
 func TestASwitchGivesUpWaiting(t *testing.T) {
 	s := newSwitching(t, Observing, nil)
 	p := mustEnter(t, s.Guard, byUser(8))
@@ -299,8 +300,8 @@ func TestARefusalThatTheCallerFoundIsObservedToo(t *testing.T) {
 	require.EqualValues(t, 1, s.Status().Refusals)
 }
 
-// Many writers against one who switches to and fro: after a switch has returned no pass
-// is held that the mode does not give.
+// Many writers against one who switches modes: after a switch has returned nobody has a pass that
+// the mode does not give.
 func TestNothingIsInFlightAfterASwitch(t *testing.T) {
 	s := newSwitching(t, Observing, nil)
 	tok := s.k.give(userHolder(7, "7"))

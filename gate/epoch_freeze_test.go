@@ -41,7 +41,7 @@ func (h *frozenGuard) freeze(t *testing.T, patience time.Duration) {
 	t.Cleanup(h.thaw)
 }
 
-// freezeError is why a freeze failed.
+// freezeError returns the error of a freeze.
 func freezeError(_ func(), err error) error { return err }
 
 // enterInBackground enters and reports the refusal, nil if it was let in.
@@ -85,7 +85,7 @@ func TestAFrozenHolderIsRefusedAfterTheHandover(t *testing.T) {
 	mustNotDecide(t, byHandle)
 	k.lose(lease.LossHandedOver, tok, userHolder(7, "7"))
 	next := k.give(userHolder(8, "8"))
-	h.thaw() // comes late, and is about an epoch that is over
+	h.thaw() // comes late, for an epoch that is over
 	require.Equal(t, reasonStaleHandle, (<-byHandle).Reason)
 	require.NotNil(t, <-byName)
 	mustRefuse(t, g, byUser(7), ReasonHeldByOther) // handed over, not revoked
@@ -165,8 +165,8 @@ func TestAFreezeWritesBackFirst(t *testing.T) {
 	mustEnter(t, g, write(EpochOf(tok))).Leave()
 }
 
-// A renewal that fails ends a freeze, and the same token may be frozen again: whoever froze
-// it up first does not let its writers go on.
+// A renewal that fails ends a freeze, and the same token may be frozen again. The thaw of the first
+// freeze does not end the second.
 func TestAFreezeIsEndedByItsOwnThawOnly(t *testing.T) {
 	h := frozenLease(t)
 	first := h.thaw

@@ -12,8 +12,8 @@ import (
 // strangeTokens are numbers that once meant something else than a token.
 var strangeTokens = []lease.Token{1, 1 << 60, 1<<63 | 1<<60, 1<<63 | 1<<61, 3 << 62, 1 << 63, 1<<63 | 1, ^lease.Token(0) - 1, ^lease.Token(0)}
 
-// Whatever number a record carries, the holder writes while it holds, and a handle of it does not afterwards: no number is
-// another kind of epoch.
+// Whatever number a record has, the holder writes while it holds, and its handles do not
+// afterwards. No number is another kind of epoch.
 func TestNoTokenIsAnotherKindOfEpoch(t *testing.T) {
 	for _, tok := range strangeTokens {
 		for _, onFree := range []OnFree{DenyOnFree, AllowOnFree} {
@@ -58,7 +58,7 @@ func TestEpochsOfDifferentKindsDiffer(t *testing.T) {
 	}
 }
 
-// What was disowned, and whatever has no kind, is refused whichever way the worktree is written.
+// Disowned handles, and those without a kind, are refused in every mode of the worktree.
 func TestAStaleEpochIsRefusedEverywhere(t *testing.T) {
 	for _, mode := range []Mode{Exclusive, Shared} {
 		for _, onFree := range []OnFree{DenyOnFree, AllowOnFree} {

@@ -65,8 +65,8 @@ var (
 	nameParts = rapid.SampledFrom([]string{"a", "b", "x.o", ".git", ".jvs", "c"})
 )
 
-// What is below something exempt is exempt, short of reserved names; and a directory
-// of which it is not said that it may hold something exempt holds nothing exempt.
+// Everything below an exempt directory is exempt, except reserved names. A directory that may not
+// hold anything exempt does not.
 func TestExemptIsWholeSubtrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		glob := strings.Join(rapid.SliceOfN(globParts, 1, 4).Draw(t, "glob"), "/")
@@ -118,7 +118,7 @@ func TestDecideByPlace(t *testing.T) {
 	}
 }
 
-// spot is a place that tests move about.
+// spot is a place that tests move.
 type spot struct {
 	w           Where
 	held, asked int
@@ -246,8 +246,8 @@ func TestWhatIsExemptWouldNotBeRefused(t *testing.T) {
 	require.EqualValues(t, 1, g.Status().ExemptWrites)
 }
 
-// What is decided anew after a switch is told of and counted once, and the place is not
-// held for a judgement that is void.
+// A mutation that is decided again after a switch is reported and counted once. Its place is not
+// held for the void decision.
 func TestAnExemptWriteIsCountedOnce(t *testing.T) {
 	for name, ask := range map[string]func(*Guard, Request) (Pass, bool){
 		"judged":    func(g *Guard, r Request) (Pass, bool) { p, no := g.Enter(r); return p, no == nil },
@@ -291,7 +291,7 @@ func TestExplainNamesTheRule(t *testing.T) {
 	require.Equal(t, lease.ClassLockConflict, x.Class)
 }
 
-// The same rule may be written with more stars than it needs.
+// The same rule may be written with more stars.
 func TestSeveralStarsInARowAreOne(t *testing.T) {
 	for glob, dir := range map[string]string{"b/**/**/a": "b", "**/**/a": "", "b/**/**/**/c/**/**": "b/c", "b/**/a": "b"} {
 		x, err := NewExempt([]string{glob}, false)

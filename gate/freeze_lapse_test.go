@@ -16,7 +16,7 @@ const (
 	atOnce = 5 * time.Second // for many, each of which would need much longer together if it waited
 )
 
-// lapsed is a guard that has been frozen for longer than anything waits.
+// lapsed is a guard that has been frozen for longer than mutations wait.
 func lapsed(t *testing.T) *frozenGuard {
 	t.Helper()
 	g, k, _ := newTestGuard(t, nil)
@@ -25,8 +25,8 @@ func lapsed(t *testing.T) *frozenGuard {
 	return h
 }
 
-// However many wait, by handle or by name, all have their answer soon, and nothing is in
-// flight all the while.
+// However many wait, by handle or by name, all get their answer soon. Nothing is in flight
+// meanwhile.
 func TestNothingWaitsForLongUnderAFreeze(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	h := frozenFor(t, g, k, soon)
@@ -47,8 +47,8 @@ func TestNothingWaitsForLongUnderAFreeze(t *testing.T) {
 	require.Zero(t, g.cfg.Enforcement.waiting.Load())
 }
 
-// The wait is counted from the beginning of the freeze: whoever comes later does not begin
-// anew, and strangers are told what they are told ever.
+// The wait counts from the beginning of the freeze, also for whoever comes later. Strangers get the
+// same answer as ever.
 func TestWhoComesTooLateForAFreezeDoesNotWait(t *testing.T) {
 	h := lapsed(t)
 	began := time.Now()
@@ -78,7 +78,7 @@ func TestALapsedHoldThatEndsInALoss(t *testing.T) {
 	mustRefuse(t, h.Guard, write(EpochOf(h.tok)), reasonStaleHandle)
 }
 
-// What waits occupies a reader of the mount, and some must be left.
+// A waiting mutation occupies a reader of the mount, and some readers must be left.
 func TestNotTooManyWaitUnderAFreeze(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	h := frozenFor(t, g, k, time.Hour)
@@ -101,8 +101,7 @@ func TestNotTooManyWaitUnderAFreeze(t *testing.T) {
 	}
 }
 
-// A place where anybody may write is not frozen for longer than it takes to know that it
-// has to be asked about.
+// A mutation in an exempt place waits only until it is known that the place has to be asked.
 func TestAnExemptPlaceIsNotFrozenForLong(t *testing.T) {
 	g, k, _ := exemptGuard(t, nil)
 	h := frozenFor(t, g, k, soon)
@@ -113,7 +112,7 @@ func TestAnExemptPlaceIsNotFrozenForLong(t *testing.T) {
 	}
 }
 
-// explain says what a write would find.
+// explain says what a write would get.
 func TestExplainUnderAFreeze(t *testing.T) {
 	h := frozenLease(t)
 	h.k.lose(lease.LossReleased, h.tok, userHolder(7, "7"))

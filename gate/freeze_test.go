@@ -20,7 +20,8 @@ func freeze(t *testing.T, s switching) *Freeze {
 	return f
 }
 
-// Whatever a guard, or nobody, has let in is waited for, and nothing follows meanwhile.
+// A freeze waits for everything that a guard has let in, or that passed without one, and nothing
+// follows.
 func TestAFreezeWaitsForWhatIsInFlight(t *testing.T) {
 	exempt := mustExempt(t, false, "cache/**")
 	for name, c := range map[string]struct {
@@ -112,7 +113,7 @@ func byRequest(r Request) func(switching, *Freeze) (Pass, bool) {
 	}
 }
 
-// What is just being judged is counted already, or finds the freeze.
+// A mutation that is being judged is counted already, or sees the freeze.
 func TestAMutationIsCountedBeforeItLooksForAFreeze(t *testing.T) {
 	c := &slowClock{clock: &clock{}}
 	s := newSwitching(t, Enforcing, func(g *GuardConfig) { g.Clock = c })
@@ -134,7 +135,7 @@ func TestAMutationIsCountedBeforeItLooksForAFreeze(t *testing.T) {
 	require.Nil(t, <-done)
 }
 
-// A lease that is taken meanwhile lets nobody in either.
+// A lease that is taken meanwhile lets nobody in, either.
 func TestAFreezeOutlivesEpochs(t *testing.T) {
 	s := newSwitching(t, Enforcing, nil)
 	first := s.k.give(userHolder(7, "7"))
@@ -151,7 +152,7 @@ func TestAFreezeOutlivesEpochs(t *testing.T) {
 	require.NotEqual(t, first, second)
 }
 
-// Nobody waits for longer than for a handover, and the refusal says what it was.
+// Nobody waits longer than for a handover, and the refusal says why.
 func TestWhatWaitsForAFreezeGivesUp(t *testing.T) {
 	for _, from := range []Enforce{Enforcing, Observing} {
 		s := newSwitching(t, from, nil)

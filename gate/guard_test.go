@@ -82,7 +82,7 @@ func TestCloseWaitsForWhatIsInFlight(t *testing.T) {
 	hooked.Wait()
 }
 
-// Many writers against one closer: after Close has returned no pass is held.
+// Many writers against one closer: after Close has returned nobody has a pass.
 func TestNothingIsInFlightAfterClose(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	for range 40 {
@@ -125,8 +125,8 @@ func TestNothingIsInFlightAfterClose(t *testing.T) {
 	}
 }
 
-// What a holder stored through a mapping is written back before a lease is given
-// back, and thrown away when it is lost.
+// What a holder stored through a mapping is written back before a lease is given back, and dropped
+// when the lease is lost.
 func TestOnlyAPeacefulCloseYields(t *testing.T) {
 	for kind, want := range map[lease.LossKind]bool{
 		lease.LossReleased: true, lease.LossIdle: true, lease.LossHolderGone: true,
@@ -146,8 +146,7 @@ func TestOnlyAPeacefulCloseYields(t *testing.T) {
 	}
 }
 
-// On a store that other kernels write, a mutation is looked at once more after it
-// took effect.
+// On a store that other kernels write, a mutation is checked once more after it took effect.
 func TestALateMutationIsToldAndReported(t *testing.T) {
 	g, k, c := newTestGuard(t, nil)
 	var stolen error
@@ -165,7 +164,7 @@ func TestALateMutationIsToldAndReported(t *testing.T) {
 	require.Equal(t, []lease.LateWrite{{Token: 4, Op: "Write", File: "/f", Length: 3}}, k.late)
 	require.Contains(t, g.Status().LastRefusals[0], "token 5 is there")
 
-	// One kernel needs no such look: the gate's flock keeps late writes away.
+	// One kernel needs no such check: the gate's flock keeps late writes away.
 	g.Open(lease.Grant{Token: 5, Holder: mountHolder("a"), Deadline: c.Boot() + time.Minute})
 	p = mustEnter(t, g, write(EpochOf(5)))
 	c.move(2 * time.Minute)
@@ -173,8 +172,7 @@ func TestALateMutationIsToldAndReported(t *testing.T) {
 	p.Leave()
 }
 
-// The writer that comes while an idle lease is being given back waits a moment
-// instead of being refused.
+// A writer that comes while an idle lease is being given back waits a moment and is not refused.
 func TestAWriterWaitsForALeaseThatIsGivenBack(t *testing.T) {
 	g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree, c.Scope = AcquireOnFree, ScopeUser })
 	tok := k.give(userHolder(7, "7"))
@@ -195,9 +193,8 @@ func TestAWriterWaitsForALeaseThatIsGivenBack(t *testing.T) {
 	require.Equal(t, EpochOf(tok+1), <-entered)
 }
 
-// A zero count that is read before the end and acted upon after it must not end the
-// wait while another mutation is in flight (configuration drain-stalezero of
-// drain.pml).
+// A zero count that is read before the end and used after it must not end the wait while another
+// mutation is in flight (configuration drain-stalezero of drain.pml).
 func TestEndWaitsWhateverTheInterleaving(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	c := &clock{}
@@ -260,7 +257,7 @@ func TestARevokedHolderStaysOutUntilItAcquiresOnPurpose(t *testing.T) {
 	mustRefuse(t, g, byUser(7), reasonRevokedExpired)
 	require.Empty(t, k.asked, "a revoked writer must not take the next lease by writing")
 
-	// Another takes it, and the revoked one is still out afterwards.
+	// Somebody else takes it, and the revoked one is still out afterwards.
 	mustEnter(t, g, byUser(8)).Leave()
 	require.Len(t, k.asked, 1)
 	k.lose(lease.LossReleased, k.next, k.asked[0])
@@ -403,7 +400,7 @@ func TestIdleNeedsQuietAndNoOpenFile(t *testing.T) {
 	require.True(t, g.Idle(lease.Holder{}))
 }
 
-// A refused writer's sentence never shows a secret and always a way out.
+// The sentence of a refusal never shows a secret, and always says what to do.
 func TestEveryReasonHasItsLine(t *testing.T) {
 	for why := reasonNone + 1; why < reasonCount; why++ {
 		no := &Refusal{Reason: why, Worktree: "main", Holder: userHolder(7, "7"), Left: time.Second}

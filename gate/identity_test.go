@@ -25,8 +25,7 @@ func TestParseStatSurvivesHostileNames(t *testing.T) {
 	}
 }
 
-// child starts a process that lives until the test ends, in a session of its own
-// if wanted.
+// child starts a process that lives until the test ends, optionally in its own session.
 func child(t *testing.T, setsid bool) int {
 	t.Helper()
 	c := exec.Command("cat")
@@ -80,7 +79,7 @@ func TestScopes(t *testing.T) {
 	require.False(t, r.Member(rebooted, ident(kid)))
 }
 
-// In a pid namespace that was entered without setsid, everybody's session is 0.
+// In a pid namespace that was entered without setsid, the session of everybody is 0.
 func TestSessionsFromOutsideAreToldApart(t *testing.T) {
 	procs := map[int]ProcStat{
 		1:  {PPID: 0, session: 1, Start: 10},
@@ -132,7 +131,7 @@ func TestLiveness(t *testing.T) {
 	require.Equal(t, lease.Unknown, Liveness(h))
 }
 
-// A thread id that was given to another process must not be taken for the old one.
+// A thread id that now belongs to another process must not be taken for the old one.
 func TestTheResolverDoesNotTrustNumbers(t *testing.T) {
 	r := NewResolver(lease.SystemClock())
 	t.Cleanup(r.Close)

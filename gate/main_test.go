@@ -14,14 +14,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// clock is moved by hand.
+// clock is set by hand.
 type clock struct{ boot atomic.Int64 }
 
 func (c *clock) Boot() time.Duration   { return time.Duration(c.boot.Load()) }
 func (c *clock) Wall() time.Time       { return time.Unix(0, c.boot.Load()).UTC() }
 func (c *clock) move(by time.Duration) { c.boot.Add(int64(by)) }
 
-// keeper stands in for the lease's keeper: it grants what it is told to.
+// keeper stands in for the lease's keeper. It grants what the test says.
 type keeper struct {
 	mu      sync.Mutex
 	guard   *Guard

@@ -8,7 +8,7 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// Who is revoked follows from the records alone.
+// The records alone say who is revoked.
 func TestLostBy(t *testing.T) {
 	session := func(pid int, auto bool) lease.Holder {
 		return lease.Holder{BootID: "b", PID: pid, Scope: string(ScopeSession), ScopeKey: string(rune('0' + pid)), Auto: auto}
@@ -58,7 +58,7 @@ func (c *counting) Past(from, head lease.Token) ([]lease.Past, error) {
 	return c.keeper.Past(from, head)
 }
 
-// That the head was given back says nothing new; anything else is a reason to read.
+// If only the head was given back there is nothing to read. Anything else is a reason to read.
 func TestTheRecordsAreReadOnWhenAnotherHolderGaveBack(t *testing.T) {
 	k := &counting{keeper: &keeper{past: []lease.Past{{Token: 1, End: lease.PastLasts}}}}
 	g := NewGuard(GuardConfig{Resolver: NewResolver(lease.SystemClock()), Clock: lease.SystemClock()})

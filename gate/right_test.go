@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whether the caller may make the change without a fence is asked before a lease would
-// be taken, and only then; a no is the file system's and not the fence's.
+// May is asked before a lease would be taken, and only then. A no is the file system's, not the
+// fence's.
 func TestWhoMayNotWriteMayNotTake(t *testing.T) {
 	told := 0
 	g, k, _ := newTestGuard(t, func(c *GuardConfig) {

@@ -11,7 +11,7 @@ import (
 
 // The tests here each hold one clause of rule 9 of package lease; integration/mutation removes them one by one.
 
-// slowClock lets something happen while a mutation looks at the clock.
+// slowClock runs a function while a mutation reads the clock.
 type slowClock struct {
 	*clock
 	meanwhile func()
@@ -25,8 +25,8 @@ func (c *slowClock) Boot() time.Duration {
 	return c.clock.Boot()
 }
 
-// A mutation that is just being judged has been counted already, so whoever ends the epoch waits for it. Judged first and
-// counted afterwards, it would go ahead after the end.
+// A mutation that is being judged has been counted already, so whoever ends the epoch waits for it.
+// If it were judged first and counted afterwards, it would go ahead after the end.
 func TestAMutationIsCountedBeforeItIsJudged(t *testing.T) {
 	c := &slowClock{clock: &clock{}}
 	e := newEpoch(EpochOf(1), lease.Holder{}, time.Hour, 0)
@@ -47,7 +47,7 @@ func TestAMutationIsCountedBeforeItIsJudged(t *testing.T) {
 	require.False(t, e.enter(c))
 }
 
-// What the kernel has cached may still be written back while something is in flight.
+// The kernel may still write back its caches while something is in flight.
 func TestCachesAreDroppedAfterTheDrainAndBeforeTheCloseReturns(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	tok := k.give(mountHolder("a"))

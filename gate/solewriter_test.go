@@ -41,8 +41,8 @@ func TestNobodyIsSoleWriterWhereNothingIsRefused(t *testing.T) {
 	}
 }
 
-// While another mount stands for the same lease its holder is not the only writer here, and what
-// was believed of that is taken back at once.
+// While another mount uses the same lease its holder is not the only writer here. Caches that rest
+// on that are dropped at once.
 func TestAnAccompaniedHolderIsNotTheSoleWriter(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	k.give(mountHolder("a"))

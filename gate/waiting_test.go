@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whoever waits says so, and says when that is over: the file system reads on meanwhile.
+// A mutation that waits says so, and says when the wait is over. The file system reads requests
+// meanwhile.
 func TestWhoWaitsSaysSo(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	var waiting atomic.Int64
@@ -26,8 +27,8 @@ func TestWhoWaitsSaysSo(t *testing.T) {
 	require.Zero(t, waiting.Load())
 }
 
-// Nobody waits for a caller that has been killed, whatever it waits for; one that has got
-// any other signal goes on waiting.
+// A caller that is being killed does not wait, whatever it waits for. A caller that has got another
+// signal goes on waiting.
 func TestWhoIsKilledDoesNotWait(t *testing.T) {
 	for name, wait := range map[string]func(*testing.T, *Guard, *keeper) Request{
 		"a handover, by handle": func(t *testing.T, g *Guard, k *keeper) Request {

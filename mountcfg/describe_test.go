@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is documented is what can be written, and the other way round.
+// Everything that is documented can be written, and the other way round.
 func TestSettingsAreTheKeysOfTheFile(t *testing.T) {
 	described := []string{keyWorktrees}
 	for _, s := range Settings() {
@@ -37,7 +37,7 @@ func TestSettingsNameTheFlags(t *testing.T) {
 	require.ElementsMatch(t, flags, described)
 }
 
-// Every word that is offered is taken, and so is every default.
+// Every listed word is accepted, and so is every default.
 func TestSettingsOfferWhatIsTaken(t *testing.T) {
 	for _, s := range Settings() {
 		c := Default()

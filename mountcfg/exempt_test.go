@@ -106,7 +106,7 @@ func TestExemptFlags(t *testing.T) {
 	require.ErrorContains(t, err, `exempt ".git/x" (flag): it reaches into .git`)
 }
 
-// Set adds to a list that came from the same place and replaces any other.
+// Set adds to a list from the same place and replaces a list from another.
 func TestSetOfAList(t *testing.T) {
 	c := Default()
 	require.NoError(t, c.Set("exempt", "a", "option"))

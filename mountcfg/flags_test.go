@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// parseFlags gives a parsed flag set of a mount command.
+// parseFlags returns a parsed flag set of a mount command.
 func parseFlags(t *testing.T, args ...string) (*pflag.FlagSet, error) {
 	t.Helper()
 	fs := pflag.NewFlagSet("mount", pflag.ContinueOnError)

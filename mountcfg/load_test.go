@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// writeConfig puts text into a file of its own and gives its path.
+// writeConfig writes text to a new file and returns its path.
 func writeConfig(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "jvsfs.yaml")

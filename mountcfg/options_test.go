@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// resolved is the configuration that a list of mount options asks for.
+// resolved returns the configuration for a list of mount options.
 func resolved(t *testing.T, text string) Config {
 	t.Helper()
 	opts, err := ParseOptions(text)
@@ -53,7 +53,7 @@ func TestOptionsRemember(t *testing.T) {
 	require.Equal(t, "deny", resolved(t, "on_free=allow,on-free=deny").OnFree, "the last one holds")
 }
 
-// What other programs and other file systems say in fstab is no mistake.
+// Options of other programs and other file systems in fstab are no mistake.
 func TestOptionsAcceptWhatIsHarmless(t *testing.T) {
 	for _, text := range []string{
 		"", ",", "rw,defaults,auto,nofail,_netdev", "noauto,nouser,nousers,noowner,nogroup", "x-systemd.automount,x-systemd.requires=a.service",
@@ -82,7 +82,7 @@ func TestOptionsHonourAttributes(t *testing.T) {
 	}
 }
 
-// ro decides about enforce unless a source as strong says otherwise.
+// ro decides about enforce, unless an equally strong source has set it.
 func TestReadOnlyAndEnforce(t *testing.T) {
 	observing := writeConfig(t, "enforce: observe\n")
 	opts, err := ParseOptions("ro")
@@ -91,7 +91,7 @@ func TestReadOnlyAndEnforce(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, c.Origins(), Origin{"enforce", "readonly", "-o option"})
 
-	// mount(8) says rw of its own accord; dev and suid come from mount.fuse3.
+	// mount(8) passes rw by itself; dev and suid come from mount.fuse3.
 	opts, err = ParseOptions("rw,dev,suid")
 	require.NoError(t, err)
 	locked := writeConfig(t, "ro: true\nnosuid: true\n")
@@ -215,7 +215,7 @@ func TestOptionsNameTheFile(t *testing.T) {
 	require.Equal(t, filepath.Join(cwd, "jvsfs.yaml"), opts.File)
 }
 
-// No key of the configuration is hidden by an option of mount(8).
+// No option of mount(8) hides a key of the configuration.
 func TestKeysAreNoGenericOptions(t *testing.T) {
 	for i := range fields {
 		_, generic := findGeneric(fields[i].key)
@@ -263,7 +263,7 @@ func FuzzOptions(f *testing.F) {
 	})
 }
 
-// writtenAsOptions says what a configuration has from options as options again.
+// writtenAsOptions writes the option values of a configuration as options again.
 func writtenAsOptions(c Config) string {
 	var items []string
 	for _, o := range c.Origins() {
@@ -274,7 +274,7 @@ func writtenAsOptions(c Config) string {
 	return strings.Join(items, ",")
 }
 
-// Whatever a value is, there is a way to write it, and it comes back the same, in company.
+// Every value can be written as an option, and it comes back the same, also among others.
 func TestOptionsCarryAnyValue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.StringMatching(`/[^\x00]*`).Draw(t, "value")

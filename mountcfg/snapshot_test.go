@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// changed is a configuration in which no value is the default's.
+// changed is a configuration in which every value differs from its default.
 func changed(t *testing.T) Config {
 	t.Helper()
 	c := Default()
@@ -28,7 +28,7 @@ func changed(t *testing.T) Config {
 	return c
 }
 
-// A value that a snapshot drops would be another after a recovery.
+// A value that a snapshot drops would be different after a recovery.
 func TestSnapshotKeepsEveryValue(t *testing.T) {
 	c, defaults := changed(t), Default()
 	for i := range reflect.TypeFor[Config]().NumField() {
