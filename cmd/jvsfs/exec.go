@@ -54,7 +54,8 @@ That is for root, or for a delegated cgroup where the mount has scope cgroup.
 Inside of the holder of WORKTREE's lease (another exec, a shell that acquired it)
 CMD runs under that lease: nothing is taken, nothing is given back at its end, and
 --wait, --steal, --scope and --purpose have no effect. So it is with lock acquire and
-lock release inside of CMD.
+lock release inside of CMD. Inside is what the holder's process has started; who counts
+as the holder by its user, session, cgroup or mount alone waits for its turn.
 
 Where the working directory lies in the bare tree beneath the mount, because it was
 entered before the mount was made, CMD runs in the same directory through the mount.
