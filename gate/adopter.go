@@ -31,3 +31,9 @@ func roots(h lease.Holder) []process {
 	}
 	return all
 }
+
+// Below reports whether a process is the one that a lease is bound to or descends from it, whoever
+// else counts as the holder by its scope.
+func Below(h lease.Holder, id Identity) bool {
+	return h.PID != 0 && id.PID != 0 && h.BootID == host().bootID && h.PIDNamespace == host().pidNS && descends(id, roots(h))
+}

@@ -54,6 +54,13 @@ func TestAdoptedOrphansBelongToTheHolder(t *testing.T) {
 	user := h
 	user.Scope = string(ScopeUser)
 	require.Equal(t, user, Adopted(user, self), "the key of other scopes is their own")
+	user.ScopeKey = "0"
+	require.True(t, r.Member(user, its))
+	require.False(t, Below(user, its), "it only counts as the holder")
+	require.True(t, Below(adopted, its))
+	adopted.BootID = "of another machine"
+	require.False(t, Below(adopted, its))
+	adopted = Adopted(h, self)
 
 	require.NoError(t, in.Close())
 	require.NoError(t, c.Wait())

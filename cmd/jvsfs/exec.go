@@ -52,10 +52,11 @@ With --cgroup CMD runs in a cgroup of its own below this one. Whoever is in that
 is the holder, whatever session or terminal it has made. This needs root, or a delegated
 cgroup and a mount with scope cgroup.
 
-Inside the holder of WORKTREE's lease (another exec, a shell that acquired it) CMD runs
-under that lease: exec takes nothing, and gives nothing back at the end. --wait, --steal,
---scope and --purpose have no effect then. The same holds for lock acquire and lock
-release inside CMD.
+If the process that holds WORKTREE's lease has started this command (another exec, a
+shell that acquired it), CMD runs under that lease: exec takes nothing, and gives
+nothing back at the end. --wait, --steal, --scope and --purpose have no effect then.
+The same holds for lock acquire and lock release inside CMD. Who counts as the holder
+only by its user, session, cgroup or mount waits for its turn.
 
 If the working directory is in the bare tree beneath the mount, because it was entered
 before the mount was made, CMD runs in the same directory through the mount.

@@ -9,6 +9,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -17,15 +18,20 @@ func aboutUs(rel string) api.LookAtLock {
 	return api.LookAtLock{Where: api.Where{Path: rel}, Process: api.Process{PID: os.Getpid(), Explicit: true}}
 }
 
-// within tells whether this process belongs to a holder on purpose. CMD belongs to it then,
-// too. A lease that writing took passes to CMD instead.
+// within tells whether this process belongs to a holder on purpose, and descends from it: CMD
+// is a part of what that does then. One that only counts as the holder by its user, session,
+// cgroup or mount waits for its turn. A lease that writing took passes to CMD instead.
 func within(resp api.Response) (api.LockStatus, bool) {
 	var st api.LockStatus
 	if json.Unmarshal(resp.Result, &st) != nil || st.Member == nil || !*st.Member || st.State != lease.Held.String() {
 		return st, false
 	}
 	rec := api.RecordOf(st.Record)
-	return st, rec != nil && !rec.Auto
+	if rec == nil || rec.Auto {
+		return st, false
+	}
+	h := rec.Holder()
+	return st, h.Scope == string(gate.ScopeTree) || host.DescendsFrom(h.PID, h.StartTime)
 }
 
 // join watches the lease of the holder that this process belongs to, if there is one: it is

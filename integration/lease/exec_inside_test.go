@@ -106,3 +106,25 @@ func TestExecReentersItsDirectory(t *testing.T) {
 	require.Contains(t, errs, "this shell stands beneath the mount: the command runs in "+m.At("main", "d"))
 	require.NoFileExists(t, m.Behind("main", "d", "late"))
 }
+
+// Who counts as the holder by its user alone is not inside of the command that has the lease:
+// it waits for its turn, as before, and is not ended with that.
+func TestExecBesideItsOwnHolder(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Extra: []string{"--scope", "user"}, Prepare: harness.WithFiles("f")})
+	l := harness.NewMail(m)
+	first := m.StartExec(m.Bin + " exec " + m.Mountpoint + " -- touch " + m.At("inner") + "; " + l.Tell("inner") + "; read x <" + l.Gate("end"))
+	require.Equal(t, "0", l.Take("inner"))
+	_, errs, exit := m.CLI("exec", m.Mountpoint, "--", "true")
+	require.Equal(t, harness.ExitConflict, exit, errs)
+	b := harness.StartActor(t, "b")
+	exit, errs = m.TryLock("acquire", b)
+	require.Equal(t, harness.ExitConflict, exit, errs)
+	second := m.StartExec("touch "+m.At("second"), "--wait", "15s")
+	harness.Eventually(t, "the second waits", func() bool { return len(harness.ReadText(t, second.File)) > 0 })
+	l.Open("end")
+	exit, errs = first.Wait()
+	require.Zero(t, exit, errs)
+	exit, errs = second.Wait()
+	require.Zero(t, exit, errs)
+	require.FileExists(t, m.Behind("second"))
+}

@@ -20,7 +20,7 @@ func (d *leaseOps) answerWatch(ctx context.Context, w *worktree, s *session, req
 	if err != nil {
 		return resp, err
 	}
-	if h := grant.Holder; req.PID == h.PID && req.Start == h.StartTime { // exec that took it, not one inside of that
+	if req.Explicit { // exec that took it, not one inside of that
 		defer w.kept.begin(grant.Token)()
 	}
 	resp.Event = api.EventResult

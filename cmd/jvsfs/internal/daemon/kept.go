@@ -6,6 +6,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -42,7 +43,7 @@ func (k *kept) has(t lease.Token) bool {
 // insideExec is the answer to an acquire by what jvsfs exec keeps the lease for: it has it.
 func (d *leaseOps) insideExec(w *worktree, s *session, req lockop.Take, who subject) (api.Response, bool, error) {
 	grant, held := w.keeper.Held()
-	if !held || req.Robs || !w.kept.has(grant.Token) || req.Scope != "" && req.Scope != grant.Holder.Scope || !d.resolver.Member(grant.Holder, who.id) {
+	if !held || req.Robs || !w.kept.has(grant.Token) || req.Scope != "" && req.Scope != grant.Holder.Scope || !gate.Below(grant.Holder, who.id) {
 		return api.Response{}, false, nil
 	}
 	resp, err := d.leased(w, s, grant)
@@ -57,7 +58,7 @@ func (d *leaseOps) releaseInsideExec(w *worktree, s *session, req api.Release) (
 	if !held || req.Explicit || req.Token != 0 || !w.kept.has(grant.Token) {
 		return api.Response{}, false, nil
 	}
-	if id, ok := d.peerIs(s.peer); !ok || !d.resolver.Member(grant.Holder, id) {
+	if id, ok := d.peerIs(s.peer); !ok || !gate.Below(grant.Holder, id) {
 		return api.Response{}, false, nil
 	}
 	resp, err := api.ResultOf(api.Kept{Holder: grant.Holder.PID})

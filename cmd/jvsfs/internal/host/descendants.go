@@ -74,3 +74,9 @@ func isBelow(pid, top int) bool {
 	}
 	return false
 }
+
+// DescendsFrom tells whether this process is below another one.
+func DescendsFrom(pid int, start uint64) bool {
+	s, err := gate.ReadStat(pid)
+	return err == nil && s.Start == start && isBelow(os.Getpid(), pid)
+}
