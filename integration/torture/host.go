@@ -154,7 +154,7 @@ func (h *host) obey() {
 	h.await(3*time.Second, func() bool {
 		return h.daemon == 0 && len(h.former) == 0 && h.newcomer == 0 && h.recovering == 0 && h.second == 0
 	})
-	h.abortConnection() // if there still is one: nothing that waits for its answers may outlive the host
+	abortConnections(h.mountpoint(), h.secondPoint()) // if there still are any: nothing that waits for their answers may outlive the host
 }
 
 func (h *host) await(limit time.Duration, done func() bool) {

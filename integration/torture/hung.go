@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ func (h *host) freeTheDead() {
 		}
 		if seen++; seen == 5 {
 			h.note("daemon", "could_not_die", 0)
-			h.abortConnection()
+			abortConnections(h.mountpoint())
 		}
 	}
 }
@@ -53,14 +54,15 @@ func isDying(pid int) bool {
 	return false
 }
 
-func (h *host) abortConnection() {
+// abortConnections ends the connections of the mounts at these places.
+func abortConnections(mountpoints ...string) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		panic(err)
 	}
 	for line := range strings.Lines(string(text)) {
 		f := strings.Fields(line)
-		if len(f) > 6 && f[4] == h.mountpoint() && strings.Contains(line, " - fuse.jvsfs ") {
+		if len(f) > 6 && slices.Contains(mountpoints, f[4]) && strings.Contains(line, " - fuse.jvsfs ") {
 			_, minor, _ := strings.Cut(f[2], ":")
 			_ = os.WriteFile("/sys/fs/fuse/connections/"+minor+"/abort", []byte("1"), 0) // gone already: all the better
 		}
