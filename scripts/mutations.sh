@@ -4,6 +4,7 @@
 #
 #   scripts/mutations.sh             every mutation: some minutes
 #   scripts/mutations.sh --rule 9    those of one rule
+#   scripts/mutations.sh --part 1/2  each second one, beginning with the first
 #   scripts/mutations.sh --what gate those whose line contains a text; --verbose shows the tests
 #
 # Prints a line for each: the rule, what the mutant does wrong, the test that noticed, seconds.

@@ -28,6 +28,7 @@ const (
 type runner struct {
 	root, what string
 	rule, jobs int
+	part       part
 	keep       bool
 	out        io.Writer
 
@@ -39,6 +40,8 @@ func (r *runner) run(ctx context.Context, all []mutation) error {
 	all = slices.DeleteFunc(slices.Clone(all), func(m mutation) bool {
 		return r.rule != 0 && m.Rule != r.rule || !strings.Contains(m.What, r.what)
 	})
+	index := -1
+	all = slices.DeleteFunc(all, func(mutation) bool { index++; return !r.part.has(index) })
 	if len(all) == 0 {
 		return errors.New("no mutation is like that")
 	}
