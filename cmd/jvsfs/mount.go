@@ -29,6 +29,7 @@ type mountCommand struct {
 	background bool // this process is the daemon that another one waits for
 	recover    bool
 	replace    bool
+	strict     bool               // who stands beneath keeps the mount away
 	state      string             // the device whose daemon left the configuration, "" for none
 	recovery   *recovery.Recovery // what prepare has found
 }
@@ -47,6 +48,10 @@ plain directory live in --control, or else below ` + place.DefaultControlRoot + 
 A tree has one set of records: while the directory, one above or one below is served
 with others, mounting fails and names that mount.
 
+Who stands in the directory (its working directory, open files, mappings) stays beneath
+the mount, and writes past it: these processes are named, first the shell that the command
+was run in, which cd "$PWD" takes into the mount. With --strict nothing is mounted then.
+
 By mount(8), or a line of fstab, the type is ` + host.FSType + ` and the options are those of -o.
 
 Ending the daemon by SIGTERM or SIGINT unmounts. While the mount is busy it
@@ -57,6 +62,7 @@ releases what is held and leaves a dead mount, which refuses everything.`,
 	m.settings.addFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&m.asJSON, "json", false, "print JSON when it serves")
 	cmd.Flags().BoolVar(&m.foreground, "foreground", false, "stay, and log to standard error")
+	cmd.Flags().BoolVar(&m.strict, "strict", false, "mount nothing while processes stand in the directory, and would write past the mount")
 	m.addRecoverFlags(cmd.Flags())
 	return cmd
 }
@@ -149,6 +155,10 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 	if err := needRoot(); err != nil {
 		return err
 	}
+	done := mountedOf(cfg, p)
+	if err := m.refuseStanding(done.Mountpoint); err != nil {
+		return err
+	}
 	log, err := daemon.OpenLog(cfg)
 	if err != nil {
 		return err
@@ -166,8 +176,8 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 	}
 	m.sayCopies(before)
 	m.sayLocks(cfg)
-	done := mountedOf(cfg, p)
 	done.Hidden = m.sayHidden(p, done.Mountpoint)
+	done.Beneath = m.sayBeneath(done.Mountpoint)
 	if m.asJSON {
 		return human.PrintJSON(m.io.out, done)
 	}
@@ -182,6 +192,8 @@ type mounted struct {
 	Locks      string    `json:"locks"`
 	Local      bool      `json:"local,omitempty"`
 	Hidden     []string  `json:"hidden,omitempty"` // mounts inside of the source that are no part of it
+
+	Beneath []api.BusyEntry `json:"beneath,omitempty"` // who stands in the directory that is covered
 }
 
 func mountedOf(cfg mountcfg.Config, p place.Place) mounted {
@@ -217,8 +229,17 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 		return err
 	}
 	if !m.background {
+		point := mountedOf(cfg, p).Mountpoint
+		if err := m.refuseStanding(point); err != nil {
+			return err
+		}
 		m.sayLocal(p)
-		m.sayHidden(p, mountedOf(cfg, p).Mountpoint)
+		m.sayHidden(p, point)
+		tell := ready
+		ready = func(err error) error {
+			m.sayBeneath(point)
+			return tell(err)
+		}
 	}
 	if err := daemon.Detach(); err != nil {
 		return err

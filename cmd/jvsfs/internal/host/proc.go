@@ -44,6 +44,28 @@ func shellAbove(pid, lowest int, stat func(int) (gate.ProcStat, error)) (int, er
 	return 0, api.Usagef("no process to bind the lease to: name one with --pid")
 }
 
+// Ancestry are the processes that this command was started by, the nearest first; those that
+// only run it as somebody else, and end with it, are helpers.
+func Ancestry() (pids []int, helpers map[int]bool) {
+	return ancestry(os.Getppid(), gate.ReadStat)
+}
+
+func ancestry(pid int, stat func(int) (gate.ProcStat, error)) (pids []int, helpers map[int]bool) {
+	helpers = map[int]bool{}
+	for pid > 0 && len(pids) < maxAncestry {
+		st, err := stat(pid)
+		if err != nil {
+			break // it has ended, or its parent is of another pid namespace
+		}
+		pids, helpers[pid] = append(pids, pid), privilegeChangers[st.Comm]
+		pid = st.PPID
+	}
+	return pids, helpers
+}
+
+// maxAncestry bounds the walk: processes end and begin meanwhile.
+const maxAncestry = 1024
+
 // OpenPidfd opens a descriptor of a process, which pins its identity: while the
 // descriptor says that the process lives, its number means it.
 func OpenPidfd(pid int) (*os.File, error) {
