@@ -52,6 +52,11 @@ Who stands in the directory (its working directory, open files, mappings) stays 
 the mount, and writes past it: these processes are named, first the shell that the command
 was run in, which cd "$PWD" takes into the mount. With --strict nothing is mounted then.
 
+Not to be guarded are /, what lies in a file system of the kernel's own (/proc, /sys, /dev),
+and a directory that holds what jvsfs itself needs: ` + host.SocketDir + `, ` + place.DefaultControlRoot + `,
+its log, lease records. Those of a repository, and a --control below SOURCE, are meant to
+be there.
+
 By mount(8), or a line of fstab, the type is ` + host.FSType + ` and the options are those of -o.
 
 Ending the daemon by SIGTERM or SIGINT unmounts. While the mount is busy it
@@ -102,6 +107,9 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 		return cfg, place.Place{}, api.UsageError(err)
 	}
 	p, err := m.sourceOf(cfg)
+	if err == nil && m.recovery == nil { // what is there already comes back
+		err = p.Mountable(cmp.Or(cfg.Mountpoint, p.Root), daemon.LogPath(cfg), mounts)
+	}
 	return cfg, p, err
 }
 
