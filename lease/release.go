@@ -9,12 +9,20 @@ import (
 // Release gives the lease back for the reason kind (LossReleased, LossHolderGone or LossIdle; others count as LossReleased).
 // The fence is closed and drained first. [ClassLockNotHeld], and nothing changed, when this keeper holds nothing. With
 // [ClassStoreFailed] the fence is closed but others must wait for the record to expire.
-func (k *Keeper) Release(ctx context.Context, kind LossKind) error {
+func (k *Keeper) Release(ctx context.Context, kind LossKind) error { return k.release(ctx, 0, kind) }
+
+// ReleaseToken is Release of one lease: who asks for it has seen that one, and it may be over, and the next holder's in its place.
+func (k *Keeper) ReleaseToken(ctx context.Context, t Token, kind LossKind) error {
+	return k.release(ctx, t, kind)
+}
+
+// release is Release; t is the lease that is meant, 0 for whichever is held.
+func (k *Keeper) release(ctx context.Context, t Token, kind LossKind) error {
 	if err := k.enter(ctx, 0); err != nil {
 		return err
 	}
 	defer k.leave()
-	if k.cur == nil {
+	if k.cur == nil || t != 0 && k.cur.token() != t {
 		return k.notHeld()
 	}
 	if !kind.gives() {

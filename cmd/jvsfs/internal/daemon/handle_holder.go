@@ -26,7 +26,7 @@ func (d *leaseOps) answerRelease(ctx context.Context, w *worktree, s *session, r
 	if f != nil {
 		return api.Response{}, f
 	}
-	if err := w.keeper.Release(ctx, lease.LossReleased); err != nil {
+	if err := w.keeper.ReleaseToken(ctx, token, lease.LossReleased); err != nil {
 		return api.Response{}, err
 	}
 	return api.Response{Note: note, Token: token}, nil
