@@ -13,9 +13,9 @@ var adopterMutations = slices.Concat(
 		Old:  "\t\th.PID == o.PID && h.StartTime == o.StartTime && h.UID", New: "		h.UID",
 		Tests: []string{"TestALeaseByWritingTurnsIntoOneOnPurpose"},
 	}),
-	in("lease/renew.go", mutation{
+	in("lease/renewal.go", mutation{
 		What: "the record keeps the scope that writing took",
-		Old:  "	r.Scope, r.ScopeKey = h.holder.Scope, clip(h.holder.ScopeKey, maxText)\n", New: "",
+		Old:  "	rec.Scope, rec.ScopeKey = h.holder.Scope, clip(h.holder.ScopeKey, maxText)\n", New: "",
 		Tests: []string{"TestALeaseByWritingTurnsIntoOneOnPurpose"},
 	}),
 	in("gate/revoked.go", mutation{
