@@ -36,6 +36,7 @@ type passes struct {
 	// may is what the kernel has not judged of the caller's permission; it is asked
 	// before a lease is taken.
 	may      func() bool
+	round    *node // the directory in which the kernel asks again when it makes the call again; nil: it does not
 	changing *node // whose change has begun
 }
 
@@ -61,7 +62,7 @@ func (p *passes) leave(st *fuse.Status) {
 
 // request is what a guard is asked.
 func (p *passes) request(h *fuse.InHeader, epoch gate.Epoch) gate.Request {
-	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may, Through: p.through, Signal: p.signal}
+	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may, Through: p.through, Signal: p.signal, Round: p.round != nil}
 	if p.spot != nil {
 		r.At = p.spot
 	}
@@ -165,6 +166,9 @@ func (f *rawFS) admitRule(p *passes, req gate.Request, r *rule) fuse.Status {
 	}
 	pass, no := g.Enter(req)
 	if no != nil {
+		if no.Reason == gate.ReasonComeAgain {
+			f.kernel.dropAttr(p.round.id)
+		}
 		return fuse.Status(no.Errno)
 	}
 	p.of[p.n].guard, p.of[p.n].pass = g, pass
@@ -270,12 +274,23 @@ func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader,
 		if op == gate.OpMkdir && rules[0].kind == ruleSealed && name == "worktrees" {
 			rules[0] = openRule // a repository may get its first worktree while mounted
 		}
-		return f.admit(signal, op, h, rules, f.spotOfEntry(op, dir, name), mayEntry(op, dir, name))
+		return f.admitAs(passes{
+			op: op, spot: f.spotOfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: signal, round: roundBy(op, dir),
+		}, h, rules)
 	})
 	if st == fuse.OK && gate.Reserved(name) { // it must not come to a directory that is being moved as free of such names
 		return f.atBorder(p)
 	}
 	return p, st
+}
+
+// roundBy is the directory that a call is made again in when it is answered with ESTALE. bind(2)
+// is not made again, and makes a node (unix_bind_bsd).
+func roundBy(op gate.Op, dir *node) *node {
+	if op == gate.OpMknod {
+		return nil
+	}
+	return dir
 }
 
 // atBorder waits for the border on behalf of a mutation that is admitted.

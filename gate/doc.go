@@ -27,6 +27,9 @@
 //     epoch, but for what has the freeze itself.
 //   - While an epoch is held up (Hold) its mutations wait and none is in flight. What has
 //     waited for long enough, or would be one too many to wait, is refused.
+//   - Who is willing to wait for a lease (Line) has it in the order of asking, and nobody
+//     who comes later takes it before. A writer waits for as long as WaitOnConflict says,
+//     without a lock of the kernel's where the call can be made again.
 //
 // It does not promise anything about writes that do not come through the mount,
 // about a descriptor that a holder passes to somebody else on purpose, or about

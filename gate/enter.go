@@ -3,7 +3,6 @@ package gate
 import (
 	"context"
 	"errors"
-	"syscall"
 	"time"
 
 	"github.com/jvsfs/jvsfs/lease"
@@ -35,6 +34,11 @@ type Request struct {
 	// Signal is closed when the caller has got a signal. One that is being killed does not
 	// wait any longer. nil: it is not told.
 	Signal <-chan struct{}
+	// Round says that the kernel makes the call again when it is answered with ESTALE.
+	Round bool
+
+	wait  *wait // of a caller that waits in line
+	probe bool  // nothing is mutated: the lease is taken for what comes next
 }
 
 // Pass is the permission for one mutation. Leave must be called when the backing
@@ -113,7 +117,9 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 				}
 				continue
 			}
-			g.count(p)
+			if !r.probe {
+				g.count(p)
+			}
 			return p, nil
 		case no == nil: // the mode was switched meanwhile: decide anew
 			p.undo(r)
@@ -125,6 +131,12 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 				return Pass{}, g.killed(r)
 			}
 			no.Caller = r.Caller
+			switch waits := g.willing(under.mode, r, no); {
+			case waits && r.wait == nil:
+				return g.enterInLine(r)
+			case waits || r.probe: // it goes on in line, or comes to the gate itself
+				return Pass{}, no
+			}
 			if p, no, done := g.carryOut(under, no, r); done {
 				return p, no
 			}
@@ -266,8 +278,11 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 				return Pass{}, g.refusal(r.Op, ReasonHeldUp, e)
 			}
 		case acquire:
+			if g.outOfTurn(r) {
+				return Pass{}, g.refusal(r.Op, ReasonQueued, e)
+			}
 			if r.May != nil && !r.May() {
-				return Pass{}, &Refusal{Reason: ReasonNoRight, Op: r.Op, Errno: syscall.EPERM, Worktree: g.cfg.Worktree}
+				return Pass{}, g.noRight(r)
 			}
 			if no := g.acquireFor(r, id, e); no != nil {
 				if no.Reason == ReasonHeldElsewhere && g.waitForRelease(r) {

@@ -29,9 +29,11 @@ type GuardConfig struct {
 	OnFree   OnFree
 	Scope    Scope
 	Errno    syscall.Errno // of every refusal; 0 is EROFS
-	Policy   lease.Policy
-	Clock    lease.Clock
-	Resolver *Resolver
+	// WaitOnConflict is how long a writer waits for who holds instead of being refused.
+	WaitOnConflict time.Duration
+	Policy         lease.Policy
+	Clock          lease.Clock
+	Resolver       *Resolver
 	// Ends tells when holders end; nil leaves that to the keeper's looks.
 	Ends *Ends
 	// Enforcement is the one of the mount; nil enforces, and is never switched.
@@ -61,6 +63,8 @@ type Guard struct {
 	accompanied atomic.Bool            // see Accompany
 	patience    time.Duration          // holdPatience, but in tests
 	members     members
+	line        Line   // who waits for the lease
+	opened      herald // tells of each Open
 
 	mu sync.Mutex // of what says so in fence and history
 }
@@ -147,6 +151,7 @@ func (g *Guard) Open(gr lease.Grant) {
 		old.end() // the keeper closes before it opens; this is for a keeper that forgot
 		g.passed(old)
 	}
+	g.opened.tell()
 }
 
 // Extend moves the deadline of the open epoch. Source: lease.Fence.

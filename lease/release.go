@@ -22,7 +22,10 @@ func (k *Keeper) release(ctx context.Context, t Token, kind LossKind) error {
 		return err
 	}
 	defer k.leave()
-	if k.cur == nil || t != 0 && k.cur.token() != t {
+	if k.cur != nil && t != 0 && k.cur.token() != t { // it is over, and the next one's has begun
+		return k.notHeld()
+	}
+	if k.cur == nil {
 		return k.notHeld()
 	}
 	if !kind.gives() {

@@ -30,6 +30,8 @@ type Config struct {
 	Cache        string        // auto | shared | exclusive: how long the kernel may believe what it was told
 	CacheTimeout time.Duration // of names and attributes that others can change, whole milliseconds
 
+	WaitOnConflict time.Duration // of a write for who holds the lease, instead of a refusal; 0 = none, at most MaxWaitOnConflict
+
 	FileLocks string // everywhere | mount: between whom flock and fcntl locks hold
 
 	// Timing of leases, whole milliseconds (locking spec v6.3 writes them as such).
@@ -63,6 +65,9 @@ type WorktreeRule struct {
 	Scope  string
 	Exempt []string // nil inherits; empty exempts nothing
 }
+
+// MaxWaitOnConflict bounds WaitOnConflict: what waits may keep a file locked in the kernel.
+const MaxWaitOnConflict = time.Minute
 
 // Default is the configuration of a mount without file and flags. The timings
 // are the defaults of locking spec v6.3.
