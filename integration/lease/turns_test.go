@@ -20,10 +20,18 @@ import (
 // Whoever is willing to wait for a lease has it in the order of asking, and is not refused for
 // having asked while somebody else's short command had it.
 
-const (
-	turnAgents   = 8
-	turnCommands = 100 // of each agent, one after the other
-)
+const turnAgents = 8
+
+// turnCommands is how many commands each agent runs, one after the other: JVSFS_TURNS, or few.
+func turnCommands(t testing.TB) int {
+	text := os.Getenv("JVSFS_TURNS")
+	if text == "" {
+		return harness.Rounds(25)
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return n
+}
 
 // agents run commands in one worktree at the same time. Each is told who it is, and how many
 // commands had their turn before it was begun; its command adds a line of both to the file
@@ -32,7 +40,7 @@ func agents(m *harness.Mount, command func(agent, before string) *exec.Cmd) {
 	m.T.Helper()
 	turns := m.Behind("turns")
 	require.NoError(m.T, os.WriteFile(turns, nil, 0o644))
-	rounds := harness.Rounds(turnCommands)
+	rounds := turnCommands(m.T)
 	var all sync.WaitGroup
 	for i := range turnAgents {
 		all.Go(func() {
