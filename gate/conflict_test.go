@@ -185,3 +185,40 @@ func TestWhoNeverComesBackIsForgotten(t *testing.T) {
 	require.Equal(t, ReasonComeAgain, no.Reason)
 	require.Eventually(t, func() bool { return !g.cfg.Enforcement.Awaited() && !g.line.Busy() }, 20*time.Second, 10*time.Millisecond)
 }
+
+// A call that has had its turn, and lost the lease before it was made again, waits where it is:
+// the kernel makes it again once, and would show ESTALE to the caller.
+func TestWhoHadItsTurnIsNotSentRoundAgain(t *testing.T) {
+	g, k := willingGuard(t, time.Minute)
+	r := writerOf(2)
+	r.Round = true
+	other := userHolder(1, "other")
+	token := k.give(other)
+	_, no := g.Enter(r)
+	require.Equal(t, ReasonComeAgain, no.Reason)
+	k.lose(lease.LossReleased, token, other)
+	g.cfg.Enforcement.Await(r.Caller, nil)
+	own := g.open.Load()
+	k.lose(lease.LossReleased, own.id.Token(), own.holder())
+	token = k.give(other)
+	done := begin(g, r)
+	awaitLine(t, g, 1)
+	require.Empty(t, done)
+	k.lose(lease.LossReleased, token, other)
+	a := <-done
+	require.Nil(t, a.no)
+	a.p.Leave()
+}
+
+func TestWhoHasWaitedForLongEnoughWaitsNoLonger(t *testing.T) {
+	g, _ := willingGuard(t, time.Minute)
+	w := g.newWait(OpMkdir)
+	w.until = time.Now()
+	var s rounds
+	require.True(t, s.send(7, w))
+	require.Same(t, w, s.take(7))
+	require.Nil(t, s.take(7))
+	require.Same(t, w, s.back(7, g), "its time is over when it comes back")
+	require.Nil(t, s.back(7, g), "the next call is another one")
+	w.turn.Leave()
+}

@@ -43,11 +43,11 @@ var lineMutations = slices.Concat(
 	in("gate/rounds.go", mutation{
 		What: "a caller is sent round again, though the kernel makes its call again once",
 		Old:  "if s.all[tid] != nil || len(s.all) >= roundsMax {", New: "if len(s.all) >= roundsMax {",
-		Tests: []string{"TestNobodyIsSentRoundTwice"},
+		Tests: []string{"TestWhoHadItsTurnIsNotSentRoundAgain"},
 	}, mutation{
 		What: "who has waited for long enough waits once more",
 		Old:  "case time.Now().Before(r.until):", New: "case true:",
-		Tests: []string{"TestNobodyIsSentRoundTwice"},
+		Tests: []string{"TestWhoHasWaitedForLongEnoughWaitsNoLonger"},
 	}, mutation{
 		What: "who never comes back is waited for by all",
 		Old:  "r.turn.Leave()", New: "_ = r.turn",
