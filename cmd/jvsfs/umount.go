@@ -88,10 +88,10 @@ func refuseLiving(ctx context.Context, m *mountinfo.Info, why *api.Failure) erro
 	short, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	state, err := client.ConnectionOf(short, m)
-	switch {
-	case state == client.ConnectionGone:
+	switch state {
+	case client.ConnectionGone:
 		return nil
-	case state == client.ConnectionUnknown:
+	case client.ConnectionUnknown:
 		return fmt.Errorf("cannot tell whether the mount at %s is dead: %w", m.Mountpoint, err)
 	}
 	f := *why
@@ -166,10 +166,11 @@ func unmountDead(m *mountinfo.Info) error {
 		return err
 	}
 	d := host.DeviceOf(m)
-	if there, err := fusefs.Connected(d.Major, d.Minor); there || err != nil {
-		return nil // it is mounted elsewhere too, or that cannot be told: it may be recovered there
+	// It may be mounted elsewhere too, for example in another mount namespace, and may be recovered there.
+	if there, err := fusefs.Connected(d.Major, d.Minor); !there && err == nil {
+		return host.ForgetMount(d)
 	}
-	return host.ForgetMount(d)
+	return nil
 }
 
 // unmountPlainly unmounts one mount, and asks no daemon.

@@ -23,9 +23,9 @@ func TestMountRefusesWhatItCannotFence(t *testing.T) {
 	}
 	root, run, logs := here("root"), here("run"), here("logs")
 	require.NoError(t, unix.Mount("/", root, "", unix.MS_BIND, ""))
-	defer unix.Unmount(root, unix.MNT_DETACH) //nolint:errcheck // with the test's namespace at the latest
+	defer unix.Unmount(root, unix.MNT_DETACH)
 	require.NoError(t, unix.Mount("/run/jvsfs", run, "", unix.MS_BIND, ""))
-	defer unix.Unmount(run, unix.MNT_DETACH) //nolint:errcheck // likewise
+	defer unix.Unmount(run, unix.MNT_DETACH)
 	require.NoError(t, os.Symlink(logs, filepath.Join(m.Base, "link")))
 
 	for dir, why := range map[string]string{
