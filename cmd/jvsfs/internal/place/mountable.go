@@ -18,7 +18,7 @@ import (
 // kernelTypes are the file systems that the kernel generates. Nobody keeps files in them.
 var kernelTypes = []string{
 	"autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs",
-	"fusectl", "hugetlbfs", "mqueue", "nsfs", "proc", "pstore", "resctrl", "rpc_pipefs", "securityfs", "selinuxfs",
+	"fusectl", "hugetlbfs", "nsfs", "proc", "pstore", "resctrl", "rpc_pipefs", "securityfs", "selinuxfs",
 	"smackfs", "sysfs", "tracefs",
 }
 
