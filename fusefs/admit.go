@@ -37,6 +37,7 @@ type passes struct {
 	// may judges what the kernel has not judged of the caller's permission. It is asked before a
 	// lease is taken.
 	may      func() bool
+	round    *node // the directory in which the kernel asks again when it repeats the call; nil: it does not repeat it
 	changing *node // its change has begun
 }
 
@@ -62,7 +63,7 @@ func (p *passes) leave(st *fuse.Status) {
 
 // request is the question to a guard.
 func (p *passes) request(h *fuse.InHeader, epoch gate.Epoch) gate.Request {
-	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may, Through: p.through, Signal: p.signal}
+	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may, Through: p.through, Signal: p.signal, Round: p.round != nil}
 	if p.spot != nil {
 		p.spot.who = r
 		r.At = p.spot
@@ -167,6 +168,9 @@ func (f *rawFS) admitRule(p *passes, req gate.Request, r *layout.Rule) fuse.Stat
 	}
 	pass, no := g.Enter(req)
 	if no != nil {
+		if no.Reason == gate.ReasonComeAgain {
+			f.kernel.dropAttr(p.round.id)
+		}
 		return fuse.Status(no.Errno)
 	}
 	p.of[p.n].guard, p.of[p.n].pass = g, pass
@@ -271,12 +275,23 @@ func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader,
 		if op == gate.OpMkdir && f.entryOf(dir, name).Mkdir {
 			rules = append(buf[:0], layout.Open)
 		}
-		return f.admit(signal, op, h, rules, f.spotOfEntry(op, dir, name), mayEntry(op, dir, name))
+		return f.admitAs(passes{
+			op: op, spot: f.spotOfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: signal, round: roundBy(op, dir),
+		}, h, rules)
 	})
 	if st == fuse.OK && gate.Reserved(name) { // such a name must not come into a directory that is being moved because it had none
 		return f.atBorder(p)
 	}
 	return p, st
+}
+
+// roundBy returns the directory in which the kernel repeats a call that was answered with ESTALE, or
+// nil. bind(2) makes a node and is not repeated (unix_bind_bsd).
+func roundBy(op gate.Op, dir *node) *node {
+	if op == gate.OpMknod {
+		return nil
+	}
+	return dir
 }
 
 // atBorder waits for the border with a mutation that is admitted.

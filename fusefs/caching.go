@@ -188,7 +188,7 @@ func (f *rawFS) attrTimeout(n *node) time.Duration {
 	if at := n.longTimeout(); at.dir != nil && at.losses == f.losses.Load() {
 		t = f.trust(n)
 	}
-	if t <= f.opts.CacheTimeout && n.locks.ever.Load() {
+	if t <= f.opts.CacheTimeout && n.locks.ever.Load() || f.opts.Enforcement.Awaited() { // a caller that should wait must ask
 		return 0
 	}
 	return t

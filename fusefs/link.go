@@ -73,7 +73,9 @@ func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n, dir
 	if len(rules) > 1 {
 		return p, nil, known, fuse.EXDEV
 	}
-	p, st = f.admit(cancel, gate.OpLink, &in.InHeader, rules, f.spotOfLink(n, dir, name), mayLink(n, dir))
+	p, st = f.admitAs(passes{
+		op: gate.OpLink, spot: f.spotOfLink(n, dir, name), may: mayLink(n, dir), signal: cancel, round: dir,
+	}, &in.InHeader, rules)
 	return p, rules[0], known, st
 }
 

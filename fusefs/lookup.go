@@ -9,8 +9,9 @@ import (
 )
 
 // Lookup finds one name in a directory.
-func (f *rawFS) Lookup(_ <-chan struct{}, h *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+func (f *rawFS) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
 	f.stats.count(gate.OpLookup)
+	f.opts.Enforcement.Await(callerID(h), cancel)
 	dir := f.nodes.get(h.NodeId)
 	if dir == nil {
 		return fuse.ENOENT
@@ -78,8 +79,9 @@ func (f *rawFS) forget(nodeid, nlookup uint64) {
 }
 
 // GetAttr reads an inode's attributes.
-func (f *rawFS) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
+func (f *rawFS) GetAttr(cancel <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
 	f.stats.count(gate.OpGetAttr)
+	f.opts.Enforcement.Await(callerID(&in.InHeader), cancel)
 	n := f.nodes.get(in.NodeId)
 	if n == nil {
 		return fuse.ENOENT

@@ -48,7 +48,7 @@ func (f *rawFS) admitRename(r renaming, through *gate.Freeze) (passes, fuse.Stat
 		}
 		p, st := f.admitAs(passes{
 			op: gate.OpRename, through: through, signal: r.signal, spot: f.spotOfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
-			may: mayRename(r.from, r.oldName, r.to, r.newName),
+			may: mayRename(r.from, r.oldName, r.to, r.newName), round: r.from,
 		}, &r.in.InHeader, rules)
 		if st == fuse.OK {
 			p, st = f.atBorder(p)

@@ -23,6 +23,9 @@
 //     epoch, except mutations that come through the freeze itself.
 //   - While an epoch is frozen (Guard.Freeze) its mutations wait and none is in flight. Waiters beyond
 //     5 s, or beyond [MaxWaiting] of a mount, are refused.
+//   - Those who wait for a lease (Line) get it in the order of asking, and nobody who comes later takes
+//     it before. A writer waits for at most WaitOnConflict, and without a lock of the kernel if the
+//     call can be made again.
 //
 // Not guaranteed is anything about writes that do not come through the mount, about a descriptor
 // that a holder passes to somebody else on purpose, or about a descendant that has cut every tie to

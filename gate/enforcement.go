@@ -25,6 +25,7 @@ type Enforcement struct {
 	frozen  atomic.Pointer[Freeze]
 	waiting atomic.Int64 // how many mutations wait
 	onWait  func() (end func())
+	rounds  rounds // callers that come again
 
 	mu     sync.Mutex
 	undone []*epoch // of former regimes, not yet seen to drain

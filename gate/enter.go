@@ -18,7 +18,9 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 				}
 				continue
 			}
-			g.count(p)
+			if !r.probe {
+				g.count(p)
+			}
 			return p, nil
 		case no == nil: // the mode was switched meanwhile: decide again
 			p.undo(r)
@@ -30,6 +32,12 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 				return Pass{}, g.killed(r)
 			}
 			no.Caller = r.Caller
+			switch waits := g.willing(under.mode, r, no); {
+			case waits && r.wait == nil:
+				return g.enterInLine(r)
+			case waits || r.probe: // it goes on waiting, or comes to the gate itself
+				return Pass{}, no
+			}
 			if p, no, done := g.carryOut(under, no, r); done {
 				return p, no
 			}

@@ -29,9 +29,11 @@ type GuardConfig struct {
 	OnFree   OnFree
 	Scope    Scope
 	Errno    syscall.Errno // of every refusal; 0 is EROFS
-	Policy   lease.Policy
-	Clock    lease.Clock
-	Resolver *Resolver
+	// WaitOnConflict is how long a writer waits for another holder to end. 0: it is refused at once.
+	WaitOnConflict time.Duration
+	Policy         lease.Policy
+	Clock          lease.Clock
+	Resolver       *Resolver
 	// Ends tells when holders end. With nil only the keeper looks for that.
 	Ends *Ends
 	// Enforcement is shared by the mount. nil enforces and is never switched.
@@ -62,6 +64,8 @@ type Guard struct {
 	accompanied atomic.Bool            // see Accompany
 	patience    time.Duration          // freezePatience, but in tests
 	members     members
+	line        Line   // those who wait for the lease
+	opened      herald // tells of each Open
 
 	mu sync.Mutex // guards the parts of fence and history that say so
 }
@@ -148,6 +152,7 @@ func (g *Guard) Open(gr lease.Grant) {
 		old.end() // the keeper closes before it opens; this is for a keeper with a bug
 		g.passed(old)
 	}
+	g.opened.tell()
 }
 
 // Extend moves the deadline of the open epoch. Source: lease.Fence.

@@ -38,10 +38,13 @@ const (
 	ReasonSealed
 	ReasonBadWorktree
 	reasonNotExempt
+	reasonQueued
 	// reasonNoRight is no refusal of the lease: it is neither counted nor told.
 	reasonNoRight
 	// reasonKilled is none, either: the caller was killed while it waited.
 	reasonKilled
+	// ReasonComeAgain is none, either: the caller makes the call again, and waits before.
+	ReasonComeAgain
 	reasonCount
 )
 
@@ -126,11 +129,17 @@ var verdicts = [reasonCount]verdict{
 	reasonNotExempt: {lease.ClassFencingMismatch,
 		"this file was opened for writing where anybody may write, and it is not there any more, or has another name elsewhere (worktree {worktree})",
 		"close the file and open it again under the lease"},
+	reasonQueued: {lease.ClassLockConflict,
+		"others have asked for the lease of worktree {worktree} before",
+		"wait for it, too: mount with a longer wait_on_conflict, or jvsfs exec --wait 1m <worktree> -- CMD"},
 	reasonNoRight: {ClassNoRight,
 		"the caller may not make this change itself, so no lease of worktree {worktree} is taken for it",
 		"ask the worktree's owner, or root"},
 	reasonKilled: {lease.ClassLockConflict,
 		"the caller was killed while it waited for the lease of worktree {worktree}",
+		"nothing was written"},
+	ReasonComeAgain: {lease.ClassLockConflict,
+		"the caller is to make the call again when it has waited for the lease of worktree {worktree}",
 		"nothing was written"},
 }
 

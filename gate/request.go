@@ -26,4 +26,9 @@ type Request struct {
 	// Signal is closed when the caller has got a signal. A caller that is being killed stops
 	// waiting. nil: unknown.
 	Signal <-chan struct{}
+	// Round says that the kernel makes the call again if it is answered with ESTALE.
+	Round bool
+
+	wait  *wait // of a caller that waits in line
+	probe bool  // nothing is mutated: the lease is taken for the call that follows
 }

@@ -1,10 +1,6 @@
 package gate
 
-import (
-	"syscall"
-
-	"github.com/jvsfs/jvsfs/lease"
-)
+import "github.com/jvsfs/jvsfs/lease"
 
 // judgeWriter lets the writers of the open epoch in. If nobody holds the lease it may take one for
 // the writer. It decides again after each wait and each acquired lease, a few times at most.
@@ -49,8 +45,11 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 				return Pass{}, g.refusal(r.Op, reasonHandover, e)
 			}
 		case acquire:
+			if g.outOfTurn(r) {
+				return Pass{}, g.refusal(r.Op, reasonQueued, e)
+			}
 			if r.May != nil && !r.May() {
-				return Pass{}, &Refusal{Reason: reasonNoRight, Op: r.Op, Errno: syscall.EPERM, Worktree: g.cfg.Worktree}
+				return Pass{}, g.noRight(r)
 			}
 			if no := g.acquireFor(r, id, e); no != nil {
 				if no.Reason == reasonHeldElsewhere && g.waitForRelease(r) {

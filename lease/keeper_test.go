@@ -146,6 +146,20 @@ func TestLateRenewNeverOverwritesASuccessor(t *testing.T) {
 	require.EqualValues(t, 2, view.Record.FencingToken)
 }
 
+// Who gives a lease back that is over already must not give back that of the next holder.
+func TestOnlyTheLeaseThatIsMeantIsReleased(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	first := a.must(t, ann)
+	require.NoError(t, a.ReleaseToken(bg, first.Token, LossReleased))
+	second := a.must(t, bob)
+	requireClass(t, ClassLockNotHeld, a.ReleaseToken(bg, first.Token, LossReleased))
+	g, held := a.Held()
+	require.True(t, held)
+	require.Equal(t, second.Token, g.Token)
+	require.NoError(t, a.Release(bg, LossReleased), "whichever is held")
+}
+
 func TestSuccessorClosesAtOnce(t *testing.T) {
 	for _, name := range []string{"main.claim.00000000000000000002", "main.claim.00000000000000000009"} {
 		d, c := testDir(t), newFakeClock()

@@ -31,6 +31,8 @@ type Config struct {
 	Cache        string        // auto | shared | exclusive: how long the kernel may cache
 	CacheTimeout time.Duration // of names and attributes that others can change, in whole milliseconds
 
+	WaitOnConflict time.Duration // how long a write waits for another holder to end; 0 = not at all, at most MaxWaitOnConflict
+
 	FileLocks string // everywhere | mount: between which processes flock and fcntl locks hold
 
 	// Timing of leases, in whole milliseconds, as locking spec v6.3 writes them.
@@ -64,6 +66,9 @@ type WorktreeRule struct {
 	Scope  string
 	Exempt []string // nil takes the mount's list; an empty list exempts nothing
 }
+
+// MaxWaitOnConflict bounds WaitOnConflict, because a call that waits may keep a file locked in the kernel.
+const MaxWaitOnConflict = time.Minute
 
 // Default is the configuration without file and flags. The timings are the defaults of locking spec
 // v6.3.

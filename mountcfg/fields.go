@@ -8,6 +8,8 @@ import (
 	"time"
 )
 
+const keyWaitOnConflict = "wait_on_conflict"
+
 // kind says which YAML scalars a field accepts.
 type kind uint8
 
@@ -75,6 +77,8 @@ var fields = []field{
 		onFrees, func(c *Config) *string { return &c.OnFree }),
 	choiceField("scope", kindChoice, "`WHO` counts as the holder: tree, session, user, cgroup or mount (default: tree for a lease taken on purpose, session otherwise)",
 		scopes, func(c *Config) *string { return &c.Scope }),
+	durationField(keyWaitOnConflict, "how `LONG` a write waits for another holder to end, in the order of asking, before it is refused; at most 1m, 0 refuses at once",
+		func(c *Config) *time.Duration { return &c.WaitOnConflict }),
 	choiceField("errno", kindChoice, "`ERRNO` of a refusal: EROFS, EACCES, EPERM, EBUSY or EIO",
 		errnos, func(c *Config) *string { return &c.Errno }),
 	choiceField("cache", kindChoice, "`HOW` names and attributes are cached: auto (long while this mount's holder is the only writer), shared (cache_timeout) or exclusive (always long: you say that nobody else changes the backing directory)",
@@ -188,7 +192,7 @@ func globsField(key, usage string, at func(*Config) *[]string) field {
 }
 
 func mayBeZero(key string) bool {
-	return key == "max_clock_skew" || key == "steal_grace" || key == "cache_timeout"
+	return key == "max_clock_skew" || key == "steal_grace" || key == "cache_timeout" || key == keyWaitOnConflict
 }
 
 func assign[T any](at *T, value T, err error) error {

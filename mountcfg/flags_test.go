@@ -99,7 +99,7 @@ func TestResolvePrecedence(t *testing.T) {
 		{"noexec", "false", "default"}, {"nosymfollow", "false", "default"}, {"control", "", "default"},
 		{"layout", "auto", "default"}, {"mode", "shared", path + ":1"},
 		{"enforce", "enforce", "default"}, {"on_free", "acquire", "default"},
-		{"scope", "default", "flag"}, {"errno", "EPERM", "flag"},
+		{"scope", "default", "flag"}, {"wait_on_conflict", "0s", "default"}, {"errno", "EPERM", "flag"},
 		{"cache", "auto", "default"}, {"cache_timeout", "1s", "default"}, {"file_locks", "everywhere", "default"},
 		{"lease_duration", "30s", "default"}, {"renew_interval", "10s", "default"},
 		{"max_clock_skew", "2s", "default"}, {"steal_grace", "1s", "default"}, {"log_file", "", "default"},

@@ -27,6 +27,9 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("renew_interval %s (%s) must be shorter than lease_duration %s (%s)",
 			c.RenewInterval, c.where("renew_interval"), c.LeaseDuration, c.where("lease_duration")))
 	}
+	if c.WaitOnConflict > MaxWaitOnConflict {
+		errs = append(errs, fmt.Errorf("wait_on_conflict %s (%s): want %s at most", c.WaitOnConflict, c.where(keyWaitOnConflict), MaxWaitOnConflict))
+	}
 	errs = append(errs, c.validateLogFile(), c.validateMetrics())
 	for _, id := range slices.Sorted(maps.Keys(c.Worktrees)) {
 		errs = append(errs, c.validateRule(id))

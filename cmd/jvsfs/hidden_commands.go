@@ -4,14 +4,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 )
 
 func newProbeCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: recovery.ProbeName, Hidden: true, Args: usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return recovery.Probe() },
+		Use: client.ProbeName, Hidden: true, Args: usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return client.Probe() },
 	}
 }
 

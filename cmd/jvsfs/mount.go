@@ -30,6 +30,7 @@ type mountCommand struct {
 	background bool // this process is the daemon that another one waits for
 	recover    bool
 	replace    bool
+	strict     bool               // a process beneath is an error
 	state      string             // the device whose daemon left the configuration, "" for none
 	recovery   *recovery.Recovery // what prepare has found
 }
@@ -48,6 +49,15 @@ The lease records of a plain directory are in --control, or below ` + place.Defa
 A directory tree has one set of records. If another mount serves the directory, one
 above it or one below it with other records, this mount fails and names the other one.
 
+A process that is in the directory already (by its working directory, an open file or
+a mapping) stays beneath the mount, and its writes are not fenced. mount names these
+processes, first the shell that runs it: cd "$PWD" takes that shell into the mount. With
+--strict nothing is mounted over a process.
+
+mount refuses /, file systems of the kernel (/proc, /sys, /dev), and a directory that
+holds what jvsfs itself needs: ` + host.SocketDir + `, ` + place.DefaultControlRoot + `, its log, lease
+records. The records of a repository, and a --control below SOURCE, may be in it.
+
 mount(8) and fstab use the type ` + host.FSType + ` and the options of -o.
 
 SIGTERM or SIGINT ends the daemon and unmounts. If the mount is busy, the daemon
@@ -58,6 +68,7 @@ releases its leases and leaves a dead mount, which refuses everything.`,
 	m.settings.addFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&m.asJSON, "json", false, "print JSON when the mount serves")
 	cmd.Flags().BoolVar(&m.foreground, "foreground", false, "stay in the foreground, and log to standard error")
+	cmd.Flags().BoolVar(&m.strict, "strict", false, "mount nothing while a process is in the directory and would write past the mount")
 	m.addRecoverFlags(cmd.Flags())
 	return cmd
 }
@@ -97,6 +108,9 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 		return cfg, place.Place{}, api.UsageError(err)
 	}
 	p, err := m.sourceOf(cfg)
+	if err == nil && m.recovery == nil { // a restored mount was checked when it was made
+		err = p.Mountable(cmp.Or(cfg.Mountpoint, p.Root), daemon.LogPath(cfg), mounts)
+	}
 	return cfg, p, err
 }
 
@@ -150,6 +164,10 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 	if err := needRoot(); err != nil {
 		return err
 	}
+	done := mountedOf(cfg, p)
+	if err := m.refuseStanding(done.Mountpoint); err != nil {
+		return err
+	}
 	log, err := daemon.OpenLog(cfg)
 	if err != nil {
 		return err
@@ -168,8 +186,8 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 	}
 	m.sayCopies(before)
 	m.sayLocks(cfg)
-	done := mountedOf(cfg, p)
 	done.Hidden = m.sayHidden(p, done.Mountpoint)
+	done.Beneath = m.sayBeneath(done.Mountpoint)
 	if m.asJSON {
 		return human.PrintJSON(m.io.out, done)
 	}
@@ -185,6 +203,8 @@ type mounted struct {
 	Locks      string      `json:"locks"`
 	Local      bool        `json:"local,omitempty"`
 	Hidden     []string    `json:"hidden,omitempty"` // mounts inside of the source that are no part of it
+
+	Beneath []api.BusyEntry `json:"beneath,omitempty"` // the processes in the directory that the mount covers
 }
 
 func mountedOf(cfg mountcfg.Config, p place.Place) mounted {
@@ -227,8 +247,17 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 		return err
 	}
 	if !m.background {
+		point := mountedOf(cfg, p).Mountpoint
+		if err := m.refuseStanding(point); err != nil {
+			return err
+		}
 		m.sayLocal(p)
-		m.sayHidden(p, mountedOf(cfg, p).Mountpoint)
+		m.sayHidden(p, point)
+		tell := ready
+		ready = func(err error) error {
+			m.sayBeneath(point)
+			return tell(err)
+		}
 	}
 	if err := daemon.Detach(); err != nil {
 		return err

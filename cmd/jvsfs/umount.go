@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/moby/sys/mountinfo"
 	"github.com/spf13/cobra"
@@ -34,7 +35,8 @@ func newUmountCommand(io stdio) *cobra.Command {
 
 A mount whose daemon is dead refuses everything. jvsfs recover restores it. umount
 takes it away only with --bare, because then nothing fences writes to the directory
-below.`,
+below. --bare never takes away a mount that a daemon serves. The kernel says which
+mounts are dead, also if the daemon cannot be asked from here.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := unmountPath(cmd.Context(), io, args[0], bare)
@@ -67,7 +69,37 @@ func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
 	case !bare:
 		return wantsBare(f, m.Mountpoint)
 	}
+	if err := refuseLiving(ctx, m, api.AsFailure(err)); err != nil {
+		return err
+	}
 	return unmountDead(m)
+}
+
+// bareWait bounds the wait for a killed daemon to be gone.
+const bareWait = 10 * time.Second
+
+// refuseLiving refuses --bare for a mount that is not dead, whatever its control socket says. Without the mount
+// nothing would fence the directory below while somebody writes under a lease.
+func refuseLiving(ctx context.Context, m *mountinfo.Info, why *api.Failure) error {
+	patience := client.StatusTimeout
+	if client.NobodyThere(why.Err) {
+		patience = bareWait
+	}
+	short, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	state, err := client.ConnectionOf(short, m)
+	switch state {
+	case client.ConnectionGone:
+		return nil
+	case client.ConnectionUnknown:
+		return fmt.Errorf("cannot tell whether the mount at %s is dead: %w", m.Mountpoint, err)
+	}
+	f := *why
+	f.Message = fmt.Sprintf("the mount at %s is not dead, and --bare takes away dead mounts alone: %s", m.Mountpoint, why.Message)
+	if client.IsUnseen(why) {
+		f.Next += fmt.Sprintf("; umount -i %s takes it away from this mount namespace alone", m.Mountpoint)
+	}
+	return &f
 }
 
 // wantsBare adds advice about --bare, but only for a dead mount. A daemon that is only silent may still answer,
@@ -134,10 +166,11 @@ func unmountDead(m *mountinfo.Info) error {
 		return err
 	}
 	d := host.DeviceOf(m)
-	if there, err := fusefs.Connected(d.Major, d.Minor); there && err == nil {
-		return nil // elsewhere, be it in another mount namespace: it may be recovered there
+	// It may be mounted elsewhere too, for example in another mount namespace, and may be recovered there.
+	if there, err := fusefs.Connected(d.Major, d.Minor); !there && err == nil {
+		return host.ForgetMount(d)
 	}
-	return host.ForgetMount(d)
+	return nil
 }
 
 // unmountPlainly unmounts one mount, and asks no daemon.

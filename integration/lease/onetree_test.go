@@ -146,6 +146,36 @@ func TestOneTreeOneSetOfRecords(t *testing.T) {
 	}
 }
 
+// Two that come at the same time with different records are never both served: each locks first,
+// and looks afterwards.
+func TestOneTreeAtTheSameTime(t *testing.T) {
+	for name, ways := range map[string][2]way{
+		"one tree":             {{source: "plain", control: "c1"}, {source: "plain", control: "c2"}},
+		"a tree and its parts": {{source: "plain", control: "c1"}, {source: "plain/sub/deep", control: "c2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newForest(t)
+			for range harness.Rounds(5) {
+				var begun []*harness.Background
+				var points []string
+				for i, w := range ways {
+					points = append(points, f.dir("at"+strconv.Itoa(i)))
+					begun = append(begun, f.Start(append([]string{f.Bin}, f.args(w, points[i])...)...))
+				}
+				for i, b := range begun {
+					if exit, said := b.Wait(); exit == 0 {
+						f.left = append(f.left, points[i])
+					} else {
+						require.Contains(t, said, "served with other records already")
+					}
+				}
+				require.LessOrEqual(t, len(f.left), 1, "both are served")
+				f.unmountAll()
+			}
+		})
+	}
+}
+
 // Mounts that agree about the records, or have nothing in common, do not disturb each other.
 func TestOneTreeLegalPairs(t *testing.T) {
 	for name, pair := range map[string][2]way{

@@ -144,8 +144,8 @@ func requireScripts(t *testing.T, block string) {
 	}
 }
 
-// consoleScript types the lines with "$" while somebody else holds the lease of main, and
-// compares the answers but for numbers and names.
+// consoleScript types the lines with "$" and compares the answers but for numbers and names. If an answer
+// names a holder, somebody else holds the lease of main meanwhile.
 func consoleScript(text string) string {
 	var typed strings.Builder
 	for line := range strings.Lines(text) {
@@ -154,13 +154,14 @@ func consoleScript(text string) string {
 			typed.WriteString("printf '$ %s\\n' " + quoted(command) + "\nbash -c " + quoted(command) + " || true\n")
 		}
 	}
-	purpose := regexp.MustCompile(`\d for (.*?) \(token`).FindStringSubmatch(text)[1]
+	hold, end := "", ""
+	if m := regexp.MustCompile(`\d for (.*?) \(token`).FindStringSubmatch(text); m != nil {
+		hold = "findmnt -rn -t fuse.jvsfs -M /srv/repo >/dev/null || jvsfs mount --log-file /srv/log /srv/repo\nmkfifo /srv/held\njvsfs exec --purpose " + quoted(m[1]) +
+			" /srv/repo/main -- sh -c 'echo >/srv/held; exec sleep 600' & holder=$!\nread -r _ </srv/held\n"
+		end = "kill $holder\nwait $holder || true\nrm /srv/held\n"
+	}
 	return `echo == console
-findmnt -rn -t fuse.jvsfs -M /srv/repo >/dev/null || jvsfs mount --log-file /srv/log /srv/repo
-mkfifo /srv/held
-jvsfs exec --purpose ` + quoted(purpose) + ` /srv/repo/main -- sh -c 'echo >/srv/held; exec sleep 600' & holder=$!
-read -r _ </srv/held
-cat >/srv/typed <<'END_OF_BLOCK'
+` + hold + `cat >/srv/typed <<'END_OF_BLOCK'
 cd /srv/repo/main
 ` + typed.String() + `END_OF_BLOCK
 cat >/srv/printed <<'END_OF_BLOCK'
@@ -171,10 +172,7 @@ for file in /srv/printed /srv/answered; do
     -e 's/0ms ago/0s ago/' -e '/^make: /d' "$file"
 done
 diff /srv/printed /srv/answered
-kill $holder
-wait $holder || true
-rm /srv/held
-`
+` + end
 }
 
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -43,7 +43,7 @@ func FailureText(f *Failure) string {
 		fmt.Fprintf(&b, " (%s)", strings.Join(where, "; "))
 	}
 	b.WriteByte('\n')
-	b.WriteString(busyText(f.Busy))
+	b.WriteString(BusyText(f.Busy))
 	if f.Next != "" {
 		fmt.Fprintf(&b, "next: %s\n", human.PrintableLines(f.Next))
 	}
@@ -65,7 +65,8 @@ func HolderText(h *holderView) string {
 	return s
 }
 
-func busyText(entries []BusyEntry) string {
+// BusyText is a table of what processes do with a mount.
+func BusyText(entries []BusyEntry) string {
 	if len(entries) == 0 {
 		return ""
 	}

@@ -34,11 +34,34 @@ func Dial(ctx context.Context, m *mountinfo.Info) (*Client, error) {
 	d := net.Dialer{Timeout: api.AnswerTimeout}
 	conn, err := d.DialContext(ctx, "unix", host.SocketPath(host.DeviceOf(m)))
 	if err != nil {
-		return nil, deadMount(m, err)
+		return nil, askKernel(ctx, m, err)
 	}
 	c := &Client{mount: m, conn: conn.(*net.UnixConn), in: bufio.NewReader(conn)}
 	c.stop = context.AfterFunc(ctx, func() { _ = conn.Close() }) // the pending read reports it
 	return c, nil
+}
+
+// askKernel returns the error for a mount whose daemon cannot be reached. If nobody listens at the socket, the
+// kernel decides whether the mount is dead.
+func askKernel(ctx context.Context, m *mountinfo.Info, err error) *api.Failure {
+	if !NobodyThere(err) {
+		return deadMount(m, err)
+	}
+	short, cancel := context.WithTimeout(ctx, connectionPatience)
+	defer cancel()
+	state, _ := ConnectionOf(short, m)
+	if state == ConnectionSilent && errors.Is(err, os.ErrNotExist) {
+		state = ConnectionUp // a killed daemon leaves its socket, and there is none here: the daemon is stopped
+	}
+	if state != ConnectionUp {
+		return deadMount(m, err) // if the kernel cannot be asked, only the socket tells
+	}
+	socket := host.SocketPath(host.DeviceOf(m))
+	return &api.Failure{
+		Class: api.ClassNoMount, File: socket, Err: fmt.Errorf("%w: %v", errUnseen, err), //nolint:errorlint // the cause must not say that nobody listens
+		Message: fmt.Sprintf("the mount at %s is alive, but its daemon cannot be asked from here: nobody listens at %s, which is another one where the daemon runs (a container, or another mount namespace)", m.Mountpoint, socket),
+		Next:    fmt.Sprintf("run it where the mount was made, or bind %s from there to here", host.SocketDir),
+	}
 }
 
 // A mount that somebody may be serving is not called dead: the advice for a dead mount would end it.

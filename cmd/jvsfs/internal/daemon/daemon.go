@@ -163,7 +163,8 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 	guard := gate.NewGuard(gate.GuardConfig{
 		Worktree: id, Root: d.place.Root, Mode: gate.Mode(rule.Mode), Enforcement: d.mode.Enforcement,
 		OnFree: gate.OnFree(rule.OnFree), Scope: gate.Scope(rule.Scope), Errno: errno,
-		Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver, Ends: d.ends,
+		WaitOnConflict: d.cfg.WaitOnConflict,
+		Policy:         lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver, Ends: d.ends,
 		Exempt: exempt, OnExempt: d.trail.noteExempt,
 		OnRefusal: d.trail.logRefusal,
 	})

@@ -114,6 +114,10 @@ func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *session, req 
 		Live:    d.resolver.Liveness,
 		Say:     func(text string) error { return s.send(api.Response{Event: api.EventWaiting, Note: text}) },
 	}
+	if !req.Robs {
+		wait.Turn, wait.OutOfTurn, wait.Own = w.guard.Line().Join(), w.guard.OutOfTurn, func() bool { return d.holdsAlready(w, h, who.id) }
+		defer wait.Turn.Leave()
+	}
 	grant, err := wait.Run(ctx, func() (lease.Grant, error) {
 		return w.latch.through(func() (lease.Grant, error) {
 			return lockop.StealFencing(ctx, d.locks.Store(w.id), s.peer.UID, req.Robs && req.Force, d.fenced(w, s),
@@ -124,6 +128,12 @@ func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *session, req 
 		return grant, api.NoProcess(who.id.PID, fmt.Errorf("it ended while the lease was taken; the lease is released"))
 	}
 	return grant, err
+}
+
+// holdsAlready reports whether the caller has the lease already, or belongs to the holder of an automatic one.
+func (d *leaseOps) holdsAlready(w *worktree, h lease.Holder, id gate.Identity) bool {
+	old, held := w.keeper.Held()
+	return held && (old.Holder.ID() == h.ID() || old.Holder.Auto && d.resolver.Member(old.Holder, id))
 }
 
 // holderFor makes the holder, and checks that its process is the pinned one.

@@ -29,7 +29,7 @@ func (d *leaseOps) answerRelease(ctx context.Context, w *worktree, s *session, r
 	if resp, inside, err := d.releaseInsideExec(w, s, req); inside {
 		return resp, err
 	}
-	if err := w.keeper.Release(ctx, lease.LossReleased); err != nil {
+	if err := w.keeper.ReleaseToken(ctx, token, lease.LossReleased); err != nil {
 		return api.Response{}, err
 	}
 	return api.Response{Note: note, Token: token}, nil

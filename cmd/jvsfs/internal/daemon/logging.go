@@ -55,14 +55,20 @@ const LogDir = "/var/log/jvsfs"
 
 // OpenLog opens the log file of a daemon, append only.
 func OpenLog(cfg mountcfg.Config) (*os.File, error) {
-	name := cfg.LogFile
-	if name == "" {
+	if cfg.LogFile == "" {
 		if err := os.MkdirAll(LogDir, 0o750); err != nil {
 			return nil, err
 		}
-		name = filepath.Join(LogDir, logName(cfg.Source))
 	}
-	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+	return os.OpenFile(LogPath(cfg), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+}
+
+// LogPath returns the name of a daemon's log file.
+func LogPath(cfg mountcfg.Config) string {
+	if cfg.LogFile != "" {
+		return cfg.LogFile
+	}
+	return filepath.Join(LogDir, logName(cfg.Source))
 }
 
 // logName is a file name for the log of a mount of source.

@@ -2,15 +2,11 @@ package doctor
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
@@ -27,17 +23,17 @@ func checkPast(m *mountinfo.Info, mounts host.MountTable, others []host.MountNam
 	if m.Mountpoint != m.Source || carrier == nil {
 		return nil
 	}
-	p := past{dir: m.Mountpoint, device: host.DeviceOf(carrier), carriers: map[uint64]string{}}
-	own := host.Windows(mounts, carrier, p.dir)
-	p.add(own)
-	out := bindFindings(own, p.dir)
+	dir, past := m.Mountpoint, host.StandingOn(carrier)
+	own := host.Windows(mounts, carrier, dir)
+	past.Add(own)
+	out := bindFindings(own, dir)
 	for _, ns := range others {
-		seen := host.Windows(ns.Table, carrier, p.dir)
-		p.add(seen)
-		out = append(out, namespaceFindings(ns, seen, p.dir, commandOf)...)
+		seen := host.Windows(ns.Table, carrier, dir)
+		past.Add(seen)
+		out = append(out, namespaceFindings(ns, seen, dir, commandOf)...)
 	}
-	out = append(out, privateFindings(carrier, p.dir, others, commandOf)...)
-	return append(out, p.processes()...)
+	out = append(out, privateFindings(carrier, dir, others, commandOf)...)
+	return append(out, standingFindings(past)...)
 }
 
 func commandOf(pid int) string {
@@ -110,97 +106,20 @@ func privateFindings(carrier *mountinfo.Info, dir string, others []host.MountNam
 		"the mount that carries %s is private, so that %s in another mount namespace did not get it", dir, some(runtimes, command))}
 }
 
-// past finds the processes that use the directory through any mount that shows it.
-type past struct {
-	dir      string
-	device   api.Device        // of the file system below
-	carriers map[uint64]string // mount id -> path of the directory there; ids are of the whole machine
-}
-
-func (p past) add(seen []host.Window) {
-	for _, w := range seen {
-		p.carriers[uint64(w.Mount.ID)] = w.Path
-	}
-}
-
-// processes names the processes that use the directory below, from before the mount or by another way.
-func (p past) processes() []finding.Finding {
-	scan := host.BusyScan{
-		Proc: "/proc", Skip: os.Getpid(), Limit: host.MaxBusyPerProcess,
-		Want: func(o host.Opened, path string) bool {
-			at, ok := p.carriers[o.Mount]
-			return ok && host.Within(at, path)
-		},
-	}
+// standingFindings names the processes that use the directory below, from before the mount or by another way.
+func standingFindings(s host.Standing) []finding.Finding {
 	var out []finding.Finding
-	for _, e := range scan.Run() {
+	for _, e := range s.Processes() {
+		how := ""
+		if host.OpenForWriting(e) {
+			how = ", open for writing"
+		}
 		out = append(out, finding.Warn("bypass.process", "let it leave the directory or close its files, then come back through the path",
-			"process %d (%s) is at %s from before the mount or past it (%s)%s: its writes are not fenced", e.PID, human.Shorten(e.Command, 60), e.Path, e.Use, writing(e)))
+			"process %d (%s) is at %s from before the mount or past it (%s)%s: its writes are not fenced", e.PID, human.Shorten(e.Command, 60), e.Path, e.Use, how))
 	}
-	return append(out, p.mappings()...)
-}
-
-// writing says that a descriptor is open for writing.
-func writing(e api.BusyEntry) string {
-	number, isFD := strings.CutPrefix(e.Use, "fd ")
-	if !isFD {
-		return ""
-	}
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(e.PID), "fdinfo", number))
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(text)) {
-		if v, ok := strings.CutPrefix(line, "flags:"); ok {
-			flags, err := strconv.ParseUint(strings.TrimSpace(v), 8, 64)
-			if err == nil && flags&uint64(os.O_WRONLY|os.O_RDWR) != 0 {
-				return ", open for writing"
-			}
-		}
-	}
-	return ""
-}
-
-// mappings names the processes that map a file there, shared and writable. A mapping outlives its descriptor. A
-// file that is mapped through a jvsfs mount is on another device.
-func (p past) mappings() []finding.Finding {
-	names, _ := filepath.Glob("/proc/[0-9]*/maps") // the pattern is well-formed
-	var out []finding.Finding
-	for _, name := range names {
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
-		for _, path := range p.mapped(name) {
-			out = append(out, finding.Warn("bypass.process", "let it unmap the file, then map it again through the path",
-				"process %d (%s) maps %s for writing from before the mount or past it: its stores are not fenced", pid, human.Shorten(host.CommandLine(pid), 60), path))
-		}
+	for _, e := range s.Mappings() {
+		out = append(out, finding.Warn("bypass.process", "let it unmap the file, then map it again through the path",
+			"process %d (%s) maps %s for writing from before the mount or past it: its stores are not fenced", e.PID, human.Shorten(e.Command, 60), e.Path))
 	}
 	return out
-}
-
-func (p past) mapped(maps string) []string {
-	text, err := os.ReadFile(maps)
-	if err != nil {
-		return nil // ended, or we may not look at it
-	}
-	return host.ParseMaps(strings.NewReader(sharedWritable(string(text))), func(d api.Device, path string) bool {
-		if d != p.device {
-			return false
-		}
-		for _, at := range p.carriers {
-			if host.Within(at, path) {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-// sharedWritable keeps the lines of /proc/PID/maps whose stores reach a file.
-func sharedWritable(maps string) string {
-	var b strings.Builder
-	for line := range strings.Lines(maps) {
-		if f := strings.Fields(line); len(f) > 1 && strings.Contains(f[1], "w") && strings.HasSuffix(f[1], "s") {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
 }

@@ -52,6 +52,28 @@ func shellAbove(pid, lowest int, stat func(int) (gate.ProcStat, error)) (int, er
 	return 0, api.Usagef("no process to bind the lease to: name one with --pid")
 }
 
+// Ancestry returns the processes that this command was started by, the nearest first. Helpers are those that only
+// run it as another user (sudo); they end with it.
+func Ancestry() (pids []int, helpers map[int]bool) {
+	return ancestry(os.Getppid(), gate.ReadStat)
+}
+
+func ancestry(pid int, stat func(int) (gate.ProcStat, error)) (pids []int, helpers map[int]bool) {
+	helpers = map[int]bool{}
+	for pid > 0 && len(pids) < maxAncestry {
+		st, err := stat(pid)
+		if err != nil {
+			break // it has ended, or its parent is of another pid namespace
+		}
+		pids, helpers[pid] = append(pids, pid), privilegeChangers[st.Comm]
+		pid = st.PPID
+	}
+	return pids, helpers
+}
+
+// maxAncestry bounds the walk, because processes start and end meanwhile.
+const maxAncestry = 1024
+
 // OpenPidfd opens a descriptor of a process, which pins its identity: while the descriptor says that the
 // process lives, its pid means this process.
 func OpenPidfd(pid int) (*os.File, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -17,6 +18,10 @@ type Waiting struct {
 	Observe func() (lease.Head, lease.Judgement)
 	Live    func(lease.Holder) lease.Liveness // nil: not known
 	Say     func(string) error                // called once, with the holder for whom it waits
+
+	Turn      *gate.Turn   // the place in the line of those who wait; nil: none
+	Own       func() bool  // the lease is the caller's own, and may change hands out of turn
+	OutOfTurn func() error // why the lease is not to be had yet
 }
 
 // passOnWait is how long to wait for a lease whose holder has ended, even without --wait. Its daemon gives it
@@ -29,7 +34,7 @@ func (w Waiting) Run(ctx context.Context, try func() (lease.Grant, error)) (leas
 	said := false
 	passing := time.Now().Add(passOnWait)
 	for {
-		grant, err := try()
+		grant, err := w.attempt(try)
 		if err == nil || !Waitable(err) {
 			return grant, err
 		}
@@ -55,6 +60,26 @@ func (w Waiting) Run(ctx context.Context, try func() (lease.Grant, error)) (leas
 	}
 }
 
+// attempt tries if it is the caller's turn. Others may have asked before.
+func (w Waiting) attempt(try func() (lease.Grant, error)) (lease.Grant, error) {
+	if w.Turn != nil && w.turnsUp() != nil && !w.Own() {
+		return lease.Grant{}, w.OutOfTurn()
+	}
+	return try()
+}
+
+// turnsUp returns a channel that is closed when the turn comes, or nil if it has come.
+func (w Waiting) turnsUp() <-chan struct{} {
+	if w.Turn == nil {
+		return nil
+	}
+	come := w.Turn.Stand()
+	if w.Turn.Mine() {
+		return nil
+	}
+	return come
+}
+
 func (w Waiting) sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -62,6 +87,7 @@ func (w Waiting) sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-w.Wake:
+	case <-w.turnsUp():
 	case <-t.C:
 	}
 	return nil

@@ -145,7 +145,7 @@ func livenessOf(ctx context.Context, m *mountinfo.Info) (mountLiveness, error) {
 		return mountServes, nil
 	case ctx.Err() != nil:
 		return mountDead, ctx.Err()
-	case errors.Is(err, os.ErrPermission):
+	case errors.Is(err, os.ErrPermission), client.IsUnseen(err):
 		return mountDead, err
 	case client.NobodyThere(err): // also if it hung up in the middle of the answer: it ends
 		return mountDead, nil
@@ -164,6 +164,20 @@ func AwaitEnd(ctx context.Context, m *mountinfo.Info) error {
 		return awaitGone(ctx, st.Daemon)
 	}
 	return probeDead(ctx, m) // nothing is known of it, or it was in a pid namespace that is not seen here
+}
+
+// probeDead proves that a mount is dead if nothing is known of its daemon.
+func probeDead(ctx context.Context, m *mountinfo.Info) error {
+	state, err := client.ConnectionOf(ctx, m)
+	if state == client.ConnectionGone {
+		return nil
+	}
+	if state == client.ConnectionUnknown && err != nil {
+		return err
+	}
+	return &api.Failure{Class: api.ClassNoMount, Err: err,
+		Message: fmt.Sprintf("the mount at %s has no control socket, but somebody serves it or keeps it: it is not dead (%v)", m.Mountpoint, err),
+		Next:    "end its daemon, then recover"}
 }
 
 // awaitGone waits for the end of a process, by condition.

@@ -1,0 +1,129 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+)
+
+// Standing finds the processes that use a directory past the mount that covers it: through any mount that shows
+// the directory itself, from before the mount or by another way.
+type Standing struct {
+	device   api.Device        // of the file system below
+	carriers map[uint64]string // mount id -> path of the directory there; ids are of the whole machine
+}
+
+// StandingOn starts with no way to the directory. carrier is the mount that the directory is on.
+func StandingOn(carrier *mountinfo.Info) Standing {
+	return Standing{device: DeviceOf(carrier), carriers: map[uint64]string{}}
+}
+
+// Add adds ways to the directory.
+func (s Standing) Add(seen []Window) {
+	for _, w := range seen {
+		s.carriers[uint64(w.Mount.ID)] = w.Path
+	}
+}
+
+// CarrierOf returns the mount that the directory beneath a place is on. If there are jvsfs mounts, it is the
+// mount that carries them.
+func (t MountTable) CarrierOf(point string) *mountinfo.Info {
+	m := t.At(point)
+	for IsJVSFS(m) && m.Mountpoint == point {
+		m = t.ByID(m.Parent)
+	}
+	return m
+}
+
+// Beneath names the processes that use the directory beneath a place, by any way.
+func Beneath(mounts MountTable, others []MountNamespace, point string) []api.BusyEntry {
+	carrier := mounts.CarrierOf(point)
+	if carrier == nil || IsJVSFS(carrier) {
+		return nil
+	}
+	s := StandingOn(carrier)
+	s.Add(Windows(mounts, carrier, point))
+	for _, ns := range others {
+		s.Add(Windows(ns.Table, carrier, point))
+	}
+	return append(s.Processes(), s.Mappings()...)
+}
+
+// Processes returns the processes with a working directory, a program or a descriptor there.
+func (s Standing) Processes() []api.BusyEntry {
+	scan := BusyScan{
+		Proc: "/proc", Skip: os.Getpid(), Limit: MaxBusyPerProcess,
+		Want: func(o Opened, path string) bool {
+			at, ok := s.carriers[o.Mount]
+			return ok && Within(at, path)
+		},
+	}
+	return scan.Run()
+}
+
+// Mappings returns the files there that processes map, shared and writable. A mapping outlives its descriptor. A
+// file that is mapped through a jvsfs mount is on another device.
+func (s Standing) Mappings() []api.BusyEntry {
+	names, _ := filepath.Glob("/proc/[0-9]*/maps") // the pattern is well-formed
+	var out []api.BusyEntry
+	for _, name := range names {
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		for _, path := range s.mapped(name) {
+			out = append(out, api.BusyEntry{PID: pid, Command: CommandLine(pid), Use: "map", Path: path})
+		}
+	}
+	return out
+}
+
+func (s Standing) mapped(maps string) []string {
+	text, err := os.ReadFile(maps)
+	if err != nil {
+		return nil // ended, or we may not look at it
+	}
+	return ParseMaps(strings.NewReader(sharedWritable(string(text))), func(d api.Device, path string) bool {
+		if d != s.device {
+			return false
+		}
+		for _, at := range s.carriers {
+			if Within(at, path) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// sharedWritable keeps the lines of /proc/PID/maps whose stores reach a file.
+func sharedWritable(maps string) string {
+	var b strings.Builder
+	for line := range strings.Lines(maps) {
+		if f := strings.Fields(line); len(f) > 1 && strings.Contains(f[1], "w") && strings.HasSuffix(f[1], "s") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// OpenForWriting reports whether the entry is a descriptor that is open for writing.
+func OpenForWriting(e api.BusyEntry) bool {
+	number, isFD := strings.CutPrefix(e.Use, "fd ")
+	if !isFD {
+		return false
+	}
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(e.PID), "fdinfo", number))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(text)) {
+		if v, ok := strings.CutPrefix(line, "flags:"); ok {
+			flags, err := strconv.ParseUint(strings.TrimSpace(v), 8, 64)
+			return err == nil && flags&uint64(os.O_WRONLY|os.O_RDWR) != 0
+		}
+	}
+	return false
+}

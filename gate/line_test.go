@@ -1,0 +1,33 @@
+package gate
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheFirstInLineHasTheTurn(t *testing.T) {
+	var l Line
+	require.False(t, l.Busy())
+	a, b, c := l.Join(), l.Join(), l.Join()
+	require.True(t, l.Busy())
+	require.False(t, a.Mine(), "it has not come yet")
+	cs := c.Stand()
+	require.True(t, c.Mine(), "of those who are here it is the first")
+	require.True(t, isClosed(cs))
+	as, bs := a.Stand(), b.Stand()
+	require.True(t, c.Mine(), "nobody's turn is taken away")
+	require.False(t, isClosed(as) || isClosed(bs))
+	c.Leave()
+	require.True(t, a.Mine(), "the order is that of asking")
+	require.True(t, isClosed(as))
+	b.Leave()
+	require.True(t, a.Mine())
+	d := l.Join()
+	ds := d.Stand()
+	a.Leave()
+	a.Leave()
+	require.True(t, isClosed(ds))
+	d.Leave()
+	require.False(t, l.Busy())
+}

@@ -1,0 +1,103 @@
+package gate
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// rounds holds the callers that were sent round, by thread id. Safe for concurrent use.
+type rounds struct {
+	away atomic.Int64 // how many have not yet come to where they wait
+
+	mu  sync.Mutex
+	all map[uint32]*round
+}
+
+// round is one such caller.
+type round struct {
+	*wait
+	came bool // it came to where it waits
+}
+
+// roundsMax bounds their number. Further callers wait where they are.
+const roundsMax = 1024
+
+// send notes that a caller is sent round. It returns false if that is impossible, or was done before.
+func (s *rounds) send(tid uint32, w *wait) bool {
+	if tid == 0 { // unknown, so it would not be recognised
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = make(map[uint32]*round)
+	}
+	if s.all[tid] != nil || len(s.all) >= roundsMax {
+		return false
+	}
+	s.all[tid] = &round{wait: w}
+	s.away.Add(1)
+	time.AfterFunc(time.Until(w.until)+2*roundKept, s.forgetOld)
+	return true
+}
+
+// take returns the wait of a caller that has come to where it waits, once.
+func (s *rounds) take(tid uint32) *wait {
+	if s.away.Load() == 0 || tid == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.all[tid]
+	if r == nil || r.came {
+		return nil
+	}
+	s.came(r)
+	return r.wait
+}
+
+// back returns the wait of a caller that makes its call again. A caller that did not come to where
+// it should wait now waits where it is, in its old place. A caller that has waited long enough waits
+// no longer.
+func (s *rounds) back(tid uint32, g *Guard) *wait {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.all[tid]
+	switch {
+	case r == nil || r.guard != g:
+		return nil
+	case !r.came:
+		s.came(r)
+	case time.Now().Before(r.until): // it had its turn, and lost the lease since
+		return nil
+	default: // it has waited long enough
+		delete(s.all, tid)
+	}
+	return r.wait
+}
+
+func (s *rounds) came(r *round) {
+	r.came = true
+	s.away.Add(-1)
+}
+
+// roundKept is how long a caller that has waited long enough may take to make its call.
+const roundKept = time.Second
+
+// forgetOld drops the callers that do not come back: they were killed on the way, or have had their turn.
+func (s *rounds) forgetOld() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for tid, r := range s.all {
+		if now.Before(r.until.Add(roundKept)) {
+			continue
+		}
+		if !r.came {
+			s.came(r)
+			r.turn.Leave()
+		}
+		delete(s.all, tid)
+	}
+}
