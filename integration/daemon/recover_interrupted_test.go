@@ -86,7 +86,7 @@ func TestRecoverInterrupted(t *testing.T) {
 			_, r := m.HeadClaim("")
 			require.Equal(t, before.Token, r.Token)
 		}
-		m.CLI("doctor", "--repair") // a daemon that ended before its mount was seen leaves its state
+		m.RepairState() // a daemon that ended before its mount was seen leaves its state
 		t.Logf("%d times with both mounts there", caught)
 	})
 }

@@ -186,7 +186,7 @@ func TestReplaceKilledInTheMiddle(t *testing.T) {
 				require.Contains(t, secondOf(m.CLI("umount", m.Mountpoint)), "a dead mount of before lies at")
 			}
 			t.Log("the old one goes on; over a dead one:", m.Dead)
-			m.CLI("doctor", "--repair") // a daemon that ended before its mount was seen leaves its state
+			m.RepairState() // a daemon that ended before its mount was seen leaves its state
 		}
 		_, r := m.HeadClaim("")
 		require.Equal(t, before.Token, r.Token)

@@ -44,11 +44,23 @@ func (m *Mount) checkNothingLeft() {
 		assert.Equal(m.T, m.openBefore[fd], target, "descriptor %s has been left open", fd)
 	}
 	assert.Empty(m.T, children(), "child processes left")
-	EventuallyNoted(m.T, "no control socket of ours is left", func() (bool, string) {
-		left, err := orphanSockets()
-		left = slices.DeleteFunc(left, func(s string) bool { return slices.Contains(m.socketsBefore, s) })
-		return err == nil && len(left) == 0, fmt.Sprint(left, err)
+	EventuallyNoted(m.T, "no control socket of ours is left", m.noStateLeft)
+}
+
+// RepairState runs doctor --repair until it has removed the state of daemons that have no mount. It keeps
+// that while the kernel has a mount with the device number anywhere, which may be another test's.
+func (m *Mount) RepairState() {
+	m.T.Helper()
+	EventuallyNoted(m.T, "doctor --repair removes what killed daemons left", func() (bool, string) {
+		m.CLI("doctor", "--repair")
+		return m.noStateLeft()
 	})
+}
+
+func (m *Mount) noStateLeft() (bool, string) {
+	left, err := orphanSockets()
+	left = slices.DeleteFunc(left, func(s string) bool { return slices.Contains(m.socketsBefore, s) })
+	return err == nil && len(left) == 0, fmt.Sprint(left, err)
 }
 
 // orphanSockets are control sockets, and the state beside them, of devices that
