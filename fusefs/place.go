@@ -33,26 +33,25 @@ func (f *rawFS) entryOf(dir *node, name string) layout.Entry {
 
 func (n *node) layoutRole() layout.Role { return layout.Role(n.role.Load()) }
 
-// stand notes that the node was seen as dir/name. A rule is only ever made
-// stricter here; renames through the mount are what moves a node out of one.
+// stand notes that the node was seen as dir/name. A rename past the mount does not take a node out
+// of its guard, and does not open what is elsewhere now. A rename through the mount is noted by
+// moved.
 func (f *rawFS) stand(n, dir *node, name string, links uint64) {
-	if f.sealed[n.key] {
-		n.own.Store(layout.Sealed)
-	}
 	n.addParent(dir, n.isDir() || links <= 1)
 	f.callIt(n, dir, name)
 	e := f.entryOf(dir, name)
 	if e.Role != layout.Plain && n.isDir() {
 		n.role.Store(uint32(e.Role))
 	}
-	r := e.Inode(n.isDir())
-	if r == nil {
+	was, r := n.own.Load(), e.Inode(n.isDir())
+	if f.sealed[n.key] { // whatever the layout says of the name
+		r = layout.Sealed
+	}
+	if r == nil && !was.Same(layout.Open) || was.Same(r) {
 		return
 	}
-	if was := n.own.Load(); was == nil || !was.Same(r) {
-		n.own.Store(r)
-		f.moves.Add(1)
-	}
+	n.own.Store(r)
+	f.moves.Add(1)
 }
 
 // moved notes a rename through the mount: the rule of the new path replaces the

@@ -64,6 +64,35 @@ func TestLayoutFollowsTheNameOfTheControlData(t *testing.T) {
 	holder.OK(m.Put("src/f"))
 }
 
+// Who moves .jvs past the mount does not open what it has become to everybody.
+func TestLayoutOfControlDataThatWasMovedPastTheMount(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{Prepare: withFolder})
+	holder, other := harness.StartActor(t, "holder"), harness.StartActor(t, "other")
+	m.Acquire(holder)
+	other.OK(m.Put(".jvs/save"))
+	require.NoError(t, os.Rename(m.Behind(".jvs"), m.Behind("aside")))
+	other.Fails(m.Put("aside/new"), "EROFS")
+	other.Fails(m.Put("aside/save"), "EROFS")
+	holder.OK(m.Put("aside/new"))
+	require.NoError(t, os.Rename(m.Behind("aside"), m.Behind(".jvs")))
+	harness.Eventually(t, "it is .jvs again", func() bool { return other.Do(m.Put(".jvs/again")).Errno == "" })
+}
+
+// Records of jvsfs are sealed, also where everybody may write.
+func TestLayoutKeepsRecordsInControlDataSealed(t *testing.T) {
+	m := harness.PrepareMount(t, harness.MountOptions{Prepare: withFolder})
+	m.LockDir = filepath.Join(m.Source, ".jvs") // which everybody may write
+	m.Mount()
+	holder, other := harness.StartActor(t, "holder"), harness.StartActor(t, "other")
+	m.Acquire(holder)
+	for _, a := range []*harness.Actor{holder, other} {
+		a.Fails(m.Put(".jvs/source.lock"), "EROFS")
+		a.Fails(m.Put(".jvs/new"), "EROFS")
+		a.Fails(m.Move(".jvs", "aside"), "EROFS")
+	}
+	holder.OK(m.Put("src/f"))
+}
+
 // guardedPath is a line of `jvsfs layout --json`.
 type guardedPath struct {
 	Path, Source, Layout, Guard, Worktree, Why string
