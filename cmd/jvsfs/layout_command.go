@@ -54,6 +54,7 @@ type guardedPath struct {
 	Guard    string           `json:"guard"` // worktree, none, sealed, append or bad_name
 	Worktree lease.WorktreeID `json:"worktree,omitempty"`
 	Why      string           `json:"why"`
+	Mount    string           `json:"mountpoint,omitempty"` // "": nothing guards it now
 }
 
 // guardOf looks a path up as the mount that serves it does, or as one would.
@@ -62,21 +63,21 @@ func guardOf(ctx context.Context, path string) (guardedPath, error) {
 	if t.Path == "" {
 		return guardedPath{}, err
 	}
-	source, id, rel := "", lease.WorktreeID(""), t.Rel
-	g := guardedPath{Path: t.Path}
+	g, id, locks, rel := guardedPath{Path: t.Path}, lease.WorktreeID(""), "", t.Rel
 	if t.Mount != nil {
 		st := client.StatusOf(ctx, t.Mount)
 		if st.Layout == "" {
 			return g, &api.Failure{Class: api.ClassNoMount, Message: fmt.Sprintf("the mount at %s does not say what it guards (%s)", st.Mountpoint, st.State), Next: st.Next}
 		}
 		rel = resolvedIn(t, rel)
-		source, id, g.Layout, g.Why = st.Source, st.Worktree, st.Layout, "it is mounted at "+st.Mountpoint
+		id, locks, g.Source, g.Layout = st.Worktree, st.Locks, st.Source, st.Layout
+		g.Mount, g.Why = st.Mountpoint, "mounted at "+st.Mountpoint
 	} else {
 		p, rest, err := place.Above(t.Path)
 		if err != nil {
 			return g, err
 		}
-		source, id, rel, g.Layout, g.Why = p.Root, p.ID, rest, p.Layout, p.Why
+		id, locks, rel, g.Source, g.Layout, g.Why = p.ID, p.LockDir, rest, p.Root, p.Layout, p.Why
 	}
 	l, err := layout.New(g.Layout, id)
 	if err != nil {
@@ -84,7 +85,10 @@ func guardOf(ctx context.Context, path string) (guardedPath, error) {
 	}
 	info, err := os.Lstat(t.Path)
 	rule := l.Of(rel, err == nil && info.IsDir()).Own
-	g.Source, g.Guard, g.Worktree = source, guardNames[rule.Kind], rule.Worktree
+	if host.Within(locks, filepath.Join(g.Source, rel)) {
+		rule = layout.Sealed
+	}
+	g.Guard, g.Worktree = guardNames[rule.Kind], rule.Worktree
 	return g, nil
 }
 
@@ -113,6 +117,9 @@ func printGuarded(w io.Writer, all []guardedPath) error {
 		text := guardTexts[g.Guard]
 		if g.Worktree != "" {
 			text = fmt.Sprintf("guarded by the lease of worktree %s", g.Worktree)
+		}
+		if g.Mount == "" {
+			text = "not mounted; with a mount: " + text
 		}
 		if _, err := fmt.Fprintf(w, "%s: %s (layout %s of %s: %s)\n", g.Path, text, g.Layout, g.Source, g.Why); err != nil {
 			return err

@@ -88,6 +88,7 @@ func TestLayoutKeepsRecordsInControlDataSealed(t *testing.T) {
 	for _, a := range []*harness.Actor{holder, other} {
 		a.Fails(m.Put(".jvs/source.lock"), "EROFS")
 		a.Fails(m.Put(".jvs/new"), "EROFS")
+		require.Equal(t, "sealed", layoutOf(t, m, m.At(".jvs/new"))[0].Guard)
 		a.Fails(m.Move(".jvs", "aside"), "EROFS")
 	}
 	holder.OK(m.Put("src/f"))
@@ -95,7 +96,7 @@ func TestLayoutKeepsRecordsInControlDataSealed(t *testing.T) {
 
 // guardedPath is a line of `jvsfs layout --json`.
 type guardedPath struct {
-	Path, Source, Layout, Guard, Worktree, Why string
+	Path, Source, Layout, Guard, Worktree, Why, Mountpoint string
 }
 
 func layoutOf(t *testing.T, m *harness.Mount, paths ...string) (all []guardedPath) {
@@ -121,6 +122,7 @@ func TestLayoutCommand(t *testing.T) {
 			require.Equal(t, want[i], [2]string{g.Guard, g.Worktree}, "%+v", g)
 			require.Equal(t, "jvs", g.Layout)
 			require.NotEmpty(t, g.Why)
+			require.Equal(t, root == m.Mountpoint, g.Mountpoint == m.Mountpoint, "nothing guards what is behind")
 		}
 	}
 	require.Contains(t, m.MustCLI("layout", m.At("main/f")), "guarded by the lease of worktree main")

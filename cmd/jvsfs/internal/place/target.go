@@ -227,8 +227,13 @@ func Above(path string) (p Place, rel string, err error) {
 		}
 		return p, rel, err
 	}
-	if p, err = WorktreeOf(path, ""); err == nil {
+	there := path
+	for there != "/" && !Exists(there) {
+		there = filepath.Dir(there)
+	}
+	if p, err = WorktreeOf(there, ""); err == nil {
 		rel = host.RelativeTo(p.Root, path)
+		_, p.Why, err = layout.Choose(layout.Marks{})
 	}
 	return p, rel, err
 }

@@ -114,10 +114,12 @@ func TestAbove(t *testing.T) {
 	root := testkit.Tree(t, "r/.jvs", "r/main/src", "plain/src")
 	for path, want := range map[string][2]string{
 		"r/main/src/x": {"r", "main/src/x"}, "r/.jvs/locks": {"r", ".jvs/locks"}, "r": {"r", ""}, "plain/src": {"plain/src", ""},
+		"plain/absent/x": {"plain", "absent/x"},
 	} {
 		p, rel, err := Above(filepath.Join(root, path))
 		require.NoError(t, err, path)
 		require.Equal(t, [2]string{filepath.Join(root, want[0]), want[1]}, [2]string{p.Root, rel}, path)
+		require.NotEmpty(t, p.Why, path)
 	}
 }
 
