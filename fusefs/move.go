@@ -53,9 +53,9 @@ func (f *rawFS) moveRoot(cancel <-chan struct{}, r renaming) (st fuse.Status) {
 		return st
 	}
 	p.abandon() // otherwise the freeze would wait for it
-	_, end := f.border.waits(gate.Request{})
+	killed, end := f.border.waits(gate.Request{Caller: callerID(&r.in.InHeader), Signal: cancel})
 	defer end()
-	ctx, end := interruptible(cancel, moveWait)
+	ctx, end := untilKilled(killed, moveWait)
 	defer end()
 	select {
 	case f.moving <- struct{}{}:
@@ -102,20 +102,20 @@ func (f *rawFS) announceMove() bool {
 	return f.serving.announce()
 }
 
-// interruptible ends after d, or when the caller is interrupted.
-func interruptible(cancel <-chan struct{}, d time.Duration) (context.Context, func()) {
+// untilKilled ends after d, or when the caller is being killed.
+func untilKilled(killed <-chan struct{}, d time.Duration) (context.Context, func()) {
 	ctx, end := context.WithTimeout(context.Background(), d)
-	interrupted, by := context.WithCancelCause(ctx)
+	until, by := context.WithCancelCause(ctx)
 	stop := make(chan struct{})
 	go func() { // until end
 		select {
-		case <-cancel:
+		case <-killed:
 			by(unix.EINTR)
 		case <-stop:
 			by(nil)
 		}
 	}()
-	return interrupted, func() { close(stop); end() }
+	return until, func() { close(stop); end() }
 }
 
 // gaveUp is the answer if something was in flight for too long.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -108,6 +109,34 @@ func sizeOf(t testing.TB, path string) int64 {
 	var st unix.Stat_t
 	require.NoError(t, unix.Stat(path, &st), path)
 	return st.Size
+}
+
+// A signal that kills nobody reaches the mover while its rename waits, as Go's scheduler sends them: the rename
+// goes on as it does natively, or gives up as if nobody had been interrupted.
+func TestASignalBreaksOffNoRenameOfARoot(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{Repository: true, OnFree: "deny"})
+	copier, mover := harness.StartActor(t, "copier"), harness.StartActor(t, "mover")
+	wide(m, mover, "main")
+	copier.OK(m.Put("main", "from"))
+	copier.OK(harness.Command{Op: "truncate", Path: m.At("main", "from"), Len: largeCopy})
+	copier.OK(harness.Command{Op: "open", Handle: "from", Path: m.At("main", "from"), Flags: unix.O_RDONLY})
+	copier.OK(harness.Command{Op: "open", Handle: "to", Path: m.At("main", "to"), Flags: unix.O_CREAT | unix.O_WRONLY, Mode: 0o644})
+	done := copier.Begin(harness.Command{Op: "copyrange", Handle: "from", Name: "to", Len: largeCopy})
+	harness.Eventually(t, "the copy lands", func() bool { return sizeOf(t, m.Behind("main", "to")) > 0 })
+
+	moved := mover.Begin(m.Move("main", "aside"))
+	signals := time.NewTicker(time.Millisecond)
+	defer signals.Stop()
+	for answered := false; !answered; {
+		select {
+		case r := <-moved:
+			require.Contains(t, []string{"", "EBUSY"}, r.Errno)
+			answered = true
+		case <-signals.C:
+			require.NoError(t, unix.Kill(mover.PID(), unix.SIGURG))
+		}
+	}
+	<-done
 }
 
 // A mount of one worktree knows its tree by the name at the time of the mount. While it is mounted, the tree
