@@ -18,7 +18,7 @@ func (l Layout) Of(path string, isDir bool) Entry {
 	for rest := path; rest != ""; {
 		var name string
 		name, rest, _ = strings.Cut(rest, "/")
-		there := l.Entry(at.Role, name)
+		there := l.entryAt(at.Role, name, strings.TrimSuffix(strings.TrimSuffix(path, rest), "/"))
 		own := there.Inode(isDir || rest != "")
 		if there.Change == nil {
 			there.Change = at.Own
@@ -31,6 +31,18 @@ func (l Layout) Of(path string, isDir bool) Entry {
 	return at
 }
 
+// entryAt is Entry for a name whose path is known, as it may be that of a linked checkout.
+func (l Layout) entryAt(dir Role, name, path string) Entry {
+	if l.git != nil {
+		for _, c := range l.git.Linked {
+			if c.Root == path {
+				return LinkedRoot(c.ID)
+			}
+		}
+	}
+	return l.Entry(dir, name)
+}
+
 // Split divides a path below the root, "" for the root itself, into the worktree that guards
 // it and the path below that worktree's root. ok is false where no worktree does.
 func (l Layout) Split(path string) (id lease.WorktreeID, rest string, ok bool) {
@@ -38,15 +50,25 @@ func (l Layout) Split(path string) (id lease.WorktreeID, rest string, ok bool) {
 	if own.Kind != Guarded {
 		return "", "", false
 	}
-	if l.name != JVS {
+	root := l.RootOf(own.Worktree)
+	if root == "." {
 		return own.Worktree, path, true
 	}
-	root := l.RootOf(own.Worktree)
+	if path != root && !strings.HasPrefix(path, root+"/") { // what is git's own of a linked checkout
+		return "", "", false
+	}
 	return own.Worktree, strings.TrimPrefix(strings.TrimPrefix(path, root), "/"), true
 }
 
 // RootOf is where the root of a worktree lies below the source; "." is the source itself.
 func (l Layout) RootOf(id lease.WorktreeID) string {
+	if l.git != nil {
+		for _, c := range l.git.Linked {
+			if c.ID == id {
+				return c.Root
+			}
+		}
+	}
 	switch {
 	case l.name != JVS:
 		return "."
@@ -58,9 +80,12 @@ func (l Layout) RootOf(id lease.WorktreeID) string {
 
 // WorktreeOf is the worktree that a person means who names a path below the root.
 func (l Layout) WorktreeOf(path string) (lease.WorktreeID, bool) {
-	if l.name != JVS {
+	if l.name == Tree || l.name == Folder {
 		return l.tree, true
 	}
 	own := l.Of(path, true).Own
+	if l.name == Git && own.Kind != Guarded { // what is everybody's is judged with the repository
+		return l.tree, true
+	}
 	return own.Worktree, own.Kind == Guarded
 }
