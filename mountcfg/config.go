@@ -21,7 +21,7 @@ type Config struct {
 	NoExec      bool
 	NoSymFollow bool
 
-	Layout  string // auto | tree | jvs | jvs-folder: what one lease covers
+	Layout  string // auto | tree | jvs | jvs-folder | git: what one lease covers
 	Mode    string // exclusive | shared
 	Enforce string // enforce | observe | readonly
 	OnFree  string // acquire | deny | allow: a write while nobody holds the lease

@@ -67,7 +67,7 @@ var fields = []field{
 	boolField(attrNoExec, "", func(c *Config) *bool { return &c.NoExec }),
 	boolField(attrNoSymFollow, "", func(c *Config) *bool { return &c.NoSymFollow }),
 	pathField("control", "keep lock and control files in `DIR`", func(c *Config) *string { return &c.Control }),
-	choiceField("layout", kindChoice, "`WHAT` is guarded: tree (all of SOURCE by one lease), jvs (main and each of worktrees/* by its own), jvs-folder (all but .jvs by one) or auto (by what SOURCE has)",
+	choiceField("layout", kindChoice, "`WHAT` is guarded: tree (all of SOURCE by one lease), jvs (main and each of worktrees/* by its own), jvs-folder (all but .jvs by one), git (each checkout of a git repository by its own) or auto (by what SOURCE has)",
 		layouts, func(c *Config) *string { return &c.Layout }),
 	choiceField("mode", kindChoice, "`MODE` of the worktrees: exclusive (one writer) or shared (no guarantee)",
 		modes, func(c *Config) *string { return &c.Mode }),
