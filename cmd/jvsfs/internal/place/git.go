@@ -85,6 +85,30 @@ var bareTrue = regexp.MustCompile(`(?im)^\s*bare\s*=\s*true\s*$`)
 
 func isBare(common string) bool { return bareTrue.MatchString(textOf(filepath.Join(common, "config"))) }
 
+// CheckoutsElsewhere are the worktrees of a git repository that no mount of the place guards.
+func (p Place) CheckoutsElsewhere() (dirs []string) {
+	if p.Git == nil {
+		return nil
+	}
+	l, err := LayoutAt(p)
+	if err != nil {
+		return nil
+	}
+	for _, name := range GitAdmins(p.Root, l) {
+		note := strings.TrimSpace(textOf(filepath.Join(p.Root, l.AdminOf(name), "gitdir")))
+		if _, below := layout.CheckoutRoot(note, name, p.Git.Common, p.Root); below || note == "" {
+			continue
+		}
+		if !filepath.IsAbs(note) {
+			note = filepath.Join(p.Root, l.AdminOf(name), note)
+		}
+		if dir := filepath.Dir(note); isDir(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
 // LayoutAt is the layout of a place with what its files say now. It is read without rights that the
 // caller has not: what cannot be read counts as not there.
 func LayoutAt(p Place, seenAt ...string) (layout.Layout, error) {
