@@ -75,6 +75,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	f.git.init(o)
 	if f.git.on {
 		f.git.now.Store(f.readCheckouts(f.git.now.Load()))
+		f.holdStill()
 	}
 	f.locks = newLockTable(o.LocalLocks, f.budget)
 	return f, nil

@@ -33,8 +33,8 @@ type gitTree struct {
 // gitFacts are the checkouts as they were read last.
 type gitFacts struct {
 	layout layout.Layout
-	roots  map[inodeKey]lease.WorktreeID
-	names  map[nameKey]lease.WorktreeID
+	roots  map[inodeKey]layout.Entry
+	names  map[nameKey]layout.Entry
 	admins map[string]bool
 }
 
@@ -42,6 +42,20 @@ type gitFacts struct {
 type nameKey struct {
 	dir  inodeKey
 	name string
+}
+
+// holdStill keeps the common directory where it is while it is mounted: rules of branches are told by
+// their path in it. The mount counts, and does not serve yet.
+func (f *rawFS) holdStill() {
+	for rel := f.layout().Repository().Common; rel != "" && rel != "."; rel = path.Dir(rel) {
+		var st unix.Stat_t
+		if fd, err := f.openBelow(rel, unix.O_PATH|unix.O_DIRECTORY); err == nil {
+			if unix.Fstat(fd, &st) == nil {
+				f.above[keyOf(&st)] = true
+			}
+			_ = unix.Close(fd)
+		}
+	}
 }
 
 func (g *gitTree) init(o Options) {
@@ -59,22 +73,20 @@ func (f *rawFS) layout() layout.Layout {
 	return f.git.now.Load().layout
 }
 
-// linkedName finds the checkout whose root has a name.
-func (g *gitTree) linkedName(dir *node, name string) (lease.WorktreeID, bool) {
-	if !g.on {
-		return "", false
+// rootCalled finds what the name of a checkout's root says.
+func (g *gitTree) rootCalled(dir *node, name string) (e layout.Entry, ok bool) {
+	if g.on {
+		e, ok = g.now.Load().names[nameKey{dir.key, name}]
 	}
-	id, ok := g.now.Load().names[nameKey{dir.key, name}]
-	return id, ok
+	return e, ok
 }
 
-// linkedRoot finds the checkout that a directory is the root of.
-func (g *gitTree) linkedRoot(n *node) (lease.WorktreeID, bool) {
-	if !g.on || !n.isDir() {
-		return "", false
+// rootAt finds what a directory is, if it is the root of a checkout.
+func (g *gitTree) rootAt(k inodeKey) (e layout.Entry, ok bool) {
+	if g.on {
+		e, ok = g.now.Load().roots[k]
 	}
-	id, ok := g.now.Load().roots[n.key]
-	return id, ok
+	return e, ok
 }
 
 // knows reports whether a name in worktrees/ was there when the notes were read.
@@ -84,14 +96,14 @@ func (g *gitTree) knows(name string) bool { return !g.on || g.now.Load().admins[
 // stays known by its inode while its note exists: git moves the directory first.
 func (f *rawFS) readCheckouts(old *gitFacts) *gitFacts {
 	repo := *old.layout.Repository()
-	now := &gitFacts{roots: make(map[inodeKey]lease.WorktreeID), names: make(map[nameKey]lease.WorktreeID), admins: make(map[string]bool)}
+	now := &gitFacts{roots: make(map[inodeKey]layout.Entry), names: make(map[nameKey]layout.Entry), admins: make(map[string]bool)}
 	repo.Linked = nil
 	for _, name := range f.gitAdmins(repo.Common) {
 		now.admins[name] = true
 		c := layout.Checkout{ID: old.layout.LinkedID(name), Name: name}
 		note, _ := f.readBelow(path.Join(repo.Common, "worktrees", name, "gitdir"), noteMax)
 		root, ok := layout.CheckoutRoot(string(note), name, repo.Common, f.git.bases...)
-		if ok && f.locate(now, c.ID, root) {
+		if ok && f.locate(now, root, layout.LinkedRoot(c.ID)) {
 			c.Root = root
 			repo.Linked = append(repo.Linked, c)
 			continue
@@ -104,6 +116,9 @@ func (f *rawFS) readCheckouts(old *gitFacts) *gitFacts {
 		}
 	}
 	now.layout = old.layout.With(repo)
+	for root, e := range now.layout.Roots() { // those that are not linked
+		f.locate(now, root, e)
+	}
 	return now
 }
 
@@ -112,20 +127,21 @@ const noteMax = 8 << 10
 
 // keep takes over what was known of a checkout.
 func (now *gitFacts) keep(old *gitFacts, id lease.WorktreeID) {
-	for k, of := range old.roots {
-		if of == id {
-			now.roots[k] = id
+	of := layout.LinkedRoot(id)
+	for k, e := range old.roots {
+		if e.Own.Same(of.Own) {
+			now.roots[k] = e
 		}
 	}
-	for k, of := range old.names {
-		if of == id {
-			now.names[k] = id
+	for k, e := range old.names {
+		if e.Own.Same(of.Own) {
+			now.names[k] = e
 		}
 	}
 }
 
 // locate notes the root of a checkout and its name.
-func (f *rawFS) locate(now *gitFacts, id lease.WorktreeID, root string) bool {
+func (f *rawFS) locate(now *gitFacts, root string, e layout.Entry) bool {
 	var dir, st unix.Stat_t
 	for _, at := range []struct {
 		rel string
@@ -141,8 +157,8 @@ func (f *rawFS) locate(now *gitFacts, id lease.WorktreeID, root string) bool {
 			return false
 		}
 	}
-	now.roots[keyOf(&st)] = id
-	now.names[nameKey{keyOf(&dir), path.Base(root)}] = id
+	now.roots[keyOf(&st)] = e
+	now.names[nameKey{keyOf(&dir), path.Base(root)}] = e
 	return true
 }
 
@@ -199,9 +215,9 @@ func (f *rawFS) reread() {
 	old := f.git.now.Load()
 	now := f.readCheckouts(old)
 	f.git.now.Store(now)
-	for k, id := range now.roots {
-		if was, known := old.roots[k]; !known || was != id {
-			f.takeUnder(k, layout.LinkedRoot(id))
+	for k, e := range now.roots {
+		if was, known := old.roots[k]; !known || !was.Own.Same(e.Own) {
+			f.takeUnder(k, e)
 		}
 	}
 	for k := range old.roots {

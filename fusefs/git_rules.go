@@ -36,19 +36,16 @@ func (f *rawFS) resolve(rules []*layout.Rule, at func() (string, bool), of func(
 	return addRule(slices.Delete(rules, i, i+1), r)
 }
 
-// inCommon makes a path below the source one below the common directory.
-func (f *rawFS) inCommon(rel string) string { return f.layout().InCommon(rel) }
-
 // ruleOfRef is the rule of the name of a branch or of its log.
 func (f *rawFS) ruleOfRef(rel string) *layout.Rule {
 	l := f.layout()
-	return l.RuleOfRef(l.InCommon(rel), f.gitAdmins(l.Repository().Common), f.note)
+	return l.RuleOfRef(rel, f.gitAdmins(l.Repository().Common), f.note)
 }
 
 // ruleOfRefContent is the rule of what lies there.
 func (f *rawFS) ruleOfRefContent(rel string) *layout.Rule {
 	l := f.layout()
-	return l.RuleOfRefContent(l.InCommon(rel), f.gitAdmins(l.Repository().Common), f.note)
+	return l.RuleOfRefContent(rel, f.gitAdmins(l.Repository().Common), f.note)
 }
 
 // note reads a file of git that holds a path or the name of a ref.
@@ -77,6 +74,14 @@ func (f *rawFS) relOf(dir *node, name string) (string, bool) {
 	return strings.TrimPrefix(join(p, name), "/"), ok
 }
 
+// relInCommon is the path of a name below the source, and below the common directory.
+func (f *rawFS) relInCommon(dir *node, name string) (rel, in string, ok bool) {
+	if rel, ok = f.relOf(dir, name); ok {
+		in, ok = f.layout().InCommon(rel)
+	}
+	return rel, in, ok
+}
+
 func (f *rawFS) relOfNode(n *node) (string, bool) {
 	p, ok := f.pathOf(n.fd)
 	return strings.TrimPrefix(p, "/"), ok
@@ -88,13 +93,14 @@ func (f *rawFS) unlinkRules(rules []*layout.Rule, dir *node, name string) []*lay
 	if !f.git.on || !f.inRepository(dir) {
 		return rules
 	}
-	rel, ok := f.relOf(dir, name)
-	branch, _, isRef := layout.RefAt(f.inCommon(rel))
+	rel, in, ok := f.relInCommon(dir, name)
+	branch, _, isRef := layout.RefAt(in)
 	switch {
 	case !ok:
-	case f.inCommon(rel) == packedRefs:
+		return addRule(rules, layout.Sealed)
+	case in == packedRefs:
 		return f.packedRules(rules, nil)
-	case isRef && len(rules) == 1 && strings.HasPrefix(f.inCommon(rel), "refs/") && f.isPacked(rel, branch):
+	case isRef && len(rules) == 1 && strings.HasPrefix(in, "refs/") && f.isPacked(rel, branch):
 		return []*layout.Rule{layout.Common}
 	}
 	return rules
@@ -122,12 +128,11 @@ func (f *rawFS) replaceRules(rules []*layout.Rule, from *node, oldName string, t
 	if !f.git.on || !f.inRepository(to) && !f.inRepository(from) {
 		return rules
 	}
-	was, ok := f.relOf(from, oldName)
-	is, ok2 := f.relOf(to, newName)
-	old, now := f.inCommon(was), f.inCommon(is)
+	was, old, ok := f.relInCommon(from, oldName)
+	is, now, ok2 := f.relInCommon(to, newName)
 	object, inObjects := strings.CutPrefix(now, "objects/")
 	switch {
-	case !ok || !ok2:
+	case f.inRepository(from) && !ok, f.inRepository(to) && !ok2:
 		return addRule(rules, layout.Sealed)
 	case layout.Unmovable(old) && isDirAt(from, oldName), layout.Unmovable(now) && isDirAt(to, newName):
 		return addRule(rules, layout.Sealed)

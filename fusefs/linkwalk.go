@@ -124,8 +124,8 @@ func (w *linkWalk) enter(fd int, name string, there layout.Entry, by *layout.Rul
 		w.noteInode(&st, cmp.Or(there.Inode(false), by))
 		return nil
 	}
-	if id, ok := w.f.git.linkedRoot(&node{key: keyOf(&st), kind: unix.S_IFDIR}); ok {
-		there = layout.LinkedRoot(id)
+	if e, ok := w.f.git.rootAt(keyOf(&st)); ok {
+		there = e
 	}
 	return w.descend(sub, there.Role, cmp.Or(there.Inode(true), by))
 }

@@ -28,16 +28,18 @@ type place struct {
 
 // entryOf is what the layout says of a name in a directory.
 func (f *rawFS) entryOf(dir *node, name string) layout.Entry {
-	if id, ok := f.git.linkedName(dir, name); ok {
-		return layout.LinkedRoot(id)
+	if e, ok := f.git.rootCalled(dir, name); ok {
+		return e
 	}
 	return f.opts.Layout.Entry(dir.layoutRole(), name)
 }
 
 // entryOfNode is what the layout says of a node that stands at dir/name.
 func (f *rawFS) entryOfNode(n, dir *node, name string) layout.Entry {
-	if id, ok := f.git.linkedRoot(n); ok {
-		return layout.LinkedRoot(id)
+	if n.isDir() {
+		if e, ok := f.git.rootAt(n.key); ok {
+			return e
+		}
 	}
 	return f.entryOf(dir, name)
 }

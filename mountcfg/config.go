@@ -21,6 +21,8 @@ type Config struct {
 	NoExec      bool
 	NoSymFollow bool
 
+	Repository string // absolute; the git repository below Source whose checkouts are guarded, "" = by Layout
+
 	Layout  string // auto | tree | jvs | jvs-folder | git: what one lease covers
 	Mode    string // exclusive | shared
 	Enforce string // enforce | observe | readonly

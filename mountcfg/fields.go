@@ -69,6 +69,8 @@ var fields = []field{
 	pathField("control", "keep lock and control files in `DIR`", func(c *Config) *string { return &c.Control }),
 	choiceField("layout", kindChoice, "`WHAT` is guarded: tree (all of SOURCE by one lease), jvs (main and each of worktrees/* by its own), jvs-folder (all but .jvs by one), git (each checkout of a git repository by its own) or auto (by what SOURCE has)",
 		layouts, func(c *Config) *string { return &c.Layout }),
+	pathField("repository", "guard the checkouts of the git repository `DIR`, wherever below SOURCE they lie (layout git)",
+		func(c *Config) *string { return &c.Repository }),
 	choiceField("mode", kindChoice, "`MODE` of the worktrees: exclusive (one writer) or shared (no guarantee)",
 		modes, func(c *Config) *string { return &c.Mode }),
 	choiceField(keyEnforce, kindEnforce, "`HOW` to treat a write without the lease: enforce (refuse), observe (count and log) or readonly (refuse every write)",

@@ -71,6 +71,11 @@ func guardOf(ctx context.Context, path string) (guardedPath, error) {
 		}
 		rel = resolvedIn(t, rel)
 		p = place.Place{ID: st.Worktree, Root: st.Source, Layout: st.Layout}
+		if st.Repository != "" {
+			if p, err = place.RepositoryOf(p, st.Repository); err != nil {
+				return g, err
+			}
+		}
 		locks, g.Source, g.Layout = st.Locks, st.Source, st.Layout
 		g.Mount, g.Why = st.Mountpoint, "mounted at "+st.Mountpoint
 	} else {

@@ -230,8 +230,11 @@ func (m *mountCommand) sayLayout(p place.Place) {
 // sayElsewhere names the worktrees of a git repository that stay unguarded.
 func (m *mountCommand) sayElsewhere(done mounted) {
 	for _, dir := range done.Elsewhere {
-		noteTo(m.io)(fmt.Sprintf("the worktree %s is not below %s, so it is not guarded; mount a directory that has both, with --layout git, or mount it on its own: jvsfs mount %s",
-			dir, done.Source, dir))
+		how := "jvsfs mount " + dir
+		if above := host.CommonDir(done.Source, dir); above != "/" {
+			how = fmt.Sprintf("jvsfs mount --repository %s %s, which has both", done.Source, above)
+		}
+		noteTo(m.io)(fmt.Sprintf("the worktree %s is not below %s, so it is not guarded; guard it with: %s", dir, done.Source, how))
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 // and never changes.
 type Repository struct {
 	Common string     // path of the common directory below the source; "" is the source itself
-	Main   string     // the main checkout, if it is a directory in the source; the repository lies in it
-	Around bool       // the source is no checkout: the repository is bare, with its worktrees beside it
+	Main   string     // path of the main checkout below the source, if that is not the source itself
+	Around bool       // the source is no checkout
 	Linked []Checkout // the linked worktrees below the source
 }
 
@@ -144,15 +144,31 @@ func (l Layout) commonDir() Entry {
 
 // inAround is the root of a source that is no checkout.
 func (l Layout) inAround(name string) Entry {
-	switch r := guarded(l.tree); {
-	case l.git.Main != "" && name == l.git.Main:
-		return Entry{Change: r, Own: r, Role: gitMain}
-	case l.git.Main == "" && l.common(name):
-		return l.commonDir()
-	case name == gitName && l.git.Main == "": // a file that leads to the bare repository
+	if name == gitName && l.git.Main == "" { // a file that leads to the bare repository
+		r := guarded(l.tree)
 		return Entry{Change: r, Own: r}
 	}
 	return Entry{}
+}
+
+// Roots are what has no fixed name below the source, by path: the main checkout or the bare repository
+// of a source that is neither, and the linked checkouts. What lies there keeps its rule wherever it
+// moves.
+func (l Layout) Roots() map[string]Entry {
+	roots := make(map[string]Entry)
+	if l.git == nil {
+		return roots
+	}
+	switch r := guarded(l.tree); {
+	case l.git.Main != "":
+		roots[l.git.Main] = Entry{Change: r, Own: r, Role: gitMain}
+	case l.git.Around && l.git.Common != "":
+		roots[l.git.Common] = l.commonDir()
+	}
+	for _, c := range l.git.Linked {
+		roots[c.Root] = LinkedRoot(c.ID)
+	}
+	return roots
 }
 
 func inClaude(name string) Entry {

@@ -77,9 +77,13 @@ func (l Layout) UserOf(branch string, admins []string, read func(rel string) (st
 	return "", false
 }
 
-// RuleOfRef is the rule of a path below refs/heads or logs/refs/heads of the common directory. Anybody
-// may lock a branch, as git pack-refs does.
-func (l Layout) RuleOfRef(rel string, admins []string, read func(rel string) (string, bool)) *Rule {
+// RuleOfRef is the rule of a path below the source, in refs/heads or logs/refs/heads of the common
+// directory. Anybody may lock a branch, as git pack-refs does. What cannot be told is nobody's.
+func (l Layout) RuleOfRef(path string, admins []string, read func(rel string) (string, bool)) *Rule {
+	rel, ok := l.InCommon(path)
+	if !ok {
+		return Sealed
+	}
 	branch, lock, ok := RefAt(rel)
 	if !ok || lock {
 		return Common
@@ -92,19 +96,22 @@ func (l Layout) RuleOfRef(rel string, admins []string, read func(rel string) (st
 
 // RuleOfRefContent is the rule of what lies there. Who moves a branch writes into its lock; who only
 // packs or expires does not.
-func (l Layout) RuleOfRefContent(rel string, admins []string, read func(rel string) (string, bool)) *Rule {
-	if !strings.HasPrefix(rel, logsName+"/") {
-		rel = strings.TrimSuffix(rel, lockSuffix)
+func (l Layout) RuleOfRefContent(path string, admins []string, read func(rel string) (string, bool)) *Rule {
+	if rel, _ := l.InCommon(path); !strings.HasPrefix(rel, logsName+"/") {
+		path = strings.TrimSuffix(path, lockSuffix)
 	}
-	return l.RuleOfRef(rel, admins, read)
+	return l.RuleOfRef(path, admins, read)
 }
 
 // AdminOf is the administration of a linked checkout, below the source.
 func (l Layout) AdminOf(name string) string { return path.Join(l.git.Common, adminsName, name) }
 
-// InCommon makes a path below the source one below the common directory.
-func (l Layout) InCommon(rel string) string {
-	return strings.TrimPrefix(strings.TrimPrefix(rel, l.git.Common), "/")
+// InCommon makes a path below the source one below the common directory; ok is false if it is not.
+func (l Layout) InCommon(rel string) (in string, ok bool) {
+	if l.git.Common == "" {
+		return rel, true
+	}
+	return strings.CutPrefix(rel, l.git.Common+"/")
 }
 
 // RefAt is the branch that a name below refs/heads or logs/refs/heads belongs to. The path is below

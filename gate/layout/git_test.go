@@ -116,6 +116,11 @@ func TestWhatGuardsAPathAroundARepository(t *testing.T) {
 		{Repository{Common: "repo/.git", Main: "repo", Around: true, Linked: linked}, "repo/.git/worktrees/w/HEAD", w},
 		{Repository{Common: "repo/.git", Main: "repo", Around: true, Linked: linked}, "w/src", w},
 		{Repository{Common: "repo/.git", Main: "repo", Around: true, Linked: linked}, "other/src", Open},
+		{Repository{Common: "a/b/.git", Main: "a/b", Around: true, Linked: linked}, "a", Open},
+		{Repository{Common: "a/b/.git", Main: "a/b", Around: true, Linked: linked}, "a/b/src", r},
+		{Repository{Common: "a/b/.git", Main: "a/b", Around: true, Linked: linked}, "a/b/.git/objects/x", Objects},
+		{Repository{Common: "a/b.git", Around: true, Linked: linked}, "a/b.git/objects/x", Objects},
+		{Repository{Common: "a/b.git", Around: true, Linked: linked}, "a/b.git/HEAD", r},
 	} {
 		require.Equal(t, c.own, gitLayout(t, c.repo).Of(c.path, true).Own, "%+v %s", c.repo, c.path)
 	}
@@ -126,10 +131,10 @@ func TestWhatGuardsAPathAroundARepository(t *testing.T) {
 func TestLocksOfBranches(t *testing.T) {
 	l := gitLayout(t, ordinary)
 	read := func(rel string) (string, bool) { return "ref: refs/heads/a\n", rel == ".git/worktrees/a/HEAD" }
-	require.Equal(t, guarded("a"), l.RuleOfRefContent("refs/heads/a.lock", []string{"a"}, read))
-	require.Equal(t, guarded("a"), l.RuleOfRefContent("logs/refs/heads/a", []string{"a"}, read))
-	require.Equal(t, Common, l.RuleOfRefContent("logs/refs/heads/a.lock", []string{"a"}, read), "git reflog expire writes it")
-	require.Equal(t, Common, l.RuleOfRefContent("refs/heads/b.lock", []string{"a"}, read))
+	require.Equal(t, guarded("a"), l.RuleOfRefContent(".git/refs/heads/a.lock", []string{"a"}, read))
+	require.Equal(t, guarded("a"), l.RuleOfRefContent(".git/logs/refs/heads/a", []string{"a"}, read))
+	require.Equal(t, Common, l.RuleOfRefContent(".git/logs/refs/heads/a.lock", []string{"a"}, read), "git reflog expire writes it")
+	require.Equal(t, Common, l.RuleOfRefContent(".git/refs/heads/b.lock", []string{"a"}, read))
 }
 
 func TestReplaces(t *testing.T) {
@@ -236,11 +241,12 @@ func TestWhoHasABranch(t *testing.T) {
 			rule = guarded(want)
 		}
 		for _, rel := range []string{"refs/heads/", "logs/refs/heads/"} {
-			require.Equal(t, rule, l.RuleOfRef(rel+branch, admins, read), branch)
-			require.Equal(t, Common, l.RuleOfRef(rel+branch+".lock", admins, read), "its lock")
+			require.Equal(t, rule, l.RuleOfRef(".git/"+rel+branch, admins, read), branch)
+			require.Equal(t, Common, l.RuleOfRef(".git/"+rel+branch+".lock", admins, read), "its lock")
 		}
 	}
-	require.Equal(t, Common, l.RuleOfRef("refs/heads", admins, read))
+	require.Equal(t, Common, l.RuleOfRef(".git/refs/heads", admins, read))
+	require.Equal(t, Sealed, l.RuleOfRef("moved/refs/heads/main", admins, read), "nobody can tell whose it is")
 }
 
 const (

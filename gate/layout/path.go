@@ -13,12 +13,15 @@ func (l Layout) Tree() lease.WorktreeID { return l.tree }
 // the path but the last is taken for a directory; isDir tells of the last. Change and Own of
 // the answer are never nil.
 func (l Layout) Of(path string, isDir bool) Entry {
-	at := l.Root()
+	at, roots := l.Root(), l.Roots()
 	at.Change = Sealed // no file system lets its root be renamed
 	for rest := path; rest != ""; {
 		var name string
 		name, rest, _ = strings.Cut(rest, "/")
-		there := l.entryAt(at.Role, name, strings.TrimSuffix(strings.TrimSuffix(path, rest), "/"))
+		there, isRoot := roots[strings.TrimSuffix(strings.TrimSuffix(path, rest), "/")]
+		if !isRoot {
+			there = l.Entry(at.Role, name)
+		}
 		own := there.Inode(isDir || rest != "")
 		if there.Change == nil {
 			there.Change = at.Own
@@ -29,18 +32,6 @@ func (l Layout) Of(path string, isDir bool) Entry {
 		at = there
 	}
 	return at
-}
-
-// entryAt is Entry for a name whose path is known, as it may be that of a linked checkout.
-func (l Layout) entryAt(dir Role, name, path string) Entry {
-	if l.git != nil {
-		for _, c := range l.git.Linked {
-			if c.Root == path {
-				return LinkedRoot(c.ID)
-			}
-		}
-	}
-	return l.Entry(dir, name)
 }
 
 // Split divides a path below the root, "" for the root itself, into the worktree that guards
@@ -70,6 +61,8 @@ func (l Layout) RootOf(id lease.WorktreeID) string {
 		}
 	}
 	switch {
+	case l.git != nil && l.git.Main != "" && id == l.tree:
+		return l.git.Main
 	case l.name != JVS:
 		return "."
 	case id == mainName:

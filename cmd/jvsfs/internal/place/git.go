@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
@@ -42,6 +43,26 @@ func repositoryBy(dir, dotGit string) *layout.Repository {
 		return nil
 	}
 	return &layout.Repository{Common: rel, Around: true}
+}
+
+// repositoryWithin is the repository that somebody names, anywhere below a directory.
+func repositoryWithin(dir, repository string) (*layout.Repository, error) {
+	rel := host.RelativeTo(dir, repository)
+	switch {
+	case !host.Within(dir, repository) || rel == "":
+	case isCommon(filepath.Join(repository, ".git")):
+		return &layout.Repository{Common: rel + "/.git", Main: rel, Around: true}, nil
+	case isCommon(repository):
+		return &layout.Repository{Common: rel, Around: true}, nil
+	}
+	return nil, api.Usagef("%s is not a git repository below %s", repository, dir)
+}
+
+// RepositoryOf is a place whose repository somebody has named.
+func RepositoryOf(p Place, repository string) (Place, error) {
+	var err error
+	p.Git, err = repositoryWithin(p.Root, repository)
+	return p, err
 }
 
 // entriesMax bounds the search for a repository in a directory.
@@ -116,7 +137,7 @@ func LayoutAt(p Place, seenAt ...string) (layout.Layout, error) {
 	if err != nil || p.Layout != layout.Git {
 		return l, err
 	}
-	r := p.Git
+	r := p.Git // nil: only the mount knows
 	if r == nil {
 		if r = cmp.Or(repositoryAt(p.Root), onlyRepositoryIn(p.Root)); r == nil {
 			return l, nil
@@ -150,7 +171,7 @@ func GuardOf(root string, l layout.Layout, rel string, isDir bool) *layout.Rule 
 	if own.Kind != layout.OfBranch {
 		return own
 	}
-	return l.RuleOfRef(l.InCommon(rel), GitAdmins(root, l), func(rel string) (string, bool) {
+	return l.RuleOfRef(rel, GitAdmins(root, l), func(rel string) (string, bool) {
 		text := textOf(path.Join(root, rel))
 		return text, text != ""
 	})

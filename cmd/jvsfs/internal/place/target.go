@@ -66,6 +66,21 @@ func SourceAt(path, control string, want layout.Name) (Place, error) {
 	return p, nil
 }
 
+// RepositoryIn is a directory in which the checkouts of one git repository are guarded, wherever they
+// lie. All arguments are as in SourceAt.
+func RepositoryIn(path, repository, control string) (Place, error) {
+	r, err := repositoryWithin(path, repository)
+	if err != nil {
+		return Place{}, err
+	}
+	if err := layout.Git.Needs(layout.Marks{Git: r}); err != nil {
+		return Place{}, err
+	}
+	p := recordedAt(path, control, usualRecords())
+	p.Layout, p.Git = layout.Git, r
+	return p, nil
+}
+
 // layoutOf is the layout that was asked for, if the directory has what it needs, or the one
 // that the directory has.
 func layoutOf(path string, want layout.Name) (layout.Name, string, error) {
