@@ -59,7 +59,7 @@ git init -q -b main $BASE/lib; cd $BASE/lib; echo 1 >l; git add l; git commit -q
 	g.inTurn(both, "git merge -q main", "git submodule --quiet update --init")
 	clone := []string{"cd lib; git switch -q -c own; echo x >l; git commit -q -a -m own", "git add lib; git commit -q -m 'own lib'"}
 	g.sideBySide(map[string][]string{".worktrees/a": clone, ".worktrees/b": clone})
-	g.guards(map[string]string{".git/modules/lib/HEAD": "main", ".git/worktrees/a/modules/lib/HEAD": "a", ".worktrees/a/lib/l": "a"})
+	g.guards(map[string]string{".git/modules/lib/HEAD": mainID, ".git/worktrees/a/modules/lib/HEAD": "a", ".worktrees/a/lib/l": "a"})
 	g.each(g.At(), "git submodule --quiet deinit -f lib\ngit rm -q -f lib\ngit commit -q -m 'without lib'")
 	g.sh(g.At(), "git worktree remove --force .worktrees/a")
 	g.requireNoRefusal()
@@ -177,7 +177,7 @@ func TestBareRepositories(t *testing.T) {
 			in := func(name string) string { return filepath.Join(c.repository, name) }
 			g.guards(map[string]string{
 				c.a: "a", filepath.Join(c.a, "f"): "a", filepath.Join(c.b, "absent"): "b", in("refs/heads/b"): "b",
-				in("worktrees/a/index"): "a", in("HEAD"): "main", in("hooks/x"): "main",
+				in("worktrees/a/index"): "a", in("HEAD"): mainID, in("hooks/x"): mainID,
 			})
 			work := []string{"echo x >f; git commit -q -a -m one", "git commit -q --amend -m two", "git rebase -q --force-rebase HEAD~1", "git stash list; git gc -q --auto", `git switch -q -c more-$(git branch --show-current); git switch -q -`}
 			g.sideBySide(map[string][]string{c.a: work, c.b: work})

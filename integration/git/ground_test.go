@@ -169,6 +169,9 @@ func (g *ground) requireWhole(dir string) {
 	assert.NotContains(g.t, g.sh(dir, "git fsck --strict --no-dangling 2>&1"), "error")
 }
 
+// mainID is the worktree id of the main checkout: the name of its directory.
+const mainID = "source"
+
 // guards demands what `jvsfs layout` says of paths below the mount: the id of a worktree, or another guard.
 func (g *ground) guards(want map[string]string) {
 	g.t.Helper()

@@ -18,7 +18,7 @@ func (g *ground) othersAreKept(checkout string) {
 		return
 	}
 	holder, _ := g.hold("holder of "+checkout, checkout)
-	g.run(holder, g.At(checkout), "echo x >mine; git add mine; git commit -q -m mine")
+	g.run(holder, g.At(checkout), "echo x >mine; git add mine; git commit -q --allow-empty -m mine")
 	g.refused(g.At(checkout), "echo x >theirs")
 	g.refused(g.At(checkout), "git add f -f && git commit -q --allow-empty -m theirs")
 	g.Release(holder, checkout)
@@ -29,20 +29,20 @@ func (g *ground) othersAreKept(checkout string) {
 func TestLifeOfAWorktree(t *testing.T) {
 	g := newGround(t, anOrdinaryOne)
 	g.sh(g.Source, "git worktree add -q -b x .worktrees/x")
-	g.guards(map[string]string{".worktrees/x": "x", ".worktrees/x/f": "x", ".git/worktrees/x/index": "x", ".git/refs/heads/x": "x", "f": "main"})
+	g.guards(map[string]string{".worktrees/x": "x", ".worktrees/x/f": "x", ".git/worktrees/x/index": "x", ".git/refs/heads/x": "x", "f": mainID})
 	g.othersAreKept(".worktrees/x")
 
 	g.sh(g.Source, "git worktree lock .worktrees/x; git worktree unlock .worktrees/x")
 	g.sh(g.Source, "git worktree move .worktrees/x .worktrees/y")
-	g.guards(map[string]string{".worktrees/y/f": "x", ".worktrees/x/f": "main"})
+	g.guards(map[string]string{".worktrees/y/f": "x", ".worktrees/x/f": "none", "f": mainID})
 	g.othersAreKept(".worktrees/y")
 
 	g.sh(g.Source, "mv .worktrees/y .claude/worktrees/z; git worktree repair .claude/worktrees/z; git worktree prune")
-	g.guards(map[string]string{".claude/worktrees/z/f": "x", ".worktrees/y/f": "main"})
+	g.guards(map[string]string{".claude/worktrees/z/f": "x", ".worktrees/y/f": "none"})
 	g.othersAreKept(".claude/worktrees/z")
 
 	g.sh(g.Source, "git worktree remove .claude/worktrees/z; git branch -q -D x")
-	g.guards(map[string]string{".claude/worktrees/z/f": "main"})
+	g.guards(map[string]string{".claude/worktrees/z/f": "none"})
 	require.NoDirExists(t, g.Behind(".git/worktrees/x"))
 
 	g.sh(g.Source, "git worktree add -q --detach .worktrees/x; rm -rf .worktrees/x; git worktree prune")
@@ -154,9 +154,9 @@ func TestLayoutTellsWhoGuards(t *testing.T) {
 	g := newGround(t, threeCheckouts)
 	require.NoError(t, os.MkdirAll(filepath.Join(g.View, ".git/modules/s"), 0o755))
 	g.guards(map[string]string{
-		"f": "main", "sub/g": "main", "absent": "main", ".git/HEAD": "main", ".git/index": "main", ".git/ORIG_HEAD": "main",
-		".git/MERGE_HEAD": "main", ".git/rebase-merge/todo": "main", ".git/logs/HEAD": "main", ".git/modules/s/HEAD": "main",
-		".git/refs/heads/main": "main", ".git/logs/refs/heads/main": "main", ".git/hooks/pre-commit": "main",
+		"f": mainID, "sub/g": mainID, "absent": mainID, ".git/HEAD": mainID, ".git/index": mainID, ".git/ORIG_HEAD": mainID,
+		".git/MERGE_HEAD": mainID, ".git/rebase-merge/todo": mainID, ".git/logs/HEAD": mainID, ".git/modules/s/HEAD": mainID,
+		".git/refs/heads/main": mainID, ".git/logs/refs/heads/main": mainID, ".git/hooks/pre-commit": mainID,
 		".worktrees/a": "a", ".worktrees/a/f": "a", ".worktrees/a/.git": "a", ".git/worktrees/a": "a", ".git/worktrees/a/index": "a",
 		".git/worktrees/a/refs/bisect/bad": "a", ".git/refs/heads/a": "a", ".git/logs/refs/heads/a": "a",
 		".worktrees/b/sub/absent": "b", ".git/worktrees/packed/HEAD": "packed", ".git/refs/heads/packed": "packed",
