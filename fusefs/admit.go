@@ -155,7 +155,14 @@ func (f *rawFS) admitAs(p passes, h *fuse.InHeader, rules []*layout.Rule) (passe
 }
 
 func (f *rawFS) admitRule(p *passes, req gate.Request, r *layout.Rule) fuse.Status {
-	if r.Kind != layout.Guarded {
+	switch r.Kind {
+	case layout.Guarded:
+	case layout.Everybodys, layout.AddOnly:
+		if f.everybodys(req.Caller) {
+			return f.admitOutside(p, req, layout.Open)
+		}
+		r = layout.LinkedRoot(f.opts.Layout.Tree()).Own // which says why not
+	default:
 		return f.admitOutside(p, req, r)
 	}
 	g, err := f.guard(r)
@@ -234,6 +241,9 @@ func (f *rawFS) admitNode(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, 
 // inode may have to be searched for. That happens after the permission was judged and the known
 // rules have admitted the mutation, and while nothing is held.
 func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, n *node, may func() bool) (passes, fuse.Status) {
+	if st := f.admitContent(op, callerID(h), n); st != fuse.OK {
+		return passes{}, st
+	}
 	for range linkTries {
 		known := false
 		p, st := f.settled(func() (p passes, st fuse.Status) {
@@ -241,7 +251,7 @@ func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 				return passes{}, st
 			}
 			var buf [4]*layout.Rule
-			return f.admit(signal, op, h, n.rulesIf(known, buf[:0]), f.spotOf(op, n), may)
+			return f.admit(signal, op, h, f.rulesIf(known, n, buf[:0]), f.spotOf(op, n), may)
 		})
 		if st != fuse.OK {
 			return p, st
@@ -270,10 +280,18 @@ func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader,
 		if f.covers(op, dir, name) || f.sealedIn(op, dir, name) {
 			return passes{}, f.refuseRule(op, callerID(h), layout.Sealed)
 		}
+		if op == gate.OpUnlink {
+			if st := f.admitLock(op, callerID(h), dir, name); st != fuse.OK {
+				return passes{}, st
+			}
+		}
 		var buf [4]*layout.Rule
 		rules := f.entryRules(buf[:0], dir, name)
-		if op == gate.OpMkdir && f.entryOf(dir, name).Mkdir {
+		switch {
+		case op == gate.OpMkdir && f.entryOf(dir, name).Mkdir:
 			rules = append(buf[:0], layout.Open)
+		case op == gate.OpUnlink:
+			rules = f.unlinkRules(rules, dir, name)
 		}
 		return f.admitAs(passes{
 			op: op, spot: f.spotOfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: signal, round: roundBy(op, dir),
@@ -321,6 +339,9 @@ func (f *rawFS) covers(op gate.Op, dir *node, name string) bool {
 // not the writer. It is counted first. Then admitHandle looks again whether a rename has put its
 // tree under another rule.
 func (f *rawFS) admitHandle(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
+	if on.ofLock && !on.disowned.Load() {
+		return f.admitNodeIf(signal, op, h, on.node, nil)
+	}
 	for {
 		disowned := on.disowned.Load()
 		p, st := f.admitClaims(signal, op, h, on, disowned)

@@ -134,13 +134,17 @@ func (f *rawFS) created(fd int, in *fuse.CreateIn, dir *node, name string, p *pa
 		_ = unix.Close(fd)
 		return status(err)
 	}
+	ofLock := false
 	n, lent := f.rememberOpen(&in.InHeader, fd, &st, dir, name)
 	if name == "" {
 		p.born(n)
+	} else {
+		f.lockMade(callerID(&in.InHeader), dir, name, n.key)
+		ofLock = f.git.on && layout.IsLock(name) && p.n == 0
 	}
 	f.fillEntry(&out.EntryOut, f.believe(dir), n, dir, name, &st) // the lease that it was made under still lasts
 	h := &handle{
-		node: n, fd: fd, lent: lent, share: f.shares.by(in.Uid), claims: p.claims(), against: p.against, opener: openerOf(&in.InHeader),
+		node: n, fd: fd, lent: lent, share: f.shares.by(in.Uid), claims: p.claims(), against: p.against, opener: openerOf(&in.InHeader), ofLock: ofLock,
 	}
 	if !lent {
 		f.lendIfMany(h)

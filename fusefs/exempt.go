@@ -92,7 +92,7 @@ func (f *rawFS) where(path string, ok bool) gate.Where {
 	if !ok {
 		return gate.Where{}
 	}
-	id, name, ok := f.opts.Layout.Split(strings.TrimPrefix(path, "/"))
+	id, name, ok := f.layout().Split(strings.TrimPrefix(path, "/"))
 	if !ok {
 		return gate.Where{}
 	}

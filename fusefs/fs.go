@@ -39,6 +39,7 @@ type rawFS struct {
 	locks   *lockTable
 	border  border
 	book    linkBook
+	git     gitTree
 	durable bool // writes are made durable before they are answered
 	stats   counters
 
@@ -71,6 +72,11 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 		f.border.away = o.Enforcement.Away
 	}
 	f.handles.procFD = proc
+	f.git.init(o)
+	if f.git.on {
+		f.git.now.Store(f.readCheckouts(f.git.now.Load()))
+		f.holdStill()
+	}
 	f.locks = newLockTable(o.LocalLocks, f.budget)
 	return f, nil
 }
@@ -82,6 +88,9 @@ func (f *rawFS) run(stop <-chan struct{}) {
 	wg.Go(func() { f.expiry.run(f, stop) })
 	wg.Go(func() { f.watcher.run(f, stop) })
 	wg.Go(func() { f.budget.run(f, stop) })
+	if f.git.on {
+		wg.Go(func() { f.git.locks.run(f, stop) })
+	}
 	wg.Wait()
 }
 
@@ -92,6 +101,7 @@ func (f *rawFS) close() error {
 	f.watcher.close()
 	f.book.close()
 	f.border.close()
+	f.git.locks.close()
 	f.serving.close()
 	for _, fd := range []int{f.procFD, f.kernel.dev} {
 		_ = unix.Close(fd) // -1 if it was never opened

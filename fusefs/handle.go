@@ -47,6 +47,9 @@ type handle struct {
 	// disowned handles are refused: while they were open, a rename put their tree under another
 	// rule.
 	disowned atomic.Bool
+	// ofLock handles made a lock file of git whose name is everybody's. What is written into it is
+	// judged by the writer.
+	ofLock bool
 
 	dir *dirStream // of a directory
 }
@@ -154,6 +157,15 @@ func (t *handleTable) disown(f *rawFS) {
 			}
 		}
 	})
+}
+
+// disownWriters ends the handles of one file that has come under another rule.
+func (n *node) disownWriters() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for h := range n.writers {
+		h.disowned.Store(true)
+	}
 }
 
 // restsOn reports whether the handle was opened in an epoch of the guard.

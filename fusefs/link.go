@@ -69,7 +69,7 @@ func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n, dir
 		return p, nil, known, st
 	}
 	var buf [4]*layout.Rule
-	rules := n.rulesIf(known, f.entryRules(buf[:0], dir, name))
+	rules := f.rulesIf(known, n, f.entryRules(buf[:0], dir, name))
 	if len(rules) > 1 {
 		return p, nil, known, fuse.EXDEV
 	}
@@ -99,12 +99,19 @@ func (f *rawFS) remove(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, nam
 	if st != fuse.OK {
 		return st
 	}
+	if dir.layoutRole().NamesCheckouts() {
+		defer f.reread() // once the change has left
+	}
 	defer p.leave(&st)
+	defer f.lockName(name)()
+	lock, locks := f.lockAt(dir, name)
 	went, own := p.dying(), changing(dir, name, 1)
 	st = status(retry(func() error { return unix.Unlinkat(dir.fd, name, flags) }))
 	went(st == fuse.OK)
 	if st != fuse.OK {
 		own.unchanged()
+	} else if locks {
+		f.git.locks.unlock(lock)
 	}
 	return st
 }

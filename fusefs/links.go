@@ -63,7 +63,9 @@ func (f *rawFS) linksKnown(n *node) (known bool, st fuse.Status) {
 }
 
 // mayLink reports whether other names of a file can matter.
-func (f *rawFS) mayLink(n *node) bool { return f.opts.Layout.ByName() && !n.isDir() }
+func (f *rawFS) mayLink(n *node) bool {
+	return f.opts.Layout.ByName() && !n.isDir() && (!f.git.on || len(f.git.now.Load().roots) > 0)
+}
 
 func (l *linked) learn(found linkFound, moves uint64) {
 	a := &linkAreas{nlink: found.nlink, moves: moves, rules: found.rules}
@@ -118,11 +120,13 @@ func (f *rawFS) lookForLinks(n *node, who gate.Request) error {
 
 // rulesIf returns the rules as far as they are known. Outdated names must not stop anybody from
 // searching for the current ones.
-func (n *node) rulesIf(known bool, to []*layout.Rule) []*layout.Rule {
+func (f *rawFS) rulesIf(known bool, n *node, to []*layout.Rule) []*layout.Rule {
 	if known {
-		return n.rules(to)
+		to = n.rules(to)
+	} else {
+		to = n.seenRules(to)
 	}
-	return n.seenRules(to)
+	return f.resolve(to, func() (string, bool) { return f.relOfNode(n) }, f.ruleOfRefContent)
 }
 
 // beginChange and endChange enclose every mutation of a file's content or attributes. So it is not

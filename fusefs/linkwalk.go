@@ -33,7 +33,7 @@ const linksMax = 1 << 17
 var errLinkWalk = errors.New("the search took too long")
 
 func (w *linkWalk) run() error {
-	root := w.f.opts.Layout.Root()
+	root := w.f.layout().Root()
 	return w.descend(w.f.root.fd, root.Role, root.Own)
 }
 
@@ -123,6 +123,9 @@ func (w *linkWalk) enter(fd int, name string, there layout.Entry, by *layout.Rul
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		w.noteInode(&st, cmp.Or(there.Inode(false), by))
 		return nil
+	}
+	if e, ok := w.f.git.rootAt(keyOf(&st)); ok {
+		there = e
 	}
 	return w.descend(sub, there.Role, cmp.Or(there.Inode(true), by))
 }

@@ -20,6 +20,9 @@ func (f *rawFS) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, ou
 		return st
 	}
 	b := f.believe(dir)
+	if dir.layoutRole().NamesCheckouts() && !f.git.knows(name) {
+		f.reread() // git has made it behind the mount, or through another one
+	}
 	st := f.lookup(h, dir, name, out)
 	if st == fuse.ENOENT {
 		return f.negative(out, b, dir, name)

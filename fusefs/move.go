@@ -43,7 +43,7 @@ type renaming struct {
 
 // ofRoot reports whether a worktree's root gets or loses its name.
 func (f *rawFS) ofRoot(r renaming) bool {
-	return f.isRoot(r.from, r.oldName) || f.isRoot(r.to, r.newName)
+	return f.movesRoot(r.from, r.oldName, r.to, r.newName)
 }
 
 // moveRoot renames a worktree's root.

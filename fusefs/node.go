@@ -37,6 +37,8 @@ type node struct {
 	wd       int32              // inotify's number; guarded by the watcher
 	ownNames map[string]ownNote // of a directory: its own changes whose events have not come; guarded by mu
 
+	gitdir atomic.Bool // a note of where a checkout of git lies
+
 	killNext atomic.Bool // the next FALLOCATE or copy has to remove setid bits
 
 	written atomic.Uint64 // when this mount last wrote it: 1 + how many leases had ended

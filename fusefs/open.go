@@ -40,6 +40,11 @@ func (f *rawFS) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 			return st
 		}
 		defer p.abandon() // an open changes nothing, so it cannot be late
+		if f.addOnly(n) {
+			if st = f.refuseUnlessObserving(gate.Refusal{Reason: gate.ReasonAddOnly, Op: gate.OpOpen, Caller: callerID(&in.InHeader)}); st != fuse.OK {
+				return st
+			}
+		}
 		if !f.mayOpen(n, in.Flags) {
 			return f.refuseRule(gate.OpOpen, callerID(&in.InHeader), layout.Sealed)
 		}

@@ -28,7 +28,20 @@ type place struct {
 
 // entryOf is what the layout says of a name in a directory.
 func (f *rawFS) entryOf(dir *node, name string) layout.Entry {
+	if e, ok := f.git.rootCalled(dir, name); ok {
+		return e
+	}
 	return f.opts.Layout.Entry(dir.layoutRole(), name)
+}
+
+// entryOfNode is what the layout says of a node that stands at dir/name.
+func (f *rawFS) entryOfNode(n, dir *node, name string) layout.Entry {
+	if n.isDir() {
+		if e, ok := f.git.rootAt(n.key); ok {
+			return e
+		}
+	}
+	return f.entryOf(dir, name)
 }
 
 func (n *node) layoutRole() layout.Role { return layout.Role(n.role.Load()) }
@@ -39,7 +52,8 @@ func (n *node) layoutRole() layout.Role { return layout.Role(n.role.Load()) }
 func (f *rawFS) stand(n, dir *node, name string, links uint64) {
 	n.addParent(dir, n.isDir() || links <= 1)
 	f.callIt(n, dir, name)
-	e := f.entryOf(dir, name)
+	e := f.entryOfNode(n, dir, name)
+	f.noteGitdir(n, dir, name)
 	if e.Role != layout.Plain && n.isDir() {
 		n.role.Store(uint32(e.Role))
 	}
@@ -51,7 +65,9 @@ func (f *rawFS) stand(n, dir *node, name string, links uint64) {
 		return
 	}
 	n.own.Store(r)
-	f.moves.Add(1)
+	if n.isDir() || !f.git.on { // lock files of git come and go all the time
+		f.moves.Add(1)
+	}
 }
 
 // moved notes a rename through the mount: the rule of the new path replaces the
@@ -63,9 +79,14 @@ func (f *rawFS) moved(n, dir *node, name string) {
 	if f.sealed[n.key] {
 		return
 	}
-	r := f.entryOf(dir, name).Inode(n.isDir())
+	r := f.entryOfNode(n, dir, name).Inode(n.isDir())
 	n.own.Store(r)
-	if !was.Same(r) {
+	f.noteGitdir(n, dir, name)
+	switch {
+	case was.Same(r):
+	case f.git.on && !n.isDir():
+		n.disownWriters()
+	default:
 		f.moves.Add(1)
 		f.handles.disown(f)
 		f.losses.Add(1) // what the kernel believes of the tree rests on the rule that it had
@@ -153,7 +174,7 @@ func (f *rawFS) entryRules(to []*layout.Rule, dir *node, name string) []*layout.
 	if r := f.entryOf(dir, name).Change; r != nil {
 		return addRule(to, r)
 	}
-	return dir.rules(to)
+	return f.resolve(dir.rules(to), func() (string, bool) { return f.relOf(dir, name) }, f.ruleOfRef)
 }
 
 func addRule(to []*layout.Rule, r *layout.Rule) []*layout.Rule {
@@ -204,7 +225,20 @@ func (f *rawFS) knownGuard(r *layout.Rule) (*gate.Guard, error) {
 
 // worktreeOf finds the worktree of a path below the root, by name only.
 func (f *rawFS) worktreeOf(rel string) (lease.WorktreeID, bool) {
-	return f.opts.Layout.WorktreeOf(strings.Trim(rel, "/"))
+	rel = strings.Trim(rel, "/")
+	if r := f.ruleAt(rel); r.Kind == layout.Guarded {
+		return r.Worktree, true
+	}
+	return f.layout().WorktreeOf(rel)
+}
+
+// ruleAt is the rule of what lies at a path below the root, by name only.
+func (f *rawFS) ruleAt(rel string) *layout.Rule {
+	r := f.layout().Of(rel, true).Own
+	if r.Kind == layout.OfBranch {
+		r = f.ruleOfRef(rel)
+	}
+	return r
 }
 
 // newRoot makes the node of the mount's root.

@@ -32,6 +32,9 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 	if st != fuse.OK {
 		return st
 	}
+	if r.to.layoutRole().NamesCheckouts() || r.from.layoutRole().NamesCheckouts() {
+		defer f.reread() // once the change has left
+	}
 	defer p.leave(&st)
 	return f.renameAt(r, &p)
 }
@@ -46,6 +49,12 @@ func (f *rawFS) admitRename(r renaming, through *gate.Freeze) (passes, fuse.Stat
 		if f.covers(gate.OpRename, r.from, r.oldName) || f.covers(gate.OpRename, r.to, r.newName) {
 			return passes{}, f.refuseRule(gate.OpRename, callerID(&r.in.InHeader), layout.Sealed)
 		}
+		if st := f.admitLock(gate.OpRename, callerID(&r.in.InHeader), r.from, r.oldName); st != fuse.OK {
+			return passes{}, st
+		}
+		if st := f.admitLock(gate.OpRename, callerID(&r.in.InHeader), r.to, r.newName); st != fuse.OK {
+			return passes{}, st
+		}
 		p, st := f.admitAs(passes{
 			op: gate.OpRename, through: through, signal: r.signal, spot: f.spotOfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
 			may: mayRename(r.from, r.oldName, r.to, r.newName), round: r.from,
@@ -59,6 +68,9 @@ func (f *rawFS) admitRename(r renaming, through *gate.Freeze) (passes, fuse.Stat
 
 // renameAt makes the rename and notes the new places.
 func (f *rawFS) renameAt(r renaming, p *passes) fuse.Status {
+	defer f.lockName(r.oldName, r.newName)()
+	lock, locks := f.lockAt(r.from, r.oldName)
+	replaced, replaces := f.lockAt(r.to, r.newName)
 	went := p.dying()
 	events := 1
 	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
@@ -81,6 +93,12 @@ func (f *rawFS) renameAt(r renaming, p *passes) fuse.Status {
 		gone.unchanged()
 		come.unchanged()
 		return status(err)
+	}
+	switch {
+	case replaces:
+		f.lockMoved(lock, &replaced)
+	case locks:
+		f.lockMoved(lock, nil)
 	}
 	f.renames.Add(1) // before long timeouts are moved, see believe
 	wide := f.resettle(r.from, r.oldName, r.to, r.newName)
@@ -105,9 +123,16 @@ func (f *rawFS) renameRules(from *node, oldName string, to *node, newName string
 	n := len(rules)
 	rules = f.entryRules(rules, to, newName)
 	if len(rules) == 1 || n > 1 {
-		return rules, n == 1
+		return f.replaceRules(rules, from, oldName, to, newName), n == 1
 	}
-	return rules, f.isRoot(from, oldName) || f.isRoot(to, newName)
+	within := f.oneRepository(rules)
+	return f.replaceRules(rules, from, oldName, to, newName), within || f.movesRoot(from, oldName, to, newName)
+}
+
+// movesRoot reports whether a rename gives the root of a worktree another name, or something in its
+// place. In a git repository files have rules of their own, and are no roots.
+func (f *rawFS) movesRoot(from *node, oldName string, to *node, newName string) bool {
+	return (f.isRoot(from, oldName) || f.isRoot(to, newName)) && (!f.git.on || isDirAt(from, oldName) || isDirAt(to, newName))
 }
 
 // isRoot reports whether a name is that of a worktree's root (or of something sealed, which the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -28,6 +29,10 @@ type Options struct {
 	// Known reports whether anybody has asked Guards for a worktree: whoever acquires its lease has
 	// to. nil: never.
 	Known func(id lease.WorktreeID) bool
+	// LeaseForAll says that nobody may write without a lease, not even to what all worktrees share.
+	LeaseForAll bool
+	// Ends tells when a process ends that has made a lock file of git. nil: the file stays.
+	Ends *gate.Ends
 	// OnRefusal gets refusals where there is no guard, in the request's own goroutine. It must not
 	// block. May be nil.
 	OnRefusal func(*gate.Refusal)
@@ -266,6 +271,18 @@ func Connected(major, minor uint32) (bool, error) {
 
 // WorktreeOf finds the worktree that a path below the mount root belongs to.
 func (s *Server) WorktreeOf(rel string) (lease.WorktreeID, bool) { return s.fs.worktreeOf(rel) }
+
+// Shared reports whether a path below the mount root belongs to all checkouts of a git repository.
+func (s *Server) Shared(rel string) bool {
+	k := s.fs.ruleAt(strings.Trim(rel, "/")).Kind
+	return k == layout.Everybodys || k == layout.AddOnly
+}
+
+// RootOf is where the root of a worktree lies below the source; "." is the source itself.
+func (s *Server) RootOf(id lease.WorktreeID) string { return s.fs.layout().RootOf(id) }
+
+// Layout is the layout with what is known of the source now.
+func (s *Server) Layout() layout.Layout { return s.fs.layout() }
 
 // LeaveTree lets other mounts of the repository rename the roots of worktrees. Call it after Wait
 // and before Close, if somebody learns of the unmount before the process ends.

@@ -32,6 +32,11 @@ func (f *rawFS) SetAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, out *fuse.At
 		return st
 	}
 	defer p.leave(&st)
+	if _, sized := in.GetSize(); sized && h == nil && f.addOnly(n) {
+		if st := f.refuseUnlessObserving(gate.Refusal{Reason: gate.ReasonAddOnly, Op: gate.OpSetAttr, Caller: callerID(&in.InHeader)}); st != fuse.OK {
+			return st
+		}
+	}
 	for _, change := range []func(*fuse.SetAttrIn, *node, *handle) error{f.setMode, f.setOwner, f.setSize, f.setTimes} {
 		if err := retry(func() error { return change(in, n, h) }); err != nil {
 			return status(err)

@@ -26,6 +26,9 @@ func (f *rawFS) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) 
 	}
 	p.off, p.length = int64(in.Offset), int64(in.Size)
 	h.node.written.Store(f.losses.Load() + 1)
+	if h.node.gitdir.Load() {
+		defer f.reread() // once the write has left
+	}
 	defer p.leave(&st)
 	n := 0
 	if h.appendOnly && !appends(in) {

@@ -37,6 +37,8 @@ const (
 	ReasonReadOnly
 	ReasonSealed
 	ReasonBadWorktree
+	ReasonKept
+	ReasonAddOnly
 	reasonNotExempt
 	reasonQueued
 	// reasonNoRight is no refusal of the lease: it is neither counted nor told.
@@ -126,6 +128,12 @@ var verdicts = [reasonCount]verdict{
 	ReasonBadWorktree: {lease.ClassBadWorktreeID,
 		`"{worktree}" is no name for a worktree (letters, digits, dot, dash and underscore)`,
 		"choose another name"},
+	ReasonKept: {lease.ClassLockConflict,
+		"this lock file of git belongs to {holder}, which is running",
+		"wait until it ends: its lock files go with it"},
+	ReasonAddOnly: {ClassSealed,
+		"git adds objects and removes them, and never changes one",
+		"write a new object: git hash-object -w FILE"},
 	reasonNotExempt: {lease.ClassFencingMismatch,
 		"this file was opened for writing where anybody may write, and it is not there any more, or has another name elsewhere (worktree {worktree})",
 		"close the file and open it again under the lease"},

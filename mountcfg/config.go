@@ -21,7 +21,9 @@ type Config struct {
 	NoExec      bool
 	NoSymFollow bool
 
-	Layout  string // auto | tree | jvs | jvs-folder: what one lease covers
+	Repository string // absolute; the git repository below Source whose checkouts are guarded, "" = by Layout
+
+	Layout  string // auto | tree | jvs | jvs-folder | git: what one lease covers
 	Mode    string // exclusive | shared
 	Enforce string // enforce | observe | readonly
 	OnFree  string // acquire | deny | allow: a write while nobody holds the lease

@@ -97,7 +97,7 @@ func TestResolvePrecedence(t *testing.T) {
 		{"source", "", "default"}, {"mountpoint", "", "default"},
 		{"ro", "false", "default"}, {"nosuid", "false", "default"}, {"nodev", "false", "default"},
 		{"noexec", "false", "default"}, {"nosymfollow", "false", "default"}, {"control", "", "default"},
-		{"layout", "auto", "default"}, {"mode", "shared", path + ":1"},
+		{"layout", "auto", "default"}, {"repository", "", "default"}, {"mode", "shared", path + ":1"},
 		{"enforce", "enforce", "default"}, {"on_free", "acquire", "default"},
 		{"scope", "default", "flag"}, {"wait_on_conflict", "0s", "default"}, {"errno", "EPERM", "flag"},
 		{"cache", "auto", "default"}, {"cache_timeout", "1s", "default"}, {"file_locks", "everywhere", "default"},

@@ -46,7 +46,7 @@ var (
 	logFormats = choice{words: []string{"json", "text"}}
 	logLevels  = choice{words: []string{"debug", "info", "warn", "error"}}
 	caches     = choice{words: []string{"auto", "shared", "exclusive"}}
-	layouts    = choice{words: []string{"auto", "tree", "jvs", "jvs-folder"}}
+	layouts    = choice{words: []string{"auto", "tree", "jvs", "jvs-folder", "git"}}
 	fileLocks  = choice{words: []string{"everywhere", "mount"}}
 	errnos     = choice{
 		words: []string{"EROFS", "EACCES", "EPERM", "EBUSY", "EIO"},

@@ -51,7 +51,7 @@ type guardedPath struct {
 	Path     string           `json:"path"`
 	Source   string           `json:"source"`
 	Layout   layout.Name      `json:"layout"`
-	Guard    string           `json:"guard"` // worktree, none, sealed, append or bad_name
+	Guard    string           `json:"guard"` // worktree, none, sealed, append, everybody, add_only or bad_name
 	Worktree lease.WorktreeID `json:"worktree,omitempty"`
 	Why      string           `json:"why"`
 	Mount    string           `json:"mountpoint,omitempty"` // "": nothing guards it now
@@ -63,28 +63,33 @@ func guardOf(ctx context.Context, path string) (guardedPath, error) {
 	if t.Path == "" {
 		return guardedPath{}, err
 	}
-	g, id, locks, rel := guardedPath{Path: t.Path}, lease.WorktreeID(""), "", t.Rel
+	g, locks, rel, p := guardedPath{Path: t.Path}, "", t.Rel, place.Place{}
 	if t.Mount != nil {
 		st := client.StatusOf(ctx, t.Mount)
 		if st.Layout == "" {
 			return g, &api.Failure{Class: api.ClassNoMount, Message: fmt.Sprintf("the mount at %s does not say what it guards (%s)", st.Mountpoint, st.State), Next: st.Next}
 		}
 		rel = resolvedIn(t, rel)
-		id, locks, g.Source, g.Layout = st.Worktree, st.Locks, st.Source, st.Layout
+		p = place.Place{ID: st.Worktree, Root: st.Source, Layout: st.Layout}
+		if st.Repository != "" {
+			if p, err = place.RepositoryOf(p, st.Repository); err != nil {
+				return g, err
+			}
+		}
+		locks, g.Source, g.Layout = st.Locks, st.Source, st.Layout
 		g.Mount, g.Why = st.Mountpoint, "mounted at "+st.Mountpoint
 	} else {
-		p, rest, err := place.Above(t.Path)
-		if err != nil {
+		if p, rel, err = place.Above(t.Path); err != nil {
 			return g, err
 		}
-		id, locks, rel, g.Source, g.Layout, g.Why = p.ID, p.LockDir, rest, p.Root, p.Layout, p.Why
+		locks, g.Source, g.Layout, g.Why = p.LockDir, p.Root, p.Layout, p.Why
 	}
-	l, err := layout.New(g.Layout, id)
+	l, err := place.LayoutAt(p, g.Mount)
 	if err != nil {
 		return g, err
 	}
 	info, err := os.Lstat(t.Path)
-	rule := l.Of(rel, err == nil && info.IsDir()).Own
+	rule := place.GuardOf(g.Source, l, rel, err == nil && info.IsDir())
 	if host.Within(locks, filepath.Join(g.Source, rel)) {
 		rule = layout.Sealed
 	}
@@ -103,13 +108,16 @@ func resolvedIn(t client.Target, rel string) string {
 
 var guardNames = map[layout.Kind]string{
 	layout.Guarded: "worktree", layout.PassThrough: "none", layout.SealedOff: "sealed", layout.AppendOnly: "append", layout.BadName: "bad_name",
+	layout.Everybodys: "everybody", layout.AddOnly: "add_only",
 }
 
 var guardTexts = map[string]string{
-	"none":     "nobody is asked: no lease covers it",
-	"sealed":   "sealed: only jvsfs changes it",
-	"append":   "the audit chain: anybody may append to it, as JVS does",
-	"bad_name": "no worktree can have that name, so nobody writes there",
+	"none":      "nobody is asked: no lease covers it",
+	"sealed":    "sealed: only jvsfs changes it",
+	"append":    "the audit chain: anybody may append to it, as JVS does",
+	"everybody": "shared by all checkouts: git keeps its writers apart by lock files",
+	"add_only":  "shared by all checkouts: files are added and removed, and never changed",
+	"bad_name":  "no worktree can have that name, so nobody writes there",
 }
 
 func printGuarded(w io.Writer, all []guardedPath) error {

@@ -176,6 +176,7 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 	if !m.asJSON {
 		m.sayLayout(p)
 		m.sayLocal(p)
+		m.sayElsewhere(done)
 	}
 	before, err := host.ReadMounts()
 	if err != nil {
@@ -202,13 +203,14 @@ type mounted struct {
 	Layout     layout.Name `json:"layout"`
 	Locks      string      `json:"locks"`
 	Local      bool        `json:"local,omitempty"`
-	Hidden     []string    `json:"hidden,omitempty"` // mounts inside of the source that are no part of it
+	Hidden     []string    `json:"hidden,omitempty"`    // mounts inside of the source that are no part of it
+	Elsewhere  []string    `json:"elsewhere,omitempty"` // worktrees of its git repository that do not lie in it
 
 	Beneath []api.BusyEntry `json:"beneath,omitempty"` // the processes in the directory that the mount covers
 }
 
 func mountedOf(cfg mountcfg.Config, p place.Place) mounted {
-	return mounted{Mountpoint: cmp.Or(cfg.Mountpoint, p.Root), Source: p.Root, Shape: p.Shape, Layout: p.Layout, Locks: p.LockDir, Local: p.Local}
+	return mounted{Mountpoint: cmp.Or(cfg.Mountpoint, p.Root), Source: p.Root, Shape: p.Shape, Layout: p.Layout, Locks: p.LockDir, Local: p.Local, Elsewhere: p.CheckoutsElsewhere()}
 }
 
 func needRoot() error {
@@ -222,6 +224,17 @@ func needRoot() error {
 func (m *mountCommand) sayLayout(p place.Place) {
 	if p.Why != "" {
 		fmt.Fprintf(m.io.out, "layout %s: %s (%s)\n", p.Layout, p.Layout.Guards(p.Root), p.Why)
+	}
+}
+
+// sayElsewhere names the worktrees of a git repository that stay unguarded.
+func (m *mountCommand) sayElsewhere(done mounted) {
+	for _, dir := range done.Elsewhere {
+		how := "jvsfs mount " + dir
+		if above := host.CommonDir(done.Source, dir); above != "/" {
+			how = fmt.Sprintf("jvsfs mount --repository %s %s, which has both", done.Source, above)
+		}
+		noteTo(m.io)(fmt.Sprintf("the worktree %s is not below %s, so it is not guarded; guard it with: %s", dir, done.Source, how))
 	}
 }
 

@@ -75,13 +75,24 @@ func (m *mountCommand) layoutOf(cfg mountcfg.Config) layout.Name {
 // sourceOf classifies the source, below the dead mount if there is one.
 func (m *mountCommand) sourceOf(cfg mountcfg.Config) (p place.Place, err error) {
 	if m.recovery == nil {
-		return place.SourceAt(cfg.Source, cfg.Control, m.layoutOf(cfg))
+		return m.placeOf(cfg)
 	}
 	err = host.Underneath(m.recovery.Point, func() (err error) {
-		p, err = place.SourceAt(cfg.Source, cfg.Control, m.layoutOf(cfg))
+		p, err = m.placeOf(cfg)
 		return err
 	})
 	return p, err
+}
+
+func (m *mountCommand) placeOf(cfg mountcfg.Config) (place.Place, error) {
+	switch want := m.layoutOf(cfg); {
+	case cfg.Repository == "":
+	case want != layout.Auto && want != layout.Git:
+		return place.Place{}, api.Usagef("--repository wants the layout git, not %s", want)
+	default:
+		return place.RepositoryIn(cfg.Source, cfg.Repository, cfg.Control)
+	}
+	return place.SourceAt(cfg.Source, cfg.Control, m.layoutOf(cfg))
 }
 
 // find looks for the mount that is to be recovered or replaced.

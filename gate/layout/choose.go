@@ -4,11 +4,12 @@ import "errors"
 
 // Marks are what somebody has seen in the root of a source.
 type Marks struct {
-	Control   bool   // .jvs is a directory
-	Locator   bool   // .jvs is a file: JVS calls it the locator of a workspace
-	Mode      string // what .jvs/repo_mode says, "" if it is not there
-	Main      bool   // main is a directory
-	Worktrees bool   // worktrees is a directory
+	Control   bool        // .jvs is a directory
+	Locator   bool        // .jvs is a file: JVS calls it the locator of a workspace
+	Mode      string      // what .jvs/repo_mode says, "" if it is not there
+	Main      bool        // main is a directory
+	Worktrees bool        // worktrees is a directory
+	Git       *Repository // of git, if there is one
 }
 
 // embedded is the mode of a repository of today's JVS whose .jvs lies in the folder itself.
@@ -24,6 +25,8 @@ func Choose(m Marks) (n Name, why string, err error) {
 	switch {
 	case m.Locator:
 		return Folder, "its .jvs is a file, as in a workspace of JVS", nil
+	case !m.Control && m.Git != nil:
+		return Git, "it is a git repository", nil
 	case !m.Control:
 		return Tree, "it has no .jvs", nil
 	case m.Mode == embedded:
@@ -43,6 +46,8 @@ func (n Name) Needs(m Marks) error {
 		return errors.New("the layout jvs needs a directory .jvs")
 	case n == Folder && !m.Control && !m.Locator:
 		return errors.New("the layout jvs-folder needs .jvs")
+	case n == Git && m.Git == nil:
+		return errors.New("the layout git needs a repository with its objects: .git, a bare one, or one in exactly one directory there")
 	}
 	return nil
 }

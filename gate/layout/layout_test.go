@@ -145,7 +145,7 @@ func TestNewRefusesWhatIsNone(t *testing.T) {
 	for _, c := range []struct {
 		name Name
 		tree lease.WorktreeID
-	}{{"", "t"}, {Auto, "t"}, {"git", "t"}, {Tree, ""}, {Folder, ""}} {
+	}{{"", "t"}, {Auto, "t"}, {Git, ""}, {Tree, ""}, {Folder, ""}} {
 		_, err := New(c.name, c.tree)
 		require.Error(t, err, "%q", c.name)
 	}

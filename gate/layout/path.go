@@ -13,12 +13,15 @@ func (l Layout) Tree() lease.WorktreeID { return l.tree }
 // the path but the last is taken for a directory; isDir tells of the last. Change and Own of
 // the answer are never nil.
 func (l Layout) Of(path string, isDir bool) Entry {
-	at := l.Root()
+	at, roots := l.Root(), l.Roots()
 	at.Change = Sealed // no file system lets its root be renamed
 	for rest := path; rest != ""; {
 		var name string
 		name, rest, _ = strings.Cut(rest, "/")
-		there := l.Entry(at.Role, name)
+		there, isRoot := roots[strings.TrimSuffix(strings.TrimSuffix(path, rest), "/")]
+		if !isRoot {
+			there = l.Entry(at.Role, name)
+		}
 		own := there.Inode(isDir || rest != "")
 		if there.Change == nil {
 			there.Change = at.Own
@@ -38,16 +41,28 @@ func (l Layout) Split(path string) (id lease.WorktreeID, rest string, ok bool) {
 	if own.Kind != Guarded {
 		return "", "", false
 	}
-	if l.name != JVS {
+	root := l.RootOf(own.Worktree)
+	if root == "." {
 		return own.Worktree, path, true
 	}
-	root := l.RootOf(own.Worktree)
+	if path != root && !strings.HasPrefix(path, root+"/") { // what is git's own of a linked checkout
+		return "", "", false
+	}
 	return own.Worktree, strings.TrimPrefix(strings.TrimPrefix(path, root), "/"), true
 }
 
 // RootOf is where the root of a worktree lies below the source; "." is the source itself.
 func (l Layout) RootOf(id lease.WorktreeID) string {
+	if l.git != nil {
+		for _, c := range l.git.Linked {
+			if c.ID == id {
+				return c.Root
+			}
+		}
+	}
 	switch {
+	case l.git != nil && l.git.Main != "" && id == l.tree:
+		return l.git.Main
 	case l.name != JVS:
 		return "."
 	case id == mainName:
@@ -58,9 +73,12 @@ func (l Layout) RootOf(id lease.WorktreeID) string {
 
 // WorktreeOf is the worktree that a person means who names a path below the root.
 func (l Layout) WorktreeOf(path string) (lease.WorktreeID, bool) {
-	if l.name != JVS {
+	if l.name == Tree || l.name == Folder {
 		return l.tree, true
 	}
 	own := l.Of(path, true).Own
+	if l.name == Git && own.Kind != Guarded { // what is everybody's is judged with the repository
+		return l.tree, true
+	}
 	return own.Worktree, own.Kind == Guarded
 }

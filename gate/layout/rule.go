@@ -19,6 +19,9 @@ const (
 	SealedOff               // jvsfs alone
 	BadName                 // below worktrees/, but no worktree can be called so
 	AppendOnly              // the audit chain: only appends
+	Everybodys              // of a git repository: whoever may write to it, by way of git's lock files
+	AddOnly                 // as Everybodys, but a file never changes once it is there
+	OfBranch                // a branch or its log: the guard of the checkout that has it, or else Everybodys
 )
 
 // The rules without a name of their own.
@@ -26,6 +29,10 @@ var (
 	Open   = &Rule{Kind: PassThrough}
 	Sealed = &Rule{Kind: SealedOff}
 	Append = &Rule{Kind: AppendOnly}
+
+	Common  = &Rule{Kind: Everybodys}
+	Objects = &Rule{Kind: AddOnly}
+	Heads   = &Rule{Kind: OfBranch}
 )
 
 func guarded(id lease.WorktreeID) *Rule {
@@ -48,6 +55,20 @@ const (
 	worktreesDir                   // worktrees/: each entry is a worktree
 	controlDir                     // .jvs of a repository: passes through, except locks and audit
 	folderRoot                     // of a folder of today's JVS: .jvs
+
+	gitMain      // the main checkout of a git repository
+	gitAround    // a directory with a bare repository and its worktrees
+	gitLinked    // a linked checkout
+	gitClaude    // .claude of a checkout
+	gitPlaces    // where agents make their worktrees
+	gitCommon    // the common directory
+	gitInfo      // its info
+	gitAdmins    // its worktrees
+	gitAdmin     // worktrees/NAME
+	gitAdminLogs // worktrees/NAME/logs
+	gitRefs      // refs
+	gitLogs      // logs
+	gitLogRefs   // logs/refs
 )
 
 // Entry is what a layout says of a name in a directory.

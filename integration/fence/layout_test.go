@@ -139,9 +139,9 @@ func TestLayoutThatIsChosen(t *testing.T) {
 		require.Contains(t, errs, looked)
 	}
 	require.NotEqual(t, "fuse.jvsfs", harness.TopType(t, m.Mountpoint))
-	_, errs, exit = m.CLI(append(mount, "--layout", "git")...)
+	_, errs, exit = m.CLI(append(mount, "--layout", "svn")...)
 	require.Equal(t, harness.ExitUsage, exit, errs)
-	require.Contains(t, errs, "want auto, tree, jvs or jvs-folder")
+	require.Contains(t, errs, "want auto, tree, jvs, jvs-folder or git")
 
 	// Asked for by name it is guarded from the moment that it is there.
 	m.Mounted, m.WasMounted = true, true

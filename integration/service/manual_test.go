@@ -36,7 +36,7 @@ var manual = []manualPage{
 	{path: "README.md", after: `
 [[ $(</srv/repo/main/README) == $'a README\nsaved' ]]
 [[ -e /srv/repo/main/out/app ]]
-[[ $(ls -d /srv/team/main/by-agent* | wc -l) == 5 ]]`},
+[[ $(ls -d /srv/team/by-agent* | wc -l) == 5 ]]`},
 	{path: "cmd/jvsfs/pages/jvsfs-guarantees.7.md"},
 	{path: "cmd/jvsfs/pages/jvsfs-lease.7.md", before: `jvsfs mount --log-file /srv/log /srv/repo`, after: `
 [[ -e /srv/repo/main/built ]]

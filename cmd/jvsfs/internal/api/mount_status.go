@@ -38,8 +38,9 @@ type MountStatus struct {
 	PID        int              `json:"pid,omitempty"`
 	Since      *time.Time       `json:"since,omitempty"`
 	Shape      Shape            `json:"shape,omitempty"`
-	Layout     layout.Name      `json:"layout,omitempty"`   // what one lease covers
-	Worktree   lease.WorktreeID `json:"worktree,omitempty"` // the one of a mount that has one
+	Layout     layout.Name      `json:"layout,omitempty"`     // what one lease covers
+	Repository string           `json:"repository,omitempty"` // of git, if it was named
+	Worktree   lease.WorktreeID `json:"worktree,omitempty"`   // the one of a mount that has one
 	Locks      string           `json:"locks,omitempty"`
 	Audit      string           `json:"audit,omitempty"`
 	Local      bool             `json:"local,omitempty"` // the fence holds on this machine only

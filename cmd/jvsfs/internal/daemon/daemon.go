@@ -42,6 +42,8 @@ type fileSystem interface {
 	LeaveTree() // others may rename roots; after Wait
 	Close() error
 	WorktreeOf(rel string) (lease.WorktreeID, bool)
+	RootOf(id lease.WorktreeID) string
+	Shared(rel string) bool
 	Stats() fusefs.Stats
 	Timings() []fusefs.Timing
 }
@@ -107,7 +109,7 @@ func (d *Daemon) open() error {
 		return err
 	}
 	d.resolver.Hear(d.ends)
-	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.mode.Enforcement, d.log)
+	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.mode.Enforcement, d.ends, d.log)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -17,7 +18,17 @@ func (d *leaseOps) explain(w *worktree, s *session, req api.Explain) (api.Respon
 	defer who.close()
 	x := w.guard.ExplainAt(who.id.PID, d.fs.Where(req.Path))
 	x.Path = req.Path
+	if d.fs.Shared(req.Path) && d.cfg.OnFree != string(gate.DenyOnFree) && d.mode.Mode() != gate.ReadOnly {
+		return api.ResultOf(shared(x))
+	}
 	return api.ResultOf(d.advised(x))
+}
+
+// shared is the explanation of a path that all checkouts of a git repository share.
+func shared(x gate.Explanation) gate.Explanation {
+	x.Allowed, x.WouldRefuse, x.Class, x.Errno, x.Next, x.Exempt, x.Holder = true, false, "", "", "", "", nil
+	x.Sentence = "all checkouts of the repository share it, and git keeps its writers apart by lock files; objects are added, and never changed"
+	return x
 }
 
 // answerRelease gives the lease back, if the caller may do that.

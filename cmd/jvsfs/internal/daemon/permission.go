@@ -11,12 +11,15 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
 // rootOf is where a worktree's root is below the source.
 func (d *mount) rootOf(id lease.WorktreeID) string {
 	switch {
+	case d.place.Layout == layout.Git:
+		return d.fs.RootOf(id)
 	case d.place.Shape != api.ShapeRepository:
 		return "."
 	case id == "main":

@@ -132,6 +132,15 @@ func InMount(m *mountinfo.Info, path string) string {
 	return root + "/" + rel
 }
 
+// CommonDir is the deepest directory that two absolute paths lie in.
+func CommonDir(a, b string) string {
+	for dir := filepath.Clean(a); ; dir = filepath.Dir(dir) {
+		if Within(dir, filepath.Clean(b)) {
+			return dir
+		}
+	}
+}
+
 // PathIn is where m shows what lies at a path inside of its file system: the mount point where
 // that is above the part that m shows.
 func PathIn(m *mountinfo.Info, inside string) string {

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -30,6 +31,7 @@ type Place struct {
 	Foreign *treeID // the records belong to this other directory; nil: they do not
 	Layout  layout.Name
 	Why     string // the layout was chosen; "" if it was asked for
+	Git     *layout.Repository
 }
 
 // SourceAt classifies an existing directory, clean and absolute. control
@@ -58,6 +60,24 @@ func SourceAt(path, control string, want layout.Name) (Place, error) {
 	}
 	p := recordedAt(path, control, usualRecords())
 	p.Layout, p.Why = name, why
+	if name == layout.Git {
+		p.Git = cmp.Or(repositoryAt(path), onlyRepositoryIn(path))
+	}
+	return p, nil
+}
+
+// RepositoryIn is a directory in which the checkouts of one git repository are guarded, wherever they
+// lie. All arguments are as in SourceAt.
+func RepositoryIn(path, repository, control string) (Place, error) {
+	r, err := repositoryWithin(path, repository)
+	if err != nil {
+		return Place{}, err
+	}
+	if err := layout.Git.Needs(layout.Marks{Git: r}); err != nil {
+		return Place{}, err
+	}
+	p := recordedAt(path, control, usualRecords())
+	p.Layout, p.Git = layout.Git, r
 	return p, nil
 }
 
@@ -65,6 +85,9 @@ func SourceAt(path, control string, want layout.Name) (Place, error) {
 // that the directory has.
 func layoutOf(path string, want layout.Name) (layout.Name, string, error) {
 	marks := marksOf(path)
+	if want == layout.Git && marks.Git == nil {
+		marks.Git = onlyRepositoryIn(path)
+	}
 	if want != layout.Auto {
 		if err := want.Needs(marks); err != nil {
 			return "", "", api.Usagef("%s: %v", path, err)

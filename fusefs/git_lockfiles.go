@@ -1,0 +1,248 @@
+package fusefs
+
+import (
+	"sync"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
+)
+
+// git keeps its writers apart by lock files: NAME.lock is made with O_EXCL, written, and renamed to
+// NAME. If git is killed the file stays, and stops everybody until a person removes it. A person, or
+// an agent, that removes the lock of a living git breaks that git's work. So a lock file is kept
+// while the process lives that made it, and is removed when that process ends.
+//
+// A lock file of a daemon that has ended is nobody's: it is a file as any other.
+
+// lockFiles are the lock files in a repository that a living process has made through the mount.
+type lockFiles struct {
+	names sync.RWMutex // read-locked while a request changes the name of a lock file; locked while one is removed here
+
+	mu sync.Mutex
+	of map[inodeKey]*lockFile
+
+	endsMu sync.Mutex
+	ends   []inodeKey // whose makers have ended
+	wake   chan struct{}
+}
+
+// lockFile is one of them. Its directory is pinned: the kernel may forget the node.
+type lockFile struct {
+	dir   int
+	node  uint64 // of the directory
+	name  string
+	maker *gate.Maker
+}
+
+func (l *lockFiles) init() {
+	l.of = make(map[inodeKey]*lockFile)
+	l.wake = make(chan struct{}, 1)
+}
+
+// longLived are lock files whose maker leaves them to a process that it starts (git maintenance).
+var longLived = map[string]bool{"maintenance.lock": true}
+
+// lockMade notes that a request has made a lock file.
+func (f *rawFS) lockMade(c gate.Caller, dir *node, name string, k inodeKey) {
+	if !f.git.on || !layout.IsLock(name) || longLived[name] || !f.inRepository(dir) {
+		return
+	}
+	fd, err := f.openAgain(dir.fd, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return
+	}
+	made := &lockFile{dir: fd, node: dir.id, name: name}
+	l := &f.git.locks
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if made.maker, err = gate.MakerOf(c, f.opts.Ends, func() { l.ended(k) }); err != nil {
+		_ = unix.Close(fd) // it cannot be seen: the file is one as any other
+		return
+	}
+	if old := l.of[k]; old != nil {
+		old.close()
+	}
+	l.of[k] = made
+}
+
+// ended passes the end of a maker on. It must not block.
+func (l *lockFiles) ended(k inodeKey) {
+	l.endsMu.Lock()
+	l.ends = append(l.ends, k)
+	l.endsMu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (l *lockFile) close() {
+	l.maker.Close()
+	_ = unix.Close(l.dir)
+}
+
+// keeper returns the maker of a lock file that somebody else must leave alone; nil if there is none.
+func (l *lockFiles) keeper(k inodeKey, c gate.Caller) *gate.Maker {
+	l.mu.Lock()
+	kept := l.of[k]
+	l.mu.Unlock()
+	if kept == nil || kept.maker.Is(c) || !kept.maker.Lives() {
+		return nil
+	}
+	return kept.maker
+}
+
+// keptFrom returns the maker of the lock file dir/name that a caller must leave alone.
+func (f *rawFS) keptFrom(c gate.Caller, dir *node, name string) *gate.Maker {
+	if !f.git.on || !layout.IsLock(name) {
+		return nil
+	}
+	var st unix.Stat_t
+	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return nil
+	}
+	return f.git.locks.keeper(keyOf(&st), c)
+}
+
+// lockName begins a change of the name of a lock file. The returned function ends it.
+func (f *rawFS) lockName(names ...string) (end func()) {
+	if f.git.on {
+		for _, name := range names {
+			if layout.IsLock(name) {
+				f.git.locks.names.RLock()
+				return f.git.locks.names.RUnlock
+			}
+		}
+	}
+	return func() {}
+}
+
+// unlock forgets a lock file that its maker has removed.
+func (l *lockFiles) unlock(k inodeKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if was := l.of[k]; was != nil {
+		was.close()
+		delete(l.of, k)
+	}
+}
+
+// lockMoved notes the rename of a lock file. What it locked is replaced, and the lock is over. One
+// that replaces another lock file belongs to the maker of that: git commit --patch lets another git
+// write the index.lock that it holds.
+func (f *rawFS) lockMoved(k inodeKey, replaced *inodeKey) {
+	l := &f.git.locks
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if was := l.of[k]; was != nil {
+		was.close()
+		delete(l.of, k)
+	}
+	if replaced == nil || l.of[*replaced] == nil {
+		return
+	}
+	of := l.of[*replaced]
+	delete(l.of, *replaced)
+	l.of[k] = of
+	of.maker.Wake(func() { l.ended(k) })
+}
+
+// run removes the lock files of makers that have ended, until stop is closed.
+func (l *lockFiles) run(f *rawFS, stop <-chan struct{}) {
+	for {
+		select {
+		case <-l.wake:
+		case <-stop:
+			return
+		}
+		l.endsMu.Lock()
+		ends := l.ends
+		l.ends = nil
+		l.endsMu.Unlock()
+		for _, k := range ends {
+			l.remove(f, k)
+		}
+	}
+}
+
+func (l *lockFiles) remove(f *rawFS, k inodeKey) {
+	l.names.Lock()
+	defer l.names.Unlock()
+	l.mu.Lock()
+	was := l.of[k]
+	delete(l.of, k)
+	l.mu.Unlock()
+	if was == nil {
+		return
+	}
+	defer was.close()
+	var st unix.Stat_t
+	if unix.Fstatat(was.dir, was.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || keyOf(&st) != k {
+		return
+	}
+	if err := unix.Unlinkat(was.dir, was.name, 0); err != nil {
+		f.opts.Log.Warn("a lock file of git stays, though its maker has ended", zap.String("name", was.name), zap.Error(err))
+		return
+	}
+	f.opts.Log.Info("a lock file of git was removed: its maker has ended", zap.String("name", was.name), zap.String("maker", was.maker.String()))
+	f.kernel.expire(was.node, was.name)
+}
+
+// close frees what is left. Nothing is served any more.
+func (l *lockFiles) close() {
+	for k, was := range l.of {
+		was.close()
+		delete(l.of, k)
+	}
+}
+
+// lockAt finds the lock file that has a name.
+func (f *rawFS) lockAt(dir *node, name string) (k inodeKey, ok bool) {
+	if !f.git.on || !layout.IsLock(name) {
+		return k, false
+	}
+	var st unix.Stat_t
+	ok = unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+	return keyOf(&st), ok
+}
+
+// admitLock refuses to take a lock file away from a living maker.
+func (f *rawFS) admitLock(op gate.Op, c gate.Caller, dir *node, name string) fuse.Status {
+	return f.admitKept(op, c, f.keptFrom(c, dir, name))
+}
+
+// admitContent refuses to change the lock file of a living maker.
+func (f *rawFS) admitContent(op gate.Op, c gate.Caller, n *node) fuse.Status {
+	if !f.git.on || n.isDir() {
+		return fuse.OK
+	}
+	return f.admitKept(op, c, f.git.locks.keeper(n.key, c))
+}
+
+func (f *rawFS) admitKept(op gate.Op, c gate.Caller, m *gate.Maker) fuse.Status {
+	if m == nil {
+		return fuse.OK
+	}
+	return f.refuseUnlessObserving(gate.Refusal{Reason: gate.ReasonKept, Op: op, Caller: c, Holder: m.Holder()})
+}
+
+// refuseUnlessObserving refuses for a reason that no guard has.
+func (f *rawFS) refuseUnlessObserving(no gate.Refusal) fuse.Status {
+	no.Errno, no.Worktree = f.opts.Errno, f.opts.Layout.Tree()
+	if no.Observed = f.opts.Enforcement.Mode() == gate.Observing; no.Observed {
+		f.stats.would.Add(1)
+	} else {
+		f.stats.outside.Add(1)
+	}
+	if f.opts.OnRefusal != nil {
+		f.opts.OnRefusal(&no)
+	}
+	if no.Observed {
+		return fuse.OK
+	}
+	return f.refused()
+}

@@ -1,0 +1,149 @@
+package layout
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// CheckoutRoot finds a linked checkout by the text of worktrees/NAME/gitdir, which names the
+// checkout's .git: an absolute path, or one from worktrees/NAME (git 2.48 and later). common is the
+// common directory below the source, and bases are the absolute paths of the source, as programs may
+// have seen it. ok is false if the checkout does not lie below the source.
+func CheckoutRoot(gitdir, name, common string, bases ...string) (root string, ok bool) {
+	gitdir = strings.TrimRight(gitdir, "\r\n")
+	if path.Base(gitdir) != gitName || strings.ContainsRune(gitdir, 0) {
+		return "", false
+	}
+	dir := path.Dir(gitdir)
+	if !path.IsAbs(dir) {
+		root = path.Join(common, adminsName, name, dir)
+		return root, root != "." && root != ".." && !strings.HasPrefix(root, "../")
+	}
+	for _, base := range bases {
+		if rel, in := strings.CutPrefix(path.Clean(dir), strings.TrimSuffix(base, "/")+"/"); in {
+			return rel, true
+		}
+	}
+	return "", false
+}
+
+// BranchFiles are the files of a checkout's administration that name a branch which it has in use, as
+// git worktree sees it. BranchIn reads them.
+var BranchFiles = []string{"HEAD", "rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"}
+
+const headsPrefix = refsName + "/" + headsName + "/"
+
+// BranchIn finds the branch that one of the BranchFiles names, without refs/heads/.
+func BranchIn(file, text string) (branch string, ok bool) {
+	text = strings.TrimRight(text, "\r\n")
+	switch file {
+	case "HEAD":
+		if text, ok = strings.CutPrefix(text, "ref:"); !ok {
+			return "", false
+		}
+		text = strings.TrimLeft(text, " \t")
+	case "BISECT_START":
+		if !strings.HasPrefix(text, refsName+"/") {
+			return text, text != ""
+		}
+	}
+	return strings.CutPrefix(text, headsPrefix)
+}
+
+// UserOf finds the checkout that has a branch in use. admins are the names in worktrees/; read gives
+// the text of a file below the source, or false.
+func (l Layout) UserOf(branch string, admins []string, read func(rel string) (string, bool)) (lease.WorktreeID, bool) {
+	uses := func(admin string) bool {
+		return slices.ContainsFunc(BranchFiles, func(file string) bool {
+			text, ok := read(path.Join(admin, file))
+			if !ok {
+				return false
+			}
+			in, ok := BranchIn(file, text)
+			return ok && in == branch
+		})
+	}
+	if uses(l.git.Common) {
+		return l.tree, true
+	}
+	for _, name := range admins {
+		if uses(l.AdminOf(name)) {
+			return l.LinkedID(name), true
+		}
+	}
+	return "", false
+}
+
+// RuleOfRef is the rule of a path below the source, in refs/heads or logs/refs/heads of the common
+// directory. Anybody may lock a branch, as git pack-refs does. What cannot be told is nobody's.
+func (l Layout) RuleOfRef(path string, admins []string, read func(rel string) (string, bool)) *Rule {
+	rel, ok := l.InCommon(path)
+	if !ok {
+		return Sealed
+	}
+	branch, lock, ok := RefAt(rel)
+	if !ok || lock {
+		return Common
+	}
+	if id, used := l.UserOf(branch, admins, read); used {
+		return guarded(id)
+	}
+	return Common
+}
+
+// RuleOfRefContent is the rule of what lies there. Who moves a branch writes into its lock; who only
+// packs or expires does not.
+func (l Layout) RuleOfRefContent(path string, admins []string, read func(rel string) (string, bool)) *Rule {
+	if rel, _ := l.InCommon(path); !strings.HasPrefix(rel, logsName+"/") {
+		path = strings.TrimSuffix(path, lockSuffix)
+	}
+	return l.RuleOfRef(path, admins, read)
+}
+
+// AdminOf is the administration of a linked checkout, below the source.
+func (l Layout) AdminOf(name string) string { return path.Join(l.git.Common, adminsName, name) }
+
+// InCommon makes a path below the source one below the common directory; ok is false if it is not.
+func (l Layout) InCommon(rel string) (in string, ok bool) {
+	if l.git.Common == "" {
+		return rel, true
+	}
+	return strings.CutPrefix(rel, l.git.Common+"/")
+}
+
+// RefAt is the branch that a name below refs/heads or logs/refs/heads belongs to. The path is below
+// the common directory. lock says that it is the lock file of it.
+func RefAt(rel string) (branch string, lock, ok bool) {
+	rel = strings.TrimPrefix(rel, logsName+"/")
+	branch, ok = strings.CutPrefix(rel, headsPrefix)
+	if branch, lock = strings.CutSuffix(branch, lockSuffix); branch == "" {
+		ok = false
+	}
+	return branch, lock, ok
+}
+
+// IsLock reports whether a name is that of a lock file of git. packed-refs.new is made while
+// packed-refs.lock exists; one that is left over would stop everybody as well.
+func IsLock(name string) bool {
+	return strings.HasSuffix(name, lockSuffix) && len(name) > len(lockSuffix) || name == packedNew
+}
+
+// IsObject reports whether a name below objects is that of an object, a pack or its index: the name
+// says what is in it, so it is replaced by the same bytes only. rel is below objects.
+func IsObject(rel string) bool {
+	dir, name := path.Split(rel)
+	if dir == "pack/" {
+		return strings.HasPrefix(name, "pack-") && slices.Contains([]string{".pack", ".idx", ".rev"}, path.Ext(name))
+	}
+	return len(dir) == len("ab/") && len(name) >= 38 && strings.Trim(name, hexDigits) == ""
+}
+
+// Unmovable reports whether a directory of the common directory never gets another name: what belongs
+// to several checkouts lies in it. rel is below the common directory.
+func Unmovable(rel string) bool {
+	top, _, below := strings.Cut(rel, "/")
+	return slices.Contains([]string{refsName, logsName}, top) || !below && slices.Contains([]string{objectsName, adminsName}, top)
+}
