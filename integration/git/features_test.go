@@ -193,3 +193,21 @@ func TestBareRepositories(t *testing.T) {
 		})
 	}
 }
+
+// Conflicts, and what git remembers of how they were solved.
+func TestConflicts(t *testing.T) {
+	g := newGround(t, threeCheckouts+"git config rerere.enabled true")
+	solve := []string{
+		"echo mine >f; git commit -q -a -m mine; git branch theirs-$(git branch --show-current) HEAD~1",
+		"git switch -q theirs-$(git branch --show-current); echo theirs >f; git commit -q -a -m theirs; git switch -q -",
+		"git merge -q theirs-$(git branch --show-current) >/dev/null 2>&1 && exit 1; echo both >f; git add f; git commit -q -m solved",
+		"git reset -q --hard HEAD~1",
+		"git merge -q theirs-$(git branch --show-current) >/dev/null 2>&1 && exit 1; grep -q both f; git merge --abort",
+		"git cherry-pick theirs-$(git branch --show-current) >/dev/null 2>&1 && exit 1; git cherry-pick --abort",
+		"git rebase -q theirs-$(git branch --show-current) >/dev/null 2>&1 && exit 1; git add f; git rebase --continue >/dev/null 2>&1",
+		"git revert --no-edit HEAD >/dev/null; git rerere gc",
+	}
+	g.sideBySide(map[string][]string{".worktrees/a": solve, ".worktrees/b": solve})
+	g.requireNoRefusal()
+	g.requireWhole(g.Source)
+}
