@@ -7,6 +7,7 @@
 //	daemon    mount, recover, replace, end; what the daemon tells and audits
 //	fidelity  a mount beside a plain directory: no difference for who may write
 //	tools     git, vim, SQLite, LMDB, node, compilers, which know of no leases
+//	git       several checkouts of one git repository: who may write what of what they share
 //	service   mount(8), systemd, manual pages, completions
 //
 // They need root and /dev/fuse:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -35,6 +36,13 @@ type Workshop struct {
 // it a member of anything.
 func (w Workshop) Run(argv ...string) ToolRun {
 	w.T.Helper()
+	r, err := w.Try(argv...)
+	require.NoError(w.T, err)
+	return r
+}
+
+// Try is run for other goroutines than the test's own. An error says that the tool did not run to its end.
+func (w Workshop) Try(argv ...string) (ToolRun, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), toolTime)
 	defer cancel()
 	argv = append(append([]string{}, w.Prefix...), argv...)
@@ -49,10 +57,12 @@ func (w Workshop) Run(argv ...string) ToolRun {
 	err := cmd.Run()
 	var exited *exec.ExitError
 	if err != nil && !errors.As(err, &exited) {
-		w.T.Fatalf("%v: %v\n%s%s", argv, err, out.String(), errs.String())
+		return ToolRun{}, fmt.Errorf("%v: %w\n%s%s", argv, err, out.String(), errs.String())
 	}
-	require.NoError(w.T, ctx.Err(), "%v: no end within %s", argv, toolTime)
-	return ToolRun{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+	if ctx.Err() != nil {
+		return ToolRun{}, fmt.Errorf("%v: no end within %s", argv, toolTime)
+	}
+	return ToolRun{cmd.ProcessState.ExitCode(), out.String(), errs.String()}, nil
 }
 
 // OK runs a tool that must succeed and returns what it printed.
