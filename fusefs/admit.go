@@ -219,6 +219,8 @@ func (f *rawFS) refuseRule(op gate.Op, c gate.Caller, r *layout.Rule) fuse.Statu
 	switch r.Kind {
 	case layout.BadName:
 		why, id = gate.ReasonBadWorktree, lease.WorktreeID(r.Name)
+	case layout.FixedName:
+		why, id = gate.ReasonFixed, f.opts.Layout.Tree()
 	case layout.PassThrough:
 		why = gate.ReasonReadOnly
 	}

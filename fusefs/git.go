@@ -27,15 +27,23 @@ type gitTree struct {
 	bases []string // absolute paths of the source, as programs see it
 	mu    sync.Mutex
 	now   atomic.Pointer[gitFacts] // replaced under mu
+	pins  sync.RWMutex             // locked while descriptors of roots are closed
 	locks lockFiles
 }
 
 // gitFacts are the checkouts as they were read last.
 type gitFacts struct {
 	layout layout.Layout
-	roots  map[inodeKey]lease.WorktreeID
+	roots  map[inodeKey]checkoutRoot
 	names  map[nameKey]lease.WorktreeID
 	admins map[string]bool
+}
+
+// checkoutRoot is the directory of a checkout. Its descriptor pins the inode: a directory that is made
+// when it is gone is another one. It is used under pins.
+type checkoutRoot struct {
+	id lease.WorktreeID
+	fd int
 }
 
 // nameKey is a name in a directory.
@@ -49,6 +57,14 @@ func (g *gitTree) init(o Options) {
 	g.bases = []string{o.Mountpoint, o.Source}
 	g.now.Store(&gitFacts{layout: o.Layout})
 	g.locks.init()
+}
+
+// close frees the descriptors. Nothing is served any more.
+func (g *gitTree) close() {
+	g.locks.close()
+	for _, r := range g.now.Load().roots {
+		_ = unix.Close(r.fd)
+	}
 }
 
 // layout is the layout with what is known of the repository now.
@@ -73,8 +89,8 @@ func (g *gitTree) linkedRoot(n *node) (lease.WorktreeID, bool) {
 	if !g.on || !n.isDir() {
 		return "", false
 	}
-	id, ok := g.now.Load().roots[n.key]
-	return id, ok
+	r, ok := g.now.Load().roots[n.key]
+	return r.id, ok
 }
 
 // knows reports whether a name in worktrees/ was there when the notes were read.
@@ -82,24 +98,28 @@ func (g *gitTree) knows(name string) bool { return !g.on || g.now.Load().admins[
 
 // readCheckouts reads the notes of all linked worktrees. A checkout that is not where its note says
 // stays known by its inode while its note exists: git moves the directory first.
-func (f *rawFS) readCheckouts(old *gitFacts) *gitFacts {
+func (f *rawFS) readCheckouts(old *gitFacts, by consent) *gitFacts {
 	repo := *old.layout.Repository()
-	now := &gitFacts{roots: make(map[inodeKey]lease.WorktreeID), names: make(map[nameKey]lease.WorktreeID), admins: make(map[string]bool)}
+	now := &gitFacts{roots: make(map[inodeKey]checkoutRoot), names: make(map[nameKey]lease.WorktreeID), admins: make(map[string]bool)}
 	repo.Linked = nil
 	for _, name := range f.gitAdmins(repo.Common) {
 		now.admins[name] = true
 		c := layout.Checkout{ID: old.layout.LinkedID(name), Name: name}
-		note, _ := f.readBelow(path.Join(repo.Common, "worktrees", name, "gitdir"), noteMax)
-		root, ok := layout.CheckoutRoot(string(note), name, repo.Common, f.git.bases...)
-		if ok && f.locate(now, c.ID, root) {
-			c.Root = root
-			repo.Linked = append(repo.Linked, c)
-			continue
+		if at, ok := f.locate(old.layout, name); ok {
+			if f.believed(old, now, at, by) {
+				now.roots[at.key] = checkoutRoot{c.ID, at.fd}
+				now.names[at.name] = c.ID
+				c.Root = at.root
+				repo.Linked = append(repo.Linked, c)
+				continue
+			}
+			_ = unix.Close(at.fd)
 		}
-		now.keep(old, c.ID)
-		for _, was := range old.layout.Repository().Linked {
-			if was.ID == c.ID {
-				repo.Linked = append(repo.Linked, was)
+		if now.keep(old, c.ID) {
+			for _, was := range old.layout.Repository().Linked {
+				if was.ID == c.ID {
+					repo.Linked = append(repo.Linked, was)
+				}
 			}
 		}
 	}
@@ -110,40 +130,24 @@ func (f *rawFS) readCheckouts(old *gitFacts) *gitFacts {
 // noteMax bounds a file of git that holds a path or the name of a ref, in bytes.
 const noteMax = 8 << 10
 
-// keep takes over what was known of a checkout.
-func (now *gitFacts) keep(old *gitFacts, id lease.WorktreeID) {
-	for k, of := range old.roots {
-		if of == id {
-			now.roots[k] = id
+// keep takes over what was known of a checkout, if its directory still exists.
+func (now *gitFacts) keep(old *gitFacts, id lease.WorktreeID) (kept bool) {
+	for k, was := range old.roots {
+		var st unix.Stat_t
+		if was.id != id || unix.Fstat(was.fd, &st) != nil || st.Nlink == 0 {
+			continue
+		}
+		if fd, err := unix.FcntlInt(uintptr(was.fd), unix.F_DUPFD_CLOEXEC, 0); err == nil {
+			now.roots[k] = checkoutRoot{id, fd}
+			kept = true
 		}
 	}
 	for k, of := range old.names {
-		if of == id {
+		if kept && of == id {
 			now.names[k] = id
 		}
 	}
-}
-
-// locate notes the root of a checkout and its name.
-func (f *rawFS) locate(now *gitFacts, id lease.WorktreeID, root string) bool {
-	var dir, st unix.Stat_t
-	for _, at := range []struct {
-		rel string
-		st  *unix.Stat_t
-	}{{path.Dir(root), &dir}, {root, &st}} {
-		fd, err := f.openBelow(at.rel, unix.O_PATH|unix.O_DIRECTORY)
-		if err != nil {
-			return false
-		}
-		err = unix.Fstat(fd, at.st)
-		_ = unix.Close(fd)
-		if err != nil {
-			return false
-		}
-	}
-	now.roots[keyOf(&st)] = id
-	now.names[nameKey{keyOf(&dir), path.Base(root)}] = id
-	return true
+	return kept
 }
 
 // openBelow opens a path below the source. Users may have written it, so no symbolic link is followed.
@@ -193,21 +197,26 @@ func (f *rawFS) gitAdmins(common string) []string {
 
 // reread reads the notes again, and puts the roots that are new under their guards. Nothing may be
 // held: what is in flight under the former rule of a root is waited for.
-func (f *rawFS) reread() {
+func (f *rawFS) reread(by consent) {
 	f.git.mu.Lock()
 	defer f.git.mu.Unlock()
 	old := f.git.now.Load()
-	now := f.readCheckouts(old)
+	now := f.readCheckouts(old, by)
 	f.git.now.Store(now)
-	for k, id := range now.roots {
-		if was, known := old.roots[k]; !known || was != id {
-			f.takeUnder(k, layout.LinkedRoot(id))
+	for k, r := range now.roots {
+		if was, known := old.roots[k]; !known || was.id != r.id {
+			f.takeUnder(k, layout.LinkedRoot(r.id))
 		}
 	}
 	for k := range old.roots {
 		if _, still := now.roots[k]; !still {
 			f.takeUnder(k, layout.Entry{})
 		}
+	}
+	f.git.pins.Lock()
+	defer f.git.pins.Unlock()
+	for _, was := range old.roots {
+		_ = unix.Close(was.fd)
 	}
 }
 
@@ -240,11 +249,4 @@ func (f *rawFS) takeUnder(k inodeKey, e layout.Entry) {
 	f.handles.disown(f)
 	f.losses.Add(1)
 	f.expiry.soon()
-}
-
-// noteGitdir notes that a file is the note of a checkout.
-func (f *rawFS) noteGitdir(n, dir *node, name string) {
-	if f.git.on && name == "gitdir" && dir.layoutRole().IsAdmin() {
-		n.gitdir.Store(true)
-	}
 }

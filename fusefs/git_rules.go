@@ -29,7 +29,7 @@ func (f *rawFS) resolve(rules []*layout.Rule, at func() (string, bool), of func(
 		return rules
 	}
 	rel, ok := at()
-	r := layout.Sealed // a place that cannot be told is nobody's
+	r := layout.Fixed // a place that cannot be told is nobody's
 	if ok {
 		r = of(rel)
 	}
@@ -119,7 +119,11 @@ func (f *rawFS) packed() ([]byte, error) {
 // lost lines may be anybody's, packed-refs must keep what other checkouts have only there, and an object
 // is replaced by the same bytes only.
 func (f *rawFS) replaceRules(rules []*layout.Rule, from *node, oldName string, to *node, newName string) []*layout.Rule {
-	if !f.git.on || !f.inRepository(to) && !f.inRepository(from) {
+	if !f.git.on {
+		return rules
+	}
+	rules = f.keepDirs(f.keepDirs(rules, from, oldName), to, newName)
+	if !f.inRepository(to) && !f.inRepository(from) {
 		return rules
 	}
 	was, ok := f.relOf(from, oldName)
@@ -128,15 +132,13 @@ func (f *rawFS) replaceRules(rules []*layout.Rule, from *node, oldName string, t
 	object, inObjects := strings.CutPrefix(now, "objects/")
 	switch {
 	case !ok || !ok2:
-		return addRule(rules, layout.Sealed)
-	case layout.Unmovable(old) && isDirAt(from, oldName), layout.Unmovable(now) && isDirAt(to, newName):
-		return addRule(rules, layout.Sealed)
+		return addRule(rules, layout.Fixed)
 	case old == packedRefs:
 		return f.packedRules(rules, nil)
 	case now == packedRefs:
 		text, err := f.readBelow(was, packedMax)
 		if err != nil {
-			return addRule(rules, layout.Sealed)
+			return addRule(rules, layout.Fixed)
 		}
 		if layout.Replaces(old, now) {
 			rules = []*layout.Rule{layout.Common}
@@ -147,9 +149,41 @@ func (f *rawFS) replaceRules(rules []*layout.Rule, from *node, oldName string, t
 	case was == is+".lock" && strings.Contains("/"+now, "/logs/") && f.expires(was, is):
 		return []*layout.Rule{layout.Common}
 	case inObjects && layout.IsObject(object) && !f.sameBytes(was, is):
-		return addRule(rules, layout.Sealed)
+		return addRule(rules, layout.Fixed)
 	}
 	return rules
+}
+
+// keepDirs adds to the rules for another name of a directory what must stay, and the guards of the
+// checkouts that lie below it.
+func (f *rawFS) keepDirs(rules []*layout.Rule, dir *node, name string) []*layout.Rule {
+	if !isDirAt(dir, name) {
+		return rules
+	}
+	rel, ok := f.relOf(dir, name)
+	if l := f.layout(); !ok || l.Unmovable(rel) {
+		return addRule(rules, layout.Fixed)
+	}
+	for id := range f.checkoutsBelow(rel) {
+		rules = addRule(rules, layout.LinkedRoot(id).Own)
+	}
+	if len(rules) > len(passes{}.of) {
+		rules = addRule(rules, layout.Fixed) // too many to ask
+	}
+	return rules
+}
+
+// checkoutsBelow are the checkouts below a directory, wherever they are now.
+func (f *rawFS) checkoutsBelow(rel string) iter.Seq[lease.WorktreeID] {
+	return func(yield func(lease.WorktreeID) bool) {
+		f.git.pins.RLock()
+		defer f.git.pins.RUnlock()
+		for _, r := range f.git.now.Load().roots {
+			if at, ok := f.pathOf(r.fd); ok && strings.HasPrefix(at, "/"+rel+"/") && !yield(r.id) {
+				return
+			}
+		}
+	}
 }
 
 // logMax bounds a log of git that is looked into, in bytes.

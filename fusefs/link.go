@@ -24,6 +24,9 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 	if st != fuse.OK {
 		return st
 	}
+	if admin, ok := f.changesNotes(dir, name); ok {
+		defer f.noted(cancel, &in.InHeader, admin) // once the change has left
+	}
 	defer p.leave(&st)
 	own := changing(dir, name, 1)
 	link := func() error { return unix.Linkat(n.fd, "", dir.fd, name, unix.AT_EMPTY_PATH) }
@@ -100,7 +103,7 @@ func (f *rawFS) remove(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, nam
 		return st
 	}
 	if dir.layoutRole().NamesCheckouts() {
-		defer f.reread() // once the change has left
+		defer f.reread(consent{}) // once the change has left
 	}
 	defer p.leave(&st)
 	defer f.lockName(name)()

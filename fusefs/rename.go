@@ -25,15 +25,17 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 	drop := f.foreignPages(f.movesDir(r.from, oldName) || f.movesDir(r.to, newName), r.from, r.to)
 	drop() // before any lock is held: write-back comes as requests
 	defer drop()
+	if admin, ok := f.changesNotes(r.to, newName); ok {
+		defer f.noted(cancel, &in.InHeader, admin) // once the change has left
+	} else if r.from.layoutRole().NamesCheckouts() {
+		defer f.reread(consent{})
+	}
 	if f.ofRoot(r) {
 		return f.moveRoot(cancel, r)
 	}
 	p, st := f.admitRename(r, nil)
 	if st != fuse.OK {
 		return st
-	}
-	if r.to.layoutRole().NamesCheckouts() || r.from.layoutRole().NamesCheckouts() {
-		defer f.reread() // once the change has left
 	}
 	defer p.leave(&st)
 	return f.renameAt(r, &p)

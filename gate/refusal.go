@@ -39,6 +39,7 @@ const (
 	ReasonBadWorktree
 	ReasonKept
 	ReasonAddOnly
+	ReasonFixed
 	reasonNotExempt
 	reasonQueued
 	// reasonNoRight is no refusal of the lease: it is neither counted nor told.
@@ -134,6 +135,9 @@ var verdicts = [reasonCount]verdict{
 	ReasonAddOnly: {ClassSealed,
 		"git adds objects and removes them, and never changes one",
 		"write a new object: git hash-object -w FILE"},
+	ReasonFixed: {ClassSealed,
+		"the checkouts of the git repository rest on it as it is, so nobody changes it",
+		"use git itself; umount to change the repository by hand"},
 	reasonNotExempt: {lease.ClassFencingMismatch,
 		"this file was opened for writing where anybody may write, and it is not there any more, or has another name elsewhere (worktree {worktree})",
 		"close the file and open it again under the lease"},

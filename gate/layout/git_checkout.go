@@ -30,6 +30,33 @@ func CheckoutRoot(gitdir, name, common string, bases ...string) (root string, ok
 	return "", false
 }
 
+// MayBeCheckout reports whether a linked checkout may lie at a path below the source. What a note says
+// does not make the repository, or what it lies in, a checkout.
+func (l Layout) MayBeCheckout(root string) bool {
+	for _, taken := range []string{l.git.Common, l.git.Main} {
+		if root == taken || strings.HasPrefix(taken, root+"/") {
+			return false
+		}
+	}
+	return root != "" && (l.git.Common == "" || !strings.HasPrefix(root, l.git.Common+"/"))
+}
+
+// IsPlace reports whether anybody may make checkouts in a directory, by its path below the source.
+func (l Layout) IsPlace(dir string) bool { return l.Of(dir, true).Role == gitPlaces }
+
+// PointsTo reports whether the text of the .git of a checkout leads to the administration with a name.
+// Whoever could write it has the checkout.
+func (l Layout) PointsTo(text, root, name string, bases ...string) bool {
+	to, ok := strings.CutPrefix(strings.TrimRight(text, "\r\n"), "gitdir:")
+	if to = strings.TrimLeft(to, " \t"); !ok || to == "" {
+		return false
+	}
+	if !path.IsAbs(to) {
+		return path.Join(root, to) == l.AdminOf(name)
+	}
+	return slices.ContainsFunc(bases, func(base string) bool { return path.Clean(to) == path.Join(base, l.AdminOf(name)) })
+}
+
 // BranchFiles are the files of a checkout's administration that name a branch which it has in use, as
 // git worktree sees it. BranchIn reads them.
 var BranchFiles = []string{"HEAD", "rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"}
@@ -102,9 +129,16 @@ func (l Layout) RuleOfRefContent(rel string, admins []string, read func(rel stri
 // AdminOf is the administration of a linked checkout, below the source.
 func (l Layout) AdminOf(name string) string { return path.Join(l.git.Common, adminsName, name) }
 
-// InCommon makes a path below the source one below the common directory.
+// InCommon makes a path below the source one below the common directory. One beside it begins with
+// "../".
 func (l Layout) InCommon(rel string) string {
-	return strings.TrimPrefix(strings.TrimPrefix(rel, l.git.Common), "/")
+	switch below, in := strings.CutPrefix(rel, l.git.Common+"/"); {
+	case l.git.Common == "" || rel == l.git.Common:
+		return strings.TrimPrefix(rel, l.git.Common)
+	case in:
+		return below
+	}
+	return "../" + rel
 }
 
 // RefAt is the branch that a name below refs/heads or logs/refs/heads belongs to. The path is below
@@ -134,9 +168,12 @@ func IsObject(rel string) bool {
 	return len(dir) == len("ab/") && len(name) >= 38 && strings.Trim(name, hexDigits) == ""
 }
 
-// Unmovable reports whether a directory of the common directory never gets another name: what belongs
-// to several checkouts lies in it. rel is below the common directory.
-func Unmovable(rel string) bool {
-	top, _, below := strings.Cut(rel, "/")
+// Unmovable reports whether a directory of the repository never gets another name: what belongs to
+// several checkouts lies in it, or it is known by its name. rel is below the source.
+func (l Layout) Unmovable(rel string) bool {
+	if rel == l.git.Common || rel == l.git.Main {
+		return rel != ""
+	}
+	top, _, below := strings.Cut(l.InCommon(rel), "/")
 	return slices.Contains([]string{refsName, logsName}, top) || !below && slices.Contains([]string{objectsName, adminsName}, top)
 }

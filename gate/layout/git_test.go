@@ -299,11 +299,54 @@ func TestNamesOfObjects(t *testing.T) {
 }
 
 func TestDirectoriesThatNeverMove(t *testing.T) {
-	for _, rel := range []string{"refs", "refs/heads", "refs/heads/feature", "logs/refs/heads/feature", "objects", "worktrees"} {
-		require.True(t, Unmovable(rel), rel)
+	l := gitLayout(t, ordinary)
+	for _, rel := range []string{".git", ".git/refs", ".git/refs/heads", ".git/refs/heads/feature", ".git/logs/refs/heads/feature", ".git/objects", ".git/worktrees"} {
+		require.True(t, l.Unmovable(rel), rel)
 	}
-	for _, rel := range []string{"objects/ab", "worktrees/a", "modules/x", "lfs/tmp", "rebase-merge"} {
-		require.False(t, Unmovable(rel), rel)
+	for _, rel := range []string{"", "src", ".gitrefs", "refs", ".git/objects/ab", ".git/worktrees/a", ".git/modules/x", ".git/lfs/tmp", ".git/rebase-merge"} {
+		require.False(t, l.Unmovable(rel), rel)
+	}
+	require.True(t, gitLayout(t, Repository{Common: "repo/.git", Main: "repo", Around: true}).Unmovable("repo"))
+	require.True(t, gitLayout(t, Repository{Around: true}).Unmovable("refs/heads"))
+}
+
+func TestWhereNoCheckoutLies(t *testing.T) {
+	l := gitLayout(t, ordinary)
+	for _, root := range []string{"", ".git", ".git/refs", ".git/worktrees/a"} {
+		require.False(t, l.MayBeCheckout(root), root)
+	}
+	for _, root := range []string{"src", ".gitted", ".worktrees/a/nested"} {
+		require.True(t, l.MayBeCheckout(root), root)
+	}
+	beside := gitLayout(t, Repository{Common: "x/repo/.git", Main: "x/repo", Around: true})
+	for root, may := range map[string]bool{"x": false, "x/repo": false, "x/repo/.git": false, "x/repo/w": true, "x/w": true} {
+		require.Equal(t, may, beside.MayBeCheckout(root), root)
+	}
+	require.True(t, gitLayout(t, Repository{Around: true}).MayBeCheckout("w"))
+}
+
+func TestPlacesOfCheckouts(t *testing.T) {
+	l := gitLayout(t, ordinary)
+	for dir, is := range map[string]bool{".worktrees": true, ".claude/worktrees": true, "src/deep/b/.worktrees": true, "": false, ".claude": false, "src": false, "src/.worktrees": false, ".worktrees/a": false} {
+		require.Equal(t, is, l.IsPlace(dir), dir)
+	}
+}
+
+// The .git of a checkout leads to its administration, by either form of the path.
+func TestWhatPointsToAnAdministration(t *testing.T) {
+	l := gitLayout(t, ordinary)
+	for text, is := range map[string]bool{
+		"gitdir: /srv/r/.git/worktrees/a\n": true,
+		"gitdir: ../../.git/worktrees/a\n":  true,
+		"gitdir:/mnt/.git/worktrees/a":      true,
+		"gitdir: /srv/r/.git/worktrees/b\n": false,
+		"gitdir: /x/r/.git/worktrees/a\n":   false,
+		"gitdir: ../.git/worktrees/a\n":     false,
+		"gitdir: \n":                        false,
+		"/srv/r/.git/worktrees/a\n":         false,
+		"":                                  false,
+	} {
+		require.Equal(t, is, l.PointsTo(text, ".worktrees/a", "a", "/mnt", "/srv/r"), text)
 	}
 }
 

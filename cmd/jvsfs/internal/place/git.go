@@ -100,9 +100,11 @@ func LayoutAt(p Place, seenAt ...string) (layout.Layout, error) {
 	}
 	known := *r
 	l = l.With(known)
+	bases := append(seenAt, p.Root)
 	for _, name := range GitAdmins(p.Root, l) {
 		note := textOf(filepath.Join(p.Root, l.AdminOf(name), "gitdir"))
-		if root, ok := layout.CheckoutRoot(note, name, known.Common, append(seenAt, p.Root)...); ok {
+		root, ok := layout.CheckoutRoot(note, name, known.Common, bases...)
+		if ok && l.MayBeCheckout(root) && l.PointsTo(textOf(filepath.Join(p.Root, root, ".git")), root, name, bases...) {
 			known.Linked = append(known.Linked, layout.Checkout{ID: l.LinkedID(name), Name: name, Root: root})
 		}
 	}
