@@ -74,7 +74,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	f.handles.procFD = proc
 	f.git.init(o)
 	if f.git.on {
-		f.git.now.Store(f.readCheckouts(f.git.now.Load(), consent{}))
+		f.reread(consent{})
 	}
 	f.locks = newLockTable(o.LocalLocks, f.budget)
 	return f, nil

@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path"
@@ -27,8 +28,10 @@ type gitTree struct {
 	bases []string // absolute paths of the source, as programs see it
 	mu    sync.Mutex
 	now   atomic.Pointer[gitFacts] // replaced under mu
-	pins  sync.RWMutex             // locked while descriptors of roots are closed
-	locks lockFiles
+	// change is held by everybody who changes something in the repository, see git_change.go.
+	change sync.RWMutex
+	pins   sync.RWMutex // locked while descriptors of roots are closed
+	locks  lockFiles
 }
 
 // gitFacts are the checkouts as they were read last.
@@ -98,11 +101,15 @@ func (g *gitTree) knows(name string) bool { return !g.on || g.now.Load().admins[
 
 // readCheckouts reads the notes of all linked worktrees. A checkout that is not where its note says
 // stays known by its inode while its note exists: git moves the directory first.
-func (f *rawFS) readCheckouts(old *gitFacts, by consent) *gitFacts {
+func (f *rawFS) readCheckouts(old *gitFacts, by consent) (*gitFacts, error) {
 	repo := *old.layout.Repository()
 	now := &gitFacts{roots: make(map[inodeKey]checkoutRoot), names: make(map[nameKey]lease.WorktreeID), admins: make(map[string]bool)}
 	repo.Linked = nil
-	for _, name := range f.gitAdmins(repo.Common) {
+	admins, err := f.gitAdmins(repo.Common)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range admins {
 		now.admins[name] = true
 		c := layout.Checkout{ID: old.layout.LinkedID(name), Name: name}
 		if at, ok := f.locate(old.layout, name); ok {
@@ -124,7 +131,7 @@ func (f *rawFS) readCheckouts(old *gitFacts, by consent) *gitFacts {
 		}
 	}
 	now.layout = old.layout.With(repo)
-	return now
+	return now, nil
 }
 
 // noteMax bounds a file of git that holds a path or the name of a ref, in bytes.
@@ -184,15 +191,17 @@ func (f *rawFS) readBelow(rel string, most int64) ([]byte, error) {
 }
 
 // gitAdmins lists the names in worktrees/ of the common directory.
-func (f *rawFS) gitAdmins(common string) []string {
+func (f *rawFS) gitAdmins(common string) ([]string, error) {
 	fd, err := f.openBelow(path.Join(common, "worktrees"), unix.O_RDONLY|unix.O_DIRECTORY)
+	if errors.Is(err, unix.ENOENT) {
+		return nil, nil
+	}
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	dir := os.NewFile(uintptr(fd), "worktrees")
 	defer dir.Close() //nolint:errcheck // only read from
-	names, _ := dir.Readdirnames(-1)
-	return names
+	return dir.Readdirnames(-1)
 }
 
 // reread reads the notes again, and puts the roots that are new under their guards. Nothing may be
@@ -201,7 +210,11 @@ func (f *rawFS) reread(by consent) {
 	f.git.mu.Lock()
 	defer f.git.mu.Unlock()
 	old := f.git.now.Load()
-	now := f.readCheckouts(old, by)
+	now, err := f.readCheckouts(old, by)
+	if err != nil {
+		f.opts.Log.Warn("the worktrees of git cannot be listed; those that are known stay", zap.Error(err))
+		return
+	}
 	f.git.now.Store(now)
 	for k, r := range now.roots {
 		if was, known := old.roots[k]; !known || was.id != r.id {

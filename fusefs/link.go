@@ -35,6 +35,9 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 		return status(err)
 	}
 	f.linkedHere(n, r)
+	if f.isObject(dir, name) {
+		f.disownMoved(n, dir, name, true)
+	}
 	n.nameless.named()
 	return f.entry(&in.InHeader, dir, name, out)
 }
@@ -55,7 +58,9 @@ func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node,
 			return p, nil, st
 		}
 		if known {
-			p, st = f.atBorder(p)
+			if p, st = f.atBorder(p); st == fuse.OK {
+				p.hold(f, f.holdOfEntry(false, dir))
+			}
 			return p, r, st
 		}
 		p.abandon()
@@ -73,6 +78,9 @@ func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n, dir
 	}
 	var buf [4]*layout.Rule
 	rules := f.rulesIf(known, n, f.entryRules(buf[:0], dir, name))
+	if f.linksBranch(n, dir, name) {
+		rules = append(rules[:0], layout.Fixed)
+	}
 	if len(rules) > 1 {
 		return p, nil, known, fuse.EXDEV
 	}

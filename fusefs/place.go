@@ -70,7 +70,7 @@ func (f *rawFS) stand(n, dir *node, name string, links uint64) {
 
 // moved notes a rename through the mount: the rule of the new path replaces the
 // one of the old.
-func (f *rawFS) moved(n, dir *node, name string) {
+func (f *rawFS) moved(n, wasIn, dir *node, name string) {
 	n.addParent(dir, n.isDir())
 	f.callIt(n, dir, name)
 	was := n.own.Load()
@@ -81,9 +81,9 @@ func (f *rawFS) moved(n, dir *node, name string) {
 	n.own.Store(r)
 	f.noteGitdir(n, dir, name)
 	switch {
-	case was.Same(r):
 	case f.git.on && !n.isDir():
-		n.disownWriters()
+		f.disownMoved(n, dir, name, !was.Same(r))
+	case was.Same(r) && !f.newArea(wasIn, dir, r):
 	default:
 		f.moves.Add(1)
 		f.handles.disown(f)

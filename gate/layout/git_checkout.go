@@ -83,14 +83,18 @@ func BranchIn(file, text string) (branch string, ok bool) {
 // UserOf finds the checkout that has a branch in use. admins are the names in worktrees/; read gives
 // the text of a file below the source, or false.
 func (l Layout) UserOf(branch string, admins []string, read func(rel string) (string, bool)) (lease.WorktreeID, bool) {
+	return l.userOf(func(used string) bool { return used == branch }, admins, read)
+}
+
+func (l Layout) userOf(asked func(used string) bool, admins []string, read func(rel string) (string, bool)) (lease.WorktreeID, bool) {
 	uses := func(admin string) bool {
 		return slices.ContainsFunc(BranchFiles, func(file string) bool {
 			text, ok := read(path.Join(admin, file))
 			if !ok {
 				return false
 			}
-			in, ok := BranchIn(file, text)
-			return ok && in == branch
+			used, ok := BranchIn(file, text)
+			return ok && asked(used)
 		})
 	}
 	if uses(l.git.Common) {
@@ -104,13 +108,24 @@ func (l Layout) UserOf(branch string, admins []string, read func(rel string) (st
 	return "", false
 }
 
-// RuleOfRef is the rule of a path below refs/heads or logs/refs/heads of the common directory. Anybody
-// may lock a branch, as git pack-refs does.
+// RuleOfRef is the rule of a name below refs/heads or logs/refs/heads of the common directory. Anybody
+// may lock a branch, as git pack-refs does. A file or a symbolic link in the place of a directory of
+// branches concerns those.
 func (l Layout) RuleOfRef(rel string, admins []string, read func(rel string) (string, bool)) *Rule {
 	branch, lock, ok := RefAt(rel)
 	if !ok || lock {
 		return Common
 	}
+	asked := func(used string) bool { return used == branch || strings.HasPrefix(used, branch+"/") }
+	if id, used := l.userOf(asked, admins, read); used {
+		return guarded(id)
+	}
+	return Common
+}
+
+// RuleOfRefDir is the rule of making and removing a directory there: git does both as branches come and go.
+func (l Layout) RuleOfRefDir(rel string, admins []string, read func(rel string) (string, bool)) *Rule {
+	branch, _, _ := RefAt(rel)
 	if id, used := l.UserOf(branch, admins, read); used {
 		return guarded(id)
 	}
@@ -166,6 +181,19 @@ func IsObject(rel string) bool {
 		return strings.HasPrefix(name, "pack-") && slices.Contains([]string{".pack", ".idx", ".rev"}, path.Ext(name))
 	}
 	return len(dir) == len("ab/") && len(name) >= 38 && strings.Trim(name, hexDigits) == ""
+}
+
+// IsFrame reports whether a name of the common directory is always that of a directory: git follows a
+// symbolic link there, and finds what somebody else has written. rel is below the source.
+func (l Layout) IsFrame(rel string) bool {
+	return slices.Contains([]string{"", refsName, refsName + "/" + headsName, logsName, logsName + "/" + refsName, logsName + "/" + refsName + "/" + headsName, objectsName, adminsName}, l.InCommon(rel))
+}
+
+// IsRef reports whether a name is that of a branch, of its log or lock, or of a directory of those. rel
+// is below the source.
+func (l Layout) IsRef(rel string) bool {
+	_, _, ok := RefAt(l.InCommon(rel))
+	return ok
 }
 
 // Unmovable reports whether a directory of the repository never gets another name: what belongs to

@@ -236,11 +236,11 @@ func TestWhoHasABranch(t *testing.T) {
 			rule = guarded(want)
 		}
 		for _, rel := range []string{"refs/heads/", "logs/refs/heads/"} {
-			require.Equal(t, rule, l.RuleOfRef(rel+branch, admins, read), branch)
+			require.Equal(t, rule, l.RuleOfRefDir(rel+branch, admins, read), branch)
 			require.Equal(t, Common, l.RuleOfRef(rel+branch+".lock", admins, read), "its lock")
 		}
 	}
-	require.Equal(t, Common, l.RuleOfRef("refs/heads", admins, read))
+	require.Equal(t, Common, l.RuleOfRefDir("refs/heads", admins, read))
 }
 
 const (
@@ -264,12 +264,50 @@ func TestOnlyExpires(t *testing.T) {
 }
 
 func TestPackedBranch(t *testing.T) {
+	h := func(digit string) string { return strings.Repeat(digit, 40) }
 	packed := []byte("# pack-refs with: peeled fully-peeled sorted \n" +
-		"1111 refs/heads/a\n2222 refs/heads/feature/a\n3333 refs/tags/a\n^4444\n")
-	require.Equal(t, "1111", PackedBranch(packed, "a"))
-	require.Equal(t, "2222", PackedBranch(packed, "feature/a"))
+		h("1") + " refs/heads/a\n" + h("2") + " refs/heads/feature/a\n" + h("3") + " refs/tags/a\n^" + h("4") + "\n")
+	require.Equal(t, h("1"), PackedBranch(packed, "a"))
+	require.Equal(t, h("2"), PackedBranch(packed, "feature/a"))
 	require.Empty(t, PackedBranch(packed, "b"))
 	require.Empty(t, PackedBranch([]byte("# refs/heads/b\n"), "b"))
+	require.Equal(t, h("5"), PackedBranch([]byte("# refs/heads/b\n"+h("5")+" refs/heads/b\n"), "b"))
+}
+
+// Whether git and the mount find the same in packed-refs.
+func TestCanonicalPackedRefs(t *testing.T) {
+	h := strings.Repeat("0f", 20)
+	head, a, b := "# pack-refs with: peeled fully-peeled sorted \n", h+" refs/heads/a\n", h+" refs/heads/b\n"
+	for _, packed := range []string{"", head, a, head + a + b, head + a + "^" + h + "\n" + b, a + h + strings.Repeat("0f", 12) + " refs/heads/b\n"} {
+		require.True(t, Canonical([]byte(packed)), packed)
+	}
+	for _, packed := range []string{b + a, a + a, a + head, "# x\n" + a, a + "\n", a + b[:len(b)-1], "^" + h + "\n", " " + a, strings.Replace(a, "\n", "\r\n", 1), h + "  refs/heads/a\n", strings.ToUpper(h) + " refs/heads/a\n", "ref: refs/heads/a\n"} {
+		require.False(t, Canonical([]byte(packed)), packed)
+	}
+}
+
+// What lies in the place of a directory of branches concerns them.
+func TestDirectoriesOfBranches(t *testing.T) {
+	l := gitLayout(t, ordinary)
+	read := func(rel string) (string, bool) { return "ref: refs/heads/f/a\n", rel == ".git/worktrees/a/HEAD" }
+	for rel, want := range map[string][2]*Rule{ // of a file, and of a directory
+		"refs/heads/f":        {guarded("a"), Common},
+		"logs/refs/heads/f":   {guarded("a"), Common},
+		"refs/heads/f/a":      {guarded("a"), guarded("a")},
+		"refs/heads/f/b":      {Common, Common},
+		"refs/heads/f/a/deep": {Common, Common},
+		"refs/heads/fa":       {Common, Common},
+		"refs/heads/f.lock":   {Common, Common},
+	} {
+		require.Equal(t, want[0], l.RuleOfRef(rel, []string{"a"}, read), rel)
+		require.Equal(t, want[1], l.RuleOfRefDir(rel, []string{"a"}, read), rel)
+	}
+	for rel, is := range map[string]bool{".git": true, ".git/refs": true, ".git/refs/heads": true, ".git/logs/refs/heads": true, ".git/objects": true, ".git/worktrees": true, ".git/info": false, ".git/refs/tags": false, "refs": false} {
+		require.Equal(t, is, l.IsFrame(rel), rel)
+	}
+	for rel, is := range map[string]bool{".git/refs/heads/x": true, ".git/logs/refs/heads/x": true, ".git/refs/heads/x.lock": true, ".git/refs/heads": false, ".git/refs/tags/x": false, "refs/heads/x": false} {
+		require.Equal(t, is, l.IsRef(rel), rel)
+	}
 }
 
 func TestChooseGit(t *testing.T) {
