@@ -39,6 +39,8 @@ type passes struct {
 	may      func() bool
 	round    *node // the directory in which the kernel asks again when it repeats the call; nil: it does not repeat it
 	changing *node // its change has begun
+	held     hold  // of the repository that fs serves
+	fs       *rawFS
 }
 
 // byPlace reports whether only the place admitted the mutation, and no lease.
@@ -82,6 +84,7 @@ func (p *passes) begin(f *rawFS, n *node) {
 
 // end frees what is held besides the guards' passes.
 func (p *passes) end() {
+	p.letGo()
 	p.spot.Release()
 	if p.changing != nil {
 		p.changing.endChange()
@@ -217,10 +220,10 @@ func (f *rawFS) refuseRule(op gate.Op, c gate.Caller, r *layout.Rule) fuse.Statu
 	f.stats.outside.Add(1)
 	why, id := gate.ReasonSealed, r.Worktree
 	switch r.Kind {
-	case layout.KeepsName:
-		why = gate.ReasonFixed
 	case layout.BadName:
 		why, id = gate.ReasonBadWorktree, lease.WorktreeID(r.Name)
+	case layout.FixedName:
+		why, id = gate.ReasonFixed, f.opts.Layout.Tree()
 	case layout.PassThrough:
 		why = gate.ReasonReadOnly
 	}
@@ -243,24 +246,29 @@ func (f *rawFS) admitNode(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, 
 // inode may have to be searched for. That happens after the permission was judged and the known
 // rules have admitted the mutation, and while nothing is held.
 func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, n *node, may func() bool) (passes, fuse.Status) {
-	if st := f.admitContent(op, callerID(h), n); st != fuse.OK {
-		return passes{}, st
-	}
 	for range linkTries {
+		if st := f.admitContent(op, callerID(h), n); st != fuse.OK {
+			return passes{}, st
+		}
 		known := false
+		var rules []*layout.Rule
 		p, st := f.settled(func() (p passes, st fuse.Status) {
 			if known, st = f.linksKnown(n); st != fuse.OK {
 				return passes{}, st
 			}
-			var buf [4]*layout.Rule
-			return f.admit(signal, op, h, f.rulesIf(known, n, buf[:0]), f.spotOf(op, n), may)
+			rules = f.rulesIf(known, n, make([]*layout.Rule, 0, 4))
+			return f.admit(signal, op, h, rules, f.spotOf(op, n), may)
 		})
 		if st != fuse.OK {
 			return p, st
 		}
 		if known {
 			p.begin(f, n)
-			return p, st
+			if p.hold(f, f.holdOfNode(n)); p.held == holdNothing || sameRules(rules, f.rulesIf(known, n, nil)) {
+				return p, st
+			}
+			p.abandon()
+			continue
 		}
 		p.abandon()
 		if may != nil && !may() {
@@ -278,7 +286,27 @@ func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader,
 	if st := checkName(name); st != fuse.OK {
 		return passes{}, st
 	}
-	p, st := f.settled(func() (passes, fuse.Status) {
+	for range linkTries {
+		p, judged, st := f.admitEntryAsSeen(signal, op, h, dir, name)
+		if st != fuse.OK {
+			return p, st
+		}
+		if gate.Reserved(name) { // such a name must not come into a directory that is being moved because it had none
+			if p, st = f.atBorder(p); st != fuse.OK {
+				return p, st
+			}
+		}
+		if p.hold(f, f.holdOfEntry(judged.content, dir)); judged.still(func() ([]*layout.Rule, bool) { return f.nameRules(op, dir, name) }) {
+			return p, st
+		}
+		p.abandon()
+	}
+	return passes{}, f.refused() // what lies there changes all the time
+}
+
+// admitEntryAsSeen judges by what lies in the repository now.
+func (f *rawFS) admitEntryAsSeen(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, dir *node, name string) (p passes, by judgement, st fuse.Status) {
+	p, st = f.settled(func() (passes, fuse.Status) {
 		if f.sealedIn(op, dir, name) {
 			return passes{}, f.refuseRule(op, callerID(h), layout.Sealed)
 		}
@@ -290,22 +318,12 @@ func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader,
 				return passes{}, st
 			}
 		}
-		var buf [4]*layout.Rule
-		rules := f.entryRules(buf[:0], dir, name)
-		switch {
-		case op == gate.OpMkdir && f.entryOf(dir, name).Mkdir:
-			rules = append(buf[:0], layout.Open)
-		case op == gate.OpUnlink:
-			rules = f.unlinkRules(rules, dir, name)
-		}
+		by.rules, by.content = f.nameRules(op, dir, name)
 		return f.admitAs(passes{
 			op: op, spot: f.spotOfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: signal, round: roundBy(op, dir),
-		}, h, rules)
+		}, h, by.rules)
 	})
-	if st == fuse.OK && gate.Reserved(name) { // such a name must not come into a directory that is being moved because it had none
-		return f.atBorder(p)
-	}
-	return p, st
+	return p, by, st
 }
 
 // roundBy returns the directory in which the kernel repeats a call that was answered with ESTALE, or
@@ -331,11 +349,21 @@ func (f *rawFS) atBorder(p passes) (passes, fuse.Status) {
 // tree under another rule.
 func (f *rawFS) admitHandle(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
 	if on.ofLock && !on.disowned.Load() {
-		return f.admitNodeIf(signal, op, h, on.node, nil)
+		p, st := f.admitNodeIf(signal, op, h, on.node, nil)
+		if st != fuse.OK || !on.disowned.Load() {
+			return p, st
+		}
+		p.abandon()
 	}
 	for {
 		disowned := on.disowned.Load()
 		p, st := f.admitClaims(signal, op, h, on, disowned)
+		if st == fuse.OK {
+			p.hold(f, f.holdOfNode(on.node))
+		}
+		if st == fuse.OK && !disowned && f.lostBranch(on) {
+			on.disowned.Store(true)
+		}
 		if st != fuse.OK || on.disowned.Load() == disowned {
 			return p, st
 		}

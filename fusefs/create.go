@@ -86,7 +86,7 @@ func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 	if !f.mayOpen(dir, in.Flags) {
 		return f.refuseRule(gate.OpCreate, callerID(&in.InHeader), layout.Sealed)
 	}
-	fd, err := f.createAt(in, dir, name, p.byPlace())
+	fd, err := f.createAt(in, dir, name, p.byPlace() || p.held != holdNothing)
 	if err != nil {
 		return status(err)
 	}
@@ -96,7 +96,7 @@ func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 // createAt makes the file. If somebody else has made one there meanwhile, it is opened as the
 // caller, because the kernel has not checked that one; with O_EXCL it is an error. If only the
 // place of a new file was judged, the kernel looks again (ESTALE): the other file may have more
-// names.
+// names, or be an object or a lock file of git.
 func (f *rawFS) createAt(in *fuse.CreateIn, dir *node, name string, newOnly bool) (fd int, err error) {
 	open := func(flags int) func() error {
 		return func() (err error) {
@@ -145,6 +145,7 @@ func (f *rawFS) created(fd int, in *fuse.CreateIn, dir *node, name string, p *pa
 	f.fillEntry(&out.EntryOut, f.believe(dir), n, dir, name, &st) // the lease that it was made under still lasts
 	h := &handle{
 		node: n, fd: fd, lent: lent, share: f.shares.by(in.Uid), claims: p.claims(), against: p.against, opener: openerOf(&in.InHeader), ofLock: ofLock,
+		ofBranch: !ofLock && f.isBranch(n),
 	}
 	if !lent {
 		f.lendIfMany(h)

@@ -74,7 +74,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	f.handles.procFD = proc
 	f.git.init(o)
 	if f.git.on {
-		f.git.now.Store(f.readCheckouts(f.git.now.Load()))
+		f.reread(consent{})
 		f.holdStill()
 	}
 	f.locks = newLockTable(o.LocalLocks, f.budget)
@@ -101,7 +101,7 @@ func (f *rawFS) close() error {
 	f.watcher.close()
 	f.book.close()
 	f.border.close()
-	f.git.locks.close()
+	f.git.close()
 	f.serving.close()
 	for _, fd := range []int{f.procFD, f.kernel.dev} {
 		_ = unix.Close(fd) // -1 if it was never opened

@@ -2,6 +2,8 @@ package fusefs
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path"
@@ -27,15 +29,26 @@ type gitTree struct {
 	bases []string // absolute paths of the source, as programs see it
 	mu    sync.Mutex
 	now   atomic.Pointer[gitFacts] // replaced under mu
-	locks lockFiles
+	// change is held by everybody who changes something in the repository, see git_change.go.
+	change sync.RWMutex
+	pins   sync.RWMutex // locked while descriptors of roots are closed
+	locks  lockFiles
 }
 
 // gitFacts are the checkouts as they were read last.
 type gitFacts struct {
 	layout layout.Layout
-	roots  map[inodeKey]layout.Entry
+	roots  map[inodeKey]checkoutRoot
 	names  map[nameKey]layout.Entry
 	admins map[string]bool
+}
+
+// checkoutRoot is the directory of a checkout. Its descriptor pins the inode: a directory that is made
+// when it is gone is another one. It is used under pins.
+type checkoutRoot struct {
+	id lease.WorktreeID
+	is layout.Entry
+	fd int
 }
 
 // nameKey is a name in a directory.
@@ -44,25 +57,19 @@ type nameKey struct {
 	name string
 }
 
-// holdStill keeps the common directory where it is while it is mounted: rules of branches are told by
-// their path in it. The mount counts, and does not serve yet.
-func (f *rawFS) holdStill() {
-	for rel := f.layout().Repository().Common; rel != "" && rel != "."; rel = path.Dir(rel) {
-		var st unix.Stat_t
-		if fd, err := f.openBelow(rel, unix.O_PATH|unix.O_DIRECTORY); err == nil {
-			if unix.Fstat(fd, &st) == nil {
-				f.above[keyOf(&st)] = true
-			}
-			_ = unix.Close(fd)
-		}
-	}
-}
-
 func (g *gitTree) init(o Options) {
 	g.on = o.Layout.Name() == layout.Git
 	g.bases = []string{o.Mountpoint, o.Source}
 	g.now.Store(&gitFacts{layout: o.Layout})
 	g.locks.init()
+}
+
+// close frees the descriptors. Nothing is served any more.
+func (g *gitTree) close() {
+	g.locks.close()
+	for _, r := range g.now.Load().roots {
+		_ = unix.Close(r.fd)
+	}
 }
 
 // layout is the layout with what is known of the repository now.
@@ -82,11 +89,12 @@ func (g *gitTree) rootCalled(dir *node, name string) (e layout.Entry, ok bool) {
 }
 
 // rootAt finds what a directory is, if it is the root of a checkout.
-func (g *gitTree) rootAt(k inodeKey) (e layout.Entry, ok bool) {
-	if g.on {
-		e, ok = g.now.Load().roots[k]
+func (g *gitTree) rootAt(k inodeKey) (layout.Entry, bool) {
+	if !g.on {
+		return layout.Entry{}, false
 	}
-	return e, ok
+	r, ok := g.now.Load().roots[k]
+	return r.is, ok
 }
 
 // knows reports whether a name in worktrees/ was there when the notes were read.
@@ -94,72 +102,94 @@ func (g *gitTree) knows(name string) bool { return !g.on || g.now.Load().admins[
 
 // readCheckouts reads the notes of all linked worktrees. A checkout that is not where its note says
 // stays known by its inode while its note exists: git moves the directory first.
-func (f *rawFS) readCheckouts(old *gitFacts) *gitFacts {
+func (f *rawFS) readCheckouts(old *gitFacts, by consent) (*gitFacts, error) {
 	repo := *old.layout.Repository()
-	now := &gitFacts{roots: make(map[inodeKey]layout.Entry), names: make(map[nameKey]layout.Entry), admins: make(map[string]bool)}
+	now := &gitFacts{roots: make(map[inodeKey]checkoutRoot), names: make(map[nameKey]layout.Entry), admins: make(map[string]bool)}
 	repo.Linked = nil
-	for _, name := range f.gitAdmins(repo.Common) {
+	admins, err := f.gitAdmins(repo.Common)
+	if err != nil {
+		return nil, err
+	}
+	for root, e := range old.layout.Roots() { // those of notes are read again
+		if !e.Linked() && !f.fix(now, root, e) {
+			return nil, fmt.Errorf("%s: it was moved or replaced", root)
+		}
+	}
+	for _, name := range admins {
 		now.admins[name] = true
 		c := layout.Checkout{ID: old.layout.LinkedID(name), Name: name}
-		note, _ := f.readBelow(path.Join(repo.Common, "worktrees", name, "gitdir"), noteMax)
-		root, ok := layout.CheckoutRoot(string(note), name, repo.Common, f.git.bases...)
-		if ok && f.locate(now, root, layout.LinkedRoot(c.ID)) {
-			c.Root = root
-			repo.Linked = append(repo.Linked, c)
-			continue
+		if at, ok := f.locate(old.layout, name); ok {
+			if f.believed(old, now, at, by) {
+				now.add(c.ID, layout.LinkedRoot(c.ID), at)
+				c.Root = at.root
+				repo.Linked = append(repo.Linked, c)
+				continue
+			}
+			_ = unix.Close(at.fd)
 		}
-		now.keep(old, c.ID)
-		for _, was := range old.layout.Repository().Linked {
-			if was.ID == c.ID {
-				repo.Linked = append(repo.Linked, was)
+		if now.keep(old, c.ID) {
+			for _, was := range old.layout.Repository().Linked {
+				if was.ID == c.ID {
+					repo.Linked = append(repo.Linked, was)
+				}
 			}
 		}
 	}
 	now.layout = old.layout.With(repo)
-	for root, e := range now.layout.Roots() { // those that are not linked
-		f.locate(now, root, e)
+	return now, nil
+}
+
+// add notes the root of a checkout.
+func (now *gitFacts) add(id lease.WorktreeID, e layout.Entry, at located) {
+	now.roots[at.key] = checkoutRoot{id, e, at.fd}
+	now.names[at.name] = e
+}
+
+// fix notes a root that no note tells of.
+func (f *rawFS) fix(now *gitFacts, root string, e layout.Entry) bool {
+	at, ok := f.open(root)
+	if ok {
+		now.add(e.Own.Worktree, e, at)
 	}
-	return now
+	return ok
 }
 
 // noteMax bounds a file of git that holds a path or the name of a ref, in bytes.
 const noteMax = 8 << 10
 
-// keep takes over what was known of a checkout.
-func (now *gitFacts) keep(old *gitFacts, id lease.WorktreeID) {
-	of := layout.LinkedRoot(id)
-	for k, e := range old.roots {
-		if e.Own.Same(of.Own) {
-			now.roots[k] = e
+// keep takes over what was known of a checkout, if its directory still exists.
+func (now *gitFacts) keep(old *gitFacts, id lease.WorktreeID) (kept bool) {
+	for k, was := range old.roots {
+		var st unix.Stat_t
+		if was.id != id || unix.Fstat(was.fd, &st) != nil || st.Nlink == 0 {
+			continue
+		}
+		if fd, err := unix.FcntlInt(uintptr(was.fd), unix.F_DUPFD_CLOEXEC, 0); err == nil {
+			now.roots[k] = checkoutRoot{id, was.is, fd}
+			kept = true
 		}
 	}
 	for k, e := range old.names {
-		if e.Own.Same(of.Own) {
+		if kept && e.Own.Worktree == id {
 			now.names[k] = e
 		}
 	}
+	return kept
 }
 
-// locate notes the root of a checkout and its name.
-func (f *rawFS) locate(now *gitFacts, root string, e layout.Entry) bool {
-	var dir, st unix.Stat_t
-	for _, at := range []struct {
-		rel string
-		st  *unix.Stat_t
-	}{{path.Dir(root), &dir}, {root, &st}} {
-		fd, err := f.openBelow(at.rel, unix.O_PATH|unix.O_DIRECTORY)
+// holdStill keeps the common directory where it is while it is mounted: rules of branches are told by
+// their path in it. Nothing is served yet.
+func (f *rawFS) holdStill() {
+	for rel := f.layout().Repository().Common; rel != "" && rel != "."; rel = path.Dir(rel) {
+		fd, err := f.openBelow(rel, unix.O_PATH|unix.O_DIRECTORY)
 		if err != nil {
-			return false
+			continue
 		}
-		err = unix.Fstat(fd, at.st)
+		if st, ok := statOf(fd); ok {
+			f.above[keyOf(&st)] = true
+		}
 		_ = unix.Close(fd)
-		if err != nil {
-			return false
-		}
 	}
-	now.roots[keyOf(&st)] = e
-	now.names[nameKey{keyOf(&dir), path.Base(root)}] = e
-	return true
 }
 
 // openBelow opens a path below the source. Users may have written it, so no symbolic link is followed.
@@ -196,34 +226,45 @@ func (f *rawFS) readBelow(rel string, most int64) ([]byte, error) {
 }
 
 // gitAdmins lists the names in worktrees/ of the common directory.
-func (f *rawFS) gitAdmins(common string) []string {
+func (f *rawFS) gitAdmins(common string) ([]string, error) {
 	fd, err := f.openBelow(path.Join(common, "worktrees"), unix.O_RDONLY|unix.O_DIRECTORY)
+	if errors.Is(err, unix.ENOENT) {
+		return nil, nil
+	}
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	dir := os.NewFile(uintptr(fd), "worktrees")
 	defer dir.Close() //nolint:errcheck // only read from
-	names, _ := dir.Readdirnames(-1)
-	return names
+	return dir.Readdirnames(-1)
 }
 
 // reread reads the notes again, and puts the roots that are new under their guards. Nothing may be
 // held: what is in flight under the former rule of a root is waited for.
-func (f *rawFS) reread() {
+func (f *rawFS) reread(by consent) {
 	f.git.mu.Lock()
 	defer f.git.mu.Unlock()
 	old := f.git.now.Load()
-	now := f.readCheckouts(old)
+	now, err := f.readCheckouts(old, by)
+	if err != nil {
+		f.opts.Log.Warn("the worktrees of git cannot be listed; those that are known stay", zap.Error(err))
+		return
+	}
 	f.git.now.Store(now)
-	for k, e := range now.roots {
-		if was, known := old.roots[k]; !known || !was.Own.Same(e.Own) {
-			f.takeUnder(k, e)
+	for k, r := range now.roots {
+		if was, known := old.roots[k]; !known || was.id != r.id {
+			f.takeUnder(k, r.is)
 		}
 	}
 	for k := range old.roots {
 		if _, still := now.roots[k]; !still {
 			f.takeUnder(k, layout.Entry{})
 		}
+	}
+	f.git.pins.Lock()
+	defer f.git.pins.Unlock()
+	for _, was := range old.roots {
+		_ = unix.Close(was.fd)
 	}
 }
 
@@ -256,11 +297,4 @@ func (f *rawFS) takeUnder(k inodeKey, e layout.Entry) {
 	f.handles.disown(f)
 	f.losses.Add(1)
 	f.expiry.soon()
-}
-
-// noteGitdir notes that a file is the note of a checkout.
-func (f *rawFS) noteGitdir(n, dir *node, name string) {
-	if f.git.on && name == "gitdir" && dir.layoutRole().IsAdmin() {
-		n.gitdir.Store(true)
-	}
 }

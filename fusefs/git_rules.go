@@ -22,50 +22,88 @@ import (
 // What git gc does to the refs and logs of other checkouts is told from a change by the content
 // (gate/layout, git_compact.go).
 
-// resolve replaces OfBranch by the rule of the branch that a path belongs to. at is asked only then.
-func (f *rawFS) resolve(rules []*layout.Rule, at func() (string, bool), of func(rel string) *layout.Rule) []*layout.Rule {
+// resolve replaces OfBranch by the rules of the branch that a path belongs to. at is asked only then.
+func (f *rawFS) resolve(rules []*layout.Rule, at func() (string, bool), of func(rel string) []*layout.Rule) []*layout.Rule {
 	i := slices.Index(rules, layout.Heads)
 	if i < 0 {
 		return rules
 	}
+	rules = slices.Delete(rules, i, i+1)
 	rel, ok := at()
-	r := layout.Sealed // a place that cannot be told is nobody's
-	if ok {
-		r = of(rel)
+	if !ok {
+		return addRule(rules, layout.Fixed) // a place that cannot be told is nobody's
 	}
-	return addRule(slices.Delete(rules, i, i+1), r)
+	for _, r := range of(rel) {
+		rules = addRule(rules, r)
+	}
+	return rules
 }
 
-// ruleOfRef is the rule of the name of a branch or of its log.
-func (f *rawFS) ruleOfRef(rel string) *layout.Rule {
-	l := f.layout()
-	return l.RuleOfRef(rel, f.gitAdmins(l.Repository().Common), f.note)
+// inCommon makes a path below the source one below the common directory.
+func (f *rawFS) inCommon(rel string) string { return f.layout().InCommon(rel) }
+
+// rulesOfRef are the rules of the name of a branch or of its log.
+func (f *rawFS) rulesOfRef(rel string) []*layout.Rule {
+	return f.rulesByHead(rel, layout.Layout.RuleOfRef)
 }
 
-// ruleOfRefContent is the rule of what lies there.
-func (f *rawFS) ruleOfRefContent(rel string) *layout.Rule {
+// rulesOfRefDir are the rules of making or removing a directory there.
+func (f *rawFS) rulesOfRefDir(rel string) []*layout.Rule {
+	return f.rulesByHead(rel, layout.Layout.RuleOfRefDir)
+}
+
+// rulesOfRefContent are the rules of what lies there.
+func (f *rawFS) rulesOfRefContent(rel string) []*layout.Rule {
+	return f.rulesByHead(rel, layout.Layout.RuleOfRefContent)
+}
+
+// rulesByHead asks who has a branch in use. If a file cannot be read that may say so, nobody changes it.
+func (f *rawFS) rulesByHead(rel string, of func(l layout.Layout, rel string, admins []string, read func(string) (string, bool)) []*layout.Rule) []*layout.Rule {
 	l := f.layout()
-	return l.RuleOfRefContent(rel, f.gitAdmins(l.Repository().Common), f.note)
+	admins, err := f.gitAdmins(l.Repository().Common)
+	sure := err == nil
+	in := l.InCommon(rel)
+	rules := of(l, in, admins, func(rel string) (string, bool) {
+		text, err := f.noteAt(rel)
+		sure = sure && !passing(err)
+		return text, err == nil
+	})
+	moved := strings.HasPrefix(in, "../") // behind the mount
+	if !sure || moved || len(rules) > len(passes{}.of) {
+		return []*layout.Rule{layout.Fixed}
+	}
+	return rules
+}
+
+// passing reports whether an error says nothing about the file.
+func passing(err error) bool {
+	return slices.ContainsFunc([]error{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EIO, unix.EAGAIN, unix.EINTR, unix.ESTALE, unix.ETIMEDOUT},
+		func(e error) bool { return errors.Is(err, e) })
 }
 
 // note reads a file of git that holds a path or the name of a ref.
 func (f *rawFS) note(rel string) (string, bool) {
+	text, err := f.noteAt(rel)
+	return text, err == nil
+}
+
+func (f *rawFS) noteAt(rel string) (string, error) {
 	text, err := f.readBelow(rel, noteMax)
 	if errors.Is(err, unix.ELOOP) { // HEAD may be a symbolic link (core.preferSymlinkRefs)
 		return f.linkBelow(rel)
 	}
-	return string(text), err == nil
+	return string(text), err
 }
 
-func (f *rawFS) linkBelow(rel string) (string, bool) {
+func (f *rawFS) linkBelow(rel string) (string, error) {
 	fd, err := f.openBelow(rel, unix.O_PATH)
 	if err != nil {
-		return "", false
+		return "", err
 	}
 	defer func() { _ = unix.Close(fd) }()
 	buf := make([]byte, noteMax)
 	n, err := unix.Readlinkat(fd, "", buf)
-	return "ref: " + string(buf[:max(n, 0)]), err == nil
+	return "ref: " + string(buf[:max(n, 0)]), err
 }
 
 // relOf is the path below the source of a name in a directory.
@@ -74,36 +112,69 @@ func (f *rawFS) relOf(dir *node, name string) (string, bool) {
 	return strings.TrimPrefix(join(p, name), "/"), ok
 }
 
-// relInCommon is the path of a name below the source, and below the common directory.
-func (f *rawFS) relInCommon(dir *node, name string) (rel, in string, ok bool) {
-	if rel, ok = f.relOf(dir, name); ok {
-		in, ok = f.layout().InCommon(rel)
-	}
-	return rel, in, ok
-}
-
 func (f *rawFS) relOfNode(n *node) (string, bool) {
 	p, ok := f.pathOf(n.fd)
 	return strings.TrimPrefix(p, "/"), ok
 }
 
+// nameRules are the rules for a change of a name by any operation but a rename, and whether the content
+// of files decided.
+func (f *rawFS) nameRules(op gate.Op, dir *node, name string) (rules []*layout.Rule, content bool) {
+	e := f.entryOf(dir, name)
+	rules = make([]*layout.Rule, 0, 4)
+	switch isDir := op == gate.OpMkdir || op == gate.OpRmdir; {
+	case op == gate.OpMkdir && e.Mkdir:
+		return append(rules, layout.Open), false
+	case f.git.on && isDir && e.Change == nil:
+		return f.resolve(dir.rules(rules), func() (string, bool) { return f.relOf(dir, name) }, f.rulesOfRefDir), false
+	case op == gate.OpUnlink:
+		return f.unlinkRules(f.entryRules(rules, dir, name), dir, name)
+	case (op == gate.OpSymlink || op == gate.OpMknod) && f.isFrame(dir, name):
+		return append(rules, layout.Fixed), false
+	}
+	return f.entryRules(rules, dir, name), false
+}
+
+// isFrame reports whether a name is that of a directory which the repository rests on.
+func (f *rawFS) isFrame(dir *node, name string) bool {
+	if !f.git.on || dir.layoutRole() == layout.Plain {
+		return false
+	}
+	rel, ok := f.relOf(dir, name)
+	return ok && f.layout().IsFrame(rel)
+}
+
+// linksBranch reports whether a link would give a branch a second name, or a second branch to a file.
+func (f *rawFS) linksBranch(n, dir *node, name string) bool {
+	if !f.git.on {
+		return false
+	}
+	if f.isBranch(n) || f.isFrame(dir, name) {
+		return true
+	}
+	rel, ok := f.relOf(dir, name)
+	return ok && f.layout().IsRef(rel)
+}
+
 // unlinkRules lets everybody remove a loose ref whose value is in packed-refs (git pack-refs), and
 // nobody packed-refs who does not hold what would be lost with it.
-func (f *rawFS) unlinkRules(rules []*layout.Rule, dir *node, name string) []*layout.Rule {
+func (f *rawFS) unlinkRules(rules []*layout.Rule, dir *node, name string) (_ []*layout.Rule, content bool) {
 	if !f.git.on || !f.inRepository(dir) {
-		return rules
+		return rules, false
 	}
-	rel, in, ok := f.relInCommon(dir, name)
-	branch, _, isRef := layout.RefAt(in)
+	rel, ok := f.relOf(dir, name)
+	branch, _, isRef := layout.RefAt(f.inCommon(rel))
 	switch {
 	case !ok:
-		return addRule(rules, layout.Sealed)
-	case in == packedRefs:
-		return f.packedRules(rules, nil)
-	case isRef && len(rules) == 1 && strings.HasPrefix(in, "refs/") && f.isPacked(rel, branch):
-		return []*layout.Rule{layout.Common}
+	case f.inCommon(rel) == packedRefs:
+		return f.packedRules(rules, nil), true
+	case isRef && len(rules) == 1 && rules[0].Kind == layout.Guarded && strings.HasPrefix(f.inCommon(rel), "refs/"):
+		if f.isPacked(rel, branch) {
+			return []*layout.Rule{layout.Common}, true
+		}
+		return rules, true
 	}
-	return rules
+	return rules, false
 }
 
 func (f *rawFS) isPacked(rel, branch string) bool {
@@ -123,38 +194,94 @@ func (f *rawFS) packed() ([]byte, error) {
 
 // replaceRules are the rules for a rename in a git repository, by those of both names: a log that only
 // lost lines may be anybody's, packed-refs must keep what other checkouts have only there, and an object
-// is replaced by the same bytes only.
-func (f *rawFS) replaceRules(rules []*layout.Rule, from *node, oldName string, to *node, newName string) []*layout.Rule {
-	if !f.git.on || !f.inRepository(to) && !f.inRepository(from) {
-		return rules
+// is replaced by the same bytes only. content says that the content of files decided.
+func (f *rawFS) replaceRules(rules []*layout.Rule, r renaming) (_ []*layout.Rule, content bool) {
+	if !f.git.on {
+		return rules, false
 	}
-	was, old, ok := f.relInCommon(from, oldName)
-	is, now, ok2 := f.relInCommon(to, newName)
+	rules = f.keepDirs(f.keepDirs(rules, r.from, r.oldName), r.to, r.newName)
+	if !f.inRepository(r.to) && !f.inRepository(r.from) && !f.isFrame(r.to, r.newName) {
+		return rules, false
+	}
+	was, ok := f.relOf(r.from, r.oldName)
+	is, ok2 := f.relOf(r.to, r.newName)
+	if l := f.layout(); !ok || !ok2 || l.IsFrame(is) || l.Unmovable(is) && isDirAt(r.from, r.oldName) || l.IsRef(is) && linksOf(r.from, r.oldName) > 1 {
+		return addRule(rules, layout.Fixed), false
+	}
+	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
+		rules, _ = f.placeRules(rules, was, is, false)
+		rules, _ = f.placeRules(rules, is, was, false)
+		return rules, true
+	}
+	return f.placeRules(rules, was, is, true)
+}
+
+// placeRules are the rules for putting a file in the place of another one; relax says that anybody may do
+// what changes nothing.
+func (f *rawFS) placeRules(rules []*layout.Rule, was, is string, relax bool) (_ []*layout.Rule, content bool) {
+	old, now := f.inCommon(was), f.inCommon(is)
 	object, inObjects := strings.CutPrefix(now, "objects/")
 	switch {
-	case f.inRepository(from) && !ok, f.inRepository(to) && !ok2:
-		return addRule(rules, layout.Sealed)
-	case layout.Unmovable(old) && isDirAt(from, oldName), layout.Unmovable(now) && isDirAt(to, newName):
-		return []*layout.Rule{layout.Fixed}
 	case old == packedRefs:
-		return f.packedRules(rules, nil)
+		return f.packedRules(rules, nil), true
 	case now == packedRefs:
 		text, err := f.readBelow(was, packedMax)
 		if err != nil {
-			return addRule(rules, layout.Sealed)
+			return addRule(rules, layout.Fixed), true
 		}
-		if layout.Replaces(old, now) {
+		if !layout.Canonical(text) {
+			return f.packedRules(addRule(rules, layout.LinkedRoot(f.layout().Tree()).Own), nil), true
+		}
+		if relax && layout.Replaces(old, now) {
 			rules = []*layout.Rule{layout.Common}
 		}
-		return f.packedRules(rules, text)
-	case layout.Replaces(old, now):
-		return []*layout.Rule{layout.Common}
-	case was == is+".lock" && strings.Contains("/"+now, "/logs/") && f.expires(was, is):
-		return []*layout.Rule{layout.Common}
-	case inObjects && layout.IsObject(object) && !f.sameBytes(was, is):
-		return addRule(rules, layout.Sealed)
+		return f.packedRules(rules, text), true
+	case relax && layout.Replaces(old, now):
+		return []*layout.Rule{layout.Common}, false
+	case relax && was == is+".lock" && layout.IsLog(now):
+		if f.expires(was, is) {
+			return []*layout.Rule{layout.Common}, true
+		}
+		return rules, true
+	case inObjects && layout.IsObject(object):
+		if !f.sameBytes(was, is) {
+			rules = addRule(rules, layout.Fixed)
+		}
+		return rules, true
+	}
+	return rules, false
+}
+
+// keepDirs adds to the rules for another name of a directory what must stay, and the guards of the
+// checkouts that lie below it.
+func (f *rawFS) keepDirs(rules []*layout.Rule, dir *node, name string) []*layout.Rule {
+	if !isDirAt(dir, name) {
+		return rules
+	}
+	rel, ok := f.relOf(dir, name)
+	if l := f.layout(); !ok || l.Unmovable(rel) {
+		return addRule(rules, layout.Fixed)
+	}
+	for id := range f.checkoutsBelow(rel) {
+		rules = addRule(rules, layout.LinkedRoot(id).Own)
+	}
+	if len(rules) > len(passes{}.of) {
+		rules = addRule(rules, layout.Fixed) // too many to ask
 	}
 	return rules
+}
+
+// checkoutsBelow are the checkouts below a directory, wherever they are now.
+func (f *rawFS) checkoutsBelow(rel string) iter.Seq[lease.WorktreeID] {
+	return func(yield func(lease.WorktreeID) bool) {
+		f.git.pins.RLock()
+		defer f.git.pins.RUnlock()
+		for _, r := range f.git.now.Load().roots {
+			if at, ok := f.pathOf(r.fd); ok && strings.HasPrefix(at, "/"+rel+"/") && !yield(r.id) {
+				return
+			}
+		}
+	}
 }
 
 // logMax bounds a log of git that is looked into, in bytes.
@@ -206,41 +333,54 @@ func atEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.
 // the next packed-refs has another value for it.
 func (f *rawFS) packedRules(rules []*layout.Rule, is []byte) []*layout.Rule {
 	was, err := f.packed()
-	if err != nil {
+	if errors.Is(err, unix.ENOENT) {
 		return rules // there is none, so nobody loses anything
 	}
-	for owner, branch := range f.branchesInUse() {
-		if layout.PackedBranch(was, branch) == layout.PackedBranch(is, branch) {
+	used, err2 := f.branchesInUse()
+	if err != nil || err2 != nil {
+		return addRule(rules, layout.Fixed)
+	}
+	for _, u := range used {
+		if layout.PackedBranch(was, u.branch) == layout.PackedBranch(is, u.branch) {
 			continue
 		}
-		if _, loose := f.note(path.Join(f.layout().Repository().Common, "refs/heads", branch)); !loose {
-			rules = addRule(rules, layout.LinkedRoot(owner).Own)
+		if _, loose := f.note(path.Join(f.layout().Repository().Common, "refs/heads", u.branch)); !loose {
+			rules = addRule(rules, layout.LinkedRoot(u.by).Own)
 		}
 	}
 	return rules
 }
 
-// branchesInUse are the branches that checkouts have in use.
-func (f *rawFS) branchesInUse() iter.Seq2[lease.WorktreeID, string] {
+// usedBranch is a branch that a checkout has in use.
+type usedBranch struct {
+	by     lease.WorktreeID
+	branch string
+}
+
+// branchesInUse are all of them. The error says that there may be more.
+func (f *rawFS) branchesInUse() (all []usedBranch, err error) {
 	l := f.layout()
 	common := l.Repository().Common
-	return func(yield func(lease.WorktreeID, string) bool) {
-		for i, name := range append([]string{""}, f.gitAdmins(common)...) {
-			admin, owner := common, l.Tree()
-			if i > 0 {
-				admin, owner = l.AdminOf(name), l.LinkedID(name)
+	admins, err := f.gitAdmins(common)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range append([]string{""}, admins...) {
+		admin, owner := common, l.Tree()
+		if i > 0 {
+			admin, owner = l.AdminOf(name), l.LinkedID(name)
+		}
+		for _, file := range layout.BranchFiles {
+			text, err := f.noteAt(path.Join(admin, file))
+			if passing(err) {
+				return nil, err
 			}
-			for _, file := range layout.BranchFiles {
-				text, ok := f.note(path.Join(admin, file))
-				if !ok {
-					continue
-				}
-				if branch, ok := layout.BranchIn(file, text); ok && !yield(owner, branch) {
-					return
-				}
+			if branch, ok := layout.BranchIn(file, text); ok && err == nil {
+				all = append(all, usedBranch{owner, branch})
 			}
 		}
 	}
+	return all, nil
 }
 
 // inRepository reports whether a directory is in the common directory of the repository.

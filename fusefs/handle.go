@@ -50,6 +50,8 @@ type handle struct {
 	// ofLock handles made a lock file of git whose name is everybody's. What is written into it is
 	// judged by the writer.
 	ofLock bool
+	// ofBranch handles are of a branch of git, or its log: who may write there follows HEAD.
+	ofBranch bool
 
 	dir *dirStream // of a directory
 }
@@ -157,15 +159,6 @@ func (t *handleTable) disown(f *rawFS) {
 			}
 		}
 	})
-}
-
-// disownWriters ends the handles of one file that has come under another rule.
-func (n *node) disownWriters() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for h := range n.writers {
-		h.disowned.Store(true)
-	}
 }
 
 // restsOn reports whether the handle was opened in an epoch of the guard.

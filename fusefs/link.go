@@ -24,6 +24,9 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 	if st != fuse.OK {
 		return st
 	}
+	if admin, ok := f.changesNotes(dir, name); ok {
+		defer f.noted(cancel, &in.InHeader, admin) // once the change has left
+	}
 	defer p.leave(&st)
 	own := changing(dir, name, 1)
 	link := func() error { return unix.Linkat(n.fd, "", dir.fd, name, unix.AT_EMPTY_PATH) }
@@ -32,6 +35,9 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 		return status(err)
 	}
 	f.linkedHere(n, r)
+	if f.isObject(dir, name) {
+		f.disownMoved(n, dir, name, true)
+	}
 	n.nameless.named()
 	return f.entry(&in.InHeader, dir, name, out)
 }
@@ -52,7 +58,9 @@ func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node,
 			return p, nil, st
 		}
 		if known {
-			p, st = f.atBorder(p)
+			if p, st = f.atBorder(p); st == fuse.OK {
+				p.hold(f, f.holdOfEntry(false, dir))
+			}
 			return p, r, st
 		}
 		p.abandon()
@@ -70,6 +78,9 @@ func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n, dir
 	}
 	var buf [4]*layout.Rule
 	rules := f.rulesIf(known, n, f.entryRules(buf[:0], dir, name))
+	if f.linksBranch(n, dir, name) {
+		rules = append(rules[:0], layout.Fixed)
+	}
 	if len(rules) > 1 {
 		return p, nil, known, fuse.EXDEV
 	}
@@ -100,7 +111,7 @@ func (f *rawFS) remove(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, nam
 		return st
 	}
 	if dir.layoutRole().NamesCheckouts() {
-		defer f.reread() // once the change has left
+		defer f.reread(consent{}) // once the change has left
 	}
 	defer p.leave(&st)
 	defer f.lockName(name)()

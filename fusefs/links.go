@@ -126,7 +126,7 @@ func (f *rawFS) rulesIf(known bool, n *node, to []*layout.Rule) []*layout.Rule {
 	} else {
 		to = n.seenRules(to)
 	}
-	return f.resolve(to, func() (string, bool) { return f.relOfNode(n) }, f.ruleOfRefContent)
+	return f.resolve(to, func() (string, bool) { return f.relOfNode(n) }, f.rulesOfRefContent)
 }
 
 // beginChange and endChange enclose every mutation of a file's content or attributes. So it is not

@@ -20,8 +20,8 @@ func (f *rawFS) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, ou
 		return st
 	}
 	b := f.believe(dir)
-	if dir.layoutRole().NamesCheckouts() && !f.git.knows(name) {
-		f.reread() // git has made it behind the mount, or through another one
+	if dir.layoutRole().NamesCheckouts() && !f.git.knows(name) && isDirAt(dir, name) {
+		f.reread(consent{}) // git has made it behind the mount, or through another one
 	}
 	st := f.lookup(h, dir, name, out)
 	if st == fuse.ENOENT {

@@ -48,7 +48,7 @@ func (f *rawFS) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 		if !f.mayOpen(n, in.Flags) {
 			return f.refuseRule(gate.OpOpen, callerID(&in.InHeader), layout.Sealed)
 		}
-		h.claims, h.against = p.claims(), p.against
+		h.claims, h.against, h.ofBranch = p.claims(), p.against, f.isBranch(n)
 	}
 	flags := f.backingFlags(in.Flags) | unix.O_NONBLOCK
 	if flags == unix.O_RDONLY|unix.O_NOATIME|unix.O_NONBLOCK && in.Flags&unix.O_TRUNC == 0 {
@@ -136,6 +136,7 @@ func (f *rawFS) Fsync(cancel <-chan struct{}, in *fuse.FsyncIn) (st fuse.Status)
 		}
 		defer p.leave(&st)
 		p.spot.Release() // a rename of the file need not wait: no byte changes
+		p.letGo()
 		if h.lost.Swap(false) {
 			return fuse.EIO
 		}

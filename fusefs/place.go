@@ -72,7 +72,7 @@ func (f *rawFS) stand(n, dir *node, name string, links uint64) {
 
 // moved notes a rename through the mount: the rule of the new path replaces the
 // one of the old.
-func (f *rawFS) moved(n, dir *node, name string) {
+func (f *rawFS) moved(n, wasIn, dir *node, name string) {
 	n.addParent(dir, n.isDir())
 	f.callIt(n, dir, name)
 	was := n.own.Load()
@@ -83,9 +83,9 @@ func (f *rawFS) moved(n, dir *node, name string) {
 	n.own.Store(r)
 	f.noteGitdir(n, dir, name)
 	switch {
-	case was.Same(r):
 	case f.git.on && !n.isDir():
-		n.disownWriters()
+		f.disownMoved(n, dir, name, !was.Same(r))
+	case was.Same(r) && !f.newArea(wasIn, dir, r):
 	default:
 		f.moves.Add(1)
 		f.handles.disown(f)
@@ -174,7 +174,7 @@ func (f *rawFS) entryRules(to []*layout.Rule, dir *node, name string) []*layout.
 	if r := f.entryOf(dir, name).Change; r != nil {
 		return addRule(to, r)
 	}
-	return f.resolve(dir.rules(to), func() (string, bool) { return f.relOf(dir, name) }, f.ruleOfRef)
+	return f.resolve(dir.rules(to), func() (string, bool) { return f.relOf(dir, name) }, f.rulesOfRef)
 }
 
 func addRule(to []*layout.Rule, r *layout.Rule) []*layout.Rule {
@@ -236,7 +236,7 @@ func (f *rawFS) worktreeOf(rel string) (lease.WorktreeID, bool) {
 func (f *rawFS) ruleAt(rel string) *layout.Rule {
 	r := f.layout().Of(rel, true).Own
 	if r.Kind == layout.OfBranch {
-		r = f.ruleOfRef(rel)
+		r = f.rulesOfRef(rel)[0]
 	}
 	return r
 }

@@ -27,6 +27,11 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 	drop := f.foreignPages(f.movesDir(r.from, oldName) || f.movesDir(r.to, newName), r.from, r.to)
 	drop() // before any lock is held: write-back comes as requests
 	defer drop()
+	if admin, ok := f.changesNotes(r.to, newName); ok {
+		defer f.noted(cancel, &in.InHeader, admin) // once the change has left
+	} else if r.from.layoutRole().NamesCheckouts() {
+		defer f.reread(consent{})
+	}
 	if f.ofRoot(r) {
 		return f.moveRoot(cancel, r)
 	}
@@ -34,18 +39,33 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 	if st != fuse.OK {
 		return st
 	}
-	if r.to.layoutRole().NamesCheckouts() || r.from.layoutRole().NamesCheckouts() {
-		defer f.reread() // once the change has left
-	}
 	defer p.leave(&st)
 	return f.renameAt(r, &p)
 }
 
 // admitRename asks the guards of both names, and takes the border.
 func (f *rawFS) admitRename(r renaming, through *gate.Freeze) (passes, fuse.Status) {
-	return f.settled(func() (passes, fuse.Status) {
-		rules, ok := f.renameRules(r.from, r.oldName, r.to, r.newName)
-		if !ok {
+	for range linkTries {
+		p, judged, st := f.admitRenameAsSeen(r, through)
+		if st != fuse.OK {
+			return p, st
+		}
+		if p.hold(f, f.holdOfEntry(judged.content, r.from, r.to)); judged.still(func() ([]*layout.Rule, bool) {
+			rules, content, _ := f.renameRules(r)
+			return rules, content
+		}) {
+			return p, st
+		}
+		p.abandon()
+	}
+	return passes{}, f.refused() // what lies there changes all the time
+}
+
+// admitRenameAsSeen judges by what lies in the repository now.
+func (f *rawFS) admitRenameAsSeen(r renaming, through *gate.Freeze) (p passes, by judgement, st fuse.Status) {
+	p, st = f.settled(func() (passes, fuse.Status) {
+		ok := false
+		if by.rules, by.content, ok = f.renameRules(r); !ok {
 			return passes{}, fuse.EXDEV
 		}
 		if rule := cmp.Or(f.covers(gate.OpRename, r.from, r.oldName), f.covers(gate.OpRename, r.to, r.newName)); rule != nil {
@@ -60,12 +80,13 @@ func (f *rawFS) admitRename(r renaming, through *gate.Freeze) (passes, fuse.Stat
 		p, st := f.admitAs(passes{
 			op: gate.OpRename, through: through, signal: r.signal, spot: f.spotOfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
 			may: mayRename(r.from, r.oldName, r.to, r.newName), round: r.from,
-		}, &r.in.InHeader, rules)
+		}, &r.in.InHeader, by.rules)
 		if st == fuse.OK {
 			p, st = f.atBorder(p)
 		}
 		return p, st
 	})
+	return p, by, st
 }
 
 // renameAt makes the rename and notes the new places.
@@ -118,17 +139,15 @@ func (f *rawFS) movesDir(dir *node, name string) bool {
 		st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
-// renameRules returns the rules of both names, and whether a rename between them is allowed.
-func (f *rawFS) renameRules(from *node, oldName string, to *node, newName string) ([]*layout.Rule, bool) {
-	var buf [4]*layout.Rule
-	rules := f.entryRules(buf[:0], from, oldName)
+// renameRules returns the rules of both names, whether the content of files decided, and whether a
+// rename between them is allowed.
+func (f *rawFS) renameRules(r renaming) (rules []*layout.Rule, content, ok bool) {
+	rules = f.entryRules(make([]*layout.Rule, 0, 4), r.from, r.oldName)
 	n := len(rules)
-	rules = f.entryRules(rules, to, newName)
-	if len(rules) == 1 || n > 1 {
-		return f.replaceRules(rules, from, oldName, to, newName), n == 1
-	}
-	within := f.oneRepository(rules)
-	return f.replaceRules(rules, from, oldName, to, newName), within || f.movesRoot(from, oldName, to, newName)
+	rules = f.entryRules(rules, r.to, r.newName)
+	ok = n == 1 && (len(rules) == 1 || f.oneRepository(rules) || f.movesRoot(r.from, r.oldName, r.to, r.newName))
+	rules, content = f.replaceRules(rules, r)
+	return rules, content, ok
 }
 
 // movesRoot reports whether a rename gives the root of a worktree another name, or something in its
@@ -151,7 +170,7 @@ func (f *rawFS) resettle(wasIn *node, wasCalled string, dir *node, name string) 
 	}
 	if n := f.nodes.find(keyOf(&st)); n != nil {
 		n.renamed(wasIn, wasCalled, dir, name)
-		f.moved(n, dir, name)
+		f.moved(n, wasIn, dir, name)
 	}
 	return st.Mode&unix.S_IFMT == unix.S_IFDIR
 }

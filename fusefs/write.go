@@ -27,7 +27,7 @@ func (f *rawFS) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) 
 	p.off, p.length = int64(in.Offset), int64(in.Size)
 	h.node.written.Store(f.losses.Load() + 1)
 	if h.node.gitdir.Load() {
-		defer f.reread() // once the write has left
+		defer f.notedBy(cancel, &in.InHeader, h.node) // once the write has left
 	}
 	defer p.leave(&st)
 	n := 0
@@ -251,6 +251,9 @@ func (f *rawFS) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRangeIn) 
 	p, st := f.admitHandle(cancel, gate.OpCopyFileRange, &in.InHeader, dst)
 	if st != fuse.OK {
 		return 0, st
+	}
+	if dst.node.gitdir.Load() {
+		defer f.notedBy(cancel, &in.InHeader, dst.node) // once the copy has left
 	}
 	defer p.leave(&st)
 	from, to, most := int64(in.OffIn), int64(in.OffOut), uint64(copyMax)

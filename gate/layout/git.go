@@ -103,6 +103,9 @@ func LinkedRoot(id lease.WorktreeID) Entry {
 	return Entry{Change: r, Own: r, Role: gitLinked}
 }
 
+// Linked reports whether it is the root of a linked checkout.
+func (e Entry) Linked() bool { return e.Role == gitLinked }
+
 // IsAdmin reports whether a directory of that role is the administration of a linked checkout.
 func (r Role) IsAdmin() bool { return r == gitAdmin }
 

@@ -4,8 +4,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/jvsfs/jvsfs/lease"
 )
 
 // CheckoutRoot finds a linked checkout by the text of worktrees/NAME/gitdir, which names the
@@ -28,6 +26,33 @@ func CheckoutRoot(gitdir, name, common string, bases ...string) (root string, ok
 		}
 	}
 	return "", false
+}
+
+// MayBeCheckout reports whether a linked checkout may lie at a path below the source. What a note says
+// does not make the repository, or what it lies in, a checkout.
+func (l Layout) MayBeCheckout(root string) bool {
+	for _, taken := range []string{l.git.Common, l.git.Main} {
+		if root == taken || strings.HasPrefix(taken, root+"/") {
+			return false
+		}
+	}
+	return root != "" && (l.git.Common == "" || !strings.HasPrefix(root, l.git.Common+"/"))
+}
+
+// IsPlace reports whether anybody may make checkouts in a directory, by its path below the source.
+func (l Layout) IsPlace(dir string) bool { return l.Of(dir, true).Role == gitPlaces }
+
+// PointsTo reports whether the text of the .git of a checkout leads to the administration with a name.
+// Whoever could write it has the checkout.
+func (l Layout) PointsTo(text, root, name string, bases ...string) bool {
+	to, ok := strings.CutPrefix(strings.TrimRight(text, "\r\n"), "gitdir:")
+	if to = strings.TrimLeft(to, " \t"); !ok || to == "" {
+		return false
+	}
+	if !path.IsAbs(to) {
+		return path.Join(root, to) == l.AdminOf(name)
+	}
+	return slices.ContainsFunc(bases, func(base string) bool { return path.Clean(to) == path.Join(base, l.AdminOf(name)) })
 }
 
 // BranchFiles are the files of a checkout's administration that name a branch which it has in use, as
@@ -53,65 +78,78 @@ func BranchIn(file, text string) (branch string, ok bool) {
 	return strings.CutPrefix(text, headsPrefix)
 }
 
-// UserOf finds the checkout that has a branch in use. admins are the names in worktrees/; read gives
-// the text of a file below the source, or false.
-func (l Layout) UserOf(branch string, admins []string, read func(rel string) (string, bool)) (lease.WorktreeID, bool) {
+// users finds the checkouts that have a branch in use which is asked for. admins are the names in
+// worktrees/; read gives the text of a file below the source, or false.
+func (l Layout) users(asked func(used string) bool, admins []string, read func(rel string) (string, bool)) (all []*Rule) {
 	uses := func(admin string) bool {
 		return slices.ContainsFunc(BranchFiles, func(file string) bool {
 			text, ok := read(path.Join(admin, file))
 			if !ok {
 				return false
 			}
-			in, ok := BranchIn(file, text)
-			return ok && in == branch
+			used, ok := BranchIn(file, text)
+			return ok && asked(used)
 		})
 	}
 	if uses(l.git.Common) {
-		return l.tree, true
+		all = append(all, guarded(l.tree))
 	}
 	for _, name := range admins {
 		if uses(l.AdminOf(name)) {
-			return l.LinkedID(name), true
+			all = append(all, guarded(l.LinkedID(name)))
 		}
 	}
-	return "", false
+	return all
 }
 
-// RuleOfRef is the rule of a path below the source, in refs/heads or logs/refs/heads of the common
-// directory. Anybody may lock a branch, as git pack-refs does. What cannot be told is nobody's.
-func (l Layout) RuleOfRef(path string, admins []string, read func(rel string) (string, bool)) *Rule {
-	rel, ok := l.InCommon(path)
-	if !ok {
-		return Sealed
-	}
+// RuleOfRef are the rules of a name below refs/heads or logs/refs/heads of the common directory: all
+// checkouts that have the branch in use must agree (git worktree add --force makes a second one).
+// Anybody may lock a branch, as git pack-refs does. A file or a symbolic link in the place of a
+// directory of branches concerns those.
+func (l Layout) RuleOfRef(rel string, admins []string, read func(rel string) (string, bool)) []*Rule {
 	branch, lock, ok := RefAt(rel)
 	if !ok || lock {
-		return Common
+		return []*Rule{Common}
 	}
-	if id, used := l.UserOf(branch, admins, read); used {
-		return guarded(id)
-	}
-	return Common
+	asked := func(used string) bool { return used == branch || strings.HasPrefix(used, branch+"/") }
+	return orCommon(l.users(asked, admins, read))
 }
 
-// RuleOfRefContent is the rule of what lies there. Who moves a branch writes into its lock; who only
-// packs or expires does not.
-func (l Layout) RuleOfRefContent(path string, admins []string, read func(rel string) (string, bool)) *Rule {
-	if rel, _ := l.InCommon(path); !strings.HasPrefix(rel, logsName+"/") {
-		path = strings.TrimSuffix(path, lockSuffix)
+// RuleOfRefDir are the rules of making and removing a directory there: git does both as branches come and go.
+func (l Layout) RuleOfRefDir(rel string, admins []string, read func(rel string) (string, bool)) []*Rule {
+	branch, _, _ := RefAt(rel)
+	return orCommon(l.users(func(used string) bool { return used == branch }, admins, read))
+}
+
+func orCommon(rules []*Rule) []*Rule {
+	if len(rules) == 0 {
+		return []*Rule{Common}
 	}
-	return l.RuleOfRef(path, admins, read)
+	return rules
+}
+
+// RuleOfRefContent are the rules of what lies there. Who moves a branch writes into its lock; who only
+// packs or expires does not.
+func (l Layout) RuleOfRefContent(rel string, admins []string, read func(rel string) (string, bool)) []*Rule {
+	if !strings.HasPrefix(rel, logsName+"/") {
+		rel = strings.TrimSuffix(rel, lockSuffix)
+	}
+	return l.RuleOfRef(rel, admins, read)
 }
 
 // AdminOf is the administration of a linked checkout, below the source.
 func (l Layout) AdminOf(name string) string { return path.Join(l.git.Common, adminsName, name) }
 
-// InCommon makes a path below the source one below the common directory; ok is false if it is not.
-func (l Layout) InCommon(rel string) (in string, ok bool) {
-	if l.git.Common == "" {
-		return rel, true
+// InCommon makes a path below the source one below the common directory. One beside it begins with
+// "../".
+func (l Layout) InCommon(rel string) string {
+	switch below, in := strings.CutPrefix(rel, l.git.Common+"/"); {
+	case l.git.Common == "" || rel == l.git.Common:
+		return strings.TrimPrefix(rel, l.git.Common)
+	case in:
+		return below
 	}
-	return strings.CutPrefix(rel, l.git.Common+"/")
+	return "../" + rel
 }
 
 // RefAt is the branch that a name below refs/heads or logs/refs/heads belongs to. The path is below
@@ -141,9 +179,34 @@ func IsObject(rel string) bool {
 	return len(dir) == len("ab/") && len(name) >= 38 && strings.Trim(name, hexDigits) == ""
 }
 
-// Unmovable reports whether a directory of the common directory never gets another name: what belongs
-// to several checkouts lies in it. rel is below the common directory.
-func Unmovable(rel string) bool {
-	top, _, below := strings.Cut(rel, "/")
+// IsFrame reports whether a name of the common directory is always that of a directory: git follows a
+// symbolic link there, and finds what somebody else has written. rel is below the source.
+func (l Layout) IsFrame(rel string) bool {
+	return slices.Contains([]string{"", refsName, refsName + "/" + headsName, logsName, logsName + "/" + refsName, logsName + "/" + refsName + "/" + headsName, objectsName, adminsName}, l.InCommon(rel))
+}
+
+// IsRef reports whether a name is that of a branch, of its log or lock, or of a directory of those. rel
+// is below the source.
+func (l Layout) IsRef(rel string) bool {
+	_, _, ok := RefAt(l.InCommon(rel))
+	return ok
+}
+
+// Unmovable reports whether a directory of the repository never gets another name: what belongs to
+// several checkouts lies in it, or it is known by its name. rel is below the source.
+func (l Layout) Unmovable(rel string) bool {
+	if rel == l.git.Common || rel == l.git.Main {
+		return rel != ""
+	}
+	top, _, below := strings.Cut(l.InCommon(rel), "/")
 	return slices.Contains([]string{refsName, logsName}, top) || !below && slices.Contains([]string{objectsName, adminsName}, top)
+}
+
+// IsLog reports whether a path below the common directory is that of a log: of a branch, or of the HEAD
+// of a checkout.
+func IsLog(rel string) bool {
+	if admin, in := strings.CutPrefix(rel, adminsName+"/"); in {
+		_, rel, _ = strings.Cut(admin, "/")
+	}
+	return strings.HasPrefix(rel, logsName+"/")
 }

@@ -1,9 +1,6 @@
 package layout
 
-import (
-	"bytes"
-	"strings"
-)
+import "bytes"
 
 // git gc works on the refs and logs of all checkouts. It never changes what they say: it moves the
 // values of refs into packed-refs, and drops old lines of logs. That is told by the content, so that
@@ -30,11 +27,42 @@ func OnlyExpires(was, is []byte) bool {
 
 // PackedBranch finds the value of a branch in packed-refs; "" if it has none there.
 func PackedBranch(packed []byte, branch string) string {
-	ref := " " + headsPrefix + branch
-	for line := range bytes.Lines(packed) {
-		if value, ok := strings.CutSuffix(strings.TrimRight(string(line), "\n"), ref); ok && !strings.HasPrefix(value, "#") {
-			return value
+	end := []byte(" " + headsPrefix + branch + "\n")
+	for rest := packed; ; {
+		i := bytes.Index(rest, end)
+		if i < 0 {
+			return ""
+		}
+		line := rest[bytes.LastIndexByte(rest[:i], '\n')+1 : i]
+		if isHash(line) {
+			return string(line)
+		}
+		rest = rest[i+len(end):]
+	}
+}
+
+// Canonical reports whether packed-refs is as git writes it: in ascending order, each ref once. git
+// searches it by halves. In one that is not so it may find another value than PackedBranch.
+func Canonical(packed []byte) bool {
+	var last []byte
+	for i := 0; len(packed) > 0; i++ {
+		line, rest, ended := bytes.Cut(packed, []byte("\n"))
+		packed = rest
+		hash, ref, isRef := bytes.Cut(line, []byte(" "))
+		switch {
+		case !ended:
+			return false
+		case i == 0 && bytes.HasPrefix(line, []byte("# pack-refs with:")):
+		case len(line) > 0 && line[0] == '^' && isHash(line[1:]) && last != nil:
+		case isRef && isHash(hash) && bytes.Compare(last, ref) < 0 && !bytes.ContainsAny(ref, " \t\r\x00"):
+			last = ref
+		default:
+			return false
 		}
 	}
-	return ""
+	return true
+}
+
+func isHash(text []byte) bool {
+	return (len(text) == 40 || len(text) == 64) && len(bytes.Trim(text, hexDigits)) == 0
 }

@@ -131,10 +131,10 @@ func TestWhatGuardsAPathAroundARepository(t *testing.T) {
 func TestLocksOfBranches(t *testing.T) {
 	l := gitLayout(t, ordinary)
 	read := func(rel string) (string, bool) { return "ref: refs/heads/a\n", rel == ".git/worktrees/a/HEAD" }
-	require.Equal(t, guarded("a"), l.RuleOfRefContent(".git/refs/heads/a.lock", []string{"a"}, read))
-	require.Equal(t, guarded("a"), l.RuleOfRefContent(".git/logs/refs/heads/a", []string{"a"}, read))
-	require.Equal(t, Common, l.RuleOfRefContent(".git/logs/refs/heads/a.lock", []string{"a"}, read), "git reflog expire writes it")
-	require.Equal(t, Common, l.RuleOfRefContent(".git/refs/heads/b.lock", []string{"a"}, read))
+	require.Equal(t, []*Rule{guarded("a")}, l.RuleOfRefContent("refs/heads/a.lock", []string{"a"}, read))
+	require.Equal(t, []*Rule{guarded("a")}, l.RuleOfRefContent("logs/refs/heads/a", []string{"a"}, read))
+	require.Equal(t, []*Rule{Common}, l.RuleOfRefContent("logs/refs/heads/a.lock", []string{"a"}, read), "git reflog expire writes it")
+	require.Equal(t, []*Rule{Common}, l.RuleOfRefContent("refs/heads/b.lock", []string{"a"}, read))
 }
 
 func TestReplaces(t *testing.T) {
@@ -236,17 +236,16 @@ func TestWhoHasABranch(t *testing.T) {
 	for branch, want := range map[string]lease.WorktreeID{
 		"main": "r", "feature/a": "a", "b": "b", "c": "c", "d": "d", "e": "", "nobody": "", "feature": "",
 	} {
-		rule := Common
+		rules := []*Rule{Common}
 		if want != "" {
-			rule = guarded(want)
+			rules = []*Rule{guarded(want)}
 		}
 		for _, rel := range []string{"refs/heads/", "logs/refs/heads/"} {
-			require.Equal(t, rule, l.RuleOfRef(".git/"+rel+branch, admins, read), branch)
-			require.Equal(t, Common, l.RuleOfRef(".git/"+rel+branch+".lock", admins, read), "its lock")
+			require.Equal(t, rules, l.RuleOfRefDir(rel+branch, admins, read), branch)
+			require.Equal(t, []*Rule{Common}, l.RuleOfRef(rel+branch+".lock", admins, read), "its lock")
 		}
 	}
-	require.Equal(t, Common, l.RuleOfRef(".git/refs/heads", admins, read))
-	require.Equal(t, Sealed, l.RuleOfRef("moved/refs/heads/main", admins, read), "nobody can tell whose it is")
+	require.Equal(t, []*Rule{Common}, l.RuleOfRefDir("refs/heads", admins, read))
 }
 
 const (
@@ -254,6 +253,23 @@ const (
 	old2 = "1 2 A <a> 2 +0000\tcommit: two\n"
 	old3 = "2 3 A <a> 3 +0000\n"
 )
+
+// A second checkout of a branch (git worktree add --force) takes it from nobody: both must agree.
+func TestTwoCheckoutsOfABranch(t *testing.T) {
+	files := map[string]string{".git/HEAD": "ref: refs/heads/main", ".git/worktrees/a/HEAD": "ref: refs/heads/main", ".git/worktrees/b/HEAD": "ref: refs/heads/b"}
+	read := func(rel string) (string, bool) { text, ok := files[rel]; return text, ok }
+	l := gitLayout(t, ordinary)
+	require.Equal(t, []*Rule{guarded("r"), guarded("a")}, l.RuleOfRef("refs/heads/main", []string{"a", "b"}, read))
+}
+
+func TestLogs(t *testing.T) {
+	for _, rel := range []string{"logs/HEAD", "logs/refs/heads/a", "worktrees/a/logs/HEAD"} {
+		require.True(t, IsLog(rel), rel)
+	}
+	for _, rel := range []string{"refs/heads/fix/logs/x", "modules/s/logs/HEAD", "worktrees/logs/HEAD", "logs", "worktrees/a/refs/logs/x"} {
+		require.False(t, IsLog(rel), rel)
+	}
+}
 
 func TestOnlyExpires(t *testing.T) {
 	was := old1 + old2 + old3
@@ -270,12 +286,50 @@ func TestOnlyExpires(t *testing.T) {
 }
 
 func TestPackedBranch(t *testing.T) {
+	h := func(digit string) string { return strings.Repeat(digit, 40) }
 	packed := []byte("# pack-refs with: peeled fully-peeled sorted \n" +
-		"1111 refs/heads/a\n2222 refs/heads/feature/a\n3333 refs/tags/a\n^4444\n")
-	require.Equal(t, "1111", PackedBranch(packed, "a"))
-	require.Equal(t, "2222", PackedBranch(packed, "feature/a"))
+		h("1") + " refs/heads/a\n" + h("2") + " refs/heads/feature/a\n" + h("3") + " refs/tags/a\n^" + h("4") + "\n")
+	require.Equal(t, h("1"), PackedBranch(packed, "a"))
+	require.Equal(t, h("2"), PackedBranch(packed, "feature/a"))
 	require.Empty(t, PackedBranch(packed, "b"))
 	require.Empty(t, PackedBranch([]byte("# refs/heads/b\n"), "b"))
+	require.Equal(t, h("5"), PackedBranch([]byte("# refs/heads/b\n"+h("5")+" refs/heads/b\n"), "b"))
+}
+
+// Whether git and the mount find the same in packed-refs.
+func TestCanonicalPackedRefs(t *testing.T) {
+	h := strings.Repeat("0f", 20)
+	head, a, b := "# pack-refs with: peeled fully-peeled sorted \n", h+" refs/heads/a\n", h+" refs/heads/b\n"
+	for _, packed := range []string{"", head, a, head + a + b, head + a + "^" + h + "\n" + b, a + h + strings.Repeat("0f", 12) + " refs/heads/b\n"} {
+		require.True(t, Canonical([]byte(packed)), packed)
+	}
+	for _, packed := range []string{b + a, a + a, a + head, "# x\n" + a, a + "\n", a + b[:len(b)-1], "^" + h + "\n", " " + a, strings.Replace(a, "\n", "\r\n", 1), h + "  refs/heads/a\n", strings.ToUpper(h) + " refs/heads/a\n", "ref: refs/heads/a\n"} {
+		require.False(t, Canonical([]byte(packed)), packed)
+	}
+}
+
+// What lies in the place of a directory of branches concerns them.
+func TestDirectoriesOfBranches(t *testing.T) {
+	l := gitLayout(t, ordinary)
+	read := func(rel string) (string, bool) { return "ref: refs/heads/f/a\n", rel == ".git/worktrees/a/HEAD" }
+	for rel, want := range map[string][2]*Rule{ // of a file, and of a directory
+		"refs/heads/f":        {guarded("a"), Common},
+		"logs/refs/heads/f":   {guarded("a"), Common},
+		"refs/heads/f/a":      {guarded("a"), guarded("a")},
+		"refs/heads/f/b":      {Common, Common},
+		"refs/heads/f/a/deep": {Common, Common},
+		"refs/heads/fa":       {Common, Common},
+		"refs/heads/f.lock":   {Common, Common},
+	} {
+		require.Equal(t, want[:1], l.RuleOfRef(rel, []string{"a"}, read), rel)
+		require.Equal(t, want[1:], l.RuleOfRefDir(rel, []string{"a"}, read), rel)
+	}
+	for rel, is := range map[string]bool{".git": true, ".git/refs": true, ".git/refs/heads": true, ".git/logs/refs/heads": true, ".git/objects": true, ".git/worktrees": true, ".git/info": false, ".git/refs/tags": false, "refs": false} {
+		require.Equal(t, is, l.IsFrame(rel), rel)
+	}
+	for rel, is := range map[string]bool{".git/refs/heads/x": true, ".git/logs/refs/heads/x": true, ".git/refs/heads/x.lock": true, ".git/refs/heads": false, ".git/refs/tags/x": false, "refs/heads/x": false} {
+		require.Equal(t, is, l.IsRef(rel), rel)
+	}
 }
 
 func TestChooseGit(t *testing.T) {
@@ -305,11 +359,54 @@ func TestNamesOfObjects(t *testing.T) {
 }
 
 func TestDirectoriesThatNeverMove(t *testing.T) {
-	for _, rel := range []string{"refs", "refs/heads", "refs/heads/feature", "logs/refs/heads/feature", "objects", "worktrees"} {
-		require.True(t, Unmovable(rel), rel)
+	l := gitLayout(t, ordinary)
+	for _, rel := range []string{".git", ".git/refs", ".git/refs/heads", ".git/refs/heads/feature", ".git/logs/refs/heads/feature", ".git/objects", ".git/worktrees"} {
+		require.True(t, l.Unmovable(rel), rel)
 	}
-	for _, rel := range []string{"objects/ab", "worktrees/a", "modules/x", "lfs/tmp", "rebase-merge"} {
-		require.False(t, Unmovable(rel), rel)
+	for _, rel := range []string{"", "src", ".gitrefs", "refs", ".git/objects/ab", ".git/worktrees/a", ".git/modules/x", ".git/lfs/tmp", ".git/rebase-merge"} {
+		require.False(t, l.Unmovable(rel), rel)
+	}
+	require.True(t, gitLayout(t, Repository{Common: "repo/.git", Main: "repo", Around: true}).Unmovable("repo"))
+	require.True(t, gitLayout(t, Repository{Around: true}).Unmovable("refs/heads"))
+}
+
+func TestWhereNoCheckoutLies(t *testing.T) {
+	l := gitLayout(t, ordinary)
+	for _, root := range []string{"", ".git", ".git/refs", ".git/worktrees/a"} {
+		require.False(t, l.MayBeCheckout(root), root)
+	}
+	for _, root := range []string{"src", ".gitted", ".worktrees/a/nested"} {
+		require.True(t, l.MayBeCheckout(root), root)
+	}
+	beside := gitLayout(t, Repository{Common: "x/repo/.git", Main: "x/repo", Around: true})
+	for root, may := range map[string]bool{"x": false, "x/repo": false, "x/repo/.git": false, "x/repo/w": true, "x/w": true} {
+		require.Equal(t, may, beside.MayBeCheckout(root), root)
+	}
+	require.True(t, gitLayout(t, Repository{Around: true}).MayBeCheckout("w"))
+}
+
+func TestPlacesOfCheckouts(t *testing.T) {
+	l := gitLayout(t, ordinary)
+	for dir, is := range map[string]bool{".worktrees": true, ".claude/worktrees": true, "src/deep/b/.worktrees": true, "": false, ".claude": false, "src": false, "src/.worktrees": false, ".worktrees/a": false} {
+		require.Equal(t, is, l.IsPlace(dir), dir)
+	}
+}
+
+// The .git of a checkout leads to its administration, by either form of the path.
+func TestWhatPointsToAnAdministration(t *testing.T) {
+	l := gitLayout(t, ordinary)
+	for text, is := range map[string]bool{
+		"gitdir: /srv/r/.git/worktrees/a\n": true,
+		"gitdir: ../../.git/worktrees/a\n":  true,
+		"gitdir:/mnt/.git/worktrees/a":      true,
+		"gitdir: /srv/r/.git/worktrees/b\n": false,
+		"gitdir: /x/r/.git/worktrees/a\n":   false,
+		"gitdir: ../.git/worktrees/a\n":     false,
+		"gitdir: \n":                        false,
+		"/srv/r/.git/worktrees/a\n":         false,
+		"":                                  false,
+	} {
+		require.Equal(t, is, l.PointsTo(text, ".worktrees/a", "a", "/mnt", "/srv/r"), text)
 	}
 }
 

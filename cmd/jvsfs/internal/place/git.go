@@ -145,9 +145,11 @@ func LayoutAt(p Place, seenAt ...string) (layout.Layout, error) {
 	}
 	known := *r
 	l = l.With(known)
+	bases := append(seenAt, p.Root)
 	for _, name := range GitAdmins(p.Root, l) {
 		note := textOf(filepath.Join(p.Root, l.AdminOf(name), "gitdir"))
-		if root, ok := layout.CheckoutRoot(note, name, known.Common, append(seenAt, p.Root)...); ok {
+		root, ok := layout.CheckoutRoot(note, name, known.Common, bases...)
+		if ok && l.MayBeCheckout(root) && l.PointsTo(textOf(filepath.Join(p.Root, root, ".git")), root, name, bases...) {
 			known.Linked = append(known.Linked, layout.Checkout{ID: l.LinkedID(name), Name: name, Root: root})
 		}
 	}
@@ -171,8 +173,8 @@ func GuardOf(root string, l layout.Layout, rel string, isDir bool) *layout.Rule 
 	if own.Kind != layout.OfBranch {
 		return own
 	}
-	return l.RuleOfRef(rel, GitAdmins(root, l), func(rel string) (string, bool) {
+	return l.RuleOfRef(l.InCommon(rel), GitAdmins(root, l), func(rel string) (string, bool) {
 		text := textOf(path.Join(root, rel))
 		return text, text != ""
-	})
+	})[0]
 }
