@@ -368,8 +368,10 @@ func (f *rawFS) branchesInUse() (all []usedBranch, err error) {
 			if passing(err) {
 				return nil, err
 			}
-			if branch, ok := layout.BranchIn(file, text); ok && err == nil {
+			for branch, ok := layout.BranchIn(file, text); ok && err == nil && !slices.Contains(all, usedBranch{owner, branch}); {
 				all = append(all, usedBranch{owner, branch})
+				text, err = f.noteAt(path.Join(common, "refs/heads", branch)) // it may stand for another one
+				branch, ok = layout.BranchIn("HEAD", text)
 			}
 		}
 	}

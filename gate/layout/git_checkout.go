@@ -86,6 +86,9 @@ func (l Layout) UserOf(branch string, admins []string, read func(rel string) (st
 	return l.userOf(func(used string) bool { return used == branch }, admins, read)
 }
 
+// symrefDepth is how many branches git follows that stand for another one (SYMREF_MAXDEPTH).
+const symrefDepth = 5
+
 func (l Layout) userOf(asked func(used string) bool, admins []string, read func(rel string) (string, bool)) (lease.WorktreeID, bool) {
 	uses := func(admin string) bool {
 		return slices.ContainsFunc(BranchFiles, func(file string) bool {
@@ -94,7 +97,15 @@ func (l Layout) userOf(asked func(used string) bool, admins []string, read func(
 				return false
 			}
 			used, ok := BranchIn(file, text)
-			return ok && asked(used)
+			for range symrefDepth {
+				if !ok || asked(used) {
+					return ok
+				}
+				if text, ok = read(path.Join(l.git.Common, headsPrefix, used)); ok {
+					used, ok = BranchIn("HEAD", text)
+				}
+			}
+			return false
 		})
 	}
 	if uses(l.git.Common) {
@@ -171,6 +182,13 @@ func RefAt(rel string) (branch string, lock, ok bool) {
 // packed-refs.lock exists; one that is left over would stop everybody as well.
 func IsLock(name string) bool {
 	return strings.HasSuffix(name, lockSuffix) && len(name) > len(lockSuffix) || name == packedNew
+}
+
+// MakesLocks reports whether git makes lock files in a directory of a repository, by its path below the
+// common directory. What tools keep there has names of its own, as yarn.lock.
+func MakesLocks(dir string) bool {
+	parts := strings.Split(dir, "/")
+	return !slices.Contains(parts, "hooks") && !slices.Contains([]string{"annex", "lfs"}, parts[0])
 }
 
 // IsObject reports whether a name below objects is that of an object, a pack or its index: the name
