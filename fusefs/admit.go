@@ -296,7 +296,7 @@ func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader,
 				return p, st
 			}
 		}
-		if p.hold(f, f.holdOfEntry(judged.content, dir)); judged.still(func() ([]*layout.Rule, bool) { return f.nameRules(op, dir, name) }) {
+		if p.hold(f, f.holdOfEntry(judged.content, dir)); judged.still(func() ([]*layout.Rule, bool) { return f.nameRules(callerID(h), op, dir, name) }) {
 			return p, st
 		}
 		p.abandon()
@@ -318,7 +318,7 @@ func (f *rawFS) admitEntryAsSeen(signal <-chan struct{}, op gate.Op, h *fuse.InH
 				return passes{}, st
 			}
 		}
-		by.rules, by.content = f.nameRules(op, dir, name)
+		by.rules, by.content = f.nameRules(callerID(h), op, dir, name)
 		return f.admitAs(passes{
 			op: op, spot: f.spotOfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: signal, round: roundBy(op, dir),
 		}, h, by.rules)

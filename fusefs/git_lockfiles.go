@@ -51,6 +51,9 @@ func (f *rawFS) lockMade(c gate.Caller, dir *node, name string, k inodeKey) {
 	if !f.git.on || !layout.IsLock(name) || longLived[name] || !f.inRepository(dir) {
 		return
 	}
+	if rel, ok := f.relOfNode(dir); !ok || !layout.MakesLocks(f.inCommon(rel)) {
+		return
+	}
 	fd, err := f.openAgain(dir.fd, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return
@@ -80,6 +83,13 @@ func (l *lockFiles) ended(k inodeKey) {
 	}
 }
 
+// isAt reports whether the lock file is where it was made. If it was removed behind the mount, its inode
+// may be another file's.
+func (l *lockFile) isAt(k inodeKey) bool {
+	var st unix.Stat_t
+	return unix.Fstatat(l.dir, l.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && keyOf(&st) == k
+}
+
 func (l *lockFile) close() {
 	l.maker.Close()
 	_ = unix.Close(l.dir)
@@ -90,7 +100,7 @@ func (l *lockFiles) keeper(k inodeKey, c gate.Caller) *gate.Maker {
 	l.mu.Lock()
 	kept := l.of[k]
 	l.mu.Unlock()
-	if kept == nil || kept.maker.Is(c) || !kept.maker.Lives() {
+	if kept == nil || kept.maker.Is(c) || !kept.maker.Lives() || !kept.isAt(k) {
 		return nil
 	}
 	return kept.maker
@@ -172,16 +182,12 @@ func (l *lockFiles) run(f *rawFS, stop <-chan struct{}) {
 func (l *lockFiles) remove(f *rawFS, k inodeKey) {
 	l.names.Lock()
 	defer l.names.Unlock()
-	l.mu.Lock()
-	was := l.of[k]
-	delete(l.of, k)
-	l.mu.Unlock()
+	was := l.takeEnded(k)
 	if was == nil {
 		return
 	}
 	defer was.close()
-	var st unix.Stat_t
-	if unix.Fstatat(was.dir, was.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || keyOf(&st) != k {
+	if !was.isAt(k) {
 		return
 	}
 	if err := unix.Unlinkat(was.dir, was.name, 0); err != nil {
@@ -190,6 +196,18 @@ func (l *lockFiles) remove(f *rawFS, k inodeKey) {
 	}
 	f.opts.Log.Info("a lock file of git was removed: its maker has ended", zap.String("name", was.name), zap.String("maker", was.maker.String()))
 	f.kernel.expire(was.node, was.name)
+}
+
+// takeEnded forgets a lock file whose maker has ended. A living maker's has got the inode since.
+func (l *lockFiles) takeEnded(k inodeKey) *lockFile {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.of[k]
+	if was == nil || was.maker.Lives() {
+		return nil
+	}
+	delete(l.of, k)
+	return was
 }
 
 // close frees what is left. Nothing is served any more.

@@ -119,7 +119,7 @@ func (f *rawFS) relOfNode(n *node) (string, bool) {
 
 // nameRules are the rules for a change of a name by any operation but a rename, and whether the content
 // of files decided.
-func (f *rawFS) nameRules(op gate.Op, dir *node, name string) (rules []*layout.Rule, content bool) {
+func (f *rawFS) nameRules(c gate.Caller, op gate.Op, dir *node, name string) (rules []*layout.Rule, content bool) {
 	e := f.entryOf(dir, name)
 	rules = make([]*layout.Rule, 0, 4)
 	switch isDir := op == gate.OpMkdir || op == gate.OpRmdir; {
@@ -128,11 +128,21 @@ func (f *rawFS) nameRules(op gate.Op, dir *node, name string) (rules []*layout.R
 	case f.git.on && isDir && e.Change == nil:
 		return f.resolve(dir.rules(rules), func() (string, bool) { return f.relOf(dir, name) }, f.rulesOfRefDir), false
 	case op == gate.OpUnlink:
-		return f.unlinkRules(f.entryRules(rules, dir, name), dir, name)
+		rules, content = f.unlinkRules(f.entryRules(rules, dir, name), dir, name)
+		return f.keepObject(rules, c, dir, name), content
 	case (op == gate.OpSymlink || op == gate.OpMknod) && f.isFrame(dir, name):
 		return append(rules, layout.Fixed), false
 	}
 	return f.entryRules(rules, dir, name), false
+}
+
+// keepObject keeps an object from whoever is not git, unless it holds the main checkout: without its
+// objects a repository is lost, and rm -rf .git is soon typed. Removing what is not needed is git's.
+func (f *rawFS) keepObject(rules []*layout.Rule, c gate.Caller, dir *node, name string) []*layout.Rule {
+	if f.isObject(dir, name) && gate.Program(c) != "git" {
+		return addRule(rules, layout.LinkedRoot(f.layout().Tree()).Own)
+	}
+	return rules
 }
 
 // isFrame reports whether a name is that of a directory which the repository rests on.
@@ -208,6 +218,7 @@ func (f *rawFS) replaceRules(rules []*layout.Rule, r renaming) (_ []*layout.Rule
 	if l := f.layout(); !ok || !ok2 || l.IsFrame(is) || l.Unmovable(is) && isDirAt(r.from, r.oldName) || l.IsRef(is) && linksOf(r.from, r.oldName) > 1 {
 		return addRule(rules, layout.Fixed), false
 	}
+	rules = f.keepObject(rules, callerID(&r.in.InHeader), r.from, r.oldName)
 	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
 		rules, _ = f.placeRules(rules, was, is, false)
 		rules, _ = f.placeRules(rules, is, was, false)
@@ -375,8 +386,10 @@ func (f *rawFS) branchesInUse() (all []usedBranch, err error) {
 			if passing(err) {
 				return nil, err
 			}
-			if branch, ok := layout.BranchIn(file, text); ok && err == nil {
+			for branch, ok := layout.BranchIn(file, text); ok && err == nil && !slices.Contains(all, usedBranch{owner, branch}); {
 				all = append(all, usedBranch{owner, branch})
+				text, err = f.noteAt(path.Join(common, "refs/heads", branch)) // it may stand for another one
+				branch, ok = layout.BranchIn("HEAD", text)
 			}
 		}
 	}
@@ -407,20 +420,20 @@ func (f *rawFS) addOnly(n *node) bool {
 	return slices.Contains(n.seenRules(buf[:0]), layout.Objects)
 }
 
-// oneRepository reports whether a rename stays within what one guard and everybody may change.
+// oneRepository reports whether a rename puts what is everybody's in the place of what guards judge, or
+// the other way round.
 func (f *rawFS) oneRepository(rules []*layout.Rule) bool {
-	guards, common := 0, false
+	common := false
 	for _, r := range rules {
 		switch r.Kind {
 		case layout.Guarded:
-			guards++
 		case layout.Everybodys, layout.AddOnly:
 			common = true
 		default:
 			return false
 		}
 	}
-	return f.git.on && common && guards <= 1
+	return f.git.on && common
 }
 
 // isDirAt reports whether a directory has a name.

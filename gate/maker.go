@@ -2,6 +2,10 @@ package gate
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -111,4 +115,13 @@ func (m *Maker) Close() {
 	}
 	_ = unix.Close(m.pidfd)
 	m.pidfd = -1
+}
+
+// Program is the name of the program that a caller runs, by its executable; "" if it is not known.
+func Program(c Caller) string {
+	path, err := os.Readlink("/proc/" + strconv.Itoa(int(c.TID)) + "/exe")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(filepath.Base(path), " (deleted)")
 }

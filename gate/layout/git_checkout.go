@@ -78,6 +78,9 @@ func BranchIn(file, text string) (branch string, ok bool) {
 	return strings.CutPrefix(text, headsPrefix)
 }
 
+// symrefDepth is how many branches git follows that stand for another one (SYMREF_MAXDEPTH).
+const symrefDepth = 5
+
 // users finds the checkouts that have a branch in use which is asked for. admins are the names in
 // worktrees/; read gives the text of a file below the source, or false.
 func (l Layout) users(asked func(used string) bool, admins []string, read func(rel string) (string, bool)) (all []*Rule) {
@@ -88,7 +91,15 @@ func (l Layout) users(asked func(used string) bool, admins []string, read func(r
 				return false
 			}
 			used, ok := BranchIn(file, text)
-			return ok && asked(used)
+			for range symrefDepth {
+				if !ok || asked(used) {
+					return ok
+				}
+				if text, ok = read(path.Join(l.git.Common, headsPrefix, used)); ok {
+					used, ok = BranchIn("HEAD", text)
+				}
+			}
+			return false
 		})
 	}
 	if uses(l.git.Common) {
@@ -169,6 +180,13 @@ func IsLock(name string) bool {
 	return strings.HasSuffix(name, lockSuffix) && len(name) > len(lockSuffix) || name == packedNew
 }
 
+// MakesLocks reports whether git makes lock files in a directory of a repository, by its path below the
+// common directory. What tools keep there has names of its own, as yarn.lock.
+func MakesLocks(dir string) bool {
+	parts := strings.Split(dir, "/")
+	return !slices.Contains(parts, "hooks") && !slices.Contains([]string{"annex", "lfs"}, parts[0])
+}
+
 // IsObject reports whether a name below objects is that of an object, a pack or its index: the name
 // says what is in it, so it is replaced by the same bytes only. rel is below objects.
 func IsObject(rel string) bool {
@@ -199,7 +217,7 @@ func (l Layout) Unmovable(rel string) bool {
 		return rel != ""
 	}
 	top, _, below := strings.Cut(l.InCommon(rel), "/")
-	return slices.Contains([]string{refsName, logsName}, top) || !below && slices.Contains([]string{objectsName, adminsName}, top)
+	return slices.Contains([]string{refsName, logsName, objectsName}, top) || !below && top == adminsName
 }
 
 // IsLog reports whether a path below the common directory is that of a log: of a branch, or of the HEAD

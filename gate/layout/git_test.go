@@ -308,6 +308,23 @@ func TestCanonicalPackedRefs(t *testing.T) {
 	}
 }
 
+// A branch may stand for another one. Who has it checked out moves that.
+func TestBranchesThatStandForOthers(t *testing.T) {
+	files := map[string]string{
+		".git/worktrees/a/HEAD": "ref: refs/heads/master\n", ".git/refs/heads/master": "ref: refs/heads/trunk\n",
+		".git/refs/heads/trunk": "ref: refs/heads/main\n", ".git/refs/heads/main": strings.Repeat("1", 40) + "\n",
+		".git/worktrees/b/HEAD": "ref: refs/heads/x\n", ".git/refs/heads/x": "ref: refs/heads/x\n",
+	}
+	read := func(rel string) (string, bool) { text, ok := files[rel]; return text, ok }
+	for branch, want := range map[string]lease.WorktreeID{"master": "a", "trunk": "a", "main": "a", "x": "b", "other": ""} {
+		rules := []*Rule{Common}
+		if want != "" {
+			rules = []*Rule{guarded(want)}
+		}
+		require.Equal(t, rules, gitLayout(t, ordinary).RuleOfRef("refs/heads/"+branch, []string{"a", "b"}, read), branch)
+	}
+}
+
 // What lies in the place of a directory of branches concerns them.
 func TestDirectoriesOfBranches(t *testing.T) {
 	l := gitLayout(t, ordinary)
@@ -363,7 +380,7 @@ func TestDirectoriesThatNeverMove(t *testing.T) {
 	for _, rel := range []string{".git", ".git/refs", ".git/refs/heads", ".git/refs/heads/feature", ".git/logs/refs/heads/feature", ".git/objects", ".git/worktrees"} {
 		require.True(t, l.Unmovable(rel), rel)
 	}
-	for _, rel := range []string{"", "src", ".gitrefs", "refs", ".git/objects/ab", ".git/worktrees/a", ".git/modules/x", ".git/lfs/tmp", ".git/rebase-merge"} {
+	for _, rel := range []string{"", "src", ".gitrefs", "refs", ".git/worktrees/a", ".git/modules/x", ".git/lfs/tmp", ".git/rebase-merge"} {
 		require.False(t, l.Unmovable(rel), rel)
 	}
 	require.True(t, gitLayout(t, Repository{Common: "repo/.git", Main: "repo", Around: true}).Unmovable("repo"))
@@ -407,6 +424,13 @@ func TestWhatPointsToAnAdministration(t *testing.T) {
 		"":                                  false,
 	} {
 		require.Equal(t, is, l.PointsTo(text, ".worktrees/a", "a", "/mnt", "/srv/r"), text)
+	}
+}
+
+func TestWhereGitMakesLocks(t *testing.T) {
+	for dir, makes := range map[string]bool{"": true, "refs/heads/hooks2": true, "worktrees/a": true, "modules/sub": true, "objects/info": true,
+		"hooks": false, "hooks/npm": false, "modules/sub/hooks": false, "lfs/x": false, "annex": false} {
+		require.Equal(t, makes, MakesLocks(dir), dir)
 	}
 }
 

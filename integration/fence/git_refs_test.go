@@ -90,8 +90,20 @@ func TestGitBranchThatSomebodyTakes(t *testing.T) {
 			branchIs(t, m, pair[0], value)
 		}
 	}
+	// A branch that stands for another one moves that.
+	exit, out = b.Run(m.At(), "", "git branch trunk && git symbolic-ref refs/heads/alias refs/heads/trunk")
+	require.Zero(t, exit, out)
+	exit, out = a.Run(m.At(".worktrees/a"), "", "git switch -q alias")
+	require.Zero(t, exit, out)
+	exit, out = b.Run(m.At(), "", "git update-ref refs/heads/trunk "+gitIn(t, m.View, "commit-tree", "-m", "evil", "HEAD^{tree}"))
+	require.NotZero(t, exit, out)
+	branchIs(t, m, "trunk", value)
 	// The other way round: a has left it, and b takes it.
+	exit, out = a.Run(m.At(".worktrees/a"), "", "git switch -q a")
+	require.Zero(t, exit, out)
 	a.OK(harness.Command{Op: "open", Handle: "h", Path: m.At(".git/logs/refs/heads/a"), Flags: unix.O_WRONLY | unix.O_APPEND})
+	exit, out = a.Run(m.At(".worktrees/a"), "", "git switch -q --detach")
+	require.Zero(t, exit, out)
 	exit, out = b.Run(m.At(".worktrees/b"), "", "git switch -q a")
 	require.Zero(t, exit, out)
 	a.Fails(harness.Command{Op: "write", Handle: "h", Data: []byte("late\n")}, "EROFS")
@@ -154,4 +166,44 @@ func TestGitPackedRefsThatDeceive(t *testing.T) {
 	}
 	exit, out = b.Run(m.At(), "", "git tag v1 && git pack-refs --all --prune && git tag -d v1 && git branch f && git pack-refs --all && git branch -D f")
 	require.Zero(t, exit, out)
+}
+
+// Nobody changes what has been judged before it is put in its place.
+func TestGitPackedRefsThatChangeMeanwhile(t *testing.T) {
+	m, main, _, b := gitMount(t)
+	c := harness.StartActor(t, "c")
+	exit, out := main.Run(m.At(), "", "git pack-refs --all --prune")
+	require.Zero(t, exit, out)
+	value := gitIn(t, m.View, "rev-parse", "a")
+	good := harness.ReadText(t, m.Behind(".git/packed-refs"))
+	evil := strings.Replace(good, value+" refs/heads/a\n", strings.Repeat("1", 40)+" refs/heads/a\n", 1)
+	lock := m.At(".git/packed-refs.lock")
+	for range harness.Rounds(40) {
+		b.OK(harness.Command{Op: "mknod", Path: lock, Mode: unix.S_IFREG | 0o644})
+		b.OK(harness.Command{Op: "writefile", Path: lock, Data: []byte(good)})
+		c.OK(harness.Command{Op: "open", Handle: "h", Path: lock, Flags: unix.O_WRONLY})
+		done := b.Begin(m.Move(".git/packed-refs.lock", ".git/packed-refs"))
+		for range 5 {
+			c.Do(harness.Command{Op: "pwrite", Handle: "h", Data: []byte(evil)})
+		}
+		if r := <-done; r.Errno != "" {
+			b.OK(harness.Command{Op: "unlink", Path: lock})
+		}
+		c.OK(harness.Command{Op: "close", Handle: "h"})
+		branchIs(t, m, "refs/heads/a", value)
+	}
+}
+
+// A checkout whose HEAD is no file harms nobody else, and the mount waits for nothing. (git itself waits
+// for a FIFO.)
+func TestGitHeadsThatAreNone(t *testing.T) {
+	m, _, a, b := gitMount(t)
+	value := gitIn(t, m.View, "rev-parse", "a")
+	for _, how := range []string{"mkfifo HEAD", "mkdir HEAD", "ln -s HEAD HEAD", "ln -s /dev/zero HEAD", "truncate -s 1G HEAD", "mkfifo BISECT_START"} {
+		exit, out := b.Run(m.At(".git/worktrees/b"), "", "rm -rf HEAD BISECT_START; "+how)
+		require.Zero(t, exit, out)
+		a.OK(text(m, ".git/refs/heads/a", value+"\n"))
+		b.Fails(m.Put(".git/refs/heads/a"), "EROFS")
+		b.OK(text(m, ".git/refs/heads/nobodys", value+"\n"))
+	}
 }

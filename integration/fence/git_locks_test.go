@@ -1,0 +1,60 @@
+package fence
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+// Only what git locks by goes with its maker: a package manager's yarn.lock below hooks is a file as any
+// other.
+func TestGitLockFilesThatAreNone(t *testing.T) {
+	m, main, _, b := gitMount(t)
+	for _, dir := range []string{".git/hooks/npm", ".git/lfs/tool", ".git/modules/sub/hooks"} {
+		exit, out := main.Run(m.At(), "", "mkdir -p "+dir+" && sh -c 'echo x > "+dir+"/yarn.lock'; echo y > .git/real.lock")
+		require.Zero(t, exit, out)
+		harness.Eventually(t, "the lock of git is gone", func() bool { _, err := os.Lstat(m.At(".git/real.lock")); return err != nil })
+		require.FileExists(t, m.Behind(dir, "yarn.lock"))
+	}
+	// One that its maker leaves when it ends is seen to be gone at once, whoever has looked at it.
+	exit, out := b.Run(m.At(".git"), "", "sh -c 'echo > refs/heads/x.lock; stat refs/heads/x.lock'")
+	require.Zero(t, exit, out)
+	harness.Eventually(t, "the lock is gone", func() bool { _, err := os.Lstat(m.Behind(".git/refs/heads/x.lock")); return err != nil })
+	require.NoFileExists(t, m.At(".git/refs/heads/x.lock"))
+}
+
+// A lock file costs the daemon nothing once it is gone, whoever takes it away, and whatever becomes of it.
+func TestGitLockFilesLeaveNothing(t *testing.T) {
+	m, _, _, b := gitMount(t)
+	open := func() (n int) {
+		names, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(m.Daemons()[0]), "fd"))
+		require.NoError(t, err)
+		return len(names)
+	}
+	round := func(times int) {
+		for i := range times {
+			path := m.At(".git/refs/tags/x" + strconv.Itoa(i%3) + ".lock")
+			b.OK(harness.Command{Op: "open", Handle: "h", Path: path, Flags: unix.O_CREAT | unix.O_EXCL | unix.O_WRONLY, Mode: 0o644})
+			b.OK(harness.Command{Op: "close", Handle: "h"})
+			switch i % 3 {
+			case 0:
+				b.OK(harness.Command{Op: "unlink", Path: path})
+			case 1:
+				b.OK(harness.Command{Op: "rename", Path: path, To: m.At(".git/refs/tags/x")})
+			case 2: // behind the mount; its inode becomes another file's
+				require.NoError(t, os.Remove(m.Behind(".git/refs/tags/x2.lock")))
+				b.OK(m.Put(".git/refs/tags/other"))
+			}
+		}
+	}
+	round(10)
+	before := open()
+	round(300)
+	require.Less(t, open(), before+50)
+}
