@@ -155,6 +155,14 @@ END`},
 	{of: "a", lines: `mkdir -p $G/worktrees/b/rebase-merge; echo refs/heads/a >$G/worktrees/b/rebase-merge/head-name; git update-ref refs/heads/a $before`},
 	{of: "a", lines: `git worktree add -q -f $R/.worktrees/more a; git -C $R/.worktrees/more commit -q --allow-empty -m x`},
 	{of: "main", lines: `git symbolic-ref HEAD refs/heads/main; git reset -q --hard HEAD~1`},
+	// What gc may do, and others not: remove what is in packs, drop lines of logs.
+	{of: "a", lines: `git pack-refs --all --no-prune; rm -f $G/refs/heads/a`},
+	{of: "a", lines: `: >$G/logs/refs/heads/a.lock; mv $G/logs/refs/heads/a.lock $G/logs/refs/heads/a`},
+	{of: "a", lines: `: >$G/worktrees/a/logs/HEAD.lock; mv $G/worktrees/a/logs/HEAD.lock $G/worktrees/a/logs/HEAD`},
+	{of: "a", lines: `: >$G/refs/heads/of/logs/a.lock; mv $G/refs/heads/of/logs/a.lock $G/refs/heads/of/logs/a`},
+	{of: "main", lines: `rm -rf $G/objects`},
+	{of: "main", lines: `rm -rf $G`},
+	{lines: `mv $G/objects/pack $G/objects/elsewhere`},
 	// What an object is, it stays.
 	{lines: `o=$(find $G/objects -name '*.pack' | head -1); echo x >>$o`},
 	{lines: `o=$(find $G/objects/?? -type f | head -1); echo x >$o`},
@@ -166,6 +174,7 @@ const threeCheckouts = anOrdinaryOne + `
 git worktree add -q -b packed .worktrees/packed
 git gc -q
 git worktree add -q -b a .worktrees/a
+git worktree add -q -b of/logs/a .worktrees/logs
 git worktree add -q -b b .worktrees/b
 for w in a b; do (cd .worktrees/$w; echo $w >>sub/1; git commit -q -a -m "of $w"; echo x >untracked); done
 git rev-parse b~1 >.git/refs/heads/loose
@@ -210,7 +219,7 @@ func succeedNatively(t *testing.T) {
 // tryAll runs tries until one has done harm; what is left is for another place.
 func tryAll(t *testing.T, rest *[]try, held []string) {
 	g := newGround(t, threeCheckouts)
-	a, holderA := g.hold("a", ".worktrees/a")
+	a, holderA := g.hold("a", ".worktrees/logs", ".worktrees/a")
 	p, holderP := g.hold("packed", ".worktrees/packed")
 	m, holderM := g.hold("main", "")
 	holders := map[string]string{"a": holderA, "packed": holderP, "main": holderM}
