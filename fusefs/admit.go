@@ -217,6 +217,8 @@ func (f *rawFS) refuseRule(op gate.Op, c gate.Caller, r *layout.Rule) fuse.Statu
 	f.stats.outside.Add(1)
 	why, id := gate.ReasonSealed, r.Worktree
 	switch r.Kind {
+	case layout.KeepsName:
+		why = gate.ReasonFixed
 	case layout.BadName:
 		why, id = gate.ReasonBadWorktree, lease.WorktreeID(r.Name)
 	case layout.PassThrough:
@@ -277,8 +279,11 @@ func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader,
 		return passes{}, st
 	}
 	p, st := f.settled(func() (passes, fuse.Status) {
-		if f.covers(op, dir, name) || f.sealedIn(op, dir, name) {
+		if f.sealedIn(op, dir, name) {
 			return passes{}, f.refuseRule(op, callerID(h), layout.Sealed)
+		}
+		if r := f.covers(op, dir, name); r != nil {
+			return passes{}, f.refuseRule(op, callerID(h), r)
 		}
 		if op == gate.OpUnlink {
 			if st := f.admitLock(op, callerID(h), dir, name); st != fuse.OK {
@@ -319,20 +324,6 @@ func (f *rawFS) atBorder(p passes) (passes, fuse.Status) {
 		return passes{}, fuse.EBUSY
 	}
 	return p, fuse.OK
-}
-
-// covers reports whether an operation would remove a name of a sealed directory, or of one above
-// it.
-func (f *rawFS) covers(op gate.Op, dir *node, name string) bool {
-	if len(f.sealed)+len(f.above) == 0 || op != gate.OpUnlink && op != gate.OpRmdir && op != gate.OpRename {
-		return false
-	}
-	var st unix.Stat_t
-	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return false
-	}
-	k := keyOf(&st)
-	return f.sealed[k] || f.above[k]
 }
 
 // admitHandle asks about a mutation through a handle. Only the epochs that it was opened in count,

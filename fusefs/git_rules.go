@@ -135,7 +135,7 @@ func (f *rawFS) replaceRules(rules []*layout.Rule, from *node, oldName string, t
 	case f.inRepository(from) && !ok, f.inRepository(to) && !ok2:
 		return addRule(rules, layout.Sealed)
 	case layout.Unmovable(old) && isDirAt(from, oldName), layout.Unmovable(now) && isDirAt(to, newName):
-		return addRule(rules, layout.Sealed)
+		return []*layout.Rule{layout.Fixed}
 	case old == packedRefs:
 		return f.packedRules(rules, nil)
 	case now == packedRefs:

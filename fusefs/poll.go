@@ -67,7 +67,7 @@ func (p *poller) wait() bool {
 func (p *poller) ready() bool {
 	fds := [1]unix.PollFd{{Fd: int32(p.dev), Events: unix.POLLIN}}
 	n, _, _ := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), 1, uintptr(unsafe.Pointer(&noTime)), 0, 0, 0)
-	return n != 0
+	return n == 1 // a signal may have interrupted it
 }
 
 func schedYield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }

@@ -1,6 +1,8 @@
 package fusefs
 
 import (
+	"cmp"
+
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
@@ -46,8 +48,8 @@ func (f *rawFS) admitRename(r renaming, through *gate.Freeze) (passes, fuse.Stat
 		if !ok {
 			return passes{}, fuse.EXDEV
 		}
-		if f.covers(gate.OpRename, r.from, r.oldName) || f.covers(gate.OpRename, r.to, r.newName) {
-			return passes{}, f.refuseRule(gate.OpRename, callerID(&r.in.InHeader), layout.Sealed)
+		if rule := cmp.Or(f.covers(gate.OpRename, r.from, r.oldName), f.covers(gate.OpRename, r.to, r.newName)); rule != nil {
+			return passes{}, f.refuseRule(gate.OpRename, callerID(&r.in.InHeader), rule)
 		}
 		if st := f.admitLock(gate.OpRename, callerID(&r.in.InHeader), r.from, r.oldName); st != fuse.OK {
 			return passes{}, st

@@ -39,6 +39,7 @@ const (
 	ReasonBadWorktree
 	ReasonKept
 	ReasonAddOnly
+	ReasonFixed
 	reasonNotExempt
 	reasonQueued
 	// reasonNoRight is no refusal of the lease: it is neither counted nor told.
@@ -132,8 +133,11 @@ var verdicts = [reasonCount]verdict{
 		"this lock file of git belongs to {holder}, which is running",
 		"wait until it ends: its lock files go with it"},
 	ReasonAddOnly: {ClassSealed,
-		"git adds objects and removes them, and never changes one",
-		"write a new object: git hash-object -w FILE"},
+		"git adds, replaces and removes such files, and never changes one in place",
+		"let git do it: git hash-object -w FILE, git update-ref"},
+	ReasonFixed: {ClassSealed,
+		"this directory of a git repository keeps its name while it is mounted: several checkouts have something in it",
+		"use git branch -m, git worktree move; umount to move the repository"},
 	reasonNotExempt: {lease.ClassFencingMismatch,
 		"this file was opened for writing where anybody may write, and it is not there any more, or has another name elsewhere (worktree {worktree})",
 		"close the file and open it again under the lease"},

@@ -21,6 +21,7 @@ const (
 	AppendOnly              // the audit chain: only appends
 	Everybodys              // of a git repository: whoever may write to it, by way of git's lock files
 	AddOnly                 // as Everybodys, but a file never changes once it is there
+	KeepsName               // a directory of a git repository that is not renamed
 	OfBranch                // a branch or its log: the guard of the checkout that has it, or else Everybodys
 )
 
@@ -33,6 +34,7 @@ var (
 	Common  = &Rule{Kind: Everybodys}
 	Objects = &Rule{Kind: AddOnly}
 	Heads   = &Rule{Kind: OfBranch}
+	Fixed   = &Rule{Kind: KeepsName}
 )
 
 func guarded(id lease.WorktreeID) *Rule {

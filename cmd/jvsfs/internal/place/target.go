@@ -90,7 +90,7 @@ func layoutOf(path string, want layout.Name) (layout.Name, string, error) {
 	}
 	if want != layout.Auto {
 		if err := want.Needs(marks); err != nil {
-			return "", "", api.Usagef("%s: %v", path, err)
+			return "", "", &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("%s: %v", path, err), Next: nextOf(want, path), Err: err}
 		}
 		return want, "", nil
 	}
@@ -100,6 +100,14 @@ func layoutOf(path string, want layout.Name) (layout.Name, string, error) {
 			Next: "name the layout that it will have: --layout jvs, jvs-folder or tree", Err: err}
 	}
 	return name, why, nil
+}
+
+// nextOf is what to do where a layout does not fit.
+func nextOf(want layout.Name, path string) string {
+	if want == layout.Git {
+		return fmt.Sprintf("name the repository: jvsfs mount --repository DIR %s; or mount its directory", path)
+	}
+	return "see jvsfs layout " + path + ", and man jvsfs-layouts"
 }
 
 // WorktreeOf finds the worktree at or above path. path is clean and absolute and need not exist.
