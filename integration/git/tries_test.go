@@ -22,7 +22,8 @@ type try struct {
 	any   bool   // of whatever holder the refusal tells, or of none
 }
 
-// The names that the lines use.
+// The names that the lines use. A lock file is written by the shell itself ({ ...; } >FILE): it
+// lives as long as who made it.
 const names = `
 A=$R/.worktrees/a P=$R/.worktrees/packed G=$R/.git
 before=$(git rev-parse b~2)
@@ -91,8 +92,8 @@ END`},
 	{of: "packed", lines: `git update-ref -d refs/heads/packed`},
 	{of: "packed", lines: `git update-ref refs/heads/packed $before`},
 	{of: "packed", lines: `mkdir -p $G/refs/heads/packed; echo $before >$G/refs/heads/packed/x`},
-	{of: "packed", lines: `grep -v refs/heads/packed $G/packed-refs >$G/packed-refs.lock; mv $G/packed-refs.lock $G/packed-refs`},
-	{of: "packed", lines: `sed "s#.* refs/heads/packed\$#$before refs/heads/packed#" $G/packed-refs >$G/packed-refs.lock; mv $G/packed-refs.lock $G/packed-refs`},
+	{of: "packed", lines: `{ grep -v refs/heads/packed $G/packed-refs; } >$G/packed-refs.lock; mv $G/packed-refs.lock $G/packed-refs`},
+	{of: "packed", lines: `{ sed "s#.* refs/heads/packed\$#$before refs/heads/packed#" $G/packed-refs; } >$G/packed-refs.lock; mv $G/packed-refs.lock $G/packed-refs`},
 	{of: "main", lines: `rm -f $G/packed-refs`},
 	{of: "main", lines: `sed -i "/refs.heads.packed/d" $G/packed-refs`},
 	{lines: `: >$G/packed-refs`},
@@ -142,7 +143,7 @@ END`},
 	{lines: `o=$(find $G/objects/?? -type f | head -1); ln $o $G/objects/second; echo x >$G/objects/second`, any: true},
 	{of: "a", lines: exchange + ` $G/refs/heads/a $G/refs/heads/loose`},
 	{of: "a", lines: `echo $before >$G/refs/heads/loose.lock; ` + exchange + ` $G/refs/heads/loose.lock $G/refs/heads/a`},
-	{lines: `grep -v refs/heads/packed $G/packed-refs >$G/packed-refs.lock; ` + exchange + ` $G/packed-refs.lock $G/packed-refs`, any: true},
+	{lines: `{ grep -v refs/heads/packed $G/packed-refs; } >$G/packed-refs.lock; ` + exchange + ` $G/packed-refs.lock $G/packed-refs`, any: true},
 	{of: "a", lines: exchange + ` $A f`, any: true},
 	{of: "a", lines: exchange + ` $G/worktrees/a $G/worktrees/b`, any: true},
 	// Notes that say that another's is mine.
@@ -157,7 +158,7 @@ END`},
 	{of: "main", lines: `git symbolic-ref HEAD refs/heads/main; git reset -q --hard HEAD~1`},
 	// What gc may do, and others not: remove what is in packs, drop lines of logs.
 	{of: "a", lines: `: >$G/logs/refs/heads/a.lock; mv $G/logs/refs/heads/a.lock $G/logs/refs/heads/a`},
-	{of: "a", lines: `: >$G/refs/heads/a.lock; (cat $G/logs/refs/heads/a; echo "an entry") >$G/logs/refs/heads/a.lock; mv $G/logs/refs/heads/a.lock $G/logs/refs/heads/a`},
+	{of: "a", lines: `: >$G/refs/heads/a.lock; { cat $G/logs/refs/heads/a; echo "an entry"; } >$G/logs/refs/heads/a.lock; mv $G/logs/refs/heads/a.lock $G/logs/refs/heads/a`},
 	{of: "a", lines: `: >$G/refs/heads/a.lock; rm -f $G/refs/heads/a`},
 	{of: "a", lines: `: >$G/worktrees/a/logs/HEAD.lock; mv $G/worktrees/a/logs/HEAD.lock $G/worktrees/a/logs/HEAD`},
 	{of: "a", lines: `: >$G/refs/heads/of/logs/a.lock; mv $G/refs/heads/of/logs/a.lock $G/refs/heads/of/logs/a`},
