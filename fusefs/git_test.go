@@ -1,0 +1,111 @@
+package fusefs
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// gitFS is a file system over a repository with the checkout a, and files as they are given.
+func gitFS(t *testing.T, files map[string]string) (*rawFS, string) {
+	t.Helper()
+	source := t.TempDir()
+	all := map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/worktrees/a/HEAD": "ref: refs/heads/a\n",
+		".git/worktrees/a/gitdir": source + "/.worktrees/a/.git\n", ".worktrees/a/.git": "gitdir: " + source + "/.git/worktrees/a\n"}
+	for name, text := range files {
+		all[name] = text
+	}
+	for name, text := range all {
+		path := filepath.Join(source, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	root, err := unix.Open(source, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	require.NoError(t, err)
+	f, err := newRawFS(Options{Source: source, Mountpoint: source, Layout: laidOut(layout.Git, "main"), Enforcement: gate.NewEnforcement(gate.Enforcing), Log: zap.NewNop()}, root)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, f.close()) })
+	return f, source
+}
+
+func (f *rawFS) checkouts() (roots map[string]lease.WorktreeID) {
+	roots = make(map[string]lease.WorktreeID)
+	for _, c := range f.layout().Repository().Linked {
+		roots[c.Root] = c.ID
+	}
+	return roots
+}
+
+// What a note alone gives: an empty directory where anybody may make checkouts.
+func TestWhatANoteGives(t *testing.T) {
+	f, source := gitFS(t, map[string]string{"src/f": "", ".worktrees/full/f": ""})
+	require.NoError(t, os.MkdirAll(filepath.Join(source, ".worktrees/new"), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(source, "empty"), 0o755))
+	has := map[string]lease.WorktreeID{".worktrees/a": "a"}
+	require.Equal(t, has, f.checkouts())
+	admin := filepath.Join(source, ".git/worktrees/x")
+	require.NoError(t, os.Mkdir(admin, 0o755))
+	for _, root := range []string{"src", "empty", ".worktrees/full", ".worktrees/a", ".git", ".git/worktrees/a", ""} {
+		require.NoError(t, os.WriteFile(admin+"/gitdir", []byte(source+"/"+root+"/.git"), 0o644))
+		f.reread(consent{})
+		require.Equal(t, has, f.checkouts(), root)
+	}
+	require.NoError(t, os.WriteFile(admin+"/gitdir", []byte(source+"/.worktrees/new/.git"), 0o644))
+	f.reread(consent{})
+	require.Equal(t, map[string]lease.WorktreeID{".worktrees/a": "a", ".worktrees/new": "x"}, f.checkouts())
+}
+
+// A checkout whose directory is gone has no root any more. Its inode is pinned until that is seen.
+func TestACheckoutThatIsGone(t *testing.T) {
+	f, source := gitFS(t, nil)
+	require.Len(t, f.git.now.Load().roots, 1)
+	require.NoError(t, os.RemoveAll(filepath.Join(source, ".worktrees/a")))
+	f.reread(consent{})
+	require.Empty(t, f.git.now.Load().roots)
+}
+
+// A file that cannot be read just now may be the HEAD of somebody.
+func TestErrorsThatPass(t *testing.T) {
+	for err, is := range map[error]bool{unix.EMFILE: true, unix.ENFILE: true, unix.ENOMEM: true, unix.EIO: true, unix.ENOENT: false, unix.ENOTDIR: false, unix.EFBIG: false, unix.ENXIO: false} {
+		require.Equal(t, is, passing(err), err)
+	}
+	require.False(t, passing(nil))
+}
+
+// The end of one maker does not remove the lock file of another that has got the inode since.
+func TestTheInodeOfALockFileThatIsAnothers(t *testing.T) {
+	f, source := gitFS(t, nil)
+	path := filepath.Join(source, "x.lock")
+	require.NoError(t, os.WriteFile(path, nil, 0o644))
+	var st unix.Stat_t
+	require.NoError(t, unix.Stat(path, &st))
+	dir, err := unix.Open(source, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	require.NoError(t, err)
+	maker, err := gate.MakerOf(gate.Caller{TID: uint32(os.Getpid())}, nil, func() {})
+	require.NoError(t, err)
+	f.git.locks.of[keyOf(&st)] = &lockFile{dir: dir, name: "x.lock", maker: maker}
+	f.git.locks.remove(f, keyOf(&st))
+	require.FileExists(t, path)
+	stranger := gate.Caller{TID: 1}
+	require.NotNil(t, f.git.locks.keeper(keyOf(&st), stranger))
+	require.NoError(t, os.Rename(path, path+".elsewhere")) // behind the mount: the inode is another file's
+	require.Nil(t, f.git.locks.keeper(keyOf(&st), stranger))
+}
+
+// What was judged by the content is judged again before it is done.
+func TestAJudgementThatIsOutOfDate(t *testing.T) {
+	by := judgement{rules: []*layout.Rule{layout.Common}, content: true}
+	again := func(r *layout.Rule) func() ([]*layout.Rule, bool) {
+		return func() ([]*layout.Rule, bool) { return []*layout.Rule{r}, true }
+	}
+	require.True(t, by.still(again(layout.Common)))
+	require.False(t, by.still(again(layout.Fixed)))
+}

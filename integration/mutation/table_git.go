@@ -1,0 +1,112 @@
+package main
+
+import "slices"
+
+// gitMutations remove the parts of rule 9 that keep the checkouts of a git repository apart: who writes to
+// one of them holds its lease, wherever in the repository that lies.
+var gitMutations = slices.Concat(
+	in("gate/layout/git.go", mutation{
+		Rule: 9, What: "whoever takes the lock of a HEAD may write into it",
+		Old: "var headLock = Entry{Change: Common}", New: "var headLock = Entry{Change: Common, Own: Common}",
+		Tests: []string{"TestWhatGuardsAPathOfGit"},
+	}, mutation{
+		Rule: 9, What: "the lease of the main checkout is that of all administrations",
+		Old: "r := guarded(l.LinkedID(name))", New: "r := guarded(l.tree)",
+		Tests: []string{"TestWhatGuardsAPathOfGit"},
+	}, mutation{
+		Rule: 9, What: "branches are everybody's",
+		Old: "return Entry{Change: Common, Own: Heads}", New: "return Entry{Change: Common}",
+		Tests: []string{"TestWhatGuardsAPathOfGit"},
+	}, mutation{
+		Rule: 9, What: "anything may be put in the place of packed-refs",
+		Old: "return slices.Contains(lockedFiles, to) && (from", New: "return slices.Contains(lockedFiles, to) || (from",
+		Tests: []string{"TestReplaces"},
+	}, mutation{
+		Rule: 9, What: "a worktree called as the main checkout has its lease",
+		Old: "err == nil && id != l.tree && len", New: "err == nil && len",
+		Tests: []string{"TestLinkedIDs"},
+	}),
+	in("gate/layout/git_checkout.go", mutation{
+		Rule: 9, What: "a note makes the repository a checkout",
+		Old: "if root == taken || strings", New: "if strings",
+		Tests: []string{"TestWhereNoCheckoutLies"},
+	}, mutation{
+		Rule: 9, What: "a note makes a part of the repository a checkout",
+		Old: "return root != \"\" && (l.git.Common == \"\" || !strings.HasPrefix(root, l.git.Common+\"/\"))", New: "return root != \"\"",
+		Tests: []string{"TestWhereNoCheckoutLies"},
+	}, mutation{
+		Rule: 9, What: "any .git leads to the administration that a note is of",
+		Old: "return path.Join(root, to) == l.AdminOf(name)", New: "return true",
+		Tests: []string{"TestWhatPointsToAnAdministration"},
+	}, mutation{
+		Rule: 9, What: "a branch that is being rebased is nobody's",
+		Old: `"rebase-merge/head-name", `, New: "",
+		Tests: []string{"TestWhoHasABranch"},
+	}, mutation{
+		Rule: 9, What: "anybody moves what a checked out branch stands for",
+		Old: "for range symrefDepth {", New: "for range 1 {",
+		Tests: []string{"TestBranchesThatStandForOthers"},
+	}, mutation{
+		Rule: 9, What: "a link takes the place of a directory of somebody's branch",
+		Old: ` || strings.HasPrefix(used, branch+"/")`, New: "",
+		Tests: []string{"TestDirectoriesOfBranches"},
+	}, mutation{
+		Rule: 9, What: "whoever locks a branch may write its next value",
+		Old: "		rel = strings.TrimSuffix(rel, lockSuffix)\n", New: "",
+		Tests: []string{"TestLocksOfBranches"},
+	}, mutation{
+		Rule: 9, What: "the repository may get another name",
+		Old: "	if rel == l.git.Common || rel == l.git.Main {\n", New: "	if false {\n",
+		Tests: []string{"TestDirectoriesThatNeverMove"},
+	}, mutation{
+		Rule: 9, What: "a yarn.lock below hooks goes with the process that made it",
+		Old: `!slices.Contains(parts, "hooks") && `, New: "",
+		Tests: []string{"TestWhereGitMakesLocks"},
+	}),
+	in("gate/layout/git_compact.go", mutation{
+		Rule: 9, What: "a log may be tidied into another one",
+		Old: "			if bytes.Equal(bytes", New: "			if true || bytes.Equal(bytes",
+		Tests: []string{"TestOnlyExpires"},
+	}, mutation{
+		Rule: 9, What: "a ref may be twice in packed-refs",
+		Old: "bytes.Compare(last, ref) < 0", New: "true",
+		Tests: []string{"TestCanonicalPackedRefs"},
+	}),
+	in("fusefs/git_notes.go", mutation{
+		Rule: 9, What: "a note takes another's checkout",
+		Old: "		return was.id == id\n", New: "		return true\n",
+		Tests: []string{"TestWhatANoteGives"},
+	}, mutation{
+		Rule: 9, What: "a note takes a directory that has something in it",
+		Old: " && f.isEmpty(at.fd) ||", New: " ||",
+		Tests: []string{"TestWhatANoteGives"},
+	}, mutation{
+		Rule: 9, What: "a note takes any empty directory",
+		Old: "old.layout.IsPlace(parentOf(at.root)) && f", New: "f",
+		Tests: []string{"TestWhatANoteGives"},
+	}),
+	in("fusefs/git.go", mutation{
+		Rule: 9, What: "a checkout stays known by an inode that is another directory's",
+		Old: " || st.Nlink == 0 {", New: " {",
+		Tests: []string{"TestACheckoutThatIsGone"},
+	}),
+	in("fusefs/git_rules.go", mutation{
+		Rule: 9, What: "a branch is nobody's while its HEAD cannot be read",
+		Old: "[]error{unix.EMFILE, ", New: "[]error{",
+		Tests: []string{"TestErrorsThatPass"},
+	}),
+	in("fusefs/git_lockfiles.go", mutation{
+		Rule: 9, What: "the end of a maker removes the lock file of another",
+		Old: "if was == nil || was.maker.Lives() {", New: "if was == nil {",
+		Tests: []string{"TestTheInodeOfALockFileThatIsAnothers"},
+	}, mutation{
+		Rule: 9, What: "a lock file that is gone keeps others from what has its inode",
+		Old: " || !kept.isAt(k) {", New: " {",
+		Tests: []string{"TestTheInodeOfALockFileThatIsAnothers"},
+	}),
+	in("fusefs/git_change.go", mutation{
+		Rule: 9, What: "what was judged by the content is done when the content is another",
+		Old: "return content && sameRules(j.rules, rules)", New: "return content || sameRules(j.rules, rules)",
+		Tests: []string{"TestAJudgementThatIsOutOfDate"},
+	}),
+)
