@@ -152,7 +152,7 @@ func TestAdoptForAStoppedHolderDoesNotRenew(t *testing.T) {
 	require.Equal(t, b.Deadline, next.fence.grant.Deadline)
 	c.advance(20 * time.Second)
 	next.tick()
-	require.Equal(t, []LossKind{LossExpired}, next.fence.kinds())
+	require.Equal(t, []LossKind{LossPaused}, next.fence.kinds())
 }
 
 // A process that still holds the gate may still write: the dead daemon's last thread, or a taker.

@@ -167,6 +167,9 @@ func newRig(t testing.TB, d *Dir, c *fakeClock, change ...func(*KeeperConfig)) *
 	return r
 }
 
+// neverResumes is a keeper whose daemon lets nobody go on after a deadline (rule 16).
+func neverResumes(k *KeeperConfig) { k.Resumes = func() bool { return false } }
+
 func person(name string, pid int) Holder {
 	return Holder{Host: "h", User: name, PID: pid, StartTime: 7, BootID: "b", PIDNamespace: "pid:[1]", Scope: "tree"}
 }

@@ -10,6 +10,7 @@ type taking struct {
 	k       *Keeper
 	holder  Holder
 	resume  bool // a lease that expired here may go on for the same holder
+	unasked bool // the holder was stopped, and goes on by itself (rule 16)
 	head    Head
 	verdict Judgement
 	own     bool          // it goes on from our own expired record
@@ -144,6 +145,9 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 	holder := tk.holder
 	holder.SessionID, holder.Purpose = c.rec.SessionID, c.rec.Purpose
 	h := &holding{claim: c, holder: holder, base: in, deadline: in.boot + p.window(), renewAt: in.boot + p.renewAfter(), open: true}
+	if tk.own && k.lapsed.paused {
+		h.first = k.lapsed.since()
+	}
 	_, err := c.successorAnywhere() // a foreign view may have let somebody claim further up
 	if err == nil {
 		err = k.gate.downgrade()
@@ -158,11 +162,17 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 		tk.undo(c)
 		return Grant{}, err
 	}
+	if tk.own {
+		k.lapsed.paused = false // it goes on
+	}
 	k.forgetLapsed()
 	k.cur = h
 	g := h.grant()
 	k.shown.set(&g)
 	k.cfg.Fence.Open(g)
+	if tk.kind() == EventResume {
+		_ = k.tell.now(Event{Kind: EventResume, Token: g.Token, Previous: tk.head.Token, Holder: holder, Reason: tk.reason()})
+	}
 	if kind := tk.kind(); kind == EventAcquire {
 		e := Event{Kind: kind, Token: g.Token, Previous: tk.head.Token, Holder: holder, Reason: tk.reason()}
 		if holder.Auto {
@@ -231,6 +241,8 @@ func (tk *taking) kind() EventKind {
 		return EventHandover
 	case tk.verdict.State == Stealable && !tk.own:
 		return EventSteal
+	case tk.own && tk.unasked:
+		return EventResume
 	}
 	return EventAcquire
 }
@@ -250,7 +262,7 @@ func (tk *taking) reason() string {
 func (tk *taking) auditSteal() error {
 	e := Event{Kind: tk.kind(), Token: tk.head.Token + 1, Previous: tk.head.Token, Holder: tk.holder, Reason: tk.reason()}
 	switch e.Kind {
-	case EventAcquire:
+	case EventAcquire, EventResume:
 		return nil
 	case EventHandover:
 		e.From = tk.head.Record.Holder()
