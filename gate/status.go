@@ -69,6 +69,9 @@ func (s *Status) ofEpoch(e *epoch, now time.Duration) {
 	s.HolderID, s.HolderScope = e.holder().ID(), e.holder().Scope
 	s.Purpose, s.Auto = e.holder().Purpose, e.holder().Auto
 	s.WriteHandles = e.handles.Load()
+	if why := e.wentOn(); why != "" {
+		s.Detail = why
+	}
 	if left := time.Duration(e.deadline.Load()) - now; left > 0 {
 		s.TimeLeftMS = left.Milliseconds()
 	}

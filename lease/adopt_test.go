@@ -150,8 +150,7 @@ func TestAdoptForAStoppedHolderDoesNotRenew(t *testing.T) {
 	next.tick()
 	require.True(t, next.fence.passes())
 	require.Equal(t, b.Deadline, next.fence.grant.Deadline)
-	c.advance(20 * time.Second)
-	next.tick()
+	stopInTime(next)
 	require.Equal(t, []LossKind{LossPaused}, next.fence.kinds())
 }
 

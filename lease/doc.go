@@ -114,10 +114,11 @@
 //  16. Going on, after a pause (suspend, a debugger, a stopped daemon), on a file system of this kernel. If the deadline comes under an
 //     open fence, LOCK_SH was held all the time, so nobody has taken the lease. If the holder lives, the keeper closes and drains,
 //     looks for a successor, and claims the next token for the same holder (rule 2 without the gate, as in rule 13). Nothing passes
-//     from the deadline until the fence opens again. If the holder is stopped, or another keeper follows or followed, the keeper
-//     loses (rule 9), and others may take the lease. When the holder is resumed, its keeper takes the lease as any taker does
-//     (rules 2 to 4), if the own claim is still the head. In both cases nobody was in between, so what the holder opened under the
-//     earlier tokens goes on. If a renewal had failed, or the lease was offered, or any of this fails, the lease is lost (rule 9).
+//     from the deadline until the fence opens again. If the holder alone is stopped, its keeper closes a little before the deadline
+//     (rule 9), and others may take the lease. When the holder is resumed, its keeper takes the lease as any taker does (rules 2 to
+//     4), if the own claim is still the head. So it does if another keeper followed, for LOCK_SH says nothing about that one's
+//     fence. In each case nobody was in between, so what the holder opened under the earlier tokens goes on. If a renewal had failed,
+//     or the lease was offered, or any of this fails, the lease is lost (rule 9).
 //
 // # Where each rule stands
 //

@@ -167,6 +167,13 @@ func newRig(t testing.TB, d *Dir, c *fakeClock, change ...func(*KeeperConfig)) *
 	return r
 }
 
+// stopInTime is a holder that is stopped while its keeper runs, up to the end of its lease.
+func stopInTime(r *rig) {
+	r.live = Stopped
+	r.clock.advance(r.cur.deadline - r.cfg.Policy.pauseLead() - r.clock.Boot())
+	r.tick()
+}
+
 // neverResumes is a keeper whose daemon lets nobody go on after a deadline (rule 16).
 func neverResumes(k *KeeperConfig) { k.Resumes = func() bool { return false } }
 

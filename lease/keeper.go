@@ -98,6 +98,7 @@ type holding struct {
 
 	first  Token // of this holder without anybody in between (rule 16); 0: its own
 	joined bool  // another keeper has or had it, too (Join, Follow), so our LOCK_SH says nothing about that one's fence
+	spared bool  // the holder went on although it was stopped
 	paused bool  // only of lapsed: the holder goes on by itself when it is resumed
 }
 

@@ -120,6 +120,7 @@ func (k *Keeper) stepRenew(h *holding, live Liveness) {
 		if h.err == nil {
 			h.err = k.store.refuse(ClassLockExpired, "the holder is stopped, so its lease is not renewed", "resume the holder", nil, nil)
 		}
+		k.pauseStopped(h, now)
 	default:
 		_ = k.renewOrClose()
 	}

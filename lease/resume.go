@@ -13,13 +13,23 @@ func (k *Keeper) lapse(why error) error {
 		return k.expire(why)
 	}
 	r := resumption{k: k, old: k.cur}
+	late := k.cfg.Clock.Boot() >= k.cur.deadline // this keeper was paused, too
 	switch live := k.cfg.Liveness(k.cur.holder); {
 	case live == Gone:
 		return k.expire(why)
-	case live == Stopped || k.cur.joined:
+	case live == Stopped && (!late || k.cur.spared), k.cur.joined:
 		return r.wait(why)
+	default:
+		return r.goOn(live == Stopped)
 	}
-	return r.goOn()
+}
+
+// pauseStopped ends the epoch of a holder that is stopped, a little before its deadline: what it has stored through mappings is
+// written back before, so nothing is missing if it goes on.
+func (k *Keeper) pauseStopped(h *holding, now time.Duration) {
+	if k.resumable(h) && now >= h.deadline-k.cfg.Policy.pauseLead() {
+		_ = resumption{k: k, old: h}.wait(h.err)
+	}
 }
 
 // resumable is whether the holder of h may go on after its deadline. The store must be of this kernel, and its fence must have had
@@ -40,7 +50,9 @@ type resumption struct {
 // goOn claims the next token for the same holder under the LOCK_SH that the old epoch has had all the time. So nobody can be between
 // its second look and its view (rule 4), and the old epoch drains before the link. Nothing enters from the deadline until the fence
 // opens again. If any of this fails, the lease is lost like any (rule 9).
-func (r resumption) goOn() error {
+//
+// stopped: the holder is stopped still, and this keeper was paused, too. It goes on once, until the next deadline.
+func (r resumption) goOn(stopped bool) error {
 	k, old := r.k, r.old
 	if err := k.gate.intact(); err != nil {
 		return k.expire(err)
@@ -57,7 +69,7 @@ func (r resumption) goOn() error {
 		}
 		return k.expire(err)
 	}
-	if err := r.open(c, t0); err != nil {
+	if err := r.open(c, t0, stopped); err != nil {
 		return k.expire(err)
 	}
 	return nil
@@ -90,11 +102,12 @@ func (r resumption) claim() (c *claim, t0 instant, err error) {
 }
 
 // open opens the fence under the new claim. On failure that is released, and the old one is held still.
-func (r resumption) open(c *claim, t0 instant) error {
+func (r resumption) open(c *claim, t0 instant, spared bool) error {
 	k, old, p := r.k, r.old, r.k.cfg.Policy
 	h := old.holder
 	h.SessionID, h.Purpose = c.rec.SessionID, c.rec.Purpose
-	next := &holding{claim: c, holder: h, base: t0, deadline: t0.boot + p.window(), renewAt: t0.boot + p.renewAfter(), open: true, first: old.since()}
+	next := &holding{claim: c, holder: h, base: t0, deadline: t0.boot + p.window(), renewAt: t0.boot + p.renewAfter(), open: true,
+		first: old.since(), spared: spared}
 	err := c.publish()
 	if err == nil {
 		_, err = c.successorAnywhere() // a foreign view may have let somebody claim further up

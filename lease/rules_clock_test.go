@@ -256,7 +256,7 @@ func TestARenewalThatEndsAfterTheOldDeadlineDoesNotCount(t *testing.T) {
 // Rule 9. The drain takes time, so it must begin before the deadline.
 func TestTheCloseBeginsShortlyBeforeTheDeadline(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
-	a := newRig(t, d, c)
+	a := newRig(t, d, c, neverResumes)
 	a.live = Stopped
 	a.must(t, ann)
 	lead := DefaultPolicy().closeLead()
@@ -266,5 +266,23 @@ func TestTheCloseBeginsShortlyBeforeTheDeadline(t *testing.T) {
 	require.True(t, a.fence.isOpen())
 	c.advance(1)
 	a.tick()
+	require.Equal(t, []LossKind{LossExpired}, a.fence.kinds())
+}
+
+// Rules 9 and 16. A holder that is stopped and may go on is closed earlier: its stores through mappings are written back meanwhile.
+func TestAStoppedHolderIsClosedInTimeToWriteItsPagesBack(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	a.must(t, ann)
+	a.live = Stopped
+	lead := DefaultPolicy().pauseLead()
+	require.Greater(t, lead, DefaultPolicy().closeLead())
+	c.advance(20*time.Second - lead - a.cfg.Tick)
+	a.tick()
+	require.True(t, a.fence.isOpen())
+	a.fence.onClose = func(Loss) { require.True(t, a.fence.passes(), "what is written back passes") }
+	c.advance(a.cfg.Tick)
+	a.tick()
 	require.Equal(t, []LossKind{LossPaused}, a.fence.kinds())
+	a.fence.onClose = nil
 }

@@ -19,7 +19,7 @@ func TestALossIsReportedAfterTheDrain(t *testing.T) {
 			a.clock.advance(20 * time.Second)
 			a.tick()
 		},
-		"paused":       func(a *rig) { a.live = Stopped; a.clock.advance(20 * time.Second); a.tick() },
+		"paused":       stopInTime,
 		"renew failed": func(a *rig) { a.clock.stepWall(time.Minute); _, err := a.Renew(bg); require.Error(t, err) },
 	} {
 		t.Run(name, func(t *testing.T) {
