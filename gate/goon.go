@@ -184,6 +184,14 @@ func (g *Guard) handleGoesOn(r Request, was *epoch) bool {
 	return e != nil && e.covers(r.Epoch) && g.waitToGoOn(r, e)
 }
 
+// WentOn is the sentence about a holder that went on after a pause, "" if none does.
+func (g *Guard) WentOn() string {
+	if e := g.open.Load(); e != nil {
+		return e.wentOn()
+	}
+	return ""
+}
+
 // wentOn is the sentence about a holder that went on after a pause, "" about another.
 func (e *epoch) wentOn() string {
 	if e.since == e.id.number {

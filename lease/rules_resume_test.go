@@ -216,6 +216,7 @@ func TestAStoppedHolderGoesOnWhenItIsResumed(t *testing.T) {
 	require.True(t, held && a.fence.passes())
 	require.EqualValues(t, []Token{2, 1}, []Token{g.Token, g.Since})
 	require.Equal(t, []string{"acquire", "expire", "resume"}, a.events())
+	require.Contains(t, a.log[2].Reason, "goes on after a pause: its lease had ended 9h59m")
 	require.Equal(t, []LossKind{LossPaused}, a.fence.kinds())
 }
 

@@ -16,6 +16,7 @@ type taking struct {
 	own     bool          // it goes on from our own expired record
 	offered bool          // its holder has offered it to us (rule 14)
 	looked  time.Duration // boot time before the last look
+	late    time.Duration // of an own lease: how long its deadline had passed then
 }
 
 // look decides by rules 5 to 7. The second call is under the gate. If the record changed between the two, the clocks are wrong.
@@ -37,7 +38,7 @@ func (tk *taking) look() error {
 		tk.offered = true
 		return nil
 	case tk.resume && tk.isOwn(h):
-		tk.own = true
+		tk.own, tk.late = true, now.boot-k.lapsed.deadline
 		return nil
 	case !offered && before.Token == h.Token && before.Record != nil && before.Sum != h.Sum:
 		return k.store.conflict(h, Judgement{State: Skewed, Reason: "its record changed after its lease had ended by this host's clock"})
@@ -250,6 +251,9 @@ func (tk *taking) kind() EventKind {
 func (tk *taking) reason() string {
 	if tk.offered {
 		return "its holder offered it to this host"
+	}
+	if tk.own && tk.unasked {
+		return resumed(tk.late)
 	}
 	if tk.own {
 		return "the same holder goes on after its lease ended; nobody had taken it"

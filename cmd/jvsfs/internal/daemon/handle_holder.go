@@ -113,6 +113,9 @@ func (d *leaseOps) aboutHead(w *worktree, f *api.Failure) *api.Failure {
 
 func (d *leaseOps) answerLockStatus(w *worktree, s *session, req api.LookAtLock) (api.Response, error) {
 	head, j := w.keeper.Observe()
+	if why := w.guard.WentOn(); why != "" && j.State == lease.Held {
+		j.Reason = why
+	}
 	st, err := api.LockStatusOf(w.id, head, j, s.peer.UID)
 	if req.Explicit && head.Record != nil && err == nil {
 		member := j.State != lease.Free && d.namesHolder(s, req.Process, head.Record.Holder())
