@@ -195,8 +195,8 @@ func (r *rig) must(t testing.TB, h Holder) Grant {
 
 func (r *rig) tick() { // what Run does at a wake-up
 	if r.enter(context.Background(), 0) == nil {
+		defer r.leave()
 		r.step()
-		r.leave()
 	}
 }
 

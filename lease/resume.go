@@ -170,9 +170,10 @@ func (k *Keeper) stepPaused() {
 // claim is the head under LOCK_EX proves that nobody has had the lease meanwhile.
 func (tk *taking) goOn() error {
 	k := tk.k
-	if err := tk.look(); err != nil || !tk.own {
+	if err := tk.look(); err != nil {
 		return err
 	}
+	k.cfg.Pause("acquire.before_gate")
 	if err := k.gate.exclusive(context.Background(), min(k.cfg.Tick, k.cfg.GateWait)); err != nil {
 		return err
 	}

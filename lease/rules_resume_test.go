@@ -311,6 +311,25 @@ func TestAStoppedHolderWaitsForATaker(t *testing.T) {
 	}
 }
 
+// Somebody took the lease, and gave it back at once, while the holder was about to go on.
+func TestAStoppedHolderTakesNothingThatAnotherHasHad(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a, b := newRig(t, d, c), newRig(t, d, c)
+	a.must(t, ann)
+	stopInTime(a)
+	c.advance(slept)
+	a.live = Alive
+	a.once("acquire.before_gate", func() {
+		b.must(t, bob)
+		require.NoError(t, b.Release(bg, LossReleased))
+	})
+	a.tick()
+	_, held := a.Held()
+	require.False(t, held)
+	a.tick()
+	require.Equal(t, []LossKind{LossPaused, LossSuperseded}, a.fence.kinds())
+}
+
 // Two keepers of one lease (rule 4): only LOCK_EX proves that the other's fence has drained.
 func TestALeaseOfTwoKeepersGoesOnWhenTheOtherHasDrained(t *testing.T) {
 	d, c := testDir(t), newFakeClock()

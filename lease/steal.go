@@ -32,6 +32,8 @@ func (tk *taking) look() error {
 		return k.store.asError(h.Unreadable)
 	case h.Token >= mostToken:
 		return k.store.refuse(ClassRecordUnreadable, "the fencing tokens are used up", nextOutOfBounds, h.Record, nil)
+	case tk.unasked && !tk.isOwn(h):
+		return k.store.conflict(h, j)
 	case j.State == Free:
 		return nil
 	case j.State == Held && !h.Foreign && h.Record.offers(now.wall, tk.holder):

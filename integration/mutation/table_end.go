@@ -193,7 +193,7 @@ var stealing = slices.Concat(
 	}),
 	in("lease/steal.go", mutation{
 		Rule: 12, What: "a steal happens without its audit event",
-		Old: "	case EventAcquire:\n		return nil\n", New: "	case EventAcquire, EventSteal:\n		return nil\n",
+		Old: "	case EventAcquire, EventResume:\n		return nil\n", New: "	case EventAcquire, EventResume, EventSteal:\n		return nil\n",
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens"},
 	}, mutation{
 		Rule: 12, What: "a steal happens though its audit failed",
@@ -304,7 +304,7 @@ var handingOver = slices.Concat(
 		Tests: []string{"TestAHandoverThatLosesTheRaceForTheToken"},
 	}, mutation{
 		Rule: 13, What: "the new epoch opens over the old one",
-		Old: "	k.cfg.Fence.Close(Loss{Kind: LossHandedOver, Token: cur.token(), Holder: cur.holder})\n", New: "",
+		Old: "	k.cfg.Fence.Close(cur.loss(LossHandedOver, nil))\n", New: "",
 		Tests: []string{"TestAHandoverGivesTheNextToken", "TestAHandoverKeepsTheGate"},
 	}),
 	in("lease/offer.go", mutation{
