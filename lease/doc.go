@@ -117,8 +117,8 @@
 //     from the deadline until the fence opens again. If the holder alone is stopped, its keeper closes a little before the deadline
 //     (rule 9), and others may take the lease. When the holder is resumed, its keeper takes the lease as any taker does (rules 2 to
 //     4), if the own claim is still the head. So it does if another keeper followed, for LOCK_SH says nothing about that one's
-//     fence. In each case nobody was in between, so what the holder opened under the earlier tokens goes on. If a renewal had failed,
-//     or the lease was offered, or any of this fails, the lease is lost (rule 9).
+//     fence. In each case nobody was in between, so what the holder opened under the earlier tokens goes on. The audit event comes
+//     first: no event, no going on. If a renewal had failed, or the lease was offered, or any of this fails, the lease is lost (rule 9).
 //
 // # Where each rule stands
 //

@@ -15,7 +15,7 @@ type KeeperConfig struct {
 	Fence    Fence                 // nil: none
 	Liveness func(Holder) Liveness // nil: always Alive
 	Idle     func(Holder) bool     // for Auto leases: true releases the lease. nil: never
-	Audit    func(Event) error     // nil: none. If it fails for a steal or a handover, that does not happen; other errors change nothing
+	Audit    func(Event) error     // nil: none. If it fails for a steal, a handover or a resume, that does not happen; other errors change nothing
 	AuditAll func([]Event) error   // Audit for several events, none of them a steal. nil: one after the other
 	Tick     time.Duration         // how often Run looks at the holder and for a successor; default min(RenewInterval/4, 200ms), at least 10ms
 	GateWait time.Duration         // bound of each wait for the gate; default 2s

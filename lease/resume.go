@@ -86,6 +86,11 @@ func (r resumption) claim() (c *claim, t0 instant, err error) {
 	if err != nil {
 		return nil, t0, err
 	}
+	event := Event{Kind: EventResume, Token: c.rec.FencingToken, Previous: old.token(), Holder: old.holder, Reason: resumed(t0.boot - old.deadline)}
+	if err := k.tell.now(event); err != nil {
+		c.discard()
+		return nil, t0, k.store.refuse(ClassAuditFailed, "that the holder goes on could not be audited, so it does not", "repair the audit log", nil, err)
+	}
 	k.cfg.Pause("resume.before_link")
 	claiming(c.rec)
 	won, err := c.link()
@@ -125,7 +130,6 @@ func (r resumption) open(c *claim, t0 instant, spared bool) error {
 	g := next.grant()
 	k.shown.set(&g)
 	k.cfg.Fence.Open(g)
-	_ = k.tell.now(Event{Kind: EventResume, Token: g.Token, Previous: old.token(), Holder: h, Reason: resumed(t0.boot - old.deadline)})
 	k.wake.poke()
 	return nil
 }

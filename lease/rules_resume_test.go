@@ -52,6 +52,34 @@ func TestAPausedHolderGoesOnUnderTheNextToken(t *testing.T) {
 
 func auto(h Holder) Holder { h.Auto = true; return h }
 
+// Rule 16. The event comes first: no event, no going on.
+func TestAHolderGoesOnOnlyWithItsAuditEvent(t *testing.T) {
+	for _, stopped := range []bool{false, true} {
+		d, c := testDir(t), newFakeClock()
+		a := newRig(t, d, c, func(k *KeeperConfig) {
+			audit := k.Audit
+			k.Audit = func(e Event) error {
+				if e.Kind == EventResume {
+					require.False(t, exists(t, d, claim2))
+					return errors.New("disk full")
+				}
+				return audit(e)
+			}
+		})
+		a.must(t, ann)
+		if stopped {
+			stopInTime(a)
+			a.live = Alive
+		}
+		c.advance(slept)
+		a.tick()
+		require.False(t, a.fence.isOpen())
+		require.False(t, exists(t, d, claim2))
+		require.Equal(t, []string{"acquire", "expire"}, a.events())
+		require.Equal(t, stopped, a.paused(), "a holder that was stopped is tried again")
+	}
+}
+
 // Rule 16. The fence is closed and has drained before the next token exists, and LOCK_SH is ours all the time.
 func TestAResumedEpochDrainsBeforeTheNextClaim(t *testing.T) {
 	d, c := testDir(t), newFakeClock()

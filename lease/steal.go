@@ -173,9 +173,6 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 	g := h.grant()
 	k.shown.set(&g)
 	k.cfg.Fence.Open(g)
-	if tk.kind() == EventResume {
-		_ = k.tell.now(Event{Kind: EventResume, Token: g.Token, Previous: tk.head.Token, Holder: holder, Reason: tk.reason()})
-	}
 	if kind := tk.kind(); kind == EventAcquire {
 		e := Event{Kind: kind, Token: g.Token, Previous: tk.head.Token, Holder: holder, Reason: tk.reason()}
 		if holder.Auto {
@@ -268,8 +265,9 @@ func (tk *taking) reason() string {
 func (tk *taking) auditSteal() error {
 	e := Event{Kind: tk.kind(), Token: tk.head.Token + 1, Previous: tk.head.Token, Holder: tk.holder, Reason: tk.reason()}
 	switch e.Kind {
-	case EventAcquire, EventResume:
+	case EventAcquire:
 		return nil
+	case EventResume: // so is what goes on
 	case EventHandover:
 		e.From = tk.head.Record.Holder()
 	default:

@@ -193,7 +193,7 @@ var stealing = slices.Concat(
 	}),
 	in("lease/steal.go", mutation{
 		Rule: 12, What: "a steal happens without its audit event",
-		Old: "	case EventAcquire, EventResume:\n		return nil\n", New: "	case EventAcquire, EventResume, EventSteal:\n		return nil\n",
+		Old: "	case EventAcquire:\n		return nil\n", New: "	case EventAcquire, EventSteal:\n		return nil\n",
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens"},
 	}, mutation{
 		Rule: 12, What: "a steal happens though its audit failed",

@@ -33,6 +33,10 @@ var goOnMutations = slices.Concat(
 		Old: "	k.cfg.Fence.Close(old.loss(LossResumed, nil))\n", New: "	defer k.cfg.Fence.Close(old.loss(LossResumed, nil))\n",
 		Tests: []string{"TestAResumedEpochDrainsBeforeTheNextClaim"},
 	}, mutation{
+		Rule: 16, What: "a holder goes on without an audit event",
+		Old: "	if err := k.tell.now(event); err != nil {\n", New: "	if err := k.tell.now(event); err != nil && false {\n",
+		Tests: []string{"TestAHolderGoesOnOnlyWithItsAuditEvent"},
+	}, mutation{
 		Rule: 16, What: "whether the claim was won is not asked",
 		Old: "	if err == nil && !won {\n", New: "	if err == nil && !won && false {\n",
 		Tests: []string{"TestAPausedHolderWithoutProofLosesItsLease"},

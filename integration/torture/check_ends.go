@@ -19,7 +19,7 @@ func (c *checker) checkFiles() {
 		found[r.Name()] = f
 		one := c.landed(r, -1)
 		for _, b := range c.begin {
-			if b.Token > r.Token && f.Born > b.Wall && !c.observed(one) {
+			if c.first(b.Token) > c.first(r.Token) && f.Born > b.Wall && !c.observed(one) {
 				c.stale(one, -1, "a file was made "+time.Duration(f.Born-b.Wall).String()+" after the grant of a newer token")
 				break
 			}

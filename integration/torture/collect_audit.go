@@ -30,7 +30,7 @@ func (h *history) collectAudit() error {
 		return err
 	}
 	for _, t := range h.trees {
-		t.Steals, t.Passed = map[uint64]bool{}, map[uint64]bool{}
+		t.Steals, t.Passed, t.WentOn = map[uint64]bool{}, map[uint64]bool{}, map[uint64]bool{}
 	}
 	prev := ""
 	for i, text := range bytes.Split(bytes.TrimSuffix(b, []byte("\n")), []byte("\n")) {
@@ -48,6 +48,8 @@ func (h *history) collectAudit() error {
 			t.Steals[line.Details.Token] = true
 		case line.Type == "lock_handover":
 			t.Passed[line.Details.Token] = true
+		case line.Type == "lock_resume":
+			t.WentOn[line.Details.Token] = true
 		}
 	}
 	return nil
