@@ -21,7 +21,8 @@ func check(e evidence) ([]finding, tally) {
 	for _, one := range e.Calls {
 		c.byID[one.id()] = one
 	}
-	c.settle()
+	c.WentOn.settle(c.Log)
+	c.Resumed = len(c.WentOn)
 	c.checkLog()
 	c.checkChanges()
 	c.checkSlots()
@@ -30,24 +31,6 @@ func check(e evidence) ([]finding, tally) {
 	c.checkSteals()
 	c.checkHolders()
 	return c.bad, c.tally
-}
-
-// settle keeps of the holders that went on those who did: the event comes first, and then another may have won the token. Only those
-// may write on under their earlier tokens.
-func (c *checker) settle() {
-	granted := map[uint64]plan.Record{}
-	for _, r := range c.Log {
-		if r.Kind == plan.KindBegin {
-			granted[r.Token] = r
-		}
-	}
-	for t := range c.WentOn {
-		before, known := granted[t-1]
-		if now, won := granted[t]; !known || !won || !sameHolder(before, now) {
-			delete(c.WentOn, t)
-		}
-	}
-	c.Resumed = len(c.WentOn)
 }
 
 func (c *checker) find(kind string, line int, format string, args ...any) {

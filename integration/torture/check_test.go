@@ -319,8 +319,10 @@ func TestCheck(t *testing.T) {
 			Log:   []plan.Record{begin(1, 0, ann), wrote(1, 0, ann, 1), wrote(foreignBase+1, 10, bob, 1)},
 			Calls: []*call{called('a', 1, 0, ann, 1, "ok")}, Claims: []uint64{1},
 		}},
-		"a claim is missing":      {e: evidence{Claims: []uint64{1, 3}}, want: []string{badClaims}},
-		"a grant without a claim": {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(2, 1, bob)}, Claims: []uint64{1}}, want: []string{badClaims}},
+		"other records had higher tokens":                     {e: evidence{Claims: []uint64{1, 5, 6, 7}, Raised: 5}},
+		"other records had higher tokens, a claim is missing": {e: evidence{Claims: []uint64{1, 5, 6, 9, 10, 11, 12, 13}, Raised: 5}, want: []string{badClaims}},
+		"a claim is missing":                                  {e: evidence{Claims: []uint64{1, 3}}, want: []string{badClaims}},
+		"a grant without a claim":                             {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(2, 1, bob)}, Claims: []uint64{1}}, want: []string{badClaims}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad, _ := check(c.e)

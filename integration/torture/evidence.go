@@ -100,7 +100,8 @@ type evidence struct {
 	Left    map[uint64]bool   // claims that are whole and were never given back
 	Steals  map[uint64]bool   // tokens that the audit log calls stolen
 	Passed  map[uint64]bool   // tokens that the audit log calls handed over
-	WentOn  map[uint64]bool   // tokens under which by the audit log the holder of the one before goes on
+	WentOn  wentOn            // by the audit log
+	Raised  uint64            // the highest token of other records of the same files: these go on above it
 	Given   map[uint64]uint64 // tokens that were handed over, or taken when offered, by the next one: so the former holder was told
 	Loose   []span            // when mounts observed
 	// Strangers are processes, by host and pid, of users who may not write.
@@ -109,14 +110,6 @@ type evidence struct {
 	// being stale. A write that took longer may land stale if it is not acknowledged. 0: no write may land
 	// stale, however long it takes.
 	Late time.Duration
-}
-
-// first is the first token of a holder that went on under t. What was opened under any of them goes on.
-func (e *evidence) first(t uint64) uint64 {
-	for e.WentOn[t] {
-		t--
-	}
-	return t
 }
 
 // span is a time in which a host's mount observed: what a call there did may land whoever holds. End 0: it did not end.
