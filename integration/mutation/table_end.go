@@ -73,7 +73,7 @@ var losing = slices.Concat(
 	}, mutation{
 		Rule: 9, What: "the epoch is not closed at its deadline",
 		Old: "	return boot >= k.cur.deadline-k.cfg.Policy.closeLead()\n", New: "	return boot >= k.cur.deadline+time.Hour\n",
-		Tests: []string{"TestStoppedIsNotRenewedGoneReleases"},
+		Tests: []string{"TestTheCloseBeginsShortlyBeforeTheDeadline"},
 	}, mutation{
 		Rule: 9, What: "the close begins at the deadline, when it should be over",
 		Old: "	return boot >= k.cur.deadline-k.cfg.Policy.closeLead()\n", New: "	return boot >= k.cur.deadline\n",

@@ -34,7 +34,6 @@ var mutants = []mutant{
 	{"no_hold_offer", "c", nil, noFreeze, "admitted.Write", []string{opOffer}, "an offer does not wait for what is in flight"},
 	{"no_switch", "a", nil, noSwitch, "admitted.Write", []string{opSwitch}, "a stricter mode does not wait for what is in flight"},
 	{"old_handles", "a", nil, oldHandles, "", nil, "what was opened under a lost lease goes on under the holder's next one"},
-	{"go_on_unlocked", "a", nil, goOnUnlocked, "renew.", nil, "a holder goes on after its deadline though it had let the gate's lock go"},
 	{"no_permission", "a", nil, noPermission, "", []string{opStranger}, "who may not write may take the lease by a chown of nothing"},
 }
 

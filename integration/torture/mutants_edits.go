@@ -77,9 +77,6 @@ var noFreeze = []edit{{"gate/epoch_freeze.go",
 // oldHandles lets what was opened before anybody else held go on, too.
 var oldHandles = []edit{{"gate/goon.go", "&& e.since <= id.number && id.number < e.id.number", "&& id.number < e.id.number"}}
 
-// goOnUnlocked lets a holder go on whose interrupted epoch has dropped its LOCK_SH, and looks for nobody.
-var goOnUnlocked = []edit{{"lease/resume.go", "k.following == nil && h.open && h.offer == nil", "k.following == nil && h.offer == nil"}}
-
 var noSwitch = []edit{{"gate/enforcement.go",
 	"	waiting := s.former()\n",
 	"	waiting := s.former()\n	if true {\n		return nil\n	}\n"}}
