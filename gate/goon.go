@@ -32,6 +32,17 @@ func (e *epoch) ofGrant(gr lease.Grant) {
 	}
 }
 
+// follow leaves out what does not go on: what was opened before stores through mappings were dropped.
+func (e *epoch) follow(last *epoch) {
+	switch {
+	case last == nil || !e.covers(last.id):
+	case last.unsaved:
+		e.since = e.id.number
+	default:
+		e.since = max(e.since, last.since)
+	}
+}
+
 // pause ends the open epoch of a holder that is about to go on. It returns when nothing is in
 // flight. The kernel's caches stay, because nobody else has written. Open or Close follows.
 func (g *Guard) pause(l lease.Loss) {

@@ -143,9 +143,7 @@ func (g *Guard) Open(gr lease.Grant) {
 	e.look = gr.Late
 	e.ofGrant(gr)
 	e.life = watchLife(gr.Holder, g.cfg.Resolver, g.cfg.Ends, g.keeper.Look)
-	if last := g.last.Load(); last != nil && last.unsaved {
-		e.since = e.id.number
-	}
+	e.follow(g.last.Load())
 	if last := g.last.Swap(e); last != nil && e.covers(last.id) {
 		e.handles = last.handles // a renewal failed and then succeeded, or the holder was paused: the open files are the same
 	}

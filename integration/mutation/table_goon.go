@@ -108,6 +108,10 @@ var goOnMutations = slices.Concat(
 		Rule: 16, What: "what it has open goes on though stores through mappings were dropped",
 		Old: "e.unsaved = e.over(now) || g.yield(ctx) != nil || e.over(g.cfg.Clock.Boot())", New: "_ = g.yield(ctx)",
 		Tests: []string{"TestOnlyWhatWasWrittenBackGoesOn"},
+	}, mutation{
+		Rule: 16, What: "what did not go on once goes on with the next pause",
+		Old: "		e.since = max(e.since, last.since)\n", New: "",
+		Tests: []string{"TestOnlyWhatWasWrittenBackGoesOn"},
 	}),
 	in("gate/guard.go", mutation{
 		Rule: 16, What: "the kernel's caches stay though the holder has not gone on",
