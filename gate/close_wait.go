@@ -20,7 +20,7 @@ func (g *Guard) waitForClose(r Request) bool {
 	if over == nil {
 		return true
 	}
-	if !givenBack(kind) && kind != lease.LossHandedOver {
+	if !givenBack(kind) && kind != lease.LossHandedOver && kind != lease.LossResumed {
 		return false
 	}
 	off := make(chan struct{})

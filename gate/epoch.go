@@ -28,6 +28,11 @@ type epoch struct {
 	life     *life                // of the holder; nil without a lease
 	gone     chan struct{}        // closed when the epoch is over and the kernel's caches are dropped
 
+	since   uint64      // the first token of its holder without anybody in between; covers
+	resumes bool        // the holder may go on after the deadline; waitToGoOn
+	unsaved bool        // stores through mappings were dropped
+	inVain  atomic.Bool // somebody has waited for that in vain
+
 	awaited atomic.Pointer[emptiness] // the latest drain
 }
 
@@ -39,7 +44,7 @@ type emptiness struct {
 }
 
 func newEpoch(id Epoch, h lease.Holder, deadline, now time.Duration) *epoch {
-	e := &epoch{id: id, handles: new(atomic.Int64), gone: make(chan struct{})}
+	e := &epoch{id: id, since: id.number, handles: new(atomic.Int64), gone: make(chan struct{})}
 	e.who.Store(&h)
 	e.deadline.Store(int64(deadline))
 	e.last.Store(int64(now))

@@ -78,7 +78,7 @@ func (e *epoch) hasLapsed() bool {
 // after all.
 func (g *Guard) EpochFrozen(id Epoch) bool {
 	e := g.open.Load()
-	return e != nil && e.id == id && e.frozen() != nil
+	return e != nil && e.covers(id) && e.frozen() != nil
 }
 
 // into counts a mutation in. If the epoch is frozen it waits first. It returns why the mutation may

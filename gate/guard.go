@@ -83,6 +83,7 @@ type fence struct {
 	// Under mu.
 	loss    lease.Loss      // why open is nil
 	closing chan struct{}   // set while an epoch is being closed; closed when that is over
+	pausing *epoch          // ended by a deadline; its holder is about to go on
 	turn    context.Context // ends when a close begins; bounds acquiring for a writer
 	endTurn context.CancelFunc
 	freeSeq uint64
@@ -140,15 +141,17 @@ func (g *Guard) Open(gr lease.Grant) {
 	}
 	e := newEpoch(EpochOf(gr.Token), gr.Holder, gr.Deadline, g.cfg.Clock.Boot())
 	e.look = gr.Late
+	e.ofGrant(gr)
 	e.life = watchLife(gr.Holder, g.cfg.Resolver, g.cfg.Ends, g.keeper.Look)
-	if last := g.last.Swap(e); last != nil && last.id == e.id {
-		e.handles = last.handles // a renewal failed and then succeeded: the open files are the same
+	e.follow(g.last.Load())
+	if last := g.last.Swap(e); last != nil && e.covers(last.id) {
+		e.handles = last.handles // a renewal failed and then succeeded, or the holder was paused: the open files are the same
 	}
 	g.members.reset()
-	g.mu.Lock()
-	g.loss = lease.Loss{}
-	g.mu.Unlock()
-	if old := g.open.Swap(e); old != nil {
+	g.begin(gr)
+	old := g.open.Swap(e)
+	g.succeed(e)
+	if old != nil {
 		old.end() // the keeper closes before it opens; this is for a keeper with a bug
 		g.passed(old)
 	}
@@ -166,19 +169,28 @@ func (g *Guard) Extend(t lease.Token, deadline time.Duration) {
 // caches of it are gone. The order is: refuse, drain, drop caches. Then the keeper reports and
 // unlocks the gate lock. Source: lease.Fence.
 func (g *Guard) Close(l lease.Loss) {
+	if l.Kind == lease.LossResumed {
+		g.pause(l)
+		return
+	}
+	if l.Kind == lease.LossPaused {
+		g.save()
+	}
 	// Not while the epoch is frozen: its write-backs wait for the outcome, and only this Close can
 	// be that outcome. Or they are refused.
 	if e := g.open.Load(); givenBack(l.Kind) && (e == nil || e.stopped.Load() == nil) {
 		_ = g.yield(context.Background()) // which does not end
 	}
 	g.mu.Lock()
-	over := make(chan struct{})
+	e, over := g.paused()
+	if e == nil {
+		e, over = g.open.Swap(nil), make(chan struct{})
+	}
 	g.closing = over
 	g.loss = l
 	g.endTurn()
-	e := g.open.Swap(nil)
 	g.mu.Unlock()
-	if l.Kind == lease.LossExpired || l.Kind == lease.LossSuperseded {
+	if l.Kind == lease.LossExpired || l.Kind == lease.LossSuperseded || l.Kind == lease.LossPaused {
 		if e != nil {
 			e.close()
 		}
@@ -224,7 +236,7 @@ func (g *Guard) yield(ctx context.Context) error {
 // revoke remembers a holder that lost its lease against its will.
 func (g *Guard) revoke(l lease.Loss, c *crowd) {
 	switch l.Kind {
-	case lease.LossExpired:
+	case lease.LossExpired, lease.LossPaused:
 		g.revoked.add(revocation{holder: l.Holder, why: reasonRevokedExpired, token: l.Token, crowd: c})
 	case lease.LossSuperseded:
 		g.revoked.add(revocation{holder: l.Holder, why: reasonRevokedStolen, token: l.Token, crowd: c})
@@ -264,7 +276,7 @@ func (g *Guard) HandleOpened(id Epoch) { g.countHandle(id, 1) }
 func (g *Guard) HandleClosed(id Epoch) { g.countHandle(id, -1) }
 
 func (g *Guard) countHandle(id Epoch, by int64) {
-	if e := g.last.Load(); e != nil && e.id == id {
+	if e := g.last.Load(); e != nil && e.covers(id) {
 		e.handles.Add(by)
 		e.last.Store(int64(g.cfg.Clock.Boot()))
 	}

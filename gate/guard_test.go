@@ -129,7 +129,7 @@ func TestNothingIsInFlightAfterClose(t *testing.T) {
 // when the lease is lost.
 func TestOnlyAPeacefulCloseYields(t *testing.T) {
 	for kind, want := range map[lease.LossKind]bool{
-		lease.LossReleased: true, lease.LossIdle: true, lease.LossHolderGone: true,
+		lease.LossReleased: true, lease.LossIdle: true, lease.LossHolderGone: true, lease.LossPaused: true,
 		lease.LossHandedOver: false, lease.LossExpired: false, lease.LossSuperseded: false, lease.LossRenewFailed: false,
 	} {
 		g, k, _ := newTestGuard(t, nil)

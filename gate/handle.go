@@ -30,7 +30,7 @@ func (g *Guard) judgeEpoch(r Request) (Pass, *Refusal) {
 	case r.Epoch == sharedEpoch:
 		return g.enter(r, g.shared, reasonStaleHandle)
 	case r.Epoch.kind == kindLease:
-		return g.enterIf(r, g.open.Load())
+		return g.enterOfLease(r)
 	case r.Epoch.kind != kindFree:
 		return Pass{}, g.refusal(r.Op, reasonStaleHandle, nil)
 	}
@@ -40,8 +40,20 @@ func (g *Guard) judgeEpoch(r Request) (Pass, *Refusal) {
 	return g.enterIf(r, g.free.Load())
 }
 
+// enterOfLease lets a handle in that was opened under a lease. If its holder may go on, it waits for
+// that first.
+func (g *Guard) enterOfLease(r Request) (p Pass, no *Refusal) {
+	for range 4 {
+		e := g.open.Load()
+		if p, no = g.enterIf(r, e); no == nil || no.Reason != reasonExpired && no.Reason != reasonStaleHandle || !g.handleGoesOn(r, e) {
+			break
+		}
+	}
+	return p, no
+}
+
 func (g *Guard) enterIf(r Request, e *epoch) (Pass, *Refusal) {
-	if e != nil && e.id == r.Epoch {
+	if e != nil && e.covers(r.Epoch) {
 		p, no := g.enter(r, e, reasonExpired)
 		if no == nil || !e.isOver() {
 			return p, no
@@ -64,8 +76,8 @@ func (g *Guard) enter(r Request, e *epoch, why Reason) (Pass, *Refusal) {
 	return Pass{}, g.refusal(r.Op, why, e)
 }
 
-// Current reports whether handles of the epoch may write now, or may again if a failed renewal is
-// repeated with success in time.
+// Current reports whether handles of the epoch may write now, or may again: if a failed renewal is
+// repeated with success in time, or their holder is about to go on after a pause.
 func (g *Guard) Current(id Epoch) bool {
 	if id.kind != kindLease {
 		e := g.free.Load()
@@ -73,7 +85,7 @@ func (g *Guard) Current(id Epoch) bool {
 			id == observedEpoch && g.cfg.Enforcement.Mode() == Observing
 	}
 	e := g.open.Load()
-	return e != nil && e.id == id || e == nil && g.renewFailed(id)
+	return e != nil && e.covers(id) || e == nil && (g.renewFailed(id) || g.goesOn(id))
 }
 
 // renewFailed reports whether a failed renewal closed the epoch, so that it may still open again.

@@ -34,6 +34,9 @@ type keeper struct {
 	clock   *clock
 	looks   atomic.Int64
 	past    []lease.Past
+	resumes bool // what its grants say
+	since   lease.Token
+	onLook  func() // called once
 }
 
 func (k *keeper) Observe() (lease.Head, lease.Judgement) {
@@ -65,12 +68,24 @@ func (k *keeper) Past(_, _ lease.Token) ([]lease.Past, error) {
 	return k.past, nil
 }
 
-func (k *keeper) Look() { k.looks.Add(1) }
+func (k *keeper) Look() {
+	k.looks.Add(1)
+	k.mu.Lock()
+	f := k.onLook
+	k.onLook = nil
+	k.mu.Unlock()
+	if f != nil {
+		f()
+	}
+}
 
 func (k *keeper) grant(h lease.Holder) lease.Grant {
 	k.next++
 	k.state = lease.Held
-	g := lease.Grant{Token: k.next, Holder: h, Deadline: k.clock.Boot() + k.lasting}
+	g := lease.Grant{Token: k.next, Since: k.next, Holder: h, Deadline: k.clock.Boot() + k.lasting, Resumes: k.resumes}
+	if k.since != 0 {
+		g.Since = k.since
+	}
 	k.guard.Open(g)
 	return g
 }
@@ -79,6 +94,15 @@ func (k *keeper) grant(h lease.Holder) lease.Grant {
 func (k *keeper) give(h lease.Holder) lease.Token {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	return k.grant(h).Token
+}
+
+// giveSince is give for a holder that has had the lease since an earlier token.
+func (k *keeper) giveSince(since lease.Token, h lease.Holder) lease.Token {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.since = since
+	defer func() { k.since = 0 }()
 	return k.grant(h).Token
 }
 

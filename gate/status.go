@@ -15,6 +15,7 @@ type Status struct {
 	OnFree       OnFree           `json:"on_free"`
 	Scope        Scope            `json:"scope"`
 	Token        lease.Token      `json:"fencing_token"`
+	SinceToken   lease.Token      `json:"since_token,omitempty"` // of a holder that went on after a pause: its first token
 	HolderID     string           `json:"holder_id,omitempty"`
 	HolderScope  string           `json:"holder_scope,omitempty"`
 	Purpose      string           `json:"purpose,omitempty"`
@@ -69,6 +70,9 @@ func (s *Status) ofEpoch(e *epoch, now time.Duration) {
 	s.HolderID, s.HolderScope = e.holder().ID(), e.holder().Scope
 	s.Purpose, s.Auto = e.holder().Purpose, e.holder().Auto
 	s.WriteHandles = e.handles.Load()
+	if why := e.wentOn(); why != "" {
+		s.Detail, s.SinceToken = why, lease.Token(e.since)
+	}
 	if left := time.Duration(e.deadline.Load()) - now; left > 0 {
 		s.TimeLeftMS = left.Milliseconds()
 	}

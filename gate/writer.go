@@ -25,6 +25,9 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 			if why == reasonHeldElsewhere && g.waitForRelease(r) {
 				continue
 			}
+			if g.writerGoesOn(r, id, why) {
+				continue
+			}
 			return Pass{}, g.refusal(r.Op, why, e)
 		case passFree:
 			if f.gone {

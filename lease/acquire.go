@@ -35,7 +35,7 @@ func (k *Keeper) take(ctx context.Context, h Holder, resume bool) (Grant, error)
 			k.wake.poke()
 			return Grant{}, k.store.busy(nil)
 		}
-		_ = k.expire(nil) // the look below says that nobody holds now
+		_ = k.lapse(nil) // what follows sees whether anybody holds now
 	}
 	tk := taking{k: k, holder: h, resume: resume}
 	if tk.passesOn() {
@@ -107,7 +107,7 @@ func (k *Keeper) Replace(ctx context.Context, old Token, h Holder) (Grant, error
 	}
 	defer k.leave()
 	if k.cur != nil && k.expired(k.cfg.Clock.Boot()) {
-		_ = k.expire(nil) // the next line says that nobody holds now
+		_ = k.lapse(nil) // the next lines see whether anybody holds now
 	}
 	if k.cur == nil {
 		return Grant{}, k.store.notHeld()

@@ -13,6 +13,7 @@ import (
 // secret.
 type Saved struct {
 	Token     Token
+	Since     Token // as in [Grant]
 	Nonce     string
 	SessionID string
 	Holder    Holder
@@ -24,7 +25,7 @@ type Saved struct {
 // Save is what to note about g, now.
 func Save(g Grant, c Clock) Saved {
 	in := readClocks(c)
-	return Saved{Token: g.Token, Nonce: g.Record.HolderNonce, SessionID: g.Record.SessionID, Holder: g.Holder,
+	return Saved{Token: g.Token, Since: g.Since, Nonce: g.Record.HolderNonce, SessionID: g.Record.SessionID, Holder: g.Holder,
 		Deadline: g.Deadline, Wall: in.wall, Boot: in.boot}
 }
 
@@ -100,7 +101,8 @@ func (a adoption) restore() (*holding, error) {
 		return nil, err
 	}
 	c.rec = rec
-	return &holding{claim: c, holder: rec.Holder(), deadline: b.Deadline, renewAt: k.cfg.Clock.Boot(), base: instant{b.Wall, b.Boot}}, nil
+	return &holding{claim: c, holder: rec.Holder(), deadline: b.Deadline, renewAt: k.cfg.Clock.Boot(), base: instant{b.Wall, b.Boot},
+		first: min(b.Since, b.Token)}, nil
 }
 
 // goOn opens the fence for h until the old deadline, or ends the lease. The caller has LOCK_EX. Afterwards the keeper has LOCK_SH

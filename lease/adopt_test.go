@@ -150,9 +150,8 @@ func TestAdoptForAStoppedHolderDoesNotRenew(t *testing.T) {
 	next.tick()
 	require.True(t, next.fence.passes())
 	require.Equal(t, b.Deadline, next.fence.grant.Deadline)
-	c.advance(20 * time.Second)
-	next.tick()
-	require.Equal(t, []LossKind{LossExpired}, next.fence.kinds())
+	stopInTime(next)
+	require.Equal(t, []LossKind{LossPaused}, next.fence.kinds())
 }
 
 // A process that still holds the gate may still write: the dead daemon's last thread, or a taker.

@@ -111,6 +111,14 @@
 //     first. The newest [ClaimsKept] stay. Behind them a claim is removed if it says nothing: it was taken by writing and released,
 //     and the one before it is gone or was released, too, so nobody asks it how that one ended. Of the others the newest [PastKept]
 //     stay. Nobody can be about to link a claim meanwhile (rule 4), so no removed name is a next token. What cannot be read stays.
+//  16. Going on, after a pause (suspend, a debugger, a stopped daemon), on a file system of this kernel. If the deadline comes under an
+//     open fence, LOCK_SH was held all the time, so nobody has taken the lease. If the holder lives, the keeper closes and drains,
+//     looks for a successor, and claims the next token for the same holder (rule 2 without the gate, as in rule 13). Nothing passes
+//     from the deadline until the fence opens again. If the holder alone is stopped, its keeper closes a little before the deadline
+//     (rule 9), and others may take the lease. When the holder is resumed, its keeper takes the lease as any taker does (rules 2 to
+//     4), if the own claim is still the head. So it does if another keeper followed, for LOCK_SH says nothing about that one's
+//     fence. In each case nobody was in between, so what the holder opened under the earlier tokens goes on. The audit event comes
+//     first: no event, no going on. If a renewal had failed, or the lease was offered, or any of this fails, the lease is lost (rule 9).
 //
 // # Where each rule stands
 //
@@ -122,6 +130,7 @@
 //	6 stopped     observe.go                    13 handover     giving.go, handover.go
 //	7 clock skew  judge.go, observe.go          14 offer        giving.go, offer.go
 //	                                            15 sweeping     sweeper.go, keeper_run.go
+//	                                            16 going on     resume.go
 //
 // What a tier changes stands in tier.go, bounds of what is read in bounds.go, adoption in adopt.go, two keepers of one lease in
 // follow.go, orphaned leases in orphan.go, repair in repair.go. The keeper's state and calls are in keeper.go, its loop in

@@ -35,8 +35,9 @@ func (e ending) end() error {
 	if !e.keepGate {
 		k.gate.unlock()
 	}
-	if e.kind == LossExpired || err != nil {
+	if e.kind == LossExpired || e.kind == LossPaused || err != nil {
 		k.forgetLapsed()
+		h.paused = e.kind == LossPaused
 		k.lapsed = h // the record is ours still: the same holder may go on from it
 		return err
 	}
@@ -46,7 +47,7 @@ func (e ending) end() error {
 
 // close returns when nothing of the epoch is in flight.
 func (e ending) close(h *holding) {
-	e.k.cfg.Fence.Close(Loss{Kind: e.kind, Token: h.token(), Holder: h.holder, Err: e.why})
+	e.k.cfg.Fence.Close(h.loss(e.kind, e.why))
 }
 
 // giveBack marks the record released if the kind says so.

@@ -10,6 +10,7 @@ const (
 	EventAcquire     EventKind = "acquire"
 	EventSteal       EventKind = "steal"
 	EventHandover    EventKind = "handover"
+	EventResume      EventKind = "resume"
 	EventRelease     EventKind = "release"
 	EventExpire      EventKind = "expire"
 	EventSuperseded  EventKind = "superseded"

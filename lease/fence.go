@@ -14,6 +14,9 @@ type Fence interface {
 	Extend(t Token, deadline time.Duration)
 	// Close returns when the epoch has drained and the kernel's caches are invalidated. It may be called again for an epoch that
 	// is closed already, with a graver kind.
+	//
+	// After a LossResumed the kernel's caches may stay, and nothing passes until Open with a later token, whose Since tells what goes
+	// on, or Close with a graver kind.
 	Close(l Loss)
 	// Freeze freezes epoch t: its mutations wait. It returns when the epoch has drained, and nothing is in flight until thaw or
 	// Close. With an error everything goes on as before. It may be called while the keeper calls another method. A Close wins.
@@ -32,12 +35,19 @@ func (noFence) Freeze(context.Context, Token) (func(), error) { return func() {}
 // Grant is a lease that is held here. A value.
 type Grant struct {
 	Token    Token
+	Since    Token // the first token of this holder without anybody in between (rule 16): what was opened since then goes on
 	Holder   Holder
 	Record   Record
 	Deadline time.Duration // on the boot clock; nothing may pass from then on
+	Resumes  bool          // whether the same holder may go on after the deadline (rule 16)
 	// Late is called after a mutation has taken effect. An error says that the mutation may be late (rule 10). nil on tier A.
 	Late func() error
 }
+
+// Covers is whether t is the token of the lease, or an earlier one of the same holder without anybody in between.
+func (g Grant) Covers(t Token) bool { return covers(g.Since, g.Token, t) }
+
+func covers(since, last, t Token) bool { return t == last || since != 0 && since <= t && t < last }
 
 // Liveness is what is known about a holder's process.
 type Liveness int

@@ -32,7 +32,7 @@ func (k *Keeper) Follow(ctx context.Context, lead Lead) (g Grant, ok bool, err e
 	case k.cur.offer != nil || k.cur.handing:
 		return Grant{}, false, k.store.busy(nil) // another host may take it
 	}
-	k.following = &follower{k, lead}
+	k.following, k.cur.joined = &follower{k, lead}, true
 	return k.cur.grant(), true, nil
 }
 
@@ -78,7 +78,7 @@ func (k *Keeper) Join(ctx context.Context, b Saved) (Grant, error) {
 		k.gate.unlock()
 		return Grant{}, err
 	}
-	h.open, k.following = true, &follower{k, Stay}
+	h.open, h.joined, k.following = true, true, &follower{k, Stay}
 	g := h.grant()
 	k.shown.set(&g)
 	k.cfg.Fence.Open(g)
@@ -129,7 +129,7 @@ func (k *Keeper) Part() {
 func (k *Keeper) part(kind LossKind) {
 	h := k.cur
 	k.shown.set(nil)
-	k.cfg.Fence.Close(Loss{Kind: kind, Token: h.token(), Holder: h.holder})
+	k.cfg.Fence.Close(h.loss(kind, nil))
 	h.open, k.cur, k.following = false, nil, nil
 	k.gate.unlock()
 	h.claim.close()

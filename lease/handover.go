@@ -92,7 +92,7 @@ func (g handover) link(c *claim, cur *holding) error {
 func (g handover) follow(c *claim, cur *holding, in instant) (Grant, error) {
 	k, h := g.k, g.to
 	k.shown.set(nil)
-	k.cfg.Fence.Close(Loss{Kind: LossHandedOver, Token: cur.token(), Holder: cur.holder})
+	k.cfg.Fence.Close(cur.loss(LossHandedOver, nil))
 	cur.open, k.cur = false, nil
 	cur.claim.close()
 	k.cfg.Pause("handover.closed")

@@ -167,6 +167,16 @@ func newRig(t testing.TB, d *Dir, c *fakeClock, change ...func(*KeeperConfig)) *
 	return r
 }
 
+// stopInTime is a holder that is stopped while its keeper runs, up to the end of its lease.
+func stopInTime(r *rig) {
+	r.live = Stopped
+	r.clock.advance(r.cur.deadline - r.cfg.Policy.pauseLead() - r.clock.Boot())
+	r.tick()
+}
+
+// neverResumes is a keeper whose daemon lets nobody go on after a deadline (rule 16).
+func neverResumes(k *KeeperConfig) { k.Resumes = func() bool { return false } }
+
 func person(name string, pid int) Holder {
 	return Holder{Host: "h", User: name, PID: pid, StartTime: 7, BootID: "b", PIDNamespace: "pid:[1]", Scope: "tree"}
 }
@@ -185,8 +195,8 @@ func (r *rig) must(t testing.TB, h Holder) Grant {
 
 func (r *rig) tick() { // what Run does at a wake-up
 	if r.enter(context.Background(), 0) == nil {
+		defer r.leave()
 		r.step()
-		r.leave()
 	}
 }
 

@@ -15,11 +15,12 @@ type KeeperConfig struct {
 	Fence    Fence                 // nil: none
 	Liveness func(Holder) Liveness // nil: always Alive
 	Idle     func(Holder) bool     // for Auto leases: true releases the lease. nil: never
-	Audit    func(Event) error     // nil: none. If it fails for a steal or a handover, that does not happen; other errors change nothing
+	Audit    func(Event) error     // nil: none. If it fails for a steal, a handover or a resume, that does not happen; other errors change nothing
 	AuditAll func([]Event) error   // Audit for several events, none of them a steal. nil: one after the other
 	Tick     time.Duration         // how often Run looks at the holder and for a successor; default min(RenewInterval/4, 200ms), at least 10ms
 	GateWait time.Duration         // bound of each wait for the gate; default 2s
 	Pause    func(point string)    // test hook, called at named points of claim, renewal and release; nil: none
+	Resumes  func() bool           // whether a holder may go on after its deadline now (rule 16). It must not block. nil: always
 
 	// Renewed is called after each attempt to renew, for counting. It must not call the keeper. nil: none.
 	Renewed func(took time.Duration, err error)
@@ -37,7 +38,7 @@ type Keeper struct {
 	// Only with op.
 	gate      *gateLock
 	cur       *holding  // the lease that is held, or that a failed renewal has interrupted
-	lapsed    *holding  // a lease that expired; the record is still ours, so the same holder may go on at once
+	lapsed    *holding  // a lease that expired; the record is still ours, so the same holder may go on at once (rule 16)
 	ended     bool      // Close was called
 	following *follower // not nil: another keeper leads this lease
 	swept     sweeper
@@ -94,12 +95,25 @@ type holding struct {
 	withdrawn time.Duration // boot time since which the record shows none
 
 	interrupts int // how often a failed renewal has closed the epoch
+
+	first  Token // of this holder without anybody in between (rule 16); 0: its own
+	joined bool  // another keeper has or had it, too (Join, Follow), so our LOCK_SH says nothing about that one's fence
+	spared bool  // the holder went on although it was stopped
+	paused bool  // only of lapsed: the holder goes on by itself when it is resumed
+}
+
+// since is the first token under which this holder has had the lease without anybody in between.
+func (h *holding) since() Token {
+	if h.first != 0 {
+		return h.first
+	}
+	return h.token()
 }
 
 func (h *holding) token() Token { return h.claim.rec.FencingToken }
 
 func (h *holding) grant() Grant {
-	return Grant{Token: h.token(), Holder: h.holder, Record: *h.claim.rec.clone(), Deadline: h.deadline, Late: h.claim.lateCheck()}
+	return Grant{Token: h.token(), Since: h.since(), Resumes: h.claim.store.tier().resumes(), Holder: h.holder, Record: *h.claim.rec.clone(), Deadline: h.deadline, Late: h.claim.lateCheck()}
 }
 
 // NewKeeper fills defaults in. It does no I/O and starts no goroutine. The first Acquire reports a bad policy.
@@ -133,6 +147,9 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 	}
 	if cfg.Renewed == nil {
 		cfg.Renewed = func(time.Duration, error) {}
+	}
+	if cfg.Resumes == nil {
+		cfg.Resumes = func() bool { return true }
 	}
 	if cfg.Pause == nil {
 		cfg.Pause = pausePoint
@@ -203,6 +220,7 @@ func (k *Keeper) Close() error {
 	if k.cur != nil {
 		err = k.lose(LossReleased, nil)
 	}
+	k.endPause(LossReleased, nil)
 	k.forgetLapsed()
 	k.gate.close()
 	k.ended = true
@@ -210,8 +228,10 @@ func (k *Keeper) Close() error {
 	return err
 }
 
+// forgetLapsed is called when the record of the lapsed lease is no longer the head, or is not ours to go on from.
 func (k *Keeper) forgetLapsed() {
 	if k.lapsed != nil {
+		k.endPause(LossSuperseded, nil)
 		k.lapsed.claim.close()
 		k.lapsed = nil
 	}

@@ -58,7 +58,10 @@ func (k *Keeper) idleWake() time.Duration {
 
 // nextWake is the time to the next renewal, deadline or tick.
 func (k *Keeper) nextWake() time.Duration {
-	if k.cur == nil {
+	switch {
+	case k.paused():
+		return k.cfg.Tick
+	case k.cur == nil:
 		return k.idleWake()
 	}
 	now := k.cfg.Clock.Boot()
@@ -73,6 +76,9 @@ func (k *Keeper) nextWake() time.Duration {
 func (k *Keeper) step() {
 	h := k.cur
 	if h == nil {
+		if k.paused() {
+			k.stepPaused()
+		}
 		if k.store.tier().watchesIdle() {
 			k.Observe()
 		}
@@ -83,7 +89,7 @@ func (k *Keeper) step() {
 		return
 	}
 	if k.expired(k.cfg.Clock.Boot()) {
-		_ = k.expire(nil)
+		_ = k.lapse(nil)
 		return
 	}
 	live := k.cfg.Liveness(h.holder)
@@ -114,6 +120,7 @@ func (k *Keeper) stepRenew(h *holding, live Liveness) {
 		if h.err == nil {
 			h.err = k.store.refuse(ClassLockExpired, "the holder is stopped, so its lease is not renewed", "resume the holder", nil, nil)
 		}
+		k.pauseStopped(h, now)
 	default:
 		_ = k.renewOrClose()
 	}

@@ -233,7 +233,7 @@ func TestCloseHoldsTheGateAndStaysObservable(t *testing.T) {
 
 func TestGateNotHadNamesWhoHoldsIt(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
-	a, b := newRig(t, d, c), newRig(t, d, c)
+	a, b := newRig(t, d, c, neverResumes), newRig(t, d, c)
 	a.must(t, ann)
 	c.advance(time.Minute) // a is paused: it neither renewed nor closed
 	_, err := b.Steal(bg, bob)
@@ -255,7 +255,7 @@ func TestStoppedIsNotRenewedGoneReleases(t *testing.T) {
 		c.advance(time.Second)
 		a.tick()
 	}
-	require.Equal(t, []LossKind{LossExpired}, a.fence.kinds())
+	require.Equal(t, []LossKind{LossPaused}, a.fence.kinds())
 	h, _ := a.Observe()
 	require.False(t, h.Record.Released)
 	require.Zero(t, h.Record.RenewCount)
@@ -268,7 +268,7 @@ func TestStoppedIsNotRenewedGoneReleases(t *testing.T) {
 	require.Equal(t, []string{"acquire", "expire", "acquire"}, a.events())
 	a.live = Gone
 	a.tick()
-	require.Equal(t, []LossKind{LossExpired, LossHolderGone}, a.fence.kinds())
+	require.Equal(t, []LossKind{LossPaused, LossHolderGone}, a.fence.kinds())
 	require.EqualValues(t, 3, a.must(t, bob).Token)
 }
 

@@ -18,6 +18,8 @@ const (
 	LossIdle                        // nobody wrote for a lease; released
 	LossReplaced                    // another keeper goes on with it, under the same token
 	LossHandedOver                  // given to somebody else, under the next token
+	LossResumed                     // the deadline came; the same holder goes on, under the next token (rule 16)
+	LossPaused                      // the deadline came while the holder was stopped; it may go on, under the next token (rule 16)
 )
 
 // lossKinds says all that differs between kinds. A kind's name is spelled here and nowhere else.
@@ -34,6 +36,8 @@ var lossKinds = [...]struct {
 	LossIdle:        {"idle", true, EventRelease},
 	LossReplaced:    {"replaced", false, EventRelease},
 	LossHandedOver:  {"handed_over", false, EventRelease},
+	LossResumed:     {"resumed", false, EventResume},
+	LossPaused:      {"paused", false, EventExpire},
 }
 
 // LossKinds is how many kinds there are; they are the numbers below it.
@@ -57,6 +61,11 @@ func (k LossKind) String() string {
 	return strings.ReplaceAll(lossKinds[k].name, "_", " ")
 }
 
+// Final is whether the lease is over. Otherwise the same holder may go on with it.
+func (k LossKind) Final() bool {
+	return k != LossRenewFailed && k != LossResumed && k != LossPaused
+}
+
 func (k LossKind) gives() bool { return k.known() && lossKinds[k].gives }
 
 func (k LossKind) event() EventKind {
@@ -70,6 +79,10 @@ func (k LossKind) event() EventKind {
 type Loss struct {
 	Kind   LossKind
 	Token  Token
+	Since  Token // as in [Grant]; 0: Token
 	Holder Holder
 	Err    error // why, nil for a plain release
 }
+
+// Covers is [Grant.Covers].
+func (l Loss) Covers(t Token) bool { return covers(l.Since, l.Token, t) }

@@ -22,6 +22,8 @@ func TestTheWordsAndNumbersOfLosses(t *testing.T) {
 		{kind: LossIdle, name: "idle", text: "idle", event: "release"},
 		{kind: LossReplaced, name: "replaced", text: "replaced", event: "release", givesNot: true},
 		{kind: LossHandedOver, name: "handed_over", text: "handed over", event: "release", givesNot: true},
+		{kind: LossResumed, name: "resumed", text: "resumed", event: "resume", givesNot: true},
+		{kind: LossPaused, name: "paused", text: "paused", event: "expire", givesNot: true},
 	} {
 		require.EqualValues(t, i, want.kind)
 		require.Equal(t, want.name, want.kind.Name())

@@ -62,6 +62,9 @@ func (p Policy) renewAfter() time.Duration { return min(p.RenewInterval, p.windo
 // closeLead is how long before the deadline an epoch is closed: the drain must begin before the deadline.
 func (p Policy) closeLead() time.Duration { return min(20*time.Millisecond, p.window()/16) }
 
+// pauseLead is the same for a holder that is stopped and may go on: what it has stored through mappings is written back meanwhile.
+func (p Policy) pauseLead() time.Duration { return p.window() / 8 }
+
 // stricter is the larger of each duration.
 func (p Policy) stricter(q Policy) Policy {
 	return Policy{

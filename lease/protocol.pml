@@ -342,6 +342,42 @@ inline renewOrClose() {
 	fi
 }
 
+/* resumption.goOn: the deadline has come, and the holder goes on under the next token, by the LOCK_SH that it has. What drops
+   that (a failed renewal, an offer) has closed the fence. A holder that was stopped alone expires and takes its lease as any
+   taker does: verdict OWN of look. */
+#ifdef M_GOON_NOSH         /* an epoch that is not open, and so without LOCK_SH, goes on, too */
+#define MAYGOON (cur[h] != 0)
+#else
+#define MAYGOON (cur[h] != 0 && fence[h] != 0)
+#endif
+inline goOn() {
+	t = cur[h];
+#ifndef M_GOON_NODRAIN     /* the next token is claimed with writes of the old one still in flight */
+	closeFence();
+#endif
+	d_step {
+		H = t; verdict = OWN; judged[h] = 1;
+		ok = (head <= t && foreign <= t && !released[t])      /* claim.unreleased */
+	};
+	if :: ok :: ok = false fi;                                    /* the store failed */
+	if :: ok -> link(ok) :: else fi;
+	if
+	:: !ok -> t = 0; lose(false, true, false)
+	:: else ->
+		t = H + 1;
+		publish(t);
+		ok = (head <= t && foreign <= t);
+		if :: ok :: ok = false fi;                            /* this deadline has come, too */
+		if
+		:: !ok -> bad = false; markReleased(t, bad); t = 0; lose(false, true, false)
+		:: else ->
+			also(A && head <= t);                         /* nobody starts to write who is superseded already */
+			d_step { lapsed[h] = 0; cur[h] = t };
+			d_step { fence[h] = t; t = 0 }                /* Fence.Open */
+		fi
+	fi
+}
+
 /* One keeper. Its operations exclude each other (Keeper.enter), so it is one process. */
 proctype Keeper(byte h) {
 	byte H = 0, t = 0, x = 0, verdict = 0;
@@ -377,6 +413,10 @@ start:
 	:: cur[h] != 0 -> renewOrClose(); ok = false; bad = false     /* Renew, stepRenew, again */
 	:: cur[h] != 0 -> lose(true, false, false); bad = false       /* Release, Close, holder gone, idle */
 	:: cur[h] != 0 -> lose(false, true, false)                    /* expire: its deadline may come at any moment */
+#ifndef M_NOEX
+	:: MAYGOON && cur[h] < MAXTOK -> goOn();                      /* lapse: after its deadline */
+		d_step { judged[h] = 0; H = 0; t = 0; x = 0; verdict = 0; ok = false; bad = false }
+#endif
 	:: cur[h] != 0 && nonce[cur[h]+1] != 0 -> lose(false, false, false) /* step: a successor is seen */
 #ifdef QUIET
 	:: break

@@ -32,7 +32,7 @@ func (k *Keeper) Renew(ctx context.Context) (Record, error) {
 func (k *Keeper) renewOrClose() error {
 	h := k.cur
 	if k.expired(k.cfg.Clock.Boot()) {
-		return k.expire(nil)
+		return k.lapse(nil)
 	}
 	r := renewal{k: k, h: h, t0: readClocks(k.cfg.Clock)}
 	lost, err := r.renew()
@@ -45,7 +45,7 @@ func (k *Keeper) renewOrClose() error {
 		_ = k.lose(h.overtaken(), err) // gives nothing back, so it cannot fail
 		return err
 	case k.expired(k.cfg.Clock.Boot()):
-		return k.expire(err)
+		return k.lapse(err)
 	}
 	ending{k: k, kind: LossRenewFailed, why: err}.interrupt()
 	return err

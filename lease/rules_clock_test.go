@@ -160,10 +160,10 @@ func TestAThiefsClockStepGivesNothing(t *testing.T) {
 }
 
 // A laptop sleeps: both clocks go on, nothing runs. At the first instruction afterwards the fence must refuse, before any timer, and no
-// renewal may reopen it.
+// renewal may reopen it. (If the holder may go on, that is under another token: rules_resume_test.go.)
 func TestSuspendPastTheDeadlineEndsTheEpochByItself(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
-	a, b := newRig(t, d, c), newRig(t, d, c)
+	a, b := newRig(t, d, c, neverResumes), newRig(t, d, c)
 	a.must(t, ann)
 	require.True(t, a.fence.passes())
 	c.advance(10 * time.Hour)
@@ -179,7 +179,7 @@ func TestSuspendPastTheDeadlineEndsTheEpochByItself(t *testing.T) {
 // The wall clock of a machine may stand still in suspend until something sets it. The boot clock alone ends the epoch.
 func TestSuspendThatOnlyTheBootClockSaw(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
-	a := newRig(t, d, c)
+	a := newRig(t, d, c, neverResumes)
 	a.must(t, ann)
 	c.advance(time.Hour)
 	c.stepWall(-time.Hour)
@@ -243,7 +243,7 @@ func TestTheBootClockCountsSuspend(t *testing.T) {
 // Rule 8.
 func TestARenewalThatEndsAfterTheOldDeadlineDoesNotCount(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
-	a := newRig(t, d, c)
+	a := newRig(t, d, c, neverResumes)
 	a.must(t, ann)
 	a.once("renew.after_write", func() { c.advance(25 * time.Second) })
 	_, err := a.Renew(bg)
@@ -256,7 +256,7 @@ func TestARenewalThatEndsAfterTheOldDeadlineDoesNotCount(t *testing.T) {
 // Rule 9. The drain takes time, so it must begin before the deadline.
 func TestTheCloseBeginsShortlyBeforeTheDeadline(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
-	a := newRig(t, d, c)
+	a := newRig(t, d, c, neverResumes)
 	a.live = Stopped
 	a.must(t, ann)
 	lead := DefaultPolicy().closeLead()
@@ -267,4 +267,22 @@ func TestTheCloseBeginsShortlyBeforeTheDeadline(t *testing.T) {
 	c.advance(1)
 	a.tick()
 	require.Equal(t, []LossKind{LossExpired}, a.fence.kinds())
+}
+
+// Rules 9 and 16. A holder that is stopped and may go on is closed earlier: its stores through mappings are written back meanwhile.
+func TestAStoppedHolderIsClosedInTimeToWriteItsPagesBack(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	a.must(t, ann)
+	a.live = Stopped
+	lead := DefaultPolicy().pauseLead()
+	require.Greater(t, lead, DefaultPolicy().closeLead())
+	c.advance(20*time.Second - lead - a.cfg.Tick)
+	a.tick()
+	require.True(t, a.fence.isOpen())
+	a.fence.onClose = func(Loss) { require.True(t, a.fence.passes(), "what is written back passes") }
+	c.advance(a.cfg.Tick)
+	a.tick()
+	require.Equal(t, []LossKind{LossPaused}, a.fence.kinds())
+	a.fence.onClose = nil
 }

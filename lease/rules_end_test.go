@@ -13,8 +13,13 @@ import (
 // Rule 9. While the fence closes and drains, the record still says held, the audit was not told, and the gate is ours.
 func TestALossIsReportedAfterTheDrain(t *testing.T) {
 	for name, lose := range map[string]func(*rig){
-		"released":     func(a *rig) { require.NoError(t, a.Release(bg, LossReleased)) },
-		"expired":      func(a *rig) { a.clock.advance(20 * time.Second); a.tick() },
+		"released": func(a *rig) { require.NoError(t, a.Release(bg, LossReleased)) },
+		"expired": func(a *rig) {
+			a.cfg.Resumes = func() bool { return false }
+			a.clock.advance(20 * time.Second)
+			a.tick()
+		},
+		"paused":       stopInTime,
 		"renew failed": func(a *rig) { a.clock.stepWall(time.Minute); _, err := a.Renew(bg); require.Error(t, err) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -41,7 +41,7 @@ func TestRunRenewsExpiresAndJoins(t *testing.T) {
 		<-live
 		live <- Stopped
 		time.Sleep(21 * time.Second)
-		require.Equal(t, []LossKind{LossExpired}, fence.kinds())
+		require.Equal(t, []LossKind{LossPaused}, fence.kinds())
 		require.Less(t, fence.closeAt[0], fence.grant.Deadline)
 		<-live
 		live <- Alive
@@ -49,7 +49,7 @@ func TestRunRenewsExpiresAndJoins(t *testing.T) {
 		require.NoError(t, err)
 		cancel()
 		require.NoError(t, <-done)
-		require.Equal(t, []LossKind{LossExpired, LossReleased}, fence.kinds())
+		require.Equal(t, []LossKind{LossPaused, LossReleased}, fence.kinds())
 		_, j := k.Observe()
 		require.Equal(t, Free, j.State)
 		require.NoError(t, k.Close())

@@ -10,11 +10,13 @@ type taking struct {
 	k       *Keeper
 	holder  Holder
 	resume  bool // a lease that expired here may go on for the same holder
+	unasked bool // the holder was stopped, and goes on by itself (rule 16)
 	head    Head
 	verdict Judgement
 	own     bool          // it goes on from our own expired record
 	offered bool          // its holder has offered it to us (rule 14)
 	looked  time.Duration // boot time before the last look
+	late    time.Duration // of an own lease: how long its deadline had passed then
 }
 
 // look decides by rules 5 to 7. The second call is under the gate. If the record changed between the two, the clocks are wrong.
@@ -30,13 +32,15 @@ func (tk *taking) look() error {
 		return k.store.asError(h.Unreadable)
 	case h.Token >= mostToken:
 		return k.store.refuse(ClassRecordUnreadable, "the fencing tokens are used up", nextOutOfBounds, h.Record, nil)
+	case tk.unasked && !tk.isOwn(h):
+		return k.store.conflict(h, j)
 	case j.State == Free:
 		return nil
 	case j.State == Held && !h.Foreign && h.Record.offers(now.wall, tk.holder):
 		tk.offered = true
 		return nil
 	case tk.resume && tk.isOwn(h):
-		tk.own = true
+		tk.own, tk.late = true, now.boot-k.lapsed.deadline
 		return nil
 	case !offered && before.Token == h.Token && before.Record != nil && before.Sum != h.Sum:
 		return k.store.conflict(h, Judgement{State: Skewed, Reason: "its record changed after its lease had ended by this host's clock"})
@@ -144,6 +148,9 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 	holder := tk.holder
 	holder.SessionID, holder.Purpose = c.rec.SessionID, c.rec.Purpose
 	h := &holding{claim: c, holder: holder, base: in, deadline: in.boot + p.window(), renewAt: in.boot + p.renewAfter(), open: true}
+	if tk.own && k.lapsed.paused {
+		h.first = k.lapsed.since()
+	}
 	_, err := c.successorAnywhere() // a foreign view may have let somebody claim further up
 	if err == nil {
 		err = k.gate.downgrade()
@@ -157,6 +164,9 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 	if err != nil {
 		tk.undo(c)
 		return Grant{}, err
+	}
+	if tk.own {
+		k.lapsed.paused = false // it goes on
 	}
 	k.forgetLapsed()
 	k.cur = h
@@ -231,6 +241,8 @@ func (tk *taking) kind() EventKind {
 		return EventHandover
 	case tk.verdict.State == Stealable && !tk.own:
 		return EventSteal
+	case tk.own && tk.unasked:
+		return EventResume
 	}
 	return EventAcquire
 }
@@ -238,6 +250,9 @@ func (tk *taking) kind() EventKind {
 func (tk *taking) reason() string {
 	if tk.offered {
 		return "its holder offered it to this host"
+	}
+	if tk.own && tk.unasked {
+		return resumed(tk.late)
 	}
 	if tk.own {
 		return "the same holder goes on after its lease ended; nobody had taken it"
@@ -252,6 +267,7 @@ func (tk *taking) auditSteal() error {
 	switch e.Kind {
 	case EventAcquire:
 		return nil
+	case EventResume: // so is what goes on
 	case EventHandover:
 		e.From = tk.head.Record.Holder()
 	default:

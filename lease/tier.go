@@ -28,6 +28,8 @@ type tier interface {
 	takersUnseen() bool
 	// sweeps is whether old claims are removed while a lease is held (rule 15).
 	sweeps() bool
+	// resumes is whether a holder may go on after its deadline (rule 16).
+	resumes() bool
 	// followers is whether two keepers may have one lease (Join, Follow).
 	followers() bool
 }
@@ -49,6 +51,7 @@ func (kernelTier) looksAgain() bool                              { return false 
 func (kernelTier) endsWithKernel() bool                          { return true }
 func (kernelTier) takersUnseen() bool                            { return false }
 func (kernelTier) sweeps() bool                                  { return true }
+func (kernelTier) resumes() bool                                 { return true }
 func (kernelTier) followers() bool                               { return true }
 
 type remoteTier struct{}
@@ -61,6 +64,7 @@ func (remoteTier) looksAgain() bool                                      { retur
 func (remoteTier) endsWithKernel() bool                                  { return false }
 func (remoteTier) takersUnseen() bool                                    { return true }
 func (remoteTier) sweeps() bool                                          { return false }
+func (remoteTier) resumes() bool                                         { return false }
 func (remoteTier) followers() bool                                       { return false }
 
 func (s *Store) tier() tier { return s.dir.tier }

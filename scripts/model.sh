@@ -152,6 +152,8 @@ model gate-nodrain F:S $p "${tiny[@]}" -DONLYS -DM_NODRAIN
 model gate-sharedfd F:S $p "${tiny[@]}" -DONLYS -DM_SHAREDFD
 model gate-reopen-nosh F:S $p "${tiny[@]}" -DONLYS -DM_REOPEN_NOSH
 model gate-reopen-nolook F:S $p "${tiny[@]}" -DONLYS -DM_REOPEN_NOLOOK
+model gate-goon-nosh F:S $p -DMAXTOK=3 -DCRASHES=0 -DONLYS -DM_GOON_NOSH
+model gate-goon-nodrain F:S $p "${tiny[@]}" -DONLYS -DM_GOON_NODRAIN
 model gate-onelook F:R $p "${tiny[@]}" -DNOWRITERS -DM_ONELOOK
 model gate-resume F:R $p -DMAXTOK=3 -DNOWRITERS -DCRASHES=0 -DM_RESUME
 model gate-rename F:V $p "${tiny[@]}" -DM_RENAME

@@ -31,8 +31,8 @@ func newAuditCommand(io stdio) *cobra.Command {
 	a := &auditCommand{io: io}
 	cmd := &cobra.Command{
 		Use: "audit", Short: "Verify and show the audit chain",
-		Long: `Each lease that is taken, stolen, lost or given back is a line of the audit chain,
-and so is each kind of refusal. The chain of a repository is .jvs/audit/audit.jsonl.
+		Long: `Each lease that is taken, stolen, lost, continued after a pause or given back is a
+line of the audit chain, and so is each kind of refusal. The chain of a repository is .jvs/audit/audit.jsonl.
 The chain of a plain directory is beside its records. Each line carries the hash of
 the line before.`,
 		Args: usageArgs(cobra.NoArgs),

@@ -39,9 +39,10 @@ func newExecCommand(io stdio) *cobra.Command {
 		Long: `Hold the lease of WORKTREE while CMD runs, for CMD and its descendants.
 
 CMD runs in a process group of its own. If the lease is lost, CMD and its descendants
-get TERM, and KILL after 5 s; the exit code is then 75. Otherwise the exit code is that
-of CMD, or 128+N if signal N ended it. It is 126 if CMD cannot be run, and 127 if CMD
-is not found.
+get TERM, and KILL after 5 s; the exit code is then 75. A lease is not lost if CMD was
+paused beyond it and nobody has taken it, see jvsfs-lease(7). Otherwise the exit code is
+that of CMD, or 128+N if signal N ended it. It is 126 if CMD cannot be run, and 127 if
+CMD is not found.
 
 What CMD starts belongs to it, even if it has lost its parent (a double fork: git's
 background runs, servers). When CMD has ended, exec ends what is left in the same way,

@@ -93,10 +93,14 @@ func (reportingFence) Extend(lease.Token, time.Duration) {}
 // Freeze has nothing to freeze.
 func (reportingFence) Freeze(context.Context, lease.Token) (func(), error) { return func() {}, nil }
 
-// Close reports the first loss that ends the lease.
+// Close reports the first loss that ends the lease. If CMD alone was paused, that is one: what it
+// has started is not, and nothing keeps it from writing when somebody else has the lease.
 func (f reportingFence) Close(l lease.Loss) {
-	if l.Kind == lease.LossRenewFailed {
+	switch l.Kind {
+	case lease.LossRenewFailed, lease.LossResumed:
 		return
+	case lease.LossPaused:
+		l.Kind = lease.LossExpired
 	}
 	select {
 	case f.reason <- l.Kind.Name():

@@ -128,5 +128,16 @@ func worktreesText(st api.MountStatus, now time.Time) string {
 	if exempt {
 		heads = append(heads, "EXEMPT")
 	}
-	return human.Table(heads, rows)
+	return human.Table(heads, rows) + wentOn(st.Worktrees)
+}
+
+// wentOn names the holders that went on after a pause.
+func wentOn(all []gate.Status) string {
+	var b strings.Builder
+	for _, w := range all {
+		if w.SinceToken != 0 {
+			fmt.Fprintf(&b, "%s: %s\n", w.Worktree, human.Printable(w.Detail))
+		}
+	}
+	return b.String()
 }

@@ -10,14 +10,12 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// robbed returns an actor that took the lease by writing, slept over its end, and woke up.
+// robbed returns an actor that took the lease by writing and lost it.
 func robbed(m *harness.Mount, t *testing.T, name string) *harness.Actor {
 	t.Helper()
 	a := harness.StartActor(t, name)
 	a.OK(harness.Command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_WRONLY})
-	a.Stop()
-	m.AwaitStealable("")
-	a.Resume()
+	m.LetExpire()
 	return a
 }
 

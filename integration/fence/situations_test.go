@@ -52,9 +52,7 @@ func situations() []situation {
 			c.former.Resume()
 		}},
 		{"expired", harness.Hasty, func(c *cast) {
-			c.former.Stop()
-			c.m.AwaitStealable("")
-			c.former.Resume()
+			c.m.LetExpire(c.worktree...)
 		}},
 		{"renewal failed, claim removed", harness.Hasty, func(c *cast) {
 			claim, _ := c.m.HeadClaim("")

@@ -108,6 +108,19 @@ func (m *Mount) AwaitStealable(id string) {
 	})
 }
 
+// LetExpire makes a lease end by itself, though its holder and its daemon run: its claim is aside until then, so
+// it cannot be renewed. Afterwards it may be stolen.
+func (m *Mount) LetExpire(worktree ...string) {
+	m.T.Helper()
+	expired := func() int { return m.EventTypes(m.At(worktree...))["lock_expire"] }
+	before := expired()
+	claim, _ := m.HeadClaim("")
+	require.NoError(m.T, os.Rename(claim, claim+".aside"))
+	Eventually(m.T, "the lease has expired", func() bool { return expired() > before })
+	require.NoError(m.T, os.Rename(claim+".aside", claim))
+	m.AwaitStealable("")
+}
+
 // Encoded is a record as a file has it.
 func Encoded(fields map[string]any) string {
 	text, err := json.Marshal(fields)

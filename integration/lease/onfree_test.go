@@ -55,8 +55,8 @@ func TestOnFreeAcquireKeepsWhileOpen(t *testing.T) {
 	})
 }
 
-// A process that lost a lease by expiry does not take the next one by another write. It must acquire on
-// purpose.
+// A process that lost a lease by expiry, and another had it since, does not take the next one by another write.
+// It must acquire on purpose.
 func TestOnFreeAcquireRevoked(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "revoked")
@@ -64,6 +64,9 @@ func TestOnFreeAcquireRevoked(t *testing.T) {
 	a.OK(harness.Command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_WRONLY})
 	a.Stop()
 	m.AwaitStealable("")
+	next := harness.StartActor(t, "next")
+	m.Acquire(next)
+	m.Release(next)
 	before := m.Digest()
 	a.Resume()
 	a.Fails(harness.Command{Op: "write", Handle: "f", Data: []byte("late")}, "EROFS")

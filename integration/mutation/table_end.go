@@ -73,7 +73,7 @@ var losing = slices.Concat(
 	}, mutation{
 		Rule: 9, What: "the epoch is not closed at its deadline",
 		Old: "	return boot >= k.cur.deadline-k.cfg.Policy.closeLead()\n", New: "	return boot >= k.cur.deadline+time.Hour\n",
-		Tests: []string{"TestStoppedIsNotRenewedGoneReleases"},
+		Tests: []string{"TestTheCloseBeginsShortlyBeforeTheDeadline"},
 	}, mutation{
 		Rule: 9, What: "the close begins at the deadline, when it should be over",
 		Old: "	return boot >= k.cur.deadline-k.cfg.Policy.closeLead()\n", New: "	return boot >= k.cur.deadline\n",
@@ -304,7 +304,7 @@ var handingOver = slices.Concat(
 		Tests: []string{"TestAHandoverThatLosesTheRaceForTheToken"},
 	}, mutation{
 		Rule: 13, What: "the new epoch opens over the old one",
-		Old: "	k.cfg.Fence.Close(Loss{Kind: LossHandedOver, Token: cur.token(), Holder: cur.holder})\n", New: "",
+		Old: "	k.cfg.Fence.Close(cur.loss(LossHandedOver, nil))\n", New: "",
 		Tests: []string{"TestAHandoverGivesTheNextToken", "TestAHandoverKeepsTheGate"},
 	}),
 	in("lease/offer.go", mutation{

@@ -6,7 +6,7 @@ import "slices"
 var followMutations = slices.Concat(
 	in("lease/follow.go", mutation{
 		Rule: 4, What: "who joins has no lock",
-		Old: "	h.open, k.following = true, &follower{k, Stay}\n", New: "	k.gate.unlock()\n	h.open, k.following = true, &follower{k, Stay}\n",
+		Old: "	h.open, h.joined, k.following = true, true, &follower{k, Stay}\n", New: "	k.gate.unlock()\n	h.open, k.following = true, &follower{k, Stay}\n",
 		Tests: []string{"TestTwoKeepersStandForOneLease", "TestWhoJoinsHoldsTheGate"},
 	}, mutation{
 		Rule: 8, What: "a follower does not end at its own deadline",
@@ -22,7 +22,7 @@ var followMutations = slices.Concat(
 		Tests: []string{"TestAFollowerSeesASuccessor"},
 	}, mutation{
 		Rule: 9, What: "a follower lets its lock go before it has drained",
-		Old: "	k.cfg.Fence.Close(Loss{Kind: kind, Token: h.token(), Holder: h.holder})\n", New: "	k.gate.unlock()\n	k.cfg.Fence.Close(Loss{Kind: kind, Token: h.token(), Holder: h.holder})\n",
+		Old: "	k.cfg.Fence.Close(h.loss(kind, nil))\n", New: "	k.gate.unlock()\n	k.cfg.Fence.Close(h.loss(kind, nil))\n",
 		Tests: []string{"TestAFollowerDrainsBeforeItLetsTheLockGo"},
 	}, mutation{
 		Rule: 8, What: "a lease is joined after its deadline",

@@ -21,6 +21,8 @@ func check(e evidence) ([]finding, tally) {
 	for _, one := range e.Calls {
 		c.byID[one.id()] = one
 	}
+	c.WentOn.settle(c.Log)
+	c.Resumed = len(c.WentOn)
 	c.checkLog()
 	c.checkChanges()
 	c.checkSlots()

@@ -19,7 +19,7 @@ func (c *checker) checkFiles() {
 		found[r.Name()] = f
 		one := c.landed(r, -1)
 		for _, b := range c.begin {
-			if b.Token > r.Token && f.Born > b.Wall && !c.observed(one) {
+			if c.WentOn.first(b.Token) > c.WentOn.first(r.Token) && f.Born > b.Wall && !c.observed(one) {
 				c.stale(one, -1, "a file was made "+time.Duration(f.Born-b.Wall).String()+" after the grant of a newer token")
 				break
 			}
@@ -72,7 +72,7 @@ func (c *checker) checkClaims() {
 		kept = lease.ClaimsKept
 	}
 	for i := range kept {
-		if !on[first+i] {
+		if !on[first+i] && first+i >= c.Raised {
 			c.find(badClaims, -1, "%d claims, but none of token %d", len(c.Claims), first+i)
 			return
 		}

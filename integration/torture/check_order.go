@@ -95,7 +95,7 @@ func (o *ordering) write(i int, r plan.Record) {
 		o.find(badUnknown, o.line(i), "token %d host %d pid %d seq %d, but that token was granted to host %d pid %d", r.Token, r.Host, r.PID, r.Seq, g.Host, g.PID)
 	case r.Token < o.head.Token && o.granted[o.Given[r.Token]].Token != 0:
 		o.find(badGiven, o.line(i), "%v: token %d had been handed over as %d", one, r.Token, o.Given[r.Token])
-	case r.Token < o.head.Token:
+	case o.WentOn.first(r.Token) < o.WentOn.first(o.head.Token):
 		o.stale(one, o.line(i), fmt.Sprintf("landed after the grant of token %d to host %d", o.head.Token, o.head.Host))
 	default:
 		o.checkGate(i)

@@ -9,6 +9,7 @@ type roaming struct {
 	granted map[uint64]plan.Record
 	loose   map[int]bool // as in ordering
 	sealed  map[int]bool
+	wentOn  wentOn
 	head    [2]plan.Record
 	bad     []finding
 	moved   int
@@ -17,8 +18,9 @@ type roaming struct {
 
 // checkRoam checks the writes to a worktree whose root is renamed. A write under the lease of a former name
 // must not land once the rename has been answered. Pure.
-func checkRoam(records []plan.Record, late bool) (bad []finding, moved, landed int) {
-	r := &roaming{late: late, granted: map[uint64]plan.Record{}, loose: map[int]bool{}, sealed: map[int]bool{}}
+func checkRoam(records []plan.Record, on wentOn, late bool) (bad []finding, moved, landed int) {
+	on.settle(records)
+	r := &roaming{late: late, wentOn: on, granted: map[uint64]plan.Record{}, loose: map[int]bool{}, sealed: map[int]bool{}}
 	for i, one := range records {
 		name := int(one.Token / roamBase)
 		switch one.Kind {
@@ -62,7 +64,7 @@ func (r *roaming) write(line int, d plan.Record, name int) {
 		r.find(badRoot, d, "landed at line %d, when the worktree had been renamed to %s", line, roamNames[r.at])
 	case !sameHolder(r.granted[d.Token], d):
 		r.find(badUnknown, d, "landed at line %d", line)
-	case d.Token < r.head[name].Token && !r.late:
+	case r.wentOn.first(d.Token) < r.wentOn.first(r.head[name].Token) && !r.late:
 		r.find(badStale, d, "landed at line %d, after the grant of token %d", line, r.head[name].Token%roamBase)
 	}
 }

@@ -19,6 +19,7 @@ func TestCheckRoam(t *testing.T) {
 	for name, c := range map[string]struct {
 		log   []plan.Record
 		late  bool
+		on    wentOn
 		want  []string
 		moved int
 	}{
@@ -36,13 +37,15 @@ func TestCheckRoam(t *testing.T) {
 			want: []string{badRoot}},
 		"nobody knows whether it was renamed": {log: []plan.Record{begin(1, 0, ann), begin(second+1, 0, ann), named('m', 0), wrote(second+1, 0, ann, 1), wrote(1, 0, ann, 2)}},
 		"stale":                               {log: []plan.Record{begin(1, 0, ann), begin(2, 1, bob), wrote(1, 0, ann, 1)}, want: []string{badStale}},
-		"granted twice":                       {log: []plan.Record{begin(1, 0, ann), begin(1, 1, bob)}, want: []string{badTwice}},
-		"under somebody else's token":         {log: []plan.Record{begin(1, 1, bob), wrote(1, 0, ann, 1)}, want: []string{badUnknown}},
-		"under readonly":                      {log: []plan.Record{begin(1, 0, ann), of('Z', 0), wrote(1, 0, ann, 1)}, want: []string{badSealed}},
-		"by observing":                        {log: []plan.Record{begin(1, 0, ann), named('m', 0), named('M', 1), of('L', 0), wrote(1, 0, ann, 1), of('S', 0)}, moved: 1},
+		"by a holder that went on after a pause": {log: []plan.Record{begin(1, 0, ann), begin(2, 0, ann), wrote(1, 0, ann, 1),
+			begin(second+1, 0, ann), begin(second+2, 0, ann), named('m', 0), named('M', 1), wrote(second+1, 0, ann, 2)}, on: wentOn{2: true, second + 2: true}, moved: 1},
+		"granted twice":               {log: []plan.Record{begin(1, 0, ann), begin(1, 1, bob)}, want: []string{badTwice}},
+		"under somebody else's token": {log: []plan.Record{begin(1, 1, bob), wrote(1, 0, ann, 1)}, want: []string{badUnknown}},
+		"under readonly":              {log: []plan.Record{begin(1, 0, ann), of('Z', 0), wrote(1, 0, ann, 1)}, want: []string{badSealed}},
+		"by observing":                {log: []plan.Record{begin(1, 0, ann), named('m', 0), named('M', 1), of('L', 0), wrote(1, 0, ann, 1), of('S', 0)}, moved: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bad, moved, _ := checkRoam(c.log, c.late)
+			bad, moved, _ := checkRoam(c.log, c.on, c.late)
 			var kinds []string
 			for _, b := range bad {
 				kinds = append(kinds, b.Kind)

@@ -49,7 +49,7 @@ func (c *checker) checkSlots() {
 
 func (s *slot) see(o observation) {
 	for ; len(s.acked) > 0 && s.acked[0].End < o.Begin; s.acked = s.acked[1:] {
-		if k := (key{s.acked[0].Token, s.acked[0].Seq}); s.floor.below(k) && s.acked[0].Begin > s.blur {
+		if k := (key{s.WentOn.first(s.acked[0].Token), s.acked[0].Seq}); s.floor.below(k) && s.acked[0].Begin > s.blur {
 			s.floor = k
 		}
 	}
@@ -66,11 +66,11 @@ func (s *slot) see(o observation) {
 		s.judge(o)
 	}
 	// Also after a finding: once is enough for each.
-	s.floor, s.was = key{o.Value.Token, o.Value.Seq}, o.Value
+	s.floor, s.was = key{s.WentOn.first(o.Value.Token), o.Value.Seq}, o.Value
 }
 
 func (s *slot) judge(o observation) {
-	now, fresh := key{o.Value.Token, o.Value.Seq}, o.Value != s.was
+	now, fresh := key{s.WentOn.first(o.Value.Token), o.Value.Seq}, o.Value != s.was
 	var one *call
 	if fresh {
 		one = s.landed(o.Value, -1)
@@ -88,7 +88,7 @@ func (s *slot) judge(o observation) {
 // outdated finds a value that was not there yet when a newer token had been granted.
 func (s *slot) outdated(one *call, o observation) {
 	for _, b := range s.begin {
-		if b.Token > o.Value.Token && o.Absent > b.Wall {
+		if s.WentOn.first(b.Token) > s.WentOn.first(o.Value.Token) && o.Absent > b.Wall {
 			s.stale(one, -1, fmt.Sprintf("slot %d did not have it %s after the grant of token %d", s.number, time.Duration(o.Absent-b.Wall), b.Token))
 			return
 		}

@@ -74,6 +74,24 @@ func TestCheck(t *testing.T) {
 				called('a', 2, 1, bob, 1, "ok"), called('a', 2, 1, bob, 2, "ENOTCONN")},
 			Claims: []uint64{1, 2},
 		}},
+		"a holder that went on after a pause writes by what it had opened": {e: evidence{
+			Log: []plan.Record{begin(1, 0, ann), wrote(1, 0, ann, 1), gate(2, 0, ann), begin(2, 0, ann), wrote(2, 0, ann, 2), wrote(1, 0, ann, 3),
+				begin(3, 0, ann), wrote(1, 0, ann, 4)},
+			Calls:  []*call{called('a', 1, 0, ann, 1, "ok"), called('a', 2, 0, ann, 2, "ok"), called('a', 1, 0, ann, 3, "ok"), called('a', 1, 0, ann, 4, "ok")},
+			Claims: []uint64{1, 2, 3}, Left: map[uint64]bool{1: true, 2: true}, WentOn: map[uint64]bool{2: true, 3: true},
+		}},
+		"so it may, but not what it had opened before another held": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), begin(2, 1, bob), begin(3, 0, ann), begin(4, 0, ann), wrote(1, 0, ann, 1)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok")}, Claims: []uint64{1, 2, 3, 4}, WentOn: map[uint64]bool{4: true},
+		}, want: []string{badAcked}},
+		"the audit says that a holder goes on, and another won the token": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), begin(2, 1, bob), wrote(1, 0, ann, 1)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok")}, Claims: []uint64{1, 2}, WentOn: map[uint64]bool{2: true},
+		}, want: []string{badAcked}},
+		"a write of a paused holder lands while it goes on": {e: evidence{
+			Log:   []plan.Record{begin(1, 0, ann), gate(2, 0, ann), wrote(1, 0, ann, 1), begin(2, 0, ann)},
+			Calls: []*call{called('a', 1, 0, ann, 1, "ok")}, Claims: []uint64{1, 2}, WentOn: map[uint64]bool{2: true},
+		}, want: []string{badGate}},
 		"a write of the old token after the grant, acknowledged": {e: evidence{
 			Log:   []plan.Record{begin(1, 0, ann), begin(2, 1, bob), wrote(1, 0, ann, 1)},
 			Calls: []*call{called('a', 1, 0, ann, 1, "ok")}, Claims: []uint64{1, 2},
@@ -301,8 +319,10 @@ func TestCheck(t *testing.T) {
 			Log:   []plan.Record{begin(1, 0, ann), wrote(1, 0, ann, 1), wrote(foreignBase+1, 10, bob, 1)},
 			Calls: []*call{called('a', 1, 0, ann, 1, "ok")}, Claims: []uint64{1},
 		}},
-		"a claim is missing":      {e: evidence{Claims: []uint64{1, 3}}, want: []string{badClaims}},
-		"a grant without a claim": {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(2, 1, bob)}, Claims: []uint64{1}}, want: []string{badClaims}},
+		"other records had higher tokens":                     {e: evidence{Claims: []uint64{1, 5, 6, 7}, Raised: 5}},
+		"other records had higher tokens, a claim is missing": {e: evidence{Claims: []uint64{1, 5, 6, 9, 10, 11, 12, 13}, Raised: 5}, want: []string{badClaims}},
+		"a claim is missing":                                  {e: evidence{Claims: []uint64{1, 3}}, want: []string{badClaims}},
+		"a grant without a claim":                             {e: evidence{Log: []plan.Record{begin(1, 0, ann), begin(2, 1, bob)}, Claims: []uint64{1}}, want: []string{badClaims}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad, _ := check(c.e)

@@ -24,7 +24,7 @@ func (h *history) collect() error {
 		if h.tier == "c" {
 			t.Late = h.span(h.SkewMS + h.GraceMS + h.RenewMS)
 		}
-		errs = append(errs, t.collectLog(h.backing(t.place, "log")), t.collectFiles(h.backing(t.place, "made")), t.collectClaims(h.claims(t.place), h.at("meta")))
+		errs = append(errs, t.collectLog(h.backing(t.place, "log")), t.collectFiles(h.backing(t.place, "made")), t.collectClaims(h.claims(t.place), h.at("meta")), h.collectRaised(t))
 	}
 	return errors.Join(errs...)
 }
@@ -107,6 +107,19 @@ func (t *tree) collectClaims(pattern, meta string) error {
 		_, err = os.Stat(filepath.Join(meta, filepath.Base(name)+repairedMark))
 		if r, rerr := readClaim(name); rerr == nil && !r.Released && err != nil {
 			t.Left[token] = true
+		}
+	}
+	return err
+}
+
+// collectRaised looks how far other records of the same files went.
+func (h *history) collectRaised(t *tree) error {
+	names, err := filepath.Glob(h.at("meta", "other-locks-*", "*.claim.*"))
+	for _, name := range names {
+		id, number, _ := strings.Cut(filepath.Base(name), ".claim.")
+		token, perr := strconv.ParseUint(number, 10, 64)
+		if perr == nil && (id == t.ID || len(h.trees) == 1) && token < foreignBase {
+			t.Raised = max(t.Raised, token)
 		}
 	}
 	return err

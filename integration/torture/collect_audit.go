@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 )
 
 // auditLine is what the harness looks at in the audit log.
@@ -30,8 +31,9 @@ func (h *history) collectAudit() error {
 		return err
 	}
 	for _, t := range h.trees {
-		t.Steals, t.Passed = map[uint64]bool{}, map[uint64]bool{}
+		t.Steals, t.Passed, t.WentOn = map[uint64]bool{}, map[uint64]bool{}, wentOn{}
 	}
+	h.roamedOn = wentOn{}
 	prev := ""
 	for i, text := range bytes.Split(bytes.TrimSuffix(b, []byte("\n")), []byte("\n")) {
 		var line auditLine
@@ -42,12 +44,17 @@ func (h *history) collectAudit() error {
 			h.bad = append(h.bad, finding{badChain, fmt.Sprintf("line %d of the audit log does not follow the one before: %.300q", i+1, text), -1})
 		}
 		prev = line.Hash
+		if i := slices.Index(roamNames, line.Worktree); i >= 0 && h.Roams && line.Type == "lock_resume" {
+			h.roamedOn[line.Details.Token+uint64(i)*roamBase] = true
+		}
 		switch t := h.treeOf(line.Worktree); {
 		case t == nil:
 		case line.Type == "lock_steal":
 			t.Steals[line.Details.Token] = true
 		case line.Type == "lock_handover":
 			t.Passed[line.Details.Token] = true
+		case line.Type == "lock_resume":
+			t.WentOn[line.Details.Token] = true
 		}
 	}
 	return nil

@@ -100,6 +100,8 @@ type evidence struct {
 	Left    map[uint64]bool   // claims that are whole and were never given back
 	Steals  map[uint64]bool   // tokens that the audit log calls stolen
 	Passed  map[uint64]bool   // tokens that the audit log calls handed over
+	WentOn  wentOn            // by the audit log
+	Raised  uint64            // the highest token of other records of the same files: these go on above it
 	Given   map[uint64]uint64 // tokens that were handed over, or taken when offered, by the next one: so the former holder was told
 	Loose   []span            // when mounts observed
 	// Strangers are processes, by host and pid, of users who may not write.
@@ -158,6 +160,7 @@ type tally struct {
 	Grants, Takeovers, Landed int
 	StaleLanded, StaleAcked   int
 	Observed                  int // landed while the mount observed, whoever held
+	Resumed                   int // holders that went on after a pause
 }
 
 // slotsCount is how many slots the slots' file has, and how many pages the pages' file: the registers behind the slots.

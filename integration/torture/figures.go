@@ -18,6 +18,7 @@ var figureRows = []struct{ name, label string }{
 	{"writes_landed", "writes and changes of names that landed, as the backing store shows"},
 	{"grants", "grants"},
 	{"takeovers", "  takeovers: by another writer than before"},
+	{"resumed", "  by a holder that went on after a pause"},
 	{"steals", "  steals, by the audit log"},
 	{"handover", "handovers to another writer of the same host"},
 	{"offer", "offers that were taken on another host"},
@@ -77,6 +78,7 @@ func (h *history) figures() *tierFigures {
 		n["grants"] += t.Grants
 		n["takeovers"] += t.Takeovers
 		n["steals"] += len(t.Steals)
+		n["resumed"] += t.Resumed
 		n["observed"] += t.Observed
 		n["stale_landed"] += t.StaleLanded
 		n["acknowledged_stale"] += t.StaleAcked

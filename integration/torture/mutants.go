@@ -33,6 +33,7 @@ var mutants = []mutant{
 	{"no_hold", "a", nil, noFreeze, "admitted.Write", []string{opHandover}, "a handover does not wait for what is in flight"},
 	{"no_hold_offer", "c", nil, noFreeze, "admitted.Write", []string{opOffer}, "an offer does not wait for what is in flight"},
 	{"no_switch", "a", nil, noSwitch, "admitted.Write", []string{opSwitch}, "a stricter mode does not wait for what is in flight"},
+	{"old_handles", "a", nil, oldHandles, "", nil, "what was opened under a lost lease goes on under the holder's next one"},
 	{"no_permission", "a", nil, noPermission, "", []string{opStranger}, "who may not write may take the lease by a chown of nothing"},
 }
 

@@ -74,6 +74,9 @@ var noFreeze = []edit{{"gate/epoch_freeze.go",
 	"	if err := e.drain(ctx); err != nil {\n		e.thaw(s)\n",
 	"	if true {\n		return s, nil\n	}\n	if err := e.drain(ctx); err != nil {\n		e.thaw(s)\n"}}
 
+// oldHandles lets what was opened before anybody else held go on, too.
+var oldHandles = []edit{{"gate/goon.go", "&& e.since <= id.number && id.number < e.id.number", "&& id.number < e.id.number"}}
+
 var noSwitch = []edit{{"gate/enforcement.go",
 	"	waiting := s.former()\n",
 	"	waiting := s.former()\n	if true {\n		return nil\n	}\n"}}

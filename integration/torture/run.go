@@ -70,12 +70,14 @@ type history struct {
 
 	roamer *os.File // the log of the roaming worktree
 	roamed []plan.Record
-	trees  []*tree
-	bad    []finding
-	events []event
-	log    []string       // what daemons said that no daemon should
-	late   int            // late writes that daemons reported
-	did    map[string]int // operations, by the name of their figure
+	// roamedOn is WentOn of the roaming worktree.
+	roamedOn wentOn
+	trees    []*tree
+	bad      []finding
+	events   []event
+	log      []string       // what daemons said that no daemon should
+	late     int            // late writes that daemons reported
+	did      map[string]int // operations, by the name of their figure
 }
 
 // tree is one worktree of a history, and what is known of it.
@@ -141,7 +143,7 @@ func (h *history) judge() {
 		h.bad = append(h.bad, t.bad...)
 	}
 	if h.Roams {
-		bad, moved, landed := checkRoam(h.roamed, h.tier == "c")
+		bad, moved, landed := checkRoam(h.roamed, h.roamedOn, h.tier == "c")
 		h.bad = append(h.bad, bad...)
 		h.did["renames"] += moved
 		h.did["roamed"] += landed

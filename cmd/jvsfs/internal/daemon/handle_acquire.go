@@ -50,7 +50,7 @@ func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *session, req 
 	if err != nil || !watch {
 		return resp, err
 	}
-	defer w.kept.begin(grant.Token)()
+	defer w.kept.begin(grant.Since)()
 	resp.Event = api.EventResult
 	if err := s.send(resp); err != nil {
 		return resp, err
@@ -84,14 +84,14 @@ func (d *leaseOps) pleaOf(w *worktree, s *session, wanted string, who subject) l
 var errWatched = errors.New("the watched lease has ended")
 
 // awaitLoss waits for the end of a lease. It returns "" if the client hangs up first. A failed renewal is not
-// the end: the next one may still be in time.
+// the end: the next one may still be in time. Neither is a pause: the holder may go on, under a later token.
 func awaitLoss(ctx context.Context, token lease.Token, losses <-chan lease.Loss) string {
 	for {
 		select {
 		case <-ctx.Done():
 			return ""
 		case l := <-losses:
-			if l.Token == token && l.Kind != lease.LossRenewFailed {
+			if l.Covers(token) && l.Kind.Final() {
 				return l.Kind.Name()
 			}
 		}

@@ -62,27 +62,27 @@ func (d *leaseOps) answerRenew(ctx context.Context, w *worktree, s *session, req
 
 // mayTouch decides whether the caller may renew or release a lease. token is the token of that lease.
 func (d *leaseOps) mayTouch(w *worktree, s *session, req api.Holding) (token lease.Token, note string, f *api.Failure) {
-	token, h, held := d.holding(w)
-	if req.Token != 0 && token != req.Token {
+	grant, held := d.holding(w)
+	if req.Token != 0 && !grant.Covers(req.Token) {
 		held = false
 	}
-	if note, f = lockop.Authorize(d.holderPlea(s, req.Process, h, held)); f != nil {
-		return token, note, d.aboutHead(w, f)
+	if note, f = lockop.Authorize(d.holderPlea(s, req.Process, grant.Holder, held)); f != nil {
+		return grant.Token, note, d.aboutHead(w, f)
 	}
-	return token, note, nil
+	return grant.Token, note, nil
 }
 
 // holding is the lease that a request to renew or release is about. While a failed renewal keeps the gate
 // closed, the record is used. The keeper decides whether this mount may change the lease.
-func (d *leaseOps) holding(w *worktree) (lease.Token, lease.Holder, bool) {
+func (d *leaseOps) holding(w *worktree) (lease.Grant, bool) {
 	if grant, held := w.keeper.Held(); held {
-		return grant.Token, grant.Holder, true
+		return grant, true
 	}
 	head, j := w.keeper.Observe()
 	if head.Record == nil || j.State == lease.Free {
-		return head.Token, lease.Holder{}, false
+		return lease.Grant{Token: head.Token}, false
 	}
-	return head.Token, head.Record.Holder(), true
+	return lease.Grant{Token: head.Token, Holder: head.Record.Holder()}, true
 }
 
 func (d *leaseOps) holderPlea(s *session, named api.Process, h lease.Holder, held bool) lockop.Plea {
@@ -124,6 +124,9 @@ func (d *leaseOps) aboutHead(w *worktree, f *api.Failure) *api.Failure {
 
 func (d *leaseOps) answerLockStatus(w *worktree, s *session, req api.LookAtLock) (api.Response, error) {
 	head, j := w.keeper.Observe()
+	if why := w.guard.WentOn(); why != "" && j.State == lease.Held {
+		j.Reason = why
+	}
 	st, err := api.LockStatusOf(w.id, head, j, s.peer.UID)
 	if req.Explicit && head.Record != nil && err == nil {
 		member := j.State != lease.Free && d.namesHolder(s, req.Process, head.Record.Holder())

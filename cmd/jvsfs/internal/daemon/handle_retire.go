@@ -290,7 +290,7 @@ func (d *succession) stay() {
 func (d *succession) leaveToSuccessor() {
 	for _, w := range d.registry.all() {
 		if g, held := w.keeper.Held(); held {
-			w.events.tell(lease.Loss{Kind: lease.LossReplaced, Token: g.Token, Holder: g.Holder})
+			w.events.tell(lease.Loss{Kind: lease.LossReplaced, Token: g.Token, Since: g.Since, Holder: g.Holder})
 		}
 	}
 	d.log.Info("replaced: files that are open here stay here until they are closed")

@@ -13,7 +13,7 @@ func (d *leaseOps) answerWatch(ctx context.Context, w *worktree, s *session, req
 	losses, done := w.events.subscribe()
 	defer done()
 	grant, held := w.keeper.Held() // after subscribing: a loss is seen by one of the two
-	if _, f := lockop.Authorize(d.holderPlea(s, req.Process, grant.Holder, held && grant.Token == req.Token)); f != nil {
+	if _, f := lockop.Authorize(d.holderPlea(s, req.Process, grant.Holder, held && grant.Covers(req.Token))); f != nil {
 		return api.Response{}, d.aboutHead(w, f)
 	}
 	resp, err := d.leased(w, s, grant)
@@ -21,7 +21,7 @@ func (d *leaseOps) answerWatch(ctx context.Context, w *worktree, s *session, req
 		return resp, err
 	}
 	if req.Explicit { // exec that took it, not one inside of that
-		defer w.kept.begin(grant.Token)()
+		defer w.kept.begin(grant.Since)()
 	}
 	resp.Event = api.EventResult
 	if err := s.send(resp); err != nil {

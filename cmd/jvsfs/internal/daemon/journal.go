@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -144,7 +145,12 @@ type journaledFence struct {
 func (f journaledFence) Open(g lease.Grant) {
 	f.Fence.Open(g)
 	b := lease.Save(g, lease.SystemClock())
-	f.journal.change(func(all *journalFile) { all.Held[f.id] = b })
+	f.journal.change(func(all *journalFile) {
+		all.Held[f.id] = b
+		if list := all.Revoked[f.id]; len(list) > 0 {
+			all.Revoked[f.id] = slices.DeleteFunc(slices.Clone(list), func(r revokedHolder) bool { return g.Covers(r.Token) }) // it goes on after a pause
+		}
+	})
 }
 
 // Extend is like Open, with a later deadline.
@@ -162,6 +168,9 @@ func (f journaledFence) Close(l lease.Loss) {
 	f.Fence.Close(l)
 	f.journal.change(func(all *journalFile) {
 		delete(all.Held, f.id)
+		if l.Kind == lease.LossPaused { // for the next daemon it is over
+			l.Kind = lease.LossExpired
+		}
 		if l.Kind == lease.LossExpired || l.Kind == lease.LossSuperseded {
 			list := append(all.Revoked[f.id], revokedHolder{l.Token, l.Kind, l.Holder})
 			all.Revoked[f.id] = list[max(0, len(list)-revokedKept):]

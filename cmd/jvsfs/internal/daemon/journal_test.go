@@ -30,6 +30,25 @@ func TestJournalKnowsWhoHoldsAndWhoIsOut(t *testing.T) {
 	require.Empty(t, j.entries().Revoked["main"], "who gave it back in peace is not out")
 }
 
+// A holder that is stopped beyond its lease is out for the next daemon, unless it goes on before.
+func TestJournalKnowsWhoGoesOnAfterAPause(t *testing.T) {
+	j := newJournal(zap.NewNop())
+	f := journaledFence{fenceLog{}, j, "main"}
+	h := lease.Holder{PID: 7, StartTime: 8, Scope: "tree"}
+	f.Close(lease.Loss{Kind: lease.LossSuperseded, Token: 1, Holder: lease.Holder{PID: 9}})
+	f.Open(lease.Grant{Token: 3, Since: 3, Holder: h})
+	f.Close(lease.Loss{Kind: lease.LossPaused, Token: 3, Holder: h})
+	before := j.entries()
+	require.Empty(t, before.Held)
+	require.Equal(t, revokedHolder{3, lease.LossExpired, h}, before.Revoked["main"][1], "a kind that daemons of every release know")
+	f.Open(lease.Grant{Token: 4, Since: 3, Holder: h})
+	require.EqualValues(t, 3, j.entries().Held["main"].Since)
+	require.Len(t, j.entries().Revoked["main"], 1, "the other one is out still")
+	require.Len(t, before.Revoked["main"], 2, "what was read before is not changed")
+	f.Close(lease.Loss{Kind: lease.LossResumed, Token: 4, Since: 3, Holder: h})
+	require.Len(t, j.entries().Revoked["main"], 1)
+}
+
 // While a mount is being unmounted its name in the directory may become another mount's.
 func TestJournalPauses(t *testing.T) {
 	j := newJournal(zap.NewNop())

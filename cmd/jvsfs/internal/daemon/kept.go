@@ -14,7 +14,7 @@ import (
 // waits for their loss. Safe for concurrent use.
 type kept struct {
 	mu sync.Mutex
-	by map[lease.Token]int
+	by map[lease.Token]int // by the first token of their holder: it may go on under later ones
 }
 
 // begin counts a connection until the function is called.
@@ -43,7 +43,7 @@ func (k *kept) has(t lease.Token) bool {
 // insideExec is the answer to an acquire by what jvsfs exec keeps the lease for: it has it.
 func (d *leaseOps) insideExec(w *worktree, s *session, req lockop.Take, who subject) (api.Response, bool, error) {
 	grant, held := w.keeper.Held()
-	if !held || req.Robs || !w.kept.has(grant.Token) || req.Scope != "" && req.Scope != grant.Holder.Scope || !gate.Below(grant.Holder, who.id) {
+	if !held || req.Robs || !w.kept.has(grant.Since) || req.Scope != "" && req.Scope != grant.Holder.Scope || !gate.Below(grant.Holder, who.id) {
 		return api.Response{}, false, nil
 	}
 	resp, err := d.leased(w, s, grant)
@@ -55,7 +55,7 @@ func (d *leaseOps) insideExec(w *worktree, s *session, req lockop.Take, who subj
 // that does not name the holder: it is not its to end.
 func (d *leaseOps) releaseInsideExec(w *worktree, s *session, req api.Release) (api.Response, bool, error) {
 	grant, held := w.keeper.Held()
-	if !held || req.Explicit || req.Token != 0 || !w.kept.has(grant.Token) {
+	if !held || req.Explicit || req.Token != 0 || !w.kept.has(grant.Since) {
 		return api.Response{}, false, nil
 	}
 	if id, ok := d.peerIs(s.peer); !ok || !gate.Below(grant.Holder, id) {

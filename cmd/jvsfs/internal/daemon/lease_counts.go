@@ -62,7 +62,7 @@ func (c *leaseCounts) event(e lease.Event, err error) {
 	switch {
 	case err == nil:
 		c.Events[e.Kind]++
-	case e.Kind == lease.EventSteal: // it did not happen
+	case e.Kind == lease.EventSteal || e.Kind == lease.EventResume: // it did not happen
 		c.AuditFailed++
 	default:
 		c.Events[e.Kind]++

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"go.uber.org/zap"
 
@@ -157,7 +158,7 @@ func (r *registry) close() error {
 type latch struct {
 	keeper *lease.Keeper
 	mu     sync.RWMutex
-	closed bool
+	closed atomic.Bool // set under mu; the keeper looks without it
 }
 
 func (d *latch) shut() { d.set(true) }
@@ -165,14 +166,14 @@ func (d *latch) shut() { d.set(true) }
 func (d *latch) set(closed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.closed = closed
+	d.closed.Store(closed)
 }
 
 // through runs f unless the latch is shut, and keeps it open meanwhile.
 func (d *latch) through(f func() (lease.Grant, error)) (lease.Grant, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	if d.closed {
+	if d.closed.Load() {
 		return lease.Grant{}, errClosing
 	}
 	return f()

@@ -48,6 +48,7 @@ var auditTypes = map[lease.EventKind]string{
 	lease.EventAcquire: "lock_acquire", lease.EventSteal: "lock_steal", lease.EventRelease: "lock_release",
 	lease.EventExpire: "lock_expire", lease.EventRenewFailed: "lock_renew_failed", lease.EventSuperseded: "lock_superseded",
 	lease.EventLateWrite: string(lease.EventLateWrite), lease.EventHandover: "lock_handover",
+	lease.EventResume: "lock_resume",
 }
 
 // AuditRecordOf words a lease event for the chain.
