@@ -36,6 +36,7 @@ and so is each kind of refusal. The chain of a repository is .jvs/audit/audit.js
 The chain of a plain directory is beside its records. Each line carries the hash of
 the line before.`,
 		Args: usageArgs(cobra.NoArgs),
+		RunE: showHelp,
 	}
 	verify := &cobra.Command{
 		Use: "verify PATH", Short: "Check that no line was changed, removed or added, and that the end is there",

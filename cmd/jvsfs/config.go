@@ -19,7 +19,7 @@ func newConfigCommand(io stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "config", Short: "Show the configuration of a mount, and check configuration files",
 		Args: usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: showHelp,
 	}
 	cmd.AddCommand(newConfigShowCommand(io), newConfigCheckCommand(io))
 	return cmd

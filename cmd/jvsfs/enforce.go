@@ -53,8 +53,8 @@ mount. A restart returns to the configured mode.`,
 
 func (e *enforceCommand) run(ctx context.Context, io stdio, args []string) error {
 	req := api.Enforce{WaitMS: e.wait.Milliseconds()}
-	if e.wait < time.Millisecond {
-		return api.Usagef("--wait must be a millisecond at least")
+	if err := checkWait(e.wait, time.Millisecond); err != nil {
+		return err
 	}
 	if len(args) > 1 {
 		mode, err := gate.ParseEnforce(args[1])

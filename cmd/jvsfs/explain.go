@@ -48,12 +48,15 @@ does not answer; then 0.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case e.pid < 0 || e.since < 0:
-				return api.Usagef("--pid and --since must not be negative")
+			case e.pid < 0:
+				return checkPID("pid", e.pid)
+			case e.since < 0:
+				return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("--since %s is in the future", e.since), Next: fmt.Sprintf("--since %s", -e.since)}
 			case len(args) == 0:
 				return e.recent(cmd.Context(), io)
 			case cmd.Flags().Changed("since"):
-				return api.Usagef("--since goes without PATH")
+				return &api.Failure{Class: api.ClassUsage, Message: "--since looks back at refusals, and goes without PATH: " + human.Typed(args[0]),
+					Next: "jvsfs explain --since " + e.since.String()}
 			}
 			return e.run(cmd.Context(), io, args[0])
 		},

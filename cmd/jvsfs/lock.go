@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -52,7 +53,7 @@ func newLockCommand(io stdio) *cobra.Command {
 		Use:   "lock",
 		Short: "Acquire, renew, release, hand over, steal and show leases",
 		Args:  usageArgs(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:  showHelp,
 	}
 	cmd.AddCommand(
 		newLockOp(io, opAcquire, "acquire WORKTREE", "Take the lease for a process (default: the shell that runs this command)"),
@@ -96,8 +97,8 @@ func newLockOp(io stdio, op, use, short string) *cobra.Command {
 
 // runLock does one operation through the daemon, or on the records.
 func runLock(ctx context.Context, io stdio, op, path string, f *lockFlags) error {
-	if f.pid < 0 || f.wait < 0 {
-		return api.Usagef("--pid and --wait must not be negative")
+	if err := cmp.Or(checkPID("pid", f.pid), checkWait(f.wait, 0)); err != nil {
+		return err
 	}
 	control, policy, err := f.load()
 	if err != nil {

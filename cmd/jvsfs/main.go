@@ -28,11 +28,17 @@ type stdio struct {
 func run(ctx context.Context, args []string, io stdio) api.ExitCode {
 	root := newRoot(io)
 	root.SetArgs(args)
+	root.SetFlagErrorFunc(flagFailure(args))
+	refuseOtherShells(root)
 	cmd, err := root.ExecuteContextC(ctx)
 	f := api.AsFailure(err)
 	if f == nil {
 		return api.ExitOK
 	}
+	if f.Class == api.ClassUsage && f.Next == "" {
+		f.Next = cmd.CommandPath() + " --help"
+	}
+	typeAgain(f, args)
 	asJSON := false
 	if flag := cmd.Flags().Lookup("json"); flag != nil {
 		asJSON = flag.Value.String() == "true"

@@ -95,7 +95,7 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 		return cfg, place.Place{}, err
 	}
 	if cfg.Source == "" {
-		return cfg, place.Place{}, api.Usagef("nothing to mount: name a SOURCE")
+		return cfg, place.Place{}, &api.Failure{Class: api.ClassUsage, Message: cmd.CommandPath() + ": SOURCE is missing", Next: usageLine(cmd)}
 	}
 	mounts, err := host.ReadMounts()
 	if err != nil {

@@ -81,9 +81,10 @@ func (f *Failure) Exit() ExitCode {
 	return ExitCodeOf(f.Class)
 }
 
-// Usagef is the failure of a command line or a request that cannot be carried out as it stands.
+// Usagef is the failure of a command line or a request that cannot be carried out as it stands. What to do next
+// is in the help of the command.
 func Usagef(format string, args ...any) *Failure {
-	return &Failure{Class: ClassUsage, Message: fmt.Sprintf(format, args...), Next: "see jvsfs --help"}
+	return &Failure{Class: ClassUsage, Message: fmt.Sprintf(format, args...)}
 }
 
 // ExitWith ends the program with code and prints nothing.
@@ -132,7 +133,7 @@ func NoProcess(pid int, err error) *Failure {
 
 // UsageError is the failure of a configuration.
 func UsageError(err error) *Failure {
-	return &Failure{Class: ClassUsage, Message: err.Error(), Next: "see jvsfs mount --help", Err: err}
+	return &Failure{Class: ClassUsage, Message: err.Error(), Err: err}
 }
 
 // BusyFailure names who keeps a mount busy.
