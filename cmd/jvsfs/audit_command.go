@@ -57,15 +57,6 @@ the line before.`,
 	return cmd
 }
 
-// open opens the chain of a path.
-func (a *auditCommand) open(ctx context.Context, path string) (*os.File, error) {
-	log, _, err := a.find(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	return openChain(log)
-}
-
 // find finds the chain of a path and its lock directory: by the mount's daemon, or by the place itself.
 func (a *auditCommand) find(ctx context.Context, path string) (log, locks string, err error) {
 	control, _, err := a.load()
@@ -149,9 +140,13 @@ func (r *auditReport) read(anchor *lease.AuditAnchor) error {
 		anchor = nil
 	}
 	f, err := openChain(r.File)
-	if errors.Is(err, os.ErrNotExist) && anchor != nil {
+	switch {
+	case errors.Is(err, os.ErrNotExist) && anchor != nil:
 		r.Faults = []lease.AuditFault{{Line: 1, Message: "the whole chain is missing"}}
 		return nil
+	case errors.Is(err, os.ErrNotExist):
+		return &api.Failure{Message: "there is no audit chain yet: nobody has held a lease there", File: r.File, Err: err,
+			Next: "it begins with the first lease; jvsfs status shows what is mounted"}
 	}
 	if err != nil {
 		return err
@@ -185,7 +180,11 @@ func (r auditReport) text() string {
 }
 
 func (a *auditCommand) tail(ctx context.Context, path string) error {
-	f, err := a.open(ctx, path)
+	log, _, err := a.find(ctx, path)
+	if err != nil {
+		return err
+	}
+	f, err := openChain(log)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // nothing has happened yet
 	}

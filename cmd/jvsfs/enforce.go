@@ -70,6 +70,10 @@ func (e *enforceCommand) run(ctx context.Context, io stdio, args []string) error
 	if err != nil {
 		return err
 	}
+	if req.Mode != "" && t.Path != t.Mount.Mountpoint && t.Path != t.Mount.Source {
+		return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("%s is only a part of the mount at %s, which has one mode", t.Path, t.Mount.Mountpoint),
+			Next: fmt.Sprintf("jvsfs enforce %s %s switches all of it", human.Typed(t.Mount.Mountpoint), req.Mode)}
+	}
 	resp, err := client.Ask(ctx, t.Mount, req, nil, noteTo(io))
 	if err != nil {
 		return err

@@ -30,6 +30,8 @@ type lockFlags struct {
 	purpose string
 	fence   bool
 	yes     bool
+
+	robsNobody bool // steal: the lease was free when it was asked for
 }
 
 // The operations of the lock commands.
@@ -127,7 +129,10 @@ func runLock(ctx context.Context, io stdio, op, path string, f *lockFlags) error
 		resp, err = lockop.OnRecords(ctx, noteTo(io), t.Place, policy, req)
 	}
 	if err != nil {
-		return err
+		return aboutOwn(err, t.Path)
+	}
+	if f.robsNobody {
+		op = opAcquire
 	}
 	return printLock(io, t, op, resp, f.asJSON)
 }

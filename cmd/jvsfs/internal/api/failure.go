@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/jvsfs/jvsfs/gate"
@@ -129,6 +131,14 @@ func failureOfLease(le *lease.Error) *Failure {
 // NoProcess says why a process that was named cannot be used.
 func NoProcess(pid int, err error) *Failure {
 	return &Failure{Message: fmt.Sprintf("process %d: %v", pid, err), Next: "name a running process with --pid", Err: err}
+}
+
+// NoPath is the failure of a path that was named and cannot be looked at. err says why not.
+func NoPath(path string, err error) error {
+	if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		return err
+	}
+	return &Failure{Class: ClassUsage, Message: path + ": no such file or directory", Next: "look at how it is spelled; jvsfs status lists the mounts", Err: err}
 }
 
 // UsageError is the failure of a configuration.

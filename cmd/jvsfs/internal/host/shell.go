@@ -77,6 +77,12 @@ func readProgram(pid int) (p program) {
 	return p
 }
 
+// IsShell reports whether a process is a shell, and what it was called as.
+func IsShell(pid int) (bool, string) {
+	p := readProgram(pid)
+	return isShell(p), p.name
+}
+
 // isShell goes by the file: a script has its own name, and its shell's arguments.
 func isShell(p program) bool {
 	file := tool(strings.TrimSuffix(p.file, " (deleted)"))
