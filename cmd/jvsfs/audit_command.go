@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -174,7 +175,8 @@ func (r auditReport) text() string {
 			endUnknown:    " as far as it goes; whether its end is missing is for root to see",
 		}[r.End])
 	} else {
-		fmt.Fprintf(&b, "%s: %d records, the chain is broken\n", r.File, r.Records)
+		fmt.Fprintf(&b, "%s: %d records, the chain is broken\nnext: keep a copy of it, and see who can write there: ls -la %s\n",
+			r.File, r.Records, human.Typed(filepath.Dir(r.File)))
 	}
 	return b.String()
 }

@@ -141,7 +141,7 @@ func (e *execCommand) run(ctx context.Context, path string, argv []string) error
 		return err
 	}
 	defer leave()
-	return aboutOwn(e.holdFor(ctx, t, policy, argv, signals), t.Path)
+	return aboutWorktree(e.holdFor(ctx, t, policy, argv, signals), t.Path)
 }
 
 // holdFor runs CMD and holds the lease for it.

@@ -50,7 +50,7 @@ does not answer; then 0.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case e.pid < 0:
+			case checkPID("pid", e.pid) != nil:
 				return checkPID("pid", e.pid)
 			case e.since < 0:
 				return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("--since %s is in the future", e.since), Next: fmt.Sprintf("--since %s", -e.since)}

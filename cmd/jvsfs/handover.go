@@ -90,7 +90,7 @@ func (h *handoverCommand) run(ctx context.Context, io stdio, path string) error 
 	}
 	resp, err := client.Ask(ctx, t.Mount, req, pidfd, noteTo(io))
 	if err != nil {
-		return err
+		return aboutWorktree(err, t.Path)
 	}
 	return h.print(io, resp)
 }

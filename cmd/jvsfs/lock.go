@@ -129,7 +129,7 @@ func runLock(ctx context.Context, io stdio, op, path string, f *lockFlags) error
 		resp, err = lockop.OnRecords(ctx, noteTo(io), t.Place, policy, req)
 	}
 	if err != nil {
-		return aboutOwn(err, t.Path)
+		return aboutWorktree(err, t.Path)
 	}
 	if f.robsNobody {
 		op = opAcquire

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,19 +15,20 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// aboutOwn says in a conflict that the holder is a process of whoever asks, if it is one: nobody else ends it.
-func aboutOwn(err error, path string) error {
+// aboutWorktree puts the path that was typed into the advice of a failure. In a conflict with a process of
+// whoever asks it says so: nobody else ends that.
+func aboutWorktree(err error, path string) error {
 	f := api.AsFailure(err)
-	if f == nil || f.Class != lease.ClassLockConflict || f.Holder == nil || f.Holder.ExpiresAt == nil || time.Now().After(*f.Holder.ExpiresAt) {
-		return err // what is over is not given back
+	if f == nil {
+		return nil
 	}
-	next := nextOfOwn(f.Holder.HolderID, f.Holder.UID, f.Holder.PID, path)
-	if next == "" {
-		return err
+	told := *f
+	told.Next = strings.ReplaceAll(f.Next, "WORKTREE", human.Typed(path))
+	h := f.Holder
+	if f.Class == lease.ClassLockConflict && h != nil && h.ExpiresAt != nil && time.Now().Before(*h.ExpiresAt) { // what is over is not given back
+		told.Next = cmp.Or(nextOfOwn(h.HolderID, h.UID, h.PID, path), told.Next)
 	}
-	own := *f
-	own.Next = next
-	return &own
+	return &told
 }
 
 // nextOfOwn is what to do about a holder that is a process of this user on this machine, "" for another one.

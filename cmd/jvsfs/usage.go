@@ -167,10 +167,10 @@ func checkWait(wait, least time.Duration) error {
 
 // checkPID refuses a number that no process has.
 func checkPID(flag string, pid int) error {
-	if pid >= 0 {
+	if pid >= 0 && pid <= api.MaxPID {
 		return nil
 	}
-	return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("--%s %d is no process", flag, pid), Next: fmt.Sprintf("--%s %d, or --%s $$ for this shell", flag, -pid, flag)}
+	return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("--%s %d is a number that no process has", flag, pid), Next: fmt.Sprintf("--%s $$ is this shell; ps lists others", flag)}
 }
 
 func tooLong(flag, value string) *api.Failure {

@@ -130,7 +130,11 @@ func failureOfLease(le *lease.Error) *Failure {
 
 // NoProcess says why a process that was named cannot be used.
 func NoProcess(pid int, err error) *Failure {
-	return &Failure{Message: fmt.Sprintf("process %d: %v", pid, err), Next: "name a running process with --pid", Err: err}
+	f := &Failure{Message: fmt.Sprintf("process %d: %v", pid, err), Next: "name a running process: $$ is this shell, ps lists others", Err: err}
+	if errors.Is(err, syscall.ESRCH) {
+		f.Message = fmt.Sprintf("there is no process %d", pid)
+	}
+	return f
 }
 
 // NoPath is the failure of a path that was named and cannot be looked at. err says why not.
@@ -139,6 +143,11 @@ func NoPath(path string, err error) error {
 		return err
 	}
 	return &Failure{Class: ClassUsage, Message: path + ": no such file or directory", Next: "look at how it is spelled; jvsfs status lists the mounts", Err: err}
+}
+
+// NoDirectory is the failure of a path where a directory is wanted.
+func NoDirectory(path string) error {
+	return &Failure{Class: ClassUsage, Message: path + " is not a directory", Next: "name the directory that is to have one writer"}
 }
 
 // UsageError is the failure of a configuration.

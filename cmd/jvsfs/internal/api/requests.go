@@ -255,9 +255,12 @@ func (r Handover) Validate() error {
 // Validate refuses values that no client sends.
 func (r Successor) Validate() error { return atMost("device", r.Device, 64) }
 
+// MaxPID is PID_MAX_LIMIT of the kernel.
+const MaxPID = 1 << 22
+
 // Validate refuses a number that no process has.
 func (p Process) Validate() error {
-	if p.PID < 0 || p.PID > 1<<22 { // PID_MAX_LIMIT of the kernel
+	if p.PID < 0 || p.PID > MaxPID {
 		return fmt.Errorf("%w: pid %d", ErrRequest, p.PID)
 	}
 	return nil

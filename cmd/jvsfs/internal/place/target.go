@@ -42,7 +42,7 @@ func SourceAt(path, control string, want layout.Name) (Place, error) {
 		return Place{}, api.NoPath(path, err)
 	}
 	if !info.IsDir() {
-		return Place{}, api.Usagef("%s is not a directory", path)
+		return Place{}, api.NoDirectory(path)
 	}
 	name, why, err := layoutOf(path, want)
 	if err != nil {
