@@ -15,8 +15,8 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// aboutWorktree puts the path that was typed into the advice of a failure. In a conflict with a process of
-// whoever asks it says so: nobody else ends that.
+// aboutWorktree puts the path that was typed into the advice of a failure. In a conflict with a shell of
+// whoever asks it says so.
 func aboutWorktree(err error, path string) error {
 	f := api.AsFailure(err)
 	if f == nil {
@@ -31,17 +31,16 @@ func aboutWorktree(err error, path string) error {
 	return &told
 }
 
-// nextOfOwn is what to do about a holder that is a process of this user on this machine, "" for another one.
-// The start time in the holder's id tells whether the process with that number is the one.
+// nextOfOwn is what to do about a holder that is a shell of this user on this machine, "" for another one. Such a
+// shell, in another terminal, would be waited for in vain. The start time in the holder's id tells whether the process with that number is the one.
 func nextOfOwn(holder string, uid uint32, pid int, path string) string {
 	st, err := gate.ReadStat(pid)
 	if err != nil || int64(uid) != int64(os.Getuid()) || !strings.HasPrefix(holder, gate.HostName()+":") ||
 		!strings.HasSuffix(holder, fmt.Sprintf(":%d:%d", pid, st.Start)) {
 		return ""
 	}
-	shell, name := host.IsShell(pid)
-	if !shell {
-		return fmt.Sprintf("it is %s, a process of yours: wait for it with --wait 1m, or end it: kill %d", human.Printable(name), pid)
+	if !host.IsShell(pid) {
+		return "" // a command ends by itself
 	}
 	return fmt.Sprintf("it is a shell of yours%s: jvsfs lock release --pid %d %s", seatOf(pid), pid, human.Typed(path))
 }

@@ -77,11 +77,8 @@ func readProgram(pid int) (p program) {
 	return p
 }
 
-// IsShell reports whether a process is a shell, and what it was called as.
-func IsShell(pid int) (bool, string) {
-	p := readProgram(pid)
-	return isShell(p), p.name
-}
+// IsShell reports whether a process is a shell.
+func IsShell(pid int) bool { return isShell(readProgram(pid)) }
 
 // isShell goes by the file: a script has its own name, and its shell's arguments.
 func isShell(p program) bool {
