@@ -278,6 +278,9 @@ func (s *Server) Shared(rel string) bool {
 	return k == layout.Everybodys || k == layout.AddOnly
 }
 
+// RuleAt is the rule of a path below the mount root, by name only.
+func (s *Server) RuleAt(rel string) *layout.Rule { return s.fs.ruleAt(strings.Trim(rel, "/")) }
+
 // RootOf is where the root of a worktree lies below the source; "." is the source itself.
 func (s *Server) RootOf(id lease.WorktreeID) string { return s.fs.layout().RootOf(id) }
 

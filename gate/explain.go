@@ -27,6 +27,10 @@ type Explanation struct {
 // HolderView is the part of a holder that may be shown: without its nonce.
 type HolderView struct {
 	ID        string      `json:"holder_id"`
+	Host      string      `json:"host,omitempty"`
+	User      string      `json:"user,omitempty"`
+	UID       uint32      `json:"uid"`
+	PID       int         `json:"pid,omitempty"` // on its host, and in its pid namespace
 	Scope     string      `json:"scope"`
 	Purpose   string      `json:"purpose,omitempty"`
 	Auto      bool        `json:"auto,omitempty"`
@@ -101,25 +105,30 @@ func allowedBecause(f facts, act action) string {
 	return "the process holds the lease, or belongs to its holder"
 }
 
+// ViewOf is a holder under a token, without what a record says of the lease.
+func ViewOf(h lease.Holder, token lease.Token) *HolderView {
+	return &HolderView{ID: h.ID(), Host: h.Host, User: h.User, UID: h.UID, PID: h.PID, Scope: h.Scope, Purpose: h.Purpose, Auto: h.Auto, Token: token}
+}
+
 func (g *Guard) holderView() *HolderView {
 	head, j := g.keeper.Observe()
 	if e := g.open.Load(); e != nil {
-		v := &HolderView{ID: e.holder().ID(), Scope: e.holder().Scope, Purpose: e.holder().Purpose, Auto: e.holder().Auto, Token: e.id.Token()}
+		v := ViewOf(e.holder(), e.id.Token())
 		if r := head.Record; r != nil && head.Token == v.Token {
-			v.ofRecord(r)
+			v.OfRecord(r)
 		}
 		return v
 	}
 	if head.Record == nil || j.State == lease.Free {
 		return nil
 	}
-	h := head.Record.Holder()
-	v := &HolderView{ID: h.ID(), Scope: h.Scope, Purpose: h.Purpose, Auto: h.Auto, Token: head.Token}
-	v.ofRecord(head.Record)
+	v := ViewOf(head.Record.Holder(), head.Token)
+	v.OfRecord(head.Record)
 	return v
 }
 
-func (v *HolderView) ofRecord(r *lease.Record) {
+// OfRecord adds what the record of the lease says.
+func (v *HolderView) OfRecord(r *lease.Record) {
 	since, until := r.CreatedAt, r.ExpiresAt()
 	v.Since, v.ExpiresAt = &since, &until
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,6 +37,7 @@ line of the audit chain, and so is each kind of refusal. The chain of a reposito
 The chain of a plain directory is beside its records. Each line carries the hash of
 the line before.`,
 		Args: usageArgs(cobra.NoArgs),
+		RunE: showHelp,
 	}
 	verify := &cobra.Command{
 		Use: "verify PATH", Short: "Check that no line was changed, removed or added, and that the end is there",
@@ -54,15 +56,6 @@ the line before.`,
 	tail.Flags().IntVarP(&a.lines, "lines", "n", 10, "show this `MANY` events")
 	cmd.AddCommand(verify, tail)
 	return cmd
-}
-
-// open opens the chain of a path.
-func (a *auditCommand) open(ctx context.Context, path string) (*os.File, error) {
-	log, _, err := a.find(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	return openChain(log)
 }
 
 // find finds the chain of a path and its lock directory: by the mount's daemon, or by the place itself.
@@ -148,9 +141,13 @@ func (r *auditReport) read(anchor *lease.AuditAnchor) error {
 		anchor = nil
 	}
 	f, err := openChain(r.File)
-	if errors.Is(err, os.ErrNotExist) && anchor != nil {
+	switch {
+	case errors.Is(err, os.ErrNotExist) && anchor != nil:
 		r.Faults = []lease.AuditFault{{Line: 1, Message: "the whole chain is missing"}}
 		return nil
+	case errors.Is(err, os.ErrNotExist):
+		return &api.Failure{Message: "there is no audit chain yet: nobody has held a lease there", File: r.File, Err: err,
+			Next: "it begins with the first lease; jvsfs status shows what is mounted"}
 	}
 	if err != nil {
 		return err
@@ -178,13 +175,18 @@ func (r auditReport) text() string {
 			endUnknown:    " as far as it goes; whether its end is missing is for root to see",
 		}[r.End])
 	} else {
-		fmt.Fprintf(&b, "%s: %d records, the chain is broken\n", r.File, r.Records)
+		fmt.Fprintf(&b, "%s: %d records, the chain is broken\nnext: keep a copy of it, and see who can write there: ls -la %s\n",
+			r.File, r.Records, human.Typed(filepath.Dir(r.File)))
 	}
 	return b.String()
 }
 
 func (a *auditCommand) tail(ctx context.Context, path string) error {
-	f, err := a.open(ctx, path)
+	log, _, err := a.find(ctx, path)
+	if err != nil {
+		return err
+	}
+	f, err := openChain(log)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // nothing has happened yet
 	}

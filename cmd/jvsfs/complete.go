@@ -43,15 +43,9 @@ func completeArgument(cmd *cobra.Command, args []string, word string) ([]cobra.C
 }
 
 // placeholder is the word for argument n (from 0) in a usage line, without brackets and dots. If the last word
-// has dots, it stands for all further arguments. Flags in the line do not count.
+// has dots, it stands for all further arguments.
 func placeholder(use string, n int) string {
-	words := strings.Fields(use)[1:]
-	for i, w := range words {
-		if w = strings.TrimLeft(w, "["); strings.HasPrefix(w, "--") && w != "--" {
-			words = words[:i]
-			break
-		}
-	}
+	words := placeholders(use)
 	if len(words) == 0 {
 		return ""
 	}
@@ -62,6 +56,17 @@ func placeholder(use string, n int) string {
 		n = last
 	}
 	return strings.Trim(words[n], "[].")
+}
+
+// placeholders are the words of a usage line for arguments, as they stand there. Flags do not count.
+func placeholders(use string) []string {
+	words := strings.Fields(use)[1:]
+	for i, w := range words {
+		if w = strings.TrimLeft(w, "["); strings.HasPrefix(w, "--") && w != "--" {
+			return words[:i]
+		}
+	}
+	return words
 }
 
 // mountPoints lists the jvsfs mounts that complete word.

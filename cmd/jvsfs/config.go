@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 
 	"github.com/moby/sys/mountinfo"
 	"github.com/spf13/cobra"
@@ -19,7 +20,7 @@ func newConfigCommand(io stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "config", Short: "Show the configuration of a mount, and check configuration files",
 		Args: usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: showHelp,
 	}
 	cmd.AddCommand(newConfigShowCommand(io), newConfigCheckCommand(io))
 	return cmd
@@ -72,6 +73,11 @@ func (c *configShow) view(cmd *cobra.Command, args []string) (configView, error)
 		return configView{}, err
 	}
 	if mount == nil {
+		for _, path := range args {
+			if _, err := os.Stat(path); err != nil {
+				return configView{}, api.NoPath(path, err)
+			}
+		}
 		cfg, err := c.settings.resolve(cmd.Flags(), args)
 		return configView{Values: cfg.Origins()}, err
 	}

@@ -96,7 +96,7 @@ func (c configCheck) tell(io stdio) error {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return &api.Failure{Class: api.ClassUsage, Message: err.Error(), Err: err}
+		return api.UsageError(err)
 	}
 	return nil
 }

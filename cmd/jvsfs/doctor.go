@@ -25,8 +25,8 @@ func newDoctorCommand(io stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor [PATH...]", Short: "Check leases, records, mounts, clock and kernel",
 		Long: `Check the kernel, the limits, the clock, the configuration files, the mounts, who can
-write past them, and the lease records: of the worktrees or repositories PATH, and of
-all that are mounted. Each finding says what is wrong, why it matters, and how to
+write past them, and the lease records. With PATH it looks at the mounts and records of
+these worktrees or repositories alone, without PATH at all that are mounted. Each finding says what is wrong, why it matters, and how to
 repair it. The exit code is 1 if something fails; with --strict also if there is a
 warning. Run doctor as root: other users cannot see everybody's processes.
 

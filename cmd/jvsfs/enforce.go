@@ -53,8 +53,8 @@ mount. A restart returns to the configured mode.`,
 
 func (e *enforceCommand) run(ctx context.Context, io stdio, args []string) error {
 	req := api.Enforce{WaitMS: e.wait.Milliseconds()}
-	if e.wait < time.Millisecond {
-		return api.Usagef("--wait must be a millisecond at least")
+	if err := checkWait(e.wait, time.Millisecond); err != nil {
+		return err
 	}
 	if len(args) > 1 {
 		mode, err := gate.ParseEnforce(args[1])
@@ -69,6 +69,10 @@ func (e *enforceCommand) run(ctx context.Context, io stdio, args []string) error
 	}
 	if err != nil {
 		return err
+	}
+	if req.Mode != "" && t.Path != t.Mount.Mountpoint && t.Path != t.Mount.Source {
+		return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("%s is only a part of the mount at %s, which has one mode", t.Path, t.Mount.Mountpoint),
+			Next: fmt.Sprintf("jvsfs enforce %s %s switches all of it", human.Typed(t.Mount.Mountpoint), req.Mode)}
 	}
 	resp, err := client.Ask(ctx, t.Mount, req, nil, noteTo(io))
 	if err != nil {

@@ -65,8 +65,13 @@ before the mount was made, CMD runs in the same directory through the mount.
 CMD finds in its environment: JVSFS_WORKTREE (the directory), JVSFS_HOLDER (the
 holder's id), JVSFS_TOKEN (the fencing token), and JVSFS_MOUNT (the mount point;
 not set if no mount fences the worktree).`,
-		Args: usageArgs(execArgs),
-		RunE: func(cmd *cobra.Command, args []string) error { return e.run(cmd.Context(), args[0], args[1:]) },
+		Args: execArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkWait(e.wait, 0); err != nil {
+				return err
+			}
+			return e.run(cmd.Context(), args[0], args[1:])
+		},
 	}
 	e.addFlags(cmd.Flags())
 	cmd.Flags().DurationVar(&e.wait, "wait", 0, "wait this `LONG` for the lease to become free")
@@ -78,11 +83,27 @@ not set if no mount fences the worktree).`,
 	return cmd
 }
 
+// execArgs wants the command behind a "--", so that its flags are its own.
 func execArgs(cmd *cobra.Command, args []string) error {
-	if dash := cmd.ArgsLenAtDash(); dash != 1 || len(args) < 2 {
-		return errors.New("want: exec WORKTREE -- CMD [ARG...]")
+	dash := cmd.ArgsLenAtDash()
+	f := &api.Failure{Class: api.ClassUsage, Next: usageLine(cmd)}
+	switch {
+	case len(args) == 0 || dash == 0:
+		f.Message = "jvsfs exec: WORKTREE is missing"
+	case dash < 0 && len(args) > 1:
+		f.Message = "jvsfs exec: -- is missing before the command"
+		f.Next = "jvsfs exec " + human.Typed(args[0]) + " --"
+		for _, a := range args[1:] {
+			f.Next += " " + human.Typed(a)
+		}
+	case len(args) == 1:
+		f.Message, f.Next = "jvsfs exec: the command is missing", "jvsfs exec "+human.Typed(args[0])+" -- CMD"
+	case dash > 1:
+		f.Message = fmt.Sprintf("jvsfs exec: %s is one argument too many before --", human.Typed(args[1]))
+	default:
+		return nil
 	}
-	return nil
+	return f
 }
 
 // holding is a lease that is held for a child, by the daemon or by this process.
@@ -121,7 +142,7 @@ func (e *execCommand) run(ctx context.Context, path string, argv []string) error
 		return err
 	}
 	defer leave()
-	return e.holdFor(ctx, t, policy, argv, signals)
+	return aboutWorktree(e.holdFor(ctx, t, policy, argv, signals), t.Path)
 }
 
 // holdFor runs CMD and holds the lease for it.

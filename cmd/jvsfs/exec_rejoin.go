@@ -20,6 +20,10 @@ import (
 // rejoinPause is how long exec waits between two looks for a recovered mount.
 const rejoinPause = 20 * time.Millisecond
 
+// replacedWithin is how long exec waits before it says that the daemon is gone. Where it was replaced, the next
+// one serves already.
+const replacedWithin = 500 * time.Millisecond
+
 // errDaemonGone is the loss if nobody has recovered the mount in time.
 var errDaemonGone = errors.New("the daemon of the mount is gone")
 
@@ -43,13 +47,20 @@ func leftAfterHangup(record json.RawMessage) time.Duration {
 func (h *remoteHolding) rejoin(pidfd *os.File, patience time.Duration) (*client.Client, error) {
 	ctx, cancel := context.WithTimeout(h.over, patience)
 	defer cancel()
-	h.note(fmt.Sprintf("the daemon of the mount is gone; the command continues if the mount is recovered before %s",
-		human.Clock(time.Now().Add(patience))))
-	for {
+	over, told := time.Now().Add(patience), false
+	for start := time.Now(); ; {
 		c, err := h.watchAgain(ctx, pidfd)
 		if err == nil {
-			h.note("the mount was recovered, and the lease continues")
+			if told {
+				h.note("the mount was recovered, and the lease continues")
+			} else {
+				h.note("the daemon of the mount was replaced, and the lease continues")
+			}
 			return c, nil
+		}
+		if !told && time.Since(start) > replacedWithin {
+			told = true
+			h.note(fmt.Sprintf("the daemon of the mount is gone; the command continues if the mount is recovered before %s", human.Clock(over)))
 		}
 		if f := api.AsFailure(err); f.Class == lease.ClassLockNotHeld {
 			return nil, fmt.Errorf("the mount was recovered without it: %s", f.Message)

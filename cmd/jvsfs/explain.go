@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -48,12 +50,15 @@ does not answer; then 0.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case e.pid < 0 || e.since < 0:
-				return api.Usagef("--pid and --since must not be negative")
+			case checkPID("pid", e.pid) != nil:
+				return checkPID("pid", e.pid)
+			case e.since < 0:
+				return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("--since %s is in the future", e.since), Next: fmt.Sprintf("--since %s", -e.since)}
 			case len(args) == 0:
 				return e.recent(cmd.Context(), io)
 			case cmd.Flags().Changed("since"):
-				return api.Usagef("--since goes without PATH")
+				return &api.Failure{Class: api.ClassUsage, Message: "--since looks back at refusals, and goes without PATH: " + human.Typed(args[0]),
+					Next: "jvsfs explain --since " + e.since.String()}
 			}
 			return e.run(cmd.Context(), io, args[0])
 		},
@@ -75,6 +80,9 @@ func (e *explainCommand) run(ctx context.Context, io stdio, path string) error {
 		return err
 	}
 	if t.Mount == nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return err // in a worktree that is known, what is to be made need not be there
+		}
 		return e.unmounted(io, t, policy, err)
 	}
 	x, err := e.ask(ctx, t)
@@ -113,6 +121,9 @@ func (e *explainCommand) ask(ctx context.Context, t client.Target) (api.Explanat
 	x := api.Explanation{Mounted: true, Mountpoint: t.Mount.Mountpoint}
 	err = json.Unmarshal(resp.Result, &x)
 	x.Path = t.Path
+	if h := x.Holder; h != nil && x.Class == lease.ClassLockConflict {
+		x.Next = cmp.Or(nextOfOwn(h.ID, h.UID, h.PID, t.Path), x.Next)
+	}
 	return x, err
 }
 
@@ -121,7 +132,7 @@ func (e *explainCommand) unmounted(io stdio, t client.Target, policy lease.Polic
 	x := api.Explanation{}
 	x.Path, x.Allowed = t.Path, true
 	x.Sentence = "the path is on no jvsfs mount: nothing fences writes there"
-	x.Next = "jvsfs mount SOURCE fences it"
+	x.Next = "jvsfs mount " + human.Typed(sourceOf(t)) + " fences it"
 	if found == nil {
 		x.Worktree = t.Place.ID
 		head, j, err := lockop.Peek(t.Place, policy)
@@ -143,16 +154,21 @@ func (e *explainCommand) unmounted(io stdio, t client.Target, policy lease.Polic
 	return err
 }
 
+// sourceOf is what would be mounted to fence a path.
+func sourceOf(t client.Target) string {
+	if p, _, err := place.Above(t.Path); err == nil {
+		return p.Root
+	}
+	return t.Path
+}
+
 func viewForExplain(head lease.Head) *gate.HolderView {
 	if head.Record == nil {
 		return nil
 	}
-	h := head.Record.Holder()
-	since, until := head.Record.CreatedAt, head.Record.ExpiresAt()
-	return &gate.HolderView{
-		ID: h.ID(), Scope: h.Scope, Purpose: h.Purpose, Auto: h.Auto,
-		Token: head.Token, Since: &since, ExpiresAt: &until,
-	}
+	v := gate.ViewOf(head.Record.Holder(), head.Token)
+	v.OfRecord(head.Record)
+	return v
 }
 
 func explanationText(x api.Explanation, now time.Time) string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -89,7 +90,7 @@ func (h *handoverCommand) run(ctx context.Context, io stdio, path string) error 
 	}
 	resp, err := client.Ask(ctx, t.Mount, req, pidfd, noteTo(io))
 	if err != nil {
-		return err
+		return aboutWorktree(err, t.Path)
 	}
 	return h.print(io, resp)
 }
@@ -98,11 +99,13 @@ func (h *handoverCommand) request() (api.Handover, error) {
 	req := api.Handover{Host: h.toHost, Taking: api.Taking{
 		Process: api.Process{PID: h.toPID}, Scope: h.scope, Purpose: h.purpose, WaitMS: h.wait.Milliseconds(),
 	}}
+	if err := cmp.Or(checkPID("to-pid", h.toPID), checkPID("to-session", h.toSession), checkWait(h.wait, time.Millisecond)); err != nil {
+		return req, err
+	}
 	switch {
-	case h.wait < time.Millisecond:
-		return req, api.Usagef("--wait must be a millisecond at least")
-	case h.toPID < 0 || h.toSession < 0 || h.targets() != 1:
-		return req, api.Usagef("want one of --to-pid, --to-session and --to-host")
+	case h.targets() != 1:
+		return req, &api.Failure{Class: api.ClassUsage, Message: "say to whom, by one of --to-pid, --to-session and --to-host",
+			Next: "jvsfs lock handover WORKTREE --to-pid N"}
 	case h.toPID == 0 && h.scope != "":
 		return req, api.Usagef("--scope goes with --to-pid")
 	case h.toHost != "" && h.purpose != "":

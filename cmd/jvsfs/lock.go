@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,6 +30,8 @@ type lockFlags struct {
 	purpose string
 	fence   bool
 	yes     bool
+
+	robsNobody bool // steal: the lease was free when it was asked for
 }
 
 // The operations of the lock commands.
@@ -52,7 +55,7 @@ func newLockCommand(io stdio) *cobra.Command {
 		Use:   "lock",
 		Short: "Acquire, renew, release, hand over, steal and show leases",
 		Args:  usageArgs(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:  showHelp,
 	}
 	cmd.AddCommand(
 		newLockOp(io, opAcquire, "acquire WORKTREE", "Take the lease for a process (default: the shell that runs this command)"),
@@ -96,8 +99,8 @@ func newLockOp(io stdio, op, use, short string) *cobra.Command {
 
 // runLock does one operation through the daemon, or on the records.
 func runLock(ctx context.Context, io stdio, op, path string, f *lockFlags) error {
-	if f.pid < 0 || f.wait < 0 {
-		return api.Usagef("--pid and --wait must not be negative")
+	if err := cmp.Or(checkPID("pid", f.pid), checkWait(f.wait, 0)); err != nil {
+		return err
 	}
 	control, policy, err := f.load()
 	if err != nil {
@@ -126,7 +129,10 @@ func runLock(ctx context.Context, io stdio, op, path string, f *lockFlags) error
 		resp, err = lockop.OnRecords(ctx, noteTo(io), t.Place, policy, req)
 	}
 	if err != nil {
-		return err
+		return aboutWorktree(err, t.Path)
+	}
+	if f.robsNobody {
+		op = opAcquire
 	}
 	return printLock(io, t, op, resp, f.asJSON)
 }

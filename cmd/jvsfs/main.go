@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
 func main() {
@@ -15,6 +19,14 @@ func main() {
 		os.Exit(int(helper(context.Background(), os.Args[1:], io)))
 	}
 	os.Exit(int(run(context.Background(), os.Args[1:], io)))
+}
+
+// helpFor is where the help about a mistake is.
+func helpFor(cmd *cobra.Command, f *api.Failure) string {
+	if _, ok := errors.AsType[*mountcfg.FileError](f.Err); ok {
+		return "correct the file: man jvsfs.yaml describes each key, jvsfs config check shows the mistakes"
+	}
+	return cmd.CommandPath() + " --help"
 }
 
 // stdio are the streams of a command.
@@ -28,11 +40,17 @@ type stdio struct {
 func run(ctx context.Context, args []string, io stdio) api.ExitCode {
 	root := newRoot(io)
 	root.SetArgs(args)
+	root.SetFlagErrorFunc(flagFailure(args))
+	refuseOtherShells(root)
 	cmd, err := root.ExecuteContextC(ctx)
 	f := api.AsFailure(err)
 	if f == nil {
 		return api.ExitOK
 	}
+	if f.Class == api.ClassUsage && f.Next == "" {
+		f.Next = helpFor(cmd, f)
+	}
+	typeAgain(f, args)
 	asJSON := false
 	if flag := cmd.Flags().Lookup("json"); flag != nil {
 		asJSON = flag.Value.String() == "true"

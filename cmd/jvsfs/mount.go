@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
@@ -95,7 +96,7 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 		return cfg, place.Place{}, err
 	}
 	if cfg.Source == "" {
-		return cfg, place.Place{}, api.Usagef("nothing to mount: name a SOURCE")
+		return cfg, place.Place{}, &api.Failure{Class: api.ClassUsage, Message: cmd.CommandPath() + ": SOURCE is missing", Next: usageLine(cmd)}
 	}
 	mounts, err := host.ReadMounts()
 	if err != nil {
@@ -108,10 +109,25 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 		return cfg, place.Place{}, api.UsageError(err)
 	}
 	p, err := m.sourceOf(cfg)
+	if err == nil && m.recovery == nil {
+		err = mustBeDirectory(cmp.Or(cfg.Mountpoint, p.Root))
+	}
 	if err == nil && m.recovery == nil { // a restored mount was checked when it was made
 		err = p.Mountable(cmp.Or(cfg.Mountpoint, p.Root), daemon.LogPath(cfg), mounts)
 	}
 	return cfg, p, err
+}
+
+// mustBeDirectory refuses a mount point that is none.
+func mustBeDirectory(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return api.NoPath(path, err)
+	case !info.IsDir():
+		return api.NoDirectory(path)
+	}
+	return nil
 }
 
 // resolvePaths follows symbolic links in source and mount point. It refuses a path on a jvsfs mount, unless
@@ -135,7 +151,7 @@ func (m *mountCommand) resolvePaths(ctx context.Context, cfg *mountcfg.Config, m
 		if host.IsJVSFS(on) {
 			return &api.Failure{
 				Class: api.ClassUsage, Message: fmt.Sprintf("%s is on the jvsfs mount at %s already", *path, on.Mountpoint),
-				Next: "see jvsfs status; jvsfs umount " + on.Mountpoint,
+				Next: fmt.Sprintf("jvsfs status shows it; jvsfs umount %s takes it away", human.Typed(on.Mountpoint)),
 			}
 		}
 		*path = resolved
@@ -144,7 +160,8 @@ func (m *mountCommand) resolvePaths(ctx context.Context, cfg *mountcfg.Config, m
 		cfg.Mountpoint = ""
 	}
 	if m.replace && m.recovery == nil {
-		return api.Usagef("there is no jvsfs mount to replace at %s", cmp.Or(cfg.Mountpoint, cfg.Source))
+		point := cmp.Or(cfg.Mountpoint, cfg.Source)
+		return &api.Failure{Class: api.ClassUsage, Message: "there is no jvsfs mount to replace at " + point, Next: "mount it without --replace: jvsfs mount " + human.Typed(point)}
 	}
 	if m.recovery != nil && m.recovery.Point != cmp.Or(cfg.Mountpoint, cfg.Source) {
 		return api.Usagef("%s is a dead jvsfs mount: recover that first (jvsfs recover %s)", m.recovery.Point, m.recovery.Point)
@@ -187,6 +204,7 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 	}
 	m.sayCopies(before)
 	m.sayLocks(cfg)
+	m.sayMetrics(cmd.Context(), cfg, done.Mountpoint)
 	done.Hidden = m.sayHidden(p, done.Mountpoint)
 	done.Beneath = m.sayBeneath(done.Mountpoint)
 	if m.asJSON {
@@ -235,6 +253,21 @@ func (m *mountCommand) sayElsewhere(done mounted) {
 			how = fmt.Sprintf("jvsfs mount --repository %s %s, which has both", done.Source, above)
 		}
 		noteTo(m.io)(fmt.Sprintf("the worktree %s is not below %s, so it is not guarded; guard it with: %s", dir, done.Source, how))
+	}
+}
+
+// sayMetrics warns if the new mount does not serve its metrics. Where it replaces another one, that has the
+// address for a moment longer.
+func (m *mountCommand) sayMetrics(ctx context.Context, cfg mountcfg.Config, point string) {
+	if cfg.Metrics == "" || m.replace {
+		return
+	}
+	at, err := jvsfsAt(point)
+	if err != nil {
+		return
+	}
+	if st := client.StatusOf(ctx, at); st.State == "serving" && st.Metrics == "" {
+		noteTo(m.io)(fmt.Sprintf("metrics are not served at %s; next: ss -ltnp shows who listens there; the daemon tries again until it can", cfg.Metrics))
 	}
 }
 

@@ -22,15 +22,13 @@ mount, only the holder of the lease can write. Everybody can read.
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          usageArgs(cobra.NoArgs),
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:          showHelp,
 	}
 	root.SetOut(io.out)
 	root.SetErr(io.err)
 	root.SetIn(io.in)
 	root.AddCommand(newVersionCommand(io))
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &api.Failure{Class: api.ClassUsage, Message: err.Error(), Next: "see " + cmd.CommandPath() + " --help"}
-	})
+	root.SetHelpCommand(newHelpCommand())
 	root.AddCommand(
 		newConfigCommand(io),
 		newMountCommand(io), newUmountCommand(io), newLockCommand(io), newExecCommand(io), newEnforceCommand(io),
@@ -59,14 +57,4 @@ func exitCodes() string {
 		line += item
 	}
 	return text + line
-}
-
-// usageArgs makes the complaint of a cobra validator a usage error.
-func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return &api.Failure{Class: api.ClassUsage, Message: err.Error(), Next: "see " + cmd.CommandPath() + " --help"}
-		}
-		return nil
-	}
 }

@@ -45,7 +45,8 @@ func (s *statusCommand) run(cmd *cobra.Command, args []string) error {
 		return s.watch(cmd.Context(), args)
 	}
 	if len(args) > 0 {
-		return api.Usagef("status takes no argument without --watch")
+		return &api.Failure{Class: api.ClassUsage, Message: "jvsfs status shows all mounts, and takes no path: " + human.Typed(args[0]),
+			Next: "jvsfs lock status " + human.Typed(args[0])}
 	}
 	mounts, err := host.ReadMounts()
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 )
 
 const (
@@ -37,11 +38,11 @@ func (s *statusCommand) watch(ctx context.Context, args []string) error {
 	if len(args) > 0 {
 		var err error
 		if s.every, err = time.ParseDuration(args[0]); err != nil {
-			return api.Usagef("%q is no interval such as 2s or 500ms", args[0])
+			return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("--watch %s is no interval such as 2s or 500ms", human.Typed(args[0])), Next: "--watch=2s"}
 		}
 	}
 	if s.every < watchMinInterval {
-		return api.Usagef("an interval of %s is less than %s", s.every, watchMinInterval)
+		return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("--watch %s is less than %s", s.every, watchMinInterval), Next: fmt.Sprintf("--watch=%s", watchMinInterval)}
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

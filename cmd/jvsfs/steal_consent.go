@@ -21,7 +21,7 @@ import (
 )
 
 // consent shows whom a steal would rob and asks, unless --yes has said so. It returns the token to which the
-// user agreed; 0 stands for any holder.
+// user agreed; 0 stands for any holder. It notes whether there is anybody to rob.
 func (f *lockFlags) consent(ctx context.Context, std stdio, t client.Target, policy lease.Policy) (lease.Token, error) {
 	if f.asJSON && !f.yes {
 		return 0, &api.Failure{Class: api.ClassUsage, Message: "--json cannot ask", Next: "say --yes, after a look at jvsfs lock status"}
@@ -32,6 +32,7 @@ func (f *lockFlags) consent(ctx context.Context, std stdio, t client.Target, pol
 	}
 	switch st.State {
 	case lease.Free.String(), lease.Unreadable.String():
+		f.robsNobody = true
 		return 0, nil // nobody is robbed, or the steal itself says why it cannot be
 	}
 	if _, err := io.WriteString(std.err, robbedText(st, time.Now())); err != nil {

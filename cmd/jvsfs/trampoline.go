@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 )
 
 // trampolineName is the hidden command that exec starts: the process that is to
@@ -54,11 +55,19 @@ func trampoline(io stdio, args []string) error {
 	if err == nil {
 		err = become(path, args)
 	}
-	fmt.Fprintf(io.err, "jvsfs: exec %s: %v\n", args[0], err)
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		return api.ExitWith(api.ExitNotFound)
+	return notRun(args[0], err)
+}
+
+// notRun is why a command was not started, with the exit codes of a shell.
+func notRun(name string, err error) *api.Failure {
+	if wrapped, ok := errors.AsType[*exec.Error](err); ok {
+		err = wrapped.Err // the rest is for programmers
 	}
-	return api.ExitWith(api.ExitNotRun)
+	f := &api.Failure{Code: api.ExitNotRun, Message: fmt.Sprintf("exec %s: %v", name, err), Next: "ls -l " + human.Typed(name) + " shows what it is", Err: err}
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		f.Code, f.Next = api.ExitNotFound, "look at how it is spelled, or give its whole path"
+	}
+	return f
 }
 
 func (g goAhead) apply() error {

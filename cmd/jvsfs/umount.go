@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/moby/sys/mountinfo"
@@ -56,8 +57,14 @@ func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
 	if err != nil {
 		return err
 	}
+	here, _ := host.WorkingDirectory()    // "" is in no mount
+	if err := os.Chdir("/"); err != nil { // this command would keep busy what it was started in
+		return err
+	}
 	of, err := askUnmount(ctx, m, io)
 	switch f := api.AsFailure(err); {
+	case err != nil && f.Class == api.ClassBusy && host.Within(m.Mountpoint, here):
+		return busyByShell(f, m.Mountpoint)
 	case err == nil && of != "":
 		noteTo(io)(fmt.Sprintf("%s is a bind mount; the mount at %s stays", m.Mountpoint, of))
 		return unmountPlainly(m)
@@ -73,6 +80,14 @@ func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
 		return err
 	}
 	return unmountDead(m)
+}
+
+// busyByShell adds what to do first if the shell of this command is among those who keep a mount busy.
+func busyByShell(f *api.Failure, point string) *api.Failure {
+	if slices.ContainsFunc(f.Busy, func(e api.BusyEntry) bool { return e.PID == os.Getppid() && e.Use == "cwd" }) {
+		f.Next = fmt.Sprintf("leave it with this shell, and end the others: cd / && jvsfs umount %s", human.Typed(point))
+	}
+	return f
 }
 
 // bareWait bounds the wait for a killed daemon to be gone.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/jvsfs/jvsfs/gate"
@@ -81,9 +83,10 @@ func (f *Failure) Exit() ExitCode {
 	return ExitCodeOf(f.Class)
 }
 
-// Usagef is the failure of a command line or a request that cannot be carried out as it stands.
+// Usagef is the failure of a command line or a request that cannot be carried out as it stands. What to do next
+// is in the help of the command.
 func Usagef(format string, args ...any) *Failure {
-	return &Failure{Class: ClassUsage, Message: fmt.Sprintf(format, args...), Next: "see jvsfs --help"}
+	return &Failure{Class: ClassUsage, Message: fmt.Sprintf(format, args...)}
 }
 
 // ExitWith ends the program with code and prints nothing.
@@ -127,12 +130,29 @@ func failureOfLease(le *lease.Error) *Failure {
 
 // NoProcess says why a process that was named cannot be used.
 func NoProcess(pid int, err error) *Failure {
-	return &Failure{Message: fmt.Sprintf("process %d: %v", pid, err), Next: "name a running process with --pid", Err: err}
+	f := &Failure{Message: fmt.Sprintf("process %d: %v", pid, err), Next: "name a running process: $$ is this shell, ps lists others", Err: err}
+	if errors.Is(err, syscall.ESRCH) {
+		f.Message = fmt.Sprintf("there is no process %d", pid)
+	}
+	return f
+}
+
+// NoPath is the failure of a path that was named and cannot be looked at. err says why not.
+func NoPath(path string, err error) error {
+	if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		return err
+	}
+	return &Failure{Class: ClassUsage, Message: path + ": no such file or directory", Next: "look at how it is spelled; jvsfs status lists the mounts", Err: err}
+}
+
+// NoDirectory is the failure of a path where a directory is wanted.
+func NoDirectory(path string) error {
+	return &Failure{Class: ClassUsage, Message: path + " is not a directory", Next: "name the directory that is to have one writer"}
 }
 
 // UsageError is the failure of a configuration.
 func UsageError(err error) *Failure {
-	return &Failure{Class: ClassUsage, Message: err.Error(), Next: "see jvsfs mount --help", Err: err}
+	return &Failure{Class: ClassUsage, Message: err.Error(), Err: err}
 }
 
 // BusyFailure names who keeps a mount busy.

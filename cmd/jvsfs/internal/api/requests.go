@@ -199,8 +199,8 @@ func (r Enforce) Patient() bool { return r.WaitMS > 0 }
 // Patient reports whether it waits for writes in flight.
 func (r Handover) Patient() bool { return r.WaitMS > 0 }
 
-// maxWait bounds how long one request may wait for a lease.
-const maxWait = 366 * 24 * time.Hour
+// MaxWait bounds how long one request may wait for a lease.
+const MaxWait = 366 * 24 * time.Hour
 
 // Validate has nothing to refuse: there are no fields.
 func (Ping) Validate() error { return nil }
@@ -255,9 +255,12 @@ func (r Handover) Validate() error {
 // Validate refuses values that no client sends.
 func (r Successor) Validate() error { return atMost("device", r.Device, 64) }
 
+// MaxPID is PID_MAX_LIMIT of the kernel.
+const MaxPID = 1 << 22
+
 // Validate refuses a number that no process has.
 func (p Process) Validate() error {
-	if p.PID < 0 || p.PID > 1<<22 { // PID_MAX_LIMIT of the kernel
+	if p.PID < 0 || p.PID > MaxPID {
 		return fmt.Errorf("%w: pid %d", ErrRequest, p.PID)
 	}
 	return nil
@@ -279,7 +282,7 @@ func atMost(what, value string, most int) error {
 }
 
 func milliseconds(what string, ms int64) error {
-	if ms < 0 || ms > maxWait.Milliseconds() {
+	if ms < 0 || ms > MaxWait.Milliseconds() {
 		return fmt.Errorf("%w: %s of %d ms", ErrRequest, what, ms)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -11,7 +12,6 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
@@ -38,15 +38,16 @@ const ProbeName = "mount-probe"
 // probeFD is the descriptor (O_PATH) of the mount's root in that process.
 const probeFD = 3
 
-// probeGone is the exit code of the probe when the kernel says that the connection is gone.
-const probeGone api.ExitCode = 3
+// probeGone is what the probe says when the kernel says that the connection is gone. Its exit code would not do:
+// jvsfs exec waits for all its children, and may have taken it.
+const probeGone = "gone"
 
-// Probe is the hidden command itself; its exit code is the answer.
+// Probe is the hidden command itself; what it prints is the answer.
 func Probe() error {
 	var st unix.Statfs_t
 	err := unix.Fstatfs(probeFD, &st)
 	if errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) {
-		return api.ExitWith(probeGone)
+		_, err = os.Stdout.WriteString(probeGone)
 	}
 	return err
 }
@@ -62,6 +63,8 @@ func ConnectionOf(ctx context.Context, m *mountinfo.Info) (Connection, error) {
 	cmd := exec.Command("/proc/self/exe", ProbeName)
 	cmd.ExtraFiles = []*os.File{held.Root}
 	cmd.Dir = "/"
+	var said bytes.Buffer
+	cmd.Stdout = &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return ConnectionUnknown, err
@@ -74,7 +77,7 @@ func ConnectionOf(ctx context.Context, m *mountinfo.Info) (Connection, error) {
 		_ = cmd.Process.Kill() // it may have ended just now
 		return ConnectionSilent, ctx.Err()
 	}
-	if cmd.ProcessState.ExitCode() == int(probeGone) {
+	if said.String() == probeGone {
 		return ConnectionGone, nil
 	}
 	return ConnectionUp, err

@@ -18,6 +18,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
@@ -44,6 +45,7 @@ type fileSystem interface {
 	WorktreeOf(rel string) (lease.WorktreeID, bool)
 	RootOf(id lease.WorktreeID) string
 	Shared(rel string) bool
+	RuleAt(rel string) *layout.Rule
 	Stats() fusefs.Stats
 	Timings() []fusefs.Timing
 }

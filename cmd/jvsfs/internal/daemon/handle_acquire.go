@@ -145,6 +145,9 @@ func (d *leaseOps) holderFor(w *worktree, wanted, purpose string, who subject) (
 	if scope == gate.ScopeDefault {
 		scope = w.guard.Scope()
 	}
+	if f := lockop.RefuseInit(who.id.PID, scope); f != nil {
+		return lease.Holder{}, f
+	}
 	h, err := d.resolver.HolderFor(who.id.PID, scope, purpose)
 	if err != nil {
 		return h, api.NoProcess(who.id.PID, err)

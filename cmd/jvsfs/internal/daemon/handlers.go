@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
@@ -15,10 +14,7 @@ import (
 func (d *mount) worktreeAt(rel string, uid uint32) (*worktree, error) {
 	id, ok := d.fs.WorktreeOf(rel)
 	if !ok {
-		return nil, &api.Failure{
-			Class: api.ClassUsage, Message: fmt.Sprintf("%q is in none of the worktrees of this mount", rel),
-			Next: "name main or worktrees/NAME below the mount point",
-		}
+		return nil, d.inNoWorktree(rel)
 	}
 	if err := d.mustExist(id, uid); err != nil {
 		return nil, err

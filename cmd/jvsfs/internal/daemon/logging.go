@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -60,7 +61,11 @@ func OpenLog(cfg mountcfg.Config) (*os.File, error) {
 			return nil, err
 		}
 	}
-	return os.OpenFile(LogPath(cfg), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+	f, err := os.OpenFile(LogPath(cfg), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+	if err != nil {
+		return nil, &api.Failure{Message: fmt.Sprintf("the log cannot be written: %v", err), Next: "make its directory, or name another file with --log-file", Err: err}
+	}
+	return f, nil
 }
 
 // LogPath returns the name of a daemon's log file.

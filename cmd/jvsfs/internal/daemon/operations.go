@@ -66,6 +66,8 @@ var operations = tableOf(
 	}),
 	onWorktree(changesNothing, lockop.Anybody, func(d *Daemon, _ context.Context, w *worktree, s *session, r api.Explain) (api.Response, error) {
 		return d.leases.explain(w, s, r)
+	}).unless(func(d *Daemon, s *session) (api.Response, bool, error) {
+		return d.leases.explainBeside(s, s.req.(api.Explain))
 	}),
 	onWorktree(changesNothing, lockop.Anybody, func(d *Daemon, _ context.Context, w *worktree, s *session, r api.LookAtLock) (api.Response, error) {
 		return d.leases.answerLockStatus(w, s, r)

@@ -2,6 +2,9 @@ package doctor
 
 import (
 	"context"
+	"slices"
+
+	"github.com/moby/sys/mountinfo"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
@@ -18,7 +21,11 @@ func Check(ctx context.Context, paths []string, control string, policy lease.Pol
 	if err != nil {
 		return nil, err
 	}
-	all := append(checkMachine(policy), checkMounts(ctx, mounts, fix)...)
+	wanted, err := mountsOf(paths, mounts)
+	if err != nil {
+		return nil, err
+	}
+	all := append(checkMachine(policy), checkMounts(ctx, mounts, wanted, fix)...)
 	all = append(all, checkTrees()...)
 	var locks []lockdir.Dir
 	for _, path := range paths {
@@ -32,6 +39,27 @@ func Check(ctx context.Context, paths []string, control string, policy lease.Pol
 		}
 	}
 	return append(all, lockdir.CheckAll(ctx, locks, policy, fix)...), nil
+}
+
+// mountsOf are the mounts to look at: all, or those that paths lie on, that serve them from elsewhere, or that
+// lie below them.
+func mountsOf(paths []string, mounts host.MountTable) ([]*mountinfo.Info, error) {
+	if len(paths) == 0 {
+		return mounts.JVSFS(), nil
+	}
+	var out []*mountinfo.Info
+	for _, path := range paths {
+		abs, on, err := host.Resolve(path, mounts)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range mounts.JVSFS() {
+			if (m == on || host.Within(m.Source, abs) || host.Within(abs, m.Mountpoint)) && !slices.Contains(out, m) {
+				out = append(out, m)
+			}
+		}
+	}
+	return out, nil
 }
 
 // checkMachine checks the things that all mounts share.

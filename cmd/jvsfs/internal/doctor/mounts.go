@@ -19,9 +19,8 @@ import (
 	"github.com/jvsfs/jvsfs/fusefs"
 )
 
-// checkMounts checks every mount, its lock directory, ways past it, and leftovers of former mounts.
-func checkMounts(ctx context.Context, mounts host.MountTable, fix lockdir.Repair) []finding.Finding {
-	ours := mounts.JVSFS()
+// checkMounts checks ours, their lock directories, ways past them, and leftovers of former mounts.
+func checkMounts(ctx context.Context, mounts host.MountTable, ours []*mountinfo.Info, fix lockdir.Repair) []finding.Finding {
 	others := host.ReadNamespaces("/proc")
 	all := client.StatusOfAll(ctx, ours)
 	var out []finding.Finding
@@ -36,7 +35,7 @@ func checkMounts(ctx context.Context, mounts host.MountTable, fix lockdir.Repair
 		out = append(out, hiddenFindings(ours[i], mounts)...)
 		out = append(out, checkPast(ours[i], mounts, others)...)
 	}
-	if len(ours) == 0 {
+	if len(mounts.JVSFS()) == 0 {
 		out = append(out, finding.OK("mounts.none", "no jvsfs mounts"))
 	}
 	out = append(out, stackFindings(ours, all)...)

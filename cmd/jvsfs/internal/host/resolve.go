@@ -20,7 +20,7 @@ const maxLinks = 40
 // The path is not cleaned, because ".." after a symbolic link means another directory than the text says.
 func absolute(path string) (string, error) {
 	if path == "" {
-		return "", api.Usagef("an empty path")
+		return "", api.Usagef("the path is empty")
 	}
 	if filepath.IsAbs(path) {
 		return path, nil

@@ -77,6 +77,9 @@ func readProgram(pid int) (p program) {
 	return p
 }
 
+// IsShell reports whether a process is a shell.
+func IsShell(pid int) bool { return isShell(readProgram(pid)) }
+
 // isShell goes by the file: a script has its own name, and its shell's arguments.
 func isShell(p program) bool {
 	file := tool(strings.TrimSuffix(p.file, " (deleted)"))

@@ -139,6 +139,16 @@ func notHeld(message, next string) *api.Failure {
 	return &api.Failure{Class: lease.ClassLockNotHeld, Message: message, Next: next}
 }
 
+// RefuseInit refuses to bind a lease to the first process with all its descendants. These are all processes
+// of the machine, so everybody would be the holder, and nobody would be kept out.
+func RefuseInit(pid int, scope gate.Scope) *api.Failure {
+	if pid != 1 || scope != gate.ScopeTree && scope != gate.ScopeDefault {
+		return nil
+	}
+	return &api.Failure{Class: api.ClassUsage, Message: "process 1 is the ancestor of all processes here, so everybody would hold the lease",
+		Next: "name the one that is to write: --pid $$ is this shell; or run it by jvsfs exec"}
+}
+
 // Identify resolves a process by its pid, with its own user.
 func Identify(r *gate.Resolver, pid int) (gate.Identity, error) {
 	uid, err := host.OwnerOf(pid)

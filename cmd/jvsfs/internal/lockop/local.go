@@ -220,6 +220,9 @@ func (l *Local) Holder(req Take) (lease.Holder, error) {
 	if err != nil {
 		return lease.Holder{}, api.Usagef("%v", err)
 	}
+	if f := RefuseInit(req.PID, scope); f != nil {
+		return lease.Holder{}, f
+	}
 	owner, err := host.OwnerOf(req.PID)
 	if err != nil {
 		return lease.Holder{}, api.NoProcess(req.PID, err)

@@ -39,10 +39,10 @@ type Place struct {
 func SourceAt(path, control string, want layout.Name) (Place, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return Place{}, err
+		return Place{}, api.NoPath(path, err)
 	}
 	if !info.IsDir() {
-		return Place{}, api.Usagef("%s is not a directory", path)
+		return Place{}, api.NoDirectory(path)
 	}
 	name, why, err := layoutOf(path, want)
 	if err != nil {
@@ -150,7 +150,7 @@ func plainDirectoryOf(path, folder, control, why string) (Place, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return Place{}, err
+		return Place{}, api.NoPath(path, err)
 	}
 	if !info.IsDir() {
 		path = filepath.Dir(path)

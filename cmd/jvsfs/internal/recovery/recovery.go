@@ -48,7 +48,7 @@ func Find(ctx context.Context, mounts host.MountTable, point string) (*Recovery,
 		case err != nil:
 			return nil, err
 		case st == mountServes && len(r.Dead) == 0:
-			return nil, &api.Failure{Class: api.ClassUsage, Message: point + " is served already", Next: "see jvsfs status", Err: errServed}
+			return nil, &api.Failure{Class: api.ClassUsage, Message: point + " is served already", Next: "nothing is to be done; jvsfs status shows it", Err: errServed}
 		case st == mountServes:
 			r.Live = m
 		case m.Root != "/":

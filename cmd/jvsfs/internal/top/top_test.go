@@ -102,6 +102,22 @@ func TestTopScreens(t *testing.T) {
 	}
 }
 
+// A refusal is shown with its mount and its worktree, and where its own words have the text.
+func TestTopFilterKeepsTheRefusalsOfWhatItShows(t *testing.T) {
+	for filter, want := range map[string][]string{
+		"": {"vim", "a process"}, "/srv/repo": {"vim", "a process"}, "serving": {"vim", "a process"},
+		"main": {"vim"}, "ci:4242": {"vim"}, "vim": {"vim"}, "late": {"a process"}, "mkdir": {"a process"}, "idle": {}, "/srv/new": {},
+	} {
+		s := sampleScreen(3, 80, 24)
+		s.Filter = filter
+		texts := s.refusals()
+		require.Len(t, texts, len(want), "%q: %q", filter, texts)
+		for i, who := range want {
+			require.Contains(t, texts[i], who, filter)
+		}
+	}
+}
+
 func TestTopHelpFits(t *testing.T) {
 	for _, line := range topHelp {
 		require.LessOrEqual(t, ansi.StringWidth(line), 80)

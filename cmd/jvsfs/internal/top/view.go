@@ -186,8 +186,11 @@ func (s topScreen) refusals() []string {
 	}
 	var all []said
 	for _, m := range s.Snapshot.Mounts {
+		shown := s.worktreesShown(m)
 		for _, r := range m.RecentRefusals {
-			all = append(all, said{r.At, s.refusalText(r)})
+			if text := s.refusalText(r); shown(r.Worktree) || s.shows(text) {
+				all = append(all, said{r.At, text})
+			}
 		}
 		if len(m.RecentRefusals) > 0 {
 			continue
@@ -195,7 +198,7 @@ func (s topScreen) refusals() []string {
 		for _, w := range m.Worktrees { // of a daemon that does not tell more
 			for _, line := range w.LastRefusals {
 				stamp, sentence, _ := strings.Cut(line, " ")
-				if at, err := time.Parse(time.RFC3339, stamp); err == nil {
+				if at, err := time.Parse(time.RFC3339, stamp); err == nil && (shown(string(w.Worktree)) || s.shows(line)) {
 					all = append(all, said{at, human.Clock(at) + " " + sentence})
 				}
 			}
@@ -204,11 +207,18 @@ func (s topScreen) refusals() []string {
 	slices.SortStableFunc(all, func(a, b said) int { return b.at.Compare(a.at) })
 	var texts []string
 	for _, r := range all {
-		if s.Filter == "" || strings.Contains(strings.ToLower(r.text), s.Filter) {
-			texts = append(texts, r.text)
-		}
+		texts = append(texts, r.text)
 	}
 	return slices.Compact(texts)
+}
+
+// worktreesShown tells which worktrees of a mount the filter shows: their refusals are shown, too, whatever
+// words they have.
+func (s topScreen) worktreesShown(m api.MountStatus) func(string) bool {
+	all, rows := s.shows(m.Mountpoint, m.Source, m.State), s.rows(m)
+	return func(worktree string) bool {
+		return all || slices.ContainsFunc(rows, func(r topRow) bool { return string(r.Worktree) == worktree })
+	}
 }
 
 func (s topScreen) refusalText(r api.RefusalView) string {

@@ -1,0 +1,56 @@
+package daemon
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// explainBeside says whether a process may write to a path that lies in no worktree. is is false for a path in
+// one: its guard is asked.
+func (d *leaseOps) explainBeside(s *session, req api.Explain) (resp api.Response, is bool, err error) {
+	if _, in := d.fs.WorktreeOf(req.Path); in {
+		return resp, false, nil
+	}
+	who, err := d.subjectOf(s, req.Process)
+	if err != nil {
+		return resp, true, err
+	}
+	defer who.close()
+	x := gate.Explanation{Path: req.Path, PID: who.id.PID, Allowed: true,
+		Sentence: "it lies beside the worktrees: no lease guards it, and the modes of files and directories decide"}
+	rule, mode := d.fs.RuleAt(req.Path), d.mode.Mode()
+	switch {
+	case rule.Kind == layout.SealedOff:
+		d.refused(&x, gate.Refusal{Reason: gate.ReasonSealed})
+	case mode == gate.ReadOnly:
+		d.refused(&x, gate.Refusal{Reason: gate.ReasonReadOnly, Worktree: lease.WorktreeID(filepath.Base(d.mountpoint()))})
+	case rule.Kind == layout.BadName:
+		d.refused(&x, gate.Refusal{Reason: gate.ReasonBadWorktree, Worktree: lease.WorktreeID(rule.Name)})
+		x.Allowed, x.WouldRefuse = mode == gate.Observing, mode == gate.Observing
+	case rule.Kind == layout.AppendOnly:
+		x.Sentence = "it is the audit chain: anybody may append to it, and nobody may change it"
+	}
+	resp, err = api.ResultOf(d.advised(x))
+	return resp, true, err
+}
+
+// refused makes x the explanation of a refusal.
+func (d *leaseOps) refused(x *gate.Explanation, no gate.Refusal) {
+	x.Allowed, x.Class, x.Errno = false, no.Class(), d.cfg.Errno
+	x.Sentence, x.Next = human.Printable(no.Sentence()), no.Next()
+}
+
+// inNoWorktree refuses a request about the lease of a path that no lease guards.
+func (d *mount) inNoWorktree(rel string) *api.Failure {
+	path, next := filepath.Join(d.mountpoint(), rel), "jvsfs layout names what guards a path"
+	if d.place.Layout == layout.JVS {
+		next = fmt.Sprintf("name one of them: %s, or %s/NAME", human.Typed(filepath.Join(d.mountpoint(), "main")), human.Typed(filepath.Join(d.mountpoint(), "worktrees")))
+	}
+	return &api.Failure{Class: api.ClassUsage, Message: path + " is in none of the worktrees of this mount, so it has no lease", Next: next}
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+)
+
+// usageArgs makes the complaint of a cobra validator a usage error that names the argument.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if check(cmd, args) == nil {
+			return nil
+		}
+		if cmd.HasSubCommands() {
+			return unknownCommand(cmd, args)
+		}
+		needs := neededWords(cmd.Use)
+		f := &api.Failure{Class: api.ClassUsage, Next: usageLine(cmd)}
+		switch {
+		case len(args) < len(needs):
+			f.Message = fmt.Sprintf("%s: %s is missing", cmd.CommandPath(), needs[len(args)])
+		case placeholder(cmd.Use, 0) == "":
+			f.Message = fmt.Sprintf("%s takes no argument, and got %s", cmd.CommandPath(), human.Typed(args[0]))
+		default:
+			f.Message = fmt.Sprintf("%s: %s is one argument too many", cmd.CommandPath(), human.Typed(args[len(placeholders(cmd.Use))]))
+		}
+		return f
+	}
+}
+
+// usageLine is how a command is typed, and where its help is.
+func usageLine(cmd *cobra.Command) string {
+	line := strings.TrimSuffix(cmd.Parent().CommandPath()+" "+cmd.Use, " ")
+	return fmt.Sprintf("%s (jvsfs%s --help says more)", line, strings.TrimPrefix(cmd.CommandPath(), programName))
+}
+
+// neededWords are the arguments of a usage line that may not be left out.
+func neededWords(use string) (needed []string) {
+	for _, w := range placeholders(use) {
+		if !strings.HasPrefix(w, "[") {
+			needed = append(needed, strings.TrimSuffix(w, "..."))
+		}
+	}
+	return needed
+}
+
+// flagFailure words the mistake in a flag. args is the whole command line: a mistake in the name of a
+// command is found first.
+func flagFailure(args []string) func(*cobra.Command, error) error {
+	return func(cmd *cobra.Command, err error) error {
+		if words := wordsAfter(cmd, args); cmd.HasSubCommands() && len(words) > 0 {
+			return unknownCommand(cmd, words)
+		}
+		f := &api.Failure{Class: api.ClassUsage, Message: err.Error(), Err: err}
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+			f.Message, f.Next = unknownFlag(cmd, unknown)
+		} else if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+			f.Message, f.Next = missingValue(cmd, missing.GetFlag())
+		} else if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+			f.Message, f.Next = wrongValue(cmd, wrong)
+		}
+		return f
+	}
+}
+
+// wordsAfter are the words of a command line that follow the name of a command, without flags.
+func wordsAfter(cmd *cobra.Command, args []string) (words []string) {
+	for _, a := range args {
+		if a == "--" {
+			break
+		}
+		if !strings.HasPrefix(a, "-") {
+			words = append(words, a)
+		}
+	}
+	depth := strings.Count(cmd.CommandPath(), " ")
+	return words[min(depth, len(words)):]
+}
+
+func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) (message, next string) {
+	name := e.GetSpecifiedName()
+	if e.GetSpecifiedShortnames() != "" {
+		return fmt.Sprintf("%s has no flag -%s", cmd.CommandPath(), name), ""
+	}
+	message = fmt.Sprintf("%s has no flag --%s", cmd.CommandPath(), name)
+	best, distance := "", 3
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := human.Distance(name, f.Name); d < distance && !f.Hidden {
+			best, distance = f.Name, d
+		}
+	})
+	if best != "" {
+		next = fmt.Sprintf("did you mean --%s? %s --help lists the flags", best, cmd.CommandPath())
+	}
+	return message, next
+}
+
+func missingValue(cmd *cobra.Command, f *pflag.Flag) (message, next string) {
+	what, _ := pflag.UnquoteUsage(f)
+	return fmt.Sprintf("--%s needs a value: --%s %s", f.Name, f.Name, what), exampleValue(cmd, f, "")
+}
+
+// wrongValue says which values a flag takes, and not how its parser failed.
+func wrongValue(cmd *cobra.Command, e *pflag.InvalidValueError) (message, next string) {
+	f, value := e.GetFlag(), e.GetValue()
+	wants := ""
+	switch {
+	case f.Value.Type() == "duration" && isTooLong(value):
+		no := tooLong(f.Name, value)
+		return no.Message, no.Next
+	case f.Value.Type() == "duration":
+		wants = "is no duration: want a number and a unit, such as 500ms, 30s, 2m or 1h"
+	case f.Value.Type() == "int":
+		wants = "is no number"
+	case f.Value.Type() == "bool":
+		return fmt.Sprintf("--%s takes no value, and got %s", f.Name, human.Typed(value)), "--" + f.Name
+	default:
+		wants = errors.Unwrap(e).Error()
+		return fmt.Sprintf("--%s %s: %s", f.Name, human.Typed(value), wants), exampleValue(cmd, f, value)
+	}
+	return fmt.Sprintf("--%s %s %s", f.Name, human.Typed(value), wants), exampleValue(cmd, f, value)
+}
+
+// exampleValue shows a flag with a value that it takes. A number without a unit is taken for seconds, as in
+// sleep(1).
+func exampleValue(cmd *cobra.Command, f *pflag.Flag, value string) string {
+	help := cmd.CommandPath() + " --help"
+	if f.Value.Type() != "duration" {
+		return help + " says what --" + f.Name + " takes"
+	}
+	if _, err := time.ParseDuration(value + "s"); value == "" || err != nil {
+		value = "30"
+	}
+	return fmt.Sprintf("--%s %ss for seconds, --%s %sm for minutes", f.Name, value, f.Name, value)
+}
+
+// isTooLong reports whether value is a duration that does not fit into one.
+func isTooLong(value string) bool {
+	if _, err := time.ParseDuration(value); err == nil {
+		return false
+	}
+	digits := strings.TrimLeft(value, "0123456789.")
+	_, err := time.ParseDuration("1" + digits)
+	return err == nil && digits != "" && digits != value
+}
+
+// checkWait refuses a --wait that a daemon would not take, or that is shorter than least.
+func checkWait(wait, least time.Duration) error {
+	switch {
+	case wait > api.MaxWait:
+		return tooLong("wait", wait.String())
+	case wait < 0:
+		return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("--wait %s is negative", wait), Next: fmt.Sprintf("--wait %s", -wait)}
+	case wait < least:
+		return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("--wait %s is less than %s", wait, least), Next: "--wait 30s"}
+	}
+	return nil
+}
+
+// checkPID refuses a number that no process has.
+func checkPID(flag string, pid int) error {
+	if pid >= 0 && pid <= api.MaxPID {
+		return nil
+	}
+	return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("--%s %d is a number that no process has", flag, pid), Next: fmt.Sprintf("--%s $$ is this shell; ps lists others", flag)}
+}
+
+func tooLong(flag, value string) *api.Failure {
+	return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("--%s %s is too long: a year (%gh) is the most", flag, human.Typed(value), api.MaxWait.Hours()),
+		Next: fmt.Sprintf("--%s 24h for a day", flag)}
+}

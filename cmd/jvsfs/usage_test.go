@@ -1,0 +1,41 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+)
+
+// typed runs a command line in this process and returns its exit code and what it says.
+func typed(t *testing.T, line string) (api.ExitCode, string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := run(context.Background(), strings.Fields(line), stdio{out: &out, err: &errs})
+	return code, errs.String()
+}
+
+// Every command, whatever it is, refuses a flag and arguments that it does not have, and says
+// how it is typed, or where its own help is.
+func TestEveryCommandSaysHowItIsTyped(t *testing.T) {
+	root := newRoot(stdio{})
+	for _, cmd := range everyCommand(root) {
+		if cmd.Hidden || cmd.DisableFlagParsing {
+			continue
+		}
+		path := strings.TrimPrefix(cmd.CommandPath(), "jvsfs ")
+		code, text := typed(t, path+" --no-such-flag")
+		require.Equal(t, api.ExitUsage, code, path)
+		require.Contains(t, text, "jvsfs "+path+" has no flag --no-such-flag", path)
+		require.Contains(t, text, "next: jvsfs "+path+" --help", path)
+		if needs := neededWords(cmd.Use); len(needs) > 0 {
+			code, text = typed(t, path)
+			require.Equal(t, api.ExitUsage, code, path)
+			require.Contains(t, text, " is missing\nnext: jvsfs "+path+" "+needs[0], path)
+		}
+	}
+}
