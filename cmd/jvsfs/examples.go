@@ -27,6 +27,8 @@ var examples = map[string]string{
   jvsfs status --json | jq '.mounts[].worktrees[]'`,
 	"jvsfs explain": `  jvsfs explain /srv/repo/main/README
   jvsfs explain --pid 4711 /srv/repo/main`,
+	"jvsfs hook": `  jvsfs hook /srv/repo/main/README
+  jvsfs hook <event.json      # what a harness passes`,
 	"jvsfs layout": `  jvsfs layout /srv/repo/main/README /srv/repo/.jvs`,
 	"jvsfs doctor": `  jvsfs doctor
   jvsfs doctor --strict --json /srv/repo

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -93,27 +92,15 @@ func (e *explainCommand) run(ctx context.Context, io stdio, path string) error {
 }
 
 func (e *explainCommand) ask(ctx context.Context, t client.Target) (api.Explanation, error) {
-	req := api.Explain{Where: api.Where{Path: t.Rel}, Process: api.Process{PID: e.pid, Explicit: e.pid != 0}}
-	if req.PID == 0 {
+	who := api.Process{PID: e.pid, Explicit: e.pid != 0}
+	if who.PID == 0 {
 		pid, err := host.AskingProcess()
 		if err != nil {
 			return api.Explanation{}, err
 		}
-		req.PID = pid
+		who.PID = pid
 	}
-	pidfd, err := host.OpenPidfd(req.PID)
-	if err != nil {
-		return api.Explanation{}, api.NoProcess(req.PID, err)
-	}
-	defer host.CloseFile(pidfd)
-	resp, err := client.Ask(ctx, t.Mount, req, pidfd, nil)
-	if err != nil {
-		return api.Explanation{}, err
-	}
-	x := api.Explanation{Mounted: true, Mountpoint: t.Mount.Mountpoint}
-	err = json.Unmarshal(resp.Result, &x)
-	x.Path = t.Path
-	return x, err
+	return client.Explain(ctx, t, who)
 }
 
 // unmounted explains a path that no mount serves. Nothing fences it, whatever its record says.
