@@ -35,6 +35,7 @@ var allowedInRooms = map[string]string{
 	"daemon":   "human finding api host lockdir place client lockop recovery fusefs gate gate/layout lease mountcfg",
 	"doctor":   "human finding api host lockdir place client recovery fusefs gate gate/layout lease mountcfg",
 	"top":      "human api host client gate lease",
+	"mcp":      "human api host client gate lease",
 	testRoom:   "finding lease",
 }
 

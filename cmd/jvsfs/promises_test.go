@@ -28,6 +28,8 @@ var promisedAt = map[string]string{
 	"api.RefusalView": "a refusal", "jvsfs.locatedRefusal": "a refusal",
 	"api.holderView": "a holder", "gate.HolderView": "a holder", "lease.Record": "a record",
 	"gate.Explanation": "`explain PATH`", "api.Explanation": "`explain PATH`", "jvsfs.recentReport": "`explain` |", "jvsfs.guardedPath": "`layout` | a list", "jvsfs.hookDecision": "`hook`",
+	"mcp.statusAnswer": "`status`", "mcp.statusArgs": "a tool of `mcp`", "mcp.pathArgs": "a tool of `mcp`", "mcp.acquireArgs": "a tool of `mcp`",
+	"mcp.waitArgs": "a tool of `mcp`", "mcp.handoverArgs": "a tool of `mcp`", "mcp.leaseAnswer": "a tool of `mcp`",
 	"jvsfs.doctorReport": "`doctor`", "finding.Finding": "`doctor`",
 	"jvsfs.configView": "`config show`", "mountcfg.Origin": "`config show`",
 	"jvsfs.configCheck": "`config check`", "jvsfs.checkedFile": "`config check`", "jvsfs.mistake": "`config check`",
@@ -220,7 +222,7 @@ func TestEveryCommandTakesJSON(t *testing.T) {
 		}
 		switch {
 		case c.HasSubCommands() || c.Hidden:
-		case c.Name() == "exec" || c.Name() == "top":
+		case c.Name() == "exec" || c.Name() == "mcp" || c.Name() == "top":
 			require.Nil(t, c.Flags().Lookup("json"), "%s: jvsfs-json(7) says that it has none", c.CommandPath())
 		default:
 			leaves++

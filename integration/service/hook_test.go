@@ -34,12 +34,15 @@ func asAgent(m *harness.Mount, a *harness.Actor, how, line string) (exit int64, 
 }
 
 // edit is the line that passes an event of Claude Code to the hook.
-func edit(path, cwd string) string {
-	event, _ := json.Marshal(map[string]any{
+func edit(path, cwd string) string { return "jvsfs hook" + event(path, cwd) }
+
+// event is that of an edit, as standard input.
+func event(path, cwd string) string {
+	text, _ := json.Marshal(map[string]any{
 		"session_id": "s", "hook_event_name": "PreToolUse", "cwd": cwd, "tool_name": "Write",
 		"tool_input": map[string]string{"file_path": path, "content": "it's text"},
 	})
-	return "jvsfs hook <<'EVENT'\n" + string(event) + "\nEVENT\n"
+	return " <<'EVENT'\n" + string(text) + "\nEVENT\n"
 }
 
 // A hook lets through what the mount lets through, and refuses what the mount refuses.
