@@ -135,6 +135,16 @@ func TestNobodyInjectsButTheTorture(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// The SDK of the Model Context Protocol is a client's, with all that it brings: it stays out of the daemon.
+func TestOneRoomSpeaksMCP(t *testing.T) {
+	for _, dir := range append(rooms(t), append(core, "cmd/jvsfs")...) {
+		pkg, err := build.ImportDir(path.Join("../..", dir), 0)
+		require.NoError(t, err)
+		speaks := slices.ContainsFunc(pkg.Imports, func(name string) bool { return strings.HasPrefix(name, "github.com/modelcontextprotocol/") })
+		require.Equal(t, dir == insideOf+"mcp", speaks, dir)
+	}
+}
+
 // The command line, the log and the configuration stay out of the core.
 func TestCoreDoesNotLogOrParseFlags(t *testing.T) {
 	for _, dir := range []string{"lease", "gate"} {

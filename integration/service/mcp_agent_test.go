@@ -45,8 +45,15 @@ func opMCPStart(_ *harness.Stage, c harness.Command) error {
 	return err
 }
 
-// opMCPCall calls the tool Name; Len is after how many milliseconds it is cancelled.
+// opMCPCall calls the tool Name; Len is after how many milliseconds it is cancelled. Flags 1 does not wait for
+// the answer.
 func opMCPCall(s *harness.Stage, c harness.Command) error {
+	if c.Flags == 1 {
+		go func(session *sdk.ClientSession) { // ends with the session
+			_, _ = session.CallTool(context.Background(), &sdk.CallToolParams{Name: c.Name, Arguments: json.RawMessage(c.Data)})
+		}(agentSession)
+		return nil
+	}
 	ctx := context.Background()
 	if c.Len > 0 {
 		var cancel context.CancelFunc
@@ -107,7 +114,12 @@ func (s said) text() string {
 // agentOf starts an agent with a server; extra are options of the server.
 func agentOf(t *testing.T, name string, m *harness.Mount, extra ...string) *harness.Actor {
 	t.Helper()
-	a := harness.StartActor(t, name)
+	return serve(t, harness.StartActor(t, name), m, extra...)
+}
+
+// serve makes an actor an agent.
+func serve(t *testing.T, a *harness.Actor, m *harness.Mount, extra ...string) *harness.Actor {
+	t.Helper()
 	a.OK(harness.Command{Op: "mcp-start", Path: "/", To: strings.Join(append([]string{m.Bin, "mcp"}, extra...), " ")})
 	t.Cleanup(func() { a.OK(harness.Command{Op: "mcp-end"}) })
 	return a

@@ -1,11 +1,13 @@
 package service
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -105,6 +107,11 @@ func TestServerGivesBackAtItsEnd(t *testing.T) {
 			gets(a, "acquire", args{"path": m.At("main")})
 			gets(a, "acquire", args{"path": m.At("worktrees", "a")})
 			a.OK(m.Put("main", "f"))
+			if name != "its input ends" { // the SDK's client closes that when its calls are answered
+				waiting := toolCall(t, "acquire", args{"path": m.At("worktrees", "b"), "wait_seconds": 600})
+				waiting.Flags = 1
+				a.OK(waiting)
+			}
 			end(a)
 			r := a.OK(harness.Command{Op: "mcp-end"})
 			require.Equal(t, []int64{0}, r.Vals, "the server's exit code")
@@ -114,6 +121,26 @@ func TestServerGivesBackAtItsEnd(t *testing.T) {
 			a.Fails(m.Put("main", "f"), "EROFS")
 		})
 	}
+}
+
+// A server whose agent has gone waits for nothing any more.
+func TestServerEndsWhileItWaits(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
+	other := harness.StartActor(t, "other")
+	m.Acquire(other)
+	call, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+		"params": args{"name": "acquire", "arguments": args{"path": m.At("f"), "wait_seconds": 6000}}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
+	defer cancel()
+	server := exec.CommandContext(ctx, m.Bin, "mcp")
+	server.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+` + string(call) + "\n")
+	out, err := server.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, "held", m.WorktreeStatus("source").State)
+	other.OK(m.Put("f"))
 }
 
 // A server gives back only what it took: the lease under which jvsfs exec runs the agent stays.
@@ -196,6 +223,27 @@ func TestServerForAnotherHolder(t *testing.T) {
 		_, errs, exit := m.CLI(line...)
 		require.Equal(t, harness.ExitUsage, exit, errs)
 	}
+}
+
+// Agents of a user need no root, and have no power over each other.
+func TestAgentsOfAUser(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithOpenRoot})
+	user := harness.Identity{UID: 1000, GID: 1000}
+	a, b := serve(t, harness.StartActorAs(t, "a", user), m), serve(t, harness.StartActorAs(t, "b", user), m)
+	here := args{"path": m.Mountpoint}
+	gets(a, "acquire", here)
+	a.OK(m.Put("f"))
+	require.NotContains(t, string(a.Do(toolCall(t, "acquire", here)).Data), "nonce")
+	refusedBy(b, "E_LOCK_NOT_HELD", "release", here)
+	gets(a, "release", here)
+	gets(b, "acquire", here)
+	b.OK(m.Put("f"))
+	gets(b, "handover", args{"path": m.Mountpoint, "to_pid": a.PID()})
+	a.OK(m.Put("f"))
+	gets(a, "release", here)
+	gets(a, "acquire", here)
+	a.OK(harness.Command{Op: "mcp-end"})
+	requireFree(t, m)
 }
 
 // The configurations that the manual prints start what they say.
