@@ -27,6 +27,9 @@ var examples = map[string]string{
   jvsfs status --json | jq '.mounts[].worktrees[]'`,
 	"jvsfs explain": `  jvsfs explain /srv/repo/main/README
   jvsfs explain --pid 4711 /srv/repo/main`,
+	"jvsfs hook": `  jvsfs hook /srv/repo/main/README
+  jvsfs hook <event.json      # what a harness passes`,
+	"jvsfs mcp":    `  jvsfs mcp                   # started by a harness; see jvsfs-agents(7)`,
 	"jvsfs layout": `  jvsfs layout /srv/repo/main/README /srv/repo/.jvs`,
 	"jvsfs doctor": `  jvsfs doctor
   jvsfs doctor --strict --json /srv/repo

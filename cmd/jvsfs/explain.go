@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -101,27 +100,16 @@ func (e *explainCommand) run(ctx context.Context, io stdio, path string) error {
 }
 
 func (e *explainCommand) ask(ctx context.Context, t client.Target) (api.Explanation, error) {
-	req := api.Explain{Where: api.Where{Path: t.Rel}, Process: api.Process{PID: e.pid, Explicit: e.pid != 0}}
-	if req.PID == 0 {
+	who := api.Process{PID: e.pid, Explicit: e.pid != 0}
+	if who.PID == 0 {
 		pid, err := host.AskingProcess()
 		if err != nil {
 			return api.Explanation{}, err
 		}
-		req.PID = pid
+		who.PID = pid
 	}
-	pidfd, err := host.OpenPidfd(req.PID)
-	if err != nil {
-		return api.Explanation{}, api.NoProcess(req.PID, err)
-	}
-	defer host.CloseFile(pidfd)
-	resp, err := client.Ask(ctx, t.Mount, req, pidfd, nil)
-	if err != nil {
-		return api.Explanation{}, err
-	}
-	x := api.Explanation{Mounted: true, Mountpoint: t.Mount.Mountpoint}
-	err = json.Unmarshal(resp.Result, &x)
-	x.Path = t.Path
-	if h := x.Holder; h != nil && x.Class == lease.ClassLockConflict {
+	x, err := client.Explain(ctx, t, who)
+	if h := x.Holder; err == nil && h != nil && x.Class == lease.ClassLockConflict {
 		x.Next = cmp.Or(nextOfOwn(h.ID, h.UID, h.PID, t.Path), x.Next)
 	}
 	return x, err

@@ -35,6 +35,7 @@ var allowedInRooms = map[string]string{
 	"daemon":   "human finding api host lockdir place client lockop recovery fusefs gate gate/layout lease mountcfg",
 	"doctor":   "human finding api host lockdir place client recovery fusefs gate gate/layout lease mountcfg",
 	"top":      "human api host client gate lease",
+	"mcp":      "human api host client gate lease",
 	testRoom:   "finding lease",
 }
 
@@ -132,6 +133,16 @@ func TestNobodyInjectsButTheTorture(t *testing.T) {
 		return err
 	})
 	require.NoError(t, err)
+}
+
+// The SDK of the Model Context Protocol is a client's, with all that it brings: it stays out of the daemon.
+func TestOneRoomSpeaksMCP(t *testing.T) {
+	for _, dir := range append(rooms(t), append(core, "cmd/jvsfs")...) {
+		pkg, err := build.ImportDir(path.Join("../..", dir), 0)
+		require.NoError(t, err)
+		speaks := slices.ContainsFunc(pkg.Imports, func(name string) bool { return strings.HasPrefix(name, "github.com/modelcontextprotocol/") })
+		require.Equal(t, dir == insideOf+"mcp", speaks, dir)
+	}
 }
 
 // The command line, the log and the configuration stay out of the core.

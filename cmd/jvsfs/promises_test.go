@@ -27,7 +27,9 @@ var promisedAt = map[string]string{
 	"gate.Status": "`worktrees[]` of it", "fusefs.Stats": "`statistics` of it", "fusefs.Features": "`statistics` of it", "fusefs.User": "`statistics` of it",
 	"api.RefusalView": "a refusal", "jvsfs.locatedRefusal": "a refusal",
 	"api.holderView": "a holder", "gate.HolderView": "a holder", "lease.Record": "a record",
-	"gate.Explanation": "`explain PATH`", "api.Explanation": "`explain PATH`", "jvsfs.recentReport": "`explain` |", "jvsfs.guardedPath": "`layout` | a list",
+	"gate.Explanation": "`explain PATH`", "api.Explanation": "`explain PATH`", "jvsfs.recentReport": "`explain` |", "jvsfs.guardedPath": "`layout` | a list", "jvsfs.hookDecision": "`hook`",
+	"mcp.statusAnswer": "`status`", "mcp.statusArgs": "a tool of `mcp`", "mcp.pathArgs": "a tool of `mcp`", "mcp.acquireArgs": "a tool of `mcp`",
+	"mcp.waitArgs": "a tool of `mcp`", "mcp.handoverArgs": "a tool of `mcp`", "mcp.leaseAnswer": "a tool of `mcp`",
 	"jvsfs.doctorReport": "`doctor`", "finding.Finding": "`doctor`",
 	"jvsfs.configView": "`config show`", "mountcfg.Origin": "`config show`",
 	"jvsfs.configCheck": "`config check`", "jvsfs.checkedFile": "`config check`", "jvsfs.mistake": "`config check`",
@@ -43,7 +45,7 @@ var promisedAt = map[string]string{
 // unpromised are between our own processes.
 var unpromised = []string{
 	"api.Where", "api.Process", "api.Taking", "api.Holding", "api.Successor", "api.Doctor", "api.Unmount", "api.Enforce", "api.Refusals", "api.Acquire", "api.Steal", "api.Handover",
-	"api.Unmounted", "api.Response", "api.Leased", "api.Kept", "jvsfs.goAhead", "api.RefusalAnswer", "daemon.readiness",
+	"api.Unmounted", "api.Response", "api.Leased", "api.Kept", "jvsfs.goAhead", "jvsfs.hookEvent", "api.RefusalAnswer", "daemon.readiness",
 	"host.MountState", "host.ProcessState", "daemon.journalFile", "daemon.revokedHolder", "place.chosen", "place.treeFile", "place.treeID", "lease.AuditAnchor",
 }
 
@@ -220,7 +222,7 @@ func TestEveryCommandTakesJSON(t *testing.T) {
 		}
 		switch {
 		case c.HasSubCommands() || c.Hidden:
-		case c.Name() == "exec" || c.Name() == "top":
+		case c.Name() == "exec" || c.Name() == "mcp" || c.Name() == "top":
 			require.Nil(t, c.Flags().Lookup("json"), "%s: jvsfs-json(7) says that it has none", c.CommandPath())
 		default:
 			leaves++

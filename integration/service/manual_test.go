@@ -43,6 +43,7 @@ var manual = []manualPage{
 jvsfs umount /srv/repo`},
 	{path: "cmd/jvsfs/pages/jvsfs-layouts.7.md", after: `[[ -e /srv/repo/worktrees/one/file ]]`},
 	{path: "cmd/jvsfs/pages/jvsfs-operations.7.md", after: `[[ $(findmnt -rn -t fuse.jvsfs) == "" ]]`},
+	{path: "cmd/jvsfs/pages/jvsfs-agents.7.md", after: `jvsfs umount /srv/repo`},
 	{path: "cmd/jvsfs/pages/jvsfs-json.7.md"},
 	{path: "cmd/jvsfs/pages/jvsfs-performance.7.md"},
 	{path: "cmd/jvsfs/pages/jvsfs-testing.7.md"},
@@ -90,7 +91,7 @@ func TestManualRunsAsPrinted(t *testing.T) {
 		t.Run(filepath.Base(page.path), func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join("..", "..", page.path))
 			require.NoError(t, err)
-			script, n := pageScript(t, string(text))
+			script, n := pageScript(t, page.path, string(text))
 			if n > 0 {
 				runOnMachine(t, page.before+"\n"+script+page.after+"\n")
 			}
@@ -108,7 +109,7 @@ func TestManualIsComplete(t *testing.T) {
 }
 
 // pageScript runs each block in a shell of its own, as its reader would.
-func pageScript(t *testing.T, page string) (script string, blocks int) {
+func pageScript(t *testing.T, path, page string) (script string, blocks int) {
 	t.Helper()
 	var out strings.Builder
 	for _, m := range fenced.FindAllStringSubmatch(page, -1) {
@@ -127,6 +128,8 @@ func pageScript(t *testing.T, page string) (script string, blocks int) {
 		case language == "console":
 			out.WriteString(consoleScript(text))
 			blocks++
+		case language == "json":
+			require.Equal(t, "cmd/jvsfs/pages/jvsfs-agents.7.md", path, "TestAgentsPageConfigures has those")
 		default:
 			require.Equal(t, "fstab", language, "TestMountedByFstab has those")
 		}

@@ -13,6 +13,9 @@ type failureReport struct {
 	Error *Failure `json:"error"`
 }
 
+// ReportOf is a failure as programs get it.
+func ReportOf(f *Failure) any { return failureReport{f} }
+
 // PrintFailure prints a failure: for people on stderr, for programs also on stdout.
 func PrintFailure(stdout, stderr io.Writer, f *Failure, asJSON bool) {
 	if f.silent {

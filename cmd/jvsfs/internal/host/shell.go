@@ -97,3 +97,15 @@ func tool(path string) string {
 	}
 	return name
 }
+
+// AgentProcess is the first process above this command that is neither a shell nor sudo and its kind: a harness
+// of agents runs what it is told through a shell. 0 if there is none.
+func AgentProcess() int {
+	pids, helpers := Ancestry()
+	for _, pid := range pids {
+		if pid > 1 && !helpers[pid] && !isShell(readProgram(pid)) {
+			return pid
+		}
+	}
+	return 0
+}
