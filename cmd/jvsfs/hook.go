@@ -59,7 +59,7 @@ then show standard error to the agent.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return neverRefused(h.run(cmd.Context(), args)) },
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return neverRefused(&api.Failure{Class: api.ClassUsage, Message: err.Error(), Next: "see " + cmd.CommandPath() + " --help"})
+		return neverRefused(cmd.Parent().FlagErrorFunc()(cmd, err))
 	})
 	cmd.Flags().IntVar(&h.pid, "pid", 0, "decide for process `N`")
 	cmd.Flags().BoolVar(&h.commands, "commands", false, "also refuse a command whose working directory it may not write to")

@@ -15,7 +15,7 @@ var mistakes = []mistake{
 	{"jvsfs stauts --json", harness.ExitUsage, `there is no command "jvsfs stauts"`, "jvsfs status --json"},
 	{"jvsfs mout $other", harness.ExitUsage, `there is no command "jvsfs mout"`, "jvsfs mount $other"},
 	{"jvsfs acquire $plain", harness.ExitUsage, `there is no command "jvsfs acquire"`, "jvsfs lock acquire $plain"},
-	{"jvsfs lock aquire --wait 5s 'a b'", harness.ExitUsage, `there is no command "jvsfs lock aquire"`, "jvsfs lock acquire --wait 5s 'a b'"},
+	{"jvsfs lock akquire --wait 5s 'a b'", harness.ExitUsage, `there is no command "jvsfs lock akquire"`, "jvsfs lock acquire --wait 5s 'a b'"},
 	{"jvsfs lock staus $plain", harness.ExitUsage, `there is no command "jvsfs lock staus"`, "jvsfs lock status $plain"},
 	{"jvsfs lock mount $plain", harness.ExitUsage, `there is no command "jvsfs lock mount"`, "jvsfs mount $plain"},
 	{"jvsfs config shwo", harness.ExitUsage, `there is no command "jvsfs config shwo"`, "jvsfs config show"},

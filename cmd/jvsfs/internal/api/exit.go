@@ -56,7 +56,7 @@ var Exits = []ExitRow{
 	{ExitOK, "ok", "Done.", nil},
 	{ExitError, "other error", `Another error, or a "no" to a steal; **hook**: any error.`,
 		[]lease.Class{ClassDenied, gate.ClassNoRight, gate.ClassReadOnly, gate.ClassSealed}},
-	{ExitUsage, "usage", "Usage, or a steal that cannot ask and has no **--yes**; **hook**: a write would be refused.", []lease.Class{ClassUsage, lease.ClassBadWorktreeID}},
+	{ExitUsage, "usage", "Usage, a path that is not there, or a steal that cannot ask and has no **--yes**; **hook**: a write would be refused.", []lease.Class{ClassUsage, lease.ClassBadWorktreeID}},
 	{ExitConflict, "conflict", "", []lease.Class{lease.ClassLockConflict}},
 	{ExitExpired, "expired", "", []lease.Class{lease.ClassLockExpired}},
 	{ExitNotHeld, "not held", "", []lease.Class{lease.ClassLockNotHeld}},
