@@ -58,3 +58,31 @@ func TestGitLockFilesLeaveNothing(t *testing.T) {
 	round(300)
 	require.Less(t, open(), before+50)
 }
+
+// While the mount only observes, the rules of git's layout refuse nothing; read-only they refuse everything.
+func TestGitModes(t *testing.T) {
+	m, main, a, b := gitMount(t)
+	m.Enforce("observe")
+	hash := gitIn(t, m.View, "rev-parse", "HEAD:src/f")
+	object := ".git/objects/" + hash[:2] + "/" + hash[2:]
+	value := gitIn(t, m.View, "rev-parse", "a")
+	a.OK(harness.Command{Op: "open", Handle: "lock", Path: m.At(".git/worktrees/a/index.lock"), Flags: unix.O_CREAT | unix.O_EXCL | unix.O_WRONLY, Mode: 0o644})
+	for _, c := range []harness.Command{
+		{Op: "chmod", Path: m.At(object), Mode: 0o644},
+		text(m, object, "x"),
+		text(m, ".git/refs/heads/a", value+"\n"),
+		{Op: "symlink", Path: m.At(".git/refs/heads/t2"), To: "x"},
+		{Op: "unlink", Path: m.At(".git/worktrees/a/index.lock")},
+		m.Move("src", "src2"), m.Move("src2", "src"),
+		m.Move(".git/refs/heads/t", ".git/refs/heads/u"), m.Move(".git/refs/heads/u", ".git/refs/heads/t"),
+		text(m, ".git/packed-refs.lock", "nonsense"), m.Move(".git/packed-refs.lock", ".git/packed-refs"),
+		{Op: "unlink", Path: m.At(".git/packed-refs")},
+	} {
+		b.OK(c)
+	}
+	m.Enforce("readonly")
+	for _, c := range []harness.Command{m.Put(".git/refs/tags/x"), m.Put(".git/objects/tmp_x"), {Op: "mkdir", Path: m.At(".worktrees/n"), Mode: 0o755}, m.Put(".git/packed-refs.lock")} {
+		b.Fails(c, "EROFS")
+		main.Fails(c, "EROFS")
+	}
+}
