@@ -17,6 +17,8 @@
 //	go test ./integration/fence -run ^TestNative     what needs no binary: rows, digest, actor
 //	JVSFS_RACE=1 go test ./integration/...           the binary under test is built with -race
 //	JVSFS_BINARY=/path/jvsfs go test ...             a binary built elsewhere
+//	JVSFS_GIT_NATIVE=1 go test ./integration/git     the stories of git without a mount: is it the story?
+//	JVSFS_COMMITS=200 go test ./integration/git      so many commits of each of eight agents
 //	JVSFS_TEST_DIR=/mnt/disk go test ...             where trees are made (not tmpfs)
 //	JVSFS_REQUIRE_FUSE=0 go test ...                 where there is no /dev/fuse, all of it is left out
 //
