@@ -59,6 +59,27 @@ func inside(m *harness.Mount, t *testing.T, args ...string) {
 	require.NoError(t, err, "%s", out)
 }
 
+// holdInside takes the lease in the daemon's namespaces. Process 1 there is the daemon: everybody in
+// there descends from it, so it cannot hold a lease of scope tree.
+func holdInside(m *harness.Mount, t *testing.T, scope string) (release func()) {
+	t.Helper()
+	if scope != "tree" {
+		inside(m, t, "lock", "acquire", "--pid", "1", m.Mountpoint)
+		return func() {}
+	}
+	end := filepath.Join(m.Base, "end")
+	require.NoError(t, unix.Mkfifo(end, 0o600))
+	b := m.Start("nsenter", "--target", strconv.Itoa(m.Daemons()[0]), "--pid", "--mount", m.Bin, "exec", m.Mountpoint, "--",
+		"sh", "-c", "read -r line <"+end)
+	harness.Eventually(t, "it is held", func() bool { return m.WorktreeStatus("source").State == "held" })
+	return func() {
+		t.Helper()
+		require.NoError(t, os.WriteFile(end, []byte("end\n"), 0))
+		exit, said := b.Wait()
+		require.Zero(t, exit, said)
+	}
+}
+
 // A writer outside of the daemon's pid namespace has no number in there. Under
 // a scope that needs to know the process it is nobody: refused, whoever holds.
 // Scopes that do not, let it in by what is known of it.
@@ -71,9 +92,10 @@ func TestWriterOfAnUnseenNamespace(t *testing.T) {
 			m := newMountInNamespace(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithOpenRoot, Extra: []string{"--scope", c.scope}})
 			root, another := harness.StartActor(t, "root"), harness.StartActorAs(t, "another", harness.Identity{UID: 1000, GID: 1000})
 			expectPassed(m, t, root, false)
-			inside(m, t, "lock", "acquire", "--pid", "1", m.Mountpoint)
+			release := holdInside(m, t, c.scope)
 			expectPassed(m, t, root, c.root)
 			expectPassed(m, t, another, c.another)
+			release()
 		})
 		t.Run(c.scope+"/by the first write", func(t *testing.T) {
 			m := newMountInNamespace(t, harness.MountOptions{Prepare: harness.WithOpenRoot, Extra: []string{"--scope", c.scope}})
