@@ -128,7 +128,7 @@ func (f *rawFS) nameRules(c gate.Caller, op gate.Op, dir *node, name string) (ru
 	case f.git.on && isDir && e.Change == nil:
 		return f.resolve(dir.rules(rules), func() (string, bool) { return f.relOf(dir, name) }, f.rulesOfRefDir), false
 	case op == gate.OpUnlink:
-		rules, content = f.unlinkRules(f.entryRules(rules, dir, name), dir, name)
+		rules, content = f.unlinkRules(f.entryRules(rules, dir, name), c, dir, name)
 		return f.keepObject(rules, c, dir, name), content
 	case (op == gate.OpSymlink || op == gate.OpMknod) && f.isFrame(dir, name):
 		return append(rules, layout.Fixed), false
@@ -136,14 +136,22 @@ func (f *rawFS) nameRules(c gate.Caller, op gate.Op, dir *node, name string) (ru
 	return f.entryRules(rules, dir, name), false
 }
 
-// keepObject keeps an object from whoever is not git, unless it holds the main checkout: without its
-// objects a repository is lost, and rm -rf .git is soon typed. Removing what is not needed is git's.
+// keepObject keeps what lies in objects from whoever is not git, unless it holds the main checkout:
+// without its objects a repository is lost, and rm -rf .git is soon typed. Removing what is not needed
+// is git's; other programs that write objects remove their temporary files.
 func (f *rawFS) keepObject(rules []*layout.Rule, c gate.Caller, dir *node, name string) []*layout.Rule {
-	if f.isObject(dir, name) && gate.Program(c) != "git" {
+	if !f.git.on || strings.Contains(name, "tmp") || layout.IsLock(name) || !f.inRepository(dir) {
+		return rules
+	}
+	if rel, ok := f.relOf(dir, name); ok && strings.HasPrefix(f.inCommon(rel), "objects/") && !isGit(c) {
 		return addRule(rules, layout.LinkedRoot(f.layout().Tree()).Own)
 	}
 	return rules
 }
+
+// isGit reports whether a caller runs git. It tells what git does for everybody from accidents; a
+// program may call itself so.
+func isGit(c gate.Caller) bool { return gate.Program(c) == "git" }
 
 // isFrame reports whether a name is that of a directory which the repository rests on.
 func (f *rawFS) isFrame(dir *node, name string) bool {
@@ -168,7 +176,7 @@ func (f *rawFS) linksBranch(n, dir *node, name string) bool {
 
 // unlinkRules lets everybody remove a loose ref whose value is in packed-refs (git pack-refs), and
 // nobody packed-refs who does not hold what would be lost with it.
-func (f *rawFS) unlinkRules(rules []*layout.Rule, dir *node, name string) (_ []*layout.Rule, content bool) {
+func (f *rawFS) unlinkRules(rules []*layout.Rule, c gate.Caller, dir *node, name string) (_ []*layout.Rule, content bool) {
 	if !f.git.on || !f.inRepository(dir) {
 		return rules, false
 	}
@@ -179,7 +187,7 @@ func (f *rawFS) unlinkRules(rules []*layout.Rule, dir *node, name string) (_ []*
 	case f.inCommon(rel) == packedRefs:
 		return f.packedRules(rules, nil), true
 	case isRef && len(rules) == 1 && rules[0].Kind == layout.Guarded && strings.HasPrefix(f.inCommon(rel), "refs/"):
-		if f.isPacked(rel, branch) {
+		if f.isPacked(rel, branch) && isGit(c) {
 			return []*layout.Rule{layout.Common}, true
 		}
 		return rules, true
@@ -220,16 +228,16 @@ func (f *rawFS) replaceRules(rules []*layout.Rule, r renaming) (_ []*layout.Rule
 	}
 	rules = f.keepObject(rules, callerID(&r.in.InHeader), r.from, r.oldName)
 	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
-		rules, _ = f.placeRules(rules, was, is, false)
-		rules, _ = f.placeRules(rules, is, was, false)
+		rules, _ = f.placeRules(rules, was, is, false, false)
+		rules, _ = f.placeRules(rules, is, was, false, false)
 		return rules, true
 	}
-	return f.placeRules(rules, was, is, true)
+	return f.placeRules(rules, was, is, true, isGit(callerID(&r.in.InHeader)))
 }
 
 // placeRules are the rules for putting a file in the place of another one; relax says that anybody may do
-// what changes nothing.
-func (f *rawFS) placeRules(rules []*layout.Rule, was, is string, relax bool) (_ []*layout.Rule, content bool) {
+// what changes nothing, and git that the caller is git, which expires logs.
+func (f *rawFS) placeRules(rules []*layout.Rule, was, is string, relax, git bool) (_ []*layout.Rule, content bool) {
 	old, now := f.inCommon(was), f.inCommon(is)
 	object, inObjects := strings.CutPrefix(now, "objects/")
 	switch {
@@ -249,11 +257,13 @@ func (f *rawFS) placeRules(rules []*layout.Rule, was, is string, relax bool) (_ 
 		return f.packedRules(rules, text), true
 	case relax && layout.Replaces(old, now):
 		return []*layout.Rule{layout.Common}, false
-	case relax && was == is+".lock" && layout.IsLog(now):
+	case git && was == is+".lock" && layout.IsLog(now):
 		if f.expires(was, is) {
 			return []*layout.Rule{layout.Common}, true
 		}
 		return rules, true
+	case layout.IsHead(now):
+		return f.headRules(rules, was), true
 	case inObjects && layout.IsObject(object):
 		if !f.sameBytes(was, is) {
 			rules = addRule(rules, layout.Fixed)
@@ -261,6 +271,24 @@ func (f *rawFS) placeRules(rules []*layout.Rule, was, is string, relax bool) (_ 
 		return rules, true
 	}
 	return rules, false
+}
+
+// headRules adds the guards of the checkouts that have in use what a HEAD is about to name. Otherwise
+// whoever moves its own HEAD there (git symbolic-ref, git worktree add --force) would have a say in
+// their branch.
+func (f *rawFS) headRules(rules []*layout.Rule, next string) []*layout.Rule {
+	text, ok := f.note(next)
+	branch, onBranch := layout.BranchIn("HEAD", text)
+	if !ok || !onBranch {
+		return rules
+	}
+	l := f.layout()
+	for _, r := range f.rulesOfRef(path.Join(l.Repository().Common, "refs/heads", branch)) {
+		if r.Kind != layout.Everybodys {
+			rules = addRule(rules, r)
+		}
+	}
+	return rules
 }
 
 // keepDirs adds to the rules for another name of a directory what must stay, and the guards of the
@@ -340,8 +368,8 @@ func sameContent(a, b *os.File) bool {
 
 func atEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-// packedRules adds the guards of checkouts whose branch would change: it has no file of its own, and
-// the next packed-refs has another value for it.
+// packedRules adds the guards of checkouts whose branch would change: the next packed-refs has another
+// value for it, and not that of its own file (git pack-refs).
 func (f *rawFS) packedRules(rules []*layout.Rule, is []byte) []*layout.Rule {
 	was, err := f.packed()
 	if errors.Is(err, unix.ENOENT) {
@@ -355,7 +383,8 @@ func (f *rawFS) packedRules(rules []*layout.Rule, is []byte) []*layout.Rule {
 		if layout.PackedBranch(was, u.branch) == layout.PackedBranch(is, u.branch) {
 			continue
 		}
-		if _, loose := f.note(path.Join(f.layout().Repository().Common, "refs/heads", u.branch)); !loose {
+		loose, ok := f.note(path.Join(f.layout().Repository().Common, "refs/heads", u.branch))
+		if !ok || strings.TrimSpace(loose) != layout.PackedBranch(is, u.branch) { // otherwise it is packed
 			rules = addRule(rules, layout.LinkedRoot(u.by).Own)
 		}
 	}

@@ -228,3 +228,12 @@ func IsLog(rel string) bool {
 	}
 	return strings.HasPrefix(rel, logsName+"/")
 }
+
+// IsHead reports whether a path below the common directory is that of the HEAD of a checkout.
+func IsHead(rel string) bool {
+	admin, in := strings.CutPrefix(rel, adminsName+"/")
+	if in {
+		_, rel, _ = strings.Cut(admin, "/")
+	}
+	return rel == "HEAD"
+}

@@ -271,6 +271,12 @@ func TestLogs(t *testing.T) {
 	}
 }
 
+func TestHeads(t *testing.T) {
+	for rel, is := range map[string]bool{"HEAD": true, "worktrees/a/HEAD": true, "worktrees/HEAD": false, "modules/a/HEAD": false, "logs/HEAD": false, "worktrees/a/logs/HEAD": false} {
+		require.Equal(t, is, IsHead(rel), rel)
+	}
+}
+
 func TestOnlyExpires(t *testing.T) {
 	was := old1 + old2 + old3
 	for _, is := range []string{"", was, old2, old1 + old3, strings.Replace(was, "3 +0000\n", "3 +0000\t\n", 1)} {
