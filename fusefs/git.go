@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -225,7 +226,7 @@ func (f *rawFS) readBelow(rel string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, most))
 }
 
-// gitAdmins lists the names in worktrees/ of the common directory.
+// gitAdmins lists the names in worktrees/ of the common directory, in order.
 func (f *rawFS) gitAdmins(common string) ([]string, error) {
 	fd, err := f.openBelow(path.Join(common, "worktrees"), unix.O_RDONLY|unix.O_DIRECTORY)
 	if errors.Is(err, unix.ENOENT) {
@@ -236,7 +237,9 @@ func (f *rawFS) gitAdmins(common string) ([]string, error) {
 	}
 	dir := os.NewFile(uintptr(fd), "worktrees")
 	defer dir.Close() //nolint:errcheck // only read from
-	return dir.Readdirnames(-1)
+	names, err := dir.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
 }
 
 // reread reads the notes again, and puts the roots that are new under their guards. Nothing may be

@@ -51,7 +51,7 @@ func TestWhatANoteGives(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(source, "empty"), 0o755))
 	has := map[string]lease.WorktreeID{".worktrees/a": "a"}
 	require.Equal(t, has, f.checkouts())
-	admin := filepath.Join(source, ".git/worktrees/x")
+	admin := filepath.Join(source, ".git/worktrees/A") // its note is read before that of a
 	require.NoError(t, os.Mkdir(admin, 0o755))
 	for _, root := range []string{"src", "empty", ".worktrees/full", ".worktrees/a", ".git", ".git/worktrees/a", ""} {
 		require.NoError(t, os.WriteFile(admin+"/gitdir", []byte(source+"/"+root+"/.git"), 0o644))
@@ -60,7 +60,7 @@ func TestWhatANoteGives(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(admin+"/gitdir", []byte(source+"/.worktrees/new/.git"), 0o644))
 	f.reread(consent{})
-	require.Equal(t, map[string]lease.WorktreeID{".worktrees/a": "a", ".worktrees/new": "x"}, f.checkouts())
+	require.Equal(t, map[string]lease.WorktreeID{".worktrees/a": "a", ".worktrees/new": "A"}, f.checkouts())
 }
 
 // A checkout whose directory is gone has no root any more. Its inode is pinned until that is seen.

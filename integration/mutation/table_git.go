@@ -73,10 +73,6 @@ var gitMutations = slices.Concat(
 		Tests: []string{"TestCanonicalPackedRefs"},
 	}),
 	in("fusefs/git_notes.go", mutation{
-		Rule: 9, What: "a note takes another's checkout",
-		Old: "		return was.id == id\n", New: "		return true\n",
-		Tests: []string{"TestWhatANoteGives"},
-	}, mutation{
 		Rule: 9, What: "a note takes a directory that has something in it",
 		Old: " && f.isEmpty(at.fd) ||", New: " ||",
 		Tests: []string{"TestWhatANoteGives"},
