@@ -34,15 +34,15 @@ func TestLifeOfAWorktree(t *testing.T) {
 
 	g.sh(g.Source, "git worktree lock .worktrees/x; git worktree unlock .worktrees/x")
 	g.sh(g.Source, "git worktree move .worktrees/x .worktrees/y")
-	g.guards(map[string]string{".worktrees/y/f": "x", ".worktrees/x/f": "none", "f": mainID})
+	g.guards(map[string]string{".worktrees/y/f": "x", ".worktrees/x/f": mainID, "f": mainID})
 	g.othersAreKept(".worktrees/y")
 
 	g.sh(g.Source, "mv .worktrees/y .claude/worktrees/z; git worktree repair .claude/worktrees/z; git worktree prune")
-	g.guards(map[string]string{".claude/worktrees/z/f": "x", ".worktrees/y/f": "none"})
+	g.guards(map[string]string{".claude/worktrees/z/f": "x", ".worktrees/y/f": mainID})
 	g.othersAreKept(".claude/worktrees/z")
 
 	g.sh(g.Source, "git worktree remove .claude/worktrees/z; git branch -q -D x")
-	g.guards(map[string]string{".claude/worktrees/z/f": "none"})
+	g.guards(map[string]string{".claude/worktrees/z/f": mainID})
 	require.NoDirExists(t, g.Behind(".git/worktrees/x"))
 
 	g.sh(g.Source, "git worktree add -q --detach .worktrees/x; rm -rf .worktrees/x; git worktree prune")
