@@ -233,6 +233,27 @@ func (f *rawFS) admitLock(op gate.Op, c gate.Caller, dir *node, name string) fus
 	return f.admitKept(op, c, f.keptFrom(c, dir, name))
 }
 
+// keepLock judges a change of the name of a lock file that is not the caller's own: another process may
+// make one of that name meanwhile. So it is judged again when nothing else in the repository changes.
+func (f *rawFS) keepLock(rules []*layout.Rule, c gate.Caller, dir *node, name string) (_ []*layout.Rule, foreign bool) {
+	k, ok := f.lockAt(dir, name)
+	if !ok || !f.inRepository(dir) || f.git.locks.isOf(k, c) {
+		return rules, false
+	}
+	if f.git.locks.keeper(k, c) != nil {
+		rules = addRule(rules, layout.Fixed) // admitLock says whose it is
+	}
+	return rules, true
+}
+
+// isOf reports whether a lock file was made by a caller, or by who has started it.
+func (l *lockFiles) isOf(k inodeKey, c gate.Caller) bool {
+	l.mu.Lock()
+	kept := l.of[k]
+	l.mu.Unlock()
+	return kept != nil && kept.maker.Is(c)
+}
+
 // admitContent refuses to change the lock file of a living maker.
 func (f *rawFS) admitContent(op gate.Op, c gate.Caller, n *node) fuse.Status {
 	if !f.git.on || n.isDir() {

@@ -129,7 +129,8 @@ func (f *rawFS) nameRules(c gate.Caller, op gate.Op, dir *node, name string) (ru
 		return f.resolve(dir.rules(rules), func() (string, bool) { return f.relOf(dir, name) }, f.rulesOfRefDir), false
 	case op == gate.OpUnlink:
 		rules, content = f.unlinkRules(f.entryRules(rules, dir, name), c, dir, name)
-		return f.keepObject(rules, c, dir, name), content
+		rules, foreign := f.keepLock(f.keepObject(rules, c, dir, name), c, dir, name)
+		return rules, content || foreign
 	case (op == gate.OpSymlink || op == gate.OpMknod) && f.isFrame(dir, name):
 		return append(rules, layout.Fixed), false
 	}

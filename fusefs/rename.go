@@ -147,6 +147,11 @@ func (f *rawFS) renameRules(r renaming) (rules []*layout.Rule, content, ok bool)
 	rules = f.entryRules(rules, r.to, r.newName)
 	ok = n == 1 && (len(rules) == 1 || f.oneRepository(rules) || f.movesRoot(r.from, r.oldName, r.to, r.newName))
 	rules, content = f.replaceRules(rules, r)
+	for _, at := range []called{{r.from, r.oldName}, {r.to, r.newName}} {
+		var foreign bool
+		rules, foreign = f.keepLock(rules, callerID(&r.in.InHeader), at.dir, at.name)
+		content = content || foreign
+	}
 	return rules, content, ok
 }
 
