@@ -1,6 +1,8 @@
 package fusefs
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -179,7 +181,16 @@ func (l *lockFiles) run(f *rawFS, stop <-chan struct{}) {
 	}
 }
 
+// remove removes one, unless nothing may change just now. It passes the gate as everything that changes
+// the store, and holds what every change in the repository holds.
 func (l *lockFiles) remove(f *rawFS, k inodeKey) {
+	pass, ok, _ := f.opts.Enforcement.Outside(false)
+	if !ok {
+		return // lookAgain follows when the mount is read-only no more
+	}
+	defer pass.Leave()
+	f.git.change.RLock()
+	defer f.git.change.RUnlock()
 	l.names.Lock()
 	defer l.names.Unlock()
 	was := l.takeEnded(k)
@@ -196,6 +207,16 @@ func (l *lockFiles) remove(f *rawFS, k inodeKey) {
 	}
 	f.opts.Log.Info("a lock file of git was removed: its maker has ended", zap.String("name", was.name), zap.String("maker", was.maker.String()))
 	f.kernel.expire(was.node, was.name)
+}
+
+// lookAgain looks at all that are left, after a switch of the mode.
+func (l *lockFiles) lookAgain() {
+	l.mu.Lock()
+	left := slices.Collect(maps.Keys(l.of))
+	l.mu.Unlock()
+	for _, k := range left {
+		l.ended(k)
+	}
 }
 
 // takeEnded forgets a lock file whose maker has ended. A living maker's has got the inode since.

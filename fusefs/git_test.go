@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -98,6 +99,34 @@ func TestTheInodeOfALockFileThatIsAnothers(t *testing.T) {
 	require.NotNil(t, f.git.locks.keeper(keyOf(&st), stranger))
 	require.NoError(t, os.Rename(path, path+".elsewhere")) // behind the mount: the inode is another file's
 	require.Nil(t, f.git.locks.keeper(keyOf(&st), stranger))
+}
+
+// While the mount is read-only nothing changes, not even for a maker that has ended. Its lock file goes
+// when the mode is another one.
+func TestALockFileOfAnEndedMakerWhileReadOnly(t *testing.T) {
+	f, source := gitFS(t, nil)
+	path := filepath.Join(source, "x.lock")
+	require.NoError(t, os.WriteFile(path, nil, 0o644))
+	var st unix.Stat_t
+	require.NoError(t, unix.Stat(path, &st))
+	dir, err := unix.Open(source, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	require.NoError(t, err)
+	made := exec.Command("sleep", "60")
+	require.NoError(t, made.Start())
+	maker, err := gate.MakerOf(gate.Caller{TID: uint32(made.Process.Pid)}, nil, func() {})
+	require.NoError(t, err)
+	f.git.locks.of[keyOf(&st)] = &lockFile{dir: dir, name: "x.lock", maker: maker}
+	require.NoError(t, made.Process.Kill())
+	require.Error(t, made.Wait())
+	to := func(mode gate.Enforce) {
+		require.NoError(t, f.opts.Enforcement.Switch(t.Context(), mode, func() []*gate.Guard { return nil }))
+	}
+	to(gate.ReadOnly)
+	f.git.locks.remove(f, keyOf(&st))
+	require.FileExists(t, path)
+	to(gate.Enforcing)
+	f.git.locks.remove(f, keyOf(&st))
+	require.NoFileExists(t, path)
 }
 
 // What was judged by the content is judged again before it is done.

@@ -96,6 +96,10 @@ var gitMutations = slices.Concat(
 		Old: "if was == nil || was.maker.Lives() {", New: "if was == nil {",
 		Tests: []string{"TestTheInodeOfALockFileThatIsAnothers"},
 	}, mutation{
+		Rule: 9, What: "a lock file of an ended maker is removed while nothing may change",
+		Old: "	if !ok {\n		return // lookAgain", New: "	if !ok && false {\n		return // lookAgain",
+		Tests: []string{"TestALockFileOfAnEndedMakerWhileReadOnly"},
+	}, mutation{
 		Rule: 9, What: "a lock file that is gone keeps others from what has its inode",
 		Old: " || !kept.isAt(k) {", New: " {",
 		Tests: []string{"TestTheInodeOfALockFileThatIsAnothers"},
