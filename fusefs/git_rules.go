@@ -370,7 +370,8 @@ func sameContent(a, b *os.File) bool {
 func atEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 // packedRules adds the guards of checkouts whose branch would change: the next packed-refs has another
-// value for it, and not that of its own file (git pack-refs).
+// value for it, and the branch has no file of its own. Where there is one, git reads nothing else, and
+// git pack-refs may well come with a value that the branch had before the last commit.
 func (f *rawFS) packedRules(rules []*layout.Rule, is []byte) []*layout.Rule {
 	was, err := f.packed()
 	if errors.Is(err, unix.ENOENT) {
@@ -385,7 +386,7 @@ func (f *rawFS) packedRules(rules []*layout.Rule, is []byte) []*layout.Rule {
 			continue
 		}
 		loose, ok := f.note(path.Join(f.layout().Repository().Common, "refs/heads", u.branch))
-		if !ok || strings.TrimSpace(loose) != layout.PackedBranch(is, u.branch) { // otherwise it is packed
+		if !ok || !layout.IsValue(loose) {
 			rules = addRule(rules, layout.LinkedRoot(u.by).Own)
 		}
 	}

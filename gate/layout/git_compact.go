@@ -1,6 +1,9 @@
 package layout
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // git gc works on the refs and logs of all checkouts. It never changes what they say: it moves the
 // values of refs into packed-refs, and drops old lines of logs. That is told by the content, so that
@@ -40,6 +43,9 @@ func PackedBranch(packed []byte, branch string) string {
 		rest = rest[i+len(end):]
 	}
 }
+
+// IsValue reports whether the file of a ref holds the name of an object, as git writes it.
+func IsValue(loose string) bool { return isHash([]byte(strings.TrimSuffix(loose, "\n"))) }
 
 // Canonical reports whether packed-refs is as git writes it: in ascending order, each ref once. git
 // searches it by halves. In one that is not so it may find another value than PackedBranch.

@@ -291,6 +291,14 @@ func TestOnlyExpires(t *testing.T) {
 	require.False(t, OnlyExpires(nil, []byte(old1)))
 }
 
+func TestIsValue(t *testing.T) {
+	hash := strings.Repeat("a1", 20)
+	for text, is := range map[string]bool{hash + "\n": true, hash: true, strings.Repeat("0f", 32) + "\n": true, "": false, "\n": false,
+		hash[1:] + "\n": false, hash + "\n\n": false, " " + hash: false, strings.Repeat("g", 40): false, "ref: refs/heads/x\n": false} {
+		require.Equal(t, is, IsValue(text), text)
+	}
+}
+
 func TestPackedBranch(t *testing.T) {
 	h := func(digit string) string { return strings.Repeat(digit, 40) }
 	packed := []byte("# pack-refs with: peeled fully-peeled sorted \n" +

@@ -168,6 +168,35 @@ func TestGitPackedRefsThatDeceive(t *testing.T) {
 	require.Zero(t, exit, out)
 }
 
+// git pack-refs reads the refs, and then takes its time. A branch that went on meanwhile has a file of its
+// own, which counts; so nobody waits for whoever works on it. Where that file says nothing, the other
+// value would count.
+func TestGitPackedRefsOfABranchThatWentOn(t *testing.T) {
+	m, main, a, b := gitMount(t)
+	exit, out := main.Run(m.At(), "", "git pack-refs --all --prune")
+	require.Zero(t, exit, out)
+	value := gitIn(t, m.View, "rev-parse", "a")
+	packed := harness.ReadText(t, m.Behind(".git/packed-refs"))
+	exit, out = a.Run(m.At(".worktrees/a"), "", "git commit -q --allow-empty -m on")
+	require.Zero(t, exit, out)
+	now := gitIn(t, m.View, "rev-parse", "a")
+	require.NotEqual(t, value, now)
+	put := func(old string) harness.Reply {
+		text := strings.Replace(packed, value+" refs/heads/a\n", old, 1)
+		b.Do(harness.Command{Op: "unlink", Path: m.At(".git/packed-refs.lock")})
+		b.OK(harness.Command{Op: "writefile", Path: m.At(".git/packed-refs.lock"), Flags: unix.O_CREAT | unix.O_EXCL, Mode: 0o644, Data: []byte(text)})
+		return b.Do(m.Move(".git/packed-refs.lock", ".git/packed-refs"))
+	}
+	for _, old := range []string{strings.Repeat("1", 40) + " refs/heads/a\n", "", value + " refs/heads/a\n"} {
+		require.Empty(t, put(old).Errno)
+		branchIs(t, m, "refs/heads/a", now)
+	}
+	for _, torn := range []string{"", now[:39] + "\n", "x" + now[1:] + "\n"} {
+		a.OK(text(m, ".git/refs/heads/a", torn))
+		require.Equal(t, "EROFS", put("").Errno, torn)
+	}
+}
+
 // Nobody changes what has been judged before it is put in its place.
 func TestGitPackedRefsThatChangeMeanwhile(t *testing.T) {
 	m, main, _, b := gitMount(t)

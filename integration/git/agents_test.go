@@ -77,6 +77,10 @@ type agent struct {
 // overtaken is what git says natively, and ends well, when a ref has moved while gc looked at it.
 var overtaken = regexp.MustCompile(`(?m)^error: cannot lock ref '.*': (is at \w+ but expected \w+|unable to resolve reference '.*')\n`)
 
+// lockedConfig is what git branch -d says natively, and ends well, while another one removes its lines of
+// the configuration.
+var lockedConfig = regexp.MustCompile(`(?m)^error: could not lock config file .*\nwarning: Update of config-file failed\n`)
+
 // anotherGC is how git ends a gc while another is under way.
 var anotherGC = regexp.MustCompile(`^fatal: (gc is already running|Unable to create '.*/gc\.pid\.lock': File exists)`)
 
@@ -89,7 +93,7 @@ func (a *agent) do(argv ...string) string {
 			continue
 		}
 		a.ran++
-		r.Errs = overtaken.ReplaceAllString(r.Errs, "")
+		r.Errs = lockedConfig.ReplaceAllString(overtaken.ReplaceAllString(r.Errs, ""), "")
 		if err == nil && (r.Exit != 0 || r.Complaint() != "") {
 			err = fmt.Errorf("%s: %v: exit %d\n%s%s", a.name, argv, r.Exit, r.Out, r.Errs)
 		}

@@ -71,6 +71,10 @@ var gitMutations = slices.Concat(
 		Rule: 9, What: "a ref may be twice in packed-refs",
 		Old: "bytes.Compare(last, ref) < 0", New: "true",
 		Tests: []string{"TestCanonicalPackedRefs"},
+	}, mutation{
+		Rule: 9, What: "a file of a branch that says nothing covers what packed-refs says of it",
+		Old: "return isHash([]byte(strings", New: "return true || isHash([]byte(strings",
+		Tests: []string{"TestIsValue"},
 	}),
 	in("fusefs/git_notes.go", mutation{
 		Rule: 9, What: "a note takes a directory that has something in it",
