@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"go.uber.org/zap"
@@ -102,10 +103,17 @@ func (l *lockFiles) keeper(k inodeKey, c gate.Caller) *gate.Maker {
 	l.mu.Lock()
 	kept := l.of[k]
 	l.mu.Unlock()
-	if kept == nil || kept.maker.Is(c) || !kept.maker.Lives() || !kept.isAt(k) {
+	if kept == nil || kept.maker.Is(c) || !kept.maker.Lives() || !l.stands(k, kept) {
 		return nil
 	}
 	return kept.maker
+}
+
+// stands reports whether a lock file is still one, and where it was made.
+func (l *lockFiles) stands(k inodeKey, kept *lockFile) bool {
+	l.mu.Lock() // otherwise its directory may be closed, and its descriptor another one's
+	defer l.mu.Unlock()
+	return l.of[k] == kept && kept.isAt(k)
 }
 
 // keptFrom returns the maker of the lock file dir/name that a caller must leave alone.
@@ -163,40 +171,55 @@ func (f *rawFS) lockMoved(k inodeKey, replaced *inodeKey) {
 	of.maker.Wake(func() { l.ended(k) })
 }
 
+// frozenAgain is how long a lock file stays after the end of a freeze at most, if the freeze was so long
+// that nothing waits for its end.
+const frozenAgain = time.Second
+
 // run removes the lock files of makers that have ended, until stop is closed.
 func (l *lockFiles) run(f *rawFS, stop <-chan struct{}) {
+	var frozen []inodeKey
 	for {
+		var again <-chan time.Time
+		if len(frozen) > 0 {
+			again = time.After(frozenAgain)
+		}
 		select {
 		case <-l.wake:
+		case <-again:
 		case <-stop:
 			return
 		}
 		l.endsMu.Lock()
-		ends := l.ends
-		l.ends = nil
+		ends := append(frozen, l.ends...)
+		l.ends, frozen = nil, nil
 		l.endsMu.Unlock()
 		for _, k := range ends {
-			l.remove(f, k)
+			if !l.remove(f, k) {
+				frozen = append(frozen, k)
+			}
 		}
 	}
 }
 
 // remove removes one, unless nothing may change just now. It passes the gate as everything that changes
-// the store, and holds what every change in the repository holds.
-func (l *lockFiles) remove(f *rawFS, k inodeKey) {
+// the store, and holds what every change in the repository holds. It returns false if the mount is frozen.
+func (l *lockFiles) remove(f *rawFS, k inodeKey) (decided bool) {
 	pass, ok, _ := f.opts.Enforcement.Outside(false)
 	if !ok {
-		return // lookAgain follows when the mount is read-only no more
+		return f.opts.Enforcement.Mode() == gate.ReadOnly // lookAgain follows when it is read-only no more
 	}
 	defer pass.Leave()
 	f.git.change.RLock()
 	defer f.git.change.RUnlock()
 	l.names.Lock()
 	defer l.names.Unlock()
-	was := l.takeEnded(k)
-	if was == nil {
-		return
+	if was := l.takeEnded(k); was != nil {
+		f.removeEnded(k, was)
 	}
+	return true
+}
+
+func (f *rawFS) removeEnded(k inodeKey, was *lockFile) {
 	defer was.close()
 	if !was.isAt(k) {
 		return

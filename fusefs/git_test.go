@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
@@ -104,6 +105,47 @@ func TestTheInodeOfALockFileThatIsAnothers(t *testing.T) {
 // While the mount is read-only nothing changes, not even for a maker that has ended. Its lock file goes
 // when the mode is another one.
 func TestALockFileOfAnEndedMakerWhileReadOnly(t *testing.T) {
+	f, path, k := leftLockFile(t)
+	to := func(mode gate.Enforce) {
+		require.NoError(t, f.opts.Enforcement.Switch(t.Context(), mode, func() []*gate.Guard { return nil }))
+	}
+	to(gate.ReadOnly)
+	require.True(t, f.git.locks.remove(f, k))
+	require.FileExists(t, path)
+	to(gate.Enforcing)
+	require.True(t, f.git.locks.remove(f, k))
+	require.NoFileExists(t, path)
+}
+
+// Nothing waits for a freeze for more than 5 s, a lock file's removal neither. It comes later.
+func TestALockFileOfAnEndedMakerWhileFrozen(t *testing.T) {
+	f, path, k := leftLockFile(t)
+	freeze, err := f.opts.Enforcement.Freeze(t.Context(), nil)
+	require.NoError(t, err)
+	l := &f.git.locks
+	require.False(t, l.remove(f, k))
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		l.run(f, stop)
+	}()
+	for _, next := range []inodeKey{k, {}} { // the second is taken when the first is done with
+		l.ended(next)
+		require.Eventually(t, func() bool {
+			l.endsMu.Lock()
+			defer l.endsMu.Unlock()
+			return len(l.ends) == 0
+		}, time.Minute, time.Millisecond)
+	}
+	require.FileExists(t, path)
+	freeze.Thaw()
+	require.Eventually(t, func() bool { _, err := os.Lstat(path); return os.IsNotExist(err) }, 20*time.Second, 10*time.Millisecond)
+	close(stop)
+	<-done
+}
+
+// leftLockFile is one whose maker has ended.
+func leftLockFile(t *testing.T) (*rawFS, string, inodeKey) {
 	f, source := gitFS(t, nil)
 	path := filepath.Join(source, "x.lock")
 	require.NoError(t, os.WriteFile(path, nil, 0o644))
@@ -118,15 +160,7 @@ func TestALockFileOfAnEndedMakerWhileReadOnly(t *testing.T) {
 	f.git.locks.of[keyOf(&st)] = &lockFile{dir: dir, name: "x.lock", maker: maker}
 	require.NoError(t, made.Process.Kill())
 	require.Error(t, made.Wait())
-	to := func(mode gate.Enforce) {
-		require.NoError(t, f.opts.Enforcement.Switch(t.Context(), mode, func() []*gate.Guard { return nil }))
-	}
-	to(gate.ReadOnly)
-	f.git.locks.remove(f, keyOf(&st))
-	require.FileExists(t, path)
-	to(gate.Enforcing)
-	f.git.locks.remove(f, keyOf(&st))
-	require.NoFileExists(t, path)
+	return f, path, keyOf(&st)
 }
 
 // What was judged by the content is judged again before it is done.

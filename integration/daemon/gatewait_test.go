@@ -114,9 +114,8 @@ func TestNobodyWaitsForWhoWaitsForTheGate(t *testing.T) {
 		require.Equal(t, harness.ExitBusy, exit, errs)
 	})
 	harness.Eventually(t, "two leases' time has passed", func() bool { return time.Since(since) > 2*harness.Hasty.Lease })
-	now := n.WorktreeStatus("a")
-	require.Equal(t, "held", now.State)
-	require.Equal(t, before.Token, now.Token, "the lease was renewed all the while")
+	harness.Eventually(t, "it is held", func() bool { return n.WorktreeStatus("a").State == "held" }) // late renewals go on (rule 16)
+	require.Equal(t, before.Token, n.WorktreeStatus("a").Token, "the lease was renewed all the while")
 	n.Release(other, "worktrees", "a")
 }
 

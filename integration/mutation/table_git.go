@@ -101,11 +101,15 @@ var gitMutations = slices.Concat(
 		Tests: []string{"TestTheInodeOfALockFileThatIsAnothers"},
 	}, mutation{
 		Rule: 9, What: "a lock file of an ended maker is removed while nothing may change",
-		Old: "	if !ok {\n		return // lookAgain", New: "	if !ok && false {\n		return // lookAgain",
+		Old: "	if !ok {\n		return f.opts", New: "	if !ok && false {\n		return f.opts",
 		Tests: []string{"TestALockFileOfAnEndedMakerWhileReadOnly"},
 	}, mutation{
+		Rule: 9, What: "a lock file of an ended maker stays when a freeze ends",
+		Old: "if !l.remove(f, k) {", New: "if !l.remove(f, k) && false {",
+		Tests: []string{"TestALockFileOfAnEndedMakerWhileFrozen"},
+	}, mutation{
 		Rule: 9, What: "a lock file that is gone keeps others from what has its inode",
-		Old: " || !kept.isAt(k) {", New: " {",
+		Old: "return l.of[k] == kept && kept.isAt(k)", New: "return l.of[k] == kept",
 		Tests: []string{"TestTheInodeOfALockFileThatIsAnothers"},
 	}),
 	in("fusefs/git_change.go", mutation{
