@@ -43,11 +43,12 @@ var movingRoots = slices.Concat(
 		Old: "if !slices.Contains(all, c.guard) {", New: "if false {",
 		Tests: []string{"TestARenameOfARootWaitsForWhatIsInFlight"},
 	}),
-	in("fusefs/admit.go", mutation{
+	in("fusefs/admit_handle.go", mutation{
 		Rule: 9, What: "a handle is looked at before it is counted",
 		Old: "if st != fuse.OK || on.disowned.Load() == disowned {", New: "if true {",
 		Tests: []string{"TestAWriteIsLookedAtAfterItIsCounted"},
-	}, mutation{
+	}),
+	in("fusefs/admit.go", mutation{
 		Rule: 9, What: "a path is judged by the rule that it had",
 		Old: "if f.moves.Load() == moves {", New: "if f.moves.Load() >= moves {",
 		Tests: []string{"TestAPathIsLookedAtAfterItIsCounted"},

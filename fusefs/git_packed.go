@@ -1,0 +1,111 @@
+package fusefs
+
+import (
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// packed-refs holds the values of branches that have no file of their own, of all checkouts. It is everybody's,
+// as long as no branch changes that another checkout has in use.
+
+// unlinkRules lets everybody remove a loose ref whose value is in packed-refs (git pack-refs), and
+// nobody packed-refs who does not hold what would be lost with it.
+func (f *rawFS) unlinkRules(rules []*layout.Rule, c gate.Caller, dir *node, name string) (_ []*layout.Rule, content bool) {
+	if !f.git.on || !f.inRepository(dir) {
+		return rules, false
+	}
+	rel, ok := f.relOf(dir, name)
+	branch, _, isRef := layout.RefAt(f.inCommon(rel))
+	switch {
+	case !ok:
+	case f.inCommon(rel) == packedRefs:
+		return f.packedRules(rules, nil), true
+	case isRef && len(rules) == 1 && rules[0].Kind == layout.Guarded && strings.HasPrefix(f.inCommon(rel), "refs/"):
+		if f.isPacked(rel, branch) && isGit(c) {
+			return []*layout.Rule{layout.Common}, true
+		}
+		return rules, true
+	}
+	return rules, false
+}
+
+func (f *rawFS) isPacked(rel, branch string) bool {
+	loose, ok := f.note(rel)
+	packed, err := f.packed()
+	return ok && err == nil && loose != "" && layout.PackedBranch(packed, branch) == strings.TrimSpace(loose)
+}
+
+const packedRefs = "packed-refs"
+
+// packedMax bounds a packed-refs that is looked into, in bytes: about two million refs.
+const packedMax = 256 << 20
+
+func (f *rawFS) packed() ([]byte, error) {
+	return f.readBelow(path.Join(f.layout().Repository().Common, packedRefs), packedMax)
+}
+
+// packedRules adds the guards of checkouts whose branch would change: the next packed-refs has another
+// value for it, and the branch has no file of its own. Where there is one, git reads nothing else, and
+// git pack-refs may well come with a value that the branch had before the last commit.
+func (f *rawFS) packedRules(rules []*layout.Rule, is []byte) []*layout.Rule {
+	was, err := f.packed()
+	if errors.Is(err, unix.ENOENT) {
+		return rules // there is none, so nobody loses anything
+	}
+	used, err2 := f.branchesInUse()
+	if err != nil || err2 != nil {
+		return addRule(rules, layout.Fixed)
+	}
+	for _, u := range used {
+		if layout.PackedBranch(was, u.branch) == layout.PackedBranch(is, u.branch) {
+			continue
+		}
+		loose, ok := f.note(path.Join(f.layout().Repository().Common, "refs/heads", u.branch))
+		if !ok || !layout.IsValue(loose) {
+			rules = addRule(rules, layout.LinkedRoot(u.by).Own)
+		}
+	}
+	return rules
+}
+
+// usedBranch is a branch that a checkout has in use.
+type usedBranch struct {
+	by     lease.WorktreeID
+	branch string
+}
+
+// branchesInUse are all of them. The error says that there may be more.
+func (f *rawFS) branchesInUse() (all []usedBranch, err error) {
+	l := f.layout()
+	common := l.Repository().Common
+	admins, err := f.gitAdmins(common)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range append([]string{""}, admins...) {
+		admin, owner := common, l.Tree()
+		if i > 0 {
+			admin, owner = l.AdminOf(name), l.LinkedID(name)
+		}
+		for _, file := range layout.BranchFiles {
+			text, err := f.noteAt(path.Join(admin, file))
+			if passing(err) {
+				return nil, err
+			}
+			for branch, ok := layout.BranchIn(file, text); ok && err == nil && !slices.Contains(all, usedBranch{owner, branch}); {
+				all = append(all, usedBranch{owner, branch})
+				text, err = f.noteAt(path.Join(common, "refs/heads", branch)) // it may stand for another one
+				branch, ok = layout.BranchIn("HEAD", text)
+			}
+		}
+	}
+	return all, nil
+}
