@@ -177,7 +177,7 @@ func TestGitPackedRefsOfABranchThatWentOn(t *testing.T) {
 	require.Zero(t, exit, out)
 	value := gitIn(t, m.View, "rev-parse", "a")
 	packed := harness.ReadText(t, m.Behind(".git/packed-refs"))
-	exit, out = a.Run(m.At(".worktrees/a"), "", "git commit -q --allow-empty -m on")
+	exit, out = a.Run(m.At(".worktrees/a"), "", "git -c user.name=a -c user.email=a@example.org commit -q --allow-empty -m on")
 	require.Zero(t, exit, out)
 	now := gitIn(t, m.View, "rev-parse", "a")
 	require.NotEqual(t, value, now)
