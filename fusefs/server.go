@@ -33,6 +33,9 @@ type Options struct {
 	LeaseForAll bool
 	// Ends tells when a process ends that has made a lock file of git. nil: the file stays.
 	Ends *gate.Ends
+	// Off is closed when nobody wants the file system any more: then Open waits no longer for the rename
+	// of a root through another mount. nil: never.
+	Off <-chan struct{}
 	// OnRefusal gets refusals where there is no guard, in the request's own goroutine. It must not
 	// block. May be nil.
 	OnRefusal func(*gate.Refusal)

@@ -40,7 +40,8 @@ var errRenaming = errors.New("a worktree's root is being renamed through another
 func newServing() serving { return serving{fd: -1, old: -1} }
 
 // serve tells the other mounts, now and later, that this one serves. root is the repository's.
-func (s *serving) serve(root int) (err error) {
+// It gives up when off is closed.
+func (s *serving) serve(root int, off <-chan struct{}) (err error) {
 	for _, fd := range []*int{&s.fd, &s.old} {
 		if *fd, err = unix.Openat(root, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
 			return fmt.Errorf("the repository's root: %w", err)
@@ -49,12 +50,17 @@ func (s *serving) serve(root int) (err error) {
 	if s.lock(unix.F_RDLCK, byteServing) != nil {
 		s.blind = true
 	}
-	for end := time.Now().Add(renamingWait); !s.blind && s.others(byteRenaming); time.Sleep(tick) {
+	for end := time.Now().Add(renamingWait); !s.blind && s.others(byteRenaming); {
+		select {
+		case <-time.After(tick):
+		case <-off:
+			return errRenaming
+		}
 		if time.Now().After(end) {
 			return errRenaming
 		}
 	}
-	if !flockWithin(s.old, unix.LOCK_SH, renamingWait, nil) {
+	if !flockWithin(s.old, unix.LOCK_SH, renamingWait, off) {
 		return errRenaming
 	}
 	return nil
@@ -110,7 +116,7 @@ func (s *serving) close() {
 // serveFrom begins to serve a repository, or one worktree of it, by its root.
 func (s *serving) serveFrom(o Options, root int) error {
 	if o.Layout.ByName() {
-		return s.serve(root)
+		return s.serve(root, o.Off)
 	}
 	if o.Repository == "" {
 		return nil
@@ -120,7 +126,7 @@ func (s *serving) serveFrom(o Options, root int) error {
 		return fmt.Errorf("the repository of %s: %w", o.Source, err)
 	}
 	defer func() { _ = unix.Close(repo) }()
-	if err := s.serve(repo); err != nil {
+	if err := s.serve(repo, o.Off); err != nil {
 		return err
 	}
 	return isWorktree(repo, root, o.Layout.Tree())

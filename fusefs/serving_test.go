@@ -16,7 +16,7 @@ import (
 func servingOf(t *testing.T, dir string) *serving {
 	t.Helper()
 	s := beginServing(t)
-	require.NoError(t, s.serve(openDir(t, dir)))
+	require.NoError(t, s.serve(openDir(t, dir), nil))
 	return s
 }
 
@@ -60,7 +60,7 @@ func TestAMountWaitsForARename(t *testing.T) {
 	require.True(t, a.announce())
 	b, done := beginServing(t), make(chan error, 1)
 	root := openDir(t, dir)
-	go func() { done <- b.serve(root) }()
+	go func() { done <- b.serve(root, nil) }()
 	select {
 	case err := <-done:
 		t.Fatal("it did not wait", err)

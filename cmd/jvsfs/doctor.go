@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +14,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
+	"github.com/jvsfs/jvsfs/lease"
 )
 
 type doctorCommand struct {
@@ -54,9 +58,9 @@ func (d *doctorCommand) run(ctx context.Context, io stdio, paths []string) error
 	if d.repair.Force && !d.repair.Safe {
 		return api.Usagef("--force goes with --repair")
 	}
-	all, err := doctor.Check(ctx, paths, control, policy, d.repair)
+	all, err := d.check(ctx, io, paths, control, policy)
 	if err != nil {
-		return err
+		return interrupted(err, d.leftNow)
 	}
 	if d.asJSON {
 		err = human.PrintJSON(io.out, doctorReport{!finding.Failed(all, d.strict), all})
@@ -67,6 +71,30 @@ func (d *doctorCommand) run(ctx context.Context, io stdio, paths []string) error
 		return api.ExitWith(api.ExitError)
 	}
 	return err
+}
+
+// check looks at everything, and shows where it is.
+func (d *doctorCommand) check(ctx context.Context, io stdio, paths []string, control string, policy lease.Policy) (all []finding.Finding, err error) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	var at atomic.Value
+	at.Store("the machine")
+	show := newWaits(io, func(context.Context) string { return "the checks of " + at.Load().(string) })
+	err = show.during(ctx, func() error {
+		all, err = interruptedBy(ctx, func() ([]finding.Finding, error) {
+			return doctor.Check(ctx, paths, control, policy, d.repair, func(what string) { at.Store(what) })
+		})
+		return err
+	})
+	return all, err
+}
+
+// leftNow is what doctor leaves when it is interrupted.
+func (d *doctorCommand) leftNow(context.Context) string {
+	if d.repair.Safe {
+		return "each repair is done or not begun, and keeps the old file: run doctor again"
+	}
+	return "doctor has changed nothing"
 }
 
 // doctorReport is what `doctor --json` prints; the names are a promise.

@@ -74,9 +74,14 @@ func (e *enforceCommand) run(ctx context.Context, io stdio, args []string) error
 		return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("%s is only a part of the mount at %s, which has one mode", t.Path, t.Mount.Mountpoint),
 			Next: fmt.Sprintf("jvsfs enforce %s %s switches all of it", human.Typed(t.Mount.Mountpoint), req.Mode)}
 	}
-	resp, err := client.Ask(ctx, t.Mount, req, nil, noteTo(io))
-	if err != nil {
+	var resp api.Response
+	show := newWaits(io, inFlight(t.Mount, "the switch"))
+	err = show.during(ctx, func() error {
+		resp, err = client.Ask(ctx, t.Mount, req, nil, show.note)
 		return err
+	})
+	if err != nil {
+		return interrupted(err, modeNow(t.Mount))
 	}
 	var a api.EnforceAnswer
 	if err := json.Unmarshal(resp.Result, &a); err != nil {

@@ -29,6 +29,7 @@ type execCommand struct {
 	cgroup  bool
 	scope   string
 	purpose string
+	show    *waits // the wait for the lease
 }
 
 func newExecCommand(io stdio) *cobra.Command {
@@ -148,6 +149,7 @@ func (e *execCommand) run(ctx context.Context, path string, argv []string) error
 // holdFor runs CMD and holds the lease for it.
 func (e *execCommand) holdFor(ctx context.Context, t client.Target, policy lease.Policy, argv []string, signals <-chan os.Signal) error {
 	began := time.Now()
+	e.show = newWaits(e.io, leaseHeld(t))
 	c, err := startChild(argv, e.io.in)
 	if err != nil {
 		return err
@@ -227,13 +229,14 @@ func (e *execCommand) acquire(ctx context.Context, h holding, c *child, signals 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- h.acquire(ctx) }()
+	go func() { done <- e.show.during(ctx, func() error { return h.acquire(ctx) }) }()
 	select {
 	case err := <-done:
 		return 0, err
 	case s := <-signals:
 		cancel()
 		<-done //nolint:errcheck // of a request that was called off
+		noteTo(e.io)("interrupted: the command was not started")
 		return api.ExitBySignal(s.(syscall.Signal)), nil
 	case <-c.ended:
 		cancel()

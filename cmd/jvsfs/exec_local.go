@@ -56,7 +56,7 @@ func (h *localHolding) acquire(ctx context.Context) error {
 		return err
 	}
 	h.keeper = lock.Keeper(reportingFence{h.reason})
-	grant, err := lock.WaitFor(ctx, noteTo(h.e.io), h.keeper, req, holder)
+	grant, err := lock.WaitFor(ctx, h.e.show.note, h.keeper, req, holder)
 	if err != nil {
 		return err
 	}

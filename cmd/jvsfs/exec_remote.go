@@ -35,7 +35,7 @@ type remoteHolding struct {
 func (e *execCommand) remote(t client.Target, c *child) holding {
 	over, end := context.WithCancel(context.Background())
 	return &remoteHolding{
-		t: t, c: c, note: noteTo(e.io), reason: make(chan string, 1), over: over, end: end,
+		t: t, c: c, note: e.show.note, reason: make(chan string, 1), over: over, end: end,
 		req: api.Acquire{Steal: e.steal, Watch: true, Taking: api.Taking{
 			Where: api.Where{Path: t.Rel}, Process: c.bound.Process, Scope: e.scope, Purpose: e.purpose, WaitMS: e.wait.Milliseconds(),
 		}},

@@ -88,11 +88,24 @@ func (h *handoverCommand) run(ctx context.Context, io stdio, path string) error 
 		}
 		defer host.CloseFile(pidfd)
 	}
-	resp, err := client.Ask(ctx, t.Mount, req, pidfd, noteTo(io))
+	var resp api.Response
+	show := newWaits(io, h.waitsFor(t))
+	err = show.during(ctx, func() error {
+		resp, err = client.Ask(ctx, t.Mount, req, pidfd, show.note)
+		return err
+	})
 	if err != nil {
-		return aboutWorktree(err, t.Path)
+		return interrupted(aboutWorktree(err, t.Path), leaseNow(t))
 	}
 	return h.print(io, resp)
+}
+
+// waitsFor is what a handover waits for: the other host, or writes in flight.
+func (h *handoverCommand) waitsFor(t client.Target) func(context.Context) string {
+	if h.toHost != "" {
+		return waitsFor(fmt.Sprintf("host %s to acquire the lease of %s", h.toHost, t.Path))
+	}
+	return inFlight(t.Mount, "writes that the holder has begun")
 }
 
 func (h *handoverCommand) request() (api.Handover, error) {

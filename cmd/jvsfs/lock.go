@@ -123,13 +123,17 @@ func runLock(ctx context.Context, io stdio, op, path string, f *lockFlags) error
 	}
 	req := f.request(op, api.Where{Path: t.Rel}, who, agreed)
 	var resp api.Response
-	if t.Mount != nil {
-		resp, err = client.Ask(ctx, t.Mount, req, pidfd, noteTo(io))
-	} else {
-		resp, err = lockop.OnRecords(ctx, noteTo(io), t.Place, policy, req)
-	}
+	show := newWaits(io, leaseHeld(t))
+	err = show.during(ctx, func() error {
+		if t.Mount != nil {
+			resp, err = client.Ask(ctx, t.Mount, req, pidfd, show.note)
+		} else {
+			resp, err = lockop.OnRecords(ctx, show.note, t.Place, policy, req)
+		}
+		return err
+	})
 	if err != nil {
-		return aboutWorktree(err, t.Path)
+		return interrupted(aboutWorktree(err, t.Path), leaseNow(t))
 	}
 	if f.robsNobody {
 		op = opAcquire

@@ -199,7 +199,7 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err = daemon.StartInBackground(os.Args[1:], log); err != nil {
+	if err = m.serveInBackground(cmd.Context(), done.Mountpoint, log); err != nil {
 		return err
 	}
 	m.sayCopies(before)
@@ -211,6 +211,16 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 		return human.PrintJSON(m.io.out, done)
 	}
 	return nil
+}
+
+// serveInBackground starts the daemon and waits until the mount serves. Ctrl-C ends the daemon.
+func (m *mountCommand) serveInBackground(ctx context.Context, point string, log *os.File) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	err := newWaits(m.io, waitsFor("the daemon to serve "+point)).during(ctx, func() error {
+		return daemon.StartInBackground(ctx, os.Args[1:], log)
+	})
+	return interrupted(err, mountNow(point))
 }
 
 // mounted is what `mount --json` prints; the names are those of `status --json`.
@@ -315,7 +325,7 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP)
-	d, err := m.newDaemon(cmd.Context(), cfg, p, daemon.Outside{Log: log, Suppressed: left, Service: service})
+	d, err := m.newDaemon(cmd.Context(), cfg, p, daemon.Outside{Log: log, Suppressed: left, Service: service, Off: ctx.Done()})
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os/signal"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -29,11 +32,13 @@ one again. Files and directories that were open through the dead mount must be o
 again.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			all, err := recoverAll(cmd.Context(), args)
-			if err != nil {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			all, err := recoverAll(ctx, io, args)
+			if err != nil && len(all) == 0 {
 				return err
 			}
-			return reportRecoveries(io, all, asJSON)
+			return cmp.Or(reportRecoveries(io, all, asJSON), err)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -50,7 +55,7 @@ type recovered struct {
 
 // recoverAll recovers the mount at a place, or every dead one. If one fails, the others are recovered all the
 // same.
-func recoverAll(ctx context.Context, args []string) ([]recovered, error) {
+func recoverAll(ctx context.Context, io stdio, args []string) ([]recovered, error) {
 	if err := needRoot(); err != nil {
 		return nil, err
 	}
@@ -60,8 +65,18 @@ func recoverAll(ctx context.Context, args []string) ([]recovered, error) {
 	}
 	all := []recovered{}
 	var later []string // of which nothing is known: they may come back where another is propagated to
-	for _, point := range points {
-		done, known := recoverOne(ctx, point, len(args) > 0)
+	for i, point := range points {
+		if ctx.Err() != nil {
+			return all, &api.Failure{Code: api.ExitInterrupted, Err: ctx.Err(), Next: "jvsfs recover goes on",
+				Message: fmt.Sprintf("interrupted: %d of %d mounts were not looked at", len(points)-i, len(points))}
+		}
+		var done *recovered
+		var known bool
+		show := newWaits(io, waitsFor(fmt.Sprintf("the recovery of %s (%d of %d)", point, i+1, len(points))))
+		_ = show.during(ctx, func() error { // its error is in done
+			done, known = recoverOne(ctx, point, len(args) > 0)
+			return nil
+		})
 		switch {
 		case !known:
 			later = append(later, point)
@@ -100,6 +115,7 @@ func recoverOne(ctx context.Context, point string, meant bool) (done *recovered,
 			err = nil // another recovery was faster, and took away what this one rested on
 		}
 	}
+	err = interrupted(err, waitsFor(point+" stays as it is; jvsfs recover goes on"))
 	if done.Error = api.AsFailure(err); err == nil {
 		done.State, done.Copies = "serving", r.CopiesLeft(mounts)
 	}
@@ -147,7 +163,7 @@ func bringBack(ctx context.Context, r *recovery.Recovery) error {
 		return err
 	}
 	defer host.CloseFile(log)
-	return daemon.StartInBackground([]string{"mount", "--recover", "--state", r.Left.String()}, log)
+	return daemon.StartInBackground(ctx, []string{"mount", "--recover", "--state", r.Left.String()}, log)
 }
 
 // recoveries is what `recover --json` prints; the names are a promise.

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/moby/sys/mountinfo"
@@ -40,7 +42,9 @@ below. --bare never takes away a mount that a daemon serves. The kernel says whi
 mounts are dead, also if the daemon cannot be asked from here.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := unmountPath(cmd.Context(), io, args[0], bare)
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			err := interrupted(unmountPath(ctx, io, args[0], bare), mountNow(args[0]))
 			if err == nil && asJSON {
 				err = human.PrintJSON(io.out, unmountReport{args[0], true})
 			}
@@ -134,7 +138,12 @@ func askUnmount(ctx context.Context, m *mountinfo.Info, io stdio) (of string, er
 	if err != nil {
 		return "", err
 	}
-	resp, err := client.Ask(ctx, m, api.Unmount{Mount: m.ID, Mountpoint: m.Mountpoint}, nil, noteTo(io))
+	var resp api.Response
+	show := newWaits(io, inFlight(m, "the unmount of "+m.Mountpoint))
+	err = show.during(ctx, func() error {
+		resp, err = client.Ask(ctx, m, api.Unmount{Mount: m.ID, Mountpoint: m.Mountpoint}, nil, show.note)
+		return err
+	})
 	if f := api.AsFailure(err); f != nil && f.Class == api.ClassUsage && mounts.Count(host.DeviceOf(m)) == 1 {
 		// A daemon of an older release does not know these fields. Without a copy it needs none of them.
 		resp, err = client.Ask(ctx, m, api.Unmount{}, nil, noteTo(io))

@@ -66,6 +66,17 @@ func (c *conversation) answer(question, typed string) int {
 	})
 	_, err := io.WriteString(c.tty, typed)
 	require.NoError(c.t, err)
+	return c.wait()
+}
+
+// ends waits for the end of the command.
+func (c *conversation) ends(exit int) {
+	c.t.Helper()
+	require.Equal(c.t, exit, c.wait(), c.text())
+}
+
+func (c *conversation) wait() int {
+	c.t.Helper()
 	timer := time.AfterFunc(harness.Patience, func() { _ = c.cmd.Process.Kill() })
 	_ = c.cmd.Wait() // the exit code says it
 	require.True(c.t, timer.Stop(), "no end within %s: %s", harness.Patience, c.text())

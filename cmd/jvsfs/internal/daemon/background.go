@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -39,8 +41,9 @@ func IsBackground() bool {
 }
 
 // StartInBackground runs this command line again in a session of its own and returns when its mount serves. Its
-// failure becomes ours. Its output goes to logFile until it has a log.
-func StartInBackground(args []string, logFile *os.File) error {
+// failure becomes ours. Its output goes to logFile until it has a log. When ctx is canceled before, the daemon is
+// told to end, and the error says so (context.Canceled); if it does not end within stopPatience, the error names it.
+func StartInBackground(ctx context.Context, args []string, logFile *os.File) error {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
@@ -57,11 +60,38 @@ func StartInBackground(args []string, logFile *os.File) error {
 	if err != nil {
 		return err
 	}
-	return awaitReadiness(cmd, r, logFile.Name())
+	calledOff := context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Now()) }) // a pipe has deadlines
+	defer calledOff()
+	return awaitReadiness(ctx, cmd, r, logFile.Name())
 }
 
-func awaitReadiness(cmd *exec.Cmd, r io.Reader, logName string) error {
+// stopPatience bounds the wait for a daemon that is told to end before its mount serves.
+const stopPatience = 5 * time.Second
+
+// callOff ends a daemon that has not said yet that its mount serves.
+func callOff(ctx context.Context, cmd *exec.Cmd) error {
+	for _, s := range []os.Signal{unix.SIGTERM, unix.SIGCONT} {
+		_ = cmd.Process.Signal(s) // it may have ended
+	}
+	ended := make(chan struct{})
+	go func() { // ends with the daemon, or with this process
+		defer close(ended)
+		_ = cmd.Wait() // whatever it says
+	}()
+	select {
+	case <-ended:
+		return ctx.Err()
+	case <-time.After(stopPatience):
+		return &api.Failure{Code: api.ExitInterrupted, Message: fmt.Sprintf("interrupted, but the daemon (process %d) has not ended yet", cmd.Process.Pid),
+			Next: "jvsfs status shows whether it mounts; it waits for a disk or another process", Err: ctx.Err()}
+	}
+}
+
+func awaitReadiness(ctx context.Context, cmd *exec.Cmd, r *os.File, logName string) error {
 	raw, err := io.ReadAll(io.LimitReader(r, api.MaxRequest))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return callOff(ctx, cmd)
+	}
 	if err != nil {
 		return err
 	}

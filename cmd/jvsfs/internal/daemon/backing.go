@@ -18,7 +18,7 @@ import (
 var caches = map[string]fusefs.Cache{"auto": fusefs.CacheAuto, "shared": fusefs.CacheShared, "exclusive": fusefs.CacheExclusive}
 
 // openFileSystem opens the source for serving. The second value is the statistics of the file system.
-func openFileSystem(cfg mountcfg.Config, p place.Place, guards *registry, mode *gate.Enforcement, ends *gate.Ends, log *zap.Logger) (fileSystem, func() any, error) {
+func openFileSystem(cfg mountcfg.Config, p place.Place, guards *registry, mode *gate.Enforcement, ends *gate.Ends, log *zap.Logger, off <-chan struct{}) (fileSystem, func() any, error) {
 	errno, err := gate.ParseErrno(cfg.Errno)
 	if err != nil {
 		return nil, nil, err
@@ -35,7 +35,7 @@ func openFileSystem(cfg mountcfg.Config, p place.Place, guards *registry, mode *
 		Guards: guards.guard, Known: guards.known, Log: log,
 		Errno: errno, Enforcement: mode, Exempt: cfg.Exempts(),
 		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout, Attributes: attributesOf(cfg),
-		LocalLocks: cfg.FileLocks == "mount", LeaseForAll: cfg.OnFree == string(gate.DenyOnFree), Ends: ends,
+		LocalLocks: cfg.FileLocks == "mount", LeaseForAll: cfg.OnFree == string(gate.DenyOnFree), Ends: ends, Off: off,
 	}
 	if p.Shape == api.ShapeWorktree {
 		o.Repository = p.Repo

@@ -71,6 +71,8 @@ type Outside struct {
 	Log        *zap.Logger
 	Suppressed *Suppressed // log lines that were left out; nil counts nothing
 	Service    *service    // nil: no service manager is told
+
+	Off <-chan struct{} // when it is closed nobody wants the mount any more, and New waits for nothing; nil: never
 }
 
 // New wires the parts. Nothing is mounted yet. close undoes it.
@@ -81,7 +83,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	}
 	out.Service.log = log
 	m := &mount{
-		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service,
+		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, off: out.Off,
 		resolver: gate.NewResolver(lease.SystemClock()),
 	}
 	d := &Daemon{mount: m, drained: func() {}, finished: make(chan struct{})}
@@ -111,7 +113,7 @@ func (d *Daemon) open() error {
 		return err
 	}
 	d.resolver.Hear(d.ends)
-	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.mode.Enforcement, d.ends, d.log)
+	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.mode.Enforcement, d.ends, d.log, d.off)
 	if err != nil {
 		return err
 	}

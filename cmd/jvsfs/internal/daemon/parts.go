@@ -23,6 +23,7 @@ type mount struct {
 	log     *zap.Logger
 	since   time.Time
 	service *service
+	off     <-chan struct{} // closed when nobody wants the mount any more
 
 	fs       fileSystem
 	stats    func() any

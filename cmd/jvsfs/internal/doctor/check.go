@@ -15,8 +15,9 @@ import (
 )
 
 // Check looks at the machine, at every mount, and at the records of paths. control is
-// the lock directory of those, "" for the usual one.
-func Check(ctx context.Context, paths []string, control string, policy lease.Policy, fix lockdir.Repair) ([]finding.Finding, error) {
+// the lock directory of those, "" for the usual one. at is told what Check looks at next.
+func Check(ctx context.Context, paths []string, control string, policy lease.Policy, fix lockdir.Repair, at func(string)) ([]finding.Finding, error) {
+	at("the machine")
 	mounts, err := host.ReadMounts()
 	if err != nil {
 		return nil, err
@@ -25,7 +26,8 @@ func Check(ctx context.Context, paths []string, control string, policy lease.Pol
 	if err != nil {
 		return nil, err
 	}
-	all := append(checkMachine(policy), checkMounts(ctx, mounts, wanted, fix)...)
+	all := append(checkMachine(policy), checkMounts(ctx, mounts, wanted, fix, at)...)
+	at("the directories that are served")
 	all = append(all, checkTrees()...)
 	var locks []lockdir.Dir
 	for _, path := range paths {
@@ -34,10 +36,12 @@ func Check(ctx context.Context, paths []string, control string, policy lease.Pol
 			return nil, err
 		}
 		if found {
+			at(p.Root)
 			all = append(all, checkTree(p, fix)...)
 			locks = append(locks, lockdir.Dir{Path: p.LockDir, Name: p.LockDir})
 		}
 	}
+	at("the lease records")
 	return append(all, lockdir.CheckAll(ctx, locks, policy, fix)...), nil
 }
 

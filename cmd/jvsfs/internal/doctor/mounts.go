@@ -20,11 +20,13 @@ import (
 )
 
 // checkMounts checks ours, their lock directories, ways past them, and leftovers of former mounts.
-func checkMounts(ctx context.Context, mounts host.MountTable, ours []*mountinfo.Info, fix lockdir.Repair) []finding.Finding {
+func checkMounts(ctx context.Context, mounts host.MountTable, ours []*mountinfo.Info, fix lockdir.Repair, at func(string)) []finding.Finding {
 	others := host.ReadNamespaces("/proc")
+	at("the daemons of all mounts")
 	all := client.StatusOfAll(ctx, ours)
 	var out []finding.Finding
 	for i, st := range all {
+		at(fmt.Sprintf("the mount at %s (%d of %d)", st.Mountpoint, i+1, len(all)))
 		out = append(out, checkMount(st))
 		if st.State == "serving" {
 			out = append(out, featureFindings(st)...)

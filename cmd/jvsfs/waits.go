@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+)
+
+// A command that waits says for what and for how long: on a terminal in one line, which is drawn anew each
+// second and goes when the wait ends, elsewhere in a line each 10 s.
+const (
+	waitsOnTerminal  = time.Second
+	waitsOnPipe      = 10 * time.Second
+	waitsLookTimeout = 2 * time.Second
+)
+
+// waits shows one wait. What it waits for may change meanwhile. Safe for concurrent use.
+type waits struct {
+	io   stdio
+	tty  *os.File // nil: no terminal
+	look func(context.Context) string
+
+	begun time.Time
+
+	mu    sync.Mutex
+	drawn bool
+}
+
+// newWaits shows what look says. look is asked again each time, and may take a while.
+func newWaits(io stdio, look func(context.Context) string) *waits {
+	w := &waits{io: io, look: look}
+	if tty := terminalOf(io.err); tty != nil && !dumbTerminal() {
+		w.tty = tty
+	}
+	return w
+}
+
+// waitsFor is a look at what does not change.
+func waitsFor(what string) func(context.Context) string {
+	return func(context.Context) string { return what }
+}
+
+// during shows the wait as long as do lasts.
+func (w *waits) during(ctx context.Context, do func() error) error {
+	w.begun = time.Now()
+	ctx, end := context.WithCancel(ctx)
+	var shows sync.WaitGroup
+	every := waitsOnPipe
+	if w.tty != nil {
+		every = waitsOnTerminal
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	shows.Go(func() { w.run(ctx, tick.C) })
+	err := do()
+	end()
+	shows.Wait()
+	w.erase()
+	return err
+}
+
+func (w *waits) run(ctx context.Context, tick <-chan time.Time) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case at := <-tick:
+			short, end := context.WithTimeout(ctx, waitsLookTimeout)
+			what := w.look(short)
+			end()
+			if ctx.Err() == nil {
+				w.show(what, at)
+			}
+		}
+	}
+}
+
+// show says what is waited for.
+func (w *waits) show(what string, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := waitsText(what, at.Sub(w.begun))
+	if w.tty == nil {
+		fmt.Fprintln(w.io.err, text)
+		return
+	}
+	width := 80
+	if size, err := unix.IoctlGetWinsize(int(w.tty.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
+		width = int(size.Col)
+	}
+	w.drawn = true
+	fmt.Fprint(w.tty, "\r"+ansi.Truncate(text, width-1, "…")+ansi.EraseLineRight)
+}
+
+func waitsText(what string, d time.Duration) string {
+	return fmt.Sprintf("jvsfs: waiting %s for %s", d.Round(time.Second), human.Printable(what))
+}
+
+func (w *waits) erase() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.drawn {
+		w.drawn = false
+		fmt.Fprint(w.tty, "\r"+ansi.EraseLineRight)
+	}
+}
+
+// note prints a line that stays.
+func (w *waits) note(text string) {
+	w.erase()
+	noteTo(w.io)(text)
+}
