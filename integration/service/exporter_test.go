@@ -78,16 +78,24 @@ func terminate(t *testing.T, b *harness.Background) {
 	require.Zero(t, exit, said)
 }
 
-func httpGet(t *testing.T, url string) string {
+// fetch leaves no connection behind.
+func fetch(t *testing.T, url string) (status int, text string) {
 	t.Helper()
 	client := http.Client{Timeout: harness.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get(url)
 	require.NoError(t, err)
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
+	body, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, resp.StatusCode, "%s", text)
-	return string(text)
+	return resp.StatusCode, string(body)
+}
+
+// httpGet is fetch for what must be there.
+func httpGet(t *testing.T, url string) string {
+	t.Helper()
+	status, text := fetch(t, url)
+	require.Equal(t, http.StatusOK, status, text)
+	return text
 }
 
 // exported are the metrics of one scrape.

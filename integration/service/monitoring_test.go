@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -186,10 +187,14 @@ func startPrometheus(m *harness.Mount, exporter string) prometheus {
 	dir := filepath.Join(m.Base, "prometheus")
 	require.NoError(m.T, os.Mkdir(dir, 0o755))
 	file := filepath.Join(dir, "prometheus.yml")
-	require.NoError(m.T, os.WriteFile(file, []byte("global: {scrape_interval: 1s, evaluation_interval: 1s}\n"+config), 0o644))
+	require.NoError(m.T, os.WriteFile(file, []byte("global: {scrape_interval: 2s, evaluation_interval: 2s}\n"+config), 0o644))
 	promtool(m.T, "", "check", "config", file)
 	p := prometheus{t: m.T, Background: m.Start("prometheus", "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:0")}
 	p.url = "http://" + saysWhere(m.T, p.Background, `msg="Listening on" address=(127\.0\.0\.1:[1-9]\d*)`)
+	harness.Eventually(m.T, "Prometheus is ready", func() bool {
+		status, _ := fetch(m.T, p.url+"/-/ready")
+		return status == http.StatusOK
+	})
 	return p
 }
 
