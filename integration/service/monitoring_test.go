@@ -229,6 +229,7 @@ func TestMonitoringWithPrometheus(t *testing.T) {
 	workTogether(m, observes)
 	text := httpGet(t, metricsURL)
 	promtool(t, text, "check", "metrics")
+	require.Regexp(t, `jvsfs_lease_wait_duration_seconds_count\{mountpoint="`+m.Mountpoint+`",result="ok",worktree="source"\} 1\n`, text, "one waited and got it")
 	missing := map[string]bool{}
 	for _, q := range queries(t) {
 		missing[q] = true
