@@ -37,6 +37,18 @@ func (l *Line) Busy() bool {
 	return len(l.all) > 0
 }
 
+// Waiting returns how many wait in the line, those who are away not among them.
+func (l *Line) Waiting() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.all {
+		if t.here {
+			n++
+		}
+	}
+	return n
+}
+
 // Stand says that the owner waits from now on, until Leave. The channel is closed when the turn has
 // come.
 func (t *Turn) Stand() <-chan struct{} {

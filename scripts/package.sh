@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds a Debian package: the binary, mount.fuse.jvsfs, the unit, manual pages,
-# completions and an example configuration.
+# Builds a Debian package: the binary, mount.fuse.jvsfs, the units, manual pages,
+# completions, an example configuration, alerts and a dashboard.
 #
 #   scripts/package.sh [--out DIR]    DIR is dist/ by default; prints the package's path
 #
@@ -110,7 +110,7 @@ install_docs() {
 }
 
 install_files() {
-  local helper unit
+  local helper unit file
   build -ldflags "-s -w -X main.release=$version" -o "$work/bin"
   put 755 "$work/bin" usr/bin/jvsfs
   install -d "$tree/usr/sbin" "$tree/etc/jvsfs"
@@ -121,6 +121,10 @@ install_files() {
   for unit in "$here"/systemd/*; do
     [[ -e $unit ]] || continue
     put 644 "$unit" "usr/lib/systemd/system/${unit##*/}"
+  done
+  put 644 "$here/debian/sysusers.conf" usr/lib/sysusers.d/jvsfs.conf
+  for file in "$here"/monitoring/*; do
+    put 644 "$file" "usr/share/jvsfs/monitoring/${file##*/}"
   done
 }
 

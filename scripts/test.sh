@@ -29,7 +29,7 @@ esac
 
 become_root "$here/test.sh" "$@"
 
-install_missing "${TEST_TOOLS[@]}" npm:npm # npm is too large for the container
+install_missing "${TEST_TOOLS[@]}" npm:npm prometheus:prometheus # these two are too large for the container
 need_go "$root"
 cd "$root"
 

@@ -35,7 +35,7 @@ const (
 
 // adminCommands, and their subcommands, are for people who run a mount. The others are for people who work in
 // one: lock, exec, explain, status, top.
-var adminCommands = []string{"mount", "umount", "recover", "enforce", "doctor", "audit", "config"}
+var adminCommands = []string{"mount", "umount", "recover", "enforce", "doctor", "audit", "config", "exporter"}
 
 // sectionOf is the section of the manual for a command.
 func sectionOf(cmd *cobra.Command) string {

@@ -29,7 +29,9 @@ var examples = map[string]string{
   jvsfs explain --pid 4711 /srv/repo/main`,
 	"jvsfs hook": `  jvsfs hook /srv/repo/main/README
   jvsfs hook <event.json      # what a harness passes`,
-	"jvsfs mcp":    `  jvsfs mcp                   # started by a harness; see jvsfs-agents(7)`,
+	"jvsfs mcp": `  jvsfs mcp                   # started by a harness; see jvsfs-agents(7)`,
+	"jvsfs exporter": `  jvsfs exporter                                  # at http://127.0.0.1:9747/metrics
+  jvsfs exporter --listen unix:/run/jvsfs-exporter.sock,mode=0660`,
 	"jvsfs layout": `  jvsfs layout /srv/repo/main/README /srv/repo/.jvs`,
 	"jvsfs doctor": `  jvsfs doctor
   jvsfs doctor --strict --json /srv/repo

@@ -36,6 +36,7 @@ var allowedInRooms = map[string]string{
 	"doctor":   "human finding api host lockdir place client recovery fusefs gate gate/layout lease mountcfg",
 	"top":      "human api host client gate lease",
 	"mcp":      "human api host client gate lease",
+	"exporter": "api host client",
 	testRoom:   "finding lease",
 }
 

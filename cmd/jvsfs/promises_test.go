@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/exporter"
 )
 
 // promisedAt says which row of the tables of jvsfs-json(7) has the JSON names of a type: the
@@ -45,7 +47,7 @@ var promisedAt = map[string]string{
 // unpromised are between our own processes.
 var unpromised = []string{
 	"api.Where", "api.Process", "api.Taking", "api.Holding", "api.Successor", "api.Doctor", "api.Unmount", "api.Enforce", "api.Refusals", "api.Acquire", "api.Steal", "api.Handover",
-	"api.Unmounted", "api.Response", "api.Leased", "api.Kept", "jvsfs.goAhead", "jvsfs.hookEvent", "api.RefusalAnswer", "daemon.readiness",
+	"api.Unmounted", "api.MetricsText", "api.Response", "api.Leased", "api.Kept", "jvsfs.goAhead", "jvsfs.hookEvent", "api.RefusalAnswer", "daemon.readiness",
 	"host.MountState", "host.ProcessState", "daemon.journalFile", "daemon.revokedHolder", "place.chosen", "place.treeFile", "place.treeID", "lease.AuditAnchor",
 }
 
@@ -180,7 +182,7 @@ func TestPrintedJSONHasAType(t *testing.T) {
 func TestManualPromisesTheMetrics(t *testing.T) {
 	text := page(t, "jvsfs-operations.7")
 	described := regexp.MustCompile(`fqName: "(\w+)",.*variableLabels: \{([\w,]*)\}`)
-	for _, d := range daemon.AllMetrics {
+	for _, d := range append(slices.Clone(daemon.AllMetrics), exporter.AllMetrics...) {
 		parts := described.FindStringSubmatch(d.String())
 		require.NotNil(t, parts, d.String())
 		rows := regexp.MustCompile("(?m)^\\| .*`"+parts[1]+"`.*$").FindAllString(text, -1)
@@ -222,7 +224,7 @@ func TestEveryCommandTakesJSON(t *testing.T) {
 		}
 		switch {
 		case c.HasSubCommands() || c.Hidden:
-		case c.Name() == "exec" || c.Name() == "mcp" || c.Name() == "top":
+		case c.Name() == "exec" || c.Name() == "exporter" || c.Name() == "mcp" || c.Name() == "top":
 			require.Nil(t, c.Flags().Lookup("json"), "%s: jvsfs-json(7) says that it has none", c.CommandPath())
 		default:
 			leaves++

@@ -88,3 +88,22 @@ func TestUnitFile(t *testing.T) {
 	require.Equal(t, "process", unitSetting(t, "KillMode"))
 	require.Equal(t, "notify", unitSetting(t, "Type"))
 }
+
+// The unit of the exporter has no capability to lose and sees all mounts of the host; its user is made by the package.
+func TestExporterUnitFile(t *testing.T) {
+	dir := t.TempDir()
+	unit := strings.ReplaceAll(harness.ReadText(t, "../../scripts/systemd/jvsfs-exporter.service"), "/usr/bin/jvsfs", harness.RequireBinary(t))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "jvsfs-exporter.service"), []byte(unit), 0o644))
+	cmd := exec.Command("systemd-analyze", "verify", "--man=no", "jvsfs-exporter.service")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "SYSTEMD_UNIT_PATH="+dir+":")
+	said, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	require.Empty(t, string(said))
+	for _, hides := range []string{"Protect", "Private", "ReadOnlyPaths", "InaccessiblePaths", "RootDirectory", "DynamicUser", "TemporaryFileSystem", "BindPaths"} {
+		require.NotRegexp(t, `(?m)^`+hides, unit, "it makes a private mount namespace")
+	}
+	require.Regexp(t, `(?m)^CapabilityBoundingSet=$`, unit)
+	require.Regexp(t, `(?m)^User=jvsfs-exporter$`, unit)
+	require.Contains(t, harness.ReadText(t, "../../scripts/debian/sysusers.conf"), "\nu jvsfs-exporter ")
+}

@@ -18,6 +18,9 @@ dpkg --force-depends --purge fuse3 >/dev/null 2>&1
 if command -v fusermount3 >/dev/null; then fail "fusermount3 is still there"; fi
 dpkg -i /jvsfs.deb
 dpkg --verify jvsfs
+for file in prometheus.yml jvsfs.rules.yml jvsfs.test.yml jvsfs.json; do
+  [[ -s /usr/share/jvsfs/monitoring/$file ]] || fail "$file is missing"
+done
 [[ -d /etc/jvsfs && -L /usr/sbin/mount.fuse.jvsfs && -L /usr/sbin/umount.fuse.jvsfs ]] || fail "files are missing"
 jvsfs --version
 

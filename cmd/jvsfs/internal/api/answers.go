@@ -35,6 +35,11 @@ type HandoverResult struct {
 	Record json.RawMessage `json:"record"` // of the new holder
 }
 
+// MetricsText is the daemon's answer to a request for its metrics.
+type MetricsText struct {
+	Text string `json:"text"` // in Prometheus' text format
+}
+
 // Unmounted is the daemon's answer to an unmount.
 type Unmounted struct {
 	CopyOf string `json:"copy_of,omitempty"` // nothing was done: it is a copy of the mount at that place

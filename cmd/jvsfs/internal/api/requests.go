@@ -56,6 +56,8 @@ type (
 	Ping struct{}
 	// Status asks for the status of the mount.
 	Status struct{}
+	// Metrics asks for the metrics of the mount.
+	Metrics struct{}
 	// Config asks for the configuration of the mount.
 	Config struct{}
 	// Doctor asks the daemon to check its lock directory.
@@ -134,6 +136,9 @@ func (Ping) Op() string { return "ping" }
 func (Status) Op() string { return "status" }
 
 // Op is the operation's name.
+func (Metrics) Op() string { return "metrics" }
+
+// Op is the operation's name.
 func (Config) Op() string { return "config" }
 
 // Op is the operation's name.
@@ -207,6 +212,9 @@ func (Ping) Validate() error { return nil }
 
 // Validate has nothing to refuse: there are no fields.
 func (Status) Validate() error { return nil }
+
+// Validate has nothing to refuse: there are no fields.
+func (Metrics) Validate() error { return nil }
 
 // Validate has nothing to refuse: there are no fields.
 func (Config) Validate() error { return nil }

@@ -47,19 +47,35 @@ func StatusOf(ctx context.Context, m *mountinfo.Info) api.MountStatus {
 	return st
 }
 
-// unserved says what a failure to get the status means. A mount is dead only if it has no daemon: the advice
+// States of a mount whose daemon has not told its status. A mount is dead only if it has no daemon: the advice
 // for a dead mount would end a living one.
-func unserved(st *api.MountStatus, err error) {
-	st.Detail = err.Error()
+const (
+	StateDead      = "dead"
+	StateSilent    = "silent"
+	StateForbidden = "forbidden"
+)
+
+// StateAfter is the state of a mount whose daemon could not be asked.
+func StateAfter(err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		st.State, st.Detail, st.Next = "silent", "its daemon does not answer: it may be stopped", NextOfSilent
+		return StateSilent
 	case errors.Is(err, os.ErrPermission):
-		st.State = "forbidden"
+		return StateForbidden
 	case NobodyThere(err):
-		st.State, st.Next = "dead", api.AsFailure(err).Next
-	default:
-		st.State, st.Next = "silent", api.AsFailure(err).Next
+		return StateDead
+	}
+	return StateSilent
+}
+
+// unserved says what a failure to get the status means.
+func unserved(st *api.MountStatus, err error) {
+	st.Detail, st.State = err.Error(), StateAfter(err)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		st.Detail, st.Next = "its daemon does not answer: it may be stopped", NextOfSilent
+	case st.State != StateForbidden:
+		st.Next = api.AsFailure(err).Next
 	}
 }
 

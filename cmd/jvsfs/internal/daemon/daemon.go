@@ -148,7 +148,10 @@ func (d *Daemon) open() error {
 	if err := shareBorder(fs, d.locks); err != nil {
 		return err
 	}
-	if d.meter.metrics, err = newMetricsServer(d.cfg.Metrics, d.meter.meters, d.log); err != nil {
+	if d.meter.registry, err = registryOf(d.meter.meters); err != nil {
+		return err
+	}
+	if d.meter.metrics, err = newMetricsServer(d.cfg.Metrics, d.meter.registry, d.log); err != nil {
 		return err
 	}
 	return fs.Seal(d.place.LockDir)

@@ -107,12 +107,16 @@ func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *session, req 
 	if by, ok := d.peerIs(s.peer); ok && req.Kept && who.id.PPID == by.PID {
 		h = gate.Adopted(h, by)
 	}
+	begun, waited := time.Now(), false
 	wait := lockop.Waiting{
 		Until:   time.Now().Add(time.Duration(req.WaitMS) * time.Millisecond),
 		Wake:    losses,
 		Observe: w.keeper.Observe,
 		Live:    d.resolver.Liveness,
-		Say:     func(text string) error { return s.send(api.Response{Event: api.EventWaiting, Note: text}) },
+		Say: func(text string) error {
+			waited = true
+			return s.send(api.Response{Event: api.EventWaiting, Note: text})
+		},
 	}
 	if !req.Robs {
 		wait.Turn, wait.OutOfTurn, wait.Own = w.guard.Line().Join(), w.guard.OutOfTurn, func() bool { return d.holdsAlready(w, h, who.id) }
@@ -124,6 +128,9 @@ func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *session, req 
 				func() (lease.Grant, error) { return d.try(ctx, w, req, h, who.id) })
 		})
 	})
+	if waited {
+		w.counts.waited(time.Since(begun), err == nil)
+	}
 	if err == nil && !host.PidfdAlive(who.fd) && req.PID != 0 {
 		return grant, api.NoProcess(who.id.PID, fmt.Errorf("it ended while the lease was taken; the lease is released"))
 	}

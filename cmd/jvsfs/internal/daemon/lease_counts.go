@@ -22,7 +22,19 @@ type leaseCountsOf struct {
 	RenewFailed   uint64
 	RenewSpent    time.Duration
 	RenewedWithin [renewBuckets]uint64 // not cumulative; longer renewals are in no bucket
+	Granted       waitCounts           // of those who waited for the lease and got it
+	GivenUp       waitCounts           // of those who did not get it
 }
+
+// waitCounts are waits for a lease.
+type waitCounts struct {
+	N      uint64
+	Spent  time.Duration
+	Within [len(waitBounds)]uint64 // cumulative
+}
+
+// waitBounds are the buckets of waits: people and builds wait for minutes.
+var waitBounds = [...]time.Duration{100 * time.Millisecond, time.Second, 5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour}
 
 // A renewal is a write and a flush: from 100 µs to 10 s.
 const renewBuckets = 11
@@ -84,6 +96,23 @@ func (c *leaseCounts) renewed(took time.Duration, err error) {
 		if took <= renewBound(i) {
 			c.RenewedWithin[i]++
 			return
+		}
+	}
+}
+
+// waited counts a wait for the lease.
+func (c *leaseCounts) waited(took time.Duration, granted bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	to := &c.GivenUp
+	if granted {
+		to = &c.Granted
+	}
+	to.N++
+	to.Spent += took
+	for i, bound := range waitBounds {
+		if took <= bound {
+			to.Within[i]++
 		}
 	}
 }

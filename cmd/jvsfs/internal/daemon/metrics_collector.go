@@ -26,6 +26,7 @@ var (
 	metricMoreRefusals = describe("other_refusals_total", "Refusals of kinds beyond those that are told apart.")
 	metricSealed       = describe("sealed_refusals_total", "Mutations that were refused where no worktree is: lock records, names of worktrees.")
 	metricInFlight     = describe("writes_in_flight", "Mutations that are let in and not yet done.", "worktree")
+	metricWaiting      = describe("writes_waiting", "Mutations that wait: for a lease, or for the outcome of a handover.")
 	metricWriteHandles = describe("write_handles", "Files that are open for writing under the lease.", "worktree")
 	metricRevoked      = describe("revoked_holders", "Holders that lost their lease and stay out until they acquire again.", "worktree")
 
@@ -35,6 +36,8 @@ var (
 	metricLeft       = describe("lease_time_left_seconds", "Until the lease ends unless renewed; 0 while nobody holds it.", "worktree")
 	metricRenewals   = describe("lease_renewals_total", "Renewals by this mount; result is ok or failed.", "worktree", "result")
 	metricRenewal    = describe("lease_renewal_duration_seconds", "How long renewals took.", "worktree")
+	metricWaiters    = describe("lease_waiters", "Who waits in the line for the lease: acquisitions, and writes with wait_on_conflict.", "worktree")
+	metricWaited     = describe("lease_wait_duration_seconds", "How long acquisitions waited that found the lease held; result is ok or failed.", "worktree", "result")
 	metricAcquired   = describe("lease_acquisitions_total", "Leases taken by this mount while they were free.", "worktree")
 	metricSteals     = describe("lease_steals_total", "Leases taken by this mount after another holder had let them expire.", "worktree")
 	metricReleases   = describe("lease_releases_total", "Leases given back by this mount.", "worktree")
@@ -118,6 +121,7 @@ func (s metricSink) states(d *prometheus.Desc, now string, all []string, labels 
 func (s metricSink) ofMount(r meterReading) {
 	s.gauge(metricBuildInfo, 1, api.Version(), runtime.Version())
 	s.states(metricEnforce, r.Enforce, []string{"enforce", "observe", "readonly"})
+	s.gauge(metricWaiting, float64(r.Waiting))
 	s.counter(metricLogDropped, r.Suppressed)
 	for k, n := range r.Requests {
 		s.counter(metricControl, n, k.op, resultName(k.ok))
@@ -196,7 +200,18 @@ func (s metricSink) ofLease(w worktreeReading, now time.Time) {
 	}
 	s.gauge(metricAge, age, id)
 	s.gauge(metricLeft, api.LeaseLeft(w.Status, now).Seconds(), id)
+	s.gauge(metricWaiters, float64(w.Waiters), id)
+	s.ofWaits(w.Counts.Granted, id, resultName(true))
+	s.ofWaits(w.Counts.GivenUp, id, resultName(false))
 	s.ofLeaseCounts(w.Counts, id)
+}
+
+func (s metricSink) ofWaits(c waitCounts, labels ...string) {
+	buckets := make(map[float64]uint64, len(c.Within))
+	for i, n := range c.Within {
+		buckets[waitBounds[i].Seconds()] = n
+	}
+	s.to <- prometheus.MustNewConstHistogram(metricWaited, c.N, c.Spent.Seconds(), buckets, labels...)
 }
 
 func (s metricSink) ofLeaseCounts(c leaseCountsOf, id string) {

@@ -12,6 +12,7 @@ import (
 type meterReading struct {
 	At           time.Time
 	Enforce      string
+	Waiting      int64 // mutations
 	Stats        fusefs.Stats
 	Timings      []fusefs.Timing
 	Worktrees    []worktreeReading
@@ -26,6 +27,7 @@ type meterReading struct {
 type worktreeReading struct {
 	gate.Status
 	Created time.Time // when the lease was taken; zero if nobody holds it
+	Waiters int       // in the line for the lease
 	Counts  leaseCountsOf
 }
 
@@ -33,7 +35,7 @@ type worktreeReading struct {
 // directory.
 func (d *metering) meters() meterReading {
 	r := meterReading{
-		At: time.Now(), Enforce: string(d.mode.status().Enforce), Stats: d.fs.Stats(), Timings: d.fs.Timings(), Suppressed: d.suppressed.count(),
+		At: time.Now(), Enforce: string(d.mode.status().Enforce), Waiting: d.mode.Waiting(), Stats: d.fs.Stats(), Timings: d.fs.Timings(), Suppressed: d.suppressed.count(),
 	}
 	there, over := d.survey()
 	for _, w := range there {
@@ -50,7 +52,7 @@ func (d *metering) meters() meterReading {
 }
 
 func (w *worktree) reading(st gate.Status) worktreeReading {
-	r := worktreeReading{Status: st, Counts: w.counts.now()}
+	r := worktreeReading{Status: st, Waiters: w.guard.Line().Waiting(), Counts: w.counts.now()}
 	if head, j := w.keeper.Observe(); head.Record != nil && j.State != lease.Free {
 		r.Created = head.Record.CreatedAt
 	}

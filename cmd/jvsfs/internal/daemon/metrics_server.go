@@ -37,9 +37,15 @@ type metricsServer struct {
 	told     bool         // that the address is not available
 }
 
+// registryOf gathers all metrics from one reading of the counters for each scrape.
+func registryOf(read func() meterReading) (prometheus.Gatherer, error) {
+	own := prometheus.NewRegistry()
+	return own, own.Register(metricsCollector{read})
+}
+
 // newMetricsServer makes the server of an address in the form of mountcfg.ParseMetrics;
 // "" gives nil. Nothing listens yet.
-func newMetricsServer(address string, read func() meterReading, log *zap.Logger) (*metricsServer, error) {
+func newMetricsServer(address string, all prometheus.Gatherer, log *zap.Logger) (*metricsServer, error) {
 	if address == "" {
 		return nil, nil
 	}
@@ -47,18 +53,32 @@ func newMetricsServer(address string, read func() meterReading, log *zap.Logger)
 	if err != nil {
 		return nil, api.UsageError(err)
 	}
-	own := prometheus.NewRegistry()
-	if err := own.Register(metricsCollector{read}); err != nil {
-		return nil, err
-	}
+	return metricsServerAt(at, all, log), nil
+}
+
+func metricsServerAt(at mountcfg.Metrics, all prometheus.Gatherer, log *zap.Logger) *metricsServer {
 	mux := http.NewServeMux()
-	mux.Handle("GET "+metricsPath, promhttp.HandlerFor(own, promhttp.HandlerOpts{
+	mux.Handle("GET "+metricsPath, promhttp.HandlerFor(all, promhttp.HandlerOpts{
 		ErrorLog: zap.NewStdLog(log), MaxRequestsInFlight: 4, Timeout: metricsTimeout,
 	}))
 	return &metricsServer{at: at, log: log, http: http.Server{
 		Handler: mux, ErrorLog: zap.NewStdLog(log), MaxHeaderBytes: 16 << 10,
 		ReadHeaderTimeout: requestTimeout, ReadTimeout: metricsTimeout, WriteTimeout: 2 * metricsTimeout, IdleTimeout: time.Minute,
-	}}, nil
+	}}
+}
+
+// ServeMetrics serves what is gathered, in the way of the server of a mount, until ctx ends. Unlike that it fails
+// if it cannot listen. ready is told where it listens.
+func ServeMetrics(ctx context.Context, at mountcfg.Metrics, all prometheus.Gatherer, log *zap.Logger, ready func(address string)) error {
+	s := metricsServerAt(at, all, log)
+	l, err := listenMetrics(at)
+	if err != nil {
+		return err
+	}
+	s.listener = l
+	s.warnBeyond(l.Addr())
+	ready(s.address())
+	return s.serve(ctx)
 }
 
 // address is where metrics are served, "" for nowhere.
@@ -94,8 +114,12 @@ func (s *metricsServer) open() {
 	}
 	s.listener = l
 	s.log.Info("metrics are served", zap.String("network", s.at.Network), zap.Stringer("address", l.Addr()))
-	if host, ok := l.Addr().(*net.TCPAddr); ok && !host.IP.IsLoopback() {
-		s.log.Warn("metrics are served beyond this machine, without TLS or password", zap.Stringer("address", l.Addr()))
+	s.warnBeyond(l.Addr())
+}
+
+func (s *metricsServer) warnBeyond(a net.Addr) {
+	if host, ok := a.(*net.TCPAddr); ok && !host.IP.IsLoopback() {
+		s.log.Warn("metrics are served beyond this machine, without TLS or password", zap.Stringer("address", a))
 	}
 }
 
@@ -112,15 +136,23 @@ func (s *metricsServer) run(ctx context.Context) {
 			s.open()
 		}
 	}
+	if err := s.serve(ctx); err != nil {
+		s.log.Error("metrics", zap.Error(err))
+	}
+}
+
+// serve serves at the listener until ctx ends, and waits for its scrapes.
+func (s *metricsServer) serve(ctx context.Context) error {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() { defer close(ended); s.shut() })
 	err := s.http.Serve(bounded(s.listener, metricsConnections))
-	if !errors.Is(err, http.ErrServerClosed) {
-		s.log.Error("metrics", zap.Error(err))
-	}
 	if !stop() {
 		<-ended
 	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
 }
 
 // shut gives current scrapes a moment to end, and cuts off the rest.

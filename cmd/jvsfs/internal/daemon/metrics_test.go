@@ -29,13 +29,14 @@ var metricsAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func sampleReading() meterReading {
 	expires := metricsAt.Add(12 * time.Second)
 	return meterReading{
-		At: metricsAt, Enforce: "observe", Suppressed: 7, MoreRefusals: 1,
+		At: metricsAt, Enforce: "observe", Waiting: 9, Suppressed: 7, MoreRefusals: 1,
 		Stats: fusefs.Stats{Inodes: 5, InodeBudget: 9, LongTimeouts: 2, Watches: 3, Descriptors: 6, DescriptorBudget: 12, Memory: 100, MemoryBudget: 200, SealedRefused: 4},
 		Timings: []fusefs.Timing{{Op: gate.OpWrite, Count: 10, Absent: 1, Failed: 2, Spent: time.Second,
 			Buckets: []fusefs.TimingBucket{{Bound: 1024, Count: 3}, {Bound: 2048, Count: 8}}}},
 		Worktrees: []worktreeReading{
 			{Status: gate.Status{Worktree: "main", State: "held", Token: 12, TimeLeftMS: 17_500, Writes: 8},
-				Created: metricsAt.Add(-time.Minute), Counts: leaseCountsOf{Events: map[lease.EventKind]uint64{"acquire": 3, "steal": 1, "expire": 2}, Renewed: 5, RenewFailed: 1, RenewSpent: time.Millisecond}},
+				Created: metricsAt.Add(-time.Minute), Waiters: 2, Counts: leaseCountsOf{Events: map[lease.EventKind]uint64{"acquire": 3, "steal": 1, "expire": 2}, Renewed: 5, RenewFailed: 1, RenewSpent: time.Millisecond,
+					Granted: waitCounts{N: 3, Spent: 8 * time.Second, Within: [len(waitBounds)]uint64{0, 1, 2, 3, 3, 3, 3, 3}}}},
 			{Status: gate.Status{Worktree: "a", State: "held_elsewhere", ExpiresAt: &expires}},
 		},
 		Refusals: map[refusedKind]uint64{
@@ -45,6 +46,13 @@ func sampleReading() meterReading {
 		Requests:   map[requestKind]uint64{{"status", true}: 2},
 		TurnedAway: [turnedReasons]uint64{turnedLimit: 6},
 	}
+}
+
+func sampleRegistry(t *testing.T) prometheus.Gatherer {
+	t.Helper()
+	all, err := registryOf(sampleReading)
+	require.NoError(t, err)
+	return all
 }
 
 // The names keep to Prometheus' conventions, and the numbers are where they belong.
@@ -88,6 +96,13 @@ jvsfs_lease_losses_total{kind="renew_failed",worktree="a"} 0
 jvsfs_lease_losses_total{kind="renew_failed",worktree="main"} 0
 jvsfs_lease_losses_total{kind="superseded",worktree="a"} 0
 jvsfs_lease_losses_total{kind="superseded",worktree="main"} 0
+# HELP jvsfs_lease_waiters Who waits in the line for the lease: acquisitions, and writes with wait_on_conflict.
+# TYPE jvsfs_lease_waiters gauge
+jvsfs_lease_waiters{worktree="a"} 0
+jvsfs_lease_waiters{worktree="main"} 2
+# HELP jvsfs_writes_waiting Mutations that wait: for a lease, or for the outcome of a handover.
+# TYPE jvsfs_writes_waiting gauge
+jvsfs_writes_waiting 9
 # HELP jvsfs_enforce_mode 1 for what becomes of a write without the lease: enforce, observe or readonly.
 # TYPE jvsfs_enforce_mode gauge
 jvsfs_enforce_mode{mode="enforce"} 0
@@ -157,6 +172,12 @@ func TestLeaseCounts(t *testing.T) {
 	require.EqualValues(t, 1, now.RenewedWithin[2])
 	require.Equal(t, time.Millisecond, renewBound(2))
 	require.Equal(t, 10*time.Second, renewBound(renewBuckets-1))
+	c.waited(2*time.Second, true)
+	c.waited(2*time.Hour, true)
+	c.waited(time.Second, false)
+	now = c.now()
+	require.Equal(t, waitCounts{N: 2, Spent: 2*time.Hour + 2*time.Second, Within: [len(waitBounds)]uint64{0, 0, 1, 1, 1, 1, 1, 1}}, now.Granted)
+	require.Equal(t, waitCounts{N: 1, Spent: time.Second, Within: [len(waitBounds)]uint64{0, 1, 1, 1, 1, 1, 1, 1}}, now.GivenUp)
 }
 
 func TestTallyIsBounded(t *testing.T) {
@@ -178,7 +199,7 @@ func TestTallyIsBounded(t *testing.T) {
 // serveMetrics runs a server until the end of the test.
 func serveMetrics(t *testing.T, address string) *metricsServer {
 	t.Helper()
-	s, err := newMetricsServer(address, sampleReading, zap.NewNop())
+	s, err := newMetricsServer(address, sampleRegistry(t), zap.NewNop())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -328,7 +349,7 @@ func TestMetricsSocketOfAnotherStays(t *testing.T) {
 func TestMetricsTryAgain(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s, err := newMetricsServer(taken.Addr().String(), sampleReading, zap.NewNop())
+	s, err := newMetricsServer(taken.Addr().String(), sampleRegistry(t), zap.NewNop())
 	require.NoError(t, err)
 	s.open()
 	require.Empty(t, s.address())
@@ -343,11 +364,11 @@ func TestMetricsTryAgain(t *testing.T) {
 }
 
 func TestNoMetrics(t *testing.T) {
-	s, err := newMetricsServer("", sampleReading, zap.NewNop())
+	s, err := newMetricsServer("", sampleRegistry(t), zap.NewNop())
 	require.NoError(t, err)
 	s.open()
 	s.run(context.Background())
 	require.Empty(t, s.address())
-	_, err = newMetricsServer("nonsense", sampleReading, zap.NewNop())
+	_, err = newMetricsServer("nonsense", sampleRegistry(t), zap.NewNop())
 	require.Equal(t, api.ExitUsage, api.AsFailure(err).Exit())
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
@@ -71,7 +72,8 @@ type metering struct {
 	*mount
 	suppressed *Suppressed // log lines that were left out; nil counts nothing
 	counts     *daemonCounts
-	metrics    *metricsServer // nil: not asked for
+	registry   prometheus.Gatherer // of all metrics, for the server and the control socket
+	metrics    *metricsServer      // nil: not asked for
 }
 
 // modeSwitch shows and switches how the mount treats writes without the lease (handle_enforce.go).
