@@ -82,7 +82,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	out.Service.log = log
 	m := &mount{
 		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service,
-		resolver: gate.NewResolver(lease.SystemClock()),
+		resolver: gate.NewResolver(lease.SystemClock()), events: newEventRing(),
 	}
 	d := &Daemon{mount: m, drained: func() {}, finished: make(chan struct{})}
 	d.succession = &succession{mount: m}
@@ -97,6 +97,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	d.journal = newJournal(log)
 	d.trail.refused = newRefusals(func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, log)
 	d.trail.history = newRefusalHistory(newWitness(d.resolver).look)
+	d.trail.history.fresh = d.events.tellRefusal
 	d.registry.refused = d.trail.history.note
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.close())
@@ -172,12 +173,13 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		Exempt: exempt, OnExempt: d.trail.noteExempt,
 		OnRefusal: d.trail.logRefusal,
 	})
+	told := &leaseEvents{ring: d.events, id: id}
 	w := &worktree{id: id, guard: guard, events: newBroadcast(), counts: &leaseCounts{}}
 	w.keeper = lease.NewKeeper(lease.KeeperConfig{
 		Store: d.locks.Store(id), Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(),
-		Fence: announcingFence{journaledFence{guard, d.journal, id}, w.events}, Liveness: d.resolver.Liveness,
+		Fence: announcingFence{toldFence{journaledFence{guard, d.journal, id}, told}, w.events}, Liveness: d.resolver.Liveness,
 		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.succession.heldByPredecessor() },
-		Audit: w.counts.audited(d.auditEvent), AuditAll: w.counts.auditedAll(d.auditEvents), Renewed: w.counts.renewed,
+		Audit: w.counts.audited(told.auditing(d.auditEvent)), AuditAll: w.counts.auditedAll(d.auditEvents), Renewed: w.counts.renewed,
 		Resumes: func() bool { return !w.latch.closed.Load() },
 	})
 	w.latch = &latch{keeper: w.keeper}
@@ -239,6 +241,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	if err := ready(nil); err != nil {
 		d.log.Warn("nobody waits for the mount", zap.Error(err))
 	}
+	defer d.events.end()
 	return d.untilTheEnd(ctx, abort)
 }
 

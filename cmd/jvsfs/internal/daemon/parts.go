@@ -34,6 +34,7 @@ type mount struct {
 	ends     *gate.Ends
 	registry *registry
 	journal  *journal
+	events   *eventRing
 }
 
 // leaseOps answers the requests about a lease: acquire, steal, renew, release, hand over,
