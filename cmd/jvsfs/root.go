@@ -33,7 +33,7 @@ mount, only the holder of the lease can write. Everybody can read.
 		newConfigCommand(io),
 		newMountCommand(io), newUmountCommand(io), newLockCommand(io), newExecCommand(io), newEnforceCommand(io),
 		newStatusCommand(io), newWatchCommand(io), newTopCommand(io), newExplainCommand(io), newHookCommand(io), newMCPCommand(io), newLayoutCommand(io), newDoctorCommand(io), newAuditCommand(io), newTrampolineCommand(io), newGuardianCommand(),
-		newRecoverCommand(io), newProbeCommand(),
+		newRecoverCommand(io), newProbeCommand(), newNotifierCommand(),
 	)
 	root.AddCommand(docsCommands(io)...)
 	addExamples(root)

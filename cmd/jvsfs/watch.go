@@ -10,19 +10,14 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/moby/sys/mountinfo"
 	"github.com/spf13/cobra"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 )
-
-// eventsLook is how often the mount table is read for new mounts.
-const eventsLook = time.Second
 
 type watchCommand struct {
 	io     stdio
@@ -68,13 +63,13 @@ func (w *watchCommand) run(ctx context.Context, paths []string) error {
 		if start.Since != 0 || start.Run != "" {
 			return &api.Failure{Class: api.ClassUsage, Message: "--since " + human.Typed(w.since) + " is a number of one mount: say which", Next: "jvsfs watch --since " + human.Typed(w.since) + " MOUNTPOINT"}
 		}
-		return w.all(ctx)
+		return client.FollowAll(ctx, w.since != "", w.tell, func() {})
 	}
 	all, err := w.named(ctx, paths, start)
 	if err != nil {
 		return err
 	}
-	return followAll(ctx, all)
+	return followEach(ctx, all)
 }
 
 // parseSince reads N or RUN:N.
@@ -125,69 +120,8 @@ func (w *watchCommand) begin(ctx context.Context, f *client.Follower, m *mountin
 	return client.Ping(ctx, m)
 }
 
-// all follows every mount of the machine until it is interrupted.
-func (w *watchCommand) all(ctx context.Context) error {
-	var run sync.WaitGroup
-	defer run.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	failed := make(chan error, 1) // further ones say the same
-	var mu sync.Mutex
-	followed := map[string]bool{} // by mount point
-	tick := time.NewTicker(eventsLook)
-	defer tick.Stop()
-	for first := true; ; first = false {
-		mounts, err := host.ReadMounts()
-		if err != nil {
-			return err
-		}
-		mu.Lock()
-		for _, m := range originals(mounts) {
-			if followed[m.Mountpoint] {
-				continue
-			}
-			followed[m.Mountpoint] = true
-			run.Go(func() {
-				f := &client.Follower{Mountpoint: m.Mountpoint, Tell: w.tell}
-				if first {
-					_ = w.begin(ctx, f, m) // Follow tells why it cannot be asked
-				}
-				if err := f.Follow(ctx); err != nil {
-					select {
-					case failed <- err:
-					default:
-					}
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				delete(followed, m.Mountpoint)
-			})
-		}
-		mu.Unlock()
-		select {
-		case <-tick.C:
-		case err := <-failed:
-			return err
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// originals are the jvsfs mounts without the copies that bind mounts make.
-func originals(mounts host.MountTable) (all []*mountinfo.Info) {
-	seen := map[api.Device]bool{}
-	for _, m := range mounts.JVSFS() {
-		if d := host.DeviceOf(m); !seen[d] {
-			seen[d] = true
-			all = append(all, m)
-		}
-	}
-	return all
-}
-
-// followAll follows until each mount is gone.
-func followAll(ctx context.Context, all []*client.Follower) error {
+// followEach follows until each mount is gone.
+func followEach(ctx context.Context, all []*client.Follower) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ends := make(chan error, len(all))

@@ -68,7 +68,7 @@ func (f *Follower) Follow(ctx context.Context) error {
 		a, err := Events(ctx, m, api.Events{Run: f.Run, Since: f.Since, WaitMS: eventsWait.Milliseconds()})
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			err = nil // what was asked while it was interrupted has no meaning
 		case err != nil:
 			err = f.unanswered(ctx, m, api.AsFailure(err))
 		default:
@@ -102,16 +102,17 @@ func (f *Follower) unanswered(ctx context.Context, m *mountinfo.Info, why *api.F
 	if err != nil {
 		return err
 	}
-	if now := f.serving(mounts); now == nil || host.DeviceOf(now) != host.DeviceOf(m) {
-		return nil // gone, or replaced
-	}
-	if !f.silent {
+	now := f.serving(mounts)
+	stays := now != nil && host.DeviceOf(now) == host.DeviceOf(m) // it is not gone, and no other one is there
+	if stays && !f.silent {
 		f.silent = true
 		if err := f.tell(api.Event{Kind: api.Silent, Run: f.Run, Reason: why.Message}); err != nil {
 			return err
 		}
 	}
-	pause(ctx, eventsPause)
+	if stays {
+		pause(ctx, eventsPause)
+	}
 	return nil
 }
 

@@ -33,7 +33,7 @@ func TestParseRequestRefuses(t *testing.T) {
 		"negative wait":     `{"version":1,"op":"acquire","wait_ms":-1}`,
 		"endless wait":      `{"version":1,"op":"acquire","wait_ms":9223372036854775807}`,
 		"an endless wait":   `{"version":1,"op":"events","wait_ms":86400000}`,
-		"a long run":        `{"version":1,"op":"events","run":"` + "`" + ` + strings.Repeat("a", 100) + ` + "`" + `"}`,
+		"a long run":        `{"version":1,"op":"events","run":"` + strings.Repeat("a", 100) + `"}`,
 		"negative since":    `{"version":1,"op":"refusals","since_ms":-1}`,
 		"endless since":     `{"version":1,"op":"refusals","since_ms":9223372036854775807}`,
 		"climbing path":     `{"version":1,"op":"explain","path":"main/../.."}`,
