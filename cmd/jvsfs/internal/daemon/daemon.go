@@ -44,6 +44,7 @@ type fileSystem interface {
 	Close() error
 	WorktreeOf(rel string) (lease.WorktreeID, bool)
 	RootOf(id lease.WorktreeID) string
+	Wrote(node int, name string) string
 	Shared(rel string) bool
 	RuleAt(rel string) *layout.Rule
 	Stats() fusefs.Stats
@@ -108,6 +109,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 // open opens the source and the lock directory, before anything is mounted over them.
 func (d *Daemon) open() error {
 	var err error
+	d.reached = reachedByAll(d.place.Root)
 	if d.ends, err = gate.NewEnds(); err != nil {
 		return err
 	}
@@ -170,6 +172,7 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		OnFree: gate.OnFree(rule.OnFree), Scope: gate.Scope(rule.Scope), Errno: errno,
 		WaitOnConflict: d.cfg.WaitOnConflict,
 		Policy:         lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver, Ends: d.ends,
+		Wrote:  d.wrote,
 		Exempt: exempt, OnExempt: d.trail.noteExempt,
 		OnRefusal: d.trail.logRefusal,
 	})

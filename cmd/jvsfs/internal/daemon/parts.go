@@ -34,6 +34,7 @@ type mount struct {
 	ends     *gate.Ends
 	registry *registry
 	journal  *journal
+	reached  bool // everybody can come to the source
 	events   *eventRing
 }
 
