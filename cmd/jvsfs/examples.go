@@ -37,7 +37,8 @@ var examples = map[string]string{
   jvsfs doctor --strict --json /srv/repo
   jvsfs doctor --repair /srv/repo`,
 	"jvsfs audit verify": `  jvsfs audit verify /srv/repo`,
-	"jvsfs audit tail":   `  jvsfs audit tail -n 50 /srv/repo`,
+	"jvsfs audit tail": `  jvsfs audit tail -n 50 /srv/repo
+  jvsfs audit tail --follow --json /srv/repo`,
 }
 
 // addExamples gives cmd and every command below it its examples.
