@@ -53,3 +53,20 @@ func TestAnAutomaticLeaseTellsNoSecret(t *testing.T) {
 	mail.Open("go")
 	_, _ = x.Wait()
 }
+
+// Who takes such a lease on purpose says what for, or nothing: it is not for the command that wrote first any more.
+func TestAnAutomaticLeaseTakenOnPurposeForgetsWhoTookIt(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
+	mail := harness.NewMail(m)
+	gate := mail.Gate("go")
+	x := m.Start("sh", "-c", ">"+m.At("f")+"; "+mail.Tell("wrote")+"; read go <"+gate+"; "+m.Bin+" lock acquire "+m.Mountpoint+"; "+mail.Tell("took")+"; read go <"+gate)
+	require.Equal(t, "0", mail.Take("wrote"))
+	require.Contains(t, m.MustCLI("status"), "which wrote f")
+	mail.Open("go")
+	require.Equal(t, "0", mail.Take("took"))
+	require.EqualValues(t, 1, m.WorktreeStatus("source").Token, "it is the same lease")
+	require.NotContains(t, m.MustCLI("status"), "which wrote")
+	require.NotContains(t, m.MustCLI("lock", "status", m.Mountpoint), "which wrote")
+	mail.Open("go")
+	_, _ = x.Wait()
+}
