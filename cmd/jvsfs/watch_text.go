@@ -28,7 +28,7 @@ func eventDetail(e api.Event) string {
 	case e.Kind == api.Missed:
 		return missedText(e)
 	case e.Kind == api.Ended:
-		return "the mount is gone"
+		return strings.TrimSuffix("the mount is gone: "+e.Reason, ": ")
 	case e.Holder == nil:
 		return e.Reason
 	}

@@ -63,7 +63,7 @@ func (f *Follower) Follow(ctx context.Context) error {
 		}
 		m := f.serving(mounts)
 		if m == nil {
-			return f.tell(api.Event{Kind: api.Ended, Run: f.Run})
+			return f.tell(f.ended())
 		}
 		a, err := Events(ctx, m, api.Events{Run: f.Run, Since: f.Since, WaitMS: eventsWait.Milliseconds()})
 		switch {
@@ -145,6 +145,15 @@ func (f *Follower) answered(ctx context.Context, a api.EventsAnswer) error {
 		pause(ctx, eventsPause/5) // the mount is about to go
 	}
 	return nil
+}
+
+// ended says that the mount is gone.
+func (f *Follower) ended() api.Event {
+	e := api.Event{Kind: api.Ended, Run: f.Run}
+	if !f.complete {
+		e.Reason = "what its daemon told last may be missing"
+	}
+	return e
 }
 
 // another says that another daemon answers, and whether anything was missed.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -110,4 +111,26 @@ func TestLeaseEvents(t *testing.T) {
 			require.Equal(t, c.want, got)
 		})
 	}
+}
+
+// What is collected for one answer has no gap: the next answer tells of it. And a reader skips what is not for it.
+func TestCollectedEventsHaveNoGap(t *testing.T) {
+	d := &mount{events: newEventRing()}
+	d.place.Root = "/srv"
+	var a api.EventsAnswer
+	d.events.note(noted{Event: api.Event{Kind: api.ModeSwitched}})
+	d.collectEvents(&a, 7)
+	require.Len(t, a.Events, 1)
+	for range eventsKept + 1 {
+		d.events.note(noted{Event: api.Event{Kind: api.Refused}, refusal: &gate.Refusal{}, who: writer{uid: 8}})
+	}
+	d.collectEvents(&a, 7)
+	require.Len(t, a.Events, 1)
+	require.EqualValues(t, 1, a.Next)
+	require.Zero(t, a.First)
+	b := api.EventsAnswer{Next: a.Next}
+	d.collectEvents(&b, 7)
+	require.Empty(t, b.Events, "refusals of another user")
+	require.EqualValues(t, 3, b.First)
+	require.Equal(t, d.events.latest(), b.Next)
 }

@@ -33,16 +33,20 @@ func (d *Daemon) answerEvents(ctx context.Context, s *session, req api.Events) (
 	}
 	for {
 		more := d.collectEvents(&a, s.peer.UID)
-		if len(a.Events) > 0 || a.Over || req.Latest {
+		some := len(a.Events) > 0 && !d.registry.ended() // at the end of the daemon all come at once, for there is no next request
+		if some || a.Over || req.Latest {
 			return api.ResultOf(a)
 		}
 		select {
 		case <-more:
 			continue
 		case <-timer.C:
-		case <-ctx.Done(): // the client has hung up, or the daemon ends
-			d.collectEvents(&a, s.peer.UID)
-			a.Over = a.Over || d.registry.ended()
+		case <-ctx.Done(): // the client has hung up, or the daemon has told its last
+			for before := a.Next; ; before = a.Next {
+				if d.collectEvents(&a, s.peer.UID); a.Over || a.Next == before {
+					break
+				}
+			}
 		}
 		return api.ResultOf(a)
 	}
@@ -60,7 +64,10 @@ func processText(p host.ProcessState, err error) string {
 func (d *mount) collectEvents(a *api.EventsAnswer, uid uint32) (more <-chan struct{}) {
 	for {
 		l := d.events.after(a.Next, answeredEvents)
-		if l.first != 0 && a.First == 0 {
+		if l.first != 0 && len(a.Events) > 0 {
+			return l.more // the next answer says what is missing between
+		}
+		if l.first != 0 {
 			a.First = l.first
 		}
 		for _, n := range l.events {
