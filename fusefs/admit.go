@@ -34,6 +34,9 @@ type passes struct {
 	signal  <-chan struct{} // closed when the caller gets a signal
 	// spot is the place of the mutation, nil if nothing is exempt.
 	spot *spot
+	// at and name are what is written, for people: an inode, or an entry of a directory. nil: not told.
+	at   *node
+	name string
 	// may judges what the kernel has not judged of the caller's permission. It is asked before a
 	// lease is taken.
 	may      func() bool
@@ -66,6 +69,9 @@ func (p *passes) leave(st *fuse.Status) {
 // request is the question to a guard.
 func (p *passes) request(h *fuse.InHeader, epoch gate.Epoch) gate.Request {
 	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may, Through: p.through, Signal: p.signal, Round: p.round != nil}
+	if p.at != nil {
+		r.Node, r.Name = p.at.fd, p.name
+	}
 	if p.spot != nil {
 		p.spot.who = r
 		r.At = p.spot
@@ -134,14 +140,8 @@ func (p *passes) claims() []claim {
 	return c
 }
 
-// admit asks the guards of all rules whether the caller may make the mutation at a spot. may judges
-// what the kernel has not judged of the caller's permission; nil if it has judged everything. After
-// OK, leave must follow; otherwise nothing is held.
-func (f *rawFS) admit(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, rules []*layout.Rule, at *spot, may func() bool) (passes, fuse.Status) {
-	return f.admitAs(passes{op: op, spot: at, may: may, signal: signal}, h, rules)
-}
-
-// admitAs is admit of what p says of the mutation; it may be made under a freeze.
+// admitAs asks the guards of all rules whether the caller may make the mutation that p describes.
+// After OK, leave must follow; otherwise nothing is held.
 func (f *rawFS) admitAs(p passes, h *fuse.InHeader, rules []*layout.Rule) (passes, fuse.Status) {
 	op, at := p.op, p.spot
 	if len(rules) > 1 && at != nil {
@@ -257,7 +257,7 @@ func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 				return passes{}, st
 			}
 			rules = f.rulesIf(known, n, make([]*layout.Rule, 0, 4))
-			return f.admit(signal, op, h, rules, f.spotOf(op, n), may)
+			return f.admitAs(passes{op: op, spot: f.spotOf(op, n), may: may, signal: signal, at: n}, h, rules)
 		})
 		if st != fuse.OK {
 			return p, st
@@ -321,6 +321,7 @@ func (f *rawFS) admitEntryAsSeen(signal <-chan struct{}, op gate.Op, h *fuse.InH
 		by.rules, by.content = f.nameRules(callerID(h), op, dir, name)
 		return f.admitAs(passes{
 			op: op, spot: f.spotOfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: signal, round: roundBy(op, dir),
+			at: dir, name: name,
 		}, h, by.rules)
 	})
 	return p, by, st

@@ -30,6 +30,7 @@ func (g *Guard) acquireFor(r Request, id Identity, after *epoch) *Refusal {
 	if err != nil {
 		return g.refusal(r.Op, reasonNobody, nil)
 	}
+	h.Purpose = g.origin(r, id)
 	if g.waitForEnd(after, r); r.Killed() { // a lease for a dead caller would keep others waiting
 		return g.refusal(r.Op, reasonClosing, nil)
 	}

@@ -65,6 +65,9 @@ func (g *Guard) Explain(pid int) Explanation {
 				no.Holder = head.Record.Holder()
 			}
 		}
+		if no.Left > 0 && no.Token == x.Status.Token { // the sentence and the status say the same
+			no.Left = time.Duration(x.Status.TimeLeftMS) * time.Millisecond
+		}
 		x.Class, x.Errno, x.Sentence, x.Next = no.Class(), errnoName(no.Errno), no.Sentence(), no.Next()
 		x.Allowed, x.WouldRefuse = mode == Observing, mode == Observing
 		if x.WouldRefuse {

@@ -40,6 +40,9 @@ type GuardConfig struct {
 	Enforcement *Enforcement
 	// Exempt says where anybody may write. nil: nowhere.
 	Exempt *Exempt
+	// Wrote names what is written, for people: the inode behind a descriptor, or an entry in the
+	// directory behind it. It must not block. May be nil.
+	Wrote func(node int, name string) string
 	// OnExempt gets every mutation that is admitted for its place, in the request's own goroutine.
 	// It must not block. May be nil.
 	OnExempt func(Exemption)

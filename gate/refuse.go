@@ -1,9 +1,6 @@
 package gate
 
-import (
-	"syscall"
-	"time"
-)
+import "syscall"
 
 // What becomes of a no. It gets its words, it is counted and told, and it is carried out unless the
 // mount only observes.
@@ -37,8 +34,8 @@ func (g *Guard) refusal(op Op, why Reason, e *epoch) *Refusal {
 	r := &Refusal{Reason: why, Op: op, Errno: g.cfg.Errno, Worktree: g.cfg.Worktree}
 	if e != nil {
 		r.Holder, r.Token = e.holder(), e.id.Token()
-		if left := time.Duration(e.deadline.Load()) - g.cfg.Clock.Boot(); left > 0 && e.id.Token() != 0 {
-			r.Left = left
+		if e.id.Token() != 0 {
+			r.Left = e.left(g.cfg.Clock.Boot())
 		}
 		return r
 	}

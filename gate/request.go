@@ -20,7 +20,11 @@ type Request struct {
 	Epoch  Epoch
 	Caller Caller
 	At     Place // nil: nothing is exempt
-	May    func() bool
+	// Node is a descriptor of the inode that is written, or of the directory of the entry Name, for
+	// [GuardConfig.Wrote]. 0: not told.
+	Node int
+	Name string
+	May  func() bool
 	// Through is the freeze that the mutation belongs to; see [Freeze].
 	Through *Freeze
 	// Signal is closed when the caller has got a signal. A caller that is being killed stops

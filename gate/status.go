@@ -73,9 +73,13 @@ func (s *Status) ofEpoch(e *epoch, now time.Duration) {
 	if why := e.wentOn(); why != "" {
 		s.Detail, s.SinceToken = why, lease.Token(e.since)
 	}
-	if left := time.Duration(e.deadline.Load()) - now; left > 0 {
-		s.TimeLeftMS = left.Milliseconds()
-	}
+	s.TimeLeftMS = e.left(now).Milliseconds()
+}
+
+// left is how long writers may pass unless the lease is renewed: the time left that everything shows. The record's
+// own end is later, because others wait for longer than the holder writes (rule 2 of package lease).
+func (e *epoch) left(now time.Duration) time.Duration {
+	return max(time.Duration(e.deadline.Load())-now, 0)
 }
 
 func stateName(s lease.State) string {

@@ -76,12 +76,12 @@ func (tk *taking) again() (Grant, error) {
 	}
 	changed := (cur.holder.Auto && !h.Auto) || (h.Purpose != "" && !h.Auto && h.Purpose != cur.holder.Purpose)
 	if changed {
+		if h.Purpose != "" || cur.holder.Auto { // that of a lease taken by writing only says who wrote
+			cur.holder.Purpose = clip(h.Purpose, maxText)
+		}
 		cur.holder.Auto = false
 		if turns {
 			cur.holder.Scope, cur.holder.ScopeKey = h.Scope, h.ScopeKey
-		}
-		if h.Purpose != "" {
-			cur.holder.Purpose = clip(h.Purpose, maxText)
 		}
 	}
 	if h.Auto && !cur.open {

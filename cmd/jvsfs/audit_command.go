@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,6 +28,7 @@ type auditCommand struct {
 	io     stdio
 	asJSON bool
 	lines  int
+	goOn   bool // tail does not end
 }
 
 func newAuditCommand(io stdio) *cobra.Command {
@@ -53,6 +56,7 @@ the line before.`,
 		a.addFlags(c.Flags())
 		c.Flags().BoolVar(&a.asJSON, "json", false, "print JSON")
 	}
+	tail.Flags().BoolVarP(&a.goOn, "follow", "f", false, "go on with what is added, also after a rotation, until interrupted")
 	tail.Flags().IntVarP(&a.lines, "lines", "n", 10, "show this `MANY` events")
 	cmd.AddCommand(verify, tail)
 	return cmd
@@ -186,6 +190,9 @@ func (a *auditCommand) tail(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
+	if a.goOn {
+		return a.follow(ctx, log)
+	}
 	f, err := openChain(log)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // nothing has happened yet
@@ -222,10 +229,13 @@ func (a *auditCommand) show(r lease.AuditRecord) error {
 	return err
 }
 
-// auditSummary words the details of an event in one line.
+// auditSummary words the details of an event in one line: all of them, first what says most.
 func auditSummary(d map[string]any) string {
+	first := []string{"fencing_token", "operation", "path", "class", "count", "holder_id", "purpose"}
+	last := []string{"reason"}
+	rest := slices.DeleteFunc(slices.Sorted(maps.Keys(d)), func(k string) bool { return slices.Contains(first, k) || slices.Contains(last, k) })
 	var parts []string
-	for _, k := range []string{"fencing_token", "operation", "class", "count", "holder_id", "purpose", "reason"} {
+	for _, k := range slices.Concat(first, rest, last) {
 		if v, ok := d[k]; ok && v != "" {
 			parts = append(parts, fmt.Sprintf("%s=%v", strings.TrimSuffix(k, "_id"), v))
 		}

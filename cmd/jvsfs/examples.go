@@ -25,6 +25,8 @@ var examples = map[string]string{
   jvsfs exec --wait 10m /srv/repo/main -- git rebase origin/main`,
 	"jvsfs status": `  jvsfs status
   jvsfs status --json | jq '.mounts[].worktrees[]'`,
+	"jvsfs watch": `  jvsfs watch
+  jvsfs watch --json --since 0 /srv/repo | jq -c 'select(.event == "refused")'`,
 	"jvsfs explain": `  jvsfs explain /srv/repo/main/README
   jvsfs explain --pid 4711 /srv/repo/main`,
 	"jvsfs hook": `  jvsfs hook /srv/repo/main/README
@@ -37,7 +39,8 @@ var examples = map[string]string{
   jvsfs doctor --strict --json /srv/repo
   jvsfs doctor --repair /srv/repo`,
 	"jvsfs audit verify": `  jvsfs audit verify /srv/repo`,
-	"jvsfs audit tail":   `  jvsfs audit tail -n 50 /srv/repo`,
+	"jvsfs audit tail": `  jvsfs audit tail -n 50 /srv/repo
+  jvsfs audit tail --follow --json /srv/repo`,
 }
 
 // addExamples gives cmd and every command below it its examples.

@@ -30,6 +30,7 @@ type execCommand struct {
 	scope   string
 	purpose string
 	show    *waits // the wait for the lease
+	notify  string
 }
 
 func newExecCommand(io stdio) *cobra.Command {
@@ -65,7 +66,13 @@ before the mount was made, CMD runs in the same directory through the mount.
 
 CMD finds in its environment: JVSFS_WORKTREE (the directory), JVSFS_HOLDER (the
 holder's id), JVSFS_TOKEN (the fencing token), and JVSFS_MOUNT (the mount point;
-not set if no mount fences the worktree).`,
+not set if no mount fences the worktree).
+
+With --notify exec runs a line of shell, beside CMD and not under its lease, when CMD or
+what it started is refused a write, on any mount. JVSFS_EVENT has the latest refusal, as
+a line of jvsfs watch --json, and JVSFS_EVENTS the number of refusals since the run
+before. It runs at most once a second, never twice at a time, and is killed after a
+minute. exec does not wait for it at its end.`,
 		Args: execArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkWait(e.wait, 0); err != nil {
@@ -80,6 +87,7 @@ not set if no mount fences the worktree).`,
 	cmd.Flags().BoolVar(&e.linger, "linger", false, "hold the lease until everything that CMD left running has ended, too")
 	cmd.Flags().BoolVar(&e.cgroup, "cgroup", false, "run CMD in a cgroup of its own; whoever is in it is the holder (scope cgroup)")
 	cmd.Flags().StringVar(&e.scope, "scope", "", "`WHO` counts as the holder (default: as configured, or tree)")
+	cmd.Flags().StringVar(&e.notify, "notify", "", "run `LINE` with sh -c, beside CMD, when what CMD started is refused a write")
 	cmd.Flags().StringVar(&e.purpose, "purpose", "", "`WHAT` the lease is for, shown to others (default: CMD)")
 	return cmd
 }
@@ -138,6 +146,11 @@ func (e *execCommand) run(ctx context.Context, path string, argv []string) error
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
+	unnotify, err := e.startNotifier()
+	if err != nil {
+		return err
+	}
+	defer unnotify()
 	leave, err := e.enterCgroup()
 	if err != nil {
 		return err

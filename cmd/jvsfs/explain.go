@@ -177,7 +177,11 @@ func explanationText(x api.Explanation, now time.Time) string {
 			fmt.Fprintf(&b, ", for %s", human.Printable(h.Purpose))
 		}
 		if h.ExpiresAt != nil {
-			fmt.Fprintf(&b, ", until %s (%s)", human.Clock(*h.ExpiresAt), human.Left(h.ExpiresAt.Sub(now)))
+			left := h.ExpiresAt.Sub(now)
+			if x.Status.Token == h.Token && x.Status.State == api.StateHeld { // as the sentence and jvsfs status say
+				left = api.LeaseLeft(x.Status, now)
+			}
+			fmt.Fprintf(&b, ", until %s (%s)", human.Clock(now.Add(left)), human.Left(left))
 		}
 		b.WriteByte('\n')
 	}

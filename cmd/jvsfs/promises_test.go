@@ -27,6 +27,7 @@ import (
 var promisedAt = map[string]string{
 	"jvsfs.statusReport": "`status`", "jvsfs.watchLine": "`status`", "api.MountStatus": "`status`", "api.EnforceStatus": "`status`",
 	"gate.Status": "`worktrees[]` of it", "fusefs.Stats": "`statistics` of it", "fusefs.Features": "`statistics` of it", "fusefs.User": "`statistics` of it",
+	"api.Event":       "a line of `watch`",
 	"api.RefusalView": "a refusal", "jvsfs.locatedRefusal": "a refusal",
 	"api.holderView": "a holder", "gate.HolderView": "a holder", "lease.Record": "a record",
 	"gate.Explanation": "`explain PATH`", "api.Explanation": "`explain PATH`", "jvsfs.recentReport": "`explain` |", "jvsfs.guardedPath": "`layout` | a list", "jvsfs.hookDecision": "`hook`",
@@ -47,7 +48,7 @@ var promisedAt = map[string]string{
 // unpromised are between our own processes.
 var unpromised = []string{
 	"api.Where", "api.Process", "api.Taking", "api.Holding", "api.Successor", "api.Doctor", "api.Unmount", "api.Enforce", "api.Refusals", "api.Acquire", "api.Steal", "api.Handover",
-	"api.Unmounted", "api.MetricsText", "api.Response", "api.Leased", "api.Kept", "jvsfs.goAhead", "jvsfs.hookEvent", "api.RefusalAnswer", "daemon.readiness",
+	"api.Unmounted", "api.MetricsText", "api.Response", "api.Leased", "api.Kept", "jvsfs.goAhead", "jvsfs.hookEvent", "api.RefusalAnswer", "api.Events", "api.EventsAnswer", "daemon.readiness",
 	"host.MountState", "host.ProcessState", "daemon.journalFile", "daemon.revokedHolder", "place.chosen", "place.treeFile", "place.treeID", "lease.AuditAnchor",
 }
 

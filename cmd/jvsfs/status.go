@@ -108,7 +108,7 @@ func worktreesText(st api.MountStatus, now time.Time) string {
 	for _, w := range st.Worktrees {
 		left := "-"
 		if w.ExpiresAt != nil {
-			left = human.Span(w.ExpiresAt.Sub(now))
+			left = human.Span(api.LeaseLeft(w, now))
 		}
 		holder := "-"
 		if w.HolderID != "" {

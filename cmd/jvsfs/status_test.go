@@ -20,14 +20,14 @@ func TestStatusText(t *testing.T) {
 	until := now.Add(12 * time.Second)
 	text := statusText([]api.MountStatus{
 		{Mountpoint: "/m", Source: "/s", State: "serving", PID: 9, EnforceStatus: api.EnforceStatus{Enforce: "enforce"}, Local: true, Worktrees: []gate.Status{
-			{Worktree: "main", State: "held", Token: 3, HolderID: "h:u:1:2", Purpose: "build", ExpiresAt: &until, Writes: 5, Refusals: 2},
+			{Worktree: "main", State: "held", Token: 3, HolderID: "h:u:1:2", Purpose: "build", ExpiresAt: &until, TimeLeftMS: 7000, Writes: 5, Refusals: 2},
 			{Worktree: "a", State: "free"},
 		}},
 		{Mountpoint: "/d", State: "dead", Detail: "no answer"},
 	}, now)
 	require.Equal(t, `/m  serving  source /s  pid 9  enforce  fence local to this machine
   WORKTREE  STATE  TOKEN  HOLDER           LEFT  WRITES  REFUSED  WOULD REFUSE
-  main      held   3      h:u:1:2 (build)  12s   5       2        0
+  main      held   3      h:u:1:2 (build)  7s    5       2        0
   a         free   0      -                -     0       0        0
 
 /d  dead
@@ -46,6 +46,8 @@ func TestExplanationText(t *testing.T) {
 	require.Contains(t, text, "holder: h:u:1:2, scope tree, token 3, until ")
 	require.Contains(t, text, "(3s left)")
 	require.Contains(t, text, "  next: wait\n")
+	x.Status = gate.Status{State: "held", Token: 3, TimeLeftMS: 1500, ExpiresAt: &until}
+	require.Contains(t, explanationText(x, now), "(1.5s left)", "what the sentence says, and not when the record ends")
 	x.Allowed = true
 	require.Contains(t, explanationText(x, now), "would pass")
 	x.Path = "/m/\x1b[2Jf"

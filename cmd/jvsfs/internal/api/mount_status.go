@@ -76,7 +76,8 @@ func (s EnforceStatus) ModeText() string {
 	return text
 }
 
-// LeaseLeft is how long the lease of a worktree lasts unless renewed, 0 if nobody holds it.
+// LeaseLeft is how long the lease of a worktree lasts unless renewed, 0 if nobody holds it: how long its holder may
+// write, for a lease that is held here, else until its record says that it ends.
 func LeaseLeft(w gate.Status, now time.Time) time.Duration {
 	switch {
 	case w.State == StateHeld:

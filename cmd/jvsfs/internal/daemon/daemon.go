@@ -44,6 +44,7 @@ type fileSystem interface {
 	Close() error
 	WorktreeOf(rel string) (lease.WorktreeID, bool)
 	RootOf(id lease.WorktreeID) string
+	Wrote(node int, name string) string
 	Shared(rel string) bool
 	RuleAt(rel string) *layout.Rule
 	Stats() fusefs.Stats
@@ -84,7 +85,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	out.Service.log = log
 	m := &mount{
 		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, off: out.Off,
-		resolver: gate.NewResolver(lease.SystemClock()),
+		resolver: gate.NewResolver(lease.SystemClock()), events: newEventRing(),
 	}
 	d := &Daemon{mount: m, drained: func() {}, finished: make(chan struct{})}
 	d.succession = &succession{mount: m}
@@ -99,6 +100,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	d.journal = newJournal(log)
 	d.trail.refused = newRefusals(func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, log)
 	d.trail.history = newRefusalHistory(newWitness(d.resolver).look)
+	d.trail.history.fresh = d.events.tellRefusal
 	d.registry.refused = d.trail.history.note
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.close())
@@ -109,6 +111,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 // open opens the source and the lock directory, before anything is mounted over them.
 func (d *Daemon) open() error {
 	var err error
+	d.reached = reachedByAll(d.place.Root)
 	if d.ends, err = gate.NewEnds(); err != nil {
 		return err
 	}
@@ -174,15 +177,17 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		OnFree: gate.OnFree(rule.OnFree), Scope: gate.Scope(rule.Scope), Errno: errno,
 		WaitOnConflict: d.cfg.WaitOnConflict,
 		Policy:         lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver, Ends: d.ends,
+		Wrote:  d.wrote,
 		Exempt: exempt, OnExempt: d.trail.noteExempt,
 		OnRefusal: d.trail.logRefusal,
 	})
+	told := &leaseEvents{ring: d.events, id: id}
 	w := &worktree{id: id, guard: guard, events: newBroadcast(), counts: &leaseCounts{}}
 	w.keeper = lease.NewKeeper(lease.KeeperConfig{
 		Store: d.locks.Store(id), Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(),
-		Fence: announcingFence{journaledFence{guard, d.journal, id}, w.events}, Liveness: d.resolver.Liveness,
+		Fence: announcingFence{toldFence{journaledFence{guard, d.journal, id}, told}, w.events}, Liveness: d.resolver.Liveness,
 		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.succession.heldByPredecessor() },
-		Audit: w.counts.audited(d.auditEvent), AuditAll: w.counts.auditedAll(d.auditEvents), Renewed: w.counts.renewed,
+		Audit: w.counts.audited(told.auditing(d.auditEvent)), AuditAll: w.counts.auditedAll(d.auditEvents), Renewed: w.counts.renewed,
 		Resumes: func() bool { return !w.latch.closed.Load() },
 	})
 	w.latch = &latch{keeper: w.keeper}
@@ -244,6 +249,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	if err := ready(nil); err != nil {
 		d.log.Warn("nobody waits for the mount", zap.Error(err))
 	}
+	defer d.events.end()
 	return d.untilTheEnd(ctx, abort)
 }
 

@@ -32,6 +32,8 @@ func TestParseRequestRefuses(t *testing.T) {
 		"pid overflow":      `{"version":1,"op":"acquire","pid":99999999999999999999}`,
 		"negative wait":     `{"version":1,"op":"acquire","wait_ms":-1}`,
 		"endless wait":      `{"version":1,"op":"acquire","wait_ms":9223372036854775807}`,
+		"an endless wait":   `{"version":1,"op":"events","wait_ms":86400000}`,
+		"a long run":        `{"version":1,"op":"events","run":"` + strings.Repeat("a", 100) + `"}`,
 		"negative since":    `{"version":1,"op":"refusals","since_ms":-1}`,
 		"endless since":     `{"version":1,"op":"refusals","since_ms":9223372036854775807}`,
 		"climbing path":     `{"version":1,"op":"explain","path":"main/../.."}`,
@@ -57,7 +59,7 @@ func TestParseRequestRefuses(t *testing.T) {
 func TestTheTableReadsWhatClientsSend(t *testing.T) {
 	for _, req := range []api.Body{
 		api.Ping{}, api.Status{}, api.Metrics{}, api.Config{}, api.Refusals{}, api.Doctor{Repair: true}, api.Retire{}, api.Retired{}, api.Unmount{Mount: 3}, api.Enforce{},
-		api.Explain{}, api.LookAtLock{}, api.Acquire{Watch: true}, api.Steal{Token: 3}, api.Renew{}, api.Release{}, api.Watch{}, api.Handover{Host: "h"},
+		api.Explain{}, api.LookAtLock{}, api.Acquire{Watch: true}, api.Steal{Token: 3}, api.Renew{}, api.Release{}, api.Watch{}, api.Handover{Host: "h"}, api.Events{Run: "r", Since: 3, WaitMS: 5},
 	} {
 		line, err := api.Encode(req)
 		require.NoError(t, err)
@@ -66,7 +68,7 @@ func TestTheTableReadsWhatClientsSend(t *testing.T) {
 		require.Equal(t, req, got)
 		require.Equal(t, req.Op(), op.name)
 	}
-	require.Len(t, operations, 18)
+	require.Len(t, operations, 19)
 }
 
 // Whoever changes leases is let in by somebody's leave, and only reading is for everybody.

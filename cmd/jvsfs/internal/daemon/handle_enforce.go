@@ -77,6 +77,7 @@ func (d *modeSwitch) switchMode(ctx context.Context, s *session, from, to gate.E
 	}
 	if from != to {
 		d.mode.switched(time.Now(), by)
+		d.noteSwitch(from, to, by)
 		d.log.Warn("enforce switched", zap.String("from", string(from)), zap.String("to", string(to)), zap.String("by", by), zap.Error(err))
 	}
 	if to.StricterThan(from) {

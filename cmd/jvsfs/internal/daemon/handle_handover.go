@@ -35,7 +35,7 @@ func (d *leaseOps) answerHandover(ctx context.Context, w *worktree, s *session, 
 	if f != nil {
 		return api.Response{}, d.aboutHead(w, f)
 	}
-	if req.Purpose == "" {
+	if req.Purpose == "" && !old.Holder.Auto { // else it only says who took the lease
 		req.Purpose = old.Holder.Purpose
 	}
 	h, err := d.holderFor(w, req.Scope, req.Purpose, who)

@@ -293,6 +293,7 @@ func (d *succession) leaveToSuccessor() {
 			w.events.tell(lease.Loss{Kind: lease.LossReplaced, Token: g.Token, Since: g.Since, Holder: g.Holder})
 		}
 	}
+	d.events.end() // the successor tells what follows
 	d.log.Info("replaced: files that are open here stay here until they are closed")
 }
 

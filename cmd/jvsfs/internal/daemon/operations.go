@@ -46,6 +46,9 @@ var operations = tableOf(
 	onMount(changesNothing, lockop.Anybody, func(d *Daemon, _ context.Context, s *session, r api.Refusals) (api.Response, error) {
 		return d.trail.answerRefusals(s, r)
 	}),
+	onMount(changesNothing, lockop.Anybody, func(d *Daemon, ctx context.Context, s *session, r api.Events) (api.Response, error) {
+		return d.answerEvents(ctx, s, r)
+	}),
 	onMount(changesNothing, lockop.Mounter, func(d *Daemon, _ context.Context, _ *session, r api.Doctor) (api.Response, error) {
 		return d.answerDoctor(r)
 	}),

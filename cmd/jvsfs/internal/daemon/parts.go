@@ -36,6 +36,8 @@ type mount struct {
 	ends     *gate.Ends
 	registry *registry
 	journal  *journal
+	reached  bool // everybody can come to the source
+	events   *eventRing
 }
 
 // leaseOps answers the requests about a lease: acquire, steal, renew, release, hand over,

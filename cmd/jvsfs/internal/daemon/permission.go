@@ -66,6 +66,28 @@ func (d *mount) mayWrite(id lease.WorktreeID, who gate.Identity) bool {
 	return may(k, fd, "", unix.W_OK|unix.X_OK) && mayPass(k, d.fs.SourceFD(), root) && d.mayReach(k, who.PID)
 }
 
+// wrote names what is being written, to everybody. Where not everybody can come to the source, it names nothing.
+func (d *mount) wrote(node int, name string) string {
+	if !d.reached {
+		return ""
+	}
+	return d.fs.Wrote(node, name)
+}
+
+// reachedByAll reports whether everybody can come to a directory. It does not look at the directory itself, which
+// may be our own mount.
+func reachedByAll(path string) bool {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		var st unix.Stat_t
+		if unix.Stat(dir, &st) != nil || st.Mode&unix.S_IXOTH == 0 {
+			return false
+		}
+		if dir == "/" {
+			return true
+		}
+	}
+}
+
 // may asks whether a user may access name below dirfd. In a user namespace of its own, a process has power over
 // the files of the users in that namespace.
 func may(k gate.Credentials, dirfd int, name string, mode uint32) bool {

@@ -22,6 +22,7 @@ const (
 type refusalHistory struct {
 	lookUp func(gate.Caller) writer
 	now    func() time.Time
+	fresh  func(e *refusalEvent, count uint64) // told of those that repeat no recent one; may be nil, never blocks
 	shards [historyShards]historyShard
 }
 
@@ -60,13 +61,21 @@ type historyShard struct {
 // note remembers a refusal. The request calls it: the caller waits for its answer, so its process can still be
 // looked at. That is done only for the first of a kind.
 func (h *refusalHistory) note(no *gate.Refusal) {
-	kind := alike{no.Caller.TID, no.Caller.UID, no.Worktree, no.Op, no.Class(), no.Observed}
+	kind := kindOf(no)
 	s := &h.shards[no.Caller.TID%historyShards]
 	now := h.now()
 	if s.again(kind, no, now) {
 		return
 	}
-	s.add(&refusalEvent{kind: kind, who: h.lookUp(no.Caller), first: now, last: now, count: 1, latest: no})
+	e := &refusalEvent{kind: kind, who: h.lookUp(no.Caller), first: now, last: now, count: 1, latest: no}
+	untold := s.add(e)
+	if h.fresh != nil {
+		h.fresh(e, untold+1)
+	}
+}
+
+func kindOf(no *gate.Refusal) alike {
+	return alike{no.Caller.TID, no.Caller.UID, no.Worktree, no.Op, no.Class(), no.Observed}
 }
 
 // again counts a refusal that repeats a recent one.
@@ -82,9 +91,13 @@ func (s *historyShard) again(kind alike, no *gate.Refusal, now time.Time) bool {
 	return true
 }
 
-func (s *historyShard) add(e *refusalEvent) {
+// add remembers an event. untold counts the equal ones that came after the former event of its kind.
+func (s *historyShard) add(e *refusalEvent) (untold uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if former := s.growing[e.kind]; former != nil {
+		untold = former.count - 1
+	}
 	if s.growing == nil {
 		s.growing = make(map[alike]*refusalEvent, historyDepth)
 	}
@@ -97,6 +110,7 @@ func (s *historyShard) add(e *refusalEvent) {
 	s.ring[s.next] = e
 	s.next = (s.next + 1) % historyDepth
 	s.growing[e.kind] = e
+	return untold
 }
 
 // since copies the events from a time on. complete is false if some of them were pushed out.

@@ -1,0 +1,38 @@
+package gate
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestShown(t *testing.T) {
+	require.Equal(t, "make", shown("make", 32))
+	require.Equal(t, "a?[2Jb??c", shown("a\x1b[2Jb\n\xffc", 32))
+	long := shown(strings.Repeat("ü", 500), wroteShown)
+	require.True(t, utf8.ValidString(long))
+	require.LessOrEqual(t, len(long), wroteShown+len("…"))
+	require.True(t, strings.HasPrefix(long, "…ü"))
+	require.Equal(t, "…/c", shown("a/b/c", 2))
+}
+
+// Whom a lease was taken for by writing: the process that wrote, and where that is known, what it wrote.
+func TestOrigin(t *testing.T) {
+	st, err := ReadStat(os.Getpid())
+	require.NoError(t, err)
+	id := Identity{PID: os.Getpid(), Start: st.Start}
+	g := &Guard{cfg: GuardConfig{Wrote: func(node int, name string) string {
+		if name == "" {
+			return ""
+		}
+		return "src/" + name
+	}}}
+	require.Regexp(t, `^\S+ \(pid \d+\), which wrote src/new$`, g.origin(Request{Node: 7, Name: "new"}, id))
+	require.Regexp(t, `^\S+ \(pid \d+\)$`, g.origin(Request{Node: 7}, id), "its name is not told")
+	require.Regexp(t, `^\S+ \(pid \d+\)$`, g.origin(Request{}, id))
+	require.Empty(t, g.origin(Request{Node: 7, Name: "new"}, Identity{PID: id.PID, Start: id.Start + 1}), "the number is another process's by now")
+	require.Empty(t, g.origin(Request{Node: 7, Name: "new"}, Identity{}), "it cannot be seen")
+}
