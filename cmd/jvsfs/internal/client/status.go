@@ -56,6 +56,9 @@ func unserved(st *api.MountStatus, err error) {
 		st.State, st.Detail, st.Next = "silent", "its daemon does not answer: it may be stopped", NextOfSilent
 	case errors.Is(err, os.ErrPermission):
 		st.State = "forbidden"
+		if f := api.AsFailure(err); f.Class == api.ClassDenied { // another user's mount
+			st.Next = f.Next
+		}
 	case NobodyThere(err):
 		st.State, st.Next = "dead", api.AsFailure(err).Next
 	default:
