@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"os"
 	"runtime"
 	"unsafe"
 
@@ -25,6 +26,12 @@ func MayAccess(k gate.Credentials, dirfd int, name string, mode uint32) error {
 // asSomebody runs call with somebody's ids, supplementary groups and file capabilities. They belong
 // to one thread. No other goroutine gets this thread afterwards.
 func asSomebody(k gate.Credentials, call func() error) error {
+	if unprivileged() { // it is this user, or somebody whom the kernel does not let through
+		if int64(k.UID) != int64(os.Geteuid()) {
+			return unix.EACCES
+		}
+		return call()
+	}
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()

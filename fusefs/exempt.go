@@ -28,9 +28,23 @@ type called struct {
 // for deleted, which exempts nothing.
 const gone = " (deleted)"
 
-// pathOf returns the place of the name by which a descriptor was opened. "/" is the source: its
-// mount is a private clone, so the path ends there.
+// pathOf returns the place of the name by which a descriptor was opened. "/" is the source.
 func (f *rawFS) pathOf(fd int) (string, bool) {
+	path, ok := f.wholePathOf(fd)
+	if !ok || !f.opts.ByUser {
+		return path, ok
+	}
+	root, ok := f.wholePathOf(f.root.fd)
+	rest, below := strings.CutPrefix(path, strings.TrimSuffix(root, "/"))
+	if !ok || !below || rest != "" && rest[0] != '/' {
+		return "", false // the source is just being moved
+	}
+	return cmp.Or(rest, "/"), true
+}
+
+// wholePathOf is the path in the mount that the source was opened on. That is a private clone, where the path
+// ends at the source, unless a user has mounted.
+func (f *rawFS) wholePathOf(fd int) (string, bool) {
 	var buf [unix.PathMax]byte
 	n, err := unix.Readlinkat(f.procFD, number(fd), buf[:])
 	if err != nil || n == len(buf) {

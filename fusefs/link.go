@@ -29,7 +29,7 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 	}
 	defer p.leave(&st)
 	own := changing(dir, name, 1)
-	link := func() error { return unix.Linkat(n.fd, "", dir.fd, name, unix.AT_EMPTY_PATH) }
+	link := func() error { return linkInode(n, dir.fd, name) }
 	if err := standIn(&in.InHeader).as(func() error { return retry(link) }); err != nil {
 		own.unchanged()
 		return status(err)
@@ -125,4 +125,13 @@ func (f *rawFS) remove(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, nam
 		f.git.locks.unlock(lock)
 	}
 	return st
+}
+
+// linkInode gives an inode a name. AT_EMPTY_PATH needs CAP_DAC_READ_SEARCH (open(2)); a user goes by the
+// descriptor's place in /proc, as the manual says.
+func linkInode(n *node, dirfd int, name string) error {
+	if unprivileged() {
+		return unix.Linkat(unix.AT_FDCWD, n.path(), dirfd, name, unix.AT_SYMLINK_FOLLOW)
+	}
+	return unix.Linkat(n.fd, "", dirfd, name, unix.AT_EMPTY_PATH)
 }

@@ -62,7 +62,9 @@ type Options struct {
 	LocalLocks bool
 	// Attributes (MOUNT_ATTR_*) of the mount, in addition to those of the source's mount.
 	Attributes int
-	Log        *zap.Logger
+	// ByUser mounts without privileges, for this user's own processes (usermount.go).
+	ByUser bool
+	Log    *zap.Logger
 }
 
 // Server serves one mount. Open takes the source, Mount starts to serve and attaches, Wait returns
@@ -76,6 +78,10 @@ type Server struct {
 	made   *superblock // from Prepare to its attachment
 	major  uint32
 	minor  uint32
+
+	greeted chan struct{} // closed when a mount of a user may serve, or never will
+	left    chan struct{} // closed by Abandon
+	leave   sync.Once
 
 	serving sync.WaitGroup
 	stop    chan struct{}
@@ -102,7 +108,11 @@ func Open(o Options) (*Server, error) {
 	}
 	o.Source, o.Mountpoint = filepath.Clean(o.Source), filepath.Clean(o.Mountpoint)
 	raiseDescriptorLimit()
-	fd, err := cloneMount(o.Source)
+	take := cloneMount
+	if o.ByUser {
+		take = openSource
+	}
+	fd, err := take(o.Source)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +120,7 @@ func Open(o Options) (*Server, error) {
 		_ = unix.Close(fd)
 		return nil, err
 	}
-	s := &Server{opts: o, source: fd, stop: make(chan struct{})}
+	s := &Server{opts: o, source: fd, stop: make(chan struct{}), left: make(chan struct{})}
 	if s.fs, err = newRawFS(o, fd); err != nil {
 		_ = unix.Close(fd)
 		return nil, err
@@ -163,6 +173,9 @@ func (s *Server) Mount() error {
 // not attached yet, but has its device number. Attach, AttachBeneath, AttachOver or Discard must
 // follow.
 func (s *Server) Prepare() error {
+	if s.opts.ByUser {
+		return s.prepareByUser()
+	}
 	dev, m, err := newSuperblock(s.opts.Source, s.source)
 	if err != nil {
 		return err
@@ -190,6 +203,9 @@ func (s *Server) Prepare() error {
 // Attach makes the prepared mount visible at the mount point. At no moment is there a mount that
 // does not answer, or a path that is half guarded. After an error Discard must follow.
 func (s *Server) Attach() error {
+	if s.opts.ByUser {
+		return s.attachByUser()
+	}
 	return s.made.attach(s.opts.Source, s.opts.Mountpoint, s.source)
 }
 
@@ -197,6 +213,10 @@ func (s *Server) Attach() error {
 // more. After an attachment it does nothing.
 func (s *Server) Discard() {
 	if s.made == nil || s.Attached() {
+		return
+	}
+	if s.opts.ByUser {
+		s.discardByUser()
 		return
 	}
 	s.made.release() // nothing refers to the superblock any more, so serving ends
@@ -207,7 +227,13 @@ func (s *Server) Discard() {
 func (s *Server) Attached() bool { return s.made != nil && s.made.attached }
 
 // Wait returns when the file system has been unmounted and the last request has been answered.
-func (s *Server) Wait() { s.serving.Wait() }
+func (s *Server) Wait() {
+	if s.opts.ByUser {
+		s.waitOrLeave()
+		return
+	}
+	s.serving.Wait()
+}
 
 // Device returns the device number of the mount, as in /proc/self/mountinfo.
 func (s *Server) Device() (major, minor uint32) { return s.major, s.minor }
@@ -215,17 +241,15 @@ func (s *Server) Device() (major, minor uint32) { return s.major, s.minor }
 // Unmount detaches the mount. If it is in use the error is unix.EBUSY, unwrapped. It does not
 // detach another file system that is mounted on top.
 func (s *Server) Unmount() error {
-	fd, err := unix.Open(s.opts.Mountpoint, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("mount point %s: %w", s.opts.Mountpoint, err)
-	}
-	major, minor, err := deviceOf(fd)
-	_ = unix.Close(fd) // otherwise it would keep the mount busy
+	major, minor, err := deviceMountedAt(s.opts.Mountpoint)
 	if err != nil {
 		return err
 	}
 	if major != s.major || minor != s.minor {
 		return fmt.Errorf("%s: another file system is mounted on top; unmount that first", s.opts.Mountpoint)
+	}
+	if s.opts.ByUser {
+		return UnmountByUser(s.opts.Mountpoint)
 	}
 	return unix.Unmount(s.opts.Mountpoint, unix.UMOUNT_NOFOLLOW)
 }
@@ -234,6 +258,10 @@ func (s *Server) Unmount() error {
 // where it is, so the path fails closed.
 func (s *Server) Abort() error {
 	abort, err := s.OpenAbort()
+	if err != nil && s.opts.ByUser {
+		s.Abandon()
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -295,12 +323,23 @@ func (s *Server) Layout() layout.Layout { return s.fs.layout() }
 func (s *Server) LeaveTree() { s.fs.serving.close() }
 
 // Close frees what Open took. Call it after Wait, or instead of Mount.
-func (s *Server) Close() error { return s.fs.close() }
+func (s *Server) Close() error {
+	if s.isLeft() {
+		return nil
+	}
+	return s.fs.close()
+}
 
 // raiseDescriptorLimit raises the limit of descriptors as far as the kernel allows: every inode
 // that the kernel remembers costs one. A limit that cannot be raised is no error; the budget stays
 // below it.
 func raiseDescriptorLimit() {
 	limit := readUint("/proc/sys/fs/nr_open", 1<<20)
-	_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: limit})
+	if unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: limit}) == nil {
+		return
+	}
+	var now unix.Rlimit // the hard limit is as far as this process may go
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &now) == nil {
+		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: now.Max, Max: now.Max})
+	}
 }

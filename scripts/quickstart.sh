@@ -5,7 +5,9 @@
 #   scripts/quickstart.sh DIR     over DIR: adds one file of its own to it, and
 #                                 removes it again; DIR is unmounted at the end
 #
-# Needs root, a terminal is not needed. Exits non-zero when a step goes otherwise.
+# Needs no root where fusermount3, /dev/fuse and Go are ready for users and DIR is one's own;
+# else it asks sudo. A terminal is not needed. With JVSFS_BINARY=FILE nothing is built.
+# Exits non-zero when a step goes otherwise.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -18,7 +20,16 @@ if (($#)); then
   [[ -d $1 ]] || die "$1 is not a directory"
   set -- "$(cd "$1" && pwd -P)"
 fi
-become_root "$here/quickstart.sh" "$@"
+
+# as_user [DIR]: everything is there for a mount without root.
+as_user() {
+  local tool
+  for tool in fusermount3 findmnt setsid; do present "$tool" || return; done
+  [[ -r /dev/fuse && -w /dev/fuse ]] || return
+  (($# == 0)) || [[ -O $1 ]] || return
+  [[ -n ${JVSFS_BINARY:-} ]] || go_builds "$root"
+}
+as_user "$@" || become_root "$here/quickstart.sh" "$@"
 export LC_ALL=C # the messages of sh are looked at
 
 step=0
@@ -93,14 +104,20 @@ clean() {
 }
 at_end clean
 
-install_missing fusermount3:fuse3 findmnt:util-linux setsid:util-linux \
-  /etc/ssl/certs/ca-certificates.crt:ca-certificates
-need_go "$root"
+install_missing fusermount3:fuse3 findmnt:util-linux setsid:util-linux
 need_fuse || die "jvsfs cannot mount without /dev/fuse"
 
-step "Build jvsfs"
-printf '$ go build -o jvsfs ./cmd/jvsfs\n'
-(cd "$root" && CGO_ENABLED=0 go build -buildvcs=false -o "$bin" ./cmd/jvsfs)
+if [[ -n ${JVSFS_BINARY:-} ]]; then
+  step "Take jvsfs from $JVSFS_BINARY"
+  mkdir -p "${bin%/*}"
+  cp -- "$JVSFS_BINARY" "$bin"
+else
+  install_missing /etc/ssl/certs/ca-certificates.crt:ca-certificates
+  need_go "$root"
+  step "Build jvsfs"
+  printf '$ go build -o jvsfs ./cmd/jvsfs\n'
+  (cd "$root" && CGO_ENABLED=0 go build -buildvcs=false -o "$bin" ./cmd/jvsfs)
+fi
 
 options=(--log-file "$work/jvsfs.log")
 if (($#)); then

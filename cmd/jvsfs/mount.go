@@ -55,6 +55,9 @@ a mapping) stays beneath the mount, and its writes are not fenced. mount names t
 processes, first the shell that runs it: cd "$PWD" takes that shell into the mount. With
 --strict nothing is mounted over a process.
 
+A user without root mounts over a directory of his own, for his own processes, with
+fusermount3. What such a mount lacks is in jvsfs-guarantees(7).
+
 mount refuses /, file systems of the kernel (/proc, /sys, /dev), and a directory that
 holds what jvsfs itself needs: ` + host.SocketDir + `, ` + place.DefaultControlRoot + `, its log, lease
 records. The records of a repository, and a --control below SOURCE, may be in it.
@@ -91,6 +94,9 @@ func (m *mountCommand) run(cmd *cobra.Command, args []string) error {
 
 // prepare resolves the configuration and the source.
 func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Config, place.Place, error) {
+	if err := m.refuseReplacing(args); err != nil {
+		return mountcfg.Config{}, place.Place{}, err
+	}
 	cfg, err := m.configuration(cmd, args)
 	if err != nil {
 		return cfg, place.Place{}, err
@@ -178,7 +184,7 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := needRoot(); err != nil {
+	if err := m.mayMount(cfg, p); err != nil {
 		return err
 	}
 	done := mountedOf(cfg, p)
@@ -202,6 +208,7 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 	if err = m.serveInBackground(cmd.Context(), done.Mountpoint, log); err != nil {
 		return err
 	}
+	m.sayByUser()
 	m.sayCopies(before)
 	m.sayLocks(cfg)
 	m.sayMetrics(cmd.Context(), cfg, done.Mountpoint)
@@ -295,7 +302,7 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 	if err != nil {
 		return err
 	}
-	if err := needRoot(); err != nil {
+	if err := m.mayMount(cfg, p); err != nil {
 		return err
 	}
 	log, left, err := m.logger(cfg)
@@ -308,6 +315,7 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 			return err
 		}
 		m.sayLocal(p)
+		m.sayByUser()
 		m.sayHidden(p, point)
 		tell := ready
 		ready = func(err error) error {

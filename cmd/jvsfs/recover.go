@@ -56,8 +56,9 @@ type recovered struct {
 // recoverAll recovers the mount at a place, or every dead one. If one fails, the others are recovered all the
 // same.
 func recoverAll(ctx context.Context, io stdio, args []string) ([]recovered, error) {
-	if err := needRoot(); err != nil {
-		return nil, err
+	if host.ByUser() {
+		return nil, &api.Failure{Class: api.ClassDenied, Message: "to recover a mount without a moment in which nothing is fenced needs root",
+			Next: "run it with sudo; a mount of your own: jvsfs umount --bare MOUNTPOINT, then jvsfs mount it again"}
 	}
 	points, err := recoverable(args)
 	if err != nil {
@@ -138,6 +139,9 @@ func recoverable(args []string) ([]string, error) {
 	var points []string
 	seen := map[string]bool{}
 	for _, m := range mounts.JVSFS() {
+		if host.IsForeign(m) {
+			continue // its user brings it back
+		}
 		if !seen[m.Mountpoint] {
 			seen[m.Mountpoint] = true
 			points = append(points, m.Mountpoint)

@@ -78,7 +78,7 @@ func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
 	case f.Class != api.ClassNoMount:
 		return err
 	case !bare:
-		return wantsBare(f, m.Mountpoint)
+		return wantsBare(f, m.Mountpoint, host.IsOwnMount(m))
 	}
 	if err := refuseLiving(ctx, m, api.AsFailure(err)); err != nil {
 		return err
@@ -123,10 +123,13 @@ func refuseLiving(ctx context.Context, m *mountinfo.Info, why *api.Failure) erro
 
 // wantsBare adds advice about --bare, but only for a dead mount. A daemon that is only silent may still answer,
 // or can be ended. Its mount is kept.
-func wantsBare(f *api.Failure, point string) *api.Failure {
+func wantsBare(f *api.Failure, point string, own bool) *api.Failure {
 	if client.NobodyThere(f.Err) {
 		f.Message += "; after an unmount nothing fences the directory below"
 		f.Next = fmt.Sprintf("jvsfs recover %s restores it; jvsfs umount --bare %s unmounts it anyway", point, point)
+		if own {
+			f.Next = fmt.Sprintf("jvsfs umount --bare %s unmounts it; then jvsfs mount it again", point)
+		}
 	}
 	return f
 }
@@ -191,7 +194,13 @@ func unmountDead(m *mountinfo.Info) error {
 	}
 	d := host.DeviceOf(m)
 	// It may be mounted elsewhere too, for example in another mount namespace, and may be recovered there.
-	if there, err := fusefs.Connected(d.Major, d.Minor); !there && err == nil {
+	there, err := fusefs.Connected(d.Major, d.Minor)
+	if err != nil && host.ByUser() { // only the mount table tells a user
+		var mounts host.MountTable
+		mounts, err = host.ReadMounts()
+		there = mounts.Has(d)
+	}
+	if !there && err == nil {
 		return host.ForgetMount(d)
 	}
 	return nil
@@ -199,7 +208,11 @@ func unmountDead(m *mountinfo.Info) error {
 
 // unmountPlainly unmounts one mount, and asks no daemon.
 func unmountPlainly(m *mountinfo.Info) error {
-	err := unix.Unmount(m.Mountpoint, unix.UMOUNT_NOFOLLOW)
+	unmount := func(point string) error { return unix.Unmount(point, unix.UMOUNT_NOFOLLOW) }
+	if host.IsOwnMount(m) {
+		unmount = fusefs.UnmountByUser
+	}
+	err := unmount(m.Mountpoint)
 	switch {
 	case errors.Is(err, unix.EBUSY):
 		return api.BusyFailure(m.Mountpoint, host.WhoKeepsBusy(host.DeviceOf(m), os.Getpid()))

@@ -12,8 +12,8 @@ import (
 
 // A daemon that is only silent may come back: its mount is not given up.
 func TestOnlyADeadMountIsToBeBared(t *testing.T) {
-	dead := wantsBare(&api.Failure{Err: &os.PathError{Op: "connect", Err: os.ErrNotExist}}, "/m")
+	dead := wantsBare(&api.Failure{Err: &os.PathError{Op: "connect", Err: os.ErrNotExist}}, "/m", false)
 	require.Contains(t, dead.Next, "jvsfs umount --bare /m")
 	require.Contains(t, dead.Next, "jvsfs recover /m")
-	require.Empty(t, wantsBare(&api.Failure{Err: context.DeadlineExceeded}, "/m").Next)
+	require.Empty(t, wantsBare(&api.Failure{Err: context.DeadlineExceeded}, "/m", false).Next)
 }

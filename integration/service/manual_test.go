@@ -18,6 +18,7 @@ import (
 // notRunHere says, for a mark behind ```sh, who runs such a block instead.
 var notRunHere = map[string]string{
 	"needs-apt":      "scripts/container/package.sh builds the package, and installs it in a container",
+	"runs-as-user":   "TestAUserRunsTheManual",
 	"needs-systemd":  "scripts/container/unit-story.sh lives with the unit",
 	"needs-docker":   "scripts/container-test.sh itself, and its parts",
 	"takes-minutes":  "scripts/test.sh runs each of them",

@@ -31,12 +31,18 @@ type Client struct {
 // Dial connects to the daemon of a mount. If nobody answers, the mount is dead: an E_NO_MOUNT failure.
 // Cancelling ctx ends the connection.
 func Dial(ctx context.Context, m *mountinfo.Info) (*Client, error) {
+	if host.IsForeign(m) {
+		return nil, ofAnotherUser(m)
+	}
 	d := net.Dialer{Timeout: api.AnswerTimeout}
-	conn, err := d.DialContext(ctx, "unix", host.SocketPath(host.DeviceOf(m)))
+	conn, err := d.DialContext(ctx, "unix", host.SocketOf(m))
 	if err != nil {
 		return nil, askKernel(ctx, m, err)
 	}
 	c := &Client{mount: m, conn: conn.(*net.UnixConn), in: bufio.NewReader(conn)}
+	if err := c.isServed(); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
 	c.stop = context.AfterFunc(ctx, func() { _ = conn.Close() }) // the pending read reports it
 	return c, nil
 }
@@ -56,7 +62,14 @@ func askKernel(ctx context.Context, m *mountinfo.Info, err error) *api.Failure {
 	if state != ConnectionUp {
 		return deadMount(m, err) // if the kernel cannot be asked, only the socket tells
 	}
-	socket := host.SocketPath(host.DeviceOf(m))
+	socket := host.SocketOf(m)
+	if host.IsOwnMount(m) {
+		return &api.Failure{
+			Class: api.ClassNoMount, File: socket, Err: fmt.Errorf("%w: %v", errUnseen, err), //nolint:errorlint // the cause must not say that nobody listens
+			Message: fmt.Sprintf("the mount at %s is alive, but its daemon cannot be asked from here: nobody listens at %s", m.Mountpoint, socket),
+			Next:    "set XDG_RUNTIME_DIR as it was at the mount, which says where its daemon listens",
+		}
+	}
 	return &api.Failure{
 		Class: api.ClassNoMount, File: socket, Err: fmt.Errorf("%w: %v", errUnseen, err), //nolint:errorlint // the cause must not say that nobody listens
 		Message: fmt.Sprintf("the mount at %s is alive, but its daemon cannot be asked from here: nobody listens at %s, which is another one where the daemon runs (a container, or another mount namespace)", m.Mountpoint, socket),
@@ -67,9 +80,12 @@ func askKernel(ctx context.Context, m *mountinfo.Info, err error) *api.Failure {
 // A mount that somebody may be serving is not called dead: the advice for a dead mount would end it.
 func deadMount(m *mountinfo.Info, err error) *api.Failure {
 	f := &api.Failure{
-		Class: api.ClassNoMount, File: host.SocketPath(host.DeviceOf(m)), Err: err,
+		Class: api.ClassNoMount, File: host.SocketOf(m), Err: err,
 		Message: fmt.Sprintf("the mount at %s is dead: its daemon does not answer; reads and writes there fail", m.Mountpoint),
 		Next:    fmt.Sprintf("jvsfs recover %s; or jvsfs umount --bare %s, which bares the directory below, and mount again", m.Mountpoint, m.Mountpoint),
+	}
+	if host.IsOwnMount(m) { // only root recovers
+		f.Next = fmt.Sprintf("jvsfs umount --bare %s, which bares the directory below, and mount again", m.Mountpoint)
 	}
 	switch {
 	case errors.Is(err, os.ErrPermission):

@@ -74,7 +74,7 @@ func unserved(st *api.MountStatus, err error) {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		st.Detail, st.Next = "its daemon does not answer: it may be stopped", NextOfSilent
-	case st.State != StateForbidden:
+	case st.State != StateForbidden, api.AsFailure(err).Class == api.ClassDenied: // another user's mount has an advice
 		st.Next = api.AsFailure(err).Next
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
@@ -36,6 +37,7 @@ func openFileSystem(cfg mountcfg.Config, p place.Place, guards *registry, mode *
 		Errno: errno, Enforcement: mode, Exempt: cfg.Exempts(),
 		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout, Attributes: attributesOf(cfg),
 		LocalLocks: cfg.FileLocks == "mount", LeaseForAll: cfg.OnFree == string(gate.DenyOnFree), Ends: ends, Off: off,
+		ByUser: host.ByUser(),
 	}
 	if p.Shape == api.ShapeWorktree {
 		o.Repository = p.Repo

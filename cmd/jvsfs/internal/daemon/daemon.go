@@ -40,6 +40,7 @@ type fileSystem interface {
 	Unmount() error
 	Abort() error
 	OpenAbort() (*os.File, error)
+	Abandon()   // where a user cannot abort
 	LeaveTree() // others may rename roots; after Wait
 	Close() error
 	WorktreeOf(rel string) (lease.WorktreeID, bool)

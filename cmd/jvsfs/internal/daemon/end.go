@@ -49,6 +49,7 @@ func (d *unmounting) cutCopies(abort *os.File) error {
 	case <-time.After(copyPatience):
 	}
 	if abort == nil {
+		d.fs.Abandon()
 		return nil
 	}
 	d.log.Warn("other mount namespaces or places have copies of the mount: they are dead now", zap.String("mountpoint", d.mountpoint()))

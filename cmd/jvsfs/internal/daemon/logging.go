@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -51,13 +52,26 @@ func isJournal(f *os.File) bool {
 	return os.Getenv("JOURNAL_STREAM") == fmt.Sprintf("%d:%d", st.Dev, st.Ino)
 }
 
-// LogDir is where daemons log by default.
+// LogDir is where root's daemons log by default.
 const LogDir = "/var/log/jvsfs"
+
+// logDir is that of this user.
+func logDir() string {
+	if host.ByUser() {
+		return filepath.Join(host.UserState(), "log")
+	}
+	return LogDir
+}
 
 // OpenLog opens the log file of a daemon, append only.
 func OpenLog(cfg mountcfg.Config) (*os.File, error) {
 	if cfg.LogFile == "" {
-		if err := os.MkdirAll(LogDir, 0o750); err != nil {
+		if host.ByUser() {
+			if err := host.PrepareUserState(); err != nil {
+				return nil, err
+			}
+		}
+		if err := os.MkdirAll(logDir(), 0o750); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +87,7 @@ func LogPath(cfg mountcfg.Config) string {
 	if cfg.LogFile != "" {
 		return cfg.LogFile
 	}
-	return filepath.Join(LogDir, logName(cfg.Source))
+	return filepath.Join(logDir(), logName(cfg.Source))
 }
 
 // logName is a file name for the log of a mount of source.

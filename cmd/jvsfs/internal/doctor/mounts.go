@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -63,10 +64,14 @@ func checkMount(st api.MountStatus) finding.Finding {
 	case "serving":
 		return finding.OK("mounts.serving", "%s serves %s, pid %d", st.Mountpoint, st.Source, st.PID)
 	case "dead":
-		return finding.Fail("mounts.dead", "jvsfs recover "+st.Mountpoint+"; to give the fence up instead: jvsfs umount --bare "+st.Mountpoint,
+		way := "jvsfs recover " + st.Mountpoint + "; to give the fence up instead: jvsfs umount --bare " + st.Mountpoint
+		if host.ByUser() && st.Next != "" {
+			way = st.Next
+		}
+		return finding.Fail("mounts.dead", way,
 			"%s is dead: its daemon does not answer, everything there fails", st.Mountpoint)
 	case "forbidden":
-		return finding.Warn("mounts.forbidden", "run doctor as root", "%s cannot be asked: %s", st.Mountpoint, st.Detail)
+		return finding.Warn("mounts.forbidden", cmp.Or(st.Next, "run doctor as root"), "%s cannot be asked: %s", st.Mountpoint, st.Detail)
 	}
 	fix := "resume the daemon (kill -CONT) or end it"
 	if st.Next != "" && st.Next != client.NextOfSilent {

@@ -42,7 +42,7 @@ type strayState struct {
 }
 
 func strayStates() []strayState {
-	paths, _ := filepath.Glob(filepath.Join(host.SocketDir, "dev-*-*.state")) // the pattern is well-formed
+	paths, _ := filepath.Glob(filepath.Join(host.EscapeGlob(host.RunDir()), "dev-*-*.state")) // the pattern is well-formed
 	var out []strayState
 	for _, path := range paths {
 		s := strayState{path: path}

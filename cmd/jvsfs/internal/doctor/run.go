@@ -30,7 +30,7 @@ func checkRun(mounts host.MountTable, others []host.MountNamespace, fix lockdir.
 			mounted[host.DeviceOf(m)] = true
 		}
 	}
-	files, out := runFiles(host.SocketDir, mounted)
+	files, out := runFiles(host.RunDir(), mounted)
 	for _, f := range abandoned(files, mounted, time.Now()) {
 		out = append(out, f.finding(fix))
 	}
@@ -59,7 +59,10 @@ func runFiles(dir string, mounted map[api.Device]bool) ([]runFile, []finding.Fin
 	if err := unix.Lstat(dir, &st); err != nil {
 		return nil, nil // nothing was mounted since the machine started
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR || st.Uid != 0 || st.Mode&0o022 != 0 {
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid() || st.Mode&0o022 != 0 {
+		if host.ByUser() {
+			return nil, []finding.Finding{finding.Fail("run.foreign", "chmod 700 "+dir+", or set XDG_RUNTIME_DIR to a directory of your own", "%s is not a directory that only you write to", dir)}
+		}
 		return nil, []finding.Finding{finding.Fail("run.foreign", "chown root "+dir+"; chmod 755 "+dir+"; then look at what is in it",
 			"%s is not a directory that only root writes to", dir)}
 	}

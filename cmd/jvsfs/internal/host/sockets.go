@@ -3,7 +3,6 @@ package host
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
@@ -11,13 +10,15 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 )
 
-// SocketDir has the control sockets, one for each mounted device. Only root writes there, so only the daemon of
-// the mount can answer.
+// SocketDir has the control sockets of root's mounts, one for each mounted device. Only root writes there, so
+// only the daemon of the mount can answer. Those of a user are in his RunDir.
 const SocketDir = "/run/jvsfs"
 
 // SocketPath is the control socket of the daemon of a device.
-func SocketPath(d api.Device) string {
-	return filepath.Join(SocketDir, fmt.Sprintf("dev-%d-%d.sock", d.Major, d.Minor))
+func SocketPath(d api.Device) string { return besideSocket(d, "sock") }
+
+func fileOf(d api.Device, kind string) string {
+	return fmt.Sprintf("dev-%d-%d.%s", d.Major, d.Minor, kind)
 }
 
 // DeviceOf is the device of a mount.
@@ -27,6 +28,9 @@ func DeviceOf(m *mountinfo.Info) api.Device {
 
 // PrepareSocketDir refuses a directory in which another user could have put a socket.
 func PrepareSocketDir(dir string) error {
+	if ByUser() {
+		return prepareUserDir(dir)
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}

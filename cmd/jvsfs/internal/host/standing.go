@@ -3,10 +3,12 @@ package host
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 )
@@ -63,7 +65,24 @@ func (s Standing) Processes() []api.BusyEntry {
 			return ok && Within(at, path)
 		},
 	}
-	return scan.Run()
+	return slices.DeleteFunc(scan.Run(), func(e api.BusyEntry) bool { return isDaemonOfUser(e.PID) })
+}
+
+// fuseDevice is the number of /dev/fuse (Linux's admin-guide/devices.txt).
+var fuseDevice = unix.Mkdev(10, 229)
+
+// isDaemonOfUser reports whether a process serves a FUSE mount without being root's. The daemon of a user has
+// the directory open as everybody has. That of root has a private copy of the mount, where nobody looks.
+func isDaemonOfUser(pid int) bool {
+	if uid, err := OwnerOf(pid); err != nil || uid == 0 {
+		return false
+	}
+	names, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "fd", "*")) // the pattern is well-formed
+	return slices.ContainsFunc(names, func(name string) bool {
+		var st unix.Stat_t
+		target, err := os.Readlink(name) // a stat of another file might ask a daemon that is dead
+		return err == nil && strings.HasPrefix(target, "/dev/") && unix.Stat(name, &st) == nil && st.Rdev == fuseDevice
+	})
 }
 
 // Mappings returns the files there that processes map, shared and writable. A mapping outlives its descriptor. A

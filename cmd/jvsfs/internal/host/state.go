@@ -58,7 +58,7 @@ func StatePath(d api.Device) string { return besideSocket(d, "state") }
 func LeasesPath(d api.Device) string { return besideSocket(d, "leases") }
 
 func besideSocket(d api.Device, kind string) string {
-	return filepath.Join(SocketDir, fmt.Sprintf("dev-%d-%d.%s", d.Major, d.Minor, kind))
+	return filepath.Join(runDirOf(d), fileOf(d, kind))
 }
 
 // ThisProcess identifies the calling process.
@@ -129,7 +129,7 @@ func WriteState(path string, v any) error {
 	return nil
 }
 
-// ReadState reads a state file that only root can have written.
+// ReadState reads a state file that only root can have written, or this user in a directory of his own.
 func ReadState(path string, v any) error {
 	if err := trustedDir(filepath.Dir(path)); err != nil {
 		return err
@@ -144,8 +144,8 @@ func ReadState(path string, v any) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return &os.PathError{Op: "stat", Path: path, Err: err}
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Uid != 0 || st.Mode&0o077 != 0 {
-		return fmt.Errorf("%s is not a file that is root's alone: it is not believed", path)
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || int(st.Uid) != os.Geteuid() || st.Mode&0o077 != 0 {
+		return fmt.Errorf("%s is not a file that is %s's alone: it is not believed", path, keeper())
 	}
 	dec := json.NewDecoder(io.LimitReader(f, maxState))
 	if err := dec.Decode(v); err != nil {
@@ -154,14 +154,22 @@ func ReadState(path string, v any) error {
 	return nil
 }
 
-// trustedDir refuses a directory in which a user other than root could have put a file.
+// keeper is the user who alone writes what this process believes.
+func keeper() string {
+	if ByUser() {
+		return UserName(uint32(os.Geteuid()))
+	}
+	return "root"
+}
+
+// trustedDir refuses a directory in which a user other than this one could have put a file.
 func trustedDir(dir string) error {
 	var st unix.Stat_t
 	if err := unix.Lstat(dir, &st); err != nil {
 		return &os.PathError{Op: "stat", Path: dir, Err: err}
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR || st.Uid != 0 || st.Mode&0o022 != 0 {
-		return fmt.Errorf("%s is not a directory that only root writes to: what lies there is not believed", dir)
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid() || st.Mode&0o022 != 0 {
+		return fmt.Errorf("%s is not a directory that only %s writes to: what lies there is not believed", dir, keeper())
 	}
 	return nil
 }

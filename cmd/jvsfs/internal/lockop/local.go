@@ -227,7 +227,8 @@ func (l *Local) Holder(req Take) (lease.Holder, error) {
 	if err != nil {
 		return lease.Holder{}, api.NoProcess(req.PID, err)
 	}
-	if _, f := Authorize(Plea{Who: Taker, PeerUID: uint32(os.Getuid()), TargetUID: owner}); f != nil {
+	may := unix.Faccessat(unix.AT_FDCWD, l.place.Root, unix.W_OK|unix.X_OK, unix.AT_EACCESS) == nil
+	if _, f := Authorize(Plea{Who: Taker, PeerUID: uint32(os.Getuid()), TargetUID: owner, MayWrite: may}); f != nil {
 		return lease.Holder{}, f
 	}
 	h, err := l.resolver.HolderFor(req.PID, scope, req.Purpose)

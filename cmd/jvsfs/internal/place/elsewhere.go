@@ -33,7 +33,7 @@ type chosen struct {
 }
 
 func readElsewhere() []chosen {
-	f, err := os.OpenFile(filepath.Join(DefaultControlRoot, elsewhereFile), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	f, err := os.OpenFile(filepath.Join(controlRoot(), elsewhereFile), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil // nothing was noted, or not for this user
 	}
@@ -64,10 +64,10 @@ func (p Place) noteChosen() error {
 	if p.Shape == api.ShapeDirectory {
 		mine.Worktree = p.ID
 	}
-	if err := os.MkdirAll(DefaultControlRoot, 0o700); err != nil {
+	if err := os.MkdirAll(controlRoot(), 0o700); err != nil {
 		return err
 	}
-	dir, err := os.Open(DefaultControlRoot)
+	dir, err := os.Open(controlRoot())
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (p Place) noteChosen() error {
 		}
 	}
 	kept = append(kept, mine)
-	return host.WriteState(filepath.Join(DefaultControlRoot, elsewhereFile), kept[max(0, len(kept)-maxElsewhere):])
+	return host.WriteState(filepath.Join(controlRoot(), elsewhereFile), kept[max(0, len(kept)-maxElsewhere):])
 }
 
 // others are the other records that this tree has had.

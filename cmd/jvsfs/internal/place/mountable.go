@@ -22,10 +22,14 @@ var kernelTypes = []string{
 	"smackfs", "sysfs", "tracefs",
 }
 
+type stateDir struct{ dir, what string }
+
 // stateDirs are the directories in which the running jvsfs keeps what it needs to serve, to answer and to recover.
-var stateDirs = []struct{ dir, what string }{
-	{host.SocketDir, "the control sockets of all mounts, and what brings them back"},
-	{DefaultControlRoot, "the lease records of plain directories"},
+func stateDirs() []stateDir {
+	return []stateDir{
+		{host.RunDir(), "the control sockets of all mounts, and what brings them back"},
+		{controlRoot(), "the lease records of plain directories"},
+	}
 }
 
 // Mountable refuses to guard p at a mount point if that would fence nothing, or would fence what jvsfs itself
@@ -35,7 +39,7 @@ func (p Place) Mountable(point, log string, mounts host.MountTable) error {
 		if err := fenceable(dir, mounts); err != nil {
 			return err
 		}
-		for _, s := range stateDirs {
+		for _, s := range stateDirs() {
 			if holds(dir, s.dir) || host.Within(s.dir, dir) {
 				return p.holdsState(dir, s.dir, s.what)
 			}

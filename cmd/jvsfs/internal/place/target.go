@@ -20,6 +20,14 @@ import (
 // this machine.
 const DefaultControlRoot = "/var/lib/jvsfs/locks"
 
+// controlRoot is that of this user: DefaultControlRoot is root's.
+func controlRoot() string {
+	if host.ByUser() {
+		return filepath.Join(host.UserState(), "locks")
+	}
+	return DefaultControlRoot
+}
+
 // Place is where a source or worktree is and where its records are.
 type Place struct {
 	Shape   api.Shape
@@ -159,7 +167,7 @@ func plainDirectoryOf(path, folder, control, why string) (Place, error) {
 }
 
 // usualRecords are the records of plain directories at the default place.
-func usualRecords() []bound { return BoundIn(DefaultControlRoot + "/*") }
+func usualRecords() []bound { return BoundIn(host.EscapeGlob(controlRoot()) + "/*") }
 
 func (p Place) withControl(control string) Place {
 	if control != "" {
@@ -198,7 +206,7 @@ func directoryAt(path, control string) Place {
 	}
 	p := Place{Shape: api.ShapeDirectory, Root: path, ID: id, LockDir: control, Layout: layout.Tree}
 	if control == "" {
-		p.LockDir = filepath.Join(DefaultControlRoot, string(id)+"-"+hash)
+		p.LockDir = filepath.Join(controlRoot(), string(id)+"-"+hash)
 		p.Local = true
 	}
 	return p
@@ -230,6 +238,11 @@ func (p Place) ForgetEmpty() {
 // exist.
 func (p Place) OpenLockDir() (*lease.Dir, error) {
 	if p.Local {
+		if host.ByUser() {
+			if err := host.PrepareUserState(); err != nil {
+				return nil, err
+			}
+		}
 		if err := os.MkdirAll(filepath.Dir(p.LockDir), 0o700); err != nil {
 			return nil, fmt.Errorf("lock directory: %w", err)
 		}

@@ -80,7 +80,7 @@ func KinOf(path, other string) (kinship, bool) {
 
 // LivingStates are the mounts whose daemons have not ended, as far as this user may know.
 func LivingStates() []*host.MountState {
-	paths, _ := filepath.Glob(filepath.Join(host.SocketDir, "dev-*-*.state")) // the pattern is well-formed
+	paths, _ := filepath.Glob(filepath.Join(host.EscapeGlob(host.RunDir()), "dev-*-*.state")) // the pattern is well-formed
 	var out []*host.MountState
 	for _, path := range paths {
 		st := new(host.MountState)

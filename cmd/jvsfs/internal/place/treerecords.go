@@ -155,7 +155,7 @@ func (p *Place) settle(tree treeID, file *treeFile) {
 	case became == fateGone, became == fateUnknown && other.Path == tree.Path:
 	case p.Local: // the other one was moved away, and keeps its records
 		sum := sha256.Sum256(fmt.Appendf(nil, "%d %d %s", tree.Inode, tree.Born, tree.Handle))
-		p.LockDir = filepath.Join(DefaultControlRoot, string(p.ID)+"-"+hex.EncodeToString(sum[:6]))
+		p.LockDir = filepath.Join(controlRoot(), string(p.ID)+"-"+hex.EncodeToString(sum[:6]))
 	default:
 		p.Foreign = &other
 	}
