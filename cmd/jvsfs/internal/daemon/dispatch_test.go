@@ -56,7 +56,7 @@ func TestParseRequestRefuses(t *testing.T) {
 // A client sends what the table has, and the table reads what a client sends.
 func TestTheTableReadsWhatClientsSend(t *testing.T) {
 	for _, req := range []api.Body{
-		api.Ping{}, api.Status{}, api.Config{}, api.Refusals{}, api.Doctor{Repair: true}, api.Retire{}, api.Retired{}, api.Unmount{Mount: 3}, api.Enforce{},
+		api.Ping{}, api.Status{}, api.Config{}, api.Refusals{}, api.Doctor{Repair: true}, api.Retire{}, api.Retired{}, api.Unmount{Mount: 3}, api.Leave{}, api.Enforce{},
 		api.Explain{}, api.LookAtLock{}, api.Acquire{Watch: true}, api.Steal{Token: 3}, api.Renew{}, api.Release{}, api.Watch{}, api.Handover{Host: "h"},
 	} {
 		line, err := api.Encode(req)
@@ -66,7 +66,7 @@ func TestTheTableReadsWhatClientsSend(t *testing.T) {
 		require.Equal(t, req, got)
 		require.Equal(t, req.Op(), op.name)
 	}
-	require.Len(t, operations, 17)
+	require.Len(t, operations, 18)
 }
 
 // Whoever changes leases is let in by somebody's leave, and only reading is for everybody.

@@ -23,6 +23,7 @@ type mount struct {
 	log     *zap.Logger
 	since   time.Time
 	service *service
+	forRuns bool // it was made for runs, and goes with the last of them
 
 	fs       fileSystem
 	stats    func() any
