@@ -20,7 +20,8 @@ type runCommand struct {
 	diff     bool
 
 	mount *runMount
-	made  string // what was made for the run, for people
+	made  string   // what was made for the run, for people
+	look  *runDiff // from before, nil for none
 }
 
 func newRunCommand(io stdio) *cobra.Command {
@@ -122,7 +123,8 @@ func (r *runCommand) run(ctx context.Context, dir string, argv []string) error {
 		return err
 	}
 	r.exec.dir = m.dir
-	r.exec.began = r.guarded
+	r.exec.began, r.exec.over = r.begin, r.end
+	defer func() { r.look.close() }()
 	return r.exec.run(ctx, m.dir, argv)
 }
 
@@ -144,6 +146,25 @@ func (r *runCommand) prepare() (err error) {
 	}
 	r.mount.dir, r.made, err = makeWorktree(r.mount.dir, r.worktree)
 	return err
+}
+
+// begin is called when the lease is held and CMD has not begun.
+func (r *runCommand) begin(l heldLease) {
+	r.guarded(l)
+	if !r.diff {
+		return
+	}
+	var err error
+	if r.look, err = newRunDiff(r.exec.io, l); err != nil {
+		noteTo(r.exec.io)("what the command changes cannot be told: " + err.Error())
+	}
+}
+
+// end is called when CMD has ended with all that it left.
+func (r *runCommand) end(lost bool) {
+	if r.look != nil {
+		r.look.tell(lost)
+	}
 }
 
 // guarded says in one line what only CMD writes to from now on.

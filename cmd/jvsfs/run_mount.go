@@ -34,7 +34,7 @@ const leavingPatience = time.Second
 // enterMount counts this run among those of the mount that serves dir, or that will.
 func enterMount(ctx context.Context, io stdio, dir string) (*runMount, error) {
 	for {
-		m, _, err := runMountOf(io, dir)
+		m, err := runMountOf(io, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -51,30 +51,30 @@ func enterMount(ctx context.Context, io stdio, dir string) (*runMount, error) {
 			m.lock.Close()
 			return nil, err
 		}
-		if now, _, err := runMountOf(io, dir); m.lock.Current() && err == nil && now.point == m.point {
+		if now, err := runMountOf(io, dir); m.lock.Current() && err == nil && now.point == m.point {
 			return m, nil
 		}
 		m.lock.Close() // it went meanwhile: look again
 	}
 }
 
-// runMountOf finds the mount point for a directory, and whether it is mounted now.
-func runMountOf(io stdio, dir string) (m *runMount, mounted bool, err error) {
+// runMountOf finds the mount point for a directory, mounted or not.
+func runMountOf(io stdio, dir string) (*runMount, error) {
 	mounts, err := host.ReadMounts()
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	abs, on, err := host.Resolve(dir, mounts)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	m = &runMount{io: io, dir: abs}
+	m := &runMount{io: io, dir: abs}
 	if host.IsJVSFS(on) {
 		m.point = on.Mountpoint
-		return m, true, nil
+		return m, nil
 	}
 	m.point, err = place.SourceOver(abs)
-	return m, false, err
+	return m, err
 }
 
 // setUp mounts if need be, and prepares; one run at a time does so.

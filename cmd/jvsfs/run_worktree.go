@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
@@ -98,7 +100,7 @@ func git(dir string, args ...string) (string, error) {
 		return slices.Contains(ofAnotherRepository, name)
 	})
 	err := cmd.Run()
-	if err == nil {
+	if err == nil || errors.Is(err, unix.ECHILD) { // exec waits for any child, and may have taken its status
 		return out.String(), nil
 	}
 	if errors.Is(err, exec.ErrNotFound) {

@@ -23,7 +23,8 @@ type mount struct {
 	log     *zap.Logger
 	since   time.Time
 	service *service
-	forRuns bool // it was made for runs, and goes with the last of them
+	forRuns bool         // it was made for runs, and goes with the last of them
+	taking  sync.RWMutex // read-locked while somebody asks for a lease, and may wait for it
 
 	fs       fileSystem
 	stats    func() any

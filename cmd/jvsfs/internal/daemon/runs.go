@@ -90,6 +90,10 @@ func (r *runs) leave() (left api.Left, err error) {
 	if alone, err := lock.Alone(host.RunUses); err != nil || !alone || !lock.Current() {
 		return api.Left{Stays: "another run uses it", Runs: true}, err
 	}
+	if !r.taking.TryLock() { // from here on nobody gets a lease that would end at once
+		return api.Left{Stays: "somebody waits for a lease"}, nil
+	}
+	defer r.taking.Unlock()
 	if who := r.heldOnPurpose(); who != "" {
 		return api.Left{Stays: who}, nil
 	}
