@@ -107,7 +107,8 @@ func TestRunLeavesAMountThatWasThere(t *testing.T) {
 func TestTheLastRunTakesTheMountAway(t *testing.T) {
 	m, mail := unmountedRun(t)
 	one, two := mail.Gate("one"), mail.Gate("two")
-	first := startRun(m, "cat "+one+"; "+mail.Tell("first"))
+	first := startRun(m, mail.Tell("first")+"; cat "+one)
+	mail.Take("first")
 	second := startRun(m, mail.Tell("second")+"; echo x >late; cat "+two, "--wait", "50s")
 	mail.Open("one")
 	exit, said := first.Wait()
@@ -146,7 +147,7 @@ func TestRunsThatEndWhileOthersBegin(t *testing.T) {
 // A run that is killed leaves its mount for a moment: the daemon sees that nobody uses it.
 func TestTheMountOfAKilledRunGoes(t *testing.T) {
 	m, mail := unmountedRun(t)
-	b := startRun(m, mail.Tell("held")+"; sleep 1000")
+	b := startRun(m, mail.Tell("held")+"; exec sleep 1000") // it is CMD itself, which ends with the run
 	mail.Take("held")
 	require.True(t, isMounted(m))
 	b.Kill()
