@@ -34,7 +34,7 @@ const (
 )
 
 // adminCommands, and their subcommands, are for people who run a mount. The others are for people who work in
-// one: lock, exec, explain, status, top.
+// one: lock, exec, run, explain, status, top.
 var adminCommands = []string{"mount", "umount", "recover", "enforce", "doctor", "audit", "config", "exporter"}
 
 // sectionOf is the section of the manual for a command.
@@ -142,7 +142,7 @@ func otherPages(cmd *cobra.Command) []string {
 		return []string{"jvsfs.yaml(5)", "jvsfs-layouts(7)", "jvsfs-operations(7)"}
 	case "lock", "exec", "audit":
 		return []string{"jvsfs-lease(7)"}
-	case "mcp", "hook":
+	case "run", "mcp", "hook":
 		return []string{"jvsfs-agents(7)", "jvsfs-lease(7)"}
 	default:
 		return []string{"jvsfs-operations(7)"}

@@ -78,7 +78,7 @@ const filesSection = `# FILES
 : Configuration of the mount that the unit **jvsfs@NAME.service** serves; see **jvsfs.yaml(5)**.
 
 */run/jvsfs*
-: Control sockets of the mounts.
+: Control sockets of the mounts, and the count of the runs (**jvsfs-run(1)**) that use one.
 
 *.jvs/locks*, *` + place.DefaultControlRoot + `*
 : Lease records of a repository, and of directories without **--control**. *#tree.NAME.json*

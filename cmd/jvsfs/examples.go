@@ -23,6 +23,8 @@ var examples = map[string]string{
   jvsfs lock status --json /srv/repo/main | jq .fencing_token`,
 	"jvsfs exec": `  jvsfs exec /srv/repo/main -- make install
   jvsfs exec --wait 10m /srv/repo/main -- git rebase origin/main`,
+	"jvsfs run": `  jvsfs run -- make                                       # in this directory
+  jvsfs run --worktree fix1 --diff /srv/project -- agent  # in a git worktree of its own`,
 	"jvsfs status": `  jvsfs status
   jvsfs status --json | jq '.mounts[].worktrees[]'`,
 	"jvsfs watch": `  jvsfs watch

@@ -31,6 +31,10 @@ type execCommand struct {
 	purpose string
 	show    *waits // the wait for the lease
 	notify  string
+
+	dir   string          // where CMD runs; "" is here
+	began func(heldLease) // called when the lease is held and CMD has not begun; may be nil
+	over  func(lost bool) // called when CMD has ended with all that it left, still under the lease unless that was lost; may be nil
 }
 
 func newExecCommand(io stdio) *cobra.Command {
@@ -222,7 +226,7 @@ func (e *execCommand) supervise(ctx context.Context, h holding, c *child, signal
 
 // letGo tells CMD what it holds and where it stands.
 func (e *execCommand) letGo(c *child, h holding) error {
-	dir, err := beneath()
+	dir, err := e.reentered()
 	if err != nil {
 		return err
 	}
@@ -234,7 +238,18 @@ func (e *execCommand) letGo(c *child, h holding) error {
 	if dir != "" {
 		noteTo(e.io)("this shell stands beneath the mount: the command runs in " + dir + " through it, as after cd \"$PWD\"")
 	}
-	return c.letGo(goAhead{Environment: h.held().environment(), Directory: dir})
+	if e.began != nil {
+		e.began(h.held())
+	}
+	return c.letGo(goAhead{Environment: h.held().environment(), Directory: dir, Enter: e.dir})
+}
+
+// reentered is the directory that CMD enters anew because this process stands beneath the mount, "" for none.
+func (e *execCommand) reentered() (string, error) {
+	if e.dir != "" {
+		return "", nil
+	}
+	return beneath()
 }
 
 // acquire waits for the lease; a signal or the end of the child ends the wait.

@@ -34,6 +34,9 @@ func (c *child) terminate() {
 
 // finish is what follows the end of CMD. reason is why the lease was lost, "" if it was not.
 func (e *execCommand) finish(h holding, c *child, signals <-chan os.Signal, reason string) (api.ExitCode, error) {
+	if e.over != nil {
+		defer func() { e.over(reason != "") }()
+	}
 	code := exitCodeOfStatus(c.status)
 	if reason != "" {
 		c.signal(syscall.SIGKILL) // what is left of the group

@@ -31,6 +31,7 @@ type mountCommand struct {
 	background bool // this process is the daemon that another one waits for
 	recover    bool
 	replace    bool
+	forRuns    bool               // jvsfs run mounts: the mount goes with the last of its runs
 	strict     bool               // a process beneath is an error
 	state      string             // the device whose daemon left the configuration, "" for none
 	recovery   *recovery.Recovery // what prepare has found
@@ -73,6 +74,8 @@ releases its leases and leaves a dead mount, which refuses everything.`,
 	cmd.Flags().BoolVar(&m.asJSON, "json", false, "print JSON when the mount serves")
 	cmd.Flags().BoolVar(&m.foreground, "foreground", false, "stay in the foreground, and log to standard error")
 	cmd.Flags().BoolVar(&m.strict, "strict", false, "mount nothing while a process is in the directory and would write past the mount")
+	cmd.Flags().BoolVar(&m.forRuns, "for-runs", false, "unmount when no run (jvsfs run) uses the mount any more")
+	_ = cmd.Flags().MarkHidden("for-runs") // fails only for a flag that is none
 	m.addRecoverFlags(cmd.Flags())
 	return cmd
 }
@@ -336,6 +339,9 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 	d, err := m.newDaemon(cmd.Context(), cfg, p, daemon.Outside{Log: log, Suppressed: left, Service: service, Off: ctx.Done()})
 	if err != nil {
 		return err
+	}
+	if m.forRuns || m.recovery != nil && m.recovery.State != nil && m.recovery.State.Runs {
+		d.ForRuns()
 	}
 	err = d.Run(ctx, ready)
 	log.Info("ended", zap.Error(err))

@@ -53,8 +53,8 @@ const shownStanding = 12
 // sayBeneath tells people which processes are beneath the new mount.
 func (m *mountCommand) sayBeneath(point string) []api.BusyEntry {
 	s := whoStands(point)
-	if len(s.entries) == 0 {
-		return nil
+	if len(s.entries) == 0 || m.forRuns { // run says it in its own words
+		return s.entries
 	}
 	note := noteTo(m.io)
 	if s.shell != 0 {

@@ -37,6 +37,7 @@ func newTrampolineCommand(io stdio) *cobra.Command {
 type goAhead struct {
 	Environment map[string]string `json:"environment"`         // for CMD; "" takes a name out
 	Directory   string            `json:"directory,omitempty"` // to enter anew
+	Enter       string            `json:"enter,omitempty"`     // another one than that of who started it
 }
 
 // trampoline waits for its word and becomes args. The end of the pipe without one means
@@ -79,6 +80,9 @@ func (g goAhead) apply() error {
 		if err != nil {
 			return err
 		}
+	}
+	if g.Enter != "" {
+		return errors.Join(os.Chdir(g.Enter), os.Setenv("PWD", g.Enter))
 	}
 	if g.Directory == "" {
 		return nil

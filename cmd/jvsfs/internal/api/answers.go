@@ -45,6 +45,13 @@ type Unmounted struct {
 	CopyOf string `json:"copy_of,omitempty"` // nothing was done: it is a copy of the mount at that place
 }
 
+// Left is the daemon's answer to a run that has ended.
+type Left struct {
+	Stays string `json:"stays,omitempty"` // why the mount is still there, "": it is not
+	Kept  bool   `json:"kept,omitempty"`  // it was not made for runs
+	Runs  bool   `json:"runs,omitempty"`  // another run uses it
+}
+
 // Leased says where the worktree is of which a lease was taken, or is watched: below the root
 // of the mount.
 type Leased struct {

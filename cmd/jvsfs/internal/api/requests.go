@@ -70,6 +70,8 @@ type (
 		Mount      int    `json:"mount,omitempty"` // its number in mountinfo
 		Mountpoint string `json:"mountpoint,omitempty"`
 	}
+	// Leave unmounts a mount that was made for runs, if the last of them has ended.
+	Leave struct{}
 	// Enforce asks for the mode, or switches it.
 	Enforce struct {
 		Mode   string `json:"mode,omitempty"`    // what to switch to, "" asks for the one of now
@@ -148,6 +150,9 @@ func (Doctor) Op() string { return "doctor" }
 func (Unmount) Op() string { return "umount" }
 
 // Op is the operation's name.
+func (Leave) Op() string { return "leave" }
+
+// Op is the operation's name.
 func (Enforce) Op() string { return "enforce" }
 
 // Op is the operation's name.
@@ -195,6 +200,9 @@ func (Release) Patient() bool { return true }
 // Patient is true: it drains.
 func (Unmount) Patient() bool { return true }
 
+// Patient is true: it drains.
+func (Leave) Patient() bool { return true }
+
 // Asks reports whether the request changes nothing. Anybody may send such a request.
 func (r Enforce) Asks() bool { return r.Mode == "" }
 
@@ -224,6 +232,9 @@ func (Doctor) Validate() error { return nil }
 
 // Validate refuses values that no client sends.
 func (r Unmount) Validate() error { return atMost("mountpoint", r.Mountpoint, 4096) }
+
+// Validate has nothing to refuse: there are no fields.
+func (Leave) Validate() error { return nil }
 
 // Validate refuses an unknown mode.
 func (r Enforce) Validate() error {

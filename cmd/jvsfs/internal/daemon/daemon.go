@@ -62,6 +62,7 @@ type Daemon struct {
 	meter      *metering
 	modes      *modeSwitch
 	unmounting *unmounting
+	runs       *runs
 
 	drained  func() // after draining was told
 	finished chan struct{}
@@ -95,6 +96,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	d.trail = &refusalTrail{mount: m, meter: d.meter}
 	d.modes = &modeSwitch{mount: m, succession: d.succession}
 	d.unmounting = &unmounting{mount: m, trail: d.trail, ended: make(chan struct{})}
+	d.runs = &runs{mount: m, unmounting: d.unmounting}
 	d.mode = newEnforceMode(gate.Enforce(cfg.Enforce))
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.registry = newRegistry(log, d.newWorktree)
@@ -247,6 +249,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	d.log.Info("serving", zap.String("source", d.place.Root), zap.String("mountpoint", d.mountpoint()),
 		zap.String("locks", d.place.LockDir), zap.Stringer("device", api.Device{Major: major, Minor: minor}))
 	d.service.tell("READY=1", statusLine("serving %s at %s", d.place.Root, d.mountpoint()))
+	all.Go(func() { d.runs.watch(serving) })
 	if err := ready(nil); err != nil {
 		d.log.Warn("nobody waits for the mount", zap.Error(err))
 	}
@@ -345,5 +348,5 @@ func (d *Daemon) close() error {
 	if d.locks != nil {
 		err = errors.Join(err, d.locks.Close())
 	}
-	return err
+	return errors.Join(err, d.runs.close())
 }

@@ -58,7 +58,7 @@ func TestParseRequestRefuses(t *testing.T) {
 // A client sends what the table has, and the table reads what a client sends.
 func TestTheTableReadsWhatClientsSend(t *testing.T) {
 	for _, req := range []api.Body{
-		api.Ping{}, api.Status{}, api.Metrics{}, api.Config{}, api.Refusals{}, api.Doctor{Repair: true}, api.Retire{}, api.Retired{}, api.Unmount{Mount: 3}, api.Enforce{},
+		api.Ping{}, api.Status{}, api.Metrics{}, api.Config{}, api.Refusals{}, api.Doctor{Repair: true}, api.Retire{}, api.Retired{}, api.Unmount{Mount: 3}, api.Leave{}, api.Enforce{},
 		api.Explain{}, api.LookAtLock{}, api.Acquire{Watch: true}, api.Steal{Token: 3}, api.Renew{}, api.Release{}, api.Watch{}, api.Handover{Host: "h"}, api.Events{Run: "r", Since: 3, WaitMS: 5},
 	} {
 		line, err := api.Encode(req)
@@ -68,7 +68,7 @@ func TestTheTableReadsWhatClientsSend(t *testing.T) {
 		require.Equal(t, req, got)
 		require.Equal(t, req.Op(), op.name)
 	}
-	require.Len(t, operations, 19)
+	require.Len(t, operations, 20)
 }
 
 // Whoever changes leases is let in by somebody's leave, and only reading is for everybody.

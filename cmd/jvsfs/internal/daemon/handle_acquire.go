@@ -40,7 +40,9 @@ func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *session, req 
 	}
 	losses, done := w.events.subscribe()
 	defer done()
+	d.taking.RLock()
 	grant, err := d.acquireFor(ctx, w, s, req, who, losses)
+	d.taking.RUnlock()
 	if err != nil {
 		return api.Response{}, d.succession.shutBehind(err)
 	}

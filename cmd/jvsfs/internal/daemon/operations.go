@@ -67,6 +67,9 @@ var operations = tableOf(
 		resp, err := api.ResultOf(api.Unmounted{CopyOf: d.mountpoint()}) // the client can do that by itself
 		return resp, true, err
 	}),
+	onMount(changesLeases, lockop.Mounter, func(d *Daemon, _ context.Context, _ *session, _ api.Leave) (api.Response, error) {
+		return d.runs.answerLeave()
+	}),
 	onMount(changesLeases, lockop.Mounter, func(d *Daemon, ctx context.Context, s *session, r api.Enforce) (api.Response, error) {
 		return d.modes.answerEnforce(ctx, s, r)
 	}),

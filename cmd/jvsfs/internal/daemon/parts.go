@@ -25,6 +25,8 @@ type mount struct {
 	since   time.Time
 	service *service
 	off     <-chan struct{} // closed when nobody wants the mount any more
+	forRuns bool            // it was made for runs, and goes with the last of them
+	taking  sync.RWMutex    // read-locked while somebody asks for a lease, and may wait for it
 
 	fs       fileSystem
 	stats    func() any

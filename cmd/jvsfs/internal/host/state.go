@@ -31,6 +31,7 @@ type MountState struct {
 	Layout     layout.Name     `json:"layout,omitempty"` // "": written by a release without it
 	Mark       int64           `json:"mark,omitempty"`   // of the records (treeLock); 0: written by a release without it
 	Config     json.RawMessage `json:"config"`           // mountcfg's own form
+	Runs       bool            `json:"runs,omitempty"`   // the mount goes with the last of its runs
 	Args       []string        `json:"args"`             // for people
 	Since      time.Time       `json:"since"`
 	Daemon     ProcessState    `json:"daemon"`
