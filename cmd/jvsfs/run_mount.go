@@ -23,9 +23,9 @@ import (
 type runMount struct {
 	io    stdio
 	point string
-	dir   string // where CMD is to run
-	made  bool   // by this run
-	lock  *host.RunLock
+	dir   string        // where CMD is to run
+	made  bool          // by this run
+	lock  *host.RunLock // nil: the run is not counted
 }
 
 // leavingPatience is how long a mount may take to go before somebody is told what is waited for.
@@ -38,8 +38,11 @@ func enterMount(ctx context.Context, io stdio, dir string) (*runMount, error) {
 		if err != nil {
 			return nil, err
 		}
-		if host.RunDir() == "" {
-			return nil, needRoot()
+		if host.RunDir() == "" { // a user who can mount nothing, and use what is mounted
+			if _, err := jvsfsAt(m.point); err != nil {
+				return nil, needRoot()
+			}
+			return m, nil
 		}
 		if m.lock, err = host.OpenRunLock(host.RunDir(), m.point); err != nil {
 			return nil, err
@@ -79,19 +82,26 @@ func runMountOf(io stdio, dir string) (*runMount, error) {
 
 // setUp mounts if need be, and prepares; one run at a time does so.
 func (m *runMount) setUp(ctx context.Context, prepare func() error) error {
+	if m.lock == nil {
+		return m.setUpAlone(ctx, prepare)
+	}
 	err := m.lock.Await(ctx, m.lock.Alone, host.RunSetsUp, leavingPatience, func() {
 		noteTo(m.io)("waiting for another run to set up " + m.point)
 	})
 	if err != nil {
 		return err
 	}
-	if err = m.mountUnlessMounted(ctx); err == nil {
-		err = m.mustBeDirectory()
+	return errors.Join(m.setUpAlone(ctx, prepare), m.lock.Drop(host.RunSetsUp))
+}
+
+func (m *runMount) setUpAlone(ctx context.Context, prepare func() error) error {
+	if err := m.mountUnlessMounted(ctx); err != nil {
+		return err
 	}
-	if err == nil {
-		err = prepare()
+	if err := mustBeDirectory(m.dir); err != nil { // looked at through the mount
+		return err
 	}
-	return errors.Join(err, m.lock.Drop(host.RunSetsUp))
+	return prepare()
 }
 
 func (m *runMount) mountUnlessMounted(ctx context.Context) error {
@@ -105,9 +115,6 @@ func (m *runMount) mountUnlessMounted(ctx context.Context) error {
 	m.made = err == nil
 	return err
 }
-
-// mustBeDirectory looks at the directory through the mount.
-func (m *runMount) mustBeDirectory() error { return mustBeDirectory(m.dir) }
 
 // mount runs jvsfs mount, which knows who may mount what, and how.
 func (m *runMount) mount() error {
@@ -160,6 +167,9 @@ func (m *runMount) observes(point string) bool {
 
 // leave ends the count of this run. If it was the last one, and the mount was made for runs, that goes.
 func (m *runMount) leave(ctx context.Context) {
+	if m.lock == nil {
+		return
+	}
 	_ = os.Chdir("/") // this process would keep the mount busy; / is always there
 	m.lock.Close()
 	on, err := jvsfsAt(m.point)

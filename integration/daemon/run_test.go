@@ -279,3 +279,21 @@ func TestRunNamesWhoWritesPastItsMount(t *testing.T) {
 	r = harness.Workshop{T: t, Dir: m.Source}.Run("sh", "-c", `"$0" run -- true; true`, m.Bin)
 	require.NotContains(t, r.Errs, "their writes are not fenced", "its own shell waits for it")
 }
+
+// A user who can mount nothing is told so, and uses what is mounted.
+func TestAUserRunsInAMountThatIsThere(t *testing.T) {
+	m, _ := unmountedRun(t)
+	require.NoError(t, os.Chown(m.Source, 65534, 65534))
+	user := harness.Workshop{T: t, Dir: m.Source, Env: []string{"PATH=" + os.Getenv("PATH")},
+		Prefix: []string{"setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"}}
+	r := user.Run(m.Bin, "run", m.Source, "--", "touch", "mine")
+	require.NotZero(t, r.Exit)
+	require.Contains(t, r.Errs, "needs root")
+	require.Contains(t, r.Errs, "next: ")
+	require.False(t, isMounted(m))
+	m.Mount()
+	r = user.Run(m.Bin, "run", "--diff", m.Source, "--", "touch", "mine")
+	require.Zero(t, r.Exit, r.Errs)
+	require.Contains(t, r.Errs, "changed in "+m.Source+": 1 added\n  A mine\n")
+	require.True(t, isMounted(m))
+}
