@@ -23,9 +23,9 @@ import (
 type runMount struct {
 	io    stdio
 	point string
-	dir   string // where CMD is to run
-	made  bool   // by this run
-	lock  *host.RunLock
+	dir   string        // where CMD is to run
+	made  bool          // by this run
+	lock  *host.RunLock // nil: the run is not counted
 }
 
 // leavingPatience is how long a mount may take to go before somebody is told what is waited for.
@@ -39,6 +39,9 @@ func enterMount(ctx context.Context, io stdio, dir string) (*runMount, error) {
 			return nil, err
 		}
 		if m.lock, err = host.OpenRunLock(host.RunDir(), m.point); err != nil {
+			if _, none := jvsfsAt(m.point); host.ByUser() && none == nil { // a user without a directory uses what is mounted
+				return m, nil
+			}
 			return nil, err
 		}
 		err = m.lock.Await(ctx, m.lock.Share, host.RunUses, leavingPatience, func() {
@@ -76,19 +79,26 @@ func runMountOf(io stdio, dir string) (*runMount, error) {
 
 // setUp mounts if need be, and prepares; one run at a time does so.
 func (m *runMount) setUp(ctx context.Context, prepare func() error) error {
+	if m.lock == nil {
+		return m.setUpAlone(ctx, prepare)
+	}
 	err := m.lock.Await(ctx, m.lock.Alone, host.RunSetsUp, leavingPatience, func() {
 		noteTo(m.io)("waiting for another run to set up " + m.point)
 	})
 	if err != nil {
 		return err
 	}
-	if err = m.mountUnlessMounted(ctx); err == nil {
-		err = m.mustBeDirectory()
+	return errors.Join(m.setUpAlone(ctx, prepare), m.lock.Drop(host.RunSetsUp))
+}
+
+func (m *runMount) setUpAlone(ctx context.Context, prepare func() error) error {
+	if err := m.mountUnlessMounted(ctx); err != nil {
+		return err
 	}
-	if err == nil {
-		err = prepare()
+	if err := mustBeDirectory(m.dir); err != nil { // looked at through the mount
+		return err
 	}
-	return errors.Join(err, m.lock.Drop(host.RunSetsUp))
+	return prepare()
 }
 
 func (m *runMount) mountUnlessMounted(ctx context.Context) error {
@@ -102,9 +112,6 @@ func (m *runMount) mountUnlessMounted(ctx context.Context) error {
 	m.made = err == nil
 	return err
 }
-
-// mustBeDirectory looks at the directory through the mount.
-func (m *runMount) mustBeDirectory() error { return mustBeDirectory(m.dir) }
 
 // mount runs jvsfs mount, which knows who may mount what, and how.
 func (m *runMount) mount() error {
@@ -141,7 +148,11 @@ func mountFailure(err error, out []byte, notes string) error {
 // sayBeneath names the processes that write past the new mount. Those that have started this one wait for it.
 func (m *runMount) sayBeneath(all []api.BusyEntry) {
 	line, _ := host.Ancestry()
-	all = slices.DeleteFunc(all, func(e api.BusyEntry) bool { return e.PID == os.Getpid() || slices.Contains(line, e.PID) })
+	own, _ := os.Readlink("/proc/self/exe")
+	all = slices.DeleteFunc(all, func(e api.BusyEntry) bool {
+		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", e.PID))
+		return exe == own || slices.Contains(line, e.PID) // this run, and others, which come back through the mount
+	})
 	if len(all) == 0 {
 		return
 	}
@@ -157,6 +168,9 @@ func (m *runMount) observes(point string) bool {
 
 // leave ends the count of this run. If it was the last one, and the mount was made for runs, that goes.
 func (m *runMount) leave(ctx context.Context) {
+	if m.lock == nil {
+		return
+	}
 	_ = os.Chdir("/") // this process would keep the mount busy; / is always there
 	m.lock.Close()
 	on, err := jvsfsAt(m.point)

@@ -279,3 +279,40 @@ func TestRunNamesWhoWritesPastItsMount(t *testing.T) {
 	r = harness.Workshop{T: t, Dir: m.Source}.Run("sh", "-c", `"$0" run -- true; true`, m.Bin)
 	require.NotContains(t, r.Errs, "their writes are not fenced", "its own shell waits for it")
 }
+
+// A user who can mount nothing is told so, and uses what is mounted.
+func TestAUserRunsInAMountThatIsThere(t *testing.T) {
+	m, _ := unmountedRun(t)
+	require.NoError(t, os.Chown(m.Source, 65534, 65534))
+	user := harness.Workshop{T: t, Dir: m.Source, Env: []string{"PATH=" + os.Getenv("PATH")},
+		Prefix: []string{"setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"}}
+	r := user.Run(m.Bin, "run", m.Source, "--", "touch", "mine")
+	require.NotZero(t, r.Exit)
+	require.Contains(t, r.Errs, "jvsfs keeps nothing of nobody")
+	require.Contains(t, r.Errs, "next: ")
+	require.False(t, isMounted(m))
+	m.Mount()
+	r = user.Run(m.Bin, "run", "--diff", m.Source, "--", "touch", "mine")
+	require.Zero(t, r.Exit, r.Errs)
+	require.Contains(t, r.Errs, "changed in "+m.Source+": 1 added\n  A mine\n")
+	require.True(t, isMounted(m))
+}
+
+// A user runs in a directory of his own, without root. Runs at once share the mount, which goes with the last.
+func TestAUserRunsWithoutRoot(t *testing.T) {
+	u := harness.NewUnprivileged(t)
+	_, errs := u.Must("git init -q -b main ~/team && cd ~/team && echo 1 >f && git add f && git commit -q -m one && jvsfs run --diff -- sh -c 'echo 2 >f'")
+	require.Contains(t, errs, "guarded: ")
+	require.Contains(t, errs, "changed in "+u.Home+"/team: 1 changed\n")
+	u.Must(`cd ~/team && git checkout -q f && for n in 1 2 3; do
+		jvsfs run --worktree w$n -- sh -c "echo w$n >f && git commit -q -a -m $n" 2>~/said.$n & all="$all $!"; done
+		for p in $all; do wait $p || { cat ~/said.*; exit 1; }; done`)
+	said, _ := u.Must("cat ~/said.*")
+	require.NotContains(t, said, "their writes are not fenced", "the other runs do not write past the mount")
+	out, _ := u.Must("git -C ~/team log --format=%s w1 w2 w3 | sort | xargs")
+	require.Equal(t, "1 2 3 one\n", out)
+	harness.EventuallyNoted(t, "the mount has gone", func() (bool, string) {
+		out, _ := u.Must("jvsfs status")
+		return strings.Contains(out, "no jvsfs mounts"), out
+	})
+}
