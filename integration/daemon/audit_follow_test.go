@@ -35,7 +35,10 @@ func TestAuditTailFollows(t *testing.T) {
 		t.Helper()
 		m.Acquire(a, "main")
 		m.Release(a, "main")
-		harness.EventuallyNoted(t, "the release is shown", func() (bool, string) { return len(tokens()) >= n, harness.ReadText(t, lines.File) })
+		harness.EventuallyNoted(t, "the release is shown by both", func() (bool, string) { // before the chain gets another name
+			people := harness.ReadText(t, text.File)
+			return len(tokens()) >= n && strings.Count(people, "lock_release") >= n, harness.ReadText(t, lines.File) + people
+		})
 	}
 	round(1)
 	chain := m.Behind(".jvs", "audit", "audit.jsonl")
@@ -45,7 +48,7 @@ func TestAuditTailFollows(t *testing.T) {
 	m.Recover()
 	round(3)
 	require.Equal(t, []float64{1, 2, 3}, tokens())
-	harness.Eventually(t, "people see it, too", func() bool { return strings.Count(harness.ReadText(t, text.File), "lock_release") == 3 })
+	require.Equal(t, 3, strings.Count(harness.ReadText(t, text.File), "lock_release"))
 	require.Contains(t, harness.ReadText(t, text.File), " scope=tree ")
 	for _, b := range []*harness.Background{lines, text} {
 		require.NoError(t, unix.Kill(b.PID(), unix.SIGINT))
