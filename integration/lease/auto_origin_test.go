@@ -58,8 +58,8 @@ func TestAnAutomaticLeaseTellsNoSecret(t *testing.T) {
 func TestAnAutomaticLeaseTakenOnPurposeForgetsWhoTookIt(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	mail := harness.NewMail(m)
-	gate := mail.Gate("go")
-	x := m.Start("sh", "-c", ">"+m.At("f")+"; "+mail.Tell("wrote")+"; read go <"+gate+"; "+m.Bin+" lock acquire "+m.Mountpoint+"; "+mail.Tell("took")+"; read go <"+gate)
+	gate, end := mail.Gate("go"), mail.Gate("end")
+	x := m.Start("sh", "-c", ">"+m.At("f")+"; "+mail.Tell("wrote")+"; read go <"+gate+"; "+m.Bin+" lock acquire "+m.Mountpoint+"; "+mail.Tell("took")+"; read go <"+end)
 	require.Equal(t, "0", mail.Take("wrote"))
 	require.Contains(t, m.MustCLI("status"), "which wrote f")
 	mail.Open("go")
@@ -67,6 +67,6 @@ func TestAnAutomaticLeaseTakenOnPurposeForgetsWhoTookIt(t *testing.T) {
 	require.EqualValues(t, 1, m.WorktreeStatus("source").Token, "it is the same lease")
 	require.NotContains(t, m.MustCLI("status"), "which wrote")
 	require.NotContains(t, m.MustCLI("lock", "status", m.Mountpoint), "which wrote")
-	mail.Open("go")
+	mail.Open("end")
 	_, _ = x.Wait()
 }

@@ -56,10 +56,10 @@ func TestExecNotifies(t *testing.T) {
 	b := harness.StartActor(t, "b")
 	m.Acquire(b, "worktrees", "b")
 	mail := harness.NewMail(m)
-	gate, file := mail.Gate("go"), filepath.Join(mail.Dir, "notified")
+	gate, end, file := mail.Gate("go"), mail.Gate("end"), filepath.Join(mail.Dir, "notified") // one each: a gate may still be open for who comes again
 	line := notifying(file) + "; echo x 2>/dev/null >" + m.At("main", "beside") + "; " + mail.Tell("beside") + "; echo told; exit 3"
 	x := m.Start(m.Bin, "exec", "--notify", line, m.At("main"), "--", "sh", "-c",
-		"for n in 1 2 3; do touch "+m.At("worktrees", "b")+"/$n; done; read go <"+gate+"; touch "+m.At("worktrees", "b")+"/4; read go <"+gate)
+		"for n in 1 2 3; do touch "+m.At("worktrees", "b")+"/$n; done; read go <"+gate+"; touch "+m.At("worktrees", "b")+"/4; read go <"+end)
 	harness.Eventually(t, "it is run", func() bool { return len(notifiedIn(t, file)) > 0 })
 	require.Equal(t, "2", mail.Take("beside"), "the line does not hold the lease of the command")
 	first := notifiedIn(t, file)[0]
@@ -78,7 +78,7 @@ func TestExecNotifies(t *testing.T) {
 	mail.Open("go")
 	harness.Eventually(t, "the fourth is told", func() bool { return total() == 4 })
 	harness.Eventually(t, "what the line says is shown", func() bool { return strings.Count(harness.ReadText(t, x.File), "told\n") >= 2 })
-	mail.Open("go")
+	mail.Open("end")
 	_, said := x.Wait()
 	require.Equal(t, 1, strings.Count(said, "--notify failed"), said)
 	require.Contains(t, said, "exit status 3")
