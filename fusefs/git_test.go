@@ -84,22 +84,13 @@ func TestErrorsThatPass(t *testing.T) {
 
 // The end of one maker does not remove the lock file of another that has got the inode since.
 func TestTheInodeOfALockFileThatIsAnothers(t *testing.T) {
-	f, source := gitFS(t, nil)
-	path := filepath.Join(source, "x.lock")
-	require.NoError(t, os.WriteFile(path, nil, 0o644))
-	var st unix.Stat_t
-	require.NoError(t, unix.Stat(path, &st))
-	dir, err := unix.Open(source, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	require.NoError(t, err)
-	maker, err := gate.MakerOf(gate.Caller{TID: uint32(os.Getpid())}, nil, func() {})
-	require.NoError(t, err)
-	f.git.locks.of[keyOf(&st)] = &lockFile{dir: dir, name: "x.lock", maker: maker}
-	f.git.locks.remove(f, keyOf(&st))
+	f, path, k := lockFileOf(t, os.Getpid())
+	f.git.locks.remove(f, k)
 	require.FileExists(t, path)
 	stranger := gate.Caller{TID: 1}
-	require.NotNil(t, f.git.locks.keeper(keyOf(&st), stranger))
+	require.NotNil(t, f.git.locks.keeper(k, stranger))
 	require.NoError(t, os.Rename(path, path+".elsewhere")) // behind the mount: the inode is another file's
-	require.Nil(t, f.git.locks.keeper(keyOf(&st), stranger))
+	require.Nil(t, f.git.locks.keeper(k, stranger))
 }
 
 // While the mount is read-only nothing changes, not even for a maker that has ended. Its lock file goes
@@ -146,6 +137,18 @@ func TestALockFileOfAnEndedMakerWhileFrozen(t *testing.T) {
 
 // leftLockFile is one whose maker has ended.
 func leftLockFile(t *testing.T) (*rawFS, string, inodeKey) {
+	t.Helper()
+	made := exec.Command("sleep", "60")
+	require.NoError(t, made.Start())
+	f, path, k := lockFileOf(t, made.Process.Pid)
+	require.NoError(t, made.Process.Kill())
+	require.Error(t, made.Wait())
+	return f, path, k
+}
+
+// lockFileOf is one that a process has made.
+func lockFileOf(t *testing.T, pid int) (*rawFS, string, inodeKey) {
+	t.Helper()
 	f, source := gitFS(t, nil)
 	path := filepath.Join(source, "x.lock")
 	require.NoError(t, os.WriteFile(path, nil, 0o644))
@@ -153,13 +156,9 @@ func leftLockFile(t *testing.T) (*rawFS, string, inodeKey) {
 	require.NoError(t, unix.Stat(path, &st))
 	dir, err := unix.Open(source, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	require.NoError(t, err)
-	made := exec.Command("sleep", "60")
-	require.NoError(t, made.Start())
-	maker, err := gate.MakerOf(gate.Caller{TID: uint32(made.Process.Pid)}, nil, func() {})
+	maker, err := gate.MakerOf(gate.Caller{TID: uint32(pid)}, nil, func() {})
 	require.NoError(t, err)
 	f.git.locks.of[keyOf(&st)] = &lockFile{dir: dir, name: "x.lock", maker: maker}
-	require.NoError(t, made.Process.Kill())
-	require.Error(t, made.Wait())
 	return f, path, keyOf(&st)
 }
 

@@ -191,6 +191,9 @@ func TestGitPackedRefsOfABranchThatWentOn(t *testing.T) {
 		require.Empty(t, put(old).Errno)
 		branchIs(t, m, "refs/heads/a", now)
 	}
+	exit, out = main.Run(m.At(), "", "git -c user.name=m -c user.email=m@example.org commit -q --allow-empty -m on")
+	require.Zero(t, exit, out)
+	b.Fails(harness.Command{Op: "unlink", Path: m.At(".git/packed-refs")}, "EROFS") // tags and the branches of nobody would be lost
 	for _, torn := range []string{"", now[:39] + "\n", "x" + now[1:] + "\n"} {
 		a.OK(text(m, ".git/refs/heads/a", torn))
 		require.Equal(t, "EROFS", put("").Errno, torn)

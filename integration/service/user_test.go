@@ -45,5 +45,5 @@ func TestAUserRunsTheManual(t *testing.T) {
 	for _, b := range blocks {
 		u.Must("set -e\n" + b[1])
 	}
-	require.FileExists(t, filepath.Join(u.Home, "work", "file"))
+	require.FileExists(t, filepath.Join(u.Home, "project", "file"))
 }
