@@ -38,6 +38,17 @@ func held(t *testing.T, u *harness.Unprivileged, worktree string) (release func(
 	}
 }
 
+// requireNothingOfMounts waits until the daemon has taken away its socket and its state. It answers umount first.
+func requireNothingOfMounts(t *testing.T, u *harness.Unprivileged) {
+	t.Helper()
+	dir := filepath.Join(u.Run, "jvsfs")
+	require.DirExists(t, dir)
+	harness.Eventually(t, "the user's run directory is empty", func() bool {
+		left, err := os.ReadDir(dir)
+		return err == nil && len(left) == 0
+	})
+}
+
 // A user without root mounts over a directory of his own. What he keeps lies in his own directories.
 func TestAUserMountsWithoutRoot(t *testing.T) {
 	u := harness.NewUnprivileged(t)
@@ -72,9 +83,7 @@ func TestAUserMountsWithoutRoot(t *testing.T) {
 	out, _ = u.Must("echo two >~/d/f; umask 027; mkdir ~/d/x; ln ~/d/f ~/d/x/g; echo p >~/d/private; chmod 400 ~/d/x/g; mv ~/d/x/g ~/d/h; ln -s f ~/d/s; truncate -s 1 ~/d/private; rm ~/d/f; cat ~/d/h; stat -c '%a %U %h %s' ~/d/h ~/d/private")
 	require.Equal(t, "two\n400 games 1 4\n640 games 1 1\n", out)
 	u.Must("jvsfs exec ~/d -- sh -c 'echo three >~/d/t'; jvsfs lock acquire --pid $$ ~/d; echo four >>~/d/t; jvsfs lock release --pid $$ ~/d; jvsfs umount ~/d")
-	left, err := os.ReadDir(filepath.Join(u.Run, "jvsfs"))
-	require.NoError(t, err)
-	require.Empty(t, left)
+	requireNothingOfMounts(t, u)
 	require.FileExists(t, filepath.Join(u.Home, "d", "t"))
 }
 
@@ -148,9 +157,7 @@ func TestTheWayBackOfAUser(t *testing.T) {
 	u.Must("jvsfs umount --bare ~/d; cat ~/d/f; jvsfs mount ~/d")
 	out, _ = u.Must("jvsfs exec ~/d -- jvsfs lock status ~/d; jvsfs umount ~/d")
 	require.Regexp(t, `token +2\n`, out)
-	left, err := os.ReadDir(filepath.Join(u.Run, "jvsfs"))
-	require.NoError(t, err)
-	require.Empty(t, left)
+	requireNothingOfMounts(t, u)
 }
 
 // A daemon that is told to end while the mount is busy ends, and leaves a dead mount, also where the user

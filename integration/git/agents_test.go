@@ -81,6 +81,10 @@ var overtaken = regexp.MustCompile(`(?m)^error: cannot lock ref '.*': (is at \w+
 // the configuration.
 var lockedConfig = regexp.MustCompile(`(?m)^error: could not lock config file .*\nwarning: Update of config-file failed\n`)
 
+// vanished is what git gc says natively, and ends well, when it finds an object that another command is making,
+// and looks at it after that has given it its name (prune_tmp_file).
+var vanished = regexp.MustCompile(`(?m)^error: Could not stat '.*/tmp_obj_\w+'\n`)
+
 // anotherGC is how git ends a gc while another is under way.
 var anotherGC = regexp.MustCompile(`^fatal: (gc is already running|Unable to create '.*/gc\.pid\.lock': File exists)`)
 
@@ -93,7 +97,9 @@ func (a *agent) do(argv ...string) string {
 			continue
 		}
 		a.ran++
-		r.Errs = lockedConfig.ReplaceAllString(overtaken.ReplaceAllString(r.Errs, ""), "")
+		for _, message := range []*regexp.Regexp{overtaken, lockedConfig, vanished} {
+			r.Errs = message.ReplaceAllString(r.Errs, "")
+		}
 		if err == nil && (r.Exit != 0 || r.Complaint() != "") {
 			err = fmt.Errorf("%s: %v: exit %d\n%s%s", a.name, argv, r.Exit, r.Out, r.Errs)
 		}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -104,10 +105,6 @@ func usableFUSE(t *testing.T, base string) {
 // KillDaemons ends the daemons of the user, and waits until all of his processes are gone.
 func (u *Unprivileged) KillDaemons(signal unix.Signal) {
 	u.T.Helper()
-	for _, pid := range ProcessesOf(u.Bin) {
-		if isDaemon(pid) {
-			require.NoError(u.T, unix.Kill(pid, signal))
-		}
-	}
-	Eventually(u.T, "the daemon has ended", func() bool { return len(ProcessesOf(u.Bin)) == 0 })
+	endAll(u.T, slices.DeleteFunc(ProcessesOf(u.Bin), func(pid int) bool { return !isDaemon(pid) }), signal)
+	Eventually(u.T, "the daemon's helpers have ended", func() bool { return len(ProcessesOf(u.Bin)) == 0 })
 }
