@@ -25,16 +25,17 @@ var core = []string{"fusefs", "gate/tenure", "gate", "gate/layout", "gate/lockfi
 var allowedInRooms = map[string]string{
 	"human":    "",
 	"changes":  "",
+	"rules":    "human gate/lockfile mountcfg",
 	"finding":  "human",
 	"api":      "human gate gate/layout lease",
-	"host":     "human api gate gate/layout lease",
+	"host":     "human api gate gate/layout gate/tenure lease",
 	"lockdir":  "human finding api host lease",
 	"place":    "human api host lockdir gate/layout lease",
 	"client":   "api host place fusefs",
 	"lockop":   "human api host place gate lease mountcfg",
 	"recovery": "api host place client lease",
-	"daemon":   "human finding api host lockdir place client lockop recovery fusefs gate gate/layout gate/lockfile gate/tenure lease mountcfg",
-	"doctor":   "human finding api host lockdir place client recovery fusefs gate gate/layout lease mountcfg",
+	"daemon":   "human finding api host lockdir place client lockop recovery rules fusefs gate gate/layout gate/lockfile gate/tenure lease mountcfg",
+	"doctor":   "human finding api host lockdir place client recovery rules fusefs gate gate/layout lease mountcfg",
 	"top":      "human api host client gate lease",
 	"mcp":      "human api host client gate lease",
 	"exporter": "api host client",
@@ -49,7 +50,7 @@ const testRoom = "testkit"
 // Imports point one way: cmd -> its rooms -> fusefs -> gate -> lease; mountcfg stands alone.
 func TestImportsPointOneWay(t *testing.T) {
 	allowed := map[string][]string{
-		"lease": {}, "mountcfg": {}, "gate": {"lease"}, "gate/layout": {"lease"}, "gate/lockfile": {},
+		"lease": {}, "mountcfg": {}, "gate": {"lease", "gate/lockfile"}, "gate/layout": {"lease"}, "gate/lockfile": {},
 		"gate/tenure": {"gate", "gate/lockfile", "lease"},
 		"fusefs":      {"gate", "gate/layout", "gate/lockfile", "gate/tenure", "lease"}, "cmd/jvsfs": core,
 	}
