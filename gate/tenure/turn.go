@@ -144,7 +144,7 @@ func (t *Turn) judge() *gate.Refusal {
 
 func (p *part) judge(c Change) *gate.Refusal {
 	l := p.lock
-	if !p.name.Exists {
+	if !p.name.Exists || p.name.Comes && c.Op != gate.OpRename {
 		return nil // the file system itself says who comes too late
 	}
 	f := lockfile.Facts{Act: lockfile.Take}
