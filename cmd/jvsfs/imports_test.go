@@ -25,6 +25,7 @@ var core = []string{"fusefs", "gate/tenure", "gate", "gate/layout", "gate/lockfi
 var allowedInRooms = map[string]string{
 	"human":    "",
 	"changes":  "",
+	"rules":    "human gate/lockfile mountcfg",
 	"finding":  "human",
 	"api":      "human gate gate/layout lease",
 	"host":     "human api gate gate/layout gate/tenure lease",
@@ -33,8 +34,8 @@ var allowedInRooms = map[string]string{
 	"client":   "api host place fusefs",
 	"lockop":   "human api host place gate lease mountcfg",
 	"recovery": "api host place client lease",
-	"daemon":   "human finding api host lockdir place client lockop recovery fusefs gate gate/layout gate/lockfile gate/tenure lease mountcfg",
-	"doctor":   "human finding api host lockdir place client recovery fusefs gate gate/layout lease mountcfg",
+	"daemon":   "human finding api host lockdir place client lockop recovery rules fusefs gate gate/layout gate/lockfile gate/tenure lease mountcfg",
+	"doctor":   "human finding api host lockdir place client recovery rules fusefs gate gate/layout lease mountcfg",
 	"top":      "human api host client gate lease",
 	"mcp":      "human api host client gate lease",
 	"exporter": "api host client",

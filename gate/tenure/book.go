@@ -57,13 +57,14 @@ type Book struct {
 
 	mu    sync.Mutex
 	all   map[string]*Lock
+	most  int     // as many are kept before those that nobody uses are forgotten
 	ended []*Lock // whose holder may have ended
 	wake  chan struct{}
 }
 
 // New makes an empty book. Bind must follow.
 func New(cfg Config) *Book {
-	b := &Book{cfg: cfg, all: make(map[string]*Lock), wake: make(chan struct{}, 1)}
+	b := &Book{cfg: cfg, all: make(map[string]*Lock), most: locksMax, wake: make(chan struct{}, 1)}
 	b.number.Store(uint64(cfg.Clock.Wall().UnixMicro())) // so that numbers grow from daemon to daemon
 	return b
 }
@@ -94,8 +95,9 @@ func (b *Book) Use(i lockfile.Instance) *Lock {
 	id := i.ID()
 	l := b.all[id]
 	if l == nil {
-		if len(b.all) >= locksMax {
+		if len(b.all) >= b.most {
 			b.forgetUnused()
+			b.most = max(locksMax, 2*len(b.all)) // so that looking for them costs little
 		}
 		l = newLock(b, i)
 		b.all[id] = l

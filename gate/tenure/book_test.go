@@ -24,7 +24,6 @@ type ground struct {
 	*testing.T
 	book  *Book
 	clock *clock
-	ends  *gate.Ends
 
 	mu     sync.Mutex
 	files  map[string]File

@@ -16,6 +16,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
@@ -89,6 +90,10 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, off: out.Off,
 		resolver: gate.NewResolver(lease.SystemClock()), events: newEventRing(),
 	}
+	var err error
+	if m.rules, err = rules.Compile(cfg); err != nil { // d.rules is what the file system enforces beside the leases
+		return nil, api.UsageError(err)
+	}
 	d := &Daemon{mount: m, drained: func() {}, finished: make(chan struct{})}
 	d.succession = &succession{mount: m}
 	d.leases = &leaseOps{mount: m, succession: d.succession, flushing: make(chan struct{}, 1)}
@@ -119,7 +124,7 @@ func (d *Daemon) open() error {
 		return err
 	}
 	d.resolver.Hear(d.ends)
-	if err := d.openBook(nil); err != nil {
+	if err := d.openBook(d.rules); err != nil {
 		return err
 	}
 	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.mode.Enforcement, d.ends, d.book, d.log, d.off)
