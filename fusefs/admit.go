@@ -10,6 +10,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -19,8 +20,11 @@ type passes struct {
 	of [4]struct {
 		guard *gate.Guard
 		pass  gate.Pass
+		lock  *tenure.Lock // whose guard it is; nil: a worktree's
 	}
 	n int
+	// guarded are the locks of other programs that guard what is changed.
+	guarded []guarding
 	// outside is the permission where there is no guard. against says that a rule forbids the
 	// mutation, but the mount only observes.
 	outside gate.Pass
@@ -91,6 +95,7 @@ func (p *passes) begin(f *rawFS, n *node) {
 // end frees what is held besides the guards' passes.
 func (p *passes) end() {
 	p.letGo()
+	p.dropGuarded()
 	p.spot.Release()
 	if p.changing != nil {
 		p.changing.endChange()
@@ -135,7 +140,7 @@ func (p *passes) abandon() {
 func (p *passes) claims() []claim {
 	c := make([]claim, p.n)
 	for i := range p.n {
-		c[i] = claim{p.of[i].guard, p.of[i].pass.Epoch()}
+		c[i] = claim{p.of[i].guard, p.of[i].pass.Epoch(), p.of[i].lock}
 	}
 	return c
 }
@@ -152,6 +157,10 @@ func (f *rawFS) admitAs(p passes, h *fuse.InHeader, rules []*layout.Rule) (passe
 			p.abandon()
 			return passes{}, st
 		}
+	}
+	if st := p.admitGuarded(h); st != fuse.OK {
+		p.abandon()
+		return passes{}, st
 	}
 	admitted(op, &p)
 	return p, fuse.OK
@@ -250,6 +259,9 @@ func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 		if st := f.admitContent(op, callerID(h), n); st != fuse.OK {
 			return passes{}, st
 		}
+		if st := f.admitFixedNode(op, h, n); st != fuse.OK {
+			return passes{}, st
+		}
 		known := false
 		var rules []*layout.Rule
 		p, st := f.settled(func() (p passes, st fuse.Status) {
@@ -257,7 +269,7 @@ func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 				return passes{}, st
 			}
 			rules = f.rulesIf(known, n, make([]*layout.Rule, 0, 4))
-			return f.admitAs(passes{op: op, spot: f.spotOf(op, n), may: may, signal: signal, at: n}, h, rules)
+			return f.admitAs(passes{op: op, spot: f.spotOf(op, n), may: may, signal: signal, at: n, guarded: f.guardsOfNode(op, n)}, h, rules)
 		})
 		if st != fuse.OK {
 			return p, st
@@ -318,10 +330,13 @@ func (f *rawFS) admitEntryAsSeen(signal <-chan struct{}, op gate.Op, h *fuse.InH
 				return passes{}, st
 			}
 		}
+		if st := f.admitFixedName(op, h, entryName{dir, name}, op == gate.OpUnlink || op == gate.OpRmdir); st != fuse.OK {
+			return passes{}, st
+		}
 		by.rules, by.content = f.nameRules(callerID(h), op, dir, name)
 		return f.admitAs(passes{
 			op: op, spot: f.spotOfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: signal, round: roundBy(op, dir),
-			at: dir, name: name,
+			at: dir, name: name, guarded: f.guardsOfName(op, entryName{dir, name}),
 		}, h, by.rules)
 	})
 	return p, by, st

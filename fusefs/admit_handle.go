@@ -39,7 +39,7 @@ func (f *rawFS) admitClaims(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 		p.spot = f.spotOf(op, on.node)
 	}
 	for _, cl := range on.claims {
-		epoch := cl.epoch
+		epoch := cl.claimNow(op, h.Pid == 0)
 		if disowned {
 			epoch = gate.Stale
 		}
@@ -48,7 +48,7 @@ func (f *rawFS) admitClaims(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 			p.abandon()
 			return passes{}, fuse.Status(no.Errno)
 		}
-		p.of[p.n].guard, p.of[p.n].pass = cl.guard, pass
+		p.of[p.n].guard, p.of[p.n].pass, p.of[p.n].lock = cl.guard, pass, cl.lock
 		p.n++
 	}
 	if len(on.claims) == 0 || on.against {

@@ -21,6 +21,11 @@ func (f *rawFS) makeEntry(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, 
 	if !f.room(h) {
 		return fuse.Status(unix.ENFILE)
 	}
+	turn, st := f.takeTurn(cancel, op, h, []entryName{{dir, name}})
+	if st != fuse.OK {
+		return st
+	}
+	defer func() { turn.End(st == fuse.OK) }()
 	p, st := f.admitEntry(cancel, op, h, dir, name)
 	if st != fuse.OK {
 		return st
@@ -78,6 +83,11 @@ func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 	if !f.room(&in.InHeader) { // otherwise the file would stay, but the caller would not know
 		return fuse.Status(unix.ENFILE)
 	}
+	turn, st := f.takeTurn(cancel, gate.OpCreate, &in.InHeader, []entryName{{dir, name}})
+	if st != fuse.OK {
+		return st
+	}
+	defer func() { turn.End(st == fuse.OK) }()
 	p, st := f.admitEntry(cancel, gate.OpCreate, &in.InHeader, dir, name)
 	if st != fuse.OK {
 		return st
@@ -86,7 +96,7 @@ func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 	if !f.mayOpen(dir, in.Flags) {
 		return f.refuseRule(gate.OpCreate, callerID(&in.InHeader), layout.Sealed)
 	}
-	fd, err := f.createAt(in, dir, name, p.byPlace() || p.held != holdNothing)
+	fd, err := f.createAt(in, dir, name, p.byPlace() || p.held != holdNothing || f.ruled())
 	if err != nil {
 		return status(err)
 	}
@@ -145,7 +155,7 @@ func (f *rawFS) created(fd int, in *fuse.CreateIn, dir *node, name string, p *pa
 	f.fillEntry(&out.EntryOut, f.believe(dir), n, dir, name, &st) // the lease that it was made under still lasts
 	h := &handle{
 		node: n, fd: fd, lent: lent, share: f.shares.by(in.Uid), claims: p.claims(), against: p.against, opener: openerOf(&in.InHeader), ofLock: ofLock,
-		ofBranch: !ofLock && f.isBranch(n),
+		ofBranch: !ofLock && f.isBranch(n), made: name != "" && f.ruled(), grows: f.growing(n),
 	}
 	if !lent {
 		f.lendIfMany(h)

@@ -78,6 +78,9 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 		f.holdStill()
 	}
 	f.locks = newLockTable(o.LocalLocks, f.budget)
+	if o.Locks != nil {
+		o.Locks.Bind(lockedFiles{f})
+	}
 	return f, nil
 }
 

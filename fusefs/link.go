@@ -20,6 +20,11 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 	drop := f.foreignPages(false, n, dir)
 	drop() // before any lock is held: write-back comes as requests
 	defer drop()
+	turn, st := f.takeTurn(cancel, gate.OpLink, &in.InHeader, []entryName{{dir, name}})
+	if st != fuse.OK {
+		return st
+	}
+	defer func() { turn.End(st == fuse.OK) }()
 	p, r, st := f.admitLink(cancel, in, n, dir, name)
 	if st != fuse.OK {
 		return st
@@ -84,8 +89,12 @@ func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n, dir
 	if len(rules) > 1 {
 		return p, nil, known, fuse.EXDEV
 	}
+	guarded, st := f.guardsOfLink(n, entryName{dir, name})
+	if st != fuse.OK {
+		return p, nil, known, st
+	}
 	p, st = f.admitAs(passes{
-		op: gate.OpLink, spot: f.spotOfLink(n, dir, name), may: mayLink(n, dir), signal: cancel, round: dir,
+		op: gate.OpLink, spot: f.spotOfLink(n, dir, name), may: mayLink(n, dir), signal: cancel, round: dir, guarded: guarded,
 	}, &in.InHeader, rules)
 	return p, rules[0], known, st
 }
@@ -106,6 +115,11 @@ func (f *rawFS) remove(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, nam
 	if dir == nil {
 		return fuse.ENOENT
 	}
+	turn, st := f.takeTurn(cancel, op, h, nil, entryName{dir, name})
+	if st != fuse.OK {
+		return st
+	}
+	defer func() { turn.End(st == fuse.OK) }()
 	p, st := f.admitEntry(cancel, op, h, dir, name)
 	if st != fuse.OK {
 		return st

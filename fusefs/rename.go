@@ -32,6 +32,11 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 	} else if r.from.layoutRole().NamesCheckouts() {
 		defer f.reread(consent{})
 	}
+	turn, st := f.takeTurn(cancel, gate.OpRename, &in.InHeader, r.come(), r.goes()...)
+	if st != fuse.OK {
+		return st
+	}
+	defer func() { turn.End(st == fuse.OK) }()
 	if f.ofRoot(r) {
 		return f.moveRoot(cancel, r)
 	}
@@ -77,8 +82,12 @@ func (f *rawFS) admitRenameAsSeen(r renaming, through *gate.Freeze) (p passes, b
 		if st := f.admitLock(gate.OpRename, callerID(&r.in.InHeader), r.to, r.newName); st != fuse.OK {
 			return passes{}, st
 		}
+		guarded, st := f.guardsOfRename(r)
+		if st != fuse.OK {
+			return passes{}, st
+		}
 		p, st := f.admitAs(passes{
-			op: gate.OpRename, through: through, signal: r.signal, spot: f.spotOfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
+			op: gate.OpRename, guarded: guarded, through: through, signal: r.signal, spot: f.spotOfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
 			may: mayRename(r.from, r.oldName, r.to, r.newName), round: r.from,
 		}, &r.in.InHeader, by.rules)
 		if st == fuse.OK {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -31,6 +32,8 @@ type Options struct {
 	Known func(id lease.WorktreeID) bool
 	// LeaseForAll says that nobody may write without a lease, not even to what all worktrees share.
 	LeaseForAll bool
+	// Locks has the rules for lock files of other programs, and who holds them; nil: there are none.
+	Locks *tenure.Book
 	// Ends tells when a process ends that has made a lock file of git. nil: the file stays.
 	Ends *gate.Ends
 	// Off is closed when nobody wants the file system any more: then Open waits no longer for the rename

@@ -30,6 +30,11 @@ func (f *rawFS) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) 
 		defer f.notedBy(cancel, &in.InHeader, h.node) // once the write has left
 	}
 	defer p.leave(&st)
+	if !appends(in) {
+		if st := f.admitGrowth(gate.OpWrite, &in.InHeader, h, in.Offset); st != fuse.OK {
+			return f.refusedStore(in, h, st)
+		}
+	}
 	n := 0
 	if h.appendOnly && !appends(in) {
 		if in.WriteFlags&fuse.WRITE_CACHE != 0 {

@@ -36,6 +36,10 @@ type GuardConfig struct {
 	Resolver       *Resolver
 	// Ends tells when holders end. With nil only the keeper looks for that.
 	Ends *Ends
+	// Lock is the lock file that the guard follows; nil: it follows the lease of Worktree.
+	Lock *LockFile
+	// MakeOnFree lets a name be made that does not exist yet while nobody holds the lock.
+	MakeOnFree bool
 	// Enforcement is shared by the mount. nil enforces and is never switched.
 	Enforcement *Enforcement
 	// Exempt says where anybody may write. nil: nowhere.

@@ -30,6 +30,8 @@ type Request struct {
 	// Signal is closed when the caller has got a signal. A caller that is being killed stops
 	// waiting. nil: unknown.
 	Signal <-chan struct{}
+	// Makes says that the mutation makes a name, which the rule of a lock file may allow without the lock.
+	Makes bool
 	// Round says that the kernel makes the call again if it is answered with ESTALE.
 	Round bool
 

@@ -84,7 +84,7 @@ func TestPlaces(t *testing.T) {
 		Spec{Name: "af", Lock: "{p...}/ledger/ledger.lock", TakenBy: ByCreate, Guards: []string{"{p...}/ledger/*.json"}})
 	ids := func(all []Instance) (ids []string) {
 		for _, i := range all {
-			ids = append(ids, i.ID()+" "+i.Lock)
+			ids = append(ids, i.ID()+" "+i.Path)
 		}
 		return ids
 	}
@@ -117,7 +117,7 @@ func TestAGuardedNameHasItsLock(t *testing.T) {
 	} {
 		guards := r.At(path).Guards
 		require.Len(t, guards, 1, path)
-		require.Equal(t, lock, guards[0].Lock)
+		require.Equal(t, lock, guards[0].Path)
 		require.Equal(t, guards[0].ID(), r.At(lock).Locks[0].ID())
 	}
 }

@@ -5,7 +5,7 @@ import "strings"
 // Instance is a rule with its captures filled in: one lock file.
 type Instance struct {
 	Rule     *Rule
-	Lock     string // path below the worktree's root
+	Path     string // of the lock file, below the source
 	Captures []Capture
 }
 
@@ -88,7 +88,7 @@ func (r *Rule) guardOf(path string) (i Instance, ok bool) {
 		if !matched {
 			continue
 		}
-		if i, ok = r.lockAt(r.lock.fill(caught)); ok && i.Lock != path {
+		if i, ok = r.lockAt(r.lock.fill(caught)); ok && i.Path != path {
 			return i, true
 		}
 	}
@@ -100,7 +100,7 @@ func (r *Rule) guardOf(path string) (i Instance, ok bool) {
 func (r *Rules) Below(dir string) (guards []Instance) {
 	const any = "\x00"
 	for _, one := range r.All() {
-		if i, ok := one.guardOf(dir + "/" + any); ok && !strings.Contains(i.Lock, any) {
+		if i, ok := one.guardOf(dir + "/" + any); ok && !strings.Contains(i.Path, any) {
 			guards = append(guards, i)
 		}
 	}

@@ -55,7 +55,7 @@ type ExitRow struct {
 var Exits = []ExitRow{
 	{ExitOK, "ok", "Done.", nil},
 	{ExitError, "other error", `Another error, or a "no" to a steal; **hook**: any error.`,
-		[]lease.Class{ClassDenied, gate.ClassNoRight, gate.ClassReadOnly, gate.ClassSealed}},
+		[]lease.Class{ClassDenied, gate.ClassNoRight, gate.ClassReadOnly, gate.ClassSealed, gate.ClassImmutable}},
 	{ExitUsage, "usage", "Usage, a path that is not there, or a steal that cannot ask and has no **--yes**; **hook**: a write would be refused.", []lease.Class{ClassUsage, lease.ClassBadWorktreeID}},
 	{ExitConflict, "conflict", "", []lease.Class{lease.ClassLockConflict}},
 	{ExitExpired, "expired", "", []lease.Class{lease.ClassLockExpired}},

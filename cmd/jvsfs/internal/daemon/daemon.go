@@ -124,7 +124,10 @@ func (d *Daemon) open() error {
 		return err
 	}
 	d.resolver.Hear(d.ends)
-	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.mode.Enforcement, d.ends, d.log, d.off)
+	if err := d.openBook(d.rules); err != nil {
+		return err
+	}
+	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.mode.Enforcement, d.ends, d.book, d.log, d.off)
 	if err != nil {
 		return err
 	}
@@ -274,6 +277,9 @@ func (d *Daemon) attend(serving context.Context, control *controlServer, all *sy
 			d.log.Error("the ends of holders are seen late", zap.Error(err))
 		}
 	})
+	if d.book != nil {
+		all.Go(func() { _ = d.book.Run(serving) }) // which ends with serving
+	}
 	all.Go(func() { d.trail.refused.run(serving) })
 	all.Go(func() { d.meter.suppressed.run(serving, d.log) })
 	d.meter.metrics.open()
@@ -353,5 +359,5 @@ func (d *Daemon) close() error {
 	if d.locks != nil {
 		err = errors.Join(err, d.locks.Close())
 	}
-	return errors.Join(err, d.runs.close())
+	return errors.Join(err, d.tenures.Close(), d.runs.close())
 }

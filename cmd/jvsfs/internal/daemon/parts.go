@@ -13,6 +13,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
@@ -40,7 +41,9 @@ type mount struct {
 	ends     *gate.Ends
 	registry *registry
 	journal  *journal
-	reached  bool // everybody can come to the source
+	book     *tenure.Book  // of the locks of other programs; nil without rules
+	tenures  *host.Tenures // what a daemon after this one needs of it
+	reached  bool          // everybody can come to the source
 	events   *eventRing
 }
 

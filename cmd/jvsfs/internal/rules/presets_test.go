@@ -26,7 +26,7 @@ func said(p lockfile.Place) (all []string) {
 		all = append(all, "lock of "+i.ID())
 	}
 	for _, i := range p.Guards {
-		all = append(all, "guarded by "+i.ID()+" "+i.Lock)
+		all = append(all, "guarded by "+i.ID()+" "+i.Path)
 	}
 	for word, rules := range map[string][]*lockfile.Rule{"once": p.Once, "keep": p.Keep, "append": p.Append} {
 		for range rules {
