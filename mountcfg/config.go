@@ -55,7 +55,7 @@ type Config struct {
 	ExemptGit bool
 
 	// Rules tell of the lock files of other programs.
-	Rules []LockRule
+	Rules []LockRule `json:",omitempty"` // so that a daemon without them can be followed by an earlier release
 
 	// Worktrees has the overrides by worktree id. An empty field takes the mount's value. Scope
 	// "default" overrides the mount's scope with the built-in one.

@@ -38,6 +38,7 @@ var loadPresets = sync.OnceValue(func() (all []Preset) {
 		about, _, _ := strings.Cut(strings.TrimPrefix(string(text), "# "), "\n")
 		all = append(all, Preset{Name: strings.TrimSuffix(entry.Name(), ".yaml"), About: about, Text: string(text)})
 	}
+	slices.SortFunc(all, func(a, b Preset) int { return strings.Compare(a.Name, b.Name) })
 	return all
 })
 
