@@ -1,6 +1,6 @@
 package systems
 
-// agency c37ea8e (10 Jan 2026) and 7aac2f2 (31 Jan 2026), traced: the lock of a repository.
+// agency 8cb1959 (15 Jan 2026, its lock is of c37ea8e) and 7aac2f2 (31 Jan 2026), traced: the lock of a repository.
 //
 //	newfstatat repos/ID
 //	openat repos/ID/.lock O_WRONLY|O_CREAT|O_EXCL 0600, write {"pid","created_at","cmd"}, close: it is taken
