@@ -5,7 +5,7 @@ import (
 )
 
 var af = program{
-	preset: "af", dir: "proof/ledger",
+	preset: "af", place: below("proof%d/ledger"),
 	holes: []story{
 		{"a slow writer over a newer event", afSlowWriter,
 			"rm: ; fast: event 2; slow: event 2; event 2 is slow's",

@@ -6,7 +6,7 @@ import (
 )
 
 var agency = program{
-	preset: "agency",
+	preset: "agency", place: within("repo%d"),
 	holes: []story{
 		{"a late unlock", agencyLateUnlock,
 			"second: taken; late unlock: unlocked; the lock: gone; third: taken; holders: 2",
@@ -22,16 +22,14 @@ var agency = program{
 	},
 }
 
-const repo = "abc"
-
 // The clock of the second shows three hours more: the first is at work for that long.
 func agencyLateUnlock(s *scene, _ bool) string {
 	first, second, third := s.process("first"), s.process("second"), s.process("third")
-	first.does(call{op: "agency.lock", what: repo})
-	said := second.does(call{op: "agency.lock", what: repo, clock: 3 * time.Hour})
-	unlocked := first.does(call{op: "agency.unlock", what: repo})
-	lock := s.stays("repos/abc/.lock", false)
-	last := third.does(call{op: "agency.lock", what: repo})
+	first.does(call{op: "agency.lock", what: s.what})
+	said := second.does(call{op: "agency.lock", what: s.what, clock: 3 * time.Hour})
+	unlocked := first.does(call{op: "agency.unlock", what: s.what})
+	lock := s.stays("repos/"+s.what+"/.lock", false)
+	last := third.does(call{op: "agency.lock", what: s.what})
 	holders := 0
 	for _, word := range []string{said, last} {
 		if word == "taken" {
@@ -44,7 +42,7 @@ func agencyLateUnlock(s *scene, _ bool) string {
 // All have found the lock stale before the first of them removes it.
 func agencyContenders(s *scene, _ bool) string {
 	gone := s.process("gone")
-	gone.does(call{op: "agency.lock", what: repo})
+	gone.does(call{op: "agency.lock", what: s.what})
 	var all []*stopped
 	var contenders []*process
 	for i := range 8 {
@@ -52,7 +50,7 @@ func agencyContenders(s *scene, _ bool) string {
 	}
 	gone.dies()
 	for _, p := range contenders {
-		all = append(all, p.stops(call{op: "agency.lock", what: repo, at: "it is stale"}))
+		all = append(all, p.stops(call{op: "agency.lock", what: s.what, at: "it is stale"}))
 	}
 	holders := 0
 	for _, p := range all {
@@ -65,21 +63,21 @@ func agencyContenders(s *scene, _ bool) string {
 
 func agencyWithout(s *scene, _ bool) string {
 	holder, stranger := s.process("holder"), s.process("stranger")
-	holder.does(call{op: "agency.lock", what: repo})
-	write := call{op: "agency.write", what: repo, data: "x"}
+	holder.does(call{op: "agency.lock", what: s.what})
+	write := call{op: "agency.write", what: s.what, data: "x"}
 	return told("stranger: "+stranger.does(write), "holder: "+holder.does(write))
 }
 
 func agencyWorks(s *scene, _ bool) string {
 	one, two := s.process("one"), s.process("two")
-	lock, unlock := call{op: "agency.lock", what: repo}, call{op: "agency.unlock", what: repo}
-	write := call{op: "agency.write", what: repo, data: "x"}
+	lock, unlock := call{op: "agency.lock", what: s.what}, call{op: "agency.unlock", what: s.what}
+	write := call{op: "agency.write", what: s.what, data: "x"}
 	return told(one.does(lock), one.does(write), two.does(lock), one.does(unlock), two.does(lock), two.does(unlock), one.does(write))
 }
 
 func agencyStale(s *scene, _ bool) string {
 	one, two := s.process("one"), s.process("two")
-	said := one.does(call{op: "agency.lock", what: repo})
+	said := one.does(call{op: "agency.lock", what: s.what})
 	one.dies()
-	return told(said, two.does(call{op: "agency.lock", what: repo}))
+	return told(said, two.does(call{op: "agency.lock", what: s.what}))
 }

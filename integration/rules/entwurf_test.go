@@ -13,17 +13,15 @@ import (
 // createIt is how a shell opens a file to write it.
 const createIt = unix.O_CREAT | unix.O_TRUNC
 
-// oldGarden has a lock from before the mount, of a process that no kernel has.
-const (
-	garden    = "20260612T101010-aaaaaa"
-	oldGarden = "20260101T000000-bbbbbb"
-	oldClaim  = `{"gardenId":"` + oldGarden + `","pid":2000000000,"hostname":"host","createdAt":"2026-01-01T00:00:00Z","nonce":"old"}` + "\n"
-)
+// oldClaim is of a process that no kernel has. The lock of an old garden is from before the mount.
+const oldClaim = `{"gardenId":"","pid":2000000000,"hostname":"host","createdAt":"2026-01-01T00:00:00Z","nonce":"old"}` + "\n"
+
+func oldGarden(what string) string { return "2025" + what }
 
 var entwurf = program{
-	preset: "entwurf",
-	before: func(t testing.TB, dir string) {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, oldGarden+".lock"), []byte(oldClaim), 0o644))
+	preset: "entwurf", place: within("0612T101010-aaaaa%d"),
+	before: func(t testing.TB, dir, what string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, oldGarden(what)+".lock"), []byte(oldClaim), 0o644))
 	},
 	holes: []story{
 		{"a live lock is removed", entwurfRemoved,
@@ -41,13 +39,14 @@ var entwurf = program{
 	},
 }
 
-var acquire, release = call{op: "entwurf.acquire", what: garden}, call{op: "entwurf.release", what: garden}
+func (s *scene) acquire() call { return call{op: "entwurf.acquire", what: s.what} }
+func (s *scene) release() call { return call{op: "entwurf.release", what: s.what} }
 
 func entwurfRemoved(s *scene, _ bool) string {
 	one, two := s.process("one"), s.process("two")
-	said := one.does(acquire)
-	rm := s.removes(garden + ".lock")
-	return told("one: "+said, "rm: "+rm, "two: "+two.does(acquire))
+	said := one.does(s.acquire())
+	rm := s.removes(s.what + ".lock")
+	return told("one: "+said, "rm: "+rm, "two: "+two.does(s.acquire()))
 }
 
 // The pid of the one is none in the namespace of the other, and the host's name is the same.
@@ -55,31 +54,31 @@ func entwurfElsewhere(s *scene, _ bool) string {
 	// In a namespace that is as new as this test's, a low pid could be one of both.
 	require.NoError(s.t, exec.Command("sh", "-c", `i=0; while [ $i -lt 300 ]; do (:); i=$((i+1)); done`).Run())
 	here, elsewhere := s.process("here"), s.elsewhere("elsewhere")
-	said := here.does(acquire)
-	other := elsewhere.does(acquire)
-	return told("here: "+said, "elsewhere: "+other, "release: "+here.does(release))
+	said := here.does(s.acquire())
+	other := elsewhere.does(s.acquire())
+	return told("here: "+said, "elsewhere: "+other, "release: "+here.does(s.release()))
 }
 
 func entwurfEmpty(s *scene, ruled bool) string {
-	s.process("one").stops(call{op: "entwurf.acquire", what: garden, at: "it is created"}).dies()
-	lock := s.stays(garden+".lock", ruled)
-	return told("the lock: "+lock, "next: "+s.process("two").does(acquire))
+	s.process("one").stops(call{op: "entwurf.acquire", what: s.what, at: "it is created"}).dies()
+	lock := s.stays(s.what+".lock", ruled)
+	return told("the lock: "+lock, "next: "+s.process("two").does(s.acquire()))
 }
 
 func entwurfMarker(s *scene, ruled bool) string {
-	s.process("one").stops(call{op: "entwurf.acquire", what: oldGarden, at: "the marker is taken"}).dies()
-	marker := s.stays(oldGarden+".lock.reclaim", ruled)
-	return told("the marker: "+marker, "next: "+s.process("two").does(call{op: "entwurf.acquire", what: oldGarden}))
+	s.process("one").stops(call{op: "entwurf.acquire", what: oldGarden(s.what), at: "the marker is taken"}).dies()
+	marker := s.stays(oldGarden(s.what)+".lock.reclaim", ruled)
+	return told("the marker: "+marker, "next: "+s.process("two").does(call{op: "entwurf.acquire", what: oldGarden(s.what)}))
 }
 
 func entwurfWorks(s *scene, _ bool) string {
 	one, two := s.process("one"), s.process("two")
-	return told(one.does(acquire), two.does(acquire), two.does(release), one.does(release), two.does(acquire))
+	return told(one.does(s.acquire()), two.does(s.acquire()), two.does(s.release()), one.does(s.release()), two.does(s.acquire()))
 }
 
 func entwurfDead(s *scene, _ bool) string {
 	one, two := s.process("one"), s.process("two")
-	said := one.does(acquire)
+	said := one.does(s.acquire())
 	one.dies()
-	return told(said, two.does(acquire), two.does(release))
+	return told(said, two.does(s.acquire()), two.does(s.release()))
 }

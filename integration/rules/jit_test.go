@@ -14,8 +14,8 @@ import (
 )
 
 var jit = program{
-	preset: "jit", dir: ".jit",
-	before: func(t testing.TB, dir string) {
+	preset: "jit", place: below("project%d/.jit"),
+	before: func(t testing.TB, dir, _ string) {
 		_, err := systems.Operations["jit.init"](systems.Call{Dir: dir})
 		require.NoError(t, err)
 	},

@@ -48,6 +48,7 @@ type scene struct {
 	back string // the same, past the mount
 	base string
 	dir  string // the program's own, below the root
+	what string // the instance that is its own: a repository, a garden, a worktree
 	n    int
 }
 
