@@ -105,7 +105,7 @@ func (p program) mounted(t *testing.T) scene {
 }
 
 func (p program) prepare(t *testing.T, root string) {
-	for n := range p.stories() {
+	for n := range len(p.stories()) + 1 { // and one for the race
 		dir, what := p.place(n)
 		dir = filepath.Join(root, dir)
 		require.NoError(t, os.MkdirAll(dir, 0o755))
