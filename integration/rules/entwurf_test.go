@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +20,7 @@ const oldClaim = `{"gardenId":"","pid":2000000000,"hostname":"host","createdAt":
 func oldGarden(what string) string { return "2025" + what }
 
 var entwurf = program{
-	preset: "entwurf", place: within("0612T101010-aaaaa%d"),
+	preset: "entwurf", place: func(n int) (dir, what string) { return "entwurf-v2-locks", fmt.Sprintf("0612T101010-aaaaa%d", n) },
 	before: func(t testing.TB, dir, what string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, oldGarden(what)+".lock"), []byte(oldClaim), 0o644))
 	},

@@ -45,7 +45,7 @@ func within(format string) func(int) (string, string) {
 }
 
 // enforced are the presets that jvsfs has.
-var enforced = []string{}
+var enforced = []string{"af", "agency", "jit", "entwurf"}
 
 // The holes are there in a plain directory, or the stories would prove nothing.
 func TestHolesOfPlainDirectories(t *testing.T) {
