@@ -30,7 +30,7 @@ type instanceView struct {
 // Say asks rules about a path.
 func Say(r *lockfile.Rules, path string) Said {
 	p := r.At(path)
-	below := slices.DeleteFunc(r.Below(path), func(i lockfile.Instance) bool { return i.Lock == path })
+	below := slices.DeleteFunc(r.Below(path), func(i lockfile.Instance) bool { return i.Path == path })
 	return Said{
 		Path: path, Locks: instances(p.Locks), Guards: instances(p.Guards), Below: instances(below),
 		Once: names(p.Once), Keep: names(p.Keep), Append: names(p.Append),
@@ -39,7 +39,7 @@ func Say(r *lockfile.Rules, path string) Said {
 
 func instances(all []lockfile.Instance) (out []instanceView) {
 	for _, i := range all {
-		v := instanceView{Rule: i.Rule.Name, Instance: i.ID(), Lock: i.Lock}
+		v := instanceView{Rule: i.Rule.Name, Instance: i.ID(), Lock: i.Path}
 		for _, c := range i.Captures {
 			if v.Captures == nil {
 				v.Captures = make(map[string]string)
