@@ -104,11 +104,13 @@ func (r *Rule) guardOf(path string) (i Instance, ok bool) {
 }
 
 // Below says what guards everything right below a directory: a change of the directory's own name concerns it.
-// Captures that only a deeper name would tell are not known.
+// Captures that only a deeper name would tell are not known. A lock that is a directory (mkdir) does not guard itself:
+// else nobody could break it.
 func (r *Rules) Below(dir string) (guards []Instance) {
 	const any = "\x00"
 	for _, one := range r.All() {
-		if i, ok := one.guardOf(dir + "/" + any); ok && !strings.Contains(i.Path, any) {
+		i, ok := one.guardOf(dir + "/" + any)
+		if ok && !strings.Contains(i.Path, any) && i.Path != dir && !matchesAny(one.except, dir+"/"+any) {
 			guards = append(guards, i)
 		}
 	}
