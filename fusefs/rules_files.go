@@ -59,12 +59,23 @@ func (l lockedFiles) Remove(rel string, is tenure.File) error {
 	if err = unix.Unlinkat(dir, name, 0); errors.Is(err, unix.EISDIR) {
 		err = unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
 	}
-	if st, ok := statOf(dir); ok && err == nil {
-		if n := l.f.nodes.find(keyOf(&st)); n != nil {
-			l.f.kernel.expire(n.id, name)
-		}
-	}
 	return err
+}
+
+// Forget makes the kernel ask again for a name.
+func (l lockedFiles) Forget(rel string) {
+	dir, err := l.f.openBelow(path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return // the directory is gone, and the name with it
+	}
+	st, ok := statOf(dir)
+	_ = unix.Close(dir)
+	if !ok {
+		return
+	}
+	if n := l.f.nodes.find(keyOf(&st)); n != nil {
+		l.f.kernel.expire(n.id, path.Base(rel))
+	}
 }
 
 // Prepare adds hooks to the guard of a lock. What the kernel believes of names rests on the guards of the layout, so

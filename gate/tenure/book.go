@@ -29,6 +29,9 @@ type Files interface {
 	Look(path string) (File, bool)
 	// Remove removes a lock file if it is this very file.
 	Remove(path string, is File) error
+	// Forget makes the kernel ask again for the name of a lock file that was removed. It waits for requests in the
+	// directory, which may wait for the turn: nobody may have that who asks.
+	Forget(path string)
 	// Prepare adds the file system's hooks to a new guard.
 	Prepare(g *gate.Guard)
 }

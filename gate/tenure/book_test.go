@@ -46,6 +46,8 @@ func (g *ground) Look(path string) (File, bool) {
 	return f, ok
 }
 
+func (g *ground) Forget(string) {}
+
 func (g *ground) Remove(path string, is File) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

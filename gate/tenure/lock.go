@@ -154,30 +154,39 @@ func withoutHolder(all []lease.Holder, h lease.Holder) (rest []lease.Holder) {
 func (l *Lock) lookAfter(ctx context.Context) {
 	select {
 	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
 	case <-ctx.Done():
 		return
 	}
+	removed := l.afterTheEnd()
+	<-l.turn
+	if removed {
+		l.book.files.Forget(l.Path)
+	}
+}
+
+// afterTheEnd reports whether it has removed the lock file. The caller has the turn.
+func (l *Lock) afterTheEnd() (removed bool) {
 	l.mu.Lock()
 	h := l.held
 	l.mu.Unlock()
 	if h == nil || l.book.cfg.Resolver.Liveness(h.holder) != lease.Gone {
-		return
+		return false
 	}
 	l.close(h, lease.LossHolderGone)
 	l.book.tell(Event{Kind: HolderGone, Lock: l, Holder: h.holder, Number: h.number})
 	if l.Rule.OnGone != lockfile.Remove || l.book.cfg.Enforcement.Mode() == gate.ReadOnly {
-		return
+		return false
 	}
 	if err := l.book.files.Remove(l.Path, h.file); err != nil {
 		l.book.tell(Event{Kind: Stays, Lock: l, Holder: h.holder, Number: h.number, Err: err})
-		return
+		return false
 	}
 	l.mu.Lock()
 	l.held = nil
 	l.mu.Unlock()
 	l.book.forget(l)
 	l.book.tell(Event{Kind: Removed, Lock: l, Holder: h.holder, Number: h.number})
+	return true
 }
 
 // follower is a lock as its guard's Leaseholder.
