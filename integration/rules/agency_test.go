@@ -3,6 +3,8 @@ package rules
 import (
 	"fmt"
 	"time"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
 var agency = program{
@@ -20,6 +22,28 @@ var agency = program{
 		{name: "lock, write, unlock", plays: agencyWorks, natively: "taken; written; locked; unlocked; taken; unlocked; written"},
 		{name: "a stale lock is taken over", plays: agencyStale, natively: "taken; taken"},
 	},
+}
+
+// hastyAgency is agency where a millisecond makes a lock stale, for nobody waits two hours here.
+var hastyAgency = program{
+	preset: "agency-hasty", place: within("repo%d"),
+	rules: "- preset: agency\n  break: {gone: true, after: 1ms}\n",
+	holes: []story{
+		{"a late unlock of who was robbed", agencyRobbed,
+			"second: taken; late unlock: unlocked; the lock: gone; third: taken",
+			"second: taken; late unlock: EROFS; the lock: stays; third: locked"},
+	},
+}
+
+func agencyRobbed(s *scene, _ bool) string {
+	first, second, third := s.process("first"), s.process("second"), s.process("third")
+	first.does(call{op: "agency.lock", what: s.what})
+	harness.Eventually(s.t, "the lock is old", func() bool {
+		return second.does(call{op: "agency.lock", what: s.what, clock: 3 * time.Hour}) == "taken"
+	})
+	unlocked := first.does(call{op: "agency.unlock", what: s.what})
+	lock := s.stays("repos/"+s.what+"/.lock", false)
+	return told("second: taken", "late unlock: "+unlocked, "the lock: "+lock, "third: "+third.does(call{op: "agency.lock", what: s.what}))
 }
 
 // The clock of the second shows three hours more: the first is at work for that long.

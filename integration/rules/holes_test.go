@@ -24,6 +24,7 @@ type story struct {
 // program is one of those that have stories.
 type program struct {
 	preset     string
+	rules      string                         // instead of the preset
 	place      func(n int) (dir, what string) // where in the tree the story of this number plays, and with which instance
 	repository bool                           // the tree is a JVS repository
 	before     func(t testing.TB, dir, what string)
@@ -32,7 +33,7 @@ type program struct {
 }
 
 // programs are all of them.
-var programs = []program{af, agency, jit, entwurf, jvsLocks}
+var programs = []program{af, agency, hastyAgency, jit, entwurf, jvsLocks}
 
 // below is a place for each story: a directory of its own.
 func below(format string) func(int) (string, string) {
@@ -45,7 +46,7 @@ func within(format string) func(int) (string, string) {
 }
 
 // enforced are the presets that jvsfs has.
-var enforced = []string{"af", "agency", "jit", "entwurf"}
+var enforced = []string{"af", "agency", hastyAgency.preset, "jit", "entwurf"}
 
 // The holes are there in a plain directory, or the stories would prove nothing.
 func TestHolesOfPlainDirectories(t *testing.T) {
@@ -99,6 +100,11 @@ func (p program) natively(t *testing.T) scene {
 func (p program) mounted(t *testing.T) scene {
 	o := harness.MountOptions{InPlace: true, Repository: p.repository, Extra: []string{"--mode", "shared", "--rules", p.preset}}
 	m := harness.PrepareMount(t, o)
+	if p.rules != "" {
+		own := filepath.Join(t.TempDir(), "rules.yaml")
+		require.NoError(t, os.WriteFile(own, []byte(p.rules), 0o644))
+		m.Opts.Extra[3] = own
+	}
 	p.prepare(t, m.Source)
 	m.Mount()
 	return scene{root: m.Mountpoint, back: m.View}
