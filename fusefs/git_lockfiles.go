@@ -205,6 +205,10 @@ func (l *lockFiles) run(f *rawFS, stop <-chan struct{}) {
 // the store, and holds what every change in the repository holds. It returns false if the mount is frozen.
 func (l *lockFiles) remove(f *rawFS, k inodeKey) (decided bool) {
 	pass, ok, _ := f.opts.Enforcement.Outside(false)
+	if ok && f.opts.Enforcement.Quiesced() {
+		pass.Leave()
+		return false
+	}
 	if !ok {
 		return f.opts.Enforcement.Mode() == gate.ReadOnly // lookAgain follows when it is read-only no more
 	}

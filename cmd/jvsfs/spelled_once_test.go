@@ -115,7 +115,7 @@ func TestTheHarnessKnowsTheExitCodes(t *testing.T) {
 	want := map[string]api.ExitCode{
 		"ExitUsage": api.ExitUsage, "ExitConflict": api.ExitConflict, "ExitExpired": api.ExitExpired, "ExitNotHeld": api.ExitNotHeld,
 		"ExitFencing": api.ExitFencing, "ExitClockSkew": api.ExitClockSkew, "ExitStore": api.ExitStore, "ExitDead": api.ExitNoMount,
-		"ExitBusy": api.ExitBusy, "ExitLost": api.ExitLeaseLost, "ExitInterrupted": api.ExitInterrupted,
+		"ExitBusy": api.ExitBusy, "ExitUnquiet": api.ExitUnquiet, "ExitPartial": api.ExitPartial, "ExitLost": api.ExitLeaseLost, "ExitInterrupted": api.ExitInterrupted,
 	}
 	got := map[string]api.ExitCode{}
 	for _, f := range sources(t, "integration/harness") {
