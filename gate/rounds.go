@@ -34,10 +34,8 @@ func (s *rounds) send(tid uint32, w *wait) bool {
 	if s.all == nil {
 		s.all = make(map[uint32]*round)
 	}
-	if r := s.all[tid]; r != nil || len(s.all) >= roundsMax {
-		if r != nil && r.freeze != nil { // it makes its call again, and another window has begun
-			s.forget(tid, r)
-		}
+	if s.all[tid] != nil || len(s.all) >= roundsMax {
+		s.comesAgain(tid)
 		return false
 	}
 	s.all[tid] = &round{wait: w}
@@ -94,6 +92,11 @@ func (s *rounds) arrived(tid uint32) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.comesAgain(tid)
+}
+
+// comesAgain forgets a caller that was sent for a window: it makes its call again. Under mu.
+func (s *rounds) comesAgain(tid uint32) {
 	if r := s.all[tid]; r != nil && r.freeze != nil {
 		s.forget(tid, r)
 	}

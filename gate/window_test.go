@@ -141,7 +141,7 @@ func TestAStoreBreaksTheWindow(t *testing.T) {
 	waiting := enterInBackground(t, g, byUser(7))
 	mustNotDecide(t, waiting)
 	mustEnter(t, g, Request{Op: OpWrite, Epoch: EpochOf(tok), Stored: true}).Leave()
-	<-w.Over()
+	require.True(t, isClosed(w.Over()))
 	require.Nil(t, <-waiting)
 	require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())))
 
@@ -157,7 +157,12 @@ func TestAWindowEndsByItself(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	k.give(userHolder(7, "7"))
 	w := quiesce(t, g, Windowed{Lasts: soon})
-	require.Nil(t, <-enterInBackground(t, g, byUser(7)), "writers are not refused")
+	select {
+	case no := <-enterInBackground(t, g, byUser(7)):
+		require.Nil(t, no, "writers are not refused")
+	case <-time.After(eventually):
+		t.Fatal("a writer waits for ever")
+	}
 	err := w.End(t.Context())
 	require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(err))
 	require.Contains(t, err.Error(), "lasted")
@@ -248,7 +253,8 @@ func TestTheCommandOfAWindowDoesNotWrite(t *testing.T) {
 	require.NoError(t, err)
 	w := quiesce(t, g, Windowed{By: own})
 	me := Request{Op: OpCreate, Caller: Caller{TID: uint32(os.Getpid()), UID: uid}, Round: true}
-	no := mustRefuse(t, g, me, reasonQuiescing)
+	no := refusedSoon(t, g, me)
+	require.Equal(t, reasonQuiescing, no.Reason)
 	require.Equal(t, g.cfg.Errno, no.Errno)
 	require.NoError(t, w.End(t.Context()))
 	mustEnter(t, g, me).Leave()
@@ -263,7 +269,7 @@ func TestWhoWaitsForAWindowLocksNoDirectory(t *testing.T) {
 	r.Op, r.Round, r.Caller.TID = OpCreate, true, 77
 	for range 2 {
 		w := quiesce(t, g, Windowed{})
-		require.Equal(t, ReasonComeAgain, mustRefuseQuietly(t, g, r))
+		sentRound(t, g, r)
 		came := make(chan struct{})
 		go func() { defer close(came); s.Await(r.Caller, nil) }()
 		require.Eventually(t, func() bool { return s.Waiting() == 1 }, eventually, tick)
@@ -274,7 +280,7 @@ func TestWhoWaitsForAWindowLocksNoDirectory(t *testing.T) {
 		require.Zero(t, s.rounds.thawed.Load())
 	}
 	first := quiesce(t, g, Windowed{})
-	require.Equal(t, ReasonComeAgain, mustRefuseQuietly(t, g, r))
+	sentRound(t, g, r)
 	require.NoError(t, first.End(t.Context()))
 	second := quiesce(t, g, Windowed{}) // it comes again only now, and the kernel sends it round no second time
 	waits := enterInBackground(t, g, r)
@@ -284,11 +290,23 @@ func TestWhoWaitsForAWindowLocksNoDirectory(t *testing.T) {
 	require.False(t, s.Awaited())
 }
 
-func mustRefuseQuietly(t *testing.T, g *Guard, r Request) Reason {
+// refusedSoon is the refusal of what does not wait.
+func refusedSoon(t *testing.T, g *Guard, r Request) *Refusal {
+	t.Helper()
+	select {
+	case no := <-enterInBackground(t, g, r):
+		require.NotNil(t, no)
+		return no
+	case <-time.After(eventually):
+		t.Fatal("it waits")
+		return nil
+	}
+}
+
+// sentRound makes sure that a caller is sent round, which is no refusal.
+func sentRound(t *testing.T, g *Guard, r Request) {
 	t.Helper()
 	before := g.refusals.Load()
-	_, no := g.Enter(r)
-	require.NotNil(t, no)
+	require.Equal(t, ReasonComeAgain, refusedSoon(t, g, r).Reason)
 	require.Equal(t, before, g.refusals.Load(), "nothing was refused")
-	return no.Reason
 }

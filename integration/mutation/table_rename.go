@@ -4,7 +4,7 @@ import "slices"
 
 // renameMutations remove the parts that keep rule 9 true when a worktree gets another name: writes under the
 // one name have ended before somebody holds the other.
-var renameMutations = slices.Concat(freezing, movingRoots)
+var renameMutations = slices.Concat(freezing, movingRoots, windows)
 
 var freezing = slices.Concat(
 	in("gate/freeze.go", mutation{
