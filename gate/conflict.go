@@ -151,6 +151,7 @@ func (s *Enforcement) Await(c Caller, signal <-chan struct{}) {
 	}
 	if w.freeze != nil {
 		w.freeze.await(s, Request{Op: w.op, Caller: c, Signal: signal})
+		s.rounds.free(c.TID)
 		return
 	}
 	p, no := w.enter(Request{Op: w.op, Caller: c, Signal: signal, wait: w, probe: true})

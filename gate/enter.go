@@ -21,7 +21,7 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 			if !r.probe {
 				g.count(p)
 			}
-			if r.Round {
+			if r.wait == nil {
 				g.cfg.Enforcement.rounds.arrived(r.Caller.TID)
 			}
 			return p, nil

@@ -19,6 +19,8 @@ type rounds struct {
 type round struct {
 	*wait
 	came bool // it came to where it waits
+	// freed is when the window was over for which it waited there.
+	freed time.Time
 }
 
 // roundsMax bounds their number. Further callers wait where they are.
@@ -100,6 +102,35 @@ func (s *rounds) comesAgain(tid uint32) {
 	if r := s.all[tid]; r != nil && r.freeze != nil {
 		s.forget(tid, r)
 	}
+}
+
+// free notes that a caller has waited for a window, and makes its call again now.
+func (s *rounds) free(tid uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.all[tid]; r != nil {
+		r.freed = time.Now()
+	}
+}
+
+// coming reports whether callers are about to make the call again that waited for a window of the guard. They
+// cannot be sent round a second time.
+func (s *rounds) coming(g *Guard) bool {
+	if s.thawed.Load() == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for tid, r := range s.all {
+		if r.freeze == nil || r.guard != g || !r.freed.IsZero() && time.Since(r.freed) > roundKept {
+			continue
+		}
+		if _, err := ReadStat(int(tid)); err == nil {
+			return true
+		}
+		s.forget(tid, r)
+	}
+	return false
 }
 
 // forget takes a caller out. Under mu.

@@ -50,6 +50,7 @@ func (g *Guard) Quiesce(ctx context.Context, of Windowed) (*Window, error) {
 	if err := w.writeBack(ctx); err != nil { // most of it, while nobody waits
 		return nil, g.unavailable("what was written could not be made durable in time", err, "look at the disk, then try again with a longer --wait")
 	}
+	g.letCome(ctx)
 	for !w.freezes() {
 		if err := g.thawedBy(ctx); err != nil {
 			return nil, err
@@ -82,6 +83,23 @@ func (g *Guard) mayQuiesce() error {
 func (g *Guard) unavailable(what string, cause error, next string) error {
 	return &lease.Error{Class: lease.ClassConsistencyUnavailable, Worktree: g.cfg.Worktree, Err: cause, Next: next,
 		Message: fmt.Sprintf("worktree %s cannot be quiesced: %s", g.cfg.Worktree, what)}
+}
+
+// comePause is the pause between two looks for callers that come again.
+const comePause = time.Millisecond
+
+// letCome waits for those who waited for the window before. Otherwise they would wait for the next one where they
+// are, with a directory locked. The wait is short.
+func (g *Guard) letCome(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, roundKept)
+	defer cancel()
+	for g.cfg.Enforcement.rounds.coming(g) {
+		select {
+		case <-time.After(comePause):
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // freezes makes mutations wait. It returns false if the guard is frozen already.

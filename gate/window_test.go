@@ -266,7 +266,7 @@ func TestWhoWaitsForAWindowLocksNoDirectory(t *testing.T) {
 	k.give(userHolder(7, "7"))
 	s := g.cfg.Enforcement
 	r := byUser(7)
-	r.Op, r.Round, r.Caller.TID = OpCreate, true, 77
+	r.Op, r.Round, r.Caller.TID = OpCreate, true, uint32(os.Getpid())
 	for range 2 {
 		w := quiesce(t, g, Windowed{})
 		sentRound(t, g, r)
