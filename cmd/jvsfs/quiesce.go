@@ -126,7 +126,7 @@ func (q *quiesceCommand) around(ctx context.Context, t client.Target, c *child, 
 		return api.ExitWith(code)
 	}
 	defer w.conn.Close()
-	if err := c.letGo(goAhead{Environment: w.environment(t)}); err != nil {
+	if err := c.letGo(goAhead{Environment: w.environment(t), Reads: true}); err != nil {
 		return err
 	}
 	broken := make(chan error, 1)

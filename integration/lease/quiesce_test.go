@@ -42,7 +42,7 @@ func TestNoSnapshotOfAQuiescedWorktreeIsTorn(t *testing.T) {
 		[ $i = 3 ] && { %[4]s; }; done`, a, b, d, l.Tell("writes")))
 	l.Take("writes")
 	moved := 0
-	for n := range 10 {
+	for n := range 6 {
 		mount, disk := filepath.Join(m.Base, fmt.Sprint("mount", n)), filepath.Join(m.Base, fmt.Sprint("disk", n))
 		exit, said := quiesce(m, fmt.Sprintf("cp -a %s %s && cp -a %s %s", m.Mountpoint, mount, m.Source, disk), "--wait", "1m").Wait()
 		require.Zero(t, exit, said)
@@ -79,11 +79,11 @@ func heldBy(t *testing.T, o harness.MountOptions) (*harness.Mount, *harness.Acto
 }
 
 // waits begins a write of the holder, and returns when it waits for the end of the window.
-func waits(m *harness.Mount, a *harness.Actor) <-chan harness.Reply {
+func waits(m *harness.Mount, a *harness.Actor, in ...string) <-chan harness.Reply {
 	m.T.Helper()
 	done := a.Begin(harness.Command{Op: "pwrite", Handle: "f", Data: []byte("LATER!")})
 	harness.Eventually(m.T, "the write waits", func() bool { return strings.Contains(m.MustCLI("status", "--json"), `"waiting": 1`) })
-	require.NotEqual(m.T, "LATER!", harness.ReadText(m.T, m.Behind("f"))[:6])
+	require.NotEqual(m.T, "LATER!", harness.ReadText(m.T, m.Behind(append(in, "f")...))[:6])
 	return done
 }
 
@@ -137,7 +137,7 @@ func TestABrokenSnapshotIsNotTakenForAWhole(t *testing.T) {
 		policy  harness.Policy
 		breaks  func(*harness.Mount, *harness.Actor)
 	}{
-		"its time is over": {options: []string{"--for", "1s"}, breaks: func(*harness.Mount, *harness.Actor) {}},
+		"its time is over": {options: []string{"--for", "700ms"}, breaks: func(*harness.Mount, *harness.Actor) {}},
 		"a store through a mapping": {breaks: func(_ *harness.Mount, a *harness.Actor) {
 			a.OK(harness.Command{Op: "store", Name: "m", Data: []byte("AFTER!")})
 			a.OK(harness.Command{Op: "msync", Name: "m"})
@@ -227,4 +227,22 @@ func TestWhoMayQuiesceAndWhen(t *testing.T) {
 	}
 	a.OK(m.Put("g"))
 	require.Equal(t, []string{"unavailable", "kept", "kept"}, windows(m))
+}
+
+// A write that waits keeps its file locked in the kernel. A command that copies this file within the mount does not
+// wait for it, whatever calls its program likes best.
+func TestASnapshotCopiesAFileToWhichAWriteWaits(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{Repository: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
+	a, l := harness.StartActor(t, "a"), harness.NewMail(m)
+	m.Acquire(a, "main")
+	a.OK(harness.Command{Op: "open", Handle: "f", Path: m.At("main", "f"), Flags: unix.O_WRONLY})
+	line := l.Tell("quiet") + "; read x <" + l.Gate("go") + "; cp --sparse=auto " + m.At("main", "f") + " " + m.At(".jvs", "copy")
+	s := m.Start(m.Bin, "quiesce", m.At("main"), "--", "sh", "-c", line)
+	l.Take("quiet")
+	done := waits(m, a, "main")
+	l.Open("go")
+	exit, said := s.Wait()
+	require.Zero(t, exit, said)
+	require.Empty(t, (<-done).Errno)
+	require.NotEqual(t, "LATER!", harness.ReadText(t, m.Behind(".jvs", "copy"))[:6])
 }
