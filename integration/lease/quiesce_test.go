@@ -142,7 +142,11 @@ func TestABrokenSnapshotIsNotTakenForAWhole(t *testing.T) {
 			a.OK(harness.Command{Op: "store", Name: "m", Data: []byte("AFTER!")})
 			a.OK(harness.Command{Op: "msync", Name: "m"})
 		}},
-		"a handover":            {breaks: func(m *harness.Mount, a *harness.Actor) { m.Handover("--to-pid", strconv.Itoa(os.Getpid())) }},
+		"a handover": {breaks: func(m *harness.Mount, a *harness.Actor) { m.Handover("--to-pid", strconv.Itoa(os.Getpid())) }},
+		"another daemon takes its place": {breaks: func(m *harness.Mount, _ *harness.Actor) {
+			m.Opts.Extra = append(m.Opts.Extra, "--replace")
+			m.Mount()
+		}},
 		"the daemon was killed": {breaks: func(m *harness.Mount, _ *harness.Actor) { m.KillDaemon() }},
 	} {
 		t.Run(name, func(t *testing.T) {
