@@ -122,7 +122,7 @@ func TestAWindowLetsNothingThrough(t *testing.T) {
 	mustNotDecide(t, byName)
 	mustRefuse(t, g, byUser(8), ReasonHeldByOther)
 	require.Zero(t, g.open.Load().inflight.Load())
-	g.hooks.onYield = nil
+	g.onYield = nil
 	require.NoError(t, w.End(t.Context()))
 	require.NoError(t, w.End(t.Context()), "again")
 	require.Nil(t, <-byHandle)
