@@ -36,6 +36,8 @@ type passes struct {
 	// through is the freeze that the mutation belongs to, mostly nil.
 	through *gate.Freeze
 	signal  <-chan struct{} // closed when the caller gets a signal
+	// stored says that the kernel writes back what was stored through a mapping.
+	stored bool
 	// spot is the place of the mutation, nil if nothing is exempt.
 	spot *spot
 	// at and name are what is written, for people: an inode, or an entry of a directory. nil: not told.
@@ -72,7 +74,7 @@ func (p *passes) leave(st *fuse.Status) {
 
 // request is the question to a guard.
 func (p *passes) request(h *fuse.InHeader, epoch gate.Epoch) gate.Request {
-	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may, Through: p.through, Signal: p.signal, Round: p.round != nil}
+	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may, Through: p.through, Signal: p.signal, Round: p.round != nil, Stored: p.stored}
 	if p.at != nil {
 		r.Node, r.Name = p.at.fd, p.name
 	}

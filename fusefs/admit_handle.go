@@ -10,6 +10,12 @@ import (
 // not the writer. It is counted first. Then admitHandle looks again whether a rename has put its
 // tree under another rule.
 func (f *rawFS) admitHandle(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
+	return f.admitHandleAs(passes{op: op, on: on.node, signal: signal}, h, on)
+}
+
+// admitHandleAs is admitHandle for the mutation that p describes.
+func (f *rawFS) admitHandleAs(as passes, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
+	op, signal := as.op, as.signal
 	if on.ofLock && !on.disowned.Load() {
 		p, st := f.admitNodeIf(signal, op, h, on.node, nil)
 		if st != fuse.OK || !on.disowned.Load() {
@@ -19,7 +25,7 @@ func (f *rawFS) admitHandle(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 	}
 	for {
 		disowned := on.disowned.Load()
-		p, st := f.admitClaims(signal, op, h, on, disowned)
+		p, st := f.admitClaims(as, h, on, disowned)
 		if st == fuse.OK {
 			p.hold(f, f.holdOfNode(on.node))
 		}
@@ -33,8 +39,8 @@ func (f *rawFS) admitHandle(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 	}
 }
 
-func (f *rawFS) admitClaims(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, on *handle, disowned bool) (passes, fuse.Status) {
-	p := passes{op: op, on: on.node, signal: signal}
+func (f *rawFS) admitClaims(p passes, h *fuse.InHeader, on *handle, disowned bool) (passes, fuse.Status) {
+	op := p.op
 	if len(on.claims) == 1 && !disowned {
 		p.spot = f.spotOf(op, on.node)
 	}

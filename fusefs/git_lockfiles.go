@@ -214,6 +214,10 @@ func (l *lockFiles) remove(f *rawFS, k inodeKey) (decided bool) {
 
 func (l *lockFiles) removeLocked(f *rawFS, k inodeKey) (removed *lockFile, decided bool) {
 	pass, ok, _ := f.opts.Enforcement.Outside(false)
+	if ok && f.opts.Enforcement.Quiesced() {
+		pass.Leave()
+		return false
+	}
 	if !ok {
 		return nil, f.opts.Enforcement.Mode() == gate.ReadOnly // lookAgain follows when it is read-only no more
 	}

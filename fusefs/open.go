@@ -96,7 +96,12 @@ func (f *rawFS) openHandle(h *handle, flags uint32, out *fuse.OpenOut) {
 		return
 	}
 	var st unix.Stat_t
-	if unix.Fstat(h.fd, &st) != nil || !h.node.sameContent(&st) {
+	switch {
+	case f.opts.Enforcement.Quiesced() && h.node.hasWriters():
+		// A write that waits keeps the kernel from opening the file with its cache (fuse_file_cached_io_open), and
+		// what is stored through a mapping would show in its pages.
+		out.OpenFlags |= fuse.FOPEN_DIRECT_IO
+	case unix.Fstat(h.fd, &st) != nil || !h.node.sameContent(&st):
 		out.OpenFlags = 0
 	}
 	if h.unflushed {

@@ -94,8 +94,9 @@ func pwrite(fd int, data [][]byte, off int64, end bool) (int, error) {
 // handle of the inode. So all handles that can be mapped must be of the handle's epoch. Otherwise a
 // process that still maps the file from an earlier lease could write under the next one.
 func (f *rawFS) admitWrite(cancel <-chan struct{}, in *fuse.WriteIn, h *handle) (passes, fuse.Status) {
-	p, st := f.admitHandle(cancel, gate.OpWrite, &in.InHeader, h)
-	if in.WriteFlags&fuse.WRITE_CACHE == 0 {
+	stored := in.WriteFlags&fuse.WRITE_CACHE != 0
+	p, st := f.admitHandleAs(passes{op: gate.OpWrite, on: h.node, signal: cancel, stored: stored}, &in.InHeader, h)
+	if !stored {
 		return p, st
 	}
 	if st == fuse.OK && !p.byPlace() && !h.node.mappedAlike(h) {
@@ -144,7 +145,7 @@ func (n *node) loseStores() bool {
 // write.
 func (f *rawFS) admitMapping(h *fuse.InHeader, on *handle) (passes, fuse.Status) {
 	if len(on.claims) == 1 && !on.disowned.Load() {
-		p := passes{op: gate.OpWrite, on: on.node, spot: f.spotOf(gate.OpWrite, on.node)}
+		p := passes{op: gate.OpWrite, on: on.node, spot: f.spotOf(gate.OpWrite, on.node), stored: true}
 		if pass, ok := on.claims[0].guard.Exempted(p.request(h, gate.ByPlace)); ok {
 			p.of[0].guard, p.of[0].pass, p.n = on.claims[0].guard, pass, 1
 			if !on.disowned.Load() { // checked after it is counted

@@ -28,6 +28,8 @@ const (
 	reasonClosing
 	reasonHandover
 	reasonMoving
+	reasonQuiesced
+	reasonQuiescing
 	reasonRevokedExpired
 	reasonRevokedStolen
 	reasonNobody
@@ -109,6 +111,12 @@ var verdicts = [reasonCount]verdict{
 	reasonMoving: {lease.ClassLockConflict,
 		"the root of worktree {worktree} is just being renamed, and the write could not wait for that",
 		"try again"},
+	reasonQuiesced: {lease.ClassLockConflict,
+		"worktree {worktree} is quiesced for a snapshot, and the write could not wait for the end: too many wait",
+		"try again; jvsfs status says until when"},
+	reasonQuiescing: {lease.ClassLockConflict,
+		"worktree {worktree} is quiesced for the command of this process, which may only read there",
+		"let the command write elsewhere, or write before jvsfs quiesce"},
 	reasonRevokedExpired: {lease.ClassLockExpired,
 		"{holder} let its lease of worktree {worktree} expire and stays out until it acquires again on purpose",
 		"jvsfs lock acquire <worktree>, or jvsfs exec <worktree> -- CMD"},

@@ -16,7 +16,7 @@ func (g *Guard) carryOut(under *regime, no *Refusal, r Request) (p Pass, refused
 	if !under.observed.enter(g.cfg.Clock) {
 		return Pass{}, nil, false
 	}
-	if f := g.frozen.Load().bars(r.Through); f != nil {
+	if f := g.frozen.Load().bars(r); f != nil {
 		under.observed.leave()
 		if late := g.thawed(f, r); late != nil {
 			return Pass{}, late, true

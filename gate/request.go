@@ -25,6 +25,8 @@ type Request struct {
 	Node int
 	Name string
 	May  func() bool
+	// Stored says that the kernel writes back what was stored through a mapping.
+	Stored bool
 	// Through is the freeze that the mutation belongs to; see [Freeze].
 	Through *Freeze
 	// Signal is closed when the caller has got a signal. A caller that is being killed stops

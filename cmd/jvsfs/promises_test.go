@@ -27,6 +27,7 @@ import (
 var promisedAt = map[string]string{
 	"jvsfs.statusReport": "`status`", "jvsfs.watchLine": "`status`", "api.MountStatus": "`status`", "api.EnforceStatus": "`status`",
 	"gate.Status": "`worktrees[]` of it", "fusefs.Stats": "`statistics` of it", "fusefs.Features": "`statistics` of it", "fusefs.User": "`statistics` of it",
+	"gate.Quiesced":   "`quiesced` of a worktree",
 	"api.Event":       "a line of `watch`",
 	"api.RefusalView": "a refusal", "jvsfs.locatedRefusal": "a refusal",
 	"api.holderView": "a holder", "gate.HolderView": "a holder", "lease.Record": "a record",
@@ -48,7 +49,7 @@ var promisedAt = map[string]string{
 
 // unpromised are between our own processes.
 var unpromised = []string{
-	"api.Where", "api.Process", "api.Taking", "api.Holding", "api.Successor", "api.Doctor", "api.Unmount", "api.Enforce", "api.Refusals", "api.Acquire", "api.Steal", "api.Handover",
+	"api.Where", "api.Process", "api.Taking", "api.Holding", "api.Successor", "api.Doctor", "api.Unmount", "api.Enforce", "api.Refusals", "api.Acquire", "api.Steal", "api.Handover", "api.Quiesce", "api.Window",
 	"api.Unmounted", "api.Left", "api.MetricsText", "api.Response", "api.Leased", "api.Kept", "jvsfs.goAhead", "jvsfs.hookEvent", "api.RefusalAnswer", "api.Events", "api.EventsAnswer", "daemon.readiness",
 	"host.MountState", "host.ProcessState", "daemon.journalFile", "daemon.revokedHolder", "place.chosen", "place.treeFile", "place.treeID", "lease.AuditAnchor",
 }
@@ -226,7 +227,7 @@ func TestEveryCommandTakesJSON(t *testing.T) {
 		}
 		switch {
 		case c.HasSubCommands() || c.Hidden:
-		case c.Name() == "exec" || c.Name() == "run" || c.Name() == "exporter" || c.Name() == "mcp" || c.Name() == "top":
+		case c.Name() == "exec" || c.Name() == "run" || c.Name() == "quiesce" || c.Name() == "exporter" || c.Name() == "mcp" || c.Name() == "top":
 			require.Nil(t, c.Flags().Lookup("json"), "%s: jvsfs-json(7) says that it has none", c.CommandPath())
 		default:
 			leaves++

@@ -99,4 +99,7 @@ var operations = tableOf(
 	onWorktree(changesLeases, lockop.Giver, func(d *Daemon, ctx context.Context, w *worktree, s *session, r api.Handover) (api.Response, error) {
 		return d.leases.answerHandover(ctx, w, s, r)
 	}),
+	onWorktree(waitsLong, lockop.Quiescer, func(d *Daemon, ctx context.Context, w *worktree, s *session, r api.Quiesce) (api.Response, error) {
+		return d.leases.answerQuiesce(ctx, w, s, r)
+	}),
 )
