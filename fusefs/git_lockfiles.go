@@ -216,7 +216,7 @@ func (l *lockFiles) removeLocked(f *rawFS, k inodeKey) (removed *lockFile, decid
 	pass, ok, _ := f.opts.Enforcement.Outside(false)
 	if ok && f.opts.Enforcement.Quiesced() {
 		pass.Leave()
-		return false
+		return nil, false
 	}
 	if !ok {
 		return nil, f.opts.Enforcement.Mode() == gate.ReadOnly // lookAgain follows when it is read-only no more

@@ -56,6 +56,9 @@ func (l lockedFiles) Remove(rel string, is tenure.File) error {
 		return unix.EROFS
 	}
 	defer pass.Leave()
+	if l.f.opts.Enforcement.Quiesced() { // a snapshot must not see it go
+		return unix.EBUSY
+	}
 	if err = unix.Unlinkat(dir, name, 0); errors.Is(err, unix.EISDIR) {
 		err = unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
 	}
