@@ -26,6 +26,7 @@ type Lock struct {
 	seen    File // an unknown lock file, as it was first seen
 	seenAt  time.Duration
 	counted counted
+	last    time.Duration // when it was last counted (boot clock)
 }
 
 // held is a tenure.
@@ -88,9 +89,7 @@ func (l *Lock) HasBorn(path string) bool {
 }
 
 func (l *Lock) refused(no *gate.Refusal) {
-	l.mu.Lock()
-	l.counted.refusals++
-	l.mu.Unlock()
+	l.countRefusal()
 	if l.book.cfg.OnRefusal != nil {
 		l.book.cfg.OnRefusal(no)
 	}
@@ -100,7 +99,7 @@ func (l *Lock) refused(no *gate.Refusal) {
 func (l *Lock) isPlain() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.held == nil && len(l.robbed) == 0 && l.counted == counted{}
+	return l.held == nil && len(l.robbed) == 0
 }
 
 // begin opens a tenure. The former one, if any, is over when it returns. The caller has the turn.
@@ -110,7 +109,9 @@ func (l *Lock) begin(h *held) {
 	l.held = h
 	l.robbed = withoutHolder(l.robbed, h.holder)
 	l.counted.tenures++
+	l.last = l.book.now()
 	l.mu.Unlock()
+	l.sum().tenures.Add(1)
 	if before != nil {
 		l.close(before, lease.LossReleased)
 	}
@@ -131,8 +132,9 @@ func (l *Lock) end(kind lease.LossKind) {
 	if kind == lease.LossSuperseded {
 		l.robbed = append(withoutHolder(l.robbed, h.holder), h.holder)
 		l.counted.breaks++
+		l.sum().breaks.Add(1)
 	}
-	l.held = nil
+	l.held, l.last = nil, l.book.now()
 	l.mu.Unlock()
 	l.book.forget(l)
 }
