@@ -119,7 +119,9 @@ func (e *explainCommand) ask(ctx context.Context, t client.Target) (api.Explanat
 
 // heldByRule reports whether the holder has a lock file, and not the lease.
 func heldByRule(x api.Explanation) bool {
-	return slices.ContainsFunc(x.Rules, func(v tenure.View) bool { return v.Holder != nil && v.Holder.ID == x.Holder.ID && v.Tenure == uint64(x.Holder.Token) })
+	return slices.ContainsFunc(x.Rules, func(v tenure.View) bool {
+		return v.Holder != nil && v.Holder.ID == x.Holder.ID && v.Tenure == uint64(x.Holder.Token)
+	})
 }
 
 // unmounted explains a path that no mount serves. Nothing fences it, whatever its record says.

@@ -40,7 +40,7 @@ type refusalCount struct {
 	sentence string // of the first since the last line
 	exempt   gate.Exemption
 	lock     gate.LockFile // that it was about
-	pid      int // of its process, 0 where that cannot be told
+	pid      int           // of its process, 0 where that cannot be told
 }
 
 // refusals collect the refusals, also those that were only observed. The first of a kind is written at once.
