@@ -294,12 +294,13 @@ func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 }
 
 // admitEntry asks whether the caller may change the entry name in dir.
-func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, dir *node, name string) (passes, fuse.Status) {
+func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, at sight) (passes, fuse.Status) {
+	dir, name := at.dir, at.name
 	if st := checkName(name); st != fuse.OK {
 		return passes{}, st
 	}
 	for range linkTries {
-		p, judged, st := f.admitEntryAsSeen(signal, op, h, dir, name)
+		p, judged, st := f.admitEntryAsSeen(signal, op, h, at)
 		if st != fuse.OK {
 			return p, st
 		}
@@ -317,7 +318,8 @@ func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader,
 }
 
 // admitEntryAsSeen judges by what lies in the repository now.
-func (f *rawFS) admitEntryAsSeen(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, dir *node, name string) (p passes, by judgement, st fuse.Status) {
+func (f *rawFS) admitEntryAsSeen(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, at sight) (p passes, by judgement, st fuse.Status) {
+	dir, name := at.dir, at.name
 	p, st = f.settled(func() (passes, fuse.Status) {
 		if f.sealedIn(op, dir, name) {
 			return passes{}, f.refuseRule(op, callerID(h), layout.Sealed)
@@ -330,13 +332,13 @@ func (f *rawFS) admitEntryAsSeen(signal <-chan struct{}, op gate.Op, h *fuse.InH
 				return passes{}, st
 			}
 		}
-		if st := f.admitFixedName(op, h, entryName{dir, name}, op == gate.OpUnlink || op == gate.OpRmdir); st != fuse.OK {
+		if st := f.admitFixedName(op, h, at); st != fuse.OK {
 			return passes{}, st
 		}
 		by.rules, by.content = f.nameRules(callerID(h), op, dir, name)
 		return f.admitAs(passes{
 			op: op, spot: f.spotOfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: signal, round: roundBy(op, dir),
-			at: dir, name: name, guarded: f.guardsOfName(op, entryName{dir, name}),
+			at: dir, name: name, guarded: f.guardsOfName(op, at),
 		}, h, by.rules)
 	})
 	return p, by, st

@@ -21,12 +21,13 @@ func (f *rawFS) makeEntry(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, 
 	if !f.room(h) {
 		return fuse.Status(unix.ENFILE)
 	}
-	turn, st := f.takeTurn(cancel, op, h, []entryName{{dir, name}})
+	at := f.look(dir, name)
+	turn, st := f.takeTurn(cancel, op, h, []sight{at})
 	if st != fuse.OK {
 		return st
 	}
 	defer func() { turn.End(st == fuse.OK) }()
-	p, st := f.admitEntry(cancel, op, h, dir, name)
+	p, st := f.admitEntry(cancel, op, h, at)
 	if st != fuse.OK {
 		return st
 	}
@@ -83,12 +84,13 @@ func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 	if !f.room(&in.InHeader) { // otherwise the file would stay, but the caller would not know
 		return fuse.Status(unix.ENFILE)
 	}
-	turn, st := f.takeTurn(cancel, gate.OpCreate, &in.InHeader, []entryName{{dir, name}})
+	at := f.look(dir, name)
+	turn, st := f.takeTurn(cancel, gate.OpCreate, &in.InHeader, []sight{at})
 	if st != fuse.OK {
 		return st
 	}
 	defer func() { turn.End(st == fuse.OK) }()
-	p, st := f.admitEntry(cancel, gate.OpCreate, &in.InHeader, dir, name)
+	p, st := f.admitEntry(cancel, gate.OpCreate, &in.InHeader, at)
 	if st != fuse.OK {
 		return st
 	}

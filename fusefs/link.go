@@ -20,12 +20,13 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 	drop := f.foreignPages(false, n, dir)
 	drop() // before any lock is held: write-back comes as requests
 	defer drop()
-	turn, st := f.takeTurn(cancel, gate.OpLink, &in.InHeader, []entryName{{dir, name}})
+	at := f.look(dir, name)
+	turn, st := f.takeTurn(cancel, gate.OpLink, &in.InHeader, []sight{at})
 	if st != fuse.OK {
 		return st
 	}
 	defer func() { turn.End(st == fuse.OK) }()
-	p, r, st := f.admitLink(cancel, in, n, dir, name)
+	p, r, st := f.admitLink(cancel, in, n, at)
 	if st != fuse.OK {
 		return st
 	}
@@ -48,7 +49,8 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 }
 
 // admitLink also returns the one rule for the inode with its new name.
-func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node, name string) (passes, *layout.Rule, fuse.Status) {
+func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n *node, at sight) (passes, *layout.Rule, fuse.Status) {
+	dir, name := at.dir, at.name
 	if st := checkName(name); st != fuse.OK {
 		return passes{}, nil, st
 	}
@@ -56,7 +58,7 @@ func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node,
 		var r *layout.Rule
 		known := false
 		p, st := f.settled(func() (p passes, st fuse.Status) {
-			p, r, known, st = f.admitLinkAsKnown(cancel, in, n, dir, name)
+			p, r, known, st = f.admitLinkAsKnown(cancel, in, n, at)
 			return p, st
 		})
 		if st != fuse.OK {
@@ -77,7 +79,8 @@ func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node,
 }
 
 // admitLinkAsKnown judges by the names known so far.
-func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node, name string) (p passes, r *layout.Rule, known bool, st fuse.Status) {
+func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n *node, at sight) (p passes, r *layout.Rule, known bool, st fuse.Status) {
+	dir, name := at.dir, at.name
 	if known, st = f.linksKnown(n); st != fuse.OK {
 		return p, nil, known, st
 	}
@@ -89,7 +92,7 @@ func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n, dir
 	if len(rules) > 1 {
 		return p, nil, known, fuse.EXDEV
 	}
-	guarded, st := f.guardsOfLink(n, entryName{dir, name})
+	guarded, st := f.guardsOfLink(n, at)
 	if st != fuse.OK {
 		return p, nil, known, st
 	}
@@ -115,12 +118,13 @@ func (f *rawFS) remove(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, nam
 	if dir == nil {
 		return fuse.ENOENT
 	}
-	turn, st := f.takeTurn(cancel, op, h, nil, entryName{dir, name})
+	at := f.look(dir, name)
+	turn, st := f.takeTurn(cancel, op, h, nil, at)
 	if st != fuse.OK {
 		return st
 	}
 	defer func() { turn.End(st == fuse.OK) }()
-	p, st := f.admitEntry(cancel, op, h, dir, name)
+	p, st := f.admitEntry(cancel, op, h, at)
 	if st != fuse.OK {
 		return st
 	}

@@ -15,7 +15,7 @@ import (
 // restore and "worktree rename" move: then the guards of both paths are asked.
 func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newName string) (st fuse.Status) {
 	f.stats.count(gate.OpRename)
-	r := renaming{in, f.nodes.get(in.NodeId), f.nodes.get(in.Newdir), oldName, newName, cancel}
+	r := renaming{in: in, from: f.nodes.get(in.NodeId), to: f.nodes.get(in.Newdir), oldName: oldName, newName: newName, signal: cancel}
 	if r.from == nil || r.to == nil {
 		return fuse.ENOENT
 	}
@@ -32,6 +32,7 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 	} else if r.from.layoutRole().NamesCheckouts() {
 		defer f.reread(consent{})
 	}
+	r.seen = [2]sight{f.look(r.from, oldName), f.look(r.to, newName)}
 	turn, st := f.takeTurn(cancel, gate.OpRename, &in.InHeader, r.come(), r.goes()...)
 	if st != fuse.OK {
 		return st

@@ -25,13 +25,23 @@ type entryName struct {
 // ruled reports whether there are rules.
 func (f *rawFS) ruled() bool { return f.opts.Locks != nil }
 
-// placeOf is what the rules say of a name, and its path below the source.
-func (f *rawFS) placeOf(e entryName) (path string, p lockfile.Place) {
-	path, ok := f.relOf(e.dir, e.name)
-	if !ok {
-		return "", lockfile.Place{}
+// sight is a name, and what the rules say of it. It is found out once for each request.
+type sight struct {
+	entryName
+	path  string // below the source
+	place lockfile.Place
+}
+
+// look finds out what the rules say of a name.
+func (f *rawFS) look(dir *node, name string) (s sight) {
+	s.entryName = entryName{dir, name}
+	if !f.ruled() {
+		return s
 	}
-	return path, f.opts.Locks.Rules().At(path)
+	if path, ok := f.relOf(dir, name); ok {
+		s.path, s.place = path, f.opts.Locks.Rules().At(path)
+	}
+	return s
 }
 
 // pathOfFile is the path of an inode below the source; false if it has no name any more.
@@ -57,21 +67,21 @@ func kindAt(e entryName) (exists, isDir bool) {
 
 // takeTurn waits for the turn to change names of locks, and judges the change. The names that come are those that are
 // made, or replaced by a rename. End must follow once the mutation has left its guards.
-func (f *rawFS) takeTurn(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, come []entryName, goes ...entryName) (t *tenure.Turn, st fuse.Status) {
+func (f *rawFS) takeTurn(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, come []sight, goes ...sight) (t *tenure.Turn, st fuse.Status) {
 	if !f.ruled() {
 		return nil, fuse.OK
 	}
 	c := tenure.Change{Op: op, Caller: callerID(h), Away: func() (<-chan struct{}, func()) {
 		return f.border.waits(gate.Request{Op: op, Caller: callerID(h), Signal: cancel})
 	}}
-	for i, e := range slices.Concat(come, goes) {
-		path, ok := f.relOf(e.dir, e.name)
-		if !ok {
-			continue
-		}
-		n := tenure.Name{Path: path, Comes: i < len(come)}
-		n.Exists, n.IsDir = kindAt(e)
-		c.Names = append(c.Names, n)
+	for _, s := range come {
+		c.Names = nameOf(c.Names, s, op, true)
+	}
+	for _, s := range goes {
+		c.Names = nameOf(c.Names, s, op, false)
+	}
+	if len(c.Names) == 0 {
+		return nil, fuse.OK
 	}
 	t, no, interrupted := f.opts.Locks.Begin(c)
 	switch {
@@ -84,6 +94,18 @@ func (f *rawFS) takeTurn(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, c
 	return t, fuse.OK
 }
 
+// nameOf adds a name to those of a change, if it is a lock's, or may be that of a directory with locks below.
+func nameOf(to []tenure.Name, s sight, op gate.Op, comes bool) []tenure.Name {
+	if s.path == "" || len(s.place.Locks) == 0 && op != gate.OpRename {
+		return to
+	}
+	n := tenure.Name{Path: s.path, Comes: comes, Locks: s.place.Locks}
+	if n.Exists, n.IsDir = kindAt(s.entryName); len(n.Locks) == 0 && !n.IsDir {
+		return to
+	}
+	return append(to, n)
+}
+
 // guarding is a lock that guards what a mutation changes.
 type guarding struct {
 	lock  *tenure.Lock
@@ -91,19 +113,19 @@ type guarding struct {
 }
 
 // guardsOfName are the locks that guard a name. Of a directory, those of all right below it count as well.
-func (f *rawFS) guardsOfName(op gate.Op, e entryName) []guarding {
-	if !f.ruled() {
+func (f *rawFS) guardsOfName(op gate.Op, s sight) []guarding {
+	mayBeDir := op == gate.OpRename || op == gate.OpRmdir
+	if s.path == "" || len(s.place.Guards) == 0 && !mayBeDir {
 		return nil
 	}
-	path, p := f.placeOf(e)
-	exists, isDir := kindAt(e)
-	all := f.guardedBy(nil, p.Guards, !exists)
-	if exists && isDir && op != gate.OpMkdir {
-		all = f.guardedBy(all, f.opts.Locks.Rules().Below(path), false)
+	exists, isDir := kindAt(s.entryName)
+	all := f.guardedBy(nil, s.place.Guards, !exists)
+	if mayBeDir && isDir {
+		all = f.guardedBy(all, f.opts.Locks.Rules().Below(s.path), false)
 	}
-	if !exists && len(p.Once) > 0 {
+	if !exists && len(s.place.Once) > 0 {
 		for _, g := range all {
-			g.lock.Bore(path)
+			g.lock.Bore(s.path)
 		}
 	}
 	return all
@@ -174,14 +196,13 @@ func (f *rawFS) guardsOfRename(r renaming) (all []guarding, st fuse.Status) {
 	if !f.ruled() {
 		return nil, fuse.OK
 	}
-	for _, e := range []entryName{{r.from, r.oldName}, {r.to, r.newName}} {
-		away := e == entryName{r.from, r.oldName}
-		if st := f.admitFixedName(gate.OpRename, &r.in.InHeader, e, away); st != fuse.OK {
+	for _, s := range r.seen {
+		if st := f.admitFixedName(gate.OpRename, &r.in.InHeader, s); st != fuse.OK {
 			return nil, st
 		}
 	}
-	all = f.guardsOfName(gate.OpRename, entryName{r.from, r.oldName})
-	for _, g := range f.guardsOfName(gate.OpRename, entryName{r.to, r.newName}) {
+	all = f.guardsOfName(gate.OpRename, r.seen[0])
+	for _, g := range f.guardsOfName(gate.OpRename, r.seen[1]) {
 		if slices.ContainsFunc(all, func(have guarding) bool { return have.lock == g.lock }) {
 			g.lock.Done()
 			continue
@@ -192,33 +213,33 @@ func (f *rawFS) guardsOfRename(r renaming) (all []guarding, st fuse.Status) {
 }
 
 // come are the names where something else lies after a rename, and goes the others.
-func (r renaming) come() []entryName {
+func (r renaming) come() []sight {
 	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
-		return []entryName{{r.from, r.oldName}, {r.to, r.newName}}
+		return r.seen[:]
 	}
-	return []entryName{{r.to, r.newName}}
+	return r.seen[1:]
 }
 
-func (r renaming) goes() []entryName {
+func (r renaming) goes() []sight {
 	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
 		return nil
 	}
-	return []entryName{{r.from, r.oldName}}
+	return r.seen[:1]
 }
 
 // guardsOfLink are the locks that guard a further name of an inode. It must be under the same locks, and as fixed, as
 // the inode is: otherwise it could be written by the other name.
-func (f *rawFS) guardsOfLink(n *node, e entryName) (all []guarding, st fuse.Status) {
+func (f *rawFS) guardsOfLink(n *node, s sight) (all []guarding, st fuse.Status) {
 	if !f.ruled() {
 		return nil, fuse.OK
 	}
-	all = f.guardsOfName(gate.OpLink, e)
+	all = f.guardsOfName(gate.OpLink, s)
 	path, ok := f.pathOfFile(n)
 	if !ok {
 		return all, fuse.OK
 	}
 	p := f.opts.Locks.Rules().At(path)
-	_, to := f.placeOf(e)
+	to := s.place
 	if len(p.Once) > 0 && len(to.Once) == 0 || len(p.Append) > 0 && len(to.Append) == 0 {
 		for _, g := range all {
 			g.lock.Done()

@@ -11,29 +11,24 @@ import (
 
 // Rules may fix what is made: once (never changed), keep (never removed), append (only grows).
 
-// admitFixedName refuses a change of the name of something that a rule fixes. away says that the name goes; otherwise
-// something else comes to lie there.
-func (f *rawFS) admitFixedName(op gate.Op, h *fuse.InHeader, e entryName, away bool) fuse.Status {
-	if !f.ruled() {
+// admitFixedName refuses a change of the name of something that a rule fixes.
+func (f *rawFS) admitFixedName(op gate.Op, h *fuse.InHeader, s sight) fuse.Status {
+	p := s.place
+	if len(p.Once)+len(p.Keep)+len(p.Append) == 0 || f.born(s.path, p) {
 		return fuse.OK
 	}
-	path, p := f.placeOf(e)
-	if len(p.Once)+len(p.Keep)+len(p.Append) == 0 || f.born(path, p) {
+	if exists, _ := kindAt(s.entryName); !exists {
 		return fuse.OK
 	}
-	if exists, _ := kindAt(e); !exists {
-		return fuse.OK
-	}
-	removes := op == gate.OpUnlink || op == gate.OpRmdir
 	switch {
 	case len(p.Keep) > 0:
-		return f.refuseFixed(gate.ReasonKeep, op, h, p.Keep[0], path)
+		return f.refuseFixed(gate.ReasonKeep, op, h, p.Keep[0], s.path)
 	case len(p.Append) > 0:
-		return f.refuseFixed(gate.ReasonAppend, op, h, p.Append[0], path)
-	case len(p.Once) > 0 && (!away || !removes): // who collects garbage may remove it
-		return f.refuseFixed(gate.ReasonOnce, op, h, p.Once[0], path)
+		return f.refuseFixed(gate.ReasonAppend, op, h, p.Append[0], s.path)
+	case op == gate.OpUnlink || op == gate.OpRmdir: // who collects garbage may remove what is there once
+		return fuse.OK
 	}
-	return fuse.OK
+	return f.refuseFixed(gate.ReasonOnce, op, h, p.Once[0], s.path)
 }
 
 // born reports whether a path was made in a tenure that still lasts.
@@ -101,7 +96,7 @@ func (f *rawFS) admitSize(h *fuse.InHeader, n *node, size uint64) fuse.Status {
 
 // growing is the rule by which a file may only grow; nil if there is none.
 func (f *rawFS) growing(n *node) *lockfile.Rule {
-	if !f.ruled() {
+	if !f.ruled() || !f.opts.Locks.Rules().SomeGrow() {
 		return nil
 	}
 	path, ok := f.pathOfFile(n)

@@ -256,6 +256,6 @@ func (r *Rule) guardsItself() int {
 
 func matchesAny(all []*pattern, path string) bool {
 	return slices.ContainsFunc(all, func(p *pattern) bool {
-		return strings.HasPrefix(path, p.prefix) && strings.HasSuffix(path, p.suffix) && p.re.MatchString(path)
+		return p.mayMatch(path) && p.re.MatchString(path)
 	})
 }

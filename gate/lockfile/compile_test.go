@@ -97,6 +97,7 @@ func TestPlaces(t *testing.T) {
 	require.True(t, r.At("other").Free())
 	require.Equal(t, []string{"agency{repo=a} repos/a/.lock"}, ids(r.Below("repos/a")), "the name of the directory concerns all below")
 	require.Empty(t, r.Below("repos"))
+	require.Empty(t, r.Below("repos/a/.lock"), "a lock that is a directory is judged as a lock alone")
 	p := r.At("ledger/1.json")
 	require.Len(t, p.Once, 1)
 	require.Len(t, p.Keep, 1)

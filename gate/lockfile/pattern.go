@@ -15,8 +15,9 @@ type pattern struct {
 	text   string
 	re     *regexp.Regexp
 	parts  []part
-	prefix string // what each match begins and ends with: most paths are told by that
+	prefix string // what each match begins and ends with, and has in it: most paths are told by that
 	suffix string
+	needle string
 }
 
 // part is literal text, a wildcard, or a capture.
@@ -162,6 +163,11 @@ func (p *pattern) compile() (err error) {
 	if last := p.parts[len(p.parts)-1]; last.literal() {
 		p.suffix = last.text
 	}
+	for _, one := range p.parts {
+		if one.literal() && len(one.text) > len(p.needle) {
+			p.needle = one.text
+		}
+	}
 	p.re, err = regexp.Compile(b.String())
 	return err
 }
@@ -183,9 +189,14 @@ func (p *pattern) canBeFilled() bool {
 	return !slices.ContainsFunc(p.parts, func(one part) bool { return one.wild })
 }
 
+// mayMatch tells most paths that do not match at little cost.
+func (p *pattern) mayMatch(path string) bool {
+	return strings.HasPrefix(path, p.prefix) && strings.HasSuffix(path, p.suffix) && strings.Contains(path, p.needle)
+}
+
 // match returns what the captures caught.
 func (p *pattern) match(path string) (caught captured, ok bool) {
-	if !strings.HasPrefix(path, p.prefix) || !strings.HasSuffix(path, p.suffix) {
+	if !p.mayMatch(path) {
 		return nil, false
 	}
 	m := p.re.FindStringSubmatch(path)

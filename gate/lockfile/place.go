@@ -1,6 +1,9 @@
 package lockfile
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Instance is a rule with its captures filled in: one lock file.
 type Instance struct {
@@ -39,6 +42,11 @@ type Place struct {
 // Free reports whether no rule says anything.
 func (p Place) Free() bool {
 	return len(p.Locks)+len(p.Guards)+len(p.Once)+len(p.Keep)+len(p.Append) == 0
+}
+
+// SomeGrow reports whether a rule says that some file may only grow.
+func (r *Rules) SomeGrow() bool {
+	return slices.ContainsFunc(r.All(), func(one *Rule) bool { return len(one.append) > 0 })
 }
 
 // At says what the rules say of a path below the worktree's root. For a path that no rule says anything of it
@@ -96,11 +104,13 @@ func (r *Rule) guardOf(path string) (i Instance, ok bool) {
 }
 
 // Below says what guards everything right below a directory: a change of the directory's own name concerns it.
-// Captures that only a deeper name would tell are not known.
+// Captures that only a deeper name would tell are not known. A lock that is a directory (mkdir) does not guard itself:
+// else nobody could break it.
 func (r *Rules) Below(dir string) (guards []Instance) {
 	const any = "\x00"
 	for _, one := range r.All() {
-		if i, ok := one.guardOf(dir + "/" + any); ok && !strings.Contains(i.Path, any) {
+		i, ok := one.guardOf(dir + "/" + any)
+		if ok && !strings.Contains(i.Path, any) && i.Path != dir && !matchesAny(one.except, dir+"/"+any) {
 			guards = append(guards, i)
 		}
 	}

@@ -195,6 +195,7 @@ func (p *program) remove(path string) error {
 // change is what the file system does for a change of a name.
 func (p *program) change(op gate.Op, n Name, call func() error) error {
 	_, n.Exists = p.Look(n.Path)
+	n.Locks = p.book.Rules().At(n.Path).Locks
 	turn, no, _ := p.book.Begin(Change{Op: op, Caller: p.Caller, Names: []Name{n}})
 	if no != nil {
 		return no
@@ -464,6 +465,9 @@ func TestTurnsOfTwoLocks(t *testing.T) {
 		all.Go(func() {
 			for range 500 {
 				names := []Name{{Path: "repos/a/.lock"}, {Path: "repos/b/.lock", Comes: true}}
+				for i := range names {
+					names[i].Locks = g.book.Rules().At(names[i].Path).Locks
+				}
 				names[0], names[1] = names[i], names[1-i]
 				turn, no, _ := g.book.Begin(Change{Op: gate.OpRename, Caller: p.Caller, Names: names})
 				if no != nil {

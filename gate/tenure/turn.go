@@ -14,6 +14,7 @@ import (
 // Name is a name that a request is about to change.
 type Name struct {
 	Path   string
+	Locks  []lockfile.Instance // that the path is the lock of
 	Exists bool
 	IsDir  bool
 	Comes  bool // after the change something else lies there: it is made, or the target of a rename
@@ -50,7 +51,7 @@ func (b *Book) Begin(c Change) (t *Turn, no *gate.Refusal, interrupted bool) {
 	t = &Turn{book: b, change: c}
 	dirs := false
 	for _, n := range c.Names {
-		for _, i := range b.cfg.Rules.At(n.Path).Locks {
+		for _, i := range n.Locks {
 			t.parts = append(t.parts, part{lock: b.Use(i), name: n})
 		}
 		dirs = dirs || n.Exists && n.IsDir && c.Op == gate.OpRename

@@ -35,7 +35,7 @@ func (d *mount) openBook(rules *lockfile.Rules) error {
 	if errors.Is(err, host.ErrTenuresInUse) {
 		return &api.Failure{
 			Class: api.ClassUsage, Message: err.Error() + ": " + d.place.Root,
-			Next: "jvsfs status lists the mounts; umount the other one", Err: err,
+			Next: "jvsfs status lists the mounts; umount the other one (a mount with rules is not replaced while it serves)", Err: err,
 		}
 	}
 	if err != nil {

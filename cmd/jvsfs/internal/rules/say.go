@@ -30,9 +30,8 @@ type instanceView struct {
 // Say asks rules about a path.
 func Say(r *lockfile.Rules, path string) Said {
 	p := r.At(path)
-	below := slices.DeleteFunc(r.Below(path), func(i lockfile.Instance) bool { return i.Path == path })
 	return Said{
-		Path: path, Locks: instances(p.Locks), Guards: instances(p.Guards), Below: instances(below),
+		Path: path, Locks: instances(p.Locks), Guards: instances(p.Guards), Below: instances(r.Below(path)),
 		Once: names(p.Once), Keep: names(p.Keep), Append: names(p.Append),
 	}
 }
