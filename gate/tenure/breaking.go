@@ -28,6 +28,7 @@ func (b *Book) Break(ctx context.Context, i lockfile.Instance, number uint64, by
 	case <-ctx.Done():
 		return View{}, ctx.Err()
 	}
+	l.checkFile() // what is removed is what was looked at
 	was := l.View()
 	switch {
 	case was.State == StateFree:
