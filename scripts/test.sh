@@ -6,7 +6,7 @@
 # torture of broken rules, the cases of the conformance run, and a look for what was left
 # behind.
 #
-#   scripts/test.sh            everything; of the removed rules a third, the others at other commits
+#   scripts/test.sh            everything; of the removed rules a fifth, the others at other commits
 #                              (scripts/mutations.sh removes all)
 #   scripts/test.sh --quick    without the second round on one processor, and without
 #                              the removed rules
@@ -95,12 +95,12 @@ formatted() {
   [[ -z $list ]] || { printf 'not formatted: %s\n' "$list" && return 1; }
 }
 
-# third: which third of the removed rules this commit tries; all of them where there is no commit.
+# fifth: which fifth of the removed rules this commit tries; all of them where there is no commit.
 # The whole takes a quarter of an hour of two processors.
-third() {
+fifth() {
   local commit
   commit=$(git -c safe.directory='*' -C "$root" rev-parse HEAD 2>/dev/null) || { echo 1/1 && return; }
-  echo "$((0x${commit: -2} % 3 + 1))/3"
+  echo "$((0x${commit: -2} % 5 + 1))/5"
 }
 
 jvsfs_mounts() { findmnt -rn -t fuse.jvsfs -o TARGET | sort || true; }
@@ -171,7 +171,7 @@ gotest "Unit tests, race detector" '' -race "${packages[@]}"
 [[ $quick ]] || GOMAXPROCS=1 gotest "Unit tests, race detector, one processor" '' -race "${packages[@]}"
 integration "Integration tests"
 [[ $quick ]] || GOMAXPROCS=1 integration "Integration tests, one processor"
-[[ $quick ]] || check "Rules of the lease removed, part $(third)" "$here/mutations.sh" --part "$(third)"
+[[ $quick ]] || check "Rules of the lease removed, part $(fifth)" "$here/mutations.sh" --part "$(fifth)"
 check "Fuzzing" "$here/fuzz.sh" --time 8s
 check "Models of the protocol" "$here/model.sh" --quick
 check "Torture" "$here/torture.sh" --minutes 2

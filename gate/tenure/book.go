@@ -93,7 +93,7 @@ func (b *Book) Rules() *lockfile.Rules {
 }
 
 // locksMax is how many locks are kept at least before those that nobody uses are forgotten.
-const locksMax = 4096
+const locksMax = 1024
 
 // Use returns the lock of an instance. Done must follow: until then it is not forgotten.
 func (b *Book) Use(i lockfile.Instance) *Lock {

@@ -426,6 +426,19 @@ func TestWhatIsKept(t *testing.T) {
 	}
 }
 
+// Whoever asks whether a holder has ended does not end its tenure.
+func TestALivingHolderIsLeftAlone(t *testing.T) {
+	g := newGround(t, agency(func(s *lockfile.Spec) { s.OnGone = lockfile.Remove }))
+	one := g.program()
+	require.NoError(t, one.make(theLock))
+	l := g.book.Use(g.book.Rules().At(theLock).Locks[0])
+	defer l.Done()
+	l.lookAfter(t.Context())
+	one.writes(theFile)
+	_, there := g.Look(theLock)
+	require.True(t, there)
+}
+
 // Eight programs take, break and give up one lock, as badly as they can. Two never write at once.
 func TestNeverTwoHolders(t *testing.T) {
 	g := newGround(t, agency(func(s *lockfile.Spec) { s.Break = lockfile.Break{Gone: true, After: time.Microsecond} }))
