@@ -27,7 +27,7 @@ var allowedInRooms = map[string]string{
 	"changes":  "",
 	"rules":    "human gate/lockfile mountcfg",
 	"finding":  "human",
-	"api":      "human gate gate/layout lease",
+	"api":      "human gate gate/layout gate/tenure lease",
 	"host":     "human api gate gate/layout gate/tenure lease",
 	"lockdir":  "human finding api host lease",
 	"place":    "human api host lockdir gate/layout lease",

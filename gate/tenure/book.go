@@ -1,7 +1,9 @@
 package tenure
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -55,6 +57,8 @@ type Book struct {
 	cfg   Config
 	files Files
 
+	counts map[*lockfile.Rule]*ruleCounts // of each rule; the map does not change
+
 	trees  sync.RWMutex // read-locked while the name of a lock changes, locked while a directory is renamed
 	number atomic.Uint64
 
@@ -67,7 +71,10 @@ type Book struct {
 
 // New makes an empty book. Bind must follow.
 func New(cfg Config) *Book {
-	b := &Book{cfg: cfg, all: make(map[string]*Lock), most: locksMax, wake: make(chan struct{}, 1)}
+	b := &Book{cfg: cfg, counts: make(map[*lockfile.Rule]*ruleCounts), all: make(map[string]*Lock), most: locksMax, wake: make(chan struct{}, 1)}
+	for _, r := range cfg.Rules.All() {
+		b.counts[r] = &ruleCounts{}
+	}
 	b.number.Store(uint64(cfg.Clock.Wall().UnixMicro())) // so that numbers grow from daemon to daemon
 	return b
 }
@@ -93,6 +100,12 @@ const locksMax = 1024
 
 // Use returns the lock of an instance. Done must follow: until then it is not forgotten.
 func (b *Book) Use(i lockfile.Instance) *Lock {
+	b.counts[i.Rule].matches.Add(1)
+	return b.lockOf(i)
+}
+
+// lockOf is Use for who only looks: it does not count.
+func (b *Book) lockOf(i lockfile.Instance) *Lock {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	id := i.ID()
@@ -149,7 +162,10 @@ func (b *Book) mayHaveEnded(l *Lock) {
 	}
 }
 
-// Locks are those that are held, or were refused or broken since the mount, in no order.
+// shownFor is how long a lock is shown after the last thing that has happened to it.
+const shownFor = time.Hour
+
+// Locks are those that are held, left or unknown, or were so in the last hour, by their ids.
 func (b *Book) Locks() (views []View) {
 	if b == nil {
 		return nil
@@ -161,10 +177,11 @@ func (b *Book) Locks() (views []View) {
 	}
 	b.mu.Unlock()
 	for _, l := range all {
-		if v := l.View(); v.State != StateFree || v.Breaks+v.Refusals+v.Tenures > 0 {
+		if v := l.View(); v.State != StateFree || v.Breaks+v.Refusals+v.Tenures > 0 && b.now()-l.lately() < shownFor {
 			views = append(views, v)
 		}
 	}
+	slices.SortFunc(views, func(a, b View) int { return cmp.Compare(a.ID, b.ID) })
 	return views
 }
 

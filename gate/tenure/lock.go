@@ -26,6 +26,7 @@ type Lock struct {
 	seen    File // an unknown lock file, as it was first seen
 	seenAt  time.Duration
 	counted counted
+	last    time.Duration // when it was last counted (boot clock)
 }
 
 // held is a tenure.
@@ -36,9 +37,14 @@ type held struct {
 	since   time.Time
 	renewed time.Duration // boot clock
 	born    map[string]bool
+	over    bool // its holder has ended, and what it had in flight has taken effect; only lookAfter knows
 }
 
 type counted struct{ tenures, breaks, refusals uint64 }
+
+// removeAgain is how long to wait before a lock file is removed that could not be: a disk was full, a snapshot was taken,
+// or the mount was read-only.
+const removeAgain = time.Second
 
 // forever is the deadline of a tenure: it has none.
 const forever = time.Duration(1<<63 - 1)
@@ -88,9 +94,7 @@ func (l *Lock) HasBorn(path string) bool {
 }
 
 func (l *Lock) refused(no *gate.Refusal) {
-	l.mu.Lock()
-	l.counted.refusals++
-	l.mu.Unlock()
+	l.countRefusal()
 	if l.book.cfg.OnRefusal != nil {
 		l.book.cfg.OnRefusal(no)
 	}
@@ -100,7 +104,7 @@ func (l *Lock) refused(no *gate.Refusal) {
 func (l *Lock) isPlain() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.held == nil && len(l.robbed) == 0 && l.counted == counted{}
+	return l.held == nil && len(l.robbed) == 0
 }
 
 // begin opens a tenure. The former one, if any, is over when it returns. The caller has the turn.
@@ -110,7 +114,9 @@ func (l *Lock) begin(h *held) {
 	l.held = h
 	l.robbed = withoutHolder(l.robbed, h.holder)
 	l.counted.tenures++
+	l.last = l.book.now()
 	l.mu.Unlock()
+	l.sum().tenures.Add(1)
 	if before != nil {
 		l.close(before, lease.LossReleased)
 	}
@@ -131,8 +137,9 @@ func (l *Lock) end(kind lease.LossKind) {
 	if kind == lease.LossSuperseded {
 		l.robbed = append(withoutHolder(l.robbed, h.holder), h.holder)
 		l.counted.breaks++
+		l.sum().breaks.Add(1)
 	}
-	l.held = nil
+	l.held, l.last = nil, l.book.now()
 	l.mu.Unlock()
 	l.book.forget(l)
 }
@@ -172,13 +179,19 @@ func (l *Lock) afterTheEnd() (removed bool) {
 	if h == nil || l.book.cfg.Resolver.Liveness(h.holder) != lease.Gone {
 		return false
 	}
-	l.close(h, lease.LossHolderGone)
-	l.book.tell(Event{Kind: HolderGone, Lock: l, Holder: h.holder, Number: h.number})
-	if l.Rule.OnGone != lockfile.Remove || l.book.cfg.Enforcement.Mode() == gate.ReadOnly {
+	first := !h.over
+	if h.over = true; first {
+		l.close(h, lease.LossHolderGone)
+		l.book.tell(Event{Kind: HolderGone, Lock: l, Holder: h.holder, Number: h.number})
+	}
+	if l.Rule.OnGone != lockfile.Remove {
 		return false
 	}
 	if err := l.book.files.Remove(l.Path, h.file); err != nil {
-		l.book.tell(Event{Kind: Stays, Lock: l, Holder: h.holder, Number: h.number, Err: err})
+		if first {
+			l.book.tell(Event{Kind: Stays, Lock: l, Holder: h.holder, Number: h.number, Err: err})
+		}
+		time.AfterFunc(removeAgain, func() { l.book.mayHaveEnded(l) })
 		return false
 	}
 	l.mu.Lock()

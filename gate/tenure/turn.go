@@ -159,9 +159,7 @@ func (p *part) judge(c Change) *gate.Refusal {
 		return nil
 	}
 	p.outcome = lockfile.Breaks // where the mount only observes
-	l.mu.Lock()
-	l.counted.refusals++
-	l.mu.Unlock()
+	l.countRefusal()
 	return l.refusal(c, reasons[why], holder)
 }
 
@@ -174,9 +172,7 @@ func (l *Lock) Touch(c Change) *gate.Refusal {
 	holder := l.facts(c.Caller, &f)
 	switch outcome, why := lockfile.Judge(l.Rule.Break, f); outcome {
 	case lockfile.Refused:
-		l.mu.Lock()
-		l.counted.refusals++
-		l.mu.Unlock()
+		l.countRefusal()
 		if no := l.refusal(c, reasons[why], holder); l.book.refuse(no) {
 			return no
 		}
@@ -201,6 +197,11 @@ var reasons = map[lockfile.Why]gate.Reason{
 // facts gathers what a decision about the lock depends on.
 func (l *Lock) facts(c gate.Caller, f *lockfile.Facts) (holder lease.Holder) {
 	l.checkFile()
+	return l.look(c, f)
+}
+
+// look is facts without a change of what is known.
+func (l *Lock) look(c gate.Caller, f *lockfile.Facts) (holder lease.Holder) {
 	f.State = l.state()
 	id, err := l.book.cfg.Resolver.Identify(c)
 	now := l.book.now()
@@ -230,6 +231,7 @@ func (l *Lock) checkFile() {
 		return
 	}
 	l.end(lease.LossReleased)
+	l.sum().bypassed.Add(1)
 	l.book.tell(Event{Kind: Bypassed, Lock: l, Holder: h.holder, Number: h.number})
 }
 

@@ -1,6 +1,7 @@
 package tenure
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/jvsfs/jvsfs/gate"
@@ -58,4 +59,18 @@ func (l *Lock) View() View {
 		v.State = StateGone
 	}
 	return v
+}
+
+// HolderText names the holder for people: "process 4711 (agency)".
+func (v View) HolderText() string {
+	switch h := v.Holder; {
+	case h == nil:
+		return "nobody knows whom"
+	case h.PID == 0:
+		return h.ID
+	case h.Purpose == "":
+		return fmt.Sprintf("process %d", h.PID)
+	default:
+		return fmt.Sprintf("process %d (%s)", h.PID, h.Purpose)
+	}
 }

@@ -109,7 +109,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	d.trail.refused = newRefusals(func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, log)
 	d.trail.history = newRefusalHistory(newWitness(d.resolver).look)
 	d.trail.history.fresh = d.events.tellRefusal
-	d.registry.refused = d.trail.history.note
+	d.registry.refused = d.trail.noteOutside
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
@@ -279,6 +279,7 @@ func (d *Daemon) attend(serving context.Context, control *controlServer, all *sy
 	})
 	if d.book != nil {
 		all.Go(func() { _ = d.book.Run(serving) }) // which ends with serving
+		all.Go(func() { d.ruleTrail.run(serving) })
 	}
 	all.Go(func() { d.trail.refused.run(serving) })
 	all.Go(func() { d.meter.suppressed.run(serving, d.log) })

@@ -36,7 +36,7 @@ func (d *leaseOps) explainBeside(s *session, req api.Explain) (resp api.Response
 	case rule.Kind == layout.AppendOnly:
 		x.Sentence = "it is the audit chain: anybody may append to it, and nobody may change it"
 	}
-	resp, err = api.ResultOf(d.advised(x))
+	resp, err = api.ResultOf(d.byRules(d.advised(x), req.Path, who.id))
 	return resp, true, err
 }
 

@@ -31,20 +31,21 @@ type mount struct {
 	forRuns bool            // it was made for runs, and goes with the last of them
 	taking  sync.RWMutex    // read-locked while somebody asks for a lease, and may wait for it
 
-	fs       fileSystem
-	stats    func() any
-	locks    *lease.Dir
-	tree     *place.TreeLock // on the source
-	audit    *lease.AuditLog
-	mode     *enforceMode
-	resolver *gate.Resolver
-	ends     *gate.Ends
-	registry *registry
-	journal  *journal
-	book     *tenure.Book  // of the locks of other programs; nil without rules
-	tenures  *host.Tenures // what a daemon after this one needs of it
-	reached  bool          // everybody can come to the source
-	events   *eventRing
+	fs        fileSystem
+	stats     func() any
+	locks     *lease.Dir
+	tree      *place.TreeLock // on the source
+	audit     *lease.AuditLog
+	mode      *enforceMode
+	resolver  *gate.Resolver
+	ends      *gate.Ends
+	registry  *registry
+	journal   *journal
+	book      *tenure.Book  // of the locks of other programs; nil without rules
+	ruleTrail *ruleTrail    // with book
+	tenures   *host.Tenures // what a daemon after this one needs of it
+	reached   bool          // everybody can come to the source
+	events    *eventRing
 }
 
 // leaseOps answers the requests about a lease: acquire, steal, renew, release, hand over,

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 
 	"go.uber.org/zap"
@@ -44,6 +45,7 @@ func (d *mount) openBook(rules *lockfile.Rules) error {
 	if err != nil {
 		return err
 	}
+	d.ruleTrail = newRuleTrail(d.place.ID, func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, d.log)
 	d.book = tenure.New(tenure.Config{
 		Rules: rules, Worktree: d.place.ID, Enforcement: d.mode.Enforcement, Resolver: d.resolver, Ends: d.ends, Clock: lease.SystemClock(),
 		Errno: errno, OnRefusal: d.registry.refused, OnEvent: d.lockEvent, Memory: d.tenures,
@@ -53,6 +55,7 @@ func (d *mount) openBook(rules *lockfile.Rules) error {
 
 // lockEvent logs what has happened to a lock file. Taking and giving up is what its program does all the time.
 func (d *mount) lockEvent(e tenure.Event) {
+	d.ruleTrail.note(e)
 	fields := []zap.Field{
 		zap.String("lock", e.Lock.ID()), zap.String("path", e.Lock.Path), zap.Uint64("tenure", e.Number), zap.String("holder", e.Holder.ID()),
 	}
