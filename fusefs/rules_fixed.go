@@ -114,7 +114,8 @@ func (f *rawFS) admitGrowth(op gate.Op, h *fuse.InHeader, on *handle, off uint64
 	if on.grows == nil || !belowEnd(on.fd, off) {
 		return fuse.OK
 	}
-	return f.refuseFixed(gate.ReasonAppend, op, h, on.grows, "")
+	path, _ := f.pathOfFile(on.node)
+	return f.refuseFixed(gate.ReasonAppend, op, h, on.grows, path)
 }
 
 func belowEnd(fd int, off uint64) bool {

@@ -233,6 +233,11 @@ func (f *rawFS) Fallocate(cancel <-chan struct{}, in *fuse.FallocateIn) (st fuse
 		return st
 	}
 	defer p.leave(&st)
+	if in.Mode&^unix.FALLOC_FL_KEEP_SIZE != 0 { // otherwise no byte changes
+		if st := f.admitGrowth(gate.OpFallocate, &in.InHeader, h, in.Offset); st != fuse.OK {
+			return st
+		}
+	}
 	h.node.written.Store(f.losses.Load() + 1)
 	defer f.privilegesMayHaveGone(h.node)
 	return status(spender(&in.InHeader, h.node).as(func() error {
@@ -262,6 +267,9 @@ func (f *rawFS) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRangeIn) 
 		defer f.notedBy(cancel, &in.InHeader, dst.node) // once the copy has left
 	}
 	defer p.leave(&st)
+	if st := f.admitGrowth(gate.OpCopyFileRange, &in.InHeader, dst, in.OffOut); st != fuse.OK {
+		return 0, st
+	}
 	from, to, most := int64(in.OffIn), int64(in.OffOut), uint64(copyMax)
 	if p.byPlace() {
 		most = copyMaxByPlace

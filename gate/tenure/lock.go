@@ -3,6 +3,7 @@ package tenure
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -135,7 +136,7 @@ func (l *Lock) end(kind lease.LossKind) {
 	l.close(h, kind)
 	l.mu.Lock()
 	if kind == lease.LossSuperseded {
-		l.robbed = append(withoutHolder(l.robbed, h.holder), h.holder)
+		l.robbed = append(l.living(withoutHolder(l.robbed, h.holder)), h.holder)
 		l.counted.breaks++
 		l.sum().breaks.Add(1)
 	}
@@ -146,6 +147,11 @@ func (l *Lock) end(kind lease.LossKind) {
 
 func (l *Lock) close(h *held, kind lease.LossKind) {
 	l.guard.Close(lease.Loss{Kind: kind, Token: lease.Token(h.number), Holder: h.holder})
+}
+
+// living leaves out the holders that have ended: nothing comes from them.
+func (l *Lock) living(all []lease.Holder) []lease.Holder {
+	return slices.DeleteFunc(all, func(h lease.Holder) bool { return l.book.cfg.Resolver.Liveness(h) == lease.Gone })
 }
 
 func withoutHolder(all []lease.Holder, h lease.Holder) (rest []lease.Holder) {
