@@ -78,6 +78,7 @@ func (f *rawFS) takeTurn(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, c
 		c.Names = nameOf(c.Names, s, op, true)
 	}
 	for _, s := range goes {
+		c.From = s.path
 		c.Names = nameOf(c.Names, s, op, false)
 	}
 	if len(c.Names) == 0 {
@@ -228,30 +229,22 @@ func (r renaming) goes() []sight {
 }
 
 // guardsOfLink are the locks that guard a further name of an inode. It must be under the same locks, and as fixed, as
-// the inode is: otherwise it could be written by the other name.
+// the inode is: otherwise it could be written by the other name. A name that is a lock itself guards nothing.
 func (f *rawFS) guardsOfLink(n *node, s sight) (all []guarding, st fuse.Status) {
 	if !f.ruled() {
 		return nil, fuse.OK
 	}
+	if path, ok := f.pathOfFile(n); ok && len(s.place.Locks) == 0 {
+		of := f.opts.Locks.Rules().At(path)
+		// A name under once may be the last of a file that is made elsewhere, as git makes its objects.
+		if len(of.Once) > 0 && len(s.place.Once) == 0 || len(of.Append) > 0 != (len(s.place.Append) > 0) || !sameLocks(of.Guards, s.place.Guards) {
+			return nil, fuse.EXDEV
+		}
+	}
 	all = f.guardsOfName(gate.OpLink, s)
-	path, ok := f.pathOfFile(n)
-	if !ok {
-		return all, fuse.OK
-	}
-	p := f.opts.Locks.Rules().At(path)
-	to := s.place
-	if len(p.Once) > 0 && len(to.Once) == 0 || len(p.Append) > 0 && len(to.Append) == 0 {
-		for _, g := range all {
-			g.lock.Done()
-		}
-		return nil, fuse.EXDEV
-	}
-	for _, g := range f.guardedBy(nil, p.Guards, false) {
-		if slices.ContainsFunc(all, func(have guarding) bool { return have.lock == g.lock }) {
-			g.lock.Done()
-			continue
-		}
-		all = append(all, g)
-	}
 	return all, fuse.OK
+}
+
+func sameLocks(a, b []lockfile.Instance) bool {
+	return slices.EqualFunc(a, b, func(x, y lockfile.Instance) bool { return x.Rule == y.Rule && x.Path == y.Path })
 }

@@ -40,6 +40,9 @@ func fileAt(dir int, name string) (tenure.File, bool) {
 	return file, true
 }
 
+// Read reads a regular file.
+func (l lockedFiles) Read(rel string, most int64) ([]byte, error) { return l.f.readBelow(rel, most) }
+
 // Remove removes a lock file if it is this very file. The book lets nobody else change its name meanwhile.
 func (l lockedFiles) Remove(rel string, is tenure.File) error {
 	dir, err := l.f.openBelow(path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)

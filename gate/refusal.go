@@ -49,6 +49,7 @@ const (
 	ReasonLockStays
 	ReasonRobbed
 	ReasonLockBelow
+	ReasonNoRenewal
 	ReasonOnce
 	ReasonKeep
 	ReasonAppend
@@ -174,6 +175,9 @@ var verdicts = [reasonCount]verdict{
 	ReasonLockBelow: {lease.ClassLockConflict,
 		"the lock file {lock} below this directory is held by {holder} (rule {rule})",
 		"wait until it gives the lock up, or ends"},
+	ReasonNoRenewal: {lease.ClassFencingMismatch,
+		"what would replace the lock file {lock} is neither a renewal of its record nor a takeover in its time with the next token (rule {rule})",
+		"read the record again"},
 	ReasonOnce: {ClassImmutable,
 		"rule {rule} lets nobody change this file after it was made",
 		"make a new file; jvsfs rules show {rule}"},

@@ -27,6 +27,7 @@ type LockRule struct {
 	Append  []string
 	Break   LockBreak
 	OnGone  string
+	Record  LockRecord
 }
 
 // LockBreak says when another than the holder may take a lock away.
@@ -34,6 +35,13 @@ type LockBreak struct {
 	Gone    bool
 	After   time.Duration // in whole milliseconds; 0 = never
 	Unknown time.Duration // in whole milliseconds; 0 = never
+}
+
+// LockRecord names members of a lock file that is a JSON record.
+type LockRecord struct {
+	Nonce   string
+	Token   string
+	Expires string
 }
 
 // RuleMistake is what is wrong with a rule beyond its shape.

@@ -7,6 +7,7 @@ const (
 	ruleName   = "name"
 	rulePreset = "preset"
 	ruleBreak  = "break"
+	ruleRecord = "record"
 )
 
 // lockField is one key of a rule: a text or a list of patterns.
@@ -43,9 +44,28 @@ func findLockField(key string) *lockField {
 
 // lockRuleKeys are the keys of a rule as people may write them.
 func lockRuleKeys() []string {
-	keys := []string{rulePreset, ruleBreak}
+	keys := []string{rulePreset, ruleBreak, ruleRecord}
 	for i := range lockFields {
 		keys = append(keys, lockFields[i].key)
+	}
+	return keys
+}
+
+// recordField is one key of record.
+type recordField struct {
+	key  string
+	text func(*LockRecord) *string
+}
+
+var recordFields = []recordField{
+	{"nonce", func(r *LockRecord) *string { return &r.Nonce }},
+	{"token", func(r *LockRecord) *string { return &r.Token }},
+	{"expires", func(r *LockRecord) *string { return &r.Expires }},
+}
+
+func recordKeys() (keys []string) {
+	for _, f := range recordFields {
+		keys = append(keys, f.key)
 	}
 	return keys
 }

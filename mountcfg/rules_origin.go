@@ -60,7 +60,24 @@ func (r LockRule) rows() (out []Origin) {
 	if text := r.Break.String(); text != "" {
 		out = append(out, Origin{Key: ruleBreak, Value: text})
 	}
+	if text := r.Record.String(); text != "" {
+		out = append(out, Origin{Key: ruleRecord, Value: text})
+	}
 	return out
+}
+
+// String is the mapping as in a file, "" for an empty one.
+func (r LockRecord) String() string {
+	var items []string
+	for _, f := range recordFields {
+		if text := *f.text(&r); text != "" {
+			items = append(items, f.key+": "+text)
+		}
+	}
+	if len(items) == 0 {
+		return ""
+	}
+	return "{" + strings.Join(items, ", ") + "}"
 }
 
 // String is the mapping as in a file, "" for an empty one.

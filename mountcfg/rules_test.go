@@ -83,7 +83,7 @@ func TestLoadRefusesRules(t *testing.T) {
 		"preset of a number":   {"rules:\n  - preset: 1\n", `:2:13: preset wants a word, not the number 1`},
 		"unknown key":          {"rules:\n  - name: a\n    gaurds: [x]\n", `:3:5: unknown key "gaurds" of a rule; did you mean guards?`},
 		"dash for underscore":  {"rules:\n  - {name: a, taken-by: create}\n", `:2:15: unknown key "taken-by" of a rule; did you mean taken_by?`},
-		"key of a later day":   {"rules:\n  - {name: a, record: {}}\n", `:2:15: unknown key "record" of a rule`},
+		"key of a later day":   {"rules:\n  - {name: a, fcntl: {}}\n", `:2:15: unknown key "fcntl" of a rule`},
 		"key twice":            {"rules:\n  - name: a\n    lock: b\n    name: c\n", `:4:5: `},
 		"lock of a mapping":    {"rules:\n  - {name: a, lock: {d}/x}\n", `:2:`},
 		"lock without quotes":  {"rules:\n  - name: a\n    lock: {d: x}\n", `lock wants a pattern in quotes, not a mapping`},
@@ -92,6 +92,8 @@ func TestLoadRefusesRules(t *testing.T) {
 		"on_gone of a boolean": {"rules:\n  - {name: a, on_gone: true}\n", `:2:24: on_gone wants a word, not the boolean true`},
 		"guards of a word":     {"rules:\n  - {name: a, guards: x}\n", `:2:23: guards wants a list of patterns, not the text "x"`},
 		"guards of a number":   {"rules:\n  - name: a\n    guards:\n      - x\n      - 8\n", `:5:9: guards wants a pattern in quotes, not the number 8`},
+		"record of a word":     {"rules:\n  - {name: a, record: x}\n", `:2:23: record wants lines of 'key: value', not the text "x"`},
+		"key of record":        {"rules:\n  - {name: a, record: {nonse: x}}\n", `:2:24: unknown key "nonse" of record; want nonce, token or expires; did you mean nonce?`},
 		"break of a word":      {"rules:\n  - {name: a, break: gone}\n", `:2:22: break wants lines of 'key: value', not the text "gone"`},
 		"key of break":         {"rules:\n  - {name: a, break: {gon: true}}\n", `:2:23: unknown key "gon" of break; want gone, after or unknown; did you mean gone?`},
 		"break.gone":           {"rules:\n  - {name: a, break: {gone: 1}}\n", `:2:29: gone wants true or false, not the number 1`},
@@ -247,6 +249,7 @@ func everyKey() LockRule {
 	return LockRule{
 		Name: "all", From: "all", Preset: "none", Lock: "l", TakenBy: "create", Holder: "user", Guards: []string{"g"}, Except: []string{"e"},
 		Without: "deny", Once: []string{"o"}, Keep: []string{"k"}, Append: []string{"a"}, Break: LockBreak{true, time.Second, time.Minute}, OnGone: "remove",
+		Record: LockRecord{"n", "t", "e"},
 	}
 }
 

@@ -103,13 +103,15 @@ func (r *reader) ruleEntry(rules []LockRule, entry *ast.MappingValueNode, keys m
 	key := entry.Key.GetToken().Value
 	f := findLockField(key)
 	switch {
-	case f == nil && key != ruleBreak:
+	case f == nil && key != ruleBreak && key != ruleRecord:
 		r.fail(entry.Key, "unknown key %q of a rule%s", key, didYouMean(key, lockRuleKeys()))
 		return
 	case f != nil && !f.ofPreset && len(rules) > 1:
 		r.fail(entry.Key, "%s cannot be changed for the %d rules of preset %s at once; write rules of your own, from what jvsfs rules show %s prints",
 			key, len(rules), rules[0].Preset, rules[0].Preset)
 		return
+	case key == ruleRecord:
+		r.ruleRecord(rules, entry)
 	case f == nil:
 		r.ruleBreak(rules, entry)
 	case f.list != nil:
@@ -150,6 +152,28 @@ func (r *reader) rulePatterns(rules []LockRule, f *lockField, entry *ast.Mapping
 	}
 	for i := range rules {
 		*f.list(&rules[i]) = all
+	}
+}
+
+// ruleRecord replaces the mapping as a whole.
+func (r *reader) ruleRecord(rules []LockRule, entry *ast.MappingValueNode) {
+	var of LockRecord
+	r.each(entry.Value, ruleRecord, func(key string, e *ast.MappingValueNode) {
+		for _, f := range recordFields {
+			if f.key != key {
+				continue
+			}
+			text, err := scalar(e.Value, kindChoice)
+			if err != nil {
+				r.fail(e.Value, "%s %v", f.key, err)
+			}
+			*f.text(&of) = text
+			return
+		}
+		r.fail(e.Key, "unknown key %q of record; want nonce, token or expires%s", key, didYouMean(key, recordKeys()))
+	})
+	for i := range rules {
+		rules[i].Record = of
 	}
 }
 

@@ -21,6 +21,7 @@ const (
 	KeyAppend  = "append"
 	KeyBreak   = "break"
 	KeyOnGone  = "on_gone"
+	KeyRecord  = "record"
 )
 
 // Mistake is what is wrong with a rule, and where.
@@ -164,7 +165,7 @@ func ofRecords(path string) bool {
 
 // values checks what may be one of some words.
 func (c *compiler) values(r *Rule) {
-	check(c, KeyTakenBy, r.TakenBy, "", ByCreate, ByFlock)
+	check(c, KeyTakenBy, r.TakenBy, "", ByCreate, ByFlock, ByRecord)
 	check(c, KeyHolder, r.Holder, Tree, Parent, Session, User)
 	check(c, KeyWithout, r.Without, Deny, Create, Allow)
 	check(c, KeyOnGone, r.OnGone, KeepIt, Remove)
@@ -206,10 +207,24 @@ func (c *compiler) together(r *Rule) {
 	if r.TakenBy == ByFlock && (r.Break != Break{} || r.OnGone != KeepIt) {
 		c.fail(KeyBreak, -1, "a lock that is taken by flock ends with its holder: there is nothing to break or to remove")
 	}
+	c.record(r)
 	for key, d := range map[string]int64{"after": int64(r.Break.After), "unknown": int64(r.Break.Unknown)} {
 		if d < 0 {
 			c.fail(KeyBreak, -1, "%s: want no negative duration", key)
 		}
+	}
+}
+
+// record checks that a record says all that decides.
+func (c *compiler) record(r *Rule) {
+	named := r.Record.Nonce != "" && r.Record.Token != "" && r.Record.Expires != ""
+	switch {
+	case r.TakenBy == ByRecord && !named:
+		c.fail(KeyRecord, -1, "want nonce, token and expires: the names of these members in the lock file")
+	case r.TakenBy != ByRecord && r.Record != RecordOf{}:
+		c.fail(KeyRecord, -1, "it needs taken_by: record")
+	case r.TakenBy == ByRecord && r.OnGone == Remove:
+		c.fail(KeyOnGone, -1, "a record outlives its taker, so it is not removed with it")
 	}
 }
 

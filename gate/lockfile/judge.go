@@ -53,6 +53,7 @@ const (
 	HeldByOther      // its holder lives
 	NotYet           // its holder has ended, or is unknown, and the rule lets nobody break it, or not yet
 	RobbedBefore     // the caller has lost this lock to another
+	NoRenewal        // what would replace a record is neither its renewal nor a takeover in its time
 )
 
 // Judge decides about an act on a lock file. It is the whole of the protocol that the file system enforces.

@@ -16,6 +16,7 @@ type Spec struct {
 	Append  []string // may only grow
 	Break   Break
 	OnGone  OnGone
+	Record  RecordOf // of ByRecord
 }
 
 // TakenBy is what takes a lock.
@@ -25,6 +26,7 @@ type TakenBy string
 const (
 	ByCreate TakenBy = "create" // the name comes to exist
 	ByFlock  TakenBy = "flock"  // flock(2) with LOCK_EX
+	ByRecord TakenBy = "record" // as ByCreate; what it says decides who may replace it
 )
 
 // Holder says who holds a lock that somebody has taken.
@@ -60,7 +62,7 @@ const (
 // Break says when another than the holder may take a lock away.
 type Break struct {
 	Gone    bool          // the holder has ended
-	After   time.Duration // so long after it was taken or renewed (boot clock); 0: never
+	After   time.Duration // so long after it was taken or renewed (boot clock), or after its record has expired (wall clock); 0: never, or at once
 	Unknown time.Duration // nobody was seen to take it, and it has not changed for so long since it was first seen; 0: never
 }
 

@@ -29,6 +29,8 @@ func (f File) same(o File) bool { return f.Dev == o.Dev && f.Inode == o.Inode &&
 type Files interface {
 	// Look tells which file lies at a path; false: none.
 	Look(path string) (File, bool)
+	// Read reads a regular file of at most so many bytes.
+	Read(path string, most int64) ([]byte, error)
 	// Remove removes a lock file if it is this very file.
 	Remove(path string, is File) error
 	// Forget makes the kernel ask again for the name of a lock file that was removed. It waits for requests in the

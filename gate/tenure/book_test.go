@@ -27,6 +27,7 @@ type ground struct {
 
 	mu     sync.Mutex
 	files  map[string]File
+	says   map[string]string
 	inode  uint64
 	events []EventKind
 	kept   map[string]Kept
@@ -47,6 +48,15 @@ func (g *ground) Look(path string) (File, bool) {
 }
 
 func (g *ground) Forget(string) {}
+
+func (g *ground) Read(path string, _ int64) ([]byte, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, there := g.files[path]; !there {
+		return nil, errNone
+	}
+	return []byte(g.says[path]), nil
+}
 
 func (g *ground) Remove(path string, is File) error {
 	g.mu.Lock()
@@ -111,7 +121,7 @@ func agency(with func(*lockfile.Spec)) lockfile.Spec {
 
 func newGround(t *testing.T, specs ...lockfile.Spec) *ground {
 	t.Helper()
-	g := &ground{T: t, clock: &clock{Clock: lease.SystemClock()}, files: make(map[string]File), kept: make(map[string]Kept)}
+	g := &ground{T: t, clock: &clock{Clock: lease.SystemClock()}, files: make(map[string]File), says: make(map[string]string), kept: make(map[string]Kept)}
 	g.open(specs...)
 	return g
 }

@@ -244,7 +244,7 @@ func (l *Lock) state() lockfile.State {
 		return lockfile.Held
 	}
 	file, there := l.book.files.Look(l.Path)
-	if !there || l.Rule.TakenBy != lockfile.ByCreate {
+	if !there || l.Rule.TakenBy == lockfile.ByFlock {
 		l.seen = File{}
 		return lockfile.Free
 	}

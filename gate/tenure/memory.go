@@ -29,7 +29,7 @@ type Kept struct {
 
 // remember has the tenure kept before its taker gets its answer.
 func (b *Book) remember(l *Lock) {
-	if b.cfg.Memory == nil || l.Rule.TakenBy != lockfile.ByCreate {
+	if b.cfg.Memory == nil || l.Rule.TakenBy == lockfile.ByFlock {
 		return
 	}
 	l.mu.Lock()
@@ -44,7 +44,7 @@ func (b *Book) remember(l *Lock) {
 }
 
 func (b *Book) forget(l *Lock) {
-	if b.cfg.Memory != nil && l.Rule.TakenBy == lockfile.ByCreate {
+	if b.cfg.Memory != nil && l.Rule.TakenBy != lockfile.ByFlock {
 		_ = b.cfg.Memory.Drop(l.ID()) // what stays is not believed: the file is gone, or another one
 	}
 }

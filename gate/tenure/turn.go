@@ -27,6 +27,7 @@ type Change struct {
 	// Away begins a wait: the channel is closed when the caller does not wait any more. nil: it waits.
 	Away  func() (off <-chan struct{}, end func())
 	Names []Name
+	From  string // the source of a rename
 }
 
 // Turn is the right to change the names of locks, one at a time. nil changes no lock.
@@ -153,7 +154,7 @@ func (p *part) judge(c Change) *gate.Refusal {
 		f.Act = lockfile.Change
 	}
 	holder := l.facts(c.Caller, &f)
-	outcome, why := lockfile.Judge(l.Rule.Break, f)
+	outcome, why := l.judge(f, c.From)
 	p.outcome = outcome
 	if outcome != lockfile.Refused {
 		return nil
@@ -165,12 +166,16 @@ func (p *part) judge(c Change) *gate.Refusal {
 
 // Touch judges a change of what a lock file says. By its holder it is a renewal.
 func (l *Lock) Touch(c Change) *gate.Refusal {
-	if l.Rule.TakenBy != lockfile.ByCreate {
+	if l.Rule.TakenBy == lockfile.ByFlock {
 		return nil
 	}
 	f := lockfile.Facts{Act: lockfile.Change}
 	holder := l.facts(c.Caller, &f)
-	switch outcome, why := lockfile.Judge(l.Rule.Break, f); outcome {
+	b := l.Rule.Break
+	if l.Rule.TakenBy == lockfile.ByRecord {
+		b.After = 0 // counts from what the record says, and a record is replaced by a rename
+	}
+	switch outcome, why := lockfile.Judge(b, f); outcome {
 	case lockfile.Refused:
 		l.countRefusal()
 		if no := l.refusal(c, reasons[why], holder); l.book.refuse(no) {
@@ -186,12 +191,33 @@ func (l *Lock) Touch(c Change) *gate.Refusal {
 	return nil
 }
 
+// judge decides about the change of the lock's name. from is what would replace it.
+func (l *Lock) judge(f lockfile.Facts, from string) (lockfile.Outcome, lockfile.Why) {
+	if l.Rule.TakenBy != lockfile.ByRecord {
+		return lockfile.Judge(l.Rule.Break, f)
+	}
+	at := l.book.cfg.Clock.Wall()
+	now, next := l.record(l.Path), lockfile.Record{}
+	if from != "" && f.Act == lockfile.Change {
+		next = l.record(from)
+	}
+	return lockfile.JudgeRecord(l.Rule.Break, f, at, now, next)
+}
+
+func (l *Lock) record(path string) lockfile.Record {
+	text, err := l.book.files.Read(path, lockfile.MaxRecord)
+	if err != nil {
+		return lockfile.Record{}
+	}
+	return l.Rule.Record.Read(text)
+}
+
 func (l *Lock) refusal(c Change, why gate.Reason, holder lease.Holder) *gate.Refusal {
 	return &gate.Refusal{Reason: why, Op: c.Op, Caller: c.Caller, Holder: holder, Lock: &gate.LockFile{Rule: l.Rule.Name, Path: l.Path}}
 }
 
 var reasons = map[lockfile.Why]gate.Reason{
-	lockfile.HeldByOther: gate.ReasonLockHeld, lockfile.NotYet: gate.ReasonLockStays, lockfile.RobbedBefore: gate.ReasonRobbed,
+	lockfile.NoRenewal: gate.ReasonNoRenewal, lockfile.HeldByOther: gate.ReasonLockHeld, lockfile.NotYet: gate.ReasonLockStays, lockfile.RobbedBefore: gate.ReasonRobbed,
 }
 
 // facts gathers what a decision about the lock depends on.
@@ -224,7 +250,7 @@ func (l *Lock) checkFile() {
 	l.mu.Lock()
 	h := l.held
 	l.mu.Unlock()
-	if h == nil || l.Rule.TakenBy != lockfile.ByCreate {
+	if h == nil || l.Rule.TakenBy == lockfile.ByFlock {
 		return
 	}
 	if is, there := l.book.files.Look(l.Path); there && is.same(h.file) {
@@ -271,7 +297,7 @@ func (p *part) carryOut(c Change) {
 	h := l.held
 	l.mu.Unlock()
 	switch {
-	case p.name.Exists && p.outcome == lockfile.Renews:
+	case p.name.Exists && p.outcome == lockfile.Renews && h != nil && l.book.cfg.Resolver.Liveness(h.holder) != lease.Gone:
 		l.renew()
 		return
 	case p.name.Exists && p.outcome == lockfile.Releases:
@@ -283,7 +309,7 @@ func (p *part) carryOut(c Change) {
 	case p.name.Exists && p.outcome == lockfile.Breaks:
 		l.book.tell(Event{Kind: Broken, Lock: l, By: c.Caller})
 	}
-	if p.name.Comes && l.Rule.TakenBy == lockfile.ByCreate {
+	if p.name.Comes && l.Rule.TakenBy != lockfile.ByFlock {
 		l.taken(c.Caller)
 	}
 }

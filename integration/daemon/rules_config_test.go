@@ -70,7 +70,7 @@ func TestRulesMistakes(t *testing.T) {
 		_, errs, exit := m.CLI(append(append([]string{"mount"}, option...), "--control", m.LockDir, m.Source, m.Mountpoint)...)
 		require.Equal(t, harness.ExitUsage, exit)
 		require.Contains(t, errs, own+`:2:9: rule a: lock: "../l": want no '..'`)
-		require.Contains(t, errs, own+`:3:13: rule a: taken_by: want create or flock, not "lease"`)
+		require.Contains(t, errs, own+`:3:13: rule a: taken_by: want create or flock or record, not "lease"`)
 	}
 	require.Empty(t, harness.TopType(t, m.Mountpoint))
 }

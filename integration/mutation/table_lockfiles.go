@@ -22,6 +22,19 @@ var lockFileMutations = slices.Concat(
 		Old:  "case !f.Lives && b.Gone:", New: "case !f.Lives:",
 		Tests: []string{"TestJudge"},
 	}),
+	in("gate/lockfile/record.go", mutation{
+		What: "a record is taken over before it has expired",
+		Old:  "next.Nonce != now.Nonce && over && next.Token", New: "next.Nonce != now.Nonce && next.Token",
+		Tests: []string{"TestJudgeRecord"},
+	}, mutation{
+		What: "two take over the same record",
+		Old:  "over && next.Token == now.Token+1", New: "over",
+		Tests: []string{"TestJudgeRecord"},
+	}, mutation{
+		What: "a renewal gives the record another token",
+		Old:  "next.Nonce == now.Nonce && next.Token == now.Token:", New: "next.Nonce == now.Nonce:",
+		Tests: []string{"TestJudgeRecord"},
+	}),
 	in("gate/lockfile/place.go", mutation{
 		What: "the lock directory of jvsfs is under rules",
 		Old:  "r == nil || ofRecords(path)", New: "r == nil",

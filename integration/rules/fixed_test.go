@@ -113,6 +113,8 @@ func TestWhoMakesAFileMayFillIt(t *testing.T) {
 		return a.Do(harness.Command{Op: "chmod", Path: made, Mode: 0o400}).Errno == "EROFS"
 	})
 	try(t, a, []attempt{
+		{"a name under no lock", harness.Command{Op: "link", Path: m.At("ledger", "x"), To: m.At("x")}, "EXDEV"},
+		{"a name under a lock", harness.Command{Op: "link", Path: m.At("once", "a"), To: m.At("ledger", "y")}, "EXDEV"},
 		{"without the lock", harness.Command{Op: "writefile", Path: event, Flags: unix.O_CREAT, Mode: 0o644, Data: []byte("x")}, "EROFS"},
 		{"take the lock", harness.Command{Op: "writefile", Path: lock, Flags: unix.O_CREAT | unix.O_EXCL, Mode: 0o644, Data: []byte("x")}, ""},
 		{"make an event", harness.Command{Op: "writefile", Path: event, Flags: unix.O_CREAT, Mode: 0o644, Data: []byte("x")}, ""},

@@ -46,7 +46,7 @@ func within(format string) func(int) (string, string) {
 }
 
 // enforced are the presets that jvsfs has.
-var enforced = []string{"af", "agency", hastyAgency.preset, "jit", "entwurf"}
+var enforced = []string{"af", "agency", hastyAgency.preset, "jit", "entwurf", "jvs-locks"}
 
 // The holes are there in a plain directory, or the stories would prove nothing.
 func TestHolesOfPlainDirectories(t *testing.T) {

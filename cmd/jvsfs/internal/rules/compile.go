@@ -33,7 +33,7 @@ func specs(all []mountcfg.LockRule) (out []lockfile.Spec) {
 		out = append(out, lockfile.Spec{
 			Name: r.Name, Lock: r.Lock, TakenBy: lockfile.TakenBy(r.TakenBy), Holder: lockfile.Holder(r.Holder),
 			Guards: r.Guards, Except: r.Except, Without: lockfile.Without(r.Without),
-			Once: r.Once, Keep: r.Keep, Append: r.Append, Break: lockfile.Break(r.Break), OnGone: lockfile.OnGone(r.OnGone),
+			Once: r.Once, Keep: r.Keep, Append: r.Append, Break: lockfile.Break(r.Break), OnGone: lockfile.OnGone(r.OnGone), Record: lockfile.RecordOf(r.Record),
 		})
 	}
 	return out

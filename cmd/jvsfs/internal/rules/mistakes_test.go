@@ -31,7 +31,7 @@ func TestMistakesHaveTheirPlaces(t *testing.T) {
 	const lock = "- name: a\n  lock: 'd/{x}.lock'\n  taken_by: create\n"
 	for name, c := range map[string]struct{ text, want string }{
 		"lock without taken_by":     {"- name: a\n  lock: 'l'\n", `2:9: rule a: lock: want taken_by beside it: what takes the lock`},
-		"taken_by":                  {"- name: a\n  lock: 'l'\n  taken_by: record\n", `3:13: rule a: taken_by: want create or flock, not "record"`},
+		"taken_by":                  {"- name: a\n  lock: 'l'\n  taken_by: fcntl\n", `3:13: rule a: taken_by: want create or flock or record, not "fcntl"`},
 		"holder":                    {lock + "  holder: me\n", `4:11: rule a: holder: want tree or parent or session or user, not "me"`},
 		"without":                   {lock + "  without: ask\n", `4:12: rule a: without: want deny or create or allow, not "ask"`},
 		"on_gone":                   {lock + "  on_gone: kill\n", `4:12: rule a: on_gone: want keep or remove, not "kill"`},
@@ -74,5 +74,5 @@ func TestCompileRefusesToo(t *testing.T) {
 	cfg := mountcfg.Default()
 	cfg.Rules = []mountcfg.LockRule{{Name: "a", Lock: "l", TakenBy: "magic"}}
 	_, err := Compile(cfg)
-	require.EqualError(t, err, `rule 1: taken_by: want create or flock, not "magic"`)
+	require.EqualError(t, err, `rule 1: taken_by: want create or flock or record, not "magic"`)
 }
