@@ -170,7 +170,7 @@ func (l *Lock) Touch(c Change) *gate.Refusal {
 		return nil
 	}
 	f := lockfile.Facts{Act: lockfile.Change}
-	holder := l.facts(c.Caller, &f)
+	holder := l.look(c.Caller, &f) // a tenure ends in its turn alone
 	b := l.Rule.Break
 	if l.Rule.TakenBy == lockfile.ByRecord {
 		b.After = 0 // counts from what the record says, and a record is replaced by a rename
@@ -300,7 +300,7 @@ func (p *part) carryOut(c Change) {
 	case p.name.Exists && p.outcome == lockfile.Renews && h != nil && l.book.cfg.Resolver.Liveness(h.holder) != lease.Gone:
 		l.renew()
 		return
-	case p.name.Exists && p.outcome == lockfile.Releases:
+	case p.name.Exists && p.outcome == lockfile.Releases && h != nil:
 		l.end(lease.LossReleased)
 		l.book.tell(Event{Kind: Released, Lock: l, Holder: h.holder, Number: h.number})
 	case p.name.Exists && p.outcome == lockfile.Breaks && h != nil:
