@@ -39,14 +39,28 @@ func TestPicturesAreShown(t *testing.T) {
 				require.NoError(t, err, picture)
 			}
 		}
-		shown := false
-		for name, page := range texts {
-			link := filepath.Base(picture)
-			if strings.HasSuffix(name, "README.md") {
-				link = "cmd/jvsfs/" + picture
-			}
-			shown = shown || strings.Contains(page, "]("+link+")")
-		}
-		require.True(t, shown, "%s: no page shows it", picture)
+		require.True(t, isShown(picture, texts), "%s: no page shows it", picture)
 	}
+	photographs, err := filepath.Glob("pages/*.png")
+	require.NoError(t, err)
+	for _, picture := range photographs {
+		info, err := os.Stat(picture)
+		require.NoError(t, err)
+		require.Less(t, info.Size(), int64(300<<10), "%s: everybody who clones the project has it", picture)
+		require.True(t, isShown(picture, texts), "%s: no page shows it", picture)
+	}
+}
+
+// isShown: one of the pages has the picture.
+func isShown(picture string, pages map[string]string) bool {
+	for name, page := range pages {
+		link := filepath.Base(picture)
+		if strings.HasSuffix(name, "README.md") {
+			link = "cmd/jvsfs/" + picture
+		}
+		if strings.Contains(page, "]("+link+")") {
+			return true
+		}
+	}
+	return false
 }

@@ -90,6 +90,9 @@ type dashboard struct {
 		Datasource               struct{ Type, UID string }
 		GridPos                  struct{ X, Y, W, H int }
 		Targets                  []struct{ RefID, Expr string }
+		FieldConfig              struct {
+			Defaults struct{ Thresholds *struct{ Mode string } }
+		}
 	}
 	Templating struct {
 		List []struct{ Name, Type, Definition string }
@@ -102,7 +105,7 @@ func readDashboard(t *testing.T) (d dashboard) {
 	return d
 }
 
-// Debian has no Grafana, so nobody draws the dashboard here: this is what an import demands of it.
+// This is what an import demands of the dashboard. TestDashboardIsDrawn draws it, by scripts/dashboard-test.sh.
 func TestMonitoringDashboardIsWhole(t *testing.T) {
 	d := readDashboard(t)
 	require.Equal(t, "jvsfs", d.UID)
@@ -128,6 +131,9 @@ func TestMonitoringDashboardIsWhole(t *testing.T) {
 		}
 		require.Contains(t, []string{"stat", "timeseries", "state-timeline", "table"}, p.Type, p.Title)
 		require.NotEmpty(t, p.Description, p.Title)
+		if p.Type == "stat" {
+			require.NotNil(t, p.FieldConfig.Defaults.Thresholds, "%s: Grafana shows a number in red from 80 on, unless it is told otherwise", p.Title)
+		}
 		require.Equal(t, []string{"prometheus", "${datasource}"}, []string{p.Datasource.Type, p.Datasource.UID}, p.Title)
 		require.NotEmpty(t, p.Targets, p.Title)
 		for _, q := range p.Targets {
