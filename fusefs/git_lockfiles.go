@@ -204,32 +204,41 @@ func (l *lockFiles) run(f *rawFS, stop <-chan struct{}) {
 // remove removes one, unless nothing may change just now. It passes the gate as everything that changes
 // the store, and holds what every change in the repository holds. It returns false if the mount is frozen.
 func (l *lockFiles) remove(f *rawFS, k inodeKey) (decided bool) {
+	removed, decided := l.removeLocked(f, k)
+	if removed != nil {
+		// This waits for a request in the directory, which may wait for what was locked until now.
+		f.kernel.expire(removed.node, removed.name)
+	}
+	return decided
+}
+
+func (l *lockFiles) removeLocked(f *rawFS, k inodeKey) (removed *lockFile, decided bool) {
 	pass, ok, _ := f.opts.Enforcement.Outside(false)
 	if !ok {
-		return f.opts.Enforcement.Mode() == gate.ReadOnly // lookAgain follows when it is read-only no more
+		return nil, f.opts.Enforcement.Mode() == gate.ReadOnly // lookAgain follows when it is read-only no more
 	}
 	defer pass.Leave()
 	f.git.change.RLock()
 	defer f.git.change.RUnlock()
 	l.names.Lock()
 	defer l.names.Unlock()
-	if was := l.takeEnded(k); was != nil {
-		f.removeEnded(k, was)
+	if was := l.takeEnded(k); was != nil && f.removeEnded(k, was) {
+		removed = was
 	}
-	return true
+	return removed, true
 }
 
-func (f *rawFS) removeEnded(k inodeKey, was *lockFile) {
+func (f *rawFS) removeEnded(k inodeKey, was *lockFile) (removed bool) {
 	defer was.close()
 	if !was.isAt(k) {
-		return
+		return false
 	}
 	if err := unix.Unlinkat(was.dir, was.name, 0); err != nil {
 		f.opts.Log.Warn("a lock file of git stays, though its maker has ended", zap.String("name", was.name), zap.Error(err))
-		return
+		return false
 	}
 	f.opts.Log.Info("a lock file of git was removed: its maker has ended", zap.String("name", was.name), zap.String("maker", was.maker.String()))
-	f.kernel.expire(was.node, was.name)
+	return true
 }
 
 // lookAgain looks at all that are left, after a switch of the mode.

@@ -101,7 +101,7 @@ var gitMutations = slices.Concat(
 		Tests: []string{"TestTheInodeOfALockFileThatIsAnothers"},
 	}, mutation{
 		Rule: 9, What: "a lock file of an ended maker is removed while nothing may change",
-		Old: "	if !ok {\n		return f.opts", New: "	if !ok && false {\n		return f.opts",
+		Old: "	if !ok {\n		return nil, f.opts", New: "	if !ok && false {\n		return nil, f.opts",
 		Tests: []string{"TestALockFileOfAnEndedMakerWhileReadOnly"},
 	}, mutation{
 		Rule: 9, What: "a lock file of an ended maker stays when a freeze ends",
