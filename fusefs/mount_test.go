@@ -70,6 +70,7 @@ func (k *freeKeeper) Late(w lease.LateWrite) error {
 
 type testMount struct {
 	*Server
+	unmounted   bool
 	dir, source string
 	keeper      freeKeeper
 	guards      map[lease.WorktreeID]*gate.Guard
@@ -116,12 +117,20 @@ func mounted(t *testing.T, name layout.Name, prepare func(source string), change
 	require.NoError(t, m.Mount())
 	settle(t, m.dir)
 	t.Cleanup(func() {
-		require.NoError(t, m.Unmount())
-		m.Wait()
+		m.unmount(t)
 		require.NoError(t, m.Close())
 		resolver.Close()
 	})
 	return m
+}
+
+func (m *testMount) unmount(t *testing.T) {
+	t.Helper()
+	if !m.unmounted {
+		require.NoError(t, m.Unmount())
+	}
+	m.unmounted = true
+	m.Wait()
 }
 
 // hold opens a guard for everybody.
@@ -297,6 +306,25 @@ func TestAnAbortedMountFailsClosed(t *testing.T) {
 	require.ErrorIs(t, err, unix.ENOTCONN)
 	require.ErrorIs(t, os.WriteFile(m.at("g"), nil, 0o644), unix.ENOTCONN)
 	require.NoFileExists(t, filepath.Join(m.source, "g"))
+}
+
+// A daemon may want to cut its mount off just when the last user lets it go. By then the kernel may have given the
+// number of the connection to somebody else's mount, which goes on.
+func TestAnAbortThatIsLateMeetsNobodyElse(t *testing.T) {
+	for range 100 {
+		former := mounted(t, layout.Tree, func(string) {})
+		_, number := former.Device()
+		former.unmount(t)
+		next := mounted(t, layout.Tree, func(string) {})
+		if _, now := next.Device(); now != number { // another test's mount has it
+			continue
+		}
+		require.NoError(t, former.Abort())
+		_, err := os.ReadDir(next.dir)
+		require.NoError(t, err)
+		return
+	}
+	t.Fatal("no number of a connection was given again")
 }
 
 // A late call is not acknowledged, whichever it is.

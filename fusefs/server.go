@@ -81,6 +81,7 @@ type Server struct {
 	made   *superblock // from Prepare to its attachment
 	major  uint32
 	minor  uint32
+	abort  *os.File // see abort.go
 
 	greeted chan struct{} // closed when a mount of a user may serve, or never will
 	left    chan struct{} // closed by Abandon
@@ -196,6 +197,7 @@ func (s *Server) Prepare() error {
 	}
 	s.fs.greeted(&hello)
 	s.made = m
+	s.holdAbort()
 	s.serving.Add(2)
 	go func() { defer s.serving.Done(); s.kernel.serve(); s.once.Do(func() { close(s.stop) }) }()
 	go func() { defer s.serving.Done(); s.fs.run(s.stop) }()
@@ -257,52 +259,6 @@ func (s *Server) Unmount() error {
 	return unix.Unmount(s.opts.Mountpoint, unix.UMOUNT_NOFOLLOW)
 }
 
-// Abort fails every request, now and later, with ECONNABORTED and ENOTCONN. The dead mount stays
-// where it is, so the path fails closed.
-func (s *Server) Abort() error {
-	abort, err := s.OpenAbort()
-	if err != nil && s.opts.ByUser {
-		s.Abandon()
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	_, err = abort.Write([]byte("1"))
-	return errors.Join(err, abort.Close())
-}
-
-// OpenAbort opens the kernel's abort file. Whoever has the descriptor can end the connection by a
-// write to it.
-func (s *Server) OpenAbort() (*os.File, error) {
-	ctl, err := openControl()
-	if err != nil {
-		return nil, fmt.Errorf("fuse control file system: %w", err)
-	}
-	defer func() { _ = unix.Close(ctl) }()
-	fd, err := unix.Openat(ctl, fmt.Sprintf("%d/abort", s.minor), unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("abort connection %d: %w", s.minor, err)
-	}
-	return os.NewFile(uintptr(fd), "abort"), nil
-}
-
-// Connected tells whether the kernel has a connection for a device number. It has one while the
-// mount exists, dead or not: in any namespace, or only through a descriptor.
-func Connected(major, minor uint32) (bool, error) {
-	ctl, err := openControl()
-	if err != nil {
-		return false, fmt.Errorf("fuse control file system: %w", err)
-	}
-	defer func() { _ = unix.Close(ctl) }()
-	var st unix.Stat_t
-	err = unix.Fstatat(ctl, fmt.Sprint(major<<20|minor), &st, unix.AT_SYMLINK_NOFOLLOW)
-	if errors.Is(err, unix.ENOENT) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // WorktreeOf finds the worktree that a path below the mount root belongs to.
 func (s *Server) WorktreeOf(rel string) (lease.WorktreeID, bool) { return s.fs.worktreeOf(rel) }
 
@@ -330,7 +286,7 @@ func (s *Server) Close() error {
 	if s.isLeft() {
 		return nil
 	}
-	return s.fs.close()
+	return errors.Join(s.dropAbort(), s.fs.close())
 }
 
 // raiseDescriptorLimit raises the limit of descriptors as far as the kernel allows: every inode

@@ -53,6 +53,7 @@ func (s *Server) prepareByUser() error {
 	if s.major, s.minor, err = deviceMountedAt(s.opts.Mountpoint); err != nil {
 		return errors.Join(err, unmountByUser(s.opts.Mountpoint, true))
 	}
+	s.holdAbort()
 	s.kernel = newTransport(dev, s.fs, &s.meter, s.opts.Log)
 	s.opts.Enforcement.OnWait(s.kernel.wait)
 	s.greeted = make(chan struct{})

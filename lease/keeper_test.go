@@ -265,7 +265,7 @@ func TestStoppedIsNotRenewedGoneReleases(t *testing.T) {
 	requireClass(t, ClassLockConflict, err)
 	a.live = Alive
 	require.EqualValues(t, 2, a.must(t, ann).Token) // the same holder goes on
-	require.Equal(t, []string{"acquire", "expire", "acquire"}, a.events())
+	require.Equal(t, []string{"acquire", "expire", "resume"}, a.events())
 	a.live = Gone
 	a.tick()
 	require.Equal(t, []LossKind{LossPaused, LossHolderGone}, a.fence.kinds())

@@ -280,9 +280,16 @@ func TestAStoppedHolderThatAsksGoesOn(t *testing.T) {
 	a.must(t, ann)
 	stopInTime(a)
 	a.live = Alive
+	audit := a.cfg.Audit
+	a.cfg.Audit = func(Event) error { return errors.New("disk full") }
+	_, err := a.Acquire(bg, ann)
+	requireClass(t, ClassAuditFailed, err)
+	require.True(t, a.paused(), "it may try again")
+	a.cfg.Audit = audit
 	g := a.must(t, ann)
 	require.EqualValues(t, []Token{2, 1}, []Token{g.Token, g.Since})
 	require.Equal(t, []LossKind{LossPaused}, a.fence.kinds())
+	require.Equal(t, []string{"acquire", "expire", "resume"}, a.events(), "an auditor sees that what it has open goes on")
 }
 
 // Where anybody took over, or the holder has ended, the pause becomes a loss like any: whoever watches is told.

@@ -14,6 +14,7 @@ type taking struct {
 	head    Head
 	verdict Judgement
 	own     bool          // it goes on from our own expired record
+	goesOn  bool          // so does what its holder has open (rule 16)
 	offered bool          // its holder has offered it to us (rule 14)
 	looked  time.Duration // boot time before the last look
 	late    time.Duration // of an own lease: how long its deadline had passed then
@@ -26,7 +27,7 @@ func (tk *taking) look() error {
 	if err != nil {
 		return err
 	}
-	tk.head, tk.verdict, tk.own, tk.offered, tk.looked = h, j, false, false, now.boot
+	tk.head, tk.verdict, tk.own, tk.goesOn, tk.offered, tk.looked = h, j, false, false, false, now.boot
 	switch {
 	case j.State == Unreadable:
 		return k.store.asError(h.Unreadable)
@@ -40,7 +41,7 @@ func (tk *taking) look() error {
 		tk.offered = true
 		return nil
 	case tk.resume && tk.isOwn(h):
-		tk.own, tk.late = true, now.boot-k.lapsed.deadline
+		tk.own, tk.goesOn, tk.late = true, k.lapsed.paused, now.boot-k.lapsed.deadline
 		return nil
 	case !offered && before.Token == h.Token && before.Record != nil && before.Sum != h.Sum:
 		return k.store.conflict(h, Judgement{State: Skewed, Reason: "its record changed after its lease had ended by this host's clock"})
@@ -148,7 +149,7 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 	holder := tk.holder
 	holder.SessionID, holder.Purpose = c.rec.SessionID, c.rec.Purpose
 	h := &holding{claim: c, holder: holder, base: in, deadline: in.boot + p.window(), renewAt: in.boot + p.renewAfter(), open: true}
-	if tk.own && k.lapsed.paused {
+	if tk.goesOn {
 		h.first = k.lapsed.since()
 	}
 	_, err := c.successorAnywhere() // a foreign view may have let somebody claim further up
@@ -241,7 +242,7 @@ func (tk *taking) kind() EventKind {
 		return EventHandover
 	case tk.verdict.State == Stealable && !tk.own:
 		return EventSteal
-	case tk.own && tk.unasked:
+	case tk.goesOn:
 		return EventResume
 	}
 	return EventAcquire
@@ -251,7 +252,7 @@ func (tk *taking) reason() string {
 	if tk.offered {
 		return "its holder offered it to this host"
 	}
-	if tk.own && tk.unasked {
+	if tk.goesOn {
 		return resumed(tk.late)
 	}
 	if tk.own {

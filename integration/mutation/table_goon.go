@@ -71,7 +71,7 @@ var goOnMutations = slices.Concat(
 		Tests: []string{"TestAStoppedHolderTakesNothingThatAnotherHasHad"},
 	}, mutation{
 		Rule: 16, What: "what was opened before goes on though somebody else was in between",
-		Old: "	if tk.own && k.lapsed.paused {\n", New: "	if k.lapsed != nil && k.lapsed.paused {\n",
+		Old: "	if tk.goesOn {\n		h.first", New: "	if k.lapsed != nil && k.lapsed.paused {\n		h.first",
 		Tests: []string{"TestAPauseThatEndsInALoss"},
 	}, mutation{
 		Rule: 16, What: "what was opened before does not go on after a debugger",

@@ -78,6 +78,7 @@ func (s *slot) judge(o observation) {
 	switch {
 	case now.below(s.floor) && one != nil && now.token < s.floor.token:
 		s.stale(one, -1, fmt.Sprintf("slot %d had token %d before", s.number, s.floor.token))
+	case now.below(s.floor) && s.leftBehind(one, o.End):
 	case now.below(s.floor):
 		s.find(badBackwards, -1, "slot %d shows token %d seq %d after token %d seq %d", s.number, now.token, now.seq, s.floor.token, s.floor.seq)
 	case fresh:

@@ -50,6 +50,18 @@ func mark(r plan.Record) change { return change{Mark: r} }
 
 func changed(kind byte, of plan.Record) change { return change{Kind: kind, Name: of.Name()} }
 
+// pageGoesBack is a writer whose store of the 20th millisecond shows after a later one. The file was opened after the 10th.
+func pageGoesBack(result string, replaced []span) evidence {
+	const seq, later, slot = 2, 2 + slotsCount, slotsCount + 2
+	before := called('a', 1, 0, ann, 1, resultRefused)
+	before.Handle = 0
+	at := func(seq int) time.Duration { return time.Duration(10*seq+2) * time.Millisecond }
+	return evidence{Replaced: replaced,
+		Calls: []*call{before, called('m', 1, 0, ann, seq, result), called('m', 1, 0, ann, later, "ok")},
+		Slots: []observation{saw(slot, at(later), wrote(1, 0, ann, later)), saw(slot, at(later)+time.Millisecond, wrote(1, 0, ann, seq))},
+	}
+}
+
 // about is a call that concerns the file that another made.
 func about(kind byte, made plan.Record, token uint64, host, pid, seq int, result string) *call {
 	c := called(kind, token, host, pid, seq, result)
@@ -179,6 +191,14 @@ func TestCheck(t *testing.T) {
 		"a slot shows less than was acknowledged": {e: evidence{Calls: []*call{called('p', 1, 0, ann, 1, "ok"), called('p', 1, 0, ann, 5, "ok")},
 			Slots: []observation{saw(1, 90*ms, wrote(1, 0, ann, 1))},
 		}, want: []string{badBackwards}},
+		"a page goes back": {e: pageGoesBack("other", nil), want: []string{badBackwards}},
+		"a page goes back to what was left in a replaced mount": {e: pageGoesBack("other", []span{{Host: 0, Begin: int64(40 * ms)}})},
+		"a page goes back to what was synced in a replaced mount": {
+			e: pageGoesBack("ok", []span{{Host: 0, Begin: int64(40 * ms)}}), want: []string{badBackwards}},
+		"a page goes back after a replacement elsewhere": {
+			e: pageGoesBack("other", []span{{Host: 1, Begin: int64(40 * ms)}}), want: []string{badBackwards}},
+		"a page goes back after a replacement before the file was opened": {
+			e: pageGoesBack("other", []span{{Host: 0, Begin: int64(5 * ms)}}), want: []string{badBackwards}},
 		"a slot was refused": {e: evidence{Calls: []*call{called('p', 1, 0, ann, 1, "EROFS")},
 			Slots: []observation{saw(1, 90*ms, wrote(1, 0, ann, 1))},
 		}, want: []string{badLanded}},

@@ -21,12 +21,23 @@ func (h *history) collect() error {
 		errs = append(errs, h.collectRoamer())
 	}
 	for _, t := range h.trees {
+		t.Replaced = h.replacements()
 		if h.tier == "c" {
 			t.Late = h.span(h.SkewMS + h.GraceMS + h.RenewMS)
 		}
 		errs = append(errs, t.collectLog(h.backing(t.place, "log")), t.collectFiles(h.backing(t.place, "made")), t.collectClaims(h.claims(t.place), h.at("meta")), h.collectRaised(t))
 	}
 	return errors.Join(errs...)
+}
+
+// replacements are the moments by which a host had seen its daemon replaced.
+func (h *history) replacements() (all []span) {
+	for _, e := range h.events {
+		if e.where == "replace" && e.what == "done" {
+			all = append(all, span{Host: e.host, Begin: e.begin})
+		}
+	}
+	return all
 }
 
 // treeOf finds a worktree by its id; a plain directory is the only one.

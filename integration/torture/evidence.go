@@ -104,6 +104,8 @@ type evidence struct {
 	Raised  uint64            // the highest token of other records of the same files: these go on above it
 	Given   map[uint64]uint64 // tokens that were handed over, or taken when offered, by the next one: so the former holder was told
 	Loose   []span            // when mounts observed
+	// Replaced is when hosts' daemons were replaced: what was open stays in the mount before, which has caches of its own.
+	Replaced []span
 	// Strangers are processes, by host and pid, of users who may not write.
 	Strangers map[[2]int]bool
 	// Late is for tier C, where there is no gate: how long after its check a write may take effect without
@@ -124,6 +126,30 @@ func (e *evidence) observed(one *call) bool {
 	return one != nil && slices.ContainsFunc(e.Loose, func(s span) bool {
 		return s.Host == one.Host && (s.End == 0 || one.Begin <= s.End) && (one.End == 0 || one.Kind == callMap || one.End >= s.Begin)
 	})
+}
+
+// leftBehind says whether a store that nobody synced may have been in the mount before a replacement by then. It is written back
+// at some time, also over what the same holder has written through the new mount since (jvsfs-operations(7)).
+func (e *evidence) leftBehind(one *call, by int64) bool {
+	return one != nil && one.Kind == callMap && !one.acked() && slices.ContainsFunc(e.Replaced, func(s span) bool {
+		return s.Host == one.Host && s.Begin <= by && e.openedAfter(one) <= s.Begin
+	})
+}
+
+// openedAfter is a time before the handle of a call was opened: that of its writer's last call before the handle's first.
+func (e *evidence) openedAfter(one *call) (before int64) {
+	first := one.Begin
+	for _, c := range e.Calls {
+		if c.Host == one.Host && c.PID == one.PID && c.Handle == one.Handle {
+			first = min(first, c.Begin)
+		}
+	}
+	for _, c := range e.Calls {
+		if c.Host == one.Host && c.PID == one.PID && c.Begin < first {
+			before = max(before, c.Begin)
+		}
+	}
+	return before
 }
 
 // finding is one thing that must not be. Line is where it shows in the log, -1 elsewhere.

@@ -54,8 +54,23 @@ func isDying(pid int) bool {
 	return false
 }
 
-// abortConnections ends the connections of the mounts at these places.
+// abortConnections ends the connections of the mounts at these places. An open abort file belongs to its connection;
+// its number may be another's as soon as the mount is gone.
 func abortConnections(mountpoints ...string) {
+	for _, minor := range connectionsAt(mountpoints) {
+		abort, err := os.OpenFile("/sys/fs/fuse/connections/"+minor+"/abort", os.O_WRONLY, 0)
+		if err != nil {
+			continue // gone already: all the better
+		}
+		if slices.Contains(connectionsAt(mountpoints), minor) {
+			_, _ = abort.WriteString("1")
+		}
+		_ = abort.Close()
+	}
+}
+
+// connectionsAt are the numbers of the connections of the mounts at these places.
+func connectionsAt(mountpoints []string) (minors []string) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		panic(err)
@@ -64,7 +79,8 @@ func abortConnections(mountpoints ...string) {
 		f := strings.Fields(line)
 		if len(f) > 6 && slices.Contains(mountpoints, f[4]) && strings.Contains(line, " - fuse.jvsfs ") {
 			_, minor, _ := strings.Cut(f[2], ":")
-			_ = os.WriteFile("/sys/fs/fuse/connections/"+minor+"/abort", []byte("1"), 0) // gone already: all the better
+			minors = append(minors, minor)
 		}
 	}
+	return minors
 }
