@@ -69,6 +69,13 @@ func (k *Keeper) Adopt(ctx context.Context, b Saved) (Grant, error) {
 	return a.goOn(h)
 }
 
+// names is whether the note is about this holder, by a record that may be newer: since then a lease that was taken by writing may
+// have been taken on purpose ([Keeper.Acquire]). Who can write the lock directory can make a record name anybody, everybody too.
+func (b Saved) names(h Holder) bool {
+	was := b.Holder
+	return was.UID == h.UID && was.PIDNamespace == h.PIDNamespace && (was.same(h) || was.turnsInto(h))
+}
+
 // adoption is one attempt to go on with the lease of another process, which has ended (Adopt) or lives (Join).
 type adoption struct {
 	k *Keeper
@@ -91,6 +98,8 @@ func (a adoption) restore() (*holding, error) {
 	case err != nil:
 	case rec.FencingToken != b.Token || rec.HolderNonce != b.Nonce || rec.SessionID != b.SessionID:
 		err = c.lost("the record is no longer the one that was held", nil)
+	case !b.names(rec.Holder()):
+		err = c.lost("the record names another holder than the one that held it", nil)
 	case k.store.tier().takersUnseen() && !rec.OfferUntil.IsZero():
 		// Somebody on the other host may be taking it, and no lock says so. The time stays in the record until nobody can be
 		// taking it any more (rule 14).

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -109,6 +110,11 @@ func TestAdoptOnlyTheVeryRecord(t *testing.T) {
 		"another session": {func(t *testing.T, d *Dir, c *fakeClock, b *Saved) { b.SessionID = "x" }, LossSuperseded},
 		"another token":   {func(t *testing.T, d *Dir, c *fakeClock, b *Saved) { b.Token = 7 }, LossSuperseded},
 		"rewritten":       {func(t *testing.T, d *Dir, c *fakeClock, b *Saved) { d.put(t, claim1, rivalRecord(t, 1)) }, LossSuperseded},
+		"another's name":  {forged(func(r *Record) { r.HolderID = "far:eve:1:2" }), LossSuperseded},
+		"nobody's name":   {forged(func(r *Record) { r.HolderID = "a:b:-1:18446744073709551616" }), LossSuperseded},
+		"another user":    {forged(func(r *Record) { r.UID = 4711 }), LossSuperseded},
+		"another machine": {forged(func(r *Record) { r.HostBootID = "x" }), LossSuperseded},
+		"everybody":       {forged(func(r *Record) { r.Scope, r.ScopeKey = "mount", "" }), LossSuperseded},
 		"gone": {func(t *testing.T, d *Dir, c *fakeClock, b *Saved) {
 			require.NoError(t, unix.Unlinkat(d.fd, claim1, 0))
 		}, LossSuperseded},
@@ -128,6 +134,33 @@ func TestAdoptOnlyTheVeryRecord(t *testing.T) {
 		require.Equal(t, []LossKind{change.kind}, next.fence.kinds(), name)
 		require.Equal(t, ann.PID, next.fence.losses[0].Holder.PID, "%s: it is told whose loss it is", name)
 	}
+}
+
+// forged changes the head claim as somebody does who can write the lock directory.
+func forged(change func(*Record)) func(*testing.T, *Dir, *fakeClock, *Saved) {
+	return func(t *testing.T, d *Dir, _ *fakeClock, _ *Saved) {
+		t.Helper()
+		_, h := leftHead(t, d)
+		change(h.Record)
+		text, err := json.Marshal(h.Record)
+		require.NoError(t, err)
+		d.put(t, claim1, string(text))
+	}
+}
+
+// A lease by writing may have been taken on purpose after it was noted.
+func TestAdoptWhatWasTakenOnPurposeSince(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a, next := newRig(t, d, c), newRig(t, d, c)
+	b := Save(a.must(t, auto(ann)), c)
+	now := ann
+	now.Scope, now.ScopeKey, now.Purpose = "session", "77", "build"
+	a.must(t, now)
+	a.crash()
+	g, err := next.Adopt(bg, b)
+	require.NoError(t, err)
+	require.Equal(t, "session", g.Holder.Scope)
+	require.False(t, g.Holder.Auto)
 }
 
 func TestAdoptReleasesForAHolderThatHasEnded(t *testing.T) {

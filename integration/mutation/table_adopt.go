@@ -22,6 +22,10 @@ var adoptMutations = in("lease/adopt.go", mutation{
 	Old: " || rec.SessionID != b.SessionID:", New: ":",
 	Tests: []string{"TestAdoptOnlyTheVeryRecord"},
 }, mutation{
+	Rule: 1, What: "a record that names another holder is adopted",
+	Old: "	case !b.names(rec.Holder()):", New: "	case false && !b.names(rec.Holder()):",
+	Tests: []string{"TestAdoptOnlyTheVeryRecord"},
+}, mutation{
 	Rule: 8, What: "a lease is adopted after its deadline",
 	Old: "case k.expired(in.boot):", New: "case false:",
 	Tests: []string{"TestAdoptOnlyInTime"},

@@ -91,12 +91,15 @@ func brokenDashboard(t *testing.T) (file string) {
 	t.Helper()
 	var d map[string]any
 	require.NoError(t, json.Unmarshal([]byte(harness.ReadText(t, filepath.Join(monitoring, "jvsfs.json"))), &d))
+	broken := 0
 	for _, p := range d["panels"].([]any) {
 		panel := p.(map[string]any)
 		if b, is := breaks[fmt.Sprint(panel["id"])]; is {
 			b.make(panel)
+			broken++
 		}
 	}
+	require.Len(t, breaks, broken, "a panel of that number is no more")
 	text, err := json.Marshal(d)
 	require.NoError(t, err)
 	file = filepath.Join(t.TempDir(), "broken.json")
