@@ -157,6 +157,7 @@ check "Build of the program that the stories drive" program
 check "Vet, torture build" go vet -tags jvsfs_torture ./...
 check "Vet, documentation" go vet -tags jvsfs_docs ./cmd/jvsfs
 check "Vet, drawing of the dashboard" go vet -tags jvsfs_dashboard ./integration/service
+check "Vet, presets' programs" go vet -tags jvsfs_programs ./integration/rules
 check "Benchmark" bench_module
 packages=() stories=()
 while read -r package; do
