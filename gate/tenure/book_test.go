@@ -438,6 +438,45 @@ func TestWhatIsKept(t *testing.T) {
 	}
 }
 
+// A daemon is killed when a lock file is there, and before anybody was told: the next one knows whose it is.
+func TestATakerWhoseDaemonWasKilledInBetween(t *testing.T) {
+	breakable := agency(func(s *lockfile.Spec) { s.Break = lockfile.Break{Gone: true} })
+	g := newGround(t, breakable)
+	one, other := g.program(), g.program()
+	crash := func(path string, made File) {
+		n := Name{Path: path, Comes: true, Locks: g.book.Rules().At(path).Locks}
+		_, no, _ := g.book.Begin(Change{Op: gate.OpCreate, Caller: one.Caller, Names: []Name{n}})
+		require.Nil(t, no)
+		g.has(path, made)
+	}
+	now := time.Now().UnixNano()
+	crash(theLock, File{Inode: 50, Birth: now})
+	crash("repos/b/.lock", File{})
+	crash("repos/c/.lock", File{Inode: 51, Birth: now - int64(time.Minute)})
+	g.open(breakable)
+
+	other.refused(gate.ReasonLockHeld, other.remove(theLock))
+	one.writes(theFile)
+	require.NoError(t, other.make("repos/b/.lock"), "nothing was made")
+	other.refused(gate.ReasonLockStays, other.remove("repos/c/.lock")) // it was there before
+	g.open(breakable)
+	one.writes(theFile)
+	one.kill()
+	require.Eventually(t, func() bool { return other.remove(theLock) == nil }, time.Minute, time.Millisecond, "who finds it may break it")
+}
+
+// Nothing is kept of who wanted to take a lock and could not.
+func TestNothingIsKeptOfALockThatWasNotTaken(t *testing.T) {
+	g := newGround(t, agency(nil))
+	one := g.program()
+	n := Name{Path: theLock, Comes: true, Locks: g.book.Rules().At(theLock).Locks}
+	turn, no, _ := g.book.Begin(Change{Op: gate.OpCreate, Caller: one.Caller, Names: []Name{n}})
+	require.Nil(t, no)
+	require.Len(t, g.kept, 1)
+	turn.End(false)
+	require.Empty(t, g.kept)
+}
+
 // Whoever asks whether a holder has ended does not end its tenure.
 func TestALivingHolderIsLeftAlone(t *testing.T) {
 	g := newGround(t, agency(func(s *lockfile.Spec) { s.OnGone = lockfile.Remove }))

@@ -27,6 +27,24 @@ type Kept struct {
 	Renewed time.Duration `json:"renewed"`
 }
 
+// is tells whether a lock file is the one that was taken. Without one the taker was about to make it: then a file that came since is
+// his, for there was none. File systems stamp with the timer tick.
+func (k Kept) is(f File) bool {
+	if k.File == (File{}) {
+		return f.Birth == 0 || f.Birth >= k.Since.Add(-stampTick).UnixNano()
+	}
+	return f.same(k.File)
+}
+
+const stampTick = 20 * time.Millisecond
+
+// intend has the one kept who is about to make the lock file. Without that, a crash in between leaves an unknown lock.
+func (b *Book) intend(l *Lock, holder lease.Holder) {
+	if b.cfg.Memory != nil {
+		_ = b.cfg.Memory.Put(Kept{ID: l.ID(), Lock: l.Path, Number: b.number.Add(1), Holder: holder, Since: time.Now(), Renewed: b.now()})
+	}
+}
+
 // remember has the tenure kept before its taker gets its answer.
 func (b *Book) remember(l *Lock) {
 	if b.cfg.Memory == nil || l.Rule.TakenBy == lockfile.ByFlock {
@@ -63,7 +81,7 @@ func (b *Book) recall() {
 func (b *Book) believe(k Kept) {
 	is, there := b.files.Look(k.Lock)
 	for _, i := range b.cfg.Rules.At(k.Lock).Locks {
-		if i.ID() != k.ID || !there || !is.same(k.File) {
+		if i.ID() != k.ID || !there || !k.is(is) {
 			continue
 		}
 		l := b.Use(i)
@@ -72,6 +90,7 @@ func (b *Book) believe(k Kept) {
 		if b.cfg.Resolver.Liveness(k.Holder) == lease.Gone {
 			b.mayHaveEnded(l)
 		}
+		b.remember(l)
 		l.Done()
 		return
 	}

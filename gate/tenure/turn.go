@@ -43,6 +43,7 @@ type part struct {
 	lock    *Lock
 	name    Name
 	outcome lockfile.Outcome
+	taker   *lease.Holder // who is about to take the lock; nil: nobody, or one who cannot be seen
 }
 
 // Begin waits until nobody else changes one of these locks, and judges the change. It must be asked before any guard is
@@ -72,6 +73,9 @@ func (b *Book) Begin(c Change) (t *Turn, no *gate.Refusal, interrupted bool) {
 	if no = t.judge(); no != nil && b.refuse(no) {
 		t.leave(len(t.parts))
 		return nil, no, false
+	}
+	for i := range t.parts {
+		t.parts[i].intend(c.Caller)
 	}
 	return t, nil, false
 }
@@ -283,9 +287,12 @@ func (t *Turn) End(done bool) {
 	if t == nil {
 		return
 	}
-	if done {
-		for i := range t.parts {
-			t.parts[i].carryOut(t.change)
+	for i := range t.parts {
+		if p := &t.parts[i]; done {
+			p.carryOut(t.change)
+		} else if p.taker != nil {
+			p.lock.book.forget(p.lock)
+			p.lock.book.remember(p.lock)
 		}
 	}
 	t.leave(len(t.parts))
@@ -310,7 +317,7 @@ func (p *part) carryOut(c Change) {
 		l.book.tell(Event{Kind: Broken, Lock: l, By: c.Caller})
 	}
 	if p.name.Comes && l.Rule.TakenBy != lockfile.ByFlock {
-		l.taken(c.Caller)
+		l.taken(c.Caller, p.taker)
 	}
 }
 
@@ -325,18 +332,36 @@ func (l *Lock) renew() {
 	l.book.remember(l)
 }
 
-// taken begins the tenure of who has just made the lock. One that cannot be seen here holds it unknown.
-func (l *Lock) taken(c gate.Caller) {
-	file, there := l.book.files.Look(l.Path)
-	if !there {
+// intend keeps who is about to take the lock, before its file is there. If the daemon is killed between the two, its taker gets an
+// error, but the file is there: the next daemon knows whose it is, and when it may go.
+func (p *part) intend(c gate.Caller) {
+	l := p.lock
+	if !p.name.Comes || p.name.Exists || l.Rule.TakenBy == lockfile.ByFlock {
 		return
 	}
 	holder, err := l.book.cfg.Resolver.LockHolder(c, l.Rule.Holder)
 	if err != nil {
-		l.book.tell(Event{Kind: Unseen, Lock: l, By: c, Err: err})
+		return // taken tells of it
+	}
+	p.taker = &holder
+	l.book.intend(l, holder)
+}
+
+// taken begins the tenure of who has just made the lock. One that cannot be seen here holds it unknown.
+func (l *Lock) taken(c gate.Caller, taker *lease.Holder) {
+	file, there := l.book.files.Look(l.Path)
+	if !there {
 		return
 	}
-	l.hold(holder, file)
+	if taker == nil {
+		holder, err := l.book.cfg.Resolver.LockHolder(c, l.Rule.Holder)
+		if err != nil {
+			l.book.tell(Event{Kind: Unseen, Lock: l, By: c, Err: err})
+			return
+		}
+		taker = &holder
+	}
+	l.hold(*taker, file)
 }
 
 func (l *Lock) hold(holder lease.Holder, file File) (number uint64) {

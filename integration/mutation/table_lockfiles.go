@@ -64,8 +64,21 @@ var lockFileMutations = slices.Concat(
 	}),
 	in("gate/tenure/memory.go", mutation{
 		What: "another daemon believes a note of a lock file that was replaced",
-		Old:  "i.ID() != k.ID || !there || !is.same(k.File)", New: "i.ID() != k.ID || !there",
+		Old:  "i.ID() != k.ID || !there || !k.is(is)", New: "i.ID() != k.ID || !there",
 		Tests: []string{"TestWhatIsKept"},
+	}, mutation{
+		What: "another daemon believes that an older lock file is that of who was about to make one",
+		Old:  "f.Birth == 0 || f.Birth >= ", New: "f.Birth == 0 || 0 <= ",
+		Tests: []string{"TestATakerWhoseDaemonWasKilledInBetween"},
+	}),
+	in("gate/tenure/turn.go", mutation{
+		What: "who is about to make a lock file is not kept",
+		Old:  "	l.book.intend(l, holder)\n", New: "",
+		Tests: []string{"TestATakerWhoseDaemonWasKilledInBetween"},
+	}, mutation{
+		What: "who could not make a lock file is kept",
+		Old:  "			p.lock.book.forget(p.lock)\n", New: "",
+		Tests: []string{"TestNothingIsKeptOfALockThatWasNotTaken"},
 	}),
 	in("gate/tenure/book.go", mutation{
 		What: "a lock is forgotten while somebody rests on it",

@@ -6,9 +6,15 @@
 package rules
 
 import (
+	"os"
 	"testing"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+func TestMain(m *testing.M) {
+	if what := os.Getenv(contenderVar); what != "" {
+		contend(what)
+	}
+	harness.Main(m)
+}
