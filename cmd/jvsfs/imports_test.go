@@ -26,6 +26,7 @@ var allowedInRooms = map[string]string{
 	"human":    "",
 	"changes":  "",
 	"rules":    "human gate/lockfile mountcfg",
+	"learn":    "human",
 	"finding":  "human",
 	"api":      "human gate gate/layout gate/tenure lease",
 	"host":     "human api gate gate/layout gate/tenure lease",

@@ -32,7 +32,7 @@ each key, its value, and where that comes from.`,
 	}
 	cmd.Flags().StringVar(&c.config, "config", "", "list the rules of `FILE`, a configuration or a file of rules")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
-	cmd.AddCommand(newRulesShowCommand(io), newRulesTestCommand(io), newRulesBreakCommand(io))
+	cmd.AddCommand(newRulesShowCommand(io), newRulesTestCommand(io), newRulesBreakCommand(io), newRulesLearnCommand(io))
 	return cmd
 }
 
