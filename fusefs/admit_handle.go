@@ -32,7 +32,11 @@ func (f *rawFS) admitHandleAs(as passes, h *fuse.InHeader, on *handle) (passes, 
 		if st == fuse.OK && !disowned && f.lostBranch(on) {
 			on.disowned.Store(true)
 		}
-		if st != fuse.OK || on.disowned.Load() == disowned {
+		switch {
+		case st != fuse.OK:
+			return p, st
+		case on.disowned.Load() == disowned:
+			st = f.admitSnapshotNode(&p, op, h, on.node)
 			return p, st
 		}
 		p.abandon()

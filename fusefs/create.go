@@ -63,7 +63,11 @@ func (f *rawFS) mknodAs(as caller, in *fuse.MknodIn, dir *node, name string) err
 func (f *rawFS) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
 	as := callerOf(&in.InHeader, in.Umask, in.Mode)
 	return f.makeEntry(cancel, gate.OpMkdir, &in.InHeader, name, as, out, func(dir *node) error {
-		return unix.Mkdirat(dir.fd, name, in.Mode)
+		err := unix.Mkdirat(dir.fd, name, in.Mode)
+		if err == nil {
+			f.madeLock(&in.InHeader, dir, name)
+		}
+		return err
 	})
 }
 
