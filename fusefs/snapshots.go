@@ -26,6 +26,7 @@ type snapshots struct {
 	// not READY: so it has ended before.
 	change sync.RWMutex
 	lock   atomic.Pointer[gate.Maker] // who has made the lock of a folder
+	begun  begun
 }
 
 // jvsProgram is the program that may remove snapshots. As with git, its name keeps accidents out, and nobody who calls
@@ -87,7 +88,10 @@ func (f *rawFS) admitSnapshotNames(p *passes, op gate.Op, h *fuse.InHeader, name
 	p.keep(f, alone)
 	for _, rel := range at {
 		if f.fixed(op, callerID(h), rel) {
-			return f.refuseSnapshot(p, op, h)
+			return f.refuseSnapshot(p, gate.Refusal{Reason: gate.ReasonReady, Op: op, Caller: callerID(h)})
+		}
+		if st := f.admitPublishing(p, op, h, rel); st != fuse.OK {
+			return st
 		}
 	}
 	return fuse.OK
@@ -104,7 +108,7 @@ func (f *rawFS) admitSnapshotNode(p *passes, op gate.Op, h *fuse.InHeader, n *no
 	}
 	p.keep(f, false)
 	if id, is := layout.SnapshotOf(rel); is && f.ready(id) {
-		return f.refuseSnapshot(p, op, h)
+		return f.refuseSnapshot(p, gate.Refusal{Reason: gate.ReasonReady, Op: op, Caller: callerID(h)})
 	}
 	return fuse.OK
 }
@@ -126,8 +130,8 @@ func (f *rawFS) admitSnapshotLink(p *passes, h *fuse.InHeader, n *node, to calle
 }
 
 // refuseSnapshot refuses, and lets the mutation through if the mount only observes.
-func (f *rawFS) refuseSnapshot(p *passes, op gate.Op, h *fuse.InHeader) fuse.Status {
-	st := f.refuseUnlessObserving(gate.Refusal{Reason: gate.ReasonReady, Op: op, Caller: callerID(h)})
+func (f *rawFS) refuseSnapshot(p *passes, no gate.Refusal) fuse.Status {
+	st := f.refuseUnlessObserving(no)
 	if st != fuse.OK {
 		p.abandon()
 	}
@@ -161,13 +165,20 @@ func (f *rawFS) fixed(op gate.Op, c gate.Caller, rel string) bool {
 // ready reports whether a snapshot is READY.
 func (f *rawFS) ready(id string) bool {
 	for _, mark := range layout.ReadyMarks(id) {
-		fd, err := f.openBelow(mark, unix.O_PATH)
-		if err != nil {
+		if !f.isThere(mark) {
 			return false
 		}
-		_ = unix.Close(fd)
 	}
 	return true
+}
+
+// isThere reports whether something lies at a path below the source.
+func (f *rawFS) isThere(rel string) bool {
+	fd, err := f.openBelow(rel, unix.O_PATH)
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return err == nil
 }
 
 // someReady reports whether there is a READY snapshot. What cannot be read may be one.

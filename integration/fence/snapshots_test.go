@@ -186,6 +186,47 @@ func TestASnapshotBecomesReady(t *testing.T) {
 	}
 }
 
+// JVS copies a worktree, and then publishes the copy. If the lease has changed hands meanwhile, the copy may be of no one
+// state: it does not become READY, and JVS can clean up. Of another worktree, or under the token of now, one does.
+func TestPublishingIsFenced(t *testing.T) {
+	for _, form := range jvsForms {
+		t.Run(form.name, func(t *testing.T) {
+			m := form.mount(t)
+			m.Mount()
+			one, two, jvs := harness.StartActor(t, "one"), harness.StartActor(t, "two"), harness.StartActor(t, "jvs")
+			jvs.OK(harness.Command{Op: "mkdir", Path: m.At(".jvs/intents"), Mode: 0o755})
+			begins := func(id, worktree string) []harness.Command {
+				text := []byte(`{"snapshot_id": "` + id + `", "worktree_name": "` + worktree + `"}`)
+				jvs.OK(harness.Command{Op: "writefile", Path: m.At(".jvs/intents", id+".json"), Flags: unix.O_CREAT, Mode: 0o644, Data: text})
+				steps := form.publish(m, id)
+				for _, c := range steps[:2] {
+					jvs.OK(c)
+				}
+				return steps[2:]
+			}
+			m.Acquire(one, form.holds...)
+			torn, whole := begins("torn", "main"), begins("other", "a")
+			m.Release(one, form.holds...)
+			m.Acquire(two, form.holds...)
+			refused := harness.Reply{}
+			for _, c := range torn {
+				if refused = jvs.Do(c); refused.Errno != "" {
+					break
+				}
+			}
+			require.Equal(t, "EROFS", refused.Errno, "it was published")
+			require.False(t, jvs.Do(harness.Command{Op: "readfile", Path: m.At(".jvs/snapshots/torn/.READY")}).Errno == "" &&
+				jvs.Do(harness.Command{Op: "readfile", Path: m.At(".jvs/descriptors/torn.json")}).Errno == "")
+			require.Contains(t, m.MustCLI("status", "--json"), "since this snapshot of JVS began")
+			jvs.OK(harness.Command{Op: "unlink", Path: filepath.Join(filepath.Dir(torn[0].Path), "f")})
+			for _, c := range append(whole, begins("next", "main")...) {
+				jvs.OK(c)
+			}
+			jvs.Fails(m.Put(".jvs/snapshots/next/f"), "EROFS")
+		})
+	}
+}
+
 // JVS' own garbage collection removes snapshots: today's under its lock, JVS with locks by its plan. Nobody else does.
 func TestJVSCollectsSnapshots(t *testing.T) {
 	for _, form := range jvsForms {
