@@ -10,7 +10,6 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
-	"github.com/jvsfs/jvsfs/lease"
 )
 
 // JVS copies a worktree, and then publishes the copy. If the lease changes hands in between, the copy may be of no one state
@@ -111,5 +110,5 @@ func (f *rawFS) admitPublishing(p *passes, op gate.Op, h *fuse.InHeader, rel str
 	if !noted || s.guard.Stands(s.stood) {
 		return fuse.OK
 	}
-	return f.refuseSnapshot(p, gate.Refusal{Reason: gate.ReasonOvertaken, Op: op, Caller: callerID(h), Worktree: lease.WorktreeID(s.of.Worktree)})
+	return f.refuseSnapshot(p, gate.Refusal{Reason: gate.ReasonOvertaken, Op: op, Caller: callerID(h), Worktree: s.of.Worktree})
 }

@@ -18,7 +18,7 @@ var snapshotMutations = slices.Concat(
 		Tests: []string{"TestWhatGuardsAPath"},
 	}, mutation{
 		What: "every plan names every snapshot",
-		Old:  "slices.Contains(plan.ToDelete, id)", New: "len(plan.ToDelete) > 0",
+		Old:  "slices.Contains(plan.ToDelete, id)", New: "(len(plan.ToDelete) > 0 || slices.Contains(plan.ToDelete, id))",
 		Tests: []string{"TestPlans"},
 	}),
 	in("gate/standing.go", mutation{
