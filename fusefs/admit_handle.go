@@ -32,11 +32,10 @@ func (f *rawFS) admitHandleAs(as passes, h *fuse.InHeader, on *handle) (passes, 
 		if st == fuse.OK && !disowned && f.lostBranch(on) {
 			on.disowned.Store(true)
 		}
-		switch {
-		case st != fuse.OK:
-			return p, st
-		case on.disowned.Load() == disowned:
-			st = f.admitSnapshotNode(&p, op, h, on.node)
+		if st != fuse.OK || on.disowned.Load() == disowned {
+			if st == fuse.OK {
+				st = f.admitSnapshotNode(&p, op, h, on.node)
+			}
 			return p, st
 		}
 		p.abandon()
