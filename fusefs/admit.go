@@ -50,6 +50,7 @@ type passes struct {
 	changing *node // its change has begun
 	held     hold  // of the repository that fs serves
 	fs       *rawFS
+	kept     func() // lets go of the snapshots of JVS; nil: not held
 }
 
 // byPlace reports whether only the place admitted the mutation, and no lease.
@@ -96,6 +97,10 @@ func (p *passes) begin(f *rawFS, n *node) {
 
 // end frees what is held besides the guards' passes.
 func (p *passes) end() {
+	if p.kept != nil {
+		p.kept()
+		p.kept = nil
+	}
 	p.letGo()
 	p.dropGuarded()
 	p.spot.Release()
@@ -176,6 +181,8 @@ func (f *rawFS) admitRule(p *passes, req gate.Request, r *layout.Rule) fuse.Stat
 			return f.admitOutside(p, req, layout.Open)
 		}
 		r = layout.LinkedRoot(f.opts.Layout.Tree()).Own // which says why not
+	case layout.Snapshot: // once it is READY it is refused, see admitSnapshotNames
+		return f.admitOutside(p, req, layout.Open)
 	default:
 		return f.admitOutside(p, req, r)
 	}
@@ -279,6 +286,7 @@ func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 		if known {
 			p.begin(f, n)
 			if p.hold(f, f.holdOfNode(n)); p.held == holdNothing || sameRules(rules, f.rulesIf(known, n, nil)) {
+				st = f.admitSnapshotNode(&p, op, h, n)
 				return p, st
 			}
 			p.abandon()
@@ -312,6 +320,7 @@ func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader,
 			}
 		}
 		if p.hold(f, f.holdOfEntry(judged.content, dir)); judged.still(func() ([]*layout.Rule, bool) { return f.nameRules(callerID(h), op, dir, name) }) {
+			st = f.admitSnapshotNames(&p, op, h, called{dir, name})
 			return p, st
 		}
 		p.abandon()

@@ -33,6 +33,9 @@ func (f *rawFS) admitHandleAs(as passes, h *fuse.InHeader, on *handle) (passes, 
 			on.disowned.Store(true)
 		}
 		if st != fuse.OK || on.disowned.Load() == disowned {
+			if st == fuse.OK {
+				st = f.admitSnapshotNode(&p, op, h, on.node)
+			}
 			return p, st
 		}
 		p.abandon()

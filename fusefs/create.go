@@ -62,9 +62,14 @@ func (f *rawFS) mknodAs(as caller, in *fuse.MknodIn, dir *node, name string) err
 // Mkdir makes a directory.
 func (f *rawFS) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
 	as := callerOf(&in.InHeader, in.Umask, in.Mode)
-	return f.makeEntry(cancel, gate.OpMkdir, &in.InHeader, name, as, out, func(dir *node) error {
+	st := f.makeEntry(cancel, gate.OpMkdir, &in.InHeader, name, as, out, func(dir *node) error {
 		return unix.Mkdirat(dir.fd, name, in.Mode)
 	})
+	if dir := f.nodes.get(in.NodeId); st == fuse.OK && f.jvs.on && dir != nil {
+		f.madeLock(&in.InHeader, dir, name)
+		f.begins(dir, name)
+	}
+	return st
 }
 
 // Symlink makes a symbolic link.

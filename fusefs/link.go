@@ -67,6 +67,7 @@ func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n *node, at s
 		if known {
 			if p, st = f.atBorder(p); st == fuse.OK {
 				p.hold(f, f.holdOfEntry(false, dir))
+				st = f.admitSnapshotLink(&p, &in.InHeader, n, called{dir, name})
 			}
 			return p, r, st
 		}
@@ -139,9 +140,12 @@ func (f *rawFS) remove(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, nam
 	went(st == fuse.OK)
 	if st != fuse.OK {
 		own.unchanged()
-	} else if locks {
+		return st
+	}
+	if locks {
 		f.git.locks.unlock(lock)
 	}
+	f.lostLock(dir, name)
 	return st
 }
 

@@ -60,6 +60,7 @@ func (f *rawFS) admitRename(r renaming, through *gate.Freeze) (passes, fuse.Stat
 			rules, content, _ := f.renameRules(r)
 			return rules, content
 		}) {
+			st = f.admitSnapshotNames(&p, gate.OpRename, &r.in.InHeader, called{r.from, r.oldName}, called{r.to, r.newName})
 			return p, st
 		}
 		p.abandon()
@@ -133,6 +134,7 @@ func (f *rawFS) renameAt(r renaming, p *passes) fuse.Status {
 	case locks:
 		f.lockMoved(lock, nil)
 	}
+	f.lostLock(r.from, r.oldName)
 	f.renames.Add(1) // before long timeouts are moved, see believe
 	wide := f.resettle(r.from, r.oldName, r.to, r.newName)
 	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {

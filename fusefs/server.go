@@ -271,6 +271,12 @@ func (s *Server) Shared(rel string) bool {
 // RuleAt is the rule of a path below the mount root, by name only.
 func (s *Server) RuleAt(rel string) *layout.Rule { return s.fs.ruleAt(strings.Trim(rel, "/")) }
 
+// Ready reports whether a path below the mount root belongs to a snapshot of JVS that is READY.
+func (s *Server) Ready(rel string) bool {
+	id, is := layout.SnapshotOf(strings.Trim(rel, "/"))
+	return is && s.fs.jvs.on && s.fs.ready(id)
+}
+
 // RootOf is where the root of a worktree lies below the source; "." is the source itself.
 func (s *Server) RootOf(id lease.WorktreeID) string { return s.fs.layout().RootOf(id) }
 

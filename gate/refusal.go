@@ -53,6 +53,8 @@ const (
 	ReasonOnce
 	ReasonKeep
 	ReasonAppend
+	ReasonReady
+	ReasonOvertaken
 	// reasonNoRight is no refusal of the lease: it is neither counted nor told.
 	reasonNoRight
 	// reasonKilled is none, either: the caller was killed while it waited.
@@ -187,6 +189,12 @@ var verdicts = [reasonCount]verdict{
 	ReasonAppend: {ClassImmutable,
 		"rule {rule} lets this file only grow",
 		"append to it; jvsfs rules show {rule}"},
+	ReasonReady: {ClassImmutable,
+		"it belongs to a READY snapshot of JVS, which nobody changes",
+		"make a new snapshot; what JVS does not need any more it removes itself: jvs cleanup, jvs gc"},
+	ReasonOvertaken: {lease.ClassFencingMismatch,
+		"the lease of worktree {worktree} has changed hands since this snapshot of JVS began, so it may be of no one state",
+		"make it again: jvsfs quiesce <worktree> -- CMD lets writers wait meanwhile"},
 	reasonNoRight: {ClassNoRight,
 		"the caller may not make this change itself, so no lease of worktree {worktree} is taken for it",
 		"ask the worktree's owner, or root"},

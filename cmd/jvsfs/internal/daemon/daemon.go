@@ -49,6 +49,7 @@ type fileSystem interface {
 	Wrote(node int, name string) string
 	Shared(rel string) bool
 	RuleAt(rel string) *layout.Rule
+	Ready(rel string) bool
 	Stats() fusefs.Stats
 	Timings() []fusefs.Timing
 }
