@@ -31,15 +31,13 @@ func contend(what string) {
 	}
 	c := contender{lock: filepath.Join(w[1], "i.lock"), data: filepath.Join(w[1], "i.data"), flocked: w[0] == "flock", history: history}
 	for old := -1; ; c.n++ {
-		switch now := -1; {
+		switch {
 		case w[0] == "stranger":
 			c.intrude()
 		case c.flocked:
-			now = c.underFlock()
-			old = c.tooLate(old, now)
+			old = c.tooLate(old, c.underFlock())
 		default:
-			now = c.underLock()
-			old = c.tooLate(old, now)
+			old = c.tooLate(old, c.underLock())
 		}
 	}
 }
@@ -95,7 +93,7 @@ func (c *contender) underFlock() (fd int) {
 		breath()
 		return -1
 	}
-	defer unix.Close(lock) //nolint:errcheck // nothing is written to it
+	defer unix.Close(lock)
 	if unix.Flock(lock, unix.LOCK_EX) != nil {
 		return -1
 	}

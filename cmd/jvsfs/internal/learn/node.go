@@ -77,7 +77,7 @@ func (n *node) Create(ctx context.Context, name string, flags uint32, mode uint3
 func (n *node) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
 	fh, more, errno := n.LoopbackNode.Open(ctx, flags)
 	if flags&unix.O_TRUNC != 0 {
-		n.note(ctx, Event{Kind: Change, Path: n.at("")}, errno)
+		errno = n.note(ctx, Event{Kind: Change, Path: n.at("")}, errno)
 	}
 	return fh, more, errno
 }
