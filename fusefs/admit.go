@@ -10,6 +10,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -19,8 +20,11 @@ type passes struct {
 	of [4]struct {
 		guard *gate.Guard
 		pass  gate.Pass
+		lock  *tenure.Lock // whose guard it is; nil: a worktree's
 	}
 	n int
+	// guarded are the locks of other programs that guard what is changed.
+	guarded []guarding
 	// outside is the permission where there is no guard. against says that a rule forbids the
 	// mutation, but the mount only observes.
 	outside gate.Pass
@@ -32,6 +36,8 @@ type passes struct {
 	// through is the freeze that the mutation belongs to, mostly nil.
 	through *gate.Freeze
 	signal  <-chan struct{} // closed when the caller gets a signal
+	// stored says that the kernel writes back what was stored through a mapping.
+	stored bool
 	// spot is the place of the mutation, nil if nothing is exempt.
 	spot *spot
 	// at and name are what is written, for people: an inode, or an entry of a directory. nil: not told.
@@ -44,6 +50,7 @@ type passes struct {
 	changing *node // its change has begun
 	held     hold  // of the repository that fs serves
 	fs       *rawFS
+	kept     func() // lets go of the snapshots of JVS; nil: not held
 }
 
 // byPlace reports whether only the place admitted the mutation, and no lease.
@@ -68,7 +75,7 @@ func (p *passes) leave(st *fuse.Status) {
 
 // request is the question to a guard.
 func (p *passes) request(h *fuse.InHeader, epoch gate.Epoch) gate.Request {
-	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may, Through: p.through, Signal: p.signal, Round: p.round != nil}
+	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may, Through: p.through, Signal: p.signal, Round: p.round != nil, Stored: p.stored}
 	if p.at != nil {
 		r.Node, r.Name = p.at.fd, p.name
 	}
@@ -90,7 +97,12 @@ func (p *passes) begin(f *rawFS, n *node) {
 
 // end frees what is held besides the guards' passes.
 func (p *passes) end() {
+	if p.kept != nil {
+		p.kept()
+		p.kept = nil
+	}
 	p.letGo()
+	p.dropGuarded()
 	p.spot.Release()
 	if p.changing != nil {
 		p.changing.endChange()
@@ -135,7 +147,7 @@ func (p *passes) abandon() {
 func (p *passes) claims() []claim {
 	c := make([]claim, p.n)
 	for i := range p.n {
-		c[i] = claim{p.of[i].guard, p.of[i].pass.Epoch()}
+		c[i] = claim{p.of[i].guard, p.of[i].pass.Epoch(), p.of[i].lock}
 	}
 	return c
 }
@@ -153,6 +165,10 @@ func (f *rawFS) admitAs(p passes, h *fuse.InHeader, rules []*layout.Rule) (passe
 			return passes{}, st
 		}
 	}
+	if st := p.admitGuarded(h); st != fuse.OK {
+		p.abandon()
+		return passes{}, st
+	}
 	admitted(op, &p)
 	return p, fuse.OK
 }
@@ -165,6 +181,8 @@ func (f *rawFS) admitRule(p *passes, req gate.Request, r *layout.Rule) fuse.Stat
 			return f.admitOutside(p, req, layout.Open)
 		}
 		r = layout.LinkedRoot(f.opts.Layout.Tree()).Own // which says why not
+	case layout.Snapshot: // once it is READY it is refused, see admitSnapshotNames
+		return f.admitOutside(p, req, layout.Open)
 	default:
 		return f.admitOutside(p, req, r)
 	}
@@ -250,6 +268,9 @@ func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 		if st := f.admitContent(op, callerID(h), n); st != fuse.OK {
 			return passes{}, st
 		}
+		if st := f.admitFixedNode(op, h, n); st != fuse.OK {
+			return passes{}, st
+		}
 		known := false
 		var rules []*layout.Rule
 		p, st := f.settled(func() (p passes, st fuse.Status) {
@@ -257,7 +278,7 @@ func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 				return passes{}, st
 			}
 			rules = f.rulesIf(known, n, make([]*layout.Rule, 0, 4))
-			return f.admitAs(passes{op: op, spot: f.spotOf(op, n), may: may, signal: signal, at: n}, h, rules)
+			return f.admitAs(passes{op: op, spot: f.spotOf(op, n), may: may, signal: signal, at: n, guarded: f.guardsOfNode(op, n)}, h, rules)
 		})
 		if st != fuse.OK {
 			return p, st
@@ -265,6 +286,7 @@ func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 		if known {
 			p.begin(f, n)
 			if p.hold(f, f.holdOfNode(n)); p.held == holdNothing || sameRules(rules, f.rulesIf(known, n, nil)) {
+				st = f.admitSnapshotNode(&p, op, h, n)
 				return p, st
 			}
 			p.abandon()
@@ -282,12 +304,13 @@ func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 }
 
 // admitEntry asks whether the caller may change the entry name in dir.
-func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, dir *node, name string) (passes, fuse.Status) {
+func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, at sight) (passes, fuse.Status) {
+	dir, name := at.dir, at.name
 	if st := checkName(name); st != fuse.OK {
 		return passes{}, st
 	}
 	for range linkTries {
-		p, judged, st := f.admitEntryAsSeen(signal, op, h, dir, name)
+		p, judged, st := f.admitEntryAsSeen(signal, op, h, at)
 		if st != fuse.OK {
 			return p, st
 		}
@@ -297,6 +320,7 @@ func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader,
 			}
 		}
 		if p.hold(f, f.holdOfEntry(judged.content, dir)); judged.still(func() ([]*layout.Rule, bool) { return f.nameRules(callerID(h), op, dir, name) }) {
+			st = f.admitSnapshotNames(&p, op, h, called{dir, name})
 			return p, st
 		}
 		p.abandon()
@@ -305,7 +329,8 @@ func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader,
 }
 
 // admitEntryAsSeen judges by what lies in the repository now.
-func (f *rawFS) admitEntryAsSeen(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, dir *node, name string) (p passes, by judgement, st fuse.Status) {
+func (f *rawFS) admitEntryAsSeen(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, at sight) (p passes, by judgement, st fuse.Status) {
+	dir, name := at.dir, at.name
 	p, st = f.settled(func() (passes, fuse.Status) {
 		if f.sealedIn(op, dir, name) {
 			return passes{}, f.refuseRule(op, callerID(h), layout.Sealed)
@@ -318,10 +343,13 @@ func (f *rawFS) admitEntryAsSeen(signal <-chan struct{}, op gate.Op, h *fuse.InH
 				return passes{}, st
 			}
 		}
+		if st := f.admitFixedName(op, h, at); st != fuse.OK {
+			return passes{}, st
+		}
 		by.rules, by.content = f.nameRules(callerID(h), op, dir, name)
 		return f.admitAs(passes{
 			op: op, spot: f.spotOfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: signal, round: roundBy(op, dir),
-			at: dir, name: name,
+			at: dir, name: name, guarded: f.guardsOfName(op, at),
 		}, h, by.rules)
 	})
 	return p, by, st

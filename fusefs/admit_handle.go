@@ -10,6 +10,12 @@ import (
 // not the writer. It is counted first. Then admitHandle looks again whether a rename has put its
 // tree under another rule.
 func (f *rawFS) admitHandle(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
+	return f.admitHandleAs(passes{op: op, on: on.node, signal: signal}, h, on)
+}
+
+// admitHandleAs is admitHandle for the mutation that p describes.
+func (f *rawFS) admitHandleAs(as passes, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
+	op, signal := as.op, as.signal
 	if on.ofLock && !on.disowned.Load() {
 		p, st := f.admitNodeIf(signal, op, h, on.node, nil)
 		if st != fuse.OK || !on.disowned.Load() {
@@ -19,7 +25,7 @@ func (f *rawFS) admitHandle(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 	}
 	for {
 		disowned := on.disowned.Load()
-		p, st := f.admitClaims(signal, op, h, on, disowned)
+		p, st := f.admitClaims(as, h, on, disowned)
 		if st == fuse.OK {
 			p.hold(f, f.holdOfNode(on.node))
 		}
@@ -27,19 +33,22 @@ func (f *rawFS) admitHandle(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 			on.disowned.Store(true)
 		}
 		if st != fuse.OK || on.disowned.Load() == disowned {
+			if st == fuse.OK {
+				st = f.admitSnapshotNode(&p, op, h, on.node)
+			}
 			return p, st
 		}
 		p.abandon()
 	}
 }
 
-func (f *rawFS) admitClaims(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, on *handle, disowned bool) (passes, fuse.Status) {
-	p := passes{op: op, on: on.node, signal: signal}
+func (f *rawFS) admitClaims(p passes, h *fuse.InHeader, on *handle, disowned bool) (passes, fuse.Status) {
+	op := p.op
 	if len(on.claims) == 1 && !disowned {
 		p.spot = f.spotOf(op, on.node)
 	}
 	for _, cl := range on.claims {
-		epoch := cl.epoch
+		epoch := cl.claimNow(op, h.Pid == 0)
 		if disowned {
 			epoch = gate.Stale
 		}
@@ -48,7 +57,7 @@ func (f *rawFS) admitClaims(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 			p.abandon()
 			return passes{}, fuse.Status(no.Errno)
 		}
-		p.of[p.n].guard, p.of[p.n].pass = cl.guard, pass
+		p.of[p.n].guard, p.of[p.n].pass, p.of[p.n].lock = cl.guard, pass, cl.lock
 		p.n++
 	}
 	if len(on.claims) == 0 || on.against {

@@ -21,7 +21,13 @@ func (f *rawFS) makeEntry(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, 
 	if !f.room(h) {
 		return fuse.Status(unix.ENFILE)
 	}
-	p, st := f.admitEntry(cancel, op, h, dir, name)
+	at := f.look(dir, name)
+	turn, st := f.takeTurn(cancel, op, h, []sight{at})
+	if st != fuse.OK {
+		return st
+	}
+	defer func() { turn.End(st == fuse.OK) }()
+	p, st := f.admitEntry(cancel, op, h, at)
 	if st != fuse.OK {
 		return st
 	}
@@ -56,9 +62,14 @@ func (f *rawFS) mknodAs(as caller, in *fuse.MknodIn, dir *node, name string) err
 // Mkdir makes a directory.
 func (f *rawFS) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
 	as := callerOf(&in.InHeader, in.Umask, in.Mode)
-	return f.makeEntry(cancel, gate.OpMkdir, &in.InHeader, name, as, out, func(dir *node) error {
+	st := f.makeEntry(cancel, gate.OpMkdir, &in.InHeader, name, as, out, func(dir *node) error {
 		return unix.Mkdirat(dir.fd, name, in.Mode)
 	})
+	if dir := f.nodes.get(in.NodeId); st == fuse.OK && f.jvs.on && dir != nil {
+		f.madeLock(&in.InHeader, dir, name)
+		f.begins(dir, name)
+	}
+	return st
 }
 
 // Symlink makes a symbolic link.
@@ -78,7 +89,13 @@ func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 	if !f.room(&in.InHeader) { // otherwise the file would stay, but the caller would not know
 		return fuse.Status(unix.ENFILE)
 	}
-	p, st := f.admitEntry(cancel, gate.OpCreate, &in.InHeader, dir, name)
+	at := f.look(dir, name)
+	turn, st := f.takeTurn(cancel, gate.OpCreate, &in.InHeader, []sight{at})
+	if st != fuse.OK {
+		return st
+	}
+	defer func() { turn.End(st == fuse.OK) }()
+	p, st := f.admitEntry(cancel, gate.OpCreate, &in.InHeader, at)
 	if st != fuse.OK {
 		return st
 	}
@@ -86,7 +103,7 @@ func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 	if !f.mayOpen(dir, in.Flags) {
 		return f.refuseRule(gate.OpCreate, callerID(&in.InHeader), layout.Sealed)
 	}
-	fd, err := f.createAt(in, dir, name, p.byPlace() || p.held != holdNothing)
+	fd, err := f.createAt(in, dir, name, p.byPlace() || p.held != holdNothing || f.ruled())
 	if err != nil {
 		return status(err)
 	}
@@ -145,7 +162,7 @@ func (f *rawFS) created(fd int, in *fuse.CreateIn, dir *node, name string, p *pa
 	f.fillEntry(&out.EntryOut, f.believe(dir), n, dir, name, &st) // the lease that it was made under still lasts
 	h := &handle{
 		node: n, fd: fd, lent: lent, share: f.shares.by(in.Uid), claims: p.claims(), against: p.against, opener: openerOf(&in.InHeader), ofLock: ofLock,
-		ofBranch: !ofLock && f.isBranch(n),
+		ofBranch: !ofLock && f.isBranch(n), made: name != "" && f.ruled(), grows: f.growing(n),
 	}
 	if !lent {
 		f.lendIfMany(h)

@@ -40,6 +40,7 @@ type rawFS struct {
 	border  border
 	book    linkBook
 	git     gitTree
+	jvs     snapshots
 	durable bool // writes are made durable before they are answered
 	stats   counters
 
@@ -73,11 +74,15 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	}
 	f.handles.procFD = proc
 	f.git.init(o)
+	f.jvs.init(o)
 	if f.git.on {
 		f.reread(consent{})
 		f.holdStill()
 	}
 	f.locks = newLockTable(o.LocalLocks, f.budget)
+	if o.Locks != nil {
+		o.Locks.Bind(lockedFiles{f})
+	}
 	return f, nil
 }
 
@@ -102,6 +107,7 @@ func (f *rawFS) close() error {
 	f.book.close()
 	f.border.close()
 	f.git.close()
+	f.jvs.close()
 	f.serving.close()
 	for _, fd := range []int{f.procFD, f.kernel.dev} {
 		_ = unix.Close(fd) // -1 if it was never opened

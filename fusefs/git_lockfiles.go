@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -214,6 +215,10 @@ func (l *lockFiles) remove(f *rawFS, k inodeKey) (decided bool) {
 
 func (l *lockFiles) removeLocked(f *rawFS, k inodeKey) (removed *lockFile, decided bool) {
 	pass, ok, _ := f.opts.Enforcement.Outside(false)
+	if ok && f.opts.Enforcement.Quiesced() {
+		pass.Leave()
+		return nil, false
+	}
 	if !ok {
 		return nil, f.opts.Enforcement.Mode() == gate.ReadOnly // lookAgain follows when it is read-only no more
 	}
@@ -324,7 +329,7 @@ func (f *rawFS) admitKept(op gate.Op, c gate.Caller, m *gate.Maker) fuse.Status 
 
 // refuseUnlessObserving refuses for a reason that no guard has.
 func (f *rawFS) refuseUnlessObserving(no gate.Refusal) fuse.Status {
-	no.Errno, no.Worktree = f.opts.Errno, f.opts.Layout.Tree()
+	no.Errno, no.Worktree = f.opts.Errno, cmp.Or(no.Worktree, f.opts.Layout.Tree())
 	if no.Observed = f.opts.Enforcement.Mode() == gate.Observing; no.Observed {
 		f.stats.would.Add(1)
 	} else {

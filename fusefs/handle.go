@@ -10,12 +10,15 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/tenure"
 )
 
 // claim is the epoch of a guard that a handle was opened in.
 type claim struct {
 	guard *gate.Guard
 	epoch gate.Epoch
+	lock  *tenure.Lock // whose guard it is; nil: a worktree's
 }
 
 // handle is an open file or directory.
@@ -52,6 +55,10 @@ type handle struct {
 	ofLock bool
 	// ofBranch handles are of a branch of git, or its log: who may write there follows HEAD.
 	ofBranch bool
+	// made handles have made their file: until they are closed, a rule that fixes it does not hold.
+	made bool
+	// grows is the rule by which the file may only grow; nil: none.
+	grows *lockfile.Rule
 
 	dir *dirStream // of a directory
 }
@@ -72,7 +79,13 @@ func (t *handleTable) add(h *handle) uint64 {
 		h.node.addWriter(h)
 		for _, c := range h.claims {
 			c.guard.HandleOpened(c.epoch)
+			if c.lock != nil {
+				c.lock.Again()
+			}
 		}
+	}
+	if h.made {
+		h.node.making.Add(1)
 	}
 	if h.mapped {
 		t.mapped.Add(1)
@@ -120,7 +133,13 @@ func (t *handleTable) release(id uint64) error {
 		h.node.dropWriter(h)
 		for _, c := range h.claims {
 			c.guard.HandleClosed(c.epoch)
+			if c.lock != nil {
+				c.lock.Done()
+			}
 		}
+	}
+	if h.made {
+		h.node.making.Add(-1)
 	}
 	if h.along != nil && !h.node.readNoMore(h.share.uid) {
 		return nil

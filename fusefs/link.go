@@ -20,7 +20,13 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 	drop := f.foreignPages(false, n, dir)
 	drop() // before any lock is held: write-back comes as requests
 	defer drop()
-	p, r, st := f.admitLink(cancel, in, n, dir, name)
+	at := f.look(dir, name)
+	turn, st := f.takeTurn(cancel, gate.OpLink, &in.InHeader, []sight{at})
+	if st != fuse.OK {
+		return st
+	}
+	defer func() { turn.End(st == fuse.OK) }()
+	p, r, st := f.admitLink(cancel, in, n, at)
 	if st != fuse.OK {
 		return st
 	}
@@ -43,7 +49,8 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 }
 
 // admitLink also returns the one rule for the inode with its new name.
-func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node, name string) (passes, *layout.Rule, fuse.Status) {
+func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n *node, at sight) (passes, *layout.Rule, fuse.Status) {
+	dir, name := at.dir, at.name
 	if st := checkName(name); st != fuse.OK {
 		return passes{}, nil, st
 	}
@@ -51,7 +58,7 @@ func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node,
 		var r *layout.Rule
 		known := false
 		p, st := f.settled(func() (p passes, st fuse.Status) {
-			p, r, known, st = f.admitLinkAsKnown(cancel, in, n, dir, name)
+			p, r, known, st = f.admitLinkAsKnown(cancel, in, n, at)
 			return p, st
 		})
 		if st != fuse.OK {
@@ -60,6 +67,7 @@ func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node,
 		if known {
 			if p, st = f.atBorder(p); st == fuse.OK {
 				p.hold(f, f.holdOfEntry(false, dir))
+				st = f.admitSnapshotLink(&p, &in.InHeader, n, called{dir, name})
 			}
 			return p, r, st
 		}
@@ -72,7 +80,8 @@ func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node,
 }
 
 // admitLinkAsKnown judges by the names known so far.
-func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n, dir *node, name string) (p passes, r *layout.Rule, known bool, st fuse.Status) {
+func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n *node, at sight) (p passes, r *layout.Rule, known bool, st fuse.Status) {
+	dir, name := at.dir, at.name
 	if known, st = f.linksKnown(n); st != fuse.OK {
 		return p, nil, known, st
 	}
@@ -84,8 +93,12 @@ func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n, dir
 	if len(rules) > 1 {
 		return p, nil, known, fuse.EXDEV
 	}
+	guarded, st := f.guardsOfLink(n, at)
+	if st != fuse.OK {
+		return p, nil, known, st
+	}
 	p, st = f.admitAs(passes{
-		op: gate.OpLink, spot: f.spotOfLink(n, dir, name), may: mayLink(n, dir), signal: cancel, round: dir,
+		op: gate.OpLink, spot: f.spotOfLink(n, dir, name), may: mayLink(n, dir), signal: cancel, round: dir, guarded: guarded,
 	}, &in.InHeader, rules)
 	return p, rules[0], known, st
 }
@@ -106,7 +119,13 @@ func (f *rawFS) remove(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, nam
 	if dir == nil {
 		return fuse.ENOENT
 	}
-	p, st := f.admitEntry(cancel, op, h, dir, name)
+	at := f.look(dir, name)
+	turn, st := f.takeTurn(cancel, op, h, nil, at)
+	if st != fuse.OK {
+		return st
+	}
+	defer func() { turn.End(st == fuse.OK) }()
+	p, st := f.admitEntry(cancel, op, h, at)
 	if st != fuse.OK {
 		return st
 	}
@@ -121,9 +140,12 @@ func (f *rawFS) remove(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, nam
 	went(st == fuse.OK)
 	if st != fuse.OK {
 		own.unchanged()
-	} else if locks {
+		return st
+	}
+	if locks {
 		f.git.locks.unlock(lock)
 	}
+	f.lostLock(dir, name)
 	return st
 }
 

@@ -60,6 +60,7 @@ func (f *rawFS) granted(r *lockRequest, err error) fuse.Status {
 	if err != nil {
 		return status(err)
 	}
+	f.afterFlock(r)
 	if staleNames(r) {
 		f.watcher.caughtUp(min(f.opts.CacheTimeout, namesWait))
 		r.key.node.locks.first.Store(false)

@@ -53,6 +53,7 @@ func (f *rawFS) SetLk(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
 	if st != fuse.OK {
 		return st
 	}
+	f.beforeFlock(r)
 	var err error
 	if grace := f.locks.closing(r); grace > 0 {
 		err = f.await(cancel, r, time.After(grace))
@@ -69,6 +70,7 @@ func (f *rawFS) SetLkw(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
 	if st != fuse.OK {
 		return st
 	}
+	f.beforeFlock(r)
 	return f.granted(r, f.await(cancel, r, nil))
 }
 
@@ -78,6 +80,9 @@ func (f *rawFS) lockAtOnce(in *fuse.LkIn, wait bool) (st fuse.Status, done bool)
 	r, st := f.lockRequest(in)
 	if st != fuse.OK {
 		return st, true
+	}
+	if f.ofFlock(r) { // what is in flight under the lock may have to be waited for
+		return fuse.OK, false
 	}
 	err := f.locks.try(f, r, nil)
 	if errors.Is(err, unix.EAGAIN) && (wait || f.locks.closing(r) > 0) {

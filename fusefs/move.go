@@ -39,6 +39,7 @@ type renaming struct {
 	from, to         *node
 	oldName, newName string
 	signal           <-chan struct{}
+	seen             [2]sight // what the rules of lock files say of both names
 }
 
 // ofRoot reports whether a worktree's root gets or loses its name.

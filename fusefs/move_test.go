@@ -74,7 +74,7 @@ func TestARenameOfARootWaitsForWhatIsInFlight(t *testing.T) {
 func TestAWriteIsLookedAtAfterItIsCounted(t *testing.T) {
 	m := repositoryMount(t)
 	main := m.hold(t, "main", 1)
-	h := &handle{node: m.fs.root, claims: []claim{{main, gate.EpochOf(1)}}}
+	h := &handle{node: m.fs.root, claims: []claim{{main, gate.EpochOf(1), nil}}}
 	freeze, err := m.opts.Enforcement.Freeze(t.Context(), []*gate.Guard{main})
 	require.NoError(t, err)
 	done := make(chan fuse.Status, 1)

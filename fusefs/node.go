@@ -45,6 +45,9 @@ type node struct {
 
 	setid atomic.Bool // the kernel was told of a setuid or setgid bit
 	locks nodeLocks
+	flock atomic.Pointer[flockTenure] // of who has locked it, if a rule tells of it
+
+	making atomic.Int32 // open handles that have made the file
 
 	listed atomic.Uint64 // when the kernel began to cache the directory, see dirFlags
 }

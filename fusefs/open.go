@@ -48,7 +48,7 @@ func (f *rawFS) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 		if !f.mayOpen(n, in.Flags) {
 			return f.refuseRule(gate.OpOpen, callerID(&in.InHeader), layout.Sealed)
 		}
-		h.claims, h.against, h.ofBranch = p.claims(), p.against, f.isBranch(n)
+		h.claims, h.against, h.ofBranch, h.grows = p.claims(), p.against, f.isBranch(n), f.growing(n)
 	}
 	flags := f.backingFlags(in.Flags) | unix.O_NONBLOCK
 	if flags == unix.O_RDONLY|unix.O_NOATIME|unix.O_NONBLOCK && in.Flags&unix.O_TRUNC == 0 {
@@ -96,7 +96,12 @@ func (f *rawFS) openHandle(h *handle, flags uint32, out *fuse.OpenOut) {
 		return
 	}
 	var st unix.Stat_t
-	if unix.Fstat(h.fd, &st) != nil || !h.node.sameContent(&st) {
+	switch {
+	case f.opts.Enforcement.Quiesced() && h.node.hasWriters():
+		// A write that waits keeps the kernel from opening the file with its cache (fuse_file_cached_io_open), and
+		// what is stored through a mapping would show in its pages.
+		out.OpenFlags |= fuse.FOPEN_DIRECT_IO
+	case unix.Fstat(h.fd, &st) != nil || !h.node.sameContent(&st):
 		out.OpenFlags = 0
 	}
 	if h.unflushed {
@@ -108,6 +113,7 @@ func (f *rawFS) openHandle(h *handle, flags uint32, out *fuse.OpenOut) {
 func (f *rawFS) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	f.stats.count(gate.OpRelease)
 	if h := f.handles.get(in.Fh); h != nil {
+		f.endFlocks(h)
 		f.locks.released(h)
 	}
 	f.release(in.Fh)

@@ -125,7 +125,7 @@ func (n *node) parentList() []*node {
 
 // callIt notes under which name a file was seen, for whereCalled.
 func (f *rawFS) callIt(n, dir *node, name string) {
-	if f.border.on && name != "" && !n.isDir() {
+	if (f.border.on || f.ruled()) && name != "" && !n.isDir() {
 		n.called.Store(&called{dir, name})
 	}
 }

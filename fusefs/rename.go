@@ -15,7 +15,7 @@ import (
 // restore and "worktree rename" move: then the guards of both paths are asked.
 func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newName string) (st fuse.Status) {
 	f.stats.count(gate.OpRename)
-	r := renaming{in, f.nodes.get(in.NodeId), f.nodes.get(in.Newdir), oldName, newName, cancel}
+	r := renaming{in: in, from: f.nodes.get(in.NodeId), to: f.nodes.get(in.Newdir), oldName: oldName, newName: newName, signal: cancel}
 	if r.from == nil || r.to == nil {
 		return fuse.ENOENT
 	}
@@ -32,6 +32,12 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 	} else if r.from.layoutRole().NamesCheckouts() {
 		defer f.reread(consent{})
 	}
+	r.seen = [2]sight{f.look(r.from, oldName), f.look(r.to, newName)}
+	turn, st := f.takeTurn(cancel, gate.OpRename, &in.InHeader, r.come(), r.goes()...)
+	if st != fuse.OK {
+		return st
+	}
+	defer func() { turn.End(st == fuse.OK) }()
 	if f.ofRoot(r) {
 		return f.moveRoot(cancel, r)
 	}
@@ -54,6 +60,7 @@ func (f *rawFS) admitRename(r renaming, through *gate.Freeze) (passes, fuse.Stat
 			rules, content, _ := f.renameRules(r)
 			return rules, content
 		}) {
+			st = f.admitSnapshotNames(&p, gate.OpRename, &r.in.InHeader, called{r.from, r.oldName}, called{r.to, r.newName})
 			return p, st
 		}
 		p.abandon()
@@ -77,8 +84,12 @@ func (f *rawFS) admitRenameAsSeen(r renaming, through *gate.Freeze) (p passes, b
 		if st := f.admitLock(gate.OpRename, callerID(&r.in.InHeader), r.to, r.newName); st != fuse.OK {
 			return passes{}, st
 		}
+		guarded, st := f.guardsOfRename(r)
+		if st != fuse.OK {
+			return passes{}, st
+		}
 		p, st := f.admitAs(passes{
-			op: gate.OpRename, through: through, signal: r.signal, spot: f.spotOfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
+			op: gate.OpRename, guarded: guarded, through: through, signal: r.signal, spot: f.spotOfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
 			may: mayRename(r.from, r.oldName, r.to, r.newName), round: r.from,
 		}, &r.in.InHeader, by.rules)
 		if st == fuse.OK {
@@ -123,6 +134,7 @@ func (f *rawFS) renameAt(r renaming, p *passes) fuse.Status {
 	case locks:
 		f.lockMoved(lock, nil)
 	}
+	f.lostLock(r.from, r.oldName)
 	f.renames.Add(1) // before long timeouts are moved, see believe
 	wide := f.resettle(r.from, r.oldName, r.to, r.newName)
 	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -31,6 +32,8 @@ type Options struct {
 	Known func(id lease.WorktreeID) bool
 	// LeaseForAll says that nobody may write without a lease, not even to what all worktrees share.
 	LeaseForAll bool
+	// Locks has the rules for lock files of other programs, and who holds them; nil: there are none.
+	Locks *tenure.Book
 	// Ends tells when a process ends that has made a lock file of git. nil: the file stays.
 	Ends *gate.Ends
 	// Off is closed when nobody wants the file system any more: then Open waits no longer for the rename
@@ -267,6 +270,12 @@ func (s *Server) Shared(rel string) bool {
 
 // RuleAt is the rule of a path below the mount root, by name only.
 func (s *Server) RuleAt(rel string) *layout.Rule { return s.fs.ruleAt(strings.Trim(rel, "/")) }
+
+// Ready reports whether a path below the mount root belongs to a snapshot of JVS that is READY.
+func (s *Server) Ready(rel string) bool {
+	id, is := layout.SnapshotOf(strings.Trim(rel, "/"))
+	return is && s.fs.jvs.on && s.fs.ready(id)
+}
 
 // RootOf is where the root of a worktree lies below the source; "." is the source itself.
 func (s *Server) RootOf(id lease.WorktreeID) string { return s.fs.layout().RootOf(id) }

@@ -37,6 +37,11 @@ func (f *rawFS) SetAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, out *fuse.At
 			return st
 		}
 	}
+	if size, sized := in.GetSize(); sized {
+		if st := f.admitSize(&in.InHeader, n, size); st != fuse.OK {
+			return st
+		}
+	}
 	for _, change := range []func(*fuse.SetAttrIn, *node, *handle) error{f.setMode, f.setOwner, f.setSize, f.setTimes} {
 		if err := retry(func() error { return change(in, n, h) }); err != nil {
 			return status(err)

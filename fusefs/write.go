@@ -30,6 +30,11 @@ func (f *rawFS) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) 
 		defer f.notedBy(cancel, &in.InHeader, h.node) // once the write has left
 	}
 	defer p.leave(&st)
+	if !appends(in) {
+		if st := f.admitGrowth(gate.OpWrite, &in.InHeader, h, in.Offset); st != fuse.OK {
+			return f.refusedStore(in, h, st)
+		}
+	}
 	n := 0
 	if h.appendOnly && !appends(in) {
 		if in.WriteFlags&fuse.WRITE_CACHE != 0 {
@@ -89,8 +94,9 @@ func pwrite(fd int, data [][]byte, off int64, end bool) (int, error) {
 // handle of the inode. So all handles that can be mapped must be of the handle's epoch. Otherwise a
 // process that still maps the file from an earlier lease could write under the next one.
 func (f *rawFS) admitWrite(cancel <-chan struct{}, in *fuse.WriteIn, h *handle) (passes, fuse.Status) {
-	p, st := f.admitHandle(cancel, gate.OpWrite, &in.InHeader, h)
-	if in.WriteFlags&fuse.WRITE_CACHE == 0 {
+	stored := in.WriteFlags&fuse.WRITE_CACHE != 0
+	p, st := f.admitHandleAs(passes{op: gate.OpWrite, on: h.node, signal: cancel, stored: stored}, &in.InHeader, h)
+	if !stored {
 		return p, st
 	}
 	if st == fuse.OK && !p.byPlace() && !h.node.mappedAlike(h) {
@@ -139,7 +145,7 @@ func (n *node) loseStores() bool {
 // write.
 func (f *rawFS) admitMapping(h *fuse.InHeader, on *handle) (passes, fuse.Status) {
 	if len(on.claims) == 1 && !on.disowned.Load() {
-		p := passes{op: gate.OpWrite, on: on.node, spot: f.spotOf(gate.OpWrite, on.node)}
+		p := passes{op: gate.OpWrite, on: on.node, spot: f.spotOf(gate.OpWrite, on.node), stored: true}
 		if pass, ok := on.claims[0].guard.Exempted(p.request(h, gate.ByPlace)); ok {
 			p.of[0].guard, p.of[0].pass, p.n = on.claims[0].guard, pass, 1
 			if !on.disowned.Load() { // checked after it is counted
@@ -227,6 +233,11 @@ func (f *rawFS) Fallocate(cancel <-chan struct{}, in *fuse.FallocateIn) (st fuse
 		return st
 	}
 	defer p.leave(&st)
+	if in.Mode&^unix.FALLOC_FL_KEEP_SIZE != 0 { // otherwise no byte changes
+		if st := f.admitGrowth(gate.OpFallocate, &in.InHeader, h, in.Offset); st != fuse.OK {
+			return st
+		}
+	}
 	h.node.written.Store(f.losses.Load() + 1)
 	defer f.privilegesMayHaveGone(h.node)
 	return status(spender(&in.InHeader, h.node).as(func() error {
@@ -256,6 +267,9 @@ func (f *rawFS) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRangeIn) 
 		defer f.notedBy(cancel, &in.InHeader, dst.node) // once the copy has left
 	}
 	defer p.leave(&st)
+	if st := f.admitGrowth(gate.OpCopyFileRange, &in.InHeader, dst, in.OffOut); st != fuse.OK {
+		return 0, st
+	}
 	from, to, most := int64(in.OffIn), int64(in.OffOut), uint64(copyMax)
 	if p.byPlace() {
 		most = copyMaxByPlace

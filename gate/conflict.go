@@ -25,6 +25,8 @@ type wait struct {
 	turn  *Turn
 	pause time.Duration
 	over  bool // it has waited long enough: the next decision counts
+
+	freeze *Freeze // of a window, which is all that is waited for; nil: for the lease
 }
 
 const (
@@ -145,6 +147,11 @@ func (g *Guard) changed(w *wait) <-chan struct{} {
 func (s *Enforcement) Await(c Caller, signal <-chan struct{}) {
 	w := s.rounds.take(c.TID)
 	if w == nil {
+		return
+	}
+	if w.freeze != nil {
+		w.freeze.await(s, Request{Op: w.op, Caller: c, Signal: signal})
+		s.rounds.free(c.TID)
 		return
 	}
 	p, no := w.enter(Request{Op: w.op, Caller: c, Signal: signal, wait: w, probe: true})

@@ -21,6 +21,9 @@
 //     returned, nothing is in flight that only the former mode let in.
 //   - While guards are frozen (Enforcement.Freeze) nothing that they let in is in flight, in any
 //     epoch, except mutations that come through the freeze itself.
+//   - While a window is open (Guard.Quiesce) nothing changes in the worktree, or the window is broken
+//     and says so. A mutation that waits for its end has no directory locked, if its call can be made
+//     again.
 //   - While an epoch is frozen (Guard.Freeze) its mutations wait and none is in flight. Waiters beyond
 //     5 s, or beyond [MaxWaiting] of a mount, are refused.
 //   - Those who wait for a lease (Line) get it in the order of asking, and nobody who comes later takes

@@ -23,6 +23,7 @@ type Enforcement struct {
 	after  []func(context.Context) error
 
 	frozen  atomic.Pointer[Freeze]
+	windows atomic.Int64 // how many worktrees are quiesced
 	waiting atomic.Int64 // how many mutations wait
 	onWait  func() (end func())
 	rounds  rounds // callers that come again
@@ -87,7 +88,7 @@ func (s *Enforcement) OutsideOf(req Request, against bool) (p Pass, ok, wouldRef
 		if !e.enter(s.clock) {
 			continue
 		}
-		f := s.frozen.Load().bars(req.Through)
+		f := s.frozen.Load().bars(req)
 		if f == nil {
 			return Pass{e: e}, true, against
 		}

@@ -11,7 +11,7 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 		p, no := g.judge(under.mode, r)
 		switch {
 		case no == nil && g.cfg.Enforcement.now.Load() == under: // count first, look afterwards
-			if f := g.frozen.Load().bars(r.Through); f != nil {
+			if f := g.frozen.Load().bars(r); f != nil {
 				p.undo(r)
 				if no = g.thawed(f, r); no != nil {
 					return Pass{}, no
@@ -20,6 +20,9 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 			}
 			if !r.probe {
 				g.count(p)
+			}
+			if r.wait == nil {
+				g.cfg.Enforcement.rounds.arrived(r.Caller.TID)
 			}
 			return p, nil
 		case no == nil: // the mode was switched meanwhile: decide again

@@ -188,13 +188,13 @@ func (g *Guard) Exempted(r Request) (Pass, bool) {
 		case !ok:
 			return Pass{}, false
 		case g.cfg.Enforcement.now.Load() == under: // as Enter does
-			f := g.frozen.Load().bars(r.Through)
+			f := g.frozen.Load().bars(r)
 			if f == nil {
 				g.count(p)
 				return p, true
 			}
 			p.undo(r)
-			if !f.await(g.cfg.Enforcement, r) {
+			if !f.waits(r) {
 				return Pass{}, false
 			}
 			continue

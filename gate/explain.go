@@ -75,13 +75,14 @@ func (g *Guard) Explain(pid int) Explanation {
 		}
 	case acquire:
 		x.Allowed = true
-		x.Sentence = "nobody holds the lease: the write would take it for process " + strconv.Itoa(pid) + "'s " + string(g.autoScope())
+		x.Sentence = "nobody holds the lease: the write would take it for process " + strconv.Itoa(pid) + "'s " + string(g.autoScope()) + x.Status.Quiesced.waits()
 	default:
 		x.Allowed = true
 		x.Sentence = allowedBecause(f, act)
 		if act == pass && e.frozen() != nil {
 			x.Sentence += ", which is handing it over: the write waits for the outcome, but not for longer than " + g.patience.String()
 		}
+		x.Sentence += x.Status.Quiesced.waits()
 	}
 	return x
 }

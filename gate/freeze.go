@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"syscall"
 )
 
 // Freeze makes every mutation wait that some guards would let in, or that would pass where there is
@@ -16,6 +17,7 @@ type Freeze struct {
 	*stop
 	of     *Enforcement
 	guards []*Guard
+	window *Window // of a snapshot; nil while a name changes
 }
 
 var errFrozen = errors.New("another name is being changed")
@@ -72,22 +74,38 @@ func (f *Freeze) epochs() []*epoch {
 }
 
 // bars returns the freeze, or nil for a mutation that comes through it.
-func (f *Freeze) bars(through *Freeze) *Freeze {
-	if f == through {
+func (f *Freeze) bars(r Request) *Freeze {
+	if f == r.Through || f != nil && f.window != nil && f.window.admits(r) {
 		return nil
 	}
 	return f
 }
 
+// waits waits for the end of the freeze. It reports whether to decide again.
+func (f *Freeze) waits(r Request) bool {
+	if f.window != nil {
+		return f.window.waits(f, r)
+	}
+	return f.await(f.of, r)
+}
+
 // thawed waits for the end of a freeze. The mutation had been counted in, and was taken back.
 func (g *Guard) thawed(f *Freeze, r Request) *Refusal {
+	if f.window != nil && r.Round && g.sendRound(f, r) {
+		return &Refusal{Reason: ReasonComeAgain, Op: r.Op, Errno: syscall.ESTALE, Worktree: g.cfg.Worktree, Caller: r.Caller}
+	}
+	why := reasonMoving
 	switch {
-	case f.await(g.cfg.Enforcement, r):
+	case f.waits(r):
 		return nil
 	case r.Killed():
 		return g.killed(r)
+	case f.window != nil && f.window.isOwn(r.Caller):
+		why = reasonQuiescing
+	case f.window != nil:
+		why = reasonQuiesced
 	}
-	no := g.refusal(r.Op, reasonMoving, nil)
+	no := g.refusal(r.Op, why, nil)
 	no.Caller = r.Caller
 	g.refusals.Add(1)
 	g.note(no)

@@ -36,6 +36,10 @@ type GuardConfig struct {
 	Resolver       *Resolver
 	// Ends tells when holders end. With nil only the keeper looks for that.
 	Ends *Ends
+	// Lock is the lock file that the guard follows; nil: it follows the lease of Worktree.
+	Lock *LockFile
+	// MakeOnFree lets a name be made that does not exist yet while nobody holds the lock.
+	MakeOnFree bool
 	// Enforcement is shared by the mount. nil enforces and is never switched.
 	Enforcement *Enforcement
 	// Exempt says where anybody may write. nil: nowhere.
@@ -142,6 +146,7 @@ func (g *Guard) Open(gr lease.Grant) {
 		g.free.Store(nil) // not before end: otherwise a new one would begin beside what is in flight
 		g.runClose(lease.Loss{Kind: lease.LossReleased})
 	}
+	g.told(func(s windowState) windowState { return s.granted(gr.Token) })
 	e := newEpoch(EpochOf(gr.Token), gr.Holder, gr.Deadline, g.cfg.Clock.Boot())
 	e.look = gr.Late
 	e.ofGrant(gr)
@@ -172,6 +177,7 @@ func (g *Guard) Extend(t lease.Token, deadline time.Duration) {
 // caches of it are gone. The order is: refuse, drain, drop caches. Then the keeper reports and
 // unlocks the gate lock. Source: lease.Fence.
 func (g *Guard) Close(l lease.Loss) {
+	g.told(func(s windowState) windowState { return s.lost(l.Kind) })
 	if l.Kind == lease.LossResumed {
 		g.pause(l)
 		return

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"syscall"
@@ -27,6 +28,8 @@ const (
 	reasonClosing
 	reasonHandover
 	reasonMoving
+	reasonQuiesced
+	reasonQuiescing
 	reasonRevokedExpired
 	reasonRevokedStolen
 	reasonNobody
@@ -42,6 +45,16 @@ const (
 	ReasonFixed
 	reasonNotExempt
 	reasonQueued
+	ReasonLockHeld
+	ReasonLockStays
+	ReasonRobbed
+	ReasonLockBelow
+	ReasonNoRenewal
+	ReasonOnce
+	ReasonKeep
+	ReasonAppend
+	ReasonReady
+	ReasonOvertaken
 	// reasonNoRight is no refusal of the lease: it is neither counted nor told.
 	reasonNoRight
 	// reasonKilled is none, either: the caller was killed while it waited.
@@ -56,6 +69,8 @@ const (
 	ClassNoRight  lease.Class = "E_PERMISSION"
 	ClassReadOnly lease.Class = "E_READ_ONLY_MOUNT"
 	ClassSealed   lease.Class = "E_SEALED"
+	// ClassImmutable is of what a rule lets nobody change.
+	ClassImmutable lease.Class = "E_IMMUTABLE"
 )
 
 type verdict struct {
@@ -99,6 +114,12 @@ var verdicts = [reasonCount]verdict{
 	reasonMoving: {lease.ClassLockConflict,
 		"the root of worktree {worktree} is just being renamed, and the write could not wait for that",
 		"try again"},
+	reasonQuiesced: {lease.ClassLockConflict,
+		"worktree {worktree} is quiesced for a snapshot, and the write could not wait for the end: too many wait",
+		"try again; jvsfs status says until when"},
+	reasonQuiescing: {lease.ClassLockConflict,
+		"worktree {worktree} is quiesced for the command of this process, which may only read there",
+		"let the command write elsewhere, or write before jvsfs quiesce"},
 	reasonRevokedExpired: {lease.ClassLockExpired,
 		"{holder} let its lease of worktree {worktree} expire and stays out until it acquires again on purpose",
 		"jvsfs lock acquire <worktree>, or jvsfs exec <worktree> -- CMD"},
@@ -144,6 +165,36 @@ var verdicts = [reasonCount]verdict{
 	reasonQueued: {lease.ClassLockConflict,
 		"others have asked for the lease of worktree {worktree} before",
 		"wait for it, too: mount with a longer wait_on_conflict, or jvsfs exec --wait 1m <worktree> -- CMD"},
+	ReasonLockHeld: {lease.ClassLockConflict,
+		"the lock file {lock} belongs to {holder}, which is running (rule {rule})",
+		"wait until it gives the lock up, or ends"},
+	ReasonLockStays: {lease.ClassLockConflict,
+		"the lock file {lock} is left from a process that has ended or is not known, and rule {rule} does not let it be taken away, or not yet",
+		"see jvsfs rules show {rule}; umount to remove it by hand"},
+	ReasonRobbed: {lease.ClassFencingMismatch,
+		"the lock file {lock} was taken from the caller, and belongs to {holder} now (rule {rule})",
+		"take the lock anew"},
+	ReasonLockBelow: {lease.ClassLockConflict,
+		"the lock file {lock} below this directory is held by {holder} (rule {rule})",
+		"wait until it gives the lock up, or ends"},
+	ReasonNoRenewal: {lease.ClassFencingMismatch,
+		"what would replace the lock file {lock} is neither a renewal of its record nor a takeover in its time with the next token (rule {rule})",
+		"read the record again"},
+	ReasonOnce: {ClassImmutable,
+		"rule {rule} lets nobody change this file after it was made",
+		"make a new file; jvsfs rules show {rule}"},
+	ReasonKeep: {ClassImmutable,
+		"rule {rule} lets nobody remove this, or rename it away",
+		"leave it; jvsfs rules show {rule}"},
+	ReasonAppend: {ClassImmutable,
+		"rule {rule} lets this file only grow",
+		"append to it; jvsfs rules show {rule}"},
+	ReasonReady: {ClassImmutable,
+		"it belongs to a READY snapshot of JVS, which nobody changes",
+		"make a new snapshot; what JVS does not need any more it removes itself: jvs cleanup, jvs gc"},
+	ReasonOvertaken: {lease.ClassFencingMismatch,
+		"the lease of worktree {worktree} has changed hands since this snapshot of JVS began, so it may be of no one state",
+		"make it again: jvsfs quiesce <worktree> -- CMD lets writers wait meanwhile"},
 	reasonNoRight: {ClassNoRight,
 		"the caller may not make this change itself, so no lease of worktree {worktree} is taken for it",
 		"ask the worktree's owner, or root"},
@@ -168,6 +219,7 @@ type Refusal struct {
 	err      error         // the keeper's answer, if it was asked
 	Caller   Caller        // zero if the kernel does not say
 	Observed bool          // it was let through: the mount only observes
+	Lock     *LockFile     // that the refusal is about; nil: it is about a lease
 }
 
 // Class returns the error class.
@@ -177,17 +229,16 @@ func (r *Refusal) Class() lease.Class {
 			return c
 		}
 	}
-	return verdicts[r.Reason].class
+	return r.verdict().class
 }
 
 // Sentence says what is the matter.
 func (r *Refusal) Sentence() string {
 	when := ""
-	if r.Left > 0 {
+	if r.Left > 0 && r.Lock == nil {
 		when = fmt.Sprintf(" (token %d, %s left unless renewed)", r.Token, r.Left.Round(100*time.Millisecond))
 	}
-	s := strings.NewReplacer("{worktree}", string(r.Worktree), "{holder}", describe(r.Holder), "{when}", when).
-		Replace(verdicts[r.Reason].sentence)
+	s := r.fill(r.verdict().sentence, "{when}", when)
 	if r.err != nil {
 		s += ": " + r.err.Error()
 	}
@@ -195,7 +246,15 @@ func (r *Refusal) Sentence() string {
 }
 
 // Next says what to do about it.
-func (r *Refusal) Next() string { return verdicts[r.Reason].next }
+func (r *Refusal) Next() string { return r.fill(r.verdict().next) }
+
+func (r *Refusal) fill(text string, more ...string) string {
+	if !strings.Contains(text, "{") {
+		return text
+	}
+	lock := cmp.Or(r.Lock, &LockFile{})
+	return strings.NewReplacer(append(more, "{worktree}", string(r.Worktree), "{holder}", describe(r.Holder), "{rule}", lock.Rule, "{lock}", lock.Path)...).Replace(text)
+}
 
 // Error makes a Refusal an error: class and sentence.
 func (r *Refusal) Error() string { return string(r.Class()) + ": " + r.Sentence() }

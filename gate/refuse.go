@@ -16,7 +16,7 @@ func (g *Guard) carryOut(under *regime, no *Refusal, r Request) (p Pass, refused
 	if !under.observed.enter(g.cfg.Clock) {
 		return Pass{}, nil, false
 	}
-	if f := g.frozen.Load().bars(r.Through); f != nil {
+	if f := g.frozen.Load().bars(r); f != nil {
 		under.observed.leave()
 		if late := g.thawed(f, r); late != nil {
 			return Pass{}, late, true
@@ -31,7 +31,7 @@ func (g *Guard) carryOut(under *regime, no *Refusal, r Request) (p Pass, refused
 
 // refusal makes the no. e is the epoch that stands in the way, or nil.
 func (g *Guard) refusal(op Op, why Reason, e *epoch) *Refusal {
-	r := &Refusal{Reason: why, Op: op, Errno: g.cfg.Errno, Worktree: g.cfg.Worktree}
+	r := &Refusal{Reason: why, Op: op, Errno: g.cfg.Errno, Worktree: g.cfg.Worktree, Lock: g.cfg.Lock}
 	if e != nil {
 		r.Holder, r.Token = e.holder(), e.id.Token()
 		if e.id.Token() != 0 {

@@ -25,11 +25,15 @@ type Request struct {
 	Node int
 	Name string
 	May  func() bool
+	// Stored says that the kernel writes back what was stored through a mapping.
+	Stored bool
 	// Through is the freeze that the mutation belongs to; see [Freeze].
 	Through *Freeze
 	// Signal is closed when the caller has got a signal. A caller that is being killed stops
 	// waiting. nil: unknown.
 	Signal <-chan struct{}
+	// Makes says that the mutation makes a name, which the rule of a lock file may allow without the lock.
+	Makes bool
 	// Round says that the kernel makes the call again if it is answered with ESTALE.
 	Round bool
 

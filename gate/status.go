@@ -32,6 +32,7 @@ type Status struct {
 	Detail       string           `json:"detail,omitempty"`
 	File         string           `json:"file,omitempty"`
 	LastRefusals []string         `json:"last_refusals,omitempty"`
+	Quiesced     *Quiesced        `json:"quiesced,omitempty"` // writes wait for the end of a snapshot
 }
 
 // Status looks at the guard and, cheaply, at the lease record.
@@ -55,7 +56,7 @@ func (g *Guard) Status() Status {
 	} else if j.State == lease.Held {
 		s.State = "held_elsewhere"
 	}
-	s.LastRefusals = g.lastRefusals()
+	s.LastRefusals, s.Quiesced = g.lastRefusals(), g.Quiesced()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s.Revoked = len(g.revoked.list)

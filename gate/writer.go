@@ -11,7 +11,7 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 		}
 		e := g.open.Load()
 		f, id := g.gather(m, e, r.Caller)
-		act, why := decide(f)
+		act, why := decide(f.making(r.Makes && g.cfg.MakeOnFree))
 		if act == refuse || act == acquire {
 			if p, ok := g.exempted(m, r); ok {
 				return p, nil

@@ -54,11 +54,15 @@ type Config struct {
 	Exempt    []string
 	ExemptGit bool
 
+	// Rules tell of the lock files of other programs.
+	Rules []LockRule `json:",omitempty"` // so that a daemon without them can be followed by an earlier release
+
 	// Worktrees has the overrides by worktree id. An empty field takes the mount's value. Scope
 	// "default" overrides the mount's scope with the built-in one.
 	Worktrees map[string]WorktreeRule
 
 	origins map[string]string // key -> where; a missing key is a default
+	marks   []ruleMark        // of Rules; none after Restore
 }
 
 // WorktreeRule is the configuration of one worktree.

@@ -22,6 +22,7 @@ const (
 	kindBool
 	kindAddress
 	kindGlobs
+	kindRules
 )
 
 // want completes the sentence "KEY wants ...".
@@ -39,6 +40,8 @@ func (k kind) want() string {
 		return "unix:/PATH or HOST:PORT"
 	case kindGlobs:
 		return "a pattern in quotes"
+	case kindRules:
+		return "a preset or a file"
 	default:
 		return "a word"
 	}
@@ -53,6 +56,7 @@ type field struct {
 	get   func(*Config) string
 	set   func(c *Config, text, base string) error // base: directory for relative paths
 	list  func(*Config) *[]string                  // only of kindGlobs: set appends one
+	clear func(*Config)                            // of what has several items: set appends
 }
 
 func (f *field) flag() string { return strings.ReplaceAll(f.key, "_", "-") }
@@ -107,6 +111,7 @@ var fields = []field{
 		func(c *Config) *[]string { return &c.Exempt }),
 	boolField("exempt_git", "let patterns that name .git exempt .git and what is below it",
 		func(c *Config) *bool { return &c.ExemptGit }),
+	rulesField("enforce the lock files of other programs as a preset or a file says (`FILE|PRESET`, see jvsfs-rules(7)); may be repeated"),
 }
 
 // ruleField is a value that a worktree may override.
@@ -181,7 +186,7 @@ func boolField(key, usage string, at func(*Config) *bool) field {
 // globsField is a list. Each Set from the same place appends to it.
 func globsField(key, usage string, at func(*Config) *[]string) field {
 	return field{
-		key: key, kind: kindGlobs, usage: usage, list: at,
+		key: key, kind: kindGlobs, usage: usage, list: at, clear: func(c *Config) { *at(c) = nil },
 		get: func(c *Config) string { return strings.Join(*at(c), " ") },
 		set: func(c *Config, text, _ string) error {
 			if err := checkGlob(text); err != nil {
@@ -214,13 +219,17 @@ func (c *Config) Set(key, text, where string) error {
 		return fmt.Errorf("%q is not a key of the configuration%s", key, didYouMean(key, fieldKeys()))
 	}
 	next := *c
-	if f.list != nil && c.where(key) != where {
-		*f.list(&next) = nil
+	if f.clear != nil && c.where(key) != where {
+		f.clear(&next)
 	}
+	before := len(next.marks)
 	if err := f.set(&next, text, ""); err != nil {
 		return fmt.Errorf("%s %q (%s): %w", key, text, where, err)
 	}
 	*c = next
+	for i := before; i < len(c.marks); i++ {
+		c.marks[i].where = where
+	}
 	c.remember(key, where)
 	if f.list != nil {
 		c.remember(itemKey(key, len(*f.list(c))-1), where)

@@ -2,6 +2,7 @@ package mountcfg
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/pflag"
@@ -26,13 +27,13 @@ func (c *Config) AddFlags(fs *pflag.FlagSet) {
 // Resolve returns the effective configuration: defaults, then the file (none if configPath is ""),
 // then the flags that were given. It validates the result. flags may be nil, and may have other
 // flags, too.
-func Resolve(configPath string, flags *pflag.FlagSet) (Config, error) {
-	return ResolveOptions(configPath, Options{}, flags)
+func Resolve(configPath string, flags *pflag.FlagSet, checks ...RuleCheck) (Config, error) {
+	return ResolveOptions(configPath, Options{}, flags, checks...)
 }
 
 // ResolveOptions is Resolve with mount options. They override the file, and flags override them.
 // The file is that of configPath or of opts; two files are an error.
-func ResolveOptions(configPath string, opts Options, flags *pflag.FlagSet) (Config, error) {
+func ResolveOptions(configPath string, opts Options, flags *pflag.FlagSet, checks ...RuleCheck) (Config, error) {
 	if configPath != "" && opts.File != "" {
 		return Config{}, fmt.Errorf("two configuration files: %s, and %s by mount option", configPath, opts.File)
 	}
@@ -40,7 +41,7 @@ func ResolveOptions(configPath string, opts Options, flags *pflag.FlagSet) (Conf
 	c := Default()
 	if configPath != "" {
 		var err error
-		if c, err = loadFile(configPath); err != nil {
+		if c, err = loadFile(configPath, checks...); err != nil {
 			return Config{}, err
 		}
 	}
@@ -51,7 +52,11 @@ func ResolveOptions(configPath string, opts Options, flags *pflag.FlagSet) (Conf
 		return Config{}, err
 	}
 	c.implyReadonly()
-	if err := c.Validate(); err != nil {
+	err := c.Validate()
+	if rank(c.where(keyRules)) > 1 { // those of the file were checked with it
+		err = errors.Join(err, c.checkRules(checks))
+	}
+	if err != nil {
 		return Config{}, err
 	}
 	return c, nil
@@ -78,7 +83,11 @@ func (c *Config) applyFlags(flags *pflag.FlagSet) error {
 
 // textsOf returns the values that a flag was set to: several for a list.
 func textsOf(v pflag.Value) []string {
-	if f, ok := v.(*flagValue); ok && f.field.list != nil {
+	f, ok := v.(*flagValue)
+	switch {
+	case ok && f.field.kind == kindRules:
+		return f.config.ruleSources()
+	case ok && f.field.list != nil:
 		return *f.field.list(f.config)
 	}
 	return []string{v.String()}
@@ -91,8 +100,8 @@ type flagValue struct {
 }
 
 func (v *flagValue) Set(text string) error {
-	if v.field.list != nil && v.config.where(v.field.key) != WhereFlag {
-		*v.field.list(v.config) = nil
+	if v.field.clear != nil && v.config.where(v.field.key) != WhereFlag {
+		v.field.clear(v.config)
 	}
 	if err := v.field.set(v.config, text, ""); err != nil {
 		return err

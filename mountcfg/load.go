@@ -15,9 +15,9 @@ const maxFileSize = 256 << 10
 //
 // A mistake in the file is a *FileError (or several, joined) with file, line and column. Other
 // errors are those of the operating system or of Validate. Relative paths in the file are relative
-// to the directory of the file.
-func Load(path string) (Config, error) {
-	c, err := loadFile(path)
+// to the directory of the file. The checks say what is wrong with rules beyond their shape.
+func Load(path string, checks ...RuleCheck) (Config, error) {
+	c, err := loadFile(path, checks...)
 	if err == nil {
 		c.implyReadonly()
 		err = c.Validate()
@@ -29,7 +29,7 @@ func Load(path string) (Config, error) {
 }
 
 // loadFile does not validate: flags may still add what the file lacks.
-func loadFile(path string) (Config, error) {
+func loadFile(path string, checks ...RuleCheck) (Config, error) {
 	data, err := readBounded(path)
 	if err != nil {
 		return Config{}, fmt.Errorf("configuration: %w", err)
@@ -38,7 +38,7 @@ func loadFile(path string) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("configuration: %w", err)
 	}
-	return parse(path, filepath.Dir(abs), data)
+	return parse(path, filepath.Dir(abs), data, checks...)
 }
 
 func readBounded(path string) (_ []byte, err error) {

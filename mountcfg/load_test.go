@@ -187,6 +187,8 @@ func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		"", "mode: shared\n", "worktrees:\n  main: {mode: exclusive, on_free: deny}\n", "lease_duration: 1h\nrenew_interval_ms: 5\n",
 		"enforce: true\n", "a: &a {b: *a}\n", "? [x]\n: y\n", "ro: true\nnosuid: false\n", "mode: |\n  shared\n", "<<: {mode: shared}\n", "\x00", "---\n---\n", "!!str x: y",
+		"rules: [git, {preset: jit, without: deny}, {name: a, lock: '{d...}/l', taken_by: flock, guards: ['{d...}/x'], break: {after: 2h}}]\n",
+		"rules:\n  - gti\n  - preset: git\n    guards: [1, []]\n    break: {gone: 7}\n  - {}\n", "rules: {a: b}\n", "rules: [*x, !!y z, {{}: 1}, [git]]\n",
 		"exempt: ['**/a/**', .git/x]\nexempt_git: true\nworktrees: {a: {exempt: []}}\n", "exempt:\n  - '[a'\n  - {b: c}\n",
 	} {
 		f.Add([]byte(seed))
@@ -202,7 +204,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		require.Less(t, c.RenewInterval, c.LeaseDuration)
 		for _, o := range c.Origins() {
-			require.True(t, o.Where == WhereDefault || strings.HasPrefix(o.Where, "fuzz.yaml:"), o)
+			require.True(t, o.Where == WhereDefault || strings.HasPrefix(o.Where, "fuzz.yaml:") || strings.HasPrefix(o.Where, "preset "), o)
 		}
 		for id := range c.Worktrees {
 			rule := c.For(id)

@@ -22,7 +22,7 @@ type setting struct{ key, text string }
 
 // ParseOptions reads a comma-separated list as mount(8) takes it with -o: the generic options of
 // mount(8), config=FILE, and KEY=VALUE for every key of the configuration file, with - or _. A list
-// (exempt) takes one item each time. All mistakes are reported at once, each with the name of its
+// (exempt, rules) takes one item each time. All mistakes are reported at once, each with the name of its
 // option. ResolveOptions checks the values.
 //
 // Double quotes keep commas in a value together, as in libmount. A backslash before a comma, a
@@ -144,7 +144,7 @@ func isNumber(text string) bool {
 // set keeps the last value of each key, and all values of a list, in the order in which they came
 // last.
 func (o *Options) set(key, text string) {
-	if f := findField(key); f == nil || f.list == nil { // of a list each option is one item
+	if f := findField(key); f == nil || f.clear == nil { // of a list each option is one item
 		o.settings = slices.DeleteFunc(o.settings, func(s setting) bool { return s.key == key })
 	}
 	o.settings = append(o.settings, setting{key, text})

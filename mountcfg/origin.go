@@ -17,9 +17,9 @@ const (
 
 // Origin says where an effective value came from.
 type Origin struct {
-	Key   string `json:"key"`   // the YAML key; worktrees.ID.KEY for an override; once for each item of a list
+	Key   string `json:"key"`   // the YAML key; worktrees.ID.KEY for an override, rules.NAME.KEY of a rule; once for each item of a list
 	Value string `json:"value"` // in the form of the file; "" = not set
-	Where string `json:"where"` // default | FILE:LINE | -o option | flag | argument
+	Where string `json:"where"` // default | FILE:LINE | -o option | flag | argument | preset NAME
 }
 
 // Origins lists every value of the mount in the order of the documentation, then the overrides of
@@ -30,6 +30,10 @@ func (c Config) Origins() []Origin {
 		f := &fields[i]
 		if f.list != nil && len(*f.list(&c)) > 0 {
 			out = append(out, c.listOrigins(f.key, *f.list(&c))...)
+			continue
+		}
+		if f.kind == kindRules && len(c.Rules) > 0 {
+			out = append(out, c.rulesOrigins()...)
 			continue
 		}
 		value := f.get(&c)

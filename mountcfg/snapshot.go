@@ -12,7 +12,7 @@ func (c Config) Snapshot() (json.RawMessage, error) { return json.Marshal(c) }
 
 // Restore returns the configuration of a Snapshot, validated again. where says where the snapshot
 // is from. It is the origin of every value that is not the default.
-func Restore(snapshot []byte, where string) (Config, error) {
+func Restore(snapshot []byte, where string, checks ...RuleCheck) (Config, error) {
 	c := Default()
 	dec := json.NewDecoder(bytes.NewReader(snapshot))
 	dec.DisallowUnknownFields() // written by another release: a part of it would be another mount
@@ -25,7 +25,7 @@ func Restore(snapshot []byte, where string) (Config, error) {
 			c.remember(f.key, where)
 		}
 	}
-	if err := c.Validate(); err != nil {
+	if err := errors.Join(c.Validate(), c.checkRules(checks)); err != nil {
 		return Config{}, errors.Join(fmt.Errorf("%s is not a valid configuration", where), err)
 	}
 	return c, nil

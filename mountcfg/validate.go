@@ -14,7 +14,7 @@ import (
 func (c Config) Validate() error {
 	var errs []error
 	for i := range fields {
-		if fields[i].list == nil {
+		if fields[i].clear == nil {
 			errs = append(errs, c.validateField(&fields[i]))
 		}
 	}

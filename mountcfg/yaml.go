@@ -26,18 +26,32 @@ type reader struct {
 	lines []string
 	c     Config
 	errs  []error
+
+	inPreset bool         // the document is a preset
+	wrong    map[int]bool // the rules whose shape is wrong
 }
 
 // parse reads a document over the defaults. All mistakes are reported at once.
-func parse(file, base string, data []byte) (Config, error) {
-	r := &reader{file: file, base: base, lines: strings.Split(string(data), "\n"), c: Default()}
+func parse(file, base string, data []byte, checks ...RuleCheck) (Config, error) {
+	return newReader(file, base, data).read(data, (*reader).configuration, checks)
+}
+
+func newReader(file, base string, data []byte) *reader {
+	return &reader{file: file, base: base, lines: strings.Split(string(data), "\n"), c: Default(), wrong: make(map[int]bool)}
+}
+
+func (r *reader) configuration(body ast.Node) { r.each(body, "the configuration", r.top) }
+
+// read reads the document as do does, and checks its rules.
+func (r *reader) read(data []byte, do func(*reader, ast.Node), checks []RuleCheck) (Config, error) {
 	body, err := r.document(data)
 	if err != nil {
 		return Config{}, err
 	}
 	if body != nil {
-		r.each(body, "the configuration", r.top)
+		do(r, body)
 	}
+	r.errs = append(r.errs, r.c.ruleErrors(checks, r.wrong)...)
 	if len(r.errs) > 0 {
 		return Config{}, errors.Join(r.errs...)
 	}
@@ -123,6 +137,11 @@ func (r *reader) top(key string, entry *ast.MappingValueNode) {
 		k = kindMillis
 	} else if f != nil {
 		k = f.kind
+	}
+	if f != nil && f.kind == kindRules {
+		r.c.remember(f.key, r.place(entry))
+		r.rules(entry.Value)
+		return
 	}
 	if f != nil && f.list != nil {
 		r.list(f.key, f.list(&r.c), entry)

@@ -137,7 +137,7 @@ integration_tests() {
   summary=$!
   in_container "${options[@]}" --security-opt seccomp=unconfined -- \
     go test -json -count=1 -timeout 25m -run "$1" -skip "$NOT_HERE" \
-    ./integration/{fence,lease,daemon,fidelity,tools,git,service} >&"$json" 2>&1 || status=$?
+    ./integration/{fence,lease,daemon,fidelity,tools,git,rules,service} >&"$json" 2>&1 || status=$?
   exec {json}>&-
   wait "$summary" || status=$?
   [[ ! -e $work/counts ]] || read -r _ _ skipped <"$work/counts"

@@ -6,8 +6,9 @@
 # torture of broken rules, the cases of the conformance run, and a look for what was left
 # behind.
 #
-#   scripts/test.sh            everything; of the removed rules a third, the others at other commits
-#                              (scripts/mutations.sh removes all)
+#   scripts/test.sh            everything; of the removed rules a fifth, and of the torture's broken
+#                              rules a half, the others at other commits (scripts/mutations.sh and
+#                              scripts/torture.sh --mutants have all)
 #   scripts/test.sh --quick    without the second round on one processor, and without
 #                              the removed rules
 #
@@ -95,12 +96,11 @@ formatted() {
   [[ -z $list ]] || { printf 'not formatted: %s\n' "$list" && return 1; }
 }
 
-# third: which third of the removed rules this commit tries; all of them where there is no commit.
-# The whole takes a quarter of an hour of two processors.
-third() {
+# share N: which Nth of a check that takes long this commit runs; all of it where there is no commit.
+share() {
   local commit
   commit=$(git -c safe.directory='*' -C "$root" rev-parse HEAD 2>/dev/null) || { echo 1/1 && return; }
-  echo "$((0x${commit: -2} % 3 + 1))/3"
+  echo "$((0x${commit: -2} % $1 + 1))/$1"
 }
 
 jvsfs_mounts() { findmnt -rn -t fuse.jvsfs -o TARGET | sort || true; }
@@ -157,6 +157,7 @@ check "Build of the program that the stories drive" program
 check "Vet, torture build" go vet -tags jvsfs_torture ./...
 check "Vet, documentation" go vet -tags jvsfs_docs ./cmd/jvsfs
 check "Vet, drawing of the dashboard" go vet -tags jvsfs_dashboard ./integration/service
+check "Vet, presets' programs" go vet -tags jvsfs_programs ./integration/rules
 check "Benchmark" bench_module
 packages=() stories=()
 while read -r package; do
@@ -172,11 +173,11 @@ gotest "Unit tests, race detector" '' -race "${packages[@]}"
 [[ $quick ]] || GOMAXPROCS=1 gotest "Unit tests, race detector, one processor" '' -race "${packages[@]}"
 integration "Integration tests"
 [[ $quick ]] || GOMAXPROCS=1 integration "Integration tests, one processor"
-[[ $quick ]] || check "Rules of the lease removed, part $(third)" "$here/mutations.sh" --part "$(third)"
+[[ $quick ]] || check "Rules of the lease removed, part $(share 5)" "$here/mutations.sh" --part "$(share 5)"
 check "Fuzzing" "$here/fuzz.sh" --time 8s
 check "Models of the protocol" "$here/model.sh" --quick
 check "Torture" "$here/torture.sh" --minutes 2
-check "Torture finds broken rules" "$here/torture.sh" --mutants --minutes 6
+check "Torture finds broken rules, part $(share 2)" "$here/torture.sh" --mutants --part "$(share 2)" --minutes 6
 check "Conformance" conformance
 check "Nothing is left behind" nothing_left
 

@@ -94,6 +94,8 @@ func completeFlags(cmd *cobra.Command) {
 		switch s.Value {
 		case "DIR":
 			complete = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
+		case "FILE|PRESET":
+			complete = completePresets
 		case "FILE":
 			complete = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
 		}

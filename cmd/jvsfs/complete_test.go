@@ -47,6 +47,9 @@ func TestCompletion(t *testing.T) {
 		{"lock handover /no/mount/is/h", []string{}, files},
 		{"config show /sr", []string{}, dirs},
 		{"config check /etc/j", []string{}, files},
+		{"rules show gi", []string{"git"}, files},
+		{"rules test git a", []string{}, files},
+		{"mount --rules terr", []string{"terraform"}, files},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			words, directive := completed(t, strings.Split(c.line, " ")...)

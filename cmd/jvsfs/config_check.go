@@ -8,6 +8,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -58,7 +59,7 @@ func newConfigCheckCommand(io stdio) *cobra.Command {
 func checkConfigs(files []string) configCheck {
 	c := configCheck{OK: true}
 	for _, file := range files {
-		cfg, err := mountcfg.Load(file)
+		cfg, err := mountcfg.Load(file, rules.Check)
 		c.OK = c.OK && err == nil
 		c.Files = append(c.Files, checkedFile{File: file, OK: err == nil, Source: cfg.Source, Mistakes: mistakesOf(err), err: err})
 	}

@@ -37,6 +37,13 @@ var examples = map[string]string{
 	"jvsfs exporter": `  jvsfs exporter                                  # at http://127.0.0.1:9747/metrics
   jvsfs exporter --listen unix:/run/jvsfs-exporter.sock,mode=0660`,
 	"jvsfs layout": `  jvsfs layout /srv/repo/main/README /srv/repo/.jvs`,
+	"jvsfs rules": `  jvsfs rules
+  jvsfs rules /srv/repo       # those in force there`,
+	"jvsfs rules learn": `  jvsfs rules learn /srv/data -- nightly >/srv/rules.yaml
+  jvsfs rules learn /srv/data --runs 3 -- make`,
+	"jvsfs rules show": `  jvsfs rules show git`,
+	"jvsfs rules test": `  jvsfs rules test git .git/index .git/index.lock
+  jvsfs rules test ./rules.yaml builds/out/app`,
 	"jvsfs doctor": `  jvsfs doctor
   jvsfs doctor --strict --json /srv/repo
   jvsfs doctor --repair /srv/repo`,

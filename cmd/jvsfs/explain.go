@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -109,10 +111,17 @@ func (e *explainCommand) ask(ctx context.Context, t client.Target) (api.Explanat
 		who.PID = pid
 	}
 	x, err := client.Explain(ctx, t, who)
-	if h := x.Holder; err == nil && h != nil && x.Class == lease.ClassLockConflict {
+	if h := x.Holder; err == nil && h != nil && x.Class == lease.ClassLockConflict && !heldByRule(x) {
 		x.Next = cmp.Or(nextOfOwn(h.ID, h.UID, h.PID, t.Path), x.Next)
 	}
 	return x, err
+}
+
+// heldByRule reports whether the holder has a lock file, and not the lease.
+func heldByRule(x api.Explanation) bool {
+	return slices.ContainsFunc(x.Rules, func(v tenure.View) bool {
+		return v.Holder != nil && v.Holder.ID == x.Holder.ID && v.Tenure == uint64(x.Holder.Token)
+	})
 }
 
 // unmounted explains a path that no mount serves. Nothing fences it, whatever its record says.

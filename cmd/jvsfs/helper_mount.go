@@ -8,6 +8,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -50,7 +51,7 @@ func (c *helperCall) mountArgs(std stdio) ([]string, error) {
 	}
 	opts, err := parse(strings.Join(c.options, ","))
 	if err == nil {
-		_, err = mountcfg.ResolveOptions("", opts, nil)
+		_, err = mountcfg.ResolveOptions("", opts, nil, rules.Check)
 	}
 	if err != nil {
 		return nil, api.UsageError(err)

@@ -108,7 +108,7 @@ func resolvedIn(t client.Target, rel string) string {
 
 var guardNames = map[layout.Kind]string{
 	layout.Guarded: "worktree", layout.PassThrough: "none", layout.SealedOff: "sealed", layout.AppendOnly: "append", layout.BadName: "bad_name",
-	layout.Everybodys: "everybody", layout.AddOnly: "add_only",
+	layout.Everybodys: "everybody", layout.AddOnly: "add_only", layout.Snapshot: "snapshot",
 }
 
 var guardTexts = map[string]string{
@@ -117,6 +117,7 @@ var guardTexts = map[string]string{
 	"append":    "the audit chain: anybody may append to it, as JVS does",
 	"everybody": "shared by all checkouts: git keeps its writers apart by lock files",
 	"add_only":  "shared by all checkouts: files are added and removed, and never changed",
+	"snapshot":  "a snapshot of JVS: nobody changes it once it is READY, and JVS alone removes it then",
 	"bad_name":  "no worktree can have that name, so nobody writes there",
 }
 

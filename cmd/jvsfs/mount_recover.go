@@ -12,6 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
@@ -38,7 +39,7 @@ func (m *mountCommand) configuration(cmd *cobra.Command, args []string) (mountcf
 	if err != nil {
 		return mountcfg.Config{}, err
 	}
-	return mountcfg.Restore(st.Config, host.StatePath(d))
+	return mountcfg.Restore(st.Config, host.StatePath(d), rules.Check)
 }
 
 // sayCopies names the bind mounts that a replacement does not reach.

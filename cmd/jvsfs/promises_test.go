@@ -27,14 +27,16 @@ import (
 var promisedAt = map[string]string{
 	"jvsfs.statusReport": "`status`", "jvsfs.watchLine": "`status`", "api.MountStatus": "`status`", "api.EnforceStatus": "`status`",
 	"gate.Status": "`worktrees[]` of it", "fusefs.Stats": "`statistics` of it", "fusefs.Features": "`statistics` of it", "fusefs.User": "`statistics` of it",
+	"gate.Quiesced":   "`quiesced` of a worktree",
 	"api.Event":       "a line of `watch`",
 	"api.RefusalView": "a refusal", "jvsfs.locatedRefusal": "a refusal",
 	"api.holderView": "a holder", "gate.HolderView": "a holder", "lease.Record": "a record",
-	"gate.Explanation": "`explain PATH`", "api.Explanation": "`explain PATH`", "jvsfs.recentReport": "`explain` |", "jvsfs.guardedPath": "`layout` | a list", "jvsfs.hookDecision": "`hook`",
+	"gate.Explanation": "`explain PATH`", "api.Explanation": "`explain PATH`", "api.ByRules": "`explain PATH`", "tenure.View": "`rules[]` of it, and `rules break`", "jvsfs.recentReport": "`explain` |", "jvsfs.guardedPath": "`layout` | a list", "jvsfs.hookDecision": "`hook`",
 	"mcp.statusAnswer": "`status`", "mcp.statusArgs": "a tool of `mcp`", "mcp.pathArgs": "a tool of `mcp`", "mcp.acquireArgs": "a tool of `mcp`",
 	"mcp.waitArgs": "a tool of `mcp`", "mcp.handoverArgs": "a tool of `mcp`", "mcp.leaseAnswer": "a tool of `mcp`",
 	"jvsfs.doctorReport": "`doctor`", "finding.Finding": "`doctor`",
 	"jvsfs.configView": "`config show`", "mountcfg.Origin": "`config show`",
+	"jvsfs.rulesView": "`rules`", "jvsfs.presetView": "`rules`", "jvsfs.learnedView": "`rules learn`", "rules.Said": "`rules test`", "rules.instanceView": "`rules test`",
 	"jvsfs.configCheck": "`config check`", "jvsfs.checkedFile": "`config check`", "jvsfs.mistake": "`config check`",
 	"jvsfs.mounted": "`mount`; `umount`", "jvsfs.unmountReport": "`mount`; `umount`",
 	"jvsfs.recoveries": "`recover`", "jvsfs.recovered": "`recover`",
@@ -47,7 +49,8 @@ var promisedAt = map[string]string{
 
 // unpromised are between our own processes.
 var unpromised = []string{
-	"api.Where", "api.Process", "api.Taking", "api.Holding", "api.Successor", "api.Doctor", "api.Unmount", "api.Enforce", "api.Refusals", "api.Acquire", "api.Steal", "api.Handover",
+	"api.Where", "api.Process", "api.Taking", "api.Holding", "api.Successor", "api.Doctor", "api.Unmount", "api.Enforce", "api.Refusals", "api.Acquire", "api.Steal", "api.Handover", "api.Quiesce", "api.Window",
+	"api.BreakRule", "tenure.File", "tenure.Kept",
 	"api.Unmounted", "api.Left", "api.MetricsText", "api.Response", "api.Leased", "api.Kept", "jvsfs.goAhead", "jvsfs.hookEvent", "api.RefusalAnswer", "api.Events", "api.EventsAnswer", "daemon.readiness",
 	"host.MountState", "host.ProcessState", "daemon.journalFile", "daemon.revokedHolder", "place.chosen", "place.treeFile", "place.treeID", "lease.AuditAnchor",
 }
@@ -138,7 +141,7 @@ func jsonNames(e ast.Expr) (names []string) {
 // Every name of the JSON that commands print stands in the manual, in the row of its command.
 func TestManualPromisesTheJSON(t *testing.T) {
 	text, seen := page(t, "jvsfs-json.7"), map[string]bool{}
-	for _, dir := range append(rooms(t), "cmd/jvsfs", "gate", "lease", "fusefs", "mountcfg") {
+	for _, dir := range append(rooms(t), "cmd/jvsfs", "gate", "gate/tenure", "lease", "fusefs", "mountcfg") {
 		for name, fields := range jsonTypes(t, dir) {
 			seen[name] = true
 			words, ok := promisedAt[name]
@@ -225,7 +228,7 @@ func TestEveryCommandTakesJSON(t *testing.T) {
 		}
 		switch {
 		case c.HasSubCommands() || c.Hidden:
-		case c.Name() == "exec" || c.Name() == "run" || c.Name() == "exporter" || c.Name() == "mcp" || c.Name() == "top":
+		case c.Name() == "exec" || c.Name() == "run" || c.Name() == "quiesce" || c.Name() == "exporter" || c.Name() == "mcp" || c.Name() == "top":
 			require.Nil(t, c.Flags().Lookup("json"), "%s: jvsfs-json(7) says that it has none", c.CommandPath())
 		default:
 			leaves++

@@ -15,6 +15,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -158,7 +159,7 @@ func bringBack(ctx context.Context, r *recovery.Recovery) error {
 	if r.State == nil {
 		return r.Unknown()
 	}
-	cfg, err := mountcfg.Restore(r.State.Config, host.StatePath(r.Left))
+	cfg, err := mountcfg.Restore(r.State.Config, host.StatePath(r.Left), rules.Check)
 	if err != nil {
 		return err
 	}

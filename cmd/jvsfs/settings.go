@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -29,7 +30,7 @@ func (s *settings) resolve(fs *pflag.FlagSet, args []string) (mountcfg.Config, e
 	if err != nil {
 		return mountcfg.Config{}, api.UsageError(err)
 	}
-	cfg, err := mountcfg.ResolveOptions(s.config, opts, fs)
+	cfg, err := mountcfg.ResolveOptions(s.config, opts, fs, rules.Check)
 	if err != nil {
 		return cfg, api.UsageError(err)
 	}

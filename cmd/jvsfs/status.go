@@ -90,6 +90,7 @@ func statusText(all []api.MountStatus, now time.Time) string {
 			fmt.Fprintf(&b, "  next: %s\n", human.Printable(st.Next))
 		}
 		b.WriteString(human.Indent(worktreesText(st, now)))
+		b.WriteString(human.Indent(rulesOfStatus(st.Rules, now)))
 		texts, _ := client.Crowding(st)
 		b.WriteString(human.Indent(strings.Join(texts, "\n")))
 	}
@@ -129,7 +130,23 @@ func worktreesText(st api.MountStatus, now time.Time) string {
 	if exempt {
 		heads = append(heads, "EXEMPT")
 	}
-	return human.Table(heads, rows) + wentOn(st.Worktrees)
+	return human.Table(heads, rows) + wentOn(st.Worktrees) + quiescedText(st.Worktrees)
+}
+
+// quiescedText names the worktrees whose writers wait for a snapshot.
+func quiescedText(all []gate.Status) string {
+	var b strings.Builder
+	for _, w := range all {
+		switch q := w.Quiesced; {
+		case q == nil:
+		case q.Until == nil:
+			fmt.Fprintf(&b, "%s: writes wait for those in flight, to be quiesced for %s (%s)\n", w.Worktree, human.Printable(q.Command), human.Printable(q.By))
+		default:
+			fmt.Fprintf(&b, "%s: quiesced since %s for %s (%s): writes wait, until %s at the latest\n",
+				w.Worktree, human.Clock(*q.Since), human.Printable(q.Command), human.Printable(q.By), human.Clock(*q.Until))
+		}
+	}
+	return b.String()
 }
 
 // wentOn names the holders that went on after a pause.

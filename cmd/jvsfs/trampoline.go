@@ -38,6 +38,7 @@ type goAhead struct {
 	Environment map[string]string `json:"environment"`         // for CMD; "" takes a name out
 	Directory   string            `json:"directory,omitempty"` // to enter anew
 	Enter       string            `json:"enter,omitempty"`     // another one than that of who started it
+	Reads       bool              `json:"reads,omitempty"`     // while writes wait: see copiesByReading
 }
 
 // trampoline waits for its word and becomes args. The end of the pipe without one means
@@ -54,7 +55,7 @@ func trampoline(io stdio, args []string) error {
 	}
 	path, err := exec.LookPath(args[0])
 	if err == nil {
-		err = become(path, args)
+		err = word.become(path, args)
 	}
 	return notRun(args[0], err)
 }
@@ -92,9 +93,14 @@ func (g goAhead) apply() error {
 
 // become is execve(2). CMD still dies with the jvsfs that started it. The death signal belongs to a thread, and
 // execve keeps that of the calling thread, which may not be the one that was forked. So it is set here again.
-func become(path string, args []string) error {
+func (g goAhead) become(path string, args []string) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	if g.Reads {
+		if err := copiesByReading(); err != nil {
+			return err
+		}
+	}
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return err
 	}

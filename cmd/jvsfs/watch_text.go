@@ -25,6 +25,8 @@ func eventDetail(e api.Event) string {
 		return refusedText(*e.Refusal)
 	case e.Enforce != "":
 		return fmt.Sprintf("%s, was %s, by %s", e.Enforce, e.EnforcePrevious, e.By)
+	case e.Quiesced != nil:
+		return fmt.Sprintf("token %d  for %s, by %s", e.Token, e.Quiesced.Command, e.Quiesced.By)
 	case e.Kind == api.Missed:
 		return missedText(e)
 	case e.Kind == api.Ended:

@@ -20,12 +20,18 @@ func inRepository(name string) Entry {
 	case controlName:
 		return Entry{Change: Sealed, Role: controlDir}
 	}
+	if of, is := besides(name); is && of == mainName {
+		return worktreeRoot(of)
+	}
 	return Entry{}
 }
 
 func inWorktrees(name string) Entry {
 	if name == mainName { // the id belongs to main itself: one lease must not cover both
 		return bad(name)
+	}
+	if of, is := besides(name); is && of != mainName {
+		return worktreeRoot(of)
 	}
 	return worktreeRoot(name)
 }
@@ -37,7 +43,7 @@ func inControl(name string) Entry {
 	case auditName:
 		return Entry{Change: Append, Own: Append}
 	}
-	return Entry{}
+	return ofSnapshots(name)
 }
 
 // inFolder leaves .jvs to JVS, which keeps its writers apart by .jvs/locks/repo.lock. To make
@@ -45,7 +51,7 @@ func inControl(name string) Entry {
 // have it.
 func inFolder(name string) Entry {
 	if name == controlName {
-		return Entry{Own: Open, IfDir: true}
+		return Entry{Own: Open, Role: folderControl, IfDir: true}
 	}
 	return Entry{}
 }

@@ -101,6 +101,8 @@ func (l Layout) Entry(dir Role, name string) Entry {
 		return inControl(name)
 	case folderRoot:
 		return inFolder(name)
+	case folderControl:
+		return ofSnapshots(name)
 	}
 	return l.gitEntry(dir, name)
 }

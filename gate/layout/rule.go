@@ -23,6 +23,7 @@ const (
 	AddOnly                 // as Everybodys, but a file never changes once it is there
 	FixedName               // nobody: the layout rests on it
 	OfBranch                // a branch or its log: the guard of the checkout that has it, or else Everybodys
+	Snapshot                // of JVS: whoever makes it, until it is READY; then nobody, but JVS removes it
 )
 
 // The rules without a name of their own.
@@ -30,6 +31,8 @@ var (
 	Open   = &Rule{Kind: PassThrough}
 	Sealed = &Rule{Kind: SealedOff}
 	Append = &Rule{Kind: AppendOnly}
+
+	Snapshots = &Rule{Kind: Snapshot}
 
 	Common  = &Rule{Kind: Everybodys}
 	Objects = &Rule{Kind: AddOnly}
@@ -57,6 +60,7 @@ const (
 	worktreesDir                   // worktrees/: each entry is a worktree
 	controlDir                     // .jvs of a repository: passes through, except locks and audit
 	folderRoot                     // of a folder of today's JVS: .jvs
+	folderControl                  // .jvs of a folder: passes through, except snapshots
 
 	gitMain      // the main checkout of a git repository
 	gitAround    // a directory with a bare repository and its worktrees

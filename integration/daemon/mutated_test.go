@@ -120,6 +120,7 @@ func TestMutatedConfigurations(t *testing.T) {
 		"lease_duration: 1h\nrenew_interval_ms: 5000\nmax_clock_skew: 1s\nsteal_grace: 2s\n",
 		"on_free: deny\nworktrees:\n  main: {mode: exclusive, on_free: deny}\n  scratch:\n    mode: shared\n",
 		"exempt: ['**/node_modules/.cache/**', 'build/*.log']\nexempt_git: true\nworktrees: {a: {exempt: []}}\n",
+		"rules:\n  - git\n  - {preset: agency, break: {gone: true}}\n  - name: b\n    lock: '{d...}/.l'\n    taken_by: create\n    guards: ['{d...}/out/**']\n    break: {after: 2h}\n",
 		"# all of it\nlog_file: /var/log/j.log # here\nlog_format: \"text\"\nmetrics: unix:/run/m.sock,mode=0660\nro: false\nnosuid: true\n",
 	}
 	var files, texts []string

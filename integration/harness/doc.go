@@ -8,6 +8,7 @@
 //	fidelity  a mount beside a plain directory: no difference for who may write
 //	tools     git, vim, SQLite, LMDB, node, compilers, which know of no leases
 //	git       several checkouts of one git repository: who may write what of what they share
+//	rules     programs with lock files of their own: what they do to each other, and that a rule ends it
 //	service   mount(8), systemd, manual pages, completions
 //
 // They need root and /dev/fuse:

@@ -12,6 +12,8 @@ const (
 	ExitStore       = 15
 	ExitDead        = 16
 	ExitBusy        = 17
+	ExitUnquiet     = 18 // quiesce: no quiet moment was had
+	ExitPartial     = 19 // quiesce: it was broken
 	ExitLost        = 75 // exec: the lease was lost meanwhile
 	ExitInterrupted = 130
 )

@@ -16,13 +16,15 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/jvsfs/jvsfs/integration/part"
 )
 
 func main() {
 	r := runner{out: os.Stdout}
 	flag.IntVar(&r.rule, "rule", 0, "only the mutations of this `RULE` (1 to 15)")
 	flag.StringVar(&r.what, "what", "", "only the mutations whose line contains this `TEXT`")
-	flag.TextVar(&r.part, "part", part{1, 1}, "only each Nth mutation, beginning with the Ith: `I/N`")
+	flag.TextVar(&r.part, "part", part.Part{I: 1, N: 1}, "only each Nth mutation, beginning with the Ith: `I/N`")
 	flag.IntVar(&r.jobs, "jobs", 2, "how `MANY` at a time")
 	flag.StringVar(&r.root, "root", ".", "the module's `DIRECTORY`")
 	flag.BoolVar(&r.keep, "verbose", false, "print what the tests said, too")

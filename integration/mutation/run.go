@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/jvsfs/jvsfs/integration/part"
 )
 
 const (
@@ -28,7 +30,7 @@ const (
 type runner struct {
 	root, what string
 	rule, jobs int
-	part       part
+	part       part.Part
 	keep       bool
 	out        io.Writer
 
@@ -41,7 +43,7 @@ func (r *runner) run(ctx context.Context, all []mutation) error {
 		return r.rule != 0 && m.Rule != r.rule || !strings.Contains(m.What, r.what)
 	})
 	index := -1
-	all = slices.DeleteFunc(all, func(mutation) bool { index++; return !r.part.has(index) })
+	all = slices.DeleteFunc(all, func(mutation) bool { index++; return !r.part.Has(index) })
 	if len(all) == 0 {
 		return errors.New("no mutation is like that")
 	}

@@ -4,7 +4,7 @@ import "slices"
 
 // renameMutations remove the parts that keep rule 9 true when a worktree gets another name: writes under the
 // one name have ended before somebody holds the other.
-var renameMutations = slices.Concat(freezing, movingRoots)
+var renameMutations = slices.Concat(freezing, movingRoots, windows)
 
 var freezing = slices.Concat(
 	in("gate/freeze.go", mutation{
@@ -22,17 +22,17 @@ var freezing = slices.Concat(
 	}),
 	in("gate/enter.go", mutation{
 		Rule: 9, What: "a frozen guard lets in",
-		Old: "if f := g.frozen.Load().bars(r.Through); f != nil {", New: "if f := (*Freeze)(nil); f != nil {",
+		Old: "if f := g.frozen.Load().bars(r); f != nil {", New: "if f := (*Freeze)(nil); f != nil {",
 		Tests: []string{"TestAFreezeWaitsForWhatIsInFlight"},
 	}),
 	in("gate/refuse.go", mutation{
 		Rule: 9, What: "a frozen guard lets in what is only observed",
-		Old: "if f := g.frozen.Load().bars(r.Through); f != nil {", New: "if f := (*Freeze)(nil); f != nil {",
+		Old: "if f := g.frozen.Load().bars(r); f != nil {", New: "if f := (*Freeze)(nil); f != nil {",
 		Tests: []string{"TestAFreezeWaitsForWhatIsInFlight"},
 	}),
 	in("gate/exempt.go", mutation{
 		Rule: 9, What: "a frozen guard lets in by the place",
-		Old: "f := g.frozen.Load().bars(r.Through)", New: "var f *Freeze",
+		Old: "f := g.frozen.Load().bars(r)", New: "var f *Freeze",
 		Tests: []string{"TestAFreezeWaitsForWhatIsInFlight"},
 	}),
 )

@@ -43,6 +43,7 @@ var manual = []manualPage{
 [[ -e /srv/repo/main/built ]]
 jvsfs umount /srv/repo`},
 	{path: "cmd/jvsfs/pages/jvsfs-layouts.7.md", after: `[[ -e /srv/repo/worktrees/one/file ]]`},
+	{path: "cmd/jvsfs/pages/jvsfs-rules.7.md"},
 	{path: "cmd/jvsfs/pages/jvsfs-operations.7.md", after: `[[ $(findmnt -rn -t fuse.jvsfs) == "" ]]`},
 	{path: "cmd/jvsfs/pages/jvsfs-agents.7.md", after: `jvsfs umount /srv/repo`},
 	{path: "cmd/jvsfs/pages/jvsfs-json.7.md"},

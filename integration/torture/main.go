@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jvsfs/jvsfs/integration/part"
 	"github.com/jvsfs/jvsfs/integration/torture/plan"
 )
 
@@ -68,6 +69,7 @@ func command() int {
 	flag.StringVar(&o.tier, "tier", "both", "a: one machine; c: no lock manager, clocks apart; both: three histories of four are of tier a")
 	flag.StringVar(&o.mutant, "mutant", "", "switch a rule off: it must be caught")
 	flag.BoolVar(&all, "mutants", false, "every mutant must be caught")
+	flag.TextVar(&o.part, "part", part.Part{I: 1, N: 1}, "of the mutants only each Nth, beginning with the Ith: `I/N`")
 	flag.StringVar(&o.json, "json", "", "also write the figures to this file")
 	flag.BoolVar(&sum, "sum", false, "only add up the figures of the files that follow")
 	flag.StringVar(&o.jvsfs, "jvsfs", "", "jvsfs, built with -tags jvsfs_torture")

@@ -55,9 +55,9 @@ func busy() int {
 
 func runMutants(o options) int {
 	code := 0
-	for _, m := range mutants {
+	for i, m := range mutants {
 		o.mutant = m.name
-		if runMutant(o) != 0 {
+		if o.part.Has(i) && runMutant(o) != 0 {
 			code = 1
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jvsfs/jvsfs/integration/part"
 	"github.com/jvsfs/jvsfs/integration/torture/plan"
 )
 
@@ -17,6 +18,7 @@ type options struct {
 	seed           uint64
 	limit, length  time.Duration
 	tier, mutant   string
+	part           part.Part
 	lacks          []string
 	root           string // of the module, of which mutants are built
 	focus          string

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/tenure"
 )
 
 // EnforceAnswer is what `enforce --json` prints; the names are a promise.
@@ -69,6 +70,13 @@ type Explanation struct {
 	gate.Explanation
 	Mounted    bool   `json:"mounted"`
 	Mountpoint string `json:"mountpoint,omitempty"`
+	ByRules
+}
+
+// ByRules is what the rules say of a path that is explained; the names are a promise.
+type ByRules struct {
+	Rules []tenure.View `json:"rules,omitempty"` // the locks that guard it, or that it is
+	Fixed []string      `json:"fixed,omitempty"` // "once of RULE", and so on
 }
 
 // ResultOf is the answer that has v as its result.

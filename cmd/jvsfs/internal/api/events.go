@@ -19,6 +19,8 @@ const (
 	Refused      EventKind = "refused"
 	WouldRefuse  EventKind = "would_refuse"
 	ModeSwitched EventKind = "mode_switched"
+	Quiesced     EventKind = "quiesced"
+	QuiesceEnded EventKind = "quiesce_ended"
 )
 
 // The kinds that a daemon tells and that have the name of a loss.
@@ -55,6 +57,8 @@ type Event struct {
 	Reason string           `json:"reason,omitempty"`
 
 	Refusal *RefusalView `json:"refusal,omitempty"`
+
+	Quiesced *gate.Quiesced `json:"quiesced,omitempty"`
 
 	Enforce         gate.Enforce `json:"enforce,omitempty"` // of a switch
 	EnforcePrevious gate.Enforce `json:"enforce_previous,omitempty"`

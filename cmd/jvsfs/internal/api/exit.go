@@ -24,6 +24,8 @@ const (
 	ExitStore       ExitCode = 15
 	ExitNoMount     ExitCode = 16
 	ExitBusy        ExitCode = 17
+	ExitUnquiet     ExitCode = 18
+	ExitPartial     ExitCode = 19
 	ExitLeaseLost   ExitCode = 75
 	ExitNotRun      ExitCode = 126
 	ExitNotFound    ExitCode = 127
@@ -55,7 +57,7 @@ type ExitRow struct {
 var Exits = []ExitRow{
 	{ExitOK, "ok", "Done.", nil},
 	{ExitError, "other error", `Another error, or a "no" to a steal; **hook**: any error.`,
-		[]lease.Class{ClassDenied, gate.ClassNoRight, gate.ClassReadOnly, gate.ClassSealed}},
+		[]lease.Class{ClassDenied, gate.ClassNoRight, gate.ClassReadOnly, gate.ClassSealed, gate.ClassImmutable}},
 	{ExitUsage, "usage", "Usage, a path that is not there, or a steal that cannot ask and has no **--yes**; **hook**: a write would be refused.", []lease.Class{ClassUsage, lease.ClassBadWorktreeID}},
 	{ExitConflict, "conflict", "", []lease.Class{lease.ClassLockConflict}},
 	{ExitExpired, "expired", "", []lease.Class{lease.ClassLockExpired}},
@@ -66,6 +68,8 @@ var Exits = []ExitRow{
 		[]lease.Class{lease.ClassRecordUnreadable, lease.ClassStoreFailed, lease.ClassAuditFailed}},
 	{ExitNoMount, "no such mount or dead mount", "No such mount, or its daemon is dead or silent.", []lease.Class{ClassNoMount}},
 	{ExitBusy, "busy", "Processes keep the mount busy, or what a switch waits for has not ended.", []lease.Class{ClassBusy}},
+	{ExitUnquiet, "cannot be quiesced", "**quiesce**: no quiet moment could be had; the command was not run.", []lease.Class{lease.ClassConsistencyUnavailable}},
+	{ExitPartial, "quiesce was broken", "**quiesce**: something may have changed while the command ran.", []lease.Class{lease.ClassPartialSnapshot}},
 	{ExitLeaseLost, "exec lost its lease", "**exec**: the lease was lost while the command ran.", nil},
 	{ExitNotRun, "exec cannot run the command", "**exec**: the command cannot be run.", nil},
 	{ExitNotFound, "exec does not find the command", "**exec**: the command is not there.", nil},

@@ -8,6 +8,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -50,6 +51,7 @@ type MountStatus struct {
 	Worktrees      []gate.Status   `json:"worktrees,omitempty"`
 	Statistics     json.RawMessage `json:"statistics,omitempty"`
 	RecentRefusals []RefusalView   `json:"recent_refusals,omitempty"`
+	Rules          []tenure.View   `json:"rules,omitempty"`   // their locks that are not free, or were not in the last hour
 	Version        string          `json:"version,omitempty"` // of the daemon's binary
 }
 

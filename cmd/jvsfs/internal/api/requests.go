@@ -85,6 +85,12 @@ type (
 		Session bool  `json:"session,omitempty"`  // also those of the process's session
 		Stands  bool  `json:"stands,omitempty"`   // the process uses the mount, at Path: say where it may write
 	}
+	// BreakRule takes the lock file of a rule from its holder.
+	BreakRule struct {
+		Where
+		Instance string `json:"instance"`         // of the rule, as it was looked at
+		Tenure   uint64 `json:"tenure,omitempty"` // only this one, 0 = the current one
+	}
 	// Explain asks whether a process may write.
 	Explain struct {
 		Where
@@ -160,6 +166,12 @@ func (Refusals) Op() string { return "refusals" }
 
 // Op is the operation's name.
 func (Explain) Op() string { return "explain" }
+
+// Op is the operation's name.
+func (BreakRule) Op() string { return "rule_break" }
+
+// Patient is true: it drains.
+func (BreakRule) Patient() bool { return true }
 
 // Op is the operation's name.
 func (Acquire) Op() string { return "acquire" }
@@ -253,6 +265,11 @@ func (r Refusals) Validate() error {
 
 // Validate refuses values that no client sends.
 func (r Explain) Validate() error { return errors.Join(r.Where.Validate(), r.Process.Validate()) }
+
+// Validate refuses values that no client sends.
+func (r BreakRule) Validate() error {
+	return errors.Join(r.Where.Validate(), atMost("instance", r.Instance, 8192))
+}
 
 // Validate refuses values that no client sends.
 func (r LookAtLock) Validate() error { return errors.Join(r.Where.Validate(), r.Process.Validate()) }

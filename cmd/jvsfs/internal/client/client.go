@@ -142,6 +142,15 @@ func (c *Client) Send(req api.Body, pidfd *os.File) error {
 	return err
 }
 
+// More sends one more byte: the request is over, and the daemon is to say its last word.
+func (c *Client) More() error {
+	if err := c.conn.SetWriteDeadline(time.Now().Add(api.AnswerTimeout)); err != nil {
+		return err
+	}
+	_, err := c.conn.Write([]byte{'\n'})
+	return err
+}
+
 // Next reads the next line of the daemon; timeout 0 waits for ever.
 func (c *Client) Next(timeout time.Duration) (api.Response, error) {
 	deadline := time.Time{}

@@ -20,6 +20,7 @@ type refusalKind struct {
 	class    lease.Class // of a refusal
 	observed bool        // it was let through
 	rule     string      // of an exempt write
+	lockRule string      // of a refusal by a rule for lock files
 }
 
 // event is the type in the audit chain.
@@ -38,7 +39,8 @@ type refusalCount struct {
 	count    uint64
 	sentence string // of the first since the last line
 	exempt   gate.Exemption
-	pid      int // of its process, 0 where that cannot be told
+	lock     gate.LockFile // that it was about
+	pid      int           // of its process, 0 where that cannot be told
 }
 
 // refusals collect the refusals, also those that were only observed. The first of a kind is written at once.
@@ -73,7 +75,15 @@ func newRefusals(write func(lease.AuditRecord) error, log *zap.Logger) *refusals
 // note counts a refusal. The request calls it, so it does not block on I/O.
 func (r *refusals) note(no *gate.Refusal) {
 	k := refusalKind{worktree: no.Worktree, op: no.Op, class: no.Class(), observed: no.Observed}
-	r.count(k, func(c *refusalCount) { c.sentence = no.Sentence() })
+	if no.Lock != nil {
+		k.lockRule = no.Lock.Rule
+	}
+	r.count(k, func(c *refusalCount) {
+		c.sentence = no.Sentence()
+		if no.Lock != nil {
+			c.lock = *no.Lock
+		}
+	})
 }
 
 // noteExempt counts a write that was admitted because of its place, in the same way. It calls pid only for the
@@ -160,6 +170,9 @@ func refusalRecord(k refusalKind, c *refusalCount) lease.AuditRecord {
 	}
 	if k.rule == "" {
 		rec.Details["class"] = string(k.class)
+		if k.lockRule != "" {
+			rec.Details["rule"], rec.Details["lock"] = k.lockRule, c.lock.Path
+		}
 		return rec
 	}
 	rec.Details["rule"], rec.Details["path"] = k.rule, strings.TrimSuffix(c.exempt.Name, "\x00")

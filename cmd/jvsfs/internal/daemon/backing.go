@@ -12,6 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
@@ -19,7 +20,7 @@ import (
 var caches = map[string]fusefs.Cache{"auto": fusefs.CacheAuto, "shared": fusefs.CacheShared, "exclusive": fusefs.CacheExclusive}
 
 // openFileSystem opens the source for serving. The second value is the statistics of the file system.
-func openFileSystem(cfg mountcfg.Config, p place.Place, guards *registry, mode *gate.Enforcement, ends *gate.Ends, log *zap.Logger, off <-chan struct{}) (fileSystem, func() any, error) {
+func openFileSystem(cfg mountcfg.Config, p place.Place, guards *registry, mode *gate.Enforcement, ends *gate.Ends, book *tenure.Book, log *zap.Logger, off <-chan struct{}) (fileSystem, func() any, error) {
 	errno, err := gate.ParseErrno(cfg.Errno)
 	if err != nil {
 		return nil, nil, err
@@ -37,7 +38,7 @@ func openFileSystem(cfg mountcfg.Config, p place.Place, guards *registry, mode *
 		Errno: errno, Enforcement: mode, Exempt: cfg.Exempts(),
 		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout, Attributes: attributesOf(cfg),
 		LocalLocks: cfg.FileLocks == "mount", LeaseForAll: cfg.OnFree == string(gate.DenyOnFree), Ends: ends, Off: off,
-		ByUser: host.ByUser(),
+		ByUser: host.ByUser(), Locks: book,
 	}
 	if p.Shape == api.ShapeWorktree {
 		o.Repository = p.Repo

@@ -170,18 +170,25 @@ func (s *controlServer) converse(ctx context.Context, ses *session) {
 	if err := ses.conn.SetReadDeadline(time.Time{}); err != nil || ctx.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
-	watch.Go(func() { awaitHangup(ses.conn); cancel() })
+	watch.Go(func() { cancel(awaitHangup(ses.conn)) })
 	s.handle(ctx, ses)
 	_ = ses.conn.SetReadDeadline(time.Unix(1, 0)) // wakes awaitHangup; a closed connection has ended it already
 	watch.Wait()
-	cancel()
+	cancel(nil)
 }
 
-// awaitHangup returns when the client has hung up, has sent anything more, or the read deadline has passed.
-func awaitHangup(conn *net.UnixConn) {
-	_, _ = conn.Read(make([]byte, 1)) // whatever comes ends the session
+// errSaidMore is the cause if a session ends because the client has sent anything more.
+var errSaidMore = errors.New("the client has sent more")
+
+// awaitHangup returns when the client has hung up, has sent anything more, or the read deadline has passed. Either
+// ends the session.
+func awaitHangup(conn *net.UnixConn) (why error) {
+	if n, _ := conn.Read(make([]byte, 1)); n > 0 {
+		return errSaidMore
+	}
+	return nil
 }
 
 func (s *controlServer) reply(ses *session, resp api.Response) {

@@ -16,6 +16,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
@@ -48,6 +49,7 @@ type fileSystem interface {
 	Wrote(node int, name string) string
 	Shared(rel string) bool
 	RuleAt(rel string) *layout.Rule
+	Ready(rel string) bool
 	Stats() fusefs.Stats
 	Timings() []fusefs.Timing
 }
@@ -89,6 +91,10 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, off: out.Off,
 		resolver: gate.NewResolver(lease.SystemClock()), events: newEventRing(),
 	}
+	var err error
+	if m.rules, err = rules.Compile(cfg); err != nil { // d.rules is what the file system enforces beside the leases
+		return nil, api.UsageError(err)
+	}
 	d := &Daemon{mount: m, drained: func() {}, finished: make(chan struct{})}
 	d.succession = &succession{mount: m}
 	d.leases = &leaseOps{mount: m, succession: d.succession, flushing: make(chan struct{}, 1)}
@@ -104,7 +110,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	d.trail.refused = newRefusals(func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, log)
 	d.trail.history = newRefusalHistory(newWitness(d.resolver).look)
 	d.trail.history.fresh = d.events.tellRefusal
-	d.registry.refused = d.trail.history.note
+	d.registry.refused = d.trail.noteOutside
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
@@ -119,7 +125,10 @@ func (d *Daemon) open() error {
 		return err
 	}
 	d.resolver.Hear(d.ends)
-	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.mode.Enforcement, d.ends, d.log, d.off)
+	if err := d.openBook(d.rules); err != nil {
+		return err
+	}
+	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.mode.Enforcement, d.ends, d.book, d.log, d.off)
 	if err != nil {
 		return err
 	}
@@ -269,6 +278,10 @@ func (d *Daemon) attend(serving context.Context, control *controlServer, all *sy
 			d.log.Error("the ends of holders are seen late", zap.Error(err))
 		}
 	})
+	if d.book != nil {
+		all.Go(func() { _ = d.book.Run(serving) }) // which ends with serving
+		all.Go(func() { d.ruleTrail.run(serving) })
+	}
 	all.Go(func() { d.trail.refused.run(serving) })
 	all.Go(func() { d.meter.suppressed.run(serving, d.log) })
 	d.meter.metrics.open()
@@ -348,5 +361,5 @@ func (d *Daemon) close() error {
 	if d.locks != nil {
 		err = errors.Join(err, d.locks.Close())
 	}
-	return errors.Join(err, d.runs.close())
+	return errors.Join(err, d.tenures.Close(), d.runs.close())
 }

@@ -45,6 +45,8 @@ func TestParseRequestRefuses(t *testing.T) {
 		"no mode":           `{"version":1,"op":"enforce","mode":"sometimes"}`,
 		"long mode":         `{"version":1,"op":"enforce","mode":"` + strings.Repeat("a", 100) + `"}`,
 		"long host":         `{"version":1,"op":"handover","host":"` + strings.Repeat("a", 300) + `"}`,
+		"an endless window": `{"version":1,"op":"quiesce","path":"main","lasts_ms":86400000}`,
+		"negative window":   `{"version":1,"op":"quiesce","path":"main","lasts_ms":-1}`,
 		"too long":          `{"version":1,"op":"ping"}` + strings.Repeat(" ", api.MaxRequest),
 		"deep":              strings.Repeat("[", 60000),
 	} {
@@ -59,7 +61,8 @@ func TestParseRequestRefuses(t *testing.T) {
 func TestTheTableReadsWhatClientsSend(t *testing.T) {
 	for _, req := range []api.Body{
 		api.Ping{}, api.Status{}, api.Metrics{}, api.Config{}, api.Refusals{}, api.Doctor{Repair: true}, api.Retire{}, api.Retired{}, api.Unmount{Mount: 3}, api.Leave{}, api.Enforce{},
-		api.Explain{}, api.LookAtLock{}, api.Acquire{Watch: true}, api.Steal{Token: 3}, api.Renew{}, api.Release{}, api.Watch{}, api.Handover{Host: "h"}, api.Events{Run: "r", Since: 3, WaitMS: 5},
+		api.Explain{}, api.BreakRule{Instance: "r{x=1}", Tenure: 3}, api.LookAtLock{}, api.Acquire{Watch: true}, api.Steal{Token: 3}, api.Renew{}, api.Release{}, api.Watch{}, api.Handover{Host: "h"}, api.Events{Run: "r", Since: 3, WaitMS: 5},
+		api.Quiesce{Where: api.Where{Path: "main"}, WaitMS: 5, LastsMS: 7, Command: "tar"},
 	} {
 		line, err := api.Encode(req)
 		require.NoError(t, err)
@@ -68,7 +71,7 @@ func TestTheTableReadsWhatClientsSend(t *testing.T) {
 		require.Equal(t, req, got)
 		require.Equal(t, req.Op(), op.name)
 	}
-	require.Len(t, operations, 20)
+	require.Len(t, operations, 22)
 }
 
 // Whoever changes leases is let in by somebody's leave, and only reading is for everybody.

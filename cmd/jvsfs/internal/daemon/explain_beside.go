@@ -14,7 +14,8 @@ import (
 // explainBeside says whether a process may write to a path that lies in no worktree. is is false for a path in
 // one: its guard is asked.
 func (d *leaseOps) explainBeside(s *session, req api.Explain) (resp api.Response, is bool, err error) {
-	if _, in := d.fs.WorktreeOf(req.Path); in {
+	rule, mode := d.fs.RuleAt(req.Path), d.mode.Mode()
+	if _, in := d.fs.WorktreeOf(req.Path); in && rule.Kind != layout.Snapshot {
 		return resp, false, nil
 	}
 	who, err := d.subjectOf(s, req.Process)
@@ -24,7 +25,6 @@ func (d *leaseOps) explainBeside(s *session, req api.Explain) (resp api.Response
 	defer who.close()
 	x := gate.Explanation{Path: req.Path, PID: who.id.PID, Allowed: true,
 		Sentence: "it lies beside the worktrees: no lease guards it, and the modes of files and directories decide"}
-	rule, mode := d.fs.RuleAt(req.Path), d.mode.Mode()
 	switch {
 	case rule.Kind == layout.SealedOff:
 		d.refused(&x, gate.Refusal{Reason: gate.ReasonSealed})
@@ -33,10 +33,15 @@ func (d *leaseOps) explainBeside(s *session, req api.Explain) (resp api.Response
 	case rule.Kind == layout.BadName:
 		d.refused(&x, gate.Refusal{Reason: gate.ReasonBadWorktree, Worktree: lease.WorktreeID(rule.Name)})
 		x.Allowed, x.WouldRefuse = mode == gate.Observing, mode == gate.Observing
+	case rule.Kind == layout.Snapshot && d.fs.Ready(req.Path):
+		d.refused(&x, gate.Refusal{Reason: gate.ReasonReady})
+		x.Allowed, x.WouldRefuse = mode == gate.Observing, mode == gate.Observing
+	case rule.Kind == layout.Snapshot:
+		x.Sentence = "it belongs to a snapshot of JVS that is not READY: until then the modes of files and directories decide"
 	case rule.Kind == layout.AppendOnly:
 		x.Sentence = "it is the audit chain: anybody may append to it, and nobody may change it"
 	}
-	resp, err = api.ResultOf(d.advised(x))
+	resp, err = api.ResultOf(d.byRules(d.advised(x), req.Path, who.id))
 	return resp, true, err
 }
 

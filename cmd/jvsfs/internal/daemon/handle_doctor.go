@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
@@ -22,7 +23,7 @@ func (d *mount) answerDoctor(req api.Doctor) (api.Response, error) {
 	fix := lockdir.Repair{Safe: req.Repair, Force: req.Force}
 	found := lockdir.Check(context.Background(), dir, lockop.PolicyOf(d.cfg), fix)
 	d.auditRepairs(found)
-	return api.ResultOf(append(found, unseenFinding(d.tree, d.place.Root)...))
+	return api.ResultOf(slices.Concat(found, unseenFinding(d.tree, d.place.Root), ruleFindings(d.book)))
 }
 
 // unseenFinding says that another mount might go unnoticed.

@@ -19,9 +19,9 @@ func (d *leaseOps) explain(w *worktree, s *session, req api.Explain) (api.Respon
 	x := w.guard.ExplainAt(who.id.PID, d.fs.Where(req.Path))
 	x.Path = req.Path
 	if d.fs.Shared(req.Path) && d.cfg.OnFree != string(gate.DenyOnFree) && d.mode.Mode() != gate.ReadOnly {
-		return api.ResultOf(shared(x))
+		return api.ResultOf(d.byRules(shared(x), req.Path, who.id))
 	}
-	return api.ResultOf(d.advised(x))
+	return api.ResultOf(d.byRules(d.advised(x), req.Path, who.id))
 }
 
 // shared is the explanation of a path that all checkouts of a git repository share.

@@ -181,6 +181,9 @@ func (d *succession) answerRetire(ctx context.Context, s *session, req api.Retir
 // daemon.
 func (d *succession) retire(ctx context.Context, s *session, by api.Device, successor host.ProcessState, done <-chan struct{}) (api.Response, error) {
 	d.registry.shutLatches(true)
+	for _, w := range d.registry.all() {
+		w.guard.BreakWindow(errors.New("the daemon is being replaced"))
+	}
 	d.journal.end() // the successor removes the file
 	left, err := d.follow(ctx, by, successor, done)
 	if err == nil {

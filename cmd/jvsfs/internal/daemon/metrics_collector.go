@@ -8,6 +8,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -44,6 +45,11 @@ var (
 	metricLosses     = describe("lease_losses_total", "Leases lost or interrupted by this mount; kind is expired, superseded or renew_failed.", "worktree", "kind")
 	metricLate       = describe("late_writes_total", "Writes that took effect after their lease was over, and were not acknowledged.", "worktree")
 	metricAuditFails = describe("audit_failures_total", "Lease events that could not be put into the audit chain.", "worktree")
+
+	metricRuleTenures  = describe("rule_tenures_total", "Lock files of a rule that were taken.", "rule")
+	metricRuleBreaks   = describe("rule_breaks_total", "Lock files of a rule that were taken from their holder.", "rule")
+	metricRuleRefusals = describe("rule_refusals_total", "Mutations that a lock file of a rule refused, or would refuse if the mount did not only observe.", "rule")
+	metricRuleHeld     = describe("rule_held", "Lock files of a rule that are held.", "rule")
 
 	metricInodes      = describe("inodes", "Inodes that the kernel remembers.")
 	metricInodesMax   = describe("inodes_budget", "Above it the kernel is asked to forget some.")
@@ -90,6 +96,9 @@ func (c metricsCollector) Collect(to chan<- prometheus.Metric) {
 	out.ofOperations(r.Timings)
 	out.ofRefusals(r)
 	out.ofBudgets(r.Stats)
+	for _, n := range r.Rules {
+		out.ofRule(n)
+	}
 	for _, w := range r.Worktrees {
 		out.ofWorktree(w)
 		out.ofLease(w, r.At)
@@ -136,6 +145,13 @@ func resultName(ok bool) string {
 		return "ok"
 	}
 	return "failed"
+}
+
+func (s metricSink) ofRule(n tenure.Counts) {
+	s.counter(metricRuleTenures, n.Tenures, n.Rule)
+	s.counter(metricRuleBreaks, n.Breaks, n.Rule)
+	s.counter(metricRuleRefusals, n.Refusals, n.Rule)
+	s.gauge(metricRuleHeld, float64(n.Held), n.Rule)
 }
 
 func (s metricSink) ofOperations(all []fusefs.Timing) {

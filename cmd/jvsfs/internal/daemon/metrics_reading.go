@@ -5,6 +5,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -21,6 +22,7 @@ type meterReading struct {
 	Requests     map[requestKind]uint64
 	TurnedAway   [turnedReasons]uint64
 	Suppressed   uint64 // log lines
+	Rules        []tenure.Counts
 }
 
 // worktreeReading is one worktree and its lease.
@@ -35,7 +37,7 @@ type worktreeReading struct {
 // directory.
 func (d *metering) meters() meterReading {
 	r := meterReading{
-		At: time.Now(), Enforce: string(d.mode.status().Enforce), Waiting: d.mode.Waiting(), Stats: d.fs.Stats(), Timings: d.fs.Timings(), Suppressed: d.suppressed.count(),
+		At: time.Now(), Enforce: string(d.mode.status().Enforce), Waiting: d.mode.Waiting(), Stats: d.fs.Stats(), Timings: d.fs.Timings(), Suppressed: d.suppressed.count(), Rules: d.book.Counts(),
 	}
 	there, over := d.survey()
 	for _, w := range there {

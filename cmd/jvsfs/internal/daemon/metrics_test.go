@@ -21,6 +21,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -29,7 +30,7 @@ var metricsAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func sampleReading() meterReading {
 	expires := metricsAt.Add(12 * time.Second)
 	return meterReading{
-		At: metricsAt, Enforce: "observe", Waiting: 9, Suppressed: 7, MoreRefusals: 1,
+		At: metricsAt, Enforce: "observe", Waiting: 9, Suppressed: 7, Rules: []tenure.Counts{{Rule: "agency", Tenures: 4, Breaks: 1, Refusals: 2, Held: 1}}, MoreRefusals: 1,
 		Stats: fusefs.Stats{Inodes: 5, InodeBudget: 9, LongTimeouts: 2, Watches: 3, Descriptors: 6, DescriptorBudget: 12, Memory: 100, MemoryBudget: 200, SealedRefused: 4},
 		Timings: []fusefs.Timing{{Op: gate.OpWrite, Count: 10, Absent: 1, Failed: 2, Spent: time.Second,
 			Buckets: []fusefs.TimingBucket{{Bound: 1024, Count: 3}, {Bound: 2048, Count: 8}}}},
@@ -111,6 +112,12 @@ jvsfs_enforce_mode{mode="readonly"} 0
 # HELP jvsfs_log_lines_suppressed_total Log lines that were left out because too many alike came.
 # TYPE jvsfs_log_lines_suppressed_total counter
 jvsfs_log_lines_suppressed_total 7
+# HELP jvsfs_rule_tenures_total Lock files of a rule that were taken.
+# TYPE jvsfs_rule_tenures_total counter
+jvsfs_rule_tenures_total{rule="agency"} 4
+# HELP jvsfs_rule_held Lock files of a rule that are held.
+# TYPE jvsfs_rule_held gauge
+jvsfs_rule_held{rule="agency"} 1
 # HELP jvsfs_control_turned_away_total Connections to the control socket that were not heard; reason is limit or invalid.
 # TYPE jvsfs_control_turned_away_total counter
 jvsfs_control_turned_away_total{reason="invalid"} 0

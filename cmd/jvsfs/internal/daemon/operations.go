@@ -73,6 +73,9 @@ var operations = tableOf(
 	onMount(changesLeases, lockop.Mounter, func(d *Daemon, ctx context.Context, s *session, r api.Enforce) (api.Response, error) {
 		return d.modes.answerEnforce(ctx, s, r)
 	}),
+	onMount(changesLeases, lockop.Mounter, func(d *Daemon, ctx context.Context, s *session, r api.BreakRule) (api.Response, error) {
+		return d.answerBreakRule(ctx, s, r)
+	}),
 	onWorktree(changesNothing, lockop.Anybody, func(d *Daemon, _ context.Context, w *worktree, s *session, r api.Explain) (api.Response, error) {
 		return d.leases.explain(w, s, r)
 	}).unless(func(d *Daemon, s *session) (api.Response, bool, error) {
@@ -98,5 +101,8 @@ var operations = tableOf(
 	}),
 	onWorktree(changesLeases, lockop.Giver, func(d *Daemon, ctx context.Context, w *worktree, s *session, r api.Handover) (api.Response, error) {
 		return d.leases.answerHandover(ctx, w, s, r)
+	}),
+	onWorktree(waitsLong, lockop.Quiescer, func(d *Daemon, ctx context.Context, w *worktree, s *session, r api.Quiesce) (api.Response, error) {
+		return d.leases.answerQuiesce(ctx, w, s, r)
 	}),
 )

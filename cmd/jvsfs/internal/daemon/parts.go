@@ -12,6 +12,8 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
@@ -21,6 +23,7 @@ import (
 type mount struct {
 	cfg     mountcfg.Config
 	place   place.Place
+	rules   *lockfile.Rules // of other programs' lock files; nil for none
 	log     *zap.Logger
 	since   time.Time
 	service *service
@@ -28,18 +31,21 @@ type mount struct {
 	forRuns bool            // it was made for runs, and goes with the last of them
 	taking  sync.RWMutex    // read-locked while somebody asks for a lease, and may wait for it
 
-	fs       fileSystem
-	stats    func() any
-	locks    *lease.Dir
-	tree     *place.TreeLock // on the source
-	audit    *lease.AuditLog
-	mode     *enforceMode
-	resolver *gate.Resolver
-	ends     *gate.Ends
-	registry *registry
-	journal  *journal
-	reached  bool // everybody can come to the source
-	events   *eventRing
+	fs        fileSystem
+	stats     func() any
+	locks     *lease.Dir
+	tree      *place.TreeLock // on the source
+	audit     *lease.AuditLog
+	mode      *enforceMode
+	resolver  *gate.Resolver
+	ends      *gate.Ends
+	registry  *registry
+	journal   *journal
+	book      *tenure.Book  // of the locks of other programs; nil without rules
+	ruleTrail *ruleTrail    // with book
+	tenures   *host.Tenures // what a daemon after this one needs of it
+	reached   bool          // everybody can come to the source
+	events    *eventRing
 }
 
 // leaseOps answers the requests about a lease: acquire, steal, renew, release, hand over,

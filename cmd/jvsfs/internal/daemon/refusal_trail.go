@@ -24,6 +24,15 @@ func (d *refusalTrail) logRefusal(no *gate.Refusal) {
 		zap.String("class", string(no.Class())), zap.String("why", no.Sentence()))
 }
 
+// noteOutside records a refusal that no lease gave. Those by rules are audited as those by leases are.
+func (d *refusalTrail) noteOutside(no *gate.Refusal) {
+	if no.Lock != nil {
+		d.logRefusal(no)
+		return
+	}
+	d.history.note(no)
+}
+
 // noteExempt records a write that was admitted because of its place.
 func (d *refusalTrail) noteExempt(x gate.Exemption) {
 	d.refused.noteExempt(x, func() int {

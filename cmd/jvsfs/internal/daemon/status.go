@@ -18,6 +18,7 @@ func (d *Daemon) status() api.MountStatus {
 	for _, w := range there {
 		st.Worktrees = append(st.Worktrees, w.status)
 	}
+	st.Rules = d.book.Locks()
 	if raw, err := json.Marshal(d.stats()); err == nil {
 		st.Statistics = raw
 	}

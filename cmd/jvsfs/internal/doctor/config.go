@@ -7,6 +7,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -24,7 +25,7 @@ func configFindings(dir string) []finding.Finding {
 }
 
 func checkConfig(file string) finding.Finding {
-	cfg, err := mountcfg.Load(file)
+	cfg, err := mountcfg.Load(file, rules.Check)
 	var wrong *mountcfg.FileError
 	switch {
 	case errors.As(err, &wrong):

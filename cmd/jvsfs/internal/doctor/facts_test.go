@@ -172,6 +172,7 @@ func TestConfigFindings(t *testing.T) {
 		"typo.yaml":   {"source: " + source + "\nenforcs: observe\n", "config.invalid"},
 		"syntax.yaml": {"source: [\n", "config.invalid"},
 		"value.yaml":  {"on_free: perhaps\n", "config.invalid"},
+		"rules.yaml":  {"source: " + source + "\nrules: [{name: a, lock: l, taken_by: magic}]\n", "config.invalid"},
 		"gone.yaml":   {"source: " + source + "/gone\n", "config.source"},
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(c.text), 0o600))
@@ -184,6 +185,6 @@ func TestConfigFindings(t *testing.T) {
 		require.Contains(t, f.Message, name)
 	}
 	require.Contains(t, checkConfig(filepath.Join(dir, "typo.yaml")).Message, "typo.yaml:2:1: ")
-	require.Len(t, configFindings(dir), 5)
+	require.Len(t, configFindings(dir), 6)
 	require.Empty(t, configFindings(dir+"/none"))
 }

@@ -81,6 +81,11 @@ var WhyItMatters = map[string]string{
 	"repair.failed":    "it is as it was",
 	"repair.notmended": "only a person can know that nobody counts on it",
 
+	"rules.gone":    "what the lock guards is refused to everybody until it is removed as its rule allows",
+	"rules.unknown": "what the lock guards is refused to everybody until it is removed as its rule allows",
+	"rules.never":   "a rule that does not fit the tree protects nothing",
+	"rules.bypass":  "who changes a lock there can also write what it guards, and nothing fences that",
+
 	"taint.late": "its bytes may have overwritten those of a later holder",
 	"taint.scan": "what cannot be looked at cannot be judged",
 }

@@ -13,7 +13,7 @@ import (
 // mount that no path from outside reaches. It changes nothing that others can see.
 func Underneath(point string, f func() error) error {
 	done := make(chan error, 1)
-	go onThreadOfItsOwn(func() {
+	go OnThreadOfItsOwn(func() {
 		err := uncoverPrivately(point)
 		if err == nil {
 			err = f()
@@ -23,9 +23,9 @@ func Underneath(point string, f func() error) error {
 	return <-done
 }
 
-// onThreadOfItsOwn runs f on a thread that ends with it. The main thread will not do: it never ends, so the
+// OnThreadOfItsOwn runs f on a thread that ends with it. The main thread will not do: it never ends, so the
 // namespace would live as long as the process and keep every mount of the machine busy.
-func onThreadOfItsOwn(f func()) {
+func OnThreadOfItsOwn(f func()) {
 	runtime.LockOSThread() // not unlocked, except the main thread: so the thread ends
 	if unix.Gettid() != unix.Getpid() {
 		f()
@@ -33,7 +33,7 @@ func onThreadOfItsOwn(f func()) {
 	}
 	defer runtime.UnlockOSThread()
 	done := make(chan struct{})
-	go func() { defer close(done); onThreadOfItsOwn(f) }() // on another thread: this one is locked
+	go func() { defer close(done); OnThreadOfItsOwn(f) }() // on another thread: this one is locked
 	<-done
 }
 

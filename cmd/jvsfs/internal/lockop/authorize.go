@@ -18,6 +18,7 @@ const (
 	Taker                     // the owner of the process that is to hold, if it may write there
 	HolderOfIt                // the holder of the lease, and processes in its scope
 	Giver                     // HolderOfIt, to somebody who may write there
+	Quiescer                  // the holder and its user, who may write while nobody holds, and Mounter
 	Mounter                   // who runs the daemon
 	Root
 )
@@ -55,6 +56,8 @@ func Authorize(p Plea) (string, *api.Failure) {
 		return authorizeHolder(p)
 	case Giver:
 		return authorizeHandover(p)
+	case Quiescer:
+		return "", authorizeQuiesce(p)
 	case Mounter:
 		if p.PeerUID != 0 && p.PeerUID != p.MountUID {
 			return "", &api.Failure{Class: api.ClassDenied, Message: "only root or the user that mounted may do that", Next: "run it as root"}
@@ -133,6 +136,18 @@ func authorizeHandover(p Plea) (string, *api.Failure) {
 			Next: "leave --scope out, or mount with that scope"}
 	}
 	return "", nil
+}
+
+// authorizeQuiesce lets nobody stop the writers of somebody else. The holder's user could stop them by a signal.
+func authorizeQuiesce(p Plea) *api.Failure {
+	switch {
+	case p.PeerUID == 0, p.PeerUID == p.MountUID, p.PeerMember, p.Held && p.PeerUID == p.HolderUID, !p.Held && p.MayWrite:
+		return nil
+	case p.Held:
+		return &api.Failure{Class: api.ClassDenied, Message: "the lease is held by another user, and you may not make its writers wait", Next: "ask the holder, or root"}
+	}
+	return &api.Failure{Class: api.ClassDenied, Message: fmt.Sprintf("user %d may not write to the worktree, so it may not make others wait", p.PeerUID),
+		Next: "ask the worktree's owner, or root"}
 }
 
 func notHeld(message, next string) *api.Failure {

@@ -1,0 +1,148 @@
+package daemon
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/tenure"
+)
+
+// ruledExplanation is an explanation with what the rules say.
+type ruledExplanation struct {
+	gate.Explanation
+	api.ByRules
+}
+
+// byRules adds what the rules say of a path. A write must be let in by the lease and by the rules: the first that refuses
+// is explained.
+func (d *mount) byRules(x gate.Explanation, path string, who gate.Identity) ruledExplanation {
+	r := ruledExplanation{Explanation: x}
+	p := d.book.Rules().At(path)
+	if p.Free() || d.mode.Mode() == gate.ReadOnly {
+		return r
+	}
+	var said []gate.Explanation
+	exists := d.book.Exists(path)
+	for _, i := range p.Guards {
+		said = append(said, d.guardedBy(&r, i, path, who, exists))
+	}
+	for _, i := range p.Locks {
+		said = append(said, d.lockOfRule(&r, i, path, who, exists))
+	}
+	said = append(said, d.fixedBy(&r, p, path, exists)...)
+	for _, s := range said {
+		r.join(s)
+	}
+	return r
+}
+
+// join adds what one rule says. What was refused before stays.
+func (r *ruledExplanation) join(s gate.Explanation) {
+	switch {
+	case !r.Allowed || r.WouldRefuse && s.Allowed && !s.WouldRefuse:
+	case s.Class != "":
+		r.Allowed, r.WouldRefuse, r.Class, r.Errno = s.Allowed, s.WouldRefuse, s.Class, s.Errno
+		r.Sentence, r.Next, r.Holder, r.Exempt = s.Sentence, s.Next, s.Holder, ""
+	case r.Status.Mode == gate.Shared || r.Worktree == "":
+		r.Sentence = s.Sentence
+	default:
+		r.Sentence += "; " + s.Sentence
+	}
+}
+
+func (d *mount) guardedBy(r *ruledExplanation, i lockfile.Instance, path string, who gate.Identity, exists bool) gate.Explanation {
+	x, v := d.book.Guarding(i, who.PID, !exists)
+	r.Rules = append(r.Rules, v)
+	sentence := fmt.Sprintf("%s is guarded by rule %s: %s", path, v.Rule, heldText(v))
+	switch {
+	case x.Class != "" && v.State != tenure.StateFree:
+		x.Next += d.orBreak(path)
+	case x.Class != "":
+	case v.State == tenure.StateHeld:
+		sentence += ", to which the process belongs"
+	default:
+		sentence += ", and the rule lets this be written then"
+	}
+	if x.Class != "" && v.State == tenure.StateHeld && x.Sentence != "" && x.Class != (&gate.Refusal{Reason: gate.ReasonLockHeld}).Class() {
+		sentence += "; " + x.Sentence // it was robbed
+	}
+	if x.WouldRefuse {
+		sentence = "would be refused, but this mount only observes: " + sentence
+	}
+	x.Sentence = human.Printable(sentence)
+	return x
+}
+
+// heldText says who holds a lock.
+func heldText(v tenure.View) string {
+	switch {
+	case v.State == tenure.StateUnknown:
+		return fmt.Sprintf("its lock %s is there, and nobody was seen to take it", v.Lock)
+	case v.Holder == nil:
+		return fmt.Sprintf("nobody holds its lock %s", v.Lock)
+	case v.State == tenure.StateGone:
+		return fmt.Sprintf("its lock %s is left from %s, which has ended", v.Lock, v.HolderText())
+	}
+	return fmt.Sprintf("its lock %s is held since %s by %s", v.Lock, human.Clock(*v.Since), v.HolderText())
+}
+
+func (d *mount) orBreak(path string) string {
+	return "; or take it away: jvsfs rules break " + human.Typed(filepath.Join(d.mountpoint(), path)) + " (root, or who mounted)"
+}
+
+// lockOfRule explains a lock file: whether the process may change or remove it.
+func (d *mount) lockOfRule(r *ruledExplanation, i lockfile.Instance, path string, who gate.Identity, exists bool) gate.Explanation {
+	no, v := d.book.Removal(i, gate.Caller{TID: uint32(who.PID), UID: who.UID})
+	r.Rules = append(r.Rules, v)
+	x := gate.Explanation{Allowed: true, Sentence: fmt.Sprintf("%s is the lock file of rule %s", path, v.Rule)}
+	switch {
+	case !exists:
+		x.Sentence += ", and who makes it holds the lock"
+		if i.Rule.TakenBy == lockfile.ByFlock {
+			x.Sentence = fmt.Sprintf("%s is the lock file of rule %s, and who locks it with flock(2) holds the lock", path, v.Rule)
+		}
+	case no != nil:
+		x.Allowed, x.WouldRefuse, x.Class, x.Errno = no.Observed, no.Observed, no.Class(), d.cfg.Errno
+		x.Sentence += ": " + no.Sentence()
+		x.Next, x.Holder = no.Next()+d.orBreak(path), v.Holder
+		if v.Holder != nil {
+			x.Sentence += "; " + heldText(v)
+		}
+	default:
+		x.Sentence += ", which the process may change and remove now: " + heldText(v)
+	}
+	x.Sentence = human.Printable(x.Sentence)
+	return x
+}
+
+// fixedBy explains once, keep and append. A write in place is what is asked about.
+func (d *mount) fixedBy(r *ruledExplanation, p lockfile.Place, path string, exists bool) (said []gate.Explanation) {
+	born := d.book.Born(path)
+	for _, f := range []struct {
+		key     string
+		by      []*lockfile.Rule
+		refuses bool
+		why     gate.Reason
+		passes  string
+	}{
+		{lockfile.KeyOnce, p.Once, exists && !born, gate.ReasonOnce, "may be made, and never be changed after that"},
+		{lockfile.KeyKeep, p.Keep, false, gate.ReasonKeep, "may be written, and never be removed or renamed"},
+		{lockfile.KeyAppend, p.Append, false, gate.ReasonAppend, "may only grow: a write at its end passes"},
+	} {
+		for _, rule := range f.by {
+			r.Fixed = append(r.Fixed, f.key+" of "+rule.Name)
+			x := gate.Explanation{Allowed: true, Sentence: fmt.Sprintf("%s %s (%s of rule %s)", path, f.passes, f.key, rule.Name)}
+			if f.refuses {
+				no := gate.Refusal{Reason: f.why, Lock: &gate.LockFile{Rule: rule.Name, Path: path}, Observed: d.mode.Mode() == gate.Observing}
+				x = gate.Explanation{Allowed: no.Observed, WouldRefuse: no.Observed, Class: no.Class(), Errno: d.cfg.Errno, Sentence: no.Sentence(), Next: no.Next()}
+			}
+			x.Sentence = human.Printable(x.Sentence)
+			said = append(said, x)
+		}
+	}
+	return said
+}

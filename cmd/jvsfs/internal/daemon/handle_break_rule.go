@@ -1,0 +1,39 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/tenure"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// answerBreakRule takes the lock file of a rule from its holder. The answer is the lock as it was.
+func (d *mount) answerBreakRule(ctx context.Context, s *session, req api.BreakRule) (api.Response, error) {
+	p := d.book.Rules().At(req.Path)
+	all := slices.Concat(p.Locks, p.Guards)
+	n := slices.IndexFunc(all, func(i lockfile.Instance) bool { return i.ID() == req.Instance })
+	if n < 0 {
+		return api.Response{}, api.Usagef("no rule %s says anything of %s", req.Instance, req.Path)
+	}
+	was, err := d.book.Break(ctx, all[n], req.Tenure, gate.Caller{TID: uint32(s.peer.PID), UID: s.peer.UID})
+	switch {
+	case errors.Is(err, tenure.ErrFree):
+		return api.Response{}, &api.Failure{Class: lease.ClassLockNotHeld, Message: "nobody holds " + was.Lock, Next: "take it as its program does"}
+	case errors.Is(err, tenure.ErrAnother):
+		return api.Response{}, &api.Failure{Class: lease.ClassLockConflict, Message: was.Lock + " has changed hands since it was shown", Next: "try again"}
+	case errors.Is(err, unix.EROFS):
+		return api.Response{}, &api.Failure{Class: gate.ClassReadOnly, Message: "the mount is read-only for everybody", Next: "jvsfs enforce " + d.mountpoint() + " enforce"}
+	case err != nil:
+		return api.Response{}, err
+	}
+	d.log.Warn("lock file broken by hand", zap.String("lock", was.ID), zap.String("by", peerText(s.peer)))
+	return api.ResultOf(was)
+}

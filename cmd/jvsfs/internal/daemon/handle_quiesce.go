@@ -1,0 +1,137 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// lastLook bounds the look for stores through mappings at the end of a window.
+const lastLook = api.AnswerTimeout / 2
+
+var errAskerGone = errors.New("who asked for it has gone")
+
+// answerQuiesce opens a window in which nothing changes, and keeps it open until the client says more. The window
+// belongs to the connection: when that ends without a word, the window is broken.
+func (d *leaseOps) answerQuiesce(ctx context.Context, w *worktree, s *session, req api.Quiesce) (api.Response, error) {
+	if d.succession.heldByPredecessor() {
+		f := d.succession.predecessorStays("a worktree is not quiesced")
+		f.Class = lease.ClassConsistencyUnavailable
+		return api.Response{}, f
+	}
+	if err := d.mayQuiesce(w, s); err != nil {
+		return api.Response{}, err
+	}
+	of := gate.Windowed{Who: peerText(s.peer), Command: human.Printable(req.Command), Lasts: time.Duration(req.LastsMS) * time.Millisecond, Flush: d.flushWithin}
+	if h, ok := d.quiescer(s.peer); ok {
+		of.By, of.Who = h, h.ID()
+	}
+	if err := d.auditWindow(w, of, nil, nil); err != nil { // before anybody waits
+		return api.Response{}, err
+	}
+	win, err := d.openWindow(ctx, w, of, time.Duration(req.WaitMS)*time.Millisecond)
+	if err == nil {
+		err = d.keepWindow(ctx, w, s, win)
+	}
+	if audited := d.auditWindow(w, of, win, err); audited != nil {
+		err = errors.Join(err, audited)
+	}
+	return api.Response{}, err
+}
+
+// mayQuiesce makes sure that nobody stops the writers of others.
+func (d *leaseOps) mayQuiesce(w *worktree, s *session) error {
+	grant, held := w.keeper.Held()
+	p := lockop.Plea{Who: s.op.who, Op: s.op.name, PeerUID: s.peer.UID, MountUID: uint32(os.Geteuid()), Held: held, HolderUID: grant.Holder.UID}
+	if id, ok := d.peerIs(s.peer); ok {
+		p.MayWrite = d.mayWrite(w.id, id)
+		p.PeerMember = held && d.resolver.Member(grant.Holder, id)
+	}
+	if _, f := lockop.Authorize(p); f != nil {
+		return d.aboutHead(w, f)
+	}
+	return nil
+}
+
+// quiescer is the client with its descendants: they may read, and are refused when they write. It is false if
+// they cannot be told from others. Then a write of theirs waits, like everybody's.
+func (d *mount) quiescer(p peer) (lease.Holder, bool) {
+	id, ok := d.peerIs(p)
+	if !ok || lockop.RefuseInit(id.PID, gate.ScopeTree) != nil {
+		return lease.Holder{}, false
+	}
+	h, err := d.resolver.HolderFor(id.PID, gate.ScopeTree, "")
+	return h, err == nil && h.StartTime == id.Start
+}
+
+// openWindow waits until nothing changes in the worktree.
+func (d *leaseOps) openWindow(ctx context.Context, w *worktree, of gate.Windowed, wait time.Duration) (*gate.Window, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	return w.guard.Quiesce(ctx, of)
+}
+
+// keepWindow tells the client, and returns when the window is over. The error says why it is broken.
+func (d *leaseOps) keepWindow(ctx context.Context, w *worktree, s *session, win *gate.Window) error {
+	d.events.note(noted{Event: api.Event{Kind: api.Quiesced, Worktree: string(w.id), Token: win.Token(), Quiesced: w.guard.Quiesced()}})
+	resp, err := api.ResultOf(api.Window{Since: win.Since(), Until: win.Until(), Token: win.Token()})
+	if err == nil {
+		resp.Event = api.EventResult
+		err = s.send(resp)
+	}
+	if err != nil {
+		return win.Abandon(fmt.Errorf("%w: %w", errAskerGone, err))
+	}
+	select {
+	case <-win.Over():
+		return win.Err()
+	case <-ctx.Done():
+	}
+	switch {
+	case errors.Is(context.Cause(ctx), errSaidMore):
+		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+		defer cancel()
+		return win.End(short)
+	case d.registry.ended():
+		return win.Abandon(errClosing)
+	}
+	return win.Abandon(errAskerGone)
+}
+
+// auditWindow writes the beginning of a window to the chain, before it opens, and its end. win is nil if it did
+// not open.
+func (d *leaseOps) auditWindow(w *worktree, of gate.Windowed, win *gate.Window, err error) error {
+	r := lease.AuditRecord{Timestamp: time.Now(), EventType: "quiesce_begin", Worktree: string(w.id), Details: map[string]any{
+		"mountpoint": d.mountpoint(), "by": of.Who, "command": of.Command, "lasts_ms": of.Lasts.Milliseconds(),
+	}}
+	if win != nil || err != nil {
+		r.EventType = "quiesce_end"
+		r.Details["outcome"] = api.WindowOutcome(err)
+		if err != nil {
+			r.Details["reason"] = api.AsFailure(err).Message
+		}
+		if win != nil {
+			r.Details["since"], r.Details["fencing_token"] = win.Since().UTC(), win.Token()
+			d.events.note(noted{Event: api.Event{Kind: api.QuiesceEnded, Worktree: string(w.id), Token: win.Token(), Reason: reasonOf(err)}})
+		}
+		d.log.Info("quiesce ended", zap.String("worktree", string(w.id)), zap.String("by", of.Who), zap.Error(err))
+	}
+	return d.audit.Append(context.Background(), r)
+}
+
+func reasonOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return api.AsFailure(err).Message
+}

@@ -1,0 +1,117 @@
+package daemon
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/jvsfs/jvsfs/gate/tenure"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// ruleTrail puts what happens to lock files into the audit chain. What takes a lock from somebody has a record of its own.
+// Taking and giving up is what programs do all the time, so it is counted, and written once an interval.
+type ruleTrail struct {
+	worktree lease.WorktreeID
+	write    func(lease.AuditRecord) error
+	log      *zap.Logger
+	wake     chan struct{}
+
+	mu      sync.Mutex
+	due     []lease.AuditRecord
+	lost    uint64
+	counted map[ruleCounted]uint64
+}
+
+type ruleCounted struct {
+	kind tenure.EventKind
+	rule string
+}
+
+// ruleRecords bounds the memory while the audit chain is slow.
+const ruleRecords = 4096
+
+func newRuleTrail(worktree lease.WorktreeID, write func(lease.AuditRecord) error, log *zap.Logger) *ruleTrail {
+	return &ruleTrail{worktree: worktree, write: write, log: log, wake: make(chan struct{}, 1), counted: map[ruleCounted]uint64{}}
+}
+
+// note notes an event. The request calls it, so it does not block on I/O.
+func (t *ruleTrail) note(e tenure.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case e.Kind == tenure.Taken || e.Kind == tenure.Released:
+		t.counted[ruleCounted{e.Kind, e.Lock.Rule.Name}]++
+		return
+	case len(t.due) >= ruleRecords:
+		t.lost++
+	default:
+		t.due = append(t.due, t.record(e))
+	}
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (t *ruleTrail) record(e tenure.Event) lease.AuditRecord {
+	details := map[string]any{"rule": e.Lock.Rule.Name, "instance": e.Lock.ID(), "lock": e.Lock.Path}
+	if e.Number != 0 {
+		details["tenure"], details["holder"] = e.Number, e.Holder.ID()
+	}
+	if e.By.TID != 0 {
+		details["by_pid"], details["by_uid"] = e.By.TID, e.By.UID
+	}
+	if e.Err != nil {
+		details["reason"] = e.Err.Error()
+	}
+	return lease.AuditRecord{Timestamp: time.Now(), EventType: string(e.Kind), Worktree: string(t.worktree), Details: details}
+}
+
+// run writes until ctx ends, and then the rest.
+func (t *ruleTrail) run(ctx context.Context) {
+	tick := time.NewTicker(refusalInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-t.wake:
+			t.flush(false)
+		case <-tick.C:
+			t.flush(true)
+		case <-ctx.Done():
+			t.flush(true)
+			return
+		}
+	}
+}
+
+func (t *ruleTrail) flush(counts bool) {
+	for _, rec := range t.take(counts) {
+		if err := t.write(rec); err != nil {
+			t.log.Error("audit", zap.Error(err))
+		}
+	}
+}
+
+func (t *ruleTrail) take(counts bool) []lease.AuditRecord {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := t.due
+	t.due = nil
+	if t.lost > 0 {
+		t.log.Error("the audit chain is too slow for lock files", zap.Uint64("lost", t.lost))
+		t.lost = 0
+	}
+	if !counts {
+		return out
+	}
+	for k, n := range t.counted {
+		out = append(out, lease.AuditRecord{
+			Timestamp: time.Now(), EventType: string(k.kind), Worktree: string(t.worktree), Details: map[string]any{"rule": k.rule, "count": n},
+		})
+	}
+	clear(t.counted)
+	return out
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/gate/tenure"
+)
+
+// rulesShown is how many locks people want to read of.
+const rulesShown = 20
+
+// rulesOfStatus has a row for each lock file that a rule tells of.
+func rulesOfStatus(all []tenure.View, now time.Time) string {
+	if len(all) == 0 {
+		return ""
+	}
+	rows := make([][]string, 0, min(len(all), rulesShown))
+	for _, v := range all[:cap(rows)] {
+		number, holder, since := "-", "-", "-"
+		if v.Holder != nil {
+			number, holder, since = fmt.Sprint(v.Tenure), human.Printable(v.HolderText()), human.Span(now.Sub(*v.Since))
+		}
+		rows = append(rows, []string{human.Printable(v.ID), string(v.State), number, holder, since, fmt.Sprint(v.Breaks), fmt.Sprint(v.Refusals)})
+	}
+	text := human.Table([]string{"RULE", "STATE", "TENURE", "HOLDER", "SINCE", "BROKEN", "REFUSED"}, rows)
+	if more := len(all) - len(rows); more > 0 {
+		text += fmt.Sprintf("and %d more locks: status --json\n", more)
+	}
+	return text
+}

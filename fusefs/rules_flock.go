@@ -1,0 +1,173 @@
+package fusefs
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/tenure"
+)
+
+// A lock that is taken by flock(2) belongs to everybody who shares the open file. The process that asked for it may have
+// ended: in a shell "exec 9>L; flock 9" the shell holds it. So the holder is the topmost process that shares the open file when
+// the lock is granted, and what that has started.
+
+// flocked returns the lock that a flock on an inode takes; nil if no rule tells of one. Done must follow. A file that
+// has lost its name locks nothing.
+func (f *rawFS) flocked(n *node) *tenure.Lock {
+	if !f.ruled() || n.isDir() {
+		return nil
+	}
+	rel, ok := f.relOfNode(n)
+	if !ok {
+		return nil
+	}
+	for _, i := range f.opts.Locks.Rules().At(rel).Locks {
+		if i.Rule.TakenBy == lockfile.ByFlock {
+			return f.opts.Locks.Use(i)
+		}
+	}
+	return nil
+}
+
+// ofFlock reports whether a request changes the flock of a lock that a rule tells of.
+func (f *rawFS) ofFlock(r *lockRequest) bool {
+	if !f.ruled() || !r.key.flock {
+		return false
+	}
+	l := f.flocked(r.key.node)
+	if l == nil {
+		return false
+	}
+	l.Done()
+	return true
+}
+
+// beforeFlock ends the tenure that a request gives up, while the lock still keeps others out.
+func (f *rawFS) beforeFlock(r *lockRequest) {
+	if r.key.flock && r.span.kind != unix.F_WRLCK {
+		f.endFlock(r.key)
+	}
+}
+
+// endFlock ends the tenure of an owner of a flock.
+func (f *rawFS) endFlock(k lockKey) {
+	if !f.ruled() || !k.flock {
+		return
+	}
+	if l := k.node.flock.Load(); l != nil && l.owner == k.owner && k.node.flock.CompareAndSwap(l, nil) {
+		l.lock.Unlocked(l.number)
+		l.lock.Done()
+	}
+}
+
+// flockTenure is the tenure of an owner of a flock.
+type flockTenure struct {
+	lock   *tenure.Lock
+	owner  uint64
+	number uint64
+}
+
+// afterFlock begins the tenure of who has got the lock.
+func (f *rawFS) afterFlock(r *lockRequest) {
+	if r.span.kind != unix.F_WRLCK {
+		return
+	}
+	l := f.flocked(r.key.node)
+	if l == nil {
+		return
+	}
+	c := gate.Caller{TID: topSharer(r.thread, f.pathForPeople(r.key.node)), UID: r.uid}
+	number, err := l.Locked(c)
+	if err != nil {
+		l.Done()
+		return
+	}
+	if old := r.key.node.flock.Swap(&flockTenure{l, r.key.owner, number}); old != nil {
+		old.lock.Done()
+	}
+}
+
+// pathForPeople is the last component of a file's path, as /proc shows it.
+func (f *rawFS) pathForPeople(n *node) string {
+	rel, _ := f.relOfNode(n)
+	return path.Base(rel)
+}
+
+// sharersMax bounds the walk to the topmost process that shares an open file.
+const sharersMax = 64
+
+// topSharer walks from a thread upwards as long as the parent shares one of its open files of that name.
+func topSharer(tid uint32, name string) uint32 {
+	at := int(tid)
+	fds := filesCalled(at, name)
+	for range sharersMax {
+		st, err := gate.ReadStat(at)
+		if err != nil || st.PPID <= 1 {
+			break
+		}
+		if !shareOpenFile(at, fds, st.PPID, filesCalled(st.PPID, name)) {
+			break
+		}
+		at, fds = st.PPID, filesCalled(st.PPID, name)
+	}
+	return uint32(at)
+}
+
+// filesCalled are the descriptors of a process whose files have a name. It asks no file system, which may be this one.
+func filesCalled(pid int, name string) (fds []int) {
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		target, err := os.Readlink(filepath.Join(dir, e.Name()))
+		if err != nil || filepath.Base(strings.TrimSuffix(target, " (deleted)")) != name {
+			continue
+		}
+		if fd, err := strconv.Atoi(e.Name()); err == nil {
+			fds = append(fds, fd)
+		}
+	}
+	return fds
+}
+
+// kcmpFile is KCMP_FILE: whether two descriptors are of one open file. Source: kcmp(2).
+const kcmpFile = 0
+
+func shareOpenFile(a int, ofA []int, b int, ofB []int) bool {
+	for _, x := range ofA {
+		for _, y := range ofB {
+			r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), kcmpFile, uintptr(x), uintptr(y), 0)
+			if errno == 0 && r == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// endFlocks ends the tenures that end with an open file, before its locks do.
+func (f *rawFS) endFlocks(h *handle) {
+	if !f.ruled() || !h.locked.Load() || h.node.flock.Load() == nil {
+		return
+	}
+	f.locks.mu.Lock()
+	var owners []lockKey
+	for o := range h.lockers {
+		if len(o.via) == 1 {
+			owners = append(owners, o.key)
+		}
+	}
+	f.locks.mu.Unlock()
+	for _, k := range owners {
+		f.endFlock(k)
+	}
+}

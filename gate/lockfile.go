@@ -1,0 +1,84 @@
+package gate
+
+import (
+	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// LockFile is the lock of another program that a guard follows, by its rule and its path below the source.
+type LockFile struct{ Rule, Path string }
+
+// lockVerdicts are the verdicts of guards that follow a lock file, where they differ from those of a lease.
+var lockVerdicts = map[Reason]verdict{
+	ReasonHeldByOther: {lease.ClassLockConflict,
+		"this is guarded by rule {rule}, and its lock {lock} is held by {holder}",
+		"wait until it gives the lock up, or ends"},
+	reasonHeldElsewhere: {lease.ClassLockConflict,
+		"this is guarded by rule {rule}, and its lock {lock} is left from a process that has ended or is not known",
+		"take the lock as its program does, which may break a lock that was left"},
+	ReasonFree: {lease.ClassLockNotHeld,
+		"this is guarded by rule {rule}, and nobody holds its lock {lock}",
+		"change it with the program that takes the lock"},
+	reasonStaleHandle: {lease.ClassFencingMismatch,
+		"this file was opened for writing under lock {lock} of rule {rule}, which has changed hands since",
+		"close the file and open it again under the lock"},
+	reasonObservedHandle: {lease.ClassFencingMismatch,
+		"this file was opened for writing without lock {lock} of rule {rule}, while the mount only observed",
+		"close the file, and open it again under the lock"},
+	ReasonStaleMapping: {lease.ClassFencingMismatch,
+		"an earlier holder of lock {lock} of rule {rule} still maps this file, so stores through mappings cannot be told apart",
+		"end the earlier holder or unmap the file there, or write with write(2)"},
+	reasonClosing: {lease.ClassLockConflict,
+		"lock {lock} of rule {rule} is just changing hands",
+		"try again"},
+	reasonRevokedStolen: {lease.ClassFencingMismatch,
+		"lock {lock} of rule {rule} was taken from {holder}, which stays out until it takes it anew",
+		"take the lock anew"},
+	reasonNobody: {lease.ClassLockNotHeld,
+		"the writer runs where this mount cannot tell who it is (another pid namespace), so it does not hold lock {lock} of rule {rule}",
+		"write from the host"},
+}
+
+// making are the facts of a mutation that makes a name, which the rule of a lock file may allow while nobody holds it.
+func (f facts) making(free bool) facts {
+	if free {
+		f.onFree = AllowOnFree
+	}
+	return f
+}
+
+// verdict is what the refusal says.
+func (r *Refusal) verdict() verdict {
+	if r.Lock != nil {
+		if v, ok := lockVerdicts[r.Reason]; ok {
+			return v
+		}
+	}
+	return verdicts[r.Reason]
+}
+
+// LockHolder is who holds a lock file that a caller has just taken. purpose is its program's name. The error says that
+// the caller is not visible here.
+func (r *Resolver) LockHolder(c Caller, as lockfile.Holder) (lease.Holder, error) {
+	id, err := r.Identify(c)
+	if err != nil {
+		return lease.Holder{}, err
+	}
+	st, err := ReadStat(id.PID)
+	if err != nil {
+		return lease.Holder{}, err
+	}
+	var h lease.Holder
+	switch as {
+	case lockfile.Session:
+		h, err = r.autoHolder(id, ScopeSession)
+	case lockfile.User:
+		h, err = r.autoHolder(id, ScopeUser)
+	case lockfile.Parent:
+		h, err = r.HolderFor(id.PPID, ScopeTree, "")
+	default:
+		h, err = r.holderOf(id, ScopeTree, "")
+	}
+	h.Purpose = shown(st.Comm, commandShown)
+	return h, err
+}

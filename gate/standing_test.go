@@ -1,0 +1,46 @@
+package gate
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// A worktree stands as it stood until somebody else may have written.
+func TestHowAWorktreeStands(t *testing.T) {
+	g, k, _ := newTestGuard(t, nil)
+	free := g.Stand()
+	require.True(t, g.Stands(free))
+	first := k.give(userHolder(7, "7"))
+	require.False(t, g.Stands(free), "somebody may have written since")
+	held := g.Stand()
+	mustEnter(t, g, byUser(7)).Leave()
+	require.True(t, g.Stands(held))
+	k.lose(lease.LossPaused, first, userHolder(7, "7"))
+	k.resumes = true
+	on := k.giveSince(first, userHolder(7, "7"))
+	require.True(t, g.Stands(held), "the same holder went on")
+	k.resumes = false
+	k.lose(lease.LossReleased, on, userHolder(7, "7"))
+	require.False(t, g.Stands(Standing{token: on + 1}))
+	k.give(userHolder(8, "8"))
+	require.False(t, g.Stands(held))
+}
+
+// In a window the token may change. When the window is over, it counts no more, however it ended.
+func TestHowAWorktreeStandsInAWindow(t *testing.T) {
+	g, k, _ := newTestGuard(t, nil)
+	tok := k.give(userHolder(7, "7"))
+	w := quiesce(t, g, Windowed{})
+	in := g.Stand()
+	k.lose(lease.LossReleased, tok, userHolder(7, "7"))
+	tok = k.give(userHolder(8, "8"))
+	require.True(t, g.Stands(in), "the next holder waits")
+	mustEnter(t, g, Request{Op: OpWrite, Epoch: EpochOf(tok), Stored: true}).Leave()
+	require.True(t, isClosed(w.Over()))
+	require.False(t, g.Stands(in))
+	quiesce(t, g, Windowed{})
+	require.False(t, g.Stands(in), "that is another one")
+}

@@ -1,0 +1,590 @@
+package tenure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// ground is a book over a file system in memory, on which programs work that are real processes.
+type ground struct {
+	*testing.T
+	book  *Book
+	clock *clock
+
+	mu     sync.Mutex
+	files  map[string]File
+	says   map[string]string
+	inode  uint64
+	events []EventKind
+	kept   map[string]Kept
+}
+
+type clock struct {
+	lease.Clock
+	ahead atomic.Int64
+}
+
+func (c *clock) Boot() time.Duration { return c.Clock.Boot() + time.Duration(c.ahead.Load()) }
+
+func (g *ground) Look(path string) (File, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f, ok := g.files[path]
+	return f, ok
+}
+
+func (g *ground) Forget(string) {}
+
+func (g *ground) Read(path string, _ int64) ([]byte, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, there := g.files[path]; !there {
+		return nil, errNone
+	}
+	return []byte(g.says[path]), nil
+}
+
+func (g *ground) Remove(path string, is File) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.files[path] == is {
+		delete(g.files, path)
+	}
+	return nil
+}
+
+func (g *ground) Prepare(*gate.Guard) {}
+
+// Put, Drop and All make it a Memory.
+func (g *ground) Put(k Kept) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.kept[k.ID] = k
+	return nil
+}
+
+func (g *ground) Drop(id string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.kept, id)
+	return nil
+}
+
+func (g *ground) All() (all []Kept, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, k := range g.kept {
+		all = append(all, k)
+	}
+	return all, nil
+}
+
+// has makes or replaces a file past the mount; File{} removes it.
+func (g *ground) has(path string, f File) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.files[path] = f; f == (File{}) {
+		delete(g.files, path)
+	}
+}
+
+func (g *ground) seen() []EventKind {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.events)
+}
+
+// agency is a rule as most are.
+func agency(with func(*lockfile.Spec)) lockfile.Spec {
+	s := lockfile.Spec{
+		Name: "agency", Lock: "repos/{repo}/.lock", TakenBy: lockfile.ByCreate, Guards: []string{"repos/{repo}/**"}, Except: []string{"repos/{repo}/.lock"},
+	}
+	if with != nil {
+		with(&s)
+	}
+	return s
+}
+
+func newGround(t *testing.T, specs ...lockfile.Spec) *ground {
+	t.Helper()
+	g := &ground{T: t, clock: &clock{Clock: lease.SystemClock()}, files: make(map[string]File), says: make(map[string]string), kept: make(map[string]Kept)}
+	g.open(specs...)
+	return g
+}
+
+// open makes the book, as another daemon would.
+func (g *ground) open(specs ...lockfile.Spec) {
+	g.Helper()
+	rules, mistakes := lockfile.Compile(specs)
+	require.Empty(g, mistakes)
+	ends, err := gate.NewEnds()
+	require.NoError(g, err)
+	resolver := gate.NewResolver(g.clock)
+	g.book = New(Config{
+		Rules: rules, Worktree: "w", Enforcement: gate.NewEnforcement(gate.Enforcing), Resolver: resolver, Ends: ends, Clock: g.clock, Errno: syscall.EROFS,
+		Memory: g, OnEvent: func(e Event) {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.events = append(g.events, e.Kind)
+		},
+	})
+	g.book.Bind(g)
+	ctx, end := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { _ = ends.Run(ctx) })
+	book := g.book
+	all.Go(func() { _ = book.Run(ctx) })
+	g.Cleanup(func() {
+		end()
+		all.Wait()
+		resolver.Close()
+		require.NoError(g, ends.Close())
+	})
+}
+
+// program is a process that takes locks.
+type program struct {
+	*ground
+	gate.Caller
+	cmd *exec.Cmd
+}
+
+func (g *ground) program() *program {
+	g.Helper()
+	cmd := exec.Command("sleep", "1000")
+	require.NoError(g, cmd.Start())
+	p := &program{g, gate.Caller{TID: uint32(cmd.Process.Pid)}, cmd}
+	g.Cleanup(p.kill)
+	return p
+}
+
+func (p *program) kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+var (
+	errExists = errors.New("it exists")
+	errNone   = errors.New("it does not exist")
+)
+
+// make makes a file with O_EXCL.
+func (p *program) make(path string) error {
+	return p.change(gate.OpCreate, Name{Path: path, Comes: true}, func() error {
+		if _, there := p.files[path]; there {
+			return errExists
+		}
+		p.inode++
+		p.files[path] = File{Inode: p.inode}
+		return nil
+	})
+}
+
+func (p *program) remove(path string) error {
+	return p.change(gate.OpUnlink, Name{Path: path}, func() error {
+		if _, there := p.files[path]; !there {
+			return errNone
+		}
+		delete(p.files, path)
+		return nil
+	})
+}
+
+// change is what the file system does for a change of a name.
+func (p *program) change(op gate.Op, n Name, call func() error) error {
+	_, n.Exists = p.Look(n.Path)
+	n.Locks = p.book.Rules().At(n.Path).Locks
+	turn, no, _ := p.book.Begin(Change{Op: op, Caller: p.Caller, Names: []Name{n}})
+	if no != nil {
+		return no
+	}
+	p.mu.Lock()
+	err := call()
+	p.mu.Unlock()
+	turn.End(err == nil)
+	return err
+}
+
+// write enters the guards of a path. leave ends the write.
+func (p *program) write(path string) (leave func(), err error) {
+	var passes []gate.Pass
+	var locks []*Lock
+	leave = func() {
+		for i, pass := range passes {
+			pass.Leave()
+			locks[i].Done()
+		}
+	}
+	for _, i := range p.book.Rules().At(path).Guards {
+		l := p.book.Use(i)
+		pass, no := l.Guard().Enter(gate.Request{Op: gate.OpWrite, Caller: p.Caller})
+		if no != nil {
+			l.Done()
+			leave()
+			return nil, no
+		}
+		passes, locks = append(passes, pass), append(locks, l)
+	}
+	return leave, nil
+}
+
+// writes requires that a write passes, and ends it.
+func (p *program) writes(path string) {
+	p.Helper()
+	leave, err := p.write(path)
+	require.NoError(p, err)
+	leave()
+}
+
+// refused requires a refusal for a reason.
+func (p *program) refused(why gate.Reason, err error) {
+	p.Helper()
+	var no *gate.Refusal
+	require.ErrorAs(p, err, &no)
+	require.Equal(p, why, no.Reason, no.Sentence())
+	require.NotContains(p, no.Sentence()+no.Next(), "{")
+}
+
+func (p *program) refusedWrite(path, says string) {
+	p.Helper()
+	_, err := p.write(path)
+	require.ErrorContains(p, err, says)
+	require.NotContains(p, err.Error(), "{")
+}
+
+const (
+	theLock = "repos/a/.lock"
+	theFile = "repos/a/meta.json"
+)
+
+func TestOnlyTheHolderWritesAndGivesUp(t *testing.T) {
+	g := newGround(t, agency(nil))
+	one, other := g.program(), g.program()
+	one.refusedWrite(theFile, "nobody holds its lock repos/a/.lock")
+	require.NoError(t, one.make(theLock))
+	one.writes(theFile)
+	other.refusedWrite(theFile, "its lock repos/a/.lock is held by")
+	other.writes("repos/b") // which no rule guards
+	require.ErrorIs(t, other.make(theLock), errExists)
+	other.refused(gate.ReasonLockHeld, other.remove(theLock))
+	require.NoError(t, one.remove(theLock))
+	one.refusedWrite(theFile, "nobody holds its lock")
+	require.NoError(t, other.make(theLock))
+	other.writes(theFile)
+	one.refusedWrite(theFile, "held by")
+	require.Equal(t, []EventKind{Taken, Released, Taken}, g.seen())
+}
+
+func TestWithout(t *testing.T) {
+	g := newGround(t, agency(func(s *lockfile.Spec) { s.Without = lockfile.Allow }))
+	one, other := g.program(), g.program()
+	one.writes(theFile)
+	require.NoError(t, one.make(theLock))
+	other.refusedWrite(theFile, "held by")
+	require.NoError(t, one.remove(theLock))
+	other.writes(theFile)
+}
+
+func TestALockThatIsTooOldIsBroken(t *testing.T) {
+	g := newGround(t, agency(func(s *lockfile.Spec) { s.Break = lockfile.Break{After: time.Hour} }))
+	slow, next, third := g.program(), g.program(), g.program()
+	require.NoError(t, slow.make(theLock))
+	next.refused(gate.ReasonLockHeld, next.remove(theLock))
+	g.clock.ahead.Add(int64(time.Hour + time.Second))
+	require.NoError(t, next.remove(theLock))
+	slow.refusedWrite(theFile, "stays out until it takes it anew")
+	require.NoError(t, next.make(theLock))
+	slow.refused(gate.ReasonRobbed, slow.remove(theLock)) // a late release
+	slow.refusedWrite(theFile, "stays out until it takes it anew")
+	third.refused(gate.ReasonLockHeld, third.remove(theLock))
+	next.writes(theFile)
+	require.NoError(t, next.remove(theLock))
+	require.NoError(t, slow.make(theLock))
+	slow.writes(theFile) // it holds it anew
+	require.Equal(t, []EventKind{Taken, Broken, Taken, Released, Taken}, g.seen())
+}
+
+func TestTheHoldersOwnChangeMakesTheLockYoungAgain(t *testing.T) {
+	g := newGround(t, agency(func(s *lockfile.Spec) { s.Break = lockfile.Break{After: time.Hour} }))
+	one, other := g.program(), g.program()
+	require.NoError(t, one.make(theLock))
+	g.clock.ahead.Add(int64(50 * time.Minute))
+	l := g.book.Use(g.book.Rules().At(theLock).Locks[0])
+	defer l.Done()
+	require.Nil(t, l.Touch(Change{Op: gate.OpOpen, Caller: one.Caller}))
+	require.NotNil(t, l.Touch(Change{Op: gate.OpOpen, Caller: other.Caller}))
+	g.clock.ahead.Add(int64(50 * time.Minute))
+	other.refused(gate.ReasonLockHeld, other.remove(theLock))
+}
+
+// The removal of a lock waits for what its holder has in flight.
+func TestABreakWaitsForWhatIsInFlight(t *testing.T) {
+	g := newGround(t, agency(func(s *lockfile.Spec) { s.Break = lockfile.Break{After: time.Nanosecond} }))
+	slow, next := g.program(), g.program()
+	require.NoError(t, slow.make(theLock))
+	leave, err := slow.write(theFile)
+	require.NoError(t, err)
+	broken := make(chan error, 1)
+	go func() { broken <- next.remove(theLock) }()
+	require.Eventually(t, func() bool { _, there := g.Look(theLock); return !there }, time.Minute, time.Millisecond)
+	made := make(chan error, 1)
+	go func() { made <- next.make(theLock) }()
+	select {
+	case <-broken:
+		t.Fatal("the lock changed hands while a write was in flight")
+	case <-made:
+		t.Fatal("the next tenure began while a write of the former one was in flight")
+	case <-time.After(20 * time.Millisecond): // nothing is waited for: it must not happen
+	}
+	leave()
+	require.NoError(t, <-broken)
+	require.NoError(t, <-made)
+}
+
+func TestALockOfAnEndedHolder(t *testing.T) {
+	t.Run("is removed", func(t *testing.T) {
+		g := newGround(t, agency(func(s *lockfile.Spec) { s.OnGone = lockfile.Remove }))
+		one, other := g.program(), g.program()
+		require.NoError(t, one.make(theLock))
+		one.kill()
+		require.Eventually(t, func() bool { _, there := g.Look(theLock); return !there }, time.Minute, time.Millisecond)
+		require.NoError(t, other.make(theLock))
+		other.writes(theFile)
+	})
+	t.Run("may be broken", func(t *testing.T) {
+		g := newGround(t, agency(func(s *lockfile.Spec) { s.Break.Gone = true }))
+		one, other := g.program(), g.program()
+		require.NoError(t, one.make(theLock))
+		one.kill()
+		other.refusedWrite(theFile, "repos/a/.lock")
+		require.NoError(t, other.remove(theLock))
+		require.NoError(t, other.make(theLock))
+	})
+	t.Run("stays", func(t *testing.T) {
+		g := newGround(t, agency(nil))
+		one, other := g.program(), g.program()
+		require.NoError(t, one.make(theLock))
+		one.kill()
+		other.refused(gate.ReasonLockStays, other.remove(theLock))
+		require.Equal(t, StateGone, g.book.Locks()[0].State)
+	})
+}
+
+// A lock file that nobody was seen to take guards all the same.
+func TestAnUnknownLock(t *testing.T) {
+	g := newGround(t, agency(func(s *lockfile.Spec) {
+		s.Without, s.Break = lockfile.Allow, lockfile.Break{Gone: true, Unknown: time.Minute}
+	}))
+	one := g.program()
+	g.has(theLock, File{Inode: 77, Mtime: 1})
+	one.refusedWrite(theFile, "is left from a process")
+	one.refused(gate.ReasonLockStays, one.remove(theLock))
+	g.clock.ahead.Add(int64(59 * time.Second))
+	g.has(theLock, File{Inode: 77, Mtime: 2}) // somebody lives: it has changed
+	one.refused(gate.ReasonLockStays, one.remove(theLock))
+	g.clock.ahead.Add(int64(61 * time.Second))
+	require.NoError(t, one.remove(theLock))
+	one.writes(theFile)
+}
+
+// A lock file that was replaced past the mount is not taken for the one that its holder made.
+func TestALockThatWasReplacedPastTheMount(t *testing.T) {
+	g := newGround(t, agency(nil))
+	one, other := g.program(), g.program()
+	require.NoError(t, one.make(theLock))
+	g.has(theLock, File{Inode: 99})
+	other.refused(gate.ReasonLockStays, other.remove(theLock))
+	one.refused(gate.ReasonLockStays, one.remove(theLock))
+	one.refusedWrite(theFile, "is left from a process")
+	require.Contains(t, g.seen(), Bypassed)
+}
+
+// Another daemon knows the holders, if the lock files are the same.
+func TestWhatIsKept(t *testing.T) {
+	g := newGround(t, agency(nil))
+	one, other := g.program(), g.program()
+	require.NoError(t, one.make(theLock))
+	require.NoError(t, one.make("repos/b/.lock"))
+	require.NoError(t, one.make("repos/c/.lock"))
+	g.has("repos/b/.lock", File{Inode: 99})
+	g.has("repos/c/.lock", File{})
+	before := g.book.Locks()
+	g.open(agency(nil))
+	one.writes(theFile)
+	other.refusedWrite(theFile, "held by")
+	other.refused(gate.ReasonLockHeld, other.remove(theLock))
+	other.refused(gate.ReasonLockStays, other.remove("repos/b/.lock"))
+	require.NoError(t, other.make("repos/c/.lock"))
+	for _, v := range g.book.Locks() {
+		if v.Lock == "repos/c/.lock" {
+			for _, was := range before {
+				require.Greater(t, v.Tenure, was.Tenure, "numbers grow from daemon to daemon")
+			}
+		}
+	}
+}
+
+// A daemon is killed when a lock file is there, and before anybody was told: the next one knows whose it is.
+func TestATakerWhoseDaemonWasKilledInBetween(t *testing.T) {
+	breakable := agency(func(s *lockfile.Spec) { s.Break = lockfile.Break{Gone: true} })
+	g := newGround(t, breakable)
+	one, other := g.program(), g.program()
+	crash := func(path string, made File) {
+		n := Name{Path: path, Comes: true, Locks: g.book.Rules().At(path).Locks}
+		_, no, _ := g.book.Begin(Change{Op: gate.OpCreate, Caller: one.Caller, Names: []Name{n}})
+		require.Nil(t, no)
+		g.has(path, made)
+	}
+	now := time.Now().UnixNano()
+	crash(theLock, File{Inode: 50, Birth: now})
+	crash("repos/b/.lock", File{})
+	crash("repos/c/.lock", File{Inode: 51, Birth: now - int64(time.Minute)})
+	g.open(breakable)
+
+	other.refused(gate.ReasonLockHeld, other.remove(theLock))
+	one.writes(theFile)
+	require.NoError(t, other.make("repos/b/.lock"), "nothing was made")
+	other.refused(gate.ReasonLockStays, other.remove("repos/c/.lock")) // it was there before
+	g.open(breakable)
+	one.writes(theFile)
+	one.kill()
+	require.Eventually(t, func() bool { return other.remove(theLock) == nil }, time.Minute, time.Millisecond, "who finds it may break it")
+}
+
+// Nothing is kept of who wanted to take a lock and could not.
+func TestNothingIsKeptOfALockThatWasNotTaken(t *testing.T) {
+	g := newGround(t, agency(nil))
+	one := g.program()
+	n := Name{Path: theLock, Comes: true, Locks: g.book.Rules().At(theLock).Locks}
+	turn, no, _ := g.book.Begin(Change{Op: gate.OpCreate, Caller: one.Caller, Names: []Name{n}})
+	require.Nil(t, no)
+	require.Len(t, g.kept, 1)
+	turn.End(false)
+	require.Empty(t, g.kept)
+}
+
+// Whoever asks whether a holder has ended does not end its tenure.
+func TestALivingHolderIsLeftAlone(t *testing.T) {
+	g := newGround(t, agency(func(s *lockfile.Spec) { s.OnGone = lockfile.Remove }))
+	one := g.program()
+	require.NoError(t, one.make(theLock))
+	l := g.book.Use(g.book.Rules().At(theLock).Locks[0])
+	defer l.Done()
+	l.lookAfter(t.Context())
+	one.writes(theFile)
+	_, there := g.Look(theLock)
+	require.True(t, there)
+}
+
+// Eight programs take, break and give up one lock, as badly as they can. Two never write at once.
+func TestNeverTwoHolders(t *testing.T) {
+	g := newGround(t, agency(func(s *lockfile.Spec) { s.Break = lockfile.Break{Gone: true, After: time.Microsecond} }))
+	var writing atomic.Int64
+	var all sync.WaitGroup
+	var wrote atomic.Int64
+	for range 8 {
+		p := g.program()
+		all.Go(func() {
+			for range 200 {
+				_ = p.remove(theLock) // whoever's it is
+				_ = p.make(theLock)
+				leave, err := p.write(theFile)
+				if err != nil {
+					continue
+				}
+				if n := writing.Add(1); n != 1 {
+					t.Errorf("%d write at once", n)
+				}
+				wrote.Add(1)
+				writing.Add(-1)
+				leave()
+				_ = p.remove(theLock)
+			}
+		})
+	}
+	all.Wait()
+	require.Positive(t, wrote.Load())
+}
+
+// A rename of two locks, in both directions at once, ends.
+func TestTurnsOfTwoLocks(t *testing.T) {
+	g := newGround(t, agency(nil))
+	p := g.program()
+	var all sync.WaitGroup
+	for i := range 2 {
+		all.Go(func() {
+			for range 500 {
+				names := []Name{{Path: "repos/a/.lock"}, {Path: "repos/b/.lock", Comes: true}}
+				for i := range names {
+					names[i].Locks = g.book.Rules().At(names[i].Path).Locks
+				}
+				names[0], names[1] = names[i], names[1-i]
+				turn, no, _ := g.book.Begin(Change{Op: gate.OpRename, Caller: p.Caller, Names: names})
+				if no != nil {
+					t.Error(no)
+				}
+				turn.End(false)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// A directory stays where it is while a lock below is held.
+func TestADirectoryWithALockStays(t *testing.T) {
+	g := newGround(t, agency(nil))
+	one := g.program()
+	move := func() *gate.Refusal {
+		turn, no, _ := g.book.Begin(Change{Op: gate.OpRename, Caller: one.Caller, Names: []Name{{Path: "repos", Exists: true, IsDir: true}, {Path: "old", Comes: true}}})
+		turn.End(no == nil)
+		return no
+	}
+	require.Nil(t, move())
+	require.NoError(t, one.make(theLock))
+	no := move()
+	require.NotNil(t, no)
+	require.Equal(t, gate.ReasonLockBelow, no.Reason)
+	require.NoError(t, one.remove(theLock))
+	require.Nil(t, move())
+}
+
+// What nobody uses is forgotten, and never what somebody holds or uses.
+func TestUnusedLocksAreForgotten(t *testing.T) {
+	g := newGround(t, agency(func(s *lockfile.Spec) { s.Without = lockfile.Allow }))
+	one := g.program()
+	require.NoError(t, one.make(theLock))
+	used := g.book.Use(g.book.Rules().At("repos/used/x").Guards[0])
+	for i := range 3 * locksMax {
+		one.writes(fmt.Sprintf("repos/r%d/f", i))
+	}
+	require.LessOrEqual(t, len(g.book.all), locksMax+1)
+	require.Same(t, used, g.book.Use(used.Instance))
+	other := g.program()
+	other.refusedWrite(theFile, "held by")
+}
+
+// A mount that observes tells, and lets through.
+func TestObserving(t *testing.T) {
+	g := newGround(t, agency(nil))
+	one, other := g.program(), g.program()
+	require.NoError(t, one.make(theLock))
+	require.NoError(t, g.book.cfg.Enforcement.Switch(context.Background(), gate.Observing, func() []*gate.Guard { return nil }))
+	other.writes(theFile)
+	require.NoError(t, other.remove(theLock))
+	require.NoError(t, other.make(theLock))
+	require.Equal(t, []EventKind{Taken, Broken, Taken}, g.seen())
+}

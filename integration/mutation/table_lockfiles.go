@@ -1,0 +1,88 @@
+package main
+
+import "slices"
+
+// lockFileMutations remove what keeps the lock files of other programs, and what they guard. No rule of the lease is
+// concerned.
+var lockFileMutations = slices.Concat(
+	in("gate/lockfile/judge.go", mutation{
+		What: "anybody removes the lock file of a living holder",
+		Old:  "	case f.Lives:\n		return Refused, HeldByOther\n", New: "	case f.Lives:\n		return Breaks, NoReason\n",
+		Tests: []string{"TestJudge", "TestNobodyTakesALivingHoldersLock"},
+	}, mutation{
+		What: "a late release removes the lock file of the successor",
+		Old:  "	case f.Robbed:\n		return Refused, RobbedBefore\n	case b.After > 0", New: "	case f.Robbed:\n		return Breaks, NoReason\n	case b.After > 0",
+		Tests: []string{"TestJudge", "TestNobodyTakesALivingHoldersLock"},
+	}, mutation{
+		What: "a lock file that nobody was seen to take is broken at once",
+		Old:  "b.Unknown > 0 && f.Seen >= b.Unknown", New: "b.Unknown > 0",
+		Tests: []string{"TestJudge"},
+	}, mutation{
+		What: "a dead holder's lock file is broken where the rule keeps it",
+		Old:  "case !f.Lives && b.Gone:", New: "case !f.Lives:",
+		Tests: []string{"TestJudge"},
+	}),
+	in("gate/lockfile/record.go", mutation{
+		What: "a record is taken over before it has expired",
+		Old:  "next.Nonce != now.Nonce && over && next.Token", New: "next.Nonce != now.Nonce && next.Token",
+		Tests: []string{"TestJudgeRecord"},
+	}, mutation{
+		What: "two take over the same record",
+		Old:  "over && next.Token == now.Token+1", New: "over",
+		Tests: []string{"TestJudgeRecord"},
+	}, mutation{
+		What: "a renewal gives the record another token",
+		Old:  "next.Nonce == now.Nonce && next.Token == now.Token:", New: "next.Nonce == now.Nonce:",
+		Tests: []string{"TestJudgeRecord"},
+	}),
+	in("gate/lockfile/place.go", mutation{
+		What: "the lock directory of jvsfs is under rules",
+		Old:  "r == nil || ofRecords(path)", New: "r == nil",
+		Tests: []string{"TestPlaces"},
+	}),
+	in("gate/tenure/turn.go", mutation{
+		What: "who was robbed writes on",
+		Old:  "		l.end(lease.LossSuperseded)\n		l.book.tell(Event{Kind: Broken, Lock: l, Holder: h.holder", New: "		l.book.tell(Event{Kind: Broken, Lock: l, Holder: h.holder",
+		Tests: []string{"TestALockThatIsTooOldIsBroken"}, Hangs: true,
+	}, mutation{
+		What: "a directory with a held lock below gets another name",
+		Old:  "h != nil && n.IsDir && strings.HasPrefix", New: "h == nil && n.IsDir && strings.HasPrefix",
+		Tests: []string{"TestADirectoryWithALockStays"},
+	}, mutation{
+		What: "a lock file that was replaced past the mount is its former holder's",
+		Old:  "there && is.same(h.file)", New: "there || is.same(h.file)",
+		Tests: []string{"TestALockThatWasReplacedPastTheMount"},
+	}),
+	in("gate/tenure/lock.go", mutation{
+		What: "the next tenure begins while a write of the former one is in flight",
+		Old:  "	l.guard.Close(lease.Loss{", New: "	go l.guard.Close(lease.Loss{",
+		Tests: []string{"TestABreakWaitsForWhatIsInFlight"},
+	}, mutation{
+		What: "the lock file of an ended holder is removed although it has not ended",
+		Old:  "h == nil || l.book.cfg.Resolver.Liveness(h.holder) != lease.Gone", New: "h == nil",
+		Tests: []string{"TestALivingHolderIsLeftAlone"},
+	}),
+	in("gate/tenure/memory.go", mutation{
+		What: "another daemon believes a note of a lock file that was replaced",
+		Old:  "i.ID() != k.ID || !there || !k.is(is)", New: "i.ID() != k.ID || !there",
+		Tests: []string{"TestWhatIsKept"},
+	}, mutation{
+		What: "another daemon believes that an older lock file is that of who was about to make one",
+		Old:  "f.Birth == 0 || f.Birth >= ", New: "f.Birth == 0 || 0 <= ",
+		Tests: []string{"TestATakerWhoseDaemonWasKilledInBetween"},
+	}),
+	in("gate/tenure/turn.go", mutation{
+		What: "who is about to make a lock file is not kept",
+		Old:  "	l.book.intend(l, holder)\n", New: "",
+		Tests: []string{"TestATakerWhoseDaemonWasKilledInBetween"},
+	}, mutation{
+		What: "who could not make a lock file is kept",
+		Old:  "			p.lock.book.forget(p.lock)\n", New: "",
+		Tests: []string{"TestNothingIsKeptOfALockThatWasNotTaken"},
+	}),
+	in("gate/tenure/book.go", mutation{
+		What: "a lock is forgotten while somebody rests on it",
+		Old:  "l.users.Load() == 0 && l.isPlain()", New: "l.isPlain()",
+		Tests: []string{"TestUnusedLocksAreForgotten"},
+	}),
+)

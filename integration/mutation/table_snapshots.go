@@ -1,0 +1,50 @@
+package main
+
+import "slices"
+
+// snapshotMutations remove what keeps READY snapshots of JVS as they are. No rule of the lease is concerned.
+var snapshotMutations = slices.Concat(
+	in("gate/layout/jvs_snapshot.go", mutation{
+		What: "a snapshot is not known by what lies in it",
+		Old:  "		id, _, _ = strings.Cut(in, \"/\")\n", New: "		id = in\n",
+		Tests: []string{"TestWhichSnapshotAPathIsOf"},
+	}, mutation{
+		What: "the descriptor of a snapshot is anybody's",
+		Old:  "return id, id != \"\"\n}\n\n// ReadyMarks", New: "return id, false\n}\n\n// ReadyMarks",
+		Tests: []string{"TestWhichSnapshotAPathIsOf"},
+	}, mutation{
+		What: "what restore makes beside main has no guard",
+		Old:  "ok && of != \"\" && after != \"\"", New: "!ok && of != \"\" && after != \"\"",
+		Tests: []string{"TestWhatGuardsAPath"},
+	}, mutation{
+		What: "every plan names every snapshot",
+		Old:  "slices.Contains(plan.ToDelete, id)", New: "(len(plan.ToDelete) > 0 || slices.Contains(plan.ToDelete, id))",
+		Tests: []string{"TestPlans"},
+	}),
+	in("gate/standing.go", mutation{
+		What: "a snapshot is published although its worktree has changed hands",
+		Old:  "return g.Stand().token == was.token", New: "return true",
+		Tests: []string{"TestHowAWorktreeStands"},
+	}, mutation{
+		What: "a snapshot is published after its window was broken",
+		Old:  "	case <-was.window.Over():\n		return false", New: "	case <-was.window.Over():\n		return true",
+		Tests: []string{"TestHowAWorktreeStandsInAWindow"},
+	}, mutation{
+		What: "a holder that went on after a pause is another one",
+		Old:  "s.token = lease.Token(e.since)", New: "s.token = head.Token",
+		Tests: []string{"TestHowAWorktreeStands"},
+	}),
+	in("fusefs/snapshots.go", mutation{
+		What: "whoever removes may remove READY snapshots",
+		Old:  "(!removes || !f.collects(c, id))", New: "!removes",
+		Tests: []string{"TestWhatIsFixedOfSnapshots"},
+	}, mutation{
+		What: "all snapshots are moved away at once",
+		Old:  "return layout.Publishes(rel) && f.someReady()", New: "return false",
+		Tests: []string{"TestWhatIsFixedOfSnapshots"},
+	}, mutation{
+		What: "every program is JVS",
+		Old:  "	if gate.Program(c) != jvsProgram {", New: "	if false {",
+		Tests: []string{"TestWhatIsFixedOfSnapshots"},
+	}),
+)

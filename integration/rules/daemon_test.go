@@ -1,0 +1,59 @@
+package rules
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+const agencyRule = `- name: agency
+  lock: 'repos/{repo}/.lock'
+  taken_by: create
+  guards: ['repos/{repo}/**']
+  except: ['repos/*/.lock']
+  break: {gone: true}
+`
+
+func take(lock string) harness.Command {
+	return harness.Command{Op: "writefile", Path: lock, Flags: unix.O_CREAT | unix.O_EXCL, Mode: 0o644, Data: []byte("x")}
+}
+
+// A daemon that recovers the mount of a killed one knows who holds which lock, and who may break one.
+func TestTenuresSurviveTheDaemon(t *testing.T) {
+	m := mountWith(t, agencyRule, "repos/a/f", "repos/b/f", "repos/c/f")
+	holder, other, gone := harness.StartActor(t, "holder"), harness.StartActor(t, "other"), harness.StartActor(t, "gone")
+	a, b, c := m.At("repos", "a", ".lock"), m.At("repos", "b", ".lock"), m.At("repos", "c", ".lock")
+	try(t, holder, []attempt{{"take a", take(a), ""}, {"take b", take(b), ""}, {"give up b", harness.Command{Op: "unlink", Path: b}, ""}})
+	try(t, gone, []attempt{{"take c", take(c), ""}})
+	gone.End()
+	m.KillDaemon()
+	m.Recover()
+	write := func(repo string) harness.Command {
+		return harness.Command{Op: "writefile", Path: m.At("repos", repo, "f"), Data: []byte("y")}
+	}
+	try(t, other, []attempt{
+		{"another writes", write("a"), "EROFS"}, {"another removes the lock", harness.Command{Op: "unlink", Path: a}, "EROFS"}, {"nobody holds b", write("b"), "EROFS"},
+		{"the lock of a dead one", harness.Command{Op: "unlink", Path: c}, ""}, {"take c", take(c), ""}, {"write c", write("c"), ""},
+	})
+	try(t, holder, []attempt{{"the holder writes", write("a"), ""}, {"and gives up", harness.Command{Op: "unlink", Path: a}, ""}})
+	try(t, other, []attempt{{"take a", take(a), ""}, {"write a", write("a"), ""}})
+}
+
+// Two daemons would not know of each other's tenures.
+func TestOneMountHasTheRulesOfADirectory(t *testing.T) {
+	m := mountWith(t, agencyRule, "repos/a/f")
+	second := t.TempDir()
+	for _, args := range [][]string{
+		{"mount", "--mode", "shared", "--rules", "agency", "--control", m.LockDir, m.Source, second},
+		{"mount", "--replace", "--mode", "shared", "--rules", "agency", "--control", m.LockDir, m.Source, m.Mountpoint},
+	} {
+		_, errs, exit := m.CLI(args...)
+		require.Equal(t, harness.ExitUsage, exit, errs)
+		require.Contains(t, errs, "another mount of the same directory has rules for lock files")
+		require.Contains(t, errs, "umount the other one")
+	}
+	try(t, harness.StartActor(t, "one"), []attempt{{"the first goes on", take(m.At("repos", "a", ".lock")), ""}})
+}
