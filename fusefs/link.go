@@ -21,6 +21,9 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 	drop() // before any lock is held: write-back comes as requests
 	defer drop()
 	at := f.look(dir, name)
+	if len(at.place.Locks) > 0 {
+		at.gets, _ = fileAt(n.fd, "")
+	}
 	turn, st := f.takeTurn(cancel, gate.OpLink, &in.InHeader, []sight{at})
 	if st != fuse.OK {
 		return st

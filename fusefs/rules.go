@@ -30,6 +30,7 @@ type sight struct {
 	entryName
 	path  string // below the source
 	place lockfile.Place
+	gets  tenure.File // the lock file that gets the name by a link
 }
 
 // look finds out what the rules say of a name.
@@ -100,7 +101,7 @@ func nameOf(to []tenure.Name, s sight, op gate.Op, comes bool) []tenure.Name {
 	if s.path == "" || len(s.place.Locks) == 0 && op != gate.OpRename {
 		return to
 	}
-	n := tenure.Name{Path: s.path, Comes: comes, Locks: s.place.Locks}
+	n := tenure.Name{Path: s.path, Comes: comes, Locks: s.place.Locks, File: s.gets}
 	if n.Exists, n.IsDir = kindAt(s.entryName); len(n.Locks) == 0 && !n.IsDir {
 		return to
 	}

@@ -25,10 +25,11 @@ func (l lockedFiles) Look(rel string) (tenure.File, bool) {
 	return fileAt(fd, path.Base(rel))
 }
 
+// fileAt tells which file lies at a name; with an empty name it is that behind the descriptor.
 func fileAt(dir int, name string) (tenure.File, bool) {
 	var sx unix.Statx_t
 	err := retry(func() error {
-		return unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME|unix.STATX_MTIME, &sx)
+		return unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME|unix.STATX_MTIME, &sx)
 	})
 	if err != nil {
 		return tenure.File{}, false

@@ -413,6 +413,32 @@ func TestALockThatWasReplacedPastTheMount(t *testing.T) {
 	require.Contains(t, g.seen(), Bypassed)
 }
 
+// A lock file is removed past the mount, and a program makes it anew that has ended before anybody could look at it: the
+// former holder is none any more.
+func TestTheNextTakerCannotBeIdentified(t *testing.T) {
+	g := newGround(t, agency(nil))
+	one, other := g.program(), g.program()
+	require.NoError(t, one.make(theLock))
+	one.writes(theFile)
+	g.has(theLock, File{})
+	other.kill()
+	require.NoError(t, other.make(theLock))
+	one.refusedWrite(theFile, "is left from a process")
+	require.Contains(t, g.seen(), Unseen)
+	require.Contains(t, g.seen(), Bypassed)
+}
+
+// The same if the new lock file is removed past the mount, too, before anybody could look at it.
+func TestTheNextLockFileIsGoneAtOnce(t *testing.T) {
+	g := newGround(t, agency(nil))
+	one, other := g.program(), g.program()
+	require.NoError(t, one.make(theLock))
+	g.has(theLock, File{})
+	require.NoError(t, other.change(gate.OpCreate, Name{Path: theLock, Comes: true}, func() error { return nil }))
+	one.refusedWrite(theFile, theLock)
+	require.Contains(t, g.seen(), Bypassed)
+}
+
 // Another daemon knows the holders, if the lock files are the same.
 func TestWhatIsKept(t *testing.T) {
 	g := newGround(t, agency(nil))
@@ -463,6 +489,94 @@ func TestATakerWhoseDaemonWasKilledInBetween(t *testing.T) {
 	one.writes(theFile)
 	one.kill()
 	require.Eventually(t, func() bool { return other.remove(theLock) == nil }, time.Minute, time.Millisecond, "who finds it may break it")
+}
+
+// The same for a lock that is an older file, which gets the name by a link or a rename, also in the place of the one before.
+func TestATakerOfAnOlderFileWhoseDaemonWasKilledInBetween(t *testing.T) {
+	breakable := agency(func(s *lockfile.Spec) { s.Break = lockfile.Break{Gone: true} })
+	older := File{Inode: 50, Birth: time.Now().Add(-time.Minute).UnixNano()}
+	for name, c := range map[string]struct {
+		op    gate.Op
+		over  bool // a lock of its own
+		taken bool // the call was made before the crash
+	}{
+		"link": {gate.OpLink, false, true}, "rename": {gate.OpRename, false, true}, "renewal": {gate.OpRename, true, true},
+		"no link": {gate.OpLink, false, false}, "no rename": {gate.OpRename, false, false}, "no renewal": {gate.OpRename, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGround(t, breakable)
+			one, other := g.program(), g.program()
+			g.has("repos/a/tmp", older)
+			if c.over {
+				require.NoError(t, one.make(theLock))
+			}
+			n := Name{Path: theLock, Comes: true, Exists: c.over, Locks: g.book.Rules().At(theLock).Locks, File: older}
+			_, no, _ := g.book.Begin(Change{Op: c.op, Caller: one.Caller, Names: []Name{n}, From: "repos/a/tmp"})
+			require.Nil(t, no)
+			if c.taken {
+				g.has(theLock, older)
+			}
+			g.open(breakable)
+			if !c.taken && !c.over {
+				require.NoError(t, other.make(theLock))
+				other.writes(theFile)
+				return
+			}
+			other.refused(gate.ReasonLockHeld, other.remove(theLock))
+			one.writes(theFile)
+			one.kill()
+			require.Eventually(t, func() bool { return other.remove(theLock) == nil }, time.Minute, time.Millisecond, "who finds it may break it")
+		})
+	}
+}
+
+// Somebody was about to put another file in the place of a lock that was left. The daemon was killed, and a third file is there.
+func TestARenewalThatWasNotMade(t *testing.T) {
+	breakable := agency(func(s *lockfile.Spec) { s.Break = lockfile.Break{Gone: true} })
+	g := newGround(t, breakable)
+	one, other := g.program(), g.program()
+	g.has("repos/a/tmp", File{Inode: 50})
+	n := Name{Path: theLock, Comes: true, Locks: g.book.Rules().At(theLock).Locks}
+	_, no, _ := g.book.Begin(Change{Op: gate.OpRename, Caller: one.Caller, Names: []Name{n}, From: "repos/a/tmp"})
+	require.Nil(t, no)
+	g.has(theLock, File{Inode: 51})
+	g.open(breakable)
+	one.refusedWrite(theFile, "is left from a process")
+	other.refused(gate.ReasonLockStays, other.remove(theLock))
+}
+
+// A daemon is killed when a broken lock is gone from its former holder, and before the next one is noted.
+func TestABreakerWhoseDaemonWasKilledInBetween(t *testing.T) {
+	breakable := agency(func(s *lockfile.Spec) { s.Break = lockfile.Break{Gone: true} })
+	g := newGround(t, breakable)
+	one, other := g.program(), g.program()
+	require.NoError(t, one.make(theLock))
+	one.kill()
+	g.has("repos/a/tmp", File{Inode: 50})
+	n := Name{Path: theLock, Comes: true, Exists: true, Locks: g.book.Rules().At(theLock).Locks}
+	_, no, _ := g.book.Begin(Change{Op: gate.OpRename, Caller: other.Caller, Names: []Name{n}, From: "repos/a/tmp"})
+	require.Nil(t, no)
+	g.has(theLock, File{Inode: 50})
+	l := g.book.Use(n.Locks[0])
+	l.end(lease.LossSuperseded)
+	l.Done()
+	g.open(breakable)
+	other.writes(theFile)
+}
+
+// One's lock file is removed past the mount just when it is made, and the next one's maker is not known: the first is not
+// taken for it.
+func TestAnIntentionEndsWithItsCall(t *testing.T) {
+	g := newGround(t, agency(nil))
+	one, other := g.program(), g.program()
+	require.NoError(t, one.change(gate.OpCreate, Name{Path: theLock, Comes: true}, func() error { return nil }))
+	require.Empty(t, g.kept)
+	other.kill()
+	require.NoError(t, other.make(theLock))
+	require.Empty(t, g.kept)
+	g.open(agency(nil))
+	one.refusedWrite(theFile, "is left from a process")
+	one.refused(gate.ReasonLockStays, one.remove(theLock))
 }
 
 // Nothing is kept of who wanted to take a lock and could not.

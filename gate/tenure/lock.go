@@ -22,7 +22,8 @@ type Lock struct {
 	turn  chan struct{} // capacity 1: whoever changes the name of the lock, or who holds it
 
 	mu      sync.Mutex
-	held    *held // nil: nobody was seen to take it
+	held    *held       // nil: nobody was seen to take it
+	next    *KeptTenure // who is about to take it
 	robbed  []lease.Holder
 	seen    File // an unknown lock file, as it was first seen
 	seenAt  time.Duration
@@ -112,7 +113,7 @@ func (l *Lock) isPlain() bool {
 func (l *Lock) begin(h *held) {
 	l.mu.Lock()
 	before := l.held
-	l.held = h
+	l.held, l.next = h, nil
 	l.robbed = withoutHolder(l.robbed, h.holder)
 	l.counted.tenures++
 	l.last = l.book.now()
@@ -142,7 +143,7 @@ func (l *Lock) end(kind lease.LossKind) {
 	}
 	l.held, l.last = nil, l.book.now()
 	l.mu.Unlock()
-	l.book.forget(l)
+	l.keep()
 }
 
 func (l *Lock) close(h *held, kind lease.LossKind) {
@@ -203,7 +204,7 @@ func (l *Lock) afterTheEnd() (removed bool) {
 	l.mu.Lock()
 	l.held = nil
 	l.mu.Unlock()
-	l.book.forget(l)
+	l.keep()
 	l.book.tell(Event{Kind: Removed, Lock: l, Holder: h.holder, Number: h.number})
 	return true
 }

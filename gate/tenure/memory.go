@@ -16,55 +16,76 @@ type Memory interface {
 	All() ([]Kept, error)
 }
 
-// Kept is a tenure as Memory has it. The JSON names are those of a file.
+// Kept is what Memory has of one lock. The JSON names are those of a file.
 type Kept struct {
-	ID      string        `json:"id"`
-	Lock    string        `json:"lock"`
+	ID   string      `json:"id"`
+	Lock string      `json:"lock"`
+	Held *KeptTenure `json:"held,omitempty"`
+	// Next is who is about to take the lock, or to renew it. Without that, a crash between the call and what is
+	// remembered of it leaves a lock that nobody is known to have made, and that stays.
+	Next *KeptTenure `json:"next,omitempty"`
+}
+
+// KeptTenure is a tenure as Memory has it.
+type KeptTenure struct {
 	Number  uint64        `json:"number"`
 	Holder  lease.Holder  `json:"holder"`
-	File    File          `json:"file"`
+	File    File          `json:"file"` // of Next the zero value: one that is made
 	Since   time.Time     `json:"since"`
 	Renewed time.Duration `json:"renewed"`
 }
 
-// is tells whether a lock file is the one that was taken. Without one the taker was about to make it: then a file that came since is
-// his, for there was none. File systems stamp with the timer tick.
-func (k Kept) is(f File) bool {
-	if k.File == (File{}) {
-		return f.Birth == 0 || f.Birth >= k.Since.Add(-stampTick).UnixNano()
+// of is whose tenure a lock file stands for, nil if for none that is kept.
+func (k Kept) of(f File) *KeptTenure {
+	switch {
+	case k.Held != nil && f.same(k.Held.File):
+		return k.Held
+	case k.Next != nil && k.Next.makes(f):
+		return k.Next
 	}
-	return f.same(k.File)
+	return nil
+}
+
+// makes tells whether a lock file is the one that was about to be there. What was to be made came since: there was none before.
+// File systems stamp with the timer tick.
+func (t KeptTenure) makes(f File) bool {
+	if t.File == (File{}) {
+		return f.Birth == 0 || f.Birth >= t.Since.Add(-stampTick).UnixNano()
+	}
+	return f.same(t.File)
 }
 
 const stampTick = 20 * time.Millisecond
 
-// intend has the one kept who is about to make the lock file. Without that, a crash in between leaves an unknown lock.
-func (b *Book) intend(l *Lock, holder lease.Holder) {
-	if b.cfg.Memory != nil {
-		_ = b.cfg.Memory.Put(Kept{ID: l.ID(), Lock: l.Path, Number: b.number.Add(1), Holder: holder, Since: time.Now(), Renewed: b.now()})
-	}
-}
-
-// remember has the tenure kept before its taker gets its answer.
-func (b *Book) remember(l *Lock) {
+// keep has Memory know what is known of the lock now. The caller has the turn.
+func (l *Lock) keep() {
+	b := l.book
 	if b.cfg.Memory == nil || l.Rule.TakenBy == lockfile.ByFlock {
 		return
 	}
 	l.mu.Lock()
-	h := l.held
+	h, k := l.held, Kept{ID: l.ID(), Lock: l.Path, Next: l.next}
+	if h != nil {
+		k.Held = h.kept()
+	}
 	l.mu.Unlock()
-	if h == nil {
+	if k.Held == nil && k.Next == nil {
+		_ = b.cfg.Memory.Drop(k.ID) // what stays is not believed: the file is gone, or another one
 		return
 	}
-	if err := b.cfg.Memory.Put(Kept{l.ID(), l.Path, h.number, h.holder, h.file, h.since, h.renewed}); err != nil {
+	if err := b.cfg.Memory.Put(k); err != nil && h != nil {
 		b.tell(Event{Kind: Unseen, Lock: l, Holder: h.holder, Number: h.number, Err: err})
 	}
 }
 
-func (b *Book) forget(l *Lock) {
-	if b.cfg.Memory != nil && l.Rule.TakenBy != lockfile.ByFlock {
-		_ = b.cfg.Memory.Drop(l.ID()) // what stays is not believed: the file is gone, or another one
-	}
+func (h *held) kept() *KeptTenure { return &KeptTenure{h.number, h.holder, h.file, h.since, h.renewed} }
+
+// intends has it kept who is about to take the lock; nil: nobody any more.
+func (l *Lock) intends(next *KeptTenure) {
+	l.mu.Lock()
+	l.next = next
+	l.mu.Unlock()
+	l.keep()
 }
 
 // recall takes over what was kept, as far as the lock files are still the same.
@@ -80,17 +101,18 @@ func (b *Book) recall() {
 
 func (b *Book) believe(k Kept) {
 	is, there := b.files.Look(k.Lock)
+	was := k.of(is)
 	for _, i := range b.cfg.Rules.At(k.Lock).Locks {
-		if i.ID() != k.ID || !there || !k.is(is) {
+		if i.ID() != k.ID || !there || was == nil {
 			continue
 		}
 		l := b.Use(i)
-		b.raise(k.Number)
-		l.begin(&held{number: k.Number, holder: k.Holder, file: is, since: k.Since, renewed: k.Renewed, born: make(map[string]bool)})
-		if b.cfg.Resolver.Liveness(k.Holder) == lease.Gone {
+		b.raise(was.Number)
+		l.begin(&held{number: was.Number, holder: was.Holder, file: is, since: was.Since, renewed: was.Renewed, born: make(map[string]bool)})
+		if b.cfg.Resolver.Liveness(was.Holder) == lease.Gone {
 			b.mayHaveEnded(l)
 		}
-		b.remember(l)
+		l.keep()
 		l.Done()
 		return
 	}

@@ -18,6 +18,7 @@ type Name struct {
 	Exists bool
 	IsDir  bool
 	Comes  bool // after the change something else lies there: it is made, or the target of a rename
+	File   File // what gets the name by a link
 }
 
 // Change is a change of names: one, or the two of a rename.
@@ -44,6 +45,7 @@ type part struct {
 	name    Name
 	outcome lockfile.Outcome
 	taker   *lease.Holder // who is about to take the lock; nil: nobody, or one who cannot be seen
+	intends bool          // that was kept
 }
 
 // Begin waits until nobody else changes one of these locks, and judges the change. It must be asked before any guard is
@@ -75,7 +77,7 @@ func (b *Book) Begin(c Change) (t *Turn, no *gate.Refusal, interrupted bool) {
 		return nil, no, false
 	}
 	for i := range t.parts {
-		t.parts[i].intend(c.Caller)
+		t.intend(&t.parts[i])
 	}
 	return t, nil, false
 }
@@ -290,9 +292,8 @@ func (t *Turn) End(done bool) {
 	for i := range t.parts {
 		if p := &t.parts[i]; done {
 			p.carryOut(t.change)
-		} else if p.taker != nil {
-			p.lock.book.forget(p.lock)
-			p.lock.book.remember(p.lock)
+		} else if p.intends {
+			p.lock.intends(nil)
 		}
 	}
 	t.leave(len(t.parts))
@@ -328,34 +329,78 @@ func (l *Lock) renew() {
 	if l.held != nil && there {
 		l.held.file, l.held.renewed = file, l.book.now()
 	}
+	l.next = nil
 	l.mu.Unlock()
-	l.book.remember(l)
+	l.keep()
 }
 
-// intend keeps who is about to take the lock, before its file is there. If the daemon is killed between the two, its taker gets an
-// error, but the file is there: the next daemon knows whose it is, and when it may go.
-func (p *part) intend(c gate.Caller) {
+// intend keeps who is about to take or to renew the lock, before its file is there. If the daemon is killed between the two, the
+// caller gets an error, but the file is there: the next daemon knows whose it is, and when it may go.
+func (t *Turn) intend(p *part) {
 	l := p.lock
-	if !p.name.Comes || p.name.Exists || l.Rule.TakenBy == lockfile.ByFlock {
+	file, comes := t.coming(p.name)
+	if !comes || l.Rule.TakenBy == lockfile.ByFlock {
 		return
 	}
-	holder, err := l.book.cfg.Resolver.LockHolder(c, l.Rule.Holder)
-	if err != nil {
-		return // taken tells of it
+	next := l.renewed(p.outcome)
+	if next == nil {
+		holder, err := l.book.cfg.Resolver.LockHolder(t.change.Caller, l.Rule.Holder)
+		if err != nil {
+			return // taken tells of it
+		}
+		p.taker = &holder
+		next = &KeptTenure{Number: l.book.number.Add(1), Holder: holder, Since: time.Now(), Renewed: l.book.now()}
 	}
-	p.taker = &holder
-	l.book.intend(l, holder)
+	next.File, p.intends = file, true
+	l.intends(next)
+}
+
+// coming is the file that is to lie at a name, the zero value if it is made anew; false if none comes, or it is not known which.
+func (t *Turn) coming(n Name) (file File, comes bool) {
+	switch {
+	case !n.Comes:
+		return File{}, false
+	case t.change.Op == gate.OpRename:
+		return t.book.files.Look(t.source(n))
+	case n.Exists: // the file system refuses it
+		return File{}, false
+	}
+	return n.File, t.change.Op != gate.OpLink || n.File != File{}
+}
+
+// source is the path from which a rename brings a name's file: in an exchange the other name.
+func (t *Turn) source(to Name) string {
+	for _, n := range t.change.Names {
+		if t.change.From == "" && n.Path != to.Path {
+			return n.Path
+		}
+	}
+	return t.change.From
+}
+
+// renewed is the tenure as it is after a renewal; nil if the change is none.
+func (l *Lock) renewed(o lockfile.Outcome) *KeptTenure {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if o != lockfile.Renews || l.held == nil {
+		return nil
+	}
+	next := l.held.kept()
+	next.Renewed = l.book.now()
+	return next
 }
 
 // taken begins the tenure of who has just made the lock. One that cannot be seen here holds it unknown.
 func (l *Lock) taken(c gate.Caller, taker *lease.Holder) {
 	file, there := l.book.files.Look(l.Path)
-	if !there {
+	if !there { // it was removed past the mount
+		l.nobodys()
 		return
 	}
 	if taker == nil {
 		holder, err := l.book.cfg.Resolver.LockHolder(c, l.Rule.Holder)
 		if err != nil {
+			l.nobodys()
 			l.book.tell(Event{Kind: Unseen, Lock: l, By: c, Err: err})
 			return
 		}
@@ -364,10 +409,16 @@ func (l *Lock) taken(c gate.Caller, taker *lease.Holder) {
 	l.hold(*taker, file)
 }
 
+// nobodys ends the former tenure, if the lock file that it had was removed past the mount: its holder must not write beside another.
+func (l *Lock) nobodys() {
+	l.checkFile()
+	l.intends(nil)
+}
+
 func (l *Lock) hold(holder lease.Holder, file File) (number uint64) {
 	h := &held{number: l.book.number.Add(1), holder: holder, file: file, since: time.Now(), renewed: l.book.now(), born: make(map[string]bool)}
 	l.begin(h)
-	l.book.remember(l)
+	l.keep()
 	l.book.tell(Event{Kind: Taken, Lock: l, Holder: holder, Number: h.number})
 	return h.number
 }

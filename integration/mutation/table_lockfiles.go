@@ -64,21 +64,38 @@ var lockFileMutations = slices.Concat(
 	}),
 	in("gate/tenure/memory.go", mutation{
 		What: "another daemon believes a note of a lock file that was replaced",
-		Old:  "i.ID() != k.ID || !there || !k.is(is)", New: "i.ID() != k.ID || !there",
+		Old:  "k.Held != nil && f.same(k.Held.File)", New: "k.Held != nil",
 		Tests: []string{"TestWhatIsKept"},
 	}, mutation{
 		What: "another daemon believes that an older lock file is that of who was about to make one",
 		Old:  "f.Birth == 0 || f.Birth >= ", New: "f.Birth == 0 || 0 <= ",
 		Tests: []string{"TestATakerWhoseDaemonWasKilledInBetween"},
+	}, mutation{
+		What: "another daemon believes that a renewal was made that was not",
+		Old:  "	return f.same(t.File)\n}\n\nconst", New: "	return true\n}\n\nconst",
+		Tests: []string{"TestARenewalThatWasNotMade"},
 	}),
 	in("gate/tenure/turn.go", mutation{
-		What: "who is about to make a lock file is not kept",
-		Old:  "	l.book.intend(l, holder)\n", New: "",
+		What: "who is about to take a lock is not kept",
+		Old:  "	l.intends(next)\n", New: "",
 		Tests: []string{"TestATakerWhoseDaemonWasKilledInBetween"},
 	}, mutation{
-		What: "who could not make a lock file is kept",
-		Old:  "			p.lock.book.forget(p.lock)\n", New: "",
+		What: "who could not take a lock is kept",
+		Old:  "			p.lock.intends(nil)\n", New: "",
 		Tests: []string{"TestNothingIsKeptOfALockThatWasNotTaken"},
+	}, mutation{
+		What: "who has made a lock file that is gone is kept",
+		Old:  "	l.checkFile()\n	l.intends(nil)\n", New: "	l.checkFile()\n",
+		Tests: []string{"TestAnIntentionEndsWithItsCall"},
+	}, mutation{
+		What: "a holder whose lock file is gone writes beside the lock of a taker that cannot be identified",
+		Old:  "	l.checkFile()\n	l.intends(nil)\n", New: "	l.intends(nil)\n",
+		Tests: []string{"TestTheNextTakerCannotBeIdentified", "TestTheNextLockFileIsGoneAtOnce"}, Hangs: true,
+	}),
+	in("gate/tenure/lock.go", mutation{
+		What: "who breaks a lock is not kept any more when the former holder is out",
+		Old:  "	l.held, l.last = nil, l.book.now()\n", New: "	l.held, l.next, l.last = nil, nil, l.book.now()\n",
+		Tests: []string{"TestABreakerWhoseDaemonWasKilledInBetween"},
 	}),
 	in("gate/tenure/book.go", mutation{
 		What: "a lock is forgotten while somebody rests on it",

@@ -47,7 +47,7 @@ func breath() { time.Sleep(time.Duration(rand.IntN(300)) * time.Microsecond) }
 
 // underLock is one tenure of a lock that is made. It returns what it wrote by, still open.
 func (c *contender) underLock() (fd int) {
-	lock, err := unix.Open(c.lock, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644)
+	lock, err := c.take()
 	if err != nil {
 		_ = unix.Unlink(c.lock)
 		breath()
@@ -59,6 +59,30 @@ func (c *contender) underLock() (fd int) {
 	fd = c.writes()
 	c.giveUp(own.Ino, seen)
 	return fd
+}
+
+// take makes the lock, as programs do: with O_EXCL, or by a link or a rename of a file of its own.
+func (c *contender) take() (fd int, err error) {
+	const anew = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC
+	how := rand.IntN(3)
+	if how == 0 {
+		return unix.Open(c.lock, anew, 0o644)
+	}
+	own := fmt.Sprint(c.lock, ".", os.Getpid())
+	if fd, err = unix.Open(own, anew, 0o644); err != nil {
+		_ = unix.Unlink(own) // of a call that was cut off
+		return -1, err
+	}
+	if how == 1 {
+		err = unix.Link(own, c.lock)
+		_ = unix.Unlink(own)
+	} else if err = unix.Renameat2(unix.AT_FDCWD, own, unix.AT_FDCWD, c.lock, unix.RENAME_NOREPLACE); err != nil {
+		_ = unix.Unlink(own)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+	}
+	return fd, err
 }
 
 // giveUp removes the lock. If the daemon is killed meanwhile it comes again, and this call may have been done or not: then the lock may
