@@ -49,22 +49,12 @@ clean() {
   local status=$?
   trap - EXIT INT TERM HUP
   if [[ -n $work ]]; then
-    if is_mounted "$work/mount" && ! leave "$work/mount"; then exit 1; fi
+    if is_mounted "$work/mount" && ! leave_mount "$bin" "$work/mount"; then exit 1; fi
     rm -rf --one-file-system "$work"
   fi
   exit "$status"
 }
 at_end clean
-
-leave() {
-  local tries
-  for ((tries = 0; tries < 40; tries++)); do
-    if timeout -k 5 60 "$bin" umount "$1" >/dev/null 2>&1; then return; fi
-    sleep 0.5
-  done
-  warn "$1 is still mounted"
-  return 1
-}
 
 # rules_of NAME: the options of the mount, and how the table calls them.
 rules_of() {
@@ -129,7 +119,7 @@ one() {
   rules_of "$name"
   "$bin" mount "$work/mount" --mode shared --control "$work/control" --log-file "$work/$name.log" "${rules[@]}"
   tests "$name" mount
-  leave "$work/mount"
+  leave_mount "$bin" "$work/mount"
   rm -rf --one-file-system "$work/native" "$work/mount" "$work/control"
   differing "$name" >"$work/differ"
   differ=$(wc -l <"$work/differ")

@@ -56,7 +56,7 @@ clean() {
   local status=$? at
   trap - EXIT INT TERM HUP
   if [[ -n $work ]]; then
-    findmnt -rn -t fuse.jvsfs -o TARGET | grep "^$work/" | while read -r at; do leave "$(printf '%b' "$at")" || status=1; done
+    findmnt -rn -t fuse.jvsfs -o TARGET | grep "^$work/" | while read -r at; do leave_mount "$bin" "$(printf '%b' "$at")" || status=1; done
     if findmnt -rn -t fuse.jvsfs -o TARGET | grep "^$work/"; then
       warn "these are still mounted: $bin umount ..."
       exit 1
@@ -66,16 +66,6 @@ clean() {
   exit "$status"
 }
 at_end clean
-
-leave() {
-  local tries
-  for ((tries = 0; tries < 40; tries++)); do
-    if timeout -k 5 60 "$bin" umount "$1" >/dev/null 2>&1; then return; fi
-    sleep 0.5
-  done
-  warn "$1 is still mounted"
-  return 1
-}
 
 # A git that mounts the repository of a test as soon as the test's library has made it. Then
 # the library enters it.
@@ -124,7 +114,7 @@ one() {
     REPOSITORY_TO_MOUNT="$top/trash directory.$name" RECORDS_OF_MOUNT="$work/records.$name" \
     setsid --wait timeout -k 5 "${TEST_LIMIT:-900}" sh "./$name.sh" --root="$top" "${options[@]}" </dev/null >"$out" 2>&1) || true
   if [[ $where == mount ]] && is_mounted "$top/trash directory.$name"; then
-    leave "$top/trash directory.$name"
+    leave_mount "$bin" "$top/trash directory.$name"
   elif [[ $where == mount ]] && grep -q '^ok' "$out"; then
     warn "$name: its repository was not mounted: $(cat "$work/records.$name.said" 2>/dev/null)"
   fi

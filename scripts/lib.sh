@@ -158,3 +158,14 @@ need_fuse() {
 # is_mounted DIR: a jvsfs mount is at DIR. Reads the table alone: a dead mount
 # does not answer.
 is_mounted() { findmnt -rn -t fuse.jvsfs -M "$1" >/dev/null; }
+
+# leave_mount JVSFS DIR: unmounts it, once those who are still in there have gone.
+leave_mount() {
+  local tries
+  for ((tries = 0; tries < 40; tries++)); do
+    if timeout -k 5 60 "$1" umount "$2" >/dev/null 2>&1; then return; fi
+    sleep 0.5
+  done
+  warn "$2 is still mounted"
+  return 1
+}

@@ -77,7 +77,7 @@ what it started is refused a write, on any mount. JVSFS_EVENT has the latest ref
 a line of jvsfs watch --json, and JVSFS_EVENTS the number of refusals since the run
 before. It runs at most once a second, never twice at a time, and is killed after a
 minute. exec does not wait for it at its end.`,
-		Args: execArgs,
+		Args: placeAndCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkWait(e.wait, 0); err != nil {
 				return err
@@ -94,29 +94,6 @@ minute. exec does not wait for it at its end.`,
 	cmd.Flags().StringVar(&e.notify, "notify", "", "run `LINE` with sh -c, beside CMD, when what CMD started is refused a write")
 	cmd.Flags().StringVar(&e.purpose, "purpose", "", "`WHAT` the lease is for, shown to others (default: CMD)")
 	return cmd
-}
-
-// execArgs wants the command behind a "--", so that its flags are its own.
-func execArgs(cmd *cobra.Command, args []string) error {
-	dash := cmd.ArgsLenAtDash()
-	f := &api.Failure{Class: api.ClassUsage, Next: usageLine(cmd)}
-	switch {
-	case len(args) == 0 || dash == 0:
-		f.Message = "jvsfs exec: WORKTREE is missing"
-	case dash < 0 && len(args) > 1:
-		f.Message = "jvsfs exec: -- is missing before the command"
-		f.Next = "jvsfs exec " + human.Typed(args[0]) + " --"
-		for _, a := range args[1:] {
-			f.Next += " " + human.Typed(a)
-		}
-	case len(args) == 1:
-		f.Message, f.Next = "jvsfs exec: the command is missing", "jvsfs exec "+human.Typed(args[0])+" -- CMD"
-	case dash > 1:
-		f.Message = fmt.Sprintf("jvsfs exec: %s is one argument too many before --", human.Typed(args[1]))
-	default:
-		return nil
-	}
-	return f
 }
 
 // holding is a lease that is held for a child, by the daemon or by this process.

@@ -54,7 +54,7 @@ and JVSFS_QUIESCED_UNTIL.
 
 The holder, its user, root and who mounted may do this; while nobody holds the lease,
 who may write there.`,
-		Args: quiesceArgs,
+		Args: placeAndCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := q.check(); err != nil {
 				return err
@@ -65,24 +65,6 @@ who may write there.`,
 	cmd.Flags().DurationVar(&q.wait, "wait", defaultPatience, "wait this `LONG` for writes in flight, and for another snapshot")
 	cmd.Flags().DurationVar(&q.lasts, "for", defaultWindow, "writers wait this `LONG` at most")
 	return cmd
-}
-
-func quiesceArgs(cmd *cobra.Command, args []string) error {
-	dash := cmd.ArgsLenAtDash()
-	f := &api.Failure{Class: api.ClassUsage, Next: usageLine(cmd)}
-	switch {
-	case len(args) == 0 || dash == 0:
-		f.Message = "jvsfs quiesce: WORKTREE is missing"
-	case len(args) == 1:
-		f.Message, f.Next = "jvsfs quiesce: the command is missing", "jvsfs quiesce "+human.Typed(args[0])+" -- CMD"
-	case dash < 0:
-		f.Message = "jvsfs quiesce: -- is missing before the command"
-	case dash > 1:
-		f.Message = fmt.Sprintf("jvsfs quiesce: %s is one argument too many before --", human.Typed(args[1]))
-	default:
-		return nil
-	}
-	return f
 }
 
 func (q *quiesceCommand) check() error {

@@ -47,29 +47,12 @@ temporary files from locks. Only root may do this; DIR is on no jvsfs mount.
 What CMD prints goes to stderr: the proposal is all that stdout has. The exit code is
 that of CMD, or 128+N if signal N ended it; 12 if CMD ended well and no lock file was
 seen.`,
-		Args: learnArgs,
+		Args: placeAndCommand,
 		RunE: func(_ *cobra.Command, args []string) error { return c.run(args[0], args[1:]) },
 	}
 	cmd.Flags().IntVar(&c.runs, "runs", 1, "run CMD `N` times")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 	return cmd
-}
-
-func learnArgs(cmd *cobra.Command, args []string) error {
-	f := &api.Failure{Class: api.ClassUsage, Next: usageLine(cmd)}
-	switch dash := cmd.ArgsLenAtDash(); {
-	case len(args) == 0 || dash == 0:
-		f.Message = "jvsfs rules learn: DIR is missing"
-	case len(args) == 1:
-		f.Message, f.Next = "jvsfs rules learn: the command is missing", "jvsfs rules learn "+human.Typed(args[0])+" -- CMD"
-	case dash < 0:
-		f.Message = "jvsfs rules learn: -- is missing before the command"
-	case dash > 1:
-		f.Message = fmt.Sprintf("jvsfs rules learn: %s is one argument too many before --", human.Typed(args[1]))
-	default:
-		return nil
-	}
-	return f
 }
 
 func (c *learnCommand) run(path string, argv []string) error {

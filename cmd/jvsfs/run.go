@@ -96,14 +96,6 @@ func isDirectory(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-func typedAll(words []string) string {
-	var b strings.Builder
-	for _, w := range words {
-		b.WriteString(" " + human.Typed(w))
-	}
-	return b.String()
-}
-
 func (r *runCommand) run(ctx context.Context, dir string, argv []string) error {
 	if r.worktree != "" {
 		if err := checkBranch(r.worktree); err != nil {
