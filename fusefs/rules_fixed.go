@@ -109,7 +109,9 @@ func (f *rawFS) growing(n *node) *lockfile.Rule {
 	return nil
 }
 
-// admitGrowth refuses to write below the end of a file that only grows.
+// admitGrowth refuses to write below the end of a file that only grows. The end stays where it is until the call is made: the
+// kernel lets one request at a time through that may move it (fuse_dio_wr_exclusive_lock, and the inode's lock for a
+// truncation, fallocate and copy_file_range), and a mount with rules is the only one of its directory.
 func (f *rawFS) admitGrowth(op gate.Op, h *fuse.InHeader, on *handle, off uint64) fuse.Status {
 	if on.grows == nil || !belowEnd(on.fd, off) {
 		return fuse.OK
