@@ -17,7 +17,7 @@ func (f *rawFS) admitFixedName(op gate.Op, h *fuse.InHeader, s sight) fuse.Statu
 	if len(p.Once)+len(p.Keep)+len(p.Append) == 0 || f.born(s.path, p) {
 		return fuse.OK
 	}
-	if exists, _ := kindAt(s.entryName); !exists {
+	if !s.exists {
 		return fuse.OK
 	}
 	switch {
@@ -46,19 +46,14 @@ func (f *rawFS) born(path string, p lockfile.Place) bool {
 
 // admitFixedNode refuses a change of the content or the attributes of a file that a rule lets nobody change. Whoever makes
 // it may, while it is open.
-func (f *rawFS) admitFixedNode(op gate.Op, h *fuse.InHeader, n *node) fuse.Status {
-	if !f.ruled() || n.isDir() || op == gate.OpLink || n.making.Load() > 0 {
+func (f *rawFS) admitFixedNode(op gate.Op, h *fuse.InHeader, n *node, at inodeSight) fuse.Status {
+	if at.place.Free() || n.isDir() || op == gate.OpLink || n.making.Load() > 0 {
 		return fuse.OK
 	}
-	path, ok := f.pathOfFile(n)
-	if !ok {
-		return fuse.OK
+	if p := at.place; len(p.Once) > 0 && !f.born(at.path, p) {
+		return f.refuseFixed(gate.ReasonOnce, op, h, p.Once[0], at.path)
 	}
-	p := f.opts.Locks.Rules().At(path)
-	if len(p.Once) > 0 && !f.born(path, p) {
-		return f.refuseFixed(gate.ReasonOnce, op, h, p.Once[0], path)
-	}
-	return f.admitLockFile(op, h, p)
+	return f.admitLockFile(op, h, at.place)
 }
 
 // admitLockFile refuses to change what a lock file says that somebody else holds.
@@ -81,15 +76,12 @@ func (f *rawFS) refuseFixed(why gate.Reason, op gate.Op, h *fuse.InHeader, r *lo
 
 // admitSize refuses to truncate a file that only grows.
 func (f *rawFS) admitSize(h *fuse.InHeader, n *node, size uint64) fuse.Status {
-	if !f.ruled() || n.isDir() {
+	if n.isDir() {
 		return fuse.OK
 	}
-	path, ok := f.pathOfFile(n)
-	if !ok {
-		return fuse.OK
-	}
-	if p := f.opts.Locks.Rules().At(path); len(p.Append) > 0 && belowEnd(n.fd, size) {
-		return f.refuseFixed(gate.ReasonAppend, gate.OpSetAttr, h, p.Append[0], path)
+	if r := f.growing(n); r != nil && belowEnd(n.fd, size) {
+		path, _ := f.pathOfFile(n)
+		return f.refuseFixed(gate.ReasonAppend, gate.OpSetAttr, h, r, path)
 	}
 	return fuse.OK
 }
@@ -99,12 +91,8 @@ func (f *rawFS) growing(n *node) *lockfile.Rule {
 	if !f.ruled() || !f.opts.Locks.Rules().SomeGrow() {
 		return nil
 	}
-	path, ok := f.pathOfFile(n)
-	if !ok {
-		return nil
-	}
-	if p := f.opts.Locks.Rules().At(path); len(p.Append) > 0 {
-		return p.Append[0]
+	if at := f.lookAtNode(n); len(at.place.Append) > 0 {
+		return at.place.Append[0]
 	}
 	return nil
 }
