@@ -80,14 +80,6 @@ func (l *Lock) keep() {
 
 func (h *held) kept() *KeptTenure { return &KeptTenure{h.number, h.holder, h.file, h.since, h.renewed} }
 
-// intends has it kept who is about to take the lock; nil: nobody any more.
-func (l *Lock) intends(next *KeptTenure) {
-	l.mu.Lock()
-	l.next = next
-	l.mu.Unlock()
-	l.keep()
-}
-
 // recall takes over what was kept, as far as the lock files are still the same.
 func (b *Book) recall() {
 	all, err := b.cfg.Memory.All()

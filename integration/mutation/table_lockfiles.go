@@ -44,7 +44,8 @@ var lockFileMutations = slices.Concat(
 		What: "who was robbed writes on",
 		Old:  "		l.end(lease.LossSuperseded)\n		l.book.tell(Event{Kind: Broken, Lock: l, Holder: h.holder", New: "		l.book.tell(Event{Kind: Broken, Lock: l, Holder: h.holder",
 		Tests: []string{"TestALockThatIsTooOldIsBroken"}, Hangs: true,
-	}, mutation{
+	}),
+	in("gate/tenure/judge.go", mutation{
 		What: "a directory with a held lock below gets another name",
 		Old:  "h != nil && n.IsDir && strings.HasPrefix", New: "h == nil && n.IsDir && strings.HasPrefix",
 		Tests: []string{"TestADirectoryWithALockStays"},
@@ -75,15 +76,17 @@ var lockFileMutations = slices.Concat(
 		Old:  "	return f.same(t.File)\n}\n\nconst", New: "	return true\n}\n\nconst",
 		Tests: []string{"TestARenewalThatWasNotMade"},
 	}),
-	in("gate/tenure/turn.go", mutation{
+	in("gate/tenure/intend.go", mutation{
 		What: "who is about to take a lock is not kept",
 		Old:  "	l.intends(next)\n", New: "",
 		Tests: []string{"TestATakerWhoseDaemonWasKilledInBetween"},
-	}, mutation{
+	}),
+	in("gate/tenure/turn.go", mutation{
 		What: "who could not take a lock is kept",
 		Old:  "			p.lock.intends(nil)\n", New: "",
 		Tests: []string{"TestNothingIsKeptOfALockThatWasNotTaken"},
-	}, mutation{
+	}),
+	in("gate/tenure/taken.go", mutation{
 		What: "who has made a lock file that is gone is kept",
 		Old:  "	l.checkFile()\n	l.intends(nil)\n", New: "	l.checkFile()\n",
 		Tests: []string{"TestAnIntentionEndsWithItsCall"},
