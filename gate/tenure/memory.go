@@ -101,9 +101,6 @@ func (b *Book) believe(k Kept) {
 		l := b.Use(i)
 		b.raise(was.Number)
 		l.begin(&held{number: was.Number, holder: was.Holder, file: is, since: was.Since, renewed: was.Renewed, born: make(map[string]bool)})
-		if b.cfg.Resolver.Liveness(was.Holder) == lease.Gone {
-			b.mayHaveEnded(l)
-		}
 		l.keep()
 		l.Done()
 		return

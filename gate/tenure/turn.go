@@ -80,27 +80,38 @@ func (b *Book) Begin(c Change) (t *Turn, no *gate.Refusal, interrupted bool) {
 	return t, nil, false
 }
 
-// take takes the turns of all locks, in one order for everybody.
+// take takes the turns of all locks, in one order for everybody. What was seen of a name before a wait may be over.
 func (t *Turn) take() bool {
 	slices.SortFunc(t.parts, func(a, b part) int { return cmp.Compare(a.lock.ID(), b.lock.ID()) })
+	waited := false
 	for i, p := range t.parts {
-		if i > 0 && p.lock == t.parts[i-1].lock {
+		if i > 0 && p.lock == t.parts[i-1].lock || p.lock.takeAtOnce() {
 			continue
 		}
-		if !p.lock.take(t.change) {
+		if waited = true; !p.lock.take(t.change) {
 			t.giveBack(i)
 			return false
+		}
+	}
+	for i := range t.parts {
+		if n := &t.parts[i].name; waited {
+			_, n.Exists = t.book.files.Look(n.Path)
 		}
 	}
 	return true
 }
 
-func (l *Lock) take(c Change) bool {
+func (l *Lock) takeAtOnce() bool {
 	select {
 	case l.turn <- struct{}{}:
 		return true
 	default:
+		return false
 	}
+}
+
+// take waits for the turn, unless the caller does not wait any more.
+func (l *Lock) take(c Change) bool {
 	if c.Away == nil {
 		l.turn <- struct{}{}
 		return true

@@ -100,6 +100,16 @@ var lockFileMutations = slices.Concat(
 		Old:  "	l.held, l.last = nil, l.book.now()\n", New: "	l.held, l.next, l.last = nil, nil, l.book.now()\n",
 		Tests: []string{"TestABreakerWhoseDaemonWasKilledInBetween"},
 	}),
+	in("gate/tenure/turn.go", mutation{
+		What: "after a wait, a change of a lock's name is judged by what was there before",
+		Old:  "; waited {\n			_, n.Exists", New: "; false {\n			_, n.Exists",
+		Tests: []string{"TestAWaitForTheTurnIsFollowedByAnotherLook"},
+	}),
+	in("gate/tenure/lock.go", mutation{
+		What: "nobody looks after the lock of a taker that ended while it was made",
+		Old:  "	if l.book.cfg.Resolver.Liveness(h.holder) == lease.Gone { // before", New: "	if false { // before",
+		Tests: []string{"TestATakerThatEndsMeanwhile"}, Hangs: true,
+	}),
 	in("gate/tenure/book.go", mutation{
 		What: "a lock is forgotten while somebody rests on it",
 		Old:  "l.users.Load() == 0 && l.isPlain()", New: "l.isPlain()",
