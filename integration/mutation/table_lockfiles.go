@@ -102,7 +102,7 @@ var lockFileMutations = slices.Concat(
 	}),
 	in("gate/tenure/turn.go", mutation{
 		What: "after a wait, a change of a lock's name is judged by what was there before",
-		Old:  "; waited {\n			_, n.Exists", New: "; false {\n			_, n.Exists",
+		Old:  "; waited {\n			_, n.Exists", New: "; waited && n.IsDir {\n			_, n.Exists",
 		Tests: []string{"TestAWaitForTheTurnIsFollowedByAnotherLook"},
 	}),
 	in("gate/tenure/lock.go", mutation{
