@@ -84,7 +84,8 @@ func (f *rawFS) afterFlock(r *lockRequest) {
 		return
 	}
 	c := gate.Caller{TID: topSharer(r.thread, f.pathForPeople(r.key.node)), UID: r.uid}
-	number, err := l.Locked(c)
+	is, _ := fileAt(r.key.node.fd, "")
+	number, err := l.Locked(c, is)
 	if err != nil {
 		l.Done()
 		return

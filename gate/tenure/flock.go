@@ -1,22 +1,28 @@
 package tenure
 
 import (
+	"errors"
+
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// Locked begins the tenure of who has got the flock. It returns its number for Unlocked. The file system lets nobody
-// else have the lock before Unlocked.
-func (l *Lock) Locked(c gate.Caller) (number uint64, err error) {
+var errNoName = errors.New("the lock file has another name now, or none")
+
+// Locked begins the tenure of who has got the flock on a file. It returns its number for Unlocked. The file system lets nobody
+// else have the lock before Unlocked. A file that has lost the name meanwhile locks nothing: another may hold the one that has it.
+func (l *Lock) Locked(c gate.Caller, of File) (number uint64, err error) {
 	holder, err := l.book.cfg.Resolver.LockHolder(c, l.Rule.Holder)
 	if err != nil {
 		l.book.tell(Event{Kind: Unseen, Lock: l, By: c, Err: err})
 		return 0, err
 	}
-	file, _ := l.book.files.Look(l.Path)
 	l.take(Change{})
 	defer func() { <-l.turn }()
-	return l.hold(holder, file), nil
+	if file, there := l.book.files.Look(l.Path); !there || !file.same(of) {
+		return 0, errNoName
+	}
+	return l.hold(holder, of), nil
 }
 
 // Unlocked ends that tenure. When it returns nothing is in flight under it.

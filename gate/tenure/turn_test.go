@@ -35,6 +35,24 @@ func TestAWaitForTheTurnIsFollowedByAnotherLook(t *testing.T) {
 	require.Equal(t, gate.ReasonLockHeld, no.Reason)
 }
 
+// A file is flocked, and before that is noted another has the name, which somebody has flocked: that one holds the lock.
+func TestAFlockOfAFileThatHasLostItsName(t *testing.T) {
+	g := newGround(t, agency(func(s *lockfile.Spec) { s.TakenBy = lockfile.ByFlock }))
+	one, other := g.program(), g.program()
+	l := g.book.Use(g.book.Rules().At(theLock).Locks[0])
+	defer l.Done()
+	g.has(theLock, File{Inode: 51})
+	_, err := l.Locked(other.Caller, File{Inode: 51})
+	require.NoError(t, err)
+	_, err = l.Locked(one.Caller, File{Inode: 50})
+	require.ErrorIs(t, err, errNoName)
+	other.writes(theFile)
+	one.refusedWrite(theFile, "held by")
+	g.has(theLock, File{})
+	_, err = l.Locked(one.Caller, File{Inode: 50})
+	require.ErrorIs(t, err, errNoName)
+}
+
 // Who takes a lock ends before the call does, as a shell may whose child makes it: nothing would tell of its end.
 func TestATakerThatEndsMeanwhile(t *testing.T) {
 	g := newGround(t, agency(func(s *lockfile.Spec) { s.OnGone = lockfile.Remove }))

@@ -110,6 +110,11 @@ var lockFileMutations = slices.Concat(
 		Old:  "	if l.book.cfg.Resolver.Liveness(h.holder) == lease.Gone { // before", New: "	if false { // before",
 		Tests: []string{"TestATakerThatEndsMeanwhile"}, Hangs: true,
 	}),
+	in("gate/tenure/flock.go", mutation{
+		What: "the flock of a file that has lost its name takes the lock",
+		Old:  "!there || !file.same(of)", New: "!there",
+		Tests: []string{"TestAFlockOfAFileThatHasLostItsName"},
+	}),
 	in("gate/tenure/book.go", mutation{
 		What: "a lock is forgotten while somebody rests on it",
 		Old:  "l.users.Load() == 0 && l.isPlain()", New: "l.isPlain()",
