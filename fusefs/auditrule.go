@@ -1,6 +1,9 @@
 package fusefs
 
 import (
+	"slices"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
@@ -37,8 +40,22 @@ func (f *rawFS) onlyAppends(n *node) bool {
 }
 
 // mayOpen reports whether a file there, or one made in a directory there, may be opened for writing with these flags.
+// JVS opens the chain without O_APPEND, looks where its end is, and writes there.
 func (f *rawFS) mayOpen(n *node, flags uint32) bool {
-	return !f.onlyAppends(n) || flags&unix.O_APPEND != 0 && flags&unix.O_TRUNC == 0
+	return !f.onlyAppends(n) || flags&unix.O_TRUNC == 0
+}
+
+// continues reports whether a write through a handle of the chain begins where the chain ends, so that it may be made as an
+// append to the backing file. Of two such writes by way of the mount the kernel lets one through at a time
+// (admitGrowth). What comes past the mount in between stays, too, because the backing file system finds the end.
+func (h *handle) continues(in *fuse.WriteIn) bool {
+	var st unix.Stat_t
+	return h.audit && in.WriteFlags&fuse.WRITE_CACHE == 0 && unix.Fstat(h.fd, &st) == nil && in.Offset == uint64(max(st.Size, 0))
+}
+
+// inChain reports whether a file lies beside the chain, or is it. The end that the kernel knows of it must be the real one.
+func (n *node) inChain() bool {
+	return slices.ContainsFunc(n.parentList(), func(p *node) bool { return p.own.Load() == layout.Append })
 }
 
 // sealedIn reports whether a name must not be made in a directory: beside the chain there is nothing.

@@ -171,7 +171,7 @@ func (f *rawFS) fillEntry(out *fuse.EntryOut, b belief, n, dir *node, name strin
 		if dir.locks.near.Load() {
 			entry = 0
 		}
-		if n.locks.ever.Load() {
+		if n.locks.ever.Load() || n.inChain() {
 			t = 0
 		}
 	}
@@ -188,7 +188,7 @@ func (f *rawFS) attrTimeout(n *node) time.Duration {
 	if at := n.longTimeout(); at.dir != nil && at.losses == f.losses.Load() {
 		t = f.trust(n)
 	}
-	if t <= f.opts.CacheTimeout && n.locks.ever.Load() || f.opts.Enforcement.Awaited() { // a caller that should wait must ask
+	if t <= f.opts.CacheTimeout && (n.locks.ever.Load() || n.inChain()) || f.opts.Enforcement.Awaited() { // a caller that should wait must ask
 		return 0
 	}
 	return t

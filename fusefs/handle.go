@@ -33,7 +33,7 @@ type handle struct {
 	mapped bool     // it can be mapped for writing (O_RDWR)
 	// appendOnly says that the descriptor can only append (chattr +a).
 	appendOnly bool
-	audit      bool // of the audit chain, which allows only appends
+	audit      bool // of the audit chain, which allows only appends; see continues
 	claims     []claim
 	// opener is used for the kernel's write-back of stores through mappings, which names no caller.
 	opener caller

@@ -85,7 +85,7 @@ func openerOf(h *fuse.InHeader) caller { return caller{uid: h.Uid, gid: h.Gid, c
 func (f *rawFS) openHandle(h *handle, flags uint32, out *fuse.OpenOut) {
 	h.write, h.mapped = writes(flags), flags&unix.O_ACCMODE == unix.O_RDWR
 	if h.write && f.onlyAppends(h.node) {
-		h.audit, h.appendOnly = true, true
+		h.audit = true
 	}
 	h.unflushed = !h.write && !h.node.locks.ever.Load()
 	out.Fh = f.handles.add(h)

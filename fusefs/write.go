@@ -36,14 +36,15 @@ func (f *rawFS) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) 
 		}
 	}
 	n := 0
-	if h.appendOnly && !appends(in) {
+	end := appends(in) || h.continues(in)
+	if (h.appendOnly || h.audit) && !end {
 		if in.WriteFlags&fuse.WRITE_CACHE != 0 {
 			f.inval.soon(h.node.id) // the page shows what is not stored
 		}
 		return 0, fuse.EPERM // its descriptor would append, whatever the offset
 	}
 	write := func() (err error) {
-		n, err = retryInt(func() (int, error) { return pwrite(h.fd, data, int64(in.Offset), appends(in)) })
+		n, err = retryInt(func() (int, error) { return pwrite(h.fd, data, int64(in.Offset), end) })
 		return err
 	}
 	var err error

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -62,7 +64,6 @@ func TestTheAuditChainIsSealedButForAppends(t *testing.T) {
 	require.NoError(t, os.WriteFile(m.At(".jvs", "other"), nil, 0o644))
 
 	for name, c := range map[string]harness.Command{
-		"open to overwrite":      {Op: "open", Handle: "x", Path: log, Flags: unix.O_WRONLY},
 		"open and truncate":      {Op: "open", Handle: "x", Path: log, Flags: unix.O_WRONLY | unix.O_APPEND | unix.O_TRUNC},
 		"truncate":               {Op: "truncate", Path: log},
 		"chmod":                  {Op: "chmod", Path: log, Mode: 0o600},
@@ -94,9 +95,9 @@ func TestTheAuditChainIsSealedButForAppends(t *testing.T) {
 	}
 	require.Equal(t, before, harness.ReadText(t, log))
 
-	for _, mode := range []int{unix.O_WRONLY, unix.O_RDWR} { // as JVS does
-		a.OK(harness.Command{Op: "open", Handle: "jvs", Path: log, Flags: mode | unix.O_APPEND | unix.O_CREAT, Mode: 0o644})
-		a.OK(harness.Command{Op: "write", Handle: "jvs", Data: []byte("\n")})
+	for i, mode := range []int{unix.O_WRONLY | unix.O_APPEND, unix.O_RDWR | unix.O_APPEND, unix.O_RDWR} { // as JVS does
+		a.OK(harness.Command{Op: "open", Handle: "jvs", Path: log, Flags: mode | unix.O_CREAT, Mode: 0o644})
+		a.OK(harness.Command{Op: "pwrite", Handle: "jvs", Off: int64(len(before) + i), Data: []byte("\n")})
 		a.OK(harness.Command{Op: "fsync", Handle: "jvs"})
 		for _, c := range []harness.Command{
 			{Op: "ftruncate", Handle: "jvs"},
@@ -105,7 +106,12 @@ func TestTheAuditChainIsSealedButForAppends(t *testing.T) {
 		} {
 			require.NotEmpty(t, a.Do(c).Errno, c.Op)
 		}
-		if mode == unix.O_RDWR {
+		if mode&unix.O_APPEND == 0 {
+			for what, off := range map[string]int{"the first byte": 0, "the last byte": len(before) + i, "a hole before it": len(before) + i + 2} {
+				a.Fails(harness.Command{Op: "pwrite", Handle: "jvs", Off: int64(off), Data: []byte(what)}, "EPERM")
+			}
+		}
+		if mode&unix.O_RDWR != 0 {
 			a.OK(harness.Command{Op: "mmap", Name: "map", Handle: "jvs", Len: 4096})
 			a.OK(harness.Command{Op: "store", Name: "map", Data: []byte("forged")})
 			a.Do(harness.Command{Op: "msync", Name: "map"}) // whatever it answers, nothing is stored
@@ -113,9 +119,57 @@ func TestTheAuditChainIsSealedButForAppends(t *testing.T) {
 		}
 		a.Do(harness.Command{Op: "close", Handle: "jvs"})
 	}
-	require.Equal(t, before+"\n\n", harness.ReadText(t, m.Behind(".jvs", "audit", "audit.jsonl")))
+	require.Equal(t, before+"\n\n\n", harness.ReadText(t, m.Behind(".jvs", "audit", "audit.jsonl")))
 	takeTurns(m, a, 1)
 	requireWhole(m)
+}
+
+func init() {
+	harness.ActorOps["append"] = func(s *harness.Stage, c harness.Command) error { // as JVS with locks does, but without its flock
+		for {
+			end, err := unix.Seek(s.FD(c.Handle), 0, unix.SEEK_END)
+			if err != nil {
+				return err
+			}
+			if _, err = unix.Pwrite(s.FD(c.Handle), c.Data, end); !errors.Is(err, unix.EPERM) { // somebody else was there first
+				return err
+			}
+		}
+	}
+}
+
+// Who reads where the end is, and then writes there, overwrites nothing that others append meanwhile, in whatever way.
+func TestAppendsAtTheEndOverwriteNothing(t *testing.T) {
+	m, a, log := audited(t)
+	const writers, lines = 4, 60
+	failed := make(chan string, writers)
+	for w := range writers {
+		b := harness.StartActor(t, strconv.Itoa(w))
+		flags, op := unix.O_RDWR|unix.O_CREAT, "append"
+		if w == 0 {
+			flags, op = unix.O_WRONLY|unix.O_APPEND, "write"
+		}
+		b.OK(harness.Command{Op: "open", Handle: "log", Path: m.At(".jvs", "audit", "audit.jsonl"), Flags: flags, Mode: 0o644})
+		go func() {
+			errno := ""
+			for i := 0; i < lines && errno == ""; i++ {
+				errno = b.Do(harness.Command{Op: op, Handle: "log", Data: fmt.Appendf(nil, "by %d: %d\n", w, i)}).Errno
+			}
+			failed <- errno
+		}()
+	}
+	takeTurns(m, a, 3) // the daemon appends in the backing directory
+	for range writers {
+		require.Empty(t, <-failed)
+	}
+	text := harness.ReadText(t, log)
+	for w := range writers {
+		for i := range lines {
+			require.Equal(t, 1, strings.Count(text, fmt.Sprintf("by %d: %d\n", w, i)), "%d of %d", i, w)
+		}
+	}
+	require.Equal(t, 5, strings.Count(text, `"event_type":"lock_acquire"`))
+	require.Equal(t, 5, strings.Count(text, `"event_type":"lock_release"`))
 }
 
 // What others append costs one event no more than a bounded look, and the chain goes on.
