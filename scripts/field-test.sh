@@ -13,9 +13,11 @@
 #                   "test NAME ... ok", or as lines of "ok WHAT" and "not ok WHAT"
 # DIR/NAME.rules    the rules of the mount. Without it they are the preset NAME, where jvsfs has it. A rule must match
 #                   wherever it is: tests make directories of their own in TMPDIR, which is all that is mounted
+# DIR/NAME.refused  names of tests that do on purpose what a rule refuses, one a line, and after a # why
 #
 # JVSFS_BINARY is the jvsfs to test; without it, it is built. Ends with a table; non-zero when a test passes in the plain
-# directory and does not in the mount.
+# directory and does not in the mount (but for those of NAME.refused), or when the rules were never asked. What was
+# refused in a mount where a test failed is told from its audit.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -78,9 +80,10 @@ read_outcomes() {
       if (test != "" && (action == "pass" || action == "fail" || action == "skip")) printf "%s %s\t%s\n", field("Package"), test, action
       next
     }
+    /^ +Running / { sub(/^ +Running (unittests )?/, ""); sub(/\(.*\//, ""); sub(/-[0-9a-f]+\)$/, ""); binary = $0; next }
     /^test .* \.\.\. / {
       outcome = /ok$/ ? "pass" : (/ignored/ ? "skip" : "fail")
-      sub(/^test /, ""); sub(/ \.\.\. .*/, ""); printf "%s\t%s\n", $0, outcome; next
+      sub(/^test /, ""); sub(/ \.\.\. .*/, ""); printf "%s %s\t%s\n", binary, $0, outcome; next
     }
     /^ *(not )?ok / { outcome = /^ *not/ ? "fail" : "pass"; sub(/^ *(not )?ok +/, ""); printf "%03d %s\t%s\n", ++n, $0, outcome }
   ' | LC_ALL=C sort
@@ -105,27 +108,53 @@ differing() {
     awk -F'\t' '$2 == "pass" && $3 != "pass" { print $1 "\t" $3 }'
 }
 
+# sum METRIC: over all its labels, of the mount that serves.
+sum() {
+  curl --silent --show-error --fail --unix-socket "$work/metrics" http://localhost/metrics |
+    awk -v name="$1" 'index($0, name "{") == 1 { n += $NF } END { printf "%d", n }'
+}
+
+# judge NAME: how many tests are worse in the mount, and how many of those are of NAME.refused. Each is told, and what
+# was refused.
+judge() {
+  worse=0 meant=0
+  differing "$1" >"$work/differ"
+  local test outcome
+  while IFS=$'\t' read -r test outcome; do
+    if [[ -e $dir/$1.refused ]] && sed 's/ *#.*//' "$dir/$1.refused" | grep -qxF "$test"; then
+      echo "does on purpose what is refused: $test" && ((++meant))
+    else
+      echo "passes in the plain directory alone: $test ($outcome)" && ((++worse))
+    fi
+  done <"$work/differ"
+  ((worse + meant == 0)) || "$bin" audit tail --lines 1000 "$work/mount" | grep write_refused | tail -n 20 || true
+}
+
+in_mount() {
+  "$bin" mount "$work/mount" --mode shared --control "$work/control" --log-file "$work/$1.log" --metrics "unix:$work/metrics" "${rules[@]}"
+  tests "$1" mount
+  judge "$1"
+  locks=$(sum jvsfs_rule_tenures_total) refusals=$(sum jvsfs_refusals_total)
+  leave_mount "$bin" "$work/mount"
+  ((worse == 0)) || bad=1
+  if ((${#rules[@]} && locks == 0)); then warn "$1: no lock was taken that the rules tell of" && bad=1; fi
+}
+
 one() {
-  local name=$1 rules called differ
+  local name=$1 rules called plain worse meant locks refusals
   title "$name"
   mkdir -p "$work/native" "$work/mount" "$work/control"
   tests "$name" native
-  local plain
   plain="$(count "$work/$name.native" pass) | $(count "$work/$name.native" fail)"
   if [[ $native ]]; then
     printf '| %s | %s |\n' "$name" "$plain" >>"$work/table"
     return
   fi
   rules_of "$name"
-  "$bin" mount "$work/mount" --mode shared --control "$work/control" --log-file "$work/$name.log" "${rules[@]}"
-  tests "$name" mount
-  leave_mount "$bin" "$work/mount"
+  in_mount "$name"
   rm -rf --one-file-system "$work/native" "$work/mount" "$work/control"
-  differing "$name" >"$work/differ"
-  differ=$(wc -l <"$work/differ")
-  sed 's/^/passes in the plain directory alone: /' "$work/differ"
-  ((differ == 0)) || worse=1
-  printf '| %s | %s | %s | %s | %s | %s |\n' "$name" "$plain" "$(count "$work/$name.mount" pass)" "$(count "$work/$name.mount" fail)" "$differ" "$called" >>"$work/table"
+  printf '| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n' "$name" "$plain" "$(count "$work/$name.mount" pass)" \
+    "$(count "$work/$name.mount" fail)" "$worse" "$meant" "$locks" "$refusals" "$called" >>"$work/table"
 }
 
 if ((${#names[@]} == 0)); then
@@ -136,11 +165,11 @@ for name in "${names[@]}"; do
   [[ -d $dir/$name && -e $dir/$name.test ]] || die "$dir has no $name with a $name.test"
 done
 
-install_missing findmnt:mount setsid:util-linux awk:mawk
+install_missing findmnt:mount setsid:util-linux awk:mawk curl:curl
 [[ $native ]] || need_fuse || die "jvsfs cannot mount without /dev/fuse"
 work=$(mktemp -d "${TMPDIR:-/tmp}/field-test.XXXXXX")
 chmod 755 "$work"
-bin=$work/jvsfs worse=''
+bin=$work/jvsfs bad=''
 if [[ $native ]]; then
   :
 elif [[ ${JVSFS_BINARY:-} ]]; then
@@ -154,7 +183,8 @@ title "The programs' own tests"
 if [[ $native ]]; then
   printf '| program | passed | failed |\n|---|---|---|\n'
 else
-  printf '| program | plain: passed | failed | mount: passed | failed | worse | rules |\n|---|---|---|---|---|---|---|\n'
+  printf '| program | plain: passed | failed | mount: passed | failed | worse | meant | locks taken | refusals | rules |\n'
+  printf '|---|---|---|---|---|---|---|---|---|---|\n'
 fi
 cat "$work/table"
-[[ -z $worse ]]
+[[ -z $bad ]]
