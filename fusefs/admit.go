@@ -17,7 +17,7 @@ import (
 // passes are the permissions for one mutation. There is one for each guard that it concerns: mostly
 // one, and two if a rename moves a worktree's root.
 type passes struct {
-	of [4]struct {
+	of [8]struct {
 		guard *gate.Guard
 		pass  gate.Pass
 		lock  *tenure.Lock // whose guard it is; nil: a worktree's
@@ -272,14 +272,15 @@ func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 		var rules []*layout.Rule
 		p, st := f.settled(func() (p passes, st fuse.Status) {
 			ruled := f.lookAtNode(n)
-			if st = f.admitFixedNode(op, h, n, ruled); st != fuse.OK {
-				return passes{}, st
-			}
 			if known, st = f.linksKnown(n); st != fuse.OK {
 				return passes{}, st
 			}
+			over, st := f.admitFixedNode(op, h, n, ruled)
+			if st != fuse.OK {
+				return passes{}, st
+			}
 			rules = f.rulesIf(known, n, make([]*layout.Rule, 0, 4))
-			return f.admitAs(passes{op: op, spot: f.spotOf(op, n), may: may, signal: signal, at: n, guarded: f.guardsOfNode(op, ruled)}, h, rules)
+			return f.admitAs(passes{op: op, spot: f.spotOf(op, n), may: may, signal: signal, at: n, guarded: append(over, f.guardsOfNode(op, ruled)...)}, h, rules)
 		})
 		if st != fuse.OK {
 			return p, st
@@ -344,13 +345,14 @@ func (f *rawFS) admitEntryAsSeen(signal <-chan struct{}, op gate.Op, h *fuse.InH
 				return passes{}, st
 			}
 		}
-		if st := f.admitFixedName(op, h, at); st != fuse.OK {
+		over, st := f.admitFixedName(op, h, at)
+		if st != fuse.OK {
 			return passes{}, st
 		}
 		by.rules, by.content = f.nameRules(callerID(h), op, dir, name)
 		return f.admitAs(passes{
 			op: op, spot: f.spotOfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: signal, round: roundBy(op, dir),
-			at: dir, name: name, guarded: f.guardsOfName(op, at),
+			at: dir, name: name, guarded: append(over, f.guardsOfName(op, at)...),
 		}, h, by.rules)
 	})
 	return p, by, st

@@ -53,6 +53,9 @@ func (f *rawFS) SetLk(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
 	if st != fuse.OK {
 		return st
 	}
+	if st := f.admitFlock(r); st != fuse.OK {
+		return st
+	}
 	f.beforeFlock(r)
 	var err error
 	if grace := f.locks.closing(r); grace > 0 {
@@ -68,6 +71,9 @@ func (f *rawFS) SetLkw(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
 	f.stats.count(gate.OpSetLkw)
 	r, st := f.lockRequest(in)
 	if st != fuse.OK {
+		return st
+	}
+	if st := f.admitFlock(r); st != fuse.OK {
 		return st
 	}
 	f.beforeFlock(r)

@@ -59,10 +59,12 @@ func nameOf(to []tenure.Name, s sight, op gate.Op, comes bool) []tenure.Name {
 	return append(to, tenure.Name{Path: s.path, Comes: comes, Locks: s.place.Locks, File: s.gets, Exists: s.exists, IsDir: s.isDir})
 }
 
-// guarding is a lock that guards what a mutation changes.
+// guarding is what guards what a mutation changes: a lock, or a maintenance window; or it counts the mutation.
 type guarding struct {
-	lock  *tenure.Lock
-	makes bool // the mutation makes the name
+	lock   *tenure.Lock
+	makes  bool // the mutation makes the name
+	window *tenure.Window
+	counts *tenure.Passing
 }
 
 // guardsOfName are the locks that guard a name. Of a directory, those of all right below it count as well.
@@ -97,7 +99,7 @@ func (f *rawFS) guardedBy(all []guarding, by []lockfile.Instance, makes bool) []
 			l.Done()
 			continue
 		}
-		all = append(all, guarding{l, makes})
+		all = append(all, guarding{lock: l, makes: makes})
 	}
 	return all
 }
@@ -105,16 +107,19 @@ func (f *rawFS) guardedBy(all []guarding, by []lockfile.Instance, makes bool) []
 // admitGuarded asks the guards of the locks.
 func (p *passes) admitGuarded(h *fuse.InHeader) fuse.Status {
 	for _, g := range p.guarded {
+		if g.counts != nil {
+			continue
+		}
 		req := p.request(h, gate.NoEpoch)
 		req.At, req.May, req.Makes = nil, nil, g.makes // a rule outranks places that are exempt, and takes no lease
 		if p.n == len(p.of) {
 			return fuse.EXDEV
 		}
-		pass, no := g.lock.Guard().Enter(req)
+		pass, no := g.guard().Enter(req)
 		if no != nil {
 			return fuse.Status(no.Errno)
 		}
-		p.of[p.n].guard, p.of[p.n].pass, p.of[p.n].lock = g.lock.Guard(), pass, g.lock
+		p.of[p.n].guard, p.of[p.n].pass, p.of[p.n].lock = g.guard(), pass, g.lock
 		p.n++
 	}
 	return fuse.OK
@@ -122,9 +127,7 @@ func (p *passes) admitGuarded(h *fuse.InHeader) fuse.Status {
 
 // dropGuarded lets go of the locks that admitGuarded has asked.
 func (p *passes) dropGuarded() {
-	for _, g := range p.guarded {
-		g.lock.Done()
-	}
+	drop(p.guarded)
 	p.guarded = nil
 }
 
@@ -143,12 +146,16 @@ func (f *rawFS) guardsOfRename(r renaming) (all []guarding, st fuse.Status) {
 	if !f.ruled() {
 		return nil, fuse.OK
 	}
+	var over []guarding
 	for _, s := range r.seen {
-		if st := f.admitFixedName(gate.OpRename, &r.in.InHeader, s); st != fuse.OK {
+		of, st := f.admitFixedName(gate.OpRename, &r.in.InHeader, s)
+		if st != fuse.OK {
+			drop(over)
 			return nil, st
 		}
+		over = append(over, of...)
 	}
-	all = f.guardsOfName(gate.OpRename, r.seen[0])
+	all = append(over, f.guardsOfName(gate.OpRename, r.seen[0])...)
 	for _, g := range f.guardsOfName(gate.OpRename, r.seen[1]) {
 		if slices.ContainsFunc(all, func(have guarding) bool { return have.lock == g.lock }) {
 			g.lock.Done()
@@ -187,7 +194,7 @@ func (f *rawFS) guardsOfLink(n *node, s sight) (all []guarding, st fuse.Status) 
 			return nil, fuse.EXDEV
 		}
 	}
-	all = f.guardsOfName(gate.OpLink, s)
+	all = append(f.over(s.path, s.place), f.guardsOfName(gate.OpLink, s)...)
 	return all, fuse.OK
 }
 

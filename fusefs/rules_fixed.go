@@ -11,15 +11,25 @@ import (
 
 // Rules may fix what is made: once (never changed), keep (never removed), append (only grows).
 
-// admitFixedName refuses a change of the name of something that a rule fixes.
-func (f *rawFS) admitFixedName(op gate.Op, h *fuse.InHeader, s sight) fuse.Status {
-	p := s.place
-	if len(p.Once)+len(p.Keep)+len(p.Append) == 0 || f.born(s.path, p) {
-		return fuse.OK
+// admitFixedName refuses a change of the name of something that a rule fixes. Where a window is open, that decides: it is in
+// over, which is to be dropped when the change has been made.
+func (f *rawFS) admitFixedName(op gate.Op, h *fuse.InHeader, s sight) (over []guarding, st fuse.Status) {
+	over = f.over(s.path, s.place)
+	if len(over) == 0 || inWindow(over) || f.born(s.path, s.place) {
+		return over, fuse.OK
 	}
 	if !s.exists {
-		return fuse.OK
+		return over, fuse.OK
 	}
+	if st = f.refuseFixedName(op, h, s); st != fuse.OK {
+		drop(over)
+		return nil, st
+	}
+	return over, fuse.OK
+}
+
+func (f *rawFS) refuseFixedName(op gate.Op, h *fuse.InHeader, s sight) fuse.Status {
+	p := s.place
 	switch {
 	case len(p.Keep) > 0:
 		return f.refuseFixed(gate.ReasonKeep, op, h, p.Keep[0], s.path)
@@ -45,15 +55,24 @@ func (f *rawFS) born(path string, p lockfile.Place) bool {
 }
 
 // admitFixedNode refuses a change of the content or the attributes of a file that a rule lets nobody change. Whoever makes
-// it may, while it is open.
-func (f *rawFS) admitFixedNode(op gate.Op, h *fuse.InHeader, n *node, at inodeSight) fuse.Status {
-	if at.place.Free() || n.isDir() || op == gate.OpLink || n.making.Load() > 0 {
-		return fuse.OK
+// it may, while it is open. Where a window is open, that decides, as in admitFixedName.
+func (f *rawFS) admitFixedNode(op gate.Op, h *fuse.InHeader, n *node, at inodeSight) (over []guarding, st fuse.Status) {
+	if at.place.Free() || n.isDir() || op == gate.OpLink {
+		return nil, fuse.OK
 	}
-	if p := at.place; len(p.Once) > 0 && !f.born(at.path, p) {
-		return f.refuseFixed(gate.ReasonOnce, op, h, p.Once[0], at.path)
+	p := at.place
+	over = f.over(at.path, p)
+	switch making := n.making.Load() > 0; {
+	case len(p.Once) > 0 && !making && !inWindow(over) && !f.born(at.path, p):
+		st = f.refuseFixed(gate.ReasonOnce, op, h, p.Once[0], at.path)
+	case !making:
+		st = f.admitLockFile(op, h, p)
 	}
-	return f.admitLockFile(op, h, at.place)
+	if st != fuse.OK {
+		drop(over)
+		return nil, st
+	}
+	return over, fuse.OK
 }
 
 // admitLockFile refuses to change what a lock file says that somebody else holds.
@@ -74,10 +93,13 @@ func (f *rawFS) refuseFixed(why gate.Reason, op gate.Op, h *fuse.InHeader, r *lo
 	return f.refuseUnlessObserving(gate.Refusal{Reason: why, Op: op, Caller: callerID(h), Lock: &gate.LockFile{Rule: r.Name, Path: path}})
 }
 
-// admitSize refuses to truncate a file that only grows.
-func (f *rawFS) admitSize(h *fuse.InHeader, n *node, size uint64) fuse.Status {
-	if n.isDir() {
+// admitSize refuses to truncate a file that only grows. on is the handle by which it was admitted, nil for none.
+func (f *rawFS) admitSize(p *passes, h *fuse.InHeader, n *node, on *handle, size uint64) fuse.Status {
+	switch {
+	case !f.ruled() || n.isDir() || inWindow(p.guarded):
 		return fuse.OK
+	case on != nil && (on.grows != nil || on.made):
+		return f.admitGrowth(p, h, on, true, size)
 	}
 	if r := f.growing(n); r != nil && belowEnd(n.fd, size) {
 		path, _ := f.pathOfFile(n)
@@ -95,17 +117,6 @@ func (f *rawFS) growing(n *node) *lockfile.Rule {
 		return at.place.Append[0]
 	}
 	return nil
-}
-
-// admitGrowth refuses to write below the end of a file that only grows. The end stays where it is until the call is made: the
-// kernel lets one request at a time through that may move it (fuse_dio_wr_exclusive_lock, and the inode's lock for a
-// truncation, fallocate and copy_file_range), and a mount with rules is the only one of its directory.
-func (f *rawFS) admitGrowth(op gate.Op, h *fuse.InHeader, on *handle, off uint64) fuse.Status {
-	if on.grows == nil || !belowEnd(on.fd, off) {
-		return fuse.OK
-	}
-	path, _ := f.pathOfFile(on.node)
-	return f.refuseFixed(gate.ReasonAppend, op, h, on.grows, path)
 }
 
 func belowEnd(fd int, off uint64) bool {

@@ -1,12 +1,15 @@
 package fusefs
 
 import (
+	"cmp"
+	"errors"
 	"os"
 	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
@@ -74,25 +77,49 @@ type flockTenure struct {
 	number uint64
 }
 
-// afterFlock begins the tenure of who has got the lock.
-func (f *rawFS) afterFlock(r *lockRequest) {
-	if r.span.kind != unix.F_WRLCK {
-		return
+// admitFlock refuses to take a lock over which somebody else's maintenance window is open.
+func (f *rawFS) admitFlock(r *lockRequest) fuse.Status {
+	if !r.key.flock || r.span.kind != unix.F_WRLCK {
+		return fuse.OK
 	}
 	l := f.flocked(r.key.node)
 	if l == nil {
-		return
+		return fuse.OK
+	}
+	defer l.Done()
+	if no := l.Barred(gate.Caller{TID: r.thread, UID: r.uid}); no != nil {
+		f.stats.outside.Add(1)
+		return fuse.Status(no.Errno)
+	}
+	return fuse.OK
+}
+
+// afterFlock begins the tenure of who has got the lock. If a window was opened meanwhile, it is given up again.
+func (f *rawFS) afterFlock(r *lockRequest) fuse.Status {
+	if r.span.kind != unix.F_WRLCK {
+		return fuse.OK
+	}
+	l := f.flocked(r.key.node)
+	if l == nil {
+		return fuse.OK
 	}
 	c := gate.Caller{TID: topSharer(r.thread, f.pathForPeople(r.key.node)), UID: r.uid}
 	is, _ := fileAt(r.key.node.fd, "")
 	number, err := l.Locked(c, is)
+	if no, barred := errors.AsType[*gate.Refusal](err); barred {
+		l.Done()
+		back := *r
+		back.span.kind = unix.F_UNLCK
+		return cmp.Or(status(f.locks.try(f, &back, nil)), fuse.Status(no.Errno))
+	}
 	if err != nil {
 		l.Done()
-		return
+		return fuse.OK
 	}
 	if old := r.key.node.flock.Swap(&flockTenure{l, r.key.owner, number}); old != nil {
 		old.lock.Done()
 	}
+	return fuse.OK
 }
 
 // pathForPeople is the last component of a file's path, as /proc shows it.

@@ -38,7 +38,7 @@ func (f *rawFS) SetAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, out *fuse.At
 		}
 	}
 	if size, sized := in.GetSize(); sized {
-		if st := f.admitSize(&in.InHeader, n, size); st != fuse.OK {
+		if st := f.admitSize(&p, &in.InHeader, n, h, size); st != fuse.OK {
 			return st
 		}
 	}

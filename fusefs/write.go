@@ -30,10 +30,8 @@ func (f *rawFS) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) 
 		defer f.notedBy(cancel, &in.InHeader, h.node) // once the write has left
 	}
 	defer p.leave(&st)
-	if !appends(in) {
-		if st := f.admitGrowth(gate.OpWrite, &in.InHeader, h, in.Offset); st != fuse.OK {
-			return f.refusedStore(in, h, st)
-		}
+	if st := f.admitGrowth(&p, &in.InHeader, h, !appends(in), in.Offset); st != fuse.OK {
+		return f.refusedStore(in, h, st)
 	}
 	n := 0
 	end := appends(in) || h.continues(in)
@@ -249,10 +247,9 @@ func (f *rawFS) Fallocate(cancel <-chan struct{}, in *fuse.FallocateIn) (st fuse
 		return st
 	}
 	defer p.leave(&st)
-	if in.Mode&^unix.FALLOC_FL_KEEP_SIZE != 0 { // otherwise no byte changes
-		if st := f.admitGrowth(gate.OpFallocate, &in.InHeader, h, in.Offset); st != fuse.OK {
-			return st
-		}
+	changes := in.Mode&^unix.FALLOC_FL_KEEP_SIZE != 0 // otherwise no byte does
+	if st := f.admitGrowth(&p, &in.InHeader, h, changes, in.Offset); st != fuse.OK {
+		return st
 	}
 	h.node.written.Store(f.losses.Load() + 1)
 	defer f.privilegesMayHaveGone(h.node)
@@ -283,7 +280,7 @@ func (f *rawFS) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRangeIn) 
 		defer f.notedBy(cancel, &in.InHeader, dst.node) // once the copy has left
 	}
 	defer p.leave(&st)
-	if st := f.admitGrowth(gate.OpCopyFileRange, &in.InHeader, dst, in.OffOut); st != fuse.OK {
+	if st := f.admitGrowth(&p, &in.InHeader, dst, true, in.OffOut); st != fuse.OK {
 		return 0, st
 	}
 	from, to, most := int64(in.OffIn), int64(in.OffOut), uint64(copyMax)

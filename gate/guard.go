@@ -38,6 +38,8 @@ type GuardConfig struct {
 	Ends *Ends
 	// Lock is the lock file that the guard follows; nil: it follows the lease of Worktree.
 	Lock *LockFile
+	// Until is when the maintenance window ends that is open there (LockFile.Until). nil: there are none.
+	Until func() time.Time
 	// MakeOnFree lets a name be made that does not exist yet while nobody holds the lock.
 	MakeOnFree bool
 	// Enforcement is shared by the mount. nil enforces and is never switched.

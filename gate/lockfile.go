@@ -1,12 +1,44 @@
 package gate
 
 import (
+	"time"
+
 	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
 // LockFile is the lock of another program that a guard follows, by its rule and its path below the source.
-type LockFile struct{ Rule, Path string }
+type LockFile struct {
+	Rule, Path string
+	Until      time.Time // the end of the maintenance window that is open there; zero: none is
+}
+
+// windowVerdicts are the verdicts while a maintenance window is open, where they differ.
+var windowVerdicts = map[Reason]verdict{
+	ReasonHeldByOther: {lease.ClassLockConflict,
+		"a maintenance window is open here until {until}: only {holder} changes what rule {rule} protects", windowNext},
+	ReasonLockHeld: {lease.ClassLockConflict,
+		"a maintenance window is open here until {until}: only {holder} changes or takes the lock {lock} (rule {rule})", windowNext},
+	ReasonLockBelow: {lease.ClassLockConflict,
+		"a maintenance window of {holder} is open below this directory until {until} (rule {rule})", windowNext},
+	reasonNobody: {lease.ClassLockConflict,
+		"a maintenance window is open here until {until}, and the writer runs where this mount cannot tell who it is (another pid namespace)", windowNext},
+	reasonHeldElsewhere: {lease.ClassLockConflict,
+		"a maintenance window of rule {rule} is just being closed here", "try again"},
+	reasonClosing: {lease.ClassLockConflict,
+		"a maintenance window of rule {rule} is just being closed here", "try again"},
+	reasonExpired: {lease.ClassLockExpired,
+		"the time of the maintenance window of rule {rule} was over at {until}", windowAgain},
+	reasonStaleHandle: {lease.ClassFencingMismatch,
+		"this file was opened for writing in a maintenance window of rule {rule} that is over", windowAgain},
+	ReasonFree: {lease.ClassLockNotHeld,
+		"the maintenance window of rule {rule} is over", windowAgain},
+}
+
+const (
+	windowNext  = "wait until it is closed: jvsfs rules close (its holder, or root)"
+	windowAgain = "open another one: jvsfs rules open"
+)
 
 // lockVerdicts are the verdicts of guards that follow a lock file, where they differ from those of a lease.
 var lockVerdicts = map[Reason]verdict{
@@ -49,6 +81,11 @@ func (f facts) making(free bool) facts {
 
 // verdict is what the refusal says.
 func (r *Refusal) verdict() verdict {
+	if r.Lock != nil && !r.Lock.Until.IsZero() {
+		if v, ok := windowVerdicts[r.Reason]; ok {
+			return v
+		}
+	}
 	if r.Lock != nil {
 		if v, ok := lockVerdicts[r.Reason]; ok {
 			return v
@@ -81,4 +118,16 @@ func (r *Resolver) LockHolder(c Caller, as lockfile.Holder) (lease.Holder, error
 	}
 	h.Purpose = shown(st.Comm, commandShown)
 	return h, err
+}
+
+// lockNow is the lock file of the guard with the maintenance window of now.
+func (g *Guard) lockNow() *LockFile {
+	if g.cfg.Until == nil {
+		return g.cfg.Lock
+	}
+	until := g.cfg.Until()
+	if until.IsZero() {
+		return g.cfg.Lock
+	}
+	return &LockFile{Rule: g.cfg.Lock.Rule, Path: g.cfg.Lock.Path, Until: until}
 }

@@ -257,7 +257,7 @@ func (r *Refusal) fill(text string, more ...string) string {
 		return text
 	}
 	lock := cmp.Or(r.Lock, &LockFile{})
-	return strings.NewReplacer(append(more, "{worktree}", string(r.Worktree), "{holder}", describe(r.Holder), "{rule}", lock.Rule, "{lock}", lock.Path)...).Replace(text)
+	return strings.NewReplacer(append(more, "{worktree}", string(r.Worktree), "{holder}", describe(r.Holder), "{rule}", lock.Rule, "{lock}", lock.Path, "{until}", lock.Until.Local().Format(time.DateTime))...).Replace(text)
 }
 
 // Error makes a Refusal an error: class and sentence.

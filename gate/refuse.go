@@ -34,7 +34,7 @@ func (g *Guard) carryOut(under *regime, no *Refusal, r Request) (p Pass, refused
 
 // refusal makes the no. e is the epoch that stands in the way, or nil.
 func (g *Guard) refusal(op Op, why Reason, e *epoch) *Refusal {
-	r := &Refusal{Reason: why, Op: op, Errno: g.cfg.Errno, Worktree: g.cfg.Worktree, Lock: g.cfg.Lock}
+	r := &Refusal{Reason: why, Op: op, Errno: g.cfg.Errno, Worktree: g.cfg.Worktree, Lock: g.lockNow()}
 	if e != nil {
 		r.Holder, r.Token = e.holder(), e.id.Token()
 		if e.id.Token() != 0 {

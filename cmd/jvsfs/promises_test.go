@@ -36,6 +36,7 @@ var promisedAt = map[string]string{
 	"mcp.waitArgs": "a tool of `mcp`", "mcp.handoverArgs": "a tool of `mcp`", "mcp.leaseAnswer": "a tool of `mcp`",
 	"jvsfs.doctorReport": "`doctor`", "finding.Finding": "`doctor`",
 	"jvsfs.configView": "`config show`", "mountcfg.Origin": "`config show`",
+	"tenure.WindowView": "`windows[]` of it", "api.RuleWindow": "`windows[]` of it",
 	"jvsfs.rulesView": "`rules`", "jvsfs.presetView": "`rules`", "jvsfs.learnedView": "`rules learn`", "rules.Said": "`rules test`", "rules.instanceView": "`rules test`",
 	"jvsfs.configCheck": "`config check`", "jvsfs.checkedFile": "`config check`", "jvsfs.mistake": "`config check`",
 	"jvsfs.mounted": "`mount`; `umount`", "jvsfs.unmountReport": "`mount`; `umount`",
@@ -50,7 +51,7 @@ var promisedAt = map[string]string{
 // unpromised are between our own processes.
 var unpromised = []string{
 	"api.Where", "api.Process", "api.Taking", "api.Holding", "api.Successor", "api.Doctor", "api.Unmount", "api.Enforce", "api.Refusals", "api.Acquire", "api.Steal", "api.Handover", "api.Quiesce", "api.Window",
-	"api.BreakRule", "tenure.File", "tenure.Kept", "tenure.KeptTenure",
+	"api.BreakRule", "api.OpenRule", "api.CloseRule", "tenure.File", "tenure.Kept", "tenure.KeptTenure",
 	"api.Unmounted", "api.Left", "api.MetricsText", "api.Response", "api.Leased", "api.Kept", "jvsfs.goAhead", "jvsfs.hookEvent", "api.RefusalAnswer", "api.Events", "api.EventsAnswer", "daemon.readiness",
 	"host.MountState", "host.ProcessState", "daemon.journalFile", "daemon.revokedHolder", "place.chosen", "place.treeFile", "place.treeID", "lease.AuditAnchor",
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
+	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -32,7 +33,7 @@ each key, its value, and where that comes from.`,
 	}
 	cmd.Flags().StringVar(&c.config, "config", "", "list the rules of `FILE`, a configuration or a file of rules")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
-	cmd.AddCommand(newRulesShowCommand(io), newRulesTestCommand(io), newRulesBreakCommand(io), newRulesLearnCommand(io))
+	cmd.AddCommand(newRulesShowCommand(io), newRulesTestCommand(io), newRulesBreakCommand(io), newRulesOpenCommand(io), newRulesCloseCommand(io), newRulesLearnCommand(io))
 	return cmd
 }
 
@@ -41,6 +42,8 @@ type rulesView struct {
 	Presets    []presetView      `json:"presets,omitempty"`
 	Mountpoint string            `json:"mountpoint,omitempty"`
 	Values     []mountcfg.Origin `json:"values,omitempty"` // the rows of config show that are about rules
+
+	Windows []tenure.WindowView `json:"windows,omitempty"` // for maintenance, that are open on the mount
 }
 
 // presetView is a preset; the names are a promise.
@@ -100,7 +103,10 @@ func rulesInForce(ctx context.Context, path string) (rulesView, error) {
 		return rulesView{}, &api.Failure{Class: api.ClassNoMount, Message: path + " is on no jvsfs mount", Next: "jvsfs rules --config FILE lists the rules of a configuration"}
 	}
 	view, err := configOfMount(ctx, t.Mount)
-	return rulesView{Mountpoint: view.Mountpoint, Values: aboutRules(view.Values)}, err
+	if err != nil {
+		return rulesView{}, err
+	}
+	return rulesView{Mountpoint: view.Mountpoint, Values: aboutRules(view.Values), Windows: client.StatusOf(ctx, t.Mount).Windows}, nil
 }
 
 // aboutRules leaves out the row that says that there are no rules.
@@ -124,5 +130,5 @@ func rulesText(view rulesView, inForce bool) string {
 	case len(view.Values) == 0:
 		return "no rules\n"
 	}
-	return configText(configView{Values: view.Values})
+	return configText(configView{Values: view.Values}) + windowsOfStatus(view.Windows)
 }

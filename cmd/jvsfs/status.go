@@ -90,7 +90,7 @@ func statusText(all []api.MountStatus, now time.Time) string {
 			fmt.Fprintf(&b, "  next: %s\n", human.Printable(st.Next))
 		}
 		b.WriteString(human.Indent(worktreesText(st, now)))
-		b.WriteString(human.Indent(rulesOfStatus(st.Rules, now)))
+		b.WriteString(human.Indent(rulesOfStatus(st.Rules, now) + windowsOfStatus(st.Windows)))
 		texts, _ := client.Crowding(st)
 		b.WriteString(human.Indent(strings.Join(texts, "\n")))
 	}

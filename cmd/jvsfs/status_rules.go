@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
@@ -29,4 +30,17 @@ func rulesOfStatus(all []tenure.View, now time.Time) string {
 		text += fmt.Sprintf("and %d more locks: status --json\n", more)
 	}
 	return text
+}
+
+// windowsOfStatus has a line for each maintenance window that is open.
+func windowsOfStatus(all []tenure.WindowView) string {
+	var b strings.Builder
+	for _, w := range all {
+		at := w.Path
+		if at == "" {
+			at = "/"
+		}
+		fmt.Fprintf(&b, "maintenance window at %s of %s, open until %s (rules %s)\n", human.Printable(at), human.Printable(w.HolderText()), w.Until.Local().Format(time.DateTime), human.Printable(strings.Join(w.Rules, ", ")))
+	}
+	return b.String()
 }

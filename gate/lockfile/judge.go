@@ -30,6 +30,7 @@ const (
 	Free    State = iota // there is no lock file, or nobody has locked it
 	Held                 // somebody was seen to take it
 	Unknown              // it is there, and nobody was seen to take it
+	Window               // a maintenance window is open: whether there is a lock file does not matter
 )
 
 // Outcome is what becomes of an act.
@@ -63,6 +64,8 @@ func Judge(b Break, f Facts) (Outcome, Why) {
 		return judgeHeld(b, f)
 	case Unknown:
 		return judgeUnknown(b, f)
+	case Window:
+		return judgeWindow(f)
 	}
 	if f.Act == Take && f.Robbed { // a late release: what it would remove is not its own any more
 		return Refused, RobbedBefore
@@ -96,4 +99,12 @@ func judgeUnknown(b Break, f Facts) (Outcome, Why) {
 		return Breaks, NoReason
 	}
 	return Refused, NotYet
+}
+
+// judgeWindow lets the window's holder do everything, and nobody else anything, whatever the rule says of breaking.
+func judgeWindow(f Facts) (Outcome, Why) {
+	if f.Member {
+		return Passes, NoReason
+	}
+	return Refused, HeldByOther
 }

@@ -17,6 +17,9 @@ func TestJudge(t *testing.T) {
 		why  Why
 	}{
 		{"nobody holds it", Break{}, Facts{Act: Take, State: Free}, Passes, NoReason},
+		{"in a window its holder does all", Break{}, Facts{Act: Take, State: Window, Member: true, Robbed: true}, Passes, NoReason},
+		{"in a window its holder changes all", Break{}, Facts{Act: Change, State: Window, Member: true}, Passes, NoReason},
+		{"in a window nobody breaks anything", hour, Facts{Act: Take, State: Window, Renewed: 2 * time.Hour, Seen: 2 * time.Hour}, Refused, HeldByOther},
 		{"a late release", Break{}, Facts{Act: Take, State: Free, Robbed: true}, Refused, RobbedBefore},
 		{"the holder changes it", Break{}, Facts{Act: Change, State: Held, Member: true, Lives: true}, Renews, NoReason},
 		{"the holder gives it up", Break{}, Facts{Act: Take, State: Held, Member: true, Lives: true}, Releases, NoReason},

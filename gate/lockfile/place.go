@@ -49,6 +49,9 @@ func (r *Rules) SomeGrow() bool {
 	return slices.ContainsFunc(r.All(), func(one *Rule) bool { return len(one.append) > 0 })
 }
 
+// Fixes reports whether the rule says that anything is fixed: once, keep or append.
+func (r *Rule) Fixes() bool { return len(r.once)+len(r.keep)+len(r.append) > 0 }
+
 // At says what the rules say of a path below the worktree's root. For a path that no rule says anything of it
 // allocates nothing.
 func (r *Rules) At(path string) (p Place) {

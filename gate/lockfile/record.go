@@ -40,6 +40,9 @@ func (of RecordOf) Read(text []byte) (r Record) {
 // is a takeover, which needs the next token and that the record has expired, Break.After ago. So a renewal that was
 // prepared before a takeover cannot land, and of two takeovers one does.
 func JudgeRecord(b Break, f Facts, at time.Time, now, next Record) (Outcome, Why) {
+	if f.State == Window {
+		return judgeWindow(f)
+	}
 	over := now.Readable && at.After(now.Expires.Add(b.After))
 	b.After = 0
 	switch {

@@ -64,6 +64,7 @@ type Book struct {
 	trees  sync.RWMutex // read-locked while the name of a lock changes, locked while a directory is renamed
 	number atomic.Uint64
 
+	windows
 	mu    sync.Mutex
 	all   map[string]*Lock
 	most  int     // as many are kept before those that nobody uses are forgotten
@@ -74,6 +75,8 @@ type Book struct {
 // New makes an empty book. Bind must follow.
 func New(cfg Config) *Book {
 	b := &Book{cfg: cfg, counts: make(map[*lockfile.Rule]*ruleCounts), all: make(map[string]*Lock), most: locksMax, wake: make(chan struct{}, 1)}
+	b.opening = make(chan struct{}, 1)
+	b.passing.Store(newPassing())
 	for _, r := range cfg.Rules.All() {
 		b.counts[r] = &ruleCounts{}
 	}
@@ -135,6 +138,8 @@ func (b *Book) forgetUnused() {
 
 // Run looks after holders that have ended, until ctx ends.
 func (b *Book) Run(ctx context.Context) error {
+	var ending sync.WaitGroup
+	defer ending.Wait()
 	for {
 		select {
 		case <-ctx.Done():
@@ -149,6 +154,7 @@ func (b *Book) Run(ctx context.Context) error {
 			l.lookAfter(ctx)
 			l.Done()
 		}
+		b.lookAtWindows(&ending)
 	}
 }
 
@@ -158,6 +164,11 @@ func (b *Book) mayHaveEnded(l *Lock) {
 	b.mu.Lock()
 	b.ended = append(b.ended, l)
 	b.mu.Unlock()
+	b.look()
+}
+
+// look has Run look at what may have ended.
+func (b *Book) look() {
 	select {
 	case b.wake <- struct{}{}:
 	default:

@@ -12,6 +12,7 @@ import (
 // Why a lock cannot be broken by hand.
 var (
 	ErrFree    = errors.New("nobody holds the lock")
+	ErrWindow  = errors.New("a maintenance window is open")
 	ErrAnother = errors.New("the lock has changed hands since it was looked at")
 )
 
@@ -33,6 +34,8 @@ func (b *Book) Break(ctx context.Context, i lockfile.Instance, number uint64, by
 	switch {
 	case was.State == StateFree:
 		return was, ErrFree
+	case was.State == StateWindow:
+		return was, ErrWindow
 	case number != 0 && was.Tenure != number:
 		return was, ErrAnother
 	}

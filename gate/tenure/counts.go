@@ -6,7 +6,7 @@ import (
 )
 
 // ruleCounts count for a rule as long as its book lasts, also for locks that were forgotten.
-type ruleCounts struct{ matches, tenures, breaks, refusals, bypassed atomic.Uint64 }
+type ruleCounts struct{ matches, tenures, breaks, refusals, bypassed, windows atomic.Uint64 }
 
 // Counts are what has happened under a rule since the mount.
 type Counts struct {
@@ -18,6 +18,8 @@ type Counts struct {
 	Refusals uint64
 	Bypassed uint64 // locks that were changed past the mount
 	Held     uint64 // now
+	Windows  uint64 // that were opened
+	Open     uint64 // of them now
 }
 
 // Counts are those of all rules, in their order.
@@ -31,11 +33,18 @@ func (b *Book) Counts() (all []Counts) {
 			held[v.Rule]++
 		}
 	}
+	open := make(map[string]uint64)
+	for _, w := range b.Windows() {
+		for _, name := range w.Rules {
+			open[name]++
+		}
+	}
 	for _, r := range b.cfg.Rules.All() {
 		n := b.counts[r]
 		all = append(all, Counts{
 			Rule: r.Name, HasLock: r.Lock != "", Matches: n.matches.Load(), Tenures: n.tenures.Load(), Breaks: n.breaks.Load(),
 			Refusals: n.refusals.Load(), Bypassed: n.bypassed.Load(), Held: held[r.Name],
+			Windows: n.windows.Load(), Open: open[r.Name],
 		})
 	}
 	return all

@@ -18,12 +18,17 @@ const (
 	Stays      EventKind = "rule_stays"    // that failed
 	Unseen     EventKind = "rule_unknown"  // somebody took it who cannot be told
 	Bypassed   EventKind = "rule_bypassed" // it was changed past the mount
+
+	WindowOpened EventKind = "rule_window_open" // Window says which; what records it has done so before
+	WindowClosed EventKind = "rule_window_close"
 )
 
 // Event is something that has happened to a lock.
 type Event struct {
 	Kind   EventKind
-	Lock   *Lock
+	Lock   *Lock       // nil: of a window
+	Window *WindowView // nil: of a lock
+	How    Ending      // of a window that is closed
 	Holder lease.Holder
 	Number uint64
 	By     gate.Caller

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -19,6 +20,9 @@ func (l *Lock) Locked(c gate.Caller, of File) (number uint64, err error) {
 	}
 	l.take(Change{})
 	defer func() { <-l.turn }()
+	if no := l.Barred(c); no != nil {
+		return 0, no
+	}
 	if file, there := l.book.files.Look(l.Path); !there || !file.same(of) {
 		return 0, errNoName
 	}
@@ -37,4 +41,21 @@ func (l *Lock) Unlocked(number uint64) {
 	}
 	l.end(lease.LossReleased)
 	l.book.tell(Event{Kind: Released, Lock: l, Holder: h.holder, Number: h.number})
+}
+
+// Barred refuses to take the flock of a lock over which somebody else's maintenance window is open.
+func (l *Lock) Barred(c gate.Caller) *gate.Refusal {
+	if l.window.Load() == nil {
+		return nil
+	}
+	var f lockfile.Facts
+	holder := l.look(c, &f)
+	if f.State != lockfile.Window || f.Member {
+		return nil
+	}
+	l.countRefusal()
+	if no := l.refusal(Change{Op: gate.OpSetLk, Caller: c}, gate.ReasonLockHeld, holder); l.book.refuse(no) {
+		return no
+	}
+	return nil
 }

@@ -23,7 +23,8 @@ func (t *Turn) judge() *gate.Refusal {
 
 func (p *part) judge(c Change) *gate.Refusal {
 	l := p.lock
-	if !p.name.Exists || p.name.Comes && c.Op != gate.OpRename {
+	window := l.window.Load() != nil
+	if !window && (!p.name.Exists || p.name.Comes && c.Op != gate.OpRename) {
 		return nil // the file system itself says who comes too late
 	}
 	f := lockfile.Facts{Act: lockfile.Take}
@@ -36,7 +37,9 @@ func (p *part) judge(c Change) *gate.Refusal {
 	if outcome != lockfile.Refused {
 		return nil
 	}
-	p.outcome = lockfile.Breaks // where the mount only observes
+	if p.outcome = lockfile.Breaks; window { // where the mount only observes
+		p.outcome = lockfile.Passes
+	}
 	l.countRefusal()
 	return l.refusal(c, reasons[why], holder)
 }
@@ -90,7 +93,7 @@ func (l *Lock) record(path string) lockfile.Record {
 }
 
 func (l *Lock) refusal(c Change, why gate.Reason, holder lease.Holder) *gate.Refusal {
-	return &gate.Refusal{Reason: why, Op: c.Op, Caller: c.Caller, Holder: holder, Lock: &gate.LockFile{Rule: l.Rule.Name, Path: l.Path}}
+	return &gate.Refusal{Reason: why, Op: c.Op, Caller: c.Caller, Holder: holder, Lock: &gate.LockFile{Rule: l.Rule.Name, Path: l.Path, Until: l.openUntil()}}
 }
 
 var reasons = map[lockfile.Why]gate.Reason{
@@ -112,6 +115,10 @@ func (l *Lock) look(c gate.Caller, f *lockfile.Facts) (holder lease.Holder) {
 	h, robbed := l.held, slices.Clone(l.robbed)
 	f.Seen = now - l.seenAt
 	l.mu.Unlock()
+	if w := l.window.Load(); w != nil {
+		f.Member = err == nil && now < w.deadline && l.book.cfg.Resolver.Member(w.holder, id)
+		return w.holder
+	}
 	if h != nil {
 		holder = h.holder
 		f.Lives = l.book.cfg.Resolver.Liveness(h.holder) != lease.Gone
@@ -144,10 +151,14 @@ func (b *Book) judgeTrees(c Change) *gate.Refusal {
 	defer b.mu.Unlock()
 	for _, l := range b.all {
 		l.mu.Lock()
-		h := l.held
+		h, w := l.held, l.window.Load()
 		l.mu.Unlock()
 		for _, n := range c.Names {
-			if h != nil && n.IsDir && strings.HasPrefix(l.Path, n.Path+"/") {
+			below := n.IsDir && strings.HasPrefix(l.Path, n.Path+"/")
+			if w != nil && below {
+				return l.refusal(c, gate.ReasonLockBelow, w.holder)
+			}
+			if h != nil && below {
 				return l.refusal(c, gate.ReasonLockBelow, h.holder)
 			}
 		}

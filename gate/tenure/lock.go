@@ -21,6 +21,8 @@ type Lock struct {
 	users atomic.Int64
 	turn  chan struct{} // capacity 1: whoever changes the name of the lock, or who holds it
 
+	window atomic.Pointer[Window] // that is open; it changes in the turn alone. The guard's epoch is the window's then
+
 	mu      sync.Mutex
 	held    *held       // nil: nobody was seen to take it
 	next    *KeptTenure // who is about to take it
@@ -60,7 +62,7 @@ func newLock(b *Book, i lockfile.Instance) *Lock {
 	l.guard = gate.NewGuard(gate.GuardConfig{
 		Worktree: b.cfg.Worktree, Mode: gate.Exclusive, OnFree: onFree, MakeOnFree: i.Rule.Without == lockfile.Create, Errno: b.cfg.Errno,
 		Lock: &gate.LockFile{Rule: i.Rule.Name, Path: i.Path}, Policy: lease.Policy{}, Clock: b.cfg.Clock, Resolver: b.cfg.Resolver, Ends: b.cfg.Ends,
-		Enforcement: b.cfg.Enforcement, OnRefusal: l.refused,
+		Enforcement: b.cfg.Enforcement, OnRefusal: l.refused, Until: l.openUntil,
 	})
 	l.guard.Bind((*follower)(l))
 	b.files.Prepare(l.guard)
@@ -106,7 +108,7 @@ func (l *Lock) refused(no *gate.Refusal) {
 func (l *Lock) isPlain() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.held == nil && len(l.robbed) == 0
+	return l.held == nil && len(l.robbed) == 0 && l.window.Load() == nil
 }
 
 // begin opens a tenure. The former one, if any, is over when it returns. The caller has the turn.
@@ -122,6 +124,12 @@ func (l *Lock) begin(h *held) {
 	if before != nil {
 		l.close(before, lease.LossReleased)
 	}
+	if l.window.Load() == nil { // otherwise it begins when the window ends
+		l.open(h)
+	}
+}
+
+func (l *Lock) open(h *held) {
 	l.guard.Admit(h.holder)
 	l.guard.Open(lease.Grant{Token: lease.Token(h.number), Holder: h.holder, Deadline: forever})
 	if l.book.cfg.Resolver.Liveness(h.holder) == lease.Gone { // before its end was watched for
@@ -150,6 +158,9 @@ func (l *Lock) end(kind lease.LossKind) {
 }
 
 func (l *Lock) close(h *held, kind lease.LossKind) {
+	if l.window.Load() != nil {
+		return
+	}
 	l.guard.Close(lease.Loss{Kind: kind, Token: lease.Token(h.number), Holder: h.holder})
 }
 
@@ -186,7 +197,7 @@ func (l *Lock) afterTheEnd() (removed bool) {
 	l.mu.Lock()
 	h := l.held
 	l.mu.Unlock()
-	if h == nil || l.book.cfg.Resolver.Liveness(h.holder) != lease.Gone {
+	if h == nil || l.book.cfg.Resolver.Liveness(h.holder) != lease.Gone || l.window.Load() != nil {
 		return false
 	}
 	first := !h.over
@@ -242,6 +253,9 @@ func (f *follower) Look() { f.book.mayHaveEnded((*Lock)(f)) }
 
 // state asks the backing file system if nobody was seen to take the lock.
 func (l *Lock) state() lockfile.State {
+	if l.window.Load() != nil {
+		return lockfile.Window
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held != nil {

@@ -168,6 +168,8 @@ func (p *part) carryOut(c Change) {
 	h := l.held
 	l.mu.Unlock()
 	switch {
+	case l.window.Load() != nil && p.name.Exists && h != nil:
+		l.goesInWindow(h, c.Caller)
 	case p.name.Exists && p.outcome == lockfile.Renews && h != nil && l.book.cfg.Resolver.Liveness(h.holder) != lease.Gone:
 		l.renew()
 		return

@@ -18,6 +18,7 @@ const (
 	StateHeld    State = "held"
 	StateUnknown State = "unknown" // the file is there, and nobody was seen to take it
 	StateGone    State = "gone"    // its holder has ended
+	StateWindow  State = "window"  // a maintenance window is open
 )
 
 // View is a lock as it is shown. The JSON names are stable.
@@ -30,12 +31,13 @@ type View struct {
 	Tenure   uint64            `json:"tenure,omitempty"`
 	Holder   *gate.HolderView  `json:"holder,omitempty"`
 	Since    *time.Time        `json:"since,omitempty"`
+	Until    *time.Time        `json:"until,omitempty"` // of a window: when it ends at the latest
 	Tenures  uint64            `json:"tenures"`
 	Breaks   uint64            `json:"breaks"`
 	Refusals uint64            `json:"refusals"`
 }
 
-var states = map[lockfile.State]State{lockfile.Free: StateFree, lockfile.Held: StateHeld, lockfile.Unknown: StateUnknown}
+var states = map[lockfile.State]State{lockfile.Free: StateFree, lockfile.Held: StateHeld, lockfile.Unknown: StateUnknown, lockfile.Window: StateWindow}
 
 // View shows the lock as it is now.
 func (l *Lock) View() View {
@@ -50,6 +52,11 @@ func (l *Lock) View() View {
 	h := l.held
 	v.Tenures, v.Breaks, v.Refusals = l.counted.tenures, l.counted.breaks, l.counted.refusals
 	l.mu.Unlock()
+	if w := l.window.Load(); w != nil {
+		since, until := w.since, w.until
+		v.State, v.Tenure, v.Since, v.Until, v.Holder = StateWindow, w.number, &since, &until, gate.ViewOf(w.holder, 0)
+		return v
+	}
 	if h == nil {
 		return v
 	}

@@ -47,7 +47,7 @@ var lockFileMutations = slices.Concat(
 	}),
 	in("gate/tenure/judge.go", mutation{
 		What: "a directory with a held lock below gets another name",
-		Old:  "h != nil && n.IsDir && strings.HasPrefix", New: "h == nil && n.IsDir && strings.HasPrefix",
+		Old:  "if h != nil && below", New: "if h == nil && below",
 		Tests: []string{"TestADirectoryWithALockStays"},
 	}, mutation{
 		What: "a lock file that was replaced past the mount is its former holder's",

@@ -46,13 +46,14 @@ type MountStatus struct {
 	Audit      string           `json:"audit,omitempty"`
 	Local      bool             `json:"local,omitempty"` // the fence holds on this machine only
 	EnforceStatus
-	Lease          int64           `json:"lease_duration_ms,omitempty"`
-	Metrics        string          `json:"metrics,omitempty"` // where they are served
-	Worktrees      []gate.Status   `json:"worktrees,omitempty"`
-	Statistics     json.RawMessage `json:"statistics,omitempty"`
-	RecentRefusals []RefusalView   `json:"recent_refusals,omitempty"`
-	Rules          []tenure.View   `json:"rules,omitempty"`   // their locks that are not free, or were not in the last hour
-	Version        string          `json:"version,omitempty"` // of the daemon's binary
+	Lease          int64               `json:"lease_duration_ms,omitempty"`
+	Metrics        string              `json:"metrics,omitempty"` // where they are served
+	Worktrees      []gate.Status       `json:"worktrees,omitempty"`
+	Statistics     json.RawMessage     `json:"statistics,omitempty"`
+	RecentRefusals []RefusalView       `json:"recent_refusals,omitempty"`
+	Rules          []tenure.View       `json:"rules,omitempty"`   // their locks that are not free, or were not in the last hour
+	Windows        []tenure.WindowView `json:"windows,omitempty"` // for maintenance, that are open
+	Version        string              `json:"version,omitempty"` // of the daemon's binary
 }
 
 // EnforceStatus is the mode in `status --json` and `enforce --json`; the names are a

@@ -263,6 +263,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 		d.log.Warn("nobody waits for the mount", zap.Error(err))
 	}
 	defer d.events.end()
+	defer d.book.EndWindows()
 	return d.untilTheEnd(ctx, abort)
 }
 

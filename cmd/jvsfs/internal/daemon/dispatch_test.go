@@ -61,7 +61,7 @@ func TestParseRequestRefuses(t *testing.T) {
 func TestTheTableReadsWhatClientsSend(t *testing.T) {
 	for _, req := range []api.Body{
 		api.Ping{}, api.Status{}, api.Metrics{}, api.Config{}, api.Refusals{}, api.Doctor{Repair: true}, api.Retire{}, api.Retired{}, api.Unmount{Mount: 3}, api.Leave{}, api.Enforce{},
-		api.Explain{}, api.BreakRule{Instance: "r{x=1}", Tenure: 3}, api.LookAtLock{}, api.Acquire{Watch: true}, api.Steal{Token: 3}, api.Renew{}, api.Release{}, api.Watch{}, api.Handover{Host: "h"}, api.Events{Run: "r", Since: 3, WaitMS: 5},
+		api.Explain{}, api.BreakRule{Instance: "r{x=1}", Tenure: 3}, api.OpenRule{LastsMS: 1000, Purpose: "sh"}, api.CloseRule{Window: 3}, api.LookAtLock{}, api.Acquire{Watch: true}, api.Steal{Token: 3}, api.Renew{}, api.Release{}, api.Watch{}, api.Handover{Host: "h"}, api.Events{Run: "r", Since: 3, WaitMS: 5},
 		api.Quiesce{Where: api.Where{Path: "main"}, WaitMS: 5, LastsMS: 7, Command: "tar"},
 	} {
 		line, err := api.Encode(req)
@@ -71,7 +71,7 @@ func TestTheTableReadsWhatClientsSend(t *testing.T) {
 		require.Equal(t, req, got)
 		require.Equal(t, req.Op(), op.name)
 	}
-	require.Len(t, operations, 22)
+	require.Len(t, operations, 24)
 }
 
 // Whoever changes leases is let in by somebody's leave, and only reading is for everybody.

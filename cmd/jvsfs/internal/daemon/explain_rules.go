@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
@@ -33,7 +34,7 @@ func (d *mount) byRules(x gate.Explanation, path string, who gate.Identity) rule
 	for _, i := range p.Locks {
 		said = append(said, d.lockOfRule(&r, i, path, who, exists))
 	}
-	said = append(said, d.fixedBy(&r, p, path, exists)...)
+	said = append(said, d.fixedBy(&r, p, path, who, exists)...)
 	for _, s := range said {
 		r.join(s)
 	}
@@ -59,10 +60,11 @@ func (d *mount) guardedBy(r *ruledExplanation, i lockfile.Instance, path string,
 	r.Rules = append(r.Rules, v)
 	sentence := fmt.Sprintf("%s is guarded by rule %s: %s", path, v.Rule, heldText(v))
 	switch {
+	case x.Class != "" && v.State == tenure.StateWindow:
 	case x.Class != "" && v.State != tenure.StateFree:
 		x.Next += d.orBreak(path)
 	case x.Class != "":
-	case v.State == tenure.StateHeld:
+	case v.State == tenure.StateHeld || v.State == tenure.StateWindow:
 		sentence += ", to which the process belongs"
 	default:
 		sentence += ", and the rule lets this be written then"
@@ -80,6 +82,8 @@ func (d *mount) guardedBy(r *ruledExplanation, i lockfile.Instance, path string,
 // heldText says who holds a lock.
 func heldText(v tenure.View) string {
 	switch {
+	case v.State == tenure.StateWindow && v.Holder != nil:
+		return fmt.Sprintf("a maintenance window for its lock %s of %s is open until %s", v.Lock, v.HolderText(), v.Until.Local().Format(time.DateTime))
 	case v.State == tenure.StateUnknown:
 		return fmt.Sprintf("its lock %s is there, and nobody was seen to take it", v.Lock)
 	case v.Holder == nil:
@@ -100,7 +104,7 @@ func (d *mount) lockOfRule(r *ruledExplanation, i lockfile.Instance, path string
 	r.Rules = append(r.Rules, v)
 	x := gate.Explanation{Allowed: true, Sentence: fmt.Sprintf("%s is the lock file of rule %s", path, v.Rule)}
 	switch {
-	case !exists:
+	case !exists && v.State != tenure.StateWindow:
 		x.Sentence += ", and who makes it holds the lock"
 		if i.Rule.TakenBy == lockfile.ByFlock {
 			x.Sentence = fmt.Sprintf("%s is the lock file of rule %s, and who locks it with flock(2) holds the lock", path, v.Rule)
@@ -108,7 +112,10 @@ func (d *mount) lockOfRule(r *ruledExplanation, i lockfile.Instance, path string
 	case no != nil:
 		x.Allowed, x.WouldRefuse, x.Class, x.Errno = no.Observed, no.Observed, no.Class(), d.cfg.Errno
 		x.Sentence += ": " + no.Sentence()
-		x.Next, x.Holder = no.Next()+d.orBreak(path), v.Holder
+		x.Next, x.Holder = no.Next(), v.Holder
+		if v.State != tenure.StateWindow {
+			x.Next += d.orBreak(path)
+		}
 		if v.Holder != nil {
 			x.Sentence += "; " + heldText(v)
 		}
@@ -119,9 +126,16 @@ func (d *mount) lockOfRule(r *ruledExplanation, i lockfile.Instance, path string
 	return x
 }
 
-// fixedBy explains once, keep and append. A write in place is what is asked about.
-func (d *mount) fixedBy(r *ruledExplanation, p lockfile.Place, path string, exists bool) (said []gate.Explanation) {
-	born := d.book.Born(path)
+// fixedBy explains once, keep and append. A write in place is what is asked about. Where a maintenance window is open, that
+// decides.
+func (d *mount) fixedBy(r *ruledExplanation, p lockfile.Place, path string, who gate.Identity, exists bool) (said []gate.Explanation) {
+	born, over := d.book.Born(path), d.book.Over(path, p)
+	if len(p.Once)+len(p.Keep)+len(p.Append) == 0 {
+		over = nil
+	}
+	for _, w := range over {
+		said = append(said, d.inWindow(w, path, who))
+	}
 	for _, f := range []struct {
 		key     string
 		by      []*lockfile.Rule
@@ -135,6 +149,9 @@ func (d *mount) fixedBy(r *ruledExplanation, p lockfile.Place, path string, exis
 	} {
 		for _, rule := range f.by {
 			r.Fixed = append(r.Fixed, f.key+" of "+rule.Name)
+			if len(over) > 0 {
+				continue
+			}
 			x := gate.Explanation{Allowed: true, Sentence: fmt.Sprintf("%s %s (%s of rule %s)", path, f.passes, f.key, rule.Name)}
 			if f.refuses {
 				no := gate.Refusal{Reason: f.why, Lock: &gate.LockFile{Rule: rule.Name, Path: path}, Observed: d.mode.Mode() == gate.Observing}
@@ -145,4 +162,18 @@ func (d *mount) fixedBy(r *ruledExplanation, p lockfile.Place, path string, exis
 		}
 	}
 	return said
+}
+
+// inWindow explains a maintenance window over something that is fixed.
+func (d *mount) inWindow(w *tenure.Window, path string, who gate.Identity) gate.Explanation {
+	x, v := w.Guard().Explain(who.PID), w.View()
+	sentence := fmt.Sprintf("%s is fixed by rules, and a maintenance window of %s is open there until %s", path, v.HolderText(), v.Until.Local().Format(time.DateTime))
+	switch {
+	case x.WouldRefuse:
+		sentence = "would be refused, but this mount only observes: " + sentence
+	case x.Class == "":
+		sentence += ", to which the process belongs"
+	}
+	x.Sentence = human.Printable(sentence)
+	return x
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/gate/tenure"
@@ -27,6 +28,11 @@ func (d *mount) answerBreakRule(ctx context.Context, s *session, req api.BreakRu
 	switch {
 	case errors.Is(err, tenure.ErrFree):
 		return api.Response{}, &api.Failure{Class: lease.ClassLockNotHeld, Message: "nobody holds " + was.Lock, Next: "take it as its program does"}
+	case errors.Is(err, tenure.ErrWindow):
+		return api.Response{}, &api.Failure{
+			Class: lease.ClassLockConflict, Message: "a maintenance window of " + was.HolderText() + " is open for " + was.Lock,
+			Next: "wait until it is over, or jvsfs rules close " + human.Typed(d.below(req.Path)),
+		}
 	case errors.Is(err, tenure.ErrAnother):
 		return api.Response{}, &api.Failure{Class: lease.ClassLockConflict, Message: was.Lock + " has changed hands since it was shown", Next: "try again"}
 	case errors.Is(err, unix.EROFS):

@@ -50,6 +50,8 @@ var (
 	metricRuleBreaks   = describe("rule_breaks_total", "Lock files of a rule that were taken from their holder.", "rule")
 	metricRuleRefusals = describe("rule_refusals_total", "Mutations that a lock file of a rule refused, or would refuse if the mount did not only observe.", "rule")
 	metricRuleHeld     = describe("rule_held", "Lock files of a rule that are held.", "rule")
+	metricRuleWindows  = describe("rule_windows_total", "Maintenance windows that were opened where a rule protects something.", "rule")
+	metricRuleOpen     = describe("rule_windows_open", "Maintenance windows of them that are open.", "rule")
 
 	metricInodes      = describe("inodes", "Inodes that the kernel remembers.")
 	metricInodesMax   = describe("inodes_budget", "Above it the kernel is asked to forget some.")
@@ -152,6 +154,8 @@ func (s metricSink) ofRule(n tenure.Counts) {
 	s.counter(metricRuleBreaks, n.Breaks, n.Rule)
 	s.counter(metricRuleRefusals, n.Refusals, n.Rule)
 	s.gauge(metricRuleHeld, float64(n.Held), n.Rule)
+	s.counter(metricRuleWindows, n.Windows, n.Rule)
+	s.gauge(metricRuleOpen, float64(n.Open), n.Rule)
 }
 
 func (s metricSink) ofOperations(all []fusefs.Timing) {

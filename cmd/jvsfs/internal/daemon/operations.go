@@ -76,6 +76,12 @@ var operations = tableOf(
 	onMount(changesLeases, lockop.Mounter, func(d *Daemon, ctx context.Context, s *session, r api.BreakRule) (api.Response, error) {
 		return d.answerBreakRule(ctx, s, r)
 	}),
+	onMount(waitsLong, lockop.Mounter, func(d *Daemon, ctx context.Context, s *session, r api.OpenRule) (api.Response, error) {
+		return d.answerOpenRule(ctx, s, r)
+	}),
+	onMount(changesLeases, lockop.HolderOfIt, func(d *Daemon, _ context.Context, s *session, r api.CloseRule) (api.Response, error) {
+		return d.answerCloseRule(s, r)
+	}),
 	onWorktree(changesNothing, lockop.Anybody, func(d *Daemon, _ context.Context, w *worktree, s *session, r api.Explain) (api.Response, error) {
 		return d.leases.explain(w, s, r)
 	}).unless(func(d *Daemon, s *session) (api.Response, bool, error) {

@@ -56,6 +56,10 @@ func (d *mount) openBook(rules *lockfile.Rules) error {
 // lockEvent logs what has happened to a lock file. Taking and giving up is what its program does all the time.
 func (d *mount) lockEvent(e tenure.Event) {
 	d.ruleTrail.note(e)
+	if e.Window != nil {
+		d.log.Info(string(e.Kind), zap.String("path", e.Window.Path), zap.Uint64("window", e.Number), zap.String("holder", e.Holder.ID()), zap.String("how", string(e.How)))
+		return
+	}
 	fields := []zap.Field{
 		zap.String("lock", e.Lock.ID()), zap.String("path", e.Lock.Path), zap.Uint64("tenure", e.Number), zap.String("holder", e.Holder.ID()),
 	}

@@ -42,6 +42,8 @@ func (t *ruleTrail) note(e tenure.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
+	case e.Kind == tenure.WindowOpened: // recorded before
+		return
 	case e.Kind == tenure.Taken || e.Kind == tenure.Released:
 		t.counted[ruleCounted{e.Kind, e.Lock.Rule.Name}]++
 		return
@@ -56,7 +58,26 @@ func (t *ruleTrail) note(e tenure.Event) {
 	}
 }
 
+// windowRecord is the beginning or the end of a maintenance window.
+func windowRecord(e tenure.Event, worktree lease.WorktreeID) lease.AuditRecord {
+	w := e.Window
+	details := map[string]any{"window": w.Window, "path": w.Path, "rules": w.Rules, "holder": w.Holder.ID, "until": w.Until}
+	if len(w.Locks) > 0 {
+		details["locks"] = w.Locks
+	}
+	if e.How != "" {
+		details["how"] = string(e.How)
+	}
+	if e.By.TID != 0 {
+		details["by_pid"], details["by_uid"] = e.By.TID, e.By.UID
+	}
+	return lease.AuditRecord{Timestamp: time.Now(), EventType: string(e.Kind), Worktree: string(worktree), Details: details}
+}
+
 func (t *ruleTrail) record(e tenure.Event) lease.AuditRecord {
+	if e.Window != nil {
+		return windowRecord(e, t.worktree)
+	}
 	details := map[string]any{"rule": e.Lock.Rule.Name, "instance": e.Lock.ID(), "lock": e.Lock.Path}
 	if e.Number != 0 {
 		details["tenure"], details["holder"] = e.Number, e.Holder.ID()

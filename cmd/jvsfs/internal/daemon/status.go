@@ -18,7 +18,7 @@ func (d *Daemon) status() api.MountStatus {
 	for _, w := range there {
 		st.Worktrees = append(st.Worktrees, w.status)
 	}
-	st.Rules = d.book.Locks()
+	st.Rules, st.Windows = d.book.Locks(), d.book.Windows()
 	if raw, err := json.Marshal(d.stats()); err == nil {
 		st.Statistics = raw
 	}

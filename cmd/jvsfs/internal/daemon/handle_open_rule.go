@@ -1,0 +1,160 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/tenure"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// ruleWindowPatience bounds the wait for what is in flight when a maintenance window opens.
+const ruleWindowPatience = api.AnswerTimeout
+
+// answerOpenRule opens a maintenance window. That of a process stays open until the client says more, or has gone.
+func (d *mount) answerOpenRule(ctx context.Context, s *session, req api.OpenRule) (api.Response, error) {
+	if d.book == nil {
+		return api.Response{}, d.whyNoWindow(tenure.ErrUnprotected, req.Path)
+	}
+	holder, err := d.windowHolder(s, req)
+	if err != nil {
+		return api.Response{}, err
+	}
+	lasts := time.Duration(req.LastsMS) * time.Millisecond
+	by := gate.Caller{TID: uint32(s.peer.PID), UID: s.peer.UID}
+	short, cancel := context.WithTimeout(ctx, ruleWindowPatience)
+	defer cancel()
+	w, err := d.book.Open(short, tenure.Opening{
+		Path: req.Path, IsDir: d.isDirBelow(req.Path), Holder: holder, Lasts: lasts, By: by,
+		Record: func(v tenure.WindowView) error {
+			return d.audit.Append(context.Background(), windowRecord(tenure.Event{Kind: tenure.WindowOpened, Window: &v, By: by}, d.place.ID))
+		},
+	})
+	if err != nil {
+		return api.Response{}, d.whyNoWindow(err, req.Path)
+	}
+	d.log.Warn("maintenance window opened", zap.String("path", req.Path), zap.String("by", peerText(s.peer)), zap.String("holder", holder.ID()))
+	if req.Process.PID == 0 {
+		return api.ResultOf(api.RuleWindow{WindowView: w.View()})
+	}
+	return d.keepRuleWindow(ctx, s, w, by)
+}
+
+// keepRuleWindow tells the client, and returns when the window is over.
+func (d *mount) keepRuleWindow(ctx context.Context, s *session, w *tenure.Window, by gate.Caller) (api.Response, error) {
+	resp, err := api.ResultOf(api.RuleWindow{WindowView: w.View()})
+	if err == nil {
+		resp.Event = api.EventResult
+		err = s.send(resp)
+	}
+	if err == nil {
+		select {
+		case <-w.Over():
+		case <-ctx.Done():
+		}
+	}
+	w.Close(by)
+	if err != nil {
+		return api.Response{}, err
+	}
+	return api.ResultOf(api.RuleWindow{WindowView: w.View(), Ended: w.How()})
+}
+
+// windowHolder is the session of who asks, or the process that is named, with its descendants.
+func (d *mount) windowHolder(s *session, req api.OpenRule) (h lease.Holder, err error) {
+	if req.Process.PID == 0 {
+		id, ok := d.peerIs(s.peer)
+		if !ok {
+			return h, api.NoProcess(s.peer.PID, errors.New("it runs in a pid namespace that the daemon cannot see"))
+		}
+		h, err = d.resolver.LockHolder(gate.Caller{TID: uint32(id.PID), UID: s.peer.UID}, lockfile.Session)
+		h.Purpose = "maintenance"
+		return h, err
+	}
+	p, err := d.subjectOf(s, req.Process)
+	if err != nil {
+		return h, err
+	}
+	defer p.close()
+	if f := lockop.RefuseInit(p.id.PID, gate.ScopeTree); f != nil {
+		return h, f
+	}
+	if s.peer.UID != 0 && p.id.UID != s.peer.UID {
+		return h, &api.Failure{Class: api.ClassDenied, Message: "the process belongs to another user", Next: "run it as root"}
+	}
+	return d.resolver.HolderFor(p.id.PID, gate.ScopeTree, human.Printable(req.Purpose))
+}
+
+// isDirBelow reports whether a path below the source is a directory now. No symbolic link is followed.
+func (d *mount) isDirBelow(rel string) bool {
+	if rel == "" {
+		return true
+	}
+	fd, err := unix.Openat2(d.fs.SourceFD(), rel, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
+	})
+	if err != nil {
+		return false
+	}
+	_ = unix.Close(fd)
+	return true
+}
+
+// whyNoWindow words why a window was not opened.
+func (d *mount) whyNoWindow(err error, path string) error {
+	held, holds := errors.AsType[tenure.HeldError](err)
+	other, overlaps := errors.AsType[tenure.OverlapError](err)
+	place := human.Typed(d.below(path))
+	switch {
+	case errors.Is(err, tenure.ErrUnprotected):
+		return &api.Failure{Class: api.ClassUsage, Message: "no rule protects " + d.below(path), Next: "jvsfs rules " + human.Typed(d.mountpoint()) + " lists the rules"}
+	case holds:
+		return &api.Failure{
+			Class: lease.ClassLockConflict, Message: fmt.Sprintf("lock %s of rule %s is held since %s by %s: a window takes nothing from anybody", held.Lock, held.Rule, human.Clock(*held.Since), held.HolderText()),
+			Next: "wait until it gives the lock up, or take it away: jvsfs rules break " + place, Err: err,
+		}
+	case overlaps:
+		return &api.Failure{Class: lease.ClassLockConflict, Message: other.Error(), Next: "wait until it is over, or jvsfs rules close " + human.Typed(d.below(other.Path)), Err: err}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &api.Failure{Class: api.ClassBusy, Message: "what is in flight there did not end in time, so no window is open", Next: "try again", Err: err}
+	}
+	return err
+}
+
+// answerCloseRule closes a window: root may, and who belongs to its holder.
+func (d *mount) answerCloseRule(s *session, req api.CloseRule) (api.Response, error) {
+	if d.book == nil {
+		return api.Response{}, noWindow(d.below(req.Path))
+	}
+	w, more := d.book.At(req.Path)
+	switch {
+	case more:
+		return api.Response{}, api.Usagef("%s belongs to more than one window: name the path that was opened; jvsfs status shows it", d.below(req.Path))
+	case w == nil || req.Window != 0 && w.View().Window != req.Window:
+		return api.Response{}, noWindow(d.below(req.Path))
+	}
+	id, known := d.peerIs(s.peer)
+	if s.peer.UID != 0 && !(known && d.resolver.Member(w.Holder(), id)) {
+		return api.Response{}, &api.Failure{Class: api.ClassDenied, Message: "the window belongs to " + w.View().HolderText() + ": only its holder and root may close it", Next: "run it as root"}
+	}
+	w.Close(gate.Caller{TID: uint32(s.peer.PID), UID: s.peer.UID})
+	return api.ResultOf(api.RuleWindow{WindowView: w.View(), Ended: w.How()})
+}
+
+// below is a path below the source, through the mount.
+func (d *mount) below(rel string) string { return filepath.Join(d.mountpoint(), rel) }
+
+func noWindow(place string) error {
+	return &api.Failure{Class: lease.ClassLockNotHeld, Message: "no maintenance window is open at " + place, Next: "jvsfs status shows those that are open"}
+}
