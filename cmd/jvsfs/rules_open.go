@@ -208,9 +208,7 @@ func (c *rulesOpenCommand) await(conn *client.Client, ch *child, signals <-chan 
 			over <- err
 		case <-ch.ended:
 			if early != nil {
-				if err := conn.More(); err != nil {
-					return conn.Silence(err)
-				}
+				_ = conn.More() // the daemon may have seen the end too, and have answered: over says what came of it
 			}
 			if err := <-over; err != nil {
 				return err
