@@ -28,6 +28,7 @@ var examples = map[string]string{
 	"jvsfs status": `  jvsfs status
   jvsfs status --json | jq '.mounts[].worktrees[]'`,
 	"jvsfs watch": `  jvsfs watch
+  jvsfs watch --locks /srv/repo
   jvsfs watch --json --since 0 /srv/repo | jq -c 'select(.event == "refused")'`,
 	"jvsfs explain": `  jvsfs explain /srv/repo/main/README
   jvsfs explain --pid 4711 /srv/repo/main`,

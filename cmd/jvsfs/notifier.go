@@ -91,7 +91,7 @@ func runNotifier(ctx context.Context, args []string) error {
 	wake := make(chan struct{}, 1)
 	followed := make(chan error, 1)
 	go func() {
-		followed <- client.FollowAll(ctx, false, func(e api.Event) error {
+		followed <- client.FollowAll(ctx, false, false, func(e api.Event) error {
 			if e.Kind == api.Refused {
 				select {
 				case wake <- struct{}{}:

@@ -29,6 +29,7 @@ var promisedAt = map[string]string{
 	"gate.Status": "`worktrees[]` of it", "fusefs.Stats": "`statistics` of it", "fusefs.Features": "`statistics` of it", "fusefs.User": "`statistics` of it",
 	"gate.Quiesced":   "`quiesced` of a worktree",
 	"api.Event":       "a line of `watch`",
+	"api.RuleLock":    "`lock` of it",
 	"api.RefusalView": "a refusal", "jvsfs.locatedRefusal": "a refusal",
 	"api.holderView": "a holder", "gate.HolderView": "a holder", "lease.Record": "a record",
 	"gate.Explanation": "`explain PATH`", "api.Explanation": "`explain PATH`", "api.ByRules": "`explain PATH`", "tenure.View": "`rules[]` of it, and `rules break`", "jvsfs.recentReport": "`explain` |", "jvsfs.guardedPath": "`layout` | a list", "jvsfs.hookDecision": "`hook`",

@@ -23,6 +23,7 @@ type watchCommand struct {
 	io     stdio
 	asJSON bool
 	since  string // N or RUN:N; "": from now on
+	locks  bool   // those of rules that are taken and released, too
 
 	mu sync.Mutex // orders lines
 }
@@ -35,6 +36,10 @@ func newWatchCommand(io stdio) *cobra.Command {
 		Long: `Tell each lease that is acquired, released, lost, stolen, resumed or handed over,
 each write that is refused or would be, and each switch of the mode: a line each,
 as it happens. Without PATH it tells of all mounts, also of those that come later.
+Of the lock files of rules it tells what their programs did not intend: a lock that was
+broken, whose holder has ended or is not known, that was changed past the mount; and
+each maintenance window. With --locks it tells each that is taken and released, too,
+from then on: their lines have no number, and how many were missed is told.
 
 Events have numbers (seq), which grow by one within the run of a daemon. --since
 tells what happened after a number, as far as the daemon remembers it: it keeps the
@@ -50,6 +55,7 @@ Other users' refusals are told to root alone.`,
 		},
 	}
 	cmd.Flags().BoolVar(&w.asJSON, "json", false, "print a line of JSON for each event")
+	cmd.Flags().BoolVar(&w.locks, "locks", false, "tell each lock of a rule that is taken and released, too")
 	cmd.Flags().StringVar(&w.since, "since", "", "tell what happened after event `NUMBER` (0: all that is remembered), or after RUN:NUMBER")
 	return cmd
 }
@@ -63,7 +69,7 @@ func (w *watchCommand) run(ctx context.Context, paths []string) error {
 		if start.Since != 0 || start.Run != "" {
 			return &api.Failure{Class: api.ClassUsage, Message: "--since " + human.Typed(w.since) + " is a number of one mount: say which", Next: "jvsfs watch --since " + human.Typed(w.since) + " MOUNTPOINT"}
 		}
-		return client.FollowAll(ctx, w.since != "", w.tell, func() {})
+		return client.FollowAll(ctx, w.since != "", w.locks, w.tell, func() {})
 	}
 	all, err := w.named(ctx, paths, start)
 	if err != nil {
@@ -100,7 +106,7 @@ func (w *watchCommand) named(ctx context.Context, paths []string, start client.F
 			continue
 		}
 		seen[t.Mount.Mountpoint] = true
-		f := &client.Follower{Mountpoint: t.Mount.Mountpoint, Run: start.Run, Since: start.Since, Tell: w.tell}
+		f := &client.Follower{Mountpoint: t.Mount.Mountpoint, Run: start.Run, Since: start.Since, Tell: w.tell, Locks: w.locks}
 		if err := w.begin(ctx, f, t.Mount); err != nil {
 			return nil, err
 		}

@@ -25,6 +25,10 @@ func eventDetail(e api.Event) string {
 		return refusedText(*e.Refusal)
 	case e.Enforce != "":
 		return fmt.Sprintf("%s, was %s, by %s", e.Enforce, e.EnforcePrevious, e.By)
+	case e.Lock != nil:
+		return lockText(e)
+	case e.Window != nil:
+		return windowText(e)
 	case e.Quiesced != nil:
 		return fmt.Sprintf("token %d  for %s, by %s", e.Token, e.Quiesced.Command, e.Quiesced.By)
 	case e.Kind == api.Missed:
@@ -72,4 +76,28 @@ func missedText(e api.Event) string {
 		return fmt.Sprintf("events from %d on: %s", e.First, e.Reason)
 	}
 	return e.Reason
+}
+
+// lockText is about the lock file of a rule.
+func lockText(e api.Event) string {
+	text := e.Lock.ID
+	if e.Holder != nil {
+		text += fmt.Sprintf("  tenure %d  %s", e.Lock.Tenure, holderText(e.Holder))
+	}
+	if e.Lock.ByPID != 0 {
+		text += fmt.Sprintf(", by pid %d", e.Lock.ByPID)
+	}
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return text
+}
+
+// windowText is about a maintenance window.
+func windowText(e api.Event) string {
+	text := fmt.Sprintf("window %d  %s, rules %s, until %s", e.Window.Window, holderText(e.Window.Holder), strings.Join(e.Window.Rules, ", "), human.Clock(e.Window.Until))
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return text
 }

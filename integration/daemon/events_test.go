@@ -29,6 +29,14 @@ type happened struct {
 		PID           int
 		Host, Purpose string
 	}
+	Lock *struct {
+		Rule, ID, Lock string
+		Tenure         uint64
+	}
+	Window *struct {
+		Window uint64
+		Rules  []string
+	}
 	Refusal *struct {
 		PID             int
 		UID             uint32

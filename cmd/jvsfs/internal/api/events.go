@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -21,6 +22,21 @@ const (
 	ModeSwitched EventKind = "mode_switched"
 	Quiesced     EventKind = "quiesced"
 	QuiesceEnded EventKind = "quiesce_ended"
+)
+
+// The kinds about the lock files of rules (gate/tenure), and maintenance windows.
+const (
+	RuleBroken     EventKind = "rule_broken"
+	RuleHolderGone EventKind = "rule_holder_gone"
+	RuleRemoved    EventKind = "rule_lock_removed"
+	RuleStays      EventKind = "rule_lock_stays"
+	RuleUnknown    EventKind = "rule_holder_unknown"
+	RuleBypassed   EventKind = "rule_lock_bypassed"
+	WindowOpened   EventKind = "window_opened"
+	WindowClosed   EventKind = "window_closed"
+
+	RuleTaken    EventKind = "rule_taken" // these two only with Events.Locks
+	RuleReleased EventKind = "rule_released"
 )
 
 // The kinds that a daemon tells and that have the name of a loss.
@@ -48,7 +64,7 @@ type Event struct {
 	Run        string      `json:"run,omitempty"` // of the daemon
 	Seq        uint64      `json:"seq,omitempty"` // within the run, from 1
 	Worktree   string      `json:"worktree_id,omitempty"`
-	Path       string      `json:"path,omitempty"` // of the worktree, through the mount
+	Path       string      `json:"path,omitempty"` // of the worktree, the lock file or the window, through the mount
 	Token      lease.Token `json:"fencing_token,omitempty"`
 	Previous   lease.Token `json:"previous_token,omitempty"` // that ended before, if it was another one
 
@@ -60,6 +76,9 @@ type Event struct {
 
 	Quiesced *gate.Quiesced `json:"quiesced,omitempty"`
 
+	Lock   *RuleLock          `json:"lock,omitempty"`
+	Window *tenure.WindowView `json:"window,omitempty"`
+
 	Enforce         gate.Enforce `json:"enforce,omitempty"` // of a switch
 	EnforcePrevious gate.Enforce `json:"enforce_previous,omitempty"`
 	By              string       `json:"enforce_switched_by,omitempty"`
@@ -69,12 +88,24 @@ type Event struct {
 	PreviousRun string `json:"previous_run,omitempty"` // of the daemon before
 }
 
+// RuleLock is the lock file that an event is about; the names are a promise.
+type RuleLock struct {
+	Rule   string `json:"rule"`
+	ID     string `json:"id"`
+	Lock   string `json:"lock"`             // below the source
+	Tenure uint64 `json:"tenure,omitempty"` // 0: nobody was seen to take it
+	ByPID  int    `json:"by_pid,omitempty"` // who broke it; 0: nobody, or not seen
+}
+
 // Events asks for the events of the mount after one that the client has seen, and waits for some.
 type Events struct {
 	Run    string `json:"run,omitempty"`     // whose event Since is; "": of the daemon that answers
 	Since  uint64 `json:"since,omitempty"`   // the last one that was seen, 0: none
 	Latest bool   `json:"latest,omitempty"`  // only what happens from now on
 	WaitMS int64  `json:"wait_ms,omitempty"` // how long to wait for the first
+
+	Locks      bool   `json:"locks,omitempty"`       // also the locks that are taken and released
+	LocksSince uint64 `json:"locks_since,omitempty"` // of those, as Since
 }
 
 // EventsAnswer is the daemon's answer.
@@ -86,6 +117,10 @@ type EventsAnswer struct {
 	First  uint64  `json:"first,omitempty"` // the first that the daemon remembers, if it has forgotten what was asked for
 	Events []Event `json:"events,omitempty"`
 	Over   bool    `json:"over,omitempty"` // this daemon tells nothing more
+
+	Locks       []Event `json:"locks,omitempty"` // that were taken and released, without numbers
+	LocksNext   uint64  `json:"locks_next,omitempty"`
+	LocksMissed uint64  `json:"locks_missed,omitempty"` // how many are not remembered
 }
 
 // MaxEventsWait bounds how long one request for events may wait.

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/moby/sys/mountinfo"
@@ -23,6 +24,9 @@ type Follower struct {
 	Run        string // whose event Since is; "": of the daemon that is found first
 	Since      uint64 // the last event that was seen, 0: none
 	Tell       func(api.Event) error
+	Locks      bool // also the locks of rules that are taken and released
+
+	locksSince uint64 // of those, as Since
 
 	device   api.Device // of the daemon that answered last
 	process  string     // its process
@@ -47,9 +51,9 @@ func Events(ctx context.Context, m *mountinfo.Info, req api.Events) (api.EventsA
 
 // FromNowOn skips what has happened until now. An error says that the daemon cannot be asked.
 func (f *Follower) FromNowOn(ctx context.Context, m *mountinfo.Info) error {
-	a, err := Events(ctx, m, api.Events{Latest: true})
+	a, err := Events(ctx, m, api.Events{Latest: true, Locks: f.Locks})
 	if err == nil {
-		f.Run, f.Since, f.device = a.Run, a.Next, host.DeviceOf(m)
+		f.Run, f.Since, f.device, f.locksSince = a.Run, a.Next, host.DeviceOf(m), a.LocksNext
 	}
 	return err
 }
@@ -65,7 +69,7 @@ func (f *Follower) Follow(ctx context.Context) error {
 		if m == nil {
 			return f.tell(f.ended())
 		}
-		a, err := Events(ctx, m, api.Events{Run: f.Run, Since: f.Since, WaitMS: eventsWait.Milliseconds()})
+		a, err := Events(ctx, m, api.Events{Run: f.Run, Since: f.Since, WaitMS: eventsWait.Milliseconds(), Locks: f.Locks, LocksSince: f.locksSince})
 		switch {
 		case ctx.Err() != nil:
 			err = nil // what was asked while it was interrupted has no meaning
@@ -135,8 +139,13 @@ func (f *Follower) answered(ctx context.Context, a api.EventsAnswer) error {
 			return err
 		}
 	}
-	f.Run, f.Since, f.complete, f.process = a.Run, a.Next, a.Over, a.Self
-	for _, e := range a.Events {
+	if a.LocksMissed != 0 {
+		if err := f.tell(api.Event{Kind: api.Missed, Run: a.Run, Reason: fmt.Sprintf("%d locks that were taken or released are not remembered", a.LocksMissed)}); err != nil {
+			return err
+		}
+	}
+	f.Run, f.Since, f.complete, f.process, f.locksSince = a.Run, a.Next, a.Over, a.Self, a.LocksNext
+	for _, e := range merged(a.Events, a.Locks) {
 		if err := f.tell(e); err != nil {
 			return err
 		}
@@ -145,6 +154,18 @@ func (f *Follower) answered(ctx context.Context, a api.EventsAnswer) error {
 		pause(ctx, eventsPause/5) // the mount is about to go
 	}
 	return nil
+}
+
+// merged puts two lists together by their times. Each keeps its order.
+func merged(a, b []api.Event) (all []api.Event) {
+	for len(a) > 0 && len(b) > 0 {
+		if b[0].At.Before(a[0].At) {
+			all, b = append(all, b[0]), b[1:]
+		} else {
+			all, a = append(all, a[0]), a[1:]
+		}
+	}
+	return append(append(all, a...), b...)
 }
 
 // ended says that the mount is gone.

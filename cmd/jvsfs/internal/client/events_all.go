@@ -16,13 +16,13 @@ const mountsLook = time.Second
 
 // FollowAll follows every mount of the machine until ctx ends or tell fails, also those that come later. past says
 // whether it tells what has happened before, too. ready is called when it does not miss anything from then on. tell
-// is called for one event at a time.
-func FollowAll(ctx context.Context, past bool, tell func(api.Event) error, ready func()) error {
+// is called for one event at a time. locks are as in Follower.
+func FollowAll(ctx context.Context, past, locks bool, tell func(api.Event) error, ready func()) error {
 	var run sync.WaitGroup
 	defer run.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	a := &allMounts{tell: tell, failed: make(chan error, 1), followed: map[string]bool{}}
+	a := &allMounts{tell: tell, locks: locks, failed: make(chan error, 1), followed: map[string]bool{}}
 	tick := time.NewTicker(mountsLook)
 	defer tick.Stop()
 	for first := true; ; first = false {
@@ -46,6 +46,7 @@ func FollowAll(ctx context.Context, past bool, tell func(api.Event) error, ready
 
 type allMounts struct {
 	tell   func(api.Event) error
+	locks  bool
 	failed chan error // further ones say the same
 
 	one      sync.Mutex // orders events
@@ -62,7 +63,7 @@ func (a *allMounts) followNew(ctx context.Context, mounts host.MountTable, skip 
 		}
 		begun.Add(1)
 		run.Go(func() {
-			f := &Follower{Mountpoint: m.Mountpoint, Tell: a.inTurn}
+			f := &Follower{Mountpoint: m.Mountpoint, Tell: a.inTurn, Locks: a.locks}
 			if skip {
 				_ = f.FromNowOn(ctx, m) // Follow tells why it cannot be asked
 			}

@@ -91,6 +91,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, off: out.Off,
 		resolver: gate.NewResolver(lease.SystemClock()), events: newEventRing(),
 	}
+	m.ruleTold = &ruleEvents{ring: m.events, traffic: newEventRing()}
 	var err error
 	if m.rules, err = rules.Compile(cfg); err != nil { // d.rules is what the file system enforces beside the leases
 		return nil, api.UsageError(err)

@@ -18,27 +18,33 @@ const answeredEvents = 256
 // answerEvents answers with the events that the client has not seen, and waits for one if there is none. Every
 // user sees leases and modes, as in status; refusals are for root and for the refused user.
 func (d *Daemon) answerEvents(ctx context.Context, s *session, req api.Events) (api.Response, error) {
-	since := req.Since
+	since, locks := req.Since, req.LocksSince
 	if req.Run != "" && req.Run != d.events.run {
-		since = 0 // it has seen nothing of this daemon
+		since, locks = 0, 0 // it has seen nothing of this daemon
 	}
 	if req.Latest {
-		since = d.events.latest()
+		since, locks = d.events.latest(), d.ruleTold.traffic.latest()
 	}
 	timer := time.NewTimer(time.Duration(req.WaitMS) * time.Millisecond)
 	defer timer.Stop()
-	a := api.EventsAnswer{Run: d.events.run, Next: since, Self: processText(host.ThisProcess())}
+	a := api.EventsAnswer{Run: d.events.run, Next: since, LocksNext: locks, Self: processText(host.ThisProcess())}
 	if old := d.succession.replaced; old != nil {
 		a.After = processText(old.Daemon, nil)
 	}
 	for {
 		more := d.collectEvents(&a, s.peer.UID)
-		some := len(a.Events) > 0 && !d.registry.ended() // at the end of the daemon all come at once, for there is no next request
+		var moreLocks <-chan struct{}
+		if req.Locks {
+			moreLocks = d.ruleTold.collect(&a, d.wordedEvent)
+		}
+		some := len(a.Events)+len(a.Locks) > 0 && !d.registry.ended() // at the end of the daemon all come at once, for there is no next request
 		if some || a.Over || req.Latest {
 			return api.ResultOf(a)
 		}
 		select {
 		case <-more:
+			continue
+		case <-moreLocks:
 			continue
 		case <-timer.C:
 		case <-ctx.Done(): // the client has hung up, or the daemon has told its last
@@ -46,6 +52,9 @@ func (d *Daemon) answerEvents(ctx context.Context, s *session, req api.Events) (
 				if d.collectEvents(&a, s.peer.UID); a.Over || a.Next == before {
 					break
 				}
+			}
+			if req.Locks {
+				d.ruleTold.collect(&a, d.wordedEvent)
 			}
 		}
 		return api.ResultOf(a)
@@ -93,6 +102,12 @@ func (d *mount) wordedEvent(n noted) api.Event {
 		if no.Holder.Host != "" {
 			e.Holder = gate.ViewOf(no.Holder, no.Token)
 		}
+	}
+	switch {
+	case e.Lock != nil:
+		e.Path = d.below(e.Lock.Lock)
+	case e.Window != nil:
+		e.Path = d.below(e.Window.Path)
 	}
 	if e.Worktree != "" {
 		e.Path = d.pathOf(lease.WorktreeID(e.Worktree))

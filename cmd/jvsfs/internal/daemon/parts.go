@@ -46,6 +46,7 @@ type mount struct {
 	tenures   *host.Tenures // what a daemon after this one needs of it
 	reached   bool          // everybody can come to the source
 	events    *eventRing
+	ruleTold  *ruleEvents
 }
 
 // leaseOps answers the requests about a lease: acquire, steal, renew, release, hand over,
