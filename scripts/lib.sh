@@ -163,7 +163,8 @@ is_mounted() { findmnt -rn -t fuse.jvsfs -M "$1" >/dev/null; }
 leave_mount() {
   local tries
   for ((tries = 0; tries < 40; tries++)); do
-    if timeout -k 5 60 "$1" umount "$2" >/dev/null 2>&1; then return; fi
+    # In a trap a bare return has the status from before the trap.
+    if timeout -k 5 60 "$1" umount "$2" >/dev/null 2>&1; then return 0; fi
     sleep 0.5
   done
   warn "$2 is still mounted"
