@@ -176,6 +176,8 @@ func (f *rawFS) admitAs(p passes, h *fuse.InHeader, rules []*layout.Rule) (passe
 func (f *rawFS) admitRule(p *passes, req gate.Request, r *layout.Rule) fuse.Status {
 	switch r.Kind {
 	case layout.Guarded:
+	case layout.Unheld:
+		req.Makes = true // which needs no lease, and takes none
 	case layout.Everybodys, layout.AddOnly:
 		if f.everybodys(req.Caller) {
 			return f.admitOutside(p, req, layout.Open)

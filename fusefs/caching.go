@@ -160,8 +160,8 @@ func (f *rawFS) holds(b belief, dir *node, long bool) time.Duration {
 func (f *rawFS) fillEntry(out *fuse.EntryOut, b belief, n, dir *node, name string, st *unix.Stat_t) {
 	long := b.long > f.opts.CacheTimeout && f.expiry.keepLong(n, longEntry{dir, name, b.losses})
 	t := f.holds(b, dir, long)
-	if f.border.on && t > f.opts.CacheTimeout && n.isDir() {
-		t = min(t, f.certain(n)) // where anybody may write, its times change with its entries
+	if (f.border.on || f.opts.Layout.HasParts()) && t > f.opts.CacheTimeout && n.isDir() {
+		t = min(t, f.certain(n)) // where others may write, its times change with its entries
 	}
 	if long && t <= f.opts.CacheTimeout {
 		f.expiry.release(n)

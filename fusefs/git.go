@@ -295,7 +295,7 @@ func (f *rawFS) takeUnder(k inodeKey, e layout.Entry) {
 		defer freeze.Thaw()
 	}
 	n.own.Store(e.Own)
-	n.role.Store(uint32(e.Role))
+	n.role.Store(&e.Role)
 	f.moves.Add(1)
 	f.handles.disown(f)
 	f.losses.Add(1)

@@ -128,6 +128,8 @@ func (f *rawFS) nameRules(c gate.Caller, op gate.Op, dir *node, name string) (ru
 		rules, content = f.unlinkRules(f.entryRules(rules, dir, name), c, dir, name)
 		rules, foreign := f.keepLock(f.keepObject(rules, c, dir, name), c, dir, name)
 		return rules, content || foreign
+	case isDir && e.Part != nil:
+		return addRule(f.entryRules(rules, dir, name), e.Part), false
 	case (op == gate.OpSymlink || op == gate.OpMknod) && f.isFrame(dir, name):
 		return append(rules, layout.Fixed), false
 	}

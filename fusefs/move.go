@@ -131,15 +131,17 @@ func gaveUp(ctx context.Context) fuse.Status {
 // the moving directory: it may have come from a third name before.
 func (f *rawFS) guardsConcerned(r renaming) (all []*gate.Guard, err error) {
 	var buf [4]*layout.Rule
-	for _, by := range f.entryRules(f.entryRules(buf[:0], r.from, r.oldName), r.to, r.newName) {
-		if by.Kind != layout.Guarded {
+	for _, by := range f.partRules(f.entryRules(f.entryRules(buf[:0], r.from, r.oldName), r.to, r.newName), r) {
+		if by.Kind != layout.Guarded && by.Kind != layout.Unheld {
 			continue
 		}
 		g, err := f.guard(by)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, g)
+		if !slices.Contains(all, g) {
+			all = append(all, g)
+		}
 	}
 	moved := []*node{f.nodeAt(r.from, r.oldName), f.nodeAt(r.to, r.newName)}
 	f.handles.writers(func(h *handle) {

@@ -15,7 +15,7 @@ import (
 // re-creates main by a rename. Everything below inherits through its parents, so
 // that a renamed root changes the rule of its whole tree at once.
 type place struct {
-	role    atomic.Uint32               // layout.Role
+	role    atomic.Pointer[layout.Role] // nil: Plain
 	own     atomic.Pointer[layout.Rule] // of a worktree root, a sealed directory, or the mount's root
 	parents atomic.Pointer[[]*node]
 	links   linked // of a file in a repository
@@ -44,7 +44,19 @@ func (f *rawFS) entryOfNode(n, dir *node, name string) layout.Entry {
 	return f.entryOf(dir, name)
 }
 
-func (n *node) layoutRole() layout.Role { return layout.Role(n.role.Load()) }
+func (n *node) layoutRole() layout.Role {
+	if r := n.role.Load(); r != nil {
+		return *r
+	}
+	return layout.Plain
+}
+
+// takeRole gives a directory a role. It never loses the one that it has by being seen elsewhere.
+func (n *node) takeRole(r layout.Role) {
+	if r != layout.Plain && r != n.layoutRole() {
+		n.role.Store(&r)
+	}
+}
 
 // stand notes that the node was seen as dir/name. A rename past the mount does not take a node out
 // of its guard, and does not open what is elsewhere now. A rename through the mount is noted by
@@ -54,8 +66,8 @@ func (f *rawFS) stand(n, dir *node, name string, links uint64) {
 	f.callIt(n, dir, name)
 	e := f.entryOfNode(n, dir, name)
 	f.noteGitdir(n, dir, name)
-	if e.Role != layout.Plain && n.isDir() {
-		n.role.Store(uint32(e.Role))
+	if n.isDir() {
+		n.takeRole(e.Role)
 	}
 	was, r := n.own.Load(), e.Inode(n.isDir())
 	if f.sealed[n.key] { // whatever the layout says of the name
@@ -234,7 +246,7 @@ func (f *rawFS) worktreeOf(rel string) (lease.WorktreeID, bool) {
 
 // ruleAt is the rule of what lies at a path below the root, by name only.
 func (f *rawFS) ruleAt(rel string) *layout.Rule {
-	r := f.layout().Of(rel, true).Own
+	r := f.layout().Of(rel, !f.opts.Layout.HasParts() || !f.isFileBelow(rel)).Own
 	if r.Kind == layout.OfBranch {
 		r = f.rulesOfRef(rel)[0]
 	}
@@ -249,7 +261,7 @@ func newRoot(o Options, fd int) (*node, error) {
 	}
 	n := &node{key: keyOf(&st), fd: fd, kind: st.Mode & unix.S_IFMT}
 	e := o.Layout.Root()
-	n.role.Store(uint32(e.Role))
+	n.takeRole(e.Role)
 	n.own.Store(e.Own)
 	return n, nil
 }

@@ -157,7 +157,8 @@ func (f *rawFS) renameRules(r renaming) (rules []*layout.Rule, content, ok bool)
 	rules = f.entryRules(make([]*layout.Rule, 0, 4), r.from, r.oldName)
 	n := len(rules)
 	rules = f.entryRules(rules, r.to, r.newName)
-	ok = n == 1 && (len(rules) == 1 || f.oneRepository(rules) || f.movesRoot(r.from, r.oldName, r.to, r.newName))
+	ok = n == 1 && (len(rules) == 1 || f.oneRepository(rules) || f.movesRoot(r.from, r.oldName, r.to, r.newName)) && !f.movesParts(r)
+	rules = f.partRules(rules, r)
 	rules, content = f.replaceRules(rules, r)
 	for _, at := range []called{{r.from, r.oldName}, {r.to, r.newName}} {
 		var foreign bool
@@ -168,9 +169,10 @@ func (f *rawFS) renameRules(r renaming) (rules []*layout.Rule, content, ok bool)
 }
 
 // movesRoot reports whether a rename gives the root of a worktree another name, or something in its
-// place. In a git repository files have rules of their own, and are no roots.
+// place. In a git repository files have rules of their own, and are no roots; nor are they parts.
 func (f *rawFS) movesRoot(from *node, oldName string, to *node, newName string) bool {
-	return (f.isRoot(from, oldName) || f.isRoot(to, newName)) && (!f.git.on || isDirAt(from, oldName) || isDirAt(to, newName))
+	return (f.isRoot(from, oldName) || f.isRoot(to, newName)) &&
+		(!f.git.on && !f.opts.Layout.HasParts() || isDirAt(from, oldName) || isDirAt(to, newName))
 }
 
 // isRoot reports whether a name is that of a worktree's root (or of something sealed, which the

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -278,7 +279,9 @@ func (s *Server) Ready(rel string) bool {
 }
 
 // RootOf is where the root of a worktree lies below the source; "." is the source itself.
-func (s *Server) RootOf(id lease.WorktreeID) string { return s.fs.layout().RootOf(id) }
+func (s *Server) RootOf(id lease.WorktreeID) string {
+	return cmp.Or(s.fs.layout().RootOf(id), s.fs.rootOfPart(id))
+}
 
 // Layout is the layout with what is known of the source now.
 func (s *Server) Layout() layout.Layout { return s.fs.layout() }

@@ -15,6 +15,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -53,6 +54,7 @@ type guardedPath struct {
 	Layout   layout.Name      `json:"layout"`
 	Guard    string           `json:"guard"` // worktree, none, sealed, append, everybody, add_only or bad_name
 	Worktree lease.WorktreeID `json:"worktree,omitempty"`
+	Rule     string           `json:"rule,omitempty"` // the instance that makes the worktree, of a rule with taken_by: lease
 	Why      string           `json:"why"`
 	Mount    string           `json:"mountpoint,omitempty"` // "": nothing guards it now
 }
@@ -70,7 +72,7 @@ func guardOf(ctx context.Context, path string) (guardedPath, error) {
 			return g, &api.Failure{Class: api.ClassNoMount, Message: fmt.Sprintf("the mount at %s does not say what it guards (%s)", st.Mountpoint, st.State), Next: st.Next}
 		}
 		rel = resolvedIn(t, rel)
-		p = place.Place{ID: st.Worktree, Root: st.Source, Layout: st.Layout}
+		p = place.Place{ID: st.Worktree, Root: st.Source, Layout: st.Layout, Rules: partsOf(st.Parts)}
 		if st.Repository != "" {
 			if p, err = place.RepositoryOf(p, st.Repository); err != nil {
 				return g, err
@@ -89,12 +91,26 @@ func guardOf(ctx context.Context, path string) (guardedPath, error) {
 		return g, err
 	}
 	info, err := os.Lstat(t.Path)
-	rule := place.GuardOf(g.Source, l, rel, err == nil && info.IsDir())
+	isDir := err == nil && info.IsDir() || err != nil && l.HasParts() // who names a part that is still to be made means its lease
+	rule := place.GuardOf(g.Source, l, rel, isDir)
 	if host.Within(locks, filepath.Join(g.Source, rel)) {
 		rule = layout.Sealed
 	}
 	g.Guard, g.Worktree = guardNames[rule.Kind], rule.Worktree
+	if i, ok := p.Rules.LeaseOf(rel); ok && l.IsPart(g.Worktree) {
+		g.Rule = i.ID()
+	}
 	return g, nil
+}
+
+// partsOf are the rules of a mount that give directories leases of their own. It has checked them.
+func partsOf(all []api.PartRule) *lockfile.Rules {
+	var specs []lockfile.Spec
+	for _, r := range all {
+		specs = append(specs, lockfile.Spec{Name: r.Rule, TakenBy: lockfile.ByLease, Guards: []string{r.Guards}, Except: r.Except})
+	}
+	rules, _ := lockfile.Compile(specs)
+	return rules
 }
 
 // resolvedIn follows symbolic links on a mount that answers. What leads out of it, or to
@@ -126,6 +142,9 @@ func printGuarded(w io.Writer, all []guardedPath) error {
 		text := guardTexts[g.Guard]
 		if g.Worktree != "" {
 			text = fmt.Sprintf("guarded by the lease of worktree %s", g.Worktree)
+		}
+		if g.Rule != "" {
+			text += ", by rule " + human.Printable(g.Rule)
 		}
 		if g.Mount == "" {
 			text = "not mounted; with a mount: " + text

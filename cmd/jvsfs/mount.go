@@ -19,6 +19,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
@@ -118,6 +119,9 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 		return cfg, place.Place{}, api.UsageError(err)
 	}
 	p, err := m.sourceOf(cfg)
+	if err == nil {
+		p, err = withRules(cfg, p)
+	}
 	if err == nil && m.recovery == nil {
 		err = mustBeDirectory(cmp.Or(cfg.Mountpoint, p.Root))
 	}
@@ -125,6 +129,15 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 		err = p.Mountable(cmp.Or(cfg.Mountpoint, p.Root), daemon.LogPath(cfg), mounts)
 	}
 	return cfg, p, err
+}
+
+// withRules is the place with the rules of the configuration.
+func withRules(cfg mountcfg.Config, p place.Place) (place.Place, error) {
+	compiled, err := rules.Compile(cfg)
+	if err != nil {
+		return p, api.UsageError(err)
+	}
+	return p.WithRules(compiled)
 }
 
 // mustBeDirectory refuses a mount point that is none.
@@ -262,6 +275,9 @@ func needRoot() error {
 func (m *mountCommand) sayLayout(p place.Place) {
 	if p.Why != "" {
 		fmt.Fprintf(m.io.out, "layout %s: %s (%s)\n", p.Layout, p.Layout.Guards(p.Root), p.Why)
+	}
+	for _, r := range p.Rules.Leases() {
+		fmt.Fprintf(m.io.out, "rule %s: each directory that %s matches has a lease of its own\n", r.Name, human.Printable(r.Guards[0]))
 	}
 }
 

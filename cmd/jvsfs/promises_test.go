@@ -38,7 +38,7 @@ var promisedAt = map[string]string{
 	"jvsfs.doctorReport": "`doctor`", "finding.Finding": "`doctor`",
 	"jvsfs.configView": "`config show`", "mountcfg.Origin": "`config show`",
 	"tenure.WindowView": "`windows[]` of it", "api.RuleWindow": "`windows[]` of it",
-	"jvsfs.rulesView": "`rules`", "jvsfs.presetView": "`rules`", "jvsfs.learnedView": "`rules learn`", "rules.Said": "`rules test`", "rules.instanceView": "`rules test`",
+	"jvsfs.rulesView": "`rules`", "jvsfs.presetView": "`rules`", "jvsfs.learnedView": "`rules learn`", "rules.Said": "`rules test`", "rules.instanceView": "`rules test`", "rules.leaseView": "`rules test`", "api.PartRule": "`status`",
 	"jvsfs.configCheck": "`config check`", "jvsfs.checkedFile": "`config check`", "jvsfs.mistake": "`config check`",
 	"jvsfs.mounted": "`mount`; `umount`", "jvsfs.unmountReport": "`mount`; `umount`",
 	"jvsfs.recoveries": "`recover`", "jvsfs.recovered": "`recover`",

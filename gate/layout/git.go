@@ -114,7 +114,7 @@ func (r Role) IsAdmin() bool { return r == gitAdmin }
 func (r Role) NamesCheckouts() bool { return r == gitAdmins }
 
 // InRepository reports whether a directory of that role has a part of the common directory in it.
-func (r Role) InRepository() bool { return r >= gitCommon && r <= gitLogRefs }
+func (r Role) InRepository() bool { return strings.HasPrefix(string(r), string(gitCommon)) }
 
 // inCheckout: agents make their worktrees in places of their own, also while somebody else holds the
 // checkout that those lie in.

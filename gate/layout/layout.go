@@ -2,7 +2,9 @@ package layout
 
 import (
 	"fmt"
+	"strings"
 
+	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -24,6 +26,8 @@ type Layout struct {
 	name Name
 	tree lease.WorktreeID // of the one guard of Tree and Folder, and of the main checkout of Git
 	git  *Repository      // of Git
+
+	parts *lockfile.Rules // of Tree: the directories with a lease of their own; nil: none
 }
 
 // New returns a layout by its name. tree is the worktree of a source that has one guard; JVS
@@ -62,7 +66,7 @@ func (l Layout) Name() Name { return l.name }
 // ByName reports whether names below the root decide who judges. Then the file system must
 // tell upper from lower case, a file may have names under several rules, and the rename of a
 // directory may change the rule of a whole tree.
-func (l Layout) ByName() bool { return l.name != Tree }
+func (l Layout) ByName() bool { return l.name != Tree || l.HasParts() }
 
 // Guards says for people what the layout guards of a source.
 func (n Name) Guards(source string) string {
@@ -87,7 +91,7 @@ func (l Layout) Root() Entry {
 	case Git:
 		return l.gitRoot()
 	}
-	return Entry{Own: guarded(l.tree)}
+	return Entry{Own: guarded(l.tree), Role: l.roleAbove("")}
 }
 
 // Entry is a name in a directory that has a role.
@@ -103,6 +107,9 @@ func (l Layout) Entry(dir Role, name string) Entry {
 		return inFolder(name)
 	case folderControl:
 		return ofSnapshots(name)
+	}
+	if above, ok := strings.CutPrefix(string(dir), string(aboveParts)); ok {
+		return l.inAboveParts(above, name)
 	}
 	return l.gitEntry(dir, name)
 }

@@ -42,6 +42,9 @@ func (l Layout) Split(path string) (id lease.WorktreeID, rest string, ok bool) {
 		return "", "", false
 	}
 	root := l.RootOf(own.Worktree)
+	if l.HasParts() && own.Worktree != l.tree {
+		root = own.Name
+	}
 	if root == "." {
 		return own.Worktree, path, true
 	}
@@ -51,7 +54,7 @@ func (l Layout) Split(path string) (id lease.WorktreeID, rest string, ok bool) {
 	return own.Worktree, strings.TrimPrefix(strings.TrimPrefix(path, root), "/"), true
 }
 
-// RootOf is where the root of a worktree lies below the source; "." is the source itself.
+// RootOf is where the root of a worktree lies below the source; "." is the source itself, "" what the id does not tell.
 func (l Layout) RootOf(id lease.WorktreeID) string {
 	if l.git != nil {
 		for _, c := range l.git.Linked {
@@ -61,6 +64,8 @@ func (l Layout) RootOf(id lease.WorktreeID) string {
 		}
 	}
 	switch {
+	case l.HasParts() && id != l.tree:
+		return l.rootOfPart(id)
 	case l.git != nil && l.git.Main != "" && id == l.tree:
 		return l.git.Main
 	case l.name != JVS:
@@ -73,7 +78,7 @@ func (l Layout) RootOf(id lease.WorktreeID) string {
 
 // WorktreeOf is the worktree that a person means who names a path below the root.
 func (l Layout) WorktreeOf(path string) (lease.WorktreeID, bool) {
-	if l.name == Tree || l.name == Folder {
+	if l.name == Tree && !l.HasParts() || l.name == Folder {
 		return l.tree, true
 	}
 	own := l.Of(path, true).Own

@@ -5,8 +5,8 @@ import "github.com/jvsfs/jvsfs/lease"
 // Rule says who judges the mutations of an inode or of a name.
 type Rule struct {
 	Kind     Kind
-	Worktree lease.WorktreeID // of Guarded
-	Name     string           // as it stands in the directory, for people; of Guarded and BadName
+	Worktree lease.WorktreeID // of Guarded and Unheld
+	Name     string           // as it stands in the directory, for people; of Guarded and BadName. Of a part: its path below the source
 }
 
 // Kind is how a rule judges.
@@ -24,6 +24,7 @@ const (
 	FixedName               // nobody: the layout rests on it
 	OfBranch                // a branch or its log: the guard of the checkout that has it, or else Everybodys
 	Snapshot                // of JVS: whoever makes it, until it is READY; then nobody, but JVS removes it
+	Unheld                  // whoever may change the name otherwise, while nobody else holds the worktree
 )
 
 // The rules without a name of their own.
@@ -50,31 +51,34 @@ func (r *Rule) Same(o *Rule) bool {
 }
 
 // Role is what a directory is to a layout: which of its names have rules.
-type Role uint8
+type Role string
 
 // Plain is the role of most directories: all in it is judged as the directory is.
-const Plain Role = 0
+const Plain Role = ""
 
 const (
-	repositoryRoot Role = iota + 1 // main, worktrees, .jvs
-	worktreesDir                   // worktrees/: each entry is a worktree
-	controlDir                     // .jvs of a repository: passes through, except locks and audit
-	folderRoot                     // of a folder of today's JVS: .jvs
-	folderControl                  // .jvs of a folder: passes through, except snapshots
+	repositoryRoot Role = "repository"  // main, worktrees, .jvs
+	worktreesDir   Role = "worktrees"   // worktrees/: each entry is a worktree
+	controlDir     Role = "control"     // .jvs of a repository: passes through, except locks and audit
+	folderRoot     Role = "folder"      // of a folder of today's JVS: .jvs
+	folderControl  Role = "folder/.jvs" // .jvs of a folder: passes through, except snapshots
 
-	gitMain      // the main checkout of a git repository
-	gitAround    // a directory with a bare repository and its worktrees
-	gitLinked    // a linked checkout
-	gitClaude    // .claude of a checkout
-	gitPlaces    // where agents make their worktrees
-	gitCommon    // the common directory
-	gitInfo      // its info
-	gitAdmins    // its worktrees
-	gitAdmin     // worktrees/NAME
-	gitAdminLogs // worktrees/NAME/logs
-	gitRefs      // refs
-	gitLogs      // logs
-	gitLogRefs   // logs/refs
+	gitMain   Role = "main"    // the main checkout of a git repository
+	gitAround Role = "around"  // a directory with a bare repository and its worktrees
+	gitLinked Role = "linked"  // a linked checkout
+	gitClaude Role = ".claude" // .claude of a checkout
+	gitPlaces Role = "places"  // where agents make their worktrees
+
+	gitCommon    Role = "git"                    // the common directory
+	gitInfo      Role = gitCommon + "/info"      // its info
+	gitAdmins    Role = gitCommon + "/worktrees" // its worktrees
+	gitAdmin     Role = gitAdmins + "/NAME"      // worktrees/NAME
+	gitAdminLogs Role = gitAdmin + "/logs"       // worktrees/NAME/logs
+	gitRefs      Role = gitCommon + "/refs"      // refs
+	gitLogs      Role = gitCommon + "/logs"      // logs
+	gitLogRefs   Role = gitLogs + "/refs"        // logs/refs
+
+	aboveParts Role = "above:" // parts lie below it; its path follows
 )
 
 // Entry is what a layout says of a name in a directory.
@@ -84,6 +88,7 @@ type Entry struct {
 	Role   Role  // of what lies there, if that is a directory
 	IfDir  bool  // Own holds for a directory only
 	Mkdir  bool  // anybody may make a directory of that name, whatever Change says
+	Part   *Rule // who judges besides when a directory gets the name, or loses it; nil: it is no part's
 }
 
 // HasRule reports whether the name decides anything: to give it to something else, or take it

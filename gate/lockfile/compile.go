@@ -37,12 +37,15 @@ type Rule struct {
 	Spec
 	lock                               *pattern // nil: none
 	guards, except, once, keep, append []*pattern
+
+	dirs    dirPattern // of ByLease
+	notDirs []dirPattern
 }
 
 // Rules are all that hold in a worktree. nil has none. Rules are values: they may be used from many goroutines.
-type Rules struct{ all []*Rule }
+type Rules struct{ all, leases []*Rule }
 
-// All are the rules in their order.
+// All are the rules in their order, but for those with taken_by: lease.
 func (r *Rules) All() []*Rule {
 	if r == nil {
 		return nil
@@ -61,16 +64,18 @@ func Compile(specs []Spec) (*Rules, []Mistake) {
 		c.at = MaxRules
 		c.fail("", -1, "want at most %d rules", MaxRules)
 	}
-	if len(c.mistakes) > 0 || len(c.rules) == 0 {
+	if len(c.mistakes) > 0 || len(c.rules)+len(c.leases) == 0 {
 		return nil, c.mistakes
 	}
-	return &Rules{c.rules}, nil
+	return &Rules{c.rules, c.leases}, nil
 }
 
 type compiler struct {
 	at       int
 	names    map[string]int
 	rules    []*Rule
+	leases   []*Rule
+	leaseAt  []int // their indices
 	mistakes []Mistake
 }
 
@@ -81,8 +86,12 @@ func (c *compiler) fail(key string, item int, format string, args ...any) {
 var ruleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]{0,63}$`)
 
 func (c *compiler) rule(s Spec) {
-	r := &Rule{Spec: withDefaults(s)}
 	c.name(s.Name)
+	if s.TakenBy == ByLease {
+		c.lease(s)
+		return
+	}
+	r := &Rule{Spec: withDefaults(s)}
 	if s.Lock != "" {
 		r.lock = c.pattern(KeyLock, -1, s.Lock)
 	}
@@ -165,7 +174,7 @@ func ofRecords(path string) bool {
 
 // values checks what may be one of some words.
 func (c *compiler) values(r *Rule) {
-	check(c, KeyTakenBy, r.TakenBy, "", ByCreate, ByFlock, ByRecord)
+	check(c, KeyTakenBy, r.TakenBy, "", ByCreate, ByFlock, ByRecord, ByLease)
 	check(c, KeyHolder, r.Holder, Tree, Parent, Session, User)
 	check(c, KeyWithout, r.Without, Deny, Create, Allow)
 	check(c, KeyOnGone, r.OnGone, KeepIt, Remove)

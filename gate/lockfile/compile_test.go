@@ -32,7 +32,7 @@ func TestMistakesInRules(t *testing.T) {
 		`lock: "repos/*/.lock": want captures instead of wildcards`:                change(func(s *Spec) { s.Lock, s.Guards = "repos/*/.lock", []string{"repos/x"} }),
 		`lock: "../x": want no '..'`:                                               change(func(s *Spec) { s.Lock, s.Guards = "../x", nil }),
 		`lock: want taken_by beside it`:                                            change(func(s *Spec) { s.TakenBy = "" }),
-		`taken_by: want create or flock or record, not "magic"`:                    change(func(s *Spec) { s.TakenBy = "magic" }),
+		`taken_by: want create or flock or record or lease, not "magic"`:           change(func(s *Spec) { s.TakenBy = "magic" }),
 		`holder: want tree or parent or session or user, not "me"`:                 change(func(s *Spec) { s.Holder = "me" }),
 		`without: want deny or create or allow, not "x"`:                           change(func(s *Spec) { s.Without = "x" }),
 		`on_gone: want keep or remove, not "x"`:                                    change(func(s *Spec) { s.OnGone = "x" }),

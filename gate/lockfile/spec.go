@@ -27,6 +27,7 @@ const (
 	ByCreate TakenBy = "create" // the name comes to exist
 	ByFlock  TakenBy = "flock"  // flock(2) with LOCK_EX
 	ByRecord TakenBy = "record" // as ByCreate; what it says decides who may replace it
+	ByLease  TakenBy = "lease"  // there is no lock file: each instance is a worktree with a lease of its own
 )
 
 // Holder says who holds a lock that somebody has taken.

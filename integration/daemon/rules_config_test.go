@@ -65,12 +65,18 @@ func TestRulesMistakes(t *testing.T) {
 			require.Contains(t, errs, want, args)
 		}
 	}
-	own := m.WriteConfig("own.yaml", "- name: a\n  lock: '../l'\n  taken_by: lease\n")
+	own := m.WriteConfig("own.yaml", "- name: a\n  keep: ['../l']\n- name: p\n  taken_by: lease\n  guards: ['p/{x}/**']\n  holder: user\n"+
+		"- name: q\n  taken_by: lease\n  guards: ['p/q/{y}/**']\n- name: r\n  taken_by: lease\n  guards: ['**']\n")
 	for _, option := range [][]string{{"--rules", own}, {"-o", "rules=" + own}} {
 		_, errs, exit := m.CLI(append(append([]string{"mount"}, option...), "--control", m.LockDir, m.Source, m.Mountpoint)...)
 		require.Equal(t, harness.ExitUsage, exit)
-		require.Contains(t, errs, own+`:2:9: rule a: lock: "../l": want no '..'`)
-		require.Contains(t, errs, own+`:3:13: rule a: taken_by: want create or flock or record, not "lease"`)
+		for _, want := range []string{
+			`:2:10: rule a: keep: "../l": want no '..'`, `:6:11: rule p: holder: who holds a lease is said by scope`,
+			`:9:12: rule q: guards: "p/q/{y}/**" overlaps with "p/{x}/**" of rule 2, and a file has one lease`,
+			`:12:12: rule r: guards: "**": it matches everything: one lease for all of the source is what the layout tree has`,
+		} {
+			require.Contains(t, errs, own+want)
+		}
 	}
 	require.Empty(t, harness.TopType(t, m.Mountpoint))
 }

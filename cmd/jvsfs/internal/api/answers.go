@@ -75,6 +75,7 @@ type Explanation struct {
 
 // ByRules is what the rules say of a path that is explained; the names are a promise.
 type ByRules struct {
+	Part  string        `json:"part,omitempty"`  // the instance whose directory it lies in, of a rule with taken_by: lease
 	Rules []tenure.View `json:"rules,omitempty"` // the locks that guard it, or that it is
 	Fixed []string      `json:"fixed,omitempty"` // "once of RULE", and so on
 }

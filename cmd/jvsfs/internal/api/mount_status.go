@@ -51,9 +51,17 @@ type MountStatus struct {
 	Worktrees      []gate.Status       `json:"worktrees,omitempty"`
 	Statistics     json.RawMessage     `json:"statistics,omitempty"`
 	RecentRefusals []RefusalView       `json:"recent_refusals,omitempty"`
+	Parts          []PartRule          `json:"parts,omitempty"`   // the rules that give directories leases of their own
 	Rules          []tenure.View       `json:"rules,omitempty"`   // their locks that are not free, or were not in the last hour
 	Windows        []tenure.WindowView `json:"windows,omitempty"` // for maintenance, that are open
 	Version        string              `json:"version,omitempty"` // of the daemon's binary
+}
+
+// PartRule is a rule with taken_by: lease; the names are a promise.
+type PartRule struct {
+	Rule   string   `json:"rule"`
+	Guards string   `json:"guards"`
+	Except []string `json:"except,omitempty"`
 }
 
 // EnforceStatus is the mode in `status --json` and `enforce --json`; the names are a

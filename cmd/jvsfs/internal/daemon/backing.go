@@ -19,18 +19,23 @@ import (
 
 var caches = map[string]fusefs.Cache{"auto": fusefs.CacheAuto, "shared": fusefs.CacheShared, "exclusive": fusefs.CacheExclusive}
 
+// layoutOf is which guard stands over what, before the source is read.
+func layoutOf(p place.Place) (layout.Layout, error) {
+	l, err := layout.New(p.Layout, p.ID)
+	if err != nil {
+		return l, err
+	}
+	if p.Git != nil {
+		l = l.With(*p.Git)
+	}
+	return l.WithParts(p.Rules)
+}
+
 // openFileSystem opens the source for serving. The second value is the statistics of the file system.
-func openFileSystem(cfg mountcfg.Config, p place.Place, guards *registry, mode *gate.Enforcement, ends *gate.Ends, book *tenure.Book, log *zap.Logger, off <-chan struct{}) (fileSystem, func() any, error) {
+func openFileSystem(cfg mountcfg.Config, p place.Place, names layout.Layout, guards *registry, mode *gate.Enforcement, ends *gate.Ends, book *tenure.Book, log *zap.Logger, off <-chan struct{}) (fileSystem, func() any, error) {
 	errno, err := gate.ParseErrno(cfg.Errno)
 	if err != nil {
 		return nil, nil, err
-	}
-	names, err := layout.New(p.Layout, p.ID)
-	if err != nil {
-		return nil, nil, err
-	}
-	if p.Git != nil {
-		names = names.With(*p.Git)
 	}
 	o := fusefs.Options{
 		Source: p.Root, Mountpoint: cfg.Mountpoint, Layout: names,

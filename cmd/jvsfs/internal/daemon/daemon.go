@@ -96,6 +96,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	if m.rules, err = rules.Compile(cfg); err != nil { // d.rules is what the file system enforces beside the leases
 		return nil, api.UsageError(err)
 	}
+	m.place.Rules = m.rules // which fit, as mount has checked
 	d := &Daemon{mount: m, drained: func() {}, finished: make(chan struct{})}
 	d.succession = &succession{mount: m}
 	d.leases = &leaseOps{mount: m, succession: d.succession, flushing: make(chan struct{}, 1)}
@@ -129,7 +130,10 @@ func (d *Daemon) open() error {
 	if err := d.openBook(d.rules); err != nil {
 		return err
 	}
-	fs, stats, err := openFileSystem(d.cfg, d.place, d.registry, d.mode.Enforcement, d.ends, d.book, d.log, d.off)
+	if d.layout, err = layoutOf(d.place); err != nil {
+		return err
+	}
+	fs, stats, err := openFileSystem(d.cfg, d.place, d.layout, d.registry, d.mode.Enforcement, d.ends, d.book, d.log, d.off)
 	if err != nil {
 		return err
 	}
@@ -176,7 +180,7 @@ func (d *Daemon) open() error {
 // newWorktree makes the guard and the keeper of a worktree; the registry calls it
 // once for each.
 func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
-	rule := d.cfg.For(string(id))
+	rule := d.ruleFor(id)
 	errno, err := gate.ParseErrno(d.cfg.Errno)
 	if err != nil {
 		return nil, err
@@ -188,8 +192,8 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 	guard := gate.NewGuard(gate.GuardConfig{
 		Worktree: id, Root: d.place.Root, Mode: gate.Mode(rule.Mode), Enforcement: d.mode.Enforcement,
 		OnFree: gate.OnFree(rule.OnFree), Scope: gate.Scope(rule.Scope), Errno: errno,
-		WaitOnConflict: d.cfg.WaitOnConflict,
-		Policy:         lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver, Ends: d.ends,
+		WaitOnConflict: d.cfg.WaitOnConflict, MakeOnFree: true,
+		Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver, Ends: d.ends,
 		Wrote:  d.wrote,
 		Exempt: exempt, OnExempt: d.trail.noteExempt,
 		OnRefusal: d.trail.logRefusal,

@@ -22,6 +22,10 @@ type ruledExplanation struct {
 // is explained.
 func (d *mount) byRules(x gate.Explanation, path string, who gate.Identity) ruledExplanation {
 	r := ruledExplanation{Explanation: x}
+	if i, ok := d.rules.LeaseOf(path); ok && d.layout.IsPart(x.Worktree) {
+		r.Part = i.ID()
+		r.Sentence += human.Printable(fmt.Sprintf("; rule %s makes %s a worktree of its own", r.Part, i.Path))
+	}
 	p := d.book.Rules().At(path)
 	if p.Free() || d.mode.Mode() == gate.ReadOnly {
 		return r

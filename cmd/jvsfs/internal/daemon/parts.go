@@ -12,6 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
@@ -23,6 +24,7 @@ import (
 type mount struct {
 	cfg     mountcfg.Config
 	place   place.Place
+	layout  layout.Layout   // which guard stands over what
 	rules   *lockfile.Rules // of other programs' lock files; nil for none
 	log     *zap.Logger
 	since   time.Time

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -11,17 +12,17 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
-	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 )
+
+// noRoot is where nothing lies: an empty name would mean the source.
+const noRoot = "\x00"
 
 // rootOf is where a worktree's root is below the source.
 func (d *mount) rootOf(id lease.WorktreeID) string {
 	switch {
-	case d.place.Layout == layout.Git:
-		return d.fs.RootOf(id)
 	case d.place.Shape != api.ShapeRepository:
-		return "."
+		return cmp.Or(d.fs.RootOf(id), noRoot)
 	case id == "main":
 		return "main"
 	}

@@ -17,7 +17,7 @@ import (
 
 // openBook opens what is known of the locks of other programs. Without rules the book is nil.
 func (d *mount) openBook(rules *lockfile.Rules) error {
-	if rules == nil {
+	if len(rules.All()) == 0 {
 		return nil
 	}
 	source, err := unix.Open(d.place.Root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

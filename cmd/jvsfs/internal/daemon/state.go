@@ -20,7 +20,7 @@ func (d *mount) leaveState() error {
 		return err
 	}
 	return errors.Join(d.journal.begin(api.Device{Major: major, Minor: minor}, who), host.WriteState(host.StatePath(api.Device{Major: major, Minor: minor}), host.MountState{
-		Version: host.StateVersion, Mountpoint: d.mountpoint(), Source: d.place.Root, Locks: d.place.LockDir, Mark: d.tree.Mark, Layout: d.place.Layout,
+		Version: host.StateVersion, Mountpoint: d.mountpoint(), Source: d.place.Root, Locks: d.place.LockDir, Mark: d.tree.Mark, Layout: d.place.Layout, Parts: d.place.PartsText(),
 		Config: cfg, Runs: d.forRuns, Args: os.Args, Since: d.since, Daemon: who,
 	}))
 }

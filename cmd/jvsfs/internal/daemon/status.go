@@ -18,6 +18,9 @@ func (d *Daemon) status() api.MountStatus {
 	for _, w := range there {
 		st.Worktrees = append(st.Worktrees, w.status)
 	}
+	for _, r := range d.rules.Leases() {
+		st.Parts = append(st.Parts, api.PartRule{Rule: r.Name, Guards: r.Guards[0], Except: r.Except})
+	}
 	st.Rules, st.Windows = d.book.Locks(), d.book.Windows()
 	if raw, err := json.Marshal(d.stats()); err == nil {
 		st.Statistics = raw

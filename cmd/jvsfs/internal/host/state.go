@@ -29,6 +29,7 @@ type MountState struct {
 	Source     string          `json:"source"`
 	Locks      string          `json:"locks"`
 	Layout     layout.Name     `json:"layout,omitempty"` // "": written by a release without it
+	Parts      string          `json:"parts,omitempty"`  // what its rules with taken_by: lease say
 	Mark       int64           `json:"mark,omitempty"`   // of the records (treeLock); 0: written by a release without it
 	Config     json.RawMessage `json:"config"`           // mountcfg's own form
 	Runs       bool            `json:"runs,omitempty"`   // the mount goes with the last of its runs

@@ -134,6 +134,9 @@ func (p Place) CheckoutsElsewhere() (dirs []string) {
 // caller has not: what cannot be read counts as not there.
 func LayoutAt(p Place, seenAt ...string) (layout.Layout, error) {
 	l, err := layout.New(p.Layout, p.ID)
+	if err == nil {
+		l, err = l.WithParts(p.Rules)
+	}
 	if err != nil || p.Layout != layout.Git {
 		return l, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -40,6 +41,7 @@ type Place struct {
 	Layout  layout.Name
 	Why     string // the layout was chosen; "" if it was asked for
 	Git     *layout.Repository
+	Rules   *lockfile.Rules // those with taken_by: lease make worktrees of directories; nil: there are none
 }
 
 // SourceAt classifies an existing directory, clean and absolute. control

@@ -37,6 +37,11 @@ func servedOtherwise(p Place, kin kinship, at, mark int64) *api.Failure {
 var errServedOtherwise = fmt.Errorf("served with other records")
 
 func servedByMount(p Place, kin kinship, st *host.MountState) *api.Failure {
+	if kin == KinSame && st.Locks == p.LockDir && st.Parts != p.PartsText() {
+		return &api.Failure{Class: api.ClassUsage, Err: errServedOtherwise,
+			Message: fmt.Sprintf("%s is served with other rules of taken_by: lease already, by the mount at %s: a file would have two leases", p.Root, st.Mountpoint),
+			Next:    fmt.Sprintf("give both the same rules, or jvsfs umount %s first", st.Mountpoint)}
+	}
 	f := &api.Failure{Class: api.ClassUsage, Err: errServedOtherwise,
 		Message: fmt.Sprintf("%s %s served with other records already: the mount at %s (of %s) has them in %s, not in %s; with two sets of records there would be two holders at once",
 			p.Root, kin, st.Mountpoint, st.Source, st.Locks, p.LockDir),

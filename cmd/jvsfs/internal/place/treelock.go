@@ -46,6 +46,7 @@ func markOf(p Place, source, records int) (int64, error) {
 	if p.Shape == api.ShapeDirectory {
 		text += fmt.Sprintf(" %d %d %s", s.Dev, s.Ino, p.ID)
 	}
+	text += p.PartsText()
 	sum := sha256.Sum256([]byte(text))
 	return int64(binary.BigEndian.Uint64(sum[:8]) >> 3), nil
 }

@@ -31,7 +31,7 @@ func TestMistakesHaveTheirPlaces(t *testing.T) {
 	const lock = "- name: a\n  lock: 'd/{x}.lock'\n  taken_by: create\n"
 	for name, c := range map[string]struct{ text, want string }{
 		"lock without taken_by":     {"- name: a\n  lock: 'l'\n", `2:9: rule a: lock: want taken_by beside it: what takes the lock`},
-		"taken_by":                  {"- name: a\n  lock: 'l'\n  taken_by: fcntl\n", `3:13: rule a: taken_by: want create or flock or record, not "fcntl"`},
+		"taken_by":                  {"- name: a\n  lock: 'l'\n  taken_by: fcntl\n", `3:13: rule a: taken_by: want create or flock or record or lease, not "fcntl"`},
 		"holder":                    {lock + "  holder: me\n", `4:11: rule a: holder: want tree or parent or session or user, not "me"`},
 		"without":                   {lock + "  without: ask\n", `4:12: rule a: without: want deny or create or allow, not "ask"`},
 		"on_gone":                   {lock + "  on_gone: kill\n", `4:12: rule a: on_gone: want keep or remove, not "kill"`},
@@ -48,6 +48,11 @@ func TestMistakesHaveTheirPlaces(t *testing.T) {
 		"the records":               {"- name: a\n  append: ['.jvs/locks/**']\n", `2:12: rule a: append: ".jvs/locks/**": .jvs/locks is jvsfs' own, and no rule reaches it`},
 		"a capture not closed":      {"- name: a\n  lock: 'd/{x'\n  taken_by: create\n", `2:9: rule a: lock: "d/{x": a capture is not closed: want {name} or {name...}`},
 		"guards itself":             {lock + "  guards: ['d/{x}.*']\n", `4:12: rule a: guards: "d/{x}.*" guards the lock "d/{x}.lock" itself; take it out with except`},
+		"lease with lock":           {"- name: a\n  lock: 'l'\n  taken_by: lease\n  guards: ['d/{x}/**']\n", `2:9: rule a: lock: taken_by: lease has no lock file: guards says which directories have a lease of their own`},
+		"lease of everything":       {"- name: a\n  taken_by: lease\n  guards: ['**']\n", `3:12: rule a: guards: "**": it matches everything: one lease for all of the source is what the layout tree has, without a rule`},
+		"lease of a part of one":    {"- name: a\n  taken_by: lease\n  guards: ['d/{x...}/**']\n", `3:12: rule a: guards: "d/{x...}/**": want whole components, each a text or one capture, and '/**' at the end, such as packages/{pkg}/**`},
+		"two leases of one file":    {"- name: a\n  taken_by: lease\n  guards: ['d/{x}/**']\n- name: b\n  taken_by: lease\n  guards: ['{y}/e/**']\n", `6:12: rule b: guards: "{y}/e/**" overlaps with "d/{x}/**" of rule 1, and a file has one lease`},
+		"lease without guards":      {"- name: a\n  taken_by: lease\n", `2:13: rule a: taken_by: want guards beside it: the directories that are worktrees, such as packages/{pkg}/**`},
 		"break with flock":          {"- name: a\n  lock: 'l'\n  taken_by: flock\n  break: {after: 2h}\n", `4:11: rule a: break: a lock that is taken by flock ends with its holder: there is nothing to break or to remove`},
 		"on_gone with flock":        {"- name: a\n  lock: 'l'\n  taken_by: flock\n  on_gone: remove\n", `1:3: rule a: break: a lock that is taken by flock ends with its holder: there is nothing to break or to remove`},
 		"guards without lock":       {"- name: a\n  guards: [x]\n  keep: [y]\n", `2:11: rule a: guards: guards without lock says nothing`},
@@ -74,5 +79,5 @@ func TestCompileRefusesToo(t *testing.T) {
 	cfg := mountcfg.Default()
 	cfg.Rules = []mountcfg.LockRule{{Name: "a", Lock: "l", TakenBy: "magic"}}
 	_, err := Compile(cfg)
-	require.EqualError(t, err, `rule 1: taken_by: want create or flock or record, not "magic"`)
+	require.EqualError(t, err, `rule 1: taken_by: want create or flock or record or lease, not "magic"`)
 }

@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
 )
 
 // Said is what rules say of a path; the JSON names are a promise.
 type Said struct {
 	Path   string         `json:"path"`             // below the root of the source
+	Lease  *leaseView     `json:"lease,omitempty"`  // the directory with a lease of its own that it is, or lies in
 	Locks  []instanceView `json:"locks,omitempty"`  // whose lock it is
 	Guards []instanceView `json:"guards,omitempty"` // a change of it needs these locks
 	Below  []instanceView `json:"below,omitempty"`  // as a directory: a change of its name needs these
@@ -31,23 +33,50 @@ type instanceView struct {
 func Say(r *lockfile.Rules, path string) Said {
 	p := r.At(path)
 	return Said{
-		Path: path, Locks: instances(p.Locks), Guards: instances(p.Guards), Below: instances(r.Below(path)),
+		Path: path, Lease: leaseOf(r, path), Locks: instances(p.Locks), Guards: instances(p.Guards), Below: instances(r.Below(path)),
 		Once: names(p.Once), Keep: names(p.Keep), Append: names(p.Append),
 	}
 }
 
+// leaseView is an instance of a rule with taken_by: lease; the JSON names are a promise.
+type leaseView struct {
+	Rule     string            `json:"rule"`
+	Instance string            `json:"instance"`
+	Worktree string            `json:"worktree"`
+	Root     string            `json:"root"`
+	Captures map[string]string `json:"captures,omitempty"`
+}
+
+func leaseOf(r *lockfile.Rules, path string) *leaseView {
+	i, ok := r.LeaseOf(path)
+	if !ok {
+		return nil
+	}
+	return &leaseView{Rule: i.Rule.Name, Instance: i.ID(), Worktree: string(layout.PartID(i)), Root: i.Path, Captures: capturesOf(i)}
+}
+
+func (v leaseView) sentence(path string) string {
+	if path == v.Root {
+		return fmt.Sprintf("as a directory, it is worktree %s, with a lease of its own by %s", v.Worktree, v.Instance)
+	}
+	return fmt.Sprintf("guarded by the lease of worktree %s, by %s: its root is %s", v.Worktree, v.Instance, v.Root)
+}
+
 func instances(all []lockfile.Instance) (out []instanceView) {
 	for _, i := range all {
-		v := instanceView{Rule: i.Rule.Name, Instance: i.ID(), Lock: i.Path}
-		for _, c := range i.Captures {
-			if v.Captures == nil {
-				v.Captures = make(map[string]string)
-			}
-			v.Captures[c.Name] = c.Value
-		}
-		out = append(out, v)
+		out = append(out, instanceView{Rule: i.Rule.Name, Instance: i.ID(), Lock: i.Path, Captures: capturesOf(i)})
 	}
 	return out
+}
+
+func capturesOf(i lockfile.Instance) (all map[string]string) {
+	for _, c := range i.Captures {
+		if all == nil {
+			all = make(map[string]string)
+		}
+		all[c.Name] = c.Value
+	}
+	return all
 }
 
 func names(all []*lockfile.Rule) (out []string) {
@@ -59,6 +88,9 @@ func names(all []*lockfile.Rule) (out []string) {
 
 // Sentences are the same for people.
 func (s Said) Sentences() (all []string) {
+	if s.Lease != nil {
+		all = append(all, s.Lease.sentence(s.Path))
+	}
 	for _, i := range s.Locks {
 		all = append(all, "it is the lock of "+i.Instance)
 	}
