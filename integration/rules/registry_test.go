@@ -46,7 +46,8 @@ func TestACargoThatBuilds(t *testing.T) {
 	w := workUnder(t, "cargo",
 		withText("Cargo.toml", "[package]\nname = \"one\"\nversion = \"0.1.0\"\n"), withText("src/main.rs", "fn main() { println!(\"built\"); }\n"),
 		withText("build.rs", "fn main() { if let Ok(gate) = std::env::var(\"GATE\") { std::fs::read(gate).unwrap(); } }\n"))
-	w.env += "export RUSTUP_HOME=" + cmp.Or(os.Getenv("RUSTUP_HOME"), filepath.Join(os.Getenv("HOME"), ".rustup")) + "; " // if cargo is rustup's
+	rustup := cmp.Or(os.Getenv("RUSTUP_HOME"), filepath.Join(os.Getenv("HOME"), ".rustup")) // if cargo is rustup's
+	w.env += "export RUSTUP_HOME=" + rustup + "; "
 	w.does("cargo build --offline")
 	goOn, first := w.begins("touch build.rs; GATE=" + filepath.Join(w.Base, "gate") + " cargo build --offline")
 	w.guarded("target/debug/one", "target/debug/.cargo-lock")
