@@ -74,21 +74,30 @@ func TestARenameOfARootWaitsForWhatIsInFlight(t *testing.T) {
 // of the worktree.
 func TestWhatWasMovedInLiesThere(t *testing.T) {
 	m := repositoryMount(t)
-	main, y := m.hold(t, "main", 1), m.hold(t, "y", 2)
+	main := m.hold(t, "main", 1)
 	require.NoError(t, os.Mkdir(m.at("aside"), 0o755))
 	for from, was := range map[string]uint64{"aside": 0, "main": 1} {
 		f, err := os.OpenFile(m.at(from+"/f"), os.O_RDWR|os.O_CREATE, 0o644)
 		require.NoError(t, err)
 		defer f.Close()
+		y := m.hold(t, "y", 2)
 		require.NoError(t, os.Rename(m.at(from), m.at("worktrees/y")))
+		y.Close(lease.Loss{Kind: lease.LossReleased, Token: 2})
 		m.fs.handles.writers(func(h *handle) {
 			require.True(t, m.fs.mayStore(h, y), from)
 			require.Equal(t, was == 1, m.fs.mayStore(h, main), from)
+			w, err := y.Quiesce(t.Context(), gate.Windowed{Lasts: time.Minute})
+			require.NoError(t, err)
+			_, _ = m.fs.refusedStore(&fuse.WriteIn{}, h, fuse.EROFS)
+			require.NoError(t, w.Err(), "a write is seen by nobody")
+			_, _ = m.fs.refusedStore(&fuse.WriteIn{WriteFlags: fuse.WRITE_CACHE}, h, fuse.EROFS)
+			require.Error(t, w.Err(), from)
 		})
 		_, err = f.WriteString("late")
 		require.ErrorIs(t, err, unix.EROFS, from)
 		require.Contains(t, y.Status().LastRefusals[0], "before its directory became worktree y", from)
 		require.NoError(t, f.Close())
+		m.hold(t, "y", 3)
 		require.NoError(t, os.Rename(m.at("worktrees/y"), m.at("gone-"+from)))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
 // Write is the form of Writev that go-fuse falls back to.
@@ -117,10 +118,25 @@ func (f *rawFS) admitWrite(cancel <-chan struct{}, in *fuse.WriteIn, h *handle) 
 // took), the FSYNC says once that bytes were lost. Only if a rightful handle may have stored does
 // the kernel get the error.
 func (f *rawFS) refusedStore(in *fuse.WriteIn, h *handle, st fuse.Status) (uint32, fuse.Status) {
-	if in.WriteFlags&fuse.WRITE_CACHE != 0 && h.node.loseStores() {
+	if in.WriteFlags&fuse.WRITE_CACHE == 0 {
+		return 0, st
+	}
+	f.showedStore(h.node)
+	if h.node.loseStores() {
 		return in.Size, fuse.OK
 	}
 	return 0, st
+}
+
+// showedStore tells the worktrees in which an inode lies that readers may have seen a store that does not land, whoever
+// has refused it.
+func (f *rawFS) showedStore(n *node) {
+	var buf [4]*layout.Rule
+	for _, r := range n.rules(buf[:0]) {
+		if g, ok := f.guards.Load(r.Worktree); ok && r.Kind == layout.Guarded {
+			g.(*gate.Guard).Stored()
+		}
+	}
 }
 
 // loseStores notes that bytes were lost, on every handle of the inode that can be mapped for

@@ -9,9 +9,6 @@ import "syscall"
 // switched meanwhile.
 func (g *Guard) carryOut(under *regime, no *Refusal, r Request) (p Pass, refused *Refusal, done bool) {
 	if under.mode != Observing {
-		if r.Stored { // nothing lands, but the kernel's pages have shown it to readers
-			g.told(windowState.stored)
-		}
 		g.refusals.Add(1)
 		g.note(no)
 		return Pass{}, no, true

@@ -332,6 +332,10 @@ func (g *Guard) told(event func(windowState) windowState) {
 	}
 }
 
+// Stored says that a store through a mapping of a file in the worktree was refused: nothing has landed, but the kernel's
+// pages have shown it to readers.
+func (g *Guard) Stored() { g.told(windowState.stored) }
+
 // BreakWindow ends the window of the guard, if there is one.
 func (g *Guard) BreakWindow(why error) {
 	g.told(func(s windowState) windowState { return s.breaks(why) })

@@ -157,30 +157,21 @@ func TestAStoreBreaksTheWindow(t *testing.T) {
 
 // Nor does it matter that the store never lands.
 func TestARefusedStoreBreaksTheWindow(t *testing.T) {
-	for name, store := range map[string]func(*Guard) *Refusal{
-		"of a lease that is over": func(g *Guard) *Refusal {
-			_, no := g.Enter(Request{Op: OpWrite, Epoch: Stale, Stored: true})
-			return no
-		},
-		"of a file that was moved in": func(g *Guard) *Refusal {
-			_, no := g.Enter(Request{Op: OpWrite, Epoch: Moved, Stored: true})
-			return no
-		},
-		"of one that cannot be told apart": func(g *Guard) *Refusal {
-			_, no := g.RefuseStore(ReasonStaleMapping)
-			return no
-		},
-	} {
-		g, k, _ := newTestGuard(t, nil)
-		k.give(userHolder(7, "7"))
-		w := quiesce(t, g, Windowed{})
-		require.NotNil(t, store(g), name)
-		require.True(t, isClosed(w.Over()), name)
-		require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())), name)
-		w = quiesce(t, g, Windowed{})
-		mustRefuse(t, g, Request{Op: OpWrite, Epoch: Moved}, reasonMovedHandle)
-		require.NoError(t, w.End(t.Context()), "a write was seen by nobody: %s", name)
-	}
+	g, k, _ := newTestGuard(t, nil)
+	k.give(userHolder(7, "7"))
+	w := quiesce(t, g, Windowed{})
+	mustRefuse(t, g, Request{Op: OpWrite, Epoch: Moved}, reasonMovedHandle)
+	require.False(t, isClosed(w.Over()), "a write was seen by nobody")
+	g.Stored()
+	require.True(t, isClosed(w.Over()))
+	require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())))
+
+	require.NoError(t, g.cfg.Enforcement.Switch(t.Context(), Observing, func() []*Guard { return nil }))
+	w = quiesce(t, g, Windowed{})
+	p, no := g.RefuseStore(ReasonStaleMapping)
+	require.Nil(t, no, "where the mount only observes it lands")
+	p.Leave()
+	require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())))
 }
 
 func TestAWindowEndsByItself(t *testing.T) {

@@ -48,6 +48,7 @@ func TestJudgeRecord(t *testing.T) {
 		{"a takeover that jumps", Break{}, other, time.Hour, now, Record{true, "b", 5, noon}, Refused, NoRenewal},
 		{"something else", Break{}, own, time.Hour, now, Record{}, Refused, NoRenewal},
 		{"the holder removes it", Break{}, member, -1, now, Record{}, Releases, NoReason},
+		{"the holder removes it when it has expired", Break{}, member, 1, now, Record{}, Releases, NoReason},
 		{"another removes it", Break{}, take, -1, now, Record{}, Refused, HeldByOther},
 		{"another removes an expired one", Break{}, take, 1, now, Record{}, Breaks, NoReason},
 		{"who was robbed removes an expired one", Break{}, Facts{Act: Take, State: Held, Lives: true, Robbed: true}, 1, now, Record{}, Refused, RobbedBefore},

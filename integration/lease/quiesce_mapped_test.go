@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -35,6 +36,18 @@ func mappers() map[string]func(t *testing.T) (m *harness.Mount, a *harness.Actor
 			maps(a, m.At("made", "mapped"))
 			a.OK(m.Move("made", "worktrees/c"))
 			return m, a, "worktrees/c"
+		},
+		"one of its two worktrees is another's": func(t *testing.T) (*harness.Mount, *harness.Actor, string) {
+			m := harness.PrepareMount(t, harness.MountOptions{Repository: true, OnFree: "deny"})
+			require.NoError(t, os.WriteFile(m.Behind("worktrees/a/mapped"), harness.Body(), 0o644))
+			require.NoError(t, os.Link(m.Behind("worktrees/a/mapped"), m.Behind("worktrees/b/mapped")))
+			m.Mount()
+			a := harness.StartActor(t, "a")
+			m.Acquire(a, "worktrees/a")
+			m.Acquire(a, "worktrees/b")
+			maps(a, m.At("worktrees/b/mapped"))
+			m.Release(a, "worktrees/a")
+			return m, a, "worktrees/b"
 		},
 		"its tree was another worktree": func(t *testing.T) (*harness.Mount, *harness.Actor, string) {
 			m := harness.NewMount(t, harness.MountOptions{Repository: true})
