@@ -126,7 +126,7 @@ var lockFileMutations = slices.Concat(
 		Tests: []string{"TestWhoWasRobbedIsKept"},
 	}, mutation{
 		What: "who was robbed writes under the next daemon while nobody has the lock",
-		Old:  "		l.guard.Bar(h)\n", New: "",
+		Old:  "		l.guard.Bar(h)\n", New: "		_ = h\n",
 		Tests: []string{"TestWhoWasRobbedIsKept"},
 	}),
 	in("gate/tenure/book.go", mutation{
