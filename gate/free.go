@@ -47,3 +47,28 @@ func (g *Guard) freeStill() bool {
 	_, j := g.keeper.Observe()
 	return !closing && j.State == lease.Free
 }
+
+// EndFree drains what is written without a lease: somebody has taken it who cannot be told. It is not free any more when it is
+// asked for.
+func (g *Guard) EndFree() {
+	g.opening.Store(true)
+	defer g.opening.Store(false)
+	g.endFree()
+}
+
+// endFree is called while opening is set.
+func (g *Guard) endFree() {
+	if f := g.free.Load(); f != nil {
+		f.end()
+		g.free.Store(nil) // not before end: otherwise a new one would begin beside what is in flight
+		g.runClose(lease.Loss{Kind: lease.LossReleased})
+	}
+}
+
+// Bar keeps a holder out that is known to have lost its lease to another, until it acquires on purpose.
+func (g *Guard) Bar(h lease.Holder) {
+	c := g.cfg.Resolver.crowdOf(h, g.cfg.Clock.Boot())
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.revoke(lease.Loss{Kind: lease.LossSuperseded, Holder: h}, c)
+}

@@ -143,11 +143,7 @@ func (g *Guard) Scope() Scope {
 func (g *Guard) Open(gr lease.Grant) {
 	g.opening.Store(true)
 	defer g.opening.Store(false)
-	if f := g.free.Load(); f != nil {
-		f.end()
-		g.free.Store(nil) // not before end: otherwise a new one would begin beside what is in flight
-		g.runClose(lease.Loss{Kind: lease.LossReleased})
-	}
+	g.endFree()
 	g.told(func(s windowState) windowState { return s.granted(gr.Token) })
 	e := newEpoch(EpochOf(gr.Token), gr.Holder, gr.Deadline, g.cfg.Clock.Boot())
 	e.look = gr.Late

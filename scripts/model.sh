@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the models of the lease protocol (lease/*.pml) and of the fence inside a daemon
-# (gate/*.pml) with SPIN; installs spin and gcc when they are missing.
+# Checks the models of the lease protocol (lease/*.pml), of the fence inside a daemon (gate/*.pml) and
+# of the locks of other programs (gate/tenure/*.pml) with SPIN; installs spin and gcc when they are missing.
 #
 #   scripts/model.sh               every configuration: some minutes, at most 12 GB
 #   scripts/model.sh --quick       small instances of the same: one to three minutes
@@ -130,7 +130,7 @@ model() {
   pids+=($!)
 }
 
-p=lease/protocol.pml o=lease/offer.pml s=lease/succession.pml d=gate/drain.pml r=gate/rename.pml
+p=lease/protocol.pml o=lease/offer.pml s=lease/succession.pml d=gate/drain.pml r=gate/rename.pml t=gate/tenure/tenure.pml
 tiny=(-DMAXTOK=2 -DCRASHES=0)
 
 section "Between daemons: tier A, no clocks"
@@ -279,6 +279,51 @@ for rule in NOBYTE LOOKFIRST MOUNTFIRST AFTER; do
   model "rename-${rule,,}" F:N $r "${two[@]}" "-DM_$rule"
 done
 model rename-convert F:N $r -DRENAMES=2 -DLEASES=3 -DBOTH -DM_CONVERT
+
+section "Locks of other programs"
+small=(-DTRIES=2 -DPAST=0 -DCRASHES=0 -DIMMORTAL)
+model tenure P $t -DTRIES=$((quick ? 2 : 3)) -DPAST=0 -DAFTER
+if [[ ! $quick ]]; then
+  model tenure-past P $t -DTRIES=2 -DUNSEEN -DALLOW -DUNKNOWN
+  model tenure-rename P $t -DTRIES=2 -DRENAME -DPAST=0 -DAFTER
+  model tenure-store P $t -DTRIES=3 -DSTORE -DPAST=0 -DCRASHES=0 -DAFTER
+  model tenure-robbed P $t -DTRIES=2 -DALLOW -DPAST=0 -DAFTER
+  model tenure-gone P $t -DTRIES=2 -DONGONE
+  model tenure-flock P $t -DTRIES=2 -DFLOCK
+  model tenure-record P $t -DTRIES=3 -DRECORD -DPAST=0
+fi
+for rule in NOTURN LOOKBEFORE NOJUDGE; do
+  model "tenure-${rule,,}" F:R $t "${small[@]}" -DAFTER "-DM_$rule"
+done
+model tenure-replace F:N $t "${small[@]}" -DRENAME -DM_REPLACE
+model tenure-nodrain F:H $t "${small[@]}" -DAFTER -DM_NODRAIN
+model tenure-nofree F:D $t "${small[@]}" -DALLOW -DM_NOFREE
+model tenure-nofreeunseen F:U $t "${small[@]}" -DALLOW -DUNSEEN -DM_NOFREEUNSEEN
+model tenure-norobbed F:R $t "${small[@]}" -DALLOW -DAFTER -DM_NOROBBED
+model tenure-believe F:U $t -DTRIES=2 -DCRASHES=0 -DIMMORTAL -DALLOW -DM_BELIEVE
+model tenure-nokeep F:B $t -DTRIES=2 -DPAST=0 -DIMMORTAL -DM_NOKEEP
+model tenure-nointend F:K $t -DTRIES=2 -DPAST=0 -DM_NOINTEND
+model tenure-nowatch F:G $t -DTRIES=2 -DPAST=0 -DCRASHES=0 -DONGONE -DM_NOWATCH
+model tenure-name F:B $t -DTRIES=2 -DCRASHES=0 -DIMMORTAL -DFLOCK -DM_NAME
+model tenure-nonce F:N $t "${small[@]}" -DRECORD -DM_NONCE
+# No rule is removed: who is about to make the lock when the daemon is killed is taken for the maker of one that is made past
+# the mount before the next daemon serves. Its call has failed, so it does not believe that it has the lock.
+model tenure-pastdown F:C $t -DTRIES=2 -DIMMORTAL -DPASTDOWN
+if [[ ! $quick ]]; then
+  model tenure-nocheck F:R $t -DTRIES=2 -DCRASHES=0 -DIMMORTAL -DM_NOCHECK
+  model tenure-nobodys F:U $t -DTRIES=2 -DCRASHES=0 -DIMMORTAL -DUNSEEN -DM_NOBODYS
+  model tenure-stale F:C $t -DTRIES=2 -DIMMORTAL -DUNSEEN -DM_STALE
+  model tenure-nofile F:C $t -DTRIES=2 -DIMMORTAL -DM_NOFILE
+  model tenure-forgetrobbed F:R $t -DTRIES=2 -DPAST=0 -DIMMORTAL -DALLOW -DAFTER -DM_FORGETROBBED
+  model tenure-nowait F:H $t -DTRIES=2 -DPAST=0 -DIMMORTAL -DAFTER -DM_NOWAIT
+  model tenure-handle F:H $t -DTRIES=3 -DPAST=0 -DCRASHES=0 -DIMMORTAL -DSTORE -DAFTER -DM_HANDLE
+  model tenure-living F:R $t "${small[@]}" -DONGONE -DM_LIVING
+  model tenure-removeany F:R $t -DTRIES=2 -DCRASHES=0 -DONGONE -DM_REMOVEANY
+  model tenure-nonumber F:B $t -DTRIES=3 -DCRASHES=0 -DIMMORTAL -DFLOCK -DM_NONUMBER
+  model tenure-flockkept F:C $t -DTRIES=2 -DPAST=0 -DIMMORTAL -DFLOCK -DM_FLOCKKEPT
+  model tenure-earlyread F:N $t -DTRIES=4 -DPAST=0 -DCRASHES=0 -DIMMORTAL -DRECORD -DM_EARLYREAD
+  model tenure-expired F:N $t "${small[@]}" -DRECORD -DM_EXPIRED
+fi
 
 section "Summary"
 pids=()

@@ -1,6 +1,7 @@
 package tenure
 
 import (
+	"slices"
 	"time"
 
 	"github.com/jvsfs/jvsfs/gate"
@@ -24,6 +25,8 @@ type Kept struct {
 	// Next is who is about to take the lock, or to renew it. Without that, a crash between the call and what is
 	// remembered of it leaves a lock that nobody is known to have made, and that stays.
 	Next *KeptTenure `json:"next,omitempty"`
+	// Robbed are those who lost the lock to another and have not taken it anew. The file is not theirs.
+	Robbed []lease.Holder `json:"robbed,omitempty"`
 }
 
 // KeptTenure is a tenure as Memory has it.
@@ -64,12 +67,12 @@ func (l *Lock) keep() {
 		return
 	}
 	l.mu.Lock()
-	h, k := l.held, Kept{ID: l.ID(), Lock: l.Path, Next: l.next}
+	h, k := l.held, Kept{ID: l.ID(), Lock: l.Path, Next: l.next, Robbed: slices.Clone(l.robbed)}
 	if h != nil {
 		k.Held = h.kept()
 	}
 	l.mu.Unlock()
-	if k.Held == nil && k.Next == nil {
+	if k.Held == nil && k.Next == nil && len(k.Robbed) == 0 {
 		_ = b.cfg.Memory.Drop(k.ID) // what stays is not believed: the file is gone, or another one
 		return
 	}
@@ -92,20 +95,45 @@ func (b *Book) recall() {
 }
 
 func (b *Book) believe(k Kept) {
-	is, there := b.files.Look(k.Lock)
-	was := k.of(is)
 	for _, i := range b.cfg.Rules.At(k.Lock).Locks {
-		if i.ID() != k.ID || !there || was == nil {
+		if i.ID() != k.ID {
 			continue
 		}
 		l := b.Use(i)
-		b.raise(was.Number)
-		l.begin(&held{number: was.Number, holder: was.Holder, file: is, since: was.Since, renewed: was.Renewed, born: make(map[string]bool)})
+		defer l.Done()
+		if is, there := b.files.Look(k.Lock); there {
+			l.goOn(k.of(is), is)
+		}
+		l.bar(k.Robbed)
 		l.keep()
-		l.Done()
 		return
 	}
 	_ = b.cfg.Memory.Drop(k.ID)
+}
+
+// goOn opens the tenure that the lock file stands for; nil: it is not known.
+func (l *Lock) goOn(was *KeptTenure, is File) {
+	if was == nil {
+		return
+	}
+	l.book.raise(was.Number)
+	l.begin(&held{number: was.Number, holder: was.Holder, file: is, since: was.Since, renewed: was.Renewed, born: make(map[string]bool)})
+}
+
+// bar keeps those out who were robbed under the daemon before.
+func (l *Lock) bar(robbed []lease.Holder) {
+	l.mu.Lock()
+	if l.held != nil { // it may have taken the lock anew just then
+		robbed = withoutHolder(robbed, l.held.holder)
+	}
+	l.mu.Unlock()
+	robbed = l.living(slices.Clone(robbed))
+	for _, h := range robbed {
+		l.guard.Bar(h)
+	}
+	l.mu.Lock()
+	l.robbed = robbed
+	l.mu.Unlock()
 }
 
 // raise keeps numbers growing where the wall clock was set back.

@@ -38,8 +38,10 @@ func (l *Lock) taken(c gate.Caller, taker *lease.Holder) {
 	l.hold(*taker, file)
 }
 
-// nobodys ends the former tenure, if the lock file that it had was removed past the mount: its holder must not write beside another.
+// nobodys ends the former tenure, if the lock file that it had was removed past the mount, and drains what is written without
+// one: nobody must write beside another.
 func (l *Lock) nobodys() {
+	l.guard.EndFree()
 	l.checkFile()
 	l.intends(nil)
 }

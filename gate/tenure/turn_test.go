@@ -53,6 +53,47 @@ func TestAFlockOfAFileThatHasLostItsName(t *testing.T) {
 	require.ErrorIs(t, err, errNoName)
 }
 
+// Somebody who cannot be identified takes a lock that nobody needs to write: what is in flight without it comes first.
+func TestWritesWithoutALockEndWhenSomebodyUnknownTakesIt(t *testing.T) {
+	g := newGround(t, agency(func(s *lockfile.Spec) { s.Without = lockfile.Allow }))
+	one, other := g.program(), g.program()
+	leave, err := one.write(theFile)
+	require.NoError(t, err)
+	other.kill()
+	made := make(chan error, 1)
+	go func() { made <- other.make(theLock) }()
+	select {
+	case <-made:
+		t.Fatal("the lock was taken while a write without it was in flight")
+	case <-time.After(20 * time.Millisecond): // nothing is waited for: it must not happen
+	}
+	leave()
+	require.NoError(t, <-made)
+	one.refusedWrite(theFile, "is left from a process")
+}
+
+// Who was robbed stays out under the next daemon, too.
+func TestWhoWasRobbedIsKept(t *testing.T) {
+	rule := agency(func(s *lockfile.Spec) { s.Without, s.Break = lockfile.Allow, lockfile.Break{After: time.Hour} })
+	g := newGround(t, rule)
+	slow, next := g.program(), g.program()
+	require.NoError(t, slow.make(theLock))
+	g.clock.ahead.Add(int64(time.Hour + time.Second))
+	require.NoError(t, next.remove(theLock))
+	g.open(rule)
+	slow.refusedWrite(theFile, "stays out until it takes it anew")
+	next.writes(theFile)
+	require.NoError(t, next.make(theLock))
+	g.clock.ahead.Add(int64(time.Hour + time.Second))
+	g.open(rule)
+	slow.refused(gate.ReasonRobbed, slow.remove(theLock)) // a late release
+	require.NoError(t, next.remove(theLock))
+	require.NoError(t, slow.make(theLock))
+	slow.writes(theFile)
+	require.NoError(t, slow.remove(theLock))
+	require.Empty(t, g.kept)
+}
+
 // Who takes a lock ends before the call does, as a shell may whose child makes it: nothing would tell of its end.
 func TestATakerThatEndsMeanwhile(t *testing.T) {
 	g := newGround(t, agency(func(s *lockfile.Spec) { s.OnGone = lockfile.Remove }))

@@ -49,7 +49,8 @@ var losing = slices.Concat(
 		Rule: 9, What: "the kernel's caches are not dropped",
 		Old: "		e.end()\n		g.runClose(l)\n", New: "		e.end()\n",
 		Tests: []string{"TestCachesAreDroppedAfterTheDrainAndBeforeTheCloseReturns"},
-	}, mutation{
+	}),
+	in("gate/free.go", mutation{
 		Rule: 9, What: "what was written without a lease is not drained before one opens",
 		Old: "		f.end()\n", New: "",
 		Tests: []string{"TestALeaseOpensAfterWhatWasWrittenWithoutOneIsDrained"},

@@ -115,6 +115,20 @@ var lockFileMutations = slices.Concat(
 		Old:  "!there || !file.same(of)", New: "!there",
 		Tests: []string{"TestAFlockOfAFileThatHasLostItsName"},
 	}),
+	in("gate/tenure/taken.go", mutation{
+		What: "a write without the lock takes effect after somebody has taken it who cannot be identified",
+		Old:  "	l.guard.EndFree()\n", New: "",
+		Tests: []string{"TestWritesWithoutALockEndWhenSomebodyUnknownTakesIt"},
+	}),
+	in("gate/tenure/memory.go", mutation{
+		What: "who was robbed is forgotten with the daemon",
+		Old:  "	l.robbed = robbed\n", New: "",
+		Tests: []string{"TestWhoWasRobbedIsKept"},
+	}, mutation{
+		What: "who was robbed writes under the next daemon while nobody has the lock",
+		Old:  "		l.guard.Bar(h)\n", New: "		_ = h\n",
+		Tests: []string{"TestWhoWasRobbedIsKept"},
+	}),
 	in("gate/tenure/book.go", mutation{
 		What: "a lock is forgotten while somebody rests on it",
 		Old:  "l.users.Load() == 0 && l.isPlain()", New: "l.isPlain()",
