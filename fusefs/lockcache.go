@@ -60,7 +60,9 @@ func (f *rawFS) granted(r *lockRequest, err error) fuse.Status {
 	if err != nil {
 		return status(err)
 	}
-	f.afterFlock(r)
+	if st := f.afterFlock(r); st != fuse.OK {
+		return st
+	}
 	if staleNames(r) {
 		f.watcher.caughtUp(min(f.opts.CacheTimeout, namesWait))
 		r.key.node.locks.first.Store(false)

@@ -88,7 +88,7 @@ func (f *rawFS) admitSize(h *fuse.InHeader, n *node, size uint64) fuse.Status {
 	if !ok {
 		return fuse.OK
 	}
-	if p := f.opts.Locks.Rules().At(path); len(p.Append) > 0 && belowEnd(n.fd, size) {
+	if p := f.opts.Locks.Rules().At(path); len(p.Append) > 0 && (f.door.gone() || belowEnd(n.fd, size)) {
 		return f.refuseFixed(gate.ReasonAppend, gate.OpSetAttr, h, p.Append[0], path)
 	}
 	return fuse.OK
@@ -113,7 +113,7 @@ func (f *rawFS) growing(n *node) *lockfile.Rule {
 // kernel lets one request at a time through that may move it (fuse_dio_wr_exclusive_lock, and the inode's lock for a
 // truncation, fallocate and copy_file_range), and a mount with rules is the only one of its directory.
 func (f *rawFS) admitGrowth(op gate.Op, h *fuse.InHeader, on *handle, off uint64) fuse.Status {
-	if on.grows == nil || !belowEnd(on.fd, off) {
+	if on.grows == nil || !f.door.gone() && !belowEnd(on.fd, off) {
 		return fuse.OK
 	}
 	path, _ := f.pathOfFile(on.node)

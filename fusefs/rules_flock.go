@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
@@ -74,24 +75,39 @@ type flockTenure struct {
 	number uint64
 }
 
-// afterFlock begins the tenure of who has got the lock.
-func (f *rawFS) afterFlock(r *lockRequest) {
+// afterFlock begins the tenure of who has got the lock. In a mount that was replaced there is none: the lock is given back.
+func (f *rawFS) afterFlock(r *lockRequest) fuse.Status {
 	if r.span.kind != unix.F_WRLCK {
-		return
+		return fuse.OK
 	}
 	l := f.flocked(r.key.node)
 	if l == nil {
-		return
+		return fuse.OK
 	}
+	leave, st := f.passFlock(r, l)
+	if st != fuse.OK {
+		l.Done()
+		r.span.kind = unix.F_UNLCK
+		_ = f.locks.try(f, r, nil)
+		return st
+	}
+	defer leave()
 	c := gate.Caller{TID: topSharer(r.thread, f.pathForPeople(r.key.node)), UID: r.uid}
 	number, err := l.Locked(c)
 	if err != nil {
 		l.Done()
-		return
+		return fuse.OK
 	}
 	if old := r.key.node.flock.Swap(&flockTenure{l, r.key.owner, number}); old != nil {
 		old.lock.Done()
 	}
+	return fuse.OK
+}
+
+func (f *rawFS) passFlock(r *lockRequest, l *tenure.Lock) (leave func(), st fuse.Status) {
+	return f.pass(atDoor{op: gate.OpSetLk, h: &fuse.InHeader{Caller: fuse.Caller{Owner: fuse.Owner{Uid: r.uid}, Pid: r.thread}}, covered: func() *gate.LockFile {
+		return &gate.LockFile{Rule: l.Rule.Name, Path: l.Path}
+	}})
 }
 
 // pathForPeople is the last component of a file's path, as /proc shows it.

@@ -24,6 +24,7 @@ type Kept struct {
 	// Next is who is about to take the lock, or to renew it. Without that, a crash between the call and what is
 	// remembered of it leaves a lock that nobody is known to have made, and that stays.
 	Next *KeptTenure `json:"next,omitempty"`
+	Rest *KeptRest   `json:"rest,omitempty"`
 }
 
 // KeptTenure is a tenure as Memory has it.
@@ -60,22 +61,26 @@ const stampTick = 20 * time.Millisecond
 // keep has Memory know what is known of the lock now. The caller has the turn.
 func (l *Lock) keep() {
 	b := l.book
-	if b.cfg.Memory == nil || l.Rule.TakenBy == lockfile.ByFlock {
+	if b.cfg.Memory == nil || l.Rule.TakenBy == lockfile.ByFlock || !b.is(leads) {
 		return
 	}
 	l.mu.Lock()
-	h, k := l.held, Kept{ID: l.ID(), Lock: l.Path, Next: l.next}
+	h, k := l.held, Kept{ID: l.ID(), Lock: l.Path, Next: l.next, Rest: l.robs()}
 	if h != nil {
 		k.Held = h.kept()
 	}
 	l.mu.Unlock()
-	if k.Held == nil && k.Next == nil {
-		_ = b.cfg.Memory.Drop(k.ID) // what stays is not believed: the file is gone, or another one
-		return
-	}
-	if err := b.cfg.Memory.Put(k); err != nil && h != nil {
+	if err := l.put(k); err != nil && h != nil {
 		b.tell(Event{Kind: Unseen, Lock: l, Holder: h.holder, Number: h.number, Err: err})
 	}
+}
+
+func (l *Lock) put(k Kept) error {
+	if k.Held == nil && k.Next == nil && k.Rest == nil {
+		_ = l.book.cfg.Memory.Drop(k.ID) // what stays is not believed: the file is gone, or another one
+		return nil
+	}
+	return l.book.cfg.Memory.Put(k)
 }
 
 func (h *held) kept() *KeptTenure { return &KeptTenure{h.number, h.holder, h.file, h.since, h.renewed} }
@@ -100,23 +105,29 @@ func (b *Book) recall() {
 }
 
 func (b *Book) believe(k Kept) {
-	is, there := b.files.Look(k.Lock)
-	was := k.of(is)
 	for _, i := range b.cfg.Rules.At(k.Lock).Locks {
-		if i.ID() != k.ID || !there || was == nil {
+		if i.ID() != k.ID {
 			continue
 		}
 		l := b.Use(i)
-		b.raise(was.Number)
-		l.begin(&held{number: was.Number, holder: was.Holder, file: is, since: was.Since, renewed: was.Renewed, born: make(map[string]bool)})
-		if b.cfg.Resolver.Liveness(was.Holder) == lease.Gone {
-			b.mayHaveEnded(l)
+		l.restore(k.Rest)
+		if is, there := b.files.Look(k.Lock); there && k.of(is) != nil {
+			l.goesOn(k.of(is), is, k.Rest)
 		}
 		l.keep()
 		l.Done()
 		return
 	}
-	_ = b.cfg.Memory.Drop(k.ID)
+	b.stale = append(b.stale, k.ID)
+}
+
+// goesOn opens a tenure that began in a daemon before.
+func (l *Lock) goesOn(was *KeptTenure, is File, rest *KeptRest) {
+	l.book.raise(was.Number)
+	l.begin((&held{number: was.Number, holder: was.Holder, file: is, since: was.Since, renewed: was.Renewed}).bears(rest))
+	if l.book.cfg.Resolver.Liveness(was.Holder) == lease.Gone {
+		l.book.mayHaveEnded(l)
+	}
 }
 
 // raise keeps numbers growing where the wall clock was set back.

@@ -417,6 +417,7 @@ func (l *Lock) nobodys() {
 
 func (l *Lock) hold(holder lease.Holder, file File) (number uint64) {
 	h := &held{number: l.book.number.Add(1), holder: holder, file: file, since: time.Now(), renewed: l.book.now(), born: make(map[string]bool)}
+	l.callIn()
 	l.begin(h)
 	l.keep()
 	l.book.tell(Event{Kind: Taken, Lock: l, Holder: holder, Number: h.number})

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,7 +21,10 @@ import (
 // source: two would not know of each other's.
 type Tenures struct {
 	dir  string
-	lock *os.File
+	lock *os.File // LOCK_SH from now on, which keeps out who wants LOCK_EX, and lets a daemon in that replaces this one
+
+	mu    sync.Mutex
+	loans map[string]*loan
 }
 
 // ErrTenuresInUse says that another daemon has the tenures of the source.
@@ -27,8 +32,11 @@ var ErrTenuresInUse = errors.New("another mount of the same directory has rules 
 
 const tenureSuffix = ".tenure"
 
-// OpenTenures opens those of the source behind a descriptor.
-func OpenTenures(source int) (*Tenures, error) {
+// tenuresWait is how long the daemon before may take to let go of the tenures: it may just be told to.
+const tenuresWait = 2 * time.Second
+
+// OpenTenures opens those of the source behind a descriptor. beside says that the daemon that has them is about to be replaced.
+func OpenTenures(source int, beside bool) (*Tenures, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(source, &st); err != nil {
 		return nil, os.NewSyscallError("fstat", err)
@@ -48,10 +56,19 @@ func OpenTenures(source int) (*Tenures, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if !takeTenures(int(lock.Fd()), beside) {
 		return nil, errors.Join(ErrTenuresInUse, lock.Close())
 	}
-	return &Tenures{dir, lock}, nil
+	return &Tenures{dir: dir, lock: lock, loans: make(map[string]*loan)}, nil
+}
+
+func takeTenures(fd int, beside bool) bool {
+	for end := time.Now().Add(tenuresWait); !beside && unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil; time.Sleep(tenuresWait / 100) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) == nil
 }
 
 func runMode() os.FileMode {
@@ -61,9 +78,11 @@ func runMode() os.FileMode {
 	return 0o755
 }
 
-func (t *Tenures) path(id string) string {
+func (t *Tenures) path(id string) string { return filepath.Join(t.dir, nameOfLock(id)+tenureSuffix) }
+
+func nameOfLock(id string) string {
 	sum := sha256.Sum256([]byte(id))
-	return filepath.Join(t.dir, hex.EncodeToString(sum[:16])+tenureSuffix)
+	return hex.EncodeToString(sum[:16])
 }
 
 // Put keeps one.
@@ -89,11 +108,19 @@ func (t *Tenures) All() (all []tenure.Kept, err error) {
 	return all, err
 }
 
-// Close lets another daemon have them. Nothing is left if nothing is held.
+// Leave lets another daemon have them. What this one has lent stays until it is called in.
+func (t *Tenures) Leave() error {
+	return os.NewSyscallError("flock", unix.Flock(int(t.lock.Fd()), unix.LOCK_UN))
+}
+
+// Close is Leave, and what was lent is returned. Nothing is left if nothing is held.
 func (t *Tenures) Close() error {
 	if t == nil {
 		return nil
 	}
-	_ = os.Remove(t.dir) // while it is locked; it stays if a lock is held
+	t.redeemAll()
+	if unix.Flock(int(t.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil { // it is no other daemon's
+		_ = os.Remove(t.dir) // it stays if a lock is held
+	}
 	return t.lock.Close()
 }
