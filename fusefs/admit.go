@@ -51,6 +51,7 @@ type passes struct {
 	held     hold  // of the repository that fs serves
 	fs       *rawFS
 	kept     func() // lets go of the snapshots of JVS; nil: not held
+	door     func() // leaves it; nil: not inside
 }
 
 // byPlace reports whether only the place admitted the mutation, and no lease.
@@ -103,6 +104,10 @@ func (p *passes) end() {
 	}
 	p.letGo()
 	p.dropGuarded()
+	if p.door != nil {
+		p.door()
+		p.door = nil
+	}
 	p.spot.Release()
 	if p.changing != nil {
 		p.changing.endChange()
@@ -262,10 +267,10 @@ func (f *rawFS) admitNode(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, 
 	return f.admitNodeIf(signal, op, h, n, mayChange(op, n))
 }
 
-// admitNodeIf is admitNode with its own judge of what the kernel has not judged. The names of the
+// admitNodeInside is admitNode with its own judge of what the kernel has not judged. The names of the
 // inode may have to be searched for. That happens after the permission was judged and the known
 // rules have admitted the mutation, and while nothing is held.
-func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, n *node, may func() bool) (passes, fuse.Status) {
+func (f *rawFS) admitNodeInside(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, n *node, may func() bool) (passes, fuse.Status) {
 	for range linkTries {
 		if st := f.admitContent(op, callerID(h), n); st != fuse.OK {
 			return passes{}, st

@@ -14,11 +14,11 @@ func (f *rawFS) admitHandle(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 	return f.admitHandleAs(passes{op: op, on: on.node, signal: signal}, h, on)
 }
 
-// admitHandleAs is admitHandle for the mutation that p describes.
-func (f *rawFS) admitHandleAs(as passes, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
+// admitHandleInside is admitHandle for the mutation that p describes.
+func (f *rawFS) admitHandleInside(as passes, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
 	op, signal := as.op, as.signal
 	if on.ofLock && !on.disowned.Load() {
-		p, st := f.admitNodeIf(signal, op, h, on.node, nil)
+		p, st := f.admitNodeInside(signal, op, h, on.node, nil)
 		if st != fuse.OK || !on.disowned.Load() {
 			return p, st
 		}

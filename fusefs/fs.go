@@ -41,6 +41,7 @@ type rawFS struct {
 	book    linkBook
 	git     gitTree
 	jvs     snapshots
+	door    door
 	durable bool // writes are made durable before they are answered
 	stats   counters
 
@@ -80,9 +81,6 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 		f.holdStill()
 	}
 	f.locks = newLockTable(o.LocalLocks, f.budget)
-	if o.Locks != nil {
-		o.Locks.Bind(lockedFiles{f})
-	}
 	return f, nil
 }
 

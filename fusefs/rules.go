@@ -19,9 +19,9 @@ import (
 // ruled reports whether there are rules.
 func (f *rawFS) ruled() bool { return f.opts.Locks != nil }
 
-// takeTurn waits for the turn to change names of locks, and judges the change. The names that come are those that are
+// takeTurnInside waits for the turn to change names of locks, and judges the change. The names that come are those that are
 // made, or replaced by a rename. End must follow once the mutation has left its guards.
-func (f *rawFS) takeTurn(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, come []sight, goes ...sight) (t *tenure.Turn, st fuse.Status) {
+func (f *rawFS) takeTurnInside(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, come []sight, goes ...sight) (t *tenure.Turn, st fuse.Status) {
 	if !f.ruled() {
 		return nil, fuse.OK
 	}

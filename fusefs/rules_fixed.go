@@ -101,7 +101,7 @@ func (f *rawFS) admitSize(p *passes, h *fuse.InHeader, n *node, on *handle, size
 	case on != nil && (on.grows != nil || on.made):
 		return f.admitGrowth(p, h, on, true, size)
 	}
-	if r := f.growing(n); r != nil && belowEnd(n.fd, size) {
+	if r := f.growing(n); r != nil && (f.door.gone() || belowEnd(n.fd, size)) {
 		path, _ := f.pathOfFile(n)
 		return f.refuseFixed(gate.ReasonAppend, gate.OpSetAttr, h, r, path)
 	}

@@ -103,6 +103,14 @@ func (f *rawFS) afterFlock(r *lockRequest) fuse.Status {
 	if l == nil {
 		return fuse.OK
 	}
+	leave, st := f.passFlock(r, l)
+	if st != fuse.OK {
+		l.Done()
+		r.span.kind = unix.F_UNLCK
+		_ = f.locks.try(f, r, nil)
+		return st
+	}
+	defer leave()
 	c := gate.Caller{TID: topSharer(r.thread, f.pathForPeople(r.key.node)), UID: r.uid}
 	is, _ := fileAt(r.key.node.fd, "")
 	number, err := l.Locked(c, is)
@@ -120,6 +128,12 @@ func (f *rawFS) afterFlock(r *lockRequest) fuse.Status {
 		old.lock.Done()
 	}
 	return fuse.OK
+}
+
+func (f *rawFS) passFlock(r *lockRequest, l *tenure.Lock) (leave func(), st fuse.Status) {
+	return f.pass(atDoor{op: gate.OpSetLk, h: &fuse.InHeader{Caller: fuse.Caller{Owner: fuse.Owner{Uid: r.uid}, Pid: r.thread}}, covered: func() *gate.LockFile {
+		return &gate.LockFile{Rule: l.Rule.Name, Path: l.Path}
+	}})
 }
 
 // pathForPeople is the last component of a file's path, as /proc shows it.

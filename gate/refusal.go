@@ -56,6 +56,8 @@ const (
 	ReasonAppend
 	ReasonReady
 	ReasonOvertaken
+	ReasonReplacing
+	ReasonReplaced
 	// reasonNoRight is no refusal of the lease: it is neither counted nor told.
 	reasonNoRight
 	// reasonKilled is none, either: the caller was killed while it waited.
@@ -199,6 +201,12 @@ var verdicts = [reasonCount]verdict{
 	ReasonOvertaken: {lease.ClassFencingMismatch,
 		"the lease of worktree {worktree} has changed hands since this snapshot of JVS began, so it may be of no one state",
 		"make it again: jvsfs quiesce <worktree> -- CMD lets writers wait meanwhile"},
+	ReasonReplacing: {lease.ClassLockConflict,
+		"the daemon of the mount is just being replaced, and the change of {lock} could not wait for that (rule {rule})",
+		"try again"},
+	ReasonReplaced: {lease.ClassLockConflict,
+		"the mount in which the caller stands was replaced, and {lock} is changed through the new one alone, to which cd \"$PWD\" leads (rule {rule})",
+		"cd \"$PWD\", or open the file again by its path"},
 	reasonNoRight: {ClassNoRight,
 		"the caller may not make this change itself, so no lease of worktree {worktree} is taken for it",
 		"ask the worktree's owner, or root"},

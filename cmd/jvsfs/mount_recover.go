@@ -64,6 +64,15 @@ func (m *mountCommand) sayLocks(now mountcfg.Config) {
 	}
 }
 
+// replacesRules reports whether the daemon that is to be replaced has rules, and so the tenures of their locks.
+func (m *mountCommand) replacesRules() bool {
+	if !m.replace || m.recovery == nil || m.recovery.State == nil {
+		return false
+	}
+	was, err := mountcfg.Restore(m.recovery.State.Config, m.recovery.Point, rules.Check)
+	return err == nil && len(was.Rules) > 0
+}
+
 // layoutOf is the layout that is asked for. A mount that comes back keeps the one that it had,
 // whatever its source has in its root just now: a restore may have moved main away.
 func (m *mountCommand) layoutOf(cfg mountcfg.Config) layout.Name {

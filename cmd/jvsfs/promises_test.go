@@ -52,7 +52,7 @@ var promisedAt = map[string]string{
 // unpromised are between our own processes.
 var unpromised = []string{
 	"api.Where", "api.Process", "api.Taking", "api.Holding", "api.Successor", "api.Doctor", "api.Unmount", "api.Enforce", "api.Refusals", "api.Acquire", "api.Steal", "api.Handover", "api.Quiesce", "api.Window",
-	"api.BreakRule", "api.OpenRule", "api.CloseRule", "tenure.File", "tenure.Kept", "tenure.KeptTenure",
+	"api.BreakRule", "api.OpenRule", "api.CloseRule", "tenure.File", "tenure.Kept", "tenure.KeptTenure", "tenure.KeptRest", "host.loanText",
 	"api.Unmounted", "api.Left", "api.MetricsText", "api.Response", "api.Leased", "api.Kept", "jvsfs.goAhead", "jvsfs.hookEvent", "api.RefusalAnswer", "api.Events", "api.EventsAnswer", "daemon.readiness",
 	"host.MountState", "host.ProcessState", "host.entry", "daemon.journalFile", "daemon.revokedHolder", "place.chosen", "place.treeFile", "place.treeID", "lease.AuditAnchor",
 }

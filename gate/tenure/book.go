@@ -52,6 +52,8 @@ type Config struct {
 	OnRefusal   func(*gate.Refusal) // may be nil
 	OnEvent     func(Event)         // in the goroutine of the request; must not block; may be nil
 	Memory      Memory              // nil: a daemon that goes on after this one knows nothing
+	Loans       Loans               // nil: no daemon was replaced
+	Joins       bool                // another daemon leads still: Join and Lead follow
 }
 
 // Book knows every lock file that rules tell of and that somebody has asked for. Safe for concurrent use.
@@ -70,11 +72,17 @@ type Book struct {
 	most  int     // as many are kept before those that nobody uses are forgotten
 	ended []*Lock // whose holder may have ended
 	wake  chan struct{}
+
+	role    atomic.Int32
+	led     chan struct{}   // closed when the book counts
+	lent    map[string]bool // by daemons before; under mu
+	anyLent atomic.Bool
+	stale   []string // what Memory has of locks that no rule tells of; before Lead
 }
 
 // New makes an empty book. Bind must follow.
 func New(cfg Config) *Book {
-	b := &Book{cfg: cfg, counts: make(map[*lockfile.Rule]*ruleCounts), all: make(map[string]*Lock), most: locksMax, wake: make(chan struct{}, 1)}
+	b := &Book{cfg: cfg, counts: make(map[*lockfile.Rule]*ruleCounts), all: make(map[string]*Lock), most: locksMax, wake: make(chan struct{}, 1), led: make(chan struct{}), lent: make(map[string]bool)}
 	b.opening = make(chan struct{}, 1)
 	b.passing.Store(newPassing())
 	for _, r := range cfg.Rules.All() {
@@ -84,12 +92,19 @@ func New(cfg Config) *Book {
 	return b
 }
 
-// Bind gives the book the backing file system, and takes over what Memory knows. Nothing is served before.
-func (b *Book) Bind(f Files) {
+// Bind gives the book the backing file system, and takes over what Memory knows, unless the book joins. Nothing is served
+// before.
+func (b *Book) Bind(f Files) error {
 	b.files = f
-	if b.cfg.Memory != nil {
-		b.recall()
+	b.role.Store(int32(joins))
+	if b.cfg.Joins {
+		return nil
 	}
+	if err := b.Join(); err != nil {
+		return err
+	}
+	b.Lead()
+	return nil
 }
 
 // Rules are the rules of the book; nil for a nil book.
@@ -138,6 +153,11 @@ func (b *Book) forgetUnused() {
 
 // Run looks after holders that have ended, until ctx ends.
 func (b *Book) Run(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-b.led:
+	}
 	var ending sync.WaitGroup
 	defer ending.Wait()
 	for {

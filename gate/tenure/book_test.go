@@ -31,6 +31,8 @@ type ground struct {
 	inode  uint64
 	events []EventKind
 	kept   map[string]Kept
+	loans  Loans
+	joins  bool
 }
 
 type clock struct {
@@ -136,13 +138,13 @@ func (g *ground) open(specs ...lockfile.Spec) {
 	resolver := gate.NewResolver(g.clock)
 	g.book = New(Config{
 		Rules: rules, Worktree: "w", Enforcement: gate.NewEnforcement(gate.Enforcing), Resolver: resolver, Ends: ends, Clock: g.clock, Errno: syscall.EROFS,
-		Memory: g, OnEvent: func(e Event) {
+		Memory: g, Loans: g.loans, Joins: g.joins, OnEvent: func(e Event) {
 			g.mu.Lock()
 			defer g.mu.Unlock()
 			g.events = append(g.events, e.Kind)
 		},
 	})
-	g.book.Bind(g)
+	require.NoError(g, g.book.Bind(g))
 	ctx, end := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _ = ends.Run(ctx) })

@@ -31,6 +31,7 @@ type Lock struct {
 	seenAt  time.Duration
 	counted counted
 	last    time.Duration // when it was last counted (boot clock)
+	over    bool          // the daemon that leads has called it in: nobody writes under it here
 }
 
 // held is a tenure.
@@ -161,6 +162,7 @@ func (l *Lock) close(h *held, kind lease.LossKind) {
 	if l.window.Load() != nil {
 		return
 	}
+	l.callIn()
 	l.guard.Close(lease.Loss{Kind: kind, Token: lease.Token(h.number), Holder: h.holder})
 }
 
@@ -185,7 +187,7 @@ func (l *Lock) lookAfter(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	removed := l.afterTheEnd()
+	removed := l.book.is(leads) && l.afterTheEnd()
 	<-l.turn
 	if removed {
 		l.book.files.Forget(l.Path)
@@ -258,7 +260,7 @@ func (l *Lock) state() lockfile.State {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.held != nil {
+	if l.held != nil || l.over {
 		return lockfile.Held
 	}
 	file, there := l.book.files.Look(l.Path)

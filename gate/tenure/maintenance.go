@@ -63,6 +63,9 @@ const (
 // ErrUnprotected says that no rule protects anything at a path.
 var ErrUnprotected = errors.New("no rule says anything of it")
 
+// ErrReplaced says that another daemon is about to have the book, or has it.
+var ErrReplaced = errors.New("the daemon of the mount is being replaced: try again")
+
 // HeldError says that the holder of a lock lives: a window does not take anything from anybody.
 type HeldError struct{ View }
 
@@ -84,6 +87,9 @@ func (b *Book) Open(ctx context.Context, o Opening) (*Window, error) {
 		defer func() { <-b.opening }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	}
+	if !b.is(leads) {
+		return nil, ErrReplaced
 	}
 	w, err := b.plan(o)
 	if err != nil {
@@ -256,6 +262,7 @@ func (l *Lock) beginWindow(w *Window) {
 		l.close(h, lease.LossHolderGone)
 		l.book.tell(Event{Kind: HolderGone, Lock: l, Holder: h.holder, Number: h.number})
 	}
+	l.callIn()
 	l.window.Store(w)
 	l.guard.Admit(w.holder)
 	l.guard.Open(w.grant())

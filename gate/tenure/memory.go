@@ -27,6 +27,7 @@ type Kept struct {
 	Next *KeptTenure `json:"next,omitempty"`
 	// Robbed are those who lost the lock to another and have not taken it anew. The file is not theirs.
 	Robbed []lease.Holder `json:"robbed,omitempty"`
+	Rest   *KeptRest      `json:"rest,omitempty"`
 }
 
 // KeptTenure is a tenure as Memory has it.
@@ -63,7 +64,7 @@ const stampTick = 20 * time.Millisecond
 // keep has Memory know what is known of the lock now. The caller has the turn.
 func (l *Lock) keep() {
 	b := l.book
-	if b.cfg.Memory == nil || l.Rule.TakenBy == lockfile.ByFlock {
+	if b.cfg.Memory == nil || l.Rule.TakenBy == lockfile.ByFlock || !b.is(leads) {
 		return
 	}
 	l.mu.Lock()
@@ -72,13 +73,17 @@ func (l *Lock) keep() {
 		k.Held = h.kept()
 	}
 	l.mu.Unlock()
-	if k.Held == nil && k.Next == nil && len(k.Robbed) == 0 {
-		_ = b.cfg.Memory.Drop(k.ID) // what stays is not believed: the file is gone, or another one
-		return
-	}
-	if err := b.cfg.Memory.Put(k); err != nil && h != nil {
+	if err := l.put(k); err != nil && h != nil {
 		b.tell(Event{Kind: Unseen, Lock: l, Holder: h.holder, Number: h.number, Err: err})
 	}
+}
+
+func (l *Lock) put(k Kept) error {
+	if k.Held == nil && k.Next == nil && len(k.Robbed) == 0 && k.Rest == nil {
+		_ = l.book.cfg.Memory.Drop(k.ID) // what stays is not believed: the file is gone, or another one
+		return nil
+	}
+	return l.book.cfg.Memory.Put(k)
 }
 
 func (h *held) kept() *KeptTenure { return &KeptTenure{h.number, h.holder, h.file, h.since, h.renewed} }
@@ -101,23 +106,24 @@ func (b *Book) believe(k Kept) {
 		}
 		l := b.Use(i)
 		defer l.Done()
+		l.restore(k.Rest)
 		if is, there := b.files.Look(k.Lock); there {
-			l.goOn(k.of(is), is)
+			l.goOn(k.of(is), is, k.Rest)
 		}
 		l.bar(k.Robbed)
 		l.keep()
 		return
 	}
-	_ = b.cfg.Memory.Drop(k.ID)
+	b.stale = append(b.stale, k.ID)
 }
 
 // goOn opens the tenure that the lock file stands for; nil: it is not known.
-func (l *Lock) goOn(was *KeptTenure, is File) {
+func (l *Lock) goOn(was *KeptTenure, is File, rest *KeptRest) {
 	if was == nil {
 		return
 	}
 	l.book.raise(was.Number)
-	l.begin(&held{number: was.Number, holder: was.Holder, file: is, since: was.Since, renewed: was.Renewed, born: make(map[string]bool)})
+	l.begin((&held{number: was.Number, holder: was.Holder, file: is, since: was.Since, renewed: was.Renewed}).bears(rest))
 }
 
 // bar keeps those out who were robbed under the daemon before.

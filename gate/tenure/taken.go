@@ -41,6 +41,7 @@ func (l *Lock) taken(c gate.Caller, taker *lease.Holder) {
 // nobodys ends the former tenure, if the lock file that it had was removed past the mount, and drains what is written without
 // one: nobody must write beside another.
 func (l *Lock) nobodys() {
+	l.callIn()
 	l.guard.EndFree()
 	l.checkFile()
 	l.intends(nil)
@@ -48,6 +49,7 @@ func (l *Lock) nobodys() {
 
 func (l *Lock) hold(holder lease.Holder, file File) (number uint64) {
 	h := &held{number: l.book.number.Add(1), holder: holder, file: file, since: time.Now(), renewed: l.book.now(), born: make(map[string]bool)}
+	l.callIn()
 	l.begin(h)
 	l.keep()
 	l.book.tell(Event{Kind: Taken, Lock: l, Holder: holder, Number: h.number})

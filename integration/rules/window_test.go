@@ -46,7 +46,9 @@ func closes(m *harness.Mount, a *harness.Actor, path string) (exit int64, out st
 	return a.Run("/", "", m.Bin+" rules close "+path)
 }
 
-func isOpen(m *harness.Mount) bool { return strings.Contains(m.MustCLI("status"), "maintenance window") }
+func isOpen(m *harness.Mount) bool {
+	return strings.Contains(m.MustCLI("status"), "maintenance window")
+}
 
 // ended waits until no window is open, and returns how each has ended, by the audit chain.
 func ended(m *harness.Mount, n int) (how []any) {
@@ -68,7 +70,7 @@ func overwrite(path string) harness.Command {
 	return harness.Command{Op: "writefile", Path: path, Flags: unix.O_TRUNC, Data: []byte("new")}
 }
 
-func put(path string) harness.Command {
+func wrote(path string) harness.Command {
 	return harness.Command{Op: "writefile", Path: path, Data: []byte("new")}
 }
 
@@ -81,10 +83,10 @@ func TestAWindowOverWhatIsFixed(t *testing.T) {
 		opens(m, a, path)
 	}
 	try(t, b, []attempt{
-		{"b: once", put(once), "EROFS"}, {"b: once, mode", harness.Command{Op: "chmod", Path: once, Mode: 0o600}, "EROFS"},
-		{"b: once, garbage", harness.Command{Op: "unlink", Path: once}, "EROFS"}, {"b: keep, content", put(keep), "EROFS"},
+		{"b: once", wrote(once), "EROFS"}, {"b: once, mode", harness.Command{Op: "chmod", Path: once, Mode: 0o600}, "EROFS"},
+		{"b: once, garbage", harness.Command{Op: "unlink", Path: once}, "EROFS"}, {"b: keep, content", wrote(keep), "EROFS"},
 		{"b: keep", harness.Command{Op: "unlink", Path: keep}, "EROFS"}, {"b: append", harness.Command{Op: "open", Path: log, Handle: "l", Flags: unix.O_RDWR | unix.O_APPEND}, "EROFS"},
-		{"b: beside it", put(m.At("once", "b")), "EROFS"}, {"b: elsewhere", put(m.At("other")), ""},
+		{"b: beside it", wrote(m.At("once", "b")), "EROFS"}, {"b: elsewhere", wrote(m.At("other")), ""},
 	})
 	try(t, a, []attempt{
 		{"a: once, cut and written", overwrite(once), ""}, {"a: once, mode", harness.Command{Op: "chmod", Path: once, Mode: 0o600}, ""},
@@ -92,7 +94,7 @@ func TestAWindowOverWhatIsFixed(t *testing.T) {
 		{"a: append, below the end", harness.Command{Op: "open", Path: log, Handle: "l", Flags: unix.O_RDWR}, ""},
 		{"a: append, below the end", harness.Command{Op: "pwrite", Handle: "l", Off: 2, Data: []byte("ab")}, ""},
 		{"a: append, cut", harness.Command{Op: "ftruncate", Handle: "l", Len: 6}, ""}, {"a: append, cut by name", harness.Command{Op: "truncate", Path: log, Len: 5}, ""},
-		{"a: keep", harness.Command{Op: "unlink", Path: keep}, ""}, {"a: beside it", put(m.At("once", "b")), "EROFS"},
+		{"a: keep", harness.Command{Op: "unlink", Path: keep}, ""}, {"a: beside it", wrote(m.At("once", "b")), "EROFS"},
 	})
 	require.Equal(t, []string{"new3456789", "01ab4"}, []string{readBehind(t, m, "once/a"), readBehind(t, m, "log/a")})
 	for _, path := range []string{once, keep, log} {
@@ -101,7 +103,7 @@ func TestAWindowOverWhatIsFixed(t *testing.T) {
 	}
 	require.Equal(t, []any{"closed", "closed", "closed"}, ended(m, 3))
 	try(t, a, []attempt{
-		{"a: once", put(once), "EROFS"}, {"a: append, cut", harness.Command{Op: "truncate", Path: log, Len: 1}, "EROFS"},
+		{"a: once", wrote(once), "EROFS"}, {"a: append, cut", harness.Command{Op: "truncate", Path: log, Len: 1}, "EROFS"},
 		{"a: what was opened in the window", harness.Command{Op: "pwrite", Handle: "l", Off: 0, Data: []byte("ab")}, "EROFS"},
 		{"a: what was opened in the window, at the end", harness.Command{Op: "pwrite", Handle: "l", Off: 5, Data: []byte("ab")}, "EROFS"},
 		{"a: append", harness.Command{Op: "open", Path: log, Handle: "m", Flags: unix.O_RDWR | unix.O_APPEND}, ""}, {"a: append", harness.Command{Op: "write", Handle: "m", Data: []byte("Z")}, ""},
@@ -158,15 +160,15 @@ func TestAWindowOverALock(t *testing.T) {
 	try(t, b, []attempt{{"b gives it up", harness.Command{Op: "unlink", Path: lock}, ""}})
 
 	opens(m, a, f)
-	try(t, b, []attempt{{"b takes the lock", take(lock), "EROFS"}, {"b makes a directory of it", harness.Command{Op: "mkdir", Path: lock, Mode: 0o755}, "EROFS"}, {"b writes", put(f), "EROFS"}})
+	try(t, b, []attempt{{"b takes the lock", take(lock), "EROFS"}, {"b makes a directory of it", harness.Command{Op: "mkdir", Path: lock, Mode: 0o755}, "EROFS"}, {"b writes", wrote(f), "EROFS"}})
 	x, _ := m.Explain(b.PID(), f)
 	for _, text := range []string{x.Sentence, m.MustCLI("status")} {
 		require.Regexp(t, fmt.Sprintf(`maintenance window.* of process %d \(maintenance\).* until `, a.PID()), text)
 	}
 	require.Contains(t, m.MustCLI("status", "--json"), "a maintenance window is open here until")
 	try(t, a, []attempt{
-		{"a writes", put(f), ""}, {"a takes the lock", take(lock), ""}, {"a writes under it", put(f), ""},
-		{"a changes it", put(lock), ""}, {"a removes it", harness.Command{Op: "unlink", Path: lock}, ""}, {"a takes it again", take(lock), ""},
+		{"a writes", wrote(f), ""}, {"a takes the lock", take(lock), ""}, {"a writes under it", wrote(f), ""},
+		{"a changes it", wrote(lock), ""}, {"a removes it", harness.Command{Op: "unlink", Path: lock}, ""}, {"a takes it again", take(lock), ""},
 	})
 	exit, out = mayOpen(m, b, lock)
 	require.EqualValues(t, harness.ExitConflict, exit, out)
@@ -178,8 +180,8 @@ func TestAWindowOverALock(t *testing.T) {
 	require.Zero(t, exit, out)
 	ended(m, 1)
 	try(t, b, []attempt{{"b removes a lock that a took in the window", harness.Command{Op: "unlink", Path: lock}, "EROFS"}})
-	try(t, a, []attempt{{"a holds it", put(f), ""}, {"and gives it up", harness.Command{Op: "unlink", Path: lock}, ""}, {"nobody holds it", put(f), "EROFS"}})
-	try(t, b, []attempt{{"b takes the lock", take(lock), ""}, {"b writes", put(f), ""}})
+	try(t, a, []attempt{{"a holds it", wrote(f), ""}, {"and gives it up", harness.Command{Op: "unlink", Path: lock}, ""}, {"nobody holds it", wrote(f), "EROFS"}})
+	try(t, b, []attempt{{"b takes the lock", take(lock), ""}, {"b writes", wrote(f), ""}})
 }
 
 // A lock that its holder has left is there again when the window is over, or is what the window has made of it.
@@ -232,7 +234,7 @@ func TestHowAWindowEnds(t *testing.T) {
 	once := m.At("once", "a")
 	opens(m, a, once, "--for", "1s")
 	require.Equal(t, []any{"time"}, ended(m, 1))
-	try(t, a, []attempt{{"after its time", put(once), "EROFS"}})
+	try(t, a, []attempt{{"after its time", wrote(once), "EROFS"}})
 	opens(m, b, once)
 	b.End()
 	require.Equal(t, []any{"time", "holder_ended"}, ended(m, 2))
@@ -242,13 +244,13 @@ func TestHowAWindowEnds(t *testing.T) {
 	require.Contains(t, out, "maintenance window")
 	require.Equal(t, "changed\n", readBehind(t, m, "once/a"))
 	require.Contains(t, []any{"closed", "holder_ended"}, ended(m, 3)[2], "both follow from the end of the command")
-	try(t, a, []attempt{{"after the command", put(once), "EROFS"}})
+	try(t, a, []attempt{{"after the command", wrote(once), "EROFS"}})
 
 	opens(m, a, once)
 	m.KillDaemon()
 	m.Recover()
 	require.False(t, isOpen(m), "the next daemon does not know it")
-	try(t, a, []attempt{{"after recover", put(once), "EROFS"}})
+	try(t, a, []attempt{{"after recover", wrote(once), "EROFS"}})
 	opens(m, a, once)
 	m.Unmount()
 	m.Mount()
@@ -312,14 +314,16 @@ func TestAWindowIsAudited(t *testing.T) {
 	exit, out = mayOpen(m, a, once)
 	require.EqualValues(t, harness.ExitStore, exit, out)
 	require.Contains(t, out, "E_AUDIT_FAILED")
-	try(t, a, []attempt{{"no window", put(once), "EROFS"}})
+	try(t, a, []attempt{{"no window", wrote(once), "EROFS"}})
 	require.False(t, isOpen(m))
 	require.NoError(t, os.Remove(log))
 	require.NoError(t, os.Rename(log+".aside", log))
 }
 
 func auditFile(m *harness.Mount) string {
-	var st struct{ Mounts []struct{ Mountpoint, Audit string } }
+	var st struct {
+		Mounts []struct{ Mountpoint, Audit string }
+	}
 	require.NoError(m.T, json.Unmarshal([]byte(m.MustCLI("status", "--json")), &st))
 	i := slices.IndexFunc(st.Mounts, func(one struct{ Mountpoint, Audit string }) bool { return one.Mountpoint == m.Mountpoint })
 	return st.Mounts[i].Audit

@@ -43,6 +43,9 @@ type fileSystem interface {
 	OpenAbort() (*os.File, error)
 	Abandon()   // where a user cannot abort
 	LeaveTree() // others may rename roots; after Wait
+	ShutRules(ctx context.Context) error
+	OpenRules()
+	LeaveRules()
 	Close() error
 	WorktreeOf(rel string) (lease.WorktreeID, bool)
 	RootOf(id lease.WorktreeID) string
@@ -77,6 +80,8 @@ type Outside struct {
 	Suppressed *Suppressed // log lines that were left out; nil counts nothing
 	Service    *service    // nil: no service manager is told
 
+	Joins bool // a daemon that has rules is to be replaced
+
 	Off <-chan struct{} // when it is closed nobody wants the mount any more, and New waits for nothing; nil: never
 }
 
@@ -88,7 +93,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	}
 	out.Service.log = log
 	m := &mount{
-		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, off: out.Off,
+		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, off: out.Off, joins: out.Joins,
 		resolver: gate.NewResolver(lease.SystemClock()), events: newEventRing(),
 	}
 	m.ruleTold = &ruleEvents{ring: m.events, traffic: newEventRing()}
@@ -98,7 +103,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	}
 	m.place.Rules = m.rules // which fit, as mount has checked
 	d := &Daemon{mount: m, drained: func() {}, finished: make(chan struct{})}
-	d.succession = &succession{mount: m}
+	d.succession = &succession{mount: m, rulesLeft: make(chan struct{})}
 	d.leases = &leaseOps{mount: m, succession: d.succession, flushing: make(chan struct{}, 1)}
 	d.meter = &metering{mount: m, counts: newDaemonCounts(), suppressed: out.Suppressed}
 	d.trail = &refusalTrail{mount: m, meter: d.meter}
@@ -287,6 +292,7 @@ func (d *Daemon) attend(serving context.Context, control *controlServer, all *sy
 	if d.book != nil {
 		all.Go(func() { _ = d.book.Run(serving) }) // which ends with serving
 		all.Go(func() { d.ruleTrail.run(serving) })
+		all.Go(func() { d.succession.lend(serving) })
 	}
 	all.Go(func() { d.trail.refused.run(serving) })
 	all.Go(func() { d.meter.suppressed.run(serving, d.log) })

@@ -185,7 +185,11 @@ func (d *succession) retire(ctx context.Context, s *session, by api.Device, succ
 		w.guard.BreakWindow(errors.New("the daemon is being replaced"))
 	}
 	d.journal.end() // the successor removes the file
-	left, err := d.follow(ctx, by, successor, done)
+	var left journalFile
+	err := d.lendRules(ctx)
+	if err == nil {
+		left, err = d.follow(ctx, by, successor, done)
+	}
 	if err == nil {
 		var resp api.Response
 		if resp, err = api.ResultOf(left); err == nil {
@@ -277,6 +281,7 @@ func (d *succession) stay() {
 		w.keeper.Resume()
 		w.guard.Accompany(false)
 	}
+	d.takeBackRules()
 	d.registry.shutLatches(false)
 	who, err := host.ThisProcess()
 	if err == nil {
@@ -291,6 +296,7 @@ func (d *succession) stay() {
 
 // leaveToSuccessor is the second step. Clients that watch a lease here are sent to the successor.
 func (d *succession) leaveToSuccessor() {
+	d.leaveRules()
 	for _, w := range d.registry.all() {
 		if g, held := w.keeper.Held(); held {
 			w.events.tell(lease.Loss{Kind: lease.LossReplaced, Token: g.Token, Since: g.Since, Holder: g.Holder})

@@ -31,6 +31,7 @@ type mount struct {
 	service *service
 	off     <-chan struct{} // closed when nobody wants the mount any more
 	forRuns bool            // it was made for runs, and goes with the last of them
+	joins   bool            // it replaces a daemon that has rules
 	taking  sync.RWMutex    // read-locked while somebody asks for a lease, and may wait for it
 
 	fs        fileSystem
@@ -69,6 +70,7 @@ type succession struct {
 	replaced *host.MountState   // of the daemon that this one replaces, nil for none
 
 	retirement retirement
+	rulesLeft  chan struct{} // closed when another daemon has the locks of rules
 }
 
 // refusalTrail records refusals: in the log, in the audit chain, and in the memory of recent refusals

@@ -70,9 +70,13 @@ func (d *succession) appearInstead(ctx context.Context) error {
 	if err := d.joinAll(ctx, r.left); err != nil {
 		return err
 	}
+	if err := d.book.Join(); err != nil {
+		return err
+	}
 	if err := d.fs.AttachBeneath(top.FD()); err != nil {
 		return err
 	}
+	d.book.Lead()
 	if err := d.recovery.TakeAway(old, d.warnState); err != nil {
 		return err
 	}

@@ -31,11 +31,11 @@ func (d *mount) openBook(rules *lockfile.Rules) error {
 			Next: "mount without rules",
 		}
 	}
-	d.tenures, err = host.OpenTenures(source)
+	d.tenures, err = host.OpenTenures(source, d.joins)
 	if errors.Is(err, host.ErrTenuresInUse) {
 		return &api.Failure{
 			Class: api.ClassUsage, Message: err.Error() + ": " + d.place.Root,
-			Next: "jvsfs status lists the mounts; umount the other one (a mount with rules is not replaced while it serves)", Err: err,
+			Next: "jvsfs status lists the mounts; umount the other one, or replace it: jvsfs mount --replace", Err: err,
 		}
 	}
 	if err != nil {
@@ -48,7 +48,7 @@ func (d *mount) openBook(rules *lockfile.Rules) error {
 	d.ruleTrail = newRuleTrail(d.place.ID, func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, d.log)
 	d.book = tenure.New(tenure.Config{
 		Rules: rules, Worktree: d.place.ID, Enforcement: d.mode.Enforcement, Resolver: d.resolver, Ends: d.ends, Clock: lease.SystemClock(),
-		Errno: errno, OnRefusal: d.registry.refused, OnEvent: d.lockEvent, Memory: d.tenures,
+		Errno: errno, OnRefusal: d.registry.refused, OnEvent: d.lockEvent, Memory: d.tenures, Loans: d.tenures, Joins: d.joins,
 	})
 	return nil
 }

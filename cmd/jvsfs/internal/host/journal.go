@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"os"
 	"sync"
 
@@ -14,12 +15,13 @@ import (
 
 // journal is a small table of texts by key that outlives its process, but not the machine: nothing is flushed. A change is one
 // write of a line, since the locks of other programs are taken a hundred times a second. The last line of a key counts; one
-// that was torn by a kill or a full disk says nothing. Safe for concurrent use.
+// that was torn by a kill or a full disk says nothing. Who takes a journal over, or back, puts a file of its own in its place, so
+// two daemons never write to one. Safe for concurrent use.
 type journal struct {
 	mu   sync.Mutex
 	path string
-	file *os.File
-	size int64 // of the lines that are whole
+	file *os.File // nil: the file is that of another process, or none is there
+	size int64    // of the lines that are whole
 	live map[string][]byte
 	used int64 // by what is live
 }
@@ -31,29 +33,6 @@ const rewriteAt = 256 << 10
 type entry struct {
 	Key  string          `json:"key"`
 	Text json.RawMessage `json:"text,omitempty"`
-}
-
-// open reads what a former process has left.
-func (j *journal) open(path string) error {
-	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return &os.PathError{Op: "open", Path: path, Err: err}
-	}
-	j.path, j.file, j.live = path, os.NewFile(uintptr(fd), path), make(map[string][]byte)
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return errors.Join(err, j.file.Close())
-	}
-	for line := range bytes.Lines(raw) {
-		if e, ok := readLine(line); ok {
-			j.note(e)
-		}
-	}
-	j.size = int64(len(raw))
-	if bytes.HasSuffix(raw, []byte("\n")) || len(raw) == 0 {
-		return nil
-	}
-	return j.rewrite() // the last line is torn
 }
 
 func (j *journal) put(key string, text []byte) error {
@@ -71,25 +50,56 @@ func (j *journal) drop(key string) error {
 	return j.write(entry{Key: key})
 }
 
-// all are the texts.
-func (j *journal) all() (texts [][]byte) {
+// all are the texts that a former process has left, or this one.
+func (j *journal) all() (texts [][]byte, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	raw, err := readOwn(j.path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	j.live, j.used = make(map[string][]byte), 0
+	for line := range bytes.Lines(raw) {
+		if e, ok := readLine(line); ok {
+			j.note(e)
+		}
+	}
 	for _, text := range j.live {
 		texts = append(texts, text)
 	}
-	return texts
+	return texts, nil
 }
 
-// close removes the file if nothing is in it.
-func (j *journal) close() error {
+func readOwn(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer CloseFile(f)
+	return io.ReadAll(f)
+}
+
+// close removes the file if it is this process's and nothing is in it.
+func (j *journal) close() (err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var err error
-	if len(j.live) == 0 {
+	if j.file == nil {
+		return nil
+	}
+	if len(j.live) == 0 && j.isOwn() {
 		err = os.Remove(j.path)
 	}
 	return errors.Join(err, j.file.Close())
+}
+
+// isOwn reports whether the file at the path is that of this process. Under mu.
+func (j *journal) isOwn() bool {
+	if j.file == nil {
+		return false
+	}
+	var own, there unix.Stat_t
+	return unix.Fstat(int(j.file.Fd()), &own) == nil && unix.Lstat(j.path, &there) == nil && own.Ino == there.Ino && own.Dev == there.Dev
 }
 
 // write adds a line. Behind one that could not be written as a whole the next one begins anew. Under mu.
@@ -97,6 +107,10 @@ func (j *journal) write(e entry) error {
 	line, err := lineOf(e)
 	if err != nil {
 		return err
+	}
+	if !j.isOwn() {
+		j.note(e)
+		return j.rewrite()
 	}
 	if _, err := j.file.WriteAt(line, j.size); err != nil {
 		return errors.Join(err, j.file.Truncate(j.size))
@@ -109,8 +123,11 @@ func (j *journal) write(e entry) error {
 	return nil
 }
 
-// note keeps what a line says. Under mu, or before anybody else knows the journal.
+// note keeps what a line says. Under mu.
 func (j *journal) note(e entry) {
+	if j.live == nil {
+		j.live = make(map[string][]byte)
+	}
 	if was := j.live[e.Key]; was != nil {
 		j.used -= int64(len(was))
 		delete(j.live, e.Key)
@@ -146,9 +163,11 @@ func (j *journal) rewrite() error {
 	if err != nil {
 		return errors.Join(err, file.Close(), os.Remove(next))
 	}
-	old := j.file
+	if j.file != nil {
+		CloseFile(j.file)
+	}
 	j.file, j.size = file, int64(len(all))
-	return old.Close()
+	return nil
 }
 
 // checksumLen is the length of the checksum in front of a line's JSON, with the space.

@@ -13,12 +13,12 @@ import (
 // reopened is what a journal's file says to the next process.
 func reopened(t *testing.T, path string) (texts []string) {
 	t.Helper()
-	var j journal
-	require.NoError(t, j.open(path))
-	for _, text := range j.all() {
+	next := journal{path: path}
+	all, err := next.all()
+	require.NoError(t, err)
+	for _, text := range all {
 		texts = append(texts, string(text))
 	}
-	require.NoError(t, j.file.Close())
 	slices.Sort(texts)
 	return texts
 }
@@ -26,10 +26,25 @@ func reopened(t *testing.T, path string) (texts []string) {
 func openJournal(t *testing.T) (*journal, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal")
-	j := new(journal)
-	require.NoError(t, j.open(path))
-	t.Cleanup(func() { _ = j.file.Close() })
+	j := &journal{path: path}
+	t.Cleanup(func() { _ = j.close() })
 	return j, path
+}
+
+// One goes on with the journal of another, which takes it back.
+func TestTwoNeverWriteToOneFile(t *testing.T) {
+	one, path := openJournal(t)
+	require.NoError(t, one.put("a", []byte(`1`)))
+	require.NoError(t, one.put("b", []byte(`2`)))
+	other := &journal{path: path}
+	_, err := other.all()
+	require.NoError(t, err)
+	require.NoError(t, other.put("a", []byte(`3`)))
+	require.Equal(t, []string{`2`, `3`}, reopened(t, path))
+	require.NoError(t, other.close())
+	require.NoError(t, one.drop("b"))
+	require.NoError(t, one.put("c", []byte(`4`)))
+	require.Equal(t, []string{`1`, `4`}, reopened(t, path), "what it knows itself, and not what the other has added")
 }
 
 func TestTheLastLineOfAKeyCounts(t *testing.T) {
@@ -51,10 +66,11 @@ func TestATornLineSaysNothing(t *testing.T) {
 	for cut := 1; cut < len(raw)/2; cut++ {
 		require.NoError(t, os.WriteFile(path, raw[:len(raw)-cut], 0o600))
 		require.Equal(t, []string{`1`}, reopened(t, path), "cut by %d", cut)
-		var next journal
-		require.NoError(t, next.open(path))
+		next := journal{path: path}
+		_, err := next.all()
+		require.NoError(t, err)
 		require.NoError(t, next.put("c", []byte(`3`)))
-		require.NoError(t, next.file.Close())
+		require.NoError(t, next.close())
 		require.Equal(t, []string{`1`, `3`}, reopened(t, path), "a line behind the torn one, cut by %d", cut)
 	}
 	for i := range len(raw) / 2 { // of the first line

@@ -1,0 +1,68 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/gate/tenure"
+)
+
+// What a daemon that is replaced does with the locks of other programs. In the first step it lets nothing in any more that
+// rules cover, waits for what is in flight, and leaves its book to the new daemon. In the second step the door stays shut.
+// Open files may be written still, until the new daemon calls their lock in (gate/tenure/handover.go).
+
+// rulesWait bounds the wait for what is in flight. It is shorter than the new daemon waits.
+const rulesWait = retireWait / 2
+
+// lendRules is the first step.
+func (d *succession) lendRules(ctx context.Context) error {
+	if d.book == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, rulesWait)
+	defer cancel()
+	if err := d.fs.ShutRules(ctx); err != nil {
+		return &api.Failure{Class: api.ClassBusy, Err: err, Message: "a change that rules cover is in flight, and has not ended", Next: "try again when it has"}
+	}
+	err := d.book.Follow()
+	if held, is := errors.AsType[*tenure.FlockHeld](err); is {
+		return &api.Failure{Class: api.ClassBusy, Message: held.Error() + fmt.Sprintf(" (rule %s), and such a lock ends with the daemon", held.Rule), Next: "wait until it is given up, then try again"}
+	}
+	return err
+}
+
+// takeBackRules is the end of the first step if there is no second.
+func (d *succession) takeBackRules() {
+	if d.book != nil {
+		d.book.TakeBack()
+		d.fs.OpenRules()
+	}
+}
+
+// leaveRules is the second step.
+func (d *succession) leaveRules() {
+	if d.book == nil {
+		return
+	}
+	d.fs.LeaveRules()
+	if err := d.tenures.Leave(); err != nil {
+		d.log.Error("the tenures of rules stay with this daemon", zap.Error(err))
+	}
+	close(d.rulesLeft)
+}
+
+// lend gives up what the new daemon calls in, until ctx ends.
+func (d *succession) lend(ctx context.Context) {
+	select {
+	case <-d.rulesLeft:
+	case <-ctx.Done():
+		return
+	}
+	if err := d.tenures.Called(ctx, d.book.GiveUp); err != nil {
+		d.log.Error("locks that are called in are returned late", zap.Error(err))
+	}
+}

@@ -1,0 +1,251 @@
+package fusefs
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/lockfile"
+)
+
+// A daemon that is being replaced leaves what rules cover to the next one. From the first step on changes of names, and opens
+// for writing, wait at the door if a rule covers them. Either it opens again, because the next daemon has not come up. Or
+// the mount is gone from its place: then a call that goes by a path is sent round (ESTALE), and the kernel walks the path anew
+// (retry_estale in fs/namei.c), which leads to the new mount. Who comes again has its working directory here, and is refused.
+// What is written through open files passes: the book has lent their locks (gate/tenure/handover.go).
+
+// door counts what it lets in. The zero value is open.
+type door struct {
+	state  atomic.Int32
+	inside atomic.Int64
+
+	mu    sync.Mutex
+	moved chan struct{}      // closed when the state changes; may be nil
+	left  chan struct{}      // capacity 1; may be nil
+	sent  map[uint32]gate.Op // by thread, who was sent round
+}
+
+const (
+	doorOpen int32 = iota
+	doorShut
+	doorGone
+)
+
+const (
+	// doorWait bounds a wait there. A replacement takes less than a second.
+	doorWait = 10 * time.Second
+	// sentMost bounds how many are known that were sent round. One that is forgotten is sent once more, and gets ESTALE.
+	sentMost = 1024
+)
+
+// enter reports whether the door is open. Then leave must follow.
+func (d *door) enter() bool {
+	d.inside.Add(1) // counted first
+	if d.state.Load() == doorOpen {
+		return true
+	}
+	d.leave()
+	return false
+}
+
+func (d *door) leave() {
+	if d.inside.Add(-1) > 0 || d.state.Load() == doorOpen {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	select {
+	case d.left <- struct{}{}:
+	default:
+	}
+}
+
+// to changes the state, and wakes who waits for that.
+func (d *door) to(state int32) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.left == nil {
+		d.left = make(chan struct{}, 1)
+	}
+	if d.moved != nil {
+		close(d.moved)
+	}
+	d.moved = make(chan struct{})
+	d.state.Store(state)
+}
+
+// shut waits until all that it let in has left. After an error it is open.
+func (d *door) shut(ctx context.Context) error {
+	d.to(doorShut)
+	for d.inside.Load() > 0 {
+		select {
+		case <-d.left:
+		case <-ctx.Done():
+			d.to(doorOpen)
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (d *door) gone() bool { return d.state.Load() == doorGone }
+
+// sends reports whether a caller is sent round. It is once.
+func (d *door) sends(tid uint32, op gate.Op) bool {
+	if tid == 0 { // unknown, so it would not be recognised
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if was, ok := d.sent[tid]; ok && was == op {
+		delete(d.sent, tid)
+		return false
+	}
+	if d.sent == nil || len(d.sent) >= sentMost {
+		d.sent = make(map[uint32]gate.Op)
+	}
+	d.sent[tid] = op
+	return true
+}
+
+// atDoor is a request at the door.
+type atDoor struct {
+	op      gate.Op
+	h       *fuse.InHeader
+	signal  <-chan struct{}
+	covered func() *gate.LockFile // by which rule; nil: none covers it
+}
+
+// pass lets a request in, when it may. leave must follow then.
+func (f *rawFS) pass(p atDoor) (leave func(), st fuse.Status) {
+	if f.door.enter() {
+		return f.door.leave, fuse.OK
+	}
+	by := p.covered()
+	for by != nil {
+		switch {
+		case f.door.enter():
+			return f.door.leave, fuse.OK
+		case f.door.gone():
+			return func() {}, f.turnAway(p, by)
+		}
+		if st := f.waitAtDoor(p, by); st != fuse.OK {
+			return func() {}, st
+		}
+	}
+	return func() {}, fuse.OK
+}
+
+// waitAtDoor waits until the state of the door has changed.
+func (f *rawFS) waitAtDoor(p atDoor, by *gate.LockFile) fuse.Status {
+	f.door.mu.Lock()
+	moved := f.door.moved
+	f.door.mu.Unlock()
+	if f.door.state.Load() != doorShut {
+		return fuse.OK
+	}
+	off, end := f.border.waits(gate.Request{Op: p.op, Caller: callerID(p.h), Signal: p.signal})
+	defer end()
+	select {
+	case <-moved:
+		return fuse.OK
+	case <-off:
+		return fuse.EINTR
+	case <-time.After(doorWait):
+		return f.refuseUnlessObserving(gate.Refusal{Reason: gate.ReasonReplacing, Op: p.op, Caller: callerID(p.h), Lock: by})
+	}
+}
+
+// turnAway is the answer when the mount is gone from its place.
+func (f *rawFS) turnAway(p atDoor, by *gate.LockFile) fuse.Status {
+	if f.opts.Enforcement.Mode() != gate.Observing && goesByPath(p) && f.door.sends(p.h.Pid, p.op) {
+		return fuse.Status(unix.ESTALE)
+	}
+	return f.refuseUnlessObserving(gate.Refusal{Reason: gate.ReasonReplaced, Op: p.op, Caller: callerID(p.h), Lock: by})
+}
+
+// goesByPath reports whether the kernel repeats the call. It does not repeat bind(2), nor what goes by a descriptor.
+func goesByPath(p atDoor) bool {
+	switch p.op {
+	case gate.OpMknod, gate.OpIoctl, gate.OpSetLk, gate.OpSetLkw:
+		return false
+	case gate.OpSetAttr, gate.OpSetXAttr, gate.OpRemoveXAttr:
+		return !byFile(p.h.Pid)
+	}
+	return true
+}
+
+// byFile reports whether a thread changes the attributes of a file that it has open.
+func byFile(thread uint32) bool {
+	args := callOf(thread)
+	if len(args) < 3 {
+		return true
+	}
+	switch n, _ := strconv.Atoi(string(args[0])); n {
+	case unix.SYS_FCHMOD, unix.SYS_FCHOWN, unix.SYS_FTRUNCATE, unix.SYS_FSETXATTR, unix.SYS_FREMOVEXATTR:
+		return true
+	case unix.SYS_UTIMENSAT:
+		return string(args[2]) == "0x0"
+	}
+	return false
+}
+
+// coverOf names the rule of a place that one covers.
+func coverOf(path string, p lockfile.Place) *gate.LockFile {
+	for _, i := range slices.Concat(p.Locks, p.Guards) {
+		return &gate.LockFile{Rule: i.Rule.Name, Path: path}
+	}
+	for _, r := range slices.Concat(p.Once, p.Keep, p.Append) {
+		return &gate.LockFile{Rule: r.Name, Path: path}
+	}
+	return nil
+}
+
+// coverOfNames is which rule covers a change of names. The locks below a directory are the next daemon's to know, so no directory
+// is renamed.
+func (f *rawFS) coverOfNames(op gate.Op, names []sight) *gate.LockFile {
+	for _, s := range names {
+		if by := coverOf(s.path, s.place); by != nil {
+			return by
+		}
+		if s.path == "" || op != gate.OpRename && op != gate.OpRmdir {
+			continue
+		}
+		if op == gate.OpRename && !s.isDir {
+			continue
+		}
+		rules := f.opts.Locks.Rules()
+		if by := coverOf(s.path, lockfile.Place{Guards: rules.Below(s.path)}); by != nil {
+			return by
+		}
+		if op == gate.OpRename {
+			return &gate.LockFile{Rule: rules.All()[0].Name, Path: s.path}
+		}
+	}
+	return nil
+}
+
+func (f *rawFS) coverOfNode(op gate.Op, n *node) *gate.LockFile {
+	path, ok := f.pathOfFile(n)
+	if !ok || op == gate.OpTmpfile {
+		return nil
+	}
+	return coverOf(path, f.opts.Locks.Rules().At(path))
+}
+
+// ShutRules keeps out what rules cover. It returns when nothing of that is in flight but through open files. After an error
+// everything goes on as before; otherwise OpenRules or LeaveRules must follow.
+func (s *Server) ShutRules(ctx context.Context) error { return s.fs.door.shut(ctx) }
+
+// OpenRules is the end of ShutRules: this mount stays.
+func (s *Server) OpenRules() { s.fs.door.to(doorOpen) }
+
+// LeaveRules is the end of ShutRules: another mount is in the place of this one.
+func (s *Server) LeaveRules() { s.fs.door.to(doorGone) }

@@ -1,0 +1,128 @@
+package daemon
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate/tenure"
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+// tenureOf is the tenure of a lock.
+func tenureOf(m *harness.Mount, id string) uint64 {
+	m.T.Helper()
+	var status struct {
+		Mounts []struct {
+			Mountpoint string
+			Rules      []tenure.View
+		}
+	}
+	require.NoError(m.T, json.Unmarshal([]byte(m.MustCLI("status", "--json")), &status))
+	for _, mount := range status.Mounts {
+		for _, one := range mount.Rules {
+			if one.ID == id && mount.Mountpoint == m.Mountpoint {
+				return one.Tenure
+			}
+		}
+	}
+	return 0
+}
+
+// goesOn checks that the one who holds repos/a is the one who held it, and that nobody else does what it may.
+func goesOn(m *harness.Mount, holder, other *harness.Actor, number uint64) {
+	m.T.Helper()
+	meta := m.At("repos", "a", "meta")
+	require.Empty(m.T, overwrites(holder, meta))
+	require.Equal(m.T, "EROFS", overwrites(other, meta))
+	other.Fails(harness.Command{Op: "unlink", Path: m.At("repos", "a", ".lock")}, "EROFS")
+	require.Equal(m.T, number, tenureOf(m, "agency{repo=a}"))
+}
+
+// The new daemon ends before it has taken the place. Meanwhile what rules cover waits, and what they do not goes on; then all is as before.
+func TestReplaceThatFailsLeavesTheTenures(t *testing.T) {
+	m := seenMount(t)
+	holder, other := harness.StartActor(t, "holder"), harness.StartActor(t, "other")
+	meta, lock := m.At("repos", "a", "meta"), m.At("repos", "a", ".lock")
+	require.Empty(t, takes(holder, lock).Errno)
+	number := tenureOf(m, "agency{repo=a}")
+	with := m.Opts.Extra
+	m.Opts.Extra = with[:2] // the other mount has no rules
+	successor, end := retire(m)
+	m.Opts.Extra = with
+	holds := holder.Begin(harness.Command{Op: "writefile", Path: meta, Flags: unix.O_TRUNC, Data: []byte("y")})
+	removes := other.Begin(harness.Command{Op: "unlink", Path: lock})
+	third := harness.StartActor(t, "third")
+	third.OK(m.Put("other"))
+	for _, waits := range []<-chan harness.Reply{holds, removes} {
+		select {
+		case r := <-waits:
+			require.Fail(t, "it did not wait", r.Errno)
+		default:
+		}
+	}
+	end()
+	require.Empty(t, (<-holds).Errno)
+	require.Equal(t, "EROFS", (<-removes).Errno)
+	goesOn(m, holder, other, number)
+	holder.OK(harness.Command{Op: "unlink", Path: lock})
+	require.Empty(t, takes(other, lock).Errno)
+	require.Greater(t, tenureOf(m, "agency{repo=a}"), number)
+	m.MustCLI("umount", "--bare", successor.Mountpoint)
+}
+
+// Either of the two daemons is killed in the middle of a replacement, wherever it is. The tenure goes on with that which is left, or after
+// a recovery.
+func TestReplaceKilledInTheMiddleKeepsTenures(t *testing.T) {
+	for _, which := range []string{"the new daemon", "the old daemon"} {
+		t.Run(which, func(t *testing.T) {
+			for range harness.Rounds(5) {
+				killInTheMiddle(t, which == "the new daemon")
+			}
+		})
+	}
+}
+
+func killInTheMiddle(t *testing.T, new bool) {
+	m := seenMount(t)
+	holder, other := harness.StartActor(t, "holder"), harness.StartActor(t, "other")
+	require.Empty(t, takes(holder, m.At("repos", "a", ".lock")).Errno)
+	number := tenureOf(m, "agency{repo=a}")
+	old := m.Daemons()
+	next := m.Start(m.Bin, "mount", m.Source, m.Mountpoint, "--control", m.LockDir, "--mode", "shared", "--rules", m.Opts.Extra[3],
+		"--log-file", m.LogFile(), "--foreground", "--replace")
+	wait := time.Duration(rand.IntN(200)) * time.Millisecond // where it is met is chance
+	for end := time.Now().Add(wait); len(stack(m)) < 2 && time.Now().Before(end); {
+	}
+	if new {
+		require.NoError(t, unix.Kill(next.PID(), unix.SIGKILL))
+		next.Wait()
+	} else {
+		require.NoError(t, unix.Kill(old[0], unix.SIGKILL))
+		gone(m, "the old daemon has ended", old)
+	}
+	settled(m, new)
+	goesOn(m, holder, other, number)
+	m.Unmount()
+	next.Kill()
+	holder.End()
+	other.End()
+}
+
+// settled waits until one of them serves, or is recovered.
+func settled(m *harness.Mount, new bool) {
+	m.T.Helper()
+	harness.EventuallyNoted(m.T, "somebody serves", func() (bool, string) {
+		_, errs, exit := m.CLI("recover", m.Mountpoint)
+		return exit == 0 || strings.Contains(errs, "is served already"), errs
+	})
+	if m.Dead = new && len(stack(m)) == 2; m.Dead { // what the new one has left lies beneath
+		m.T.Log("the old one goes on, over a dead one")
+	}
+	m.RepairState() // a daemon that ended before its mount was seen leaves its state
+}
