@@ -15,7 +15,7 @@ import (
 func TestOtherPartsAreOtherRecords(t *testing.T) {
 	dir, err := os.Open(t.TempDir())
 	require.NoError(t, err)
-	defer dir.Close() //nolint:errcheck // only looked at
+	defer dir.Close()
 	p := Place{Shape: api.ShapeDirectory, ID: "t", Layout: layout.Tree}
 	marks := map[int64]bool{}
 	for _, guards := range []string{"", "a/{x}/**", "b/{x}/**"} {
