@@ -45,7 +45,7 @@ var examples = map[string]string{
 	"jvsfs rules open": `  jvsfs rules open /srv/repo/data/events.log              # for this session, 15 minutes
   jvsfs rules open --yes --for 1m /srv/repo/data -- sh fix.sh`,
 	"jvsfs rules close": `  jvsfs rules close /srv/repo/data/events.log`,
-	"jvsfs rules show": `  jvsfs rules show git`,
+	"jvsfs rules show":  `  jvsfs rules show git`,
 	"jvsfs rules test": `  jvsfs rules test git .git/index .git/index.lock
   jvsfs rules test ./rules.yaml builds/out/app`,
 	"jvsfs doctor": `  jvsfs doctor

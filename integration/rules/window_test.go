@@ -46,7 +46,9 @@ func closes(m *harness.Mount, a *harness.Actor, path string) (exit int64, out st
 	return a.Run("/", "", m.Bin+" rules close "+path)
 }
 
-func isOpen(m *harness.Mount) bool { return strings.Contains(m.MustCLI("status"), "maintenance window") }
+func isOpen(m *harness.Mount) bool {
+	return strings.Contains(m.MustCLI("status"), "maintenance window")
+}
 
 // ended waits until no window is open, and returns how each has ended, by the audit chain.
 func ended(m *harness.Mount, n int) (how []any) {
@@ -319,7 +321,9 @@ func TestAWindowIsAudited(t *testing.T) {
 }
 
 func auditFile(m *harness.Mount) string {
-	var st struct{ Mounts []struct{ Mountpoint, Audit string } }
+	var st struct {
+		Mounts []struct{ Mountpoint, Audit string }
+	}
 	require.NoError(m.T, json.Unmarshal([]byte(m.MustCLI("status", "--json")), &st))
 	i := slices.IndexFunc(st.Mounts, func(one struct{ Mountpoint, Audit string }) bool { return one.Mountpoint == m.Mountpoint })
 	return st.Mounts[i].Audit
