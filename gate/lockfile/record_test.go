@@ -37,6 +37,8 @@ func TestJudgeRecord(t *testing.T) {
 		want      Outcome
 		why       Why
 	}{
+		{"in a window its holder does all", Break{}, Facts{Act: Change, State: Window, Member: true}, -1, now, Record{}, Passes, NoReason},
+		{"in a window nobody takes over", Break{}, Facts{Act: Take, State: Window}, time.Hour, now, Record{}, Refused, HeldByOther},
 		{"a renewal", Break{}, own, -1, now, Record{true, "a", 3, noon.Add(time.Hour)}, Renews, NoReason},
 		{"a renewal by who is not seen", Break{}, other, time.Hour, now, Record{true, "a", 3, noon.Add(time.Hour)}, Renews, NoReason},
 		{"a renewal with another token", Break{}, own, -1, now, Record{true, "a", 4, noon.Add(time.Hour)}, Refused, NoRenewal},

@@ -104,6 +104,24 @@ func TestStatusAndDoctorTellOfRules(t *testing.T) {
 	m.RequireFinding("rules.gone", "lock repos/a/.lock of rule agency", "jvsfs rules break")
 }
 
+// top shows the lock files of rules, and a maintenance window; rules PATH and the metrics, too.
+func TestTopTellsOfRules(t *testing.T) {
+	m := seenMount(t)
+	holder := harness.StartActor(t, "holder")
+	require.Empty(t, takes(holder, m.At("repos", "a", ".lock")).Errno)
+	require.NotEmpty(t, overwrites(holder, m.At("repos", "b", "meta")))
+	exit, out := holder.Run("/", "", m.Bin+" rules open --yes "+m.At("sealed", "x"))
+	require.Zero(t, exit, out)
+	c := newTerminal(m, 110, 30, m.Bin+" top --interval 200ms")
+	c.shows("lock agency{repo=a}  held by process "+strconv.Itoa(holder.PID()), "lock agency{repo=b}  unknown: nobody was seen to take it, 1 refused",
+		"/sealed/x  window of process "+strconv.Itoa(holder.PID())+" (maintenance) until")
+	c.keys("q")
+	require.Contains(t, m.MustCLI("rules", m.Mountpoint), "maintenance window at sealed/x of process "+strconv.Itoa(holder.PID()))
+	exit, out = holder.Run("/", "", m.Bin+" rules close "+m.At("sealed", "x"))
+	require.Zero(t, exit, out)
+	require.NotContains(t, m.MustCLI("rules", m.Mountpoint), "maintenance window")
+}
+
 // rules break takes a lock from its holder, who stays out until it takes it anew. The audit chain has who did it.
 func TestRulesBreak(t *testing.T) {
 	m := seenMount(t)

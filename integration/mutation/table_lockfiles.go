@@ -22,6 +22,32 @@ var lockFileMutations = slices.Concat(
 		Old:  "case !f.Lives && b.Gone:", New: "case !f.Lives:",
 		Tests: []string{"TestJudge"},
 	}),
+	in("gate/lockfile/judge.go", mutation{
+		What: "in a maintenance window anybody removes the lock file",
+		Old:  "	if f.Member {\n		return Passes, NoReason\n	}\n	return Refused, HeldByOther", New: "	return Passes, NoReason",
+		Tests: []string{"TestJudge", "TestJudgeRecord"},
+	}),
+	in("gate/tenure/maintenance.go", mutation{
+		What: "a maintenance window is open before that is recorded",
+		Old:  "	if err = o.Record(w.View()); err != nil {\n		return nil, err\n	}\n	before = w.begin()\n", New: "	before = w.begin()\n	if err = o.Record(w.View()); err != nil {\n		return nil, err\n	}\n",
+		Tests: []string{"TestAWindowIsRecordedFirst"}, Hangs: true,
+	}, mutation{
+		What: "a maintenance window takes what a living holder holds",
+		Old:  "if v := l.View(); v.State == StateHeld {", New: "if v := l.View(); v.State == StateGone {",
+		Tests: []string{"TestAWindowTakesNothingFromAnybody"},
+	}, mutation{
+		What: "a maintenance window is open while what others change there is in flight",
+		Old:  "	case <-before.none:\n", New: "	case <-before.none:\n	default:\n",
+		Tests: []string{"TestAWindowWaitsForWhatIsInFlight"},
+	}, mutation{
+		What: "a maintenance window is over while a change in it is in flight",
+		Old:  "	w.guard.Close(w.loss())\n	for _, l", New: "	go w.guard.Close(w.loss())\n	for _, l",
+		Tests: []string{"TestAWindowWaitsForWhatIsInFlight"},
+	}, mutation{
+		What: "a lock that was taken in a maintenance window is nobody's after it",
+		Old:  "	default:\n		l.open(h)\n", New: "",
+		Tests: []string{"TestLocksAfterAWindow"},
+	}),
 	in("gate/lockfile/record.go", mutation{
 		What: "a record is taken over before it has expired",
 		Old:  "next.Nonce != now.Nonce && over && next.Token", New: "next.Nonce != now.Nonce && next.Token",

@@ -30,7 +30,7 @@ var metricsAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func sampleReading() meterReading {
 	expires := metricsAt.Add(12 * time.Second)
 	return meterReading{
-		At: metricsAt, Enforce: "observe", Waiting: 9, Suppressed: 7, Rules: []tenure.Counts{{Rule: "agency", Tenures: 4, Breaks: 1, Refusals: 2, Held: 1}}, MoreRefusals: 1,
+		At: metricsAt, Enforce: "observe", Waiting: 9, Suppressed: 7, Rules: []tenure.Counts{{Rule: "agency", Tenures: 4, Breaks: 1, Refusals: 2, Held: 1, Windows: 2, Open: 1}}, MoreRefusals: 1,
 		Stats: fusefs.Stats{Inodes: 5, InodeBudget: 9, LongTimeouts: 2, Watches: 3, Descriptors: 6, DescriptorBudget: 12, Memory: 100, MemoryBudget: 200, SealedRefused: 4},
 		Timings: []fusefs.Timing{{Op: gate.OpWrite, Count: 10, Absent: 1, Failed: 2, Spent: time.Second,
 			Buckets: []fusefs.TimingBucket{{Bound: 1024, Count: 3}, {Bound: 2048, Count: 8}}}},
@@ -118,6 +118,12 @@ jvsfs_rule_tenures_total{rule="agency"} 4
 # HELP jvsfs_rule_held Lock files of a rule that are held.
 # TYPE jvsfs_rule_held gauge
 jvsfs_rule_held{rule="agency"} 1
+# HELP jvsfs_rule_windows_total Maintenance windows that were opened where a rule protects something.
+# TYPE jvsfs_rule_windows_total counter
+jvsfs_rule_windows_total{rule="agency"} 2
+# HELP jvsfs_rule_windows_open Maintenance windows of them that are open.
+# TYPE jvsfs_rule_windows_open gauge
+jvsfs_rule_windows_open{rule="agency"} 1
 # HELP jvsfs_control_turned_away_total Connections to the control socket that were not heard; reason is limit or invalid.
 # TYPE jvsfs_control_turned_away_total counter
 jvsfs_control_turned_away_total{reason="invalid"} 0

@@ -98,8 +98,8 @@ func (s topScreen) headLine() string {
 func (s topScreen) listLines() []string {
 	var lines []string
 	for _, m := range s.Snapshot.Mounts {
-		rows := s.rows(m)
-		if len(rows) == 0 && s.Filter != "" && !s.shows(m.Mountpoint, m.Source, m.State) {
+		rows, locks := s.rows(m), s.lockLines(m)
+		if len(rows)+len(locks) == 0 && s.Filter != "" && !s.shows(m.Mountpoint, m.Source, m.State) {
 			continue
 		}
 		lines = append(lines, s.mountLine(m))
@@ -107,6 +107,7 @@ func (s topScreen) listLines() []string {
 		for _, r := range rows {
 			lines = append(lines, s.line(func(c topColumn) string { return c.cell(s, r, c.width) }))
 		}
+		lines = append(lines, locks...)
 	}
 	switch {
 	case len(lines) > 0:
@@ -222,7 +223,7 @@ func (s topScreen) stateText(state string) string {
 		return s.Style.paint(paintGood, state)
 	case "held_elsewhere":
 		return s.Style.paint(paintWarn, "elsewhere")
-	case "dead", "silent", "forbidden", "unreadable", "skewed", "closed":
+	case "dead", "silent", "forbidden", "unreadable", "skewed", "closed", "gone":
 		return s.Style.paint(paintBad, state)
 	}
 	return s.Style.paint(paintWarn, state)

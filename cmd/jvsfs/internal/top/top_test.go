@@ -19,6 +19,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/tenure"
 )
 
 var update = flag.Bool("update", false, "write the golden screens anew")
@@ -71,10 +72,31 @@ func sampleScreen(looks int, width, height int) topScreen {
 	return s
 }
 
+// locksScreen has the lock files of rules in each of their states.
+func locksScreen(width, height int) topScreen {
+	since, until := topAt.Add(-3*time.Minute), topAt.Add(15*time.Minute)
+	by := func(pid int, name string) *gate.HolderView { return &gate.HolderView{PID: pid, Purpose: name} }
+	m := topMounts(1)[:1]
+	m[0].Worktrees, m[0].RecentRefusals = m[0].Worktrees[:1], nil
+	m[0].Rules = []tenure.View{
+		{ID: "agency{repo=a}", State: tenure.StateHeld, Holder: by(4711, "agency"), Since: &since, Refusals: 2},
+		{ID: "agency{repo=b}", State: tenure.StateGone, Holder: by(4712, "agency\x1b[2J"), Since: &since},
+		{ID: "agency{repo=c}", State: tenure.StateFree, Refusals: 7},
+		{ID: "git{r=,f=index}", State: tenure.StateUnknown, Refusals: 1},
+		{ID: "jit", State: tenure.StateWindow, Holder: by(12, "maintenance"), Since: &since, Until: &until},
+	}
+	m[0].Windows = []tenure.WindowView{
+		{Path: "jit/x", Locks: []string{"jit"}, Holder: by(12, "maintenance"), Until: until},
+		{Path: "log/a", Rules: []string{"log", "made"}, Holder: by(13, "sh"), Until: until},
+	}
+	return topScreen{Width: width, Height: height, Style: topStyle{glyphs: glyphsFor(true)}, Snapshot: newSnapshot(topAt, m)}
+}
+
 func TestTopScreens(t *testing.T) {
 	screens := map[string]topScreen{
 		"80x24": sampleScreen(9, 80, 24), "132x40": sampleScreen(9, 132, 40), "40x12": sampleScreen(9, 40, 12),
 		"first": sampleScreen(0, 80, 24), "ascii": sampleScreen(9, 80, 24), "help": sampleScreen(9, 80, 24), "filter": sampleScreen(9, 80, 24),
+		"locks": locksScreen(80, 20), "narrow": locksScreen(40, 12), "lockfilter": locksScreen(80, 12),
 		"colour": sampleScreen(9, 80, 24), "none": {Width: 80, Height: 6, Snapshot: snapshot{At: topAt}, Style: topStyle{glyphs: glyphsFor(true)}},
 	}
 	for name, s := range screens {
@@ -85,6 +107,8 @@ func TestTopScreens(t *testing.T) {
 			s.Style.colour = true
 		case "help":
 			s.Help = true
+		case "lockfilter":
+			s.Filter = "gone"
 		case "filter":
 			s.Filter, s.Filtering, s.Sort, s.Paused = "ma", true, sortRefusals, true
 		}

@@ -149,7 +149,7 @@ var topHelp = []string{
 	"  q, Ctrl-C     quit",
 	"  s             sort by name, time left, writes, refusals",
 	"  r             the other way round",
-	"  /             show only mounts, worktrees, holders, states with this text",
+	"  /             show only mounts, worktrees, locks, holders, states with it",
 	"  Esc           drop the filter",
 	"  p, space      pause and go on",
 	"  arrows, j k   scroll; page up and down; g to the top",
