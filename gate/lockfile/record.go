@@ -46,7 +46,7 @@ func JudgeRecord(b Break, f Facts, at time.Time, now, next Record) (Outcome, Why
 	over := now.Readable && at.After(now.Expires.Add(b.After))
 	b.After = 0
 	switch {
-	case f.Act == Take && over && !f.Robbed && !(f.Member && f.Lives): // its holder gives it up, however late
+	case f.Act == Take && over && !f.Robbed && (!f.Member || !f.Lives): // its holder gives it up, however late
 		return Breaks, NoReason
 	case f.Act == Take, !now.Readable:
 		return Judge(b, f)
