@@ -208,9 +208,7 @@ func (c *rulesOpenCommand) await(conn *client.Client, ch *child, signals <-chan 
 			over <- err
 		case <-ch.ended:
 			if early != nil {
-				if err := conn.More(); err != nil {
-					return conn.Silence(err)
-				}
+				_ = conn.More() // it fails if the daemon has seen the end of CMD already, and has answered
 			}
 			if err := <-over; err != nil {
 				return err
