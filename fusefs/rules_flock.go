@@ -96,7 +96,7 @@ func (f *rawFS) admitFlock(r *lockRequest) fuse.Status {
 
 // afterFlock begins the tenure of who has got the lock. If a window was opened meanwhile, it is given up again.
 func (f *rawFS) afterFlock(r *lockRequest) fuse.Status {
-	if r.span.kind != unix.F_WRLCK {
+	if !r.key.flock || r.span.kind != unix.F_WRLCK {
 		return fuse.OK
 	}
 	l := f.flocked(r.key.node)

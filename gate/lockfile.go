@@ -63,6 +63,8 @@ var lockVerdicts = map[Reason]verdict{
 	reasonClosing: {lease.ClassLockConflict,
 		"lock {lock} of rule {rule} is just changing hands",
 		"try again"},
+	reasonExpired: {lease.ClassLockExpired,
+		"the time of a maintenance window for lock {lock} of rule {rule} is over", windowAgain},
 	reasonRevokedStolen: {lease.ClassFencingMismatch,
 		"lock {lock} of rule {rule} was taken from {holder}, which stays out until it takes it anew",
 		"take the lock anew"},

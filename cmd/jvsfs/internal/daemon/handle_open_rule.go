@@ -45,7 +45,7 @@ func (d *mount) answerOpenRule(ctx context.Context, s *session, req api.OpenRule
 		return api.Response{}, d.whyNoWindow(err, req.Path)
 	}
 	d.log.Warn("maintenance window opened", zap.String("path", req.Path), zap.String("by", peerText(s.peer)), zap.String("holder", holder.ID()))
-	if req.Process.PID == 0 {
+	if req.PID == 0 {
 		return api.ResultOf(api.RuleWindow{WindowView: w.View()})
 	}
 	return d.keepRuleWindow(ctx, s, w, by)
@@ -73,7 +73,7 @@ func (d *mount) keepRuleWindow(ctx context.Context, s *session, w *tenure.Window
 
 // windowHolder is the session of who asks, or the process that is named, with its descendants.
 func (d *mount) windowHolder(s *session, req api.OpenRule) (h lease.Holder, err error) {
-	if req.Process.PID == 0 {
+	if req.PID == 0 {
 		id, ok := d.peerIs(s.peer)
 		if !ok {
 			return h, api.NoProcess(s.peer.PID, errors.New("it runs in a pid namespace that the daemon cannot see"))
@@ -145,7 +145,7 @@ func (d *mount) answerCloseRule(s *session, req api.CloseRule) (api.Response, er
 		return api.Response{}, noWindow(d.below(req.Path))
 	}
 	id, known := d.peerIs(s.peer)
-	if s.peer.UID != 0 && !(known && d.resolver.Member(w.Holder(), id)) {
+	if s.peer.UID != 0 && (!known || !d.resolver.Member(w.Holder(), id)) {
 		return api.Response{}, &api.Failure{Class: api.ClassDenied, Message: "the window belongs to " + w.View().HolderText() + ": only its holder and root may close it", Next: "run it as root"}
 	}
 	w.Close(gate.Caller{TID: uint32(s.peer.PID), UID: s.peer.UID})
