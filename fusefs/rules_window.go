@@ -66,7 +66,7 @@ func (f *rawFS) admitGrowth(p *passes, h *fuse.InHeader, on *handle, below bool,
 			return st
 		}
 	}
-	if on.grows == nil || !f.door.gone() && (!below || !belowEnd(on.fd, off)) {
+	if on.grows == nil || !below || !f.door.gone() && !belowEnd(on.fd, off) {
 		return fuse.OK
 	}
 	path, _ := f.pathOfFile(on.node)
