@@ -148,3 +148,12 @@ func TestPartsSurviveTheDaemon(t *testing.T) {
 	try(t, a, []attempt{{"a goes on", write(m, "packages/a/f"), ""}, {"in its own", write(m, "packages/b/f"), "EROFS"}})
 	try(t, b, []attempt{{"b goes on", write(m, "packages/b/f"), ""}, {"in its own", write(m, "packages/a/f"), "EROFS"}})
 }
+
+// A snapshot of everything would not wait for the writers of parts, so it is refused. One of a part is not.
+func TestQuiesceOfPartsOneByOne(t *testing.T) {
+	m := parts(t, harness.Calm, "--mode", "exclusive")
+	_, errs, exit := m.CLI("quiesce", m.At("docs"), "--", "true")
+	require.Equal(t, harness.ExitUnquiet, exit, errs)
+	require.Contains(t, errs, "rule packages gives directories of it leases of their own")
+	m.MustCLI("quiesce", m.At("packages", "a"), "--", "true")
+}

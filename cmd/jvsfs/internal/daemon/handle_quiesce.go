@@ -32,6 +32,9 @@ func (d *leaseOps) answerQuiesce(ctx context.Context, w *worktree, s *session, r
 	if err := d.mayQuiesce(w, s); err != nil {
 		return api.Response{}, err
 	}
+	if err := d.partsOf(w); err != nil {
+		return api.Response{}, err
+	}
 	of := gate.Windowed{Who: peerText(s.peer), Command: human.Printable(req.Command), Lasts: time.Duration(req.LastsMS) * time.Millisecond, Flush: d.flushWithin}
 	if h, ok := d.quiescer(s.peer); ok {
 		of.By, of.Who = h, h.ID()
@@ -61,6 +64,19 @@ func (d *leaseOps) mayQuiesce(w *worktree, s *session) error {
 		return d.aboutHead(w, f)
 	}
 	return nil
+}
+
+// partsOf refuses a window over a tree in which directories have leases of their own: their writers would not wait.
+func (d *leaseOps) partsOf(w *worktree) error {
+	rules := d.rules.Leases()
+	if len(rules) == 0 || d.layout.IsPart(w.id) {
+		return nil
+	}
+	return &api.Failure{
+		Class:   lease.ClassConsistencyUnavailable,
+		Message: fmt.Sprintf("rule %s gives directories of it leases of their own, and their writers would not wait", rules[0].Name),
+		Next:    "quiesce each of those directories; jvsfs rules test and jvsfs layout name them",
+	}
 }
 
 // quiescer is the client with its descendants: they may read, and are refused when they write. It is false if
