@@ -271,15 +271,16 @@ func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 		known := false
 		var rules []*layout.Rule
 		p, st := f.settled(func() (p passes, st fuse.Status) {
+			ruled := f.lookAtNode(n)
 			if known, st = f.linksKnown(n); st != fuse.OK {
 				return passes{}, st
 			}
-			over, st := f.admitFixedNode(op, h, n)
+			over, st := f.admitFixedNode(op, h, n, ruled)
 			if st != fuse.OK {
 				return passes{}, st
 			}
 			rules = f.rulesIf(known, n, make([]*layout.Rule, 0, 4))
-			return f.admitAs(passes{op: op, spot: f.spotOf(op, n), may: may, signal: signal, at: n, guarded: append(over, f.guardsOfNode(op, n)...)}, h, rules)
+			return f.admitAs(passes{op: op, spot: f.spotOf(op, n), may: may, signal: signal, at: n, guarded: append(over, f.guardsOfNode(op, ruled)...)}, h, rules)
 		})
 		if st != fuse.OK {
 			return p, st

@@ -4,6 +4,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
 // admitHandle asks about a mutation through a handle. Only the epochs that it was opened in count,
@@ -47,7 +48,18 @@ func (f *rawFS) admitClaims(p passes, h *fuse.InHeader, on *handle, disowned boo
 	if len(on.claims) == 1 && !disowned {
 		p.spot = f.spotOf(op, on.node)
 	}
+	if disowned {
+		if st := f.admitMovedIn(&p, h, on); st != fuse.OK {
+			p.abandon()
+			return passes{}, st
+		}
+	}
+	movedIn := p.n > 0
 	for _, cl := range on.claims {
+		if p.n == len(p.of) {
+			p.abandon()
+			return passes{}, f.refused()
+		}
 		epoch := cl.claimNow(op, h.Pid == 0)
 		if disowned {
 			epoch = gate.Stale
@@ -60,7 +72,7 @@ func (f *rawFS) admitClaims(p passes, h *fuse.InHeader, on *handle, disowned boo
 		p.of[p.n].guard, p.of[p.n].pass, p.of[p.n].lock = cl.guard, pass, cl.lock
 		p.n++
 	}
-	if len(on.claims) == 0 || on.against {
+	if len(on.claims) == 0 && !movedIn || on.against {
 		if st := f.admitUnclaimed(&p, h, on, disowned); st != fuse.OK {
 			p.abandon()
 			return passes{}, st
@@ -69,6 +81,37 @@ func (f *rawFS) admitClaims(p passes, h *fuse.InHeader, on *handle, disowned boo
 	admitted(op, &p)
 	p.begin(f, on.node)
 	return p, fuse.OK
+}
+
+// admitMovedIn asks the worktrees into which a rename has put the file of a handle. They refuse, or if
+// the mount only observes they let it through, but not while a snapshot is taken there.
+func (f *rawFS) admitMovedIn(p *passes, h *fuse.InHeader, on *handle) fuse.Status {
+	for _, g := range f.movedInto(on) {
+		if p.n == len(p.of) {
+			return f.refused()
+		}
+		pass, no := g.Enter(p.request(h, gate.Moved))
+		if no != nil {
+			return fuse.Status(no.Errno)
+		}
+		p.of[p.n].guard, p.of[p.n].pass = g, pass
+		p.n++
+	}
+	return fuse.OK
+}
+
+// movedInto are the guards of the worktrees in which the file of a disowned handle lies, and in which it was not opened.
+func (f *rawFS) movedInto(on *handle) (all []*gate.Guard) {
+	var buf [4]*layout.Rule
+	for _, r := range on.node.rules(buf[:0]) {
+		if r.Kind != layout.Guarded || on.claimedBy(f, r) {
+			continue
+		}
+		if g, err := f.guard(r); err == nil {
+			all = append(all, g)
+		}
+	}
+	return all
 }
 
 // admitUnclaimed asks about a mutation through a handle that was opened where there is no guard.

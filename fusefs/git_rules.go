@@ -103,13 +103,16 @@ func (f *rawFS) linkBelow(rel string) (string, error) {
 // relOf is the path below the source of a name in a directory.
 func (f *rawFS) relOf(dir *node, name string) (string, bool) {
 	p, ok := f.pathOf(dir.fd)
-	return strings.TrimPrefix(join(p, name), "/"), ok
+	return relative(join(p, name)), ok
 }
 
 func (f *rawFS) relOfNode(n *node) (string, bool) {
 	p, ok := f.pathOf(n.fd)
-	return strings.TrimPrefix(p, "/"), ok
+	return relative(p), ok
 }
+
+// relative makes a place below the source relative to it.
+func relative(place string) string { return strings.TrimPrefix(place, "/") }
 
 // nameRules are the rules for a change of a name by any operation but a rename, and whether the content
 // of files decided.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -161,12 +162,26 @@ func (f *rawFS) revoker(g *gate.Guard) func(lease.Loss) {
 	}
 }
 
-// flusher returns the hook that runs before a lease is given back or handed over. What its holder
-// has stored through mappings is written while that is still allowed.
+// flusher returns the hook that runs before a lease is given back or handed over, and around the
+// window of a snapshot. What its holder has stored through mappings is written while that is still
+// allowed. What others have stored is refused, and their pages go, wherever they opened the file.
 func (f *rawFS) flusher(g *gate.Guard) func(context.Context) error {
 	return func(ctx context.Context) error {
-		return f.dropPages(ctx, func(h *handle) bool { return h.mapped && h.restsOn(g) })
+		return f.dropPages(ctx, func(h *handle) bool { return f.mayStore(h, g) })
 	}
+}
+
+// mayStore reports whether a store through a mapping of a handle may be seen in the worktree of a guard: because the
+// handle was opened under it, or because its file lies there now.
+func (f *rawFS) mayStore(h *handle, g *gate.Guard) bool {
+	if !h.mapped || h.restsOn(g) {
+		return h.mapped
+	}
+	var buf [4]*layout.Rule
+	return slices.ContainsFunc(h.node.rules(buf[:0]), func(r *layout.Rule) bool {
+		known, ok := f.guards.Load(r.Worktree)
+		return r.Kind == layout.Guarded && ok && known == g
+	})
 }
 
 // writeBackMapped writes back what was stored through mappings of files that belong to some guards,

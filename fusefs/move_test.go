@@ -70,6 +70,29 @@ func TestARenameOfARootWaitsForWhatIsInFlight(t *testing.T) {
 	require.NoError(t, mustWait(t, outside.Leave, move("main", "worktrees/y")))
 }
 
+// What is open in a tree that becomes a worktree is refused by that worktree, and its mappings are looked at with those
+// of the worktree.
+func TestWhatWasMovedInLiesThere(t *testing.T) {
+	m := repositoryMount(t)
+	main, y := m.hold(t, "main", 1), m.hold(t, "y", 2)
+	require.NoError(t, os.Mkdir(m.at("aside"), 0o755))
+	for from, was := range map[string]uint64{"aside": 0, "main": 1} {
+		f, err := os.OpenFile(m.at(from+"/f"), os.O_RDWR|os.O_CREATE, 0o644)
+		require.NoError(t, err)
+		defer f.Close()
+		require.NoError(t, os.Rename(m.at(from), m.at("worktrees/y")))
+		m.fs.handles.writers(func(h *handle) {
+			require.True(t, m.fs.mayStore(h, y), from)
+			require.Equal(t, was == 1, m.fs.mayStore(h, main), from)
+		})
+		_, err = f.WriteString("late")
+		require.ErrorIs(t, err, unix.EROFS, from)
+		require.Contains(t, y.Status().LastRefusals[0], "before its directory became worktree y", from)
+		require.NoError(t, f.Close())
+		require.NoError(t, os.Rename(m.at("worktrees/y"), m.at("gone-"+from)))
+	}
+}
+
 // A write that reads its handle before a rename and enters after it is judged again.
 func TestAWriteIsLookedAtAfterItIsCounted(t *testing.T) {
 	m := repositoryMount(t)

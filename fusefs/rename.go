@@ -32,7 +32,7 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 	} else if r.from.layoutRole().NamesCheckouts() {
 		defer f.reread(consent{})
 	}
-	r.seen = [2]sight{f.look(r.from, oldName), f.look(r.to, newName)}
+	r.seen = f.lookAtBoth(r)
 	turn, st := f.takeTurn(cancel, gate.OpRename, &in.InHeader, r.come(), r.goes()...)
 	if st != fuse.OK {
 		return st

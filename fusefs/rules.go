@@ -16,55 +16,8 @@ import (
 // lock guards asks the guard of that lock besides those of the layout. A change of a lock's own name takes its turn
 // first (gate/tenure). Without rules all of this costs a comparison.
 
-// entryName is a name in a directory.
-type entryName struct {
-	dir  *node
-	name string
-}
-
 // ruled reports whether there are rules.
 func (f *rawFS) ruled() bool { return f.opts.Locks != nil }
-
-// sight is a name, and what the rules say of it. It is found out once for each request.
-type sight struct {
-	entryName
-	path  string // below the source
-	place lockfile.Place
-	gets  tenure.File // the lock file that gets the name by a link
-}
-
-// look finds out what the rules say of a name.
-func (f *rawFS) look(dir *node, name string) (s sight) {
-	s.entryName = entryName{dir, name}
-	if !f.ruled() {
-		return s
-	}
-	if path, ok := f.relOf(dir, name); ok {
-		s.path, s.place = path, f.opts.Locks.Rules().At(path)
-	}
-	return s
-}
-
-// pathOfFile is the path of an inode below the source; false if it has no name any more.
-func (f *rawFS) pathOfFile(n *node) (string, bool) {
-	if path, ok := f.relOfNode(n); ok || n.isDir() {
-		return path, ok
-	}
-	c := n.called.Load()
-	if c == nil || f.nodes.get(c.dir.id) != c.dir || f.nodeAt(c.dir, c.name) != n {
-		return "", false
-	}
-	return f.relOf(c.dir, c.name)
-}
-
-// kindAt tells whether something lies at a name, and whether it is a directory.
-func kindAt(e entryName) (exists, isDir bool) {
-	var st unix.Stat_t
-	if unix.Fstatat(e.dir.fd, e.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return false, false
-	}
-	return true, st.Mode&unix.S_IFMT == unix.S_IFDIR
-}
 
 // takeTurn waits for the turn to change names of locks, and judges the change. The names that come are those that are
 // made, or replaced by a rename. End must follow once the mutation has left its guards.
@@ -72,9 +25,7 @@ func (f *rawFS) takeTurn(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, c
 	if !f.ruled() {
 		return nil, fuse.OK
 	}
-	c := tenure.Change{Op: op, Caller: callerID(h), Away: func() (<-chan struct{}, func()) {
-		return f.border.waits(gate.Request{Op: op, Caller: callerID(h), Signal: cancel})
-	}}
+	c := tenure.Change{Op: op}
 	for _, s := range come {
 		c.Names = nameOf(c.Names, s, op, true)
 	}
@@ -84,6 +35,10 @@ func (f *rawFS) takeTurn(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, c
 	}
 	if len(c.Names) == 0 {
 		return nil, fuse.OK
+	}
+	c.Caller = callerID(h)
+	c.Away = func() (<-chan struct{}, func()) {
+		return f.border.waits(gate.Request{Op: op, Caller: c.Caller, Signal: cancel})
 	}
 	t, no, interrupted := f.opts.Locks.Begin(c)
 	switch {
@@ -98,14 +53,10 @@ func (f *rawFS) takeTurn(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, c
 
 // nameOf adds a name to those of a change, if it is a lock's, or may be that of a directory with locks below.
 func nameOf(to []tenure.Name, s sight, op gate.Op, comes bool) []tenure.Name {
-	if s.path == "" || len(s.place.Locks) == 0 && op != gate.OpRename {
+	if s.path == "" || len(s.place.Locks) == 0 && (op != gate.OpRename || !s.isDir) {
 		return to
 	}
-	n := tenure.Name{Path: s.path, Comes: comes, Locks: s.place.Locks, File: s.gets}
-	if n.Exists, n.IsDir = kindAt(s.entryName); len(n.Locks) == 0 && !n.IsDir {
-		return to
-	}
-	return append(to, n)
+	return append(to, tenure.Name{Path: s.path, Comes: comes, Locks: s.place.Locks, File: s.gets, Exists: s.exists, IsDir: s.isDir})
 }
 
 // guarding is what guards what a mutation changes: a lock, or a maintenance window; or it counts the mutation.
@@ -118,16 +69,14 @@ type guarding struct {
 
 // guardsOfName are the locks that guard a name. Of a directory, those of all right below it count as well.
 func (f *rawFS) guardsOfName(op gate.Op, s sight) []guarding {
-	mayBeDir := op == gate.OpRename || op == gate.OpRmdir
-	if s.path == "" || len(s.place.Guards) == 0 && !mayBeDir {
+	if s.path == "" {
 		return nil
 	}
-	exists, isDir := kindAt(s.entryName)
-	all := f.guardedBy(nil, s.place.Guards, !exists)
-	if mayBeDir && isDir {
+	all := f.guardedBy(nil, s.place.Guards, !s.exists)
+	if op == gate.OpRmdir || op == gate.OpRename && s.isDir {
 		all = f.guardedBy(all, f.opts.Locks.Rules().Below(s.path), false)
 	}
-	if !exists && len(s.place.Once) > 0 {
+	if !s.exists && len(s.place.Once) > 0 {
 		for _, g := range all {
 			g.lock.Bore(s.path)
 		}
@@ -136,15 +85,11 @@ func (f *rawFS) guardsOfName(op gate.Op, s sight) []guarding {
 }
 
 // guardsOfNode are the locks that guard an inode.
-func (f *rawFS) guardsOfNode(op gate.Op, n *node) []guarding {
-	if !f.ruled() || op == gate.OpTmpfile { // a file without a name is guarded nowhere
+func (f *rawFS) guardsOfNode(op gate.Op, at inodeSight) []guarding {
+	if op == gate.OpTmpfile { // a file without a name is guarded nowhere
 		return nil
 	}
-	path, ok := f.pathOfFile(n)
-	if !ok {
-		return nil
-	}
-	return f.guardedBy(nil, f.opts.Locks.Rules().At(path).Guards, false)
+	return f.guardedBy(nil, at.place.Guards, false)
 }
 
 func (f *rawFS) guardedBy(all []guarding, by []lockfile.Instance, makes bool) []guarding {

@@ -18,7 +18,7 @@ func (f *rawFS) admitFixedName(op gate.Op, h *fuse.InHeader, s sight) (over []gu
 	if len(over) == 0 || inWindow(over) || f.born(s.path, s.place) {
 		return over, fuse.OK
 	}
-	if exists, _ := kindAt(s.entryName); !exists {
+	if !s.exists {
 		return over, fuse.OK
 	}
 	if st = f.refuseFixedName(op, h, s); st != fuse.OK {
@@ -56,19 +56,14 @@ func (f *rawFS) born(path string, p lockfile.Place) bool {
 
 // admitFixedNode refuses a change of the content or the attributes of a file that a rule lets nobody change. Whoever makes
 // it may, while it is open. Where a window is open, that decides, as in admitFixedName.
-func (f *rawFS) admitFixedNode(op gate.Op, h *fuse.InHeader, n *node) (over []guarding, st fuse.Status) {
-	if !f.ruled() || n.isDir() || op == gate.OpLink {
+func (f *rawFS) admitFixedNode(op gate.Op, h *fuse.InHeader, n *node, at inodeSight) (over []guarding, st fuse.Status) {
+	if at.place.Free() || n.isDir() || op == gate.OpLink {
 		return nil, fuse.OK
 	}
-	path, ok := f.pathOfFile(n)
-	if !ok {
-		return nil, fuse.OK
-	}
-	p := f.opts.Locks.Rules().At(path)
-	over = f.over(path, p)
-	switch making := n.making.Load() > 0; {
-	case len(p.Once) > 0 && !making && !inWindow(over) && !f.born(path, p):
-		st = f.refuseFixed(gate.ReasonOnce, op, h, p.Once[0], path)
+	over = f.over(at.path, at.place)
+	switch p, making := at.place, n.making.Load() > 0; {
+	case len(p.Once) > 0 && !making && !inWindow(over) && !f.born(at.path, p):
+		st = f.refuseFixed(gate.ReasonOnce, op, h, p.Once[0], at.path)
 	case !making:
 		st = f.admitLockFile(op, h, p)
 	}
@@ -100,17 +95,14 @@ func (f *rawFS) refuseFixed(why gate.Reason, op gate.Op, h *fuse.InHeader, r *lo
 // admitSize refuses to truncate a file that only grows. on is the handle by which it was admitted, nil for none.
 func (f *rawFS) admitSize(p *passes, h *fuse.InHeader, n *node, on *handle, size uint64) fuse.Status {
 	switch {
-	case !f.ruled() || n.isDir() || inWindow(p.guarded):
+	case n.isDir() || inWindow(p.guarded):
 		return fuse.OK
 	case on != nil && (on.grows != nil || on.made):
 		return f.admitGrowth(p, h, on, true, size)
 	}
-	path, ok := f.pathOfFile(n)
-	if !ok {
-		return fuse.OK
-	}
-	if p := f.opts.Locks.Rules().At(path); len(p.Append) > 0 && belowEnd(n.fd, size) {
-		return f.refuseFixed(gate.ReasonAppend, gate.OpSetAttr, h, p.Append[0], path)
+	if r := f.growing(n); r != nil && belowEnd(n.fd, size) {
+		path, _ := f.pathOfFile(n)
+		return f.refuseFixed(gate.ReasonAppend, gate.OpSetAttr, h, r, path)
 	}
 	return fuse.OK
 }
@@ -120,12 +112,8 @@ func (f *rawFS) growing(n *node) *lockfile.Rule {
 	if !f.ruled() || !f.opts.Locks.Rules().SomeGrow() {
 		return nil
 	}
-	path, ok := f.pathOfFile(n)
-	if !ok {
-		return nil
-	}
-	if p := f.opts.Locks.Rules().At(path); len(p.Append) > 0 {
-		return p.Append[0]
+	if at := f.lookAtNode(n); len(at.place.Append) > 0 {
+		return at.place.Append[0]
 	}
 	return nil
 }

@@ -159,16 +159,20 @@ func (f *rawFS) admitMapping(h *fuse.InHeader, on *handle) (passes, fuse.Status)
 // passes.
 func (f *rawFS) refuseMapping(h *handle) (passes, fuse.Status) {
 	p := passes{op: gate.OpWrite, on: h.node}
-	for _, c := range h.claims {
-		pass, no := c.guard.Refuse(gate.OpWrite, gate.ReasonStaleMapping)
+	for _, g := range f.guardsOver(h) {
+		if p.n == len(p.of) {
+			p.abandon()
+			return passes{}, f.refused()
+		}
+		pass, no := g.RefuseStore(gate.ReasonStaleMapping)
 		if no != nil {
 			p.abandon()
 			return passes{}, fuse.Status(no.Errno)
 		}
-		p.of[p.n].guard, p.of[p.n].pass = c.guard, pass
+		p.of[p.n].guard, p.of[p.n].pass = g, pass
 		p.n++
 	}
-	if len(h.claims) > 0 {
+	if p.n > 0 {
 		return p, fuse.OK
 	}
 	pass, ok, would := f.opts.Enforcement.Outside(true)
@@ -180,6 +184,17 @@ func (f *rawFS) refuseMapping(h *handle) (passes, fuse.Status) {
 	}
 	p.outside = pass
 	return p, fuse.OK
+}
+
+// guardsOver are the guards under which a handle was opened, and those into whose worktrees its file has come since.
+func (f *rawFS) guardsOver(h *handle) (all []*gate.Guard) {
+	if h.disowned.Load() {
+		all = f.movedInto(h)
+	}
+	for _, c := range h.claims {
+		all = append(all, c.guard)
+	}
+	return all
 }
 
 // mappedAlike reports whether every handle of the inode that can be mapped for writing has the same

@@ -288,13 +288,13 @@ func TestOutsideOfAnyWorktree(t *testing.T) {
 
 func TestARefusalThatTheCallerFoundIsObservedToo(t *testing.T) {
 	s := newSwitching(t, Observing, nil)
-	p, no := s.Refuse(OpWrite, ReasonStaleMapping)
+	p, no := s.RefuseStore(ReasonStaleMapping)
 	require.Nil(t, no)
 	done := s.begin(t, Enforcing)
 	mustWait(t, done)
 	p.Leave()
 	require.NoError(t, <-done)
-	_, no = s.Refuse(OpWrite, ReasonStaleMapping)
+	_, no = s.RefuseStore(ReasonStaleMapping)
 	require.NotNil(t, no)
 	require.EqualValues(t, 1, s.Status().WouldRefuse)
 	require.EqualValues(t, 1, s.Status().Refusals)

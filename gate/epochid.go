@@ -21,6 +21,7 @@ const (
 	kindObserved           // let through only because the mount observes
 	kindPlace              // the place of the file
 	kindStale              // nothing
+	kindMoved              // nothing: the file was open before it came into the worktree
 )
 
 var (
@@ -36,6 +37,8 @@ var (
 	ByPlace = Epoch{kind: kindPlace}
 	// Stale is an epoch that never was. No guard lets a handle of it write.
 	Stale = Epoch{kind: kindStale}
+	// Moved is Stale for a handle that was opened elsewhere: since then its tree has become the worktree.
+	Moved = Epoch{kind: kindMoved}
 )
 
 // EpochOf returns the epoch of the lease with token t.

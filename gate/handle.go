@@ -27,6 +27,8 @@ func (g *Guard) judgeEpoch(r Request) (Pass, *Refusal) {
 	switch {
 	case r.Epoch == observedEpoch:
 		return Pass{}, g.refusal(r.Op, reasonObservedHandle, nil)
+	case r.Epoch == Moved:
+		return Pass{}, g.refusal(r.Op, reasonMovedHandle, nil)
 	case r.Epoch == sharedEpoch:
 		return g.enter(r, g.shared, reasonStaleHandle)
 	case r.Epoch.kind == kindLease:

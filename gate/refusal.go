@@ -21,6 +21,7 @@ const (
 	reasonHeldElsewhere
 	ReasonFree
 	reasonStaleHandle
+	reasonMovedHandle
 	reasonObservedHandle
 	ReasonStaleMapping
 	reasonExpired
@@ -92,6 +93,9 @@ var verdicts = [reasonCount]verdict{
 		"jvsfs lock acquire <worktree>, or jvsfs exec <worktree> -- CMD"},
 	reasonStaleHandle: {lease.ClassFencingMismatch,
 		"this file was opened for writing under a lease of worktree {worktree} that is over",
+		"close the file and open it again under the current lease"},
+	reasonMovedHandle: {lease.ClassFencingMismatch,
+		"this file was opened for writing before its directory became worktree {worktree}",
 		"close the file and open it again under the current lease"},
 	reasonObservedHandle: {lease.ClassFencingMismatch,
 		"this file was opened for writing without the lease of worktree {worktree}, while the mount only observed",

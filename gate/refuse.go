@@ -9,6 +9,9 @@ import "syscall"
 // switched meanwhile.
 func (g *Guard) carryOut(under *regime, no *Refusal, r Request) (p Pass, refused *Refusal, done bool) {
 	if under.mode != Observing {
+		if r.Stored { // nothing lands, but the kernel's pages have shown it to readers
+			g.told(windowState.stored)
+		}
 		g.refusals.Add(1)
 		g.note(no)
 		return Pass{}, no, true
@@ -57,12 +60,12 @@ func (g *Guard) note(no *Refusal) {
 	}
 }
 
-// Refuse counts a refusal that the file system has found by itself. If the mount only observes, the
-// pass lets the mutation through, and Leave must follow.
-func (g *Guard) Refuse(op Op, why Reason) (Pass, *Refusal) {
+// RefuseStore counts a store through a mapping which the file system has found not to be a rightful handle's. If the
+// mount only observes, the pass lets the store through, and Leave must follow.
+func (g *Guard) RefuseStore(why Reason) (Pass, *Refusal) {
 	for {
-		no := g.refusal(op, why, g.open.Load())
-		if p, no, done := g.carryOut(g.cfg.Enforcement.now.Load(), no, Request{Op: op}); done {
+		no := g.refusal(OpWrite, why, g.open.Load())
+		if p, no, done := g.carryOut(g.cfg.Enforcement.now.Load(), no, Request{Op: OpWrite, Stored: true}); done {
 			return p, no
 		}
 	}

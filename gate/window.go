@@ -138,7 +138,8 @@ func (w *Window) settle(ctx context.Context) error {
 	if err := g.mayQuiesce(); err != nil { // again: from now on a lease that somebody takes elsewhere is found at the end
 		return err
 	}
-	for _, wait := range []func(context.Context) error{w.drain, g.runYield, w.bar, w.drain} {
+	// Twice, because what was refused in between has left its page as it is: from the bar on, a store is noticed.
+	for _, wait := range []func(context.Context) error{w.drain, g.runYield, w.bar, g.runYield, w.drain} {
 		if err := wait(ctx); err != nil {
 			return g.unavailable(w.inFlight(), err, "jvsfs status --json counts the writes in flight; try again with a longer --wait")
 		}

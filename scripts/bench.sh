@@ -11,6 +11,7 @@
 #   scripts/bench.sh --clients                 1 to 16 clients at the same time too
 #   scripts/bench.sh --image --rows 'new session' --no-refused --targets jvsfs   when a lease passes on
 #   scripts/bench.sh --rows '^stat' --targets jvsfs,bindfs --requests
+#   scripts/bench.sh --tmpfs --disk=false --no-refused --targets jvsfs,jvsfs-rules   what two presets cost
 #
 # Prints for each row the time of native, the median ratio to it of each target (in brackets
 # the smallest and the largest), the requests that one operation costs jvsfs, the geometric

@@ -54,7 +54,7 @@ var unpromised = []string{
 	"api.Where", "api.Process", "api.Taking", "api.Holding", "api.Successor", "api.Doctor", "api.Unmount", "api.Enforce", "api.Refusals", "api.Acquire", "api.Steal", "api.Handover", "api.Quiesce", "api.Window",
 	"api.BreakRule", "api.OpenRule", "api.CloseRule", "tenure.File", "tenure.Kept", "tenure.KeptTenure",
 	"api.Unmounted", "api.Left", "api.MetricsText", "api.Response", "api.Leased", "api.Kept", "jvsfs.goAhead", "jvsfs.hookEvent", "api.RefusalAnswer", "api.Events", "api.EventsAnswer", "daemon.readiness",
-	"host.MountState", "host.ProcessState", "daemon.journalFile", "daemon.revokedHolder", "place.chosen", "place.treeFile", "place.treeID", "lease.AuditAnchor",
+	"host.MountState", "host.ProcessState", "host.entry", "daemon.journalFile", "daemon.revokedHolder", "place.chosen", "place.treeFile", "place.treeID", "lease.AuditAnchor",
 }
 
 // page is the text of a page of the manual.

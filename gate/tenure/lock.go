@@ -132,6 +132,9 @@ func (l *Lock) begin(h *held) {
 func (l *Lock) open(h *held) {
 	l.guard.Admit(h.holder)
 	l.guard.Open(lease.Grant{Token: lease.Token(h.number), Holder: h.holder, Deadline: forever})
+	if l.book.cfg.Resolver.Liveness(h.holder) == lease.Gone { // before its end was watched for
+		l.book.mayHaveEnded(l)
+	}
 }
 
 // end closes the tenure: nothing is in flight under it when it returns. The caller has the turn.

@@ -80,14 +80,6 @@ func (l *Lock) keep() {
 
 func (h *held) kept() *KeptTenure { return &KeptTenure{h.number, h.holder, h.file, h.since, h.renewed} }
 
-// intends has it kept who is about to take the lock; nil: nobody any more.
-func (l *Lock) intends(next *KeptTenure) {
-	l.mu.Lock()
-	l.next = next
-	l.mu.Unlock()
-	l.keep()
-}
-
 // recall takes over what was kept, as far as the lock files are still the same.
 func (b *Book) recall() {
 	all, err := b.cfg.Memory.All()
@@ -109,9 +101,6 @@ func (b *Book) believe(k Kept) {
 		l := b.Use(i)
 		b.raise(was.Number)
 		l.begin(&held{number: was.Number, holder: was.Holder, file: is, since: was.Since, renewed: was.Renewed, born: make(map[string]bool)})
-		if b.cfg.Resolver.Liveness(was.Holder) == lease.Gone {
-			b.mayHaveEnded(l)
-		}
 		l.keep()
 		l.Done()
 		return

@@ -68,10 +68,14 @@ func (d *driver) up() error {
 	return d.hold(d.client.pid())
 }
 
-// hold gives the lease of jvsfs, where that is a target, to a process.
+// hold gives the leases of jvsfs, where that is a target, to a process.
 func (d *driver) hold(pid int) error {
-	if m := d.target("jvsfs"); m != nil {
-		return d.opts.programs.hold(m.box.Dir, pid)
+	for _, name := range []string{"jvsfs", withRules} {
+		if m := d.target(name); m != nil {
+			if err := d.opts.programs.hold(m.box.Dir, pid); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ type result struct {
 type cell struct {
 	Times []time.Duration `json:"times_ns,omitempty"`
 	Ratio spread          `json:"ratio"`
+	Plain spread          `json:"plain,omitzero"` // of jvsfs with rules: the ratio to jvsfs without
 
 	CPU      []time.Duration `json:"cpu_ns,omitempty"`    // of the client and the daemon
 	Daemon   []time.Duration `json:"daemon_ns,omitempty"` // of the daemon alone
@@ -60,6 +61,9 @@ func perOpOf(times []time.Duration, ops int) time.Duration {
 // compare fills in the ratios once all rounds are through.
 func (r result) compare() {
 	native := r.Cells["native"]
+	if with, without := r.Cells[withRules], r.Cells["jvsfs"]; with != nil && without != nil {
+		with.Plain = spreadOf(ratios(with.Times, without.Times))
+	}
 	for _, c := range r.Cells {
 		c.Ratio = spreadOf(ratios(c.Times, native.Times))
 		c.CPURatio = spreadOf(ratios(c.CPU, native.CPU))

@@ -13,8 +13,11 @@ func (run mediumRun) grid() [][]string {
 	head := []string{"on " + run.Medium, "native"}
 	for _, t := range run.Targets[1:] {
 		head = append(head, t)
-		if t == "jvsfs" {
+		switch t {
+		case "jvsfs":
 			head = append(head, "requests")
+		case withRules:
+			head = append(head, withRules+" ÷ jvsfs")
 		}
 	}
 	rows := [][]string{head}
@@ -28,8 +31,11 @@ func (run mediumRun) line(r result) []string {
 	line := []string{r.Row, timeText(r.perOp("native")) + "/" + r.Unit}
 	for _, t := range run.Targets[1:] {
 		line = append(line, ratioText(r.Cells[t]))
-		if t == "jvsfs" {
+		switch t {
+		case "jvsfs":
 			line = append(line, fmt.Sprintf("%.2f", total(r.Requests)))
+		case withRules:
+			line = append(line, ratioOf(r.Cells[t].Plain))
 		}
 	}
 	return line
@@ -39,8 +45,11 @@ func (run mediumRun) means() []string {
 	line := []string{"geometric mean", ""}
 	for _, t := range run.Targets[1:] {
 		line = append(line, meanText(run.mean(t)))
-		if t == "jvsfs" {
+		switch t {
+		case "jvsfs":
 			line = append(line, "")
+		case withRules:
+			line = append(line, meanText(run.meanOf(func(r result) float64 { return r.Cells[t].Plain.Median })))
 		}
 	}
 	return line
@@ -55,9 +64,14 @@ func meanText(mean float64) string {
 
 // mean is the geometric mean of a target over all rows.
 func (run mediumRun) mean(target string) float64 {
+	return run.meanOf(func(r result) float64 { return r.Cells[target].Ratio.Median })
+}
+
+// meanOf is the geometric mean of a figure over all rows.
+func (run mediumRun) meanOf(of func(result) float64) float64 {
 	var ratios []float64
 	for _, r := range run.Rows {
-		ratios = append(ratios, r.Cells[target].Ratio.Median)
+		ratios = append(ratios, of(r))
 	}
 	return geometricMean(ratios)
 }

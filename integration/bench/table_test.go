@@ -34,6 +34,20 @@ func TestTable(t *testing.T) {
 	}
 }
 
+func TestTableComparesRulesWithNone(t *testing.T) {
+	r := result{Row: "create", Unit: "file", Ops: 1, Cells: map[string]*cell{
+		"native": {Times: []time.Duration{10000}}, "jvsfs": {Times: []time.Duration{20000}}, withRules: {Times: []time.Duration{21000}},
+	}}
+	r.compare()
+	grid := mediumRun{Medium: "tmpfs", Targets: []string{"native", "jvsfs", withRules}, Rows: []result{r}}.grid()
+	if got, want := grid[1][5], "1.05 (1.05..1.05)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := grid[2][5], "1.05"; got != want {
+		t.Errorf("mean: got %q, want %q", got, want)
+	}
+}
+
 func TestPicture(t *testing.T) {
 	rep := report{Media: []mediumRun{sample(), sample()}}
 	for _, name := range []string{"p.svg", "p.png"} {

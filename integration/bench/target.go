@@ -14,6 +14,9 @@ type target struct {
 	daemon func(p programs, src, mnt, work string) []string
 }
 
+// withRules is jvsfs with two presets, to be compared with jvsfs without.
+const withRules = "jvsfs-rules"
+
 // programs are the binaries that scripts/bench.sh built.
 type programs struct{ jvsfs, loopback, passthroughLL string }
 
@@ -23,6 +26,9 @@ func allTargets() []target {
 		{"native", nil},
 		{"jvsfs", func(p programs, src, mnt, work string) []string {
 			return []string{p.jvsfs, "mount", "--foreground", "--control", work, src, mnt}
+		}},
+		{withRules, func(p programs, src, mnt, work string) []string {
+			return []string{p.jvsfs, "mount", "--foreground", "--control", work, "--rules", "git", "--rules", "agency", src, mnt}
 		}},
 		{"loopback", func(p programs, src, mnt, _ string) []string {
 			return []string{p.loopback, "-q", "-allow-other", mnt, src}

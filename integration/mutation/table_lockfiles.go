@@ -70,7 +70,8 @@ var lockFileMutations = slices.Concat(
 		What: "who was robbed writes on",
 		Old:  "		l.end(lease.LossSuperseded)\n		l.book.tell(Event{Kind: Broken, Lock: l, Holder: h.holder", New: "		l.book.tell(Event{Kind: Broken, Lock: l, Holder: h.holder",
 		Tests: []string{"TestALockThatIsTooOldIsBroken"}, Hangs: true,
-	}, mutation{
+	}),
+	in("gate/tenure/judge.go", mutation{
 		What: "a directory with a held lock below gets another name",
 		Old:  "if h != nil && below", New: "if h == nil && below",
 		Tests: []string{"TestADirectoryWithALockStays"},
@@ -101,15 +102,17 @@ var lockFileMutations = slices.Concat(
 		Old:  "	return f.same(t.File)\n}\n\nconst", New: "	return true\n}\n\nconst",
 		Tests: []string{"TestARenewalThatWasNotMade"},
 	}),
-	in("gate/tenure/turn.go", mutation{
+	in("gate/tenure/intend.go", mutation{
 		What: "who is about to take a lock is not kept",
 		Old:  "	l.intends(next)\n", New: "",
 		Tests: []string{"TestATakerWhoseDaemonWasKilledInBetween"},
-	}, mutation{
+	}),
+	in("gate/tenure/turn.go", mutation{
 		What: "who could not take a lock is kept",
 		Old:  "			p.lock.intends(nil)\n", New: "",
 		Tests: []string{"TestNothingIsKeptOfALockThatWasNotTaken"},
-	}, mutation{
+	}),
+	in("gate/tenure/taken.go", mutation{
 		What: "who has made a lock file that is gone is kept",
 		Old:  "	l.checkFile()\n	l.intends(nil)\n", New: "	l.checkFile()\n",
 		Tests: []string{"TestAnIntentionEndsWithItsCall"},
@@ -122,6 +125,16 @@ var lockFileMutations = slices.Concat(
 		What: "who breaks a lock is not kept any more when the former holder is out",
 		Old:  "	l.held, l.last = nil, l.book.now()\n", New: "	l.held, l.next, l.last = nil, nil, l.book.now()\n",
 		Tests: []string{"TestABreakerWhoseDaemonWasKilledInBetween"},
+	}),
+	in("gate/tenure/turn.go", mutation{
+		What: "after a wait, a change of a lock's name is judged by what was there before",
+		Old:  "; waited {\n			_, n.Exists", New: "; waited && n.IsDir {\n			_, n.Exists",
+		Tests: []string{"TestAWaitForTheTurnIsFollowedByAnotherLook"},
+	}),
+	in("gate/tenure/lock.go", mutation{
+		What: "nobody looks after the lock of a taker that ended while it was made",
+		Old:  "	if l.book.cfg.Resolver.Liveness(h.holder) == lease.Gone { // before", New: "	if false { // before",
+		Tests: []string{"TestATakerThatEndsMeanwhile"}, Hangs: true,
 	}),
 	in("gate/tenure/book.go", mutation{
 		What: "a lock is forgotten while somebody rests on it",

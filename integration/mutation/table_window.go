@@ -6,11 +6,15 @@ import "slices"
 var windows = slices.Concat(
 	in("gate/window.go", mutation{
 		Rule: 9, What: "a window opens beside a write in flight",
-		Old: "{w.drain, g.runYield, w.bar, w.drain}", New: "{g.runYield, w.bar}",
+		Old: "{w.drain, g.runYield, w.bar, g.runYield, w.drain}", New: "{g.runYield, w.bar}",
 		Tests: []string{"TestAWindowLetsNothingThrough", "TestWhereThereIsNoWindow"},
 	}, mutation{
 		Rule: 9, What: "a window opens before stores through mappings have landed",
-		Old: "{w.drain, g.runYield, w.bar, w.drain}", New: "{w.drain, w.bar, w.drain}",
+		Old: "{w.drain, g.runYield, w.bar, g.runYield, w.drain}", New: "{w.drain, w.bar, w.drain}",
+		Tests: []string{"TestAWindowLetsNothingThrough"},
+	}, mutation{
+		Rule: 9, What: "what was refused while a window settled stays in the kernel's pages",
+		Old: "{w.drain, g.runYield, w.bar, g.runYield, w.drain}", New: "{w.drain, g.runYield, w.bar, w.drain}",
 		Tests: []string{"TestAWindowLetsNothingThrough"},
 	}, mutation{
 		Rule: 9, What: "stores through mappings pass while a window is open",
@@ -49,6 +53,25 @@ var windows = slices.Concat(
 		Rule: 9, What: "a loss does not break a window",
 		Old: "return s.breaks(fmt.Errorf(\"the lease was lost: %v\", k))", New: "return s",
 		Tests: []string{"TestWhatBreaksAWindow"},
+	}),
+	in("gate/refuse.go", mutation{
+		Rule: 9, What: "a store of a former holder does not break a window, because it never lands",
+		Old: "		if r.Stored { //", New: "		if false { //",
+		Tests: []string{"TestARefusedStoreBreaksTheWindow"},
+	}, mutation{
+		Rule: 9, What: "a store that cannot be told apart does not break a window",
+		Old: "Request{Op: OpWrite, Stored: true}", New: "Request{Op: OpWrite}",
+		Tests: []string{"TestARefusedStoreBreaksTheWindow"},
+	}),
+	in("fusefs/invalidate.go", mutation{
+		Rule: 9, What: "what is mapped in a tree that became the worktree is not flushed for a window",
+		Old: "		return h.mapped\n	}\n	var buf", New: "		return h.mapped\n	} else if h.mapped {\n		return false\n	}\n	var buf",
+		Tests: []string{"TestWhatWasMovedInLiesThere"},
+	}),
+	in("fusefs/admit_handle.go", mutation{
+		Rule: 9, What: "what was open in a tree that became the worktree is not judged by it",
+		Old: "		if r.Kind != layout.Guarded || on.claimedBy(f, r) {", New: "		if r != nil {",
+		Tests: []string{"TestWhatWasMovedInLiesThere"},
 	}),
 	in("gate/freeze.go", mutation{
 		Rule: 9, What: "who waits for a window keeps a directory locked",

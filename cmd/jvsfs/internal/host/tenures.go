@@ -1,13 +1,11 @@
 package host
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -16,16 +14,15 @@ import (
 
 // Tenures keeps who holds which lock of other programs, for a daemon that goes on after a killed one. It lies in the run
 // directory: memory on most machines, and gone after a boot, as every holder is. One daemon at a time has the tenures of a
-// source: two would not know of each other's.
+// source: two would not know of each other's. Safe for concurrent use.
 type Tenures struct {
-	dir  string
-	lock *os.File
+	dir     string
+	lock    *os.File
+	journal journal
 }
 
 // ErrTenuresInUse says that another daemon has the tenures of the source.
 var ErrTenuresInUse = errors.New("another mount of the same directory has rules for lock files")
-
-const tenureSuffix = ".tenure"
 
 // OpenTenures opens those of the source behind a descriptor.
 func OpenTenures(source int) (*Tenures, error) {
@@ -51,7 +48,11 @@ func OpenTenures(source int) (*Tenures, error) {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, errors.Join(ErrTenuresInUse, lock.Close())
 	}
-	return &Tenures{dir, lock}, nil
+	t := &Tenures{dir: dir, lock: lock}
+	if err := t.journal.open(filepath.Join(dir, "journal")); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return t, nil
 }
 
 func runMode() os.FileMode {
@@ -61,32 +62,27 @@ func runMode() os.FileMode {
 	return 0o755
 }
 
-func (t *Tenures) path(id string) string {
-	sum := sha256.Sum256([]byte(id))
-	return filepath.Join(t.dir, hex.EncodeToString(sum[:16])+tenureSuffix)
-}
-
 // Put keeps one.
-func (t *Tenures) Put(k tenure.Kept) error { return WriteState(t.path(k.ID), k) }
-
-// Drop forgets one.
-func (t *Tenures) Drop(id string) error {
-	if err := os.Remove(t.path(id)); !errors.Is(err, os.ErrNotExist) {
+func (t *Tenures) Put(k tenure.Kept) error {
+	text, err := json.Marshal(k)
+	if err != nil {
 		return err
 	}
-	return nil
+	return t.journal.put(k.ID, text)
 }
+
+// Drop forgets one.
+func (t *Tenures) Drop(id string) error { return t.journal.drop(id) }
 
 // All are those that are kept. One that cannot be read is left out: its lock is unknown then.
 func (t *Tenures) All() (all []tenure.Kept, err error) {
-	entries, err := os.ReadDir(t.dir)
-	for _, e := range entries {
+	for _, text := range t.journal.all() {
 		var k tenure.Kept
-		if strings.HasSuffix(e.Name(), tenureSuffix) && ReadState(filepath.Join(t.dir, e.Name()), &k) == nil {
+		if json.Unmarshal(text, &k) == nil {
 			all = append(all, k)
 		}
 	}
-	return all, err
+	return all, nil
 }
 
 // Close lets another daemon have them. Nothing is left if nothing is held.
@@ -94,6 +90,7 @@ func (t *Tenures) Close() error {
 	if t == nil {
 		return nil
 	}
+	err := t.journal.close()
 	_ = os.Remove(t.dir) // while it is locked; it stays if a lock is held
-	return t.lock.Close()
+	return errors.Join(err, t.lock.Close())
 }

@@ -1,0 +1,107 @@
+package fusefs
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/tenure"
+)
+
+// entryName is a name in a directory.
+type entryName struct {
+	dir  *node
+	name string
+}
+
+// sight is a name, what the rules say of it, and what lies there. A request looks once: the kernel holds the directory's lock
+// from before it asks until it has the answer (do_unlinkat, do_renameat2, lookup_open), so through this mount nobody changes
+// the name meanwhile, and a mount with rules is the only one of its directory.
+type sight struct {
+	entryName
+	path   string // below the source
+	place  lockfile.Place
+	exists bool // exists and isDir are looked at where the rules say something of the place, and of a name that is moved
+	isDir  bool
+	gets   tenure.File // the lock file that gets the name by a link
+}
+
+// look finds out what the rules say of a name.
+func (f *rawFS) look(dir *node, name string) sight {
+	if !f.ruled() {
+		return sight{entryName: entryName{dir, name}}
+	}
+	in, ok := f.pathOf(dir.fd)
+	return f.lookIn(dir, in, ok, name)
+}
+
+// lookIn is look in a directory whose path is known.
+func (f *rawFS) lookIn(dir *node, in string, ok bool, name string) sight {
+	s := sight{entryName: entryName{dir, name}}
+	if !ok {
+		return s
+	}
+	s.path = relative(join(in, name))
+	if s.place = f.opts.Locks.Rules().At(s.path); !s.place.Free() {
+		s.exists, s.isDir = kindAt(s.entryName)
+	}
+	return s
+}
+
+// lookAtBoth looks at the two names of a rename. A directory can only replace a directory, so what lies at the new name
+// of a file matters where a rule says something of it.
+func (f *rawFS) lookAtBoth(r renaming) (seen [2]sight) {
+	if !f.ruled() {
+		return [2]sight{{entryName: entryName{r.from, r.oldName}}, {entryName: entryName{r.to, r.newName}}}
+	}
+	from, ok := f.pathOf(r.from.fd)
+	to, okTo := from, ok
+	if r.to != r.from {
+		to, okTo = f.pathOf(r.to.fd)
+	}
+	seen = [2]sight{f.lookIn(r.from, from, ok, r.oldName), f.lookIn(r.to, to, okTo, r.newName)}
+	if seen[0].place.Free() {
+		seen[0].exists, seen[0].isDir = kindAt(seen[0].entryName)
+	}
+	if seen[1].place.Free() && (seen[0].isDir || r.in.Flags&unix.RENAME_EXCHANGE != 0) {
+		seen[1].exists, seen[1].isDir = kindAt(seen[1].entryName)
+	}
+	return seen
+}
+
+// kindAt tells whether something lies at a name, and whether it is a directory.
+func kindAt(e entryName) (exists, isDir bool) {
+	var st unix.Stat_t
+	if unix.Fstatat(e.dir.fd, e.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return false, false
+	}
+	return true, st.Mode&unix.S_IFMT == unix.S_IFDIR
+}
+
+// inodeSight is an inode's path, and what the rules say of it. The zero value says nothing.
+type inodeSight struct {
+	path  string // below the source
+	place lockfile.Place
+}
+
+// lookAtNode finds out what the rules say of an inode.
+func (f *rawFS) lookAtNode(n *node) (s inodeSight) {
+	if !f.ruled() {
+		return s
+	}
+	if path, ok := f.pathOfFile(n); ok {
+		s.path, s.place = path, f.opts.Locks.Rules().At(path)
+	}
+	return s
+}
+
+// pathOfFile is the path of an inode below the source; false if it has no name any more.
+func (f *rawFS) pathOfFile(n *node) (string, bool) {
+	if path, ok := f.relOfNode(n); ok || n.isDir() {
+		return path, ok
+	}
+	c := n.called.Load()
+	if c == nil || f.nodes.get(c.dir.id) != c.dir || f.nodeAt(c.dir, c.name) != n {
+		return "", false
+	}
+	return f.relOf(c.dir, c.name)
+}
