@@ -37,7 +37,7 @@ var allowedInRooms = map[string]string{
 	"recovery": "api host place client lease",
 	"daemon":   "human finding api host lockdir place client lockop recovery rules fusefs gate gate/layout gate/lockfile gate/tenure lease mountcfg",
 	"doctor":   "human finding api host lockdir place client recovery rules fusefs gate gate/layout lease mountcfg",
-	"top":      "human api host client gate lease",
+	"top":      "human api host client gate gate/tenure lease",
 	"mcp":      "human api host client gate lease",
 	"exporter": "api host client",
 	testRoom:   "finding lease",
