@@ -155,6 +155,9 @@ func (b *Book) Run(ctx context.Context) error {
 		return nil
 	case <-b.led:
 	}
+	var flocks sync.WaitGroup
+	defer flocks.Wait()
+	flocks.Go(func() { b.awaitFlocks(ctx) })
 	for {
 		select {
 		case <-ctx.Done():
