@@ -160,6 +160,9 @@ func (b *Book) Run(ctx context.Context) error {
 	}
 	var ending sync.WaitGroup
 	defer ending.Wait()
+	var flocks sync.WaitGroup
+	defer flocks.Wait()
+	flocks.Go(func() { b.awaitFlocks(ctx) })
 	for {
 		select {
 		case <-ctx.Done():

@@ -40,6 +40,7 @@ func (l *Lock) Unlocked(number uint64) {
 		return
 	}
 	l.end(lease.LossReleased)
+	l.returns()
 	l.book.tell(Event{Kind: Released, Lock: l, Holder: h.holder, Number: h.number})
 }
 

@@ -1,10 +1,10 @@
 package tenure
 
 import (
+	"context"
 	"slices"
 	"time"
 
-	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -24,6 +24,8 @@ type Loans interface {
 	Lent() ([]string, error)
 	// CallIn returns when no other daemon has anything in flight under a lock, and none will have.
 	CallIn(id string)
+	// Returned waits until no other daemon has lent a lock any more; false: ctx has ended.
+	Returned(ctx context.Context, id string) bool
 }
 
 // role is whose the book is.
@@ -85,16 +87,8 @@ func (b *Book) Follow() (err error) {
 	return err
 }
 
-// FlockHeld says that a lock cannot be left to another daemon: its flock belongs to an open file.
-type FlockHeld struct{ View }
-
-func (e *FlockHeld) Error() string { return e.Lock + " is locked with flock by " + e.HolderText() }
-
 // leave keeps what the next daemon needs. The caller has the turn.
 func (l *Lock) leave() error {
-	if v := l.View(); l.Rule.TakenBy == lockfile.ByFlock && v.Holder != nil {
-		return &FlockHeld{v}
-	}
 	if err := l.put(l.all()); err != nil {
 		return err
 	}
@@ -113,6 +107,9 @@ func (b *Book) TakeBack() {
 		if b.cfg.Loans != nil {
 			b.cfg.Loans.Redeem(l.ID())
 		}
+		l.mu.Lock()
+		l.over, l.noted = false, true
+		l.mu.Unlock()
 		l.keep() // the next daemon may have forgotten it
 		b.mayHaveEnded(l)
 	})

@@ -1,7 +1,10 @@
 package tenure
 
 import (
+	"context"
+	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 
 // loans are those of two daemons in one process: what one lends the other calls in.
 type loans struct {
+	mu     sync.Mutex
 	lent   map[string]*Book
 	called []string
 }
@@ -24,22 +28,43 @@ type loansOf struct {
 }
 
 func (l loansOf) Lend(id string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.lent[id] = l.g.book
 	return nil
 }
-func (l loansOf) Redeem(id string) { delete(l.lent, id) }
-func (l loansOf) Lent() (ids []string, err error) {
-	for id := range l.lent {
-		ids = append(ids, id)
-	}
-	return ids, nil
+
+func (l loansOf) Redeem(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.lent, id)
+}
+
+func (l loansOf) Lent() ([]string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.lent)), nil
 }
 
 func (l loansOf) CallIn(id string) {
+	l.mu.Lock()
 	l.called = append(l.called, id)
-	if lender := l.lent[id]; lender != nil {
+	lender := l.lent[id]
+	l.mu.Unlock()
+	if lender != nil {
 		lender.GiveUp(id)
 	}
+}
+
+func (l loansOf) Returned(ctx context.Context, id string) bool {
+	for ids, _ := l.Lent(); slices.Contains(ids, id); ids, _ = l.Lent() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return true
 }
 
 // replaces has another daemon take the place, under these rules. It returns the book of the one before.
@@ -111,6 +136,7 @@ func TestALoanIsCalledInBeforeTheTenureEnds(t *testing.T) {
 	require.Equal(t, []string{id, freeID}, all.called)
 	require.NotNil(t, open(free, other), "it was opened without a lock")
 	require.NoError(t, other.remove("repos/b/.lock"))
+	require.NotNil(t, open(free, other), "nor may anybody when the lock is free again: it must be opened anew")
 	require.Len(t, all.called, 2, "once for each")
 	require.Empty(t, all.lent)
 }
@@ -141,8 +167,9 @@ func TestTheEndOfAHolderIsTheLeadersToDealWith(t *testing.T) {
 	g := newGround(t, rule)
 	one := g.program()
 	require.NoError(t, one.make(theLock))
-	g.replaces(newLoans(), rule)
+	old := g.replaces(newLoans(), rule)
 	one.kill()
-	require.Eventually(t, func() bool { return slices.Contains(g.seen(), Removed) }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return slices.Contains(g.seen(), Removed) }, time.Minute, time.Millisecond)
+	old.lockOf(old.Rules().At(theLock).Locks[0]).lookAfter(context.Background())
 	require.Equal(t, []EventKind{Taken, HolderGone, Removed}, g.seen())
 }

@@ -32,6 +32,7 @@ type Lock struct {
 	counted counted
 	last    time.Duration // when it was last counted (boot clock)
 	over    bool          // the daemon that leads has called it in: nobody writes under it here
+	noted   bool          // Memory may have something of a flock
 }
 
 // held is a tenure.
@@ -42,7 +43,9 @@ type held struct {
 	since   time.Time
 	renewed time.Duration // boot clock
 	born    map[string]bool
-	over    bool // its holder has ended, and what it had in flight has taken effect; only lookAfter knows
+	// elsewhere says that the flock is in a daemon that was replaced.
+	elsewhere bool
+	over      bool // its holder has ended, and what it had in flight has taken effect; only lookAfter knows
 }
 
 type counted struct{ tenures, breaks, refusals uint64 }

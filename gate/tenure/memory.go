@@ -64,7 +64,11 @@ const stampTick = 20 * time.Millisecond
 // keep has Memory know what is known of the lock now. The caller has the turn.
 func (l *Lock) keep() {
 	b := l.book
-	if b.cfg.Memory == nil || l.Rule.TakenBy == lockfile.ByFlock || !b.is(leads) {
+	if b.cfg.Memory == nil || !b.is(leads) {
+		return
+	}
+	if l.Rule.TakenBy == lockfile.ByFlock {
+		l.keepFlock()
 		return
 	}
 	l.mu.Lock()
@@ -107,6 +111,12 @@ func (b *Book) believe(k Kept) {
 		l := b.Use(i)
 		defer l.Done()
 		l.restore(k.Rest)
+		l.mu.Lock()
+		l.noted = true
+		l.mu.Unlock()
+		if flock := l.Rule.TakenBy == lockfile.ByFlock; flock && !b.lent[k.ID] {
+			k.Held = nil // it ended with its daemon
+		}
 		if is, there := b.files.Look(k.Lock); there {
 			l.goOn(k.of(is), is, k.Rest)
 		}
@@ -123,7 +133,7 @@ func (l *Lock) goOn(was *KeptTenure, is File, rest *KeptRest) {
 		return
 	}
 	l.book.raise(was.Number)
-	l.begin((&held{number: was.Number, holder: was.Holder, file: is, since: was.Since, renewed: was.Renewed}).bears(rest))
+	l.begin((&held{number: was.Number, holder: was.Holder, file: is, since: was.Since, renewed: was.Renewed, elsewhere: l.Rule.TakenBy == lockfile.ByFlock}).bears(rest))
 }
 
 // bar keeps those out who were robbed under the daemon before.

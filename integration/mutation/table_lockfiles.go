@@ -155,6 +155,20 @@ var lockFileMutations = slices.Concat(
 		Old:  "		l.guard.Bar(h)\n", New: "		_ = h\n",
 		Tests: []string{"TestWhoWasRobbedIsKept"},
 	}),
+	in("gate/tenure/handover.go", mutation{
+		What: "a tenure begins while a replaced daemon has something in flight under the lock",
+		Old:  "	b.cfg.Loans.CallIn(id)\n", New: "",
+		Tests: []string{"TestALoanIsCalledInBeforeTheTenureEnds"},
+	}, mutation{
+		What: "a replaced daemon lets anybody write where a lock was called in that nobody holds",
+		Old:  "	l.over = true\n", New: "",
+		Tests: []string{"TestALoanIsCalledInBeforeTheTenureEnds"},
+	}),
+	in("gate/tenure/lock.go", mutation{
+		What: "a replaced daemon acts on the end of a holder",
+		Old:  "l.book.is(leads) && l.afterTheEnd()", New: "l.afterTheEnd()",
+		Tests: []string{"TestTheEndOfAHolderIsTheLeadersToDealWith"},
+	}),
 	in("gate/tenure/book.go", mutation{
 		What: "a lock is forgotten while somebody rests on it",
 		Old:  "l.users.Load() == 0 && l.isPlain()", New: "l.isPlain()",

@@ -76,12 +76,17 @@ func hasEnded(m *harness.Mount, pids []int) {
 func lockNamed(m *harness.Mount, id string) (v tenure.View) {
 	m.T.Helper()
 	var status struct {
-		Mounts []struct{ Rules []tenure.View }
+		Mounts []struct {
+			Mountpoint string
+			Rules      []tenure.View
+		}
 	}
 	require.NoError(m.T, json.Unmarshal([]byte(m.MustCLI("status", "--json")), &status))
-	for _, one := range status.Mounts[0].Rules {
-		if one.ID == id {
-			return one
+	for _, mount := range status.Mounts {
+		for _, one := range mount.Rules {
+			if one.ID == id && mount.Mountpoint == m.Mountpoint {
+				return one
+			}
 		}
 	}
 	require.Fail(m.T, "no such lock", id)

@@ -2,13 +2,10 @@ package daemon
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
-	"github.com/jvsfs/jvsfs/gate/tenure"
 )
 
 // What a daemon that is replaced does with the locks of other programs. In the first step it lets nothing in any more that
@@ -28,11 +25,7 @@ func (d *succession) lendRules(ctx context.Context) error {
 	if err := d.fs.ShutRules(ctx); err != nil {
 		return &api.Failure{Class: api.ClassBusy, Err: err, Message: "a change that rules cover is in flight, and has not ended", Next: "try again when it has"}
 	}
-	err := d.book.Follow()
-	if held, is := errors.AsType[*tenure.FlockHeld](err); is {
-		return &api.Failure{Class: api.ClassBusy, Message: held.Error() + fmt.Sprintf(" (rule %s), and such a lock ends with the daemon", held.Rule), Next: "wait until it is given up, then try again"}
-	}
-	return err
+	return d.book.Follow()
 }
 
 // takeBackRules is the end of the first step if there is no second.

@@ -89,8 +89,11 @@ func (t *Tenures) lentHere(such func(*loan) bool) (ids []string) {
 }
 
 // Lent are the locks that other daemons have lent.
-func (t *Tenures) Lent() (ids []string, err error) {
-	err = t.othersLoans("", func(f *os.File, text loanText) {
+func (t *Tenures) Lent() ([]string, error) { return t.lentBy("") }
+
+// lentBy are those whose files' names begin so.
+func (t *Tenures) lentBy(prefix string) (ids []string, err error) {
+	err = t.othersLoans(prefix, func(f *os.File, text loanText) {
 		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 			_ = os.Remove(f.Name())
 			return
@@ -107,6 +110,23 @@ func (t *Tenures) CallIn(id string) {
 		awaitLoan(f, text.Daemon)
 		_ = os.Remove(f.Name())
 	})
+}
+
+// returnedPause is how late it may be seen that a lock was returned.
+const returnedPause = 50 * time.Millisecond
+
+// Returned waits until no other daemon has lent a lock any more. It is false if ctx ends before.
+func (t *Tenures) Returned(ctx context.Context, id string) bool {
+	for {
+		if ids, err := t.lentBy(nameOfLock(id)); err == nil && len(ids) == 0 {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(returnedPause):
+		}
+	}
 }
 
 const (
