@@ -14,6 +14,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -64,13 +65,20 @@ func (m *mountCommand) sayLocks(now mountcfg.Config) {
 	}
 }
 
-// replacesRules reports whether the daemon that is to be replaced has rules, and so the tenures of their locks.
-func (m *mountCommand) replacesRules() bool {
+// replacedRules are those of the daemon that is to be replaced, and nil if none is.
+func (m *mountCommand) replacedRules() *lockfile.Rules {
 	if !m.replace || m.recovery == nil || m.recovery.State == nil {
-		return false
+		return nil
 	}
 	was, err := mountcfg.Restore(m.recovery.State.Config, m.recovery.Point, rules.Check)
-	return err == nil && len(was.Rules) > 0
+	if err != nil { // it is of another release
+		return new(lockfile.Rules)
+	}
+	compiled, err := rules.Compile(was)
+	if err != nil || compiled == nil {
+		return new(lockfile.Rules)
+	}
+	return compiled
 }
 
 // layoutOf is the layout that is asked for. A mount that comes back keeps the one that it had,

@@ -51,3 +51,21 @@ func TestOneMountHasTheRulesOfADirectory(t *testing.T) {
 	require.Contains(t, errs, "umount the other one, or replace it")
 	try(t, harness.StartActor(t, "one"), []attempt{{"the first goes on", take(m.At("repos", "a", ".lock")), ""}})
 }
+
+// Rules hold for everybody who comes to a directory, so a second mount has the same, or is refused: whichever of the two was first.
+func TestMountsAgreeAboutRules(t *testing.T) {
+	m := mountWith(t, agencyRule, "repos/a/f")
+	second := func(options ...string) (string, int) {
+		_, errs, exit := m.CLI(append(append([]string{"mount", "--control", m.LockDir}, options...), m.Source, t.TempDir())...)
+		return errs, exit
+	}
+	errs, exit := second("--mode", "shared")
+	require.Equal(t, harness.ExitUsage, exit, errs)
+	require.Contains(t, errs, "it is served by another mount that has others, or none, and would let everybody past them")
+	m.Unmount()
+	m.Opts.Extra = []string{"--mode", "shared"}
+	m.Mount()
+	errs, exit = second("--rules", "agency", "--mode", "shared")
+	require.Equal(t, harness.ExitUsage, exit, errs)
+	require.Contains(t, errs, "it is served by another mount")
+}

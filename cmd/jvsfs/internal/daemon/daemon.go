@@ -20,6 +20,7 @@ import (
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
@@ -80,7 +81,7 @@ type Outside struct {
 	Suppressed *Suppressed // log lines that were left out; nil counts nothing
 	Service    *service    // nil: no service manager is told
 
-	Joins bool // a daemon that has rules is to be replaced
+	Replaced *lockfile.Rules // of the daemon that is to be replaced; nil: none is
 
 	Off <-chan struct{} // when it is closed nobody wants the mount any more, and New waits for nothing; nil: never
 }
@@ -93,7 +94,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	}
 	out.Service.log = log
 	m := &mount{
-		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, off: out.Off, joins: out.Joins,
+		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, off: out.Off, replacedRules: out.Replaced, joins: len(out.Replaced.All())+len(out.Replaced.Leases()) > 0,
 		resolver: gate.NewResolver(lease.SystemClock()), events: newEventRing(),
 	}
 	m.ruleTold = &ruleEvents{ring: m.events, traffic: newEventRing()}
@@ -156,6 +157,9 @@ func (d *Daemon) open() error {
 	}
 	if d.tree, err = place.LockTree(d.place, fs.SourceFD(), d.locks.FD()); err != nil {
 		d.place.ForgetEmpty()
+		return err
+	}
+	if err = d.tree.LockRules(d.place, d.replacedRules); err != nil {
 		return err
 	}
 	if err = d.place.Own(context.Background(), d.locks, lockop.PolicyOf(d.cfg)); api.AsFailure(err) != nil && api.AsFailure(err).Class != "" {

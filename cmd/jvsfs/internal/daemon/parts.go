@@ -31,8 +31,10 @@ type mount struct {
 	service *service
 	off     <-chan struct{} // closed when nobody wants the mount any more
 	forRuns bool            // it was made for runs, and goes with the last of them
-	joins   bool            // it replaces a daemon that has rules
-	taking  sync.RWMutex    // read-locked while somebody asks for a lease, and may wait for it
+	joins   bool            // it replaces a daemon that has rules for lock files
+
+	replacedRules *lockfile.Rules // of the daemon that is to be replaced; nil: none is
+	taking        sync.RWMutex    // read-locked while somebody asks for a lease, and may wait for it
 
 	fs        fileSystem
 	stats     func() any

@@ -38,6 +38,9 @@ func (d *succession) takeBackRules() {
 
 // leaveRules is the second step.
 func (d *succession) leaveRules() {
+	if err := d.tree.LeaveRules(); err != nil {
+		d.log.Error("the rules of this daemon still keep others away", zap.Error(err))
+	}
 	if d.book == nil {
 		return
 	}

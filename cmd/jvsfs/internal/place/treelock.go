@@ -33,6 +33,7 @@ type TreeLock struct {
 	dirs  []*os.File // the directory itself first, then those above it
 	Known bool       // false: not all above it could be reached
 	Why   string     // they could not
+	rules int64      // the mark of the rules, see LockRules
 }
 
 // markOf identifies a set of records by its directory. If that has records of several directories, the
