@@ -121,14 +121,18 @@ func TestLiveness(t *testing.T) {
 	require.Equal(t, lease.Alive, Liveness(h))
 	require.NoError(t, c.Process.Signal(unix.SIGSTOP))
 	require.Eventually(t, func() bool { return Liveness(h) == lease.Stopped }, eventually, tick)
+	require.False(t, r.Gone(h), "it is stopped")
 	require.NoError(t, c.Process.Signal(unix.SIGCONT))
 	require.Eventually(t, func() bool { return Liveness(h) == lease.Alive }, eventually, tick)
 	_ = in.Close()
 	require.Eventually(t, func() bool { return Liveness(h) == lease.Gone }, eventually, tick, "a zombie is gone")
+	require.True(t, r.Gone(h), "a zombie is gone")
 	require.NoError(t, c.Wait())
 	require.Equal(t, lease.Gone, Liveness(h))
+	require.True(t, r.Gone(h))
 	h.BootID = "x"
 	require.Equal(t, lease.Unknown, Liveness(h))
+	require.False(t, r.Gone(h), "nobody knows")
 }
 
 // A thread id that now belongs to another process must not be taken for the old one.

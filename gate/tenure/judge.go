@@ -121,7 +121,7 @@ func (l *Lock) look(c gate.Caller, f *lockfile.Facts) (holder lease.Holder) {
 	}
 	if h != nil {
 		holder = h.holder
-		f.Lives = l.book.cfg.Resolver.Liveness(h.holder) != lease.Gone
+		f.Lives = !l.book.cfg.Resolver.Gone(h.holder)
 		f.Member = err == nil && l.book.cfg.Resolver.Member(h.holder, id)
 		f.Renewed = now - h.renewed
 	}

@@ -136,7 +136,7 @@ func (l *Lock) begin(h *held) {
 func (l *Lock) open(h *held) {
 	l.guard.Admit(h.holder)
 	l.guard.Open(lease.Grant{Token: lease.Token(h.number), Holder: h.holder, Deadline: forever})
-	if l.book.cfg.Resolver.Liveness(h.holder) == lease.Gone { // before its end was watched for
+	if l.book.cfg.Resolver.Gone(h.holder) { // before its end was watched for
 		l.book.mayHaveEnded(l)
 	}
 }
@@ -171,7 +171,7 @@ func (l *Lock) close(h *held, kind lease.LossKind) {
 
 // living leaves out the holders that have ended: nothing comes from them.
 func (l *Lock) living(all []lease.Holder) []lease.Holder {
-	return slices.DeleteFunc(all, func(h lease.Holder) bool { return l.book.cfg.Resolver.Liveness(h) == lease.Gone })
+	return slices.DeleteFunc(all, l.book.cfg.Resolver.Gone)
 }
 
 func withoutHolder(all []lease.Holder, h lease.Holder) (rest []lease.Holder) {
@@ -202,7 +202,7 @@ func (l *Lock) afterTheEnd() (removed bool) {
 	l.mu.Lock()
 	h := l.held
 	l.mu.Unlock()
-	if h == nil || l.book.cfg.Resolver.Liveness(h.holder) != lease.Gone || l.window.Load() != nil {
+	if h == nil || !l.book.cfg.Resolver.Gone(h.holder) || l.window.Load() != nil {
 		return false
 	}
 	first := !h.over

@@ -280,7 +280,7 @@ func (l *Lock) endWindow(w *Window) {
 	l.mu.Unlock()
 	switch {
 	case h == nil:
-	case l.book.cfg.Resolver.Liveness(h.holder) == lease.Gone:
+	case l.book.cfg.Resolver.Gone(h.holder):
 		l.book.mayHaveEnded(l)
 	default:
 		l.open(h)

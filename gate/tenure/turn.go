@@ -170,7 +170,7 @@ func (p *part) carryOut(c Change) {
 	switch {
 	case l.window.Load() != nil && p.name.Exists && h != nil:
 		l.goesInWindow(h, c.Caller)
-	case p.name.Exists && p.outcome == lockfile.Renews && h != nil && l.book.cfg.Resolver.Liveness(h.holder) != lease.Gone:
+	case p.name.Exists && p.outcome == lockfile.Renews && h != nil && !l.book.cfg.Resolver.Gone(h.holder):
 		l.renew()
 		return
 	case p.name.Exists && p.outcome == lockfile.Releases && h != nil:

@@ -6,7 +6,6 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
-	"github.com/jvsfs/jvsfs/lease"
 )
 
 // State of a lock, for people.
@@ -62,7 +61,7 @@ func (l *Lock) View() View {
 	}
 	since := h.since
 	v.State, v.Tenure, v.Since, v.Holder = StateHeld, h.number, &since, gate.ViewOf(h.holder, 0)
-	if l.book.cfg.Resolver.Liveness(h.holder) == lease.Gone {
+	if l.book.cfg.Resolver.Gone(h.holder) {
 		v.State = StateGone
 	}
 	return v

@@ -125,7 +125,7 @@ func (w *Window) shouldEnd() Ending {
 	switch {
 	case w.book.now() >= w.deadline:
 		return EndTime
-	case w.book.cfg.Resolver.Liveness(w.holder) == lease.Gone:
+	case w.book.cfg.Resolver.Gone(w.holder):
 		return EndHolder
 	}
 	return ""

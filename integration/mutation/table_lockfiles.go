@@ -86,7 +86,7 @@ var lockFileMutations = slices.Concat(
 		Tests: []string{"TestABreakWaitsForWhatIsInFlight"},
 	}, mutation{
 		What: "the lock file of an ended holder is removed although it has not ended",
-		Old:  "h == nil || l.book.cfg.Resolver.Liveness(h.holder) != lease.Gone", New: "h == nil",
+		Old:  "h == nil || !l.book.cfg.Resolver.Gone(h.holder)", New: "h == nil",
 		Tests: []string{"TestALivingHolderIsLeftAlone"},
 	}),
 	in("gate/tenure/memory.go", mutation{
@@ -133,7 +133,7 @@ var lockFileMutations = slices.Concat(
 	}),
 	in("gate/tenure/lock.go", mutation{
 		What: "nobody looks after the lock of a taker that ended while it was made",
-		Old:  "	if l.book.cfg.Resolver.Liveness(h.holder) == lease.Gone { // before", New: "	if false { // before",
+		Old:  "	if l.book.cfg.Resolver.Gone(h.holder) { // before", New: "	if false { // before",
 		Tests: []string{"TestATakerThatEndsMeanwhile"}, Hangs: true,
 	}),
 	in("gate/tenure/flock.go", mutation{
