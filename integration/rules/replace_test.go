@@ -2,6 +2,7 @@ package rules
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -201,7 +202,7 @@ func fire(s *harness.Stage, c harness.Command) error {
 			"move":  func() error { return unix.Rename(c.Path+"/"+c.Name, c.Path+"/"+c.Name+"2") },
 			"end":   func() error { return unix.Rmdir(c.Path + "/" + c.Name + "2") },
 		} {
-			if err := call(); err != unix.ENOENT && err != unix.EEXIST { // the order is chance
+			if err := call(); !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EEXIST) { // the order is chance
 				count(what, err)
 			}
 		}
