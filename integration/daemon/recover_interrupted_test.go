@@ -108,3 +108,12 @@ func elsewhere(m *harness.Mount) *harness.Mount {
 	n.Mount()
 	return &n
 }
+
+// unrelated mounts another source, without rules.
+func unrelated(m *harness.Mount) *harness.Mount {
+	m.T.Helper()
+	n := *m
+	n.Source, n.LockDir, n.Opts.Extra = filepath.Join(m.Base, "unrelated"), filepath.Join(m.Base, "unrelated.control"), nil
+	require.NoError(m.T, os.Mkdir(n.Source, 0o755))
+	return elsewhere(&n)
+}

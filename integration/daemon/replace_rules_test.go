@@ -51,10 +51,7 @@ func TestReplaceThatFailsLeavesTheTenures(t *testing.T) {
 	meta, lock := m.At("repos", "a", "meta"), m.At("repos", "a", ".lock")
 	require.Empty(t, takes(holder, lock).Errno)
 	number := tenureOf(m, "agency{repo=a}")
-	with := m.Opts.Extra
-	m.Opts.Extra = with[:2] // the other mount has no rules
-	successor, end := retire(m)
-	m.Opts.Extra = with
+	successor, end := retireFor(m, unrelated) // a mount of the same source would need the same rules
 	holds := holder.Begin(harness.Command{Op: "writefile", Path: meta, Flags: unix.O_TRUNC, Data: []byte("y")})
 	removes := other.Begin(harness.Command{Op: "unlink", Path: lock})
 	third := harness.StartActor(t, "third")

@@ -215,8 +215,14 @@ func TestReplaceIsNoReasonToStay(t *testing.T) {
 // retire asks the daemon to make way for another one, which never takes the place: end is its end.
 func retire(m *harness.Mount) (successor *harness.Mount, end func()) {
 	m.T.Helper()
+	return retireFor(m, elsewhere)
+}
+
+// retireFor is retire for a daemon that is made just then: any that root may name.
+func retireFor(m *harness.Mount, makes func(*harness.Mount) *harness.Mount) (successor *harness.Mount, end func()) {
+	m.T.Helper()
 	first := m.Daemons()
-	successor = elsewhere(m) // any daemon that root may name
+	successor = makes(m)
 	conn, err := net.Dial("unix", socket(m, m.Mountpoint))
 	require.NoError(m.T, err)
 	dev := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(socket(m, successor.Mountpoint)), "dev-"), ".sock")
