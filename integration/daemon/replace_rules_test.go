@@ -103,23 +103,35 @@ func killInTheMiddle(t *testing.T, new bool) {
 		require.NoError(t, unix.Kill(old[0], unix.SIGKILL))
 		gone(m, "the old daemon has ended", old)
 	}
-	settled(m, new)
+	settled(m)
 	goesOn(m, holder, other, number)
-	m.Unmount()
+	takeAwayBoth(m)
 	next.Kill()
 	holder.End()
 	other.End()
 }
 
 // settled waits until one of them serves, or is recovered.
-func settled(m *harness.Mount, new bool) {
+func settled(m *harness.Mount) {
 	m.T.Helper()
 	harness.EventuallyNoted(m.T, "somebody serves", func() (bool, string) {
 		_, errs, exit := m.CLI("recover", m.Mountpoint)
 		return exit == 0 || strings.Contains(errs, "is served already"), errs
 	})
-	if m.Dead = new && len(stack(m)) == 2; m.Dead { // what the new one has left lies beneath
-		m.T.Log("the old one goes on, over a dead one")
-	}
 	m.RepairState() // a daemon that ended before its mount was seen leaves its state
+}
+
+// takeAwayBoth unmounts what serves, and a dead mount below it that the new daemon has left: a mount for each command.
+func takeAwayBoth(m *harness.Mount) {
+	m.T.Helper()
+	if len(stack(m)) == 2 {
+		m.T.Log("a dead mount lies below")
+		harness.EventuallyNoted(m.T, "the mount on top is gone", func() (bool, string) {
+			_, errs, exit := m.CLI("umount", m.Mountpoint)
+			return exit == 0, errs
+		})
+		m.Dead = true
+	}
+	m.Unmount()
+	m.Dead = false
 }
