@@ -138,7 +138,7 @@ var lockFileMutations = slices.Concat(
 	}),
 	in("gate/tenure/flock.go", mutation{
 		What: "the flock of a file that has lost its name takes the lock",
-		Old:  "!there || !file.same(of)", New: "!there",
+		Old:  "!there || !file.same(of)", New: "!there && !file.same(of)",
 		Tests: []string{"TestAFlockOfAFileThatHasLostItsName"},
 	}),
 	in("gate/tenure/taken.go", mutation{
