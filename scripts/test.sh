@@ -6,7 +6,7 @@
 # torture of broken rules, the cases of the conformance run, and a look for what was left
 # behind.
 #
-#   scripts/test.sh            everything; of the removed rules a fifth, and of the torture's broken
+#   scripts/test.sh            everything; of the removed rules a sixth, and of the torture's broken
 #                              rules a half, the others at other commits (scripts/mutations.sh and
 #                              scripts/torture.sh --mutants have all)
 #   scripts/test.sh --quick    without the second round on one processor, and without
@@ -173,7 +173,7 @@ gotest "Unit tests, race detector" '' -race "${packages[@]}"
 [[ $quick ]] || GOMAXPROCS=1 gotest "Unit tests, race detector, one processor" '' -race "${packages[@]}"
 integration "Integration tests"
 [[ $quick ]] || GOMAXPROCS=1 integration "Integration tests, one processor"
-[[ $quick ]] || check "Rules of the lease removed, part $(share 5)" "$here/mutations.sh" --part "$(share 5)"
+[[ $quick ]] || check "Rules of the lease removed, part $(share 6)" "$here/mutations.sh" --part "$(share 6)"
 check "Fuzzing" "$here/fuzz.sh" --time 8s
 check "Models of the protocol" "$here/model.sh" --quick
 check "Torture" "$here/torture.sh" --minutes 2
