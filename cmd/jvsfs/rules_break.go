@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os/signal"
 	"slices"
 	"syscall"
@@ -106,18 +105,5 @@ func (c *rulesBreakCommand) consent(ctx context.Context, v tenure.View) error {
 	if v.Holder != nil {
 		text += fmt.Sprintf(": %s, %s, since %s", v.HolderText(), v.Holder.ID, v.Since.Local().Format(time.DateTime))
 	}
-	if _, err := io.WriteString(c.io.err, human.Printable(text)+"\n"); err != nil {
-		return err
-	}
-	switch {
-	case c.yes:
-		return nil
-	case !isTerminal(c.io.in) || !isTerminal(c.io.err):
-		return &api.Failure{Class: api.ClassUsage, Message: "a break wants an answer, and nobody can be asked without a terminal", Next: "look at whom it robs, then --yes"}
-	}
-	yes, err := askYes(ctx, c.io, "Break it? [y/N] ")
-	if err != nil || yes {
-		return err
-	}
-	return &api.Failure{Message: "nothing was broken"}
+	return consentTo(ctx, c.io, text, c.yes, plea{"a break", "look at whom it robs", "Break it?", "nothing was broken"})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -143,20 +142,7 @@ func (c *rulesOpenCommand) consent(ctx context.Context, t client.Target, argv []
 	if len(x.Fixed) > 0 {
 		text += "; fixed by " + strings.Join(x.Fixed, ", ")
 	}
-	if _, err := io.WriteString(c.io.err, human.Printable(text)+"\n"); err != nil {
-		return err
-	}
-	switch {
-	case c.yes:
-		return nil
-	case !isTerminal(c.io.in) || !isTerminal(c.io.err):
-		return &api.Failure{Class: api.ClassUsage, Message: "a maintenance window wants an answer, and nobody can be asked without a terminal", Next: "look at what it opens, then --yes"}
-	}
-	yes, err := askYes(ctx, c.io, "Open it? [y/N] ")
-	if err != nil || yes {
-		return err
-	}
-	return &api.Failure{Message: "nothing was opened"}
+	return consentTo(ctx, c.io, text, c.yes, plea{"a maintenance window", "look at what it opens", "Open it?", "nothing was opened"})
 }
 
 // around opens the window for CMD, lets it go, and closes the window when it has ended.
