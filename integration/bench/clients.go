@@ -68,11 +68,8 @@ func (c *crowd) stop() {
 
 // pass makes the driver the holder.
 func (d *driver) pass() error {
-	m := d.target("jvsfs")
-	if m == nil {
-		return nil
-	}
-	if err := d.opts.programs.release(m.box.Dir, d.client.pid()); err != nil {
+	release := func(m *mounted) error { return d.opts.programs.release(m.box.Dir, d.client.pid()) }
+	if err := d.jvsfs(release); err != nil {
 		return err
 	}
 	return d.hold(os.Getpid())

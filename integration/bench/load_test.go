@@ -1,0 +1,33 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == modeSpin {
+		_ = spinMain()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// What keeps a processor busy ends with its driver, and its time is known meanwhile.
+func TestSpinnerEndsWithItsInput(t *testing.T) {
+	cmd := exec.Command(os.Args[0], modeSpin)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for cpuOf(cmd.Process.Pid) == 0 { // it is there, and takes time
+	}
+	_ = in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
