@@ -39,7 +39,7 @@ func (d *driver) scalings() ([]scaling, error) {
 		return nil, err
 	}
 	var out []scaling
-	for _, r := range clientRows() {
+	for _, r := range d.opts.clientRows {
 		s, err := c.scaling(r)
 		if err != nil {
 			return out, fmt.Errorf("%s: %w", r.name, err)

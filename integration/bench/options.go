@@ -18,6 +18,7 @@ type options struct {
 	markdown, requests bool
 	cpu                bool
 	clients, noRefused bool
+	clientRows         []row
 	sessions           bool
 	floor, quick, load bool
 	budget             time.Duration // no row is begun after it
@@ -87,6 +88,10 @@ func (o *options) choose(rows, targets string, media []func(string) (medium, err
 		return errors.New("nothing to do")
 	}
 	o.media = media
+	o.clientRows = slices.DeleteFunc(clientRows(), func(r row) bool { return !pattern.MatchString(r.name) })
+	if len(o.clientRows) == 0 { // --rows says which of the others
+		o.clientRows = clientRows()
+	}
 	return nil
 }
 
