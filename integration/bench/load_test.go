@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 )
 
 func TestMain(m *testing.M) {
@@ -24,7 +25,11 @@ func TestSpinnerEndsWithItsInput(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for cpuOf(cmd.Process.Pid) == 0 { // it is there, and takes time
+	for deadline := time.Now().Add(time.Minute); cpuOf(cmd.Process.Pid) == 0; { // it is there, and takes time
+		if time.Now().After(deadline) {
+			t.Error("it takes no time")
+			break
+		}
 	}
 	_ = in.Close()
 	if err := cmd.Wait(); err != nil {
