@@ -120,6 +120,13 @@ marked_processes() {
 # not one of the program's.
 bench_module() { (cd integration/bench && go vet ./... && go test -count=1 ./...); }
 
+# speed: some rows beside those of the last release. Times of a machine that does other things say
+# little, so this prints and judges nothing. A program with the race detector in it has no speed.
+speed() {
+  [[ -z ${JVSFS_RACE-} ]] || return 0
+  timeout -k 60 240 "$here/bench.sh" --quick || printf 'The speed could not be compared here.\n'
+}
+
 # conformance: the quick cases, beside a directory on a disk.
 conformance() {
   local dir status=0
@@ -159,6 +166,7 @@ check "Vet, documentation" go vet -tags jvsfs_docs ./cmd/jvsfs
 check "Vet, drawing of the dashboard" go vet -tags jvsfs_dashboard ./integration/service
 check "Vet, presets' programs" go vet -tags jvsfs_programs ./integration/rules
 check "Benchmark" bench_module
+check "Speed beside the last release's (printed, not judged)" speed
 packages=() stories=()
 while read -r package; do
   case $package in

@@ -39,7 +39,7 @@ func (d *driver) scalings() ([]scaling, error) {
 		return nil, err
 	}
 	var out []scaling
-	for _, r := range clientRows() {
+	for _, r := range d.opts.clientRows {
 		s, err := c.scaling(r)
 		if err != nil {
 			return out, fmt.Errorf("%s: %w", r.name, err)
@@ -68,11 +68,8 @@ func (c *crowd) stop() {
 
 // pass makes the driver the holder.
 func (d *driver) pass() error {
-	m := d.target("jvsfs")
-	if m == nil {
-		return nil
-	}
-	if err := d.opts.programs.release(m.box.Dir, d.client.pid()); err != nil {
+	release := func(m *mounted) error { return d.opts.programs.release(m.box.Dir, d.client.pid()) }
+	if err := d.jvsfs(release); err != nil {
 		return err
 	}
 	return d.hold(os.Getpid())

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,19 +22,15 @@ func ownCPU() time.Duration {
 	return sum
 }
 
-// cpuOf is the processor time of another process, 0 for none. The times of its threads
-// are exact; that of the whole process is counted in ticks.
+// cpuOf is the processor time of another process, 0 for none: that of /proc/PID/stat, with the threads that have ended,
+// but not rounded to ticks. Its clock is named as clock_getcpuclockid(3) does.
 func cpuOf(pid int) time.Duration {
-	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-	var sum time.Duration
-	for _, thread := range threads {
-		var ns int64
-		if text, err := os.ReadFile(thread); err == nil {
-			_, _ = fmt.Sscan(string(text), &ns)
-		}
-		sum += time.Duration(ns)
+	const scheduled = 2 // CPUCLOCK_SCHED of linux/posix-timers.h
+	var ts unix.Timespec
+	if unix.ClockGettime(int32(^pid<<3|scheduled), &ts) != nil {
+		return 0
 	}
-	return sum
+	return time.Duration(ts.Nano())
 }
 
 func (m *mounted) daemonCPU() time.Duration {

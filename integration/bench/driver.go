@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 )
 
 // driver runs rows on the targets of one medium.
@@ -18,13 +19,14 @@ type driver struct {
 	log     io.Writer
 	targets []*mounted
 	client  *worker
+	began   time.Time
 }
 
 // measure sets everything up on a medium, runs the rows, and takes it down again.
 func measure(ctx context.Context, opts options, m medium, scratch string) (run mediumRun, err error) {
-	d := &driver{ctx: ctx, opts: opts, medium: m, scratch: scratch, log: os.Stderr}
+	d := &driver{ctx: ctx, opts: opts, medium: m, scratch: scratch, log: os.Stderr, began: time.Now()}
 	defer func() { err = errors.Join(err, d.down()) }()
-	if err = d.up(); err != nil {
+	if err = d.up(&run); err != nil {
 		return run, err
 	}
 	run.Medium = m.name
@@ -37,6 +39,10 @@ func measure(ctx context.Context, opts options, m medium, scratch string) (run m
 // work fills in what it can. After an error it keeps the earlier measurements.
 func (d *driver) work(run *mediumRun) (err error) {
 	for _, r := range d.opts.rows {
+		if d.opts.budget > 0 && time.Since(d.began) > d.opts.budget {
+			run.LeftOut = append(run.LeftOut, r.name+": no time left")
+			continue
+		}
 		res, err := d.row(r)
 		if err != nil {
 			return err
@@ -53,9 +59,13 @@ func (d *driver) work(run *mediumRun) (err error) {
 	return err
 }
 
-func (d *driver) up() error {
+func (d *driver) up(run *mediumRun) error {
 	for _, t := range d.opts.targets {
 		m, err := t.mount(d.opts.programs, d.medium.dir, d.scratch, d.medium.disk)
+		if err != nil && t.optional() {
+			run.LeftOut = append(run.LeftOut, err.Error())
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -70,9 +80,14 @@ func (d *driver) up() error {
 
 // hold gives the leases of jvsfs, where that is a target, to a process.
 func (d *driver) hold(pid int) error {
-	for _, name := range []string{"jvsfs", withRules} {
-		if m := d.target(name); m != nil {
-			if err := d.opts.programs.hold(m.box.Dir, pid); err != nil {
+	return d.jvsfs(func(m *mounted) error { return d.opts.programs.hold(m.box.Dir, pid) })
+}
+
+// jvsfs does something with each of its mounts.
+func (d *driver) jvsfs(do func(m *mounted) error) error {
+	for _, m := range d.targets {
+		if isJvsfs(m.name) {
+			if err := do(m); err != nil {
 				return err
 			}
 		}
@@ -130,7 +145,7 @@ func (d *driver) once(m *mounted, r row, measured bool, res *result) error {
 	if err := d.step(m, r, stepPrepare, res, nil); err != nil {
 		return err
 	}
-	if !measured && m.name == "jvsfs" {
+	if !measured && isJvsfs(m.name) {
 		return d.counted(m, r, res)
 	}
 	cpu := m.daemonCPU()
@@ -150,7 +165,7 @@ func (d *driver) counted(m *mounted, r row, res *result) error {
 		return err
 	}
 	after, err := d.opts.programs.requests(m.box.Dir)
-	res.Requests = perOperation(before, after, res.Ops)
+	res.Cells[m.name].Requests = perOperation(before, after, res.Ops)
 	return err
 }
 

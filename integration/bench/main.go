@@ -26,6 +26,9 @@ func run(args []string) error {
 	if len(args) == 1 && args[0] == modeClient {
 		return clientMain()
 	}
+	if len(args) == 1 && args[0] == modeSpin {
+		return spinMain()
+	}
 	if len(args) == 2 && args[0] == modeSession {
 		return sessionMain(args[1])
 	}
@@ -35,7 +38,7 @@ func run(args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer stop()
-	rep := report{Conditions: currentConditions(opts.rounds)}
+	rep := report{Conditions: currentConditions(opts)}
 	err = rep.bench(ctx, opts)
 	return errors.Join(err, rep.write(opts)) // what was measured before an error is shown
 }

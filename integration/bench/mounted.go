@@ -31,6 +31,9 @@ func (t target) mount(p programs, dir, scratch string, disk bool) (*mounted, err
 		return m, os.Mkdir(m.box.Dir, 0o755)
 	}
 	m.box.Backing += ".source"
+	if err := t.missing(); err != nil {
+		return nil, err
+	}
 	work := filepath.Join(dir, t.name+".work")
 	for _, d := range []string{m.box.Dir, m.box.Backing, work + "/lower", work + "/work"} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
@@ -55,7 +58,7 @@ func (m *mounted) start() error {
 		}
 		select {
 		case <-m.ended:
-			return fmt.Errorf("%s did not mount: %s", m.name, lastLine(m.output.String()))
+			return fmt.Errorf("%s did not mount: %s", m.name, strings.ReplaceAll(strings.TrimSpace(m.output.String()), "\n", "; "))
 		default:
 		}
 	}

@@ -23,7 +23,7 @@ func (rep report) write(opts options) error {
 			return err
 		}
 	}
-	return errors.Join(rep.draw(opts.plot), rep.writeJSON(opts.json))
+	return errors.Join(rep.draw(opts.plot), rep.writeJSON(opts.json), rep.compareWith(opts.compare), rep.save(opts.save))
 }
 
 func (run mediumRun) print(w io.Writer, opts options, write func(io.Writer, [][]string) error) error {
@@ -41,6 +41,12 @@ func (run mediumRun) print(w io.Writer, opts options, write func(io.Writer, [][]
 	if opts.requests {
 		run.printRequests(w)
 	}
+	if opts.floor || run.hasFloor() {
+		if err := run.printFloors(w, write); err != nil {
+			return err
+		}
+	}
+	run.printLeftOut(w)
 	return errors.Join(printRefusals(w, run.Refusals, write), printSessions(w, run, write), printScalings(w, run, write))
 }
 
@@ -57,9 +63,20 @@ func (rep report) writeJSON(path string) error {
 
 // printRequests shows the kinds of the requests.
 func (run mediumRun) printRequests(w io.Writer) {
-	fmt.Fprintln(w, "\nrequests to jvsfs for each operation:")
-	for _, r := range run.Rows {
-		fmt.Fprintf(w, "  %s: %s\n", r.Row, kinds(r.Requests))
+	for _, t := range run.Targets {
+		if !isJvsfs(t) {
+			continue
+		}
+		fmt.Fprintf(w, "\nrequests to %s for each operation:\n", t)
+		for _, r := range run.Rows {
+			fmt.Fprintf(w, "  %s: %s\n", r.Row, kinds(r.Cells[t].Requests))
+		}
+	}
+}
+
+func (run mediumRun) printLeftOut(w io.Writer) {
+	for _, what := range run.LeftOut {
+		fmt.Fprintf(w, "left out on %s: %s\n", run.Medium, what)
 	}
 }
 

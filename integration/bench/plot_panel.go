@@ -16,6 +16,8 @@ import (
 // strongest.
 var colours = map[string]color.RGBA{
 	"jvsfs":          {0xd5, 0x5e, 0x00, 0xff},
+	overDevice:       {0xe6, 0x9f, 0x00, 0xff},
+	overRing:         {0x00, 0x00, 0x00, 0xff},
 	"loopback":       {0x00, 0x72, 0xb2, 0xff},
 	"bindfs":         {0x00, 0x9e, 0x73, 0xff},
 	"overlayfs":      {0xcc, 0x79, 0xa7, 0xff},
@@ -23,6 +25,7 @@ var colours = map[string]color.RGBA{
 }
 
 var shapes = map[string]draw.GlyphDrawer{
+	overDevice: draw.RingGlyph{}, overRing: draw.CrossGlyph{},
 	"loopback": draw.TriangleGlyph{}, "bindfs": draw.BoxGlyph{}, "overlayfs": draw.PyramidGlyph{},
 }
 

@@ -27,6 +27,11 @@ func rawPwrite(fd int, p []byte, off int64) (int, error) {
 	return int(n), failed(e)
 }
 
+func rawFsync(fd int) error {
+	_, _, e := unix.RawSyscall(unix.SYS_FSYNC, uintptr(fd), 0, 0)
+	return failed(e)
+}
+
 func rawStat(path *byte, st *unix.Stat_t) error {
 	at := unix.AT_FDCWD
 	_, _, e := unix.RawSyscall6(unix.SYS_NEWFSTATAT, uintptr(at), uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(st)), 0, 0, 0)

@@ -13,6 +13,7 @@ type mediumRun struct {
 	Medium  string   `json:"medium"`
 	Targets []string `json:"targets"`
 	Rows    []result `json:"rows"`
+	LeftOut []string `json:"left_out,omitempty"` // targets and rows, each with the reason
 
 	Refusals []refusal     `json:"refusals,omitempty"`
 	Sessions []sessionCost `json:"sessions,omitempty"`
@@ -21,11 +22,10 @@ type mediumRun struct {
 
 // result is one row of the table.
 type result struct {
-	Row      string             `json:"row"`
-	Unit     string             `json:"unit"`
-	Ops      int                `json:"ops"` // in each run
-	Cells    map[string]*cell   `json:"cells"`
-	Requests map[string]float64 `json:"requests,omitempty"` // of jvsfs, for each operation
+	Row   string           `json:"row"`
+	Unit  string           `json:"unit"`
+	Ops   int              `json:"ops"` // in each run
+	Cells map[string]*cell `json:"cells"`
 }
 
 // cell is one target in one row: the times of the rounds, and their ratios to native in the same round.
@@ -37,6 +37,8 @@ type cell struct {
 	CPU      []time.Duration `json:"cpu_ns,omitempty"`    // of the client and the daemon
 	Daemon   []time.Duration `json:"daemon_ns,omitempty"` // of the daemon alone
 	CPURatio spread          `json:"cpu_ratio"`
+
+	Requests map[string]float64 `json:"requests,omitempty"` // to jvsfs, for each operation
 
 	Error string `json:"error,omitempty"`
 }

@@ -14,6 +14,7 @@ func clientRows() []row {
 	return []row{
 		{"clients: read 4 KiB, warm", "read", clientReads},
 		{"clients: write 4 KiB", "write", clientWrites},
+		{"clients: append 4 KiB and fsync", "append", clientAppends},
 		{"clients: stat, cached", "stat", clientStats},
 		{"clients: create", "file", clientCreates},
 	}
@@ -46,6 +47,17 @@ func clientWrites(b *box) (job, error) {
 	name, err := b.own()
 	path, offsets := cstring(b.path(name, "data")), clientOffsets()
 	return job{b.settle, func() (int, error) { return writeAt(path, offsets, 4<<10, 2) }}, err
+}
+
+func clientAppends(b *box) (job, error) {
+	const appends = 100
+	name := fmt.Sprintf("appends%d", b.Client)
+	path := cstring(b.path(name, "log"))
+	prepare := func() error {
+		_, err := b.fresh(name)
+		return errors.Join(err, b.settle())
+	}
+	return job{prepare, func() (int, error) { return appends, appendAll(path, appends) }}, nil
 }
 
 func clientStats(b *box) (job, error) {

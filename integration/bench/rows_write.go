@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -11,7 +12,35 @@ func writeRows() []row {
 	for _, a := range accesses(true) {
 		rows = append(rows, row{name: a.name("write"), unit: "write", begin: a.beginWrite})
 	}
-	return rows
+	return append(rows, row{"append 4 KiB and fsync", "append", appendJob})
+}
+
+// appendJob is a log whose lines must not be lost.
+func appendJob(b *box) (job, error) {
+	const appends = 200
+	path := cstring(b.path("appended", "log"))
+	prepare := func() error {
+		_, err := b.fresh("appended")
+		return errors.Join(err, b.settle())
+	}
+	return job{prepare, func() (int, error) { return appends, appendAll(path, appends) }}, nil
+}
+
+func appendAll(path *byte, n int) error {
+	fd, err := rawOpen(path, unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND)
+	if err != nil {
+		return err
+	}
+	defer rawClose(fd)
+	for range n {
+		if n, err := rawPwrite(fd, buffer[:4<<10], 0); n != 4<<10 {
+			return fmt.Errorf("append: %d, %w", n, err)
+		}
+		if err := rawFsync(fd); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a access) beginWrite(b *box) (job, error) {

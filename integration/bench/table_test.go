@@ -10,10 +10,13 @@ import (
 
 func sample() mediumRun {
 	return mediumRun{Medium: "tmpfs", Targets: []string{"native", "jvsfs", "bindfs"}, Rows: []result{{
-		Row: "stat", Unit: "stat", Ops: 10, Requests: map[string]float64{"Lookup": 1, "Forget": 7},
+		Row: "stat", Unit: "stat", Ops: 10,
 		Cells: map[string]*cell{
 			"native": {Times: []time.Duration{10000}, Ratio: spread{1, 1, 1}},
-			"jvsfs":  {Times: []time.Duration{20000}, Ratio: spread{2, 2, 2}},
+			"jvsfs": {
+				Times: []time.Duration{20000}, Ratio: spread{2, 2, 2}, Daemon: []time.Duration{5000},
+				Requests: map[string]float64{"Lookup": 1, "Forget": 7},
+			},
 			"bindfs": {Error: "cannot"},
 		},
 	}}}
@@ -24,10 +27,10 @@ func TestTable(t *testing.T) {
 	if err := writeMarkdown(&out, sample().grid()); err != nil {
 		t.Fatal(err)
 	}
-	want := `| on tmpfs | native | jvsfs | requests | bindfs |
-|---|---|---|---|---|
-| stat | 1.00 µs/stat | 2.00 (2.00..2.00) | 1.00 | - |
-| geometric mean |  | 2.00 |  | - |
+	want := `| on tmpfs | native | jvsfs | requests | its daemon | bindfs |
+|---|---|---|---|---|---|
+| stat | 1.00 µs/stat | 2.00 (2.00..2.00) | 1.00 | 0.50 µs | - |
+| geometric mean |  | 2.00 |  |  | - |
 `
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
@@ -40,10 +43,10 @@ func TestTableComparesRulesWithNone(t *testing.T) {
 	}}
 	r.compare()
 	grid := mediumRun{Medium: "tmpfs", Targets: []string{"native", "jvsfs", withRules}, Rows: []result{r}}.grid()
-	if got, want := grid[1][5], "1.05 (1.05..1.05)"; got != want {
+	if got, want := grid[1][6], "1.05 (1.05..1.05)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := grid[2][5], "1.05"; got != want {
+	if got, want := grid[2][6], "1.05"; got != want {
 		t.Errorf("mean: got %q, want %q", got, want)
 	}
 }

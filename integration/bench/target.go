@@ -30,6 +30,8 @@ func allTargets() []target {
 		{withRules, func(p programs, src, mnt, work string) []string {
 			return []string{p.jvsfs, "mount", "--foreground", "--control", work, "--rules", "git", "--rules", "agency", src, mnt}
 		}},
+		{overDevice, withTransport("dev")},
+		{overRing, withTransport("uring")},
 		{"loopback", func(p programs, src, mnt, _ string) []string {
 			return []string{p.loopback, "-q", "-allow-other", mnt, src}
 		}},
