@@ -18,6 +18,18 @@ func openBeneath(procFD, fd, flags int) (int, error) {
 	})
 }
 
+// pinAgain gives the inode of an open file another descriptor that only pins it (O_PATH). Without
+// OPEN_TREE_CLONE, open_tree(2) is that, by the descriptor alone, and needs no privilege
+// (fs/namespace.c). Where a filter of system calls forbids it, as those of most containers do, the
+// way through /proc is left.
+func pinAgain(procFD, fd int) (int, error) {
+	pin, err := retryInt(func() (int, error) { return unix.OpenTree(fd, "", unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH) })
+	if err == nil {
+		return pin, nil
+	}
+	return openBeneath(procFD, fd, unix.O_PATH)
+}
+
 // number is the name of a descriptor below procFD.
 func number(fd int) string { return strconv.Itoa(fd) }
 

@@ -49,7 +49,7 @@ func (f *rawFS) Mknod(cancel <-chan struct{}, in *fuse.MknodIn, name string, out
 }
 
 // mknodAs makes the node. A device needs CAP_MKNOD: the kernel has checked that the caller has it,
-// but setfsuid has taken it from this thread.
+// but its id has taken it from this thread.
 func (f *rawFS) mknodAs(as caller, in *fuse.MknodIn, dir *node, name string) error {
 	if t := in.Mode & unix.S_IFMT; as.uid != 0 && (t == unix.S_IFCHR || t == unix.S_IFBLK) {
 		if err := raise(1 << unix.CAP_MKNOD); err != nil {

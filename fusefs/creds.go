@@ -14,7 +14,8 @@ import (
 // caller says as whom a new inode is made or privileges are dropped.
 type caller struct {
 	uid, gid uint32
-	umask    uint32
+	// umask matters only for a new inode's mode.
+	umask, mode uint32
 	// keepSetgid keeps a setgid bit that the kernel has allowed already: it knows the caller's
 	// supplementary groups, the backing call does not.
 	keepSetgid bool
@@ -28,7 +29,7 @@ type caller struct {
 	// thrifty says that user 0 stands in for another user: it must not use what a file system
 	// reserves for the superuser.
 	thrifty bool
-	// caps are capabilities that setfsuid takes from this thread. The kernel has found that the
+	// caps are capabilities that a user's id takes from this thread. The kernel has found that the
 	// caller, or the owner of the file, has them.
 	caps uint32
 }
@@ -37,7 +38,7 @@ type caller struct {
 func callerID(h *fuse.InHeader) gate.Caller { return gate.Caller{TID: h.Pid, UID: h.Uid, GID: h.Gid} }
 
 func callerOf(h *fuse.InHeader, umask, mode uint32) caller {
-	return caller{uid: h.Uid, gid: h.Gid, umask: umask & 0o777, keepSetgid: mode&unix.S_ISGID != 0}
+	return caller{uid: h.Uid, gid: h.Gid, umask: umask & 0o777, mode: mode, keepSetgid: mode&unix.S_ISGID != 0}
 }
 
 // changer is the caller for a change of n's content that must remove setuid and setgid bits. If the
@@ -59,13 +60,13 @@ func changer(h *fuse.InHeader, n *node) caller {
 // permission, because it knows all groups of the caller (default_permissions). If the backing call
 // fails for lack of a group, it is repeated with the power to pass, still under the caller's ids.
 //
-// Ids and umask belong to this thread alone: setfsuid and setfsgid always do, and unshare(CLONE_FS)
-// separates the umask. The thread is locked meanwhile, and Go never starts a new thread from a
-// locked one.
+// Ids and umask belong to this thread alone: switchTo's system calls change only one, and
+// unshare(CLONE_FS) separates the umask. The thread is locked meanwhile, and Go never starts a new
+// thread from a locked one. When as returns, the thread is its own again.
 func (c caller) as(call func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if c.umask != 0 {
+	if c.masks() {
 		if err := unix.Unshare(unix.CLONE_FS); err != nil {
 			return err
 		}
@@ -76,25 +77,23 @@ func (c caller) as(call func() error) error {
 		return call() // the kernel lets only callers with these very ids come (usermount.go)
 	}
 	if c.gid != 0 {
-		if err := setfsgid(c.gid); err != nil {
+		if err := switchTo(unix.SYS_SETRESGID, c.gid); err != nil {
 			return err
 		}
-		defer func() { _ = setfsgid(0) }()
+		defer switchBack(unix.SYS_SETRESGID)
 	}
 	if c.uid == 0 {
 		return c.asRoot(call)
 	}
-	if err := setfsuid(c.uid); err != nil {
+	if err := switchTo(unix.SYS_SETRESUID, c.uid); err != nil {
 		return err
 	}
-	defer func() { _ = setfsuid(0) }() // it also gives the capabilities back
+	defer switchBack(unix.SYS_SETRESUID) // it also gives the capabilities back
 	if c.keepSetgid {
 		c.caps |= capFsetid
 	}
-	spare := reserveCaps()
-	if c.caps|spare != 0 {
-		defer func() { _ = raise(spare) }() // except this one
-		if err := setEffective(c.caps, spare); err != nil {
+	if c.caps != 0 {
+		if err := raise(c.caps); err != nil {
 			return err
 		}
 	}
@@ -127,6 +126,38 @@ func (c caller) asRoot(call func() error) error {
 	return call()
 }
 
+// masks reports whether the umask can make a difference. A directory's default ACL takes its place
+// (posix_acl_create in fs/posix_acl.c), and otherwise its bits are removed: if there are none of
+// them, the mode is the same with and without it.
+func (c caller) masks() bool { return c.umask&c.mode != 0 }
+
+// unchanged is an id that the setres calls leave as it is.
+const unchanged = ^uint32(0)
+
+// switchTo makes an id this thread's effective one, and with it its file system id. From a user's
+// threads the kernel takes all effective capabilities (cap_emulate_setxuid in
+// security/commoncap.c), also that to ignore quotas and reserved blocks. setfsuid and setfsgid would
+// report no failure, so each id had to be read back. The real and the saved id stay 0: so no user
+// may send this thread a signal, and it may always switch back. x/sys's functions of these names
+// change all threads.
+func switchTo(call uintptr, id uint32) error {
+	if id == unchanged { // nobody's: requests that make nothing have it on an idmapped mount
+		return unix.EPERM
+	}
+	if _, _, errno := unix.RawSyscall(call, uintptr(unchanged), uintptr(id), uintptr(unchanged)); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// switchBack ends switchTo. It needs memory for the new credentials and nothing else, because 0 is
+// still the thread's real id. Until there is some, nothing else may run on this thread.
+func switchBack(call uintptr) {
+	for switchTo(call, 0) != nil {
+		_ = unix.Nanosleep(&unix.Timespec{Nsec: int64(tick)}, nil)
+	}
+}
+
 // setfsuid and setfsgid report a failure. The system calls do not: they return the previous id in
 // both cases. So the id is read back.
 func setfsuid(uid uint32) error {
@@ -157,8 +188,8 @@ const (
 func standIn(h *fuse.InHeader) caller { return caller{thrifty: h.Uid != 0} }
 
 // reserveCaps is the capability to ignore quotas and reserved blocks, if the daemon has it.
-// setfsuid does not remove it, because it is not about files. Source: capabilities(7),
-// CAP_SYS_RESOURCE.
+// A user's id removes it, but some things are done for users under user 0's. Source:
+// capabilities(7), CAP_SYS_RESOURCE.
 var reserveCaps = sync.OnceValue(func() uint32 {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -168,8 +199,8 @@ var reserveCaps = sync.OnceValue(func() uint32 {
 	return data[0].Permitted & (1 << unix.CAP_SYS_RESOURCE)
 })
 
-// raise makes capabilities effective again that setfsuid has removed. They last until the thread's
-// fsuid becomes 0, which resets them (capabilities(7)).
+// raise makes capabilities effective again that a user's id has removed. They last until the
+// thread's id becomes 0, which resets them (capabilities(7)).
 func raise(caps uint32) error { return setEffective(caps, 0) }
 
 func setEffective(add, take uint32) error {

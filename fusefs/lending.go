@@ -54,7 +54,7 @@ func (n *node) takeBack(procFD int) error {
 	if l.forgotten {
 		return unix.Close(n.fd)
 	}
-	fd, err := openBeneath(procFD, n.fd, unix.O_PATH)
+	fd, err := pinAgain(procFD, n.fd)
 	if err != nil {
 		return err
 	}

@@ -149,3 +149,50 @@ func TestTheNumberIsAlwaysTheInode(t *testing.T) {
 	require.Equal(t, before, descriptors(t))
 	l.node.letGo()
 }
+
+// What pins an inode is not open, and is of this very inode, which need not have a name any more.
+func TestPinAgain(t *testing.T) {
+	l := newLender(t)
+	t.Cleanup(func() { _ = unix.Close(l.node.fd) })
+	require.NoError(t, os.Remove(l.file))
+	h, err := openBeneath(l.handles.procFD, l.node.fd, unix.O_RDWR)
+	require.NoError(t, err)
+	before := descriptors(t)
+	pin, err := pinAgain(l.handles.procFD, h)
+	require.NoError(t, err)
+	require.NoError(t, unix.Close(h))
+	require.Equal(t, before, descriptors(t))
+	flags, err := unix.FcntlInt(uintptr(pin), unix.F_GETFL, 0)
+	require.NoError(t, err)
+	require.NotZero(t, flags&unix.O_PATH)
+	inherited, err := unix.FcntlInt(uintptr(pin), unix.F_GETFD, 0)
+	require.NoError(t, err)
+	require.Equal(t, unix.FD_CLOEXEC, inherited)
+	var st unix.Stat_t
+	require.NoError(t, unix.Fstat(pin, &st))
+	require.Equal(t, l.node.key, keyOf(&st))
+	require.NoError(t, unix.Close(pin))
+}
+
+func BenchmarkPinAgain(b *testing.B) {
+	proc, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	require.NoError(b, err)
+	fd, err := unix.Open(filepath.Join(b.TempDir(), "f"), unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
+	require.NoError(b, err)
+	for name, again := range map[string]func() (int, error){
+		"by descriptor": func() (int, error) { return pinAgain(proc, fd) },
+		"by /proc":      func() (int, error) { return openBeneath(proc, fd, unix.O_PATH) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				pin, err := again()
+				if err != nil {
+					b.Fatal(err)
+				}
+				_ = unix.Close(pin)
+			}
+		})
+	}
+	_ = unix.Close(fd)
+	_ = unix.Close(proc)
+}

@@ -220,7 +220,11 @@ const asBootClock = "LEASE_TEST_BOOT_CLOCK"
 // does.
 func TestTheBootClockCountsSuspend(t *testing.T) {
 	if os.Getenv(asBootClock) != "" {
-		t.Logf("boot=%d", SystemClock().Boot())
+		fast, ok := vdsoBoot()
+		if !ok {
+			fast = SystemClock().Boot()
+		}
+		t.Logf("boot=%d fast=%d", SystemClock().Boot(), fast)
 		return
 	}
 	const slept = 1_000_000 * time.Second
@@ -233,11 +237,13 @@ func TestTheBootClockCountsSuspend(t *testing.T) {
 	if err != nil && !strings.Contains(string(out), "boot=") {
 		t.Skipf("no time namespace here: %v: %s", err, out)
 	}
-	_, after, ok := strings.Cut(string(out), "boot=")
-	require.True(t, ok, "%s", out)
-	boot, err := strconv.ParseInt(strings.Fields(after)[0], 10, 64)
-	require.NoError(t, err)
-	require.InDelta(t, SystemClock().Boot().Seconds()+slept.Seconds(), time.Duration(boot).Seconds(), 60)
+	for _, clock := range []string{"boot=", "fast="} { // the second without a system call
+		_, after, ok := strings.Cut(string(out), clock)
+		require.True(t, ok, "%s", out)
+		read, err := strconv.ParseInt(strings.Fields(after)[0], 10, 64)
+		require.NoError(t, err)
+		require.InDelta(t, SystemClock().Boot().Seconds()+slept.Seconds(), time.Duration(read).Seconds(), 60, clock)
+	}
 }
 
 // Rule 8.

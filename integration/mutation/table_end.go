@@ -85,6 +85,24 @@ var losing = slices.Concat(
 		Old: "unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts)", New: "unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)",
 		Tests: []string{"TestTheBootClockCountsSuspend"},
 	}),
+	in("lease/clock_vdso_amd64.go", mutation{
+		Rule: 9, What: "the clock that is read without a system call stands still in suspend",
+		Old: "callClockGettime(vdsoClockGettime, unix.CLOCK_BOOTTIME)", New: "callClockGettime(vdsoClockGettime, unix.CLOCK_MONOTONIC)",
+		Tests: []string{"TestTheBootClockCountsSuspend"},
+	}),
+	in("lease/clock_fast.go", mutation{
+		Rule: 9, What: "a clock that the kernel contradicts is read on",
+		Old: "		c.wrong.Store(true)\n", New: "",
+		Tests: []string{"TestAFastClockThatIsWrongIsNotUsed"},
+	}, mutation{
+		Rule: 9, What: "a clock without system calls is proven only once",
+		Old: " || now < last || now-last > proveAfter || c.reads.Add(1)%proveEvery == 0", New: "",
+		Tests: []string{"TestAFastClockThatIsWrongIsNotUsed"},
+	}, mutation{
+		Rule: 9, What: "a clock that stands still is never proven again",
+		Old: " || c.reads.Add(1)%proveEvery == 0", New: "",
+		Tests: []string{"TestAFastClockThatIsWrongIsNotUsed"},
+	}),
 )
 
 var lateWrites = slices.Concat(
