@@ -42,7 +42,8 @@ type rawFS struct {
 	git     gitTree
 	jvs     snapshots
 	door    door
-	durable bool // writes are made durable before they are answered
+	places  *knownPlaces // nil: none is remembered
+	durable bool         // writes are made durable before they are answered
 	stats   counters
 
 	canExpire bool // names can be cached for long; known since INIT
@@ -70,6 +71,9 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 		procFD: proc, inval: newInvalidator(), expiry: newExpiry(), watcher: newWatcher(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root),
 		serving: known, moving: make(chan struct{}, 1), kernel: kernel{dev: -1}, border: newBorder(o.Exempt), book: newLinkBook(),
 	}
+	if f.ruled() && !f.durable { // where other kernels write, nobody tells of a move
+		f.places = newKnownPlaces()
+	}
 	if o.Enforcement != nil {
 		f.border.away = o.Enforcement.Away
 	}
@@ -90,6 +94,7 @@ func (f *rawFS) run(stop <-chan struct{}) {
 	wg.Go(func() { f.inval.run(f.kernel.dropPages, stop) })
 	wg.Go(func() { f.expiry.run(f, stop) })
 	wg.Go(func() { f.watcher.run(f, stop) })
+	wg.Go(func() { f.places.run(stop) })
 	wg.Go(func() { f.budget.run(f, stop) })
 	if f.git.on {
 		wg.Go(func() { f.git.locks.run(f, stop) })
@@ -102,6 +107,7 @@ func (f *rawFS) close() error {
 	f.handles.close()
 	f.nodes.close()
 	f.watcher.close()
+	f.places.close()
 	f.book.close()
 	f.border.close()
 	f.git.close()

@@ -78,6 +78,7 @@ func (f *rawFS) forget(nodeid, nlookup uint64) {
 	if n := f.nodes.forget(nodeid, nlookup); n != nil {
 		f.expiry.release(n)
 		f.watcher.forget(n)
+		f.places.forget(n)
 	}
 }
 

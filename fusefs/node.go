@@ -37,6 +37,11 @@ type node struct {
 	wd       int32              // inotify's number; guarded by the watcher
 	ownNames map[string]ownNote // of a directory: its own changes whose events have not come; guarded by mu
 
+	knownPlace   atomic.Pointer[knownPlace] // of a directory, where there are rules
+	placeWatched atomic.Bool                // its own moves are told
+	placeWatch   int32                      // inotify's number, 0 for none; guarded by the places
+	leansOn      atomic.Bool                // places below it were remembered
+
 	gitdir atomic.Bool // a note of where a checkout of git lies
 
 	killNext atomic.Bool // the next FALLOCATE or copy has to remove setid bits

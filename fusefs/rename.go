@@ -103,6 +103,9 @@ func (f *rawFS) admitRenameAsSeen(r renaming, through *gate.Freeze) (p passes, b
 // renameAt makes the rename and notes the new places.
 func (f *rawFS) renameAt(r renaming, p *passes) fuse.Status {
 	defer f.lockName(r.oldName, r.newName)()
+	if !r.movesFiles() {
+		defer f.places.move()()
+	}
 	lock, locks := f.lockAt(r.from, r.oldName)
 	replaced, replaces := f.lockAt(r.to, r.newName)
 	went := p.dying()
@@ -139,6 +142,9 @@ func (f *rawFS) renameAt(r renaming, p *passes) fuse.Status {
 	wide := f.resettle(r.from, r.oldName, r.to, r.newName)
 	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
 		wide = f.resettle(r.to, r.newName, r.from, r.oldName) || wide
+	}
+	if wide {
+		f.places.moved() // in case another one has put a directory there since the name was looked at
 	}
 	f.crossed(r.from, r.to, wide)
 	return fuse.OK

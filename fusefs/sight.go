@@ -30,7 +30,7 @@ func (f *rawFS) look(dir *node, name string) sight {
 	if !f.ruled() {
 		return sight{entryName: entryName{dir, name}}
 	}
-	in, ok := f.pathOf(dir.fd)
+	in, ok := f.dirPath(dir)
 	return f.lookIn(dir, in, ok, name)
 }
 
@@ -53,10 +53,10 @@ func (f *rawFS) lookAtBoth(r renaming) (seen [2]sight) {
 	if !f.ruled() {
 		return [2]sight{{entryName: entryName{r.from, r.oldName}}, {entryName: entryName{r.to, r.newName}}}
 	}
-	from, ok := f.pathOf(r.from.fd)
+	from, ok := f.dirPath(r.from)
 	to, okTo := from, ok
 	if r.to != r.from {
-		to, okTo = f.pathOf(r.to.fd)
+		to, okTo = f.dirPath(r.to)
 	}
 	seen = [2]sight{f.lookIn(r.from, from, ok, r.oldName), f.lookIn(r.to, to, okTo, r.newName)}
 	if seen[0].place.Free() {
@@ -66,6 +66,12 @@ func (f *rawFS) lookAtBoth(r renaming) (seen [2]sight) {
 		seen[1].exists, seen[1].isDir = kindAt(seen[1].entryName)
 	}
 	return seen
+}
+
+// movesFiles reports whether a rename is of files alone.
+func (r renaming) movesFiles() bool {
+	isFile := func(s sight) bool { return s.exists && !s.isDir }
+	return isFile(r.seen[0]) && (r.in.Flags&unix.RENAME_EXCHANGE == 0 || isFile(r.seen[1]))
 }
 
 // kindAt tells whether something lies at a name, and whether it is a directory.
@@ -96,7 +102,11 @@ func (f *rawFS) lookAtNode(n *node) (s inodeSight) {
 
 // pathOfFile is the path of an inode below the source; false if it has no name any more.
 func (f *rawFS) pathOfFile(n *node) (string, bool) {
-	if path, ok := f.relOfNode(n); ok || n.isDir() {
+	if n.isDir() {
+		path, ok := f.dirPath(n)
+		return relative(path), ok
+	}
+	if path, ok := f.relOfNode(n); ok {
 		return path, ok
 	}
 	c := n.called.Load()

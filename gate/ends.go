@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -68,33 +69,39 @@ func (e *Ends) tell(id int32) {
 	}
 }
 
-// watch adds a pidfd. If that fails, whoever looks at the process next sees its end.
-func (e *Ends) watch(pidfd int, wake func()) (id int32) {
+// watch adds a pidfd. After an error nobody is woken: whoever looks at the process next sees its end.
+func (e *Ends) watch(pidfd int, wake func()) (id int32, err error) {
 	e.mu.Lock()
 	e.seq++
 	id = e.seq
 	e.wake[id] = wake
 	e.mu.Unlock()
-	e.control(unix.EPOLL_CTL_ADD, pidfd, id)
-	return id
+	if err := e.control(unix.EPOLL_CTL_ADD, pidfd, id); err != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.wake, id)
+		return 0, err
+	}
+	return id, nil
 }
 
 // forget removes a pidfd that is about to be closed.
 func (e *Ends) forget(pidfd int, id int32) {
-	e.control(unix.EPOLL_CTL_DEL, pidfd, id)
+	_ = e.control(unix.EPOLL_CTL_DEL, pidfd, id) // the set is closed, or the kernel has dropped it already
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.wake, id)
 }
 
-func (e *Ends) control(op, pidfd int, id int32) {
+func (e *Ends) control(op, pidfd int, id int32) (err error) {
 	conn, err := e.set.SyscallConn()
 	if err != nil {
-		return
+		return err
 	}
-	_ = conn.Control(func(fd uintptr) {
-		_ = unix.EpollCtl(int(fd), op, pidfd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: id})
+	closed := conn.Control(func(fd uintptr) {
+		err = unix.EpollCtl(int(fd), op, pidfd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: id})
 	})
+	return cmp.Or(closed, err)
 }
 
 // Close frees a set that Run was never called on.

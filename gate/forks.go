@@ -109,12 +109,12 @@ func openRing(cpu int) (*forkRing, error) {
 	return &forkRing{fd: fd, mem: mem, data: mem[page:]}, nil
 }
 
-// arm has the ring read when a quarter of it is full.
+// arm has the ring read when a quarter of it is full. If that fails it is read when somebody asks.
 func (f *forks) arm(r *forkRing) {
 	if f.ends == nil {
 		return
 	}
-	r.watch = f.ends.watch(r.fd, func() {
+	r.watch, _ = f.ends.watch(r.fd, func() {
 		f.catchUp()
 		f.mu.Lock()
 		defer f.mu.Unlock()

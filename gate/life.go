@@ -13,9 +13,10 @@ import (
 type life struct {
 	res *Resolver
 
-	mu    sync.Mutex
-	pidfd int   // -1: none, or closed
-	watch int32 // in Ends
+	mu     sync.Mutex
+	shared *watched // that others may use, too; nil: none, or closed
+	pidfd  int      // its own, -1: none, or closed
+	watch  int32    // in Ends
 }
 
 // watchLife begins to watch the process that a holder is bound to. When it ends, ends calls wake
@@ -23,6 +24,9 @@ type life struct {
 func watchLife(h lease.Holder, res *Resolver, ends *Ends, wake func()) *life {
 	l := &life{res: res, pidfd: -1}
 	if h.PID == 0 || h.BootID != host().bootID || h.PIDNamespace != host().pidNS {
+		return l
+	}
+	if l.shared = res.watched.use(process{h.PID, h.StartTime}, ends, l, wake); l.shared != nil {
 		return l
 	}
 	fd, err := unix.PidfdOpen(h.PID, 0)
@@ -35,7 +39,7 @@ func watchLife(h lease.Holder, res *Resolver, ends *Ends, wake func()) *life {
 	}
 	l.pidfd = fd
 	if ends != nil {
-		l.watch = ends.watch(fd, wake)
+		l.watch, _ = ends.watch(fd, wake) // otherwise its end is seen by who looks
 	}
 	return l
 }
@@ -51,6 +55,9 @@ func (l *life) ended(h lease.Holder) bool {
 func (l *life) runs() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.shared != nil {
+		return l.shared.runs()
+	}
 	if l.pidfd < 0 {
 		return false
 	}
@@ -65,6 +72,10 @@ func (l *life) close(ends *Ends) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.shared != nil {
+		l.shared.unuse(l)
+		l.shared = nil
+	}
 	if l.pidfd < 0 {
 		return
 	}

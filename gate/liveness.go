@@ -41,6 +41,9 @@ func (r *Resolver) Liveness(h lease.Holder) lease.Liveness {
 // takes seven more system calls, and a lock file is taken a hundred times a second.
 func (r *Resolver) Gone(h lease.Holder) bool {
 	if h.PID != 0 && h.BootID == host().bootID && h.PIDNamespace == host().pidNS {
+		if r.watched.runs(process{h.PID, h.StartTime}) {
+			return false
+		}
 		if st, err := ReadStat(h.PID); err == nil && st.Start == h.StartTime && !st.dead() {
 			return false
 		}

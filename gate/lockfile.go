@@ -103,23 +103,36 @@ func (r *Resolver) LockHolder(c Caller, as lockfile.Holder) (lease.Holder, error
 	if err != nil {
 		return lease.Holder{}, err
 	}
-	st, err := ReadStat(id.PID)
+	w := r.watched.use(process{id.PID, id.Start}, r.forks.ends, nil, nil)
+	if w == nil {
+		st, err := ReadStat(id.PID)
+		if err != nil {
+			return lease.Holder{}, err
+		}
+		h, err := r.lockHolder(id, as)
+		h.Purpose = shown(st.Comm, commandShown)
+		return h, err
+	}
+	defer w.unuse(nil)
+	st, err := w.readStat() // it may run another program since
 	if err != nil {
 		return lease.Holder{}, err
 	}
-	var h lease.Holder
-	switch as {
-	case lockfile.Session:
-		h, err = r.autoHolder(id, ScopeSession)
-	case lockfile.User:
-		h, err = r.autoHolder(id, ScopeUser)
-	case lockfile.Parent:
-		h, err = r.HolderFor(id.PPID, ScopeTree, "")
-	default:
-		h, err = r.holderOf(id, ScopeTree, "")
-	}
+	h, err := w.holder(id, as, func() (lease.Holder, error) { return r.lockHolder(id, as) })
 	h.Purpose = shown(st.Comm, commandShown)
 	return h, err
+}
+
+func (r *Resolver) lockHolder(id Identity, as lockfile.Holder) (lease.Holder, error) {
+	switch as {
+	case lockfile.Session:
+		return r.autoHolder(id, ScopeSession)
+	case lockfile.User:
+		return r.autoHolder(id, ScopeUser)
+	case lockfile.Parent:
+		return r.HolderFor(id.PPID, ScopeTree, "")
+	}
+	return r.holderOf(id, ScopeTree, "")
 }
 
 // lockNow is the lock file of the guard with the maintenance window of now.

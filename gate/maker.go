@@ -28,7 +28,7 @@ type Maker struct {
 
 // MakerOf finds the process of a caller. When it ends, ends calls wake once; wake must not block, and
 // may be called before MakerOf returns. ends may be nil. The error says that the process is not
-// visible, or gone.
+// visible, or gone, or cannot be watched.
 func MakerOf(c Caller, ends *Ends, wake func()) (*Maker, error) {
 	pid, err := readTgid(int(c.TID))
 	if err != nil {
@@ -45,7 +45,10 @@ func MakerOf(c Caller, ends *Ends, wake func()) (*Maker, error) {
 	}
 	m := &Maker{process: process{pid, st.Start}, name: st.Comm, user: c.UID, ends: ends, pidfd: fd, wake: wake}
 	if ends != nil {
-		m.watch = ends.watch(fd, m.ended)
+		if m.watch, err = ends.watch(fd, m.ended); err != nil {
+			_ = unix.Close(fd)
+			return nil, err
+		}
 	}
 	return m, nil
 }

@@ -102,8 +102,10 @@ func readCgroup(pid int) (string, error) {
 	return "", errors.New("there is no cgroup version 2 hierarchy")
 }
 
+func procFile(pid int, file string) string { return "/proc/" + strconv.Itoa(pid) + "/" + file }
+
 func readProc(pid int, file string) ([]byte, error) {
-	b, err := readSmall("/proc/" + strconv.Itoa(pid) + "/" + file)
+	b, err := readSmall(procFile(pid, file))
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 		return nil, fmt.Errorf("process %d: %w", pid, errGone)
 	}

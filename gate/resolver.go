@@ -24,6 +24,7 @@ type Resolver struct {
 	noPidfd bool
 
 	forks       forks
+	watched     watchedSet
 	remainingMu sync.Mutex
 	remaining   map[string]process // by session: one of its members, see Liveness
 }
@@ -111,5 +112,6 @@ func (r *Resolver) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dropAll()
+	r.watched.end()
 	r.forks.end()
 }

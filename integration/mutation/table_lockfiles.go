@@ -174,4 +174,60 @@ var lockFileMutations = slices.Concat(
 		Old:  "l.users.Load() == 0 && l.isPlain()", New: "l.isPlain()",
 		Tests: []string{"TestUnusedLocksAreForgotten"},
 	}),
+	in("fusefs/known_place.go", mutation{
+		What: "below a directory that was renamed through the mount the rules of its old place count",
+		Old:  "	if k != nil {\n		k.moves.Add(1)\n", New: "	if k == nil {\n		k.moves.Add(1)\n",
+		Tests: []string{"TestARenameEndsWhatIsRememberedBelow", "TestAnExchangeEndsWhatIsRememberedBelow"},
+	}, mutation{
+		What: "below a directory that was renamed past the mount the rules of its old place count",
+		Old:  "k.unwatched(wd) {\n			k.moved()\n", New: "k.unwatched(wd) {\n",
+		Tests: []string{"TestARenamePastTheMountIsHeard", "TestLostEventsEndWhatIsRemembered"},
+	}, mutation{
+		What: "a place is remembered though nobody hears of moves of the directories above it",
+		Old:  " && (n == f.root || f.isRightBelow(n, at, moves))", New: "",
+		Tests: []string{"TestARenamePastTheMountIsHeard", "TestADirectoryThatStrayedIsAskedEachTime"},
+	}, mutation{
+		What: "a directory that has strayed is remembered by what is heard of the one that it has left",
+		Old:  " && known.path == above", New: "",
+		Tests: []string{"TestADirectoryThatStrayedIsAskedEachTime"},
+	}, mutation{
+		What: "a place is remembered by that of a directory above that does not count any more",
+		Old:  "known != nil && known.moves == moves &&", New: "known != nil &&",
+		Tests: []string{"TestForgottenDirectoriesAreNotWatched"},
+	}, mutation{
+		What: "a place is remembered below a directory that is not watched any more",
+		Old:  "	if n.leansOn.Load() {", New: "	if false {",
+		Tests: []string{"TestForgottenDirectoriesAreNotWatched"},
+	}, mutation{
+		What: "a place counts while a directory is just being renamed",
+		Old:  "k == nil || k.moving.Load() > 0", New: "k == nil",
+		Tests: []string{"TestNothingIsRememberedWhileADirectoryMoves"},
+	}, mutation{
+		What: "a place that was asked in the middle of a rename counts after it",
+		Old:  "	return func() {\n		k.moved()\n", New: "	return func() {\n",
+		Tests: []string{"TestNothingIsRememberedWhileADirectoryMoves"},
+	}, mutation{
+		What: "a place counts though the kernel has ended its watch",
+		Old:  "mask&unix.IN_IGNORED == 0 || k.unwatched(wd)", New: "mask&unix.IN_IGNORED == 0 || wd == 0",
+		Tests: []string{"TestLostEventsEndWhatIsRemembered"},
+	}),
+	in("cmd/jvsfs/internal/host/journal.go", mutation{
+		What: "a daemon that is replaced goes on in a journal that nobody reads",
+		Old:  "		err = takeRecords(j.path)\n", New: "		err = nil\n",
+		Tests: []string{"TestTwoNeverWriteToOneFile"},
+	}),
+	in("cmd/jvsfs/internal/host/record_file.go", mutation{
+		What: "a full run directory ends the daemon at a store",
+		Old:  "switch err := unix.Fallocate(int(file.Fd()), 0, 0, int64(room)); {", New: "switch err := file.Truncate(int64(room)); {",
+		Tests: []string{"TestTheRoomOfAJournalIsReserved"},
+	}),
+	in("gate/watched.go", mutation{
+		What: "another process of the same number is taken for the one that held the lock",
+		Old:  "err == nil && st.Start != p.start", New: "err == nil && st.Start == 0",
+		Tests: []string{"TestIdleProcessesAreDropped"},
+	}, mutation{
+		What: "of two locks of a process only the first is told of its end",
+		Old:  "		w.wakes[by] = wake\n", New: "		w.wakes[nil] = wake\n",
+		Tests: []string{"TestAProcessIsWatchedOnce"}, Hangs: true,
+	}),
 )

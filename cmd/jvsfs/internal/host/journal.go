@@ -14,20 +14,19 @@ import (
 )
 
 // journal is a small table of texts by key that outlives its process, but not the machine: nothing is flushed. A change is one
-// write of a line, since the locks of other programs are taken a hundred times a second. The last line of a key counts; one
-// that was torn by a kill or a full disk says nothing. Who takes a journal over, or back, puts a file of its own in its place, so
+// line that is copied into a mapped file, since the locks of other programs are taken a hundred times a second. The last line of a key
+// counts; one that was torn by a kill says nothing. Who takes a journal over, or back, puts a file of its own in its place, so
 // two daemons never write to one. Safe for concurrent use.
 type journal struct {
 	mu   sync.Mutex
 	path string
-	file *os.File // nil: the file is that of another process, or none is there
-	size int64    // of the lines that are whole
+	file *recordFile // nil: the file is that of another process, or none is there
 	live map[string][]byte
-	used int64 // by what is live
+	used int // by what is live
 }
 
-// rewriteAt is the size from which a journal is written anew, if most of it is old.
-const rewriteAt = 256 << 10
+// journalRoom is the room in a new file for lines, unless four times as much as is live is more. A full one is written anew.
+const journalRoom = 512 << 10
 
 // entry is a line, behind its checksum. Without a text the key is dropped.
 type entry struct {
@@ -90,7 +89,7 @@ func (j *journal) close() (err error) {
 	if len(j.live) == 0 && j.isOwn() {
 		err = os.Remove(j.path)
 	}
-	return errors.Join(err, j.file.Close())
+	return errors.Join(err, j.file.close())
 }
 
 // isOwn reports whether the file at the path is that of this process. Under mu.
@@ -99,28 +98,24 @@ func (j *journal) isOwn() bool {
 		return false
 	}
 	var own, there unix.Stat_t
-	return unix.Fstat(int(j.file.Fd()), &own) == nil && unix.Lstat(j.path, &there) == nil && own.Ino == there.Ino && own.Dev == there.Dev
+	return unix.Fstat(int(j.file.file.Fd()), &own) == nil && unix.Lstat(j.path, &there) == nil && own.Ino == there.Ino && own.Dev == there.Dev
 }
 
-// write adds a line. Behind one that could not be written as a whole the next one begins anew. Under mu.
+// write adds a line. Under mu.
 func (j *journal) write(e entry) error {
 	line, err := lineOf(e)
 	if err != nil {
 		return err
 	}
-	if !j.isOwn() {
+	if j.file.owned() && j.file.fits(len(line)) {
+		if err := j.file.add(line); err != nil {
+			return err
+		}
 		j.note(e)
-		return j.rewrite()
+		return nil
 	}
-	if _, err := j.file.WriteAt(line, j.size); err != nil {
-		return errors.Join(err, j.file.Truncate(j.size))
-	}
-	j.size += int64(len(line))
 	j.note(e)
-	if j.size > rewriteAt && j.size > 4*j.used {
-		_ = j.rewrite() // the line is written; the next one tries again
-	}
-	return nil
+	return j.rewrite()
 }
 
 // note keeps what a line says. Under mu.
@@ -129,12 +124,12 @@ func (j *journal) note(e entry) {
 		j.live = make(map[string][]byte)
 	}
 	if was := j.live[e.Key]; was != nil {
-		j.used -= int64(len(was))
+		j.used -= len(was)
 		delete(j.live, e.Key)
 	}
 	if e.Text != nil {
 		j.live[e.Key] = e.Text
-		j.used += int64(len(e.Text))
+		j.used += len(e.Text)
 	}
 }
 
@@ -152,22 +147,24 @@ func (j *journal) rewrite() error {
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	file, err := os.OpenFile(next, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := newRecordFile(next, max(journalRoom, 4*len(all)))
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(all)
+	if err = file.add(all); err == nil {
+		err = takeRecords(j.path)
+	}
 	if err == nil {
 		err = os.Rename(next, j.path)
 	}
 	if err != nil {
-		return errors.Join(err, file.Close(), os.Remove(next))
+		return errors.Join(err, file.close(), os.Remove(next))
 	}
 	if j.file != nil {
-		CloseFile(j.file)
+		err = j.file.close()
 	}
-	j.file, j.size = file, int64(len(all))
-	return nil
+	j.file = file
+	return err
 }
 
 // checksumLen is the length of the checksum in front of a line's JSON, with the space.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // reopened is what a journal's file says to the next process.
@@ -63,6 +65,7 @@ func TestATornLineSaysNothing(t *testing.T) {
 	require.NoError(t, j.put("b", []byte(`2`)))
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
+	raw = bytes.TrimRight(raw, "\x00")
 	for cut := 1; cut < len(raw)/2; cut++ {
 		require.NoError(t, os.WriteFile(path, raw[:len(raw)-cut], 0o600))
 		require.Equal(t, []string{`1`}, reopened(t, path), "cut by %d", cut)
@@ -73,11 +76,20 @@ func TestATornLineSaysNothing(t *testing.T) {
 		require.NoError(t, next.close())
 		require.Equal(t, []string{`1`, `3`}, reopened(t, path), "a line behind the torn one, cut by %d", cut)
 	}
-	for i := range len(raw) / 2 { // of the first line
+	for cut := 1; cut < len(raw)/2; cut++ { // a kill in the middle of the copy: what follows was not there yet, or what is in front of it
+		early, late := bytes.Clone(raw), bytes.Clone(raw)
+		clear(early[len(raw)-cut:])
+		clear(late[len(raw)/2+1 : len(raw)/2+1+cut])
+		for _, torn := range [][]byte{early, late} {
+			require.NoError(t, os.WriteFile(path, append(torn, make([]byte, 4096)...), 0o600))
+			require.Equal(t, []string{`1`}, reopened(t, path), "torn by %d", cut)
+		}
+	}
+	for i := len(recordsOwned); i < len(raw)/2; i++ { // of the first entry
 		bad := slices.Clone(raw)
 		bad[i] ^= 1
 		require.NoError(t, os.WriteFile(path, bad, 0o600))
-		require.Contains(t, [][]string{{`2`}, {}, nil}, reopened(t, path), "byte %d is wrong", i)
+		require.Contains(t, [][]string{{`2`}, nil}, reopened(t, path), "byte %d is wrong", i)
 	}
 }
 
@@ -90,7 +102,7 @@ func TestAJournalStaysSmall(t *testing.T) {
 	}
 	st, err := os.Stat(path)
 	require.NoError(t, err)
-	require.Less(t, st.Size(), int64(2*rewriteAt))
+	require.Less(t, st.Size(), int64(2*journalRoom))
 	require.Equal(t, []string{`19999`}, reopened(t, path))
 }
 
@@ -100,4 +112,52 @@ func TestAnEmptyJournalIsRemoved(t *testing.T) {
 	require.NoError(t, j.drop("a"))
 	require.NoError(t, j.close())
 	require.NoFileExists(t, path)
+}
+
+// Who puts its own file in the place of one says so in it. If it then ends before it has done so, the other goes on.
+func TestATakenFileIsWrittenAnew(t *testing.T) {
+	j, path := openJournal(t)
+	require.NoError(t, j.put("a", []byte(`1`)))
+	require.NoError(t, takeRecords(path))
+	require.Equal(t, []string{`1`}, reopened(t, path))
+	before, err := os.Stat(path)
+	require.NoError(t, err)
+	require.NoError(t, j.put("b", []byte(`2`)))
+	require.Equal(t, []string{`1`, `2`}, reopened(t, path))
+	after, err := os.Stat(path)
+	require.NoError(t, err)
+	require.False(t, os.SameFile(before, after))
+}
+
+// A file that somebody has cut is no end of the process.
+func TestACutFileIsWrittenAnew(t *testing.T) {
+	j, path := openJournal(t)
+	require.NoError(t, j.put("a", []byte(`1`)))
+	require.NoError(t, os.Truncate(path, 0))
+	require.NoError(t, j.put("b", []byte(`2`)))
+	require.Equal(t, []string{`1`, `2`}, reopened(t, path))
+}
+
+// A full disk is an error, which says what is full, and not a signal at a later store. What was kept stays.
+func TestTheRoomOfAJournalIsReserved(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1200k"); err != nil {
+		t.Skip("it takes root:", err)
+	}
+	j := &journal{path: filepath.Join(dir, "journal")}
+	t.Cleanup(func() { require.NoError(t, j.close()); require.NoError(t, unix.Unmount(dir, 0)) })
+	require.NoError(t, j.put("a", []byte(`1`)))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "other"), make([]byte, 384<<10), 0o600))
+	full := error(nil)
+	for i := 0; full == nil && i < 2*journalRoom; i++ {
+		full = j.put("b", []byte(`2`))
+	}
+	require.ErrorIs(t, full, unix.ENOSPC)
+	require.ErrorContains(t, full, "no room for the journal of locks")
+	require.Equal(t, []string{`1`, `2`}, reopened(t, j.path))
+	require.NoError(t, os.Remove(filepath.Join(dir, "other")))
+	require.NoError(t, j.put("b", []byte(`3`)))
+	require.Equal(t, []string{`1`, `3`}, reopened(t, j.path))
+	require.NoError(t, j.drop("a"))
+	require.NoError(t, j.drop("b"))
 }
