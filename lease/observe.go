@@ -131,10 +131,19 @@ func (w *watcher) judge(now instant, h Head) Judgement {
 		return Judgement{Skewed, now.wall.Add(w.until - now.boot), w.suspect}
 	}
 	w.suspect = ""
-	if left := w.cfg.Store.dir.tier.unwatched(need, quiet); j.State == Stealable && left > 0 {
+	if left := w.unwatched(h, need, quiet); j.State == Stealable && left > 0 {
 		return Judgement{Expired, now.wall.Add(left), "its lease ended, but it has not been watched for long enough to know that it stopped"}
 	}
 	return j
+}
+
+// unwatched is how much longer the record of h must be watched (rule 6). Where its host is cut off first (rule 17), one lease is enough:
+// by then no renewal came in time, and a write that is still on its way never lands. So skew and grace need not be waited for twice.
+func (w *watcher) unwatched(h Head, p Policy, quiet time.Duration) time.Duration {
+	if w.cfg.cutsOff(h) {
+		return p.LeaseDuration - quiet
+	}
+	return w.cfg.Store.dir.tier.unwatched(p, quiet)
 }
 
 // contradict notes when the head's stamps first contradicted our clock.

@@ -137,6 +137,9 @@ func (r *renewal) renewed(old *Record) *Record {
 	rec.LeaseExpiresAt = r.t0.wall.Add(k.cfg.Policy.LeaseDuration).UTC()
 	rec.RenewCount = nextCount(rec.RenewCount)
 	rec.Auto, rec.Purpose = h.holder.Auto, h.holder.Purpose
+	if name := plainClient(k.cfg.storeClient()); name != "" { // a client that was evicted comes back as another one
+		rec.StoreClient = name
+	}
 	rec.Scope, rec.ScopeKey = h.holder.Scope, clip(h.holder.ScopeKey, maxText)
 	switch rec.OfferedTo = ""; {
 	case h.offer != nil:

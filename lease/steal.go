@@ -18,6 +18,7 @@ type taking struct {
 	offered bool          // its holder has offered it to us (rule 14)
 	looked  time.Duration // boot time before the last look
 	late    time.Duration // of an own lease: how long its deadline had passed then
+	cut     bool          // its host was cut off the store (rule 17)
 }
 
 // look decides by rules 5 to 7. The second call is under the gate. If the record changed between the two, the clocks are wrong.
@@ -94,9 +95,12 @@ func (tk *taking) claim() (Grant, error) {
 	if err := tk.look(); err != nil {
 		return Grant{}, err
 	}
+	if err := tk.stillCut(); err != nil {
+		return Grant{}, err
+	}
 	in := readClocks(k.cfg.Clock) // t0: before the record is written
 	rec := k.store.newRecord(k.cfg.Policy, tk.holder, tk.head, in)
-	rec.HandedOver = tk.offered
+	rec.HandedOver, rec.StoreClient = tk.offered, plainClient(k.cfg.storeClient())
 	c, err := k.store.bear(rec)
 	if err != nil {
 		return Grant{}, err
@@ -218,6 +222,9 @@ func (tk *taking) contradicted(c *claim, in instant) error {
 	if !k.store.tier().storeHasOwnClock() || r == nil || tk.verdict.State != Stealable {
 		return nil
 	}
+	if tk.cut {
+		return nil // it was asked before the agent ran (cutFirst), and that host changes nothing any more
+	}
 	stamp, err := c.stamp()
 	if err != nil {
 		return k.store.failed("the fresh record's time cannot be read", c.tmp, err)
@@ -258,6 +265,9 @@ func (tk *taking) reason() string {
 	if tk.own {
 		return "the same holder goes on after its lease ended; nobody had taken it"
 	}
+	if tk.cut {
+		return tk.verdict.Reason + "; its host was cut off the store"
+	}
 	return tk.verdict.Reason
 }
 
@@ -272,7 +282,7 @@ func (tk *taking) auditSteal() error {
 	case EventHandover:
 		e.From = tk.head.Record.Holder()
 	default:
-		e.Unclean = !tk.k.store.tier().gateProvesEnd() || tk.head.Foreign
+		e.Unclean = !tk.k.store.tier().gateProvesEnd() && !tk.cut || tk.head.Foreign
 	}
 	err := tk.k.tell.now(e)
 	if err != nil {

@@ -84,8 +84,8 @@ var authority = slices.Concat(
 var claiming = slices.Concat(
 	in("lease/steal.go", mutation{
 		Rule: 2, What: "no second look under the gate",
-		Old:   "	if err := tk.look(); err != nil {\n		return Grant{}, err\n	}\n	in := readClocks",
-		New:   "	in := readClocks",
+		Old:   "	if err := tk.look(); err != nil {\n		return Grant{}, err\n	}\n	if err := tk.stillCut(); err",
+		New:   "	if err := tk.stillCut(); err",
 		Tests: []string{"TestTheLookUnderTheGateSeesARenewal"},
 	}, mutation{
 		Rule: 2, What: "t0 is sampled after the link",
