@@ -95,10 +95,13 @@ func (r *renewal) renew() (lost bool, err error) {
 	return false, nil
 }
 
-// ready makes sure of LOCK_SH. An interrupted epoch has dropped it.
+// ready makes sure of LOCK_SH. An interrupted epoch has dropped it, and so has an offer.
 func (r *renewal) ready() error {
-	if r.h.open {
+	switch {
+	case r.h.open && r.h.handing:
 		return r.k.gate.intact()
+	case r.h.open:
+		return r.k.gate.proven()
 	}
 	return r.k.gate.shared()
 }

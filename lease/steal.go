@@ -217,8 +217,10 @@ func (tk *taking) beaten() error {
 //
 // If the last renewal was slow and its holder then died, the stamps differ for ever. So a contradiction delays a takeover by one more
 // silence and does not forbid it. By then nobody has changed the record for twice the time in which a holder could count on it.
+//
+// Our record got its stamp somewhere between in and now: the store may have stalled meanwhile, and that contradicts no clock.
 func (tk *taking) contradicted(c *claim, in instant) error {
-	k, r := tk.k, tk.head.Record
+	k, r, born := tk.k, tk.head.Record, tk.k.cfg.Clock.Wall().Round(0)
 	if !k.store.tier().storeHasOwnClock() || r == nil || tk.verdict.State != Stealable {
 		return nil
 	}
@@ -232,7 +234,7 @@ func (tk *taking) contradicted(c *claim, in instant) error {
 	if k.watch.contradictedFor(tk.head, in.boot) >= k.cfg.Policy.stricter(r.Policy()).silence() {
 		return nil
 	}
-	off := (in.wall.Sub(stamp) - r.LastRenewedAt.Sub(tk.head.ModTime)).Abs()
+	off := offBetween(in.wall.Sub(stamp), born.Sub(stamp), r.LastRenewedAt.Sub(tk.head.ModTime))
 	bound := k.cfg.Policy.stricter(r.Policy()).MaxClockSkew
 	if off <= max(bound, 10*time.Millisecond) {
 		return nil
@@ -241,6 +243,9 @@ func (tk *taking) contradicted(c *claim, in instant) error {
 	return k.store.conflict(tk.head, Judgement{State: Skewed,
 		Reason: fmt.Sprintf("by the store's stamps its clock and ours are %v apart; %v is the bound", off, bound)})
 }
+
+// offBetween is how far x lies outside of the range from low to high.
+func offBetween(low, high, x time.Duration) time.Duration { return max(low-x, x-high, 0) }
 
 // kind is what the audit log calls it.
 func (tk *taking) kind() EventKind {

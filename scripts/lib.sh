@@ -17,6 +17,11 @@ readonly TEST_TOOLS=(
   groff:groff-base /usr/share/bash-completion/bash_completion:bash-completion
 )
 
+# What scripts/hosts-test.sh needs beside them: a store for several hosts, and their links. Its package starts no service:
+# it has a unit of systemd alone, which is not started by installing it.
+# shellcheck disable=SC2034 # used by the scripts
+readonly HOSTS_TOOLS=(glusterd:glusterfs-server glusterfs:glusterfs-client ip:iproute2 nsenter:util-linux)
+
 if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
   BOLD=$'\e[1m' PLAIN=$'\e[0m'
 else
