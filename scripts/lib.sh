@@ -12,7 +12,7 @@ readonly TEST_TOOLS=(
   gcc:gcc /usr/include/stdio.h:libc6-dev make:make git:git
   fusermount3:fuse3 findmnt:mount setsid:util-linux ps:procps awk:mawk systemd-analyze:systemd
   setfattr:attr setfacl:acl chattr:e2fsprogs inotifywait:inotify-tools strace:strace
-  rsync:rsync curl:curl tar:tar tmux:tmux vim:vim sqlite3:sqlite3 node:nodejs git-lfs:git-lfs python3:python3
+  rsync:rsync curl:curl tar:tar tmux:tmux vim:vim sqlite3:sqlite3 redis-cli:redis-tools node:nodejs git-lfs:git-lfs python3:python3
   /usr/include/lmdb.h:liblmdb-dev
   groff:groff-base /usr/share/bash-completion/bash_completion:bash-completion
 )
