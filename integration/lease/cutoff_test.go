@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
@@ -150,4 +151,32 @@ func TestAStrangersConfigurationNamesNoAgent(t *testing.T) {
 	refused("others than root may write " + agent)
 	require.NoError(t, os.Remove(agent))
 	refused("no such file")
+}
+
+// fence-check tells an agent that cuts a client off from one that only says so.
+func TestFenceCheckProvesAnAgent(t *testing.T) {
+	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
+	spare := newLacking(t, "nothing")
+	agent := filepath.Join(m.Base, "fence_test")
+	config := m.WriteConfig("jvsfs.yaml", "fence: ["+agent+"]\n")
+	check := func(body string, options ...string) (said string, exit int) {
+		t.Helper()
+		writeAgent(t, agent, body)
+		out, errs, exit := m.CLI(append([]string{"fence-check", "--config", config, "--node", "spare", "--client", "4711", spare}, options...)...)
+		return out + errs, exit
+	}
+	said, exit := check("exit 0")
+	require.Equal(t, 1, exit, said)
+	require.Contains(t, said, "the client wrote after the agent had said that it is cut off")
+	said, exit = check("echo 'no power' >&2; exit 1")
+	require.Equal(t, 1, exit, said)
+	require.Contains(t, said, "ended with exit code 1: no power")
+
+	var st unix.Stat_t
+	require.NoError(t, unix.Stat(spare, &st))
+	ctl := filepath.Join(m.Base, "fusectl")
+	require.NoError(t, os.Mkdir(ctl, 0o755))
+	said, exit = check(fmt.Sprintf("set -e; grep -qx plug=4711; mount -t fusectl none %[1]s; echo 1 >%[1]s/%[2]d/abort; umount %[1]s", ctl, unix.Minor(st.Dev)))
+	require.Zero(t, exit, said)
+	require.Contains(t, said, "its next write failed")
 }
