@@ -201,6 +201,10 @@ func (c *cutter) pause() time.Duration {
 
 // run is one run of the agent. The event comes first: no event, no cut.
 func (c *cutter) run(ctx context.Context, job *cutting) {
+	if ctx.Err() != nil { // the mount ends
+		c.end(job, c.refusal(job.head, "its host was not cut off the store: "+context.Cause(ctx).Error(), "try again"))
+		return
+	}
 	agent := c.cfg.CutOff.Agent
 	e := Event{Kind: EventFence, Token: job.victim.Token, Previous: job.victim.Token, Holder: job.by, From: job.victim.Holder,
 		Client: job.victim.Client, Reason: "by " + agent + ", before its lease is taken over"}
@@ -210,6 +214,10 @@ func (c *cutter) run(ctx context.Context, job *cutting) {
 	} else {
 		err = c.cut(ctx, job, e)
 	}
+	c.end(job, err)
+}
+
+func (c *cutter) end(job *cutting, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	job.err, job.ended = err, c.cfg.Clock.Boot()

@@ -352,3 +352,20 @@ func TestAForeignToolIsNotCutOff(t *testing.T) {
 	require.Zero(t, agent.runs())
 	require.True(t, b.log[0].Unclean)
 }
+
+// Rule 17. While the mount ends no agent runs, and nobody waits for one.
+func TestNoAgentRunsWhileTheMountEnds(t *testing.T) {
+	agent := &fakeAgent{}
+	b, _ := silentHost(t, agent, func(k *KeeperConfig) {
+		k.CutOff.Start = func(f func(context.Context)) {
+			ctx, end := context.WithCancelCause(bg)
+			end(errors.New("the mount ends"))
+			f(ctx)
+		}
+	})
+	_, err := b.Steal(bg, tom)
+	requireClass(t, ClassLockConflict, err)
+	require.ErrorContains(t, err, "the mount ends")
+	require.Zero(t, agent.runs())
+	require.Empty(t, b.events())
+}

@@ -135,12 +135,12 @@ func (r *registry) shutLatches(shut bool) {
 	}
 }
 
-// start runs f in a goroutine of the registry. While it closes f has a context that has ended.
+// start runs f in a goroutine of the registry. Once it closes, f finds that its context has ended.
 func (r *registry) start(f func(context.Context)) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.closed {
-		go f(r.agents) // which does not begin anything
+		f(r.agents) // it begins nothing
 		return
 	}
 	r.run.Go(func() { f(r.agents) })
