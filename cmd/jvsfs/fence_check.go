@@ -222,7 +222,7 @@ func (w *writer) end() {
 	_ = w.in.Close()
 	_ = w.cmd.Process.Kill()
 	select {
-	case <-w.over:
+	case <-w.over: //nolint:errcheck // it was killed
 	case <-time.After(5 * time.Second):
 	}
 	_ = os.Remove(w.file) // where the client is cut off it stays

@@ -17,12 +17,12 @@ const mostUp = 64
 // ClientOf is what the store calls its client here, "" if that is not known. fd is any file of the store, and kind its file system
 // type as in /proc/self/mountinfo.
 func ClientOf(fd int, kind string) string {
-	switch {
-	case kind == "ceph" || kind == "fuse.ceph-fuse":
+	switch kind {
+	case "ceph", "fuse.ceph-fuse":
 		return cephClient(fd)
-	case kind == "fuse.juicefs":
+	case "fuse.juicefs":
 		return inRoot(fd, ".config", juiceSession)
-	case kind == "fuse.glusterfs":
+	case "fuse.glusterfs":
 		return inRoot(fd, ".meta/process_uuid", strings.TrimSpace)
 	}
 	return ""

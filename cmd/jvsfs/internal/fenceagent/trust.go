@@ -51,7 +51,8 @@ func trustedUp(path, whole string) error {
 		if !ok || sys.Uid != 0 && sys.Uid != uint32(os.Geteuid()) {
 			return fmt.Errorf("%s does not belong to root, so %s cannot be trusted", path, whole)
 		}
-		if st.Mode()&0o022 != 0 && !(st.IsDir() && st.Mode()&os.ModeSticky != 0) { // in a sticky directory nobody replaces another's file
+		sticky := st.IsDir() && st.Mode()&os.ModeSticky != 0 // there nobody replaces another's file
+		if st.Mode()&0o022 != 0 && !sticky {
 			return fmt.Errorf("others than root may write %s, so %s cannot be trusted", path, whole)
 		}
 		if path == "/" || path == "." {
