@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -22,7 +23,26 @@ func (k *Keeper) Steal(ctx context.Context, h Holder) (Grant, error) {
 	return k.take(ctx, h, false)
 }
 
+// cutRounds bounds how often a taker begins anew after it has cut a host off: the head may change meanwhile.
+const cutRounds = 3
+
 func (k *Keeper) take(ctx context.Context, h Holder, resume bool) (Grant, error) {
+	for round := 1; ; round++ {
+		g, err := k.attempt(ctx, h, resume)
+		u, first := errors.AsType[*uncut](err)
+		if !first {
+			return g, err
+		}
+		if round > cutRounds {
+			return Grant{}, k.store.conflict(u.head, Judgement{State: Stealable, Reason: u.Error()})
+		}
+		if err := k.cuts.off(ctx, u, h); err != nil { // without op: an agent may need minutes
+			return Grant{}, err
+		}
+	}
+}
+
+func (k *Keeper) attempt(ctx context.Context, h Holder, resume bool) (Grant, error) {
 	if err := k.enter(ctx, k.cfg.GateWait); err != nil {
 		return Grant{}, err
 	}
@@ -52,6 +72,9 @@ func (k *Keeper) take(ctx context.Context, h Holder, resume bool) (Grant, error)
 		if err := tk.look(); err != nil {
 			return Grant{}, err
 		}
+	}
+	if err := tk.cutFirst(); err != nil {
+		return Grant{}, err
 	}
 	k.cfg.Pause("acquire.before_gate")
 	if err := k.gate.exclusive(ctx, k.cfg.GateWait); err != nil {

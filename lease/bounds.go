@@ -75,7 +75,8 @@ func (r *Record) oddTexts() string {
 		name, text string
 		least      int
 	}{{"holder_nonce", r.HolderNonce, 1}, {"lock_id", r.LockID, 0}, {"session_id", r.SessionID, 0}, {"scope", r.Scope, 0},
-		{"host_boot_id", r.HostBootID, 0}, {"pid_namespace", r.PIDNamespace, 0}} {
+		{"host_boot_id", r.HostBootID, 0}, {"pid_namespace", r.PIDNamespace, 0},
+		{"store_client", r.StoreClient, 0}} {
 		switch {
 		case f.text == "" && f.least > 0:
 			return fmt.Sprintf("its %s is empty", f.name)

@@ -47,6 +47,7 @@ func allBounds() []bound {
 		{"acquire_seq", set(func(r *Record) { r.AcquireSeq = uint64(mostToken) }), set(func(r *Record) { r.AcquireSeq = uint64(mostToken) + 1 })},
 		{"renew_count", set(func(r *Record) { r.RenewCount = uint64(mostToken) }), set(func(r *Record) { r.RenewCount = uint64(mostToken) + 1 })},
 		{"pid", set(func(r *Record) { r.HolderID = fmt.Sprintf("h:u:%d:1", mostPID) }), set(func(r *Record) { r.HolderID = fmt.Sprintf("h:u:%d:1", mostPID+1) })},
+		{"client's characters", set(func(r *Record) { r.StoreClient = "!~" }), set(func(r *Record) { r.StoreClient = "a\nplug=b" })},
 		{"nonce small", set(func(r *Record) { r.HolderNonce = "n" }), set(func(r *Record) { r.HolderNonce = "" })},
 		{"nonce's characters", set(func(r *Record) { r.HolderNonce = "!~" }), set(func(r *Record) { r.HolderNonce = "a b" })},
 		{"session's characters", set(func(r *Record) { r.SessionID = "!~" }), set(func(r *Record) { r.SessionID = "é" })},

@@ -16,6 +16,9 @@ const (
 	EventSuperseded  EventKind = "superseded"
 	EventRenewFailed EventKind = "renew_failed"
 	EventLateWrite   EventKind = "late_write"
+	EventFence       EventKind = "fence" // another host is about to be cut off the store (rule 17)
+	EventFenced      EventKind = "fenced"
+	EventFenceFailed EventKind = "fence_failed"
 )
 
 // Event is one entry for the audit log.
@@ -24,7 +27,8 @@ type Event struct {
 	Worktree        WorktreeID
 	Token, Previous Token
 	Holder          Holder
-	From            Holder // of a handover: who held before
+	From            Holder // of a handover: who held before; of a fence: whose host is cut off
+	Client          string // of a fence: what the store calls that host's client
 	Reason          string
 	Unclean         bool // taken over without proof that the old holder was drained
 	At              time.Time

@@ -28,12 +28,16 @@ func newGateLock(s *Store) *gateLock {
 	return &gateLock{store: s, gate: lockFD{name: names[0], fd: -1}, turn: lockFD{name: names[1], fd: -1}}
 }
 
-func (s *Store) openLock(l *lockFD) error {
+const lockFlags = unix.O_RDWR | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY
+
+// openLock opens the file if it is not open, and makes it if it is not there.
+func (s *Store) openLock(l *lockFD) error { return s.openLockBy(l, lockFlags|unix.O_CREAT) }
+
+func (s *Store) openLockBy(l *lockFD, flags int) error {
 	if l.fd >= 0 {
 		return nil
 	}
-	fd, err := openat(s.dir.fd, l.name,
-		unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0o600)
+	fd, err := openat(s.dir.fd, l.name, flags, 0o600)
 	if err != nil {
 		return s.failed("the lock file cannot be opened", l.name, err)
 	}
@@ -61,21 +65,35 @@ func (s *Store) isCurrent(l *lockFD) bool { return s.current(l) == nil }
 
 // try takes the lock at once, or says that another has it. A conversion is not atomic: if it fails, the old lock is gone (flock(2)),
 // so nothing may depend on the old lock. Two callers convert: downgrade, before the fence opens, and takeGate in Replace, after the
-// fence has drained.
+// fence has drained. For the same reason it may close a file that cannot be locked. Under an open fence the gate is asked by proven,
+// which touches nothing that is held.
 func (s *Store) try(l *lockFD, how int) (bool, error) {
 	if err := s.openLock(l); err != nil {
 		return false, err
 	}
-	err := retry(func() error { return flock(l.fd, how|unix.LOCK_NB) })
-	switch {
-	case errors.Is(err, unix.EWOULDBLOCK):
+	had, err := s.lockNow(l, how)
+	if err != nil {
+		l.close() // the next try opens it anew: the descriptor may be of a session with the store that is over
+		return false, err
+	}
+	if !had {
 		return false, nil
-	case err != nil:
-		return false, s.failedOrUnfit("locks (flock)", "the lock cannot be taken", l.name, err)
 	}
 	if !s.isCurrent(l) {
 		l.close() // a stale file: the next try opens the file that has the name now
 		return false, nil
+	}
+	return true, nil
+}
+
+// lockNow is one flock(2) that does not wait.
+func (s *Store) lockNow(l *lockFD, how int) (bool, error) {
+	err := retry(func() error { return flock(l.fd, how|unix.LOCK_NB) })
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, nil
+	}
+	if err != nil {
+		return false, s.failedOrUnfit("locks (flock)", "the lock cannot be taken", l.name, err)
 	}
 	return true, nil
 }
@@ -174,6 +192,49 @@ func (g *gateLock) shared() error {
 
 // intact is an error if a taker would not meet our LOCK_SH, because the file was replaced.
 func (g *gateLock) intact() error { return g.store.current(&g.gate) }
+
+// proven is intact, and where another machine keeps the lock, it also asks that one whether it still has our LOCK_SH: a lock server
+// that was started again may know nothing of it, and tells nobody. The question is LOCK_EX through a file that is opened for it, so
+// that nothing happens to the lock that is held. While somebody has LOCK_SH nobody gets LOCK_EX. So if we get it, nobody has LOCK_SH,
+// and ours is gone. If we do not, LOCK_SH says whether a taker has LOCK_EX.
+func (g *gateLock) proven() error {
+	if err := g.intact(); err != nil || !g.store.tier().locksGetLost() {
+		return err
+	}
+	s, asked := g.store, lockFD{name: g.gate.name, fd: -1}
+	if err := s.openLockBy(&asked, lockFlags); err != nil { // without O_CREAT: a gate that was removed must not come back
+		return err
+	}
+	defer asked.close()
+	if asked.file != g.gate.file {
+		return s.failed("the lock file was removed or replaced, which must never happen", asked.name, nil)
+	}
+	gone, err := s.lockNow(&asked, unix.LOCK_EX)
+	if err != nil {
+		return err
+	}
+	shared, err := s.lockNow(&asked, unix.LOCK_SH)
+	if err != nil {
+		return err
+	}
+	switch {
+	case gone:
+		return s.gateLost("nobody has taken it meanwhile")
+	case !shared:
+		return s.gateLost("a taker has it")
+	}
+	return nil
+}
+
+// gateLost says that the store has dropped our LOCK_SH.
+func (s *Store) gateLost(since string) error {
+	return &Error{Class: ClassLockConflict, Worktree: s.id, File: s.display(s.lockNames()[0]), Err: errGateLost,
+		Message: "the store has lost this holder's lock of the gate (was its server restarted?), and " + since,
+		Next:    "nothing, if the next renewal takes it again; else acquire the lease again"}
+}
+
+// errGateLost marks a LOCK_SH that was lost under an open fence.
+var errGateLost = errors.New("the lock is gone")
 
 func (g *gateLock) unlock() {
 	g.gate.unlock()

@@ -53,7 +53,7 @@ func (g handover) transfer(ctx context.Context) (Grant, error) {
 	}
 	in := readClocks(k.cfg.Clock) // t0: before the record is written
 	rec := k.store.newRecord(k.cfg.Policy, g.to, Head{Record: cur.claim.rec, Token: g.was.token}, in)
-	rec.HandedOver = true
+	rec.HandedOver, rec.StoreClient = true, plainClient(k.cfg.storeClient())
 	c, err := k.store.bear(rec)
 	if err != nil {
 		return Grant{}, err

@@ -20,7 +20,12 @@ type KeeperConfig struct {
 	Tick     time.Duration         // how often Run looks at the holder and for a successor; default min(RenewInterval/4, 200ms), at least 10ms
 	GateWait time.Duration         // bound of each wait for the gate; default 2s
 	Pause    func(point string)    // test hook, called at named points of claim, renewal and release; nil: none
+	CutOff   *CutOff               // how another host is cut off the store before its lease is taken over (rule 17). nil: it is not
 	Resumes  func() bool           // whether a holder may go on after its deadline now (rule 16). It must not block. nil: always
+
+	// StoreClient is what the store calls the client through which this host writes, for records. It may read the store. nil or "":
+	// not known.
+	StoreClient func() string
 
 	// Renewed is called after each attempt to renew, for counting. It must not call the keeper. nil: none.
 	Renewed func(took time.Duration, err error)
@@ -46,6 +51,7 @@ type Keeper struct {
 	shown showing
 	tell  *teller
 	watch watcher
+	cuts  *cutter
 }
 
 // showing owns the grant that Held returns: a copy, so that Held waits for nobody.
@@ -171,6 +177,7 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 		swept: newSweeper(),
 	}
 	k.tell = &teller{cfg: &k.cfg, wake: k.wake}
+	k.cuts = &cutter{cfg: &k.cfg, tell: k.tell}
 	return k
 }
 
@@ -208,7 +215,10 @@ func (k *Keeper) leave() { <-k.op }
 func (k *Keeper) Held() (Grant, bool) { return k.shown.get() }
 
 // Observe reads the head and judges it. It is cheap: it reads again only if the stamps of the files have changed.
-func (k *Keeper) Observe() (Head, Judgement) { return k.watch.observe() }
+func (k *Keeper) Observe() (Head, Judgement) {
+	h, j := k.watch.observe()
+	return h, k.cuts.told(h, j)
+}
 
 // Close releases the lease if one is held, and closes the descriptors. Call it after Run has returned.
 func (k *Keeper) Close() error {

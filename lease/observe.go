@@ -49,7 +49,7 @@ func (w *watcher) observe() (Head, Judgement) {
 	defer w.mu.Unlock()
 	before := readClocks(w.cfg.Clock)
 	if w.valid && w.stamps(w.head.Token) == w.key {
-		return w.head, w.judge(before, w.head)
+		return w.head, w.judge(before, before.wall, w.head)
 	}
 	h, j, err := w.lookLocked(before)
 	if err != nil {
@@ -69,6 +69,7 @@ func (w *watcher) look() (Head, Judgement, error) {
 func (w *watcher) lookLocked(before instant) (Head, Judgement, error) {
 	key := w.stamps(w.head.Token)
 	h, err := w.cfg.Store.Head()
+	after := w.cfg.Clock.Wall().Round(0)
 	if err != nil {
 		w.valid = false
 		return Head{}, Judgement{}, err
@@ -77,7 +78,7 @@ func (w *watcher) lookLocked(before instant) (Head, Judgement, error) {
 	w.valid = h.Token == w.head.Token && h.Unreadable == nil && settled(key)
 	w.head, w.key = h, key
 	w.note(before, h)
-	j := w.judge(before, h)
+	j := w.judge(before, after, h)
 	if w.free = (watchKey{}); j.State == Free { // from before the read, so that a claim that came meanwhile shows
 		w.free = watchKey{dir: key.dir, head: w.cfg.Store.stamp(w.cfg.Store.claimName(h.Token)), view: key.view}
 	}
@@ -110,9 +111,9 @@ func (w *watcher) distrust(at instant, why string) {
 	w.suspect, w.until = why, at.boot+w.cfg.Policy.silence()
 }
 
-// judge is Judge, with what the watcher knows from earlier looks.
-func (w *watcher) judge(now instant, h Head) Judgement {
-	j := Judge(now.wall, h, w.cfg.Policy)
+// judge is JudgeRead, with what the watcher knows from earlier looks.
+func (w *watcher) judge(now instant, after time.Time, h Head) Judgement {
+	j := JudgeRead(now.wall, after, h, w.cfg.Policy)
 	if j.State != Expired && j.State != Stealable {
 		w.lastState = j.State
 		return j
@@ -131,10 +132,19 @@ func (w *watcher) judge(now instant, h Head) Judgement {
 		return Judgement{Skewed, now.wall.Add(w.until - now.boot), w.suspect}
 	}
 	w.suspect = ""
-	if left := w.cfg.Store.dir.tier.unwatched(need, quiet); j.State == Stealable && left > 0 {
+	if left := w.unwatched(h, need, quiet); j.State == Stealable && left > 0 {
 		return Judgement{Expired, now.wall.Add(left), "its lease ended, but it has not been watched for long enough to know that it stopped"}
 	}
 	return j
+}
+
+// unwatched is how much longer the record of h must be watched (rule 6). Where its host is cut off first (rule 17), one lease is enough:
+// by then no renewal came in time, and a write that is still on its way never lands. So skew and grace need not be waited for twice.
+func (w *watcher) unwatched(h Head, p Policy, quiet time.Duration) time.Duration {
+	if w.cfg.cutsOff(h) {
+		return p.LeaseDuration - quiet
+	}
+	return w.cfg.Store.dir.tier.unwatched(p, quiet)
 }
 
 // contradict notes when the head's stamps first contradicted our clock.

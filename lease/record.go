@@ -47,6 +47,9 @@ type Record struct {
 	OfferedTo  string    `json:"offered_to,omitempty"` // the host that may take the lease (rule 14)
 	OfferUntil time.Time `json:"offer_until,omitzero"` // until when it may
 
+	// StoreClient is what the store calls the client through which the holder's host writes (rule 17).
+	StoreClient string `json:"store_client,omitempty"`
+
 	extra map[string]json.RawMessage // fields of other programs; a rewrite keeps them
 }
 

@@ -95,10 +95,13 @@ func (r *renewal) renew() (lost bool, err error) {
 	return false, nil
 }
 
-// ready makes sure of LOCK_SH. An interrupted epoch has dropped it.
+// ready makes sure of LOCK_SH. An interrupted epoch has dropped it, and so has an offer.
 func (r *renewal) ready() error {
-	if r.h.open {
+	switch {
+	case r.h.open && r.h.handing:
 		return r.k.gate.intact()
+	case r.h.open:
+		return r.k.gate.proven()
 	}
 	return r.k.gate.shared()
 }
@@ -137,6 +140,9 @@ func (r *renewal) renewed(old *Record) *Record {
 	rec.LeaseExpiresAt = r.t0.wall.Add(k.cfg.Policy.LeaseDuration).UTC()
 	rec.RenewCount = nextCount(rec.RenewCount)
 	rec.Auto, rec.Purpose = h.holder.Auto, h.holder.Purpose
+	if name := plainClient(k.cfg.storeClient()); name != "" { // a client that was evicted comes back as another one
+		rec.StoreClient = name
+	}
 	rec.Scope, rec.ScopeKey = h.holder.Scope, clip(h.holder.ScopeKey, maxText)
 	switch rec.OfferedTo = ""; {
 	case h.offer != nil:

@@ -108,6 +108,7 @@ func TestAThiefWhoseClockIsAheadNeverRobsALiveHolder(t *testing.T) {
 		a.gate.unlock() // another kernel's flock, which the thief does not meet
 		_, err = thief.Steal(bg, bob)
 		require.Error(t, err)
+		require.True(t, a.gate.hasShared())
 		if ClassOf(err) == ClassClockSkewExceeded {
 			skewed++
 		}

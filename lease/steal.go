@@ -18,6 +18,7 @@ type taking struct {
 	offered bool          // its holder has offered it to us (rule 14)
 	looked  time.Duration // boot time before the last look
 	late    time.Duration // of an own lease: how long its deadline had passed then
+	cut     bool          // its host was cut off the store (rule 17)
 }
 
 // look decides by rules 5 to 7. The second call is under the gate. If the record changed between the two, the clocks are wrong.
@@ -94,9 +95,12 @@ func (tk *taking) claim() (Grant, error) {
 	if err := tk.look(); err != nil {
 		return Grant{}, err
 	}
+	if err := tk.stillCut(); err != nil {
+		return Grant{}, err
+	}
 	in := readClocks(k.cfg.Clock) // t0: before the record is written
 	rec := k.store.newRecord(k.cfg.Policy, tk.holder, tk.head, in)
-	rec.HandedOver = tk.offered
+	rec.HandedOver, rec.StoreClient = tk.offered, plainClient(k.cfg.storeClient())
 	c, err := k.store.bear(rec)
 	if err != nil {
 		return Grant{}, err
@@ -213,10 +217,15 @@ func (tk *taking) beaten() error {
 //
 // If the last renewal was slow and its holder then died, the stamps differ for ever. So a contradiction delays a takeover by one more
 // silence and does not forbid it. By then nobody has changed the record for twice the time in which a holder could count on it.
+//
+// Our record got its stamp somewhere between in and now: the store may have stalled meanwhile, and that contradicts no clock.
 func (tk *taking) contradicted(c *claim, in instant) error {
-	k, r := tk.k, tk.head.Record
+	k, r, born := tk.k, tk.head.Record, tk.k.cfg.Clock.Wall().Round(0)
 	if !k.store.tier().storeHasOwnClock() || r == nil || tk.verdict.State != Stealable {
 		return nil
+	}
+	if tk.cut {
+		return nil // it was asked before the agent ran (cutFirst), and that host changes nothing any more
 	}
 	stamp, err := c.stamp()
 	if err != nil {
@@ -225,7 +234,7 @@ func (tk *taking) contradicted(c *claim, in instant) error {
 	if k.watch.contradictedFor(tk.head, in.boot) >= k.cfg.Policy.stricter(r.Policy()).silence() {
 		return nil
 	}
-	off := (in.wall.Sub(stamp) - r.LastRenewedAt.Sub(tk.head.ModTime)).Abs()
+	off := offBetween(in.wall.Sub(stamp), born.Sub(stamp), r.LastRenewedAt.Sub(tk.head.ModTime))
 	bound := k.cfg.Policy.stricter(r.Policy()).MaxClockSkew
 	if off <= max(bound, 10*time.Millisecond) {
 		return nil
@@ -234,6 +243,9 @@ func (tk *taking) contradicted(c *claim, in instant) error {
 	return k.store.conflict(tk.head, Judgement{State: Skewed,
 		Reason: fmt.Sprintf("by the store's stamps its clock and ours are %v apart; %v is the bound", off, bound)})
 }
+
+// offBetween is how far x lies outside of the range from low to high.
+func offBetween(low, high, x time.Duration) time.Duration { return max(low-x, x-high, 0) }
 
 // kind is what the audit log calls it.
 func (tk *taking) kind() EventKind {
@@ -258,6 +270,9 @@ func (tk *taking) reason() string {
 	if tk.own {
 		return "the same holder goes on after its lease ended; nobody had taken it"
 	}
+	if tk.cut {
+		return tk.verdict.Reason + "; its host was cut off the store"
+	}
 	return tk.verdict.Reason
 }
 
@@ -272,7 +287,7 @@ func (tk *taking) auditSteal() error {
 	case EventHandover:
 		e.From = tk.head.Record.Holder()
 	default:
-		e.Unclean = !tk.k.store.tier().gateProvesEnd() || tk.head.Foreign
+		e.Unclean = !tk.k.store.tier().gateProvesEnd() && !tk.cut || tk.head.Foreign
 	}
 	err := tk.k.tell.now(e)
 	if err != nil {

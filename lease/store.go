@@ -39,6 +39,7 @@ type Head struct {
 	ViewToken  Token    // the token in <id>.lock, 0 if that is absent or unreadable
 
 	file fileID
+	uid  uint32 // whom the file belongs to
 }
 
 // fileID identifies an inode.
@@ -175,7 +176,7 @@ func (s *Store) readRecordFile(name string) (h Head) {
 		b, st, err := s.readFile(name)
 		h = Head{File: s.display(name)}
 		if err == nil {
-			h.file, h.Sum = idOf(st), sha256.Sum256(b)
+			h.file, h.uid, h.Sum = idOf(st), st.Uid, sha256.Sum256(b)
 			h.ModTime = time.Unix(st.Mtim.Sec, st.Mtim.Nsec)
 			h.Record, err = s.parsed.parse(b, h.Sum, s.id)
 		}

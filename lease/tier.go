@@ -26,6 +26,8 @@ type tier interface {
 	// takersUnseen is whether somebody may be taking an offered lease and no lock shows it (rule 14). A taker then has takeWithin
 	// for it, and the record says how long takers may come.
 	takersUnseen() bool
+	// locksGetLost is whether a lock may be gone while its holder lives and knows nothing of it: another machine keeps it (rule 8).
+	locksGetLost() bool
 	// sweeps is whether old claims are removed while a lease is held (rule 15).
 	sweeps() bool
 	// resumes is whether a holder may go on after its deadline (rule 16).
@@ -50,6 +52,7 @@ func (kernelTier) storeHasOwnClock() bool                        { return false 
 func (kernelTier) looksAgain() bool                              { return false }
 func (kernelTier) endsWithKernel() bool                          { return true }
 func (kernelTier) takersUnseen() bool                            { return false }
+func (kernelTier) locksGetLost() bool                            { return false }
 func (kernelTier) sweeps() bool                                  { return true }
 func (kernelTier) resumes() bool                                 { return true }
 func (kernelTier) followers() bool                               { return true }
@@ -63,6 +66,7 @@ func (remoteTier) storeHasOwnClock() bool                                { retur
 func (remoteTier) looksAgain() bool                                      { return true }
 func (remoteTier) endsWithKernel() bool                                  { return false }
 func (remoteTier) takersUnseen() bool                                    { return true }
+func (remoteTier) locksGetLost() bool                                    { return true }
 func (remoteTier) sweeps() bool                                          { return false }
 func (remoteTier) resumes() bool                                         { return false }
 func (remoteTier) followers() bool                                       { return false }

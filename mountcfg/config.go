@@ -49,6 +49,10 @@ type Config struct {
 
 	Metrics string // address for Prometheus, see ParseMetrics; "" = none
 
+	// Fence is the program that cuts another host off the store before its lease is taken over, and its arguments. Only a file
+	// names it.
+	Fence []string `json:",omitempty"` // see Rules
+
 	// Exempt are globs of places where anybody may write, relative to each worktree's root
 	// (doublestar's syntax). ExemptGit lets globs that name .git reach into it.
 	Exempt    []string

@@ -27,6 +27,7 @@ var otherUsage = map[string]string{
 	"nosuid":      "honour no setuid and setgid bits and no file capabilities (`true|false`)",
 	"nodev":       "open no device nodes (`true|false`)",
 	"noexec":      "execute no files (`true|false`)",
+	"fence":       "cut a silent host off the store with the `PROGRAM` and its arguments, a list, before its lease is taken over (jvsfs-fence(7)); only in a file of root",
 	"nosymfollow": "follow no symbolic links (`true|false`)",
 }
 

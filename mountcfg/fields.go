@@ -1,6 +1,7 @@
 package mountcfg
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -23,6 +24,7 @@ const (
 	kindAddress
 	kindGlobs
 	kindRules
+	kindCommand
 )
 
 // want completes the sentence "KEY wants ...".
@@ -42,6 +44,8 @@ func (k kind) want() string {
 		return "a pattern in quotes"
 	case kindRules:
 		return "a preset or a file"
+	case kindCommand:
+		return "a word in quotes"
 	default:
 		return "a word"
 	}
@@ -111,6 +115,13 @@ var fields = []field{
 		func(c *Config) *[]string { return &c.Exempt }),
 	boolField("exempt_git", "let patterns that name .git exempt .git and what is below it",
 		func(c *Config) *bool { return &c.ExemptGit }),
+	{
+		key: keyFence, kind: kindCommand, clear: func(c *Config) { c.Fence = nil },
+		get: func(c *Config) string { return strings.Join(c.Fence, " ") },
+		set: func(*Config, string, string) error {
+			return errors.New("only a configuration file may name the program")
+		},
+	},
 	rulesField("enforce the lock files of other programs as a preset or a file says (`FILE|PRESET`, see jvsfs-rules(7)); may be repeated"),
 }
 

@@ -25,6 +25,7 @@ func changed(t *testing.T) Config {
 	c.LeaseDuration, c.RenewInterval = time.Minute, 7*time.Second
 	c.Enforce = "readonly" // what goes with ro
 	c.Rules = []LockRule{everyKey()}
+	c.Fence = []string{"/sbin/fence_it", "port=1"}
 	c.Worktrees = map[string]WorktreeRule{"a": {Mode: "shared", OnFree: "deny", Scope: "tree"}}
 	return c
 }

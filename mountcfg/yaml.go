@@ -143,6 +143,10 @@ func (r *reader) top(key string, entry *ast.MappingValueNode) {
 		r.rules(entry.Value)
 		return
 	}
+	if f != nil && f.kind == kindCommand {
+		r.command(entry)
+		return
+	}
 	if f != nil && f.list != nil {
 		r.list(f.key, f.list(&r.c), entry)
 		return

@@ -12,10 +12,15 @@ readonly TEST_TOOLS=(
   gcc:gcc /usr/include/stdio.h:libc6-dev make:make git:git
   fusermount3:fuse3 findmnt:mount setsid:util-linux ps:procps awk:mawk systemd-analyze:systemd
   setfattr:attr setfacl:acl chattr:e2fsprogs inotifywait:inotify-tools strace:strace
-  rsync:rsync curl:curl tar:tar tmux:tmux vim:vim sqlite3:sqlite3 node:nodejs git-lfs:git-lfs python3:python3
+  rsync:rsync curl:curl tar:tar tmux:tmux vim:vim sqlite3:sqlite3 redis-cli:redis-tools node:nodejs git-lfs:git-lfs python3:python3
   /usr/include/lmdb.h:liblmdb-dev
   groff:groff-base /usr/share/bash-completion/bash_completion:bash-completion
 )
+
+# What scripts/hosts-test.sh needs beside them: a store for several hosts, and their links. Its package starts no service:
+# it has a unit of systemd alone, which is not started by installing it.
+# shellcheck disable=SC2034 # used by the scripts
+readonly HOSTS_TOOLS=(glusterd:glusterfs-server glusterfs:glusterfs-client ip:iproute2 nsenter:util-linux)
 
 if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
   BOLD=$'\e[1m' PLAIN=$'\e[0m'

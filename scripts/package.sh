@@ -122,6 +122,9 @@ install_files() {
     [[ -e $unit ]] || continue
     put 644 "$unit" "usr/lib/systemd/system/${unit##*/}"
   done
+  for file in "$here"/fence/*; do
+    put 755 "$file" "usr/lib/jvsfs/${file##*/}"
+  done
   put 644 "$here/debian/sysusers.conf" usr/lib/sysusers.d/jvsfs.conf
   for file in "$here"/monitoring/*; do
     put 644 "$file" "usr/share/jvsfs/monitoring/${file##*/}"

@@ -3,8 +3,8 @@
 # formatting, vet, build, unit tests (race detector), integration tests through real
 # mounts, all of them again on one processor, each rule of the lease removed once, every
 # fuzz test for some seconds, the models of the protocol, two minutes of torture, the
-# torture of broken rules, the cases of the conformance run, and a look for what was left
-# behind.
+# torture of broken rules, the cases of the conformance run, two hosts on a real distributed
+# file system, and a look for what was left behind.
 #
 #   scripts/test.sh            everything; of the removed rules a sixth, and of the torture's broken
 #                              rules a half, the others at other commits (scripts/mutations.sh and
@@ -30,7 +30,7 @@ esac
 
 become_root "$here/test.sh" "$@"
 
-install_missing "${TEST_TOOLS[@]}" npm:npm prometheus:prometheus # these two are too large for the container
+install_missing "${TEST_TOOLS[@]}" "${HOSTS_TOOLS[@]}" npm:npm prometheus:prometheus # these are too large for the container
 need_go "$root"
 cd "$root"
 
@@ -165,6 +165,7 @@ check "Vet, torture build" go vet -tags jvsfs_torture ./...
 check "Vet, documentation" go vet -tags jvsfs_docs ./cmd/jvsfs
 check "Vet, drawing of the dashboard" go vet -tags jvsfs_dashboard ./integration/service
 check "Vet, presets' programs" go vet -tags jvsfs_programs ./integration/rules
+check "Vet, several hosts" go vet -tags jvsfs_hosts ./integration/hosts
 check "Benchmark" bench_module
 check "Speed beside the last release's (printed, not judged)" speed
 packages=() stories=()
@@ -187,6 +188,7 @@ check "Models of the protocol" "$here/model.sh" --quick
 check "Torture" "$here/torture.sh" --minutes 2
 check "Torture finds broken rules, part $(share 2)" "$here/torture.sh" --mutants --part "$(share 2)" --minutes 6
 check "Conformance" conformance
+check "Several hosts on a real store" "$here/hosts-test.sh" --quick
 check "Nothing is left behind" nothing_left
 
 title "Summary"

@@ -35,7 +35,7 @@ const (
 
 // adminCommands, and their subcommands, are for people who run a mount. The others are for people who work in
 // one: lock, exec, run, explain, status, top.
-var adminCommands = []string{"mount", "umount", "recover", "enforce", "doctor", "audit", "config", "rules", "exporter"}
+var adminCommands = []string{"mount", "umount", "recover", "enforce", "doctor", "audit", "config", "rules", "exporter", "fence-check"}
 
 // sectionOf is the section of the manual for a command.
 func sectionOf(cmd *cobra.Command) string {
@@ -137,11 +137,13 @@ func otherPages(cmd *cobra.Command) []string {
 	switch top := topCommand(cmd); top {
 	case "jvsfs":
 		return []string{"mount.fuse.jvsfs(8)", "jvsfs.yaml(5)", "jvsfs-guarantees(7)", "jvsfs-lease(7)", "jvsfs-layouts(7)",
-			"jvsfs-rules(7)", "jvsfs-operations(7)", "jvsfs-agents(7)", "jvsfs-json(7)", "jvsfs-performance(7)", "jvsfs-testing(7)"}
+			"jvsfs-rules(7)", "jvsfs-operations(7)", "jvsfs-agents(7)", "jvsfs-json(7)", "jvsfs-performance(7)", "jvsfs-testing(7)", "jvsfs-fence(7)"}
 	case "mount", "config":
 		return []string{"jvsfs.yaml(5)", "jvsfs-layouts(7)", "jvsfs-operations(7)"}
 	case "rules":
 		return []string{"jvsfs-rules(7)", "jvsfs.yaml(5)"}
+	case "fence-check":
+		return []string{"jvsfs-fence(7)", "jvsfs.yaml(5)"}
 	case "lock", "exec", "audit":
 		return []string{"jvsfs-lease(7)"}
 	case "run", "mcp", "hook":

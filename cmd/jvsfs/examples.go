@@ -51,6 +51,7 @@ var examples = map[string]string{
 	"jvsfs doctor": `  jvsfs doctor
   jvsfs doctor --strict --json /srv/repo
   jvsfs doctor --repair /srv/repo`,
+	"jvsfs fence-check":  `  jvsfs fence-check --config /etc/jvsfs/repo.yaml --node spare /mnt/spare`,
 	"jvsfs audit verify": `  jvsfs audit verify /srv/repo`,
 	"jvsfs audit tail": `  jvsfs audit tail -n 50 /srv/repo
   jvsfs audit tail --follow --json /srv/repo`,

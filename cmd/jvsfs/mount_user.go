@@ -22,6 +22,9 @@ import (
 
 // mayMount refuses what only root can serve. Root may mount everything.
 func (m *mountCommand) mayMount(cfg mountcfg.Config, p place.Place) error {
+	if err := mayFence(cfg); err != nil {
+		return err
+	}
 	if !host.ByUser() {
 		return nil
 	}

@@ -43,8 +43,9 @@ var promisedAt = map[string]string{
 	"jvsfs.mounted": "`mount`; `umount`", "jvsfs.unmountReport": "`mount`; `umount`",
 	"jvsfs.recoveries": "`recover`", "jvsfs.recovered": "`recover`",
 	"api.EnforceAnswer": "`enforce`; `lock handover`", "api.HandoverResult": "`enforce`; `lock handover`",
-	"api.LockStatus": "`lock status`; `lock release`", "jvsfs.releasedLease": "`lock status`; `lock release`",
-	"jvsfs.auditReport": "`audit verify`; a line of `audit tail`", "lease.AuditFault": "`audit verify`; a line of `audit tail`",
+	"api.LockStatus": "`lock status`; `lock release`", "jvsfs.checkedFence": "`fence-check`",
+	"jvsfs.releasedLease": "`lock status`; `lock release`",
+	"jvsfs.auditReport":   "`audit verify`; a line of `audit tail`", "lease.AuditFault": "`audit verify`; a line of `audit tail`",
 	"lease.AuditRecord": "`audit verify`; a line of `audit tail`",
 	"api.buildInfo":     "`version`", "api.failureReport": "any failure", "api.Failure": "any failure", "api.BusyEntry": "any failure",
 }

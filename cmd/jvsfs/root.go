@@ -32,7 +32,7 @@ mount, only the holder of the lease can write. Everybody can read.
 	root.AddCommand(
 		newConfigCommand(io),
 		newMountCommand(io), newUmountCommand(io), newLockCommand(io), newExecCommand(io), newRunCommand(io), newQuiesceCommand(io), newEnforceCommand(io),
-		newStatusCommand(io), newWatchCommand(io), newTopCommand(io), newExplainCommand(io), newHookCommand(io), newMCPCommand(io), newExporterCommand(io), newLayoutCommand(io), newRulesCommand(io), newDoctorCommand(io), newAuditCommand(io), newTrampolineCommand(io), newGuardianCommand(),
+		newStatusCommand(io), newWatchCommand(io), newTopCommand(io), newExplainCommand(io), newHookCommand(io), newMCPCommand(io), newExporterCommand(io), newLayoutCommand(io), newRulesCommand(io), newDoctorCommand(io), newFenceCheckCommand(io), newAuditCommand(io), newTrampolineCommand(io), newGuardianCommand(),
 		newRecoverCommand(io), newProbeCommand(), newNotifierCommand(),
 	)
 	root.AddCommand(docsCommands(io)...)

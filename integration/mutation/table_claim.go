@@ -84,8 +84,8 @@ var authority = slices.Concat(
 var claiming = slices.Concat(
 	in("lease/steal.go", mutation{
 		Rule: 2, What: "no second look under the gate",
-		Old:   "	if err := tk.look(); err != nil {\n		return Grant{}, err\n	}\n	in := readClocks",
-		New:   "	in := readClocks",
+		Old:   "	if err := tk.look(); err != nil {\n		return Grant{}, err\n	}\n	if err := tk.stillCut(); err",
+		New:   "	if err := tk.stillCut(); err",
 		Tests: []string{"TestTheLookUnderTheGateSeesARenewal"},
 	}, mutation{
 		Rule: 2, What: "t0 is sampled after the link",
@@ -219,11 +219,31 @@ var theGate = slices.Concat(
 		Old: "	return r.k.gate.shared()\n", New: "	return nil\n",
 		Tests: []string{"TestNothingReopensWhileATakerHasTheGate"},
 	}, mutation{
-		Rule: 4, What: "a gate file that was removed under the holder is not noticed",
-		Old: "		return r.k.gate.intact()\n", New: "		return nil\n",
-		Tests: []string{"TestAGateFileThatWasRemovedFailsClosed"},
+		Rule: 8, What: "a lock that the store has lost is not asked for",
+		Old: "		return r.k.gate.proven()\n", New: "		return r.k.gate.intact()\n",
+		Tests: []string{"TestAGateThatTheStoreGaveAwayIsALoss", "TestAGateThatTheStoreForgotIsTakenAgain"},
+	}, mutation{
+		Rule: 14, What: "who offers the lease must have the lock that it has dropped",
+		Old: "	case r.h.open && r.h.handing:\n", New: "	case false:\n",
+		Tests: []string{"TestAnOfferThatIsOverBetweenTwoLooksIsNoSkew"},
 	}),
 	in("lease/gatelock.go", mutation{
+		Rule: 4, What: "a gate file that was removed under the holder is not noticed",
+		Old: "	if err := g.intact(); err != nil || ", New: "	if err := error(nil); err != nil || ",
+		Tests: []string{"TestAGateFileThatWasRemovedFailsClosed"},
+	}, mutation{
+		Rule: 8, What: "a lock that the store has forgotten is no loss",
+		Old: "	case gone:\n", New: "	case gone && false:\n",
+		Tests: []string{"TestAGateThatTheStoreForgotIsTakenAgain"},
+	}, mutation{
+		Rule: 8, What: "a lock that the store gave away is no loss",
+		Old: "	case !shared:\n", New: "	case !shared && false:\n",
+		Tests: []string{"TestAGateThatTheStoreGaveAwayIsALoss"},
+	}, mutation{
+		Rule: 4, What: "a lock file that cannot be locked is tried for ever",
+		Old: "		l.close() // the next try opens it anew", New: "		// the next try opens it anew",
+		Tests: []string{"TestALockFileIsOpenedAnewAfterAFailure"},
+	}, mutation{
 		Rule: 4, What: "a lock on a file that has no name any more counts",
 		Old: "	if !s.isCurrent(l) {", New: "	if false {",
 		Tests: []string{"TestATakerMeetsTheHolderOnTheFileThatHasTheName"},

@@ -33,7 +33,7 @@ var expired = slices.Concat(
 	}),
 	in("lease/observe.go", mutation{
 		Rule: 5, What: "the clock is sampled after the record is read",
-		Old: "	j := w.judge(before, h)\n", New: "	j := w.judge(readClocks(w.cfg.Clock), h)\n",
+		Old: "	j := w.judge(before, after, h)\n", New: "	j := w.judge(readClocks(w.cfg.Clock), after, h)\n",
 		Tests: []string{"TestTheClockIsReadBeforeTheRecord"},
 	}),
 	in("lease/acquire.go", mutation{
@@ -83,6 +83,10 @@ var skewed = slices.Concat(
 		Rule: 7, What: "a record from the future is judged like any",
 		Old: "ahead > p.MaxClockSkew {", New: "false {",
 		Tests: []string{"TestJudge", "TestAThiefsClockStepGivesNothing"},
+	}, mutation{
+		Rule: 7, What: "a store that stalls is taken for a wrong clock",
+		Old: "r.LastRenewedAt.Sub(after)", New: "r.LastRenewedAt.Sub(before)",
+		Tests: []string{"TestAStoreThatStallsIsNoWrongClock"},
 	}),
 	in("lease/observe.go", mutation{
 		Rule: 7, What: "a record that changes after it was called expired makes nobody doubt the clock",

@@ -251,11 +251,11 @@ var stealing = slices.Concat(
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens"},
 	}, mutation{
 		Rule: 12, What: "a takeover without proof of a drain is called clean",
-		Old: "e.Unclean = !tk.k.store.tier().gateProvesEnd() || tk.head.Foreign", New: "e.Unclean = false",
+		Old: "e.Unclean = !tk.k.store.tier().gateProvesEnd() && !tk.cut || tk.head.Foreign", New: "e.Unclean = false",
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens", "TestATakeoverOfAForeignLeaseIsUnclean"},
 	}, mutation{
 		Rule: 12, What: "a takeover from a foreign tool is called clean",
-		Old: "e.Unclean = !tk.k.store.tier().gateProvesEnd() || tk.head.Foreign", New: "e.Unclean = !tk.k.store.tier().gateProvesEnd()",
+		Old: "e.Unclean = !tk.k.store.tier().gateProvesEnd() && !tk.cut || tk.head.Foreign", New: "e.Unclean = !tk.k.store.tier().gateProvesEnd() && !tk.cut",
 		Tests: []string{"TestATakeoverOfAForeignLeaseIsUnclean"},
 	}),
 )

@@ -19,7 +19,7 @@ var lossMutations = slices.Concat(
 	}),
 	in("lease/handover.go", mutation{
 		Rule: 13, What: "the record does not say that the lease was given",
-		Old: "	rec.HandedOver = true\n", New: "",
+		Old: "	rec.HandedOver, rec.StoreClient = true,", New: "	_, rec.StoreClient = true,",
 		Tests: []string{"TestWhatIsHandedOverIsNotLost"},
 	}),
 	in("lease/acquire.go", mutation{

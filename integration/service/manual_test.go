@@ -23,6 +23,7 @@ var notRunHere = map[string]string{
 	"needs-docker":   "scripts/container-test.sh itself, and its parts",
 	"takes-minutes":  "scripts/test.sh runs each of them",
 	"takes-hours":    "the release run",
+	"needs-a-store":  "TestFenceCheckProvesAnAgent",
 	"runs-this-test": "scripts/test.sh",
 }
 
@@ -49,6 +50,7 @@ jvsfs umount /srv/repo`},
 	{path: "cmd/jvsfs/pages/jvsfs-json.7.md"},
 	{path: "cmd/jvsfs/pages/jvsfs-performance.7.md"},
 	{path: "cmd/jvsfs/pages/jvsfs-testing.7.md"},
+	{path: "cmd/jvsfs/pages/jvsfs-fence.7.md"},
 }
 
 // machine makes directories of the test's own the machine's, in namespaces that end with it.

@@ -95,7 +95,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	out.Service.log = log
 	m := &mount{
 		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, off: out.Off, replacedRules: out.Replaced, joins: len(out.Replaced.All())+len(out.Replaced.Leases()) > 0,
-		resolver: gate.NewResolver(lease.SystemClock()), events: newEventRing(),
+		resolver: gate.NewResolver(lease.SystemClock()), events: newEventRing(), agentRuns: make(chan struct{}, 1),
 	}
 	m.ruleTold = &ruleEvents{ring: m.events, traffic: newEventRing()}
 	var err error
@@ -207,6 +207,10 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		Exempt: exempt, OnExempt: d.trail.noteExempt,
 		OnRefusal: d.trail.logRefusal,
 	})
+	cutOff, err := d.cutOff()
+	if err != nil {
+		return nil, err
+	}
 	told := &leaseEvents{ring: d.events, id: id}
 	w := &worktree{id: id, guard: guard, events: newBroadcast(), counts: &leaseCounts{}}
 	w.keeper = lease.NewKeeper(lease.KeeperConfig{
@@ -215,6 +219,7 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.succession.heldByPredecessor() },
 		Audit: w.counts.audited(told.auditing(d.auditEvent)), AuditAll: w.counts.auditedAll(d.auditEvents), Renewed: w.counts.renewed,
 		Resumes: func() bool { return !w.latch.closed.Load() },
+		CutOff:  cutOff, StoreClient: d.storeClient(),
 	})
 	w.latch = &latch{keeper: w.keeper}
 	guard.Bind(w.latch)

@@ -74,7 +74,7 @@ func (c *leaseCounts) event(e lease.Event, err error) {
 	switch {
 	case err == nil:
 		c.Events[e.Kind]++
-	case e.Kind == lease.EventSteal || e.Kind == lease.EventResume: // it did not happen
+	case e.Kind == lease.EventSteal || e.Kind == lease.EventResume || e.Kind == lease.EventFence: // it did not happen
 		c.AuditFailed++
 	default:
 		c.Events[e.Kind]++

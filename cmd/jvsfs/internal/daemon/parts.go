@@ -52,6 +52,8 @@ type mount struct {
 	reached   bool          // everybody can come to the source
 	events    *eventRing
 	ruleTold  *ruleEvents
+
+	agentRuns chan struct{} // capacity 1: the fence agent runs (cutoff.go)
 }
 
 // leaseOps answers the requests about a lease: acquire, steal, renew, release, hand over,

@@ -38,6 +38,9 @@ type registry struct {
 	cancel context.CancelFunc
 	run    sync.WaitGroup
 
+	agents     context.Context // of the fence agents
+	stopAgents context.CancelFunc
+
 	making sync.Mutex   // held while a worktree is made, which waits for the disk; before mu
 	mu     sync.RWMutex // never held while waiting: readers and status take it
 	byID   map[lease.WorktreeID]*worktree
@@ -48,6 +51,7 @@ type registry struct {
 func newRegistry(log *zap.Logger, mk func(lease.WorktreeID) (*worktree, error)) *registry {
 	r := &registry{make: mk, log: log, byID: map[lease.WorktreeID]*worktree{}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.agents, r.stopAgents = context.WithCancel(context.Background())
 	return r
 }
 
@@ -131,6 +135,17 @@ func (r *registry) shutLatches(shut bool) {
 	}
 }
 
+// start runs f in a goroutine of the registry. Once it closes, f finds that its context has ended.
+func (r *registry) start(f func(context.Context)) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.closed {
+		f(r.agents) // it begins nothing
+		return
+	}
+	r.run.Go(func() { f(r.agents) })
+}
+
 // close shuts the latches, closes every gate, drains, releases, and waits for the keepers. It may be called
 // again.
 func (r *registry) close() error {
@@ -138,6 +153,7 @@ func (r *registry) close() error {
 	first := !r.closed
 	r.closed = true
 	r.mu.Unlock()
+	r.stopAgents() // who waits for one has a latch open
 	for _, w := range r.all() {
 		w.latch.shut()
 	}

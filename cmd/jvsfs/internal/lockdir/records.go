@@ -130,7 +130,7 @@ func checkRecord(dir *lease.Dir, id lease.WorktreeID, policy lease.Policy) findi
 	if err != nil {
 		return finding.Fail("records.failed", "look at the disk and the permissions of the lock directory", "worktree %s: %v", id, err)
 	}
-	j := lease.Judge(now, head, policy)
+	j := lease.JudgeRead(now, lease.SystemClock().Wall(), head, policy)
 	switch j.State {
 	case lease.Unreadable:
 		return finding.Fail("records.unreadable", "make sure that no writer is left, then: jvsfs doctor --repair PATH", "worktree %s: %s", id, j.Reason)

@@ -92,12 +92,13 @@ func Peek(p place.Place, policy lease.Policy) (lease.Head, lease.Judgement, erro
 	if err != nil {
 		return lease.Head{}, lease.Judgement{}, err
 	}
-	now := lease.SystemClock().Wall() // before the record is read, as Judge wants it
+	now := lease.SystemClock().Wall() // before the record is read, as JudgeRead wants it
 	head, err := dir.Store(p.ID).Head()
+	read := lease.SystemClock().Wall()
 	if err = errors.Join(err, dir.Close()); err != nil {
 		return head, lease.Judgement{}, err
 	}
-	return head, lease.Judge(now, head, policy), nil
+	return head, lease.JudgeRead(now, read, head, policy), nil
 }
 
 // Take is a request to take the lease: to acquire it, or to steal it.

@@ -126,10 +126,12 @@ func StillThere(k *lease.Keeper, agreed lease.Token) error {
 		Next:    "look again: jvsfs lock status WORKTREE"}
 }
 
-// Waitable reports whether waiting alone can turn the failure into a grant.
+// Waitable reports whether waiting alone can turn the failure into a grant. Clocks that contradict each other are among it: a record
+// from the future is not from the future for ever, and every other doubt of the lease package ends after one silence. The stamp of a
+// host that died without a word may be such a doubt.
 func Waitable(err error) bool {
 	switch lease.ClassOf(err) {
-	case lease.ClassLockConflict, lease.ClassLockExpired:
+	case lease.ClassLockConflict, lease.ClassLockExpired, lease.ClassClockSkewExceeded:
 		return true
 	}
 	return false

@@ -49,6 +49,7 @@ var auditTypes = map[lease.EventKind]string{
 	lease.EventExpire: "lock_expire", lease.EventRenewFailed: "lock_renew_failed", lease.EventSuperseded: "lock_superseded",
 	lease.EventLateWrite: string(lease.EventLateWrite), lease.EventHandover: "lock_handover",
 	lease.EventResume: "lock_resume",
+	lease.EventFence:  "host_fence", lease.EventFenced: "host_fenced", lease.EventFenceFailed: "host_fence_failed",
 }
 
 // AuditRecordOf words a lease event for the chain.
@@ -65,6 +66,9 @@ func AuditRecordOf(e lease.Event) lease.AuditRecord {
 	}
 	if e.Kind == lease.EventHandover {
 		details["from_holder_id"], details["from_uid"] = e.From.ID(), e.From.UID
+	}
+	if e.Kind == lease.EventFence || e.Kind == lease.EventFenced || e.Kind == lease.EventFenceFailed {
+		details["host"], details["store_client"], details["from_holder_id"] = e.From.Host, e.Client, e.From.ID()
 	}
 	if e.Unclean {
 		details["unclean"] = true

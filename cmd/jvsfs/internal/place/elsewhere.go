@@ -165,7 +165,7 @@ func (p Place) succeedTo(ctx context.Context, o Place, dir *lease.Dir, policy le
 		if err != nil {
 			return err
 		}
-		if j := lease.Judge(now, head, policy); j.State == lease.Held || j.State == lease.Skewed {
+		if j := lease.JudgeRead(now, clock.Wall(), head, policy); j.State == lease.Held || j.State == lease.Skewed {
 			return heldElsewhere(p, o, head)
 		}
 		mine := p.ID

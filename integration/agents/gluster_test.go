@@ -1,0 +1,73 @@
+package agents
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const gluster = "fence_jvsfs_gluster"
+
+// fakeGluster answers as Gluster 10 does: two clients, and who is rejected loses his connections.
+const fakeGluster = `
+echo "$*" >>$calls
+[ "$1" = --mode=script ] || exit 1
+rejects() { cat $calls.reject 2>/dev/null; }
+case "$*" in
+*"volume get v auth.reject")
+  [ ! -e $calls.down ] || exit 1
+  printf 'Option                                   Value\n------                                   -----\n'
+  printf 'auth.reject                              %s\n' "$(rejects | grep . || echo '(null)')" ;;
+*"volume set v auth.reject "*) printf '%s' "$6" >$calls.reject; echo "volume set: success" ;;
+*"volume reset v auth.reject") rm -f $calls.reject ;;
+*"volume status v clients")
+  echo "Client connections for volume v"
+  echo "----------------------------------------------"
+  echo "Brick : s:/brick"
+  echo "Clients connected : 2"
+  echo "Hostname                                               BytesRead    BytesWritten       OpVersion"
+  for ip in 10.0.0.1 10.0.0.11; do
+    if [ -e $calls.keeps ] || ! rejects | tr , '\n' | grep -qxF $ip; then
+      echo "$ip:49151                                    1048         1308              100000"
+    fi
+  done ;;
+*) exit 1 ;;
+esac`
+
+func touch(t *testing.T, path string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte("1"), 0o600))
+}
+
+func TestGlusterTurnsTheHostAway(t *testing.T) {
+	program, calls := tool(t, fakeGluster)
+	base := []string{"volume=v", "nodename=h1", "address=10.0.0.1", "gluster=" + program}
+	does(t, gluster, append(base, "action=status")...)
+	does(t, gluster, append(base, "action=off")...)
+	require.Equal(t, []string{"10.0.0.1"}, lines(calls+".reject"))
+	exit, said := run(t, gluster, append(base, "action=status")...)
+	require.Equal(t, 2, exit, said)
+	does(t, gluster, append(base, "action=off", "address=10.0.0.11")...)
+	require.Equal(t, []string{"10.0.0.1,10.0.0.11"}, lines(calls+".reject"), "who was turned away stays so")
+	refuses(t, "client_gone=yes is missing", gluster, append(base, "action=on")...)
+	does(t, gluster, append(base, "action=on", "client_gone=yes")...)
+	require.Equal(t, []string{"10.0.0.11"}, lines(calls+".reject"))
+	does(t, gluster, append(base, "action=on", "client_gone=yes", "address=10.0.0.11")...)
+	require.NoFileExists(t, calls+".reject")
+}
+
+func TestGlusterAgentRefusesWhatProvesNothing(t *testing.T) {
+	program, calls := tool(t, fakeGluster)
+	base := []string{"volume=v", "nodename=h1", "address=10.0.0.1", "gluster=" + program}
+	refuses(t, "volume=NAME is missing", gluster, append(base, "volume=")...)
+	refuses(t, "volume=NAME is missing", gluster, append(base, "volume=-x")...)
+	refuses(t, "address $(x) is none", gluster, append(base, "address=$(x)")...)
+	refuses(t, "has no address here", gluster, append(base, "address=", "nodename=no-such-host.invalid")...)
+	refuses(t, "cannot be read", gluster, append(base, "volume=w")...)
+	refuses(t, "is not one of", gluster, append(base, "action=reboot")...)
+	touch(t, calls+".keeps")
+	refuses(t, "10.0.0.1 still has 1 connections", gluster, append(base, "wait=1")...)
+	touch(t, calls+".down")
+	refuses(t, "cannot be read", gluster, base...)
+}

@@ -1,0 +1,113 @@
+//go:build jvsfs_hosts
+
+package hosts
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+// farGluster is the program that runs gluster on the store for another host, which gluster itself does not do. It asks the test.
+const farGluster = `#!/bin/sh
+cd "$(dirname "$0")" || exit 1
+printf '%s\n' "$@" >"$$.new" && mv "$$.new" "$$.ask" || exit 1
+until [ -e "$$.exit" ]; do sleep 0.1; done
+cat "$$.out"
+exit "$(cat "$$.exit")"
+`
+
+// serveGluster answers farGluster until the test ends. While the file fails is there, gluster fails.
+func (c *cluster) serveGluster(dir string) {
+	ctx, stop := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	c.t.Cleanup(func() { stop(); <-over })
+	go func() {
+		defer close(over)
+		for ctx.Err() == nil {
+			asked, _ := filepath.Glob(filepath.Join(dir, "*.ask"))
+			for _, ask := range asked {
+				c.answerGluster(ctx, strings.TrimSuffix(ask, ".ask"), filepath.Join(dir, "fails"))
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}()
+}
+
+func (c *cluster) answerGluster(ctx context.Context, name, fails string) {
+	text, err := os.ReadFile(name + ".ask")
+	if err != nil || os.Remove(name+".ask") != nil {
+		return
+	}
+	exit, out := "0", []byte(nil)
+	if _, err := os.Stat(fails); err == nil {
+		exit, out = "1", []byte("the pool has no quorum\n")
+	} else if out, err = c.store.command(ctx, append([]string{"gluster"}, strings.Split(strings.TrimSpace(string(text)), "\n")...)...).CombinedOutput(); err != nil {
+		exit = "1"
+	}
+	_ = os.WriteFile(name+".out", out, 0o600)
+	_ = os.WriteFile(name+".code", []byte(exit), 0o600)
+	_ = os.Rename(name+".code", name+".exit")
+}
+
+// fenced mounts on h with the shipped agent, which cuts off the other host.
+func (c *cluster) fenced(h, other *host, times ...string) (fails string) {
+	c.t.Helper()
+	dir := filepath.Join(h.dir, "gluster")
+	require.NoError(c.t, os.Mkdir(dir, 0o755))
+	agent, err := os.ReadFile("../../scripts/fence/fence_jvsfs_gluster")
+	require.NoError(c.t, err)
+	require.NoError(c.t, os.WriteFile(filepath.Join(dir, "agent"), agent, 0o755))
+	require.NoError(c.t, os.WriteFile(filepath.Join(dir, "gluster"), []byte(farGluster), 0o755))
+	require.NoError(c.t, os.WriteFile(h.file("jvsfs.yaml"), []byte("fence: ["+filepath.Join(dir, "agent")+", volume=v, address="+other.ip+
+		", gluster="+filepath.Join(dir, "gluster")+"]\n"), 0o644))
+	c.serveGluster(dir)
+	c.mount(h, harness.Calm, append(times, "--config", h.file("jvsfs.yaml"))...)
+	return filepath.Join(dir, "fails")
+}
+
+// A host's client of the store freezes while it writes. Nobody takes its lease while the agent fails. Then the volume turns the host away,
+// and the lease is taken. When the client thaws, nothing of what it had begun lands.
+func TestAFrozenHostIsCutOffAndWritesNothingLate(t *testing.T) {
+	c := newCluster(t)
+	h1, h2 := c.join("h1"), c.join("h2")
+	times := []string{"--lease-duration", "8s", "--renew-interval", "2s"}
+	c.mount(h1, harness.Calm, times...)
+	fails := c.fenced(h2, h1, times...)
+	require.NoError(t, os.WriteFile(fails, nil, 0o600))
+
+	writing := h1.start(c.execArgs("while echo of h1; do :; done >>" + viewDir + "/file")...)
+	harness.EventuallyNoted(t, "h1 writes", func() (bool, string) {
+		text, exit := c.store.run("cat", "/mnt/brick/b/work/file")
+		return exit == 0 && strings.Count(text, "of h1") > 3, writing.said() + h1.logs()
+	})
+	h1.freeze()
+	said, exit := c.exec(h2, "echo of h2 >>"+viewDir+"/file", "--wait", "30s")
+	requireExit(t, 10, exit, said+h2.logs())
+	require.Contains(t, said, "was not cut off the store")
+	require.NotContains(t, c.stored("file"), "of h2")
+
+	require.NoError(t, os.Remove(fails))
+	said, exit = c.exec(h2, "echo of h2 >>"+viewDir+"/file", "--wait", "5m")
+	requireExit(t, 0, exit, said+h2.logs())
+	then := c.stored("file")
+	require.True(t, strings.HasSuffix(then, "of h2\n"), "%s", then[max(0, len(then)-200):])
+	audit := h2.must(c.bin, "audit", "tail", "--json", "-n", "1000", viewDir)
+	require.Contains(t, audit, `"host_fenced"`)
+	require.Contains(t, audit, `"host_fence_failed"`)
+
+	h1.thaw()
+	writing.wait() // whatever ends it: the refusal of the store, or the loss of the lease
+	require.Equal(t, then, c.stored("file"), "nothing of h1 has landed late")
+	said, exit = c.exec(h2, "echo of h2 >>"+viewDir+"/file")
+	requireExit(t, 0, exit, said+h2.logs())
+	require.Equal(t, then+"of h2\n", c.stored("file"))
+	c.umount(h2)
+}

@@ -1,0 +1,40 @@
+//go:build jvsfs_hosts
+
+package hosts
+
+import (
+	"os"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+// holder is a jvsfs exec on a host that holds the lease until it is told to end.
+type holder struct {
+	c   *cluster
+	j   *job
+	end string // a file that ends it
+}
+
+// hold takes the lease on a host. It has it when it returns.
+func (c *cluster) hold(h *host, options ...string) *holder {
+	c.t.Helper()
+	mark, err := os.MkdirTemp(h.dir, "hold-")
+	require.NoError(c.t, err)
+	line := "echo >" + mark + "/begun; until [ -e " + mark + "/end ]; do sleep 0.05; done"
+	k := &holder{c: c, end: mark + "/end", j: h.start(c.execArgs(line, options...)...)}
+	harness.EventuallyNoted(c.t, h.name+" holds", func() (bool, string) {
+		_, err := os.Stat(mark + "/begun")
+		return err == nil, k.j.said() + h.logs()
+	})
+	return k
+}
+
+// release lets the command end, which must have kept the lease.
+func (k *holder) release() {
+	k.c.t.Helper()
+	require.NoError(k.c.t, os.WriteFile(k.end, nil, 0o644))
+	exit, said := k.j.wait()
+	require.Zero(k.c.t, exit, "%s%s", said, k.j.h.logs())
+}

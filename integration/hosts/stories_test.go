@@ -1,0 +1,61 @@
+//go:build jvsfs_hosts
+
+package hosts
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+// Two hosts, one volume, one worktree: who has the lease writes, who has not is refused, and each sees what the other wrote.
+func TestQuickTwoHosts(t *testing.T) {
+	c := newCluster(t)
+	h1, h2 := c.join("h1"), c.join("h2")
+	c.mount(h1, harness.Calm)
+	c.mount(h2, harness.Calm)
+
+	t.Run("exec", func(t *testing.T) {
+		said, exit := c.exec(h1, "echo one >"+viewDir+"/file")
+		requireExit(t, 0, exit, said+h1.logs())
+		require.Equal(t, "one\n", c.stored("file"))
+		said, exit = c.exec(h2, "cat "+viewDir+"/file && echo two >>"+viewDir+"/file")
+		requireExit(t, 0, exit, said+h2.logs())
+		require.Equal(t, "one\ntwo\n", c.stored("file"))
+	})
+	t.Run("refused", func(t *testing.T) {
+		held := c.hold(h1)
+		said, exit := h2.run("sh", "-c", "echo intruder >>"+viewDir+"/file")
+		require.NotZero(t, exit)
+		require.Contains(t, said, "Read-only file system")
+		said, exit = c.exec(h2, "echo intruder >>"+viewDir+"/file")
+		requireExit(t, 10, exit, said)
+		require.Contains(t, said, "h1:", "it names the holder")
+		held.release()
+		require.NotContains(t, c.stored("file"), "intruder")
+	})
+	t.Run("explain", func(t *testing.T) {
+		held := c.hold(h1)
+		said, exit := h2.run(c.bin, "explain", "--json", "--pid", "1", viewDir+"/file")
+		requireExit(t, 10, exit, said)
+		var x harness.Explanation
+		require.NoError(t, json.Unmarshal([]byte(said), &x), said)
+		require.NotNil(t, x.Holder, said)
+		require.Contains(t, x.Holder.ID, "h1:")
+		held.release()
+	})
+	t.Run("wait", func(t *testing.T) {
+		held := c.hold(h1)
+		waiting := h2.start(c.execArgs("echo waited >>"+viewDir+"/file", "--wait", "1m")...)
+		harness.EventuallyNoted(t, "it waits", func() (bool, string) { return waiting.said() != "", waiting.said() })
+		held.release()
+		exit, said := waiting.wait()
+		requireExit(t, 0, exit, said)
+		require.Contains(t, c.stored("file"), "waited")
+	})
+	c.umount(h1)
+	c.umount(h2)
+}

@@ -1,0 +1,182 @@
+package lease
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+// silentHost is a mount whose records lie on a store of several hosts, with a fence agent. Another host holds the lease, and has been
+// silent for an hour.
+func silentHost(t *testing.T, onFree, agent string) (m *harness.Mount, program, said string) {
+	t.Helper()
+	m = harness.PrepareMount(t, harness.MountOptions{OnFree: onFree, Prepare: harness.WithFiles("f")})
+	m.LockDir = filepath.Join(newLacking(t, "nothing"), "control")
+	program, said = filepath.Join(m.Base, "fence_test"), filepath.Join(m.Base, "said")
+	writeAgent(t, program, "cat >>"+said+"; "+agent)
+	// The skew bounds how long a busy machine may take from a clock to a stamp, too.
+	m.Opts.Extra = []string{"--max-clock-skew", "1m", "--lease-duration", "2s", "--renew-interval", "500ms",
+		"--config", m.WriteConfig("jvsfs.yaml", fmt.Sprintf("fence: [%s, \"port={node}\"]\n", program))}
+	m.Mount()
+	a := harness.StartActor(t, "first")
+	m.Acquire(a)
+	m.Release(a)
+	file, _ := m.HeadClaim("")
+	var fields map[string]any
+	require.NoError(t, json.Unmarshal([]byte(harness.ReadText(t, file)), &fields))
+	then := time.Now().Add(-time.Hour)
+	for name, value := range map[string]any{
+		"fencing_token": 2, "released": false, "holder_nonce": "0123456789abcdef", "holder_id": "h1.example:zoe:42:7", "auto": false,
+		"host_boot_id": "another-boot", "pid_namespace": "pid:[1]", "store_client": "4711", "purpose": "its work",
+		"last_renewed_at": then.UTC(), "lease_expires_at": then.Add(2 * time.Second).UTC(),
+	} {
+		fields[name] = value
+	}
+	text, err := json.Marshal(fields)
+	require.NoError(t, err)
+	name, _, _ := strings.Cut(filepath.Base(file), ".claim.")
+	born := filepath.Join(filepath.Dir(file), "."+name)
+	require.NoError(t, os.WriteFile(born, text, 0o600))
+	require.NoError(t, os.Chtimes(born, then, then))
+	require.NoError(t, os.Rename(born, filepath.Join(filepath.Dir(file), fmt.Sprintf("%s.claim.%020d", name, 2))))
+	return m, program, said
+}
+
+// writeAgent puts a program in place of another, which may run.
+func writeAgent(t *testing.T, path, body string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path+".new", []byte("#!/bin/sh\n"+body+"\n"), 0o755))
+	require.NoError(t, os.Rename(path+".new", path))
+}
+
+func acquireWaiting(m *harness.Mount, a *harness.Actor) string {
+	return m.MustCLI("lock", "acquire", "--wait", "3m", "--pid", strconv.Itoa(a.PID()), m.Mountpoint)
+}
+
+// fences are the events of the chain about the other host, in their order, and the steal.
+func fences(m *harness.Mount) (all []string) {
+	for _, l := range m.AuditTail(m.Mountpoint) {
+		if strings.HasPrefix(l.Type, "host_") || l.Type == "lock_steal" {
+			all = append(all, l.Type)
+		}
+	}
+	return all
+}
+
+// The agent is called as a cluster calls it, before the lease is taken over; then the takeover is clean.
+func TestASilentHostIsCutOffBeforeItsLeaseIsTaken(t *testing.T) {
+	m, _, said := silentHost(t, "deny", "exit 0")
+	a := harness.StartActor(t, "a")
+	require.Contains(t, acquireWaiting(m, a), "token 3")
+	a.OK(m.Put("f"))
+	require.Contains(t, harness.ReadText(t, said), "action=off\nnodename=h1.example\nplug=4711\njvsfs_client=4711\n")
+	require.Contains(t, harness.ReadText(t, said), "port=h1.example\n")
+	require.Equal(t, []string{"host_fence", "host_fenced", "lock_steal"}, fences(m))
+	for _, l := range m.AuditTail(m.Mountpoint) {
+		switch l.Type {
+		case "lock_steal":
+			require.NotContains(t, l.Details, "unclean")
+		case "host_fence":
+			require.Equal(t, "h1.example", l.Details["host"])
+			require.Equal(t, "4711", l.Details["store_client"])
+		}
+	}
+	m.Release(a)
+}
+
+// An agent that fails is no takeover: whoever asks is told what it said, and nobody writes. --wait goes on trying.
+func TestAnAgentThatFailsIsNoTakeover(t *testing.T) {
+	m, program, _ := silentHost(t, "acquire", "echo 'no such node' >&2; exit 7")
+	a := harness.StartActor(t, "a")
+	harness.Eventually(t, "the agent's failure is told", func() bool {
+		exit, errs := m.TryLock("acquire", a)
+		require.Equal(t, harness.ExitConflict, exit, errs)
+		return strings.Contains(errs, program+" ended with exit code 7: no such node")
+	})
+	a.Fails(m.Put("f"), "EROFS")
+	_, head := m.HeadClaim("")
+	require.EqualValues(t, 2, head.TokenNumber(t))
+	x, _ := m.Explain(a.PID(), m.At("f"))
+	require.Contains(t, x.Status.Detail, "no such node")
+	require.Subset(t, []string{"host_fence", "host_fence_failed"}, fences(m))
+
+	writeAgent(t, program, "exit 0")
+	require.Contains(t, acquireWaiting(m, a), "token 3")
+	a.OK(m.Put("f"))
+	m.Release(a)
+}
+
+// While an agent runs, writers are refused after a moment, status tells what goes on, and an unmount does not wait for it.
+func TestAnAgentThatHangsIsInNobodysWay(t *testing.T) {
+	m, program, _ := silentHost(t, "acquire", "exec sleep 1000")
+	a := harness.StartActor(t, "a")
+	var st harness.WorktreeStatus
+	harness.Eventually(t, "the agent runs", func() bool {
+		a.Fails(m.Put("f"), "EROFS")
+		x, _ := m.Explain(a.PID(), m.At("f"))
+		st = x.Status
+		return strings.Contains(st.Detail, "its host h1.example is being cut off the store by "+program)
+	})
+	_, errs, exit := m.CLI("lock", "status", m.Mountpoint)
+	require.Zero(t, exit, errs)
+	m.Unmount()
+}
+
+// A configuration that somebody else can change names no program that root runs.
+func TestAStrangersConfigurationNamesNoAgent(t *testing.T) {
+	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
+	agent := filepath.Join(m.Base, "fence_test")
+	writeAgent(t, agent, "exit 0")
+	config := m.WriteConfig("jvsfs.yaml", "fence: ["+agent+"]\n")
+	refused := func(why string) {
+		t.Helper()
+		_, errs, exit := m.CLI("mount", m.Source, m.Mountpoint, "--control", m.LockDir, "--config", config)
+		require.Equal(t, harness.ExitUsage, exit, errs)
+		require.Contains(t, errs, why)
+	}
+	require.NoError(t, os.Chown(config, 12345, 0))
+	refused(config + " does not belong to root")
+	require.NoError(t, os.Chown(config, 0, 0))
+	require.NoError(t, os.Chmod(agent, 0o777))
+	refused("others than root may write " + agent)
+	require.NoError(t, os.Remove(agent))
+	refused("no such file")
+}
+
+// fence-check tells an agent that cuts a client off from one that only says so.
+func TestFenceCheckProvesAnAgent(t *testing.T) {
+	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
+	spare := newLacking(t, "nothing")
+	agent := filepath.Join(m.Base, "fence_test")
+	config := m.WriteConfig("jvsfs.yaml", "fence: ["+agent+"]\n")
+	check := func(body string, options ...string) (said string, exit int) {
+		t.Helper()
+		writeAgent(t, agent, body)
+		out, errs, exit := m.CLI(append([]string{"fence-check", "--config", config, "--node", "spare", "--client", "4711", spare}, options...)...)
+		return out + errs, exit
+	}
+	said, exit := check("exit 0")
+	require.Equal(t, 1, exit, said)
+	require.Contains(t, said, "the client wrote after the agent had said that it is cut off")
+	said, exit = check("echo 'no power' >&2; exit 1")
+	require.Equal(t, 1, exit, said)
+	require.Contains(t, said, "ended with exit code 1: no power")
+
+	var st unix.Stat_t
+	require.NoError(t, unix.Stat(spare, &st))
+	ctl := filepath.Join(m.Base, "fusectl")
+	require.NoError(t, os.Mkdir(ctl, 0o755))
+	said, exit = check(fmt.Sprintf("set -e; grep -qx plug=4711; mount -t fusectl none %[1]s; echo 1 >%[1]s/%[2]d/abort; umount %[1]s", ctl, unix.Minor(st.Dev)))
+	require.Zero(t, exit, said)
+	require.Contains(t, said, "its next write failed")
+}

@@ -1,0 +1,78 @@
+package main
+
+import "slices"
+
+// cutOffMutations remove clauses of rule 17: who is cut off the store, when, and what follows from it.
+var cutOffMutations = slices.Concat(in("lease/cutoff.go", mutation{
+	Rule: 17, What: "the other host is not cut off",
+	Old: "	return &uncut{tk.head}\n", New: "	return nil\n",
+	Tests: []string{"TestAHostIsCutOffBeforeItsLeaseIsTakenOver", "TestAFailedFenceIsNoTakeover"},
+}, mutation{
+	Rule: 17, What: "a failed agent is a cut",
+	Old: "c.last.over != nil && c.last.err == nil &&", New: "c.last.over != nil &&",
+	Tests: []string{"TestAFailedFenceIsNoTakeover"},
+}, mutation{
+	Rule: 17, What: "a cut counts for ever",
+	Old: "		c.cfg.Clock.Boot()-c.last.ended < lasts", New: "		c.cfg.Clock.Boot()-c.last.ended >= 0*lasts",
+	Tests: []string{"TestACutIsProvenAgainAfterALease"},
+}, mutation{
+	Rule: 17, What: "the head under the gate need not be the one whose host was cut off",
+	Old: "tk.mustCut() && !tk.cut {", New: "false {",
+	Tests: []string{"TestACutMustCountUnderTheGate"},
+}, mutation{
+	Rule: 17, What: "an agent cuts off its own kernel",
+	Old: "	if r.HostBootID != \"\" && r.HostBootID == c.CutOff.BootID {\n", New: "	if false {\n",
+	Tests: []string{"TestWhomAnAgentCutsOff"},
+}, mutation{
+	Rule: 17, What: "an agent cuts off its own host after a restart",
+	Old: "	return parseHolderID(r.HolderID).Host != named(c.CutOff.Host)\n", New: "	return true\n",
+	Tests: []string{"TestWhomAnAgentCutsOff"},
+}, mutation{
+	Rule: 17, What: "a foreign tool's host is cut off",
+	Old: "|| r.Released || h.Foreign ||", New: "|| r.Released ||",
+	Tests: []string{"TestAForeignToolIsNotCutOff"},
+}, mutation{
+	Rule: 17, What: "an agent cuts off this host's own client",
+	Old: "own != \"\" && own == h.Record.StoreClient {", New: "own == \"none\" {",
+	Tests: []string{"TestWhomAnAgentCutsOff"},
+}, mutation{
+	Rule: 17, What: "a stranger's record has a host cut off",
+	Old: "	if h.uid != uint32(os.Geteuid()) {\n", New: "	if h.uid == uint32(os.Geteuid())+7 {\n",
+	Tests: []string{"TestAStrangersRecordCutsNobodyOff"},
+}, mutation{
+	Rule: 17, What: "an agent runs although the clocks contradict each other",
+	Old: "	if err := tk.contradicted(c, in); err != nil {\n		return err\n	}\n	return &uncut", New: "	return &uncut",
+	Tests: []string{"TestNoAgentRunsWhileTheClocksContradict"},
+}, mutation{
+	Rule: 17, What: "an agent that failed runs again at once",
+	Old: "c.last.err != nil && left > 0 {", New: "c.last.err != nil && left > 0 && false {",
+	Tests: []string{"TestAFailedFenceIsNoTakeover"},
+}, mutation{
+	Rule: 17, What: "the pause after a failure does not grow",
+	Old: "cutPause<<min(max(c.tries-1, 0), 10)", New: "cutPause<<0",
+	Tests: []string{"TestAFailedFenceIsNoTakeover"},
+}, mutation{
+	Rule: 17, What: "a host is cut off without an event",
+	Old: "	if err != nil {\n		err = c.cfg.Store.refuse(ClassAuditFailed", New: "	if err != nil && false {\n		err = c.cfg.Store.refuse(ClassAuditFailed",
+	Tests: []string{"TestAFenceIsAuditedBeforeItHappens"},
+}, mutation{
+	Rule: 17, What: "a writer waits for the agent",
+	Old: "	if by.Auto {\n		t := time.NewTimer", New: "	if false {\n		t := time.NewTimer",
+	Tests: []string{"TestAWriterDoesNotWaitForTheAgent"}, Hangs: true,
+}), in("lease/observe.go", mutation{
+	Rule: 17, What: "with an agent a record need not be watched",
+	Old: "		return p.LeaseDuration - quiet\n", New: "		return 0\n",
+	Tests: []string{"TestNoHostIsCutOffTooEarly"},
+}, mutation{
+	Rule: 17, What: "the short silence is for every lease",
+	Old: "	if w.cfg.cutsOff(h) {\n", New: "	if true {\n",
+	Tests: []string{"TestWithoutAnAgentTheSilenceStays"},
+}), in("lease/renewal.go", mutation{
+	Rule: 17, What: "a renewal does not name the client that came back as another one",
+	Old: "		rec.StoreClient = name\n", New: "",
+	Tests: []string{"TestARenewalNamesTheClient"},
+}), in("lease/steal.go", mutation{
+	Rule: 12, What: "the takeover after a cut is audited unclean",
+	Old: "gateProvesEnd() && !tk.cut || tk.head.Foreign", New: "gateProvesEnd() || tk.head.Foreign",
+	Tests: []string{"TestAHostIsCutOffBeforeItsLeaseIsTakenOver"},
+}))

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Several hosts for real: installs a distributed file system from Debian, starts its servers and two hosts in namespaces of
+# their own, and runs the stories of integration/hosts over it. Needs root and nothing else; nothing of it stays.
+#
+#   scripts/hosts-test.sh                    the stories, those that wait for a silent host, and chaos
+#   scripts/hosts-test.sh --quick            the stories that need no long wait: what scripts/test.sh runs
+#
+#   --engine glusterfs    the file system (the only one so far)
+#   --minutes N           how long the chaos goes on (3)
+#   --seed S              of the chaos; it is printed
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(dirname "$here")
+# shellcheck source=scripts/lib.sh
+. "$here/lib.sh"
+
+usage() { sed -n '/^#   /s/^#   //p' "${BASH_SOURCE[0]}" >&2 && exit 2; }
+
+engine=glusterfs minutes=3 seed='' quick=''
+parse() {
+  while (($#)); do
+    case $1 in
+    --engine) engine=${2-} && shift ;;
+    --minutes) minutes=${2-} && shift ;;
+    --seed) seed=${2-} && shift ;;
+    --quick) quick=1 ;;
+    *) usage ;;
+    esac
+    shift || usage
+  done
+  # 10# because 08 is no octal number.
+  [[ $minutes =~ ^[0-9]{1,4}$ && $seed =~ ^[0-9]{0,18}$ ]] || usage
+  minutes=$((10#$minutes))
+  [[ -z $seed ]] || seed=$((10#$seed))
+}
+parse "$@"
+[[ $engine == glusterfs ]] || die "there are no stories for $engine yet: --engine glusterfs"
+become_root "$here/hosts-test.sh" "$@"
+install_missing "${TEST_TOOLS[@]}" "${HOSTS_TOOLS[@]}"
+need_go "$root"
+need_fuse || die "jvsfs cannot mount without /dev/fuse"
+cd "$root"
+export GOFLAGS="${GOFLAGS:-} -buildvcs=false" JVSFS_REQUIRE_FUSE=1
+
+if [[ $quick ]]; then
+  exec go test -count=1 -v -timeout 10m -tags jvsfs_hosts -run '^TestQuick' ./integration/hosts
+fi
+exec env JVSFS_HOSTS_MINUTES="$minutes" JVSFS_HOSTS_SEED="$seed" \
+  go test -count=1 -v -timeout "$((minutes + 30))m" -tags jvsfs_hosts ./integration/hosts
