@@ -4,6 +4,7 @@ package hosts
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,8 +16,8 @@ import (
 func TestQuickTwoHosts(t *testing.T) {
 	c := newCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
-	c.mount(h1, harness.Calm)
-	c.mount(h2, harness.Calm)
+	c.mount(h1, calm)
+	c.mount(h2, calm)
 
 	t.Run("exec", func(t *testing.T) {
 		said, exit := c.exec(h1, "echo one >"+viewDir+"/file")
@@ -58,4 +59,31 @@ func TestQuickTwoHosts(t *testing.T) {
 	})
 	c.umount(h1)
 	c.umount(h2)
+}
+
+// A store that does not answer. Who asks is told what is known, though no call to the store ends; the advice is not to meddle with
+// the daemon, which runs. Whose lease is over is told at its deadline.
+func TestQuickAStoreThatHangs(t *testing.T) {
+	c := newCluster(t)
+	h := c.join("h1")
+	c.mount(h, brief)
+	held := c.hold(h)
+	h.freeze()
+	said, exit := h.run(c.bin, "status")
+	requireExit(t, 0, exit, said)
+	require.Contains(t, said, "has not answered for")
+	require.Contains(t, said, "h1:", "the holder is known")
+	require.NotContains(t, said, "kill -CONT")
+	said, exit = h.run(c.bin, "explain", "--pid", "1", viewDir)
+	requireExit(t, 15, exit, said)
+	require.Contains(t, said, "does not answer")
+	require.Contains(t, said, "h1:")
+	require.NotContains(t, said, "kill -CONT")
+	harness.EventuallyNoted(t, "exec is told that its lease has expired", func() (bool, string) {
+		said := held.j.said()
+		return strings.Contains(said, "expired"), said
+	})
+	h.thaw()
+	exit, said = held.j.wait()
+	require.NotZero(t, exit, "%s", said)
 }

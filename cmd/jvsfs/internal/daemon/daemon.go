@@ -155,6 +155,7 @@ func (d *Daemon) open() error {
 	if err != nil {
 		return err
 	}
+	d.far = lease.SharedStore(d.locks.FD())
 	if d.tree, err = place.LockTree(d.place, fs.SourceFD(), d.locks.FD()); err != nil {
 		d.place.ForgetEmpty()
 		return err

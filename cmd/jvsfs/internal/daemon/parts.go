@@ -39,6 +39,7 @@ type mount struct {
 	fs        fileSystem
 	stats     func() any
 	locks     *lease.Dir
+	far       bool            // the records are on another machine's file system, which may hang
 	tree      *place.TreeLock // on the source
 	audit     *lease.AuditLog
 	mode      *enforceMode
