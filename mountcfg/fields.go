@@ -111,6 +111,8 @@ var fields = []field{
 		func(c *Config) *[]string { return &c.Exempt }),
 	boolField("exempt_git", "let patterns that name .git exempt .git and what is below it",
 		func(c *Config) *bool { return &c.ExemptGit }),
+	boolField("local_only", "no other host writes there: the records may be on this host though SOURCE is on a file system for several",
+		func(c *Config) *bool { return &c.LocalOnly }),
 	rulesField("enforce the lock files of other programs as a preset or a file says (`FILE|PRESET`, see jvsfs-rules(7)); may be repeated"),
 }
 

@@ -128,6 +128,9 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 	if err == nil && m.recovery == nil { // a restored mount was checked when it was made
 		err = p.Mountable(cmp.Or(cfg.Mountpoint, p.Root), daemon.LogPath(cfg), mounts)
 	}
+	if err == nil && m.recovery == nil && !cfg.LocalOnly {
+		err = p.RefuseLocalRecords(mounts)
+	}
 	return cfg, p, err
 }
 

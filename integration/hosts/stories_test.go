@@ -147,3 +147,20 @@ func TestQuickHandoverToAHost(t *testing.T) {
 	c.umount(h2)
 	c.umount(h1)
 }
+
+// Records that only one host sees would let two hosts hold at once.
+func TestQuickRecordsOfOneHostAreRefused(t *testing.T) {
+	c := newCluster(t)
+	h := c.join("h1")
+	h.must("mkdir", "-p", storeDir+"/work")
+	for _, args := range [][]string{{}, {"--control", "/mnt/control"}} {
+		said, exit := h.run(append([]string{c.bin, "mount", storeDir + "/work", viewDir, "--log-file", h.file("daemon.log")}, args...)...)
+		requireExit(t, 2, exit, said)
+		require.Contains(t, said, "GlusterFS")
+		require.Contains(t, said, "--local-only")
+	}
+	h.must(c.bin, "mount", storeDir+"/work", viewDir, "--log-file", h.file("daemon.log"), "--local-only")
+	said, exit := c.exec(h, "echo one >"+viewDir+"/file")
+	requireExit(t, 0, exit, said)
+	c.umount(h)
+}
