@@ -89,6 +89,9 @@ func statusText(all []api.MountStatus, now time.Time) string {
 		if st.Next != "" {
 			fmt.Fprintf(&b, "  next: %s\n", human.Printable(st.Next))
 		}
+		if st.Store != nil {
+			fmt.Fprintf(&b, "  %s\n", human.Printable(st.Store.Text()))
+		}
 		b.WriteString(human.Indent(worktreesText(st, now)))
 		b.WriteString(human.Indent(rulesOfStatus(st.Rules, now) + windowsOfStatus(st.Windows)))
 		texts, _ := client.Crowding(st)

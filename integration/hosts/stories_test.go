@@ -19,6 +19,7 @@ func TestQuickTwoHosts(t *testing.T) {
 	c.mount(h1, calm)
 	c.mount(h2, calm)
 
+	require.Contains(t, h1.must(c.bin, "status"), "records on GlusterFS, tier C")
 	t.Run("exec", func(t *testing.T) {
 		said, exit := c.exec(h1, "echo one >"+viewDir+"/file")
 		requireExit(t, 0, exit, said+h1.logs())
