@@ -32,12 +32,15 @@ type Status struct {
 	Detail       string           `json:"detail,omitempty"`
 	File         string           `json:"file,omitempty"`
 	LastRefusals []string         `json:"last_refusals,omitempty"`
-	Quiesced     *Quiesced        `json:"quiesced,omitempty"` // writes wait for the end of a snapshot
+	Quiesced     *Quiesced        `json:"quiesced,omitempty"`        // writes wait for the end of a snapshot
+	SilentMS     int64            `json:"store_silent_ms,omitempty"` // how long the file system of the records has not answered
 }
 
 // Status looks at the guard and, cheaply, at the lease record.
-func (g *Guard) Status() Status {
-	head, j := g.keeper.Observe()
+func (g *Guard) Status() Status { return g.StatusBy(g.keeper.Observe()) }
+
+// StatusBy is Status by a look at the record that was made before. It does not wait for the store.
+func (g *Guard) StatusBy(head lease.Head, j lease.Judgement) Status {
 	s := Status{
 		Worktree: g.cfg.Worktree, State: stateName(j.State), Mode: g.cfg.Mode, Enforce: g.cfg.Enforcement.Mode(),
 		OnFree: g.cfg.OnFree, Scope: g.cfg.Scope, Token: head.Token, File: head.File, Detail: j.Reason,
@@ -65,6 +68,9 @@ func (g *Guard) Status() Status {
 	}
 	return s
 }
+
+// Policy is how long leases last there.
+func (g *Guard) Policy() lease.Policy { return g.cfg.Policy }
 
 func (s *Status) ofEpoch(e *epoch, now time.Duration) {
 	s.State, s.Token = "held", e.id.Token()

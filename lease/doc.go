@@ -68,12 +68,13 @@
 //     is open since the claim.
 //  4. The gate. A keeper holds LOCK_SH on <id>.gate from before its fence opens until the fence is closed and drained. A taker holds
 //     LOCK_EX from the second look until the view is published. It asks for LOCK_EX while it holds LOCK_EX on <id>.turn. The wait is
-//     bounded. The error names who stands in the way.
+//     bounded. The error names who stands in the way, as far as this kernel knows.
 //  5. Expired. A takeover needs this: the wall clock is past lease_expires_at + max_clock_skew + steal_grace, and was read before
 //     the record; or the record is marked released.
 //  6. Stopped. A takeover needs this, too: the taker had LOCK_EX on a file system of this kernel (tier A), or the record's bytes were
 //     seen unchanged for one silence of boot time, from after one read to before a later one.
-//  7. Clock skew. A taker gets E_CLOCK_SKEW_EXCEEDED in four cases. (a) last_renewed_at is further in the future than the bound.
+//  7. Clock skew. A taker gets E_CLOCK_SKEW_EXCEEDED in four cases. (a) last_renewed_at is further in the future than the bound, by
+//     the wall clock from after the read: a store that makes a read wait is no wrong clock.
 //     (b) The record changed while rule 5 called it expired. (c) Wall and boot clock moved apart by more than half the bound while it
 //     watched. (d) The store stamps times itself, and its stamps contradict the record by more than the bound. Case (d) ends after
 //     one more silence: a slow last renewal looks the same, and must not lock the worktree for ever. The spec's
@@ -81,7 +82,8 @@
 //     formula allows a steal only between 28 and 32 s after expiry.
 //  8. Renew. The keeper reads t0, then writes and fsyncs its own claim. The renewal counts if no higher claim exists and the old
 //     deadline has not passed when it is complete. Otherwise the fence closes at once. A later renewal within the old deadline
-//     reopens it.
+//     reopens it. Where another machine keeps the lock of the gate, the renewal also asks whether that still has our LOCK_SH: it may
+//     have been started again, and then knows nothing of it. If it has not, that is a renewal that failed.
 //  9. Losing. The order is always: close, wait until nothing is in flight, invalidate caches, report, drop LOCK_SH. The claims alone
 //     say who lost against its will: a claim that is not released, and either is the head and over, or has a successor that is
 //     another holder's and does not say handed_over. Such a holder stays out until it takes a later lease on purpose.

@@ -164,7 +164,11 @@ func (g *gateLock) poll(ctx context.Context, deadline time.Time, l *lockFD, how 
 func (g *gateLock) blocked(l *lockFD, cause error) error {
 	by := lockHolders(l.file)
 	next := "wait until it has finished, then try again"
-	if by.stopped {
+	switch {
+	case by.unseen && g.store.tier().locksGetLost(): // another machine keeps it, and /proc does not show for whom
+		by.text = "a process of another host, or of this one: the store keeps the lock and does not tell whose it is"
+		next = "wait: the store drops the lock of a host that has been silent for long enough"
+	case by.stopped:
 		next = "resume the stopped process (kill -CONT), or end it: jvsfs lock steal --fence"
 	}
 	return &Error{Class: ClassLockConflict, Worktree: g.store.id, File: g.store.display(l.name), Err: cause,

@@ -15,6 +15,7 @@ import (
 type lockOwners struct {
 	text    string
 	stopped bool
+	unseen  bool // /proc shows nobody
 }
 
 func (o lockOwners) String() string { return o.text }
@@ -69,7 +70,7 @@ func parseLockLine(line string) (pid int, dev string, ino uint64, ok bool) {
 
 func describePIDs(pids []int) lockOwners {
 	if len(pids) == 0 {
-		return lockOwners{text: "a process that has just let it go"}
+		return lockOwners{text: "a process that has just let it go", unseen: true}
 	}
 	var o lockOwners
 	var parts []string

@@ -124,3 +124,15 @@ func TestOffBetween(t *testing.T) {
 		require.Equal(t, row.want, offBetween(row.low, row.high, row.x), "%v", row)
 	}
 }
+
+// Where the store keeps the lock, this kernel shows no owner. That does not mean that somebody has just let it go.
+func TestTheHolderOfAFarLockIsNotCalledGone(t *testing.T) {
+	a, _, _ := forgetful(t)
+	// Its file has a name here that no lock of this kernel has.
+	nobody := lockFD{name: a.gate.gate.name, fd: -1, file: fileID{dev: 1, ino: 1 << 62}}
+	err := a.gate.blocked(&nobody, nil)
+	require.Contains(t, err.Error(), "another host")
+	require.NotContains(t, err.Error(), "just let it go")
+	a.store.dir.tier = tierA
+	require.Contains(t, a.gate.blocked(&nobody, nil).Error(), "just let it go")
+}

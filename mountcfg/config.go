@@ -58,6 +58,9 @@ type Config struct {
 	Exempt    []string
 	ExemptGit bool
 
+	// LocalOnly says that no other host writes to the source, whatever its file system.
+	LocalOnly bool `json:",omitempty"` // as Rules
+
 	// Rules tell of the lock files of other programs.
 	Rules []LockRule `json:",omitempty"` // so that a daemon without them can be followed by an earlier release
 

@@ -122,6 +122,8 @@ var fields = []field{
 			return errors.New("only a configuration file may name the program")
 		},
 	},
+	boolField("local_only", "no other host writes there: the records may be on this host though SOURCE is on a file system for several",
+		func(c *Config) *bool { return &c.LocalOnly }),
 	rulesField("enforce the lock files of other programs as a preset or a file says (`FILE|PRESET`, see jvsfs-rules(7)); may be repeated"),
 }
 

@@ -136,8 +136,8 @@ func commandPage(cmd *cobra.Command) ([]byte, error) {
 func otherPages(cmd *cobra.Command) []string {
 	switch top := topCommand(cmd); top {
 	case "jvsfs":
-		return []string{"mount.fuse.jvsfs(8)", "jvsfs.yaml(5)", "jvsfs-guarantees(7)", "jvsfs-lease(7)", "jvsfs-layouts(7)",
-			"jvsfs-rules(7)", "jvsfs-operations(7)", "jvsfs-agents(7)", "jvsfs-json(7)", "jvsfs-performance(7)", "jvsfs-testing(7)", "jvsfs-fence(7)"}
+		return []string{"mount.fuse.jvsfs(8)", "jvsfs.yaml(5)", "jvsfs-guarantees(7)", "jvsfs-lease(7)", "jvsfs-hosts(7)", "jvsfs-fence(7)", "jvsfs-layouts(7)",
+			"jvsfs-rules(7)", "jvsfs-operations(7)", "jvsfs-agents(7)", "jvsfs-json(7)", "jvsfs-performance(7)", "jvsfs-testing(7)"}
 	case "mount", "config":
 		return []string{"jvsfs.yaml(5)", "jvsfs-layouts(7)", "jvsfs-operations(7)"}
 	case "rules":

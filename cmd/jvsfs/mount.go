@@ -17,6 +17,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
@@ -128,6 +129,9 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 	if err == nil && m.recovery == nil { // a restored mount was checked when it was made
 		err = p.Mountable(cmp.Or(cfg.Mountpoint, p.Root), daemon.LogPath(cfg), mounts)
 	}
+	if err == nil && m.recovery == nil && !cfg.LocalOnly {
+		err = p.RefuseLocalRecords(mounts)
+	}
 	return cfg, p, err
 }
 
@@ -216,6 +220,7 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 		m.sayLayout(p)
 		m.sayLocal(p)
 		m.sayElsewhere(done)
+		m.sayStore(p, cfg)
 	}
 	before, err := host.ReadMounts()
 	if err != nil {
@@ -310,6 +315,17 @@ func (m *mountCommand) sayMetrics(ctx context.Context, cfg mountcfg.Config, poin
 func (m *mountCommand) sayLocal(p place.Place) {
 	if p.Local {
 		fmt.Fprintf(m.io.out, "the lease records live in %s: the fence is local to this machine (--control DIR chooses another place)\n", p.LockDir)
+	}
+}
+
+// sayStore says what a file system for several hosts means.
+func (m *mountCommand) sayStore(p place.Place, cfg mountcfg.Config) {
+	mounts, err := host.ReadMounts()
+	if err != nil {
+		return // the mount says so
+	}
+	if store := p.Store(mounts, lockop.PolicyOf(cfg)); store != nil {
+		fmt.Fprintln(m.io.out, store.Text())
 	}
 }
 

@@ -27,7 +27,7 @@ import (
 var promisedAt = map[string]string{
 	"jvsfs.statusReport": "`status`", "jvsfs.watchLine": "`status`", "api.MountStatus": "`status`", "api.EnforceStatus": "`status`",
 	"gate.Status": "`worktrees[]` of it", "fusefs.Stats": "`statistics` of it", "fusefs.Features": "`statistics` of it", "fusefs.User": "`statistics` of it",
-	"gate.Quiesced":   "`quiesced` of a worktree",
+	"gate.Quiesced": "`quiesced` of a worktree", "api.StoreStatus": "`status`",
 	"api.Event":       "a line of `watch`",
 	"api.RuleLock":    "`lock` of it",
 	"api.RefusalView": "a refusal", "jvsfs.locatedRefusal": "a refusal",

@@ -89,6 +89,9 @@ func statusText(all []api.MountStatus, now time.Time) string {
 		if st.Next != "" {
 			fmt.Fprintf(&b, "  next: %s\n", human.Printable(st.Next))
 		}
+		if st.Store != nil {
+			fmt.Fprintf(&b, "  %s\n", human.Printable(st.Store.Text()))
+		}
 		b.WriteString(human.Indent(worktreesText(st, now)))
 		b.WriteString(human.Indent(rulesOfStatus(st.Rules, now) + windowsOfStatus(st.Windows)))
 		texts, _ := client.Crowding(st)
@@ -130,7 +133,7 @@ func worktreesText(st api.MountStatus, now time.Time) string {
 	if exempt {
 		heads = append(heads, "EXEMPT")
 	}
-	return human.Table(heads, rows) + wentOn(st.Worktrees) + quiescedText(st.Worktrees)
+	return human.Table(heads, rows) + wentOn(st.Worktrees) + silentText(st.Worktrees) + quiescedText(st.Worktrees)
 }
 
 // quiescedText names the worktrees whose writers wait for a snapshot.
@@ -144,6 +147,17 @@ func quiescedText(all []gate.Status) string {
 		default:
 			fmt.Fprintf(&b, "%s: quiesced since %s for %s (%s): writes wait, until %s at the latest\n",
 				w.Worktree, human.Clock(*q.Since), human.Printable(q.Command), human.Printable(q.By), human.Clock(*q.Until))
+		}
+	}
+	return b.String()
+}
+
+// silentText names the worktrees whose records do not answer: what is shown of them is old.
+func silentText(all []gate.Status) string {
+	var b strings.Builder
+	for _, w := range all {
+		if w.SilentMS != 0 {
+			fmt.Fprintf(&b, "%s: %s\n", w.Worktree, human.Printable(w.Detail))
 		}
 	}
 	return b.String()

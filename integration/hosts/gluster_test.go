@@ -139,10 +139,10 @@ func (c *cluster) heal(h *host) {
 }
 
 // mount runs jvsfs over the volume's directory work, with its records beside it in the volume.
-func (c *cluster) mount(h *host, p harness.Policy, extra ...string) {
+func (c *cluster) mount(h *host, p times, extra ...string) {
 	c.t.Helper()
 	h.must("mkdir", "-p", storeDir+"/work")
-	args := append([]string{c.bin, "mount", storeDir + "/work", viewDir, "--control", storeDir + "/control", "--log-file", h.file("daemon.log")}, p.Args()...)
+	args := append([]string{c.bin, "mount", storeDir + "/work", viewDir, "--control", storeDir + "/control", "--log-file", h.file("daemon.log")}, p.args()...)
 	h.must(append(args, extra...)...)
 }
 

@@ -4,11 +4,26 @@ package hosts
 
 import (
 	"os"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
+
+// brief is for what waits for the end of a lease. Long enough for a machine with a load of 50 to renew in time.
+var brief = times{lease: 12 * time.Second, renew: 4 * time.Second, skew: 2 * time.Second, grace: time.Second}
+
+// calm is for leases that do not end by themselves.
+var calm = times{lease: 2 * time.Minute, renew: 20 * time.Second, skew: 2 * time.Second, grace: time.Second}
+
+// times are those of a lease.
+type times struct{ lease, renew, skew, grace time.Duration }
+
+func (p times) args() []string {
+	return []string{"--lease-duration", p.lease.String(), "--renew-interval", p.renew.String(),
+		"--max-clock-skew", p.skew.String(), "--steal-grace", p.grace.String()}
+}
 
 // holder is a jvsfs exec on a host that holds the lease until it is told to end.
 type holder struct {

@@ -114,7 +114,7 @@ func TestPagesAndTheirSections(t *testing.T) {
 	man := filepath.Join(requireDocs(t), "man")
 	for _, page := range []string{"jvsfs.1", "jvsfs-lock-acquire.1", "jvsfs-exec.1", "jvsfs-explain.1", "jvsfs-status.1", "jvsfs-top.1",
 		"jvsfs-mount.8", "jvsfs-umount.8", "jvsfs-recover.8", "jvsfs-enforce.8", "jvsfs-doctor.8",
-		"jvsfs-guarantees.7", "jvsfs-lease.7", "jvsfs-layouts.7", "jvsfs-rules.7", "jvsfs-operations.7", "jvsfs-agents.7", "jvsfs-json.7", "jvsfs-performance.7", "jvsfs-testing.7", "jvsfs-fence.7", "jvsfs-fence-check.8"} {
+		"jvsfs-guarantees.7", "jvsfs-lease.7", "jvsfs-hosts.7", "jvsfs-layouts.7", "jvsfs-rules.7", "jvsfs-operations.7", "jvsfs-agents.7", "jvsfs-json.7", "jvsfs-performance.7", "jvsfs-testing.7", "jvsfs-fence.7", "jvsfs-fence-check.8"} {
 		require.FileExists(t, filepath.Join(man, page))
 	}
 	pages, err := filepath.Glob(filepath.Join(man, "*"))

@@ -43,6 +43,7 @@ var manual = []manualPage{
 	{path: "cmd/jvsfs/pages/jvsfs-lease.7.md", before: `jvsfs mount --log-file /srv/log /srv/repo`, after: `
 [[ -e /srv/repo/main/built ]]
 jvsfs umount /srv/repo`},
+	{path: "cmd/jvsfs/pages/jvsfs-hosts.7.md"},
 	{path: "cmd/jvsfs/pages/jvsfs-layouts.7.md", after: `[[ -e /srv/repo/worktrees/one/file ]]`},
 	{path: "cmd/jvsfs/pages/jvsfs-rules.7.md"},
 	{path: "cmd/jvsfs/pages/jvsfs-operations.7.md", after: `[[ $(findmnt -rn -t fuse.jvsfs) == "" ]]`},

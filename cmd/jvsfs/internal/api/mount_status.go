@@ -45,6 +45,7 @@ type MountStatus struct {
 	Locks      string           `json:"locks,omitempty"`
 	Audit      string           `json:"audit,omitempty"`
 	Local      bool             `json:"local,omitempty"` // the fence holds on this machine only
+	Store      *StoreStatus     `json:"store,omitempty"` // of the records, if several hosts use their file system
 	EnforceStatus
 	Lease          int64               `json:"lease_duration_ms,omitempty"`
 	Metrics        string              `json:"metrics,omitempty"` // where they are served
@@ -55,6 +56,19 @@ type MountStatus struct {
 	Rules          []tenure.View       `json:"rules,omitempty"`   // their locks that are not free, or were not in the last hour
 	Windows        []tenure.WindowView `json:"windows,omitempty"` // for maintenance, that are open
 	Version        string              `json:"version,omitempty"` // of the daemon's binary
+}
+
+// StoreStatus is a file system for several hosts and what it means; the names are a promise.
+type StoreStatus struct {
+	Engine   string `json:"engine"`
+	Tier     string `json:"tier"`
+	SilentMS int64  `json:"silent_host_ms"` // a host that says nothing keeps its lease for so long at least
+}
+
+// Text is a sentence for people.
+func (s StoreStatus) Text() string {
+	return fmt.Sprintf("records on %s, tier %s: a host that falls silent keeps its lease for %s or longer; a write of it that lands later is reported, but may have overwritten its successor's: jvsfs-hosts(7)",
+		s.Engine, s.Tier, human.Span(time.Duration(s.SilentMS)*time.Millisecond))
 }
 
 // PartRule is a rule with taken_by: lease; the names are a promise.

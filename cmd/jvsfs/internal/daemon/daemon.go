@@ -155,6 +155,10 @@ func (d *Daemon) open() error {
 	if err != nil {
 		return err
 	}
+	d.far = lease.SharedStore(d.locks.FD())
+	if mounts, err := host.ReadMounts(); err == nil { // before anything is mounted over them
+		d.store = d.place.Store(mounts, lockop.PolicyOf(d.cfg))
+	}
 	if d.tree, err = place.LockTree(d.place, fs.SourceFD(), d.locks.FD()); err != nil {
 		d.place.ForgetEmpty()
 		return err

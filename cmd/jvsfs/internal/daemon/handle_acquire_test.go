@@ -2,7 +2,9 @@ package daemon
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -10,17 +12,57 @@ import (
 )
 
 func TestAwaitLossIgnoresOtherTokensAndFailedRenewals(t *testing.T) {
-	losses := make(chan lease.Loss, 3)
+	losses, w, grant := make(chan lease.Loss, 3), &worktree{}, lease.Grant{Token: 2, Resumes: true}
 	losses <- lease.Loss{Kind: lease.LossReleased, Token: 1}
 	losses <- lease.Loss{Kind: lease.LossRenewFailed, Token: 2}
 	losses <- lease.Loss{Kind: lease.LossSuperseded, Token: 2}
-	require.Equal(t, "superseded", awaitLoss(t.Context(), 2, losses))
+	require.Equal(t, "superseded", w.awaitLoss(t.Context(), grant, losses))
 	losses <- lease.Loss{Kind: lease.LossPaused, Token: 2}
 	losses <- lease.Loss{Kind: lease.LossResumed, Token: 3, Since: 2}
 	losses <- lease.Loss{Kind: lease.LossReleased, Token: 5, Since: 4}
 	go func() { losses <- lease.Loss{Kind: lease.LossExpired, Token: 4, Since: 2} }()
-	require.Equal(t, "expired", awaitLoss(t.Context(), 2, losses), "the holder went on under later tokens")
+	require.Equal(t, "expired", w.awaitLoss(t.Context(), grant, losses), "the holder went on under later tokens")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Empty(t, awaitLoss(ctx, 2, losses))
+	require.Empty(t, w.awaitLoss(ctx, grant, losses))
+}
+
+// A keeper that waits for a store says nothing. Where no holder goes on after its deadline, the deadline says it.
+func TestAwaitLossNeedsNoStoreToTellThatTheDeadlineHasPassed(t *testing.T) {
+	dir, err := lease.OpenDir(filepath.Join(t.TempDir(), "locks"))
+	require.NoError(t, err)
+	defer dir.Close() //nolint:errcheck // nothing is written
+	w := &worktree{keeper: lease.NewKeeper(lease.KeeperConfig{Store: dir.Store("main")})}
+	now := lease.SystemClock().Boot()
+	require.Equal(t, "expired", w.awaitLoss(t.Context(), lease.Grant{Token: 2, Deadline: now}, nil))
+	ctx, cancel := context.WithTimeout(t.Context(), 3*lossTick+lossGrace)
+	defer cancel()
+	require.Empty(t, w.awaitLoss(ctx, lease.Grant{Token: 2, Deadline: now + time.Hour}, nil))
+	require.Empty(t, w.awaitLoss(ctx, lease.Grant{Token: 2, Deadline: now, Resumes: true}, nil), "the keeper alone knows whether its holder goes on")
+}
+
+// Who asks about records that do not answer waits for storePatience, and is told what was seen before; what has just happened shows.
+func TestGlanceAsksOnceHoweverManyLook(t *testing.T) {
+	var g glance
+	hang, looks := make(chan bool), 0
+	look := func() glimpse { looks++; <-hang; return glimpse{at: time.Now()} }
+	first, fresh := g.begin(look)
+	require.True(t, fresh)
+	second, fresh := g.begin(look)
+	require.False(t, fresh)
+	require.Equal(t, first, second)
+	seen, silent := g.last()
+	require.True(t, seen.at.IsZero())
+	require.False(t, silent.IsZero())
+	close(hang)
+	<-first
+	require.Equal(t, 1, looks)
+	seen, silent = g.last()
+	require.False(t, seen.at.IsZero())
+	require.True(t, silent.IsZero())
+	require.True(t, endsWithin(func() {}, time.Minute))
+	stuck, ended := make(chan bool), make(chan bool)
+	require.False(t, endsWithin(func() { <-stuck; close(ended) }, time.Millisecond))
+	close(stuck)
+	<-ended
 }

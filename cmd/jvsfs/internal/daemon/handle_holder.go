@@ -2,8 +2,11 @@ package daemon
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
@@ -15,7 +18,34 @@ func (d *leaseOps) explain(w *worktree, s *session, req api.Explain) (api.Respon
 	if err != nil {
 		return api.Response{}, err
 	}
-	defer who.close()
+	var resp api.Response
+	ask := func() {
+		defer who.close()
+		resp, err = d.explained(w, who, req)
+	}
+	if !d.far {
+		ask()
+		return resp, err
+	}
+	if !endsWithin(ask, storePatience) {
+		seen, _ := w.glance.last()
+		return api.Response{}, storeSilent(w.whileSilent(seen, time.Now().Add(-storePatience)))
+	}
+	return resp, err
+}
+
+// storeSilent says that nobody can know, and what was known.
+func storeSilent(st gate.Status) *api.Failure {
+	known := "nothing was known of its lease"
+	if st.HolderID != "" {
+		known = fmt.Sprintf("its lease was last seen to be that of %s (token %d)", human.Printable(st.HolderID), st.Token)
+	}
+	return &api.Failure{Class: lease.ClassStoreFailed,
+		Message: fmt.Sprintf("the file system of the lease records does not answer, so a write to worktree %s waits for it; %s", st.Worktree, known),
+		Next:    "look at that file system: its servers, its client on this host, and the network between them"}
+}
+
+func (d *leaseOps) explained(w *worktree, who subject, req api.Explain) (api.Response, error) {
 	x := w.guard.ExplainAt(who.id.PID, d.fs.Where(req.Path))
 	x.Path = req.Path
 	if d.fs.Shared(req.Path) && d.cfg.OnFree != string(gate.DenyOnFree) && d.mode.Mode() != gate.ReadOnly {

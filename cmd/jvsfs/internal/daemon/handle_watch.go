@@ -27,5 +27,5 @@ func (d *leaseOps) answerWatch(ctx context.Context, w *worktree, s *session, req
 	if err := s.send(resp); err != nil {
 		return resp, err
 	}
-	return api.Response{Reason: awaitLoss(ctx, grant.Token, losses)}, errWatched
+	return api.Response{Reason: w.awaitLoss(ctx, grant, losses)}, errWatched
 }

@@ -33,15 +33,14 @@ type worktreeReading struct {
 	Counts  leaseCountsOf
 }
 
-// meters reads every counter. It also reads lease records that have changed, so it may wait for the lock
-// directory.
+// meters reads every counter. It also looks at lease records, and waits for the lock directory as long as survey does.
 func (d *metering) meters() meterReading {
 	r := meterReading{
 		At: time.Now(), Enforce: string(d.mode.status().Enforce), Waiting: d.mode.Waiting(), Stats: d.fs.Stats(), Timings: d.fs.Timings(), Suppressed: d.suppressed.count(), Rules: d.book.Counts(),
 	}
 	there, over := d.survey()
 	for _, w := range there {
-		r.Worktrees = append(r.Worktrees, w.reading(w.status))
+		r.Worktrees = append(r.Worktrees, w.reading(w.status, d.far))
 	}
 	// They would take the room of kinds that are counted apart.
 	d.counts.refusals.drop(func(k refusedKind) bool { return over[k.worktree] })
@@ -53,9 +52,13 @@ func (d *metering) meters() meterReading {
 	return r
 }
 
-func (w *worktree) reading(st gate.Status) worktreeReading {
+func (w *worktree) reading(st gate.Status, far bool) worktreeReading {
 	r := worktreeReading{Status: st, Waiters: w.guard.Line().Waiting(), Counts: w.counts.now()}
-	if head, j := w.keeper.Observe(); head.Record != nil && j.State != lease.Free {
+	if far {
+		if seen, _ := w.glance.last(); seen.head.Record != nil && !seen.head.Record.Released {
+			r.Created = seen.head.Record.CreatedAt
+		}
+	} else if head, j := w.keeper.Observe(); head.Record != nil && j.State != lease.Free {
 		r.Created = head.Record.CreatedAt
 	}
 	return r

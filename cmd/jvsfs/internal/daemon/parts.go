@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
@@ -39,7 +40,9 @@ type mount struct {
 	fs        fileSystem
 	stats     func() any
 	locks     *lease.Dir
-	tree      *place.TreeLock // on the source
+	far       bool             // the records are on another machine's file system, which may hang
+	store     *api.StoreStatus // that file system, if it is one for several hosts
+	tree      *place.TreeLock  // on the source
 	audit     *lease.AuditLog
 	mode      *enforceMode
 	resolver  *gate.Resolver

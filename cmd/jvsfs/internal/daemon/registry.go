@@ -25,6 +25,7 @@ type worktree struct {
 	latch  *latch
 	kept   kept
 	counts *leaseCounts
+	glance glance
 }
 
 // registry has the worktrees of a mount. It makes each at its first use, and owns the goroutines of their

@@ -22,8 +22,12 @@ type surveyed struct {
 // files and calls in flight use them, and because a name that comes back continues its tokens.
 func (d *mount) survey() (there []surveyed, over map[lease.WorktreeID]bool) {
 	over = map[lease.WorktreeID]bool{}
-	for _, w := range d.registry.all() {
-		if st := w.guard.Status(); d.isOver(st) {
+	all := d.registry.all()
+	if d.far {
+		d.glanceAll(all)
+	}
+	for _, w := range all {
+		if st, isOver := d.statusOf(w); isOver {
 			over[w.id] = true
 		} else {
 			there = append(there, surveyed{w, st})
@@ -31,6 +35,15 @@ func (d *mount) survey() (there []surveyed, over map[lease.WorktreeID]bool) {
 	}
 	sort.Slice(there, func(i, j int) bool { return there[i].id < there[j].id })
 	return there, over
+}
+
+// statusOf is the status of a worktree, and whether it is over. It waits for no file system but this machine's own.
+func (d *mount) statusOf(w *worktree) (st gate.Status, over bool) {
+	if d.far {
+		return w.glimpsed()
+	}
+	st = w.guard.Status()
+	return st, d.isOver(st)
 }
 
 // isOver reports whether a worktree is removed, held by nobody, and has nothing in flight.

@@ -1,0 +1,138 @@
+package daemon
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// storePatience is how long status and explain wait for the file system of the records. A client waits for 2 s, and people
+// for one.
+const storePatience = 400 * time.Millisecond
+
+// endsWithin runs f and waits for it until the time is over. A call to a store that hangs cannot be ended, so f then goes on, and what
+// it needs must stay.
+func endsWithin(f func(), timeout time.Duration) (ended bool) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	t := time.NewTimer(timeout)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// glance is what was last seen of a worktree's record and root, and the look that is under way. The file system may hang; then there
+// is one look that waits for it, however many ask.
+type glance struct {
+	mu    sync.Mutex
+	seen  glimpse
+	since time.Time     // when the look began that is under way
+	done  chan struct{} // closed when it ends; nil: none is
+}
+
+// glimpse is the result of a look.
+type glimpse struct {
+	head   lease.Head
+	status gate.Status
+	over   bool
+	at     time.Time
+}
+
+// begin begins a look, unless one is under way. The channel is closed when it has ended. fresh: it began now.
+func (g *glance) begin(look func() glimpse) (done <-chan struct{}, fresh bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.done != nil {
+		return g.done, false
+	}
+	ended := make(chan struct{})
+	g.since, g.done = time.Now(), ended
+	go func() {
+		seen := look()
+		g.mu.Lock()
+		g.seen, g.done = seen, nil
+		g.mu.Unlock()
+		close(ended)
+	}()
+	return ended, true
+}
+
+// last is the latest result, and since when there has been no answer; zero if there has.
+func (g *glance) last() (seen glimpse, silent time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.done != nil {
+		silent = g.since
+	}
+	return g.seen, silent
+}
+
+// glanceAll looks at worktrees whose records are far, for storePatience at most. One whose look was under way already, and ends, is
+// looked at once more: what the caller has just done must show.
+func (d *mount) glanceAll(all []*worktree) {
+	look := func(w *worktree) func() glimpse {
+		return func() glimpse {
+			head, j := w.keeper.Observe()
+			st := w.guard.StatusBy(head, j)
+			return glimpse{head, st, d.isOver(st), time.Now()}
+		}
+	}
+	t := time.NewTimer(storePatience)
+	defer t.Stop()
+	begun := make(map[*worktree]<-chan struct{}, len(all))
+	old := map[*worktree]bool{}
+	for _, w := range all {
+		done, fresh := w.glance.begin(look(w))
+		begun[w], old[w] = done, !fresh
+	}
+	for again := range 2 {
+		for w, done := range begun {
+			if again == 1 && !old[w] {
+				continue
+			}
+			select {
+			case <-done:
+			case <-t.C:
+				return // what was last seen must do
+			}
+			if again == 0 && old[w] {
+				begun[w], _ = w.glance.begin(look(w))
+			}
+		}
+	}
+}
+
+// glimpsed is the status by the last look. If the next one has not ended, the detail says so, and what only the record tells is old.
+func (w *worktree) glimpsed() (st gate.Status, over bool) {
+	seen, silent := w.glance.last()
+	if silent.IsZero() {
+		return seen.status, seen.over
+	}
+	return w.whileSilent(seen, silent), false
+}
+
+// whileSilent is what is known of a worktree since its records have not answered.
+func (w *worktree) whileSilent(seen glimpse, silent time.Time) gate.Status {
+	j := lease.Judgement{State: lease.Unreadable}
+	if !seen.at.IsZero() {
+		j = lease.Judge(lease.SystemClock().Wall(), seen.head, w.guard.Policy())
+	}
+	st := w.guard.StatusBy(seen.head, j)
+	st.SilentMS = max(time.Since(silent).Milliseconds(), 1)
+	st.Detail = fmt.Sprintf("the file system of the lease records has not answered for %s", human.Span(time.Since(silent)))
+	if !seen.at.IsZero() {
+		st.Detail += "; the record is as it was at " + human.Clock(seen.at)
+	}
+	return st
+}

@@ -1,0 +1,36 @@
+package place
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+)
+
+func TestRefuseLocalRecords(t *testing.T) {
+	table := host.MountTable{
+		{ID: 1, Parent: 0, Mountpoint: "/", FSType: "ext4"},
+		{ID: 2, Parent: 1, Mountpoint: "/vol", FSType: "fuse.glusterfs"},
+		{ID: 3, Parent: 1, Mountpoint: "/pool", FSType: "fuse.mergerfs"},
+	}
+	require.Equal(t, "/vol", table.At("/vol/work").Mountpoint)
+	for _, row := range []struct {
+		p       Place
+		refused bool
+	}{
+		{Place{Root: "/vol/work", LockDir: "/var/lib/jvsfs/locks/work"}, true},
+		{Place{Root: "/vol/work", LockDir: "/vol/locks"}, false},
+		{Place{Root: "/vol/work", Repo: "/vol/work", LockDir: "/vol/work/.jvs/locks"}, false},
+		{Place{Root: "/srv/work", LockDir: "/var/lib/jvsfs/locks/work"}, false},
+		{Place{Root: "/pool/work", LockDir: "/var/lib/jvsfs/locks/work"}, false},
+	} {
+		err := row.p.RefuseLocalRecords(table)
+		require.Equal(t, row.refused, err != nil, "%+v: %v", row.p, err)
+		if err != nil {
+			require.Contains(t, api.AsFailure(err).Next, "--local-only")
+			require.ErrorContains(t, err, "GlusterFS")
+		}
+	}
+}
