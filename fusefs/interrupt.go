@@ -22,12 +22,12 @@ func (t *transport) interrupted(in []byte) bool {
 // tellAgain repeats to go-fuse a signal that came while the request waited in line, as soon as
 // go-fuse knows the request. Then its handler can see whether the caller is being killed. The
 // kernel tells of one signal for each request (FR_INTERRUPTED). end must follow the answer.
-func (t *transport) tellAgain(me *reader, in []byte) (end func()) {
-	if !me.signalled {
+func (t *transport) tellAgain(c *call) (end func()) {
+	if !c.signalled {
 		return func() {}
 	}
-	me.signalled = false
-	unique := headerOf(in).Unique
+	c.signalled = false
+	unique := headerOf(c.in).Unique
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() { // until end
 		defer close(ended)
