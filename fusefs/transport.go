@@ -16,12 +16,14 @@ import (
 type transport struct {
 	dev     int // of /dev/fuse
 	channel channel
+	uring   *ringChannel // the channel, if it is one
 	fs      *rawFS
 	proto   *fuse.ProtocolServer
 	log     *zap.Logger
 	meter   *meter
 	slots   *slots
 	threads threadCalls
+	late    lateSignals
 }
 
 // requestSize is the largest request: a WRITE of maxTransfer, its header and what the kernel may
@@ -30,16 +32,16 @@ const requestSize = maxTransfer + 64<<10
 
 func newTransport(dev int, fs *rawFS, m *meter, log *zap.Logger) *transport {
 	t := &transport{
-		dev: dev, fs: fs, proto: fuse.NewProtocolServer(fs, mountOptions(log, !fs.locks.off)), log: log,
-		meter: m, slots: newSlots(),
+		dev: dev, fs: fs, proto: fuse.NewProtocolServer(fs, mountOptions(log, !fs.locks.off, 0)), log: log,
+		meter: m, slots: newSlots(), late: newLateSignals(),
 	}
 	t.channel = newDevChannel(dev, &t.threads, m, log)
 	return t
 }
 
-// greet answers the kernel's first request, which always comes from /dev/fuse. It returns what the
-// kernel says of itself.
-func (t *transport) greet() (fuse.InitIn, error) {
+// greet answers the kernel's first request, which always comes from /dev/fuse, and chooses the way of
+// the others. It returns what the kernel says of itself.
+func (t *transport) greet(way Way, byUser bool) (fuse.InitIn, error) {
 	in, out := make([]byte, requestSize), make([]byte, requestSize)
 	n, err := retryInt(func() (int, error) { return unix.Read(t.dev, in) })
 	if err != nil {
@@ -47,12 +49,18 @@ func (t *transport) greet() (fuse.InitIn, error) {
 	}
 	var hello fuse.InitIn
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(&hello)), unsafe.Sizeof(hello)), in[:n])
+	if err := t.choose(way, byUser, &hello); err != nil {
+		return hello, err
+	}
 	first := &call{in: in[:n], out: out, at: now(), hand: &reader{channel: &devChannel{dev: t.dev}}, shard: t.meter.shard()}
 	return hello, t.answer(first)
 }
 
 // serve answers requests until the file system is unmounted or the connection is aborted.
-func (t *transport) serve() { t.channel.serve(t.do, t.fs.locks.end) }
+func (t *transport) serve() {
+	t.channel.serve(t.do, t.fs.locks.end)
+	t.late.end()
+}
 
 // wait is for handlers that wait for something that is not the disk. Until end, another hand takes
 // over, and another request may have the slot.
@@ -75,7 +83,7 @@ func (t *transport) wait() (end func()) {
 // do handles one call.
 func (t *transport) do(c *call) {
 	c.kind = kindOther
-	if t.interrupted(c.in) || t.lock(c) {
+	if t.interrupted(c) || t.lock(c) {
 		return
 	}
 	k := kindOf(c.in)
