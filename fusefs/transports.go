@@ -15,8 +15,9 @@ import (
 // Way says how requests come from the kernel.
 type Way string
 
+// The ways. WayAuto is for the mount to choose.
 const (
-	WayAuto  Way = "auto" // what is best here
+	WayAuto  Way = "auto"
 	WayURing Way = "uring"
 	WayDev   Way = "dev"
 )
