@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"sync"
 	"time"
 	"unsafe"
 
@@ -11,23 +12,65 @@ import (
 // is being killed the request need not wait. Another signal must not break off a call on a file:
 // other file systems do not let it, either. If the request is being carried out already, go-fuse is
 // told.
-func (t *transport) interrupted(in []byte) bool {
-	h := headerOf(in)
-	if h == nil || h.Opcode != opInterrupt || len(in) < int(unsafe.Sizeof(fuse.InterruptIn{})) {
+func (t *transport) interrupted(c *call) bool {
+	h := headerOf(c.in)
+	if h == nil || h.Opcode != opInterrupt || len(c.in) < int(unsafe.Sizeof(fuse.InterruptIn{})) {
 		return false
 	}
-	return t.slots.signal((*fuse.InterruptIn)(unsafe.Pointer(h)).Unique)
+	unique := (*fuse.InterruptIn)(unsafe.Pointer(h)).Unique
+	if t.uring == nil {
+		return t.slots.signal(unique)
+	}
+	if !t.slots.signal(unique) && !t.knows(unique) {
+		t.late.try(func() bool { return t.slots.signal(unique) || t.knows(unique) })
+	}
+	return true
+}
+
+// lateSignals are signals for requests that nobody knows yet. From /dev/fuse the kernel sends such a
+// signal again when it is answered with EAGAIN, but it does not find a request of a ring for that
+// (fuse_dev_do_write). Of a request that has been answered nobody will ever know.
+type lateSignals struct {
+	stop chan struct{}
+	wg   *sync.WaitGroup
+}
+
+// lateMax is longer than a thread needs to begin with a request that it has got.
+const lateMax = 10 * time.Second
+
+func newLateSignals() lateSignals { return lateSignals{make(chan struct{}), new(sync.WaitGroup)} }
+
+// try tells of a signal until it is known.
+func (l lateSignals) try(tell func() bool) {
+	l.wg.Go(func() {
+		for pause, end := time.Millisecond, time.Now().Add(lateMax); time.Now().Before(end); pause = min(2*pause, 64*time.Millisecond) {
+			select {
+			case <-time.After(pause):
+			case <-l.stop:
+				return
+			}
+			if tell() {
+				return
+			}
+		}
+	})
+}
+
+// end ends all. There are no requests any more.
+func (l lateSignals) end() {
+	close(l.stop)
+	l.wg.Wait()
 }
 
 // tellAgain repeats to go-fuse a signal that came while the request waited in line, as soon as
 // go-fuse knows the request. Then its handler can see whether the caller is being killed. The
 // kernel tells of one signal for each request (FR_INTERRUPTED). end must follow the answer.
-func (t *transport) tellAgain(me *reader, in []byte) (end func()) {
-	if !me.signalled {
+func (t *transport) tellAgain(c *call) (end func()) {
+	if !c.signalled {
 		return func() {}
 	}
-	me.signalled = false
-	unique := headerOf(in).Unique
+	c.signalled = false
+	unique := headerOf(c.in).Unique
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() { // until end
 		defer close(ended)

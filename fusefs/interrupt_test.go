@@ -24,12 +24,12 @@ func TestASignalInLineIsToldAgain(t *testing.T) {
 	name := "d\x00"
 	mkdir.Length, mkdir.Opcode, mkdir.Unique, mkdir.NodeId = uint32(unsafe.Sizeof(mkdir))+uint32(len(name)), 9, 4, 1
 	in := append(unsafe.Slice((*byte)(unsafe.Pointer(&mkdir)), unsafe.Sizeof(mkdir)), name...)
-	me := &reader{signalled: true}
-	end := tr.tellAgain(me, in)
+	me := &call{in: in, signalled: true}
+	end := tr.tellAgain(me)
 	n, st := tr.proto.HandleRequest([][]byte{in}, [][]byte{make([]byte, requestSize)})
 	end()
 	require.Equal(t, fuse.OK, st)
 	require.Positive(t, n)
 	require.False(t, me.signalled)
-	require.NotPanics(t, tr.tellAgain(me, in), "of the next request there is nothing to tell")
+	require.NotPanics(t, tr.tellAgain(me), "of the next request there is nothing to tell")
 }

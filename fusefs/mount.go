@@ -27,7 +27,7 @@ const maxRead = 256 << 10
 const backgroundMax = 2 * (queuedMax + gate.MaxWaiting)
 
 // mountOptions are the properties of the file system that the kernel is told.
-func mountOptions(log *zap.Logger, locks bool) *fuse.MountOptions {
+func mountOptions(log *zap.Logger, locks bool, capabilities uint64) *fuse.MountOptions {
 	return &fuse.MountOptions{
 		Name:                     "jvsfs",
 		MaxWrite:                 maxTransfer,
@@ -37,7 +37,7 @@ func mountOptions(log *zap.Logger, locks bool) *fuse.MountOptions {
 		EnableSymlinkCaching:     true,
 		ExplicitDataCacheControl: true,
 		Logger:                   zap.NewStdLog(log),
-		ExtraCapabilities: fuse.CAP_DONT_MASK | // the backing file system applies the umask, because it knows default ACLs
+		ExtraCapabilities: capabilities | fuse.CAP_DONT_MASK | // the backing file system applies the umask, because it knows default ACLs
 			fuse.CAP_HANDLE_KILLPRIV_V2 | // saves a round trip for each write
 			fuse.CAP_SETXATTR_EXT |
 			fuse.CAP_READDIRPLUS_AUTO | // with attributes only if the reader has used them

@@ -96,6 +96,7 @@ func mounted(t *testing.T, name layout.Name, prepare func(source string), change
 	resolver := gate.NewResolver(clock)
 	o := Options{
 		Source: m.source, Mountpoint: m.dir, Layout: laidOut(name, "tree"),
+		Transport: Way(os.Getenv("JVSFS_TEST_TRANSPORT")), // to run the tests on another one
 		Guards: func(id lease.WorktreeID) (*gate.Guard, error) {
 			if m.guards[id] == nil {
 				m.guards[id] = gate.NewGuard(gate.GuardConfig{Worktree: id, Mode: gate.Exclusive,

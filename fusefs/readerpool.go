@@ -46,10 +46,7 @@ type reader struct {
 	surplus int           // how often in a row it found another one waiting
 	word    chan struct{}
 	pipe    splicer
-	tid     int  // its thread, 0 if it has no thread of its own
-	kind    kind // of its current request
-	// signalled says that its caller got a signal while it waited in line.
-	signalled bool
+	channel *devChannel
 }
 
 const (

@@ -66,6 +66,8 @@ type Options struct {
 	LocalLocks bool
 	// Attributes (MOUNT_ATTR_*) of the mount, in addition to those of the source's mount.
 	Attributes int
+	// Transport is how requests come from the kernel; "" is WayDev.
+	Transport Way
 	// ByUser mounts without privileges, for this user's own processes (usermount.go).
 	ByUser bool
 	Log    *zap.Logger
@@ -193,17 +195,21 @@ func (s *Server) Prepare() error {
 	s.kernel = newTransport(dev, s.fs, &s.meter, s.opts.Log)
 	s.opts.Enforcement.OnWait(s.kernel.wait)
 	s.fs.kernel.dev = dev // closed with the file system
-	hello, err := s.kernel.greet()
+	hello, err := s.kernel.greet(s.opts.Transport, false)
 	if err == nil {
 		s.major, s.minor, err = m.make(s.source, s.opts.Attributes)
 	}
+	if err == nil {
+		s.holdAbort()
+		err = s.kernel.abortBy(s)
+	}
 	if err != nil {
+		s.kernel.discard()
 		m.release()
 		return err
 	}
 	s.fs.greeted(&hello)
 	s.made = m
-	s.holdAbort()
 	s.serving.Add(2)
 	go func() { defer s.serving.Done(); s.kernel.serve(); s.once.Do(func() { close(s.stop) }) }()
 	go func() { defer s.serving.Done(); s.fs.run(s.stop) }()

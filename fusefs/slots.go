@@ -44,6 +44,7 @@ const (
 	opOpen        = 14
 	opRead        = 15
 	opWrite       = 16
+	opStatFs      = 17
 	opRelease     = 18
 	opReleaseDir  = 29
 	opSetLk       = 32
@@ -100,6 +101,7 @@ type slots struct {
 	line  [kinds][]*queued
 	bytes int
 	count int
+	most  int // in line
 }
 
 // queued is a request that waits in line.
@@ -111,7 +113,7 @@ type queued struct {
 	told   bool          // it is closed
 }
 
-func newSlots() *slots { return &slots{free: threads} }
+func newSlots() *slots { return &slots{free: threads, most: queuedMax} }
 
 // enter takes a slot if one is free and nobody is in line.
 func (s *slots) enter(k kind) bool {
@@ -131,7 +133,7 @@ func (s *slots) enter(k kind) bool {
 func (s *slots) stand(k kind, h *fuse.InHeader, bytes int) *queued {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.count >= queuedMax || s.bytes+bytes > queuedBytes {
+	if s.count >= s.most || s.bytes+bytes > queuedBytes {
 		return nil
 	}
 	q := &queued{unique: h.Unique, pid: h.Pid, turn: make(chan bool, 1), signal: make(chan struct{})}

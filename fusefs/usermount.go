@@ -70,7 +70,7 @@ func (s *Server) prepareByUser() error {
 
 // attachByUser answers the kernel's greeting. From then on callers are served.
 func (s *Server) attachByUser() error {
-	hello, err := s.kernel.greet()
+	hello, err := s.kernel.greet(s.opts.Transport, true)
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,8 @@ type Config struct {
 
 	FileLocks string // everywhere | mount: between which processes flock and fcntl locks hold
 
+	Transport string // auto | uring | dev: how requests come from the kernel
+
 	// Timing of leases, in whole milliseconds, as locking spec v6.3 writes them.
 	LeaseDuration time.Duration
 	RenewInterval time.Duration
@@ -95,6 +97,7 @@ func Default() Config {
 		Cache:         "auto",
 		CacheTimeout:  time.Second,
 		FileLocks:     "everywhere",
+		Transport:     "auto",
 		LeaseDuration: 30 * time.Second,
 		RenewInterval: 10 * time.Second,
 		MaxClockSkew:  2 * time.Second,

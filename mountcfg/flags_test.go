@@ -22,7 +22,7 @@ func parseFlags(t *testing.T, args ...string) (*pflag.FlagSet, error) {
 
 func TestFlagsSetTheSameAsTheFile(t *testing.T) {
 	fs, err := parseFlags(t, "--control=/run/x", "--mode", "shared", "--enforce=readonly", "--on-free=allow", "--scope=user",
-		"--errno=EBUSY", "--cache=exclusive", "--cache-timeout=5s", "--file-locks=mount", "--layout=jvs-folder", "--lease-duration=1m", "--renew-interval=15s", "--max-clock-skew=0", "--steal-grace=5ms", "--log-file=/var/log/x", "--log-format=text", "--log-level=warn", "--metrics=unix:/run/x.sock,mode=0660")
+		"--errno=EBUSY", "--cache=exclusive", "--cache-timeout=5s", "--file-locks=mount", "--transport=dev", "--layout=jvs-folder", "--lease-duration=1m", "--renew-interval=15s", "--max-clock-skew=0", "--steal-grace=5ms", "--log-file=/var/log/x", "--log-format=text", "--log-level=warn", "--metrics=unix:/run/x.sock,mode=0660")
 	require.NoError(t, err)
 	byFlag, err := Resolve("", fs)
 	require.NoError(t, err)
@@ -36,6 +36,7 @@ errno: EBUSY
 cache: exclusive
 cache_timeout: 5s
 file_locks: mount
+transport: dev
 layout: jvs-folder
 lease_duration: 1m
 renew_interval: 15s
@@ -100,7 +101,7 @@ func TestResolvePrecedence(t *testing.T) {
 		{"layout", "auto", "default"}, {"repository", "", "default"}, {"mode", "shared", path + ":1"},
 		{"enforce", "enforce", "default"}, {"on_free", "acquire", "default"},
 		{"scope", "default", "flag"}, {"wait_on_conflict", "0s", "default"}, {"errno", "EPERM", "flag"},
-		{"cache", "auto", "default"}, {"cache_timeout", "1s", "default"}, {"file_locks", "everywhere", "default"},
+		{"cache", "auto", "default"}, {"cache_timeout", "1s", "default"}, {"file_locks", "everywhere", "default"}, {"transport", "auto", "default"},
 		{"lease_duration", "30s", "default"}, {"renew_interval", "10s", "default"},
 		{"max_clock_skew", "2s", "default"}, {"steal_grace", "1s", "default"}, {"log_file", "", "default"},
 		{"log_format", "json", "default"}, {"log_level", "info", "default"}, {"metrics", "", "default"},

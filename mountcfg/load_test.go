@@ -35,6 +35,7 @@ errno: EACCES
 cache: shared
 cache_timeout: 0s
 file_locks: mount
+transport: dev
 layout: tree
 lease_duration: 1m
 renew_interval: 20s
@@ -58,8 +59,8 @@ worktrees:
 		Source: "/srv/repo", Mountpoint: "/mnt/repo", Control: "/run/jvsfs",
 		NoSUID: true, NoDev: true, NoExec: true, NoSymFollow: true,
 		Layout: "tree", Mode: "shared", Enforce: "observe", OnFree: "deny", Scope: "cgroup", Errno: "EACCES",
-		Cache:         "shared",
-		FileLocks:     "mount",
+		Cache:     "shared",
+		FileLocks: "mount", Transport: "dev",
 		LeaseDuration: time.Minute, RenewInterval: 20 * time.Second, StealGrace: 250 * time.Millisecond,
 		LogFile: filepath.Join(filepath.Dir(path), "logs/jvsfs.log"), LogFormat: "text", LogLevel: "debug",
 		Metrics: "127.0.0.1:9750",

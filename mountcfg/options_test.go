@@ -26,7 +26,7 @@ func resolved(t *testing.T, text string) Config {
 func TestOptionsSetTheSameAsTheFile(t *testing.T) {
 	values := map[string]string{
 		"source": "/srv/repo", "mountpoint": "/mnt/repo", "control": "/run/x", "mode": "shared", "enforce": "observe",
-		"on_free": "allow", "scope": "user", "errno": "EBUSY", "cache": "exclusive", "cache_timeout": "5s", "file_locks": "mount", "layout": "jvs",
+		"on_free": "allow", "scope": "user", "errno": "EBUSY", "cache": "exclusive", "cache_timeout": "5s", "file_locks": "mount", "transport": "uring", "layout": "jvs",
 		"lease_duration": "1m", "renew_interval": "15s", "max_clock_skew": "0s", "steal_grace": "5ms", "log_file": "/var/log/x",
 		"nosuid": "true", "nodev": "true", "noexec": "true", "nosymfollow": "true",
 	}

@@ -48,6 +48,7 @@ var (
 	caches     = choice{words: []string{"auto", "shared", "exclusive"}}
 	layouts    = choice{words: []string{"auto", "tree", "jvs", "jvs-folder", "git"}}
 	fileLocks  = choice{words: []string{"everywhere", "mount"}}
+	transports = choice{words: []string{"auto", "uring", "dev"}}
 	errnos     = choice{
 		words: []string{"EROFS", "EACCES", "EPERM", "EBUSY", "EIO"},
 		refuse: map[string]string{

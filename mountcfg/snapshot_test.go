@@ -14,7 +14,7 @@ func changed(t *testing.T) Config {
 	c := Default()
 	for i := range fields {
 		f := &fields[i]
-		for _, text := range []string{"/srv/" + f.key, "42s", "7s", "shared", "observe", "deny", "user", "EACCES", "exclusive", "mount", "text", "debug", "127.0.0.1:9", "true", "tree"} {
+		for _, text := range []string{"/srv/" + f.key, "42s", "7s", "shared", "observe", "deny", "user", "EACCES", "exclusive", "mount", "uring", "text", "debug", "127.0.0.1:9", "true", "tree"} {
 			next := c
 			if f.set(&next, text, "") == nil && f.get(&next) != f.get(&c) {
 				c = next

@@ -26,7 +26,7 @@ import (
 // row's first words. A type that is not here is never printed, and stands among unpromised.
 var promisedAt = map[string]string{
 	"jvsfs.statusReport": "`status`", "jvsfs.watchLine": "`status`", "api.MountStatus": "`status`", "api.EnforceStatus": "`status`",
-	"gate.Status": "`worktrees[]` of it", "fusefs.Stats": "`statistics` of it", "fusefs.Features": "`statistics` of it", "fusefs.User": "`statistics` of it",
+	"gate.Status": "`worktrees[]` of it", "fusefs.Stats": "`statistics` of it", "fusefs.Features": "`statistics` of it", "fusefs.Transport": "`statistics` of it", "fusefs.User": "`statistics` of it",
 	"gate.Quiesced": "`quiesced` of a worktree", "api.StoreStatus": "`status`",
 	"api.Event":       "a line of `watch`",
 	"api.RuleLock":    "`lock` of it",

@@ -105,6 +105,9 @@ func (m *Mount) Mount() {
 	if m.Opts.OnFree != "" {
 		args = append(args, "--on-free", m.Opts.OnFree)
 	}
+	if way := os.Getenv("JVSFS_TEST_TRANSPORT"); way != "" { // to run the stories on another one
+		args = append(args, "--transport", way)
+	}
 	args = append(args, "--log-file", m.LogFile())
 	m.Mounted, m.WasMounted = true, true
 	m.MustCLI(append(args, m.Opts.Extra...)...)

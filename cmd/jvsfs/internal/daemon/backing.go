@@ -43,7 +43,7 @@ func openFileSystem(cfg mountcfg.Config, p place.Place, names layout.Layout, gua
 		Errno: errno, Enforcement: mode, Exempt: cfg.Exempts(),
 		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout, Attributes: attributesOf(cfg),
 		LocalLocks: cfg.FileLocks == "mount", LeaseForAll: cfg.OnFree == string(gate.DenyOnFree), Ends: ends, Off: off,
-		ByUser: host.ByUser(), Locks: book,
+		ByUser: host.ByUser(), Locks: book, Transport: fusefs.Way(cfg.Transport),
 	}
 	if p.Shape == api.ShapeWorktree {
 		o.Repository = p.Repo

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/fusefs"
 )
 
 // kernelFacts are the features of the kernel. They are found by trying the calls. A version proves little,
@@ -18,7 +19,8 @@ type kernelFacts struct {
 	missing []string // calls that a mount needs
 	beneath support  // MOVE_MOUNT_BENEATH
 	pidfd   support
-	fuse    error // of opening /dev/fuse
+	fuse    error  // of opening /dev/fuse
+	uring   string // the switch of FUSE over io_uring: Y, N, "" where there is none
 }
 
 // support says whether the kernel has a feature, or that this is unknown.
@@ -64,6 +66,9 @@ func gatherKernel() kernelFacts {
 	}
 	k.pidfd = supportOf(err, unix.ENOSYS)
 	k.fuse = tryFuse()
+	if text, err := os.ReadFile(fusefs.URingParameter); err == nil {
+		k.uring = strings.TrimSpace(string(text))
+	}
 	return k
 }
 
@@ -127,6 +132,12 @@ func kernelFindings(k kernelFacts) []finding.Finding {
 	}
 	if olderThan(k.release, kernelPrunes) {
 		out = append(out, finding.OK("kernel.prune", "Linux %s cannot be asked to forget inodes (%s can): large trees need a high descriptor limit", k.release, kernelPrunes))
+	}
+	switch k.uring {
+	case "Y":
+		out = append(out, finding.OK("kernel.uring", "transport uring can be used"))
+	case "N":
+		out = append(out, finding.OK("kernel.uring", "transport uring cannot be used; to switch it on: echo Y >%s, and for the next boot options fuse enable_uring=1 in /etc/modprobe.d (or fuse.enable_uring=1 on the kernel's command line)", fusefs.URingParameter))
 	}
 	return out
 }

@@ -1,0 +1,112 @@
+package fusefs
+
+import (
+	"bytes"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+// devChannel carries requests by read(2) and write(2) of /dev/fuse. go-fuse's own server does this
+// with two or more readers that take turns. So each request wakes a sleeping thread, and that takes
+// longer than the request. Here one reader stays as long as it keeps up (readerPool).
+type devChannel struct {
+	dev     int // of /dev/fuse
+	log     *zap.Logger
+	meter   *meter
+	threads *threadCalls
+	pool    *readerPool
+	poll    *poller
+	bufs    buffers
+	do      func(*call)
+
+	waits sync.WaitGroup // requests that wait for locks
+}
+
+func newDevChannel(dev int, threads *threadCalls, m *meter, log *zap.Logger) *devChannel {
+	d := &devChannel{dev: dev, log: log, meter: m, threads: threads, poll: newPoller(dev)}
+	d.pool = newReaderPool(d.waiting)
+	return d
+}
+
+// waiting reports whether there are requests that nobody has read.
+func (d *devChannel) waiting() bool {
+	p := []unix.PollFd{{Fd: int32(d.dev), Events: unix.POLLIN}}
+	n, err := unix.Poll(p, 0)
+	return err == nil && n == 1
+}
+
+func (d *devChannel) serve(do func(*call), ended func()) {
+	d.do = do
+	d.pool.run(d.read)
+	ended()
+	d.waits.Wait()
+	d.bufs.close()
+}
+
+// read is one reader. It keeps its thread: if the same thread reads, handles and answers a request,
+// it wakes nobody else.
+func (d *devChannel) read(me *reader) {
+	me.channel = d
+	c := &call{hand: me, shard: d.meter.shard()}
+	defer d.threads.leave(c)
+	defer me.pipe.close()
+	buf, err := d.bufs.get()
+	for ; err != nil; buf, err = d.bufs.get() { // no memory just now; without a reader nothing frees any
+		d.log.Warn("memory for a reader", zap.Error(err))
+		time.Sleep(tick)
+	}
+	defer d.bufs.put(buf)
+	c.out = buf.out
+	for d.pool.next(me) {
+		d.threads.own(c)
+		polled := me.alone && d.poll.wait()
+		n, err := unix.Read(d.dev, buf.in)
+		switch {
+		case err == unix.EINTR || err == unix.EAGAIN || err == unix.ENOENT: // ENOENT: its caller has gone
+			d.pool.missed(me)
+			continue
+		case err == unix.ENOMEM || err == unix.EFAULT: // the buffer could not be had just now
+			d.log.Warn("read from /dev/fuse", zap.Error(err))
+			d.pool.missed(me)
+			time.Sleep(tick)
+			continue
+		case err != nil:
+			if err != unix.ENODEV && err != unix.ECONNABORTED {
+				d.log.Error("read from /dev/fuse", zap.Error(err))
+			}
+			d.pool.over()
+			return
+		}
+		c.in = buf.in[:n]
+		c.at = d.pool.took(me, waitedFor(c.in))
+		if !polled && me.alone {
+			d.poll.slept(c.at - me.began)
+		}
+		d.do(c)
+	}
+}
+
+func (r *reader) answer(_ *call, out []byte) error {
+	_, err := retryInt(func() (int, error) { return unix.Write(r.channel.dev, out) })
+	return err
+}
+
+func (r *reader) sendFile(_ *call, unique uint64, fd int, off int64, size int) (done bool, err error) {
+	return r.pipe.send(r.channel.dev, unique, fd, off, size)
+}
+
+// away is readerPool.away for a reader. Meanwhile it has no thread and no pipe.
+func (r *reader) away(c *call) (back func()) {
+	r.pipe.close()
+	r.channel.threads.leave(c)
+	return r.channel.pool.away()
+}
+
+// apart handles a call in a goroutine of its own. The reader's memory is for its next request.
+func (r *reader) apart(c *call, do func(*call)) {
+	later := &call{in: bytes.Clone(c.in), out: make([]byte, outHeaderSize), at: c.at, hand: r, shard: c.shard}
+	r.channel.waits.Go(func() { do(later) })
+}

@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package fusefs
+
+const canUstat = false
+
+func ustat(uint64) {}
