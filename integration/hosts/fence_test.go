@@ -58,7 +58,7 @@ func (c *cluster) answerGluster(ctx context.Context, name, fails string) {
 }
 
 // fenced mounts on h with the shipped agent, which cuts off the other host.
-func (c *cluster) fenced(h, other *host, times ...string) (fails string) {
+func (c *cluster) fenced(h, other *host, p times) (fails string) {
 	c.t.Helper()
 	dir := filepath.Join(h.dir, "gluster")
 	require.NoError(c.t, os.Mkdir(dir, 0o755))
@@ -69,7 +69,7 @@ func (c *cluster) fenced(h, other *host, times ...string) (fails string) {
 	require.NoError(c.t, os.WriteFile(h.file("jvsfs.yaml"), []byte("fence: ["+filepath.Join(dir, "agent")+", volume=v, address="+other.ip+
 		", gluster="+filepath.Join(dir, "gluster")+"]\n"), 0o644))
 	c.serveGluster(dir)
-	c.mount(h, harness.Calm, append(times, "--config", h.file("jvsfs.yaml"))...)
+	c.mount(h, p, "--config", h.file("jvsfs.yaml"))
 	return filepath.Join(dir, "fails")
 }
 
@@ -78,9 +78,9 @@ func (c *cluster) fenced(h, other *host, times ...string) (fails string) {
 func TestAFrozenHostIsCutOffAndWritesNothingLate(t *testing.T) {
 	c := newCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
-	times := []string{"--lease-duration", "8s", "--renew-interval", "2s"}
-	c.mount(h1, harness.Calm, times...)
-	fails := c.fenced(h2, h1, times...)
+	short := times{lease: 8 * time.Second, renew: 2 * time.Second, skew: 2 * time.Second, grace: time.Second}
+	c.mount(h1, short)
+	fails := c.fenced(h2, h1, short)
 	require.NoError(t, os.WriteFile(fails, nil, 0o600))
 
 	writing := h1.start(c.execArgs("while echo of h1; do :; done >>" + viewDir + "/file")...)

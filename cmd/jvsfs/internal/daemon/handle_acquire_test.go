@@ -31,7 +31,7 @@ func TestAwaitLossIgnoresOtherTokensAndFailedRenewals(t *testing.T) {
 func TestAwaitLossNeedsNoStoreToTellThatTheDeadlineHasPassed(t *testing.T) {
 	dir, err := lease.OpenDir(filepath.Join(t.TempDir(), "locks"))
 	require.NoError(t, err)
-	defer dir.Close() //nolint:errcheck // nothing is written
+	defer dir.Close()
 	w := &worktree{keeper: lease.NewKeeper(lease.KeeperConfig{Store: dir.Store("main")})}
 	now := lease.SystemClock().Boot()
 	require.Equal(t, "expired", w.awaitLoss(t.Context(), lease.Grant{Token: 2, Deadline: now}, nil))
