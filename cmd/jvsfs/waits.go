@@ -106,14 +106,20 @@ func waitsText(what string, d time.Duration) string {
 func (w *waits) erase() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.eraseLocked()
+}
+
+func (w *waits) eraseLocked() {
 	if w.drawn {
 		w.drawn = false
 		fmt.Fprint(w.tty, "\r"+ansi.EraseLineRight)
 	}
 }
 
-// note prints a line that stays.
+// note prints a line that stays. Under the lock, lest the wait is drawn into it.
 func (w *waits) note(text string) {
-	w.erase()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.eraseLocked()
 	noteTo(w.io)(text)
 }
