@@ -107,15 +107,11 @@ func (j *journal) write(e entry) error {
 	if err != nil {
 		return err
 	}
-	if j.file.owned() && j.file.fits(len(line)) {
-		if err := j.file.add(line); err != nil {
-			return err
-		}
-		j.note(e)
+	j.note(e)
+	if j.file.owned() && j.file.fits(len(line)) && j.file.add(line) == nil {
 		return nil
 	}
-	j.note(e)
-	return j.rewrite()
+	return j.rewrite() // it is another one's, or full, or somebody has cut it
 }
 
 // note keeps what a line says. Under mu.
