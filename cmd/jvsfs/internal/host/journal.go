@@ -89,7 +89,9 @@ func (j *journal) close() (err error) {
 	if len(j.live) == 0 && j.isOwn() {
 		err = os.Remove(j.path)
 	}
-	return errors.Join(err, j.file.close())
+	file := j.file
+	j.file = nil // its memory may be somebody else's at once
+	return errors.Join(err, file.close())
 }
 
 // isOwn reports whether the file at the path is that of this process. Under mu.
