@@ -89,7 +89,9 @@ func (j *journal) close() (err error) {
 	if len(j.live) == 0 && j.isOwn() {
 		err = os.Remove(j.path)
 	}
-	return errors.Join(err, j.file.close())
+	file := j.file
+	j.file = nil // its memory may be somebody else's at once
+	return errors.Join(err, file.close())
 }
 
 // isOwn reports whether the file at the path is that of this process. Under mu.
@@ -107,15 +109,11 @@ func (j *journal) write(e entry) error {
 	if err != nil {
 		return err
 	}
-	if j.file.owned() && j.file.fits(len(line)) {
-		if err := j.file.add(line); err != nil {
-			return err
-		}
-		j.note(e)
+	j.note(e)
+	if j.file.owned() && j.file.fits(len(line)) && j.file.add(line) == nil {
 		return nil
 	}
-	j.note(e)
-	return j.rewrite()
+	return j.rewrite() // it is another one's, or full, or somebody has cut it
 }
 
 // note keeps what a line says. Under mu.

@@ -161,3 +161,24 @@ func TestTheRoomOfAJournalIsReserved(t *testing.T) {
 	require.NoError(t, j.drop("a"))
 	require.NoError(t, j.drop("b"))
 }
+
+// So it is if the first line was left.
+func TestAFileThatIsCutBehindItsBeginIsWrittenAnew(t *testing.T) {
+	j, path := openJournal(t)
+	long := fmt.Appendf(nil, "%q", bytes.Repeat([]byte("1"), 2*os.Getpagesize()))
+	require.NoError(t, j.put("a", long))
+	require.NoError(t, os.Truncate(path, int64(os.Getpagesize())))
+	require.NoError(t, j.put("b", []byte(`2`)))
+	require.Equal(t, []string{string(long), `2`}, reopened(t, path))
+}
+
+// The memory of a closed file is not its any more.
+func TestAClosedJournalHasNoMemory(t *testing.T) {
+	j, path := openJournal(t)
+	require.NoError(t, j.put("a", []byte(`1`)))
+	require.NoError(t, j.close())
+	require.True(t, j.file == nil) // to print it would read that memory
+	require.NoError(t, j.close())
+	require.NoError(t, j.put("b", []byte(`2`)))
+	require.Equal(t, []string{`1`, `2`}, reopened(t, path))
+}
