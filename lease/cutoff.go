@@ -132,6 +132,10 @@ const (
 func (c *cutter) done(h Head) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.doneLocked(h)
+}
+
+func (c *cutter) doneLocked(h Head) bool {
 	lasts := c.cfg.Policy.stricter(h.Record.Policy()).LeaseDuration
 	return c.last.over != nil && c.last.err == nil && c.last.head.Token == h.Token && c.last.head.Sum == h.Sum &&
 		c.cfg.Clock.Boot()-c.last.ended < lasts
@@ -185,6 +189,10 @@ func (c *cutter) begin(h Head, by Holder) (job *cutting, mine bool, err error) {
 	defer c.mu.Unlock()
 	if c.running != nil {
 		return c.running, false, nil
+	}
+	if c.doneLocked(h) { // by a run that has ended since the caller looked
+		last := c.last
+		return &last, false, nil
 	}
 	now := c.cfg.Clock.Boot()
 	if left := c.pause() - (now - c.last.ended); c.last.err != nil && left > 0 {

@@ -260,6 +260,18 @@ func TestTheHeadIsLookedAtAgainBeforeTheAgent(t *testing.T) {
 	require.Equal(t, 1, turns, "the turn is given back")
 }
 
+// Rule 17. A run may end between a taker's look for one and its own: it counts for that taker, too.
+func TestARunThatHasJustEndedIsNotRepeated(t *testing.T) {
+	agent := &fakeAgent{}
+	b, _ := silentHost(t, agent)
+	h, j := b.Observe()
+	require.Equal(t, Stealable, j.State)
+	for range 2 {
+		require.NoError(t, b.cuts.off(bg, &uncut{h}, tom))
+	}
+	require.Equal(t, 1, agent.runs())
+}
+
 // What went wrong with one host is not said of another.
 func TestAFailureIsToldOfItsOwnHost(t *testing.T) {
 	agent := &fakeAgent{fails: errors.New("no such node")}
