@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -16,6 +17,8 @@ type CutOff struct {
 	// Cut returns nil when no write of the victim can reach the store any more. It must be bounded, and end with ctx. Its error is
 	// for people.
 	Cut func(ctx context.Context, v Victim) error
+	// Turn waits until this agent may run, for others may run before it; done ends its turn. nil: there is nothing to wait for.
+	Turn func(ctx context.Context) (done func(), err error)
 	// Start runs f in a goroutine of its own, with a context that may outlive the caller's. nil: the taker runs it.
 	Start func(f func(context.Context))
 }
@@ -129,6 +132,10 @@ const (
 func (c *cutter) done(h Head) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.doneLocked(h)
+}
+
+func (c *cutter) doneLocked(h Head) bool {
 	lasts := c.cfg.Policy.stricter(h.Record.Policy()).LeaseDuration
 	return c.last.over != nil && c.last.err == nil && c.last.head.Token == h.Token && c.last.head.Sum == h.Sum &&
 		c.cfg.Clock.Boot()-c.last.ended < lasts
@@ -183,6 +190,10 @@ func (c *cutter) begin(h Head, by Holder) (job *cutting, mine bool, err error) {
 	if c.running != nil {
 		return c.running, false, nil
 	}
+	if c.doneLocked(h) { // by a run that has ended since the caller looked
+		last := c.last
+		return &last, false, nil
+	}
 	now := c.cfg.Clock.Boot()
 	if left := c.pause() - (now - c.last.ended); c.last.err != nil && left > 0 {
 		return nil, false, c.cfg.Store.refuse(ClassOf(c.last.err), fmt.Sprintf("%s; the agent is asked again in %v", errOf(c.last.err),
@@ -201,20 +212,44 @@ func (c *cutter) pause() time.Duration {
 
 // run is one run of the agent. The event comes first: no event, no cut.
 func (c *cutter) run(ctx context.Context, job *cutting) {
-	if ctx.Err() != nil { // the mount ends
-		c.end(job, c.refusal(job.head, "its host was not cut off the store: "+context.Cause(ctx).Error(), "try again"))
+	done, err := c.turn(ctx)
+	if err == nil {
+		defer done()
+		err = c.unchanged(job.head)
+	}
+	if err != nil { // the mount ends, or the holder is there again
+		c.end(job, c.refusal(job.head, "its host was not cut off the store: "+err.Error(), "try again"))
 		return
 	}
 	agent := c.cfg.CutOff.Agent
 	e := Event{Kind: EventFence, Token: job.victim.Token, Previous: job.victim.Token, Holder: job.by, From: job.victim.Holder,
 		Client: job.victim.Client, Reason: "by " + agent + ", before its lease is taken over"}
-	err := c.tell.now(e)
+	err = c.tell.now(e)
 	if err != nil {
 		err = c.cfg.Store.refuse(ClassAuditFailed, "the fence could not be audited, so it did not happen", "repair the audit log", job.head.Record, err)
 	} else {
 		err = c.cut(ctx, job, e)
 	}
 	c.end(job, err)
+}
+
+func (c *cutter) turn(ctx context.Context) (done func(), err error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if c.cfg.CutOff.Turn == nil {
+		return func() {}, nil
+	}
+	return c.cfg.CutOff.Turn(ctx)
+}
+
+// unchanged is an error if h is not the head any more. Its host may have released or renewed while other agents ran.
+func (c *cutter) unchanged(h Head) error {
+	now, err := c.cfg.Store.Head()
+	if err == nil && (now.Token != h.Token || now.Sum != h.Sum) {
+		err = errors.New("its record has changed meanwhile")
+	}
+	return err
 }
 
 func (c *cutter) end(job *cutting, err error) {
@@ -261,7 +296,7 @@ func (c *cutter) told(h Head, j Judgement) Judgement {
 	switch now := c.cfg.Clock.Boot(); {
 	case c.running != nil:
 		j.Reason += fmt.Sprintf("; %s, for %v", c.sentence(c.running.victim), (now - c.running.began).Round(time.Second))
-	case c.last.err != nil:
+	case c.last.err != nil && c.last.head.Sum == h.Sum:
 		j.Reason = errOf(c.last.err)
 	case c.last.over == nil || c.last.head.Sum != h.Sum:
 		j.Reason += "; its host is cut off the store before anybody takes it over"

@@ -236,6 +236,57 @@ func TestTheHeadIsLookedAtAgainAfterTheCut(t *testing.T) {
 	require.Equal(t, Token(1), h.Token)
 }
 
+// Rule 17. Agents for other worktrees may run first. A host that is there again when they have ended is not cut off.
+func TestTheHeadIsLookedAtAgainBeforeTheAgent(t *testing.T) {
+	agent, turns := &fakeAgent{}, 0
+	var change func()
+	b, c := silentHost(t, agent, func(k *KeeperConfig) {
+		k.CutOff.Turn = func(context.Context) (func(), error) { change(); return func() { turns++ }, nil }
+	})
+	change = func() {
+		h, err := b.store.Head()
+		require.NoError(t, err)
+		rec := h.Record.clone()
+		rec.LastRenewedAt, rec.LeaseExpiresAt = c.Wall().UTC(), c.Wall().Add(30*time.Second).UTC()
+		text, err := rec.encode()
+		require.NoError(t, err)
+		b.store.dir.put(t, b.store.claimName(1), string(text))
+	}
+	_, err := b.Steal(bg, tom)
+	requireClass(t, ClassLockConflict, err)
+	require.ErrorContains(t, err, "its record has changed meanwhile")
+	require.Zero(t, agent.runs())
+	require.Empty(t, b.events())
+	require.Equal(t, 1, turns, "the turn is given back")
+}
+
+// Rule 17. A run may end between a taker's look for one and its own: it counts for that taker, too.
+func TestARunThatHasJustEndedIsNotRepeated(t *testing.T) {
+	agent := &fakeAgent{}
+	b, _ := silentHost(t, agent)
+	h, j := b.Observe()
+	require.Equal(t, Stealable, j.State)
+	for range 2 {
+		require.NoError(t, b.cuts.off(bg, &uncut{h}, tom))
+	}
+	require.Equal(t, 1, agent.runs())
+}
+
+// What went wrong with one host is not said of another.
+func TestAFailureIsToldOfItsOwnHost(t *testing.T) {
+	agent := &fakeAgent{fails: errors.New("no such node")}
+	b, _ := silentHost(t, agent)
+	_, err := b.Steal(bg, tom)
+	require.ErrorContains(t, err, "no such node")
+	h, j := b.Observe()
+	require.Equal(t, Stealable, j.State)
+	require.Contains(t, j.Reason, "no such node")
+	h.Sum[0] ^= 1
+	j = b.cuts.told(h, Judgement{State: Stealable, Reason: "it is over"})
+	require.Contains(t, j.Reason, "it is over")
+	require.NotContains(t, j.Reason, "no such node")
+}
+
 // Rule 17. What was cut off counts for one lease: then the agent must say it again.
 func TestACutIsProvenAgainAfterALease(t *testing.T) {
 	agent := &fakeAgent{}

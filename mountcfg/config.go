@@ -37,7 +37,7 @@ type Config struct {
 
 	FileLocks string // everywhere | mount: between which processes flock and fcntl locks hold
 
-	Transport string // auto | uring | dev: how requests come from the kernel
+	Transport string `json:",omitempty"` // auto | uring | dev: how requests come from the kernel; see Snapshot
 
 	// Timing of leases, in whole milliseconds, as locking spec v6.3 writes them.
 	LeaseDuration time.Duration

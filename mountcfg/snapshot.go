@@ -8,7 +8,15 @@ import (
 )
 
 // Snapshot returns the effective configuration in a form that Restore reads, without the origins.
-func (c Config) Snapshot() (json.RawMessage, error) { return json.Marshal(c) }
+//
+// What is new since the first release that reads it is left out where it is the default: that release refuses what it does not know,
+// and is to recover a mount of this one that asks for nothing new.
+func (c Config) Snapshot() (json.RawMessage, error) {
+	if c.Transport == Default().Transport {
+		c.Transport = ""
+	}
+	return json.Marshal(c)
+}
 
 // Restore returns the configuration of a Snapshot, validated again. where says where the snapshot
 // is from. It is the origin of every value that is not the default.

@@ -51,6 +51,19 @@ func TestSnapshotKeepsEveryValue(t *testing.T) {
 	require.Equal(t, "the state file", got.where("on_free"))
 }
 
+// A release refuses what it does not know. So what is newer than the last one is written only where somebody has asked for it, or the
+// earlier daemon could not follow this one.
+func TestASnapshotOfDefaultsSaysNothingNew(t *testing.T) {
+	raw, err := Default().Snapshot()
+	require.NoError(t, err)
+	for _, field := range []string{"Transport", "Fence", "LocalOnly", "Rules"} {
+		require.NotContains(t, string(raw), field)
+	}
+	got, err := Restore(raw, "x")
+	require.NoError(t, err)
+	require.Equal(t, "auto", got.Transport)
+}
+
 func TestRestoreTrustsNothing(t *testing.T) {
 	for _, raw := range []string{``, `{`, `[]`, `{"Mode":"chaos"}`, `{"Source":"relative"}`, `{"NoSuchField":1}`,
 		`{"LeaseDuration":1000000,"RenewInterval":2000000}`, `{"Worktrees":{"../x":{}}}`} {

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,12 +58,35 @@ func TestGlusterTurnsTheHostAway(t *testing.T) {
 	require.NoFileExists(t, calls+".reject")
 }
 
+// A host that has several addresses is cut off by none of them alone: its client may have come by the other.
+func TestGlusterTurnsAllAddressesOfTheHostAway(t *testing.T) {
+	program, calls := tool(t, fakeGluster)
+	bin := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "getent"), []byte("#!/bin/sh\n[ \"$*\" = 'ahosts h1' ] || exit 2\n"+
+		"for ip in fd00::1 10.0.0.1; do for kind in STREAM DGRAM RAW; do echo \"$ip $kind\"; done; done\n"), 0o755))
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	base := []string{"volume=v", "nodename=h1", "gluster=" + program}
+	touch(t, calls+".keeps")
+	refuses(t, "still has 1 connections", gluster, append(base, "wait=1")...)
+	require.NoError(t, os.Remove(calls+".keeps"))
+	does(t, gluster, base...)
+	require.Equal(t, []string{"10.0.0.1,fd00::1"}, lines(calls+".reject"))
+	does(t, gluster, append(base, "address=10.0.0.1,10.0.0.11")...)
+	require.Equal(t, []string{"10.0.0.1,10.0.0.11,fd00::1"}, lines(calls+".reject"))
+	exit, said := run(t, gluster, append(base, "action=status")...)
+	require.Equal(t, 2, exit, said)
+	does(t, gluster, append(base, "action=on", "client_gone=yes")...)
+	require.Equal(t, []string{"10.0.0.11"}, lines(calls+".reject"))
+	does(t, gluster, append(base, "action=status")...)
+}
+
 func TestGlusterAgentRefusesWhatProvesNothing(t *testing.T) {
 	program, calls := tool(t, fakeGluster)
 	base := []string{"volume=v", "nodename=h1", "address=10.0.0.1", "gluster=" + program}
 	refuses(t, "volume=NAME is missing", gluster, append(base, "volume=")...)
 	refuses(t, "volume=NAME is missing", gluster, append(base, "volume=-x")...)
 	refuses(t, "address $(x) is none", gluster, append(base, "address=$(x)")...)
+	refuses(t, "address 10.0.0.1,,10.0.0.2 is none", gluster, append(base, "address=10.0.0.1,,10.0.0.2")...)
 	refuses(t, "has no address here", gluster, append(base, "address=", "nodename=no-such-host.invalid")...)
 	refuses(t, "cannot be read", gluster, append(base, "volume=w")...)
 	refuses(t, "is not one of", gluster, append(base, "action=reboot")...)

@@ -56,6 +56,10 @@ var cutOffMutations = slices.Concat(in("lease/cutoff.go", mutation{
 	Old: "	if err != nil {\n		err = c.cfg.Store.refuse(ClassAuditFailed", New: "	if err != nil && false {\n		err = c.cfg.Store.refuse(ClassAuditFailed",
 	Tests: []string{"TestAFenceIsAuditedBeforeItHappens"},
 }, mutation{
+	Rule: 17, What: "the head is not looked at again when the agent's turn has come",
+	Old: "		err = c.unchanged(job.head)\n", New: "",
+	Tests: []string{"TestTheHeadIsLookedAtAgainBeforeTheAgent"},
+}, mutation{
 	Rule: 17, What: "a writer waits for the agent",
 	Old: "	if by.Auto {\n		t := time.NewTimer", New: "	if false {\n		t := time.NewTimer",
 	Tests: []string{"TestAWriterDoesNotWaitForTheAgent"}, Hangs: true,

@@ -26,13 +26,15 @@ func (d *mount) cutOff() (*lease.CutOff, error) {
 		return nil, err
 	}
 	return &lease.CutOff{Agent: agent.String(), Host: own.Host, BootID: own.BootID, Start: d.registry.start,
-		Cut: func(ctx context.Context, v lease.Victim) error {
+		Turn: func(ctx context.Context) (done func(), err error) {
 			select {
 			case d.agentRuns <- struct{}{}:
-				defer func() { <-d.agentRuns }()
+				return func() { <-d.agentRuns }, nil
 			case <-ctx.Done():
-				return context.Cause(ctx)
+				return nil, context.Cause(ctx)
 			}
+		},
+		Cut: func(ctx context.Context, v lease.Victim) error {
 			return agent.Off(ctx, fenceagent.Target{Node: v.Holder.Host, Client: v.Client, Worktree: string(v.Worktree), Token: uint64(v.Token)})
 		}}, nil
 }

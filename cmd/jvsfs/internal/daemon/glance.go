@@ -79,8 +79,8 @@ func (g *glance) last() (seen glimpse, silent time.Time) {
 }
 
 // glanceAll looks at worktrees whose records are far, for storePatience at most. One whose look was under way already, and ends, is
-// looked at once more: what the caller has just done must show.
-func (d *mount) glanceAll(all []*worktree) {
+// looked at once more: what the caller has just done must show. late are those whose look has not ended.
+func (d *mount) glanceAll(all []*worktree) (late map[*worktree]bool) {
 	look := func(w *worktree) func() glimpse {
 		return func() glimpse {
 			head, j := w.keeper.Observe()
@@ -104,19 +104,33 @@ func (d *mount) glanceAll(all []*worktree) {
 			select {
 			case <-done:
 			case <-t.C:
-				return // what was last seen must do
+				return lateOf(begun) // what was last seen must do
 			}
 			if again == 0 && old[w] {
 				begun[w], _ = w.glance.begin(look(w))
 			}
 		}
 	}
+	return nil
 }
 
-// glimpsed is the status by the last look. If the next one has not ended, the detail says so, and what only the record tells is old.
-func (w *worktree) glimpsed() (st gate.Status, over bool) {
+func lateOf(begun map[*worktree]<-chan struct{}) map[*worktree]bool {
+	late := map[*worktree]bool{}
+	for w, done := range begun {
+		select {
+		case <-done:
+		default:
+			late[w] = true
+		}
+	}
+	return late
+}
+
+// glimpsed is the status by the last look. If the caller's own one is late, the detail says so, and what only the record tells is old.
+// A look that is under way is no silence: another caller may have begun it just now.
+func (w *worktree) glimpsed(late bool) (st gate.Status, over bool) {
 	seen, silent := w.glance.last()
-	if silent.IsZero() {
+	if !late || silent.IsZero() {
 		return seen.status, seen.over
 	}
 	return w.whileSilent(seen, silent), false

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -65,4 +66,23 @@ func TestGlanceAsksOnceHoweverManyLook(t *testing.T) {
 	require.False(t, endsWithin(func() { <-stuck; close(ended) }, time.Millisecond))
 	close(stuck)
 	<-ended
+}
+
+// That somebody else looks just now is no silence of the store: only a caller whose own look is late is told of one.
+func TestALookOfAnotherIsNoSilence(t *testing.T) {
+	w := &worktree{guard: gate.NewGuard(gate.GuardConfig{Worktree: "w", Mode: gate.Shared, Clock: lease.SystemClock()})}
+	first, _ := w.glance.begin(func() glimpse { return glimpse{status: gate.Status{Detail: "as it is"}, at: time.Now()} })
+	<-first
+	hang := make(chan bool)
+	second, _ := w.glance.begin(func() glimpse { <-hang; return glimpse{} })
+	st, _ := w.glimpsed(false)
+	require.Equal(t, "as it is", st.Detail)
+	require.Zero(t, st.SilentMS)
+	require.Empty(t, lateOf(map[*worktree]<-chan struct{}{w: first}))
+	require.Equal(t, map[*worktree]bool{w: true}, lateOf(map[*worktree]<-chan struct{}{w: second}))
+	st, _ = w.glimpsed(true)
+	require.Contains(t, st.Detail, "has not answered")
+	require.NotZero(t, st.SilentMS)
+	close(hang)
+	<-second
 }

@@ -152,9 +152,9 @@ func (r *registry) start(f func(context.Context)) {
 func (r *registry) close() error {
 	r.mu.Lock()
 	first := !r.closed
+	r.stopAgents() // who waits for one has a latch open; start finds the context ended, or the registry open
 	r.closed = true
 	r.mu.Unlock()
-	r.stopAgents() // who waits for one has a latch open
 	for _, w := range r.all() {
 		w.latch.shut()
 	}

@@ -23,11 +23,12 @@ type surveyed struct {
 func (d *mount) survey() (there []surveyed, over map[lease.WorktreeID]bool) {
 	over = map[lease.WorktreeID]bool{}
 	all := d.registry.all()
+	var late map[*worktree]bool
 	if d.far {
-		d.glanceAll(all)
+		late = d.glanceAll(all)
 	}
 	for _, w := range all {
-		if st, isOver := d.statusOf(w); isOver {
+		if st, isOver := d.statusOf(w, late[w]); isOver {
 			over[w.id] = true
 		} else {
 			there = append(there, surveyed{w, st})
@@ -38,9 +39,9 @@ func (d *mount) survey() (there []surveyed, over map[lease.WorktreeID]bool) {
 }
 
 // statusOf is the status of a worktree, and whether it is over. It waits for no file system but this machine's own.
-func (d *mount) statusOf(w *worktree) (st gate.Status, over bool) {
+func (d *mount) statusOf(w *worktree, late bool) (st gate.Status, over bool) {
 	if d.far {
-		return w.glimpsed()
+		return w.glimpsed(late)
 	}
 	st = w.guard.Status()
 	return st, d.isOver(st)

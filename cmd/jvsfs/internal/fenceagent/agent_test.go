@@ -126,6 +126,34 @@ func TestWhichProgramsAreTrusted(t *testing.T) {
 	}
 }
 
+// Of a chain of links each one counts: who can change one of them chooses the program.
+func TestEachLinkToAProgramIsTrusted(t *testing.T) {
+	dir, good := t.TempDir(), script(t, "exit 0")
+	between, first, dirs := filepath.Join(dir, "between"), filepath.Join(dir, "first"), filepath.Join(dir, "dirs")
+	require.NoError(t, os.Mkdir(between, 0o755))
+	require.NoError(t, os.Symlink(good, filepath.Join(between, "second")))
+	require.NoError(t, os.Symlink("between/../between/second", first))
+	require.NoError(t, os.Symlink(filepath.Dir(good), filepath.Join(between, "dir")))
+	require.NoError(t, os.Symlink("between/dir", dirs))
+	through := filepath.Join(dirs, filepath.Base(good))
+	for _, path := range []string{first, through} {
+		require.NoError(t, Agent{Command: []string{path}}.Check())
+	}
+	require.NoError(t, os.Chmod(between, 0o777))
+	for _, path := range []string{first, through} {
+		require.ErrorContains(t, Agent{Command: []string{path}}.Check(), "others than root may write "+between)
+	}
+	require.NoError(t, os.Chmod(between, 0o777|os.ModeSticky)) // as /tmp: a link there counts by its owner
+	require.NoError(t, Agent{Command: []string{first}}.Check())
+	if os.Geteuid() == 0 {
+		require.NoError(t, os.Lchown(filepath.Join(between, "second"), 12345, 0))
+		require.ErrorContains(t, Agent{Command: []string{first}}.Check(), "second does not belong to root")
+	}
+	loop := filepath.Join(dir, "loop")
+	require.NoError(t, os.Symlink("loop", loop))
+	require.Error(t, Trusted(loop))
+}
+
 func TestClientsOfStores(t *testing.T) {
 	require.Equal(t, "17", juiceSession(`{"Meta":{"Sid":17,"Retries":10},"Format":{"Name":"x"}}`))
 	require.Empty(t, juiceSession(`{"Meta":{}}`))

@@ -1,10 +1,11 @@
 package fenceagent
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -26,38 +27,61 @@ func (a Agent) Check() error {
 	return nil
 }
 
+// mostLinks is how many links a path may go through, as in the kernel.
+const mostLinks = 40
+
 // Trusted reports why somebody other than root, or than who asks, could change the file: it belongs to him, others may write it, or a
-// directory above. Links are followed, and what is above each counts.
+// directory above. Links are followed as the kernel does, and each counts, with what is above it.
 func Trusted(path string) error {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	real, err := filepath.EvalSymlinks(abs)
-	if err != nil {
+	at, rest, links := "/", split(abs), 0
+	if _, err := trusted(at, abs); err != nil {
 		return err
 	}
-	return errors.Join(trustedUp(filepath.Dir(abs), abs), trustedUp(real, abs))
-}
-
-// trustedUp checks a path and all directories above it.
-func trustedUp(path, whole string) error {
-	for {
-		st, err := os.Stat(path)
+	for len(rest) > 0 {
+		next := filepath.Join(at, rest[0])
+		st, err := trusted(next, abs)
 		if err != nil {
 			return err
 		}
-		sys, ok := st.Sys().(*syscall.Stat_t)
-		if !ok || sys.Uid != 0 && sys.Uid != uint32(os.Geteuid()) {
-			return fmt.Errorf("%s does not belong to root, so %s cannot be trusted", path, whole)
+		rest = rest[1:]
+		if st.Mode()&os.ModeSymlink == 0 {
+			at = next
+			continue
 		}
-		sticky := st.IsDir() && st.Mode()&os.ModeSticky != 0 // there nobody replaces another's file
-		if st.Mode()&0o022 != 0 && !sticky {
-			return fmt.Errorf("others than root may write %s, so %s cannot be trusted", path, whole)
+		to, err := os.Readlink(next)
+		if links++; err != nil || links > mostLinks {
+			return cmp.Or(err, fmt.Errorf("%s goes through too many links", abs))
 		}
-		if path == "/" || path == "." {
-			return nil
+		if filepath.IsAbs(to) {
+			at = "/"
 		}
-		path = filepath.Dir(path)
+		rest = append(split(to), rest...)
 	}
+	return nil
+}
+
+// split are the names in a path.
+func split(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+}
+
+// trusted checks one file on the way to the whole. It does not follow a link.
+func trusted(path, whole string) (os.FileInfo, error) {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	if !ok || sys.Uid != 0 && sys.Uid != uint32(os.Geteuid()) {
+		return nil, fmt.Errorf("%s does not belong to root, so %s cannot be trusted", path, whole)
+	}
+	sticky := st.IsDir() && st.Mode()&os.ModeSticky != 0 // there nobody replaces another's file
+	if link := st.Mode()&os.ModeSymlink != 0; st.Mode()&0o022 != 0 && !sticky && !link {
+		return nil, fmt.Errorf("others than root may write %s, so %s cannot be trusted", path, whole)
+	}
+	return st, nil
 }
