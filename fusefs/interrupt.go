@@ -21,10 +21,15 @@ func (t *transport) interrupted(c *call) bool {
 	if t.uring == nil {
 		return t.slots.signal(unique)
 	}
-	if !t.slots.signal(unique) && !t.knows(unique) {
-		t.late.try(func() bool { return t.slots.signal(unique) || t.knows(unique) })
-	}
+	t.tell(unique)
 	return true
+}
+
+// tell tells of a signal for a request of a ring.
+func (t *transport) tell(unique uint64) {
+	if told := func() bool { return t.slots.signal(unique) || t.knows(unique) }; !told() {
+		t.late.try(told)
+	}
 }
 
 // lateSignals are signals for requests that nobody knows yet. From /dev/fuse the kernel sends such a

@@ -31,6 +31,7 @@ type ringChannel struct {
 	threads *threadCalls
 	abort   func() error
 	do      func(*call)
+	tell    func(unique uint64) // of a signal that the caller of a request has got
 
 	queues  []*ringQueue
 	all     atomic.Int32 // hands

@@ -141,7 +141,15 @@ func (h *ringHand) away(c *call) (back func()) {
 	if h.queue.idle.Load() <= 0 {
 		h.channel.help(h.queue)
 	}
-	return func() { h.channel.threads.calls.Store(c.tid, c) }
+	stop := make(chan struct{})
+	if caller := headerOf(c.in); caller.Pid != 0 { // otherwise it is not visible from here
+		tid, unique := caller.Pid, caller.Unique
+		h.channel.wg.Go(func() { watchSignal(tid, stop, func() { h.channel.tell(unique) }) })
+	}
+	return func() {
+		close(stop)
+		h.channel.threads.calls.Store(c.tid, c)
+	}
 }
 
 // apart is away, too. The number of those who wait for locks is bounded: each needs an entry.

@@ -40,6 +40,7 @@ func (t *transport) choose(way Way, byUser bool, hello *fuse.InitIn) error {
 	switch {
 	case err == nil:
 		t.channel, t.uring, t.slots.most = ring, ring, ringQueuedMax
+		ring.tell = t.tell
 		t.proto = fuse.NewProtocolServer(t.fs, mountOptions(t.log, !t.fs.locks.off, fuse.CAP_OVER_IO_URING))
 		return nil
 	case way == WayURing:

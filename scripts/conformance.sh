@@ -63,6 +63,7 @@ readonly NOBODY=61234
 work='' mountpoint='' bin=''
 mount_it() {
   local control=$work/control options=(--log-file "$work/jvsfs.log")
+  [[ -z ${JVSFS_TEST_TRANSPORT-} ]] || options+=(--transport "$JVSFS_TEST_TRANSPORT")
   mkdir -p "$work/native" "$work/backing" "$work/mnt" "$control"
   chmod 1777 "$work/native" "$work/backing"
   "$@" "$bin" mount "$work/backing" "$work/mnt" --control "$control" "${options[@]}"

@@ -107,6 +107,7 @@ install_docs() {
   put 644 "$work/docs/completions/_jvsfs" usr/share/zsh/vendor-completions/_jvsfs
   put 644 "$work/docs/completions/jvsfs.fish" usr/share/fish/vendor_completions.d/jvsfs.fish
   put 644 "$work/docs/examples/jvsfs.yaml" usr/share/doc/jvsfs/examples/jvsfs.yaml
+  put 644 "$here/debian/jvsfs-uring.conf" usr/share/doc/jvsfs/examples/jvsfs-uring.conf
 }
 
 install_files() {

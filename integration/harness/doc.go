@@ -21,6 +21,7 @@
 //	JVSFS_GIT_NATIVE=1 go test ./integration/git     the stories of git without a mount: is it the story?
 //	JVSFS_COMMITS=200 go test ./integration/git      so many commits of each of eight agents
 //	JVSFS_TEST_DIR=/mnt/disk go test ...             where trees are made (not tmpfs)
+//	JVSFS_TEST_TRANSPORT=uring go test ...           how the mounts get their requests (scripts/uring-test.sh)
 //	JVSFS_REQUIRE_FUSE=0 go test ...                 where there is no /dev/fuse, all of it is left out
 //
 // The words: an actor is a process of its own that does what it is told by

@@ -91,6 +91,9 @@ func PrepareRepository(t testing.TB, root string) {
 	require.NoError(t, os.WriteFile(filepath.Join(root, ".jvs", "format_version"), []byte("1\n"), 0o644))
 }
 
+// Transport is how the mounts of the stories are told to get their requests; "" says nothing to them.
+func Transport() string { return os.Getenv("JVSFS_TEST_TRANSPORT") }
+
 // Mount runs jvsfs mount, which must be done when it returns.
 func (m *Mount) Mount() {
 	m.T.Helper()
@@ -105,7 +108,7 @@ func (m *Mount) Mount() {
 	if m.Opts.OnFree != "" {
 		args = append(args, "--on-free", m.Opts.OnFree)
 	}
-	if way := os.Getenv("JVSFS_TEST_TRANSPORT"); way != "" { // to run the stories on another one
+	if way := Transport(); way != "" {
 		args = append(args, "--transport", way)
 	}
 	args = append(args, "--log-file", m.LogFile())

@@ -27,9 +27,13 @@ func (h *host) mountArgs() []string {
 }
 
 func (h *host) leaseArgs(number int) []string {
-	return []string{"--log-file", h.at("meta", fmt.Sprintf("daemon%d.log", number)), "--on-free", h.OnFree,
+	args := []string{"--log-file", h.at("meta", fmt.Sprintf("daemon%d.log", number)), "--on-free", h.OnFree,
 		"--lease-duration", h.span(h.LeaseMS).String(), "--renew-interval", h.span(h.RenewMS).String(),
 		"--max-clock-skew", h.span(h.SkewMS).String(), "--steal-grace", h.span(h.GraceMS).String()}
+	if way := os.Getenv("JVSFS_TEST_TRANSPORT"); way != "" {
+		args = append(args, "--transport", way)
+	}
+	return args
 }
 
 // launch starts jvsfs, with an enemy in it. Needs mu.
