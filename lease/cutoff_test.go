@@ -84,6 +84,7 @@ func TestAHostIsCutOffBeforeItsLeaseIsTakenOver(t *testing.T) {
 	require.Equal(t, []string{"cut.before_agent", "cut.after_agent", "acquire.before_gate"}, order)
 	require.Equal(t, []string{"fence", "fenced", "steal"}, b.events())
 	require.False(t, b.log[2].Unclean, "its host was cut off")
+	require.True(t, b.log[2].Fenced)
 	require.Contains(t, b.log[2].Reason, "cut off")
 	require.Equal(t, "h1", b.log[0].From.Host)
 	require.Len(t, agent.victims, 1)
@@ -155,6 +156,7 @@ func TestWithoutAnAgentTheSilenceStays(t *testing.T) {
 	_, err = b.Steal(bg, tom)
 	require.NoError(t, err)
 	require.True(t, b.log[0].Unclean)
+	require.False(t, b.log[0].Fenced)
 }
 
 // Rule 17 is for the unreleased leases of other hosts alone. (On one kernel the gate waits the holder out.)

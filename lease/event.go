@@ -31,5 +31,6 @@ type Event struct {
 	Client          string // of a fence: what the store calls that host's client
 	Reason          string
 	Unclean         bool // taken over without proof that the old holder was drained
+	Fenced          bool // taken over after its host was cut off the store (rule 17)
 	At              time.Time
 }

@@ -232,13 +232,13 @@ func (g *gateLock) proven() error {
 
 // gateLost says that the store has dropped our LOCK_SH.
 func (s *Store) gateLost(since string) error {
-	return &Error{Class: ClassLockConflict, Worktree: s.id, File: s.display(s.lockNames()[0]), Err: errGateLost,
+	return &Error{Class: ClassLockConflict, Worktree: s.id, File: s.display(s.lockNames()[0]), Err: ErrGateLost,
 		Message: "the store has lost this holder's lock of the gate (was its server restarted?), and " + since,
 		Next:    "nothing, if the next renewal takes it again; else acquire the lease again"}
 }
 
-// errGateLost marks a LOCK_SH that was lost under an open fence.
-var errGateLost = errors.New("the lock is gone")
+// ErrGateLost is in the error of a renewal that found LOCK_SH gone under an open fence.
+var ErrGateLost = errors.New("the lock is gone")
 
 func (g *gateLock) unlock() {
 	g.gate.unlock()

@@ -58,12 +58,32 @@ type Keeper struct {
 type showing struct {
 	mu    sync.Mutex
 	grant *Grant
+	past  [8]tokenOf // the latest ones, by token, for a write that is late
+}
+
+// tokenOf is who had a token.
+type tokenOf struct {
+	token  Token
+	holder Holder
 }
 
 func (s *showing) set(g *Grant) {
 	s.mu.Lock()
 	s.grant = g
+	if g != nil {
+		s.past[g.Token%Token(len(s.past))] = tokenOf{g.Token, g.Holder}
+	}
 	s.mu.Unlock()
+}
+
+// holderOf is who has or had a token here; nobody if that is long ago.
+func (s *showing) holderOf(t Token) Holder {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one := s.past[t%Token(len(s.past))]; one.token == t {
+		return one.holder
+	}
+	return Holder{}
 }
 
 func (s *showing) get() (Grant, bool) {

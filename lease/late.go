@@ -21,10 +21,7 @@ func (k *Keeper) Late(w LateWrite) error {
 	k.wake.poke()
 	err := k.store.taint(w)
 	reason := fmt.Sprintf("%s %s at %d, %d bytes, took effect after token %d was over", w.Op, printable(w.File), w.Offset, w.Length, w.Token)
-	holder := Holder{}
-	if g, ok := k.Held(); ok && g.Token == w.Token {
-		holder = g.Holder
-	}
+	holder := k.shown.holderOf(w.Token) // its deadline has passed, so most often it is not held any more
 	return errors.Join(err, k.tell.now(Event{Kind: EventLateWrite, Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}))
 }
 

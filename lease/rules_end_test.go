@@ -63,6 +63,22 @@ func TestALateWriteLeavesATaintAndAnEvent(t *testing.T) {
 	require.Contains(t, strings.Join(names, " "), "main.taint.00000000000000000001.")
 }
 
+// Rule 10. A write is late because its lease is over. Who had it is named all the same, also when the next holder is here already.
+func TestALateWriteNamesTheHolderOfAnEndedLease(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	old := a.must(t, ann)
+	require.NoError(t, a.Release(bg, LossReleased))
+	now := a.must(t, bob)
+	require.NotEqual(t, old.Token, now.Token)
+	for token, pid := range map[Token]int{old.Token: ann.PID, now.Token: bob.PID, now.Token + 8: 0} {
+		require.NoError(t, a.Late(LateWrite{Token: token, Op: "Write", File: "/f"}))
+		last := a.log[len(a.log)-1]
+		require.Equal(t, EventLateWrite, last.Kind)
+		require.Equal(t, pid, last.Holder.PID)
+	}
+}
+
 // Rule 11. If a reader sees no view, the claim must be released. A view of a released claim does no harm.
 func TestTheClaimIsMarkedBeforeTheViewGoes(t *testing.T) {
 	d, c := testDir(t), newFakeClock()

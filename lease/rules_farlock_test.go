@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -66,12 +67,15 @@ func TestAGateThatTheStoreForgotIsTakenAgain(t *testing.T) {
 	a, taker, c := forgetful(t)
 	a.forget(t)
 	a.fence.onClose = func(l Loss) { require.Equal(t, LossRenewFailed, l.Kind) }
+	var renewals []bool
+	a.cfg.Renewed = func(_ time.Duration, err error) { renewals = append(renewals, errors.Is(err, ErrGateLost)) }
 	c.advance(10 * time.Second)
 	a.tick()
 	require.Equal(t, []LossKind{LossRenewFailed}, a.fence.kinds())
 	a.fence.onClose = nil
 	c.advance(a.cfg.Tick)
 	a.tick()
+	require.Equal(t, []bool{true, false}, renewals, "the loss is told apart for who counts")
 	require.True(t, a.fence.passes())
 	had, err := taker.store.try(&taker.gate, unix.LOCK_EX)
 	require.NoError(t, err)

@@ -287,6 +287,7 @@ func (tk *taking) auditSteal() error {
 	case EventHandover:
 		e.From = tk.head.Record.Holder()
 	default:
+		e.Fenced = tk.cut
 		e.Unclean = !tk.k.store.tier().gateProvesEnd() && !tk.cut || tk.head.Foreign
 	}
 	err := tk.k.tell.now(e)

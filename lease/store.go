@@ -52,8 +52,19 @@ func idOf(st *unix.Stat_t) fileID {
 func (s *Store) display(name string) string { return filepath.Join(s.dir.path, name) }
 
 func (s *Store) failed(what, name string, err error) *Error {
-	return &Error{Class: ClassStoreFailed, Worktree: s.id, File: s.display(name), Message: what, Err: err,
+	e := &Error{Class: ClassStoreFailed, Worktree: s.id, File: s.display(name), Message: what, Err: err,
 		Next: "look at the lock directory's disk and permissions; nothing was granted"}
+	e.nameCutOff()
+	return e
+}
+
+// nameCutOff says what a client that is dead, evicted or without its server answers: ENOTCONN (FUSE, GlusterFS) or ESHUTDOWN (CephFS,
+// of a client on the OSDs' blocklist). It comes back by itself only after a network failure.
+func (e *Error) nameCutOff() {
+	if errors.Is(e.Err, unix.ENOTCONN) || errors.Is(e.Err, unix.ESHUTDOWN) {
+		e.Message += ": this host is cut off the store, or its client has ended"
+		e.Next = "look at the network and the servers; if they are well: jvsfs umount --bare, umount and mount the store, and mount again; nothing was granted"
+	}
 }
 
 // unreadable gives err its class. It returns an [*Error] as it is.
@@ -62,9 +73,11 @@ func (s *Store) unreadable(name string, err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
-	return &Error{Class: ClassRecordUnreadable, Worktree: s.id, File: s.display(name), Err: err,
+	e := &Error{Class: ClassRecordUnreadable, Worktree: s.id, File: s.display(name), Err: err,
 		Message: "the lock record cannot be read, so nobody can know who holds the worktree",
 		Next:    "make sure that no writer is left, then run: jvsfs doctor; do not remove a claim by hand, its name is the token"}
+	e.nameCutOff()
+	return e
 }
 
 // check refuses an id that could lead out of the directory.

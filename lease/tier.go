@@ -83,15 +83,23 @@ const (
 	ramfsMagic    = 0x858458f6
 )
 
+// localFileSystems are those whose flock is this kernel's own, by statfs(2)'s f_type, and their names for people.
+var localFileSystems = map[uint32]string{
+	unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs", unix.TMPFS_MAGIC: "tmpfs",
+	unix.OVERLAYFS_SUPER_MAGIC: "overlayfs", unix.REISERFS_SUPER_MAGIC: "reiserfs", bcachefsMagic: "bcachefs", zfsMagic: "zfs",
+	f2fsMagic: "f2fs", jfsMagic: "jfs", nilfsMagic: "nilfs2", ramfsMagic: "ramfs",
+}
+
+// LocalFileSystem names a file system that only this kernel writes; "" for every other one. No other code has such a list.
+func LocalFileSystem(st *unix.Statfs_t) string { return localFileSystems[uint32(st.Type)] }
+
 // tierOf is remote for every file system that it does not know.
 func tierOf(fd int) tier {
 	var st unix.Statfs_t
 	if err := retry(func() error { return unix.Fstatfs(fd, &st) }); err != nil {
 		return tierRemote
 	}
-	switch uint32(st.Type) {
-	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC,
-		unix.OVERLAYFS_SUPER_MAGIC, unix.REISERFS_SUPER_MAGIC, bcachefsMagic, zfsMagic, f2fsMagic, jfsMagic, nilfsMagic, ramfsMagic:
+	if LocalFileSystem(&st) != "" {
 		return tierA
 	}
 	return tierRemote

@@ -25,3 +25,22 @@ func TestUnfitLockDirectory(t *testing.T) {
 		require.Equal(t, unfit, e.File == d.path, "%v: %s", err, e.File)
 	}
 }
+
+// A client that the store has turned away is named, and what to do then: its disk is not at fault.
+func TestAStoreThatCutThisHostOffIsNamed(t *testing.T) {
+	s := testDir(t).Store("w")
+	for _, errno := range []error{unix.ENOTCONN, unix.ESHUTDOWN} {
+		cause := &os.PathError{Op: "openat", Path: "w.claim", Err: errno}
+		for class, err := range map[Class]error{
+			ClassStoreFailed:      s.failed("the own record cannot be written", "w.claim", cause),
+			ClassRecordUnreadable: s.unreadable("w.claim", cause),
+		} {
+			var e *Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, class, e.Class)
+			require.Contains(t, e.Message, "this host is cut off the store")
+			require.Contains(t, e.Next, "umount and mount the store")
+		}
+	}
+	require.NotContains(t, s.failed("the own record cannot be written", "w.claim", unix.ENOSPC).Message, "cut off")
+}

@@ -16,7 +16,7 @@ import (
 
 // answerDoctor checks the lock directory. The mount may hide it from other processes.
 func (d *mount) answerDoctor(req api.Doctor) (api.Response, error) {
-	dir := lockdir.Dir{Path: d.place.LockDir, Name: d.place.LockDir}
+	dir := lockdir.Dir{Path: d.place.LockDir, Name: d.place.LockDir, Store: d.store}
 	if host.Within(d.place.Root, dir.Path) {
 		dir.Path = fmt.Sprintf("/proc/self/fd/%d/%s", d.fs.SourceFD(), host.RelativeTo(d.place.Root, dir.Path))
 	}

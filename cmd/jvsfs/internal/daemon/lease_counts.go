@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"math"
 	"sync"
 	"time"
@@ -10,7 +11,8 @@ import (
 
 // leaseCounts counts the events of the lease of one worktree since the mount. Safe for concurrent use.
 type leaseCounts struct {
-	mu sync.Mutex
+	mu       sync.Mutex
+	gateLost bool // the lease is interrupted for that
 	leaseCountsOf
 }
 
@@ -22,6 +24,10 @@ type leaseCountsOf struct {
 	RenewFailed   uint64
 	RenewSpent    time.Duration
 	RenewedWithin [renewBuckets]uint64 // not cumulative; longer renewals are in no bucket
+	GateLost      uint64               // renewals that found the lock of the gate gone
+	GateRetaken   uint64               // and the same lease went on
+	Fenced        uint64               // steals after the holder's host was cut off the store
+	Unclean       uint64               // steals that nothing but a silence had made sure of
 	Granted       waitCounts           // of those who waited for the lease and got it
 	GivenUp       waitCounts           // of those who did not get it
 }
@@ -71,9 +77,11 @@ func (c *leaseCounts) event(e lease.Event, err error) {
 	if c.Events == nil {
 		c.Events = map[lease.EventKind]uint64{}
 	}
+	c.outcomeOfLoss(e.Kind)
 	switch {
 	case err == nil:
 		c.Events[e.Kind]++
+		c.takeover(e)
 	case e.Kind == lease.EventSteal || e.Kind == lease.EventResume || e.Kind == lease.EventFence: // it did not happen
 		c.AuditFailed++
 	default:
@@ -82,10 +90,31 @@ func (c *leaseCounts) event(e lease.Event, err error) {
 	}
 }
 
+// takeover counts how sure a steal was.
+func (c *leaseCounts) takeover(e lease.Event) {
+	switch {
+	case e.Kind != lease.EventSteal:
+	case e.Fenced:
+		c.Fenced++
+	case e.Unclean:
+		c.Unclean++
+	}
+}
+
+// outcomeOfLoss is what an event says of a lease whose gate was lost: after each but these it does not go on.
+func (c *leaseCounts) outcomeOfLoss(kind lease.EventKind) {
+	switch kind {
+	case lease.EventRenewFailed, lease.EventLateWrite, lease.EventFence, lease.EventFenced, lease.EventFenceFailed:
+	default:
+		c.gateLost = false
+	}
+}
+
 // renewed counts a renewal.
 func (c *leaseCounts) renewed(took time.Duration, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.gate(err)
 	if err != nil {
 		c.RenewFailed++
 	} else {
@@ -97,6 +126,18 @@ func (c *leaseCounts) renewed(took time.Duration, err error) {
 			c.RenewedWithin[i]++
 			return
 		}
+	}
+}
+
+// gate counts what a renewal says of the gate.
+func (c *leaseCounts) gate(err error) {
+	switch {
+	case errors.Is(err, lease.ErrGateLost):
+		c.GateLost++
+		c.gateLost = true
+	case err == nil && c.gateLost:
+		c.GateRetaken++
+		c.gateLost = false
 	}
 }
 

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -35,8 +36,8 @@ func sampleReading() meterReading {
 		Timings: []fusefs.Timing{{Op: gate.OpWrite, Count: 10, Absent: 1, Failed: 2, Spent: time.Second,
 			Buckets: []fusefs.TimingBucket{{Bound: 1024, Count: 3}, {Bound: 2048, Count: 8}}}},
 		Worktrees: []worktreeReading{
-			{Status: gate.Status{Worktree: "main", State: "held", Token: 12, TimeLeftMS: 17_500, Writes: 8},
-				Created: metricsAt.Add(-time.Minute), Waiters: 2, Counts: leaseCountsOf{Events: map[lease.EventKind]uint64{"acquire": 3, "steal": 1, "expire": 2}, Renewed: 5, RenewFailed: 1, RenewSpent: time.Millisecond,
+			{Status: gate.Status{Worktree: "main", State: "held", Token: 12, TimeLeftMS: 17_500, Writes: 8, SilentMS: 1500},
+				Created: metricsAt.Add(-time.Minute), Waiters: 2, Counts: leaseCountsOf{Events: map[lease.EventKind]uint64{"acquire": 3, "steal": 6, "expire": 2}, Unclean: 2, Fenced: 3, GateLost: 4, GateRetaken: 3, Renewed: 5, RenewFailed: 1, RenewSpent: time.Millisecond,
 					Granted: waitCounts{N: 3, Spent: 8 * time.Second, Within: [len(waitBounds)]uint64{0, 1, 2, 3, 3, 3, 3, 3}}}},
 			{Status: gate.Status{Worktree: "a", State: "held_elsewhere", ExpiresAt: &expires}},
 		},
@@ -97,6 +98,26 @@ jvsfs_lease_losses_total{kind="renew_failed",worktree="a"} 0
 jvsfs_lease_losses_total{kind="renew_failed",worktree="main"} 0
 jvsfs_lease_losses_total{kind="superseded",worktree="a"} 0
 jvsfs_lease_losses_total{kind="superseded",worktree="main"} 0
+# HELP jvsfs_lease_takeovers_total The steals by what made sure that the other holder writes no more; kind is clean (the kernel), fenced (a fence agent) or unclean (its silence alone).
+# TYPE jvsfs_lease_takeovers_total counter
+jvsfs_lease_takeovers_total{kind="clean",worktree="a"} 0
+jvsfs_lease_takeovers_total{kind="clean",worktree="main"} 1
+jvsfs_lease_takeovers_total{kind="fenced",worktree="a"} 0
+jvsfs_lease_takeovers_total{kind="fenced",worktree="main"} 3
+jvsfs_lease_takeovers_total{kind="unclean",worktree="a"} 0
+jvsfs_lease_takeovers_total{kind="unclean",worktree="main"} 2
+# HELP jvsfs_lease_gate_losses_total Renewals that found the lock of a held lease gone from the store.
+# TYPE jvsfs_lease_gate_losses_total counter
+jvsfs_lease_gate_losses_total{worktree="a"} 0
+jvsfs_lease_gate_losses_total{worktree="main"} 4
+# HELP jvsfs_lease_gate_retaken_total Leases that lost that lock and went on, because nobody had taken it.
+# TYPE jvsfs_lease_gate_retaken_total counter
+jvsfs_lease_gate_retaken_total{worktree="a"} 0
+jvsfs_lease_gate_retaken_total{worktree="main"} 3
+# HELP jvsfs_lease_store_silent_seconds Since when the file system of the records owes an answer; 0 while it owes none.
+# TYPE jvsfs_lease_store_silent_seconds gauge
+jvsfs_lease_store_silent_seconds{worktree="a"} 0
+jvsfs_lease_store_silent_seconds{worktree="main"} 1.5
 # HELP jvsfs_lease_waiters Who waits in the line for the lease: acquisitions, and writes with wait_on_conflict.
 # TYPE jvsfs_lease_waiters gauge
 jvsfs_lease_waiters{worktree="a"} 0
@@ -191,6 +212,52 @@ func TestLeaseCounts(t *testing.T) {
 	now = c.now()
 	require.Equal(t, waitCounts{N: 2, Spent: 2*time.Hour + 2*time.Second, Within: [len(waitBounds)]uint64{0, 0, 1, 1, 1, 1, 1, 1}}, now.Granted)
 	require.Equal(t, waitCounts{N: 1, Spent: time.Second, Within: [len(waitBounds)]uint64{0, 1, 1, 1, 1, 1, 1, 1}}, now.GivenUp)
+}
+
+// A takeover is counted by what made sure of it.
+func TestTakeoversAreCountedByKind(t *testing.T) {
+	var c leaseCounts
+	err := errors.New("no space")
+	audit := c.audited(func(e lease.Event) error {
+		if e.Reason != "" {
+			return err
+		}
+		return nil
+	})
+	for range 2 {
+		require.NoError(t, audit(lease.Event{Kind: lease.EventSteal, Fenced: true}))
+	}
+	require.NoError(t, audit(lease.Event{Kind: lease.EventSteal, Unclean: true}))
+	require.NoError(t, audit(lease.Event{Kind: lease.EventSteal}))
+	require.ErrorIs(t, audit(lease.Event{Kind: lease.EventSteal, Unclean: true, Reason: "it did not happen"}), err)
+	now := c.now()
+	require.Equal(t, []uint64{4, 2, 1}, []uint64{now.Events[lease.EventSteal], now.Fenced, now.Unclean})
+}
+
+// A gate counts as taken again only if the lease that lost it goes on.
+func TestLossesOfTheGateAreCounted(t *testing.T) {
+	var c leaseCounts
+	audit := c.audited(func(lease.Event) error { return nil })
+	lost := fmt.Errorf("renewal: %w", lease.ErrGateLost)
+	expect := func(losses, retaken uint64) {
+		t.Helper()
+		now := c.now()
+		require.Equal(t, []uint64{losses, retaken}, []uint64{now.GateLost, now.GateRetaken})
+	}
+	c.renewed(0, nil)
+	expect(0, 0)
+	c.renewed(0, lost)
+	require.NoError(t, audit(lease.Event{Kind: lease.EventRenewFailed}))
+	c.renewed(0, errors.New("the store does not answer"))
+	expect(1, 0)
+	c.renewed(0, nil)
+	c.renewed(0, nil)
+	expect(1, 1)
+	c.renewed(0, lost)
+	require.NoError(t, audit(lease.Event{Kind: lease.EventExpire}))
+	require.NoError(t, audit(lease.Event{Kind: lease.EventAcquire}))
+	c.renewed(0, nil)
+	expect(2, 1)
 }
 
 func TestTallyIsBounded(t *testing.T) {

@@ -19,8 +19,9 @@ const LeftoverAge = time.Minute
 
 // Dir is a lock directory to check.
 type Dir struct {
-	Path string
-	Name string // for people
+	Path  string
+	Name  string           // for people
+	Store *api.StoreStatus // its file system, if several hosts are known to use it
 }
 
 // shown is the path of a file of the directory for people.

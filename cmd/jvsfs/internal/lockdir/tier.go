@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
+	"github.com/jvsfs/jvsfs/lease"
 )
 
 // tierOf names what a lock directory's file system promises.
@@ -17,8 +18,11 @@ func tierOf(d Dir) (finding.Finding, error) {
 	if err := unix.Statfs(d.Path, &st); err != nil {
 		return finding.Finding{}, &os.PathError{Op: "statfs", Path: path, Err: err}
 	}
-	if name, ok := localFileSystems[kindOf(&st)]; ok {
+	if name := lease.LocalFileSystem(&st); name != "" {
 		return finding.OK("tier.local", "%s is on %s: tier A, every writer of this machine is fenced, whatever clocks and pauses do", path, name), nil
+	}
+	if d.Store != nil {
+		return finding.Warn("tier.shared", "read jvsfs-hosts(7); a fence agent makes a silent host certain: jvsfs-fence(7)", "%s: %s", path, d.Store.Text()), nil
 	}
 	return finding.Warn("tier.shared", "let all writers come through one machine, or rely on clocks within the configured skew",
 		"%s is on a file system of type %s that several hosts may share: across hosts tokens never double, but a late write may land", path, typeName(kindOf(&st))), nil
@@ -26,13 +30,6 @@ func tierOf(d Dir) (finding.Finding, error) {
 
 func kindOf(st *unix.Statfs_t) int64 {
 	return int64(st.Type) //nolint:unconvert // 32 bits on other processors
-}
-
-// localFileSystems are the file systems whose flock is the kernel's own (statfs(2)).
-var localFileSystems = map[int64]string{
-	unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs",
-	unix.TMPFS_MAGIC: "tmpfs", unix.OVERLAYFS_SUPER_MAGIC: "overlayfs", unix.F2FS_SUPER_MAGIC: "f2fs",
-	0x2fc12fc1: "zfs", unix.RAMFS_MAGIC: "ramfs", 0xca451a4e: "bcachefs",
 }
 
 func typeName(t int64) string {
