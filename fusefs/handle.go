@@ -60,6 +60,8 @@ type handle struct {
 	// grows is the rule by which the file may only grow; nil: none.
 	grows *lockfile.Rule
 
+	tail tail
+
 	dir *dirStream // of a directory
 }
 
@@ -126,6 +128,7 @@ func (t *handleTable) release(id uint64) error {
 	}
 	h := v.(*handle)
 	t.count.Add(-1)
+	t.closeTail(h)
 	if h.mapped {
 		t.mapped.Add(-1)
 	}

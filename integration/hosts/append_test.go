@@ -1,0 +1,31 @@
+//go:build jvsfs_hosts
+
+package hosts
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Two hosts append to one file, one after the other. The client of the store on each knows the file's size from before the other's turn.
+func TestQuickAppendsOfTwoHosts(t *testing.T) {
+	c := newCluster(t)
+	h1, h2 := c.join("h1"), c.join("h2")
+	c.mount(h1, calm)
+	c.mount(h2, calm)
+	want := ""
+	for range 4 {
+		for _, turn := range [][2]*host{{h1, h2}, {h2, h1}} {
+			turn[1].run("stat", viewDir+"/f")
+			line := strings.Repeat(turn[0].name+"\n", 10)
+			said, exit := c.exec(turn[0], "for i in 1 2 3 4 5 6 7 8 9 10; do echo "+turn[0].name+"; done >>"+viewDir+"/f", "--wait", "1m")
+			requireExit(t, 0, exit, said+turn[0].logs())
+			want += line
+			require.Equal(t, want, c.stored("f"))
+		}
+	}
+	c.umount(h1)
+	c.umount(h2)
+}
