@@ -65,7 +65,9 @@ func TestDoctorKeepsWhatBringsAMountBack(t *testing.T) {
 // State of a mount that is gone everywhere goes with --repair. State that cannot be read may
 // be anything: a person looks at it.
 func TestDoctorStateOfAMountThatIsGone(t *testing.T) {
-	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
+	m := harness.KeepsItsDevice(t, func() *harness.Mount {
+		return harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
+	})
 	state, torn := stateFile(m), "/run/jvsfs/dev-0-1048574.state"
 	require.NoError(t, os.WriteFile(torn, []byte(`{"version":`), 0o600))
 	defer os.Remove(torn)
