@@ -3,8 +3,8 @@
 # formatting, vet, build, unit tests (race detector), integration tests through real
 # mounts, all of them again on one processor, each rule of the lease removed once, every
 # fuzz test for some seconds, the models of the protocol, two minutes of torture, the
-# torture of broken rules, the cases of the conformance run, two hosts on a real distributed
-# file system, and a look for what was left behind.
+# torture of broken rules, the cases of the conformance run, two hosts on real distributed
+# file systems, and a look for what was left behind.
 #
 #   scripts/test.sh            everything; of the removed rules a sixth, and of the torture's broken
 #                              rules a half, the others at other commits (scripts/mutations.sh and
@@ -32,7 +32,7 @@ esac
 
 become_root "$here/test.sh" "$@"
 
-install_missing "${TEST_TOOLS[@]}" "${HOSTS_TOOLS[@]}" npm:npm prometheus:prometheus # these are too large for the container
+install_missing "${TEST_TOOLS[@]}" npm:npm prometheus:prometheus # these are too large for the container
 need_go "$root"
 cd "$root"
 
@@ -203,7 +203,9 @@ check "Models of the protocol" "$here/model.sh" --quick
 check "Torture" "$here/torture.sh" --minutes 2
 check "Torture finds broken rules, part $(share 2)" "$here/torture.sh" --mutants --part "$(share 2)" --minutes 6
 check "Conformance" conformance
-check "Several hosts on a real store" "$here/hosts-test.sh" --quick
+for engine in glusterfs moosefs; do
+  check "Several hosts on $engine" "$here/hosts-test.sh" --engine "$engine" --quick
+done
 # Whatever time it is.
 JVSFS_TEST_MINUTES='' check "Nothing is left behind" nothing_left
 
