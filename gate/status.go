@@ -69,6 +69,14 @@ func (g *Guard) StatusBy(head lease.Head, j lease.Judgement) Status {
 	return s
 }
 
+// UnderLease counts the mutations of the latest lease that have not ended. It waits for nobody.
+func (g *Guard) UnderLease() int64 {
+	if e := g.last.Load(); e != nil {
+		return e.inflight.Load()
+	}
+	return 0
+}
+
 // Policy is how long leases last there.
 func (g *Guard) Policy() lease.Policy { return g.cfg.Policy }
 
