@@ -12,18 +12,21 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// transport handles the requests that a channel brings. go-fuse decodes and encodes.
+// transport handles the requests that a channel brings. It decodes the most frequent ones itself (quick), and go-fuse
+// the others.
 type transport struct {
 	dev     int // of /dev/fuse
 	channel channel
 	uring   *ringChannel // the channel, if it is one
 	fs      *rawFS
+	quickFS quickFS // fs
 	proto   *fuse.ProtocolServer
 	log     *zap.Logger
 	meter   *meter
 	slots   *slots
 	threads threadCalls
 	late    lateSignals
+	flights flights
 }
 
 // requestSize is the largest request: a WRITE of maxTransfer, its header and what the kernel may
@@ -32,7 +35,7 @@ const requestSize = maxTransfer + 64<<10
 
 func newTransport(dev int, fs *rawFS, m *meter, log *zap.Logger) *transport {
 	t := &transport{
-		dev: dev, fs: fs, proto: fuse.NewProtocolServer(fs, mountOptions(log, !fs.locks.off, 0)), log: log,
+		dev: dev, fs: fs, quickFS: fs, proto: fuse.NewProtocolServer(fs, mountOptions(log, !fs.locks.off, 0)), log: log,
 		meter: m, slots: newSlots(), late: newLateSignals(),
 	}
 	t.channel = newDevChannel(dev, &t.threads, m, log)
@@ -189,13 +192,12 @@ func (t *transport) answer(c *call) error {
 
 // handle handles a call and returns the length of its answer.
 func (t *transport) handle(c *call) (int, error) {
-	in := [][]byte{c.in, c.data}
-	if c.data == nil {
-		in = in[:1]
-	}
-	n, st := t.proto.HandleRequest(in, [][]byte{c.out})
-	if st != fuse.OK {
-		return 0, fmt.Errorf("a request of %d bytes: %w", len(c.in)+len(c.data), unix.Errno(st))
+	n, ok := t.quick(c)
+	if !ok {
+		var err error
+		if n, err = t.slowly(c); err != nil {
+			return 0, err
+		}
 	}
 	if n == 0 {
 		return 0, nil
@@ -205,6 +207,19 @@ func (t *transport) handle(c *call) (int, error) {
 		return n, nil
 	}
 	return n, err
+}
+
+// slowly has go-fuse handle a call.
+func (t *transport) slowly(c *call) (int, error) {
+	in := [][]byte{c.in, c.data}
+	if c.data == nil {
+		in = in[:1]
+	}
+	n, st := t.proto.HandleRequest(in, [][]byte{c.out})
+	if st != fuse.OK {
+		return 0, fmt.Errorf("a request of %d bytes: %w", len(c.in)+len(c.data), unix.Errno(st))
+	}
+	return n, nil
 }
 
 // waitedFor reports whether a caller waits for the answer.
