@@ -37,14 +37,15 @@ const (
 
 // plain is a request in its plain form. Nobody may keep a pointer into it: its memory is for the next request.
 type plain struct {
-	fs     quickFS
-	in     unsafe.Pointer // the header and what the operation says
-	out    unsafe.Pointer // the answer's struct
-	name   string
-	rest   [1][]byte // what follows in, except a name
-	room   []byte    // for an answer without a struct
-	size   int       // of the answer, without its header
-	signal <-chan struct{}
+	fs      quickFS
+	forgets *forgetting    // nil: everything is forgotten at once
+	in      unsafe.Pointer // the header and what the operation says
+	out     unsafe.Pointer // the answer's struct
+	name    string
+	rest    [1][]byte // what follows in, except a name
+	room    []byte    // for an answer without a struct
+	size    int       // of the answer, without its header
+	signal  <-chan struct{}
 }
 
 const (
@@ -65,7 +66,7 @@ func (t *transport) quick(c *call) (n int, ok bool) {
 		return 0, false
 	}
 	r := &c.plain
-	r.fs, r.in, r.size = t.quickFS, unsafe.Pointer(h), op.out
+	r.fs, r.forgets, r.in, r.size = t.quickFS, t.forgets, unsafe.Pointer(h), op.out
 	if op.out > 0 {
 		r.out = unsafe.Pointer(&c.out[outHeaderSize])
 		if !op.late {

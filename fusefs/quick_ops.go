@@ -65,10 +65,12 @@ func (r *plain) forget(in *fuse.ForgetIn, _ *none) fuse.Status {
 }
 
 func (r *plain) forgetAll(*batchForgetIn, *none) fuse.Status {
-	for rest := r.rest[0]; len(rest) > 0; rest = rest[forgetOneSize:] {
-		if one := (*forgetOne)(unsafe.Pointer(&rest[0])); one.node != pollHackInode {
-			r.fs.Forget(one.node, one.lookups)
-		}
+	batch := forgetsOf(r.rest[0])
+	if r.forgets != nil && r.forgets.later(batch) {
+		return fuse.OK
+	}
+	for _, one := range batch {
+		forgetIt(one, r.fs.Forget)
 	}
 	return fuse.OK
 }

@@ -15,25 +15,48 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// What every write, read, look-up and stat takes, from the request to the answer, allocates nothing.
-func TestQuickRequestsDoNotAllocate(t *testing.T) {
-	f := benchFS(t)
-	tr := quickly(f)
+// frequent are requests that a file system is asked all the time, by this process.
+func frequent(t testing.TB, f *rawFS) map[string][]byte {
 	writer, reader := benchOpen(t, f, unix.O_WRONLY), benchOpen(t, f, unix.O_RDONLY)
 	node := benchLookup(t, f, "file00")
-	me := uint32(unix.Gettid())
 	header := func(op uint32, node uint64) fuse.InHeader {
 		h := head(op, node)
-		h.Pid = me
+		h.Pid = uint32(unix.Gettid())
 		return h
 	}
-	for name, in := range map[string][]byte{
+	return map[string][]byte{
 		"write":   asked(fuse.WriteIn{InHeader: header(opWrite, node), Fh: writer, Size: 4096}, make([]byte, 4096)),
 		"read":    asked(fuse.ReadIn{InHeader: header(opRead, node), Fh: reader, Size: 4096}),
 		"lookup":  asked(header(1, fuse.FUSE_ROOT_ID), []byte("file00\x00")),
 		"getattr": asked(fuse.GetAttrIn{InHeader: header(3, node)}),
 		"forget":  asked(fuse.ForgetIn{InHeader: header(opForget, 1), Nlookup: 1}),
-	} {
+	}
+}
+
+// From the request to the answer, decoded here and by go-fuse.
+func BenchmarkRequest(b *testing.B) {
+	tr := quickly(benchFS(b))
+	for name, in := range frequent(b, tr.fs) {
+		c := tr.newCall(in)
+		b.Run(name+"/quick", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = tr.quick(c)
+			}
+		})
+		b.Run(name+"/go-fuse", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = tr.slowly(c)
+			}
+		})
+	}
+}
+
+// What every write, read, look-up and stat takes, from the request to the answer, allocates nothing.
+func TestQuickRequestsDoNotAllocate(t *testing.T) {
+	tr := quickly(benchFS(t))
+	for name, in := range frequent(t, tr.fs) {
 		t.Run(name, func(t *testing.T) {
 			c := tr.newCall(in)
 			tr.do(c) // the first time may
@@ -100,6 +123,9 @@ func TestQuickAnswersAsGoFuse(t *testing.T) {
 	taken := make(map[uint32]int)
 	for _, in := range plainRequests() {
 		require.True(t, bothWays(t, in, nil, 4096))
+		hack := slices.Clone(in)
+		headerOf(hack).NodeId = pollHackInode
+		require.False(t, bothWays(t, hack, nil, 4096))
 		for range 1000 {
 			odd := slices.Clone(in)
 			for range random.IntN(4) {

@@ -3,6 +3,7 @@ package fusefs
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"unsafe"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -27,6 +28,7 @@ type transport struct {
 	threads threadCalls
 	late    lateSignals
 	flights flights
+	forgets *forgetting
 }
 
 // requestSize is the largest request: a WRITE of maxTransfer, its header and what the kernel may
@@ -37,6 +39,7 @@ func newTransport(dev int, fs *rawFS, m *meter, log *zap.Logger) *transport {
 	t := &transport{
 		dev: dev, fs: fs, quickFS: fs, proto: fuse.NewProtocolServer(fs, mountOptions(log, !fs.locks.off, 0)), log: log,
 		meter: m, slots: newSlots(), late: newLateSignals(),
+		forgets: newForgetting(),
 	}
 	t.channel = newDevChannel(dev, &t.threads, m, log)
 	return t
@@ -61,7 +64,12 @@ func (t *transport) greet(way Way, byUser bool) (fuse.InitIn, error) {
 
 // serve answers requests until the file system is unmounted or the connection is aborted.
 func (t *transport) serve() {
+	var forgets sync.WaitGroup
+	stop := make(chan struct{})
+	forgets.Go(func() { t.forgets.run(t.fs.Forget, stop) })
 	t.channel.serve(t.do, t.fs.locks.end)
+	close(stop)
+	forgets.Wait()
 	t.late.end()
 }
 
