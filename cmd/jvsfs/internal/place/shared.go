@@ -33,6 +33,19 @@ func (p Place) sharedRecords(mounts host.MountTable) string {
 	return filepath.Join(p.Root, name)
 }
 
+// RefuseNameCache refuses records on a store whose client here remembers that a name does not exist. A holder learns of its successor
+// by such a name, and would go on writing beside it.
+func (p Place) RefuseNameCache(mounts host.MountTable) error {
+	cache := mounts.NameCache(p.LockDir)
+	if cache == "" {
+		return nil
+	}
+	return &api.Failure{Class: api.ClassUsage,
+		Message: fmt.Sprintf("the lease records would be in %s, where the client of the store (%s) remembers for minutes that a name does not exist: a holder would not see its successor for as long",
+			p.LockDir, cache),
+		Next: "switch it off for the volume: gluster volume set VOLUME performance.nl-cache off; then mount again"}
+}
+
 // Store says what it means that several hosts use the file system of the records; nil if that is not known to be so.
 func (p Place) Store(mounts host.MountTable, policy lease.Policy) *api.StoreStatus {
 	engine := host.EngineOf(mounts.At(p.LockDir))
