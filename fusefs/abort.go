@@ -81,7 +81,7 @@ func OpenStoreAbort(dir int) (*os.File, error) {
 	if err := retry(func() error { return unix.Fstatfs(dir, &st) }); err != nil {
 		return nil, fmt.Errorf("file system of the store: %w", err)
 	}
-	if int64(st.Type) != unix.FUSE_SUPER_MAGIC {
+	if st.Type != unix.FUSE_SUPER_MAGIC {
 		return nil, ErrNotFUSE
 	}
 	major, minor, err := deviceOf(dir)

@@ -184,10 +184,7 @@ func (d *Daemon) open() error {
 	if err := shareBorder(fs, d.locks); err != nil {
 		return err
 	}
-	if d.meter.registry, err = registryOf(d.meter.meters); err != nil {
-		return err
-	}
-	if d.meter.metrics, err = newMetricsServer(d.cfg.Metrics, d.meter.registry, d.log); err != nil {
+	if err := d.meter.open(); err != nil {
 		return err
 	}
 	return fs.Seal(d.place.LockDir)
