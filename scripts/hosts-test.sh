@@ -5,7 +5,7 @@
 #   scripts/hosts-test.sh                    the stories, those that wait for a silent host, and chaos
 #   scripts/hosts-test.sh --quick            the stories that need no long wait: what scripts/test.sh runs
 #
-#   --engine glusterfs    the file system (the only one so far)
+#   --engine NAME         the file system: glusterfs (the default) or moosefs
 #   --minutes N           how long the chaos goes on (3)
 #   --seed S              of the chaos; it is printed
 set -euo pipefail
@@ -35,13 +35,15 @@ parse() {
   [[ -z $seed ]] || seed=$((10#$seed))
 }
 parse "$@"
-[[ $engine == glusterfs ]] || die "there are no stories for $engine yet: --engine glusterfs"
+[[ -v HOSTS_ENGINES[$engine] ]] || die "there are no stories for $engine: --engine takes ${!HOSTS_ENGINES[*]}"
 become_root "$here/hosts-test.sh" "$@"
+read -ra tools <<<"${HOSTS_ENGINES[$engine]}"
 install_missing "${TEST_TOOLS[@]}" "${HOSTS_TOOLS[@]}"
+without_services install_missing "${tools[@]}"
 need_go "$root"
 need_fuse || die "jvsfs cannot mount without /dev/fuse"
 cd "$root"
-export GOFLAGS="${GOFLAGS:-} -buildvcs=false" JVSFS_REQUIRE_FUSE=1
+export GOFLAGS="${GOFLAGS:-} -buildvcs=false" JVSFS_REQUIRE_FUSE=1 JVSFS_HOSTS_ENGINE="$engine"
 
 if [[ $quick ]]; then
   exec go test -count=1 -v -timeout 10m -tags jvsfs_hosts -run '^TestQuick' ./integration/hosts

@@ -17,10 +17,14 @@ readonly TEST_TOOLS=(
   groff:groff-base /usr/share/bash-completion/bash_completion:bash-completion
 )
 
-# What scripts/hosts-test.sh needs beside them: a store for several hosts, and their links. Its package starts no service:
-# it has a unit of systemd alone, which is not started by installing it.
+# What scripts/hosts-test.sh needs beside them: links between hosts, and a store for several of them.
 # shellcheck disable=SC2034 # used by the scripts
-readonly HOSTS_TOOLS=(glusterd:glusterfs-server glusterfs:glusterfs-client ip:iproute2 nsenter:util-linux)
+readonly HOSTS_TOOLS=(ip:iproute2 nsenter:util-linux)
+# shellcheck disable=SC2034 # used by the scripts
+declare -rA HOSTS_ENGINES=(
+  [glusterfs]='glusterd:glusterfs-server glusterfs:glusterfs-client'
+  [moosefs]='mfsmaster:moosefs-master mfschunkserver:moosefs-chunkserver mfsmount:moosefs-client mfscli:moosefs-cli'
+)
 
 if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
   BOLD=$'\e[1m' PLAIN=$'\e[0m'
@@ -54,7 +58,7 @@ become_root() {
   [[ $EUID -eq 0 ]] && return
   command -v sudo >/dev/null || die "this needs root: run it as root or install sudo"
   local name settings=("PATH=$PATH")
-  for name in JVSFS_REQUIRE_FUSE JVSFS_BINARY JVSFS_RACE JVSFS_TEST_DIR JVSFS_TEST_TRANSPORT JVSFS_IMAGE_CACHE CASES_LIMIT FRESH_SUITES FRESH_TREES \
+  for name in JVSFS_REQUIRE_FUSE JVSFS_BINARY JVSFS_RACE JVSFS_TEST_DIR JVSFS_TEST_TRANSPORT JVSFS_TEST_MINUTES JVSFS_IMAGE_CACHE CASES_LIMIT FRESH_SUITES FRESH_TREES \
     NO_COLOR GOPROXY GOSUMDB http_proxy https_proxy no_proxy; do
     [[ -z ${!name:-} ]] || settings+=("$name=${!name}")
   done
@@ -98,6 +102,19 @@ install_missing() {
     die "could not install: ${packages[*]}"
   fi
   rm -f "$log"
+}
+
+# without_services COMMAND...: what it installs starts no service, as Debian's policy-rc.d has it. One that is there is left alone.
+without_services() {
+  local policy=/usr/sbin/policy-rc.d status=0
+  if [[ -e $policy ]]; then
+    "$@"
+    return
+  fi
+  printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy"
+  ("$@") || status=$? # in a shell of its own: it may end that
+  rm -f "$policy"
+  return "$status"
 }
 
 apt_install() {

@@ -3,8 +3,8 @@
 # formatting, vet, build, unit tests (race detector), integration tests through real
 # mounts, all of them again on one processor, each rule of the lease removed once, every
 # fuzz test for some seconds, the models of the protocol, two minutes of torture, the
-# torture of broken rules, the cases of the conformance run, two hosts on a real distributed
-# file system, and a look for what was left behind.
+# torture of broken rules, the cases of the conformance run, two hosts on real distributed
+# file systems, and a look for what was left behind.
 #
 #   scripts/test.sh            everything; of the removed rules a sixth, and of the torture's broken
 #                              rules a half, the others at other commits (scripts/mutations.sh and
@@ -13,7 +13,9 @@
 #                              the removed rules
 #
 # Ends with "N passed, N failed"; exits non-zero when anything failed, or when an
-# integration test was skipped.
+# integration test was skipped. With JVSFS_TEST_MINUTES=N what still runs after N minutes is
+# ended, with the stacks of the tests, and what was not begun has failed: a test that hangs
+# must not cost a whole CI run its output.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -30,7 +32,7 @@ esac
 
 become_root "$here/test.sh" "$@"
 
-install_missing "${TEST_TOOLS[@]}" "${HOSTS_TOOLS[@]}" npm:npm prometheus:prometheus # these are too large for the container
+install_missing "${TEST_TOOLS[@]}" npm:npm prometheus:prometheus # these are too large for the container
 need_go "$root"
 cd "$root"
 
@@ -44,11 +46,23 @@ at_end 'rm -rf "$scratch"' # once what runs has ended
 # Marks what the tests start, to find what they leave.
 mark="JVSFS_TEST_RUN=$$.$RANDOM"
 
+# limited SIGNAL COMMAND...: run it for as long as this run has time, and end it by SIGNAL then. A function is only not
+# begun late: timeout(1) starts programs alone. Without a limit Ctrl-C reaches everything, so timeout(1) has to stay out.
+limited() {
+  local signal=$1 left
+  shift
+  [[ ${JVSFS_TEST_MINUTES:-} ]] || { "$@"; return; }
+  left=$((10#$JVSFS_TEST_MINUTES * 60 - SECONDS))
+  ((left > 0)) || { printf 'not begun: JVSFS_TEST_MINUTES=%s are over\n' "$JVSFS_TEST_MINUTES" && return 124; }
+  [[ $(type -t "$1") != function ]] || { "$@"; return; }
+  timeout -s "$signal" -k 60 "$left" "$@"
+}
+
 # check TITLE COMMAND...: one check that is no Go test.
 check() {
   title "$1"
   shift
-  if "$@"; then
+  if limited TERM "$@"; then
     passed=$((passed + 1))
   else
     failed=$((failed + 1))
@@ -62,7 +76,8 @@ gotest() {
   title "$1"
   shift 2
   rm -f "$scratch/counts"
-  env "$mark" go test -json -count=1 "$@" 2>&1 |
+  # On SIGQUIT a test prints what each goroutine waits for.
+  limited QUIT env "$mark" go test -json -count=1 "$@" 2>&1 |
     awk -v counts="$scratch/counts" -v verbose="$verbose" -f "$here/testjson.awk" || status=$?
   skips=0
   [[ ! -e $scratch/counts ]] || read -r p f skips <"$scratch/counts"
@@ -188,8 +203,11 @@ check "Models of the protocol" "$here/model.sh" --quick
 check "Torture" "$here/torture.sh" --minutes 2
 check "Torture finds broken rules, part $(share 2)" "$here/torture.sh" --mutants --part "$(share 2)" --minutes 6
 check "Conformance" conformance
-check "Several hosts on a real store" "$here/hosts-test.sh" --quick
-check "Nothing is left behind" nothing_left
+for engine in glusterfs moosefs; do
+  check "Several hosts on $engine" "$here/hosts-test.sh" --engine "$engine" --quick
+done
+# Whatever time it is.
+JVSFS_TEST_MINUTES='' check "Nothing is left behind" nothing_left
 
 title "Summary"
 ((skipped == 0)) || printf '%d skipped\n' "$skipped"

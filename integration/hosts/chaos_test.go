@@ -41,11 +41,11 @@ func TestChaos(t *testing.T) {
 	}
 	t.Logf("seed %d, %d minutes", seed, minutes)
 	c := newCluster(t)
-	// A partition is to end a lease within seconds: the default is 42 s.
-	c.gluster("volume", "set", "v", "server.tcp-user-timeout", "8")
+	// A partition is to end a lease within seconds.
+	c.engine.hasty(c)
 	x := &chaos{c: c, hosts: []*host{c.join("h1"), c.join("h2")}, rnd: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // a schedule that can be had again
-	c.store.must("mkdir", "-p", "/mnt/brick/b/work/records")
 	for _, h := range x.hosts {
+		h.must("mkdir", "-p", storeDir+"/work/records")
 		c.mount(h, hasty)
 		require.NoError(t, os.WriteFile(h.file("appender"), []byte(appender), 0o644))
 	}
@@ -179,10 +179,10 @@ func (x *chaos) end() verdict {
 	return all.judge()
 }
 
-// daemons are the daemons of the host. The brackets keep the shell from finding itself.
+// daemons are the daemons of the host.
 func (h *host) daemons() []string {
 	h.t.Helper()
-	pids := strings.Fields(h.sh(`exec 2>/dev/null; for p in /proc/[0-9]*; do case $(tr '\0' ' ' <$p/cmdline) in *"/jvsfs moun"[t]" "*) echo "${p#/proc/}";; esac; done; true`))
+	pids := h.processes("*\"/jvsfs mount \"*")
 	require.NotEmpty(h.t, pids, "no daemon")
 	return pids
 }

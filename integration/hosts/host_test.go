@@ -35,7 +35,7 @@ type host struct {
 const hostInit = `set -e
 hostname "$1"
 mount --bind "$2/boot_id" /proc/sys/kernel/random/boot_id
-for dir in /run /run/jvsfs /run/gluster /var/lib/jvsfs /var/log/jvsfs /var/lib/glusterd /var/log/glusterfs /mnt; do
+for dir in /run /run/jvsfs /run/gluster /var/lib/jvsfs /var/log/jvsfs /var/lib/glusterd /var/log/glusterfs /var/log/ceph /run/ceph /mnt; do
   mkdir -p "$dir"
   mount -t tmpfs -o mode=755 tmpfs "$dir"
 done

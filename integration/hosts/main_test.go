@@ -6,7 +6,7 @@
 //
 //	scripts/hosts-test.sh                        everything: the stories, then chaos
 //	scripts/hosts-test.sh --quick                what scripts/test.sh runs
-//	go test -tags jvsfs_hosts ./integration/hosts
+//	JVSFS_HOSTS_ENGINE=moosefs go test -tags jvsfs_hosts ./integration/hosts
 //
 // A partition is the host's link taken down at the store's end. A frozen host is one whose client of the store is stopped.
 package hosts

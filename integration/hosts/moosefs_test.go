@@ -1,0 +1,81 @@
+//go:build jvsfs_hosts
+
+package hosts
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+// moosefs is MooseFS: a master, and a chunk server.
+type moosefs struct{}
+
+func (moosefs) title() string { return "MooseFS" }
+func (moosefs) kind() string  { return "fuse" }
+
+// start: every host has an export line of its own, as the agent wants it. CHANGELOG_SAVE_MODE 1 spares the master a process that outlives it.
+func (moosefs) start(c *cluster) {
+	s := c.store
+	s.must("mkdir", "-p", "/mnt/master", "/mnt/chunks", "/mnt/chunkserver")
+	s.sh("printf 'MFSM NEW' >/mnt/master/metadata.mfs")
+	common := "WORKING_USER = root\nWORKING_GROUP = root\nNICE_LEVEL = 0\n"
+	c.configure("mfsmaster.cfg", common+"DATA_PATH = /mnt/master\nCHANGELOG_SAVE_MODE = 1\nEXPORTS_FILENAME = "+s.file("mfsexports.cfg")+
+		"\nTOPOLOGY_FILENAME = "+s.file("mfstopology.cfg")+"\n")
+	exports := storeIP + " / rw,alldirs,admin,maproot=0:0\n127.0.0.1 / rw,alldirs,admin,maproot=0:0\n"
+	for _, ip := range []string{"10.77.1.2", "10.77.2.2", "10.77.3.2", "10.77.4.2"} {
+		exports += ip + " / rw,alldirs,admin,maproot=0:0\n"
+	}
+	c.configure("mfsexports.cfg", exports)
+	c.configure("mfstopology.cfg", "")
+	c.configure("mfschunkserver.cfg", common+"DATA_PATH = /mnt/chunkserver\nMASTER_HOST = "+storeIP+"\nHDD_CONF_FILENAME = "+s.file("mfshdd.cfg")+
+		"\nHDD_LEAVE_SPACE_DEFAULT = 1MiB\nHDD_FSYNC_BEFORE_CLOSE = 0\n")
+	c.configure("mfshdd.cfg", "/mnt/chunks\n")
+	for _, server := range []string{"mfsmaster", "mfschunkserver"} {
+		harness.EventuallyNoted(c.t, server+" is up", func() (bool, string) {
+			said, exit := s.run("sh", "-c", server+" -c "+s.file(server+".cfg")+" start >"+s.file(server+".log")+" 2>&1 || { cat "+s.file(server+".log")+"; exit 1; }")
+			return exit == 0, said
+		})
+	}
+	harness.EventuallyNoted(c.t, "the chunk server is known", func() (bool, string) {
+		said, _ := s.run("mfscli", "-H", storeIP, "-p", "-SCS")
+		return strings.Contains(said, storeIP), said
+	})
+	c.connectAt(s, "/mnt/seen")
+	s.must("mfssetgoal", "-r", "1", "/mnt/seen")
+	s.must("chmod", "755", "/mnt/seen") // everybody may write there at first, which jvsfs takes no records from
+}
+
+// configure writes a file for the servers.
+func (c *cluster) configure(name, text string) {
+	c.t.Helper()
+	require.NoError(c.t, os.WriteFile(c.store.file(name), []byte(text), 0o644))
+}
+
+// hasty: the least that the master takes is a minute; the default is a day.
+func (moosefs) hasty(c *cluster) {
+	file := c.store.file("mfsmaster.cfg")
+	text, err := os.ReadFile(file)
+	require.NoError(c.t, err)
+	require.NoError(c.t, os.WriteFile(file, append(text, "SESSION_SUSTAIN_TIME = 60\n"...), 0o644))
+	c.store.must("mfsmaster", "-c", file, "reload")
+}
+
+func (moosefs) client(c *cluster, h *host, dir string) []string {
+	command := []string{"mfsmount", "-H", storeIP, dir, "-o", "mfsnice=0"}
+	if h == c.store { // it is to see what is there now
+		command[len(command)-1] += ",mfsattrcacheto=0,mfscachemode=DIRECT"
+	}
+	return command
+}
+
+func (moosefs) sees(*cluster) string { return "/mnt/seen" }
+
+func (moosefs) agent(c *cluster, _, victim *host, far string) []string {
+	return []string{"fence_jvsfs_moosefs", "address=" + victim.ip, "master=" + storeIP, "exports=" + c.store.file("mfsexports.cfg"),
+		"config=" + c.store.file("mfsmaster.cfg"), "via=" + filepath.Clean(far)}
+}
