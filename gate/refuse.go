@@ -59,6 +59,9 @@ func (r *Refusal) by(head lease.Head) *Refusal {
 			r.Holder = head.Record.Holder()
 		}
 	}
+	if r.Reason == reasonUnreadable && lease.CutOffStore(head.Unreadable) { // no record is at fault
+		r.err = head.Unreadable
+	}
 	return r
 }
 

@@ -364,7 +364,7 @@ func (d *mount) mountpoint() string {
 func (d *mount) flush() error {
 	fd, err := unix.Openat(d.fs.SourceFD(), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("flush: %w", err)
+		return fmt.Errorf("flush %s: %w", d.place.Root, err)
 	}
 	return errors.Join(unix.Syncfs(fd), unix.Close(fd))
 }

@@ -26,6 +26,7 @@ var WhyItMatters = map[string]string{
 	"mounts.dead":      "everything in a dead mount fails with ENOTCONN; after an unmount nothing fences the directory below",
 	"mounts.silent":    "everybody who uses the mount may have to wait for its daemon",
 	"mounts.forbidden": "what cannot be asked cannot be judged",
+	"mounts.cut_off":   "the client of the store that the daemon has open has ended; one that was mounted again since is another",
 
 	"mounts.hidden": "writes to those places through the mount go to the directories below them, and the files of these file systems are not seen",
 
