@@ -124,6 +124,8 @@ type holding struct {
 
 	interrupts int // how often a failed renewal has closed the epoch
 
+	looks sharedLook // for a successor, after mutations (rule 10)
+
 	first  Token // of this holder without anybody in between (rule 16); 0: its own
 	joined bool  // another keeper has or had it, too (Join, Follow), so our LOCK_SH says nothing about that one's fence
 	spared bool  // the holder went on although it was stopped
@@ -141,7 +143,7 @@ func (h *holding) since() Token {
 func (h *holding) token() Token { return h.claim.Record().FencingToken }
 
 func (k *Keeper) grant(h *holding) Grant {
-	return Grant{Token: h.token(), Since: h.since(), Resumes: k.resumes(), Holder: h.holder, Record: *h.claim.Record().clone(), Deadline: h.deadline, Late: h.claim.Late()}
+	return Grant{Token: h.token(), Since: h.since(), Resumes: k.resumes(), Holder: h.holder, Record: *h.claim.Record().clone(), Deadline: h.deadline, Late: h.late()}
 }
 
 // NewKeeper fills defaults in. It does no I/O and starts no goroutine. The first Acquire reports a bad policy.

@@ -43,7 +43,16 @@ func (s *Store) taint(w LateWrite) error {
 	return nil
 }
 
-// lateCheck is Grant.Late. It is nil on tier A: there the gate's flock proves that no mutation is late.
+// late is Grant.Late. Mutations that end at the same time share a look. It is nil where none is needed.
+func (h *holding) late() func() error {
+	look := h.claim.Late()
+	if look == nil {
+		return nil
+	}
+	return func() error { return h.looks.ask(look) }
+}
+
+// lateCheck is nil on tier A: there the gate's flock proves that no mutation is late.
 func (c *claim) lateCheck() func() error {
 	if !c.store.dir.tier.looksAgain() {
 		return nil
