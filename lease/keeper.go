@@ -30,6 +30,9 @@ type KeeperConfig struct {
 
 	// Renewed is called after each attempt to renew, for counting. It must not call the keeper. nil: none.
 	Renewed func(took time.Duration, err error)
+
+	// Looked is called after each look for a successor that mutations have asked for (rule 10), for counting. It must not block. nil: none.
+	Looked func(took time.Duration)
 }
 
 // Keeper holds at most one lease of one worktree. It owns what is held, the loop that keeps it, and the calls. Each act is a type of
@@ -143,7 +146,7 @@ func (h *holding) since() Token {
 func (h *holding) token() Token { return h.claim.Record().FencingToken }
 
 func (k *Keeper) grant(h *holding) Grant {
-	return Grant{Token: h.token(), Since: h.since(), Resumes: k.resumes(), Holder: h.holder, Record: *h.claim.Record().clone(), Deadline: h.deadline, Late: h.late()}
+	return Grant{Token: h.token(), Since: h.since(), Resumes: k.resumes(), Holder: h.holder, Record: *h.claim.Record().clone(), Deadline: h.deadline, Late: k.late(h)}
 }
 
 // NewKeeper fills defaults in. It does no I/O and starts no goroutine. The first Acquire reports a bad policy.
@@ -177,6 +180,9 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 	}
 	if cfg.Renewed == nil {
 		cfg.Renewed = func(time.Duration, error) {}
+	}
+	if cfg.Looked == nil {
+		cfg.Looked = func(time.Duration) {}
 	}
 	if cfg.Resumes == nil {
 		cfg.Resumes = func() bool { return true }

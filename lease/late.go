@@ -44,12 +44,18 @@ func (s *Store) taint(w LateWrite) error {
 }
 
 // late is Grant.Late. Mutations that end at the same time share a look. It is nil where none is needed.
-func (h *holding) late() func() error {
+func (k *Keeper) late(h *holding) func() error {
 	look := h.claim.Late()
 	if look == nil {
 		return nil
 	}
-	return func() error { return h.looks.ask(look) }
+	timed := func() error {
+		began := k.cfg.Clock.Boot()
+		err := look()
+		k.cfg.Looked(k.cfg.Clock.Boot() - began)
+		return err
+	}
+	return func() error { return h.looks.ask(timed) }
 }
 
 // lateCheck is nil on tier A: there the gate's flock proves that no mutation is late.
