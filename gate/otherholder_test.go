@@ -69,6 +69,20 @@ func TestWhileItIsHandedOverItIsHeldHere(t *testing.T) {
 	require.Equal(t, token, g.Status().Token)
 }
 
+// Who stays out is told whose lease was lost, whoever has held and given back since.
+func TestWhoStaysOutIsToldWhoseLeaseWasLost(t *testing.T) {
+	g, k, _ := newTestGuard(t, nil)
+	sleeper, later := userHolder(7, "7"), userHolder(8, "8")
+	sleeper.User, later.User = "sleeper", "later"
+	k.lose(lease.LossExpired, k.give(sleeper), sleeper)
+	k.lose(lease.LossReleased, k.give(later), later)
+	no := mustRefuse(t, g, byUser(7), reasonRevokedExpired)
+	require.Contains(t, no.Sentence(), "sleeper")
+	require.EqualValues(t, 1, no.Token)
+	k.give(later)
+	require.Contains(t, mustRefuse(t, g, byUser(7), reasonRevokedExpired).Sentence(), "sleeper")
+}
+
 // Where no record can be read because the client of the store has ended, no record is at fault: the store is named, and the way out.
 func TestAClientThatHasEndedIsNamed(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
