@@ -94,8 +94,8 @@ func (tk *taking) again() (Grant, error) {
 	k, h, cur := tk.k, tk.holder, tk.k.cur
 	turns := cur.holder.turnsInto(h)
 	if !cur.holder.same(h) && !turns {
-		return Grant{}, k.store.conflict(Head{Record: cur.claim.rec, Token: cur.token()},
-			Judgement{State: Held, Until: cur.claim.rec.LeaseExpiresAt, Reason: "its lease lasts"})
+		return Grant{}, k.store.conflict(Head{Record: cur.claim.Record(), Token: cur.token()},
+			Judgement{State: Held, Until: cur.claim.Record().LeaseExpiresAt, Reason: "its lease lasts"})
 	}
 	changed := (cur.holder.Auto && !h.Auto) || (h.Purpose != "" && !h.Auto && h.Purpose != cur.holder.Purpose)
 	if changed {
@@ -115,7 +115,7 @@ func (tk *taking) again() (Grant, error) {
 			return Grant{}, err
 		}
 	}
-	return k.cur.grant(), nil
+	return k.grant(k.cur), nil
 }
 
 // Replace gives the lease old, held here, to h under the next token. No other keeper can come in between. Without an error old is
@@ -137,7 +137,7 @@ func (k *Keeper) Replace(ctx context.Context, old Token, h Holder) (Grant, error
 	}
 	if k.cur.token() != old {
 		return Grant{}, k.store.refuse(ClassFencingMismatch, fmt.Sprintf("token %d is held, not %d", k.cur.token(), old),
-			"look again at who holds", k.cur.claim.rec, nil)
+			"look again at who holds", k.cur.claim.Record(), nil)
 	}
 	// The turn comes first: while we have it, nobody else can take the gate when we drop LOCK_SH.
 	if err := k.gate.takeTurn(ctx, k.cfg.GateWait); err != nil {

@@ -85,31 +85,29 @@ type adoption struct {
 // restore takes the claim that b is about, if that is still the head and unchanged.
 func (a adoption) restore() (*holding, error) {
 	k, b := a.k, a.b
-	head, err := k.store.Head()
+	head, _, err := k.cfg.Authority.Look()
 	if err != nil {
 		return nil, err
 	}
-	c, err := k.store.openOrphan(head)
+	c, err := k.cfg.Authority.Resume(head)
 	if err != nil {
 		return nil, k.store.asError(err)
 	}
-	rec, err := c.unreleased()
+	rec := c.Record()
 	switch {
-	case err != nil:
 	case rec.FencingToken != b.Token || rec.HolderNonce != b.Nonce || rec.SessionID != b.SessionID:
-		err = c.lost("the record is no longer the one that was held", nil)
+		err = lost(c, "the record is no longer the one that was held")
 	case !b.names(rec.Holder()):
-		err = c.lost("the record names another holder than the one that held it", nil)
+		err = lost(c, "the record names another holder than the one that held it")
 	case k.store.tier().takersUnseen() && !rec.OfferUntil.IsZero():
 		// Somebody on the other host may be taking it, and no lock says so. The time stays in the record until nobody can be
 		// taking it any more (rule 14).
 		err = k.store.refuse(ClassLockConflict, "it had been offered to another host when its daemon ended", "acquire the lease", rec, nil)
 	}
 	if err != nil {
-		c.close()
+		c.Close()
 		return nil, err
 	}
-	c.rec = rec
 	return &holding{claim: c, holder: rec.Holder(), deadline: b.Deadline, renewAt: k.cfg.Clock.Boot(), base: instant{b.Wall, b.Boot},
 		first: min(b.Since, b.Token)}, nil
 }
@@ -120,7 +118,7 @@ func (a adoption) goOn(h *holding) (Grant, error) {
 	k := a.k
 	k.cur = h
 	if k.cfg.Liveness(h.holder) == Gone {
-		err := k.store.refuse(ClassLockNotHeld, "the holder has ended", "acquire the lease", h.claim.rec, nil)
+		err := k.store.refuse(ClassLockNotHeld, "the holder has ended", "acquire the lease", h.claim.Record(), nil)
 		return Grant{}, errors.Join(err, k.lose(LossHolderGone, nil))
 	}
 	if err := a.stillCounts(h); err != nil {
@@ -130,7 +128,7 @@ func (a adoption) goOn(h *holding) (Grant, error) {
 		return Grant{}, k.expire(err)
 	}
 	h.open = true
-	g := h.grant()
+	g := k.grant(h)
 	k.shown.set(&g)
 	k.cfg.Fence.Open(g)
 	_ = k.tell.now(Event{Kind: EventAcquire, Token: g.Token, Previous: g.Token, Holder: g.Holder,
@@ -146,12 +144,12 @@ func (a adoption) stillCounts(h *holding) error {
 	in := readClocks(k.cfg.Clock)
 	switch off := in.apart(h.base); {
 	case in.boot < h.base.boot || h.deadline > h.base.boot+maxPolicySpan:
-		return k.store.refuse(ClassLockExpired, "what was left of the lease was noted by another clock", "acquire the lease again", h.claim.rec, nil)
+		return k.store.refuse(ClassLockExpired, "what was left of the lease was noted by another clock", "acquire the lease again", h.claim.Record(), nil)
 	case off > divergenceBound(k.cfg.Policy):
 		return k.store.refuse(ClassClockSkewExceeded, fmt.Sprintf("this host's clock was set by %v since the last renewal", off),
-			"let the clock settle, then acquire again", h.claim.rec, nil)
+			"let the clock settle, then acquire again", h.claim.Record(), nil)
 	case k.expired(in.boot):
-		return k.store.refuse(ClassLockExpired, "the mount was recovered after the lease's deadline", "acquire the lease again", h.claim.rec, nil)
+		return k.store.refuse(ClassLockExpired, "the mount was recovered after the lease's deadline", "acquire the lease again", h.claim.Record(), nil)
 	}
 	return nil
 }
@@ -162,11 +160,11 @@ func (a adoption) lossBy(err error) LossKind {
 	if ClassOf(err) != ClassLockNotHeld {
 		return LossExpired
 	}
-	own := k.store.readRecordFile(k.store.claimName(b.Token))
+	own, err := k.cfg.Authority.Record(b.Token)
 	switch {
-	case own.Record != nil && own.Record.HolderNonce == b.Nonce && own.Record.Released:
+	case own != nil && own.HolderNonce == b.Nonce && own.Released:
 		return LossReleased
-	case b.Holder.Auto && errors.Is(own.Unreadable, os.ErrNotExist): // swept, so it was given back (rule 15)
+	case b.Holder.Auto && errors.Is(err, os.ErrNotExist): // swept, so it was given back (rule 15)
 		return LossReleased
 	}
 	return LossSuperseded

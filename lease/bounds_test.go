@@ -245,7 +245,7 @@ func TestAForeignViewOutOfBoundsRobsNobody(t *testing.T) {
 	s := d.Store("main")
 	require.NoError(t, unix.Unlinkat(d.fd, s.viewName(), 0))
 	d.put(t, s.viewName(), string(b))
-	found, err := a.cur.claim.successorAnywhere()
+	found, err := a.own().successorAnywhere()
 	require.NoError(t, err)
 	require.False(t, found)
 	require.EqualValues(t, 1, g.Token)

@@ -76,11 +76,11 @@ func (tk *taking) cutFirst() error {
 		return err
 	}
 	in := readClocks(k.cfg.Clock)
-	c, err := k.store.bear(k.store.newRecord(k.cfg.Policy, tk.holder, tk.head, in))
+	c, err := k.cfg.Authority.Claim(k.store.newRecord(k.cfg.Policy, tk.holder, tk.head, in), tk.head)
 	if err != nil {
 		return err
 	}
-	defer c.discard()
+	defer c.Discard()
 	if err := tk.contradicted(c, in); err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (c *cutter) turn(ctx context.Context) (done func(), err error) {
 
 // unchanged is an error if h is not the head any more. Its host may have released or renewed while other agents ran.
 func (c *cutter) unchanged(h Head) error {
-	now, err := c.cfg.Store.Head()
+	now, _, err := c.cfg.Authority.Look()
 	if err == nil && (now.Token != h.Token || now.Sum != h.Sum) {
 		err = errors.New("its record has changed meanwhile")
 	}

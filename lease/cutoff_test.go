@@ -188,9 +188,9 @@ func TestWhomAnAgentCutsOff(t *testing.T) {
 			a := newRig(t, d, c, on("client.1", nil, x.of))
 			a.must(t, x.of)
 			if x.edit != nil {
-				rec := a.cur.claim.rec.clone()
+				rec := a.own().rec.clone()
 				x.edit(rec)
-				require.NoError(t, a.cur.claim.rewrite(rec))
+				require.NoError(t, a.own().rewrite(rec))
 			}
 			a.crash()
 			b := newRig(t, d, c, on("client.2", agent, tom))

@@ -143,6 +143,9 @@
 //	                                            16 going on     resume.go
 //	                                            17 cutting off  cutoff.go
 //
+// Whose turn it is, a keeper asks of an [Authority] (authority.go). The rules say how the claims of the lock directory are one
+// (files.go).
+//
 // What a tier changes stands in tier.go, bounds of what is read in bounds.go, adoption in adopt.go, two keepers of one lease in
 // follow.go, orphaned leases in orphan.go, repair in repair.go. The keeper's state and calls are in keeper.go, its loop in
 // keeper_run.go, its errors in refusal.go.

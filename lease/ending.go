@@ -41,7 +41,7 @@ func (e ending) end() error {
 		k.lapsed = h // the record is ours still: the same holder may go on from it
 		return err
 	}
-	h.claim.close()
+	h.claim.Close()
 	return nil
 }
 
@@ -55,10 +55,9 @@ func (e ending) giveBack(h *holding) error {
 	if !e.kind.gives() {
 		return nil
 	}
-	h.claim.brief = e.unwaited(h)
-	err := h.claim.markReleased(e.k.cfg.Clock.Wall(), e.k.cfg.Pause)
+	err := h.claim.Release(Releasing{At: e.k.cfg.Clock.Wall(), Brief: e.unwaited(h), Event: e.event(h), Pause: e.k.cfg.Pause})
 	if err == nil {
-		e.k.swept.note(h.claim.rec)
+		e.k.swept.note(h.claim.Record())
 	}
 	return err
 }
@@ -70,13 +69,18 @@ func (e ending) unwaited(h *holding) bool {
 	return e.kind == LossHolderGone && h.holder.Auto && e.k.store.tier().endsWithKernel()
 }
 
-// report tells the audit. Where the next writer waits, the event is told later.
-func (e ending) report(h *holding) {
+// event is what the audit is told.
+func (e ending) event(h *holding) Event {
 	reason := e.kind.String()
 	if e.why != nil {
 		reason = e.why.Error()
 	}
-	event := Event{Kind: e.kind.event(), Token: h.token(), Previous: h.token(), Holder: h.holder, Reason: reason}
+	return Event{Kind: e.kind.event(), Token: h.token(), Previous: h.token(), Holder: h.holder, Reason: reason}
+}
+
+// report tells the audit. Where the next writer waits, the event is told later.
+func (e ending) report(h *holding) {
+	event := e.event(h)
 	if e.kind == LossHolderGone && h.holder.Auto {
 		e.k.tell.later(event)
 		return
@@ -111,7 +115,7 @@ func (k *Keeper) expired(boot time.Duration) bool {
 // been taken before.
 func (k *Keeper) expire(why error) error {
 	if k.cur.handing {
-		if found, by := k.cur.claim.successorAnywhere(); found {
+		if found, by := k.cur.claim.Over(true); found {
 			_ = k.lose(LossHandedOver, by) // gives nothing back, so it cannot fail
 			return by
 		}
@@ -120,7 +124,7 @@ func (k *Keeper) expire(why error) error {
 		why = k.cur.err
 	}
 	err := k.store.refuse(ClassLockExpired, fmt.Sprintf("token %d was not renewed in time", k.cur.token()),
-		"acquire the lease again", k.cur.claim.rec, why)
+		"acquire the lease again", k.cur.claim.Record(), why)
 	_ = k.lose(LossExpired, err) // gives nothing back, so it cannot fail
 	return err
 }

@@ -33,7 +33,7 @@ func (k *Keeper) Follow(ctx context.Context, lead Lead) (g Grant, ok bool, err e
 		return Grant{}, false, k.store.busy(nil) // another host may take it
 	}
 	k.following, k.cur.joined = &follower{k, lead}, true
-	return k.cur.grant(), true, nil
+	return k.grant(k.cur), true, nil
 }
 
 // Resume makes this keeper the leader. If it still holds, it renews at once.
@@ -66,20 +66,20 @@ func (k *Keeper) Join(ctx context.Context, b Saved) (Grant, error) {
 	if err == nil {
 		if k.cur = h; !k.store.tier().followers() {
 			err = k.store.refuse(ClassLockConflict, "other hosts may write the store, so the gate does not keep them waiting for two keepers",
-				"try again when nobody holds the lease", h.claim.rec, nil)
+				"try again when nobody holds the lease", h.claim.Record(), nil)
 		} else {
 			err = a.stillCounts(h)
 		}
 	}
 	if err != nil {
 		if k.cur = nil; h != nil {
-			h.claim.close()
+			h.claim.Close()
 		}
 		k.gate.unlock()
 		return Grant{}, err
 	}
 	h.open, h.joined, k.following = true, true, &follower{k, Stay}
-	g := h.grant()
+	g := k.grant(h)
 	k.shown.set(&g)
 	k.cfg.Fence.Open(g)
 	k.wake.poke()
@@ -100,11 +100,11 @@ func (f *follower) step(h *holding) {
 	h.renewAt = now + k.cfg.Tick
 	if deadline > h.deadline {
 		h.deadline = deadline
-		g := h.grant()
+		g := k.grant(h)
 		k.shown.set(&g)
 		k.cfg.Fence.Extend(g.Token, deadline)
 	}
-	switch found, _ := h.claim.successor(); {
+	switch found, _ := h.claim.Over(false); {
 	case found:
 		k.part(LossSuperseded)
 	case !goesOn || k.expired(now):
@@ -132,5 +132,5 @@ func (k *Keeper) part(kind LossKind) {
 	k.cfg.Fence.Close(h.loss(kind, nil))
 	h.open, k.cur, k.following = false, nil, nil
 	k.gate.unlock()
-	h.claim.close()
+	h.claim.Close()
 }

@@ -30,7 +30,7 @@ func (k *Keeper) give(ctx context.Context, old Token, h Holder) (giving, error) 
 		return giving{}, err
 	}
 	if k.cur.holder.same(h) {
-		return giving{}, k.store.refuse(ClassLockConflict, "it holds the lease already", "name somebody else", k.cur.claim.rec, nil)
+		return giving{}, k.store.refuse(ClassLockConflict, "it holds the lease already", "name somebody else", k.cur.claim.Record(), nil)
 	}
 	g.was.holding, g.was.interrupts = k.cur, k.cur.interrupts
 	return g, nil
@@ -46,9 +46,9 @@ func (g giving) open() error {
 		return k.store.busy(nil) // the leader's to give
 	case k.cur.token() != t:
 		return k.store.refuse(ClassFencingMismatch, fmt.Sprintf("token %d is held, not %d", k.cur.token(), t),
-			"look again at who holds", k.cur.claim.rec, nil)
+			"look again at who holds", k.cur.claim.Record(), nil)
 	case !k.cur.open || k.expired(k.cfg.Clock.Boot()):
-		return k.store.refuse(ClassLockExpired, fmt.Sprintf("token %d is not being renewed", t), "look at jvsfs doctor", k.cur.claim.rec, k.cur.err)
+		return k.store.refuse(ClassLockExpired, fmt.Sprintf("token %d is not being renewed", t), "look at jvsfs doctor", k.cur.claim.Record(), k.cur.err)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (g giving) same() error {
 		return err
 	}
 	if (uninterrupted{k.cur, g.was.token, k.cur.interrupts}) != g.was {
-		return k.store.refuse(ClassLockExpired, "a renewal failed meanwhile, so the lease was not given away", "try again", k.cur.claim.rec, nil)
+		return k.store.refuse(ClassLockExpired, "a renewal failed meanwhile, so the lease was not given away", "try again", k.cur.claim.Record(), nil)
 	}
 	return nil
 }

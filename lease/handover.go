@@ -48,13 +48,14 @@ func (g handover) transfer(ctx context.Context) (Grant, error) {
 	if err := k.gate.intact(); err != nil {
 		return Grant{}, err
 	}
-	if _, err := cur.claim.unreleased(); err != nil {
+	if _, err := unreleased(cur.claim); err != nil {
 		return Grant{}, err // the next renewal draws the conclusions
 	}
 	in := readClocks(k.cfg.Clock) // t0: before the record is written
-	rec := k.store.newRecord(k.cfg.Policy, g.to, Head{Record: cur.claim.rec, Token: g.was.token}, in)
+	over := cur.claim.Head()
+	rec := k.store.newRecord(k.cfg.Policy, g.to, over, in)
 	rec.HandedOver, rec.StoreClient = true, plainClient(k.cfg.storeClient())
-	c, err := k.store.bear(rec)
+	c, err := k.cfg.Authority.Claim(rec, over)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -65,57 +66,59 @@ func (g handover) transfer(ctx context.Context) (Grant, error) {
 }
 
 // link tells the audit and links. On failure nothing of c is left.
-func (g handover) link(c *claim, cur *holding) error {
+func (g handover) link(c Tenure, cur *holding) error {
 	k := g.k
-	err := k.tell.now(Event{Kind: EventHandover, Token: c.rec.FencingToken, Previous: cur.token(), Holder: g.to, From: cur.holder,
-		Reason: "its holder handed it over"})
+	e := Event{Kind: EventHandover, Token: c.Record().FencingToken, Previous: cur.token(), Holder: g.to, From: cur.holder,
+		Reason: "its holder handed it over"}
+	err := k.tell.now(e)
 	if err != nil {
-		c.discard()
+		c.Discard()
 		return k.store.refuse(ClassAuditFailed, "the handover could not be audited, so it did not happen", "repair the audit log", nil, err)
 	}
 	k.cfg.Pause("handover.before_link")
-	claiming(c.rec)
-	won, err := c.link()
+	claiming(c.Record())
+	won, err := c.Win(e)
 	if err == nil && !won {
 		err = (&taking{k: k}).beaten()
 	}
 	if err != nil {
-		c.discard()
+		c.Discard()
 		return err
 	}
-	claimed(c.rec)
+	claimed(c.Record())
 	k.cfg.Pause("handover.after_link")
 	return nil
 }
 
 // follow ends the old epoch, which has a successor now, and opens the new one.
-func (g handover) follow(c *claim, cur *holding, in instant) (Grant, error) {
+func (g handover) follow(c Tenure, cur *holding, in instant) (Grant, error) {
 	k, h := g.k, g.to
 	k.shown.set(nil)
 	k.cfg.Fence.Close(cur.loss(LossHandedOver, nil))
 	cur.open, k.cur = false, nil
-	cur.claim.close()
+	cur.claim.Close()
 	k.cfg.Pause("handover.closed")
-	err := c.publish()
+	err := c.Publish()
 	p := k.cfg.Policy
-	h.SessionID, h.Purpose = c.rec.SessionID, c.rec.Purpose
-	next := &holding{claim: c, holder: h, base: in, deadline: in.boot + p.window(), renewAt: in.boot + p.renewAfter(), open: true}
+	h.SessionID, h.Purpose = c.Record().SessionID, c.Record().Purpose
+	next := &holding{claim: c, holder: h, base: in, deadline: c.From(in.boot) + p.window(), renewAt: in.boot + p.renewAfter(), open: true}
 	if err == nil {
-		_, err = c.successorAnywhere()
+		_, err = c.Over(true)
 	}
 	if err == nil && k.cfg.Clock.Boot() >= next.deadline-p.closeLead() {
 		err = k.store.refuse(ClassLockExpired, "handing the lease over took longer than it lasts", "acquire it; look at the lock directory's disk", nil, nil)
 	}
 	if err != nil {
-		c.giveBack(k.cfg.Clock.Wall(), k.cfg.Pause)
-		_ = k.tell.now(Event{Kind: EventRelease, Token: c.rec.FencingToken, Previous: cur.token(), Holder: h, Reason: err.Error()})
+		e := Event{Kind: EventRelease, Token: c.Record().FencingToken, Previous: cur.token(), Holder: h, Reason: err.Error()}
+		k.giveBack(c, e)
+		_ = k.tell.now(e)
 		k.gate.unlock()
 		return Grant{}, k.store.refuse(ClassOf(k.store.asError(err)), "the lease was taken from its holder, but could not be given to the next: nobody holds it",
 			"acquire it", nil, err)
 	}
 	k.forgetLapsed()
 	k.cur = next
-	grant := next.grant()
+	grant := k.grant(next)
 	k.shown.set(&grant)
 	k.cfg.Fence.Open(grant)
 	k.wake.poke()

@@ -224,3 +224,8 @@ func (d *Dir) put(t testing.TB, name, body string) {
 
 // interrupt is what a failed renewal does.
 func (r *rig) interrupt(why error) { ending{k: r.Keeper, kind: LossRenewFailed, why: why}.interrupt() }
+
+// own is the claim's file of the lease that is held.
+func (r *rig) own() *claim { return r.cur.claim.(*claim) }
+
+func (r *rig) files() *files { return r.cfg.Authority.(*files) }

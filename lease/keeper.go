@@ -9,19 +9,20 @@ import (
 
 // KeeperConfig is what a keeper needs. Store is required.
 type KeeperConfig struct {
-	Store    *Store
-	Policy   Policy                // zero: DefaultPolicy
-	Clock    Clock                 // nil: SystemClock
-	Fence    Fence                 // nil: none
-	Liveness func(Holder) Liveness // nil: always Alive
-	Idle     func(Holder) bool     // for Auto leases: true releases the lease. nil: never
-	Audit    func(Event) error     // nil: none. If it fails for a steal, a handover or a resume, that does not happen; other errors change nothing
-	AuditAll func([]Event) error   // Audit for several events, none of them a steal. nil: one after the other
-	Tick     time.Duration         // how often Run looks at the holder and for a successor; default min(RenewInterval/4, 200ms), at least 10ms
-	GateWait time.Duration         // bound of each wait for the gate; default 2s
-	Pause    func(point string)    // test hook, called at named points of claim, renewal and release; nil: none
-	CutOff   *CutOff               // how another host is cut off the store before its lease is taken over (rule 17). nil: it is not
-	Resumes  func() bool           // whether a holder may go on after its deadline now (rule 16). It must not block. nil: always
+	Store     *Store
+	Authority Authority             // who decides whose turn it is. nil: the claims of Store
+	Policy    Policy                // zero: DefaultPolicy
+	Clock     Clock                 // nil: SystemClock
+	Fence     Fence                 // nil: none
+	Liveness  func(Holder) Liveness // nil: always Alive
+	Idle      func(Holder) bool     // for Auto leases: true releases the lease. nil: never
+	Audit     func(Event) error     // nil: none. If it fails for a steal, a handover or a resume, that does not happen; other errors change nothing
+	AuditAll  func([]Event) error   // Audit for several events, none of them a steal. nil: one after the other
+	Tick      time.Duration         // how often Run looks at the holder and for a successor; default min(RenewInterval/4, 200ms), at least 10ms
+	GateWait  time.Duration         // bound of each wait for the gate; default 2s
+	Pause     func(point string)    // test hook, called at named points of claim, renewal and release; nil: none
+	CutOff    *CutOff               // how another host is cut off the store before its lease is taken over (rule 17). nil: it is not
+	Resumes   func() bool           // whether a holder may go on after its deadline now (rule 16). It must not block. nil: always
 
 	// StoreClient is what the store calls the client through which this host writes, for records. It may read the store. nil or "":
 	// not known.
@@ -33,7 +34,7 @@ type KeeperConfig struct {
 
 // Keeper holds at most one lease of one worktree. It owns what is held, the loop that keeps it, and the calls. Each act is a type of
 // its own: [taking], [renewal], [ending], [giving], [adoption]. So is each field that owns more than a value: [sweeper], [showing],
-// [teller], [watcher], [follower]. All methods are safe for concurrent use.
+// [teller], [contradiction], [follower]. All methods are safe for concurrent use.
 type Keeper struct {
 	cfg   KeeperConfig
 	store *Store        // that of cfg
@@ -50,8 +51,9 @@ type Keeper struct {
 
 	shown showing
 	tell  *teller
-	watch watcher
 	cuts  *cutter
+
+	contrary contradiction
 }
 
 // showing owns the grant that Held returns: a copy, so that Held waits for nobody.
@@ -107,7 +109,7 @@ func (a alarm) poke() {
 
 // holding is a claim and its epoch.
 type holding struct {
-	claim    *claim
+	claim    Tenure
 	holder   Holder
 	deadline time.Duration // boot clock
 	renewAt  time.Duration // boot clock
@@ -136,10 +138,10 @@ func (h *holding) since() Token {
 	return h.token()
 }
 
-func (h *holding) token() Token { return h.claim.rec.FencingToken }
+func (h *holding) token() Token { return h.claim.Record().FencingToken }
 
-func (h *holding) grant() Grant {
-	return Grant{Token: h.token(), Since: h.since(), Resumes: h.claim.store.tier().resumes(), Holder: h.holder, Record: *h.claim.rec.clone(), Deadline: h.deadline, Late: h.claim.lateCheck()}
+func (k *Keeper) grant(h *holding) Grant {
+	return Grant{Token: h.token(), Since: h.since(), Resumes: k.resumes(), Holder: h.holder, Record: *h.claim.Record().clone(), Deadline: h.deadline, Late: h.claim.Late()}
 }
 
 // NewKeeper fills defaults in. It does no I/O and starts no goroutine. The first Acquire reports a bad policy.
@@ -187,13 +189,15 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 	if cfg.GateWait <= 0 {
 		cfg.GateWait = 2 * time.Second
 	}
+	if cfg.Authority == nil {
+		cfg.Authority = newFiles(cfg)
+	}
 	k := &Keeper{
 		cfg:   cfg,
 		store: cfg.Store,
 		op:    make(chan struct{}, 1),
 		wake:  make(alarm, 1),
 		gate:  newGateLock(cfg.Store),
-		watch: watcher{cfg: cfg},
 		swept: newSweeper(),
 	}
 	k.tell = &teller{cfg: &k.cfg, wake: k.wake}
@@ -236,7 +240,7 @@ func (k *Keeper) Held() (Grant, bool) { return k.shown.get() }
 
 // Observe reads the head and judges it. It is cheap: it reads again only if the stamps of the files have changed.
 func (k *Keeper) Observe() (Head, Judgement) {
-	h, j := k.watch.observe()
+	h, j := k.cfg.Authority.Observe()
 	return h, k.cuts.told(h, j)
 }
 
@@ -262,7 +266,7 @@ func (k *Keeper) Close() error {
 func (k *Keeper) forgetLapsed() {
 	if k.lapsed != nil {
 		k.endPause(LossSuperseded, nil)
-		k.lapsed.claim.close()
+		k.lapsed.claim.Close()
 		k.lapsed = nil
 	}
 }

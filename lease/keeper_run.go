@@ -101,7 +101,7 @@ func (k *Keeper) step() {
 		_ = k.lose(LossIdle, nil)
 		return
 	}
-	if found, why := h.claim.successor(); found {
+	if found, why := h.claim.Over(false); found {
 		_ = k.lose(h.overtaken(), why)
 		return
 	}

@@ -45,7 +45,7 @@ func TestViewIsTheHeadAndItsDeletionChangesNothing(t *testing.T) {
 	s := d.Store("main")
 	view, err := s.lookup("main.lock")
 	require.NoError(t, err)
-	require.Equal(t, a.cur.claim.file, view)
+	require.Equal(t, a.own().file, view)
 	require.NoError(t, unix.Unlinkat(d.fd, "main.lock", 0))
 	_, err = b.Acquire(bg, bob)
 	requireClass(t, ClassLockConflict, err)
@@ -53,7 +53,7 @@ func TestViewIsTheHeadAndItsDeletionChangesNothing(t *testing.T) {
 	require.NoError(t, err)
 	view, err = s.lookup("main.lock")
 	require.NoError(t, err)
-	require.Equal(t, a.cur.claim.file, view)
+	require.Equal(t, a.own().file, view)
 	a.crash()
 	require.NoError(t, unix.Unlinkat(d.fd, "main.lock", 0))
 	c.advance(34 * time.Second)
@@ -389,7 +389,7 @@ func TestForeignViewAboveTheHead(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	a.must(t, ann)
-	rec := a.cur.claim.rec.clone()
+	rec := a.own().rec.clone()
 	rec.FencingToken, rec.HolderNonce, rec.HolderID = 41, "theirs", "far:eve:1:2"
 	body, err := json.Marshal(rec)
 	require.NoError(t, err)
@@ -413,8 +413,8 @@ func TestFailedReleaseMarkIsReported(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	a.must(t, ann)
-	unix.Close(a.cur.claim.fd)
-	a.cur.claim.fd = -1
+	unix.Close(a.own().fd)
+	a.own().fd = -1
 	requireClass(t, ClassStoreFailed, a.Release(bg, LossReleased))
 	require.Equal(t, []LossKind{LossReleased}, a.fence.kinds())
 	_, j := a.Observe()

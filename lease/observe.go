@@ -25,9 +25,6 @@ type watcher struct {
 	token     Token         // of the record
 	suspect   string        // why clocks are not trusted, "" if they are
 	until     time.Duration // boot time from which on they are trusted again, if nothing changes
-
-	contradicts [32]byte      // the sum of the bytes whose stamps contradicted our clock
-	contradict0 time.Duration // boot time at which they first did
 }
 
 // watchKey changes when a claim is born, the head is rewritten, or the view is moved.
@@ -147,23 +144,30 @@ func (w *watcher) unwatched(h Head, p Policy, quiet time.Duration) time.Duration
 	return w.cfg.Store.dir.tier.unwatched(p, quiet)
 }
 
-// contradict notes when the head's stamps first contradicted our clock.
-func (w *watcher) contradict(h Head, at time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.contradicts != h.Sum {
-		w.contradicts, w.contradict0 = h.Sum, at
+// contradiction owns since when the head's stamps contradict our clock (rule 7, case d). Safe for concurrent use.
+type contradiction struct {
+	mu    sync.Mutex
+	of    [32]byte      // the sum of the bytes whose stamps do
+	since time.Duration // boot time at which they first did
+}
+
+// note notes when the head's stamps first contradicted our clock.
+func (c *contradiction) note(h Head, at time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of != h.Sum {
+		c.of, c.since = h.Sum, at
 	}
 }
 
-// contradictedFor is how long ago these very bytes first contradicted our clock. 0: they did not.
-func (w *watcher) contradictedFor(h Head, now time.Duration) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.contradicts != h.Sum {
+// lasts is how long ago these very bytes first contradicted our clock. 0: they did not.
+func (c *contradiction) lasts(h Head, now time.Duration) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of != h.Sum {
 		return 0
 	}
-	return now - w.contradict0
+	return now - c.since
 }
 
 func (w *watcher) stamps(t Token) watchKey {

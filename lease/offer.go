@@ -100,7 +100,7 @@ func (s standingOffer) lookForTaker(withdraw bool) (rec Record, done bool, err e
 		rec, err := s.takenBy()
 		return rec, true, err
 	}
-	if found, why := k.cur.claim.successorAnywhere(); found {
+	if found, why := k.cur.claim.Over(true); found {
 		_ = k.lose(LossHandedOver, why) // gives nothing back, so it cannot fail
 		rec, err := s.takenBy()
 		return rec, true, err
@@ -125,7 +125,7 @@ func (s standingOffer) withdraw() (done bool, err error) {
 			return false, nil // somebody is taking the lease, or was stopped while it did
 		}
 		k.cfg.Pause("offer.withdraw")
-		if found, _ := h.claim.successorAnywhere(); found {
+		if found, _ := h.claim.Over(true); found {
 			k.gate.unlock()
 			return false, nil // the next look ends the lease
 		}
@@ -137,7 +137,7 @@ func (s standingOffer) withdraw() (done bool, err error) {
 	if k.offerStands(h) {
 		return false, nil
 	}
-	if found, _ := h.claim.successorAnywhere(); found {
+	if found, _ := h.claim.Over(true); found {
 		return false, nil
 	}
 	h.handing, h.renewAt = false, k.cfg.Clock.Boot() // the record forgets it at once
@@ -180,7 +180,7 @@ func (tk *taking) inTime() error {
 // takenBy is the taker's record after the offer is over, or why there is none.
 func (s standingOffer) takenBy() (Record, error) {
 	k, before := s.k, s.was
-	h, _, err := k.watch.look()
+	h, _, err := k.cfg.Authority.Look()
 	switch {
 	case err != nil:
 		return Record{}, err

@@ -111,17 +111,7 @@ func (s *Store) openOrphan(h Head) (*claim, error) {
 	return c, nil
 }
 
-// unreleased reads the record back. It must be the same, not be released, and have no higher claim.
-func (c *claim) unreleased() (*Record, error) {
-	if found, err := c.successorAnywhere(); found || err != nil {
-		return nil, err
-	}
-	rec, err := c.check()
-	if err == nil && rec.Released {
-		err = c.lost("the lease was released", nil)
-	}
-	return rec, err
-}
+func (c *claim) unreleased() (*Record, error) { return unreleased(c) }
 
 // lasts is an error if the lease is over by the wall clock. There is no fence with a deadline on the boot clock.
 func (c *claim) lasts(now time.Time, rec *Record, p Policy) error {

@@ -181,9 +181,9 @@ func TestAFreeHeadThatWasJustSeenIsNotReadAgain(t *testing.T) {
 	_, j = r.Observe()
 	require.Equal(t, Held, j.State)
 	require.False(t, free(writer("bob", 20)))
-	r.watch.mu.Lock()
-	r.watch.free = r.watch.stamps(2) // as if no stamp had moved
-	r.watch.mu.Unlock()
+	r.files().mu.Lock()
+	r.files().free = r.files().stamps(2) // as if no stamp had moved
+	r.files().mu.Unlock()
 	require.True(t, free(writer("bob", 20)))
 	_, err := r.Acquire(bg, writer("bob", 20))
 	requireClass(t, ClassLockConflict, err)

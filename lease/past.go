@@ -52,7 +52,7 @@ func (s *Store) Past(from, head Token) ([]Past, error) {
 }
 
 // Past is [Store.Past] of the keeper's worktree.
-func (k *Keeper) Past(from, head Token) ([]Past, error) { return k.store.Past(from, head) }
+func (k *Keeper) Past(from, head Token) ([]Past, error) { return k.cfg.Authority.Past(from, head) }
 
 // end is how the claim of a record ended. next is the record of the next token, nil if there is none that can be read.
 func (r *Record) end(next *Record, head bool) PastEnd {

@@ -45,12 +45,6 @@ func (c *claim) markReleased(now time.Time, pause func(string)) error {
 	return c.release(rec, now, pause)
 }
 
-// giveBack ends a claim whose epoch never opened. It drops errors: the claim then runs out.
-func (c *claim) giveBack(now time.Time, pause func(string)) {
-	_ = c.markReleased(now, pause)
-	c.discard()
-}
-
 // release marks the claim released and expired, and takes the view away (rule 11). rec was read from the claim.
 func (c *claim) release(rec *Record, now time.Time, pause func(string)) error {
 	rec.Released = true

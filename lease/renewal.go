@@ -20,12 +20,12 @@ func (k *Keeper) Renew(ctx context.Context) (Record, error) {
 		return Record{}, k.store.busy(nil) // a follower never writes to the record
 	}
 	if k.cfg.Liveness(k.cur.holder) == Stopped {
-		return Record{}, k.store.refuse(ClassLockExpired, "the holder is stopped, so its lease is not renewed", "resume the holder", k.cur.claim.rec, nil)
+		return Record{}, k.store.refuse(ClassLockExpired, "the holder is stopped, so its lease is not renewed", "resume the holder", k.cur.claim.Record(), nil)
 	}
 	if err := k.renewOrClose(); err != nil {
 		return Record{}, err
 	}
-	return *k.cur.claim.rec.clone(), nil
+	return *k.cur.claim.Record().clone(), nil
 }
 
 // renewOrClose renews, or closes the epoch at once (rule 8). The caller has op, and k.cur is not nil.
@@ -68,12 +68,12 @@ func (r *renewal) renew() (lost bool, err error) {
 	if err := r.ready(); err != nil {
 		return false, err
 	}
-	rec, err := h.claim.check()
+	rec, err := h.claim.Check()
 	if err != nil {
 		return r.sawSuccessor(err)
 	}
 	k.cfg.Pause("renew.before_write")
-	if err := h.claim.rewrite(r.renewed(rec)); err != nil {
+	if err := h.claim.Write(r.renewed(rec)); err != nil {
 		return r.sawSuccessor(err)
 	}
 	if h.offer == nil && h.offerOut {
@@ -116,7 +116,7 @@ func (h *holding) overtaken() LossKind {
 
 // sawSuccessor replaces err by the reason behind it, if that is a successor.
 func (r *renewal) sawSuccessor(err error) (bool, error) {
-	if found, why := r.h.claim.successorAnywhere(); found {
+	if found, why := r.h.claim.Over(true); found {
 		return true, why
 	}
 	return false, err
@@ -124,13 +124,13 @@ func (r *renewal) sawSuccessor(err error) (bool, error) {
 
 // stillOurs looks for every sign of a loss after the write, and repairs the view.
 func (r *renewal) stillOurs() (lost bool, err error) {
-	if lost, err := r.h.claim.successorAnywhere(); err != nil {
+	if lost, err := r.h.claim.Over(true); err != nil {
 		return lost, err
 	}
-	if _, err := r.h.claim.check(); err != nil {
+	if _, err := r.h.claim.Check(); err != nil {
 		return false, err
 	}
-	return false, r.h.claim.repairView()
+	return false, r.h.claim.Repair()
 }
 
 // renewed is old, read back from the claim, as this renewal writes it.
@@ -156,10 +156,10 @@ func (r *renewal) renewed(old *Record) *Record {
 // extend moves the deadline. It reopens an interrupted epoch.
 func (r *renewal) extend() {
 	k, h, p := r.k, r.h, r.k.cfg.Policy
-	h.base, h.deadline, h.renewAt = r.t0, r.t0.boot+p.window(), r.t0.boot+p.renewAfter()
+	h.base, h.deadline, h.renewAt = r.t0, h.claim.From(r.t0.boot)+p.window(), r.t0.boot+p.renewAfter()
 	reopen := !h.open
 	h.open, h.err = true, nil
-	g := h.grant()
+	g := k.grant(h)
 	k.shown.set(&g)
 	if reopen {
 		if h.handing { // the offer ended with the epoch, and nobody took it: renew again at once, without it

@@ -63,7 +63,7 @@ func (r resumption) goOn(stopped bool) error {
 	k.cfg.Pause("resume.closed")
 	c, t0, err := r.claim()
 	if err != nil {
-		if found, by := old.claim.successorAnywhere(); found {
+		if found, by := old.claim.Over(true); found {
 			_ = k.lose(LossSuperseded, by) // gives nothing back, so it cannot fail
 			return by
 		}
@@ -76,58 +76,59 @@ func (r resumption) goOn(stopped bool) error {
 }
 
 // claim makes the claim of the next token. On failure nothing of it is left. t0 is from before the record is written.
-func (r resumption) claim() (c *claim, t0 instant, err error) {
+func (r resumption) claim() (c Tenure, t0 instant, err error) {
 	k, old := r.k, r.old
-	if _, err := old.claim.unreleased(); err != nil { // it is the head still, and ours
+	if _, err := unreleased(old.claim); err != nil { // it is the head still, and ours
 		return nil, t0, err
 	}
 	t0 = readClocks(k.cfg.Clock)
-	c, err = k.store.bear(k.store.newRecord(k.cfg.Policy, old.holder, Head{Record: old.claim.rec, Token: old.token()}, t0))
+	over := old.claim.Head()
+	c, err = k.cfg.Authority.Claim(k.store.newRecord(k.cfg.Policy, old.holder, over, t0), over)
 	if err != nil {
 		return nil, t0, err
 	}
-	event := Event{Kind: EventResume, Token: c.rec.FencingToken, Previous: old.token(), Holder: old.holder, Reason: resumed(t0.boot - old.deadline)}
+	event := Event{Kind: EventResume, Token: c.Record().FencingToken, Previous: old.token(), Holder: old.holder, Reason: resumed(t0.boot - old.deadline)}
 	if err := k.tell.now(event); err != nil {
-		c.discard()
+		c.Discard()
 		return nil, t0, k.store.refuse(ClassAuditFailed, "that the holder goes on could not be audited, so it does not", "repair the audit log", nil, err)
 	}
 	k.cfg.Pause("resume.before_link")
-	claiming(c.rec)
-	won, err := c.link()
+	claiming(c.Record())
+	won, err := c.Win(event)
 	if err == nil && !won {
 		err = (&taking{k: k}).beaten()
 	}
 	if err != nil {
-		c.discard()
+		c.Discard()
 		return nil, t0, err
 	}
-	claimed(c.rec)
+	claimed(c.Record())
 	k.cfg.Pause("resume.after_link")
 	return c, t0, nil
 }
 
 // open opens the fence under the new claim. On failure that is released, and the old one is held still.
-func (r resumption) open(c *claim, t0 instant, spared bool) error {
+func (r resumption) open(c Tenure, t0 instant, spared bool) error {
 	k, old, p := r.k, r.old, r.k.cfg.Policy
 	h := old.holder
-	h.SessionID, h.Purpose = c.rec.SessionID, c.rec.Purpose
-	next := &holding{claim: c, holder: h, base: t0, deadline: t0.boot + p.window(), renewAt: t0.boot + p.renewAfter(), open: true,
+	h.SessionID, h.Purpose = c.Record().SessionID, c.Record().Purpose
+	next := &holding{claim: c, holder: h, base: t0, deadline: c.From(t0.boot) + p.window(), renewAt: t0.boot + p.renewAfter(), open: true,
 		first: old.since(), spared: spared}
-	err := c.publish()
+	err := c.Publish()
 	if err == nil {
-		_, err = c.successorAnywhere() // a foreign view may have let somebody claim further up
+		_, err = c.Over(true) // a foreign view may have let somebody claim further up
 	}
 	now := k.cfg.Clock.Boot()
 	if err == nil && now >= next.deadline-p.closeLead() {
 		err = k.store.refuse(ClassLockExpired, "going on with the lease took longer than it lasts", "acquire the lease again", nil, nil)
 	}
 	if err != nil {
-		c.giveBack(k.cfg.Clock.Wall(), k.cfg.Pause)
+		k.giveBack(c, Event{Kind: EventRelease, Token: next.token(), Previous: old.token(), Holder: h, Reason: err.Error()})
 		return err
 	}
 	old.open, k.cur = false, next
-	old.claim.close()
-	g := next.grant()
+	old.claim.Close()
+	g := k.grant(next)
 	k.shown.set(&g)
 	k.cfg.Fence.Open(g)
 	k.wake.poke()
@@ -144,7 +145,7 @@ func resumed(late time.Duration) string {
 func (r resumption) wait(why error) error {
 	k, old := r.k, r.old
 	err := k.store.refuse(ClassLockExpired, fmt.Sprintf("token %d was not renewed in time; its holder goes on by itself unless somebody takes the lease", old.token()),
-		"resume the holder", old.claim.rec, why)
+		"resume the holder", old.claim.Record(), why)
 	_ = k.lose(LossPaused, err) // gives nothing back, so it cannot fail
 	return err
 }
@@ -152,7 +153,7 @@ func (r resumption) wait(why error) error {
 // stepPaused looks at a holder that waits to go on.
 func (k *Keeper) stepPaused() {
 	h := k.lapsed
-	if found, by := h.claim.successor(); found {
+	if found, by := h.claim.Over(false); found {
 		k.endPause(LossSuperseded, by)
 		return
 	}

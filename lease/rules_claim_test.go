@@ -79,11 +79,11 @@ func TestAClaimThatCarriesAnothersRecordIsLost(t *testing.T) {
 			d, c := testDir(t), newFakeClock()
 			a := newRig(t, d, c)
 			a.must(t, ann)
-			rec := a.cur.claim.rec.clone()
+			rec := a.own().rec.clone()
 			change(rec)
 			theirs, err := rec.encode()
 			require.NoError(t, err)
-			_, err = unix.Pwrite(a.cur.claim.fd, theirs, 0)
+			_, err = unix.Pwrite(a.own().fd, theirs, 0)
 			require.NoError(t, err)
 			_, err = a.Renew(bg)
 			requireClass(t, ClassLockNotHeld, err)
@@ -101,7 +101,7 @@ func TestTheNextNameIsLookedAtWhateverTheStampsSay(t *testing.T) {
 	a := newRig(t, d, c)
 	a.must(t, ann)
 	d.put(t, claim2, "x")
-	a.cur.claim.above = stillness{stamp: d.Store("main").stamp("."), clear: true}
+	a.own().above = stillness{stamp: d.Store("main").stamp("."), clear: true}
 	a.tick()
 	require.Equal(t, []LossKind{LossSuperseded}, a.fence.kinds())
 }
@@ -172,7 +172,7 @@ func TestTheLookUnderTheGateSeesARenewal(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a, b := newRig(t, d, c), newRig(t, d, c)
 	a.must(t, ann)
-	own := a.cur.claim
+	own := a.own()
 	defer own.close()
 	a.crash()
 	c.advance(34 * time.Second)

@@ -40,7 +40,7 @@ func left(t *testing.T, c *fakeClock, at tier) *Dir {
 	d.tier = at
 	a := newRig(t, d, c)
 	a.must(t, ann)
-	a.cur.claim.close()
+	a.own().close()
 	a.crash()
 	return d
 }

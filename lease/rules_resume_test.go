@@ -143,11 +143,11 @@ func TestAPausedHolderWithoutProofLosesItsLease(t *testing.T) {
 		"the claim was replaced": {func(t *testing.T, a *rig) { move(t, a, claim1, "aside") },
 			[]LossKind{LossResumed, LossExpired}},
 		"the lease was released by hand": {func(t *testing.T, a *rig) {
-			rec := a.cur.claim.rec.clone()
+			rec := a.own().rec.clone()
 			rec.Released = true
 			b, err := rec.encode()
 			require.NoError(t, err)
-			_, err = unix.Pwrite(a.cur.claim.fd, b, 0)
+			_, err = unix.Pwrite(a.own().fd, b, 0)
 			require.NoError(t, err)
 		}, []LossKind{LossResumed, LossExpired}},
 		"somebody took it without the gate": {func(t *testing.T, a *rig) {
@@ -399,7 +399,7 @@ func TestAResumedLeaseIsAdoptedWithItsPast(t *testing.T) {
 	a.tick()
 	g, _ := a.Held()
 	saved := Save(g, c)
-	a.cur.claim.close()
+	a.own().close()
 	a.crash()
 	g, err := next.Adopt(bg, saved)
 	require.NoError(t, err)

@@ -24,7 +24,7 @@ type taking struct {
 // look decides by rules 5 to 7. The second call is under the gate. If the record changed between the two, the clocks are wrong.
 func (tk *taking) look() error {
 	k, before, offered, now := tk.k, tk.head, tk.offered, readClocks(tk.k.cfg.Clock)
-	h, j, err := k.watch.look()
+	h, j, err := k.cfg.Authority.Look()
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (tk *taking) look() error {
 // seenFree is whether the first look is not needed: Observe has just looked for the writer, the head was free, and no stamp has changed
 // since. A change within one tick of the stamps is not seen here. The look under the gate sees it, and decides.
 func (tk *taking) seenFree() bool {
-	h, free := tk.k.watch.stillFree()
+	h, free := tk.k.cfg.Authority.Still()
 	if !free || !tk.holder.Auto || !tk.k.store.tier().gateProvesEnd() {
 		return false
 	}
@@ -67,8 +67,7 @@ func (tk *taking) seenFree() bool {
 // can have renewed it.
 func (tk *taking) isOwn(h Head) bool {
 	l := tk.k.lapsed
-	return l != nil && l.holder.same(tk.holder) && h.Record != nil && !h.Foreign && h.file == l.claim.file &&
-		h.Record.HolderNonce == l.claim.rec.HolderNonce
+	return l != nil && l.holder.same(tk.holder) && l.claim.Is(h)
 }
 
 // blame adds the holder to an error about the gate.
@@ -101,7 +100,7 @@ func (tk *taking) claim() (Grant, error) {
 	in := readClocks(k.cfg.Clock) // t0: before the record is written
 	rec := k.store.newRecord(k.cfg.Policy, tk.holder, tk.head, in)
 	rec.HandedOver, rec.StoreClient = tk.offered, plainClient(k.cfg.storeClient())
-	c, err := k.store.bear(rec)
+	c, err := k.cfg.Authority.Claim(rec, tk.head)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -114,7 +113,7 @@ func (tk *taking) claim() (Grant, error) {
 }
 
 // win links and publishes. On failure at most a released claim is left.
-func (tk *taking) win(c *claim, in instant) error {
+func (tk *taking) win(c Tenure, in instant) error {
 	k := tk.k
 	err := tk.contradicted(c, in)
 	if err == nil {
@@ -124,22 +123,22 @@ func (tk *taking) win(c *claim, in instant) error {
 		err = tk.inTime() // before the link: a claim that must run out keeps everybody waiting
 	}
 	if err != nil {
-		c.discard()
+		c.Discard()
 		return err
 	}
 	k.cfg.Pause("claim.before_link")
-	claiming(c.rec)
-	won, err := c.link()
+	claiming(c.Record())
+	won, err := c.Win(tk.event())
 	if err == nil && !won {
 		err = tk.beaten()
 	}
 	if err != nil {
-		c.discard()
+		c.Discard()
 		return err
 	}
-	claimed(c.rec)
+	claimed(c.Record())
 	k.cfg.Pause("claim.after_link")
-	if err := c.publish(); err != nil {
+	if err := c.Publish(); err != nil {
 		tk.undo(c)
 		return err
 	}
@@ -148,15 +147,15 @@ func (tk *taking) win(c *claim, in instant) error {
 }
 
 // arm opens the fence, unless the deadline has come or there is a successor.
-func (tk *taking) arm(c *claim, in instant) (Grant, error) {
+func (tk *taking) arm(c Tenure, in instant) (Grant, error) {
 	k, p := tk.k, tk.k.cfg.Policy
 	holder := tk.holder
-	holder.SessionID, holder.Purpose = c.rec.SessionID, c.rec.Purpose
-	h := &holding{claim: c, holder: holder, base: in, deadline: in.boot + p.window(), renewAt: in.boot + p.renewAfter(), open: true}
+	holder.SessionID, holder.Purpose = c.Record().SessionID, c.Record().Purpose
+	h := &holding{claim: c, holder: holder, base: in, deadline: c.From(in.boot) + p.window(), renewAt: in.boot + p.renewAfter(), open: true}
 	if tk.goesOn {
 		h.first = k.lapsed.since()
 	}
-	_, err := c.successorAnywhere() // a foreign view may have let somebody claim further up
+	_, err := c.Over(true) // a foreign view may have let somebody claim further up
 	if err == nil {
 		err = k.gate.downgrade()
 	}
@@ -175,7 +174,7 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 	}
 	k.forgetLapsed()
 	k.cur = h
-	g := h.grant()
+	g := k.grant(h)
 	k.shown.set(&g)
 	k.cfg.Fence.Open(g)
 	if kind := tk.kind(); kind == EventAcquire {
@@ -195,17 +194,17 @@ func (tk *taking) arm(c *claim, in instant) (Grant, error) {
 
 // undo ends a claim of this attempt whose epoch never opened. A claim that is too late for an offer is not given back, but runs out: the
 // offer's holder may write until it sees the claim, and a released claim would let another holder in beside it.
-func (tk *taking) undo(c *claim) {
+func (tk *taking) undo(c Tenure) {
 	if tk.tooLate(tk.k.cfg.Clock.Boot()) {
-		c.discard()
+		c.Discard()
 		return
 	}
-	c.giveBack(tk.k.cfg.Clock.Wall(), tk.k.cfg.Pause)
+	tk.k.giveBack(c, Event{Kind: EventRelease, Token: c.Record().FencingToken, Previous: tk.head.Token, Holder: tk.holder, Reason: "its epoch never opened"})
 }
 
 // beaten is the error that names who won the race for the name.
 func (tk *taking) beaten() error {
-	h, j, err := tk.k.watch.look()
+	h, j, err := tk.k.cfg.Authority.Look()
 	if err != nil {
 		return err
 	}
@@ -219,7 +218,7 @@ func (tk *taking) beaten() error {
 // silence and does not forbid it. By then nobody has changed the record for twice the time in which a holder could count on it.
 //
 // Our record got its stamp somewhere between in and now: the store may have stalled meanwhile, and that contradicts no clock.
-func (tk *taking) contradicted(c *claim, in instant) error {
+func (tk *taking) contradicted(c Tenure, in instant) error {
 	k, r, born := tk.k, tk.head.Record, tk.k.cfg.Clock.Wall().Round(0)
 	if !k.store.tier().storeHasOwnClock() || r == nil || tk.verdict.State != Stealable {
 		return nil
@@ -227,11 +226,11 @@ func (tk *taking) contradicted(c *claim, in instant) error {
 	if tk.cut {
 		return nil // it was asked before the agent ran (cutFirst), and that host changes nothing any more
 	}
-	stamp, err := c.stamp()
+	stamp, err := c.Stamp()
 	if err != nil {
-		return k.store.failed("the fresh record's time cannot be read", c.tmp, err)
+		return err
 	}
-	if k.watch.contradictedFor(tk.head, in.boot) >= k.cfg.Policy.stricter(r.Policy()).silence() {
+	if k.contrary.lasts(tk.head, in.boot) >= k.cfg.Policy.stricter(r.Policy()).silence() {
 		return nil
 	}
 	off := offBetween(in.wall.Sub(stamp), born.Sub(stamp), r.LastRenewedAt.Sub(tk.head.ModTime))
@@ -239,7 +238,7 @@ func (tk *taking) contradicted(c *claim, in instant) error {
 	if off <= max(bound, 10*time.Millisecond) {
 		return nil
 	}
-	k.watch.contradict(tk.head, in.boot)
+	k.contrary.note(tk.head, in.boot)
 	return k.store.conflict(tk.head, Judgement{State: Skewed,
 		Reason: fmt.Sprintf("by the store's stamps its clock and ours are %v apart; %v is the bound", off, bound)})
 }
@@ -279,10 +278,22 @@ func (tk *taking) reason() string {
 // auditSteal is rule 12: no event, no steal. It comes before the link, so a steal may have its event and then fail. A lease that was
 // offered is not stolen, for its holder has drained. It needs its event, too.
 func (tk *taking) auditSteal() error {
+	e := tk.event()
+	if e.Kind == EventAcquire {
+		return nil
+	}
+	err := tk.k.tell.now(e)
+	if err != nil {
+		return tk.k.store.refuse(ClassAuditFailed, "the "+string(e.Kind)+" could not be audited, so it did not happen", "repair the audit log", tk.head.Record, err)
+	}
+	return nil
+}
+
+// event is what the audit is told of the takeover, or of a lease that was free.
+func (tk *taking) event() Event {
 	e := Event{Kind: tk.kind(), Token: tk.head.Token + 1, Previous: tk.head.Token, Holder: tk.holder, Reason: tk.reason()}
 	switch e.Kind {
 	case EventAcquire:
-		return nil
 	case EventResume: // so is what goes on
 	case EventHandover:
 		e.From = tk.head.Record.Holder()
@@ -290,9 +301,5 @@ func (tk *taking) auditSteal() error {
 		e.Fenced = tk.cut
 		e.Unclean = !tk.k.store.tier().gateProvesEnd() && !tk.cut || tk.head.Foreign
 	}
-	err := tk.k.tell.now(e)
-	if err != nil {
-		return tk.k.store.refuse(ClassAuditFailed, "the "+string(e.Kind)+" could not be audited, so it did not happen", "repair the audit log", tk.head.Record, err)
-	}
-	return nil
+	return e
 }

@@ -78,7 +78,7 @@ func TestWhatSaysSomethingIsNotSwept(t *testing.T) {
 	r := newRig(t, d, c)
 	r.swept.keep = 2
 	r.must(t, writer("robbed", 50)) // 1
-	r.cur.claim.close()
+	r.own().close()
 	r.crash()
 	c.advance(DefaultPolicy().silence() * 2)
 	r = newRig(t, d, c)

@@ -58,7 +58,7 @@ become_root() {
   [[ $EUID -eq 0 ]] && return
   command -v sudo >/dev/null || die "this needs root: run it as root or install sudo"
   local name settings=("PATH=$PATH")
-  for name in JVSFS_REQUIRE_FUSE JVSFS_BINARY JVSFS_RACE JVSFS_TEST_DIR JVSFS_TEST_TRANSPORT JVSFS_IMAGE_CACHE CASES_LIMIT FRESH_SUITES FRESH_TREES \
+  for name in JVSFS_REQUIRE_FUSE JVSFS_BINARY JVSFS_RACE JVSFS_TEST_DIR JVSFS_TEST_TRANSPORT JVSFS_TEST_MINUTES JVSFS_IMAGE_CACHE CASES_LIMIT FRESH_SUITES FRESH_TREES \
     NO_COLOR GOPROXY GOSUMDB http_proxy https_proxy no_proxy; do
     [[ -z ${!name:-} ]] || settings+=("$name=${!name}")
   done

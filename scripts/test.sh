@@ -13,7 +13,9 @@
 #                              the removed rules
 #
 # Ends with "N passed, N failed"; exits non-zero when anything failed, or when an
-# integration test was skipped.
+# integration test was skipped. With JVSFS_TEST_MINUTES=N what still runs after N minutes is
+# ended, with the stacks of the tests, and what was not begun has failed: a test that hangs
+# must not cost a whole CI run its output.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -44,11 +46,23 @@ at_end 'rm -rf "$scratch"' # once what runs has ended
 # Marks what the tests start, to find what they leave.
 mark="JVSFS_TEST_RUN=$$.$RANDOM"
 
+# limited SIGNAL COMMAND...: run it for as long as this run has time, and end it by SIGNAL then. A function is only not
+# begun late: timeout(1) starts programs alone. Without a limit Ctrl-C reaches everything, so timeout(1) has to stay out.
+limited() {
+  local signal=$1 left
+  shift
+  [[ ${JVSFS_TEST_MINUTES:-} ]] || { "$@"; return; }
+  left=$((10#$JVSFS_TEST_MINUTES * 60 - SECONDS))
+  ((left > 0)) || { printf 'not begun: JVSFS_TEST_MINUTES=%s are over\n' "$JVSFS_TEST_MINUTES" && return 124; }
+  [[ $(type -t "$1") != function ]] || { "$@"; return; }
+  timeout -s "$signal" -k 60 "$left" "$@"
+}
+
 # check TITLE COMMAND...: one check that is no Go test.
 check() {
   title "$1"
   shift
-  if "$@"; then
+  if limited TERM "$@"; then
     passed=$((passed + 1))
   else
     failed=$((failed + 1))
@@ -62,7 +76,8 @@ gotest() {
   title "$1"
   shift 2
   rm -f "$scratch/counts"
-  env "$mark" go test -json -count=1 "$@" 2>&1 |
+  # On SIGQUIT a test prints what each goroutine waits for.
+  limited QUIT env "$mark" go test -json -count=1 "$@" 2>&1 |
     awk -v counts="$scratch/counts" -v verbose="$verbose" -f "$here/testjson.awk" || status=$?
   skips=0
   [[ ! -e $scratch/counts ]] || read -r p f skips <"$scratch/counts"
@@ -191,7 +206,8 @@ check "Conformance" conformance
 for engine in glusterfs moosefs; do
   check "Several hosts on $engine" "$here/hosts-test.sh" --engine "$engine" --quick
 done
-check "Nothing is left behind" nothing_left
+# Whatever time it is.
+JVSFS_TEST_MINUTES='' check "Nothing is left behind" nothing_left
 
 title "Summary"
 ((skipped == 0)) || printf '%d skipped\n' "$skipped"

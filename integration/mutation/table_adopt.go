@@ -1,7 +1,13 @@
 package main
 
+import "slices"
+
 // adoptMutations remove what an adoption takes from rules 1, 4, 7 and 8.
-var adoptMutations = in("lease/adopt.go", mutation{
+var adoptMutations = slices.Concat(in("lease/files.go", mutation{
+	Rule: 1, What: "an adoption does not look for a successor or a release",
+	Old: "rec, err := c.unreleased()", New: "rec, err := h.Record, error(nil)",
+	Tests: []string{"TestAdoptOnlyTheVeryRecord"},
+}), in("lease/adopt.go", mutation{
 	Rule: 4, What: "an adoption does not wait for the dead daemon's lock",
 	Old: "if err := k.gate.exclusive(ctx, k.cfg.GateWait); err != nil {", New: "if err := k.gate.shared(); err != nil {",
 	Tests: []string{"TestAdoptNeedsTheGate"},
@@ -9,10 +15,6 @@ var adoptMutations = in("lease/adopt.go", mutation{
 	Rule: 4, What: "an adopted lease keeps no lock",
 	Old: "if err := k.gate.downgrade(); err != nil {", New: "if err := k.gate.downgrade(); err != nil || func() bool { k.gate.unlock(); return false }() {",
 	Tests: []string{"TestAdoptGoesOnUnderTheSameToken"},
-}, mutation{
-	Rule: 1, What: "an adoption does not look for a successor or a release",
-	Old: "rec, err := c.unreleased()", New: "rec, err := head.Record, error(nil)",
-	Tests: []string{"TestAdoptOnlyTheVeryRecord"},
 }, mutation{
 	Rule: 1, What: "a record with another nonce is adopted",
 	Old: "|| rec.HolderNonce != b.Nonce ||", New: "||",
@@ -49,4 +51,4 @@ var adoptMutations = in("lease/adopt.go", mutation{
 	Rule: 14, What: "what had been offered is adopted while it may be taken",
 	Old: "case k.store.tier().takersUnseen() && !rec.OfferUntil.IsZero():", New: "case false:",
 	Tests: []string{"TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome"},
-})
+}))

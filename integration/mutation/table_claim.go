@@ -71,12 +71,12 @@ var authority = slices.Concat(
 	}),
 	in("lease/steal.go", mutation{
 		Rule: 1, What: "a claim is armed though a higher one is there",
-		Old: "	_, err := c.successorAnywhere() //", New: "	var err error //",
+		Old: "	_, err := c.Over(true) //", New: "	var err error //",
 		Tests: []string{"TestASuccessorThatIsThereAlreadyIsNotArmed"},
 	}),
 	in("lease/keeper_run.go", mutation{
 		Rule: 1, What: "nobody looks for a successor between renewals",
-		Old: "if found, why := h.claim.successor(); found {", New: "if found, why := false, error(nil); found {",
+		Old: "if found, why := h.claim.Over(false); found {", New: "if found, why := false, error(nil); found {",
 		Tests: []string{"TestAHigherClaimBeyondAGapIsSeenBeforeTheNextRenewal"},
 	}),
 )
@@ -97,7 +97,7 @@ var claiming = slices.Concat(
 		Tests: []string{"TestAClaimThatTookLongerThanItLastsIsNotArmed"},
 	}, mutation{
 		Rule: 2, What: "nothing is published",
-		Old: "	if err := c.publish(); err != nil {\n		tk.undo(c)", New: "	if err := error(nil); err != nil {\n		tk.undo(c)",
+		Old: "	if err := c.Publish(); err != nil {\n		tk.undo(c)", New: "	if err := error(nil); err != nil {\n		tk.undo(c)",
 		Tests: []string{"TestViewIsTheHeadAndItsDeletionChangesNothing"},
 	}),
 	in("lease/claim.go", mutation{
@@ -188,8 +188,8 @@ var theGate = slices.Concat(
 	}),
 	in("lease/steal.go", mutation{
 		Rule: 4, What: "the gate is let go between the link and the view",
-		Old:   "	k.cfg.Pause(\"claim.after_link\")\n	if err := c.publish()",
-		New:   "	k.gate.unlock()\n	k.cfg.Pause(\"claim.after_link\")\n	if err := c.publish()",
+		Old:   "	k.cfg.Pause(\"claim.after_link\")\n	if err := c.Publish()",
+		New:   "	k.gate.unlock()\n	k.cfg.Pause(\"claim.after_link\")\n	if err := c.Publish()",
 		Tests: []string{"TestTheGateIsHadFromTheSecondLookUntilTheViewIsThere"},
 	}, mutation{
 		Rule: 4, What: "the second look comes before the gate is had for good",

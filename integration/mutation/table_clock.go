@@ -43,7 +43,7 @@ var expired = slices.Concat(
 	}),
 	in("lease/steal.go", mutation{
 		Rule: 5, What: "another holder goes on from what this one lost",
-		Old: "l != nil && l.holder.same(tk.holder) && h.Record != nil", New: "l != nil && h.Record != nil",
+		Old: "l != nil && l.holder.same(tk.holder) && l.claim", New: "l != nil && l.claim",
 		Tests: []string{"TestStoppedIsNotRenewedGoneReleases"},
 	}),
 )
@@ -144,7 +144,7 @@ var renewing = slices.Concat(
 		Tests: []string{"TestARenewalThatEndsAfterTheOldDeadlineDoesNotCount"},
 	}, mutation{
 		Rule: 8, What: "a renewal counts though a successor is there",
-		Old: "	if lost, err := r.h.claim.successorAnywhere(); err != nil {", New: "	if lost, err := false, error(nil); err != nil {",
+		Old: "	if lost, err := r.h.claim.Over(true); err != nil {", New: "	if lost, err := false, error(nil); err != nil {",
 		Tests: []string{"TestSuccessorClosesAtOnce"},
 	}, mutation{
 		Rule: 8, What: "a failed renewal leaves the fence open",
@@ -156,7 +156,7 @@ var renewing = slices.Concat(
 		Tests: []string{"TestDeadlinesCountFromBeforeTheRecordIsWritten"},
 	}, mutation{
 		Rule: 8, What: "nothing is written, the deadline moves all the same",
-		Old: "	if err := h.claim.rewrite(r.renewed(rec)); err != nil {", New: "	if err := error(nil); rec == nil {",
+		Old: "	if err := h.claim.Write(r.renewed(rec)); err != nil {", New: "	if err := error(nil); rec == nil {",
 		Tests: []string{"TestRunRenewsExpiresAndJoins"},
 	}, mutation{
 		Rule: 8, What: "a lease lost to a successor can be renewed into again",

@@ -212,7 +212,7 @@ var stealing = slices.Concat(
 	}),
 	in("lease/steal.go", mutation{
 		Rule: 12, What: "a steal happens without its audit event",
-		Old: "	case EventAcquire:\n		return nil\n", New: "	case EventAcquire, EventSteal:\n		return nil\n",
+		Old: "	if e.Kind == EventAcquire {\n", New: "	if e.Kind == EventAcquire || e.Kind == EventSteal {\n",
 		Tests: []string{"TestAStealIsAuditedBeforeItHappens"},
 	}, mutation{
 		Rule: 12, What: "a steal happens though its audit failed",
@@ -227,20 +227,20 @@ var stealing = slices.Concat(
 		err = tk.inTime() // before the link: a claim that must run out keeps everybody waiting
 	}
 	if err != nil {
-		c.discard()
+		c.Discard()
 		return err
 	}
 	k.cfg.Pause("claim.before_link")
-	claiming(c.rec)
-	won, err := c.link()
+	claiming(c.Record())
+	won, err := c.Win(tk.event())
 `,
 		New: `	if err != nil {
-		c.discard()
+		c.Discard()
 		return err
 	}
 	k.cfg.Pause("claim.before_link")
-	claiming(c.rec)
-	won, err := c.link()
+	claiming(c.Record())
+	won, err := c.Win(tk.event())
 	if err == nil && won {
 		if err := tk.auditSteal(); err != nil {
 			tk.undo(c)

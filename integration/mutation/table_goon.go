@@ -26,7 +26,7 @@ var goOnMutations = slices.Concat(
 		Tests: []string{"TestAPausedHolderWithoutProofLosesItsLease"},
 	}, mutation{
 		Rule: 16, What: "a holder goes on though its claim is not the head any more, or was released",
-		Old: "	if _, err := old.claim.unreleased(); err != nil { // it", New: "	if _, err := old.claim.unreleased(); false { // it",
+		Old: "	if _, err := unreleased(old.claim); err != nil { // it", New: "	if _, err := unreleased(old.claim); false { // it",
 		Tests: []string{"TestAPausedHolderWithoutProofLosesItsLease"},
 	}, mutation{
 		Rule: 16, What: "the next token is claimed with writes of the one before in flight",
