@@ -124,6 +124,8 @@ var fields = []field{
 			return errors.New("only a configuration file may name the program")
 		},
 	},
+	boolField("fence_self", "where SOURCE is a FUSE file system: end this host's connection to it when writes hang there beyond the lease's deadline",
+		func(c *Config) *bool { return &c.FenceSelf }),
 	boolField("local_only", "no other host writes there: the records may be on this host though SOURCE is on a file system for several",
 		func(c *Config) *bool { return &c.LocalOnly }),
 	rulesField("enforce the lock files of other programs as a preset or a file says (`FILE|PRESET`, see jvsfs-rules(7)); may be repeated"),

@@ -56,7 +56,7 @@ func TestSnapshotKeepsEveryValue(t *testing.T) {
 func TestASnapshotOfDefaultsSaysNothingNew(t *testing.T) {
 	raw, err := Default().Snapshot()
 	require.NoError(t, err)
-	for _, field := range []string{"Transport", "Fence", "LocalOnly", "Rules"} {
+	for _, field := range []string{"Transport", "Fence", "FenceSelf", "LocalOnly", "Rules"} {
 		require.NotContains(t, string(raw), field)
 	}
 	got, err := Restore(raw, "x")

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,7 +57,8 @@ type mount struct {
 	events    *eventRing
 	ruleTold  *ruleEvents
 
-	agentRuns chan struct{} // capacity 1: the fence agent runs (cutoff.go)
+	agentRuns  chan struct{} // capacity 1: the fence agent runs (cutoff.go)
+	storeAbort *os.File      // ends this host's connection to the store (selfcut.go); nil without fence_self
 }
 
 // leaseOps answers the requests about a lease: acquire, steal, renew, release, hand over,
