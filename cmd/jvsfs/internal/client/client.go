@@ -18,7 +18,6 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"github.com/jvsfs/jvsfs/lease"
 )
 
 // Client is one connection to the daemon of a mount: one request.
@@ -181,7 +180,7 @@ func (c *Client) Silence(err error) error {
 	switch {
 	case !errors.Is(err, os.ErrDeadlineExceeded):
 	case c.answersPing():
-		f.Class, f.Message = lease.ClassStoreFailed, fmt.Sprintf("the daemon of the mount at %s%s runs, and still waits for a file system: that of the lease records, or of the files",
+		f.Class, f.Message = api.ClassStoreFailed, fmt.Sprintf("the daemon of the mount at %s%s runs, and still waits for a file system: that of the lease records, or of the files",
 			c.mount.Mountpoint, c.daemonText())
 		f.Next = "look at that file system: its servers, its client on this host, and the network between them (jvsfs status)"
 	default:

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
-	"github.com/jvsfs/jvsfs/lease"
 )
 
 // answered is what asking the daemon at a socket comes to, with a request as it stands.
@@ -87,7 +86,7 @@ func TestADaemonThatWaitsIsNotCalledStopped(t *testing.T) {
 		class string
 		says  string
 	}{
-		"it waits":   {true, string(lease.ClassStoreFailed), "still waits for a file system"},
+		"it waits":   {true, string(api.ClassStoreFailed), "still waits for a file system"},
 		"it is dumb": {false, string(api.ClassNoMount), "may be stopped"},
 	} {
 		path := listeningTo(t, c.pings)
