@@ -98,6 +98,11 @@ func TestAFrozenHostIsCutOffAndWritesNothingLate(t *testing.T) {
 	short := times{lease: 8 * time.Second, renew: 2 * time.Second, skew: 2 * time.Second, grace: time.Second}
 	c.mount(h1, short)
 	fails := c.fenced(h2, h1, short)
+	patience := "30s"
+	if _, is := c.engine.(ceph); is { // nobody reads the record that a frozen client has until its session is stale
+		c.engine.hasty(c)
+		patience = "90s"
+	}
 	require.NoError(t, os.WriteFile(fails, nil, 0o600))
 
 	writing := h1.start(c.execArgs("while echo of h1; do :; done >>" + viewDir + "/file")...)
@@ -107,15 +112,17 @@ func TestAFrozenHostIsCutOffAndWritesNothingLate(t *testing.T) {
 	})
 	h1.freeze()
 	frozen := time.Now()
-	said, exit := c.exec(h2, "echo of h2 >>"+viewDir+"/file", "--wait", "30s")
+	said, exit := c.exec(h2, "echo of h2 >>"+viewDir+"/file", "--wait", patience)
 	requireExit(t, 10, exit, said+h2.logs())
 	require.Contains(t, said, "was not cut off the store")
 
 	require.NoError(t, os.Remove(fails))
 	granted := time.Now()
+	h2.most = 6 * time.Minute
 	said, exit = c.exec(h2, "date +%s.%N >"+h2.file("taken")+" && echo of h2 >>"+viewDir+"/file", "--wait", "5m")
 	requireExit(t, 0, exit, said+h2.logs())
-	t.Logf("frozen for %v; taken, written and released %v after the agent could run", time.Since(frozen).Round(time.Second), time.Since(granted).Round(time.Second/10))
+	t.Logf("frozen for %v; taken %v after the agent could run, written and released after %v", time.Since(frozen).Round(time.Second),
+		h2.since(granted, "taken"), time.Since(granted).Round(time.Second/10))
 	then := c.stored("file")
 	require.True(t, strings.HasSuffix(then, "of h2\n"), "%s", then[max(0, len(then)-200):])
 	audit := h2.must(c.bin, "audit", "tail", "--json", "-n", "1000", viewDir)
