@@ -24,6 +24,7 @@ readonly HOSTS_TOOLS=(ip:iproute2 nsenter:util-linux)
 declare -rA HOSTS_ENGINES=(
   [glusterfs]='glusterd:glusterfs-server glusterfs:glusterfs-client'
   [moosefs]='mfsmaster:moosefs-master mfschunkserver:moosefs-chunkserver mfsmount:moosefs-client mfscli:moosefs-cli'
+  [etcd]='etcd:etcd-server etcdctl:etcd-client'
 )
 
 if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
