@@ -18,7 +18,8 @@ type proxy struct {
 	l    net.Listener
 	to   string
 	mu   sync.Mutex
-	gone bool
+	gone bool // nothing goes through
+	deaf bool // no answer goes through
 	all  []net.Conn
 	wg   sync.WaitGroup
 }
@@ -56,18 +57,18 @@ func (p *proxy) serve() {
 		p.mu.Lock()
 		p.all = append(p.all, in, out)
 		p.mu.Unlock()
-		p.wg.Go(func() { p.copy(in, out) })
-		p.wg.Go(func() { p.copy(out, in) })
+		p.wg.Go(func() { p.copy(in, out, true) })
+		p.wg.Go(func() { p.copy(out, in, false) })
 	}
 }
 
-func (p *proxy) copy(to, from net.Conn) {
+func (p *proxy) copy(to, from net.Conn, answers bool) {
 	defer func() { _ = to.Close() }()
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
 		p.mu.Lock()
-		gone := p.gone
+		gone := p.gone || p.deaf && answers
 		p.mu.Unlock()
 		if err != nil {
 			return
@@ -81,13 +82,15 @@ func (p *proxy) copy(to, from net.Conn) {
 	}
 }
 
+func (p *proxy) deafen() { p.mu.Lock(); p.deaf = true; p.mu.Unlock() }
+
 func (p *proxy) cut() { p.mu.Lock(); p.gone = true; p.mu.Unlock() }
 
 // heal lets new connections through. Those that have lost bytes end.
 func (p *proxy) heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.gone = false
+	p.gone, p.deaf = false, false
 	for _, c := range p.all {
 		_ = c.Close()
 	}

@@ -285,3 +285,90 @@ func TestAThousandWorktreesRenewWithFewRequests(t *testing.T) {
 	require.Less(t, rate, 10.0)
 	require.Positive(t, n)
 }
+
+// The answer to a grant is lost. It must not stay: nobody holds it, and its session lives on.
+func TestAGrantWhoseAnswerIsLostIsGivenBack(t *testing.T) {
+	srv := startServer(t)
+	proxy := newProxy(t, srv)
+	s := srv.session(t, func(c *Config) { c.Endpoints = []string{proxy.url()} })
+	a := keeper(t, s, host(t, "a"), "main", func(c *lease.KeeperConfig) {
+		c.Pause = func(point string) {
+			if point == "claim.before_link" {
+				proxy.deafen()
+			}
+		}
+	})
+	b := keeper(t, srv.session(t), host(t, "b"), "main")
+	_, err := s.lease(t.Context()) // so that nothing else is asked for at the claim
+	require.NoError(t, err)
+	_, err = a.Acquire(t.Context(), who("a", 1))
+	require.Equal(t, lease.ClassStoreFailed, lease.ClassOf(err), "%v", err)
+	_, held := a.Held()
+	require.False(t, held)
+	h, j := b.Observe()
+	require.EqualValues(t, 1, h.Token, "it has reached etcd")
+	require.Equal(t, lease.Held, j.State)
+	proxy.heal()
+	var g lease.Grant
+	require.Eventually(t, func() bool { g, err = b.Acquire(t.Context(), who("b", 2)); return err == nil }, 15*time.Second, 20*time.Millisecond)
+	require.EqualValues(t, 2, g.Token)
+}
+
+func TestAReleaseWhoseAnswerIsLostIsDoneLater(t *testing.T) {
+	srv := startServer(t)
+	proxy := newProxy(t, srv)
+	a := keeper(t, srv.session(t, func(c *Config) { c.Endpoints = []string{proxy.url()} }), host(t, "a"), "main")
+	b := keeper(t, srv.session(t), host(t, "b"), "main")
+	_, err := a.Acquire(t.Context(), who("a", 1))
+	require.NoError(t, err)
+	proxy.cut()
+	require.Equal(t, lease.ClassStoreFailed, lease.ClassOf(a.Release(t.Context(), lease.LossReleased)))
+	proxy.heal()
+	require.Eventually(t, func() bool { _, err = b.Acquire(t.Context(), who("b", 2)); return err == nil }, 15*time.Second, 20*time.Millisecond)
+}
+
+// Whoever writes late writes nothing: the head is another's.
+func TestALateWriteOfTheHeadChangesNothing(t *testing.T) {
+	srv := startServer(t)
+	s := srv.session(t)
+	dir := host(t, "a")
+	store := dir.Store("main")
+	auth := s.Authority(store)
+	a := keeper(t, s, dir, "main", func(c *lease.KeeperConfig) { c.Authority = auth })
+	_, err := a.Acquire(t.Context(), who("a", 1))
+	require.NoError(t, err)
+	h, _, err := auth.Look()
+	require.NoError(t, err)
+	first, err := auth.Resume(h)
+	require.NoError(t, err)
+	_, err = a.Handover(t.Context(), 1, who("a", 7), nil)
+	require.NoError(t, err)
+	late := first.(*tenure)
+	g, err := s.lease(t.Context())
+	require.NoError(t, err)
+	rec := late.rec.Clone()
+	rec.Purpose = "late"
+	require.Equal(t, lease.ClassLockNotHeld, lease.ClassOf(late.put(t.Context(), rec, g)))
+	rec.Released = true
+	require.Equal(t, lease.ClassLockNotHeld, lease.ClassOf(late.put(t.Context(), rec, nil)))
+	h, j := a.Observe()
+	require.EqualValues(t, 2, h.Token)
+	require.Equal(t, lease.Held, j.State)
+}
+
+// The deadline counts from before a keepalive was sent, not from when its answer came.
+func TestAKeepaliveCountsFromBeforeItWasSent(t *testing.T) {
+	srv := startServer(t)
+	s := srv.session(t)
+	_, err := s.lease(t.Context())
+	require.NoError(t, err)
+	from := func() time.Duration { s.mu.Lock(); defer s.mu.Unlock(); return s.now.from }
+	clock := lease.SystemClock()
+	srv.signal(t, syscall.SIGSTOP)
+	stopped := from()
+	time.Sleep(900 * time.Millisecond) // a round is every 500 ms: one is on its way now, and has waited
+	going := clock.Boot()
+	srv.signal(t, syscall.SIGCONT)
+	require.Eventually(t, func() bool { return from() != stopped }, 5*time.Second, time.Millisecond)
+	require.Less(t, from(), going)
+}
