@@ -71,6 +71,26 @@ func openAbort(minor uint32) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "abort"), nil
 }
 
+// ErrNotFUSE says that a directory is on no FUSE file system, so there is no connection to end.
+var ErrNotFUSE = errors.New("it is not on a FUSE file system")
+
+// OpenStoreAbort opens the abort file of the FUSE file system that a directory is on: of the store below a mount, while that is known
+// to be there. A write to it fails each request of this host to the store, now and later.
+func OpenStoreAbort(dir int) (*os.File, error) {
+	var st unix.Statfs_t
+	if err := retry(func() error { return unix.Fstatfs(dir, &st) }); err != nil {
+		return nil, fmt.Errorf("file system of the store: %w", err)
+	}
+	if st.Type != unix.FUSE_SUPER_MAGIC {
+		return nil, ErrNotFUSE
+	}
+	major, minor, err := deviceOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	return openAbort(major<<20 | minor)
+}
+
 // Connected tells whether the kernel has a connection for a device number. It has one while the
 // mount exists, dead or not: in any namespace, or only through a descriptor.
 func Connected(major, minor uint32) (bool, error) {

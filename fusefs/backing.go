@@ -3,6 +3,8 @@ package fusefs
 import (
 	"errors"
 	"strconv"
+	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,7 +42,7 @@ func (n *node) path() string { return "/proc/self/fd/" + strconv.Itoa(n.fd) }
 // lookupAt opens one component without following it.
 func lookupAt(dir *node, name string) (fd int, st unix.Stat_t, err error) {
 	fd, err = retryInt(func() (int, error) {
-		return unix.Openat(dir.fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		return openName(dir.fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC)
 	})
 	if err != nil {
 		return -1, st, err
@@ -50,6 +52,20 @@ func lookupAt(dir *node, name string) (fd int, st unix.Stat_t, err error) {
 		return -1, st, err
 	}
 	return fd, st, nil
+}
+
+// openName is unix.Openat without memory from the heap for the name.
+func openName(dirfd int, name string, flags int) (int, error) {
+	var path [unix.NAME_MAX + 1]byte // and so it ends with a NUL
+	if len(name) >= len(path) || strings.IndexByte(name, 0) >= 0 {
+		return unix.Openat(dirfd, name, flags, 0)
+	}
+	copy(path[:], name)
+	fd, _, errno := unix.Syscall6(unix.SYS_OPENAT, uintptr(dirfd), uintptr(unsafe.Pointer(&path[0])), uintptr(flags|unix.O_LARGEFILE), 0, 0, 0)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(fd), nil
 }
 
 // statOf returns the attributes of an open file, if it can.

@@ -21,11 +21,11 @@ import (
 
 // benchFS is a file system over a temporary directory with 64 files, whose lease this
 // very process holds.
-func benchFS(b *testing.B) *rawFS { return benchExemptFS(b, lease.Holder{}) }
+func benchFS(b testing.TB) *rawFS { return benchExemptFS(b, lease.Holder{}) }
 
 // benchExemptFS is the same where anybody may write, if globs say where. Without a
 // holder it is this process.
-func benchExemptFS(b *testing.B, h lease.Holder, globs ...string) *rawFS {
+func benchExemptFS(b testing.TB, h lease.Holder, globs ...string) *rawFS {
 	b.Helper()
 	x, err := gate.NewExempt(globs, false)
 	if err != nil {
@@ -45,7 +45,7 @@ func benchExemptFS(b *testing.B, h lease.Holder, globs ...string) *rawFS {
 	r := gate.NewResolver(clock)
 	g := gate.NewGuard(gate.GuardConfig{Worktree: "w", Mode: gate.Exclusive, OnFree: gate.DenyOnFree, Clock: clock, Resolver: r, Exempt: x})
 	g.Bind(&freeKeeper{})
-	f, err := newRawFS(Options{Source: dir, Layout: laidOut(layout.Tree, "w"), Exempt: x != nil, Guards: func(lease.WorktreeID) (*gate.Guard, error) { return g, nil }}, fd)
+	f, err := newRawFS(Options{Source: dir, Layout: laidOut(layout.Tree, "w"), Enforcement: gate.NewEnforcement(gate.Enforcing), Exempt: x != nil, Guards: func(lease.WorktreeID) (*gate.Guard, error) { return g, nil }}, fd)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -63,20 +63,20 @@ func benchHeader(node uint64) fuse.InHeader {
 	return fuse.InHeader{NodeId: node, Caller: fuse.Caller{Pid: uint32(unix.Gettid())}}
 }
 
-func must(b *testing.B, st fuse.Status) {
+func must(b testing.TB, st fuse.Status) {
 	if st != fuse.OK {
 		b.Fatal(st)
 	}
 }
 
-func benchLookup(b *testing.B, f *rawFS, name string) uint64 {
+func benchLookup(b testing.TB, f *rawFS, name string) uint64 {
 	var out fuse.EntryOut
 	h := benchHeader(fuse.FUSE_ROOT_ID)
 	must(b, f.Lookup(nil, &h, name, &out))
 	return out.NodeId
 }
 
-func benchOpen(b *testing.B, f *rawFS, flags uint32) uint64 {
+func benchOpen(b testing.TB, f *rawFS, flags uint32) uint64 {
 	in := fuse.OpenIn{InHeader: benchHeader(benchLookup(b, f, "file00")), Flags: flags}
 	var out fuse.OpenOut
 	must(b, f.Open(nil, &in, &out))

@@ -22,6 +22,9 @@ type call struct {
 	kind  kind
 	// signalled says that its caller got a signal while it waited in line.
 	signalled bool
+
+	plain plain // for quick
+	names quickNames
 }
 
 // channel brings requests from the kernel, and takes the answers back. Notifications do not depend on it: the

@@ -5,6 +5,9 @@
 // A mutating handler reads: ask the gate, resolve to a directory descriptor and a
 // name, make one *at call, map the errno. No handler reasons about leases.
 //
+// The most frequent requests are decoded in place (quick.go), all others by go-fuse. Both ways end in the same methods
+// of rawFS, so there is one way to the gate (TestQuickTakesThePlainForm, TestEveryRawMethodIsClassified).
+//
 // The kernel is told to keep nothing that could reach the backing store behind
 // the daemon's back: files that can be written are opened with direct I/O, there
 // is no write-back cache and no passthrough, so every byte arrives as a WRITE

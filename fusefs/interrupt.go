@@ -10,8 +10,8 @@ import (
 
 // interrupted notes that a caller has got a signal while its request waits in line. If the caller
 // is being killed the request need not wait. Another signal must not break off a call on a file:
-// other file systems do not let it, either. If the request is being carried out already, go-fuse is
-// told.
+// other file systems do not let it, either. If the request is being carried out already, its handler is
+// told, by go-fuse if that has decoded it.
 func (t *transport) interrupted(c *call) bool {
 	h := headerOf(c.in)
 	if h == nil || h.Opcode != opInterrupt || len(c.in) < int(unsafe.Sizeof(fuse.InterruptIn{})) {
@@ -19,7 +19,7 @@ func (t *transport) interrupted(c *call) bool {
 	}
 	unique := (*fuse.InterruptIn)(unsafe.Pointer(h)).Unique
 	if t.uring == nil {
-		return t.slots.signal(unique)
+		return t.slots.signal(unique) || t.flights.signal(unique)
 	}
 	t.tell(unique)
 	return true
@@ -67,9 +67,9 @@ func (l lateSignals) end() {
 	l.wg.Wait()
 }
 
-// tellAgain repeats to go-fuse a signal that came while the request waited in line, as soon as
-// go-fuse knows the request. Then its handler can see whether the caller is being killed. The
-// kernel tells of one signal for each request (FR_INTERRUPTED). end must follow the answer.
+// tellAgain repeats a signal that came while the request waited in line, as soon as the request is
+// carried out. Then its handler can see whether the caller is being killed. The kernel tells of one
+// signal for each request (FR_INTERRUPTED). end must follow the answer.
 func (t *transport) tellAgain(c *call) (end func()) {
 	if !c.signalled {
 		return func() {}
@@ -90,8 +90,11 @@ func (t *transport) tellAgain(c *call) (end func()) {
 	return func() { close(stop); <-ended }
 }
 
-// knows tells go-fuse of a signal. It returns false if go-fuse does not have the request yet.
+// knows tells of a signal for a request that is carried out. It returns false if there is no such request yet.
 func (t *transport) knows(unique uint64) bool {
+	if t.flights.signal(unique) {
+		return true
+	}
 	word := fuse.InterruptIn{Unique: unique}
 	word.Length, word.Opcode, word.InHeader.Unique = uint32(unsafe.Sizeof(word)), opInterrupt, unique|1
 	in := unsafe.Slice((*byte)(unsafe.Pointer(&word)), unsafe.Sizeof(word))

@@ -7,20 +7,29 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// Read reads from a handle. No lease is needed. Large reads come here only if they cannot be
-// spliced (splice.go).
+// Read is the form of readInto that go-fuse calls.
 func (f *rawFS) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
+	n, st := f.readInto(in, buf)
+	if st != fuse.OK {
+		return nil, st
+	}
+	return fuse.ReadResultData(buf[:n]), fuse.OK
+}
+
+// readInto reads from a handle. No lease is needed. Large reads come here only if they cannot be
+// spliced (splice.go).
+func (f *rawFS) readInto(in *fuse.ReadIn, buf []byte) (int, fuse.Status) {
 	f.stats.count(gate.OpRead)
 	h := f.handles.get(in.Fh)
 	if h == nil {
-		return nil, fuse.EBADF
+		return 0, fuse.EBADF
 	}
 	size := min(int(in.Size), len(buf))
 	n, err := retryInt(func() (int, error) { return unix.Pread(h.fd, buf[:size], int64(in.Offset)) })
 	if err != nil {
-		return nil, status(err)
+		return 0, status(err)
 	}
-	return fuse.ReadResultData(buf[:n]), fuse.OK
+	return n, fuse.OK
 }
 
 // Lseek finds data and holes. The kernel answers the other whences itself.

@@ -3,6 +3,7 @@ package fusefs
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"strings"
@@ -13,6 +14,10 @@ import (
 // A new entry does not get a request that waits in its queue already (fuse_uring_do_register): it gets a later one,
 // and with the answer to that comes the one that waits. So a hand that is added to a queue is followed by a
 // request of our own from the queue's processor: ustat(2) names a mount by its device, and so does not keep it busy.
+//
+// When the daemon is killed, a thread that waits for an answer of its own mount waits until the connection ends, and that ends
+// when the last thread that shares our descriptors has gone. So the thread of a poke has none (close_range(2)): otherwise it
+// and the kernel would wait for each other, for good.
 
 // poke sends a request to a queue and waits for its answer. It returns at once if the mount is not there.
 func (r *ringChannel) poke(q *ringQueue) {
@@ -24,11 +29,39 @@ func (r *ringChannel) poke(q *ringQueue) {
 	q.pokes.Add(1)
 	r.wg.Go(func() {
 		defer q.pokes.Add(-1)
-		runtime.LockOSThread() // the thread ends with the goroutine
-		if pin(q.id) == nil {  // otherwise the processor is off, and there are no callers
-			ustat(r.device)
-		}
+		onItsOwnThread(func() {
+			// Without pin the processor is off, and there are no callers.
+			if withoutDescriptors() == nil && pin(q.id) == nil {
+				ustat(r.device)
+			}
+		})
 	})
+}
+
+// onItsOwnThread has do run on a thread that ends with it. That is never the process's first one: it cannot end, and its
+// descriptors are those that /proc/self/fd shows to all.
+func onItsOwnThread(do func()) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		runtime.LockOSThread()
+		if unix.Gettid() != os.Getpid() {
+			do()
+			return // still locked, so the thread ends
+		}
+		onItsOwnThread(do) // the first thread is locked meanwhile, so this is another
+		runtime.UnlockOSThread()
+	}()
+	<-ended
+}
+
+// withoutDescriptors leaves this thread none, and the others theirs. The kernel copies no table for that, however large it is.
+func withoutDescriptors() error {
+	_, _, e := unix.RawSyscall(unix.SYS_CLOSE_RANGE, 0, math.MaxUint32, unix.CLOSE_RANGE_UNSHARE)
+	if e != 0 {
+		return os.NewSyscallError("close_range", e)
+	}
+	return nil
 }
 
 func pin(processor int) error {
@@ -50,16 +83,13 @@ func reachable(queues int) error {
 	if !canUstat {
 		return errors.New("io_uring is used on x86-64 only")
 	}
-	ended := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: its affinity is lost
-		var errs error
+	onItsOwnThread(func() {
+		err = withoutDescriptors()
 		for p := range min(on, queues) {
-			if err := pin(p); err != nil {
-				errs = fmt.Errorf("the daemon may not run on processor %d: %w", p, err)
+			if e := pin(p); e != nil {
+				err = fmt.Errorf("the daemon may not run on processor %d: %w", p, e)
 			}
 		}
-		ended <- errs
-	}()
-	return <-ended
+	})
+	return err
 }

@@ -3,6 +3,7 @@ package fusefs
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"unsafe"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -12,18 +13,22 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// transport handles the requests that a channel brings. go-fuse decodes and encodes.
+// transport handles the requests that a channel brings. It decodes the most frequent ones itself (quick), and go-fuse
+// the others.
 type transport struct {
 	dev     int // of /dev/fuse
 	channel channel
 	uring   *ringChannel // the channel, if it is one
 	fs      *rawFS
+	quickFS quickFS // fs
 	proto   *fuse.ProtocolServer
 	log     *zap.Logger
 	meter   *meter
 	slots   *slots
 	threads threadCalls
 	late    lateSignals
+	flights flights
+	forgets *forgetting
 }
 
 // requestSize is the largest request: a WRITE of maxTransfer, its header and what the kernel may
@@ -32,8 +37,9 @@ const requestSize = maxTransfer + 64<<10
 
 func newTransport(dev int, fs *rawFS, m *meter, log *zap.Logger) *transport {
 	t := &transport{
-		dev: dev, fs: fs, proto: fuse.NewProtocolServer(fs, mountOptions(log, !fs.locks.off, 0)), log: log,
+		dev: dev, fs: fs, quickFS: fs, proto: fuse.NewProtocolServer(fs, mountOptions(log, !fs.locks.off, 0)), log: log,
 		meter: m, slots: newSlots(), late: newLateSignals(),
+		forgets: newForgetting(),
 	}
 	t.channel = newDevChannel(dev, &t.threads, m, log)
 	return t
@@ -58,7 +64,12 @@ func (t *transport) greet(way Way, byUser bool) (fuse.InitIn, error) {
 
 // serve answers requests until the file system is unmounted or the connection is aborted.
 func (t *transport) serve() {
+	var forgets sync.WaitGroup
+	stop := make(chan struct{})
+	forgets.Go(func() { t.forgets.run(t.fs.Forget, stop) })
 	t.channel.serve(t.do, t.fs.locks.end)
+	close(stop)
+	forgets.Wait()
 	t.late.end()
 }
 
@@ -189,13 +200,12 @@ func (t *transport) answer(c *call) error {
 
 // handle handles a call and returns the length of its answer.
 func (t *transport) handle(c *call) (int, error) {
-	in := [][]byte{c.in, c.data}
-	if c.data == nil {
-		in = in[:1]
-	}
-	n, st := t.proto.HandleRequest(in, [][]byte{c.out})
-	if st != fuse.OK {
-		return 0, fmt.Errorf("a request of %d bytes: %w", len(c.in)+len(c.data), unix.Errno(st))
+	n, ok := t.quick(c)
+	if !ok {
+		var err error
+		if n, err = t.slowly(c); err != nil {
+			return 0, err
+		}
 	}
 	if n == 0 {
 		return 0, nil
@@ -205,6 +215,19 @@ func (t *transport) handle(c *call) (int, error) {
 		return n, nil
 	}
 	return n, err
+}
+
+// slowly has go-fuse handle a call.
+func (t *transport) slowly(c *call) (int, error) {
+	in := [][]byte{c.in, c.data}
+	if c.data == nil {
+		in = in[:1]
+	}
+	n, st := t.proto.HandleRequest(in, [][]byte{c.out})
+	if st != fuse.OK {
+		return 0, fmt.Errorf("a request of %d bytes: %w", len(c.in)+len(c.data), unix.Errno(st))
+	}
+	return n, nil
 }
 
 // waitedFor reports whether a caller waits for the answer.

@@ -42,11 +42,13 @@ func (f *rawFS) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) 
 		}
 		return 0, fuse.EPERM // its descriptor would append, whatever the offset
 	}
-	fd := h.fd
-	if end {
-		fd = f.tailOf(h)
-	}
 	write := func() (err error) {
+		fd := h.fd
+		if end {
+			if fd, err = f.tailOf(h); err != nil {
+				return err
+			}
+		}
 		n, err = retryInt(func() (int, error) { return pwrite(fd, data, int64(in.Offset), end) })
 		return err
 	}

@@ -53,7 +53,7 @@ func (g *Guard) acquireFor(r Request, id Identity, after *epoch) *Refusal {
 	}
 	var le *lease.Error
 	if errors.As(err, &le) && le.Holder != nil {
-		no.Holder = le.Holder.Holder()
+		no.Holder, no.Token = le.Holder.Holder(), le.Holder.FencingToken
 	}
 	return no
 }

@@ -105,6 +105,12 @@ func (e *epoch) late(clock lease.Clock) error {
 
 var errDeadline = errors.New("the lease's deadline passed meanwhile")
 
+// overtakenBy reports whether the record shows that another mount or host has taken over, and the epoch does not know it
+// yet. While it is being handed over, or ends, the next token may be from here.
+func (e *epoch) overtakenBy(head lease.Head) bool {
+	return e != nil && head.Record != nil && head.Token > e.id.Token() && e.id.Token() != 0 && e.stopped.Load() == nil
+}
+
 // end lets nothing in any more and returns when nothing is in flight.
 func (e *epoch) end() {
 	e.close()

@@ -50,7 +50,11 @@ func (g *Guard) Explain(pid int) Explanation {
 		return x
 	}
 	e, mode := g.open.Load(), g.cfg.Enforcement.Mode()
-	f, _ := g.gather(mode, e, Caller{TID: uint32(pid), UID: uid})
+	if seen, _ := g.keeper.Observe(); e.overtakenBy(seen) {
+		g.keeper.Look() // which closes it
+		e = nil
+	}
+	f, _, head := g.gather(mode, e, Caller{TID: uint32(pid), UID: uid})
 	act, why := decide(f)
 	if act == pass && e.hasLapsed() {
 		act, why = refuse, reasonHandover
@@ -58,13 +62,7 @@ func (g *Guard) Explain(pid int) Explanation {
 	x.Holder = g.holderView()
 	switch act {
 	case refuse:
-		no := g.refusal(OpWrite, why, e)
-		if e == nil && x.Holder != nil && (why == reasonHeldElsewhere || why == reasonUnreadable) {
-			no.Holder = lease.Holder{}
-			if head, _ := g.keeper.Observe(); head.Record != nil {
-				no.Holder = head.Record.Holder()
-			}
-		}
+		no := g.refusal(OpWrite, why, e).by(head)
 		if no.Left > 0 && no.Token == x.Status.Token { // the sentence and the status say the same
 			no.Left = time.Duration(x.Status.TimeLeftMS) * time.Millisecond
 		}
@@ -116,7 +114,7 @@ func ViewOf(h lease.Holder, token lease.Token) *HolderView {
 
 func (g *Guard) holderView() *HolderView {
 	head, j := g.keeper.Observe()
-	if e := g.open.Load(); e != nil {
+	if e := g.open.Load(); e != nil && !e.overtakenBy(head) {
 		v := ViewOf(e.holder(), e.id.Token())
 		if r := head.Record; r != nil && head.Token == v.Token {
 			v.OfRecord(r)

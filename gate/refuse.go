@@ -1,6 +1,10 @@
 package gate
 
-import "syscall"
+import (
+	"syscall"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
 
 // What becomes of a no. It gets its words, it is counted and told, and it is carried out unless the
 // mount only observes.
@@ -42,6 +46,19 @@ func (g *Guard) refusal(op Op, why Reason, e *epoch) *Refusal {
 	g.mu.Lock()
 	r.Holder, r.Token = g.loss.Holder, g.loss.Token
 	g.mu.Unlock()
+	return r
+}
+
+// by names the holder that the record shows, where the no is about that one: this mount remembers the last one that it
+// saw itself, and another mount or host may have taken over since.
+func (r *Refusal) by(head lease.Head) *Refusal {
+	switch r.Reason {
+	case reasonHeldElsewhere, reasonUnreadable, reasonSkewed:
+		r.Holder, r.Token = lease.Holder{}, head.Token
+		if head.Record != nil {
+			r.Holder = head.Record.Holder()
+		}
+	}
 	return r
 }
 

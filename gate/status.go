@@ -54,7 +54,7 @@ func (g *Guard) StatusBy(head lease.Head, j lease.Judgement) Status {
 	for _, e := range g.epochs() {
 		s.InFlight += e.inflight.Load()
 	}
-	if e := g.open.Load(); e != nil {
+	if e := g.open.Load(); e != nil && !e.overtakenBy(head) {
 		s.ofEpoch(e, g.cfg.Clock.Boot())
 	} else if j.State == lease.Held {
 		s.State = "held_elsewhere"
@@ -63,10 +63,18 @@ func (g *Guard) StatusBy(head lease.Head, j lease.Judgement) Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s.Revoked = len(g.revoked.list)
-	if g.closing != nil || g.loss.Kind == lease.LossRenewFailed {
+	if g.closing != nil || g.loss.Kind == lease.LossRenewFailed && head.Token <= g.loss.Token {
 		s.State = "closed"
 	}
 	return s
+}
+
+// UnderLease counts the mutations of the latest lease that have not ended. It waits for nobody.
+func (g *Guard) UnderLease() int64 {
+	if e := g.last.Load(); e != nil {
+		return e.inflight.Load()
+	}
+	return 0
 }
 
 // Policy is how long leases last there.

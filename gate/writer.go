@@ -10,7 +10,7 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 			break
 		}
 		e := g.open.Load()
-		f, id := g.gather(m, e, r.Caller)
+		f, id, head := g.gather(m, e, r.Caller)
 		act, why := decide(f.making(r.Makes && g.cfg.MakeOnFree))
 		if act == refuse || act == acquire {
 			if p, ok := g.exempted(m, r); ok {
@@ -28,7 +28,7 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 			if g.writerGoesOn(r, id, why) {
 				continue
 			}
-			return Pass{}, g.refusal(r.Op, why, e)
+			return Pass{}, g.refusal(r.Op, why, e).by(head)
 		case passFree:
 			if f.gone {
 				g.waitForEnd(e, r)
@@ -65,11 +65,11 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 	return Pass{}, g.refusal(r.Op, reasonClosing, nil)
 }
 
-// gather collects the facts that decide needs.
-func (g *Guard) gather(m Enforce, e *epoch, c Caller) (facts, Identity) {
-	f := facts{enforce: m, mode: g.cfg.Mode, onFree: g.cfg.OnFree}
+// gather collects the facts that decide needs. head is what was read of the record while no epoch is open.
+func (g *Guard) gather(m Enforce, e *epoch, c Caller) (f facts, id Identity, head lease.Head) {
+	f = facts{enforce: m, mode: g.cfg.Mode, onFree: g.cfg.OnFree}
 	if f.enforce == ReadOnly || f.mode == Shared {
-		return f, Identity{}
+		return f, Identity{}, head
 	}
 	id, err := g.cfg.Resolver.Identify(c)
 	f.known = err == nil
@@ -81,7 +81,6 @@ func (g *Guard) gather(m Enforce, e *epoch, c Caller) (facts, Identity) {
 		f.member = g.members.member(g.cfg.Resolver, e, id)
 		f.gone = !f.member && g.hasEnded(e)
 	}
-	var head lease.Head
 	var j lease.Judgement
 	if e != nil {
 		g.learnPast(keyOfEpoch(e))
@@ -91,7 +90,7 @@ func (g *Guard) gather(m Enforce, e *epoch, c Caller) (facts, Identity) {
 	}
 	g.mu.Lock()
 	f.closing = g.closing != nil
-	f.failed = g.loss.Kind == lease.LossRenewFailed
+	f.failed = g.loss.Kind == lease.LossRenewFailed && head.Token <= g.loss.Token // otherwise another has it now
 	f.revoked = g.revoked.find(g.cfg.Resolver, id)
 	g.mu.Unlock()
 	if e == nil && !f.closing && !f.failed && f.revoked == reasonNone {
@@ -100,5 +99,5 @@ func (g *Guard) gather(m Enforce, e *epoch, c Caller) (facts, Identity) {
 	if g.autoScope() == ScopeUser || g.autoScope() == ScopeMount {
 		f.known = true
 	}
-	return f, id
+	return f, id, head
 }

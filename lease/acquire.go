@@ -65,6 +65,9 @@ func (k *Keeper) attempt(ctx context.Context, h Holder, resume bool) (Grant, err
 		}
 		_ = k.lose(LossHolderGone, nil) // if the record cannot be written, look says so
 	}
+	if err := tk.overtaken(); err != nil {
+		return Grant{}, err
+	}
 	if k.cur != nil {
 		return tk.again()
 	}
@@ -87,6 +90,29 @@ func (k *Keeper) attempt(ctx context.Context, h Holder, resume bool) (Grant, err
 func (tk *taking) passesOn() bool {
 	k, h := tk.k, tk.holder
 	return k.cur != nil && k.following == nil && !k.cur.holder.same(h) && k.cfg.Liveness(k.cur.holder) == Gone
+}
+
+// overtaken looks whether another host has taken the lease that is held here, and ends it then, so that the answer names
+// who holds now. A writer's request only has Run end it (passesOn).
+func (tk *taking) overtaken() error {
+	k := tk.k
+	if k.cur == nil || k.following != nil || !k.store.tier().looksAgain() {
+		return nil
+	}
+	found, why := k.cur.claim.Over(false)
+	switch {
+	case !found:
+		return nil
+	case !tk.holder.Auto:
+		_ = k.lose(k.cur.overtaken(), why) // gives nothing back, so it cannot fail
+		return nil
+	}
+	k.wake.poke()
+	head, j, err := k.cfg.Authority.Look()
+	if err != nil || head.Record == nil {
+		return k.store.busy(why)
+	}
+	return k.store.conflict(head, j)
 }
 
 // again answers Acquire while this keeper holds.

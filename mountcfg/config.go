@@ -55,6 +55,9 @@ type Config struct {
 	// names it.
 	Fence []string `json:",omitempty"` // see Rules
 
+	// FenceSelf ends this host's own connection to the store when writes hang there beyond the deadline of their lease.
+	FenceSelf bool `json:",omitempty"` // as Rules
+
 	// Exempt are globs of places where anybody may write, relative to each worktree's root
 	// (doublestar's syntax). ExemptGit lets globs that name .git reach into it.
 	Exempt    []string

@@ -130,6 +130,8 @@ var fields = []field{
 			return errors.New("only a configuration file may name the program")
 		},
 	},
+	boolField("fence_self", "where SOURCE is a FUSE file system: end this host's connection to it when writes hang there beyond the lease's deadline",
+		func(c *Config) *bool { return &c.FenceSelf }),
 	endpointsField(func(c *Config) *string { return &c.Etcd.Endpoints }),
 	etcdTextField(keyEtcdPrefix, "the `PREFIX` of this tree's keys in etcd, the same on all hosts, such as /jvsfs/REPOSITORY", checkEtcdPrefix,
 		func(c *Config) *string { return &c.Etcd.Prefix }),

@@ -57,7 +57,7 @@ func TestSnapshotKeepsEveryValue(t *testing.T) {
 func TestASnapshotOfDefaultsSaysNothingNew(t *testing.T) {
 	raw, err := Default().Snapshot()
 	require.NoError(t, err)
-	for _, field := range []string{"Transport", "Fence", "LocalOnly", "Etcd", "Rules"} {
+	for _, field := range []string{"Transport", "Fence", "FenceSelf", "LocalOnly", "Etcd", "Rules"} {
 		require.NotContains(t, string(raw), field)
 	}
 	got, err := Restore(raw, "x")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes what reads what others have written (options, configurations, records, audit
+# Fuzzes what reads what others have written (requests, options, configurations, records, audit
 # chains): every Fuzz function of the module, each for a short time.
 #
 #   scripts/fuzz.sh              half a minute each

@@ -132,6 +132,9 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 	if err == nil && m.recovery == nil && !cfg.LocalOnly {
 		err = p.RefuseLocalRecords(mounts)
 	}
+	if err == nil { // it may have been switched on since the mount was made
+		err = m.below(func() error { return p.RefuseNameCache(mounts) })
+	}
 	return cfg, p, err
 }
 

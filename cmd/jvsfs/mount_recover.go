@@ -92,14 +92,19 @@ func (m *mountCommand) layoutOf(cfg mountcfg.Config) layout.Name {
 
 // sourceOf classifies the source, below the dead mount if there is one.
 func (m *mountCommand) sourceOf(cfg mountcfg.Config) (p place.Place, err error) {
-	if m.recovery == nil {
-		return m.placeOf(cfg)
-	}
-	err = host.Underneath(m.recovery.Point, func() (err error) {
+	err = m.below(func() (err error) {
 		p, err = m.placeOf(cfg)
 		return err
 	})
 	return p, err
+}
+
+// below calls f where no mount that is to be recovered or replaced covers the source.
+func (m *mountCommand) below(f func() error) error {
+	if m.recovery == nil {
+		return f()
+	}
+	return host.Underneath(m.recovery.Point, f)
 }
 
 func (m *mountCommand) placeOf(cfg mountcfg.Config) (place.Place, error) {

@@ -1,8 +1,11 @@
 package agents
 
 import (
+	"cmp"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -78,6 +81,50 @@ func TestGlusterTurnsAllAddressesOfTheHostAway(t *testing.T) {
 	does(t, gluster, append(base, "action=on", "client_gone=yes")...)
 	require.Equal(t, []string{"10.0.0.11"}, lines(calls+".reject"))
 	does(t, gluster, append(base, "action=status")...)
+}
+
+// An address of IPv6 is the same in each spelling: what is asked for, what is turned away already, and what is connected.
+func TestGlusterKnowsEachSpellingOfAnAddress(t *testing.T) {
+	program, calls := tool(t, strings.Replace(fakeGluster, "for ip in 10.0.0.1 10.0.0.11", "for ip in fd00::1 ::ffff:10.0.0.7", 1))
+	base := []string{"volume=v", "nodename=h1", "gluster=" + program}
+	for spelled, as := range map[string]string{
+		"FD00:0:0::0001":                          "fd00::1",
+		"fd00:0:0:0:0:0:0:1":                      "fd00::1",
+		"::FFFF:a00:7":                            "::ffff:10.0.0.7",
+		"2001:db8:0:0:1:0:0:1":                    "2001:db8::1:0:0:1",
+		"2001:0db8:0000:1:1:1:1:1":                "2001:db8:0:1:1:1:1:1",
+		"fe80:0:0:1::":                            "fe80:0:0:1::",
+		"0:0:0:0:0:0:0:1":                         "::1",
+		"::":                                      "::",
+		"64:ff9b::192.0.2.33":                     "64:ff9b::c000:221",
+		"::ffff:10.0.0.7,::FFFF:A00:7":            "::ffff:10.0.0.7",
+		"ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffF": "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+	} {
+		require.Equal(t, as, cmp.Or(canonical(spelled), as), "the test itself")
+		does(t, gluster, append(base, "address="+spelled)...)
+		require.Equal(t, []string{as}, lines(calls+".reject"), spelled)
+		exit, said := run(t, gluster, append(base, "action=status", "address="+as)...)
+		require.Equal(t, 2, exit, said)
+		does(t, gluster, append(base, "action=on", "client_gone=yes", "address="+spelled)...)
+		require.NoFileExists(t, calls+".reject", spelled)
+	}
+	require.NoError(t, os.WriteFile(calls+".reject", []byte("FD00:0::1"), 0o600)) // by hand
+	exit, said := run(t, gluster, append(base, "action=status", "address=fd00::1")...)
+	require.Equal(t, 2, exit, said)
+	touch(t, calls+".keeps")
+	refuses(t, "fd00::1 still has 1 connections", gluster, append(base, "wait=1", "address=fd00:0::1")...)
+	for _, none := range []string{"1::2::3", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "12345::1", ":::", "10.0.0.256", "10.0.0.010", "10.0.0", "fd00::1:10.0.0"} {
+		refuses(t, "address "+none+" is none", gluster, append(base, "address="+none)...)
+	}
+}
+
+// canonical is the spelling of an address of IPv6 by another hand; "" for several, and for what Go prints otherwise.
+func canonical(s string) string {
+	a, err := netip.ParseAddr(s)
+	if err != nil {
+		return ""
+	}
+	return a.String()
 }
 
 func TestGlusterAgentRefusesWhatProvesNothing(t *testing.T) {

@@ -101,7 +101,7 @@ func opStallServe(_ *harness.Stage, c harness.Command) error {
 // newStalling is a mount over such a file system, and the actor that serves that.
 func newStalling(t *testing.T) (*harness.Mount, *harness.Actor) {
 	t.Helper()
-	m := harness.PrepareMount(t, harness.MountOptions{OnFree: "allow"})
+	m := harness.PrepareMount(t, harness.MountOptions{OnFree: "allow", Extra: []string{"--local-only"}})
 	store, at := filepath.Join(m.Base, "store"), filepath.Join(m.Base, "at")
 	for _, dir := range []string{store, at} {
 		require.NoError(t, os.Mkdir(dir, 0o755))

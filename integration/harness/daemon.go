@@ -59,15 +59,21 @@ func (m *Mount) KillDaemon() {
 // EndDaemon sends the daemon a signal, and waits until it is gone.
 func (m *Mount) EndDaemon(signal unix.Signal) {
 	m.T.Helper()
+	m.EndDaemonOnce(signal, func() {})
+}
+
+// EndDaemonOnce is EndDaemon for a daemon that cannot end before free has run: its threads wait for a disk.
+func (m *Mount) EndDaemonOnce(signal unix.Signal, free func()) {
+	m.T.Helper()
 	pids := m.Daemons()
 	require.NotEmpty(m.T, pids)
 	m.Dead = true
-	endAll(m.T, pids, signal)
+	endAll(m.T, pids, signal, free)
 }
 
-// endAll sends processes a signal, and waits until all of their threads have ended. Only then their descriptors are
-// closed: the first thread is a zombie before, and a mount still takes requests.
-func endAll(t testing.TB, pids []int, signal unix.Signal) {
+// endAll sends processes a signal, does what lets them end, and waits until all of their threads have. Only then their
+// descriptors are closed: the first thread is a zombie before, and a mount still takes requests.
+func endAll(t testing.TB, pids []int, signal unix.Signal, free func()) {
 	t.Helper()
 	living := make([]unix.PollFd, 0, len(pids))
 	for _, pid := range pids {
@@ -77,6 +83,7 @@ func endAll(t testing.TB, pids []int, signal unix.Signal) {
 		living = append(living, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 		require.NoError(t, unix.PidfdSendSignal(fd, signal, nil, 0))
 	}
+	free()
 	Eventually(t, "the daemon is gone", func() bool {
 		_, err := unix.Poll(living, 10)
 		return err == nil && !slices.ContainsFunc(living, func(p unix.PollFd) bool { return p.Revents == 0 })

@@ -105,6 +105,6 @@ func usableFUSE(t *testing.T, base string) {
 // KillDaemons ends the daemons of the user, and waits until all of his processes are gone.
 func (u *Unprivileged) KillDaemons(signal unix.Signal) {
 	u.T.Helper()
-	endAll(u.T, slices.DeleteFunc(ProcessesOf(u.Bin), func(pid int) bool { return !isDaemon(pid) }), signal)
+	endAll(u.T, slices.DeleteFunc(ProcessesOf(u.Bin), func(pid int) bool { return !isDaemon(pid) }), signal, func() {})
 	Eventually(u.T, "the daemon's helpers have ended", func() bool { return len(ProcessesOf(u.Bin)) == 0 })
 }

@@ -53,6 +53,13 @@ func TestQuickTwoHosts(t *testing.T) {
 		require.Contains(t, x.Holder.ID, "h1:")
 		held.release()
 	})
+	t.Run("another took over", func(t *testing.T) { // what h1 saw last is its own holder
+		held := c.hold(h2)
+		said, exit := h1.run("sh", "-c", "echo intruder >>"+viewDir+"/file; "+c.bin+" explain; "+c.bin+" explain --pid 1 "+viewDir+"/file; "+c.bin+" status")
+		require.NotContains(t, said, "h1:")
+		require.GreaterOrEqual(t, strings.Count(said, "h2:"), 3, "exit %d: %s%s", exit, said, h1.logs())
+		held.release()
+	})
 	t.Run("wait", func(t *testing.T) {
 		held := c.hold(h1)
 		waiting := h2.start(c.execArgs("echo waited >>"+viewDir+"/file", "--wait", "1m")...)

@@ -146,6 +146,9 @@ func (d *Daemon) open() error {
 		return err
 	}
 	d.fs, d.stats = fs, stats
+	if err := d.openStoreAbort(fs.SourceFD()); err != nil {
+		return err
+	}
 	if d.place.Shape == api.ShapeRepository && d.place.InRepository() {
 		d.locks, err = lease.OpenDirAt(fs.SourceFD(), ".jvs/locks", d.place.LockDir)
 	} else {
@@ -182,10 +185,7 @@ func (d *Daemon) open() error {
 	if err := shareBorder(fs, d.locks); err != nil {
 		return err
 	}
-	if d.meter.registry, err = registryOf(d.meter.meters); err != nil {
-		return err
-	}
-	if d.meter.metrics, err = newMetricsServer(d.cfg.Metrics, d.meter.registry, d.log); err != nil {
+	if err := d.meter.open(); err != nil {
 		return err
 	}
 	return fs.Seal(d.place.LockDir)
@@ -218,9 +218,10 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 	}
 	told := &leaseEvents{ring: d.events, id: id}
 	w := &worktree{id: id, guard: guard, events: newBroadcast(), counts: &leaseCounts{}}
+	fence := announcingFence{toldFence{journaledFence{guard, d.journal, id}, told}, w.events}
 	w.keeper = lease.NewKeeper(lease.KeeperConfig{
 		Store: d.locks.Store(id), Authority: d.authorityOf(d.locks.Store(id)), Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(),
-		Fence: announcingFence{toldFence{journaledFence{guard, d.journal, id}, told}, w.events}, Liveness: d.resolver.Liveness,
+		Fence: d.selfCutting(fence, id, guard.UnderLease), Liveness: d.resolver.Liveness,
 		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.succession.heldByPredecessor() },
 		Audit: w.counts.audited(told.auditing(d.auditEvent)), AuditAll: w.counts.auditedAll(d.auditEvents), Renewed: w.counts.renewed,
 		Resumes: func() bool { return !w.latch.closed.Load() },
@@ -390,5 +391,5 @@ func (d *Daemon) close() error {
 	if d.locks != nil {
 		err = errors.Join(err, d.locks.Close())
 	}
-	return errors.Join(err, d.tenures.Close(), d.runs.close())
+	return errors.Join(err, d.tenures.Close(), d.runs.close(), d.closeStoreAbort())
 }

@@ -43,6 +43,15 @@ func registryOf(read func() meterReading) (prometheus.Gatherer, error) {
 	return own, own.Register(metricsCollector{read})
 }
 
+// open makes the registry and the server. Nothing listens yet.
+func (d *metering) open() (err error) {
+	if d.registry, err = registryOf(d.meters); err != nil {
+		return err
+	}
+	d.metrics, err = newMetricsServer(d.cfg.Metrics, d.registry, d.log)
+	return err
+}
+
 // newMetricsServer makes the server of an address in the form of mountcfg.ParseMetrics;
 // "" gives nil. Nothing listens yet.
 func newMetricsServer(address string, all prometheus.Gatherer, log *zap.Logger) (*metricsServer, error) {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,7 +60,8 @@ type mount struct {
 	events    *eventRing
 	ruleTold  *ruleEvents
 
-	agentRuns chan struct{} // capacity 1: the fence agent runs (cutoff.go)
+	agentRuns  chan struct{} // capacity 1: the fence agent runs (cutoff.go)
+	storeAbort *os.File      // ends this host's connection to the store (selfcut.go); nil without fence_self
 }
 
 // leaseOps answers the requests about a lease: acquire, steal, renew, release, hand over,

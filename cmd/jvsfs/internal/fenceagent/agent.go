@@ -81,6 +81,7 @@ func (a Agent) do(ctx context.Context, action string, t Target) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // for what left its process group, and keeps the output open
+	keepDescriptors()
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return said(context.Cause(ctx), out.last())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -165,4 +166,13 @@ func TestClientsOfStores(t *testing.T) {
 	for _, kind := range []string{"ext4", "ceph", "fuse.juicefs", "fuse.glusterfs"} {
 		require.Empty(t, ClientOf(int(d.Fd()), kind), "a file of anybody's, not in the root: %s", kind)
 	}
+}
+
+// An agent has no descriptor of the daemon, whoever opened it: what it leaves running would keep it.
+func TestAnAgentInheritsNoDescriptor(t *testing.T) {
+	fd, err := unix.Open("/dev/null", unix.O_RDONLY, 0) // without O_CLOEXEC, as it comes from whoever started the daemon
+	require.NoError(t, err)
+	defer unix.Close(fd)
+	path := script(t, fmt.Sprintf("[ ! -e /proc/self/fd/%d ] || { echo inherited; exit 1; }", fd))
+	require.NoError(t, Agent{Command: []string{path}}.Off(context.Background(), host1))
 }

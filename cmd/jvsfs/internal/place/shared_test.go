@@ -14,23 +14,30 @@ func TestRefuseLocalRecords(t *testing.T) {
 		{ID: 1, Parent: 0, Mountpoint: "/", FSType: "ext4"},
 		{ID: 2, Parent: 1, Mountpoint: "/vol", FSType: "fuse.glusterfs"},
 		{ID: 3, Parent: 1, Mountpoint: "/pool", FSType: "fuse.mergerfs"},
+		{ID: 4, Parent: 1, Mountpoint: "/new", FSType: "fuse.newfs", Source: "pool"},
 	}
 	require.Equal(t, "/vol", table.At("/vol/work").Mountpoint)
 	for _, row := range []struct {
 		p       Place
 		refused bool
+		advice  string
 	}{
-		{Place{Root: "/vol/work", LockDir: "/var/lib/jvsfs/locks/work"}, true},
-		{Place{Root: "/vol/work", LockDir: "/vol/locks"}, false},
-		{Place{Root: "/vol/work", Repo: "/vol/work", LockDir: "/vol/work/.jvs/locks"}, false},
-		{Place{Root: "/srv/work", LockDir: "/var/lib/jvsfs/locks/work"}, false},
-		{Place{Root: "/pool/work", LockDir: "/var/lib/jvsfs/locks/work"}, false},
+		{Place{Root: "/vol/work", LockDir: "/var/lib/jvsfs/locks/work"}, true, "/vol/work.jvsfs-locks"},
+		{Place{Root: "/vol", LockDir: "/var/lib/jvsfs/locks/vol"}, true, "/vol/.jvsfs-locks"},
+		{Place{Root: "/vol/work", LockDir: "/vol/locks"}, false, ""},
+		{Place{Root: "/vol/work", Repo: "/vol/work", LockDir: "/vol/work/.jvs/locks"}, false, ""},
+		{Place{Root: "/srv/work", LockDir: "/var/lib/jvsfs/locks/work"}, false, ""},
+		{Place{Root: "/pool/work", LockDir: "/var/lib/jvsfs/locks/work"}, false, ""},
+		{Place{Root: "/new/work", LockDir: "/var/lib/jvsfs/locks/work"}, true, "/new/work.jvsfs-locks"},
+		{Place{Root: "/new/work", LockDir: "/pool/locks"}, true, "/new/work.jvsfs-locks"},
+		{Place{Root: "/new/work", LockDir: "/new/locks"}, false, ""},
 	} {
 		err := row.p.RefuseLocalRecords(table)
 		require.Equal(t, row.refused, err != nil, "%+v: %v", row.p, err)
 		if err != nil {
 			require.Contains(t, api.AsFailure(err).Next, "--local-only")
-			require.ErrorContains(t, err, "GlusterFS")
+			require.Contains(t, api.AsFailure(err).Next, "--control "+row.advice)
+			require.ErrorContains(t, err, table.MayBeShared(row.p.Root))
 		}
 	}
 }

@@ -43,10 +43,17 @@ func treeIDOf(fd int, path string) (treeID, error) {
 	if st.Mask&unix.STATX_BTIME != 0 {
 		id.Born = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
 	}
-	if h, _, err := unix.NameToHandleAt(fd, "", unix.AT_EMPTY_PATH); err == nil {
+	if h, _, err := unix.NameToHandleAt(fd, "", unix.AT_EMPTY_PATH); err == nil && !isFUSE(fd) {
 		id.Handle = fmt.Sprintf("%d:%s", h.Type(), hex.EncodeToString(h.Bytes()))
 	}
 	return id, nil
+}
+
+// isFUSE reports whether a descriptor is on a FUSE file system. There a handle has the number that the server gives to what the kernel
+// knows just now: another one when the server starts again, when GlusterFS changes the options of a volume, and on each host.
+func isFUSE(fd int) bool {
+	var st unix.Statfs_t
+	return unix.Fstatfs(fd, &st) == nil && uint32(st.Type) == unix.FUSE_SUPER_MAGIC
 }
 
 // fsIocGetFSUUID is FS_IOC_GETFSUUID (Linux 6.9, linux/fs.h).

@@ -1,9 +1,15 @@
 package place
 
 import (
+	"encoding/hex"
+	"os"
+	"path/filepath"
 	"testing"
 
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestTreeID(t *testing.T) {
@@ -26,6 +32,37 @@ func TestTreeID(t *testing.T) {
 		require.Equal(t, c.is, a.is(c.b), name)
 		require.Equal(t, c.is, c.b.is(a), name)
 	}
+}
+
+// On FUSE a directory is the same when the file system is served anew, although its handle is another.
+func TestADirectoryOfFUSEStaysTheSame(t *testing.T) {
+	if _, err := os.Stat("/dev/fuse"); err != nil || os.Getuid() != 0 {
+		t.Skip("needs root and /dev/fuse")
+	}
+	back, at := t.TempDir(), t.TempDir()
+	work := filepath.Join(at, "work")
+	require.NoError(t, os.MkdirAll(filepath.Join(back, "work"), 0o755))
+	require.NoError(t, os.Mkdir(filepath.Join(back, "other"), 0o755))
+	look := func(before ...string) (id treeID, handle string) {
+		root, err := fs.NewLoopbackRoot(back)
+		require.NoError(t, err)
+		server, err := fs.Mount(at, root, &fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true}})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, server.Unmount()) }()
+		for _, name := range before {
+			_, err := os.Stat(filepath.Join(at, name))
+			require.NoError(t, err)
+		}
+		h, _, err := unix.NameToHandleAt(unix.AT_FDCWD, work, 0)
+		require.NoError(t, err)
+		id, err = identifyTree(work)
+		require.NoError(t, err)
+		return id, hex.EncodeToString(h.Bytes())
+	}
+	one, first := look()
+	two, second := look("other")
+	require.NotEqual(t, first, second, "the numbers of the server")
+	require.True(t, one.is(two), "%+v %+v", one, two)
 }
 
 func TestTreeFileIsBounded(t *testing.T) {

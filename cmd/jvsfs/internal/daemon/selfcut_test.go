@@ -1,0 +1,92 @@
+package daemon
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// selfCutRig is a fence whose time and timers the test moves.
+type selfCutRig struct {
+	*selfCut
+	now      time.Duration
+	due      func()
+	hanging  int64
+	cuts     []lease.Token
+	observed func()
+}
+
+func (r *selfCutRig) Wall() time.Time     { return time.Time{} }
+func (r *selfCutRig) Boot() time.Duration { return r.now }
+
+// slowFence drains for as long as the test says.
+type slowFence struct {
+	fenceLog
+	drain func()
+}
+
+func (f slowFence) Close(lease.Loss) { f.drain() }
+
+func (slowFence) Extend(lease.Token, time.Duration) {}
+
+func newSelfCutRig() *selfCutRig {
+	r := &selfCutRig{observed: func() {}}
+	r.selfCut = &selfCut{Fence: slowFence{drain: func() { r.observed() }}, clock: r, inFlight: func() int64 { return r.hanging },
+		after: func(_ time.Duration, f func()) *time.Timer { r.due = f; return time.NewTimer(time.Hour) },
+		cut:   func(t lease.Token, _ int64) { r.cuts = append(r.cuts, t) }}
+	return r
+}
+
+// at lets the timer fire at a time.
+func (r *selfCutRig) at(now time.Duration) {
+	r.now = now
+	r.due()
+}
+
+func TestSelfCut(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(*selfCutRig)
+		want []lease.Token
+	}{
+		"writes hang at the deadline": {func(r *selfCutRig) { r.hanging = 2; r.at(10) }, []lease.Token{7}},
+		"nothing hangs":               {func(r *selfCutRig) { r.at(10) }, nil},
+		"not before the deadline":     {func(r *selfCutRig) { r.hanging = 1; r.at(9) }, nil},
+		"it was renewed": {func(r *selfCutRig) {
+			r.hanging = 1
+			r.Extend(7, 20)
+			r.at(19)
+		}, nil},
+		"the renewed deadline counts": {func(r *selfCutRig) {
+			r.hanging = 1
+			r.Extend(7, 20)
+			r.at(20)
+		}, []lease.Token{7}},
+		"once": {func(r *selfCutRig) { r.hanging = 1; r.at(10); r.at(11) }, []lease.Token{7}},
+		"it had drained before": {func(r *selfCutRig) {
+			r.Close(lease.Loss{Token: 7})
+			r.hanging = 1 // of others
+			r.at(10)
+		}, nil},
+		"it drains beyond the deadline": {func(r *selfCutRig) {
+			r.hanging = 1
+			r.observed = func() { r.at(10) }
+			r.Close(lease.Loss{Token: 7})
+		}, []lease.Token{7}},
+		"the next epoch": {func(r *selfCutRig) {
+			r.Close(lease.Loss{Token: 7})
+			r.Open(lease.Grant{Token: 8, Deadline: 30})
+			r.hanging = 1
+			r.at(30)
+		}, []lease.Token{8}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newSelfCutRig()
+			r.Open(lease.Grant{Token: 7, Deadline: 10})
+			c.do(r)
+			require.Equal(t, c.want, r.cuts)
+		})
+	}
+}

@@ -1,0 +1,234 @@
+package fusefs
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+)
+
+// frequent are requests that a file system is asked all the time, by this process.
+func frequent(t testing.TB, f *rawFS) map[string][]byte {
+	writer, reader := benchOpen(t, f, unix.O_WRONLY), benchOpen(t, f, unix.O_RDONLY)
+	node := benchLookup(t, f, "file00")
+	header := func(op uint32, node uint64) fuse.InHeader {
+		h := head(op, node)
+		h.Pid = uint32(unix.Gettid())
+		return h
+	}
+	return map[string][]byte{
+		"write":   asked(fuse.WriteIn{InHeader: header(opWrite, node), Fh: writer, Size: 4096}, make([]byte, 4096)),
+		"read":    asked(fuse.ReadIn{InHeader: header(opRead, node), Fh: reader, Size: 4096}),
+		"lookup":  asked(header(1, fuse.FUSE_ROOT_ID), []byte("file00\x00")),
+		"getattr": asked(fuse.GetAttrIn{InHeader: header(3, node)}),
+		"forget":  asked(fuse.ForgetIn{InHeader: header(opForget, 1), Nlookup: 1}),
+	}
+}
+
+// From the request to the answer, decoded here and by go-fuse.
+func BenchmarkRequest(b *testing.B) {
+	tr := quickly(benchFS(b))
+	for name, in := range frequent(b, tr.fs) {
+		c := tr.newCall(in)
+		b.Run(name+"/quick", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = tr.quick(c)
+			}
+		})
+		b.Run(name+"/go-fuse", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = tr.slowly(c)
+			}
+		})
+	}
+}
+
+// What every write, read, look-up and stat takes, from the request to the answer, allocates nothing.
+func TestQuickRequestsDoNotAllocate(t *testing.T) {
+	tr := quickly(benchFS(t))
+	for name, in := range frequent(t, tr.fs) {
+		t.Run(name, func(t *testing.T) {
+			c := tr.newCall(in)
+			tr.do(c) // the first time may
+			require.Zero(t, errnoOfAnswer(c.hand.(*mute).last))
+			require.Zero(t, testing.AllocsPerRun(200, func() { tr.do(c) }))
+			require.Zero(t, errnoOfAnswer(c.hand.(*mute).last))
+		})
+	}
+}
+
+// Each operation of the table is taken, and comes to the method that the gate's table has for it.
+func TestQuickTakesThePlainForm(t *testing.T) {
+	seen, tr := make(map[int]bool), quickly(benchFS(t))
+	for op, in := range plainRequests() {
+		_, ok := tr.quick(tr.newCall(in))
+		require.True(t, ok, op)
+		if op == gate.OpNone { // BATCH_FORGET, of two
+			op = gate.OpForget
+		}
+		require.Equal(t, op, opOfRequest(in))
+		require.Positive(t, tr.fs.stats.requests[op].Load(), op)
+		seen[int(headerOf(in).Opcode)] = true
+	}
+	for code := range quickOps {
+		require.Equal(t, quickOps[code].do != nil, seen[code], "operation %d", code)
+	}
+}
+
+// bothWays handles a request quickly and by go-fuse. Whatever is taken quickly has the same answer, to the byte, and
+// the same arguments for the handler.
+func bothWays(t *testing.T, in, data []byte, room int) (taken bool) {
+	t.Helper()
+	var quick, slow seenFS
+	quick.RawFileSystem, slow.RawFileSystem = fuse.NewDefaultRawFileSystem(), fuse.NewDefaultRawFileSystem()
+	handle := func(fs *seenFS, by func(*transport, *call) (int, bool)) ([]byte, bool) {
+		tr := quickly(fs)
+		c := tr.newCall(slices.Concat(in, make([]byte, 8))[:len(in)])
+		c.out = slices.Repeat([]byte{0xa5}, room)
+		c.data = slices.Clone(data)
+		n, ok := by(tr, c)
+		for i := range tr.flights.shards {
+			require.Empty(t, tr.flights.shards[i].now)
+		}
+		return c.out[:n], ok
+	}
+	got, taken := handle(&quick, (*transport).quick)
+	if !taken {
+		require.Empty(t, quick.seen)
+		return false
+	}
+	want, _ := handle(&slow, func(tr *transport, c *call) (int, bool) {
+		n, err := tr.slowly(c)
+		require.NoError(t, err)
+		return n, true
+	})
+	require.Equal(t, want, got)
+	require.Equal(t, slow.seen, quick.seen)
+	return true
+}
+
+// Of requests that are odd in some way none is answered otherwise than by go-fuse.
+func TestQuickAnswersAsGoFuse(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	taken := make(map[uint32]int)
+	for _, in := range plainRequests() {
+		require.True(t, bothWays(t, in, nil, 4096))
+		hack := slices.Clone(in)
+		headerOf(hack).NodeId = pollHackInode
+		require.False(t, bothWays(t, hack, nil, 4096))
+		for range 1000 {
+			odd := slices.Clone(in)
+			for range random.IntN(4) {
+				switch random.IntN(6) {
+				case 0:
+					odd = odd[:random.IntN(len(odd)+1)]
+				case 1:
+					odd = append(odd, slices.Repeat([]byte{byte(random.IntN(2) * random.IntN(256))}, random.IntN(40))...)
+				case 2:
+					odd = bytes.ReplaceAll(odd, []byte("name"), []byte(pollHackName))
+				default:
+					if len(odd) > 0 {
+						odd[random.IntN(len(odd))] = byte(random.IntN(3) * random.IntN(128))
+					}
+				}
+			}
+			if h := headerOf(odd); h != nil && random.IntN(4) > 0 {
+				h.Length = uint32(len(odd))
+			}
+			room := []int{4096, outHeaderSize, 100, 128, 160, 0}[random.IntN(6)]
+			if bothWays(t, odd, nil, room) {
+				taken[headerOf(odd).Opcode]++
+			}
+		}
+	}
+	for code := range quickOps {
+		if quickOps[code].do != nil {
+			require.Greater(t, taken[uint32(code)], 30, "operation %d was hardly tried", code)
+		}
+	}
+}
+
+// On a ring the bytes of a WRITE come apart from it, and lie where its answer will be.
+func TestQuickWritesWhereItAnswers(t *testing.T) {
+	in := asked(fuse.WriteIn{InHeader: head(opWrite, 2), Fh: 1, Size: 3})
+	headerOf(in).Length += 3
+	require.True(t, bothWays(t, in, []byte("abc"), 4096))
+	fs := &seenFS{RawFileSystem: fuse.NewDefaultRawFileSystem()}
+	tr := quickly(fs)
+	c := tr.newCall(in)
+	c.data = c.out[outHeaderSize : outHeaderSize+3]
+	copy(c.data, "abc")
+	_, ok := tr.quick(c)
+	require.True(t, ok)
+	require.Contains(t, fs.seen[0], "[97 98 99]")
+}
+
+// A name that a handler keeps is not changed by later requests.
+func TestQuickNamesAreTheHandlers(t *testing.T) {
+	var names quickNames
+	buf := []byte("first")
+	kept := names.of(buf)
+	copy(buf, "other")
+	require.Equal(t, "first", kept)
+	require.Equal(t, "other", names.of(buf))
+	for i := range 4 * quickNamesMax { // whatever shares a slot
+		name := binary.LittleEndian.AppendUint32(nil, uint32(i))
+		require.Equal(t, string(name), names.of(name))
+	}
+}
+
+// A signal reaches the handler of a request, and no later one.
+func TestQuickRequestsHearOfSignals(t *testing.T) {
+	fs := &seenFS{RawFileSystem: fuse.NewDefaultRawFileSystem(), wait: make(chan struct{})}
+	tr := quickly(fs)
+	remove, ended := tr.newCall(asked(head(10, 1), []byte("x\x00"))), make(chan struct{})
+	word := fuse.InterruptIn{InHeader: head(opInterrupt, 0), Unique: headerOf(remove.in).Unique}
+	word.InHeader.Unique |= 1 << 32
+	interrupt := func() []byte { // what it is answered with
+		c := tr.newCall(asked(word))
+		tr.do(c)
+		return c.hand.(*mute).last
+	}
+	require.Equal(t, unix.EAGAIN, errnoOfAnswer(interrupt()), "the kernel sends it again when the request is there")
+	go func() { defer close(ended); tr.do(remove) }()
+	<-fs.wait
+	require.Nil(t, interrupt())
+	require.Nil(t, interrupt(), "it is known")
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Fatal("it was not told")
+	}
+	require.Equal(t, unix.EINTR, errnoOfAnswer(remove.hand.(*mute).last))
+	require.Equal(t, unix.EAGAIN, errnoOfAnswer(interrupt()), "it has gone")
+	signal := tr.flights.begin(word.Unique)
+	select {
+	case <-signal:
+		t.Fatal("the next one was told of it")
+	default:
+	}
+	tr.flights.end(word.Unique, signal)
+}
+
+func FuzzQuick(f *testing.F) {
+	for _, in := range plainRequests() {
+		f.Add(in, []byte(nil), uint16(256), true)
+	}
+	f.Add(asked(fuse.WriteIn{InHeader: head(opWrite, 2), Fh: 1, Size: 3}), []byte("abc"), uint16(256), true)
+	f.Fuzz(func(t *testing.T, in, data []byte, room uint16, mended bool) {
+		if h := headerOf(in); h != nil && mended {
+			h.Length = uint32(len(in) + len(data))
+		}
+		bothWays(t, in, data, int(room))
+	})
+}

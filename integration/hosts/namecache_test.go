@@ -1,0 +1,53 @@
+//go:build jvsfs_hosts
+
+package hosts
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+// A client that remembers which names do not exist does not see the claim of a successor for as long. Where it does so nothing is
+// mounted, recovered or replaced; without it everything is.
+func TestQuickANameCacheIsRefused(t *testing.T) {
+	c := newGluster(t)
+	h := c.join("h1")
+	c.nameCache(h, "on")
+	h.must("mkdir", "-p", storeDir+"/work")
+	refused := func(args ...string) {
+		said, exit := h.run(append([]string{c.bin}, args...)...)
+		requireExit(t, 2, exit, said+h.logs())
+		require.Contains(t, said, "performance/nl-cache")
+		require.Contains(t, said, "performance.nl-cache off")
+	}
+	refused("mount", storeDir+"/work", viewDir, "--control", storeDir+"/control", "--log-file", h.file("daemon.log"))
+	c.nameCache(h, "off")
+	c.mount(h, calm)
+
+	c.nameCache(h, "on")
+	refused("mount", "--replace", storeDir+"/work", viewDir, "--control", storeDir+"/control", "--log-file", h.file("daemon.log"))
+	said, exit := c.exec(h, "echo one >"+viewDir+"/file") // the old daemon serves
+	requireExit(t, 0, exit, said+h.logs())
+	h.killDaemon()
+	refused("recover", viewDir)
+	c.nameCache(h, "off")
+	h.must(c.bin, "recover", viewDir)
+	said, exit = c.exec(h, "echo two >>"+viewDir+"/file")
+	requireExit(t, 0, exit, said+h.logs())
+	require.Equal(t, "one\ntwo\n", c.stored("file"))
+	c.umount(h)
+}
+
+// nameCache switches the cache for names that do not exist, and waits until the host's client has it so.
+func (c *cluster) nameCache(h *host, to string) {
+	c.t.Helper()
+	c.gluster("volume", "set", "v", "performance.nl-cache", to)
+	harness.EventuallyNoted(c.t, h.name+" has its name cache "+to, func() (bool, string) {
+		said, exit := h.run("sh", "-c", "cat "+storeDir+"/.meta/graphs/active/*/type")
+		return exit == 0 && strings.Contains(said, "nl-cache") == (to == "on"), said
+	})
+}

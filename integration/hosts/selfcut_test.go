@@ -1,0 +1,45 @@
+//go:build jvsfs_hosts
+
+package hosts
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+// A host's client of the store freezes while it writes, and stays frozen. With fence_self whoever writes there gets an error at the
+// deadline, instead of waiting for as long as the client is frozen.
+func TestQuickAHostCutsItselfOff(t *testing.T) {
+	c := newCluster(t)
+	h1 := c.join("h1")
+	short := times{lease: 8 * time.Second, renew: 2 * time.Second, skew: 2 * time.Second, grace: time.Second}
+	c.mount(h1, short, "--fence-self")
+	writing := h1.start(c.execArgs("while echo of h1; do :; done >>" + viewDir + "/file")...)
+	harness.EventuallyNoted(t, "h1 writes", func() (bool, string) {
+		text, exit := c.store.run("cat", c.engine.sees(c)+"/work/file")
+		return exit == 0 && strings.Count(text, "of h1") > 3, writing.said() + h1.logs()
+	})
+	h1.freeze()
+	_, told := writing.wait()
+	require.Contains(t, told, "I/O error", "the one write that hung")
+	require.Contains(t, h1.logs(), "has ended its connection to the store")
+	h1.thaw()
+	said, exit := c.exec(h1, "echo again >>"+viewDir+"/file")
+	require.NotZero(t, exit, "it is cut off: %s", said)
+}
+
+// A store without a connection of this host cannot be cut off.
+func TestQuickOnlyAStoreOfFUSEIsCutOff(t *testing.T) {
+	c := newCluster(t)
+	h1 := c.join("h1")
+	h1.must("mkdir", "-p", h1.dir+"/plain")
+	said, exit := h1.run(c.bin, "mount", h1.dir+"/plain", viewDir, "--fence-self")
+	requireExit(t, 2, exit, said)
+	require.Contains(t, said, "fence_self")
+	require.Contains(t, said, "not on a FUSE file system")
+}
