@@ -265,6 +265,51 @@ func TestQuickNoReplacementUnderAHeldLease(t *testing.T) {
 	c.umount(h)
 }
 
+// While etcd does not answer, who asks is told what is known, and at once; the holder goes on until its deadline.
+func TestQuickAnEtcdThatDoesNotAnswer(t *testing.T) {
+	c := newCluster(t)
+	h1, h2 := c.join("h1"), c.join("h2")
+	c.mount(h1)
+	c.mount(h2)
+	held := c.hold(h1)
+	said, exit := h2.run(c.bin, "explain", "--pid", "1", viewDir) // so that it has seen the holder
+	requireExit(t, 10, exit, said)
+	c.ways[h1].set(true)
+	c.ways[h2].set(true)
+	for _, h := range []*host{h1, h2} {
+		began := time.Now()
+		said := h.must(c.bin, "status")
+		took := time.Since(began)
+		require.Contains(t, said, "leases in etcd")
+		began = time.Now()
+		said, exit := h.run(c.bin, "explain", "--pid", "1", viewDir)
+		t.Logf("%s: status after %v, explain after %v (exit %d): %s", h.name, took, time.Since(began), exit, said)
+		if exit != 10 { // or what was seen a moment ago
+			requireExit(t, 15, exit, said)
+			require.Contains(t, said, "etcd [")
+		}
+		require.Less(t, took, 3*time.Second) // a second, and a busy machine
+		require.Less(t, time.Since(began), 3*time.Second)
+	}
+	exit, said = held.j.wait()
+	require.NotZero(t, exit, said)
+	require.Contains(t, said, "expired")
+	began := time.Now()
+	said, exit = h2.run("sh", "-c", "echo intruder >"+viewDir+"/file")
+	require.NotZero(t, exit, said)
+	t.Logf("a write is refused after %v: %s", time.Since(began), said)
+	said, exit = c.exec(h2, "true")
+	requireExit(t, 15, exit, said)
+	require.Contains(t, said, "etcd does not say who holds it")
+	c.ways[h1].set(false)
+	c.ways[h2].set(false)
+	said, exit = c.exec(h2, "echo token $JVSFS_TOKEN", "--wait", "1m")
+	requireExit(t, 0, exit, said+h2.logs())
+	require.Contains(t, said, "token 2")
+	c.umount(h1)
+	c.umount(h2)
+}
+
 // What etcd decides, no lock directory decides: neither a mount that is not configured for it, nor a command without a mount.
 func TestQuickNobodyElseDecides(t *testing.T) {
 	c := newCluster(t)
