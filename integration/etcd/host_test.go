@@ -57,7 +57,7 @@ func newHost(t testing.TB, name string) *host {
 		"--fork", "--kill-child", "--mount-proc", "--propagation", "private", "bash", "-c", hostInit, name, name, h.dir)
 	out, err := os.Create(h.file("init.log"))
 	require.NoError(t, err)
-	defer out.Close() //nolint:errcheck // the process has its own
+	defer out.Close() // the process has its own
 	h.cmd.Stdout, h.cmd.Stderr, h.cmd.Dir = out, out, "/"
 	require.NoError(t, h.cmd.Start())
 	t.Cleanup(h.end)
@@ -155,7 +155,7 @@ func (h *host) start(argv ...string) *job {
 	h.t.Helper()
 	f, err := os.CreateTemp(h.dir, "job-")
 	require.NoError(h.t, err)
-	defer f.Close() //nolint:errcheck // the command has its own
+	defer f.Close() // the command has its own
 	j := &job{h: h, cmd: h.command(context.Background(), argv...), out: f.Name()}
 	j.cmd.Stdout, j.cmd.Stderr = f, f
 	require.NoError(h.t, j.cmd.Start())

@@ -25,7 +25,7 @@ type server struct {
 func address(t testing.TB) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer l.Close() //nolint:errcheck // it only found a port
+	defer l.Close() // it only found a port
 	return l.Addr().String()
 }
 
@@ -42,7 +42,7 @@ func (s *server) start(t testing.TB) {
 	client, peer := "http://"+s.client, "http://"+s.peer
 	log, err := os.Create(filepath.Join(s.dir, "etcd.log"))
 	require.NoError(t, err)
-	defer log.Close() //nolint:errcheck // the process has its own
+	defer log.Close() // the process has its own
 	s.cmd = exec.Command("etcd", "--name", "one", "--data-dir", s.data(), "--listen-client-urls", client, "--advertise-client-urls", client,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "one="+peer, "--unsafe-no-fsync")
 	s.cmd.Stdout, s.cmd.Stderr, s.cmd.SysProcAttr = log, log, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -115,7 +115,7 @@ func (w *way) serve(to string) {
 }
 
 func (w *way) pass(to, from net.Conn) {
-	defer to.Close() //nolint:errcheck // it is over
+	defer to.Close() // it is over
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
