@@ -257,6 +257,10 @@ func TestQuickNoReplacementUnderAHeldLease(t *testing.T) {
 	said, exit := h.run(c.mountArgs(h, "--replace")...)
 	require.NotZero(t, exit, said)
 	t.Log(said)
+	harness.EventuallyNoted(t, "the daemon goes on", func() (bool, string) {
+		said, exit := c.exec(h, "true")
+		return exit == 10, said // and not that it is being replaced
+	})
 	held.release(t)
 	h.must(c.mountArgs(h, "--replace")...)
 	said, exit = c.exec(h, "echo token $JVSFS_TOKEN")
