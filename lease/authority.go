@@ -54,6 +54,8 @@ type Tenure interface {
 	// Release marks a claim released whose epoch has ended, and takes the view away (rule 11). If the claim is not ours any more, only
 	// the view is taken away.
 	Release(how Releasing) error
+	// Lapse is told that the epoch has ended and the claim is not released: its time is over, or its holder may go on.
+	Lapse()
 	// Discard ends a claim that has not won.
 	Discard()
 	// Close frees what the claim needs here. The record stays.

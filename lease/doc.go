@@ -144,7 +144,8 @@
 //	                                            17 cutting off  cutoff.go
 //
 // Whose turn it is, a keeper asks of an [Authority] (authority.go). The rules say how the claims of the lock directory are one
-// (files.go).
+// (files.go). Package lease/etcd is another, with rules of its own; the rest of a keeper is the same, and so are the gate and the fence.
+// What such an authority needs of this package is in governed.go.
 //
 // What a tier changes stands in tier.go, bounds of what is read in bounds.go, adoption in adopt.go, two keepers of one lease in
 // follow.go, orphaned leases in orphan.go, repair in repair.go. The keeper's state and calls are in keeper.go, its loop in

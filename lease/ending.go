@@ -36,6 +36,7 @@ func (e ending) end() error {
 		k.gate.unlock()
 	}
 	if e.kind == LossExpired || e.kind == LossPaused || err != nil {
+		h.claim.Lapse()
 		k.forgetLapsed()
 		h.paused = e.kind == LossPaused
 		k.lapsed = h // the record is ours still: the same holder may go on from it

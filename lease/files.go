@@ -70,8 +70,12 @@ func (c *claim) Repair() error           { return c.repairView() }
 func (c *claim) Check() (*Record, error) { return c.check() }
 func (c *claim) Write(rec *Record) error { return c.rewrite(rec) }
 func (c *claim) Late() func() error      { return c.lateCheck() }
-func (c *claim) Discard()                { c.discard() }
-func (c *claim) Close()                  { c.close() }
+
+// Lapse has nothing to do: the record runs out by itself.
+func (c *claim) Lapse() {}
+
+func (c *claim) Discard() { c.discard() }
+func (c *claim) Close()   { c.close() }
 
 // From is t0: a deadline counts from before the record was written.
 func (c *claim) From(t0 time.Duration) time.Duration { return t0 }

@@ -61,7 +61,7 @@ type renewal struct {
 // renew is rule 8. lost says that there is a successor, so no later renewal can help.
 func (r *renewal) renew() (lost bool, err error) {
 	k, h := r.k, r.h
-	if off := r.t0.apart(h.base); off > divergenceBound(k.cfg.Policy) {
+	if off := r.apart(); off > divergenceBound(k.cfg.Policy) {
 		return false, k.store.refuse(ClassClockSkewExceeded, fmt.Sprintf("this host's clock was set by %v since the last renewal", off),
 			"let the clock settle, then acquire again", nil, nil)
 	}
@@ -93,6 +93,14 @@ func (r *renewal) renew() (lost bool, err error) {
 	}
 	r.extend()
 	return false, nil
+}
+
+// apart is how far the clocks have moved apart since the record was written, where the wall clock says when a lease is over.
+func (r *renewal) apart() time.Duration {
+	if !r.k.store.tier().asksWallClock() {
+		return 0
+	}
+	return r.t0.apart(r.h.base)
 }
 
 // ready makes sure of LOCK_SH. An interrupted epoch has dropped it, and so has an offer.
@@ -157,6 +165,7 @@ func (r *renewal) renewed(old *Record) *Record {
 func (r *renewal) extend() {
 	k, h, p := r.k, r.h, r.k.cfg.Policy
 	h.base, h.deadline, h.renewAt = r.t0, h.claim.From(r.t0.boot)+p.window(), r.t0.boot+p.renewAfter()
+	h.renewAt = min(h.renewAt, r.t0.boot+max((h.deadline-r.t0.boot)/2, k.cfg.Tick)) // sooner, if the authority has not said more
 	reopen := !h.open
 	h.open, h.err = true, nil
 	g := k.grant(h)

@@ -39,6 +39,8 @@ type Head struct {
 	Foreign    bool     // Record is from <id>.lock, and a foreign tool wrote it
 	ViewToken  Token    // the token in <id>.lock, 0 if that is absent or unreadable
 
+	Seen any // what an authority outside of this package remembers of its read
+
 	file fileID
 	uid  uint32 // whom the file belongs to
 }

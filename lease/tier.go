@@ -32,6 +32,8 @@ type tier interface {
 	sweeps() bool
 	// resumes is whether a holder may go on after its deadline (rule 16).
 	resumes() bool
+	// asksWallClock is whether the wall clock says when a lease is over (rules 5 and 7).
+	asksWallClock() bool
 	// followers is whether two keepers may have one lease (Join, Follow).
 	followers() bool
 }
@@ -55,6 +57,7 @@ func (kernelTier) takersUnseen() bool                            { return false 
 func (kernelTier) locksGetLost() bool                            { return false }
 func (kernelTier) sweeps() bool                                  { return true }
 func (kernelTier) resumes() bool                                 { return true }
+func (kernelTier) asksWallClock() bool                           { return true }
 func (kernelTier) followers() bool                               { return true }
 
 type remoteTier struct{}
@@ -69,6 +72,7 @@ func (remoteTier) takersUnseen() bool                                    { retur
 func (remoteTier) locksGetLost() bool                                    { return true }
 func (remoteTier) sweeps() bool                                          { return false }
 func (remoteTier) resumes() bool                                         { return false }
+func (remoteTier) asksWallClock() bool                                   { return true }
 func (remoteTier) followers() bool                                       { return false }
 
 func (s *Store) tier() tier { return s.dir.tier }

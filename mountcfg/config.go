@@ -66,6 +66,8 @@ type Config struct {
 	// LocalOnly says that no other host writes to the source, whatever its file system.
 	LocalOnly bool `json:",omitempty"` // as Rules
 
+	Etcd Etcd `json:",omitzero"` // where the leases are kept; see Rules
+
 	// Rules tell of the lock files of other programs.
 	Rules []LockRule `json:",omitempty"` // so that a daemon without them can be followed by an earlier release
 

@@ -25,6 +25,8 @@ const (
 	kindGlobs
 	kindRules
 	kindCommand
+	kindEndpoints
+	kindText
 )
 
 // want completes the sentence "KEY wants ...".
@@ -46,6 +48,10 @@ func (k kind) want() string {
 		return "a preset or a file"
 	case kindCommand:
 		return "a word in quotes"
+	case kindEndpoints:
+		return "URLS such as http://10.0.0.1:2379,http://10.0.0.2:2379"
+	case kindText:
+		return "a text"
 	default:
 		return "a word"
 	}
@@ -126,6 +132,14 @@ var fields = []field{
 	},
 	boolField("fence_self", "where SOURCE is a FUSE file system: end this host's connection to it when writes hang there beyond the lease's deadline",
 		func(c *Config) *bool { return &c.FenceSelf }),
+	endpointsField(func(c *Config) *string { return &c.Etcd.Endpoints }),
+	etcdTextField(keyEtcdPrefix, "the `PREFIX` of this tree's keys in etcd, the same on all hosts, such as /jvsfs/REPOSITORY", checkEtcdPrefix,
+		func(c *Config) *string { return &c.Etcd.Prefix }),
+	pathField(keyEtcdCA, "know etcd by the certificates in `FILE`", func(c *Config) *string { return &c.Etcd.CA }),
+	pathField(keyEtcdCert, "show etcd the certificate in `FILE`", func(c *Config) *string { return &c.Etcd.Cert }),
+	pathField(keyEtcdKey, "the key of etcd_cert is in `FILE`", func(c *Config) *string { return &c.Etcd.Key }),
+	etcdTextField(keyEtcdUser, "log in to etcd as `USER`", checkEtcdUser, func(c *Config) *string { return &c.Etcd.User }),
+	pathField(keyEtcdSecret, "the password of etcd_user is the first line of `FILE`, which nobody else may read", func(c *Config) *string { return &c.Etcd.PasswordFile }),
 	boolField("local_only", "no other host writes there: the records may be on this host though SOURCE is on a file system for several",
 		func(c *Config) *bool { return &c.LocalOnly }),
 	rulesField("enforce the lock files of other programs as a preset or a file says (`FILE|PRESET`, see jvsfs-rules(7)); may be repeated"),

@@ -22,7 +22,8 @@ func changed(t *testing.T) Config {
 			}
 		}
 	}
-	c.LeaseDuration, c.RenewInterval = time.Minute, 7*time.Second
+	c.LeaseDuration, c.RenewInterval = time.Minute, 20*time.Second
+	c.Etcd = Etcd{"https://a:1", "/jvsfs/x", "/srv/ca", "/srv/cert", "/srv/key", "ann", "/srv/password"}
 	c.Enforce = "readonly" // what goes with ro
 	c.Rules = []LockRule{everyKey()}
 	c.Fence = []string{"/sbin/fence_it", "port=1"}
@@ -56,7 +57,7 @@ func TestSnapshotKeepsEveryValue(t *testing.T) {
 func TestASnapshotOfDefaultsSaysNothingNew(t *testing.T) {
 	raw, err := Default().Snapshot()
 	require.NoError(t, err)
-	for _, field := range []string{"Transport", "Fence", "FenceSelf", "LocalOnly", "Rules"} {
+	for _, field := range []string{"Transport", "Fence", "FenceSelf", "LocalOnly", "Etcd", "Rules"} {
 		require.NotContains(t, string(raw), field)
 	}
 	got, err := Restore(raw, "x")

@@ -30,7 +30,7 @@ func (c Config) Validate() error {
 	if c.WaitOnConflict > MaxWaitOnConflict {
 		errs = append(errs, fmt.Errorf("wait_on_conflict %s (%s): want %s at most", c.WaitOnConflict, c.where(keyWaitOnConflict), MaxWaitOnConflict))
 	}
-	errs = append(errs, c.validateLogFile(), c.validateMetrics(), c.validateFence())
+	errs = append(errs, c.validateLogFile(), c.validateMetrics(), c.validateFence(), c.validateEtcd())
 	for _, id := range slices.Sorted(maps.Keys(c.Worktrees)) {
 		errs = append(errs, c.validateRule(id))
 	}

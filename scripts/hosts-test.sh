@@ -5,7 +5,7 @@
 #   scripts/hosts-test.sh                    the stories, those that wait for a silent host, and chaos
 #   scripts/hosts-test.sh --quick            the stories that need no long wait: what scripts/test.sh runs
 #
-#   --engine NAME         the file system: glusterfs (the default), cephfs or moosefs
+#   --engine NAME         the file system: glusterfs (the default), cephfs or moosefs; etcd: one of this machine, and leases in etcd
 #   --minutes N           how long the chaos goes on (3)
 #   --seed S              of the chaos; it is printed
 set -euo pipefail
@@ -45,6 +45,10 @@ need_fuse || die "jvsfs cannot mount without /dev/fuse"
 cd "$root"
 export GOFLAGS="${GOFLAGS:-} -buildvcs=false" JVSFS_REQUIRE_FUSE=1 JVSFS_HOSTS_ENGINE="$engine"
 
+if [[ $engine == etcd ]]; then # what only this engine has: its stories, and its rules against a real server
+  [[ $quick ]] || export JVSFS_ETCD_GRANTS=2000
+  JVSFS_NEED_ETCD=1 exec go test -count=1 -v -timeout 15m -tags jvsfs_hosts ./integration/etcd ./lease/etcd
+fi
 if [[ $quick ]]; then
   exec go test -count=1 -v -timeout 10m -tags jvsfs_hosts -run '^TestQuick' ./integration/hosts
 fi

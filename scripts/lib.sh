@@ -25,6 +25,7 @@ declare -rA HOSTS_ENGINES=(
   [glusterfs]='glusterd:glusterfs-server glusterfs:glusterfs-client'
   [cephfs]='ceph-mon:ceph-mon ceph-osd:ceph-osd ceph-mds:ceph-mds ceph-fuse:ceph-fuse ceph:ceph-common'
   [moosefs]='mfsmaster:moosefs-master mfschunkserver:moosefs-chunkserver mfsmount:moosefs-client mfscli:moosefs-cli'
+  [etcd]='etcd:etcd-server etcdctl:etcd-client'
 )
 
 if [[ -t 1 && -z ${NO_COLOR:-} ]]; then

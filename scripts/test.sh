@@ -180,7 +180,7 @@ check "Vet, torture build" go vet -tags jvsfs_torture ./...
 check "Vet, documentation" go vet -tags jvsfs_docs ./cmd/jvsfs
 check "Vet, drawing of the dashboard" go vet -tags jvsfs_dashboard ./integration/service
 check "Vet, presets' programs" go vet -tags jvsfs_programs ./integration/rules
-check "Vet, several hosts" go vet -tags jvsfs_hosts ./integration/hosts
+check "Vet, several hosts" go vet -tags jvsfs_hosts ./integration/hosts ./integration/etcd
 check "Benchmark" bench_module
 check "Speed beside the last release's (printed, not judged)" speed
 packages=() stories=()
@@ -203,7 +203,7 @@ check "Models of the protocol" "$here/model.sh" --quick
 check "Torture" "$here/torture.sh" --minutes 2
 check "Torture finds broken rules, part $(share 2)" "$here/torture.sh" --mutants --part "$(share 2)" --minutes 6
 check "Conformance" conformance
-for engine in glusterfs moosefs; do
+for engine in glusterfs moosefs etcd; do
   check "Several hosts on $engine" "$here/hosts-test.sh" --engine "$engine" --quick
 done
 # Whatever time it is.

@@ -371,7 +371,7 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP)
-	d, err := m.newDaemon(cmd.Context(), cfg, p, daemon.Outside{Log: log, Suppressed: left, Service: service, Replaced: m.replacedRules(), Off: ctx.Done()})
+	d, err := m.newDaemon(cmd.Context(), cfg, p, daemon.Outside{Log: log, Suppressed: left, Service: service, Replaced: m.replacedRules(), Off: ctx.Done(), Authorities: authoritiesOf(cfg)})
 	if err != nil {
 		return err
 	}

@@ -63,10 +63,20 @@ type StoreStatus struct {
 	Engine   string `json:"engine"`
 	Tier     string `json:"tier"`
 	SilentMS int64  `json:"silent_host_ms"` // a host that says nothing keeps its lease for so long at least
+
+	Authority string `json:"authority,omitempty"` // who keeps the leases, if not the records there
 }
 
 // Text is a sentence for people.
 func (s StoreStatus) Text() string {
+	if s.Authority != "" {
+		late := "a write of it that lands later is reported, but may have overwritten its successor's"
+		if s.Tier == "B" {
+			late = "before another takes it over, the fence agent cuts that host off the store"
+		}
+		return fmt.Sprintf("leases in %s, files on %s, tier %s: a host that falls silent keeps its lease for %s; %s: jvsfs-hosts(7)",
+			s.Authority, s.Engine, s.Tier, human.Span(time.Duration(s.SilentMS)*time.Millisecond), late)
+	}
 	return fmt.Sprintf("records on %s, tier %s: a host that falls silent keeps its lease for %s or longer; a write of it that lands later is reported, but may have overwritten its successor's: jvsfs-hosts(7)",
 		s.Engine, s.Tier, human.Span(time.Duration(s.SilentMS)*time.Millisecond))
 }

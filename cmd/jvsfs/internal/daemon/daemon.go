@@ -83,6 +83,8 @@ type Outside struct {
 
 	Replaced *lockfile.Rules // of the daemon that is to be replaced; nil: none is
 
+	Authorities func(context.Context) (Authorities, error) // of the configured etcd; called if one is configured
+
 	Off <-chan struct{} // when it is closed nobody wants the mount any more, and New waits for nothing; nil: never
 }
 
@@ -94,7 +96,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	}
 	out.Service.log = log
 	m := &mount{
-		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, off: out.Off, replacedRules: out.Replaced, joins: len(out.Replaced.All())+len(out.Replaced.Leases()) > 0,
+		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, off: out.Off, authorities: out.Authorities, replacedRules: out.Replaced, joins: len(out.Replaced.All())+len(out.Replaced.Leases()) > 0,
 		resolver: gate.NewResolver(lease.SystemClock()), events: newEventRing(), agentRuns: make(chan struct{}, 1),
 	}
 	m.ruleTold = &ruleEvents{ring: m.events, traffic: newEventRing()}
@@ -158,9 +160,8 @@ func (d *Daemon) open() error {
 	if err != nil {
 		return err
 	}
-	d.far = lease.SharedStore(d.locks.FD())
-	if mounts, err := host.ReadMounts(); err == nil { // before anything is mounted over them
-		d.store = d.place.Store(mounts, lockop.PolicyOf(d.cfg))
+	if err = d.openAuthority(); err != nil {
+		return err
 	}
 	if d.tree, err = place.LockTree(d.place, fs.SourceFD(), d.locks.FD()); err != nil {
 		d.place.ForgetEmpty()
@@ -219,7 +220,7 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 	w := &worktree{id: id, guard: guard, events: newBroadcast(), counts: &leaseCounts{}}
 	fence := announcingFence{toldFence{journaledFence{guard, d.journal, id}, told}, w.events}
 	w.keeper = lease.NewKeeper(lease.KeeperConfig{
-		Store: d.locks.Store(id), Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(),
+		Store: d.locks.Store(id), Authority: d.authorityOf(d.locks.Store(id)), Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(),
 		Fence: d.selfCutting(fence, id, guard.UnderLease), Liveness: d.resolver.Liveness,
 		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.succession.heldByPredecessor() },
 		Audit: w.counts.audited(told.auditing(d.auditEvent)), AuditAll: w.counts.auditedAll(d.auditEvents), Renewed: w.counts.renewed, Looked: w.counts.looked,
@@ -373,6 +374,9 @@ func (d *mount) flush() error {
 func (d *Daemon) close() error {
 	err := d.registry.close()
 	d.leases.left.Wait()
+	if d.authority != nil {
+		err = errors.Join(err, d.authority.Close())
+	}
 	d.resolver.Close()
 	if d.ends != nil {
 		err = errors.Join(err, d.ends.Close())

@@ -29,20 +29,25 @@ func (d *leaseOps) explain(w *worktree, s *session, req api.Explain) (api.Respon
 	}
 	if !endsWithin(ask, storePatience) {
 		seen, _ := w.glance.last()
-		return api.Response{}, storeSilent(w.whileSilent(seen, time.Now().Add(-storePatience)))
+		return api.Response{}, storeSilent(w.whileSilent(seen, time.Now().Add(-storePatience)), d.authority)
 	}
 	return resp, err
 }
 
 // storeSilent says that nobody can know, and what was known.
-func storeSilent(st gate.Status) *api.Failure {
+func storeSilent(st gate.Status, authority Authorities) *api.Failure {
 	known := "nothing was known of its lease"
 	if st.HolderID != "" {
 		known = fmt.Sprintf("its lease was last seen to be that of %s (token %d)", human.Printable(st.HolderID), st.Token)
 	}
-	return &api.Failure{Class: lease.ClassStoreFailed,
+	f := &api.Failure{Class: lease.ClassStoreFailed,
 		Message: fmt.Sprintf("the file system of the lease records does not answer, so a write to worktree %s waits for it; %s", st.Worktree, known),
 		Next:    "look at that file system: its servers, its client on this host, and the network between them"}
+	if authority != nil {
+		f.Message = fmt.Sprintf("%s does not answer, so nobody but who holds worktree %s may write to it; %s", authority.Name(), st.Worktree, known)
+		f.Next = "look at etcd and at the network; if they are well, at the file system of the control directory"
+	}
+	return f
 }
 
 func (d *leaseOps) explained(w *worktree, who subject, req api.Explain) (api.Response, error) {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -35,14 +36,16 @@ type mount struct {
 	forRuns bool            // it was made for runs, and goes with the last of them
 	joins   bool            // it replaces a daemon that has rules for lock files
 
-	replacedRules *lockfile.Rules // of the daemon that is to be replaced; nil: none is
-	taking        sync.RWMutex    // read-locked while somebody asks for a lease, and may wait for it
+	authorities   func(context.Context) (Authorities, error) // opens authority
+	replacedRules *lockfile.Rules                            // of the daemon that is to be replaced; nil: none is
+	taking        sync.RWMutex                               // read-locked while somebody asks for a lease, and may wait for it
 
 	fs        fileSystem
 	stats     func() any
 	locks     *lease.Dir
 	far       bool             // the records are on another machine's file system, which may hang
 	store     *api.StoreStatus // that file system, if it is one for several hosts
+	authority Authorities      // who keeps the leases; nil: the claims in locks
 	tree      *place.TreeLock  // on the source
 	audit     *lease.AuditLog
 	mode      *enforceMode

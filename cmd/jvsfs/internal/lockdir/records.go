@@ -56,6 +56,9 @@ func Check(ctx context.Context, d Dir, policy lease.Policy, fix Repair) []findin
 		return []finding.Finding{finding.Fail("locks.kind", "move it away", "%s is not a directory", d.Name)}
 	}
 	out := append([]finding.Finding{checkLockMode(d, info)}, checkExposure(d)...)
+	if said, err := authorityAt(d.Path); err != nil || said != "" {
+		return append(out, governedFindings(d, said, err)...)
+	}
 	if f, err := tierOf(d); err != nil {
 		out = append(out, finding.Warn("tier.unknown", "look at the disk and the permissions of the lock directory", "%v", err))
 	} else {

@@ -29,7 +29,7 @@ type Local struct {
 
 // OpenLocal opens the lock directory, and makes it if necessary.
 func OpenLocal(p place.Place, policy lease.Policy) (*Local, error) {
-	dir, err := p.OpenLockDir()
+	dir, err := p.OpenRecords()
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func Peek(p place.Place, policy lease.Policy) (lease.Head, lease.Judgement, erro
 	if _, err := os.Lstat(p.LockDir); err != nil {
 		return lease.Head{}, lease.Judgement{}, err
 	}
-	dir, err := lease.OpenDir(p.LockDir)
+	dir, err := place.OpenUngoverned(p.LockDir)
 	if err != nil {
 		return lease.Head{}, lease.Judgement{}, err
 	}
