@@ -109,7 +109,7 @@ func (x *chaos) fault(ctx context.Context) {
 		x.c.remount(h, hasty)
 	case 1:
 		t.Logf("%s: the client of the store is killed", h.name)
-		h.must("kill", "-KILL", h.clientPID())
+		h.signal("KILL", h.clients())
 		x.c.umountBare(h)
 		h.must("umount", "-l", storeDir)
 		x.c.connect(h)
@@ -190,7 +190,7 @@ func (h *host) daemons() []string {
 // killDaemon kills the daemon of the host.
 func (h *host) killDaemon() {
 	h.t.Helper()
-	h.must(append([]string{"kill", "-KILL"}, h.daemons()...)...)
+	h.signal("KILL", h.daemons())
 }
 
 // umountBare takes away a mount that is dead, or whose store is.

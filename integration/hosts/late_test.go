@@ -56,8 +56,8 @@ func (c *cluster) lateRound(h1, h2 *host, daemon, brick bool) (landed, reported 
 	thaw := h1.thaw
 	if daemon {
 		pids := h1.daemons()
-		h1.must(append([]string{"kill", "-STOP"}, pids...)...)
-		thaw = func() { h1.must(append([]string{"kill", "-CONT"}, pids...)...) }
+		h1.signal("STOP", pids)
+		thaw = func() { h1.signal("CONT", pids) }
 	} else {
 		h1.freeze()
 	}
