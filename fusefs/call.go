@@ -23,8 +23,8 @@ type call struct {
 	// signalled says that its caller got a signal while it waited in line.
 	signalled bool
 
-	plain plain // for quick
-	names quickNames
+	plain plain       // for quick
+	names *quickNames // nil until it is needed: thousands of calls may wait for locks
 }
 
 // channel brings requests from the kernel, and takes the answers back. Notifications do not depend on it: the

@@ -144,6 +144,9 @@ func (c *call) takeName(h *fuse.InHeader, rest []byte) bool {
 	if end < 0 || end != len(rest)-1 {
 		return false
 	}
+	if c.names == nil {
+		c.names = new(quickNames)
+	}
 	name := c.names.of(rest[:end])
 	if h.NodeId == fuse.FUSE_ROOT_ID && name == pollHackName {
 		return false

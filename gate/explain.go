@@ -54,7 +54,7 @@ func (g *Guard) Explain(pid int) Explanation {
 		g.keeper.Look() // which closes it
 		e = nil
 	}
-	f, _, head := g.gather(mode, e, Caller{TID: uint32(pid), UID: uid})
+	f, _, who := g.gather(mode, e, Caller{TID: uint32(pid), UID: uid})
 	act, why := decide(f)
 	if act == pass && e.hasLapsed() {
 		act, why = refuse, reasonHandover
@@ -62,7 +62,7 @@ func (g *Guard) Explain(pid int) Explanation {
 	x.Holder = g.holderView()
 	switch act {
 	case refuse:
-		no := g.refusal(OpWrite, why, e).by(head)
+		no := g.refusal(OpWrite, why, e).about(who)
 		if no.Left > 0 && no.Token == x.Status.Token { // the sentence and the status say the same
 			no.Left = time.Duration(x.Status.TimeLeftMS) * time.Millisecond
 		}

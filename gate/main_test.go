@@ -38,12 +38,14 @@ type keeper struct {
 	since   lease.Token
 	onLook  func()        // called once
 	record  *lease.Record // of the head
+
+	unreadable error // of the head
 }
 
 func (k *keeper) Observe() (lease.Head, lease.Judgement) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return lease.Head{Token: k.next, Record: k.record}, lease.Judgement{State: k.state}
+	return lease.Head{Token: k.next, Record: k.record, Unreadable: k.unreadable}, lease.Judgement{State: k.state}
 }
 
 func (k *keeper) Acquire(_ context.Context, h lease.Holder) (lease.Grant, error) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -66,4 +67,36 @@ func TestWhileItIsHandedOverItIsHeldHere(t *testing.T) {
 	k.takenBy("eve")
 	require.Equal(t, "held", g.Status().State)
 	require.Equal(t, token, g.Status().Token)
+}
+
+// Who stays out is told whose lease was lost, whoever has held and given back since.
+func TestWhoStaysOutIsToldWhoseLeaseWasLost(t *testing.T) {
+	g, k, _ := newTestGuard(t, nil)
+	sleeper, later := userHolder(7, "7"), userHolder(8, "8")
+	sleeper.User, later.User = "sleeper", "later"
+	k.lose(lease.LossExpired, k.give(sleeper), sleeper)
+	k.lose(lease.LossReleased, k.give(later), later)
+	no := mustRefuse(t, g, byUser(7), reasonRevokedExpired)
+	require.Contains(t, no.Sentence(), "sleeper")
+	require.EqualValues(t, 1, no.Token)
+	k.give(later)
+	require.Contains(t, mustRefuse(t, g, byUser(7), reasonRevokedExpired).Sentence(), "sleeper")
+}
+
+// Where no record can be read because the client of the store has ended, no record is at fault: the store is named, and the way out.
+func TestAClientThatHasEndedIsNamed(t *testing.T) {
+	g, k, _ := newTestGuard(t, nil)
+	k.state = lease.Unreadable
+	k.unreadable = &lease.Error{Class: lease.ClassStoreFailed, File: "/store/locks", Message: "the client has ended", Next: "mount the store again", Err: unix.ENOTCONN}
+	x := g.Explain(os.Getpid())
+	require.Equal(t, lease.ClassStoreFailed, x.Class)
+	require.Contains(t, x.Sentence, "/store/locks")
+	require.Equal(t, "mount the store again", x.Next)
+	require.True(t, g.Status().CutOff)
+	no := mustRefuse(t, g, byUser(8), reasonUnreadable)
+	require.Equal(t, x.Next, no.Next())
+
+	k.unreadable = &lease.Error{Class: lease.ClassRecordUnreadable, Message: "it is torn", Next: "look at it"}
+	require.Contains(t, g.Explain(os.Getpid()).Next, "jvsfs doctor")
+	require.False(t, g.Status().CutOff)
 }

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 	"syscall"
@@ -258,7 +259,12 @@ func (r *Refusal) Sentence() string {
 }
 
 // Next says what to do about it.
-func (r *Refusal) Next() string { return r.fill(r.verdict().next) }
+func (r *Refusal) Next() string {
+	if e, ok := errors.AsType[*lease.Error](r.err); ok && r.Reason == reasonUnreadable && e.Next != "" {
+		return e.Next
+	}
+	return r.fill(r.verdict().next)
+}
 
 func (r *Refusal) fill(text string, more ...string) string {
 	if !strings.Contains(text, "{") {

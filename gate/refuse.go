@@ -49,15 +49,23 @@ func (g *Guard) refusal(op Op, why Reason, e *epoch) *Refusal {
 	return r
 }
 
-// by names the holder that the record shows, where the no is about that one: this mount remembers the last one that it
-// saw itself, and another mount or host may have taken over since.
-func (r *Refusal) by(head lease.Head) *Refusal {
+// about names the holder that the record shows, where the no is about that one: this mount remembers the last one that it
+// saw itself, and another mount or host may have taken over since. A no to one who stays out names whose lease was lost.
+func (r *Refusal) about(who concerned) *Refusal {
+	head := who.head
 	switch r.Reason {
+	case reasonRevokedExpired, reasonRevokedStolen:
+		if who.lost != nil {
+			r.Holder, r.Token, r.Left = who.lost.holder, who.lost.token, 0
+		}
 	case reasonHeldElsewhere, reasonUnreadable, reasonSkewed:
 		r.Holder, r.Token = lease.Holder{}, head.Token
 		if head.Record != nil {
 			r.Holder = head.Record.Holder()
 		}
+	}
+	if r.Reason == reasonUnreadable && lease.CutOffStore(head.Unreadable) { // no record is at fault
+		r.err = head.Unreadable
 	}
 	return r
 }

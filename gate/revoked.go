@@ -14,7 +14,7 @@ type revocations struct {
 	list []revocation // own, and those that the records tell
 	// seen remembers the answers of find until the list changes: whether a process descends from a
 	// holder is read from /proc.
-	seen map[writerKey]Reason
+	seen map[writerKey]*revocation // nil: none
 }
 
 // writerKey is what the answer for a writer depends on. (A process can also change its cgroup, so
@@ -117,35 +117,43 @@ func turnsInto(open, h lease.Holder) bool {
 	return sameHolder(open, h) || open.Auto && admits(h, open)
 }
 
-// find returns why the process may not write, or reasonNone.
-func (r *revocations) find(res *Resolver, id Identity) Reason {
+// find returns the loss for which the process may not write, nil for none.
+func (r *revocations) find(res *Resolver, id Identity) *revocation {
 	if len(r.list) == 0 {
-		return reasonNone
+		return nil
 	}
 	key := writerKey{process{id.PID, id.Start}, id.Session, id.UID}
-	if why, known := r.seen[key]; known {
-		return why
+	if v, known := r.seen[key]; known {
+		return v
 	}
 	res.forks.catchUp()
-	why, lasting := r.search(res, id)
+	found, lasting := r.search(res, id)
 	if lasting {
 		if r.seen == nil || len(r.seen) >= membersMax {
-			r.seen = make(map[writerKey]Reason)
+			r.seen = make(map[writerKey]*revocation)
 		}
-		r.seen[key] = why
+		r.seen[key] = found
 	}
-	return why
+	return found
 }
 
-func (r *revocations) search(res *Resolver, id Identity) (why Reason, lasting bool) {
+// reason is why, or reasonNone.
+func (v *revocation) reason() Reason {
+	if v == nil {
+		return reasonNone
+	}
+	return v.why
+}
+
+func (r *revocations) search(res *Resolver, id Identity) (found *revocation, lasting bool) {
 	lasting = true
 	for _, v := range r.list {
 		lasting = lasting && Scope(v.holder.Scope) != ScopeCgroup
-		if why == reasonNone && (res.Member(v.holder, id) || v.crowd.has(id)) {
-			why = v.why
+		if found == nil && (res.Member(v.holder, id) || v.crowd.has(id)) {
+			found = &v
 		}
 	}
-	return why, lasting
+	return found, lasting
 }
 
 // sameHolder compares who may write: the scope and, for a tree, the process.

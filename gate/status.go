@@ -34,6 +34,7 @@ type Status struct {
 	LastRefusals []string         `json:"last_refusals,omitempty"`
 	Quiesced     *Quiesced        `json:"quiesced,omitempty"`        // writes wait for the end of a snapshot
 	SilentMS     int64            `json:"store_silent_ms,omitempty"` // how long the file system of the records has not answered
+	CutOff       bool             `json:"store_cut_off,omitempty"`   // the records cannot be read (lease.CutOffStore); Detail says why
 }
 
 // Status looks at the guard and, cheaply, at the lease record.
@@ -51,6 +52,7 @@ func (g *Guard) StatusBy(head lease.Head, j lease.Judgement) Status {
 		at := r.ExpiresAt()
 		s.HolderID, s.HolderScope, s.Purpose, s.Auto, s.ExpiresAt = h.ID(), h.Scope, h.Purpose, h.Auto, &at
 	}
+	s.CutOff = lease.CutOffStore(head.Unreadable)
 	for _, e := range g.epochs() {
 		s.InFlight += e.inflight.Load()
 	}

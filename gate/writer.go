@@ -10,7 +10,7 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 			break
 		}
 		e := g.open.Load()
-		f, id, head := g.gather(m, e, r.Caller)
+		f, id, who := g.gather(m, e, r.Caller)
 		act, why := decide(f.making(r.Makes && g.cfg.MakeOnFree))
 		if act == refuse || act == acquire {
 			if p, ok := g.exempted(m, r); ok {
@@ -28,7 +28,7 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 			if g.writerGoesOn(r, id, why) {
 				continue
 			}
-			return Pass{}, g.refusal(r.Op, why, e).by(head)
+			return Pass{}, g.refusal(r.Op, why, e).about(who)
 		case passFree:
 			if f.gone {
 				g.waitForEnd(e, r)
@@ -65,11 +65,18 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 	return Pass{}, g.refusal(r.Op, reasonClosing, nil)
 }
 
-// gather collects the facts that decide needs. head is what was read of the record while no epoch is open.
-func (g *Guard) gather(m Enforce, e *epoch, c Caller) (f facts, id Identity, head lease.Head) {
+// concerned are those whom a refusal may be about: what was read of the record while no epoch is open, and the loss for which the writer
+// stays out.
+type concerned struct {
+	head lease.Head
+	lost *revocation
+}
+
+// gather collects the facts that decide needs.
+func (g *Guard) gather(m Enforce, e *epoch, c Caller) (f facts, id Identity, who concerned) {
 	f = facts{enforce: m, mode: g.cfg.Mode, onFree: g.cfg.OnFree}
 	if f.enforce == ReadOnly || f.mode == Shared {
-		return f, Identity{}, head
+		return f, Identity{}, who
 	}
 	id, err := g.cfg.Resolver.Identify(c)
 	f.known = err == nil
@@ -85,19 +92,20 @@ func (g *Guard) gather(m Enforce, e *epoch, c Caller) (f facts, id Identity, hea
 	if e != nil {
 		g.learnPast(keyOfEpoch(e))
 	} else {
-		head, j = g.keeper.Observe() // once: while leases pass from one holder to the next, each look lists the directory
-		g.learnPast(keyOf(head, j))
+		who.head, j = g.keeper.Observe() // once: while leases pass from one holder to the next, each look lists the directory
+		g.learnPast(keyOf(who.head, j))
 	}
 	g.mu.Lock()
 	f.closing = g.closing != nil
-	f.failed = g.loss.Kind == lease.LossRenewFailed && head.Token <= g.loss.Token // otherwise another has it now
-	f.revoked = g.revoked.find(g.cfg.Resolver, id)
+	f.failed = g.loss.Kind == lease.LossRenewFailed && who.head.Token <= g.loss.Token // otherwise another has it now
+	who.lost = g.revoked.find(g.cfg.Resolver, id)
+	f.revoked = who.lost.reason()
 	g.mu.Unlock()
 	if e == nil && !f.closing && !f.failed && f.revoked == reasonNone {
-		f.head = g.headState(head, j)
+		f.head = g.headState(who.head, j)
 	}
 	if g.autoScope() == ScopeUser || g.autoScope() == ScopeMount {
 		f.known = true
 	}
-	return f, id, head
+	return f, id, who
 }

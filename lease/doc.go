@@ -88,8 +88,8 @@
 //     say who lost against its will: a claim that is not released, and either is the head and over, or has a successor that is
 //     another holder's and does not say handed_over. Such a holder stays out until it takes a later lease on purpose.
 //  10. Late writes, on stores that other kernels write too. A mutation is made durable. Then the fence asks Grant.Late for a higher
-//     claim and looks at the deadline. A late mutation fails with EIO, is audited as late_write, and leaves
-//     <id>.taint.<token>.<nonce>. The loss follows.
+//     claim and looks at the deadline. One look may answer for several mutations, if all of them had taken effect before it began. A
+//     late mutation fails with EIO, is audited as late_write, and leaves <id>.taint.<token>.<nonce>. The loss follows.
 //  11. Release. The keeper loses (rule 9), marks its claim released and expired, fsyncs, and takes the view away: it renames the view
 //     aside, looks at it, and puts it back if it is another's. A session that does not hold gets E_LOCK_NOT_HELD and changes nothing.
 //     On a file system of this kernel, neither step is waited for on the disk if the holder took the lease by writing and has ended:
@@ -134,7 +134,7 @@
 //
 //	1 authority   judge.go, successor.go        8 renew         renewal.go, keeper_run.go
 //	2 claim       steal.go, claim.go, view.go   9 losing        ending.go, past.go
-//	3 one writer  claim.go                      10 late writes  late.go
+//	3 one writer  claim.go                      10 late writes  late.go, sharedlook.go
 //	4 the gate    gatelock.go                   11 release      release.go
 //	5 expired     judge.go, policy.go           12 takeover     steal.go, newrecord.go, teller.go, auditlog.go
 //	6 stopped     observe.go                    13 handover     giving.go, handover.go

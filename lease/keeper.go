@@ -30,6 +30,9 @@ type KeeperConfig struct {
 
 	// Renewed is called after each attempt to renew, for counting. It must not call the keeper. nil: none.
 	Renewed func(took time.Duration, err error)
+
+	// Looked is called after each look for a successor that mutations have asked for (rule 10), for counting. It must not block. nil: none.
+	Looked func(took time.Duration)
 }
 
 // Keeper holds at most one lease of one worktree. It owns what is held, the loop that keeps it, and the calls. Each act is a type of
@@ -124,6 +127,8 @@ type holding struct {
 
 	interrupts int // how often a failed renewal has closed the epoch
 
+	looks sharedLook // for a successor, after mutations (rule 10)
+
 	first  Token // of this holder without anybody in between (rule 16); 0: its own
 	joined bool  // another keeper has or had it, too (Join, Follow), so our LOCK_SH says nothing about that one's fence
 	spared bool  // the holder went on although it was stopped
@@ -141,7 +146,7 @@ func (h *holding) since() Token {
 func (h *holding) token() Token { return h.claim.Record().FencingToken }
 
 func (k *Keeper) grant(h *holding) Grant {
-	return Grant{Token: h.token(), Since: h.since(), Resumes: k.resumes(), Holder: h.holder, Record: *h.claim.Record().clone(), Deadline: h.deadline, Late: h.claim.Late()}
+	return Grant{Token: h.token(), Since: h.since(), Resumes: k.resumes(), Holder: h.holder, Record: *h.claim.Record().clone(), Deadline: h.deadline, Late: k.late(h)}
 }
 
 // NewKeeper fills defaults in. It does no I/O and starts no goroutine. The first Acquire reports a bad policy.
@@ -175,6 +180,9 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 	}
 	if cfg.Renewed == nil {
 		cfg.Renewed = func(time.Duration, error) {}
+	}
+	if cfg.Looked == nil {
+		cfg.Looked = func(time.Duration) {}
 	}
 	if cfg.Resumes == nil {
 		cfg.Resumes = func() bool { return true }

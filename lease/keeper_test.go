@@ -421,6 +421,26 @@ func TestFailedReleaseMarkIsReported(t *testing.T) {
 	require.Equal(t, Held, j.State)
 }
 
+// Looked is called after each look that mutations have asked for, and never where none is needed.
+func TestLooksAreTold(t *testing.T) {
+	for _, at := range []tier{tierA, tierRemote} {
+		var all []time.Duration
+		d := testDir(t)
+		d.tier = at
+		r := newRig(t, d, newFakeClock(), func(cfg *KeeperConfig) {
+			cfg.Looked = func(took time.Duration) { all = append(all, took) }
+		})
+		g := r.must(t, ann)
+		if at == tierA {
+			require.Nil(t, g.Late)
+			continue
+		}
+		require.NoError(t, g.Late())
+		require.NoError(t, g.Late())
+		require.Equal(t, []time.Duration{0, 0}, all)
+	}
+}
+
 // Renewed is called after each renewal, with its time, also after one that failed.
 func TestRenewalsAreTold(t *testing.T) {
 	type told struct {

@@ -43,7 +43,22 @@ func (s *Store) taint(w LateWrite) error {
 	return nil
 }
 
-// lateCheck is Grant.Late. It is nil on tier A: there the gate's flock proves that no mutation is late.
+// late is Grant.Late. Mutations that end at the same time share a look. It is nil where none is needed.
+func (k *Keeper) late(h *holding) func() error {
+	look := h.claim.Late()
+	if look == nil {
+		return nil
+	}
+	timed := func() error {
+		began := k.cfg.Clock.Boot()
+		err := look()
+		k.cfg.Looked(k.cfg.Clock.Boot() - began)
+		return err
+	}
+	return func() error { return h.looks.ask(timed) }
+}
+
+// lateCheck is nil on tier A: there the gate's flock proves that no mutation is late.
 func (c *claim) lateCheck() func() error {
 	if !c.store.dir.tier.looksAgain() {
 		return nil

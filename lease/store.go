@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -58,11 +59,17 @@ func (s *Store) failed(what, name string, err error) *Error {
 	return e
 }
 
-// nameCutOff says what a client that is dead, evicted or without its server answers: ENOTCONN (FUSE, GlusterFS) or ESHUTDOWN (CephFS,
-// of a client on the OSDs' blocklist). It comes back by itself only after a network failure.
+// CutOffStore is whether a call failed because the client of the store does not serve this process any more: it is dead, evicted or
+// without its server (ENOTCONN: FUSE, GlusterFS; ESHUTDOWN: CephFS, of a client on the OSDs' blocklist), or it came back and does not know
+// what was opened before (EBADF, EBADFD: CephFS, GlusterFS). Of a descriptor of ours, which is open, the kernel does not say that.
+func CutOffStore(err error) bool {
+	return slices.ContainsFunc([]error{unix.ENOTCONN, unix.ESHUTDOWN, unix.EBADF, unix.EBADFD}, func(e error) bool { return errors.Is(err, e) })
+}
+
+// nameCutOff says so. It passes by itself only after a network failure.
 func (e *Error) nameCutOff() {
-	if errors.Is(e.Err, unix.ENOTCONN) || errors.Is(e.Err, unix.ESHUTDOWN) {
-		e.Message += ": this host is cut off the store, or its client has ended"
+	if CutOffStore(e.Err) {
+		e.Message += ": this host is cut off the store, or its client has ended or was started again, and does not know what is open here"
 		e.Next = "look at the network and the servers; if they are well: jvsfs umount --bare, umount and mount the store, and mount again; nothing was granted"
 	}
 }

@@ -29,7 +29,7 @@ func TestUnfitLockDirectory(t *testing.T) {
 // A client that the store has turned away is named, and what to do then: its disk is not at fault.
 func TestAStoreThatCutThisHostOffIsNamed(t *testing.T) {
 	s := testDir(t).Store("w")
-	for _, errno := range []error{unix.ENOTCONN, unix.ESHUTDOWN} {
+	for _, errno := range []error{unix.ENOTCONN, unix.ESHUTDOWN, unix.EBADF, unix.EBADFD} {
 		cause := &os.PathError{Op: "openat", Path: "w.claim", Err: errno}
 		for class, err := range map[Class]error{
 			ClassStoreFailed:      s.failed("the own record cannot be written", "w.claim", cause),

@@ -152,11 +152,11 @@ func quiescedText(all []gate.Status) string {
 	return b.String()
 }
 
-// silentText names the worktrees whose records do not answer: what is shown of them is old.
+// silentText names the worktrees whose records do not answer, where what is shown of them is old, or cannot be read.
 func silentText(all []gate.Status) string {
 	var b strings.Builder
 	for _, w := range all {
-		if w.SilentMS != 0 {
+		if w.SilentMS != 0 || w.CutOff {
 			fmt.Fprintf(&b, "%s: %s\n", w.Worktree, human.Printable(w.Detail))
 		}
 	}

@@ -32,6 +32,9 @@ func TestQuickANameCacheIsRefused(t *testing.T) {
 	refused("mount", "--replace", storeDir+"/work", viewDir, "--control", storeDir+"/control", "--log-file", h.file("daemon.log"))
 	said, exit := c.exec(h, "echo one >"+viewDir+"/file") // the old daemon serves
 	requireExit(t, 0, exit, said+h.logs())
+	said, exit = h.run(c.bin, "doctor", viewDir)
+	requireExit(t, 1, exit, said)
+	require.Contains(t, said, "tier.hides_names")
 	h.killDaemon()
 	refused("recover", viewDir)
 	c.nameCache(h, "off")

@@ -142,6 +142,19 @@ var lateWrites = slices.Concat(
 		Old: "return errors.Join(err, k.tell.now(Event{Kind: EventLateWrite, Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}))", New: "_, _ = holder, reason\n	return err",
 		Tests: []string{"TestALateWriteLeavesATaintAndAnEvent"},
 	}),
+	in("lease/sharedlook.go", mutation{
+		Rule: 10, What: "a look that is under way answers for a write that ends after it began",
+		Old: "	if r := s.next; r != nil {\n", New: "	r := s.next\n	if r == nil {\n		r = s.now\n	}\n	if r != nil {\n",
+		Tests: []string{"TestASharedLookMissesNoSuccessor"},
+	}, mutation{
+		Rule: 10, What: "who comes later joins a look that has begun",
+		Old: "		s.next = nil // from here on nobody joins\n", New: "",
+		Tests: []string{"TestASharedLookMissesNoSuccessor"},
+	}, mutation{
+		Rule: 10, What: "a look that did not return finds nothing",
+		Old: ", err: errNoAnswer}", New: "}",
+		Tests: []string{"TestALookThatPanicsServesNobody"},
+	}),
 	in("fusefs/admit.go", mutation{
 		Rule: 10, What: "a late write is acknowledged",
 		Old: "				*st = fuse.EIO\n", New: "",

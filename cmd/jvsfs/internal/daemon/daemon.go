@@ -222,7 +222,7 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		Store: d.locks.Store(id), Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(),
 		Fence: d.selfCutting(fence, id, guard.UnderLease), Liveness: d.resolver.Liveness,
 		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.succession.heldByPredecessor() },
-		Audit: w.counts.audited(told.auditing(d.auditEvent)), AuditAll: w.counts.auditedAll(d.auditEvents), Renewed: w.counts.renewed,
+		Audit: w.counts.audited(told.auditing(d.auditEvent)), AuditAll: w.counts.auditedAll(d.auditEvents), Renewed: w.counts.renewed, Looked: w.counts.looked,
 		Resumes: func() bool { return !w.latch.closed.Load() },
 		CutOff:  cutOff, StoreClient: d.storeClient(),
 	})
@@ -364,7 +364,7 @@ func (d *mount) mountpoint() string {
 func (d *mount) flush() error {
 	fd, err := unix.Openat(d.fs.SourceFD(), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("flush: %w", err)
+		return fmt.Errorf("flush %s: %w", d.place.Root, err)
 	}
 	return errors.Join(unix.Syncfs(fd), unix.Close(fd))
 }

@@ -17,6 +17,9 @@ import (
 // answerDoctor checks the lock directory. The mount may hide it from other processes.
 func (d *mount) answerDoctor(req api.Doctor) (api.Response, error) {
 	dir := lockdir.Dir{Path: d.place.LockDir, Name: d.place.LockDir, Store: d.store}
+	if mounts, err := host.ReadMounts(); err == nil {
+		dir.NameCache = mounts.NameCache(dir.Path)
+	}
 	if host.Within(d.place.Root, dir.Path) {
 		dir.Path = fmt.Sprintf("/proc/self/fd/%d/%s", d.fs.SourceFD(), host.RelativeTo(d.place.Root, dir.Path))
 	}

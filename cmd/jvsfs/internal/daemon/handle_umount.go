@@ -53,6 +53,9 @@ func (d *unmounting) answerUnmount() (api.Response, error) {
 		return api.Response{}, err
 	}
 	err := errors.Join(d.registry.close(), d.flush())
+	if err != nil {
+		err = fmt.Errorf("the mount is away, but its end is not as it should be: %w", err)
+	}
 	d.leaveTree()
 	d.trail.refused.flush(func(*refusalCount) bool { return true }) // after the answer all of them can be found
 	return api.Response{}, err

@@ -18,18 +18,36 @@ type leaseCounts struct {
 
 // leaseCountsOf are the counts at one moment.
 type leaseCountsOf struct {
-	Events        map[lease.EventKind]uint64
-	AuditFailed   uint64 // events that could not be put into the audit chain
-	Renewed       uint64
-	RenewFailed   uint64
-	RenewSpent    time.Duration
-	RenewedWithin [renewBuckets]uint64 // not cumulative; longer renewals are in no bucket
-	GateLost      uint64               // renewals that found the lock of the gate gone
-	GateRetaken   uint64               // and the same lease went on
-	Fenced        uint64               // steals after the holder's host was cut off the store
-	Unclean       uint64               // steals that nothing but a silence had made sure of
-	Granted       waitCounts           // of those who waited for the lease and got it
-	GivenUp       waitCounts           // of those who did not get it
+	Events      map[lease.EventKind]uint64
+	AuditFailed uint64 // events that could not be put into the audit chain
+	Renewed     uint64
+	RenewFailed uint64
+	Renewals    spans
+	Looks       spans      // for a successor, after mutations
+	GateLost    uint64     // renewals that found the lock of the gate gone
+	GateRetaken uint64     // and the same lease went on
+	Fenced      uint64     // steals after the holder's host was cut off the store
+	Unclean     uint64     // steals that nothing but a silence had made sure of
+	Granted     waitCounts // of those who waited for the lease and got it
+	GivenUp     waitCounts // of those who did not get it
+}
+
+// spans are how long calls to the store took.
+type spans struct {
+	N      uint64
+	Spent  time.Duration
+	Within [renewBuckets]uint64 // not cumulative; longer ones are in no bucket
+}
+
+func (s *spans) add(took time.Duration) {
+	s.N++
+	s.Spent += took
+	for i := range s.Within {
+		if took <= renewBound(i) {
+			s.Within[i]++
+			return
+		}
+	}
 }
 
 // waitCounts are waits for a lease.
@@ -42,7 +60,7 @@ type waitCounts struct {
 // waitBounds are the buckets of waits: people and builds wait for minutes.
 var waitBounds = [...]time.Duration{100 * time.Millisecond, time.Second, 5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour}
 
-// A renewal is a write and a flush: from 100 µs to 10 s.
+// A renewal is a write and a flush, a look asks the store for a name: from 100 µs to 10 s.
 const renewBuckets = 11
 
 // renewBound is the upper bound of a bucket: half a decade wide.
@@ -120,13 +138,14 @@ func (c *leaseCounts) renewed(took time.Duration, err error) {
 	} else {
 		c.Renewed++
 	}
-	c.RenewSpent += took
-	for i := range c.RenewedWithin {
-		if took <= renewBound(i) {
-			c.RenewedWithin[i]++
-			return
-		}
-	}
+	c.Renewals.add(took)
+}
+
+// looked counts a look for a successor.
+func (c *leaseCounts) looked(took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Looks.add(took)
 }
 
 // gate counts what a renewal says of the gate.

@@ -45,6 +45,8 @@ var (
 	metricGate       = describe("lease_gate_losses_total", "Renewals that found the lock of a held lease gone from the store.", "worktree")
 	metricRetaken    = describe("lease_gate_retaken_total", "Leases that lost that lock and went on, because nobody had taken it.", "worktree")
 	metricSilent     = describe("lease_store_silent_seconds", "Since when the file system of the records owes an answer; 0 while it owes none.", "worktree")
+	metricCutOff     = describe("lease_store_cut_off", "1 while the records cannot be read because the client of their store has ended, was evicted, or does not know what is open here.", "worktree")
+	metricLooks      = describe("lease_look_duration_seconds", "How long looks for a successor took that follow mutations on a store of several hosts: its latency. One look may serve several mutations.", "worktree")
 	metricFences     = describe("fences_total", "Runs of the fence agent, which cuts another host off the store; result is ok or failed.", "worktree", "result")
 	metricReleases   = describe("lease_releases_total", "Leases given back by this mount.", "worktree")
 	metricLosses     = describe("lease_losses_total", "Leases lost or interrupted by this mount; kind is expired, superseded or renew_failed.", "worktree", "kind")
@@ -227,6 +229,11 @@ func (s metricSink) ofLease(w worktreeReading, now time.Time) {
 	s.gauge(metricLeft, api.LeaseLeft(w.Status, now).Seconds(), id)
 	s.gauge(metricWaiters, float64(w.Waiters), id)
 	s.gauge(metricSilent, float64(w.SilentMS)/1000, id)
+	cutOff := 0.0
+	if w.CutOff {
+		cutOff = 1
+	}
+	s.gauge(metricCutOff, cutOff, id)
 	s.ofWaits(w.Counts.Granted, id, resultName(true))
 	s.ofWaits(w.Counts.GivenUp, id, resultName(false))
 	s.ofLeaseCounts(w.Counts, id)
@@ -240,15 +247,20 @@ func (s metricSink) ofWaits(c waitCounts, labels ...string) {
 	s.to <- prometheus.MustNewConstHistogram(metricWaited, c.N, c.Spent.Seconds(), buckets, labels...)
 }
 
-func (s metricSink) ofLeaseCounts(c leaseCountsOf, id string) {
-	s.counter(metricRenewals, c.Renewed, id, "ok")
-	s.counter(metricRenewals, c.RenewFailed, id, "failed")
+func (s metricSink) ofSpans(d *prometheus.Desc, c spans, labels ...string) {
 	buckets, sum := make(map[float64]uint64, renewBuckets), uint64(0)
-	for i, n := range c.RenewedWithin {
+	for i, n := range c.Within {
 		sum += n
 		buckets[renewBound(i).Seconds()] = sum
 	}
-	s.to <- prometheus.MustNewConstHistogram(metricRenewal, c.Renewed+c.RenewFailed, c.RenewSpent.Seconds(), buckets, id)
+	s.to <- prometheus.MustNewConstHistogram(d, c.N, c.Spent.Seconds(), buckets, labels...)
+}
+
+func (s metricSink) ofLeaseCounts(c leaseCountsOf, id string) {
+	s.counter(metricRenewals, c.Renewed, id, "ok")
+	s.counter(metricRenewals, c.RenewFailed, id, "failed")
+	s.ofSpans(metricRenewal, c.Renewals, id)
+	s.ofSpans(metricLooks, c.Looks, id)
 	s.counter(metricAcquired, c.Events[lease.EventAcquire], id)
 	s.counter(metricSteals, c.Events[lease.EventSteal], id)
 	s.counter(metricTakeovers, c.Events[lease.EventSteal]-c.Fenced-c.Unclean, id, "clean")

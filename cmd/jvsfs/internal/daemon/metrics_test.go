@@ -36,8 +36,8 @@ func sampleReading() meterReading {
 		Timings: []fusefs.Timing{{Op: gate.OpWrite, Count: 10, Absent: 1, Failed: 2, Spent: time.Second,
 			Buckets: []fusefs.TimingBucket{{Bound: 1024, Count: 3}, {Bound: 2048, Count: 8}}}},
 		Worktrees: []worktreeReading{
-			{Status: gate.Status{Worktree: "main", State: "held", Token: 12, TimeLeftMS: 17_500, Writes: 8, SilentMS: 1500},
-				Created: metricsAt.Add(-time.Minute), Waiters: 2, Counts: leaseCountsOf{Events: map[lease.EventKind]uint64{"acquire": 3, "steal": 6, "expire": 2}, Unclean: 2, Fenced: 3, GateLost: 4, GateRetaken: 3, Renewed: 5, RenewFailed: 1, RenewSpent: time.Millisecond,
+			{Status: gate.Status{Worktree: "main", State: "held", Token: 12, TimeLeftMS: 17_500, Writes: 8, SilentMS: 1500, CutOff: true},
+				Created: metricsAt.Add(-time.Minute), Waiters: 2, Counts: leaseCountsOf{Events: map[lease.EventKind]uint64{"acquire": 3, "steal": 6, "expire": 2}, Unclean: 2, Fenced: 3, GateLost: 4, GateRetaken: 3, Renewed: 5, RenewFailed: 1, Renewals: spans{N: 6, Spent: time.Millisecond}, Looks: spans{N: 3, Spent: 4 * time.Millisecond, Within: [renewBuckets]uint64{0, 1, 1}},
 					Granted: waitCounts{N: 3, Spent: 8 * time.Second, Within: [len(waitBounds)]uint64{0, 1, 2, 3, 3, 3, 3, 3}}}},
 			{Status: gate.Status{Worktree: "a", State: "held_elsewhere", ExpiresAt: &expires}},
 		},
@@ -118,6 +118,40 @@ jvsfs_lease_gate_retaken_total{worktree="main"} 3
 # TYPE jvsfs_lease_store_silent_seconds gauge
 jvsfs_lease_store_silent_seconds{worktree="a"} 0
 jvsfs_lease_store_silent_seconds{worktree="main"} 1.5
+# HELP jvsfs_lease_store_cut_off 1 while the records cannot be read because the client of their store has ended, was evicted, or does not know what is open here.
+# TYPE jvsfs_lease_store_cut_off gauge
+jvsfs_lease_store_cut_off{worktree="a"} 0
+jvsfs_lease_store_cut_off{worktree="main"} 1
+# HELP jvsfs_lease_look_duration_seconds How long looks for a successor took that follow mutations on a store of several hosts: its latency. One look may serve several mutations.
+# TYPE jvsfs_lease_look_duration_seconds histogram
+jvsfs_lease_look_duration_seconds_bucket{worktree="a",le="0.0001"} 0
+jvsfs_lease_look_duration_seconds_bucket{worktree="a",le="0.00032"} 0
+jvsfs_lease_look_duration_seconds_bucket{worktree="a",le="0.001"} 0
+jvsfs_lease_look_duration_seconds_bucket{worktree="a",le="0.00316"} 0
+jvsfs_lease_look_duration_seconds_bucket{worktree="a",le="0.01"} 0
+jvsfs_lease_look_duration_seconds_bucket{worktree="a",le="0.03162"} 0
+jvsfs_lease_look_duration_seconds_bucket{worktree="a",le="0.1"} 0
+jvsfs_lease_look_duration_seconds_bucket{worktree="a",le="0.31623"} 0
+jvsfs_lease_look_duration_seconds_bucket{worktree="a",le="1"} 0
+jvsfs_lease_look_duration_seconds_bucket{worktree="a",le="3.16228"} 0
+jvsfs_lease_look_duration_seconds_bucket{worktree="a",le="10"} 0
+jvsfs_lease_look_duration_seconds_bucket{worktree="a",le="+Inf"} 0
+jvsfs_lease_look_duration_seconds_sum{worktree="a"} 0
+jvsfs_lease_look_duration_seconds_count{worktree="a"} 0
+jvsfs_lease_look_duration_seconds_bucket{worktree="main",le="0.0001"} 0
+jvsfs_lease_look_duration_seconds_bucket{worktree="main",le="0.00032"} 1
+jvsfs_lease_look_duration_seconds_bucket{worktree="main",le="0.001"} 2
+jvsfs_lease_look_duration_seconds_bucket{worktree="main",le="0.00316"} 2
+jvsfs_lease_look_duration_seconds_bucket{worktree="main",le="0.01"} 2
+jvsfs_lease_look_duration_seconds_bucket{worktree="main",le="0.03162"} 2
+jvsfs_lease_look_duration_seconds_bucket{worktree="main",le="0.1"} 2
+jvsfs_lease_look_duration_seconds_bucket{worktree="main",le="0.31623"} 2
+jvsfs_lease_look_duration_seconds_bucket{worktree="main",le="1"} 2
+jvsfs_lease_look_duration_seconds_bucket{worktree="main",le="3.16228"} 2
+jvsfs_lease_look_duration_seconds_bucket{worktree="main",le="10"} 2
+jvsfs_lease_look_duration_seconds_bucket{worktree="main",le="+Inf"} 3
+jvsfs_lease_look_duration_seconds_sum{worktree="main"} 0.004
+jvsfs_lease_look_duration_seconds_count{worktree="main"} 3
 # HELP jvsfs_lease_waiters Who waits in the line for the lease: acquisitions, and writes with wait_on_conflict.
 # TYPE jvsfs_lease_waiters gauge
 jvsfs_lease_waiters{worktree="a"} 0
@@ -203,7 +237,10 @@ func TestLeaseCounts(t *testing.T) {
 	now := c.now()
 	require.Equal(t, map[lease.EventKind]uint64{"acquire": 1, "release": 1}, now.Events, "a steal whose audit fails does not happen")
 	require.Equal(t, []uint64{2, 1, 1}, []uint64{now.AuditFailed, now.Renewed, now.RenewFailed})
-	require.EqualValues(t, 1, now.RenewedWithin[2])
+	require.EqualValues(t, 2, now.Renewals.N)
+	require.EqualValues(t, 1, now.Renewals.Within[2])
+	c.looked(3 * time.Millisecond)
+	require.Equal(t, spans{N: 1, Spent: 3 * time.Millisecond, Within: [renewBuckets]uint64{3: 1}}, c.now().Looks)
 	require.Equal(t, time.Millisecond, renewBound(2))
 	require.Equal(t, 10*time.Second, renewBound(renewBuckets-1))
 	c.waited(2*time.Second, true)

@@ -38,7 +38,7 @@ func Check(ctx context.Context, paths []string, control string, policy lease.Pol
 		if found {
 			at(p.Root)
 			all = append(all, checkTree(p, fix)...)
-			locks = append(locks, lockdir.Dir{Path: p.LockDir, Name: p.LockDir, Store: p.Store(mounts, policy)})
+			locks = append(locks, lockdir.Dir{Path: p.LockDir, Name: p.LockDir, Store: p.Store(mounts, policy), NameCache: mounts.NameCache(p.LockDir)})
 		}
 	}
 	at("the lease records")

@@ -16,6 +16,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/jvsfs/jvsfs/fusefs"
 )
@@ -32,6 +33,7 @@ func checkMounts(ctx context.Context, mounts host.MountTable, ours []*mountinfo.
 		if st.State == "serving" {
 			out = append(out, featureFindings(st)...)
 			out = append(out, crowdingFindings(st)...)
+			out = append(out, cutOffFindings(st)...)
 			out = append(out, versionFindings(st, api.BuildOf().Version, exeOf(st.PID))...)
 			out = append(out, askDoctor(ctx, ours[i], fix)...)
 		}
@@ -78,6 +80,17 @@ func checkMount(st api.MountStatus) finding.Finding {
 		fix = st.Next
 	}
 	return finding.Fail("mounts.silent", fix, "%s does not answer as it should: %s", st.Mountpoint, st.Detail)
+}
+
+// cutOffFindings names the worktrees whose daemon cannot read their records, whatever a new look by their path finds.
+func cutOffFindings(st api.MountStatus) (out []finding.Finding) {
+	for _, w := range st.Worktrees {
+		if w.CutOff {
+			out = append(out, finding.Fail("mounts.cut_off", fmt.Sprintf("jvsfs umount --bare %s; umount and mount the store; jvsfs mount again", human.Typed(st.Mountpoint)),
+				"the daemon of %s cannot read the records of worktree %s: %s", st.Mountpoint, w.Worktree, w.Detail))
+		}
+	}
+	return out
 }
 
 // stackFindings looks for the rest of an interrupted recovery: a new mount beneath a dead one that was not

@@ -26,6 +26,7 @@ var WhyItMatters = map[string]string{
 	"mounts.dead":      "everything in a dead mount fails with ENOTCONN; after an unmount nothing fences the directory below",
 	"mounts.silent":    "everybody who uses the mount may have to wait for its daemon",
 	"mounts.forbidden": "what cannot be asked cannot be judged",
+	"mounts.cut_off":   "the client of the store that the daemon has open has ended; one that was mounted again since is another",
 
 	"mounts.hidden": "writes to those places through the mount go to the directories below them, and the files of these file systems are not seen",
 
@@ -63,12 +64,13 @@ var WhyItMatters = map[string]string{
 	"locks.inodes":     "when the lock directory has no inode left no lease can be taken or renewed, and writing stops",
 	"locks.unchecked":  "what cannot be looked at cannot be judged",
 
-	"tier.unknown": "what the file system promises decides how strong the fence is",
-	"tier.shared":  "a host that is paused may write late, and only afterwards is it known",
-	"tree.twice":   "two processes hold the same tree at once, each with a token that the other does not know",
-	"tree.unbound": "who renames the directory before it is mounted loses its tokens: they start again",
-	"tree.other":   "with records that are another directory's, two directories share one lease",
-	"tree.unseen":  "a mount with other records has a holder of its own, and both write",
+	"tier.unknown":     "what the file system promises decides how strong the fence is",
+	"tier.hides_names": "a holder learns of its successor by the name of a claim that did not exist before, and writes on beside it until then",
+	"tier.shared":      "a host that is paused may write late, and only afterwards is it known",
+	"tree.twice":       "two processes hold the same tree at once, each with a token that the other does not know",
+	"tree.unbound":     "who renames the directory before it is mounted loses its tokens: they start again",
+	"tree.other":       "with records that are another directory's, two directories share one lease",
+	"tree.unseen":      "a mount with other records has a holder of its own, and both write",
 
 	"leftovers.stale": "it is harmless, and grows in number",
 	"leftovers.scan":  "what cannot be looked at cannot be judged",

@@ -22,6 +22,8 @@ type Dir struct {
 	Path  string
 	Name  string           // for people
 	Store *api.StoreStatus // its file system, if several hosts are known to use it
+
+	NameCache string // what its client remembers of names that do not exist (host.MountTable.NameCache), "" for nothing
 }
 
 // shown is the path of a file of the directory for people.

@@ -21,6 +21,10 @@ func tierOf(d Dir) (finding.Finding, error) {
 	if name := lease.LocalFileSystem(&st); name != "" {
 		return finding.OK("tier.local", "%s is on %s: tier A, every writer of this machine is fenced, whatever clocks and pauses do", path, name), nil
 	}
+	if d.NameCache != "" {
+		return finding.Fail("tier.hides_names", "gluster volume set VOLUME performance.nl-cache off",
+			"%s: the client of the store (%s) remembers for minutes that a name does not exist: a holder does not see its successor for as long", path, d.NameCache), nil
+	}
 	if d.Store != nil {
 		return finding.Warn("tier.shared", "read jvsfs-hosts(7); a fence agent makes a silent host certain: jvsfs-fence(7)", "%s: %s", path, d.Store.Text()), nil
 	}

@@ -21,7 +21,12 @@ func TestTheStoreOfSeveralHostsIsNamed(t *testing.T) {
 	for _, says := range []string{"/srv/locks", "GlusterFS", "tier C", "33s"} {
 		require.Contains(t, f.Message, says)
 	}
-	d.Store = nil
+	d.NameCache = "performance/nl-cache"
+	f, err = tierOf(d)
+	require.NoError(t, err)
+	require.Equal(t, finding.SevFail, f.Severity)
+	require.Contains(t, f.Message, "performance/nl-cache")
+	d.Store, d.NameCache = nil, ""
 	f, err = tierOf(d)
 	require.NoError(t, err)
 	require.Contains(t, f.Message, "that several hosts may share", "nothing else is known of it")

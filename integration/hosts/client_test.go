@@ -1,0 +1,55 @@
+//go:build jvsfs_hosts
+
+package hosts
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+// The client of the store ends while somebody holds, and is started again at the same place. What jvsfs has open is of the one that has
+// ended. Every command says so, names the file and what to do, and after that the worktree is as it was.
+func TestQuickAClientThatIsStartedAgain(t *testing.T) {
+	c := newGluster(t)
+	h := c.join("h1")
+	c.mount(h, brief)
+	said, exit := c.exec(h, "echo one >"+viewDir+"/file")
+	requireExit(t, 0, exit, said+h.logs())
+	held := c.hold(h)
+
+	h.must("kill", "-KILL", h.clientPID())
+	h.must("umount", "-l", storeDir)
+	c.connect(h)
+	exit, said = held.j.wait()
+	require.NotZero(t, exit, "%s", said)
+	says := func(want int, args ...string) {
+		t.Helper()
+		said, exit := h.run(append([]string{c.bin}, args...)...)
+		requireExit(t, want, exit, said+h.logs())
+		require.Contains(t, said, "this host is cut off the store, or its client has ended or was started again")
+		require.Contains(t, said, storeDir+"/control")
+		if args[0] != "status" {
+			require.Contains(t, said, "umount --bare")
+		}
+	}
+	says(15, "exec", viewDir, "--", "sh", "-c", "echo lost >>"+viewDir+"/file")
+	says(15, "explain", "--pid", "1", viewDir+"/file")
+	says(0, "status")
+	says(1, "doctor", viewDir)
+	said, exit = h.run("cat", viewDir+"/file")
+	require.NotZero(t, exit, "%s", said)
+
+	said, exit = h.run(c.bin, "umount", "--bare", viewDir)
+	requireExit(t, 1, exit, said+h.logs()) // there is nothing left to flush to
+	require.Contains(t, said, "the mount is away")
+	c.mount(h, brief)
+	harness.EventuallyNoted(t, "the lease that nobody released runs out", func() (bool, string) {
+		said, exit := c.exec(h, "echo two >>"+viewDir+"/file", "--wait", "1m")
+		return exit == 0, said + h.logs()
+	})
+	require.Equal(t, "one\ntwo\n", c.stored("file"))
+	c.umount(h)
+}
