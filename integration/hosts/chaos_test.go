@@ -109,11 +109,7 @@ func (x *chaos) fault(ctx context.Context) {
 		x.c.remount(h, hasty)
 	case 1:
 		t.Logf("%s: the client of the store is killed", h.name)
-		h.signal("KILL", h.clients())
-		x.c.umountBare(h)
-		h.must("umount", "-l", storeDir)
-		x.c.connect(h)
-		x.c.mount(h, hasty)
+		x.c.restartClient(h)
 	case 2:
 		t.Logf("%s: its link is down for %v", h.name, lasts)
 		x.c.partition(h)
@@ -191,6 +187,16 @@ func (h *host) daemons() []string {
 func (h *host) killDaemon() {
 	h.t.Helper()
 	h.signal("KILL", h.daemons())
+}
+
+// restartClient kills the host's client of the store, and begins anew.
+func (c *cluster) restartClient(h *host) {
+	c.t.Helper()
+	h.signal("KILL", h.clients())
+	c.umountBare(h)
+	h.must("umount", "-l", storeDir)
+	c.connect(h)
+	c.mount(h, hasty)
 }
 
 // umountBare takes away a mount that is dead, or whose store is.
