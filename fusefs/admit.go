@@ -58,20 +58,38 @@ type passes struct {
 func (p *passes) byPlace() bool { return p.n == 1 && p.of[0].pass.ByPlace() }
 
 // leave ends the mutation. On a store that other kernels write, a late mutation is not
-// acknowledged: *st becomes EIO.
+// acknowledged: *st becomes EIO. One that has failed may have landed all the same, and is told, too.
 func (p *passes) leave(st *fuse.Status) {
+	answer := *st
 	for i := range p.n {
 		g, pass := p.of[i].guard, p.of[i].pass
-		if *st == fuse.OK {
-			if why := g.Late(pass); why != nil {
-				g.ReportLate(pass, why, p.late())
-				*st = fuse.EIO
-			}
+		var why error
+		late := p.late
+		switch {
+		case answer == fuse.OK:
+			why = g.Late(pass)
+		case mayHaveLanded(answer):
+			why = g.LateFailed(pass)
+			late = func() lease.LateWrite { w := p.late(); w.Failed = unix.Errno(answer).Error(); return w }
+		}
+		if why != nil {
+			g.ReportLate(pass, why, late())
+			*st = fuse.EIO
 		}
 		pass.Leave()
 	}
 	p.outside.Leave()
 	p.end()
+}
+
+// mayHaveLanded reports whether an error is one that a client of a store gives for what it has sent, when it is cut off before the answer.
+// A client of MooseFS that thawed behind its successor wrote over that, and said EIO.
+func mayHaveLanded(st fuse.Status) bool {
+	switch unix.Errno(st) {
+	case unix.EIO, unix.ETIMEDOUT, unix.ENOTCONN, unix.ESHUTDOWN, unix.ECONNABORTED:
+		return true
+	}
+	return false
 }
 
 // request is the question to a guard.

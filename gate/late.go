@@ -17,6 +17,16 @@ func (g *Guard) Late(p Pass) error {
 	return p.e.late(g.cfg.Clock)
 }
 
+// LateFailed is Late for a mutation that has failed in a way that does not say whether it took effect. A store that fails cannot be looked
+// at, which proves no lateness then.
+func (g *Guard) LateFailed(p Pass) error {
+	why := g.Late(p)
+	if errors.Is(why, errDeadline) || lease.ClassOf(why) == lease.ClassLockNotHeld {
+		return why
+	}
+	return nil
+}
+
 // ReportLate counts a late mutation and writes its taint and its audit event.
 func (g *Guard) ReportLate(p Pass, why error, w lease.LateWrite) {
 	w.Token = p.e.id.Token()

@@ -12,7 +12,8 @@ import (
 type LateWrite struct {
 	Token          Token
 	Op, File       string
-	Offset, Length int64 // 0, 0 if it is no write
+	Offset, Length int64  // 0, 0 if it is no write
+	Failed         string `json:",omitempty"` // the error that the store answered: it may have taken effect all the same
 }
 
 // Late leaves a taint beside the records and a late_write event (rule 10). The taint stays until a person has looked at it. The loss
@@ -20,7 +21,11 @@ type LateWrite struct {
 func (k *Keeper) Late(w LateWrite) error {
 	k.wake.poke()
 	err := k.store.taint(w)
-	reason := fmt.Sprintf("%s %s at %d, %d bytes, took effect after token %d was over", w.Op, printable(w.File), w.Offset, w.Length, w.Token)
+	did := "took effect"
+	if w.Failed != "" {
+		did = "failed (" + printable(w.Failed) + ") and may have taken effect all the same,"
+	}
+	reason := fmt.Sprintf("%s %s at %d, %d bytes, %s after token %d was over", w.Op, printable(w.File), w.Offset, w.Length, did, w.Token)
 	holder := k.shown.holderOf(w.Token) // its deadline has passed, so most often it is not held any more
 	return errors.Join(err, k.tell.now(Event{Kind: EventLateWrite, Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}))
 }

@@ -24,6 +24,7 @@ readonly HOSTS_TOOLS=(ip:iproute2 nsenter:util-linux)
 declare -rA HOSTS_ENGINES=(
   [glusterfs]='glusterd:glusterfs-server glusterfs:glusterfs-client'
   [cephfs]='ceph-mon:ceph-mon ceph-osd:ceph-osd ceph-mds:ceph-mds ceph-fuse:ceph-fuse ceph:ceph-common'
+  [juicefs]='redis-server:redis-server redis-cli:redis-tools'
   [moosefs]='mfsmaster:moosefs-master mfschunkserver:moosefs-chunkserver mfsmount:moosefs-client mfscli:moosefs-cli'
   [etcd]='etcd:etcd-server etcdctl:etcd-client'
 )
@@ -60,7 +61,7 @@ become_root() {
   [[ $EUID -eq 0 ]] && return
   command -v sudo >/dev/null || die "this needs root: run it as root or install sudo"
   local name settings=("PATH=$PATH")
-  for name in JVSFS_REQUIRE_FUSE JVSFS_BINARY JVSFS_RACE JVSFS_TEST_DIR JVSFS_TEST_TRANSPORT JVSFS_TEST_MINUTES JVSFS_IMAGE_CACHE CASES_LIMIT FRESH_SUITES FRESH_TREES \
+  for name in JUICEFS JVSFS_REQUIRE_FUSE JVSFS_BINARY JVSFS_RACE JVSFS_TEST_DIR JVSFS_TEST_TRANSPORT JVSFS_TEST_MINUTES JVSFS_IMAGE_CACHE CASES_LIMIT FRESH_SUITES FRESH_TREES \
     NO_COLOR GOPROXY GOSUMDB http_proxy https_proxy no_proxy; do
     [[ -z ${!name:-} ]] || settings+=("$name=${!name}")
   done

@@ -109,11 +109,7 @@ func (x *chaos) fault(ctx context.Context) {
 		x.c.remount(h, hasty)
 	case 1:
 		t.Logf("%s: the client of the store is killed", h.name)
-		h.must("kill", "-KILL", h.clientPID())
-		x.c.umountBare(h)
-		h.must("umount", "-l", storeDir)
-		x.c.connect(h)
-		x.c.mount(h, hasty)
+		x.c.restartClient(h)
 	case 2:
 		t.Logf("%s: its link is down for %v", h.name, lasts)
 		x.c.partition(h)
@@ -190,7 +186,17 @@ func (h *host) daemons() []string {
 // killDaemon kills the daemon of the host.
 func (h *host) killDaemon() {
 	h.t.Helper()
-	h.must(append([]string{"kill", "-KILL"}, h.daemons()...)...)
+	h.signal("KILL", h.daemons())
+}
+
+// restartClient kills the host's client of the store, and begins anew.
+func (c *cluster) restartClient(h *host) {
+	c.t.Helper()
+	h.signal("KILL", h.clients())
+	c.umountBare(h)
+	h.must("umount", "-l", storeDir)
+	c.connect(h)
+	c.mount(h, hasty)
 }
 
 // umountBare takes away a mount that is dead, or whose store is.

@@ -20,7 +20,7 @@ func TestQuickAClientThatIsStartedAgain(t *testing.T) {
 	requireExit(t, 0, exit, said+h.logs())
 	held := c.hold(h)
 
-	h.must("kill", "-KILL", h.clientPID())
+	h.signal("KILL", h.clients())
 	h.must("umount", "-l", storeDir)
 	c.connect(h)
 	exit, said = held.j.wait()

@@ -84,12 +84,12 @@ func (h *host) mounted(dir, kind string) bool {
 	return exit == 0 && said != "" && err == nil && strings.Contains(string(mounts), dir+" "+kind+" ")
 }
 
-// clientPID is the host's client of the store, as the host sees it.
-func (h *host) clientPID() string {
+// clients is the host's client of the store, as the host sees it. That of JuiceFS is two processes, of which one looks after the other.
+func (h *host) clients() []string {
 	h.t.Helper()
 	pids := h.processes(`*" ` + storeDir + `"[" )"]*`) // mfsmount writes a sentence there
-	require.Len(h.t, pids, 1, "clients of the store")
-	return pids[0]
+	require.NotEmpty(h.t, pids, "clients of the store")
+	return pids
 }
 
 // processes are those of the host whose command line, with a space behind each word, has a shell pattern. The shell that looks has it
@@ -101,10 +101,16 @@ func (h *host) processes(pattern string) []string {
 }
 
 // freeze stops the host's client of the store: every call to the store waits.
-func (h *host) freeze() { h.t.Helper(); h.must("kill", "-STOP", h.clientPID()) }
+func (h *host) freeze() { h.t.Helper(); h.signal("STOP", h.clients()) }
 
 // thaw lets it go on.
-func (h *host) thaw() { h.t.Helper(); h.must("kill", "-CONT", h.clientPID()) }
+func (h *host) thaw() { h.t.Helper(); h.signal("CONT", h.clients()) }
+
+// signal sends a signal to processes of the host.
+func (h *host) signal(name string, pids []string) {
+	h.t.Helper()
+	h.must(append([]string{"kill", "-" + name}, pids...)...)
+}
 
 // partition takes the host's link down, heal takes it up.
 func (c *cluster) partition(h *host) {

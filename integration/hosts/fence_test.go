@@ -26,7 +26,7 @@ cat "$$.out"
 exit "$(cat "$$.exit")"
 `
 
-// serveFar answers farProgram until the test ends. While the file fails is there, nothing can be run.
+// serveFar answers farProgram until the test ends.
 func (c *cluster) serveFar(dir string) {
 	ctx, stop := context.WithCancel(context.Background())
 	over := make(chan struct{})
@@ -36,28 +36,25 @@ func (c *cluster) serveFar(dir string) {
 		for ctx.Err() == nil {
 			asked, _ := filepath.Glob(filepath.Join(dir, "*.ask"))
 			for _, ask := range asked {
-				c.answerFar(ctx, strings.TrimSuffix(ask, ".ask"), filepath.Join(dir, "fails"))
+				c.answerFar(ctx, strings.TrimSuffix(ask, ".ask"))
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
 	}()
 }
 
-func (c *cluster) answerFar(ctx context.Context, name, fails string) {
+func (c *cluster) answerFar(ctx context.Context, name string) {
 	text, err := os.ReadFile(name + ".ask")
 	if err != nil || os.Remove(name+".ask") != nil {
 		return
 	}
-	exit, out := "0", []byte(nil)
-	if _, err := os.Stat(fails); err == nil {
-		exit, out = "1", []byte("the store's host does not answer\n")
-	} else {
-		cmd := c.store.command(ctx, strings.Split(strings.TrimSpace(string(text)), "\n")...)
-		in, _ := os.ReadFile(name + ".in")
-		cmd.Stdin = bytes.NewReader(in)
-		if out, err = cmd.CombinedOutput(); err != nil {
-			exit = "1"
-		}
+	exit := "0"
+	cmd := c.store.command(ctx, strings.Split(strings.TrimSpace(string(text)), "\n")...)
+	in, _ := os.ReadFile(name + ".in")
+	cmd.Stdin = bytes.NewReader(in)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		exit = "1"
 	}
 	_ = os.WriteFile(name+".out", out, 0o600)
 	_ = os.WriteFile(name+".code", []byte(exit), 0o600)
@@ -72,7 +69,7 @@ func program(c *cluster, h *host, name, line string) string {
 	return path
 }
 
-// fenced mounts on h with the shipped agent, which cuts off the other host.
+// fenced mounts on h with the shipped agent, which cuts off the other host. While the file fails is there, it fails.
 func (c *cluster) fenced(h, other *host, p times) (fails string) {
 	c.t.Helper()
 	dir := h.file("agent")
@@ -83,11 +80,12 @@ func (c *cluster) fenced(h, other *host, p times) (fails string) {
 	agent, err := os.ReadFile(filepath.Join("../../scripts/fence", words[0]))
 	require.NoError(c.t, err)
 	require.NoError(c.t, os.WriteFile(filepath.Join(dir, words[0]), agent, 0o755))
-	words[0] = filepath.Join(dir, words[0])
+	fails = filepath.Join(dir, "fails")
+	words[0] = program(c, h, "agent", "[ ! -e "+fails+" ] || { echo told to fail >&2; exit 1; }; exec "+filepath.Join(dir, words[0]))
 	require.NoError(c.t, os.WriteFile(h.file("jvsfs.yaml"), []byte("fence: [\""+strings.Join(words, `", "`)+"\"]\n"), 0o644))
 	c.serveFar(dir)
 	c.mount(h, p, "--config", h.file("jvsfs.yaml"))
-	return filepath.Join(dir, "fails")
+	return fails
 }
 
 // A host's client of the store freezes while it writes. Nobody takes its lease while the agent fails. Then the store turns the host away,

@@ -56,8 +56,8 @@ func (c *cluster) lateRound(h1, h2 *host, daemon, brick bool) (landed, reported 
 	thaw := h1.thaw
 	if daemon {
 		pids := h1.daemons()
-		h1.must(append([]string{"kill", "-STOP"}, pids...)...)
-		thaw = func() { h1.must(append([]string{"kill", "-CONT"}, pids...)...) }
+		h1.signal("STOP", pids)
+		thaw = func() { h1.signal("CONT", pids) }
 	} else {
 		h1.freeze()
 	}
@@ -78,6 +78,9 @@ func (c *cluster) lateRound(h1, h2 *host, daemon, brick bool) (landed, reported 
 	}
 	thaw()
 	writing.wait()
+	if _, is := c.engine.(ceph); is { // it has evicted the client, which does not come back
+		c.restartClient(h1)
+	}
 	harness.EventuallyNoted(t, "h1 can write again", func() (bool, string) {
 		said, exit := c.exec(h1, "echo >"+viewDir+"/again", "--wait", "1m")
 		return exit == 0, said + h1.logs()

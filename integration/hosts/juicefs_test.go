@@ -1,0 +1,54 @@
+//go:build jvsfs_hosts
+
+package hosts
+
+import (
+	"os"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+// juicefs is JuiceFS: its metadata in a Redis, its objects in a directory that all hosts see. JUICEFS names its program.
+type juicefs struct{}
+
+func (juicefs) title() string { return "JuiceFS" }
+func (juicefs) kind() string  { return "fuse.juicefs" }
+
+// start: each host has a Redis user of its own, as the agent wants it.
+func (juicefs) start(c *cluster) {
+	s := c.store
+	require.NotEmpty(c.t, os.Getenv("JUICEFS"), "JUICEFS must name the program of JuiceFS")
+	s.must("redis-server", "--bind", storeIP, "--protected-mode", "no", "--save", "", "--dir", "/mnt", "--logfile", s.file("redis.log"), "--daemonize", "yes")
+	harness.EventuallyNoted(c.t, "Redis answers", func() (bool, string) {
+		said, exit := s.run("redis-cli", "-h", storeIP, "PING")
+		return exit == 0 && strings.Contains(said, "PONG"), said
+	})
+	for _, name := range []string{"store", "h1", "h2"} {
+		s.must("redis-cli", "-h", storeIP, "ACL", "SETUSER", "juicefs-"+name, "on", ">"+name, "~*", "&*", "+@all", "-acl")
+	}
+	s.must(os.Getenv("JUICEFS"), "format", "--storage", "file", "--bucket", s.file("objects")+"/", "--trash-days", "0", juiceURL(s), "work")
+	c.connectAt(s, "/mnt/seen")
+	s.must("chmod", "755", "/mnt/seen") // as on MooseFS
+}
+
+func juiceURL(h *host) string {
+	return "redis://juicefs-" + h.name + ":" + h.name + "@" + storeIP + ":6379/1"
+}
+
+// hasty: a client that misses its heartbeat for five of them is cleaned away, and its locks with it.
+func (juicefs) hasty(*cluster) {}
+
+// client: the program cuts the end of its command line off when it hides the password.
+func (juicefs) client(_ *cluster, h *host, dir string) []string {
+	return []string{os.Getenv("JUICEFS"), "mount", juiceURL(h), dir, "--background", "--no-usage-report", "--heartbeat", "2", "--attr-cache", "0", "--entry-cache", "0",
+		"--dir-entry-cache", "0", "--cache-dir", "memory", "--cache-size", "64", "--log", h.file("client.log")}
+}
+
+func (juicefs) sees(*cluster) string { return "/mnt/seen" }
+
+func (juicefs) agent(_ *cluster, _, victim *host, _ string) []string {
+	return []string{"fence_jvsfs_juicefs", "host=" + storeIP, "db=1", "user=juicefs-" + victim.name}
+}
