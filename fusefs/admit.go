@@ -83,7 +83,7 @@ func (p *passes) leave(st *fuse.Status) {
 }
 
 // mayHaveLanded reports whether an error is one that a client of a store gives for what it has sent, when it is cut off before the answer.
-// A client of MooseFS that thawed behind its successor wrote over that, and said EIO.
+// Such a client may retry, or have its request done, after it has given up.
 func mayHaveLanded(st fuse.Status) bool {
 	switch unix.Errno(st) {
 	case unix.EIO, unix.ETIMEDOUT, unix.ENOTCONN, unix.ESHUTDOWN, unix.ECONNABORTED:

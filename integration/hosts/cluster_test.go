@@ -3,6 +3,7 @@
 package hosts
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -71,10 +72,19 @@ func (c *cluster) connect(h *host) {
 func (c *cluster) connectAt(h *host, dir string) {
 	c.t.Helper()
 	h.must("mkdir", "-p", dir)
+	c.t.Cleanup(func() { h.abort(dir) })
 	harness.EventuallyNoted(c.t, h.name+" mounts the store", func() (bool, string) {
 		said, _ := h.run(c.engine.client(c, h, dir)...)
 		return h.mounted(dir, c.engine.kind()), said + h.logs()
 	})
+}
+
+// abort ends the connection of a client, whatever waits for it. A client that waits for its own mount, as that of JuiceFS does to look
+// after itself, could not be killed.
+func (h *host) abort(dir string) {
+	ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
+	defer cancel()
+	_ = h.command(ctx, "umount", "-f", "-c", "-i", dir).Run() // it may be in use, or gone
 }
 
 // mounted is whether the host's client answers.
