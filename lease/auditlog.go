@@ -57,6 +57,9 @@ type AuditLog struct {
 	last string   // hash of the last whole line up to there
 }
 
+// errAuditLocked says that others keep the chain locked for longer than they need to append.
+var errAuditLocked = errors.New("somebody else has it locked")
+
 // auditWait bounds the wait for others who append.
 const auditWait = 5 * time.Second
 
@@ -269,7 +272,7 @@ func lockWithin(ctx context.Context, fd int, d time.Duration) error {
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
-			return fmt.Errorf("somebody else has it locked: %w", ctx.Err())
+			return fmt.Errorf("%w: %w", errAuditLocked, ctx.Err())
 		}
 	}
 }

@@ -210,7 +210,9 @@ func (c *cutter) pause() time.Duration {
 	return min(cutPause<<min(max(c.tries-1, 0), 10), cutPauseMax)
 }
 
-// run is one run of the agent. The event comes first: no event, no cut.
+// run is one run of the agent. The event comes first: no event, no cut. But the host that is to be cut off may have frozen in the middle of
+// an event of its own, and the store keep its lock on the chain until it is cut off. So behind a locked chain the event comes after the
+// agent, and what it did counts only then: a takeover is audited before it happens in any case.
 func (c *cutter) run(ctx context.Context, job *cutting) {
 	done, err := c.turn(ctx)
 	if err == nil {
@@ -225,9 +227,12 @@ func (c *cutter) run(ctx context.Context, job *cutting) {
 	e := Event{Kind: EventFence, Token: job.victim.Token, Previous: job.victim.Token, Holder: job.by, From: job.victim.Holder,
 		Client: job.victim.Client, Reason: "by " + agent + ", before its lease is taken over"}
 	err = c.tell.now(e)
-	if err != nil {
+	switch {
+	case errors.Is(err, errAuditLocked):
+		err = c.cutOwing(ctx, job, e)
+	case err != nil:
 		err = c.cfg.Store.refuse(ClassAuditFailed, "the fence could not be audited, so it did not happen", "repair the audit log", job.head.Record, err)
-	} else {
+	default:
 		err = c.cut(ctx, job, e)
 	}
 	c.end(job, err)
@@ -264,13 +269,37 @@ func (c *cutter) end(job *cutting, err error) {
 }
 
 func (c *cutter) cut(ctx context.Context, job *cutting, e Event) error {
+	err := c.agent(ctx, job)
+	_ = c.tell.now(cutEvent(e, err)) // what follows from it, a steal, needs its own event
+	return c.cutError(job, err)
+}
+
+// cutOwing is cut while the chain is locked: its event is told behind it, and then it counts.
+func (c *cutter) cutOwing(ctx context.Context, job *cutting, e Event) error {
+	err := c.agent(ctx, job)
+	e.Reason += "; told when it had run, for the audit log was locked"
+	if told := c.tell.now(e); told != nil {
+		return c.cfg.Store.refuse(ClassAuditFailed, "the fence could not be audited, so it does not count", "repair the audit log", job.head.Record, told)
+	}
+	_ = c.tell.now(cutEvent(e, err)) // as in cut
+	return c.cutError(job, err)
+}
+
+func (c *cutter) agent(ctx context.Context, job *cutting) error {
 	c.cfg.Pause("cut.before_agent")
-	err := c.cfg.CutOff.Cut(ctx, job.victim)
-	c.cfg.Pause("cut.after_agent")
+	defer c.cfg.Pause("cut.after_agent")
+	return c.cfg.CutOff.Cut(ctx, job.victim)
+}
+
+// cutEvent is e when the agent has ended with err.
+func cutEvent(e Event, err error) Event {
 	if e.Kind = EventFenced; err != nil {
 		e.Kind, e.Reason = EventFenceFailed, err.Error()
 	}
-	_ = c.tell.now(e) // what follows from it, a steal, needs its own event
+	return e
+}
+
+func (c *cutter) cutError(job *cutting, err error) error {
 	if err != nil {
 		return c.refusal(job.head, "its host was not cut off the store: "+err.Error(), "look at the agent: jvsfs fence-check")
 	}

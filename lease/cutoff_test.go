@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"testing"
@@ -316,6 +317,34 @@ func TestAFenceIsAuditedBeforeItHappens(t *testing.T) {
 	_, err := b.Steal(bg, tom)
 	requireClass(t, ClassAuditFailed, err)
 	require.Zero(t, agent.runs())
+}
+
+// Rule 17. A host that froze in the middle of an event keeps the chain locked until it is cut off. Its agent runs all the same, and counts
+// when that is in the chain.
+func TestAHostThatKeepsTheChainLockedIsCutOff(t *testing.T) {
+	agent, locked := &fakeAgent{}, true
+	b, c := silentHost(t, agent)
+	audit := b.cfg.Audit
+	b.cfg.Audit = func(e Event) error {
+		if locked {
+			return &Error{Class: ClassAuditFailed, Err: fmt.Errorf("%w: %w", errAuditLocked, context.DeadlineExceeded)}
+		}
+		return audit(e)
+	}
+	_, err := b.Steal(bg, tom)
+	requireClass(t, ClassAuditFailed, err)
+	require.ErrorContains(t, err, "does not count")
+	require.Equal(t, 1, agent.runs())
+	h, _ := b.Observe()
+	require.Equal(t, Token(1), h.Token, "nobody takes over what is not audited")
+
+	agent.during = func() { locked = false } // the store drops the lock
+	c.advance(cutPause)
+	g, err := b.Steal(bg, tom)
+	require.NoError(t, err)
+	require.Equal(t, Token(2), g.Token)
+	require.Equal(t, []string{"fence", "fenced", "steal"}, b.events())
+	require.Contains(t, b.log[0].Reason, "told when it had run")
 }
 
 // Rule 17. A writer does not wait for a slow agent, and nobody is in the agent's way: who asks on purpose joins the run.

@@ -5,7 +5,7 @@
 #   scripts/hosts-test.sh                    the stories, those that wait for a silent host, and chaos
 #   scripts/hosts-test.sh --quick            the stories that need no long wait: what scripts/test.sh runs
 #
-#   --engine NAME         the file system: glusterfs (the default) or moosefs; etcd: one of this machine, and leases in etcd
+#   --engine NAME         the file system: glusterfs (the default), cephfs or moosefs; etcd: one of this machine, and leases in etcd
 #   --minutes N           how long the chaos goes on (3)
 #   --seed S              of the chaos; it is printed
 set -euo pipefail

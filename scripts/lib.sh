@@ -23,6 +23,7 @@ readonly HOSTS_TOOLS=(ip:iproute2 nsenter:util-linux)
 # shellcheck disable=SC2034 # used by the scripts
 declare -rA HOSTS_ENGINES=(
   [glusterfs]='glusterd:glusterfs-server glusterfs:glusterfs-client'
+  [cephfs]='ceph-mon:ceph-mon ceph-osd:ceph-osd ceph-mds:ceph-mds ceph-fuse:ceph-fuse ceph:ceph-common'
   [moosefs]='mfsmaster:moosefs-master mfschunkserver:moosefs-chunkserver mfsmount:moosefs-client mfscli:moosefs-cli'
   [etcd]='etcd:etcd-server etcdctl:etcd-client'
 )

@@ -28,7 +28,7 @@ type engine interface {
 }
 
 // engines are by their names on the command line.
-var engines = map[string]engine{"glusterfs": gluster{}, "moosefs": moosefs{}}
+var engines = map[string]engine{"glusterfs": gluster{}, "cephfs": ceph{}, "moosefs": moosefs{}}
 
 // engineOfRun is the engine that the environment names.
 func engineOfRun(t testing.TB) engine {

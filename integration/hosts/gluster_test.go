@@ -41,8 +41,8 @@ func (gluster) client(_ *cluster, h *host, dir string) []string {
 // sees is the brick: no client has to be asked.
 func (gluster) sees(*cluster) string { return "/mnt/brick/b" }
 
-func (gluster) agent(_ *cluster, _, victim *host, far string) []string {
-	return []string{"fence_jvsfs_gluster", "volume=v", "address=" + victim.ip, "gluster=" + far}
+func (gluster) agent(c *cluster, at, victim *host, far string) []string {
+	return []string{"fence_jvsfs_gluster", "volume=v", "address=" + victim.ip, "gluster=" + program(c, at, "gluster", "exec "+far+` gluster "$@"`)}
 }
 
 // gluster runs the store's command line.

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -26,8 +27,9 @@ type host struct {
 	name string
 	dir  string // what only this host uses; every host sees it
 	ip   string
-	init int       // in the pid namespace of the test
-	cmd  *exec.Cmd // unshare, which takes everything with it when it ends
+	init int           // in the pid namespace of the test
+	most time.Duration // a command takes
+	cmd  *exec.Cmd     // unshare, which takes everything with it when it ends
 }
 
 // hostInit is process 1 of a host: it says who it is, and then only waits for orphans. Directories that a machine has for itself
@@ -50,7 +52,7 @@ var boots int
 // newHost starts a host without a network. It ends with the test.
 func newHost(t testing.TB, name string) *host {
 	t.Helper()
-	h := &host{t: t, name: name, dir: harness.NewBase(t)}
+	h := &host{t: t, name: name, dir: harness.NewBase(t), most: 2 * harness.Patience}
 	id, err := os.ReadFile("/proc/sys/kernel/random/uuid")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(h.file("boot_id"), id, 0o644))
@@ -102,7 +104,7 @@ func (h *host) command(ctx context.Context, argv ...string) *exec.Cmd {
 // run runs a command on the host to its end.
 func (h *host) run(argv ...string) (said string, exit int) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*harness.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), h.most)
 	defer cancel()
 	cmd := h.command(ctx, argv...)
 	var out bytes.Buffer

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -66,8 +67,9 @@ func (c *cluster) lateRound(h1, h2 *host, daemon, brick bool) (landed, reported 
 		c.partition(h1)
 	}
 	line := "head -c 1048576 /dev/zero | tr '\\0' 2 | dd of=" + viewDir + "/late bs=64k conv=notrunc status=none"
+	h2.most = 6 * time.Minute
 	harness.EventuallyNoted(t, "h2 takes over", func() (bool, string) { // its client, too, notices a brick that is started again
-		said, exit := c.exec(h2, line, "--wait", "100s")
+		said, exit := c.exec(h2, line, "--wait", "5m")
 		return exit == 0, said + h2.logs()
 	})
 	require.Equal(t, lateSize, strings.Count(c.stored("late"), "2"), "h2 was acknowledged all of it")

@@ -4,7 +4,6 @@ package hosts
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/stretchr/testify/require"
@@ -77,5 +76,5 @@ func (moosefs) sees(*cluster) string { return "/mnt/seen" }
 
 func (moosefs) agent(c *cluster, _, victim *host, far string) []string {
 	return []string{"fence_jvsfs_moosefs", "address=" + victim.ip, "master=" + storeIP, "exports=" + c.store.file("mfsexports.cfg"),
-		"config=" + c.store.file("mfsmaster.cfg"), "via=" + filepath.Clean(far)}
+		"config=" + c.store.file("mfsmaster.cfg"), "via=" + far}
 }

@@ -4,8 +4,11 @@ package hosts
 
 import (
 	"encoding/json"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -103,6 +106,34 @@ func TestQuickAStoreThatHangs(t *testing.T) {
 	require.NotZero(t, exit, "%s", said)
 }
 
+// The holder's host is frozen. Others may get no answer from the store for what it has (CephFS). Who asks on another host is told what
+// is known, and nobody is advised to meddle with a daemon.
+func TestQuickAHolderThatIsFrozen(t *testing.T) {
+	c := newCluster(t)
+	h1, h2 := c.join("h1"), c.join("h2")
+	c.mount(h1, calm)
+	c.mount(h2, calm)
+	said, exit := c.exec(h2, "true")
+	requireExit(t, 0, exit, said+h2.logs())
+	held := c.hold(h1)
+	require.Contains(t, h2.must(c.bin, "status"), "h1:")
+	h1.freeze()
+	for _, args := range [][]string{{"status"}, {"explain", "--pid", "1", viewDir}, {"lock", "status", viewDir}, {"exec", viewDir, "--", "true"}} {
+		began := time.Now()
+		said, exit = h2.run(append([]string{c.bin}, args...)...)
+		t.Logf("%v: exit code %d after %v", args, exit, time.Since(began).Round(time.Millisecond))
+		require.NotContains(t, said, "kill -CONT", "%v", args)
+		require.NotContains(t, said, "may be stopped", "%v", args)
+		if args[0] != "exec" { // it has waited, and does not look
+			require.Contains(t, said, "h1:", "%v names the holder", args)
+		}
+	}
+	h1.thaw()
+	held.release()
+	c.umount(h2)
+	c.umount(h1)
+}
+
 // A host that fails without a word is silent for so long that its lease is over by every clock, and then the next one gets it. It says
 // so: nothing proved that the other has stopped, but its silence.
 func TestTakeoverFromAHostThatIsGone(t *testing.T) {
@@ -112,11 +143,17 @@ func TestTakeoverFromAHostThatIsGone(t *testing.T) {
 	c.mount(h2, brief)
 	said, exit := c.exec(h1, "echo one >"+viewDir+"/file")
 	requireExit(t, 0, exit, said)
+	if _, is := c.engine.(gluster); !is { // on MooseFS the default is a day
+		c.engine.hasty(c)
+	}
+	h2.most = 5 * time.Minute
 	c.hold(h1)
 	c.partition(h1)
-	said, exit = c.exec(h2, "echo two >>"+viewDir+"/file && echo token $JVSFS_TOKEN", "--wait", "100s")
+	began := time.Now()
+	said, exit = c.exec(h2, "date +%s.%N >"+h2.file("taken")+" && echo two >>"+viewDir+"/file && echo token $JVSFS_TOKEN", "--wait", "4m")
 	requireExit(t, 0, exit, said+h2.logs())
 	require.Contains(t, said, "token 3")
+	t.Logf("h2 held %v after h1 had fallen silent, and had written after %v", h2.since(began, "taken"), time.Since(began).Round(time.Second/10))
 	require.Equal(t, "one\ntwo\n", c.stored("file"))
 	said = h2.must(c.bin, "audit", "tail", viewDir)
 	require.Contains(t, said, "unclean")
@@ -155,4 +192,14 @@ func TestQuickRecordsOfOneHostAreRefused(t *testing.T) {
 	said, exit := c.exec(h, "echo one >"+viewDir+"/file")
 	requireExit(t, 0, exit, said)
 	c.umount(h)
+}
+
+// since is how long after a moment a command on the host has written the time into a file.
+func (h *host) since(began time.Time, name string) time.Duration {
+	h.t.Helper()
+	text, err := os.ReadFile(h.file(name))
+	require.NoError(h.t, err)
+	at, err := strconv.ParseFloat(strings.TrimSpace(string(text)), 64)
+	require.NoError(h.t, err)
+	return time.Duration((at - float64(began.UnixNano())/1e9) * float64(time.Second)).Round(time.Second / 10)
 }

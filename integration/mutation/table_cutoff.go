@@ -53,8 +53,16 @@ var cutOffMutations = slices.Concat(in("lease/cutoff.go", mutation{
 	Tests: []string{"TestAFailedFenceIsNoTakeover"},
 }, mutation{
 	Rule: 17, What: "a host is cut off without an event",
-	Old: "	if err != nil {\n		err = c.cfg.Store.refuse(ClassAuditFailed", New: "	if err != nil && false {\n		err = c.cfg.Store.refuse(ClassAuditFailed",
+	Old: "	case err != nil:\n		err = c.cfg.Store.refuse(ClassAuditFailed", New: "	case false:\n		err = c.cfg.Store.refuse(ClassAuditFailed",
 	Tests: []string{"TestAFenceIsAuditedBeforeItHappens"},
+}, mutation{
+	Rule: 17, What: "a cut behind a locked chain counts without its event",
+	Old: "told := c.tell.now(e); told != nil {", New: "told := c.tell.now(e); false && told != nil {",
+	Tests: []string{"TestAHostThatKeepsTheChainLockedIsCutOff"},
+}, mutation{
+	Rule: 17, What: "who has the chain locked is never cut off",
+	Old: "	case errors.Is(err, errAuditLocked):\n", New: "	case false:\n",
+	Tests: []string{"TestAHostThatKeepsTheChainLockedIsCutOff"},
 }, mutation{
 	Rule: 17, What: "the head is not looked at again when the agent's turn has come",
 	Old: "		err = c.unchanged(job.head)\n", New: "",

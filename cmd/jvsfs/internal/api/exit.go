@@ -39,9 +39,11 @@ func ExitBySignal(s syscall.Signal) ExitCode { return exitSignalBase + ExitCode(
 // Classes of this command; they exist beside the classes of packages lease and gate.
 const (
 	ClassNoMount lease.Class = "E_NO_MOUNT"
-	ClassBusy    lease.Class = "E_MOUNT_BUSY"
-	ClassUsage   lease.Class = "E_USAGE"
-	ClassDenied  lease.Class = "E_NOT_PERMITTED"
+	// ClassStoreFailed is lease's, for who knows the protocol alone.
+	ClassStoreFailed             = lease.ClassStoreFailed
+	ClassBusy        lease.Class = "E_MOUNT_BUSY"
+	ClassUsage       lease.Class = "E_USAGE"
+	ClassDenied      lease.Class = "E_NOT_PERMITTED"
 )
 
 // ExitRow is one row of the table of exit codes.

@@ -177,11 +177,35 @@ const NextOfSilent = "resume it (kill -CONT), or end it and see jvsfs doctor"
 // Silence explains a daemon that does not answer.
 func (c *Client) Silence(err error) error {
 	f := deadMount(c.mount, err)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	switch {
+	case !errors.Is(err, os.ErrDeadlineExceeded):
+	case c.answersPing():
+		f.Class, f.Message = api.ClassStoreFailed, fmt.Sprintf("the daemon of the mount at %s%s runs, and still waits for a file system: that of the lease records, or of the files",
+			c.mount.Mountpoint, c.daemonText())
+		f.Next = "look at that file system: its servers, its client on this host, and the network between them (jvsfs status)"
+	default:
 		f.Message = fmt.Sprintf("the daemon of the mount at %s%s does not answer: it may be stopped", c.mount.Mountpoint, c.daemonText())
 		f.Next = NextOfSilent
 	}
 	return f
+}
+
+// pingPatience is for an answer that needs nothing but the daemon.
+const pingPatience = 2 * time.Second
+
+// answersPing reports whether the daemon lives, though this connection has no answer yet.
+func (c *Client) answersPing() bool {
+	conn, err := net.DialTimeout("unix", c.conn.RemoteAddr().String(), pingPatience)
+	if err != nil {
+		return false
+	}
+	defer conn.Close() //nolint:errcheck // nothing is buffered
+	other := &Client{mount: c.mount, conn: conn.(*net.UnixConn), in: bufio.NewReader(conn)}
+	if other.Send(api.Ping{}, nil) != nil || other.conn.SetReadDeadline(time.Now().Add(pingPatience)) != nil {
+		return false
+	}
+	_, err = api.ReadLine(other.in, api.MaxResponse)
+	return err == nil
 }
 
 func (c *Client) daemonText() string {

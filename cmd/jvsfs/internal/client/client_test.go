@@ -7,7 +7,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/moby/sys/mountinfo"
 	"github.com/stretchr/testify/require"
@@ -74,6 +77,57 @@ func TestWhoIsTurnedAwayHasAnAnswer(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.NoError(t, conn.Close())
 	}
+}
+
+// A daemon that waits for a file system is not stopped: it answers a ping meanwhile. To resume it would be the wrong advice.
+func TestADaemonThatWaitsIsNotCalledStopped(t *testing.T) {
+	for name, c := range map[string]struct {
+		pings bool
+		class string
+		says  string
+	}{
+		"it waits":   {true, string(api.ClassStoreFailed), "still waits for a file system"},
+		"it is dumb": {false, string(api.ClassNoMount), "may be stopped"},
+	} {
+		path := listeningTo(t, c.pings)
+		conn, err := net.Dial("unix", path)
+		require.NoError(t, err)
+		client := &Client{mount: &mountinfo.Info{Mountpoint: "/m"}, conn: conn.(*net.UnixConn), in: bufio.NewReader(conn)}
+		_, err = client.exchange(api.LookAtLock{}, nil, 10*time.Millisecond, nil)
+		f := api.AsFailure(err)
+		require.Equal(t, c.class, string(f.Class), name)
+		require.Contains(t, f.Message, c.says, name)
+		require.Equal(t, !c.pings, strings.Contains(f.Next, "kill -CONT"), name)
+		require.NoError(t, conn.Close())
+	}
+}
+
+// listeningTo answers no request but a ping, if it does, and keeps the connections until the test is over.
+func listeningTo(t *testing.T, pings bool) string {
+	t.Helper()
+	over := make(chan struct{})
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer conn.Close()
+				line, err := bufio.NewReader(conn).ReadString('\n')
+				if err == nil && pings && strings.Contains(line, `"ping"`) {
+					_ = json.NewEncoder(conn).Encode(api.Response{Event: api.EventResult})
+				}
+				<-over
+			})
+		}
+	})
+	t.Cleanup(func() { _ = l.Close(); close(over); all.Wait() })
+	return path
 }
 
 // says answers with a failure.

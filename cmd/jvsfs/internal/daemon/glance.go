@@ -44,6 +44,7 @@ type glance struct {
 // glimpse is the result of a look.
 type glimpse struct {
 	head   lease.Head
+	judged lease.Judgement
 	status gate.Status
 	over   bool
 	at     time.Time
@@ -85,7 +86,7 @@ func (d *mount) glanceAll(all []*worktree) (late map[*worktree]bool) {
 		return func() glimpse {
 			head, j := w.keeper.Observe()
 			st := w.guard.StatusBy(head, j)
-			return glimpse{head, st, d.isOver(st), time.Now()}
+			return glimpse{head, j, st, d.isOver(st), time.Now()}
 		}
 	}
 	t := time.NewTimer(storePatience)
@@ -136,17 +137,37 @@ func (w *worktree) glimpsed(late bool) (st gate.Status, over bool) {
 	return w.whileSilent(seen, silent), false
 }
 
-// whileSilent is what is known of a worktree since its records have not answered.
-func (w *worktree) whileSilent(seen glimpse, silent time.Time) gate.Status {
+// observed is the record and its judgement, for storePatience at most: then as they were last seen, and the reason says so.
+func (d *mount) observed(w *worktree) (lease.Head, lease.Judgement) {
+	if !d.far {
+		return w.keeper.Observe()
+	}
+	late := d.glanceAll([]*worktree{w})
+	seen, silent := w.glance.last()
+	if !late[w] || silent.IsZero() {
+		return seen.head, seen.judged
+	}
+	return seen.head, w.judgedSilent(seen, silent)
+}
+
+// judgedSilent judges what was last seen by the clock of now.
+func (w *worktree) judgedSilent(seen glimpse, silent time.Time) lease.Judgement {
 	j := lease.Judgement{State: lease.Unreadable}
 	if !seen.at.IsZero() {
 		j = lease.Judge(lease.SystemClock().Wall(), seen.head, w.guard.Policy())
 	}
+	j.Reason = fmt.Sprintf("the file system of the lease records has not answered for %s", human.Span(time.Since(silent)))
+	if !seen.at.IsZero() {
+		j.Reason += "; the record is as it was at " + human.Clock(seen.at)
+	}
+	return j
+}
+
+// whileSilent is what is known of a worktree since its records have not answered.
+func (w *worktree) whileSilent(seen glimpse, silent time.Time) gate.Status {
+	j := w.judgedSilent(seen, silent)
 	st := w.guard.StatusBy(seen.head, j)
 	st.SilentMS = max(time.Since(silent).Milliseconds(), 1)
-	st.Detail = fmt.Sprintf("the file system of the lease records has not answered for %s", human.Span(time.Since(silent)))
-	if !seen.at.IsZero() {
-		st.Detail += "; the record is as it was at " + human.Clock(seen.at)
-	}
+	st.Detail = j.Reason
 	return st
 }

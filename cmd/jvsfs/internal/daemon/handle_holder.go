@@ -158,7 +158,7 @@ func (d *leaseOps) aboutHead(w *worktree, f *api.Failure) *api.Failure {
 }
 
 func (d *leaseOps) answerLockStatus(w *worktree, s *session, req api.LookAtLock) (api.Response, error) {
-	head, j := w.keeper.Observe()
+	head, j := d.observed(w)
 	if why := w.guard.WentOn(); why != "" && j.State == lease.Held {
 		j.Reason = why
 	}

@@ -159,11 +159,15 @@ func TestClientsOfStores(t *testing.T) {
 	require.Equal(t, "17", juiceSession(`{"Meta":{"Sid":17,"Retries":10},"Format":{"Name":"x"}}`))
 	require.Empty(t, juiceSession(`{"Meta":{}}`))
 	require.Empty(t, juiceSession(`no JSON`))
+	require.Equal(t, "258", mooseSession("\x7f\x00\x00\x01\x8eU\x00\x00\x01\x02\x00\x03\x00\xea"), "as MooseFS 3.0.117 has it")
+	require.Empty(t, mooseSession("\x7f\x00\x00\x01\x8eU\x00\x00\x00\x00\x00\x03\x00\xea"), "not registered")
+	require.Empty(t, mooseSession("a file of anybody's"))
 	d, err := os.Open(t.TempDir())
 	require.NoError(t, err)
 	defer d.Close()
 	require.NoError(t, os.WriteFile(filepath.Join(d.Name(), ".config"), []byte(`{"Meta":{"Sid":17}}`), 0o600))
-	for _, kind := range []string{"ext4", "ceph", "fuse.juicefs", "fuse.glusterfs"} {
+	require.NoError(t, os.WriteFile(filepath.Join(d.Name(), ".masterinfo"), make([]byte, 14), 0o600))
+	for _, kind := range []string{"ext4", "ceph", "fuse.juicefs", "fuse.glusterfs", "fuse", "fuse.mfs"} {
 		require.Empty(t, ClientOf(int(d.Fd()), kind), "a file of anybody's, not in the root: %s", kind)
 	}
 }

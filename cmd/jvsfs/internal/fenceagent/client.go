@@ -1,6 +1,7 @@
 package fenceagent
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,6 +25,8 @@ func ClientOf(fd int, kind string) string {
 		return inRoot(fd, ".config", juiceSession)
 	case "fuse.glusterfs":
 		return inRoot(fd, ".meta/process_uuid", strings.TrimSpace)
+	case "fuse", "fuse.mfs", "fuse.moosefs": // MooseFS sets no subtype
+		return inRoot(fd, ".masterinfo", mooseSession)
 	}
 	return ""
 }
@@ -49,7 +52,19 @@ func juiceSession(text string) string {
 	return strconv.FormatUint(c.Meta.Sid, 10)
 }
 
-// rootInode is that of the root of a mount of JuiceFS and of GlusterFS. Below a bind mount the root may be out of reach, and a file of
+// mooseSession is the session in the virtual file .masterinfo: the master's address and port, the session, the version.
+func mooseSession(text string) string {
+	if len(text) != 14 {
+		return ""
+	}
+	session := binary.BigEndian.Uint32([]byte(text[6:10]))
+	if session == 0 {
+		return ""
+	}
+	return strconv.FormatUint(uint64(session), 10)
+}
+
+// rootInode is that of the root of a mount of JuiceFS, of GlusterFS and of MooseFS. Below a bind mount the root may be out of reach, and a file of
 // a virtual file's name would be anybody's.
 const rootInode = 1
 
