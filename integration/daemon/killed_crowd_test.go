@@ -1,10 +1,8 @@
 package daemon
 
 import (
-	"fmt"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
@@ -16,12 +14,7 @@ func TestKilledWhileACrowdWaitsForTheDisk(t *testing.T) {
 	m, disk := harness.PrepareFreezableOf(t, harness.MountOptions{OnFree: "allow"}, 64<<20)
 	withDirs(t, m.Source, waitingWriters)
 	m.Mount()
-	var fds []int
-	for i := range waitingWriters {
-		fd, err := unix.Open(m.At(fmt.Sprintf("d%d", i), "f"), unix.O_WRONLY|unix.O_CLOEXEC, 0)
-		require.NoError(t, err)
-		fds = append(fds, fd)
-	}
+	fds := openEach(m)
 	disk.Freeze()
 	ended := make(chan struct{}, waitingWriters)
 	for _, fd := range fds {

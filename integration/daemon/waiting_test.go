@@ -31,6 +31,17 @@ func withDirs(t testing.TB, worktree string, n int) {
 	}
 }
 
+// openEach opens each writer's file (withDirs).
+func openEach(m *harness.Mount) (fds []int) {
+	m.T.Helper()
+	for i := range waitingWriters {
+		fd, err := unix.Open(m.At(fmt.Sprintf("d%d", i), "f"), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		require.NoError(m.T, err)
+		fds = append(fds, fd)
+	}
+	return fds
+}
+
 // within fails unless the call ends in time. Everything else continues meanwhile.
 func within(t *testing.T, what string, done <-chan harness.Reply) {
 	t.Helper()
@@ -79,12 +90,7 @@ func TestNobodyWaitsForWhoWaitsForTheDisk(t *testing.T) {
 	m.MustCLI("lock", "acquire", "--scope", "mount", "--pid", harness.PIDOf(holder), m.Mountpoint)
 	before := m.WorktreeStatus("source")
 	n := onAnotherDisk(m)
-	var fds []int
-	for i := range waitingWriters {
-		fd, err := unix.Open(m.At(fmt.Sprintf("d%d", i), "f"), unix.O_WRONLY|unix.O_CLOEXEC, 0)
-		require.NoError(t, err)
-		fds = append(fds, fd)
-	}
+	fds := openEach(m)
 	disk.Freeze()
 	ended := make(chan error, waitingWriters)
 	var under atomic.Int64
@@ -119,12 +125,7 @@ func TestWhoStandsInLineCanBeKilled(t *testing.T) {
 	m, disk := harness.PrepareFreezableOf(t, harness.MountOptions{OnFree: "allow"}, 64<<20)
 	withDirs(t, m.Source, waitingWriters+1)
 	m.Mount()
-	var fds []int
-	for i := range waitingWriters {
-		fd, err := unix.Open(m.At(fmt.Sprintf("d%d", i), "f"), unix.O_WRONLY|unix.O_CLOEXEC, 0)
-		require.NoError(t, err)
-		fds = append(fds, fd)
-	}
+	fds := openEach(m)
 	disk.Freeze()
 	ended := make(chan error, waitingWriters)
 	for _, fd := range fds {
