@@ -3,6 +3,7 @@
 package hosts
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -25,9 +26,10 @@ func TestQuickAHostCutsItselfOff(t *testing.T) {
 		return exit == 0 && strings.Count(text, "of h1") > 3, writing.said() + h1.logs()
 	})
 	h1.freeze()
-	_, told := writing.wait()
-	require.Contains(t, told, "I/O error", "the one write that hung")
-	require.Contains(t, h1.logs(), "has ended its connection to the store")
+	writing.wait() // by the error of the write that hung, or because exec ends it with the lease
+	text, err := os.ReadFile(h1.file("daemon.log"))
+	require.NoError(t, err)
+	require.Contains(t, string(text), "has ended its connection to the store")
 	h1.thaw()
 	said, exit := c.exec(h1, "echo again >>"+viewDir+"/file")
 	require.NotZero(t, exit, "it is cut off: %s", said)
