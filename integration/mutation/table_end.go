@@ -155,10 +155,14 @@ var lateWrites = slices.Concat(
 		Old: ", err: errNoAnswer}", New: "}",
 		Tests: []string{"TestALookThatPanicsServesNobody"},
 	}),
-	in("fusefs/admit.go", mutation{
+	in("fusefs/late.go", mutation{
 		Rule: 10, What: "a late write is acknowledged",
-		Old: "				*st = fuse.EIO\n", New: "",
+		Old: "			*st = fuse.EIO\n", New: "",
 		Tests: []string{"TestLateMutationsAreNotAcknowledged"},
+	}, mutation{
+		Rule: 10, What: "a write that failed late is not told",
+		Old: "why = g.LateFailed(pass)", New: "why = nil",
+		Tests: []string{"TestAWriteThatFailedLateIsTold"},
 	}),
 )
 
