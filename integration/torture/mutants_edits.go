@@ -44,16 +44,16 @@ var noDeadline = []edit{{"gate/epoch.go", "if now >= d {", "if false && now >= d
 var literalRenew = []edit{{"lease/successor.go",
 	"func (c *claim) successor() (found bool, err error) {\n",
 	"func (c *claim) successor() (found bool, err error) {\n	if true {\n		return false, nil\n	}\n"}, {"lease/renewal.go",
-	"	rec, err := h.claim.check()\n	if err != nil {\n		return r.sawSuccessor(err)\n	}\n	k.cfg.Pause(\"renew.before_write\")\n",
+	"	rec, err := h.claim.Check()\n	if err != nil {\n		return r.sawSuccessor(err)\n	}\n	k.cfg.Pause(\"renew.before_write\")\n",
 	`	s := k.store
-	if v := s.readRecordFile(s.viewName()); v.Record != nil && v.Record.HolderNonce == h.claim.rec.HolderNonce {
+	if v := s.readRecordFile(s.viewName()); v.Record != nil && v.Record.HolderNonce == h.claim.Record().HolderNonce {
 		k.cfg.Pause("renew.before_write")
 		r.t0 = readClocks(k.cfg.Clock)
 		rec := r.renewed(v.Record)
 		if c, err := s.bear(rec); err == nil {
 			if unix.Renameat(s.dir.fd, c.tmp, s.dir.fd, c.name()) == nil && s.putView(rec.FencingToken) == nil {
 				c.tmp = ""
-				h.claim.close()
+				h.claim.Close()
 				h.claim = c
 				r.extend()
 				return false, nil
@@ -61,7 +61,7 @@ var literalRenew = []edit{{"lease/successor.go",
 			c.discard()
 		}
 	}
-	rec, err := h.claim.check()
+	rec, err := h.claim.Check()
 	if err != nil {
 		return r.sawSuccessor(err)
 	}
