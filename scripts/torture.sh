@@ -20,7 +20,7 @@
 #   scripts/torture.sh --parallel 2           histories at a time; where processors are short more find less
 #   scripts/torture.sh --json FILE            writes the figures to a file, too
 #   scripts/torture.sh --sum FILE...          adds up the figures of several runs
-#   scripts/torture.sh --mutants              switch rules off, one by one: each must be caught, but for one that seldom is
+#   scripts/torture.sh --mutants              switch rules off, one by one: each must be caught
 #   scripts/torture.sh --mutants --part 1/2   each second one, beginning with the first
 #   scripts/torture.sh --mutant no_drain      only this one
 #
