@@ -38,7 +38,7 @@ func (c *cluster) join(name string, more ...string) *host {
 	c.t.Helper()
 	h := newHost(c.t, name)
 	c.ways[h] = newWay(c.t, c.etcd.client)
-	text := fmt.Sprintf("etcd: http://%s\netcd_prefix: /jvsfs/work\nlease_duration: 12s\nrenew_interval: 4s\n", c.ways[h].l.Addr())
+	text := fmt.Sprintf("etcd: http://%s\netcd_prefix: /jvsfs/builds\nlease_duration: 12s\nrenew_interval: 4s\n", c.ways[h].l.Addr())
 	for _, line := range more {
 		text += line + "\n"
 	}

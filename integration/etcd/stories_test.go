@@ -79,7 +79,7 @@ func TestQuickTwoHosts(t *testing.T) {
 		requireExit(t, 0, exit, said)
 	})
 	t.Run("the audit is in etcd, too", func(t *testing.T) {
-		said := c.etcd.ctl(t, "get", "--prefix", "--keys-only", "/jvsfs/work/audit/work/")
+		said := c.etcd.ctl(t, "get", "--prefix", "--keys-only", "/jvsfs/builds/audit/work/")
 		require.Contains(t, said, "00000000000000000001/acquire")
 		require.Contains(t, said, "00000000000000000001/release")
 	})
@@ -130,7 +130,7 @@ func TestQuickAPartitionOfTheHolder(t *testing.T) {
 	said, exit = c.exec(h1, "echo back >>"+viewDir+"/log; echo token $JVSFS_TOKEN", "--wait", "1m")
 	requireExit(t, 0, exit, said+h1.logs())
 	require.Contains(t, said, "token 3")
-	require.Contains(t, c.etcd.ctl(t, "get", "--prefix", "--keys-only", "/jvsfs/work/audit/work/"), "00000000000000000002/steal")
+	require.Contains(t, c.etcd.ctl(t, "get", "--prefix", "--keys-only", "/jvsfs/builds/audit/work/"), "00000000000000000002/steal")
 	c.umount(h1)
 	c.umount(h2)
 }
@@ -235,10 +235,10 @@ func TestQuickARestoredEtcd(t *testing.T) {
 		said, exit = c.exec(h2, "true")
 		return exit == 15 && strings.Contains(said, "restored from an older snapshot"), said
 	})
-	require.Contains(t, said, "etcdctl put /jvsfs/work/floor/work 3")
+	require.Contains(t, said, "etcdctl put /jvsfs/builds/floor/work 3")
 	said, exit = h2.run("sh", "-c", "echo intruder >"+viewDir+"/file")
 	require.NotZero(t, exit, said)
-	c.etcd.ctl(t, "put", "/jvsfs/work/floor/work", "3")
+	c.etcd.ctl(t, "put", "/jvsfs/builds/floor/work", "3")
 	harness.EventuallyNoted(t, "the next token is above the floor", func() (bool, string) {
 		said, exit = c.exec(h2, "echo token $JVSFS_TOKEN")
 		return exit == 0, said
@@ -321,7 +321,7 @@ func TestQuickNobodyElseDecides(t *testing.T) {
 	c.mount(h1)
 	said, exit := h2.run(c.bin, "mount", c.path("work"), viewDir, "--control", c.path("control"))
 	requireExit(t, 2, exit, said)
-	require.Contains(t, said, "are kept in etcd, prefix /jvsfs/work")
+	require.Contains(t, said, "are kept in etcd, prefix /jvsfs/builds")
 	said, exit = h2.run(append(c.mountArgs(h2), "--etcd-prefix", "/jvsfs/other")...)
 	requireExit(t, 2, exit, said)
 	require.Contains(t, said, "in etcd, prefix /jvsfs/other")

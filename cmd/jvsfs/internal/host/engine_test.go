@@ -25,7 +25,7 @@ func TestMayBeShared(t *testing.T) {
 	table := MountTable{
 		{ID: 1, Parent: 0, Mountpoint: "/", FSType: "ext4"},
 		{ID: 2, Parent: 1, Mountpoint: "/vol", FSType: "fuse.glusterfs", Source: "server:v"},
-		{ID: 3, Parent: 1, Mountpoint: "/shown", FSType: "fuse.bindfs", Source: "/vol/work"},
+		{ID: 3, Parent: 1, Mountpoint: "/shown", FSType: "fuse.bindfs", Source: "/vol/tree"},
 		{ID: 4, Parent: 1, Mountpoint: "/own", FSType: "fuse.bindfs", Source: "/srv"},
 		{ID: 5, Parent: 1, Mountpoint: "/self", FSType: "fuse.gocryptfs", Source: "/self"},
 		{ID: 6, Parent: 1, Mountpoint: "/loop", FSType: "fuse.gocryptfs", Source: "/loop/in"},
@@ -38,7 +38,7 @@ func TestMayBeShared(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/srv": "", "/own": "", "/self": "", "/loop": "", "/disk": "", "/pool/x": "",
-		"/vol/work": "GlusterFS", "/shown/x": "GlusterFS", "/vm": "virtiofs", "/share/a": "9p",
+		"/vol/tree": "GlusterFS", "/shown/x": "GlusterFS", "/vm": "virtiofs", "/share/a": "9p",
 		"/new": `fuse.newfs, of "pool"`, "/bare": "fuse, of",
 	} {
 		got := table.MayBeShared(path)

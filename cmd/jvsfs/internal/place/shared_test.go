@@ -16,21 +16,21 @@ func TestRefuseLocalRecords(t *testing.T) {
 		{ID: 3, Parent: 1, Mountpoint: "/pool", FSType: "fuse.mergerfs"},
 		{ID: 4, Parent: 1, Mountpoint: "/new", FSType: "fuse.newfs", Source: "pool"},
 	}
-	require.Equal(t, "/vol", table.At("/vol/work").Mountpoint)
+	require.Equal(t, "/vol", table.At("/vol/tree").Mountpoint)
 	for _, row := range []struct {
 		p       Place
 		refused bool
 		advice  string
 	}{
-		{Place{Root: "/vol/work", LockDir: "/var/lib/jvsfs/locks/work"}, true, "/vol/work.jvsfs-locks"},
+		{Place{Root: "/vol/tree", LockDir: "/var/lib/jvsfs/locks/tree"}, true, "/vol/tree.jvsfs-locks"},
 		{Place{Root: "/vol", LockDir: "/var/lib/jvsfs/locks/vol"}, true, "/vol/.jvsfs-locks"},
-		{Place{Root: "/vol/work", LockDir: "/vol/locks"}, false, ""},
-		{Place{Root: "/vol/work", Repo: "/vol/work", LockDir: "/vol/work/.jvs/locks"}, false, ""},
-		{Place{Root: "/srv/work", LockDir: "/var/lib/jvsfs/locks/work"}, false, ""},
-		{Place{Root: "/pool/work", LockDir: "/var/lib/jvsfs/locks/work"}, false, ""},
-		{Place{Root: "/new/work", LockDir: "/var/lib/jvsfs/locks/work"}, true, "/new/work.jvsfs-locks"},
-		{Place{Root: "/new/work", LockDir: "/pool/locks"}, true, "/new/work.jvsfs-locks"},
-		{Place{Root: "/new/work", LockDir: "/new/locks"}, false, ""},
+		{Place{Root: "/vol/tree", LockDir: "/vol/locks"}, false, ""},
+		{Place{Root: "/vol/tree", Repo: "/vol/tree", LockDir: "/vol/tree/.jvs/locks"}, false, ""},
+		{Place{Root: "/srv/tree", LockDir: "/var/lib/jvsfs/locks/tree"}, false, ""},
+		{Place{Root: "/pool/tree", LockDir: "/var/lib/jvsfs/locks/tree"}, false, ""},
+		{Place{Root: "/new/tree", LockDir: "/var/lib/jvsfs/locks/tree"}, true, "/new/tree.jvsfs-locks"},
+		{Place{Root: "/new/tree", LockDir: "/pool/locks"}, true, "/new/tree.jvsfs-locks"},
+		{Place{Root: "/new/tree", LockDir: "/new/locks"}, false, ""},
 	} {
 		err := row.p.RefuseLocalRecords(table)
 		require.Equal(t, row.refused, err != nil, "%+v: %v", row.p, err)
