@@ -115,23 +115,22 @@ func (r *refusals) count(k refusalKind, first func(*refusalCount)) {
 		return
 	}
 	first(c)
-	if !c.known {
-		select {
-		case r.wake <- struct{}{}:
-		default:
-		}
+	select {
+	case r.wake <- struct{}{}:
+	default:
 	}
 }
 
-// run writes until ctx ends, and then writes the rest.
+// run writes until ctx ends, and then writes the rest. While nothing is counted it does not wake.
 func (r *refusals) run(ctx context.Context) {
-	tick := time.NewTicker(refusalInterval)
-	defer tick.Stop()
+	var due <-chan time.Time
 	for {
 		select {
 		case <-r.wake:
 			r.flush(func(c *refusalCount) bool { return !c.known })
-		case <-tick.C:
+			due = afterFirst(due, refusalInterval)
+		case <-due:
+			due = nil
 			r.flush(func(*refusalCount) bool { return true })
 		case <-ctx.Done():
 			r.flush(func(*refusalCount) bool { return true })

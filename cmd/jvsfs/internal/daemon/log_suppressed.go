@@ -17,6 +17,7 @@ type Suppressed struct {
 	mu    sync.Mutex
 	total uint64
 	lines map[string]uint64 // by sentence, since it was last said
+	wake  chan struct{}     // there is one
 }
 
 const (
@@ -26,7 +27,9 @@ const (
 )
 
 // NewSuppressed has counted nothing yet.
-func NewSuppressed() *Suppressed { return &Suppressed{lines: map[string]uint64{}} }
+func NewSuppressed() *Suppressed {
+	return &Suppressed{lines: map[string]uint64{}, wake: make(chan struct{}, 1)}
+}
 
 // note is the sampler's hook.
 func (s *Suppressed) note(entry zapcore.Entry, decision zapcore.SamplingDecision) {
@@ -40,7 +43,13 @@ func (s *Suppressed) note(entry zapcore.Entry, decision zapcore.SamplingDecision
 	if _, known := s.lines[line]; !known && len(s.lines) >= suppressedLines {
 		line = otherLines
 	}
-	s.lines[line]++
+	if s.lines[line]++; len(s.lines) > 1 || s.lines[line] > 1 {
+		return
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
 }
 
 // count is how many lines were left out since the start.
@@ -53,16 +62,18 @@ func (s *Suppressed) count() uint64 {
 	return s.total
 }
 
-// run logs the number of omitted lines until ctx ends, and then once more.
+// run logs the number of omitted lines until ctx ends, and then once more. While none is omitted it does not wake.
 func (s *Suppressed) run(ctx context.Context, log *zap.Logger) {
 	if s == nil {
 		return
 	}
-	tick := time.NewTicker(logPeriod)
-	defer tick.Stop()
+	var due <-chan time.Time
 	for {
 		select {
-		case <-tick.C:
+		case <-s.wake:
+			due = afterFirst(due, logPeriod)
+		case <-due:
+			due = nil
 			s.say(log)
 		case <-ctx.Done():
 			s.say(log)
@@ -79,4 +90,13 @@ func (s *Suppressed) say(log *zap.Logger) {
 	for _, line := range slices.Sorted(maps.Keys(lines)) {
 		log.Warn("log lines suppressed", zap.String("line", line), zap.Uint64("suppressed", lines[line]))
 	}
+}
+
+// afterFirst is a timer of what is written once a period. The first that is counted starts it. A ticker would wake an idle
+// daemon for nothing.
+func afterFirst(due <-chan time.Time, period time.Duration) <-chan time.Time {
+	if due != nil {
+		return due
+	}
+	return time.After(period)
 }

@@ -45,8 +45,10 @@ func (t *ruleTrail) note(e tenure.Event) {
 	case e.Kind == tenure.WindowOpened: // recorded before
 		return
 	case e.Kind == tenure.Taken || e.Kind == tenure.Released:
-		t.counted[ruleCounted{e.Kind, e.Lock.Rule.Name}]++
-		return
+		of := ruleCounted{e.Kind, e.Lock.Rule.Name}
+		if t.counted[of]++; len(t.counted) > 1 || t.counted[of] > 1 {
+			return
+		}
 	case len(t.due) >= ruleRecords:
 		t.lost++
 	default:
@@ -91,15 +93,16 @@ func (t *ruleTrail) record(e tenure.Event) lease.AuditRecord {
 	return lease.AuditRecord{Timestamp: time.Now(), EventType: string(e.Kind), Worktree: string(t.worktree), Details: details}
 }
 
-// run writes until ctx ends, and then the rest.
+// run writes until ctx ends, and then the rest. While nothing happens it does not wake.
 func (t *ruleTrail) run(ctx context.Context) {
-	tick := time.NewTicker(refusalInterval)
-	defer tick.Stop()
+	var due <-chan time.Time
 	for {
 		select {
 		case <-t.wake:
 			t.flush(false)
-		case <-tick.C:
+			due = afterFirst(due, refusalInterval)
+		case <-due:
+			due = nil
 			t.flush(true)
 		case <-ctx.Done():
 			t.flush(true)
