@@ -16,6 +16,7 @@ import (
 type Authorities interface {
 	Authority(*lease.Store) lease.Authority
 	Name() string // for people
+	Counts() lease.RemoteCounts
 	Close() error // after the keepers
 }
 
