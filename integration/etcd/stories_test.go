@@ -22,7 +22,7 @@ import (
 func TestQuickTwoHosts(t *testing.T) {
 	c := newCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
-	c.mount(h1)
+	h1.Must(c.mountArgs(h1, "--metrics", "unix:"+h1.File("metrics.sock"))...)
 	c.mount(h2)
 	said := h1.Must(c.bin, "status")
 	require.Contains(t, said, "leases in etcd")
@@ -78,6 +78,14 @@ func TestQuickTwoHosts(t *testing.T) {
 		require.Contains(t, said, "h1:")
 		said, exit := c.exec(h2, "true")
 		requireExit(t, 0, exit, said)
+	})
+	t.Run("metrics", func(t *testing.T) {
+		said := h1.Must("curl", "--silent", "--show-error", "--unix-socket", h1.File("metrics.sock"), "http://localhost/metrics")
+		for _, want := range []string{`jvsfs_etcd_requests_total{request="claim",result="ok"} [1-9]`, `jvsfs_etcd_requests_total{request="look",result="failed"} 0`,
+			`jvsfs_etcd_request_duration_seconds_count{request="write"} [1-9]`, `jvsfs_etcd_leases_total 1`, `jvsfs_etcd_restores_total 0`, `jvsfs_etcd_watching 1`,
+			`jvsfs_etcd_open_claims 0`, `jvsfs_etcd_keepalive_age_seconds (0\.|[1-9])`} {
+			require.Regexp(t, `(?m)^`+strings.NewReplacer("{", `\{`, "}", `\}`).Replace(want), said)
+		}
 	})
 	t.Run("the audit is in etcd, too", func(t *testing.T) {
 		said := c.etcd.ctl(t, "get", "--prefix", "--keys-only", "/jvsfs/builds/audit/work/")

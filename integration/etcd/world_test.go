@@ -18,8 +18,8 @@ import (
 	"github.com/jvsfs/jvsfs/integration/torture/plan"
 )
 
-// world is a repository that all hosts see, and an etcd of three members that keeps its leases. The store keeps no lock for anybody:
-// each host has a lock directory of its own. So nothing but etcd stands between the hosts, and a fence agent if there is one.
+// world is a repository that all hosts see, and an etcd of three members that keeps its leases. The store has no lock manager: a taker
+// need not wait for a host that is stopped. So nothing but etcd stands between the hosts, and a fence agent if there is one.
 type world struct {
 	t       *testing.T
 	bin     string
@@ -43,7 +43,7 @@ func newWorld(t *testing.T, hosts int, fenced bool) *world {
 	for _, place := range w.places {
 		require.NoError(t, os.MkdirAll(w.path(place)+"/records", 0o755)) //nolint:gosec // as a store has it
 	}
-	require.NoError(t, os.MkdirAll(w.path(".jvs/locks"), 0o700))
+	require.NoError(t, os.MkdirAll(w.path(".jvs"), 0o700))
 	w.net = machine.NewNet(machine.New(t, "hub", machine.Network), "10.78")
 	w.members = newMembers(t, w.net)
 	if fenced {
@@ -71,9 +71,7 @@ func (w *world) join(name string) {
 	page, err := plan.OpenPage(h.File("page"))
 	require.NoError(w.t, err)
 	w.pages[h] = page
-	h.Must("mkdir", "-p", viewDir, h.File("locks"))
-	h.Must("chmod", "700", h.File("locks"))
-	h.Must("mount", "--bind", h.File("locks"), w.path(".jvs/locks"))
+	h.Must("mkdir", "-p", viewDir)
 	w.mount(h)
 }
 
@@ -84,7 +82,8 @@ func (w *world) mount(h *machine.Host, more ...string) {
 }
 
 func (w *world) mountArgs(h *machine.Host, more ...string) []string {
-	p := plan.Daemon{Events: h.File("events"), Page: h.File("page"), LeaseMS: 6000, Points: []plan.Point{{Prefix: "admitted.Write", Stop: 300000}}}
+	p := plan.Daemon{Events: h.File("events"), Page: h.File("page"), LeaseMS: 6000, Lacks: []string{plan.LockManager, plan.LocalDisk},
+		Points: []plan.Point{{Prefix: "admitted.Write", Stop: 300000}}}
 	return append([]string{"env", plan.Env + "=" + p.JSON(), w.bin, "mount", filepath.Join(w.dir, "work"), viewDir,
 		"--config", h.File("jvsfs.yaml"), "--log-file", h.File("daemon.log")}, more...)
 }
@@ -139,13 +138,13 @@ func (w *world) historyOf(place string) history.History {
 	all := history.New()
 	for _, h := range w.hosts {
 		all.AcknowledgedTo(w.t, w.acknowledged(h, place))
-		taints, err := filepath.Glob(h.File("locks/" + idOf(place) + ".taint.*"))
+	}
+	taints, err := filepath.Glob(w.path(".jvs/locks/" + idOf(place) + ".taint.*"))
+	require.NoError(w.t, err)
+	for _, taint := range taints {
+		text, err := os.ReadFile(taint)
 		require.NoError(w.t, err)
-		for _, taint := range taints {
-			text, err := os.ReadFile(taint)
-			require.NoError(w.t, err)
-			all.ReportedBy(w.t, string(text))
-		}
+		all.ReportedBy(w.t, string(text))
 	}
 	text, err := os.ReadFile(w.path(place) + "/records/log")
 	require.NoError(w.t, err)
