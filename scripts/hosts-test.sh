@@ -46,9 +46,9 @@ need_fuse || die "jvsfs cannot mount without /dev/fuse"
 cd "$root"
 export GOFLAGS="${GOFLAGS:-} -buildvcs=false" JVSFS_REQUIRE_FUSE=1 JVSFS_HOSTS_ENGINE="$engine"
 
-if [[ $engine == etcd ]]; then # what only this engine has: its stories, and its rules against a real server
-  [[ $quick ]] || export JVSFS_ETCD_GRANTS=2000
-  CGO_ENABLED=1 JVSFS_NEED_ETCD=1 exec go test -race -count=1 -v -timeout 15m -tags jvsfs_hosts ./integration/etcd ./lease/etcd
+if [[ $engine == etcd ]]; then # what only this engine has: its stories, chaos, and its rules against a real server
+  [[ $quick ]] || export JVSFS_ETCD_GRANTS=2000 JVSFS_HOSTS_MINUTES="$minutes" JVSFS_HOSTS_SEED="$seed"
+  CGO_ENABLED=1 JVSFS_NEED_ETCD=1 exec go test -race -count=1 -v -timeout "$((minutes + 15))m" -tags jvsfs_hosts ./integration/etcd ./lease/etcd
 fi
 if [[ $quick ]]; then
   exec go test -count=1 -v -timeout 10m -tags jvsfs_hosts -run '^TestQuick' ./integration/hosts

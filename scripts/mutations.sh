@@ -16,8 +16,10 @@ root=$(dirname "$here")
 # shellcheck source=scripts/lib.sh
 . "$here/lib.sh"
 
-# Two of the tests need a mount or a time namespace.
+# Two of the tests need a mount or a time namespace, and those of etcd a server.
 become_root "$here/mutations.sh" "$@"
+read -ra tools <<<"${HOSTS_ENGINES[etcd]}"
+without_services install_missing "${tools[@]}"
 need_go "$root"
 need_fuse
 cd "$root"

@@ -321,13 +321,13 @@ func (m *mountCommand) sayLocal(p place.Place) {
 	}
 }
 
-// sayStore says what a file system for several hosts means.
+// sayStore says what a file system for several hosts means, or leases in etcd.
 func (m *mountCommand) sayStore(p place.Place, cfg mountcfg.Config) {
 	mounts, err := host.ReadMounts()
 	if err != nil {
 		return // the mount says so
 	}
-	if store := p.Store(mounts, lockop.PolicyOf(cfg)); store != nil {
+	if store := lockop.StoreOf(p, mounts, cfg); store != nil {
 		fmt.Fprintln(m.io.out, store.Text())
 	}
 }

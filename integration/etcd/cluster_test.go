@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/machine"
 )
 
 // cluster is a tree that all hosts see, and the etcd that keeps its leases.
@@ -19,14 +20,14 @@ type cluster struct {
 	bin  string
 	dir  string
 	etcd *server
-	ways map[*host]*way
+	ways map[*machine.Host]*way
 }
 
 // viewDir is where each host has its mount.
 const viewDir = "/mnt/view"
 
 func newCluster(t *testing.T) *cluster {
-	c := &cluster{t: t, bin: harness.RequireBinary(t), dir: harness.NewBase(t), etcd: newServer(t), ways: map[*host]*way{}}
+	c := &cluster{t: t, bin: harness.RequireBinary(t), dir: harness.NewBase(t), etcd: newServer(t), ways: map[*machine.Host]*way{}}
 	require.NoError(t, os.Mkdir(c.path("work"), 0o755))
 	return c
 }
@@ -34,31 +35,31 @@ func newCluster(t *testing.T) *cluster {
 func (c *cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
 // join makes a host that is configured for etcd, through a way of its own.
-func (c *cluster) join(name string, more ...string) *host {
+func (c *cluster) join(name string, more ...string) *machine.Host {
 	c.t.Helper()
-	h := newHost(c.t, name)
+	h := machine.New(c.t, name)
 	c.ways[h] = newWay(c.t, c.etcd.client)
 	text := fmt.Sprintf("etcd: http://%s\netcd_prefix: /jvsfs/builds\nlease_duration: 12s\nrenew_interval: 4s\n", c.ways[h].l.Addr())
 	for _, line := range more {
 		text += line + "\n"
 	}
-	require.NoError(c.t, os.WriteFile(h.file("jvsfs.yaml"), []byte(text), 0o600))
-	h.must("mkdir", "-p", viewDir)
+	require.NoError(c.t, os.WriteFile(h.File("jvsfs.yaml"), []byte(text), 0o600))
+	h.Must("mkdir", "-p", viewDir)
 	return h
 }
 
-func (c *cluster) mountArgs(h *host, extra ...string) []string {
-	return append([]string{c.bin, "mount", c.path("work"), viewDir, "--config", h.file("jvsfs.yaml"), "--control", c.path("control"), "--log-file", h.file("daemon.log")}, extra...)
+func (c *cluster) mountArgs(h *machine.Host, extra ...string) []string {
+	return append([]string{c.bin, "mount", c.path("work"), viewDir, "--config", h.File("jvsfs.yaml"), "--control", c.path("control"), "--log-file", h.File("daemon.log")}, extra...)
 }
 
-func (c *cluster) mount(h *host) { c.t.Helper(); h.must(c.mountArgs(h)...) }
+func (c *cluster) mount(h *machine.Host) { c.t.Helper(); h.Must(c.mountArgs(h)...) }
 
 // umount ends the host's mount, which must leave nothing.
-func (c *cluster) umount(h *host) { c.t.Helper(); h.must(c.bin, "umount", viewDir) }
+func (c *cluster) umount(h *machine.Host) { c.t.Helper(); h.Must(c.bin, "umount", viewDir) }
 
-func (c *cluster) exec(h *host, line string, options ...string) (said string, exit int) {
+func (c *cluster) exec(h *machine.Host, line string, options ...string) (said string, exit int) {
 	c.t.Helper()
-	return h.run(c.execArgs(line, options...)...)
+	return h.Run(c.execArgs(line, options...)...)
 }
 
 func (c *cluster) execArgs(line string, options ...string) []string {
@@ -79,20 +80,20 @@ func requireExit(t testing.TB, want, got int, said string) {
 
 // holder is a jvsfs exec on a host that holds the lease until it is told to end.
 type holder struct {
-	j   *job
+	j   *machine.Job
 	end string
 }
 
 // hold takes the lease on a host. It has it when it returns.
-func (c *cluster) hold(h *host, options ...string) *holder {
+func (c *cluster) hold(h *machine.Host, options ...string) *holder {
 	c.t.Helper()
-	mark, err := os.MkdirTemp(h.dir, "hold-")
+	mark, err := os.MkdirTemp(h.Dir, "hold-")
 	require.NoError(c.t, err)
 	line := "echo >" + mark + "/begun; until [ -e " + mark + "/end ]; do sleep 0.05; done"
-	k := &holder{end: mark + "/end", j: h.start(c.execArgs(line, options...)...)}
-	harness.EventuallyNoted(c.t, h.name+" holds", func() (bool, string) {
+	k := &holder{end: mark + "/end", j: h.Start(c.execArgs(line, options...)...)}
+	harness.EventuallyNoted(c.t, h.Name+" holds", func() (bool, string) {
 		_, err := os.Stat(mark + "/begun")
-		return err == nil, k.j.said() + h.logs()
+		return err == nil, k.j.Said() + h.Logs()
 	})
 	return k
 }
@@ -101,6 +102,6 @@ func (c *cluster) hold(h *host, options ...string) *holder {
 func (k *holder) release(t testing.TB) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(k.end, nil, 0o644))
-	exit, said := k.j.wait()
-	requireExit(t, 0, exit, said+k.j.h.logs())
+	exit, said := k.j.Wait()
+	requireExit(t, 0, exit, said+k.j.Host.Logs())
 }

@@ -15,68 +15,77 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/machine"
 )
 
 // Two hosts and one worktree: who has the lease writes, who has not is refused, waits, and is told by whom.
 func TestQuickTwoHosts(t *testing.T) {
 	c := newCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
-	c.mount(h1)
+	h1.Must(c.mountArgs(h1, "--metrics", "unix:"+h1.File("metrics.sock"))...)
 	c.mount(h2)
-	said := h1.must(c.bin, "status")
+	said := h1.Must(c.bin, "status")
 	require.Contains(t, said, "leases in etcd")
 	require.Contains(t, said, "tier C")
 	t.Run("exec", func(t *testing.T) {
 		said, exit := c.exec(h1, "echo one >"+viewDir+"/file && echo token $JVSFS_TOKEN")
-		requireExit(t, 0, exit, said+h1.logs())
+		requireExit(t, 0, exit, said+h1.Logs())
 		require.Contains(t, said, "token 1")
 		said, exit = c.exec(h2, "echo two >>"+viewDir+"/file && echo token $JVSFS_TOKEN")
-		requireExit(t, 0, exit, said+h2.logs())
+		requireExit(t, 0, exit, said+h2.Logs())
 		require.Contains(t, said, "token 2")
 		require.Equal(t, "one\ntwo\n", c.stored("file"))
 	})
 	t.Run("by writing", func(t *testing.T) {
-		h1.sh("echo three >>" + viewDir + "/file")
+		h1.Sh("echo three >>" + viewDir + "/file")
 		harness.EventuallyNoted(t, "h2 writes when the writer of h1 has ended", func() (bool, string) {
-			said, exit := h2.run("sh", "-c", "echo four >>"+viewDir+"/file")
+			said, exit := h2.Run("sh", "-c", "echo four >>"+viewDir+"/file")
 			return exit == 0, said
 		})
 		require.Contains(t, c.stored("file"), "three\nfour\n")
 	})
 	t.Run("refused", func(t *testing.T) {
 		held := c.hold(h1)
-		said, exit := h2.run("sh", "-c", "echo intruder >>"+viewDir+"/file")
+		said, exit := h2.Run("sh", "-c", "echo intruder >>"+viewDir+"/file")
 		require.NotZero(t, exit)
 		require.Contains(t, said, "Read-only file system")
 		said, exit = c.exec(h2, "echo intruder >>"+viewDir+"/file")
 		requireExit(t, 10, exit, said)
 		require.Contains(t, said, "h1:", "it names the holder")
-		said, exit = h2.run(c.bin, "explain", "--json", "--pid", "1", viewDir+"/file")
+		said, exit = h2.Run(c.bin, "explain", "--json", "--pid", "1", viewDir+"/file")
 		requireExit(t, 10, exit, said)
 		var x harness.Explanation
 		require.NoError(t, json.Unmarshal([]byte(said), &x), said)
 		require.Contains(t, x.Holder.ID, "h1:")
-		said, exit = h2.run(c.bin, "lock", "steal", "--yes", viewDir)
+		said, exit = h2.Run(c.bin, "lock", "steal", "--yes", viewDir)
 		require.NotZero(t, exit, said)
 		held.release(t)
 		require.NotContains(t, c.stored("file"), "intruder")
 	})
 	t.Run("wait", func(t *testing.T) {
 		held := c.hold(h1)
-		waiting := h2.start(c.execArgs("echo waited >>"+viewDir+"/file", "--wait", "1m")...)
-		harness.EventuallyNoted(t, "it waits", func() (bool, string) { return waiting.said() != "", waiting.said() })
+		waiting := h2.Start(c.execArgs("echo waited >>"+viewDir+"/file", "--wait", "1m")...)
+		harness.EventuallyNoted(t, "it waits", func() (bool, string) { return waiting.Said() != "", waiting.Said() })
 		held.release(t)
-		exit, said := waiting.wait()
+		exit, said := waiting.Wait()
 		requireExit(t, 0, exit, said)
 		require.Contains(t, c.stored("file"), "waited")
 	})
 	t.Run("lock", func(t *testing.T) {
 		line := "sleep 300 >/dev/null 2>&1 & p=$!; B lock acquire --pid $p V && B lock renew --pid $p V && B lock status V && B lock release --pid $p V; e=$?; kill $p; exit $e"
-		said := h1.sh(strings.NewReplacer("B", c.bin, "V", viewDir).Replace(line))
+		said := h1.Sh(strings.NewReplacer("B", c.bin, "V", viewDir).Replace(line))
 		require.Contains(t, said, "acquired")
 		require.Contains(t, said, "h1:")
 		said, exit := c.exec(h2, "true")
 		requireExit(t, 0, exit, said)
+	})
+	t.Run("metrics", func(t *testing.T) {
+		said := h1.Must("curl", "--silent", "--show-error", "--unix-socket", h1.File("metrics.sock"), "http://localhost/metrics")
+		for _, want := range []string{`jvsfs_etcd_requests_total{request="claim",result="ok"} [1-9]`, `jvsfs_etcd_requests_total{request="look",result="failed"} 0`,
+			`jvsfs_etcd_request_duration_seconds_count{request="write"} [1-9]`, `jvsfs_etcd_leases_total 1`, `jvsfs_etcd_restores_total 0`, `jvsfs_etcd_watching 1`,
+			`jvsfs_etcd_open_claims 0`, `jvsfs_etcd_keepalive_age_seconds (0\.|[1-9])`} {
+			require.Regexp(t, `(?m)^`+strings.NewReplacer("{", `\{`, "}", `\}`).Replace(want), said)
+		}
 	})
 	t.Run("the audit is in etcd, too", func(t *testing.T) {
 		said := c.etcd.ctl(t, "get", "--prefix", "--keys-only", "/jvsfs/builds/audit/work/")
@@ -93,11 +102,11 @@ func TestQuickHandover(t *testing.T) {
 	c.mount(h1)
 	c.mount(h2)
 	c.hold(h1)
-	offer := h1.start(c.bin, "lock", "handover", viewDir, "--to-host", "h2", "--wait", "1m")
+	offer := h1.Start(c.bin, "lock", "handover", viewDir, "--to-host", "h2", "--wait", "1m")
 	said, exit := c.exec(h2, "echo token $JVSFS_TOKEN", "--wait", "1m")
-	requireExit(t, 0, exit, said+h2.logs()+h1.logs())
+	requireExit(t, 0, exit, said+h2.Logs()+h1.Logs())
 	require.Contains(t, said, "token 2")
-	exit, said = offer.wait()
+	exit, said = offer.Wait()
 	requireExit(t, 0, exit, said)
 	c.umount(h2)
 	c.umount(h1)
@@ -110,25 +119,25 @@ func TestQuickAPartitionOfTheHolder(t *testing.T) {
 	h1, h2 := c.join("h1"), c.join("h2")
 	c.mount(h1)
 	c.mount(h2)
-	writing := h1.start(c.execArgs("i=0; while i=$((i+1)); do printf 'h1 %d\n' $i >>" + viewDir + "/log || exit 7; sleep 0.02; done")...)
+	writing := h1.Start(c.execArgs("i=0; while i=$((i+1)); do printf 'h1 %d\n' $i >>" + viewDir + "/log || exit 7; sleep 0.02; done")...)
 	harness.EventuallyNoted(t, "h1 writes", func() (bool, string) {
 		text, err := os.ReadFile(filepath.Join(c.path("work"), "log"))
-		return err == nil && strings.Count(string(text), "h1") > 3, writing.said() + h1.logs()
+		return err == nil && strings.Count(string(text), "h1") > 3, writing.Said() + h1.Logs()
 	})
 	c.ways[h1].set(true)
 	began := time.Now()
 	said, exit := c.exec(h2, "for i in 1 2 3 4 5; do echo h2 >>"+viewDir+"/log; sleep 0.2; done; echo token $JVSFS_TOKEN", "--wait", "90s")
-	requireExit(t, 0, exit, said+h2.logs()+h1.logs())
+	requireExit(t, 0, exit, said+h2.Logs()+h1.Logs())
 	require.Contains(t, said, "token 2")
 	t.Logf("the successor was done %v after the cut", time.Since(began).Round(100*time.Millisecond))
-	exit, said = writing.wait()
+	exit, said = writing.Wait()
 	require.NotZero(t, exit, said)
 	text := c.stored("log")
 	require.Equal(t, 5, strings.Count(text, "h2"))
 	require.NotContains(t, text[strings.Index(text, "h2"):], "h1", "a write of the old holder came after one of its successor")
 	c.ways[h1].set(false)
 	said, exit = c.exec(h1, "echo back >>"+viewDir+"/log; echo token $JVSFS_TOKEN", "--wait", "1m")
-	requireExit(t, 0, exit, said+h1.logs())
+	requireExit(t, 0, exit, said+h1.Logs())
 	require.Contains(t, said, "token 3")
 	require.Contains(t, c.etcd.ctl(t, "get", "--prefix", "--keys-only", "/jvsfs/builds/audit/work/"), "00000000000000000002/steal")
 	c.umount(h1)
@@ -136,7 +145,7 @@ func TestQuickAPartitionOfTheHolder(t *testing.T) {
 }
 
 // daemon is the pid of the host's daemon, as the host sees it.
-func (c *cluster) daemon(h *host) int {
+func (c *cluster) daemon(h *machine.Host) int {
 	c.t.Helper()
 	var all struct {
 		Mounts []struct {
@@ -144,7 +153,7 @@ func (c *cluster) daemon(h *host) int {
 			Mountpoint string `json:"mountpoint"`
 		} `json:"mounts"`
 	}
-	said := h.must(c.bin, "status", "--json")
+	said := h.Must(c.bin, "status", "--json")
 	require.NoError(c.t, json.Unmarshal([]byte(said), &all), said)
 	for _, m := range all.Mounts { // others of the machine may be in view
 		if m.Mountpoint == viewDir {
@@ -162,9 +171,9 @@ func TestQuickAKilledDaemonIsRecovered(t *testing.T) {
 	c.mount(h1)
 	c.mount(h2)
 	held := c.hold(h1)
-	h1.must("kill", "-KILL", strconv.Itoa(c.daemon(h1)))
-	h1.must(c.mountArgs(h1, "--recover")...)
-	said := h1.must(c.bin, "lock", "status", viewDir)
+	h1.Must("kill", "-KILL", strconv.Itoa(c.daemon(h1)))
+	h1.Must(c.mountArgs(h1, "--recover")...)
+	said := h1.Must(c.bin, "lock", "status", viewDir)
 	require.Regexp(t, `token +1\n`, said)
 	said, exit := c.exec(h2, "true")
 	requireExit(t, 10, exit, said)
@@ -183,11 +192,11 @@ func TestQuickAHostThatIsGone(t *testing.T) {
 	c.mount(h1)
 	c.mount(h2)
 	c.hold(h1)
-	require.NoError(t, unix.Kill(h1.init, unix.SIGKILL))
+	require.NoError(t, unix.Kill(h1.Init, unix.SIGKILL))
 	said, exit := c.exec(h2, "echo token $JVSFS_TOKEN", "--wait", "90s")
-	requireExit(t, 0, exit, said+h2.logs())
+	requireExit(t, 0, exit, said+h2.Logs())
 	require.Contains(t, said, "token 2")
-	require.Contains(t, h2.must(c.bin, "audit", "tail", viewDir), "unclean")
+	require.Contains(t, h2.Must(c.bin, "audit", "tail", viewDir), "unclean")
 	c.umount(h2)
 }
 
@@ -197,19 +206,21 @@ func TestQuickAFenceAgentRunsFirst(t *testing.T) {
 	agent := c.path("agent")
 	require.NoError(t, os.WriteFile(agent, []byte("#!/bin/sh\ncat >>"+c.path("asked")+"\n"), 0o755))
 	h1, h2 := c.join("h1"), c.join("h2", "fence: ["+agent+"]")
-	c.mount(h1)
-	c.mount(h2)
-	require.Contains(t, h1.must(c.bin, "status"), "tier C")
-	require.Contains(t, h2.must(c.bin, "status"), "tier B")
+	for h, tier := range map[*machine.Host]string{h1: "tier C", h2: "tier B"} {
+		require.Contains(t, h.Must(c.mountArgs(h)...), tier)
+		require.Contains(t, h.Must(c.bin, "status"), tier)
+		said, _ := h.Run(c.bin, "doctor", viewDir) // it may find other things here
+		require.Contains(t, said, tier)
+	}
 	c.hold(h1)
-	require.NoError(t, unix.Kill(h1.init, unix.SIGKILL))
+	require.NoError(t, unix.Kill(h1.Init, unix.SIGKILL))
 	said, exit := c.exec(h2, "echo token $JVSFS_TOKEN", "--wait", "90s")
-	requireExit(t, 0, exit, said+h2.logs())
+	requireExit(t, 0, exit, said+h2.Logs())
 	require.Contains(t, said, "token 2")
 	asked, err := os.ReadFile(c.path("asked"))
 	require.NoError(t, err)
 	require.Contains(t, string(asked), "h1")
-	said = h2.must(c.bin, "audit", "tail", viewDir)
+	said = h2.Must(c.bin, "audit", "tail", viewDir)
 	require.Contains(t, said, "fenced")
 	require.NotContains(t, said, "unclean")
 	c.umount(h2)
@@ -229,14 +240,14 @@ func TestQuickARestoredEtcd(t *testing.T) {
 	requireExit(t, 0, exit, said)
 	held := c.hold(h1)
 	c.etcd.restore(t, snapshot)
-	exit, said = held.j.wait()
+	exit, said = held.j.Wait()
 	require.NotZero(t, exit, said)
 	harness.EventuallyNoted(t, "nobody is granted anything, and it is said why", func() (bool, string) {
 		said, exit = c.exec(h2, "true")
 		return exit == 15 && strings.Contains(said, "restored from an older snapshot"), said
 	})
 	require.Contains(t, said, "etcdctl put /jvsfs/builds/floor/work 3")
-	said, exit = h2.run("sh", "-c", "echo intruder >"+viewDir+"/file")
+	said, exit = h2.Run("sh", "-c", "echo intruder >"+viewDir+"/file")
 	require.NotZero(t, exit, said)
 	c.etcd.ctl(t, "put", "/jvsfs/builds/floor/work", "3")
 	harness.EventuallyNoted(t, "the next token is above the floor", func() (bool, string) {
@@ -254,7 +265,7 @@ func TestQuickNoReplacementUnderAHeldLease(t *testing.T) {
 	h := c.join("h1")
 	c.mount(h)
 	held := c.hold(h)
-	said, exit := h.run(c.mountArgs(h, "--replace")...)
+	said, exit := h.Run(c.mountArgs(h, "--replace")...)
 	require.NotZero(t, exit, said)
 	t.Log(said)
 	harness.EventuallyNoted(t, "the daemon goes on", func() (bool, string) {
@@ -262,9 +273,9 @@ func TestQuickNoReplacementUnderAHeldLease(t *testing.T) {
 		return exit == 10, said // and not that it is being replaced
 	})
 	held.release(t)
-	h.must(c.mountArgs(h, "--replace")...)
+	h.Must(c.mountArgs(h, "--replace")...)
 	said, exit = c.exec(h, "echo token $JVSFS_TOKEN")
-	requireExit(t, 0, exit, said+h.logs())
+	requireExit(t, 0, exit, said+h.Logs())
 	require.Contains(t, said, "token 2")
 	c.umount(h)
 }
@@ -276,18 +287,18 @@ func TestQuickAnEtcdThatDoesNotAnswer(t *testing.T) {
 	c.mount(h1)
 	c.mount(h2)
 	held := c.hold(h1)
-	said, exit := h2.run(c.bin, "explain", "--pid", "1", viewDir) // so that it has seen the holder
+	said, exit := h2.Run(c.bin, "explain", "--pid", "1", viewDir) // so that it has seen the holder
 	requireExit(t, 10, exit, said)
 	c.ways[h1].set(true)
 	c.ways[h2].set(true)
-	for _, h := range []*host{h1, h2} {
+	for _, h := range []*machine.Host{h1, h2} {
 		began := time.Now()
-		said := h.must(c.bin, "status")
+		said := h.Must(c.bin, "status")
 		took := time.Since(began)
 		require.Contains(t, said, "leases in etcd")
 		began = time.Now()
-		said, exit := h.run(c.bin, "explain", "--pid", "1", viewDir)
-		t.Logf("%s: status after %v, explain after %v (exit %d): %s", h.name, took, time.Since(began), exit, said)
+		said, exit := h.Run(c.bin, "explain", "--pid", "1", viewDir)
+		t.Logf("%s: status after %v, explain after %v (exit %d): %s", h.Name, took, time.Since(began), exit, said)
 		if exit != 10 { // or what was seen a moment ago
 			requireExit(t, 15, exit, said)
 			require.Contains(t, said, "etcd [")
@@ -295,11 +306,11 @@ func TestQuickAnEtcdThatDoesNotAnswer(t *testing.T) {
 		require.Less(t, took, 3*time.Second) // a second, and a busy machine
 		require.Less(t, time.Since(began), 3*time.Second)
 	}
-	exit, said = held.j.wait()
+	exit, said = held.j.Wait()
 	require.NotZero(t, exit, said)
 	require.Contains(t, said, "expired")
 	began := time.Now()
-	said, exit = h2.run("sh", "-c", "echo intruder >"+viewDir+"/file")
+	said, exit = h2.Run("sh", "-c", "echo intruder >"+viewDir+"/file")
 	require.NotZero(t, exit, said)
 	t.Logf("a write is refused after %v: %s", time.Since(began), said)
 	said, exit = c.exec(h2, "true")
@@ -308,7 +319,7 @@ func TestQuickAnEtcdThatDoesNotAnswer(t *testing.T) {
 	c.ways[h1].set(false)
 	c.ways[h2].set(false)
 	said, exit = c.exec(h2, "echo token $JVSFS_TOKEN", "--wait", "1m")
-	requireExit(t, 0, exit, said+h2.logs())
+	requireExit(t, 0, exit, said+h2.Logs())
 	require.Contains(t, said, "token 2")
 	c.umount(h1)
 	c.umount(h2)
@@ -319,16 +330,16 @@ func TestQuickNobodyElseDecides(t *testing.T) {
 	c := newCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
 	c.mount(h1)
-	said, exit := h2.run(c.bin, "mount", c.path("work"), viewDir, "--control", c.path("control"))
+	said, exit := h2.Run(c.bin, "mount", c.path("work"), viewDir, "--control", c.path("control"))
 	requireExit(t, 2, exit, said)
 	require.Contains(t, said, "are kept in etcd, prefix /jvsfs/builds")
-	said, exit = h2.run(append(c.mountArgs(h2), "--etcd-prefix", "/jvsfs/other")...)
+	said, exit = h2.Run(append(c.mountArgs(h2), "--etcd-prefix", "/jvsfs/other")...)
 	requireExit(t, 2, exit, said)
 	require.Contains(t, said, "in etcd, prefix /jvsfs/other")
 	c.umount(h1)
-	said, exit = h1.run(c.bin, "lock", "acquire", c.path("work"), "--control", c.path("control"))
+	said, exit = h1.Run(c.bin, "lock", "acquire", c.path("work"), "--control", c.path("control"))
 	require.NotZero(t, exit, said)
-	said = h1.must("sh", "-c", c.bin+" doctor "+c.path("work")+" --control "+c.path("control")+" || :")
+	said = h1.Must("sh", "-c", c.bin+" doctor "+c.path("work")+" --control "+c.path("control")+" || :")
 	require.Contains(t, said, "tier C")
 	require.NotContains(t, said, "tier A")
 }

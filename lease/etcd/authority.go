@@ -47,7 +47,7 @@ type state struct {
 // read is one linearizable look.
 func (a *authority) read(ctx context.Context) (state, error) {
 	k := a.keys
-	got, err := a.s.do(ctx, a.s.client.Txn(a.s.bounded(ctx)).Then(clientv3.OpGet(k.head), clientv3.OpGet(k.alive, clientv3.WithKeysOnly()), clientv3.OpGet(k.floor)))
+	got, err := a.s.do(toLook, a.s.client.Txn(a.s.bounded(ctx)).Then(clientv3.OpGet(k.head), clientv3.OpGet(k.alive, clientv3.WithKeysOnly()), clientv3.OpGet(k.floor)))
 	if err != nil {
 		return state{}, a.failure("etcd does not say who holds it", err)
 	}
@@ -198,7 +198,7 @@ func (a *authority) Resume(h lease.Head) (lease.Tenure, error) {
 
 func (a *authority) Record(t lease.Token) (*lease.Record, error) {
 	ctx := context.Background()
-	got, err := a.s.do(ctx, a.s.client.Txn(a.s.bounded(ctx)).Then(clientv3.OpGet(a.keys.past(t))))
+	got, err := a.s.do(toTell, a.s.client.Txn(a.s.bounded(ctx)).Then(clientv3.OpGet(a.keys.past(t))))
 	if err != nil {
 		return nil, a.failure("etcd does not say how it ended", err)
 	}
@@ -214,7 +214,7 @@ func (a *authority) Past(from, head lease.Token) ([]lease.Past, error) {
 		from = max(from, head-lease.PastKept+1)
 	}
 	ctx := context.Background()
-	got, err := a.s.do(ctx, a.s.client.Txn(a.s.bounded(ctx)).Then(clientv3.OpGet(a.keys.past(from), clientv3.WithRange(a.keys.past(head+1)))))
+	got, err := a.s.do(toTell, a.s.client.Txn(a.s.bounded(ctx)).Then(clientv3.OpGet(a.keys.past(from), clientv3.WithRange(a.keys.past(head+1)))))
 	if err != nil {
 		return nil, a.failure("etcd does not say what is past", err)
 	}

@@ -15,7 +15,7 @@ func TestAnAnswerFromThePastEndsWhatIsHeld(t *testing.T) {
 		return &pb.ResponseHeader{ClusterId: cluster, Revision: revision}
 	}
 	fresh := func() (*Session, *tenure) {
-		s := &Session{tenures: map[*tenure]struct{}{}, heads: map[lease.WorktreeID]*remembered{}, now: &granted{}}
+		s := &Session{counts: newCounts(), tenures: map[*tenure]struct{}{}, heads: map[lease.WorktreeID]*remembered{}, now: &granted{}}
 		held := &tenure{a: &authority{}, s: s, rec: &lease.Record{}}
 		s.tenures[held] = struct{}{}
 		require.NoError(t, s.note(seen{}, header(1, 10)))

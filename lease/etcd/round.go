@@ -59,7 +59,10 @@ func (s *Session) round() error {
 // keep is one keepalive, and the proof that the heads are still ours. Only both together move the deadline.
 func (s *Session) keep(ctx context.Context, g *granted, held []*tenure) error {
 	sent := s.cfg.Clock.Boot()
-	_, err := s.client.KeepAliveOnce(s.bounded(ctx), g.id)
+	err := s.timed(toKeep, func() error {
+		_, err := s.client.KeepAliveOnce(s.bounded(ctx), g.id)
+		return err
+	})
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		s.mu.Lock()
 		if s.now == g {
@@ -92,7 +95,7 @@ func (s *Session) prove(ctx context.Context, held []*tenure) error {
 		same = append(same, clientv3.Compare(clientv3.ModRevision(t.keys.head), "=", t.revision))
 	}
 	s.mu.Unlock()
-	got, err := s.do(ctx, s.client.Txn(s.bounded(ctx)).If(same...))
+	got, err := s.do(toProve, s.client.Txn(s.bounded(ctx)).If(same...))
 	if err != nil || got.Succeeded {
 		return err
 	}

@@ -325,6 +325,9 @@ func TestAReleaseWhoseAnswerIsLostIsDoneLater(t *testing.T) {
 	require.Equal(t, lease.ClassStoreFailed, lease.ClassOf(a.Release(t.Context(), lease.LossReleased)))
 	proxy.heal()
 	require.Eventually(t, func() bool { _, err = b.Acquire(t.Context(), who("b", 2)); return err == nil }, 15*time.Second, 20*time.Millisecond)
+	past, err := b.Past(1, 2)
+	require.NoError(t, err)
+	require.Equal(t, lease.PastGiven, past[0].End, "it was released, and not taken")
 }
 
 // Whoever writes late writes nothing: the head is another's.

@@ -24,6 +24,7 @@ type Session struct {
 	all    sync.WaitGroup
 	wake   chan struct{} // something is to be settled
 
+	counts   *counts
 	granting sync.Mutex // one caller at a time asks for an etcd lease
 
 	mu       sync.Mutex // never held across I/O
@@ -63,9 +64,9 @@ func Open(ctx context.Context, cfg Config) (*Session, error) {
 		return nil, refused("etcd cannot be used as it is configured", err)
 	}
 	s := &Session{cfg: cfg, client: client, tenures: map[*tenure]struct{}{}, heads: map[lease.WorktreeID]*remembered{},
-		changed: map[lease.WorktreeID]int64{}, wake: make(chan struct{}, 1)}
+		changed: map[lease.WorktreeID]int64{}, counts: newCounts(), wake: make(chan struct{}, 1)}
 	s.ctx, s.end = context.WithCancel(context.Background())
-	if _, err := s.do(ctx, s.client.Txn(s.bounded(ctx)).Then(clientv3.OpGet(s.cfg.Prefix+"/probe"))); err != nil {
+	if _, err := s.do(toLook, s.client.Txn(s.bounded(ctx)).Then(clientv3.OpGet(s.cfg.Prefix+"/probe"))); err != nil {
 		s.end()
 		return nil, errors.Join(refused(fmt.Sprintf("etcd at %v does not answer", cfg.Endpoints), cfg.because(ctx, err)), client.Close())
 	}
@@ -106,13 +107,16 @@ func (s *Session) bounded(ctx context.Context) context.Context {
 	return ctx
 }
 
-// do commits a transaction, and looks whether etcd has gone back in time. The answers are linearizable: none is older than what was
+// do commits a transaction for a purpose, and looks whether etcd has gone back in time. The answers are linearizable: none is older than what was
 // known before the request was sent.
-func (s *Session) do(_ context.Context, txn clientv3.Txn) (*clientv3.TxnResponse, error) {
+func (s *Session) do(what string, txn clientv3.Txn) (got *clientv3.TxnResponse, err error) {
 	s.mu.Lock()
 	before := s.seen
 	s.mu.Unlock()
-	got, err := txn.Commit()
+	err = s.timed(what, func() error {
+		got, err = txn.Commit()
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +141,7 @@ func (s *Session) note(before seen, h *pb.ResponseHeader) error {
 // restored ends all that was granted by an etcd that is no more. What it has forgotten, nobody can tell. The caller has mu.
 func (s *Session) restored(now seen) {
 	s.seen, s.now, s.trouble = now, nil, errRestored
+	s.counts.restored()
 	for t := range s.tenures {
 		t.endedBy(t.gone("the lease ended: " + errRestored.Error()))
 	}
@@ -161,7 +166,11 @@ func (s *Session) lease(ctx context.Context) (*granted, error) {
 		}
 	}
 	sent := s.cfg.Clock.Boot() // before it is asked for
-	got, err := s.client.Grant(s.bounded(ctx), int64((s.cfg.Policy.LeaseDuration+time.Second-1)/time.Second))
+	var got *clientv3.LeaseGrantResponse
+	err := s.timed(toGrant, func() (err error) {
+		got, err = s.client.Grant(s.bounded(ctx), int64((s.cfg.Policy.LeaseDuration+time.Second-1)/time.Second))
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -77,6 +77,6 @@ func (u *unsettled) settle(ctx context.Context) (done bool, err error) {
 		}
 		ops = append(ops, clientv3.OpPut(t.keys.head, string(text)), clientv3.OpPut(t.keys.past(rec.FencingToken), string(text)))
 	}
-	got, err := s.do(ctx, s.client.Txn(s.bounded(ctx)).If(clientv3.Compare(clientv3.ModRevision(t.keys.head), "=", st.head)).Then(ops...))
+	got, err := s.do(toMend, s.client.Txn(s.bounded(ctx)).If(clientv3.Compare(clientv3.ModRevision(t.keys.head), "=", st.head)).Then(ops...))
 	return err == nil && got.Succeeded, err
 }

@@ -165,7 +165,7 @@ func (t *tenure) put(ctx context.Context, rec *lease.Record, g *granted, also ..
 	t.s.mu.Lock()
 	still := clientv3.Compare(clientv3.ModRevision(t.keys.head), "=", t.revision)
 	t.s.mu.Unlock()
-	got, err := t.s.do(ctx, t.s.client.Txn(t.s.bounded(ctx)).If(still).Then(ops...))
+	got, err := t.s.do(toWrite, t.s.client.Txn(t.s.bounded(ctx)).If(still).Then(ops...))
 	if err != nil {
 		t.doubted()
 		return t.a.failure("etcd does not say whether the record was written", err)

@@ -27,7 +27,7 @@ func (t *tenure) Win(e lease.Event) (bool, error) {
 		ops = append(ops, clientv3.OpDelete(t.keys.past(0), clientv3.WithRange(t.keys.past(upTo))),
 			clientv3.OpDelete(t.keys.audit(0, ""), clientv3.WithRange(t.keys.audit(upTo, ""))))
 	}
-	got, err := t.s.do(ctx, t.s.client.Txn(t.s.bounded(ctx)).If(
+	got, err := t.s.do(toClaim, t.s.client.Txn(t.s.bounded(ctx)).If(
 		clientv3.Compare(clientv3.ModRevision(t.keys.head), "=", t.saw.head),
 		clientv3.Compare(clientv3.ModRevision(t.keys.alive), "=", t.saw.alive),
 		clientv3.Compare(clientv3.ModRevision(t.keys.floor), "=", t.saw.floorAt)).Then(ops...))

@@ -16,6 +16,7 @@ import (
 type Authorities interface {
 	Authority(*lease.Store) lease.Authority
 	Name() string // for people
+	Counts() lease.RemoteCounts
 	Close() error // after the keepers
 }
 
@@ -24,7 +25,7 @@ type Authorities interface {
 func (d *Daemon) openAuthority() error {
 	d.far = lease.SharedStore(d.locks.FD())
 	if mounts, err := host.ReadMounts(); err == nil { // before anything is mounted over them
-		d.store = d.place.Store(mounts, lockop.PolicyOf(d.cfg))
+		d.store = lockop.StoreOf(d.place, mounts, d.cfg)
 	}
 	want := ""
 	if len(d.cfg.Etcd.List()) > 0 {
@@ -46,23 +47,8 @@ func (d *Daemon) openAuthority() error {
 	}
 	d.locks.Govern()
 	d.far = true // it is on another machine, and may not answer
-	if d.authority, err = d.authorities(context.Background()); err != nil {
-		return err
-	}
-	d.store = d.governedStore()
-	return nil
-}
-
-// governedStore is what status says of the authority. A host that falls silent keeps its lease for one TTL.
-func (d *Daemon) governedStore() *api.StoreStatus {
-	out := &api.StoreStatus{Engine: "a file system of this host", Tier: "C", SilentMS: lockop.PolicyOf(d.cfg).LeaseDuration.Milliseconds(), Authority: d.authority.Name()}
-	if d.store != nil {
-		out.Engine = d.store.Engine
-	}
-	if len(d.cfg.Fence) > 0 {
-		out.Tier = "B"
-	}
-	return out
+	d.authority, err = d.authorities(context.Background())
+	return err
 }
 
 // authorityOf is nil where the claims of the lock directory decide.

@@ -105,6 +105,7 @@ func (c metricsCollector) Collect(to chan<- prometheus.Metric) {
 	out.ofOperations(r.Timings)
 	out.ofRefusals(r)
 	out.ofBudgets(r.Stats)
+	out.ofEtcd(r.Etcd)
 	for _, n := range r.Rules {
 		out.ofRule(n)
 	}

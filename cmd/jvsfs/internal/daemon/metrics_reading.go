@@ -23,6 +23,7 @@ type meterReading struct {
 	TurnedAway   [turnedReasons]uint64
 	Suppressed   uint64 // log lines
 	Rules        []tenure.Counts
+	Etcd         *lease.RemoteCounts // nil: the lock directory decides
 }
 
 // worktreeReading is one worktree and its lease.
@@ -37,6 +38,10 @@ type worktreeReading struct {
 func (d *metering) meters() meterReading {
 	r := meterReading{
 		At: time.Now(), Enforce: string(d.mode.status().Enforce), Waiting: d.mode.Waiting(), Stats: d.fs.Stats(), Timings: d.fs.Timings(), Suppressed: d.suppressed.count(), Rules: d.book.Counts(),
+	}
+	if d.authority != nil {
+		c := d.authority.Counts()
+		r.Etcd = &c
 	}
 	there, over := d.survey()
 	for _, w := range there {

@@ -45,7 +45,9 @@ func sampleReading() meterReading {
 			{refusalKind{worktree: "main", op: gate.OpWrite, class: lease.ClassLockConflict}, false}: 20,
 			{refusalKind{worktree: "main", op: gate.OpMkdir, class: lease.ClassLockConflict}, true}:  3,
 		},
-		Requests:   map[requestKind]uint64{{"status", true}: 2},
+		Requests: map[requestKind]uint64{{"status", true}: 2},
+		Etcd: &lease.RemoteCounts{Requests: map[string]lease.RemoteRequests{"claim": {OK: 3, Failed: 1, Spent: 2 * time.Second,
+			Within: [len(lease.RemoteBounds)]uint64{1, 0, 1}}}, Leases: 2, Restores: 1, Kept: 1500 * time.Millisecond, Watching: true, Open: 1},
 		TurnedAway: [turnedReasons]uint64{turnedLimit: 6},
 	}
 }
@@ -179,6 +181,41 @@ jvsfs_rule_windows_total{rule="agency"} 2
 # HELP jvsfs_rule_windows_open Maintenance windows of them that are open.
 # TYPE jvsfs_rule_windows_open gauge
 jvsfs_rule_windows_open{rule="agency"} 1
+# HELP jvsfs_etcd_requests_total Requests to etcd by what they are for; result is ok or failed.
+# TYPE jvsfs_etcd_requests_total counter
+jvsfs_etcd_requests_total{request="claim",result="failed"} 1
+jvsfs_etcd_requests_total{request="claim",result="ok"} 3
+# HELP jvsfs_etcd_request_duration_seconds How long requests to etcd took, failed ones among them.
+# TYPE jvsfs_etcd_request_duration_seconds histogram
+jvsfs_etcd_request_duration_seconds_bucket{request="claim",le="0.001"} 1
+jvsfs_etcd_request_duration_seconds_bucket{request="claim",le="0.002"} 1
+jvsfs_etcd_request_duration_seconds_bucket{request="claim",le="0.005"} 2
+jvsfs_etcd_request_duration_seconds_bucket{request="claim",le="0.01"} 2
+jvsfs_etcd_request_duration_seconds_bucket{request="claim",le="0.025"} 2
+jvsfs_etcd_request_duration_seconds_bucket{request="claim",le="0.05"} 2
+jvsfs_etcd_request_duration_seconds_bucket{request="claim",le="0.1"} 2
+jvsfs_etcd_request_duration_seconds_bucket{request="claim",le="0.25"} 2
+jvsfs_etcd_request_duration_seconds_bucket{request="claim",le="0.5"} 2
+jvsfs_etcd_request_duration_seconds_bucket{request="claim",le="1"} 2
+jvsfs_etcd_request_duration_seconds_bucket{request="claim",le="3"} 2
+jvsfs_etcd_request_duration_seconds_bucket{request="claim",le="+Inf"} 4
+jvsfs_etcd_request_duration_seconds_sum{request="claim"} 2
+jvsfs_etcd_request_duration_seconds_count{request="claim"} 4
+# HELP jvsfs_etcd_keepalive_age_seconds Since before the last keepalive was sent that counts; the deadline of all leases counts from there. 0 while nothing is kept.
+# TYPE jvsfs_etcd_keepalive_age_seconds gauge
+jvsfs_etcd_keepalive_age_seconds 1.5
+# HELP jvsfs_etcd_leases_total Etcd leases of this mount; more than one: the one before had run out, or was revoked.
+# TYPE jvsfs_etcd_leases_total counter
+jvsfs_etcd_leases_total 2
+# HELP jvsfs_etcd_restores_total Times that etcd had gone back in time or was another one, which ended what was held.
+# TYPE jvsfs_etcd_restores_total counter
+jvsfs_etcd_restores_total 1
+# HELP jvsfs_etcd_watching 1 while etcd tells what changes; looks cost a request each otherwise.
+# TYPE jvsfs_etcd_watching gauge
+jvsfs_etcd_watching 1
+# HELP jvsfs_etcd_open_claims Claims of which it is not known yet whether they stand: an answer was lost.
+# TYPE jvsfs_etcd_open_claims gauge
+jvsfs_etcd_open_claims 1
 # HELP jvsfs_control_turned_away_total Connections to the control socket that were not heard; reason is limit or invalid.
 # TYPE jvsfs_control_turned_away_total counter
 jvsfs_control_turned_away_total{reason="invalid"} 0

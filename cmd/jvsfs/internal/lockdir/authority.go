@@ -50,7 +50,18 @@ func governedFindings(d Dir, said string, err error) []finding.Finding {
 	if err != nil {
 		return []finding.Finding{finding.Fail("authority.unreadable", "look at the disk and the permissions of the lock directory", "%v", err)}
 	}
-	out := []finding.Finding{finding.Warn("tier.etcd", "read jvsfs-hosts(7); a fence agent on every host makes it tier B: jvsfs-fence(7)",
-		"the leases of %s are kept %s: tier C; tokens never double, but a write that a silent host sends late may land; jvsfs status says who holds", d.Name, AuthorityText(said))}
-	return append(append(out, checkSpace(d)...), checkTaints(d)...)
+	return append(append([]finding.Finding{governedTier(d, said)}, checkSpace(d)...), checkTaints(d)...)
+}
+
+// governedTier says what etcd makes of the tier. Only a daemon knows whether it has a fence agent.
+func governedTier(d Dir, said string) finding.Finding {
+	const next = "read jvsfs-hosts(7); a fence agent on every host makes it tier B: jvsfs-fence(7)"
+	switch {
+	case d.Store == nil || d.Store.Authority == "":
+		return finding.Warn("tier.etcd", next+"; jvsfs doctor on the mountpoint knows whether this host has one",
+			"the leases of %s are kept %s: tier C where a mount has no fence agent; tokens never double, but a write that a silent host sends late may land; jvsfs status says who holds", d.Name, AuthorityText(said))
+	case d.Store.Tier == "B":
+		return finding.OK("tier.etcd", "%s: %s", d.Name, d.Store.Text())
+	}
+	return finding.Warn("tier.etcd", next, "%s: %s", d.Name, d.Store.Text())
 }

@@ -32,6 +32,30 @@ func TestTheStoreOfSeveralHostsIsNamed(t *testing.T) {
 	require.Contains(t, f.Message, "that several hosts may share", "nothing else is known of it")
 }
 
+// Leases in etcd are tier C, and B where the daemon that is asked has a fence agent. Without a daemon that is not known.
+func TestLeasesInEtcdAreOfTheTierThatTheAgentMakes(t *testing.T) {
+	store := &api.StoreStatus{Engine: "GlusterFS", Tier: "C", SilentMS: 30_000, Authority: "etcd [http://a:1], prefix /x"}
+	for _, c := range []struct {
+		store    *api.StoreStatus
+		tier     string
+		says     string
+		severity string
+	}{
+		{store, "C", "tier C: a host that falls silent keeps its lease for 30s", finding.SevWarn},
+		{store, "B", "the fence agent cuts that host off the store", finding.SevOK},
+		{nil, "", "tier C where a mount has no fence agent", finding.SevWarn},
+	} {
+		if c.store != nil {
+			c.store.Tier = c.tier
+		}
+		f := governedTier(Dir{Name: "/srv/locks", Store: c.store}, EtcdAuthority("/x"))
+		require.Equal(t, "tier.etcd", f.ID)
+		require.Equal(t, c.severity, f.Severity, c.tier)
+		require.Contains(t, f.Message, c.says)
+		require.Contains(t, f.Message, "/srv/locks")
+	}
+}
+
 // The tier that doctor names is the one by which leases are judged.
 func TestDoctorKnowsTheFileSystemsThatLeasesTrust(t *testing.T) {
 	for _, dir := range []string{t.TempDir(), "/proc", "/dev", "/sys"} {
