@@ -15,7 +15,7 @@ func (d *mount) cutOff() (*lease.CutOff, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := lockop.CutOffBy(d.cfg.Fence, own)
+	c, err := lockop.CutOffBy(d.cfg.Fence, own, d.locks)
 	if err != nil {
 		return nil, err
 	}

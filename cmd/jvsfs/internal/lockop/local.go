@@ -77,7 +77,7 @@ func (l *Local) Keeper(fence lease.Fence, h lease.Holder) *lease.Keeper {
 	return lease.NewKeeper(lease.KeeperConfig{
 		Store: l.dir.Store(l.place.ID), Policy: l.terms.Policy, Clock: lease.SystemClock(), Fence: fence,
 		Liveness: l.resolver.Liveness, Audit: l.auditEvent,
-		CutOff: l.terms.cutOff(h), StoreClient: StoreClient(l.dir.FD()),
+		CutOff: l.terms.cutOff(h, l.dir), StoreClient: StoreClient(l.dir.FD()),
 	})
 }
 
