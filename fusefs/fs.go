@@ -44,6 +44,7 @@ type rawFS struct {
 	door    door
 	places  *knownPlaces // nil: none is remembered
 	durable bool         // writes are made durable before they are answered
+	syncs   bool         // by a call of our own after each (sync.go)
 	stats   counters
 
 	canExpire bool // names can be cached for long; known since INIT
@@ -68,7 +69,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	}
 	f := &rawFS{
 		opts: o, root: n, nodes: newNodeTable(n), sealed: make(map[inodeKey]bool), above: make(map[inodeKey]bool),
-		procFD: proc, inval: newInvalidator(), expiry: newExpiry(), watcher: newWatcher(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root),
+		procFD: proc, inval: newInvalidator(), expiry: newExpiry(), watcher: newWatcher(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root), syncs: lease.SharedStore(root) && onFUSE(root),
 		serving: known, moving: make(chan struct{}, 1), kernel: kernel{dev: -1}, border: newBorder(o.Exempt), book: newLinkBook(),
 	}
 	if f.ruled() && !f.durable { // where other kernels write, nobody tells of a move

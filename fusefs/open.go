@@ -17,8 +17,8 @@ import (
 // kernels write, every write is durable before it is answered: only then can it be judged as late.
 func (f *rawFS) backingFlags(flags uint32) int {
 	keep := int(flags) & (unix.O_ACCMODE | unix.O_DSYNC | unix.O_SYNC)
-	if f.durable && writes(flags) {
-		keep |= unix.O_DSYNC
+	if writes(flags) {
+		keep |= f.syncFlag()
 	}
 	return keep | unix.O_NOATIME
 }

@@ -1,6 +1,8 @@
 package fusefs
 
 import (
+	"cmp"
+
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
@@ -49,8 +51,10 @@ func (f *rawFS) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) 
 				return err
 			}
 		}
-		n, err = retryInt(func() (int, error) { return pwrite(fd, data, int64(in.Offset), end) })
-		return err
+		if n, err = retryInt(func() (int, error) { return pwrite(fd, data, int64(in.Offset), end) }); err != nil {
+			return err
+		}
+		return f.toStore(fd)
 	}
 	var err error
 	switch {
@@ -276,7 +280,8 @@ func (f *rawFS) Fallocate(cancel <-chan struct{}, in *fuse.FallocateIn) (st fuse
 	h.node.written.Store(f.losses.Load() + 1)
 	defer f.privilegesMayHaveGone(h.node)
 	return status(spender(&in.InHeader, h.node).as(func() error {
-		return retry(func() error { return unix.Fallocate(h.fd, in.Mode, int64(in.Offset), int64(in.Length)) })
+		err := retry(func() error { return unix.Fallocate(h.fd, in.Mode, int64(in.Offset), int64(in.Length)) })
+		return cmp.Or(err, f.toStore(h.fd))
 	}))
 }
 
@@ -316,7 +321,7 @@ func (f *rawFS) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRangeIn) 
 		n, err = retryInt(func() (int, error) {
 			return unix.CopyFileRange(src.fd, &from, dst.fd, &to, int(min(in.Len, most)), int(in.Flags))
 		})
-		return err
+		return cmp.Or(err, f.toStore(dst.fd))
 	})
 	if err != nil {
 		return 0, status(err)

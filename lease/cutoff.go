@@ -15,8 +15,10 @@ type CutOff struct {
 	Agent        string // what cuts off, for messages
 	Host, BootID string // this host, as its records name it
 	// Cut returns nil when no write of the victim can reach the store any more. It must be bounded, and end with ctx. Its error is
-	// for people.
+	// for people. nil: nobody is cut off from here.
 	Cut func(ctx context.Context, v Victim) error
+	// Cannot is why the agent that is configured may not run here. Then Cut is nil, and no other host's unreleased lease is taken over.
+	Cannot error
 	// Turn waits until this agent may run, for others may run before it; done ends its turn. nil: there is nothing to wait for.
 	Turn func(ctx context.Context) (done func(), err error)
 	// Start runs f in a goroutine of its own, with a context that may outlive the caller's. nil: the taker runs it.
@@ -39,10 +41,18 @@ func (c *KeeperConfig) cutsOff(h Head) bool {
 	if c.CutOff == nil || r == nil || r.Released || h.Foreign || c.Store.tier().gateProvesEnd() {
 		return false
 	}
+	if !c.fences() && !r.Fence {
+		return false
+	}
 	if r.HostBootID != "" && r.HostBootID == c.CutOff.BootID {
 		return false
 	}
 	return parseHolderID(r.HolderID).Host != named(c.CutOff.Host)
+}
+
+// fences is whether the configuration of this host names an agent. Its records say so: a taker without one must not take them over.
+func (c *KeeperConfig) fences() bool {
+	return c.CutOff != nil && (c.CutOff.Cut != nil || c.CutOff.Cannot != nil)
 }
 
 // storeClient is what the store calls this host's client now, "" if that is not known.
@@ -141,10 +151,21 @@ func (c *cutter) doneLocked(h Head) bool {
 		c.cfg.Clock.Boot()-c.last.ended < lasts
 }
 
+// missing is why there is no agent.
+func (c *CutOff) missing() string {
+	if c.Cannot != nil {
+		return c.Cannot.Error()
+	}
+	return "its host has a fence agent configured, and here none is"
+}
+
 // hindered is why no agent may run for h at all.
 func (c *cutter) hindered(h Head) error {
 	no := func(why, next string) error {
 		return c.cfg.Store.refuse(ClassLockConflict, "the other host was not cut off the store, so its lease is not taken over: "+why, next, h.Record, nil)
+	}
+	if c.cfg.CutOff.Cut == nil {
+		return no(c.cfg.CutOff.missing(), "as root, with the line fence: that its host has in its configuration; see jvsfs-fence(7)")
 	}
 	if own := c.cfg.storeClient(); own != "" && own == h.Record.StoreClient {
 		return no("its record names the store's client of this very host", "give each host a client of its own")
@@ -325,6 +346,8 @@ func (c *cutter) told(h Head, j Judgement) Judgement {
 	switch now := c.cfg.Clock.Boot(); {
 	case c.running != nil:
 		j.Reason += fmt.Sprintf("; %s, for %v", c.sentence(c.running.victim), (now - c.running.began).Round(time.Second))
+	case c.cfg.CutOff.Cut == nil:
+		j.Reason += "; its host must be cut off the store first: " + c.cfg.CutOff.missing()
 	case c.last.err != nil && c.last.head.Sum == h.Sum:
 		j.Reason = errOf(c.last.err)
 	case c.last.over == nil || c.last.head.Sum != h.Sum:

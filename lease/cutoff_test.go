@@ -160,6 +160,56 @@ func TestWithoutAnAgentTheSilenceStays(t *testing.T) {
 	require.False(t, b.log[0].Fenced)
 }
 
+// Rule 17. A record says that its host has an agent. Whoever has none, or may not run it, takes nothing over from there, however long it
+// watches; a renewal and a handover say it, too.
+func TestWhoHasNoAgentTakesNothingFromAHostThatHasOne(t *testing.T) {
+	for name, x := range map[string]struct {
+		with, here *CutOff
+		why        string
+	}{
+		"none here":              {&CutOff{Cut: (&fakeAgent{}).cut}, &CutOff{}, "its host has a fence agent configured, and here none is"},
+		"it may not run here":    {&CutOff{Cut: (&fakeAgent{}).cut}, &CutOff{Cannot: errors.New("fence needs root")}, "fence needs root"},
+		"nor for any other host": {&CutOff{}, &CutOff{Cannot: errors.New("fence needs root")}, "fence needs root"},
+		"none anywhere":          {&CutOff{}, &CutOff{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, c := testDir(t), newFakeClock()
+			d.tier = oneClock{}
+			of := func(cut *CutOff, h Holder) func(*KeeperConfig) {
+				return func(k *KeeperConfig) {
+					own := *cut
+					own.Host, own.BootID = h.Host, h.BootID
+					k.CutOff = &own
+				}
+			}
+			a := newRig(t, d, c, of(x.with, zoe))
+			a.must(t, zoe)
+			require.Equal(t, x.with.Cut != nil, a.own().rec.Fence)
+			a.crash()
+			b := newRig(t, d, c, of(x.here, tom))
+			b.Observe()
+			c.advance(time.Hour)
+			_, j := b.Observe()
+			require.Equal(t, Stealable, j.State)
+			require.Contains(t, j.Reason, x.why)
+			for range 2 {
+				g, err := b.Steal(bg, tom)
+				if x.why == "" {
+					require.NoError(t, err)
+					require.False(t, g.Record.Fence)
+					return
+				}
+				requireClass(t, ClassLockConflict, err)
+				require.ErrorContains(t, err, x.why)
+				c.advance(time.Hour)
+			}
+			require.Empty(t, b.events())
+			h, _ := b.Observe()
+			require.Equal(t, Token(1), h.Token)
+		})
+	}
+}
+
 // Rule 17 is for the unreleased leases of other hosts alone. (On one kernel the gate waits the holder out.)
 func TestWhomAnAgentCutsOff(t *testing.T) {
 	other := func(change func(*Record)) func(*Record) { return change }
@@ -400,6 +450,32 @@ func TestARenewalNamesTheClient(t *testing.T) {
 		h, _ := a.Observe()
 		require.Equal(t, x.says, h.Record.StoreClient)
 	}
+}
+
+// Rule 17. An agent may come or go with a restart of the daemon, which goes on under its token.
+func TestARenewalSaysWhetherItsHostHasAnAgent(t *testing.T) {
+	d, c, cut := testDir(t), newFakeClock(), &CutOff{}
+	a := newRig(t, d, c, func(k *KeeperConfig) { k.CutOff = cut })
+	require.False(t, a.must(t, zoe).Record.Fence)
+	for _, has := range []bool{true, false} {
+		if cut.Cut = nil; has {
+			cut.Cut = (&fakeAgent{}).cut
+		}
+		c.advance(10 * time.Second)
+		a.tick()
+		h, _ := a.Observe()
+		require.Equal(t, has, h.Record.Fence)
+	}
+}
+
+// Rule 17. Who gets the lease on the same host by a handover says it, too.
+func TestAHandoverSaysThatItsHostHasAnAgent(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c, func(k *KeeperConfig) { k.CutOff = &CutOff{Cut: (&fakeAgent{}).cut} })
+	g := a.must(t, zoe)
+	next, err := a.Handover(bg, g.Token, tom, nil)
+	require.NoError(t, err)
+	require.True(t, next.Record.Fence)
 }
 
 // Rule 17. The gate may let a taker wait: what was cut off must still count when it has it.

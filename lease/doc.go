@@ -121,14 +121,15 @@
 //     4), if the own claim is still the head. So it does if another keeper followed, for LOCK_SH says nothing about that one's
 //     fence. In each case nobody was in between, so what the holder opened under the earlier tokens goes on. The audit event comes
 //     first: no event, no going on. If a renewal had failed, or the lease was offered, or any of this fails, the lease is lost (rule 9).
-//  17. Cutting off. Where an agent is configured, and other kernels write the store: a taker of another host's unreleased lease has that
-//     host's client cut off the store before it asks for the gate. It does so after rules 5 to 7, and the silence of rule 6 is then one
-//     lease: no renewal came in time by then, and what is still on its way never lands, so that skew and grace, which rule 5 has waited
-//     for, need not be waited for once more. The head is looked at again right before the agent, for others may run first. Under the
-//     gate the record must be the very one whose host was cut off, not longer than a lease ago. The takeover is clean then. A failure
-//     is no takeover; the agent runs again after a pause that grows. The audit event comes before the agent: no event, no cut. A lease
-//     of this kernel has the gate, and one of this host before a restart has ended with its kernel: no agent cuts off its own host.
-//     Only a record that belongs to the mount's user has anybody cut off.
+//  17. Cutting off. Where an agent is configured, here or by the holder's host, and other kernels write the store: a taker of another
+//     host's unreleased lease has that host's client cut off the store before it asks for the gate. It does so after rules 5 to 7, and the
+//     silence of rule 6 is then one lease: no renewal came in time by then, and what is still on its way never lands, so that skew and
+//     grace, which rule 5 has waited for, need not be waited for once more. The head is looked at again right before the agent, for others
+//     may run first. Under the gate the record must be the very one whose host was cut off, not longer than a lease ago. The takeover is
+//     clean then. A failure is no takeover; the agent runs again after a pause that grows. The audit event comes before the agent: no
+//     event, no cut. A lease of this kernel has the gate, and one of this host before a restart has ended with its kernel: no agent cuts
+//     off its own host. Only a record that belongs to the mount's user has anybody cut off. A record says whether its host has an agent
+//     configured. If so, a taker that has none, or may not run it, does not take the lease over.
 //
 // # Where each rule stands
 //

@@ -55,6 +55,7 @@ func (g handover) transfer(ctx context.Context) (Grant, error) {
 	over := cur.claim.Head()
 	rec := k.store.newRecord(k.cfg.Policy, g.to, over, in)
 	rec.HandedOver, rec.StoreClient = true, plainClient(k.cfg.storeClient())
+	rec.Fence = k.cfg.fences()
 	c, err := k.cfg.Authority.Claim(rec, over)
 	if err != nil {
 		return Grant{}, err

@@ -21,7 +21,7 @@ type KeeperConfig struct {
 	Tick      time.Duration         // how often Run looks at the holder and for a successor; default min(RenewInterval/4, 200ms), at least 10ms
 	GateWait  time.Duration         // bound of each wait for the gate; default 2s
 	Pause     func(point string)    // test hook, called at named points of claim, renewal and release; nil: none
-	CutOff    *CutOff               // how another host is cut off the store before its lease is taken over (rule 17). nil: it is not
+	CutOff    *CutOff               // how another host is cut off the store before its lease is taken over (rule 17). nil: it never is
 	Resumes   func() bool           // whether a holder may go on after its deadline now (rule 16). It must not block. nil: always
 
 	// StoreClient is what the store calls the client through which this host writes, for records. It may read the store. nil or "":

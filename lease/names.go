@@ -43,7 +43,10 @@ func (s *Store) claimName(t Token) string    { return string(s.id) + ".claim." +
 func (s *Store) tmpName(nonce string) string { return string(s.id) + ".lock.tmp." + nonce }
 
 // lockNames are the flock files.
-func (s *Store) lockNames() []string { return []string{string(s.id) + ".gate", string(s.id) + ".turn"} }
+func (s *Store) lockNames() []string { return []string{GateFile(s.id), string(s.id) + ".turn"} }
+
+// GateFile is the name of the file whose lock is a worktree's gate.
+func GateFile(id WorktreeID) string { return string(id) + ".gate" }
 
 func (s *Store) taintName(t Token, nonce string) string {
 	return string(s.id) + ".taint." + t.digits() + "." + nonce

@@ -49,6 +49,9 @@ type Record struct {
 
 	// StoreClient is what the store calls the client through which the holder's host writes (rule 17).
 	StoreClient string `json:"store_client,omitempty"`
+	// Fence says that the holder's host has a fence agent configured: no other host takes the lease over unless that host was cut off
+	// the store (rule 17).
+	Fence bool `json:"fence,omitempty"`
 
 	extra map[string]json.RawMessage // fields of other programs; a rewrite keeps them
 }

@@ -151,6 +151,7 @@ func (r *renewal) renewed(old *Record) *Record {
 	if name := plainClient(k.cfg.storeClient()); name != "" { // a client that was evicted comes back as another one
 		rec.StoreClient = name
 	}
+	rec.Fence = k.cfg.fences()
 	rec.Scope, rec.ScopeKey = h.holder.Scope, clip(h.holder.ScopeKey, maxText)
 	switch rec.OfferedTo = ""; {
 	case h.offer != nil:

@@ -100,6 +100,7 @@ func (tk *taking) claim() (Grant, error) {
 	in := readClocks(k.cfg.Clock) // t0: before the record is written
 	rec := k.store.newRecord(k.cfg.Policy, tk.holder, tk.head, in)
 	rec.HandedOver, rec.StoreClient = tk.offered, plainClient(k.cfg.storeClient())
+	rec.Fence = k.cfg.fences()
 	c, err := k.cfg.Authority.Claim(rec, tk.head)
 	if err != nil {
 		return Grant{}, err

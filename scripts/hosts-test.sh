@@ -7,6 +7,7 @@
 #
 #   --engine NAME         the file system: glusterfs (the default), cephfs, moosefs, or juicefs, whose program JUICEFS names;
 #                         etcd: one of this machine, and leases in etcd
+#   --cost                what jvsfs costs on that file system: works on the bare client and through jvsfs, in turn, with the requests
 #   --minutes N           how long the chaos goes on (3)
 #   --seed S              of the chaos; it is printed
 set -euo pipefail
@@ -18,7 +19,7 @@ root=$(dirname "$here")
 
 usage() { sed -n '/^#   /s/^#   //p' "${BASH_SOURCE[0]}" >&2 && exit 2; }
 
-engine=glusterfs minutes=3 seed='' quick=''
+engine=glusterfs minutes=3 seed='' quick='' cost=''
 parse() {
   while (($#)); do
     case $1 in
@@ -26,6 +27,7 @@ parse() {
     --minutes) minutes=${2-} && shift ;;
     --seed) seed=${2-} && shift ;;
     --quick) quick=1 ;;
+    --cost) cost=1 ;;
     *) usage ;;
     esac
     shift || usage
@@ -49,6 +51,10 @@ export GOFLAGS="${GOFLAGS:-} -buildvcs=false" JVSFS_REQUIRE_FUSE=1 JVSFS_HOSTS_E
 if [[ $engine == etcd ]]; then # what only this engine has: its stories, chaos, and its rules against a real server
   [[ $quick ]] || export JVSFS_ETCD_GRANTS=2000 JVSFS_HOSTS_MINUTES="$minutes" JVSFS_HOSTS_SEED="$seed"
   CGO_ENABLED=1 JVSFS_NEED_ETCD=1 exec go test -race -count=1 -v -timeout "$((minutes + 15))m" -tags jvsfs_hosts ./integration/etcd ./lease/etcd
+fi
+if [[ $cost ]]; then
+  install_missing git:git tar:tar gcc:gcc make:make
+  JVSFS_HOSTS_COST=1 exec go test -count=1 -v -timeout 15m -tags jvsfs_hosts -run '^TestCost$' ./integration/hosts
 fi
 if [[ $quick ]]; then
   exec go test -count=1 -v -timeout 10m -tags jvsfs_hosts -run '^TestQuick' ./integration/hosts

@@ -51,14 +51,14 @@ The rest needs --force as well; make sure first that nobody writes.`,
 }
 
 func (d *doctorCommand) run(ctx context.Context, io stdio, paths []string) error {
-	control, policy, err := d.load()
+	control, terms, err := d.load()
 	if err != nil {
 		return err
 	}
 	if d.repair.Force && !d.repair.Safe {
 		return api.Usagef("--force goes with --repair")
 	}
-	all, err := d.check(ctx, io, paths, control, policy)
+	all, err := d.check(ctx, io, paths, control, terms.Policy)
 	if err != nil {
 		return interrupted(err, d.leftNow)
 	}

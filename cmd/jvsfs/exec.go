@@ -14,6 +14,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -113,7 +114,7 @@ func (e *execCommand) run(ctx context.Context, path string, argv []string) error
 	if err := e.settleScope(); err != nil {
 		return err
 	}
-	control, policy, err := e.load()
+	control, terms, err := e.load()
 	if err != nil {
 		return err
 	}
@@ -137,11 +138,11 @@ func (e *execCommand) run(ctx context.Context, path string, argv []string) error
 		return err
 	}
 	defer leave()
-	return aboutWorktree(e.holdFor(ctx, t, policy, argv, signals), t.Path)
+	return aboutWorktree(e.holdFor(ctx, t, terms, argv, signals), t.Path)
 }
 
 // holdFor runs CMD and holds the lease for it.
-func (e *execCommand) holdFor(ctx context.Context, t client.Target, policy lease.Policy, argv []string, signals <-chan os.Signal) error {
+func (e *execCommand) holdFor(ctx context.Context, t client.Target, terms lockop.Terms, argv []string, signals <-chan os.Signal) error {
 	began := time.Now()
 	e.show = newWaits(e.io, leaseHeld(t))
 	c, err := startChild(argv, e.io.in)
@@ -156,7 +157,7 @@ func (e *execCommand) holdFor(ctx context.Context, t client.Target, policy lease
 	if t.Mount != nil {
 		h = e.remote(t, c)
 	} else {
-		h = e.local(t, policy, c)
+		h = e.local(t, terms, c)
 	}
 	code, err := e.supervise(ctx, h, c, signals)
 	c.end()

@@ -68,7 +68,7 @@ func (h *remoteHolding) join(ctx context.Context) (bool, error) {
 
 // join is that without a mount, where nothing tells of the loss.
 func (h *localHolding) join() bool {
-	resp, err := lockop.PeekStatus(h.t.Place, h.policy, aboutUs(""))
+	resp, err := lockop.PeekStatus(h.t.Place, h.terms.Policy, aboutUs(""))
 	if err != nil {
 		return false // taking it says why
 	}

@@ -16,7 +16,7 @@ import (
 type localHolding struct {
 	e      *execCommand
 	t      client.Target
-	policy lease.Policy
+	terms  lockop.Terms
 	c      *child
 	reason chan string
 
@@ -27,8 +27,8 @@ type localHolding struct {
 	ended  chan error
 }
 
-func (e *execCommand) local(t client.Target, policy lease.Policy, c *child) holding {
-	return &localHolding{e: e, t: t, policy: policy, c: c, reason: make(chan string, 1)}
+func (e *execCommand) local(t client.Target, terms lockop.Terms, c *child) holding {
+	return &localHolding{e: e, t: t, terms: terms, c: c, reason: make(chan string, 1)}
 }
 
 func (h *localHolding) held() heldLease { return h.lease }
@@ -39,7 +39,7 @@ func (h *localHolding) acquire(ctx context.Context) error {
 	if h.join() {
 		return nil
 	}
-	lock, err := lockop.OpenLocal(h.t.Place, h.policy)
+	lock, err := lockop.OpenLocal(h.t.Place, h.terms)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (h *localHolding) acquire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.keeper = lock.Keeper(reportingFence{h.reason})
+	h.keeper = lock.Keeper(reportingFence{h.reason}, holder)
 	grant, err := lock.WaitFor(ctx, h.e.show.note, h.keeper, req, holder)
 	if err != nil {
 		return err

@@ -72,7 +72,7 @@ does not answer; then 0.`,
 }
 
 func (e *explainCommand) run(ctx context.Context, io stdio, path string) error {
-	control, policy, err := e.load()
+	control, terms, err := e.load()
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (e *explainCommand) run(ctx context.Context, io stdio, path string) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return err // in a worktree that is known, what is to be made need not be there
 		}
-		return e.unmounted(io, t, policy, err)
+		return e.unmounted(io, t, terms.Policy, err)
 	}
 	x, err := e.ask(ctx, t)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
-	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -18,19 +17,19 @@ type records struct {
 
 func (r *records) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&r.control, "control", "", "without a mount: the lease records are in `DIR`")
-	fs.StringVar(&r.config, "config", "", "without a mount: read policy and control directory from `FILE`")
+	fs.StringVar(&r.config, "config", "", "without a mount: read policy, control directory and fence agent from `FILE`")
 }
 
-// load gives the lock directory ("" for the usual one) and the policy.
-func (r *records) load() (string, lease.Policy, error) {
+// load gives the lock directory ("" for the usual one) and the terms of leases.
+func (r *records) load() (string, lockop.Terms, error) {
 	cfg, err := mountcfg.Resolve(r.config, nil)
 	if err != nil {
-		return "", lease.Policy{}, api.UsageError(err)
+		return "", lockop.Terms{}, api.UsageError(err)
 	}
 	if r.control != "" {
 		if err := cfg.Set("control", r.control, mountcfg.WhereFlag); err != nil {
-			return "", lease.Policy{}, api.UsageError(err)
+			return "", lockop.Terms{}, api.UsageError(err)
 		}
 	}
-	return cfg.Control, lockop.PolicyOf(cfg), nil
+	return cfg.Control, lockop.Terms{Policy: lockop.PolicyOf(cfg), Fence: cfg.Fence, NoFence: mayFence(cfg)}, nil
 }

@@ -35,7 +35,7 @@ var allowedInRooms = map[string]string{
 	"lockdir":    "human finding api host lease",
 	"place":      "human api host lockdir gate/layout gate/lockfile lease",
 	"client":     "api host place fusefs",
-	"lockop":     "human api host place gate lease mountcfg",
+	"lockop":     "human fenceagent api host place gate lease mountcfg",
 	"recovery":   "api host place client lease",
 	"daemon":     "human fenceagent finding api host lockdir place client lockop recovery rules fusefs gate gate/layout gate/lockfile gate/tenure lease mountcfg",
 	"doctor":     "human finding api host lockdir place client recovery rules fusefs gate gate/layout lease mountcfg",

@@ -102,7 +102,7 @@ func runLock(ctx context.Context, io stdio, op, path string, f *lockFlags) error
 	if err := cmp.Or(checkPID("pid", f.pid), checkWait(f.wait, 0)); err != nil {
 		return err
 	}
-	control, policy, err := f.load()
+	control, terms, err := f.load()
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func runLock(ctx context.Context, io stdio, op, path string, f *lockFlags) error
 	defer host.CloseFile(pidfd)
 	var agreed lease.Token
 	if op == opSteal {
-		if agreed, err = f.consent(ctx, io, t, policy); err != nil {
+		if agreed, err = f.consent(ctx, io, t, terms.Policy); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func runLock(ctx context.Context, io stdio, op, path string, f *lockFlags) error
 		if t.Mount != nil {
 			resp, err = client.Ask(ctx, t.Mount, req, pidfd, show.note)
 		} else {
-			resp, err = lockop.OnRecords(ctx, show.note, t.Place, policy, req)
+			resp, err = lockop.OnRecords(ctx, show.note, t.Place, terms, req)
 		}
 		return err
 	})

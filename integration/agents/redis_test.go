@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,7 +128,9 @@ func (c *connection) must(t *testing.T, words ...string) string {
 	return said
 }
 
-// juice is a Redis with two hosts of a JuiceFS file system: their users, and their sessions as JuiceFS keeps them.
+// juice is a Redis with two hosts of a JuiceFS file system: their users, and their sessions and locks as JuiceFS 1.2 writes them
+// (doNewSession in pkg/meta/redis.go, Flock in pkg/meta/redis_lock.go; the owner is 16 hexadecimal digits). A lock that was taken shared is
+// in lockf$inode alone.
 func juice(t *testing.T) (r *redisServer, admin *connection, base []string) {
 	t.Helper()
 	r = newRedis(t)
@@ -136,10 +139,18 @@ func juice(t *testing.T) (r *redisServer, admin *connection, base []string) {
 		admin.must(t, "ACL", "SETUSER", "juicefs-"+x.host, "on", ">secret-"+x.host, "~*", "&*", "+@all")
 		admin.must(t, "ZADD", "allSessions", fmt.Sprint(time.Now().Add(time.Minute).Unix()), x.session)
 		admin.must(t, "HSET", "sessionInfos", x.session, `{"Version":"1.2.3","HostName":"`+x.host+`","IPAddrs":["10.0.0.1"],"MountPoint":"/mnt","ProcessID":7}`)
-		admin.must(t, "HSET", "lockf5", x.session+"_0000000000000001", "R")
+		admin.must(t, "HSET", "lockf5", x.session+"_50FC1452FD6C1FDA", "R") // downgraded: it was exclusive first
 		admin.must(t, "SADD", "locked"+x.session, "lockf5")
+		admin.must(t, "HSET", "lockf6", x.session+"_50FC1452FD6C1FDB", "R") // taken shared
 	}
 	return r, admin, []string{"socket=" + r.socket, "user=juicefs-h1", "nodename=h1", "plug=17"}
+}
+
+// sorted are the words of an answer, in order.
+func sorted(words string) string {
+	all := strings.Fields(words)
+	slices.Sort(all)
+	return strings.Join(all, " ")
 }
 
 // client is a client of a host, as JuiceFS is one.
@@ -169,7 +180,10 @@ func TestRedisTakesNothingOfAHostThatIsOff(t *testing.T) {
 
 	require.Equal(t, "0", admin.must(t, "ZSCORE", "allSessions", "17"), "expired")
 	require.NotEqual(t, "0", admin.must(t, "ZSCORE", "allSessions", "18"))
-	require.Equal(t, "18_0000000000000001", admin.must(t, "HKEYS", "lockf5"), "its locks alone are dropped")
+	require.Equal(t, "18_50FC1452FD6C1FDA", admin.must(t, "HKEYS", "lockf5"), "its locks alone are dropped")
+	require.Equal(t, "17_50FC1452FD6C1FDB 18_50FC1452FD6C1FDB", sorted(admin.must(t, "HKEYS", "lockf6")), "nobody has named it")
+	does(t, juicefs, append(base, "action=off", "jvsfs_gate=6")...)
+	require.Equal(t, "18_50FC1452FD6C1FDB", admin.must(t, "HKEYS", "lockf6"))
 	exit, said := run(t, juicefs, append(base, "action=status")...)
 	require.Equal(t, 2, exit, said)
 	does(t, juicefs, append(base, "action=off")...) // once more
@@ -203,6 +217,9 @@ func TestRedisAgentRefusesWhatProvesNothing(t *testing.T) {
 	refuses(t, "must name the Redis user", juicefs, with("user=")...)
 	refuses(t, "must name the Redis user", juicefs, with("user=default")...)
 	refuses(t, "must name the Redis user", juicefs, with("user=a b")...)
+	refuses(t, "is no inode", juicefs, with("jvsfs_gate=5 lockf7")...)
+	refuses(t, "is not one of acl, config", juicefs, with("save=yes")...)
+	refuses(t, "is off until Redis starts again", juicefs, with("user=juicefs-h2", "plug=", "save=acl")...) // it has no aclfile
 	refuses(t, "is the agent's own", juicefs, with("admin=juicefs-h1")...)
 	refuses(t, "", juicefs, with("socket="+r.socket+".none")...)
 	refuses(t, "is not one of", juicefs, with("action=reboot")...)

@@ -27,7 +27,55 @@ func (s farStore) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, 
 	return s.RawFileSystem.Lookup(cancel, h, name, out)
 }
 
+// Create and Open say that the file "direct" is for direct I/O, with which the kernel syncs nothing for O_DSYNC. It does not write past the
+// server.
+func (s farStore) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
+	st := s.RawFileSystem.Create(cancel, in, name, out)
+	if name == "direct" {
+		farDirect.Store(out.NodeId)
+		direct(&out.OpenOut)
+	}
+	return st
+}
+
+func (s farStore) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	st := s.RawFileSystem.Open(cancel, in, out)
+	if in.NodeId == farDirect.Load() {
+		direct(out)
+	}
+	return st
+}
+
+func direct(out *fuse.OpenOut) {
+	out.OpenFlags = out.OpenFlags&^fuse.FOPEN_PASSTHROUGH | fuse.FOPEN_DIRECT_IO
+	out.BackingID = 0
+}
+
+func (s farStore) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) (uint32, fuse.Status) {
+	if in.NodeId == farDirect.Load() && farUnsynced.Swap(true) {
+		farLost.Add(1)
+	}
+	return s.RawFileSystem.Writev(cancel, in, data)
+}
+
+func (s farStore) Fsync(cancel <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
+	if in.NodeId == farDirect.Load() {
+		farUnsynced.Store(false)
+	}
+	return s.RawFileSystem.Fsync(cancel, in)
+}
+
+var (
+	farDirect   atomic.Uint64 // the inode of the file "direct"
+	farUnsynced atomic.Bool   // something was written there, and not synced yet
+	farLost     atomic.Int64  // how often something was written behind it nevertheless
+)
+
 func init() {
+	harness.ActorOps["far unsynced"] = func(s *harness.Stage, _ harness.Command) error {
+		s.Vals = []int64{farLost.Load(), int64(farDirect.Load())}
+		return nil
+	}
 	harness.ActorOps["far serve"] = func(_ *harness.Stage, c harness.Command) error {
 		root, err := fs.NewLoopbackRoot(c.Path)
 		if err != nil {
@@ -49,11 +97,36 @@ func init() {
 // On a store of several hosts each write is followed by a look for a successor. Writes that end at the same time share one.
 func TestWritesShareTheirLooksForASuccessor(t *testing.T) {
 	const writers, each = 16, 100
-	m := harness.PrepareMount(t, harness.MountOptions{OnFree: "deny", Prepare: func(t testing.TB, dir string) {
+	m, server := farMount(t, func(t testing.TB, dir string) {
 		for i := range writers {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), nil, 0o644))
 		}
-	}})
+	})
+	before := server.OK(harness.Command{Op: "far lookups"}).Vals[0]
+	_, errs, exit := m.CLI("exec", m.Mountpoint, "--", "bash", "-c",
+		`for i in $(seq 0 15); do dd if=/dev/zero of="$0/$i" bs=4k count=100 conv=notrunc status=none & done; wait`, m.Mountpoint)
+	require.Zero(t, exit, errs)
+	n := server.OK(harness.Command{Op: "far lookups"}).Vals[0] - before
+	t.Logf("%d LOOKUPs for %d writes of %d writers", n, writers*each, writers)
+	require.Less(t, n, int64(writers*each*3/4), "a look for each write alone")
+}
+
+// Each write has reached the store before the next one is let in, also where the kernel does nothing for O_DSYNC.
+func TestEachWriteReachesAStoreOfDirectIO(t *testing.T) {
+	m, server := farMount(t, nil)
+	for _, line := range []string{`dd if=/dev/zero of="$0/direct" bs=4k count=20 status=none`, `for i in 1 2 3 4 5; do echo $i; done >>"$0/direct"`} {
+		_, errs, exit := m.CLI("exec", m.Mountpoint, "--", "bash", "-c", line, m.Mountpoint)
+		require.Zero(t, exit, errs)
+	}
+	vals := server.OK(harness.Command{Op: "far unsynced"}).Vals
+	require.NotZero(t, vals[1], "the file was made")
+	require.Zero(t, vals[0], "writes whose predecessor had not reached the store")
+}
+
+// farMount is a mount over a farStore, and the actor that serves that.
+func farMount(t *testing.T, prepare func(testing.TB, string)) (*harness.Mount, *harness.Actor) {
+	t.Helper()
+	m := harness.PrepareMount(t, harness.MountOptions{OnFree: "deny", Prepare: prepare})
 	store, at := m.Source, filepath.Join(m.Base, "at")
 	require.NoError(t, os.Mkdir(at, 0o755))
 	server := harness.StartActor(t, "server")
@@ -64,11 +137,5 @@ func TestWritesShareTheirLooksForASuccessor(t *testing.T) {
 	})
 	m.Source, m.View, m.LockDir = at, at, filepath.Join(at, "control")
 	m.Mount()
-	before := server.OK(harness.Command{Op: "far lookups"}).Vals[0]
-	_, errs, exit := m.CLI("exec", m.Mountpoint, "--", "bash", "-c",
-		`for i in $(seq 0 15); do dd if=/dev/zero of="$0/$i" bs=4k count=100 conv=notrunc status=none & done; wait`, m.Mountpoint)
-	require.Zero(t, exit, errs)
-	n := server.OK(harness.Command{Op: "far lookups"}).Vals[0] - before
-	t.Logf("%d LOOKUPs for %d writes of %d writers", n, writers*each, writers)
-	require.Less(t, n, int64(writers*each*3/4), "a look for each write alone")
+	return m, server
 }

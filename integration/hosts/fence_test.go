@@ -72,6 +72,14 @@ func program(c *cluster, h *host, name, line string) string {
 // fenced mounts on h with the shipped agent, which cuts off the other host. While the file fails is there, it fails.
 func (c *cluster) fenced(h, other *host, p times) (fails string) {
 	c.t.Helper()
+	fails = c.shipped(h, other)
+	c.mount(h, p, "--config", h.file("jvsfs.yaml"))
+	return fails
+}
+
+// shipped is the configuration jvsfs.yaml of h with the shipped agent.
+func (c *cluster) shipped(h, other *host) (fails string) {
+	c.t.Helper()
 	dir := h.file("agent")
 	require.NoError(c.t, os.Mkdir(dir, 0o755))
 	far := filepath.Join(dir, "far")
@@ -84,8 +92,36 @@ func (c *cluster) fenced(h, other *host, p times) (fails string) {
 	words[0] = program(c, h, "agent", "[ ! -e "+fails+" ] || { echo told to fail >&2; exit 1; }; exec "+filepath.Join(dir, words[0]))
 	require.NoError(c.t, os.WriteFile(h.file("jvsfs.yaml"), []byte("fence: [\""+strings.Join(words, `", "`)+"\"]\n"), 0o644))
 	c.serveFar(dir)
-	c.mount(h, p, "--config", h.file("jvsfs.yaml"))
 	return fails
+}
+
+// fence-check tells an agent that only says so from the shipped one, on a client of the store that is real.
+func TestQuickFenceCheckOnTheStore(t *testing.T) {
+	c := newCluster(t)
+	spare := c.join("h1")
+	spare.most = 6 * time.Minute
+	c.shipped(spare, spare)
+	dir := storeDir + "/spare"
+	spare.must("mkdir", dir)
+	check := func(config string) (said string, exit int) {
+		began := time.Now()
+		said, exit = spare.run(c.bin, "fence-check", "--config", config, dir)
+		t.Logf("after %v: %s", time.Since(began).Round(time.Second/10), said)
+		return said, exit
+	}
+	lies := spare.file("lies.yaml")
+	require.NoError(t, os.WriteFile(lies, []byte("fence: [/bin/true]\n"), 0o644))
+	said, exit := check(lies)
+	requireExit(t, 1, exit, said)
+	require.Contains(t, said, "the client wrote after the agent had said that it is cut off")
+	said, exit = check(spare.file("jvsfs.yaml"))
+	requireExit(t, 0, exit, said+spare.logs())
+	require.Contains(t, said, "its next write failed: the agent does what it says")
+	sizes := c.store.sh("find " + filepath.Join(c.engine.sees(c), "spare") + " -type f -printf '%s\\n'")
+	require.Equal(t, "512\n", sizes, "another client sees the first write, and not the second")
+	if _, is := c.engine.(juicefs); is { // its client asks Redis for ever
+		spare.abort(storeDir)
+	}
 }
 
 // A host's client of the store freezes while it writes. Nobody takes its lease while the agent fails. Then the store turns the host away,

@@ -28,6 +28,13 @@ func silentHost(t *testing.T, onFree, agent string) (m *harness.Mount, program, 
 	m.Opts.Extra = []string{"--max-clock-skew", "1m", "--lease-duration", "2s", "--renew-interval", "500ms",
 		"--config", m.WriteConfig("jvsfs.yaml", fmt.Sprintf("fence: [%s, \"port={node}\"]\n", program))}
 	m.Mount()
+	silentRecord(t, m)
+	return m, program, said
+}
+
+// silentRecord writes another host's lease that ended an hour ago behind one that was released.
+func silentRecord(t *testing.T, m *harness.Mount) {
+	t.Helper()
 	a := harness.StartActor(t, "first")
 	m.Acquire(a)
 	m.Release(a)
@@ -49,7 +56,59 @@ func silentHost(t *testing.T, onFree, agent string) (m *harness.Mount, program, 
 	require.NoError(t, os.WriteFile(born, text, 0o600))
 	require.NoError(t, os.Chtimes(born, then, then))
 	require.NoError(t, os.Rename(born, filepath.Join(filepath.Dir(file), fmt.Sprintf("%s.claim.%020d", name, 2))))
-	return m, program, said
+}
+
+// The commands that work on the records without a mount cut the other host off as a mount does, or leave its lease.
+func TestWithoutAMountASilentHostIsCutOffToo(t *testing.T) {
+	m, program, said := silentHost(t, "deny", "exit 0")
+	m.Unmount()
+	a := harness.StartActor(t, "a")
+	pid := strconv.Itoa(a.PID())
+	const short = "lease_duration: 2s\nrenew_interval: 500ms\nmax_clock_skew: 1m\nsteal_grace: 0s\n"
+	without := m.WriteConfig("without.yaml", short)
+	with := m.WriteConfig("with.yaml", short+"fence: ["+program+"]\n")
+	try := func(config string, words ...string) (said string, exit int) {
+		t.Helper()
+		out, errs, exit := m.CLI(append(words, "--control", m.LockDir, "--config", config, m.Source)...)
+		return out + errs, exit
+	}
+	refuses := func(why, config string) {
+		t.Helper()
+		harness.Eventually(t, why, func() bool {
+			said, exit := try(config, "lock", "acquire", "--wait", "3s", "--pid", pid)
+			require.Equal(t, harness.ExitConflict, exit, said)
+			return strings.Contains(said, why)
+		})
+		require.NoFileExists(t, said)
+		_, head := m.HeadClaim("")
+		require.EqualValues(t, 2, head.TokenNumber(t))
+	}
+	refuses("its host has a fence agent configured, and here none is", without)
+	require.NoError(t, os.Chown(with, 12345, 0))
+	refuses(with+" does not belong to root", with)
+	require.NoError(t, os.Chown(with, 0, 0))
+	writeAgent(t, program, "echo 'no such node' >&2; exit 7")
+	refuses(program+" ended with exit code 7: no such node", with)
+
+	writeAgent(t, program, "cat >>"+said)
+	out, exit := try(with, "lock", "acquire", "--wait", "3m", "--pid", pid)
+	require.Zero(t, exit, out)
+	require.Contains(t, out, "token 3")
+	require.Contains(t, harness.ReadText(t, said), "action=off\nnodename=h1.example\nplug=4711\njvsfs_client=4711\n")
+	audit, errs, exit := m.CLI("audit", "tail", "--json", "-n", "1000", "--control", m.LockDir, m.Source)
+	require.Zero(t, exit, errs)
+	require.Regexp(t, `(?s)"host_fence".*"host_fence_failed".*"host_fence".*"host_fenced".*"lock_steal"`, audit)
+	require.NotContains(t, audit, "unclean")
+}
+
+// exec without a mount, too: CMD runs only when the other host was cut off.
+func TestExecWithoutAMountCutsASilentHostOff(t *testing.T) {
+	m, program, said := silentHost(t, "deny", "exit 0")
+	m.Unmount()
+	with := m.WriteConfig("with.yaml", "lease_duration: 2s\nrenew_interval: 500ms\nmax_clock_skew: 1m\nfence: ["+program+"]\n")
+	out, errs, exit := m.CLI("exec", "--wait", "3m", "--control", m.LockDir, "--config", with, m.Source, "--", "cat", said)
+	require.Zero(t, exit, errs)
+	require.Contains(t, out, "nodename=h1.example\n", "before CMD")
 }
 
 // writeAgent puts a program in place of another, which may run.

@@ -28,6 +28,14 @@ var cutOffMutations = slices.Concat(in("lease/cutoff.go", mutation{
 	Old: "	return parseHolderID(r.HolderID).Host != named(c.CutOff.Host)\n", New: "	return true\n",
 	Tests: []string{"TestWhomAnAgentCutsOff"},
 }, mutation{
+	Rule: 17, What: "who has no agent takes over from a host that has one",
+	Old: "	if !c.fences() && !r.Fence {\n", New: "	if !c.fences() {\n",
+	Tests: []string{"TestWhoHasNoAgentTakesNothingFromAHostThatHasOne"},
+}, mutation{
+	Rule: 17, What: "who may not run the agent takes over unfenced",
+	Old: "(c.CutOff.Cut != nil || c.CutOff.Cannot != nil)", New: "c.CutOff.Cut != nil",
+	Tests: []string{"TestWhoHasNoAgentTakesNothingFromAHostThatHasOne"},
+}, mutation{
 	Rule: 17, What: "a foreign tool's host is cut off",
 	Old: "|| r.Released || h.Foreign ||", New: "|| r.Released ||",
 	Tests: []string{"TestAForeignToolIsNotCutOff"},
@@ -83,7 +91,19 @@ var cutOffMutations = slices.Concat(in("lease/cutoff.go", mutation{
 	Rule: 17, What: "a renewal does not name the client that came back as another one",
 	Old: "		rec.StoreClient = name\n", New: "",
 	Tests: []string{"TestARenewalNamesTheClient"},
+}, mutation{
+	Rule: 17, What: "a renewal does not say that its host has an agent",
+	Old: "	rec.Fence = k.cfg.fences()\n", New: "",
+	Tests: []string{"TestARenewalSaysWhetherItsHostHasAnAgent"},
+}), in("lease/handover.go", mutation{
+	Rule: 17, What: "a handover does not say that its host has an agent",
+	Old: "	rec.Fence = k.cfg.fences()\n", New: "",
+	Tests: []string{"TestAHandoverSaysThatItsHostHasAnAgent"},
 }), in("lease/steal.go", mutation{
+	Rule: 17, What: "a record does not say that its host has an agent",
+	Old: "	rec.Fence = k.cfg.fences()\n", New: "",
+	Tests: []string{"TestWhoHasNoAgentTakesNothingFromAHostThatHasOne"},
+}, mutation{
 	Rule: 12, What: "the takeover after a cut is audited unclean",
 	Old: "gateProvesEnd() && !tk.cut || tk.head.Foreign", New: "gateProvesEnd() || tk.head.Foreign",
 	Tests: []string{"TestAHostIsCutOffBeforeItsLeaseIsTakenOver"},

@@ -225,7 +225,7 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.succession.heldByPredecessor() },
 		Audit: w.counts.audited(told.auditing(d.auditEvent)), AuditAll: w.counts.auditedAll(d.auditEvents), Renewed: w.counts.renewed, Looked: w.counts.looked,
 		Resumes: func() bool { return !w.latch.closed.Load() },
-		CutOff:  cutOff, StoreClient: d.storeClient(),
+		CutOff:  cutOff, StoreClient: lockop.StoreClient(d.locks.FD()),
 	})
 	w.latch = &latch{keeper: w.keeper}
 	guard.Bind(w.latch)

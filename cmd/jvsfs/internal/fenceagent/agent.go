@@ -30,6 +30,7 @@ type Target struct {
 	Client   string // what the store calls its client; "" = not known
 	Worktree string
 	Token    uint64
+	Gate     uint64 // the inode whose lock keeps others out (LockedFile); 0: the store needs no name of it
 }
 
 // The host names and client names that are passed on. None of them can end a line, or look like an option.
@@ -111,6 +112,9 @@ func (a Agent) words(action string, t Target) (args []string, input string) {
 	fill := strings.NewReplacer("{node}", t.Node, "{client}", t.Client)
 	lines := [][2]string{{"action", action}, {"nodename", t.Node}, {"plug", t.Node},
 		{"jvsfs_client", t.Client}, {"jvsfs_worktree", t.Worktree}, {"jvsfs_token", fmt.Sprint(t.Token)}}
+	if t.Gate != 0 {
+		lines = append(lines, [2]string{"jvsfs_gate", fmt.Sprint(t.Gate)})
+	}
 	if t.Client != "" {
 		lines[2][1] = t.Client
 	}

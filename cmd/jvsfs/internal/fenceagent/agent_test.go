@@ -24,7 +24,7 @@ func script(t *testing.T, body string) string {
 	return path
 }
 
-var host1 = Target{Node: "h1.example", Client: "4711", Worktree: "main", Token: 7}
+var host1 = Target{Node: "h1.example", Client: "4711", Worktree: "main", Token: 7, Gate: 12}
 
 func TestTheAgentIsCalledAsClustersDo(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "said")
@@ -40,6 +40,7 @@ plug=4711
 jvsfs_client=4711
 jvsfs_worktree=main
 jvsfs_token=7
+jvsfs_gate=12
 ip=10.0.0.9
 port=4711
 action=reboot
@@ -165,6 +166,12 @@ func TestClientsOfStores(t *testing.T) {
 	d, err := os.Open(t.TempDir())
 	require.NoError(t, err)
 	defer d.Close()
+	require.NoError(t, os.WriteFile(filepath.Join(d.Name(), "main.gate"), nil, 0o600))
+	var st unix.Stat_t
+	require.NoError(t, unix.Stat(filepath.Join(d.Name(), "main.gate"), &st))
+	require.Equal(t, st.Ino, LockedFile(int(d.Fd()), "fuse.juicefs", "main.gate"))
+	require.Zero(t, LockedFile(int(d.Fd()), "fuse.juicefs", "other.gate"))
+	require.Zero(t, LockedFile(int(d.Fd()), "ceph", "main.gate"), "nobody asks there")
 	require.NoError(t, os.WriteFile(filepath.Join(d.Name(), ".config"), []byte(`{"Meta":{"Sid":17}}`), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(d.Name(), ".masterinfo"), make([]byte, 14), 0o600))
 	for _, kind := range []string{"ext4", "ceph", "fuse.juicefs", "fuse.glusterfs", "fuse", "fuse.mfs"} {

@@ -52,6 +52,17 @@ func juiceSession(text string) string {
 	return strconv.FormatUint(c.Meta.Sid, 10)
 }
 
+// LockedFile is the inode of a file that the victim has locked, below fd, where an agent has to name it: JuiceFS does not note the
+// shared locks of a session (pkg/meta/redis_lock.go of 1.2: Flock adds to locked$sid for F_WRLCK alone), so nothing else leads to them. 0
+// elsewhere: a client of CephFS that is frozen keeps others from asking.
+func LockedFile(fd int, kind, name string) uint64 {
+	var st unix.Stat_t
+	if kind != "fuse.juicefs" || unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return 0
+	}
+	return st.Ino
+}
+
 // mooseSession is the session in the virtual file .masterinfo: the master's address and port, the session, the version.
 func mooseSession(text string) string {
 	if len(text) != 14 {

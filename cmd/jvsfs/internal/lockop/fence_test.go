@@ -37,7 +37,7 @@ func hold(main string) error {
 	if err != nil {
 		return err
 	}
-	l, err := OpenLocal(p, lease.DefaultPolicy())
+	l, err := OpenLocal(p, Terms{Policy: lease.DefaultPolicy()})
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func hold(main string) error {
 	if err != nil {
 		return err
 	}
-	k := l.Keeper(nil)
+	k := l.Keeper(nil, h)
 	if _, err := k.Acquire(context.Background(), h); err != nil {
 		return err
 	}

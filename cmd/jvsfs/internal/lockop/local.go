@@ -20,7 +20,7 @@ import (
 // Local works on the records of one worktree that no mount serves.
 type Local struct {
 	place    place.Place
-	policy   lease.Policy
+	terms    Terms
 	dir      *lease.Dir
 	audit    *lease.AuditLog
 	resolver *gate.Resolver
@@ -28,7 +28,7 @@ type Local struct {
 }
 
 // OpenLocal opens the lock directory, and makes it if necessary.
-func OpenLocal(p place.Place, policy lease.Policy) (*Local, error) {
+func OpenLocal(p place.Place, terms Terms) (*Local, error) {
 	dir, err := p.OpenRecords()
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func OpenLocal(p place.Place, policy lease.Policy) (*Local, error) {
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	return &Local{place: p, policy: policy, dir: dir, audit: audit, resolver: gate.NewResolver(lease.SystemClock())}, nil
+	return &Local{place: p, terms: terms, dir: dir, audit: audit, resolver: gate.NewResolver(lease.SystemClock())}, nil
 }
 
 // Claim makes sure that no mount serves the directory with other records while l is open. A lease that is taken
@@ -58,7 +58,7 @@ func (l *Local) Claim(ctx context.Context) error {
 		l.place.ForgetEmpty()
 		return err
 	}
-	return l.place.Own(ctx, l.dir, l.policy)
+	return l.place.Own(ctx, l.dir, l.terms.Policy)
 }
 
 // Close frees everything. It keeps the lease.
@@ -72,11 +72,12 @@ func (l *Local) auditEvent(e lease.Event) error {
 	return l.audit.Append(context.Background(), place.AuditRecordOf(e))
 }
 
-// Keeper makes a keeper of the lease. It does not run.
-func (l *Local) Keeper(fence lease.Fence) *lease.Keeper {
+// Keeper makes a keeper of the lease for a holder. It does not run.
+func (l *Local) Keeper(fence lease.Fence, h lease.Holder) *lease.Keeper {
 	return lease.NewKeeper(lease.KeeperConfig{
-		Store: l.dir.Store(l.place.ID), Policy: l.policy, Clock: lease.SystemClock(), Fence: fence,
+		Store: l.dir.Store(l.place.ID), Policy: l.terms.Policy, Clock: lease.SystemClock(), Fence: fence,
 		Liveness: l.resolver.Liveness, Audit: l.auditEvent,
+		CutOff: l.terms.cutOff(h, l.dir), StoreClient: StoreClient(l.dir.FD()),
 	})
 }
 
@@ -122,11 +123,11 @@ func TakeStealing(r api.Steal) Take {
 }
 
 // OnRecords does one lock operation on the records.
-func OnRecords(ctx context.Context, note func(string), p place.Place, policy lease.Policy, req api.Body) (api.Response, error) {
+func OnRecords(ctx context.Context, note func(string), p place.Place, terms Terms, req api.Body) (api.Response, error) {
 	if r, ok := req.(api.LookAtLock); ok {
-		return PeekStatus(p, policy, r)
+		return PeekStatus(p, terms.Policy, r)
 	}
-	l, err := OpenLocal(p, policy)
+	l, err := OpenLocal(p, terms)
 	if err != nil {
 		return api.Response{}, err
 	}
@@ -186,7 +187,7 @@ func (l *Local) acquire(ctx context.Context, note func(string), req Take) (api.R
 	if resp, ok := l.again(ctx, req, h); ok {
 		return resp, nil
 	}
-	k := l.Keeper(nil)
+	k := l.Keeper(nil, h)
 	grant, err := l.WaitFor(ctx, note, k, req, h)
 	if err != nil {
 		return api.Response{}, errors.Join(err, k.Close())

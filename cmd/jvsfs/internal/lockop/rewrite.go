@@ -8,7 +8,7 @@ import (
 
 // renew renews the claim of head, which an earlier command took.
 func (l *Local) renew(ctx context.Context, head lease.Head) (*lease.Record, error) {
-	return l.dir.Store(l.place.ID).RenewOrphan(ctx, lease.SystemClock(), l.policy, head)
+	return l.dir.Store(l.place.ID).RenewOrphan(ctx, lease.SystemClock(), l.terms.Policy, head)
 }
 
 // giveBack releases it.

@@ -1,0 +1,30 @@
+package fusefs
+
+import "golang.org/x/sys/unix"
+
+// On a store that other kernels write, a write must have reached the store before it is looked at whether it is late (rule 10 of package
+// lease). O_DSYNC says so, and the kernel then syncs after each write. For FUSE it does not always: where the store's client has
+// asked for direct I/O (FOPEN_DIRECT_IO), fuse_direct_write_iter syncs nothing, and leaves O_DSYNC to the client, which may not know it.
+// So there each write is followed by a call of our own. It costs the same: one FSYNC.
+
+// syncFlag is what a descriptor for writing is opened with.
+func (f *rawFS) syncFlag() int {
+	if f.durable && !f.syncs {
+		return unix.O_DSYNC
+	}
+	return 0
+}
+
+// toStore returns when what was written through a descriptor has reached the store. An error says that it may not have.
+func (f *rawFS) toStore(fd int) error {
+	if !f.syncs {
+		return nil
+	}
+	return retry(func() error { return unix.Fdatasync(fd) })
+}
+
+// onFUSE reports whether a descriptor is on a FUSE file system.
+func onFUSE(fd int) bool {
+	var st unix.Statfs_t
+	return retry(func() error { return unix.Fstatfs(fd, &st) }) == nil && uint32(st.Type) == unix.FUSE_SUPER_MAGIC
+}
