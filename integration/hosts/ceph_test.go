@@ -80,6 +80,13 @@ func (c *cluster) cephSays(line, want string) {
 	})
 }
 
+// strike: the metadata server. The object server keeps its objects in memory.
+func (ceph) strike(c *cluster) {
+	c.killServer("ceph-mds")
+	c.store.sh("export CEPH_CONF=" + c.store.file("ceph.conf") + "; ceph-mds -i a")
+	c.cephSays("mds stat", "up:active")
+}
+
 // hasty: the least that the metadata servers take is half a minute; the defaults are 60 s and 300 s.
 func (ceph) hasty(c *cluster) {
 	for _, what := range []string{"session_timeout", "session_autoclose"} {

@@ -18,6 +18,8 @@ type engine interface {
 	start(c *cluster)
 	// hasty makes the servers drop the locks of a silent client as soon as they can be told to.
 	hasty(c *cluster)
+	// strike kills a server, and starts it again.
+	strike(c *cluster)
 	// client is the command that mounts the store on a host, at a directory. It may end before, or not at all.
 	client(c *cluster, h *host, dir string) []string
 	// sees is a directory of the store's host that shows what is stored.

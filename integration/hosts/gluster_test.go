@@ -34,6 +34,9 @@ func (gluster) start(c *cluster) {
 // hasty: the default is 42 s.
 func (gluster) hasty(c *cluster) { c.gluster("volume", "set", "v", "server.tcp-user-timeout", "8") }
 
+// strike: the brick.
+func (gluster) strike(c *cluster) { c.restartBrick() }
+
 func (gluster) client(_ *cluster, h *host, dir string) []string {
 	return []string{"glusterfs", "--volfile-server=" + storeIP, "--volfile-id=v", "--log-level=WARNING", "--log-file=" + h.file("client.log"), dir}
 }

@@ -21,7 +21,18 @@ func (juicefs) kind() string  { return "fuse.juicefs" }
 func (juicefs) start(c *cluster) {
 	s := c.store
 	require.NotEmpty(c.t, os.Getenv("JUICEFS"), "JUICEFS must name the program of JuiceFS")
-	s.must("redis-server", "--bind", storeIP, "--protected-mode", "no", "--save", "", "--dir", "/mnt", "--logfile", s.file("redis.log"), "--daemonize", "yes")
+	c.redis()
+	s.must(os.Getenv("JUICEFS"), "format", "--storage", "file", "--bucket", s.file("objects")+"/", "--trash-days", "0", juiceURL(s), "work")
+	c.connectAt(s, "/mnt/seen")
+	s.must("chmod", "755", "/mnt/seen") // as on MooseFS
+}
+
+// redis starts the Redis, which keeps what it has acknowledged when it is killed.
+func (c *cluster) redis() {
+	c.t.Helper()
+	s := c.store
+	s.must("redis-server", "--bind", storeIP, "--protected-mode", "no", "--save", "", "--appendonly", "yes", "--appendfsync", "always",
+		"--dir", "/mnt", "--logfile", s.file("redis.log"), "--daemonize", "yes")
 	harness.EventuallyNoted(c.t, "Redis answers", func() (bool, string) {
 		said, exit := s.run("redis-cli", "-h", storeIP, "PING")
 		return exit == 0 && strings.Contains(said, "PONG"), said
@@ -29,9 +40,12 @@ func (juicefs) start(c *cluster) {
 	for _, name := range []string{"store", "h1", "h2"} {
 		s.must("redis-cli", "-h", storeIP, "ACL", "SETUSER", "juicefs-"+name, "on", ">"+name, "~*", "&*", "+@all", "-acl")
 	}
-	s.must(os.Getenv("JUICEFS"), "format", "--storage", "file", "--bucket", s.file("objects")+"/", "--trash-days", "0", juiceURL(s), "work")
-	c.connectAt(s, "/mnt/seen")
-	s.must("chmod", "755", "/mnt/seen") // as on MooseFS
+}
+
+// strike: the Redis.
+func (juicefs) strike(c *cluster) {
+	c.killServer("redis-server")
+	c.redis()
 }
 
 func juiceURL(h *host) string {

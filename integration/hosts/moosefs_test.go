@@ -34,19 +34,43 @@ func (moosefs) start(c *cluster) {
 	c.configure("mfschunkserver.cfg", common+"DATA_PATH = /mnt/chunkserver\nMASTER_HOST = "+storeIP+"\nHDD_CONF_FILENAME = "+s.file("mfshdd.cfg")+
 		"\nHDD_LEAVE_SPACE_DEFAULT = 1MiB\nHDD_FSYNC_BEFORE_CLOSE = 0\n")
 	c.configure("mfshdd.cfg", "/mnt/chunks\n")
-	for _, server := range []string{"mfsmaster", "mfschunkserver"} {
-		harness.EventuallyNoted(c.t, server+" is up", func() (bool, string) {
-			said, exit := s.run("sh", "-c", server+" -c "+s.file(server+".cfg")+" start >"+s.file(server+".log")+" 2>&1 || { cat "+s.file(server+".log")+"; exit 1; }")
-			return exit == 0, said
-		})
+	c.mooseServer("mfsmaster")
+	c.mooseServer("mfschunkserver")
+	c.connectAt(s, "/mnt/seen")
+	s.must("mfssetgoal", "-r", "1", "/mnt/seen")
+	s.must("chmod", "755", "/mnt/seen") // everybody may write there at first, which jvsfs takes no records from
+}
+
+// mooseServer starts a server.
+func (c *cluster) mooseServer(name string) {
+	c.t.Helper()
+	s := c.store
+	harness.EventuallyNoted(c.t, name+" is up", func() (bool, string) {
+		said, exit := s.run("sh", "-c", name+" -c "+s.file(name+".cfg")+" start >"+s.file(name+".log")+" 2>&1 || { cat "+s.file(name+".log")+"; exit 1; }")
+		return exit == 0, said
+	})
+	if name == "mfsmaster" {
+		return
 	}
 	harness.EventuallyNoted(c.t, "the chunk server is known", func() (bool, string) {
 		said, _ := s.run("mfscli", "-H", storeIP, "-p", "-SCS")
 		return strings.Contains(said, storeIP), said
 	})
-	c.connectAt(s, "/mnt/seen")
-	s.must("mfssetgoal", "-r", "1", "/mnt/seen")
-	s.must("chmod", "755", "/mnt/seen") // everybody may write there at first, which jvsfs takes no records from
+}
+
+// strike: the chunk server.
+func (moosefs) strike(c *cluster) {
+	c.killServer("mfschunkserver")
+	c.mooseServer("mfschunkserver")
+}
+
+// killServer kills the server whose command line begins so. It has ended when this returns.
+func (c *cluster) killServer(name string) {
+	c.t.Helper()
+	pids := c.store.processes(`" ` + name + ` "*`)
+	require.NotEmpty(c.t, pids, "%s", name)
+	c.store.signal("KILL", pids)
+	harness.Eventually(c.t, name+" has ended", func() bool { return len(c.store.processes(`" `+name+` "*`)) == 0 })
 }
 
 // configure writes a file for the servers.

@@ -1,0 +1,132 @@
+//go:build jvsfs_hosts
+
+package hosts
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+// fault does one thing to one host or to the store, lets it be for a while, and makes it good. It returns when somebody was acknowledged
+// something.
+func (x *chaos) fault(ctx context.Context) {
+	pause, lasts := x.span(time.Second, 4*time.Second), x.span(time.Second, 22*time.Second)
+	h, kind := x.hosts[x.rnd.IntN(len(x.hosts))], x.rnd.IntN(6)
+	wait(ctx, pause)
+	if ctx.Err() != nil {
+		return
+	}
+	x.befall(ctx, h, kind, lasts)
+	before := x.acknowledged()
+	harness.EventuallyNoted(x.c.t, "somebody is acknowledged a record", func() (bool, string) {
+		return x.acknowledged() > before, x.logs()
+	})
+}
+
+func (x *chaos) befall(ctx context.Context, h *host, kind int, lasts time.Duration) {
+	t := x.c.t
+	switch kind {
+	case 0:
+		t.Logf("%s: the daemon is killed", h.name)
+		h.killDaemon()
+		x.c.umountBare(h)
+		x.mount(h)
+	case 1:
+		t.Logf("%s: the client of the store is killed", h.name)
+		x.c.anotherClient(h)
+		x.mount(h)
+	case 2:
+		t.Logf("%s: its link is down for %v", h.name, lasts)
+		x.c.partition(h)
+		wait(ctx, lasts)
+		x.c.heal(h)
+	case 3:
+		t.Logf("%s: the client of the store is frozen for %v", h.name, lasts)
+		h.freeze()
+		wait(ctx, lasts)
+		h.thaw()
+	case 4:
+		t.Logf("the store: a server is killed")
+		x.c.engine.strike(x.c)
+	case 5:
+		t.Logf("%s: its clock is wrong by %v for %v, and drifts", h.name, x.clocks[h].jump(), lasts)
+		wait(ctx, lasts)
+		x.clocks[h].setRight()
+	}
+}
+
+// span is a time of the schedule.
+func (x *chaos) span(least, most time.Duration) time.Duration {
+	return least + time.Duration(x.rnd.Int64N(int64(most-least)))
+}
+
+// wait lets time pass.
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// acknowledged is how many bytes of records were.
+func (x *chaos) acknowledged() (all int64) {
+	for _, h := range x.hosts {
+		for _, place := range x.places {
+			all += sizeOf(acknowledgedTo(h, place))
+		}
+	}
+	return all
+}
+
+func (x *chaos) logs() string {
+	var all strings.Builder
+	for _, h := range x.hosts {
+		all.WriteString(h.logs())
+	}
+	return all.String()
+}
+
+// daemons are the daemons of the host.
+func (h *host) daemons() []string {
+	h.t.Helper()
+	pids := h.processes("*\"/jvsfs mount \"*")
+	require.NotEmpty(h.t, pids, "no daemon")
+	return pids
+}
+
+// killDaemon kills the daemon of the host.
+func (h *host) killDaemon() {
+	h.t.Helper()
+	h.signal("KILL", h.daemons())
+}
+
+// restartClient kills the host's client of the store, and begins anew.
+func (c *cluster) restartClient(h *host) {
+	c.t.Helper()
+	c.anotherClient(h)
+	c.mount(h, hasty)
+}
+
+// anotherClient kills the host's client of the store, takes away what was mounted over it, and starts another.
+func (c *cluster) anotherClient(h *host) {
+	c.t.Helper()
+	h.signal("KILL", h.clients())
+	c.umountBare(h)
+	h.must("umount", "-l", storeDir)
+	c.connect(h)
+}
+
+// umountBare takes away a mount that is dead, or whose store is.
+func (c *cluster) umountBare(h *host) {
+	c.t.Helper()
+	harness.EventuallyNoted(c.t, h.name+" takes its mount away", func() (bool, string) {
+		said, exit := h.run(c.bin, "umount", "--bare", viewDir)
+		// It may fail for the store, with which it can release nothing, and have taken the mount away.
+		return exit == 0 || strings.Contains(said, "E_NO_MOUNT"), said + h.logs()
+	})
+}
