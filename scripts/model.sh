@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the models of the lease protocol (lease/*.pml), of the fence inside a daemon (gate/*.pml) and
+# Checks the models of the lease protocol (lease/*.pml, lease/etcd/*.pml), of the fence inside a daemon (gate/*.pml) and
 # of the locks of other programs (gate/tenure/*.pml) with SPIN; installs spin and gcc when they are missing.
 #
 #   scripts/model.sh               every configuration: some minutes, at most 12 GB
