@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the models of the lease protocol (lease/*.pml), of the fence inside a daemon (gate/*.pml) and
+# Checks the models of the lease protocol (lease/*.pml, lease/etcd/*.pml), of the fence inside a daemon (gate/*.pml) and
 # of the locks of other programs (gate/tenure/*.pml) with SPIN; installs spin and gcc when they are missing.
 #
 #   scripts/model.sh               every configuration: some minutes, at most 12 GB
@@ -228,6 +228,29 @@ for rule in STAYEXTEND NOTEEARLY; do
   model "replace-${rule,,}" F:D $s -DREPLACE -DCRASHES=0 "-DM_$rule"
 done
 model replace-release F:K $s "${once[@]}" -DREPLACE -DCRASHES=0 -DM_FOLLOWRELEASE
+
+section "Leases in etcd: time alone"
+e=lease/etcd/authority.pml
+held=(-DHOLDS -DCRASHES=0 -DWRITERS=1 -DLEASES=1 -DMAXTOK=2 -DLATE=0 -DRENEWALS=1)
+if [[ $quick ]]; then
+  model etcd P $e -DHOLDS -DCRASHES=0 -DWRITERS=1 -DLEASES=1 -DMAXTOK=2 -DLATE=0 -DRENEWALS=0 -DMAXT=3
+else
+  model etcd P $e "${held[@]}" -DMAXT=4
+fi
+[[ $quick ]] || model etcd-report P $e -DHOLDS -DCRASHES=0 -DWRITERS=1 -DLEASES=1 -DMAXTOK=2 -DLATE=0 -DRENEWALS=0 -DMAXT=3 -DREPORTED
+[[ $quick ]] || model etcd-stray P $e -DHOLDS -DCRASHES=0 -DWRITERS=1 -DLEASES=1 -DMAXTOK=2 -DLATE=1 -DRENEWALS=0 -DMAXT=3
+model etcd-nocompare F:U $e -DHOLDS -DCRASHES=0 -DWRITERS=1 -DLEASES=1 -DMAXTOK=3 -DLATE=0 -DRENEWALS=0 -DMAXT=4 -DM_NOCOMPARE
+model etcd-noalive F:S $e -DHOLDS -DCRASHES=0 -DWRITERS=1 -DLEASES=1 -DMAXTOK=2 -DLATE=0 -DRENEWALS=0 -DMAXT=1 -DONLYS -DM_NOALIVE
+model etcd-nodrain F:S $e -DHOLDS -DCRASHES=0 -DWRITERS=1 -DLEASES=1 -DMAXTOK=2 -DLATE=0 -DRENEWALS=0 -DMAXT=1 -DONLYS -DM_NODRAIN
+model etcd-after F:S $e "${held[@]}" -DMAXT=4 -DONLYS -DM_AFTER
+for rule in WINDOW GRANTLATE; do
+  model "etcd-${rule,,}" F:S $e -DCRASHES=0 -DWRITERS=1 -DLEASES=1 -DMAXTOK=2 -DLATE=0 -DRENEWALS=0 -DMAXT=4 -DONLYS "-DM_$rule"
+done
+model etcd-lateput F:U $e -DHOLDS -DCRASHES=0 -DWRITERS=1 -DLEASES=2 -DMAXTOK=2 -DLATE=0 -DRENEWALS=1 -DMAXT=4 -DM_LATEPUT
+model etcd-remade F:S $e -DHOLDS -DCRASHES=0 -DWRITERS=1 -DLEASES=2 -DMAXTOK=2 -DLATE=0 -DRENEWALS=1 -DMAXT=4 -DONLYS -DM_REMADE
+# No rule is removed: a write may be delayed by less than a third of the TTL.
+model etcd-delay F:S $e -DHOLDS -DCRASHES=0 -DWRITERS=1 -DLEASES=1 -DMAXTOK=2 -DLATE=0 -DRENEWALS=0 -DMAXT=4 -DONLYS -DDELAY=2
+model etcd-nolate F:L $e -DHOLDS -DCRASHES=0 -DWRITERS=1 -DLEASES=1 -DMAXTOK=2 -DLATE=0 -DRENEWALS=0 -DMAXT=4 -DREPORTED -DM_NOLATE
 
 section "Inside a daemon"
 if [[ $quick ]]; then

@@ -54,7 +54,10 @@ func TestQuickChaos(t *testing.T) { chaos(t, 1, 15*time.Second, false) }
 
 func chaos(t *testing.T, seed uint64, span time.Duration, fenced bool) {
 	w := newWorld(t, 3, fenced)
-	x := &fates{world: w, rnd: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // a schedule that can be had again
+	x := &fates{world: w, rnd: rand.New(rand.NewPCG(seed, 0)), mended: map[*machine.Host]*sync.RWMutex{}} //nolint:gosec // a schedule that can be had again
+	for _, h := range w.hosts {
+		x.mended[h] = &sync.RWMutex{}
+	}
 	ctx, stop := context.WithTimeout(context.Background(), span)
 	defer x.runs.Wait()
 	defer stop()
@@ -82,6 +85,7 @@ type fates struct {
 	rnd    *rand.Rand
 	faults int
 	runs   sync.WaitGroup
+	mended map[*machine.Host]*sync.RWMutex // nobody begins to append while the host is mended
 }
 
 // begin has the hosts append until the end of ctx.
@@ -115,7 +119,10 @@ func (x *fates) append(ctx context.Context, h *machine.Host, place string, rnd *
 		cmd := h.Command(ctx, x.appends(h, place, "20s", number, n)...)
 		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, time.Minute
 		number += n
-		if cmd.Run() != nil { // refused, lost, or the mount is away
+		x.mended[h].RLock()
+		err := cmd.Run()
+		x.mended[h].RUnlock()
+		if err != nil { // refused, lost, or the mount is away
 			most = 200 * time.Millisecond
 		}
 		x.turn(ctx, h, place, before, most)
@@ -143,6 +150,7 @@ func (x *fates) end() (all history.Verdict) {
 	for _, place := range x.places {
 		for _, h := range x.hosts {
 			harness.EventuallyNoted(x.t, h.Name+" appends once more to "+place, func() (bool, string) {
+				x.mend(h)
 				said, exit := h.Run(x.appends(h, place, "1m", 99999999, 1)...)
 				return exit == 0, said + h.Logs()
 			})
@@ -165,10 +173,18 @@ func (x *fates) mend(h *machine.Host) {
 	if pids := x.daemons(h); len(pids) > 0 {
 		_, _ = h.Run(append([]string{"kill", "-CONT"}, pids...)...) // an agent may have ended it meanwhile
 	}
+	began := time.Now()
+	defer func() {
+		if took := time.Since(began); took > 5*time.Second {
+			x.t.Logf("%s: it took %v until it had its mount again", h.Name, took.Round(time.Second))
+		}
+	}()
 	harness.EventuallyNoted(x.t, h.Name+" has its mount", func() (bool, string) {
 		if len(x.daemons(h)) > 0 {
 			return true, ""
 		}
+		x.mended[h].Lock() // who tries again and again keeps a dead mount busy
+		defer x.mended[h].Unlock()
 		x.umountBare(h)
 		said, exit := h.Run(x.mountArgs(h)...)
 		return exit == 0, said + h.Logs()
