@@ -89,7 +89,8 @@
 //     another holder's and does not say handed_over. Such a holder stays out until it takes a later lease on purpose.
 //  10. Late writes, on stores that other kernels write too. A mutation is made durable. Then the fence asks Grant.Late for a higher
 //     claim and looks at the deadline. One look may answer for several mutations, if all of them had taken effect before it began. A
-//     late mutation fails with EIO, is audited as late_write, and leaves <id>.taint.<token>.<nonce>. The loss follows.
+//     late mutation fails with EIO, is audited as late_write, and leaves <id>.taint.<token>.<nonce>. What the store does not take
+//     then is told again until it does. The loss follows.
 //  11. Release. The keeper loses (rule 9), marks its claim released and expired, fsyncs, and takes the view away: it renames the view
 //     aside, looks at it, and puts it back if it is another's. A session that does not hold gets E_LOCK_NOT_HELD and changes nothing.
 //     On a file system of this kernel, neither step is waited for on the disk if the holder took the lease by writing and has ended:

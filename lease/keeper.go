@@ -56,6 +56,8 @@ type Keeper struct {
 	tell  *teller
 	cuts  *cutter
 
+	untold untold
+
 	contrary contradiction
 }
 
@@ -267,7 +269,7 @@ func (k *Keeper) Close() error {
 	k.gate.close()
 	k.ended = true
 	k.tell.all()
-	return err
+	return errors.Join(err, k.tellLast())
 }
 
 // forgetLapsed is called when the record of the lapsed lease is no longer the head, or is not ours to go on from.

@@ -44,6 +44,7 @@ func (k *Keeper) turn(ctx context.Context) (time.Duration, error) {
 	}
 	defer k.leave()
 	k.step()
+	k.tellAgain()
 	return k.nextWake(), nil
 }
 

@@ -17,17 +17,26 @@ type LateWrite struct {
 }
 
 // Late leaves a taint beside the records and a late_write event (rule 10). The taint stays until a person has looked at it. The loss
-// itself follows with the keeper's next look. Late does not wait for other calls, so a request may call it.
+// itself follows with the keeper's next look. Late does not wait for other calls, so a request may call it. What cannot be told now is
+// told by Run.
 func (k *Keeper) Late(w LateWrite) error {
 	k.wake.poke()
-	err := k.store.taint(w)
+	r := &lateReport{write: w, event: k.lateEvent(w)}
+	err := r.tell(k)
+	if err != nil {
+		k.untold.keep(r)
+	}
+	return err
+}
+
+func (k *Keeper) lateEvent(w LateWrite) Event {
 	did := "took effect"
 	if w.Failed != "" {
 		did = "failed (" + printable(w.Failed) + ") and may have taken effect all the same,"
 	}
 	reason := fmt.Sprintf("%s %s at %d, %d bytes, %s after token %d was over", w.Op, printable(w.File), w.Offset, w.Length, did, w.Token)
 	holder := k.shown.holderOf(w.Token) // its deadline has passed, so most often it is not held any more
-	return errors.Join(err, k.tell.now(Event{Kind: EventLateWrite, Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}))
+	return Event{Kind: EventLateWrite, Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}
 }
 
 // taint leaves <id>.taint.<token>.<nonce>.

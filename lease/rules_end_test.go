@@ -63,6 +63,45 @@ func TestALateWriteLeavesATaintAndAnEvent(t *testing.T) {
 	require.Contains(t, strings.Join(names, " "), "main.taint.00000000000000000001.")
 }
 
+// Rule 10. A write is late because its host was cut off the store, which may not take the report yet.
+func TestALateWriteThatCannotBeToldIsToldLater(t *testing.T) {
+	d, c := testDir(t), newFakeClock()
+	a := newRig(t, d, c)
+	g := a.must(t, ann)
+	audit := a.cfg.Audit
+	a.cfg.Audit = func(Event) error { return errors.New("the store does not take it") }
+	for _, file := range []string{"/f", "/g"} {
+		require.Error(t, a.Late(LateWrite{Token: g.Token, Op: "Write", File: file}))
+	}
+	late := func() (files []string) {
+		for _, e := range a.log {
+			if e.Kind == EventLateWrite {
+				files = append(files, strings.Fields(e.Reason)[1])
+			}
+		}
+		return files
+	}
+	a.tellAgain()
+	c.advance(untoldFirst)
+	a.tellAgain()
+	require.Empty(t, late())
+	require.ErrorContains(t, a.tellLast(), "2 late writes cannot be told")
+
+	a.cfg.Audit = audit
+	c.advance(untoldFirst)
+	a.tellAgain()
+	require.Empty(t, late(), "not at every look")
+	c.advance(untoldLast)
+	a.tellAgain()
+	require.Equal(t, []string{"/f", "/g"}, late())
+	names, err := d.names()
+	require.NoError(t, err)
+	require.Equal(t, 2, strings.Count(strings.Join(names, " "), "main.taint."), "one for each")
+	a.tellAgain()
+	require.NoError(t, a.tellLast())
+	require.Len(t, late(), 2)
+}
+
 // Rule 10. A write is late because its lease is over. Who had it is named all the same, also when the next holder is here already.
 func TestALateWriteNamesTheHolderOfAnEndedLease(t *testing.T) {
 	d, c := testDir(t), newFakeClock()

@@ -5,6 +5,7 @@ package hosts
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
@@ -94,6 +95,8 @@ func (ceph) hasty(c *cluster) {
 		requireExit(c.t, 0, exit, said)
 	}
 }
+
+func (ceph) silence() time.Duration { return time.Minute }
 
 func (ceph) client(c *cluster, h *host, dir string) []string {
 	return []string{"ceph-fuse", "--conf", c.store.file("ceph.conf"), "--id", "admin", dir}

@@ -108,9 +108,10 @@ func (x *chaos) end() (all verdict) {
 	t := x.c.t
 	for _, h := range x.hosts {
 		x.clocks[h].setRight()
+		h.most = 5 * time.Minute // engine.silence, and the lease
 		for _, place := range x.places {
 			harness.EventuallyNoted(t, h.name+" appends once more to "+place, func() (bool, string) {
-				said, exit := h.run(x.appends(h, place, "1m", 99999999, 1)...)
+				said, exit := h.run(x.appends(h, place, "4m", 99999999, 1)...)
 				return exit == 0, said + h.logs()
 			})
 		}

@@ -5,6 +5,7 @@ package hosts
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -16,6 +17,9 @@ type engine interface {
 	kind() string
 	// start starts the servers. They answer when it returns, and all they keep is in memory.
 	start(c *cluster)
+	// silence is how long the store keeps the lock of a client that has ended without a word, when it is hasty. Where the client had more
+	// than locks, nobody gets on for as long.
+	silence() time.Duration
 	// hasty makes the servers drop the locks of a silent client as soon as they can be told to.
 	hasty(c *cluster)
 	// strike kills a server, and starts it again.

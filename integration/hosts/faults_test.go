@@ -23,9 +23,11 @@ func (x *chaos) fault(ctx context.Context) {
 	}
 	x.befall(ctx, h, kind, lasts)
 	before := x.acknowledged()
-	harness.EventuallyNoted(x.c.t, "somebody is acknowledged a record", func() (bool, string) {
-		return x.acknowledged() > before, x.logs()
-	})
+	for began := time.Now(); x.acknowledged() == before; time.Sleep(5 * time.Millisecond) { // as EventuallyNoted
+		if time.Since(began) > x.c.engine.silence()+harness.Patience {
+			x.c.t.Fatal("nobody is acknowledged a record" + x.logs())
+		}
+	}
 }
 
 func (x *chaos) befall(ctx context.Context, h *host, kind int, lasts time.Duration) {

@@ -5,6 +5,7 @@ package hosts
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -36,6 +37,8 @@ func (gluster) hasty(c *cluster) { c.gluster("volume", "set", "v", "server.tcp-u
 
 // strike: the brick.
 func (gluster) strike(c *cluster) { c.restartBrick() }
+
+func (gluster) silence() time.Duration { return 8 * time.Second }
 
 func (gluster) client(_ *cluster, h *host, dir string) []string {
 	return []string{"glusterfs", "--volfile-server=" + storeIP, "--volfile-id=v", "--log-level=WARNING", "--log-file=" + h.file("client.log"), dir}

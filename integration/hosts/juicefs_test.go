@@ -5,6 +5,7 @@ package hosts
 import (
 	"os"
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,6 +55,8 @@ func juiceURL(h *host) string {
 
 // hasty: a client that misses its heartbeat for five of them is cleaned away, and its locks with it.
 func (juicefs) hasty(*cluster) {}
+
+func (juicefs) silence() time.Duration { return 10 * time.Second }
 
 // client: the program cuts the end of its command line off when it hides the password.
 func (juicefs) client(_ *cluster, h *host, dir string) []string {

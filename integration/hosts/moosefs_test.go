@@ -5,6 +5,7 @@ package hosts
 import (
 	"os"
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -87,6 +88,8 @@ func (moosefs) hasty(c *cluster) {
 	require.NoError(c.t, os.WriteFile(file, append(text, "SESSION_SUSTAIN_TIME = 60\n"...), 0o644))
 	c.store.must("mfsmaster", "-c", file, "reload")
 }
+
+func (moosefs) silence() time.Duration { return 2 * time.Minute }
 
 func (moosefs) client(c *cluster, h *host, dir string) []string {
 	command := []string{"mfsmount", "-H", storeIP, dir, "-o", "mfsnice=0"}

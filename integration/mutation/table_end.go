@@ -133,14 +133,23 @@ var lateWrites = slices.Concat(
 		Rule: 10, What: "the late look finds nothing",
 		Old: "		_, err := c.successor()\n		return err\n", New: "		return nil\n",
 		Tests: []string{"TestAHigherClaimBeyondAGapIsSeenBeforeTheNextRenewal"},
-	}, mutation{
+	}),
+	in("lease/untold.go", mutation{
 		Rule: 10, What: "a late write leaves no taint",
-		Old: "	err := k.store.taint(w)\n", New: "	var err error\n",
+		Old: "errs[0] = k.store.taint(r.write)", New: "errs[0] = nil",
 		Tests: []string{"TestALateWriteLeavesATaintAndAnEvent"},
 	}, mutation{
 		Rule: 10, What: "a late write is not audited",
-		Old: "return errors.Join(err, k.tell.now(Event{Kind: EventLateWrite, Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}))", New: "_, _ = holder, reason\n	return err",
+		Old: "errs[1] = k.tell.now(r.event)", New: "errs[1] = nil",
 		Tests: []string{"TestALateWriteLeavesATaintAndAnEvent"},
+	}, mutation{
+		Rule: 10, What: "a late write that cannot be told is forgotten",
+		Old: "	u.reports = append(u.reports, r)\n", New: "",
+		Tests: []string{"TestALateWriteThatCannotBeToldIsToldLater"},
+	}, mutation{
+		Rule: 10, What: "of the late writes that cannot be told again some are forgotten",
+		Old: "k.untold.back(all[i:], ", New: "k.untold.back(nil, ",
+		Tests: []string{"TestALateWriteThatCannotBeToldIsToldLater"},
 	}),
 	in("lease/sharedlook.go", mutation{
 		Rule: 10, What: "a look that is under way answers for a write that ends after it began",

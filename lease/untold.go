@@ -1,0 +1,110 @@
+package lease
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// untoldMost bounds what a store that never answers again costs.
+	untoldMost = 1024
+	// The pauses between two tries. Each of them is an error in the daemon's log.
+	untoldFirst, untoldLast = time.Second, 32 * time.Second
+)
+
+// lateReport is a late write, and what has been told of it.
+type lateReport struct {
+	write         LateWrite
+	event         Event
+	tainted, told bool
+}
+
+// tell leaves the taint and the event, as far as they are not there.
+func (r *lateReport) tell(k *Keeper) error {
+	var errs [2]error
+	if !r.tainted {
+		errs[0] = k.store.taint(r.write)
+		r.tainted = errs[0] == nil
+	}
+	if !r.told {
+		errs[1] = k.tell.now(r.event)
+		r.told = errs[1] == nil
+	}
+	return errors.Join(errs[:]...)
+}
+
+// untold owns the late writes that could not be told. A write is late because its host was cut off the store for some time, so most often
+// the store does not take the report either: mfsmount, whose session has run out, needs a moment to get another one.
+type untold struct {
+	mu      sync.Mutex // never held across I/O
+	reports []*lateReport
+	pause   time.Duration
+	next    time.Duration // boot clock
+	missed  int           // that there was no room for
+}
+
+func (u *untold) keep(r *lateReport) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.reports) >= untoldMost {
+		u.missed++
+		return
+	}
+	u.reports = append(u.reports, r)
+}
+
+// due takes the reports if it is time to try again.
+func (u *untold) due(now time.Duration) []*lateReport {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if now < u.next {
+		return nil
+	}
+	all := u.reports
+	u.reports = nil
+	return all
+}
+
+// back returns the reports that could not be told.
+func (u *untold) back(rest []*lateReport, now time.Duration) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.pause = min(max(2*u.pause, untoldFirst), untoldLast)
+	u.next = now + u.pause
+	if len(rest) == 0 {
+		u.pause, u.next = 0, 0
+	}
+	u.reports = append(slices.Clip(rest), u.reports...)
+}
+
+// tellAgain tells what could not be told. It stops at the first that still cannot. Only with op, so that the order stays.
+func (k *Keeper) tellAgain() {
+	all := k.untold.due(k.cfg.Clock.Boot())
+	for i, r := range all {
+		if r.tell(k) != nil {
+			k.untold.back(all[i:], k.cfg.Clock.Boot())
+			return
+		}
+	}
+	if len(all) > 0 {
+		k.untold.back(nil, 0)
+	}
+}
+
+// tellLast is tellAgain at the end, whenever the last try was. The error says what nobody will be told any more but by the log.
+func (k *Keeper) tellLast() error {
+	k.untold.mu.Lock()
+	k.untold.next = 0
+	k.untold.mu.Unlock()
+	k.tellAgain()
+	k.untold.mu.Lock()
+	defer k.untold.mu.Unlock()
+	n := len(k.untold.reports) + k.untold.missed
+	if n == 0 {
+		return nil
+	}
+	return k.store.refuse(ClassStoreFailed, fmt.Sprintf("%d late writes cannot be told: the store takes no report", n), "the daemon's log has them", nil, nil)
+}
