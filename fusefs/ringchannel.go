@@ -42,6 +42,8 @@ type ringChannel struct {
 	full    sync.Once // it was logged that there are too many hands
 	failed  sync.Once
 
+	on string // the processors that were on at the watch's last look
+
 	mu    sync.Mutex
 	first []*ringHand // before serve
 	hands []*ringHand
@@ -78,6 +80,8 @@ const (
 	// ringHandsMax is more than all that may wait (gate.MaxWaiting, ringQueuedMax, ringLocksMax) and what may hang
 	// (readersMax). Go allows 10000 threads.
 	ringHandsMax = 4096
+	// ringPinnedMost is the memory of the kernel that the rings of a mount take at most.
+	ringPinnedMost = ringHandsMax * ringPinned
 )
 
 // newRingChannel makes a ring for each processor. Nothing is registered with the kernel yet.
@@ -192,11 +196,14 @@ func (r *ringChannel) fail(err error) {
 func (r *ringChannel) watch() {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	for quiet := 0; ; {
+	for quiet, ticks := 0, 0; ; ticks++ {
 		select {
 		case <-r.done:
 			return
 		case <-ticker.C:
+		}
+		if ticks%plugEvery == 0 {
+			r.lookForProcessors()
 		}
 		quiet++
 		for _, q := range r.queues {
@@ -220,6 +227,7 @@ func (r *ringChannel) watch() {
 		case <-r.stir:
 		}
 		ticker.Reset(tick)
+		ticks = plugEvery - 1 // who knows how long that was
 	}
 }
 

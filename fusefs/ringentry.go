@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"unsafe"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -33,6 +34,7 @@ const (
 
 const (
 	entryFront = 4096 // the headers, and at its end the header of an answer
+	entryFirst = 4096 // of the payload: more than names
 	// entryIn holds every request in one piece, except the data of a WRITE: an extended attribute is the largest.
 	entryIn   = 128 << 10
 	entrySize = entryFront + requestSize + entryIn
@@ -44,6 +46,11 @@ func newRingEntry() (*ringEntry, error) {
 	mem, err := unix.Mmap(-1, 0, entrySize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, err
+	}
+	// A killed thread's copy to a page that is not there fails by EINTR (__get_user_pages in mm/gup.c, for fuse_copy_fill), and the
+	// kernel's io_uring side hands that to the caller (fuse_uring_prepare_send). So what nearly all requests need is there.
+	if err := unix.Madvise(mem[:entryFront+entryFirst], unix.MADV_POPULATE_WRITE); err != nil {
+		return nil, errors.Join(os.NewSyscallError("madvise", err), unix.Munmap(mem))
 	}
 	const end = entryFront + requestSize
 	e := &ringEntry{mem: mem, headers: mem[:ringHeaders], payload: mem[entryFront:end:end], out: mem[entryFront-outHeaderSize : end : end], in: mem[end:]}

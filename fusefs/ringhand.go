@@ -27,6 +27,7 @@ type ringHand struct {
 	call     call
 	answered bool
 	later    bool // it was added while requests came
+	tid      int  // of its thread while that is there; of channel.mu
 }
 
 func newRingHand(r *ringChannel, q *ringQueue) (*ringHand, error) {
@@ -58,8 +59,7 @@ func (h *ringHand) close() {
 // it is the one that the kernel gives requests to, and it may have been moved to a processor.
 func (h *ringHand) run() {
 	runtime.LockOSThread()
-	// On the processor whose callers it answers, so that neither wakes another one. If that is off, elsewhere.
-	_ = pin(h.queue.id)
+	defer h.bind()()
 	c := &h.call
 	c.tid = unix.Gettid()
 	h.channel.threads.calls.Store(c.tid, c)

@@ -1,12 +1,10 @@
 package fusefs
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
 	"runtime"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,9 +28,9 @@ func (r *ringChannel) poke(q *ringQueue) {
 	r.wg.Go(func() {
 		defer q.pokes.Add(-1)
 		onItsOwnThread(func() {
-			// Without pin the processor is off, and there are no callers.
-			if withoutDescriptors() == nil && pin(q.id) == nil {
-				ustat(r.device)
+			// Without pinThread the processor is off, and there are no callers.
+			if withoutDescriptors() == nil && pinThread(0, q.id) == nil {
+				_ = ustat(r.device)
 			}
 		})
 	})
@@ -64,29 +62,23 @@ func withoutDescriptors() error {
 	return nil
 }
 
-func pin(processor int) error {
-	var one unix.CPUSet
-	one.Set(processor)
-	return unix.SchedSetaffinity(0, &one)
-}
-
-// reachable reports why the daemon's threads cannot run on every processor, as pokes have to.
+// reachable reports why the daemon's threads cannot run on every processor, or not ask for a mount there, as pokes have to.
 func reachable(queues int) error {
-	online, err := os.ReadFile("/sys/devices/system/cpu/online")
+	on, err := processorsOf("online")
 	if err != nil {
 		return err
-	}
-	on, err := processors(strings.TrimSpace(string(online)))
-	if err != nil {
-		return err
-	}
-	if !canUstat {
-		return errors.New("io_uring is used on x86-64 only")
 	}
 	onItsOwnThread(func() {
-		err = withoutDescriptors()
+		if err = withoutDescriptors(); err != nil {
+			return
+		}
+		// There is no device 0. A filter of system calls (systemd's @obsolete, a container's) answers by another error.
+		if e := ustat(0); e != unix.EINVAL {
+			err = fmt.Errorf("ustat(2) is not allowed here: %w", e)
+			return
+		}
 		for p := range min(on, queues) {
-			if e := pin(p); e != nil {
+			if e := pinThread(0, p); e != nil {
 				err = fmt.Errorf("the daemon may not run on processor %d: %w", p, e)
 			}
 		}

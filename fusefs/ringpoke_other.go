@@ -2,6 +2,8 @@
 
 package fusefs
 
+import "golang.org/x/sys/unix"
+
 const canUstat = false
 
-func ustat(uint64) {}
+func ustat(uint64) unix.Errno { return unix.ENOSYS }

@@ -19,6 +19,7 @@ type transport struct {
 	dev     int // of /dev/fuse
 	channel channel
 	uring   *ringChannel // the channel, if it is one
+	whyDev  string       // it is not, where the mount had to choose
 	fs      *rawFS
 	quickFS quickFS // fs
 	proto   *fuse.ProtocolServer

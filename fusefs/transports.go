@@ -22,12 +22,6 @@ const (
 	WayDev   Way = "dev"
 )
 
-// notAuto is why WayAuto does not take the ring, whatever the kernel has; "" and it does.
-const notAuto = "transport auto does not choose io_uring yet"
-
-// URingParameter is the switch of FUSE over io_uring. It is off by default, and only the admin switches it.
-const URingParameter = "/sys/module/fuse/parameters/enable_uring"
-
 // ErrNoRing is the error of a mount that must have io_uring where it cannot.
 var ErrNoRing = errors.New("FUSE over io_uring cannot be had")
 
@@ -36,7 +30,7 @@ func (t *transport) choose(way Way, byUser bool, hello *fuse.InitIn) error {
 	if way == WayDev || way == "" {
 		return nil
 	}
-	ring, err := t.ring(way, byUser, hello)
+	ring, err := t.ring(gatherRing(hello.Flags64()&fuse.CAP_OVER_IO_URING != 0, byUser))
 	switch {
 	case err == nil:
 		t.channel, t.uring, t.slots.most = ring, ring, ringQueuedMax
@@ -46,36 +40,26 @@ func (t *transport) choose(way Way, byUser bool, hello *fuse.InitIn) error {
 	case way == WayURing:
 		return fmt.Errorf("%w: %w", ErrNoRing, err)
 	}
-	note := t.log.Info
-	if notAuto != "" {
-		note = t.log.Debug // nobody expects anything else
-	}
-	note("requests come by /dev/fuse", zap.String("why", err.Error()))
+	t.whyDev = err.Error()
+	t.log.Info("requests come by /dev/fuse", zap.String("why", t.whyDev))
 	return nil
 }
 
 // ring makes the rings, or says why it does not.
-func (t *transport) ring(way Way, byUser bool, hello *fuse.InitIn) (*ringChannel, error) {
-	switch {
-	case way != WayURing && notAuto != "":
-		return nil, errors.New(notAuto)
-	case hello.Flags64()&fuse.CAP_OVER_IO_URING == 0:
-		return nil, errors.New("the kernel does not offer it (Linux 6.14 and later, if " + URingParameter + " is Y)")
-	case byUser:
-		return nil, errors.New("mounts of users come by /dev/fuse")
+func (t *transport) ring(f ringFacts) (*ringChannel, error) {
+	if err := f.why(); err != nil {
+		return nil, err
 	}
-	possible, err := os.ReadFile("/sys/devices/system/cpu/possible")
+	return newRingChannel(t.dev, f.queues, &t.threads, t.meter, t.log)
+}
+
+// processorsOf is how many processors a file below /sys/devices/system/cpu names.
+func processorsOf(file string) (int, error) {
+	text, err := os.ReadFile("/sys/devices/system/cpu/" + file)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	queues, err := processors(strings.TrimSpace(string(possible)))
-	if err != nil {
-		return nil, err
-	}
-	if err := reachable(queues); err != nil {
-		return nil, err
-	}
-	return newRingChannel(t.dev, queues, &t.threads, t.meter, t.log)
+	return processors(strings.TrimSpace(string(text)))
 }
 
 // processors is how many queues the kernel wants: one for each processor that there may ever be. It takes the
@@ -94,18 +78,24 @@ func processors(possible string) (int, error) {
 
 // Transport is how a mount gets its requests. The JSON names are stable.
 type Transport struct {
-	Name string `json:"name"` // dev or uring
+	Name string `json:"name"`          // dev or uring
+	Why  string `json:"why,omitempty"` // it is dev, where the mount had to choose
 	// Threads and Memory are those for io_uring: threads that take requests, and their buffers in bytes, of which
-	// only what requests have touched takes memory.
+	// only what requests have touched takes memory. Pinned is memory of the kernel that cannot be swapped.
 	Threads int64 `json:"threads,omitempty"`
 	Memory  int64 `json:"memory,omitempty"`
+	Pinned  int64 `json:"pinned,omitempty"`
 }
 
 func (t *transport) state() Transport {
-	if t == nil || t.uring == nil {
+	switch {
+	case t == nil:
 		return Transport{Name: string(WayDev)}
+	case t.uring == nil:
+		return Transport{Name: string(WayDev), Why: t.whyDev}
 	}
-	return Transport{Name: string(WayURing), Threads: int64(t.uring.all.Load()), Memory: t.uring.bytes.Load()}
+	threads := int64(t.uring.all.Load())
+	return Transport{Name: string(WayURing), Threads: threads, Memory: t.uring.bytes.Load(), Pinned: threads * ringPinned}
 }
 
 // abortBy says how to end the connection if the ring fails. Without that, somebody could wait for ever.

@@ -69,6 +69,9 @@ const (
 	opURingCmd     = 46
 
 	uringEntries = 1
+
+	// ringPinned is the memory of the kernel that a ring takes: a page of indices and completions, and one of submissions.
+	ringPinned = 2 * 4096
 )
 
 // newURing makes a ring. The kernel may not have io_uring, or not allow it (kernel.io_uring_disabled, seccomp).

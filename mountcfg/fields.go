@@ -103,7 +103,7 @@ var fields = []field{
 		func(c *Config) *time.Duration { return &c.CacheTimeout }),
 	choiceField("file_locks", kindChoice, "`WHERE` flock and fcntl locks hold: everywhere (all mounts of the source, native processes) or mount (between those who come through this mount; quicker)",
 		fileLocks, func(c *Config) *string { return &c.FileLocks }),
-	choiceField("transport", kindChoice, "`HOW` requests come from the kernel: dev (/dev/fuse), uring (io_uring, on x86-64 with Linux 6.14 or later, if fuse.enable_uring is on; experimental) or auto (today dev)",
+	choiceField("transport", kindChoice, "`HOW` requests come from the kernel: dev (/dev/fuse), uring (io_uring, on x86-64 with Linux 6.14 or later, if fuse.enable_uring is on) or auto (uring where it can be had)",
 		transports, func(c *Config) *string { return &c.Transport }),
 	durationField("lease_duration", "a lease lasts this `LONG` unless renewed",
 		func(c *Config) *time.Duration { return &c.LeaseDuration }),

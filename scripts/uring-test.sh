@@ -4,9 +4,11 @@
 #
 #   scripts/uring-test.sh               everything
 #   scripts/uring-test.sh --quick       kills, recovery, replacement, the matrix of the fence, one minute of torture
+#   scripts/uring-test.sh --proof       only kills under fire, and torture
 #
-#   --minutes N    how long the torture goes on (10; --quick 1)
-#   --rounds N     how often the stories of killed daemons are run (10; --quick 2)
+#   --minutes N    how long the torture goes on (10; --quick 1; --proof 30)
+#   --kills N      how often a daemon is killed and its mount recovered while others write, in fifties (500; --quick 100)
+#   --slower N     leases last so often as long, for an emulated machine (1)
 #
 # FUSE over io_uring is a parameter of the kernel's module, so of the whole machine. If it is off it is switched on for the
 # time of this script, and off at its end (not if the script is killed by SIGKILL). Mounts of others do not change: they
@@ -20,22 +22,25 @@ root=$(dirname "$here")
 
 usage() { sed -n '/^#   /s/^#   //p' "${BASH_SOURCE[0]}" >&2 && exit 2; }
 
-quick='' minutes='' rounds=''
+quick='' proof='' minutes='' kills='' slower=1
 parse() {
   while (($#)); do
     case $1 in
     --quick) quick=1 ;;
+    --proof) proof=1 ;;
     --minutes) minutes=${2-} && shift ;;
-    --rounds) rounds=${2-} && shift ;;
+    --kills) kills=${2-} && shift ;;
+    --slower) slower=${2-} && shift ;;
     *) usage ;;
     esac
     shift || usage
   done
-  [[ $quick ]] && : "${minutes:=1}" "${rounds:=2}"
-  : "${minutes:=10}" "${rounds:=10}"
+  [[ $quick ]] && : "${minutes:=1}" "${kills:=100}"
+  [[ $proof ]] && : "${minutes:=30}"
+  : "${minutes:=10}" "${kills:=500}"
   # 10# because 08 is no octal number.
-  [[ $minutes =~ ^[0-9]{1,4}$ && $rounds =~ ^[0-9]{1,4}$ ]] || usage
-  minutes=$((10#$minutes)) rounds=$((10#$rounds))
+  [[ $minutes =~ ^[0-9]{1,4}$ && $kills =~ ^[0-9]{1,6}$ && $slower =~ ^[1-9][0-9]?$ ]] || usage
+  minutes=$((10#$minutes)) rounds=$(((10#$kills + 49) / 50))
 }
 parse "$@"
 become_root "$here/uring-test.sh" "$@"
@@ -92,6 +97,7 @@ fi
 
 cd "$root"
 export GOFLAGS="${GOFLAGS:-} -buildvcs=false" JVSFS_REQUIRE_FUSE=1 JVSFS_TEST_TRANSPORT=uring
+export JVSFS_TEST_SLOWER=$slower
 export JVSFS_BINARY=${JVSFS_BINARY:-$scratch/jvsfs}
 [[ -e $JVSFS_BINARY ]] || go build ${JVSFS_RACE:+-race} -o "$JVSFS_BINARY" ./cmd/jvsfs
 
@@ -108,16 +114,36 @@ check() {
 # stories ARG...: as many packages at a time as there are processors; each has namespaces of its own.
 stories() { exec go test -count=1 -timeout 30m -p "$(nproc)" "$@"; }
 
-if [[ $quick ]]; then
-  check "Kills, recovery, replacement" stories -run '^Test(Transport|Recover|Replace|KillsUnderRules)' ./integration/daemon ./integration/rules
+# nothing_left: no connection of FUSE and no process that jvsfs made, and no complaint of the kernel's.
+nothing_left() {
+  local tries left
+  for ((tries = 0; tries < 100; tries++)); do
+    left=$(comm -13 "$scratch/connections" <(connections)) || return
+    [[ $left ]] || break
+    sleep 0.1
+  done
+  [[ -z $left ]] || { printf 'connections that are left: %s\n' "$left" && return 1; }
+  ! dmesg 2>/dev/null | sed "1,${logged}d" | grep -E 'WARNING:|BUG:|blocked for more than|entry teardown|ent-req-queue|ent-commit-queue'
+}
+
+connections() { { ls /sys/fs/fuse/connections 2>/dev/null || true; } | sort; }
+
+connections >"$scratch/connections"
+logged=$(dmesg 2>/dev/null | wc -l || true)
+if [[ $proof ]]; then
+  :
+elif [[ $quick ]]; then
+  check "Kills, recovery, replacement" stories -run '^Test(Transport|Auto|Uring|Recover|Replace|KillsUnderRules)' ./integration/daemon ./integration/rules
   check "The fence" stories -run '^Test(Matrix|Held|Revoked)' ./integration/fence
 else
   check "Unit tests of the transport" stories ./fusefs
   check "The stories" stories ./integration/fence ./integration/lease ./integration/daemon ./integration/rules
 fi
-check "Killed daemons, $rounds times" stories -count="$rounds" -timeout 60m -run '^Test(KilledDaemonLetsEverybodyGo|RecoverUnderFire)$' ./integration/daemon
-check "Torture, $minutes minutes" "$here/torture.sh" --minutes "$minutes"
-check "Conformance" "$here/conformance.sh" --quick --only cases --only posixtest "$scratch"
+check "Kills under fire, $((rounds * 50))" stories -count="$rounds" -timeout 120m -run '^TestRecoverUnderFire$' ./integration/daemon
+[[ $proof ]] || check "Killed daemons let everybody go" stories -count=10 -timeout 60m -run '^TestKilledDaemonLetsEverybodyGo$' ./integration/daemon
+check "Torture, $minutes minutes" "$here/torture.sh" --minutes "$minutes" --slower "$slower"
+[[ $proof ]] || check "Conformance" "$here/conformance.sh" --quick --only cases --only posixtest "$scratch"
+check "Nothing is left behind" nothing_left
 
 title "Summary"
 if ((${#failed[@]})); then

@@ -65,7 +65,7 @@ func recoverUnderFire(t *testing.T, m *harness.Mount, cycles int, peers []string
 	stranger.Fails(m.Put("after"), "EROFS")
 	// EIO is what the kernel says to the caller whose request or answer was just being copied.
 	dead := []string{"ENOTCONN", "ECONNABORTED", "EIO"}
-	if harness.Transport() == "uring" {
+	if harness.OnRing() {
 		// And so it ends a request that it has not yet copied to a ring whose thread is exiting (the cancel branch of
 		// fuse_uring_send_in_task in fs/fuse/dev_uring.c): no daemon has seen it, so its write has not landed (below).
 		dead = append(dead, "ECANCELED")

@@ -3,6 +3,7 @@ package harness
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -93,6 +94,18 @@ func PrepareRepository(t testing.TB, root string) {
 
 // Transport is how the mounts of the stories are told to get their requests; "" says nothing to them.
 func Transport() string { return os.Getenv("JVSFS_TEST_TRANSPORT") }
+
+// OnRing reports whether the mounts of the stories get their requests by io_uring.
+func OnRing() bool {
+	way := Transport()
+	return way == "uring" || (way == "" || way == "auto") && RingIsOn()
+}
+
+// RingIsOn reports whether the kernel has FUSE over io_uring, and the admin has switched it on.
+func RingIsOn() bool {
+	on, err := os.ReadFile("/sys/module/fuse/parameters/enable_uring")
+	return err == nil && strings.TrimSpace(string(on)) == "Y"
+}
 
 // Mount runs jvsfs mount, which must be done when it returns.
 func (m *Mount) Mount() {

@@ -75,6 +75,7 @@ func command() int {
 	flag.StringVar(&o.jvsfs, "jvsfs", "", "jvsfs, built with -tags jvsfs_torture")
 	flag.StringVar(&o.root, "root", ".", "the module, of which mutants are built")
 	flag.StringVar(&o.dir, "dir", "/var/tmp", "a directory on a real disk")
+	flag.IntVar(&o.slow, "slower", 1, "leases last `N` times as long, and so does the patience with writers: for an emulated machine")
 	flag.IntVar(&o.hosts, "hosts", 3, "daemons of a history")
 	flag.IntVar(&o.writers, "writers", 2, "writers of a worktree on a host")
 	flag.IntVar(&o.parallel, "parallel", 4, "histories at a time; each needs half a processor: with too many leases end before anything is done under them")
@@ -88,11 +89,11 @@ func command() int {
 	switch {
 	case sum && flag.NArg() > 0:
 		return sumFiles(flag.Args(), o.json)
-	case sum || flag.NArg() > 0 || o.jvsfs == "" || !strings.Contains(" a c both ", " "+o.tier+" "):
+	case sum || flag.NArg() > 0 || o.slow < 1 || o.jvsfs == "" || !strings.Contains(" a c both ", " "+o.tier+" "):
 		flag.Usage()
 		return 2
 	}
-	o.limit = time.Duration(minutes * float64(time.Minute))
+	o.limit, o.policy = time.Duration(minutes*float64(time.Minute)), o.slower(o.slow)
 	switch {
 	case all:
 		return runMutants(o)

@@ -82,7 +82,7 @@ func (r *report) add(h *history, err error) {
 	}
 	r.tiers[h.tier].add(f)
 	if h.stuck {
-		fmt.Printf("history %d (tier %s, seed %d of the run): after the end of all faults nobody could write for %v; see %s\n", h.number, h.tier, h.options.seed, progressPatience, h.Base)
+		fmt.Printf("history %d (tier %s, seed %d of the run): after the end of all faults nobody could write for %v; see %s\n", h.number, h.tier, h.options.seed, h.patience(), h.Base)
 	}
 	if r.verbose {
 		n := f.Figures

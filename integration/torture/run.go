@@ -26,7 +26,7 @@ type options struct {
 	untilCaught    bool
 	jvsfs, dir     string
 	hosts, writers int
-	parallel       int
+	parallel, slow int
 	verbose        bool
 	noFaults       bool
 	onFree         string // "": drawn
@@ -151,7 +151,7 @@ func (h *history) judge() {
 		h.did["roamed"] += landed
 	}
 	if h.stuck && h.tier == "a" { // where there is no lock manager safety is promised, and not progress
-		h.bad = append(h.bad, finding{Kind: badStuck, Text: fmt.Sprintf("after the end of all faults nobody could write for %v", progressPatience), Line: -1})
+		h.bad = append(h.bad, finding{Kind: badStuck, Text: fmt.Sprintf("after the end of all faults nobody could write for %v", h.patience()), Line: -1})
 	}
 	for _, line := range h.log {
 		h.bad = append(h.bad, finding{Kind: badLog, Text: line, Line: -1})
@@ -174,6 +174,9 @@ func (h *history) span(ms int) time.Duration { return h.policy.span(ms) }
 // of leases this short (a load of 90) keeps them out for some seconds.
 const progressPatience = 40 * time.Second
 
+// patience is that of a history whose leases last longer.
+func (o options) patience() time.Duration { return time.Duration(max(o.slow, 1)) * progressPatience }
+
 // awaitProgress waits until the writers of every worktree are at work again.
 func (h *history) awaitProgress() {
 	time.Sleep(300 * time.Millisecond)
@@ -181,7 +184,7 @@ func (h *history) awaitProgress() {
 	for _, p := range h.places() {
 		was[p] = h.logSize(p)
 	}
-	for end := time.Now().Add(progressPatience); len(was) > 0; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(h.patience()); len(was) > 0; time.Sleep(10 * time.Millisecond) {
 		if h.stuck = time.Now().After(end); h.stuck {
 			return
 		}

@@ -20,6 +20,7 @@ type kernelFacts struct {
 	beneath support  // MOVE_MOUNT_BENEATH
 	pidfd   support
 	fuse    error  // of opening /dev/fuse
+	noRing  error  // why a mount would not get its requests by io_uring
 	uring   string // the switch of FUSE over io_uring: Y, N, "" where there is none
 }
 
@@ -66,6 +67,7 @@ func gatherKernel() kernelFacts {
 	}
 	k.pidfd = supportOf(err, unix.ENOSYS)
 	k.fuse = tryFuse()
+	k.noRing = fusefs.NoRing(host.ByUser())
 	if text, err := os.ReadFile(fusefs.URingParameter); err == nil {
 		k.uring = strings.TrimSpace(string(text))
 	}
@@ -133,13 +135,18 @@ func kernelFindings(k kernelFacts) []finding.Finding {
 	if olderThan(k.release, kernelPrunes) {
 		out = append(out, finding.OK("kernel.prune", "Linux %s cannot be asked to forget inodes (%s can): large trees need a high descriptor limit", k.release, kernelPrunes))
 	}
-	switch k.uring {
-	case "Y":
-		out = append(out, finding.OK("kernel.uring", "transport uring can be used"))
-	case "N":
-		out = append(out, finding.OK("kernel.uring", "transport uring cannot be used; to switch it on: echo Y >%s, and for the next boot options fuse enable_uring=1 in /etc/modprobe.d (or fuse.enable_uring=1 on the kernel's command line)", fusefs.URingParameter))
+	return append(out, uringFinding(k))
+}
+
+// uringFinding says what transport: auto takes, and how the admin lets it take io_uring.
+func uringFinding(k kernelFacts) finding.Finding {
+	switch {
+	case k.noRing == nil:
+		return finding.OK("kernel.uring", "transport auto takes io_uring")
+	case k.uring == "N":
+		return finding.OK("kernel.uring", "transport auto takes /dev/fuse: %v; to switch io_uring on: echo Y >%s, and for the next boot options fuse enable_uring=1 in /etc/modprobe.d (or fuse.enable_uring=1 on the kernel's command line)", k.noRing, fusefs.URingParameter)
 	}
-	return out
+	return finding.OK("kernel.uring", "transport auto takes /dev/fuse: %v", k.noRing)
 }
 
 func fuseFinding(err error) finding.Finding {
