@@ -45,8 +45,8 @@ func (j *Job) Said() string {
 // Wait waits for the end.
 func (j *Job) Wait() (exit int, said string) {
 	j.Host.T.Helper()
-	ended := make(chan error, 1)
-	go func() { ended <- j.cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() { _ = j.cmd.Wait(); close(ended) }() // ProcessState tells
 	ctx, cancel := context.WithTimeout(context.Background(), 2*harness.Patience)
 	defer cancel()
 	select {
