@@ -57,8 +57,12 @@ func (k *Keeper) idleWake() time.Duration {
 	return time.Hour
 }
 
-// nextWake is the time to the next renewal, deadline or tick.
+// nextWake is the time to the next renewal, deadline or tick, or until late writes are to be told again.
 func (k *Keeper) nextWake() time.Duration {
+	return min(k.nextStep(), k.untold.wait(k.cfg.Clock.Boot()))
+}
+
+func (k *Keeper) nextStep() time.Duration {
 	switch {
 	case k.paused():
 		return k.cfg.Tick

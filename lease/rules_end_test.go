@@ -81,7 +81,10 @@ func TestALateWriteThatCannotBeToldIsToldLater(t *testing.T) {
 		}
 		return files
 	}
+	require.NoError(t, a.Release(bg, LossReleased))
+	require.Zero(t, a.nextWake(), "who holds nothing tells, too")
 	a.tellAgain()
+	require.Equal(t, untoldFirst, a.nextWake())
 	c.advance(untoldFirst)
 	a.tellAgain()
 	require.Empty(t, late())
@@ -100,6 +103,7 @@ func TestALateWriteThatCannotBeToldIsToldLater(t *testing.T) {
 	a.tellAgain()
 	require.NoError(t, a.tellLast())
 	require.Len(t, late(), 2)
+	require.Equal(t, a.idleWake(), a.nextWake())
 }
 
 // Rule 10. A write is late because its lease is over. Who had it is named all the same, also when the next holder is here already.

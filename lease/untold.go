@@ -68,6 +68,16 @@ func (u *untold) due(now time.Duration) []*lateReport {
 	return all
 }
 
+// wait is how long nothing is to be told again.
+func (u *untold) wait(now time.Duration) time.Duration {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.reports) == 0 {
+		return time.Hour
+	}
+	return max(u.next-now, 0)
+}
+
 // back returns the reports that could not be told.
 func (u *untold) back(rest []*lateReport, now time.Duration) {
 	u.mu.Lock()

@@ -148,7 +148,12 @@ var lateWrites = slices.Concat(
 		Tests: []string{"TestALateWriteThatCannotBeToldIsToldLater"},
 	}, mutation{
 		Rule: 10, What: "of the late writes that cannot be told again some are forgotten",
-		Old: "k.untold.back(all[i:], ", New: "k.untold.back(nil, ",
+		Old: "k.untold.back(all[i:], ", New: "k.untold.back(all[i:][:0], ",
+		Tests: []string{"TestALateWriteThatCannotBeToldIsToldLater"},
+	}),
+	in("lease/keeper_run.go", mutation{
+		Rule: 10, What: "a keeper that holds nothing does not wake to tell of a late write again",
+		Old: "	return min(k.nextStep(), k.untold.wait(k.cfg.Clock.Boot()))\n", New: "	return k.nextStep()\n",
 		Tests: []string{"TestALateWriteThatCannotBeToldIsToldLater"},
 	}),
 	in("lease/sharedlook.go", mutation{
