@@ -18,10 +18,10 @@ func TestQuickAppendsOfTwoHosts(t *testing.T) {
 	want := ""
 	for range 4 {
 		for _, turn := range [][2]*host{{h1, h2}, {h2, h1}} {
-			turn[1].run("stat", viewDir+"/f")
-			line := strings.Repeat(turn[0].name+"\n", 10)
-			said, exit := c.exec(turn[0], "for i in 1 2 3 4 5 6 7 8 9 10; do echo "+turn[0].name+"; done >>"+viewDir+"/f", "--wait", "1m")
-			requireExit(t, 0, exit, said+turn[0].logs())
+			turn[1].Run("stat", viewDir+"/f")
+			line := strings.Repeat(turn[0].Name+"\n", 10)
+			said, exit := c.exec(turn[0], "for i in 1 2 3 4 5 6 7 8 9 10; do echo "+turn[0].Name+"; done >>"+viewDir+"/f", "--wait", "1m")
+			requireExit(t, 0, exit, said+turn[0].Logs())
 			want += line
 			require.Equal(t, want, c.stored("f"))
 		}

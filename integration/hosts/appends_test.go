@@ -15,7 +15,7 @@ import (
 func id(place string) string { return path.Base(place) }
 
 // acknowledgedTo is the file of what a host was acknowledged in a worktree.
-func acknowledgedTo(h *host, place string) string { return h.file("acknowledged-" + id(place)) }
+func acknowledgedTo(h *host, place string) string { return h.File("acknowledged-" + id(place)) }
 
 // sizeOf is 0 where there is no file yet.
 func sizeOf(file string) int64 {
@@ -28,13 +28,13 @@ func sizeOf(file string) int64 {
 
 // appends is a command that appends n records in a worktree.
 func (x *chaos) appends(h *host, place, wait string, number, n int) []string {
-	return []string{x.c.bin, "exec", "--wait", wait, viewDir + "/" + place, "--", "bash", h.file("appender"),
-		h.name, strconv.Itoa(number), strconv.Itoa(n), acknowledgedTo(h, place), viewDir + "/" + place + "/records/log"}
+	return []string{x.c.bin, "exec", "--wait", wait, viewDir + "/" + place, "--", "bash", h.File("appender"),
+		h.Name, strconv.Itoa(number), strconv.Itoa(n), acknowledgedTo(h, place), viewDir + "/" + place + "/records/log"}
 }
 
 // append has a host take a lease again and again, for some records each time. It calls nothing that ends the test.
 func (x *chaos) append(ctx context.Context, h *host, place string, rnd *rand.Rand) {
-	out, err := os.Create(h.file("appends-" + id(place) + ".log"))
+	out, err := os.Create(h.File("appends-" + id(place) + ".log"))
 	if err != nil {
 		return // nothing is acknowledged, and the test fails for that
 	}
@@ -44,7 +44,7 @@ func (x *chaos) append(ctx context.Context, h *host, place string, rnd *rand.Ran
 		before := x.othersAt(h, place)
 		// A run of records that has begun ends, for the history needs to know what was acknowledged; the wait for the lease need not.
 		argv := x.appends(h, place, "20s", number, n)
-		cmd := h.command(ctx, argv...)
+		cmd := h.Command(ctx, argv...)
 		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, time.Minute
 		number += n
 		if cmd.Run() != nil { // refused, lost, or the mount is away

@@ -53,15 +53,15 @@ crash dir = /run/ceph
 [client]
 log file = /dev/null
 fuse disable pagecache = true
-`, cephID, storeIP, s.dir)
+`, cephID, storeIP, s.Dir)
 	c.configure("ceph.conf", conf)
-	s.must("mkdir", "-p", "/mnt/mon", "/mnt/osd", "/mnt/mds")
-	at := "export CEPH_CONF=" + s.file("ceph.conf") + "; "
-	s.sh(at + "monmaptool --create --addv a [v2:" + storeIP + ":3300,v1:" + storeIP + ":6789] --fsid " + cephID + " /mnt/map && " +
+	s.Must("mkdir", "-p", "/mnt/mon", "/mnt/osd", "/mnt/mds")
+	at := "export CEPH_CONF=" + s.File("ceph.conf") + "; "
+	s.Sh(at + "monmaptool --create --addv a [v2:" + storeIP + ":3300,v1:" + storeIP + ":6789] --fsid " + cephID + " /mnt/map && " +
 		"ceph-mon --mkfs -i a --monmap /mnt/map && ceph-mon -i a")
 	c.cephSays("mon stat", "leader")
-	s.sh(at + "ceph osd new " + cephID + " && ceph-osd -i 0 --mkfs --osd-uuid " + cephID + " && ceph-osd -i 0 && ceph-mds -i a")
-	s.sh(at + "ceph osd pool create meta 8 && ceph osd pool create data 8 && ceph fs new fs meta data")
+	s.Sh(at + "ceph osd new " + cephID + " && ceph-osd -i 0 --mkfs --osd-uuid " + cephID + " && ceph-osd -i 0 && ceph-mds -i a")
+	s.Sh(at + "ceph osd pool create meta 8 && ceph osd pool create data 8 && ceph fs new fs meta data")
 	c.cephSays("osd stat", "1 up")
 	c.cephSays("mds stat", "up:active")
 	c.connectAt(s, "/mnt/seen")
@@ -70,21 +70,21 @@ fuse disable pagecache = true
 // ceph runs the store's command line.
 func (c *cluster) ceph(line string) (said string, exit int) {
 	c.t.Helper()
-	return c.store.run("sh", "-c", "ceph --conf "+c.store.file("ceph.conf")+" --connect-timeout 20 "+line)
+	return c.store.Run("sh", "-c", "ceph --conf "+c.store.File("ceph.conf")+" --connect-timeout 20 "+line)
 }
 
 func (c *cluster) cephSays(line, want string) {
 	c.t.Helper()
 	harness.EventuallyNoted(c.t, "ceph "+line+" says "+want, func() (bool, string) {
 		said, exit := c.ceph(line)
-		return exit == 0 && strings.Contains(said, want), said + c.store.logs()
+		return exit == 0 && strings.Contains(said, want), said + c.store.Logs()
 	})
 }
 
 // strike: the metadata server. The object server keeps its objects in memory.
 func (ceph) strike(c *cluster) {
 	c.killServer("ceph-mds")
-	c.store.sh("export CEPH_CONF=" + c.store.file("ceph.conf") + "; ceph-mds -i a")
+	c.store.Sh("export CEPH_CONF=" + c.store.File("ceph.conf") + "; ceph-mds -i a")
 	c.cephSays("mds stat", "up:active")
 }
 
@@ -99,12 +99,12 @@ func (ceph) hasty(c *cluster) {
 func (ceph) silence() time.Duration { return time.Minute }
 
 func (ceph) client(c *cluster, h *host, dir string) []string {
-	return []string{"ceph-fuse", "--conf", c.store.file("ceph.conf"), "--id", "admin", dir}
+	return []string{"ceph-fuse", "--conf", c.store.File("ceph.conf"), "--id", "admin", dir}
 }
 
 func (ceph) sees(*cluster) string { return "/mnt/seen" }
 
 // agent: the metadata server may have ended the session, and blocked the client, before anybody could read the record.
 func (ceph) agent(c *cluster, at, _ *host, far string) []string {
-	return []string{"fence_jvsfs_cephfs", "gone=ok", "conf=" + c.store.file("ceph.conf"), "ceph=" + program(c, at, "ceph", "exec "+far+` ceph "$@"`)}
+	return []string{"fence_jvsfs_cephfs", "gone=ok", "conf=" + c.store.File("ceph.conf"), "ceph=" + program(c, at, "ceph", "exec "+far+` ceph "$@"`)}
 }

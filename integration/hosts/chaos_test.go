@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/history"
 )
 
 // hasty is for chaos: as many ends of leases as fit into the time.
@@ -59,8 +60,8 @@ func TestChaos(t *testing.T) {
 	x.runs.Wait()
 	v := x.end()
 	t.Logf("%s, seed %d, %d minutes, %d faults: %v", x.c.engine.title(), seed, minutes, faults, v)
-	require.Empty(t, v.wrong)
-	require.Greater(t, v.changes, minutes)
+	require.Empty(t, v.Wrong)
+	require.Greater(t, v.Changes, minutes)
 }
 
 // newChaos mounts the repository on both hosts.
@@ -74,13 +75,13 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		x.places = append(x.places, fmt.Sprintf("worktrees/w%d", i))
 	}
 	for _, place := range x.places {
-		x.hosts[0].must("mkdir", "-p", storeDir+"/work/.jvs", storeDir+"/work/"+place+"/records")
+		x.hosts[0].Must("mkdir", "-p", storeDir+"/work/.jvs", storeDir+"/work/"+place+"/records")
 	}
 	for i, h := range x.hosts {
-		require.NoError(t, os.WriteFile(h.file("appender"), []byte(appender), 0o644))
+		require.NoError(t, os.WriteFile(h.File("appender"), []byte(history.Appender), 0o644))
 		x.clocks[h] = newWrongClock(t, h, rand.New(rand.NewPCG(seed, uint64(100+i)))) //nolint:gosec // as above
 		x.mount(h)
-		require.FileExists(t, h.file("events"), "the daemon takes its time from the page")
+		require.FileExists(t, h.File("events"), "the daemon takes its time from the page")
 	}
 	return x
 }
@@ -88,8 +89,8 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 // mount is cluster.mount for a repository, which has its records in it, by a daemon that can be told a wrong time.
 func (x *chaos) mount(h *host) {
 	x.c.t.Helper()
-	args := []string{"env", x.clocks[h].environment, x.c.bin, "mount", storeDir + "/work", viewDir, "--log-file", h.file("daemon.log")}
-	h.must(append(args, hasty.args()...)...)
+	args := []string{"env", x.clocks[h].environment, x.c.bin, "mount", storeDir + "/work", viewDir, "--log-file", h.File("daemon.log")}
+	h.Must(append(args, hasty.args()...)...)
 }
 
 // begin has the hosts append until the end of ctx.
@@ -104,20 +105,20 @@ func (x *chaos) begin(ctx context.Context, seed uint64) {
 }
 
 // end has both hosts append once more everywhere, so that nothing of chaos is under way, and judges.
-func (x *chaos) end() (all verdict) {
+func (x *chaos) end() (all history.Verdict) {
 	t := x.c.t
 	for _, h := range x.hosts {
 		x.clocks[h].setRight()
-		h.most = 5 * time.Minute // engine.silence, and the lease
+		h.Most = 5 * time.Minute // engine.silence, and the lease
 		for _, place := range x.places {
-			harness.EventuallyNoted(t, h.name+" appends once more to "+place, func() (bool, string) {
-				said, exit := h.run(x.appends(h, place, "4m", 99999999, 1)...)
-				return exit == 0, said + h.logs()
+			harness.EventuallyNoted(t, h.Name+" appends once more to "+place, func() (bool, string) {
+				said, exit := h.Run(x.appends(h, place, "4m", 99999999, 1)...)
+				return exit == 0, said + h.Logs()
 			})
 		}
 	}
 	for _, place := range x.places {
-		all.add(x.historyOf(place).judge(), place)
+		all.Add(x.historyOf(place).Judge(), place)
 	}
 	for _, h := range x.hosts {
 		x.c.umount(h)
@@ -126,12 +127,12 @@ func (x *chaos) end() (all verdict) {
 }
 
 // historyOf is what was acknowledged and what is stored of a worktree.
-func (x *chaos) historyOf(place string) history {
-	all := history{acknowledged: map[record]bool{}, reported: map[uint64]int{}}
+func (x *chaos) historyOf(place string) history.History {
+	all := history.New()
 	for _, h := range x.hosts {
-		all.acknowledgedTo(x.c.t, acknowledgedTo(h, place))
+		all.AcknowledgedTo(x.c.t, acknowledgedTo(h, place))
 	}
-	all.stored = linesOf(x.c.stored(place + "/records/log"))
-	all.reportedBy(x.c.t, x.c.store.sh("cd "+x.c.engine.sees(x.c)+"/work/.jvs/locks && cat "+id(place)+".taint.* 2>/dev/null || true"))
+	all.Stored = history.Lines(x.c.stored(place + "/records/log"))
+	all.ReportedBy(x.c.t, x.c.store.Sh("cd "+x.c.engine.sees(x.c)+"/work/.jvs/locks && cat "+id(place)+".taint.* 2>/dev/null || true"))
 	return all
 }

@@ -21,21 +21,21 @@ func TestQuickAClientThatIsStartedAgain(t *testing.T) {
 		wait = "4m"
 	}
 	h := c.join("h1")
-	h.most = 6 * time.Minute
+	h.Most = 6 * time.Minute
 	c.mount(h, brief)
 	said, exit := c.exec(h, "echo one >"+viewDir+"/file")
-	requireExit(t, 0, exit, said+h.logs())
+	requireExit(t, 0, exit, said+h.Logs())
 	held := c.hold(h)
 
-	h.signal("KILL", h.clients())
-	h.must("umount", "-l", storeDir)
+	h.Signal("KILL", h.clients())
+	h.Must("umount", "-l", storeDir)
 	c.connect(h)
-	exit, said = held.j.wait()
+	exit, said = held.j.Wait()
 	require.NotZero(t, exit, "%s", said)
 	says := func(want int, args ...string) {
 		t.Helper()
-		said, exit := h.run(append([]string{c.bin}, args...)...)
-		requireExit(t, want, exit, said+h.logs())
+		said, exit := h.Run(append([]string{c.bin}, args...)...)
+		requireExit(t, want, exit, said+h.Logs())
 		require.Contains(t, said, "this host is cut off the store, or its client has ended or was started again")
 		require.Contains(t, said, storeDir+"/control")
 		if args[0] != "status" {
@@ -46,16 +46,16 @@ func TestQuickAClientThatIsStartedAgain(t *testing.T) {
 	says(15, "explain", "--pid", "1", viewDir+"/file")
 	says(0, "status")
 	says(1, "doctor", viewDir)
-	said, exit = h.run("cat", viewDir+"/file")
+	said, exit = h.Run("cat", viewDir+"/file")
 	require.NotZero(t, exit, "%s", said)
 
-	said, exit = h.run(c.bin, "umount", "--bare", viewDir)
-	requireExit(t, 1, exit, said+h.logs()) // there is nothing left to flush to
+	said, exit = h.Run(c.bin, "umount", "--bare", viewDir)
+	requireExit(t, 1, exit, said+h.Logs()) // there is nothing left to flush to
 	require.Contains(t, said, "the mount is away")
 	c.mount(h, brief)
 	harness.EventuallyNoted(t, "the lease that nobody released runs out", func() (bool, string) {
 		said, exit := c.exec(h, "echo two >>"+viewDir+"/file", "--wait", wait)
-		return exit == 0, said + h.logs()
+		return exit == 0, said + h.Logs()
 	})
 	require.Equal(t, "one\ntwo\n", c.stored("file"))
 	c.umount(h)

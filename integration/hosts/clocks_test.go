@@ -43,9 +43,9 @@ type wrongClock struct {
 // newWrongClock is right until it jumps. It drifts until the test ends.
 func newWrongClock(t testing.TB, h *host, rnd *rand.Rand) *wrongClock {
 	t.Helper()
-	page, err := plan.OpenPage(h.file("page"))
+	page, err := plan.OpenPage(h.File("page"))
 	require.NoError(t, err)
-	p := plan.Daemon{Events: h.file("events"), Page: h.file("page")}
+	p := plan.Daemon{Events: h.File("events"), Page: h.File("page")}
 	k := &wrongClock{page: page, environment: plan.Env + "=" + p.JSON(), rnd: rnd}
 	stop, over := make(chan struct{}), make(chan struct{})
 	t.Cleanup(func() { close(stop); <-over })

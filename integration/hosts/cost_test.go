@@ -49,7 +49,7 @@ func TestCost(t *testing.T) {
 	h := c.join("h1")
 	c.mount(h, times{lease: 30 * time.Second, renew: 10 * time.Second, skew: 2 * time.Second, grace: time.Second})
 	tmp := "/mnt/works"
-	h.sh("T=" + tmp + "; " + prepareWorks)
+	h.Sh("T=" + tmp + "; " + prepareWorks)
 	requests := newTrace(t, h)
 	t.Logf("%-22s %10s %10s %6s   %s", c.engine.title(), "bare", "jvsfs", "ratio", "requests to the client of the store: bare, jvsfs")
 	for n, w := range works {
@@ -64,7 +64,7 @@ func TestCost(t *testing.T) {
 					run = c.execArgs(line)
 				}
 				requests.clear()
-				said := h.must(run...)
+				said := h.Must(run...)
 				took[side] = append(took[side], tookOf(t, said))
 				asked[side] = requests.counts()
 			}
@@ -119,7 +119,7 @@ func newTrace(t *testing.T, h *host) *trace {
 		require.NoError(t, err, "%s", out)
 		t.Cleanup(func() { require.NoError(t, unix.Unmount(tracefs, 0)) })
 	}
-	x := &trace{t, fmt.Sprintf("%s/instances/jvsfs-%d", tracefs, os.Getpid()), strings.TrimSpace(h.sh("stat -c %d " + storeDir))}
+	x := &trace{t, fmt.Sprintf("%s/instances/jvsfs-%d", tracefs, os.Getpid()), strings.TrimSpace(h.Sh("stat -c %d " + storeDir))}
 	require.NoError(t, os.Mkdir(x.dir, 0o755))
 	t.Cleanup(func() { require.NoError(t, unix.Rmdir(x.dir)) })
 	x.set("buffer_size_kb", "16384")

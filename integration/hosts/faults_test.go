@@ -34,21 +34,21 @@ func (x *chaos) befall(ctx context.Context, h *host, kind int, lasts time.Durati
 	t := x.c.t
 	switch kind {
 	case 0:
-		t.Logf("%s: the daemon is killed", h.name)
+		t.Logf("%s: the daemon is killed", h.Name)
 		h.killDaemon()
 		x.c.umountBare(h)
 		x.mount(h)
 	case 1:
-		t.Logf("%s: the client of the store is killed", h.name)
+		t.Logf("%s: the client of the store is killed", h.Name)
 		x.c.anotherClient(h)
 		x.mount(h)
 	case 2:
-		t.Logf("%s: its link is down for %v", h.name, lasts)
+		t.Logf("%s: its link is down for %v", h.Name, lasts)
 		x.c.partition(h)
 		wait(ctx, lasts)
 		x.c.heal(h)
 	case 3:
-		t.Logf("%s: the client of the store is frozen for %v", h.name, lasts)
+		t.Logf("%s: the client of the store is frozen for %v", h.Name, lasts)
 		h.freeze()
 		wait(ctx, lasts)
 		h.thaw()
@@ -56,7 +56,7 @@ func (x *chaos) befall(ctx context.Context, h *host, kind int, lasts time.Durati
 		t.Logf("the store: a server is killed")
 		x.c.engine.strike(x.c)
 	case 5:
-		t.Logf("%s: its clock is wrong by %v for %v, and drifts", h.name, x.clocks[h].jump(), lasts)
+		t.Logf("%s: its clock is wrong by %v for %v, and drifts", h.Name, x.clocks[h].jump(), lasts)
 		wait(ctx, lasts)
 		x.clocks[h].setRight()
 	}
@@ -88,23 +88,23 @@ func (x *chaos) acknowledged() (all int64) {
 func (x *chaos) logs() string {
 	var all strings.Builder
 	for _, h := range x.hosts {
-		all.WriteString(h.logs())
+		all.WriteString(h.Logs())
 	}
 	return all.String()
 }
 
 // daemons are the daemons of the host.
 func (h *host) daemons() []string {
-	h.t.Helper()
-	pids := h.processes("*\"/jvsfs mount \"*")
-	require.NotEmpty(h.t, pids, "no daemon")
+	h.T.Helper()
+	pids := h.Processes("*\"/jvsfs mount \"*")
+	require.NotEmpty(h.T, pids, "no daemon")
 	return pids
 }
 
 // killDaemon kills the daemon of the host.
 func (h *host) killDaemon() {
-	h.t.Helper()
-	h.signal("KILL", h.daemons())
+	h.T.Helper()
+	h.Signal("KILL", h.daemons())
 }
 
 // restartClient kills the host's client of the store, and begins anew.
@@ -117,18 +117,18 @@ func (c *cluster) restartClient(h *host) {
 // anotherClient kills the host's client of the store, takes away what was mounted over it, and starts another.
 func (c *cluster) anotherClient(h *host) {
 	c.t.Helper()
-	h.signal("KILL", h.clients())
+	h.Signal("KILL", h.clients())
 	c.umountBare(h)
-	h.must("umount", "-l", storeDir)
+	h.Must("umount", "-l", storeDir)
 	c.connect(h)
 }
 
 // umountBare takes away a mount that is dead, or whose store is.
 func (c *cluster) umountBare(h *host) {
 	c.t.Helper()
-	harness.EventuallyNoted(c.t, h.name+" takes its mount away", func() (bool, string) {
-		said, exit := h.run(c.bin, "umount", "--bare", viewDir)
+	harness.EventuallyNoted(c.t, h.Name+" takes its mount away", func() (bool, string) {
+		said, exit := h.Run(c.bin, "umount", "--bare", viewDir)
 		// It may fail for the store, with which it can release nothing, and have taken the mount away.
-		return exit == 0 || strings.Contains(said, "E_NO_MOUNT"), said + h.logs()
+		return exit == 0 || strings.Contains(said, "E_NO_MOUNT"), said + h.Logs()
 	})
 }

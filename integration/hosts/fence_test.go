@@ -49,7 +49,7 @@ func (c *cluster) answerFar(ctx context.Context, name string) {
 		return
 	}
 	exit := "0"
-	cmd := c.store.command(ctx, strings.Split(strings.TrimSpace(string(text)), "\n")...)
+	cmd := c.store.Command(ctx, strings.Split(strings.TrimSpace(string(text)), "\n")...)
 	in, _ := os.ReadFile(name + ".in")
 	cmd.Stdin = bytes.NewReader(in)
 	out, err := cmd.CombinedOutput()
@@ -64,7 +64,7 @@ func (c *cluster) answerFar(ctx context.Context, name string) {
 // program makes a program of a line of shell for a host, beside the agent.
 func program(c *cluster, h *host, name, line string) string {
 	c.t.Helper()
-	path := h.file(filepath.Join("agent", name))
+	path := h.File(filepath.Join("agent", name))
 	require.NoError(c.t, os.WriteFile(path, []byte("#!/bin/sh\n"+line+"\n"), 0o755))
 	return path
 }
@@ -73,14 +73,14 @@ func program(c *cluster, h *host, name, line string) string {
 func (c *cluster) fenced(h, other *host, p times) (fails string) {
 	c.t.Helper()
 	fails = c.shipped(h, other)
-	c.mount(h, p, "--config", h.file("jvsfs.yaml"))
+	c.mount(h, p, "--config", h.File("jvsfs.yaml"))
 	return fails
 }
 
 // shipped is the configuration jvsfs.yaml of h with the shipped agent.
 func (c *cluster) shipped(h, other *host) (fails string) {
 	c.t.Helper()
-	dir := h.file("agent")
+	dir := h.File("agent")
 	require.NoError(c.t, os.Mkdir(dir, 0o755))
 	far := filepath.Join(dir, "far")
 	require.NoError(c.t, os.WriteFile(far, []byte(farProgram), 0o755))
@@ -90,7 +90,7 @@ func (c *cluster) shipped(h, other *host) (fails string) {
 	require.NoError(c.t, os.WriteFile(filepath.Join(dir, words[0]), agent, 0o755))
 	fails = filepath.Join(dir, "fails")
 	words[0] = program(c, h, "agent", "[ ! -e "+fails+" ] || { echo told to fail >&2; exit 1; }; exec "+filepath.Join(dir, words[0]))
-	require.NoError(c.t, os.WriteFile(h.file("jvsfs.yaml"), []byte("fence: [\""+strings.Join(words, `", "`)+"\"]\n"), 0o644))
+	require.NoError(c.t, os.WriteFile(h.File("jvsfs.yaml"), []byte("fence: [\""+strings.Join(words, `", "`)+"\"]\n"), 0o644))
 	c.serveFar(dir)
 	return fails
 }
@@ -99,25 +99,25 @@ func (c *cluster) shipped(h, other *host) (fails string) {
 func TestQuickFenceCheckOnTheStore(t *testing.T) {
 	c := newCluster(t)
 	spare := c.join("h1")
-	spare.most = 6 * time.Minute
+	spare.Most = 6 * time.Minute
 	c.shipped(spare, spare)
 	dir := storeDir + "/spare"
-	spare.must("mkdir", dir)
+	spare.Must("mkdir", dir)
 	check := func(config string) (said string, exit int) {
 		began := time.Now()
-		said, exit = spare.run(c.bin, "fence-check", "--config", config, dir)
+		said, exit = spare.Run(c.bin, "fence-check", "--config", config, dir)
 		t.Logf("after %v: %s", time.Since(began).Round(time.Second/10), said)
 		return said, exit
 	}
-	lies := spare.file("lies.yaml")
+	lies := spare.File("lies.yaml")
 	require.NoError(t, os.WriteFile(lies, []byte("fence: [/bin/true]\n"), 0o644))
 	said, exit := check(lies)
 	requireExit(t, 1, exit, said)
 	require.Contains(t, said, "the client wrote after the agent had said that it is cut off")
-	said, exit = check(spare.file("jvsfs.yaml"))
-	requireExit(t, 0, exit, said+spare.logs())
+	said, exit = check(spare.File("jvsfs.yaml"))
+	requireExit(t, 0, exit, said+spare.Logs())
 	require.Contains(t, said, "its next write failed: the agent does what it says")
-	sizes := c.store.sh("find " + filepath.Join(c.engine.sees(c), "spare") + " -type f -printf '%s\\n'")
+	sizes := c.store.Sh("find " + filepath.Join(c.engine.sees(c), "spare") + " -type f -printf '%s\\n'")
 	require.Equal(t, "512\n", sizes, "another client sees the first write, and not the second")
 	if _, is := c.engine.(juicefs); is { // its client asks Redis for ever
 		spare.abort(storeDir)
@@ -139,41 +139,41 @@ func TestAFrozenHostIsCutOffAndWritesNothingLate(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(fails, nil, 0o600))
 
-	writing := h1.start(c.execArgs("while echo of h1; do :; done >>" + viewDir + "/file")...)
+	writing := h1.Start(c.execArgs("while echo of h1; do :; done >>" + viewDir + "/file")...)
 	harness.EventuallyNoted(t, "h1 writes", func() (bool, string) {
-		text, exit := c.store.run("cat", filepath.Join(c.engine.sees(c), "work/file"))
-		return exit == 0 && strings.Count(text, "of h1") > 3, writing.said() + h1.logs()
+		text, exit := c.store.Run("cat", filepath.Join(c.engine.sees(c), "work/file"))
+		return exit == 0 && strings.Count(text, "of h1") > 3, writing.Said() + h1.Logs()
 	})
 	h1.freeze()
 	frozen := time.Now()
 	said, exit := c.exec(h2, "echo of h2 >>"+viewDir+"/file", "--wait", patience)
-	requireExit(t, 10, exit, said+h2.logs())
+	requireExit(t, 10, exit, said+h2.Logs())
 	require.Contains(t, said, "was not cut off the store")
 
 	require.NoError(t, os.Remove(fails))
 	granted := time.Now()
-	h2.most = 6 * time.Minute
-	said, exit = c.exec(h2, "date +%s.%N >"+h2.file("taken")+" && echo of h2 >>"+viewDir+"/file", "--wait", "5m")
-	requireExit(t, 0, exit, said+h2.logs())
+	h2.Most = 6 * time.Minute
+	said, exit = c.exec(h2, "date +%s.%N >"+h2.File("taken")+" && echo of h2 >>"+viewDir+"/file", "--wait", "5m")
+	requireExit(t, 0, exit, said+h2.Logs())
 	t.Logf("frozen for %v; taken %v after the agent could run, written and released after %v", time.Since(frozen).Round(time.Second),
 		h2.since(granted, "taken"), time.Since(granted).Round(time.Second/10))
 	then := c.stored("file")
 	require.True(t, strings.HasSuffix(then, "of h2\n"), "%s", then[max(0, len(then)-200):])
-	audit := h2.must(c.bin, "audit", "tail", "--json", "-n", "1000", viewDir)
+	audit := h2.Must(c.bin, "audit", "tail", "--json", "-n", "1000", viewDir)
 	require.Contains(t, audit, `"host_fenced"`)
 	require.Contains(t, audit, `"host_fence_failed"`)
 
 	h1.thaw()
 	if _, is := c.engine.(juicefs); is { // its client asks Redis for ever
 		harness.EventuallyNoted(t, "Redis turns the client of h1 away", func() (bool, string) {
-			return strings.Contains(h1.logs(), "WRONGPASS"), h1.logs()
+			return strings.Contains(h1.Logs(), "WRONGPASS"), h1.Logs()
 		})
 		h1.abort(storeDir)
 	}
-	writing.wait() // whatever ends it: the refusal of the store, or the loss of the lease
+	writing.Wait() // whatever ends it: the refusal of the store, or the loss of the lease
 	require.Equal(t, then, c.stored("file"), "nothing of h1 has landed late")
 	said, exit = c.exec(h2, "echo of h2 >>"+viewDir+"/file")
-	requireExit(t, 0, exit, said+h2.logs())
+	requireExit(t, 0, exit, said+h2.Logs())
 	require.Equal(t, then+"of h2\n", c.stored("file"))
 	c.umount(h2)
 }

@@ -20,10 +20,10 @@ func (gluster) kind() string  { return "fuse.glusterfs" }
 
 func (gluster) start(c *cluster) {
 	s := c.store
-	s.must("mkdir", "-p", "/mnt/brick/b")
-	s.must("glusterd", "--pid-file=/run/gluster/glusterd.pid", "--log-file="+s.file("glusterd.log"), "--log-level=WARNING")
+	s.Must("mkdir", "-p", "/mnt/brick/b")
+	s.Must("glusterd", "--pid-file=/run/gluster/glusterd.pid", "--log-file="+s.File("glusterd.log"), "--log-level=WARNING")
 	harness.EventuallyNoted(c.t, "glusterd answers", func() (bool, string) {
-		said, exit := s.run("gluster", "--mode=script", "volume", "info")
+		said, exit := s.Run("gluster", "--mode=script", "volume", "info")
 		return exit == 0, said
 	})
 	c.gluster("volume", "create", "v", storeIP+":/mnt/brick/b", "force")
@@ -41,40 +41,40 @@ func (gluster) strike(c *cluster) { c.restartBrick() }
 func (gluster) silence() time.Duration { return 8 * time.Second }
 
 func (gluster) client(_ *cluster, h *host, dir string) []string {
-	return []string{"glusterfs", "--volfile-server=" + storeIP, "--volfile-id=v", "--log-level=WARNING", "--log-file=" + h.file("client.log"), dir}
+	return []string{"glusterfs", "--volfile-server=" + storeIP, "--volfile-id=v", "--log-level=WARNING", "--log-file=" + h.File("client.log"), dir}
 }
 
 // sees is the brick: no client has to be asked.
 func (gluster) sees(*cluster) string { return "/mnt/brick/b" }
 
 func (gluster) agent(c *cluster, at, victim *host, far string) []string {
-	return []string{"fence_jvsfs_gluster", "volume=v", "address=" + victim.ip, "gluster=" + program(c, at, "gluster", "exec "+far+` gluster "$@"`)}
+	return []string{"fence_jvsfs_gluster", "volume=v", "address=" + victim.IP, "gluster=" + program(c, at, "gluster", "exec "+far+` gluster "$@"`)}
 }
 
 // gluster runs the store's command line.
 func (c *cluster) gluster(args ...string) string {
 	c.t.Helper()
-	return c.store.must(append([]string{"gluster", "--mode=script"}, args...)...)
+	return c.store.Must(append([]string{"gluster", "--mode=script"}, args...)...)
 }
 
 // brickPID is the brick's process, as the store sees it.
 func (c *cluster) brickPID() string {
 	c.t.Helper()
-	return strings.TrimSpace(c.store.sh("cat /run/gluster/vols/v/*.pid"))
+	return strings.TrimSpace(c.store.Sh("cat /run/gluster/vols/v/*.pid"))
 }
 
 // restartBrick kills the brick and starts it again. It knows none of the locks that it has granted.
 func (c *cluster) restartBrick() {
 	c.t.Helper()
 	old := c.brickPID()
-	c.store.must("kill", "-KILL", old)
+	c.store.Must("kill", "-KILL", old)
 	harness.Eventually(c.t, "the brick has ended", func() bool {
-		_, exit := c.store.run("test", "-d", "/proc/"+old)
+		_, exit := c.store.Run("test", "-d", "/proc/"+old)
 		return exit != 0
 	})
 	harness.EventuallyNoted(c.t, "the brick is up again", func() (bool, string) {
-		said, exit := c.store.run("gluster", "--mode=script", "volume", "start", "v", "force")
-		pid, _ := c.store.run("sh", "-c", "cat /run/gluster/vols/v/*.pid")
+		said, exit := c.store.Run("gluster", "--mode=script", "volume", "start", "v", "force")
+		pid, _ := c.store.Run("sh", "-c", "cat /run/gluster/vols/v/*.pid")
 		return exit == 0 && strings.TrimSpace(pid) != old, said + pid
 	})
 }
@@ -88,7 +88,7 @@ func TestQuickABrickThatIsStartedAgain(t *testing.T) {
 	held := c.hold(h)
 	c.restartBrick()
 	harness.EventuallyNoted(t, "the loss of the gate is in the audit", func() (bool, string) {
-		said, _ := h.run(c.bin, "audit", "tail", viewDir)
+		said, _ := h.Run(c.bin, "audit", "tail", viewDir)
 		return strings.Contains(said, "lost this holder's lock"), said
 	})
 	held.release()

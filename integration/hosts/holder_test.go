@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/machine"
 )
 
 // brief is for what waits for the end of a lease. Long enough for a machine with a load of 50 to renew in time.
@@ -28,20 +29,20 @@ func (p times) args() []string {
 // holder is a jvsfs exec on a host that holds the lease until it is told to end.
 type holder struct {
 	c   *cluster
-	j   *job
+	j   *machine.Job
 	end string // a file that ends it
 }
 
 // hold takes the lease on a host. It has it when it returns.
 func (c *cluster) hold(h *host, options ...string) *holder {
 	c.t.Helper()
-	mark, err := os.MkdirTemp(h.dir, "hold-")
+	mark, err := os.MkdirTemp(h.Dir, "hold-")
 	require.NoError(c.t, err)
 	line := "echo >" + mark + "/begun; until [ -e " + mark + "/end ]; do sleep 0.05; done"
-	k := &holder{c: c, end: mark + "/end", j: h.start(c.execArgs(line, options...)...)}
-	harness.EventuallyNoted(c.t, h.name+" holds", func() (bool, string) {
+	k := &holder{c: c, end: mark + "/end", j: h.Start(c.execArgs(line, options...)...)}
+	harness.EventuallyNoted(c.t, h.Name+" holds", func() (bool, string) {
 		_, err := os.Stat(mark + "/begun")
-		return err == nil, k.j.said() + h.logs()
+		return err == nil, k.j.Said() + h.Logs()
 	})
 	return k
 }
@@ -50,6 +51,6 @@ func (c *cluster) hold(h *host, options ...string) *holder {
 func (k *holder) release() {
 	k.c.t.Helper()
 	require.NoError(k.c.t, os.WriteFile(k.end, nil, 0o644))
-	exit, said := k.j.wait()
-	require.Zero(k.c.t, exit, "%s%s", said, k.j.h.logs())
+	exit, said := k.j.Wait()
+	require.Zero(k.c.t, exit, "%s%s", said, k.j.Host.Logs())
 }

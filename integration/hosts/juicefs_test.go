@@ -23,23 +23,23 @@ func (juicefs) start(c *cluster) {
 	s := c.store
 	require.NotEmpty(c.t, os.Getenv("JUICEFS"), "JUICEFS must name the program of JuiceFS")
 	c.redis()
-	s.must(os.Getenv("JUICEFS"), "format", "--storage", "file", "--bucket", s.file("objects")+"/", "--trash-days", "0", juiceURL(s), "work")
+	s.Must(os.Getenv("JUICEFS"), "format", "--storage", "file", "--bucket", s.File("objects")+"/", "--trash-days", "0", juiceURL(s), "work")
 	c.connectAt(s, "/mnt/seen")
-	s.must("chmod", "755", "/mnt/seen") // as on MooseFS
+	s.Must("chmod", "755", "/mnt/seen") // as on MooseFS
 }
 
 // redis starts the Redis, which keeps what it has acknowledged when it is killed.
 func (c *cluster) redis() {
 	c.t.Helper()
 	s := c.store
-	s.must("redis-server", "--bind", storeIP, "--protected-mode", "no", "--save", "", "--appendonly", "yes", "--appendfsync", "always",
-		"--dir", "/mnt", "--logfile", s.file("redis.log"), "--daemonize", "yes")
+	s.Must("redis-server", "--bind", storeIP, "--protected-mode", "no", "--save", "", "--appendonly", "yes", "--appendfsync", "always",
+		"--dir", "/mnt", "--logfile", s.File("redis.log"), "--daemonize", "yes")
 	harness.EventuallyNoted(c.t, "Redis answers", func() (bool, string) {
-		said, exit := s.run("redis-cli", "-h", storeIP, "PING")
+		said, exit := s.Run("redis-cli", "-h", storeIP, "PING")
 		return exit == 0 && strings.Contains(said, "PONG"), said
 	})
 	for _, name := range []string{"store", "h1", "h2"} {
-		s.must("redis-cli", "-h", storeIP, "ACL", "SETUSER", "juicefs-"+name, "on", ">"+name, "~*", "&*", "+@all", "-acl")
+		s.Must("redis-cli", "-h", storeIP, "ACL", "SETUSER", "juicefs-"+name, "on", ">"+name, "~*", "&*", "+@all", "-acl")
 	}
 }
 
@@ -50,7 +50,7 @@ func (juicefs) strike(c *cluster) {
 }
 
 func juiceURL(h *host) string {
-	return "redis://juicefs-" + h.name + ":" + h.name + "@" + storeIP + ":6379/1"
+	return "redis://juicefs-" + h.Name + ":" + h.Name + "@" + storeIP + ":6379/1"
 }
 
 // hasty: a client that misses its heartbeat for five of them is cleaned away, and its locks with it.
@@ -61,11 +61,11 @@ func (juicefs) silence() time.Duration { return 10 * time.Second }
 // client: the program cuts the end of its command line off when it hides the password.
 func (juicefs) client(_ *cluster, h *host, dir string) []string {
 	return []string{os.Getenv("JUICEFS"), "mount", juiceURL(h), dir, "--background", "--no-usage-report", "--heartbeat", "2", "--attr-cache", "0", "--entry-cache", "0",
-		"--dir-entry-cache", "0", "--cache-dir", "memory", "--cache-size", "64", "--log", h.file("client.log")}
+		"--dir-entry-cache", "0", "--cache-dir", "memory", "--cache-size", "64", "--log", h.File("client.log")}
 }
 
 func (juicefs) sees(*cluster) string { return "/mnt/seen" }
 
 func (juicefs) agent(_ *cluster, _, victim *host, _ string) []string {
-	return []string{"fence_jvsfs_juicefs", "host=" + storeIP, "db=1", "user=juicefs-" + victim.name}
+	return []string{"fence_jvsfs_juicefs", "host=" + storeIP, "db=1", "user=juicefs-" + victim.Name}
 }

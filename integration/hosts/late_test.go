@@ -47,17 +47,17 @@ func TestWhatAThawedHostOverwrites(t *testing.T) {
 // lateRound freezes h1 while it writes, has h2 overwrite everything, and thaws h1.
 func (c *cluster) lateRound(h1, h2 *host, daemon, brick bool) (landed, reported int) {
 	t := c.t
-	h1.sh("head -c 1048576 /dev/zero >" + storeDir + "/work/late")
+	h1.Sh("head -c 1048576 /dev/zero >" + storeDir + "/work/late")
 	before := c.lateWrites(h2)
-	writing := h1.start(c.execArgs("exec 3<>"+viewDir+"/late; while printf '%-62s\\n' h1 >&3; do :; done", "--wait", "1m")...)
+	writing := h1.Start(c.execArgs("exec 3<>"+viewDir+"/late; while printf '%-62s\\n' h1 >&3; do :; done", "--wait", "1m")...)
 	harness.EventuallyNoted(t, "h1 writes", func() (bool, string) {
-		return strings.Count(c.stored("late"), "h1") > 3, writing.said() + h1.logs()
+		return strings.Count(c.stored("late"), "h1") > 3, writing.Said() + h1.Logs()
 	})
 	thaw := h1.thaw
 	if daemon {
 		pids := h1.daemons()
-		h1.signal("STOP", pids)
-		thaw = func() { h1.signal("CONT", pids) }
+		h1.Signal("STOP", pids)
+		thaw = func() { h1.Signal("CONT", pids) }
 	} else {
 		h1.freeze()
 	}
@@ -67,23 +67,23 @@ func (c *cluster) lateRound(h1, h2 *host, daemon, brick bool) (landed, reported 
 		c.partition(h1)
 	}
 	line := "head -c 1048576 /dev/zero | tr '\\0' 2 | dd of=" + viewDir + "/late bs=64k conv=notrunc status=none"
-	h2.most = 6 * time.Minute
+	h2.Most = 6 * time.Minute
 	harness.EventuallyNoted(t, "h2 takes over", func() (bool, string) { // its client, too, notices a brick that is started again
 		said, exit := c.exec(h2, line, "--wait", "5m")
-		return exit == 0, said + h2.logs()
+		return exit == 0, said + h2.Logs()
 	})
 	require.Equal(t, lateSize, strings.Count(c.stored("late"), "2"), "h2 was acknowledged all of it")
 	if !brick {
 		c.heal(h1)
 	}
 	thaw()
-	writing.wait()
+	writing.Wait()
 	if _, is := c.engine.(ceph); is { // it has evicted the client, which does not come back
 		c.restartClient(h1)
 	}
 	harness.EventuallyNoted(t, "h1 can write again", func() (bool, string) {
 		said, exit := c.exec(h1, "echo >"+viewDir+"/again", "--wait", "1m")
-		return exit == 0, said + h1.logs()
+		return exit == 0, said + h1.Logs()
 	})
 	return strings.Count(c.stored("late"), "h1"), c.lateWrites(h2) - before
 }
@@ -91,6 +91,6 @@ func (c *cluster) lateRound(h1, h2 *host, daemon, brick bool) (landed, reported 
 // lateWrites are those in the audit chain.
 func (c *cluster) lateWrites(h *host) int {
 	c.t.Helper()
-	said, _ := h.run(c.bin, "audit", "tail", "--json", "-n", "100000", viewDir) // fails while the chain is empty
+	said, _ := h.Run(c.bin, "audit", "tail", "--json", "-n", "100000", viewDir) // fails while the chain is empty
 	return strings.Count(said, `"late_write"`)
 }

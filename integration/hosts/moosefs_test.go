@@ -21,25 +21,25 @@ func (moosefs) kind() string  { return "fuse" }
 // start: every host has an export line of its own, as the agent wants it. CHANGELOG_SAVE_MODE 1 spares the master a process that outlives it.
 func (moosefs) start(c *cluster) {
 	s := c.store
-	s.must("mkdir", "-p", "/mnt/master", "/mnt/chunks", "/mnt/chunkserver")
-	s.sh("printf 'MFSM NEW' >/mnt/master/metadata.mfs")
+	s.Must("mkdir", "-p", "/mnt/master", "/mnt/chunks", "/mnt/chunkserver")
+	s.Sh("printf 'MFSM NEW' >/mnt/master/metadata.mfs")
 	common := "WORKING_USER = root\nWORKING_GROUP = root\nNICE_LEVEL = 0\n"
-	c.configure("mfsmaster.cfg", common+"DATA_PATH = /mnt/master\nCHANGELOG_SAVE_MODE = 1\nEXPORTS_FILENAME = "+s.file("mfsexports.cfg")+
-		"\nTOPOLOGY_FILENAME = "+s.file("mfstopology.cfg")+"\n")
+	c.configure("mfsmaster.cfg", common+"DATA_PATH = /mnt/master\nCHANGELOG_SAVE_MODE = 1\nEXPORTS_FILENAME = "+s.File("mfsexports.cfg")+
+		"\nTOPOLOGY_FILENAME = "+s.File("mfstopology.cfg")+"\n")
 	exports := storeIP + " / rw,alldirs,admin,maproot=0:0\n127.0.0.1 / rw,alldirs,admin,maproot=0:0\n"
 	for _, ip := range []string{"10.77.1.2", "10.77.2.2", "10.77.3.2", "10.77.4.2"} {
 		exports += ip + " / rw,alldirs,admin,maproot=0:0\n"
 	}
 	c.configure("mfsexports.cfg", exports)
 	c.configure("mfstopology.cfg", "")
-	c.configure("mfschunkserver.cfg", common+"DATA_PATH = /mnt/chunkserver\nMASTER_HOST = "+storeIP+"\nHDD_CONF_FILENAME = "+s.file("mfshdd.cfg")+
+	c.configure("mfschunkserver.cfg", common+"DATA_PATH = /mnt/chunkserver\nMASTER_HOST = "+storeIP+"\nHDD_CONF_FILENAME = "+s.File("mfshdd.cfg")+
 		"\nHDD_LEAVE_SPACE_DEFAULT = 1MiB\nHDD_FSYNC_BEFORE_CLOSE = 0\n")
 	c.configure("mfshdd.cfg", "/mnt/chunks\n")
 	c.mooseServer("mfsmaster")
 	c.mooseServer("mfschunkserver")
 	c.connectAt(s, "/mnt/seen")
-	s.must("mfssetgoal", "-r", "1", "/mnt/seen")
-	s.must("chmod", "755", "/mnt/seen") // everybody may write there at first, which jvsfs takes no records from
+	s.Must("mfssetgoal", "-r", "1", "/mnt/seen")
+	s.Must("chmod", "755", "/mnt/seen") // everybody may write there at first, which jvsfs takes no records from
 }
 
 // mooseServer starts a server.
@@ -47,14 +47,14 @@ func (c *cluster) mooseServer(name string) {
 	c.t.Helper()
 	s := c.store
 	harness.EventuallyNoted(c.t, name+" is up", func() (bool, string) {
-		said, exit := s.run("sh", "-c", name+" -c "+s.file(name+".cfg")+" start >"+s.file(name+".log")+" 2>&1 || { cat "+s.file(name+".log")+"; exit 1; }")
+		said, exit := s.Run("sh", "-c", name+" -c "+s.File(name+".cfg")+" start >"+s.File(name+".log")+" 2>&1 || { cat "+s.File(name+".log")+"; exit 1; }")
 		return exit == 0, said
 	})
 	if name == "mfsmaster" {
 		return
 	}
 	harness.EventuallyNoted(c.t, "the chunk server is known", func() (bool, string) {
-		said, _ := s.run("mfscli", "-H", storeIP, "-p", "-SCS")
+		said, _ := s.Run("mfscli", "-H", storeIP, "-p", "-SCS")
 		return strings.Contains(said, storeIP), said
 	})
 }
@@ -68,25 +68,25 @@ func (moosefs) strike(c *cluster) {
 // killServer kills the server whose command line begins so. It has ended when this returns.
 func (c *cluster) killServer(name string) {
 	c.t.Helper()
-	pids := c.store.processes(`" ` + name + ` "*`)
+	pids := c.store.Processes(`" ` + name + ` "*`)
 	require.NotEmpty(c.t, pids, "%s", name)
-	c.store.signal("KILL", pids)
-	harness.Eventually(c.t, name+" has ended", func() bool { return len(c.store.processes(`" `+name+` "*`)) == 0 })
+	c.store.Signal("KILL", pids)
+	harness.Eventually(c.t, name+" has ended", func() bool { return len(c.store.Processes(`" `+name+` "*`)) == 0 })
 }
 
 // configure writes a file for the servers.
 func (c *cluster) configure(name, text string) {
 	c.t.Helper()
-	require.NoError(c.t, os.WriteFile(c.store.file(name), []byte(text), 0o644))
+	require.NoError(c.t, os.WriteFile(c.store.File(name), []byte(text), 0o644))
 }
 
 // hasty: the least that the master takes is a minute; the default is a day.
 func (moosefs) hasty(c *cluster) {
-	file := c.store.file("mfsmaster.cfg")
+	file := c.store.File("mfsmaster.cfg")
 	text, err := os.ReadFile(file)
 	require.NoError(c.t, err)
 	require.NoError(c.t, os.WriteFile(file, append(text, "SESSION_SUSTAIN_TIME = 60\n"...), 0o644))
-	c.store.must("mfsmaster", "-c", file, "reload")
+	c.store.Must("mfsmaster", "-c", file, "reload")
 }
 
 func (moosefs) silence() time.Duration { return 2 * time.Minute }
@@ -102,6 +102,6 @@ func (moosefs) client(c *cluster, h *host, dir string) []string {
 func (moosefs) sees(*cluster) string { return "/mnt/seen" }
 
 func (moosefs) agent(c *cluster, _, victim *host, far string) []string {
-	return []string{"fence_jvsfs_moosefs", "address=" + victim.ip, "master=" + storeIP, "exports=" + c.store.file("mfsexports.cfg"),
-		"config=" + c.store.file("mfsmaster.cfg"), "via=" + far}
+	return []string{"fence_jvsfs_moosefs", "address=" + victim.IP, "master=" + storeIP, "exports=" + c.store.File("mfsexports.cfg"),
+		"config=" + c.store.File("mfsmaster.cfg"), "via=" + far}
 }

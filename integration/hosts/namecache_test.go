@@ -17,30 +17,30 @@ func TestQuickANameCacheIsRefused(t *testing.T) {
 	c := newGluster(t)
 	h := c.join("h1")
 	c.nameCache(h, "on")
-	h.must("mkdir", "-p", storeDir+"/work")
+	h.Must("mkdir", "-p", storeDir+"/work")
 	refused := func(args ...string) {
-		said, exit := h.run(append([]string{c.bin}, args...)...)
-		requireExit(t, 2, exit, said+h.logs())
+		said, exit := h.Run(append([]string{c.bin}, args...)...)
+		requireExit(t, 2, exit, said+h.Logs())
 		require.Contains(t, said, "performance/nl-cache")
 		require.Contains(t, said, "performance.nl-cache off")
 	}
-	refused("mount", storeDir+"/work", viewDir, "--control", storeDir+"/control", "--log-file", h.file("daemon.log"))
+	refused("mount", storeDir+"/work", viewDir, "--control", storeDir+"/control", "--log-file", h.File("daemon.log"))
 	c.nameCache(h, "off")
 	c.mount(h, calm)
 
 	c.nameCache(h, "on")
-	refused("mount", "--replace", storeDir+"/work", viewDir, "--control", storeDir+"/control", "--log-file", h.file("daemon.log"))
+	refused("mount", "--replace", storeDir+"/work", viewDir, "--control", storeDir+"/control", "--log-file", h.File("daemon.log"))
 	said, exit := c.exec(h, "echo one >"+viewDir+"/file") // the old daemon serves
-	requireExit(t, 0, exit, said+h.logs())
-	said, exit = h.run(c.bin, "doctor", viewDir)
+	requireExit(t, 0, exit, said+h.Logs())
+	said, exit = h.Run(c.bin, "doctor", viewDir)
 	requireExit(t, 1, exit, said)
 	require.Contains(t, said, "tier.hides_names")
 	h.killDaemon()
 	refused("recover", viewDir)
 	c.nameCache(h, "off")
-	h.must(c.bin, "recover", viewDir)
+	h.Must(c.bin, "recover", viewDir)
 	said, exit = c.exec(h, "echo two >>"+viewDir+"/file")
-	requireExit(t, 0, exit, said+h.logs())
+	requireExit(t, 0, exit, said+h.Logs())
 	require.Equal(t, "one\ntwo\n", c.stored("file"))
 	c.umount(h)
 }
@@ -49,8 +49,8 @@ func TestQuickANameCacheIsRefused(t *testing.T) {
 func (c *cluster) nameCache(h *host, to string) {
 	c.t.Helper()
 	c.gluster("volume", "set", "v", "performance.nl-cache", to)
-	harness.EventuallyNoted(c.t, h.name+" has its name cache "+to, func() (bool, string) {
-		said, exit := h.run("sh", "-c", "cat "+storeDir+"/.meta/graphs/active/*/type")
+	harness.EventuallyNoted(c.t, h.Name+" has its name cache "+to, func() (bool, string) {
+		said, exit := h.Run("sh", "-c", "cat "+storeDir+"/.meta/graphs/active/*/type")
 		return exit == 0 && strings.Contains(said, "nl-cache") == (to == "on"), said
 	})
 }

@@ -20,14 +20,14 @@ func TestQuickAHostCutsItselfOff(t *testing.T) {
 	h1 := c.join("h1")
 	short := times{lease: 8 * time.Second, renew: 2 * time.Second, skew: 2 * time.Second, grace: time.Second}
 	c.mount(h1, short, "--fence-self")
-	writing := h1.start(c.execArgs("while echo of h1; do :; done >>" + viewDir + "/file")...)
+	writing := h1.Start(c.execArgs("while echo of h1; do :; done >>" + viewDir + "/file")...)
 	harness.EventuallyNoted(t, "h1 writes", func() (bool, string) {
-		text, exit := c.store.run("cat", c.engine.sees(c)+"/work/file")
-		return exit == 0 && strings.Count(text, "of h1") > 3, writing.said() + h1.logs()
+		text, exit := c.store.Run("cat", c.engine.sees(c)+"/work/file")
+		return exit == 0 && strings.Count(text, "of h1") > 3, writing.Said() + h1.Logs()
 	})
 	h1.freeze()
-	writing.wait() // by the error of the write that hung, or because exec ends it with the lease
-	text, err := os.ReadFile(h1.file("daemon.log"))
+	writing.Wait() // by the error of the write that hung, or because exec ends it with the lease
+	text, err := os.ReadFile(h1.File("daemon.log"))
 	require.NoError(t, err)
 	require.Contains(t, string(text), "has ended its connection to the store")
 	h1.thaw()
@@ -39,8 +39,8 @@ func TestQuickAHostCutsItselfOff(t *testing.T) {
 func TestQuickOnlyAStoreOfFUSEIsCutOff(t *testing.T) {
 	c := newCluster(t)
 	h1 := c.join("h1")
-	h1.must("mkdir", "-p", h1.dir+"/plain")
-	said, exit := h1.run(c.bin, "mount", h1.dir+"/plain", viewDir, "--fence-self")
+	h1.Must("mkdir", "-p", h1.Dir+"/plain")
+	said, exit := h1.Run(c.bin, "mount", h1.Dir+"/plain", viewDir, "--fence-self")
 	requireExit(t, 2, exit, said)
 	require.Contains(t, said, "fence_self")
 	require.Contains(t, said, "not on a FUSE file system")

@@ -22,18 +22,18 @@ func TestQuickTwoHosts(t *testing.T) {
 	c.mount(h1, calm)
 	c.mount(h2, calm)
 
-	require.Contains(t, h1.must(c.bin, "status"), "records on "+c.engine.title()+", tier C")
+	require.Contains(t, h1.Must(c.bin, "status"), "records on "+c.engine.title()+", tier C")
 	t.Run("exec", func(t *testing.T) {
 		said, exit := c.exec(h1, "echo one >"+viewDir+"/file")
-		requireExit(t, 0, exit, said+h1.logs())
+		requireExit(t, 0, exit, said+h1.Logs())
 		require.Equal(t, "one\n", c.stored("file"))
 		said, exit = c.exec(h2, "cat "+viewDir+"/file && echo two >>"+viewDir+"/file")
-		requireExit(t, 0, exit, said+h2.logs())
+		requireExit(t, 0, exit, said+h2.Logs())
 		require.Equal(t, "one\ntwo\n", c.stored("file"))
 	})
 	t.Run("refused", func(t *testing.T) {
 		held := c.hold(h1)
-		said, exit := h2.run("sh", "-c", "echo intruder >>"+viewDir+"/file")
+		said, exit := h2.Run("sh", "-c", "echo intruder >>"+viewDir+"/file")
 		require.NotZero(t, exit)
 		require.Contains(t, said, "Read-only file system")
 		said, exit = c.exec(h2, "echo intruder >>"+viewDir+"/file")
@@ -47,7 +47,7 @@ func TestQuickTwoHosts(t *testing.T) {
 		var said string
 		harness.EventuallyNoted(t, "the store answers explain", func() (bool, string) { // in time: a busy machine may need longer
 			var exit int
-			said, exit = h2.run(c.bin, "explain", "--json", "--pid", "1", viewDir+"/file")
+			said, exit = h2.Run(c.bin, "explain", "--json", "--pid", "1", viewDir+"/file")
 			return exit == 10, said
 		})
 		var x harness.Explanation
@@ -58,17 +58,17 @@ func TestQuickTwoHosts(t *testing.T) {
 	})
 	t.Run("another took over", func(t *testing.T) { // what h1 saw last is its own holder
 		held := c.hold(h2)
-		said, exit := h1.run("sh", "-c", "echo intruder >>"+viewDir+"/file; "+c.bin+" explain; "+c.bin+" explain --pid 1 "+viewDir+"/file; "+c.bin+" status")
+		said, exit := h1.Run("sh", "-c", "echo intruder >>"+viewDir+"/file; "+c.bin+" explain; "+c.bin+" explain --pid 1 "+viewDir+"/file; "+c.bin+" status")
 		require.NotContains(t, said, "h1:")
-		require.GreaterOrEqual(t, strings.Count(said, "h2:"), 3, "exit %d: %s%s", exit, said, h1.logs())
+		require.GreaterOrEqual(t, strings.Count(said, "h2:"), 3, "exit %d: %s%s", exit, said, h1.Logs())
 		held.release()
 	})
 	t.Run("wait", func(t *testing.T) {
 		held := c.hold(h1)
-		waiting := h2.start(c.execArgs("echo waited >>"+viewDir+"/file", "--wait", "1m")...)
-		harness.EventuallyNoted(t, "it waits", func() (bool, string) { return waiting.said() != "", waiting.said() })
+		waiting := h2.Start(c.execArgs("echo waited >>"+viewDir+"/file", "--wait", "1m")...)
+		harness.EventuallyNoted(t, "it waits", func() (bool, string) { return waiting.Said() != "", waiting.Said() })
 		held.release()
-		exit, said := waiting.wait()
+		exit, said := waiting.Wait()
 		requireExit(t, 0, exit, said)
 		require.Contains(t, c.stored("file"), "waited")
 	})
@@ -87,22 +87,22 @@ func TestQuickAStoreThatHangs(t *testing.T) {
 	var said string
 	harness.EventuallyNoted(t, "status says that the store is silent", func() (bool, string) { // the kernel may know the attributes for a second
 		var exit int
-		said, exit = h.run(c.bin, "status")
+		said, exit = h.Run(c.bin, "status")
 		return exit == 0 && strings.Contains(said, "has not answered for"), said
 	})
 	require.Contains(t, said, "h1:", "the holder is known")
 	require.NotContains(t, said, "kill -CONT")
-	said, exit := h.run(c.bin, "explain", "--pid", "1", viewDir)
+	said, exit := h.Run(c.bin, "explain", "--pid", "1", viewDir)
 	requireExit(t, 15, exit, said)
 	require.Contains(t, said, "does not answer")
 	require.Contains(t, said, "h1:")
 	require.NotContains(t, said, "kill -CONT")
 	harness.EventuallyNoted(t, "exec is told that its lease has expired", func() (bool, string) {
-		said := held.j.said()
+		said := held.j.Said()
 		return strings.Contains(said, "expired"), said
 	})
 	h.thaw()
-	exit, said = held.j.wait()
+	exit, said = held.j.Wait()
 	require.NotZero(t, exit, "%s", said)
 }
 
@@ -114,13 +114,13 @@ func TestQuickAHolderThatIsFrozen(t *testing.T) {
 	c.mount(h1, calm)
 	c.mount(h2, calm)
 	said, exit := c.exec(h2, "true")
-	requireExit(t, 0, exit, said+h2.logs())
+	requireExit(t, 0, exit, said+h2.Logs())
 	held := c.hold(h1)
-	require.Contains(t, h2.must(c.bin, "status"), "h1:")
+	require.Contains(t, h2.Must(c.bin, "status"), "h1:")
 	h1.freeze()
 	for _, args := range [][]string{{"status"}, {"explain", "--pid", "1", viewDir}, {"lock", "status", viewDir}, {"exec", viewDir, "--", "true"}} {
 		began := time.Now()
-		said, exit = h2.run(append([]string{c.bin}, args...)...)
+		said, exit = h2.Run(append([]string{c.bin}, args...)...)
 		t.Logf("%v: exit code %d after %v", args, exit, time.Since(began).Round(time.Millisecond))
 		require.NotContains(t, said, "kill -CONT", "%v", args)
 		require.NotContains(t, said, "may be stopped", "%v", args)
@@ -146,16 +146,16 @@ func TestTakeoverFromAHostThatIsGone(t *testing.T) {
 	if _, is := c.engine.(gluster); !is { // on MooseFS the default is a day
 		c.engine.hasty(c)
 	}
-	h2.most = 5 * time.Minute
+	h2.Most = 5 * time.Minute
 	c.hold(h1)
 	c.partition(h1)
 	began := time.Now()
-	said, exit = c.exec(h2, "date +%s.%N >"+h2.file("taken")+" && echo two >>"+viewDir+"/file && echo token $JVSFS_TOKEN", "--wait", "4m")
-	requireExit(t, 0, exit, said+h2.logs())
+	said, exit = c.exec(h2, "date +%s.%N >"+h2.File("taken")+" && echo two >>"+viewDir+"/file && echo token $JVSFS_TOKEN", "--wait", "4m")
+	requireExit(t, 0, exit, said+h2.Logs())
 	require.Contains(t, said, "token 3")
 	t.Logf("h2 held %v after h1 had fallen silent, and had written after %v", h2.since(began, "taken"), time.Since(began).Round(time.Second/10))
 	require.Equal(t, "one\ntwo\n", c.stored("file"))
-	said = h2.must(c.bin, "audit", "tail", viewDir)
+	said = h2.Must(c.bin, "audit", "tail", viewDir)
 	require.Contains(t, said, "unclean")
 	c.umount(h2)
 }
@@ -167,11 +167,11 @@ func TestQuickHandoverToAHost(t *testing.T) {
 	c.mount(h1, calm)
 	c.mount(h2, calm)
 	c.hold(h1)
-	offer := h1.start(c.bin, "lock", "handover", viewDir, "--to-host", "h2", "--wait", "1m")
+	offer := h1.Start(c.bin, "lock", "handover", viewDir, "--to-host", "h2", "--wait", "1m")
 	said, exit := c.exec(h2, "echo token $JVSFS_TOKEN", "--wait", "1m")
-	requireExit(t, 0, exit, said+h2.logs()+h1.logs())
+	requireExit(t, 0, exit, said+h2.Logs()+h1.Logs())
 	require.Contains(t, said, "token 2")
-	exit, said = offer.wait()
+	exit, said = offer.Wait()
 	requireExit(t, 0, exit, said)
 	c.umount(h2)
 	c.umount(h1)
@@ -181,14 +181,14 @@ func TestQuickHandoverToAHost(t *testing.T) {
 func TestQuickRecordsOfOneHostAreRefused(t *testing.T) {
 	c := newCluster(t)
 	h := c.join("h1")
-	h.must("mkdir", "-p", storeDir+"/work")
+	h.Must("mkdir", "-p", storeDir+"/work")
 	for _, args := range [][]string{{}, {"--control", "/mnt/control"}} {
-		said, exit := h.run(append([]string{c.bin, "mount", storeDir + "/work", viewDir, "--log-file", h.file("daemon.log")}, args...)...)
+		said, exit := h.Run(append([]string{c.bin, "mount", storeDir + "/work", viewDir, "--log-file", h.File("daemon.log")}, args...)...)
 		requireExit(t, 2, exit, said)
 		require.Contains(t, said, c.engine.title())
 		require.Contains(t, said, "--local-only")
 	}
-	h.must(c.bin, "mount", storeDir+"/work", viewDir, "--log-file", h.file("daemon.log"), "--local-only")
+	h.Must(c.bin, "mount", storeDir+"/work", viewDir, "--log-file", h.File("daemon.log"), "--local-only")
 	said, exit := c.exec(h, "echo one >"+viewDir+"/file")
 	requireExit(t, 0, exit, said)
 	c.umount(h)
@@ -196,10 +196,10 @@ func TestQuickRecordsOfOneHostAreRefused(t *testing.T) {
 
 // since is how long after a moment a command on the host has written the time into a file.
 func (h *host) since(began time.Time, name string) time.Duration {
-	h.t.Helper()
-	text, err := os.ReadFile(h.file(name))
-	require.NoError(h.t, err)
+	h.T.Helper()
+	text, err := os.ReadFile(h.File(name))
+	require.NoError(h.T, err)
 	at, err := strconv.ParseFloat(strings.TrimSpace(string(text)), 64)
-	require.NoError(h.t, err)
+	require.NoError(h.T, err)
 	return time.Duration((at - float64(began.UnixNano())/1e9) * float64(time.Second)).Round(time.Second / 10)
 }
