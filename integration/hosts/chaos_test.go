@@ -60,7 +60,7 @@ func TestChaos(t *testing.T) {
 	x.runs.Wait()
 	v := x.end()
 	t.Logf("%s, seed %d, %d minutes, %d faults: %v", x.c.engine.title(), seed, minutes, faults, v)
-	require.Empty(t, v.Wrong)
+	require.Empty(t, v.Wrong, "%s", x.trail())
 	require.Greater(t, v.Changes, minutes)
 }
 
@@ -124,6 +124,12 @@ func (x *chaos) end() (all history.Verdict) {
 		x.c.umount(h)
 	}
 	return all
+}
+
+// trail is what the audit chain has of the leases.
+func (x *chaos) trail() string {
+	said, _ := x.c.store.Run("sh", "-c", "cat "+x.c.engine.sees(x.c)+"/work/.jvs/audit/audit.jsonl")
+	return said
 }
 
 // historyOf is what was acknowledged and what is stored of a worktree.
