@@ -73,6 +73,12 @@ func (c *cluster) stored(name string) string {
 	return string(text)
 }
 
+// audited are the keys of the audit in etcd.
+func (c *cluster) audited() string {
+	c.t.Helper()
+	return c.etcd.ctl(c.t, "get", "--prefix", "--keys-only", "/jvsfs/builds/audit/")
+}
+
 func requireExit(t testing.TB, want, got int, said string) {
 	t.Helper()
 	require.Equal(t, want, got, "%s", said)

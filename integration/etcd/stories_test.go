@@ -88,9 +88,9 @@ func TestQuickTwoHosts(t *testing.T) {
 		}
 	})
 	t.Run("the audit is in etcd, too", func(t *testing.T) {
-		said := c.etcd.ctl(t, "get", "--prefix", "--keys-only", "/jvsfs/builds/audit/work/")
-		require.Contains(t, said, "00000000000000000001/acquire")
-		require.Contains(t, said, "00000000000000000001/release")
+		said := c.audited()
+		require.Contains(t, said, "work/00000000000000000001/acquire")
+		require.Contains(t, said, "work/00000000000000000001/release")
 	})
 	c.umount(h1)
 	c.umount(h2)
@@ -139,7 +139,7 @@ func TestQuickAPartitionOfTheHolder(t *testing.T) {
 	said, exit = c.exec(h1, "echo back >>"+viewDir+"/log; echo token $JVSFS_TOKEN", "--wait", "1m")
 	requireExit(t, 0, exit, said+h1.Logs())
 	require.Contains(t, said, "token 3")
-	require.Contains(t, c.etcd.ctl(t, "get", "--prefix", "--keys-only", "/jvsfs/builds/audit/work/"), "00000000000000000002/steal")
+	require.Contains(t, c.audited(), "work/00000000000000000002/steal")
 	c.umount(h1)
 	c.umount(h2)
 }

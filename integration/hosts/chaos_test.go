@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -75,7 +76,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		x.places = append(x.places, fmt.Sprintf("worktrees/w%d", i))
 	}
 	for _, place := range x.places {
-		x.hosts[0].Must("mkdir", "-p", storeDir+"/work/.jvs", storeDir+"/work/"+place+"/records")
+		x.hosts[0].Must("mkdir", "-p", sourceDir+"/.jvs", sourceDir+"/"+place+"/records")
 	}
 	for i, h := range x.hosts {
 		require.NoError(t, os.WriteFile(h.File("appender"), []byte(history.Appender), 0o644))
@@ -89,7 +90,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 // mount is cluster.mount for a repository, which has its records in it, by a daemon that can be told a wrong time.
 func (x *chaos) mount(h *host) {
 	x.c.t.Helper()
-	args := []string{"env", x.clocks[h].environment, x.c.bin, "mount", storeDir + "/work", viewDir, "--log-file", h.File("daemon.log")}
+	args := []string{"env", x.clocks[h].environment, x.c.bin, "mount", sourceDir, viewDir, "--log-file", h.File("daemon.log")}
 	h.Must(append(args, hasty.args()...)...)
 }
 
@@ -126,9 +127,14 @@ func (x *chaos) end() (all history.Verdict) {
 	return all
 }
 
+// seen is a file of the repository's own, as the store sees it.
+func (x *chaos) seen(name string) string {
+	return filepath.Join(x.c.engine.sees(x.c), sourceName, ".jvs", name)
+}
+
 // trail is what the audit chain has of the leases.
 func (x *chaos) trail() string {
-	said, _ := x.c.store.Run("sh", "-c", "cat "+x.c.engine.sees(x.c)+"/work/.jvs/audit/audit.jsonl")
+	said, _ := x.c.store.Run("sh", "-c", "cat "+x.seen("audit/audit.jsonl"))
 	return said
 }
 
@@ -139,6 +145,6 @@ func (x *chaos) historyOf(place string) history.History {
 		all.AcknowledgedTo(x.c.t, acknowledgedTo(h, place))
 	}
 	all.Stored = history.Lines(x.c.stored(place + "/records/log"))
-	all.ReportedBy(x.c.t, x.c.store.Sh("cd "+x.c.engine.sees(x.c)+"/work/.jvs/locks && cat "+id(place)+".taint.* 2>/dev/null || true"))
+	all.ReportedBy(x.c.t, x.c.store.Sh("cd "+x.seen("locks")+" && cat "+id(place)+".taint.* 2>/dev/null || true"))
 	return all
 }

@@ -20,7 +20,10 @@ import (
 const (
 	storeIP  = "10.77.0.1"
 	storeDir = "/mnt/store" // the client's mount
-	viewDir  = "/mnt/view"  // jvsfs over it
+	viewDir  = "/mnt/view"  // jvsfs over sourceDir
+
+	sourceName = "work" // in the store
+	sourceDir  = storeDir + "/" + sourceName
 )
 
 // cluster is a store and the hosts that use it.
@@ -105,8 +108,8 @@ func (c *cluster) heal(h *host) { c.t.Helper(); c.net.Heal(h.Host) }
 // mount runs jvsfs over the store's directory work, with its records beside it in the store.
 func (c *cluster) mount(h *host, p times, extra ...string) {
 	c.t.Helper()
-	h.Must("mkdir", "-p", storeDir+"/work")
-	args := append([]string{c.bin, "mount", storeDir + "/work", viewDir, "--control", storeDir + "/control", "--log-file", h.File("daemon.log")}, p.args()...)
+	h.Must("mkdir", "-p", sourceDir)
+	args := append([]string{c.bin, "mount", sourceDir, viewDir, "--control", storeDir + "/control", "--log-file", h.File("daemon.log")}, p.args()...)
 	h.Must(append(args, extra...)...)
 }
 
@@ -129,7 +132,7 @@ func (c *cluster) execArgs(line string, options ...string) []string {
 // stored is a file of the worktree as the store has it.
 func (c *cluster) stored(name string) string {
 	c.t.Helper()
-	return c.store.Must("cat", filepath.Join(c.engine.sees(c), "work", name))
+	return c.store.Must("cat", filepath.Join(c.engine.sees(c), sourceName, name))
 }
 
 // requireExit demands that a command ended with an exit code.

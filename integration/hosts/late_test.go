@@ -47,7 +47,7 @@ func TestWhatAThawedHostOverwrites(t *testing.T) {
 // lateRound freezes h1 while it writes, has h2 overwrite everything, and thaws h1.
 func (c *cluster) lateRound(h1, h2 *host, daemon, brick bool) (landed, reported int) {
 	t := c.t
-	h1.Sh("head -c 1048576 /dev/zero >" + storeDir + "/work/late")
+	h1.Sh("head -c 1048576 /dev/zero >" + sourceDir + "/late")
 	before := c.lateWrites(h2)
 	writing := h1.Start(c.execArgs("exec 3<>"+viewDir+"/late; while printf '%-62s\\n' h1 >&3; do :; done", "--wait", "1m")...)
 	harness.EventuallyNoted(t, "h1 writes", func() (bool, string) {

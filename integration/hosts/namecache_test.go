@@ -17,19 +17,19 @@ func TestQuickANameCacheIsRefused(t *testing.T) {
 	c := newGluster(t)
 	h := c.join("h1")
 	c.nameCache(h, "on")
-	h.Must("mkdir", "-p", storeDir+"/work")
+	h.Must("mkdir", "-p", sourceDir)
 	refused := func(args ...string) {
 		said, exit := h.Run(append([]string{c.bin}, args...)...)
 		requireExit(t, 2, exit, said+h.Logs())
 		require.Contains(t, said, "performance/nl-cache")
 		require.Contains(t, said, "performance.nl-cache off")
 	}
-	refused("mount", storeDir+"/work", viewDir, "--control", storeDir+"/control", "--log-file", h.File("daemon.log"))
+	refused("mount", sourceDir, viewDir, "--control", storeDir+"/control", "--log-file", h.File("daemon.log"))
 	c.nameCache(h, "off")
 	c.mount(h, calm)
 
 	c.nameCache(h, "on")
-	refused("mount", "--replace", storeDir+"/work", viewDir, "--control", storeDir+"/control", "--log-file", h.File("daemon.log"))
+	refused("mount", "--replace", sourceDir, viewDir, "--control", storeDir+"/control", "--log-file", h.File("daemon.log"))
 	said, exit := c.exec(h, "echo one >"+viewDir+"/file") // the old daemon serves
 	requireExit(t, 0, exit, said+h.Logs())
 	said, exit = h.Run(c.bin, "doctor", viewDir)

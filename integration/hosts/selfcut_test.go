@@ -4,6 +4,7 @@ package hosts
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ func TestQuickAHostCutsItselfOff(t *testing.T) {
 	c.mount(h1, short, "--fence-self")
 	writing := h1.Start(c.execArgs("while echo of h1; do :; done >>" + viewDir + "/file")...)
 	harness.EventuallyNoted(t, "h1 writes", func() (bool, string) {
-		text, exit := c.store.Run("cat", c.engine.sees(c)+"/work/file")
+		text, exit := c.store.Run("cat", filepath.Join(c.engine.sees(c), sourceName, "file"))
 		return exit == 0 && strings.Count(text, "of h1") > 3, writing.Said() + h1.Logs()
 	})
 	h1.freeze()

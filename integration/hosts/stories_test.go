@@ -181,14 +181,14 @@ func TestQuickHandoverToAHost(t *testing.T) {
 func TestQuickRecordsOfOneHostAreRefused(t *testing.T) {
 	c := newCluster(t)
 	h := c.join("h1")
-	h.Must("mkdir", "-p", storeDir+"/work")
+	h.Must("mkdir", "-p", sourceDir)
 	for _, args := range [][]string{{}, {"--control", "/mnt/control"}} {
-		said, exit := h.Run(append([]string{c.bin, "mount", storeDir + "/work", viewDir, "--log-file", h.File("daemon.log")}, args...)...)
+		said, exit := h.Run(append([]string{c.bin, "mount", sourceDir, viewDir, "--log-file", h.File("daemon.log")}, args...)...)
 		requireExit(t, 2, exit, said)
 		require.Contains(t, said, c.engine.title())
 		require.Contains(t, said, "--local-only")
 	}
-	h.Must(c.bin, "mount", storeDir+"/work", viewDir, "--log-file", h.File("daemon.log"), "--local-only")
+	h.Must(c.bin, "mount", sourceDir, viewDir, "--log-file", h.File("daemon.log"), "--local-only")
 	said, exit := c.exec(h, "echo one >"+viewDir+"/file")
 	requireExit(t, 0, exit, said)
 	c.umount(h)

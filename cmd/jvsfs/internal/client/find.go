@@ -1,10 +1,13 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/moby/sys/mountinfo"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 )
@@ -21,10 +24,37 @@ type Target struct {
 // Find looks path up in the mount table, then for a mount elsewhere whose
 // source has it, then for its records.
 func Find(ctx context.Context, path, control string) (Target, error) {
-	mounts, err := host.ReadMounts()
-	if err != nil {
-		return Target{}, err
+	return find(ctx, path, control, host.ReadMounts)
+}
+
+// findTries is more often than anybody mounts and unmounts during a look.
+const findTries = 8
+
+// find starts over if something was mounted or unmounted over the path during the look. A directory that was seen through a mount
+// that the table did not have yet would get records of its own, beside those of the mount.
+func find(ctx context.Context, path, control string, read func() (host.MountTable, error)) (t Target, err error) {
+	mounts, err := read()
+	for range findTries {
+		if err != nil {
+			return Target{}, err
+		}
+		var looked error
+		if t, looked = findIn(ctx, path, control, mounts); t.Mount != nil || t.Path == "" {
+			return t, looked
+		}
+		before := mounts.At(t.Path)
+		if mounts, err = read(); err == nil && sameMount(before, mounts.At(t.Path)) {
+			return t, looked
+		}
 	}
+	return Target{}, cmp.Or(err, error(&api.Failure{Class: api.ClassNoMount, Message: fmt.Sprintf("%s is mounted and unmounted again and again", path), Next: "try again"}))
+}
+
+func sameMount(a, b *mountinfo.Info) bool {
+	return a == b || a != nil && b != nil && a.ID == b.ID
+}
+
+func findIn(ctx context.Context, path, control string, mounts host.MountTable) (Target, error) {
 	abs, m, err := host.Resolve(path, mounts)
 	if err != nil {
 		return Target{}, err
