@@ -93,15 +93,24 @@ func (l Mail) Gate(name string) string {
 // Open continues the shell that reads from the gate. It waits for the reader.
 func (l Mail) Open(name string) {
 	l.T.Helper()
+	l.Arrived(name)()
+}
+
+// Arrived waits until somebody reads from the gate, who goes on when open is called.
+func (l Mail) Arrived(name string) (open func()) {
+	l.T.Helper()
 	var fd int
 	EventuallyNoted(l.T, "somebody waits at the gate "+name, func() (bool, string) {
 		var err error
 		fd, err = unix.Open(filepath.Join(l.Dir, name), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		return err == nil, ErrnoName(err)
 	})
-	_, err := unix.Write(fd, []byte("go\n"))
-	require.NoError(l.T, err)
-	require.NoError(l.T, unix.Close(fd))
+	return func() {
+		l.T.Helper()
+		_, err := unix.Write(fd, []byte("go\n"))
+		require.NoError(l.T, err)
+		require.NoError(l.T, unix.Close(fd))
+	}
 }
 
 // Tell is the shell that puts the exit code of the last command where the test
