@@ -46,13 +46,14 @@ func (r Record) String() string { return fmt.Sprintf("%010d %-8s %-11d", r.Token
 // History is what the hosts were acknowledged, what the store has, and which late writes they have reported.
 type History struct {
 	Acknowledged map[Record]bool
-	Stored       []string       // lines, in the store's order
-	Reported     map[uint64]int // late writes by the token under which they were let in
+	Stored       []string                // lines, in the store's order
+	Reported     map[uint64]int          // late writes by the token under which they were let in
+	ReportedAt   map[uint64]map[int]bool // the lines where they were to land
 }
 
 // New is an empty history.
 func New() History {
-	return History{Acknowledged: map[Record]bool{}, Reported: map[uint64]int{}}
+	return History{Acknowledged: map[Record]bool{}, Reported: map[uint64]int{}, ReportedAt: map[uint64]map[int]bool{}}
 }
 
 // Lines are the lines of a text that ends with a newline; what is behind the last newline is a torn line.
@@ -82,8 +83,15 @@ func (h *History) AcknowledgedTo(t testing.TB, file string) {
 func (h *History) ReportedBy(t testing.TB, taints string) {
 	t.Helper()
 	for _, line := range Lines(taints) {
-		var w struct{ Token uint64 }
+		var w struct {
+			Token  uint64
+			Offset int
+		}
 		require.NoError(t, json.Unmarshal([]byte(line), &w), "%s", line)
 		h.Reported[w.Token]++
+		if h.ReportedAt[w.Token] == nil {
+			h.ReportedAt[w.Token] = map[int]bool{}
+		}
+		h.ReportedAt[w.Token][w.Offset/size] = true
 	}
 }

@@ -39,6 +39,7 @@ type trial struct {
 	at      map[Record]int    // the line of each record, as it was seen first
 	hosts   map[uint64]string // of tokens
 	numbers map[string]int    // the last of each host
+	covers  map[int]bool      // lines of late writes over acknowledged records
 	last    Record
 }
 
@@ -50,7 +51,7 @@ func (t *trial) bad(format string, args ...any) {
 // acknowledged records never go back, nor do a host's numbers. A record that nobody acknowledged may be there or not. If it is late, or
 // lies where an acknowledged one was, it was reported.
 func (h History) Judge() Verdict {
-	t := trial{h: h, at: map[Record]int{}, hosts: map[uint64]string{}, numbers: map[string]int{}}
+	t := trial{h: h, at: map[Record]int{}, hosts: map[uint64]string{}, numbers: map[string]int{}, covers: map[int]bool{}}
 	t.v.Acknowledged = len(h.Acknowledged)
 	for at, line := range h.Stored {
 		r, ok := Parse(line)
@@ -115,19 +116,28 @@ func (t *trial) left(at int, r Record) {
 // missing judges an acknowledged record that is not stored. On a store that fences nobody another one may lie over it, of a host whose
 // token was over, and which has reported that.
 func (t *trial) missing(r Record) {
-	at, line := t.placeOf(r), ""
-	if at >= 0 && at < len(t.h.Stored) {
-		line = t.h.Stored[at]
-	}
-	if u, ok := Parse(line); ok && !t.h.Acknowledged[u] && u.Token < r.Token && t.h.Reported[u.Token] > 0 {
+	at := t.placeOf(r)
+	if t.over(at, r) && !t.covers[at] { // a line covers one record
+		t.covers[at] = true
 		t.v.Over++
 		return
 	}
 	t.v.Lost++
-	t.bad("%v was acknowledged and is lost; at its place, line %d: %q; reported late: %v", r, at, line, t.h.Reported)
+	t.bad("%v was acknowledged and is lost; at its place, line %d: %q; reported late: %v, to lines %v", r, at,
+		t.h.Stored[max(0, at):min(len(t.h.Stored), at+1)], t.h.Reported, t.h.ReportedAt)
 }
 
-// placeOf is the line where a record of the holder should be, by others of the same token. -1: there is none.
+// over is whether a late write that was reported lies at a line where an acknowledged record was.
+func (t *trial) over(at int, r Record) bool {
+	if at < 0 || at >= len(t.h.Stored) {
+		return false
+	}
+	u, ok := Parse(t.h.Stored[at])
+	return ok && !t.h.Acknowledged[u] && u.Token < r.Token && t.h.Reported[u.Token] > 0
+}
+
+// placeOf is the line where a record of the holder should be, by others of the same token. One that is alone was the first of its token,
+// behind all of earlier ones: the late write over it must have been reported for this very line. -1: there is none.
 func (t *trial) placeOf(r Record) int {
 	for d := 1; d < 100; d++ {
 		if at, is := t.at[Record{r.Token, r.Host, r.Number - d}]; is {
@@ -135,6 +145,17 @@ func (t *trial) placeOf(r Record) int {
 		}
 		if at, is := t.at[Record{r.Token, r.Host, r.Number + d}]; is {
 			return at - d
+		}
+	}
+	first := 0
+	for other, at := range t.at {
+		if other.Token < r.Token {
+			first = max(first, at+1)
+		}
+	}
+	if first < len(t.h.Stored) {
+		if u, ok := Parse(t.h.Stored[first]); ok && t.h.ReportedAt[u.Token][first] {
+			return first
 		}
 	}
 	return -1

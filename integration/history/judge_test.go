@@ -38,6 +38,13 @@ func TestHistoriesAreJudged(t *testing.T) {
 	over := []string{good[0], say("h11", "h11", "h11")[2], Record{2, "h2", 4}.String()}
 	require.Equal(t, Verdict{Acknowledged: 3, Unacknowledged: 1, Epochs: 2, Changes: 1, Over: 1, Reported: 1},
 		told(of(over, good[0], Record{2, "h2", 3}.String(), over[2])).Judge())
+	alone := []string{good[0], say("h11", "h11")[1], Record{3, "h2", 5}.String()}
+	toldAt := func(h History, offset string) History { h.ReportedBy(t, `{"Token":1,"Offset":`+offset+`}`); return h }
+	first, second := Record{2, "h2", 3}.String(), Record{2, "h2", 4}.String()
+	require.Equal(t, Verdict{Acknowledged: 3, Unacknowledged: 1, Epochs: 2, Changes: 1, Over: 1, Reported: 1},
+		toldAt(of(alone, alone[0], first, alone[2]), "32").Judge(), "the only record of its token")
+	require.Equal(t, 1, toldAt(of(alone, alone[0], first, alone[2]), "64").Judge().Lost, "the late write was reported for another line")
+	require.Equal(t, 1, toldAt(of(alone, alone[0], first, second, alone[2]), "32").Judge().Lost, "a line covers one record")
 	for name, c := range map[string]struct {
 		stored, acknowledged []string
 		says                 string
