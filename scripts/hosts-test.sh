@@ -10,6 +10,7 @@
 #   --cost                what jvsfs costs on that file system: works on the bare client and through jvsfs, in turn, with the requests
 #   --minutes N           how long the chaos goes on (3)
 #   --seed S              of the chaos; it is printed
+#   --agent               the chaos with the shipped fence agents, and nothing else (etcd has chaos with and without one in any case)
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -19,7 +20,7 @@ root=$(dirname "$here")
 
 usage() { sed -n '/^#   /s/^#   //p' "${BASH_SOURCE[0]}" >&2 && exit 2; }
 
-engine=glusterfs minutes=3 seed='' quick='' cost=''
+engine=glusterfs minutes=3 seed='' quick='' cost='' agent=''
 parse() {
   while (($#)); do
     case $1 in
@@ -28,6 +29,7 @@ parse() {
     --seed) seed=${2-} && shift ;;
     --quick) quick=1 ;;
     --cost) cost=1 ;;
+    --agent) agent=1 ;;
     *) usage ;;
     esac
     shift || usage
@@ -55,6 +57,10 @@ fi
 if [[ $cost ]]; then
   install_missing git:git tar:tar gcc:gcc make:make
   JVSFS_HOSTS_COST=1 exec go test -count=1 -v -timeout 15m -tags jvsfs_hosts -run '^TestCost$' ./integration/hosts
+fi
+if [[ $agent ]]; then
+  exec env JVSFS_HOSTS_AGENT=1 JVSFS_HOSTS_MINUTES="$minutes" JVSFS_HOSTS_SEED="$seed" \
+    go test -count=1 -v -timeout "$((minutes + 15))m" -tags jvsfs_hosts -run '^TestChaos$' ./integration/hosts
 fi
 if [[ $quick ]]; then
   exec go test -count=1 -v -timeout 10m -tags jvsfs_hosts -run '^TestQuick' ./integration/hosts

@@ -104,6 +104,9 @@ func (ceph) client(c *cluster, h *host, dir string) []string {
 
 func (ceph) sees(*cluster) string { return "/mnt/seen" }
 
+// letIn: another client was never shut out.
+func (ceph) letIn(*cluster, *host) {}
+
 // agent: the metadata server may have ended the session, and blocked the client, before anybody could read the record.
 func (ceph) agent(c *cluster, at, _ *host, far string) []string {
 	return []string{"fence_jvsfs_cephfs", "gone=ok", "conf=" + c.store.File("ceph.conf"), "ceph=" + program(c, at, "ceph", "exec "+far+` ceph "$@"`)}

@@ -34,6 +34,8 @@ type chaos struct {
 	places []string // roots of worktrees, below the repository's
 	rnd    *rand.Rand
 	runs   sync.WaitGroup
+	fenced bool // each has the agent that cuts the other off
+	cuts   int  // hosts that were let in again
 }
 
 // Two hosts append numbered records under leases while their daemons, their clients of the store and its servers are killed, their
@@ -60,8 +62,11 @@ func TestChaos(t *testing.T) {
 	}
 	x.runs.Wait()
 	v := x.end()
-	t.Logf("%s, seed %d, %d minutes, %d faults: %v", x.c.engine.title(), seed, minutes, faults, v)
+	t.Logf("%s, seed %d, %d minutes, %d faults, %d times let in again: %v", x.c.engine.title(), seed, minutes, faults, x.cuts, v)
 	require.Empty(t, v.Wrong, "%s", x.trail())
+	if x.fenced {
+		require.Zero(t, v.Late+v.Over, "a host that was cut off has written: %s", x.trail())
+	}
 	require.Greater(t, v.Changes, minutes)
 }
 
@@ -71,7 +76,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	c.bin = misledBinary(t)
 	c.engine.hasty(c) // a partition is to end a lease within seconds
 	x := &chaos{c: c, hosts: []*host{c.join("h1"), c.join("h2")}, clocks: map[*host]*wrongClock{}, places: []string{"main"},
-		rnd: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // a schedule that can be had again
+		fenced: os.Getenv("JVSFS_HOSTS_AGENT") != "", rnd: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // a schedule that can be had again
 	for i := 1; i < chaosPlaces; i++ {
 		x.places = append(x.places, fmt.Sprintf("worktrees/w%d", i))
 	}
@@ -81,6 +86,9 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	for i, h := range x.hosts {
 		require.NoError(t, os.WriteFile(h.File("appender"), []byte(history.Appender), 0o644))
 		x.clocks[h] = newWrongClock(t, h, rand.New(rand.NewPCG(seed, uint64(100+i)))) //nolint:gosec // as above
+		if x.fenced {
+			c.shipped(h, x.hosts[1-i])
+		}
 		x.mount(h)
 		require.FileExists(t, h.File("events"), "the daemon takes its time from the page")
 	}
@@ -90,8 +98,26 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 // mount is cluster.mount for a repository, which has its records in it, by a daemon that can be told a wrong time.
 func (x *chaos) mount(h *host) {
 	x.c.t.Helper()
+	if !x.fenced {
+		h.Must(x.mountArgs(h)...)
+		return
+	}
+	harness.EventuallyNoted(x.c.t, h.Name+" mounts", func() (bool, string) {
+		if h.isCut() {
+			x.anew(h)
+			return true, ""
+		}
+		said, exit := h.Run(append(bounded, x.mountArgs(h)...)...)
+		return exit == 0, said + h.Logs()
+	})
+}
+
+func (x *chaos) mountArgs(h *host) []string {
 	args := []string{"env", x.clocks[h].environment, x.c.bin, "mount", sourceDir, viewDir, "--log-file", h.File("daemon.log")}
-	h.Must(append(args, hasty.args()...)...)
+	if x.fenced {
+		args = append(args, "--config", h.File("jvsfs.yaml"))
+	}
+	return append(args, hasty.args()...)
 }
 
 // begin has the hosts append until the end of ctx.
@@ -113,6 +139,7 @@ func (x *chaos) end() (all history.Verdict) {
 		h.Most = 5 * time.Minute // engine.silence, and the lease
 		for _, place := range x.places {
 			harness.EventuallyNoted(t, h.Name+" appends once more to "+place, func() (bool, string) {
+				x.mend()
 				said, exit := h.Run(x.appends(h, place, "4m", 99999999, 1)...)
 				return exit == 0, said + h.Logs()
 			})
@@ -121,6 +148,7 @@ func (x *chaos) end() (all history.Verdict) {
 	for _, place := range x.places {
 		all.Add(x.historyOf(place).Judge(), place)
 	}
+	x.mend()
 	for _, h := range x.hosts {
 		x.c.umount(h)
 	}

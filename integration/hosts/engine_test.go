@@ -31,6 +31,8 @@ type engine interface {
 	// agent are the words of the shipped fence agent that cuts a client off, as jvsfs on the host at calls it. far runs on the store's
 	// host what is run on at.
 	agent(c *cluster, at, victim *host, far string) []string
+	// letIn lets a client in again, whose predecessor was cut off and has ended.
+	letIn(c *cluster, h *host)
 }
 
 // engines are by their names on the command line.

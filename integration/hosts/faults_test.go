@@ -21,10 +21,13 @@ func (x *chaos) fault(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
+	x.mend()
 	x.befall(ctx, h, kind, lasts)
+	x.mend()
 	before := x.acknowledged()
 	// After the end of ctx nobody appends any more; end() has both hosts append once more everywhere.
 	for began := time.Now(); ctx.Err() == nil && x.acknowledged() == before; time.Sleep(5 * time.Millisecond) { // as EventuallyNoted
+		x.mend()
 		if time.Since(began) > x.c.engine.silence()+harness.Patience {
 			x.c.t.Fatal("nobody is acknowledged a record" + x.logs())
 		}
@@ -41,6 +44,11 @@ func (x *chaos) befall(ctx context.Context, h *host, kind int, lasts time.Durati
 		x.mount(h)
 	case 1:
 		t.Logf("%s: the client of the store is killed", h.Name)
+		if x.fenced { // it may be cut off meanwhile
+			h.Signal("KILL", h.clients())
+			x.anew(h)
+			return
+		}
 		x.c.anotherClient(h)
 		x.mount(h)
 	case 2:

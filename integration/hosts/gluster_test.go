@@ -51,6 +51,8 @@ func (gluster) agent(c *cluster, at, victim *host, far string) []string {
 	return []string{"fence_jvsfs_gluster", "volume=v", "address=" + victim.IP, "gluster=" + program(c, at, "gluster", "exec "+far+` gluster "$@"`)}
 }
 
+func (gluster) letIn(c *cluster, h *host) { c.agentOn(h, "client_gone=yes") }
+
 // gluster runs the store's command line.
 func (c *cluster) gluster(args ...string) string {
 	c.t.Helper()

@@ -3,6 +3,7 @@
 package hosts
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -32,15 +33,25 @@ func (juicefs) start(c *cluster) {
 func (c *cluster) redis() {
 	c.t.Helper()
 	s := c.store
+	users := s.File("users.acl")
+	_, err := os.Stat(users)
+	first := os.IsNotExist(err)
+	if first {
+		c.configure("users.acl", "")
+	}
 	s.Must("redis-server", "--bind", storeIP, "--protected-mode", "no", "--save", "", "--appendonly", "yes", "--appendfsync", "always",
-		"--dir", "/mnt", "--logfile", s.File("redis.log"), "--daemonize", "yes")
+		"--dir", "/mnt", "--logfile", s.File("redis.log"), "--aclfile", users, "--daemonize", "yes")
 	harness.EventuallyNoted(c.t, "Redis answers", func() (bool, string) {
 		said, exit := s.Run("redis-cli", "-h", storeIP, "PING")
 		return exit == 0 && strings.Contains(said, "PONG"), said
 	})
+	if !first { // whom an agent has switched off stays so
+		return
+	}
 	for _, name := range []string{"store", "h1", "h2"} {
 		s.Must("redis-cli", "-h", storeIP, "ACL", "SETUSER", "juicefs-"+name, "on", ">"+name, "~*", "&*", "+@all", "-acl")
 	}
+	s.Must("redis-cli", "-h", storeIP, "ACL", "SAVE")
 }
 
 // strike: the Redis.
@@ -50,7 +61,11 @@ func (juicefs) strike(c *cluster) {
 }
 
 func juiceURL(h *host) string {
-	return "redis://juicefs-" + h.Name + ":" + h.Name + "@" + storeIP + ":6379/1"
+	password, err := os.ReadFile(h.File("password"))
+	if err != nil {
+		password = []byte(h.Name)
+	}
+	return "redis://juicefs-" + h.Name + ":" + string(password) + "@" + storeIP + ":6379/1"
 }
 
 // hasty: a client that misses its heartbeat for five of them is cleaned away, and its locks with it.
@@ -67,5 +82,13 @@ func (juicefs) client(_ *cluster, h *host, dir string) []string {
 func (juicefs) sees(*cluster) string { return "/mnt/seen" }
 
 func (juicefs) agent(_ *cluster, _, victim *host, _ string) []string {
-	return []string{"fence_jvsfs_juicefs", "host=" + storeIP, "db=1", "user=juicefs-" + victim.Name}
+	return []string{"fence_jvsfs_juicefs", "host=" + storeIP, "db=1", "user=juicefs-" + victim.Name, "save=acl"}
+}
+
+// letIn: the old password never works again.
+func (juicefs) letIn(c *cluster, h *host) {
+	c.t.Helper()
+	file := h.File("password")
+	require.NoError(c.t, os.WriteFile(file, []byte(fmt.Sprintf("%s-%d", h.Name, time.Now().UnixNano())), 0o600))
+	c.agentOn(h, "new_password_file="+file)
 }

@@ -105,3 +105,5 @@ func (moosefs) agent(c *cluster, _, victim *host, far string) []string {
 	return []string{"fence_jvsfs_moosefs", "address=" + victim.IP, "master=" + storeIP, "exports=" + c.store.File("mfsexports.cfg"),
 		"config=" + c.store.File("mfsmaster.cfg"), "via=" + far}
 }
+
+func (moosefs) letIn(c *cluster, h *host) { c.agentOn(h, "client_gone=yes") }
