@@ -83,7 +83,7 @@ func unmountPath(ctx context.Context, io stdio, path string, bare bool) error {
 	if err := refuseLiving(ctx, m, api.AsFailure(err)); err != nil {
 		return err
 	}
-	return unmountDead(m)
+	return unmountDead(ctx, io, m)
 }
 
 // busyByShell adds what to do first if the shell of this command is among those who keep a mount busy.
@@ -186,33 +186,9 @@ func mountAt(path string) (*mountinfo.Info, error) {
 	return m, nil
 }
 
-// unmountDead unmounts a mount that nobody serves. With the last of its copies it removes the state of the
-// mount.
-func unmountDead(m *mountinfo.Info) error {
-	if err := unmountPlainly(m); err != nil {
-		return err
-	}
-	d := host.DeviceOf(m)
-	// It may be mounted elsewhere too, for example in another mount namespace, and may be recovered there.
-	there, err := fusefs.Connected(d.Major, d.Minor)
-	if err != nil && host.ByUser() { // only the mount table tells a user
-		var mounts host.MountTable
-		mounts, err = host.ReadMounts()
-		there = mounts.Has(d)
-	}
-	if !there && err == nil {
-		return host.ForgetMount(d)
-	}
-	return nil
-}
-
 // unmountPlainly unmounts one mount, and asks no daemon.
 func unmountPlainly(m *mountinfo.Info) error {
-	unmount := func(point string) error { return unix.Unmount(point, unix.UMOUNT_NOFOLLOW) }
-	if host.IsOwnMount(m) {
-		unmount = fusefs.UnmountByUser
-	}
-	err := unmount(m.Mountpoint)
+	err := unmountOnce(m)
 	switch {
 	case errors.Is(err, unix.EBUSY):
 		return api.BusyFailure(m.Mountpoint, host.WhoKeepsBusy(host.DeviceOf(m), os.Getpid()))
@@ -222,6 +198,13 @@ func unmountPlainly(m *mountinfo.Info) error {
 		return fmt.Errorf("unmount %s: %w", m.Mountpoint, err)
 	}
 	return nil
+}
+
+func unmountOnce(m *mountinfo.Info) error {
+	if host.IsOwnMount(m) {
+		return fusefs.UnmountByUser(m.Mountpoint)
+	}
+	return unix.Unmount(m.Mountpoint, unix.UMOUNT_NOFOLLOW)
 }
 
 // noteTo prints notes of the daemon to people.

@@ -38,10 +38,20 @@ func (c *cluster) agentOn(h *host, more ...string) {
 func (x *chaos) mend() {
 	x.c.t.Helper()
 	for _, h := range x.hosts {
-		if h.isCut() {
+		if h.isCut() || x.evicted(h) {
 			x.anew(h)
 		}
 	}
+}
+
+// evicted is whether CephFS itself has ended the session of a client that was silent. Such a client does not come back.
+func (x *chaos) evicted(h *host) bool {
+	x.c.t.Helper()
+	if _, is := x.c.engine.(ceph); !is {
+		return false
+	}
+	said, _ := h.Run(append(bounded, "stat", sourceDir)...)
+	return strings.Contains(said, "endpoint shutdown")
 }
 
 // anew has the host begin anew, with another client of the store. It is not cut off when it returns, or was so again just now.

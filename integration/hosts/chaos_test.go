@@ -103,7 +103,7 @@ func (x *chaos) mount(h *host) {
 		return
 	}
 	harness.EventuallyNoted(x.c.t, h.Name+" mounts", func() (bool, string) {
-		if h.isCut() {
+		if h.isCut() || x.evicted(h) {
 			x.anew(h)
 			return true, ""
 		}

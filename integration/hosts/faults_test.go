@@ -16,6 +16,9 @@ import (
 // something.
 func (x *chaos) fault(ctx context.Context) {
 	pause, lasts := x.span(time.Second, 4*time.Second), x.span(time.Second, 22*time.Second)
+	if _, is := x.c.engine.(ceph); is && x.fenced { // before the session is stale nobody reads the record, and no agent runs
+		lasts += 30 * time.Second
+	}
 	h, kind := x.hosts[x.rnd.IntN(len(x.hosts))], x.rnd.IntN(6)
 	wait(ctx, pause)
 	if ctx.Err() != nil {
