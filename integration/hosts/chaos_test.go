@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -62,7 +63,11 @@ func TestChaos(t *testing.T) {
 	}
 	x.runs.Wait()
 	v := x.end()
-	t.Logf("%s, seed %d, %d minutes, %d faults, %d times let in again: %v", x.c.engine.title(), seed, minutes, faults, x.cuts, v)
+	t.Logf("%s, seed %d, %d minutes, %d faults: %v", x.c.engine.title(), seed, minutes, faults, v)
+	if x.fenced {
+		t.Logf("%d fences, %d times that the agent failed, %d times a host was let in again", strings.Count(x.trail(), `"host_fenced"`),
+			strings.Count(x.trail(), `"host_fence_failed"`), x.cuts)
+	}
 	require.Empty(t, v.Wrong, "%s", x.trail())
 	if x.fenced {
 		require.Zero(t, v.Late+v.Over, "a host that was cut off has written: %s", x.trail())

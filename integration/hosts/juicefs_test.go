@@ -3,6 +3,7 @@
 package hosts
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -75,9 +76,12 @@ func (juicefs) silence() time.Duration { return 10 * time.Second }
 
 // client: the program cuts the end of its command line off when it hides the password.
 func (juicefs) client(_ *cluster, h *host, dir string) []string {
-	return []string{os.Getenv("JUICEFS"), "mount", juiceURL(h), dir, "--background", "--no-usage-report", "--heartbeat", "2", "--attr-cache", "0", "--entry-cache", "0",
+	return []string{os.Getenv("JUICEFS"), "mount", juiceURL(h), dir, "--background", "--no-usage-report", "--heartbeat", heartbeat(), "--attr-cache", "0", "--entry-cache", "0",
 		"--dir-entry-cache", "0", "--cache-dir", "memory", "--cache-size", "64", "--log", h.File("client.log")}
 }
+
+// heartbeat is in seconds; the default of JuiceFS is 12. JVSFS_JUICEFS_HEARTBEAT measures another one.
+func heartbeat() string { return cmp.Or(os.Getenv("JVSFS_JUICEFS_HEARTBEAT"), "2") }
 
 func (juicefs) sees(*cluster) string { return "/mnt/seen" }
 
