@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -122,6 +123,31 @@ func TestQuickFenceCheckOnTheStore(t *testing.T) {
 	if _, is := c.engine.(juicefs); is { // its client asks Redis for ever
 		spare.abort(storeDir)
 	}
+}
+
+// The record of a lease names the store's client of its host, by which an agent cuts it off, wherever the records lie.
+func TestQuickARecordNamesTheClient(t *testing.T) {
+	c := newCluster(t)
+	h := c.join("h1")
+	names := func(records string) string {
+		said, exit := c.exec(h, "cat "+records+"/*.claim.*")
+		requireExit(t, 0, exit, said+h.Logs())
+		found := regexp.MustCompile(`"store_client":"([^"]+)"`).FindStringSubmatch(said)
+		require.Len(t, found, 2, "%s", said)
+		c.umount(h)
+		return found[1]
+	}
+	c.mount(h, calm)
+	beside := names(storeDir + "/control")
+	repository := sourceDir + "/repo"
+	h.Must("mkdir", "-p", repository+"/.jvs", repository+"/main")
+	h.Must(c.bin, "mount", repository+"/main", viewDir, "--log-file", h.File("daemon.log"))
+	require.Equal(t, beside, names(repository+"/.jvs/locks"))
+	h.Must(c.bin, "mount", repository, viewDir, "--log-file", h.File("daemon.log"))
+	said, exit := h.Run(c.bin, "exec", viewDir+"/main", "--", "sh", "-c", "cat "+repository+"/.jvs/locks/main.claim.*2")
+	requireExit(t, 0, exit, said+h.Logs())
+	require.Contains(t, said, `"store_client":"`+beside+`"`)
+	c.umount(h)
 }
 
 // A host's client of the store freezes while it writes. Nobody takes its lease while the agent fails. Then the store turns the host away,

@@ -3,10 +3,7 @@ package lockop
 import (
 	"context"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/fenceagent"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -22,38 +19,13 @@ func CutOffBy(command []string, own lease.Holder, records *lease.Dir) (*lease.Cu
 		return nil, err
 	}
 	c.Agent = agent.String()
-	fd, kind := records.FD(), storeKind(records.FD())
+	fd := records.FD()
+	_, kind := storeOf(fd)
 	c.Cut = func(ctx context.Context, v lease.Victim) error {
 		return agent.Off(ctx, fenceagent.Target{Node: v.Holder.Host, Client: v.Client, Worktree: string(v.Worktree), Token: uint64(v.Token),
 			Gate: fenceagent.LockedFile(fd, kind, lease.GateFile(v.Worktree))})
 	}
 	return c, nil
-}
-
-// StoreClient names this host's client of the store that a descriptor is on, each time anew: an evicted one comes back as another. nil
-// where no other host writes.
-func StoreClient(fd int) func() string {
-	if !lease.SharedStore(fd) {
-		return nil
-	}
-	kind := storeKind(fd)
-	return func() string { return fenceagent.ClientOf(fd, kind) }
-}
-
-// storeKind is the type of the file system that a descriptor is on, as in the mount table; "" if that is not known.
-func storeKind(fd int) string {
-	var st unix.Statx_t
-	mounts, err := host.ReadMounts()
-	if err == nil {
-		err = unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_MNT_ID, &st)
-	}
-	if err != nil {
-		return ""
-	}
-	if m := mounts.ByID(int(st.Mnt_id)); m != nil {
-		return m.FSType
-	}
-	return ""
 }
 
 // Terms are how a lease is kept, and taken over, without a mount.
