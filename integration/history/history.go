@@ -56,12 +56,20 @@ func New() History {
 	return History{Acknowledged: map[Record]bool{}, Reported: map[uint64]int{}, ReportedAt: map[uint64]map[int]bool{}}
 }
 
-// Lines are the lines of a text that ends with a newline; what is behind the last newline is a torn line.
-func Lines(text string) []string {
+// Lines are the lines of a text that ends with a newline; what is behind the last newline is a torn line. A write that was cut off may have
+// made the file longer and not have written: each record of zeros is a line of its own, which is torn, so that what follows is at its place.
+func Lines(text string) (lines []string) {
 	if text == "" {
 		return nil
 	}
-	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	hole := strings.Repeat("\x00", size)
+	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		for len(line) >= size && strings.HasPrefix(line, hole) {
+			lines, line = append(lines, hole), line[size:]
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // AcknowledgedTo adds what a host was acknowledged.

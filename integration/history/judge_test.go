@@ -45,6 +45,8 @@ func TestHistoriesAreJudged(t *testing.T) {
 		toldAt(of(alone, alone[0], first, alone[2]), "32").Judge(), "the only record of its token")
 	require.Equal(t, 1, toldAt(of(alone, alone[0], first, alone[2]), "64").Judge().Lost, "the late write was reported for another line")
 	require.Equal(t, 1, toldAt(of(alone, alone[0], first, second, alone[2]), "32").Judge().Lost, "a line covers one record")
+	hole := Lines(good[0] + "\n" + strings.Repeat("\x00", 2*size) + good[1] + "\n")
+	require.Equal(t, Verdict{Acknowledged: 2, Epochs: 1, Torn: 2}, of(hole, good[:2]...).Judge(), "a hole of two records")
 	for name, c := range map[string]struct {
 		stored, acknowledged []string
 		says                 string

@@ -15,7 +15,7 @@ import (
 // Chaos with the shipped fence agents: each host cuts the other one off before it takes its lease. The test is the admin of a host that
 // was cut off: it ends the client, lets the host in again, and mounts anew.
 
-// cutMark has a line for each time that an agent has cut the host off since it was let in.
+// cutMark has a line for each time that an agent has cut the host off, or failed halfway, since it was let in.
 func (h *host) cutMark() string { return h.File("cut-off") }
 
 func (h *host) isCut() bool {

@@ -90,7 +90,7 @@ func (c *cluster) shipped(h, other *host) (fails string) {
 	require.NoError(c.t, err)
 	require.NoError(c.t, os.WriteFile(filepath.Join(dir, words[0]), agent, 0o755))
 	fails = filepath.Join(dir, "fails")
-	words[0] = program(c, h, "agent", "[ ! -e "+fails+" ] || { echo told to fail >&2; exit 1; }; "+filepath.Join(dir, words[0])+" && echo >>"+other.cutMark())
+	words[0] = program(c, h, "agent", "[ ! -e "+fails+" ] || { echo told to fail >&2; exit 1; }; "+filepath.Join(dir, words[0])+"; exit=$?; echo >>"+other.cutMark()+"; exit $exit")
 	require.NoError(c.t, os.WriteFile(h.File("jvsfs.yaml"), []byte("fence: [\""+strings.Join(words, `", "`)+"\"]\n"), 0o644))
 	c.serveFar(dir)
 	return fails
