@@ -101,9 +101,14 @@ func (f *rawFS) GetAttr(cancel <-chan struct{}, in *fuse.GetAttrIn, out *fuse.At
 }
 
 func (f *rawFS) attr(n *node, out *fuse.AttrOut) fuse.Status {
+	return f.attrBy(fstat, n, out)
+}
+
+// attrBy answers with the attributes that stat reads.
+func (f *rawFS) attrBy(stat func(int, *unix.Stat_t) error, n *node, out *fuse.AttrOut) fuse.Status {
 	var st unix.Stat_t
 	before := f.attrTimeout(n)
-	if err := retry(func() error { return unix.Fstat(n.fd, &st) }); err != nil {
+	if err := stat(n.fd, &st); err != nil {
 		return status(err)
 	}
 	out.SetTimeout(min(before, f.attrTimeout(n)))
