@@ -61,10 +61,14 @@ func (f *rawFS) mknodAs(as caller, in *fuse.MknodIn, dir *node, name string) err
 
 // Mkdir makes a directory.
 func (f *rawFS) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
+	losses := f.losses.Load() // before anything is asked
 	as := callerOf(&in.InHeader, in.Umask, in.Mode)
 	st := f.makeEntry(cancel, gate.OpMkdir, &in.InHeader, name, as, out, func(dir *node) error {
 		return unix.Mkdirat(dir.fd, name, in.Mode)
 	})
+	if st == fuse.OK {
+		f.madeDir(f.nodes.get(out.NodeId), losses)
+	}
 	if dir := f.nodes.get(in.NodeId); st == fuse.OK && f.jvs.on && dir != nil {
 		f.madeLock(&in.InHeader, dir, name)
 		f.begins(dir, name)

@@ -23,8 +23,12 @@ func (f *rawFS) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, ou
 	if dir.layoutRole().NamesCheckouts() && !f.git.knows(name) && isDirAt(dir, name) {
 		f.reread(consent{}) // git has made it behind the mount, or through another one
 	}
+	if f.isAbsent(dir, name) {
+		return f.negative(out, b, dir, name)
+	}
 	st := f.lookup(h, dir, name, out)
 	if st == fuse.ENOENT {
+		f.lookedInVain(dir)
 		return f.negative(out, b, dir, name)
 	}
 	return st

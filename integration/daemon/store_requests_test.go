@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -56,4 +58,32 @@ func TestTheStoreIsNotAskedForAttributesThatItHasJustTold(t *testing.T) {
 	stored, errs, exit := m.CLI("exec", m.Mountpoint, "--", "bash", "-c", `stat -c '%n %i %a %u %g %h %s %Y %F' "$0"/made*`, m.Source)
 	require.Zero(t, exit, errs)
 	require.Equal(t, strings.ReplaceAll(stored, m.Source+"/", ""), strings.ReplaceAll(shown, m.Mountpoint+"/", ""))
+}
+
+// Whoever makes files in a directory that was made under the lease is not asked by the store, through jvsfs, for names that cannot be there.
+func TestNamesInANewDirectoryAreKnown(t *testing.T) {
+	const files = 40
+	m, server := farMount(t, nil)
+	before := server.OK(harness.Command{Op: "far asked"}).Vals[0]
+	_, errs, exit := m.CLI("exec", m.Mountpoint, "--", "bash", "-c", `mkdir "$0/d" && for i in $(seq 40); do : >"$0/d/made$i"; done`, m.Mountpoint)
+	require.Zero(t, exit, errs)
+	asked := server.OK(harness.Command{Op: "far asked"}).Vals[0] - before
+	t.Logf("%d LOOKUPs for %d files that were made", asked, files)
+	require.Less(t, asked, int64(files+files/4), "the client of the store asks once for each; jvsfs asked again")
+	require.GreaterOrEqual(t, asked, int64(files), "nothing was counted")
+
+}
+
+// What comes into a directory that was made under the lease past jvsfs is seen: at once if it is made on this machine, and after the lease
+// if it is made on another one.
+func TestNamesThatOthersMakeInANewDirectoryAreSeen(t *testing.T) {
+	m, _ := farMount(t, nil)
+	store := filepath.Join(m.Base, "source") // as another host sees it
+	wait := `seen() { i=0; until [ -e "$1" ]; do i=$((i+1)); [ $i -lt 3000 ] || exit 9; sleep .01; done; }; `
+	fill := `mkdir "$0/d" && for i in 1 2 3 4 5 6; do : >"$0/d/made$i"; done && [ ! -e "$0/d/far" ] && : >"$1/d/past" && seen "$0/d/past"`
+	_, errs, exit := m.CLI("exec", m.Mountpoint, "--", "bash", "-c", wait+fill, m.Mountpoint, m.Source)
+	require.Zero(t, exit, errs)
+	require.NoError(t, os.WriteFile(filepath.Join(store, "d", "far"), nil, 0o644))
+	_, errs, exit = m.CLI("exec", m.Mountpoint, "--", "bash", "-c", wait+`seen "$0/d/far"`, m.Mountpoint)
+	require.Zero(t, exit, errs)
 }
