@@ -45,20 +45,20 @@ func (f *rawFS) madeDir(n *node, losses uint64) {
 	}
 }
 
-// isAbsent reports whether it is known that a directory does not have a name. The directory is watched.
+// isAbsent reports whether it is known that a directory does not have a name.
 func (f *rawFS) isAbsent(dir *node, name string) bool {
 	d := f.newDirOf(dir)
 	return d != nil && d.lacks(name)
 }
 
-// newDirOf is what is known of a directory that was made under a lease which still lasts, or nil.
+// newDirOf is what is known of a directory that was made under a lease which still lasts, and is watched. Otherwise it is nil.
 func (f *rawFS) newDirOf(dir *node) *newDir {
 	d := dir.madeHere.Load()
 	switch {
 	case d == nil:
 	case d.losses != f.losses.Load() || time.Since(d.made) > longTimeout:
 		dir.madeHere.Store(nil)
-	case dir.watched.Load() == watchNames && f.certain(dir) > f.opts.CacheTimeout:
+	case f.watcher.has(dir) && f.certain(dir) > f.opts.CacheTimeout:
 		return d
 	}
 	return nil

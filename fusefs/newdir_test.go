@@ -76,7 +76,12 @@ func TestWhatIsKnownOfANewDirectoryEnds(t *testing.T) {
 		"a lease has ended":   func(m *testMount, _ *node) { m.fs.losses.Add(1) },
 		"past the mount":      func(m *testMount, n *node) { m.fs.changedBehind(n, "x", unix.IN_CREATE) },
 		"events were lost":    func(m *testMount, _ *node) { m.fs.watcher.forgetOwnNames() },
-		"its watch has ended": func(_ *testMount, n *node) { n.watched.Store(watchNothing) },
+		"its watch has ended": func(m *testMount, n *node) { m.fs.watcher.forget(n) },
+		"it has no watch": func(m *testMount, n *node) {
+			m.fs.watcher.mu.Lock()
+			defer m.fs.watcher.mu.Unlock()
+			delete(m.fs.watcher.nodes, n.wd)
+		},
 		"too many names": func(_ *testMount, n *node) {
 			for i := range newNamesMax + 1 {
 				n.mayHave(strconv.Itoa(i))
