@@ -146,12 +146,13 @@ func (f *rawFS) createAt(in *fuse.CreateIn, dir *node, name string, newOnly bool
 
 // created answers CREATE and TMPFILE: an entry and an open handle in one.
 func (f *rawFS) created(fd int, made bool, in *fuse.CreateIn, dir *node, name string, p *passes, out *fuse.CreateOut) fuse.Status {
-	stat := fstat
-	if made {
-		stat = f.told
-	}
 	var st unix.Stat_t
-	err := stat(fd, &st)
+	var err error
+	if made {
+		err = f.told(fd, &st)
+	} else {
+		err = fstat(fd, &st)
+	}
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
 		err = unix.EEXIST
 	}

@@ -1,6 +1,8 @@
 package fusefs
 
 import (
+	"time"
+
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
@@ -105,19 +107,29 @@ func (f *rawFS) GetAttr(cancel <-chan struct{}, in *fuse.GetAttrIn, out *fuse.At
 }
 
 func (f *rawFS) attr(n *node, out *fuse.AttrOut) fuse.Status {
-	return f.attrBy(fstat, n, out)
-}
-
-// attrBy answers with the attributes that stat reads.
-func (f *rawFS) attrBy(stat func(int, *unix.Stat_t) error, n *node, out *fuse.AttrOut) fuse.Status {
 	var st unix.Stat_t
 	before := f.attrTimeout(n)
-	if err := stat(n.fd, &st); err != nil {
+	if err := fstat(n.fd, &st); err != nil {
 		return status(err)
 	}
-	out.SetTimeout(min(before, f.attrTimeout(n)))
-	n.fillAttr(&out.Attr, &st)
+	f.fillAttrOut(n, out, before, &st)
 	return fuse.OK
+}
+
+// attrTold is attr right after the store was told to change some.
+func (f *rawFS) attrTold(n *node, out *fuse.AttrOut) fuse.Status {
+	var st unix.Stat_t
+	before := f.attrTimeout(n)
+	if err := f.told(n.fd, &st); err != nil {
+		return status(err)
+	}
+	f.fillAttrOut(n, out, before, &st)
+	return fuse.OK
+}
+
+func (f *rawFS) fillAttrOut(n *node, out *fuse.AttrOut, before time.Duration, st *unix.Stat_t) {
+	out.SetTimeout(min(before, f.attrTimeout(n)))
+	n.fillAttr(&out.Attr, st)
 }
 
 // Statx reads an inode's attributes with its time of birth.

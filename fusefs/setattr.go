@@ -48,7 +48,7 @@ func (f *rawFS) SetAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, out *fuse.At
 		}
 	}
 	if t == nil { // the last change is answered with the attributes
-		return f.attrBy(f.told, n, out)
+		return f.attrTold(n, out)
 	}
 	return f.attr(n, out)
 }
