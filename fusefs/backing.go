@@ -68,6 +68,10 @@ func openName(dirfd int, name string, flags int) (int, error) {
 	return int(fd), nil
 }
 
+func fstat(fd int, st *unix.Stat_t) error {
+	return retry(func() error { return unix.Fstat(fd, st) })
+}
+
 // statOf returns the attributes of an open file, if it can.
 func statOf(fd int) (st unix.Stat_t, ok bool) {
 	ok = unix.Fstat(fd, &st) == nil

@@ -133,12 +133,12 @@ func TestACreationByPlaceOpensNothingElse(t *testing.T) {
 	m := mounted(t, layout.Tree, withCache(t), exempting())
 	in := fuse.CreateIn{Flags: unix.O_WRONLY | unix.O_TRUNC, Mode: 0o644}
 	root := &node{fd: m.SourceFD()}
-	_, err := m.fs.createAt(&in, root, "cache/f", true)
+	_, _, err := m.fs.createAt(&in, root, "cache/f", true)
 	require.ErrorIs(t, err, unix.ESTALE)
 	text, err := os.ReadFile(filepath.Join(m.source, "cache/f"))
 	require.NoError(t, err)
 	require.Equal(t, "x", string(text))
-	fd, err := m.fs.createAt(&in, root, "cache/new", true)
+	fd, _, err := m.fs.createAt(&in, root, "cache/new", true)
 	require.NoError(t, err)
 	require.NoError(t, unix.Close(fd))
 }

@@ -61,10 +61,14 @@ func (f *rawFS) mknodAs(as caller, in *fuse.MknodIn, dir *node, name string) err
 
 // Mkdir makes a directory.
 func (f *rawFS) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
+	losses := f.losses.Load() // before anything is asked
 	as := callerOf(&in.InHeader, in.Umask, in.Mode)
 	st := f.makeEntry(cancel, gate.OpMkdir, &in.InHeader, name, as, out, func(dir *node) error {
 		return unix.Mkdirat(dir.fd, name, in.Mode)
 	})
+	if st == fuse.OK {
+		f.madeDir(f.nodes.get(out.NodeId), losses)
+	}
 	if dir := f.nodes.get(in.NodeId); st == fuse.OK && f.jvs.on && dir != nil {
 		f.madeLock(&in.InHeader, dir, name)
 		f.begins(dir, name)
@@ -103,18 +107,18 @@ func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 	if !f.mayOpen(dir, in.Flags) {
 		return f.refuseRule(gate.OpCreate, callerID(&in.InHeader), layout.Sealed)
 	}
-	fd, err := f.createAt(in, dir, name, p.byPlace() || p.held != holdNothing || f.ruled())
+	fd, made, err := f.createAt(in, dir, name, p.byPlace() || p.held != holdNothing || f.ruled())
 	if err != nil {
 		return status(err)
 	}
-	return f.created(fd, in, dir, name, &p, out)
+	return f.created(fd, made, in, dir, name, &p, out)
 }
 
 // createAt makes the file. If somebody else has made one there meanwhile, it is opened as the
 // caller, because the kernel has not checked that one; with O_EXCL it is an error. If only the
 // place of a new file was judged, the kernel looks again (ESTALE): the other file may have more
 // names, or be an object or a lock file of git.
-func (f *rawFS) createAt(in *fuse.CreateIn, dir *node, name string, newOnly bool) (fd int, err error) {
+func (f *rawFS) createAt(in *fuse.CreateIn, dir *node, name string, newOnly bool) (fd int, made bool, err error) {
 	open := func(flags int) func() error {
 		return func() (err error) {
 			fd, err = retryInt(func() (int, error) {
@@ -130,20 +134,25 @@ func (f *rawFS) createAt(in *fuse.CreateIn, dir *node, name string, newOnly bool
 		own.unchanged()
 	}
 	if !errors.Is(err, unix.EEXIST) || in.Flags&unix.O_EXCL != 0 {
-		return fd, err
+		return fd, true, err
 	}
 	if newOnly {
-		return -1, unix.ESTALE
+		return -1, false, unix.ESTALE
 	}
 	as.strict = true
 	err = as.as(open(flags | int(in.Flags)&unix.O_TRUNC))
-	return fd, err
+	return fd, false, err
 }
 
 // created answers CREATE and TMPFILE: an entry and an open handle in one.
-func (f *rawFS) created(fd int, in *fuse.CreateIn, dir *node, name string, p *passes, out *fuse.CreateOut) fuse.Status {
+func (f *rawFS) created(fd int, made bool, in *fuse.CreateIn, dir *node, name string, p *passes, out *fuse.CreateOut) fuse.Status {
 	var st unix.Stat_t
-	err := unix.Fstat(fd, &st)
+	var err error
+	if made {
+		err = f.told(fd, &st)
+	} else {
+		err = fstat(fd, &st)
+	}
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
 		err = unix.EEXIST
 	}
@@ -208,5 +217,5 @@ func (f *rawFS) Tmpfile(cancel <-chan struct{}, in *fuse.CreateIn, out *fuse.Cre
 	if err != nil {
 		return status(err)
 	}
-	return f.created(fd, in, dir, "", &p, out)
+	return f.created(fd, true, in, dir, "", &p, out)
 }

@@ -1,6 +1,8 @@
 package fusefs
 
 import (
+	"time"
+
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
@@ -23,8 +25,12 @@ func (f *rawFS) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, ou
 	if dir.layoutRole().NamesCheckouts() && !f.git.knows(name) && isDirAt(dir, name) {
 		f.reread(consent{}) // git has made it behind the mount, or through another one
 	}
+	if f.isAbsent(dir, name) {
+		return f.negative(out, b, dir, name)
+	}
 	st := f.lookup(h, dir, name, out)
 	if st == fuse.ENOENT {
+		f.lookedInVain(dir)
 		return f.negative(out, b, dir, name)
 	}
 	return st
@@ -103,12 +109,27 @@ func (f *rawFS) GetAttr(cancel <-chan struct{}, in *fuse.GetAttrIn, out *fuse.At
 func (f *rawFS) attr(n *node, out *fuse.AttrOut) fuse.Status {
 	var st unix.Stat_t
 	before := f.attrTimeout(n)
-	if err := retry(func() error { return unix.Fstat(n.fd, &st) }); err != nil {
+	if err := fstat(n.fd, &st); err != nil {
 		return status(err)
 	}
-	out.SetTimeout(min(before, f.attrTimeout(n)))
-	n.fillAttr(&out.Attr, &st)
+	f.fillAttrOut(n, out, before, &st)
 	return fuse.OK
+}
+
+// attrTold is attr right after the store was told to change some.
+func (f *rawFS) attrTold(n *node, out *fuse.AttrOut) fuse.Status {
+	var st unix.Stat_t
+	before := f.attrTimeout(n)
+	if err := f.told(n.fd, &st); err != nil {
+		return status(err)
+	}
+	f.fillAttrOut(n, out, before, &st)
+	return fuse.OK
+}
+
+func (f *rawFS) fillAttrOut(n *node, out *fuse.AttrOut, before time.Duration, st *unix.Stat_t) {
+	out.SetTimeout(min(before, f.attrTimeout(n)))
+	n.fillAttr(&out.Attr, st)
 }
 
 // Statx reads an inode's attributes with its time of birth.

@@ -54,6 +54,8 @@ type node struct {
 
 	making atomic.Int32 // open handles that have made the file
 
+	madeHere atomic.Pointer[newDir] // of a directory that was made under a lease
+
 	listed atomic.Uint64 // when the kernel began to cache the directory, see dirFlags
 }
 

@@ -28,6 +28,7 @@ type ownName struct {
 // changing notes that the mount is about to change a name, which inotify reports in a number of
 // events.
 func changing(dir *node, name string, events int) ownName {
+	dir.mayHave(name)
 	if dir.watched.Load() != watchNames {
 		return ownName{}
 	}
@@ -67,6 +68,7 @@ func (n *node) tookOwnName(name string) bool {
 
 // forgetOwnNames is called if no event will come for what was noted.
 func (n *node) forgetOwnNames() {
+	n.madeHere.Store(nil)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.ownNames = nil

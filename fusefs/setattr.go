@@ -47,6 +47,9 @@ func (f *rawFS) SetAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, out *fuse.At
 			return status(err)
 		}
 	}
+	if t == nil { // the last change is answered with the attributes
+		return f.attrTold(n, out)
+	}
 	return f.attr(n, out)
 }
 

@@ -197,6 +197,7 @@ func (f *rawFS) changedBehind(dir *node, name string, mask uint32) {
 		return
 	}
 	if mask&namesChanged != 0 {
+		dir.madeHere.Store(nil)
 		f.kernel.expire(dir.id, name)
 	}
 	var st unix.Stat_t

@@ -66,6 +66,16 @@ func (w *watcher) add(f *rawFS, n *node) {
 	}
 }
 
+// has reports whether a directory has a watch.
+func (w *watcher) has(n *node) bool {
+	if n.watched.Load() == watchNothing {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.nodes[n.wd] == n
+}
+
 // ask makes the watch, or changes the mask of the existing one: an inode has one watch.
 func (w *watcher) ask(n *node) (int32, error) {
 	wd, err := w.control(func(fd int) (int, error) {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,6 +24,9 @@ var farLookups atomic.Int64 // of what this process serves
 
 func (s farStore) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
 	farLookups.Add(1)
+	if strings.HasPrefix(name, "made") {
+		farMadeSeen.Add(1)
+	}
 	time.Sleep(time.Millisecond)
 	return s.RawFileSystem.Lookup(cancel, h, name, out)
 }
@@ -31,6 +35,7 @@ func (s farStore) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, 
 // server.
 func (s farStore) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
 	st := s.RawFileSystem.Create(cancel, in, name, out)
+	notesMade(name, out.NodeId)
 	if name == "direct" {
 		farDirect.Store(out.NodeId)
 		direct(&out.OpenOut)
