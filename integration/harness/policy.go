@@ -19,14 +19,17 @@ var (
 	Steady = Policy{4 * time.Second, 400 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond}
 )
 
-// onThisMachine is longer on one that is emulated: JVSFS_TEST_SLOWER says by how much.
 func (p Policy) onThisMachine() Policy {
+	return Policy{onThisMachine(p.Lease), onThisMachine(p.Renew), onThisMachine(p.skew), onThisMachine(p.grace)}
+}
+
+// onThisMachine is longer than d on one that is emulated: JVSFS_TEST_SLOWER says how many times.
+func onThisMachine(d time.Duration) time.Duration {
 	n, err := strconv.Atoi(os.Getenv("JVSFS_TEST_SLOWER"))
 	if err != nil || n < 1 {
-		return p
+		return d
 	}
-	by := time.Duration(n)
-	return Policy{p.Lease * by, p.Renew * by, p.skew * by, p.grace * by}
+	return d * time.Duration(n)
 }
 
 // Args are the options that say so.
