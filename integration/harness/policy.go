@@ -14,9 +14,9 @@ var (
 	Calm = Policy{30 * time.Second, 10 * time.Second, 2 * time.Second, time.Second}.onThisMachine()
 	// Hasty is for tests that wait for the end of a lease: short, yet long
 	// enough for a loaded machine to renew in time.
-	Hasty = Policy{900 * time.Millisecond, 200 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond}
+	Hasty = Policy{900 * time.Millisecond, 200 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond}.onThisMachine()
 	// Steady is Hasty for a daemon on which hundreds wait, on a disk that may need a second for a flush.
-	Steady = Policy{4 * time.Second, 400 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond}
+	Steady = Policy{4 * time.Second, 400 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond}.onThisMachine()
 )
 
 func (p Policy) onThisMachine() Policy {
