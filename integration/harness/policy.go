@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"time"
@@ -36,4 +37,9 @@ func onThisMachine(d time.Duration) time.Duration {
 func (p Policy) Args() []string {
 	return []string{"--lease-duration", p.Lease.String(), "--renew-interval", p.Renew.String(),
 		"--max-clock-skew", p.skew.String(), "--steal-grace", p.grace.String()}
+}
+
+// YAML is a configuration that says so.
+func (p Policy) YAML() string {
+	return fmt.Sprintf("lease_duration: %s\nrenew_interval: %s\nmax_clock_skew: %s\nsteal_grace: %s\n", p.Lease, p.Renew, p.skew, p.grace)
 }
