@@ -8,7 +8,7 @@
 #
 #   --minutes N    how long the torture goes on (10; --quick 1; --proof 30)
 #   --kills N      how often a daemon is killed and its mount recovered while others write, in fifties (500; --quick 100)
-#   --slower N     leases last so often as long, for an emulated machine (1)
+#   --slower N     leases last so often as long, and so does the patience with it, for an emulated machine (1)
 #
 # FUSE over io_uring is a parameter of the kernel's module, so of the whole machine. If it is off it is switched on for the
 # time of this script, and off at its end (not if the script is killed by SIGKILL). Mounts of others do not change: they
@@ -112,7 +112,7 @@ check() {
 }
 
 # stories ARG...: as many packages at a time as there are processors; each has namespaces of its own.
-stories() { exec go test -count=1 -timeout 30m -p "$(nproc)" "$@"; }
+stories() { exec go test -count=1 -timeout $((30 * slower))m -p "$(nproc)" "$@"; }
 
 # nothing_left: no connection of FUSE and no process that jvsfs made, and no complaint of the kernel's.
 nothing_left() {
@@ -139,8 +139,8 @@ else
   check "Unit tests of the transport" stories ./fusefs
   check "The stories" stories ./integration/fence ./integration/lease ./integration/daemon ./integration/rules
 fi
-check "Kills under fire, $((rounds * 50))" stories -count="$rounds" -timeout 120m -run '^TestRecoverUnderFire$' ./integration/daemon
-[[ $proof ]] || check "Killed daemons let everybody go" stories -count=10 -timeout 60m -run '^TestKilledDaemonLetsEverybodyGo$' ./integration/daemon
+check "Kills under fire, $((rounds * 50))" stories -count="$rounds" -timeout $((120 * slower))m -run '^TestRecoverUnderFire$' ./integration/daemon
+[[ $proof ]] || check "Killed daemons let everybody go" stories -count=10 -timeout $((60 * slower))m -run '^TestKilledDaemonLetsEverybodyGo$' ./integration/daemon
 check "Torture, $minutes minutes" "$here/torture.sh" --minutes "$minutes" --slower "$slower"
 [[ $proof ]] || check "Conformance" "$here/conformance.sh" --quick --only cases --only posixtest "$scratch"
 check "Nothing is left behind" nothing_left

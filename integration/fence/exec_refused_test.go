@@ -33,7 +33,7 @@ func TestExecTellsOfRefusedWrites(t *testing.T) {
 	require.Len(t, said, 1)
 	require.Contains(t, said[0], "jvsfs: 3 writes of touch were refused in "+m.At("worktrees", "b")+": ")
 	require.Contains(t, said[0], held.HolderID)
-	require.Regexp(t, `\(token 1, [\d.]+s left unless renewed\)`, said[0])
+	require.Regexp(t, `\(token 1, (\d+m)?[\d.]+s left unless renewed\)`, said[0])
 	require.Contains(t, said[0], "next: ")
 
 	exit, said = run("sh -c 'sh -c \"echo x >" + m.At("worktrees", "b", "z") + "\"' || true")

@@ -22,7 +22,7 @@
 //	JVSFS_COMMITS=200 go test ./integration/git      so many commits of each of eight agents
 //	JVSFS_TEST_DIR=/mnt/disk go test ...             where trees are made (not tmpfs)
 //	JVSFS_TEST_TRANSPORT=uring go test ...           how the mounts get their requests (scripts/uring-test.sh)
-//	JVSFS_TEST_SLOWER=10 go test ...                 leases that must not end last so often as long: for an emulated machine
+//	JVSFS_TEST_SLOWER=10 go test ...                 leases last so often as long, and so does every wait: for an emulated machine
 //	JVSFS_REQUIRE_FUSE=0 go test ...                 where there is no /dev/fuse, all of it is left out
 //
 // The words: an actor is a process of its own that does what it is told by

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"time"
@@ -14,23 +15,31 @@ var (
 	Calm = Policy{30 * time.Second, 10 * time.Second, 2 * time.Second, time.Second}.onThisMachine()
 	// Hasty is for tests that wait for the end of a lease: short, yet long
 	// enough for a loaded machine to renew in time.
-	Hasty = Policy{900 * time.Millisecond, 200 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond}
+	Hasty = Policy{900 * time.Millisecond, 200 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond}.onThisMachine()
 	// Steady is Hasty for a daemon on which hundreds wait, on a disk that may need a second for a flush.
-	Steady = Policy{4 * time.Second, 400 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond}
+	Steady = Policy{4 * time.Second, 400 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond}.onThisMachine()
 )
 
-// onThisMachine is longer on one that is emulated: JVSFS_TEST_SLOWER says by how much.
 func (p Policy) onThisMachine() Policy {
+	return Policy{onThisMachine(p.Lease), onThisMachine(p.Renew), onThisMachine(p.skew), onThisMachine(p.grace)}
+}
+
+// onThisMachine is longer than d on one that is emulated: JVSFS_TEST_SLOWER says how many times.
+func onThisMachine(d time.Duration) time.Duration {
 	n, err := strconv.Atoi(os.Getenv("JVSFS_TEST_SLOWER"))
 	if err != nil || n < 1 {
-		return p
+		return d
 	}
-	by := time.Duration(n)
-	return Policy{p.Lease * by, p.Renew * by, p.skew * by, p.grace * by}
+	return d * time.Duration(n)
 }
 
 // Args are the options that say so.
 func (p Policy) Args() []string {
 	return []string{"--lease-duration", p.Lease.String(), "--renew-interval", p.Renew.String(),
 		"--max-clock-skew", p.skew.String(), "--steal-grace", p.grace.String()}
+}
+
+// YAML is a configuration that says so.
+func (p Policy) YAML() string {
+	return fmt.Sprintf("lease_duration: %s\nrenew_interval: %s\nmax_clock_skew: %s\nsteal_grace: %s\n", p.Lease, p.Renew, p.skew, p.grace)
 }

@@ -264,7 +264,7 @@ func endLongExec(t *testing.T, m *harness.Mount, l harness.Mail, b *harness.Back
 func TestExecWithoutAMountGoesOnAfterAPause(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
-	config := m.WriteConfig("policy.yaml", "lease_duration: 900ms\nrenew_interval: 200ms\nmax_clock_skew: 100ms\nsteal_grace: 50ms\n")
+	config := m.WriteConfig("policy.yaml", harness.Hasty.YAML())
 	b := m.Start(m.Bin, "exec", "--control", m.LockDir, "--config", config, m.Source, "--", "sh", "-c",
 		"echo $$ >"+l.Dir+"/pid.tmp; mv "+l.Dir+"/pid.tmp "+l.Dir+"/pid; read x <"+l.Gate("go")+"; exit 7")
 	pid, err := strconv.Atoi(l.Take("pid"))

@@ -119,7 +119,7 @@ func without(all []*harness.Actor, one *harness.Actor) (rest []*harness.Actor) {
 // not before.
 func TestStealersWithoutAMount(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
-	config := m.WriteConfig("policy.yaml", "lease_duration: 900ms\nrenew_interval: 200ms\nmax_clock_skew: 100ms\nsteal_grace: 50ms\n")
+	config := m.WriteConfig("policy.yaml", harness.Hasty.YAML())
 	options := []string{"--control", m.LockDir, "--config", config}
 	actors := startActors(t, 8)
 	var last harness.Record
