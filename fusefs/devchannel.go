@@ -19,6 +19,9 @@ type devChannel struct {
 	threads *threadCalls
 	pool    *readerPool
 	poll    *poller
+	moored  *moored
+	scout   *scout
+	stopgap stopgap
 	bufs    buffers
 	do      func(*call)
 
@@ -26,8 +29,9 @@ type devChannel struct {
 }
 
 func newDevChannel(dev int, threads *threadCalls, m *meter, log *zap.Logger) *devChannel {
-	d := &devChannel{dev: dev, log: log, meter: m, threads: threads, poll: newPoller(dev)}
+	d := &devChannel{dev: dev, log: log, meter: m, threads: threads, poll: newPoller(dev), scout: newScout(), moored: newMoored()}
 	d.pool = newReaderPool(d.waiting)
+	d.pool.still = d.moored.freeAll // a thread that cannot get its processor must not keep it
 	return d
 }
 
@@ -40,18 +44,24 @@ func (d *devChannel) waiting() bool {
 
 func (d *devChannel) serve(do func(*call), ended func()) {
 	d.do = do
+	d.waits.Go(d.scout.run)
+	d.waits.Go(d.stopgap.run)
 	d.pool.run(d.read)
+	d.scout.end()
+	d.stopgap.end()
 	ended()
 	d.waits.Wait()
+	d.stopgap.close()
 	d.bufs.close()
 }
 
 // read is one reader. It keeps its thread: if the same thread reads, handles and answers a request,
 // it wakes nobody else.
 func (d *devChannel) read(me *reader) {
-	me.channel = d
+	me.channel, me.follow = d, follower{moored: d.moored, scout: d.scout, stopgap: &d.stopgap}
 	c := &call{hand: me, shard: d.meter.shard()}
 	defer d.threads.leave(c)
+	defer me.follow.letGo()
 	defer me.pipe.close()
 	buf, err := d.bufs.get()
 	for ; err != nil; buf, err = d.bufs.get() { // no memory just now; without a reader nothing frees any
@@ -62,7 +72,7 @@ func (d *devChannel) read(me *reader) {
 	c.out = buf.out
 	for d.pool.next(me) {
 		d.threads.own(c)
-		polled := me.alone && d.poll.wait()
+		polled := me.alone && !me.follow.near && d.poll.wait()
 		n, err := unix.Read(d.dev, buf.in)
 		switch {
 		case err == unix.EINTR || err == unix.EAGAIN || err == unix.ENOENT: // ENOENT: its caller has gone
@@ -81,11 +91,20 @@ func (d *devChannel) read(me *reader) {
 			return
 		}
 		c.in = buf.in[:n]
-		c.at = d.pool.took(me, waitedFor(c.in))
-		if !polled && me.alone {
-			d.poll.slept(c.at - me.began)
-		}
+		d.took(me, c, polled)
 		d.do(c)
+	}
+}
+
+// took notes a request that was read.
+func (d *devChannel) took(me *reader, c *call, polled bool) {
+	waited := waitedFor(c.in)
+	c.at = d.pool.took(me, waited)
+	if !polled && me.alone && !me.follow.near {
+		d.poll.slept(c.at - me.began)
+	}
+	if waited {
+		me.follow.took(callingThread(c.in), c.at, me.alone, c.tid)
 	}
 }
 
@@ -101,6 +120,7 @@ func (r *reader) sendFile(_ *call, unique uint64, fd int, off int64, size int) (
 // away is readerPool.away for a reader. Meanwhile it has no thread and no pipe.
 func (r *reader) away(c *call) (back func()) {
 	r.pipe.close()
+	r.follow.letGo()
 	r.channel.threads.leave(c)
 	return r.channel.pool.away()
 }

@@ -28,6 +28,7 @@ type readerPool struct {
 	stir    chan struct{} // wakes the watch
 
 	waiting func() bool // whether requests are waiting
+	still   func()      // called when no request has come for stillAfter
 
 	mu     sync.Mutex
 	all    int // readers that were started, except those that are away
@@ -46,6 +47,7 @@ type reader struct {
 	surplus int           // how often in a row it found another one waiting
 	word    chan struct{}
 	pipe    splicer
+	follow  follower
 	channel *devChannel
 }
 
@@ -63,12 +65,14 @@ const (
 	surplusMax = 64
 	// tick bounds how long requests wait for a reader that hangs in another request.
 	tick = 2 * time.Millisecond
+	// stillAfter is after how many ticks without a request still is called.
+	stillAfter = 5
 	// restAfter is after how many ticks without a request the watch sleeps.
 	restAfter = 50
 )
 
 func newReaderPool(waiting func() bool) *readerPool {
-	return &readerPool{waiting: waiting, stir: make(chan struct{}, 1), done: make(chan struct{})}
+	return &readerPool{waiting: waiting, still: func() {}, stir: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // run starts the first reader and the watch. It returns when all have ended, after over was called.
@@ -205,7 +209,7 @@ func (c *readerPool) over() {
 func (c *readerPool) watch() {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	quiet, stuck, before := 0, 0, c.taken.Load()
+	quiet, stuck, without, before := 0, 0, 0, c.taken.Load()
 	for {
 		select {
 		case <-c.done:
@@ -213,6 +217,11 @@ func (c *readerPool) watch() {
 		case <-ticker.C:
 		}
 		now := c.taken.Load()
+		if without++; now != before {
+			without = 0
+		} else if without == stillAfter {
+			c.still()
+		}
 		switch {
 		case now != before:
 			quiet, stuck = 0, 0

@@ -231,6 +231,14 @@ func (t *transport) slowly(c *call) (int, error) {
 	return n, nil
 }
 
+// callingThread is the thread that calls, 0 if it has no number here.
+func callingThread(in []byte) uint32 {
+	if len(in) < int(unsafe.Sizeof(fuse.InHeader{})) {
+		return 0
+	}
+	return (*fuse.InHeader)(unsafe.Pointer(&in[0])).Pid
+}
+
 // waitedFor reports whether a caller waits for the answer.
 func waitedFor(in []byte) bool {
 	if len(in) < int(unsafe.Sizeof(fuse.InHeader{})) {

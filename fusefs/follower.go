@@ -1,0 +1,109 @@
+package fusefs
+
+import "time"
+
+// follower keeps a reader on the processor of its caller, if one thread calls alone and that makes its calls faster (pace).
+// There the two change places without waking a processor, and the reader need not poll.
+type follower struct {
+	pace
+	moored  *moored
+	scout   *scout
+	stopgap *stopgap
+	caller  uint32        // whose calls are measured
+	others  int           // calls of others in this window
+	last    time.Duration // when the call before this one came
+	thread  int           // the reader's, while it is near
+	at      int           // the processor that it is kept on
+	asked   bool          // the scout is looking for the caller
+	landing bool          // the reader has just come, and not answered there
+	moor    uint64        // the generation of moored in which it came near
+}
+
+// othersMax calls of others in a window are no reason to leave a caller.
+const othersMax = 8
+
+// took notes a call that somebody waits for. alone says whether no other reader was waiting for it too; thread is the reader's.
+func (f *follower) took(caller uint32, at time.Duration, alone bool, thread int) {
+	if f.landing {
+		f.landing = false
+		f.stopgap.drop()
+	}
+	since := at - f.last
+	f.last = at
+	if f.near && f.moor != f.moored.generation.Load() {
+		f.left()
+	}
+	if caller != f.caller || !alone {
+		if f.others++; f.others > othersMax {
+			f.turnTo(caller)
+		}
+		return
+	}
+	switch f.call(since) {
+	case letGo:
+		f.fail()
+	case comeNear:
+		f.asked = true
+		f.scout.ask(caller)
+	case goOn:
+		if f.calls == 0 {
+			f.others = 0
+		}
+	}
+	if f.asked {
+		f.come(thread)
+	}
+}
+
+// turnTo leaves a caller for another one.
+func (f *follower) turnTo(caller uint32) {
+	f.letGo()
+	f.left()
+	f.caller, f.others, f.asked = caller, 0, false
+}
+
+// come goes to the caller if the scout has found it.
+func (f *follower) come(thread int) {
+	select {
+	case w := <-f.scout.found:
+		if w.thread != f.caller {
+			return // the answer is for another reader, or for a caller that was left
+		}
+		f.asked = false
+		if f.near && w.processor == f.at {
+			f.fail()
+		} else {
+			f.keep(thread, w.processor)
+		}
+	default:
+	}
+}
+
+// keep keeps the reader on a processor.
+func (f *follower) keep(thread, processor int) {
+	if from := processorHere(); from != processor {
+		f.stopgap.hold(from)
+		f.landing = true
+	}
+	generation, ok := f.moored.keep(thread, processor)
+	if !ok {
+		f.fail()
+		return
+	}
+	f.thread, f.at, f.moor = thread, processor, generation
+	f.came()
+}
+
+// fail frees the reader, for some time.
+func (f *follower) fail() {
+	f.failed()
+	f.letGo()
+}
+
+// letGo frees the reader's thread, if it was near.
+func (f *follower) letGo() {
+	if f.near {
+		f.moored.free(f.thread)
+		f.left()
+	}
+}

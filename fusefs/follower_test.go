@@ -1,0 +1,210 @@
+package fusefs
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// newTestFollower is a follower of a reader's thread, which is this one. Its scout is the test.
+func newTestFollower(t *testing.T) *follower {
+	runtime.LockOSThread()
+	before := mayRunOn(t, unix.Gettid())
+	f := &follower{moored: newMoored(), scout: newScout(), stopgap: &stopgap{}}
+	t.Cleanup(func() {
+		f.letGo()
+		require.Equal(t, before, mayRunOn(t, unix.Gettid()), "the thread may run where it could before")
+		runtime.UnlockOSThread()
+	})
+	return f
+}
+
+func mayRunOn(t *testing.T, thread int) (may unix.CPUSet) {
+	t.Helper()
+	require.NoError(t, unix.SchedGetaffinity(thread, &may))
+	return may
+}
+
+// drive has a caller make calls, each after the same time. The scout finds it on a processor.
+func (f *follower) drive(callers []uint32, n int, each time.Duration, on int) {
+	for i := range n {
+		select {
+		case thread := <-f.scout.asked:
+			f.scout.found <- whereabouts{thread, on}
+		default:
+		}
+		f.took(callers[i%len(callers)], f.last+each, true, unix.Gettid())
+	}
+}
+
+// ownProcessor is one on which this thread may run.
+func ownProcessor(t *testing.T) int {
+	t.Helper()
+	may := mayRunOn(t, unix.Gettid())
+	for n := range len(may) * 64 {
+		if may.IsSet(n) {
+			return n
+		}
+	}
+	t.Fatal("no processor")
+	return 0
+}
+
+// untilNear is how many calls of a new caller bring the reader near: the last one finds the scout's answer.
+const untilNear = othersMax + 1 + paceSettle + paceWindow + 1
+
+func TestAReaderIsKeptNearOneCaller(t *testing.T) {
+	f := newTestFollower(t)
+	at := ownProcessor(t)
+	f.drive([]uint32{7}, untilNear-1, slowCall, at)
+	require.False(t, f.near)
+	f.drive([]uint32{7}, 1, slowCall, at)
+	require.True(t, f.near)
+	var one unix.CPUSet
+	one.Set(at)
+	require.Equal(t, one, mayRunOn(t, unix.Gettid()))
+	f.drive([]uint32{7, 7, 7, 7, 7, 7, 8}, 100*nearWindow, quickCall, at)
+	require.True(t, f.near, "a caller that comes now and then changes nothing")
+	f.drive([]uint32{8}, 4*othersMax, quickCall, at)
+	require.False(t, f.near, "the caller has gone")
+}
+
+func TestNoReaderIsKeptNearOneOfSeveralCallers(t *testing.T) {
+	f := newTestFollower(t)
+	before := mayRunOn(t, unix.Gettid())
+	for _, callers := range [][]uint32{{7, 8}, {7, 8, 9}, {7, 7, 8, 8}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}} {
+		f.drive(callers, 100*paceWindow, slowCall, ownProcessor(t))
+		require.False(t, f.near)
+		require.Equal(t, before, mayRunOn(t, unix.Gettid()))
+		require.Empty(t, f.scout.asked, "nobody is looked for")
+	}
+	for range 100 * paceWindow { // the same caller, and each time another reader was waiting too
+		f.took(7, f.last+slowCall, false, unix.Gettid())
+	}
+	require.False(t, f.near)
+}
+
+// Near, and as slow as before: it was not the processor.
+func TestAReaderIsFreeAgainIfNearDoesNotPay(t *testing.T) {
+	f := newTestFollower(t)
+	f.drive([]uint32{7}, 3*paceWindow, slowCall, ownProcessor(t))
+	require.False(t, f.near)
+	require.NotZero(t, f.rest)
+}
+
+func TestAReaderIsNotKeptWhereItMayNotRun(t *testing.T) {
+	f := newTestFollower(t)
+	f.drive([]uint32{7}, 3*paceWindow, slowCall, 1023)
+	require.False(t, f.near)
+	require.NotZero(t, f.rest, "the scout is not asked in each window")
+}
+
+// The answer of the scout may come when its caller has been left.
+func TestAnAnswerAboutAnotherCallerIsNotTaken(t *testing.T) {
+	f := newTestFollower(t)
+	f.drive([]uint32{7}, untilNear-1, slowCall, 0)
+	require.Len(t, f.scout.asked, 1)
+	<-f.scout.asked
+	f.scout.found <- whereabouts{9, ownProcessor(t)}
+	f.took(7, f.last+slowCall, true, unix.Gettid())
+	require.False(t, f.near)
+}
+
+// A thread whose processor somebody else keeps busy is freed by the watch. Its follower finds out with the next call.
+func TestAFollowerFindsOutThatItsThreadWasFreed(t *testing.T) {
+	f := newTestFollower(t)
+	before := mayRunOn(t, unix.Gettid())
+	f.drive([]uint32{7}, untilNear, slowCall, ownProcessor(t))
+	require.True(t, f.near)
+	f.moored.freeAll()
+	require.Equal(t, before, mayRunOn(t, unix.Gettid()))
+	f.took(7, f.last+quickCall, true, unix.Gettid())
+	require.False(t, f.near)
+	require.Zero(t, f.rest, "it was no failure")
+}
+
+func TestTheProcessorOfAThread(t *testing.T) {
+	const rest = " S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 96 37 38 39"
+	for _, name := range []string{"sh", "a b", ") R 1 2", "((", "x)\n"} {
+		n, err := processorIn([]byte("12 (" + name + ")" + rest + "\n"))
+		require.NoError(t, err)
+		require.Equal(t, 96, n)
+	}
+	for _, torn := range []string{"", "12 (sh", "12 (sh) S 1 2 3"} {
+		_, err := processorIn([]byte(torn))
+		require.Error(t, err)
+	}
+}
+
+// The kernel's own record of a thread that may run on one processor only.
+func TestTheScoutFindsAThread(t *testing.T) {
+	f := newTestFollower(t)
+	at := ownProcessor(t)
+	_, ok := f.moored.keep(unix.Gettid(), at)
+	require.True(t, ok)
+	defer f.moored.freeAll()
+	n, err := processorOf(uint32(unix.Gettid()))
+	require.NoError(t, err)
+	require.Equal(t, at, n)
+	ended := make(chan struct{})
+	go func() { defer close(ended); f.scout.run() }()
+	f.scout.ask(1 << 30) // there is none: no answer
+	require.Eventually(t, func() bool { return len(f.scout.asked) == 0 }, patience, time.Millisecond)
+	f.scout.ask(uint32(unix.Gettid()))
+	require.Equal(t, whereabouts{uint32(unix.Gettid()), at}, <-f.scout.found)
+	f.scout.end()
+	<-ended
+}
+
+// A processor is kept busy until it is dropped, but not for ever.
+func TestAStopgapRunsWhereItIsTold(t *testing.T) {
+	f := newTestFollower(t)
+	at := ownProcessor(t)
+	ended := make(chan struct{})
+	go func() { defer close(ended); f.stopgap.run() }()
+	require.Eventually(t, func() bool { return f.stopgap.bell.Load() != 0 }, patience, time.Millisecond)
+	thread := int(f.stopgap.thread.Load())
+	for range 3 {
+		slept := sleepsOf(t, thread)
+		f.stopgap.hold(at)
+		if runtime.GOMAXPROCS(0) > 1 {
+			var one unix.CPUSet
+			one.Set(at)
+			require.Equal(t, one, mayRunOn(t, thread))
+			require.Eventually(t, func() bool { return sleepsOf(t, thread) > slept }, patience, time.Millisecond, "it ends by itself")
+		}
+		f.stopgap.drop()
+	}
+	f.stopgap.hold(at)
+	f.stopgap.end()
+	<-ended
+	f.stopgap.close()
+}
+
+// A channel may end before its stopgap has begun.
+func TestAStopgapThatHasEndedDoesNotBegin(t *testing.T) {
+	var s stopgap
+	s.hold(0)
+	s.end()
+	s.run()
+	s.close()
+}
+
+// sleepsOf is how often a thread has gone to sleep.
+func sleepsOf(t *testing.T, thread int) uint64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/status", thread))
+	require.NoError(t, err)
+	_, after, found := strings.Cut(string(text), "\nvoluntary_ctxt_switches:")
+	require.True(t, found)
+	n, err := strconv.ParseUint(strings.TrimSpace(strings.SplitN(after, "\n", 2)[0]), 10, 64)
+	require.NoError(t, err)
+	return n
+}

@@ -1,0 +1,100 @@
+package fusefs
+
+import "time"
+
+// pace judges whether calls go faster while their reader is kept near its caller, on the same processor, than while the
+// reader is free. What is better depends on the machine: to wake a sleeping processor takes 1 to 50 µs. So both are
+// measured, in windows of calls, and near must win clearly.
+type pace struct {
+	near     bool
+	skip     int           // this many calls are not counted: what has changed is still settling
+	calls    int           // in this window
+	sum      time.Duration // of their times
+	free     time.Duration // the mean of a window in which the reader was free, before it was kept near
+	chases   int           // how often in a row the reader came near and won nothing
+	failures uint          // how often in a row near has not paid
+	rest     int           // for this many calls near is not tried
+}
+
+// advice is what a reader should do.
+type advice int
+
+const (
+	goOn     advice = iota
+	comeNear        // keep the reader on its caller's processor, and say so by came
+	letGo           // the reader has to be free again
+)
+
+const (
+	paceWindow = 32 // calls of a reader that is free
+	nearWindow = 8  // calls of a reader that is near: fewer, because the kernel may move the caller at any time
+	paceSettle = 2
+	// paceMost bounds what one call adds to a window: a call that waits for a disk says nothing of processors.
+	paceMost = 300 * time.Microsecond
+	// chasesMax: the kernel may move the caller away just when the reader comes.
+	chasesMax = 16
+	// After a failure near is tried again after paceRest calls, and after each further one in a row after twice as many,
+	// up to 131,072 calls; or as soon as calls take much longer than before.
+	paceRest        = 128
+	paceFailuresMax = 10
+)
+
+// call notes how long a call took, from the one before it.
+func (p *pace) call(took time.Duration) advice {
+	if p.skip > 0 {
+		p.skip--
+		return goOn
+	}
+	most, window := paceMost, paceWindow
+	if p.near {
+		most, window = min(paceMost, 2*p.free), nearWindow
+	}
+	p.sum += min(took, most)
+	if p.calls++; p.calls < window {
+		return goOn
+	}
+	mean := p.sum / time.Duration(window)
+	p.calls, p.sum = 0, 0
+	if p.near {
+		return p.judgeNear(mean)
+	}
+	return p.judgeFree(mean)
+}
+
+// judgeNear says what a window near the caller means.
+func (p *pace) judgeNear(mean time.Duration) advice {
+	switch {
+	case pays(mean, p.free):
+		p.failures, p.chases = 0, 0
+		return goOn
+	case p.chases < chasesMax:
+		p.chases++
+		return comeNear
+	}
+	return letGo
+}
+
+// judgeFree says what a window of a reader that is free means.
+func (p *pace) judgeFree(mean time.Duration) advice {
+	if p.rest > 0 && mean*2 < p.free*3 {
+		p.rest -= paceWindow
+		return goOn
+	}
+	p.free, p.chases, p.rest = mean, 0, 0
+	return comeNear
+}
+
+// pays: what is won must be more than how much two windows of the same differ.
+func pays(near, free time.Duration) bool { return near*10 < free*9 }
+
+// came says that the reader is near now.
+func (p *pace) came() { p.near, p.skip, p.calls, p.sum = true, paceSettle, 0, 0 }
+
+// failed says that near does not pay.
+func (p *pace) failed() {
+	p.rest = paceRest << p.failures
+	p.failures = min(p.failures+1, paceFailuresMax)
+}
+
+// left says that the reader is free, and begins a new window.
+func (p *pace) left() { p.near, p.skip, p.calls, p.sum = false, paceSettle, 0, 0 }

@@ -1,0 +1,106 @@
+package fusefs
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	quickCall = 10 * time.Microsecond
+	slowCall  = 30 * time.Microsecond
+)
+
+// several has a pace take calls until it gives advice, or most of them.
+func (p *pace) several(took time.Duration, most int) (advice, int) {
+	for n := 1; n <= most; n++ {
+		if a := p.call(took); a != goOn {
+			return a, n
+		}
+	}
+	return goOn, most
+}
+
+// nearPace is a pace whose reader was free with slowCall and is near now.
+func nearPace(t *testing.T) *pace {
+	t.Helper()
+	p := &pace{}
+	a, n := p.several(slowCall, 1000)
+	require.Equal(t, comeNear, a)
+	require.Equal(t, paceWindow, n)
+	p.came()
+	return p
+}
+
+func TestAReaderStaysNearWhileItPays(t *testing.T) {
+	p := nearPace(t)
+	a, _ := p.several(quickCall, 100*nearWindow)
+	require.Equal(t, goOn, a)
+	require.True(t, p.near)
+}
+
+// A call that waits for the disk, or for a processor, is no reason to go.
+func TestAReaderStaysNearIfOneCallIsSlow(t *testing.T) {
+	p := nearPace(t)
+	for range 100 {
+		a, _ := p.several(quickCall, nearWindow-1)
+		require.Equal(t, goOn, a)
+		require.Equal(t, goOn, p.call(time.Second))
+	}
+}
+
+// The kernel moves callers. The reader comes after, but not for ever.
+func TestAReaderComesAfterItsCallerAndGivesUp(t *testing.T) {
+	p := nearPace(t)
+	for range chasesMax {
+		a, n := p.several(slowCall, 1000)
+		require.Equal(t, comeNear, a)
+		require.LessOrEqual(t, n, paceSettle+nearWindow)
+		p.came()
+	}
+	a, _ := p.several(slowCall, 1000)
+	require.Equal(t, letGo, a)
+}
+
+func TestOneWindowThatPaysBeginsTheChaseAnew(t *testing.T) {
+	p := nearPace(t)
+	for range 10 * chasesMax {
+		a, _ := p.several(quickCall, paceSettle+nearWindow)
+		require.Equal(t, goOn, a)
+		a, _ = p.several(slowCall, 1000)
+		require.Equal(t, comeNear, a)
+		p.came()
+	}
+}
+
+// What does not pay is tried less and less often, but is tried: the load changes.
+func TestNearIsTriedLessOftenIfItDoesNotPay(t *testing.T) {
+	p := nearPace(t)
+	before := 0
+	for range 2 * paceFailuresMax {
+		p.failed()
+		p.left()
+		a, n := p.several(slowCall, 1<<20)
+		require.Equal(t, comeNear, a)
+		require.GreaterOrEqual(t, n, before)
+		before = n
+		p.came()
+	}
+	require.Greater(t, before, paceRest<<(paceFailuresMax-1))
+	require.Less(t, before, paceRest<<(paceFailuresMax+1))
+}
+
+// Where both do the same nothing is won. When the free reader gets slow near is tried at once.
+func TestNearIsTriedAtOnceWhenCallsGetSlow(t *testing.T) {
+	p := &pace{}
+	_, _ = p.several(quickCall, 1000)
+	p.failures = paceFailuresMax
+	p.failed()
+	p.left()
+	a, _ := p.several(quickCall, 100*paceWindow)
+	require.Equal(t, goOn, a)
+	a, n := p.several(2*quickCall, 1000)
+	require.Equal(t, comeNear, a)
+	require.LessOrEqual(t, n, 2*paceWindow)
+}
