@@ -163,29 +163,46 @@ func TestTheScoutFindsAThread(t *testing.T) {
 	<-ended
 }
 
-// A processor is kept busy until it is dropped, but not for ever.
-func TestAStopgapRunsWhereItIsTold(t *testing.T) {
+// A processor is kept busy until it is dropped, but not for ever. Afterwards the thread may run anywhere again.
+func TestAStopgapEndsByItself(t *testing.T) {
 	f := newTestFollower(t)
-	at := ownProcessor(t)
+	anywhere := mayRunOn(t, unix.Gettid())
 	ended := make(chan struct{})
 	go func() { defer close(ended); f.stopgap.run() }()
 	require.Eventually(t, func() bool { return f.stopgap.bell.Load() != 0 }, patience, time.Millisecond)
 	thread := int(f.stopgap.thread.Load())
 	for range 3 {
 		slept := sleepsOf(t, thread)
-		f.stopgap.hold(at)
+		f.stopgap.hold(ownProcessor(t))
 		if runtime.GOMAXPROCS(0) > 1 {
-			var one unix.CPUSet
-			one.Set(at)
-			require.Equal(t, one, mayRunOn(t, thread))
-			require.Eventually(t, func() bool { return sleepsOf(t, thread) > slept }, patience, time.Millisecond, "it ends by itself")
+			require.Eventually(t, func() bool { return sleepsOf(t, thread) > slept }, patience, time.Millisecond)
 		}
+		require.Eventually(t, func() bool { return mayRunOn(t, thread) == anywhere }, patience, time.Millisecond)
 		f.stopgap.drop()
 	}
-	f.stopgap.hold(at)
+	f.stopgap.hold(ownProcessor(t))
 	f.stopgap.end()
 	<-ended
 	f.stopgap.close()
+}
+
+func TestAStopgapIsHeldWhereItIsTold(t *testing.T) {
+	_ = newTestFollower(t) // keeps this thread, and looks at it at the end
+	anywhere, at := mayRunOn(t, unix.Gettid()), ownProcessor(t)
+	var s stopgap
+	s.thread.Store(int32(unix.Gettid())) // in the place of run
+	s.hold(at)
+	if runtime.GOMAXPROCS(0) == 1 {
+		require.False(t, s.wanted.Load())
+		return
+	}
+	var one unix.CPUSet
+	one.Set(at)
+	require.Equal(t, one, mayRunOn(t, unix.Gettid()))
+	require.NoError(t, unix.SchedSetaffinity(0, &anywhere))
+	require.True(t, s.wanted.Load())
+	s.drop()
+	require.False(t, s.wanted.Load())
 }
 
 // A channel may end before its stopgap has begun.

@@ -33,16 +33,16 @@ func (s *stopgap) run() {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var before unix.CPUSet
+	var anywhere unix.CPUSet
 	thread := unix.Gettid()
-	if unix.SchedGetaffinity(thread, &before) == nil {
-		defer func() { _ = unix.SchedSetaffinity(thread, &before) }() // the thread may be used for something else then
+	if unix.SchedGetaffinity(thread, &anywhere) == nil {
 		s.thread.Store(int32(thread))
 	}
 	s.bell.Store(int32(bell))
 	for text := make([]byte, 8); !s.ended.Load(); {
 		if _, err := unix.Read(bell, text); err == nil {
 			s.spin()
+			_ = unix.SchedSetaffinity(thread, &anywhere) // each hold has rung the bell, so none is forgotten
 		}
 	}
 }
