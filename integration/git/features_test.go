@@ -196,7 +196,8 @@ func TestBareRepositories(t *testing.T) {
 
 // Conflicts, and what git remembers of how they were solved.
 func TestConflicts(t *testing.T) {
-	g := newGround(t, threeCheckouts+"git config rerere.enabled true")
+	// Two gits at once that miss the directory both make it, and the second one dies, without jvsfs too (setup_rerere in rerere.c).
+	g := newGround(t, threeCheckouts+"git config rerere.enabled true; mkdir .git/rr-cache")
 	solve := []string{
 		"echo mine >f; git commit -q -a -m mine; git branch theirs-$(git branch --show-current) HEAD~1",
 		"git switch -q theirs-$(git branch --show-current); echo theirs >f; git commit -q -a -m theirs; git switch -q -",
