@@ -70,7 +70,7 @@ func (f *follower) come(thread int) {
 			return // the answer is for another reader, or for a caller that was left
 		}
 		f.asked = false
-		if f.near && w.processor == f.at {
+		if w.processor == noProcessor || f.near && w.processor == f.at {
 			f.fail()
 		} else {
 			f.keep(thread, w.processor)

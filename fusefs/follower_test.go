@@ -130,17 +130,13 @@ func TestAFollowerFindsOutThatItsThreadWasFreed(t *testing.T) {
 	require.Zero(t, f.rest, "it was no failure")
 }
 
-func TestTheProcessorOfAThread(t *testing.T) {
-	const rest = " S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 96 37 38 39"
-	for _, name := range []string{"sh", "a b", ") R 1 2", "((", "x)\n"} {
-		n, err := processorIn([]byte("12 (" + name + ")" + rest + "\n"))
-		require.NoError(t, err)
-		require.Equal(t, 96, n)
-	}
-	for _, torn := range []string{"", "12 (sh", "12 (sh) S 1 2 3"} {
-		_, err := processorIn([]byte(torn))
-		require.Error(t, err)
-	}
+// Callers in a container that the daemon does not see have no number: they are not looked for in each window.
+func TestNoReaderFollowsACallerThatIsNotFound(t *testing.T) {
+	f := newTestFollower(t)
+	f.drive([]uint32{0}, untilNear, slowCall, noProcessor)
+	require.False(t, f.near)
+	require.NotZero(t, f.rest)
+	require.Empty(t, f.scout.asked)
 }
 
 // The kernel's own record of a thread that may run on one processor only.
@@ -150,13 +146,11 @@ func TestTheScoutFindsAThread(t *testing.T) {
 	_, ok := f.moored.keep(unix.Gettid(), at)
 	require.True(t, ok)
 	defer f.moored.freeAll()
-	n, err := processorOf(uint32(unix.Gettid()))
-	require.NoError(t, err)
-	require.Equal(t, at, n)
+	require.Equal(t, at, processorOf(uint32(unix.Gettid())))
 	ended := make(chan struct{})
 	go func() { defer close(ended); f.scout.run() }()
-	f.scout.ask(1 << 30) // there is none: no answer
-	require.Eventually(t, func() bool { return len(f.scout.asked) == 0 }, patience, time.Millisecond)
+	f.scout.ask(1 << 30)
+	require.Equal(t, whereabouts{1 << 30, noProcessor}, <-f.scout.found)
 	f.scout.ask(uint32(unix.Gettid()))
 	require.Equal(t, whereabouts{uint32(unix.Gettid()), at}, <-f.scout.found)
 	f.scout.end()

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate/layout"
@@ -86,28 +87,13 @@ func (f *rawFS) listInto(d *newDir, dir *node) error {
 		return err
 	}
 	defer func() { _ = unix.Close(fd) }()
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := retryInt(func() (int, error) { return unix.Getdents(fd, buf) })
-		if err != nil {
-			return err
-		}
-		if n <= 0 {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.listed = true
-			return nil
-		}
-		for rest := buf[:n]; len(rest) > 0; {
-			e, l := parseDirent(rest)
-			if l == 0 {
-				break
-			}
-			if rest = rest[l:]; e.Name != "." && e.Name != ".." {
-				dir.mayHave(e.Name)
-			}
-		}
+	if err := eachEntry(fd, func(e fuse.DirEntry) { dir.mayHave(e.Name) }); err != nil {
+		return err
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.listed = true
+	return nil
 }
 
 // mayHave notes a name that a directory gets.

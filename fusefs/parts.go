@@ -3,6 +3,7 @@ package fusefs
 import (
 	"path"
 
+	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate/layout"
@@ -74,21 +75,12 @@ func (f *rawFS) findPart(id lease.WorktreeID, dir string, role layout.Role) stri
 	return ""
 }
 
+// directoriesIn are those that could be read.
 func directoriesIn(fd int) (names []string) {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := retryInt(func() (int, error) { return unix.Getdents(fd, buf) })
-		if err != nil || n <= 0 {
-			return names
+	_ = eachEntry(fd, func(e fuse.DirEntry) {
+		if e.Mode == unix.S_IFDIR || e.Mode == 0 {
+			names = append(names, e.Name)
 		}
-		for rest := buf[:n]; len(rest) > 0; {
-			e, l := parseDirent(rest)
-			if l == 0 {
-				break
-			}
-			if rest = rest[l:]; e.Name != "." && e.Name != ".." && (e.Mode == unix.S_IFDIR || e.Mode == 0) {
-				names = append(names, e.Name)
-			}
-		}
-	}
+	})
+	return names
 }

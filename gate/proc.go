@@ -25,11 +25,23 @@ type ProcStat struct {
 	session int
 	Threads int
 	Start   uint64 // clock ticks after boot; with the pid it names a process
+	// Processor is the one on which it has run last; of a process, its first thread. -1: it is not told.
+	Processor int
 }
 
 // ReadStat reads /proc/PID/stat. It fails if the process is gone.
 func ReadStat(pid int) (ProcStat, error) {
 	b, err := readProc(pid, "stat")
+	if err != nil {
+		return ProcStat{}, err
+	}
+	return parseStat(b)
+}
+
+// ReadThreadStat reads /proc/PID/stat of a thread alone: the file of its process adds up what all threads have used, which takes
+// longer the more there are. It fails if the thread is gone.
+func ReadThreadStat(tid int) (ProcStat, error) {
+	b, err := readProc(tid, "task/"+strconv.Itoa(tid)+"/stat")
 	if err != nil {
 		return ProcStat{}, err
 	}
@@ -47,13 +59,16 @@ func parseStat(b []byte) (ProcStat, error) {
 	if len(f) < 20 {
 		return ProcStat{}, fmt.Errorf("short /proc/PID/stat: %.40q", b)
 	}
-	s := ProcStat{Comm: string(b[open+1 : end]), State: f[0][0]}
-	var errs [5]error
+	s := ProcStat{Comm: string(b[open+1 : end]), State: f[0][0], Processor: -1}
+	var errs [6]error
 	s.PPID, errs[0] = strconv.Atoi(f[1])
 	s.Group, errs[1] = strconv.Atoi(f[2])
 	s.session, errs[2] = strconv.Atoi(f[3])
 	s.Threads, errs[3] = strconv.Atoi(f[17])
 	s.Start, errs[4] = strconv.ParseUint(f[19], 10, 64)
+	if len(f) > 36 {
+		s.Processor, errs[5] = strconv.Atoi(f[36])
+	}
 	return s, errors.Join(errs[:]...)
 }
 

@@ -71,7 +71,6 @@ func TestNamesInANewDirectoryAreKnown(t *testing.T) {
 	t.Logf("%d LOOKUPs for %d files that were made", asked, files)
 	require.Less(t, asked, int64(files+files/4), "the client of the store asks once for each; jvsfs asked again")
 	require.GreaterOrEqual(t, asked, int64(files), "nothing was counted")
-
 }
 
 // What comes into a directory that was made under the lease past jvsfs is seen: at once if it is made on this machine, and after the lease

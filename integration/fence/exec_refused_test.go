@@ -1,8 +1,10 @@
 package fence
 
 import (
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -33,7 +35,11 @@ func TestExecTellsOfRefusedWrites(t *testing.T) {
 	require.Len(t, said, 1)
 	require.Contains(t, said[0], "jvsfs: 3 writes of touch were refused in "+m.At("worktrees", "b")+": ")
 	require.Contains(t, said[0], held.HolderID)
-	require.Regexp(t, `\(token 1, (\d+m)?[\d.]+s left unless renewed\)`, said[0])
+	told := regexp.MustCompile(`\(token 1, ([\d.]\S*s) left unless renewed\)`).FindStringSubmatch(said[0])
+	require.Len(t, told, 2, said[0])
+	left, err := time.ParseDuration(told[1])
+	require.NoError(t, err)
+	require.LessOrEqual(t, left, harness.Calm.Lease)
 	require.Contains(t, said[0], "next: ")
 
 	exit, said = run("sh -c 'sh -c \"echo x >" + m.At("worktrees", "b", "z") + "\"' || true")
