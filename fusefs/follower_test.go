@@ -133,8 +133,9 @@ func TestAFollowerFindsOutThatItsThreadWasFreed(t *testing.T) {
 // Callers in a container that the daemon does not see have no number: they are not looked for in each window.
 func TestNoReaderFollowsACallerThatIsNotFound(t *testing.T) {
 	f := newTestFollower(t)
-	f.drive([]uint32{0}, untilNear, slowCall, noProcessor)
+	f.drive([]uint32{0}, paceWindow+1, slowCall, noProcessor) // 0 is the caller from the beginning
 	require.False(t, f.near)
+	require.False(t, f.landing, "no processor is left for it")
 	require.NotZero(t, f.rest)
 	require.Empty(t, f.scout.asked)
 }
