@@ -106,11 +106,17 @@ func (n *node) sameContent(st *unix.Stat_t) bool {
 // kernel may have its pages, and a reader that has it open would otherwise see the old pages for
 // ever. Writes of this mount do not count while nobody else could write: the kernel has seen them.
 func (f *rawFS) changedSinceOpened(n *node, a *fuse.Attr) bool {
-	own := n.written.Load() == f.losses.Load()+1 && f.certain(n) > f.opts.CacheTimeout
 	now := stamp{unix.Timespec{Sec: int64(a.Mtime), Nsec: int64(a.Mtimensec)}, unix.Timespec{Sec: int64(a.Ctime), Nsec: int64(a.Ctimensec)}, int64(a.Size)}
 	n.mu.Lock()
+	same := n.openedAs(&now)
+	n.mu.Unlock()
+	if same { // as mostly
+		return false
+	}
+	own := n.written.Load() == f.losses.Load()+1 && f.certain(n) > f.opts.CacheTimeout
+	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.stamp == (stamp{}) || n.stamp.mtime == now.mtime && n.stamp.size == now.size {
+	if n.openedAs(&now) { // another request has just reported it
 		return false
 	}
 	n.stamp = now
@@ -118,6 +124,11 @@ func (f *rawFS) changedSinceOpened(n *node, a *fuse.Attr) bool {
 		n.locks.stale.Store(true)
 	}
 	return !own
+}
+
+// openedAs reports whether a file has the content with which it was opened, if it was. The caller holds mu.
+func (n *node) openedAs(now *stamp) bool {
+	return n.stamp == (stamp{}) || n.stamp.mtime == now.mtime && n.stamp.size == now.size
 }
 
 func (n *node) fillAttr(a *fuse.Attr, st *unix.Stat_t) {

@@ -99,7 +99,7 @@ func (d *devChannel) read(me *reader) {
 // took notes a request that was read.
 func (d *devChannel) took(me *reader, c *call, polled bool) {
 	waited := waitedFor(c.in)
-	c.at = d.pool.took(me, waited)
+	c.at = d.pool.took(me, waited && !me.follow.near) // beside its only caller it has nobody else
 	if !polled && me.alone && !me.follow.near {
 		d.poll.slept(c.at - me.began)
 	}

@@ -1,0 +1,29 @@
+package fusefs
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+)
+
+// A reader that has found requests without a wait looks whether others are behind them. Beside its only caller it does not.
+func TestAReaderBesideItsCallerLooksForNobodyElse(t *testing.T) {
+	for near, want := range map[bool]int{false: 4, true: 0} {
+		looks := 0
+		d := newDevChannel(-1, new(threadCalls), new(meter), zap.NewNop())
+		d.pool.waiting = func() bool { looks++; return false }
+		me := &reader{channel: d, follow: follower{moored: d.moored, scout: d.scout, stopgap: &d.stopgap}}
+		me.follow.near = near
+		c := &call{in: asked(fuse.GetAttrIn{InHeader: head(3, fuse.FUSE_ROOT_ID)}), hand: me}
+		for range 4 {
+			require.True(t, d.pool.next(me))
+			me.began = now() + time.Hour // a request is there at once, however long this test is not let run
+			d.took(me, c, true)
+		}
+		require.Equal(t, want, looks)
+		require.Equal(t, near, me.follow.near)
+	}
+}
