@@ -45,6 +45,7 @@ type rawFS struct {
 	places  *knownPlaces // nil: none is remembered
 	durable bool         // writes are made durable before they are answered
 	syncs   bool         // by a call of our own after each (sync.go)
+	relies  bool         // they are not, but made durable later (unsynced.go)
 	stats   counters
 
 	canExpire bool // names can be cached for long; known since INIT
@@ -72,6 +73,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 		procFD: proc, inval: newInvalidator(), expiry: newExpiry(), watcher: newWatcher(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root), syncs: lease.SharedStore(root) && onFUSE(root),
 		serving: known, moving: make(chan struct{}, 1), kernel: kernel{dev: -1}, border: newBorder(o.Exempt), book: newLinkBook(),
 	}
+	f.relies = o.RelyOnFence
 	if f.ruled() && !f.durable { // where other kernels write, nobody tells of a move
 		f.places = newKnownPlaces()
 	}

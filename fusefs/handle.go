@@ -60,7 +60,8 @@ type handle struct {
 	// grows is the rule by which the file may only grow; nil: none.
 	grows *lockfile.Rule
 
-	tail tail
+	tail     tail
+	unsynced unsynced
 
 	dir *dirStream // of a directory
 }

@@ -113,14 +113,18 @@ func opOfLock(wait bool) gate.Op {
 // round trip for each close.
 func (f *rawFS) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
 	f.stats.count(gate.OpFlush)
-	if f.locks.off {
+	if f.locks.off && !f.relies {
 		return fuse.ENOSYS
 	}
-	if h := f.handles.get(in.Fh); h != nil {
+	h := f.handles.get(in.Fh)
+	if h == nil {
+		return fuse.OK
+	}
+	if !f.locks.off {
 		h.flushed.Store(true)
 		f.locks.flushed(h.node, in.LockOwner)
 	}
-	return fuse.OK
+	return f.flushToStore(h)
 }
 
 // lockOf reads a lock request before it is decoded.

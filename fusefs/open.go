@@ -115,6 +115,7 @@ func (f *rawFS) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	if h := f.handles.get(in.Fh); h != nil {
 		f.endFlocks(h)
 		f.locks.released(h)
+		f.closing(h)
 	}
 	f.release(in.Fh)
 }

@@ -214,6 +214,7 @@ func (f *rawFS) guard(r *layout.Rule) (*gate.Guard, error) {
 		return nil, err
 	}
 	g.OnYield(f.flusher(g))
+	g.OnDrained(f.syncer(g))
 	g.OnClose(f.revoker(g))
 	f.guards.Store(r.Worktree, g)
 	return g, nil

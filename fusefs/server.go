@@ -54,6 +54,9 @@ type Options struct {
 	// Exempt says that guards have exempt places. That needs a store that no other host writes: a
 	// rename by another kernel is not seen here in time.
 	Exempt bool
+	// RelyOnFence is for a store of several hosts. It says that a host which takes an unreleased lease over cuts this one off the store
+	// first. Then writes are not made durable one by one.
+	RelyOnFence bool
 	// Descriptors is the number of descriptors to stay below; 0 is the process's limit
 	// (RLIMIT_NOFILE).
 	Descriptors uint64

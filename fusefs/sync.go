@@ -9,15 +9,16 @@ import "golang.org/x/sys/unix"
 
 // syncFlag is what a descriptor for writing is opened with.
 func (f *rawFS) syncFlag() int {
-	if f.durable && !f.syncs {
+	if f.durable && !f.syncs && !f.relies {
 		return unix.O_DSYNC
 	}
 	return 0
 }
 
-// toStore returns when what was written through a descriptor has reached the store. An error says that it may not have.
+// toStore returns when what was written through a descriptor has reached the store. An error says that it may not have. Where it
+// need not (unsynced.go) nothing is done.
 func (f *rawFS) toStore(fd int) error {
-	if !f.syncs {
+	if !f.syncs || f.relies {
 		return nil
 	}
 	return retry(func() error { return unix.Fdatasync(fd) })

@@ -36,6 +36,7 @@ func (f *rawFS) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) 
 	if st := f.admitGrowth(&p, &in.InHeader, h, !appends(in), in.Offset); st != fuse.OK {
 		return f.refusedStore(in, h, st)
 	}
+	defer f.wrote(h) // before it leaves
 	n := 0
 	end := appends(in) || h.continues(in)
 	if (h.appendOnly || h.audit) && !end {
@@ -278,6 +279,7 @@ func (f *rawFS) Fallocate(cancel <-chan struct{}, in *fuse.FallocateIn) (st fuse
 		return st
 	}
 	h.node.written.Store(f.losses.Load() + 1)
+	defer f.wrote(h)
 	defer f.privilegesMayHaveGone(h.node)
 	return status(spender(&in.InHeader, h.node).as(func() error {
 		err := retry(func() error { return unix.Fallocate(h.fd, in.Mode, int64(in.Offset), int64(in.Length)) })
@@ -315,6 +317,7 @@ func (f *rawFS) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRangeIn) 
 		most = copyMaxByPlace
 	}
 	dst.node.written.Store(f.losses.Load() + 1)
+	defer f.wrote(dst)
 	defer f.privilegesMayHaveGone(dst.node)
 	n := 0
 	err := spender(&in.InHeader, dst.node).as(func() (err error) {

@@ -209,6 +209,7 @@ func (g *Guard) Close(l lease.Loss) {
 
 	if e != nil {
 		e.end()
+		g.runDrained()
 		g.runClose(l)
 	}
 

@@ -9,9 +9,10 @@ import (
 
 // hooks are told about a guard's epochs. They are added at any time and run without a lock.
 type hooks struct {
-	adding  sync.Mutex
-	onClose []func(lease.Loss)
-	onYield []func(context.Context) error
+	adding    sync.Mutex
+	onClose   []func(lease.Loss)
+	onYield   []func(context.Context) error
+	onDrained []func()
 }
 
 // OnClose adds a hook that Close and Open run after an epoch has drained and before the next one
@@ -29,6 +30,23 @@ func (h *hooks) OnYield(hook func(context.Context) error) {
 	h.adding.Lock()
 	defer h.adding.Unlock()
 	h.onYield = append(h.onYield, hook)
+}
+
+// OnDrained adds a hook that Close runs after an epoch has drained, before those of OnClose. There the file system brings to the store
+// what the store's client may still keep.
+func (h *hooks) OnDrained(hook func()) {
+	h.adding.Lock()
+	defer h.adding.Unlock()
+	h.onDrained = append(h.onDrained, hook)
+}
+
+func (h *hooks) runDrained() {
+	h.adding.Lock()
+	all := h.onDrained
+	h.adding.Unlock()
+	for _, hook := range all {
+		hook()
+	}
 }
 
 func (h *hooks) runClose(l lease.Loss) {

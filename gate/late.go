@@ -27,6 +27,13 @@ func (g *Guard) LateFailed(p Pass) error {
 	return nil
 }
 
+// ReportUnsynced writes the taint and the event of what was written in an epoch, acknowledged, and may not have reached the store.
+func (g *Guard) ReportUnsynced(id Epoch, w lease.LateWrite) {
+	if w.Token = id.Token(); w.Token != 0 {
+		_ = g.keeper.Late(w) // what cannot be told now the keeper tells later
+	}
+}
+
 // ReportLate counts a late mutation and writes its taint and its audit event.
 func (g *Guard) ReportLate(p Pass, why error, w lease.LateWrite) {
 	w.Token = p.e.id.Token()

@@ -104,6 +104,10 @@ func (a adoption) restore() (*holding, error) {
 		// taking it any more (rule 14).
 		err = k.store.refuse(ClassLockConflict, "it had been offered to another host when its daemon ended", "acquire the lease", rec, nil)
 	}
+	if err == nil && k.cfg.RelyOnFence && !rec.Fence {
+		err = k.store.refuse(ClassLockConflict, "its record does not say that its host has a fence agent, so others would take it over without one",
+			"acquire the lease", rec, nil)
+	}
 	if err != nil {
 		c.Close()
 		return nil, err

@@ -90,7 +90,8 @@
 //  10. Late writes, on stores that other kernels write too. A mutation is made durable. Then the fence asks Grant.Late for a higher
 //     claim and looks at the deadline. One look may answer for several mutations, if all of them had taken effect before it began. A
 //     late mutation fails with EIO, is audited as late_write, and leaves <id>.taint.<token>.<nonce>. What the store does not take
-//     then is told again until it does. The loss follows.
+//     then is told again until it does. The loss follows. A host that relies on the agents of the others (rule 17) makes nothing durable here
+//     and asks for the deadline alone.
 //  11. Release. The keeper loses (rule 9), marks its claim released and expired, fsyncs, and takes the view away: it renames the view
 //     aside, looks at it, and puts it back if it is another's. A session that does not hold gets E_LOCK_NOT_HELD and changes nothing.
 //     On a file system of this kernel, neither step is waited for on the disk if the holder took the lease by writing and has ended:
@@ -130,7 +131,10 @@
 //     clean then. A failure is no takeover; the agent runs again after a pause that grows. The audit event comes before the agent: no
 //     event, no cut. A lease of this kernel has the gate, and one of this host before a restart has ended with its kernel: no agent cuts
 //     off its own host. Only a record that belongs to the mount's user has anybody cut off. A record says whether its host has an agent
-//     configured. If so, a taker that has none, or may not run it, does not take the lease over.
+//     configured. If so, a taker that has none, or may not run it, does not take the lease over. So a holder may be told to rely on it: a
+//     mutation that had its answer before the deadline came before every taker, and one that is on its way after the cut never lands. What
+//     the client of the store still keeps then must reach the store before the fence counts as closed (rule 9), or a successor would begin
+//     without it. Such a holder goes on after a restart of its keeper only with a record that says that there is an agent.
 //
 // # Where each rule stands
 //

@@ -24,6 +24,10 @@ type KeeperConfig struct {
 	CutOff    *CutOff               // how another host is cut off the store before its lease is taken over (rule 17). nil: it never is
 	Resumes   func() bool           // whether a holder may go on after its deadline now (rule 16). It must not block. nil: always
 
+	// RelyOnFence leaves out the look for a successor after each mutation (rule 10) under a lease whose takers must cut this host off first.
+	// The fence still asks for the deadline then.
+	RelyOnFence bool
+
 	// StoreClient is what the store calls the client through which this host writes, for records. It may read the store. nil or "":
 	// not known.
 	StoreClient func() string

@@ -14,6 +14,7 @@ type LateWrite struct {
 	Op, File       string
 	Offset, Length int64  // 0, 0 if it is no write
 	Failed         string `json:",omitempty"` // the error that the store answered: it may have taken effect all the same
+	Unsynced       bool   `json:",omitempty"` // it was acknowledged, and then could not be brought to the store
 }
 
 // Late leaves a taint beside the records and a late_write event (rule 10). The taint stays until a person has looked at it. The loss
@@ -34,8 +35,12 @@ func (k *Keeper) lateEvent(w LateWrite) Event {
 	if w.Failed != "" {
 		did = "failed (" + printable(w.Failed) + ") and may have taken effect all the same,"
 	}
-	reason := fmt.Sprintf("%s %s at %d, %d bytes, %s after token %d was over", w.Op, printable(w.File), w.Offset, w.Length, did, w.Token)
 	holder := k.shown.holderOf(w.Token) // its deadline has passed, so most often it is not held any more
+	if w.Unsynced {
+		reason := fmt.Sprintf("what was written to %s under token %d may not have reached the store: %s", printable(w.File), w.Token, printable(w.Failed))
+		return Event{Kind: EventLateWrite, Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}
+	}
+	reason := fmt.Sprintf("%s %s at %d, %d bytes, %s after token %d was over", w.Op, printable(w.File), w.Offset, w.Length, did, w.Token)
 	return Event{Kind: EventLateWrite, Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}
 }
 
@@ -60,8 +65,11 @@ func (s *Store) taint(w LateWrite) error {
 // late is Grant.Late. Mutations that end at the same time share a look. It is nil where none is needed.
 func (k *Keeper) late(h *holding) func() error {
 	look := h.claim.Late()
-	if look == nil {
+	switch {
+	case look == nil:
 		return nil
+	case k.relies(h):
+		return func() error { return nil } // the fence asks for the deadline
 	}
 	timed := func() error {
 		began := k.cfg.Clock.Boot()
@@ -70,6 +78,13 @@ func (k *Keeper) late(h *holding) func() error {
 		return err
 	}
 	return func() error { return h.looks.ask(timed) }
+}
+
+// relies is whether no look for a successor is needed after a mutation. Whoever takes this lease over while it is not released waits until
+// it is over by the clocks, as ever, and then has this host cut off the store; without an agent it refuses, for the record says that there
+// is one (rule 17). So nothing that is still in flight then lands, and nothing that had its answer before the deadline is late.
+func (k *Keeper) relies(h *holding) bool {
+	return k.cfg.RelyOnFence && k.cfg.fences() && h.claim.Record().Fence
 }
 
 // lateCheck is nil on tier A: there the gate's flock proves that no mutation is late.

@@ -58,6 +58,10 @@ type Config struct {
 	// FenceSelf ends this host's own connection to the store when writes hang there beyond the deadline of their lease.
 	FenceSelf bool `json:",omitempty"` // as Rules
 
+	// RelyOnFence leaves it to the fence agents of the other hosts that no late write of this one lands: writes are neither made durable
+	// nor looked at one by one.
+	RelyOnFence bool `json:",omitempty"` // as Rules
+
 	// Exempt are globs of places where anybody may write, relative to each worktree's root
 	// (doublestar's syntax). ExemptGit lets globs that name .git reach into it.
 	Exempt    []string

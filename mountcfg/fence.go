@@ -10,7 +10,10 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-const keyFence = "fence"
+const (
+	keyFence       = "fence"
+	keyRelyOnFence = "rely_on_fence"
+)
 
 const (
 	maxFenceWords = 64
@@ -63,6 +66,9 @@ func checkFence(words []string) error {
 func (c Config) validateFence() error {
 	if err := checkFence(c.Fence); err != nil {
 		return fmt.Errorf("%s (%s): %w", keyFence, c.where(keyFence), err)
+	}
+	if c.RelyOnFence && len(c.Fence) == 0 {
+		return fmt.Errorf("%s (%s) needs a fence agent (%s), here and on every other host", keyRelyOnFence, c.where(keyRelyOnFence), keyFence)
 	}
 	return nil
 }

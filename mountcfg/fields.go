@@ -132,6 +132,8 @@ var fields = []field{
 	},
 	boolField("fence_self", "where SOURCE is a FUSE file system: end this host's connection to it when writes hang there beyond the lease's deadline",
 		func(c *Config) *bool { return &c.FenceSelf }),
+	boolField(keyRelyOnFence, "on a store of several hosts, where each has a fence agent that is known to work: a write is answered when the store's client has it, and the agent alone keeps late writes out, see jvsfs-fence(7)",
+		func(c *Config) *bool { return &c.RelyOnFence }),
 	endpointsField(func(c *Config) *string { return &c.Etcd.Endpoints }),
 	etcdTextField(keyEtcdPrefix, "the `PREFIX` of this tree's keys in etcd, the same on all hosts, such as /jvsfs/REPOSITORY", checkEtcdPrefix,
 		func(c *Config) *string { return &c.Etcd.Prefix }),

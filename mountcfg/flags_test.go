@@ -105,7 +105,7 @@ func TestResolvePrecedence(t *testing.T) {
 		{"lease_duration", "30s", "default"}, {"renew_interval", "10s", "default"},
 		{"max_clock_skew", "2s", "default"}, {"steal_grace", "1s", "default"}, {"log_file", "", "default"},
 		{"log_format", "json", "default"}, {"log_level", "info", "default"}, {"metrics", "", "default"},
-		{"exempt", "", "default"}, {"exempt_git", "false", "default"}, {"fence", "", "default"}, {"fence_self", "false", "default"},
+		{"exempt", "", "default"}, {"exempt_git", "false", "default"}, {"fence", "", "default"}, {"fence_self", "false", "default"}, {"rely_on_fence", "false", "default"},
 		{"etcd", "", "default"}, {"etcd_prefix", "", "default"}, {"etcd_ca", "", "default"}, {"etcd_cert", "", "default"}, {"etcd_key", "", "default"},
 		{"etcd_user", "", "default"}, {"etcd_password_file", "", "default"}, {"local_only", "false", "default"},
 		{"rules", "", "default"},

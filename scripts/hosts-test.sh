@@ -10,6 +10,7 @@
 #   --cost                what jvsfs costs on that file system: works on the bare client and through jvsfs, in turn, with the requests
 #   --minutes N           how long the chaos goes on (3)
 #   --seed S              of the chaos; it is printed
+#   --rely                with --agent: the hosts rely on it (rely_on_fence), and a record counts when its fsync has returned
 #   --agent               the chaos with the shipped fence agents, and nothing else (etcd has chaos with and without one in any case)
 set -euo pipefail
 
@@ -20,7 +21,7 @@ root=$(dirname "$here")
 
 usage() { sed -n '/^#   /s/^#   //p' "${BASH_SOURCE[0]}" >&2 && exit 2; }
 
-engine=glusterfs minutes=3 seed='' quick='' cost='' agent=''
+engine=glusterfs minutes=3 seed='' quick='' cost='' agent='' rely=''
 parse() {
   while (($#)); do
     case $1 in
@@ -30,6 +31,7 @@ parse() {
     --quick) quick=1 ;;
     --cost) cost=1 ;;
     --agent) agent=1 ;;
+    --rely) rely=1 ;;
     *) usage ;;
     esac
     shift || usage
@@ -37,6 +39,7 @@ parse() {
   # 10# because 08 is no octal number.
   [[ $minutes =~ ^[0-9]{1,4}$ && $seed =~ ^[0-9]{0,18}$ ]] || usage
   minutes=$((10#$minutes))
+  [[ -z $rely || $agent ]] || usage
   [[ -z $seed ]] || seed=$((10#$seed))
 }
 parse "$@"
@@ -59,11 +62,11 @@ if [[ $cost ]]; then
   JVSFS_HOSTS_COST=1 exec go test -count=1 -v -timeout 15m -tags jvsfs_hosts -run '^TestCost$' ./integration/hosts
 fi
 if [[ $agent ]]; then
-  exec env JVSFS_HOSTS_AGENT=1 JVSFS_HOSTS_MINUTES="$minutes" JVSFS_HOSTS_SEED="$seed" \
+  exec env JVSFS_HOSTS_AGENT=1 JVSFS_HOSTS_RELY="$rely" JVSFS_HOSTS_MINUTES="$minutes" JVSFS_HOSTS_SEED="$seed" \
     go test -count=1 -v -timeout "$((minutes + 15))m" -tags jvsfs_hosts -run '^TestChaos$' ./integration/hosts
 fi
 if [[ $quick ]]; then
-  exec go test -count=1 -v -timeout 10m -tags jvsfs_hosts -run '^TestQuick' ./integration/hosts
+  exec go test -count=1 -v -timeout 10m -parallel 4 -tags jvsfs_hosts -run '^TestQuick' ./integration/hosts
 fi
 exec env JVSFS_HOSTS_MINUTES="$minutes" JVSFS_HOSTS_SEED="$seed" \
   go test -count=1 -v -timeout "$((minutes + 30))m" -tags jvsfs_hosts ./integration/hosts

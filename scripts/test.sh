@@ -204,7 +204,7 @@ check "Models of the protocol" "$here/model.sh" --quick
 check "Torture" "$here/torture.sh" --minutes 2
 check "Torture finds broken rules, part $(share 2)" "$here/torture.sh" --mutants --part "$(share 2)" --minutes 6
 check "Conformance" conformance
-for engine in glusterfs moosefs etcd; do
+for engine in glusterfs moosefs cephfs etcd; do
   check "Several hosts on $engine" "$here/hosts-test.sh" --engine "$engine" --quick
 done
 # Whatever time it is.

@@ -131,6 +131,14 @@ func TestEachWriteReachesAStoreOfDirectIO(t *testing.T) {
 // farMount is a mount over a farStore, and the actor that serves that.
 func farMount(t *testing.T, prepare func(testing.TB, string)) (*harness.Mount, *harness.Actor) {
 	t.Helper()
+	m, server := farPrepared(t, prepare)
+	m.Mount()
+	return m, server
+}
+
+// farPrepared is farMount short of the mount itself.
+func farPrepared(t *testing.T, prepare func(testing.TB, string)) (*harness.Mount, *harness.Actor) {
+	t.Helper()
 	m := harness.PrepareMount(t, harness.MountOptions{OnFree: "deny", Prepare: prepare})
 	store, at := m.Source, filepath.Join(m.Base, "at")
 	require.NoError(t, os.Mkdir(at, 0o755))
@@ -141,6 +149,5 @@ func farMount(t *testing.T, prepare func(testing.TB, string)) (*harness.Mount, *
 		require.NoError(t, unix.Unmount(at, unix.MNT_DETACH))
 	})
 	m.Source, m.View, m.LockDir = at, at, filepath.Join(at, "control")
-	m.Mount()
 	return m, server
 }

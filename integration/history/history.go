@@ -24,6 +24,10 @@ while [ "$n" -lt $(($2 + $3)) ]; do
   sleep 0.02
 done`
 
+// SyncingAppender is Appender, but a record is acknowledged when fsync(2) has returned: what a program does that wants to be sure, where a
+// write is answered before it has reached the store.
+var SyncingAppender = strings.Replace(Appender, `printf '%s\n' "$line" >&3`, `printf '%s\n' "$line" | dd conv=fsync status=none >&3`, 1)
+
 // size is that of a line, and the same for all: a write that lands over another one leaves a whole record or a torn line, and the judge
 // tells which.
 const size = 32

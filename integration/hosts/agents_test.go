@@ -84,7 +84,7 @@ var bounded = []string{"timeout", "-k", "2", "20"}
 func (x *chaos) takeAway(h *host) (said string, ok bool) {
 	x.c.t.Helper()
 	h.abort(storeDir)
-	if pids := h.Processes(`*" ` + storeDir + `"[" )"]*`); len(pids) > 0 {
+	if pids := h.clientsIfAny(); len(pids) > 0 {
 		_, _ = h.Run(append([]string{"kill", "-KILL"}, pids...)...) // the abort may have ended it
 	}
 	said, exit := h.Run(append(bounded, x.c.bin, "umount", "--bare", viewDir)...)

@@ -36,6 +36,7 @@ type chaos struct {
 	rnd    *rand.Rand
 	runs   sync.WaitGroup
 	fenced bool // each has the agent that cuts the other off
+	relies bool // and relies on it (rely_on_fence)
 	cuts   int  // hosts that were let in again
 }
 
@@ -81,7 +82,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	c.bin = misledBinary(t)
 	c.engine.hasty(c) // a partition is to end a lease within seconds
 	x := &chaos{c: c, hosts: []*host{c.join("h1"), c.join("h2")}, clocks: map[*host]*wrongClock{}, places: []string{"main"},
-		fenced: os.Getenv("JVSFS_HOSTS_AGENT") != "", rnd: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // a schedule that can be had again
+		fenced: os.Getenv("JVSFS_HOSTS_AGENT") != "", relies: os.Getenv("JVSFS_HOSTS_RELY") != "", rnd: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // a schedule that can be had again
 	for i := 1; i < chaosPlaces; i++ {
 		x.places = append(x.places, fmt.Sprintf("worktrees/w%d", i))
 	}
@@ -89,7 +90,11 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		x.hosts[0].Must("mkdir", "-p", sourceDir+"/.jvs", sourceDir+"/"+place+"/records")
 	}
 	for i, h := range x.hosts {
-		require.NoError(t, os.WriteFile(h.File("appender"), []byte(history.Appender), 0o644))
+		appender := history.Appender
+		if x.relies {
+			appender = history.SyncingAppender
+		}
+		require.NoError(t, os.WriteFile(h.File("appender"), []byte(appender), 0o644))
 		x.clocks[h] = newWrongClock(t, h, rand.New(rand.NewPCG(seed, uint64(100+i)))) //nolint:gosec // as above
 		if x.fenced {
 			c.shipped(h, x.hosts[1-i])
@@ -121,6 +126,9 @@ func (x *chaos) mountArgs(h *host) []string {
 	args := []string{"env", x.clocks[h].environment, x.c.bin, "mount", sourceDir, viewDir, "--log-file", h.File("daemon.log")}
 	if x.fenced {
 		args = append(args, "--config", h.File("jvsfs.yaml"))
+	}
+	if x.relies {
+		args = append(args, "--rely-on-fence")
 	}
 	return append(args, hasty.args()...)
 }

@@ -14,6 +14,7 @@ import (
 // The client of the store ends while somebody holds, and is started again at the same place. What jvsfs has open is of the one that has
 // ended. Every command says so, names the file and what to do, and after that the worktree is as it was.
 func TestQuickAClientThatIsStartedAgain(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	c := newCluster(t)
 	wait := "1m"
 	if _, is := c.engine.(gluster); !is { // the others keep the lock of a client that has ended for a minute and more

@@ -40,28 +40,45 @@ i=0; while [ $i -lt 8 ]; do printf '#include <stdio.h>\nint f%s(int x) { return 
 echo 'int main(void) { return 0; }' >main.c
 printf 'main.o\nall: prog\nprog: $(OBJ)\n\tcc -o prog $(OBJ)\n' >>Makefile`
 
-// What jvsfs costs on the store: the same works on the bare client of it and through jvsfs, in turn, with the requests that the client gets.
+// relied is a second mount on the same client, with rely_on_fence. Nobody takes its leases over, so its agent need not work.
+const (
+	reliedSource = storeDir + "/relied"
+	reliedView   = "/mnt/relied"
+)
+
+func (c *cluster) mountRelied(h *host, p times) {
+	c.t.Helper()
+	require.NoError(c.t, os.WriteFile(h.File("relied.yaml"), []byte("fence: [/bin/true]\nrely_on_fence: true\n"), 0o644))
+	h.Must("mkdir", "-p", reliedSource, reliedView)
+	h.Must(append([]string{c.bin, "mount", reliedSource, reliedView, "--config", h.File("relied.yaml"), "--control", storeDir + "/relied-control",
+		"--log-file", h.File("relied.log")}, p.args()...)...)
+}
+
+// What jvsfs costs on the store: the same works on the bare client of it, through jvsfs, and through jvsfs that relies on a fence agent, in
+// turn, with the requests that the client gets.
 func TestCost(t *testing.T) {
 	if os.Getenv("JVSFS_HOSTS_COST") == "" {
 		t.Skip("it measures: scripts/hosts-test.sh --engine NAME --cost")
 	}
 	c := newCluster(t)
 	h := c.join("h1")
-	c.mount(h, times{lease: 30 * time.Second, renew: 10 * time.Second, skew: 2 * time.Second, grace: time.Second})
+	calm := times{lease: 30 * time.Second, renew: 10 * time.Second, skew: 2 * time.Second, grace: time.Second}
+	c.mount(h, calm)
+	c.mountRelied(h, calm)
 	tmp := "/mnt/works"
 	h.Sh("T=" + tmp + "; " + prepareWorks)
 	requests := newTrace(t, h)
-	t.Logf("%-22s %10s %10s %6s   %s", c.engine.title(), "bare", "jvsfs", "ratio", "requests to the client of the store: bare, jvsfs")
+	t.Logf("%-22s %10s %10s %6s %10s %6s   %s", c.engine.title(), "bare", "jvsfs", "ratio", "relying", "ratio", "requests to the client of the store: bare, jvsfs, relying")
 	for n, w := range works {
-		var took [2][]time.Duration
-		var asked [2]map[string]int
+		var took [3][]time.Duration
+		var asked [3]map[string]int
 		for round := range costRounds {
-			for side, dir := range []string{storeDir, viewDir} {
+			for side, dir := range []string{storeDir, viewDir, reliedView} {
 				at := fmt.Sprintf("%s/%d-%d-%d", dir, n, round, side)
 				line := fmt.Sprintf("set -e; export T=%s HOME=%[1]s; mkdir %s; cd %[2]s; a=$(date +%%s%%N); { %s; }; b=$(date +%%s%%N); echo; echo took $((b-a))", tmp, at, w.line)
 				run := []string{"sh", "-c", line}
-				if side == 1 {
-					run = c.execArgs(line)
+				if side > 0 {
+					run = []string{c.bin, "exec", dir, "--", "sh", "-c", line}
 				}
 				requests.clear()
 				said := h.Must(run...)
@@ -69,9 +86,11 @@ func TestCost(t *testing.T) {
 				asked[side] = requests.counts()
 			}
 		}
-		bare, through := median(took[0]), median(took[1])
-		t.Logf("%-22s %8.1fms %8.1fms %6.2f   %s | %s", w.name, ms(bare), ms(through), float64(through)/float64(bare), kinds(asked[0]), kinds(asked[1]))
+		bare, through, relying := median(took[0]), median(took[1]), median(took[2])
+		t.Logf("%-22s %8.1fms %8.1fms %6.2f %8.1fms %6.2f   %s | %s | %s", w.name, ms(bare), ms(through), float64(through)/float64(bare),
+			ms(relying), float64(relying)/float64(bare), kinds(asked[0]), kinds(asked[1]), kinds(asked[2]))
 	}
+	h.Must(c.bin, "umount", reliedView)
 	c.umount(h)
 }
 

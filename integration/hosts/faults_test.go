@@ -37,6 +37,16 @@ func (x *chaos) fault(ctx context.Context) {
 	}
 }
 
+// signal signals the host's client of the store. A host that others cut off may have none any more.
+func (x *chaos) signal(h *host, name string) {
+	x.c.t.Helper()
+	if !x.fenced {
+		h.Signal(name, h.clients())
+		return
+	}
+	_, _ = h.Run(append([]string{"kill", "-" + name}, h.clientsIfAny()...)...)
+}
+
 func (x *chaos) befall(ctx context.Context, h *host, kind int, lasts time.Duration) {
 	t := x.c.t
 	switch kind {
@@ -48,7 +58,7 @@ func (x *chaos) befall(ctx context.Context, h *host, kind int, lasts time.Durati
 	case 1:
 		t.Logf("%s: the client of the store is killed", h.Name)
 		if x.fenced { // it may be cut off meanwhile
-			h.Signal("KILL", h.clients())
+			x.signal(h, "KILL")
 			x.anew(h)
 			return
 		}
@@ -61,9 +71,9 @@ func (x *chaos) befall(ctx context.Context, h *host, kind int, lasts time.Durati
 		x.c.heal(h)
 	case 3:
 		t.Logf("%s: the client of the store is frozen for %v", h.Name, lasts)
-		h.freeze()
+		x.signal(h, "STOP")
 		wait(ctx, lasts)
-		h.thaw()
+		x.signal(h, "CONT")
 	case 4:
 		t.Logf("the store: a server is killed")
 		x.c.engine.strike(x.c)

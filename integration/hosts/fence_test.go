@@ -50,7 +50,10 @@ func (c *cluster) answerFar(ctx context.Context, name string) {
 		return
 	}
 	exit := "0"
-	cmd := c.store.Command(ctx, strings.Split(strings.TrimSpace(string(text)), "\n")...)
+	// Who asks gives up after a minute. What hangs must not keep all others waiting, nor the end of the test.
+	words := append([]string{"timeout", "-k", "2", "50"}, strings.Split(strings.TrimSpace(string(text)), "\n")...)
+	cmd := c.store.Command(ctx, words...)
+	cmd.WaitDelay = time.Second
 	in, _ := os.ReadFile(name + ".in")
 	cmd.Stdin = bytes.NewReader(in)
 	out, err := cmd.CombinedOutput()
@@ -98,6 +101,7 @@ func (c *cluster) shipped(h, other *host) (fails string) {
 
 // fence-check tells an agent that only says so from the shipped one, on a client of the store that is real.
 func TestQuickFenceCheckOnTheStore(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	c := newCluster(t)
 	spare := c.join("h1")
 	spare.Most = 6 * time.Minute
@@ -127,6 +131,7 @@ func TestQuickFenceCheckOnTheStore(t *testing.T) {
 
 // The record of a lease names the store's client of its host, by which an agent cuts it off, wherever the records lie.
 func TestQuickARecordNamesTheClient(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	c := newCluster(t)
 	h := c.join("h1")
 	names := func(records string) string {

@@ -17,6 +17,7 @@ import (
 // A host's client of the store freezes while it writes, and stays frozen. With fence_self whoever writes there gets an error at the
 // deadline, instead of waiting for as long as the client is frozen.
 func TestQuickAHostCutsItselfOff(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	c := newCluster(t)
 	h1 := c.join("h1")
 	short := times{lease: 8 * time.Second, renew: 2 * time.Second, skew: 2 * time.Second, grace: time.Second}
@@ -38,6 +39,7 @@ func TestQuickAHostCutsItselfOff(t *testing.T) {
 
 // A store without a connection of this host cannot be cut off.
 func TestQuickOnlyAStoreOfFUSEIsCutOff(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	c := newCluster(t)
 	h1 := c.join("h1")
 	h1.Must("mkdir", "-p", h1.Dir+"/plain")

@@ -17,6 +17,7 @@ import (
 
 // Two hosts, one volume, one worktree: who has the lease writes, who has not is refused, and each sees what the other wrote.
 func TestQuickTwoHosts(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	c := newCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
 	c.mount(h1, calm)
@@ -79,6 +80,7 @@ func TestQuickTwoHosts(t *testing.T) {
 // A store that does not answer. Who asks is told what is known, though no call to the store ends; the advice is not to meddle with
 // the daemon, which runs. Whose lease is over is told at its deadline.
 func TestQuickAStoreThatHangs(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	c := newCluster(t)
 	h := c.join("h1")
 	c.mount(h, brief)
@@ -109,6 +111,7 @@ func TestQuickAStoreThatHangs(t *testing.T) {
 // The holder's host is frozen. Others may get no answer from the store for what it has (CephFS). Who asks on another host is told what
 // is known, and nobody is advised to meddle with a daemon.
 func TestQuickAHolderThatIsFrozen(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	c := newCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
 	c.mount(h1, calm)
@@ -162,6 +165,7 @@ func TestTakeoverFromAHostThatIsGone(t *testing.T) {
 
 // A holder gives its lease to another host without a gap.
 func TestQuickHandoverToAHost(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	c := newCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
 	c.mount(h1, calm)
@@ -179,6 +183,7 @@ func TestQuickHandoverToAHost(t *testing.T) {
 
 // Records that only one host sees would let two hosts hold at once.
 func TestQuickRecordsOfOneHostAreRefused(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	c := newCluster(t)
 	h := c.join("h1")
 	h.Must("mkdir", "-p", sourceDir)

@@ -3,7 +3,23 @@ package main
 import "slices"
 
 // cutOffMutations remove clauses of rule 17: who is cut off the store, when, and what follows from it.
-var cutOffMutations = slices.Concat(in("lease/cutoff.go", mutation{
+var cutOffMutations = slices.Concat(in("lease/late.go", mutation{
+	Rule: 17, What: "who relies on the fence relies on a record that names no agent",
+	Old: "k.cfg.fences() && h.claim.Record().Fence", New: "true",
+	Tests: []string{"TestWhoReliesOnAFenceDoesNotLook"},
+}, mutation{
+	Rule: 17, What: "who relies on the fence asks for no deadline",
+	Old: "		return func() error { return nil } // the fence", New: "		return nil // the fence",
+	Tests: []string{"TestWhoReliesOnAFenceDoesNotLook"},
+}, mutation{
+	Rule: 17, What: "nobody is relied on",
+	Old: "	return k.cfg.RelyOnFence &&", New: "	return false &&",
+	Tests: []string{"TestWhoReliesOnAFenceDoesNotLook"},
+}), in("lease/adopt.go", mutation{
+	Rule: 17, What: "who relies on the fence goes on with a record that names no agent",
+	Old: "k.cfg.RelyOnFence && !rec.Fence {", New: "false {",
+	Tests: []string{"TestNoRelianceOnARecordWithoutAnAgent"},
+}), in("lease/cutoff.go", mutation{
 	Rule: 17, What: "the other host is not cut off",
 	Old: "	return &uncut{tk.head}\n", New: "	return nil\n",
 	Tests: []string{"TestAHostIsCutOffBeforeItsLeaseIsTakenOver", "TestAFailedFenceIsNoTakeover"},

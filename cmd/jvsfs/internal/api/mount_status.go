@@ -65,10 +65,19 @@ type StoreStatus struct {
 	SilentMS int64  `json:"silent_host_ms"` // a host that says nothing keeps its lease for so long at least
 
 	Authority string `json:"authority,omitempty"` // who keeps the leases, if not the records there
+
+	RelyOnFence bool `json:"rely_on_fence,omitempty"` // the fence agents alone keep late writes out
 }
 
 // Text is a sentence for people.
 func (s StoreStatus) Text() string {
+	if s.RelyOnFence {
+		return s.text() + "; what was written is durable after fsync or close, and the fence agents of the other hosts alone keep late writes out (rely_on_fence): jvsfs-fence(7)"
+	}
+	return s.text()
+}
+
+func (s StoreStatus) text() string {
 	if s.Authority != "" {
 		late := "a write of it that lands later is reported, but may have overwritten its successor's"
 		if s.Tier == "B" {

@@ -44,6 +44,7 @@ func openFileSystem(cfg mountcfg.Config, p place.Place, names layout.Layout, gua
 		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout, Attributes: attributesOf(cfg),
 		LocalLocks: cfg.FileLocks == "mount", LeaseForAll: cfg.OnFree == string(gate.DenyOnFree), Ends: ends, Off: off,
 		ByUser: host.ByUser(), Locks: book, Transport: fusefs.Way(cfg.Transport),
+		RelyOnFence: cfg.RelyOnFence,
 	}
 	if p.Shape == api.ShapeWorktree {
 		o.Repository = p.Repo

@@ -2,8 +2,10 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"os"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -29,4 +31,13 @@ func (d *mount) cutOff() (*lease.CutOff, error) {
 		}
 	}
 	return c, nil
+}
+
+// mayRely refuses to rely on fence agents where no other host takes leases, and so none has an agent run.
+func (d *mount) mayRely() error {
+	if !d.cfg.RelyOnFence || lease.SharedStore(d.fs.SourceFD()) && lease.SharedStore(d.locks.FD()) {
+		return nil
+	}
+	return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("rely_on_fence is for a store of several hosts that has the lease records, too: %s or %s is not on one",
+		d.place.Root, d.place.LockDir), Next: "leave rely_on_fence out"}
 }

@@ -54,6 +54,7 @@ type fileSystem interface {
 	Shared(rel string) bool
 	RuleAt(rel string) *layout.Rule
 	Ready(rel string) bool
+	Sync() error // what was acknowledged has reached the store
 	Stats() fusefs.Stats
 	Timings() []fusefs.Timing
 }
@@ -157,6 +158,9 @@ func (d *Daemon) open() error {
 	if err == nil {
 		err = lockdir.Fit(d.locks)
 	}
+	if err == nil {
+		err = d.mayRely()
+	}
 	if err != nil {
 		return err
 	}
@@ -225,7 +229,7 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.succession.heldByPredecessor() },
 		Audit: w.counts.audited(told.auditing(d.auditEvent)), AuditAll: w.counts.auditedAll(d.auditEvents), Renewed: w.counts.renewed, Looked: w.counts.looked,
 		Resumes: func() bool { return !w.latch.closed.Load() },
-		CutOff:  cutOff, StoreClient: lockop.StoreClient(d.locks.FD()),
+		CutOff:  cutOff, RelyOnFence: d.cfg.RelyOnFence, StoreClient: lockop.StoreClient(d.locks.FD()),
 	})
 	w.latch = &latch{keeper: w.keeper}
 	guard.Bind(w.latch)
@@ -361,8 +365,12 @@ func (d *mount) mountpoint() string {
 	return d.cfg.Mountpoint
 }
 
-// flush makes all writes durable: syncfs of the backing file system.
+// flush makes all writes durable: syncfs of the backing file system. FUSE tells a store's client nothing of a syncfs, so what may be there
+// only is synced file by file.
 func (d *mount) flush() error {
+	if err := d.fs.Sync(); err != nil {
+		return fmt.Errorf("flush %s: %w", d.place.Root, err)
+	}
 	fd, err := unix.Openat(d.fs.SourceFD(), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("flush %s: %w", d.place.Root, err)

@@ -13,6 +13,12 @@ import (
 func StoreOf(p place.Place, mounts host.MountTable, cfg mountcfg.Config) *api.StoreStatus {
 	policy := PolicyOf(cfg)
 	files := p.Store(mounts, policy)
+	if files == nil && cfg.RelyOnFence { // the mount was not refused, so others may write there
+		files = &api.StoreStatus{Engine: "a file system of several hosts", Tier: "C", SilentMS: place.Silence(policy).Milliseconds()}
+	}
+	if files != nil {
+		files.RelyOnFence = cfg.RelyOnFence
+	}
 	at := cfg.Etcd.List()
 	if len(at) == 0 {
 		return files
@@ -21,7 +27,7 @@ func StoreOf(p place.Place, mounts host.MountTable, cfg mountcfg.Config) *api.St
 	out := &api.StoreStatus{Engine: "a file system of this host", Tier: "C", SilentMS: policy.LeaseDuration.Milliseconds(),
 		Authority: fmt.Sprintf("etcd %v, prefix %s", at, cfg.Etcd.Prefix)}
 	if files != nil {
-		out.Engine = files.Engine
+		out.Engine, out.RelyOnFence = files.Engine, files.RelyOnFence
 	}
 	if len(cfg.Fence) > 0 {
 		out.Tier = "B"

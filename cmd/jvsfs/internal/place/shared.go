@@ -3,6 +3,7 @@ package place
 import (
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
@@ -52,6 +53,8 @@ func (p Place) Store(mounts host.MountTable, policy lease.Policy) *api.StoreStat
 	if engine == "" {
 		return nil
 	}
-	silent := policy.LeaseDuration + policy.MaxClockSkew + policy.StealGrace
-	return &api.StoreStatus{Engine: engine, Tier: "C", SilentMS: silent.Milliseconds()}
+	return &api.StoreStatus{Engine: engine, Tier: "C", SilentMS: Silence(policy).Milliseconds()}
 }
+
+// Silence is how long a host that says nothing keeps its lease at least.
+func Silence(p lease.Policy) time.Duration { return p.LeaseDuration + p.MaxClockSkew + p.StealGrace }

@@ -1,0 +1,129 @@
+package fusefs
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// Where a mount relies on the fence agents of other hosts (Options.RelyOnFence), a write is answered when the store's client has it, as
+// without jvsfs. The client may keep it for a while. But nobody else may hold before it has reached the store: a successor on another host
+// that appends would ask for the file's size too early, and go over what was acknowledged. (GlusterFS tells of a close before it has
+// written, MooseFS keeps what was written until the close.) So each handle knows whether it has written since it was synced last, and is
+// synced
+//   - when its file is closed, by the RELEASE, for which nobody waits, and
+//   - before its lease is given back, given away (Sync), or given up.
+
+// unsynced is what a handle has written that may not have reached the store.
+type unsynced struct {
+	any    atomic.Bool
+	mu     sync.Mutex // held while the handle is synced, so that its descriptors stay
+	closed bool       // under mu: they do not any more
+}
+
+// wrote says that a handle may have changed its file's content, after it has. So a sync that began before does not count for it.
+func (f *rawFS) wrote(h *handle) {
+	if f.relies {
+		h.unsynced.any.Store(true)
+	}
+}
+
+// sync returns when all that the handle has written before has reached the store. After an error it may not have, and the next call tries
+// again.
+func (h *handle) sync() error {
+	u := &h.unsynced
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed || !u.any.Swap(false) {
+		return nil
+	}
+	err := h.eachDescriptor(unix.Fdatasync)
+	if err != nil {
+		u.any.Store(true)
+	}
+	return err
+}
+
+// eachDescriptor calls do for the descriptors that the handle writes through.
+func (h *handle) eachDescriptor(do func(fd int) error) error {
+	err := retry(func() error { return do(h.fd) })
+	h.tail.mu.Lock()
+	defer h.tail.mu.Unlock()
+	if h.tail.fd != 0 {
+		err = errors.Join(err, retry(func() error { return do(h.tail.fd) }))
+	}
+	return err
+}
+
+// closing syncs a handle whose file was closed. It says that its descriptors go.
+func (f *rawFS) closing(h *handle) {
+	if !f.relies {
+		return
+	}
+	_ = f.syncOrTell(h) // nobody waits for the answer to a RELEASE
+	h.unsynced.mu.Lock()
+	defer h.unsynced.mu.Unlock()
+	h.unsynced.closed = true
+}
+
+// syncOrTell syncs a handle. What may be lost then is told: its writer has had its answer.
+func (f *rawFS) syncOrTell(h *handle) error {
+	err := h.sync()
+	if err == nil {
+		return nil
+	}
+	name, _ := os.Readlink(h.node.path()) // for people; after a failure it is empty
+	for _, c := range h.claims {
+		c.guard.ReportUnsynced(c.epoch, lease.LateWrite{Op: gate.OpFsync.String(), File: name, Failed: err.Error(), Unsynced: true})
+	}
+	return err
+}
+
+// syncer returns the hook that runs when nothing is in flight any more under a lease. What goes wrong is told, and the lease is over all
+// the same.
+func (f *rawFS) syncer(g *gate.Guard) func() {
+	return func() { _ = f.syncWritten(func(h *handle) bool { return !h.ofLeases() || h.restsOn(g) }) }
+}
+
+// Sync returns when all that was acknowledged before has reached the store, where that is not so after each write (Options.RelyOnFence).
+// It may hang as long as the store does.
+func (s *Server) Sync() error { return s.fs.syncWritten(func(*handle) bool { return true }) }
+
+// syncers is how many handles are synced at a time.
+const syncers = 8
+
+func (f *rawFS) syncWritten(of func(*handle) bool) error {
+	if !f.relies {
+		return nil
+	}
+	var group errgroup.Group
+	group.SetLimit(syncers)
+	f.handles.writers(func(h *handle) {
+		if of(h) {
+			group.Go(func() error { return f.syncOrTell(h) }) // also one that is just being synced, to wait for it
+		}
+	})
+	return group.Wait()
+}
+
+// flushToStore is what a close means to the store's client: it says what went wrong with what was written.
+func (f *rawFS) flushToStore(h *handle) fuse.Status {
+	if !f.relies || !h.unsynced.any.Load() {
+		return fuse.OK
+	}
+	return status(h.eachDescriptor(func(fd int) error {
+		again, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		return unix.Close(again)
+	}))
+}

@@ -1,0 +1,86 @@
+package fusefs
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// relying is a mount that relies on fence agents, or not.
+func relying(t *testing.T, relies bool) *testMount {
+	t.Helper()
+	return mounted(t, layout.Tree, func(s string) { require.NoError(t, os.WriteFile(s+"/f", []byte("old"), 0o644)) },
+		func(o *Options) { o.RelyOnFence = relies })
+}
+
+func (m *testMount) writer(t *testing.T) (h *handle) {
+	t.Helper()
+	m.fs.handles.writers(func(one *handle) { h = one })
+	require.NotNil(t, h)
+	return h
+}
+
+// What was written under a lease is synced at its end, also while its file is open, and when its file is closed.
+func TestWhatWasWrittenIsSyncedAtTheEnd(t *testing.T) {
+	m := relying(t, true)
+	g := m.hold(t, "tree", 1)
+	f, err := os.OpenFile(m.at("f"), os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	h := m.writer(t)
+	require.False(t, h.unsynced.any.Load())
+	_, err = f.WriteString("new")
+	require.NoError(t, err)
+	require.True(t, h.unsynced.any.Load())
+	g.Close(lease.Loss{Kind: lease.LossReleased, Token: 1})
+	require.False(t, h.unsynced.any.Load())
+
+	g = m.hold(t, "tree", 2)
+	out, err := sh(t, m.dir, "echo more >f")
+	require.NoError(t, err, out)
+	g.Close(lease.Loss{Kind: lease.LossReleased, Token: 2})
+	require.NoError(t, m.Sync())
+	require.Empty(t, m.keeper.late)
+}
+
+// A sync that fails is told with the token and the file, for its writer has had its answer; and it is tried again.
+func TestWhatCannotBeSyncedIsTold(t *testing.T) {
+	m := relying(t, true)
+	g := m.hold(t, "tree", 1)
+	f, err := os.OpenFile(m.at("f"), os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = f.WriteString("new")
+	require.NoError(t, err)
+	h := m.writer(t)
+	var pipe [2]int
+	require.NoError(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
+	kept, err := unix.FcntlInt(uintptr(h.fd), unix.F_DUPFD_CLOEXEC, 0)
+	require.NoError(t, err)
+	require.NoError(t, unix.Dup3(pipe[1], h.fd, unix.O_CLOEXEC)) // a pipe cannot be synced
+	g.Close(lease.Loss{Kind: lease.LossReleased, Token: 1})
+	require.NoError(t, unix.Dup3(kept, h.fd, unix.O_CLOEXEC))
+	for _, fd := range append(pipe[:], kept) {
+		require.NoError(t, unix.Close(fd))
+	}
+	require.Equal(t, []lease.LateWrite{{Token: 1, Op: "Fsync", File: "/f", Failed: unix.EINVAL.Error(), Unsynced: true}}, m.keeper.late)
+	require.NoError(t, m.Sync())
+	require.False(t, h.unsynced.any.Load())
+}
+
+// Who does not rely on a fence notes nothing.
+func TestNothingIsNotedOtherwise(t *testing.T) {
+	m := relying(t, false)
+	m.hold(t, "tree", 1)
+	f, err := os.OpenFile(m.at("f"), os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = f.WriteString("new")
+	require.NoError(t, err)
+	require.False(t, m.writer(t).unsynced.any.Load())
+}

@@ -1,0 +1,102 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+// A release takes the view aside. What had not reached the store by then could go over what the next holder writes.
+var (
+	farGivenBack atomic.Int64 // how often a lease was given back
+	farTooEarly  atomic.Int64 // and something in the file "direct" was not synced
+)
+
+// Rename counts releases.
+func (s farStore) Rename(cancel <-chan struct{}, in *fuse.RenameIn, from, to string) fuse.Status {
+	if strings.HasSuffix(from, ".lock") {
+		farGivenBack.Add(1)
+		if farUnsynced.Load() {
+			farTooEarly.Add(1)
+		}
+	}
+	return s.RawFileSystem.Rename(cancel, in, from, to)
+}
+
+func init() {
+	harness.ActorOps["far given back"] = func(s *harness.Stage, _ harness.Command) error {
+		s.Vals = []int64{farGivenBack.Load(), farTooEarly.Load()}
+		return nil
+	}
+}
+
+// reliesOnFence is a configuration that relies on a fence agent. Nobody is cut off here.
+func reliesOnFence(m *harness.Mount) string {
+	file := filepath.Join(m.Base, "relies.yaml")
+	require.NoError(m.T, os.WriteFile(file, []byte("fence: [/bin/true]\nrely_on_fence: true\n"), 0o644))
+	return file
+}
+
+// Who relies on fence agents does not wait for the store at each write, and does not ask it for a successor. When the lease is given back
+// all has reached the store, also of a file that stays open.
+func TestWhoReliesOnAFenceSyncsAtTheEnd(t *testing.T) {
+	m, server := farPrepared(t, nil)
+	m.Opts.Extra = []string{"--config", reliesOnFence(m)}
+	m.Mount()
+	require.Contains(t, m.MustCLI("status"), "(rely_on_fence)")
+	looked := func() int64 { return server.OK(harness.Command{Op: "far lookups"}).Vals[0] }
+	a := harness.StartActor(t, "writer")
+	m.Acquire(a)
+	a.OK(harness.Command{Op: "open", Handle: "f", Path: m.At("direct"), Flags: unix.O_WRONLY | unix.O_CREAT | unix.O_APPEND, Mode: 0o644})
+	before := looked()
+	for range 100 {
+		a.OK(harness.Command{Op: "write", Handle: "f", Data: []byte("line\n")})
+	}
+	require.Less(t, looked()-before, int64(50), "looks while 100 lines were written")
+	require.Equal(t, int64(99), server.OK(harness.Command{Op: "far unsynced"}).Vals[0], "writes that did not wait for the one before")
+	m.Release(a)
+	a.Fails(harness.Command{Op: "write", Handle: "f", Data: []byte("late")}, "EROFS")
+	text, err := os.ReadFile(filepath.Join(m.Source, "direct"))
+	require.NoError(t, err)
+	require.Equal(t, strings.Repeat("line\n", 100), string(text))
+	vals := server.OK(harness.Command{Op: "far given back"}).Vals
+	require.Positive(t, vals[0], "leases given back")
+	require.Zero(t, vals[1], "given back before all had reached the store")
+}
+
+// What is closed reaches the store by itself, and an fsync waits for it.
+func TestWhoReliesOnAFenceSyncsWhatIsClosed(t *testing.T) {
+	m, server := farPrepared(t, nil)
+	m.Opts.Extra = []string{"--config", reliesOnFence(m)}
+	m.Mount()
+	_, errs, exit := m.CLI("exec", m.Mountpoint, "--", "bash", "-c", `echo text >"$0/direct"`, m.Mountpoint)
+	require.Zero(t, exit, errs)
+	vals := server.OK(harness.Command{Op: "far given back"}).Vals
+	require.Positive(t, vals[0])
+	require.Zero(t, vals[1])
+	text, err := os.ReadFile(filepath.Join(m.Source, "direct"))
+	require.NoError(t, err)
+	require.Equal(t, "text\n", string(text))
+}
+
+// It needs an agent, and a store of several hosts.
+func TestWhoReliesOnAFenceNeedsOne(t *testing.T) {
+	m := harness.PrepareMount(t, harness.MountOptions{})
+	args := []string{"mount", m.Source, m.Mountpoint, "--control", m.LockDir}
+	_, errs, exit := m.CLI(append(args, "--rely-on-fence")...)
+	require.Equal(t, 2, exit, errs)
+	require.Contains(t, errs, "rely_on_fence")
+	require.Contains(t, errs, "needs a fence agent (fence), here and on every other host")
+	_, errs, exit = m.CLI(append(args, "--config", reliesOnFence(m))...)
+	require.Equal(t, 2, exit, errs)
+	require.Contains(t, errs, "rely_on_fence is for a store of several hosts")
+	require.Contains(t, errs, "leave rely_on_fence out")
+}
