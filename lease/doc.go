@@ -131,6 +131,12 @@
 //     event, no cut. A lease of this kernel has the gate, and one of this host before a restart has ended with its kernel: no agent cuts
 //     off its own host. Only a record that belongs to the mount's user has anybody cut off. A record says whether its host has an agent
 //     configured. If so, a taker that has none, or may not run it, does not take the lease over.
+//  18. Taking back, where other kernels write the store. A lease that a former life of this host has left unreleased (its daemon was
+//     killed, the store's client or the host was started again) has the next taker on another host cut this host off, which is well. So a
+//     host takes such a lease itself, when rules 5 to 7 let it, and releases it at once (rule 11). It is a takeover like any: the gate,
+//     the event first, unclean, a token of its own, so whoever lost the lease is seen to have lost it (rule 9). It takes the very record
+//     that it has seen before, looked at again under the gate, of its own kernel or its own host name: so it takes nothing that somebody
+//     has claimed, renewed, released or is offered meanwhile, and no agent runs (rule 17).
 //
 // # Where each rule stands
 //
@@ -144,6 +150,7 @@
 //	                                            15 sweeping     sweeper.go, keeper_run.go
 //	                                            16 going on     resume.go
 //	                                            17 cutting off  cutoff.go
+//	                                            18 taking back  takeback.go
 //
 // Whose turn it is, a keeper asks of an [Authority] (authority.go). The rules say how the claims of the lock directory are one
 // (files.go). Package lease/etcd is another, with rules of its own; the rest of a keeper is the same, and so are the gate and the fence.
