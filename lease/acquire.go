@@ -28,7 +28,7 @@ const cutRounds = 3
 
 func (k *Keeper) take(ctx context.Context, h Holder, resume bool) (Grant, error) {
 	for round := 1; ; round++ {
-		g, err := k.attempt(ctx, h, resume)
+		g, err := k.attempt(ctx, &taking{k: k, holder: h, resume: resume})
 		u, first := errors.AsType[*uncut](err)
 		if !first {
 			return g, err
@@ -42,7 +42,8 @@ func (k *Keeper) take(ctx context.Context, h Holder, resume bool) (Grant, error)
 	}
 }
 
-func (k *Keeper) attempt(ctx context.Context, h Holder, resume bool) (Grant, error) {
+func (k *Keeper) attempt(ctx context.Context, tk *taking) (Grant, error) {
+	h := tk.holder
 	if err := k.enter(ctx, k.cfg.GateWait); err != nil {
 		return Grant{}, err
 	}
@@ -57,7 +58,6 @@ func (k *Keeper) attempt(ctx context.Context, h Holder, resume bool) (Grant, err
 		}
 		_ = k.lapse(nil) // what follows sees whether anybody holds now
 	}
-	tk := taking{k: k, holder: h, resume: resume}
 	if tk.passesOn() {
 		if h.Auto {
 			k.wake.poke()

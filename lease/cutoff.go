@@ -44,10 +44,15 @@ func (c *KeeperConfig) cutsOff(h Head) bool {
 	if !c.fences() && !r.Fence {
 		return false
 	}
-	if r.HostBootID != "" && r.HostBootID == c.CutOff.BootID {
-		return false
+	return !c.CutOff.isOwn(r)
+}
+
+// isOwn is whether r is of this host: of this kernel, or of the one that it had before it was started again.
+func (c *CutOff) isOwn(r *Record) bool {
+	if r.HostBootID != "" && r.HostBootID == c.BootID {
+		return true
 	}
-	return parseHolderID(r.HolderID).Host != named(c.CutOff.Host)
+	return parseHolderID(r.HolderID).Host == named(c.Host)
 }
 
 // fences is whether the configuration of this host names an agent. Its records say so: a taker without one must not take them over.

@@ -135,6 +135,12 @@
 //     mutation that had its answer before the deadline came before every taker, and one that is on its way after the cut never lands. What
 //     the client of the store still keeps then must reach the store before the fence counts as closed (rule 9), or a successor would begin
 //     without it. Such a holder goes on after a restart of its keeper only with a record that says that there is an agent.
+//  18. Taking back, where other kernels write the store. A lease that a former life of this host has left unreleased (its daemon was
+//     killed, the store's client or the host was started again) has the next taker on another host cut this host off, although it is healthy. So a
+//     host takes such a lease itself, when rules 5 to 7 let it, and releases it at once (rule 11). It is a takeover like any: the gate,
+//     the event first, unclean, a token of its own, so whoever lost the lease is seen to have lost it (rule 9). It takes the very record
+//     that it has seen before, looked at again under the gate, of its own kernel or its own host name: so it takes nothing that somebody
+//     has claimed, renewed, released or is offered meanwhile, and no agent runs (rule 17).
 //
 // # Where each rule stands
 //
@@ -148,6 +154,7 @@
 //	                                            15 sweeping     sweeper.go, keeper_run.go
 //	                                            16 going on     resume.go
 //	                                            17 cutting off  cutoff.go
+//	                                            18 taking back  takeback.go
 //
 // Whose turn it is, a keeper asks of an [Authority] (authority.go). The rules say how the claims of the lock directory are one
 // (files.go). Package lease/etcd is another, with rules of its own; the rest of a keeper is the same, and so are the gate and the fence.

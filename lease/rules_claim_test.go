@@ -136,7 +136,11 @@ func TestListingsAreSavedWhileTheDirectoryStandsStill(t *testing.T) {
 	listed, found, failed := 0, false, error(nil)
 	look := func(size int64, now time.Duration) int {
 		listed = 0
-		_, _ = s.unlessStill(stampOf{size: size}, now, func() (bool, error) { listed++; return found, failed })
+		stamp := stampOf{size: size}
+		if size != 0 {
+			stamp.ctime.Nsec = 1
+		}
+		_, _ = s.unlessStill(stamp, now, func() (bool, error) { listed++; return found, failed })
 		return listed
 	}
 	require.Equal(t, 1, look(1, 0))
@@ -154,6 +158,35 @@ func TestListingsAreSavedWhileTheDirectoryStandsStill(t *testing.T) {
 	found = false
 	require.Equal(t, 1, look(0, 4*racy))
 	require.Equal(t, 1, look(0, 9*racy), "a stamp that cannot be read is never still")
+}
+
+// How long a stamp must have been seen depends on the store. MooseFS stamps in whole seconds.
+func TestAStampOfWholeSecondsIsTrustedLater(t *testing.T) {
+	at := func(mtime, ctime int64) stampOf {
+		return stampOf{size: 1, mtime: unix.Timespec{Sec: 7, Nsec: mtime}, ctime: unix.Timespec{Sec: 7, Nsec: ctime}}
+	}
+	for name, c := range map[string]struct {
+		stamp stampOf
+		after time.Duration // it is trusted
+	}{
+		"nanoseconds":             {at(123, 456), racy},
+		"ticks":                   {at(4_000_000, 4_000_000), racy},
+		"whole seconds":           {at(0, 0), time.Second + racy},
+		"a time that was set":     {at(0, 456), racy},
+		"a change without a time": {at(123, 0), racy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s stillness
+			look := func(now time.Duration) (listed int) {
+				_, _ = s.unlessStill(c.stamp, now, func() (bool, error) { listed++; return false, nil })
+				return listed
+			}
+			require.Equal(t, 1, look(time.Hour))
+			require.Equal(t, 1, look(time.Hour+c.after-1), "another change may have the same stamp")
+			require.Equal(t, 1, look(time.Hour+c.after))
+			require.Zero(t, look(time.Hour+c.after))
+		})
+	}
 }
 
 // Rule 1.

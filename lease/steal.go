@@ -9,8 +9,9 @@ import (
 type taking struct {
 	k       *Keeper
 	holder  Holder
-	resume  bool // a lease that expired here may go on for the same holder
-	unasked bool // the holder was stopped, and goes on by itself (rule 16)
+	resume  bool  // a lease that expired here may go on for the same holder
+	unasked bool  // the holder was stopped, and goes on by itself (rule 16)
+	left    *Head // nil: any lease; otherwise this very one alone (rule 18)
 	head    Head
 	verdict Judgement
 	own     bool          // it goes on from our own expired record
@@ -35,6 +36,8 @@ func (tk *taking) look() error {
 	case h.Token >= mostToken:
 		return k.store.refuse(ClassRecordUnreadable, "the fencing tokens are used up", nextOutOfBounds, h.Record, nil)
 	case tk.unasked && !tk.isOwn(h):
+		return k.store.conflict(h, j)
+	case tk.left != nil && !tk.left.unchanged(h):
 		return k.store.conflict(h, j)
 	case j.State == Free:
 		return nil

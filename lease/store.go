@@ -118,7 +118,7 @@ func (s *Store) Head() (Head, error) {
 
 // stillHighest is whether t is still the highest claim. A listing found t; before is the directory's stamp from before that listing.
 // The next token's name, which takers make, is looked at. A name further up (see successor) may come unseen within one tick of the
-// stamp; link decides in the end.
+// stamp, or one second (window); link decides in the end.
 func (s *Store) stillHighest(t Token, before stampOf) (bool, error) {
 	if _, err := s.lookup(s.claimName(t + 1)); err == nil {
 		return false, nil

@@ -70,14 +70,15 @@ type stillness struct {
 }
 
 // unlessStill calls list, unless a listing under the same stamp has found nothing before. Such a listing counts only if it began long
-// enough after the stamp was first seen: file systems stamp with the timer tick, so a second change within one tick leaves no trace.
+// enough after the stamp was first seen: file systems stamp with the timer tick, or in whole seconds, so a second change within that leaves
+// no trace (window).
 // Both times are from our real clock, for the store may stamp by another host's. A stamp of zero could not be read, and never counts.
 func (s *stillness) unlessStill(stamp stampOf, now time.Duration, list func() (bool, error)) (bool, error) {
 	s.mu.Lock()
 	if s.stamp != stamp {
 		s.stamp, s.since, s.clear = stamp, now, false
 	}
-	still, settled := s.clear, now-s.since >= racy
+	still, settled := s.clear, now-s.since >= stamp.window()
 	s.mu.Unlock()
 	if still {
 		return false, nil

@@ -61,7 +61,7 @@ func (m *mountCommand) sayBeneath(point string) []api.BusyEntry {
 		note(fmt.Sprintf("the shell that you run this in (process %d) stands beneath the mount, where nothing is fenced: cd \"$PWD\" takes it into the mount", s.shell))
 	}
 	note(fmt.Sprintf("these processes use %s from before the mount or past it, and their writes are not fenced; let them leave the directory or close their files, then come back through the path:", point))
-	fmt.Fprint(m.io.err, api.BusyText(s.entries[:min(len(s.entries), shownStanding)]))
+	fmt.Fprint(m.io.err, api.BusyText(s.entries[:min(len(s.entries), shownStanding)], human.Columns(m.io.err)))
 	if more := len(s.entries) - shownStanding; more > 0 {
 		fmt.Fprintf(m.io.err, "... and %d more: jvsfs doctor names them all\n", more)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/gate"
 )
@@ -157,7 +158,7 @@ func (m *runMount) sayBeneath(all []api.BusyEntry) {
 		return
 	}
 	noteTo(m.io)(fmt.Sprintf("these processes use %s from before the mount, and their writes are not fenced:", m.point))
-	fmt.Fprint(m.io.err, api.BusyText(all[:min(len(all), shownStanding)]))
+	fmt.Fprint(m.io.err, api.BusyText(all[:min(len(all), shownStanding)], human.Columns(m.io.err)))
 }
 
 // observes reports whether a mount lets everybody write.
@@ -204,7 +205,7 @@ func (m *runMount) saysStays(f *api.Failure) {
 		why = "it goes when these processes have left it"
 	}
 	noteTo(m.io)(fmt.Sprintf("the mount at %s stays: %s", m.point, why))
-	fmt.Fprint(m.io.err, api.BusyText(f.Busy))
+	fmt.Fprint(m.io.err, api.BusyText(f.Busy, human.Columns(m.io.err)))
 }
 
 // tidy removes the file of the count where no daemon will.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 )
@@ -91,12 +90,8 @@ func (w *waits) show(what string, at time.Time) {
 		fmt.Fprintln(w.io.err, text)
 		return
 	}
-	width := 80
-	if size, err := unix.IoctlGetWinsize(int(w.tty.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
-		width = int(size.Col)
-	}
 	w.drawn = true
-	fmt.Fprint(w.tty, "\r"+ansi.Truncate(text, width-1, "…")+ansi.EraseLineRight)
+	fmt.Fprint(w.tty, "\r"+ansi.Truncate(text, human.Columns(w.tty)-1, "…")+ansi.EraseLineRight)
 }
 
 func waitsText(what string, d time.Duration) string {

@@ -45,15 +45,16 @@ func TestMountsInsideTheSourceAreNamed(t *testing.T) {
 	}
 }
 
-// Mounted through the mount it is seen, and nothing is said.
+// Mounted through the mount it is seen, and nothing is said. What ends it is named whole, however long its path is.
 func TestMountsThroughTheMountAreNotNamed(t *testing.T) {
-	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", InPlace: true, Prepare: harness.WithDir("disk")})
-	require.NoError(t, unix.Mount("tmpfs", m.At("disk"), "tmpfs", 0, "size=64k"))
+	disk := strings.Repeat("disk", 30)
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", InPlace: true, Prepare: harness.WithDir(disk)})
+	require.NoError(t, unix.Mount("tmpfs", m.At(disk), "tmpfs", 0, "size=64k"))
 	m.RequireNoFinding("mounts.hidden", m.Mountpoint)
 	_, said, exit := m.CLI("umount", m.Mountpoint)
 	require.Equal(t, harness.ExitBusy, exit, said)
-	require.Contains(t, said, "umount "+m.At("disk"), "it keeps the mount busy, and that is said")
-	require.NoError(t, unix.Unmount(m.At("disk"), 0))
+	require.Contains(t, said, "umount "+m.At(disk), "it keeps the mount busy, and that is said")
+	require.NoError(t, unix.Unmount(m.At(disk), 0))
 }
 
 // No process has the file of a loop device open: it is named all the same, with what ends it.

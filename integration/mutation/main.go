@@ -22,7 +22,7 @@ import (
 
 func main() {
 	r := runner{out: os.Stdout}
-	flag.IntVar(&r.rule, "rule", 0, "only the mutations of this `RULE` (1 to 15)")
+	flag.IntVar(&r.rule, "rule", 0, "only the mutations of this `RULE` (1 to 18)")
 	flag.StringVar(&r.what, "what", "", "only the mutations whose line contains this `TEXT`")
 	flag.TextVar(&r.part, "part", part.Part{I: 1, N: 1}, "only each Nth mutation, beginning with the Ith: `I/N`")
 	flag.IntVar(&r.jobs, "jobs", 2, "how `MANY` at a time")

@@ -58,8 +58,12 @@ var authority = slices.Concat(
 		Tests: []string{"TestAHigherClaimBeyondAGapIsSeenBeforeTheNextRenewal"},
 	}, mutation{
 		Rule: 1, What: "a listing under a stamp that is too young to prove anything saves the next",
-		Old: "now-s.since >= racy", New: "true",
+		Old: "now-s.since >= stamp.window()", New: "true",
 		Tests: []string{"TestListingsAreSavedWhileTheDirectoryStandsStill"},
+	}, mutation{
+		Rule: 1, What: "a stamp of whole seconds is trusted as one of ticks is",
+		Old: "now-s.since >= stamp.window()", New: "now-s.since >= racy",
+		Tests: []string{"TestAStampOfWholeSecondsIsTrustedLater"},
 	}, mutation{
 		Rule: 1, What: "a listing that failed or found something saves the next",
 		Old: "&& settled && !found && err == nil {", New: "&& settled {",

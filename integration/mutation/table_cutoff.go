@@ -37,11 +37,11 @@ var cutOffMutations = slices.Concat(in("lease/late.go", mutation{
 	Tests: []string{"TestACutMustCountUnderTheGate"},
 }, mutation{
 	Rule: 17, What: "an agent cuts off its own kernel",
-	Old: "	if r.HostBootID != \"\" && r.HostBootID == c.CutOff.BootID {\n", New: "	if false {\n",
+	Old: "	if r.HostBootID != \"\" && r.HostBootID == c.BootID {\n", New: "	if false {\n",
 	Tests: []string{"TestWhomAnAgentCutsOff"},
 }, mutation{
 	Rule: 17, What: "an agent cuts off its own host after a restart",
-	Old: "	return parseHolderID(r.HolderID).Host != named(c.CutOff.Host)\n", New: "	return true\n",
+	Old: "	return parseHolderID(r.HolderID).Host == named(c.Host)\n", New: "	return false\n",
 	Tests: []string{"TestWhomAnAgentCutsOff"},
 }, mutation{
 	Rule: 17, What: "who has no agent takes over from a host that has one",

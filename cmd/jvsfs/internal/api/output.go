@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 )
 
@@ -26,12 +28,15 @@ func PrintFailure(stdout, stderr io.Writer, f *Failure, asJSON bool) {
 			fmt.Fprintf(stderr, "jvsfs: %v\n", err)
 		}
 	}
-	fmt.Fprint(stderr, FailureText(f))
+	fmt.Fprint(stderr, failureText(f, human.Columns(stderr)))
 }
 
 // FailureText is the failure in sentences: "jvsfs: CLASS: message (file; holder)", the processes in the way,
 // and what to do next. It may contain file names that other users chose.
-func FailureText(f *Failure) string {
+func FailureText(f *Failure) string { return failureText(f, 0) }
+
+// failureText is FailureText for a terminal with so many columns, 0 for none.
+func failureText(f *Failure, columns int) string {
 	var b strings.Builder
 	b.WriteString("jvsfs: ")
 	b.WriteString(human.PrintableLines(f.Error()))
@@ -46,7 +51,7 @@ func FailureText(f *Failure) string {
 		fmt.Fprintf(&b, " (%s)", strings.Join(where, "; "))
 	}
 	b.WriteByte('\n')
-	b.WriteString(BusyText(f.Busy))
+	b.WriteString(BusyText(f.Busy, columns))
 	if f.Next != "" {
 		fmt.Fprintf(&b, "next: %s\n", human.PrintableLines(f.Next))
 	}
@@ -68,14 +73,30 @@ func HolderText(h *holderView) string {
 	return s
 }
 
-// BusyText is a table of what processes do with a mount.
-func BusyText(entries []BusyEntry) string {
+// leastOfCommand is how much of a process's command stays on the narrowest terminal.
+const leastOfCommand = 20
+
+// BusyText is a table of what processes do with a mount, for a terminal with so many columns, 0 for none. What a
+// person copies from it is never cut: the paths, and the commands that end what the kernel itself keeps. The
+// command of a process, which only says who it is, stands last and is cut at the edge of a terminal.
+func BusyText(entries []BusyEntry, columns int) string {
 	if len(entries) == 0 {
 		return ""
 	}
 	rows := make([][]string, 0, len(entries))
 	for _, e := range entries {
-		rows = append(rows, []string{fmt.Sprint(e.PID), human.Shorten(human.Printable(e.Command), 60), e.Use, human.Printable(e.Path)})
+		rows = append(rows, []string{fmt.Sprint(e.PID), e.Use, human.Printable(e.Path), human.Printable(e.Command)})
 	}
-	return human.Table([]string{"PID", "COMMAND", "USE", "PATH"}, rows)
+	text := human.Table([]string{"PID", "USE", "PATH", "COMMAND"}, rows)
+	if columns == 0 {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	edge := max(columns, strings.Index(lines[0], "COMMAND")+leastOfCommand)
+	for i, e := range entries {
+		if e.PID != 0 {
+			lines[i+1] = ansi.Truncate(lines[i+1], edge, "…")
+		}
+	}
+	return strings.Join(lines, "\n")
 }

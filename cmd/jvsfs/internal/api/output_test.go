@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
@@ -52,12 +54,31 @@ func TestFailuresNeverShowTheNonce(t *testing.T) {
 func TestFailureText(t *testing.T) {
 	text := FailureText(&Failure{Class: "E_MOUNT_BUSY", Message: "busy", File: "/f", Next: "end them",
 		Busy: []BusyEntry{{PID: 5, Command: "vi", Use: "cwd", Path: "/r/main"}}})
-	require.Equal(t, "jvsfs: E_MOUNT_BUSY: busy (file /f)\nPID  COMMAND  USE  PATH\n5    vi       cwd  /r/main\nnext: end them\n", text)
+	require.Equal(t, "jvsfs: E_MOUNT_BUSY: busy (file /f)\nPID  USE  PATH     COMMAND\n5    cwd  /r/main  vi\nnext: end them\n", text)
 	text = FailureText(&Failure{Message: "open /a\x1b[2J:\n    2 | x", File: "/f\x1b", Next: "end \x1b", Busy: []BusyEntry{{Command: "vi\x1b", Path: "/r\nnext: y"}}})
-	require.Equal(t, "jvsfs: open /a?[2J:\n    2 | x (file /f?)\nPID  COMMAND  USE  PATH\n0    vi?           /r?next: y\nnext: end ?\n", text)
+	require.Equal(t, "jvsfs: open /a?[2J:\n    2 | x (file /f?)\nPID  USE  PATH        COMMAND\n0         /r?next: y  vi?\nnext: end ?\n", text)
 	var out bytes.Buffer
 	PrintFailure(&out, &out, ExitWith(7), true)
 	require.Empty(t, out.String())
+}
+
+// What a person copies is never cut: a path, and the command that ends what the kernel keeps. That of a process is,
+// at the edge of a terminal.
+func TestBusyTextCutsNothingThatIsCopied(t *testing.T) {
+	path, ends := "/srv/"+strings.Repeat("long/", 60)+"end", "umount /srv/"+strings.Repeat("deep/", 60)+"end"
+	busy := []BusyEntry{{PID: 7, Command: "vi " + path, Use: "cwd", Path: "/r"}, {Command: ends, Use: "mount (tmpfs)", Path: "/r/d"}}
+	lines := func(columns int) []string { return strings.Split(BusyText(busy, columns), "\n") }
+	whole := lines(0)
+	require.True(t, strings.HasSuffix(whole[1], "vi "+path), whole[1])
+	require.True(t, strings.HasSuffix(whole[2], ends), whole[2])
+	for columns, want := range map[int]int{100: 100, 10: strings.Index(whole[0], "COMMAND") + leastOfCommand} {
+		cut := lines(columns)
+		require.Equal(t, want, ansi.StringWidth(cut[1]), cut[1])
+		require.True(t, strings.HasPrefix(whole[1], strings.TrimSuffix(cut[1], "…")))
+		require.Equal(t, whole[2], cut[2])
+	}
+	busy[0].Path = path
+	require.Contains(t, BusyText(busy, 80), path)
 }
 
 func TestRecordIsRedactedForOthers(t *testing.T) {

@@ -52,7 +52,7 @@ func (d *Daemon) openAuthority() error {
 }
 
 // authorityOf is nil where the claims of the lock directory decide.
-func (d *Daemon) authorityOf(store *lease.Store) lease.Authority {
+func (d *mount) authorityOf(store *lease.Store) lease.Authority {
 	if d.authority == nil {
 		return nil
 	}

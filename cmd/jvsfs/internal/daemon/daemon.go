@@ -288,6 +288,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 		zap.String("locks", d.place.LockDir), zap.Stringer("device", api.Device{Major: major, Minor: minor}))
 	d.service.tell("READY=1", statusLine("serving %s at %s", d.place.Root, d.mountpoint()))
 	all.Go(func() { d.runs.watch(serving) })
+	all.Go(func() { d.takeBack(serving) })
 	if err := ready(nil); err != nil {
 		d.log.Warn("nobody waits for the mount", zap.Error(err))
 	}

@@ -1,0 +1,30 @@
+package main
+
+import "slices"
+
+// takeBackMutations remove clauses of rule 18: which lease a host takes back that it had left.
+var takeBackMutations = slices.Concat(in("lease/takeback.go", mutation{
+	Rule: 18, What: "a host takes back what another host has left",
+	Old: "	return k.cfg.CutOff.isOwn(r)\n", New: "	return true\n",
+	Tests: []string{"TestNoOtherLeaseIsTakenBack"},
+}, mutation{
+	Rule: 18, What: "a lease is taken back where the gate proves that nobody is left",
+	Old: "h.Foreign || k.store.tier().gateProvesEnd() {", New: "h.Foreign {",
+	Tests: []string{"TestNoOtherLeaseIsTakenBack"},
+}, mutation{
+	Rule: 18, What: "a foreign tool's lease is taken back",
+	Old: "r.Released || h.Foreign ||", New: "r.Released ||",
+	Tests: []string{"TestNoOtherLeaseIsTakenBack"},
+}, mutation{
+	Rule: 18, What: "what was taken back is not released",
+	Old: "	return k.ReleaseToken(ctx, g.Token, LossReleased)\n", New: "	_ = g\n	return nil\n",
+	Tests: []string{"TestALeftLeaseIsTakenBackAndIsFree"},
+}, mutation{
+	Rule: 18, What: "another lease is taken than the one that was left",
+	Old: "now.Token == h.Token && now.Sum == h.Sum }", New: "true }",
+	Tests: []string{"TestWhatChangedMeanwhileIsNotTakenBack"},
+}), in("lease/steal.go", mutation{
+	Rule: 18, What: "the lease that is taken back is not looked at under the gate",
+	Old: "tk.left != nil && !tk.left.unchanged(h):", New: "tk.left != nil && before.Token == 0 && !tk.left.unchanged(h):",
+	Tests: []string{"TestWhatChangedMeanwhileIsNotTakenBack"},
+}))
