@@ -103,7 +103,7 @@ func (c *cluster) shipped(h, other *host) (fails string) {
 // fence-check tells an agent that only says so from the shipped one, on a client of the store that is real.
 func TestQuickFenceCheckOnTheStore(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	c := newCluster(t)
+	c := shareCluster(t)
 	spare := c.join("h1")
 	spare.Most = 6 * time.Minute
 	c.shipped(spare, spare)
@@ -133,7 +133,7 @@ func TestQuickFenceCheckOnTheStore(t *testing.T) {
 // The record of a lease names the store's client of its host, by which an agent cuts it off, wherever the records lie.
 func TestQuickARecordNamesTheClient(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	c := newCluster(t)
+	c := shareCluster(t)
 	h := c.join("h1")
 	names := func(records string) string {
 		said, exit := c.exec(h, "cat "+records+"/*.claim.*")
