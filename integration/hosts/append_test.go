@@ -12,7 +12,7 @@ import (
 // Two hosts append to one file, one after the other. The client of the store on each knows the file's size from before the other's turn.
 func TestQuickAppendsOfTwoHosts(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	c := newCluster(t)
+	c := shareCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
 	c.mount(h1, calm)
 	c.mount(h2, calm)

@@ -4,6 +4,7 @@ package hosts
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -99,10 +100,10 @@ func (ceph) hasty(c *cluster) {
 func (ceph) silence() time.Duration { return time.Minute }
 
 func (ceph) client(c *cluster, h *host, dir string) []string {
-	return []string{"ceph-fuse", "--conf", c.store.File("ceph.conf"), "--id", "admin", dir}
+	return []string{"ceph-fuse", "--conf", c.store.File("ceph.conf"), "--id", "admin", "-r", "/" + c.root, dir}
 }
 
-func (ceph) sees(*cluster) string { return "/mnt/seen" }
+func (ceph) sees(c *cluster) string { return filepath.Join("/mnt/seen", c.root) }
 
 // letIn: another client was never shut out.
 func (ceph) letIn(*cluster, *host) {}

@@ -28,15 +28,16 @@ const (
 
 // cluster is a store and the hosts that use it.
 type cluster struct {
-	t      *testing.T
+	t      testing.TB
 	bin    string
 	engine engine
 	store  *host
 	net    *machine.Net
+	root   string // the directory of the store that is all of it for the hosts
 }
 
 // newCluster starts the store. It keeps everything in memory: that ends with it, and its disk fails no test.
-func newCluster(t *testing.T) *cluster {
+func newCluster(t testing.TB) *cluster {
 	t.Helper()
 	c := &cluster{t: t, bin: harness.RequireBinary(t), engine: engineOfRun(t), store: newHost(t, "store")}
 	c.store.Must("ip", "address", "add", storeIP+"/32", "dev", "lo")

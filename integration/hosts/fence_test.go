@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,31 +28,31 @@ cat "$$.out"
 exit "$(cat "$$.exit")"
 `
 
-// serveFar answers farProgram until the test ends.
+// serveFar answers farProgram until the test ends. Who asks may have given up on an answer that does not come: others get theirs.
 func (c *cluster) serveFar(dir string) {
 	ctx, stop := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	c.t.Cleanup(func() { stop(); <-over })
 	go func() {
 		defer close(over)
+		var answers sync.WaitGroup
+		defer answers.Wait()
 		for ctx.Err() == nil {
 			asked, _ := filepath.Glob(filepath.Join(dir, "*.ask"))
 			for _, ask := range asked {
-				c.answerFar(ctx, strings.TrimSuffix(ask, ".ask"))
+				if text, err := os.ReadFile(ask); err == nil && os.Remove(ask) == nil {
+					answers.Go(func() { c.answerFar(ctx, strings.TrimSuffix(ask, ".ask"), string(text)) })
+				}
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
 	}()
 }
 
-func (c *cluster) answerFar(ctx context.Context, name string) {
-	text, err := os.ReadFile(name + ".ask")
-	if err != nil || os.Remove(name+".ask") != nil {
-		return
-	}
+func (c *cluster) answerFar(ctx context.Context, name, asked string) {
 	exit := "0"
-	// Who asks gives up after a minute. What hangs must not keep all others waiting, nor the end of the test.
-	words := append([]string{"timeout", "-k", "2", "50"}, strings.Split(strings.TrimSpace(string(text)), "\n")...)
+	// Who asks gives up after a minute. What hangs must not keep the end of the test waiting.
+	words := append([]string{"timeout", "-k", "2", "50"}, strings.Split(strings.TrimSpace(asked), "\n")...)
 	cmd := c.store.Command(ctx, words...)
 	cmd.WaitDelay = time.Second
 	in, _ := os.ReadFile(name + ".in")
@@ -102,7 +103,7 @@ func (c *cluster) shipped(h, other *host) (fails string) {
 // fence-check tells an agent that only says so from the shipped one, on a client of the store that is real.
 func TestQuickFenceCheckOnTheStore(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	c := newCluster(t)
+	c := shareCluster(t)
 	spare := c.join("h1")
 	spare.Most = 6 * time.Minute
 	c.shipped(spare, spare)
@@ -132,7 +133,7 @@ func TestQuickFenceCheckOnTheStore(t *testing.T) {
 // The record of a lease names the store's client of its host, by which an agent cuts it off, wherever the records lie.
 func TestQuickARecordNamesTheClient(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	c := newCluster(t)
+	c := shareCluster(t)
 	h := c.join("h1")
 	names := func(records string) string {
 		said, exit := c.exec(h, "cat "+records+"/*.claim.*")

@@ -18,7 +18,7 @@ import (
 // deadline, instead of waiting for as long as the client is frozen.
 func TestQuickAHostCutsItselfOff(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	c := newCluster(t)
+	c := shareCluster(t)
 	h1 := c.join("h1")
 	short := times{lease: 8 * time.Second, renew: 2 * time.Second, skew: 2 * time.Second, grace: time.Second}
 	c.mount(h1, short, "--fence-self")
@@ -40,7 +40,7 @@ func TestQuickAHostCutsItselfOff(t *testing.T) {
 // A store without a connection of this host cannot be cut off.
 func TestQuickOnlyAStoreOfFUSEIsCutOff(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	c := newCluster(t)
+	c := shareCluster(t)
 	h1 := c.join("h1")
 	h1.Must("mkdir", "-p", h1.Dir+"/plain")
 	said, exit := h1.Run(c.bin, "mount", h1.Dir+"/plain", viewDir, "--fence-self")

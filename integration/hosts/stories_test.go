@@ -18,7 +18,7 @@ import (
 // Two hosts, one volume, one worktree: who has the lease writes, who has not is refused, and each sees what the other wrote.
 func TestQuickTwoHosts(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	c := newCluster(t)
+	c := shareCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
 	c.mount(h1, calm)
 	c.mount(h2, calm)
@@ -81,7 +81,7 @@ func TestQuickTwoHosts(t *testing.T) {
 // the daemon, which runs. Whose lease is over is told at its deadline.
 func TestQuickAStoreThatHangs(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	c := newCluster(t)
+	c := shareCluster(t)
 	h := c.join("h1")
 	c.mount(h, brief)
 	held := c.hold(h)
@@ -112,7 +112,7 @@ func TestQuickAStoreThatHangs(t *testing.T) {
 // is known, and nobody is advised to meddle with a daemon.
 func TestQuickAHolderThatIsFrozen(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	c := newCluster(t)
+	c := shareCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
 	c.mount(h1, calm)
 	c.mount(h2, calm)
@@ -166,7 +166,7 @@ func TestTakeoverFromAHostThatIsGone(t *testing.T) {
 // A holder gives its lease to another host without a gap.
 func TestQuickHandoverToAHost(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	c := newCluster(t)
+	c := shareCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
 	c.mount(h1, calm)
 	c.mount(h2, calm)
@@ -184,7 +184,7 @@ func TestQuickHandoverToAHost(t *testing.T) {
 // Records that only one host sees would let two hosts hold at once.
 func TestQuickRecordsOfOneHostAreRefused(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	c := newCluster(t)
+	c := shareCluster(t)
 	h := c.join("h1")
 	h.Must("mkdir", "-p", sourceDir)
 	for _, args := range [][]string{{}, {"--control", "/mnt/control"}} {

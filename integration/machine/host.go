@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ type Host struct {
 	Init int           // in the pid namespace of the test
 	Most time.Duration // a command takes
 	net  bool
+	link string    // at the hub's end
 	cmd  *exec.Cmd // unshare, which takes everything with it when it ends
 }
 
@@ -48,7 +50,7 @@ trap : TERM INT HUP
 while :; do sleep 1000 & wait $! || :; done`
 
 // boots counts hosts, for boot clocks that are far apart.
-var boots int
+var boots atomic.Int64
 
 // New starts a host. It ends with the test. own are directories that it has for itself beside the usual ones, and Network.
 func New(t testing.TB, name string, own ...string) *Host {
@@ -57,8 +59,7 @@ func New(t testing.TB, name string, own ...string) *Host {
 	id, err := os.ReadFile("/proc/sys/kernel/random/uuid")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(h.File("boot_id"), id, 0o644)) //nolint:gosec // as the kernel has it
-	boots++
-	h.cmd = exec.Command("unshare", h.unshare(own)...)
+	h.cmd = exec.Command("unshare", h.unshare(own, boots.Add(1))...)
 	out, err := os.Create(h.File("init.log"))
 	require.NoError(t, err)
 	defer out.Close() //nolint:errcheck // the process has its own
@@ -73,8 +74,8 @@ func New(t testing.TB, name string, own ...string) *Host {
 	return h
 }
 
-func (h *Host) unshare(own []string) []string {
-	args := []string{"--mount", "--uts", "--pid", "--time", "--boottime", strconv.Itoa(boots * 100_000),
+func (h *Host) unshare(own []string, boot int64) []string {
+	args := []string{"--mount", "--uts", "--pid", "--time", "--boottime", strconv.FormatInt(boot*100_000, 10),
 		"--fork", "--kill-child", "--mount-proc", "--propagation", "private"}
 	var dirs []string
 	for _, dir := range own {
@@ -85,6 +86,13 @@ func (h *Host) unshare(own []string) []string {
 		}
 	}
 	return append(append(args, "bash", "-c", first, h.Name, h.Name, h.Dir), dirs...)
+}
+
+// For is the same host as another test has it: what fails there fails that test.
+func (h *Host) For(t testing.TB) *Host {
+	other := *h
+	other.T = t
+	return &other
 }
 
 // findInit is whether unshare has its one child.
