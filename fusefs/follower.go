@@ -42,6 +42,8 @@ func (f *follower) took(caller uint32, at time.Duration, alone bool, thread int)
 	switch f.call(since) {
 	case letGo:
 		f.fail()
+	case compare:
+		f.letGo()
 	case comeNear:
 		f.asked = true
 		f.scout.ask(caller)

@@ -14,6 +14,10 @@ type pace struct {
 	chases   int           // how often in a row the reader came near and won nothing
 	failures uint          // how often in a row near has not paid
 	rest     int           // for this many calls near is not tried
+	spell    time.Duration // what the calls have taken since the reader came near, also while it came after its caller
+	spelled  int           // how many they are
+	best     time.Duration // the least mean of them
+	stayed   int           // how many calls the reader has been near
 }
 
 // advice is what a reader should do.
@@ -23,31 +27,43 @@ const (
 	goOn     advice = iota
 	comeNear        // keep the reader on its caller's processor, and say so by came
 	letGo           // the reader has to be free again
+	compare         // it has to be free for a window: what that is worth is not known any more
 )
 
 const (
 	paceWindow = 32 // calls of a reader that is free
 	nearWindow = 8  // calls of a reader that is near: fewer, because the kernel may move the caller at any time
 	paceSettle = 2
+	// freeSettle is as much after the reader was near: a free one has to find out first whether to poll pays.
+	freeSettle = 64
 	// paceMost bounds what one call adds to a window: a call that waits for a disk says nothing of processors.
 	paceMost = 300 * time.Microsecond
 	// chasesMax: the kernel may move the caller away just when the reader comes.
 	chasesMax = 16
+	// spellCalls is after how many calls near has to have paid on the whole. Where the caller goes again and again (to an idle processor
+	// that shares a cache: select_idle_cpu, kernel/sched/fair.c of Linux 6.18) it pays for some calls each time, and costs more in between.
+	spellCalls = 256
+	// freeLasts is how many calls the mean of a free reader is believed, and as long as near does not get slower by half. Programs do
+	// other things than at their start.
+	freeLasts = 8192
 	// After a failure near is tried again after paceRest calls, and after each further one in a row after twice as many,
 	// up to 131,072 calls; or as soon as calls take much longer than before.
-	paceRest        = 128
-	paceFailuresMax = 10
+	paceRest        = 1024
+	paceFailuresMax = 7
 )
 
 // call notes how long a call took, from the one before it.
 func (p *pace) call(took time.Duration) advice {
-	if p.skip > 0 {
-		p.skip--
-		return goOn
-	}
 	most, window := paceMost, paceWindow
 	if p.near {
 		most, window = min(paceMost, 2*p.free), nearWindow
+		p.spell += min(took, most)
+		p.spelled++
+		p.stayed++
+	}
+	if p.skip > 0 {
+		p.skip--
+		return goOn
 	}
 	p.sum += min(took, most)
 	if p.calls++; p.calls < window {
@@ -63,15 +79,37 @@ func (p *pace) call(took time.Duration) advice {
 
 // judgeNear says what a window near the caller means.
 func (p *pace) judgeNear(mean time.Duration) advice {
+	if p.spelled >= spellCalls {
+		if a := p.judgeSpell(); a != goOn {
+			return a
+		}
+	}
 	switch {
 	case pays(mean, p.free):
-		p.failures, p.chases = 0, 0
+		p.chases = 0
 		return goOn
 	case p.chases < chasesMax:
 		p.chases++
 		return comeNear
 	}
 	return letGo
+}
+
+// judgeSpell says what all calls mean since the reader came near. The older half of them counts less and less.
+func (p *pace) judgeSpell() advice {
+	mean := p.spell / time.Duration(p.spelled)
+	p.spell, p.spelled = p.spell/2, p.spelled/2
+	if !pays(mean, p.free) {
+		return letGo
+	}
+	p.failures = 0
+	if p.best == 0 || mean < p.best {
+		p.best = mean
+	}
+	if p.stayed >= freeLasts || mean*2 > p.best*3 {
+		return compare
+	}
+	return goOn
 }
 
 // judgeFree says what a window of a reader that is free means.
@@ -97,4 +135,11 @@ func (p *pace) failed() {
 }
 
 // left says that the reader is free, and begins a new window.
-func (p *pace) left() { p.near, p.skip, p.calls, p.sum = false, paceSettle, 0, 0 }
+func (p *pace) left() {
+	settle := paceSettle
+	if p.near {
+		settle = freeSettle
+	}
+	p.near, p.skip, p.calls, p.sum = false, settle, 0, 0
+	p.spell, p.spelled, p.best, p.stayed = 0, 0, 0, 0
+}

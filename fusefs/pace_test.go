@@ -74,6 +74,55 @@ func TestOneWindowThatPaysBeginsTheChaseAnew(t *testing.T) {
 	}
 }
 
+// Some calls are quick each time that the reader comes, and all together are not.
+func TestAReaderGivesUpACallerThatGoesAgainAndAgain(t *testing.T) {
+	p := nearPace(t)
+	for n := range 100 {
+		a, _ := p.several(quickCall, paceSettle+nearWindow)
+		if a == goOn {
+			a, _ = p.several(2*slowCall, 1000)
+		}
+		if a == letGo {
+			require.Less(t, n, 2*spellCalls/nearWindow)
+			return
+		}
+		p.came()
+	}
+	t.Fatal("it has never given up")
+}
+
+// A reader that is free does what it did at the start of a program, or better. That is found out now and then, and when near gets slower.
+func TestWhatAFreeReaderIsWorthIsMeasuredAnew(t *testing.T) {
+	p := nearPace(t)
+	a, n := p.several(quickCall, 1<<20)
+	require.Equal(t, compare, a)
+	require.InDelta(t, freeLasts, n, spellCalls)
+
+	p = nearPace(t)
+	a, _ = p.several(quickCall, 4*spellCalls)
+	require.Equal(t, goOn, a)
+	a, n = p.several(slowCall*4/5, 1<<20) // which still pays beside slowCall
+	require.Equal(t, compare, a)
+	require.Less(t, n, 4*spellCalls)
+	p.left()
+	a, n = p.several(quickCall*3/2, 1000)
+	require.Equal(t, comeNear, a)
+	require.LessOrEqual(t, n, freeSettle+paceWindow)
+	p.came()
+	a, _ = p.several(slowCall*4/5, 1<<20)
+	require.NotEqual(t, goOn, a)
+}
+
+// One window that pays does not forgive the failures before it.
+func TestFailuresAreForgivenWhenNearHasPaidOnTheWhole(t *testing.T) {
+	p := nearPace(t)
+	p.failures = 5
+	_, _ = p.several(quickCall, spellCalls/2)
+	require.Equal(t, uint(5), p.failures)
+	_, _ = p.several(quickCall, spellCalls)
+	require.Zero(t, p.failures)
+}
+
 // What does not pay is tried less and less often, but is tried: the load changes.
 func TestNearIsTriedLessOftenIfItDoesNotPay(t *testing.T) {
 	p := nearPace(t)
