@@ -189,6 +189,35 @@ func TestAStampOfWholeSecondsIsTrustedLater(t *testing.T) {
 	}
 }
 
+// On a store of whole seconds a look at the view stands for a listing, for a moment after one that found nothing.
+func TestTheViewSparesListingsOnAStoreOfWholeSeconds(t *testing.T) {
+	fine, coarse := stampOf{size: 1, ctime: unix.Timespec{Sec: 7, Nsec: 1}}, stampOf{size: 1, ctime: unix.Timespec{Sec: 7}}
+	for name, x := range map[string]struct {
+		stamp  stampOf
+		found  bool
+		after  time.Duration
+		own    bool
+		spared bool
+	}{
+		"the own view":         {coarse, false, racy - 1, true, true},
+		"another's view":       {coarse, false, racy - 1, false, false},
+		"a while later":        {coarse, false, racy, true, false},
+		"something was found":  {coarse, true, racy - 1, true, false},
+		"a store of fine ones": {fine, false, racy - 1, true, false},
+	} {
+		var s stillness
+		require.False(t, s.spares(x.stamp, time.Hour, func() bool { return true }), "%s: nothing was listed", name)
+		_, _ = s.unlessStill(x.stamp, time.Hour, func() (bool, error) { return x.found, nil })
+		require.Equal(t, x.spared, s.spares(x.stamp, time.Hour+x.after, func() bool { return x.own }), name)
+		require.False(t, s.spares(stampOf{size: 2}, time.Hour+1, func() bool { return true }), "%s: the directory has changed", name)
+	}
+	var s stillness
+	for _, at := range []time.Duration{0, time.Second + racy} {
+		_, _ = s.unlessStill(coarse, time.Hour+at, func() (bool, error) { return false, nil })
+	}
+	require.False(t, s.spares(coarse, time.Hour+time.Second+racy+1, func() bool { t.Error("it was looked at the view"); return true }), "it is still")
+}
+
 // Rule 1.
 func TestASuccessorThatIsThereAlreadyIsNotArmed(t *testing.T) {
 	d, c := testDir(t), newFakeClock()

@@ -48,12 +48,12 @@ var authority = slices.Concat(
 	}),
 	in("lease/successor.go", mutation{
 		Rule: 1, What: "the next token's name is not looked at while the stamps stand still",
-		Old:   "	if found, err := c.next(); found || err != nil {\n		return found, err\n	}\n	return c.above",
-		New:   "	return c.above",
+		Old:   "	if found, err := c.next(); found || err != nil {\n		return found, err\n	}\n	stamp, now",
+		New:   "	stamp, now",
 		Tests: []string{"TestTheNextNameIsLookedAtWhateverTheStampsSay"},
 	}, mutation{
 		Rule: 1, What: "only the next token is looked at between renewals, so a gap hides a successor",
-		Old:   "return c.above.unlessStill(c.store.stamp(\".\"), systemClock{}.Boot(), c.anywhere)",
+		Old:   "return c.above.unlessStill(stamp, now, c.anywhere)",
 		New:   "return false, nil",
 		Tests: []string{"TestAHigherClaimBeyondAGapIsSeenBeforeTheNextRenewal"},
 	}, mutation{
@@ -65,8 +65,16 @@ var authority = slices.Concat(
 		Old: "now-s.since >= stamp.window()", New: "now-s.since >= racy",
 		Tests: []string{"TestAStampOfWholeSecondsIsTrustedLater"},
 	}, mutation{
+		Rule: 1, What: "right after a listing the view may be anybody's",
+		Old: "stamp.window() > racy && viewIsOwn()", New: "stamp.window() > racy",
+		Tests: []string{"TestTheViewSparesListingsOnAStoreOfWholeSeconds"},
+	}, mutation{
+		Rule: 1, What: "the view stands for a listing for ever",
+		Old: "now-s.empty < racy\n", New: "true\n",
+		Tests: []string{"TestTheViewSparesListingsOnAStoreOfWholeSeconds"},
+	}, mutation{
 		Rule: 1, What: "a listing that failed or found something saves the next",
-		Old: "&& settled && !found && err == nil {", New: "&& settled {",
+		Old: "stamp != (stampOf{}) && !found && err == nil {", New: "stamp != (stampOf{}) {",
 		Tests: []string{"TestListingsAreSavedWhileTheDirectoryStandsStill"},
 	}, mutation{
 		Rule: 1, What: "a foreign view above the own token does not end it",

@@ -150,18 +150,7 @@ func (d *Daemon) open() error {
 	if err := d.openStoreAbort(fs.SourceFD()); err != nil {
 		return err
 	}
-	if d.place.Shape == api.ShapeRepository && d.place.InRepository() {
-		d.locks, err = lease.OpenDirAt(fs.SourceFD(), ".jvs/locks", d.place.LockDir)
-	} else {
-		d.locks, err = d.place.OpenLockDir()
-	}
-	if err == nil {
-		err = lockdir.Fit(d.locks)
-	}
-	if err == nil {
-		err = d.mayRely()
-	}
-	if err != nil {
+	if err = d.openLocks(); err != nil {
 		return err
 	}
 	if err = d.openAuthority(); err != nil {
@@ -193,6 +182,22 @@ func (d *Daemon) open() error {
 		return err
 	}
 	return fs.Seal(d.place.LockDir)
+}
+
+// openLocks opens the lock directory, if it is fit for this mount.
+func (d *Daemon) openLocks() (err error) {
+	if d.place.Shape == api.ShapeRepository && d.place.InRepository() {
+		d.locks, err = lease.OpenDirAt(d.fs.SourceFD(), ".jvs/locks", d.place.LockDir)
+	} else {
+		d.locks, err = d.place.OpenLockDir()
+	}
+	if err == nil {
+		err = lockdir.Fit(d.locks)
+	}
+	if err != nil {
+		return err
+	}
+	return d.mayRely()
 }
 
 // newWorktree makes the guard and the keeper of a worktree; the registry calls it
