@@ -65,6 +65,7 @@ func TestWhatCannotBeSyncedIsTold(t *testing.T) {
 	require.NoError(t, unix.Dup3(pipe[1], h.fd, unix.O_CLOEXEC)) // a pipe cannot be synced
 	g.Close(lease.Loss{Kind: lease.LossReleased, Token: 1})
 	require.NoError(t, unix.Dup3(kept, h.fd, unix.O_CLOEXEC))
+	require.True(t, h.unsynced.any.Load(), "it is not synced yet")
 	for _, fd := range append(pipe[:], kept) {
 		require.NoError(t, unix.Close(fd))
 	}

@@ -39,15 +39,15 @@ var losing = slices.Concat(
 	}),
 	in("gate/guard.go", mutation{
 		Rule: 9, What: "a close refuses, but drains nothing",
-		Old: "		e.end()\n		g.runClose(l)\n", New: "		e.close()\n		g.runClose(l)\n",
+		Old: "		e.end()\n		g.runDrained()\n", New: "		e.close()\n		g.runDrained()\n",
 		Tests: []string{"TestCloseWaitsForWhatIsInFlight"},
 	}, mutation{
 		Rule: 9, What: "the kernel's caches are dropped before the drain",
-		Old: "		e.end()\n		g.runClose(l)\n", New: "		e.close()\n		g.runClose(l)\n		e.end()\n",
+		Old: "		e.end()\n		g.runDrained()\n		g.runClose(l)\n", New: "		e.close()\n		g.runClose(l)\n		e.end()\n",
 		Tests: []string{"TestCachesAreDroppedAfterTheDrainAndBeforeTheCloseReturns"},
 	}, mutation{
 		Rule: 9, What: "the kernel's caches are not dropped",
-		Old: "		e.end()\n		g.runClose(l)\n", New: "		e.end()\n",
+		Old: "		g.runDrained()\n		g.runClose(l)\n", New: "		g.runDrained()\n",
 		Tests: []string{"TestCachesAreDroppedAfterTheDrainAndBeforeTheCloseReturns"},
 	}),
 	in("gate/free.go", mutation{
@@ -168,6 +168,19 @@ var lateWrites = slices.Concat(
 		Rule: 10, What: "a look that did not return finds nothing",
 		Old: ", err: errNoAnswer}", New: "}",
 		Tests: []string{"TestALookThatPanicsServesNobody"},
+	}),
+	in("fusefs/unsynced.go", mutation{
+		Rule: 9, What: "nobody notes what has not reached the store",
+		Old: "	if f.relies {\n		h.unsynced.any.Store(true)", New: "	if false {\n		h.unsynced.any.Store(true)",
+		Tests: []string{"TestWhatWasWrittenIsSyncedAtTheEnd"},
+	}, mutation{
+		Rule: 9, What: "what the store did not take counts as synced",
+		Old: "	if err != nil {\n		u.any.Store(true)", New: "	if false {\n		u.any.Store(true)",
+		Tests: []string{"TestWhatCannotBeSyncedIsTold"},
+	}, mutation{
+		Rule: 9, What: "a lease ends before what was written has reached the store",
+		Old: "	return func() { _ = f.syncWritten(", New: "	return func() {}\n	return func() { _ = f.syncWritten(",
+		Tests: []string{"TestWhatWasWrittenIsSyncedAtTheEnd"},
 	}),
 	in("fusefs/late.go", mutation{
 		Rule: 10, What: "a late write is acknowledged",
