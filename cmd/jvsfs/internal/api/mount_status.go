@@ -72,7 +72,7 @@ type StoreStatus struct {
 // Text is a sentence for people.
 func (s StoreStatus) Text() string {
 	if s.RelyOnFence {
-		return s.text() + "; what was written is durable after fsync or close, and the fence agents of the other hosts alone keep late writes out (rely_on_fence): jvsfs-fence(7)"
+		return s.text() + "; what was written is durable after fsync, and the fence agents of the other hosts alone keep late writes out (rely_on_fence): jvsfs-fence(7)"
 	}
 	return s.text()
 }
