@@ -32,7 +32,7 @@ func mountArgs(m *harness.Mount, more ...string) []string {
 func TestMountNamesTheShellThatStandsBeneath(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	said, err := inShell(m, m.Source, `"$0" "$@" || exit 1
-echo past >f || echo refused before
+echo past >f || echo refused "before" # the table shows this line: not as it would be said
 cd "$PWD"
 echo in >f || echo refused after
 echo my pid $$; exit 0`, mountArgs(m)...)
