@@ -148,15 +148,21 @@ func (f *rawFS) Fsync(cancel <-chan struct{}, in *fuse.FsyncIn) (st fuse.Status)
 			return fuse.EIO
 		}
 	}
+	if f.relies && h.write {
+		return status(h.fsync(syncCall(in.FsyncFlags)))
+	}
 	return syncFD(h.fd, in.FsyncFlags)
 }
 
 func syncFD(fd int, flags uint32) fuse.Status {
+	return status(retry(func() error { return syncCall(flags)(fd) }))
+}
+
+// syncCall is the system call that a FSYNC asks for.
+func syncCall(flags uint32) func(fd int) error {
 	const dataOnly = 1 // FUSE_FSYNC_FDATASYNC
-	return status(retry(func() error {
-		if flags&dataOnly != 0 {
-			return unix.Fdatasync(fd)
-		}
-		return unix.Fsync(fd)
-	}))
+	if flags&dataOnly != 0 {
+		return unix.Fdatasync
+	}
+	return unix.Fsync
 }

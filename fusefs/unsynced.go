@@ -39,15 +39,27 @@ func (f *rawFS) wrote(h *handle) {
 // sync returns when all that the handle has written before has reached the store. After an error it may not have, and the next call tries
 // again.
 func (h *handle) sync() error {
-	u := &h.unsynced
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.closed || !u.any.Swap(false) {
+	h.unsynced.mu.Lock()
+	defer h.unsynced.mu.Unlock()
+	if h.unsynced.closed || !h.unsynced.any.Load() {
 		return nil
 	}
-	err := h.eachDescriptor(unix.Fdatasync)
+	return h.syncBy(unix.Fdatasync)
+}
+
+// fsync is what a program asks for. It reaches what was appended by a descriptor of its own, too (tail).
+func (h *handle) fsync(do func(fd int) error) error {
+	h.unsynced.mu.Lock()
+	defer h.unsynced.mu.Unlock()
+	return h.syncBy(do)
+}
+
+// syncBy syncs all descriptors. Under mu of unsynced.
+func (h *handle) syncBy(do func(fd int) error) error {
+	h.unsynced.any.Store(false)
+	err := h.eachDescriptor(do)
 	if err != nil {
-		u.any.Store(true)
+		h.unsynced.any.Store(true)
 	}
 	return err
 }

@@ -74,6 +74,28 @@ func TestWhatCannotBeSyncedIsTold(t *testing.T) {
 	require.False(t, h.unsynced.any.Load())
 }
 
+// What a program has synced is not synced once more at its close, and a descriptor for appends is synced with it.
+func TestAnFsyncCountsAsASync(t *testing.T) {
+	m := relying(t, true)
+	m.hold(t, "tree", 1)
+	f, err := os.OpenFile(m.at("f"), os.O_WRONLY|os.O_APPEND, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = f.WriteString("new")
+	require.NoError(t, err)
+	h := m.writer(t)
+	require.True(t, h.unsynced.any.Load())
+	require.NoError(t, f.Sync())
+	require.False(t, h.unsynced.any.Load())
+
+	var synced []int
+	appends := &handle{fd: 7, tail: tail{fd: 8}}
+	require.NoError(t, appends.fsync(func(fd int) error { synced = append(synced, fd); return nil }))
+	require.Equal(t, []int{7, 8}, synced)
+	require.ErrorIs(t, appends.fsync(func(int) error { return unix.EIO }), unix.EIO)
+	require.True(t, appends.unsynced.any.Load(), "it is tried again at the close")
+}
+
 // Who does not rely on a fence notes nothing.
 func TestNothingIsNotedOtherwise(t *testing.T) {
 	m := relying(t, false)

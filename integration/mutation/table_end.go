@@ -175,7 +175,7 @@ var lateWrites = slices.Concat(
 		Tests: []string{"TestWhatWasWrittenIsSyncedAtTheEnd"},
 	}, mutation{
 		Rule: 9, What: "what the store did not take counts as synced",
-		Old: "	if err != nil {\n		u.any.Store(true)", New: "	if false {\n		u.any.Store(true)",
+		Old: "	if err != nil {\n		h.unsynced.any.Store(true)", New: "	if false {\n		h.unsynced.any.Store(true)",
 		Tests: []string{"TestWhatCannotBeSyncedIsTold"},
 	}, mutation{
 		Rule: 9, What: "a lease ends before what was written has reached the store",
