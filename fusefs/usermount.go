@@ -212,6 +212,9 @@ func receiveDescriptor(from *os.File) (int, error) {
 // UnmountByUser unmounts a mount of this user. If it is in use, the error is unix.EBUSY, unwrapped.
 func UnmountByUser(mountpoint string) error { return unmountByUser(mountpoint, false) }
 
+// DetachByUser takes a mount of this user out of the tree. Whoever has it open keeps it until he closes it (fusermount3(1), -z).
+func DetachByUser(mountpoint string) error { return unmountByUser(mountpoint, true) }
+
 func unmountByUser(mountpoint string, lazy bool) error {
 	args := []string{"-u"}
 	if lazy {

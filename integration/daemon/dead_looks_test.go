@@ -57,3 +57,24 @@ func TestADeadMountIsTakenAwayFromThoseWhoTryAgain(t *testing.T) {
 	require.Zero(t, exit, said)
 	m.Mounted = false
 }
+
+// Nobody keeps a dead mount by looking at it without an end.
+func TestADeadMountIsTakenAwayFromUnderALook(t *testing.T) {
+	m := harness.KeepsItsDevice(t, func() *harness.Mount {
+		return harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
+	})
+	state := stateFile(m)
+	a := harness.StartActor(t, "a")
+	m.KillDaemon()
+	a.OK(harness.Command{Op: "open", Handle: "look", Path: m.Mountpoint, Flags: unix.O_PATH})
+	_, said, exit := m.CLI("umount", "--bare", m.Mountpoint)
+	require.Zero(t, exit, said)
+	require.Contains(t, said, "is taken away from under those who look at it")
+	require.NotEqual(t, "fuse.jvsfs", harness.TopType(t, m.Mountpoint))
+	m.Mounted = false
+
+	require.FileExists(t, state, "the mount is not gone")
+	a.OK(harness.Command{Op: "close", Handle: "look"})
+	all, _, _ := m.Doctor("--repair")
+	require.NotEmpty(t, all.Of("repair.done", state))
+}
