@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // LogFile is the daemon's log.
@@ -28,14 +29,15 @@ func (m *Mount) CLI(args ...string) (stdout, stderr string, exit int) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.Dir = &out, &errs, "/"
 	cmd.WaitDelay = 3 * time.Second
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGQUIT) } // it says where it waits
 	err := cmd.Run()
 	var exited *exec.ExitError
 	switch {
-	case errors.Is(err, exec.ErrWaitDelay):
-		m.T.Errorf("jvsfs %v: the output stays open after the end of the command", args)
 	case ctx.Err() != nil:
 		m.T.Errorf("jvsfs %v: no end within %s\n%s%s", args, Patience, out.String(), errs.String())
 		return out.String(), errs.String(), -1
+	case errors.Is(err, exec.ErrWaitDelay):
+		m.T.Errorf("jvsfs %v: the output stays open after the end of the command", args)
 	case err != nil && !errors.As(err, &exited):
 		m.T.Errorf("jvsfs %v: %v", args, err)
 	}
