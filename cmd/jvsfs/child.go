@@ -129,14 +129,13 @@ func (c *child) adopt() error {
 // takes over. Both continue together.
 func (c *child) reap() {
 	defer close(c.alone)
-	options := syscall.WUNTRACED
+	hang := true
 	for running := true; ; {
-		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, options, nil)
+		pid, status, err := host.NextEnd(hang)
 		switch {
 		case errors.Is(err, syscall.EINTR):
-		case !running && options == syscall.WNOHANG && pid <= 0: // the child has ended: is anybody left?
-			c.left, options = err == nil, 0
+		case !running && !hang && pid == 0: // the child has ended: is anybody left?
+			c.left, hang = err == nil, true
 			close(c.ended)
 		case err != nil && running:
 			c.status = syscall.WaitStatus(api.ExitError << 8)
@@ -148,7 +147,7 @@ func (c *child) reap() {
 		case status.Stopped():
 			c.stopped()
 		default:
-			c.status, running, options = status, false, syscall.WNOHANG
+			c.status, running, hang = status, false, false
 		}
 	}
 }

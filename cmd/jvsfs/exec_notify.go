@@ -49,7 +49,7 @@ func (e *execCommand) startNotifier() (end func(), err error) {
 	defer host.CloseFile(saysW)
 	cmd := exec.Command("/proc/self/exe", notifierName, "--detach", strconv.Itoa(os.Getpid()), strconv.FormatUint(self.Start, 10), e.notify)
 	cmd.ExtraFiles = []*os.File{wordR, saysW}
-	if err := cmd.Run(); err != nil {
+	if err := host.RunChild(cmd); err != nil {
 		host.CloseFile(wordW)
 		host.CloseFile(saysR)
 		return nil, fmt.Errorf("--notify: %w", err)

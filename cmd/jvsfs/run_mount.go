@@ -120,7 +120,7 @@ func (m *runMount) mount() error {
 	cmd := exec.Command("/proc/self/exe", "mount", "--json", "--for-runs", "--", m.point)
 	cmd.Args[0] = os.Args[0]
 	cmd.Stdout, cmd.Stderr = &out, &notes
-	err := cmd.Run()
+	err := host.RunChild(cmd)
 	if err != nil {
 		return mountFailure(err, out.Bytes(), notes.String())
 	}

@@ -10,9 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 )
@@ -99,8 +98,8 @@ func git(dir string, args ...string) (string, error) {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains(ofAnotherRepository, name)
 	})
-	err := cmd.Run()
-	if err == nil || errors.Is(err, unix.ECHILD) { // exec waits for any child, and may have taken its status
+	err := host.RunChild(cmd)
+	if err == nil {
 		return out.String(), nil
 	}
 	if errors.Is(err, exec.ErrNotFound) {

@@ -38,8 +38,7 @@ const ProbeName = "mount-probe"
 // probeFD is the descriptor (O_PATH) of the mount's root in that process.
 const probeFD = 3
 
-// probeGone is what the probe says when the kernel says that the connection is gone. Its exit code would not do:
-// jvsfs exec waits for all its children, and may have taken it.
+// probeGone is what the probe says when the kernel says that the connection is gone.
 const probeGone = "gone"
 
 // Probe is the hidden command itself; what it prints is the answer.
@@ -66,11 +65,12 @@ func ConnectionOf(ctx context.Context, m *mountinfo.Info) (Connection, error) {
 	var said bytes.Buffer
 	cmd.Stdout = &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	wait, err := host.StartChild(cmd)
+	if err != nil {
 		return ConnectionUnknown, err
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }() // ends with the probe; a probe that hangs is left behind
+	go func() { ended <- wait() }() // ends with the probe; a probe that hangs is left behind
 	select {
 	case err = <-ended:
 	case <-ctx.Done():

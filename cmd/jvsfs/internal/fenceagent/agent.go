@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
 // Timeout is how long an agent may take. A power switch that asks until a machine is off takes about a minute.
@@ -83,7 +85,7 @@ func (a Agent) do(ctx context.Context, action string, t Target) error {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // for what left its process group, and keeps the output open
 	keepDescriptors()
-	err := cmd.Run()
+	err := host.RunChild(cmd)
 	if ctx.Err() != nil {
 		return said(context.Cause(ctx), out.last())
 	}
