@@ -61,7 +61,7 @@ func (f *follower) took(caller uint32, at time.Duration, alone bool, thread int)
 func (f *follower) turnTo(caller uint32) {
 	f.letGo()
 	f.left()
-	f.caller, f.others, f.asked = caller, 0, false
+	f.caller, f.others = caller, 0
 }
 
 // come goes to the caller if the scout has found it.
@@ -102,8 +102,9 @@ func (f *follower) fail() {
 	f.letGo()
 }
 
-// letGo frees the reader's thread, if it was near.
+// letGo frees the reader's thread, if it was near. An answer of the scout that is still to come brings it back no more.
 func (f *follower) letGo() {
+	f.asked = false
 	if f.near {
 		f.moored.free(f.thread)
 		f.left()

@@ -117,6 +117,21 @@ func TestAnAnswerAboutAnotherCallerIsNotTaken(t *testing.T) {
 	require.False(t, f.near)
 }
 
+// The answer of the scout may come when near has failed.
+func TestALateAnswerBringsNoReaderBack(t *testing.T) {
+	f := newTestFollower(t)
+	at := ownProcessor(t)
+	f.drive([]uint32{7}, untilNear, slowCall, at)
+	for f.near {
+		f.took(7, f.last+2*slowCall, true, unix.Gettid()) // nobody answers
+	}
+	require.NotZero(t, f.rest)
+	<-f.scout.asked
+	f.scout.found <- whereabouts{7, at}
+	f.took(7, f.last+slowCall, true, unix.Gettid())
+	require.False(t, f.near)
+}
+
 // A thread whose processor somebody else keeps busy is freed by the watch. Its follower finds out with the next call.
 func TestAFollowerFindsOutThatItsThreadWasFreed(t *testing.T) {
 	f := newTestFollower(t)

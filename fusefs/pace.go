@@ -43,6 +43,8 @@ const (
 	// spellCalls is after how many calls near has to have paid on the whole. Where the caller goes again and again (to an idle processor
 	// that shares a cache: select_idle_cpu, kernel/sched/fair.c of Linux 6.18) it pays for some calls each time, and costs more in between.
 	spellCalls = 256
+	// hopelessCalls: after so many it is enough to see that they take longer by a quarter.
+	hopelessCalls = 64
 	// freeLasts is how many calls the mean of a free reader is believed, and as long as near does not get slower by half. Programs do
 	// other things than at their start.
 	freeLasts = 8192
@@ -83,6 +85,9 @@ func (p *pace) judgeNear(mean time.Duration) advice {
 		if a := p.judgeSpell(); a != goOn {
 			return a
 		}
+	}
+	if p.stayed <= spellCalls && p.spelled >= hopelessCalls && p.spell*4 > p.free*5*time.Duration(p.spelled) {
+		return letGo
 	}
 	switch {
 	case pays(mean, p.free):

@@ -91,6 +91,21 @@ func TestAReaderGivesUpACallerThatGoesAgainAndAgain(t *testing.T) {
 	t.Fatal("it has never given up")
 }
 
+// A reader that makes calls much slower goes before it has come after its caller many times.
+func TestAReaderThatMakesCallsSlowerGoesSoon(t *testing.T) {
+	p := nearPace(t)
+	for calls := 0; calls <= hopelessCalls+paceSettle+nearWindow; {
+		a, n := p.several(2*slowCall, 1000)
+		if calls += n; a == letGo {
+			require.GreaterOrEqual(t, calls, hopelessCalls)
+			return
+		}
+		require.Equal(t, comeNear, a)
+		p.came()
+	}
+	t.Fatal("it stays")
+}
+
 // A reader that is free does what it did at the start of a program, or better. That is found out now and then, and when near gets slower.
 func TestWhatAFreeReaderIsWorthIsMeasuredAnew(t *testing.T) {
 	p := nearPace(t)
