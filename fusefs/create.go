@@ -93,6 +93,7 @@ func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 	if !f.room(&in.InHeader) { // otherwise the file would stay, but the caller would not know
 		return fuse.Status(unix.ENFILE)
 	}
+	losses := f.losses.Load() // before anything is asked
 	at := f.look(dir, name)
 	turn, st := f.takeTurn(cancel, gate.OpCreate, &in.InHeader, []sight{at})
 	if st != fuse.OK {
@@ -111,7 +112,10 @@ func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 	if err != nil {
 		return status(err)
 	}
-	return f.created(fd, made, in, dir, name, &p, out)
+	if st = f.created(fd, made, in, dir, name, &p, out); made && st == fuse.OK {
+		f.madeFile(f.nodes.get(out.NodeId), losses)
+	}
+	return st
 }
 
 // createAt makes the file. If somebody else has made one there meanwhile, it is opened as the

@@ -54,7 +54,8 @@ type node struct {
 
 	making atomic.Int32 // open handles that have made the file
 
-	madeHere atomic.Pointer[newDir] // of a directory that was made under a lease
+	madeHere  atomic.Pointer[newDir] // of a directory that was made under a lease
+	incapable atomic.Uint64          // of a file: 1 + how many leases had ended when it was made here, see newfile.go
 
 	listed atomic.Uint64 // when the kernel began to cache the directory, see dirFlags
 }

@@ -1,0 +1,20 @@
+package fusefs
+
+import "math"
+
+// The kernel asks for the capabilities of a file before each chown and each truncation (notify_change, fs/attr.c), and never remembers the
+// answer. On a FUSE store that is one more request. A file that was made under the lease has none as long as the lease lasts and nobody
+// sets any through the mount. If somebody does past it, the kernel below removes them as it does for whom jvsfs is not there.
+
+// madeFile notes that a file was just made, under a lease that had not ended after so many others.
+func (f *rawFS) madeFile(n *node, losses uint64) {
+	if f.syncs && n != nil {
+		n.incapable.CompareAndSwap(0, losses+1)
+	}
+}
+
+// mayBeCapable says that a file may have capabilities from now on. Somebody else may have found it while it was made.
+func (n *node) mayBeCapable() { n.incapable.Store(math.MaxUint64) }
+
+// isIncapable reports whether it is known that a file has no capabilities.
+func (f *rawFS) isIncapable(n *node) bool { return n.incapable.Load() == f.losses.Load()+1 }
