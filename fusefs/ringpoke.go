@@ -53,9 +53,12 @@ func onItsOwnThread(do func()) {
 	<-ended
 }
 
-// withoutDescriptors leaves this thread none, and the others theirs. The kernel copies no table for that, however large it is.
+// withoutDescriptors leaves this thread none, and the others theirs. The kernel copies no table for that, however large it is,
+// but for the first 64 (sane_fdtable_size in fs/file.c). It closes the copies, and asks a backing file system that is served by
+// somebody, as FUSE and NFS, for a flush of each. That may take long, so Go's scheduler must be told: RawSyscall would keep a
+// processor from all other goroutines, and as many pokes as there are processors would stop the daemon.
 func withoutDescriptors() error {
-	_, _, e := unix.RawSyscall(unix.SYS_CLOSE_RANGE, 0, math.MaxUint32, unix.CLOSE_RANGE_UNSHARE)
+	_, _, e := unix.Syscall(unix.SYS_CLOSE_RANGE, 0, math.MaxUint32, unix.CLOSE_RANGE_UNSHARE)
 	if e != 0 {
 		return os.NewSyscallError("close_range", e)
 	}
