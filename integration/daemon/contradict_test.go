@@ -44,7 +44,7 @@ func TestAWaitOutlastsAContradictingTimeStamp(t *testing.T) {
 		said, exit := write()
 		return exit == harness.ExitClockSkew, said
 	})
-	said, exit := write("--wait", "1m")
+	said, exit := write("--wait", harness.OnThisMachine(time.Minute).String())
 	require.Zero(t, exit, said)
 	text, err := os.ReadFile(filepath.Join(store, "f"))
 	require.NoError(t, err)

@@ -269,7 +269,8 @@ func TestReplaceRefuses(t *testing.T) {
 	require.Equal(t, harness.ExitUsage, exit)
 	require.Contains(t, errs, "only that can take its place")
 	stranger := harness.StartActorAs(t, "stranger", harness.Identity{UID: 1234, GID: 1234})
-	_, said := stranger.Run("/", "", `printf '{"version":1,"op":"retire","device":"0:1"}\n' | timeout 5 nc -U -N `+socket(m, m.Mountpoint)+` || true`)
+	_, said := stranger.Run("/", "", fmt.Sprintf(`printf '{"version":1,"op":"retire","device":"0:1"}\n' | timeout %g nc -U -N %s || true`,
+		harness.OnThisMachine(5*time.Second).Seconds(), socket(m, m.Mountpoint)))
 	_ = said // nc is not everywhere; what counts is that the lease is still to be had
 	a := harness.StartActor(t, "a")
 	m.Acquire(a)

@@ -8,7 +8,7 @@ import (
 
 // Patience bounds every wait for a condition. Long, because it is only used
 // up by a failure; a two-core machine with a load of 100 is slow, not wrong.
-var Patience = onThisMachine(time.Minute)
+var Patience = OnThisMachine(time.Minute)
 
 // Eventually polls until ok says true. The pause between two looks is not
 // synchronisation, only politeness towards the machine.

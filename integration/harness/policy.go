@@ -12,20 +12,21 @@ type Policy struct{ Lease, Renew, skew, grace time.Duration }
 
 var (
 	// Calm is for tests in which no lease may end by itself.
-	Calm = Policy{30 * time.Second, 10 * time.Second, 2 * time.Second, time.Second}.onThisMachine()
+	Calm = Policy{30 * time.Second, 10 * time.Second, 2 * time.Second, time.Second}.OnThisMachine()
 	// Hasty is for tests that wait for the end of a lease: short, yet long
 	// enough for a loaded machine to renew in time.
-	Hasty = Policy{900 * time.Millisecond, 200 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond}.onThisMachine()
+	Hasty = Policy{900 * time.Millisecond, 200 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond}.OnThisMachine()
 	// Steady is Hasty for a daemon on which hundreds wait, on a disk that may need a second for a flush.
-	Steady = Policy{4 * time.Second, 400 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond}.onThisMachine()
+	Steady = Policy{4 * time.Second, 400 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond}.OnThisMachine()
 )
 
-func (p Policy) onThisMachine() Policy {
-	return Policy{onThisMachine(p.Lease), onThisMachine(p.Renew), onThisMachine(p.skew), onThisMachine(p.grace)}
+// OnThisMachine is OnThisMachine of each of its times.
+func (p Policy) OnThisMachine() Policy {
+	return Policy{OnThisMachine(p.Lease), OnThisMachine(p.Renew), OnThisMachine(p.skew), OnThisMachine(p.grace)}
 }
 
-// onThisMachine is longer than d on one that is emulated: JVSFS_TEST_SLOWER says how many times.
-func onThisMachine(d time.Duration) time.Duration {
+// OnThisMachine is longer than d on one that is emulated: JVSFS_TEST_SLOWER says how many times.
+func OnThisMachine(d time.Duration) time.Duration {
 	n, err := strconv.Atoi(os.Getenv("JVSFS_TEST_SLOWER"))
 	if err != nil || n < 1 {
 		return d

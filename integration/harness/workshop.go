@@ -15,7 +15,7 @@ import (
 )
 
 // toolTime bounds one run of a tool: compilers on a busy machine take a while.
-var toolTime = onThisMachine(90 * time.Second)
+var toolTime = OnThisMachine(90 * time.Second)
 
 // ToolRun is what one run of a tool came to.
 type ToolRun struct {

@@ -121,7 +121,7 @@ func TestWhoGuardsAPart(t *testing.T) {
 
 // A part is stolen alone.
 func TestStealOfOnePart(t *testing.T) {
-	m := parts(t, harness.Policy{Lease: 6 * time.Second, Renew: time.Second})
+	m := parts(t, harness.Policy{Lease: 6 * time.Second, Renew: time.Second}.OnThisMachine())
 	a, b, c := harness.StartActor(t, "a"), harness.StartActor(t, "b"), harness.StartActor(t, "c")
 	first, other := m.Acquire(a, "packages", "a"), m.Acquire(b, "packages", "b")
 	a.Stop()
