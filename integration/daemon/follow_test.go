@@ -31,9 +31,10 @@ func mayRunOn(t *testing.T, pid int) map[string]string {
 }
 
 // While one thread calls alone the daemon may keep one of its own beside it. A thread that is kept on a processor could not go on when
-// somebody else takes that one for himself, so nobody is kept anywhere once the calls are over.
+// somebody else takes that one for himself, so nobody is kept anywhere once the calls are over. So it is on /dev/fuse, whatever
+// the other stories run on: threads of a ring belong to their processors.
 func TestNoThreadIsKeptOnAProcessorWhenNobodyCalls(t *testing.T) {
-	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
+	m := harness.NewMount(t, harness.MountOptions{Extra: []string{"--transport", "dev"}, Prepare: harness.WithFiles("f")})
 	pids := harness.ProcessesOf(m.Bin)
 	require.NotEmpty(t, pids)
 	before := map[string]bool{}
