@@ -149,7 +149,7 @@ func (f *rawFS) Fsync(cancel <-chan struct{}, in *fuse.FsyncIn) (st fuse.Status)
 		}
 	}
 	if f.relies && h.write {
-		return status(h.fsync(syncCall(in.FsyncFlags)))
+		return h.fsync(syncCall(in.FsyncFlags))
 	}
 	return syncFD(h.fd, in.FsyncFlags)
 }

@@ -25,8 +25,9 @@ import (
 // unsynced is what a handle has written that may not have reached the store.
 type unsynced struct {
 	any    atomic.Bool
-	mu     sync.Mutex // held while the handle is synced, so that its descriptors stay
-	closed bool       // under mu: they do not any more
+	mu     sync.Mutex   // held while the handle is synced, so that its descriptors stay
+	closed bool         // under mu: they do not any more
+	failed atomic.Int32 // the status of a sync that no program has asked for, and that its fsync was not told yet; 0: none
 }
 
 // wrote says that a handle may have changed its file's content, after it has. So a sync that began before does not count for it.
@@ -37,21 +38,29 @@ func (f *rawFS) wrote(h *handle) {
 }
 
 // sync returns when all that the handle has written before has reached the store. After an error it may not have, and the next call tries
-// again.
+// again. A store tells an error once, and what it then has dropped no later sync brings back: so the program's own fsync is told of it, too.
 func (h *handle) sync() error {
 	h.unsynced.mu.Lock()
 	defer h.unsynced.mu.Unlock()
 	if h.unsynced.closed || !h.unsynced.any.Load() {
 		return nil
 	}
-	return h.syncBy(unix.Fdatasync)
+	err := h.syncBy(unix.Fdatasync)
+	if err != nil {
+		h.unsynced.failed.Store(int32(status(err)))
+	}
+	return err
 }
 
 // fsync is what a program asks for. It reaches what was appended by a descriptor of its own, too (tail).
-func (h *handle) fsync(do func(fd int) error) error {
+func (h *handle) fsync(do func(fd int) error) fuse.Status {
 	h.unsynced.mu.Lock()
 	defer h.unsynced.mu.Unlock()
-	return h.syncBy(do)
+	st := status(h.syncBy(do))
+	if before := fuse.Status(h.unsynced.failed.Swap(0)); st == fuse.OK {
+		return before
+	}
+	return st
 }
 
 // syncBy syncs all descriptors. Under mu of unsynced.
@@ -128,6 +137,9 @@ func (f *rawFS) syncWritten(of func(*handle) bool) error {
 
 // flushToStore is what a close means to the store's client: it says what went wrong with what was written.
 func (f *rawFS) flushToStore(h *handle) fuse.Status {
+	if before := fuse.Status(h.unsynced.failed.Load()); before != fuse.OK {
+		return before // an fsync that follows is told, too
+	}
 	if !f.relies || !h.unsynced.any.Load() {
 		return fuse.OK
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -58,20 +59,51 @@ func TestWhatCannotBeSyncedIsTold(t *testing.T) {
 	_, err = f.WriteString("new")
 	require.NoError(t, err)
 	h := m.writer(t)
+	whileNoSyncWorks(t, h, func() { g.Close(lease.Loss{Kind: lease.LossReleased, Token: 1}) })
+	require.True(t, h.unsynced.any.Load(), "it is not synced yet")
+	require.Equal(t, []lease.LateWrite{{Token: 1, Op: "Fsync", File: "/f", Failed: unix.EINVAL.Error(), Unsynced: true}}, m.keeper.late)
+	require.NoError(t, m.Sync())
+	require.False(t, h.unsynced.any.Load())
+}
+
+// whileNoSyncWorks runs f while the descriptor of h is one that cannot be synced.
+func whileNoSyncWorks(t *testing.T, h *handle, f func()) {
+	t.Helper()
 	var pipe [2]int
 	require.NoError(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
 	kept, err := unix.FcntlInt(uintptr(h.fd), unix.F_DUPFD_CLOEXEC, 0)
 	require.NoError(t, err)
-	require.NoError(t, unix.Dup3(pipe[1], h.fd, unix.O_CLOEXEC)) // a pipe cannot be synced
-	g.Close(lease.Loss{Kind: lease.LossReleased, Token: 1})
+	require.NoError(t, unix.Dup3(pipe[1], h.fd, unix.O_CLOEXEC))
+	f()
 	require.NoError(t, unix.Dup3(kept, h.fd, unix.O_CLOEXEC))
-	require.True(t, h.unsynced.any.Load(), "it is not synced yet")
 	for _, fd := range append(pipe[:], kept) {
 		require.NoError(t, unix.Close(fd))
 	}
-	require.Equal(t, []lease.LateWrite{{Token: 1, Op: "Fsync", File: "/f", Failed: unix.EINVAL.Error(), Unsynced: true}}, m.keeper.late)
-	require.NoError(t, m.Sync())
-	require.False(t, h.unsynced.any.Load())
+}
+
+// A store tells once that it has dropped what was written. If that was to a sync of our own (of a handover that then did not happen), the
+// program's fsync is told, too, although there is nothing left that could fail. So is its close.
+func TestAnFsyncIsToldWhatASyncBeforeHasFound(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		t.Run(map[bool]string{true: "close", false: "fsync"}[closes], func(t *testing.T) {
+			m := relying(t, true)
+			m.hold(t, "tree", 1)
+			f, err := os.OpenFile(m.at("f"), os.O_WRONLY, 0)
+			require.NoError(t, err)
+			defer f.Close()
+			_, err = f.WriteString("new")
+			require.NoError(t, err)
+			whileNoSyncWorks(t, m.writer(t), func() { require.ErrorIs(t, m.Sync(), unix.EINVAL) })
+			require.NoError(t, m.Sync(), "it is tried again")
+			if closes {
+				require.ErrorIs(t, f.Close(), unix.EINVAL)
+				return
+			}
+			require.ErrorIs(t, f.Sync(), unix.EINVAL)
+			require.NoError(t, f.Sync(), "once")
+			require.NoError(t, f.Close())
+		})
+	}
 }
 
 // What a program has synced is not synced once more at its close, and a descriptor for appends is synced with it.
@@ -90,9 +122,9 @@ func TestAnFsyncCountsAsASync(t *testing.T) {
 
 	var synced []int
 	appends := &handle{fd: 7, tail: tail{fd: 8}}
-	require.NoError(t, appends.fsync(func(fd int) error { synced = append(synced, fd); return nil }))
+	require.Equal(t, fuse.OK, appends.fsync(func(fd int) error { synced = append(synced, fd); return nil }))
 	require.Equal(t, []int{7, 8}, synced)
-	require.ErrorIs(t, appends.fsync(func(int) error { return unix.EIO }), unix.EIO)
+	require.Equal(t, fuse.EIO, appends.fsync(func(int) error { return unix.EIO }))
 	require.True(t, appends.unsynced.any.Load(), "it is tried again at the close")
 }
 
