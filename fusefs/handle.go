@@ -31,6 +31,7 @@ type handle struct {
 	lent   bool     // the descriptor is also the inode's (lending)
 	write  bool     // opened for writing
 	mapped bool     // it can be mapped for writing (O_RDWR)
+	dsync  bool     // its own descriptor syncs each write (O_DSYNC, O_SYNC)
 	// appendOnly says that the descriptor can only append (chattr +a).
 	appendOnly bool
 	audit      bool // of the audit chain, which allows only appends; see continues

@@ -83,7 +83,7 @@ func openerOf(h *fuse.InHeader) caller { return caller{uid: h.Uid, gid: h.Gid, c
 // openHandle enters a handle and tells the kernel how to treat it. A handle that can write does
 // direct I/O, so each write is a request. The kernel keeps pages for readers.
 func (f *rawFS) openHandle(h *handle, flags uint32, out *fuse.OpenOut) {
-	h.write, h.mapped = writes(flags), flags&unix.O_ACCMODE == unix.O_RDWR
+	h.write, h.mapped, h.dsync = writes(flags), flags&unix.O_ACCMODE == unix.O_RDWR, flags&unix.O_DSYNC != 0
 	if h.write && f.onlyAppends(h.node) {
 		h.audit = true
 	}

@@ -1,6 +1,9 @@
 package fusefs
 
-import "golang.org/x/sys/unix"
+import (
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
 
 // On a store that other kernels write, a write must have reached the store before it is looked at whether it is late (rule 10 of package
 // lease). O_DSYNC says so, and the kernel then syncs after each write. For FUSE it does not always: where the store's client has
@@ -22,6 +25,15 @@ func (f *rawFS) toStore(fd int) error {
 		return nil
 	}
 	return retry(func() error { return unix.Fdatasync(fd) })
+}
+
+// syncsNow reports whether a write has to be synced because its caller said so, by O_DSYNC, O_SYNC or RWF_DSYNC, and nothing else does it:
+// the descriptor is not the one that was opened so, or the kernel leaves it to the store's client (above).
+func (f *rawFS) syncsNow(in *fuse.WriteIn, h *handle) bool {
+	if in.Flags&unix.O_DSYNC == 0 || in.WriteFlags&fuse.WRITE_CACHE != 0 {
+		return false
+	}
+	return f.relies || !f.durable && !h.dsync
 }
 
 // onFUSE reports whether a descriptor is on a FUSE file system.

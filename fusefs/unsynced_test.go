@@ -139,3 +139,23 @@ func TestNothingIsNotedOtherwise(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, m.writer(t).unsynced.any.Load())
 }
+
+// What one write says of itself (RWF_DSYNC) is done, however its file was opened. A descriptor that syncs by itself is not synced twice.
+func TestAWriteThatIsToBeSyncedIsSynced(t *testing.T) {
+	asked, stored := &fuse.WriteIn{Flags: unix.O_DSYNC}, &fuse.WriteIn{Flags: unix.O_DSYNC, WriteFlags: fuse.WRITE_CACHE}
+	for _, x := range []struct {
+		fs   *rawFS
+		h    *handle
+		in   *fuse.WriteIn
+		sync bool
+	}{
+		{&rawFS{}, &handle{}, asked, true},
+		{&rawFS{}, &handle{dsync: true}, asked, false},
+		{&rawFS{}, &handle{}, &fuse.WriteIn{}, false},
+		{&rawFS{}, &handle{}, stored, false},
+		{&rawFS{durable: true}, &handle{}, asked, false}, // each write is synced there
+		{&rawFS{durable: true, relies: true}, &handle{dsync: true}, asked, true},
+	} {
+		require.Equal(t, x.sync, x.fs.syncsNow(x.in, x.h))
+	}
+}

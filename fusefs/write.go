@@ -55,6 +55,9 @@ func (f *rawFS) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) 
 		if n, err = retryInt(func() (int, error) { return pwrite(fd, data, int64(in.Offset), end) }); err != nil {
 			return err
 		}
+		if f.syncsNow(in, h) {
+			return retry(func() error { return unix.Fdatasync(fd) })
+		}
 		return f.toStore(fd)
 	}
 	var err error

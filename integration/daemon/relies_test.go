@@ -87,6 +87,20 @@ func TestWhoReliesOnAFenceSyncsWhatIsClosed(t *testing.T) {
 	require.Equal(t, "text\n", string(text))
 }
 
+// Who says that each write is to be synced has it synced, also where it goes through a descriptor for appends, and where the kernel does nothing
+// for O_DSYNC. So does whoever says it of one write alone.
+func TestWhoReliesOnAFenceSyncsWhatIsToBeSyncedAtOnce(t *testing.T) {
+	m, server := farPrepared(t, nil)
+	m.Opts.Extra = []string{"--config", reliesOnFence(m)}
+	m.Mount()
+	for _, how := range []string{"append,dsync", "append,sync", "dsync"} {
+		before := server.OK(harness.Command{Op: "far unsynced"}).Vals[0]
+		_, errs, exit := m.CLI("exec", m.Mountpoint, "--", "dd", "if=/dev/zero", "of="+m.At("direct"), "bs=512", "count=10", "conv=notrunc", "oflag="+how, "status=none")
+		require.Zero(t, exit, errs)
+		require.Zero(t, server.OK(harness.Command{Op: "far unsynced"}).Vals[0]-before, "%s: writes behind one that was not synced", how)
+	}
+}
+
 // It needs an agent, and a store of several hosts.
 func TestWhoReliesOnAFenceNeedsOne(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{})
