@@ -102,8 +102,9 @@ func (f *rawFS) syncOrTell(h *handle) error {
 		return nil
 	}
 	name, _ := os.Readlink(h.node.path()) // for people; after a failure it is empty
+	unsure := mayHaveLanded(status(err))
 	for _, c := range h.claims {
-		c.guard.ReportUnsynced(c.epoch, lease.LateWrite{Op: gate.OpFsync.String(), File: name, Failed: err.Error(), Unsynced: true})
+		c.guard.ReportUnsynced(c.epoch, lease.LateWrite{Op: gate.OpFsync.String(), File: name, Failed: err.Error(), Unsynced: true, Unsure: unsure})
 	}
 	return err
 }

@@ -90,6 +90,8 @@ func lost(t Tenure, what string) error {
 
 // giveBack ends a claim whose epoch never opened. It drops errors: the claim then runs out.
 func (k *Keeper) giveBack(c Tenure, e Event) {
-	_ = c.Release(Releasing{At: k.cfg.Clock.Wall(), Event: e, Pause: k.cfg.Pause})
+	if k.keeps(c.Record()) == nil {
+		_ = c.Release(Releasing{At: k.cfg.Clock.Wall(), Event: e, Pause: k.cfg.Pause})
+	}
 	c.Discard()
 }

@@ -134,7 +134,8 @@
 //     configured. If so, a taker that has none, or may not run it, does not take the lease over. So a holder may be told to rely on it: a
 //     mutation that had its answer before the deadline came before every taker, and one that is on its way after the cut never lands. What
 //     the client of the store still keeps then must reach the store before the fence counts as closed (rule 9), or a successor would begin
-//     without it. Such a holder goes on after a restart of its keeper only with a record that says that there is an agent.
+//     without it. Such a holder goes on after a restart of its keeper only with a record that says that there is an agent. If something did
+//     not reach the store, and the store has not refused it, it may land at any time: that keeper gives nothing back or away any more.
 //  18. Taking back, where other kernels write the store. A lease that a former life of this host has left unreleased (its daemon was
 //     killed, the store's client or the host was started again) has the next taker on another host cut this host off, although it is healthy. So a
 //     host takes such a lease itself, when rules 5 to 7 let it, and releases it at once (rule 11). It is a takeover like any: the gate,

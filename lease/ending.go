@@ -31,6 +31,9 @@ func (e ending) end() error {
 	k.cfg.Pause("lose.after_close")
 	h.open, k.cur = false, nil
 	err := e.giveBack(h)
+	if e.why == nil {
+		e.why = err
+	}
 	e.report(h)
 	if !e.keepGate {
 		k.gate.unlock()
@@ -55,6 +58,9 @@ func (e ending) close(h *holding) {
 func (e ending) giveBack(h *holding) error {
 	if !e.kind.gives() {
 		return nil
+	}
+	if err := e.k.keeps(h.claim.Record()); err != nil {
+		return err
 	}
 	err := h.claim.Release(Releasing{At: e.k.cfg.Clock.Wall(), Brief: e.unwaited(h), Event: e.event(h), Pause: e.k.cfg.Pause})
 	if err == nil {

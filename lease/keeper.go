@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -61,6 +62,7 @@ type Keeper struct {
 	cuts  *cutter
 
 	untold untold
+	unsure atomic.Bool // something may reach the store yet (keeps)
 
 	contrary contradiction
 }

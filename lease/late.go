@@ -15,12 +15,16 @@ type LateWrite struct {
 	Offset, Length int64  // 0, 0 if it is no write
 	Failed         string `json:",omitempty"` // the error that the store answered: it may have taken effect all the same
 	Unsynced       bool   `json:",omitempty"` // it was acknowledged, and then could not be brought to the store
+	Unsure         bool   `json:",omitempty"` // of what is unsynced: it may reach the store yet; otherwise the store has refused it
 }
 
 // Late leaves a taint beside the records and a late_write event (rule 10). The taint stays until a person has looked at it. The loss
 // itself follows with the keeper's next look. Late does not wait for other calls, so a request may call it. What cannot be told now is
 // told by Run.
 func (k *Keeper) Late(w LateWrite) error {
+	if w.Unsynced && w.Unsure {
+		k.unsure.Store(true)
+	}
 	k.wake.poke()
 	r := &lateReport{write: w, event: k.lateEvent(w)}
 	err := r.tell(k)
@@ -85,6 +89,17 @@ func (k *Keeper) late(h *holding) func() error {
 // is one (rule 17). So nothing that is still in flight then lands, and nothing that had its answer before the deadline is late.
 func (k *Keeper) relies(h *holding) bool {
 	return k.cfg.RelyOnFence && k.cfg.fences() && h.claim.Record().Fence
+}
+
+// keeps is an error if a lease that was relied on must run out, and not be given back or away: something that was written here could not be
+// brought to the store, and may get there yet. Who takes over what has run out cuts this host off first; who takes what is free does not.
+// It lasts as long as this keeper: nobody tells when the store's client has given up.
+func (k *Keeper) keeps(r *Record) error {
+	if !k.unsure.Load() || !k.cfg.RelyOnFence || !k.cfg.fences() || !r.Fence {
+		return nil
+	}
+	return k.store.refuse(ClassStoreFailed, fmt.Sprintf("what was written here could not be brought to the store and may get there yet, so token %d runs out, and whoever takes it over cuts this host off",
+		r.FencingToken), "look at the store, then unmount, mount the store again, and mount again", nil, nil)
 }
 
 // lateCheck is nil on tier A: there the gate's flock proves that no mutation is late.

@@ -58,6 +58,9 @@ func (s standingOffer) putUp(ctx context.Context) error {
 	if err := s.same(); err != nil {
 		return err
 	}
+	if err := k.keeps(k.cur.claim.Record()); err != nil {
+		return err
+	}
 	k.cur.offer, k.cur.handing, k.cur.offerOut = &s.offer, true, true
 	k.cfg.Pause("offer.before_write")
 	if err := k.renewOrClose(); err != nil { // which writes the offer

@@ -15,6 +15,26 @@ var cutOffMutations = slices.Concat(in("lease/late.go", mutation{
 	Rule: 17, What: "nobody is relied on",
 	Old: "	return k.cfg.RelyOnFence &&", New: "	return false &&",
 	Tests: []string{"TestWhoReliesOnAFenceDoesNotLook"},
+}, mutation{
+	Rule: 17, What: "a keeper forgets that something may reach the store yet",
+	Old: "		k.unsure.Store(true)\n", New: "",
+	Tests: []string{"TestWhatMayReachTheStoreYetIsNotGivenBack"},
+}, mutation{
+	Rule: 17, What: "what the store has refused keeps a lease",
+	Old: "	if w.Unsynced && w.Unsure {\n", New: "	if w.Unsynced {\n",
+	Tests: []string{"TestWhatMayReachTheStoreYetIsNotGivenBack"},
+}), in("lease/ending.go", mutation{
+	Rule: 17, What: "a lease is given back although something may reach the store yet",
+	Old: "	if err := e.k.keeps(h.claim.Record()); err != nil {\n", New: "	if err := error(nil); err != nil {\n",
+	Tests: []string{"TestWhatMayReachTheStoreYetIsNotGivenBack"},
+}), in("lease/offer.go", mutation{
+	Rule: 17, What: "a lease is offered although something may reach the store yet",
+	Old: "	if err := k.keeps(k.cur.claim.Record()); err != nil {\n", New: "	if err := error(nil); err != nil {\n",
+	Tests: []string{"TestWhatMayReachTheStoreYetIsNotGivenBack"},
+}), in("lease/authority.go", mutation{
+	Rule: 17, What: "a claim that never opened is given back although something may reach the store yet",
+	Old: "	if k.keeps(c.Record()) == nil {\n", New: "	{\n",
+	Tests: []string{"TestAClaimThatNeverOpenedIsNotGivenBackEither"},
 }), in("lease/adopt.go", mutation{
 	Rule: 17, What: "who relies on the fence goes on with a record that names no agent",
 	Old: "k.cfg.RelyOnFence && !rec.Fence {", New: "false {",
