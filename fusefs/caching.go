@@ -83,35 +83,22 @@ func (f *rawFS) soleWriter(r *layout.Rule) (time.Duration, bool) {
 	return g.SoleWriter()
 }
 
-// stamp tells one content of a file from another. At an open for reading the kernel keeps its pages
-// of a file if the stamp is the same.
-type stamp struct {
-	mtime, ctime unix.Timespec
-	size         int64
-}
-
-func stampOf(st *unix.Stat_t) stamp { return stamp{st.Mtim, st.Ctim, st.Size} }
-
-// sameContent reports whether the file still has the stamp of the last open, and notes the new one.
-func (n *node) sameContent(st *unix.Stat_t) bool {
-	now := stampOf(st)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	same := n.stamp == now
-	n.stamp = now
-	return same
-}
-
 // changedSinceOpened reports, once, that a file has another stamp than when it was opened. The
 // kernel may have its pages, and a reader that has it open would otherwise see the old pages for
 // ever. Writes of this mount do not count while nobody else could write: the kernel has seen them.
 func (f *rawFS) changedSinceOpened(n *node, a *fuse.Attr) bool {
 	now := stamp{unix.Timespec{Sec: int64(a.Mtime), Nsec: int64(a.Mtimensec)}, unix.Timespec{Sec: int64(a.Ctime), Nsec: int64(a.Ctimensec)}, int64(a.Size)}
 	n.mu.Lock()
-	same := n.openedAs(&now)
+	same, doubted := n.openedAs(&now), false
+	if same {
+		doubted = n.isDoubted() && !n.staysDoubted()
+	}
 	n.mu.Unlock()
+	if doubted {
+		n.locks.stale.Store(true)
+	}
 	if same { // as mostly
-		return false
+		return doubted
 	}
 	own := n.written.Load() == f.losses.Load()+1 && f.certain(n) > f.opts.CacheTimeout
 	n.mu.Lock()
@@ -119,16 +106,11 @@ func (f *rawFS) changedSinceOpened(n *node, a *fuse.Attr) bool {
 	if n.openedAs(&now) { // another request has just reported it
 		return false
 	}
-	n.stamp = now
+	f.noteStamp(n, now)
 	if !own {
 		n.locks.stale.Store(true)
 	}
 	return !own
-}
-
-// openedAs reports whether a file has the content with which it was opened, if it was. The caller holds mu.
-func (n *node) openedAs(now *stamp) bool {
-	return n.stamp == (stamp{}) || n.stamp.mtime == now.mtime && n.stamp.size == now.size
 }
 
 func (n *node) fillAttr(a *fuse.Attr, st *unix.Stat_t) {

@@ -52,7 +52,7 @@ func (f *rawFS) stalePages(r *lockRequest) (now stamp, stale bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now = stampOf(&st)
-	return now, n.locks.stale.Load() || n.stamp != (stamp{}) && (n.stamp.mtime != now.mtime || n.stamp.size != now.size)
+	return now, n.locks.stale.Load() || n.isDoubted() || n.stamp != (stamp{}) && (n.stamp.mtime != now.mtime || n.stamp.size != now.size)
 }
 
 // granted answers SETLK and SETLKW. It may wait for the kernel.
@@ -76,7 +76,7 @@ func (f *rawFS) granted(r *lockRequest, err error) fuse.Status {
 	f.inval.cancel(n.id)
 	_ = f.inval.now(context.Background(), []uint64{n.id}) // without a deadline there is no error
 	n.mu.Lock()
-	n.stamp = now
+	f.noteStamp(n, now)
 	n.mu.Unlock()
 	return fuse.OK
 }

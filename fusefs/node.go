@@ -3,6 +3,7 @@ package fusefs
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -31,6 +32,7 @@ type node struct {
 	writers map[*handle]struct{} // handles open for writing
 	reads   map[uint32]*reading  // by user: handles open for reading
 	stamp   stamp                // of the content that the kernel may have cached
+	doubted time.Time            // when it was first seen, while it does not tell of every change (stamp); zero: it does
 	where   longEntry            // the name that the kernel caches for long
 
 	watched  atomic.Uint32      // for changes behind the mount: watchNothing, ...

@@ -101,7 +101,7 @@ func (f *rawFS) openHandle(h *handle, flags uint32, out *fuse.OpenOut) {
 		// A write that waits keeps the kernel from opening the file with its cache (fuse_file_cached_io_open), and
 		// what is stored through a mapping would show in its pages.
 		out.OpenFlags |= fuse.FOPEN_DIRECT_IO
-	case unix.Fstat(h.fd, &st) != nil || !h.node.sameContent(&st):
+	case unix.Fstat(h.fd, &st) != nil || !f.sameContent(h.node, &st):
 		out.OpenFlags = 0
 	}
 	if h.unflushed {

@@ -28,7 +28,9 @@ func (s farStore) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, 
 		farMadeSeen.Add(1)
 	}
 	time.Sleep(time.Millisecond)
-	return s.RawFileSystem.Lookup(cancel, h, name, out)
+	st := s.RawFileSystem.Lookup(cancel, h, name, out)
+	notesCoarse(name, out)
+	return st
 }
 
 // Create and Open say that the file "direct" is for direct I/O, with which the kernel syncs nothing for O_DSYNC. It does not write past the

@@ -32,7 +32,11 @@ func (s farStore) GetAttr(cancel <-chan struct{}, in *fuse.GetAttrIn, out *fuse.
 	if _, is := farMade.Load(in.NodeId); is {
 		farMadeAttr.Add(1)
 	}
-	return s.RawFileSystem.GetAttr(cancel, in, out)
+	st := s.RawFileSystem.GetAttr(cancel, in, out)
+	if _, is := farCoarse.Load(in.NodeId); is {
+		coarsely(&out.Attr)
+	}
+	return st
 }
 
 func init() {
