@@ -186,3 +186,62 @@ func TestWhatCannotBeAuditedIsNotTakenBack(t *testing.T) {
 	k.deny = nil
 	require.NoError(t, k.TakeBack(bg, daemonOfTom, seen))
 }
+
+// Rules 2, 4 and 18. A taker of another host may come at any step of a taking back, also where the store has lost the lock of the gate, and a
+// second mount of this host may take back the same lease: whoever got the lease keeps it, and no token is given twice.
+func TestATakingBackHarmsNobodyWhoComesMeanwhile(t *testing.T) {
+	for _, at := range []string{"acquire.before_gate", "claim.before_look", "claim.before_link", "claim.after_link", "claim.after_publish",
+		"lose.before_close", "lose.after_close", "release.before_write", "release.before_withdraw"} {
+		for name, lost := range map[string]bool{"the gate holds": false, "the gate is lost": true} {
+			for _, same := range []bool{false, true} {
+				t.Run(at+", "+name+map[bool]string{true: ", another mount here", false: ", another host"}[same], func(t *testing.T) {
+					agent, came := &fakeAgent{}, false
+					var k, other *rig
+					var granted Grant
+					var failed error
+					k, c, seen := leftBy(t, tom, agent, func(cfg *KeeperConfig) {
+						cfg.Pause = func(point string) {
+							if point != at || came {
+								return
+							}
+							came = true
+							if lost {
+								k.gate.unlock()
+							}
+							if same {
+								failed = other.TakeBack(bg, daemonOfTom, seenBy(other))
+							} else {
+								granted, failed = other.Acquire(bg, zoe)
+							}
+						}
+					})
+					by := on("client.3", agent, zoe)
+					if same {
+						by = on("client.2", agent, tom)
+					}
+					other = newRig(t, k.store.dir, c, by)
+					other.Observe()
+					goSilent(c)
+					err := k.TakeBack(bg, daemonOfTom, seen)
+					require.True(t, came)
+					h, j := k.Observe()
+					switch {
+					case same:
+						require.True(t, err == nil || failed == nil, "neither: %v, %v", err, failed)
+						require.Equal(t, Free, j.State)
+					case failed == nil:
+						require.Equal(t, granted.Token, h.Token)
+						require.False(t, h.Record.Released, "what another one got was given back")
+						require.NoError(t, other.Release(bg, LossReleased))
+					default:
+						require.NoError(t, err)
+						require.Equal(t, Free, j.State)
+					}
+					past, err := k.Past(1, h.Token)
+					require.NoError(t, err)
+					require.Len(t, past, int(h.Token), "a token for each grant")
+				})
+			}
+		}
+	}
+}
