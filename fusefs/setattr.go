@@ -161,6 +161,7 @@ func (f *rawFS) setSize(in *fuse.SetAttrIn, n *node, h *handle) error {
 	fd := -1
 	if h != nil {
 		fd = h.fd
+		defer f.wrote(h)
 	} else {
 		var err error
 		if fd, err = f.openAgain(n.fd, unix.O_WRONLY|unix.O_NONBLOCK); err != nil {

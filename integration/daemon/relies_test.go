@@ -33,7 +33,10 @@ func (s farStore) Rename(cancel <-chan struct{}, in *fuse.RenameIn, from, to str
 
 func init() {
 	harness.ActorOps["far given back"] = func(s *harness.Stage, _ harness.Command) error {
-		s.Vals = []int64{farGivenBack.Load(), farTooEarly.Load()}
+		s.Vals = []int64{farGivenBack.Load(), farTooEarly.Load(), 0}
+		if farUnsynced.Load() {
+			s.Vals[2] = 1
+		}
 		return nil
 	}
 }
@@ -98,6 +101,88 @@ func TestWhoReliesOnAFenceSyncsWhatIsToBeSyncedAtOnce(t *testing.T) {
 		_, errs, exit := m.CLI("exec", m.Mountpoint, "--", "dd", "if=/dev/zero", "of="+m.At("direct"), "bs=512", "count=10", "conv=notrunc", "oflag="+how, "status=none")
 		require.Zero(t, exit, errs)
 		require.Zero(t, server.OK(harness.Command{Op: "far unsynced"}).Vals[0]-before, "%s: writes behind one that was not synced", how)
+	}
+}
+
+// Fallocate, CopyFileRange and SetAttr say that the file "direct" was changed, as Writev does; the last one through an open file only.
+func (s farStore) Fallocate(cancel <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
+	farChanged(in.NodeId)
+	return s.RawFileSystem.Fallocate(cancel, in)
+}
+
+func (s farStore) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRangeIn) (uint32, fuse.Status) {
+	farChanged(in.NodeIdOut)
+	return s.RawFileSystem.CopyFileRange(cancel, in)
+}
+
+func (s farStore) SetAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
+	if _, open := in.GetFh(); open && in.Valid&fuse.FATTR_SIZE != 0 {
+		farChanged(in.NodeId)
+	}
+	return s.RawFileSystem.SetAttr(cancel, in, out)
+}
+
+func farChanged(id uint64) {
+	if id == farDirect.Load() {
+		farUnsynced.Store(true)
+	}
+}
+
+// Whatever changes the content of a file through a descriptor has reached the store when the lease is given back, also if the file has another name
+// or none by then.
+func TestWhoReliesOnAFenceSyncsEveryChange(t *testing.T) {
+	m, server := farPrepared(t, nil)
+	m.Opts.Extra = []string{"--config", reliesOnFence(m)}
+	m.Mount()
+	a := harness.StartActor(t, "writer")
+	do := func(c harness.Command) func() { return func() { a.OK(c) } }
+	write := do(harness.Command{Op: "write", Handle: "f", Data: []byte("text")})
+	path := m.At("direct")
+	for _, x := range []struct {
+		name  string
+		after bool // it comes with the end of the lease
+		do    []func()
+	}{
+		{"write", false, []func(){write}},
+		{"pwrite", false, []func(){do(harness.Command{Op: "pwrite", Handle: "f", Data: []byte("text"), Off: 9})}},
+		{"fallocate", false, []func(){do(harness.Command{Op: "fallocate", Handle: "f", Len: 8192})}},
+		{"copy_file_range", false, []func(){
+			do(harness.Command{Op: "open", Handle: "from", Path: m.At("from"), Flags: unix.O_RDWR | unix.O_CREAT, Mode: 0o644}),
+			do(harness.Command{Op: "write", Handle: "from", Data: []byte("other")}),
+			do(harness.Command{Op: "copyrange", Handle: "from", Name: "f", Len: 5}), do(harness.Command{Op: "close", Handle: "from"}),
+		}},
+		{"ftruncate", false, []func(){do(harness.Command{Op: "ftruncate", Handle: "f", Len: 100000})}},
+		{"a store through a mapping", true, []func(){
+			do(harness.Command{Op: "ftruncate", Handle: "f", Len: 4096}), do(harness.Command{Op: "fsync", Handle: "f"}),
+			do(harness.Command{Op: "mmap", Handle: "f", Name: "map", Len: 4096}), do(harness.Command{Op: "store", Name: "map", Data: []byte("mapped")}),
+		}},
+		{"write and close", true, []func(){write, do(harness.Command{Op: "close", Handle: "f"})}},
+		{"write and rename", false, []func(){write, do(harness.Command{Op: "rename", Path: path, To: path + "-moved"})}},
+		{"write and unlink", false, []func(){write, do(harness.Command{Op: "unlink", Path: path})}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			m.Acquire(a)
+			a.OK(harness.Command{Op: "open", Handle: "f", Path: path, Flags: unix.O_RDWR | unix.O_CREAT, Mode: 0o644})
+			for _, f := range x.do {
+				f()
+			}
+			before := server.OK(harness.Command{Op: "far given back"}).Vals
+			require.True(t, x.after || before[2] == 1, "the store has been told to sync already")
+			m.Release(a)
+			after := server.OK(harness.Command{Op: "far given back"}).Vals
+			require.Greater(t, after[0], before[0])
+			require.Equal(t, before[1], after[1], "given back before it had reached the store")
+			require.Zero(t, after[2])
+			if x.name != "write and close" {
+				a.OK(harness.Command{Op: "close", Handle: "f"})
+			}
+			if x.name == "a store through a mapping" {
+				text, err := os.ReadFile(filepath.Join(m.Base, "source", "direct"))
+				require.NoError(t, err)
+				require.Contains(t, string(text), "mapped")
+				a.OK(harness.Command{Op: "munmap", Name: "map"})
+			}
+		})
 	}
 }
 
