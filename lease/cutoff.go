@@ -167,7 +167,9 @@ func (c *CutOff) missing() string {
 // hindered is why no agent may run for h at all.
 func (c *cutter) hindered(h Head) error {
 	no := func(why, next string) error {
-		return c.cfg.Store.refuse(ClassLockConflict, "the other host was not cut off the store, so its lease is not taken over: "+why, next, h.Record, nil)
+		e := c.cfg.Store.refuse(ClassLockConflict, "the other host was not cut off the store, so its lease is not taken over: "+why, next, h.Record, nil)
+		e.Stuck = e.Message
+		return e
 	}
 	if c.cfg.CutOff.Cut == nil {
 		return no(c.cfg.CutOff.missing(), "as root, with the line fence: that its host has in its configuration; see jvsfs-fence(7)")
@@ -222,8 +224,10 @@ func (c *cutter) begin(h Head, by Holder) (job *cutting, mine bool, err error) {
 	}
 	now := c.cfg.Clock.Boot()
 	if left := c.pause() - (now - c.last.ended); c.last.err != nil && left > 0 {
-		return nil, false, c.cfg.Store.refuse(ClassOf(c.last.err), fmt.Sprintf("%s; the agent is asked again in %v", errOf(c.last.err),
+		e := c.cfg.Store.refuse(ClassOf(c.last.err), fmt.Sprintf("%s; the agent is asked again in %v", errOf(c.last.err),
 			left.Round(time.Second/10)), "wait, or look at the agent", h.Record, nil)
+		e.Stuck = StuckOn(c.last.err)
+		return nil, false, e
 	}
 	r := h.Record
 	c.running = &cutting{head: h, by: by, began: now, over: make(chan struct{}),
@@ -327,12 +331,14 @@ func cutEvent(e Event, err error) Event {
 
 func (c *cutter) cutError(job *cutting, err error) error {
 	if err != nil {
-		return c.refusal(job.head, "its host was not cut off the store: "+err.Error(), "look at the agent: jvsfs fence-check")
+		e := c.refusal(job.head, "its host was not cut off the store: "+err.Error(), "look at the agent: jvsfs fence-check")
+		e.Stuck = e.Message
+		return e
 	}
 	return nil
 }
 
-func (c *cutter) refusal(h Head, what, next string) error {
+func (c *cutter) refusal(h Head, what, next string) *Error {
 	return c.cfg.Store.refuse(ClassLockConflict, fmt.Sprintf("worktree %s is held by %s: %s", c.cfg.Store.id, printable(h.Record.HolderID), what),
 		next, h.Record, nil)
 }

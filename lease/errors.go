@@ -34,6 +34,7 @@ type Error struct {
 	Message  string  // one sentence for a person
 	Next     string  // what to do about it
 	Err      error   // the cause, for errors.Is
+	Stuck    string  // what must change before it helps to wait, for a person; "" if to wait may be enough
 }
 
 // Error is "<class>: <message>: <cause> (file <file>; holder <id>)".
@@ -64,6 +65,15 @@ func ClassOf(err error) Class {
 	var e *Error
 	if errors.As(err, &e) {
 		return e.Class
+	}
+	return ""
+}
+
+// StuckOn is what must change before it helps to wait out err, "" if to wait may be enough.
+func StuckOn(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Stuck
 	}
 	return ""
 }

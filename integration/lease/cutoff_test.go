@@ -77,7 +77,7 @@ func TestWithoutAMountASilentHostIsCutOffToo(t *testing.T) {
 		harness.Eventually(t, why, func() bool {
 			said, exit := try(config, "lock", "acquire", "--wait", "3s", "--pid", pid)
 			require.Equal(t, harness.ExitConflict, exit, said)
-			return strings.Contains(said, why)
+			return strings.Contains(said, why) && strings.Contains(said, "still waiting: ")
 		})
 		require.NoFileExists(t, said)
 		_, head := m.HeadClaim("")

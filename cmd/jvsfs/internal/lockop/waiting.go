@@ -17,7 +17,7 @@ type Waiting struct {
 	Wake    <-chan lease.Loss // nil: look at intervals only
 	Observe func() (lease.Head, lease.Judgement)
 	Live    func(lease.Holder) lease.Liveness // nil: not known
-	Say     func(string) error                // called once, with the holder for whom it waits
+	Say     func(string) error                // called with the holder for whom it waits, and once for each reason why that may not be enough
 
 	Turn      *gate.Turn   // the place in the line of those who wait; nil: none
 	Own       func() bool  // the lease is the caller's own, and may change hands out of turn
@@ -31,7 +31,7 @@ const passOnWait = 2 * time.Second
 // Run tries at least once. It ends with the grant, with a failure that waiting does not cure, with the last
 // conflict when the time is over, or with ctx.
 func (w Waiting) Run(ctx context.Context, try func() (lease.Grant, error)) (lease.Grant, error) {
-	said := false
+	said, told := false, ""
 	passing := time.Now().Add(passOnWait)
 	for {
 		grant, err := w.attempt(try)
@@ -51,6 +51,12 @@ func (w Waiting) Run(ctx context.Context, try func() (lease.Grant, error)) (leas
 		if !said {
 			said = true
 			if err := w.Say(w.sentence()); err != nil {
+				return grant, err
+			}
+		}
+		if stuck := lease.StuckOn(err); stuck != "" && stuck != told {
+			told = stuck
+			if err := w.Say("still waiting: " + human.Printable(stuck)); err != nil {
 				return grant, err
 			}
 		}

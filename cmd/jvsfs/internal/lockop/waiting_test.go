@@ -75,3 +75,23 @@ func TestWaitingIsWokenByARelease(t *testing.T) {
 		require.Zero(t, time.Since(began), "no interval was waited out")
 	})
 }
+
+// A wait that time alone does not end says why, once for each reason.
+func TestWaitingSaysWhatItIsStuckOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said []string
+		w := waitUntil(time.Minute, new(int), nil)
+		w.Say = func(text string) error { said = append(said, text); return nil }
+		reasons := []string{"", "the agent failed", "the agent failed", "", "it failed otherwise", "it failed otherwise"}
+		_, err := w.Run(t.Context(), func() (lease.Grant, error) {
+			if len(reasons) == 0 {
+				return lease.Grant{Token: 9}, nil
+			}
+			why := reasons[0]
+			reasons = reasons[1:]
+			return lease.Grant{}, &lease.Error{Class: "E_LOCK_CONFLICT", Message: "taken", Stuck: why}
+		})
+		require.NoError(t, err)
+		require.Equal(t, []string{"still waiting: the agent failed", "still waiting: it failed otherwise"}, said[1:])
+	})
+}
