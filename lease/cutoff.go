@@ -21,6 +21,9 @@ type CutOff struct {
 	Cannot error
 	// Turn waits until this agent may run, for others may run before it; done ends its turn. nil: there is nothing to wait for.
 	Turn func(ctx context.Context) (done func(), err error)
+	// Clients are the clients that this agent has cut off, for all leases of a mount. nil: the agent runs for each lease, as it must where it
+	// frees the lock on the lease's gate, too.
+	Clients *CutClients
 	// Start runs f in a goroutine of its own, with a context that may outlive the caller's. nil: the taker runs it.
 	Start func(f func(context.Context))
 }
@@ -143,7 +146,7 @@ const (
 	cutPauseMax = 32 * time.Second
 )
 
-// done is whether the host of h, with these very bytes in its record, was cut off not longer than one lease ago.
+// done is whether the client of h was cut off, or its host, with these very bytes in its record, not longer than one lease ago.
 func (c *cutter) done(h Head) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,6 +154,9 @@ func (c *cutter) done(h Head) bool {
 }
 
 func (c *cutter) doneLocked(h Head) bool {
+	if c.cfg.CutOff.Clients.has(h) {
+		return true
+	}
 	lasts := c.cfg.Policy.stricter(h.Record.Policy()).LeaseDuration
 	return c.last.over != nil && c.last.err == nil && c.last.head.Token == h.Token && c.last.head.Sum == h.Sum &&
 		c.cfg.Clock.Boot()-c.last.ended < lasts
@@ -218,6 +224,11 @@ func (c *cutter) begin(h Head, by Holder) (job *cutting, mine bool, err error) {
 	if c.running != nil {
 		return c.running, false, nil
 	}
+	if c.cfg.CutOff.Clients.has(h) { // for another lease, since the caller looked
+		job = &cutting{head: h, over: make(chan struct{})}
+		close(job.over)
+		return job, false, nil
+	}
 	if c.doneLocked(h) { // by a run that has ended since the caller looked
 		last := c.last
 		return &last, false, nil
@@ -251,6 +262,10 @@ func (c *cutter) run(ctx context.Context, job *cutting) {
 	}
 	if err != nil { // the mount ends, or the holder is there again
 		c.end(job, c.refusal(job.head, "its host was not cut off the store: "+err.Error(), "try again"))
+		return
+	}
+	if c.cfg.CutOff.Clients.has(job.head) { // by the agent that ran before
+		c.end(job, nil)
 		return
 	}
 	agent := c.cfg.CutOff.Agent
@@ -294,6 +309,7 @@ func (c *cutter) end(job *cutting, err error) {
 	c.running, c.last = nil, *job
 	if c.tries++; err == nil {
 		c.tries = 0
+		c.cfg.CutOff.Clients.note(job.victim)
 	}
 	close(job.over)
 }
@@ -357,6 +373,8 @@ func (c *cutter) told(h Head, j Judgement) Judgement {
 	switch now := c.cfg.Clock.Boot(); {
 	case c.running != nil:
 		j.Reason += fmt.Sprintf("; %s, for %v", c.sentence(c.running.victim), (now - c.running.began).Round(time.Second))
+	case c.cfg.CutOff.Clients.has(h):
+		j.Reason += "; its client was cut off the store for another lease"
 	case c.cfg.CutOff.Cut == nil:
 		j.Reason += "; its host must be cut off the store first: " + c.cfg.CutOff.missing()
 	case c.last.err != nil && c.last.head.Sum == h.Sum:

@@ -20,25 +20,35 @@ import (
 // silent for an hour.
 func silentHost(t *testing.T, onFree, agent string) (m *harness.Mount, program, said string) {
 	t.Helper()
-	m = harness.PrepareMount(t, harness.MountOptions{OnFree: onFree, Prepare: harness.WithFiles("f")})
+	m, program, said = silentHostsMount(t, harness.MountOptions{OnFree: onFree, Prepare: harness.WithFiles("f")}, agent)
+	silentRecord(t, m, "")
+	return m, program, said
+}
+
+// silentHostsMount is silentHost without that lease.
+func silentHostsMount(t *testing.T, o harness.MountOptions, agent string) (m *harness.Mount, program, said string) {
+	t.Helper()
+	m = harness.PrepareMount(t, o)
 	m.LockDir = filepath.Join(newLacking(t, "nothing"), "control")
 	program, said = filepath.Join(m.Base, "fence_test"), filepath.Join(m.Base, "said")
 	writeAgent(t, program, "cat >>"+said+"; "+agent)
 	// The skew bounds how long a busy machine may take from a clock to a stamp, too.
 	m.Opts.Extra = []string{"--max-clock-skew", "1m", "--lease-duration", "2s", "--renew-interval", "500ms",
 		"--config", m.WriteConfig("jvsfs.yaml", fmt.Sprintf("fence: [%s, \"port={node}\"]\n", program))}
+	if o.Repository { // whose records are in it otherwise
+		m.Opts.Extra = append(m.Opts.Extra, "--control", m.LockDir)
+	}
 	m.Mount()
-	silentRecord(t, m)
 	return m, program, said
 }
 
-// silentRecord writes another host's lease that ended an hour ago behind one that was released.
-func silentRecord(t *testing.T, m *harness.Mount) {
+// silentRecord writes another host's lease of a worktree that ended an hour ago behind one that was released. "" is the only worktree.
+func silentRecord(t *testing.T, m *harness.Mount, id string, path ...string) {
 	t.Helper()
 	a := harness.StartActor(t, "first")
-	m.Acquire(a)
-	m.Release(a)
-	file, _ := m.HeadClaim("")
+	m.Acquire(a, path...)
+	m.Release(a, path...)
+	file, _ := m.HeadClaim(id)
 	var fields map[string]any
 	require.NoError(t, json.Unmarshal([]byte(harness.ReadText(t, file)), &fields))
 	then := time.Now().Add(-time.Hour)
@@ -151,6 +161,19 @@ func TestASilentHostIsCutOffBeforeItsLeaseIsTaken(t *testing.T) {
 		}
 	}
 	m.Release(a)
+}
+
+// A host that held two leases is cut off once: the second time the agent would cut off the client with which it is there again.
+func TestASilentHostIsCutOffOnceForAllItsLeases(t *testing.T) {
+	m, _, said := silentHostsMount(t, harness.MountOptions{OnFree: "deny", Repository: true}, "exit 0")
+	silentRecord(t, m, "main", "main")
+	silentRecord(t, m, "feature", "worktrees", "feature")
+	for _, path := range [][]string{{"main"}, {"worktrees", "feature"}} {
+		exit, said := m.Start(m.Bin, "exec", "--wait", harness.Patience.String(), m.At(path...), "--", "true").Wait()
+		require.Zero(t, exit, said)
+	}
+	require.Equal(t, 1, strings.Count(harness.ReadText(t, said), "action=off\n"))
+	require.Equal(t, []string{"host_fence", "host_fenced", "lock_steal", "lock_steal"}, fences(m))
 }
 
 // An agent that fails is no takeover: whoever asks is told what it said, and nobody writes. --wait goes on trying.

@@ -39,7 +39,23 @@ var cutOffMutations = slices.Concat(in("lease/late.go", mutation{
 	Rule: 17, What: "who relies on the fence goes on with a record that names no agent",
 	Old: "k.cfg.RelyOnFence && !rec.Fence {", New: "false {",
 	Tests: []string{"TestNoRelianceOnARecordWithoutAnAgent"},
+}), in("lease/cutclients.go", mutation{
+	Rule: 17, What: "a record that another user has written names a client that was cut off",
+	Old: "h.uid != uint32(os.Geteuid()) {", New: "os.Geteuid() < 0 {",
+	Tests: []string{"TestCutClients"},
+}, mutation{
+	Rule: 17, What: "a client of another host was cut off",
+	Old: "cutClient{h.Record.Holder().Host,", New: "cutClient{\"h1\",",
+	Tests: []string{"TestCutClients"},
 }), in("lease/cutoff.go", mutation{
+	Rule: 17, What: "an agent that failed has cut off its client",
+	Old: "		c.cfg.CutOff.Clients.note(job.victim)\n	}\n", New: "	}\n	c.cfg.CutOff.Clients.note(job.victim)\n",
+	Tests: []string{"TestAFailedFenceCutsOffNoClient"},
+}, mutation{
+	Rule: 17, What: "an agent that waited for another runs for the same client once more",
+	Old: "if c.cfg.CutOff.Clients.has(job.head) {", New: "if false {",
+	Tests: []string{"TestWhoWaitsForItsTurnFindsItsClientCutOff"},
+}, mutation{
 	Rule: 17, What: "the other host is not cut off",
 	Old: "	return &uncut{tk.head}\n", New: "	return nil\n",
 	Tests: []string{"TestAHostIsCutOffBeforeItsLeaseIsTakenOver", "TestAFailedFenceIsNoTakeover"},

@@ -21,6 +21,9 @@ func (d *mount) cutOff() (*lease.CutOff, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Clients != nil { // one memory for all leases of the mount
+		c.Clients = d.cutClients
+	}
 	c.Start = d.registry.start
 	c.Turn = func(ctx context.Context) (done func(), err error) {
 		select {

@@ -61,7 +61,8 @@ type mount struct {
 	ruleTold  *ruleEvents
 
 	agentRuns  chan struct{} // capacity 1: the fence agent runs (cutoff.go)
-	storeAbort *os.File      // ends this host's connection to the store (selfcut.go); nil without fence_self
+	cutClients *lease.CutClients
+	storeAbort *os.File // ends this host's connection to the store (selfcut.go); nil without fence_self
 }
 
 // leaseOps answers the requests about a lease: acquire, steal, renew, release, hand over,

@@ -52,12 +52,15 @@ func juiceSession(text string) string {
 	return strconv.FormatUint(c.Meta.Sid, 10)
 }
 
+// FreesGates reports whether the agent of a file system also frees the lock on the gate of the lease that it runs for (LockedFile).
+func FreesGates(kind string) bool { return kind == "fuse.juicefs" }
+
 // LockedFile is the inode of a file that the victim has locked, below fd, where an agent has to name it: JuiceFS does not note the
 // shared locks of a session (pkg/meta/redis_lock.go of 1.2: Flock adds to locked$sid for F_WRLCK alone), so nothing else leads to them. 0
 // elsewhere: a client of CephFS that is frozen keeps others from asking.
 func LockedFile(fd int, kind, name string) uint64 {
 	var st unix.Stat_t
-	if kind != "fuse.juicefs" || unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+	if !FreesGates(kind) || unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return 0
 	}
 	return st.Ino

@@ -21,6 +21,9 @@ func CutOffBy(command []string, own lease.Holder, records *lease.Dir) (*lease.Cu
 	c.Agent = agent.String()
 	fd := records.FD()
 	_, kind := storeOf(fd)
+	if !fenceagent.FreesGates(kind) {
+		c.Clients = new(lease.CutClients)
+	}
 	c.Cut = func(ctx context.Context, v lease.Victim) error {
 		return agent.Off(ctx, fenceagent.Target{Node: v.Holder.Host, Client: v.Client, Worktree: string(v.Worktree), Token: uint64(v.Token),
 			Gate: fenceagent.LockedFile(fd, kind, lease.GateFile(v.Worktree))})
