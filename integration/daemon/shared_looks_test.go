@@ -38,6 +38,7 @@ func (s farStore) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, 
 func (s farStore) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
 	st := s.RawFileSystem.Create(cancel, in, name, out)
 	notesMade(name, out.NodeId)
+	farSyncs.note(name, out.NodeId)
 	if name == "direct" {
 		farDirect.Store(out.NodeId)
 		direct(&out.OpenOut)
@@ -69,6 +70,7 @@ func (s farStore) Fsync(cancel <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 	if in.NodeId == farDirect.Load() {
 		farUnsynced.Store(false)
 	}
+	farSyncs.wait(in.NodeId)
 	return s.RawFileSystem.Fsync(cancel, in)
 }
 
