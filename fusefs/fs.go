@@ -48,6 +48,8 @@ type rawFS struct {
 	relies  bool         // they are not, but made durable later (unsynced.go)
 	stats   counters
 
+	closings closings
+
 	canExpire bool // names can be cached for long; known since INIT
 }
 
@@ -106,6 +108,7 @@ func (f *rawFS) run(stop <-chan struct{}) {
 }
 
 func (f *rawFS) close() error {
+	f.closings.wg.Wait()
 	f.locks.close()
 	f.handles.close()
 	f.nodes.close()

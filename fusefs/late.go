@@ -1,8 +1,6 @@
 package fusefs
 
 import (
-	"os"
-
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
@@ -47,7 +45,7 @@ func mayHaveLanded(st fuse.Status) bool {
 func (p *passes) late() lease.LateWrite {
 	w := lease.LateWrite{Op: p.op.String(), Offset: p.off, Length: p.length}
 	if p.on != nil {
-		w.File, _ = os.Readlink(p.on.path()) // for people; after a failure it is empty
+		w.File = p.on.name()
 	}
 	return w
 }

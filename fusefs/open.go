@@ -117,7 +117,6 @@ func (f *rawFS) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 		f.locks.released(h)
 		f.closing(h)
 	}
-	f.release(in.Fh)
 }
 
 func (f *rawFS) release(id uint64) {

@@ -19,7 +19,7 @@ import (
 // that appends would ask for the file's size too early, and go over what was acknowledged. (GlusterFS tells of a close before it has
 // written, MooseFS keeps what was written until the close.) So each handle knows whether it has written since it was synced last, and is
 // synced
-//   - when its file is closed, by the RELEASE, for which nobody waits, and
+//   - when its file is closed, after the RELEASE, for which nobody waits (closings), and
 //   - before its lease is given back, given away (Sync), or given up.
 
 // unsynced is what a handle has written that may not have reached the store.
@@ -27,6 +27,7 @@ type unsynced struct {
 	any    atomic.Bool
 	mu     sync.Mutex   // held while the handle is synced, so that its descriptors stay
 	closed bool         // under mu: they do not any more
+	name   string       // under mu: of the file when it was closed, for people; its node may be forgotten then
 	failed atomic.Int32 // the status of a sync that no program has asked for, and that its fsync was not told yet; 0: none
 }
 
@@ -84,15 +85,60 @@ func (h *handle) eachDescriptor(do func(fd int) error) error {
 	return err
 }
 
-// closing syncs a handle whose file was closed. It says that its descriptors go.
+// closings are the handles whose files were closed and that are being synced. They are no reader's business: a store that syncs nothing for a
+// while would have all readers, and the mount would stand still. The zero value is ready.
+type closings struct {
+	wg   sync.WaitGroup
+	once sync.Once
+	turn chan struct{} // who has put a value in may sync
+}
+
+// closingsMax is how many are synced at a time. Each may need a thread.
+const closingsMax = 64
+
+// begin runs f when it may sync.
+func (c *closings) begin(f func()) {
+	c.once.Do(func() { c.turn = make(chan struct{}, closingsMax) })
+	c.wg.Go(func() {
+		c.turn <- struct{}{}
+		defer func() { <-c.turn }()
+		f()
+	})
+}
+
+// closing ends a handle whose file was closed: at once, or when it is synced. Until then it stays in the table, where the end of its lease
+// finds it.
 func (f *rawFS) closing(h *handle) {
-	if !f.relies {
+	if !f.relies || h.unsynced.endsAtOnce() {
+		f.release(h.id)
 		return
 	}
-	_ = f.syncOrTell(h) // nobody waits for the answer to a RELEASE
-	h.unsynced.mu.Lock()
-	defer h.unsynced.mu.Unlock()
-	h.unsynced.closed = true
+	name := h.node.name()
+	f.closings.begin(func() {
+		h.unsynced.mu.Lock()
+		h.unsynced.name = name
+		h.unsynced.mu.Unlock()
+		_ = f.syncOrTell(h) // nobody waits for the answer to a RELEASE
+		h.unsynced.end()
+		f.release(h.id)
+	})
+}
+
+// endsAtOnce is end, if nothing is to be synced and nobody just does it.
+func (u *unsynced) endsAtOnce() bool {
+	if u.any.Load() || !u.mu.TryLock() {
+		return false
+	}
+	defer u.mu.Unlock()
+	u.closed = true
+	return true
+}
+
+// end says that the descriptors go.
+func (u *unsynced) end() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.closed = true
 }
 
 // syncOrTell syncs a handle. What may be lost then is told: its writer has had its answer.
@@ -101,12 +147,23 @@ func (f *rawFS) syncOrTell(h *handle) error {
 	if err == nil {
 		return nil
 	}
-	name, _ := os.Readlink(h.node.path()) // for people; after a failure it is empty
+	h.unsynced.mu.Lock()
+	name := h.unsynced.name
+	h.unsynced.mu.Unlock()
+	if name == "" {
+		name = h.node.name()
+	}
 	unsure := mayHaveLanded(status(err))
 	for _, c := range h.claims {
 		c.guard.ReportUnsynced(c.epoch, lease.LateWrite{Op: gate.OpFsync.String(), File: name, Failed: err.Error(), Unsynced: true, Unsure: unsure})
 	}
 	return err
+}
+
+// name is where a file is, for people. It is empty if that cannot be told.
+func (n *node) name() string {
+	name, _ := os.Readlink(n.path()) // its error says no more
+	return name
 }
 
 // syncer returns the hook that runs when nothing is in flight any more under a lease. What goes wrong is told, and the lease is over all

@@ -58,7 +58,7 @@ func init() {
 // While the store syncs nothing, files are closed, and everything else goes on, however many closed files wait to be synced. The lease is given
 // back when they are, and not before.
 func TestClosedFilesThatCannotBeSyncedAreInNobodysWay(t *testing.T) {
-	const files = 300
+	const files = 840 // more than there are readers
 	m, server := farPrepared(t, nil)
 	m.Opts.Extra = []string{"--config", reliesOnFence(m)}
 	m.Mount()
