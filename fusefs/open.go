@@ -148,7 +148,7 @@ func (f *rawFS) Fsync(cancel <-chan struct{}, in *fuse.FsyncIn) (st fuse.Status)
 		}
 	}
 	if f.relies && h.write {
-		return h.fsync(syncCall(in.FsyncFlags))
+		return f.tellIfUnsure(h, h.fsync(syncCall(in.FsyncFlags)))
 	}
 	return syncFD(h.fd, in.FsyncFlags)
 }

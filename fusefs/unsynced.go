@@ -27,6 +27,7 @@ type unsynced struct {
 	any    atomic.Bool
 	mu     sync.Mutex   // held while the handle is synced, so that its descriptors stay
 	closed bool         // under mu: they do not any more
+	told   atomic.Bool  // by tellIfUnsure
 	name   string       // under mu: of the file when it was closed, for people; its node may be forgotten then
 	failed atomic.Int32 // the status of a sync that no program has asked for, and that its fsync was not told yet; 0: none
 }
@@ -144,9 +145,22 @@ func (u *unsynced) end() {
 // syncOrTell syncs a handle. What may be lost then is told: its writer has had its answer.
 func (f *rawFS) syncOrTell(h *handle) error {
 	err := h.sync()
-	if err == nil {
-		return nil
+	if err != nil {
+		f.tell(h, err)
 	}
+	return err
+}
+
+// tellIfUnsure tells, once, that a program's own fsync or close has failed so that what was written may reach the store yet: the program knows,
+// and the lease must not be given back (Unsure).
+func (f *rawFS) tellIfUnsure(h *handle, st fuse.Status) fuse.Status {
+	if f.relies && mayHaveLanded(st) && !h.unsynced.told.Swap(true) {
+		f.tell(h, unix.Errno(st))
+	}
+	return st
+}
+
+func (f *rawFS) tell(h *handle, err error) {
 	h.unsynced.mu.Lock()
 	name := h.unsynced.name
 	h.unsynced.mu.Unlock()
@@ -157,7 +171,6 @@ func (f *rawFS) syncOrTell(h *handle) error {
 	for _, c := range h.claims {
 		c.guard.ReportUnsynced(c.epoch, lease.LateWrite{Op: gate.OpFsync.String(), File: name, Failed: err.Error(), Unsynced: true, Unsure: unsure})
 	}
-	return err
 }
 
 // name is where a file is, for people. It is empty if that cannot be told.
@@ -201,11 +214,11 @@ func (f *rawFS) flushToStore(h *handle) fuse.Status {
 	if !f.relies || !h.unsynced.any.Load() {
 		return fuse.OK
 	}
-	return status(h.eachDescriptor(func(fd int) error {
+	return f.tellIfUnsure(h, status(h.eachDescriptor(func(fd int) error {
 		again, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
 			return err
 		}
 		return unix.Close(again)
-	}))
+	})))
 }

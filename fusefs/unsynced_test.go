@@ -159,3 +159,22 @@ func TestAWriteThatIsToBeSyncedIsSynced(t *testing.T) {
 		require.Equal(t, x.sync, x.fs.syncsNow(x.in, x.h))
 	}
 }
+
+// A program knows that its fsync has failed. That what it had written may reach the store yet is told to the keeper, once for each open file.
+func TestAnFsyncThatFailsIsToldIfTheStoreMayHaveItYet(t *testing.T) {
+	m := relying(t, true)
+	m.hold(t, "tree", 1)
+	f, err := os.OpenFile(m.at("f"), os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	h := m.writer(t)
+	for _, st := range []fuse.Status{fuse.OK, fuse.Status(unix.ENOSPC), fuse.EIO, fuse.Status(unix.ENOTCONN)} {
+		require.Equal(t, st, m.fs.tellIfUnsure(h, st))
+	}
+	require.Equal(t, []lease.LateWrite{{Token: 1, Op: "Fsync", File: "/f", Failed: unix.EIO.Error(), Unsynced: true, Unsure: true}}, m.keeper.late)
+
+	_, err = f.WriteString("new")
+	require.NoError(t, err)
+	whileNoSyncWorks(t, h, func() { require.ErrorIs(t, f.Sync(), unix.EINVAL) })
+	require.Len(t, m.keeper.late, 1, "the store has refused that")
+}

@@ -12,13 +12,15 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// farSyncs makes the syncs of files hang that were made under a name that begins with "hung".
+// farSyncs makes the syncs of files hang or fail that were made under a name that begins with "hung".
 var farSyncs hanging
 
 type hanging struct {
 	of   sync.Map // inodes
 	mu   sync.Mutex
 	over chan struct{} // nil: nothing hangs
+
+	fails bool // with EIO
 }
 
 func (h *hanging) note(name string, id uint64) {
@@ -27,13 +29,15 @@ func (h *hanging) note(name string, id uint64) {
 	}
 }
 
-func (h *hanging) wait(id uint64) {
+func (h *hanging) wait(id uint64) (fails bool) {
 	h.mu.Lock()
-	over := h.over
+	over, fails := h.over, h.fails
 	h.mu.Unlock()
-	if _, is := h.of.Load(id); is && over != nil {
+	_, is := h.of.Load(id)
+	if is && over != nil {
 		<-over
 	}
+	return is && fails
 }
 
 func (h *hanging) set(hang bool) {
@@ -51,6 +55,12 @@ func (h *hanging) set(hang bool) {
 func init() {
 	harness.ActorOps["far syncs hang"] = func(_ *harness.Stage, c harness.Command) error {
 		farSyncs.set(c.Flags != 0)
+		return nil
+	}
+	harness.ActorOps["far syncs fail"] = func(_ *harness.Stage, _ harness.Command) error {
+		farSyncs.mu.Lock()
+		defer farSyncs.mu.Unlock()
+		farSyncs.fails = true
 		return nil
 	}
 }
@@ -80,4 +90,18 @@ func TestClosedFilesThatCannotBeSyncedAreInNobodysWay(t *testing.T) {
 	server.OK(harness.Command{Op: "far syncs hang"})
 	<-released
 	require.Greater(t, server.OK(harness.Command{Op: "far given back"}).Vals[0], given[0])
+}
+
+// What could not be brought to the store may get there yet. So the lease is not given back: whoever takes it over on another host has this one cut
+// off first.
+func TestALeaseIsKeptWhoseWritesMayReachTheStoreYet(t *testing.T) {
+	m, server := farPrepared(t, nil)
+	m.Opts.Extra = []string{"--config", reliesOnFence(m)}
+	m.Mount()
+	server.OK(harness.Command{Op: "far syncs fail"})
+	_, errs, exit := m.CLI("exec", m.Mountpoint, "--", "bash", "-c", `echo text >"$0/hung"`, m.Mountpoint)
+	require.Equal(t, 15, exit, errs)
+	require.Contains(t, errs, "token 1 runs out, and whoever takes it over cuts this host off")
+	require.Regexp(t, `held_elsewhere +1 `, m.MustCLI("status"))
+	require.Contains(t, m.LogTail(), "what was written to /hung under token 1 may not have reached the store: input/output error")
 }

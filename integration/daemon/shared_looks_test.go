@@ -70,7 +70,9 @@ func (s farStore) Fsync(cancel <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 	if in.NodeId == farDirect.Load() {
 		farUnsynced.Store(false)
 	}
-	farSyncs.wait(in.NodeId)
+	if farSyncs.wait(in.NodeId) {
+		return fuse.EIO
+	}
 	return s.RawFileSystem.Fsync(cancel, in)
 }
 
