@@ -127,8 +127,10 @@ func mounted(t *testing.T, name layout.Name, prepare func(source string), change
 
 func (m *testMount) unmount(t *testing.T) {
 	t.Helper()
-	if !m.unmounted {
-		require.NoError(t, m.Unmount())
+	if !m.unmounted { // a command of another test that looks at all mounts of the machine keeps it busy for a moment
+		var err error
+		require.Eventually(t, func() bool { err = m.Unmount(); return !errors.Is(err, unix.EBUSY) }, patience, time.Millisecond)
+		require.NoError(t, err)
 	}
 	m.unmounted = true
 	m.Wait()
