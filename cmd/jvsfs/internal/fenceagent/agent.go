@@ -9,8 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
 // Timeout is how long an agent may take. A power switch that asks until a machine is off takes about a minute.
@@ -24,6 +22,8 @@ var environment = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/b
 type Agent struct {
 	Command []string
 	Timeout time.Duration // 0: [Timeout]
+	// Run is cmd.Run in a process that collects the ends of all its children. nil: (*exec.Cmd).Run.
+	Run func(cmd *exec.Cmd) error
 }
 
 // Target is whom to cut off. It comes from a record, so nothing of it is believed.
@@ -85,7 +85,11 @@ func (a Agent) do(ctx context.Context, action string, t Target) error {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // for what left its process group, and keeps the output open
 	keepDescriptors()
-	err := host.RunChild(cmd)
+	run := (*exec.Cmd).Run
+	if a.Run != nil {
+		run = a.Run
+	}
+	err := run(cmd)
 	if ctx.Err() != nil {
 		return said(context.Cause(ctx), out.last())
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -21,11 +22,10 @@ func untilNone(tell chan<- ended) error {
 	defer close(tell)
 	for {
 		pid, status, err := NextEnd(true)
-		switch err {
-		case nil:
+		switch {
+		case err == nil:
 			tell <- ended{pid, status}
-		case syscall.EINTR:
-		default:
+		case !errors.Is(err, syscall.EINTR):
 			return err
 		}
 	}
@@ -43,7 +43,7 @@ func TestWhoWaitsForAllChildrenTakesNobodysEnd(t *testing.T) {
 		all.Go(func() {
 			for range 50 {
 				err := RunChild(exec.Command("sh", "-c", "exit 7"))
-				exit, is := err.(*exec.ExitError)
+				exit, is := errors.AsType[*exec.ExitError](err)
 				if !is || exit.ExitCode() != 7 {
 					t.Errorf("want exit code 7: %v", err)
 				}

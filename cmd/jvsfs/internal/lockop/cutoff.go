@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/fenceagent"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -14,7 +15,7 @@ func CutOffBy(command []string, own lease.Holder, records *lease.Dir) (*lease.Cu
 	if len(command) == 0 {
 		return c, nil
 	}
-	agent := fenceagent.Agent{Command: command}
+	agent := fenceagent.Agent{Command: command, Run: host.RunChild}
 	if err := agent.Check(); err != nil {
 		return nil, err
 	}
