@@ -141,7 +141,8 @@
 //     host takes such a lease itself, when rules 5 to 7 let it, and releases it at once (rule 11). It is a takeover like any: the gate,
 //     the event first, unclean, a token of its own, so whoever lost the lease is seen to have lost it (rule 9). It takes the very record
 //     that it has seen before, looked at again under the gate, of its own kernel or its own host name: so it takes nothing that somebody
-//     has claimed, renewed, released or is offered meanwhile, and no agent runs (rule 17).
+//     has claimed, renewed, released or is offered meanwhile, and no agent runs (rule 17). Nor does it while a taint of this host's says that
+//     something may reach the store yet: then another host's agent shall run.
 //
 // # Where each rule stands
 //

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 )
 
@@ -25,11 +26,39 @@ func (k *Keeper) TakeBack(ctx context.Context, h Holder, left Head) error {
 	if !k.IsLeft(left) {
 		return k.store.refuse(ClassLockNotHeld, "no former life of this host has left it", "acquire the lease", left.Record, nil)
 	}
+	if taint, err := k.mayLandYet(); err != nil || taint != "" {
+		return k.store.refuse(ClassLockConflict, "something that was written on this host may reach the store yet, as "+taint+" says: whoever takes the lease over on another host cuts this one off",
+			"end the client of the store that was used then; afterwards remove the taint", left.Record, err)
+	}
 	g, err := k.attempt(ctx, &taking{k: k, holder: h, left: &left})
 	if err != nil {
 		return err
 	}
 	return k.ReleaseToken(ctx, g.Token, LossReleased)
+}
+
+// mayLandYet is the taint of something that was written under a lease of this host, could not be brought to the store, and may get there yet
+// ([LateWrite].Unsure). "": there is none that nobody has cleared.
+func (k *Keeper) mayLandYet() (string, error) {
+	names, err := k.store.dir.names()
+	for _, name := range names {
+		n := parseName(name)
+		if n.kind != nameTaint || n.id != k.store.id {
+			continue
+		}
+		var w LateWrite
+		text, _, err := k.store.readFile(name)
+		if err == nil {
+			err = json.Unmarshal(text, &w)
+		}
+		if err != nil {
+			return name, err
+		}
+		if r, _ := k.cfg.Authority.Record(n.token); w.Unsure && (r == nil || k.cfg.CutOff.isOwn(r)) {
+			return name, nil
+		}
+	}
+	return "", err
 }
 
 // unchanged is whether the record of h is still the very bytes that this head has.

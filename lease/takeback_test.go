@@ -245,3 +245,48 @@ func TestATakingBackHarmsNobodyWhoComesMeanwhile(t *testing.T) {
 		}
 	}
 }
+
+// Rules 17 and 18. While a taint says that something of this host may reach the store yet, the lease is left to whoever cuts this host off. A
+// person who has looked clears the taint. What the store has refused, and what another host had written, does not count.
+func TestNothingIsTakenBackWhileSomethingMayLand(t *testing.T) {
+	for name, x := range map[string]struct {
+		by     Holder
+		unsure bool
+		waits  bool
+	}{
+		"it may land":       {tom, true, true},
+		"it was refused":    {tom, false, false},
+		"of another host's": {zoe, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, c, seen := leftBy(t, x.by, &fakeAgent{})
+			require.NoError(t, k.store.taint(LateWrite{Token: 1, Op: "Fsync", File: "/f", Failed: "input/output error", Unsynced: true, Unsure: x.unsure}))
+			goSilent(c)
+			if x.by == zoe { // this host has it afterwards, and leaves it
+				mid := newRig(t, k.store.dir, c, on("client.2", &fakeAgent{}, tom))
+				mid.Observe()
+				goSilent(c)
+				mid.must(t, tom)
+				mid.crash()
+				seen = seenBy(k)
+				goSilent(c)
+			}
+			err := k.TakeBack(bg, daemonOfTom, seen)
+			if !x.waits {
+				require.NoError(t, err)
+				return
+			}
+			requireClass(t, ClassLockConflict, err)
+			require.ErrorContains(t, err, "may reach the store yet, as main.taint.")
+			require.Empty(t, k.events())
+			names, err := k.store.dir.names()
+			require.NoError(t, err)
+			for _, name := range names {
+				if IsTaint(name) {
+					require.NoError(t, unix.Unlinkat(k.store.dir.fd, name, 0))
+				}
+			}
+			require.NoError(t, k.TakeBack(bg, daemonOfTom, seen))
+		})
+	}
+}
