@@ -64,7 +64,10 @@ func NextEnd(hang bool) (pid int, status syscall.WaitStatus, err error) {
 		case info.pid() == 0:
 			return 0, 0, nil
 		case info.stopped():
-			return info.takeStop()
+			if takeStop(info.pid()) {
+				return info.pid(), stopStatus, nil
+			}
+			continue // it goes on, or has ended
 		}
 		over, pid, status := takeEnd(info.pid())
 		if pid != 0 {
@@ -115,10 +118,12 @@ func (i *childInfo) pid() int { return int(i.process) }
 
 func (i *childInfo) stopped() bool { return i.code == childTrapped || i.code == childStopped }
 
-// takeStop takes the stop of a child, so that it is told once. It takes no end: that may be somebody else's.
-func (i *childInfo) takeStop() (int, syscall.WaitStatus, error) {
-	pid := i.pid()
-	err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WNOHANG, nil)
-	const stoppedBy = 0x7f // the low byte of a status (wait(2))
-	return pid, syscall.WaitStatus(uint32(unix.SIGSTOP)<<8 | stoppedBy), err
+// stopStatus is the status of a child that has stopped (wait(2)).
+const stopStatus = syscall.WaitStatus(uint32(unix.SIGSTOP)<<8 | 0x7f)
+
+// takeStop takes the stop of a child, so that it is told once, if it is still stopped. It takes no end: that may be somebody else's.
+func takeStop(child int) bool {
+	var info childInfo
+	err := unix.Waitid(unix.P_PID, child, info.raw(), unix.WSTOPPED|unix.WNOHANG, nil)
+	return err == nil && info.pid() == child
 }
