@@ -34,6 +34,7 @@ const (
 	logsName      = "logs"
 	objectsName   = "objects"
 	headLockName  = "HEAD.lock"
+	gcLogName     = "gc.log"
 	lockSuffix    = ".lock"
 	packedName    = "packed-refs"
 	packedNew     = "packed-refs.new"
@@ -47,7 +48,7 @@ const (
 // everybodys are the names in a common directory that belong to no checkout: git keeps their
 // writers apart by a lock file each, or never changes what is there.
 var everybodys = []string{
-	"annex", "common", "gc.log", "gc.pid", "lfs", "lost-found", "reftable", "rr-cache", "shallow", "svn",
+	"annex", "common", gcLogName, "gc.pid", "lfs", "lost-found", "reftable", "rr-cache", "shallow", "svn",
 }
 
 // lockedFiles belong to everybody who replaces them by way of their lock file ([Replaces]). Whoever
@@ -235,6 +236,8 @@ func inAdmin(name string) Entry {
 	switch name {
 	case headLockName:
 		return headLock
+	case gcLogName, gcLogName + lockSuffix: // a gc in the background of any checkout writes the log of the one that it was started in
+		return Entry{Change: Common, Own: Common}
 	case logsName:
 		return Entry{Role: gitAdminLogs}
 	}

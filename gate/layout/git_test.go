@@ -65,6 +65,8 @@ func TestWhatGuardsAPathOfGit(t *testing.T) {
 		".git/worktrees/a":                  {a, a},
 		".git/worktrees/a/HEAD":             {a, a},
 		".git/worktrees/a/HEAD.lock":        {Common, a},
+		".git/worktrees/a/gc.log":           {Common, Common},
+		".git/worktrees/a/gc.log.lock":      {Common, Common},
 		".git/worktrees/a/index.lock":       {a, a},
 		".git/worktrees/a/logs/HEAD":        {a, a},
 		".git/worktrees/a/logs/HEAD.lock":   {Common, Common},
