@@ -59,6 +59,9 @@ func unmountUnseen(ctx context.Context, io stdio, m *mountinfo.Info) error {
 	defer cancel()
 	err := unmountPlainly(m)
 	for told := false; keptByLooks(err, host.DeviceOf(m), told); told = true {
+		if errors.Is(ctx.Err(), context.Canceled) { // Ctrl-C
+			return err
+		}
 		if ctx.Err() != nil {
 			noteTo(io)("the mount at " + m.Mountpoint + " is taken away from under those who look at it")
 			return detach(m)

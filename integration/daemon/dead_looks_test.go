@@ -26,8 +26,18 @@ func TestAnUnmountOfADeadMountWaitsForLooks(t *testing.T) {
 	require.NotContains(t, said, "waiting until none does")
 
 	a.OK(harness.Command{Op: "close", Handle: "file"})
-	unmount := m.Start(m.Bin, "umount", "--bare", m.Mountpoint)
-	harness.Eventually(t, "it waits", func() bool { return strings.Contains(harness.ReadText(t, unmount.File), "waiting until none does") })
+	waiting := func() *harness.Background {
+		unmount := m.Start(m.Bin, "umount", "--bare", m.Mountpoint)
+		harness.Eventually(t, "it waits", func() bool { return strings.Contains(harness.ReadText(t, unmount.File), "waiting until none does") })
+		return unmount
+	}
+	interrupted := waiting()
+	require.NoError(t, unix.Kill(interrupted.PID(), unix.SIGINT))
+	exit, said = interrupted.Wait()
+	require.NotZero(t, exit, said)
+	require.Equal(t, "fuse.jvsfs", harness.TopType(t, m.Mountpoint), "Ctrl-C changes nothing")
+
+	unmount := waiting()
 	a.OK(harness.Command{Op: "close", Handle: "look"})
 	exit, said = unmount.Wait()
 	require.Zero(t, exit, said)
