@@ -113,7 +113,7 @@ func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 		return status(err)
 	}
 	if st = f.created(fd, made, in, dir, name, &p, out); made && st == fuse.OK {
-		f.madeFile(f.nodes.get(out.NodeId), losses)
+		f.madeFile(out.NodeId, losses)
 	}
 	return st
 }

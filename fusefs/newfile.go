@@ -7,8 +7,11 @@ import "math"
 // sets any through the mount. If somebody does past it, the kernel below removes them as it does for whom jvsfs is not there.
 
 // madeFile notes that a file was just made, under a lease that had not ended after so many others.
-func (f *rawFS) madeFile(n *node, losses uint64) {
-	if f.syncs && n != nil {
+func (f *rawFS) madeFile(id, losses uint64) {
+	if !f.syncs {
+		return
+	}
+	if n := f.nodes.get(id); n != nil {
 		n.incapable.CompareAndSwap(0, losses+1)
 	}
 }

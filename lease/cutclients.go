@@ -3,15 +3,17 @@ package lease
 import (
 	"os"
 	"sync"
+	"time"
 )
 
 // CutClients are the clients of the store that were cut off from here. What a store calls a client is one instance of it, which never comes
 // back: the host is let in again with another one, when this one is gone (jvsfs-fence(7)). So each further lease of a client that was cut off is
-// taken over without the agent, which would cut off the host's new client. Safe for concurrent use.
+// taken over without the agent, which would cut off the host's new client. A lease that was renewed since shows that somebody has let a living
+// client in: for that one the agent runs. Safe for concurrent use.
 type CutClients struct {
 	mu    sync.Mutex
-	known map[cutClient]struct{}
-	order []cutClient // the oldest first
+	known map[cutClient]time.Time // this host's clock before the agent ran
+	order []cutClient             // the oldest first
 }
 
 type cutClient struct{ host, name string }
@@ -19,35 +21,35 @@ type cutClient struct{ host, name string }
 // cutClientsMax bounds what is remembered.
 const cutClientsMax = 1024
 
-// note notes that the agent has cut off the client of v.
-func (c *CutClients) note(v Victim) {
+// note notes that the agent has cut off the client of v; at is the time before it ran.
+func (c *CutClients) note(v Victim, at time.Time) {
 	if c == nil || v.Client == "" {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	one := cutClient{v.Holder.Host, v.Client}
-	if _, is := c.known[one]; is {
-		return
+	if c.known == nil {
+		c.known = map[cutClient]time.Time{}
 	}
-	if len(c.order) == cutClientsMax {
+	if _, is := c.known[one]; !is {
+		c.order = append(c.order, one)
+	}
+	c.known[one] = at
+	if len(c.order) > cutClientsMax {
 		delete(c.known, c.order[0])
 		c.order = c.order[1:]
 	}
-	if c.known == nil {
-		c.known = map[cutClient]struct{}{}
-	}
-	c.known[one] = struct{}{}
-	c.order = append(c.order, one)
 }
 
-// has reports whether the client under which the lease of h was held was cut off. A record that somebody else has written names nobody.
-func (c *CutClients) has(h Head) bool {
+// has reports whether the client under which the lease of h was held was cut off after its last renewal, by clocks that differ by skew at most.
+// A record that somebody else has written names nobody.
+func (c *CutClients) has(h Head, skew time.Duration) bool {
 	if c == nil || h.Record == nil || h.Record.StoreClient == "" || h.uid != uint32(os.Geteuid()) {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, is := c.known[cutClient{h.Record.Holder().Host, h.Record.StoreClient}]
-	return is
+	at, is := c.known[cutClient{h.Record.Holder().Host, h.Record.StoreClient}]
+	return is && h.Record.LastRenewedAt.Add(skew).Before(at)
 }

@@ -97,6 +97,27 @@ func TestTheAgentRunsForEachClient(t *testing.T) {
 	}
 }
 
+// Rule 17. Who lets a client in that was cut off, and lives, has broken a promise. What that client takes afterwards is fenced all the same.
+func TestAClientThatIsThereAgainIsCutOffAgain(t *testing.T) {
+	agent, clients := &fakeAgent{}, new(CutClients)
+	b := silentLeases(t, agent, clients, [2]string{"client.1", "client.3"})
+	g, err := b[0].Steal(bg, tom)
+	require.NoError(t, err)
+	require.NoError(t, b[0].ReleaseToken(bg, g.Token, LossReleased))
+	d, c := b[0].store.dir, b[0].clock
+	c.advance(10 * time.Second)
+	a := newRig(t, d, c, on("client.1", nil, zoe), func(k *KeeperConfig) { k.Store = d.Store("w0") })
+	a.must(t, zoe)
+	a.crash()
+	b[0].Observe()
+	c.advance(4 * time.Second)
+	b[0].Observe()
+	c.advance(30*time.Second + time.Millisecond)
+	_, err = b[0].Steal(bg, tom)
+	require.NoError(t, err)
+	require.Equal(t, 2, agent.runs())
+}
+
 // Rule 17. An agent that failed has cut nobody off.
 func TestAFailedFenceCutsOffNoClient(t *testing.T) {
 	agent := &fakeAgent{fails: errors.New("no such node")}
@@ -109,19 +130,26 @@ func TestAFailedFenceCutsOffNoClient(t *testing.T) {
 }
 
 func TestCutClients(t *testing.T) {
-	c := new(CutClients)
+	c, at, skew := new(CutClients), time.Unix(1000, 0), 2*time.Second
 	head := func(host, client string) Head {
-		return Head{Record: &Record{HolderID: host + ":zoe:10:7", StoreClient: client}, uid: uint32(os.Geteuid())}
+		return Head{Record: &Record{HolderID: host + ":zoe:10:7", StoreClient: client, LastRenewedAt: at.Add(-skew - 1)}, uid: uint32(os.Geteuid())}
 	}
 	for n := range cutClientsMax + 1 {
-		c.note(Victim{Holder: Holder{Host: "h1"}, Client: fmt.Sprint(n)})
+		c.note(Victim{Holder: Holder{Host: "h1"}, Client: fmt.Sprint(n)}, at)
 	}
-	require.False(t, c.has(head("h1", "0")), "the oldest is forgotten")
-	require.True(t, c.has(head("h1", "1")))
-	require.True(t, c.has(head("h1", fmt.Sprint(cutClientsMax))))
-	require.False(t, c.has(head("h2", "1")), "another host's")
+	require.False(t, c.has(head("h1", "0"), skew), "the oldest is forgotten")
+	require.True(t, c.has(head("h1", "1"), skew))
+	require.True(t, c.has(head("h1", fmt.Sprint(cutClientsMax)), skew))
+	require.False(t, c.has(head("h2", "1"), skew), "another host's")
 	forged := head("h1", "1")
 	forged.uid++
-	require.False(t, c.has(forged), "who can write into the directory of the records is not believed")
+	require.False(t, c.has(forged, skew), "who can write into the directory of the records is not believed")
 	require.Len(t, c.known, cutClientsMax)
+	require.Len(t, c.order, cutClientsMax)
+
+	late := head("h1", "1")
+	late.Record.LastRenewedAt = at.Add(-skew)
+	require.False(t, c.has(late, skew), "it may have been renewed when the agent ran")
+	c.note(Victim{Holder: Holder{Host: "h1"}, Client: "1"}, at.Add(1))
+	require.True(t, c.has(late, skew), "it was cut off once more")
 }

@@ -136,6 +136,7 @@ type cutting struct {
 	victim Victim
 	by     Holder
 	began  time.Duration // boot clock
+	at     time.Time     // the wall clock then
 	ended  time.Duration
 	over   chan struct{}
 	err    error // why the host is not cut off; after over
@@ -153,8 +154,13 @@ func (c *cutter) done(h Head) bool {
 	return c.doneLocked(h)
 }
 
+// clientIsCut is whether the client of h was cut off for another lease.
+func (c *cutter) clientIsCut(h Head) bool {
+	return c.cfg.CutOff.Clients.has(h, c.cfg.Policy.stricter(h.Record.Policy()).MaxClockSkew)
+}
+
 func (c *cutter) doneLocked(h Head) bool {
-	if c.cfg.CutOff.Clients.has(h) {
+	if c.clientIsCut(h) {
 		return true
 	}
 	lasts := c.cfg.Policy.stricter(h.Record.Policy()).LeaseDuration
@@ -224,7 +230,7 @@ func (c *cutter) begin(h Head, by Holder) (job *cutting, mine bool, err error) {
 	if c.running != nil {
 		return c.running, false, nil
 	}
-	if c.cfg.CutOff.Clients.has(h) { // for another lease, since the caller looked
+	if c.clientIsCut(h) { // for another lease, since the caller looked
 		job = &cutting{head: h, over: make(chan struct{})}
 		close(job.over)
 		return job, false, nil
@@ -241,7 +247,7 @@ func (c *cutter) begin(h Head, by Holder) (job *cutting, mine bool, err error) {
 		return nil, false, e
 	}
 	r := h.Record
-	c.running = &cutting{head: h, by: by, began: now, over: make(chan struct{}),
+	c.running = &cutting{head: h, by: by, began: now, at: c.cfg.Clock.Wall(), over: make(chan struct{}),
 		victim: Victim{Worktree: c.cfg.Store.id, Token: h.Token, Holder: r.Holder(), Client: r.StoreClient}}
 	return c.running, true, nil
 }
@@ -264,7 +270,7 @@ func (c *cutter) run(ctx context.Context, job *cutting) {
 		c.end(job, c.refusal(job.head, "its host was not cut off the store: "+err.Error(), "try again"))
 		return
 	}
-	if c.cfg.CutOff.Clients.has(job.head) { // by the agent that ran before
+	if c.clientIsCut(job.head) { // by the agent that ran before
 		c.end(job, nil)
 		return
 	}
@@ -309,7 +315,7 @@ func (c *cutter) end(job *cutting, err error) {
 	c.running, c.last = nil, *job
 	if c.tries++; err == nil {
 		c.tries = 0
-		c.cfg.CutOff.Clients.note(job.victim)
+		c.cfg.CutOff.Clients.note(job.victim, job.at)
 	}
 	close(job.over)
 }
@@ -373,7 +379,7 @@ func (c *cutter) told(h Head, j Judgement) Judgement {
 	switch now := c.cfg.Clock.Boot(); {
 	case c.running != nil:
 		j.Reason += fmt.Sprintf("; %s, for %v", c.sentence(c.running.victim), (now - c.running.began).Round(time.Second))
-	case c.cfg.CutOff.Clients.has(h):
+	case c.clientIsCut(h):
 		j.Reason += "; its client was cut off the store for another lease"
 	case c.cfg.CutOff.Cut == nil:
 		j.Reason += "; its host must be cut off the store first: " + c.cfg.CutOff.missing()

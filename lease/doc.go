@@ -128,7 +128,8 @@
 //     silence of rule 6 is then one lease: no renewal came in time by then, and what is still on its way never lands, so that skew and
 //     grace, which rule 5 has waited for, need not be waited for once more. The head is looked at again right before the agent, for others
 //     may run first. Under the gate the record must be the very one whose host was cut off, not longer than a lease ago, or name a client of
-//     the store that was cut off from here before, for another lease: that one never comes back. The takeover is clean then. A failure is no takeover; the agent runs again after a pause that grows. The audit event comes before the agent: no
+//     the store that was cut off from here for another lease, since this one was renewed last: that client never comes back. The takeover is
+//     clean then. A failure is no takeover; the agent runs again after a pause that grows. The audit event comes before the agent: no
 //     event, no cut. A lease of this kernel has the gate, and one of this host before a restart has ended with its kernel: no agent cuts
 //     off its own host. Only a record that belongs to the mount's user has anybody cut off. A record says whether its host has an agent
 //     configured. If so, a taker that has none, or may not run it, does not take the lease over. So a holder may be told to rely on it: a

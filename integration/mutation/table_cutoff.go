@@ -47,13 +47,21 @@ var cutOffMutations = slices.Concat(in("lease/late.go", mutation{
 	Rule: 17, What: "a client of another host was cut off",
 	Old: "cutClient{h.Record.Holder().Host,", New: "cutClient{\"h1\",",
 	Tests: []string{"TestCutClients"},
+}, mutation{
+	Rule: 17, What: "a client that has renewed since it was cut off is taken for gone",
+	Old: "is && h.Record.LastRenewedAt.Add(skew).Before(at)", New: "is && !at.IsZero()",
+	Tests: []string{"TestAClientThatIsThereAgainIsCutOffAgain"},
+}, mutation{
+	Rule: 17, What: "clocks that differ are not allowed for when a client was cut off",
+	Old: "LastRenewedAt.Add(skew)", New: "LastRenewedAt.Add(0*skew)",
+	Tests: []string{"TestCutClients"},
 }), in("lease/cutoff.go", mutation{
 	Rule: 17, What: "an agent that failed has cut off its client",
-	Old: "		c.cfg.CutOff.Clients.note(job.victim)\n	}\n", New: "	}\n	c.cfg.CutOff.Clients.note(job.victim)\n",
+	Old: "		c.cfg.CutOff.Clients.note(job.victim, job.at)\n	}\n", New: "	}\n	c.cfg.CutOff.Clients.note(job.victim, job.at)\n",
 	Tests: []string{"TestAFailedFenceCutsOffNoClient"},
 }, mutation{
 	Rule: 17, What: "an agent that waited for another runs for the same client once more",
-	Old: "if c.cfg.CutOff.Clients.has(job.head) {", New: "if false {",
+	Old: "if c.clientIsCut(job.head) {", New: "if false {",
 	Tests: []string{"TestWhoWaitsForItsTurnFindsItsClientCutOff"},
 }, mutation{
 	Rule: 17, What: "the other host is not cut off",

@@ -60,9 +60,9 @@ type mount struct {
 	events    *eventRing
 	ruleTold  *ruleEvents
 
-	agentRuns  chan struct{} // capacity 1: the fence agent runs (cutoff.go)
-	cutClients *lease.CutClients
-	storeAbort *os.File // ends this host's connection to the store (selfcut.go); nil without fence_self
+	agentRuns  chan struct{}     // capacity 1: the fence agent runs (cutoff.go)
+	cutClients *lease.CutClients // whom it has cut off
+	storeAbort *os.File          // ends this host's connection to the store (selfcut.go); nil without fence_self
 }
 
 // leaseOps answers the requests about a lease: acquire, steal, renew, release, hand over,
