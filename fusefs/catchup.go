@@ -3,8 +3,6 @@ package fusefs
 import (
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // waitingFor are the callers that wait until all events so far have been handled.
@@ -37,7 +35,7 @@ func (w *watcher) caughtUp(limit time.Duration) {
 		return
 	}
 	done := w.behind.add()
-	if w.file.SetReadDeadline(time.Now()) != nil {
+	if w.told.interrupt() != nil {
 		return // not serving any more
 	}
 	select {
@@ -56,10 +54,10 @@ func (w *watcher) caughtUp(limit time.Duration) {
 // catchUp reads the events so far. A caller that comes after the deadline was cleared sets it
 // again.
 func (w *watcher) catchUp(f *rawFS, buf []byte) {
-	_ = w.file.SetReadDeadline(time.Time{}) // it fails for a closed file; the next read says so
+	w.told.resume()
 	waiting := w.behind.take()
 	for {
-		n, err := w.control(func(fd int) (int, error) { return retryInt(func() (int, error) { return unix.Read(fd, buf) }) })
+		n, err := w.some(buf)
 		if err != nil || n <= 0 {
 			break
 		}

@@ -22,6 +22,7 @@ import (
 // as for directories beyond watchesMax.
 type watcher struct {
 	file   *os.File // inotify, nil if there is none
+	told   *oneShot // of file
 	count  atomic.Int64
 	hurry  chan struct{} // somebody waits for the events so far
 	ended  chan struct{} // closed with file
@@ -40,9 +41,19 @@ const gatherFor = 10 * time.Millisecond
 
 func newWatcher() *watcher {
 	w := &watcher{hurry: make(chan struct{}, 1), ended: make(chan struct{}), nodes: make(map[int32]*node)}
-	if fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err == nil {
-		w.file = os.NewFile(uintptr(fd), "inotify")
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+	if err != nil {
+		return w
 	}
+	file := os.NewFile(uintptr(fd), "inotify") // not for Go's poller, because it may block so far
+	if w.told, err = newOneShot(fd); err == nil {
+		err = unix.SetNonblock(fd, true)
+	}
+	if err != nil {
+		_ = file.Close()
+		return w
+	}
+	w.file = file
 	return w
 }
 
@@ -56,7 +67,7 @@ func (w *watcher) run(f *rawFS, stop <-chan struct{}) {
 	wg.Go(func() { w.read(f) })
 	<-stop
 	close(w.ended)
-	_ = w.file.Close() // ends read
+	w.close() // ends read
 	wg.Wait()
 }
 
@@ -99,6 +110,7 @@ func (w *watcher) drop(wd int32) {
 
 func (w *watcher) close() {
 	if w.file != nil {
+		w.told.close()
 		_ = w.file.Close()
 	}
 }
@@ -107,19 +119,34 @@ func (w *watcher) close() {
 func (w *watcher) read(f *rawFS) {
 	buf := make([]byte, 64<<10)
 	for {
-		n, err := w.file.Read(buf)
-		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded):
+		err := w.told.wait()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
 			w.catchUp(f, buf)
-		case err != nil:
+			continue
+		}
+		n := 0
+		if err == nil {
+			n, err = w.some(buf)
+		}
+		if err != nil {
 			if !errors.Is(err, os.ErrClosed) {
 				f.opts.Log.Warn("inotify", zap.Error(err))
 			}
 			return
-		case w.events(f, buf[:n]) && !w.gather():
+		}
+		if w.events(f, buf[:n]) && !w.gather() {
 			return
 		}
 	}
+}
+
+// some reads events, as many as there are and fit. It does not wait.
+func (w *watcher) some(buf []byte) (int, error) {
+	n, err := w.control(func(fd int) (int, error) { return retryInt(func() (int, error) { return unix.Read(fd, buf) }) })
+	if err == unix.EAGAIN {
+		return 0, nil // a caller that was waiting took them
+	}
+	return n, err
 }
 
 // events handles the events of one read. It reports whether all were the mount's own changes: then
