@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -34,6 +35,9 @@ func scalar(n ast.Node, k kind) (string, error) {
 
 // millis returns the integer as a duration text.
 func millis(n *ast.IntegerNode) (string, error) {
+	if digits := strings.TrimLeft(n.GetToken().Value, "+-"); len(digits) > 1 && digits[0] == '0' {
+		return "", errors.New("wants a decimal number without a zero in front, which some readers of YAML take for octal")
+	}
 	limit := int64(maxDuration / time.Millisecond)
 	var ms int64
 	switch v := n.Value.(type) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -60,7 +61,11 @@ func (r *reader) read(data []byte, do func(*reader, ast.Node), checks []RuleChec
 
 // document returns the root of the only document, nil if there is none.
 func (r *reader) document(data []byte) (ast.Node, error) {
-	f, err := parser.ParseBytes(data, 0)
+	tokens := lexer.Tokenize(string(data))
+	if at := tooDeep(tokens); at != nil {
+		return nil, r.errorAt(at, fmt.Sprintf("the lists and mappings are nested more than %d deep", mostNesting))
+	}
+	f, err := parser.Parse(tokens, 0)
 	if err != nil {
 		return nil, r.syntax(err)
 	}
