@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -90,11 +92,18 @@ func LogPath(cfg mountcfg.Config) string {
 	return filepath.Join(logDir(), logName(cfg.Source))
 }
 
-// logName is a file name for the log of a mount of source.
+// longestName is that of a file (NAME_MAX), less what rotating programs put behind it.
+const longestName = 255 - 32
+
+// logName is a file name for the log of a mount of source. Where the path is too long for a name, its end and a sum of all of it are.
 func logName(source string) string {
 	name := strings.Trim(strings.ReplaceAll(source, "/", "-"), "-")
 	if name == "" {
 		name = "root"
+	}
+	if len(name) > longestName {
+		sum := sha256.Sum256([]byte(source))
+		name = hex.EncodeToString(sum[:8]) + "-" + name[len(name)-150:]
 	}
 	return name + ".log"
 }

@@ -121,3 +121,16 @@ func deviceAndInode(t *testing.T, f *os.File) string {
 	require.NoError(t, unix.Fstat(int(f.Fd()), &st))
 	return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
 }
+
+// A path may be much longer than a name, and each has a log of its own.
+func TestLogNameOfALongPath(t *testing.T) {
+	long := "/srv/" + strings.Repeat("n", 255)
+	seen := map[string]bool{}
+	for _, source := range []string{long, long + "/a", long + "/" + strings.Repeat("m", 255), "/other/" + strings.Repeat("n", 255)} {
+		name := logName(source)
+		require.Less(t, len(name), 255)
+		require.False(t, seen[name], name)
+		seen[name] = true
+	}
+	require.Equal(t, "srv-repo.log", logName("/srv/repo"))
+}
