@@ -1,0 +1,97 @@
+package daemon
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+)
+
+// Commands do not follow links on a mount, which may not answer. So the path of a request may have links in it, and a worktree's name may be
+// one. A lease of the place that the text names would then keep nobody from the place where the caller's writes go.
+
+// refuseLink refuses a path whose links lead out of the worktree that its text names.
+func (d *mount) refuseLink(w *worktree, rel string) error {
+	end, followed, inside := d.follow(rel)
+	if !followed {
+		return nil
+	}
+	if !inside {
+		if root := d.rootOf(w.id); !d.isLink(root) {
+			return nil
+		}
+		end = "another place"
+	} else if id, ok := d.fs.WorktreeOf(end); ok && id == w.id && !d.isLink(d.rootOf(id)) {
+		return nil
+	} else {
+		end = human.Printable(filepath.Join(d.mountpoint(), end))
+	}
+	name := human.Printable(filepath.Join(d.mountpoint(), rel))
+	return &api.Failure{Class: api.ClassUsage, File: name,
+		Message: fmt.Sprintf("a symbolic link leads from there to %s, and the lease of worktree %s would not keep others from that", end, w.id),
+		Next:    "name the directory itself, not the link"}
+}
+
+func (d *mount) isLink(rel string) bool {
+	var st unix.Stat_t
+	return unix.Fstatat(d.fs.SourceFD(), rel, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK
+}
+
+// mostLinks is the kernel's bound (MAXSYMLINKS).
+const mostLinks = 40
+
+// follow is where a path below the source leads, by links in the source. inside is false if that is not known, or outside of it.
+func (d *mount) follow(rel string) (end string, followed, inside bool) {
+	rest, at := strings.Split(rel, "/"), "."
+	for links := 0; len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		if name == ".." && at == "." {
+			return "", followed, false
+		}
+		next := filepath.Join(at, name)
+		target, is := d.readLink(next)
+		if !is {
+			at = next
+			continue
+		}
+		if links++; links > mostLinks {
+			return "", true, false
+		}
+		followed = true
+		if filepath.IsAbs(target) {
+			if target, at = d.ownPath(target), "."; target == "" {
+				return "", true, false
+			}
+		}
+		rest = append(slices.Clone(strings.Split(target, "/")), rest...)
+	}
+	if at == "." {
+		at = ""
+	}
+	return at, followed, true
+}
+
+func (d *mount) readLink(rel string) (target string, is bool) {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(d.fs.SourceFD(), rel, buf)
+	return string(buf[:max(n, 0)]), err == nil
+}
+
+// ownPath is an absolute path below the mount, as one below the source. "" if it is elsewhere.
+func (d *mount) ownPath(path string) string {
+	if !host.Within(d.mountpoint(), path) {
+		return ""
+	}
+	rel, err := filepath.Rel(d.mountpoint(), path)
+	if err != nil {
+		return ""
+	}
+	return rel
+}

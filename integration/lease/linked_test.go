@@ -1,0 +1,35 @@
+package lease
+
+import (
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+// Writes go where a link leads. A lease of the link's own name would guard nothing, and one of the worktree that has the link in it would
+// guard another place than its holder thinks. A link that stays within its worktree is like any path there.
+func TestNoLeaseOfALink(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{Prepare: func(t testing.TB, source string) {
+		for _, dir := range []string{".jvs", "main/dir", "worktrees/a"} {
+			require.NoError(t, os.MkdirAll(source+"/"+dir, 0o755))
+		}
+		for name, to := range map[string]string{"worktrees/current": "a", "main/out": "../worktrees/a", "main/in": "dir", "worktrees/loop": "loop", "worktrees/far": "/etc"} {
+			require.NoError(t, os.Symlink(to, source+"/"+name))
+		}
+	}})
+	require.NoError(t, os.Symlink(m.At("worktrees/a"), m.Behind("worktrees/absolute")))
+	self := strconv.Itoa(os.Getpid())
+	for _, link := range []string{"worktrees/current", "main/out", "worktrees/absolute", "worktrees/loop", "worktrees/far"} {
+		_, said, exit := m.CLI("lock", "acquire", "--pid", self, m.At(link))
+		require.Equal(t, 2, exit, "%s: %s", link, said)
+		require.Contains(t, said, "symbolic link", link)
+		_, said, exit = m.CLI("exec", m.At(link), "--", "true")
+		require.Equal(t, 2, exit, "%s: %s", link, said)
+	}
+	require.Contains(t, m.MustCLI("lock", "acquire", "--pid", self, m.At("main/in")), "acquired main: token 1")
+	m.MustCLI("lock", "release", "--pid", self, m.At("main"))
+}
