@@ -282,7 +282,7 @@ func needRoot() error {
 // sayLayout tells what was chosen. Who has asked for a layout knows it.
 func (m *mountCommand) sayLayout(p place.Place) {
 	if p.Why != "" {
-		fmt.Fprintf(m.io.out, "layout %s: %s (%s)\n", p.Layout, p.Layout.Guards(p.Root), p.Why)
+		fmt.Fprintf(m.io.out, "layout %s: %s (%s)\n", p.Layout, human.Printable(p.Layout.Guards(p.Root)), human.Printable(p.Why))
 	}
 	for _, r := range p.Rules.Leases() {
 		fmt.Fprintf(m.io.out, "rule %s: each directory that %s matches has a lease of its own\n", r.Name, human.Printable(r.Guards[0]))
