@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -76,7 +77,7 @@ func (juicefs) silence() time.Duration { return 10 * time.Second }
 
 // client: the program cuts the end of its command line off when it hides the password.
 func (juicefs) client(_ *cluster, h *host, dir string) []string {
-	return []string{os.Getenv("JUICEFS"), "mount", juiceURL(h), dir, "--background", "--no-usage-report", "--heartbeat", heartbeat(), "--attr-cache", "0", "--entry-cache", "0",
+	return []string{"sh", "-c", ownTmp, "sh", filepath.Dir(h.Dir), os.Getenv("JUICEFS"), "mount", juiceURL(h), dir, "--background", "--no-usage-report", "--heartbeat", heartbeat(), "--attr-cache", "0", "--entry-cache", "0",
 		"--dir-entry-cache", "0", "--cache-dir", "memory", "--cache-size", "64", "--log", h.File("client.log")}
 }
 
