@@ -59,14 +59,20 @@ func threadsInFuse() (n int) {
 }
 
 // theyWait has two hundred writers wait, does something, and reports whether not one of the
-// writers had an answer before that was done: then it has not stood behind any.
+// writers had an answer before that was done: then it has not stood behind any. Who had one tries
+// again until it is done, so that an umount on a slow machine finds them there, too.
 func theyWait(m *harness.Mount, do func()) (undisturbed bool) {
 	var writers sync.WaitGroup
 	var answered atomic.Int64
+	var done atomic.Bool
+	defer writers.Wait()
+	defer done.Store(true)
 	for i := range gateWriters {
 		writers.Go(func() {
-			_ = os.Chmod(m.At("main", fmt.Sprintf("d%d", i), "f"), 0o600) // refused when it has waited
-			answered.Add(1)
+			for !done.Load() {
+				_ = os.Chmod(m.At("main", fmt.Sprintf("d%d", i), "f"), 0o600) // refused when it has waited
+				answered.Add(1)
+			}
 		})
 	}
 	for answered.Load() == 0 && threadsInFuse() < gateWriters {
@@ -75,9 +81,7 @@ func theyWait(m *harness.Mount, do func()) (undisturbed bool) {
 	if answered.Load() == 0 {
 		do()
 	}
-	undisturbed = answered.Load() == 0
-	writers.Wait()
-	return undisturbed
+	return answered.Load() == 0
 }
 
 // whileTheyWait tries until the machine was fast enough to do something meanwhile.
