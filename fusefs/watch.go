@@ -143,7 +143,7 @@ func (w *watcher) read(f *rawFS) {
 // some reads events, as many as there are and fit. It does not wait.
 func (w *watcher) some(buf []byte) (int, error) {
 	n, err := w.control(func(fd int) (int, error) { return retryInt(func() (int, error) { return unix.Read(fd, buf) }) })
-	if err == unix.EAGAIN {
+	if errors.Is(err, unix.EAGAIN) {
 		return 0, nil // a caller that was waiting took them
 	}
 	return n, err
