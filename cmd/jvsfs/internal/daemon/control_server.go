@@ -30,6 +30,8 @@ type session struct {
 	op    *operation
 	req   api.Body
 	pidfd *os.File // the process that the request names, nil if none came
+	// unheard undoes what was done, if the client has gone before its answer. nil if nothing is undone then.
+	unheard func()
 
 	conn *net.UnixConn
 	mu   sync.Mutex // orders lines

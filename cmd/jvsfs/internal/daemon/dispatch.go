@@ -139,6 +139,9 @@ func (d *Daemon) handle(ctx context.Context, s *session) {
 	d.meter.counts.answered(s.op.name, resp.Error == nil)
 	if err := s.send(resp); err != nil {
 		d.log.Info("control answer not delivered", zap.String("op", s.op.name), zap.Error(err))
+		if s.unheard != nil {
+			s.unheard()
+		}
 	}
 	if _, is := s.req.(api.Unmount); is && resp.Error == nil && resp.Result == nil { // not for a copy
 		d.finish()

@@ -60,6 +60,7 @@ func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *session, req 
 	if err := s.send(resp); err != nil {
 		return resp, err
 	}
+	s.unheard = nil // it was heard; who hangs up now does not watch any more
 	reason := w.awaitLoss(ctx, grant, losses)
 	return api.Response{Reason: reason}, errWatched
 }
@@ -153,7 +154,7 @@ func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *session, req 
 	grant, err := wait.Run(ctx, func() (lease.Grant, error) {
 		return w.latch.through(func() (lease.Grant, error) {
 			return lockop.StealFencing(ctx, d.locks.Store(w.id), s.peer.UID, req.Robs && req.Force, d.fenced(w, s),
-				func() (lease.Grant, error) { return d.try(ctx, w, req, h, who.id) })
+				func() (lease.Grant, error) { return d.try(ctx, w, s, req, h, who.id) })
 		})
 	})
 	if waited {
@@ -194,9 +195,11 @@ func (d *leaseOps) holderFor(w *worktree, wanted, purpose string, who subject) (
 }
 
 // try tries once to take the lease. An automatic lease of the same holder passes to it without a gap.
-func (d *leaseOps) try(ctx context.Context, w *worktree, req lockop.Take, h lease.Holder, id gate.Identity) (lease.Grant, error) {
+func (d *leaseOps) try(ctx context.Context, w *worktree, s *session, req lockop.Take, h lease.Holder, id gate.Identity) (lease.Grant, error) {
+	before, held := w.keeper.Held()
 	grant, err := d.takeLease(ctx, w, req, h, id)
 	if err == nil {
+		d.giveBackUnheard(ctx, w, s, grant, held && !before.Holder.Auto && before.Covers(grant.Token))
 		w.guard.Admit(h)
 		d.journal.admit(w.id, h)
 	}

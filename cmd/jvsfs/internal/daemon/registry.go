@@ -26,6 +26,7 @@ type worktree struct {
 	kept   kept
 	counts *leaseCounts
 	glance glance
+	shared atomic.Uint64 // the last token that was granted to more than one request
 }
 
 // registry has the worktrees of a mount. It makes each at its first use, and owns the goroutines of their

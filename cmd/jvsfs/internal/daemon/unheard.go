@@ -1,0 +1,37 @@
+package daemon
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// unheardPatience bounds the release of a lease that nobody knows of. After a longer wait for the store it lasts until its holder ends.
+const unheardPatience = 10 * time.Second
+
+// giveBackUnheard has a lease released again if the client has hung up before it could be told of it: the holder, which may live for days,
+// would keep everybody else out and not know. A lease that the holder had before stays: an earlier request was told of it.
+func (d *leaseOps) giveBackUnheard(ctx context.Context, w *worktree, s *session, grant lease.Grant, again bool) {
+	if again || grant.Since != grant.Token {
+		w.shared.Store(uint64(grant.Token))
+		return
+	}
+	s.unheard = func() {
+		if w.shared.Load() == uint64(grant.Token) {
+			return
+		}
+		leave, err := d.succession.letIn(changesLeases)
+		if err != nil {
+			return // the next daemon has it now, until its holder ends
+		}
+		defer leave()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unheardPatience)
+		defer cancel()
+		err = w.keeper.ReleaseToken(ctx, grant.Token, lease.LossReleased)
+		d.log.Info("lease that nobody was told of is given back", zap.String("worktree", string(w.id)),
+			zap.Uint64("token", uint64(grant.Token)), zap.String("holder", grant.Holder.ID()), zap.Error(err))
+	}
+}
