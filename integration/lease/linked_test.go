@@ -29,7 +29,11 @@ func TestNoLeaseOfALink(t *testing.T) {
 		require.Contains(t, said, "symbolic link", link)
 		_, said, exit = m.CLI("exec", m.At(link), "--", "true")
 		require.Equal(t, 2, exit, "%s: %s", link, said)
+		_, said, exit = m.CLI("explain", m.At(link))
+		require.Equal(t, 2, exit, "%s: %s", link, said)
+		require.Contains(t, said, "says nothing about that", link)
 	}
 	require.Contains(t, m.MustCLI("lock", "acquire", "--pid", self, m.At("main/in")), "acquired main: token 1")
+	require.Contains(t, m.MustCLI("explain", m.At("main/in")), "main")
 	m.MustCLI("lock", "release", "--pid", self, m.At("main"))
 }

@@ -51,6 +51,9 @@ func storeSilent(st gate.Status, authority Authorities) *api.Failure {
 }
 
 func (d *leaseOps) explained(w *worktree, who subject, req api.Explain) (api.Response, error) {
+	if err := d.refuseToExplain(w, req.Path); err != nil {
+		return api.Response{}, err
+	}
 	x := w.guard.ExplainAt(who.id.PID, d.fs.Where(req.Path))
 	x.Path = req.Path
 	if d.fs.Shared(req.Path) && d.cfg.OnFree != string(gate.DenyOnFree) && d.mode.Mode() != gate.ReadOnly {

@@ -16,26 +16,41 @@ import (
 // Commands do not follow links on a mount, which may not answer. So the path of a request may have links in it, and a worktree's name may be
 // one. A lease of the place that the text names would then keep nobody from the place where the caller's writes go.
 
-// refuseLink refuses a path whose links lead out of the worktree that its text names.
+// refuseLink refuses the lease of a path whose links lead out of the worktree that its text names.
 func (d *mount) refuseLink(w *worktree, rel string) error {
-	end, followed, inside := d.follow(rel)
-	if !followed {
+	end, out := d.leadsOut(w, rel)
+	if !out {
 		return nil
 	}
-	if !inside {
-		if root := d.rootOf(w.id); !d.isLink(root) {
-			return nil
-		}
-		end = "another place"
-	} else if id, ok := d.fs.WorktreeOf(end); ok && id == w.id && !d.isLink(d.rootOf(id)) {
-		return nil
-	} else {
-		end = human.Printable(filepath.Join(d.mountpoint(), end))
-	}
-	name := human.Printable(filepath.Join(d.mountpoint(), rel))
-	return &api.Failure{Class: api.ClassUsage, File: name,
+	return &api.Failure{Class: api.ClassUsage, File: d.nameOf(rel),
 		Message: fmt.Sprintf("a symbolic link leads from there to %s, and the lease of worktree %s would not keep others from that", end, w.id),
 		Next:    "name the directory itself, not the link"}
+}
+
+// refuseToExplain is refuseLink for the question who may write there.
+func (d *mount) refuseToExplain(w *worktree, rel string) error {
+	end, out := d.leadsOut(w, rel)
+	if !out {
+		return nil
+	}
+	return &api.Failure{Class: api.ClassUsage, File: d.nameOf(rel),
+		Message: fmt.Sprintf("a symbolic link leads from there to %s, and the lease of worktree %s says nothing about that", end, w.id),
+		Next:    "ask about the file itself, not the link"}
+}
+
+func (d *mount) nameOf(rel string) string { return human.Printable(filepath.Join(d.mountpoint(), rel)) }
+
+// leadsOut reports whether the links of a path lead out of the worktree that its text names, and to which place.
+func (d *mount) leadsOut(w *worktree, rel string) (end string, out bool) {
+	end, followed, inside := d.follow(rel)
+	if !followed {
+		return "", false
+	}
+	if !inside {
+		return "another place", d.isLink(d.rootOf(w.id))
+	}
+	id, ok := d.fs.WorktreeOf(end)
+	return d.nameOf(end), !ok || id != w.id || d.isLink(d.rootOf(id))
 }
 
 func (d *mount) isLink(rel string) bool {
