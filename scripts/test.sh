@@ -12,11 +12,6 @@
 #   scripts/test.sh --quick    without the second round on one processor, and without
 #                              the removed rules
 #
-# On a machine that needs more than a quarter of an hour for the first round of integration tests
-# (half of that is usual), the round on one processor is a third of the packages, and the parts of
-# the rules are halved, the others at other commits. The run says so when it decides that, and
-# again at its end. JVSFS_TEST_WHOLE=1 prevents it.
-#
 # Ends with "N passed, N failed"; exits non-zero when anything failed, or when an
 # integration test was skipped. With JVSFS_TEST_MINUTES=N what still runs after N minutes is
 # ended, with the stacks of the tests, and what was not begun has failed: a test that hangs
@@ -91,12 +86,12 @@ gotest() {
   if ((status != 0 && failed == before)); then failed=$((failed + 1)); fi
 }
 
-# integration TITLE PACKAGE...: the stories. Each package has namespaces of its own, so as many
+# integration TITLE ARG...: the stories. Each package has namespaces of its own, so as many
 # run at the same time as there are processors.
 integration() {
   local heading=$1
   shift
-  gotest "$heading" 1 -timeout 20m -p "$(nproc)" "$@"
+  gotest "$heading" 1 -timeout 20m -p "$(nproc)" "$@" "${stories[@]}"
   if ((skips)); then
     printf 'FAIL  %d integration tests were skipped\n' "$skips"
     failed=$((failed + skips))
@@ -121,31 +116,6 @@ share() {
   local commit
   commit=$(git -c safe.directory='*' -C "$root" rev-parse HEAD 2>/dev/null) || { echo 1/1 && return; }
   echo "$((0x${commit: -2} % $1 + 1))/$1"
-}
-
-# A slow machine has less time than it needs for all: what is left out is said, and has its turn at another commit.
-slow=''
-readonly usual_round=900 # seconds
-
-# look_at_pace SECONDS: whether the machine is slow, by what the first round of integration tests took.
-look_at_pace() {
-  [[ -z ${JVSFS_TEST_WHOLE-} ]] || return 0
-  (($1 > usual_round)) || return 0
-  slow="This machine is slow: the first round of integration tests took $1 s. So the round on one processor was part $(share 3), and the removed and broken rules were smaller parts."
-  title "$slow"
-}
-
-# part N: share N, of parts half as large on a slow machine.
-part() { share "$((${slow:+2 * }$1))"; }
-
-# on_one_processor: the packages of the second round, one a line: each third one on a slow machine.
-on_one_processor() {
-  local i of
-  [[ $slow ]] || { printf '%s\n' "${stories[@]}" && return; }
-  of=$(share 3)
-  for i in "${!stories[@]}"; do
-    ((i % 3 != ${of%/*} - 1)) || printf '%s\n' "${stories[i]}"
-  done
 }
 
 jvsfs_mounts() { findmnt -rn -t fuse.jvsfs -o TARGET | sort || true; }
@@ -226,18 +196,13 @@ if ((${#packages[@]} == 0 || ${#stories[@]} == 0)); then die "go list finds no p
 
 gotest "Unit tests, race detector" '' -race "${packages[@]}"
 [[ $quick ]] || GOMAXPROCS=1 gotest "Unit tests, race detector, one processor" '' -race "${packages[@]}"
-begun=$SECONDS
-integration "Integration tests" "${stories[@]}"
-look_at_pace "$((SECONDS - begun))"
-if [[ ! $quick ]]; then
-  mapfile -t again < <(on_one_processor)
-  GOMAXPROCS=1 integration "Integration tests, one processor" "${again[@]}"
-  check "Rules of the lease removed, part $(part 6)" "$here/mutations.sh" --part "$(part 6)"
-fi
+integration "Integration tests"
+[[ $quick ]] || GOMAXPROCS=1 integration "Integration tests, one processor"
+[[ $quick ]] || check "Rules of the lease removed, part $(share 6)" "$here/mutations.sh" --part "$(share 6)"
 check "Fuzzing" "$here/fuzz.sh" --time 8s
 check "Models of the protocol" "$here/model.sh" --quick
 check "Torture" "$here/torture.sh" --minutes 2
-check "Torture finds broken rules, part $(part 2)" "$here/torture.sh" --mutants --part "$(part 2)" --minutes 6
+check "Torture finds broken rules, part $(share 2)" "$here/torture.sh" --mutants --part "$(share 2)" --minutes 6
 check "Conformance" conformance
 for engine in glusterfs moosefs cephfs etcd; do
   check "Several hosts on $engine" "$here/hosts-test.sh" --engine "$engine" --quick
@@ -246,7 +211,6 @@ done
 JVSFS_TEST_MINUTES='' check "Nothing is left behind" nothing_left
 
 title "Summary"
-[[ ! $slow ]] || printf '%s\n' "$slow"
 ((skipped == 0)) || printf '%d skipped\n' "$skipped"
 printf '%d passed, %d failed\n' "$passed" "$failed"
 ((failed == 0))
