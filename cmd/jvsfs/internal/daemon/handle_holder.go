@@ -51,7 +51,7 @@ func storeSilent(st gate.Status, authority Authorities) *api.Failure {
 }
 
 func (d *leaseOps) explained(w *worktree, who subject, req api.Explain) (api.Response, error) {
-	if err := d.refuseToExplain(w, req.Path); err != nil {
+	if err := d.refuseLink(w, req.Path, "says nothing about that"); err != nil {
 		return api.Response{}, err
 	}
 	x := w.guard.ExplainAt(who.id.PID, d.fs.Where(req.Path))

@@ -16,26 +16,15 @@ import (
 // Commands do not follow links on a mount, which may not answer. So the path of a request may have links in it, and a worktree's name may be
 // one. A lease of the place that the text names would then keep nobody from the place where the caller's writes go.
 
-// refuseLink refuses the lease of a path whose links lead out of the worktree that its text names.
-func (d *mount) refuseLink(w *worktree, rel string) error {
+// refuseLink refuses a path whose links lead out of the worktree that its text names. so is what the lease of that worktree is not good for.
+func (d *mount) refuseLink(w *worktree, rel, so string) error {
 	end, out := d.leadsOut(w, rel)
 	if !out {
 		return nil
 	}
 	return &api.Failure{Class: api.ClassUsage, File: d.nameOf(rel),
-		Message: fmt.Sprintf("a symbolic link leads from there to %s, and the lease of worktree %s would not keep others from that", end, w.id),
-		Next:    "name the directory itself, not the link"}
-}
-
-// refuseToExplain is refuseLink for the question who may write there.
-func (d *mount) refuseToExplain(w *worktree, rel string) error {
-	end, out := d.leadsOut(w, rel)
-	if !out {
-		return nil
-	}
-	return &api.Failure{Class: api.ClassUsage, File: d.nameOf(rel),
-		Message: fmt.Sprintf("a symbolic link leads from there to %s, and the lease of worktree %s says nothing about that", end, w.id),
-		Next:    "ask about the file itself, not the link"}
+		Message: fmt.Sprintf("a symbolic link leads from there to %s, and the lease of worktree %s %s", end, w.id, so),
+		Next:    "name the place itself, not the link"}
 }
 
 func (d *mount) nameOf(rel string) string { return human.Printable(filepath.Join(d.mountpoint(), rel)) }
