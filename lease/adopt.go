@@ -108,12 +108,22 @@ func (a adoption) restore() (*holding, error) {
 		err = k.store.refuse(ClassLockConflict, "its record does not say that its host has a fence agent, so others would take it over without one",
 			"acquire the lease", rec, nil)
 	}
+	if err == nil && k.otherClient(rec) {
+		err = k.store.refuse(ClassLockConflict, "it was held through another client of the store ("+printable(rec.StoreClient)+"), which may still write", "acquire the lease", rec, nil)
+	}
 	if err != nil {
 		c.Close()
 		return nil, err
 	}
 	return &holding{claim: c, holder: rec.Holder(), deadline: b.Deadline, renewAt: k.cfg.Clock.Boot(), base: instant{b.Wall, b.Boot},
 		first: min(b.Since, b.Token)}, nil
+}
+
+// otherClient is whether this host writes through another client of the store than when r was renewed. What the other one had read may reach
+// the store at any time, under whatever token, so its lease has to run out unreleased (rule 17).
+func (k *Keeper) otherClient(r *Record) bool {
+	now := plainClient(k.cfg.storeClient())
+	return now != "" && r.StoreClient != "" && now != r.StoreClient
 }
 
 // goOn opens the fence for h until the old deadline, or ends the lease. The caller has LOCK_EX. Afterwards the keeper has LOCK_SH

@@ -205,3 +205,32 @@ func TestAdoptNeedsTheGate(t *testing.T) {
 	_, err = next.Adopt(bg, b)
 	requireClass(t, ClassLockConflict, err)
 }
+
+// What a client of the store had read that has ended since may reach the store at any time. So its lease is not gone on with by another one:
+// it runs out unreleased, and whoever takes it over has that client cut off (rule 17).
+func TestAdoptOnlyThroughTheSameClient(t *testing.T) {
+	for _, x := range []struct {
+		then, now string
+		goesOn    bool
+	}{
+		{"client.1", "client.1", true},
+		{"client.1", "client.2", false},
+		{"", "client.2", true},
+		{"client.1", "", true}, // it cannot be told
+		{"client.1", "no\nname", true},
+	} {
+		d, c, name := testDir(t), newFakeClock(), x.then
+		b, next := orphaned(t, d, c, func(k *KeeperConfig) { k.StoreClient = func() string { return name } })
+		name = x.now
+		_, err := next.Adopt(bg, b)
+		require.Equal(t, x.goesOn, err == nil, "%+v: %v", x, err)
+		if x.goesOn {
+			continue
+		}
+		requireClass(t, ClassLockConflict, err)
+		require.ErrorContains(t, err, "another client of the store (client.1)")
+		require.Equal(t, []LossKind{LossExpired}, next.fence.kinds())
+		h, _ := next.Observe()
+		require.False(t, h.Record.Released)
+	}
+}

@@ -172,8 +172,10 @@
 // If a daemon was killed, another process may go on with its lease ([Keeper.Adopt]). That is a renewal by another process, for the
 // token stays. It keeps the rules of a renewal and of a claim. It takes LOCK_EX first, which proves that the dead daemon's fence has
 // drained (4). The very claim must still be the head, and not be released (1). The dead fence's deadline, on the same boot clock, must
-// not have passed (8). The clocks must not have moved apart (7). The holder must live. Nothing is written: the fence opens until the
-// old deadline, under LOCK_SH, and the next renewal is an ordinary one. If any of this fails, the lease is lost like any (9).
+// not have passed (8). The clocks must not have moved apart (7). The holder must live. This host's client of the store must be the one that
+// the record names (17): what an earlier one had read may land at any time, so its lease runs out, unreleased. Nothing is written: the
+// fence opens until the old deadline, under LOCK_SH, and the next renewal is an ordinary one. If any of this fails, the lease is lost like
+// any (9).
 //
 // While a daemon is being replaced, two keepers of one machine have one lease under one token ([Keeper.Join], [Keeper.Follow]). One
 // leads and keeps all rules. The other follows: it has a LOCK_SH of its own (4), its deadline is never later than that of the leader's

@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// adoptMutations remove what an adoption takes from rules 1, 4, 7 and 8.
+// adoptMutations remove what an adoption takes from rules 1, 4, 7, 8 and 17.
 var adoptMutations = slices.Concat(in("lease/files.go", mutation{
 	Rule: 1, What: "an adoption does not look for a successor or a release",
 	Old: "rec, err := c.unreleased()", New: "rec, err := h.Record, error(nil)",
@@ -47,6 +47,10 @@ var adoptMutations = slices.Concat(in("lease/files.go", mutation{
 	Rule: 11, What: "the lease of a holder that has ended goes on",
 	Old: "if k.cfg.Liveness(h.holder) == Gone {", New: "if false {",
 	Tests: []string{"TestAdoptReleasesForAHolderThatHasEnded"},
+}, mutation{
+	Rule: 17, What: "a lease that was held through another client of the store goes on",
+	Old: "if err == nil && k.otherClient(rec) {", New: "if false && k.otherClient(rec) {",
+	Tests: []string{"TestAdoptOnlyThroughTheSameClient"},
 }, mutation{
 	Rule: 14, What: "what had been offered is adopted while it may be taken",
 	Old: "case k.store.tier().takersUnseen() && !rec.OfferUntil.IsZero():", New: "case false:",
