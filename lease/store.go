@@ -72,7 +72,7 @@ func CutOffStore(err error) bool {
 func (e *Error) nameCutOff() {
 	if CutOffStore(e.Err) {
 		e.Message += ": this host is cut off the store, or its client has ended or was started again, and does not know what is open here"
-		e.Next = "look at the network and the servers; if they are well: jvsfs umount --bare, umount and mount the store, and mount again; nothing was granted"
+		e.Next = "look at the network and the servers; if they are well: umount and mount the store (umount -l), and the mount of jvsfs comes back by itself, or after jvsfs umount --bare and mount; nothing was granted"
 	}
 }
 

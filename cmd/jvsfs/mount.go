@@ -379,9 +379,23 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 		d.ForRuns()
 	}
 	err = d.Run(ctx, ready)
+	if errors.Is(err, daemon.ErrStoreReturned) {
+		err = m.followStore(err, cfg, p, d)
+	}
 	log.Info("ended", zap.Error(err))
 	_ = log.Sync() // standard error cannot be synced, and says so
 	return err
+}
+
+// followStore starts the daemon that serves a store which was mounted again. In the foreground, whoever has started this one does that.
+func (m *mountCommand) followStore(ended error, cfg mountcfg.Config, p place.Place, d *daemon.Daemon) error {
+	point := mountedOf(cfg, p).Mountpoint
+	f := &api.Failure{Class: api.ClassStoreFailed, Err: ended, Message: fmt.Sprintf("the client of the store was started again at %s, so the mount at %s is dead now", p.Root, point),
+		Next: "jvsfs recover " + human.Typed(point)}
+	if !m.background {
+		return f
+	}
+	return errors.Join(f, daemon.StartSuccessor(cfg, d.Device()))
 }
 
 // logger is the log of the daemon and the count of what it leaves out.

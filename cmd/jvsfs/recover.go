@@ -168,7 +168,7 @@ func bringBack(ctx context.Context, r *recovery.Recovery) error {
 		return err
 	}
 	defer host.CloseFile(log)
-	return daemon.StartInBackground(ctx, []string{"mount", "--recover", "--state", r.Left.String()}, log)
+	return daemon.StartInBackground(ctx, daemon.RecoverArgs(r.Left), log)
 }
 
 // recoveries is what `recover --json` prints; the names are a promise.

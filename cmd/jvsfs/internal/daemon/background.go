@@ -16,6 +16,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
 // readyEnv tells a process that it is the daemon of a `jvsfs mount` that waits
@@ -49,12 +50,7 @@ func StartInBackground(ctx context.Context, args []string, logFile *os.File) err
 		return err
 	}
 	defer host.CloseFile(r)
-	cmd := exec.Command("/proc/self/exe", args...)
-	cmd.Args[0] = os.Args[0]
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", readyEnv, ReadyFD))
-	cmd.ExtraFiles = []*os.File{w}
-	cmd.Stdout, cmd.Stderr = logFile, logFile
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd := inBackground(args, w, logFile)
 	err = cmd.Start()
 	host.CloseFile(w)
 	if err != nil {
@@ -63,6 +59,42 @@ func StartInBackground(ctx context.Context, args []string, logFile *os.File) err
 	calledOff := context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Now()) }) // a pipe has deadlines
 	defer calledOff()
 	return awaitReadiness(ctx, cmd, r, logFile.Name())
+}
+
+// inBackground is this program as a daemon that reports to ready.
+func inBackground(args []string, ready, logFile *os.File) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", readyEnv, ReadyFD))
+	cmd.ExtraFiles = []*os.File{ready}
+	cmd.Stdout, cmd.Stderr = logFile, logFile
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd
+}
+
+// StartSuccessor starts the daemon that recovers what this one leaves dead. It waits for the end of this process, and this process does not
+// wait for it: what it has to say is in the log.
+func StartSuccessor(cfg mountcfg.Config, dead api.Device) error {
+	log, err := OpenLog(cfg)
+	if err != nil {
+		return err
+	}
+	defer host.CloseFile(log)
+	nobody, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer host.CloseFile(nobody)
+	cmd := inBackground(RecoverArgs(dead), nobody, log)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	return cmd.Process.Release()
+}
+
+// RecoverArgs is the command line of a daemon that recovers the dead mount of a device as it was.
+func RecoverArgs(dead api.Device) []string {
+	return []string{"mount", "--recover", "--state", dead.String()}
 }
 
 // stopPatience bounds the wait for a daemon that is told to end before its mount serves.

@@ -70,6 +70,7 @@ type Daemon struct {
 	modes      *modeSwitch
 	unmounting *unmounting
 	runs       *runs
+	returning  *storeReturn
 
 	drained  func() // after draining was told
 	finished chan struct{}
@@ -114,6 +115,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	d.modes = &modeSwitch{mount: m, succession: d.succession}
 	d.unmounting = &unmounting{mount: m, trail: d.trail, ended: make(chan struct{})}
 	d.runs = &runs{mount: m, unmounting: d.unmounting}
+	d.returning = &storeReturn{mount: m, again: make(chan struct{})}
 	d.mode = newEnforceMode(gate.Enforce(cfg.Enforce))
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.registry = newRegistry(log, d.newWorktree)
@@ -294,6 +296,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	d.service.tell("READY=1", statusLine("serving %s at %s", d.place.Root, d.mountpoint()))
 	all.Go(func() { d.runs.watch(serving) })
 	all.Go(func() { d.takeBack(serving) })
+	all.Go(func() { d.returning.run(serving) })
 	if err := ready(nil); err != nil {
 		d.log.Warn("nobody waits for the mount", zap.Error(err))
 	}
@@ -336,6 +339,11 @@ func (d *Daemon) untilTheEnd(ctx context.Context, abort *os.File) error {
 		}
 		d.journal.end() // its name may be another mount's by now
 		d.log.Info("unmounted")
+	case <-d.returning.again:
+		if err := d.unmounting.endForStore(); err != nil {
+			d.service.tell(statusLine("%v", err))
+			return err
+		}
 	case <-ctx.Done():
 		d.drained = d.service.draining("unmounting " + d.mountpoint())
 		return errors.Join(d.unmounting.endBySignal(), d.unmounting.cutCopies(abort))
@@ -344,6 +352,9 @@ func (d *Daemon) untilTheEnd(ctx context.Context, abort *os.File) error {
 	// Leases first: a client of the control socket must not be able to keep them.
 	return errors.Join(d.registry.close(), d.forgetState(), d.unmounting.cutCopies(abort))
 }
+
+// Device is the number of the mount, once it was made.
+func (d *Daemon) Device() api.Device { return d.device() }
 
 func (d *mount) device() api.Device {
 	major, minor := d.fs.Device()

@@ -285,7 +285,7 @@ func (d *succession) stay() {
 	d.registry.shutLatches(false)
 	who, err := host.ThisProcess()
 	if err == nil {
-		err = d.journal.begin(d.device(), who)
+		err = d.journal.begin(d.device(), who, d.storeDevice())
 	}
 	if err != nil {
 		d.log.Warn("journal of leases", zap.Error(err))

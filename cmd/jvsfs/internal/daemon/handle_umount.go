@@ -49,6 +49,9 @@ func (d *unmounting) unmount() error {
 func (d *unmounting) answerUnmount() (api.Response, error) {
 	d.umount.Lock()
 	defer d.umount.Unlock()
+	if d.forNext {
+		return api.Response{}, ErrStoreReturned
+	}
 	if err := d.unmountPatiently(); err != nil {
 		return api.Response{}, err
 	}

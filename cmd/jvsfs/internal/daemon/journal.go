@@ -29,6 +29,7 @@ type journal struct {
 type journalFile struct {
 	Version int                                  `json:"version"`
 	Daemon  host.ProcessState                    `json:"daemon"`
+	Store   string                               `json:"store,omitempty"` // the device of the records; "": written by a release without it
 	Held    map[lease.WorktreeID]lease.Saved     `json:"held,omitempty"`
 	Revoked map[lease.WorktreeID][]revokedHolder `json:"revoked,omitempty"`
 }
@@ -49,10 +50,10 @@ func newJournal(log *zap.Logger) *journal {
 }
 
 // begin starts writing, as the journal of a device.
-func (j *journal) begin(d api.Device, who host.ProcessState) error {
+func (j *journal) begin(d api.Device, who host.ProcessState, store string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.path, j.all.Daemon = host.LeasesPath(d), who
+	j.path, j.all.Daemon, j.all.Store = host.LeasesPath(d), who, store
 	return host.WriteState(j.path, j.all)
 }
 
@@ -104,6 +105,19 @@ func (j *journal) restore(from journalFile) {
 			f.Revoked[id] = list
 		}
 	})
+}
+
+// expired is f after all its leases have run out.
+func (f journalFile) expired() journalFile {
+	f.Revoked = maps.Clone(f.Revoked)
+	if f.Revoked == nil {
+		f.Revoked = map[lease.WorktreeID][]revokedHolder{}
+	}
+	for id, b := range f.Held {
+		f.Revoked[id] = append(slices.Clone(f.Revoked[id]), revokedHolder{b.Token, lease.LossExpired, b.Holder})
+	}
+	f.Held = map[lease.WorktreeID]lease.Saved{}
+	return f
 }
 
 // entries are the current entries.

@@ -116,6 +116,7 @@ type unmounting struct {
 	*mount
 	trail   *refusalTrail
 	mountID atomic.Int64  // of the mount in mountinfo, 0 while it is not known
-	umount  sync.Mutex    // one at a time
 	ended   chan struct{} // closed when the kernel has dropped the mount everywhere
+	umount  sync.Mutex    // one at a time
+	forNext bool          // the mount was left dead, for the next daemon; under umount
 }

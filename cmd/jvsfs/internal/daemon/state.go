@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
@@ -19,10 +21,20 @@ func (d *mount) leaveState() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.journal.begin(api.Device{Major: major, Minor: minor}, who), host.WriteState(host.StatePath(api.Device{Major: major, Minor: minor}), host.MountState{
+	return errors.Join(d.journal.begin(api.Device{Major: major, Minor: minor}, who, d.storeDevice()), host.WriteState(host.StatePath(api.Device{Major: major, Minor: minor}), host.MountState{
 		Version: host.StateVersion, Mountpoint: d.mountpoint(), Source: d.place.Root, Locks: d.place.LockDir, Mark: d.tree.Mark, Layout: d.place.Layout, Parts: d.place.PartsText(),
 		Config: cfg, Runs: d.forRuns, Args: os.Args, Since: d.since, Daemon: who,
 	}))
+}
+
+// storeDevice is the device of the lease records, where they are on another machine's file system: each time that is mounted it has another
+// one. "" elsewhere.
+func (d *mount) storeDevice() string {
+	var st unix.Stat_t
+	if !d.far || unix.Fstat(d.locks.FD(), &st) != nil {
+		return ""
+	}
+	return deviceOf(st.Dev).String()
 }
 
 // forgetState removes the state when the mount has ended in peace. Another mount may have the device number by

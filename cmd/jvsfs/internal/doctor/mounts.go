@@ -86,7 +86,7 @@ func checkMount(st api.MountStatus) finding.Finding {
 func cutOffFindings(st api.MountStatus) (out []finding.Finding) {
 	for _, w := range st.Worktrees {
 		if w.CutOff {
-			out = append(out, finding.Fail("mounts.cut_off", fmt.Sprintf("jvsfs umount --bare %s; umount and mount the store; jvsfs mount again", human.Typed(st.Mountpoint)),
+			out = append(out, finding.Fail("mounts.cut_off", fmt.Sprintf("umount and mount the store (umount -l): the mount comes back by itself; or jvsfs umount --bare %s, and jvsfs mount again", human.Typed(st.Mountpoint)),
 				"the daemon of %s cannot read the records of worktree %s: %s", st.Mountpoint, w.Worktree, w.Detail))
 		}
 	}

@@ -1,0 +1,59 @@
+package daemon
+
+import (
+	"testing"
+
+	"github.com/moby/sys/mountinfo"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// Another file system at the place of the store may be the store again, if it is of the same kind. Its empty mount point is not.
+func TestWhatIsAtThePlaceOfTheStore(t *testing.T) {
+	root := &mountinfo.Info{ID: 1, Major: 8, Minor: 1, Mountpoint: "/", FSType: "ext4"}
+	at := func(id, minor int, point, kind string) *mountinfo.Info {
+		return &mountinfo.Info{ID: id, Parent: 1, Minor: minor, Mountpoint: point, FSType: kind}
+	}
+	over := func(m *mountinfo.Info, parent int) *mountinfo.Info { m.Parent = parent; return m }
+	dirs := []opened{
+		{path: "/store/work", device: api.Device{Minor: 40}, kind: "fuse.glusterfs"},
+		{path: "/records", device: api.Device{Minor: 41}, kind: "ceph"},
+	}
+	records := at(3, 41, "/records", "ceph")
+	for name, x := range map[string]struct {
+		mounts         host.MountTable
+		changed, alike bool
+	}{
+		"as it was":                    {host.MountTable{root, at(2, 40, "/store", "fuse.glusterfs"), records}, false, false},
+		"unmounted":                    {host.MountTable{root, records}, true, false},
+		"mounted again":                {host.MountTable{root, at(4, 50, "/store", "fuse.glusterfs"), records}, true, true},
+		"mounted over the one before":  {host.MountTable{root, at(2, 40, "/store", "fuse.glusterfs"), over(at(4, 50, "/store", "fuse.glusterfs"), 2), records}, true, true},
+		"another one at its place":     {host.MountTable{root, at(4, 50, "/store", "tmpfs"), records}, true, false},
+		"the records mounted again":    {host.MountTable{root, at(2, 40, "/store", "fuse.glusterfs"), at(5, 51, "/records", "ceph")}, true, true},
+		"one of the two mounted again": {host.MountTable{root, at(4, 50, "/store", "fuse.glusterfs")}, true, false},
+		"no mounts":                    {nil, true, false},
+	} {
+		changed, alike := compare(x.mounts, dirs)
+		require.Equal(t, []bool{x.changed, x.alike}, []bool{changed, alike}, name)
+	}
+}
+
+// The leases of a daemon whose store was mounted again are lost to those who held them, as if they had run out.
+func TestTheLeasesOfAJournalRunOut(t *testing.T) {
+	was := revokedHolder{Token: 3, Kind: lease.LossSuperseded, Holder: lease.Holder{PID: 3}}
+	f := journalFile{
+		Held:    map[lease.WorktreeID]lease.Saved{"a": {Token: 7, Holder: lease.Holder{PID: 7}}, "b": {Token: 8, Holder: lease.Holder{PID: 8}}},
+		Revoked: map[lease.WorktreeID][]revokedHolder{"a": {was}},
+	}
+	out := f.expired()
+	require.Empty(t, out.Held)
+	require.Equal(t, map[lease.WorktreeID][]revokedHolder{
+		"a": {was, {7, lease.LossExpired, lease.Holder{PID: 7}}}, "b": {{8, lease.LossExpired, lease.Holder{PID: 8}}},
+	}, out.Revoked)
+	require.Len(t, f.Held, 2, "it is another one")
+	require.Len(t, f.Revoked["a"], 1)
+	require.Empty(t, journalFile{}.expired().Revoked)
+}
