@@ -17,17 +17,26 @@ type returning struct {
 	*harness.Mount
 	t      *testing.T
 	server *harness.Actor
-	store  string // what the client shows
+	serve  harness.Command // of the client, but for the place
 }
 
 func newReturning(t *testing.T) *returning {
 	t.Helper()
 	r := &returning{t: t}
 	r.Mount, r.server = farPrepared(t, func(t testing.TB, dir string) {
-		r.store = dir
+		r.serve = harness.Command{Op: "far serve", Path: dir}
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "f"), []byte("before\n"), 0o644))
 	})
 	return r
+}
+
+// ofThisHost makes it a mount over a FUSE that shows a directory of this host, with records beside that.
+func (r *returning) ofThisHost() {
+	r.t.Helper()
+	r.end()
+	r.serve = harness.Command{Op: "named serve", Path: r.serve.Path, Name: "bindfs"}
+	r.again()
+	r.LockDir = filepath.Join(r.Base, "control")
 }
 
 // end ends the client, and takes its mount away. The empty mount point stays.
@@ -41,7 +50,9 @@ func (r *returning) end() {
 func (r *returning) again() {
 	r.t.Helper()
 	r.server = harness.StartActor(r.t, "server again")
-	r.server.OK(harness.Command{Op: "far serve", Path: r.store, To: r.Source})
+	serve := r.serve
+	serve.To = r.Source
+	r.server.OK(serve)
 }
 
 // awaitNext waits until another daemon serves than before, and no other mount is left at the place.
@@ -56,9 +67,17 @@ func (r *returning) awaitNext(before []int) {
 }
 
 // When the client of the store was started again, the mount serves again by itself. The lease of before is lost, to its holder as to
-// everybody else: its record stays unreleased until it has run out.
+// everybody else: its record stays unreleased until it has run out. It makes no difference whose the file system is.
 func TestAStoreThatComesBackIsServedAgain(t *testing.T) {
-	m := newReturning(t)
+	t.Run("several hosts", func(t *testing.T) { comesBack(t, newReturning(t)) })
+	t.Run("this host", func(t *testing.T) {
+		m := newReturning(t)
+		m.ofThisHost()
+		comesBack(t, m)
+	})
+}
+
+func comesBack(t *testing.T, m *returning) {
 	m.Opts.Policy = harness.Steady
 	m.Mount.Mount()
 	before := m.Daemons()
