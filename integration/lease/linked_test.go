@@ -32,8 +32,15 @@ func TestNoLeaseOfALink(t *testing.T) {
 		_, said, exit = m.CLI("explain", m.At(link))
 		require.Equal(t, 2, exit, "%s: %s", link, said)
 		require.Contains(t, said, "says nothing about that", link)
+		_, said, exit = m.CLI("lock", "status", m.At(link))
+		require.Equal(t, 2, exit, "%s: %s", link, said)
+		require.Contains(t, said, "says nothing about that", link)
+		_, said, exit = m.CLI("lock", "handover", "--to-pid", self, m.At(link))
+		require.Equal(t, 2, exit, "%s: %s", link, said)
+		require.Contains(t, said, "would not keep others from that", link)
 	}
 	require.Contains(t, m.MustCLI("lock", "acquire", "--pid", self, m.At("main/in")), "acquired main: token 1")
 	require.Contains(t, m.MustCLI("explain", m.At("main/in")), "main")
+	require.Contains(t, m.MustCLI("lock", "status", m.At("main/in")), "main")
 	m.MustCLI("lock", "release", "--pid", self, m.At("main"))
 }

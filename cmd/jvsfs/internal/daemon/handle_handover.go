@@ -19,6 +19,9 @@ func (d *leaseOps) answerHandover(ctx context.Context, w *worktree, s *session, 
 	if d.succession.heldByPredecessor() {
 		return api.Response{}, d.succession.predecessorStays("a lease is not handed over")
 	}
+	if err := d.refuseLink(w, req.Path, "would not keep others from that"); err != nil {
+		return api.Response{}, err
+	}
 	if req.Host != "" {
 		return d.answerOffer(ctx, w, s, req)
 	}

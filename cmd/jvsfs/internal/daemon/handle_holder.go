@@ -160,7 +160,17 @@ func (d *leaseOps) aboutHead(w *worktree, f *api.Failure) *api.Failure {
 	return f
 }
 
+// answerLockStatus shows the record. A store that does not answer keeps nobody waiting: then the text of the path must do.
 func (d *leaseOps) answerLockStatus(w *worktree, s *session, req api.LookAtLock) (api.Response, error) {
+	linked := make(chan error, 1)
+	endsWithin(func() { linked <- d.refuseLink(w, req.Path, "says nothing about that") }, storePatience)
+	select {
+	case err := <-linked:
+		if err != nil {
+			return api.Response{}, err
+		}
+	default:
+	}
 	head, j := d.observed(w)
 	if why := w.guard.WentOn(); why != "" && j.State == lease.Held {
 		j.Reason = why
