@@ -98,6 +98,7 @@ func TestNamesThatAreNone(t *testing.T) {
 		require.Error(t, a.Off(context.Background(), x), "%q", x)
 	}
 	require.NoError(t, a.Off(context.Background(), Target{Node: "h", Client: "CTX_ID:1a-GRAPH_ID:0-PID:7-HOST:h-PC_NAME:v-RECON_NO:-0"}))
+	require.NoError(t, Target{Node: strings.Repeat("x", 253), Client: strings.Repeat("1", 128)}.check())
 }
 
 // Only what nobody else can change is run.
