@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -150,8 +151,23 @@ func TestAStoreThatIsCoveredIsServedOn(t *testing.T) {
 	}
 	require.Equal(t, before, m.Daemons())
 
+	first.Stop() // a client that does not answer is not dead
+	harness.Eventually(t, "the daemon waits for it", func() bool { return waitsForFUSE(t, before[0]) })
+	require.Equal(t, before, m.Daemons())
+
 	first.End() // while the other one covers it: no mount changes any more
 	m.awaitNext(before)
 	m.Unmount()
 	require.NoError(t, unix.Unmount(m.Source, unix.MNT_DETACH))
+}
+
+// waitsForFUSE is whether a thread of a process waits for the server of a FUSE file system.
+func waitsForFUSE(t *testing.T, pid int) bool {
+	t.Helper()
+	threads, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/wchan")
+	require.NoError(t, err)
+	return slices.ContainsFunc(threads, func(file string) bool {
+		where, err := os.ReadFile(file)
+		return err == nil && string(where) == "request_wait_answer"
+	})
 }

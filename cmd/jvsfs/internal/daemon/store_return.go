@@ -29,10 +29,15 @@ var ErrStoreReturned = errors.New("the client of the store was started again, an
 type storeReturn struct {
 	*mount
 	again chan struct{} // closed then
+	look  <-chan bool   // that is under way; nil: none is
 }
 
-// storePause is between two looks while another file system covers the one that this daemon has open. It may not serve yet.
-const storePause = time.Second
+const (
+	// storePause is between two looks while another file system covers the one that this daemon has open. It may not serve yet.
+	storePause = time.Second
+	// mountsPause is between two looks at the mount table, which others may change all the time.
+	mountsPause = 100 * time.Millisecond
+)
 
 // opened is a directory that the daemon has open, and the file system that it lies on.
 type opened struct {
@@ -60,6 +65,21 @@ func (s *storeReturn) run(serving context.Context) {
 			close(s.again)
 			return
 		}
+		if !rest(serving, mountsPause) {
+			return
+		}
+	}
+}
+
+// rest is false if serving ends meanwhile.
+func rest(serving context.Context, pause time.Duration) bool {
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	select {
+	case <-serving.Done():
+		return false
+	case <-t.C:
+		return true
 	}
 }
 
@@ -104,13 +124,8 @@ func (s *storeReturn) follow(serving context.Context, dirs []opened) (returned b
 		if alike && s.returned(dirs) {
 			return true
 		}
-		if !changed {
+		if !changed || !rest(serving, storePause) {
 			return false
-		}
-		select {
-		case <-serving.Done():
-			return false
-		case <-time.After(storePause):
 		}
 	}
 }
@@ -129,14 +144,21 @@ func compare(mounts host.MountTable, dirs []opened) (changed, alike bool) {
 	return changed, changed && alike
 }
 
-// returned is whether what is open is dead, and its places have directories. A store that does not answer in time is neither.
+// returned is whether what is open is dead, and its places have directories. A store that does not answer in time is neither. A call to it
+// cannot be ended, so there is one look at a time, and it may outlast everything here.
 func (s *storeReturn) returned(dirs []opened) bool {
-	answer := make(chan bool, 1)
-	endsWithin(func() { answer <- dead(dirs) && present(dirs) }, storePatience)
+	if s.look == nil {
+		look := make(chan bool, 1)
+		go func() { look <- dead(dirs) && present(dirs) }()
+		s.look = look
+	}
+	patience := time.NewTimer(storePatience)
+	defer patience.Stop()
 	select {
-	case is := <-answer:
+	case is := <-s.look:
+		s.look = nil
 		return is
-	default:
+	case <-patience.C:
 		return false
 	}
 }
