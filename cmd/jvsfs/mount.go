@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -22,6 +23,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -35,6 +37,7 @@ type mountCommand struct {
 	replace    bool
 	forRuns    bool               // jvsfs run mounts: the mount goes with the last of its runs
 	strict     bool               // a process beneath is an error
+	tries      int                // of successors before this one (daemon.StartSuccessor), 0 for none
 	state      string             // the device whose daemon left the configuration, "" for none
 	recovery   *recovery.Recovery // what prepare has found
 }
@@ -92,9 +95,32 @@ func (m *mountCommand) run(cmd *cobra.Command, args []string) error {
 	told := false
 	err := m.daemonMain(cmd, args, func(err error) error { told = true; return daemon.ReportReady(w, err) })
 	if err != nil && !told {
-		return errors.Join(err, daemon.ReportReady(w, err))
+		return errors.Join(err, daemon.ReportReady(w, err), m.tryAgain(err))
 	}
 	return err
+}
+
+// tryAgain starts the next successor, after a while, if this one has failed to serve and the dead mount is still there: another recovery was
+// under way, or the store has ended again.
+func (m *mountCommand) tryAgain(failed error) error {
+	dead, err := api.ParseDevice(m.state)
+	if m.tries == 0 || err != nil || errors.Is(failed, context.Canceled) {
+		return err
+	}
+	time.Sleep(min(time.Second<<min(m.tries, 6), time.Minute)) // a signal ends it
+	mounts, err := host.ReadMounts()
+	if err != nil || !mounts.Has(dead) {
+		return err
+	}
+	st, err := host.ReadMountState(dead)
+	if err != nil || st.Daemon.Liveness() != lease.Gone { // or it is another mount by now
+		return err
+	}
+	cfg, err := mountcfg.Restore(st.Config, host.StatePath(dead), rules.Check)
+	if err != nil {
+		return err
+	}
+	return daemon.StartSuccessor(cfg, dead, m.tries+1)
 }
 
 // prepare resolves the configuration and the source.
@@ -380,22 +406,23 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 	}
 	err = d.Run(ctx, ready)
 	if errors.Is(err, daemon.ErrStoreReturned) {
-		err = m.followStore(err, cfg, p, d)
+		err = m.followStore(ctx, err, cfg, p, d)
 	}
 	log.Info("ended", zap.Error(err))
 	_ = log.Sync() // standard error cannot be synced, and says so
 	return err
 }
 
-// followStore starts the daemon that serves a store which was mounted again. In the foreground, whoever has started this one does that.
-func (m *mountCommand) followStore(ended error, cfg mountcfg.Config, p place.Place, d *daemon.Daemon) error {
+// followStore starts the daemon that serves a store which was mounted again, unless this one was told to end meanwhile. In the foreground,
+// whoever has started this one does that.
+func (m *mountCommand) followStore(ctx context.Context, ended error, cfg mountcfg.Config, p place.Place, d *daemon.Daemon) error {
 	point := mountedOf(cfg, p).Mountpoint
 	f := &api.Failure{Class: api.ClassStoreFailed, Err: ended, Message: fmt.Sprintf("the client of the store was started again at %s, so the mount at %s is dead now", p.Root, point),
 		Next: "jvsfs recover " + human.Typed(point)}
-	if !m.background {
+	if !m.background || ctx.Err() != nil {
 		return f
 	}
-	return errors.Join(f, daemon.StartSuccessor(cfg, d.Device()))
+	return errors.Join(f, daemon.StartSuccessor(cfg, d.Device(), 1))
 }
 
 // logger is the log of the daemon and the count of what it leaves out.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,9 @@ func (m *mountCommand) addRecoverFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&m.recover, "recover", false, "restore a dead jvsfs mount at that place, with its leases; if there is none, mount")
 	fs.BoolVar(&m.replace, "replace", false, "replace the daemon that serves there; open files stay with the old daemon until they are closed")
 	fs.StringVar(&m.state, "state", "", "use the configuration that the daemon of `DEVICE` left")
+	fs.IntVar(&m.tries, "successor", 0, "try again after a failure, as the successor number `N` of a daemon whose store came back")
 	_ = fs.MarkHidden("state") // fails only for a flag that is none
+	_ = fs.MarkHidden("successor")
 }
 
 // configuration is that of file and flags, or the one that a daemon left behind.
@@ -141,9 +144,17 @@ func (m *mountCommand) newDaemon(ctx context.Context, cfg mountcfg.Config, p pla
 	}
 	var d *daemon.Daemon
 	err = host.Underneath(r.Point, func() (err error) {
+		if err = daemon.SameStore(r, p); err != nil { // before the directory of the records is made
+			return err
+		}
 		d, err = daemon.New(cfg, p, out)
 		return err
 	})
+	if err == nil {
+		if err = d.OnSameStore(r); err != nil {
+			err = errors.Join(err, d.Discard())
+		}
+	}
 	if err != nil {
 		host.CloseFile(r.Lock)
 		return nil, err

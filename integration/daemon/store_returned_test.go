@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -170,4 +171,58 @@ func waitsForFUSE(t *testing.T, pid int) bool {
 		where, err := os.ReadFile(file)
 		return err == nil && string(where) == "request_wait_answer"
 	})
+}
+
+// When the store ends again before the next daemon serves, what is at its place is its bare mount point. The mount stays dead, nothing is made
+// there, and it serves when the store is there for good.
+func TestAStoreThatEndsAgainIsServedLater(t *testing.T) {
+	m := newReturning(t)
+	m.Mount.Mount()
+	before := m.Daemons()
+	lock, err := os.OpenFile("/run/jvsfs/recover.lock", os.O_RDWR|os.O_CREATE, 0o600) // as the recovery of another mount
+	require.NoError(t, err)
+	require.NoError(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
+	m.end()
+	m.again()
+	harness.EventuallyNoted(t, "the daemon has left", func() (bool, string) { return !slices.Equal(m.Daemons(), before), m.LogTail() })
+	m.end()
+	require.NoError(t, lock.Close())
+	harness.EventuallyNoted(t, "the next one finds no store", func() (bool, string) {
+		return strings.Contains(m.LogTail(), "is not on the file system any more"), m.LogTail()
+	})
+	left, err := os.ReadDir(m.Source)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	_, err = os.ReadFile(m.At("f"))
+	require.ErrorIs(t, err, unix.ENOTCONN)
+	m.again()
+	m.awaitNext(before)
+	m.Unmount()
+}
+
+// A lease goes on after a kill of the daemon, if the store's client is still the one through which it was held. A mount that has got the number
+// of the store's former one is another one.
+func TestAKilledDaemonOfAStore(t *testing.T) {
+	for name, remounted := range map[string]bool{"as it was": false, "mounted again": true} {
+		t.Run(name, func(t *testing.T) {
+			m := newReturning(t)
+			m.Mount.Mount()
+			a := harness.StartActor(t, "holder")
+			held := m.Acquire(a)
+			m.KillDaemon()
+			if remounted {
+				m.end() // nobody keeps its number any more
+				m.again()
+			}
+			m.Recover()
+			if remounted {
+				a.Fails(m.Put("g"), "EROFS")
+			} else {
+				a.OK(m.Put("g"))
+			}
+			_, r := m.HeadClaim("")
+			require.Equal(t, held.Token, r.Token)
+			m.Unmount()
+		})
+	}
 }

@@ -110,7 +110,7 @@ func (d *succession) restore(r *recovery.Recovery) {
 			d.log.Warn("the leases of the dead mount run out", zap.Error(err))
 			continue
 		}
-		if now := d.storeDevice(); left.Store != "" && left.Store != now { // see ErrStoreReturned
+		if now := d.storeMounts(); left.Store != now { // see ErrStoreReturned
 			d.log.Warn("the leases of the dead mount do not go on: the store was mounted again since", zap.Int("leases", len(left.Held)))
 			left = left.expired()
 		}

@@ -73,8 +73,8 @@ func inBackground(args []string, ready, logFile *os.File) *exec.Cmd {
 }
 
 // StartSuccessor starts the daemon that recovers what this one leaves dead. It waits for the end of this process, and this process does not
-// wait for it: what it has to say is in the log.
-func StartSuccessor(cfg mountcfg.Config, dead api.Device) error {
+// wait for it: what it has to say is in the log. n counts the ones that were started for this return.
+func StartSuccessor(cfg mountcfg.Config, dead api.Device, n int) error {
 	log, err := OpenLog(cfg)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func StartSuccessor(cfg mountcfg.Config, dead api.Device) error {
 		return err
 	}
 	defer host.CloseFile(nobody)
-	cmd := inBackground(RecoverArgs(dead), nobody, log)
+	cmd := inBackground(append(RecoverArgs(dead), fmt.Sprintf("--successor=%d", n)), nobody, log)
 	if err := cmd.Start(); err != nil {
 		return err
 	}

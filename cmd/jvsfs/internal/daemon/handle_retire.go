@@ -134,7 +134,7 @@ func (d *succession) shutBehind(err error) error {
 	if errors.Is(err, errClosing) && d.retirement.underWay() {
 		return errReplaced()
 	}
-	return err
+	return closing(err)
 }
 
 func errReplaced() *api.Failure {
@@ -285,7 +285,7 @@ func (d *succession) stay() {
 	d.registry.shutLatches(false)
 	who, err := host.ThisProcess()
 	if err == nil {
-		err = d.journal.begin(d.device(), who, d.storeDevice())
+		err = d.journal.begin(d.device(), who, d.storeMounts())
 	}
 	if err != nil {
 		d.log.Warn("journal of leases", zap.Error(err))

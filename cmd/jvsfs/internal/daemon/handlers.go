@@ -20,10 +20,15 @@ func (d *mount) worktreeAt(rel string, uid uint32) (*worktree, error) {
 		return nil, err
 	}
 	w, err := d.registry.get(id)
-	if errors.Is(err, errClosing) {
-		return nil, &api.Failure{Class: api.ClassNoMount, Message: err.Error()}
+	return w, closing(err)
+}
+
+// closing words errClosing for a client.
+func closing(err error) error {
+	if !errors.Is(err, errClosing) {
+		return err
 	}
-	return w, err
+	return &api.Failure{Class: api.ClassNoMount, Message: errClosing.Error(), Next: "if it comes back (jvsfs status shows it), try again"}
 }
 
 // subject is the process that a request is about. fd pins it while it lives.

@@ -29,7 +29,7 @@ type journal struct {
 type journalFile struct {
 	Version int                                  `json:"version"`
 	Daemon  host.ProcessState                    `json:"daemon"`
-	Store   string                               `json:"store,omitempty"` // the device of the records; "": written by a release without it
+	Store   string                               `json:"store,omitempty"` // see storeMounts; "": on a disk of this host, or written by a release without it
 	Held    map[lease.WorktreeID]lease.Saved     `json:"held,omitempty"`
 	Revoked map[lease.WorktreeID][]revokedHolder `json:"revoked,omitempty"`
 }

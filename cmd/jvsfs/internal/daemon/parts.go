@@ -62,6 +62,7 @@ type mount struct {
 
 	agentRuns  chan struct{}     // capacity 1: the fence agent runs (cutoff.go)
 	cutClients *lease.CutClients // whom it has cut off
+	onMounts   *string           // see storeMounts
 	storeAbort *os.File          // ends this host's connection to the store (selfcut.go); nil without fence_self
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -44,7 +45,7 @@ type opened struct {
 	path   string
 	fd     int
 	device api.Device
-	kind   string // as the mount table calls it
+	kind   string // as the mount table calls it; "": a FUSE that was unmounted before that was looked up
 }
 
 // run looks until serving ends, at each change of the mount table. A mount that lies over its source goes with the store's mount, and
@@ -60,12 +61,12 @@ func (s *storeReturn) run(serving context.Context) {
 	}
 	defer func() { _ = changes.Close() }() // of descriptors that were read only
 	dirs := s.opened()
-	for len(dirs) > 0 && changes.Wait(serving) == nil {
+	for len(dirs) > 0 { // first for what has changed since they were opened
 		if s.follow(serving, dirs) {
 			close(s.again)
 			return
 		}
-		if !rest(serving, mountsPause) {
+		if changes.Wait(serving) != nil || !rest(serving, mountsPause) {
 			return
 		}
 	}
@@ -90,23 +91,36 @@ func (s *storeReturn) opened() []opened {
 	if err != nil {
 		return nil
 	}
-	source := mounts.At(s.place.Root)
-	if source == nil || !s.far && !strings.HasPrefix(source.FSType, "fuse") {
+	if !s.far && !onFUSE(s.fs.SourceFD()) {
 		return nil
 	}
 	var all []opened
 	for _, o := range []opened{{path: s.place.Root, fd: s.fs.SourceFD()}, {path: s.place.LockDir, fd: s.locks.FD()}} {
-		var st unix.Stat_t
-		if unix.Fstat(o.fd, &st) != nil {
-			return nil
+		if path, err := filepath.EvalSymlinks(o.path); err == nil { // the mount table has no links
+			o.path = path
 		}
-		o.device = deviceOf(st.Dev)
-		if m := mounts.At(o.path); m != nil && host.DeviceOf(m) == o.device {
+		var st unix.Statx_t // by what the kernel remembers: the client may have ended since
+		if unix.Statx(o.fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, 0, &st) != nil {
+			continue
+		}
+		o.device = api.Device{Major: st.Dev_major, Minor: st.Dev_minor}
+		m := mounts.At(o.path)
+		switch {
+		case m != nil && host.DeviceOf(m) == o.device:
 			o.kind = m.FSType
-			all = append(all, o)
-		}
+		case host.IsJVSFS(m) || !onFUSE(o.fd): // the mount lies over it, or stat and the table differ
+			continue
+		} // else it was unmounted since it was opened
+		all = append(all, o)
 	}
 	return all
+}
+
+// onFUSE is whether a descriptor is on a FUSE. One that has ended does not say so itself.
+func onFUSE(fd int) bool {
+	var st unix.Statfs_t
+	err := unix.Fstatfs(fd, &st)
+	return err == nil && st.Type == unix.FUSE_SUPER_MAGIC || lease.CutOffStore(err)
 }
 
 func deviceOf(dev uint64) api.Device {
@@ -138,7 +152,7 @@ func compare(mounts host.MountTable, dirs []opened) (changed, alike bool) {
 		m := mounts.At(o.path)
 		if m == nil || host.DeviceOf(m) != o.device {
 			changed = true
-			alike = alike && m != nil && m.FSType == o.kind
+			alike = alike && m != nil && (m.FSType == o.kind || o.kind == "" && strings.HasPrefix(m.FSType, "fuse") && !host.IsJVSFS(m))
 		}
 	}
 	return changed, changed && alike

@@ -28,12 +28,14 @@ type MountState struct {
 	Mountpoint string          `json:"mountpoint"`
 	Source     string          `json:"source"`
 	Locks      string          `json:"locks"`
-	Layout     layout.Name     `json:"layout,omitempty"` // "": written by a release without it
-	Parts      string          `json:"parts,omitempty"`  // what its rules with taken_by: lease say
-	Mark       int64           `json:"mark,omitempty"`   // of the records (treeLock); 0: written by a release without it
-	Config     json.RawMessage `json:"config"`           // mountcfg's own form
-	Runs       bool            `json:"runs,omitempty"`   // the mount goes with the last of its runs
-	Args       []string        `json:"args"`             // for people
+	Layout     layout.Name     `json:"layout,omitempty"`    // "": written by a release without it
+	Parts      string          `json:"parts,omitempty"`     // what its rules with taken_by: lease say
+	Mark       int64           `json:"mark,omitempty"`      // of the records (treeLock); 0: written by a release without it
+	Config     json.RawMessage `json:"config"`              // mountcfg's own form
+	SourceFS   int64           `json:"source_fs,omitempty"` // the type of the source's file system, as statfs has it; 0: not known
+	LocksFS    int64           `json:"locks_fs,omitempty"`  // that of the records
+	Runs       bool            `json:"runs,omitempty"`      // the mount goes with the last of its runs
+	Args       []string        `json:"args"`                // for people
 	Since      time.Time       `json:"since"`
 	Daemon     ProcessState    `json:"daemon"`
 }

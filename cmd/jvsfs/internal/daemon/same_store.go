@@ -1,0 +1,62 @@
+package daemon
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
+)
+
+// A dead mount is recovered by the paths that it had. Where the store is not mounted just now, they lead to its bare mount point on a disk of
+// this host: no record there knows of a token, and what is written there is seen by no other host.
+
+// SameStore refuses to recover a mount over another kind of file system than it was over. Call it before anything is made there.
+func SameStore(r *recovery.Recovery, p place.Place) error {
+	return sameStore(r, p, fsTypeAt(p.Root), fsTypeAt(p.LockDir))
+}
+
+// OnSameStore is SameStore for what is open.
+func (d *Daemon) OnSameStore(r *recovery.Recovery) error {
+	return sameStore(r, d.place, fsType(d.fs.SourceFD()), fsType(d.locks.FD()))
+}
+
+func sameStore(r *recovery.Recovery, p place.Place, source, locks int64) error {
+	if r.State == nil || r.Serves {
+		return nil
+	}
+	for _, is := range []struct {
+		path     string
+		was, now int64
+	}{{p.Root, r.State.SourceFS, source}, {p.LockDir, r.State.LocksFS, locks}} {
+		if is.was == 0 || is.was == is.now { // 0: of a release that did not note it
+			continue
+		}
+		return &api.Failure{Class: api.ClassStoreFailed, File: is.path, Message: fmt.Sprintf("%s is not on the file system any more that the mount at %s was over", is.path, r.Point),
+			Next: fmt.Sprintf("mount that, then jvsfs recover %s; or jvsfs umount --bare %s, and mount what is there now", human.Typed(r.Point), human.Typed(r.Point))}
+	}
+	return nil
+}
+
+// fsType is the type of the file system that a descriptor is on, 0 if it does not say.
+func fsType(fd int) int64 {
+	var st unix.Statfs_t
+	if unix.Fstatfs(fd, &st) != nil {
+		return 0
+	}
+	return int64(st.Type) //nolint:unconvert // 32 bits on other processors
+}
+
+func fsTypeAt(path string) int64 {
+	var st unix.Statfs_t
+	if unix.Statfs(path, &st) != nil {
+		return 0
+	}
+	return int64(st.Type) //nolint:unconvert // 32 bits on other processors
+}
+
+// Discard frees a daemon that was made and has not run.
+func (d *Daemon) Discard() error { return d.close() }
