@@ -13,6 +13,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
 )
 
 type statusCommand struct {
@@ -152,11 +153,11 @@ func quiescedText(all []gate.Status) string {
 	return b.String()
 }
 
-// silentText names the worktrees whose records do not answer, where what is shown of them is old, or cannot be read.
+// silentText names the worktrees whose records do not answer, where what is shown of them is old, or cannot be read: which file, and why.
 func silentText(all []gate.Status) string {
 	var b strings.Builder
 	for _, w := range all {
-		if w.SilentMS != 0 || w.CutOff {
+		if w.SilentMS != 0 || w.CutOff || w.State == lease.Unreadable.String() {
 			fmt.Fprintf(&b, "%s: %s\n", w.Worktree, human.Printable(w.Detail))
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
@@ -25,8 +27,21 @@ func (d *mount) answerDoctor(req api.Doctor) (api.Response, error) {
 	}
 	fix := lockdir.Repair{Safe: req.Repair, Force: req.Force}
 	found := lockdir.Check(context.Background(), dir, lockop.PolicyOf(d.cfg), fix)
+	if !d.stillOurs(dir.Path) {
+		found = append(found, finding.Fail("locks.replaced", "put it back; if it is lost: jvsfs umount and mount again, and the tokens start again",
+			"%s is not the lock directory that the daemon of %s works with: that was removed, renamed or covered since the mount", dir.Name, d.mountpoint()))
+	}
 	d.auditRepairs(found)
 	return api.ResultOf(slices.Concat(found, unseenFinding(d.tree, d.place.Root), ruleFindings(d.book)))
+}
+
+// stillOurs is whether a path leads to the lock directory that the daemon has open. If that is dead, other findings say so.
+func (d *mount) stillOurs(path string) bool {
+	var at, held unix.Stat_t
+	if unix.Fstat(d.locks.FD(), &held) != nil {
+		return true
+	}
+	return unix.Stat(path, &at) == nil && at.Dev == held.Dev && at.Ino == held.Ino
 }
 
 // unseenFinding says that another mount might go unnoticed.

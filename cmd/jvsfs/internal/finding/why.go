@@ -62,6 +62,7 @@ var WhyItMatters = map[string]string{
 	"locks.clock":      "the file system's clock and this host's disagree; its time stamps are how late records are noticed",
 	"locks.space":      "when the lock directory is full no lease can be taken or renewed, and writing stops",
 	"locks.inodes":     "when the lock directory has no inode left no lease can be taken or renewed, and writing stops",
+	"locks.replaced":   "no lease can be taken or renewed in a directory that is gone, and other mounts and commands would take other records",
 	"locks.unchecked":  "what cannot be looked at cannot be judged",
 
 	"tier.etcd":            "etcd decides who holds, but does not check writes: a host that is paused may write late, and only afterwards is it known",

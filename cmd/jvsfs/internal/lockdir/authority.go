@@ -35,8 +35,8 @@ func RefuseGoverned(dir *lease.Dir) error {
 		Next: "jvsfs mount, with the etcd_* keys of its configuration"}
 }
 
-func authorityAt(path string) (string, error) {
-	dir, err := lease.OpenDir(path)
+func authorityAt(d Dir) (string, error) {
+	dir, err := d.open()
 	if err != nil {
 		return "", err
 	}

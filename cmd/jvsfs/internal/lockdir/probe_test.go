@@ -135,3 +135,36 @@ func TestProbeAllowsForTheNoiseOfClocks(t *testing.T) {
 		require.Equal(t, want, testkit.BadFindings(t, probeFindings("/locks", probed{skew: skew}, 0)), "%v", skew)
 	}
 }
+
+// The owner of a repository can put anything in the place of a taint: it is named, and neither waited for nor followed nor read to its end.
+func TestATaintIsAnyFile(t *testing.T) {
+	dir := t.TempDir()
+	secret := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(secret, []byte("topsecret"), 0o600))
+	taint := func(n string) string {
+		return filepath.Join(dir, "main.taint.0000000000000000000"+n+"."+strings.Repeat("ab", 16))
+	}
+	require.NoError(t, unix.Mkfifo(taint("1"), 0o600))
+	require.NoError(t, os.Symlink("/dev/zero", taint("2")))
+	require.NoError(t, os.Symlink(secret, taint("3")))
+	require.NoError(t, os.Mkdir(taint("4"), 0o700))
+	require.NoError(t, os.WriteFile(taint("5"), []byte("late"), 0o600))
+	require.NoError(t, os.Truncate(taint("5"), 1<<40))
+	found := checkTaints(Dir{Path: dir, Name: "/locks"})
+	require.Len(t, found, 5)
+	for _, f := range found {
+		require.Equal(t, "taint.late", f.ID)
+		require.Contains(t, f.Message, "/locks/main.taint.")
+		require.NotContains(t, f.Message, "topsecret")
+	}
+	require.Contains(t, found[4].Message, "late")
+}
+
+// A daemon looks by a descriptor. People find the file by its name.
+func TestARecordIsNamedAsPeopleFindIt(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.claim.00000000000000000001"), nil, 0o600))
+	found := checkRecords(Dir{Path: dir, Name: "/srv/repo/.jvs/locks"}, lease.DefaultPolicy())
+	require.Len(t, found, 1)
+	require.Contains(t, found[0].Message, "(file /srv/repo/.jvs/locks/main.claim.00000000000000000001)")
+}

@@ -3,13 +3,17 @@ package lockdir
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -25,6 +29,9 @@ type Dir struct {
 
 	NameCache string // what its client remembers of names that do not exist (host.MountTable.NameCache), "" for nothing
 }
+
+// open opens it under its name for people: what is said of a file names it as they find it, and not by a daemon's descriptor.
+func (d Dir) open() (*lease.Dir, error) { return lease.OpenDirAt(unix.AT_FDCWD, d.Path, d.Name) }
 
 // shown is the path of a file of the directory for people.
 func (d Dir) shown(file string) string { return filepath.Join(d.Name, filepath.Base(file)) }
@@ -56,7 +63,7 @@ func Check(ctx context.Context, d Dir, policy lease.Policy, fix Repair) []findin
 		return []finding.Finding{finding.Fail("locks.kind", "move it away", "%s is not a directory", d.Name)}
 	}
 	out := append([]finding.Finding{checkLockMode(d, info)}, checkExposure(d)...)
-	if said, err := authorityAt(d.Path); err != nil || said != "" {
+	if said, err := authorityAt(d); err != nil || said != "" {
 		return append(out, governedFindings(d, said, err)...)
 	}
 	if f, err := tierOf(d); err != nil {
@@ -114,7 +121,7 @@ func namesIn(dir string, of func(string) bool) ([]string, error) {
 }
 
 func checkRecords(d Dir, policy lease.Policy) []finding.Finding {
-	dir, err := lease.OpenDir(d.Path)
+	dir, err := d.open()
 	if err != nil {
 		return []finding.Finding{finding.Fail("records.failed", "look at the disk and the permissions of the lock directory", "%v", err)}
 	}
@@ -157,7 +164,7 @@ const repairPatience = api.AnswerTimeout / 2
 
 // repairRecords repairs what is provably safe, and with force everything that it can repair.
 func repairRecords(ctx context.Context, d Dir, policy lease.Policy, force bool) []finding.Finding {
-	dir, err := lease.OpenDir(d.Path)
+	dir, err := d.open()
 	if err != nil {
 		return []finding.Finding{finding.Fail("repair.failed", "look at the disk and the permissions of the lock directory", "%v", err)}
 	}
@@ -204,11 +211,28 @@ func checkTaints(d Dir) []finding.Finding {
 	}
 	var out []finding.Finding
 	for _, name := range names {
-		text, _ := os.ReadFile(name) // for people; a file that cannot be read is named all the same
+		text := shortText(name, 4096) // for people; a file that cannot be read is named all the same
 		out = append(out, finding.Fail("taint.late", "compare the file with what its holder meant, then remove "+d.shown(name),
-			"%s: a write took effect after its lease was over: %s", d.shown(name), human.Shorten(human.Printable(strings.TrimSpace(string(text))), 200)))
+			"%s: a write took effect after its lease was over: %s", d.shown(name), human.Shorten(human.Printable(strings.TrimSpace(text)), 200)))
 	}
 	return out
+}
+
+// shortText reads the beginning of a file that others may have put there: the owner of a repository can make its lock directory. A FIFO
+// must not make the daemon wait, a symbolic link leads nowhere, and a device or a huge file must not fill its memory. "" if it is no
+// regular file, or cannot be read.
+func shortText(name string, most int64) string {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer host.CloseFile(f)
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	text, _ := io.ReadAll(io.LimitReader(f, most))
+	return string(text)
 }
 
 // Repair is what doctor may change.

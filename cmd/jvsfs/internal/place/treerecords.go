@@ -51,24 +51,24 @@ func (f *treeFile) add(t treeID) {
 
 func treeName(id lease.WorktreeID) string { return treePrefix + string(id) + treeSuffix }
 
-// readTreeFile reads one; an absent one is empty.
-func readTreeFile(path string) (*treeFile, error) {
+// readTreeFile reads one; an absent one is empty. shown is the path for people, if path leads by a descriptor.
+func readTreeFile(path, shown string) (*treeFile, error) {
 	f := &treeFile{Version: treeVersion}
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return f, nil
 	}
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		return nil, &os.PathError{Op: "open", Path: shown, Err: err}
 	}
-	file := os.NewFile(uintptr(fd), path)
+	file := os.NewFile(uintptr(fd), shown)
 	defer host.CloseFile(file)
 	err = json.NewDecoder(io.LimitReader(file, maxTreeFile)).Decode(f)
 	if err == nil && f.Version != treeVersion {
 		err = fmt.Errorf("it is of another release of jvsfs (%d, want %d)", f.Version, treeVersion)
 	}
 	if err != nil {
-		return nil, &lease.Error{Class: lease.ClassStoreFailed, File: path, Message: "it cannot be read for which directory these records are", Err: err,
+		return nil, &lease.Error{Class: lease.ClassStoreFailed, File: shown, Message: "it cannot be read for which directory these records are", Err: err,
 			Next: "look at the file; remove it, and the records are taken over by who mounts with them next"}
 	}
 	return f, nil
@@ -117,7 +117,7 @@ func BoundIn(lockDirs string) []bound {
 		if err != nil {
 			continue
 		}
-		if f, err := readTreeFile(path); err == nil {
+		if f, err := readTreeFile(path, path); err == nil {
 			out = append(out, bound{filepath.Dir(path), id, f})
 		}
 	}
@@ -178,7 +178,8 @@ func (p Place) recorded() (Place, error) {
 	if p.ownFile() != repositoryFile {
 		return p, nil
 	}
-	file, err := readTreeFile(filepath.Join(p.LockDir, repositoryFile))
+	shown := filepath.Join(p.LockDir, repositoryFile)
+	file, err := readTreeFile(shown, shown)
 	if err != nil || len(file.Trees) == 0 {
 		return p, err
 	}
@@ -205,7 +206,7 @@ func (p Place) BindRecords(dirfd int, force bool) error {
 	if err != nil {
 		return err
 	}
-	file, err := readTreeFile(fmt.Sprintf("/proc/self/fd/%d/%s", dirfd, name))
+	file, err := readTreeFile(fmt.Sprintf("/proc/self/fd/%d/%s", dirfd, name), filepath.Join(p.LockDir, name))
 	if err != nil {
 		return err
 	}
