@@ -19,7 +19,7 @@ import (
 
 const (
 	requestTimeout = 5 * time.Second // to send a request, and to take an answer
-	maxSessions    = 256             // connections at a time
+	maxSessions    = 256             // connections of all users but root at a time
 	maxPerUser     = 64              // of these, by one user other than root
 	maxOfRoot      = 1024            // besides: root is shut out by nobody but itself
 )
@@ -62,7 +62,7 @@ type controlServer struct {
 
 	mu    sync.Mutex
 	users map[uint32]int
-	total int
+	total int // of users other than root
 }
 
 // listenControl makes the socket of a mounted device. A socket file that is there
@@ -206,14 +206,18 @@ func (s *controlServer) enter(uid uint32) bool {
 		return false
 	}
 	s.users[uid]++
-	s.total++
+	if uid != 0 {
+		s.total++
+	}
 	return true
 }
 
 func (s *controlServer) leave(uid uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.total--
+	if uid != 0 {
+		s.total--
+	}
 	if s.users[uid]--; s.users[uid] == 0 {
 		delete(s.users, uid)
 	}

@@ -120,6 +120,21 @@ func TestControlServerBoundsConnectionsOfOneUser(t *testing.T) {
 	require.False(t, s.enter(0), "but by a loop of its own")
 }
 
+// The sessions of root are besides those of the others: each jvsfs exec of root keeps one.
+func TestControlServerServesUsersBesideRoot(t *testing.T) {
+	s := &controlServer{users: map[uint32]int{}}
+	for range maxSessions {
+		require.True(t, s.enter(0))
+	}
+	require.True(t, s.enter(1000))
+	s.leave(0)
+	s.leave(1000)
+	for range maxSessions {
+		require.True(t, s.enter(uint32(2000+s.total)))
+	}
+	require.False(t, s.enter(1000))
+}
+
 // Who is not heard is counted: a loop that speaks nonsense is to be seen somewhere.
 func TestControlServerCountsWhomItTurnsAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
@@ -132,7 +147,7 @@ func TestControlServerCountsWhomItTurnsAway(t *testing.T) {
 	go func() { done <- s.Run(ctx) }()
 	defer func() { cancel(); require.NoError(t, <-done) }()
 	first, second := connect(t, path), connect(t, path) // say nothing for now
-	require.Eventually(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.total == 2 }, requestTimeout, time.Millisecond)
+	require.Eventually(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.users[uint32(os.Getuid())] == maxOfRoot }, requestTimeout, time.Millisecond)
 	require.Equal(t, "too many control connections", answerOf(t, connect(t, path)).Error.Message)
 	for _, c := range []net.Conn{first, second} {
 		_, err := c.Write([]byte("nonsense\n"))
