@@ -43,6 +43,24 @@ func faultsOf(t *testing.T, log string, d *Dir) []AuditFault {
 	return faults
 }
 
+// Who owns the lock directory can make the anchor a name of another file, before it is made or later. That file is not written to.
+func TestTheAnchorIsNoOtherFile(t *testing.T) {
+	for _, later := range []bool{false, true} {
+		a, _, d := anchored(t)
+		if later {
+			appendEvents(t, a, 1)
+			require.NoError(t, os.Remove(filepath.Join(d.Path(), anchorName)))
+		}
+		other := filepath.Join(t.TempDir(), "other")
+		require.NoError(t, os.WriteFile(other, []byte("precious"), 0o600))
+		require.NoError(t, os.Link(other, filepath.Join(d.Path(), anchorName)))
+		require.ErrorContains(t, a.Append(bg, event(1)), "audit.anchor: it is not a regular file with one name")
+		text, err := os.ReadFile(other)
+		require.NoError(t, err)
+		require.Equal(t, "precious", string(text))
+	}
+}
+
 // Every change of a chain by others is noticed, at once and after the next event.
 func TestTheAnchorTellsEveryLoss(t *testing.T) {
 	for name, c := range map[string]struct {

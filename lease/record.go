@@ -75,7 +75,7 @@ var knownFields = func() (names []string) {
 
 // MarshalJSON writes the known fields, then the others, sorted.
 func (r *Record) MarshalJSON() ([]byte, error) {
-	b, err := json.Marshal((*plainRecord)(r))
+	b, err := plainJSON((*plainRecord)(r))
 	if err != nil || len(r.extra) == 0 {
 		return b, err
 	}
@@ -88,6 +88,15 @@ func (r *Record) MarshalJSON() ([]byte, error) {
 		b = append(append(append(append(b, ','), key...), ':'), r.extra[name]...)
 	}
 	return append(b, '}'), nil
+}
+
+// plainJSON is json.Marshal, but writes <, > and & as they are: in the form \u003c a text within its bounds might not fit RecordSize.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // UnmarshalJSON keeps fields that it does not know. It matches names exactly; encoding/json alone ignores case.
@@ -137,9 +146,13 @@ func parseRecord(b []byte, id WorktreeID) (*Record, error) {
 	return r, nil
 }
 
-// encode is the padded form. It fails if the record does not fit.
+// encode is the padded form. It fails if the record does not fit. Fields of other programs are left out rather than that: a holder must
+// not lose its lease by them.
 func (r *Record) encode() ([]byte, error) {
-	b, err := json.Marshal(r)
+	b, err := plainJSON(r)
+	if err == nil && len(b) >= RecordSize && len(r.extra) > 0 {
+		b, err = plainJSON((*plainRecord)(r))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -71,6 +71,30 @@ func TestRecordThatDoesNotFit(t *testing.T) {
 	require.LessOrEqual(t, len(clip(strings.Repeat("ä", 600), maxText)), maxText)
 }
 
+// A foreign tool adds fields to the record of a live holder. They are within their bounds; the holder must be able to renew.
+func TestForeignFieldsNeverTakeALeaseAway(t *testing.T) {
+	for _, note := range []string{strings.Repeat("<", 2000), strings.Repeat("&", 2000), strings.Repeat("\u2028", 600)} {
+		r := sample()
+		r.Purpose = strings.Repeat("<", maxText)
+		text, err := json.Marshal(note)
+		require.NoError(t, err)
+		r.extra = map[string]json.RawMessage{"n": []byte(strings.NewReplacer(`\u003c`, "<", `\u0026`, "&", `\u2028`, "\u2028").Replace(string(text)))}
+		require.Empty(t, r.implausible("main"))
+		b, err := r.encode()
+		require.NoError(t, err)
+		back, err := parseRecord(b, "main")
+		require.NoError(t, err)
+		require.Equal(t, r.Purpose, back.Purpose)
+		require.Contains(t, back.extra, "n")
+	}
+	r := sample()
+	r.Purpose = strings.Repeat("\x01", maxText)
+	r.extra = map[string]json.RawMessage{"n": []byte(`"` + strings.Repeat("x", 2000) + `"`)}
+	require.Empty(t, r.implausible("main"))
+	_, err := r.encode()
+	require.NoError(t, err, "without the foreign field")
+}
+
 func TestHolderID(t *testing.T) {
 	require.Equal(t, Holder{Host: "a::b", User: "u", PID: 3, StartTime: 4}, parseHolderID("a::b:u:3:4"))
 	require.Equal(t, Holder{Host: "odd"}, parseHolderID("odd"))
