@@ -1,6 +1,7 @@
 package mountcfg
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -34,6 +35,7 @@ type reader struct {
 
 // parse reads a document over the defaults. All mistakes are reported at once.
 func parse(file, base string, data []byte, checks ...RuleCheck) (Config, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // YAML 1.2, 5.2: some editors begin a file with a byte order mark
 	return newReader(file, base, data).read(data, (*reader).configuration, checks)
 }
 

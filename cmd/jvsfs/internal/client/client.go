@@ -299,6 +299,9 @@ func (c *Client) otherRelease(req api.Body, err error) error {
 	if !errors.As(err, &f) || !f.Answer || f.Class != api.ClassUsage || f.Next != "" || !strings.HasPrefix(f.Message, api.ErrRequest.Error()) {
 		return err
 	}
+	if req.Validate() != nil { // a daemon of this release says the same
+		return err
+	}
 	f.Message = fmt.Sprintf("the daemon of the mount at %s is of another release and does not understand %q as this command asks it: %s", c.mount.Mountpoint, req.Op(), f.Message)
 	f.Next = api.NextOfOlderDaemon
 	return f

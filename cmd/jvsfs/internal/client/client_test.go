@@ -187,7 +187,7 @@ func TestAnOlderDaemonIsNamed(t *testing.T) {
 		conn, err := net.Dial("unix", path)
 		require.NoError(t, err)
 		c := &Client{mount: &mountinfo.Info{Mountpoint: "/m"}, conn: conn.(*net.UnixConn), in: bufio.NewReader(conn)}
-		_, err = c.exchange(api.Handover{}, nil, api.AnswerTimeout, nil)
+		_, err = c.exchange(api.Handover{Host: "h"}, nil, api.AnswerTimeout, nil)
 		require.NoError(t, conn.Close())
 		f := api.AsFailure(err)
 		require.Equal(t, api.ClassUsage, f.Class)
