@@ -107,7 +107,13 @@ func newSuperblock(source string, root int) (dev int, sb *superblock, err error)
 	return -1, nil, fmt.Errorf("make a fuse file system: %w", explainMountErrno(err))
 }
 
+// maxSource is how many bytes fsconfig(2) takes for a string, without its end.
+const maxSource = 255
+
 func (sb *superblock) configure(source string, root, dev int) error {
+	if len(source) > maxSource {
+		return fmt.Errorf("the path of the source has %d bytes, and the kernel takes %d at most: bind it to a shorter one (mount --bind), and mount that", len(source), maxSource)
+	}
 	var st unix.Stat_t
 	if err := unix.Fstat(root, &st); err != nil {
 		return err

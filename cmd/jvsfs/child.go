@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/json"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"os"
@@ -83,7 +83,7 @@ func (c *child) letGo(word goAhead) error {
 			return fmt.Errorf("terminal: %w", err)
 		}
 	}
-	return json.NewEncoder(c.word).Encode(word)
+	return gob.NewEncoder(c.word).Encode(word)
 }
 
 // signal sends a signal to the whole group. It is no error if the group has ended.

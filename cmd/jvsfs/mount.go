@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -142,6 +143,9 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 	if err := m.resolvePaths(cmd.Context(), &cfg, mounts); err != nil {
 		return cfg, place.Place{}, err
 	}
+	if err := sayable(cfg.Source, cfg.Mountpoint, cfg.Control, cfg.Repository); err != nil {
+		return cfg, place.Place{}, err
+	}
 	if err := cfg.Validate(); err != nil {
 		return cfg, place.Place{}, api.UsageError(err)
 	}
@@ -162,6 +166,17 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 		err = m.below(func() error { return p.RefuseNameCache(mounts) })
 	}
 	return cfg, p, err
+}
+
+// sayable refuses paths that are not UTF-8: what brings a mount back is JSON, and would bring back that of another path.
+func sayable(paths ...string) error {
+	for _, path := range paths {
+		if !utf8.ValidString(path) {
+			return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("%q is not UTF-8, so a mount of it could not be restored after a kill of its daemon", path),
+				Next: "give it another name, or bind it to one (mount --bind), and mount that"}
+		}
+	}
+	return nil
 }
 
 // withRules is the place with the rules of the configuration.

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/json"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,12 +33,13 @@ func newTrampolineCommand(io stdio) *cobra.Command {
 	}
 }
 
-// goAhead is the word that the trampoline waits for: there is a lease.
+// goAhead is the word that the trampoline waits for: there is a lease. It is sent by gob, which keeps every byte of a path: JSON would
+// make another path of one that is not UTF-8.
 type goAhead struct {
-	Environment map[string]string `json:"environment"`         // for CMD; "" takes a name out
-	Directory   string            `json:"directory,omitempty"` // to enter anew
-	Enter       string            `json:"enter,omitempty"`     // another one than that of who started it
-	Reads       bool              `json:"reads,omitempty"`     // while writes wait: see copiesByReading
+	Environment map[string]string // for CMD; "" takes a name out
+	Directory   string            // to enter anew
+	Enter       string            // another one than that of who started it
+	Reads       bool              // while writes wait: see copiesByReading
 }
 
 // trampoline waits for its word and becomes args. The end of the pipe without one means
@@ -46,7 +47,7 @@ type goAhead struct {
 func trampoline(io stdio, args []string) error {
 	syscall.CloseOnExec(trampolineFD)
 	var word goAhead
-	if json.NewDecoder(os.NewFile(trampolineFD, "word")).Decode(&word) != nil {
+	if gob.NewDecoder(os.NewFile(trampolineFD, "word")).Decode(&word) != nil {
 		return api.ExitWith(api.ExitError)
 	}
 	if err := word.apply(); err != nil {

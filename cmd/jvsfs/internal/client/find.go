@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/moby/sys/mountinfo"
 
@@ -60,14 +61,30 @@ func findIn(ctx context.Context, path, control string, mounts host.MountTable) (
 		return Target{}, err
 	}
 	if host.IsJVSFS(m) {
+		if err := sayable(abs); err != nil {
+			return Target{}, err
+		}
 		return Target{Path: abs, Mount: m, Rel: host.InMount(m, abs)}, nil
 	}
 	p, err := place.WorktreeOf(abs, control)
 	t := Target{Path: abs, Place: p}
 	if m := servedElsewhere(ctx, abs, mounts); m != nil && control == "" {
+		if err := sayable(abs); err != nil {
+			return Target{}, err
+		}
 		return Target{Path: abs, Mount: m, Rel: host.RelativeTo(m.Source, abs)}, nil
 	}
 	return t, err
+}
+
+// sayable refuses a path that a daemon cannot be asked about. Requests and answers are JSON, which has UTF-8 alone: each other byte would
+// become U+FFFD, and that may be the name of another directory.
+func sayable(path string) error {
+	if utf8.ValidString(path) {
+		return nil
+	}
+	return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("%q is not UTF-8, so the daemon of the mount cannot be asked about it", path),
+		Next: "give it another name; writing there takes its lease all the same, if the mount has on_free: acquire"}
 }
 
 // servedElsewhere finds a living mount at another place that serves path. The mount table has the source of
