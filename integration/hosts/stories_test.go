@@ -119,7 +119,10 @@ func TestQuickAHolderThatIsFrozen(t *testing.T) {
 	said, exit := c.exec(h2, "true")
 	requireExit(t, 0, exit, said+h2.Logs())
 	held := c.hold(h1)
-	require.Contains(t, h2.Must(c.bin, "status"), "h1:")
+	harness.EventuallyNoted(t, "the other host has seen who holds", func() (bool, string) { // a store that is slow is not waited for
+		said := h2.Must(c.bin, "status")
+		return strings.Contains(said, "h1:"), said
+	})
 	h1.freeze()
 	for _, args := range [][]string{{"status"}, {"explain", "--pid", "1", viewDir}, {"lock", "status", viewDir}, {"exec", viewDir, "--", "true"}} {
 		began := time.Now()
