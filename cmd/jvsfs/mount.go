@@ -104,8 +104,11 @@ func (m *mountCommand) run(cmd *cobra.Command, args []string) error {
 // tryAgain starts the next successor, after a while, if this one has failed to serve and the dead mount is still there: another recovery was
 // under way, or the store has ended again.
 func (m *mountCommand) tryAgain(failed error) error {
+	if m.tries == 0 || errors.Is(failed, context.Canceled) {
+		return nil
+	}
 	dead, err := api.ParseDevice(m.state)
-	if m.tries == 0 || err != nil || errors.Is(failed, context.Canceled) {
+	if err != nil {
 		return err
 	}
 	time.Sleep(min(time.Second<<min(m.tries, 6), time.Minute)) // a signal ends it
