@@ -98,8 +98,8 @@ func (f *anchorFile) lock(ctx context.Context) (unlock func(), err error) {
 			return nil, &os.PathError{Op: "open", Path: anchorName, Err: err}
 		}
 		var st unix.Stat_t // who owns the lock directory can have made it a name of another file
-		if err = unix.Fstat(f.fd, &st); err == nil && (st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink != 1) {
-			err = errors.New("it is not a regular file with one name")
+		if err = unix.Fstat(f.fd, &st); err == nil && (st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 1) {
+			err = errors.New("it is not a regular file with one name: remove it, or its other name")
 		}
 		if err != nil {
 			f.close()
@@ -115,7 +115,7 @@ func (f *anchorFile) lock(ctx context.Context) (unlock func(), err error) {
 // current is whether the name still is the open file.
 func (f *anchorFile) current() bool {
 	var at, held unix.Stat_t
-	return unix.Fstatat(f.dir.fd, anchorName, &at, unix.AT_SYMLINK_NOFOLLOW) == nil && unix.Fstat(f.fd, &held) == nil && idOf(&at) == idOf(&held) && held.Nlink == 1
+	return unix.Fstatat(f.dir.fd, anchorName, &at, unix.AT_SYMLINK_NOFOLLOW) == nil && unix.Fstat(f.fd, &held) == nil && idOf(&at) == idOf(&held) && held.Nlink <= 1
 }
 
 // read is the anchor. had is false if there is none, or none that can be read.

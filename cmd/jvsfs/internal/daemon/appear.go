@@ -111,7 +111,7 @@ func (d *succession) restore(r *recovery.Recovery) {
 			continue
 		}
 		if now := d.storeMounts(); left.Store != now { // see ErrStoreReturned
-			d.log.Warn("the leases of the dead mount do not go on: the store was mounted again since", zap.Int("leases", len(left.Held)))
+			d.log.Warn("the leases of the dead mount do not go on: the store was mounted again since, or that cannot be told (an older release, another mount namespace)", zap.Int("leases", len(left.Held)))
 			left = left.expired()
 		}
 		d.journal.restore(left)

@@ -75,16 +75,17 @@ func inBackground(args []string, ready, logFile *os.File) *exec.Cmd {
 // StartSuccessor starts the daemon that recovers what this one leaves dead. It waits for the end of this process, and this process does not
 // wait for it: what it has to say is in the log. n counts the ones that were started for this return.
 func StartSuccessor(cfg mountcfg.Config, dead api.Device, n int) error {
-	log, err := OpenLog(cfg)
-	if err != nil {
-		return err
-	}
-	defer host.CloseFile(log)
 	nobody, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer host.CloseFile(nobody)
+	log, err := OpenLog(cfg)
+	if err != nil { // it fails by that, too, and tries again
+		log = nobody
+	} else {
+		defer host.CloseFile(log)
+	}
 	cmd := inBackground(append(RecoverArgs(dead), fmt.Sprintf("--successor=%d", n)), nobody, log)
 	if err := cmd.Start(); err != nil {
 		return err

@@ -46,6 +46,7 @@ type opened struct {
 	fd     int
 	device api.Device
 	kind   string // as the mount table calls it; "": a FUSE that was unmounted before that was looked up
+	inside bool   // of the source, and opened through it: what is mounted at its path is another one
 }
 
 // run looks until serving ends, at each change of the mount table. A mount that lies over its source goes with the store's mount, and
@@ -104,6 +105,11 @@ func (s *storeReturn) opened() []opened {
 			continue
 		}
 		o.device = api.Device{Major: st.Dev_major, Minor: st.Dev_minor}
+		if len(all) > 0 && host.Within(all[0].path, o.path) {
+			o.inside = true
+			all = append(all, o)
+			continue
+		}
 		m := mounts.At(o.path)
 		switch {
 		case m != nil && host.DeviceOf(m) == o.device:
@@ -149,6 +155,9 @@ func (s *storeReturn) follow(serving context.Context, dirs []opened) (returned b
 func compare(mounts host.MountTable, dirs []opened) (changed, alike bool) {
 	alike = true
 	for _, o := range dirs {
+		if o.inside {
+			continue
+		}
 		m := mounts.At(o.path)
 		if m == nil || host.DeviceOf(m) != o.device {
 			changed = true

@@ -41,6 +41,17 @@ func TestWhatIsAtThePlaceOfTheStore(t *testing.T) {
 	}
 }
 
+// Records inside of the source come back with it, whatever is mounted at their path.
+func TestWhatIsMountedInsideOfTheStore(t *testing.T) {
+	root := &mountinfo.Info{ID: 1, Major: 8, Minor: 1, Mountpoint: "/", FSType: "ext4"}
+	inside := &mountinfo.Info{ID: 3, Parent: 2, Minor: 60, Mountpoint: "/store/.jvs/locks", FSType: "tmpfs"}
+	dirs := []opened{{path: "/store", device: api.Device{Minor: 40}, kind: "fuse.far"}, {path: "/store/.jvs/locks", device: api.Device{Minor: 40}, inside: true}}
+	for minor, again := range map[int]bool{40: false, 50: true} {
+		changed, alike := compare(host.MountTable{root, {ID: 2, Parent: 1, Minor: minor, Mountpoint: "/store", FSType: "fuse.far"}, inside}, dirs)
+		require.Equal(t, []bool{again, again}, []bool{changed, alike})
+	}
+}
+
 // The leases of a daemon whose store was mounted again are lost to those who held them, as if they had run out.
 func TestTheLeasesOfAJournalRunOut(t *testing.T) {
 	was := revokedHolder{Token: 3, Kind: lease.LossSuperseded, Holder: lease.Holder{PID: 3}}
