@@ -68,8 +68,8 @@ func (f *Frozen) ioctl(request uint) {
 	require.NoError(f.t, unix.IoctlSetInt(fd, request, 0))
 }
 
-// Freeze makes the disk hang.
-func (f *Frozen) Freeze() { f.t.Helper(); f.ioctl(fiFreeze); f.on = true }
+// Freeze makes the disk hang. After a test that failed it continues before anything that came before is waited for.
+func (f *Frozen) Freeze() { f.t.Helper(); f.ioctl(fiFreeze); f.on = true; f.t.Cleanup(f.Thaw) }
 
 // Thaw lets the disk continue. It may be called twice.
 func (f *Frozen) Thaw() {

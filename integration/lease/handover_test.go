@@ -89,7 +89,7 @@ func TestAHandoverThatIsNotInTimeChangesNothing(t *testing.T) {
 	disk.Freeze()
 	written := disk.Hang(a, harness.Command{Op: "write", Handle: "f", Data: []byte("slow")})
 	began := time.Now()
-	_, errs, exit := m.CLI("lock", "handover", "--wait", "2s", "--to-pid", harness.PIDOf(b), m.Mountpoint)
+	_, errs, exit := m.CLI("lock", "handover", "--wait", harness.OnThisMachine(2*time.Second).String(), "--to-pid", harness.PIDOf(b), m.Mountpoint)
 	require.Equal(t, harness.ExitConflict, exit, errs)
 	require.Contains(t, errs, "nothing has changed")
 	require.GreaterOrEqual(t, time.Since(began), 2*harness.Hasty.Lease, "the lease had to be renewed meanwhile")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -137,7 +138,7 @@ func TestABrokenSnapshotIsNotTakenForAWhole(t *testing.T) {
 		policy  harness.Policy
 		breaks  func(*harness.Mount, *harness.Actor)
 	}{
-		"its time is over": {options: []string{"--for", "700ms"}, breaks: func(*harness.Mount, *harness.Actor) {}},
+		"its time is over": {options: []string{"--for", harness.OnThisMachine(700 * time.Millisecond).String()}, breaks: func(*harness.Mount, *harness.Actor) {}},
 		"a store through a mapping": {breaks: func(_ *harness.Mount, a *harness.Actor) {
 			a.OK(harness.Command{Op: "store", Name: "m", Data: []byte("AFTER!")})
 			a.OK(harness.Command{Op: "msync", Name: "m"})
@@ -220,7 +221,7 @@ func TestWhoMayQuiesceAndWhen(t *testing.T) {
 	require.Contains(t, string(out), "E_NOT_PERMITTED")
 
 	first := quiet(m, l)
-	exit, said := quiesce(m, "true", "--wait", "100ms").Wait()
+	exit, said := quiesce(m, "true", "--wait", harness.OnThisMachine(100*time.Millisecond).String()).Wait()
 	require.Equal(t, harness.ExitUnquiet, exit, said)
 	require.Contains(t, said, "is quiesced already, for sh")
 	second := quiesce(m, "true", "--wait", "1m")

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -34,8 +35,8 @@ func newFencedHosts(t *testing.T) *fencedHosts {
 	require.NoError(t, os.Mkdir(f.work, 0o755))
 	agent := filepath.Join(dir, "fence_counting")
 	writeAgent(t, agent, "sed -n 's/^nodename=//p' >>"+f.cut)
-	require.NoError(t, os.WriteFile(f.config, []byte("lease_duration: 2s\nrenew_interval: 500ms\nmax_clock_skew: 1s\nsteal_grace: 0s\non_free: deny\n"+
-		"fence: ["+agent+"]\n"), 0o600))
+	require.NoError(t, os.WriteFile(f.config, fmt.Appendf(nil, "lease_duration: %s\nrenew_interval: %s\nmax_clock_skew: %s\nsteal_grace: 0s\non_free: deny\nfence: [%s]\n",
+		harness.OnThisMachine(2*time.Second), harness.OnThisMachine(500*time.Millisecond), harness.OnThisMachine(time.Second), agent), 0o600))
 	return f
 }
 
