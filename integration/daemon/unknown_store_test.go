@@ -50,6 +50,13 @@ func TestADirectoryOnAFUSEThatNobodyKnows(t *testing.T) {
 				require.Contains(t, errs, says)
 			}
 			require.Empty(t, harness.TopType(t, m.Mountpoint))
+			only, link := filepath.Join(m.Base, "only-here"), filepath.Join(at, "link")
+			require.NoError(t, os.Mkdir(only, 0o700))
+			require.NoError(t, os.Symlink(only, link))
+			_, errs, exit = m.CLI("mount", at, m.Mountpoint, "--control", filepath.Join(link, "control"), "--log-file", m.LogFile())
+			require.Equal(t, harness.ExitUsage, exit, "records on the store by their name alone: %s", errs)
+			require.Contains(t, errs, "two hosts could hold the lease")
+			require.NoError(t, os.Remove(link))
 			m.Opts.Extra = []string{"--local-only"}
 			m.Mount()
 			m.Unmount()

@@ -160,16 +160,25 @@ func (d *leaseOps) aboutHead(w *worktree, f *api.Failure) *api.Failure {
 	return f
 }
 
-// answerLockStatus shows the record. A store that does not answer keeps nobody waiting: then the text of the path must do.
-func (d *leaseOps) answerLockStatus(w *worktree, s *session, req api.LookAtLock) (api.Response, error) {
+// linkOf is refuseLink for who only looks. A store that does not answer keeps nobody waiting, nor one thread for each who asks: then the
+// text of the path must do.
+func (d *leaseOps) linkOf(w *worktree, rel string) error {
+	if _, silent := w.glance.last(); !silent.IsZero() {
+		return nil
+	}
 	linked := make(chan error, 1)
-	endsWithin(func() { linked <- d.refuseLink(w, req.Path, "says nothing about that") }, storePatience)
+	endsWithin(func() { linked <- d.refuseLink(w, rel, "says nothing about that") }, storePatience)
 	select {
 	case err := <-linked:
-		if err != nil {
-			return api.Response{}, err
-		}
+		return err
 	default:
+		return nil
+	}
+}
+
+func (d *leaseOps) answerLockStatus(w *worktree, s *session, req api.LookAtLock) (api.Response, error) {
+	if err := d.linkOf(w, req.Path); err != nil {
+		return api.Response{}, err
 	}
 	head, j := d.observed(w)
 	if why := w.guard.WentOn(); why != "" && j.State == lease.Held {

@@ -15,7 +15,7 @@ import (
 // its own, and both would hold the lease at once.
 func (p Place) RefuseLocalRecords(mounts host.MountTable) error {
 	on := mounts.MayBeShared(p.Root)
-	if on == "" || p.InRepository() || mounts.MayBeShared(p.LockDir) != "" {
+	if on == "" || p.InRepository() || mounts.MayBeShared(p.recordsAt(mounts)) != "" {
 		return nil
 	}
 	return &api.Failure{Class: api.ClassUsage,
@@ -23,6 +23,16 @@ func (p Place) RefuseLocalRecords(mounts host.MountTable) error {
 			p.Root, human.Printable(on), p.LockDir),
 		Next: fmt.Sprintf("keep the records there, too: --control %s; or say that no other host writes there: --local-only",
 			human.Typed(p.sharedRecords(mounts)))}
+}
+
+// recordsAt is where the directory of the records lies, behind all links: the mount table knows of none, and one on the store can lead to a
+// directory that only this host has.
+func (p Place) recordsAt(mounts host.MountTable) string {
+	at, _, err := host.Resolve(p.LockDir, mounts)
+	if err != nil {
+		return p.LockDir // what opens it says why
+	}
+	return at
 }
 
 // sharedRecords is a directory for the records on the file system of the source: beside it, or in it where that is all of the file system.
@@ -37,7 +47,7 @@ func (p Place) sharedRecords(mounts host.MountTable) string {
 // RefuseNameCache refuses records on a store whose client here remembers that a name does not exist. A holder learns of its successor
 // by such a name, and would go on writing beside it.
 func (p Place) RefuseNameCache(mounts host.MountTable) error {
-	cache := mounts.NameCache(p.LockDir)
+	cache := mounts.NameCache(p.recordsAt(mounts))
 	if cache == "" {
 		return nil
 	}
@@ -49,7 +59,7 @@ func (p Place) RefuseNameCache(mounts host.MountTable) error {
 
 // Store says what it means that several hosts use the file system of the records; nil if that is not known to be so.
 func (p Place) Store(mounts host.MountTable, policy lease.Policy) *api.StoreStatus {
-	engine := host.EngineOf(mounts.At(p.LockDir))
+	engine := host.EngineOf(mounts.At(p.recordsAt(mounts)))
 	if engine == "" {
 		return nil
 	}

@@ -1,6 +1,8 @@
 package place
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +19,8 @@ func TestRefuseLocalRecords(t *testing.T) {
 		{ID: 4, Parent: 1, Mountpoint: "/new", FSType: "fuse.newfs", Source: "pool"},
 	}
 	require.Equal(t, "/vol", table.At("/vol/tree").Mountpoint)
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink("/vol", link))
 	for _, row := range []struct {
 		p       Place
 		refused bool
@@ -31,6 +35,7 @@ func TestRefuseLocalRecords(t *testing.T) {
 		{Place{Root: "/new/tree", LockDir: "/var/lib/jvsfs/locks/tree"}, true, "/new/tree.jvsfs-locks"},
 		{Place{Root: "/new/tree", LockDir: "/pool/locks"}, true, "/new/tree.jvsfs-locks"},
 		{Place{Root: "/new/tree", LockDir: "/new/locks"}, false, ""},
+		{Place{Root: "/vol/tree", LockDir: filepath.Join(link, "locks")}, false, ""},
 	} {
 		err := row.p.RefuseLocalRecords(table)
 		require.Equal(t, row.refused, err != nil, "%+v: %v", row.p, err)
