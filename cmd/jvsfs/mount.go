@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -24,7 +23,6 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
 	"github.com/jvsfs/jvsfs/gate/layout"
-	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -99,32 +97,6 @@ func (m *mountCommand) run(cmd *cobra.Command, args []string) error {
 		return errors.Join(err, daemon.ReportReady(w, err), m.tryAgain(err))
 	}
 	return err
-}
-
-// tryAgain starts the next successor, after a while, if this one has failed to serve and the dead mount is still there: another recovery was
-// under way, or the store has ended again.
-func (m *mountCommand) tryAgain(failed error) error {
-	if m.tries == 0 || errors.Is(failed, context.Canceled) {
-		return nil
-	}
-	dead, err := api.ParseDevice(m.state)
-	if err != nil {
-		return err
-	}
-	time.Sleep(min(time.Second<<min(m.tries, 6), time.Minute)) // a signal ends it
-	mounts, err := host.ReadMounts()
-	if err != nil || !mounts.Has(dead) {
-		return err
-	}
-	st, err := host.ReadMountState(dead)
-	if err != nil || st.Daemon.Liveness() != lease.Gone { // or it is another mount by now
-		return err
-	}
-	cfg, err := mountcfg.Restore(st.Config, host.StatePath(dead), rules.Check)
-	if err != nil {
-		return err
-	}
-	return daemon.StartSuccessor(cfg, dead, m.tries+1)
 }
 
 // prepare resolves the configuration and the source.
@@ -429,18 +401,6 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 	log.Info("ended", zap.Error(err))
 	_ = log.Sync() // standard error cannot be synced, and says so
 	return err
-}
-
-// followStore starts the daemon that serves a store which was mounted again, unless this one was told to end meanwhile. In the foreground,
-// whoever has started this one does that.
-func (m *mountCommand) followStore(ctx context.Context, ended error, cfg mountcfg.Config, p place.Place, d *daemon.Daemon) error {
-	point := mountedOf(cfg, p).Mountpoint
-	f := &api.Failure{Class: api.ClassStoreFailed, Err: ended, Message: fmt.Sprintf("the client of the store was started again at %s, so the mount at %s is dead now", p.Root, point),
-		Next: "jvsfs recover " + human.Typed(point)}
-	if !m.background || ctx.Err() != nil {
-		return f
-	}
-	return errors.Join(f, daemon.StartSuccessor(cfg, d.Device(), 1))
 }
 
 // logger is the log of the daemon and the count of what it leaves out.
