@@ -43,7 +43,8 @@ export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
 passed=0 failed=0 skipped=0
 scratch=$(mktemp -d)
 beside=() # processes that run beside this one
-at_end 'kill "${beside[@]}" 2>/dev/null; wait; rm -rf "$scratch"' # once what runs has ended
+# In a trap, too, a command that fails ends the script, with its own exit code.
+at_end '((${#beside[@]} == 0)) || kill "${beside[@]}" 2>/dev/null || true; wait || true; rm -rf "$scratch"' # once what runs has ended
 # Marks what the tests start, to find what they leave.
 mark="JVSFS_TEST_RUN=$$.$RANDOM"
 
