@@ -39,6 +39,15 @@ func TestNoLeaseOfALink(t *testing.T) {
 		require.Equal(t, 2, exit, "%s: %s", link, said)
 		require.Contains(t, said, "would not keep others from that", link)
 	}
+	// Where a link leads, who cannot read it is not told.
+	_, said, _ := m.CLI("explain", m.At("main/out"))
+	require.Contains(t, said, "leads from there to "+m.At("worktrees/a"))
+	user := harness.StartActorAs(t, "user", harness.Identity{UID: 1000, GID: 1000})
+	for _, asks := range []string{" explain ", " lock status ", " lock acquire "} {
+		exit, said := user.Run("/", "", m.Bin+asks+m.At("main/out"))
+		require.NotZero(t, exit, said)
+		require.NotContains(t, said, "worktrees/a", asks)
+	}
 	require.Contains(t, m.MustCLI("lock", "acquire", "--pid", self, m.At("main/in")), "acquired main: token 1")
 	require.Contains(t, m.MustCLI("explain", m.At("main/in")), "main")
 	require.Contains(t, m.MustCLI("lock", "status", m.At("main/in")), "main")

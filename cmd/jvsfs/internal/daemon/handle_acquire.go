@@ -35,7 +35,7 @@ func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *session, req 
 	if _, f := lockop.Authorize(d.pleaOf(w, s, req.Scope, who)); f != nil {
 		return api.Response{}, f
 	}
-	if err := d.refuseLink(w, req.Path, "would not keep others from that"); err != nil {
+	if err := d.refuseLink(w, req.Path, s.peer.UID, "would not keep others from that"); err != nil {
 		return api.Response{}, err
 	}
 	if resp, inside, err := d.insideExec(w, s, req, who); inside && !watch {

@@ -21,7 +21,7 @@ func (d *leaseOps) explain(w *worktree, s *session, req api.Explain) (api.Respon
 	var resp api.Response
 	ask := func() {
 		defer who.close()
-		resp, err = d.explained(w, who, req)
+		resp, err = d.explained(w, who, s.peer.UID, req)
 	}
 	if !d.far {
 		ask()
@@ -50,8 +50,8 @@ func storeSilent(st gate.Status, authority Authorities) *api.Failure {
 	return f
 }
 
-func (d *leaseOps) explained(w *worktree, who subject, req api.Explain) (api.Response, error) {
-	if err := d.refuseLink(w, req.Path, "says nothing about that"); err != nil {
+func (d *leaseOps) explained(w *worktree, who subject, uid uint32, req api.Explain) (api.Response, error) {
+	if err := d.refuseLink(w, req.Path, uid, "says nothing about that"); err != nil {
 		return api.Response{}, err
 	}
 	x := w.guard.ExplainAt(who.id.PID, d.fs.Where(req.Path))
@@ -162,22 +162,19 @@ func (d *leaseOps) aboutHead(w *worktree, f *api.Failure) *api.Failure {
 
 // linkOf is refuseLink for who only looks. A store that does not answer keeps nobody waiting, nor one thread for each who asks: then the
 // text of the path must do.
-func (d *leaseOps) linkOf(w *worktree, rel string) error {
+func (d *leaseOps) linkOf(w *worktree, rel string, uid uint32) error {
 	if _, silent := w.glance.last(); !silent.IsZero() {
 		return nil
 	}
-	linked := make(chan error, 1)
-	endsWithin(func() { linked <- d.refuseLink(w, rel, "says nothing about that") }, storePatience)
-	select {
-	case err := <-linked:
-		return err
-	default:
+	var err error
+	if !endsWithin(func() { err = d.refuseLink(w, rel, uid, "says nothing about that") }, storePatience) {
 		return nil
 	}
+	return err
 }
 
 func (d *leaseOps) answerLockStatus(w *worktree, s *session, req api.LookAtLock) (api.Response, error) {
-	if err := d.linkOf(w, req.Path); err != nil {
+	if err := d.linkOf(w, req.Path, s.peer.UID); err != nil {
 		return api.Response{}, err
 	}
 	head, j := d.observed(w)

@@ -17,10 +17,14 @@ import (
 // one. A lease of the place that the text names would then keep nobody from the place where the caller's writes go.
 
 // refuseLink refuses a path whose links lead out of the worktree that its text names. so is what the lease of that worktree is not good for.
-func (d *mount) refuseLink(w *worktree, rel, so string) error {
+// Only root is told where they lead: a user may not be able to read them.
+func (d *mount) refuseLink(w *worktree, rel string, uid uint32, so string) error {
 	end, out := d.leadsOut(w, rel)
 	if !out {
 		return nil
+	}
+	if uid != 0 {
+		end = "another place"
 	}
 	return &api.Failure{Class: api.ClassUsage, File: d.nameOf(rel),
 		Message: fmt.Sprintf("a symbolic link leads from there to %s, and the lease of worktree %s %s", end, w.id, so),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -97,7 +96,7 @@ func (s *storeReturn) opened() []opened {
 	}
 	var all []opened
 	for _, o := range []opened{{path: s.place.Root, fd: s.fs.SourceFD()}, {path: s.place.LockDir, fd: s.locks.FD()}} {
-		if path, err := filepath.EvalSymlinks(o.path); err == nil { // the mount table has no links
+		if path, _, err := host.Resolve(o.path, mounts); err == nil { // the mount table has no links
 			o.path = path
 		}
 		var st unix.Statx_t // by what the kernel remembers: the client may have ended since
