@@ -122,9 +122,10 @@ without_services() {
 
 apt_install() {
   export DEBIAN_FRONTEND=noninteractive
+  local wait=(-o DPkg::Lock::Timeout=300) # another apt, as of unattended upgrades, ends some time
   # Lists that are there already may do; they are fetched when they do not.
-  apt-get install -qq -y --no-install-recommends "$@" ||
-    { apt-get update -qq && apt-get install -qq -y --no-install-recommends "$@"; }
+  apt-get "${wait[@]}" install -qq -y --no-install-recommends "$@" ||
+    { apt-get "${wait[@]}" update -qq && apt-get "${wait[@]}" install -qq -y --no-install-recommends "$@"; }
 }
 
 # need_go DIR: see to a go command that builds the module in DIR. One that is too old (from
