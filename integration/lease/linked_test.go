@@ -53,3 +53,23 @@ func TestNoLeaseOfALink(t *testing.T) {
 	require.Contains(t, m.MustCLI("lock", "status", m.At("main/in")), "main")
 	m.MustCLI("lock", "release", "--pid", self, m.At("main"))
 }
+
+// ".." after a link is the parent of where that leads, as for every program, and ".." of the mount's root is no place of the mount.
+func TestDotDotIsWhereItLeads(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{Repository: true, Prepare: func(t testing.TB, main string) {
+		require.NoError(t, os.Mkdir(main+"/dir", 0o755))
+		require.NoError(t, os.Symlink("../worktrees/a", main+"/out"))
+		require.NoError(t, os.Symlink("main/dir", main+"/../in"))
+	}})
+	self := strconv.Itoa(os.Getpid())
+	require.Contains(t, m.MustCLI("lock", "acquire", "--pid", self, m.Mountpoint+"/main/out/../b"), "acquired b: token 1")
+	require.Contains(t, m.MustCLI("lock", "status", m.Mountpoint+"/in/.."), "main")
+	require.Contains(t, m.MustCLI("lock", "status", m.Mountpoint+"/main/out/../../main"), "main")
+	beside := m.Base + "/beside"
+	require.NoError(t, os.Mkdir(beside, 0o755))
+	out := m.MustCLI("explain", m.Mountpoint+"/../beside")
+	require.Contains(t, out, beside+": a write would pass")
+	require.Contains(t, out, "the path is on no jvsfs mount")
+	require.Contains(t, m.MustCLI("lock", "status", m.Mountpoint+"/main/../../beside"), "worktree   beside")
+	m.MustCLI("lock", "release", "--pid", self, m.At("worktrees/b"))
+}
