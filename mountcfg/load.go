@@ -34,7 +34,7 @@ func loadFile(path string, checks ...RuleCheck) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("configuration: %w", err)
 	}
-	abs, err := filepath.Abs(path)
+	abs, err := absolute(path, "")
 	if err != nil {
 		return Config{}, fmt.Errorf("configuration: %w", err)
 	}

@@ -3,7 +3,6 @@ package mountcfg
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -87,21 +86,6 @@ func (ch choice) parse(text string) (string, error) {
 func (ch choice) String() string {
 	last := len(ch.words) - 1
 	return strings.Join(ch.words[:last], ", ") + " or " + ch.words[last]
-}
-
-// parsePath makes a path absolute and clean. A relative path starts at base, or at the working
-// directory if base is "".
-func parsePath(text, base string) (string, error) {
-	if text == "" {
-		return "", errors.New("want a path, not an empty value")
-	}
-	if strings.ContainsRune(text, 0) {
-		return "", errors.New("want a path without NUL bytes")
-	}
-	if !filepath.IsAbs(text) && base != "" {
-		text = filepath.Join(base, text)
-	}
-	return filepath.Abs(text)
 }
 
 // parseBool accepts the two words of YAML 1.2 and no other.

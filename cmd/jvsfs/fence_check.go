@@ -135,11 +135,11 @@ func (f *fenceCheck) prepare(dir string) (agent fenceagent.Agent, t fenceagent.T
 		if err != nil {
 			return agent, t, err
 		}
-		abs, err := filepath.Abs(dir)
+		_, m, err := host.Resolve(dir, mounts)
 		if err != nil {
 			return agent, t, err
 		}
-		if m := mounts.At(abs); m != nil {
+		if m != nil {
 			t.Client = fenceagent.ClientOf(int(d.Fd()), m.FSType)
 		}
 	}

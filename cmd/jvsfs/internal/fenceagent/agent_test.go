@@ -129,6 +129,22 @@ func TestWhichProgramsAreTrusted(t *testing.T) {
 	}
 }
 
+// ".." after a link is the parent of what that leads to: of that file it is judged, and not of one beside the link.
+func TestTrustFollowsLinksBeforeDotDot(t *testing.T) {
+	good := script(t, "exit 0")
+	theirs := filepath.Join(t.TempDir(), "theirs")
+	require.NoError(t, os.MkdirAll(filepath.Join(theirs, "d"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(theirs, filepath.Base(good)), nil, 0o777))
+	require.NoError(t, os.Chmod(filepath.Join(theirs, filepath.Base(good)), 0o777))
+	require.NoError(t, os.Symlink(filepath.Join(theirs, "d"), filepath.Join(filepath.Dir(good), "link")))
+	require.NoError(t, Trusted(good))
+	path := filepath.Dir(good) + "/link/../" + filepath.Base(good)
+	require.ErrorContains(t, Trusted(path), "others than root may write "+theirs)
+	t.Chdir(filepath.Dir(good))
+	require.ErrorContains(t, Trusted("link/../"+filepath.Base(good)), "others than root may write "+theirs)
+	require.NoError(t, Trusted("./"+filepath.Base(good)))
+}
+
 // Of a chain of links each one counts: who can change one of them chooses the program.
 func TestEachLinkToAProgramIsTrusted(t *testing.T) {
 	dir, good := t.TempDir(), script(t, "exit 0")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -33,9 +34,13 @@ const mostLinks = 40
 // Trusted reports why somebody other than root, or than who asks, could change the file: it belongs to him, others may write it, or a
 // directory above. Links are followed as the kernel does, and each counts, with what is above it.
 func Trusted(path string) error {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return err
+	abs := path // not clean: ".." after a link is the parent of what that leads to
+	if !filepath.IsAbs(path) {
+		dir, err := os.Getwd()
+		if err != nil {
+			return err
+		}
+		abs = dir + "/" + path
 	}
 	at, rest, links := "/", split(abs), 0
 	if _, err := trusted(at, abs); err != nil {
@@ -66,7 +71,7 @@ func Trusted(path string) error {
 
 // split are the names in a path.
 func split(path string) []string {
-	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+	return slices.DeleteFunc(strings.Split(path, "/"), func(name string) bool { return name == "" || name == "." })
 }
 
 // trusted checks one file on the way to the whole. It does not follow a link.

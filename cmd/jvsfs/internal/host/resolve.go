@@ -32,9 +32,6 @@ func absolute(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !filepath.IsAbs(dir) { // getcwd(2): "(unreachable)" before what is left of it
-		return "", &api.Failure{Class: api.ClassUsage, Message: "the current directory has been unmounted", Next: `cd to where it is now (cd "$PWD"), or give the whole path`}
-	}
 	rest := split(path)
 	for len(rest) > 0 && rest[0] == ".." {
 		dir, rest = filepath.Dir(dir), rest[1:]
@@ -44,12 +41,11 @@ func absolute(path string) (string, error) {
 
 // WorkingDirectory is what getcwd(2) says, and no more.
 func WorkingDirectory() (string, error) {
-	buf := make([]byte, unix.PathMax)
-	n, err := unix.Getcwd(buf)
-	if err != nil {
-		return "", fmt.Errorf("current directory: %w", err)
+	dir, err := unix.Getwd()
+	if errors.Is(err, unix.ENOENT) {
+		return "", &api.Failure{Class: api.ClassUsage, Message: "the current directory has been removed or unmounted", Next: `cd to one that is there (cd "$PWD"), or give the whole path`, Err: err}
 	}
-	return strings.TrimRight(string(buf[:n]), "\x00"), nil
+	return dir, os.NewSyscallError("getcwd", err)
 }
 
 // linkPatience bounds the wait for a mount that is asked about a link.
@@ -102,12 +98,11 @@ func (w *walk) step() error {
 		w.at, w.in, w.root = next, m, next
 		return nil
 	}
-	target, err := os.Readlink(next)
-	if err != nil {
-		w.at = next // not a link, or it does not exist
-		return nil
+	if target, err := os.Readlink(next); err == nil {
+		return w.follow(target)
 	}
-	return w.follow(target)
+	w.at = next // not a link, or it does not exist
+	return nil
 }
 
 // up takes "..": the parent of what the last component leads to.
