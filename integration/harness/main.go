@@ -31,6 +31,10 @@ func Main(m *testing.M) {
 }
 
 func runTests(m *testing.M) int {
+	if err := leaveMountsOfOthers(); err != nil {
+		fmt.Fprintln(os.Stderr, "integration: mounts that were there before stay:", err)
+		return 1
+	}
 	var err error
 	Scratch, err = os.MkdirTemp(diskDir(), "jvsfs-it-")
 	if err == nil {

@@ -6,11 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
 )
 
 // insideEnv marks the run of the test binary in namespaces of its own.
@@ -42,6 +44,19 @@ func enterNamespaces() error {
 	args := []string{"unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc",
 		"bash", "-c", firstProcess, self}
 	return syscall.Exec(unshare, append(args, os.Args[1:]...), append(os.Environ(), insideEnv+"=1"))
+}
+
+// leaveMountsOfOthers takes the jvsfs mounts away that were there before, in this namespace alone: no test has made them, and a copy keeps
+// a mount from ending elsewhere.
+func leaveMountsOfOthers() error {
+	if os.Getppid() != 1 {
+		return nil
+	}
+	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("fuse.jvsfs"))
+	for _, m := range slices.Backward(mounts) {
+		err = errors.Join(err, os.NewSyscallError("umount "+m.Mountpoint, unix.Unmount(m.Mountpoint, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)))
+	}
+	return err
 }
 
 // nothingStays looks for what no test has ended: with the namespaces it would go unseen.
