@@ -19,7 +19,14 @@ func prepared(t *testing.T, m *testMount, name string) *Server {
 	s, err := Open(Options{Source: source, Mountpoint: m.dir, Layout: laidOut(layout.Tree, "x"), Guards: m.opts.Guards})
 	require.NoError(t, err)
 	require.NoError(t, s.Prepare())
-	t.Cleanup(func() { s.Discard(); s.Wait(); require.NoError(t, s.Close()) })
+	t.Cleanup(func() {
+		s.Discard()
+		if t.Failed() && s.Attached() { // otherwise the test has unmounted it; Wait would wait for ever
+			_ = unix.Unmount(m.dir, unix.MNT_DETACH)
+		}
+		s.Wait()
+		require.NoError(t, s.Close())
+	})
 	return s
 }
 
@@ -41,13 +48,13 @@ func TestBeneathIsNotSeenBeforeTheUpperOneGoes(t *testing.T) {
 	out, err := sh(t, m.dir, "ls")
 	require.NoError(t, err)
 	require.Equal(t, "old\n", out)
-	require.NoError(t, m.Unmount())
+	unmountedInTime(t, m.Server)
 	settle(t, m.dir)
 	out, err = sh(t, m.dir, "ls")
 	require.NoError(t, err)
 	require.Equal(t, "new\n", out)
 	// The first one's cleanup wants a mount of its own there.
-	require.NoError(t, s.Unmount())
+	unmountedInTime(t, s)
 	require.NoError(t, unix.Mount(t.TempDir(), m.dir, "", unix.MS_BIND, ""))
 	m.Wait()
 	m.major, m.minor = deviceAt(t, m.dir)
@@ -77,7 +84,7 @@ func TestOverIsSeenAtOnce(t *testing.T) {
 	out, err := sh(t, m.dir, "ls")
 	require.NoError(t, err)
 	require.Equal(t, "new\n", out)
-	require.NoError(t, s.Unmount())
+	unmountedInTime(t, s)
 	out, err = sh(t, m.dir, "ls")
 	require.NoError(t, err)
 	require.Equal(t, "old\n", out)

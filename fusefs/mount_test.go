@@ -127,13 +127,19 @@ func mounted(t *testing.T, name layout.Name, prepare func(source string), change
 
 func (m *testMount) unmount(t *testing.T) {
 	t.Helper()
-	if !m.unmounted { // a command of another test that looks at all mounts of the machine keeps it busy for a moment
-		var err error
-		require.Eventually(t, func() bool { err = m.Unmount(); return !errors.Is(err, unix.EBUSY) }, patience, time.Millisecond)
-		require.NoError(t, err)
+	if !m.unmounted {
+		unmountedInTime(t, m.Server)
 	}
 	m.unmounted = true
 	m.Wait()
+}
+
+// unmountedInTime unmounts. A command of another test that looks at all mounts of the machine keeps one busy for a moment.
+func unmountedInTime(t *testing.T, s *Server) {
+	t.Helper()
+	var err error
+	require.Eventually(t, func() bool { err = s.Unmount(); return !errors.Is(err, unix.EBUSY) }, patience, time.Millisecond)
+	require.NoError(t, err)
 }
 
 // hold opens a guard for everybody.
