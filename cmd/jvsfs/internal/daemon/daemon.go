@@ -99,7 +99,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	out.Service.log = log
 	m := &mount{
 		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, off: out.Off, authorities: out.Authorities, replacedRules: out.Replaced, joins: len(out.Replaced.All())+len(out.Replaced.Leases()) > 0,
-		resolver: gate.NewResolver(lease.SystemClock()), events: newEventRing(), agentRuns: make(chan struct{}, 1), cutClients: new(lease.CutClients),
+		resolver: gate.NewResolver(lease.SystemClock()), events: newEventRing(), agentRuns: make(chan struct{}, 1), asks: make(storeAsks, mostStoreAsks), cutClients: new(lease.CutClients),
 	}
 	m.ruleTold = &ruleEvents{ring: m.events, traffic: newEventRing()}
 	var err error

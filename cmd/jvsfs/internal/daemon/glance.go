@@ -14,21 +14,33 @@ import (
 // for one.
 const storePatience = 400 * time.Millisecond
 
-// endsWithin runs f and waits for it until the time is over. A call to a store that hangs cannot be ended, so f then goes on, and what
-// it needs must stay.
-func endsWithin(f func(), timeout time.Duration) (ended bool) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
+// storeAsks are the calls for status and explain that may wait for a store at a time. One that hangs cannot be ended: each keeps a thread
+// and a descriptor until the store answers, however often people ask again.
+type storeAsks chan struct{}
+
+// mostStoreAsks is for the agents of a large machine that all ask at the same moment of a store that answers.
+const mostStoreAsks = 16
+
+// endsWithin runs f, and waits for its turn and its end until the time is over. If it has begun and not ended it goes on, and what it needs
+// must stay.
+func (a storeAsks) endsWithin(f func(), timeout time.Duration) (begun, ended bool) {
 	t := time.NewTimer(timeout)
 	defer t.Stop()
 	select {
-	case <-done:
-		return true
+	case a <- struct{}{}:
 	case <-t.C:
-		return false
+		return false, false
+	}
+	done := make(chan struct{})
+	go func() {
+		defer func() { <-a; close(done) }()
+		f()
+	}()
+	select {
+	case <-done:
+		return true, true
+	case <-t.C:
+		return true, false
 	}
 }
 

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,11 +62,25 @@ func TestGlanceAsksOnceHoweverManyLook(t *testing.T) {
 	seen, silent = g.last()
 	require.False(t, seen.at.IsZero())
 	require.True(t, silent.IsZero())
-	require.True(t, endsWithin(func() {}, time.Minute))
-	stuck, ended := make(chan bool), make(chan bool)
-	require.False(t, endsWithin(func() { <-stuck; close(ended) }, time.Millisecond))
+}
+
+// However often a store is asked that does not answer, no more than some calls wait for it.
+func TestAStoreIsAskedBySoMany(t *testing.T) {
+	a, stuck := make(storeAsks, 2), make(chan bool)
+	var all sync.WaitGroup
+	for i := range 5 {
+		all.Add(1)
+		begun, ended := a.endsWithin(func() { defer all.Done(); <-stuck }, time.Millisecond)
+		require.Equal(t, i < 2, begun)
+		require.False(t, ended)
+		if !begun {
+			all.Done()
+		}
+	}
 	close(stuck)
-	<-ended
+	all.Wait()
+	begun, ended := a.endsWithin(func() {}, time.Minute)
+	require.True(t, begun && ended)
 }
 
 // That somebody else looks just now is no silence of the store: only a caller whose own look is late is told of one.

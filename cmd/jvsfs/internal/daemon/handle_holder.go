@@ -27,11 +27,20 @@ func (d *leaseOps) explain(w *worktree, s *session, req api.Explain) (api.Respon
 		ask()
 		return resp, err
 	}
-	if !endsWithin(ask, storePatience) {
-		seen, _ := w.glance.last()
-		return api.Response{}, storeSilent(w.whileSilent(seen, time.Now().Add(-storePatience)), d.authority)
+	begun, ended := d.asks.endsWithin(ask, storePatience)
+	if !begun {
+		who.close()
+	}
+	if !ended {
+		return api.Response{}, d.silent(w)
 	}
 	return resp, err
+}
+
+// silent says that the store has not answered for storePatience.
+func (d *mount) silent(w *worktree) *api.Failure {
+	seen, _ := w.glance.last()
+	return storeSilent(w.whileSilent(seen, time.Now().Add(-storePatience)), d.authority)
 }
 
 // storeSilent says that nobody can know, and what was known.
@@ -167,7 +176,7 @@ func (d *leaseOps) linkOf(w *worktree, rel string, uid uint32) error {
 		return nil
 	}
 	var err error
-	if !endsWithin(func() { err = d.refuseLink(w, rel, uid, "says nothing about that") }, storePatience) {
+	if _, ended := d.asks.endsWithin(func() { err = d.refuseLink(w, rel, uid, "says nothing about that") }, storePatience); !ended {
 		return nil
 	}
 	return err

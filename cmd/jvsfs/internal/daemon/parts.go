@@ -43,7 +43,8 @@ type mount struct {
 	fs        fileSystem
 	stats     func() any
 	locks     *lease.Dir
-	far       bool             // the records are on another machine's file system, which may hang
+	far       bool // the records are on another machine's file system, which may hang
+	asks      storeAsks
 	store     *api.StoreStatus // that file system, if it is one for several hosts
 	authority Authorities      // who keeps the leases; nil: the claims in locks
 	tree      *place.TreeLock  // on the source

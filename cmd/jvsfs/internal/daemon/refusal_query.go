@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -187,15 +188,32 @@ func (d *refusalTrail) explainAll(pid int, s *session, req api.Refusals, refused
 			wanted[string(w.id)] = true // nobody may have written there yet
 		}
 	}
+	meant := slices.DeleteFunc(d.registry.all(), func(w *worktree) bool { return !req.Stands && !wanted[string(w.id)] })
+	var late map[*worktree]bool
+	if d.far {
+		late = d.glanceAll(meant) // one wait for all of them
+	}
 	var out []gate.Explanation
-	for _, w := range d.registry.all() {
-		if !req.Stands && !wanted[string(w.id)] {
-			continue
-		}
-		x := w.guard.Explain(pid)
+	for _, w := range meant {
+		x := d.explainedInTime(w, pid, late[w])
 		x.Path = d.pathOf(w.id)
 		out = append(out, d.advised(x))
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Worktree < out[j].Worktree })
 	return out
+}
+
+// explainedInTime is Guard.Explain. late: the store has just not answered.
+func (d *refusalTrail) explainedInTime(w *worktree, pid int, late bool) gate.Explanation {
+	if !d.far {
+		return w.guard.Explain(pid)
+	}
+	if !late {
+		var x gate.Explanation
+		if _, ended := d.asks.endsWithin(func() { x = w.guard.Explain(pid) }, storePatience); ended {
+			return x
+		}
+	}
+	f := d.silent(w)
+	return gate.Explanation{Worktree: w.id, PID: pid, Class: f.Class, Sentence: f.Message, Next: f.Next}
 }
