@@ -134,9 +134,10 @@ func gather(m *harness.Mount, n int, path string) throng {
 	m.T.Helper()
 	c := throng{harness.NewMail(m)}
 	m.T.Cleanup(c.end)
-	m.Start("sh", "-c", fmt.Sprintf(`i=0; while [ $i -lt %d ]; do
-		(exec 3>%s.$i; echo >>%s/open; while ! [ -e %[3]s/end ]; do echo x >&3; sleep 1; done) 2>/dev/null &
-		i=$((i+1)); done; wait`, n, path, c.Dir))
+	// Nobody writes into the pipe. A second is waited for without a process for it: those of hundreds would keep a slow machine busy.
+	m.Start("bash", "-c", fmt.Sprintf(`mkfifo %s/pause; exec 4<>%[1]s/pause; i=0; while [ $i -lt %d ]; do
+		(exec 3>%s.$i; echo >>%[1]s/open; while ! [ -e %[1]s/end ]; do echo x >&3; read -t 1 -u 4; done) 2>/dev/null &
+		i=$((i+1)); done; wait`, c.Dir, n, path))
 	harness.Eventually(m.T, "all have opened their files", func() bool {
 		text, err := os.ReadFile(c.Dir + "/open")
 		return err == nil && len(text) == n
