@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -101,6 +102,65 @@ func TestReplaceDrains(t *testing.T) {
 	a.OK(harness.Command{Op: "close", Handle: "f"})
 	gone(m, "the old daemon has ended", old)
 	b.OK(m.Put("g"))
+}
+
+// Files that were opened before several replacements stay with the daemon of then, which follows the newest one.
+func TestReplaceDrainsThroughSeveral(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Steady, Prepare: harness.WithFiles("f0", "f1", "f2", "g")})
+	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
+	before := m.Acquire(a)
+	var old []int
+	for i := range 3 { // the middle one has nothing open, and ends
+		if i != 1 {
+			name := fmt.Sprint("f", i)
+			a.OK(harness.Command{Op: "open", Handle: name, Path: m.At(name), Flags: unix.O_RDWR})
+		}
+		of := replace(m)
+		if i == 1 {
+			last := of[slices.IndexFunc(of, func(pid int) bool { return !slices.Contains(old, pid) })]
+			gone(m, "the daemon of nobody's files has ended", []int{last})
+			continue
+		}
+		old = append(old, of...)
+	}
+	require.Len(t, m.Daemons(), 3)
+	_, since := m.HeadClaim("")
+	harness.Eventually(t, "it was renewed for longer than a lease", func() bool {
+		for _, name := range []string{"f0", "f2"} {
+			a.OK(harness.Command{Op: "write", Handle: name, Data: []byte("x")})
+		}
+		a.OK(m.Put("g"))
+		_, r := m.HeadClaim("")
+		require.Equal(t, before.Token, r.Token)
+		return r.RenewedAt.Sub(since.RenewedAt) > harness.Steady.Lease
+	})
+	a.OK(harness.Command{Op: "close", Handle: "f2"})
+	_, said, exit := m.CLI("lock", "handover", "--to-pid", harness.PIDOf(b), m.Mountpoint)
+	require.Equal(t, harness.ExitBusy, exit, said)
+	require.Contains(t, said, "files are open through the daemon that was replaced")
+	m.Release(a)
+	harness.EventuallyNoted(t, "another acquires", func() (bool, string) { exit, errs := m.TryLock("acquire", b); return exit == 0, errs })
+	a.Fails(harness.Command{Op: "write", Handle: "f0", Data: []byte("late")}, "EROFS")
+	b.OK(m.Put("g"))
+	a.OK(harness.Command{Op: "close", Handle: "f0"})
+	gone(m, "the old daemons have ended", old)
+}
+
+// Who stands in the mount that is replaced has a working directory without a path.
+func TestReplaceNamesWhoStandsThere(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
+	stands := m.Start("sh", "-c", "cd "+m.Mountpoint+" && exec sleep 1000")
+	harness.Eventually(t, "it stands there", func() bool {
+		at, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", stands.PID()))
+		return err == nil && at == m.Mountpoint
+	})
+	old := m.Daemons()
+	_, said, exit := m.CLI("mount", "--replace", m.Source, m.Mountpoint, "--control", m.LockDir, "--on-free", "deny", "--log-file", m.LogFile())
+	require.Zero(t, exit, said)
+	require.Contains(t, said, "stand in the mount that was replaced")
+	require.Regexp(t, fmt.Sprintf(`(?m)^%d +cwd +`, stands.PID()), said)
+	stands.Kill()
+	gone(m, "the old daemon has ended", old)
 }
 
 // A holder that also writes through the old mount is not the only writer of the new one: nothing is

@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -221,30 +220,28 @@ func (d *succession) follow(ctx context.Context, by api.Device, successor host.P
 	var err error
 	left.Daemon, err = host.ThisProcess()
 	for _, w := range d.registry.all() {
-		g, held, e := w.keeper.Follow(ctx, leadOf(by, w.id, successor, done))
+		g, held, e := w.keeper.Follow(ctx, leadOf(left.Daemon, by, w.id, successor, done))
 		if err = errors.Join(err, e); held {
 			w.guard.Accompany(true)
 			left.Held[w.id] = lease.Save(g, lease.SystemClock())
 		}
 	}
-	left.Revoked = d.journal.entries().Revoked // also holders who have lost it until now
+	now := d.journal.entries()
+	left.Revoked, left.Instead = now.Revoked, now.Instead // also holders who have lost it until now
 	return left, err
 }
 
 // leadOf reads the successor's note about a lease. The successor notes a deadline after its own fence has it. A
-// successor that has ended leads nobody. If it has not begun yet, this daemon waits.
-func leadOf(by api.Device, id lease.WorktreeID, successor host.ProcessState, done <-chan struct{}) lease.Lead {
+// successor that has ended leads nobody; one that was replaced in its turn has left that to its own. If it has not begun yet, this daemon
+// waits.
+func leadOf(who host.ProcessState, by api.Device, id lease.WorktreeID, successor host.ProcessState, done <-chan struct{}) lease.Lead {
 	return func(t lease.Token) (time.Duration, bool) {
 		select {
 		case <-done:
 		default:
 			return lease.Stay(t)
 		}
-		f, err := readJournal(by)
-		if err != nil || f.Daemon != successor || successor.Liveness() == lease.Gone {
-			return 0, false
-		}
-		b := f.Held[id]
+		b := ledBy(who, by, successor).Held[id]
 		return b.Deadline, b.Token == t
 	}
 }
@@ -277,9 +274,10 @@ func (d *succession) detached() bool {
 
 // stay undoes the retirement: the leases belong to this daemon again.
 func (d *succession) stay() {
+	accompanied := d.heldByPredecessor()
 	for _, w := range d.registry.all() {
 		w.keeper.Resume()
-		w.guard.Accompany(false)
+		w.guard.Accompany(accompanied)
 	}
 	d.takeBackRules()
 	d.registry.shutLatches(false)
@@ -304,35 +302,4 @@ func (d *succession) leaveToSuccessor() {
 	}
 	d.events.end() // the successor tells what follows
 	d.log.Info("replaced: files that are open here stay here until they are closed")
-}
-
-// awaitPredecessor waits for the end of the daemon that this one has replaced. After that the holders write
-// only here.
-func (d *succession) awaitPredecessor(ctx context.Context) {
-	for d.heldByPredecessor() {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(time.Second):
-		}
-	}
-	for _, w := range d.registry.all() {
-		w.guard.Accompany(false)
-	}
-}
-
-// predecessorStays refuses an operation while the replaced daemon still lives. That daemon judges writes
-// through its open files by itself, under the same lease.
-func (d *succession) predecessorStays(what string) *api.Failure {
-	pid := d.replaced.Daemon.PID
-	return &api.Failure{
-		Class: api.ClassBusy, Message: fmt.Sprintf("%s while files are open through the daemon that was replaced (process %d)", what, pid),
-		Next: fmt.Sprintf("let those who have them close them, or end the process (kill -TERM %d): they are cut off then", pid),
-	}
-}
-
-// heldByPredecessor reports whether files may still be open through the daemon that this one has replaced. Then
-// an automatic lease is not idle.
-func (d *succession) heldByPredecessor() bool {
-	return d.replaced != nil && d.replaced.Daemon.Liveness() != lease.Gone
 }

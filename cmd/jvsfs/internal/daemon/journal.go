@@ -32,6 +32,7 @@ type journalFile struct {
 	Store   string                               `json:"store,omitempty"` // see storeMounts; "": on a disk of this host, or written by a release without it
 	Held    map[lease.WorktreeID]lease.Saved     `json:"held,omitempty"`
 	Revoked map[lease.WorktreeID][]revokedHolder `json:"revoked,omitempty"`
+	Instead []host.ProcessState                  `json:"instead,omitempty"` // the daemons that follow this one: it has replaced them, or those that had
 }
 
 // revokedHolder lost a lease by expiry or theft, and stays out until it acquires again.
@@ -129,6 +130,13 @@ func (j *journal) entries() journalFile {
 	return f
 }
 
+// instead are the daemons that follow this one.
+func (j *journal) instead() []host.ProcessState {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.all.Instead
+}
+
 // admit forgets that a holder was revoked: it acquired on purpose.
 func (j *journal) admit(id lease.WorktreeID, h lease.Holder) {
 	j.mu.Lock()
@@ -194,16 +202,18 @@ func (f journaledFence) Close(l lease.Loss) {
 
 // readJournal reads the journal of a device whose daemon has ended, if its times are of this boot and this time
 // namespace.
-func readJournal(d api.Device) (journalFile, error) {
+func readJournal(d api.Device) (journalFile, error) { return readJournalAt(host.LeasesPath(d)) }
+
+func readJournalAt(path string) (journalFile, error) {
 	var f journalFile
-	if err := host.ReadState(host.LeasesPath(d), &f); err != nil {
+	if err := host.ReadState(path, &f); err != nil {
 		return f, err
 	}
 	switch {
 	case f.Version != host.StateVersion:
-		return f, fmt.Errorf("%s is of another release of jvsfs", host.LeasesPath(d))
+		return f, fmt.Errorf("%s is of another release of jvsfs", path)
 	case !f.Daemon.SameClock():
-		return f, fmt.Errorf("%s was written before a reboot or by another clock", host.LeasesPath(d))
+		return f, fmt.Errorf("%s was written before a reboot or by another clock", path)
 	}
 	for id := range f.Held {
 		if _, err := lease.ParseWorktreeID(string(id)); err != nil {

@@ -73,6 +73,7 @@ func (d *succession) appearInstead(ctx context.Context) error {
 	if err := d.book.Join(); err != nil {
 		return err
 	}
+	d.succeed(r.left)
 	if err := d.fs.AttachBeneath(top.FD()); err != nil {
 		return err
 	}

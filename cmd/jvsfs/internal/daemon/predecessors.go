@@ -1,0 +1,94 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// A mount may be replaced again while files are still open through the daemon before the last. All of its daemons then follow the newest one:
+// its journal says instead of whom it leads, and is found by that when the journal of the daemon between has gone.
+
+// succeed notes whom this daemon leads from now on: the one that it replaces, and those that follow that one. Call it before the old
+// daemon's journal is removed.
+func (d *succession) succeed(left journalFile) {
+	instead := slices.DeleteFunc(append([]host.ProcessState{left.Daemon}, left.Instead...), func(p host.ProcessState) bool { return p.Liveness() == lease.Gone })
+	d.journal.change(func(f *journalFile) { f.Instead = instead })
+}
+
+// ledBy is the journal of the daemon that leads the process who, which successor has replaced at the mount by. It is empty if there is none.
+func ledBy(who host.ProcessState, by api.Device, successor host.ProcessState) journalFile {
+	f, err := readJournal(by)
+	if err == nil && f.Daemon == successor {
+		return f.ofLiving()
+	}
+	others, _ := filepath.Glob(filepath.Join(filepath.Dir(host.LeasesPath(by)), "dev-*.leases")) // fails only for a bad pattern
+	for _, path := range others {
+		if f, err := readJournalAt(path); err == nil && slices.Contains(f.Instead, who) && f.Daemon.Liveness() != lease.Gone {
+			return f
+		}
+	}
+	return journalFile{}
+}
+
+// ofLiving is f, or nothing if its daemon has ended.
+func (f journalFile) ofLiving() journalFile {
+	if f.Daemon.Liveness() == lease.Gone {
+		return journalFile{}
+	}
+	return f
+}
+
+// awaitPredecessor waits for the end of the daemons that this one has replaced. After that the holders write
+// only here.
+func (d *succession) awaitPredecessor(ctx context.Context) {
+	for d.heldByPredecessor() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+	}
+	d.accompany(false)
+	if d.retirement.underWay() { // meanwhile this one follows another
+		d.accompany(true)
+	}
+}
+
+func (d *succession) accompany(on bool) {
+	for _, w := range d.registry.all() {
+		w.guard.Accompany(on)
+	}
+}
+
+// predecessorStays refuses an operation while a replaced daemon still lives. That daemon judges writes
+// through its open files by itself, under the same lease.
+func (d *succession) predecessorStays(what string) *api.Failure {
+	pid := d.replaced.Daemon.PID
+	if living := d.predecessors(); len(living) > 0 {
+		pid = living[0].PID
+	}
+	return &api.Failure{
+		Class: api.ClassBusy, Message: fmt.Sprintf("%s while files are open through the daemon that was replaced (process %d)", what, pid),
+		Next: fmt.Sprintf("let those who have them close them, or end the process (kill -TERM %d): they are cut off then", pid),
+	}
+}
+
+// heldByPredecessor reports whether files may still be open through a daemon that this one has replaced. Then
+// an automatic lease is not idle.
+func (d *succession) heldByPredecessor() bool { return len(d.predecessors()) > 0 }
+
+// predecessors are the replaced daemons that still live. Safe for concurrent use.
+func (d *succession) predecessors() []host.ProcessState {
+	if d.replaced == nil {
+		return nil
+	}
+	all := append([]host.ProcessState{d.replaced.Daemon}, d.journal.instead()...)
+	return slices.DeleteFunc(all, func(p host.ProcessState) bool { return p.Liveness() == lease.Gone })
+}
