@@ -250,6 +250,7 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 	}
 	m.sayByUser()
 	m.sayCopies(before)
+	m.sayLeftBehind()
 	m.sayLocks(cfg)
 	m.sayMetrics(cmd.Context(), cfg, done.Mountpoint)
 	done.Hidden = m.sayHidden(p, done.Mountpoint)

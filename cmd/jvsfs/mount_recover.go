@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -11,6 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
@@ -53,6 +55,26 @@ func (m *mountCommand) sayCopies(before host.MountTable) {
 	}
 	for _, c := range m.recovery.CopiesLeft(before) {
 		noteTo(m.io)(fmt.Sprintf("%s is a copy (a bind mount) of the mount that was replaced: the old daemon serves it, until it is unmounted; bind it again", c))
+	}
+}
+
+// sayLeftBehind names the processes whose working directory is in the mount that was replaced. It has no path any more, so getcwd(2) fails
+// there, and with it most shells, git and node.
+func (m *mountCommand) sayLeftBehind() {
+	if !m.replace || m.recovery == nil {
+		return
+	}
+	var in []api.BusyEntry
+	for _, old := range m.recovery.Dead {
+		for _, e := range host.WhoKeepsBusy(host.DeviceOf(old), os.Getpid()) {
+			if e.Use == "cwd" {
+				in = append(in, e)
+			}
+		}
+	}
+	if len(in) > 0 {
+		noteTo(m.io)(`these processes stand in the mount that was replaced, which has no path any more; they must enter their directory again (cd "$PWD"):`)
+		fmt.Fprint(m.io.err, api.BusyText(in[:min(len(in), shownStanding)], human.Columns(m.io.err)))
 	}
 }
 
