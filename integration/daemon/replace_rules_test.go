@@ -140,3 +140,24 @@ func takeAwayBoth(m *harness.Mount) {
 	m.Unmount()
 	m.Dead = false
 }
+
+// Tenures go on over two replacements, and so does what is open under them from before the first.
+func TestReplaceTwiceKeepsTenures(t *testing.T) {
+	m := seenMount(t)
+	holder, other := harness.StartActor(t, "holder"), harness.StartActor(t, "other")
+	lock := m.At("repos", "a", ".lock")
+	require.Empty(t, takes(holder, lock).Errno)
+	number := tenureOf(m, "agency{repo=a}")
+	holder.OK(harness.Command{Op: "open", Handle: "meta", Path: m.At("repos", "a", "meta"), Flags: unix.O_RDWR})
+	for range 2 {
+		replace(m)
+		holder.OK(harness.Command{Op: "pwrite", Handle: "meta", Data: []byte("open")})
+		goesOn(m, holder, other, number)
+	}
+	holder.OK(harness.Command{Op: "unlink", Path: lock})
+	require.Empty(t, takes(other, lock).Errno)
+	require.Greater(t, tenureOf(m, "agency{repo=a}"), number)
+	holder.Fails(harness.Command{Op: "pwrite", Handle: "meta", Data: []byte("late")}, "EROFS")
+	require.Empty(t, overwrites(other, m.At("repos", "a", "meta")))
+	holder.OK(harness.Command{Op: "close", Handle: "meta"})
+}
