@@ -3,6 +3,7 @@ package fusefs
 import (
 	"cmp"
 	"maps"
+	"path"
 	"slices"
 	"sync"
 	"time"
@@ -55,7 +56,7 @@ func (f *rawFS) lockMade(c gate.Caller, dir *node, name string, k inodeKey) {
 	if !f.git.on || !layout.IsLock(name) || longLived[name] || !f.inRepository(dir) {
 		return
 	}
-	if rel, ok := f.relOfNode(dir); !ok || !layout.MakesLocks(f.inCommon(rel)) {
+	if rel, ok := f.relOf(dir, name); !ok || !layout.MakesLock(f.inCommon(rel), f.isGitDir) {
 		return
 	}
 	fd, err := f.openAgain(dir.fd, unix.O_PATH|unix.O_DIRECTORY)
@@ -74,6 +75,15 @@ func (f *rawFS) lockMade(c gate.Caller, dir *node, name string, k inodeKey) {
 		old.close()
 	}
 	l.of[k] = made
+}
+
+// isGitDir reports whether a directory below the common directory is a git directory: each has a HEAD.
+func (f *rawFS) isGitDir(dir string) bool {
+	fd, err := f.openBelow(path.Join(f.layout().Repository().Common, dir, "HEAD"), unix.O_PATH)
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return err == nil
 }
 
 // ended passes the end of a maker on. It must not block.

@@ -180,13 +180,6 @@ func IsLock(name string) bool {
 	return strings.HasSuffix(name, lockSuffix) && len(name) > len(lockSuffix) || name == packedNew
 }
 
-// MakesLocks reports whether git makes lock files in a directory of a repository, by its path below the
-// common directory. What tools keep there has names of its own, as yarn.lock.
-func MakesLocks(dir string) bool {
-	parts := strings.Split(dir, "/")
-	return !slices.Contains(parts, "hooks") && !slices.Contains([]string{"annex", "lfs"}, parts[0])
-}
-
 // IsObject reports whether a name below objects is that of an object, a pack or its index: the name
 // says what is in it, so it is replaced by the same bytes only. rel is below objects.
 func IsObject(rel string) bool {

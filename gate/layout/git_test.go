@@ -443,13 +443,6 @@ func TestWhatPointsToAnAdministration(t *testing.T) {
 	}
 }
 
-func TestWhereGitMakesLocks(t *testing.T) {
-	for dir, makes := range map[string]bool{"": true, "refs/heads/hooks2": true, "worktrees/a": true, "modules/sub": true, "objects/info": true,
-		"hooks": false, "hooks/npm": false, "modules/sub/hooks": false, "lfs/x": false, "annex": false} {
-		require.Equal(t, makes, MakesLocks(dir), dir)
-	}
-}
-
 func TestLockFiles(t *testing.T) {
 	for name, is := range map[string]bool{"index.lock": true, "packed-refs.new": true, "index": false, ".lock": false, "lock": false, "a.lock.b": false} {
 		require.Equal(t, is, IsLock(name), name)

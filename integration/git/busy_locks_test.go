@@ -20,7 +20,7 @@ func TestLockFilesVanishFromABusyDirectory(t *testing.T) {
 	var over atomic.Bool
 	var all sync.WaitGroup
 	for n := range 4 {
-		a, name := harness.StartActor(t, fmt.Sprint("renamer ", n)), g.At(".git", fmt.Sprint("z", n))
+		a, name := harness.StartActor(t, fmt.Sprint("renamer ", n)), g.At(".git", fmt.Sprint("index.z", n))
 		all.Go(func() {
 			for !over.Load() {
 				_, _ = a.Try(harness.Command{Op: "writefile", Path: name + ".lock", Flags: unix.O_CREAT | unix.O_EXCL, Mode: 0o644})
@@ -31,7 +31,7 @@ func TestLockFilesVanishFromABusyDirectory(t *testing.T) {
 	all.Go(func() {
 		defer over.Store(true)
 		for n := range harness.Rounds(300) {
-			if err := exec.Command("sh", "-c", `: >"$1"`, "sh", g.At(".git", fmt.Sprintf("q%d.lock", n))).Run(); err != nil {
+			if err := exec.Command("sh", "-c", `: >"$1"`, "sh", g.At(".git", fmt.Sprintf("index.q%d.lock", n))).Run(); err != nil {
 				t.Error(err)
 			}
 		}

@@ -61,7 +61,7 @@ func TestLockOfOneWhoLives(t *testing.T) {
 			g.locker(c.dir, c.lock, c.line)
 			g.refused(g.Source, "rm -f "+c.lock)
 			g.refused(g.Source, "mv "+c.lock+" "+c.lock+".away")
-			g.refused(g.Source, ": >.git/other.lock; mv -f .git/other.lock "+c.lock)
+			g.refused(g.Source, ": >.git/OTHER.lock; mv -f .git/OTHER.lock "+c.lock)
 			g.refused(g.Source, "echo x >>"+c.lock)
 			g.sh(g.At(".worktrees/a"), "git status --porcelain")
 			require.FileExists(t, g.Behind(c.lock))
@@ -87,6 +87,32 @@ func TestLockOfOneWhoWasKilled(t *testing.T) {
 			g.sh(g.At(c.dir), "git add -A; git commit -q --allow-empty -m after; git tag -f t; git config a.b c; git update-ref refs/heads/loose HEAD")
 			g.sh(g.Source, "find .git/objects -name 'tmp_obj_*' -delete") // what the killed one was writing stays, as natively
 			g.requireWhole(g.Source)
+		})
+	}
+}
+
+// What ends in .lock and is no lock of git's stays: files of a worktree or a clone that lies in the repository, and of a tool.
+func TestWhatOnlyLooksLikeALock(t *testing.T) {
+	more := anOrdinaryOne + "mkdir web; echo 1 >Cargo.lock; echo 2 >web/yarn.lock; git add .; git commit -q -m locks\n"
+	for name, c := range map[string]struct{ make, in string }{
+		"below .git":             {more, ".git"},
+		"in the bare repository": {"mkdir $BASE/seed; cd $BASE/seed; " + more + "cd $R; git clone -q --bare $BASE/seed .", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGround(t, c.make)
+			in := g.At(c.in)
+			g.sh(in, "git worktree add -q -b x tools/x")
+			g.sh(in, "git clone -q . tools/clone")
+			g.sh(in, "mkdir tool; echo data >tool/requirements.lock; : >agents.lock")
+			g.sh(in, ": >MARK.lock") // a name of git's: those before it have been judged when it goes
+			harness.Eventually(t, "the lock of who has ended is gone", func() bool {
+				_, err := os.Stat(g.Behind(c.in, "MARK.lock"))
+				return os.IsNotExist(err) || native
+			})
+			for _, name := range []string{"tools/x/Cargo.lock", "tools/x/web/yarn.lock", "tools/clone/Cargo.lock", "tools/clone/web/yarn.lock", "tool/requirements.lock", "agents.lock"} {
+				require.FileExists(t, g.Behind(c.in, name))
+			}
+			require.Empty(t, g.sh(in, "git -C tools/x status --porcelain; git -C tools/clone status --porcelain"))
 		})
 	}
 }

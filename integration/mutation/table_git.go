@@ -58,9 +58,14 @@ var gitMutations = slices.Concat(
 		Rule: 9, What: "the repository may get another name",
 		Old: "	if rel == l.git.Common || rel == l.git.Main {\n", New: "	if false {\n",
 		Tests: []string{"TestDirectoriesThatNeverMove"},
+	}),
+	in("gate/layout/git_locks.go", mutation{
+		Rule: 9, What: "a yarn.lock in a worktree below the repository goes with the process that made it",
+		Old: "	return slices.Contains(lockedDirs,", New: "	return name != \"\" || slices.Contains(lockedDirs,",
+		Tests: []string{"TestWhereGitMakesLocks"},
 	}, mutation{
-		Rule: 9, What: "a yarn.lock below hooks goes with the process that made it",
-		Old: `!slices.Contains(parts, "hooks") && `, New: "",
+		Rule: 9, What: "what lies below modules counts as a submodule's",
+		Old: " && isGitDir(rel[:i]) {", New: " {",
 		Tests: []string{"TestWhereGitMakesLocks"},
 	}),
 	in("gate/layout/git_compact.go", mutation{
