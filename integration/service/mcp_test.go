@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -121,6 +122,65 @@ func TestServerGivesBackAtItsEnd(t *testing.T) {
 			a.Fails(m.Put("main", "f"), "EROFS")
 		})
 	}
+}
+
+// A server gives back what it took though the mount has another daemon by then.
+func TestServerGivesBackToAnotherDaemon(t *testing.T) {
+	replace := func(m *harness.Mount) { m.MustCLI(replacement(m)...) }
+	for name, c := range map[string]struct {
+		happens func(m *harness.Mount)
+		again   bool // the lease is released and taken once more in between
+	}{
+		"replaced":                 {replace, false},
+		"replaced, taken again":    {replace, true},
+		"recovered":                {recovered, false},
+		"recovered, taken again":   {recovered, true},
+		"replaced, a copy is kept": {func(m *harness.Mount) { copyOf(m); replace(m) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
+			a, here := agentOf(t, "a", m), args{"path": m.At("f")}
+			gets(a, "acquire", here)
+			c.happens(m)
+			if c.again {
+				require.True(t, gets(a, "release", here).Data.Released)
+				gets(a, "acquire", here)
+			}
+			a.OK(m.Put("f"))
+			r := a.OK(harness.Command{Op: "mcp-end"})
+			require.Equal(t, []int64{0}, r.Vals, "the server's exit code")
+			require.Equal(t, "free", m.WorktreeStatus("source").State)
+			a.Fails(m.Put("f"), "EROFS")
+		})
+	}
+}
+
+// What an unmount has ended is no failure of the server.
+func TestServerEndsAfterAnUnmount(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
+	a := agentOf(t, "a", m)
+	gets(a, "acquire", args{"path": m.At("f")})
+	m.Unmount()
+	r := a.OK(harness.Command{Op: "mcp-end"})
+	require.Equal(t, []int64{0}, r.Vals, "the server's exit code")
+}
+
+func recovered(m *harness.Mount) {
+	m.KillDaemon()
+	m.Recover()
+}
+
+// replacement is the command line that mounts once more what is mounted.
+func replacement(m *harness.Mount) []string {
+	return []string{"mount", m.Source, m.Mountpoint, "--control", m.LockDir, "--on-free", "deny", "--log-file", m.LogFile(), "--replace"}
+}
+
+// copyOf binds a mount to another place, where it stays with the daemon that it has now.
+func copyOf(m *harness.Mount) {
+	at := filepath.Join(m.Base, "copy")
+	require.NoError(m.T, os.Mkdir(at, 0o755))
+	require.NoError(m.T, unix.Mount(m.Mountpoint, at, "", unix.MS_BIND, ""))
+	m.T.Cleanup(func() { _ = unix.Unmount(at, unix.MNT_DETACH) })
 }
 
 // A server whose agent has gone waits for nothing any more.

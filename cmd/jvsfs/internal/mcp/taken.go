@@ -18,8 +18,9 @@ type taken struct {
 	leases map[takenKey]takenLease
 }
 
+// takenKey names a worktree by its place. A replacement or a recovery gives the mount another device.
 type takenKey struct {
-	mount    api.Device
+	source   string
 	worktree lease.WorktreeID
 }
 
@@ -30,7 +31,7 @@ type takenLease struct {
 }
 
 func keyOf(t client.Target, id lease.WorktreeID) takenKey {
-	return takenKey{host.DeviceOf(t.Mount), id}
+	return takenKey{t.Mount.Source, id}
 }
 
 func (k *taken) add(key takenKey, l takenLease) {
@@ -74,9 +75,27 @@ func (s *server) releaseAll() error {
 	defer cancel()
 	var errs []error
 	for _, l := range s.taken.all() {
-		errs = append(errs, s.giveBack(ctx, l.t, l.token))
+		t, err := servedNow(ctx, l.t)
+		if err == nil && t.Mount != nil { // an unmount has released it
+			err = s.giveBack(ctx, t, l.token)
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// servedNow is where what was taken is served by now, without a Mount if nowhere. The mount may have been replaced or recovered since
+// then, and the lease lives on with its token.
+func servedNow(ctx context.Context, was client.Target) (client.Target, error) {
+	now, err := lookUp(ctx, was.Path)
+	if err == nil && now.Mount != nil && now.Mount.Source == was.Mount.Source {
+		return now, nil
+	}
+	mounts, read := host.ReadMounts()
+	if mounts.Has(host.DeviceOf(was.Mount)) { // another mount covers it
+		return was, nil
+	}
+	return client.Target{}, errors.Join(err, read)
 }
 
 // giveBack releases one lease, if it is still the current one.
