@@ -58,7 +58,7 @@ func (f *rawFS) packed() ([]byte, error) {
 func (f *rawFS) packedRules(rules []*layout.Rule, is []byte) []*layout.Rule {
 	was, err := f.packed()
 	if errors.Is(err, unix.ENOENT) {
-		return rules // there is none, so nobody loses anything
+		err = nil // it names no branch; the next one may give a value to one that is not born
 	}
 	used, err2 := f.branchesInUse()
 	if err != nil || err2 != nil {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,4 +171,18 @@ func TestAJudgementThatIsOutOfDate(t *testing.T) {
 	}
 	require.True(t, by.still(again(layout.Common)))
 	require.False(t, by.still(again(layout.Fixed)))
+}
+
+// Where there is no packed-refs, the first one gives no value to a branch that somebody else is about to make. A branch
+// with a file of its own has its value there.
+func TestTheFirstPackedRefs(t *testing.T) {
+	value := strings.Repeat("1", 40)
+	f, _ := gitFS(t, map[string]string{".git/refs/heads/main": value + "\n"})
+	first := func(branch string) []*layout.Rule {
+		return f.packedRules([]*layout.Rule{layout.Common}, []byte(value+" refs/heads/"+branch+"\n"))
+	}
+	require.Equal(t, []*layout.Rule{layout.Common}, first("main"))
+	require.Equal(t, []*layout.Rule{layout.Common}, first("nobodys"))
+	require.Equal(t, []*layout.Rule{layout.Common, layout.LinkedRoot("a").Own}, first("a"))
+	require.Equal(t, []*layout.Rule{layout.Common}, f.packedRules([]*layout.Rule{layout.Common}, nil))
 }

@@ -121,6 +121,22 @@ func TestBranchBelongsToTheCheckoutThatIsOnIt(t *testing.T) {
 	g.requireWhole(g.Source)
 }
 
+// Where nothing was packed before, everybody packs, and nobody gives a value to a branch that its holder has not made yet.
+func TestFirstPackedRefs(t *testing.T) {
+	g := newGround(t, anOrdinaryOne+"git worktree add -q -b a .worktrees/a; git branch loose; test ! -e .git/packed-refs")
+	holder, _ := g.hold("holder", ".worktrees/a")
+	g.run(holder, g.At(".worktrees/a"), "git switch -q --orphan new")
+	g.refused(g.Source, "{ echo '# pack-refs with: peeled fully-peeled sorted '; echo $(git rev-parse main) refs/heads/new; } >.git/packed-refs.lock; mv .git/packed-refs.lock .git/packed-refs")
+	require.NoFileExists(t, g.Behind(".git/packed-refs"))
+	harness.Eventually(t, "the lock of who was refused is gone", func() bool {
+		_, err := os.Stat(g.Behind(".git/packed-refs.lock"))
+		return os.IsNotExist(err)
+	})
+	g.sh(g.Source, "git pack-refs --all; grep -q refs/heads/loose .git/packed-refs")
+	g.run(holder, g.At(".worktrees/a"), "echo x >f; git add f; git commit -q -m root; test $(git rev-list --count HEAD) = 1")
+	g.requireWhole(g.Source)
+}
+
 // gc is everybody's, whoever holds what.
 func TestGCByOneWhoHoldsNothing(t *testing.T) {
 	g := newGround(t, threeCheckouts)
