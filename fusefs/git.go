@@ -158,6 +158,9 @@ func (f *rawFS) fix(now *gitFacts, root string, e layout.Entry) bool {
 // noteMax bounds a file of git that holds a path or the name of a ref, in bytes.
 const noteMax = 8 << 10
 
+// updateRefsMax bounds the list of what a rebase moves, in bytes: about ten thousand branches.
+const updateRefsMax = 1 << 20
+
 // keep takes over what was known of a checkout, if its directory still exists.
 func (now *gitFacts) keep(old *gitFacts, id lease.WorktreeID) (kept bool) {
 	for k, was := range old.roots {

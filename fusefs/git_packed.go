@@ -100,12 +100,20 @@ func (f *rawFS) branchesInUse() (all []usedBranch, err error) {
 			if passing(err) {
 				return nil, err
 			}
-			for branch, ok := layout.BranchIn(file, text); ok && err == nil && !slices.Contains(all, usedBranch{owner, branch}); {
-				all = append(all, usedBranch{owner, branch})
-				text, err = f.noteAt(path.Join(common, "refs/heads", branch)) // it may stand for another one
-				branch, ok = layout.BranchIn("HEAD", text)
+			for _, branch := range layout.BranchesIn(file, text) {
+				all = f.withBranch(all, usedBranch{owner, branch})
 			}
 		}
 	}
 	return all, nil
+}
+
+// withBranch adds a branch, and those that it stands for.
+func (f *rawFS) withBranch(all []usedBranch, u usedBranch) []usedBranch {
+	for ok := true; ok && !slices.Contains(all, u); {
+		all = append(all, u)
+		text, _ := f.note(path.Join(f.layout().Repository().Common, "refs/heads", u.branch))
+		u.branch, ok = layout.BranchIn("HEAD", text)
+	}
+	return all
 }

@@ -82,7 +82,11 @@ func (f *rawFS) note(rel string) (string, bool) {
 }
 
 func (f *rawFS) noteAt(rel string) (string, error) {
-	text, err := f.readBelow(rel, noteMax)
+	most := int64(noteMax)
+	if strings.HasSuffix(rel, "/"+layout.UpdateRefs) {
+		most = updateRefsMax
+	}
+	text, err := f.readBelow(rel, most)
 	if errors.Is(err, unix.ELOOP) { // HEAD may be a symbolic link (core.preferSymlinkRefs)
 		return f.linkBelow(rel)
 	}

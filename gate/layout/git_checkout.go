@@ -55,9 +55,13 @@ func (l Layout) PointsTo(text, root, name string, bases ...string) bool {
 	return slices.ContainsFunc(bases, func(base string) bool { return path.Clean(to) == path.Join(base, l.AdminOf(name)) })
 }
 
-// BranchFiles are the files of a checkout's administration that name a branch which it has in use, as
-// git worktree sees it. BranchIn reads them.
-var BranchFiles = []string{"HEAD", "rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"}
+// BranchFiles are the files of a checkout's administration that name branches which it has in use, as
+// git worktree sees it (prepare_checked_out_branches in git's branch.c). BranchesIn reads them.
+var BranchFiles = []string{"HEAD", "rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START", UpdateRefs}
+
+// UpdateRefs lists what git rebase --update-refs moves at its end: for each ref a line with its name, and two with its
+// values before and after.
+const UpdateRefs = "rebase-merge/update-refs"
 
 const headsPrefix = refsName + "/" + headsName + "/"
 
@@ -78,6 +82,22 @@ func BranchIn(file, text string) (branch string, ok bool) {
 	return strings.CutPrefix(text, headsPrefix)
 }
 
+// BranchesIn are the branches that one of the BranchFiles names.
+func BranchesIn(file, text string) (all []string) {
+	if file != UpdateRefs {
+		if branch, ok := BranchIn(file, text); ok {
+			all = append(all, branch)
+		}
+		return all
+	}
+	for i, line := range strings.Split(text, "\n") {
+		if branch, ok := strings.CutPrefix(line, headsPrefix); ok && i%3 == 0 {
+			all = append(all, branch)
+		}
+	}
+	return all
+}
+
 // symrefDepth is how many branches git follows that stand for another one (SYMREF_MAXDEPTH).
 const symrefDepth = 5
 
@@ -87,19 +107,7 @@ func (l Layout) users(asked func(used string) bool, admins []string, read func(r
 	uses := func(admin string) bool {
 		return slices.ContainsFunc(BranchFiles, func(file string) bool {
 			text, ok := read(path.Join(admin, file))
-			if !ok {
-				return false
-			}
-			used, ok := BranchIn(file, text)
-			for range symrefDepth {
-				if !ok || asked(used) {
-					return ok
-				}
-				if text, ok = read(path.Join(l.git.Common, headsPrefix, used)); ok {
-					used, ok = BranchIn("HEAD", text)
-				}
-			}
-			return false
+			return ok && slices.ContainsFunc(BranchesIn(file, text), func(used string) bool { return l.standsFor(used, asked, read) })
 		})
 	}
 	if uses(l.git.Common) {
@@ -111,6 +119,21 @@ func (l Layout) users(asked func(used string) bool, admins []string, read func(r
 		}
 	}
 	return all
+}
+
+// standsFor reports whether a branch is one that is asked for, or stands for one.
+func (l Layout) standsFor(used string, asked func(used string) bool, read func(rel string) (string, bool)) bool {
+	ok := true
+	for range symrefDepth {
+		if !ok || asked(used) {
+			return ok
+		}
+		var text string
+		if text, ok = read(path.Join(l.git.Common, headsPrefix, used)); ok {
+			used, ok = BranchIn("HEAD", text)
+		}
+	}
+	return false
 }
 
 // RuleOfRef are the rules of a name below refs/heads or logs/refs/heads of the common directory: all

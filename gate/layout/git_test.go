@@ -231,12 +231,13 @@ func TestWhoHasABranch(t *testing.T) {
 		".git/worktrees/e/rebase-merge/head-name":       "detached HEAD\n",
 		".git/worktrees/f/BISECT_START":                 "1234567890123456789012345678901234567890\n",
 		".git/worktrees/f/MERGE_HEAD":                   "ref: refs/heads/nobody\n",
+		".git/worktrees/f/rebase-merge/update-refs":     "refs/heads/mid\n" + hash1 + "\n" + hash1 + "\nrefs/heads/low\n" + hash1 + "\nrefs/heads/nobody\n",
 		".git/worktrees/a/modules/sub/refs/heads/other": "x",
 	}
 	read := func(rel string) (string, bool) { text, ok := files[rel]; return text, ok }
 	l, admins := gitLayout(t, ordinary), []string{"a", "b", "c", "d", "e", "f"}
 	for branch, want := range map[string]lease.WorktreeID{
-		"main": "r", "feature/a": "a", "b": "b", "c": "c", "d": "d", "e": "", "nobody": "", "feature": "",
+		"main": "r", "feature/a": "a", "b": "b", "c": "c", "d": "d", "e": "", "mid": "f", "low": "f", "nobody": "", "feature": "",
 	} {
 		rules := []*Rule{Common}
 		if want != "" {
@@ -249,6 +250,8 @@ func TestWhoHasABranch(t *testing.T) {
 	}
 	require.Equal(t, []*Rule{Common}, l.RuleOfRefDir("refs/heads", admins, read))
 }
+
+const hash1 = "1234567890123456789012345678901234567890"
 
 const (
 	old1 = "0 1 A <a> 1 +0000\tcommit: one\n"

@@ -118,6 +118,15 @@ func TestBranchBelongsToTheCheckoutThatIsOnIt(t *testing.T) {
 	g.refused(g.Source, "git update-ref refs/heads/work HEAD~1")
 	g.run(holder, g.At(".worktrees/a"), "git bisect reset; git switch -q --detach")
 	g.sh(g.Source, "git update-ref refs/heads/work HEAD~1")
+
+	// Nor are the branches that the rebase moves besides.
+	g.run(holder, g.At(".worktrees/a"), "git switch -q -c top work; for b in low mid; do git commit -q --allow-empty -m $b; git branch $b; done; git commit -q --allow-empty -m top")
+	g.run(holder, g.At(".worktrees/a"), "GIT_SEQUENCE_EDITOR='sed -i 1ibreak' git rebase -q -i --update-refs --force-rebase work; test -s $(git rev-parse --git-path rebase-merge/update-refs)")
+	for _, branch := range []string{"low", "mid", "top"} {
+		g.refused(g.Source, "git update-ref refs/heads/"+branch+" main")
+	}
+	g.run(holder, g.At(".worktrees/a"), "git rebase --continue 2>/dev/null; test $(git rev-parse mid) = $(git rev-parse top~1)")
+	g.sh(g.Source, "git update-ref refs/heads/mid main")
 	g.requireWhole(g.Source)
 }
 
