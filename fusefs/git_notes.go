@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"errors"
 	"path"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -74,8 +75,23 @@ func (f *rawFS) believed(old, now *gitFacts, at located, by consent) bool {
 	}
 	dotGit, _ := f.note(path.Join(at.root, ".git"))
 	return old.layout.PointsTo(dotGit, at.root, at.admin, f.git.bases...) ||
-		old.layout.IsPlace(parentOf(at.root)) && f.isEmpty(at.fd) ||
+		f.isPlace(old.layout, parentOf(at.root)) && f.isEmpty(at.fd) ||
 		by == consent{at.admin, at.key}
+}
+
+// isPlace reports whether anybody may make checkouts in a directory, by its path below the source: in a place, and in
+// plain directories below it, as git worktree add .worktrees/feature/x makes them. What has a .git, and what lies in
+// it, is a clone or a checkout.
+func (f *rawFS) isPlace(l layout.Layout, dir string) bool {
+	place, ok := l.PlaceOver(dir)
+	for ; ok && dir != place; dir = parentOf(dir) {
+		fd, err := f.openBelow(path.Join(dir, ".git"), unix.O_PATH)
+		if err == nil {
+			_ = unix.Close(fd)
+		}
+		ok = errors.Is(err, unix.ENOENT)
+	}
+	return ok
 }
 
 // stillThere reports whether the administration of a checkout exists.

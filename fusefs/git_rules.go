@@ -124,7 +124,7 @@ func (f *rawFS) nameRules(c gate.Caller, op gate.Op, dir *node, name string) (ru
 	e := f.entryOf(dir, name)
 	rules = make([]*layout.Rule, 0, 4)
 	switch isDir := op == gate.OpMkdir || op == gate.OpRmdir; {
-	case op == gate.OpMkdir && e.Mkdir:
+	case op == gate.OpMkdir && (e.Mkdir || e.Change == nil && f.inPlace(dir)):
 		return append(rules, layout.Open), false
 	case f.git.on && isDir && e.Change == nil:
 		return f.resolve(dir.rules(rules), func() (string, bool) { return f.relOf(dir, name) }, f.rulesOfRefDir), false
@@ -179,18 +179,30 @@ func (f *rawFS) linksBranch(n, dir *node, name string) bool {
 }
 
 // inRepository reports whether a directory is in the common directory of the repository.
-func (f *rawFS) inRepository(dir *node) bool {
+func (f *rawFS) inRepository(dir *node) bool { return f.roleOver(dir).InRepository() }
+
+// inPlace reports whether a directory lies where anybody may make checkouts.
+func (f *rawFS) inPlace(dir *node) bool {
+	if !f.roleOver(dir).IsPlace() {
+		return false
+	}
+	rel, ok := f.relOfNode(dir)
+	return ok && f.isPlace(f.layout(), rel)
+}
+
+// roleOver is the role of a directory, or of the nearest one above it that has a role.
+func (f *rawFS) roleOver(dir *node) layout.Role {
 	for at, steps := dir, 0; f.git.on && steps < depthMax; steps++ {
 		if r := at.layoutRole(); r != layout.Plain {
-			return r.InRepository()
+			return r
 		}
 		ps := at.parentList()
 		if len(ps) != 1 {
-			return false
+			break
 		}
 		at = ps[0]
 	}
-	return false
+	return layout.Plain
 }
 
 // addOnly reports whether an inode is one of those files of git that never change.

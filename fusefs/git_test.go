@@ -49,14 +49,16 @@ func (f *rawFS) checkouts() (roots map[string]lease.WorktreeID) {
 
 // What a note alone gives: an empty directory where anybody may make checkouts.
 func TestWhatANoteGives(t *testing.T) {
-	f, source := gitFS(t, map[string]string{"src/f": "", ".worktrees/full/f": ""})
+	f, source := gitFS(t, map[string]string{"src/f": "", ".worktrees/full/f": "", ".worktrees/clone/.git/HEAD": ""})
 	require.NoError(t, os.MkdirAll(filepath.Join(source, ".worktrees/new"), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(source, ".worktrees/clone/src/empty"), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(source, ".worktrees/team/feature/x"), 0o755))
 	require.NoError(t, os.MkdirAll(filepath.Join(source, "empty"), 0o755))
 	has := map[string]lease.WorktreeID{".worktrees/a": "a"}
 	require.Equal(t, has, f.checkouts())
 	admin := filepath.Join(source, ".git/worktrees/A") // its note is read before that of a
 	require.NoError(t, os.Mkdir(admin, 0o755))
-	for _, root := range []string{"src", "empty", ".worktrees/full", ".worktrees/a", ".git", ".git/worktrees/a", ""} {
+	for _, root := range []string{"src", "empty", ".worktrees/full", ".worktrees/clone/src/empty", ".worktrees/a", ".git", ".git/worktrees/a", ""} {
 		require.NoError(t, os.WriteFile(admin+"/gitdir", []byte(source+"/"+root+"/.git"), 0o644))
 		f.reread(consent{})
 		require.Equal(t, has, f.checkouts(), root)
@@ -64,6 +66,9 @@ func TestWhatANoteGives(t *testing.T) {
 	require.NoError(t, os.WriteFile(admin+"/gitdir", []byte(source+"/.worktrees/new/.git"), 0o644))
 	f.reread(consent{})
 	require.Equal(t, map[string]lease.WorktreeID{".worktrees/a": "a", ".worktrees/new": "A"}, f.checkouts())
+	require.NoError(t, os.WriteFile(admin+"/gitdir", []byte(source+"/.worktrees/team/feature/x/.git"), 0o644))
+	f.reread(consent{})
+	require.Equal(t, map[string]lease.WorktreeID{".worktrees/a": "a", ".worktrees/team/feature/x": "A"}, f.checkouts())
 }
 
 // A checkout whose directory is gone has no root any more. Its inode is pinned until that is seen.

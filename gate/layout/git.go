@@ -110,6 +110,9 @@ func (e Entry) Linked() bool { return e.Role == gitLinked }
 // IsAdmin reports whether a directory of that role is the administration of a linked checkout.
 func (r Role) IsAdmin() bool { return r == gitAdmin }
 
+// IsPlace reports whether anybody may make checkouts in a directory of that role.
+func (r Role) IsPlace() bool { return r == gitPlaces }
+
 // NamesCheckouts reports whether a change of a name in a directory of that role may make a checkout, or
 // end one.
 func (r Role) NamesCheckouts() bool { return r == gitAdmins }

@@ -39,8 +39,16 @@ func (l Layout) MayBeCheckout(root string) bool {
 	return root != "" && (l.git.Common == "" || !strings.HasPrefix(root, l.git.Common+"/"))
 }
 
-// IsPlace reports whether anybody may make checkouts in a directory, by its path below the source.
-func (l Layout) IsPlace(dir string) bool { return l.Of(dir, true).Role == gitPlaces }
+// PlaceOver finds the place in which anybody may make checkouts that a directory is, or lies below. Both are paths
+// below the source. ok is false if there is none: neither a checkout nor what lies in one is a place.
+func (l Layout) PlaceOver(dir string) (place string, ok bool) {
+	for ; dir != "" && dir != "."; dir = path.Dir(dir) {
+		if r := l.Of(dir, true).Role; r != Plain {
+			return dir, r.IsPlace()
+		}
+	}
+	return "", false
+}
 
 // PointsTo reports whether the text of the .git of a checkout leads to the administration with a name.
 // Whoever could write it has the checkout.

@@ -424,7 +424,16 @@ func TestWhereNoCheckoutLies(t *testing.T) {
 func TestPlacesOfCheckouts(t *testing.T) {
 	l := gitLayout(t, ordinary)
 	for dir, is := range map[string]bool{".worktrees": true, ".claude/worktrees": true, "src/deep/b/.worktrees": true, "": false, ".claude": false, "src": false, "src/.worktrees": false, ".worktrees/a": false} {
-		require.Equal(t, is, l.IsPlace(dir), dir)
+		place, ok := l.PlaceOver(dir)
+		require.Equal(t, is, ok && place == dir, dir)
+	}
+	for dir, over := range map[string]string{".worktrees/feature": ".worktrees", ".claude/worktrees/a/b": ".claude/worktrees", "src/deep/b/.worktrees/x": "src/deep/b/.worktrees",
+		".worktrees/a/src": "", "src/x": "", ".git/refs": "", ".claude/agents": "", "": ""} {
+		place, ok := l.PlaceOver(dir)
+		require.Equal(t, over != "", ok, dir)
+		if ok {
+			require.Equal(t, over, place, dir)
+		}
 	}
 }
 

@@ -83,6 +83,26 @@ func TestWorktreeAddedWhileMainIsHeld(t *testing.T) {
 	}
 }
 
+// The name of a branch may have several parts, and the worktree's path as well.
+func TestWorktreeOfABranchWithASlash(t *testing.T) {
+	g := newGround(t, anOrdinaryOne+"git clone -q . .worktrees/clone")
+	holder, _ := g.hold("holder", "")
+	g.sh(g.Source, "git worktree add -q -b team/feature/x .worktrees/team/feature/x")
+	g.guards(map[string]string{".worktrees/team/feature/x/f": "x", ".worktrees/team": mainID})
+	g.refused(g.Source, "echo x >.worktrees/team/file")
+	g.refused(g.Source, "mkdir .worktrees/clone/sub/new")
+	g.refused(g.Source, "mkdir .worktrees/clone/.git/new")
+	g.othersAreKept(".worktrees/team/feature/x")
+	if !native {
+		r := runs(g, [][]string{{"--worktree", "team/y", g.Source, "--", "sh", "-euc", "echo x >f; git commit -q -a -m one"}})[0]
+		require.Zero(t, r.Exit, r.Out+r.Errs)
+		g.guards(map[string]string{".worktrees/team/y/f": "y"})
+	}
+	g.run(holder, g.Source, "echo x >f; git commit -q -a -m one")
+	g.sh(g.Source, "git worktree remove .worktrees/team/feature/x; git branch -q -D team/feature/x")
+	g.requireWhole(g.Source)
+}
+
 // A worktree that is called main is not the main checkout.
 func TestWorktreeCalledMain(t *testing.T) {
 	g := newGround(t, anOrdinaryOne+"git worktree add -q -b other .worktrees/main")

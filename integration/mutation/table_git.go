@@ -87,7 +87,7 @@ var gitMutations = slices.Concat(
 		Tests: []string{"TestWhatANoteGives"},
 	}, mutation{
 		Rule: 9, What: "a note takes any empty directory",
-		Old: "old.layout.IsPlace(parentOf(at.root)) && f", New: "f",
+		Old: "f.isPlace(old.layout, parentOf(at.root)) && f", New: "f",
 		Tests: []string{"TestWhatANoteGives"},
 	}),
 	in("fusefs/git.go", mutation{
