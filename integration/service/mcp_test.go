@@ -188,19 +188,43 @@ func TestServerEndsWhileItWaits(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	other := harness.StartActor(t, "other")
 	m.Acquire(other)
-	call, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 2, "method": "tools/call",
-		"params": args{"name": "acquire", "arguments": args{"path": m.At("f"), "wait_seconds": 6000}}})
+	out, err := runServer(t, m, rawCall(t, 2, "acquire", args{"path": m.At("f"), "wait_seconds": 6000}))
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, "held", m.WorktreeStatus("source").State)
+	other.OK(m.Put("f"))
+}
+
+// rawCall is a line that calls a tool.
+func rawCall(t *testing.T, id int, tool string, of args) string {
+	t.Helper()
+	call, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": args{"name": tool, "arguments": of}})
 	require.NoError(t, err)
+	return string(call)
+}
+
+// runServer runs a server whose input ends after some lines.
+func runServer(t *testing.T, m *harness.Mount, lines ...string) (out []byte, err error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()
 	server := exec.CommandContext(ctx, m.Bin, "mcp")
 	server.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
-` + string(call) + "\n")
-	out, err := server.CombinedOutput()
+` + strings.Join(lines, "\n") + "\n")
+	return server.CombinedOutput()
+}
+
+// A line that is no message does not end the server, and the end of the input takes no answer away.
+func TestServerGoesOnAfterABadLine(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
+	out, err := runServer(t, m, rawCall(t, 2, "acquire", args{"path": m.At("f")}), "oops", "{}", `{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}`,
+		rawCall(t, 3, "status", args{"path": m.At("f")}))
 	require.NoError(t, err, "%s", out)
-	require.Equal(t, "held", m.WorktreeStatus("source").State)
-	other.OK(m.Put("f"))
+	require.Contains(t, string(out), "acquired the lease of source")
+	require.Contains(t, string(out), m.Mountpoint+": serving")
+	require.Contains(t, string(out), "-32700")
+	require.Equal(t, 2, strings.Count(string(out), "-32600"), "%s", out)
+	requireFree(t, m)
 }
 
 // A server gives back only what it took: the lease under which jvsfs exec runs the agent stays.

@@ -47,6 +47,12 @@ func (s *server) acquire(ctx context.Context, c call, in acquireArgs) (answer, e
 	if in.Purpose == "" {
 		in.Purpose = c.client()
 	}
+	if wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(s.over, cancel)() // nobody is left to write under it
+	}
 	defer c.waiting(ctx, "waiting for the lease of "+t.Path)()
 	req := api.Acquire{Taking: api.Taking{Where: api.Where{Path: t.Rel}, Process: s.agent(), Scope: s.cfg.Scope, Purpose: in.Purpose, WaitMS: wait.Milliseconds()}}
 	resp, err := client.Ask(ctx, t.Mount, req, s.cfg.Pinned, nil)

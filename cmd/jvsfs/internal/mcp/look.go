@@ -107,6 +107,8 @@ func (s *server) wait(ctx context.Context, c call, in waitArgs) (answer, error) 
 			return answer{}, ctx.Err()
 		case <-over.C:
 			return explained(x), nil
+		case <-s.over.Done():
+			return explained(x), nil
 		case <-again.C:
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -25,6 +26,7 @@ type server struct {
 	cfg   Config
 	taken taken
 	over  context.Context // ends with the agent's side of the connection
+	late  context.Context // ends after that, when nothing more is answered
 }
 
 // instructions are what the agent's model reads beside the descriptions of the tools.
@@ -34,16 +36,25 @@ const instructions = `jvsfs is a file system on which one writer at a time holds
 	`A lease that you acquire here is held by the agent's process and all that it starts, its shells included. ` +
 	`Where an answer advises "jvsfs lock acquire", call the tool acquire instead.`
 
+// answerPatience is how long calls that wait for nobody may take after the end of the input. `printf ... | jvsfs mcp` ends the input at once.
+const answerPatience = 5 * time.Second
+
 // Serve answers until in ends or ctx does. Then it gives back the leases that it took.
 func Serve(ctx context.Context, cfg Config, in io.ReadCloser, out io.WriteCloser) error {
 	over, end := context.WithCancel(ctx)
 	defer end()
-	s := &server{cfg: cfg, over: over}
+	late, tooLate := context.WithCancel(ctx)
+	defer tooLate()
+	s := &server{cfg: cfg, over: over, late: late}
 	srv := sdk.NewServer(&sdk.Implementation{Name: "jvsfs", Title: "jvsfs leases", Version: cfg.Version},
 		&sdk.ServerOptions{Instructions: instructions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
 	srv.AddReceivingMiddleware(explainMistakes)
 	s.addTools(srv)
-	err := srv.Run(ctx, &sdk.IOTransport{Reader: endNotice{in, end}, Writer: out})
+	ended := func() {
+		end()
+		time.AfterFunc(answerPatience, tooLate)
+	}
+	err := srv.Run(ctx, transport{in: endNotice{in, ended}, out: out, late: late.Done()})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		err = nil // a signal is an end like that of the input
 	}

@@ -58,7 +58,7 @@ func add[In any](s *server, srv *sdk.Server, t *sdk.Tool, do func(context.Contex
 	sdk.AddTool(srv, t, func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(s.over, cancel)()
+		defer context.AfterFunc(s.late, cancel)()
 		a, err := do(ctx, call{req}, in)
 		if err != nil {
 			return failed(err), nil, nil
