@@ -41,7 +41,7 @@ type checkedFence struct {
 func newFenceCheckCommand(io stdio) *cobra.Command {
 	f := &fenceCheck{io: io}
 	cmd := &cobra.Command{
-		Use:   "fence-check --config FILE DIR",
+		Use:   "fence-check DIR --config FILE",
 		Short: "Prove that the fence agent of a configuration cuts a client off the store",
 		Long: `Prove that the fence agent of a configuration cuts a client off the store.
 
