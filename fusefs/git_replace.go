@@ -115,6 +115,21 @@ func (f *rawFS) keepDirs(rules []*layout.Rule, dir *node, name string) []*layout
 	return rules
 }
 
+// movesCheckout reports whether a rename gives a linked checkout a free name where anybody may make one (git worktree
+// move). It concerns nobody but its holder, who might as well make a new one there, and remove this one.
+func (f *rawFS) movesCheckout(r renaming) bool {
+	if !f.git.on || r.in.Flags&^unix.RENAME_NOREPLACE != 0 || !f.entryOf(r.from, r.oldName).Linked() || f.isRoot(r.to, r.newName) {
+		return false
+	}
+	var st unix.Stat_t
+	if unix.Fstatat(r.from.fd, r.oldName, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return false
+	}
+	is, ok := f.git.rootAt(keyOf(&st))
+	free := errors.Is(unix.Fstatat(r.to.fd, r.newName, &st, unix.AT_SYMLINK_NOFOLLOW), unix.ENOENT)
+	return ok && is.Linked() && free && f.inPlace(r.to)
+}
+
 // checkoutsBelow are the checkouts below a directory, wherever they are now.
 func (f *rawFS) checkoutsBelow(rel string) iter.Seq[lease.WorktreeID] {
 	return func(yield func(lease.WorktreeID) bool) {

@@ -162,7 +162,9 @@ func (f *rawFS) movesDir(dir *node, name string) bool {
 func (f *rawFS) renameRules(r renaming) (rules []*layout.Rule, content, ok bool) {
 	rules = f.entryRules(make([]*layout.Rule, 0, 4), r.from, r.oldName)
 	n := len(rules)
-	rules = f.entryRules(rules, r.to, r.newName)
+	if !f.movesCheckout(r) {
+		rules = f.entryRules(rules, r.to, r.newName)
+	}
 	ok = n == 1 && (len(rules) == 1 || f.oneRepository(rules) || f.movesRoot(r.from, r.oldName, r.to, r.newName)) && !f.movesParts(r)
 	rules = f.partRules(rules, r)
 	rules, content = f.replaceRules(rules, r)

@@ -83,6 +83,26 @@ func TestWorktreeAddedWhileMainIsHeld(t *testing.T) {
 	}
 }
 
+// Who holds a worktree gives it another name in a place of worktrees, also while somebody else holds main.
+func TestWorktreeMovedWhileMainIsHeld(t *testing.T) {
+	g := newGround(t, threeCheckouts)
+	holder, _ := g.hold("holder of main", "")
+	a, _ := g.hold("holder of a", ".worktrees/a")
+	g.run(a, g.Source, "git worktree move .worktrees/a .worktrees/moved")
+	g.guards(map[string]string{".worktrees/moved/f": "a", ".worktrees/a/f": mainID})
+	g.run(a, g.Source, "mkdir .worktrees/team; git worktree move .worktrees/moved .claude/worktrees/z; git worktree move .claude/worktrees/z .worktrees/team/z")
+	g.run(a, g.At(".worktrees/team/z"), "echo x >f; git commit -q -a -m one")
+	g.refused(g.Source, "git worktree move .worktrees/team/z .worktrees/theirs")
+	if !native {
+		for _, to := range []string{"elsewhere", "sub/z"} { // main's
+			exit, out := a.Run(g.Source, "", "git worktree move .worktrees/team/z "+to)
+			require.NotZero(t, exit, out)
+		}
+	}
+	g.othersAreKept(".worktrees/packed")
+	g.run(holder, g.Source, "echo x >f; git commit -q -a -m one")
+}
+
 // The name of a branch may have several parts, and the worktree's path as well.
 func TestWorktreeOfABranchWithASlash(t *testing.T) {
 	g := newGround(t, anOrdinaryOne+"git clone -q . .worktrees/clone")
