@@ -23,6 +23,8 @@ mount, only the holder of the lease can write. Everybody can read.
 		SilenceErrors: true,
 		Args:          usageArgs(cobra.NoArgs),
 		RunE:          showHelp,
+
+		PersistentPreRunE: refuseEmptyValues,
 	}
 	root.SetOut(io.out)
 	root.SetErr(io.err)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,6 +107,23 @@ func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) (message, next stri
 func missingValue(cmd *cobra.Command, f *pflag.Flag) (message, next string) {
 	what, _ := pflag.UnquoteUsage(f)
 	return fmt.Sprintf("--%s needs a value: --%s %s", f.Name, f.Name, what), exampleValue(cmd, f, "")
+}
+
+// mayBeEmpty are the flags whose empty value says none, or the default, and moves nothing to another place.
+var mayBeEmpty = []string{"purpose", "name", "scope", "notify", "since", "metrics", "etcd-prefix", "etcd-user"}
+
+// refuseEmptyValues refuses an empty value where it would count as none: that of a variable that is not set. The command would work in
+// another place than was meant, with other records, or as another host.
+func refuseEmptyValues(cmd *cobra.Command, _ []string) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() != "string" || f.Value.String() != "" || slices.Contains(mayBeEmpty, f.Name) {
+			return
+		}
+		what, _ := pflag.UnquoteUsage(f)
+		err = &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("--%s needs a value, and got an empty one: --%s %s", f.Name, f.Name, what),
+			Next: exampleValue(cmd, f, "")}
+	})
+	return err
 }
 
 // wrongValue says which values a flag takes, and not how its parser failed.

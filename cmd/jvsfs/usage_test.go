@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
@@ -42,4 +44,28 @@ func TestEveryCommandSaysHowItIsTyped(t *testing.T) {
 			require.Contains(t, text, " is missing\nnext: jvsfs "+path+" "+needs[0], path)
 		}
 	}
+}
+
+// An empty value, such as that of a variable that is not set, is refused. As none at all, --worktree would be the main checkout,
+// --control and --etcd other records, and --node this host.
+func TestEmptyValuesAreRefused(t *testing.T) {
+	seen := 0
+	for _, cmd := range everyCommand(newRoot(stdio{})) {
+		path := strings.TrimPrefix(cmd.CommandPath(), "jvsfs ")
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if cmd.DisableFlagParsing || f.Value.Type() != "string" || slices.Contains(mayBeEmpty, f.Name) {
+				return
+			}
+			seen++
+			line := append(strings.Fields(path), "--"+f.Name+"=")
+			for _, word := range neededWords(cmd.Use) {
+				line = append(line, strings.TrimSuffix(word, "..."))
+			}
+			var errs bytes.Buffer
+			code := run(context.Background(), line, stdio{out: &bytes.Buffer{}, err: &errs})
+			require.Equal(t, api.ExitUsage, code, "%q %s", line, errs.String())
+			require.Contains(t, errs.String(), "E_USAGE: --"+f.Name+" ", "%q", line)
+		})
+	}
+	require.GreaterOrEqual(t, seen, 15)
 }

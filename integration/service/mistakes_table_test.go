@@ -34,6 +34,9 @@ var mistakes = []mistake{
 	{"jvsfs status --json=maybe", harness.ExitUsage, "--json takes no value, and got maybe", "--json"},
 	{"jvsfs lock acquire $plain --wait", harness.ExitUsage, "--wait needs a value: --wait LONG", "--wait 30s for seconds"},
 	{"jvsfs mount $other --control", harness.ExitUsage, "--control needs a value: --control DIR", "jvsfs mount --help"},
+	{"jvsfs run --worktree \"$unset\" $repo -- true", harness.ExitUsage, "--worktree needs a value, and got an empty one: --worktree NEW", "jvsfs run --help"},
+	{"jvsfs exec --control= $plain -- true", harness.ExitUsage, "--control needs a value, and got an empty one: --control DIR", "jvsfs exec --help"},
+	{"jvsfs lock acquire --config '' $plain", harness.ExitUsage, "--config needs a value, and got an empty one: --config FILE", "jvsfs lock acquire --help"},
 
 	// durations and numbers
 	{"jvsfs lock acquire --wait 5 $plain", harness.ExitUsage, "--wait 5 is no duration", "--wait 5s for seconds, --wait 5m for minutes"},
