@@ -51,7 +51,7 @@ var byteOrderMark = []byte("\ufeff")
 func (l *lines) next() (line []byte, err error) {
 	for err == nil && len(line) == 0 {
 		var part []byte
-		for more := error(bufio.ErrBufferFull); errors.Is(more, bufio.ErrBufferFull); {
+		for more := bufio.ErrBufferFull; errors.Is(more, bufio.ErrBufferFull); {
 			part, more = l.in.ReadSlice('\n')
 			line = append(line, part[:min(len(part), maxLine+1-len(line))]...)
 			err = more
