@@ -144,10 +144,11 @@ func (f *rawFS) nameRules(c gate.Caller, op gate.Op, dir *node, name string) (ru
 // without its objects a repository is lost, and rm -rf .git is soon typed. Removing what is not needed
 // is git's; other programs that write objects remove their temporary files.
 func (f *rawFS) keepObject(rules []*layout.Rule, c gate.Caller, dir *node, name string) []*layout.Rule {
-	if !f.git.on || strings.Contains(name, "tmp") || layout.IsLock(name) || !f.inRepository(dir) {
+	if !f.git.on || !f.inRepository(dir) {
 		return rules
 	}
-	if rel, ok := f.relOf(dir, name); ok && strings.HasPrefix(f.inCommon(rel), "objects/") && !isGit(c) {
+	rel, ok := f.relOf(dir, name)
+	if object, in := strings.CutPrefix(f.inCommon(rel), "objects/"); ok && in && layout.IsKept(object) && !isGit(c) {
 		return addRule(rules, layout.LinkedRoot(f.layout().Tree()).Own)
 	}
 	return rules

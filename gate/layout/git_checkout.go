@@ -221,6 +221,23 @@ func IsObject(rel string) bool {
 	return len(dir) == len("ab/") && len(name) >= 38 && strings.Trim(name, hexDigits) == ""
 }
 
+// IsKept reports whether a name below objects is that of an object, of a pack, or of an index of them. Temporary files have
+// the names that each program likes: tmp_obj_x, incoming_1.pack (JGit), pack_git2_x (libgit2). JGit removes the pack-*.keep
+// that it has made for a fetch. rel is below objects.
+func IsKept(rel string) bool {
+	dir, name := path.Split(rel)
+	switch {
+	case strings.Contains(name, "tmp"), IsLock(name):
+		return false
+	case dir == "pack/":
+		ofPack := []string{".pack", ".idx", ".rev", ".bitmap", ".mtimes", ".promisor"}
+		return strings.HasPrefix(name, "multi-pack-index") || strings.HasPrefix(name, "pack-") && slices.Contains(ofPack, path.Ext(name))
+	case strings.HasPrefix(dir, "info/"), strings.HasPrefix(dir, "pack/multi-pack-index.d/"):
+		return true
+	}
+	return IsObject(rel)
+}
+
 // IsFrame reports whether a name of the common directory is always that of a directory: git follows a
 // symbolic link there, and finds what somebody else has written. rel is below the source.
 func (l Layout) IsFrame(rel string) bool {

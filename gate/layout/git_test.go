@@ -394,6 +394,17 @@ func TestNamesOfObjects(t *testing.T) {
 	}
 }
 
+func TestWhatIsKeptOfObjects(t *testing.T) {
+	object := strings.Repeat("c", 38)
+	for rel, is := range map[string]bool{"ab/" + object: true, "pack/pack-1.pack": true, "pack/pack-1.idx": true, "pack/pack-1.rev": true, "pack/pack-1.bitmap": true,
+		"pack/pack-1.mtimes": true, "pack/pack-1.promisor": true, "pack/multi-pack-index": true, "pack/multi-pack-index-1.bitmap": true,
+		"pack/multi-pack-index.d/multi-pack-index-chain": true, "info/alternates": true, "info/packs": true, "info/commit-graph": true, "info/commit-graphs/graph-1.graph": true,
+		"ab/tmp_obj_x": false, "pack/tmp_pack_1": false, "pack/pack_git2_Ab1": false, "incoming_1.pack": false, "incoming_1.idx": false, "noz1.tmp": false,
+		"pack/pack-1.keep": false, "pack/x.pack": false, "info/commit-graphs/tmp_graph_1": false, "info/commit-graph.lock": false, "x": false} {
+		require.Equal(t, is, IsKept(rel), rel)
+	}
+}
+
 func TestDirectoriesThatNeverMove(t *testing.T) {
 	l := gitLayout(t, ordinary)
 	for _, rel := range []string{".git", ".git/refs", ".git/refs/heads", ".git/refs/heads/feature", ".git/logs/refs/heads/feature", ".git/objects", ".git/worktrees"} {

@@ -145,6 +145,34 @@ func TestRemotes(t *testing.T) {
 	g.requireWhole(g.Source)
 }
 
+// addPack does what JGit and libgit2 do with what they fetch: a file of their own name becomes a pack.
+const addPack = `
+import os, sys
+objects, pack, tmp = sys.argv[1:]
+fd = os.open(objects+"/"+tmp, os.O_RDWR|os.O_CREAT|os.O_EXCL, 0o444)
+os.write(fd, open(pack, "rb").read()); os.close(fd)
+keep = objects+"/pack/"+os.path.basename(pack)[:-5]+".keep"
+open(keep, "x").close()
+os.rename(objects+"/"+tmp, objects+"/pack/"+os.path.basename(pack))
+os.unlink(keep)
+os.close(os.open(objects+"/"+tmp, os.O_RDWR|os.O_CREAT|os.O_EXCL, 0o444)); os.unlink(objects+"/"+tmp)
+`
+
+// Programs that are not git add packs while somebody else holds the main checkout. They remove what is temporary, and nothing else.
+func TestPacksOfOtherPrograms(t *testing.T) {
+	g := newGround(t, threeCheckouts+"git pack-objects --all -q $BASE/pack </dev/null >$BASE/id\ncat >$BASE/add.py <<'END'"+addPack+"END\n")
+	_, _ = g.hold("holder", "")
+	pack := "$BASE/pack-$(cat $BASE/id).pack"
+	for _, tmp := range []string{"pack/tmp_pack_Ab12", "pack/pack_git2_Ab12Cd", "incoming_123.pack"} {
+		g.sh(g.At(".worktrees/a"), "python3 $BASE/add.py $R/.git/objects "+pack+" "+tmp)
+	}
+	for _, name := range []string{"pack/pack-*.pack", "pack/pack-*.idx", "??/*", "info/packs"} {
+		g.refused(g.At(".worktrees/a"), "rm $R/.git/objects/"+name)
+	}
+	g.sh(g.At(".worktrees/a"), "git index-pack $R/.git/objects/pack/$(basename "+pack+") >/dev/null")
+	g.requireWhole(g.Source)
+}
+
 // The store of git-lfs lies in the directory of all.
 func TestLFS(t *testing.T) {
 	g := newGround(t, threeCheckouts+`git clone -q --bare . $BASE/origin.git; git remote add origin $BASE/origin.git`)
