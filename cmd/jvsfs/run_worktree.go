@@ -41,6 +41,10 @@ func makeWorktree(dir, name string) (path, made string, err error) {
 	if is && isDirectory(path) {
 		return path, branchText(branch), nil
 	}
+	if is {
+		return "", "", &api.Failure{Message: "--worktree: git knows a worktree at " + human.Printable(path) + ", and its directory is missing",
+			Next: "git -C " + human.Typed(repository) + " worktree prune forgets it, and keeps its branch"}
+	}
 	add := []string{"worktree", "add", "-b", name, path}
 	made = "new branch " + name
 	if _, err := git(repository, "show-ref", "--verify", "--quiet", "refs/heads/"+name); err == nil {

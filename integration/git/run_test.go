@@ -121,7 +121,8 @@ func TestARunTellsWhatChangedInItsWorktree(t *testing.T) {
 
 // What git does not take is said in git's words, and nothing stays mounted.
 func TestARunSaysWhyThereIsNoWorktree(t *testing.T) {
-	g := prepareGround(t, anOrdinaryOne+"git worktree add -q -b out $BASE/out\nmkdir -p .worktrees/full; echo x >.worktrees/full/f\n")
+	g := prepareGround(t, anOrdinaryOne+"git worktree add -q -b out $BASE/out\nmkdir -p .worktrees/full; echo x >.worktrees/full/f\n"+
+		"git worktree add -q .worktrees/lost; rm -rf .worktrees/lost\n")
 	for name, c := range map[string]struct {
 		args []string
 		exit int
@@ -132,6 +133,7 @@ func TestARunSaysWhyThereIsNoWorktree(t *testing.T) {
 		"a flag":                     {[]string{"--worktree=-f", g.Source}, harness.ExitUsage, "is no name for a branch"},
 		"a branch that is elsewhere": {[]string{"--worktree", "main", g.Source}, 1, "git worktree add: 'main' is already "},
 		"a directory in the way":     {[]string{"--worktree", "full", g.Source}, 1, "already exists"},
+		"a directory that is gone":   {[]string{"--worktree", "lost", g.Source}, 1, "its directory is missing\nnext: git -C " + g.Source + " worktree prune "},
 		"a checkout from elsewhere":  {[]string{"--worktree", "w", filepath.Join(g.Base, "out")}, harness.ExitUsage, "a worktree of a repository that lies elsewhere"},
 		"no repository":              {[]string{"--worktree", "w", g.Base}, harness.ExitUsage, "is in no git repository"},
 	} {
@@ -145,4 +147,18 @@ func TestARunSaysWhyThereIsNoWorktree(t *testing.T) {
 			unmounted(g)
 		})
 	}
+}
+
+// After the advice for a worktree whose directory was removed, the same run works, on the branch that there is.
+func TestARunInAWorktreeThatWasRemoved(t *testing.T) {
+	g := prepareGround(t, anOrdinaryOne+"git worktree add -q .worktrees/lost; rm -rf .worktrees/lost\n")
+	_, errs, exit := g.CLI("run", "--worktree", "lost", g.Source, "--", "true")
+	require.Equal(t, 1, exit, errs)
+	_, next, _ := strings.Cut(errs, "next: ")
+	advice, _, is := strings.Cut(next, " forgets it")
+	require.True(t, is, errs)
+	g.sh(g.Source, advice)
+	out, errs, exit := g.CLI("run", "--worktree", "lost", g.Source, "--", "git", "branch", "--show-current")
+	require.Zero(t, exit, errs)
+	require.Equal(t, "lost\n", out)
 }
