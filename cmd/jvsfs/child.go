@@ -89,6 +89,16 @@ func (c *child) letGo(word goAhead) error {
 // signal sends a signal to the whole group. It is no error if the group has ended.
 func (c *child) signal(s syscall.Signal) { _ = syscall.Kill(-c.pid, s) }
 
+// tell passes on a signal that is not meant to end anything. The terminal sends WINCH to a whole group; USR1 and USR2 end whoever does
+// not expect them, and are CMD's alone.
+func (c *child) tell(s syscall.Signal) {
+	if s == syscall.SIGWINCH {
+		c.signal(s)
+		return
+	}
+	_ = unix.PidfdSendSignal(int(c.pidfd.Fd()), s, nil, 0) // it may have ended
+}
+
 // end makes sure that the child has ended, takes the terminal back, and frees the
 // descriptors.
 func (c *child) end() {

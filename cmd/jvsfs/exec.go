@@ -45,7 +45,8 @@ func newExecCommand(io stdio) *cobra.Command {
 		Short: "Hold the lease while CMD runs",
 		Long: `Hold the lease of WORKTREE while CMD runs, for CMD and its descendants.
 
-CMD runs in a process group of its own. If the lease is lost, CMD and its descendants
+CMD runs in a process group of its own. INT, TERM, HUP, QUIT and WINCH are passed on to
+that group, USR1 and USR2 to CMD alone. If the lease is lost, CMD and its descendants
 get TERM, and KILL after 5 s; the exit code is then 75. A lease is not lost if CMD was
 paused beyond it and nobody has taken it, see jvsfs-lease(7). Otherwise the exit code is
 that of CMD, or 128+N if signal N ended it. It is 126 if CMD cannot be run, and 127 if
@@ -177,6 +178,9 @@ func (e *execCommand) supervise(ctx context.Context, h holding, c *child, signal
 	if code, err := e.acquire(ctx, h, c, signals); err != nil || code != 0 {
 		return code, err
 	}
+	words := make(chan os.Signal, 16) // what they mean is for CMD to say, and they end nothing here
+	signal.Notify(words, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)
+	defer signal.Stop(words)
 	if err := e.letGo(c, h); err != nil {
 		return 0, err
 	}
@@ -186,6 +190,8 @@ func (e *execCommand) supervise(ctx context.Context, h holding, c *child, signal
 		select {
 		case s := <-signals:
 			c.signal(s.(syscall.Signal))
+		case s := <-words:
+			c.tell(s.(syscall.Signal))
 		case why := <-h.lost():
 			if why == lease.LossHolderGone.Name() || reason != "" {
 				continue // the child has ended, and will be waited for

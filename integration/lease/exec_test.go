@@ -99,6 +99,25 @@ func TestExecStopped(t *testing.T) {
 	next.OK(m.Put("f"))
 }
 
+// What is sent to exec is CMD's. USR1 and USR2 would end what CMD has started, and that gets none.
+func TestExecPassesSignalsOn(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
+	l := harness.NewMail(m)
+	for _, s := range []unix.Signal{unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGHUP, unix.SIGTERM, unix.SIGINT, unix.SIGQUIT} {
+		t.Run(unix.SignalName(s), func(t *testing.T) {
+			ready := "ready" + unix.SignalName(s)
+			b := m.StartExec(fmt.Sprintf("got=; trap got=1 %d; %s; while sleep 0.1 || :; do [ $got ] && exit 7; done", s, l.Tell(ready)))
+			require.Equal(t, "0", l.Take(ready))
+			require.NoError(t, unix.Kill(b.PID(), s))
+			exit, said := b.Wait()
+			require.Equal(t, 7, exit, said)
+			if s == unix.SIGUSR1 || s == unix.SIGUSR2 {
+				require.NotContains(t, said, "User defined signal", "its child was ended")
+			}
+		})
+	}
+}
+
 // SIGKILL of exec ends CMD, and frees the lease long before it would expire.
 func TestExecKilled(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
