@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -25,7 +25,8 @@ type child struct {
 	pidfd  *os.File
 	bound  holderProcess      // whose lease it is
 	word   *os.File           // the writing end of the trampoline's pipe
-	tty    *os.File           // to give to the child, nil when there is none or it is not ours
+	tty    *os.File           // that controls this process, nil when there is none
+	lent   atomic.Bool        // the terminal has been given to the child
 	ended  chan struct{}      // closed when the child has been waited for
 	status syscall.WaitStatus // valid then
 	left   bool               // likewise: it has left processes running that are children of this one now
@@ -34,7 +35,7 @@ type child struct {
 
 // startChild starts the trampoline in a process group of its own. Until ended is
 // closed the pid is the child's.
-func startChild(argv []string, in *os.File) (*child, error) {
+func startChild(argv []string) (*child, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -49,10 +50,7 @@ func startChild(argv []string, in *os.File) (*child, error) {
 		host.CloseFile(w)
 		return nil, fmt.Errorf("start: %w", err)
 	}
-	c := &child{pid: cmd.Process.Pid, word: w, ended: make(chan struct{}), alone: make(chan struct{})}
-	if foreground(in) {
-		c.tty = in
-	}
+	c := &child{pid: cmd.Process.Pid, word: w, tty: openTerminal(), ended: make(chan struct{}), alone: make(chan struct{})}
 	err = c.identify()
 	go c.reap() // ends with the child, which ends when the word pipe is closed or it is killed
 	if err != nil {
@@ -75,13 +73,10 @@ func (c *child) identify() error {
 	return err
 }
 
-// letGo lets the trampoline become CMD, with the terminal if it was ours.
+// letGo lets the trampoline become CMD, with the terminal if it was ours alone.
 func (c *child) letGo(word goAhead) error {
-	if c.tty != nil {
-		signal.Ignore(syscall.SIGTTOU) // giving the terminal back later is done from the background
-		if err := setForeground(c.tty, c.pid); err != nil {
-			return fmt.Errorf("terminal: %w", err)
-		}
+	if err := c.beginWithTerminal(); err != nil {
+		return fmt.Errorf("terminal: %w", err)
 	}
 	return gob.NewEncoder(c.word).Encode(word)
 }
@@ -109,13 +104,8 @@ func (c *child) end() {
 		c.killUnlessEnded()
 	}
 	c.takeTerminal()
+	host.CloseFile(c.tty)
 	host.CloseFile(c.pidfd)
-}
-
-func (c *child) takeTerminal() {
-	if c.tty != nil {
-		_ = setForeground(c.tty, syscall.Getpgrp()) // the terminal may have hung up
-	}
 }
 
 func (c *child) killUnlessEnded() {
@@ -135,8 +125,7 @@ func (c *child) adopt() error {
 	return nil
 }
 
-// reap waits for the child. When the child is stopped on a terminal, this process stops too, so that the shell
-// takes over. Both continue together.
+// reap waits for the child.
 func (c *child) reap() {
 	defer close(c.alone)
 	hang := true
@@ -155,34 +144,9 @@ func (c *child) reap() {
 			return
 		case !running || pid != c.pid:
 		case status.Stopped():
-			c.stopped()
+			c.stopped(status.StopSignal())
 		default:
 			c.status, running, hang = status, false, false
 		}
 	}
-}
-
-func (c *child) stopped() {
-	if c.tty == nil {
-		return
-	}
-	_ = setForeground(c.tty, syscall.Getpgrp())
-	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-	if foreground(c.tty) {
-		_ = setForeground(c.tty, c.pid)
-	}
-	c.signal(syscall.SIGCONT)
-}
-
-// foreground reports whether f is a terminal whose foreground group is ours.
-func foreground(f *os.File) bool {
-	if f == nil {
-		return false
-	}
-	pgrp, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
-	return err == nil && pgrp == syscall.Getpgrp()
-}
-
-func setForeground(tty *os.File, pgrp int) error {
-	return unix.IoctlSetPointerInt(int(tty.Fd()), unix.TIOCSPGRP, pgrp)
 }

@@ -46,11 +46,12 @@ func newExecCommand(io stdio) *cobra.Command {
 		Long: `Hold the lease of WORKTREE while CMD runs, for CMD and its descendants.
 
 CMD runs in a process group of its own. INT, TERM, HUP, QUIT and WINCH are passed on to
-that group, USR1 and USR2 to CMD alone. If the lease is lost, CMD and its descendants
-get TERM, and KILL after 5 s; the exit code is then 75. A lease is not lost if CMD was
-paused beyond it and nobody has taken it, see jvsfs-lease(7). Otherwise the exit code is
-that of CMD, or 128+N if signal N ended it. It is 126 if CMD cannot be run, and 127 if
-CMD is not found.
+that group, USR1 and USR2 to CMD alone. CMD has the terminal if exec is alone in its
+job; in a pipeline or a script it gets it when it asks for it. If the lease is lost, CMD
+and its descendants get TERM, and KILL after 5 s; the exit code is then 75. A lease is
+not lost if CMD was paused beyond it and nobody has taken it, see jvsfs-lease(7).
+Otherwise the exit code is that of CMD, or 128+N if signal N ended it. It is 126 if CMD
+cannot be run, and 127 if CMD is not found.
 
 What CMD starts belongs to it, even if it has lost its parent (a double fork: git's
 background runs, servers). When CMD has ended, exec ends what is left in the same way,
@@ -146,7 +147,7 @@ func (e *execCommand) run(ctx context.Context, path string, argv []string) error
 func (e *execCommand) holdFor(ctx context.Context, t client.Target, terms lockop.Terms, argv []string, signals <-chan os.Signal) error {
 	began := time.Now()
 	e.show = newWaits(e.io, leaseHeld(t))
-	c, err := startChild(argv, e.io.in)
+	c, err := startChild(argv)
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (q *quiesceCommand) run(ctx context.Context, path string, argv []string) er
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
-	c, err := startChild(argv, q.io.in)
+	c, err := startChild(argv)
 	if err != nil {
 		return err
 	}

@@ -150,7 +150,7 @@ func (c *rulesOpenCommand) around(ctx context.Context, t client.Target, req api.
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
-	ch, err := startChild(argv, c.io.in)
+	ch, err := startChild(argv)
 	if err != nil {
 		return err
 	}

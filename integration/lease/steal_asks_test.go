@@ -58,14 +58,25 @@ func (c *conversation) text() string {
 	return c.shown.String()
 }
 
+// shows waits until the text stands there.
+func (c *conversation) shows(text string) {
+	c.t.Helper()
+	harness.EventuallyNoted(c.t, "it shows "+text, func() (bool, string) {
+		return bytes.Contains([]byte(c.text()), []byte(text)), c.text()
+	})
+}
+
+func (c *conversation) types(typed string) {
+	c.t.Helper()
+	_, err := io.WriteString(c.tty, typed)
+	require.NoError(c.t, err)
+}
+
 // answer waits for the question, types, and returns the exit code.
 func (c *conversation) answer(question, typed string) int {
 	c.t.Helper()
-	harness.EventuallyNoted(c.t, "it asks", func() (bool, string) {
-		return bytes.Contains([]byte(c.text()), []byte(question)), c.text()
-	})
-	_, err := io.WriteString(c.tty, typed)
-	require.NoError(c.t, err)
+	c.shows(question)
+	c.types(typed)
 	return c.wait()
 }
 

@@ -64,8 +64,8 @@ func NextEnd(hang bool) (pid int, status syscall.WaitStatus, err error) {
 		case info.pid() == 0:
 			return 0, 0, nil
 		case info.stopped():
-			if takeStop(info.pid()) {
-				return info.pid(), stopStatus, nil
+			if status, still := takeStop(info.pid()); still {
+				return info.pid(), status, nil
 			}
 			continue // it goes on, or has ended
 		}
@@ -98,11 +98,14 @@ var closedChan = func() chan struct{} {
 	return c
 }()
 
-// childInfo is siginfo_t as waitid(2) fills it: three numbers, then, aligned as a pointer is, the process.
+// childInfo is siginfo_t as waitid(2) fills it: three numbers, then, aligned as a pointer is, the process, its user
+// and its status.
 type childInfo struct {
 	signo, errno, code int32
 	_                  [unsafe.Sizeof(uintptr(0)) - 4]byte
 	process            int32
+	_                  uint32    // its user
+	status             int32     // the signal that has stopped it, if it is a stop
 	_                  [128]byte // siginfo_t has 128 bytes in all
 }
 
@@ -118,12 +121,10 @@ func (i *childInfo) pid() int { return int(i.process) }
 
 func (i *childInfo) stopped() bool { return i.code == childTrapped || i.code == childStopped }
 
-// stopStatus is the status of a child that has stopped (wait(2)).
-const stopStatus = syscall.WaitStatus(uint32(unix.SIGSTOP)<<8 | 0x7f)
-
-// takeStop takes the stop of a child, so that it is told once, if it is still stopped. It takes no end: that may be somebody else's.
-func takeStop(child int) bool {
+// takeStop takes the stop of a child, so that it is told once, if it is still stopped. It takes no end: that may be somebody else's. The
+// status has the signal that stopped it, as wait(2) encodes it.
+func takeStop(child int) (status syscall.WaitStatus, still bool) {
 	var info childInfo
 	err := unix.Waitid(unix.P_PID, child, info.raw(), unix.WSTOPPED|unix.WNOHANG, nil)
-	return err == nil && info.pid() == child
+	return syscall.WaitStatus(uint32(info.status)<<8 | 0x7f), err == nil && info.pid() == child
 }

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+)
+
+// openTerminal is the terminal that controls this process, nil for none. It is not always standard input: in a pipeline CMD reads its
+// keys from /dev/tty.
+func openTerminal() *os.File {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil
+	}
+	return tty
+}
+
+// beginWithTerminal gives the terminal to CMD if nobody else needs it. In a pipeline or a script others share the group that has it (a
+// pager beside CMD would be stopped without it); there CMD begins in the background, and gets the terminal when it asks for it.
+func (c *child) beginWithTerminal() error {
+	if c.tty == nil {
+		return nil
+	}
+	signal.Ignore(syscall.SIGTTOU) // giving the terminal back later is done from the background
+	c.passStops()
+	if foreground(c.tty) && slices.Equal(host.Group(syscall.Getpgrp()), []int{os.Getpid()}) {
+		return c.lendTerminal()
+	}
+	return nil
+}
+
+func (c *child) lendTerminal() error {
+	c.lent.Store(true)
+	return setForeground(c.tty, c.pid)
+}
+
+func (c *child) takeTerminal() (taken bool) {
+	if !c.lent.Swap(false) || !c.hasTerminal() {
+		return false
+	}
+	_ = setForeground(c.tty, syscall.Getpgrp()) // the terminal may have hung up
+	return true
+}
+
+// hasTerminal reports whether the terminal is with CMD or with a job of CMD, and the shell has not taken it meanwhile.
+func (c *child) hasTerminal() bool {
+	pgrp, err := unix.IoctlGetInt(int(c.tty.Fd()), unix.TIOCGPGRP)
+	if err != nil || pgrp == c.pid {
+		return err == nil
+	}
+	below := host.Descendants(os.Getpid())
+	return !slices.ContainsFunc(host.Group(pgrp), func(pid int) bool { return !slices.Contains(below, pid) })
+}
+
+// passStops passes Ctrl-Z on to CMD, which may be in another group than the one that has the terminal. This process stops after CMD has.
+func (c *child) passStops() {
+	stops := make(chan os.Signal, 1)
+	signal.Notify(stops, syscall.SIGTSTP)
+	go func() { // ends with CMD
+		for {
+			select {
+			case <-stops:
+				c.signal(syscall.SIGTSTP)
+			case <-c.ended:
+				signal.Stop(stops)
+				setAction(syscall.SIGTSTP, nil)
+				return
+			}
+		}
+	}()
+}
+
+// stopped is called when CMD has stopped. If it only lacks the terminal, it gets it. If a terminal has stopped it, this process stops
+// too, so that the shell takes over. Both continue together.
+func (c *child) stopped(by syscall.Signal) {
+	if c.tty == nil {
+		return
+	}
+	asks := by == syscall.SIGTTIN || by == syscall.SIGTTOU
+	taken := c.takeTerminal()
+	if !taken && !asks && by != syscall.SIGTSTP {
+		return // who has stopped it lets it go on
+	}
+	if taken || !asks || !foreground(c.tty) {
+		signalSelf(syscall.SIGSTOP)
+	}
+	if (taken || asks) && foreground(c.tty) {
+		_ = c.lendTerminal() // it may have hung up
+	}
+	c.signal(syscall.SIGCONT)
+}
+
+// signalSelf returns when the signal has had its effect: a signal to the process may be taken by another thread, later.
+func signalSelf(s syscall.Signal) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	_ = unix.Tgkill(os.Getpid(), unix.Gettid(), s)
+}
+
+// foreground reports whether f is a terminal whose foreground group is ours.
+func foreground(f *os.File) bool {
+	pgrp, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
+	return err == nil && pgrp == syscall.Getpgrp()
+}
+
+func setForeground(tty *os.File, pgrp int) error {
+	return unix.IoctlSetPointerInt(int(tty.Fd()), unix.TIOCSPGRP, pgrp)
+}
+
+// action is the kernel's struct sigaction, whatever is in it. All zeros are the default action.
+type action [4]uint64
+
+// setAction sets what a signal does, nil for its default action. Package os/signal cannot: what Notify has caught once keeps a handler of
+// the runtime, and that ignores SIGTSTP.
+func setAction(s syscall.Signal, to *action) (was action) {
+	if to == nil {
+		to = &action{}
+	}
+	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(to)), uintptr(unsafe.Pointer(&was)), 8, 0, 0)
+	return was
+}

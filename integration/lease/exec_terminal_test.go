@@ -1,0 +1,94 @@
+package lease
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+// inShell starts a shell with job control on a terminal of its own. What it shows is never what was typed: its lines are not echoed.
+func inShell(t *testing.T) *conversation {
+	t.Helper()
+	c := onTerminal(t, "bash", "--norc", "--noprofile", "--noediting", "-i")
+	c.types("stty -echo; PS1=; echo ready $((1+1))\n")
+	c.shows("ready 2")
+	return c
+}
+
+// leave ends the shell, which must still have the terminal.
+func (c *conversation) leave() {
+	c.t.Helper()
+	c.types("exit 7\n")
+	c.ends(7)
+}
+
+func TestExecLeavesTheTerminalToThePagerBesideIt(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
+	c := inShell(t)
+	c.types(m.Bin + " exec " + m.Mountpoint + ` -- echo text | sh -c 'read line; echo "shows $line"; read key </dev/tty; echo "key $key"'` + "\n")
+	c.shows("shows text")
+	c.types("q\n")
+	c.shows("key q")
+	c.leave()
+}
+
+// A pipe on standard input does not keep CMD from asking the terminal (a password), in a pipeline, a script or the background.
+func TestExecGivesTheTerminalToWhoAsksForIt(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
+	asks := m.Bin + " exec " + m.Mountpoint + ` -- sh -c 'echo "asks"; read key </dev/tty; echo "key $key"'`
+	for where, line := range map[string]string{
+		"alone":         asks,
+		"in a pipeline": "echo a | " + asks,
+		"in a script":   "bash -c " + "'" + strings.ReplaceAll(asks+`; read more; echo "the script reads $more"`, "'", `'\''`) + "'",
+	} {
+		t.Run(where, func(t *testing.T) {
+			c := inShell(t)
+			c.types(line + "\n")
+			c.shows("asks")
+			c.types("k1\n")
+			c.shows("key k1")
+			if where == "in a script" {
+				c.types("k2\n")
+				c.shows("the script reads k2")
+			}
+			c.leave()
+		})
+	}
+}
+
+// A job in the background takes no terminal from the shell. When it asks for it, it stops, and gets it with fg.
+func TestExecInTheBackgroundWaitsForTheTerminal(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
+	c := inShell(t)
+	c.types(m.Bin + " exec " + m.Mountpoint + " -- true & wait; echo waited $?\n")
+	c.shows("waited 0")
+	c.types(m.Bin + " exec " + m.Mountpoint + ` -- sh -c 'read key; echo "key $key"' &` + "\n")
+	c.types("until jobs | grep Stopped; do sleep 0.1; done; echo stopped $((1+1)); fg\n")
+	c.shows("stopped 2")
+	c.types("k\n")
+	c.shows("key k")
+	c.leave()
+}
+
+// Ctrl-Z stops the whole pipeline, CMD as well, and fg continues it.
+func TestCtrlZStopsTheCommandOfAPipeline(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
+	l := harness.NewMail(m)
+	c := inShell(t)
+	c.types(m.Bin + " exec " + m.Mountpoint + " -- sh -c 'echo $$ >" + l.Dir + "/pid; echo began; read x <" + l.Gate("end") + "; echo over' | cat\n")
+	c.shows("began")
+	c.types("\x1a")
+	c.shows("Stopped")
+	pid, err := strconv.Atoi(l.Take("pid"))
+	require.NoError(t, err)
+	require.Equal(t, "T", harness.ProcState(pid))
+	c.types("fg\n")
+	harness.Eventually(t, "it goes on", func() bool { return harness.ProcState(pid) == "S" })
+	l.Open("end")
+	c.shows("over")
+	c.leave()
+}
