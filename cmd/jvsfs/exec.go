@@ -128,7 +128,7 @@ func (e *execCommand) run(ctx context.Context, path string, argv []string) error
 		e.purpose = human.Shorten(human.Printable(argv[0]), 64)
 	}
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	hear(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
 	unnotify, err := e.startNotifier()
 	if err != nil {

@@ -87,7 +87,7 @@ func (q *quiesceCommand) run(ctx context.Context, path string, argv []string) er
 		return err
 	}
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	hear(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
 	c, err := startChild(argv)
 	if err != nil {

@@ -113,7 +113,7 @@ func (c *learnCommand) once(argv []string) (api.ExitCode, error) {
 		return 0, err
 	}
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	hear(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
 	if err = cmd.Start(); err != nil {
 		f := &api.Failure{Code: api.ExitNotRun, Message: err.Error()}

@@ -148,7 +148,7 @@ func (c *rulesOpenCommand) consent(ctx context.Context, t client.Target, argv []
 // around opens the window for CMD, lets it go, and closes the window when it has ended.
 func (c *rulesOpenCommand) around(ctx context.Context, t client.Target, req api.OpenRule, argv []string) error {
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	hear(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
 	ch, err := startChild(argv)
 	if err != nil {

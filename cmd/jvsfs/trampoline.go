@@ -45,6 +45,7 @@ type goAhead struct {
 // trampoline waits for its word and becomes args. The end of the pipe without one means
 // that there will be no lease.
 func trampoline(io stdio, args []string) error {
+	ignoreWhatIsIgnored()
 	syscall.CloseOnExec(trampolineFD)
 	var word goAhead
 	if gob.NewDecoder(os.NewFile(trampolineFD, "word")).Decode(&word) != nil {

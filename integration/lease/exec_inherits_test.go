@@ -1,0 +1,35 @@
+package lease
+
+import (
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/integration/harness"
+)
+
+// runners are the commands that run CMD.
+var runners = []string{"exec", "run", "quiesce"}
+
+// What a shell or nohup has ignored before a command stays ignored in CMD, as it would without jvsfs.
+func TestCommandsIgnoreWhatTheirStarterIgnored(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
+	const ask = ` "$@" sh -c 'printf "%x" $((0x$(sed -n "s/SigIgn:.//p" /proc/self/status) & 7))'`
+	for how, ignored := range map[string]string{
+		"exec":               "0",
+		"trap '' HUP;  exec": "1",
+		`nohup`:              "1",
+	} {
+		for _, command := range runners {
+			out, err := exec.Command("sh", "-c", how+ask, "sh", m.Bin, command, m.Mountpoint, "--").Output()
+			require.NoError(t, err)
+			require.Equal(t, ignored, string(out), "%s %s", how, command)
+		}
+	}
+	for _, command := range runners { // a shell ignores SIGINT and SIGQUIT, too, for what it starts in the background
+		out, err := exec.Command("sh", "-c", ask+" & wait $!", "sh", m.Bin, command, m.Mountpoint, "--").Output()
+		require.NoError(t, err)
+		require.Equal(t, "6", string(out), command)
+	}
+}
