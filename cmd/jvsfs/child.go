@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 
@@ -41,10 +42,15 @@ func startChild(argv []string) (*child, error) {
 		return nil, err
 	}
 	defer host.CloseFile(r)
+	inherited, err := forTrampoline(r)
+	if err != nil {
+		host.CloseFile(w)
+		return nil, err
+	}
+	defer host.CloseFile(inherited)
 	runtime.LockOSThread() // the death signal comes when the thread that forked ends, not the process
-	cmd := exec.Command("/proc/self/exe", append([]string{trampolineName}, argv...)...)
+	cmd := exec.Command("/proc/self/exe", append([]string{trampolineName, strconv.Itoa(int(inherited.Fd()))}, argv...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.ExtraFiles = []*os.File{r}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		host.CloseFile(w)

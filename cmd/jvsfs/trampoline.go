@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -22,14 +23,32 @@ import (
 // its pid and start time, which execve(2) keeps.
 const trampolineName = "exec-trampoline"
 
-// trampolineFD is the descriptor on which the trampoline waits for its word.
-const trampolineFD = 3
+// trampolineFDs are where the descriptor is looked for on which the trampoline waits for its word, out of the way of what CMD inherits: make's
+// jobserver has 3 and 4, socket activation begins at 3, shells keep theirs from 10 on. The second is for a low limit of open files.
+var trampolineFDs = []int{100, 10}
+
+// forTrampoline is a copy of the pipe's end that a new process inherits with the number that it has here.
+func forTrampoline(r *os.File) (f *os.File, err error) {
+	for _, from := range trampolineFDs {
+		var fd int
+		if fd, err = unix.FcntlInt(r.Fd(), unix.F_DUPFD, from); err == nil {
+			return os.NewFile(uintptr(fd), "word"), nil
+		}
+	}
+	return nil, os.NewSyscallError("fcntl", err)
+}
 
 func newTrampolineCommand(io stdio) *cobra.Command {
 	return &cobra.Command{
 		Use: trampolineName, Hidden: true, DisableFlagParsing: true,
-		Args: usageArgs(cobra.MinimumNArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error { return trampoline(io, args) },
+		Args: usageArgs(cobra.MinimumNArgs(2)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			fd, err := strconv.Atoi(args[0])
+			if err != nil {
+				return err
+			}
+			return trampoline(io, fd, args[1:])
+		},
 	}
 }
 
@@ -42,13 +61,13 @@ type goAhead struct {
 	Reads       bool              // while writes wait: see copiesByReading
 }
 
-// trampoline waits for its word and becomes args. The end of the pipe without one means
+// trampoline waits for its word, on fd, and becomes args. The end of the pipe without one means
 // that there will be no lease.
-func trampoline(io stdio, args []string) error {
+func trampoline(io stdio, fd int, args []string) error {
 	ignoreWhatIsIgnored()
-	syscall.CloseOnExec(trampolineFD)
+	syscall.CloseOnExec(fd)
 	var word goAhead
-	if gob.NewDecoder(os.NewFile(trampolineFD, "word")).Decode(&word) != nil {
+	if gob.NewDecoder(os.NewFile(uintptr(fd), "word")).Decode(&word) != nil {
 		return api.ExitWith(api.ExitError)
 	}
 	if err := word.apply(); err != nil {

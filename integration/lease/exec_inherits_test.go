@@ -33,3 +33,21 @@ func TestCommandsIgnoreWhatTheirStarterIgnored(t *testing.T) {
 		require.Equal(t, "6", string(out), command)
 	}
 }
+
+// CMD gets the descriptors of its starter by their numbers (make's jobserver has 3 and 4), and no other one.
+func TestCommandsInheritDescriptors(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
+	for _, limit := range []string{"1024", "64"} {
+		shown := func(by ...string) string {
+			line := []string{"-c", "ulimit -n " + limit + `; exec "$@" 3</dev/null 4</dev/zero 12</dev/full`, "bash"}
+			out, err := exec.Command("bash", append(append(line, by...), "sh", "-c", "cd /proc/$$/fd; echo *; readlink 3 4 12")...).Output()
+			require.NoError(t, err)
+			return string(out)
+		}
+		without := shown()
+		require.Contains(t, without, "\n/dev/null\n/dev/zero\n/dev/full\n")
+		for _, command := range runners {
+			require.Equal(t, without, shown(m.Bin, command, m.Mountpoint, "--"), command)
+		}
+	}
+}
