@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -90,12 +91,32 @@ func (c *child) stopped(by syscall.Signal) {
 		return // who has stopped it lets it go on
 	}
 	if taken || !asks || !foreground(c.tty) {
-		signalSelf(syscall.SIGSTOP)
+		stopSelf(taken)
+	}
+	if asks && !foreground(c.tty) {
+		time.Sleep(askAgain)
 	}
 	if (taken || asks) && foreground(c.tty) {
 		_ = c.lendTerminal() // it may have hung up
 	}
 	c.signal(syscall.SIGCONT)
+}
+
+// askAgain is how long CMD waits until it asks for the terminal again where this process cannot stop, so that the two do not chase each other.
+const askAgain = 250 * time.Millisecond
+
+// stopSelf stops this process until the shell continues it. In an orphaned process group (a session leader) no shell could: there the kernel
+// discards SIGTSTP, unlike SIGSTOP, and it returns at once. With all the rest of the group stops, too, as Ctrl-Z would have stopped it: a script
+// that waits for this process, for which the shell waits.
+func stopSelf(all bool) {
+	for _, pid := range host.Group(syscall.Getpgrp()) {
+		if all && pid != os.Getpid() {
+			_ = syscall.Kill(pid, syscall.SIGTSTP) // it may have ended
+		}
+	}
+	was := setAction(syscall.SIGTSTP, nil)
+	signalSelf(syscall.SIGTSTP)
+	setAction(syscall.SIGTSTP, &was)
 }
 
 // signalSelf returns when the signal has had its effect: a signal to the process may be taken by another thread, later.

@@ -92,3 +92,34 @@ func TestCtrlZStopsTheCommandOfAPipeline(t *testing.T) {
 	c.shows("over")
 	c.leave()
 }
+
+// Where no shell could continue a command, Ctrl-Z stops nothing.
+func TestCtrlZWithoutAShell(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
+	c := onTerminal(t, m.Bin, "exec", m.Mountpoint, "--", "sh", "-c", `stty -echo; echo began; while read key; do echo "key $key"; done`)
+	c.shows("began")
+	c.types("\x1a")
+	c.types("k\n")
+	c.shows("key k")
+	c.types("\x04")
+	c.ends(0)
+}
+
+// Ctrl-Z at a CMD that has got the terminal in a script stops the script, too, so that the shell goes on.
+func TestCtrlZStopsTheScriptAroundTheCommand(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
+	c := inShell(t)
+	c.types("bash -c '" + m.Bin + " exec " + m.Mountpoint + ` -- sh -c "echo began; while read key; do echo key \$key; done"; echo over'` + "\n")
+	c.shows("began")
+	c.types("k1\n")
+	c.shows("key k1")
+	c.types("\x1a")
+	c.shows("Stopped")
+	c.types("echo the shell has $((1+1)); fg\n")
+	c.shows("the shell has 2")
+	c.types("k2\n")
+	c.shows("key k2")
+	c.types("\x04")
+	c.shows("over")
+	c.leave()
+}
