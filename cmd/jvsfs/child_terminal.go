@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
@@ -124,6 +125,26 @@ func signalSelf(s syscall.Signal) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	_ = unix.Tgkill(os.Getpid(), unix.Gettid(), s)
+}
+
+// exitWith is how jvsfs ends after CMD: with that code, or by the signal of a key that has ended CMD. A shell ends a loop or a script only
+// if the command in it has died of Ctrl-C, not if it exits with 130.
+func (c *child) exitWith(code api.ExitCode) error {
+	if code == api.ExitOK {
+		return nil
+	}
+	f := api.ExitWith(code)
+	if s := c.status.Signal(); c.tty != nil && (s == syscall.SIGINT || s == syscall.SIGQUIT) && code == api.ExitBySignal(s) {
+		f.Signal = s
+	}
+	return f
+}
+
+// dieOf ends this process by a signal, without a core.
+func dieOf(s syscall.Signal) {
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // a limit of 0 does not hold where a program takes cores, core(5)
+	setAction(s, nil)
+	signalSelf(s)
 }
 
 // foreground reports whether f is a terminal whose foreground group is ours.

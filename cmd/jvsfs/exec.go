@@ -167,10 +167,7 @@ func (e *execCommand) holdFor(ctx context.Context, t client.Target, terms lockop
 	if err = errors.Join(err, ignoreNotHeld(h.release())); err != nil {
 		return err
 	}
-	if code != 0 {
-		return api.ExitWith(code)
-	}
-	return nil
+	return c.exitWith(code)
 }
 
 // supervise acquires, lets the child go, and waits for its end or the loss of the

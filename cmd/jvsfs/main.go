@@ -56,5 +56,8 @@ func run(ctx context.Context, args []string, io stdio) api.ExitCode {
 		asJSON = flag.Value.String() == "true"
 	}
 	api.PrintFailure(io.out, io.err, f, asJSON)
+	if f.Signal != 0 {
+		dieOf(f.Signal)
+	}
 	return f.Exit()
 }

@@ -124,10 +124,7 @@ func (q *quiesceCommand) around(ctx context.Context, t client.Target, c *child, 
 	if err != nil {
 		return partial(t, err)
 	}
-	if code := exitCodeOfStatus(c.status); code != 0 {
-		return api.ExitWith(code)
-	}
-	return nil
+	return c.exitWith(exitCodeOfStatus(c.status))
 }
 
 // supervise waits for the end of CMD. It returns the outcome if that came before.

@@ -199,10 +199,7 @@ func (c *rulesOpenCommand) await(conn *client.Client, ch *child, signals <-chan 
 			if err := <-over; err != nil {
 				return err
 			}
-			if code := exitCodeOfStatus(ch.status); code != 0 {
-				return api.ExitWith(code)
-			}
-			return nil
+			return ch.exitWith(exitCodeOfStatus(ch.status))
 		}
 	}
 }

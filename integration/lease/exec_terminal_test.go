@@ -123,3 +123,23 @@ func TestCtrlZStopsTheScriptAroundTheCommand(t *testing.T) {
 	c.shows("over")
 	c.leave()
 }
+
+// Ctrl-C ends the loop or the script around a command, as it does without jvsfs, after the lease was given back.
+func TestCtrlCEndsTheLoopAroundTheCommand(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
+	loop := "for i in 1 2; do echo round $i; " + m.Bin + ` exec ` + m.Mountpoint + ` -- sh -c "echo began; sleep 100"; done; echo more`
+	for where, line := range map[string]string{"a loop": loop, "a script": "bash -c '" + loop + "'"} {
+		t.Run(where, func(t *testing.T) {
+			c := inShell(t)
+			c.types(line + "\n")
+			c.shows("began")
+			c.types("\x03")
+			c.types("echo status $?\n")
+			c.shows("status 130")
+			require.NotContains(t, c.text(), "round 2")
+			_, r := m.HeadClaim("")
+			require.True(t, r.Released)
+			c.leave()
+		})
+	}
+}

@@ -59,6 +59,8 @@ type Failure struct {
 	Next    string      `json:"next,omitempty"`
 	Busy    []BusyEntry `json:"processes,omitempty"`
 
+	Signal syscall.Signal `json:"-"` // by which the program ends itself instead of exiting, if not 0
+
 	silent bool  // print nothing: the command has said it already, or the code says all
 	Answer bool  `json:"-"` // it came from a daemon, over its control socket
 	Err    error `json:"-"`
