@@ -21,36 +21,42 @@ const dirFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLO
 func OpenDir(path string) (*Dir, error) { return OpenDirAt(unix.AT_FDCWD, path, path) }
 
 // OpenDirAt opens the lock directory name below dirfd, which may be an O_PATH descriptor. It makes the directory if it is absent. Its
-// mode becomes 0700: records hold nonces, which are secrets. A symbolic link, or a file that is not a directory, is refused. Errors
-// are [ClassStoreFailed].
+// mode becomes 0700: records hold nonces, which are secrets. A directory that is open to others and is not for records is refused
+// instead. A symbolic link, or a file that is not a directory, is refused. Errors are [ClassStoreFailed].
 func OpenDirAt(dirfd int, name, displayPath string) (*Dir, error) {
-	fail := func(what string, err error) (*Dir, error) {
-		return nil, &Error{Class: ClassStoreFailed, File: displayPath, Message: what, Err: err,
-			Next: "make sure that it is a directory of its own which this user may use"}
+	d, err := openDir(dirfd, name, displayPath)
+	if err != nil {
+		return nil, err
 	}
+	if err := d.makePrivate(); err != nil {
+		_ = unix.Close(d.fd)
+		return nil, err
+	}
+	return d, nil
+}
+
+// OpenDirToLook is OpenDir for who takes no lease there: the mode of a directory that exists stays.
+func OpenDirToLook(path string) (*Dir, error) { return OpenDirToLookAt(path, path) }
+
+// OpenDirToLookAt is OpenDirToLook under another name for people.
+func OpenDirToLookAt(path, displayPath string) (*Dir, error) {
+	return openDir(unix.AT_FDCWD, path, displayPath)
+}
+
+func openDir(dirfd int, name, displayPath string) (*Dir, error) {
 	if err := unix.Mkdirat(dirfd, name, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
-		return fail("the lock directory cannot be made", err)
+		return nil, dirFailed(displayPath, "the lock directory cannot be made", err)
 	}
 	fd, err := openat(dirfd, name, dirFlags, 0)
 	if err != nil {
-		return fail("the lock directory cannot be opened", err)
-	}
-	if err := narrow(fd); err != nil {
-		_ = unix.Close(fd)
-		return fail("the lock directory cannot be made private", err)
+		return nil, dirFailed(displayPath, "the lock directory cannot be opened", err)
 	}
 	return &Dir{fd: fd, path: displayPath, tier: tierUnder(tierOf(fd))}, nil
 }
 
-func narrow(fd int) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return err
-	}
-	if st.Mode&0o077 == 0 {
-		return nil
-	}
-	return unix.Fchmod(fd, 0o700)
+func dirFailed(path, what string, err error) error {
+	return &Error{Class: ClassStoreFailed, File: path, Message: what, Err: err,
+		Next: "make sure that it is a directory of its own which this user may use"}
 }
 
 // Path is the display path.

@@ -52,3 +52,30 @@ func TestDoctorSaysWhoCanForgeRecords(t *testing.T) {
 	require.NoError(t, os.Chmod(m.Behind(".jvs"), 0o777))
 	m.RequireFinding("locks.exposed", "everybody", "chmod go-w")
 }
+
+// A directory that people share may be named as the place of the records by mistake, as /tmp. Who only looks leaves it as it is, and who
+// takes a lease or mounts is told: with mode 0700 everybody else would be shut out.
+func TestASharedDirectoryStaysOpen(t *testing.T) {
+	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
+	shared := filepath.Join(m.Base, "shared")
+	require.NoError(t, os.Mkdir(shared, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(shared, "theirs"), nil, 0o644))
+	require.NoError(t, os.Chmod(shared, 0o777|os.ModeSticky))
+	for _, look := range [][]string{{"lock", "status"}, {"lock", "release"}, {"explain"}, {"doctor"}, {"config", "show"}} {
+		_, _, _ = m.CLI(append(look, "--control", shared, m.Source)...)
+		requireMode(t, shared, look)
+	}
+	for _, take := range [][]string{{"mount", m.Source, m.Mountpoint}, {"exec", m.Source, "--", "true"}} {
+		_, errs, exit := m.CLI(append([]string{take[0], "--control", shared}, take[1:]...)...)
+		require.Equal(t, harness.ExitStore, exit, errs)
+		require.Contains(t, errs, shared+" has mode 1777")
+		require.Contains(t, errs, "chmod 700 "+shared)
+		requireMode(t, shared, take)
+	}
+}
+
+func requireMode(t *testing.T, dir string, after []string) {
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeDir|os.ModeSticky|0o777, info.Mode(), "after %q", after)
+}

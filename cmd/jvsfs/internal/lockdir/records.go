@@ -31,7 +31,12 @@ type Dir struct {
 }
 
 // open opens it under its name for people: what is said of a file names it as they find it, and not by a daemon's descriptor.
-func (d Dir) open() (*lease.Dir, error) { return lease.OpenDirAt(unix.AT_FDCWD, d.Path, d.Name) }
+func (d Dir) open() (*lease.Dir, error) { return lease.OpenDirToLookAt(d.Path, d.Name) }
+
+// openToRepair is open, and makes it private.
+func (d Dir) openToRepair() (*lease.Dir, error) {
+	return lease.OpenDirAt(unix.AT_FDCWD, d.Path, d.Name)
+}
 
 // shown is the path of a file of the directory for people.
 func (d Dir) shown(file string) string { return filepath.Join(d.Name, filepath.Base(file)) }
@@ -164,7 +169,7 @@ const repairPatience = api.AnswerTimeout / 2
 
 // repairRecords repairs what is provably safe, and with force everything that it can repair.
 func repairRecords(ctx context.Context, d Dir, policy lease.Policy, force bool) []finding.Finding {
-	dir, err := d.open()
+	dir, err := d.openToRepair()
 	if err != nil {
 		return []finding.Finding{finding.Fail("repair.failed", "look at the disk and the permissions of the lock directory", "%v", err)}
 	}

@@ -30,6 +30,20 @@ type Local struct {
 // OpenLocal opens the lock directory, and makes it if necessary.
 func OpenLocal(p place.Place, terms Terms) (*Local, error) {
 	dir, err := p.OpenRecords()
+	return localIn(p, terms, dir, err)
+}
+
+// openFor is OpenLocal for a request. Who gives back or renews takes nothing.
+func openFor(req api.Body, p place.Place, terms Terms) (*Local, error) {
+	switch req.(type) {
+	case api.Release, api.Renew:
+		dir, err := p.OpenRecordsToGive()
+		return localIn(p, terms, dir, err)
+	}
+	return OpenLocal(p, terms)
+}
+
+func localIn(p place.Place, terms Terms, dir *lease.Dir, err error) (*Local, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +103,7 @@ func Peek(p place.Place, policy lease.Policy) (lease.Head, lease.Judgement, erro
 	if _, err := os.Lstat(p.LockDir); err != nil {
 		return lease.Head{}, lease.Judgement{}, err
 	}
-	dir, err := place.OpenUngoverned(p.LockDir)
+	dir, err := place.LookUngoverned(p.LockDir)
 	if err != nil {
 		return lease.Head{}, lease.Judgement{}, err
 	}
@@ -127,7 +141,7 @@ func OnRecords(ctx context.Context, note func(string), p place.Place, terms Term
 	if r, ok := req.(api.LookAtLock); ok {
 		return PeekStatus(p, terms.Policy, r)
 	}
-	l, err := OpenLocal(p, terms)
+	l, err := openFor(req, p, terms)
 	if err != nil {
 		return api.Response{}, err
 	}

@@ -147,7 +147,7 @@ func (p Place) succeed(ctx context.Context, dir *lease.Dir, policy lease.Policy)
 }
 
 func (p Place) succeedTo(ctx context.Context, o Place, dir *lease.Dir, policy lease.Policy) error {
-	old, err := lease.OpenDir(o.LockDir)
+	old, err := lease.OpenDirToLook(o.LockDir)
 	if err != nil {
 		return err
 	}

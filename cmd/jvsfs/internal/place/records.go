@@ -10,8 +10,13 @@ import (
 // OpenRecords is OpenLockDir for who works on the records without a mount. It refuses a directory whose leases are kept elsewhere.
 func (p Place) OpenRecords() (*lease.Dir, error) { return ungoverned(p.OpenLockDir()) }
 
-// OpenUngoverned is OpenRecords of a lock directory that exists.
-func OpenUngoverned(path string) (*lease.Dir, error) { return ungoverned(lease.OpenDir(path)) }
+// OpenRecordsToGive is OpenRecords for who renews a lease or gives it back. That must not change a directory in which nobody has taken one.
+func (p Place) OpenRecordsToGive() (*lease.Dir, error) {
+	return ungoverned(p.openLockDir(lease.OpenDirToLook))
+}
+
+// LookUngoverned opens a lock directory that exists as OpenRecords does, and changes nothing.
+func LookUngoverned(path string) (*lease.Dir, error) { return ungoverned(lease.OpenDirToLook(path)) }
 
 func ungoverned(dir *lease.Dir, err error) (*lease.Dir, error) {
 	if err != nil {

@@ -238,7 +238,9 @@ func (p Place) ForgetEmpty() {
 
 // OpenLockDir opens the lock directory of p. It makes the parents of the default one; any other parent must
 // exist.
-func (p Place) OpenLockDir() (*lease.Dir, error) {
+func (p Place) OpenLockDir() (*lease.Dir, error) { return p.openLockDir(lease.OpenDir) }
+
+func (p Place) openLockDir(open func(path string) (*lease.Dir, error)) (*lease.Dir, error) {
 	if p.Local {
 		if host.ByUser() {
 			if err := host.PrepareUserState(); err != nil {
@@ -249,7 +251,7 @@ func (p Place) OpenLockDir() (*lease.Dir, error) {
 			return nil, fmt.Errorf("lock directory: %w", err)
 		}
 	}
-	dir, err := lease.OpenDir(p.LockDir)
+	dir, err := open(p.LockDir)
 	if err != nil || p.InRepository() {
 		return dir, err
 	}
