@@ -184,3 +184,23 @@ func TestAFileOpenForWritingCostsOneDescriptor(t *testing.T) {
 		return writing == 0, fmt.Sprint(writing)
 	})
 }
+
+// The daemon and its guardian live on after the script that mounts. They must not keep its files open: a lock of the script would stay
+// taken, and the reader of a pipe would wait for ever.
+func TestTheDaemonKeepsNothingOfWhoMounts(t *testing.T) {
+	m := harness.PrepareMount(t, harness.MountOptions{})
+	const theirs = "/dev/zero" // a file that no process of ours opens
+	mount := fmt.Sprintf("exec 9<%s; exec %s mount --control %s --log-file %s %s %s", theirs, m.Bin, m.LockDir, m.LogFile(), m.Source, m.Mountpoint)
+	m.Mounted, m.WasMounted = true, true
+	said, err := exec.Command("/bin/sh", "-c", mount).CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	of := harness.ProcessesOf(m.Bin)
+	require.NotEmpty(t, of)
+	for _, pid := range of {
+		open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		for _, fd := range open {
+			file, _ := os.Readlink(fd) // it may be closed by now
+			require.NotEqual(t, theirs, file, "process %d has it as %s", pid, fd)
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/fenceagent"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
@@ -61,8 +62,9 @@ func StartInBackground(ctx context.Context, args []string, logFile *os.File) err
 	return awaitReadiness(ctx, cmd, r, logFile.Name())
 }
 
-// inBackground is this program as a daemon that reports to ready.
+// inBackground is this program as a daemon that reports to ready. It outlives who starts it, so it inherits nothing of theirs.
 func inBackground(args []string, ready, logFile *os.File) *exec.Cmd {
+	fenceagent.KeepDescriptors()
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", readyEnv, ReadyFD))

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/fenceagent"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
@@ -99,6 +100,7 @@ func startGuardian(abort *os.File) (*guardianProcess, error) {
 		return nil, err
 	}
 	defer host.CloseFile(ready)
+	fenceagent.KeepDescriptors() // a daemon in the foreground has those of who started it
 	cmd := exec.Command("/proc/self/exe", api.GuardianName)
 	cmd.Args[0] = os.Args[0]
 	cmd.ExtraFiles = []*os.File{r, abort, listens}

@@ -91,7 +91,7 @@ func (a Agent) do(ctx context.Context, action string, t Target) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // for what left its process group, and keeps the output open
-	keepDescriptors()
+	KeepDescriptors()
 	run := (*exec.Cmd).Run
 	if a.Run != nil {
 		run = a.Run

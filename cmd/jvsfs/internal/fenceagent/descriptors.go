@@ -8,9 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepDescriptors has no program inherit what is open here. Go opens everything so, but whoever started this process may have left
-// descriptors open: an agent, and what it leaves running, would keep a lock, a pipe or a directory of somebody else for as long.
-func keepDescriptors() {
+// KeepDescriptors has no program inherit what is open here. Go opens everything so, but whoever started this process may have left
+// descriptors open: an agent, and what it leaves running, or a daemon would keep a lock, a pipe or a directory of somebody else for as
+// long. What is passed on purpose (ExtraFiles) is, all the same.
+func KeepDescriptors() {
 	const first = 3 // after the standard ones
 	if unix.CloseRange(first, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
 		return
