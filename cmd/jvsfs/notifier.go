@@ -50,7 +50,7 @@ type notifier struct {
 func newNotifierCommand() *cobra.Command {
 	detach := false
 	cmd := &cobra.Command{
-		Use: notifierName, Hidden: true, Args: usageArgs(cobra.ExactArgs(3)),
+		Use: notifierName + " PID START CMD", Hidden: true, Args: usageArgs(cobra.ExactArgs(3)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if detach {
 				return detached(args)

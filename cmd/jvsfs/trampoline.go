@@ -40,7 +40,7 @@ func forTrampoline(r *os.File) (f *os.File, err error) {
 
 func newTrampolineCommand(io stdio) *cobra.Command {
 	return &cobra.Command{
-		Use: trampolineName, Hidden: true, DisableFlagParsing: true,
+		Use: trampolineName + " FD CMD...", Hidden: true, DisableFlagParsing: true,
 		Args: usageArgs(cobra.MinimumNArgs(2)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			fd, err := strconv.Atoi(args[0])

@@ -69,3 +69,18 @@ func TestEmptyValuesAreRefused(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, seen, 15)
 }
+
+// Whatever is left out, the answer is how the command is typed. The words that a command needs come first in its usage line: an argument
+// behind a flag is not seen.
+func TestACommandWithoutItsArgumentsSaysWhichIsMissing(t *testing.T) {
+	for _, cmd := range everyCommand(newRoot(stdio{})) {
+		if cmd.Args == nil || cmd.Args(cmd, nil) == nil {
+			continue
+		}
+		path := strings.TrimPrefix(cmd.CommandPath(), "jvsfs ")
+		require.NotEmpty(t, neededWords(cmd.Use), path)
+		code, text := typed(t, path)
+		require.Equal(t, api.ExitUsage, code, path)
+		require.Contains(t, text, " is missing", path)
+	}
+}
