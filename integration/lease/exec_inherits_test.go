@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"os"
 	"os/exec"
 	"testing"
 
@@ -50,4 +51,17 @@ func TestCommandsInheritDescriptors(t *testing.T) {
 			require.Equal(t, without, shown(m.Bin, command, m.Mountpoint, "--"), command)
 		}
 	}
+}
+
+// A working directory that CMD's user may not search, on a mount, is no reason not to run CMD.
+func TestExecInADirectoryThatItMayNotSearch(t *testing.T) {
+	private := harness.NewMount(t, harness.MountOptions{})
+	require.NoError(t, os.Chmod(private.Source, 0o700))
+	work := harness.NewMount(t, harness.MountOptions{})
+	require.NoError(t, os.Chmod(work.Source, 0o777))
+	cmd := exec.Command("setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", work.Bin, "exec", work.Mountpoint, "--", "echo", "ran")
+	cmd.Dir = private.Mountpoint
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Equal(t, "ran\n", string(out))
 }
