@@ -186,6 +186,9 @@ func (r auditReport) text() string {
 }
 
 func (a *auditCommand) tail(ctx context.Context, path string) error {
+	if a.lines < 0 {
+		return api.Usagef("--lines is a number of events, and not %d", a.lines)
+	}
 	log, _, err := a.find(ctx, path)
 	if err != nil {
 		return err

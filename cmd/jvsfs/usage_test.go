@@ -84,3 +84,10 @@ func TestACommandWithoutItsArgumentsSaysWhichIsMissing(t *testing.T) {
 		require.Contains(t, text, " is missing", path)
 	}
 }
+
+// Fewer events than none cannot be shown: the answer is not an empty one.
+func TestAuditTailRefusesANegativeNumber(t *testing.T) {
+	code, text := typed(t, "audit tail -n -1 "+t.TempDir())
+	require.Equal(t, api.ExitUsage, code, text)
+	require.Contains(t, text, "--lines is a number of events, and not -1")
+}
