@@ -29,7 +29,7 @@ func (d *Dir) makePrivate() error {
 }
 
 // isForRecords reports whether a directory is there for lease records: it has the name that a repository has for them, it holds some, or
-// it is empty. A sticky one is there for many users (chmod(1)). A view proves nothing: others have files whose names end in .lock, too.
+// it is empty (a file system of its own has lost+found). A sticky one is there for many users (chmod(1)). A view proves nothing: others have files whose names end in .lock, too.
 func (d *Dir) isForRecords(st *unix.Stat_t) (bool, error) {
 	if strings.HasSuffix(d.path, "/.jvs/locks") {
 		return true, nil
@@ -40,7 +40,7 @@ func (d *Dir) isForRecords(st *unix.Stat_t) (bool, error) {
 	empty, records := true, false
 	err := d.each(func(name []byte) {
 		kind := parseName(string(name)).kind
-		empty, records = false, records || kind == nameClaim || kind == nameGate
+		empty, records = empty && string(name) == "lost+found", records || kind == nameClaim || kind == nameGate
 	})
 	return empty || records, err
 }

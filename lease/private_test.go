@@ -17,6 +17,7 @@ func TestWhatIsMadePrivate(t *testing.T) {
 		ours  bool
 	}{
 		"empty":                 {0o755, nil, true},
+		"a file system":         {0o755, []string{"lost+found"}, true},
 		"with a claim":          {0o755, []string{claim, "notes"}, true},
 		"with a gate":           {0o770, []string{"main.gate"}, true},
 		"private":               {0o700, []string{"notes"}, true},
