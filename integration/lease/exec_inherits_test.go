@@ -3,6 +3,7 @@ package lease
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,12 +56,12 @@ func TestCommandsInheritDescriptors(t *testing.T) {
 
 // A working directory that CMD's user may not search, on a mount, is no reason not to run CMD.
 func TestExecInADirectoryThatItMayNotSearch(t *testing.T) {
-	private := harness.NewMount(t, harness.MountOptions{})
-	require.NoError(t, os.Chmod(private.Source, 0o700))
-	work := harness.NewMount(t, harness.MountOptions{})
-	require.NoError(t, os.Chmod(work.Source, 0o777))
-	cmd := exec.Command("setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", work.Bin, "exec", work.Mountpoint, "--", "echo", "ran")
-	cmd.Dir = private.Mountpoint
+	m := harness.NewMount(t, harness.MountOptions{InPlace: true, Prepare: func(t testing.TB, source string) {
+		require.NoError(t, os.Chmod(source, 0o777))
+		require.NoError(t, os.Mkdir(filepath.Join(source, "private"), 0o700))
+	}})
+	cmd := exec.Command("setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", m.Bin, "exec", m.Mountpoint, "--", "echo", "ran")
+	cmd.Dir = m.At("private")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Equal(t, "ran\n", string(out))
