@@ -28,10 +28,10 @@ func (d *Dir) makePrivate() error {
 	return nil
 }
 
-// isForRecords reports whether a directory is there for lease records: it has the name that a repository has for them, it holds some, or
-// it is empty (a file system of its own has lost+found). A sticky one is there for many users (chmod(1)). A view proves nothing: others have files whose names end in .lock, too.
+// isForRecords reports whether a directory is there for lease records: it has the name that a repository has for them or for its control
+// data, it holds some, or it is empty (a file system of its own has lost+found). A sticky one is there for many users (chmod(1)). A view proves nothing: others have files whose names end in .lock, too.
 func (d *Dir) isForRecords(st *unix.Stat_t) (bool, error) {
-	if strings.HasSuffix(d.path, "/.jvs/locks") {
+	if strings.HasSuffix(d.path, "/.jvs/locks") || strings.HasSuffix(d.path, "/.jvs") {
 		return true, nil
 	}
 	if st.Mode&unix.S_ISVTX != 0 {

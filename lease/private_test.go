@@ -50,13 +50,16 @@ func TestWhatIsMadePrivate(t *testing.T) {
 
 // The name that a repository has for its records is proof enough.
 func TestALockDirectoryOfARepositoryIsMadePrivate(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), ".jvs", "locks")
-	require.NoError(t, os.Mkdir(filepath.Dir(dir), 0o755))
-	makeOpen(t, dir, 0o755, []string{".gitkeep"})
-	d, err := OpenDir(dir)
-	require.NoError(t, err)
-	require.NoError(t, d.Close())
-	require.Equal(t, os.ModeDir|0o700, modeOf(t, dir))
+	data := filepath.Join(t.TempDir(), ".jvs")
+	makeOpen(t, data, 0o755, []string{"repo_mode"})
+	locks := filepath.Join(data, "locks")
+	makeOpen(t, locks, 0o755, []string{".gitkeep"})
+	for _, dir := range []string{locks, data} {
+		d, err := OpenDir(dir)
+		require.NoError(t, err)
+		require.NoError(t, d.Close())
+		require.Equal(t, os.ModeDir|0o700, modeOf(t, dir))
+	}
 }
 
 func makeOpen(t *testing.T, dir string, mode os.FileMode, files []string) {
