@@ -17,9 +17,9 @@ import (
 func TestGitLockFilesThatAreNone(t *testing.T) {
 	m, main, _, b := gitMount(t)
 	for _, dir := range []string{".git/hooks/npm", ".git/lfs/tool", ".git/modules/sub/hooks"} {
-		exit, out := main.Run(m.At(), "", "mkdir -p "+dir+" && sh -c 'echo x > "+dir+"/yarn.lock'; echo y > .git/real.lock")
+		exit, out := main.Run(m.At(), "", "mkdir -p "+dir+" && sh -c 'echo x > "+dir+"/yarn.lock'; echo y > .git/MARK.lock")
 		require.Zero(t, exit, out)
-		harness.Eventually(t, "the lock of git is gone", func() bool { _, err := os.Lstat(m.At(".git/real.lock")); return err != nil })
+		harness.Eventually(t, "the lock of git is gone", func() bool { _, err := os.Lstat(m.At(".git/MARK.lock")); return err != nil })
 		require.FileExists(t, m.Behind(dir, "yarn.lock"))
 	}
 	// One that its maker leaves when it ends is seen to be gone at once, whoever has looked at it.
