@@ -16,8 +16,9 @@ import (
 // one for each, a loop in some user's shell would end the daemon.
 func TestAStoreThatHangsIsNotAskedMoreAndMore(t *testing.T) {
 	m, server := farMount(t, nil)
-	a := harness.StartActor(t, "holder")
+	a, b := harness.StartActor(t, "holder"), harness.StartActor(t, "other")
 	m.Acquire(a)
+	b.Fails(m.Put("f"), "EROFS")
 	daemon := m.Daemons()[0]
 	threads := func() int {
 		all, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", daemon))
@@ -46,7 +47,8 @@ func TestAStoreThatHangsIsNotAskedMoreAndMore(t *testing.T) {
 			require.Contains(t, x.said, "does not answer")
 		}
 	}
-	said, errs, _ := m.CLI("explain")
+	said, errs, _ := m.CLI("explain", "--since", "10m", "--pid", harness.PIDOf(b)) // what it was refused, and whether it would be now
+	require.Contains(t, said+errs, "is being written by")
 	require.Contains(t, said+errs, "does not answer")
 	t.Logf("threads: %d, then %d", before, threads())
 	require.LessOrEqual(t, threads()-before, 30)
