@@ -144,7 +144,7 @@ func (f *rawFS) nameRules(c gate.Caller, op gate.Op, dir *node, name string) (ru
 // without its objects a repository is lost, and rm -rf .git is soon typed. Removing what is not needed
 // is git's; other programs that write objects remove their temporary files.
 func (f *rawFS) keepObject(rules []*layout.Rule, c gate.Caller, dir *node, name string) []*layout.Rule {
-	if !f.git.on || !f.inRepository(dir) {
+	if !f.git.on || layout.IsTemporary(name) || !f.inRepository(dir) { // the last needs a look, and git renames one for each object
 		return rules
 	}
 	rel, ok := f.relOf(dir, name)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
@@ -190,4 +191,24 @@ func TestTheFirstPackedRefs(t *testing.T) {
 	require.Equal(t, []*layout.Rule{layout.Common}, first("nobodys"))
 	require.Equal(t, []*layout.Rule{layout.Common, layout.LinkedRoot("a").Own}, first("a"))
 	require.Equal(t, []*layout.Rule{layout.Common}, f.packedRules([]*layout.Rule{layout.Common}, nil))
+}
+
+// What somebody makes at a new name after nobody had to be asked for it is not replaced.
+func TestAFreeNameIsTakenOnlyWhileItIsFree(t *testing.T) {
+	dir := t.TempDir()
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer func() { _ = unix.Close(fd) }()
+	at := &node{fd: fd}
+	for _, name := range []string{"checkout", "theirs"} {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
+	}
+	move := func(to string, free bool) error {
+		return renaming{in: &fuse.RenameIn{}, from: at, to: at, oldName: "checkout", newName: to, free: free}.rename()
+	}
+	require.ErrorIs(t, move("theirs", true), unix.EEXIST)
+	require.DirExists(t, filepath.Join(dir, "checkout"))
+	require.NoError(t, move("moved", true))
+	require.NoError(t, os.Rename(filepath.Join(dir, "moved"), filepath.Join(dir, "checkout")))
+	require.NoError(t, move("theirs", false), "where the rule of the new name was asked")
 }

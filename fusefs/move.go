@@ -40,6 +40,7 @@ type renaming struct {
 	oldName, newName string
 	signal           <-chan struct{}
 	seen             [2]sight // what the rules of lock files say of both names
+	free             bool     // see movesCheckout: nobody is asked for the new name
 }
 
 // ofRoot reports whether a worktree's root gets or loses its name.

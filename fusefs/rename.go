@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"cmp"
+	"errors"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -32,7 +33,7 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 	} else if r.from.layoutRole().NamesCheckouts() {
 		defer f.reread(consent{})
 	}
-	r.seen = f.lookAtBoth(r)
+	r.seen, r.free = f.lookAtBoth(r), f.movesCheckout(r)
 	turn, st := f.takeTurn(cancel, gate.OpRename, &in.InHeader, r.come(), r.goes()...)
 	if st != fuse.OK {
 		return st
@@ -115,9 +116,7 @@ func (f *rawFS) renameAt(r renaming, p *passes) fuse.Status {
 	}
 	gone, come := changing(r.from, r.oldName, events), changing(r.to, r.newName, events)
 	var err error
-	rename := func() error {
-		return retry(func() error { return unix.Renameat2(r.from.fd, r.oldName, r.to.fd, r.newName, uint(r.in.Flags)) })
-	}
+	rename := func() error { return retry(r.rename) }
 	if r.in.Flags&unix.RENAME_WHITEOUT != 0 { // it makes an inode, which is the caller's
 		as := callerOf(&r.in.InHeader, 0, 0)
 		as.caps = capDacOverride | capFowner // the kernel has checked the permission
@@ -150,6 +149,18 @@ func (f *rawFS) renameAt(r renaming, p *passes) fuse.Status {
 	return fuse.OK
 }
 
+// rename is the one call. A new name for which nobody was asked must still be free: what somebody makes there meanwhile is theirs.
+func (r renaming) rename() error {
+	flags := uint(r.in.Flags)
+	if r.free {
+		err := unix.Renameat2(r.from.fd, r.oldName, r.to.fd, r.newName, flags|unix.RENAME_NOREPLACE)
+		if !errors.Is(err, unix.EINVAL) { // a file system that does not know the flag
+			return err
+		}
+	}
+	return unix.Renameat2(r.from.fd, r.oldName, r.to.fd, r.newName, flags)
+}
+
 // movesDir reports whether a name is a directory's, if that matters.
 func (f *rawFS) movesDir(dir *node, name string) bool {
 	var st unix.Stat_t
@@ -162,7 +173,7 @@ func (f *rawFS) movesDir(dir *node, name string) bool {
 func (f *rawFS) renameRules(r renaming) (rules []*layout.Rule, content, ok bool) {
 	rules = f.entryRules(make([]*layout.Rule, 0, 4), r.from, r.oldName)
 	n := len(rules)
-	if !f.movesCheckout(r) {
+	if !r.free || !f.movesCheckout(r) {
 		rules = f.entryRules(rules, r.to, r.newName)
 	}
 	ok = n == 1 && (len(rules) == 1 || f.oneRepository(rules) || f.movesRoot(r.from, r.oldName, r.to, r.newName)) && !f.movesParts(r)

@@ -227,7 +227,7 @@ func IsObject(rel string) bool {
 func IsKept(rel string) bool {
 	dir, name := path.Split(rel)
 	switch {
-	case strings.Contains(name, "tmp"), IsLock(name):
+	case IsTemporary(name):
 		return false
 	case dir == "pack/":
 		ofPack := []string{".pack", ".idx", ".rev", ".bitmap", ".mtimes", ".promisor"}
@@ -237,6 +237,9 @@ func IsKept(rel string) bool {
 	}
 	return IsObject(rel)
 }
+
+// IsTemporary reports whether a name below objects is for a moment only, as git has them.
+func IsTemporary(name string) bool { return strings.Contains(name, "tmp") || IsLock(name) }
 
 // IsFrame reports whether a name of the common directory is always that of a directory: git follows a
 // symbolic link there, and finds what somebody else has written. rel is below the source.
