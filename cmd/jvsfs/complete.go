@@ -10,18 +10,20 @@ import (
 )
 
 // addCompletions lets the shell complete the arguments and flag values of every
-// command below cmd that does not do so itself.
+// command below root that does not do so itself.
 //
 // Nothing here looks at a mounted file system or asks a daemon: a person who presses
 // TAB must not wait for a mount whose daemon is dead or stopped. The mount table
 // tells enough.
-func addCompletions(cmd *cobra.Command) {
+func addCompletions(root *cobra.Command) { completeBelow(root, mountcfg.Settings()) }
+
+func completeBelow(cmd *cobra.Command, settings []mountcfg.Setting) {
 	if cmd.ValidArgsFunction == nil && !cmd.HasSubCommands() {
 		cmd.ValidArgsFunction = completeArgument
 	}
-	completeFlags(cmd)
+	completeFlags(cmd, settings)
 	for _, c := range cmd.Commands() {
-		addCompletions(c)
+		completeBelow(c, settings)
 	}
 }
 
@@ -85,8 +87,8 @@ func mountPoints(word string) []cobra.Completion {
 }
 
 // completeFlags completes flags with a fixed set of values, and flags whose value is a directory.
-func completeFlags(cmd *cobra.Command) {
-	for _, s := range mountcfg.Settings() {
+func completeFlags(cmd *cobra.Command, settings []mountcfg.Setting) {
+	for _, s := range settings {
 		if cmd.Flags().Lookup(s.Flag) == nil {
 			continue
 		}

@@ -83,7 +83,10 @@ func (c *compiler) fail(key string, item int, format string, args ...any) {
 	c.mistakes = append(c.mistakes, Mistake{c.at, key, item, fmt.Sprintf(format, args...)})
 }
 
-var ruleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]{0,63}$`)
+// A repetition like {0,63} would be compiled 63 times over, at each start of each command.
+var ruleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*$`)
+
+func isRuleName(s string) bool { return len(s) <= 64 && ruleName.MatchString(s) }
 
 func (c *compiler) rule(s Spec) {
 	c.name(s.Name)
@@ -117,7 +120,7 @@ func withDefaults(s Spec) Spec {
 }
 
 func (c *compiler) name(name string) {
-	if !ruleName.MatchString(name) {
+	if !isRuleName(name) {
 		c.fail(KeyName, -1, "want a name of 1 to 64 letters, digits, dots and dashes, not %q", name)
 	}
 	if first, twice := c.names[name]; twice {

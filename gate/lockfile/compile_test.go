@@ -2,6 +2,7 @@ package lockfile
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +78,16 @@ func TestMistakesInRules(t *testing.T) {
 }
 
 // All mistakes are found at once.
+func TestNamesOfRules(t *testing.T) {
+	for name, right := range map[string]bool{
+		"a": true, "9.a-B": true, strings.Repeat("a", 64): true,
+		"": false, ".a": false, "-a": false, "a_b": false, "a\n": false, strings.Repeat("a", 65): false,
+	} {
+		_, mistakes := Compile([]Spec{{Name: name, Keep: []string{"x"}}})
+		require.Equal(t, right, len(mistakes) == 0, "%q %v", name, mistakes)
+	}
+}
+
 func TestAllMistakesAtOnce(t *testing.T) {
 	_, mistakes := Compile([]Spec{{Name: "-", Lock: "/a", TakenBy: "x", Guards: []string{"b//c", "d/.."}}, {Name: "y"}})
 	require.Len(t, mistakes, 6)

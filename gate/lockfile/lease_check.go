@@ -98,7 +98,7 @@ func parseDirs(text string, star bool) (dirs dirPattern, ok bool) {
 		switch {
 		case star && name == "*":
 			dirs = append(dirs, component{})
-		case name == "{"+capture+"}" && captureName.MatchString(capture):
+		case name == "{"+capture+"}" && isCaptureName(capture):
 			dirs = append(dirs, component{capture: capture})
 		case strings.ContainsAny(name, `{}*?[]\`):
 			return nil, false

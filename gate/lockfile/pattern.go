@@ -114,7 +114,9 @@ func classOf(rest string) (part, string, error) {
 	return part{text: class, wild: true}, rest[end+1:], nil
 }
 
-var captureName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
+var captureName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+func isCaptureName(s string) bool { return len(s) <= 32 && captureName.MatchString(s) }
 
 func captureOf(rest string, before []part, atStart bool) (part, string, error) {
 	end := strings.IndexByte(rest, '}')
@@ -124,7 +126,7 @@ func captureOf(rest string, before []part, atStart bool) (part, string, error) {
 	name, many := strings.CutSuffix(rest[1:end], "...")
 	left := rest[end+1:]
 	switch {
-	case !captureName.MatchString(name):
+	case !isCaptureName(name):
 		return part{}, "", fmt.Errorf("%s: want {name} or {name...}, with a name of lower-case letters, digits and underscores", rest[:end+1])
 	case slices.ContainsFunc(before, func(p part) bool { return p.capture == name }):
 		return part{}, "", fmt.Errorf("%s stands there twice", rest[:end+1])
