@@ -27,6 +27,7 @@ func Main(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "integration: no namespaces of its own:", err)
 		os.Exit(1)
 	}
+	undoIgnored()
 	os.Exit(runTests(m))
 }
 
