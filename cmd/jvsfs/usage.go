@@ -63,6 +63,9 @@ func flagFailure(args []string) func(*cobra.Command, error) error {
 		f := &api.Failure{Class: api.ClassUsage, Message: err.Error(), Err: err}
 		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 			f.Message, f.Next = unknownFlag(cmd, unknown)
+			if dashesMissing(cmd, args) {
+				f.Message, f.Next = f.Message+": the flags of CMD are behind --", usageLine(cmd)
+			}
 		} else if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 			f.Message, f.Next = missingValue(cmd, missing.GetFlag())
 		} else if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
@@ -84,6 +87,11 @@ func wordsAfter(cmd *cobra.Command, args []string) (words []string) {
 	}
 	depth := strings.Count(cmd.CommandPath(), " ")
 	return words[min(depth, len(words)):]
+}
+
+// dashesMissing reports whether a command that runs another one got arguments, and no -- (exec W ls -l).
+func dashesMissing(cmd *cobra.Command, args []string) bool {
+	return strings.Contains(cmd.Use, "-- CMD") && !slices.Contains(args, "--") && len(wordsAfter(cmd, args)) > 0
 }
 
 func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) (message, next string) {

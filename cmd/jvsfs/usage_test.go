@@ -46,6 +46,24 @@ func TestEveryCommandSaysHowItIsTyped(t *testing.T) {
 	}
 }
 
+// Whoever leaves the -- out gets the flags of the command taken for those of exec.
+func TestFlagsOfACommandAreBehindDashes(t *testing.T) {
+	for line, next := range map[string]string{
+		"exec /w ls -l":              "jvsfs exec WORKTREE -- CMD [ARG...]",
+		"exec /w ls --color":         "jvsfs exec WORKTREE -- CMD [ARG...]",
+		"run make --jobs=2":          "jvsfs run [DIR] -- CMD [ARG...]",
+		"quiesce /w sh -c true":      "jvsfs quiesce WORKTREE -- CMD [ARG...]",
+		"rules learn /w git --bare":  "jvsfs rules learn DIR -- CMD [ARG...]",
+		"rules open /w touch --date": "jvsfs rules open PATH [-- CMD [ARG...]]",
+	} {
+		code, text := typed(t, line)
+		require.Equal(t, api.ExitUsage, code, line)
+		require.Contains(t, text, ": the flags of CMD are behind --\nnext: "+next+" (jvsfs ", line)
+	}
+	_, text := typed(t, "exec --no-such-flag /w -- ls -l")
+	require.NotContains(t, text, "behind --")
+}
+
 // An empty value, such as that of a variable that is not set, is refused. As none at all, --worktree would be the main checkout,
 // --control and --etcd other records, and --node this host.
 func TestEmptyValuesAreRefused(t *testing.T) {
