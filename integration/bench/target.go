@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
@@ -10,7 +11,7 @@ import (
 type target struct {
 	name string
 	// daemon is the command that serves mnt over src and stays in the foreground,
-	// nil for the directory itself. work is an empty directory beside src.
+	// nil for the directory itself. work is a directory beside src.
 	daemon func(p programs, src, mnt, work string) []string
 }
 
@@ -20,15 +21,20 @@ const withRules = "jvsfs-rules"
 // programs are the binaries that scripts/bench.sh built.
 type programs struct{ jvsfs, loopback, passthroughLL string }
 
+// mounts is a mount of jvsfs that keeps its records in work, in a directory that is there for them alone.
+func (p programs) mounts(work string, args ...string) []string {
+	return append([]string{p.jvsfs, "mount", "--foreground", "--control", filepath.Join(work, "locks")}, args...)
+}
+
 // Every peer serves all users and lets the kernel check permissions, as jvsfs does.
 func allTargets() []target {
 	return []target{
 		{"native", nil},
 		{"jvsfs", func(p programs, src, mnt, work string) []string {
-			return []string{p.jvsfs, "mount", "--foreground", "--control", work, src, mnt}
+			return p.mounts(work, src, mnt)
 		}},
 		{withRules, func(p programs, src, mnt, work string) []string {
-			return []string{p.jvsfs, "mount", "--foreground", "--control", work, "--rules", "git", "--rules", "agency", src, mnt}
+			return p.mounts(work, "--rules", "git", "--rules", "agency", src, mnt)
 		}},
 		{overDevice, withTransport("dev")},
 		{overRing, withTransport("uring")},

@@ -40,6 +40,6 @@ func (t target) missing() error {
 
 func withTransport(name string) func(p programs, src, mnt, work string) []string {
 	return func(p programs, src, mnt, work string) []string {
-		return []string{p.jvsfs, "mount", "--foreground", "--control", work, "-o", "transport=" + name, src, mnt}
+		return p.mounts(work, "-o", "transport="+name, src, mnt)
 	}
 }
