@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -39,7 +40,9 @@ func newExplainCommand(io stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain [PATH]", Short: "Say why a write would pass or was refused, and what to do",
 		Long: `Say why a write to PATH would pass or would be refused, and what to do. The exit code
-is 0 if the write would pass. Otherwise it is that of the class of the refusal.
+is 0 if the write would pass. Otherwise it is that of the class of the refusal. If the
+process lacks permission for the file or for a directory, explain says so too; that does
+not change the exit code, because such a file can be replaced in a directory of its own.
 
 Without PATH, explain shows what was refused in the last seconds to the processes of
 the session of this command, or with --pid to process N and its descendants. They may
@@ -172,6 +175,8 @@ func explanationText(x api.Explanation, now time.Time) string {
 	var b strings.Builder
 	path := human.Printable(x.Path)
 	switch {
+	case x.Allowed && x.NotPermitted != "":
+		fmt.Fprintf(&b, "%s: jvsfs would not refuse a write by process %d, but the file system would\n", path, x.PID)
 	case x.Allowed && x.PID != 0:
 		fmt.Fprintf(&b, "%s: a write by process %d would pass\n", path, x.PID)
 	case x.Allowed:
@@ -193,6 +198,10 @@ func explanationText(x api.Explanation, now time.Time) string {
 			fmt.Fprintf(&b, ", until %s (%s)", human.Clock(now.Add(left)), human.Left(left))
 		}
 		b.WriteByte('\n')
+	}
+	if x.NotPermitted != "" {
+		fmt.Fprintf(&b, "  the process lacks permission for %s: its owner, mode and ACL decide, whoever holds the lease\n",
+			human.Printable(filepath.Join(x.Mountpoint, x.NotPermitted)))
 	}
 	if x.Next != "" {
 		fmt.Fprintf(&b, "  next: %s\n", human.Printable(x.Next))

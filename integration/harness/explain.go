@@ -13,7 +13,8 @@ type Explanation struct {
 	Worktree, Path, Class, Errno, Sentence, Next, Mountpoint string
 	PID                                                      int
 	Allowed, Mounted                                         bool
-	WouldRefuse                                              bool `json:"would_refuse"`
+	WouldRefuse                                              bool   `json:"would_refuse"`
+	NotPermitted                                             string `json:"not_permitted"`
 	Holder                                                   *struct {
 		ID        string `json:"holder_id"`
 		Scope     string

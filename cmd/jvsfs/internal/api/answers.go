@@ -71,6 +71,14 @@ type Explanation struct {
 	Mounted    bool   `json:"mounted"`
 	Mountpoint string `json:"mountpoint,omitempty"`
 	ByRules
+	ByPermission
+}
+
+// ByPermission is what the file system says of a path that is explained; the names are a promise.
+type ByPermission struct {
+	// NotPermitted is what the process may not write to, or walk through, whoever holds the lease: a path below the mount. Allowed
+	// does not depend on it: a file of others can be replaced.
+	NotPermitted string `json:"not_permitted,omitempty"`
 }
 
 // ByRules is what the rules say of a path that is explained; the names are a promise.

@@ -41,7 +41,11 @@ func (d *leaseOps) explainBeside(s *session, req api.Explain) (resp api.Response
 	case rule.Kind == layout.AppendOnly:
 		x.Sentence = "it is the audit chain: anybody may append to it, and nobody may change it"
 	}
-	resp, err = api.ResultOf(d.byRules(d.advised(x), req.Path, who.id))
+	r := d.byRules(d.advised(x), req.Path, who.id)
+	if !d.far { // the answer must not wait for a store
+		r.NotPermitted = d.notPermitted(req.Path, who.id)
+	}
+	resp, err = api.ResultOf(r)
 	return resp, true, err
 }
 

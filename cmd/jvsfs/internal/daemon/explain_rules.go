@@ -12,10 +12,11 @@ import (
 	"github.com/jvsfs/jvsfs/gate/tenure"
 )
 
-// ruledExplanation is an explanation with what the rules say.
+// ruledExplanation is an explanation with what the rules and the file system say.
 type ruledExplanation struct {
 	gate.Explanation
 	api.ByRules
+	api.ByPermission
 }
 
 // byRules adds what the rules say of a path. A write must be let in by the lease and by the rules: the first that refuses

@@ -66,9 +66,13 @@ func (d *leaseOps) explained(w *worktree, who subject, uid uint32, req api.Expla
 	x := w.guard.ExplainAt(who.id.PID, d.fs.Where(req.Path))
 	x.Path = req.Path
 	if d.fs.Shared(req.Path) && d.cfg.OnFree != string(gate.DenyOnFree) && d.mode.Mode() != gate.ReadOnly {
-		return api.ResultOf(d.byRules(shared(x), req.Path, who.id))
+		x = shared(x)
+	} else {
+		x = d.advised(x)
 	}
-	return api.ResultOf(d.byRules(d.advised(x), req.Path, who.id))
+	r := d.byRules(x, req.Path, who.id)
+	r.NotPermitted = d.notPermitted(req.Path, who.id)
+	return api.ResultOf(r)
 }
 
 // shared is the explanation of a path that all checkouts of a git repository share.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -111,6 +112,50 @@ func mayPass(k gate.Credentials, dirfd int, path string) bool {
 		}
 	}
 	return true
+}
+
+// notPermitted names what keeps a process from writing to path, whoever holds the lease: a directory on the way, the file, or the
+// nearest directory where there is no file yet. It is "" if nothing does, and for root.
+func (d *mount) notPermitted(path string, who gate.Identity) string {
+	k, err := gate.CredentialsOfProcess(who.PID)
+	if err != nil || k.UID == 0 {
+		return ""
+	}
+	dir := ""
+	for rest := path; rest != ""; {
+		var name string
+		name, rest, _ = strings.Cut(rest, "/")
+		next := filepath.Join(dir, name)
+		switch kind := d.kindOf(next); {
+		case kind == 0:
+			return d.unlessMay(k, dir, unix.W_OK|unix.X_OK)
+		case kind == unix.S_IFLNK: // it can be replaced; what it leads to is another path
+			return d.unlessMay(k, dir, unix.X_OK)
+		case kind != unix.S_IFDIR:
+			return cmp.Or(d.unlessMay(k, dir, unix.X_OK), d.unlessMay(k, next, unix.W_OK))
+		}
+		if no := d.unlessMay(k, dir, unix.X_OK); no != "" {
+			return no
+		}
+		dir = next
+	}
+	return d.unlessMay(k, dir, unix.W_OK|unix.X_OK)
+}
+
+// kindOf is the type of what lies at a path below the source; 0 if nothing does.
+func (d *mount) kindOf(path string) uint32 {
+	var st unix.Stat_t
+	if unix.Fstatat(d.fs.SourceFD(), path, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != nil {
+		return 0
+	}
+	return st.Mode & unix.S_IFMT
+}
+
+func (d *mount) unlessMay(k gate.Credentials, path string, mode uint32) string {
+	if may(k, d.fs.SourceFD(), path, mode) {
+		return ""
+	}
+	return cmp.Or(path, ".")
 }
 
 // mayReach reports whether a process can walk to the mount, in this mount namespace or in its own, or has its

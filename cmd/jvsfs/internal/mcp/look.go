@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -51,10 +52,16 @@ func (s *server) explain(ctx context.Context, _ call, in pathArgs) (answer, erro
 
 func explained(x api.Explanation) answer {
 	verdict := "your write would pass"
+	if x.NotPermitted != "" {
+		verdict = "jvsfs would not refuse your write, but the file system would"
+	}
 	if !x.Allowed {
 		verdict = fmt.Sprintf("your write would be refused with %s (%s)", x.Errno, x.Class)
 	}
 	text := fmt.Sprintf("%s: %s\n%s", human.Printable(x.Path), verdict, human.Printable(x.Sentence))
+	if x.NotPermitted != "" {
+		text += "\nThe process lacks permission for " + human.Printable(filepath.Join(x.Mountpoint, x.NotPermitted)) + ", whoever holds the lease"
+	}
 	if x.Next != "" {
 		text += "\nnext: " + human.Printable(x.Next)
 	}
