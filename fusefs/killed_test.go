@@ -31,6 +31,27 @@ func begin(t *testing.T, argv ...string) *command {
 	return c
 }
 
+// beginWithin is begin in a directory where the process stands before goOn lets it make its call. So the kernel has nothing to
+// look up in the directories above, which others may have locked meanwhile; what it remembers of them can expire at any time.
+func beginWithin(t *testing.T, dir string, argv ...string) (c *command, goOn func()) {
+	t.Helper()
+	c = &command{exec.Command("sh", append([]string{"-c", `echo; read -r _; exec "$@"`, "sh"}, argv...)...), make(chan error, 1)}
+	c.Dir = dir
+	in, err := c.StdinPipe()
+	require.NoError(t, err)
+	out, err := c.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
+	t.Cleanup(func() { _ = c.Process.Kill() })
+	_, err = out.Read(make([]byte, 1)) // it stands there
+	require.NoError(t, err)
+	go func() { c.ended <- c.Wait() }()
+	return c, func() {
+		_, err := in.Write([]byte("\n"))
+		require.NoError(t, err)
+	}
+}
+
 func (c *command) end(t *testing.T) error {
 	t.Helper()
 	select {
@@ -128,11 +149,10 @@ func TestWhoIsKilledWaitsForNoBorder(t *testing.T) {
 	require.True(t, ok)
 	part := sync.OnceFunc(func() { m.fs.border.release(pass, false) })
 	defer part()
-	out, err := sh(t, m.dir, "ls cache/x") // so that the kernel need not ask for it in the locked directory
-	require.NoError(t, err, out)
+	makes, goOn := beginWithin(t, m.at("cache/x"), "mkdir", "b")
 	moves := begin(t, "mv", m.at("cache/d"), m.at("cache/e"))
 	waiting(t, e, 1)
-	makes := begin(t, "mkdir", m.at("cache/x/b"))
+	goOn()
 	waiting(t, e, 2)
 	require.NoDirExists(t, m.source+"/cache/x/b")
 	moves.kill(t)
@@ -141,7 +161,7 @@ func TestWhoIsKilledWaitsForNoBorder(t *testing.T) {
 	waiting(t, e, 0)
 	require.NoDirExists(t, m.source+"/cache/a")
 	require.NoDirExists(t, m.source+"/cache/e")
-	out, err = sh(t, m.dir, "mv cache/d cache/e && mkdir cache/a")
+	out, err := sh(t, m.dir, "mv cache/d cache/e && mkdir cache/a")
 	require.NoError(t, err, out)
 	nobodyIn(t, "gate.WhenDying", "(*turnLock).lock")
 }
