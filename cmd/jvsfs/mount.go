@@ -163,57 +163,6 @@ func withRules(cfg mountcfg.Config, p place.Place) (place.Place, error) {
 	return p.WithRules(compiled)
 }
 
-// mustBeDirectory refuses a mount point that is none.
-func mustBeDirectory(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return api.NoPath(path, err)
-	case !info.IsDir():
-		return api.NoDirectory(path)
-	}
-	return nil
-}
-
-// resolvePaths follows symbolic links in source and mount point. It refuses a path on a jvsfs mount, unless
-// that mount is to be recovered or replaced.
-func (m *mountCommand) resolvePaths(ctx context.Context, cfg *mountcfg.Config, mounts host.MountTable) error {
-	for _, path := range []*string{&cfg.Source, &cfg.Mountpoint} {
-		if *path == "" {
-			continue
-		}
-		resolved, on, err := host.Resolve(*path, mounts)
-		if err != nil {
-			return err
-		}
-		if (m.recover || m.replace) && host.IsJVSFS(on) && on.Mountpoint == resolved {
-			if m.recovery, err = m.find(ctx, mounts, resolved); err != nil {
-				return err
-			}
-			*path = resolved
-			continue
-		}
-		if host.IsJVSFS(on) {
-			return &api.Failure{
-				Class: api.ClassUsage, Message: fmt.Sprintf("%s is on the jvsfs mount at %s already", *path, on.Mountpoint),
-				Next: fmt.Sprintf("jvsfs status shows it; jvsfs umount %s takes it away", human.Typed(on.Mountpoint)),
-			}
-		}
-		*path = resolved
-	}
-	if cfg.Mountpoint == cfg.Source {
-		cfg.Mountpoint = ""
-	}
-	if m.replace && m.recovery == nil {
-		point := cmp.Or(cfg.Mountpoint, cfg.Source)
-		return &api.Failure{Class: api.ClassUsage, Message: "there is no jvsfs mount to replace at " + point, Next: "mount it without --replace: jvsfs mount " + human.Typed(point)}
-	}
-	if m.recovery != nil && m.recovery.Point != cmp.Or(cfg.Mountpoint, cfg.Source) {
-		return api.Usagef("%s is a dead jvsfs mount: recover that first (jvsfs recover %s)", m.recovery.Point, m.recovery.Point)
-	}
-	return nil
-}
-
 // start serves in the foreground, or starts the daemon and waits for it.
 func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 	if m.foreground {

@@ -149,6 +149,8 @@ var mistakes = []mistake{
 	{"jvsfs exec $dead -- true", harness.ExitDead, "is dead", "jvsfs recover $dead"},
 	{"jvsfs explain $dead/file", harness.ExitDead, "is dead", "jvsfs recover $dead"},
 	{"jvsfs doctor $dead", wrong, "$dead is dead", "jvsfs recover $dead"},
+	{"jvsfs mount $dead", harness.ExitUsage, "$dead is on the jvsfs mount at $dead already, whose daemon has ended", "jvsfs recover $dead"},
+	{"jvsfs mount $source $dead", harness.ExitUsage, "$dead is on the jvsfs mount at $dead already, whose daemon has ended", "jvsfs recover $dead"},
 	{"jvsfs mount --replace $source $dead", harness.ExitDead, "is dead", "jvsfs recover $dead"},
 	{"jvsfs mount --config $plain $repo", harness.ExitUsage, "$plain", "jvsfs mount"},
 
