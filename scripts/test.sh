@@ -159,6 +159,14 @@ share() {
   echo "$((0x${commit: -2} % $1 + 1))/$1"
 }
 
+# largest_first PACKAGE...: those with the most tests come first, so that they are among different parts.
+largest_first() {
+  local package dir
+  while read -r package dir; do
+    printf '%d %s\n' "$(cat "$dir"/*_test.go 2>/dev/null | grep -c '^func Test' || true)" "$package"
+  done < <(go list -f '{{.ImportPath}} {{.Dir}}' "$@") | sort -rn | cut -d ' ' -f 2
+}
+
 # once_more PART/PARTS: every PARTSth package of stories.
 once_more() {
   local i part=${1%/*} parts=${1#*/}
@@ -241,6 +249,7 @@ while read -r package; do
   *) packages+=("$package") ;;
   esac
 done < <(go list ./...)
+mapfile -t stories < <(largest_first "${stories[@]}")
 if ((${#packages[@]} == 0 || ${#stories[@]} == 0)); then die "go list finds no packages"; fi
 
 gotest "Unit tests, race detector" '' -race "${packages[@]}"
