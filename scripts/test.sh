@@ -249,8 +249,10 @@ while read -r package; do
   *) packages+=("$package") ;;
   esac
 done < <(go list ./...)
-mapfile -t stories < <(largest_first "${stories[@]}")
 if ((${#packages[@]} == 0 || ${#stories[@]} == 0)); then die "go list finds no packages"; fi
+mapfile -t sorted < <(largest_first "${stories[@]}")
+((${#sorted[@]} == ${#stories[@]})) || die "some packages of stories were lost: ${stories[*]}"
+stories=("${sorted[@]}")
 
 gotest "Unit tests, race detector" '' -race "${packages[@]}"
 [[ $quick ]] || GOMAXPROCS=1 gotest "Unit tests, race detector, one processor" '' -race "${packages[@]}"

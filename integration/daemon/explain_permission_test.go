@@ -3,6 +3,7 @@ package daemon
 import (
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,6 +25,7 @@ func TestExplainSaysWhoLacksPermission(t *testing.T) {
 	for path, lacking := range map[string]string{
 		"f": "f", "new": ".", "open/f": "", "open/new": "", "open/new/er": "", "open/acl": "", "open/deep/new": "open/deep",
 		"shut/open/f": "shut", "shut/open/new": "shut", "shut/new": "shut", "open/link": "", "open/deep": "open/deep", "open": "",
+		"open/deep/" + strings.Repeat("d/", 60) + "f": "open/deep", "open/deep/" + strings.Repeat("d/", 64) + "f": "", // too deep
 	} {
 		x, exit := m.Explain(ann.PID(), m.At(path))
 		require.Equal(t, lacking, x.NotPermitted, path)
