@@ -35,8 +35,8 @@ func begin(t *testing.T, argv ...string) *command {
 // look up in the directories above, which others may have locked meanwhile; what it remembers of them can expire at any time.
 func beginWithin(t *testing.T, dir string, argv ...string) (c *command, goOn func()) {
 	t.Helper()
-	c = &command{exec.Command("sh", append([]string{"-c", `echo; read -r _; exec "$@"`, "sh"}, argv...)...), make(chan error, 1)}
-	c.Dir = dir
+	// Not by Dir: this process serves the mount, and Go runs nothing on its processor from the fork to the exec.
+	c = &command{exec.Command("sh", append([]string{"-c", `cd "$0" && echo && read -r _ && exec "$@"`, dir}, argv...)...), make(chan error, 1)}
 	in, err := c.StdinPipe()
 	require.NoError(t, err)
 	out, err := c.StdoutPipe()
