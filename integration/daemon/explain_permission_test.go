@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"encoding/json"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -33,6 +34,14 @@ func TestExplainSaysWhoLacksPermission(t *testing.T) {
 		require.Zero(t, exit, path)
 		x, _ = m.Explain(root.PID(), m.At(path))
 		require.Empty(t, x.NotPermitted, path)
+	}
+	// Another user is told nothing of what only ann may see; the same user is.
+	ben := harness.StartActorAs(t, "ben", harness.Identity{UID: 1002, GID: 1002})
+	for asks, lacking := range map[*harness.Actor]string{ben: "", ann: "f"} {
+		_, said := asks.Run("/", "", m.Bin+" explain --json --pid "+strconv.Itoa(ann.PID())+" "+m.At("f"))
+		var x harness.Explanation
+		require.NoError(t, json.Unmarshal([]byte(said), &x), said)
+		require.Equal(t, lacking, x.NotPermitted, asks.Name)
 	}
 	ann.Fails(m.Put("f"), "EACCES")
 	ann.Fails(m.Put("new"), "EACCES")

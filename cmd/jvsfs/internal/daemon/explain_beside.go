@@ -43,7 +43,7 @@ func (d *leaseOps) explainBeside(s *session, req api.Explain) (resp api.Response
 	}
 	r := d.byRules(d.advised(x), req.Path, who.id)
 	if !d.far { // the answer must not wait for a store
-		r.NotPermitted = d.notPermitted(req.Path, who.id)
+		r.NotPermitted = d.notPermitted(req.Path, who.id, s.peer.UID)
 	}
 	resp, err = api.ResultOf(r)
 	return resp, true, err

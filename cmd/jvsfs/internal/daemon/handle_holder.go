@@ -71,7 +71,7 @@ func (d *leaseOps) explained(w *worktree, who subject, uid uint32, req api.Expla
 		x = d.advised(x)
 	}
 	r := d.byRules(x, req.Path, who.id)
-	r.NotPermitted = d.notPermitted(req.Path, who.id)
+	r.NotPermitted = d.notPermitted(req.Path, who.id, uid)
 	return api.ResultOf(r)
 }
 
