@@ -31,13 +31,25 @@ func (f *rawFS) replaceRules(rules []*layout.Rule, r renaming) (_ []*layout.Rule
 	if l := f.layout(); !ok || !ok2 || l.IsFrame(is) || l.Unmovable(is) && isDirAt(r.from, r.oldName) || l.IsRef(is) && linksOf(r.from, r.oldName) > 1 {
 		return addRule(rules, layout.Fixed), false
 	}
-	rules = f.keepObject(rules, callerID(&r.in.InHeader), r.from, r.oldName)
+	rules = f.keepReplaced(f.keepObject(rules, callerID(&r.in.InHeader), r.from, r.oldName), r, was, is)
 	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
 		rules, _ = f.placeRules(rules, was, is, false, false)
 		rules, _ = f.placeRules(rules, is, was, false, false)
 		return rules, true
 	}
 	return f.placeRules(rules, was, is, true, isGit(callerID(&r.in.InHeader)))
+}
+
+// keepReplaced is keepObject for what a rename replaces, but for an object, whose bytes placeRules compares, and for what
+// its writer has locked in git's way: libgit2 writes a multi-pack-index so.
+func (f *rawFS) keepReplaced(rules []*layout.Rule, r renaming, was, is string) []*layout.Rule {
+	object, _ := strings.CutPrefix(f.inCommon(is), "objects/")
+	locked := was == is+".lock" && r.in.Flags&unix.RENAME_EXCHANGE == 0
+	var st unix.Stat_t
+	if locked || layout.IsObject(object) || unix.Fstatat(r.to.fd, r.newName, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return rules
+	}
+	return f.keepObject(rules, callerID(&r.in.InHeader), r.to, r.newName)
 }
 
 // placeRules are the rules for putting a file in the place of another one; relax says that anybody may do
@@ -118,7 +130,7 @@ func (f *rawFS) keepDirs(rules []*layout.Rule, dir *node, name string) []*layout
 // movesCheckout reports whether a rename gives a linked checkout a free name where anybody may make one (git worktree
 // move). It concerns nobody but its holder, who might as well make a new one there, and remove this one.
 func (f *rawFS) movesCheckout(r renaming) bool {
-	if !f.git.on || r.in.Flags&^unix.RENAME_NOREPLACE != 0 || !f.entryOf(r.from, r.oldName).Linked() || f.isRoot(r.to, r.newName) {
+	if !f.git.on || r.in.Flags&^unix.RENAME_NOREPLACE != 0 || !f.entryOf(r.from, r.oldName).Linked() || f.isRoot(r.to, r.newName) || r.newName == ".git" {
 		return false
 	}
 	var st unix.Stat_t

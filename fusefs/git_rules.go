@@ -124,7 +124,7 @@ func (f *rawFS) nameRules(c gate.Caller, op gate.Op, dir *node, name string) (ru
 	e := f.entryOf(dir, name)
 	rules = make([]*layout.Rule, 0, 4)
 	switch isDir := op == gate.OpMkdir || op == gate.OpRmdir; {
-	case op == gate.OpMkdir && (e.Mkdir || e.Change == nil && f.inPlace(dir)):
+	case op == gate.OpMkdir && (e.Mkdir || e.Change == nil && name != ".git" && f.inPlace(dir)):
 		return append(rules, layout.Open), false
 	case f.git.on && isDir && e.Change == nil:
 		return f.resolve(dir.rules(rules), func() (string, bool) { return f.relOf(dir, name) }, f.rulesOfRefDir), false

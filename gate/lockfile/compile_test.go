@@ -77,7 +77,6 @@ func TestMistakesInRules(t *testing.T) {
 	require.Contains(t, mistakes[0].Text, "at most 64 rules")
 }
 
-// All mistakes are found at once.
 func TestNamesOfRules(t *testing.T) {
 	for name, right := range map[string]bool{
 		"a": true, "9.a-B": true, strings.Repeat("a", 64): true,
@@ -88,6 +87,7 @@ func TestNamesOfRules(t *testing.T) {
 	}
 }
 
+// All mistakes are found at once.
 func TestAllMistakesAtOnce(t *testing.T) {
 	_, mistakes := Compile([]Spec{{Name: "-", Lock: "/a", TakenBy: "x", Guards: []string{"b//c", "d/.."}}, {Name: "y"}})
 	require.Len(t, mistakes, 6)

@@ -158,9 +158,13 @@ os.unlink(keep)
 os.close(os.open(objects+"/"+tmp, os.O_RDWR|os.O_CREAT|os.O_EXCL, 0o444)); os.unlink(objects+"/"+tmp)
 `
 
+// underLock writes a file as libgit2 does: the lock file of its maker takes its place.
+const underLock = `python3 -c 'import os, shutil, sys; n = sys.argv[1]; shutil.copyfile(n, n+".lock"); os.rename(n+".lock", n)'`
+
 // Programs that are not git add packs while somebody else holds the main checkout. They remove what is temporary, and nothing else.
 func TestPacksOfOtherPrograms(t *testing.T) {
-	g := newGround(t, threeCheckouts+"git pack-objects --all -q $BASE/pack </dev/null >$BASE/id\ncat >$BASE/add.py <<'END'"+addPack+"END\n")
+	g := newGround(t, threeCheckouts+"git init -q --bare $BASE/alt.git; mkdir -p .git/objects/info; echo $BASE/alt.git/objects >.git/objects/info/alternates\n"+
+		"git pack-objects --all -q $BASE/pack </dev/null >$BASE/id\ncat >$BASE/add.py <<'END'"+addPack+"END\n")
 	_, _ = g.hold("holder", "")
 	pack := "$BASE/pack-$(cat $BASE/id).pack"
 	for _, tmp := range []string{"pack/tmp_pack_Ab12", "pack/pack_git2_Ab12Cd", "incoming_123.pack"} {
@@ -170,6 +174,16 @@ func TestPacksOfOtherPrograms(t *testing.T) {
 		g.refused(g.At(".worktrees/a"), "rm $R/.git/objects/"+name)
 	}
 	g.sh(g.At(".worktrees/a"), "git index-pack $R/.git/objects/pack/$(basename "+pack+") >/dev/null")
+	// Nor are others replaced, but under git's lock.
+	g.sh(g.At(".worktrees/a"), "git multi-pack-index write; git commit-graph write --reachable")
+	for _, name := range []string{"pack/multi-pack-index", "info/commit-graph", "info/alternates"} {
+		for _, tmp := range []string{"odd", "odd_tmp"} {
+			g.sh(g.At(".worktrees/a"), "echo x >$R/.git/objects/"+tmp)
+			g.refused(g.At(".worktrees/a"), "mv $R/.git/objects/"+tmp+" $R/.git/objects/"+name)
+			g.refused(g.At(".worktrees/a"), exchange+" $R/.git/objects/"+tmp+" $R/.git/objects/"+name)
+		}
+		g.sh(g.At(".worktrees/a"), "cd $R/.git/objects; "+underLock+" "+name+"; rm -f odd odd_tmp")
+	}
 	g.requireWhole(g.Source)
 }
 

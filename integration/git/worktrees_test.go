@@ -94,7 +94,7 @@ func TestWorktreeMovedWhileMainIsHeld(t *testing.T) {
 	g.run(a, g.At(".worktrees/team/z"), "echo x >f; git commit -q -a -m one")
 	g.refused(g.Source, "git worktree move .worktrees/team/z .worktrees/theirs")
 	if !native {
-		for _, to := range []string{"elsewhere", "sub/z"} { // main's
+		for _, to := range []string{"elsewhere", "sub/z", ".worktrees/team/.git"} { // main's
 			exit, out := a.Run(g.Source, "", "git worktree move .worktrees/team/z "+to)
 			require.NotZero(t, exit, out)
 		}
@@ -110,6 +110,8 @@ func TestWorktreeOfABranchWithASlash(t *testing.T) {
 	g.sh(g.Source, "git worktree add -q -b team/feature/x .worktrees/team/feature/x")
 	g.guards(map[string]string{".worktrees/team/feature/x/f": "x", ".worktrees/team": mainID})
 	g.refused(g.Source, "echo x >.worktrees/team/file")
+	g.refused(g.Source, "mkdir .worktrees/team/.git") // nobody could make a worktree there any more
+	g.refused(g.Source, "mkdir .worktrees/stray; mkdir .worktrees/stray/.git")
 	g.refused(g.Source, "mkdir .worktrees/clone/sub/new")
 	g.refused(g.Source, "mkdir .worktrees/clone/.git/new")
 	g.othersAreKept(".worktrees/team/feature/x")
