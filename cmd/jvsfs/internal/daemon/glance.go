@@ -27,9 +27,13 @@ func (a storeAsks) endsWithin(f func(), timeout time.Duration) (begun, ended boo
 	t := time.NewTimer(timeout)
 	defer t.Stop()
 	select {
-	case a <- struct{}{}:
-	case <-t.C:
-		return false, false
+	case a <- struct{}{}: // a turn that is free is taken, however late it is
+	default:
+		select {
+		case a <- struct{}{}:
+		case <-t.C:
+			return false, false
+		}
 	}
 	done := make(chan struct{})
 	go func() {
