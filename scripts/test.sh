@@ -268,7 +268,7 @@ mapfile -t again < <(once_more "$part")
 check "Fuzzing" "$here/fuzz.sh" --time 8s
 check "Models of the protocol" "$here/model.sh" --quick
 check "Torture" "$here/torture.sh" --minutes 2
-check "Torture finds broken rules, part $(share $((2 * slow)))" "$here/torture.sh" --mutants --part "$(share $((2 * slow)))" --minutes 6
+check "Torture finds broken rules, part $(share $((2 * slow)))" "$here/torture.sh" --mutants --part "$(share $((2 * slow)))" --minutes $((6 * slow))
 check "Conformance" conformance
 on_stores moosefs cephfs
 on_stores glusterfs etcd
