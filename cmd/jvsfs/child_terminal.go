@@ -109,14 +109,25 @@ const askAgain = 250 * time.Millisecond
 // stopSelf stops this process until the shell continues it. In an orphaned process group (a session leader) no shell could: there the kernel
 // discards SIGTSTP, unlike SIGSTOP, and it returns at once. With all the rest of the group stops, too, as Ctrl-Z would have stopped it: a script
 // that waits for this process, for which the shell waits.
+//
+// The own stop is pending before the others stop: a shell that sees them stop may continue all of them at once (fg), and its SIGCONT must
+// find that stop, and take it back.
 func stopSelf(all bool) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	stop, before := unix.Sigset_t{}, unix.Sigset_t{}
+	stop.Val[0] = 1 << (syscall.SIGTSTP - 1)
+	if unix.PthreadSigmask(unix.SIG_BLOCK, &stop, &before) != nil {
+		return // impossible
+	}
+	was := setAction(syscall.SIGTSTP, nil)
+	signalSelf(syscall.SIGTSTP)
 	for _, pid := range host.Group(syscall.Getpgrp()) {
 		if all && pid != os.Getpid() {
 			_ = syscall.Kill(pid, syscall.SIGTSTP) // it may have ended
 		}
 	}
-	was := setAction(syscall.SIGTSTP, nil)
-	signalSelf(syscall.SIGTSTP)
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil) // it stops here
 	setAction(syscall.SIGTSTP, &was)
 }
 

@@ -43,7 +43,7 @@ func makeWorktree(dir, name string) (path, made string, err error) {
 	}
 	if is {
 		return "", "", &api.Failure{Message: "--worktree: git knows a worktree at " + human.Printable(path) + ", and its directory is missing",
-			Next: "git -C " + human.Typed(repository) + " worktree prune forgets it, and keeps its branch"}
+			Next: "git -C " + human.Typed(repository) + " worktree remove " + human.Typed(path) + " forgets it, and keeps its branch (worktree unlock first if it is locked)"}
 	}
 	add := []string{"worktree", "add", "-b", name, path}
 	made = "new branch " + name

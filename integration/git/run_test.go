@@ -133,7 +133,7 @@ func TestARunSaysWhyThereIsNoWorktree(t *testing.T) {
 		"a flag":                     {[]string{"--worktree=-f", g.Source}, harness.ExitUsage, "is no name for a branch"},
 		"a branch that is elsewhere": {[]string{"--worktree", "main", g.Source}, 1, "git worktree add: 'main' is already "},
 		"a directory in the way":     {[]string{"--worktree", "full", g.Source}, 1, "already exists"},
-		"a directory that is gone":   {[]string{"--worktree", "lost", g.Source}, 1, "its directory is missing\nnext: git -C " + g.Source + " worktree prune "},
+		"a directory that is gone":   {[]string{"--worktree", "lost", g.Source}, 1, "its directory is missing\nnext: git -C " + g.Source + " worktree remove "},
 		"a checkout from elsewhere":  {[]string{"--worktree", "w", filepath.Join(g.Base, "out")}, harness.ExitUsage, "a worktree of a repository that lies elsewhere"},
 		"no repository":              {[]string{"--worktree", "w", g.Base}, harness.ExitUsage, "is in no git repository"},
 	} {
