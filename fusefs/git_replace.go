@@ -31,25 +31,30 @@ func (f *rawFS) replaceRules(rules []*layout.Rule, r renaming) (_ []*layout.Rule
 	if l := f.layout(); !ok || !ok2 || l.IsFrame(is) || l.Unmovable(is) && isDirAt(r.from, r.oldName) || l.IsRef(is) && linksOf(r.from, r.oldName) > 1 {
 		return addRule(rules, layout.Fixed), false
 	}
-	rules = f.keepReplaced(f.keepObject(rules, callerID(&r.in.InHeader), r.from, r.oldName), r, was, is)
+	rules, kept := f.keepReplaced(f.keepObject(rules, callerID(&r.in.InHeader), r.from, r.oldName), r, was, is)
 	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
 		rules, _ = f.placeRules(rules, was, is, false, false)
 		rules, _ = f.placeRules(rules, is, was, false, false)
 		return rules, true
 	}
-	return f.placeRules(rules, was, is, true, isGit(callerID(&r.in.InHeader)))
+	rules, content = f.placeRules(rules, was, is, true, isGit(callerID(&r.in.InHeader)))
+	return rules, content || kept
 }
 
 // keepReplaced is keepObject for what a rename replaces, but for an object, whose bytes placeRules compares, and for what
-// its writer has locked in git's way: libgit2 writes a multi-pack-index so.
-func (f *rawFS) keepReplaced(rules []*layout.Rule, r renaming, was, is string) []*layout.Rule {
-	object, _ := strings.CutPrefix(f.inCommon(is), "objects/")
+// its writer has locked in git's way: libgit2 writes a multi-pack-index so. looked says that it was looked whether there is something
+// to replace: somebody may make it meanwhile.
+func (f *rawFS) keepReplaced(rules []*layout.Rule, r renaming, was, is string) (_ []*layout.Rule, looked bool) {
+	object, in := strings.CutPrefix(f.inCommon(is), "objects/")
 	locked := was == is+".lock" && r.in.Flags&unix.RENAME_EXCHANGE == 0
-	var st unix.Stat_t
-	if locked || layout.IsObject(object) || unix.Fstatat(r.to.fd, r.newName, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return rules
+	if !in || locked || !layout.IsKept(object) || layout.IsObject(object) {
+		return rules, false
 	}
-	return f.keepObject(rules, callerID(&r.in.InHeader), r.to, r.newName)
+	var st unix.Stat_t
+	if unix.Fstatat(r.to.fd, r.newName, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+		rules = f.keepObject(rules, callerID(&r.in.InHeader), r.to, r.newName)
+	}
+	return rules, true
 }
 
 // placeRules are the rules for putting a file in the place of another one; relax says that anybody may do

@@ -179,6 +179,25 @@ func TestAJudgementThatIsOutOfDate(t *testing.T) {
 	require.False(t, by.still(again(layout.Fixed)))
 }
 
+// What is not there may be made by another one until the rename replaces it, so that is judged again.
+func TestWhatMayBeReplacedIsLookedAtAgain(t *testing.T) {
+	f, source := gitFS(t, map[string]string{".git/objects/pack/x": ""})
+	fd, err := unix.Open(source+"/.git/objects/pack", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer func() { _ = unix.Close(fd) }()
+	const pack = ".git/objects/pack/"
+	looks := func(was, is string, flags uint32) bool {
+		r := renaming{in: &fuse.RenameIn{Flags: flags}, to: &node{fd: fd}, newName: is}
+		_, looked := f.keepReplaced(nil, r, pack+was, pack+is)
+		return looked
+	}
+	require.True(t, looks("odd", "multi-pack-index", 0))
+	require.True(t, looks("multi-pack-index.lock", "multi-pack-index", unix.RENAME_EXCHANGE))
+	require.False(t, looks("multi-pack-index.lock", "multi-pack-index", 0), "its writer has locked it")
+	require.False(t, looks("odd", "pack-1.pack", 0), "its bytes are compared")
+	require.False(t, looks("odd", "even", 0))
+}
+
 // Where there is no packed-refs, the first one gives no value to a branch that somebody else is about to make. A branch
 // with a file of its own has its value there.
 func TestTheFirstPackedRefs(t *testing.T) {
