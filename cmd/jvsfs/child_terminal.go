@@ -122,13 +122,20 @@ func stopSelf(all bool) {
 	}
 	was := setAction(syscall.SIGTSTP, nil)
 	signalSelf(syscall.SIGTSTP)
-	for _, pid := range host.Group(syscall.Getpgrp()) {
-		if all && pid != os.Getpid() {
-			_ = syscall.Kill(pid, syscall.SIGTSTP) // it may have ended
-		}
+	if all {
+		stopOthers()
 	}
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil) // it stops here
 	setAction(syscall.SIGTSTP, &was)
+}
+
+// stopOthers stops the others of this process group.
+func stopOthers() {
+	for _, pid := range host.Group(syscall.Getpgrp()) {
+		if pid != os.Getpid() {
+			_ = syscall.Kill(pid, syscall.SIGTSTP) // it may have ended
+		}
+	}
 }
 
 // signalSelf returns when the signal has had its effect: a signal to the process may be taken by another thread, later.
