@@ -219,6 +219,7 @@ func (l *lockFiles) remove(f *rawFS, k inodeKey) (decided bool) {
 	if removed != nil {
 		// This waits for a request in the directory, which may wait for what was locked until now.
 		f.kernel.expire(removed.node, removed.name)
+		f.opts.Log.Info("a lock file of git was removed: its maker has ended", zap.String("name", removed.name), zap.String("maker", removed.maker.String()))
 	}
 	return decided
 }
@@ -252,7 +253,6 @@ func (f *rawFS) removeEnded(k inodeKey, was *lockFile) (removed bool) {
 		f.opts.Log.Warn("a lock file of git stays, though its maker has ended", zap.String("name", was.name), zap.Error(err))
 		return false
 	}
-	f.opts.Log.Info("a lock file of git was removed: its maker has ended", zap.String("name", was.name), zap.String("maker", was.maker.String()))
 	return true
 }
 
