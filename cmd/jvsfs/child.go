@@ -30,6 +30,8 @@ type child struct {
 	lent   atomic.Bool        // the terminal has been given to the child
 	ended  chan struct{}      // closed when the child has been waited for
 	status syscall.WaitStatus // valid then
+	keyed  bool               // it had the terminal when it ended, so keys reached nobody else
+	told   syscall.Signal     // that ended this process' own wait, before CMD or after it; 0 for none
 	left   bool               // likewise: it has left processes running that are children of this one now
 	alone  chan struct{}      // closed when those have ended, too
 }
@@ -109,7 +111,7 @@ func (c *child) end() {
 	default:
 		c.killUnlessEnded()
 	}
-	c.takeTerminal()
+	c.takeTerminalAtEnd()
 	host.CloseFile(c.tty)
 	host.CloseFile(c.pidfd)
 }

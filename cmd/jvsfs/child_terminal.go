@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"os/signal"
 	"runtime"
@@ -52,6 +53,9 @@ func (c *child) takeTerminal() (taken bool) {
 	return true
 }
 
+// takeTerminalAtEnd takes the terminal back from a CMD that has ended.
+func (c *child) takeTerminalAtEnd() { c.keyed = c.takeTerminal() || c.keyed }
+
 // hasTerminal reports whether the terminal is with CMD or with a job of CMD, and the shell has not taken it meanwhile.
 func (c *child) hasTerminal() bool {
 	pgrp, err := unix.IoctlGetInt(int(c.tty.Fd()), unix.TIOCGPGRP)
@@ -92,7 +96,7 @@ func (c *child) stopped(by syscall.Signal) {
 		return // who has stopped it lets it go on
 	}
 	if taken || !asks || !foreground(c.tty) {
-		stopSelf(taken)
+		stopSelf(taken || asks)
 	}
 	if asks && !foreground(c.tty) {
 		time.Sleep(askAgain)
@@ -107,8 +111,8 @@ func (c *child) stopped(by syscall.Signal) {
 const askAgain = 250 * time.Millisecond
 
 // stopSelf stops this process until the shell continues it. In an orphaned process group (a session leader) no shell could: there the kernel
-// discards SIGTSTP, unlike SIGSTOP, and it returns at once. With all the rest of the group stops, too, as Ctrl-Z would have stopped it: a script
-// that waits for this process, for which the shell waits.
+// discards SIGTSTP, unlike SIGSTOP, and it returns at once. With all the rest of the group stops, too, as Ctrl-Z would have stopped it, or a read
+// of the terminal in the background: a script that waits for this process, for which the shell waits.
 //
 // The own stop is pending before the others stop: a shell that sees them stop may continue all of them at once (fg), and its SIGCONT must
 // find that stop, and take it back.
@@ -123,17 +127,17 @@ func stopSelf(all bool) {
 	was := setAction(syscall.SIGTSTP, nil)
 	signalSelf(syscall.SIGTSTP)
 	if all {
-		stopOthers()
+		signalOthers(syscall.SIGTSTP)
 	}
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil) // it stops here
 	setAction(syscall.SIGTSTP, &was)
 }
 
-// stopOthers stops the others of this process group.
-func stopOthers() {
+// signalOthers sends a signal to the others of this process group.
+func signalOthers(s syscall.Signal) {
 	for _, pid := range host.Group(syscall.Getpgrp()) {
 		if pid != os.Getpid() {
-			_ = syscall.Kill(pid, syscall.SIGTSTP) // it may have ended
+			_ = syscall.Kill(pid, s) // it may have ended
 		}
 	}
 }
@@ -145,15 +149,19 @@ func signalSelf(s syscall.Signal) {
 	_ = unix.Tgkill(os.Getpid(), unix.Gettid(), s)
 }
 
-// exitWith is how jvsfs ends after CMD: with that code, or by the signal of a key that has ended CMD. A shell ends a loop or a script only
-// if the command in it has died of Ctrl-C, not if it exits with 130.
+// exitWith is how jvsfs ends after CMD: with that code, or by the signal of a key that has ended CMD, or a wait before or after it. A shell ends
+// a loop or a script only if the command in it has died of Ctrl-C, not if it exits with 130, and a script only if it has got the signal itself:
+// from a terminal that CMD had alone it did not.
 func (c *child) exitWith(code api.ExitCode) error {
 	if code == api.ExitOK {
 		return nil
 	}
 	f := api.ExitWith(code)
-	if s := c.status.Signal(); c.tty != nil && (s == syscall.SIGINT || s == syscall.SIGQUIT) && code == api.ExitBySignal(s) {
+	if s := cmp.Or(c.told, c.status.Signal()); c.tty != nil && (s == syscall.SIGINT || s == syscall.SIGQUIT) && code == api.ExitBySignal(s) {
 		f.Signal = s
+		if c.keyed && c.told == 0 {
+			signalOthers(s)
+		}
 	}
 	return f
 }

@@ -51,7 +51,8 @@ job; in a pipeline or a script it gets it when it asks for it. If the lease is l
 and its descendants get TERM, and KILL after 5 s; the exit code is then 75. A lease is
 not lost if CMD was paused beyond it and nobody has taken it, see jvsfs-lease(7).
 Otherwise the exit code is that of CMD, or 128+N if signal N ended it. It is 126 if CMD
-cannot be run, and 127 if CMD is not found.
+cannot be run, and 127 if CMD is not found. At a terminal exec dies of Ctrl-C as CMD
+does, also while it waits itself, so that a loop or a script around it ends, too.
 
 What CMD starts belongs to it, even if it has lost its parent (a double fork: git's
 background runs, servers). When CMD has ended, exec ends what is left in the same way,
@@ -247,7 +248,8 @@ func (e *execCommand) acquire(ctx context.Context, h holding, c *child, signals 
 		cancel()
 		<-done //nolint:errcheck // of a request that was called off
 		noteTo(e.io)("interrupted: the command was not started")
-		return api.ExitBySignal(s.(syscall.Signal)), nil
+		c.told = s.(syscall.Signal)
+		return api.ExitBySignal(c.told), nil
 	case <-c.ended:
 		cancel()
 		<-done //nolint:errcheck // of a request that was called off

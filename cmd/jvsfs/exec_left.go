@@ -45,7 +45,7 @@ func (e *execCommand) finish(h holding, c *child, signals <-chan os.Signal, reas
 	if !c.left {
 		return code, nil
 	}
-	c.takeTerminal()
+	c.takeTerminalAtEnd()
 	if reason == "" && e.linger {
 		var early api.ExitCode
 		if reason, early = e.await(h, c, signals); early != 0 {
@@ -68,7 +68,8 @@ func (e *execCommand) await(h holding, c *child, signals <-chan os.Signal) (reas
 			return "", 0
 		case s := <-signals:
 			host.SignalDescendants(s.(syscall.Signal)) // a shell starts what it does not wait for deaf to ^C
-			return "", api.ExitBySignal(s.(syscall.Signal))
+			c.told = s.(syscall.Signal)
+			return "", api.ExitBySignal(c.told)
 		case why := <-h.lost():
 			return why, api.ExitLeaseLost
 		}

@@ -124,6 +124,19 @@ func TestCtrlZStopsTheScriptAroundTheCommand(t *testing.T) {
 	c.leave()
 }
 
+// A script in the background whose command asks for the terminal stops as a whole, and goes on with fg.
+func TestAScriptInTheBackgroundWaitsForTheTerminal(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
+	c := inShell(t)
+	c.types("bash -c '" + m.Bin + " exec " + m.Mountpoint + ` -- sh -c "read key; echo key \$key"; echo over' &` + "\n")
+	c.types("until jobs | grep Stopped; do sleep 0.1; done; echo stopped $((1+1)); fg\n")
+	c.shows("stopped 2")
+	c.types("k\n")
+	c.shows("key k")
+	c.shows("over")
+	c.leave()
+}
+
 // Ctrl-C ends the loop or the script around a command, as it does without jvsfs, after the lease was given back.
 func TestCtrlCEndsTheLoopAroundTheCommand(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
@@ -140,6 +153,39 @@ func TestCtrlCEndsTheLoopAroundTheCommand(t *testing.T) {
 			_, r := m.HeadClaim("")
 			require.True(t, r.Released)
 			c.leave()
+		})
+	}
+}
+
+// So does Ctrl-C where only exec waits: for the lease, or for what the command has left; and at a command that has got the terminal for itself.
+func TestCtrlCEndsTheLoopAroundAWait(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
+	exec := m.Bin + " exec "
+	for where, step := range map[string]struct{ command, key, shown string }{
+		"for the lease":       {exec + "--wait 10m " + m.Mountpoint + " -- true", "", "waiting"},
+		"for what is left":    {exec + "--linger " + m.Mountpoint + ` -- sh -c "sleep 1000 &"`, "", "the lease is held until"},
+		"for a key, by a CMD": {exec + m.Mountpoint + ` -- sh -c "read key; echo key \$key; read more"`, "k\n", "key k"},
+	} {
+		t.Run(where, func(t *testing.T) {
+			held := where == "for the lease"
+			other := harness.StartActor(t, "other")
+			if held {
+				m.MustCLI("lock", "acquire", "--pid", harness.PIDOf(other), m.Mountpoint)
+			}
+			c := inShell(t)
+			c.types("PROMPT_COMMAND='echo status $?'\n") // what is typed beside Ctrl-C may be read, or thrown away, with it
+			c.types("bash -c 'for i in 1 2; do echo round $i; " + step.command + "; done; echo the rest'\n")
+			c.shows("round 1")
+			c.types(step.key)
+			c.shows(step.shown)
+			c.types("\x03")
+			c.shows("status 130")
+			require.NotContains(t, c.text(), "round 2")
+			require.NotContains(t, c.text(), "the rest")
+			_, r := m.HeadClaim("")
+			require.Equal(t, held, !r.Released)
+			c.leave()
+			other.Stop()
 		})
 	}
 }
