@@ -72,10 +72,13 @@ func (f *follower) come(thread int) {
 			return // the answer is for another reader, or for a caller that was left
 		}
 		f.asked = false
-		if w.processor == noProcessor || f.near && w.processor == f.at {
+		switch {
+		case w.processor == noProcessor:
 			f.fail()
-		} else {
+		case !f.near || w.processor != f.at:
 			f.keep(thread, w.processor)
+		case !f.hasPaid():
+			f.fail()
 		}
 	default:
 	}

@@ -99,6 +99,23 @@ func TestAReaderIsFreeAgainIfNearDoesNotPay(t *testing.T) {
 	require.NotZero(t, f.rest)
 }
 
+// A slow window with the caller beside its reader was slow for another reason, if near has paid so far. It ends when it no longer does.
+func TestAReaderThatIsBesideItsCallerStaysWhileNearHasPaid(t *testing.T) {
+	f := newTestFollower(t)
+	at := ownProcessor(t)
+	f.drive([]uint32{7}, untilNear, slowCall, at)
+	f.drive([]uint32{7}, spellCalls, quickCall, at)
+	for range 10 {
+		f.drive([]uint32{7}, 10*nearWindow, quickCall, at)
+		f.drive([]uint32{7}, 2*nearWindow, slowCall, at)
+		require.True(t, f.near)
+		require.False(t, f.asked, "the answer was taken")
+	}
+	f.drive([]uint32{7}, 4*spellCalls, slowCall, at)
+	require.False(t, f.near)
+	require.NotZero(t, f.rest)
+}
+
 func TestAReaderIsNotKeptWhereItMayNotRun(t *testing.T) {
 	f := newTestFollower(t)
 	f.drive([]uint32{7}, 3*paceWindow, slowCall, 1023)

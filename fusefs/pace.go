@@ -117,6 +117,12 @@ func (p *pace) judgeSpell() advice {
 	return goOn
 }
 
+// hasPaid reports whether near has paid all in all, for long enough to tell. Then a slow window with the caller beside its reader was slow for
+// another reason: a disk, or others who want the processor.
+func (p *pace) hasPaid() bool {
+	return p.stayed > spellCalls && pays(p.spell/time.Duration(p.spelled), p.free)
+}
+
 // judgeFree says what a window of a reader that is free means.
 func (p *pace) judgeFree(mean time.Duration) advice {
 	if p.rest > 0 && mean*2 < p.free*3 {
