@@ -27,8 +27,9 @@ import (
 type lockFiles struct {
 	names sync.RWMutex // read-locked while a request changes the name of a lock file; locked while one is removed here
 
-	mu sync.Mutex
-	of map[inodeKey]*lockFile
+	mu      sync.Mutex
+	of      map[inodeKey]*lockFile
+	sweepAt int // with so many of them the next sweep is due
 
 	endsMu sync.Mutex
 	ends   []inodeKey // whose makers have ended
@@ -44,7 +45,7 @@ type lockFile struct {
 }
 
 func (l *lockFiles) init() {
-	l.of = make(map[inodeKey]*lockFile)
+	l.of, l.sweepAt = make(map[inodeKey]*lockFile), sweepMin
 	l.wake = make(chan struct{}, 1)
 }
 
@@ -74,7 +75,9 @@ func (f *rawFS) lockMade(c gate.Caller, dir *node, name string, k inodeKey) {
 	if old := l.of[k]; old != nil {
 		old.close()
 	}
-	l.of[k] = made
+	if l.of[k] = made; len(l.of) >= l.sweepAt {
+		l.wakeUp()
+	}
 }
 
 // isGitDir reports whether a directory below the common directory is a git directory: each has a HEAD.
@@ -91,6 +94,10 @@ func (l *lockFiles) ended(k inodeKey) {
 	l.endsMu.Lock()
 	l.ends = append(l.ends, k)
 	l.endsMu.Unlock()
+	l.wakeUp()
+}
+
+func (l *lockFiles) wakeUp() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -102,6 +109,13 @@ func (l *lockFiles) ended(k inodeKey) {
 func (l *lockFile) isAt(k inodeKey) bool {
 	var st unix.Stat_t
 	return unix.Fstatat(l.dir, l.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && keyOf(&st) == k
+}
+
+// isGone reports whether it is certainly not there. A store that fails says nothing.
+func (l *lockFile) isGone(k inodeKey) bool {
+	var st unix.Stat_t
+	err := unix.Fstatat(l.dir, l.name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	return err == unix.ENOENT || err == nil && keyOf(&st) != k
 }
 
 func (l *lockFile) close() {
@@ -186,6 +200,30 @@ func (f *rawFS) lockMoved(k inodeKey, replaced *inodeKey) {
 // that nothing waits for its end.
 const frozenAgain = time.Second
 
+// sweepMin bounds how many lock files may have been removed behind the mount and still cost two descriptors each, until their maker ends.
+const sweepMin = 8
+
+// sweep forgets the lock files that were removed behind the mount: nothing tells of that. A change of a name is not seen half done; if there is
+// one, the next lock file that is made brings the next sweep.
+func (l *lockFiles) sweep() {
+	if !l.names.TryLock() {
+		return
+	}
+	defer l.names.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.of) < l.sweepAt {
+		return
+	}
+	for k, was := range l.of {
+		if was.isGone(k) {
+			was.close()
+			delete(l.of, k)
+		}
+	}
+	l.sweepAt = max(sweepMin, 2*len(l.of))
+}
+
 // run removes the lock files of makers that have ended, until stop is closed.
 func (l *lockFiles) run(f *rawFS, stop <-chan struct{}) {
 	var frozen []inodeKey
@@ -209,6 +247,7 @@ func (l *lockFiles) run(f *rawFS, stop <-chan struct{}) {
 				frozen = append(frozen, k)
 			}
 		}
+		l.sweep()
 	}
 }
 

@@ -34,7 +34,9 @@ func TestGitLockFilesThatAreNone(t *testing.T) {
 
 // A lock file costs the daemon nothing once it is gone, whoever takes it away, and whatever becomes of it.
 func TestGitLockFilesLeaveNothing(t *testing.T) {
-	m, _, _, b := gitMount(t)
+	m, main, _, b := gitMount(t)
+	held := m.At(".git/refs/tags/held.lock")
+	main.OK(harness.Command{Op: "open", Handle: "held", Path: held, Flags: unix.O_CREAT | unix.O_EXCL | unix.O_WRONLY, Mode: 0o644})
 	open := func() (n int) {
 		names, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(m.Daemons()[0]), "fd"))
 		require.NoError(t, err)
@@ -42,10 +44,10 @@ func TestGitLockFilesLeaveNothing(t *testing.T) {
 	}
 	round := func(times int) {
 		for i := range times {
-			path := m.At(".git/refs/tags/x" + strconv.Itoa(i%3) + ".lock")
+			path := m.At(".git/refs/tags/x" + strconv.Itoa(i%4) + ".lock")
 			b.OK(harness.Command{Op: "open", Handle: "h", Path: path, Flags: unix.O_CREAT | unix.O_EXCL | unix.O_WRONLY, Mode: 0o644})
 			b.OK(harness.Command{Op: "close", Handle: "h"})
-			switch i % 3 {
+			switch i % 4 {
 			case 0:
 				b.OK(harness.Command{Op: "unlink", Path: path})
 			case 1:
@@ -53,13 +55,16 @@ func TestGitLockFilesLeaveNothing(t *testing.T) {
 			case 2: // behind the mount; its inode becomes another file's
 				require.NoError(t, os.Remove(m.Behind(".git/refs/tags/x2.lock")))
 				b.OK(m.Put(".git/refs/tags/other"))
+			case 3: // likewise, and its inode is not seen again
+				require.NoError(t, os.Rename(m.Behind(".git/refs/tags/x3.lock"), m.Behind(".git/refs/tags/kept"+strconv.Itoa(times+i))))
 			}
 		}
 	}
 	round(10)
 	before := open()
-	round(300)
+	round(400)
 	require.Less(t, open(), before+50)
+	b.Fails(harness.Command{Op: "unlink", Path: held}, "EROFS") // one that is there stays its maker's
 }
 
 // While the mount only observes, the rules of git's layout refuse nothing; read-only they refuse everything.
