@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"os/signal"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -75,7 +73,7 @@ func (d *doctorCommand) run(ctx context.Context, io stdio, paths []string) error
 
 // check looks at everything, and shows where it is.
 func (d *doctorCommand) check(ctx context.Context, io stdio, paths []string, control string, policy lease.Policy) (all []finding.Finding, err error) {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
 	var at atomic.Value
 	at.Store("the machine")

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,7 +72,7 @@ func newLockOp(io stdio, op, use, short string) *cobra.Command {
 		Use: use, Short: short, Args: usageArgs(cobra.ExactArgs(1)),
 		Long: short + ".\n\nWORKTREE is a worktree, its mount point, or any path inside.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
 			return runLock(ctx, io, op, args[0], f)
 		},

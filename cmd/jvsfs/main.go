@@ -56,6 +56,7 @@ func run(ctx context.Context, args []string, io stdio) api.ExitCode {
 		asJSON = flag.Value.String() == "true"
 	}
 	api.PrintFailure(io.out, io.err, f, asJSON)
+	dieOfKey(f)
 	if f.Signal != 0 {
 		dieOf(f.Signal)
 	}

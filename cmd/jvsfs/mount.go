@@ -212,7 +212,7 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 
 // serveInBackground starts the daemon and waits until the mount serves. Ctrl-C ends the daemon.
 func (m *mountCommand) serveInBackground(ctx context.Context, point string, log *os.File) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
 	err := newWaits(m.io, waitsFor("the daemon to serve "+point)).during(ctx, func() error {
 		return daemon.StartInBackground(ctx, os.Args[1:], log)

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/moby/sys/mountinfo"
@@ -42,7 +40,7 @@ below. --bare never takes away a mount that a daemon serves. The kernel says whi
 mounts are dead, also if the daemon cannot be asked from here.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
 			err := interrupted(unmountPath(ctx, io, args[0], bare), mountNow(args[0]))
 			if err == nil && asJSON {

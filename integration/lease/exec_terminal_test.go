@@ -19,6 +19,9 @@ func inShell(t *testing.T) *conversation {
 	return c
 }
 
+// tellsStatus has the shell show the exit status at each prompt. What is typed beside Ctrl-C may be read by the command, or thrown away.
+const tellsStatus = "PROMPT_COMMAND='echo status $?'\n"
+
 // leave ends the shell, which must still have the terminal.
 func (c *conversation) leave() {
 	c.t.Helper()
@@ -140,14 +143,13 @@ func TestAScriptInTheBackgroundWaitsForTheTerminal(t *testing.T) {
 // Ctrl-C ends the loop or the script around a command, as it does without jvsfs, after the lease was given back.
 func TestCtrlCEndsTheLoopAroundTheCommand(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
-	loop := "for i in 1 2; do echo round $i; " + m.Bin + ` exec ` + m.Mountpoint + ` -- sh -c "echo began; sleep 100"; done; echo more`
+	loop := "for i in 1 2; do echo round $i; " + m.Bin + ` exec ` + m.Mountpoint + ` -- sh -c "echo began; exec sleep 100"; done; echo more`
 	for where, line := range map[string]string{"a loop": loop, "a script": "bash -c '" + loop + "'"} {
 		t.Run(where, func(t *testing.T) {
 			c := inShell(t)
-			c.types(line + "\n")
+			c.types(tellsStatus + line + "\n")
 			c.shows("began")
 			c.types("\x03")
-			c.types("echo status $?\n")
 			c.shows("status 130")
 			require.NotContains(t, c.text(), "round 2")
 			_, r := m.HeadClaim("")
@@ -157,24 +159,24 @@ func TestCtrlCEndsTheLoopAroundTheCommand(t *testing.T) {
 	}
 }
 
-// So does Ctrl-C where only exec waits: for the lease, or for what the command has left; and at a command that has got the terminal for itself.
+// So does Ctrl-C where only jvsfs waits: for the lease, or for what the command has left; and at a command that has got the terminal for itself.
 func TestCtrlCEndsTheLoopAroundAWait(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
 	exec := m.Bin + " exec "
 	for where, step := range map[string]struct{ command, key, shown string }{
-		"for the lease":       {exec + "--wait 10m " + m.Mountpoint + " -- true", "", "waiting"},
-		"for what is left":    {exec + "--linger " + m.Mountpoint + ` -- sh -c "sleep 1000 &"`, "", "the lease is held until"},
-		"for a key, by a CMD": {exec + m.Mountpoint + ` -- sh -c "read key; echo key \$key; read more"`, "k\n", "key k"},
+		"for the lease, alone": {m.Bin + " lock acquire --wait 10m " + m.Mountpoint, "", "waiting"},
+		"for the lease":        {exec + "--wait 10m " + m.Mountpoint + " -- true", "", "waiting"},
+		"for what is left":     {exec + "--linger " + m.Mountpoint + ` -- sh -c "sleep 1000 &"`, "", "the lease is held until"},
+		"for a key, by a CMD":  {exec + m.Mountpoint + ` -- sh -c "read key; echo key \$key; read more"`, "k\n", "key k"},
 	} {
 		t.Run(where, func(t *testing.T) {
-			held := where == "for the lease"
+			held := strings.HasPrefix(where, "for the lease")
 			other := harness.StartActor(t, "other")
 			if held {
 				m.MustCLI("lock", "acquire", "--pid", harness.PIDOf(other), m.Mountpoint)
 			}
 			c := inShell(t)
-			c.types("PROMPT_COMMAND='echo status $?'\n") // what is typed beside Ctrl-C may be read, or thrown away, with it
-			c.types("bash -c 'for i in 1 2; do echo round $i; " + step.command + "; done; echo the rest'\n")
+			c.types(tellsStatus + "bash -c 'for i in 1 2; do echo round $i; " + step.command + "; done; echo the rest'\n")
 			c.shows("round 1")
 			c.types(step.key)
 			c.shows(step.shown)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -92,6 +93,9 @@ func (c *conversation) wait() int {
 	_ = c.cmd.Wait() // the exit code says it
 	require.True(c.t, timer.Stop(), "no end within %s: %s", harness.Patience, c.text())
 	c.read.Wait()
+	if w := c.cmd.ProcessState.Sys().(syscall.WaitStatus); w.Signaled() {
+		return 128 + int(w.Signal()) // as a shell says it
+	}
 	return c.cmd.ProcessState.ExitCode()
 }
 
