@@ -166,13 +166,20 @@ func (f *rawFS) lockName(names ...string) (end func()) {
 	return func() {}
 }
 
+// forget takes one out of the list, if it is there. After thousands at a time (git locks each reference that it changes) few make a sweep due again.
+func (l *lockFiles) forget(k inodeKey) *lockFile {
+	was := l.of[k]
+	delete(l.of, k)
+	l.sweepAt = min(l.sweepAt, max(sweepMin, 2*len(l.of)))
+	return was
+}
+
 // unlock forgets a lock file that its maker has removed.
 func (l *lockFiles) unlock(k inodeKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if was := l.of[k]; was != nil {
+	if was := l.forget(k); was != nil {
 		was.close()
-		delete(l.of, k)
 	}
 }
 
@@ -183,9 +190,8 @@ func (f *rawFS) lockMoved(k inodeKey, replaced *inodeKey) {
 	l := &f.git.locks
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if was := l.of[k]; was != nil {
+	if was := l.forget(k); was != nil {
 		was.close()
-		delete(l.of, k)
 	}
 	if replaced == nil || l.of[*replaced] == nil {
 		return
@@ -309,12 +315,10 @@ func (l *lockFiles) lookAgain() {
 func (l *lockFiles) takeEnded(k inodeKey) *lockFile {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	was := l.of[k]
-	if was == nil || was.maker.Lives() {
+	if was := l.of[k]; was == nil || was.maker.Lives() {
 		return nil
 	}
-	delete(l.of, k)
-	return was
+	return l.forget(k)
 }
 
 // close frees what is left. Nothing is served any more.

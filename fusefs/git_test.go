@@ -169,6 +169,21 @@ func lockFileOf(t *testing.T, pid int) (*rawFS, string, inodeKey) {
 	return f, path, keyOf(&st)
 }
 
+// A transaction of git has thousands of lock files at a time. When they are gone, few that went behind the mount make a sweep due again.
+func TestASweepIsDueAgainAfterManyLockFiles(t *testing.T) {
+	var l lockFiles
+	l.init()
+	for n := range uint64(1000) {
+		l.of[inodeKey{ino: n}] = &lockFile{}
+	}
+	l.sweepAt = 2 * len(l.of)
+	for n := range uint64(1000) {
+		require.NotNil(t, l.forget(inodeKey{ino: n}))
+		require.GreaterOrEqual(t, l.sweepAt, 2*len(l.of), "as many more are made before the next one")
+	}
+	require.Equal(t, sweepMin, l.sweepAt)
+}
+
 // What was judged by the content is judged again before it is done.
 func TestAJudgementThatIsOutOfDate(t *testing.T) {
 	by := judgement{rules: []*layout.Rule{layout.Common}, content: true}
