@@ -315,7 +315,8 @@ func (l *lockFiles) lookAgain() {
 func (l *lockFiles) takeEnded(k inodeKey) *lockFile {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if was := l.of[k]; was == nil || was.maker.Lives() {
+	was := l.of[k]
+	if was == nil || was.maker.Lives() {
 		return nil
 	}
 	return l.forget(k)
