@@ -18,6 +18,7 @@ type seenFS struct {
 	fuse.RawFileSystem
 	seen []string
 	wait chan struct{} // for a method that is to be interrupted: that it has begun
+	end  chan struct{} // that it may end then
 }
 
 // answer notes a call, fills out, and returns its status.
@@ -71,6 +72,7 @@ func (s *seenFS) Unlink(signal <-chan struct{}, h *fuse.InHeader, name string) f
 	if s.wait != nil {
 		close(s.wait)
 		<-signal
+		<-s.end
 		return fuse.EINTR
 	}
 	return answer(s, "unlink", h, &none{}, name)

@@ -189,7 +189,7 @@ func TestQuickNamesAreTheHandlers(t *testing.T) {
 
 // A signal reaches the handler of a request, and no later one.
 func TestQuickRequestsHearOfSignals(t *testing.T) {
-	fs := &seenFS{RawFileSystem: fuse.NewDefaultRawFileSystem(), wait: make(chan struct{})}
+	fs := &seenFS{RawFileSystem: fuse.NewDefaultRawFileSystem(), wait: make(chan struct{}), end: make(chan struct{})}
 	tr := quickly(fs)
 	remove, ended := tr.newCall(asked(head(10, 1), []byte("x\x00"))), make(chan struct{})
 	word := fuse.InterruptIn{InHeader: head(opInterrupt, 0), Unique: headerOf(remove.in).Unique}
@@ -204,6 +204,7 @@ func TestQuickRequestsHearOfSignals(t *testing.T) {
 	<-fs.wait
 	require.Nil(t, interrupt())
 	require.Nil(t, interrupt(), "it is known")
+	close(fs.end) // until now it could not go
 	select {
 	case <-ended:
 	case <-time.After(patience):
