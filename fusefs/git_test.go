@@ -100,6 +100,25 @@ func TestTheInodeOfALockFileThatIsAnothers(t *testing.T) {
 	require.Nil(t, f.git.locks.keeper(k, stranger))
 }
 
+// Nobody tells of a lock file that goes behind the mount.
+func TestASweepForgetsOnlyWhatIsGone(t *testing.T) {
+	f, path, k := lockFileOf(t, os.Getpid())
+	l := &f.git.locks
+	sweep := func() {
+		l.sweepAt = 1
+		l.sweep()
+	}
+	sweep()
+	require.Contains(t, l.of, k)
+	require.NoError(t, os.Rename(path, path+".elsewhere"))
+	l.names.RLock()
+	sweep()
+	require.Contains(t, l.of, k, "another one is just changing its name")
+	l.names.RUnlock()
+	sweep()
+	require.Empty(t, l.of)
+}
+
 // While the mount is read-only nothing changes, not even for a maker that has ended. Its lock file goes
 // when the mode is another one.
 func TestALockFileOfAnEndedMakerWhileReadOnly(t *testing.T) {

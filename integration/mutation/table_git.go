@@ -105,6 +105,10 @@ var gitMutations = slices.Concat(
 		Old: "if was == nil || was.maker.Lives() {", New: "if was == nil {",
 		Tests: []string{"TestTheInodeOfALockFileThatIsAnothers"},
 	}, mutation{
+		Rule: 9, What: "who looks for lock files that are gone forgets one that is there",
+		Old: "if was.isGone(k) {", New: "if true {",
+		Tests: []string{"TestASweepForgetsOnlyWhatIsGone"},
+	}, mutation{
 		Rule: 9, What: "a lock file of an ended maker is removed while nothing may change",
 		Old: "	if !ok {\n		return nil, f.opts", New: "	if !ok && false {\n		return nil, f.opts",
 		Tests: []string{"TestALockFileOfAnEndedMakerWhileReadOnly"},
