@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"os"
 	"os/signal"
 	"runtime"
@@ -157,7 +156,11 @@ func (c *child) exitWith(code api.ExitCode) error {
 		return nil
 	}
 	f := api.ExitWith(code)
-	if s := cmp.Or(c.told, c.status.Signal()); c.tty != nil && (s == syscall.SIGINT || s == syscall.SIGQUIT) && code == api.ExitBySignal(s) {
+	s := c.told
+	if s == 0 {
+		s = c.status.Signal()
+	}
+	if c.tty != nil && (s == syscall.SIGINT || s == syscall.SIGQUIT) && code == api.ExitBySignal(s) {
 		f.Signal = s
 		if c.keyed && c.told == 0 {
 			signalOthers(s)

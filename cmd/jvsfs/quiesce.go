@@ -99,13 +99,13 @@ func (q *quiesceCommand) run(ctx context.Context, path string, argv []string) er
 
 // around opens the window, lets CMD go, and closes the window when CMD has ended.
 func (q *quiesceCommand) around(ctx context.Context, t client.Target, c *child, argv []string, signals <-chan os.Signal) error {
-	w, code, err := q.open(ctx, t, argv, signals)
+	w, code, err := q.open(ctx, t, c, argv, signals)
 	if err != nil {
 		return err
 	}
 	if code != 0 {
 		noteTo(q.io)("interrupted: the command was not started")
-		return api.ExitWith(code)
+		return c.exitWith(code)
 	}
 	defer w.conn.Close()
 	if err := c.letGo(goAhead{Environment: w.environment(t), Reads: true}); err != nil {
@@ -166,7 +166,7 @@ type openWindow struct {
 }
 
 // open waits for the window. A signal ends the wait; then the code says which.
-func (q *quiesceCommand) open(ctx context.Context, t client.Target, argv []string, signals <-chan os.Signal) (*openWindow, api.ExitCode, error) {
+func (q *quiesceCommand) open(ctx context.Context, t client.Target, c *child, argv []string, signals <-chan os.Signal) (*openWindow, api.ExitCode, error) {
 	if err := client.Ping(ctx, t.Mount); err != nil {
 		return nil, 0, err
 	}
@@ -184,7 +184,8 @@ func (q *quiesceCommand) open(ctx context.Context, t client.Target, argv []strin
 	select {
 	case err = <-done:
 	case s := <-signals:
-		code = api.ExitBySignal(s.(syscall.Signal))
+		c.told = s.(syscall.Signal)
+		code = api.ExitBySignal(c.told)
 		conn.Interrupt()
 		<-done //nolint:errcheck // of a request that was called off
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
@@ -190,4 +191,24 @@ func TestCtrlCEndsTheLoopAroundAWait(t *testing.T) {
 			other.Stop()
 		})
 	}
+}
+
+// And a snapshot that waits for a write in the disk.
+func TestCtrlCEndsTheLoopAroundASnapshotThatWaits(t *testing.T) {
+	m, disk := harness.NewFreezable(t, harness.MountOptions{OnFree: "deny"})
+	a := harness.StartActor(t, "a")
+	m.Acquire(a)
+	a.OK(harness.Command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_RDWR | unix.O_CREAT, Mode: 0o644})
+	c := inShell(t)
+	disk.Freeze()
+	written := disk.Hang(a, harness.Command{Op: "write", Handle: "f", Data: []byte("slow")})
+	c.types(tellsStatus + "bash -c 'for i in 1 2; do echo round $i; " + m.Bin + " quiesce --wait 10m " + m.Mountpoint + " -- true; done; echo the rest'\n")
+	c.shows("writes in flight")
+	c.types("\x03")
+	c.shows("status 130")
+	require.NotContains(t, c.text(), "round 2")
+	require.NotContains(t, c.text(), "the rest")
+	disk.Thaw()
+	require.Empty(t, (<-written).Errno)
+	c.leave()
 }
