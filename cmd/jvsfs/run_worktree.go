@@ -19,7 +19,8 @@ import (
 // checkBranch refuses a name that is no branch's. It is a path, too; git allows no "..", and nothing that begins
 // with a dot.
 func checkBranch(name string) error {
-	_, err := git(".", "check-ref-format", "refs/heads/"+name)
+	// Not in the repository: another run that mounts it meanwhile would take this git for a process that writes past the mount.
+	_, err := git("/", "check-ref-format", "refs/heads/"+name)
 	if _, is := errors.AsType[*exec.ExitError](err); is || strings.HasPrefix(name, "-") || name == "HEAD" {
 		return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("--worktree %s is no name for a branch", human.Typed(name)), Next: "--worktree agent1; git check-ref-format --help has the rules"}
 	}
