@@ -32,10 +32,10 @@ func unifiedCgroup(t *testing.T) string {
 	return dir
 }
 
-// NewCgroup makes a group of this process's name.
+// NewCgroup makes a group whose name nobody else has: process namespaces share the hierarchy.
 func NewCgroup(t *testing.T) Cgroup {
 	t.Helper()
-	return NewCgroupAt(t, filepath.Join(unifiedCgroup(t), "jvsfs-it-"+strconv.Itoa(os.Getpid())))
+	return NewCgroupAt(t, filepath.Join(unifiedCgroup(t), filepath.Base(Scratch)+"-"+strconv.Itoa(os.Getpid())))
 }
 
 // NewCgroupAt makes a group; at the end of the test what is in it goes to the

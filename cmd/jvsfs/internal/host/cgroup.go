@@ -31,20 +31,31 @@ func EnterCgroup() (*Cgroup, error) {
 		return nil, noCgroup(err)
 	}
 	removeEmpty(home)
-	g := &Cgroup{home: home, dir: filepath.Join(home, cgroupPrefix+strconv.Itoa(os.Getpid()))}
-	for range 3 { // another command may take it for one that was left
-		if err = os.Mkdir(g.dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+	for range 10 {
+		var dir string
+		if dir, err = newGroup(home); err != nil {
 			break
 		}
-		if err = moveTo(g.dir); !errors.Is(err, os.ErrNotExist) {
+		if err = moveTo(dir); err == nil {
+			return &Cgroup{home: home, dir: dir}, nil
+		}
+		_ = os.Remove(dir)
+		// Another command took it for one that was left: before it was opened, or before it was written to.
+		if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ENODEV) {
 			break
 		}
 	}
+	return nil, noCgroup(err)
+}
+
+// newGroup makes a group that nobody else has. The process's number is in its name for people; it is not unique, because process
+// namespaces may share a cgroup, and who takes another's group ends its processes.
+func newGroup(home string) (string, error) {
+	dir, err := os.MkdirTemp(home, cgroupPrefix+strconv.Itoa(os.Getpid())+"-")
 	if err != nil {
-		_ = os.Remove(g.dir) // if it was made
-		return nil, noCgroup(err)
+		return "", err
 	}
-	return g, nil
+	return dir, os.Chmod(dir, 0o755) // as mkdir(1) makes groups: their members may look at them
 }
 
 func noCgroup(err error) *api.Failure {
