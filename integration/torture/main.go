@@ -70,6 +70,7 @@ func command() int {
 	flag.StringVar(&o.mutant, "mutant", "", "switch a rule off: it must be caught")
 	flag.BoolVar(&all, "mutants", false, "every mutant must be caught")
 	flag.TextVar(&o.part, "part", part.Part{I: 1, N: 1}, "of the mutants only each Nth, beginning with the Ith: `I/N`")
+	flag.BoolVar(&o.quick, "quick", false, "of the mutants only those that are caught within seconds")
 	flag.StringVar(&o.json, "json", "", "also write the figures to this file")
 	flag.BoolVar(&sum, "sum", false, "only add up the figures of the files that follow")
 	flag.StringVar(&o.jvsfs, "jvsfs", "", "jvsfs, built with -tags jvsfs_torture")
@@ -95,10 +96,8 @@ func command() int {
 	}
 	o.limit, o.policy = time.Duration(minutes*float64(time.Minute)), o.slower(o.slow)
 	switch {
-	case all:
+	case all, o.mutant != "":
 		return runMutants(o)
-	case o.mutant != "":
-		return runMutant(o)
 	}
 	return runOnce(o)
 }

@@ -18,23 +18,24 @@ type mutant struct {
 	edits      []edit   // laid over the source, as scripts/mutations.sh does it
 	focus      string   // where to pause more often than elsewhere
 	takes      []string
+	quick      bool // caught within seconds, so scripts/test.sh tries it each time
 	what       string
 }
 
 var mutants = []mutant{
-	{"no_drain", "a", nil, noDrain, "", nil, "Close does not wait for what is in flight"},
-	{"no_gate", "a", []string{plan.LockManager}, nil, "", nil, "no flock: a paused writer is not waited for"},
-	{"literal_steal", "a", nil, literalSteal, "", nil, "the spec's steal: read, check, rename"},
-	{"no_claim", "c", nil, literalClaim, "", nil, "the token's name may be taken twice"},
-	{"late_count", "a", nil, lateCount, "enter.before_count", nil, "a write is let in before it is counted in flight"},
-	{"no_audit", "a", nil, noAudit, "", nil, "a steal happens although its audit event cannot be written"},
-	{"no_deadline", "c", nil, noDeadline, "renew.before_write", nil, "the holder does not look at its own deadline"},
-	{"literal_renew", "c", nil, literalRenew, "renew.before_write", nil, "the spec's renewal: read, check, rename over whatever is there"},
-	{"no_hold", "a", nil, noFreeze, "admitted.Write", []string{opHandover}, "a handover does not wait for what is in flight"},
-	{"no_hold_offer", "c", nil, noFreeze, "admitted.Write", []string{opOffer}, "an offer does not wait for what is in flight"},
-	{"no_switch", "a", nil, noSwitch, "admitted.Write", []string{opSwitch}, "a stricter mode does not wait for what is in flight"},
-	{"old_handles", "a", nil, oldHandles, "", nil, "what was opened under a lost lease goes on under the holder's next one"},
-	{"no_permission", "a", nil, noPermission, "", []string{opStranger}, "who may not write may take the lease by a chown of nothing"},
+	{"no_drain", "a", nil, noDrain, "", nil, true, "Close does not wait for what is in flight"},
+	{"no_gate", "a", []string{plan.LockManager}, nil, "", nil, true, "no flock: a paused writer is not waited for"},
+	{"literal_steal", "a", nil, literalSteal, "", nil, true, "the spec's steal: read, check, rename"},
+	{"no_claim", "c", nil, literalClaim, "", nil, true, "the token's name may be taken twice"},
+	{"late_count", "a", nil, lateCount, "enter.before_count", nil, true, "a write is let in before it is counted in flight"},
+	{"no_audit", "a", nil, noAudit, "", nil, true, "a steal happens although its audit event cannot be written"},
+	{"no_deadline", "c", nil, noDeadline, "renew.before_write", nil, true, "the holder does not look at its own deadline"},
+	{"literal_renew", "c", nil, literalRenew, "renew.before_write", nil, true, "the spec's renewal: read, check, rename over whatever is there"},
+	{"no_hold", "a", nil, noFreeze, "admitted.Write", []string{opHandover}, true, "a handover does not wait for what is in flight"},
+	{"no_hold_offer", "c", nil, noFreeze, "admitted.Write", []string{opOffer}, true, "an offer does not wait for what is in flight"},
+	{"no_switch", "a", nil, noSwitch, "admitted.Write", []string{opSwitch}, true, "a stricter mode does not wait for what is in flight"},
+	{"old_handles", "a", nil, oldHandles, "", nil, true, "what was opened under a lost lease goes on under the holder's next one"},
+	{"no_permission", "a", nil, noPermission, "", []string{opStranger}, true, "who may not write may take the lease by a chown of nothing"},
 }
 
 // slower are the same times, so often as long.
@@ -53,44 +54,45 @@ func busy() int {
 	return 1 + min(3, int(load)/(16*runtime.NumCPU()))
 }
 
+// runMutants runs the mutants that are asked for, each until it is caught.
 func runMutants(o options) int {
-	code := 0
+	var asked []mutant
 	for i, m := range mutants {
-		o.mutant = m.name
-		if o.part.Has(i) && runMutant(o) != 0 {
-			code = 1
+		if o.mutant == m.name || o.mutant == "" && o.part.Has(i) && (!o.quick || m.quick) {
+			asked = append(asked, m)
 		}
 	}
-	return code
-}
-
-// runMutant builds the mutant, and runs it until it is caught.
-func runMutant(o options) int {
-	i := slices.IndexFunc(mutants, func(m mutant) bool { return m.name == o.mutant })
-	if i < 0 {
+	if len(asked) == 0 {
 		fmt.Fprintln(os.Stderr, "torture: no such mutant:", o.mutant)
 		return 2
 	}
-	m := mutants[i]
 	dir, err := os.MkdirTemp("", "jvsfs-mutant-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "torture:", err)
 		return 1
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // of the temporary directory
-	if len(m.edits) > 0 {
-		if o.jvsfs, err = buildMutant(o.root, dir, m.edits); err != nil {
-			fmt.Printf("mutant %-14s %v\n", m.name, err)
-			return 1
+	if o.jvsfs, err = buildMutants(o.root, dir); err != nil {
+		fmt.Fprintln(os.Stderr, "torture:", err)
+		return 1
+	}
+	code := 0
+	for _, m := range asked {
+		if m.judge(o) != 0 {
+			code = 1
 		}
 	}
-	return m.judge(o)
+	return code
 }
 
 func (m mutant) judge(o options) int {
-	o.tier, o.lacks, o.focus, o.untilCaught = m.tier, m.lacks, m.focus, true
+	o.mutant, o.tier, o.lacks, o.focus, o.untilCaught = m.name, m.tier, m.lacks, m.focus, true
 	o.without = slices.DeleteFunc(slices.Clone(operations), func(op string) bool { return slices.Contains(m.takes, op) })
 	o.policy = o.slower(busy())
+	if err := os.Setenv(plan.BrokenEnv, m.name); err != nil {
+		fmt.Println("the run failed:", err)
+		return 1
+	}
 	if slices.Contains(m.takes, opStranger) {
 		o.onFree = "acquire"
 	}

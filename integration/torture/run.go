@@ -20,6 +20,7 @@ type options struct {
 	tier, mutant   string
 	part           part.Part
 	lacks          []string
+	quick          bool
 	root           string // of the module, of which mutants are built
 	focus          string
 	theme          theme // "": they take turns

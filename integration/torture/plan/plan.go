@@ -12,6 +12,9 @@ import (
 // Env is the environment variable that carries a Daemon as JSON.
 const Env = "JVSFS_TORTURE"
 
+// BrokenEnv is the environment variable that names the rule that a mutant breaks.
+const BrokenEnv = "JVSFS_TORTURE_BROKEN"
+
 // What a store may lack.
 const (
 	LockManager = "lock manager" // flock does nothing
