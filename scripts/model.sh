@@ -5,6 +5,8 @@
 #   scripts/model.sh               every configuration: some minutes, at most 12 GB
 #   scripts/model.sh --quick       small instances of the same: one to three minutes
 #   scripts/model.sh [--quick] gate   those whose name begins with "gate"
+#   scripts/model.sh --if-changed     only if they, or the code of lease/ and gate/, are not as scripts/model.sum says they were
+#                                     when they passed; writes it when they pass, for the commit that changes them
 #
 # P: no error in the whole state space. F: a rule was removed, and SPIN must find how that
 # breaks the property that is named (or a known limit is shown, which is said there); the
@@ -17,14 +19,25 @@ root=$(dirname "$here")
 # shellcheck source=scripts/lib.sh
 . "$here/lib.sh"
 
-quick='' only='' keep=''
+quick='' only='' keep='' if_changed=''
 for arg; do
   case $arg in
   --quick) quick=1 ;;
-  -*) die "usage: scripts/model.sh [--quick] [NAME]" ;;
+  --if-changed) if_changed=1 ;;
+  -*) die "usage: scripts/model.sh [--quick] [--if-changed | NAME]" ;;
   *) only=$arg ;;
   esac
 done
+
+# sum: of what the models say, and of the code that they are models of. Tests are none of it.
+sum() {
+  (cd "$root" && find lease gate scripts/model.sh \( -name '*.pml' -o -name '*.go' ! -name '*_test.go' -o -name model.sh \) -type f -print0 |
+    LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -d ' ' -f 1)
+}
+if [[ $if_changed && $(sum) == "$(cat "$here/model.sum" 2>/dev/null)" ]]; then
+  echo "the models, and what they are models of, are as they were when they passed"
+  exit
+fi
 
 if ! present spin || ! present gcc || ! present /usr/include/stdio.h; then become_root "$here/model.sh" "$@"; fi
 install_missing spin:spin gcc:gcc /usr/include/stdio.h:libc6-dev
@@ -358,4 +371,8 @@ if [[ ! $quick ]] || ((wrong)); then
   keep=1
   printf 'traces: %s\n' "$work"
 fi
-((wrong == 0))
+((wrong == 0)) || exit 1
+if [[ $if_changed && -z $only ]]; then
+  sum >"$here/model.sum"
+  echo "scripts/model.sum is written: commit it with the change"
+fi

@@ -1,24 +1,17 @@
 #!/usr/bin/env bash
-# Every check of the project, on a fresh Debian 12: installs what is missing, then
-# formatting, vet, build, unit tests (race detector), integration tests through real
-# mounts, all of them again on one processor, each rule of the lease removed once, every
-# fuzz test for some seconds, the models of the protocol, two minutes of torture, the
-# torture of broken rules, the cases of the conformance run, two hosts on real distributed
-# file systems, and a look for what was left behind.
+# The checks of the project, on a fresh Debian 12: installs what is missing, then runs them.
 #
-#   scripts/test.sh            everything; of the removed rules a sixth, and of the torture's broken
-#                              rules a half, the others at other commits (scripts/mutations.sh and
-#                              scripts/torture.sh --mutants have all). Where the first round of the stories
-#                              took N times 10 minutes, an Nth of their packages has the second one, and so with these,
-#                              and the broken rules get leases that are twice as long, in two histories at a time
-#   scripts/test.sh --whole    as much on a slow machine as on a fast one
-#   scripts/test.sh --quick    without the second round on one processor, and without
-#                              the removed rules
+#   scripts/test.sh            what a change needs: a quarter of an hour on two idle processors. Formatting, vet, lint, build; unit
+#                              tests with the race detector; every story through real mounts, side by side; every clause of the lease's
+#                              rules removed once; the models, where they or what they model changed; a minute of torture, and the
+#                              broken rules that it finds within a minute; the quick cases of the conformance run; two hosts on one store
+#   scripts/test.sh --whole    everything, for a night or before a release: these, the tests once more on one processor, all broken
+#                              rules, all models, fuzzing, all stores, the benchmark beside the last release's, containers, the package,
+#                              the dashboard, the programs of the presets, README's commands on a bare tree
 #
-# Ends with "N passed, N failed"; exits non-zero when anything failed, or when an
-# integration test was skipped. With JVSFS_TEST_MINUTES=N what still runs after N minutes is
-# ended, with the stacks of the tests, and what was not begun has failed: a test that hangs
-# must not cost a whole CI run its output.
+# Ends with how long each section took (scripts/test.budgets has what it may take), and "N passed, N failed". Exits non-zero when
+# anything failed, or when a test was skipped. With JVSFS_TEST_MINUTES=N what still runs after N minutes is ended, with the stacks
+# of the tests, and what was not begun has failed: a test that hangs must not cost a whole CI run its output.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -26,126 +19,41 @@ root=$(dirname "$here")
 # shellcheck source=scripts/lib.sh
 . "$here/lib.sh"
 
-quick='' whole=''
+whole=''
 case "${1:-}" in
 '') ;;
---quick) quick=1 ;;
 --whole) whole=1 ;;
-*) die "usage: scripts/test.sh [--quick|--whole]" ;;
+*) die "usage: scripts/test.sh [--whole]" ;;
 esac
 
 become_root "$here/test.sh" "$@"
 
+readonly STORE=moosefs # the cheapest of the stores that several hosts can share
+read -ra store_tools <<<"${HOSTS_ENGINES[$STORE]}"
+read -ra etcd_tools <<<"${HOSTS_ENGINES[etcd]}"
 install_missing "${TEST_TOOLS[@]}" npm:npm prometheus:prometheus # these are too large for the container
+without_services install_missing "${HOSTS_TOOLS[@]}" "${store_tools[@]}" "${etcd_tools[@]}"
 need_go "$root"
 cd "$root"
+go mod download
+go mod download -modfile=scripts/lint.mod
+SECONDS=0 # what is fetched is not counted
 
 export CGO_ENABLED=1 # the race detector needs it
 # A checkout that belongs to somebody else must build too; git refuses to look at it.
 export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
 
-passed=0 failed=0 skipped=0
 scratch=$(mktemp -d)
-beside=() # processes that run beside this one
+chmod 755 "$scratch" # stories of other users start the program
+# shellcheck source=scripts/sections.sh
+. "$here/sections.sh"
 # In a trap, too, a command that fails ends the script, with its own exit code.
-at_end '((${#beside[@]} == 0)) || kill "${beside[@]}" 2>/dev/null || true; wait || true; rm -rf "$scratch"' # once what runs has ended
+at_end '((${#beside_pid[@]} == 0)) || kill "${beside_pid[@]}" 2>/dev/null || true; wait || true; rm -rf "$scratch"' # once what runs has ended
 # Marks what the tests start, to find what they leave.
 mark="JVSFS_TEST_RUN=$$.$RANDOM"
 
-# limited SIGNAL COMMAND...: run it for as long as this run has time, and end it by SIGNAL then. A function is only not
-# begun late: timeout(1) starts programs alone. Without a limit Ctrl-C reaches everything, so timeout(1) has to stay out.
-limited() {
-  local signal=$1 left
-  shift
-  [[ ${JVSFS_TEST_MINUTES:-} ]] || { "$@"; return; }
-  left=$((10#$JVSFS_TEST_MINUTES * 60 - SECONDS))
-  ((left > 0)) || { printf 'not begun: JVSFS_TEST_MINUTES=%s are over\n' "$JVSFS_TEST_MINUTES" && return 124; }
-  [[ $(type -t "$1") != function ]] || { "$@"; return; }
-  timeout -s "$signal" -k 60 "$left" "$@"
-}
-
-# section TITLE: what runs now, and how long this run has taken so far.
-section() { title "$1 ($((SECONDS / 60)) min)"; }
-
-# check TITLE COMMAND...: one check that is no Go test.
-check() {
-  section "$1"
-  shift
-  if limited TERM "$@"; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    printf 'FAIL  %s\n' "$*"
-  fi
-}
-
-# at_once: how many packages are tested at the same time. They wait for leases, disks and processes that end: with one for each
-# processor these were idle for 61 % of the time.
-at_once=$((3 * $(nproc)))
-
-# gotest TITLE VERBOSE ARG...: go test, counted. Leaves the skips of this run in $skips.
-gotest() {
-  local p=0 f=0 before=$failed status=0 verbose=$2
-  section "$1"
-  shift 2
-  rm -f "$scratch/counts"
-  # On SIGQUIT a test prints what each goroutine waits for. Go's limit is for tests that hang and nothing else ends: at a load of 24 a
-  # package of stories takes more than 20 minutes.
-  limited QUIT env "$mark" go test -json -count=1 -timeout 70m -p "$at_once" "$@" 2>&1 |
-    awk -v counts="$scratch/counts" -v verbose="$verbose" -f "$here/testjson.awk" || status=$?
-  skips=0
-  [[ ! -e $scratch/counts ]] || read -r p f skips <"$scratch/counts"
-  passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + skips))
-  # Whatever made it fail, it must not get lost in the counting.
-  if ((status != 0 && failed == before)); then failed=$((failed + 1)); fi
-}
-
-# integration TITLE PACKAGE...: the stories. Each package has namespaces of its own, so that they can run at the same time.
-integration() {
-  local heading=$1
-  shift
-  gotest "$heading" 1 "$@"
-  if ((skips)); then
-    printf 'FAIL  %d integration tests were skipped\n' "$skips"
-    failed=$((failed + skips))
-  fi
-}
-
-# program: what the stories drive, built once for all their packages.
-program() {
-  [[ -z ${JVSFS_BINARY-} ]] || return 0
-  export JVSFS_BINARY=$scratch/jvsfs
-  go build ${JVSFS_RACE:+-race} -o "$JVSFS_BINARY" ./cmd/jvsfs
-}
-
-# on_stores ENGINE...: two hosts on each of these file systems, all at the same time: they wait for their stores. What one prints comes
-# when it has ended.
-on_stores() {
-  local engine tools status left=$((10#${JVSFS_TEST_MINUTES:-1440} * 60 - SECONDS))
-  local -A process
-  for engine; do # one after the other: apt has a lock
-    read -ra tools <<<"${HOSTS_ENGINES[$engine]}"
-    without_services install_missing "${HOSTS_TOOLS[@]}" "${tools[@]}"
-  done
-  for engine; do
-    timeout -s TERM -k 60 "$((left > 0 ? left : 1))" "$here/hosts-test.sh" --engine "$engine" --quick >"$scratch/$engine" 2>&1 &
-    process[$engine]=$!
-    beside+=("$!")
-  done
-  for engine; do
-    section "Several hosts on $engine"
-    status=0
-    wait "${process[$engine]}" || status=$?
-    cat "$scratch/$engine"
-    if ((status == 0)); then
-      passed=$((passed + 1))
-    else
-      failed=$((failed + 1))
-      printf 'FAIL  %s --engine %s --quick\n' "$here/hosts-test.sh" "$engine"
-    fi
-  done
-  beside=()
-}
+# The tags of what is not built by default. No file is left out by one of them but the pages' stand-in.
+readonly TAGS=jvsfs_torture,jvsfs_docs,jvsfs_dashboard,jvsfs_programs,jvsfs_hosts
 
 formatted() {
   local list
@@ -153,27 +61,34 @@ formatted() {
   [[ -z $list ]] || { printf 'not formatted: %s\n' "$list" && return 1; }
 }
 
-# share N: which Nth of a check that takes long this commit runs; all of it where there is no commit.
-share() {
-  local commit
-  commit=$(git -c safe.directory='*' -C "$root" rev-parse HEAD 2>/dev/null) || { echo 1/1 && return; }
-  echo "$((0x${commit: -2} % $1 + 1))/$1"
+vet() { go vet ./... && go vet -tags "$TAGS" ./...; }
+
+# programs: what the stories drive, as it is shipped, what writes its manual, and what runs them.
+programs() {
+  local cgo=0
+  [[ -z ${JVSFS_RACE-} ]] || cgo=1
+  CGO_ENABLED=$cgo go build ./... || return
+  CGO_ENABLED=$cgo go build -o "$scratch/runner" ./integration/runner || return
+  export JVSFS_DOCS_BINARY=$scratch/jvsfs-docs
+  CGO_ENABLED=$cgo go build -tags jvsfs_docs -o "$JVSFS_DOCS_BINARY" ./cmd/jvsfs || return
+  [[ -z ${JVSFS_BINARY-} ]] || return 0
+  export JVSFS_BINARY=$scratch/jvsfs
+  CGO_ENABLED=$cgo go build ${JVSFS_RACE:+-race} -o "$JVSFS_BINARY" ./cmd/jvsfs
 }
 
-# largest_first PACKAGE...: those with the most tests come first, so that they are among different parts.
-largest_first() {
-  local package dir
-  while read -r package dir; do
-    printf '%d %s\n' "$(cat "$dir"/*_test.go 2>/dev/null | grep -c '^func Test' || true)" "$package"
-  done < <(go list -f '{{.ImportPath}} {{.Dir}}' "$@") | sort -rn | cut -d ' ' -f 2
-}
+stories() { CGO_ENABLED=${JVSFS_RACE:-0} limited TERM env "$mark" "$scratch/runner" --counts "$scratch/counts" "$@" "${stories[@]}"; }
 
-# once_more PART/PARTS: every PARTSth package of stories.
-once_more() {
-  local i part=${1%/*} parts=${1#*/}
-  for i in "${!stories[@]}"; do
-    ((i % parts != part - 1)) || printf '%s\n' "${stories[i]}"
-  done
+# bench_module: the benchmark is a module of its own, so that its plotting library is
+# not one of the program's.
+bench_module() { (cd integration/bench && go vet ./... && go test -count=1 ./...); }
+
+# conformance OPTION...: the quick cases, beside a directory on a disk.
+conformance() {
+  local dir status=0
+  dir=$(mktemp -d /var/tmp/jvsfs-conformance.XXXXXX)
+  "$here/conformance.sh" --quick "$@" "$dir" || status=$?
+  rmdir "$dir"
+  return "$status"
 }
 
 jvsfs_mounts() { findmnt -rn -t fuse.jvsfs -o TARGET | sort || true; }
@@ -189,26 +104,7 @@ marked_processes() {
   done
 }
 
-# bench_module: the benchmark is a module of its own, so that its plotting library is
-# not one of the program's.
-bench_module() { (cd integration/bench && go vet ./... && go test -count=1 ./...); }
-
-# speed: some rows beside those of the last release. Times of a machine that does other things say
-# little, so this prints and judges nothing. A program with the race detector in it has no speed.
-speed() {
-  [[ -z ${JVSFS_RACE-} ]] || return 0
-  timeout -k 60 240 "$here/bench.sh" --quick || printf 'The speed could not be compared here.\n'
-}
-
-# conformance: the quick cases, beside a directory on a disk.
-conformance() {
-  local dir status=0
-  dir=$(mktemp -d /var/tmp/jvsfs-conformance.XXXXXX)
-  "$here/conformance.sh" --quick --only cases --only posixtest "$dir" || status=$?
-  rmdir "$dir"
-  return "$status"
-}
-
+# new_mounts: those below the directories in which tests make theirs. Another run of this script may have mounts, too.
 new_mounts() { comm -13 "$scratch/mounts" <(jvsfs_mounts); }
 
 # nothing_left: no mount and no process of the tests. A process that is just ending
@@ -224,61 +120,80 @@ nothing_left() {
   return 1
 }
 
+# packages: those whose tests run in namespaces of their own are stories. Others are unit tests.
+packages=() stories=()
+sort_packages() {
+  local package imports
+  while read -r package imports; do
+    case $package in
+    */integration/conformance*) ;; # by its own script
+    */lease/etcd) ;;               # by hosts-test.sh, which installs a server of etcd; its rules by mutations.sh
+    *) if [[ $imports == *integration/harness* || $package == */integration/harness ]]; then stories+=("$package"); else packages+=("$package"); fi ;;
+    esac
+  done < <(go list -f '{{.ImportPath}} {{.TestImports}}{{.XTestImports}}' ./...)
+  ((${#packages[@]} && ${#stories[@]})) || die "go list finds no packages"
+}
+
+# what a change needs
+short() {
+  beside "$STORE" "$here/hosts-test.sh" --engine "$STORE" --quick
+  check "Formatting" formatted
+  check "Vet" vet
+  check "golangci-lint" "$here/lint.sh"
+  check "Build" programs
+  check "Benchmark's own tests" bench_module
+  tests "Unit tests, race detector" gotest '' -race "${packages[@]}"
+  tests "Stories" stories
+  await "$STORE" "Several hosts on $STORE"
+  check "Rules of the lease removed" "$here/mutations.sh"
+  check "Models of the protocol, where they changed" "$here/model.sh" --quick --if-changed
+  check "Torture" "$here/torture.sh" --minutes 1
+  check "Torture finds broken rules within a minute" "$here/torture.sh" --mutants --quick
+  check "Conformance" conformance --only cases --only posixtest
+}
+
+# the rest
+rest() {
+  local engine
+  export GOMAXPROCS=1
+  tests "Unit tests, race detector, one processor" gotest '' -race "${packages[@]}"
+  tests "Stories, one processor" stories
+  unset GOMAXPROCS
+  check "Fuzzing" "$here/fuzz.sh" --time 30s
+  check "Models of the protocol, small and whole" models
+  check "Torture, ten minutes" "$here/torture.sh" --minutes 10
+  check "Torture finds all broken rules" "$here/torture.sh" --mutants --minutes 12
+  check "Conformance, all suites" conformance
+  for engine in "${!HOSTS_ENGINES[@]}"; do
+    [[ $engine != "$STORE" ]] || continue
+    check "Several hosts on $engine" store "$engine"
+  done
+  check "Benchmark beside the last release's" "$here/bench.sh" --tmpfs --image --compare integration/bench/release.csv
+  check "Programs of the presets" "$here/presets-test.sh"
+  check "Dashboard" "$here/dashboard-test.sh"
+  check "Containers, small image, package, unit" "$here/container-test.sh" --all --image --package --systemd
+  check "What a daemon in a container needs" "$here/container-test.sh" --privileges
+  check "README's commands on a bare Debian" "$here/container-test.sh" --fresh
+}
+
+# store ENGINE: two hosts on it. JuiceFS is in no registry of packages.
+store() {
+  if [[ $1 == juicefs && -z ${JUICEFS-} ]]; then
+    echo "JUICEFS names no program"
+    return 77
+  fi
+  "$here/hosts-test.sh" --engine "$1" --quick
+}
+
+models() { "$here/model.sh" --quick && "$here/model.sh"; }
+
 jvsfs_mounts >"$scratch/mounts"
 # Without /dev/fuse the integration tests say so and fail, which is what is wanted.
 need_fuse || true
 export JVSFS_REQUIRE_FUSE=1
-
-check "Formatting" formatted
-check "Vet" go vet ./...
-check "golangci-lint" "$here/lint.sh"
-check "Build" go build ./...
-check "Build of the program that the stories drive" program
-check "Vet, torture build" go vet -tags jvsfs_torture ./...
-check "Vet, documentation" go vet -tags jvsfs_docs ./cmd/jvsfs
-check "Vet, drawing of the dashboard" go vet -tags jvsfs_dashboard ./integration/service
-check "Vet, presets' programs" go vet -tags jvsfs_programs ./integration/rules
-check "Vet, several hosts" go vet -tags jvsfs_hosts ./integration/hosts ./integration/etcd
-check "Benchmark" bench_module
-check "Speed beside the last release's (printed, not judged)" speed
-packages=() stories=()
-while read -r package; do
-  case $package in
-  */integration/conformance*) ;; # by its own script
-  */lease/etcd) ;;               # by hosts-test.sh, which installs a server of etcd
-  */integration/*) stories+=("$package") ;;
-  *) packages+=("$package") ;;
-  esac
-done < <(go list ./...)
-if ((${#packages[@]} == 0 || ${#stories[@]} == 0)); then die "go list finds no packages"; fi
-mapfile -t sorted < <(largest_first "${stories[@]}")
-((${#sorted[@]} == ${#stories[@]})) || die "some packages of stories were lost: ${stories[*]}"
-stories=("${sorted[@]}")
-
-gotest "Unit tests, race detector" '' -race "${packages[@]}"
-[[ $quick ]] || GOMAXPROCS=1 gotest "Unit tests, race detector, one processor" '' -race "${packages[@]}"
-began=$SECONDS
-integration "Integration tests" "${stories[@]}"
-# Two slow processors need 20 minutes for one round. A second one, and as much of the rest as elsewhere, were not done in time.
-slow=$((1 + (SECONDS - began) / 600))
-longer=() # a lease that ends before anything is done under it finds no broken rule
-((slow == 1)) || longer=(--slower 2 --parallel 2)
-[[ -z $whole ]] || slow=1
-part=$(share "$slow")
-mapfile -t again < <(once_more "$part")
-[[ $quick ]] || GOMAXPROCS=1 integration "Integration tests, one processor, part $part" "${again[@]}"
-[[ $quick ]] || check "Rules of the lease removed, part $(share $((6 * slow)))" "$here/mutations.sh" --part "$(share $((6 * slow)))"
-check "Fuzzing" "$here/fuzz.sh" --time 8s
-check "Models of the protocol" "$here/model.sh" --quick
-check "Torture" "$here/torture.sh" --minutes 2
-check "Torture finds broken rules, part $(share $((2 * slow)))" "$here/torture.sh" --mutants --part "$(share $((2 * slow)))" --minutes $((6 * slow)) "${longer[@]}"
-check "Conformance" conformance
-on_stores moosefs cephfs
-on_stores glusterfs etcd
+sort_packages
+short
+[[ -z $whole ]] || rest
 # Whatever time it is.
 JVSFS_TEST_MINUTES='' check "Nothing is left behind" nothing_left
-
-section "Summary"
-((skipped == 0)) || printf '%d skipped\n' "$skipped"
-printf '%d passed, %d failed\n' "$passed" "$failed"
-((failed == 0))
+summary

@@ -19,13 +19,14 @@ import (
 )
 
 // docs has what the packager installs beside the binary: man, completions, examples.
-// It is written once a run, by a binary with the writer in it.
+// It is written once a run, by a binary with the writer in it: that of JVSFS_DOCS_BINARY, else it is built.
 var docs = sync.OnceValues(func() (string, error) {
-	bin, dir := filepath.Join(harness.Scratch, "bin", "jvsfs-docs"), filepath.Join(harness.Scratch, "docs")
-	build := exec.Command("go", "build", "-tags", "jvsfs_docs", "-o", bin, "../../cmd/jvsfs")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if text, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build -tags jvsfs_docs: %w\n%s", err, text)
+	bin, dir := os.Getenv("JVSFS_DOCS_BINARY"), filepath.Join(harness.Scratch, "docs")
+	if bin == "" {
+		bin = filepath.Join(harness.Scratch, "bin", "jvsfs-docs")
+		if err := harness.BuildBinary(bin, "-tags", "jvsfs_docs"); err != nil {
+			return "", err
+		}
 	}
 	if text, err := exec.Command(bin, "docs", dir).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("jvsfs docs: %w\n%s", err, text)
