@@ -21,6 +21,7 @@
 #   scripts/torture.sh --json FILE            writes the figures to a file, too
 #   scripts/torture.sh --sum FILE...          adds up the figures of several runs
 #   scripts/torture.sh --mutants              switch rules off, one by one: each must be caught
+#   scripts/torture.sh --mutants --quick      those that are caught within seconds, nearly always
 #   scripts/torture.sh --mutants --part 1/2   each second one, beginning with the first
 #   scripts/torture.sh --mutant no_drain      only this one
 #
