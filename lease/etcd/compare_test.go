@@ -87,6 +87,13 @@ func TestAnEtcdLeaseCountsFromBeforeItWasAskedFor(t *testing.T) {
 	granted := make(chan error, 1)
 	asked := s.cfg.Clock.Boot()
 	go func() { _, err := s.lease(t.Context()); granted <- err }()
+	require.Eventually(t, func() bool { // it asks
+		idle := s.granting.TryLock()
+		if idle {
+			s.granting.Unlock()
+		}
+		return !idle
+	}, 10*time.Second, time.Millisecond)
 	time.Sleep(300 * time.Millisecond) // as long as etcd is stopped
 	going := s.cfg.Clock.Boot()
 	srv.signal(t, syscall.SIGCONT)

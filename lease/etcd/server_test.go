@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -17,6 +18,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -115,8 +117,18 @@ func (s *server) stop() {
 	}
 }
 
+// signal returns from SIGSTOP when no thread of etcd runs any more. One of them gets the signal, and the others run, and answer, until that
+// one has had its turn on a processor.
 func (s *server) signal(t testing.TB, sig syscall.Signal) {
 	require.NoError(t, s.cmd.Process.Signal(sig))
+	if sig != syscall.SIGSTOP {
+		return
+	}
+	err := error(unix.EINTR)
+	for errors.Is(err, unix.EINTR) {
+		err = unix.Waitid(unix.P_PID, s.cmd.Process.Pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
+	}
+	require.NoError(t, err)
 }
 
 var quick = lease.Policy{LeaseDuration: 3 * time.Second, RenewInterval: time.Second, MaxClockSkew: 200 * time.Millisecond, StealGrace: 100 * time.Millisecond}
