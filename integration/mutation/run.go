@@ -2,20 +2,21 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/jvsfs/jvsfs/integration/part"
 )
@@ -23,7 +24,7 @@ import (
 const (
 	testTime  = time.Minute     // for the tests of one mutant
 	hangTime  = 6 * time.Second // for those that are expected to hang
-	totalTime = 3 * time.Minute // for one mutant with its build, on a machine that does other things too
+	totalTime = 3 * time.Minute // for one mutant with a build of its own, on a machine that does other things too
 )
 
 // runner runs mutations and tells about each.
@@ -34,8 +35,9 @@ type runner struct {
 	keep       bool
 	out        io.Writer
 
-	mu     sync.Mutex // of out and failed
+	mu     sync.Mutex // of what follows, and of out
 	failed int
+	took   map[string]time.Duration // unmutated tests, by "package name"
 }
 
 func (r *runner) run(ctx context.Context, all []mutation) error {
@@ -58,36 +60,74 @@ func (r *runner) run(ctx context.Context, all []mutation) error {
 	}
 	defer os.RemoveAll(scratch) //nolint:errcheck // only read from
 	began := time.Now()
-	if err := r.unmutated(ctx, all); err != nil {
+	todo := make([]mutant, len(all))
+	for i, m := range all {
+		todo[i] = mutant{mutation: m, number: i + 1}
+	}
+	built, err := r.build(ctx, scratch, todo)
+	if err != nil {
 		return err
 	}
-	r.each(ctx, scratch, all)
+	compiled := time.Since(began)
+	if err := r.unmutated(ctx, built, todo); err != nil {
+		return err
+	}
+	fmt.Fprintf(r.out, "built in %d s, unmutated they pass in %d s\n", int(compiled.Seconds()), int((time.Since(began) - compiled).Seconds()))
+	r.each(ctx, scratch, built, todo)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	fmt.Fprintf(r.out, "%d mutations, %d caught, %d not, %d s\n", len(all), len(all)-r.failed, r.failed, int(time.Since(began).Seconds()))
+	return r.total(todo, time.Since(began))
+}
+
+// total tells how it went, and which mutants had a build of their own.
+func (r *runner) total(all []mutant, took time.Duration) error {
+	alone := 0
+	for _, m := range all {
+		if m.alone != nil {
+			alone++
+			fmt.Fprintf(r.out, "a build of its own: %s: %v\n", m, m.alone)
+		}
+	}
+	fmt.Fprintf(r.out, "%d mutations (%d of them with builds of their own), %d caught, %d not, %d s\n", len(all), alone, len(all)-r.failed, r.failed, int(took.Seconds()))
 	if r.failed > 0 {
 		return fmt.Errorf("%d of %d mutations were not caught", r.failed, len(all))
 	}
 	return nil
 }
 
-// each runs the mutations, jobs at a time.
-func (r *runner) each(ctx context.Context, scratch string, all []mutation) {
+// each runs the mutants, jobs at a time. What takes longest begins first.
+func (r *runner) each(ctx context.Context, scratch string, built programs, all []mutant) {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b mutant) int { return cmp.Compare(r.lasts(b), r.lasts(a)) })
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, max(r.jobs, 1))
-	for i, m := range all {
+	for _, m := range all {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
 			began := time.Now()
-			by, err := r.mutated(ctx, filepath.Join(scratch, fmt.Sprint(i)), m)
+			by, err := r.mutated(ctx, scratch, built, m)
 			if ctx.Err() == nil {
-				r.tell(m, by, err, time.Since(began))
+				r.tell(m.mutation, by, err, time.Since(began))
 			}
 		})
 	}
 	wg.Wait()
+}
+
+// lasts is about how long a mutant takes: as long as its tests do unmutated.
+func (r *runner) lasts(m mutant) (d time.Duration) {
+	if m.alone != nil {
+		d = totalTime
+	}
+	if m.Hangs {
+		d += hangTime
+	}
+	for _, name := range m.Tests {
+		d += r.took[m.Package+" "+name]
+	}
+	return d
 }
 
 func (r *runner) tell(m mutation, by string, err error, took time.Duration) {
@@ -101,69 +141,73 @@ func (r *runner) tell(m mutation, by string, err error, took time.Duration) {
 	fmt.Fprintf(r.out, "ok    %s: %s, %.1f s\n", m, by, took.Seconds())
 }
 
-// unmutated demands that every test of the table is there and passes as the code is.
-func (r *runner) unmutated(ctx context.Context, all []mutation) error {
+// unmutated demands that every test of the table is there and passes as the code is: in the same programs, and with the code where mutants
+// have it. So no test fails for the way in which mutants are made.
+func (r *runner) unmutated(ctx context.Context, built programs, all []mutant) error {
 	tests := map[string][]string{}
 	for _, m := range all {
 		tests[m.Package] = append(tests[m.Package], m.Tests...)
 	}
+	r.took = map[string]time.Duration{}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.NumCPU()) // not jobs: here no test may be late
 	for pkg, names := range tests {
-		slices.Sort(names)
-		names = slices.Compact(names)
-		out, err := r.goTest(ctx, "", pkg, "^("+strings.Join(names, "|")+")$", time.Minute)
-		if err != nil {
-			return fmt.Errorf("without any mutation, %s fails: %w\n%s", pkg, err, out)
+		group.Go(func() error { return r.passes(ctx, built, pkg, names) })
+	}
+	return group.Wait()
+}
+
+func (r *runner) passes(ctx context.Context, built programs, pkg string, names []string) error {
+	slices.Sort(names)
+	names = slices.Compact(names)
+	out, err := r.test(ctx, built, pkg, asIs, "^("+strings.Join(names, "|")+")$", time.Minute)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("without any mutation, %s fails: %w\n%s", pkg, err, out)
+	}
+	took := map[string]time.Duration{}
+	for _, passed := range passedTest.FindAllSubmatch(out, -1) {
+		if took[string(passed[1])], err = time.ParseDuration(string(passed[2])); err != nil {
+			return err
 		}
-		for _, name := range names {
-			if !bytes.Contains(out, []byte("--- PASS: "+name+" (")) {
-				return fmt.Errorf("without any mutation, %s of %s does not pass, is skipped, or does not exist", name, pkg)
-			}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range names {
+		d, ok := took[name]
+		if !ok {
+			return fmt.Errorf("without any mutation, %s of %s does not pass, is skipped, or does not exist", name, pkg)
 		}
+		r.took[pkg+" "+name] = d
 	}
 	return nil
 }
 
-// mutated runs the tests of one mutation over its mutant. The answer is which test failed.
-func (r *runner) mutated(ctx context.Context, dir string, m mutation) (string, error) {
-	overlay, err := r.overlay(dir, m)
-	if err != nil {
-		return "", err
-	}
+// mutated runs the tests of one mutant. The answer is which test failed.
+func (r *runner) mutated(ctx context.Context, scratch string, built programs, m mutant) (string, error) {
 	limit := testTime
 	if m.Hangs {
 		limit = hangTime
 	}
-	out, err := r.goTest(ctx, overlay, m.Package, m.pattern(), limit)
+	var out []byte
+	var err error
+	if m.alone != nil {
+		out, err = r.testAlone(ctx, filepath.Join(scratch, fmt.Sprint("alone", m.number)), m.mutation, limit)
+	} else {
+		out, err = r.test(ctx, built, m.Package, m.number, m.pattern(), limit)
+	}
 	if r.keep {
 		r.mu.Lock()
 		fmt.Fprintf(r.out, "%s\n%s", m, out)
 		r.mu.Unlock()
 	}
-	return verdict(m, out, err)
-}
-
-// overlay writes the mutant, and the file that lays it over the tree.
-func (r *runner) overlay(dir string, m mutation) (string, error) {
-	text, err := m.apply(r.root)
-	if err != nil {
-		return "", err
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", err
-	}
-	mutant := filepath.Join(dir, filepath.Base(m.File))
-	if err := os.WriteFile(mutant, text, 0o600); err != nil {
-		return "", err
-	}
-	list, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(r.root, m.File): mutant}})
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "overlay.json")
-	return path, os.WriteFile(path, list, 0o600)
+	return verdict(m.mutation, out, err)
 }
 
 var (
+	passedTest = regexp.MustCompile(`(?m)^--- PASS: (\S+) \((\S+)\)`)
 	failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\S+) `)
 	hungTest   = regexp.MustCompile(`(?s)panic: test timed out after .*?running tests:\s+(\S+)`)
 )
@@ -184,20 +228,4 @@ func verdict(m mutation, out []byte, err error) (string, error) {
 		return "", fmt.Errorf("NOT CAUGHT by %s", strings.Join(m.Tests, ", "))
 	}
 	return "", fmt.Errorf("no test failed, but: %w\n%s", err, bytes.TrimSpace(out))
-}
-
-// goTest runs tests of a package in a process group of its own, so that nothing outlives an interrupted run.
-func (r *runner) goTest(ctx context.Context, overlay, pkg, pattern string, limit time.Duration) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, totalTime)
-	defer cancel()
-	args := []string{"test", "-count=1", "-vet=off", "-v", "-timeout", limit.String(), "-run", pattern}
-	if overlay != "" {
-		args = append(args, "-overlay", overlay)
-	}
-	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
-	cmd.Dir = r.root
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second
-	return cmd.CombinedOutput()
 }

@@ -51,6 +51,25 @@ func TestTheManualKnowsHowMany(t *testing.T) {
 	require.Less(t, all, number+50, "tell of the new ones")
 }
 
+// A build for one mutation takes as long as a hundred mutations in the build of all.
+func TestFewMutationsNeedABuildOfTheirOwn(t *testing.T) {
+	files, alone := map[string]*rewriting{}, []string{}
+	for i, m := range allMutations() {
+		if files[m.File] == nil {
+			b, err := os.ReadFile(filepath.Join(root, m.File))
+			require.NoError(t, err)
+			files[m.File], err = newRewriting(m.File, b)
+			require.NoError(t, err)
+		}
+		text, err := m.apply(root)
+		require.NoError(t, err)
+		if err := files[m.File].add(i+1, text); err != nil {
+			alone = append(alone, m.String()+": "+err.Error())
+		}
+	}
+	require.LessOrEqual(t, len(alone), 5, "%q", alone)
+}
+
 // A test that was renamed would leave its mutation uncaught in the next long run; say so at once.
 func TestEveryTestIsThere(t *testing.T) {
 	for _, m := range allMutations() {
