@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 // audited is a repository with a chain of a few events, and the chain's path behind the mount.
@@ -69,7 +70,7 @@ func TestTheAuditChainIsSealedButForAppends(t *testing.T) {
 		"chmod":                  {Op: "chmod", Path: log, Mode: 0o600},
 		"chmod of the directory": {Op: "chmod", Path: dir, Mode: 0o700},
 		"chown":                  {Op: "chown", Path: log, UID: 1000, GID: 1000},
-		"utimes":                 {Op: "utimes", Path: log},
+		"utimes":                 {Op: "utimens", Path: log},
 		"setxattr":               {Op: "setxattr", Path: log, Name: "user.x", Data: []byte("x")},
 		"unlink":                 {Op: "unlink", Path: log},
 		"rename within":          {Op: "rename", Path: log, To: log + ".old"},
@@ -125,7 +126,7 @@ func TestTheAuditChainIsSealedButForAppends(t *testing.T) {
 }
 
 func init() {
-	harness.ActorOps["append"] = func(s *harness.Stage, c harness.Command) error { // as JVS with locks does, but without its flock
+	operation.Add("append", func(s *operation.Box, c operation.Command) error { // as JVS with locks does, but without its flock
 		for {
 			end, err := unix.Seek(s.FD(c.Handle), 0, unix.SEEK_END)
 			if err != nil {
@@ -135,7 +136,7 @@ func init() {
 				return err
 			}
 		}
-	}
+	})
 }
 
 // Who reads where the end is, and then writes there, overwrites nothing that others append meanwhile, in whatever way.

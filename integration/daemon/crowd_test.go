@@ -8,16 +8,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
-func init() { harness.ActorOps["crowd"], harness.ActorOps["disperse"] = opCrowd, opDisperse }
+func init() {
+	operation.Add("crowd", opCrowd)
+	operation.Add("disperse", opDisperse)
+}
 
 // crowd is what an actor has open of a control socket.
 var crowd []net.Conn
 
 // opCrowd opens Len connections to the socket Path and says nothing on any of them. It
 // returns what the first of them is told.
-func opCrowd(s *harness.Stage, c harness.Command) error {
+func opCrowd(s *operation.Box, c operation.Command) error {
 	told := make(chan []byte, c.Len)
 	for range c.Len {
 		conn, err := net.Dial("unix", c.Path)
@@ -34,7 +38,7 @@ func opCrowd(s *harness.Stage, c harness.Command) error {
 	return nil
 }
 
-func opDisperse(*harness.Stage, harness.Command) error {
+func opDisperse(*operation.Box, operation.Command) error {
 	for _, conn := range crowd {
 		_ = conn.Close()
 	}

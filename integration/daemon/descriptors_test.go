@@ -12,16 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
-func init() { harness.ActorOps["hoard"], harness.ActorOps["spend"] = opHoard, opSpend }
+func init() {
+	operation.Add("hoard", opHoard)
+	operation.Add("spend", opSpend)
+}
 
 // hoard is what an actor has open of files that it found for itself.
 var hoard []int
 
 // opHoard opens the files 0, 1, ... below Path for reading, each Flags times, until it may
 // not any more or has Len of them. It returns how many descriptors it has.
-func opHoard(s *harness.Stage, c harness.Command) error {
+func opHoard(s *operation.Box, c operation.Command) error {
 	for i := range int(c.Len) {
 		for range max(c.Flags, 1) {
 			fd, err := unix.Open(filepath.Join(c.Path, fmt.Sprint(i)), unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -36,7 +40,7 @@ func opHoard(s *harness.Stage, c harness.Command) error {
 	return nil
 }
 
-func opSpend(*harness.Stage, harness.Command) error {
+func opSpend(*operation.Box, operation.Command) error {
 	for _, fd := range hoard {
 		_ = unix.Close(fd)
 	}

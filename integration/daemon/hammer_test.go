@@ -11,9 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
-func init() { harness.ActorOps["hammer"] = opHammer }
+func init() { operation.Add("hammer", opHammer) }
 
 // hammerTurn is how long an actor hammers at one command: it has to answer in time.
 const hammerTurn = 2 * time.Second
@@ -22,7 +23,7 @@ const hammerTurn = 2 * time.Second
 // To exists, or its turn is over. Data is how often each of it ended how: with EXDEV what
 // came to the file system of To's directory, where the backing files are, and not to the
 // mount.
-func opHammer(s *harness.Stage, c harness.Command) error {
+func opHammer(s *operation.Box, c operation.Command) error {
 	seen := map[string]int{}
 	below, err := deviceOf(filepath.Dir(c.To))
 	if err != nil {
@@ -33,12 +34,12 @@ func opHammer(s *harness.Stage, c harness.Command) error {
 			_, err := unix.Write(fd, []byte("x\n"))
 			return err
 		})
-		seen["write "+harness.ErrnoName(err)]++
+		seen["write "+operation.ErrnoName(err)]++
 		err = hammerOnce(c.Name, unix.O_RDONLY, below, func(fd int) error {
 			_, err := unix.Read(fd, make([]byte, 16))
 			return err
 		})
-		seen["read "+harness.ErrnoName(err)]++
+		seen["read "+operation.ErrnoName(err)]++
 		if _, err := os.Lstat(c.To); err == nil {
 			break
 		}

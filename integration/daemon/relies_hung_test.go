@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 // farSyncs makes the syncs of files hang or fail that were made under a name that begins with "hung".
@@ -53,16 +54,16 @@ func (h *hanging) set(hang bool) {
 }
 
 func init() {
-	harness.ActorOps["far syncs hang"] = func(_ *harness.Stage, c harness.Command) error {
+	operation.Add("far syncs hang", func(_ *operation.Box, c operation.Command) error {
 		farSyncs.set(c.Flags != 0)
 		return nil
-	}
-	harness.ActorOps["far syncs fail"] = func(_ *harness.Stage, _ harness.Command) error {
+	})
+	operation.Add("far syncs fail", func(_ *operation.Box, _ operation.Command) error {
 		farSyncs.mu.Lock()
 		defer farSyncs.mu.Unlock()
 		farSyncs.fails = true
 		return nil
-	}
+	})
 }
 
 // While the store syncs nothing, files are closed, and everything else goes on, however many closed files wait to be synced. The lease is given

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 // A release takes the view aside. What had not reached the store by then could go over what the next holder writes.
@@ -32,13 +33,13 @@ func (s farStore) Rename(cancel <-chan struct{}, in *fuse.RenameIn, from, to str
 }
 
 func init() {
-	harness.ActorOps["far given back"] = func(s *harness.Stage, _ harness.Command) error {
+	operation.Add("far given back", func(s *operation.Box, _ operation.Command) error {
 		s.Vals = []int64{farGivenBack.Load(), farTooEarly.Load(), 0}
 		if farUnsynced.Load() {
 			s.Vals[2] = 1
 		}
 		return nil
-	}
+	})
 }
 
 // reliesOnFence is a configuration that relies on a fence agent. Nobody is cut off here.
@@ -149,7 +150,7 @@ func TestWhoReliesOnAFenceSyncsEveryChange(t *testing.T) {
 		{"copy_file_range", false, []func(){
 			do(harness.Command{Op: "open", Handle: "from", Path: m.At("from"), Flags: unix.O_RDWR | unix.O_CREAT, Mode: 0o644}),
 			do(harness.Command{Op: "write", Handle: "from", Data: []byte("other")}),
-			do(harness.Command{Op: "copyrange", Handle: "from", Name: "f", Len: 5}), do(harness.Command{Op: "close", Handle: "from"}),
+			do(harness.Command{Op: "copy", Handle: "from", Name: "f", Len: 5}), do(harness.Command{Op: "close", Handle: "from"}),
 		}},
 		{"ftruncate", false, []func(){do(harness.Command{Op: "ftruncate", Handle: "f", Len: 100000})}},
 		{"a store through a mapping", true, []func(){

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 // farStore is a file system that counts who looks for a name, and needs a millisecond for it, as one across a network does.
@@ -83,11 +84,11 @@ var (
 )
 
 func init() {
-	harness.ActorOps["far unsynced"] = func(s *harness.Stage, _ harness.Command) error {
+	operation.Add("far unsynced", func(s *operation.Box, _ operation.Command) error {
 		s.Vals = []int64{farLost.Load(), int64(farDirect.Load())}
 		return nil
-	}
-	harness.ActorOps["far serve"] = func(_ *harness.Stage, c harness.Command) error {
+	})
+	operation.Add("far serve", func(_ *operation.Box, c operation.Command) error {
 		root, err := fs.NewLoopbackRoot(c.Path)
 		if err != nil {
 			return err
@@ -98,11 +99,11 @@ func init() {
 		}
 		go server.Serve() // until it is unmounted
 		return server.WaitMount()
-	}
-	harness.ActorOps["far lookups"] = func(s *harness.Stage, _ harness.Command) error {
+	})
+	operation.Add("far lookups", func(s *operation.Box, _ operation.Command) error {
 		s.Vals = []int64{farLookups.Load()}
 		return nil
-	}
+	})
 }
 
 // On a store of several hosts each write is followed by a look for a successor. Writes that end at the same time share one.

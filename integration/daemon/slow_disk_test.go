@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 // stalling is a file system whose writes to files with names that begin with "slow" wait until they may go on.
@@ -30,15 +31,15 @@ type stalling struct {
 var stall = &stalling{goOn: make(chan struct{})}
 
 func init() {
-	harness.ActorOps["stall serve"] = opStallServe
-	harness.ActorOps["stall waiting"] = func(s *harness.Stage, _ harness.Command) error {
+	operation.Add("stall serve", opStallServe)
+	operation.Add("stall waiting", func(s *operation.Box, _ operation.Command) error {
 		s.Vals = []int64{stall.waiting.Load()}
 		return nil
-	}
-	harness.ActorOps["stall ends"] = func(*harness.Stage, harness.Command) error {
+	})
+	operation.Add("stall ends", func(*operation.Box, operation.Command) error {
 		stall.let.Do(func() { close(stall.goOn) })
 		return nil
-	}
+	})
 }
 
 type stallingNode struct{ *fs.LoopbackNode }
@@ -87,7 +88,7 @@ func (f *stallingFile) Write(ctx context.Context, data []byte, off int64) (uint3
 }
 
 // opStallServe serves the directory Path at To, until that is unmounted.
-func opStallServe(_ *harness.Stage, c harness.Command) error {
+func opStallServe(_ *operation.Box, c operation.Command) error {
 	root, err := fs.NewLoopbackRoot(c.Path)
 	if err != nil {
 		return err

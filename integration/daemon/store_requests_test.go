@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 // What a farStore is asked about files whose names begin with "made", which it lets nobody cache.
@@ -40,10 +41,10 @@ func (s farStore) GetAttr(cancel <-chan struct{}, in *fuse.GetAttrIn, out *fuse.
 }
 
 func init() {
-	harness.ActorOps["far asked"] = func(s *harness.Stage, _ harness.Command) error {
+	operation.Add("far asked", func(s *operation.Box, _ operation.Command) error {
 		s.Vals = []int64{farMadeSeen.Load(), farMadeAttr.Load()}
 		return nil
-	}
+	})
 }
 
 // The store answers CREATE and SETATTR with the attributes, so it is not asked for them again, and they are told as they are.

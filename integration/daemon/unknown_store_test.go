@@ -11,18 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 func init() {
 	// named serve: the directory Path shown at To, by a FUSE whose type is Name.
-	harness.ActorOps["named serve"] = func(_ *harness.Stage, c harness.Command) error {
+	operation.Add("named serve", func(_ *operation.Box, c operation.Command) error {
 		root, err := fs.NewLoopbackRoot(c.Path)
 		if err != nil {
 			return err
 		}
 		_, err = fs.Mount(c.To, root, &fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: c.Path, Name: c.Name}})
 		return err
-	}
+	})
 }
 
 // A directory on a FUSE that nobody knows may be another host's, too. With records that only this host sees it is not mounted, and the

@@ -162,7 +162,7 @@ func TestExemptNamelessFiles(t *testing.T) {
 	}
 	require.NotEmpty(t, fd)
 	// The holder links what the stranger has made into what is guarded.
-	holder.OK(harness.Command{Op: "linkfd", Path: fd, To: m.At("src/new")})
+	holder.OK(harness.Command{Op: "linkto", Path: fd, To: m.At("src/new")})
 	stranger.Fails(harness.Command{Op: "pwrite", Handle: "t", Data: []byte("late")}, "EROFS")
 	require.Equal(t, "nameless", harness.ReadText(t, m.Behind("src/new")))
 	holder.OK(harness.Command{Op: "unlink", Path: m.At("src/new")})

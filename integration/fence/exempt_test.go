@@ -54,16 +54,13 @@ func TestExemptMatrixInside(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(tree, "x/node_modules/.cache"), 0o755))
 		prepareRows(t, filepath.Join(tree, "x/node_modules/.cache"))
 	}})
-	holder, a := harness.StartActor(t, "holder"), harness.StartActor(t, "stranger")
+	holder, a, tree := harness.StartActor(t, "holder"), harness.StartActor(t, "stranger"), m.At("x/node_modules/.cache")
 	m.Acquire(holder)
 	for _, r := range allRows() {
 		t.Run(r.name, func(t *testing.T) {
-			opened, err := a.Try(harness.Command{Op: "row.open", Path: m.At("x/node_modules/.cache"), Name: r.name})
-			require.NoError(t, err)
-			require.Empty(t, opened.Errno)
+			require.Empty(t, r.opens(t, a, tree).Errno)
 			before := m.Digest()
-			got, err := a.Try(harness.Command{Op: "row.run", Path: m.At("x/node_modules/.cache"), Name: r.name})
-			require.NoError(t, err)
+			got := r.runs(t, a, tree)
 			if ofHardLinks[r.name] {
 				assert.Equal(t, "EROFS", got.Errno)
 				assert.Empty(t, before.Diff(m.Digest()))
@@ -71,8 +68,7 @@ func TestExemptMatrixInside(t *testing.T) {
 			}
 			assert.Empty(t, got.Errno, got.Note)
 			assert.Equal(t, harmless[r.name], len(before.Diff(m.Digest())) == 0, "a trace in the tree")
-			_, err = a.Try(harness.Command{Op: "row.drop", Path: m.At("x/node_modules/.cache"), Name: r.name})
-			require.NoError(t, err)
+			r.drops(t, a, tree)
 		})
 	}
 }
@@ -133,7 +129,7 @@ func exemptBorder(m *harness.Mount) map[string]harness.Command {
 		"nameless file of the root":     {Op: "tmpfile", Path: m.At("app"), Mode: 0o644, To: in("new")},
 		"remove the root":               {Op: "rmdir", Path: m.At(cacheDir)},
 		"chmod the root":                {Op: "chmod", Path: m.At(cacheDir), Mode: 0o777},
-		"times of the root":             {Op: "utimes", Path: m.At(cacheDir)},
+		"times of the root":             {Op: "utimens", Path: m.At(cacheDir)},
 		"xattr of the root":             {Op: "setxattr", Path: m.At(cacheDir), Name: "user.x", Data: []byte("x")},
 		"make another root":             {Op: "mkdir", Path: m.At("src/cache"), Mode: 0o755},
 		"write beside":                  m.Put("app", "new"),

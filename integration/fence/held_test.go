@@ -38,7 +38,7 @@ func heldActsAsNative(t *testing.T, m *harness.Mount) {
 	holder, native := harness.StartActor(t, "holder"), harness.StartActor(t, "native")
 	m.Acquire(holder)
 	sameRows(t, native, holder, harness.Pair{Front: m.Mountpoint, Behind: m.View, Plain: plain}, plainView)
-	require.Empty(t, holder.Do(harness.Command{Op: "reads", Path: m.Mountpoint}).Note)
+	require.Empty(t, failedReads(t, holder, m.Mountpoint))
 }
 
 // sameRows runs every row on both sides of the pair and compares.
@@ -66,12 +66,7 @@ func sameRows(t *testing.T, native, holder *harness.Actor, p harness.Pair, plain
 // runRow is a row from its open to its end; what it still held is dropped.
 func runRow(t *testing.T, a *harness.Actor, tree string, r row) harness.Reply {
 	t.Helper()
-	opened, err := a.Try(harness.Command{Op: "row.open", Path: tree, Name: r.name})
-	require.NoError(t, err)
-	require.Empty(t, opened.Errno, "opening in %s", tree)
-	got, err := a.Try(harness.Command{Op: "row.run", Path: tree, Name: r.name})
-	require.NoError(t, err)
-	_, err = a.Try(harness.Command{Op: "row.drop", Path: tree, Name: r.name})
-	require.NoError(t, err)
-	return got
+	require.Empty(t, r.opens(t, a, tree).Errno, "opening in %s", tree)
+	defer r.drops(t, a, tree)
+	return r.runs(t, a, tree)
 }

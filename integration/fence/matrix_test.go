@@ -78,9 +78,7 @@ func (c *cast) refuseAll(choose func(row) bool) {
 	for _, a := range []*harness.Actor{c.former, c.outsider} {
 		refuseRows(c.t, a, c.stage(), c.behind(), choose)
 		c.t.Run(a.Name+"/reads", func(t *testing.T) {
-			r, err := a.Try(harness.Command{Op: "reads", Path: c.stage()})
-			require.NoError(t, err)
-			assert.Empty(t, r.Note, "a read was refused")
+			assert.Empty(t, failedReads(t, a, c.stage()), "a read was refused")
 		})
 	}
 	c.t.Run("the mount shows what is there", c.sameView)
@@ -113,12 +111,9 @@ func TestObserveRefusesNothing(t *testing.T) {
 	a := harness.StartActor(t, "observed")
 	for _, r := range allRows() {
 		t.Run(r.name, func(t *testing.T) {
-			opened, err := a.Try(harness.Command{Op: "row.open", Path: m.Mountpoint, Name: r.name})
-			require.NoError(t, err)
-			require.Empty(t, opened.Errno)
+			require.Empty(t, r.opens(t, a, m.Mountpoint).Errno)
 			before := m.Digest()
-			got, err := a.Try(harness.Command{Op: "row.run", Path: m.Mountpoint, Name: r.name})
-			require.NoError(t, err)
+			got := r.runs(t, a, m.Mountpoint)
 			assert.Empty(t, got.Errno, got.Note)
 			assert.Equal(t, harmless[r.name], len(before.Diff(m.Digest())) == 0, "a trace in the tree")
 		})

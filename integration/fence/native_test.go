@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 // The native tests prove the instruments on a plain directory: a row that
@@ -41,12 +42,13 @@ func TestNativeRowsSucceedAndShow(t *testing.T) {
 	a := harness.StartActor(t, "native")
 	for _, r := range allRows() {
 		t.Run(r.name, func(t *testing.T) {
-			a.OK(harness.Command{Op: "row.open", Path: tree, Name: r.name})
+			require.Empty(t, r.opens(t, a, tree).Errno)
 			before := harness.TakeDigest(t, view)
-			a.OK(harness.Command{Op: "row.run", Path: tree, Name: r.name})
+			got := r.runs(t, a, tree)
+			require.Empty(t, got.Errno, got.Note)
 			after := harness.TakeDigest(t, view)
 			assert.Equal(t, harmless[r.name], len(before.Diff(after)) == 0, "a trace in the tree")
-			a.OK(harness.Command{Op: "row.drop", Path: tree, Name: r.name})
+			r.drops(t, a, tree)
 		})
 	}
 }
@@ -63,7 +65,7 @@ func TestNativePathRowsRefusedReadOnly(t *testing.T) {
 	guarded := harness.BindView(t, tree, filepath.Join(base, "ro"), unix.MS_RDONLY)
 	a := harness.StartActor(t, "refused")
 	refuseRows(t, a, guarded, view, func(r row) bool { return !r.isHandle() })
-	require.Empty(t, a.Do(harness.Command{Op: "reads", Path: guarded}).Note)
+	require.Empty(t, failedReads(t, a, guarded))
 }
 
 // refuseRows runs the chosen rows through guarded and demands that each is
@@ -77,8 +79,7 @@ func refuseRows(t *testing.T, a *harness.Actor, guarded, view string, choose fun
 			continue
 		}
 		t.Run(a.Name+"/"+r.name, func(t *testing.T) {
-			got, err := a.Try(harness.Command{Op: "row.run", Path: guarded, Name: r.name})
-			require.NoError(t, err)
+			got := r.runs(t, a, guarded)
 			assert.Contains(t, r.refusals(), got.Errno, "%s", got.Note)
 			own := filepath.Join(rowsDir, r.slug())
 			after := harness.TakeStats(t, view)
@@ -105,10 +106,7 @@ func TestNativeDigestSeesEveryField(t *testing.T) {
 		"times":   func() error { return os.Chtimes(file, time.Unix(5, 0), time.Unix(6, 0)) },
 		"xattr":   func() error { return unix.Setxattr(file, "user.x", []byte("x"), 0) },
 		"link":    func() error { return os.Link(file, filepath.Join(tree, "g")) },
-		"flags": func() error {
-			b := harness.NewBox(tree)
-			return flagged("f", setNoDump)(b)
-		},
+		"flags":   func() error { return operation.Do(tree, "chattr f +d") },
 	}
 	for name, change := range changes {
 		before := harness.TakeDigest(t, view)

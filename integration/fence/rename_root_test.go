@@ -78,7 +78,7 @@ func TestRenameOfARootWaitsForWhatIsInFlight(t *testing.T) {
 			copier.OK(harness.Command{Op: "truncate", Path: m.At(c.in, "from"), Len: largeCopy})
 			copier.OK(harness.Command{Op: "open", Handle: "from", Path: m.At(c.in, "from"), Flags: unix.O_RDONLY})
 			copier.OK(harness.Command{Op: "open", Handle: "to", Path: m.At(c.in, "to"), Flags: unix.O_CREAT | unix.O_WRONLY, Mode: 0o644})
-			done := copier.Begin(harness.Command{Op: "copyrange", Handle: "from", Name: "to", Len: largeCopy})
+			done := copier.Begin(harness.Command{Op: "copy", Handle: "from", Name: "to", Len: largeCopy})
 			harness.Eventually(t, "the copy lands", func() bool { return sizeOf(t, m.Behind(c.in, "to")) > 0 })
 
 			at := c.in
@@ -121,7 +121,7 @@ func TestASignalBreaksOffNoRenameOfARoot(t *testing.T) {
 	copier.OK(harness.Command{Op: "truncate", Path: m.At("main", "from"), Len: largeCopy})
 	copier.OK(harness.Command{Op: "open", Handle: "from", Path: m.At("main", "from"), Flags: unix.O_RDONLY})
 	copier.OK(harness.Command{Op: "open", Handle: "to", Path: m.At("main", "to"), Flags: unix.O_CREAT | unix.O_WRONLY, Mode: 0o644})
-	done := copier.Begin(harness.Command{Op: "copyrange", Handle: "from", Name: "to", Len: largeCopy})
+	done := copier.Begin(harness.Command{Op: "copy", Handle: "from", Name: "to", Len: largeCopy})
 	harness.Eventually(t, "the copy lands", func() bool { return sizeOf(t, m.Behind("main", "to")) > 0 })
 
 	moved := mover.Begin(m.Move("main", "aside"))

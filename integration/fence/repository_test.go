@@ -231,7 +231,7 @@ func attacksOnLocks(m *harness.Mount, names []string) []harness.Command {
 		{Op: "rename", Path: m.At(".jvs/format_version"), To: m.At(".jvs/locks/r")},
 		{Op: "chmod", Path: m.At(".jvs/locks"), Mode: 0o777},
 		{Op: "chown", Path: m.At(".jvs/locks"), UID: 1000, GID: 1000},
-		{Op: "utimes", Path: m.At(".jvs/locks")},
+		{Op: "utimens", Path: m.At(".jvs/locks")},
 		{Op: "setxattr", Path: m.At(".jvs/locks"), Name: "user.x", Data: []byte("x")},
 		{Op: "rmdir", Path: m.At(".jvs/locks")},
 		{Op: "rename", Path: m.At(".jvs/locks"), To: m.At(".jvs/gone")},

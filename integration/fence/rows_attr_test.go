@@ -1,59 +1,69 @@
 package fence
 
-import (
-	"unsafe"
+import "github.com/jvsfs/jvsfs/integration/harness"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/jvsfs/jvsfs/integration/harness"
-)
+// ownTimes are access and modification time of the rows that set them, with
+// nanoseconds, in the past, and different.
+const ownTimes = " 1000000000.123456789 1100000000.987654321"
 
 // attrRows change modes, owners and times.
 func attrRows() []row {
-	file := harness.WithFiles("f")
-	onRead := func(f func(fd int) error) func(*harness.Box) error {
-		return func(b *harness.Box) error { return b.With("f", unix.O_RDONLY, 0, f) }
-	}
+	file, dir, link := harness.WithFiles("f"), harness.WithDir("d"), harness.WithLink("l", "f")
+	setuid := prepared(file, "chmod f 06755")
 	return []row{
-		{name: "chmod", prepare: file, run: func(b *harness.Box) error { return unix.Chmod(b.At("f"), 0o4755) }},
-		{name: "chmod of a directory", prepare: harness.WithDir("d"), run: func(b *harness.Box) error { return unix.Chmod(b.At("d"), 0o2770) }},
-		{name: "fchmod of a read handle", prepare: file, run: onRead(func(fd int) error { return unix.Fchmod(fd, 0o600) })},
-		{name: "fchmodat2 by O_PATH", prepare: file, run: func(b *harness.Box) error {
-			return b.With("f", unix.O_PATH, 0, func(fd int) error { return unix.Fchmodat(fd, "", 0o600, unix.AT_EMPTY_PATH) })
-		}},
-		{name: "chown", prepare: file, run: func(b *harness.Box) error { return unix.Chown(b.At("f"), 1234, 5678) }},
-		{name: "chown of a directory", prepare: harness.WithDir("d"), run: func(b *harness.Box) error { return unix.Chown(b.At("d"), 1234, -1) }},
-		{name: "chown of a setuid file", prepare: harness.PrepareAll(file, func(t harness.TB, dir string) {
-			harness.Must(t, unix.Chmod(dir+"/f", 0o6755))
-		}), run: func(b *harness.Box) error { return unix.Chown(b.At("f"), 1234, 5678) }},
+		{name: "chmod", prepare: file, run: "chmod f 04755"},
+		{name: "chmod of a directory", prepare: dir, run: "chmod d 02770"},
+		{name: "fchmod of a read handle", prepare: file, run: "open f ro =h; fchmod h 0600; close h"},
+		{name: "fchmodat2 by O_PATH", prepare: file, run: "open f path =h; pathchmod h 0600; close h"},
+		{name: "chown", prepare: file, run: "chown f 1234 5678"},
+		{name: "chown of a directory", prepare: dir, run: "chown d 1234 -1"},
+		{name: "chown of a setuid file", prepare: setuid, run: "chown f 1234 5678"},
 		// Changes no owner, yet ctime, and takes the setuid bit away.
-		{name: "chown to nobody", prepare: harness.PrepareAll(file, func(t harness.TB, dir string) {
-			harness.Must(t, unix.Chmod(dir+"/f", 0o6755))
-		}), run: func(b *harness.Box) error { return unix.Chown(b.At("f"), -1, -1) }},
-		{name: "lchown of a symlink", prepare: harness.WithLink("l", "f"), run: func(b *harness.Box) error { return unix.Lchown(b.At("l"), 1234, 5678) }},
-		{name: "fchown of a read handle", prepare: file, run: onRead(func(fd int) error { return unix.Fchown(fd, -1, 5678) })},
-		{name: "utimensat", prepare: file, times: []string{"f"}, run: func(b *harness.Box) error { return harness.SetTimes(b.At("f"), 0) }},
-		{name: "utimensat now", prepare: file, run: func(b *harness.Box) error { return touch(b.At("f")) }},
-		{name: "utimensat of a directory", prepare: harness.WithDir("d"), times: []string{"d"}, run: func(b *harness.Box) error { return harness.SetTimes(b.At("d"), 0) }},
-		{name: "utimensat of a symlink", prepare: harness.WithLink("l", "f"), times: []string{"l"}, run: func(b *harness.Box) error {
-			return harness.SetTimes(b.At("l"), unix.AT_SYMLINK_NOFOLLOW)
-		}},
-		{name: "futimens of a read handle", prepare: file, times: []string{"f"}, run: onRead(setTimesFD)},
+		{name: "chown to nobody", prepare: setuid, run: "chown f -1 -1"},
+		{name: "lchown of a symlink", prepare: link, run: "lchown l 1234 5678"},
+		{name: "fchown of a read handle", prepare: file, run: "open f ro =h; fchown h -1 5678; close h"},
+		{name: "utimensat", prepare: file, times: []string{"f"}, run: "utimens f" + ownTimes},
+		{name: "utimensat now", prepare: file, run: "utimens f now now"},
+		{name: "utimensat of a directory", prepare: dir, times: []string{"d"}, run: "utimens d" + ownTimes},
+		{name: "utimensat of a symlink", prepare: link, times: []string{"l"}, run: "lutimens l" + ownTimes},
+		{name: "futimens of a read handle", prepare: file, times: []string{"f"}, run: "open f ro =h; futimens h" + ownTimes + "; close h"},
 	}
 }
 
-func touch(path string) error {
-	now := unix.Timespec{Nsec: unix.UTIME_NOW}
-	return unix.UtimesNanoAt(unix.AT_FDCWD, path, []unix.Timespec{now, now}, 0)
+// xattrRows change extended attributes and ACLs.
+func xattrRows() []row {
+	const acl = "u:7,U4242:6,g:5,m:7,o:0"
+	file, dir, link := harness.WithFiles("f"), harness.WithDir("d"), harness.WithLink("l", "f")
+	tagged, taggedLink := prepared(file, "setxattr f user.old old"), prepared(link, "lsetxattr l trusted.old old")
+	withACL, withDefault := prepared(file, "setacl f access "+acl), prepared(dir, "setacl d default "+acl)
+	return []row{
+		{name: "setxattr", prepare: file, run: "setxattr f user.new v"},
+		{name: "setxattr XATTR_CREATE", prepare: file, run: "setxattr f user.new v create"},
+		{name: "setxattr XATTR_REPLACE", prepare: tagged, run: "setxattr f user.old v replace"},
+		{name: "setxattr of a directory", prepare: dir, run: "setxattr d user.new v"},
+		{name: "setxattr trusted", prepare: file, run: "setxattr f trusted.new v"},
+		// Symlinks take no user.* attributes.
+		{name: "lsetxattr of a symlink", prepare: link, run: "lsetxattr l trusted.new v"},
+		{name: "fsetxattr of a read handle", prepare: file, run: "open f ro =h; fsetxattr h user.new v; close h"},
+		{name: "removexattr", prepare: tagged, run: "removexattr f user.old"},
+		{name: "lremovexattr of a symlink", prepare: taggedLink, run: "lremovexattr l trusted.old"},
+		{name: "fremovexattr of a read handle", prepare: tagged, run: "open f ro =h; fremovexattr h user.old; close h"},
+		{name: "set an ACL", prepare: file, run: "setacl f access " + acl},
+		{name: "remove an ACL", prepare: withACL, run: "rmacl f access"},
+		{name: "set a default ACL", prepare: dir, run: "setacl d default " + acl},
+		{name: "remove a default ACL", prepare: withDefault, run: "rmacl d default"},
+		{name: "open O_CREAT below a default ACL", prepare: withDefault, run: openAndWrite("d/new", "wo,creat")},
+		{name: "mkdir below a default ACL", prepare: withDefault, run: "mkdir d/new 0777"},
+		{name: "chmod of a file with an ACL", prepare: withACL, run: "chmod f 0640"},
+	}
 }
 
-// setTimesFD is futimens: utimensat without a path, which the unix package
-// does not offer.
-func setTimesFD(fd int) error {
-	ts := harness.RowTimes()
-	_, _, no := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(unsafe.SliceData(ts))), 0, 0, 0)
-	if no != 0 {
-		return no
+// flagRows set inode flags by ioctl, on descriptors that are open for reading
+// only: no open call sees them coming.
+func flagRows() []row {
+	return []row{
+		{name: "FS_IOC_SETFLAGS", prepare: harness.WithFiles("f"), run: "chattr f +d"},
+		{name: "FS_IOC_SETFLAGS on a directory", prepare: harness.WithDir("d"), run: "chattr d +d"},
+		{name: "FS_IOC_FSSETXATTR", prepare: harness.WithFiles("f"), run: "open f ro =h; fssetxattr h; close h"},
 	}
-	return nil
 }

@@ -101,7 +101,7 @@ func (c *cast) openAll(a *harness.Actor) {
 	c.m.Acquire(a, c.worktree...)
 	for _, r := range allRows() {
 		if r.isHandle() {
-			a.OK(harness.Command{Op: "row.open", Path: c.stage(), Name: r.name})
+			require.Empty(c.t, r.opens(c.t, a, c.stage()).Errno, r.name)
 		}
 	}
 }

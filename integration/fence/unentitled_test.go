@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,16 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 // A user who may not write takes no lease: every mutating call without the permission fails as it does
 // natively, and makes no record.
-
-// linux/fs.h
-const (
-	fsImmutableFlag = 0x10
-	fsAppendFlag    = 0x20
-)
 
 // netRaw is CAP_NET_RAW, permitted and effective (struct vfs_cap_data, linux/capability.h).
 // chown takes it away natively, whoever asks; a stranger's must not through the mount.
@@ -30,14 +26,6 @@ var netRaw = []byte{1, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 
 
 // ownerOfRows owns the trees; what others may is what groups, ACLs and capabilities say.
 const ownerOfRows = 1000
-
-func init() {
-	harness.ActorOps["lchown"] = func(_ *harness.Stage, c harness.Command) error { return unix.Lchown(c.Path, c.UID, c.GID) }
-	harness.ActorOps["fchown"] = func(s *harness.Stage, c harness.Command) error {
-		return s.With(c.Path, unix.O_RDONLY, 0, func(fd int) error { return unix.Fchown(fd, c.UID, c.GID) })
-	}
-	harness.ActorOps["touch"] = func(_ *harness.Stage, c harness.Command) error { return touch(c.Path) }
-}
 
 // prepareTheirs is a tree of somebody's rows, and what only matters to those who may not
 // write.
@@ -66,27 +54,13 @@ func prepareTheirs(t testing.TB, tree string) {
 	harness.Must(t, unix.Chmod(filepath.Join(tree, "setuid"), 0o6755))
 	harness.Must(t, unix.Chmod(filepath.Join(tree, "sticky"), 0o1777))
 	harness.Must(t, unix.Setxattr(filepath.Join(tree, "capable"), "security.capability", netRaw, 0))
-	for name, flag := range map[string]int{"fixed": fsImmutableFlag, "growing": fsAppendFlag, "fixed-dir": fsImmutableFlag} {
+	for name, flag := range map[string]string{"fixed": "+i", "growing": "+a", "fixed-dir": "+i"} {
 		path := filepath.Join(tree, name)
 		harness.Must(t, unix.Removexattr(path, harness.ACLAccess))
 		harness.Must(t, unix.Chmod(path, 0o777)) // and still nobody may
-		harness.Must(t, setInodeFlag(path, flag))
-		t.Cleanup(func() { harness.Must(t, setInodeFlag(path, 0)) })
+		harness.Must(t, operation.Do(tree, "chattr "+name+" "+flag))
+		t.Cleanup(func() { harness.Must(t, operation.Do(tree, "chattr "+name+" -")) })
 	}
-}
-
-// setInodeFlag makes flag the only one of the two that may be set.
-func setInodeFlag(path string, flag int) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	was, err := unix.IoctlGetUint32(int(f.Fd()), unix.FS_IOC_GETFLAGS)
-	if err != nil {
-		return err
-	}
-	return unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, int(was)&^(fsImmutableFlag|fsAppendFlag)|flag)
 }
 
 func addMaskedUser(path string, info os.FileInfo) error {
@@ -148,21 +122,13 @@ func TestTheUnentitledTakeNoLease(t *testing.T) {
 		t.Run(who, func(t *testing.T) {
 			for _, r := range allRows() {
 				asNative(t, a, m, plain, r.name, func(root string) []harness.Command {
-					return []harness.Command{{Op: "row.open", Path: root, Name: r.name}, {Op: "row.run", Path: root, Name: r.name},
-						{Op: "row.drop", Path: root, Name: r.name}}
+					return below(r.dir(root), r.open+"; "+r.run+"; drop")
 				})
 				require.Equal(t, records, recordFiles(m), "a lease was taken by: %s", r.name)
 			}
-			for _, c := range othersCommands() {
-				asNative(t, a, m, plain, c.Op+" "+c.Path, func(root string) []harness.Command {
-					c := c
-					c.Path = filepath.Join(root, c.Path)
-					if c.To != "" {
-						c.To = filepath.Join(root, c.To)
-					}
-					return []harness.Command{c}
-				})
-				require.Equal(t, records, recordFiles(m), "a lease was taken by: %s %s", c.Op, c.Path)
+			for _, lines := range othersLines() {
+				asNative(t, a, m, plain, lines, func(root string) []harness.Command { return below(root, lines) })
+				require.Equal(t, records, recordFiles(m), "a lease was taken by: %s", lines)
 			}
 			assert.Empty(t, before.Diff(m.Digest()), "a trace in the tree")
 		})
@@ -171,35 +137,35 @@ func TestTheUnentitledTakeNoLease(t *testing.T) {
 	require.Zero(t, m.WorktreeStatus("source").Refusals, "nothing of that is the fence's")
 }
 
-// othersCommands are calls that the kernel lets pass without asking for a permission, or
+// othersLines are calls that the kernel lets pass without asking for a permission, or
 // that it does not know to be forbidden.
-func othersCommands() (all []harness.Command) {
+func othersLines() (all []string) {
 	for _, name := range []string{"plain", "setuid", "capable", "dir", "fifo", "fixed", "fixed-dir", "sticky/theirs"} {
-		all = append(all, harness.Command{Op: "chown", Path: name, UID: -1, GID: -1})
+		all = append(all, "chown "+name+" -1 -1")
 	}
 	return append(all,
-		harness.Command{Op: "lchown", Path: "symlink", UID: -1, GID: -1},
-		harness.Command{Op: "fchown", Path: "plain", UID: -1, GID: -1},
-		harness.Command{Op: "fchown", Path: "capable", UID: -1, GID: -1},
-		harness.Command{Op: "chown", Path: "plain", UID: ownerOfRows, GID: -1},
-		harness.Command{Op: "chown", Path: "plain", UID: -1, GID: ownerOfRows},
-		harness.Command{Op: "unlink", Path: "sticky/theirs"},
-		harness.Command{Op: "rename", Path: "sticky/theirs", To: "sticky/mine"},
-		harness.Command{Op: "setxattr", Path: "sticky", Name: "user.x", Data: []byte("x")},
-		harness.Command{Op: "writefile", Path: "fixed"},
-		harness.Command{Op: "truncate", Path: "fixed"},
-		harness.Command{Op: "touch", Path: "fixed"},
-		harness.Command{Op: "chmod", Path: "fixed", Mode: 0o600},
-		harness.Command{Op: "setxattr", Path: "fixed", Name: "user.x", Data: []byte("x")},
-		harness.Command{Op: "writefile", Path: "growing"},
-		harness.Command{Op: "truncate", Path: "growing"},
-		harness.Command{Op: "unlink", Path: "growing"},
-		harness.Command{Op: "link", Path: "fixed", To: "fixed-dir/link"},
-		harness.Command{Op: "mkdir", Path: "fixed-dir/new", Mode: 0o755},
-		harness.Command{Op: "mknod", Path: "fixed-dir/new", Mode: unix.S_IFIFO | 0o600},
-		harness.Command{Op: "symlink", Path: "fixed-dir/new", To: "x"},
-		harness.Command{Op: "writefile", Path: "fixed-dir/new", Flags: unix.O_CREAT, Mode: 0o600},
-		harness.Command{Op: "tmpfile", Path: "fixed-dir", To: "fixed-dir/new", Mode: 0o600},
+		"lchown symlink -1 -1",
+		"open plain ro =h; fchown h -1 -1; drop",
+		"open capable ro =h; fchown h -1 -1; drop",
+		fmt.Sprintf("chown plain %d -1", ownerOfRows),
+		fmt.Sprintf("chown plain -1 %d", ownerOfRows),
+		"unlink sticky/theirs",
+		"rename sticky/theirs sticky/mine",
+		"setxattr sticky user.x x",
+		"writefile fixed 0 wo",
+		"truncate fixed 0",
+		"utimens fixed now now",
+		"chmod fixed 0600",
+		"setxattr fixed user.x x",
+		"writefile growing 0 wo",
+		"truncate growing 0",
+		"unlink growing",
+		"link fixed fixed-dir/link",
+		"mkdir fixed-dir/new 0755",
+		"mknod fixed-dir/new p 0600",
+		"symlink x fixed-dir/new",
+		"writefile fixed-dir/new 0 creat 0600",
+		"tmpfile fixed-dir fixed-dir/new 0600",
 	)
 }
 

@@ -13,16 +13,17 @@ import (
 
 	"github.com/jvsfs/jvsfs/integration/conformance/cases"
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
-func init() { harness.ActorOps["readkept"] = opReadKept }
+func init() { operation.Add("readkept", opReadKept) }
 
 func asks(l harness.Locker, kind int, off, length int64) string {
 	if l.How == "flock" {
 		return "-"
 	}
 	c := l.Command(kind, off, length)
-	c.Mode = harness.LockAsks
+	c.Mode = operation.LockAsks
 	r := l.Do(c)
 	return fmt.Sprint(r.Errno, r.Vals)
 }
@@ -246,7 +247,7 @@ func TestLocksNameTheProcess(t *testing.T) {
 		x, y := a.NewLocker(ways[way]("f"), "posix"), b.NewLocker(ways["one"]("f"), "posix")
 		require.Empty(t, x.Try(unix.F_WRLCK, 5, 5))
 		c := y.Command(unix.F_RDLCK, 0, 0)
-		c.Mode = harness.LockAsks
+		c.Mode = operation.LockAsks
 		require.Equal(t, fmt.Sprint(a.PID()), string(y.OK(c).Data), way)
 		x.Close()
 		y.Close()
@@ -349,7 +350,7 @@ func TestLocksBringWhatIsNew(t *testing.T) {
 }
 
 // opReadKept reads a kept file and notes its size.
-func opReadKept(s *harness.Stage, c harness.Command) error {
+func opReadKept(s *operation.Box, c operation.Command) error {
 	buf := make([]byte, c.Len)
 	n, err := unix.Pread(s.FD(c.Handle), buf, 0)
 	s.Data = buf[:max(n, 0)]

@@ -14,15 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 var errTwoInside = errors.New("two had the lock at once")
 
-func init() { harness.ActorOps["lockloop"] = opLockCount }
+func init() { operation.Add("lockloop", opLockCount) }
 
 // opLockCount takes the lock of Path Len times, each time with Name's kinds in turn, and
 // counts in the file To while it has it: a counter, and a mark of who is inside.
-func opLockCount(s *harness.Stage, c harness.Command) error {
+func opLockCount(s *operation.Box, c operation.Command) error {
 	return s.With(c.Path, unix.O_RDWR, 0, func(fd int) error {
 		return s.With(c.To, unix.O_RDWR, 0, func(counter int) error {
 			for i := range c.Len {
@@ -38,7 +39,7 @@ func opLockCount(s *harness.Stage, c harness.Command) error {
 func countOnce(fd, counter int, how string, who, round int64) error {
 	set := func(kind int16) error {
 		if how == "flock" {
-			return harness.Uninterrupted(func() error {
+			return operation.Uninterrupted(func() error {
 				return unix.Flock(fd, map[int16]int{unix.F_WRLCK: unix.LOCK_EX, unix.F_UNLCK: unix.LOCK_UN}[kind])
 			})
 		}
@@ -47,7 +48,7 @@ func countOnce(fd, counter int, how string, who, round int64) error {
 			cmd = unix.F_OFD_SETLKW
 		}
 		l := unix.Flock_t{Type: kind, Start: 100, Len: 1 + round%5}
-		return harness.Uninterrupted(func() error { return unix.FcntlFlock(uintptr(fd), cmd, &l) })
+		return operation.Uninterrupted(func() error { return unix.FcntlFlock(uintptr(fd), cmd, &l) })
 	}
 	if err := set(unix.F_WRLCK); err != nil {
 		return err

@@ -126,7 +126,7 @@ func trespass(root string) []harness.Command {
 		{Op: "chmod", Path: at("f"), Mode: 0o777},
 		{Op: "chown", Path: at("f"), UID: 1000, GID: -1},
 		{Op: "chown", Path: at("f"), UID: -1, GID: 1000},
-		{Op: "utimes", Path: at("f")},
+		{Op: "utimens", Path: at("f")},
 		{Op: "setxattr", Path: at("f"), Name: "user.mine", Data: []byte("x")},
 		{Op: "setxattr", Path: at("f"), Name: "trusted.mine", Data: []byte("x")},
 		{Op: "setxattr", Path: at("f"), Name: harness.ACLAccess, Data: harness.UserACL(1000)},

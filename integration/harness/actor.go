@@ -15,32 +15,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
-// Command is one line to an actor. Op names an entry of the actor's table;
-// the other fields mean what the operation makes of them.
-type Command struct {
-	Op     string `json:"op"`
-	Path   string `json:"path,omitempty"`
-	To     string `json:"to,omitempty"`
-	Handle string `json:"handle,omitempty"`
-	Flags  int    `json:"flags,omitempty"`
-	Mode   uint32 `json:"mode,omitempty"`
-	Off    int64  `json:"off,omitempty"`
-	Len    int64  `json:"len,omitempty"`
-	UID    int    `json:"uid,omitempty"`
-	GID    int    `json:"gid,omitempty"`
-	Name   string `json:"name,omitempty"`
-	Data   []byte `json:"data,omitempty"`
-}
-
-// Reply is the answer. Errno is the symbolic name, "" for success.
-type Reply struct {
-	Errno string  `json:"errno"`
-	Vals  []int64 `json:"vals,omitempty"`
-	Data  []byte  `json:"data,omitempty"`
-	Note  string  `json:"note,omitempty"`
-}
+// Command and Reply are what an actor is told, and what it answers.
+type (
+	Command = operation.Command
+	Reply   = operation.Reply
+)
 
 // Identity is who an actor is; the zero value is root without extra groups.
 type Identity struct {
@@ -200,6 +183,27 @@ func ProcState(pid int) string {
 		return ""
 	}
 	return fields[0]
+}
+
+// Run lets the actor run a line of shell in dir; how is "" or "setsid".
+func (a *Actor) Run(dir, how, line string) (exit int64, out string) {
+	a.T.Helper()
+	r := a.OK(Command{Op: "run", Path: dir, Args: []string{"/bin/sh", "-c", line}, Name: how})
+	return r.Vals[0], string(r.Data)
+}
+
+// actorUmask is the umask of every actor at its start: not the usual 022, so
+// that a daemon that applies its own shows.
+const actorUmask = 0o027
+
+// actorMain is the whole life of an actor's process.
+func actorMain(in io.Reader, out io.Writer) int {
+	unix.Umask(actorUmask)
+	if err := operation.Serve(in, out); err != nil {
+		fmt.Fprintln(os.Stderr, "actor:", err)
+		return 1
+	}
+	return 0
 }
 
 // Begin performs c without waiting for it. An actor that gives no answer has none.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 // Background is a command that runs beside the test. Its output goes to a file, which descendants that outlive
@@ -103,7 +105,7 @@ func (l Mail) Arrived(name string) (open func()) {
 	EventuallyNoted(l.T, "somebody waits at the gate "+name, func() (bool, string) {
 		var err error
 		fd, err = unix.Open(filepath.Join(l.Dir, name), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		return err == nil, ErrnoName(err)
+		return err == nil, operation.ErrnoName(err)
 	})
 	return func() {
 		l.T.Helper()

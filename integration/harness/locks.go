@@ -1,20 +1,14 @@
 package harness
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
-)
 
-// How an actor asks for a lock: Mode of the command.
-const (
-	LockTry = iota
-	lockWaits
-	LockAsks
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 // Locker is somebody who locks one file by one way to it.
@@ -44,7 +38,7 @@ func (l Locker) Try(kind int, off, length int64) string {
 // Waits asks for a lock and waits for it in the background.
 func (l Locker) Waits(kind int, off, length int64) <-chan Reply {
 	c, got := l.Command(kind, off, length), make(chan Reply, 1)
-	c.Mode = lockWaits
+	c.Mode = operation.LockWaits
 	go func() {
 		r, err := l.Actor.Try(c)
 		if err != nil {
@@ -76,39 +70,3 @@ func (l Locker) Asleep() {
 
 // Close closes the handle, and so ends its locks.
 func (l Locker) Close() { l.OK(Command{Op: "close", Handle: l.Handle}) }
-
-func init() { ActorOps["lock"] = opLock }
-
-// opLock locks a kept file. Name is flock, posix or ofd, Flags F_RDLCK, F_WRLCK or
-// F_UNLCK, and Off and Len the range.
-func opLock(s *Stage, c Command) error {
-	if c.Name == "flock" {
-		how := map[int]int{unix.F_RDLCK: unix.LOCK_SH, unix.F_WRLCK: unix.LOCK_EX, unix.F_UNLCK: unix.LOCK_UN}[c.Flags]
-		if c.Mode == LockTry {
-			how |= unix.LOCK_NB
-		}
-		return Uninterrupted(func() error { return unix.Flock(s.FD(c.Handle), how) })
-	}
-	how := map[string][3]int{
-		"posix": {unix.F_SETLK, unix.F_SETLKW, unix.F_GETLK},
-		"ofd":   {unix.F_OFD_SETLK, unix.F_OFD_SETLKW, unix.F_OFD_GETLK},
-	}[c.Name][c.Mode]
-	l := unix.Flock_t{Type: int16(c.Flags), Start: c.Off, Len: c.Len}
-	err := Uninterrupted(func() error { return unix.FcntlFlock(uintptr(s.FD(c.Handle)), how, &l) })
-	if c.Mode == LockAsks && err == nil {
-		s.Vals = append(s.Vals, int64(l.Type))
-		if l.Type != unix.F_UNLCK {
-			s.Vals = append(s.Vals, l.Start, l.Len)
-		}
-		s.Data = fmt.Append(nil, l.Pid)
-	}
-	return err
-}
-
-// Uninterrupted repeats a call that a signal has interrupted.
-func Uninterrupted(call func() error) (err error) {
-	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
-		err = call()
-	}
-	return err
-}

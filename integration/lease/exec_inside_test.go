@@ -67,7 +67,7 @@ func TestExecInsideLosesTheLease(t *testing.T) {
 	a := harness.StartActor(t, "a")
 	m.Acquire(a)
 	line := m.Bin + " exec " + m.Mountpoint + " -- sh -c '" + l.Tell("in") + "; read x <" + l.Gate("never") + "'"
-	end := a.Begin(harness.Command{Op: "run", Path: "/", To: line})
+	end := a.Begin(harness.Command{Op: "run", Path: "/", Args: []string{"/bin/sh", "-c", line}})
 	require.Equal(t, "0", l.Take("in"))
 	m.MustCLI("lock", "release", "--pid", strconv.Itoa(a.PID()), m.Mountpoint)
 	r := <-end

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 // lackingNode passes everything through but what its file system does not have: hard links
@@ -46,11 +47,11 @@ func (n *lackingNode) Setlkw(ctx context.Context, f fs.FileHandle, owner uint64,
 	return n.Setlk(ctx, f, owner, lk, flags) // nobody here waits for one
 }
 
-func init() { harness.ActorOps["serve"] = opServeLacking }
+func init() { operation.Add("serve", opServeLacking) }
 
 // opServeLacking serves the directory Path at To, until that is unmounted: Name is what the
 // file system lacks. By an actor, for a process that uses its own FUSE mount waits for itself.
-func opServeLacking(_ *harness.Stage, c harness.Command) error {
+func opServeLacking(_ *operation.Box, c operation.Command) error {
 	root, err := fs.NewLoopbackRoot(c.Path)
 	if err != nil {
 		return err

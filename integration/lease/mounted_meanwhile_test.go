@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 // slowLink is a symbolic link. Who follows it first waits until a gate has opened.
@@ -34,10 +35,10 @@ func (l *slowLink) Readlink(context.Context) (target []byte, errno syscall.Errno
 	return []byte(l.target), errno
 }
 
-func init() { harness.ActorOps["slow link"] = opSlowLink }
+func init() { operation.Add("slow link", opSlowLink) }
 
 // opSlowLink serves at To, until that is unmounted, a directory with the link "link" to Path; Name is its gate.
-func opSlowLink(_ *harness.Stage, c harness.Command) error {
+func opSlowLink(_ *operation.Box, c operation.Command) error {
 	root := &fs.Inode{}
 	add := func(ctx context.Context) {
 		l := root.NewPersistentInode(ctx, &slowLink{target: c.Path, gate: c.Name}, fs.StableAttr{Mode: unix.S_IFLNK})

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 // The programs themselves, under the presets that tell of their lock files: git and Vim here, and those that are too
@@ -55,7 +56,7 @@ func (w *work) begins(line string) (goOn func(), b *harness.Background) {
 	harness.EventuallyNoted(w.t, "it waits: "+line, func() (bool, string) {
 		var err error
 		fd, err = unix.Open(gate, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		return err == nil, harness.ErrnoName(err) + harness.ReadText(w.t, b.File)
+		return err == nil, operation.ErrnoName(err) + harness.ReadText(w.t, b.File)
 	})
 	w.t.Cleanup(func() { _ = unix.Close(fd) }) // the second time it is closed already
 	return func() { require.NoError(w.t, unix.Close(fd)); fd = -1 }, b

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 // replaceRules are of all kinds that a replacement must keep.
@@ -186,9 +187,9 @@ func TestReplacementFollowsRecords(t *testing.T) {
 
 // fire writes what a lock guards, makes and removes names, without a pause until the file To exists or its turn is over. Data is how
 // often each of it ended how.
-func fire(s *harness.Stage, c harness.Command) error {
+func fire(s *operation.Box, c operation.Command) error {
 	seen := map[string]int{}
-	count := func(what string, err error) { seen[what+" "+harness.ErrnoName(err)]++ }
+	count := func(what string, err error) { seen[what+" "+operation.ErrnoName(err)]++ }
 	for begun := time.Now(); time.Since(begun) < 2*time.Second; {
 		fd, err := unix.Open(c.Path+"/f", unix.O_WRONLY|unix.O_APPEND|unix.O_CLOEXEC, 0)
 		if count("open", err); err == nil {
@@ -216,8 +217,7 @@ func fire(s *harness.Stage, c harness.Command) error {
 }
 
 func init() {
-	harness.ActorOps["rules.fire"] = fire
-	harness.ActorOps["rules.cd"] = func(_ *harness.Stage, c harness.Command) error { return unix.Chdir(c.Path) }
+	operation.Add("rules.fire", fire)
 }
 
 type fired struct {
@@ -336,7 +336,7 @@ func TestWhoStandsInTheReplacedMount(t *testing.T) {
 	m := replaced(t)
 	holder := harness.StartActor(t, "holder")
 	try(t, holder, []attempt{{"take", take(m.At("repos", "a", ".lock")), ""}})
-	holder.OK(harness.Command{Op: "rules.cd", Path: m.At("repos", "a")})
+	holder.OK(harness.Command{Op: "chdir", Path: m.At("repos", "a")})
 	old := replace(m)
 	try(t, holder, []attempt{
 		{"write", put("f", "x"), "EROFS"}, {"make", put("g", "x"), "EROFS"}, {"remove the lock", remove(".lock"), "EROFS"},
@@ -344,8 +344,8 @@ func TestWhoStandsInTheReplacedMount(t *testing.T) {
 		{"a path leads to the new one", put(m.At("repos", "a", "f"), "x"), ""},
 	})
 	require.Contains(t, harness.ReadText(t, m.LogFile()), `cd \"$PWD\"`)
-	holder.OK(harness.Command{Op: "rules.cd", Path: m.At("repos", "a")})
+	holder.OK(harness.Command{Op: "chdir", Path: m.At("repos", "a")})
 	try(t, holder, []attempt{{"write", put("f", "y"), ""}, {"remove the lock", remove(".lock"), ""}})
-	holder.OK(harness.Command{Op: "rules.cd", Path: "/"})
+	holder.OK(harness.Command{Op: "chdir", Path: "/"})
 	hasEnded(m, old)
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 	"github.com/jvsfs/jvsfs/integration/rules/systems"
 )
 
@@ -21,14 +22,14 @@ import (
 // the content, Off how far its clock is off, Len its patience. To is "POINT=FIFO": there it waits.
 func init() {
 	for name, does := range systems.Operations {
-		harness.ActorOps[name] = func(s *harness.Stage, c harness.Command) error {
+		operation.Add(name, func(s *operation.Box, c operation.Command) error {
 			answer, err := does(systems.Call{
 				Dir: c.Path, What: c.Name, Data: string(c.Data), Clock: time.Duration(c.Off), Patience: time.Duration(c.Len),
 				At: func(point string) { waitAt(point, c.To) },
 			})
 			s.Data = []byte(answer)
 			return err
-		}
+		})
 	}
 }
 
@@ -122,7 +123,7 @@ func (p *process) stops(c call) *stopped {
 		}
 		var err error
 		st.gate, err = unix.Open(fifo, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		return err == nil, harness.ErrnoName(err)
+		return err == nil, operation.ErrnoName(err)
 	})
 	p.T.Cleanup(st.open)
 	return st
@@ -166,7 +167,7 @@ func (s *scene) content(name string) string {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.back, s.dir, name))
 	if err != nil {
-		return harness.ErrnoName(err)
+		return operation.ErrnoName(err)
 	}
 	return string(text)
 }

@@ -15,17 +15,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/integration/harness"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 // An actor that starts jvsfs mcp is an agent: the SDK's client runs in it, and the server is its child.
 func init() {
-	harness.ActorOps["mcp-start"] = opMCPStart
-	harness.ActorOps["mcp-call"] = opMCPCall
-	harness.ActorOps["mcp-tools"] = opMCPTools
-	harness.ActorOps["mcp-signal"] = func(_ *harness.Stage, c harness.Command) error {
+	operation.Add("mcp-start", opMCPStart)
+	operation.Add("mcp-call", opMCPCall)
+	operation.Add("mcp-tools", opMCPTools)
+	operation.Add("mcp-signal", func(_ *operation.Box, c operation.Command) error {
 		return agentServer.Process.Signal(unix.Signal(c.Flags))
-	}
-	harness.ActorOps["mcp-end"] = opMCPEnd
+	})
+	operation.Add("mcp-end", opMCPEnd)
 }
 
 // The server of this actor.
@@ -35,7 +36,7 @@ var (
 )
 
 // opMCPStart starts the command line To in Path, as a harness would.
-func opMCPStart(_ *harness.Stage, c harness.Command) error {
+func opMCPStart(_ *operation.Box, c operation.Command) error {
 	words := strings.Fields(c.To)
 	agentServer = exec.Command(words[0], words[1:]...)
 	agentServer.Dir, agentServer.Stderr = c.Path, os.Stderr
@@ -47,7 +48,7 @@ func opMCPStart(_ *harness.Stage, c harness.Command) error {
 
 // opMCPCall calls the tool Name; Len is after how many milliseconds it is cancelled. Flags 1 does not wait for
 // the answer.
-func opMCPCall(s *harness.Stage, c harness.Command) error {
+func opMCPCall(s *operation.Box, c operation.Command) error {
 	if c.Flags == 1 {
 		go func(session *sdk.ClientSession) { // ends with the session
 			_, _ = session.CallTool(context.Background(), &sdk.CallToolParams{Name: c.Name, Arguments: json.RawMessage(c.Data)})
@@ -68,7 +69,7 @@ func opMCPCall(s *harness.Stage, c harness.Command) error {
 	return err
 }
 
-func opMCPTools(s *harness.Stage, _ harness.Command) error {
+func opMCPTools(s *operation.Box, _ operation.Command) error {
 	res, err := agentSession.ListTools(context.Background(), nil)
 	if err != nil {
 		return err
@@ -78,7 +79,7 @@ func opMCPTools(s *harness.Stage, _ harness.Command) error {
 }
 
 // opMCPEnd closes the server's input and says with what it ended.
-func opMCPEnd(s *harness.Stage, _ harness.Command) error {
+func opMCPEnd(s *operation.Box, _ operation.Command) error {
 	if agentSession == nil {
 		return nil
 	}
