@@ -90,14 +90,22 @@ func (b *Box) Perform(c Command) (r Reply) {
 	return r
 }
 
-// Do performs lines in a directory until one fails.
+// Play performs lines up to the first that fails, whose answer it returns.
+func (b *Box) Play(lines string) (r Reply) {
+	for _, c := range Lines(lines) {
+		if r = b.Perform(c); r.Errno != "" {
+			break
+		}
+	}
+	return r
+}
+
+// Do performs lines in a directory, with a box of their own.
 func Do(dir, lines string) error {
 	b := NewBox(dir)
 	defer b.Drop()
-	for _, c := range Lines(lines) {
-		if r := b.Perform(c); r.Errno != "" {
-			return fmt.Errorf("%s: %s", c.Op, r.Errno)
-		}
+	if r := b.Play(lines); r.Errno != "" {
+		return fmt.Errorf("%s in %s: %s", lines, dir, r.Errno)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jvsfs/jvsfs/integration/operation"
 	"github.com/jvsfs/jvsfs/integration/part"
 	"github.com/jvsfs/jvsfs/integration/torture/plan"
 )
@@ -40,7 +41,7 @@ func role(name string) func(cfg []byte) error {
 	case "roamer":
 		return as(func(r roamerConfig) error { return runRoamer(&roamer{roamerConfig: r}) })
 	case "stranger":
-		return as(strange.run)
+		return func([]byte) error { return operation.Serve(os.Stdin, os.Stdout) }
 	case "freeze":
 		return as(freezing.run)
 	}

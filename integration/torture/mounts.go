@@ -3,11 +3,11 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/integration/operation"
 	"github.com/jvsfs/jvsfs/integration/torture/plan"
 )
 
@@ -196,17 +196,10 @@ func (i intruder) run() error {
 	return nil
 }
 
-func (i intruder) writes(r plan.Record) bool { return i.write(r) == nil }
-
-func (i intruder) write(r plan.Record) error {
+func (i intruder) writes(r plan.Record) bool {
+	c := operation.Command{Op: "writefile", Path: i.File, Flags: unix.O_APPEND, Data: r.Encode()}
 	if i.File == "" {
-		return os.WriteFile(filepath.Join(i.Mountpoint, r.Name()), nil, 0o600)
+		c = operation.Command{Op: "writefile", Path: r.Name(), Flags: unix.O_CREAT | unix.O_TRUNC, Mode: 0o600}
 	}
-	f, err := os.OpenFile(filepath.Join(i.Mountpoint, i.File), os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close() //nolint:errcheck // the write was looked at
-	_, err = f.Write(r.Encode())
-	return err
+	return operation.NewBox(i.Mountpoint).Perform(c).Errno == ""
 }

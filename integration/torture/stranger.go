@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,16 +12,54 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 // nobody is a user who may write nowhere in a history.
 const nobody = 65534
 
-// strange is a process of a user without permission: it asks for every change, and for the lease, and must come to nothing.
-type strange struct {
-	Mountpoint string
-	Place      place
+// strangeCalls are what a user without permission does: every change, and requests for the lease, each once. All of it
+// must come to nothing.
+var strangeCalls = slices.Concat(harmless, []string{
+	"chown log 65534 65534", "chmod log 0666", "utimens log 1 1", "truncate log 0",
+	"open log wo", "open log ro,trunc", "open made/strange wo,creat 0600",
+	"mkdir made/strange 0700", "mknod made/strange p 0600", "symlink x made/strange", "link log made/strange",
+	"rename log made/strange", "unlink log", "rmdir saves", "setxattr log user.strange x", "removexattr log user.strange",
+	`{"op": "acquire", "steal": true}`, `{"op": "steal"}`, `{"op": "release"}`, `{"op": "umount"}`,
+	`{"op": "handover", "pid": 0, "wait_ms": 100}`, `{"op": "handover", "host": "` + nameOf(0) + `", "wait_ms": 100}`,
+	`{"op": "enforce", "mode": "observe", "wait_ms": 100}`,
+})
+
+// harmless calls change nothing, and may be granted to anybody.
+var harmless = []string{"chown log -1 -1", "chown . -1 -1"}
+
+// A request to the daemon of the mount at Path, about the worktree To, is an operation, too. A pid in it is the asker's.
+func init() {
+	operation.Add("ask", func(_ *operation.Box, c operation.Command) error {
+		var request map[string]any
+		if err := json.Unmarshal(c.Data, &request); err != nil {
+			return err
+		}
+		if _, is := request["pid"]; is {
+			request["pid"] = os.Getpid()
+		}
+		_, err := control{c.Path, c.To}.ask(request)
+		return err
+	})
+}
+
+// strange are the commands to a stranger, who first says which process he is.
+func strange(mountpoint string, of place) []operation.Command {
+	all := []operation.Command{{Op: "hello"}}
+	for _, one := range strangeCalls {
+		c := operation.Command{Op: "ask", Path: mountpoint, To: of.Rel, Data: []byte(one)}
+		if one[0] != '{' {
+			c = operation.Line(strings.Fields(one))
+			c.Dir = filepath.Join(mountpoint, of.Rel)
+		}
+		all = append(all, c)
+	}
+	return all
 }
 
 // stranger starts one, in a session of its own. Needs mu.
@@ -29,107 +68,66 @@ func (h *host) stranger() {
 		return
 	}
 	all := h.places()
-	text, err := json.Marshal(strange{h.mountpoint(), all[h.rng.IntN(len(all))]})
-	if err != nil {
+	if err := h.tellStranger(strange(h.mountpoint(), all[h.rng.IntN(len(all))])); err != nil {
 		panic(err)
 	}
-	out, err := os.OpenFile(h.at("meta", fmt.Sprintf("strangers-of-%d", h.Number)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+}
+
+// tellStranger does not wait for a stranger: his commands have room in a pipe, and his answers go to a file.
+func (h *host) tellStranger(commands []operation.Command) error {
+	out, err := os.CreateTemp(h.at("meta"), fmt.Sprintf("stranger-%d-", h.Number))
 	if err != nil {
-		panic(err)
+		return err
 	}
 	defer out.Close() //nolint:errcheck // the stranger has its own
-	cmd := exec.Command("/proc/self/exe", "stranger", string(text))
+	r, in, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer r.Close()  //nolint:errcheck // likewise
+	defer in.Close() //nolint:errcheck // its end is the stranger's
+	for _, c := range commands {
+		if err := json.NewEncoder(in).Encode(c); err != nil {
+			return err
+		}
+	}
+	cmd := exec.Command("/proc/self/exe", "stranger", "")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	cmd.Stdout, cmd.Stderr = out, os.Stderr
-	if err := cmd.Start(); err != nil { // reap waits for it
-		panic(err)
-	}
-}
-
-// run makes every call once, and writes down what became of each in one line.
-func (s strange) run() error {
-	for _, one := range s.calls() {
-		if _, err := fmt.Printf("%d %s %s\n", os.Getpid(), one.name, resultText(one.call())); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-type strangeCall struct {
-	name string
-	call func() error
-}
-
-// harmless calls change nothing, and may be granted to anybody.
-var harmless = []string{"chown_nothing", "chown_nothing_of_root"}
-
-func (s strange) calls() []strangeCall {
-	at := func(names ...string) string {
-		return filepath.Join(append([]string{s.Mountpoint, s.Place.Rel}, names...)...)
-	}
-	file, root, fresh := at("log"), at(), at("made", fmt.Sprintf("strange-%d", os.Getpid()))
-	open := func(path string, flags int) func() error {
-		return func() error {
-			fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o600)
-			if err == nil {
-				err = unix.Close(fd)
-			}
-			return err
-		}
-	}
-	ask := func(request map[string]any) func() error {
-		return func() error {
-			_, err := control{s.Mountpoint, s.Place.Rel}.ask(request)
-			return err
-		}
-	}
-	times := []unix.Timespec{{Sec: 1}, {Sec: 1}}
-	return []strangeCall{
-		{"chown_nothing", func() error { return unix.Chown(file, -1, -1) }},
-		{"chown_nothing_of_root", func() error { return unix.Chown(root, -1, -1) }},
-		{"chown", func() error { return unix.Chown(file, nobody, nobody) }},
-		{"chmod", func() error { return unix.Chmod(file, 0o666) }},
-		{"utimes", func() error { return unix.UtimesNanoAt(unix.AT_FDCWD, file, times, 0) }},
-		{"truncate", func() error { return unix.Truncate(file, 0) }},
-		{"open_write", open(file, unix.O_WRONLY)},
-		{"open_trunc", open(file, unix.O_RDONLY|unix.O_TRUNC)},
-		{"create", open(fresh, unix.O_WRONLY|unix.O_CREAT)},
-		{"mkdir", func() error { return unix.Mkdir(fresh, 0o700) }},
-		{"mknod", func() error { return unix.Mknod(fresh, unix.S_IFIFO|0o600, 0) }},
-		{"symlink", func() error { return unix.Symlink("x", fresh) }},
-		{"link", func() error { return unix.Link(file, fresh) }},
-		{"rename", func() error { return unix.Rename(file, fresh) }},
-		{"unlink", func() error { return unix.Unlink(file) }},
-		{"rmdir", func() error { return unix.Rmdir(at("saves")) }},
-		{"setxattr", func() error { return unix.Setxattr(file, "user.strange", []byte("x"), 0) }},
-		{"removexattr", func() error { return unix.Removexattr(file, "user.strange") }},
-		{"acquire", ask(map[string]any{"op": "acquire", "steal": true})},
-		{"steal", ask(map[string]any{"op": "steal"})},
-		{"release", ask(map[string]any{"op": "release"})},
-		{"handover", ask(map[string]any{"op": "handover", "pid": os.Getpid(), "wait_ms": 100})},
-		{"offer", ask(map[string]any{"op": "handover", "host": nameOf(0), "wait_ms": 100})},
-		{"enforce", ask(map[string]any{"op": "enforce", "mode": "observe", "wait_ms": 100})},
-		{"umount", ask(map[string]any{"op": "umount"})},
-	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = r, out, os.Stderr
+	return cmd.Start() // reap waits for it
 }
 
 // collectStrangers reads which processes were strangers, and which grants they got.
 func (h *history) collectStrangers() error {
-	names, err := filepath.Glob(h.at("meta", "strangers-of-*"))
+	names, err := filepath.Glob(h.at("meta", "stranger-*"))
 	for _, name := range names {
-		b, rerr := os.ReadFile(name)
-		err = errors.Join(err, rerr)
-		host := number(name[strings.LastIndexByte(name, '-')+1:])
-		for line := range strings.Lines(string(b)) {
-			w := strings.Fields(line)
-			if len(w) != 3 {
-				continue // its last words
-			}
-			h.strangers(host, number(w[0]), w[1], w[2])
-		}
+		err = errors.Join(err, h.collectStranger(name, number(strings.Split(filepath.Base(name), "-")[1])))
 	}
 	return err
+}
+
+func (h *history) collectStranger(name string, host int) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	said := json.NewDecoder(f)
+	var who operation.Reply
+	if said.Decode(&who) != nil || len(who.Vals) != 1 {
+		return nil // he was killed before he said a word
+	}
+	for _, call := range strangeCalls {
+		var r operation.Reply
+		switch err := said.Decode(&r); {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil // his last words
+		case err != nil:
+			return err
+		}
+		h.strangers(host, int(who.Vals[0]), call, resultText(r))
+	}
+	return nil
 }
 
 func (h *history) strangers(host, pid int, call, result string) {

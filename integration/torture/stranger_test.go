@@ -9,10 +9,10 @@ import (
 
 func TestStrangers(t *testing.T) {
 	h := &history{trees: []*tree{{}}, did: map[string]int{}}
-	h.strangers(1, 22, "chown_nothing", resultOK)
-	h.strangers(1, 22, "truncate", "EACCES")
+	h.strangers(1, 22, "chown log -1 -1", resultOK)
+	h.strangers(1, 22, "truncate log 0", "EACCES")
 	require.Empty(t, h.bad)
-	h.strangers(1, 22, "release", resultOK)
+	h.strangers(1, 22, `{"op": "release"}`, resultOK)
 	require.Len(t, h.bad, 1)
 	require.Equal(t, badStranger, h.bad[0].Kind)
 	require.True(t, h.trees[0].Strangers[[2]int{1, 22}])

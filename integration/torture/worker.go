@@ -95,7 +95,7 @@ func (w *worker) take() *writeHandle {
 	}
 	// A write may take the lease.
 	if h := w.open(0); h != nil {
-		h.close()
+		h.Drop()
 	}
 	return w.openUnder(w.held())
 }
@@ -111,7 +111,7 @@ func (w *worker) openUnder(token uint64) *writeHandle {
 	}
 	h := w.open(token)
 	if h != nil && w.held() != token {
-		h.close()
+		h.Drop()
 		return nil
 	}
 	return h
@@ -131,13 +131,13 @@ func (w *worker) wish() map[string]any {
 
 // retire keeps a few handles of old leases: they must stay dead. One with a mapping rarely: it bars the mappings of all others.
 func (w *worker) retire(h *writeHandle) {
-	if h.pages != nil && w.rng.IntN(4) > 0 {
-		h.close()
+	if h.mapped && w.rng.IntN(4) > 0 {
+		h.Drop()
 		return
 	}
 	w.old = append(w.old, h)
 	if len(w.old) > 3 {
-		w.old[0].close()
+		w.old[0].Drop()
 		w.old = w.old[1:]
 	}
 }

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/jvsfs/jvsfs/integration/operation"
 	"github.com/jvsfs/jvsfs/integration/torture/plan"
 )
 
@@ -21,7 +20,7 @@ func (w *worker) write(h *writeHandle, mayName bool) string {
 	switch x := w.rng.IntN(100); {
 	case x < 20:
 		c.Kind = callSlot
-	case x < 30 && h.pages != nil:
+	case x < 30 && h.mapped:
 		c.Kind = callMap
 	case x < 60 && mayName:
 		c.Kind, c.Target = w.naming(x)
@@ -31,7 +30,7 @@ func (w *worker) write(h *writeHandle, mayName bool) string {
 	}
 	w.note("I %c %d %d %d %d -%s -%s\n", c.Kind, c.Token, c.Handle, c.Seq, plan.Monotonic(), at.ID, c.Target)
 	w.busy.Store(time.Now().UnixNano())
-	result := resultText(w.do(&c, h, at))
+	result := w.do(&c, h, at)
 	w.busy.Store(0)
 	w.note("R %d %d %s\n", c.Seq, plan.Monotonic(), result)
 	return result
@@ -64,39 +63,43 @@ func (w *worker) naming(x int) (kind byte, target string) {
 	return kind, target
 }
 
-func (w *worker) do(c *call, h *writeHandle, at place) (err error) {
-	n := plan.RecordSize
-	switch c.Kind {
-	case callAppend:
-		n, err = unix.Write(h.log, c.record().Encode())
-	case callSlot:
-		n, err = unix.Pwrite(h.slots, c.record().Encode(), int64(slotOf(c.Kind, c.Seq)*plan.RecordSize))
-	case callMap:
-		err = h.store(c.Seq, c.record(), w.rng.IntN(4) > 0)
-	case callCreate:
-		err = w.create(c, at)
-	case callUnlink:
-		err = unix.Unlink(w.path("made", c.Target))
-	case callRename:
-		err = unix.Rename(w.path("made", c.Target), w.path("saves", fmt.Sprint(c.Seq%slotsCount)))
-	case callTruncate:
-		err = unix.Truncate(w.path("made", c.Target), int64(c.Seq))
-	}
-	if err == nil && n != plan.RecordSize {
-		return errors.New("short")
-	}
-	return err
-}
-
-func (w *worker) create(c *call, at place) error {
-	fd, err := unix.Open(filepath.Join(w.Mountpoint, at.Rel, "made", c.name()), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return err
-	}
-	if at == w.Place {
+// do performs the call. The page of a dead mount is a SIGBUS, which must not be the end of the writer.
+func (w *worker) do(c *call, h *writeHandle, at place) string {
+	o := w.operation(c, at)
+	syncs := c.Kind == callMap && w.rng.IntN(4) > 0
+	r := h.Perform(o)
+	switch {
+	case r.Errno != "":
+	case syncs:
+		r = h.Perform(operation.Command{Op: "msync", Name: o.Name, Off: o.Off, Len: pageSize})
+	case c.Kind == callMap:
+		return "unsynced" // nobody was asked whether it arrived
+	case len(r.Vals) > 0 && r.Vals[0] != plan.RecordSize:
+		return "short"
+	case c.Kind == callCreate && at == w.Place:
 		w.made = append(w.made, c.name())
 	}
-	return unix.Close(fd)
+	return resultText(r)
+}
+
+// operation is what the call does.
+func (w *worker) operation(c *call, at place) operation.Command {
+	target := "made/" + c.Target
+	switch c.Kind {
+	case callSlot:
+		return operation.Command{Op: "pwrite", Handle: "slots", Data: c.record().Encode(), Off: int64(slotOf(c.Kind, c.Seq) * plan.RecordSize)}
+	case callMap:
+		return operation.Command{Op: "store", Name: "pages", Data: c.record().Encode(), Off: int64(c.Seq % slotsCount * pageSize)}
+	case callCreate:
+		return operation.Command{Op: "create", Path: filepath.Join(w.Mountpoint, at.Rel, "made", c.name()), Mode: 0o600}
+	case callUnlink:
+		return operation.Command{Op: "unlink", Path: target}
+	case callRename:
+		return operation.Command{Op: "rename", Path: target, To: fmt.Sprint("saves/", c.Seq%slotsCount)}
+	case callTruncate:
+		return operation.Command{Op: "truncate", Path: target, Len: int64(c.Seq)}
+	}
+	return operation.Command{Op: "write", Handle: "log", Data: c.record().Encode()}
 }
 
 func (w *worker) note(format string, args ...any) {
@@ -106,15 +109,4 @@ func (w *worker) note(format string, args ...any) {
 	}
 }
 
-func resultText(err error) string {
-	var errno unix.Errno
-	switch {
-	case err == nil:
-		return resultOK
-	case errors.As(err, &errno):
-		if name := unix.ErrnoName(errno); name != "" {
-			return name
-		}
-	}
-	return "other"
-}
+func resultText(r operation.Reply) string { return cmp.Or(r.Errno, resultOK) }

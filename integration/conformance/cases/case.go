@@ -4,7 +4,7 @@
 package cases
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sys/unix"
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 // Case is one story.
@@ -32,7 +32,7 @@ type Trial struct {
 	Dir    string // absolute; exists, is empty, and may be written by anybody
 	notes  []string
 	actors map[string]*actor
-	files  map[string]*openFile
+	box    *operation.Box // what the operations of its script have open
 	undo   []func()
 }
 
@@ -136,7 +136,7 @@ func Run(dir string, which []Case, workers int, tell func(Outcome)) {
 // runOne makes the directory of a case, runs the case and removes the directory. Files that cannot be removed
 // are part of the outcome.
 func runOne(dir string, i int, c Case) string {
-	t := &Trial{Dir: filepath.Join(dir, fmt.Sprintf("case-%05d", i))}
+	t := &Trial{Dir: filepath.Join(dir, fmt.Sprintf("case-%05d", i)), box: operation.NewBox("")}
 	if err := os.Mkdir(t.Dir, 0o777); err != nil {
 		return "no directory: " + errnoOf(err)
 	}
@@ -147,6 +147,7 @@ func runOne(dir string, i int, c Case) string {
 	for _, f := range slices.Backward(t.undo) {
 		f()
 	}
+	t.box.Drop()
 	t.dismiss()
 	if err := removeTree(t.Dir); err != nil {
 		t.Note("cannot be removed: %s", errnoOf(err))
@@ -172,7 +173,7 @@ func removeTree(dir string) error {
 	}
 	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && (d.IsDir() || d.Type().IsRegular()) {
-			_ = setFlags(path, 0)
+			_ = operation.NewBox("").Perform(operation.Command{Op: "chattr", Path: path})
 		}
 		return nil
 	})
@@ -180,20 +181,4 @@ func removeTree(dir string) error {
 }
 
 // errnoOf names an error as the C library does; success is "ok".
-func errnoOf(err error) string {
-	if err == nil {
-		return "ok"
-	}
-	var no unix.Errno
-	if errors.As(err, &no) {
-		return errnoName(no)
-	}
-	return err.Error()
-}
-
-func errnoName(no unix.Errno) string {
-	if name := unix.ErrnoName(no); name != "" {
-		return name
-	}
-	return fmt.Sprintf("errno %d", int(no))
-}
+func errnoOf(err error) string { return cmp.Or(operation.ErrnoName(err), "ok") }

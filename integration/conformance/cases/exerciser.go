@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 const exerciseMax = 256 << 10
@@ -72,7 +74,7 @@ func (x *exerciser) put(off int, data []byte) {
 
 func (x *exerciser) write() {
 	off, n := x.span(5000)
-	data := pattern(n, x.r.IntN(1000))
+	data := operation.Pattern(n, x.r.IntN(1000))
 	x.did("write %d+%d", off, n)
 	got, err := unix.Pwrite(x.rw, data, int64(off))
 	must(err)
@@ -83,7 +85,7 @@ func (x *exerciser) append() {
 	if len(x.want) > exerciseMax-5000 {
 		return
 	}
-	data := pattern(1+x.r.IntN(5000), x.r.IntN(1000))
+	data := operation.Pattern(1+x.r.IntN(5000), x.r.IntN(1000))
 	x.did("append %d", len(data))
 	fd, err := unix.Open(x.t.At("f"), unix.O_WRONLY|unix.O_APPEND|unix.O_CLOEXEC, 0)
 	must(err)
@@ -114,7 +116,7 @@ func (x *exerciser) store() {
 		return
 	}
 	n = min(n, 20000)
-	data := pattern(n, x.r.IntN(1000))
+	data := operation.Pattern(n, x.r.IntN(1000))
 	page := off &^ 4095
 	m, err := unix.Mmap(x.rw, int64(page), off-page+n, readWrite, unix.MAP_SHARED)
 	must(err)

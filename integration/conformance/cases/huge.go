@@ -4,6 +4,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 var hugeCases = []Case{
@@ -17,7 +19,7 @@ const gib = 1 << 30
 func hugeSparseCase(t *Trial) {
 	fd, r := t.openAt("f", unix.O_RDWR|unix.O_CREAT), t.openAt("f", unix.O_RDONLY)
 	for _, off := range []int64{2*gib - 5, 4*gib - 5, 6 * gib, 1 << 40} {
-		n, err := unix.Pwrite(fd, pattern(1000, int(off%97)), off)
+		n, err := unix.Pwrite(fd, operation.Pattern(1000, int(off%97)), off)
 		t.Note("write %d: %d %s", off, n, errnoOf(err))
 		got := make([]byte, 3000)
 		n, err = unix.Pread(r, got, off-1000)
@@ -61,7 +63,7 @@ func hugeAppendCase(t *Trial) {
 // hugeWrittenCase writes more than four gigabytes for real, through a copy.
 func hugeWrittenCase(t *Trial) {
 	fd := t.openAt("f", unix.O_RDWR|unix.O_CREAT)
-	block := pattern(64<<20, 3)
+	block := operation.Pattern(64<<20, 3)
 	for i := range int64(66) {
 		n, err := unix.Pwrite(fd, block, i*int64(len(block)))
 		if n != len(block) || err != nil {

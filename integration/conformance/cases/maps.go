@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 var mapCases = []Case{
@@ -28,7 +30,7 @@ func (t *Trial) mapped(fd int, length, flags int) []byte {
 func digest(b []byte) string { return fmt.Sprintf("%.6x", sha256.Sum256(b)) }
 
 func (t *Trial) file(name string, size int) {
-	must(os.WriteFile(t.At(name), pattern(size, 7), 0o666))
+	must(os.WriteFile(t.At(name), operation.Pattern(size, 7), 0o666))
 }
 
 // mapModesCase maps with every protection, sharing and way of opening.

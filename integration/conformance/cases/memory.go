@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 var memoryCases = []Case{{Name: "memory/bad-address", Run: badAddressCase}, {Name: "memory/half-bad", Run: halfBadCase}, {Name: "memory/vectors", Run: vectorsCase}, {Name: "memory/own-mapping", Run: ownMappingCase}}
@@ -19,7 +21,7 @@ func badAddressCase(t *Trial) {
 		fd := uintptr(t.openAt(name, flags))
 		for call, number := range map[string]uintptr{"pread": unix.SYS_PREAD64, "pwrite": unix.SYS_PWRITE64, "getdents": unix.SYS_GETDENTS64, "fstat": unix.SYS_FSTAT} {
 			n, _, errno := unix.Syscall6(number, fd, 64, 5000, 0, 0, 0)
-			t.Note("%s", fmt.Sprintf("%s %s: %d %s", opened, call, int(n), errnoName(errno)))
+			t.Note("%s", fmt.Sprintf("%s %s: %d %s", opened, call, int(n), operation.ErrnoName(errno)))
 		}
 	}
 	t.sortNotes()
@@ -44,7 +46,7 @@ func vectorsCase(t *Trial) {
 	fd := t.openAt("f", unix.O_RDWR|unix.O_CREAT)
 	var v [][]byte
 	for i := range 300 {
-		v = append(v, pattern(i*7%50, i))
+		v = append(v, operation.Pattern(i*7%50, i))
 	}
 	n, err := unix.Pwritev(fd, v, 10)
 	t.Note("%d %s", n, errnoOf(err))

@@ -1,14 +1,19 @@
 package cases
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
-// A script is commands between semicolons, "[@WHO] COMMAND ARG...". Commands before "--" prepare. They are not
-// noted unless they fail. After it, each command's result is noted, with the changes in the tree. Words may
-// hold <nN>, a name of N bytes, and <pN:NAME>, a path of N bytes to NAME; ” is the empty word.
+// A script is operations between semicolons, "[@WHO] NAME ARG..." as the table of package operation has them.
+// Those before "--" prepare. They are not noted unless they fail. After it, each one's result is noted, with
+// the changes in the tree.
 func script(name, text string) Case {
 	return Case{Name: name, Alone: strings.Contains(text, " run "), Run: func(t *Trial) { t.play(text) }}
 }
@@ -47,17 +52,17 @@ func (t *Trial) play(text string) {
 	if !both {
 		setup, steps = "", text
 	}
-	for _, c := range commandsOf(setup) {
-		if _, err := t.perform(c); err != nil {
-			t.Note("%s fails: %s", short(c.String()), errnoOf(err))
+	for _, c := range stepsOf(setup) {
+		if r := t.perform(c); r.Errno != "" {
+			t.Note("%s fails: %s", short(c.text), r.Errno)
 		}
 	}
 	seen := t.look()
-	for _, c := range commandsOf(steps) {
+	for _, c := range stepsOf(steps) {
 		tick()
-		note, err := t.perform(c)
+		r := t.perform(c)
 		now := t.look()
-		t.Note("%s: %s%s", short(c.String()), errnoOf(err), within(note, seen.changes(now, !c.reads())))
+		t.Note("%s: %s%s", short(c.text), cmp.Or(r.Errno, "ok"), within(t.returned(r), seen.changes(now, !c.reads())))
 		seen = now
 	}
 }
@@ -72,100 +77,57 @@ func within(note, changes string) string {
 	return note
 }
 
-// step is one command of a script.
+// step is one operation of a script.
 type step struct {
-	who  string
-	name string
-	args []string
-}
-
-func (c step) String() string {
-	words := append([]string{c.name}, c.args...)
-	if c.who != "0" {
-		words = append([]string{"@" + c.who}, words...)
-	}
-	return strings.Join(words, " ")
+	who, text string
+	operation.Command
 }
 
 // reads reports whether the command may touch access times natively, which the
 // mount never does.
 func (c step) reads() bool {
-	switch c.name {
+	switch c.Op {
 	case "read", "pread", "copy", "readlink", "readdir", "run", "sendfile", "mapread", "mapwrite", "direct":
 		return true
 	}
 	return false
 }
 
-func commandsOf(text string) []step {
-	var all []step
+func stepsOf(text string) (all []step) {
 	for one := range strings.SplitSeq(text, ";") {
 		words := strings.Fields(one)
 		if len(words) == 0 {
 			continue
 		}
-		c := step{who: "0"}
+		c := step{who: "0", text: strings.Join(words, " ")}
 		if words[0][0] == '@' {
 			c.who, words = words[0][1:], words[1:]
 		}
-		c.name = words[0]
-		for _, w := range words[1:] {
-			c.args = append(c.args, expand(w))
+		if c.Command = operation.Line(words); c.Op == "open" {
+			c.Flags |= unix.O_NONBLOCK // nobody reads or writes the FIFOs of the cases
 		}
 		all = append(all, c)
 	}
 	return all
 }
 
-// expand replaces <nN> and <pN:NAME>, and undoes the quotes of an empty word.
-func expand(w string) string {
-	if w == "''" {
+// perform does one step on the thread of its actor.
+func (t *Trial) perform(c step) (r operation.Reply) {
+	t.as(c.who, func() { r = t.box.Perform(c.Command) })
+	return r
+}
+
+// returned words what a call has returned besides an errno. A call that failed has returned nothing.
+func (t *Trial) returned(r operation.Reply) string {
+	if r.Errno != "" {
 		return ""
 	}
-	for {
-		at := strings.IndexByte(w, '<')
-		end := strings.IndexByte(w, '>')
-		if at < 0 || end < at {
-			return w
-		}
-		w = w[:at] + pad(w[at+1:end]) + w[end+1:]
+	var words []string
+	for _, n := range r.Vals {
+		words = append(words, fmt.Sprint(n))
 	}
-}
-
-func pad(what string) string {
-	number, name, _ := strings.Cut(what[1:], ":")
-	n, err := strconv.Atoi(number)
-	if err != nil {
-		panic(fmt.Errorf("in <%s>: %w", what, err))
+	if r.Data != nil {
+		words = append(words, short(fmt.Sprintf("%q", bytes.ReplaceAll(r.Data, []byte(t.Dir), []byte("DIR")))))
 	}
-	if what[0] == 'n' {
-		return strings.Repeat("n", n)
-	}
-	left := n - len(name)
-	return strings.Repeat("./", left/2-left%2) + strings.Repeat(".//", left%2) + name
-}
-
-// perform runs one command on the thread of its actor.
-func (t *Trial) perform(c step) (note string, err error) {
-	run, known := commands[c.name]
-	if !known {
-		panic("no command " + c.name)
-	}
-	t.as(c.who, func() {
-		defer func() {
-			if p := recover(); p != nil {
-				note = faultNote(p)
-			}
-		}()
-		note, err = run(t, c.args)
-	})
-	return note, err
-}
-
-// faultNote names the signal that a store past the end of a mapped file gets.
-func faultNote(p any) string {
-	if _, fault := p.(interface{ Addr() uintptr }); fault {
-		return "SIGBUS"
-	}
-	return fmt.Sprintf("panic: %v", p)
+	return strings.Join(words, " ")
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 var socketCases = []Case{{Name: "socket/stream", Run: streamCase}, {Name: "fifo/transfer", Run: fifoCase}, {Name: "fifo/modes", Run: fifoModesCase}}
@@ -48,7 +50,7 @@ func fifoCase(t *Trial) {
 		text, err := os.ReadFile(t.At("p"))
 		done <- digest(text) + errnoOf(err)
 	}()
-	t.Result("write", os.WriteFile(t.At("p"), pattern(200000, 5), 0))
+	t.Result("write", os.WriteFile(t.At("p"), operation.Pattern(200000, 5), 0))
 	t.Note("%s", <-done)
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 var t1 = time.Unix(1000000000, 123456789)
@@ -108,7 +110,7 @@ func inodeNumbersCase(t *Trial) {
 	must(os.Rename(t.At("f"), t.At("h")))
 	t.Note("link %v, renamed %v", ino("g") == n, ino("h") == n)
 	must(os.Remove(t.At("g")))
-	must(os.WriteFile(t.At("h"), pattern(50000, 1), 0))
+	must(os.WriteFile(t.At("h"), operation.Pattern(50000, 1), 0))
 	var st unix.Stat_t
 	must(unix.Fstat(t.openAt("h", unix.O_RDONLY), &st))
 	t.Note("written %v, fstat %v", ino("h") == n, st.Ino == n)
