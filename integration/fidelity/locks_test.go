@@ -16,8 +16,6 @@ import (
 	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
-func init() { operation.Add("readkept", opReadKept) }
-
 func asks(l harness.Locker, kind int, off, length int64) string {
 	if l.How == "flock" {
 		return "-"
@@ -337,7 +335,8 @@ func TestLocksBringWhatIsNew(t *testing.T) {
 				a.OK(harness.Command{Op: "unlink", Path: ways[writer]("journal")})
 				require.Empty(t, x.Try(unix.F_UNLCK, 0, 0))
 				require.Empty(t, y.Try(unix.F_RDLCK, 0, 0))
-				require.Equal(t, text, string(b.OK(harness.Command{Op: "readkept", Handle: y.Handle, Len: 4096}).Data), "%s %s %d", how, writer, i)
+				require.Equal(t, text, string(b.OK(harness.Command{Op: "pread", Handle: y.Handle, Len: 4096}).Data), "%s %s %d", how, writer, i)
+				require.EqualValues(t, len(text), b.OK(harness.Command{Op: "fstat", Handle: y.Handle}).Vals[4], "%s %s %d: size", how, writer, i)
 				b.Fails(harness.Command{Op: "readfile", Path: ways["one"]("journal")}, "ENOENT")
 				require.Empty(t, y.Try(unix.F_UNLCK, 0, 0))
 				require.Empty(t, x.Try(unix.F_WRLCK, 0, 0))
@@ -347,19 +346,4 @@ func TestLocksBringWhatIsNew(t *testing.T) {
 			y.Close()
 		}
 	}
-}
-
-// opReadKept reads a kept file and notes its size.
-func opReadKept(s *operation.Box, c operation.Command) error {
-	buf := make([]byte, c.Len)
-	n, err := unix.Pread(s.FD(c.Handle), buf, 0)
-	s.Data = buf[:max(n, 0)]
-	var st unix.Stat_t
-	if err == nil {
-		err = unix.Fstat(s.FD(c.Handle), &st)
-	}
-	if err == nil && st.Size != int64(n) {
-		err = fmt.Errorf("size %d, read %d", st.Size, n)
-	}
-	return err
 }

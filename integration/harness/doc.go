@@ -25,7 +25,8 @@
 //	JVSFS_TEST_SLOWER=10 go test ...                 leases last so often as long, and so does every wait: for an emulated machine
 //	JVSFS_REQUIRE_FUSE=0 go test ...                 where there is no /dev/fuse, all of it is left out
 //
-// The words: an actor is a process of its own that does what it is told by
+// The words: an operation is what anybody can be told to do (integration/operation
+// has them all); an actor is a process of its own that does what it is told by
 // raw system calls; a row is one way to change a tree; a situation is a way
 // of not holding the lease. Every row must be refused in every situation and
 // leave no trace, and must do in the hands of the holder exactly what it does

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -189,22 +188,19 @@ func TestReplacementFollowsRecords(t *testing.T) {
 // often each of it ended how.
 func fire(s *operation.Box, c operation.Command) error {
 	seen := map[string]int{}
-	count := func(what string, err error) { seen[what+" "+operation.ErrnoName(err)]++ }
+	count := func(what, errno string) { seen[what+" "+errno]++ }
+	b := operation.NewBox(c.Path)
 	for begun := time.Now(); time.Since(begun) < 2*time.Second; {
-		fd, err := unix.Open(c.Path+"/f", unix.O_WRONLY|unix.O_APPEND|unix.O_CLOEXEC, 0)
-		if count("open", err); err == nil {
-			_, err = unix.Write(fd, []byte("x\n"))
-			count("write", err)
-			_ = unix.Close(fd)
+		opened := b.Play("open f wo,append =f").Errno
+		if count("open", opened); opened == "" {
+			count("write", b.Perform(operation.Command{Op: "write", Handle: "f", Data: []byte("x\n")}).Errno)
+			b.Drop()
 		}
-		for what, call := range map[string]func() error{
-			"chmod": func() error { return unix.Chmod(c.Path+"/f", 0o644) },
-			"make":  func() error { return unix.Mkdir(c.Path+"/"+c.Name, 0o755) },
-			"move":  func() error { return unix.Rename(c.Path+"/"+c.Name, c.Path+"/"+c.Name+"2") },
-			"end":   func() error { return unix.Rmdir(c.Path + "/" + c.Name + "2") },
+		for what, line := range map[string]string{
+			"chmod": "chmod f 0644", "make": "mkdir " + c.Name, "move": "rename " + c.Name + " " + c.Name + "2", "end": "rmdir " + c.Name + "2",
 		} {
-			if err := call(); !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EEXIST) { // the order is chance
-				count(what, err)
+			if errno := b.Play(line).Errno; errno != "ENOENT" && errno != "EEXIST" { // the order is chance
+				count(what, errno)
 			}
 		}
 		if _, err := os.Lstat(c.To); err == nil {

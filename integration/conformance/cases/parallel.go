@@ -2,14 +2,16 @@ package cases
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
 var parallelCases = []Case{
@@ -163,36 +165,28 @@ func exclusiveCase(t *Trial) {
 // mixedStressCase does everything to a few names at once; any of the answers that a
 // race allows will do, others are noted.
 func mixedStressCase(t *Trial) {
-	allowed := map[error]bool{unix.ENOENT: true, unix.EEXIST: true, unix.ENOTEMPTY: true, unix.ENOTDIR: true, unix.EISDIR: true, unix.EINVAL: true, unix.ELOOP: true, unix.EPERM: true}
-	calls := []func(a, b string) error{
-		func(a, _ string) error { return unix.Mkdir(a, 0o777) }, func(a, _ string) error { return unix.Rmdir(a) }, unix.Rename, unix.Link,
-		func(a, _ string) error { return unix.Unlink(a) }, func(a, b string) error { return unix.Symlink(filepath.Base(b), a) },
-		func(a, _ string) error { return noPath(os.WriteFile(a, []byte("text"), 0o666)) },
-		func(a, _ string) error { _, err := os.ReadFile(a); return noPath(err) },
-		func(a, _ string) error { _, err := os.ReadDir(a); return noPath(err) }, func(a, _ string) error { return unix.Chmod(a, 0o777) },
-		func(a, _ string) error { return unix.Truncate(a, 5) }, func(a, _ string) error { var st unix.Stat_t; return unix.Stat(a, &st) },
-		func(a, b string) error { return unix.Renameat2(-100, a, -100, b, unix.RENAME_EXCHANGE) },
+	allowed := []string{"", "ENOENT", "EEXIST", "ENOTEMPTY", "ENOTDIR", "EISDIR", "EINVAL", "ELOOP", "EPERM"}
+	calls := []operation.Command{
+		{Op: "mkdir", Mode: 0o777}, {Op: "rmdir"}, {Op: "rename"}, {Op: "link"}, {Op: "unlink"}, {Op: "symlink"},
+		{Op: "writefile", Flags: unix.O_CREAT | unix.O_TRUNC, Mode: 0o666, Data: []byte("text")}, {Op: "readfile"}, {Op: "readdir"},
+		{Op: "chmod", Mode: 0o777}, {Op: "truncate", Len: 5}, {Op: "stat"}, {Op: "rename", Flags: unix.RENAME_EXCHANGE},
 	}
 	names := []string{"a", "b", "c", "a/a", "a/b", "b/a", "b/b", "c/a"}
 	t.together(func(i int) error {
+		b := operation.NewBox(t.Dir)
 		for n := range 150 {
 			x := i*31 + n*17
-			err := calls[(x/3)%len(calls)](t.At(names[x%len(names)]), t.At(names[(x/5+n)%len(names)]))
-			if err != nil && !allowed[err] {
-				return fmt.Errorf("call %d: %w", (x/3)%len(calls), err)
+			c := calls[(x/3)%len(calls)]
+			if c.Path, c.To = names[x%len(names)], names[(x/5+n)%len(names)]; c.Op == "symlink" {
+				c.To = filepath.Base(c.To)
+			}
+			if r := b.Perform(c); !slices.Contains(allowed, r.Errno) {
+				return fmt.Errorf("%s: %s", c.Op, r.Errno)
 			}
 		}
 		return nil
 	})
 	t.shell("consistent", "sh", "-c", "find . -ls > /dev/null && echo yes")
-}
-
-func noPath(err error) error {
-	var no unix.Errno
-	if errors.As(err, &no) {
-		return no
-	}
-	return err
 }
 
 // replacedWhileReadCase: whoever reads a file that is replaced by rename sees one
