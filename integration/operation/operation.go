@@ -16,7 +16,7 @@ import (
 // operation makes of them.
 type Command struct {
 	Op     string          `json:"op"`
-	Dir    string          `json:"dir,omitempty"` // whose box: other names lie below it
+	Dir    string          `json:"dir,omitempty"` // whose box; names that are not absolute lie below it
 	Path   string          `json:"path,omitempty"`
 	To     string          `json:"to,omitempty"`
 	Handle string          `json:"handle,omitempty"`
@@ -62,7 +62,7 @@ func add(some map[string]operation) {
 	}
 }
 
-// Add makes known what only some stories do. No line of text can name it.
+// Add makes known what only some stories do. A line of text gives it no arguments.
 func Add(name string, call Call) { add(map[string]operation{name: {call: call}}) }
 
 // Perform does one operation. A fault in it, a store into a mapping whose page cannot be had, is an answer.

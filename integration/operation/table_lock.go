@@ -14,7 +14,7 @@ const (
 	LockAsks
 )
 
-func init() { Add("lock", lock) }
+func init() { add(map[string]operation{"lock": {call: lock}}) }
 
 // lock locks a kept file. Name is flock, posix or ofd, Flags F_RDLCK, F_WRLCK or
 // F_UNLCK, and Off and Len the range.

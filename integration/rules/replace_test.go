@@ -212,9 +212,7 @@ func fire(s *operation.Box, c operation.Command) error {
 	return err
 }
 
-func init() {
-	operation.Add("rules.fire", fire)
-}
+func init() { operation.Add("rules.fire", fire) }
 
 type fired struct {
 	seen map[string]int
