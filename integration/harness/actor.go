@@ -19,11 +19,11 @@ import (
 	"github.com/jvsfs/jvsfs/integration/operation"
 )
 
-// Command and Reply are what an actor is told, and what it answers.
-type (
-	Command = operation.Command
-	Reply   = operation.Reply
-)
+// Command is what an actor is told.
+type Command = operation.Command
+
+// Reply is what it answers.
+type Reply = operation.Reply
 
 // Identity is who an actor is; the zero value is root without extra groups.
 type Identity struct {
