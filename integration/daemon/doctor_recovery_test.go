@@ -56,7 +56,7 @@ func TestDoctorKeepsWhatBringsAMountBack(t *testing.T) {
 	there := func(args ...string) {
 		argv := append([]string{"--mount", "--target", strconv.Itoa(apart.PID()), m.Bin}, args...)
 		out, err := exec.CommandContext(t.Context(), "nsenter", argv...).CombinedOutput()
-		require.NoError(t, err, "%v: %s%s", args, out, m.LogTail())
+		require.NoError(t, err, "%v: %s", args, out)
 	}
 	there("recover", m.Mountpoint)
 	there("umount", m.Mountpoint)

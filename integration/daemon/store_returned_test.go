@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,7 +64,7 @@ func (r *returning) awaitNext(before []int) {
 	harness.EventuallyNoted(r.t, "the mount is served by another daemon", func() (bool, string) {
 		text, err := os.ReadFile(r.At("f"))
 		now := r.Daemons()
-		return err == nil && string(text) == "before\n" && len(now) == 1 && !slices.Equal(now, before), r.LogTail()
+		return err == nil && string(text) == "before\n" && len(now) == 1 && !slices.Equal(now, before), fmt.Sprint(now, " after ", before, ": ", err)
 	})
 	require.Len(r.t, stack(r.Mount), 1, "the dead mount is gone")
 }
@@ -115,8 +116,8 @@ func TestAServiceServesAStoreThatComesBack(t *testing.T) {
 		b := m.Start(m.Bin, "mount", m.Source, m.Mountpoint, "--control", m.LockDir, "--on-free", "deny", "--log-file", m.LogFile(), "--foreground", "--recover")
 		m.Mounted, m.WasMounted = true, true
 		harness.EventuallyNoted(t, "it serves", func() (bool, string) {
-			text, _ := os.ReadFile(m.At("f"))
-			return string(text) == "before\n", m.LogTail()
+			text, err := os.ReadFile(m.At("f"))
+			return string(text) == "before\n", fmt.Sprint(err)
 		})
 		return b
 	}
@@ -184,11 +185,11 @@ func TestAStoreThatEndsAgainIsServedLater(t *testing.T) {
 	require.NoError(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
 	m.end()
 	m.again()
-	harness.EventuallyNoted(t, "the daemon has left", func() (bool, string) { return !slices.Equal(m.Daemons(), before), m.LogTail() })
+	harness.Eventually(t, "the daemon has left", func() bool { return !slices.Equal(m.Daemons(), before) })
 	m.end()
 	require.NoError(t, lock.Close())
-	harness.EventuallyNoted(t, "the next one finds no store", func() (bool, string) {
-		return strings.Contains(m.LogTail(), "is not on the file system any more"), m.LogTail()
+	harness.Eventually(t, "the next one finds no store", func() bool {
+		return strings.Contains(m.LogTail(), "is not on the file system any more")
 	})
 	left, err := os.ReadDir(m.Source)
 	require.NoError(t, err)

@@ -44,7 +44,7 @@ func newMountInNamespace(t *testing.T, o harness.MountOptions) *harness.Mount {
 	})
 	harness.EventuallyNoted(t, "the mount serves, seen from outside", func() (bool, string) {
 		out, errs, exit := m.CLI("lock", "status", m.Mountpoint)
-		return harness.TopType(t, m.Mountpoint) == "fuse.jvsfs" && exit == 0, out + errs + harness.ReadText(t, b.File) + m.LogTail()
+		return harness.TopType(t, m.Mountpoint) == "fuse.jvsfs" && exit == 0, out + errs + harness.ReadText(t, b.File)
 	})
 	return m
 }

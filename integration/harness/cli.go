@@ -16,6 +16,9 @@ import (
 // LogFile is the daemon's log.
 func (m *Mount) LogFile() string { return filepath.Join(m.Base, "daemon.log") }
 
+// noEnd is the exit code of a command that did not end in time.
+const noEnd = -1
+
 // CLI runs jvsfs with args. A call that does not come back within the test's
 // patience, or leaves somebody holding its output, fails the test.
 func (m *Mount) CLI(args ...string) (stdout, stderr string, exit int) {
@@ -34,8 +37,8 @@ func (m *Mount) CLI(args ...string) (stdout, stderr string, exit int) {
 	var exited *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		m.T.Errorf("jvsfs %v: no end within %s\n%s%s", args, Patience, out.String(), errs.String())
-		return out.String(), errs.String(), -1
+		m.T.Errorf("jvsfs %v: no end within %s\n%s", args, Patience, Shown(m.T, out.String()+errs.String()))
+		return out.String(), errs.String(), noEnd
 	case errors.Is(err, exec.ErrWaitDelay):
 		m.T.Errorf("jvsfs %v: the output stays open after the end of the command", args)
 	case err != nil && !errors.As(err, &exited):
@@ -48,7 +51,9 @@ func (m *Mount) CLI(args ...string) (stdout, stderr string, exit int) {
 func (m *Mount) MustCLI(args ...string) string {
 	m.T.Helper()
 	out, errs, exit := m.CLI(args...)
-	require.Zero(m.T, exit, "jvsfs %v\n%s%s%s", args, out, errs, m.LogTail())
+	if exit != 0 {
+		require.Zero(m.T, exit, "jvsfs %v\n%s", args, Shown(m.T, out+errs))
+	}
 	return out
 }
 

@@ -21,9 +21,13 @@
 //	JVSFS_GIT_NATIVE=1 go test ./integration/git     the stories of git without a mount: is it the story?
 //	JVSFS_COMMITS=200 go test ./integration/git      so many commits of each of eight agents
 //	JVSFS_TEST_DIR=/mnt/disk go test ...             where trees are made (not tmpfs)
+//	JVSFS_TEST_KEEP=/mnt/disk go test ...            where the whole log and the long outputs of tests that failed are kept
 //	JVSFS_TEST_TRANSPORT=uring go test ...           how the mounts get their requests (scripts/uring-test.sh)
 //	JVSFS_TEST_SLOWER=10 go test ...                 leases last so often as long, and so does every wait: for an emulated machine
 //	JVSFS_REQUIRE_FUSE=0 go test ...                 where there is no /dev/fuse, all of it is left out
+//
+// A test that failed shows, on one screen, its name in words, what its mounts are and
+// did last, the daemon's log, and the command that repeats it alone (failure.go).
 //
 // The words: an operation is what anybody can be told to do (integration/operation
 // has them all); an actor is a process of its own that does what it is told by

@@ -67,7 +67,9 @@ func (u *Unprivileged) Shell(line string, env ...string) ToolRun {
 func (u *Unprivileged) Must(line string, env ...string) (out, errs string) {
 	u.T.Helper()
 	r := u.Shell(line, env...)
-	require.Zero(u.T, r.Exit, "%s\n%s%s", line, r.Out, r.Errs)
+	if r.Exit != 0 {
+		require.Zero(u.T, r.Exit, "%s\n%s", line, Shown(u.T, r.Out+r.Errs))
+	}
 	return r.Out, r.Errs
 }
 

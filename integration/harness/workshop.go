@@ -69,7 +69,9 @@ func (w Workshop) Try(argv ...string) (ToolRun, error) {
 func (w Workshop) OK(argv ...string) string {
 	w.T.Helper()
 	r := w.Run(argv...)
-	require.Zero(w.T, r.Exit, "%v\n%s%s", argv, r.Out, r.Errs)
+	if r.Exit != 0 {
+		require.Zero(w.T, r.Exit, "%v\n%s", argv, Shown(w.T, r.Out+r.Errs))
+	}
 	return r.Out
 }
 
@@ -77,6 +79,8 @@ func (w Workshop) OK(argv ...string) string {
 func (w Workshop) Fails(exit int, message string, argv ...string) {
 	w.T.Helper()
 	r := w.Run(argv...)
-	require.Equal(w.T, exit, r.Exit, "%v\n%s%s", argv, r.Out, r.Errs)
+	if r.Exit != exit {
+		require.Equal(w.T, exit, r.Exit, "%v\n%s", argv, Shown(w.T, r.Out+r.Errs))
+	}
 	require.Contains(w.T, r.Out+r.Errs, message, "%v", argv)
 }

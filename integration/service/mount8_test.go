@@ -35,7 +35,7 @@ func bare(m *harness.Mount, argv ...string) harness.ToolRun {
 func system(m *harness.Mount, argv ...string) string {
 	m.T.Helper()
 	r := bare(m, argv...)
-	require.Zero(m.T, r.Exit, "%v\n%s%s%s", argv, r.Out, r.Errs, m.LogTail())
+	require.Zero(m.T, r.Exit, "%v\n%s%s", argv, r.Out, r.Errs)
 	return r.Out + r.Errs
 }
 
