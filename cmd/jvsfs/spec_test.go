@@ -39,7 +39,7 @@ var spec = []clause{
 	{"steal", "only when expiry, skew and grace are over", "lease", "TestStealOnlyAfterSkewAndGrace", ""},
 	{"steal", "the new record is written beside and fsynced before it counts", "lease", "TestAGrantIsDurableBeforeAnybodyWrites", ""},
 	{"steal", "the lock file is replaced by a rename", "lease", "TestViewIsTheHeadAndItsDeletionChangesNothing", "`<id>.lock` is a view for other readers, never the authority"},
-	{"steal", "of concurrent stealers one wins", "integration/lease", "TestStealersOneWinner", ""},
+	{"steal", "of concurrent stealers one wins", "integration/lease", "TestOfEightStealsAtOnceOneWins", ""},
 	{"steal", "what the loser leaves is harmless, and doctor removes it", "lease", "TestMendRemovesLeftoversOnly", ""},
 	{"steal", "the token and acquire_seq count on", "lease", "TestAStealCountsOn", ""},
 	{"steal", "it is audited, or does not happen", "lease", "TestAStealIsAuditedBeforeItHappens", ""},

@@ -33,7 +33,7 @@ func TestAnAutomaticLeaseSaysWhoTookIt(t *testing.T) {
 }
 
 // Names that not everybody may see are not told, and a command's name reaches no terminal as it is.
-func TestAnAutomaticLeaseTellsNoSecret(t *testing.T) {
+func TestAnAutomaticLeaseShowsNoPrivateName(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	require.NoError(t, os.Mkdir(m.Behind("private"), 0o700))
 	hostile := filepath.Join(m.Base, "a\x1b[2Jb")

@@ -38,7 +38,7 @@ var badRecords = []badRecord{
 
 // With any bad record nobody writes, every command names the file, and no record is deleted so that a grant
 // becomes possible.
-func TestBadRecords(t *testing.T) {
+func TestNobodyWritesWhileALeaseRecordIsBad(t *testing.T) {
 	for _, bad := range badRecords {
 		for _, onFree := range []string{"deny", "acquire", "allow"} {
 			t.Run(bad.name+"/"+onFree, func(t *testing.T) {

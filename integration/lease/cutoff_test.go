@@ -69,7 +69,7 @@ func silentRecord(t *testing.T, m *harness.Mount, id string, path ...string) {
 }
 
 // The commands that work on the records without a mount cut the other host off as a mount does, or leave its lease.
-func TestWithoutAMountASilentHostIsCutOffToo(t *testing.T) {
+func TestCommandsWithoutAMountCutASilentHostOff(t *testing.T) {
 	m, program, said := silentHost(t, "deny", "exit 0")
 	m.Unmount()
 	a := harness.StartActor(t, "a")
@@ -177,7 +177,7 @@ func TestASilentHostIsCutOffOnceForAllItsLeases(t *testing.T) {
 }
 
 // An agent that fails is no takeover: whoever asks is told what it said, and nobody writes. --wait goes on trying.
-func TestAnAgentThatFailsIsNoTakeover(t *testing.T) {
+func TestNobodyTakesALeaseOverWhenTheFenceAgentFails(t *testing.T) {
 	m, program, _ := silentHost(t, "acquire", "echo 'no such node' >&2; exit 7")
 	a := harness.StartActor(t, "a")
 	harness.Eventually(t, "the agent's failure is told", func() bool {
@@ -199,7 +199,7 @@ func TestAnAgentThatFailsIsNoTakeover(t *testing.T) {
 }
 
 // While an agent runs, writers are refused after a moment, status tells what goes on, and an unmount does not wait for it.
-func TestAnAgentThatHangsIsInNobodysWay(t *testing.T) {
+func TestAFenceAgentThatHangsDelaysNoWriterAndNoUnmount(t *testing.T) {
 	m, program, _ := silentHost(t, "acquire", "exec sleep 1000")
 	a := harness.StartActor(t, "a")
 	var st harness.WorktreeStatus
@@ -215,7 +215,7 @@ func TestAnAgentThatHangsIsInNobodysWay(t *testing.T) {
 }
 
 // A configuration that somebody else can change names no program that root runs.
-func TestAStrangersConfigurationNamesNoAgent(t *testing.T) {
+func TestNoFenceAgentRunsFromAConfigurationThatOthersCanChange(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	agent := filepath.Join(m.Base, "fence_test")
 	writeAgent(t, agent, "exit 0")
@@ -236,7 +236,7 @@ func TestAStrangersConfigurationNamesNoAgent(t *testing.T) {
 }
 
 // fence-check tells an agent that cuts a client off from one that only says so.
-func TestFenceCheckProvesAnAgent(t *testing.T) {
+func TestFenceCheckTellsAnAgentThatCutsOffFromOneThatOnlySaysSo(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	spare := newLacking(t, "nothing")
 	agent := filepath.Join(m.Base, "fence_test")

@@ -15,7 +15,7 @@ import (
 var runners = []string{"exec", "run", "quiesce"}
 
 // What a shell or nohup has ignored before a command stays ignored in CMD, as it would without jvsfs.
-func TestCommandsIgnoreWhatTheirStarterIgnored(t *testing.T) {
+func TestExecKeepsIgnoredSignalsIgnoredInItsCommand(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
 	const ask = ` "$@" sh -c 'printf "%x" $((0x$(sed -n "s/SigIgn:.//p" /proc/self/status) & 7))'`
 	for how, ignored := range map[string]string{
@@ -37,7 +37,7 @@ func TestCommandsIgnoreWhatTheirStarterIgnored(t *testing.T) {
 }
 
 // CMD gets the descriptors of its starter by their numbers (make's jobserver has 3 and 4), and no other one.
-func TestCommandsInheritDescriptors(t *testing.T) {
+func TestExecPassesItsDescriptorsToItsCommand(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
 	for _, limit := range []string{"1024", "64"} {
 		shown := func(by ...string) string {
@@ -55,7 +55,7 @@ func TestCommandsInheritDescriptors(t *testing.T) {
 }
 
 // A working directory that CMD's user may not search, on a mount, is no reason not to run CMD.
-func TestExecInADirectoryThatItMayNotSearch(t *testing.T) {
+func TestExecRunsACommandInADirectoryThatItsUserMayNotSearch(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{InPlace: true, Prepare: func(t testing.TB, source string) {
 		require.NoError(t, os.Chmod(source, 0o777))
 		require.NoError(t, os.Mkdir(filepath.Join(source, "private"), 0o700))

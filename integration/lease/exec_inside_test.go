@@ -11,7 +11,7 @@ import (
 )
 
 // CMD can tell what it holds, and name it to jvsfs.
-func TestExecSaysWhatCMDHolds(t *testing.T) {
+func TestExecTellsItsCommandTheHolderAndTheToken(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	t.Setenv("JVSFS_TOKEN", "of another lease")
 	said := m.MustCLI("exec", m.At("main", "f"), "--", "sh", "-c",
@@ -24,7 +24,7 @@ func TestExecSaysWhatCMDHolds(t *testing.T) {
 
 // A script that takes the lease for its steps works inside of a command that has it: what it
 // takes adds nothing, and what it gives back ends nothing.
-func TestExecInsideOfItsOwnHolder(t *testing.T) {
+func TestExecInsideExecEndsNoLease(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	run := m.Bin + " exec " + m.Mountpoint + " -- "
 	for name, step := range map[string]string{
@@ -46,7 +46,7 @@ func TestExecInsideOfItsOwnHolder(t *testing.T) {
 }
 
 // What is inside says its own exit code; a shell that has the lease keeps it.
-func TestExecInsideOfAShellThatHolds(t *testing.T) {
+func TestExecInsideAShellThatHoldsLeavesItTheLease(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	held := m.Acquire(a)
@@ -61,7 +61,7 @@ func TestExecInsideOfAShellThatHolds(t *testing.T) {
 }
 
 // The command inside is ended when the lease that it runs under is lost.
-func TestExecInsideLosesTheLease(t *testing.T) {
+func TestAnInnerExecEndsItsCommandWhenTheOuterLeaseIsLost(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
 	a := harness.StartActor(t, "a")
@@ -76,7 +76,7 @@ func TestExecInsideLosesTheLease(t *testing.T) {
 }
 
 // Who means to end the lease of exec names its holder, and is ended with it.
-func TestReleaseInsideExecByName(t *testing.T) {
+func TestAReleaseByNameInsideExecEndsTheLease(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	out, errs, exit := m.CLI("exec", m.Mountpoint, "--", "sh", "-c", m.Bin+" lock release --json "+m.Mountpoint+"; "+
 		m.Bin+" lock release "+m.Mountpoint+"; "+m.Bin+" lock release --pid $$ "+m.Mountpoint+"; sleep 30")
@@ -88,7 +88,7 @@ func TestReleaseInsideExecByName(t *testing.T) {
 
 // A shell that stood in the tree before it was mounted still stands in the bare tree. What exec
 // runs from there stands in the mount, and is fenced when the lease is over.
-func TestExecReentersItsDirectory(t *testing.T) {
+func TestExecFromADirectoryBelowTheMountRunsItsCommandInTheMount(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Repository: true, InPlace: true, OnFree: "deny", Prepare: harness.WithDir("d")})
 	l := harness.NewMail(m)
 	go1, go2 := l.Gate("mounted"), l.Gate("gone")
@@ -109,7 +109,7 @@ func TestExecReentersItsDirectory(t *testing.T) {
 
 // Who counts as the holder by its user alone is not inside of the command that has the lease:
 // it waits for its turn, as before, and is not ended with that.
-func TestExecBesideItsOwnHolder(t *testing.T) {
+func TestExecOfTheHoldingUserOutsideOfTheCommandWaitsForItsTurn(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Extra: []string{"--scope", "user"}, Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
 	first := m.StartExec(m.Bin + " exec " + m.Mountpoint + " -- touch " + m.At("inner") + "; " + l.Tell("inner") + "; read x <" + l.Gate("end"))

@@ -17,7 +17,7 @@ import (
 func daemonised(line string) string { return "(setsid sh -c '" + line + "' >/dev/null 2>&1 &); " }
 
 // What CMD starts belongs to it, whatever ties it has cut. Nobody else becomes a member by that.
-func TestExecADoubleForkIsAMember(t *testing.T) {
+func TestADoubleForkOfAnExecCommandMayWrite(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
 	b := m.StartExec(daemonised("read x <"+l.Gate("go")+"; echo x >"+m.At("forked")+"; "+l.Tell("forked")) +
@@ -34,7 +34,7 @@ func TestExecADoubleForkIsAMember(t *testing.T) {
 }
 
 // What CMD leaves running is ended, and can save what it has: the lease is held so long.
-func TestExecEndsWhatCMDLeaves(t *testing.T) {
+func TestExecEndsTheProcessesThatItsCommandLeaves(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
 	b := m.StartExec(daemonised("trap \"echo x >"+m.At("saved")+"; exit\" TERM; echo $$ >"+l.Dir+"/pid.tmp; mv "+l.Dir+"/pid.tmp "+l.Dir+"/pid; while :; do read x <"+l.Gate("never")+"; done") +
@@ -52,7 +52,7 @@ func TestExecEndsWhatCMDLeaves(t *testing.T) {
 }
 
 // What does not hear of its end is killed, with what it starts meanwhile.
-func TestExecKillsWhatDoesNotEnd(t *testing.T) {
+func TestExecKillsALeftProcessThatIgnoresTERM(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
 	b := m.StartExec(daemonised("trap : TERM; echo $$ >"+l.Dir+"/pid.tmp; mv "+l.Dir+"/pid.tmp "+l.Dir+"/pid; while :; do sleep 1; done") +
@@ -66,7 +66,7 @@ func TestExecKillsWhatDoesNotEnd(t *testing.T) {
 }
 
 // With --linger the lease lasts until what CMD has left has ended, and the exit code is CMD's.
-func TestExecLingers(t *testing.T) {
+func TestExecWithLingerHoldsTheLeaseUntilLeftProcessesEnd(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
 	next := harness.StartActor(t, "next")
@@ -89,7 +89,7 @@ func TestExecLingers(t *testing.T) {
 }
 
 // What lingers is ended when the lease is lost.
-func TestExecLingersUntilTheLoss(t *testing.T) {
+func TestExecWithLingerEndsLeftProcessesWhenTheLeaseIsLost(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
 	b := m.StartExec(daemonised("read x <"+l.Gate("never"))+"echo $$ >"+l.Dir+"/pid.tmp; mv "+l.Dir+"/pid.tmp "+l.Dir+"/pid", "--linger")
@@ -106,7 +106,7 @@ func TestExecLingersUntilTheLoss(t *testing.T) {
 
 // With --cgroup whoever is in the command's cgroup is the holder, also one that is no
 // descendant; the cgroup is gone with the command.
-func TestExecInACgroupOfItsOwn(t *testing.T) {
+func TestExecWithCgroupLetsWhoeverIsInTheCgroupWrite(t *testing.T) {
 	group := string(harness.NewCgroup(t).Below(t, "home"))
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	for _, options := range [][]string{{"--cgroup"}, {"--cgroup", "--linger"}} {
@@ -137,7 +137,7 @@ func TestExecInACgroupOfItsOwn(t *testing.T) {
 }
 
 // Without a cgroup hierarchy that it may use, exec says the ways out and runs nothing.
-func TestExecWithoutACgroup(t *testing.T) {
+func TestExecWithCgroupRunsNothingWhereItMayUseNoCgroup(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithOpenRoot})
 	user := harness.StartActorAs(t, "user", harness.Identity{UID: 1000, GID: 1000})
 	exit, said := user.Run("/", "", m.Bin+" exec --cgroup "+m.Mountpoint+" -- touch "+m.At("never"))
@@ -148,7 +148,7 @@ func TestExecWithoutACgroup(t *testing.T) {
 }
 
 // A signal ends the wait, and with it what lingers, also what is deaf to that signal.
-func TestExecLingersUntilASignal(t *testing.T) {
+func TestExecWithLingerEndsLeftProcessesAtASignal(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
 	b := m.StartExec("sh -c 'trap \"\" INT; "+l.Tell("waits")+"; read x <"+l.Gate("never")+"' & exit 0", "--linger")

@@ -51,7 +51,7 @@ func notifiedIn(t *testing.T, file string) (all []notified) {
 
 // exec --notify runs a line of shell when its command is refused a write: with the refusal, beside the command, not
 // under its lease, and once for many.
-func TestExecNotifies(t *testing.T) {
+func TestExecNotifyRunsItsLineWhenAWriteIsRefused(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	b := harness.StartActor(t, "b")
 	m.Acquire(b, "worktrees", "b")
@@ -86,7 +86,7 @@ func TestExecNotifies(t *testing.T) {
 
 // exec does not wait for the line at its end; what was refused last is told nevertheless, and what others are
 // refused is not.
-func TestExecDoesNotWaitForWhatItNotifies(t *testing.T) {
+func TestExecDoesNotWaitForItsNotifyLine(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	b, c := harness.StartActor(t, "b"), harness.StartActor(t, "c")
 	m.Acquire(b, "worktrees", "b")

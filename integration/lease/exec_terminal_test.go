@@ -98,7 +98,7 @@ func TestCtrlZStopsTheCommandOfAPipeline(t *testing.T) {
 }
 
 // Where no shell could continue a command, Ctrl-Z stops nothing.
-func TestCtrlZWithoutAShell(t *testing.T) {
+func TestCtrlZStopsNothingWhereNoShellCouldContinueIt(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
 	c := onTerminal(t, m.Bin, "exec", m.Mountpoint, "--", "sh", "-c", `stty -echo; echo began; while read key; do echo "key $key"; done`)
 	c.shows("began")

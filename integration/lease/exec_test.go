@@ -14,7 +14,7 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-func TestExecExitCodes(t *testing.T) {
+func TestExecEndsWithTheExitCodeOfItsCommand(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	for _, c := range []struct {
 		exit int
@@ -39,7 +39,7 @@ func TestExecExitCodes(t *testing.T) {
 }
 
 // CMD, its children and theirs may write, in whatever session; nobody else.
-func TestExecDescendants(t *testing.T) {
+func TestExecLetsOnlyDescendantsOfItsCommandWrite(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
 	stranger := harness.StartActor(t, "stranger")
@@ -59,7 +59,7 @@ func TestExecDescendants(t *testing.T) {
 
 // The lease ends with exec, also if exec is killed. Processes that are left running then can write no
 // more, neither by path nor by a descriptor from before.
-func TestExecOutlived(t *testing.T) {
+func TestNothingThatOutlivesExecWrites(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
 	b := m.StartExec("cd " + l.Dir + "; setsid sh -c 'exec 5>>" + m.At("f") + "; echo ready; echo before >&5; " + l.Tell("ready") +
@@ -78,7 +78,7 @@ func TestExecOutlived(t *testing.T) {
 
 // A CMD that is stopped is not renewed. Its lease ends, another takes over,
 // and when it runs again it is ended: exec tells by its exit code.
-func TestExecStopped(t *testing.T) {
+func TestExecEndsAStoppedCommandThatLostItsLease(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
 	next := harness.StartActor(t, "next")
@@ -119,7 +119,7 @@ func TestExecPassesSignalsOn(t *testing.T) {
 }
 
 // SIGKILL of exec ends CMD, and frees the lease long before it would expire.
-func TestExecKilled(t *testing.T) {
+func TestAKilledExecEndsItsCommandAndFreesTheLease(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
 	next := harness.StartActor(t, "next")
@@ -168,7 +168,7 @@ func TestManyCommandsDieWithTheirExec(t *testing.T) {
 }
 
 // --wait waits while somebody else holds the lease: it says who, and continues as soon as the lease is free.
-func TestExecWaits(t *testing.T) {
+func TestExecWithWaitStartsWhenTheLeaseIsFree(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "a")
 	m.Acquire(a)

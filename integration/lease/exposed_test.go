@@ -13,7 +13,7 @@ import (
 
 // In the lock directory of the machine, no other user may be able to replace the records: the mount is refused,
 // and the error names the user.
-func TestAnExposedLockDirectoryIsRefused(t *testing.T) {
+func TestAMountIsRefusedWhenOthersMayReplaceItsLeaseRecords(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	above := filepath.Join(m.Base, "above")
 	require.NoError(t, os.Mkdir(above, 0o755))
@@ -55,7 +55,7 @@ func TestDoctorSaysWhoCanForgeRecords(t *testing.T) {
 
 // A directory that people share may be named as the place of the records by mistake, as /tmp. Who only looks leaves it as it is, and who
 // takes a lease or mounts is told: with mode 0700 everybody else would be shut out.
-func TestASharedDirectoryStaysOpen(t *testing.T) {
+func TestASharedDirectoryNamedAsLockDirectoryKeepsItsMode(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	shared := filepath.Join(m.Base, "shared")
 	require.NoError(t, os.Mkdir(shared, 0o755))

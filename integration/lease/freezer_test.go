@@ -42,7 +42,7 @@ func (f freezer) set(t *testing.T, to string) {
 
 // A holder that is frozen with its cgroup is a paused holder: it is not renewed, another
 // takes over, and nothing of the first lands afterwards.
-func TestFrozenHolder(t *testing.T) {
+func TestNothingOfAFrozenHolderLandsAfterATakeover(t *testing.T) {
 	for name, f := range freezers(t) {
 		t.Run(name, func(t *testing.T) {
 			m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, OnFree: "deny", Prepare: harness.WithFiles("f", "g")})

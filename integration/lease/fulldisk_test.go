@@ -40,7 +40,7 @@ func fill(t *testing.T, filler string) {
 
 // A full lock directory is reported as such. A holder continues and can give its lease back, because a record
 // is rewritten in place. No new lease begins. With room again, tokens continue to grow.
-func TestFullLockDirectory(t *testing.T) {
+func TestAHolderGoesOnWithAFullLockDirectoryAndNobodyAcquires(t *testing.T) {
 	m, filler := newFullable(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	first := m.Acquire(a)
@@ -78,7 +78,7 @@ func TestFullLockDirectory(t *testing.T) {
 
 // A writer that would take the lease by itself is refused, and may once there
 // is room.
-func TestFullLockDirectoryOnFree(t *testing.T) {
+func TestAWriterIsRefusedWhileTheLockDirectoryIsFull(t *testing.T) {
 	m, filler := newFullable(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "a")
 	fill(t, filler)

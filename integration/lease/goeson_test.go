@@ -76,7 +76,7 @@ func pausers(t *testing.T) map[string]pauser {
 
 // A lid is closed: the daemon and all holders sleep for longer than the lease. Nobody could take it
 // meanwhile. So the session writes again, what it has open goes on, and what it had stored is there.
-func TestALidThatWasClosedEndsNoDay(t *testing.T) {
+func TestAHolderGoesOnAfterASuspendLongerThanItsLease(t *testing.T) {
 	for how, p := range pausers(t) {
 		for kind, take := range map[string]func(m *harness.Mount, a *harness.Actor){
 			"by writing": func(*harness.Mount, *harness.Actor) {},
@@ -160,7 +160,7 @@ func awaitExpired(m *harness.Mount) {
 
 // Where anybody took over, all is as ever: nothing of the holder lands, and it stays out. That is so
 // through another mount, too, and without one.
-func TestAPausedHolderThatWasRobbedStaysOut(t *testing.T) {
+func TestAPausedHolderWhoseLeaseWasTakenOverIsRefused(t *testing.T) {
 	for who, steal := range map[string]func(m, second *harness.Mount, next *harness.Actor){
 		"through the same mount": func(m, _ *harness.Mount, next *harness.Actor) { m.Steal(next) },
 		"through another mount":  func(_, second *harness.Mount, next *harness.Actor) { second.Steal(next) },
@@ -184,7 +184,7 @@ func TestAPausedHolderThatWasRobbedStaysOut(t *testing.T) {
 
 // While the daemon sleeps with its holder it has the gate, so nobody can take over. A thief is refused
 // then, and afterwards, for the holder goes on.
-func TestAThiefFindsASleepingDaemonInItsWay(t *testing.T) {
+func TestAStealIsRefusedWhileTheHoldersDaemonIsPaused(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f", "mapped")})
 	daemon := m.Daemons()
 	second := m.Second()

@@ -18,7 +18,7 @@ import (
 // pages than the kernel writes back at a time, a directory that is being made, and a
 // rename of the worktree's root, which keeps the whole tree locked. None of them waits
 // for long, and so the other worktrees go on.
-func TestALongOfferHoldsUpItsOwnWorktreeOnly(t *testing.T) {
+func TestALongOfferDelaysNoOtherWorktree(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f", "g", "mapped")})
 	defer cutIfFailed(m)
 	other, holder, mapper := harness.StartActor(t, "other"), harness.StartActor(t, "holder"), harness.StartActor(t, "mapper")
@@ -69,7 +69,7 @@ func TestALongOfferHoldsUpItsOwnWorktreeOnly(t *testing.T) {
 
 // What is stored through a mapping while an offer lasts longer than a write waits is lost.
 // Whoever stored it learns of that by the next msync or fsync, and nobody else by anything.
-func TestALongOfferLosesStoresAndSaysSo(t *testing.T) {
+func TestAStoreLostDuringALongOfferIsReported(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("mapped")})
 	holder := harness.StartActor(t, "holder")
 	m.Acquire(holder)

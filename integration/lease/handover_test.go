@@ -15,7 +15,7 @@ import (
 
 // The lease goes from one process to another without a gap: the next token, no release
 // in between, and nothing of the former holder lands afterwards.
-func TestHandover(t *testing.T) {
+func TestNoWriteOfTheFormerHolderLandsAfterAHandover(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f", "mapped")})
 	a, b, c := harness.StartActor(t, "a"), harness.StartActor(t, "b"), harness.StartActor(t, "c")
 	first := m.Acquire(a)
@@ -65,7 +65,7 @@ func without3(n map[string]int, kind string) map[string]int {
 }
 
 // A command that holds its lease by exec learns that it was handed over.
-func TestHandoverEndsExec(t *testing.T) {
+func TestExecEndsItsCommandWhenItsLeaseIsHandedOver(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
 	b := harness.StartActor(t, "b")
@@ -110,7 +110,7 @@ func TestAHandoverThatIsNotInTimeChangesNothing(t *testing.T) {
 
 // Writers that come while the lease is being handed over wait, and are then of one side
 // or the other: not one write of the former holder lands after the next has begun.
-func TestWritersOfBothSidesMeetInAHandover(t *testing.T) {
+func TestWritersThatComeDuringAHandoverAreOfOneSide(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
 	loop := func(name string) *harness.Background {
@@ -148,7 +148,7 @@ func TestWritersOfBothSidesMeetInAHandover(t *testing.T) {
 	require.LessOrEqual(t, changes, rounds+1, "each writes in its own turn only")
 }
 
-func TestWhoMayHandOver(t *testing.T) {
+func TestOnlyTheHolderHandsALeaseOver(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithOpenRoot})
 	mine := harness.Identity{UID: 1000, GID: 1000}
 	holder, sibling := harness.StartActorAs(t, "holder", mine), harness.StartActorAs(t, "sibling", mine)
@@ -186,7 +186,7 @@ func TestWhoMayHandOver(t *testing.T) {
 
 // Two mounts of one directory stand for two hosts: the lease is offered, taken by the
 // other one, and by nobody else; when nobody takes it nothing has changed.
-func TestHandoverToAnotherMount(t *testing.T) {
+func TestALeaseIsOfferedToAnotherMountAndTaken(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	n := m.Second()
 	host, err := os.Hostname()
@@ -227,7 +227,7 @@ func TestHandoverToAnotherMount(t *testing.T) {
 
 // An offer is for the host that it names, for who acquires on purpose, and over at once
 // when whoever made it does not want to wait any longer.
-func TestAnOfferIsForOneHost(t *testing.T) {
+func TestAnOfferIsTakenOnlyByTheHostThatItNames(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	n := m.Second()
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")

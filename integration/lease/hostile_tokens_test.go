@@ -32,7 +32,7 @@ func plantHead(m *harness.Mount, worktree string, tok uint64) string {
 
 // No number that a repository's owner can put into a record makes a handle another kind of handle: either the lease is had
 // and lost as any other, or nobody has it and the file is named, with a way out.
-func TestATokenIsNothingElse(t *testing.T) {
+func TestAHostileTokenInARecordLetsNobodyWriteWithoutTheLease(t *testing.T) {
 	for _, tok := range []uint64{1<<53 - 2, 1 << 60, 1<<63 | 1<<60, 3 << 62, 1<<63 | 1, 1<<64 - 2} {
 		t.Run(fmt.Sprintf("%x", tok), func(t *testing.T) {
 			m := harness.NewMount(t, harness.MountOptions{Repository: true, InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f")})

@@ -22,7 +22,7 @@ func awaitReleased(m *harness.Mount, t *testing.T) harness.Record {
 
 // An automatic lease is given back when nobody has written for a lease, not
 // before; that is no loss, and the session may write again.
-func TestIdleLeaseIsGivenBack(t *testing.T) {
+func TestAnIdleAutomaticLeaseIsGivenBack(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	a.OK(m.Put("f"))
@@ -41,7 +41,7 @@ func TestIdleLeaseIsGivenBack(t *testing.T) {
 
 // Not while a file is open for writing, nor while somebody goes on writing;
 // reading keeps nothing.
-func TestIdleLeaseWithAnOpenFile(t *testing.T) {
+func TestAnOpenFileKeepsAnIdleAutomaticLease(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f", "read")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	a.OK(harness.Command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_WRONLY | unix.O_APPEND})
@@ -70,7 +70,7 @@ func awaitRenewals(m *harness.Mount, t *testing.T, first harness.Record, lengths
 
 // A session that writes, and then acquires on purpose, goes on with what it has open: it is
 // the same lease. Who belongs to it is then as for any lease on purpose.
-func TestALeaseByWritingGoesOnOnPurpose(t *testing.T) {
+func TestAnAutomaticLeaseAcquiredOnPurposeStaysTheSameLease(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f", "mapped")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	a.OK(harness.Command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_WRONLY})
@@ -95,7 +95,7 @@ func TestALeaseByWritingGoesOnOnPurpose(t *testing.T) {
 }
 
 // A lease taken on purpose is never idle.
-func TestLeaseOnPurposeIsNeverIdle(t *testing.T) {
+func TestALeaseTakenOnPurposeIsNotGivenBackWhenIdle(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	a.OK(m.Put("f"))

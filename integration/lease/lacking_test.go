@@ -78,7 +78,7 @@ func newLacking(t *testing.T, what string) string {
 // A lock directory on a file system without hard links, or without locks. Permissions are not the problem
 // there. Every command that needs a lease names the directory and what is missing, nothing is mounted, and the
 // advice works.
-func TestLockDirectoryWithoutLinksOrLocks(t *testing.T) {
+func TestNothingIsMountedWithALockDirectoryWithoutLinksOrLocks(t *testing.T) {
 	for lacks, c := range map[string]struct{ id, thing string }{
 		"links": {"locks.link", "hard links"},
 		"locks": {"locks.flock", "locks (flock)"},

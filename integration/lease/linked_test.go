@@ -12,7 +12,7 @@ import (
 
 // Writes go where a link leads. A lease of the link's own name would guard nothing, and one of the worktree that has the link in it would
 // guard another place than its holder thinks. A link that stays within its worktree is like any path there.
-func TestNoLeaseOfALink(t *testing.T) {
+func TestNoLeaseIsTakenOfASymbolicLink(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: func(t testing.TB, source string) {
 		for _, dir := range []string{".jvs", "main/dir", "worktrees/a"} {
 			require.NoError(t, os.MkdirAll(source+"/"+dir, 0o755))
@@ -55,7 +55,7 @@ func TestNoLeaseOfALink(t *testing.T) {
 }
 
 // ".." after a link is the parent of where that leads, as for every program, and ".." of the mount's root is no place of the mount.
-func TestDotDotIsWhereItLeads(t *testing.T) {
+func TestDotDotAfterALinkIsTheParentOfItsTarget(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, Prepare: func(t testing.TB, main string) {
 		require.NoError(t, os.Mkdir(main+"/dir", 0o755))
 		require.NoError(t, os.Symlink("../worktrees/a", main+"/out"))

@@ -16,7 +16,7 @@ import (
 
 // A lease is bound to the process that --pid names: it is renewed while that
 // lives, many times over, and released when it ends.
-func TestLockPid(t *testing.T) {
+func TestALeaseOfPidIsRenewedWhileTheProcessLives(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
 	b := m.Start("sh", "-c", "read x <"+l.Gate("write")+"; echo x >"+m.At("written")+"; "+l.Tell("written")+"; read x <"+l.Gate("end"))
@@ -44,7 +44,7 @@ func TestLockPid(t *testing.T) {
 
 // Without --pid it is the process that runs the command: a shell, with what it
 // starts.
-func TestLockOfTheShell(t *testing.T) {
+func TestLockAcquireWithoutPidBindsTheLeaseToTheShell(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	b := m.Start("sh", "-c", "echo x >"+m.At("f")+"; "+m.Bin+" lock acquire "+m.Mountpoint+" && touch "+m.At("child")+" && "+
 		m.Bin+" lock renew "+m.Mountpoint+" && "+m.Bin+" lock release "+m.Mountpoint+" && ! touch "+m.At("after"))
@@ -58,7 +58,7 @@ func TestLockOfTheShell(t *testing.T) {
 
 // A lease is bound to no harness by mistake: bash becomes the last command of bash -c, and
 // what has started bash is then the parent. Who means it says so.
-func TestLockOfNoShell(t *testing.T) {
+func TestLockAcquireBindsNoLeaseToAHarnessByMistake(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "harness")
 	for _, verb := range []string{"acquire", "steal --yes"} {
@@ -95,7 +95,7 @@ var specFields = map[string]string{
 
 const rfc3339 = `^"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z"$`
 
-func TestLockJSON(t *testing.T) {
+func TestLockCommandsAnswerInJSON(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	m.Mounted, m.WasMounted = true, true
 	// Without a word about times: the defaults of the spec.
@@ -133,7 +133,7 @@ func TestLockJSON(t *testing.T) {
 
 // An error says its class, the file, the holder and what to do, to people and
 // to programs; the nonce is nobody's to see.
-func TestLockErrors(t *testing.T) {
+func TestLockErrorsNameTheClassTheFileAndTheHolder(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	m.MustCLI("lock", "acquire", "--purpose", "long work", "--pid", strconv.Itoa(a.PID()), m.Mountpoint)
@@ -174,7 +174,7 @@ func TestLockErrors(t *testing.T) {
 
 // Another user releases and renews nothing, whether it names the holder or
 // not; root may. A process of the same user that is not in scope may not.
-func TestLockOfAnotherUser(t *testing.T) {
+func TestAnotherUserNeitherReleasesNorRenewsALease(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithOpenRoot})
 	mine := harness.Identity{UID: 1000, GID: 1000}
 	holder, sibling := harness.StartActorAs(t, "holder", mine), harness.StartActorAs(t, "sibling", mine)

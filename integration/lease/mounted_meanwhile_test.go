@@ -88,7 +88,7 @@ func recordsOfTheMachine(t testing.TB) []string {
 }
 
 // A worktree that is mounted while a command follows the links of its path is that of the mount, whatever the command.
-func TestAPathThatIsMountedWhileACommandLooksForIt(t *testing.T) {
+func TestACommandUsesTheMountThatAppearsWhileItFollowsItsPath(t *testing.T) {
 	for name, c := range map[string]struct {
 		line string // of shell
 		exit int
@@ -122,7 +122,7 @@ func TestAPathThatIsMountedWhileACommandLooksForIt(t *testing.T) {
 
 // No command takes a worktree for a plain directory while it is mounted and unmounted again and again: that would have a lease with a
 // token of its own, which the mount has given to another or will give.
-func TestAWorktreeThatIsMountedAgainAndAgain(t *testing.T) {
+func TestNoCommandTakesAMountedWorktreeForAPlainDirectory(t *testing.T) {
 	a := newAppearing(t, false)
 	a.Opts.Policy = harness.Steady
 	ctx, stop := context.WithCancel(t.Context())

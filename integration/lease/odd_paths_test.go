@@ -52,7 +52,7 @@ func TestAPathThatIsNotUTF8IsNoOtherPath(t *testing.T) {
 }
 
 // The kernel takes no longer name of a source. The error says so, and what to do.
-func TestASourceThatIsTooLongForTheKernel(t *testing.T) {
+func TestASourcePathThatIsTooLongIsRefused(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{})
 	source := filepath.Join(m.Base, strings.Repeat("x", 200), strings.Repeat("y", 200))
 	require.NoError(t, os.MkdirAll(source, 0o755))

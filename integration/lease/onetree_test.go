@@ -121,9 +121,9 @@ var overlapping = map[string][2]way{
 	"a directory around a repository":    {{source: "around/repo"}, {source: "around", control: "c1"}},
 }
 
-// TestOneTreeOneSetOfRecords: whoever comes second with other records is told of the first, and
+// TestASecondMountWithOtherRecordsIsRefused: whoever comes second with other records is told of the first, and
 // nothing is granted there.
-func TestOneTreeOneSetOfRecords(t *testing.T) {
+func TestASecondMountWithOtherRecordsIsRefused(t *testing.T) {
 	for name, pair := range overlapping {
 		for order, ways := range map[string][2]way{"": pair, " the other way round": {pair[1], pair[0]}} {
 			t.Run(name+order, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestOneTreeOneSetOfRecords(t *testing.T) {
 
 // Two that come at the same time with different records are never both served: each locks first,
 // and looks afterwards.
-func TestOneTreeAtTheSameTime(t *testing.T) {
+func TestTwoMountsAtOnceWithDifferentRecordsAreNeverBothServed(t *testing.T) {
 	for name, ways := range map[string][2]way{
 		"one tree":             {{source: "plain", control: "c1"}, {source: "plain", control: "c2"}},
 		"a tree and its parts": {{source: "plain", control: "c1"}, {source: "plain/sub/deep", control: "c2"}},
@@ -177,7 +177,7 @@ func TestOneTreeAtTheSameTime(t *testing.T) {
 }
 
 // Mounts that agree about the records, or have nothing in common, do not disturb each other.
-func TestOneTreeLegalPairs(t *testing.T) {
+func TestMountsWithTheSameRecordsOrNoCommonTreeAreServed(t *testing.T) {
 	for name, pair := range map[string][2]way{
 		"the same twice":            {{source: "plain", control: "c1"}, {source: "plain", control: "c1"}},
 		"the usual records twice":   {{source: "plain"}, {source: "plain"}},
@@ -203,7 +203,7 @@ func TestOneTreeLegalPairs(t *testing.T) {
 
 // What covers the directory above does not hide that it is served: mounted in place, it can
 // be reached below by a bind mount of before alone.
-func TestOneTreeBehindAnInPlaceMount(t *testing.T) {
+func TestOtherRecordsAreRefusedForATreeServedBehindAnInPlaceMount(t *testing.T) {
 	f := newForest(t)
 	at := filepath.Join(f.Base, "plain")
 	out, errs, exit := f.CLI(f.args(way{source: "plain", control: "c1"}, at)...)
@@ -215,7 +215,7 @@ func TestOneTreeBehindAnInPlaceMount(t *testing.T) {
 }
 
 // A mount namespace of its own hides neither: the locks are in the inodes.
-func TestOneTreeInAnotherNamespace(t *testing.T) {
+func TestOtherRecordsAreRefusedForATreeServedInAnotherNamespace(t *testing.T) {
 	f := newForest(t)
 	first := f.mountOK(way{source: "plain", control: "c1"})
 	at := f.dir("at1")
@@ -230,7 +230,7 @@ func TestOneTreeInAnotherNamespace(t *testing.T) {
 
 // In a container neither the processes nor the state files of the host can be seen: that somebody
 // serves the directory is known all the same. Outside, the one in the container is named.
-func TestOneTreeInAContainer(t *testing.T) {
+func TestOtherRecordsAreRefusedForATreeServedInAContainer(t *testing.T) {
 	f := newForest(t)
 	f.mountOK(way{source: "plain", control: "c1"})
 	at := f.dir("at1")
@@ -258,7 +258,7 @@ func TestOneTreeInAContainer(t *testing.T) {
 }
 
 // With its daemon a mount's hold on the directory ends, and not before.
-func TestOneTreeAfterAKill(t *testing.T) {
+func TestOtherRecordsAreRefusedUntilTheDaemonIsGone(t *testing.T) {
 	f := newForest(t)
 	at := f.mountOK(way{source: "plain", control: "c1"})
 	n := *f.Mount
@@ -270,7 +270,7 @@ func TestOneTreeAfterAKill(t *testing.T) {
 }
 
 // Commands without a mount work on the records that the mount has, or are told whose they are.
-func TestOneTreeForCommands(t *testing.T) {
+func TestCommandsWithoutAMountUseTheRecordsOfTheMount(t *testing.T) {
 	f := newForest(t)
 	forgetUsualRecords(t, f.Base)
 	first := f.mountOK(way{source: "plain", control: "c1"})
@@ -294,7 +294,7 @@ func TestOneTreeForCommands(t *testing.T) {
 }
 
 // A command that holds a lease on its own keeps a mount with other records away, and is named.
-func TestOneTreeHeldByACommand(t *testing.T) {
+func TestAMountWithOtherRecordsIsRefusedWhileACommandHolds(t *testing.T) {
 	f := newForest(t)
 	l := harness.NewMail(f.Mount)
 	b := f.Start(f.Bin, "exec", "--control", filepath.Join(f.Base, "c1"), filepath.Join(f.Base, "plain"), "--", "sh", "-c", l.Tell("in")+"; read x <"+l.Gate("end"))
@@ -309,7 +309,7 @@ func TestOneTreeHeldByACommand(t *testing.T) {
 }
 
 // A replacement and a recovery have two daemons over one tree, with the same records.
-func TestOneTreeReplaceAndRecover(t *testing.T) {
+func TestReplaceAndRecoverKeepTheRecordsOfTheTree(t *testing.T) {
 	f := newForest(t)
 	w := way{source: "plain", control: "c1"}
 	at := f.mountOK(w)

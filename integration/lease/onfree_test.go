@@ -11,7 +11,7 @@ import (
 
 // The default: the first writer's session takes the lease for itself, others
 // are refused while it writes, and its end gives the lease back.
-func TestOnFreeAcquire(t *testing.T) {
+func TestTheFirstWriterTakesAFreeLeaseAndItsEndGivesItBack(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	first, second := harness.StartActor(t, "first"), harness.StartActor(t, "second")
 	first.OK(harness.Command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_WRONLY})
@@ -37,7 +37,7 @@ func TestOnFreeAcquire(t *testing.T) {
 
 // A descendant of the session's leader belongs to the session and is no
 // second writer; the open handle keeps the lease although nobody writes.
-func TestOnFreeAcquireKeepsWhileOpen(t *testing.T) {
+func TestAnOpenHandleKeepsAnAutomaticLease(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	first, second := harness.StartActor(t, "first"), harness.StartActor(t, "second")
 	first.OK(harness.Command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_WRONLY})
@@ -57,7 +57,7 @@ func TestOnFreeAcquireKeepsWhileOpen(t *testing.T) {
 
 // A process that lost a lease by expiry, and another had it since, does not take the next one by another write.
 // It must acquire on purpose.
-func TestOnFreeAcquireRevoked(t *testing.T) {
+func TestAProcessThatLostItsLeaseTakesNoneByWriting(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "revoked")
 	first := m.Acquire(a)
@@ -81,7 +81,7 @@ func TestOnFreeAcquireRevoked(t *testing.T) {
 }
 
 // Tokens grow over release, as other tools count on them to.
-func TestTokensGrow(t *testing.T) {
+func TestTokensGrowOverARelease(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	var last uint64
@@ -100,7 +100,7 @@ func TestTokensGrow(t *testing.T) {
 }
 
 // A holder that ends gives back at once, long before its lease would end.
-func TestHolderGone(t *testing.T) {
+func TestAHolderThatEndsGivesItsLeaseBackAtOnce(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	first := m.Acquire(a)
@@ -118,7 +118,7 @@ func TestHolderGone(t *testing.T) {
 }
 
 // Not even who knows the commands robs a living holder.
-func TestStealOfTheLivingIsRefused(t *testing.T) {
+func TestAStealFromALivingHolderIsRefused(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	m.Acquire(a)

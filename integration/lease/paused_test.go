@@ -10,10 +10,10 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// TestPausedHolder is the story that leases alone cannot tell well: the holder
+// TestNothingOfAPausedHolderLandsAfterATakeover is the story that leases alone cannot tell well: the holder
 // sleeps with open descriptors and a dirty mapping, another takes over and
 // writes, and the first wakes up, knowing nothing. Nothing of it may land.
-func TestPausedHolder(t *testing.T) {
+func TestNothingOfAPausedHolderLandsAfterATakeover(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, OnFree: "deny", Prepare: harness.WithFiles("plain", "append", "mapped", "idle")})
 	sleeper, next := harness.StartActor(t, "sleeper"), harness.StartActor(t, "next")
 	first := m.Acquire(sleeper)

@@ -132,7 +132,7 @@ func TestAWriteWaitsForTheEndOfASnapshot(t *testing.T) {
 }
 
 // What breaks a window ends the command and lets the writers go on, whatever the command makes of it.
-func TestABrokenSnapshotIsNotTakenForAWhole(t *testing.T) {
+func TestQuiesceFailsWhenItsSnapshotIsBroken(t *testing.T) {
 	for name, c := range map[string]struct {
 		options []string
 		policy  harness.Policy
@@ -173,7 +173,7 @@ func TestABrokenSnapshotIsNotTakenForAWhole(t *testing.T) {
 }
 
 // The command's process is killed, or somebody interrupts it: the writers go on.
-func TestWritersGoOnWhenASnapshotHasGone(t *testing.T) {
+func TestWritersGoOnWhenTheSnapshotCommandIsKilled(t *testing.T) {
 	m, a, l := heldBy(t, harness.MountOptions{})
 	s := quiet(m, l)
 	done := waits(m, a)
@@ -192,7 +192,7 @@ func TestWritersGoOnWhenASnapshotHasGone(t *testing.T) {
 }
 
 // A write hangs in the disk: there is no quiet moment, the command is not run, and the writers go on.
-func TestNoSnapshotBesideAWriteInFlight(t *testing.T) {
+func TestNoSnapshotIsTakenWhileAWriteIsInFlight(t *testing.T) {
 	m, disk := harness.NewFreezable(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty})
 	a := harness.StartActor(t, "a")
 	m.Acquire(a)
@@ -212,7 +212,7 @@ func TestNoSnapshotBesideAWriteInFlight(t *testing.T) {
 }
 
 // Nobody stops the writers of another user. The second snapshot waits for the first.
-func TestWhoMayQuiesceAndWhen(t *testing.T) {
+func TestQuiesceIsRefusedToOtherUsersAndWaitsForAnother(t *testing.T) {
 	m, a, l := heldBy(t, harness.MountOptions{})
 	stranger := exec.Command(m.Bin, "quiesce", m.Mountpoint, "--", "true")
 	stranger.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 4242, Gid: 4242}}

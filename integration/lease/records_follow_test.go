@@ -39,7 +39,7 @@ func (f *forest) rename(from, to string) {
 
 // Records follow the directory: after a rename it continues its tokens, and another directory in its place has
 // records of its own.
-func TestRecordsFollowARename(t *testing.T) {
+func TestLeaseRecordsFollowARenamedDirectory(t *testing.T) {
 	for name, control := range map[string]string{"usual": "", "control": "c1"} {
 		t.Run(name, func(t *testing.T) {
 			f := newForest(t)
@@ -68,7 +68,7 @@ func TestRecordsFollowARename(t *testing.T) {
 }
 
 // Commands without a mount find the records of a directory that was renamed.
-func TestRecordsFollowForCommands(t *testing.T) {
+func TestCommandsFindTheRecordsOfARenamedDirectory(t *testing.T) {
 	f := newForest(t)
 	forgetUsualRecords(t, f.Base)
 	f.dir("volume/plain/sub")
@@ -79,7 +79,7 @@ func TestRecordsFollowForCommands(t *testing.T) {
 }
 
 // A copy that replaces a removed directory continues its tokens.
-func TestRecordsOfARestoredCopy(t *testing.T) {
+func TestARestoredCopyContinuesTheTokens(t *testing.T) {
 	for name, control := range map[string]string{"usual": "", "control": "c1"} {
 		t.Run(name, func(t *testing.T) {
 			f := newForest(t)
@@ -96,7 +96,7 @@ func TestRecordsOfARestoredCopy(t *testing.T) {
 }
 
 // Two directories of one name do not come to share a lease by sharing --control.
-func TestTwoDirectoriesOfOneNameInOneControl(t *testing.T) {
+func TestTwoDirectoriesOfOneNameShareNoLeaseInOneControl(t *testing.T) {
 	f := newForest(t)
 	require.Equal(t, "1", f.grant(way{source: "plain", control: "c1"}))
 	_, said, exit := f.try(way{source: "other/plain", control: "c1"})
@@ -108,7 +108,7 @@ func TestTwoDirectoriesOfOneNameInOneControl(t *testing.T) {
 }
 
 // One control directory is for one repository.
-func TestTwoRepositoriesInOneControl(t *testing.T) {
+func TestASecondRepositoryInOneControlIsRefused(t *testing.T) {
 	f := newForest(t)
 	f.mountOK(way{source: "repo", control: "c1"})
 	_, said, exit := f.try(way{source: "around/repo", control: "c1"})
@@ -117,7 +117,7 @@ func TestTwoRepositoriesInOneControl(t *testing.T) {
 }
 
 // Records of a release that found them by the path alone are taken over, and follow from then on.
-func TestRecordsOfAnEarlierRelease(t *testing.T) {
+func TestRecordsOfAnEarlierReleaseAreTakenOver(t *testing.T) {
 	f := newForest(t)
 	forgetUsualRecords(t, f.Base)
 	source := f.dir("volume/plain")
@@ -137,7 +137,7 @@ func TestRecordsOfAnEarlierRelease(t *testing.T) {
 }
 
 // A tree that gets other records continues its tokens.
-func TestTokensGoOnOverOtherRecords(t *testing.T) {
+func TestATreeThatGetsOtherRecordsContinuesItsTokens(t *testing.T) {
 	for name, source := range map[string]string{"directory": "volume/plain", "worktree": "repo/main"} {
 		t.Run(name, func(t *testing.T) {
 			f := newForest(t)
@@ -162,7 +162,7 @@ func TestTokensGoOnOverOtherRecords(t *testing.T) {
 }
 
 // While a lease of other records lasts, nobody serves the tree with these.
-func TestHeldByOtherRecords(t *testing.T) {
+func TestAMountIsRefusedWhileOtherRecordsHoldALease(t *testing.T) {
 	f := newForest(t)
 	forgetUsualRecords(t, f.Base)
 	source := filepath.Join(f.Base, "plain")

@@ -13,7 +13,7 @@ import (
 
 // A record that is torn stops everybody; doctor names it, and repairs it once it is
 // proven that nobody counts on it. The torn file stays where it was.
-func TestRepairOfATornRecord(t *testing.T) {
+func TestDoctorRepairsATornRecordOnceNobodyCountsOnIt(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, InPlace: true, Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "a")
 	first := m.Acquire(a, "main")

@@ -27,7 +27,7 @@ func sequence(t *testing.T, n int, script string) string {
 
 // With the defaults one person who works is never refused: a lease that a command's
 // session took passes on when that session has ended, before anybody is refused.
-func TestCommandsInSequence(t *testing.T) {
+func TestCommandsOneAfterAnotherAreNeverRefused(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	const n = 60
 	for name, script := range map[string]string{
@@ -47,7 +47,7 @@ func TestCommandsInSequence(t *testing.T) {
 }
 
 // What is acquired on purpose right after such a command finds the lease free, too.
-func TestAcquireAfterACommand(t *testing.T) {
+func TestAnAcquireRightAfterACommandFindsTheLeaseFree(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "a")
 	for range 8 {
@@ -60,7 +60,7 @@ func TestAcquireAfterACommand(t *testing.T) {
 }
 
 // So does a process that comes through another mount of the same tree.
-func TestCommandsThroughTwoMounts(t *testing.T) {
+func TestCommandsThroughTwoMountsInTurnAreNeverRefused(t *testing.T) {
 	for _, onFree := range []string{"acquire", "allow"} {
 		t.Run(onFree, func(t *testing.T) {
 			m := harness.NewMount(t, harness.MountOptions{OnFree: onFree, Prepare: harness.WithFiles("f")})
@@ -80,7 +80,7 @@ func TestCommandsThroughTwoMounts(t *testing.T) {
 
 // A session is its members: while one of them is left the lease stays theirs, though the
 // leader has ended, and no longer.
-func TestSessionWithoutItsLeader(t *testing.T) {
+func TestASessionKeepsItsLeaseWhenItsLeaderEnds(t *testing.T) {
 	often := harness.Calm
 	often.Renew = 250 * time.Millisecond // a renewal is a look at the holder
 	m := harness.NewMount(t, harness.MountOptions{Policy: often, Prepare: harness.WithFiles("f")})

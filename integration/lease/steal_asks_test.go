@@ -100,7 +100,7 @@ func (c *conversation) wait() int {
 }
 
 // A steal shows whom it robs and asks. Only a yes on a terminal, or --yes, is one.
-func TestStealShowsWhomItRobsAndAsks(t *testing.T) {
+func TestAStealShowsTheHolderAndAsks(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	m.MustCLI("lock", "acquire", "--purpose", "a long build", "--pid", harness.PIDOf(a), m.Mountpoint)
@@ -139,7 +139,7 @@ func TestStealShowsWhomItRobsAndAsks(t *testing.T) {
 }
 
 // The yes is about the holder that was shown: one that came since is not robbed by it.
-func TestAYesIsAboutTheHolderThatWasShown(t *testing.T) {
+func TestAConfirmedStealRobsNoLaterHolder(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a, b, c := harness.StartActor(t, "a"), harness.StartActor(t, "b"), harness.StartActor(t, "c")
 	m.Acquire(a)

@@ -16,7 +16,7 @@ import (
 
 // A steal of what has expired makes a new epoch: the next token, the next
 // acquisition.
-func TestStealThroughTheDaemon(t *testing.T) {
+func TestAStealOfAnExpiredLeaseGrantsTheNextToken(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	first := m.Acquire(a)
@@ -77,7 +77,7 @@ func startActors(t *testing.T, n int) (all []*harness.Actor) {
 
 // Eight processes steal at the same time: one of them wins, each time, and its
 // token is new.
-func TestStealersOneWinner(t *testing.T) {
+func TestOfEightStealsAtOnceOneWins(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, InPlace: true, Prepare: harness.WithFiles("f")})
 	holder, stealers := harness.StartActor(t, "holder"), startActors(t, 8)
 	last := m.Acquire(holder)
@@ -117,7 +117,7 @@ func without(all []*harness.Actor, one *harness.Actor) (rest []*harness.Actor) {
 // The same without a daemon to order them: eight processes on the records. Nobody renews
 // what they win, so on a slow machine a second may win when the first's lease is over, and
 // not before.
-func TestStealersWithoutAMount(t *testing.T) {
+func TestOfEightStealsAtOnceWithoutAMountOneWins(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	config := m.WriteConfig("policy.yaml", harness.Hasty.YAML())
 	options := []string{"--control", m.LockDir, "--config", config}

@@ -114,7 +114,7 @@ func (f *fencedHosts) audit(h *machine.Host) string {
 }
 
 // A host whose daemon was killed mounts again: it gives back what it had left, by itself, and is not cut off when another host wants that.
-func TestWhatAHostHadLeftItGivesBack(t *testing.T) {
+func TestAHostGivesItsLeftLeaseBackAtTheNextMount(t *testing.T) {
 	f := newFencedHosts(t)
 	h1, h2 := f.join("h1"), f.join("h2")
 	f.leave(h1)
@@ -131,7 +131,7 @@ func TestWhatAHostHadLeftItGivesBack(t *testing.T) {
 }
 
 // The host itself takes what it had left, without a mount: no agent runs for it, then or later.
-func TestAHostTakesWhatItHadLeftByACommand(t *testing.T) {
+func TestACommandTakesALeftLeaseOfItsHostWithoutAFenceAgent(t *testing.T) {
 	f := newFencedHosts(t)
 	h1, h2 := f.join("h1"), f.join("h2")
 	f.leave(h1)
@@ -145,7 +145,7 @@ func TestAHostTakesWhatItHadLeftByACommand(t *testing.T) {
 
 // What a host had left, and another host has taken before that host is let in again, has nobody cut off afterwards. The host takes
 // nothing back.
-func TestAHostIsCutOffOnceForWhatItHadLeft(t *testing.T) {
+func TestAHostIsCutOffOnceForALeaseThatItLeft(t *testing.T) {
 	f := newFencedHosts(t)
 	h1, h2, h3 := f.join("h1"), f.join("h2"), f.join("h3")
 	f.leave(h1)

@@ -88,7 +88,7 @@ func requireTurns(m *harness.Mount, path string, rounds int) {
 }
 
 // Commands under exec --wait.
-func TestExecHasItsTurn(t *testing.T) {
+func TestEveryExecWithWaitHasItsTurn(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
 	agents(m, func(agent, before string) *exec.Cmd {
 		return exec.Command(m.Bin, "exec", "--wait", "10m", m.Mountpoint, "--", "sh", "-c", `echo "$1" "$2" >>"$0"`, m.At("turns"), agent, before)
@@ -98,7 +98,7 @@ func TestExecHasItsTurn(t *testing.T) {
 // Commands that know nothing of leases, each in a session of its own as agents' harnesses start
 // them. They make, rename and remove names in one directory, which the kernel locks for a call
 // that does: who waits must not keep the holder from it.
-func TestAutomaticLeasesHaveTheirTurn(t *testing.T) {
+func TestEveryWaitingWriterHasItsTurn(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Extra: []string{"--wait-on-conflict", "1m"}})
 	agents(m, func(agent, before string) *exec.Cmd {
 		c := exec.Command("setsid", "--wait", "sh", "-ec", `echo one >new.$1; mkdir dir.$1; mv new.$1 dir.$1/new; rm -r dir.$1; echo "$1" "$2" >>turns`, "sh", agent, before)
@@ -169,7 +169,7 @@ func TestAWriteWaitsForAShortLivedHolder(t *testing.T) {
 
 // The wait has an end, as long as it was said, and then the refusal is the usual one. Without
 // wait_on_conflict there is no wait.
-func TestAWriteWaitsNoLongerThanItWasSaid(t *testing.T) {
+func TestAWriteWaitsNoLongerThanWaitOnConflict(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Extra: []string{"--wait-on-conflict", "300ms"}, Prepare: harness.WithFiles("f")})
 	holder, waiter := harness.StartActor(t, "holder"), harness.StartActor(t, "waiter")
 	holder.OK(m.Put("held"))
@@ -185,7 +185,7 @@ func TestAWriteWaitsNoLongerThanItWasSaid(t *testing.T) {
 }
 
 // Who waits can be killed, and keeps nobody's place then.
-func TestWhoWaitsOnAConflictCanBeKilled(t *testing.T) {
+func TestAWriteThatWaitsOnAConflictCanBeKilled(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Extra: []string{"--wait-on-conflict", "1m"}, Prepare: harness.WithFiles("f")})
 	holder, last := harness.StartActor(t, "holder"), harness.StartActor(t, "last")
 	holder.OK(m.Put("held"))

@@ -11,7 +11,7 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-func TestTwoMounts(t *testing.T) {
+func TestTheHolderOfOneMountIsRefusedInAnother(t *testing.T) {
 	for _, onFree := range []string{"deny", "acquire", "allow"} {
 		t.Run(onFree, func(t *testing.T) {
 			m := harness.NewMount(t, harness.MountOptions{OnFree: onFree, Policy: harness.Hasty, Prepare: harness.WithFiles("f", "g")})
@@ -50,7 +50,7 @@ func TestTwoMounts(t *testing.T) {
 
 // explain through the second mount says who holds through the first, whatever
 // a write does while the lease is free.
-func TestTwoMountsExplain(t *testing.T) {
+func TestExplainNamesTheHolderInAnotherMount(t *testing.T) {
 	for _, onFree := range []string{"deny", "acquire", "allow"} {
 		t.Run(onFree, func(t *testing.T) {
 			m := harness.NewMount(t, harness.MountOptions{OnFree: onFree, Prepare: harness.WithFiles("f")})

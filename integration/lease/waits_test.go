@@ -33,7 +33,7 @@ func said(b *harness.Background, text string) bool {
 }
 
 // Ctrl-C ends every wait, and the command says what there is now.
-func TestInterruptedCommandsSayWhatThereIs(t *testing.T) {
+func TestCtrlCEndsEveryWaitAndSaysWhatThereIs(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
 	holder := harness.StartActor(t, "holder")
 	m.Acquire(holder)
@@ -64,7 +64,7 @@ func TestInterruptedCommandsSayWhatThereIs(t *testing.T) {
 }
 
 // A daemon that is stopped answers nobody. Who waits for it can be interrupted.
-func TestInterruptedWhileTheDaemonIsStopped(t *testing.T) {
+func TestCtrlCEndsAWaitForAStoppedDaemon(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
 	pid := m.Daemons()[0]
 	require.NoError(t, unix.Kill(pid, unix.SIGSTOP))
@@ -93,7 +93,7 @@ func TestInterruptedWhileTheDaemonIsStopped(t *testing.T) {
 
 // Ctrl-C while the daemon has not yet mounted ends it, and nothing is mounted. It waits as for a rename of a
 // worktree's root through another mount (fusefs/serving.go).
-func TestInterruptedMount(t *testing.T) {
+func TestCtrlCEndsAMountThatWaits(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Repository: true, InPlace: true})
 	root, err := os.Open(m.Source)
 	require.NoError(t, err)
@@ -140,7 +140,7 @@ func over(pid int) bool {
 }
 
 // On a terminal a wait has one line, which goes when it ends; on a pipe it has a line each 10 s.
-func TestAWaitIsShown(t *testing.T) {
+func TestAWaitForALeaseIsShown(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
 	holder := harness.StartActor(t, "holder")
 	m.Acquire(holder)

@@ -23,7 +23,7 @@ var notRunHere = map[string]string{
 	"needs-docker":   "scripts/container-test.sh itself, and its parts",
 	"takes-minutes":  "scripts/test.sh runs each of them",
 	"takes-hours":    "the release run",
-	"needs-a-store":  "TestFenceCheckProvesAnAgent",
+	"needs-a-store":  "TestFenceCheckTellsAnAgentThatCutsOffFromOneThatOnlySaysSo",
 	"runs-this-test": "scripts/test.sh",
 }
 
