@@ -31,7 +31,7 @@ readonly TEST_CAPABILITIES=("${DAEMON_CAPABILITIES[@]}" KILL SYS_PTRACE SYS_NICE
 NOT_HERE='^(TestToolNpm|TestToolNodeRefused|TestMonitoring.*|TestReserveIsForTheSuperuser|TestASwitchSaysWhatItCouldNotWaitFor'
 readonly NOT_HERE+='|TestAHandoverThatIsNotInTimeChangesNothing|TestNotifyStopWaitsForTheWriteInFlight)$'
 # Tests of --quick: one of each kind.
-readonly QUICK_TESTS='TestBashCompletes|TestErrno|TestInPlace.*|TestTool.*Git.*'
+readonly QUICK_TESTS='TestBashCompletes|TestErrnoOfTheOptionIsThatOfEveryRefusal|TestInPlace.*|TestTool.*Git.*'
 
 parts=() fresh=''
 for option in "${@:---all}"; do

@@ -133,14 +133,14 @@ logged=$(dmesg 2>/dev/null | wc -l || true)
 if [[ $proof ]]; then
   :
 elif [[ $quick ]]; then
-  check "Kills, recovery, replacement" stories -run '^Test(Transport|Auto|Uring|Recover|Replace|KillsUnderRules)' ./integration/daemon ./integration/rules
+  check "Kills, recovery, replacement" stories -run 'Transport|Recover|Replac|KillsUnderRules' ./integration/daemon ./integration/rules
   check "The fence" stories -run '^Test(Matrix|Held|Revoked)' ./integration/fence
 else
   check "Unit tests of the transport" stories ./fusefs
   check "The stories" stories ./integration/fence ./integration/lease ./integration/daemon ./integration/rules
 fi
-check "Kills under fire, $((rounds * 50))" stories -count="$rounds" -timeout $((120 * slower))m -run '^TestRecoverUnderFire$' ./integration/daemon
-[[ $proof ]] || check "Killed daemons let everybody go" stories -count=10 -timeout $((60 * slower))m -run '^TestKilledDaemonLetsEverybodyGo$' ./integration/daemon
+check "Kills under fire, $((rounds * 50))" stories -count="$rounds" -timeout $((120 * slower))m -run '^TestNoStrangersWriteLandsDuringFiftyRecoveries$' ./integration/daemon
+[[ $proof ]] || check "Killed daemons let everybody go" stories -count=10 -timeout $((60 * slower))m -run '^TestAKilledDaemonLeavesNoCallerWaiting$' ./integration/daemon
 check "Torture, $minutes minutes" "$here/torture.sh" --minutes "$minutes" --slower "$slower"
 [[ $proof ]] || check "Conformance" "$here/conformance.sh" --quick --only cases --only posixtest "$scratch"
 check "Nothing is left behind" nothing_left

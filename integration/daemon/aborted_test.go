@@ -32,7 +32,7 @@ func TestAbortedMountIsRecovered(t *testing.T) {
 
 // A daemon that panics ends by a signal: its exit status must not be that of a wrong command
 // line, after which no unit starts it again.
-func TestAPanicIsNoUsageError(t *testing.T) {
+func TestADaemonThatPanicsDoesNotEndWithTheUsageExitCode(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	cmd := exec.Command(m.Bin, "mount", "--foreground", "--control", m.LockDir, m.Source, m.Mountpoint)
 	var said strings.Builder

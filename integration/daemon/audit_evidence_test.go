@@ -57,7 +57,7 @@ func requireBroken(m *harness.Mount, why string) {
 }
 
 // Through the mount the chain can be appended to, as JVS does, and nothing else.
-func TestTheAuditChainIsSealedButForAppends(t *testing.T) {
+func TestTheAuditChainTakesOnlyAppendsThroughTheMount(t *testing.T) {
 	m, a, _ := audited(t)
 	dir := m.At(".jvs", "audit")
 	log := filepath.Join(dir, "audit.jsonl")
@@ -140,7 +140,7 @@ func init() {
 }
 
 // Who reads where the end is, and then writes there, overwrites nothing that others append meanwhile, in whatever way.
-func TestAppendsAtTheEndOverwriteNothing(t *testing.T) {
+func TestAuditAppendsOverwriteNoOtherAppend(t *testing.T) {
 	m, a, log := audited(t)
 	const writers, lines = 4, 60
 	failed := make(chan string, writers)
@@ -174,7 +174,7 @@ func TestAppendsAtTheEndOverwriteNothing(t *testing.T) {
 }
 
 // What others append costs one event no more than a bounded look, and the chain goes on.
-func TestWhatOthersAppendCostsBoundedWork(t *testing.T) {
+func TestAppendsOfOthersCostAnAuditEventBoundedWork(t *testing.T) {
 	m, a, log := audited(t)
 	f, err := os.OpenFile(log, os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(t, err)
@@ -207,7 +207,7 @@ func bytesRead(m *harness.Mount) (n int64) {
 }
 
 // A tail that was cut off is told from a clean end, at once and after later events.
-func TestALossAtTheEndOfTheChainIsSeen(t *testing.T) {
+func TestACutOffEndOfTheAuditChainIsSeen(t *testing.T) {
 	m, a, log := audited(t)
 	requireWhole(m)
 	lines := strings.SplitAfter(harness.ReadText(t, log), "\n")
@@ -222,7 +222,7 @@ func TestALossAtTheEndOfTheChainIsSeen(t *testing.T) {
 }
 
 // Whoever swaps the chain's directory moves events nowhere else and stops nothing for longer than that lasts; and it is seen.
-func TestASwappedAuditDirectory(t *testing.T) {
+func TestASwappedAuditDirectoryMovesNoEventAndIsSeen(t *testing.T) {
 	m, a, log := audited(t)
 	dir := filepath.Dir(log)
 	require.NoError(t, os.Rename(dir, dir+".away"))
@@ -244,7 +244,7 @@ func TestASwappedAuditDirectory(t *testing.T) {
 }
 
 // A chain of an earlier version, which has no anchor, is taken over as it is.
-func TestAChainWithoutAnAnchorIsTakenOver(t *testing.T) {
+func TestAnAuditChainWithoutAnAnchorIsTakenOver(t *testing.T) {
 	m, a, log := audited(t)
 	require.NoError(t, os.Remove(filepath.Join(m.LockDir, "audit.anchor")))
 	whole, said := verify(m)

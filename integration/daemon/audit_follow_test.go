@@ -13,7 +13,7 @@ import (
 )
 
 // audit tail -f shows each event once, as it comes: after a rotation of the chain, and after the mount was recovered.
-func TestAuditTailFollows(t *testing.T) {
+func TestAuditTailFollowShowsEachEventOnce(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	lines := m.Start(m.Bin, "audit", "tail", "-f", "--json", m.At("main"))
 	text := m.Start(m.Bin, "audit", "tail", "-f", m.At("main"))

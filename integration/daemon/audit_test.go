@@ -12,7 +12,7 @@ import (
 
 // The chain of a repository has the history of its leases: who took, lost and stole them, and what was refused
 // meanwhile.
-func TestAuditChain(t *testing.T) {
+func TestTheAuditChainTellsTakesLossesStealsAndRefusals(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, InPlace: true, OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	m.Acquire(a, "main")

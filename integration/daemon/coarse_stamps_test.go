@@ -28,7 +28,7 @@ func coarsely(a *fuse.Attr) { a.Mtimensec, a.Ctimensec = 0, 0 }
 
 // Another host may change a file twice within one second, and its stamp and size say nothing of it. What was read in between is read again, also
 // by who takes the lease over, and by who has the file open all the time.
-func TestWhatChangesWithinASecondIsSeen(t *testing.T) {
+func TestTwoChangesOfAnotherHostWithinASecondAreSeen(t *testing.T) {
 	m, _ := farMount(t, nil)
 	other := filepath.Join(m.Base, "source", "coarse") // as another host sees it
 	seen := m.At("coarse")

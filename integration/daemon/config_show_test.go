@@ -10,7 +10,7 @@ import (
 
 // Each value is shown with the place that it came from; a living mount is asked itself,
 // by anybody.
-func TestConfigShow(t *testing.T) {
+func TestConfigShowNamesWhereEachValueCameFrom(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	file := m.WriteConfig("c.yaml", "scope: user\nerrno: EPERM\nworktrees:\n  main: {mode: shared}\n")
 	args := []string{"--config", file, "-o", "errno=EBUSY,nosuid", "--on-free", "deny", m.Source, m.Mountpoint}
@@ -40,7 +40,7 @@ func TestConfigShow(t *testing.T) {
 }
 
 // A mistake is shown in its line.
-func TestConfigCheck(t *testing.T) {
+func TestConfigCheckShowsTheLineOfAMistake(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{})
 	good, bad := m.WriteConfig("good.yaml", "source: /srv\n"), m.WriteConfig("bad.yaml", "errno: EIO\nmoed: shared\n")
 	require.Equal(t, good+": ok\n", m.MustCLI("config", "check", good))

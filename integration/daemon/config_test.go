@@ -13,7 +13,7 @@ import (
 
 // A mistake in the configuration is told with its place, and nothing is
 // mounted.
-func TestConfigMistakes(t *testing.T) {
+func TestAMistakeInTheConfigurationMountsNothing(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	for _, c := range []struct{ text, want string }{
 		{"enforce: enforce\nlease_durations: 30s\n", `:2:1: unknown key "lease_durations"`},
@@ -34,7 +34,7 @@ func TestConfigMistakes(t *testing.T) {
 }
 
 // The values of the file hold, and flags win over them.
-func TestConfigFile(t *testing.T) {
+func TestTheConfigurationFileHoldsAndFlagsWinOverIt(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	file := m.WriteConfig("c.yaml", "# times in two ways\nlease_duration_ms: 20000\nrenew_interval: 4s\non_free: allow\nerrno: EPERM\nscope: user\n")
 	m.Opts.Policy = harness.Policy{}
@@ -49,7 +49,7 @@ func TestConfigFile(t *testing.T) {
 }
 
 // --errno is what every refusal answers with, by path and by descriptor.
-func TestErrno(t *testing.T) {
+func TestErrnoOfTheOptionIsThatOfEveryRefusal(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f"), Extra: []string{"--errno", "EACCES"}})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	b.Fails(m.Put("f"), "EACCES")
@@ -67,7 +67,7 @@ func TestErrno(t *testing.T) {
 
 // A name that leads out of the repository is no worktree: nothing is made of
 // it, in the lock directory or beside it.
-func TestWorktreeNames(t *testing.T) {
+func TestANameThatLeadsOutOfTheRepositoryIsNoWorktree(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "a")
 	before := m.Digest()

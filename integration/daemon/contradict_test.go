@@ -14,7 +14,7 @@ import (
 
 // A client that died without a word may leave a time stamp of the record that contradicts the record (CephFS: what it had not flushed).
 // Then a takeover fails with a doubt about the clocks, for one silence more. Who waits for the lease waits for that, too.
-func TestAWaitOutlastsAContradictingTimeStamp(t *testing.T) {
+func TestAWaitForTheLeaseOutlastsAContradictingTimeStamp(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f"),
 		Extra: []string{"--steal-grace", "4s"}}) // so that there is time to meet the doubt
 	store, at := m.Source, filepath.Join(m.Base, "at")

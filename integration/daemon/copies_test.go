@@ -16,7 +16,7 @@ import (
 
 // Unmounting a bind mount of the mount, or of a part of it, leaves the mount where it is,
 // and its leases with those who hold them.
-func TestUmountOfACopy(t *testing.T) {
+func TestUnmountingABindMountLeavesTheMountAndItsLeases(t *testing.T) {
 	for _, by := range []string{"jvsfs", "umount.fuse.jvsfs"} {
 		for _, part := range []string{"", "d"} {
 			t.Run(by+" /"+part, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestUmountOfACopy(t *testing.T) {
 }
 
 // One on the very place, as one makes it to change how it is propagated, is a copy like any.
-func TestUmountOfACopyAtTheSamePlace(t *testing.T) {
+func TestUnmountingABindMountAtTheSamePlaceLeavesTheMount(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithDir("d")})
 	a := harness.StartActor(t, "a")
 	m.Acquire(a)
@@ -62,7 +62,7 @@ func takeAway(m *harness.Mount, by, at string, options ...string) {
 }
 
 // A bind mount of a dead mount is taken away, and the mount comes back with its leases.
-func TestUmountOfADeadCopy(t *testing.T) {
+func TestUnmountingABindMountOfADeadMountLeavesItToRecover(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithDir("d")})
 	a := harness.StartActor(t, "a")
 	before := m.Acquire(a)
@@ -79,7 +79,7 @@ func TestUmountOfADeadCopy(t *testing.T) {
 
 // What was bound before a replacement stays with the daemon that was replaced: it is named,
 // can be seen and taken away, and with the last of it that daemon ends.
-func TestCopiesOfAReplacedMount(t *testing.T) {
+func TestABindMountOfAReplacedMountIsNamedAndKeepsTheOldDaemon(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithDir("d")})
 	a := harness.StartActor(t, "a")
 	m.Acquire(a)

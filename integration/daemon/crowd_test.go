@@ -48,7 +48,7 @@ func opDisperse(*operation.Box, operation.Command) error {
 
 // A user's connections to the control socket are counted: one more than 64 is told so and
 // counted, which is that user's trouble and nobody else's.
-func TestCrowdAtTheControlSocket(t *testing.T) {
+func TestAUsersConnectionsToTheControlSocketAreBounded(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f"), Extra: []string{"--metrics", "127.0.0.1:0"}})
 	user := harness.StartActorAs(t, "user", harness.Identity{UID: 1000, GID: 1000})
 	const turnedAway = `jvsfs_control_turned_away_total{reason="limit"}`

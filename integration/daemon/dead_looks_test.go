@@ -45,7 +45,7 @@ func TestAnUnmountOfADeadMountWaitsForLooks(t *testing.T) {
 }
 
 // Loops that try again and again to write below a dead mount do not keep it busy.
-func TestADeadMountIsTakenAwayFromThoseWhoTryAgain(t *testing.T) {
+func TestADeadMountIsUnmountedDespiteWritersThatRetry(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Repository: true})
 	m.KillDaemon()
 	var over atomic.Bool
@@ -69,7 +69,7 @@ func TestADeadMountIsTakenAwayFromThoseWhoTryAgain(t *testing.T) {
 }
 
 // Nobody keeps a dead mount by looking at it without an end.
-func TestADeadMountIsTakenAwayFromUnderALook(t *testing.T) {
+func TestADeadMountIsUnmountedDespiteAnOpenPathDescriptor(t *testing.T) {
 	m := harness.KeepsItsDevice(t, func() *harness.Mount {
 		return harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	})

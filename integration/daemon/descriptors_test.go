@@ -59,7 +59,7 @@ func mountWithFew(m *harness.Mount, descriptors int) {
 
 // A user who opens all files that he can keeps nobody from working, least of all who holds
 // the lease; who he is can be read. What he has open often costs one descriptor.
-func TestOneUserDoesNotTakeAllDescriptors(t *testing.T) {
+func TestOneUserCannotUseUpTheDaemonsDescriptors(t *testing.T) {
 	const descriptors, files = 1200, 1000
 	m := harness.PrepareMount(t, harness.MountOptions{})
 	for i := range files {
@@ -93,7 +93,7 @@ func TestOneUserDoesNotTakeAllDescriptors(t *testing.T) {
 }
 
 // The same user is kept from his other sessions, too.
-func TestTheHoldersOwnUserDoesNotTakeAllDescriptors(t *testing.T) {
+func TestTheHoldersUserCannotUseUpTheDaemonsDescriptors(t *testing.T) {
 	const descriptors, files = 1200, 1000
 	m := harness.PrepareMount(t, harness.MountOptions{})
 	for i := range files {
@@ -191,7 +191,7 @@ func TestAFileOpenForWritingCostsOneDescriptor(t *testing.T) {
 
 // The daemon and its guardian live on after the script that mounts. They must not keep its files open: a lock of the script would stay
 // taken, and the reader of a pipe would wait for ever.
-func TestTheDaemonKeepsNothingOfWhoMounts(t *testing.T) {
+func TestTheDaemonKeepsNoDescriptorOfTheMountCommand(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{})
 	const theirs = "/dev/zero" // a file that no process of ours opens
 	mount := fmt.Sprintf("exec 9<%s; exec %s mount --control %s --log-file %s %s %s", theirs, m.Bin, m.LockDir, m.LogFile(), m.Source, m.Mountpoint)

@@ -15,7 +15,7 @@ import (
 
 // What the kernel says of the clock is what doctor judges by the skew that leases allow (2 s).
 // The machine's clock belongs to everybody: the kernel's answer is put in the place of its own.
-func TestDoctorClock(t *testing.T) {
+func TestDoctorJudgesTheClockByTheAllowedSkew(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{})
 	for _, c := range []struct {
 		state              string

@@ -20,7 +20,7 @@ import (
 // What goes wrong in the field, made to go wrong. Each finding must be there when it
 // is, say how to repair it, and be gone when it was repaired.
 
-func TestDoctorDeadMount(t *testing.T) {
+func TestDoctorNamesADeadMount(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{InPlace: true, Prepare: harness.WithFiles("f")})
 	m.RequireNoFinding("mounts.dead", m.Mountpoint)
 	m.KillDaemon()
@@ -30,7 +30,7 @@ func TestDoctorDeadMount(t *testing.T) {
 	require.Contains(t, out, "why: everything in a dead mount fails")
 }
 
-func TestDoctorSilentMount(t *testing.T) {
+func TestDoctorNamesAMountWhoseDaemonDoesNotAnswer(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{InPlace: true, Prepare: harness.WithFiles("f")})
 	var pids []int
 	harness.Eventually(t, "the daemon has its guardian, which began as a copy of it", func() bool { pids = m.Daemons(); return len(pids) == 1 })
@@ -43,7 +43,7 @@ func TestDoctorSilentMount(t *testing.T) {
 
 // A recovery puts the new mount beneath the dead one and detaches that; here it was
 // interrupted in between.
-func TestDoctorInterruptedRecovery(t *testing.T) {
+func TestDoctorNamesAnInterruptedRecovery(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	n := m.Second()
 	m.Mount()
@@ -77,7 +77,7 @@ func serves(pid int, point string) bool {
 
 // Those who run in another mount namespace from before a mount do not get it where
 // mounts are not passed on, and keep the bare directory; so does who stands in it.
-func TestDoctorNamespaceThatMissedTheMount(t *testing.T) {
+func TestDoctorNamesProcessesOfANamespaceWithoutTheMount(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{InPlace: true, Prepare: harness.WithFiles("f")})
 	apart := m.Start("unshare", "--mount", "--propagation", "private", "sh", "-c", "cd "+m.Source+" && exec sleep 1000")
 	defer apart.Kill()
@@ -95,7 +95,7 @@ func TestDoctorNamespaceThatMissedTheMount(t *testing.T) {
 }
 
 // A container runtime that runs already is not given a mount over a private carrier.
-func TestDoctorPrivateCarrier(t *testing.T) {
+func TestDoctorWarnsOfAPrivateParentMount(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{InPlace: true, Prepare: harness.WithFiles("f")})
 	propagate(m, unix.MS_PRIVATE)
 	carrier := filepath.Dir(m.Mountpoint)
@@ -120,7 +120,7 @@ func TestDoctorPrivateCarrier(t *testing.T) {
 }
 
 // A mapping from before the mount stores past it, also when its descriptor is closed.
-func TestDoctorMappingFromBefore(t *testing.T) {
+func TestDoctorNamesAMappingFromBeforeTheMount(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{InPlace: true, Prepare: harness.WithFiles("f")})
 	early := harness.StartActor(t, "early")
 	early.OK(harness.Command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_RDWR})
@@ -136,7 +136,7 @@ func TestDoctorMappingFromBefore(t *testing.T) {
 
 // A socket that nobody listens on is removed where repairing is asked for; the sockets
 // of mounts are not.
-func TestDoctorStaleSocket(t *testing.T) {
+func TestDoctorRemovesAStaleSocketWhenAskedToRepair(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	stale := "/run/jvsfs/dev-0-1048575.sock"
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: stale, Net: "unix"})
@@ -162,7 +162,7 @@ func TestDoctorStaleSocket(t *testing.T) {
 }
 
 // A guardian without its daemon.
-func TestDoctorOrphanedGuardian(t *testing.T) {
+func TestDoctorNamesAGuardianWithoutItsDaemon(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	m.RequireNoFinding("run.guardian", "")
 	r, w, err := os.Pipe()
@@ -186,7 +186,7 @@ func TestDoctorOrphanedGuardian(t *testing.T) {
 }
 
 // A lock directory that cannot be written, and one that is nearly full.
-func TestDoctorLockDirectory(t *testing.T) {
+func TestDoctorNamesALockDirectoryThatCannotBeWritten(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	m.RequireNoFinding("locks.unwritable", m.LockDir)
 	all, _, _ := m.Doctor()
@@ -202,7 +202,7 @@ func TestDoctorLockDirectory(t *testing.T) {
 	require.Empty(t, left)
 }
 
-func TestDoctorFullLockDirectory(t *testing.T) {
+func TestDoctorNamesAFullLockDirectory(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	require.NoError(t, os.MkdirAll(m.LockDir, 0o700))
 	require.NoError(t, unix.Mount("tmpfs", m.LockDir, "tmpfs", 0, "size=512k,nr_inodes=40,mode=700"))
@@ -214,7 +214,7 @@ func TestDoctorFullLockDirectory(t *testing.T) {
 }
 
 // The machine around the mounts, as a namespace and a limit can make it.
-func TestDoctorOfTheMachine(t *testing.T) {
+func TestDoctorJudgesTheMachineAroundTheMounts(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	const apart = "mount --make-rprivate / && "
 	for _, c := range []struct{ line, id, text, fix string }{
@@ -235,7 +235,7 @@ func TestDoctorOfTheMachine(t *testing.T) {
 	}
 }
 
-func TestVersionCommand(t *testing.T) {
+func TestVersionSaysWhichBuildItIs(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	var v struct{ Version, Go, Platform string }
 	harness.RequireJSON(t, m.MustCLI("version", "--json"), &v)
@@ -246,7 +246,7 @@ func TestVersionCommand(t *testing.T) {
 }
 
 // mount and umount speak JSON too.
-func TestMountJSON(t *testing.T) {
+func TestMountAndUmountAnswerInJSON(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	var got struct {
 		Mountpoint, Source, Shape, Locks string

@@ -13,7 +13,7 @@ import (
 
 // The owner of a repository can make its lock directory before it is mounted, and put anything into it. doctor names what lies in the place of a
 // taint, and neither waits for it, nor follows it, nor reads it to its end.
-func TestDoctorReadsNothingThatIsPlanted(t *testing.T) {
+func TestDoctorReadsNoFileThatWasPlantedAsATaint(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, InPlace: true, Prepare: harness.WithFiles("f")})
 	secret := filepath.Join(m.Base, "secret")
 	require.NoError(t, os.WriteFile(secret, []byte("topsecret"), 0o600))

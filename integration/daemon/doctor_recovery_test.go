@@ -43,7 +43,7 @@ func apart(m *harness.Mount) *harness.Background {
 
 // A dead mount that only others see is still there: they can bring it back, with what its
 // daemon has left.
-func TestDoctorKeepsWhatBringsAMountBack(t *testing.T) {
+func TestDoctorKeepsTheStateOfADeadMountThatOthersSee(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{InPlace: true, Prepare: harness.WithFiles("f")})
 	state := stateFile(m)
 	apart := apart(m)
@@ -64,7 +64,7 @@ func TestDoctorKeepsWhatBringsAMountBack(t *testing.T) {
 
 // State of a mount that is gone everywhere goes with --repair. State that cannot be read may
 // be anything: a person looks at it.
-func TestDoctorStateOfAMountThatIsGone(t *testing.T) {
+func TestDoctorRemovesTheStateOfAMountThatIsGone(t *testing.T) {
 	m := harness.KeepsItsDevice(t, func() *harness.Mount {
 		return harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	})

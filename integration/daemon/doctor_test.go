@@ -12,7 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-func TestExplain(t *testing.T) {
+func TestExplainTellsTheDecisionWithItsReason(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	x, exit := m.Explain(a.PID(), m.At("f"))
@@ -52,7 +52,7 @@ func TestExplain(t *testing.T) {
 	require.Contains(t, strings.Join(st.LastRefusals, "\n"), "E_LOCK_CONFLICT")
 }
 
-func TestExplainOnFreeAndElsewhere(t *testing.T) {
+func TestExplainTellsOfAFreeLeaseAndOfPathsElsewhere(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "a")
 	x, exit := m.Explain(a.PID(), m.At("f"))
@@ -69,7 +69,7 @@ func TestExplainOnFreeAndElsewhere(t *testing.T) {
 
 // doctor knows a healthy mount, and tells by ok and exit code what its
 // findings say. Findings about other people's mounts are theirs.
-func TestDoctor(t *testing.T) {
+func TestDoctorFindsNothingWrongWithAHealthyMount(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "a")
 	m.Acquire(a)
@@ -112,7 +112,7 @@ func TestDoctor(t *testing.T) {
 
 // doctor finds who bypasses a mount in place, and a lock directory that others
 // may read.
-func TestDoctorFindsBypass(t *testing.T) {
+func TestDoctorNamesWhoBypassesAMount(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{InPlace: true, Prepare: harness.WithFiles("f")})
 	early := harness.StartActor(t, "early")
 	early.OK(harness.Command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_WRONLY})

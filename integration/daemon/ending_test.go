@@ -14,7 +14,7 @@ import (
 
 // A release that drains for longer than any other answer may take waits for it, and says
 // what became of it.
-func TestAReleaseWaitsForWhatIsInFlight(t *testing.T) {
+func TestAReleaseWaitsForTheWriteInFlight(t *testing.T) {
 	m, disk := harness.PrepareFreezableOf(t, harness.MountOptions{OnFree: "deny"}, 64<<20)
 	m.Mount()
 	a := harness.StartActor(t, "a")
@@ -41,7 +41,7 @@ func TestAReleaseWaitsForWhatIsInFlight(t *testing.T) {
 }
 
 // Several recover one mount at once: whoever is not the first finds it done.
-func TestRecoveriesMeet(t *testing.T) {
+func TestOfSeveralRecoveriesAtOnceOneRecovers(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	for range harness.Rounds(10) {
 		m.KillDaemon()
@@ -66,7 +66,7 @@ func TestRecoveriesMeet(t *testing.T) {
 
 // After a signal to end, a busy mount serves for another moment. A process that leaves it in that time loses
 // nothing, and the mount ends in peace.
-func TestTermLetsWhoIsThereFinish(t *testing.T) {
+func TestABusyMountServesForAMomentAfterTERM(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "a")
 	m.Acquire(a)

@@ -12,7 +12,7 @@ import (
 )
 
 // watch tells what becomes of the lock files of rules; each that is taken and released only with --locks.
-func TestWatchTellsOfRules(t *testing.T) {
+func TestWatchTellsOfLocksOfRules(t *testing.T) {
 	m := seenMount(t)
 	plain := watch(m, "0")
 	traffic := watcher{m.Start(m.Bin, "watch", "--json", "--locks", m.Mountpoint), m}

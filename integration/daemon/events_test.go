@@ -94,7 +94,7 @@ func kind(name string) func(happened) bool {
 
 // What becomes of a lease is told: who took it, who was refused, who stole it, to whom it was given, and that
 // it was given back; and the mode.
-func TestWatchTellsALeasesLife(t *testing.T) {
+func TestWatchTellsEachChangeOfALease(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, InPlace: true, OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	w := watch(m, "0")
 	a, b, c := harness.StartActor(t, "a"), harness.StartActor(t, "b"), harness.StartActor(t, "c")
@@ -164,7 +164,7 @@ func TestWatchTellsALeasesLife(t *testing.T) {
 }
 
 // A line for people has no control characters, whatever a purpose has.
-func TestWatchForPeople(t *testing.T) {
+func TestWatchPrintsNoControlCharacters(t *testing.T) {
 	m := heldFor(t, "a\x1b[2Jtest")
 	w := m.Start(m.Bin, "watch", "--since", "0", m.At("main"))
 	harness.Eventually(t, "it tells of the refusals", func() bool { return strings.Contains(harness.ReadText(t, w.File), "refused") })
@@ -179,7 +179,7 @@ func TestWatchForPeople(t *testing.T) {
 
 // Another daemon at the same place goes on with the events. If one was replaced, nothing is missing; if it was
 // killed, nobody knows what it would have told.
-func TestWatchOfAnotherDaemon(t *testing.T) {
+func TestWatchGoesOnWithTheNextDaemon(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	w := watch(m, "0")
 	a := harness.StartActor(t, "a")
@@ -284,7 +284,7 @@ func TestWatchTellsRefusalsToTheirUser(t *testing.T) {
 }
 
 // Without a path it tells of all mounts, also of one that comes later.
-func TestWatchAllMounts(t *testing.T) {
+func TestWatchWithoutAPathTellsOfAllMounts(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	w := m.Start(m.Bin, "watch", "--json")
 	said := func() string { text, err := os.ReadFile(w.File); require.NoError(t, err); return string(text) }
@@ -305,7 +305,7 @@ func TestWatchAllMounts(t *testing.T) {
 }
 
 // What watch cannot do ends at once, with what to do instead.
-func TestWatchRefuses(t *testing.T) {
+func TestWatchEndsAtOnceForWhatItCannotDo(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	for name, try := range map[string]struct {
 		args []string

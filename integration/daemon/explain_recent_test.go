@@ -53,7 +53,7 @@ func recent(m *harness.Mount, a *harness.Actor, options string) (r recently, exi
 
 // A command that failed is explained in the shell that ran it, although the command
 // has ended; nobody else's is.
-func TestExplainWhyMyCommandFailed(t *testing.T) {
+func TestExplainTellsTheShellWhyItsCommandFailed(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a, b, other := harness.StartActor(t, "a"), harness.StartActor(t, "b"), harness.StartActor(t, "other")
 	held := m.Acquire(a, "main")
@@ -131,7 +131,7 @@ func TestExplainJudgesWhoAsks(t *testing.T) {
 
 // A process that has ended is named by its number; a living one is also told where it
 // may write that it stands.
-func TestExplainProcess(t *testing.T) {
+func TestExplainNamesAnEndedProcessByItsNumber(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	m.Acquire(a, "main")
@@ -162,7 +162,7 @@ func TestExplainProcess(t *testing.T) {
 }
 
 // Root sees what everybody was refused, others what their own processes were.
-func TestRecentRefusalsAreTheAskersOwn(t *testing.T) {
+func TestUsersSeeOnlyTheirOwnRecentRefusals(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithOpenRoot})
 	a := harness.StartActor(t, "a")
 	m.Acquire(a)
@@ -197,7 +197,7 @@ func TestRecentRefusalsAreTheAskersOwn(t *testing.T) {
 }
 
 // What no guard refuses is remembered too: names that are no worktree's, the records.
-func TestExplainWhatBelongsToNoWorktree(t *testing.T) {
+func TestExplainRemembersRefusalsOutsideOfWorktrees(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, Prepare: harness.WithFiles("f")})
 	b := harness.StartActor(t, "b")
 	b.Fails(harness.Command{Op: "mkdir", Path: m.At("worktrees", "no good"), Mode: 0o755}, "EROFS")
@@ -212,7 +212,7 @@ func TestExplainWhatBelongsToNoWorktree(t *testing.T) {
 }
 
 // Where a mount only observes, what would be refused is told as that, and is no error.
-func TestExplainObserved(t *testing.T) {
+func TestExplainInObserveModeTellsWhatWouldBeRefused(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Extra: []string{"--enforce", "observe"}, Prepare: harness.WithFiles("f")})
 	b := harness.StartActor(t, "b")
 	b.OK(m.Put("f"))
@@ -226,7 +226,7 @@ func TestExplainObserved(t *testing.T) {
 
 // A mount that does not answer is an answer to "my command just failed, why?". It
 // makes the exit code where the process stands in it.
-func TestExplainDeadMount(t *testing.T) {
+func TestExplainNamesADeadMountAsTheReason(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	b := harness.StartActor(t, "b")
 	b.OK(harness.Command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_RDONLY})

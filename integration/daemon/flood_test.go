@@ -17,7 +17,7 @@ const floodSize = 100_000
 
 // Somebody is refused a hundred thousand times. The log and the audit chain stay small,
 // each says how many it left out, and no refusal is missing in the numbers.
-func TestFloodOfRefusals(t *testing.T) {
+func TestAFloodOfRefusalsKeepsLogAndAuditSmallAndCountsEach(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Repository: true, InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	m.Opts.Extra = []string{"--metrics", "127.0.0.1:0"}
 	m.Mount()
@@ -81,7 +81,7 @@ func expectSmallLog(m *harness.Mount, begun time.Time) {
 }
 
 // The log for people.
-func TestLogForPeople(t *testing.T) {
+func TestTheTextLogIsForPeople(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f"), Extra: []string{"--log-format", "text"}})
 	harness.StartActor(t, "a").Fails(m.Put("f"), "EROFS")
 	m.Unmount()
@@ -90,7 +90,7 @@ func TestLogForPeople(t *testing.T) {
 	require.Regexp(t, `(?m)^\S+ INFO refused worktree=\S+ op=\w+ class=E_LOCK_NOT_HELD why="nobody holds`, text)
 }
 
-func TestLogLevel(t *testing.T) {
+func TestLogLevelLeavesOutLesserLines(t *testing.T) {
 	quiet := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f"), Extra: []string{"--log-level", "error"}})
 	harness.StartActor(t, "b").Fails(quiet.Put("f"), "EROFS")
 	quiet.Unmount()

@@ -93,7 +93,7 @@ func whileTheyWait(m *harness.Mount, what string, do func()) {
 // Two hundred writers wait for a gate that a stopped daemon keeps. Nobody else waits: who
 // reads what the kernel has never asked for, status, umount, and the renewal of another
 // worktree's lease.
-func TestNobodyWaitsForWhoWaitsForTheGate(t *testing.T) {
+func TestWritersThatWaitForTheGateDelayNobodyElse(t *testing.T) {
 	n := stoppedHolder(t)
 	other, reader := harness.StartActor(t, "other"), harness.StartActor(t, "reader")
 	n.MustCLI("lock", "acquire", "--scope", "mount", "--pid", harness.PIDOf(other), n.At("worktrees", "a"))
@@ -147,12 +147,12 @@ func waiting(m *harness.Mount) int64 { return statusOfWaiting(m).Statistics.Wait
 
 // A process that is killed, or interrupted without a handler, leaves a wait at once. A witness that has waited
 // for longer still waits.
-func TestWhoWaitsForAGateCanBeKilled(t *testing.T) {
+func TestAWriterThatWaitsForTheGateCanBeKilled(t *testing.T) {
 	m := stoppedHolder(t)
 	harness.Eventually(t, "they leave before the witness", func() bool { return leaveBeforeTheWitness(m, "main") })
 }
 
-func TestWhoWaitsForAHandoverCanBeKilled(t *testing.T) {
+func TestAWriterThatWaitsForAHandoverCanBeKilled(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: func(t testing.TB, tree string) { withDirs(t, tree, witnessed+1) }})
 	m.MustCLI("lock", "acquire", "--scope", "mount", "--pid", harness.PIDOf(harness.StartActor(t, "holder")), m.Mountpoint)
 	harness.Eventually(t, "they leave before the witness", func() bool {

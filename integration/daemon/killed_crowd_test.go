@@ -10,7 +10,7 @@ import (
 
 // A daemon is killed while hundreds wait for a disk that does not answer, and more threads take requests than before. When
 // the disk answers the daemon is gone at once, and so is everybody who waited: nothing of it waits for its own mount.
-func TestKilledWhileACrowdWaitsForTheDisk(t *testing.T) {
+func TestAKilledDaemonEndsAlthoughHundredsWaitForTheDisk(t *testing.T) {
 	m, disk := harness.PrepareFreezableOf(t, harness.MountOptions{OnFree: "allow"}, 64<<20)
 	withDirs(t, m.Source, waitingWriters)
 	m.Mount()

@@ -14,7 +14,7 @@ import (
 
 // A daemon that is killed while the kernel writes a mapping back for it must end, and
 // let everybody go who waits in its mount: nobody is left to answer them.
-func TestKilledDaemonLetsEverybodyGo(t *testing.T) {
+func TestAKilledDaemonLeavesNoCallerWaiting(t *testing.T) {
 	for i := range 5 {
 		t.Run(strconv.Itoa(i), killWhileWritingBack)
 	}

@@ -104,7 +104,7 @@ func (s metrics) sum(name string, labels ...string) (sum float64) {
 }
 
 // Over a socket and over TCP: the numbers move as things happen.
-func TestMetrics(t *testing.T) {
+func TestMetricsFollowWhatHappens(t *testing.T) {
 	for _, network := range []string{"unix", "tcp"} {
 		t.Run(network, func(t *testing.T) {
 			m := harness.PrepareMount(t, harness.MountOptions{Repository: true, InPlace: true, OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
@@ -196,7 +196,7 @@ func expectMetricsMove(m *harness.Mount) {
 
 // Worktrees come and go. One that was removed is not reported for ever; if its name comes
 // back, so does it, and its tokens go on.
-func TestMetricsOfAWorktreeThatIsRemoved(t *testing.T) {
+func TestARemovedWorktreeLeavesTheMetrics(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Repository: true, InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	m.Opts.Extra = []string{"--metrics", "127.0.0.1:0"}
 	m.Mount()
@@ -248,7 +248,7 @@ func version(m *harness.Mount) string {
 }
 
 // Where the mount only observes, what would be refused has a name of its own.
-func TestMetricsWouldRefuse(t *testing.T) {
+func TestMetricsInObserveModeCountWhatWouldBeRefused(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Repository: true, InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	m.Opts.Extra = []string{"--enforce", "observe", "--metrics", "127.0.0.1:0"}
 	m.Mount()
@@ -260,7 +260,7 @@ func TestMetricsWouldRefuse(t *testing.T) {
 }
 
 // A daemon that was killed leaves its socket behind; the next one takes the place over.
-func TestMetricsAfterACrash(t *testing.T) {
+func TestMetricsAreServedAgainAfterACrash(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	sock := filepath.Join(m.Base, "metrics.sock")
 	m.Opts.Extra = []string{"--metrics", "unix:" + sock + ",mode=0660"}
@@ -278,7 +278,7 @@ func TestMetricsAfterACrash(t *testing.T) {
 }
 
 // Metrics that cannot be served are no reason to leave a tree unguarded, nor to hide it.
-func TestMetricsThatCannotBeServed(t *testing.T) {
+func TestAMountServesWhenItsMetricsCannotBeServed(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	precious := filepath.Join(m.Base, "file")
 	require.NoError(t, os.WriteFile(precious, []byte("precious"), 0o600))

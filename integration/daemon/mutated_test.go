@@ -77,7 +77,7 @@ func namesBelow(t *testing.T, dir string) (names []string) {
 
 // Options that are broken in some way are refused in a sentence or taken, by the helper of
 // mount(8) in the form that mounts nothing; and nothing is mounted, or made.
-func TestMutatedOptions(t *testing.T) {
+func TestBrokenMountOptionsAreRefusedAndMountNothing(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	config := m.WriteConfig("c.yaml", "on_free: deny\nscope: user\n")
 	whole := []string{
@@ -113,7 +113,7 @@ func TestMutatedOptions(t *testing.T) {
 
 // Configurations that are broken in some way: each is told to be well, or wrong in which
 // line.
-func TestMutatedConfigurations(t *testing.T) {
+func TestBrokenConfigurationsAreRefusedWithTheLine(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{})
 	whole := []string{
 		"source: /srv/repo\nmode: shared\nerrno: EPERM\n",

@@ -14,9 +14,9 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// TestRecoverInterrupted: a recovery that was killed between its steps leaves mounts one on the
+// TestARecoveryKilledBetweenItsStepsIsFinishedByTheNext: a recovery that was killed between its steps leaves mounts one on the
 // other. The next one finishes it.
-func TestRecoverInterrupted(t *testing.T) {
+func TestARecoveryKilledBetweenItsStepsIsFinishedByTheNext(t *testing.T) {
 	t.Run("two dead mounts", func(t *testing.T) {
 		m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 		a := harness.StartActor(t, "a")

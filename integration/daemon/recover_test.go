@@ -15,10 +15,10 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// TestRecoverUnderFire: the daemon is killed and the mount recovered fifty times, while a
+// TestNoStrangersWriteLandsDuringFiftyRecoveries: the daemon is killed and the mount recovered fifty times, while a
 // stranger and the holder write and read by path without a pause. The stranger never
 // succeeds, nobody ever sees what lies below, and the holder keeps its token.
-func TestRecoverUnderFire(t *testing.T) {
+func TestNoStrangersWriteLandsDuringFiftyRecoveries(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		cycles      int
@@ -140,8 +140,8 @@ func stack(m *harness.Mount) []string {
 	return ours
 }
 
-// TestRecoverRevokes: a holder that cannot continue is refused until it acquires again.
-func TestRecoverRevokes(t *testing.T) {
+// TestAfterARecoveryAHolderThatCannotContinueIsRefused: a holder that cannot continue is refused until it acquires again.
+func TestAfterARecoveryAHolderThatCannotContinueIsRefused(t *testing.T) {
 	t.Run("too late", func(t *testing.T) {
 		m := harness.NewMount(t, harness.MountOptions{OnFree: "acquire", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 		a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
@@ -191,8 +191,8 @@ func TestRecoverRevokes(t *testing.T) {
 	})
 }
 
-// TestRecoverByRestart is what a unit does: the same command line again.
-func TestRecoverByRestart(t *testing.T) {
+// TestTheSameMountCommandAgainRecovers is what a unit does: the same command line again.
+func TestTheSameMountCommandAgainRecovers(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	argv := []string{m.Bin, "mount", m.Source, "--control", m.LockDir, "--on-free", "deny", "--log-file", m.LogFile(), "--foreground", "--recover"}
 	first := m.Start(argv...)
@@ -222,8 +222,8 @@ func TestRecoverByRestart(t *testing.T) {
 	require.Zero(t, exit, said)
 }
 
-// TestRecoverRefuses: a mount that is not dead, and one with other mounts inside.
-func TestRecoverRefuses(t *testing.T) {
+// TestRecoverIsRefusedForALivingMountAndOneWithMountsInside: a mount that is not dead, and one with other mounts inside.
+func TestRecoverIsRefusedForALivingMountAndOneWithMountsInside(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	_, errs, exit := m.CLI("recover", m.Mountpoint)
 	require.Equal(t, harness.ExitUsage, exit)
@@ -259,9 +259,9 @@ func TestRecoverRefuses(t *testing.T) {
 	require.NotContains(t, out, m.Mountpoint, "it serves")
 }
 
-// TestRecoverIsNobodysToHinder: a user who may read the directory of the sockets cannot block a recovery by a
+// TestAUserCannotBlockARecoveryByALock: a user who may read the directory of the sockets cannot block a recovery by a
 // lock on it.
-func TestRecoverIsNobodysToHinder(t *testing.T) {
+func TestAUserCannotBlockARecoveryByALock(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	m.KillDaemon()
 	dir, err := os.Open("/run/jvsfs")
@@ -274,8 +274,8 @@ func TestRecoverIsNobodysToHinder(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), st.Mode())
 }
 
-// TestRecoverAll: what is propagated elsewhere comes back there by itself, and is no failure.
-func TestRecoverAll(t *testing.T) {
+// TestRecoverAllFailsForNoPropagatedMount: what is propagated elsewhere comes back there by itself, and is no failure.
+func TestRecoverAllFailsForNoPropagatedMount(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	peers := propagate(m, unix.MS_SHARED)
 	m.Mount()
@@ -298,8 +298,8 @@ func TestRecoverAll(t *testing.T) {
 	m.Unmount() // before its carrier goes
 }
 
-// TestRecoverWithoutState: nothing is known of a daemon of before; the person says what to run.
-func TestRecoverWithoutState(t *testing.T) {
+// TestRecoverWithoutStateSaysWhatToRun: nothing is known of a daemon of before; the person says what to run.
+func TestRecoverWithoutStateSaysWhatToRun(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	m.KillDaemon()
 	files, err := filepath.Glob("/run/jvsfs/dev-*")
@@ -332,8 +332,8 @@ func ownsState(m *harness.Mount, file string) bool {
 	return strings.HasPrefix(filepath.Base(file), "dev-"+dev+".")
 }
 
-// TestExecOutlivesItsDaemon: CMD continues when the mount is recovered in time with its lease.
-func TestExecOutlivesItsDaemon(t *testing.T) {
+// TestExecGoesOnWhenItsMountIsRecoveredInTime: CMD continues when the mount is recovered in time with its lease.
+func TestExecGoesOnWhenItsMountIsRecoveredInTime(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
 	for range 5 {
@@ -357,7 +357,7 @@ func TestExecOutlivesItsDaemon(t *testing.T) {
 }
 
 // Without a recovery, or with one that came too late, the lease is lost as any.
-func TestExecLosesWithItsDaemon(t *testing.T) {
+func TestExecLosesItsLeaseWhenItsMountIsNotRecoveredInTime(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	l := harness.NewMail(m)
 	b := m.StartExec(l.Tell("begun") + "; read x <" + l.Gate("never"))

@@ -68,7 +68,7 @@ func init() {
 
 // While the store syncs nothing, files are closed, and everything else goes on, however many closed files wait to be synced. The lease is given
 // back when they are, and not before.
-func TestClosedFilesThatCannotBeSyncedAreInNobodysWay(t *testing.T) {
+func TestClosedFilesThatCannotBeSyncedDelayNobodyElse(t *testing.T) {
 	const files = 840 // more than there are readers
 	m, server := farPrepared(t, nil)
 	m.Opts.Extra = []string{"--config", reliesOnFence(m)}
@@ -95,7 +95,7 @@ func TestClosedFilesThatCannotBeSyncedAreInNobodysWay(t *testing.T) {
 
 // What could not be brought to the store may get there yet. So the lease is not given back: whoever takes it over on another host has this one cut
 // off first.
-func TestALeaseIsKeptWhoseWritesMayReachTheStoreYet(t *testing.T) {
+func TestALeaseIsKeptWhileItsWritesMayStillReachTheStore(t *testing.T) {
 	m, server := farPrepared(t, nil)
 	m.Opts.Extra = []string{"--config", reliesOnFence(m)}
 	m.Mount()

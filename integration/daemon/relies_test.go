@@ -51,7 +51,7 @@ func reliesOnFence(m *harness.Mount) string {
 
 // Who relies on fence agents does not wait for the store at each write, and does not ask it for a successor. When the lease is given back
 // all has reached the store, also of a file that stays open.
-func TestWhoReliesOnAFenceSyncsAtTheEnd(t *testing.T) {
+func TestRelyingOnAFenceSyncsAllWritesBeforeTheRelease(t *testing.T) {
 	m, server := farPrepared(t, nil)
 	m.Opts.Extra = []string{"--config", reliesOnFence(m)}
 	m.Mount()
@@ -77,7 +77,7 @@ func TestWhoReliesOnAFenceSyncsAtTheEnd(t *testing.T) {
 }
 
 // What is closed reaches the store by itself, and an fsync waits for it.
-func TestWhoReliesOnAFenceSyncsWhatIsClosed(t *testing.T) {
+func TestRelyingOnAFenceSyncsClosedFiles(t *testing.T) {
 	m, server := farPrepared(t, nil)
 	m.Opts.Extra = []string{"--config", reliesOnFence(m)}
 	m.Mount()
@@ -93,7 +93,7 @@ func TestWhoReliesOnAFenceSyncsWhatIsClosed(t *testing.T) {
 
 // Who says that each write is to be synced has it synced, also where it goes through a descriptor for appends, and where the kernel does nothing
 // for O_DSYNC. So does whoever says it of one write alone.
-func TestWhoReliesOnAFenceSyncsWhatIsToBeSyncedAtOnce(t *testing.T) {
+func TestRelyingOnAFenceSyncsEachSynchronousWrite(t *testing.T) {
 	m, server := farPrepared(t, nil)
 	m.Opts.Extra = []string{"--config", reliesOnFence(m)}
 	m.Mount()
@@ -131,7 +131,7 @@ func farChanged(id uint64) {
 
 // Whatever changes the content of a file through a descriptor has reached the store when the lease is given back, also if the file has another name
 // or none by then.
-func TestWhoReliesOnAFenceSyncsEveryChange(t *testing.T) {
+func TestRelyingOnAFenceSyncsEveryKindOfChange(t *testing.T) {
 	m, server := farPrepared(t, nil)
 	m.Opts.Extra = []string{"--config", reliesOnFence(m)}
 	m.Mount()
@@ -188,7 +188,7 @@ func TestWhoReliesOnAFenceSyncsEveryChange(t *testing.T) {
 }
 
 // It needs an agent, and a store of several hosts.
-func TestWhoReliesOnAFenceNeedsOne(t *testing.T) {
+func TestRelyingOnAFenceNeedsAnAgentAndASharedStore(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{})
 	args := []string{"mount", m.Source, m.Mountpoint, "--control", m.LockDir}
 	_, errs, exit := m.CLI(append(args, "--rely-on-fence")...)

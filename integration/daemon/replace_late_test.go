@@ -30,7 +30,7 @@ func askToRetire(m *harness.Mount, successor *harness.Mount) (answer string, end
 
 // A switch of the mode that was let in before a replacement began has ended before the old daemon
 // says what it leaves: else whoever asked would be told of a mode that is nobody's any more.
-func TestReplaceWaitsForASwitch(t *testing.T) {
+func TestAReplacementWaitsForASwitchOfTheMode(t *testing.T) {
 	m, disk := harness.PrepareFreezable(t, harness.MountOptions{OnFree: "deny"})
 	harness.WithFiles("f")(t, m.Source)
 	m.Mount()
@@ -58,7 +58,7 @@ func TestReplaceWaitsForASwitch(t *testing.T) {
 }
 
 // Who waits for a lease at a daemon that is being replaced is told so, and what to do.
-func TestReplaceTellsWhoWaits(t *testing.T) {
+func TestAReplacementTellsWhoWaitsForALease(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	m.Acquire(a)

@@ -11,7 +11,7 @@ import (
 
 // A process that has a file locked when the daemon is replaced keeps the lock: nobody gets it through the new
 // daemon or natively. Waiters get it when it is released, also those that waited at the old daemon.
-func TestReplaceKeepsFileLocks(t *testing.T) {
+func TestAReplacementKeepsFileLocks(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "allow"})
 	a, b, c, d := harness.StartActor(t, "a"), harness.StartActor(t, "b"), harness.StartActor(t, "c"), harness.StartActor(t, "d")
 	held, waiting := map[string]harness.Locker{}, map[string]<-chan harness.Reply{}

@@ -46,7 +46,7 @@ func goesOn(m *harness.Mount, holder, other *harness.Actor, number uint64) {
 }
 
 // The new daemon ends before it has taken the place. Meanwhile what rules cover waits, and what they do not goes on; then all is as before.
-func TestReplaceThatFailsLeavesTheTenures(t *testing.T) {
+func TestAFailedReplacementChangesNoProgramsLock(t *testing.T) {
 	m := seenMount(t)
 	holder, other := harness.StartActor(t, "holder"), harness.StartActor(t, "other")
 	meta, lock := m.At("repos", "a", "meta"), m.At("repos", "a", ".lock")
@@ -76,7 +76,7 @@ func TestReplaceThatFailsLeavesTheTenures(t *testing.T) {
 
 // Either of the two daemons is killed in the middle of a replacement, wherever it is. The tenure goes on with that which is left, or after
 // a recovery.
-func TestReplaceKilledInTheMiddleKeepsTenures(t *testing.T) {
+func TestAReplacementKilledInTheMiddleKeepsProgramsLocks(t *testing.T) {
 	for _, which := range []string{"the new daemon", "the old daemon"} {
 		t.Run(which, func(t *testing.T) {
 			for range harness.Rounds(5) {
@@ -142,7 +142,7 @@ func takeAwayBoth(m *harness.Mount) {
 }
 
 // Tenures go on over two replacements, and so does what is open under them from before the first.
-func TestReplaceTwiceKeepsTenures(t *testing.T) {
+func TestTwoReplacementsKeepProgramsLocks(t *testing.T) {
 	m := seenMount(t)
 	holder, other := harness.StartActor(t, "holder"), harness.StartActor(t, "other")
 	lock := m.At("repos", "a", ".lock")

@@ -43,9 +43,9 @@ func gone(m *harness.Mount, what string, pids []int) {
 	})
 }
 
-// TestReplaceUnderFire: the daemon is replaced again and again, and nobody notices: no call of the
+// TestNoCallOfTheHolderFailsDuringReplacements: the daemon is replaced again and again, and nobody notices: no call of the
 // holder fails, none of the stranger succeeds, and old daemons end when nothing is open there.
-func TestReplaceUnderFire(t *testing.T) {
+func TestNoCallOfTheHolderFailsDuringReplacements(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	peers := propagate(m, unix.MS_SHARED)
 	m.Mount()
@@ -75,9 +75,9 @@ func TestReplaceUnderFire(t *testing.T) {
 	m.Unmount() // before its carrier goes
 }
 
-// TestReplaceDrains: files that are open at the old daemon stay there, for much longer than a lease, under the
+// TestFilesOpenAtAReplacedDaemonStayUnderTheirToken: files that are open at the old daemon stay there, for much longer than a lease, under the
 // same token. The end of the lease ends both.
-func TestReplaceDrains(t *testing.T) {
+func TestFilesOpenAtAReplacedDaemonStayUnderTheirToken(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f", "g")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	before := m.Acquire(a)
@@ -105,7 +105,7 @@ func TestReplaceDrains(t *testing.T) {
 }
 
 // Files that were opened before several replacements stay with the daemon of then, which follows the newest one.
-func TestReplaceDrainsThroughSeveral(t *testing.T) {
+func TestFilesOpenBeforeSeveralReplacementsStayUnderTheirToken(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Steady, Prepare: harness.WithFiles("f0", "f1", "f2", "g")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	before := m.Acquire(a)
@@ -147,7 +147,7 @@ func TestReplaceDrainsThroughSeveral(t *testing.T) {
 }
 
 // Who stands in the mount that is replaced has a working directory without a path.
-func TestReplaceNamesWhoStandsThere(t *testing.T) {
+func TestReplaceNamesProcessesInTheReplacedMount(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	stands := m.Start("sh", "-c", "cd "+m.Mountpoint+" && exec sleep 1000")
 	harness.Eventually(t, "it stands there", func() bool {
@@ -165,7 +165,7 @@ func TestReplaceNamesWhoStandsThere(t *testing.T) {
 
 // A holder that also writes through the old mount is not the only writer of the new one: nothing is
 // believed for long there before the old one has ended.
-func TestReplaceBelievesNothingForLong(t *testing.T) {
+func TestNothingIsCachedForLongUntilTheReplacedDaemonEnds(t *testing.T) {
 	m := harness.NewMount(t, harness.CacheOptions("0s"))
 	a := harness.StartActor(t, "a")
 	m.Acquire(a)
@@ -179,7 +179,7 @@ func TestReplaceBelievesNothingForLong(t *testing.T) {
 }
 
 // The new daemon is killed while files are open at the old one: the lease goes on with the next.
-func TestReplaceThenKillAndRecover(t *testing.T) {
+func TestALeaseGoesOnWhenTheReplacingDaemonIsKilledAndRecovered(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f", "g")})
 	a := harness.StartActor(t, "a")
 	before := m.Acquire(a)
@@ -200,8 +200,8 @@ func TestReplaceThenKillAndRecover(t *testing.T) {
 	gone(m, "the old daemon has ended", old)
 }
 
-// TestReplaceThatFails: the new daemon ends before it has taken the place. The old one continues as before.
-func TestReplaceThatFails(t *testing.T) {
+// TestAFailedReplacementLeavesTheOldDaemonServing: the new daemon ends before it has taken the place. The old one continues as before.
+func TestAFailedReplacementLeavesTheOldDaemonServing(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "a")
 	before := m.Acquire(a)
@@ -223,7 +223,7 @@ func TestReplaceThatFails(t *testing.T) {
 
 // The new daemon is killed in the middle. Either the old one goes on, over a dead mount that is of
 // no use to anybody, or the place is the new one's already, and is recovered.
-func TestReplaceKilledInTheMiddle(t *testing.T) {
+func TestAReplacementKilledInTheMiddleLeavesADaemonOrAMountToRecover(t *testing.T) {
 	for range harness.Rounds(5) {
 		m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 		a := harness.StartActor(t, "a")
@@ -258,7 +258,7 @@ func TestReplaceKilledInTheMiddle(t *testing.T) {
 func secondOf(_, b string, _ int) string { return b }
 
 // A daemon that is told to end while it is being replaced ends.
-func TestReplaceIsNoReasonToStay(t *testing.T) {
+func TestADaemonEndsOnTERMDuringItsReplacement(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	first := m.Daemons()[:1]
 	a := harness.StartActor(t, "a")
@@ -320,7 +320,7 @@ func socket(m *harness.Mount, point string) string {
 }
 
 // Only root can replace a daemon, and only a mount that is served.
-func TestReplaceRefuses(t *testing.T) {
+func TestReplaceIsRefusedToUsersAndForMountsThatAreNotServed(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	_, errs, exit := m.CLI("mount", "--replace", m.Base)
 	require.Equal(t, harness.ExitUsage, exit)

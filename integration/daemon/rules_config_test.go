@@ -11,7 +11,7 @@ import (
 )
 
 // Presets are listed and printed, and what is printed is a file of rules.
-func TestRulesPresets(t *testing.T) {
+func TestRulesPrintsPresetsThatAreFilesOfRules(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{})
 	require.Regexp(t, `(?m)^git +git: index.lock`, m.MustCLI("rules"))
 	var view struct {
@@ -32,7 +32,7 @@ func TestRulesPresets(t *testing.T) {
 }
 
 // What a rule says of a path can be asked before anything is mounted.
-func TestRulesTest(t *testing.T) {
+func TestRulesTestTellsWhatARuleSaysOfAPath(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{})
 	require.Equal(t, "repos/a/meta.json: guarded by agency{repo=a}: its lock is repos/a/.lock\n"+
 		"repos/a/.lock: it is the lock of agency{repo=a}\n"+
@@ -51,7 +51,7 @@ func TestRulesTest(t *testing.T) {
 }
 
 // A mistake in a rule is told with its place by everybody who reads a configuration, together with all others.
-func TestRulesMistakes(t *testing.T) {
+func TestAMistakeInARuleIsToldWithItsPlace(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	file := m.WriteConfig("c.yaml", "moed: shared\nrules:\n  - preset: git\n    guards: ['{r...}/x']\n  - {name: a, lock: 'l', taken_by: lease, on_gone: 7}\n  - {name: b, lock: 'l'}\n")
 	for _, args := range [][]string{{"config", "check", file}, {"rules", "test", file, "x"}, {"rules", "--config", file}, {"config", "show", "--config", file},
@@ -82,7 +82,7 @@ func TestRulesMistakes(t *testing.T) {
 }
 
 // The rules in force are those of the configuration, with presets expanded, also after the daemon was killed or replaced.
-func TestRulesInForce(t *testing.T) {
+func TestRulesInForceAreThoseOfTheConfiguration(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	own := m.WriteConfig("own.yaml", "- name: builds\n  lock: '{d...}/.build.lock'\n  taken_by: create\n  guards: ['{d...}/out/**']\n  break: {after: 2h}\n")
 	m.Opts.Extra = []string{"--rules", "git", "--rules", own}
@@ -115,7 +115,7 @@ func TestRulesInForce(t *testing.T) {
 }
 
 // Without rules there is nothing to list.
-func TestNoRulesInForce(t *testing.T) {
+func TestRulesListsNothingWhereThereAreNone(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	require.Equal(t, "no rules\n", m.MustCLI("rules", m.Mountpoint))
 }

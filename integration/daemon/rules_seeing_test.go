@@ -51,7 +51,7 @@ func overwrites(a *harness.Actor, path string) string {
 }
 
 // explain says who holds the lock of a path, and what the asking process may do.
-func TestExplainTellsOfRules(t *testing.T) {
+func TestExplainNamesTheHolderOfAProgramsLock(t *testing.T) {
 	m := seenMount(t)
 	holder, other := harness.StartActor(t, "holder"), harness.StartActor(t, "other")
 	meta, lock := m.At("repos", "a", "meta"), m.At("repos", "a", ".lock")
@@ -87,7 +87,7 @@ func TestExplainTellsOfRules(t *testing.T) {
 }
 
 // status and doctor show each lock that is held, left or unknown.
-func TestStatusAndDoctorTellOfRules(t *testing.T) {
+func TestStatusAndDoctorShowLocksOfRules(t *testing.T) {
 	m := seenMount(t)
 	holder := harness.StartActor(t, "holder")
 	require.Empty(t, takes(holder, m.At("repos", "a", ".lock")).Errno)
@@ -105,7 +105,7 @@ func TestStatusAndDoctorTellOfRules(t *testing.T) {
 }
 
 // top shows the lock files of rules, and a maintenance window; rules PATH and the metrics, too.
-func TestTopTellsOfRules(t *testing.T) {
+func TestTopShowsLocksOfRulesAndWindows(t *testing.T) {
 	m := seenMount(t)
 	holder := harness.StartActor(t, "holder")
 	require.Empty(t, takes(holder, m.At("repos", "a", ".lock")).Errno)
@@ -123,7 +123,7 @@ func TestTopTellsOfRules(t *testing.T) {
 }
 
 // rules break takes a lock from its holder, who stays out until it takes it anew. The audit chain has who did it.
-func TestRulesBreak(t *testing.T) {
+func TestRulesBreakTakesALockFromItsHolder(t *testing.T) {
 	m := seenMount(t)
 	holder, other := harness.StartActor(t, "holder"), harness.StartActor(t, "other")
 	meta, lock := m.At("repos", "a", "meta"), m.At("repos", "a", ".lock")

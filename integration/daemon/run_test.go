@@ -43,7 +43,7 @@ func goesByItself(m *harness.Mount) {
 }
 
 // One command guards a directory: it is mounted, others are refused, what changed is told, and the mount goes.
-func TestRunGuardsADirectory(t *testing.T) {
+func TestRunMountsGuardsAndUnmountsADirectory(t *testing.T) {
 	m, mail := unmountedRun(t)
 	gate := mail.Gate("gate")
 	b := startRun(m, "pwd; echo $JVSFS_MOUNT; echo new >f; touch g; "+mail.Tell("wrote")+"; cat "+gate+"; exit 3", "--name", "night build", "--diff")
@@ -70,7 +70,7 @@ func TestRunGuardsADirectory(t *testing.T) {
 }
 
 // What is refused to the command is said at its end.
-func TestRunSaysWhatItWasRefused(t *testing.T) {
+func TestRunSaysWhatItsCommandWasRefused(t *testing.T) {
 	m, mail := unmountedRun(t)
 	gate, other := mail.Gate("gate"), mail.Gate("other")
 	holder := startRun(m, mail.Tell("held")+"; cat "+gate)
@@ -125,7 +125,7 @@ func TestTheLastRunTakesTheMountAway(t *testing.T) {
 }
 
 // Runs that end and begin at the same time find a living mount, or make a new one.
-func TestRunsThatEndWhileOthersBegin(t *testing.T) {
+func TestRunsThatBeginWhileOthersEndFindALivingMount(t *testing.T) {
 	m, _ := unmountedRun(t)
 	const lanes = 4
 	each := harness.Rounds(6)
@@ -146,7 +146,7 @@ func TestRunsThatEndWhileOthersBegin(t *testing.T) {
 }
 
 // A run that is killed leaves its mount for a moment: the daemon sees that nobody uses it.
-func TestTheMountOfAKilledRunGoes(t *testing.T) {
+func TestTheMountOfAKilledRunIsUnmounted(t *testing.T) {
 	m, mail := unmountedRun(t)
 	b := startRun(m, mail.Tell("held")+"; exec sleep 1000") // it is CMD itself, which ends with the run
 	mail.Take("held")
@@ -159,7 +159,7 @@ func TestTheMountOfAKilledRunGoes(t *testing.T) {
 }
 
 // Whoever stands in the mount keeps it. The run says who, and the mount goes when they have left.
-func TestABusyMountOfARunGoesLater(t *testing.T) {
+func TestABusyMountOfARunIsUnmountedWhenItIsLeft(t *testing.T) {
 	m, mail := unmountedRun(t)
 	one, two := mail.Gate("one"), mail.Gate("two")
 	b := startRun(m, mail.Tell("held")+"; cat "+one)
@@ -177,7 +177,7 @@ func TestABusyMountOfARunGoesLater(t *testing.T) {
 }
 
 // A lease that somebody has taken on purpose keeps the mount of a run, too.
-func TestAMountOfARunStaysForALease(t *testing.T) {
+func TestTheMountOfARunStaysWhileALeaseIsHeld(t *testing.T) {
 	m, mail := unmountedRun(t)
 	one, two := mail.Gate("one"), mail.Gate("two")
 	b := startRun(m, mail.Tell("held")+"; cat "+one)
@@ -200,7 +200,7 @@ func TestAMountOfARunStaysForALease(t *testing.T) {
 }
 
 // The mount of a run is recovered as what it was: it goes with the last run, which goes on meanwhile.
-func TestARecoveredMountGoesWithItsRuns(t *testing.T) {
+func TestARecoveredMountOfARunIsUnmountedWithTheLastRun(t *testing.T) {
 	m, mail := unmountedRun(t)
 	gate := mail.Gate("gate")
 	b := startRun(m, mail.Tell("held")+"; cat "+gate+"; echo x >"+filepath.Join(m.Source, "after"))
@@ -226,7 +226,7 @@ func daemonOf(t *testing.T, m *harness.Mount) int {
 }
 
 // Signals, exit codes and mistakes are those of exec.
-func TestRunEndsAsItsCommandDoes(t *testing.T) {
+func TestRunEndsWithTheExitCodeOfItsCommand(t *testing.T) {
 	m, mail := unmountedRun(t)
 	for line, want := range map[string]int{"exit 7": 7, "kill -TERM $$": 128 + int(unix.SIGTERM)} {
 		_, errs, exit := m.CLI("run", m.Source, "--", "sh", "-c", line)
@@ -251,7 +251,7 @@ func TestRunEndsAsItsCommandDoes(t *testing.T) {
 }
 
 // What a command leaves running is ended before the mount goes. A run within a run uses the lease of the outer one.
-func TestRunsWithinRunsAndWhatTheyLeave(t *testing.T) {
+func TestARunEndsWhatItsCommandLeavesAndAnInnerRunUsesItsLease(t *testing.T) {
 	m, _ := unmountedRun(t)
 	_, errs, exit := m.CLI("run", m.Source, "--", "sh", "-c", m.Bin+` run -- sh -c "echo inner >f; exit 4"; test $? = 4 || exit 9; setsid sleep 1000 <f & exit 0`)
 	require.Zero(t, exit, errs)

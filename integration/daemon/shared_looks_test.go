@@ -107,7 +107,7 @@ func init() {
 }
 
 // On a store of several hosts each write is followed by a look for a successor. Writes that end at the same time share one.
-func TestWritesShareTheirLooksForASuccessor(t *testing.T) {
+func TestConcurrentWritesShareALookForASuccessor(t *testing.T) {
 	const writers, each = 16, 100
 	m, server := farMount(t, func(t testing.TB, dir string) {
 		for i := range writers {

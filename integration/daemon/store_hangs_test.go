@@ -14,7 +14,7 @@ import (
 
 // Who asks about a store that hangs is told so, however many ask, and the threads of the daemon that wait for it do not grow with them: by
 // one for each, a loop in some user's shell would end the daemon.
-func TestAStoreThatHangsIsNotAskedMoreAndMore(t *testing.T) {
+func TestManyQuestionsAboutAHangingStoreTakeNoMoreThreads(t *testing.T) {
 	m, server := farMount(t, nil)
 	a, b := harness.StartActor(t, "holder"), harness.StartActor(t, "other")
 	m.Acquire(a)

@@ -66,7 +66,7 @@ func TestTheStoreIsNotAskedForAttributesThatItHasJustTold(t *testing.T) {
 }
 
 // Whoever makes files in a directory that was made under the lease is not asked by the store, through jvsfs, for names that cannot be there.
-func TestNamesInANewDirectoryAreKnown(t *testing.T) {
+func TestTheStoreIsNotAskedForNamesInANewDirectory(t *testing.T) {
 	const files = 40
 	m, server := farMount(t, nil)
 	before := server.OK(harness.Command{Op: "far asked"}).Vals[0]

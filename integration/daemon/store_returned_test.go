@@ -203,7 +203,7 @@ func TestAStoreThatEndsAgainIsServedLater(t *testing.T) {
 
 // A lease goes on after a kill of the daemon, if the store's client is still the one through which it was held. A mount that has got the number
 // of the store's former one is another one.
-func TestAKilledDaemonOfAStore(t *testing.T) {
+func TestALeaseGoesOnAfterAKillIfTheStoresClientIsTheSame(t *testing.T) {
 	for name, remounted := range map[string]bool{"as it was": false, "mounted again": true} {
 		t.Run(name, func(t *testing.T) {
 			m := newReturning(t)

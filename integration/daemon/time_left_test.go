@@ -11,7 +11,7 @@ import (
 )
 
 // There is one time left: how long the holder may write unless its lease is renewed.
-func TestOneTimeLeft(t *testing.T) {
+func TestEveryPartOfAnAnswerTellsTheSameTimeLeft(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Calm, Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	m.Acquire(a)

@@ -29,7 +29,7 @@ func heldFor(t *testing.T, purpose string) *harness.Mount {
 
 // The screen of top in a real terminal: what it shows, that it takes keys, follows the
 // terminal's size and the death of a daemon, and ends with 0.
-func TestTopOnATerminal(t *testing.T) {
+func TestTopShowsHoldersTakesKeysAndFollowsTheTerminal(t *testing.T) {
 	m := heldFor(t, "painting\x1b]0;pwned\a\x1b[31mred")
 	c := newTerminal(m, 100, 30, m.Bin+" top --interval 200ms")
 	screen := c.shows("jvsfs top", m.Mountpoint, "main", "held", "painting?]0;pwned??[31mred", "is being written by", "q quit", "█")
@@ -111,7 +111,7 @@ func TestTopShowsRates(t *testing.T) {
 }
 
 // Without colours where nobody wants them; Ctrl-C is an end like any other.
-func TestTopWithoutColours(t *testing.T) {
+func TestTopPrintsNoColoursWhereNobodyWantsThem(t *testing.T) {
 	m := heldFor(t, "a test")
 	for _, setting := range []string{"NO_COLOR=1", "TERM=dumb"} {
 		c := newTerminal(m, 80, 24, "env "+setting+" "+m.Bin+" top --interval 200ms", setting)
@@ -125,7 +125,7 @@ func TestTopWithoutColours(t *testing.T) {
 }
 
 // Where there is no terminal top says what to use.
-func TestTopWantsATerminal(t *testing.T) {
+func TestTopWithoutATerminalSaysWhatToUse(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{})
 	_, errs, exit := m.CLI("top")
 	require.Equal(t, harness.ExitUsage, exit)

@@ -10,8 +10,8 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// TestTransportInStatus: status says how a mount gets its requests, and a recovered mount gets them in the same way.
-func TestTransportInStatus(t *testing.T) {
+// TestTransportIsShownByStatus: status says how a mount gets its requests, and a recovered mount gets them in the same way.
+func TestTransportIsShownByStatus(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "allow"})
 	requireTransport(m)
 	m.KillDaemon()
@@ -19,9 +19,9 @@ func TestTransportInStatus(t *testing.T) {
 	requireTransport(m)
 }
 
-// TestAutoTakesTheRingWhereItIsOn: without io_uring the mount gets its requests by /dev/fuse, and the log, status and doctor
+// TestTransportAutoUsesUringWhereItIsOn: without io_uring the mount gets its requests by /dev/fuse, and the log, status and doctor
 // say why, in the same words.
-func TestAutoTakesTheRingWhereItIsOn(t *testing.T) {
+func TestTransportAutoUsesUringWhereItIsOn(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "allow", Prepare: harness.WithFiles("f"), Extra: []string{"--transport", "auto"}})
 	a := harness.StartActor(t, "a")
 	a.OK(m.Put("f"))
@@ -44,8 +44,8 @@ func TestAutoTakesTheRingWhereItIsOn(t *testing.T) {
 	require.Contains(t, said[0].Message, "transport auto takes /dev/fuse: "+got.Why)
 }
 
-// TestUringOrNoMount: who asks for io_uring gets it, or no mount.
-func TestUringOrNoMount(t *testing.T) {
+// TestTransportUringIsUsedOrNothingIsMounted: who asks for io_uring gets it, or no mount.
+func TestTransportUringIsUsedOrNothingIsMounted(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{OnFree: "allow"})
 	m.WasMounted = harness.RingIsOn()
 	m.Mounted = m.WasMounted

@@ -46,7 +46,7 @@ func acquires(m *harness.Mount) (all float64) {
 
 // Whoever hung up before the answer does not know of a lease that it was granted just then, and would keep others out for as long as it
 // lives. A lease that it was told of before stays.
-func TestALeaseThatNobodyWasToldOf(t *testing.T) {
+func TestALeaseWhoseAskerHungUpIsGivenBack(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f"), Extra: []string{"--metrics", "127.0.0.1:0"}})
 	for range 20 {
 		hangUp(m, 1)
@@ -65,7 +65,7 @@ func TestALeaseThatNobodyWasToldOf(t *testing.T) {
 }
 
 // Whoever was told of its lease, and then no longer watches it, keeps it.
-func TestALeaseThatIsNoLongerWatched(t *testing.T) {
+func TestALeaseStaysWhenItsAskerStopsWatching(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f"), Extra: []string{"--metrics", "127.0.0.1:0"}})
 	before := acquires(m)
 	conn, err := net.Dial("unix", socket(m, m.Mountpoint))

@@ -28,7 +28,7 @@ func init() {
 
 // A directory on a FUSE that nobody knows may be another host's, too. With records that only this host sees it is not mounted, and the
 // error says how it is. The FUSE of a directory of this host is as that directory is.
-func TestADirectoryOnAFUSEThatNobodyKnows(t *testing.T) {
+func TestADirectoryOnAnUnknownFUSEIsRefusedWithLocalRecords(t *testing.T) {
 	for kind, refused := range map[string]bool{"someones": true, "bindfs": false} {
 		t.Run(kind, func(t *testing.T) {
 			m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})

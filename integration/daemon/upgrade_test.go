@@ -38,9 +38,9 @@ func serving(m *harness.Mount) (pid int, version string) {
 	return 0, ""
 }
 
-// TestUpgrade: a new release is installed under a mount that serves. Nothing changes for the
+// TestAnUpgradeUnderAMountKeepsItsLease: a new release is installed under a mount that serves. Nothing changes for the
 // mount, and doctor tells; replaced it is of the new release, under the same lease.
-func TestUpgrade(t *testing.T) {
+func TestAnUpgradeUnderAMountKeepsItsLease(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f", "g")})
 	m.Bin = filepath.Join(m.Base, "bin", "jvsfs") // to be replaced by this test alone
 	install(m, "1.4.0")

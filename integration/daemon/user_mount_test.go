@@ -104,7 +104,7 @@ func TestAUserGuardsHisWorktrees(t *testing.T) {
 }
 
 // Nobody else comes through the mount or talks to its daemon, root included.
-func TestAUsersMountIsHisAlone(t *testing.T) {
+func TestNobodyElseGetsIntoAUsersMount(t *testing.T) {
 	u := harness.NewUnprivileged(t)
 	u.Must("mkdir ~/d; echo one >~/d/f; jvsfs mount ~/d")
 	d := u.Home + "/d"
@@ -135,7 +135,7 @@ func TestAUsersMountIsHisAlone(t *testing.T) {
 }
 
 // A killed daemon leaves a mount that refuses everything. The user takes it away and mounts anew; tokens go on.
-func TestTheWayBackOfAUser(t *testing.T) {
+func TestAUserUnmountsADeadMountAndMountsAnew(t *testing.T) {
 	u := harness.NewUnprivileged(t)
 	u.Must("mkdir ~/d; echo one >~/d/f; jvsfs mount ~/d; jvsfs exec ~/d -- true")
 	u.KillDaemons(unix.SIGKILL)
@@ -162,7 +162,7 @@ func TestTheWayBackOfAUser(t *testing.T) {
 
 // A daemon that is told to end while the mount is busy ends, and leaves a dead mount, also where the user
 // cannot abort the connection.
-func TestABusyMountOfAUserEnds(t *testing.T) {
+func TestADaemonOfAUserEndsAlthoughItsMountIsBusy(t *testing.T) {
 	u := harness.NewUnprivileged(t)
 	u.Must("mkdir ~/d; echo one >~/d/f; jvsfs mount ~/d")
 	busy := exec.Command("setpriv", append(u.Prefix[1:], "sh", "-c", "cd "+u.Home+"/d && echo in && read -r end")...)
@@ -182,7 +182,7 @@ func TestABusyMountOfAUserEnds(t *testing.T) {
 }
 
 // What a user cannot do says so, with the way out, and mounts nothing.
-func TestMistakesOfAUserWhoMounts(t *testing.T) {
+func TestAUserIsToldWhyAMountIsRefused(t *testing.T) {
 	u := harness.NewUnprivileged(t)
 	u.Must("mkdir ~/d ~/in ~/plain ~/link; ln -s ~/d ~/link/jvsfs; chmod 700 ~/link; mkdir -m 777 ~/open; mkdir ~/in/side")
 	require.NoError(t, os.Mkdir(u.Base+"/roots", 0o777))
@@ -222,7 +222,7 @@ func TestMistakesOfAUserWhoMounts(t *testing.T) {
 }
 
 // Another environment than that of the mount is told to the user, and finds root's mounts all the same.
-func TestAUsersEnvironmentMayDiffer(t *testing.T) {
+func TestAUserIsToldThatTheMountHasAnotherEnvironment(t *testing.T) {
 	u := harness.NewUnprivileged(t)
 	u.Must("mkdir ~/d ~/e; unset XDG_RUNTIME_DIR; jvsfs mount ~/d")
 	u.Must("jvsfs status | grep serving; jvsfs umount ~/d")
@@ -234,7 +234,7 @@ func TestAUsersEnvironmentMayDiffer(t *testing.T) {
 }
 
 // Options reach the kernel, and a name is not mistaken for one.
-func TestAUsersMountHasItsOptions(t *testing.T) {
+func TestOptionsOfAUsersMountReachTheKernel(t *testing.T) {
 	u := harness.NewUnprivileged(t)
 	dir := u.Home + `/a,suid b\c,ro`
 	u.Must(`mkdir "$DIR"; cp /bin/true "$DIR/prog"; jvsfs mount -o noexec "$DIR"; echo x >"$DIR/f"; jvsfs exec "$DIR" -- touch "$DIR/g"`, "DIR="+dir)
@@ -247,7 +247,7 @@ func TestAUsersMountHasItsOptions(t *testing.T) {
 }
 
 // A command talks to the daemon of the user alone, wherever the environment leads.
-func TestAUserAsksNoStranger(t *testing.T) {
+func TestAUsersCommandTalksToNoDaemonOfAnother(t *testing.T) {
 	u := harness.NewUnprivileged(t)
 	u.Must("mkdir ~/d; jvsfs mount ~/d")
 	sockets, err := filepath.Glob(u.Run + "/jvsfs/*.sock")

@@ -82,7 +82,7 @@ func expectServed(m *harness.Mount, dirs int) {
 
 // Four hundred writers wait for a disk that does not answer. Everybody else goes on: who
 // reads, lists, opens, asks, renews, unmounts. When the disk answers they all succeed.
-func TestNobodyWaitsForWhoWaitsForTheDisk(t *testing.T) {
+func TestWritersThatWaitForTheDiskDelayNobodyElse(t *testing.T) {
 	m, disk := harness.PrepareFreezableOf(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty}, 64<<20)
 	withDirs(t, m.Source, waitingWriters)
 	m.Mount()
@@ -121,7 +121,7 @@ func TestNobodyWaitsForWhoWaitsForTheDisk(t *testing.T) {
 }
 
 // A process that is killed while it waits for the disk ends at once.
-func TestWhoStandsInLineCanBeKilled(t *testing.T) {
+func TestAWriterThatWaitsForTheDiskCanBeKilled(t *testing.T) {
 	m, disk := harness.PrepareFreezableOf(t, harness.MountOptions{OnFree: "allow"}, 64<<20)
 	withDirs(t, m.Source, waitingWriters+1)
 	m.Mount()

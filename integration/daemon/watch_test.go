@@ -12,7 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-func TestStatusWatchOnATerminal(t *testing.T) {
+func TestStatusWatchRedrawsOnATerminal(t *testing.T) {
 	m := heldFor(t, "a\x1b[2Jtest")
 	c := newTerminal(m, 90, 40, m.Bin+" status --watch 200ms")
 	screen := c.shows("jvsfs status", "every 200ms", m.Mountpoint, "serving", "a?[2Jtest")
@@ -27,7 +27,7 @@ func TestStatusWatchOnATerminal(t *testing.T) {
 
 // On a pipe there is a block, or a line of JSON, each time; an interrupt is the end,
 // and no failure.
-func TestStatusWatchOnAPipe(t *testing.T) {
+func TestStatusWatchPrintsABlockEachTimeOnAPipe(t *testing.T) {
 	m := heldFor(t, "a test")
 	text := m.Start(m.Bin, "status", "--watch", "100ms")
 	lines := m.Start(m.Bin, "status", "--watch=100ms", "--json")
