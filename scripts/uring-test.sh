@@ -134,7 +134,7 @@ if [[ $proof ]]; then
   :
 elif [[ $quick ]]; then
   check "Kills, recovery, replacement" stories -run 'Transport|Recover|Replac|KillsUnderRules' ./integration/daemon ./integration/rules
-  check "The fence" stories -run '^Test(Matrix|Held|Revoked)' ./integration/fence
+  check "The fence" stories -run 'EveryRow|Revoked' ./integration/fence
 else
   check "Unit tests of the transport" stories ./fusefs
   check "The stories" stories ./integration/fence ./integration/lease ./integration/daemon ./integration/rules

@@ -20,7 +20,7 @@ func holdHere(t *testing.T, m *harness.Mount) {
 }
 
 // A store through a mapping has its place, whatever the flags of the file.
-func TestAppendHandlesStoreInPlace(t *testing.T) {
+func TestAStoreThroughAnAppendHandleLandsAtItsPlace(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny"})
 	holdHere(t, m)
 	fd, err := unix.Open(m.At("f"), unix.O_RDWR|unix.O_CREAT|unix.O_APPEND|unix.O_CLOEXEC, 0o644)

@@ -10,7 +10,7 @@ import (
 )
 
 // On a mount that is read-only to the kernel a switch would change nothing, and says so.
-func TestEnforceOnAReadOnlyMount(t *testing.T) {
+func TestEnforceIsRefusedOnAReadOnlyMount(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f"), Extra: []string{"-o", "ro"}})
 	out, errs, exit := m.CLI("enforce", m.Mountpoint, "enforce")
 	require.Equal(t, harness.ExitUsage, exit, "%s%s", out, errs)

@@ -156,7 +156,7 @@ func TestNothingOfAStrangerLandsAfterTheSwitch(t *testing.T) {
 
 // A read-only repository is so as a whole, also where no worktree is, and that can be
 // switched, too. What jvsfs keeps to itself is nobody's in any mode.
-func TestEnforceOfARepository(t *testing.T) {
+func TestAReadOnlyRepositoryRefusesWritesOutsideOfWorktreesToo(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "a")
 	a.OK(harness.Command{Op: "open", Handle: "outside", Path: m.At("outside"), Flags: unix.O_RDWR | unix.O_CREAT, Mode: 0o644})
@@ -181,7 +181,7 @@ func TestEnforceOfARepository(t *testing.T) {
 	require.Equal(t, 3, n["enforce_switch"])
 }
 
-func TestWhoMaySwitch(t *testing.T) {
+func TestOnlyRootAndTheMounterSwitchTheMode(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithOpenRoot})
 	user := harness.StartActorAs(t, "user", harness.Identity{UID: 1000, GID: 1000})
 	exit, said := user.Run("/", "", m.Bin+" enforce "+m.Mountpoint)
@@ -205,7 +205,7 @@ func TestWhoMaySwitch(t *testing.T) {
 
 // A switch that lets more through and cannot be audited does not happen; one that lets
 // less through does.
-func TestASwitchThatCannotBeAudited(t *testing.T) {
+func TestALooserModeThatCannotBeAuditedIsRefused(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	m.Enforce("enforce")
 	log := m.Behind(".jvs", "audit")

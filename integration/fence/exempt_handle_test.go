@@ -41,7 +41,7 @@ func exemptEndings(m *harness.Mount) map[string]struct {
 
 // A handle and a mapping from where anybody may write are worth nothing once the file
 // is somewhere else, and something again once it is back.
-func TestExemptHandleFollowsTheFile(t *testing.T) {
+func TestAHandleOfAnExemptFileIsRefusedWhereTheFileIsNotExempt(t *testing.T) {
 	m, holder, stranger := newCache(t)
 	for name, end := range exemptEndings(m) {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestExemptHandleFollowsTheFile(t *testing.T) {
 
 // A store through a mapping that was refused is lost. That is reported once, although the file may be writable
 // again by then.
-func TestExemptMappingSaysWhatWasLost(t *testing.T) {
+func TestALostStoreToAnExemptFileIsReportedOnce(t *testing.T) {
 	m, holder, stranger := newCache(t)
 	stranger.OK(harness.Command{Op: "open", Handle: "h", Path: m.At(cacheDir, "f"), Flags: unix.O_RDWR})
 	stranger.OK(harness.Command{Op: "mmap", Name: "m", Handle: "h", Len: 4096})
@@ -97,7 +97,7 @@ func TestExemptMappingSaysWhatWasLost(t *testing.T) {
 }
 
 // A stranger's lease gives its old handle nothing that the place does not.
-func TestExemptHandleOfALaterHolder(t *testing.T) {
+func TestAStrangersOldExemptHandleGainsNothingByALaterLease(t *testing.T) {
 	m, holder, stranger := newCache(t)
 	stranger.OK(harness.Command{Op: "open", Handle: "h", Path: m.At(cacheDir, "f"), Flags: unix.O_WRONLY})
 	holder.OK(m.Move(cacheDir+"/f", "src/new"))
@@ -108,7 +108,7 @@ func TestExemptHandleOfALaterHolder(t *testing.T) {
 }
 
 // A handle of a lease that is over still works where anybody may write, and only there.
-func TestExemptHandleOfAnEarlierHolder(t *testing.T) {
+func TestAnOldHoldersHandleWritesOnlyToExemptFiles(t *testing.T) {
 	m, holder, stranger := newCache(t)
 	for _, path := range []string{cacheDir + "/f", "src/f"} {
 		holder.OK(harness.Command{Op: "open", Handle: path, Path: m.At(path), Flags: unix.O_WRONLY})
@@ -129,7 +129,7 @@ func TestExemptHandleOfAnEarlierHolder(t *testing.T) {
 
 // The holder's and a stranger's mapping of one file both land while it is exempt. The
 // kernel names the handle that was opened last for both.
-func TestExemptMappingsOfTwo(t *testing.T) {
+func TestMappingsOfHolderAndStrangerBothLandInAnExemptFile(t *testing.T) {
 	m, holder, stranger := newCache(t)
 	for i, order := range [][]*harness.Actor{{holder, stranger}, {stranger, holder}} {
 		name := []string{"f", "g"}[i]
@@ -147,7 +147,7 @@ func TestExemptMappingsOfTwo(t *testing.T) {
 
 // A file without a name stays its maker's, until the holder gives it one elsewhere or
 // takes it out before it loses its name.
-func TestExemptNamelessFiles(t *testing.T) {
+func TestAnExemptFileWithoutANameStaysItsMakers(t *testing.T) {
 	m, holder, stranger := newCache(t)
 	stranger.OK(harness.Command{Op: "open", Handle: "t", Path: m.At(cacheDir), Flags: unix.O_TMPFILE | unix.O_RDWR, Mode: 0o644})
 	stranger.OK(harness.Command{Op: "pwrite", Handle: "t", Data: []byte("nameless")})
@@ -216,7 +216,7 @@ func (h *repeater) stop() { close(h.quit); h.wg.Wait() }
 
 // A stranger who writes without a pause while the file is moved out and back never
 // writes to it outside, not even with the write that was under way.
-func TestExemptRaceWithTheBorder(t *testing.T) {
+func TestNoWriteLandsOnAFileThatLeavesAnExemptPlace(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		other bool // the holder comes through another mount
@@ -259,7 +259,7 @@ func TestExemptRaceWithTheBorder(t *testing.T) {
 
 // A name in the cache may be replaced by anything while it is used: only files that anybody may write are
 // written.
-func TestExemptRaceWithSymlinks(t *testing.T) {
+func TestNoWriteLandsThroughASymlinkOutOfAnExemptPlace(t *testing.T) {
 	m, _, swapper := newCache(t)
 	writer := harness.StartActor(t, "writer")
 	before := m.Digest().Below("src")

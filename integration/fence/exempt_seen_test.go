@@ -47,7 +47,7 @@ func counts(m *harness.Mount) (c struct {
 }
 
 // A write that is admitted because of its place is counted, audited and explained, and takes no lease.
-func TestExemptIsSeen(t *testing.T) {
+func TestAnExemptWriteIsCountedAuditedAndExplained(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Extra: []string{"--exempt", cacheRule}, Prepare: prepareCache}) // on free: acquire
 	stranger := harness.StartActor(t, "stranger")
 	for range 50 {
@@ -97,7 +97,7 @@ func TestExemptIsSeen(t *testing.T) {
 }
 
 // The holder soon sees a stranger's change through another mount, although it may cache guarded files for long.
-func TestExemptIsNotCachedForLong(t *testing.T) {
+func TestAnExemptFileIsNotCachedForLong(t *testing.T) {
 	m, holder, stranger := newCache(t)
 	n := m.Second()
 	n.T = t

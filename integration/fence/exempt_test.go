@@ -49,7 +49,7 @@ var ofHardLinks = map[string]bool{"unlink of one of two links": true}
 
 // Where anybody may write, every row of the matrix that is refused elsewhere lands by
 // somebody who holds nothing, while somebody else holds the lease.
-func TestExemptMatrixInside(t *testing.T) {
+func TestEveryRowLandsInAnExemptPlaceWithoutTheLease(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Extra: []string{"--exempt", "**/node_modules/.cache/**"}, Prepare: func(t testing.TB, tree string) {
 		require.NoError(t, os.MkdirAll(filepath.Join(tree, "x/node_modules/.cache"), 0o755))
 		prepareRows(t, filepath.Join(tree, "x/node_modules/.cache"))
@@ -74,7 +74,7 @@ func TestExemptMatrixInside(t *testing.T) {
 }
 
 // Rules for other places open nothing here.
-func TestExemptMatrixOutside(t *testing.T) {
+func TestEveryRowIsRefusedOutsideOfExemptPlaces(t *testing.T) {
 	c := newCast(t, harness.MountOptions{OnFree: "deny", Extra: []string{"--exempt", "**/.cache/**", "--exempt", "rows/other/*.o"}, Prepare: prepareStage})
 	c.openHandles()
 	c.m.Release(c.former)
@@ -83,7 +83,7 @@ func TestExemptMatrixOutside(t *testing.T) {
 }
 
 // A read-only mount is one for everybody.
-func TestExemptReadOnly(t *testing.T) {
+func TestAReadOnlyMountRefusesExemptWrites(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Extra: []string{"--exempt", cacheRule, "--enforce", "readonly"}, Prepare: prepareCache})
 	a := harness.StartActor(t, "a")
 	before := m.Digest()
@@ -159,7 +159,7 @@ func exemptBorder(m *harness.Mount) map[string]harness.Command {
 }
 
 // Nothing gets over the border without the lease, and nothing is left behind.
-func TestExemptBorder(t *testing.T) {
+func TestNothingCrossesTheBorderOfAnExemptPlaceWithoutTheLease(t *testing.T) {
 	m, _, stranger := newCache(t)
 	before := m.Digest()
 	for name, c := range exemptBorder(m) {
@@ -175,7 +175,7 @@ func TestExemptBorder(t *testing.T) {
 }
 
 // The holder may do what a stranger may not: across the border, too.
-func TestExemptHolderCrosses(t *testing.T) {
+func TestTheHolderCrossesTheBorderOfAnExemptPlace(t *testing.T) {
 	m, holder, stranger := newCache(t)
 	holder.OK(m.Move(cacheDir+"/f", "src/new"))
 	stranger.Fails(harness.Command{Op: "writefile", Path: m.At("src/new"), Data: []byte("late")}, "EROFS")
@@ -193,7 +193,7 @@ func TestExemptHolderCrosses(t *testing.T) {
 }
 
 // A file that gets its last other name taken away is a file with one name again.
-func TestExemptHardLinkThatGoes(t *testing.T) {
+func TestAFileIsExemptOnceItsLastOtherNameIsRemoved(t *testing.T) {
 	m, holder, stranger := newCache(t)
 	late := harness.Command{Op: "writefile", Path: m.At(cacheDir, "linked"), Flags: unix.O_TRUNC, Data: []byte("theirs")}
 	stranger.Fails(late, "EROFS")
@@ -203,7 +203,7 @@ func TestExemptHardLinkThatGoes(t *testing.T) {
 }
 
 // Asked for twice, .git is as open as anything else; by halves it is not.
-func TestExemptGit(t *testing.T) {
+func TestExemptingGitNeedsBothOptions(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{OnFree: "deny", Prepare: prepareCache})
 	for _, c := range []struct{ args, want string }{
 		{"--exempt=**/.git/**", "exempt_git"},
@@ -227,7 +227,7 @@ func TestExemptGit(t *testing.T) {
 
 // In a repository the rules hold in each worktree from its own root, and one can have
 // rules of its own.
-func TestExemptInARepository(t *testing.T) {
+func TestExemptRulesHoldFromEachWorktreesRoot(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Repository: true, InPlace: true, OnFree: "deny", Prepare: prepareCache})
 	for _, name := range []string{"a", "b"} {
 		prepareCache(t, m.Behind("worktrees", name))
@@ -246,7 +246,7 @@ func TestExemptInARepository(t *testing.T) {
 
 // Where another kernel may move things about unseen, nothing is exempt. What the daemon
 // does not know counts as such a file system; here it is one of message queues.
-func TestExemptNeedsAStoreOfThisKernel(t *testing.T) {
+func TestNothingIsExemptOnAStoreOfSeveralHosts(t *testing.T) {
 	base := harness.NewBase(t)
 	source, mnt := filepath.Join(base, "source"), filepath.Join(base, "mnt")
 	for _, dir := range []string{source, mnt} {
@@ -263,7 +263,7 @@ func TestExemptNeedsAStoreOfThisKernel(t *testing.T) {
 
 // A mount without rules would move things about without looking at who writes where
 // anybody may, so it does not come to one with rules, nor that one to it.
-func TestExemptMountsMustAgree(t *testing.T) {
+func TestMountsThatDisagreeAboutExemptPathsAreRefused(t *testing.T) {
 	for _, with := range []bool{true, false} {
 		o := harness.MountOptions{OnFree: "deny", Prepare: prepareCache}
 		args := []string{"--exempt", "other/**"}

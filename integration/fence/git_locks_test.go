@@ -15,7 +15,7 @@ import (
 
 // Only what git locks by goes with its maker: a package manager's yarn.lock below hooks is a file as any
 // other.
-func TestGitLockFilesThatAreNone(t *testing.T) {
+func TestAFileThatGitDoesNotLockByStaysWhenItsMakerEnds(t *testing.T) {
 	m, main, _, b := gitMount(t)
 	for _, dir := range []string{".git/hooks/npm", ".git/lfs/tool", ".git/modules/sub/hooks"} {
 		exit, out := main.Run(m.At(), "", "mkdir -p "+dir+" && sh -c 'echo x > "+dir+"/yarn.lock'; echo y > .git/MARK.lock")
@@ -33,7 +33,7 @@ func TestGitLockFilesThatAreNone(t *testing.T) {
 }
 
 // A lock file costs the daemon nothing once it is gone, whoever takes it away, and whatever becomes of it.
-func TestGitLockFilesLeaveNothing(t *testing.T) {
+func TestALockFileOfGitCostsTheDaemonNothingOnceItIsGone(t *testing.T) {
 	m, main, _, b := gitMount(t)
 	held := m.At(".git/refs/tags/held.lock")
 	main.OK(harness.Command{Op: "open", Handle: "held", Path: held, Flags: unix.O_CREAT | unix.O_EXCL | unix.O_WRONLY, Mode: 0o644})
@@ -68,7 +68,7 @@ func TestGitLockFilesLeaveNothing(t *testing.T) {
 }
 
 // While the mount only observes, the rules of git's layout refuse nothing; read-only they refuse everything.
-func TestGitModes(t *testing.T) {
+func TestGitRulesFollowTheModeOfTheMount(t *testing.T) {
 	m, main, a, b := gitMount(t)
 	m.Enforce("observe")
 	hash := gitIn(t, m.View, "rev-parse", "HEAD:src/f")

@@ -55,7 +55,7 @@ func text(m *harness.Mount, path, content string) harness.Command {
 
 // A note says where a checkout lies. Nobody takes a directory by it that somebody else guards, neither
 // at once nor by the next mount.
-func TestGitNotesTakeNothing(t *testing.T) {
+func TestAGitNoteTakesNoDirectoryThatAnotherGuards(t *testing.T) {
 	m, main, a, b := gitMount(t)
 	targets := []string{"", "src", "empty", ".worktrees", ".git", ".git/refs", ".git/refs/heads", ".git/objects", ".git/logs/refs/heads", ".git/hooks",
 		".git/worktrees", ".git/worktrees/a", ".worktrees/a", ".worktrees/a/src", "src/../src", ".worktrees/a/../../src"}
@@ -87,7 +87,7 @@ func TestGitNotesTakeNothing(t *testing.T) {
 }
 
 // Each way to write a note counts, and no way takes more than another.
-func TestGitNotesByEveryWay(t *testing.T) {
+func TestEveryWayToWriteAGitNoteCountsTheSame(t *testing.T) {
 	m, main, _, b := gitMount(t)
 	note := filepath.Join(m.Source, "src", ".git") + "\n"
 	b.OK(harness.Command{Op: "mkdir", Path: m.At(".git/worktrees/x"), Mode: 0o755})
@@ -102,7 +102,7 @@ func TestGitNotesByEveryWay(t *testing.T) {
 
 // git makes worktrees below .worktrees and .claude/worktrees while somebody else holds the main
 // checkout; from then on they have a lease of their own. Elsewhere main's holder makes them.
-func TestGitNotesOfNewCheckouts(t *testing.T) {
+func TestANewCheckoutHasALeaseOfItsOwnWhileMainIsHeld(t *testing.T) {
 	m, main, _, b := gitMount(t)
 	for i, path := range []string{".worktrees/n1", ".claude/worktrees/n2"} {
 		exit, out := b.Run(m.At(), "", "git worktree add -q -b n"+string(rune('1'+i))+" "+path)
@@ -121,7 +121,7 @@ func TestGitNotesOfNewCheckouts(t *testing.T) {
 }
 
 // A directory that takes the inode of a removed checkout is not that checkout.
-func TestGitCheckoutThatIsGone(t *testing.T) {
+func TestADirectoryWithTheInodeOfARemovedCheckoutIsNotIt(t *testing.T) {
 	m, main, a, b := gitMount(t)
 	m.Release(a, ".worktrees/a")
 	exit, out := b.Run(m.At(), "", "rm -rf .worktrees/b src/deep/c")
@@ -136,7 +136,7 @@ func TestGitCheckoutThatIsGone(t *testing.T) {
 }
 
 // A directory that a checkout of somebody else lies in keeps its name, and so does the repository.
-func TestGitDirectoriesAboveOthers(t *testing.T) {
+func TestADirectoryAboveAnothersCheckoutCannotBeRenamed(t *testing.T) {
 	m, main, a, _ := gitMount(t)
 	c := harness.StartActor(t, "c")
 	m.Acquire(c, "src/deep/c")

@@ -18,7 +18,7 @@ func branchIs(t *testing.T, m *harness.Mount, branch, want string) {
 }
 
 // No name above a branch leads git to another one: neither a symbolic link nor a directory from elsewhere.
-func TestGitBranchesHaveNoDetour(t *testing.T) {
+func TestNoLinkOrDirectoryLeadsGitToAnotherBranch(t *testing.T) {
 	m, main, _, b := gitMount(t)
 	c := harness.StartActor(t, "c")
 	m.Acquire(c, "src/deep/c")
@@ -61,7 +61,7 @@ func TestGitBranchesHaveNoDetour(t *testing.T) {
 
 // Whoever opened the file of a branch while nobody had it does not move it once somebody has it, by no
 // name of the file.
-func TestGitBranchThatSomebodyTakes(t *testing.T) {
+func TestAnOldHandleDoesNotMoveABranchThatSomebodyTook(t *testing.T) {
 	m, _, a, b := gitMount(t)
 	exit, out := b.Run(m.At(), "", "git branch free && git branch linked")
 	require.Zero(t, exit, out)
@@ -110,7 +110,7 @@ func TestGitBranchThatSomebodyTakes(t *testing.T) {
 }
 
 // An object never changes once it has its name.
-func TestGitObjectsStay(t *testing.T) {
+func TestAGitObjectNeverChangesOnceNamed(t *testing.T) {
 	m, _, _, b := gitMount(t)
 	hash := gitIn(t, m.View, "rev-parse", "HEAD:src/f")
 	object := ".git/objects/" + hash[:2] + "/" + hash[2:]
@@ -141,7 +141,7 @@ func TestGitObjectsStay(t *testing.T) {
 
 // packed-refs holds the branches of all checkouts. One that git and the mount would read differently is
 // put in its place by nobody.
-func TestGitPackedRefsThatDeceive(t *testing.T) {
+func TestPackedRefsThatGitWouldReadDifferentlyAreRefused(t *testing.T) {
 	m, main, _, b := gitMount(t)
 	exit, out := main.Run(m.At(), "", "git pack-refs --all --prune")
 	require.Zero(t, exit, out)
@@ -171,7 +171,7 @@ func TestGitPackedRefsThatDeceive(t *testing.T) {
 // git pack-refs reads the refs, and then takes its time. A branch that went on meanwhile has a file of its
 // own, which counts; so nobody waits for whoever works on it. Where that file says nothing, the other
 // value would count.
-func TestGitPackedRefsOfABranchThatWentOn(t *testing.T) {
+func TestPackedRefsNeverReviveAnOldValueOfABranch(t *testing.T) {
 	m, main, a, b := gitMount(t)
 	exit, out := main.Run(m.At(), "", "git pack-refs --all --prune")
 	require.Zero(t, exit, out)
@@ -201,7 +201,7 @@ func TestGitPackedRefsOfABranchThatWentOn(t *testing.T) {
 }
 
 // Nobody changes what has been judged before it is put in its place.
-func TestGitPackedRefsThatChangeMeanwhile(t *testing.T) {
+func TestPackedRefsThatChangeAfterTheJudgementAreRefused(t *testing.T) {
 	m, main, _, b := gitMount(t)
 	c := harness.StartActor(t, "c")
 	exit, out := main.Run(m.At(), "", "git pack-refs --all --prune")
@@ -228,7 +228,7 @@ func TestGitPackedRefsThatChangeMeanwhile(t *testing.T) {
 
 // A checkout whose HEAD is no file harms nobody else, and the mount waits for nothing. (git itself waits
 // for a FIFO.)
-func TestGitHeadsThatAreNone(t *testing.T) {
+func TestACheckoutWhoseHeadIsNoFileHarmsNobodyElse(t *testing.T) {
 	m, _, a, b := gitMount(t)
 	value := gitIn(t, m.View, "rev-parse", "a")
 	for _, how := range []string{"mkfifo HEAD", "mkdir HEAD", "ln -s HEAD HEAD", "ln -s /dev/zero HEAD", "truncate -s 1G HEAD", "mkfifo BISECT_START"} {

@@ -11,10 +11,10 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// TestHeldActsAsNative gives every row to the rightful holder, and to an actor
+// TestTheHolderSeesEveryRowAsOnAPlainDirectory gives every row to the rightful holder, and to an actor
 // on a plain directory: what the calls say, what is on the backing side
 // afterwards, and what the mount shows of it must be the same.
-func TestHeldActsAsNative(t *testing.T) {
+func TestTheHolderSeesEveryRowAsOnAPlainDirectory(t *testing.T) {
 	for _, shape := range []struct {
 		name string
 		harness.MountOptions

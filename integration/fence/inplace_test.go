@@ -115,9 +115,9 @@ const (
 	phaseEnded
 )
 
-// TestInPlaceNoGap: between the return of mount and the start of umount no
+// TestInPlaceMountLetsNoWriteThroughFromMountToUmount: between the return of mount and the start of umount no
 // attempt by path gets through, and each that did before has its line.
-func TestInPlaceNoGap(t *testing.T) {
+func TestInPlaceMountLetsNoWriteThroughFromMountToUmount(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	k := startAttacker(t, harness.StartActor(t, "outsider"), m.At("lines"))
 	k.await(t, phaseBare, 20)
@@ -168,9 +168,9 @@ func fileSize(t testing.TB, path string) int64 {
 	return info.Size()
 }
 
-// TestFailsClosed: after SIGKILL of the daemon nothing is unfenced. The holder and the others get the error of
+// TestAKilledDaemonLeavesAMountThatRefusesEverything: after SIGKILL of the daemon nothing is unfenced. The holder and the others get the error of
 // a dead mount, and the tree stays as it was.
-func TestFailsClosed(t *testing.T) {
+func TestAKilledDaemonLeavesAMountThatRefusesEverything(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f", "mapped", "lines")})
 	holder := harness.StartActor(t, "holder")
 	m.Acquire(holder)
@@ -202,9 +202,9 @@ func TestFailsClosed(t *testing.T) {
 	require.Equal(t, "fuse.jvsfs", harness.TopType(t, m.Mountpoint), "the dead mount stays")
 }
 
-// TestTermFailsClosed: asked to end while it cannot unmount, the daemon leaves
+// TestADaemonThatCannotUnmountLeavesADeadMount: asked to end while it cannot unmount, the daemon leaves
 // a dead mount behind, and not a bare directory.
-func TestTermFailsClosed(t *testing.T) {
+func TestADaemonThatCannotUnmountLeavesADeadMount(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f", "lines")})
 	holder := harness.StartActor(t, "holder")
 	m.Acquire(holder)
@@ -242,7 +242,7 @@ func deadEverywhere(a *harness.Actor, m *harness.Mount) {
 }
 
 // After a crash a new daemon over the same source gives a larger token.
-func TestTokenGrowsOverACrash(t *testing.T) {
+func TestTheTokenGrowsOverACrashOfTheDaemon(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "a")
 	first := m.Acquire(a)

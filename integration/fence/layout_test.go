@@ -25,7 +25,7 @@ func withFolder(t testing.TB, root string) {
 
 // A folder of today's JVS is guarded by one lease, all but .jvs: JVS keeps its own writers apart
 // there, so `jvs save` works while somebody else holds the folder.
-func TestLayoutOfAFolder(t *testing.T) {
+func TestAFolderOfJVSHasOneLeaseForAllButItsControlData(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: withFolder})
 	holder, other := harness.StartActor(t, "holder"), harness.StartActor(t, "other")
 	m.Acquire(holder)
@@ -65,7 +65,7 @@ func TestLayoutFollowsTheNameOfTheControlData(t *testing.T) {
 }
 
 // Who moves .jvs past the mount does not open what it has become to everybody.
-func TestLayoutOfControlDataThatWasMovedPastTheMount(t *testing.T) {
+func TestControlDataMovedPastTheMountStaysGuarded(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: withFolder})
 	holder, other := harness.StartActor(t, "holder"), harness.StartActor(t, "other")
 	m.Acquire(holder)
@@ -107,7 +107,7 @@ func layoutOf(t *testing.T, m *harness.Mount, paths ...string) (all []guardedPat
 }
 
 // layout says of each path what guards it, with the mount and without.
-func TestLayoutCommand(t *testing.T) {
+func TestLayoutSaysWhatGuardsEachPath(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true})
 	require.NoError(t, os.Symlink("worktrees/a", m.Behind("link")))
 	paths := []string{"main/f", "worktrees/a", "worktrees/absent/x", "link/f", ".jvs/save", ".jvs/locks/main.lock", "notes"}
@@ -129,7 +129,7 @@ func TestLayoutCommand(t *testing.T) {
 }
 
 // mount says what it took; what would guard nothing is refused with what was looked for.
-func TestLayoutThatIsChosen(t *testing.T) {
+func TestMountSaysItsLayoutAndRefusesOneThatGuardsNothing(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{})
 	require.NoError(t, os.Mkdir(filepath.Join(m.Source, ".jvs"), 0o755))
 	mount := append([]string{"mount", m.Source, m.Mountpoint, "--log-file", m.LogFile()}, m.Opts.Policy.Args()...)
@@ -157,7 +157,7 @@ func TestLayoutThatIsChosen(t *testing.T) {
 }
 
 // A mount that comes back keeps its layout, also while a restore has moved main away.
-func TestLayoutOfARecoveredMount(t *testing.T) {
+func TestARecoveredMountKeepsItsLayout(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true})
 	m.KillDaemon()
 	require.NoError(t, os.Rename(m.Behind("main"), m.Behind("main.restore-backup")))

@@ -9,10 +9,10 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// TestMatrix runs every row in every situation, by the former holder and by
+// TestEveryRowIsRefusedInEverySituationWithoutTheLease runs every row in every situation, by the former holder and by
 // an outsider, both with handles of their own lost leases: each is refused
 // with EROFS and leaves nothing on the backing side. Reads go on throughout.
-func TestMatrix(t *testing.T) {
+func TestEveryRowIsRefusedInEverySituationWithoutTheLease(t *testing.T) {
 	for _, s := range situations() {
 		t.Run(s.name, func(t *testing.T) {
 			c := newCast(t, harness.MountOptions{Policy: s.policy, OnFree: "deny", Prepare: prepareStage})
@@ -24,19 +24,19 @@ func TestMatrix(t *testing.T) {
 }
 
 // Nobody has ever held: there are no handles, only names.
-func TestMatrixFreeWithDenyNeverHeld(t *testing.T) {
+func TestEveryRowIsRefusedWhereNobodyEverHeld(t *testing.T) {
 	c := newCast(t, harness.MountOptions{OnFree: "deny", Prepare: prepareStage})
 	c.refuseAll(func(r row) bool { return !r.isHandle() })
 }
 
 // A read-only mount refuses the holder of the lease, too, if it grants any.
-func TestMatrixEnforceReadonly(t *testing.T) {
+func TestEveryRowIsRefusedOnAReadOnlyMount(t *testing.T) {
 	c := newCast(t, harness.MountOptions{Extra: []string{"--enforce", "readonly"}, Prepare: prepareStage})
 	c.refuseAll(func(r row) bool { return !r.isHandle() })
 }
 
 // In place the same path that was open to all a moment ago is guarded.
-func TestMatrixInPlaceAnotherHolds(t *testing.T) {
+func TestEveryRowIsRefusedInPlaceWhileAnotherHolds(t *testing.T) {
 	c := newCast(t, harness.MountOptions{InPlace: true, OnFree: "deny", Prepare: prepareStage})
 	c.openHandles()
 	c.m.Release(c.former)
@@ -45,7 +45,7 @@ func TestMatrixInPlaceAnotherHolds(t *testing.T) {
 }
 
 // A lease of one worktree opens no other, and neither do handles of the past.
-func TestMatrixHolderElsewhere(t *testing.T) {
+func TestEveryRowIsRefusedToTheHolderOfAnotherWorktree(t *testing.T) {
 	c := newCast(t, harness.MountOptions{Repository: true, OnFree: "deny", Prepare: prepareStage})
 	c.worktree = []string{"main"}
 	c.openHandles()
@@ -106,7 +106,7 @@ func viewDiff(t testing.TB, m *harness.Mount) []string {
 // The control experiment: where jvsfs only observes, the same rows by the same
 // actors without a lease succeed and show. A matrix that cannot fail would
 // pass here, too.
-func TestObserveRefusesNothing(t *testing.T) {
+func TestEveryRowLandsInObserveMode(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Extra: []string{"--enforce", "observe"}, Prepare: prepareStage})
 	a := harness.StartActor(t, "observed")
 	for _, r := range allRows() {

@@ -145,7 +145,7 @@ func TestNativeActorIsWhoItIsToldToBe(t *testing.T) {
 	require.Equal(t, a.PID(), session)
 }
 
-func TestNativePairOfRows(t *testing.T) {
+func TestNativeRowsAreTheSameOnTwoPlainDirectories(t *testing.T) {
 	p, view := harness.TwoPlain(t, prepareStage)
 	sameRows(t, harness.StartActor(t, "one"), harness.StartActor(t, "two"), p, view)
 }

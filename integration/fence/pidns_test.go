@@ -83,7 +83,7 @@ func holdInside(m *harness.Mount, t *testing.T, scope string) (release func()) {
 // A writer outside of the daemon's pid namespace has no number in there. Under
 // a scope that needs to know the process it is nobody: refused, whoever holds.
 // Scopes that do not, let it in by what is known of it.
-func TestWriterOfAnUnseenNamespace(t *testing.T) {
+func TestAWriterOfAnUnseenPidNamespaceIsRefusedWhereItsProcessCounts(t *testing.T) {
 	for _, c := range []struct {
 		scope         string
 		root, another bool // may write: root, a user

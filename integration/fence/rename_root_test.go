@@ -141,7 +141,7 @@ func TestASignalBreaksOffNoRenameOfARoot(t *testing.T) {
 
 // A mount of one worktree knows its tree by the name at the time of the mount. While it is mounted, the tree
 // keeps that name.
-func TestRenameOfARootBeneathTheMountOfAWorktree(t *testing.T) {
+func TestTheRootOfAMountedWorktreeCannotBeRenamed(t *testing.T) {
 	for _, rel := range []string{"main", "worktrees/a"} {
 		t.Run(rel, func(t *testing.T) {
 			m := harness.NewMount(t, harness.MountOptions{Repository: true, OnFree: "deny"})
@@ -166,7 +166,7 @@ func TestRenameOfARootBeneathTheMountOfAWorktree(t *testing.T) {
 
 // The other way round: what is mounted as a worktree is that worktree's root when it is
 // served, whoever renames meanwhile.
-func TestRenamesOfRootsWhileOthersMount(t *testing.T) {
+func TestAMountDuringRenamesServesTheRootOfItsWorktree(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, OnFree: "deny"})
 	mover := harness.StartActor(t, "mover")
 	wide(m, mover, "main")
@@ -214,7 +214,7 @@ func TestRenamesOfRootsWhileOthersMount(t *testing.T) {
 }
 
 // Two mounts of one repository: one fails to rename all the time, and so must the other.
-func TestRenamesOfRootsThroughTwoMounts(t *testing.T) {
+func TestRootsCannotBeRenamedWhileTwoMountsServe(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, OnFree: "deny"})
 	n := beside(m, "", "mnt2")
 	holder, stranger, third := harness.StartActor(t, "holder"), harness.StartActor(t, "stranger"), harness.StartActor(t, "third")
@@ -262,7 +262,7 @@ func TestRenamesOfRootsThroughTwoMounts(t *testing.T) {
 
 // Writers go on in both worktrees while their names change to and fro, by path and by
 // what they have open. Nobody waits for ever, and what is open is judged by the tree.
-func TestRenamesOfRootsAgainstWriters(t *testing.T) {
+func TestWritesAreJudgedByTheTreeWhileItsRootIsRenamed(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	require.NoError(t, os.WriteFile(m.Behind("worktrees", "a", "f"), nil, 0o644))
 	mover := harness.StartActor(t, "mover")

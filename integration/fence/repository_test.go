@@ -17,7 +17,7 @@ func newRepository(t *testing.T, onFree string) *harness.Mount {
 }
 
 // Two worktrees have two leases, and each holder is nobody in the other.
-func TestRepositoryTwoHolders(t *testing.T) {
+func TestTheHolderOfOneWorktreeIsRefusedInAnother(t *testing.T) {
 	m := newRepository(t, "deny")
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	m.Acquire(a, "main")
@@ -39,7 +39,7 @@ func TestRepositoryTwoHolders(t *testing.T) {
 }
 
 // Between two guards nothing moves, not even for who holds both.
-func TestRepositoryRenameAcrossWorktrees(t *testing.T) {
+func TestARenameAcrossWorktreesIsRefused(t *testing.T) {
 	m := newRepository(t, "deny")
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	m.Acquire(a, "main")
@@ -60,7 +60,7 @@ func TestRepositoryRenameAcrossWorktrees(t *testing.T) {
 
 // A move into a worktree is a crossing, too: a process that has the file open from outside would continue to
 // write to it, and a second name outside would be a way in for good.
-func TestRepositoryMoveIntoAWorktree(t *testing.T) {
+func TestAMoveFromOutsideIntoAWorktreeIsRefused(t *testing.T) {
 	m := newRepository(t, "deny")
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	m.Acquire(a, "main")
@@ -75,7 +75,7 @@ func TestRepositoryMoveIntoAWorktree(t *testing.T) {
 
 // A file that has names in two worktrees is in both: who holds one of them may
 // not change the bytes of the other.
-func TestRepositoryHardLinkIntoAnother(t *testing.T) {
+func TestAFileWithNamesInTwoWorktreesIsRefusedToEachHolder(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, InPlace: true, OnFree: "deny", Prepare: func(t testing.TB, main string) {
 		harness.WithFiles("f")(t, main)
 		harness.Must(t, os.Link(main+"/f", main+"/../worktrees/a/alias"))
@@ -92,9 +92,9 @@ func TestRepositoryHardLinkIntoAnother(t *testing.T) {
 	require.Equal(t, string(harness.Body()), string(text), "main was changed without its lease")
 }
 
-// TestRepositoryRestore is how JVS restores a snapshot: main is filled under
+// TestARestoreByTwoRenamesKeepsMainGuarded is how JVS restores a snapshot: main is filled under
 // another name and takes the old one's place by two renames.
-func TestRepositoryRestore(t *testing.T) {
+func TestARestoreByTwoRenamesKeepsMainGuarded(t *testing.T) {
 	m := newRepository(t, "deny")
 	holder, stranger := harness.StartActor(t, "holder"), harness.StartActor(t, "stranger")
 	m.Acquire(holder, "main")
@@ -139,7 +139,7 @@ func TestRepositoryRestore(t *testing.T) {
 }
 
 // While nobody holds the lease, nobody may remove or replace main.
-func TestRepositoryRootOfAFreeWorktree(t *testing.T) {
+func TestTheRootOfAFreeWorktreeCannotBeRemovedOrReplaced(t *testing.T) {
 	m := newRepository(t, "deny")
 	a := harness.StartActor(t, "a")
 	a.OK(harness.Command{Op: "mkdir", Path: m.At("main.new"), Mode: 0o755})
@@ -155,7 +155,7 @@ func TestRepositoryRootOfAFreeWorktree(t *testing.T) {
 }
 
 // A worktree that comes to be while mounted is guarded from its first moment.
-func TestRepositoryNewWorktree(t *testing.T) {
+func TestANewWorktreeIsGuardedFromItsFirstMoment(t *testing.T) {
 	m := newRepository(t, "acquire")
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	a.OK(harness.Command{Op: "mkdir", Path: m.At("worktrees/c"), Mode: 0o755})
@@ -168,7 +168,7 @@ func TestRepositoryNewWorktree(t *testing.T) {
 }
 
 // The same with deny: having been made, it is closed to its maker as well.
-func TestRepositoryNewWorktreeWithDeny(t *testing.T) {
+func TestANewWorktreeIsClosedToItsMakerWithDeny(t *testing.T) {
 	m := newRepository(t, "deny")
 	a := harness.StartActor(t, "a")
 	if r := a.Do(harness.Command{Op: "mkdir", Path: m.At("worktrees/c"), Mode: 0o755}); r.Errno != "" {
@@ -184,7 +184,7 @@ func TestRepositoryNewWorktreeWithDeny(t *testing.T) {
 
 // Nobody changes the leases through the mount, the holder neither; the rest
 // of .jvs is for every tool, with and without a lease.
-func TestRepositoryLockDirectory(t *testing.T) {
+func TestNobodyChangesLeaseRecordsThroughTheMount(t *testing.T) {
 	m := newRepository(t, "deny")
 	holder, stranger := harness.StartActor(t, "holder"), harness.StartActor(t, "stranger")
 	m.Acquire(holder, "main")

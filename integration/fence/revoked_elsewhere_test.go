@@ -37,7 +37,7 @@ func staysOut(m *harness.Mount, t *testing.T, a *harness.Actor) {
 
 // A session that lost its lease stays out wherever the tree is mounted: through a second
 // mount that never saw it, and after umount and mount, until it acquires on purpose.
-func TestRevokedElsewhere(t *testing.T) {
+func TestARevokedSessionIsRefusedThroughEveryMount(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	n := m.Second()
 	b := harness.StartActor(t, "b")
@@ -64,7 +64,7 @@ func TestRevokedElsewhere(t *testing.T) {
 }
 
 // A holder that gave its lease away, in any way, does not count as robbed.
-func TestNobodyIsRevokedForGiving(t *testing.T) {
+func TestAHolderThatGaveItsLeaseAwayIsNotRevoked(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Calm, Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	writes := func(who *harness.Actor) {
@@ -103,7 +103,7 @@ const orphaned = `p=$PPID n=0 now=$PPID; while [ $n -lt 1000 ] && [ $now = $p ];
 
 // Nor does a double fork make anybody another: neither one whose parent alone ended, nor one
 // that began its session in between.
-func TestADoubleForkIsStillTheRobbedOne(t *testing.T) {
+func TestADoubleForkOfARevokedSessionIsRefused(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a := robbed(m, t, "a")
 	b := harness.StartActor(t, "b")
@@ -133,7 +133,7 @@ func TestADoubleForkIsStillTheRobbedOne(t *testing.T) {
 
 // A process that leaves the robbed session is still the robbed one; one that was another's
 // before the loss is not.
-func TestLeavingARevokedSession(t *testing.T) {
+func TestAProcessThatLeavesARevokedSessionIsRefused(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	bystander := harness.StartActor(t, "bystander")
 	a := robbed(m, t, "a")

@@ -11,7 +11,7 @@ import (
 
 // A session whose automatic lease expired stays out, all of it, while the
 // lease is free, held by others, and free again; until it acquires on purpose.
-func TestRevokedSession(t *testing.T) {
+func TestARevokedSessionIsRefusedUntilItAcquires(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	a.OK(harness.Command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_WRONLY})
@@ -46,7 +46,7 @@ func TestRevokedSession(t *testing.T) {
 // Who has acquired on purpose is out of the revoked set: once it has released,
 // its writes take the lease by themselves as before. The leader acquires here,
 // the process to which the session's lost lease was bound.
-func TestRevokedSessionIsAdmittedForGood(t *testing.T) {
+func TestARevokedSessionThatAcquiredWritesAsBefore(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "a")
 	a.OK(harness.Command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_WRONLY}) // or the lease may be given back before it ends

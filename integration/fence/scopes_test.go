@@ -70,10 +70,10 @@ var scopeCases = map[string]func(t *testing.T) scopeCase{
 	},
 }
 
-// TestScopes: members pass and strangers are refused, for a lease taken on
+// TestEachScopeLetsItsMembersWriteAndNobodyElse: members pass and strangers are refused, for a lease taken on
 // purpose with --scope, on a mount with --scope, and for one taken by the
 // first write.
-func TestScopes(t *testing.T) {
+func TestEachScopeLetsItsMembersWriteAndNobodyElse(t *testing.T) {
 	for name, make := range scopeCases {
 		t.Run(name+"/of the lease", func(t *testing.T) {
 			m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithOpenRoot})

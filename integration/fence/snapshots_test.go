@@ -125,7 +125,7 @@ func attacksOnSnapshots(m *harness.Mount) map[string]harness.Command {
 }
 
 // A READY snapshot, its mark and its descriptor are changed by nobody: not by a stranger, and not by who holds a lease.
-func TestReadySnapshotsStay(t *testing.T) {
+func TestAReadySnapshotCannotBeChanged(t *testing.T) {
 	for _, form := range jvsForms {
 		t.Run(form.name, func(t *testing.T) {
 			m := form.mount(t)
@@ -158,7 +158,7 @@ func TestReadySnapshotsStay(t *testing.T) {
 }
 
 // JVS makes snapshots through the mount. From the moment that one is READY it stays as it is, for who has it open, too.
-func TestASnapshotBecomesReady(t *testing.T) {
+func TestASnapshotThatBecomesReadyStaysAsItIs(t *testing.T) {
 	for _, form := range jvsForms {
 		t.Run(form.name, func(t *testing.T) {
 			m := form.mount(t)
@@ -188,7 +188,7 @@ func TestASnapshotBecomesReady(t *testing.T) {
 
 // JVS copies a worktree, and then publishes the copy. If the lease has changed hands meanwhile, the copy may be of no one
 // state: it does not become READY, and JVS can clean up. Of another worktree, or under the token of now, one does.
-func TestPublishingIsFenced(t *testing.T) {
+func TestASnapshotIsNotPublishedAfterTheLeaseChangedHands(t *testing.T) {
 	for _, form := range jvsForms {
 		t.Run(form.name, func(t *testing.T) {
 			m := form.mount(t)
@@ -228,7 +228,7 @@ func TestPublishingIsFenced(t *testing.T) {
 }
 
 // JVS' own garbage collection removes snapshots: today's under its lock, JVS with locks by its plan. Nobody else does.
-func TestJVSCollectsSnapshots(t *testing.T) {
+func TestOnlyJVSRemovesSnapshots(t *testing.T) {
 	for _, form := range jvsForms {
 		t.Run(form.name, func(t *testing.T) {
 			m := form.mount(t)
@@ -267,7 +267,7 @@ func TestJVSCollectsSnapshots(t *testing.T) {
 
 // What JVS puts beside the root of a worktree when it restores in place is guarded as the worktree is: what will be in
 // its place, and what was.
-func TestRestoreInPlaceIsGuarded(t *testing.T) {
+func TestTheTreesOfARestoreInPlaceAreGuarded(t *testing.T) {
 	m := newRepository(t, "deny")
 	for root, parts := range map[string][]string{"main": {"main"}, "worktrees/a": {"worktrees", "a"}} {
 		holder, stranger := harness.StartActor(t, "holder"), harness.StartActor(t, "stranger")

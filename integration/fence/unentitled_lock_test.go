@@ -13,7 +13,7 @@ import (
 
 // A user may acquire a lease if it may write to the worktree's root and can reach it. The backing file system
 // decides that.
-func TestLockOfTheUnentitled(t *testing.T) {
+func TestAUserWhoMayNotWriteMayNotAcquire(t *testing.T) {
 	owned := func(uid, gid int, mode uint32) func(testing.TB, string) {
 		return func(t testing.TB, dir string) {
 			harness.Must(t, os.Chown(dir, uid, gid))
@@ -62,7 +62,7 @@ func TestLockOfTheUnentitled(t *testing.T) {
 
 // Below a directory that somebody may not enter it keeps nobody from writing, whatever
 // the modes below say, but for a process that has been let in.
-func TestLockOfWhoCannotGetThere(t *testing.T) {
+func TestAUserWhoCannotReachTheWorktreeMayNotAcquire(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithOpenRoot})
 	private := filepath.Join(m.Base, "private")
 	m.Mountpoint = filepath.Join(private, "mnt")

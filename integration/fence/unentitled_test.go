@@ -112,7 +112,7 @@ func recordFiles(m *harness.Mount) []string {
 	return names
 }
 
-func TestTheUnentitledTakeNoLease(t *testing.T) {
+func TestAUserWhoMayNotWriteTakesNoLeaseByWriting(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: prepareTheirs})
 	plain := filepath.Join(m.Base, "plain")
 	require.NoError(t, os.Mkdir(plain, 0o755))
@@ -177,7 +177,7 @@ func asNative(t *testing.T, a *harness.Actor, m *harness.Mount, plain, what stri
 
 // An owner of what nobody may change any more takes no lease with it either, and where
 // somebody holds, a stranger is refused as ever.
-func TestTheUnentitledWhileAnotherHolds(t *testing.T) {
+func TestAUserWhoMayNotWriteIsRefusedWhileAnotherHolds(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: prepareTheirs})
 	owner := harness.StartActorAs(t, "owner", harness.Identity{UID: ownerOfRows, GID: ownerOfRows})
 	stranger := harness.StartActorAs(t, "stranger", harness.Identity{UID: 1001, GID: 1001})
