@@ -169,7 +169,7 @@ func (a *agent) side(n int, from string) {
 
 // Eight agents work in one repository at once, each in its own worktree, and each of their
 // commands is a session of its own. None is refused anything, and nothing is lost.
-func TestEightAgents(t *testing.T) {
+func TestEightAgentsInTheirWorktreesAreNeverRefused(t *testing.T) {
 	g := newGround(t, busy)
 	fillObjects(g)
 	n := commits(t)

@@ -15,7 +15,7 @@ import (
 
 // Lock files of processes that end at once are removed while others change names in the same directory, which
 // the kernel has locked for each of these changes. Nobody waits for anybody for ever.
-func TestLockFilesVanishFromABusyDirectory(t *testing.T) {
+func TestLockFilesOfEndedProcessesAreRemovedFromABusyDirectory(t *testing.T) {
 	g := newGround(t, anOrdinaryOne, "--on-free", "allow")
 	var over atomic.Bool
 	var all sync.WaitGroup

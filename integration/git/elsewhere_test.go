@@ -9,7 +9,7 @@ import (
 
 // Worktrees that lie elsewhere than in the repository are guarded by the same mount, of a
 // directory that has both.
-func TestWorktreesElsewhere(t *testing.T) {
+func TestWorktreesOutsideOfTheRepositoryAreGuarded(t *testing.T) {
 	for name, c := range map[string]struct {
 		repository string
 		named      bool

@@ -47,7 +47,7 @@ func (g *ground) inTurn(dirs []string, lines ...string) {
 
 var both = []string{".worktrees/a", ".worktrees/b"}
 
-func TestSubmodules(t *testing.T) {
+func TestSubmodulesWorkInEachWorktree(t *testing.T) {
 	g := newGround(t, `
 git init -q -b main $BASE/lib; cd $BASE/lib; echo 1 >l; git add l; git commit -q -m lib; cd $R
 `+threeCheckouts+`git config --global protocol.file.allow always`)
@@ -66,7 +66,7 @@ git init -q -b main $BASE/lib; cd $BASE/lib; echo 1 >l; git add l; git commit -q
 	g.requireWhole(g.Source)
 }
 
-func TestConfigurationOfWorktrees(t *testing.T) {
+func TestWorktreesHaveConfigurationsOfTheirOwn(t *testing.T) {
 	g := newGround(t, threeCheckouts)
 	g.sideBySide(map[string][]string{
 		".worktrees/a": {"git config --worktree a.b of-a", "git sparse-checkout set sub", "git sparse-checkout add absent", "echo x >sub/g; git commit -q -a -m sparse"},
@@ -83,7 +83,7 @@ func TestConfigurationOfWorktrees(t *testing.T) {
 	g.requireWhole(g.Source)
 }
 
-func TestPartialClone(t *testing.T) {
+func TestAPartialCloneWorksInEachWorktree(t *testing.T) {
 	g := newGround(t, `
 mkdir $BASE/origin; cd $BASE/origin
 `+anOrdinaryOne+`
@@ -99,7 +99,7 @@ git checkout -q main; mkdir .worktrees; echo .worktrees >>.git/info/exclude`)
 	g.requireWhole(g.Source)
 }
 
-func TestMaintenance(t *testing.T) {
+func TestMaintenanceRunsInEachWorktree(t *testing.T) {
 	g := newGround(t, threeCheckouts+`git clone -q --bare . $BASE/origin.git; git remote add origin $BASE/origin.git`)
 	g.sh(g.At(), "git config maintenance.commit-graph.enabled true; git config fetch.writeCommitGraph true")
 	tasks := "git maintenance run --quiet --task=prefetch --task=loose-objects --task=incremental-repack --task=commit-graph --task=pack-refs"
@@ -117,7 +117,7 @@ func TestMaintenance(t *testing.T) {
 	g.requireWhole(g.Source)
 }
 
-func TestHooks(t *testing.T) {
+func TestHooksRunInEachWorktree(t *testing.T) {
 	g := newGround(t, threeCheckouts)
 	g.sh(g.At(), `
 for hook in pre-commit post-checkout post-merge post-rewrite reference-transaction prepare-commit-msg; do
@@ -134,7 +134,7 @@ done`)
 }
 
 // Fetches, pushes and remote branches are everybody's.
-func TestRemotes(t *testing.T) {
+func TestEverybodyFetchesAndPushes(t *testing.T) {
 	g := newGround(t, threeCheckouts+`git clone -q --bare . $BASE/origin.git; git remote add origin $BASE/origin.git; git fetch -q`)
 	holder, _ := g.hold("holder", "")
 	g.inTurn(both, "git fetch -q --prune --tags", "echo x >f; git commit -q -a -m more", "git push -q -u origin HEAD",
@@ -162,7 +162,7 @@ os.close(os.open(objects+"/"+tmp, os.O_RDWR|os.O_CREAT|os.O_EXCL, 0o444)); os.un
 const underLock = `python3 -c 'import os, shutil, sys; n = sys.argv[1]; shutil.copyfile(n, n+".lock"); os.rename(n+".lock", n)'`
 
 // Programs that are not git add packs while somebody else holds the main checkout. They remove what is temporary, and nothing else.
-func TestPacksOfOtherPrograms(t *testing.T) {
+func TestOtherProgramsAddPacksAndRemoveOnlyTemporaryFiles(t *testing.T) {
 	g := newGround(t, threeCheckouts+"git init -q --bare $BASE/alt.git; mkdir -p .git/objects/info; echo $BASE/alt.git/objects >.git/objects/info/alternates\n"+
 		"git pack-objects --all -q $BASE/pack </dev/null >$BASE/id\ncat >$BASE/add.py <<'END'"+addPack+"END\n")
 	_, _ = g.hold("holder", "")
@@ -188,7 +188,7 @@ func TestPacksOfOtherPrograms(t *testing.T) {
 }
 
 // The store of git-lfs lies in the directory of all.
-func TestLFS(t *testing.T) {
+func TestLFSWorksInEachWorktree(t *testing.T) {
 	g := newGround(t, threeCheckouts+`git clone -q --bare . $BASE/origin.git; git remote add origin $BASE/origin.git`)
 	g.sh(g.At(), "git lfs install --local >/dev/null; git config lfs.locksverify false")
 	work := func(name string) []string {
@@ -204,7 +204,7 @@ func TestLFS(t *testing.T) {
 }
 
 // Bare repositories with worktrees beside them, and inside of them.
-func TestBareRepositories(t *testing.T) {
+func TestWorktreesOfBareRepositoriesAreGuarded(t *testing.T) {
 	seed := "mkdir $BASE/seed; cd $BASE/seed; " + anOrdinaryOne + "cd $R\n"
 	for name, c := range map[string]struct{ make, repository, a, b string }{
 		"a .bare, and a file .git": {seed + `git clone -q --bare $BASE/seed .bare; echo "gitdir: ./.bare" >.git`, ".bare", "a", "nested/b"},
@@ -237,7 +237,7 @@ func TestBareRepositories(t *testing.T) {
 }
 
 // Conflicts, and what git remembers of how they were solved.
-func TestConflicts(t *testing.T) {
+func TestConflictsAreSolvedAndRememberedInEachWorktree(t *testing.T) {
 	// Two gits at once that miss the directory both make it, and the second one dies, without jvsfs too (setup_rerere in rerere.c).
 	g := newGround(t, threeCheckouts+"git config rerere.enabled true; mkdir .git/rr-cache")
 	solve := []string{

@@ -54,7 +54,7 @@ func (g *ground) locker(dir, lock, line string) *exec.Cmd {
 	return cmd
 }
 
-func TestLockOfOneWhoLives(t *testing.T) {
+func TestALockFileOfALivingGitCannotBeRemoved(t *testing.T) {
 	for name, c := range lockers {
 		t.Run(name, func(t *testing.T) {
 			g := newGround(t, threeCheckouts)
@@ -69,7 +69,7 @@ func TestLockOfOneWhoLives(t *testing.T) {
 	}
 }
 
-func TestLockOfOneWhoWasKilled(t *testing.T) {
+func TestALockFileOfAKilledGitIsGone(t *testing.T) {
 	if native {
 		t.Skip("natively it stays")
 	}
@@ -92,7 +92,7 @@ func TestLockOfOneWhoWasKilled(t *testing.T) {
 }
 
 // What ends in .lock and is no lock of git's stays: files of a worktree or a clone that lies in the repository, and of a tool.
-func TestWhatOnlyLooksLikeALock(t *testing.T) {
+func TestFilesThatOnlyLookLikeGitLocksStay(t *testing.T) {
 	more := anOrdinaryOne + "mkdir web; echo 1 >Cargo.lock; echo 2 >web/yarn.lock; git add .; git commit -q -m locks\n"
 	for name, c := range map[string]struct{ make, in string }{
 		"below .git":             {more, ".git"},
@@ -118,7 +118,7 @@ func TestWhatOnlyLooksLikeALock(t *testing.T) {
 }
 
 // A lock that was there before the mount is nobody's: a person removes it, as ever.
-func TestLockFromBeforeTheMount(t *testing.T) {
+func TestALockFileFromBeforeTheMountCanBeRemoved(t *testing.T) {
 	g := prepareGround(t, threeCheckouts+"\n: >.git/worktrees/a/index.lock")
 	g.mount()
 	r := g.in(g.At(".worktrees/a")).Run("git", "add", "untracked")
@@ -132,7 +132,7 @@ var written = regexp.MustCompile(`(?m)^error: short read while indexing .*\n`)
 
 // Pollers of the status (shells' prompts, editors) take the lock of the index of a checkout that
 // somebody holds. They get an answer, and the holder never meets their lock.
-func TestStatusPollers(t *testing.T) {
+func TestStatusPollersNeverDisturbTheHolder(t *testing.T) {
 	if native {
 		t.Skip("natively the holder meets it")
 	}

@@ -89,7 +89,7 @@ func TestRunsShareAWorktreeOneAfterTheOther(t *testing.T) {
 
 // From a directory in a checkout, the whole repository is mounted, and the worktree is made from what is checked
 // out there.
-func TestARunFromWithinACheckout(t *testing.T) {
+func TestARunInACheckoutMountsTheWholeRepository(t *testing.T) {
 	g := prepareGround(t, anOrdinaryOne+"git worktree add -q -b other .worktrees/other HEAD~2\n")
 	r := g.in(filepath.Join(g.Source, "sub")).Run(g.Bin, "run", "--", "pwd")
 	require.Zero(t, r.Exit, r.Errs)
@@ -150,7 +150,7 @@ func TestARunSaysWhyThereIsNoWorktree(t *testing.T) {
 }
 
 // After the advice for a worktree whose directory was removed, the same run works, on the branch that there is.
-func TestARunInAWorktreeThatWasRemoved(t *testing.T) {
+func TestARunWorksAfterTheAdviceForARemovedWorktree(t *testing.T) {
 	g := prepareGround(t, anOrdinaryOne+"git worktree add -q .worktrees/lost; rm -rf .worktrees/lost\n")
 	_, errs, exit := g.CLI("run", "--worktree", "lost", g.Source, "--", "true")
 	require.Equal(t, 1, exit, errs)

@@ -41,7 +41,7 @@ var work = [][]string{
 }
 
 // Two agents and a person in the main checkout work at once, however their commands are started.
-func TestSessionsOfHarnesses(t *testing.T) {
+func TestAgentsWorkSideBySideHoweverTheirCommandsAreStarted(t *testing.T) {
 	if native {
 		t.Skip("there is no mount")
 	}
@@ -92,7 +92,7 @@ const until = `until_that() { for i in $(seq 1200); do eval "$1" && return 0; sl
 
 // An agent's development server goes on building what the agent edits, also after the agent has
 // cut it off, and builds in nobody else's worktree. node's watcher sees the changes.
-func TestADevelopmentServerOfAnAgent(t *testing.T) {
+func TestADevelopmentServerBuildsOnlyItsAgentsWorktree(t *testing.T) {
 	if native {
 		t.Skip("there is no mount")
 	}

@@ -194,7 +194,7 @@ func (g *ground) tried(b *harness.Actor) (all []refusal) {
 
 // Neither who holds another checkout, nor who holds none, writes into what a checkout holds;
 // each is told who does.
-func TestTriesToWriteIntoAnothers(t *testing.T) {
+func TestEveryTryToWriteIntoAnothersCheckoutIsRefused(t *testing.T) {
 	if native {
 		succeedNatively(t)
 		return

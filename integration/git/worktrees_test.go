@@ -26,7 +26,7 @@ func (g *ground) othersAreKept(checkout string) {
 }
 
 // A worktree is guarded from the moment that git makes it, wherever it moves, until it is removed.
-func TestLifeOfAWorktree(t *testing.T) {
+func TestAWorktreeIsGuardedFromItsMakingToItsRemoval(t *testing.T) {
 	g := newGround(t, anOrdinaryOne)
 	g.sh(g.Source, "git worktree add -q -b x .worktrees/x")
 	g.guards(map[string]string{".worktrees/x": "x", ".worktrees/x/f": "x", ".git/worktrees/x/index": "x", ".git/refs/heads/x": "x", "f": mainID})
@@ -64,7 +64,7 @@ func (g *ground) requireNoRefusalBut(t *testing.T) {
 }
 
 // Somebody makes a worktree for an agent while somebody else works in the main checkout.
-func TestWorktreeAddedWhileMainIsHeld(t *testing.T) {
+func TestAWorktreeIsAddedWhileMainIsHeld(t *testing.T) {
 	for _, place := range []string{".claude/worktrees", ".worktrees"} {
 		t.Run(place, func(t *testing.T) {
 			g := newGround(t, anOrdinaryOne)
@@ -84,7 +84,7 @@ func TestWorktreeAddedWhileMainIsHeld(t *testing.T) {
 }
 
 // Who holds a worktree gives it another name in a place of worktrees, also while somebody else holds main.
-func TestWorktreeMovedWhileMainIsHeld(t *testing.T) {
+func TestAWorktreeIsMovedWhileMainIsHeld(t *testing.T) {
 	g := newGround(t, threeCheckouts)
 	holder, _ := g.hold("holder of main", "")
 	a, _ := g.hold("holder of a", ".worktrees/a")
@@ -104,7 +104,7 @@ func TestWorktreeMovedWhileMainIsHeld(t *testing.T) {
 }
 
 // The name of a branch may have several parts, and the worktree's path as well.
-func TestWorktreeOfABranchWithASlash(t *testing.T) {
+func TestAWorktreeOfABranchWithASlashIsGuarded(t *testing.T) {
 	g := newGround(t, anOrdinaryOne+"git clone -q . .worktrees/clone")
 	holder, _ := g.hold("holder", "")
 	g.sh(g.Source, "git worktree add -q -b team/feature/x .worktrees/team/feature/x")
@@ -126,7 +126,7 @@ func TestWorktreeOfABranchWithASlash(t *testing.T) {
 }
 
 // A worktree that is called main is not the main checkout.
-func TestWorktreeCalledMain(t *testing.T) {
+func TestAWorktreeCalledMainIsNotTheMainCheckout(t *testing.T) {
 	g := newGround(t, anOrdinaryOne+"git worktree add -q -b other .worktrees/main")
 	if native {
 		return
@@ -173,7 +173,7 @@ func TestBranchBelongsToTheCheckoutThatIsOnIt(t *testing.T) {
 }
 
 // Where nothing was packed before, everybody packs, and nobody gives a value to a branch that its holder has not made yet.
-func TestFirstPackedRefs(t *testing.T) {
+func TestTheFirstPackedRefsMakeNobodyElsesBranch(t *testing.T) {
 	g := newGround(t, anOrdinaryOne+"git worktree add -q -b a .worktrees/a; git branch loose; test ! -e .git/packed-refs")
 	holder, _ := g.hold("holder", ".worktrees/a")
 	g.run(holder, g.At(".worktrees/a"), "git switch -q --orphan new")
@@ -189,7 +189,7 @@ func TestFirstPackedRefs(t *testing.T) {
 }
 
 // gc is everybody's, whoever holds what.
-func TestGCByOneWhoHoldsNothing(t *testing.T) {
+func TestEverybodyMayRunGC(t *testing.T) {
 	g := newGround(t, threeCheckouts)
 	a, _ := g.hold("a", ".worktrees/a", ".worktrees/b", "")
 	before := g.sh(g.Source, "git for-each-ref; git -C .worktrees/a rev-parse HEAD")
@@ -203,7 +203,7 @@ func TestGCByOneWhoHoldsNothing(t *testing.T) {
 }
 
 // The background run of gc is a session of its own, and takes nobody's lease.
-func TestGCInTheBackground(t *testing.T) {
+func TestGCInTheBackgroundTakesNoLease(t *testing.T) {
 	g := newGround(t, threeCheckouts)
 	g.sh(g.Source, "git config gc.autoPackLimit 1; git config gc.auto 1; git config gc.autoDetach true")
 	for range harness.Rounds(20) {
