@@ -20,4 +20,4 @@ need_go "$root"
 need_fuse || die "jvsfs cannot mount without /dev/fuse"
 cd "$root"
 export GOFLAGS="${GOFLAGS:-} -buildvcs=false" JVSFS_REQUIRE_FUSE=1 JVSFS_KILLS=${1:-1000} JVSFS_SEED=${2:-}
-exec go test -count=1 -timeout 60m -v -run TestKillsUnderRules ./integration/rules
+exec go test -count=1 -timeout 60m -v -run TestKillsOfHoldersAndDaemonBreakNoProgramsLock ./integration/rules

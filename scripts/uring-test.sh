@@ -133,7 +133,7 @@ logged=$(dmesg 2>/dev/null | wc -l || true)
 if [[ $proof ]]; then
   :
 elif [[ $quick ]]; then
-  check "Kills, recovery, replacement" stories -run 'Transport|Recover|Replac|KillsUnderRules' ./integration/daemon ./integration/rules
+  check "Kills, recovery, replacement" stories -run 'Transport|Recover|Replac|KillsOf' ./integration/daemon ./integration/rules
   check "The fence" stories -run 'EveryRow|Revoked' ./integration/fence
 else
   check "Unit tests of the transport" stories ./fusefs

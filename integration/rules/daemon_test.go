@@ -22,7 +22,7 @@ func take(lock string) harness.Command {
 }
 
 // A daemon that recovers the mount of a killed one knows who holds which lock, and who may break one.
-func TestTenuresSurviveTheDaemon(t *testing.T) {
+func TestProgramsLocksSurviveAKillOfTheDaemon(t *testing.T) {
 	m := mountWith(t, agencyRule, "repos/a/f", "repos/b/f", "repos/c/f")
 	holder, other, gone := harness.StartActor(t, "holder"), harness.StartActor(t, "other"), harness.StartActor(t, "gone")
 	a, b, c := m.At("repos", "a", ".lock"), m.At("repos", "b", ".lock"), m.At("repos", "c", ".lock")
@@ -43,7 +43,7 @@ func TestTenuresSurviveTheDaemon(t *testing.T) {
 }
 
 // Two daemons would not know of each other's tenures.
-func TestOneMountHasTheRulesOfADirectory(t *testing.T) {
+func TestASecondMountOfADirectoryWithRulesIsRefused(t *testing.T) {
 	m := mountWith(t, agencyRule, "repos/a/f")
 	_, errs, exit := m.CLI("mount", "--mode", "shared", "--rules", "agency", "--control", m.LockDir, m.Source, t.TempDir())
 	require.Equal(t, harness.ExitUsage, exit, errs)
@@ -53,7 +53,7 @@ func TestOneMountHasTheRulesOfADirectory(t *testing.T) {
 }
 
 // Rules hold for everybody who comes to a directory, so a second mount has the same, or is refused: whichever of the two was first.
-func TestMountsAgreeAboutRules(t *testing.T) {
+func TestMountsThatDisagreeAboutRulesAreRefused(t *testing.T) {
 	m := mountWith(t, agencyRule, "repos/a/f")
 	second := func(options ...string) (string, int) {
 		_, errs, exit := m.CLI(append(append([]string{"mount", "--control", m.LockDir}, options...), m.Source, t.TempDir())...)

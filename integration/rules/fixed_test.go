@@ -57,7 +57,7 @@ func try(t *testing.T, a *harness.Actor, all []attempt) {
 }
 
 // Every way to change what a rule fixes is refused, and what the rule leaves open passes.
-func TestWhatRulesFix(t *testing.T) {
+func TestEveryChangeOfAFixedFileIsRefused(t *testing.T) {
 	m := mountWith(t, fixedRules, "once/a", "once/b", "keep/a", "keep/b", "log/a", "log/b", "other")
 	a := harness.StartActor(t, "one")
 	once, keep, log := m.At("once", "a"), m.At("keep", "a"), m.At("log", "a")
@@ -99,7 +99,7 @@ func TestWhatRulesFix(t *testing.T) {
 }
 
 // Whoever makes a file may fill it, through the open file, and under a lock until the lock is given up.
-func TestWhoMakesAFileMayFillIt(t *testing.T) {
+func TestTheMakerOfAFixedFileMayFillIt(t *testing.T) {
 	m := mountWith(t, fixedRules, "once/a", "ledger/x")
 	a := harness.StartActor(t, "one")
 	made, event, lock := m.At("once", "new"), m.At("ledger", "1.json"), m.At("ledger", ".lock")

@@ -49,7 +49,7 @@ func within(format string) func(int) (string, string) {
 var enforced = []string{"af", "agency", hastyAgency.preset, "jit", "entwurf", "jvs-locks"}
 
 // The holes are there in a plain directory, or the stories would prove nothing.
-func TestHolesOfPlainDirectories(t *testing.T) {
+func TestRacesGoWrongInAPlainDirectory(t *testing.T) {
 	for _, p := range programs {
 		t.Run(p.preset, func(t *testing.T) {
 			p.tell(p.natively(t), t, func(t *testing.T, s *scene, told story) {
@@ -60,7 +60,7 @@ func TestHolesOfPlainDirectories(t *testing.T) {
 }
 
 // With its rule the program is as safe as its locks mean it to be, and its everyday work is what it was.
-func TestHolesAreClosed(t *testing.T) {
+func TestRacesDoNotGoWrongUnderTheirRule(t *testing.T) {
 	for _, p := range programs {
 		if slices.Contains(enforced, p.preset) {
 			t.Run(p.preset, func(t *testing.T) {

@@ -164,7 +164,7 @@ func (a *arena) landed(rule string) (tenures, lines int) {
 // Holders and the daemon are killed anywhere, 60 times (JVSFS_KILLS makes it more: scripts/rules-kill.sh). Nobody but the
 // holder of a lock changes what it guards, a lock whose holder lives is never removed, and one whose holder has ended
 // never stays in the way.
-func TestKillsUnderRules(t *testing.T) {
+func TestKillsOfHoldersAndDaemonBreakNoProgramsLock(t *testing.T) {
 	kills := harness.Rounds(60)
 	if text := os.Getenv("JVSFS_KILLS"); text != "" {
 		var err error

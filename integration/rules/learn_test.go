@@ -71,7 +71,7 @@ func holds(t *testing.T, dir, line string) {
 }
 
 // A shell that does as agency does with its locks is learned from its calls. Two repositories show what varies.
-func TestWhatVariesIsLearned(t *testing.T) {
+func TestLearningFindsWhatVariesBetweenRepositories(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{})
 	line := `for r in a b; do mkdir -p repos/$r; set -C; echo 1 >repos/$r/.lock; set +C; echo x >repos/$r/meta; rm repos/$r/.lock; done`
 	proposal := m.MustCLI("rules", "learn", m.Source, "--", "env", "-C", m.Source, "sh", "-c", line)

@@ -61,7 +61,7 @@ func (w *work) textFor(profile string) string {
 }
 
 // A document that is open in LibreOffice is read by everybody, and changed by nobody else until it is closed.
-func TestADocumentThatIsOpenInLibreOffice(t *testing.T) {
+func TestADocumentOpenInLibreOfficeIsChangedByNobodyElse(t *testing.T) {
 	w := documentIn(t)
 	goOn, office := w.begins("/usr/bin/python3 edit.py " + w.Base + "/gate " + w.libreOffice("mine"))
 	w.guarded("f.odt", ".~lock.f.odt#")
@@ -79,7 +79,7 @@ func TestADocumentThatIsOpenInLibreOffice(t *testing.T) {
 }
 
 // What a killed LibreOffice had open is everybody's again.
-func TestTheDocumentOfAKilledLibreOffice(t *testing.T) {
+func TestADocumentOfAKilledLibreOfficeIsFree(t *testing.T) {
 	w := documentIn(t)
 	office := w.Start("sh", "-c", "cd "+w.At()+"; "+w.env+
 		`set -- `+w.libreOffice("mine")+`; program=$(readlink -f "$(command -v "$1")").bin; shift; exec "$program" "$@" --norestore f.odt`)

@@ -34,7 +34,7 @@ func TestNothingMovesBetweenParts(t *testing.T) {
 }
 
 // To make, remove or rename a part's root is a change of the directory beside it, while nobody else holds the part.
-func TestTheRootOfAPart(t *testing.T) {
+func TestTheRootOfAPartIsNotRenamedWhileAnotherHoldsIt(t *testing.T) {
 	m := parts(t, harness.Calm)
 	a, b, c := harness.StartActor(t, "a"), harness.StartActor(t, "b"), harness.StartActor(t, "c")
 	m.Acquire(a, "packages", "a")
@@ -63,7 +63,7 @@ func TestTheRootOfAPart(t *testing.T) {
 }
 
 // A file that is open goes with its directory, and is under the lease of the new name.
-func TestAnOpenFileOfAPartThatMoves(t *testing.T) {
+func TestAnOpenFileIsUnderTheLeaseOfItsMovedPart(t *testing.T) {
 	m := parts(t, harness.Calm)
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	try(t, a, []attempt{
@@ -79,7 +79,7 @@ func TestAnOpenFileOfAPartThatMoves(t *testing.T) {
 }
 
 // Parts come and go past the mount as well.
-func TestPartsThatAreMadePastTheMount(t *testing.T) {
+func TestPartsMadePastTheMountAreGuarded(t *testing.T) {
 	m := parts(t, harness.Calm)
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	require.NoError(t, os.MkdirAll(m.Behind("packages/by hand/sub"), 0o777))
@@ -94,7 +94,7 @@ func TestPartsThatAreMadePastTheMount(t *testing.T) {
 }
 
 // In mode exclusive what no part covers has the lease of the tree, names of parts among it.
-func TestPartsBesideALeaseOfTheTree(t *testing.T) {
+func TestWhatNoPartCoversHasTheLeaseOfTheTree(t *testing.T) {
 	m := parts(t, harness.Calm, "--mode", "exclusive")
 	tree, a := harness.StartActor(t, "tree"), harness.StartActor(t, "a")
 	m.Acquire(tree)
@@ -110,7 +110,7 @@ func TestPartsBesideALeaseOfTheTree(t *testing.T) {
 }
 
 // A user may hold a part whose name is too long for an id, and nobody else's.
-func TestAPartWithALongName(t *testing.T) {
+func TestAPartWithALongNameHasALeaseOfItsOwn(t *testing.T) {
 	m := parts(t, harness.Calm)
 	long := "packages/" + strings.Repeat("ö", 100)
 	require.NoError(t, os.MkdirAll(m.Behind(long), 0o755))
@@ -122,7 +122,7 @@ func TestAPartWithALongName(t *testing.T) {
 }
 
 // The rule needs a source without worktrees of its own, and all mounts of it agree about the parts.
-func TestWhereARuleMakesNoParts(t *testing.T) {
+func TestPartsAreRefusedWithWorktreesAndWithMountsThatDisagree(t *testing.T) {
 	m := parts(t, harness.Calm)
 	other := t.TempDir()
 	for _, more := range [][]string{nil, {"--rules", m.WriteConfig("other.yaml", strings.Replace(partsRule, "packages/{pkg}", "docs/{d}", 1))}} {

@@ -85,7 +85,7 @@ func TestPartsAreHeldOneByOne(t *testing.T) {
 }
 
 // Who asks is told which rule makes a worktree of a directory.
-func TestWhoGuardsAPart(t *testing.T) {
+func TestCommandsSayWhichRuleMakesAPart(t *testing.T) {
 	m := parts(t, harness.Calm)
 	for path, want := range map[string][2]string{
 		"packages/a":        {"packages.a", "packages{pkg=a}"},
@@ -120,7 +120,7 @@ func TestWhoGuardsAPart(t *testing.T) {
 }
 
 // A part is stolen alone.
-func TestStealOfOnePart(t *testing.T) {
+func TestAStealOfOnePartLeavesTheOthers(t *testing.T) {
 	m := parts(t, harness.Policy{Lease: 6 * time.Second, Renew: time.Second}.OnThisMachine())
 	a, b, c := harness.StartActor(t, "a"), harness.StartActor(t, "b"), harness.StartActor(t, "c")
 	first, other := m.Acquire(a, "packages", "a"), m.Acquire(b, "packages", "b")
@@ -137,7 +137,7 @@ func TestStealOfOnePart(t *testing.T) {
 }
 
 // A daemon that follows a killed one knows both holders.
-func TestPartsSurviveTheDaemon(t *testing.T) {
+func TestHoldersOfPartsSurviveAKillOfTheDaemon(t *testing.T) {
 	m := parts(t, harness.Calm)
 	a, b, c := harness.StartActor(t, "a"), harness.StartActor(t, "b"), harness.StartActor(t, "c")
 	m.Acquire(a, "packages", "a")
@@ -150,7 +150,7 @@ func TestPartsSurviveTheDaemon(t *testing.T) {
 }
 
 // A snapshot of everything would not wait for the writers of parts, so it is refused. One of a part is not.
-func TestQuiesceOfPartsOneByOne(t *testing.T) {
+func TestQuiesceIsRefusedForATreeOfPartsAndGrantedForOne(t *testing.T) {
 	m := parts(t, harness.Calm, "--mode", "exclusive")
 	_, errs, exit := m.CLI("quiesce", m.At("docs"), "--", "true")
 	require.Equal(t, harness.ExitUnquiet, exit, errs)

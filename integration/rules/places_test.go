@@ -14,7 +14,7 @@ import (
 
 // A directory's place is remembered until it moves. Whoever stands in it, or has it open, is under the rules of where it is now: at
 // once if it was moved through the mount, as soon as inotify tells if it was moved past it.
-func TestRulesGoWithADirectoryThatMoves(t *testing.T) {
+func TestRulesFollowADirectoryThatMoves(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		from, to     string // the directory that is moved

@@ -84,7 +84,7 @@ func isTraced(pid int) bool {
 
 // What no rule covers costs no system call more than without rules, but to know of a name that is renamed whether it is a
 // directory's. A lock that is taken and given up costs few, and nothing is flushed.
-func TestWhatRulesCost(t *testing.T) {
+func TestRulesCostNoSystemCallForUncoveredPaths(t *testing.T) {
 	const rules = agencyRule + "- preset: git\n"
 	file := func(m *harness.Mount, name string) harness.Command {
 		return harness.Command{Op: "writefile", Path: m.At(name), Flags: unix.O_CREAT | unix.O_EXCL, Mode: 0o644, Data: []byte("x")}

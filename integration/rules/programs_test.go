@@ -66,7 +66,7 @@ func (w *work) begins(line string) (goOn func(), b *harness.Background) {
 func (w *work) waits() string { return "cat " + filepath.Join(w.Base, "gate") }
 
 // A git that edits its message has the index locked. Nobody takes that lock from it, and nobody writes what it guards.
-func TestAGitThatIsEditingKeepsItsIndex(t *testing.T) {
+func TestNobodyTakesTheIndexLockOfALivingGit(t *testing.T) {
 	w := workUnder(t, "git")
 	w.does("git init -q . && echo one >f && git add f && git commit -qm one")
 	goOn, git := w.begins("echo two >f; GIT_EDITOR='" + w.waits() + "; echo two >' git commit -qa")
@@ -104,7 +104,7 @@ func TestTheLockOfAKilledGitIsGone(t *testing.T) {
 }
 
 // Objects never change, whoever wants it, and all that git does with a repository passes.
-func TestEverydayGitUnderItsPreset(t *testing.T) {
+func TestEverydayGitWorksUnderItsPreset(t *testing.T) {
 	w := workUnder(t, "git")
 	w.does("git init -q -b main . && echo one >f && git add f && git commit -qm one")
 	objects, err := filepath.Glob(w.At(".git", "objects", "??", "*"))
@@ -135,7 +135,7 @@ func TestEverydayGitUnderItsPreset(t *testing.T) {
 }
 
 // What is open in Vim is not changed by anybody else, until Vim is left. What a killed Vim leaves can be recovered.
-func TestWhatIsOpenInVim(t *testing.T) {
+func TestAFileOpenInVimIsChangedByNobodyElse(t *testing.T) {
 	w := workUnder(t, "vim-swap", harness.WithFiles("f.txt", "g.txt"))
 	vim := func(commands string) string {
 		return fmt.Sprintf("exec vim -es -u NONE -i NONE --cmd 'set swapfile directory=.' %s f.txt </dev/null", commands)

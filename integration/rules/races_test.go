@@ -38,7 +38,7 @@ func rounds() (n int, asked bool) {
 	return n, true
 }
 
-func TestRaces(t *testing.T) {
+func TestRacesOfProgramsNeverGoWrongUnderRules(t *testing.T) {
 	n, asked := rounds()
 	for _, r := range races {
 		if asked {

@@ -42,7 +42,7 @@ func (w *work) guarded(file, lock string) {
 }
 
 // A cargo that builds has its profile's directory for itself. Another one waits for it, and then builds.
-func TestACargoThatBuilds(t *testing.T) {
+func TestACargoThatBuildsHasItsDirectoryForItself(t *testing.T) {
 	w := workUnder(t, "cargo",
 		withText("Cargo.toml", "[package]\nname = \"one\"\nversion = \"0.1.0\"\n"), withText("src/main.rs", "fn main() { println!(\"built\"); }\n"),
 		withText("build.rs", "fn main() { if let Ok(gate) = std::env::var(\"GATE\") { std::fs::read(gate).unwrap(); } }\n"))
@@ -64,7 +64,7 @@ func TestACargoThatBuilds(t *testing.T) {
 }
 
 // A script that has locked its settings by npm's proper-lockfile is the only one that changes them.
-func TestAScriptWithProperLockfile(t *testing.T) {
+func TestAScriptWithProperLockfileIsTheOnlyWriter(t *testing.T) {
 	script := `const lock = require('proper-lockfile'), fs = require('fs');
 lock.lockSync('settings.json');
 fs.writeFileSync('settings.json', '{"by": "it"}');
@@ -82,7 +82,7 @@ lock.unlockSync('settings.json');
 }
 
 // What has unsaved changes in Emacs is not changed by another program.
-func TestWhatIsChangedInEmacs(t *testing.T) {
+func TestWhatIsChangedInEmacsIsChangedByNobodyElse(t *testing.T) {
 	w := workUnder(t, "emacs", withText("f.txt", "text\n"))
 	goOn, emacs := w.begins(`emacs -Q --batch f.txt --eval '(progn (insert "in emacs ") (call-process "cat" nil nil nil "` +
 		filepath.Join(w.Base, "gate") + `") (save-buffer))'`)
@@ -95,7 +95,7 @@ func TestWhatIsChangedInEmacs(t *testing.T) {
 }
 
 // While terraform asks whether to go on, its state is nobody else's.
-func TestATerraformThatAsks(t *testing.T) {
+func TestATerraformThatAsksKeepsItsState(t *testing.T) {
 	if _, err := exec.LookPath("terraform"); err != nil {
 		t.Skip("terraform is in no registry: install it to run this story")
 	}

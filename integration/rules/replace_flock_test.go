@@ -66,7 +66,7 @@ func (l *locked) isFree() {
 
 // A flock that is held when the daemon is replaced holds, once more when the next one is, and over a kill of that one. The tenure ends
 // with the lock.
-func TestReplacementKeepsFlocks(t *testing.T) {
+func TestAReplacementKeepsFlocks(t *testing.T) {
 	l := flockAndReplace(t)
 	l.goesOn()
 	l.others.Close()
@@ -116,7 +116,7 @@ func TestAFlockEndsWithItsOpenFile(t *testing.T) {
 }
 
 // Who waits at the old daemon gets the lock nowhere but at the new one.
-func TestWhoWaitsAtTheReplacedDaemon(t *testing.T) {
+func TestAWaiterAtTheReplacedDaemonGetsTheLockAtTheNewOne(t *testing.T) {
 	l := &locked{Mount: mountWith(t, flockRules, "flock/a.data", "flock/a.lock"), holder: harness.StartActor(t, "holder"), other: harness.StartActor(t, "other")}
 	l.own = l.holder.NewLocker(l.At("flock", "a.lock"), "flock")
 	require.Empty(t, l.own.Try(unix.F_WRLCK, 0, 0))

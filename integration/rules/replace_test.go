@@ -101,7 +101,7 @@ func put(path, text string) harness.Command {
 func remove(path string) harness.Command { return harness.Command{Op: "unlink", Path: path} }
 
 // The holder of a lock is the holder under the next daemon, and the one after that, under the same number. Whoever is not stays out.
-func TestReplacementKeepsTenures(t *testing.T) {
+func TestAReplacementKeepsTheHolderOfALock(t *testing.T) {
 	m := replaced(t)
 	holder, other, gone := harness.StartActor(t, "holder"), harness.StartActor(t, "other"), harness.StartActor(t, "gone")
 	a, b, c := m.At("repos", "a", ".lock"), m.At("repos", "b", ".lock"), m.At("repos", "c", ".lock")
@@ -132,7 +132,7 @@ func TestReplacementKeepsTenures(t *testing.T) {
 }
 
 // A lock ages over a replacement as without one; who was robbed of it stays robbed, and what was made under it is not fixed yet.
-func TestReplacementKeepsWhatElseIsKnown(t *testing.T) {
+func TestAReplacementKeepsTheAgeAndTheRobbedOfALock(t *testing.T) {
 	m := replaced(t)
 	slow, next, third := harness.StartActor(t, "slow"), harness.StartActor(t, "next"), harness.StartActor(t, "third")
 	lock, a, made := m.At("old", "a", ".lock"), m.At("repos", "a", ".lock"), m.At("old", "a", "made-1")
@@ -160,7 +160,7 @@ func TestReplacementKeepsWhatElseIsKnown(t *testing.T) {
 }
 
 // A record is followed over a replacement.
-func TestReplacementFollowsRecords(t *testing.T) {
+func TestARecordIsFollowedOverAReplacement(t *testing.T) {
 	m := replaced(t)
 	holder, thief := harness.StartActor(t, "holder"), harness.StartActor(t, "thief")
 	path, data := m.At("record", "w.json"), m.At("record", "w.data")
@@ -243,7 +243,7 @@ func underFire(a *harness.Actor, dir, name, stop string) <-chan fired {
 }
 
 // No call of the holder fails while daemons are replaced one after the other, and none of a stranger succeeds.
-func TestReplacementUnderFire(t *testing.T) {
+func TestNoHolderOfALockFailsDuringReplacements(t *testing.T) {
 	m := replaced(t)
 	holder, stranger := harness.StartActor(t, "holder"), harness.StartActor(t, "stranger")
 	try(t, holder, []attempt{{"take", take(m.At("repos", "a", ".lock")), ""}})
@@ -271,7 +271,7 @@ func TestReplacementUnderFire(t *testing.T) {
 
 // A file that is open under a tenure is written through the old daemon, until the tenure ends under the new one. Then nothing lands
 // any more.
-func TestReplacementLeavesOpenFiles(t *testing.T) {
+func TestFilesOpenUnderALockAreWrittenThroughTheReplacedDaemon(t *testing.T) {
 	m := replaced(t)
 	holder, next, anybody := harness.StartActor(t, "holder"), harness.StartActor(t, "next"), harness.StartActor(t, "anybody")
 	lock, free := m.At("repos", "a", ".lock"), m.At("free", "a.lock")
@@ -311,7 +311,7 @@ func TestReplacementLeavesOpenFiles(t *testing.T) {
 }
 
 // An old daemon that is stopped does not keep a lock for ever: it is ended, and what it has in flight.
-func TestReplacedDaemonThatIsStopped(t *testing.T) {
+func TestAStoppedReplacedDaemonIsEnded(t *testing.T) {
 	m := replaced(t)
 	holder, next := harness.StartActor(t, "holder"), harness.StartActor(t, "next")
 	lock := m.At("repos", "a", ".lock")
@@ -326,7 +326,7 @@ func TestReplacedDaemonThatIsStopped(t *testing.T) {
 }
 
 // Who stands in the old mount changes nothing there that rules cover, and is told.
-func TestWhoStandsInTheReplacedMount(t *testing.T) {
+func TestNobodyWritesCoveredFilesInTheReplacedMount(t *testing.T) {
 	m := replaced(t)
 	holder := harness.StartActor(t, "holder")
 	try(t, holder, []attempt{{"take", take(m.At("repos", "a", ".lock")), ""}})

@@ -75,7 +75,7 @@ func wrote(path string) harness.Command {
 }
 
 // The holder of a window changes what is fixed, nobody else does, and afterwards nobody.
-func TestAWindowOverWhatIsFixed(t *testing.T) {
+func TestOnlyTheHolderOfAWindowChangesFixedFiles(t *testing.T) {
 	m := windowMount(t)
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	once, keep, log := m.At("once", "a"), m.At("keep", "a"), m.At("log", "a")
@@ -119,7 +119,7 @@ func readBehind(t *testing.T, m *harness.Mount, rel string) string {
 }
 
 // What was opened before a window is judged by who writes: nobody but the holder, below the end as well.
-func TestAWindowOverFilesThatAreOpen(t *testing.T) {
+func TestAFileOpenedBeforeAWindowIsWrittenByItsHolderOnly(t *testing.T) {
 	m := windowMount(t)
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	log, made := m.At("log", "a"), m.At("once", "made")
@@ -148,7 +148,7 @@ func TestAWindowOverFilesThatAreOpen(t *testing.T) {
 
 // A window over a lock: nobody takes it or what it guards, and a lock file that is left may be put right. It is refused while a
 // holder lives.
-func TestAWindowOverALock(t *testing.T) {
+func TestNobodyTakesALockInAWindow(t *testing.T) {
 	m := windowMount(t)
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	f, lock := m.At("repos", "a", "f"), m.At("repos", "a", ".lock")
@@ -185,7 +185,7 @@ func TestAWindowOverALock(t *testing.T) {
 }
 
 // A lock that its holder has left is there again when the window is over, or is what the window has made of it.
-func TestAWindowOverALockThatIsLeft(t *testing.T) {
+func TestALeftLockIsThereAgainAfterAWindow(t *testing.T) {
 	m := windowMount(t)
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	lock := m.At("repos", "a", ".lock")
@@ -207,7 +207,7 @@ func TestAWindowOverALockThatIsLeft(t *testing.T) {
 }
 
 // A lock that is taken by flock is nobody else's in a window.
-func TestAWindowOverAFlock(t *testing.T) {
+func TestNobodyTakesAFlockInAWindow(t *testing.T) {
 	m := windowMount(t)
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	x, lock := m.At("flocked", "x"), m.At("flocked", ".lock")
@@ -228,7 +228,7 @@ func TestAWindowOverAFlock(t *testing.T) {
 }
 
 // A window ends with its time, with its session, with its command, and with the daemon.
-func TestHowAWindowEnds(t *testing.T) {
+func TestAWindowEndsWithItsTimeSessionCommandAndDaemon(t *testing.T) {
 	m := windowMount(t)
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	once := m.At("once", "a")
@@ -258,7 +258,7 @@ func TestHowAWindowEnds(t *testing.T) {
 }
 
 // Only root and who mounted open a window, and only its holder and root close it.
-func TestWhoMayOpenAndCloseAWindow(t *testing.T) {
+func TestOnlyRootAndTheMounterOpenAWindow(t *testing.T) {
 	m := windowMount(t)
 	once := m.At("once", "a")
 	a, nobody := harness.StartActor(t, "a"), harness.StartActorAs(t, "nobody", harness.Identity{UID: 65534, GID: 65534})
@@ -286,7 +286,7 @@ func TestWhoMayOpenAndCloseAWindow(t *testing.T) {
 }
 
 // The audit chain has a window before anything was changed in it. What cannot be audited is not opened.
-func TestAWindowIsAudited(t *testing.T) {
+func TestAWindowIsAuditedBeforeAnyChange(t *testing.T) {
 	m := windowMount(t)
 	a := harness.StartActor(t, "a")
 	once := m.At("once", "a")
