@@ -16,7 +16,7 @@ import (
 
 // With a timeout of nothing each look asks the daemon, until this mount's holder is
 // the only writer; and again when it is not any more.
-func TestCacheFollowsTheLease(t *testing.T) {
+func TestTheKernelCachesForLongOnlyWhileThisMountHolds(t *testing.T) {
 	m := harness.NewMount(t, harness.CacheOptions("0s"))
 	a := harness.StartActor(t, "a")
 	for range 2 {
@@ -38,7 +38,7 @@ func TestCacheFollowsTheLease(t *testing.T) {
 }
 
 // Of a file with several names one is believed for long, whichever is renamed.
-func TestCacheOfHardLinks(t *testing.T) {
+func TestOnlyOneNameOfAHardLinkedFileIsCachedForLong(t *testing.T) {
 	m := harness.NewMount(t, harness.CacheOptions("0s"))
 	a := harness.StartActor(t, "a")
 	m.Acquire(a)
@@ -54,7 +54,7 @@ func TestCacheOfHardLinks(t *testing.T) {
 }
 
 // A worktree that somebody holds says nothing about the one beside it.
-func TestCacheOfOneWorktree(t *testing.T) {
+func TestOnlyTheHeldWorktreeIsCachedForLong(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true, OnFree: "deny", Prepare: harness.WithFiles("f"), Extra: []string{"--cache-timeout", "0s"}})
 	a := harness.StartActor(t, "a")
 	m.Acquire(a, "worktrees", "a")
@@ -65,7 +65,7 @@ func TestCacheOfOneWorktree(t *testing.T) {
 }
 
 // Entries that a mount cached while it had the only writer are dropped when another mount has it.
-func TestCacheAfterTheLeaseHasGoneElsewhere(t *testing.T) {
+func TestCachedEntriesAreDroppedWhenTheLeaseGoesToAnotherMount(t *testing.T) {
 	m := harness.NewMount(t, harness.CacheOptions("100ms"))
 	n := m.Second()
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
@@ -115,7 +115,7 @@ func names(t *testing.T, dir string) (all []string) {
 }
 
 // Changes behind the mount on this machine are seen at once, long before the cache times out.
-func TestCacheSeesChangesBehindTheMount(t *testing.T) {
+func TestChangesBehindTheMountAreSeenAtOnce(t *testing.T) {
 	m := harness.NewMount(t, harness.CacheOptions("1h", "--cache", "shared"))
 	// A directory is watched from a moment after it was first looked into.
 	behind := func(what string, change func() error, shows func() bool) {
@@ -146,7 +146,7 @@ func TestCacheSeesChangesBehindTheMount(t *testing.T) {
 
 // An admin who says that nobody else changes the directory gets long times without
 // a lease, too.
-func TestCacheExclusive(t *testing.T) {
+func TestAnExclusiveDirectoryIsCachedForLongWithoutALease(t *testing.T) {
 	m := harness.NewMount(t, harness.CacheOptions("0s", "--cache", "exclusive"))
 	require.LessOrEqual(t, m.Lookups(m.At("f"), harness.Looks), uint64(1))
 }
@@ -183,7 +183,7 @@ func TestCachedListingFollowsTheHolder(t *testing.T) {
 
 // A write takes setuid away, and the kernel must not run the file with it from what
 // it has cached of the mode.
-func TestCachedModeLosesSetuid(t *testing.T) {
+func TestAWriteTakesSetuidFromTheCachedMode(t *testing.T) {
 	o := harness.CacheOptions("1h", "--scope", "mount")
 	o.Prepare = func(t testing.TB, dir string) {
 		text, err := os.ReadFile("/usr/bin/id")
@@ -209,7 +209,7 @@ func TestCachedModeLosesSetuid(t *testing.T) {
 
 // Where this mount's holder is the only writer, names are believed for minutes; what
 // somebody else does to them past the mount is seen all the same.
-func TestCacheSeesNamesThatChangeBehindAHolder(t *testing.T) {
+func TestNamesChangedBehindAHolderAreSeen(t *testing.T) {
 	m := harness.NewMount(t, harness.CacheOptions("100ms"))
 	a := harness.StartActor(t, "a")
 	m.Acquire(a)
@@ -236,7 +236,7 @@ func TestCacheSeesNamesThatChangeBehindAHolder(t *testing.T) {
 
 // A holder's own changes are not taken for somebody else's: the kernel goes on believing
 // the names that it made, and asks for none of them.
-func TestCacheOfAHoldersOwnNames(t *testing.T) {
+func TestAHoldersOwnChangesDropNoCachedName(t *testing.T) {
 	m := harness.NewMount(t, harness.CacheOptions("0s"))
 	a := harness.StartActor(t, "a")
 	m.Acquire(a)

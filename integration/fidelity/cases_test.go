@@ -9,9 +9,9 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// TestFidelity takes a sample of the cases of scripts/conformance.sh: what a call
+// TestEveryCaseIsTheSameNativelyAndForTheHolder takes a sample of the cases of scripts/conformance.sh: what a call
 // answers, and what it leaves, is the same natively and for the holder of the mount.
-func TestFidelity(t *testing.T) {
+func TestEveryCaseIsTheSameNativelyAndForTheHolder(t *testing.T) {
 	heldByThisProcess(t).RequireFidelity(t, cases.Sample(4))
 }
 

@@ -87,9 +87,9 @@ func prepareMakers(t testing.TB, tree string) {
 	}
 }
 
-// TestCredentialsOfNewFiles makes everything that can be made as a user, in
+// TestNewFilesHaveTheCredentialsThatTheyHaveNatively makes everything that can be made as a user, in
 // every kind of directory, with every umask.
-func TestCredentialsOfNewFiles(t *testing.T) {
+func TestNewFilesHaveTheCredentialsThatTheyHaveNatively(t *testing.T) {
 	p := newPair(t, prepareMakers)
 	newFiles(p, t)
 }

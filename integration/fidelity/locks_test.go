@@ -79,7 +79,7 @@ func twoMountsAndNative(t *testing.T, options ...string) (m *harness.Mount, ways
 	}
 }
 
-func TestLocksHoldEverywhere(t *testing.T) {
+func TestFileLocksHoldInEveryMountAndNatively(t *testing.T) {
 	m, ways := twoMountsAndNative(t)
 	plain := filepath.Join(m.Base, "plain")
 	require.NoError(t, os.Mkdir(plain, 0o755))
@@ -111,7 +111,7 @@ func TestLocksHoldEverywhere(t *testing.T) {
 
 // The close of any descriptor ends a process's POSIX locks; the others last until the
 // last descriptor of their open file.
-func TestLocksEndByClose(t *testing.T) {
+func TestFileLocksEndWithACloseAsNatively(t *testing.T) {
 	_, ways := twoMountsAndNative(t)
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	for _, how := range []string{"flock", "posix", "ofd"} {
@@ -130,7 +130,7 @@ func TestLocksEndByClose(t *testing.T) {
 }
 
 // A killed process leaves no lock, and a waiting process can be killed.
-func TestLocksEndByDeath(t *testing.T) {
+func TestAKilledProcessLeavesNoFileLock(t *testing.T) {
 	_, ways := twoMountsAndNative(t)
 	b := harness.StartActor(t, "b")
 	for _, how := range []string{"flock", "posix", "ofd"} {
@@ -164,7 +164,7 @@ func killed(a *harness.Actor) {
 }
 
 // A lock that a script drops by ending is free for the next line of it.
-func TestLocksOneCommandAfterAnother(t *testing.T) {
+func TestAFileLockIsFreeForTheNextCommand(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "allow", Prepare: harness.WithFiles("f")})
 	w := harness.Workshop{T: t, Dir: m.Mountpoint, Env: os.Environ()}
 	w.OK("sh", "-c", "for i in $(seq 200); do flock -n lockfile true || exit 1; done")
@@ -172,7 +172,7 @@ func TestLocksOneCommandAfterAnother(t *testing.T) {
 }
 
 // A signal ends the wait, in whatever mount.
-func TestLocksAreInterrupted(t *testing.T) {
+func TestASignalEndsAWaitForAFileLock(t *testing.T) {
 	_, ways := twoMountsAndNative(t)
 	a := harness.StartActor(t, "a")
 	for _, how := range []string{"flock", "posix"} {
@@ -193,7 +193,7 @@ func TestLocksAreInterrupted(t *testing.T) {
 
 // A process that would wait for itself through another process of the mount gets EDEADLK, with one file or two.
 // Locks of open file descriptions wait, as natively.
-func TestLocksDeadlock(t *testing.T) {
+func TestADeadlockOfFileLocksIsEDEADLK(t *testing.T) {
 	_, ways := twoMountsAndNative(t)
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	for _, files := range [][2]string{{"f", "f"}, {"g", "h"}} {
@@ -238,7 +238,7 @@ func TestLocksDeadlock(t *testing.T) {
 }
 
 // F_GETLK names the process, of this mount or native.
-func TestLocksNameTheProcess(t *testing.T) {
+func TestGetlkNamesTheProcess(t *testing.T) {
 	_, ways := twoMountsAndNative(t)
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	for _, way := range []string{"one", "native"} {
@@ -253,7 +253,7 @@ func TestLocksNameTheProcess(t *testing.T) {
 }
 
 // Locks end with the daemon that has them, and are to be had again after a recovery.
-func TestLocksAndTheDaemonsEnd(t *testing.T) {
+func TestFileLocksEndWithTheDaemonAndAreHadAgain(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "allow", Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	native := map[string]harness.Locker{}
@@ -276,7 +276,7 @@ func TestLocksAndTheDaemonsEnd(t *testing.T) {
 }
 
 // A waiter is released when the mount is cut off.
-func TestLocksOfAnAbortedMount(t *testing.T) {
+func TestAWaiterForAFileLockIsReleasedByAnAbort(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "allow", Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	x, y := a.NewLocker(m.Behind("f"), "posix"), b.NewLocker(m.At("f"), "posix")
@@ -290,7 +290,7 @@ func TestLocksOfAnAbortedMount(t *testing.T) {
 }
 
 // With file_locks mount they hold between those who come through the mount.
-func TestLocksOfOneMount(t *testing.T) {
+func TestFileLocksOfModeMountHoldWithinTheMount(t *testing.T) {
 	m, ways := twoMountsAndNative(t, "--file-locks", "mount")
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	for _, how := range []string{"flock", "posix", "ofd"} {
@@ -302,7 +302,7 @@ func TestLocksOfOneMount(t *testing.T) {
 }
 
 // Every case of locks that the conformance run knows.
-func TestLocksFidelity(t *testing.T) {
+func TestFileLockCasesAreTheSameAsNatively(t *testing.T) {
 	m := heldByThisProcess(t)
 	var which []cases.Case
 	for _, c := range cases.All() {
@@ -316,7 +316,7 @@ func TestLocksFidelity(t *testing.T) {
 
 // A process that gets a lock sees the changes of the process before: the content, the size, and that a name
 // beside it is gone, even if it had cached others.
-func TestLocksBringWhatIsNew(t *testing.T) {
+func TestAFileLockShowsTheChangesOfTheProcessBefore(t *testing.T) {
 	_, ways := twoMountsAndNative(t)
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	for _, how := range []string{"flock", "posix"} {

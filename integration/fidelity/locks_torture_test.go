@@ -76,7 +76,7 @@ func countOnce(fd, counter int, how string, who, round int64) error {
 
 // Sixteen processes over two mounts and natively count under one lock: nobody is ever
 // inside with another, and no count is lost. The counter lies beside all mounts.
-func TestLocksTorture(t *testing.T) {
+func TestNoCountIsLostUnderOneFileLock(t *testing.T) {
 	for _, how := range []string{"flock", "fcntl"} {
 		t.Run(how, func(t *testing.T) {
 			m, ways := twoMountsAndNative(t)
@@ -107,7 +107,7 @@ func TestLocksTorture(t *testing.T) {
 
 // Writers of one database through two mounts and natively: each row is there once, and
 // the file is whole.
-func TestLocksSQLiteEverywhere(t *testing.T) {
+func TestSQLiteLosesNoRowThroughTwoMountsAndNatively(t *testing.T) {
 	for _, mode := range [][2]string{{"delete", "exclusive"}, {"truncate", "shared"}, {"persist", "shared"}} {
 		t.Run(mode[0], func(t *testing.T) {
 			m, ways := twoMountsAndNative(t, "--mode", mode[1])

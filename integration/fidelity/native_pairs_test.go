@@ -12,12 +12,12 @@ import (
 // The comparisons, with a second plain directory in the place of the mount:
 // they must find nothing, or they would blame the mount for their own noise.
 
-func TestNativePairOfNewFiles(t *testing.T) {
+func TestNativeNewFilesAreTheSameInTwoDirectories(t *testing.T) {
 	p, _ := harness.TwoPlain(t, prepareMakers)
 	newFiles(&p, t)
 }
 
-func TestNativePairOfPrivileges(t *testing.T) {
+func TestNativePrivilegesAreTheSameInTwoDirectories(t *testing.T) {
 	p, _ := harness.TwoPlain(t, prepareSetid)
 	privileges(&p, t)
 	// And they compare something: natively the bits do go, and do stay.
@@ -29,7 +29,7 @@ func TestNativePairOfPrivileges(t *testing.T) {
 	}
 }
 
-func TestNativePairOfPermissions(t *testing.T) {
+func TestNativePermissionsAreTheSameInTwoDirectories(t *testing.T) {
 	p, _ := harness.TwoPlain(t, prepareOthers)
 	a := harness.StartActorAs(t, "user", harness.User)
 	same(&p, t, a, "sticky", trespass)

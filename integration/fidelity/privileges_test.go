@@ -71,10 +71,10 @@ func credentialUsers() map[string]harness.Identity {
 	return map[string]harness.Identity{"root": {}, "user": harness.User, "other": harness.Other}
 }
 
-// TestPrivilegesAreCleared: a write, truncation, allocation or change of owner
+// TestAWriteClearsSetuidAsNatively: a write, truncation, allocation or change of owner
 // clears setuid and setgid exactly when the plain file system does, and who
 // may not do it natively may not do it here, with the same errno.
-func TestPrivilegesAreCleared(t *testing.T) {
+func TestAWriteClearsSetuidAsNatively(t *testing.T) {
 	privileges(newPair(t, prepareSetid), t)
 }
 
