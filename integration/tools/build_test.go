@@ -28,7 +28,7 @@ func prepareGoModule(t testing.TB, dir string) {
 	})
 }
 
-func TestToolGoBuild(t *testing.T) {
+func TestToolGoBuildWorksAsNatively(t *testing.T) {
 	b := newBench(t, prepareGoModule)
 	b.same(
 		[]string{"go", "vet", "./..."},
@@ -42,7 +42,7 @@ func TestToolGoBuild(t *testing.T) {
 
 // The build cache inside the mount. Its entries hold times, so the trees are
 // not compared; that a second build is served from it is what counts.
-func TestToolGoBuildCacheInside(t *testing.T) {
+func TestToolGoBuildCacheWorksInTheMount(t *testing.T) {
 	b := newBench(t, prepareGoModule)
 	w := b.holder
 	w.Env = append(append([]string{}, w.Env...), "GOCACHE="+b.m.At("cache"))
@@ -55,7 +55,7 @@ func TestToolGoBuildCacheInside(t *testing.T) {
 	require.NotEmpty(t, inside)
 }
 
-func TestToolGoBuildRefused(t *testing.T) {
+func TestToolGoBuildIsRefusedWhileAnotherHolds(t *testing.T) {
 	b := newBench(t, prepareGoModule)
 	b.whileHeld(func(s harness.Workshop) {
 		s.OK("go", "vet", "./...")
@@ -76,7 +76,7 @@ func prepareC(t testing.TB, dir string) {
 	})
 }
 
-func TestToolMake(t *testing.T) {
+func TestToolMakeWorksAsNatively(t *testing.T) {
 	b := newBench(t, prepareC)
 	b.same([]string{"make", "-j2"}, []string{"make", "-q"}, []string{"./prog"})
 	b.sameTrees(nil, harness.LeaveTimes)
@@ -85,7 +85,7 @@ func TestToolMake(t *testing.T) {
 	b.sameTrees(nil, harness.LeaveTimes)
 }
 
-func TestToolMakeRefused(t *testing.T) {
+func TestToolMakeIsRefusedWhileAnotherHolds(t *testing.T) {
 	b := newBench(t, prepareC)
 	b.holder.OK("make")
 	b.whileHeld(func(s harness.Workshop) {

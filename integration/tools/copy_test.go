@@ -67,7 +67,7 @@ func requireCopied(t testing.TB, original, copied string) {
 	require.Empty(t, want.Diff(got, harness.LeaveChangeTimes, harness.LeaveDirSizes))
 }
 
-func TestToolRsync(t *testing.T) {
+func TestToolRsyncCopiesAsNatively(t *testing.T) {
 	b := newBench(t, prepareRich)
 	b.same(
 		[]string{"rsync", "-aHAX", "--devices", "--specials", "from/", "to/"},
@@ -83,7 +83,7 @@ func TestToolRsync(t *testing.T) {
 	requireCopied(t, b.m.Behind("from"), b.m.Behind("in"))
 }
 
-func TestToolTar(t *testing.T) {
+func TestToolTarCopiesAsNatively(t *testing.T) {
 	b := newBench(t, prepareRich)
 	out := filepath.Join(b.m.Base, "out.tar")
 	pack := []string{"tar", "--xattrs", "--acls", "--xattrs-include=*", "--numeric-owner", "-S", "-C", "from"}
@@ -99,7 +99,7 @@ func TestToolTar(t *testing.T) {
 	b.native.OK("tar", "-tf", out, "./deep/again")
 }
 
-func TestToolCp(t *testing.T) {
+func TestToolCpCopiesAsNatively(t *testing.T) {
 	b := newBench(t, prepareRich)
 	b.same([]string{"cp", "-a", "from/.", "to"}, []string{"cp", "-a", "--sparse=always", "from/plain", "holes"})
 	b.sameTrees(nil, harness.LeaveChangeTimes, leaveNewTimes)
@@ -108,7 +108,7 @@ func TestToolCp(t *testing.T) {
 	requireCopied(t, b.m.Behind("from"), filepath.Join(b.m.Base, "out"))
 }
 
-func TestToolCopiersRefused(t *testing.T) {
+func TestToolCopiersAreRefusedWhileAnotherHolds(t *testing.T) {
 	b := newBench(t, prepareRich)
 	archive := filepath.Join(b.m.Base, "a.tar")
 	b.stranger.OK("tar", "-cf", archive, "from")

@@ -11,7 +11,7 @@ import (
 // gitVaries are files that hold times and inode numbers of the working tree.
 var gitVaries = []string{"r/.git/index", "c/.git/index", "r/.git/worktrees/w/index"}
 
-func TestToolGit(t *testing.T) {
+func TestToolGitWorksAsNatively(t *testing.T) {
 	b := newBench(t, harness.WithFiles("f"))
 	b.same(
 		[]string{"git", "init", "-q", "-b", "main", "r"},
@@ -37,7 +37,7 @@ func TestToolGit(t *testing.T) {
 	require.Equal(t, b.native.OK("git", "-C", "c", "rev-parse", "HEAD"), b.stranger.OK("git", "-C", "c", "rev-parse", "HEAD"))
 }
 
-func TestToolGitRefused(t *testing.T) {
+func TestToolGitIsRefusedWhileAnotherHolds(t *testing.T) {
 	b := newBench(t, harness.WithFiles("f"))
 	b.holder.OK("git", "init", "-q", "-b", "main", ".")
 	b.holder.OK("git", "add", "f")

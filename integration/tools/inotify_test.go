@@ -72,7 +72,7 @@ func (x *watch) end() {
 
 // A watch through the mount sees the holder's changes as a watch of a plain
 // directory does.
-func TestToolInotify(t *testing.T) {
+func TestToolInotifySeesTheHoldersChanges(t *testing.T) {
 	b := newBench(t, harness.WithFiles("f"))
 	const changes = `echo x >new; echo y >>f; chmod 600 f; mv new newer; ln newer link; mkdir d; rmdir d; rm link newer; : >end`
 	plain, mounted := startWatch(b.native), startWatch(b.stranger)
@@ -86,7 +86,7 @@ func TestToolInotify(t *testing.T) {
 }
 
 // A refused call causes no event.
-func TestToolInotifyRefused(t *testing.T) {
+func TestToolInotifySeesNoRefusedCall(t *testing.T) {
 	b := newBench(t, harness.WithFiles("f"))
 	mounted := startWatch(b.stranger)
 	b.whileHeld(func(s harness.Workshop) {

@@ -38,7 +38,7 @@ int main(int c, char **v) {
 
 // LMDB keeps its locks in mapped memory and settles by fcntl who makes it: within one
 // mount that works as natively.
-func TestToolLMDB(t *testing.T) {
+func TestToolLMDBWorksAsNatively(t *testing.T) {
 	b := newBench(t, harness.WithFiles("f"))
 	source, bin := filepath.Join(b.m.Base, "count.c"), filepath.Join(b.m.Base, "count")
 	require.NoError(t, os.WriteFile(source, []byte(lmdbCounter), 0o644))

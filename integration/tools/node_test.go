@@ -23,14 +23,14 @@ fs.rmSync("pkg/copy/b.txt");
 fs.writeFileSync("big", Buffer.alloc(3 << 20, "x"));
 `
 
-func TestToolNode(t *testing.T) {
+func TestToolNodeWorksAsNatively(t *testing.T) {
 	b := newBench(t, harness.WithFiles("f"))
 	b.same([]string{"node", "-e", nodeWrites})
 	b.sameTrees(nil, harness.LeaveTimes)
 	require.Equal(t, "renamed over", b.stranger.OK("node", "-p", "require('fs').readFileSync('pkg/lib/c.txt','utf8').trim()")[:12])
 }
 
-func TestToolNpm(t *testing.T) {
+func TestToolNpmWorksAsNatively(t *testing.T) {
 	b := newBench(t, harness.WithDir("pkg"))
 	b.same(
 		[]string{"sh", "-c", "cd pkg && npm init -y"},
@@ -40,7 +40,7 @@ func TestToolNpm(t *testing.T) {
 	b.sameTrees(nil, harness.LeaveTimes)
 }
 
-func TestToolNodeRefused(t *testing.T) {
+func TestToolNodeIsRefusedWhileAnotherHolds(t *testing.T) {
 	b := newBench(t, func(t testing.TB, dir string) {
 		harness.WithFiles("f")(t, dir)
 		writeFiles(t, dir, map[string]string{"pkg/package.json": `{"name":"pkg","version":"1.0.0"}`, "empty/x": "x"})

@@ -64,7 +64,7 @@ func (s *sqlShell) end() {
 
 const sqlWAL = "pragma journal_mode=wal; create table t(x); insert into t values(1);"
 
-func TestToolSQLite(t *testing.T) {
+func TestToolSQLiteWorksAsNatively(t *testing.T) {
 	b := newBench(t, harness.WithFiles("f"))
 	b.same(
 		[]string{"sqlite3", "-bail", "db", sqlWAL},
@@ -78,7 +78,7 @@ func TestToolSQLite(t *testing.T) {
 
 // Two connections of the holder share a WAL: its index is mapped memory, and
 // its locks are the kernel's.
-func TestToolSQLiteTwoConnections(t *testing.T) {
+func TestToolSQLiteTwoConnectionsShareAWAL(t *testing.T) {
 	b := newBench(t, harness.WithFiles("f"))
 	b.holder.OK("sqlite3", "-bail", "db", sqlWAL)
 	holder := b.holder
@@ -92,7 +92,7 @@ func TestToolSQLiteTwoConnections(t *testing.T) {
 // While the holder has the database open a stranger reads what is committed,
 // and cannot write. Without the holder's index file it cannot open it at all,
 // as with every database in WAL mode on a read-only file system.
-func TestToolSQLiteRefused(t *testing.T) {
+func TestToolSQLiteIsRefusedWhileAnotherHolds(t *testing.T) {
 	b := newBench(t, harness.WithFiles("f"))
 	b.holder.OK("sqlite3", "-bail", "db", sqlWAL)
 	b.holder.OK("sqlite3", "-bail", "journal", "create table t(x); insert into t values(7);")

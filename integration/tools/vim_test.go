@@ -16,7 +16,7 @@ func vimArgs(more ...string) []string {
 	return append([]string{"vim", "-es", "-V1", "-u", "NONE", "-i", "NONE"}, more...)
 }
 
-func TestToolVim(t *testing.T) {
+func TestToolVimWorksAsNatively(t *testing.T) {
 	b := newBench(t, harness.WithFiles("f", "g"))
 	edit := []string{"-c", "normal Oa new first line", "-c", "w", "-c", "w copy", "-c", "qa!", "f"}
 	b.same(
@@ -31,7 +31,7 @@ func TestToolVim(t *testing.T) {
 }
 
 // A swap file of the holder is there while it edits, and gone afterwards.
-func TestToolVimSwapFile(t *testing.T) {
+func TestToolVimSwapFileIsRemovedAtTheEnd(t *testing.T) {
 	b := newBench(t, harness.WithFiles("f"))
 	b.holder.OK(vimArgs("--cmd", "set swapfile directory=.", "-c", "normal Oedited", "-c", "preserve",
 		"-c", "call writefile(glob('.*.sw?', 0, 1), '"+filepath.Join(b.m.Base, "seen")+"')", "-c", "x", "f")...)
@@ -41,7 +41,7 @@ func TestToolVimSwapFile(t *testing.T) {
 	require.NoFileExists(t, b.m.At(".f.swp"))
 }
 
-func TestToolVimRefused(t *testing.T) {
+func TestToolVimIsRefusedWhileAnotherHolds(t *testing.T) {
 	b := newBench(t, harness.WithFiles("f"))
 	b.whileHeld(func(s harness.Workshop) {
 		const cannot = "E212: Can't open file for writing"
