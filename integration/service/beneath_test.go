@@ -29,7 +29,7 @@ func mountArgs(m *harness.Mount, more ...string) []string {
 
 // Whoever mounts the directory that his shell stands in writes past the mount until he comes in
 // again: he is told, and what he is told to do helps.
-func TestMountNamesTheShellThatStandsBeneath(t *testing.T) {
+func TestMountNamesTheShellWhoseDirectoryItCovers(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	said, err := inShell(m, m.Source, `"$0" "$@" || exit 1
 echo past >f || echo refused "before" # the table shows this line: not as it would be said
@@ -44,7 +44,7 @@ echo my pid $$; exit 0`, mountArgs(m)...)
 }
 
 // All who stand there are named, with what they do, the shell first; those elsewhere are not.
-func TestMountNamesAllWhoStandBeneath(t *testing.T) {
+func TestMountNamesAllProcessesWhoseDirectoryItCovers(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f", "g")})
 	writer, reader, mapper, elsewhere := harness.StartActor(t, "writer"), harness.StartActor(t, "reader"), harness.StartActor(t, "mapper"), harness.StartActor(t, "elsewhere")
 	writer.OK(harness.Command{Op: "open", Handle: "f", Path: m.At("f"), Flags: unix.O_RDWR})
@@ -78,7 +78,7 @@ func TestMountNamesAllWhoStandBeneath(t *testing.T) {
 }
 
 // With --strict nothing is mounted over somebody, and it is once he has left.
-func TestMountStrictRefusesOverSomebody(t *testing.T) {
+func TestMountStrictIsRefusedOverARunningProcess(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	script := `"$0" "$@"; echo exit $?`
 	said, err := inShell(m, m.Source, script, mountArgs(m, "--strict")...)

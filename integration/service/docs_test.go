@@ -111,7 +111,7 @@ func commandPage(t testing.TB, man, name string) string {
 
 // The commands for people who work in a mount are in section 1, those for people who run one in section 8. Each
 // page that a page names exists.
-func TestPagesAndTheirSections(t *testing.T) {
+func TestEveryManualPageIsInItsSection(t *testing.T) {
 	man := filepath.Join(requireDocs(t), "man")
 	for _, page := range []string{"jvsfs.1", "jvsfs-lock-acquire.1", "jvsfs-exec.1", "jvsfs-explain.1", "jvsfs-status.1", "jvsfs-top.1",
 		"jvsfs-mount.8", "jvsfs-umount.8", "jvsfs-recover.8", "jvsfs-enforce.8", "jvsfs-doctor.8",
@@ -131,7 +131,7 @@ func TestPagesAndTheirSections(t *testing.T) {
 }
 
 // The page of the configuration has all its keys, and the page of mount(8)'s helper has all options.
-func TestOtherPages(t *testing.T) {
+func TestPagesOfConfigurationAndHelperAreComplete(t *testing.T) {
 	dir := requireDocs(t)
 	example, err := os.ReadFile(filepath.Join(dir, "examples", "jvsfs.yaml"))
 	require.NoError(t, err)

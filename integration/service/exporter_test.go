@@ -193,7 +193,7 @@ func killSecond(m *harness.Mount, daemon int) {
 }
 
 // A socket has the mode that was asked for, and goes with the exporter. A mistake ends it at once.
-func TestExporterListens(t *testing.T) {
+func TestExportersSocketHasItsModeAndGoesWithIt(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{})
 	socket := filepath.Join(m.Base, "exporter.sock")
 	e := m.Start(m.Bin, "exporter", "--listen", "unix:"+socket+",mode=0660")

@@ -76,7 +76,7 @@ func TestHookDecidesAsTheMountDoes(t *testing.T) {
 }
 
 // The session of a lease that was taken by writing is that of the agent. Its hooks run in sessions of their own.
-func TestHookKnowsTheAgentAboveIt(t *testing.T) {
+func TestHookJudgesByTheAgentsSession(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	a, other := harness.StartActor(t, "a"), harness.StartActor(t, "other")
 	a.OK(m.Put("f"))
@@ -87,7 +87,7 @@ func TestHookKnowsTheAgentAboveIt(t *testing.T) {
 }
 
 // Many paths are one decision, and one sentence for each reason.
-func TestHookOfManyPaths(t *testing.T) {
+func TestHookDecidesOnceForManyPaths(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Repository: true})
 	mine, other := harness.StartActor(t, "mine"), harness.StartActor(t, "other")
 	m.Acquire(mine, "main")

@@ -105,7 +105,7 @@ func TestManualRunsAsPrinted(t *testing.T) {
 }
 
 // Each page of the manual has its place in that test.
-func TestManualIsComplete(t *testing.T) {
+func TestEveryManualPageIsRunByATest(t *testing.T) {
 	pages, err := filepath.Glob("../../cmd/jvsfs/pages/*.7.md")
 	require.NoError(t, err)
 	for _, page := range pages {
@@ -134,7 +134,7 @@ func pageScript(t *testing.T, path, page string) (script string, blocks int) {
 			out.WriteString(consoleScript(text))
 			blocks++
 		case language == "json":
-			require.Equal(t, "cmd/jvsfs/pages/jvsfs-agents.7.md", path, "TestAgentsPageConfigures has those")
+			require.Equal(t, "cmd/jvsfs/pages/jvsfs-agents.7.md", path, "TestTheConfigurationsOfTheAgentsPageWork has those")
 		default:
 			require.Equal(t, "fstab", language, "TestMountedByFstab has those")
 		}

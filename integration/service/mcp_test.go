@@ -24,7 +24,7 @@ func requireFree(t *testing.T, m *harness.Mount) {
 }
 
 // An agent asks, takes the lease, writes, gives it to another one, and gets refused then, as it is told.
-func TestAgentAsksBeforeItWrites(t *testing.T) {
+func TestAnAgentAcquiresWritesAndHandsOverAsItIsTold(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a, b := agentOf(t, "a", m), agentOf(t, "b", m)
 	here := args{"path": m.At("f")}
@@ -71,7 +71,7 @@ func TestAgentAsksBeforeItWrites(t *testing.T) {
 }
 
 // Who waits gets the lease in its turn; who is told to wait longer than it wants can be stopped.
-func TestAgentsWaitForEachOther(t *testing.T) {
+func TestAgentsThatWaitGetTheLeaseInTurn(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	a, b, c := agentOf(t, "a", m), agentOf(t, "b", m), agentOf(t, "c", m)
 	here, patiently := args{"path": m.At("f")}, args{"path": m.At("f"), "wait_seconds": 600}
@@ -95,7 +95,7 @@ func TestAgentsWaitForEachOther(t *testing.T) {
 
 // The end of a server gives back what it took, while the agent lives; whatever the end is, and whatever is
 // being waited for.
-func TestServerGivesBackAtItsEnd(t *testing.T) {
+func TestAnMCPServerGivesItsLeasesBackAtItsEnd(t *testing.T) {
 	for name, end := range map[string]func(a *harness.Actor){
 		"its input ends": func(*harness.Actor) {},
 		"TERM":           func(a *harness.Actor) { a.OK(harness.Command{Op: "mcp-signal", Flags: int(unix.SIGTERM)}) },
@@ -125,7 +125,7 @@ func TestServerGivesBackAtItsEnd(t *testing.T) {
 }
 
 // A server gives back what it took though the mount has another daemon by then.
-func TestServerGivesBackToAnotherDaemon(t *testing.T) {
+func TestAnMCPServerGivesItsLeaseBackToTheNextDaemon(t *testing.T) {
 	replace := func(m *harness.Mount) { m.MustCLI(replacement(m)...) }
 	for name, c := range map[string]struct {
 		happens func(m *harness.Mount)
@@ -156,7 +156,7 @@ func TestServerGivesBackToAnotherDaemon(t *testing.T) {
 }
 
 // What an unmount has ended is no failure of the server.
-func TestServerEndsAfterAnUnmount(t *testing.T) {
+func TestAnMCPServerDoesNotFailAfterAnUnmount(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	a := agentOf(t, "a", m)
 	gets(a, "acquire", args{"path": m.At("f")})
@@ -184,7 +184,7 @@ func copyOf(m *harness.Mount) {
 }
 
 // A server whose agent has gone waits for nothing any more.
-func TestServerEndsWhileItWaits(t *testing.T) {
+func TestAnMCPServerThatWaitsEndsWithItsAgent(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	other := harness.StartActor(t, "other")
 	m.Acquire(other)
@@ -215,7 +215,7 @@ func runServer(t *testing.T, m *harness.Mount, lines ...string) (out []byte, err
 }
 
 // A line that is no message does not end the server, and the end of the input takes no answer away.
-func TestServerGoesOnAfterABadLine(t *testing.T) {
+func TestAnMCPServerGoesOnAfterABadLine(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	out, err := runServer(t, m, rawCall(t, 2, "acquire", args{"path": m.At("f")}), "oops", "{}", `{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}`,
 		rawCall(t, 3, "status", args{"path": m.At("f")}))
@@ -228,7 +228,7 @@ func TestServerGoesOnAfterABadLine(t *testing.T) {
 }
 
 // A server gives back only what it took: the lease under which jvsfs exec runs the agent stays.
-func TestServerInsideExec(t *testing.T) {
+func TestAnMCPServerInsideExecLeavesItsLease(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -244,7 +244,7 @@ func TestServerInsideExec(t *testing.T) {
 }
 
 // Bad calls are answers that a model can act on.
-func TestAgentsMistakes(t *testing.T) {
+func TestABadToolCallIsAnsweredWithWhatToDo(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	a := agentOf(t, "a", m)
 	path, outside := m.At("f"), m.Base
@@ -287,7 +287,7 @@ func TestAgentsMistakes(t *testing.T) {
 }
 
 // --pid names another holder than the process that started the server, --scope a wider one.
-func TestServerForAnotherHolder(t *testing.T) {
+func TestAnMCPServerAcquiresForTheProcessThatPidNames(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	editor := harness.StartActor(t, "editor")
 	a := agentOf(t, "a", m, "--pid", harness.PIDOf(editor))
@@ -310,7 +310,7 @@ func TestServerForAnotherHolder(t *testing.T) {
 }
 
 // Agents of a user need no root, and have no power over each other.
-func TestAgentsOfAUser(t *testing.T) {
+func TestAgentsOfAUserNeedNoRoot(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithOpenRoot})
 	user := harness.Identity{UID: 1000, GID: 1000}
 	a, b := serve(t, harness.StartActorAs(t, "a", user), m), serve(t, harness.StartActorAs(t, "b", user), m)
@@ -331,7 +331,7 @@ func TestAgentsOfAUser(t *testing.T) {
 }
 
 // The configurations that the manual prints start what they say.
-func TestAgentsPageConfigures(t *testing.T) {
+func TestTheConfigurationsOfTheAgentsPageWork(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	blocks := jsonBlock.FindAllStringSubmatch(harness.ReadText(t, "../../cmd/jvsfs/pages/jvsfs-agents.7.md"), -1)
 	require.Len(t, blocks, 2)

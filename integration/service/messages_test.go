@@ -68,7 +68,7 @@ func TestExplainTellsTheHolder(t *testing.T) {
 }
 
 // What explain says of places beside the worktrees is what happens to who writes there.
-func TestExplainBesideTheWorktreesIsRight(t *testing.T) {
+func TestExplainOutsideOfWorktreesTellsTheTruth(t *testing.T) {
 	s := newScene(t)
 	for _, c := range []struct {
 		path, says string

@@ -159,7 +159,7 @@ func (s *scene) named(name string) string {
 }
 
 // Exec waits for every child that it has, also for the one that asks whether a mount is dead.
-func TestExecKnowsADeadMount(t *testing.T) {
+func TestExecStillKnowsADeadMountWhileItReapsChildren(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{})
 	m.KillDaemon()
 	for range 20 {

@@ -50,7 +50,7 @@ func alerts(t *testing.T) (all []alert) {
 
 // promtool takes the alerts. Each of them fires in one test at least, and stays silent in another. Each says
 // what has happened, and what to do.
-func TestMonitoringAlerts(t *testing.T) {
+func TestMonitoringAlertsFireAndStaySilent(t *testing.T) {
 	promtool(t, "", "check", "rules", filepath.Join(monitoring, "jvsfs.rules.yml"))
 	promtool(t, "", "test", "rules", filepath.Join(monitoring, "jvsfs.test.yml"))
 	type tried struct {
@@ -226,7 +226,7 @@ func (p prometheus) has(query string) bool {
 
 // A real Prometheus, configured as the package has it, scrapes the exporter. Every query of the dashboard, and
 // every metric of the alerts, finds something. The alerts are evaluated, and see a daemon that was killed.
-func TestMonitoringWithPrometheus(t *testing.T) {
+func TestMonitoringQueriesFindDataInPrometheus(t *testing.T) {
 	m, observes := twoMounts(t)
 	e, metricsURL := startExporter(m)
 	promtool(t, httpGet(t, metricsURL), "check", "metrics")

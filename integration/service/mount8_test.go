@@ -71,7 +71,7 @@ func flags(m *harness.Mount) []string {
 
 // mount -t fuse.jvsfs mounts through the helper, without any environment, and what fstab
 // may have is honoured or harmless; umount drains and releases before it returns.
-func TestMount8(t *testing.T) {
+func TestMount8MountsThroughTheHelper(t *testing.T) {
 	if !ownNamespace(t) {
 		return
 	}
@@ -108,7 +108,7 @@ func TestMount8(t *testing.T) {
 }
 
 // An impossible option is named, with a suggestion, and nothing is mounted.
-func TestMount8Mistakes(t *testing.T) {
+func TestMount8NamesAnImpossibleOption(t *testing.T) {
 	if !ownNamespace(t) {
 		return
 	}
@@ -148,7 +148,7 @@ func TestMount8Mistakes(t *testing.T) {
 }
 
 // A read-only mount says so to everybody, and refuses the holder too.
-func TestMount8ReadOnly(t *testing.T) {
+func TestMount8ReadOnlyRefusesTheHolderToo(t *testing.T) {
 	if !ownNamespace(t) {
 		return
 	}
@@ -169,7 +169,7 @@ func TestMount8ReadOnly(t *testing.T) {
 }
 
 // Options of a living mount stay, but for those that mount(8) changes by itself.
-func TestMount8Remount(t *testing.T) {
+func TestMount8RemountKeepsTheOptions(t *testing.T) {
 	if !ownNamespace(t) {
 		return
 	}
@@ -189,7 +189,7 @@ func TestMount8Remount(t *testing.T) {
 // Lines of fstab: by their mount point, all of them, twice, with one that cannot be
 // mounted and may fail. Without its own helper umount(8) takes the mount away by itself,
 // and the daemon releases.
-func TestFstab(t *testing.T) {
+func TestFstabLinesAreMounted(t *testing.T) {
 	if !ownNamespace(t) {
 		return
 	}
@@ -239,7 +239,7 @@ func fstabWord(s string) string {
 
 // Where its own helper is not installed mount(8) finds that of libfuse, which calls jvsfs
 // by a shell; nothing of what is given to it is a word of that shell.
-func TestMount8ThroughLibfuse(t *testing.T) {
+func TestMount8ThroughLibfuseRunsNoWordInAShell(t *testing.T) {
 	if !ownNamespace(t) {
 		return
 	}
@@ -263,7 +263,7 @@ func TestMount8ThroughLibfuse(t *testing.T) {
 
 // A line that lets users mount: mount(8) gives its helpers no more power than the user
 // has, so it is refused in a sentence. By root the line has its usual attributes.
-func TestFstabUser(t *testing.T) {
+func TestFstabLineForUsersIsRefusedToUsers(t *testing.T) {
 	if !ownNamespace(t) {
 		return
 	}
@@ -284,7 +284,7 @@ func TestFstabUser(t *testing.T) {
 }
 
 // A dead mount stays, because it keeps the directory below closed: umount(8) unmounts it only with -f.
-func TestUmount8OfADeadMount(t *testing.T) {
+func TestUmount8LeavesADeadMountWithoutForce(t *testing.T) {
 	if !ownNamespace(t) {
 		return
 	}

@@ -71,7 +71,7 @@ func service(m *harness.Mount, s *manager, extra ...string) *exec.Cmd {
 
 // The manager hears READY when the mount serves and not before, then STOPPING, and what
 // the daemon starts cannot speak for it.
-func TestNotify(t *testing.T) {
+func TestNotifyTellsReadyWhenTheMountServes(t *testing.T) {
 	for kind, name := range map[string]func(base string) string{
 		"path":     func(base string) string { return filepath.Join(base, "notify") },
 		"abstract": func(base string) string { return "@" + base + "/notify" },
@@ -104,7 +104,7 @@ func knowsSocket(pid int) bool {
 }
 
 // A stop of a busy mount leaves a dead one, and says so.
-func TestNotifyBusy(t *testing.T) {
+func TestNotifySaysThatABusyMountIsLeftDead(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	s := newManager(t, filepath.Join(m.Base, "notify"))
 	cmd := service(m, s)
@@ -161,7 +161,7 @@ func TestNotifyStopWaitsForTheWriteInFlight(t *testing.T) {
 
 // A start that fails is never ready, and says why; an unmount by command stops too. What
 // runs in the background is no service's main process and says nothing.
-func TestNotifyOtherEnds(t *testing.T) {
+func TestNotifyTellsFailuresAndUnmounts(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{Prepare: harness.WithFiles("f")})
 	s := newManager(t, filepath.Join(m.Base, "notify"))
 	cmd := service(m, s, "--config", m.WriteConfig("c.yaml", "modus: shared\n"))

@@ -40,7 +40,7 @@ cat /srv/top >"$MACHINE/top"
 `
 
 // The picture in README is the screen of the real program. JVSFS_PICTURES=DIR writes it.
-func TestPictureOfTop(t *testing.T) {
+func TestThePictureOfTopIsItsScreen(t *testing.T) {
 	base := runOnMachine(t, fiveAgents)
 	screen, err := os.ReadFile(filepath.Join(base, "machine", "top"))
 	require.NoError(t, err)

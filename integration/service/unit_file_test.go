@@ -32,7 +32,7 @@ func unitSetting(t *testing.T, key string) (value string) {
 
 // With the capabilities of the unit, and none to gain, the daemon does what callers do to
 // their files as well as with all.
-func TestUnitCapabilities(t *testing.T) {
+func TestTheCapabilitiesOfTheUnitAreEnough(t *testing.T) {
 	require.Equal(t, "yes", unitSetting(t, "NoNewPrivileges"))
 	bounds := "-all"
 	for _, name := range strings.Fields(unitSetting(t, "CapabilityBoundingSet")) {
@@ -68,7 +68,7 @@ var privileged = map[string]bool{
 }
 
 // systemd takes every line of the unit.
-func TestUnitFile(t *testing.T) {
+func TestSystemdTakesEveryLineOfTheUnit(t *testing.T) {
 	dir := t.TempDir()
 	unit := strings.ReplaceAll(harness.ReadText(t, unitFile), "/usr/bin/jvsfs", harness.RequireBinary(t))
 	for _, name := range []string{"jvsfs@.service", "jvsfs@name.service"} {
@@ -90,7 +90,7 @@ func TestUnitFile(t *testing.T) {
 }
 
 // The unit of the exporter has no capability to lose and sees all mounts of the host; its user is made by the package.
-func TestExporterUnitFile(t *testing.T) {
+func TestTheExportersUnitHasNoCapability(t *testing.T) {
 	dir := t.TempDir()
 	unit := strings.ReplaceAll(harness.ReadText(t, "../../scripts/systemd/jvsfs-exporter.service"), "/usr/bin/jvsfs", harness.RequireBinary(t))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "jvsfs-exporter.service"), []byte(unit), 0o644))

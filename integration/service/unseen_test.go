@@ -52,7 +52,7 @@ func TestAMountWhoseDaemonIsNotSeenIsNotDead(t *testing.T) {
 }
 
 // A stopped daemon lives as well: what it has begun it goes on with.
-func TestBareTakesNoMountOfAStoppedDaemon(t *testing.T) {
+func TestUmountBareLeavesTheMountOfAStoppedDaemon(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "a")
 	m.Acquire(a)
@@ -70,7 +70,7 @@ func TestBareTakesNoMountOfAStoppedDaemon(t *testing.T) {
 
 // A dead mount is known to be dead from there, and is taken away there: of what would bring the
 // mount back where it was made nothing is lost.
-func TestADeadMountIsDeadEverywhere(t *testing.T) {
+func TestADeadMountIsUnmountedFromAnotherNamespace(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{InPlace: true, OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a := harness.StartActor(t, "a")
 	m.Acquire(a)
