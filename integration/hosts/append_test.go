@@ -10,7 +10,7 @@ import (
 )
 
 // Two hosts append to one file, one after the other. The client of the store on each knows the file's size from before the other's turn.
-func TestQuickAppendsOfTwoHosts(t *testing.T) {
+func TestQuickAppendsOfTwoHostsOverwriteNothing(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	c := shareCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")

@@ -14,7 +14,7 @@ import (
 // The client of the store ends while somebody holds, and is started again at the same place. What jvsfs has open is of the one that has
 // ended. Every command says so, names the file and what to do. When the store is there again, the mount serves again by itself; the lease
 // of before runs out. By hand it goes, too.
-func TestQuickAClientThatIsStartedAgain(t *testing.T) {
+func TestQuickAMountServesAgainWhenTheStoresClientIsStartedAgain(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	c := newCluster(t)
 	wait := "1m"

@@ -131,7 +131,7 @@ func TestQuickFenceCheckOnTheStore(t *testing.T) {
 }
 
 // The record of a lease names the store's client of its host, by which an agent cuts it off, wherever the records lie.
-func TestQuickARecordNamesTheClient(t *testing.T) {
+func TestQuickALeaseRecordNamesTheStoresClient(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	c := shareCluster(t)
 	h := c.join("h1")

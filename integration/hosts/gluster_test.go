@@ -83,7 +83,7 @@ func (c *cluster) restartBrick() {
 
 // A brick that is started again has forgotten every lock. The holder notices at its next renewal, closes its fence, takes the gate
 // again and goes on under its token.
-func TestQuickABrickThatIsStartedAgain(t *testing.T) {
+func TestQuickAHolderGoesOnWhenABrickForgotItsLock(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	c := newGluster(t)
 	h := c.join("h1")

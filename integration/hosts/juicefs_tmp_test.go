@@ -27,7 +27,7 @@ shift
 exec "$@"`
 
 // Clients that start side by side on several hosts do not get each other's connection.
-func TestQuickClientsOfJuiceFSDoNotMeet(t *testing.T) {
+func TestQuickJuiceFSClientsGetNoOthersConnection(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	if _, is := engineOfRun(t).(juicefs); !is {
 		t.Skip("a story of JuiceFS")

@@ -18,7 +18,7 @@ const lateSize = 1 << 20
 
 // What a host may still overwrite that was frozen while it wrote, when it thaws behind its successor: measured for two ways to freeze,
 // and for the ways in which the store drops the lock of a host that is frozen. Each late write must be reported.
-func TestWhatAThawedHostOverwrites(t *testing.T) {
+func TestEveryLateWriteOfAThawedHostIsReported(t *testing.T) {
 	if os.Getenv("JVSFS_HOSTS_MINUTES") == "" {
 		t.Skip("it measures: scripts/hosts-test.sh without --quick")
 	}

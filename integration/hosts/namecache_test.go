@@ -13,7 +13,7 @@ import (
 
 // A client that remembers which names do not exist does not see the claim of a successor for as long. Where it does so nothing is
 // mounted, recovered or replaced; without it everything is.
-func TestQuickANameCacheIsRefused(t *testing.T) {
+func TestQuickAStoreWithANegativeNameCacheIsRefused(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	c := newGluster(t)
 	h := c.join("h1")

@@ -16,7 +16,7 @@ import (
 
 // A host's client of the store freezes while it writes, and stays frozen. With fence_self whoever writes there gets an error at the
 // deadline, instead of waiting for as long as the client is frozen.
-func TestQuickAHostCutsItselfOff(t *testing.T) {
+func TestQuickFenceSelfEndsWritesAtTheDeadline(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	c := shareCluster(t)
 	h1 := c.join("h1")
@@ -38,7 +38,7 @@ func TestQuickAHostCutsItselfOff(t *testing.T) {
 }
 
 // A store without a connection of this host cannot be cut off.
-func TestQuickOnlyAStoreOfFUSEIsCutOff(t *testing.T) {
+func TestQuickFenceSelfNeedsAStoreOfFUSE(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	c := shareCluster(t)
 	h1 := c.join("h1")

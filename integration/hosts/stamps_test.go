@@ -14,7 +14,7 @@ import (
 
 // A claim further up than the next token is seen by the writes that follow, and not by the next renewal, also on a store that stamps in
 // whole seconds: the claim comes in the same second as an earlier change of the directory, which the writes have looked behind already.
-func TestQuickAClaimBeyondAGapIsSeen(t *testing.T) {
+func TestQuickWritesSeeAClaimBeyondTheNextToken(t *testing.T) {
 	c := newCluster(t)
 	h := c.join("h1")
 	c.mount(h, times{lease: 10 * time.Minute, renew: 4 * time.Minute, skew: 2 * time.Second, grace: time.Second})

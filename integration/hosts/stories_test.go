@@ -16,7 +16,7 @@ import (
 )
 
 // Two hosts, one volume, one worktree: who has the lease writes, who has not is refused, and each sees what the other wrote.
-func TestQuickTwoHosts(t *testing.T) {
+func TestQuickOnlyTheHolderOfTwoHostsWrites(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	c := shareCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
@@ -79,7 +79,7 @@ func TestQuickTwoHosts(t *testing.T) {
 
 // A store that does not answer. Who asks is told what is known, though no call to the store ends; the advice is not to meddle with
 // the daemon, which runs. Whose lease is over is told at its deadline.
-func TestQuickAStoreThatHangs(t *testing.T) {
+func TestQuickCommandsAnswerWhileTheStoreHangs(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	c := shareCluster(t)
 	h := c.join("h1")
@@ -110,7 +110,7 @@ func TestQuickAStoreThatHangs(t *testing.T) {
 
 // The holder's host is frozen. Others may get no answer from the store for what it has (CephFS). Who asks on another host is told what
 // is known, and nobody is advised to meddle with a daemon.
-func TestQuickAHolderThatIsFrozen(t *testing.T) {
+func TestQuickCommandsAnswerWhileTheHoldersHostIsFrozen(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	c := shareCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
@@ -142,7 +142,7 @@ func TestQuickAHolderThatIsFrozen(t *testing.T) {
 
 // A host that fails without a word is silent for so long that its lease is over by every clock, and then the next one gets it. It says
 // so: nothing proved that the other has stopped, but its silence.
-func TestTakeoverFromAHostThatIsGone(t *testing.T) {
+func TestALeaseOfASilentHostIsTakenOverAfterItsTime(t *testing.T) {
 	c := newCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
 	c.mount(h1, brief)
@@ -167,7 +167,7 @@ func TestTakeoverFromAHostThatIsGone(t *testing.T) {
 }
 
 // A holder gives its lease to another host without a gap.
-func TestQuickHandoverToAHost(t *testing.T) {
+func TestQuickAHandoverToAnotherHostHasNoGap(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	c := shareCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
@@ -185,7 +185,7 @@ func TestQuickHandoverToAHost(t *testing.T) {
 }
 
 // Records that only one host sees would let two hosts hold at once.
-func TestQuickRecordsOfOneHostAreRefused(t *testing.T) {
+func TestQuickRecordsThatOnlyOneHostSeesAreRefused(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	c := shareCluster(t)
 	h := c.join("h1")

@@ -14,7 +14,7 @@ import (
 
 // A host loses its daemon to a kill, and its client of the store is started again: it is up with another client, and the lease that it
 // had is not released. It gives that back by itself, and the shipped agent of the other host, which cuts off whole hosts, does not run.
-func TestAHostThatIsUpIsNotCutOffForItsFormerLife(t *testing.T) {
+func TestAHostThatCameBackIsNotCutOffForItsOldLease(t *testing.T) {
 	c := newCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
 	short := times{lease: 8 * time.Second, renew: 2 * time.Second, skew: 2 * time.Second, grace: time.Second}
