@@ -19,7 +19,7 @@ import (
 )
 
 // Two hosts and one worktree: who has the lease writes, who has not is refused, waits, and is told by whom.
-func TestQuickTwoHosts(t *testing.T) {
+func TestQuickOnlyTheHolderOfTwoHostsWrites(t *testing.T) {
 	c := newCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
 	h1.Must(c.mountArgs(h1, "--metrics", "unix:"+h1.File("metrics.sock"))...)
@@ -96,7 +96,7 @@ func TestQuickTwoHosts(t *testing.T) {
 	c.umount(h2)
 }
 
-func TestQuickHandover(t *testing.T) {
+func TestQuickAHandoverGoesFromHostToHost(t *testing.T) {
 	c := newCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
 	c.mount(h1)
@@ -114,7 +114,7 @@ func TestQuickHandover(t *testing.T) {
 
 // A host that loses its way to etcd closes its fence at its deadline, and only then another gets the lease. When the way is back it is
 // a host like any.
-func TestQuickAPartitionOfTheHolder(t *testing.T) {
+func TestQuickAHolderCutFromEtcdStopsBeforeTheNextStarts(t *testing.T) {
 	c := newCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
 	c.mount(h1)
@@ -186,7 +186,7 @@ func TestQuickAKilledDaemonIsRecovered(t *testing.T) {
 }
 
 // A host that fails is silent: its lease runs out in etcd, and the next one gets it.
-func TestQuickAHostThatIsGone(t *testing.T) {
+func TestQuickALeaseOfASilentHostIsTakenOver(t *testing.T) {
 	c := newCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
 	c.mount(h1)
@@ -201,7 +201,7 @@ func TestQuickAHostThatIsGone(t *testing.T) {
 }
 
 // With a fence agent the silent host is cut off the store before its lease is taken over.
-func TestQuickAFenceAgentRunsFirst(t *testing.T) {
+func TestQuickTheFenceAgentRunsBeforeTheTakeover(t *testing.T) {
 	c := newCluster(t)
 	agent := c.path("agent")
 	require.NoError(t, os.WriteFile(agent, []byte("#!/bin/sh\ncat >>"+c.path("asked")+"\n"), 0o755))
@@ -227,7 +227,7 @@ func TestQuickAFenceAgentRunsFirst(t *testing.T) {
 }
 
 // An etcd that was restored has forgotten tokens. Held leases end, and nobody gets one before an admin has set the floor.
-func TestQuickARestoredEtcd(t *testing.T) {
+func TestQuickARestoredEtcdGrantsNothingBeforeTheFloorIsSet(t *testing.T) {
 	c := newCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
 	c.mount(h1)
@@ -260,7 +260,7 @@ func TestQuickARestoredEtcd(t *testing.T) {
 }
 
 // Two daemons cannot have one lease where no kernel keeps a taker waiting for both.
-func TestQuickNoReplacementUnderAHeldLease(t *testing.T) {
+func TestQuickAReplacementIsRefusedWhileALeaseIsHeld(t *testing.T) {
 	c := newCluster(t)
 	h := c.join("h1")
 	c.mount(h)
@@ -281,7 +281,7 @@ func TestQuickNoReplacementUnderAHeldLease(t *testing.T) {
 }
 
 // While etcd does not answer, who asks is told what is known, and at once; the holder goes on until its deadline.
-func TestQuickAnEtcdThatDoesNotAnswer(t *testing.T) {
+func TestQuickCommandsAnswerWhileEtcdDoesNot(t *testing.T) {
 	c := newCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
 	c.mount(h1)
@@ -326,7 +326,7 @@ func TestQuickAnEtcdThatDoesNotAnswer(t *testing.T) {
 }
 
 // What etcd decides, no lock directory decides: neither a mount that is not configured for it, nor a command without a mount.
-func TestQuickNobodyElseDecides(t *testing.T) {
+func TestQuickALockDirectoryGrantsNothingThatEtcdDecides(t *testing.T) {
 	c := newCluster(t)
 	h1, h2 := c.join("h1"), c.join("h2")
 	c.mount(h1)
