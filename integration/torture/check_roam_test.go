@@ -15,7 +15,7 @@ func named(kind byte, name uint64) plan.Record {
 	return plan.Record{Kind: kind, Token: name * roamBase}
 }
 
-func TestCheckRoam(t *testing.T) {
+func TestTheCheckFollowsWorktreesThatAreRenamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		log   []plan.Record
 		late  bool

@@ -69,7 +69,7 @@ func about(kind byte, made plan.Record, token uint64, host, pid, seq int, result
 	return c
 }
 
-func TestCheck(t *testing.T) {
+func TestTheCheckFindsEachViolation(t *testing.T) {
 	slow := called('a', 1, 0, ann, 2, "EIO")
 	slow.End = slow.Begin + int64(time.Second)
 	slowAcked := called('a', 1, 0, ann, 2, "ok")
@@ -355,7 +355,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestRecordRoundTrip(t *testing.T) {
+func TestAJournalRecordIsReadAsItWasWritten(t *testing.T) {
 	for _, r := range []plan.Record{begin(7, 2, 33), gate(1<<63, 99, 1), wrote(3, 1, 4194304, 9999999999-1)} {
 		b := r.Encode()
 		require.Len(t, b, plan.RecordSize)
@@ -368,7 +368,7 @@ func TestRecordRoundTrip(t *testing.T) {
 }
 
 // The enemy is in no binary but the one that is built for this test.
-func TestEnemyIsHidden(t *testing.T) {
+func TestFailpointsOfTheTortureAreInNoOtherBinary(t *testing.T) {
 	const enemy = "github.com/jvsfs/jvsfs/integration/torture/"
 	deps := func(args ...string) string {
 		cmd := exec.Command("go", append(append([]string{"list", "-deps"}, args...), "./cmd/jvsfs")...)

@@ -9,7 +9,7 @@ import (
 	"github.com/jvsfs/jvsfs/integration/torture/plan"
 )
 
-func TestTakeoversHeld(t *testing.T) {
+func TestTakeoversWithAHeldWriteAreCounted(t *testing.T) {
 	real := plan.Realtime() - plan.Monotonic()
 	grant := func(token uint64, host, pid int, at int64) plan.Record {
 		return plan.Record{Kind: plan.KindBegin, Token: token, Host: host, PID: pid, Wall: at + real}
@@ -43,7 +43,7 @@ func TestTakeoversHeld(t *testing.T) {
 	}
 }
 
-func TestStepOf(t *testing.T) {
+func TestEachFailpointBelongsToItsStep(t *testing.T) {
 	for point, step := range map[string]string{
 		"claim.before_look": "claim", "claim.record.fsync.after": "claim", "claim.after_publish": "publish", "publish.dir.fsync.before": "publish",
 		"renew.record.write.after": "renew", "withdraw.rename.before": "release", "release.before_write": "release",
@@ -53,7 +53,7 @@ func TestStepOf(t *testing.T) {
 	}
 }
 
-func TestSum(t *testing.T) {
+func TestFiguresOfSeveralRunsAddUp(t *testing.T) {
 	one := runFigures{1, []runHead{{Seed: 1, Tier: "a"}}, map[string]*tierFigures{"a": newTierFigures()}}
 	one.Tiers["a"].Figures["histories"] = 2
 	name := filepath.Join(t.TempDir(), "one.json")

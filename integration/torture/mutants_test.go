@@ -12,7 +12,7 @@ import (
 )
 
 // The mutants follow the code: each is something else than it, and can be built.
-func TestEveryMutantFits(t *testing.T) {
+func TestEveryMutantChangesTheCodeAndBuilds(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	for _, m := range mutants {

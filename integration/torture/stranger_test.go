@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestStrangers(t *testing.T) {
+func TestASuccessOfAStrangerIsAViolation(t *testing.T) {
 	h := &history{trees: []*tree{{}}, did: map[string]int{}}
 	h.strangers(1, 22, "chown log -1 -1", resultOK)
 	h.strangers(1, 22, "truncate log 0", "EACCES")
@@ -18,7 +18,7 @@ func TestStrangers(t *testing.T) {
 	require.True(t, h.trees[0].Strangers[[2]int{1, 22}])
 }
 
-func TestForgery(t *testing.T) {
+func TestEveryForgeryChangesTheRecordAndKeepsItsLength(t *testing.T) {
 	whole := make([]byte, 4096)
 	for i := range whole {
 		whole[i] = ' '

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestThemes(t *testing.T) {
+func TestEveryThemeHasItsTurn(t *testing.T) {
 	for tier, turn := range turns {
 		for _, one := range themes {
 			require.Contains(t, turn, one, tier)
@@ -26,7 +26,7 @@ func TestThemes(t *testing.T) {
 }
 
 // Every host numbers its processes by itself.
-func TestHolderIsOfThisHost(t *testing.T) {
+func TestAHolderIsMatchedByHostAndProcess(t *testing.T) {
 	r := claimRecord{Holder: "torture-1:root:21:777"}
 	require.True(t, r.is("torture-1", 21))
 	require.False(t, r.is("torture-2", 21))
@@ -35,7 +35,7 @@ func TestHolderIsOfThisHost(t *testing.T) {
 }
 
 // A path where nothing is mounted leads to no socket, and one that is not there to none at all.
-func TestSocketOfNothing(t *testing.T) {
+func TestNoSocketIsNamedWhereNothingIsMounted(t *testing.T) {
 	dir := t.TempDir()
 	require.NoFileExists(t, control{mountpoint: dir}.socket())
 	require.Empty(t, control{mountpoint: dir + "/none"}.socket())
