@@ -37,7 +37,7 @@ func rootOf(t *testing.T, dir string) int {
 	return fd
 }
 
-func TestBeneathIsNotSeenBeforeTheUpperOneGoes(t *testing.T) {
+func TestAMountPutBeneathIsNotSeenBeforeTheUpperOneGoes(t *testing.T) {
 	m := mounted(t, layout.Tree, func(s string) { require.NoError(t, os.WriteFile(filepath.Join(s, "old"), nil, 0o644)) })
 	top := rootOf(t, m.dir)
 	s := prepared(t, m, "new")
@@ -70,7 +70,7 @@ func deviceAt(t *testing.T, dir string) (major, minor uint32) {
 }
 
 // If the kernel cannot put a mount beneath, the upper one stays below.
-func TestOverIsSeenAtOnce(t *testing.T) {
+func TestAMountPutOverAnotherIsSeenAtOnce(t *testing.T) {
 	m := mounted(t, layout.Tree, func(s string) { require.NoError(t, os.WriteFile(filepath.Join(s, "old"), nil, 0o644)) })
 	inside := rootOf(t, m.at("old")) // no root of a mount
 	s := prepared(t, m, "new")

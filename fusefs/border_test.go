@@ -83,7 +83,7 @@ func (m *testMount) waits(t *testing.T, pass passes, moved string, call func() e
 	require.FileExists(t, filepath.Join(m.source, moved))
 }
 
-func TestACrossingWaitsForWhatIsUnderWay(t *testing.T) {
+func TestARenameOverAnExemptBorderWaitsForCallsInFlight(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, moved string
 		call        func(at func(string) string) error
@@ -108,7 +108,7 @@ func TestACrossingWaitsForWhatIsUnderWay(t *testing.T) {
 }
 
 // A reserved name cannot come into a directory while that is being moved because it had none.
-func TestReservedNamesWaitAtTheBorder(t *testing.T) {
+func TestAReservedNameWaitsWhileItsDirectoryIsMoved(t *testing.T) {
 	m := mounted(t, layout.Tree, withCache(t), exempting())
 	m.hold(t, "tree", 1)
 	pass, ok := m.fs.border.take(true, gate.Request{})
@@ -129,7 +129,7 @@ func TestReservedNamesWaitAtTheBorder(t *testing.T) {
 
 // The place of a new file was judged. If there is a file already, it may have other names
 // elsewhere, so it is not touched.
-func TestACreationByPlaceOpensNothingElse(t *testing.T) {
+func TestACreationInAnExemptPlaceOpensNoExistingFile(t *testing.T) {
 	m := mounted(t, layout.Tree, withCache(t), exempting())
 	in := fuse.CreateIn{Flags: unix.O_WRONLY | unix.O_TRUNC, Mode: 0o644}
 	root := &node{fd: m.SourceFD()}
@@ -144,7 +144,7 @@ func TestACreationByPlaceOpensNothingElse(t *testing.T) {
 }
 
 // Mounts of one worktree agree about the border through a directory that they share.
-func TestACrossingWaitsForOtherMounts(t *testing.T) {
+func TestARenameOverAnExemptBorderWaitsForOtherMounts(t *testing.T) {
 	m := mounted(t, layout.Tree, withCache(t), exempting())
 	n := mounted(t, layout.Tree, func(string) {}, exempting(), func(o *Options) { o.Source = m.source })
 	n.source = m.source
@@ -166,7 +166,7 @@ func TestACrossingWaitsForOtherMounts(t *testing.T) {
 }
 
 // Without rules nothing is looked up and nobody waits.
-func TestNoRulesNoBorder(t *testing.T) {
+func TestWithoutExemptRulesNothingIsLookedUp(t *testing.T) {
 	m := mounted(t, layout.Tree, withCache(t))
 	require.Nil(t, m.fs.spotOf(gate.OpWrite, m.fs.root))
 	require.True(t, m.fs.border.mu.try(true))
@@ -177,7 +177,7 @@ func TestNoRulesNoBorder(t *testing.T) {
 }
 
 // If the name by which a file was opened has gone, its other name counts while it is there.
-func TestAFileIsWhereItsNameIs(t *testing.T) {
+func TestAFileIsJudgedByTheNameThatItStillHas(t *testing.T) {
 	m := mounted(t, layout.Tree, withCache(t), exempting())
 	g := m.hold(t, "tree", 1)
 	require.NoError(t, os.Link(m.at("cache/f"), m.at("cache/g")))

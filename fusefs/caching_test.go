@@ -30,7 +30,7 @@ func TestAChangeSinceTheOpenIsReportedOnce(t *testing.T) {
 }
 
 // A young stamp is doubted where other hosts write, until no change leaves it any more, and the pages were dropped once more.
-func TestAYoungStampIsDoubted(t *testing.T) {
+func TestAYoungTimeStampIsNotTrusted(t *testing.T) {
 	for name, x := range map[string]struct {
 		durable bool
 		age     time.Duration
@@ -69,7 +69,7 @@ func TestAYoungStampIsDoubted(t *testing.T) {
 }
 
 // A stamp with nanoseconds is doubted for some ticks of a clock.
-func TestAFineStampIsDoubtedForAMoment(t *testing.T) {
+func TestATimeStampOfNanosecondsIsNotTrustedForAMoment(t *testing.T) {
 	fine, coarse := stamp{mtime: unix.Timespec{Sec: 1, Nsec: 1}}, stamp{mtime: unix.Timespec{Sec: 1}}
 	require.Equal(t, 50*time.Millisecond, fine.window())
 	require.Equal(t, 1050*time.Millisecond, coarse.window())

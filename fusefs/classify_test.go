@@ -27,7 +27,7 @@ func TestEveryRawMethodIsClassified(t *testing.T) {
 }
 
 // Embedding an implementation would let its methods through ungated.
-func TestNothingIsEmbedded(t *testing.T) {
+func TestTheFileSystemEmbedsNoImplementation(t *testing.T) {
 	fs := reflect.TypeOf(rawFS{})
 	for i := range fs.NumField() {
 		require.False(t, fs.Field(i).Anonymous, "rawFS embeds %s", fs.Field(i).Name)

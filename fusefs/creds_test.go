@@ -43,7 +43,7 @@ func aDaemonsThread(t *testing.T) {
 }
 
 // A thread that has acted as somebody is the daemon's again, whatever the call has done.
-func TestAThreadIsItsOwnAgain(t *testing.T) {
+func TestAThreadThatActedAsAUserIsTheDaemonsAgain(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root")
 	}
@@ -78,7 +78,7 @@ func TestAThreadIsItsOwnAgain(t *testing.T) {
 }
 
 // An id that is nobody's is no leave to act as root: to the kernel it means "as before".
-func TestNobodysIDIsRefused(t *testing.T) {
+func TestAnIDOfNobodyIsRefused(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root")
 	}
@@ -92,7 +92,7 @@ func TestNobodysIDIsRefused(t *testing.T) {
 
 // While a thread acts as a user, its real and saved ids stay the daemon's: the user may not send it a signal. And it has no more power
 // than is needed.
-func TestAThreadThatActsAsAUserIsNotTheUsers(t *testing.T) {
+func TestAUserCannotSignalAThreadThatActsAsIt(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root")
 	}
@@ -108,7 +108,7 @@ func TestAThreadThatActsAsAUserIsNotTheUsers(t *testing.T) {
 }
 
 // A umask is in force where it matters, and costs nothing where it does not.
-func TestTheUmaskIsInForceWhereItMatters(t *testing.T) {
+func TestTheUmaskIsSetOnlyForCallsThatUseIt(t *testing.T) {
 	aDaemonsThread(t)
 	dir := t.TempDir()
 	for _, c := range []struct {

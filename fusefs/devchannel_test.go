@@ -10,7 +10,7 @@ import (
 )
 
 // A reader that has found requests without a wait looks whether others are behind them. Beside its only caller it does not.
-func TestAReaderBesideItsCallerLooksForNobodyElse(t *testing.T) {
+func TestAReaderBesideItsOnlyCallerDoesNotPoll(t *testing.T) {
 	for near, want := range map[bool]int{false: 4, true: 0} {
 		looks := 0
 		d := newDevChannel(-1, new(threadCalls), new(meter), zap.NewNop())

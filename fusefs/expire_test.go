@@ -10,7 +10,7 @@ import (
 
 // A directory that is locked for long delays its own names, however many they are, and not those of
 // other directories.
-func TestALockedDirectoryHoldsUpItsOwnNamesOnly(t *testing.T) {
+func TestALockedDirectoryDelaysNoOtherDirectory(t *testing.T) {
 	const locked = 1
 	var names []entry
 	for i := range 10 * expirers {

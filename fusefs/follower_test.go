@@ -124,7 +124,7 @@ func TestAReaderIsNotKeptWhereItMayNotRun(t *testing.T) {
 }
 
 // The answer of the scout may come when its caller has been left.
-func TestAnAnswerAboutAnotherCallerIsNotTaken(t *testing.T) {
+func TestAnAnswerOfTheScoutAboutAnotherCallerIsDropped(t *testing.T) {
 	f := newTestFollower(t)
 	f.drive([]uint32{7}, untilNear-1, slowCall, 0)
 	require.Len(t, f.scout.asked, 1)
@@ -135,7 +135,7 @@ func TestAnAnswerAboutAnotherCallerIsNotTaken(t *testing.T) {
 }
 
 // The answer of the scout may come when near has failed.
-func TestALateAnswerBringsNoReaderBack(t *testing.T) {
+func TestALateAnswerOfTheScoutMovesNoReader(t *testing.T) {
 	f := newTestFollower(t)
 	at := ownProcessor(t)
 	f.drive([]uint32{7}, untilNear, slowCall, at)
@@ -173,7 +173,7 @@ func TestNoReaderFollowsACallerThatIsNotFound(t *testing.T) {
 }
 
 // The kernel's own record of a thread that may run on one processor only.
-func TestTheScoutFindsAThread(t *testing.T) {
+func TestTheScoutFindsAThreadOnItsProcessor(t *testing.T) {
 	f := newTestFollower(t)
 	at := ownProcessor(t)
 	_, ok := f.moored.keep(unix.Gettid(), at)
@@ -191,7 +191,7 @@ func TestTheScoutFindsAThread(t *testing.T) {
 }
 
 // A processor is kept busy until it is dropped, but not for ever. Afterwards the thread may run anywhere again.
-func TestAStopgapEndsByItself(t *testing.T) {
+func TestABusyLoopOnAProcessorEndsByItself(t *testing.T) {
 	f := newTestFollower(t)
 	anywhere := mayRunOn(t, unix.Gettid())
 	ended := make(chan struct{})
@@ -213,7 +213,7 @@ func TestAStopgapEndsByItself(t *testing.T) {
 	f.stopgap.close()
 }
 
-func TestAStopgapIsHeldWhereItIsTold(t *testing.T) {
+func TestABusyLoopRunsOnTheProcessorThatItIsGiven(t *testing.T) {
 	_ = newTestFollower(t) // keeps this thread, and looks at it at the end
 	anywhere, at := mayRunOn(t, unix.Gettid()), ownProcessor(t)
 	var s stopgap
@@ -233,7 +233,7 @@ func TestAStopgapIsHeldWhereItIsTold(t *testing.T) {
 }
 
 // A channel may end before its stopgap has begun.
-func TestAStopgapThatHasEndedDoesNotBegin(t *testing.T) {
+func TestABusyLoopThatHasEndedDoesNotBegin(t *testing.T) {
 	var s stopgap
 	s.hold(0)
 	s.end()

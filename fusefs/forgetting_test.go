@@ -61,7 +61,7 @@ func TestManyForgetsDelayNobody(t *testing.T) {
 }
 
 // The end of the mount does not wait for a long queue.
-func TestForgettingEnds(t *testing.T) {
+func TestTheEndOfTheMountDoesNotWaitForForgets(t *testing.T) {
 	f := newForgetting()
 	stop, ended := make(chan struct{}), make(chan struct{})
 	first := make(chan struct{}, 1)

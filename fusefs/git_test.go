@@ -49,7 +49,7 @@ func (f *rawFS) checkouts() (roots map[string]lease.WorktreeID) {
 }
 
 // What a note alone gives: an empty directory where anybody may make checkouts.
-func TestWhatANoteGives(t *testing.T) {
+func TestAGitNoteGivesOnlyAnEmptyDirectoryForCheckouts(t *testing.T) {
 	f, source := gitFS(t, map[string]string{"src/f": "", ".worktrees/full/f": "", ".worktrees/clone/.git/HEAD": ""})
 	require.NoError(t, os.MkdirAll(filepath.Join(source, ".worktrees/new"), 0o755))
 	require.NoError(t, os.MkdirAll(filepath.Join(source, ".worktrees/clone/src/empty"), 0o755))
@@ -73,7 +73,7 @@ func TestWhatANoteGives(t *testing.T) {
 }
 
 // A checkout whose directory is gone has no root any more. Its inode is pinned until that is seen.
-func TestACheckoutThatIsGone(t *testing.T) {
+func TestARemovedCheckoutHasNoRoot(t *testing.T) {
 	f, source := gitFS(t, nil)
 	require.Len(t, f.git.now.Load().roots, 1)
 	require.NoError(t, os.RemoveAll(filepath.Join(source, ".worktrees/a")))
@@ -82,7 +82,7 @@ func TestACheckoutThatIsGone(t *testing.T) {
 }
 
 // A file that cannot be read just now may be the HEAD of somebody.
-func TestErrorsThatPass(t *testing.T) {
+func TestAHeadThatCannotBeReadJustNowStaysSomebodys(t *testing.T) {
 	for err, is := range map[error]bool{unix.EMFILE: true, unix.ENFILE: true, unix.ENOMEM: true, unix.EIO: true, unix.ENOENT: false, unix.ENOTDIR: false, unix.EFBIG: false, unix.ENXIO: false} {
 		require.Equal(t, is, passing(err), err)
 	}
@@ -90,7 +90,7 @@ func TestErrorsThatPass(t *testing.T) {
 }
 
 // The end of one maker does not remove the lock file of another that has got the inode since.
-func TestTheInodeOfALockFileThatIsAnothers(t *testing.T) {
+func TestTheEndOfAMakerRemovesNoLockFileOfAnother(t *testing.T) {
 	f, path, k := lockFileOf(t, os.Getpid())
 	f.git.locks.remove(f, k)
 	require.FileExists(t, path)
@@ -101,7 +101,7 @@ func TestTheInodeOfALockFileThatIsAnothers(t *testing.T) {
 }
 
 // Nobody tells of a lock file that goes behind the mount.
-func TestASweepForgetsOnlyWhatIsGone(t *testing.T) {
+func TestASweepForgetsOnlyLockFilesThatAreGone(t *testing.T) {
 	f, path, k := lockFileOf(t, os.Getpid())
 	l := &f.git.locks
 	sweep := func() {
@@ -121,7 +121,7 @@ func TestASweepForgetsOnlyWhatIsGone(t *testing.T) {
 
 // While the mount is read-only nothing changes, not even for a maker that has ended. Its lock file goes
 // when the mode is another one.
-func TestALockFileOfAnEndedMakerWhileReadOnly(t *testing.T) {
+func TestALockFileOfAnEndedMakerStaysWhileTheMountIsReadOnly(t *testing.T) {
 	f, path, k := leftLockFile(t)
 	to := func(mode gate.Enforce) {
 		require.NoError(t, f.opts.Enforcement.Switch(t.Context(), mode, func() []*gate.Guard { return nil }))
@@ -135,7 +135,7 @@ func TestALockFileOfAnEndedMakerWhileReadOnly(t *testing.T) {
 }
 
 // Nothing waits for a freeze for more than 5 s, a lock file's removal neither. It comes later.
-func TestALockFileOfAnEndedMakerWhileFrozen(t *testing.T) {
+func TestALockFileOfAnEndedMakerIsRemovedAfterAFreeze(t *testing.T) {
 	f, path, k := leftLockFile(t)
 	freeze, err := f.opts.Enforcement.Freeze(t.Context(), nil)
 	require.NoError(t, err)
@@ -204,7 +204,7 @@ func TestASweepIsDueAgainAfterManyLockFiles(t *testing.T) {
 }
 
 // What was judged by the content is judged again before it is done.
-func TestAJudgementThatIsOutOfDate(t *testing.T) {
+func TestAJudgementByContentIsRepeatedWhenTheContentChanged(t *testing.T) {
 	by := judgement{rules: []*layout.Rule{layout.Common}, content: true}
 	again := func(r *layout.Rule) func() ([]*layout.Rule, bool) {
 		return func() ([]*layout.Rule, bool) { return []*layout.Rule{r}, true }
@@ -214,7 +214,7 @@ func TestAJudgementThatIsOutOfDate(t *testing.T) {
 }
 
 // What is not there may be made by another one until the rename replaces it, so that is judged again.
-func TestWhatMayBeReplacedIsLookedAtAgain(t *testing.T) {
+func TestTheTargetOfARenameIsJudgedAgainWhenItAppears(t *testing.T) {
 	f, source := gitFS(t, map[string]string{".git/objects/pack/x": ""})
 	fd, err := unix.Open(source+"/.git/objects/pack", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	require.NoError(t, err)
@@ -234,7 +234,7 @@ func TestWhatMayBeReplacedIsLookedAtAgain(t *testing.T) {
 
 // Where there is no packed-refs, the first one gives no value to a branch that somebody else is about to make. A branch
 // with a file of its own has its value there.
-func TestTheFirstPackedRefs(t *testing.T) {
+func TestTheFirstPackedRefsMakeNobodyElsesBranch(t *testing.T) {
 	value := strings.Repeat("1", 40)
 	f, _ := gitFS(t, map[string]string{".git/refs/heads/main": value + "\n"})
 	first := func(branch string) []*layout.Rule {

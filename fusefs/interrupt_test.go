@@ -18,7 +18,7 @@ func (untilCancelled) Mkdir(cancel <-chan struct{}, _ *fuse.MkdirIn, _ string, _
 
 // A signal that came while a request waited in line is known when it is carried out: the kernel
 // does not tell of the next one, which may be a kill.
-func TestASignalInLineIsToldAgain(t *testing.T) {
+func TestASignalDuringAWaitInLineReachesTheHandler(t *testing.T) {
 	tr := &transport{proto: fuse.NewProtocolServer(untilCancelled{fuse.NewDefaultRawFileSystem()}, &fuse.MountOptions{})}
 	mkdir := fuse.MkdirIn{}
 	name := "d\x00"

@@ -89,7 +89,7 @@ func nobodyIn(t *testing.T, functions ...string) {
 
 // A caller that is killed while a file's names are searched for leaves at once. It does not wait
 // for the walk, which may be long. The others get their answer.
-func TestWhoIsKilledWaitsForNoWalk(t *testing.T) {
+func TestAKilledCallerDoesNotWaitForAWalk(t *testing.T) {
 	e := gate.NewEnforcement(gate.Enforcing)
 	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 3) }, func(o *Options) { o.Enforcement = e })
 	m.hold(t, "main", 1)
@@ -128,7 +128,7 @@ func TestAWalkEndsWithTheMount(t *testing.T) {
 
 // A caller that is killed at the border leaves at once. Those behind it, who waited only for it, go
 // on.
-func TestWhoIsKilledWaitsForNoBorder(t *testing.T) {
+func TestAKilledCallerDoesNotWaitAtAnExemptBorder(t *testing.T) {
 	e := gate.NewEnforcement(gate.Enforcing)
 	m := mounted(t, layout.Tree, func(s string) {
 		withCache(t)(s)

@@ -89,7 +89,7 @@ func (p placed) rename(flags uint32, from *node, oldName string, to *node, newNa
 }
 
 // What is remembered of a directory and of all below it ends with a rename through the mount, before that is answered.
-func TestARenameEndsWhatIsRememberedBelow(t *testing.T) {
+func TestARenameForgetsThePlacesBelowTheDirectory(t *testing.T) {
 	p := newPlaced(t, "a/b/c", "d")
 	c := p.node("a", "b", "c")
 	p.is(c, "a/b/c")
@@ -101,7 +101,7 @@ func TestARenameEndsWhatIsRememberedBelow(t *testing.T) {
 }
 
 // An exchange moves what it takes away, too.
-func TestAnExchangeEndsWhatIsRememberedBelow(t *testing.T) {
+func TestAnExchangeForgetsThePlacesBelowBothDirectories(t *testing.T) {
 	p := newPlaced(t, "a/b", "c/d")
 	b, d := p.node("a", "b"), p.node("c", "d")
 	p.is(b, "a/b")
@@ -113,7 +113,7 @@ func TestAnExchangeEndsWhatIsRememberedBelow(t *testing.T) {
 }
 
 // While a rename is under way nobody knows which place counts.
-func TestNothingIsRememberedWhileADirectoryMoves(t *testing.T) {
+func TestNoPlaceIsRememberedWhileADirectoryMoves(t *testing.T) {
 	p := newPlaced(t, "a/b")
 	b := p.node("a", "b")
 	p.is(b, "a/b")
@@ -128,7 +128,7 @@ func TestNothingIsRememberedWhileADirectoryMoves(t *testing.T) {
 }
 
 // A rename past the mount counts as soon as inotify tells: of the directory, and of each above it.
-func TestARenamePastTheMountIsHeard(t *testing.T) {
+func TestARenamePastTheMountForgetsThePlacesBelow(t *testing.T) {
 	for _, moved := range []string{"a", "a/b", "a/b/c"} {
 		t.Run(moved, func(t *testing.T) {
 			p := newPlaced(t, "a/b/c", "elsewhere")
@@ -146,7 +146,7 @@ func TestARenamePastTheMountIsHeard(t *testing.T) {
 }
 
 // A directory that has moved past the mount to where the kernel has not seen it is asked each time: those above it are not watched.
-func TestADirectoryThatStrayedIsAskedEachTime(t *testing.T) {
+func TestADirectoryMovedPastTheMountToAnUnknownPlaceIsAskedEachTime(t *testing.T) {
 	p := newPlaced(t, "a/b", "c")
 	b := p.node("a", "b")
 	p.is(p.node("a"), "a")
@@ -161,7 +161,7 @@ func TestADirectoryThatStrayedIsAskedEachTime(t *testing.T) {
 }
 
 // Two directories that were each seen in the other: the way up ends.
-func TestPlacesOfDirectoriesSeenInEachOther(t *testing.T) {
+func TestThePlaceOfDirectoriesSeenInEachOtherIsFoundInBoundedSteps(t *testing.T) {
 	p := newPlaced(t, "a/b")
 	a, b := p.node("a"), p.node("a", "b")
 	a.addParent(b, true)
@@ -200,7 +200,7 @@ func TestPlacesBeyondTheBoundAreAsked(t *testing.T) {
 }
 
 // Events that the kernel has lost may have been of any directory; so may a watch that it has ended.
-func TestLostEventsEndWhatIsRemembered(t *testing.T) {
+func TestLostInotifyEventsForgetAllPlaces(t *testing.T) {
 	p := newPlaced(t, "a")
 	a := p.node("a")
 	lost := make([]byte, unix.SizeofInotifyEvent)

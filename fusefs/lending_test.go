@@ -89,7 +89,7 @@ func TestTheFirstHandleCostsNoDescriptor(t *testing.T) {
 }
 
 // A file whose name is gone gets its descriptor back, too.
-func TestAnUnlinkedFileIsTakenBack(t *testing.T) {
+func TestAnUnlinkedFileGetsItsDescriptorBack(t *testing.T) {
 	l := newLender(t)
 	h := l.open(unix.O_RDWR)
 	require.NoError(t, os.Remove(l.file))
@@ -110,7 +110,7 @@ func TestForgetMayOvertakeRelease(t *testing.T) {
 }
 
 // Whoever uses the inode's number meanwhile always finds the inode.
-func TestTheNumberIsAlwaysTheInode(t *testing.T) {
+func TestTheInodesNumberAlwaysFindsTheInode(t *testing.T) {
 	l := newLender(t)
 	before := descriptors(t)
 	stop := make(chan struct{})
@@ -151,7 +151,7 @@ func TestTheNumberIsAlwaysTheInode(t *testing.T) {
 }
 
 // What pins an inode is not open, and is of this very inode, which need not have a name any more.
-func TestPinAgain(t *testing.T) {
+func TestAPinIsOfTheVeryInode(t *testing.T) {
 	l := newLender(t)
 	t.Cleanup(func() { _ = unix.Close(l.node.fd) })
 	require.NoError(t, os.Remove(l.file))

@@ -37,7 +37,7 @@ func (m *testMount) walks() uint64 { return m.fs.book.walks.Load() }
 
 // Changes of files with names outside of the source cost one walk, and not one for each touch,
 // file, or forgotten inode.
-func TestNamesAreLookedForOnce(t *testing.T) {
+func TestNamesOutsideOfTheSourceCostOneWalk(t *testing.T) {
 	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 20) })
 	out, err := sh(t, m.dir, "for i in $(seq 0 19); do chmod 600 main/d/$i; done")
 	require.Error(t, err, out)
@@ -133,7 +133,7 @@ func (f *rawFS) learnNode(t *testing.T, name string) *node {
 }
 
 // There are more files than are remembered. Those that are asked for are found all the same.
-func TestAWalkFindsWhatIsAskedFor(t *testing.T) {
+func TestAWalkFindsFilesBeyondThoseRemembered(t *testing.T) {
 	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 3) })
 	require.NoError(t, os.Link(filepath.Join(m.source, "main/d/0"), filepath.Join(m.source, "worktrees/a/f")))
 	n := m.fs.learnNode(t, "main/d/0")

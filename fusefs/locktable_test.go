@@ -81,7 +81,7 @@ func TestLocksAreBounded(t *testing.T) {
 
 // A process has shared locks through a read-only descriptor and takes an exclusive one through
 // another. What it has stays all the while, and the file is never opened for writing for readers.
-func TestLocksWiden(t *testing.T) {
+func TestASharedLockIsWidenedWithoutOpeningForWriting(t *testing.T) {
 	b := newLockBench(t, 512)
 	reads, writes := b.handle(false), b.handle(true)
 	require.NoError(t, b.try(reads, 1, 0, lockSpan{0, 9, unix.F_RDLCK}))
@@ -97,7 +97,7 @@ func TestLocksWiden(t *testing.T) {
 }
 
 // Owners that come and go from all sides leave nothing.
-func TestLocksComeAndGo(t *testing.T) {
+func TestOwnersOfLocksThatEndLeaveNothing(t *testing.T) {
 	b := newLockBench(t, 4096)
 	var wg sync.WaitGroup
 	for who := range uint64(8) {
@@ -119,7 +119,7 @@ func TestLocksComeAndGo(t *testing.T) {
 
 // The kernel reuses the number of an open file before the RELEASE of the closed one is handled. The
 // new one's locks stay.
-func TestLocksOfAReusedNumber(t *testing.T) {
+func TestLocksOfANewFileWithAReusedNumberStay(t *testing.T) {
 	b := newLockBench(t, 512)
 	key := lockKey{node: b.node, owner: 1, flock: true}
 	flock := func(h *handle, kind uint32) error {

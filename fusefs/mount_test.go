@@ -233,7 +233,7 @@ func TestARenamedTreeTakesTheRuleOfItsNewPath(t *testing.T) {
 	require.NoError(t, err, "what was moved away is no worktree any more")
 }
 
-func TestBetweenWorktreesIsEXDEV(t *testing.T) {
+func TestARenameBetweenWorktreesIsEXDEV(t *testing.T) {
 	m := mounted(t, layout.JVS, func(s string) {
 		for _, d := range []string{".jvs/locks", "main", "worktrees/a", "worktrees/b"} {
 			require.NoError(t, os.MkdirAll(filepath.Join(s, d), 0o755))
@@ -319,7 +319,7 @@ func TestAnAbortedMountFailsClosed(t *testing.T) {
 
 // A daemon may want to cut its mount off just when the last user lets it go. By then the kernel may have given the
 // number of the connection to somebody else's mount, which goes on.
-func TestAnAbortThatIsLateMeetsNobodyElse(t *testing.T) {
+func TestALateAbortCutsNoOtherMount(t *testing.T) {
 	for range 100 {
 		former := mounted(t, layout.Tree, func(string) {})
 		_, number := former.Device()
@@ -373,7 +373,7 @@ func TestLateMutationsAreNotAcknowledged(t *testing.T) {
 }
 
 // In mode read-only the whole mount is read-only, even what passes through otherwise.
-func TestReadOnlyMounts(t *testing.T) {
+func TestAReadOnlyModeRefusesEveryWrite(t *testing.T) {
 	m := mounted(t, layout.JVS, func(s string) {
 		for _, d := range []string{".jvs/locks", "main"} {
 			require.NoError(t, os.MkdirAll(filepath.Join(s, d), 0o755))
@@ -385,7 +385,7 @@ func TestReadOnlyMounts(t *testing.T) {
 
 // Another mount of the repository knows the open files of its processes by their old place. So
 // roots stay where they are while there is one.
-func TestRootsDoNotMoveUnderAnotherMount(t *testing.T) {
+func TestRootsAreNotRenamedWhileAnotherMountServes(t *testing.T) {
 	m := mounted(t, layout.JVS, func(s string) {
 		for _, d := range []string{".jvs/locks", "main", "worktrees/a", "x"} {
 			require.NoError(t, os.MkdirAll(filepath.Join(s, d), 0o755))

@@ -72,7 +72,7 @@ func TestARenameOfARootWaitsForWhatIsInFlight(t *testing.T) {
 
 // What is open in a tree that becomes a worktree is refused by that worktree, and its mappings are looked at with those
 // of the worktree.
-func TestWhatWasMovedInLiesThere(t *testing.T) {
+func TestAnOpenFileMovedIntoAWorktreeIsRefusedByIt(t *testing.T) {
 	m := repositoryMount(t)
 	main := m.hold(t, "main", 1)
 	require.NoError(t, os.Mkdir(m.at("aside"), 0o755))
@@ -103,7 +103,7 @@ func TestWhatWasMovedInLiesThere(t *testing.T) {
 }
 
 // A write that reads its handle before a rename and enters after it is judged again.
-func TestAWriteIsLookedAtAfterItIsCounted(t *testing.T) {
+func TestAWriteIsJudgedAgainWhenARenameCameBetween(t *testing.T) {
 	m := repositoryMount(t)
 	main := m.hold(t, "main", 1)
 	h := &handle{node: m.fs.root, claims: []claim{{main, gate.EpochOf(1), nil}}}
@@ -128,7 +128,7 @@ func TestAWriteIsLookedAtAfterItIsCounted(t *testing.T) {
 }
 
 // So is a path operation.
-func TestAPathIsLookedAtAfterItIsCounted(t *testing.T) {
+func TestAPathOperationIsJudgedAgainWhenARenameCameBetween(t *testing.T) {
 	m := repositoryMount(t)
 	asked := 0
 	p, st := m.fs.settled(func() (passes, fuse.Status) {
@@ -143,7 +143,7 @@ func TestAPathIsLookedAtAfterItIsCounted(t *testing.T) {
 }
 
 // If something does not end in time the rename gives up, and everything goes on.
-func TestARenameOfARootGivesUp(t *testing.T) {
+func TestARenameOfARootGivesUpAfterItsTime(t *testing.T) {
 	m := repositoryMount(t)
 	main := m.hold(t, "main", 1)
 	m.hold(t, "y", 2)

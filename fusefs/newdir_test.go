@@ -71,7 +71,7 @@ func exchange(t *testing.T, from, to string) error {
 }
 
 // What is known of a new directory ends with the lease, with a change past the mount, and where it would be too much.
-func TestWhatIsKnownOfANewDirectoryEnds(t *testing.T) {
+func TestKnowledgeOfANewDirectoryEndsWithTheLeaseAndWithChangesPastTheMount(t *testing.T) {
 	for name, end := range map[string]func(*testMount, *node){
 		"a lease has ended":   func(m *testMount, _ *node) { m.fs.losses.Add(1) },
 		"past the mount":      func(m *testMount, n *node) { m.fs.changedBehind(n, "x", unix.IN_CREATE) },

@@ -49,7 +49,7 @@ func TestAFileThatWasMadeUnderTheLeaseHasNoCapabilities(t *testing.T) {
 	require.ErrorIs(t, err, unix.ENODATA, "the kernel below has removed them")
 }
 
-func TestWhatEndsThatAFileHasNoCapabilities(t *testing.T) {
+func TestKnowledgeThatAFileHasNoCapabilitiesEnds(t *testing.T) {
 	for name, end := range map[string]func(m *testMount){
 		"somebody sets them": func(m *testMount) { require.NoError(t, unix.Setxattr(m.at("f"), capabilityAttr, noCapabilities, 0)) },
 		"a lease has ended":  func(m *testMount) { m.fs.losses.Add(1) },

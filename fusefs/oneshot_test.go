@@ -38,7 +38,7 @@ func (o *oneShot) wakes(t *testing.T) (woken bool) {
 	return woken
 }
 
-func TestNobodyIsWokenBetweenTwoWaits(t *testing.T) {
+func TestNoReaderIsWokenBetweenTwoWaits(t *testing.T) {
 	o, r, w := newTestOneShot(t)
 	put(t, w)
 	require.False(t, o.wakes(t), "nobody has waited yet")

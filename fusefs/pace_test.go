@@ -63,7 +63,7 @@ func TestAReaderComesAfterItsCallerAndGivesUp(t *testing.T) {
 	require.Equal(t, letGo, a)
 }
 
-func TestOneWindowThatPaysBeginsTheChaseAnew(t *testing.T) {
+func TestAReaderFollowsItsCallerAnewAfterAWindowThatPays(t *testing.T) {
 	p := nearPace(t)
 	for range 10 * chasesMax {
 		a, _ := p.several(quickCall, paceSettle+nearWindow)
@@ -107,7 +107,7 @@ func TestAReaderThatMakesCallsSlowerGoesSoon(t *testing.T) {
 }
 
 // A reader that is free does what it did at the start of a program, or better. That is found out now and then, and when near gets slower.
-func TestWhatAFreeReaderIsWorthIsMeasuredAnew(t *testing.T) {
+func TestTheSpeedOfAFreeReaderIsMeasuredAgain(t *testing.T) {
 	p := nearPace(t)
 	a, n := p.several(quickCall, 1<<20)
 	require.Equal(t, compare, a)
@@ -129,7 +129,7 @@ func TestWhatAFreeReaderIsWorthIsMeasuredAnew(t *testing.T) {
 }
 
 // One window that pays does not forgive the failures before it.
-func TestFailuresAreForgivenWhenNearHasPaidOnTheWhole(t *testing.T) {
+func TestFailuresOfAReaderNearItsCallerAreForgivenWhenItHasPaid(t *testing.T) {
 	p := nearPace(t)
 	p.failures = 5
 	_, _ = p.several(quickCall, spellCalls/2)
@@ -139,7 +139,7 @@ func TestFailuresAreForgivenWhenNearHasPaidOnTheWhole(t *testing.T) {
 }
 
 // What does not pay is tried less and less often, but is tried: the load changes.
-func TestNearIsTriedLessOftenIfItDoesNotPay(t *testing.T) {
+func TestAReaderIsKeptNearLessOftenIfItDoesNotPay(t *testing.T) {
 	p := nearPace(t)
 	before := 0
 	for range 2 * paceFailuresMax {
@@ -156,7 +156,7 @@ func TestNearIsTriedLessOftenIfItDoesNotPay(t *testing.T) {
 }
 
 // Where both do the same nothing is won. When the free reader gets slow near is tried at once.
-func TestNearIsTriedAtOnceWhenCallsGetSlow(t *testing.T) {
+func TestAReaderIsKeptNearAtOnceWhenCallsGetSlow(t *testing.T) {
 	p := &pace{}
 	_, _ = p.several(quickCall, 1000)
 	p.failures = paceFailuresMax

@@ -115,7 +115,7 @@ func TestWhoJudgesTheNameOfAPart(t *testing.T) {
 }
 
 // A root whose id does not tell where it lies is looked for.
-func TestWhereAPartLies(t *testing.T) {
+func TestAPartIsFoundWhoseIdDoesNotTellItsPlace(t *testing.T) {
 	long := strings.Repeat("long", 50)
 	f := partsFS(t, "packages/a", "packages/"+long)
 	id := f.layout().Of("packages/"+long, true).Own.Worktree

@@ -28,7 +28,7 @@ func TestDirectoriesSeenInEachOtherAreSealed(t *testing.T) {
 }
 
 // If other mounts could not notice, no root is renamed, and the log says so once.
-func TestABlindStoreIsSaidOnce(t *testing.T) {
+func TestAStoreThatHidesRenamesIsLoggedOnce(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	f := &rawFS{opts: Options{Log: zap.New(core), Source: "/repo"}, serving: serving{fd: -1, old: -1, blind: true}}
 	for range 3 {

@@ -68,7 +68,7 @@ func TestQuickRequestsDoNotAllocate(t *testing.T) {
 }
 
 // Each operation of the table is taken, and comes to the method that the gate's table has for it.
-func TestQuickTakesThePlainForm(t *testing.T) {
+func TestQuickRequestsReachTheMethodOfTheTable(t *testing.T) {
 	seen, tr := make(map[int]bool), quickly(benchFS(t))
 	for op, in := range plainRequests() {
 		_, ok := tr.quick(tr.newCall(in))
@@ -118,7 +118,7 @@ func bothWays(t *testing.T, in, data []byte, room int) (taken bool) {
 }
 
 // Of requests that are odd in some way none is answered otherwise than by go-fuse.
-func TestQuickAnswersAsGoFuse(t *testing.T) {
+func TestQuickRequestsAreAnsweredAsByGoFuse(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	taken := make(map[uint32]int)
 	for _, in := range plainRequests() {
@@ -159,7 +159,7 @@ func TestQuickAnswersAsGoFuse(t *testing.T) {
 }
 
 // On a ring the bytes of a WRITE come apart from it, and lie where its answer will be.
-func TestQuickWritesWhereItAnswers(t *testing.T) {
+func TestQuickWritesOnARingReadTheirBytesWhereTheAnswerWillBe(t *testing.T) {
 	in := asked(fuse.WriteIn{InHeader: head(opWrite, 2), Fh: 1, Size: 3})
 	headerOf(in).Length += 3
 	require.True(t, bothWays(t, in, []byte("abc"), 4096))
@@ -174,7 +174,7 @@ func TestQuickWritesWhereItAnswers(t *testing.T) {
 }
 
 // A name that a handler keeps is not changed by later requests.
-func TestQuickNamesAreTheHandlers(t *testing.T) {
+func TestQuickNamesThatAHandlerKeepsDoNotChange(t *testing.T) {
 	var names quickNames
 	buf := []byte("first")
 	kept := names.of(buf)

@@ -12,7 +12,7 @@ import (
 )
 
 // Whether requests come by io_uring, and why not.
-func TestWhyNoRing(t *testing.T) {
+func TestTheReasonForNoRingIsTold(t *testing.T) {
 	if !canUstat {
 		require.ErrorContains(t, ringFacts{}.why(), "x86-64")
 		return

@@ -16,7 +16,7 @@ import (
 )
 
 // Who pokes has no descriptor of the daemon's: with one of /dev/fuse it would keep the connection that it waits for.
-func TestAPokeHasNoDescriptors(t *testing.T) {
+func TestARingsPokeThreadHasNoDescriptorOfTheDaemon(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	defer r.Close()
@@ -34,7 +34,7 @@ func TestAPokeHasNoDescriptors(t *testing.T) {
 
 // To be without descriptors may take as long as a backing store takes for a flush. The daemon goes on meanwhile: here it is this process
 // that answers the flush, with one processor for its goroutines.
-func TestAPokeThatWaitsStopsNobody(t *testing.T) {
+func TestARingsPokeThreadThatWaitsDelaysNobody(t *testing.T) {
 	m := mounted(t, layout.Tree, func(source string) { require.NoError(t, os.WriteFile(filepath.Join(source, "f"), nil, 0o600)) })
 	m.hold(t, "tree", 1)
 	f, err := os.OpenFile(m.at("f"), os.O_WRONLY, 0)
@@ -54,7 +54,7 @@ func TestAPokeThatWaitsStopsNobody(t *testing.T) {
 }
 
 // The first thread's descriptors are the process's, as far as /proc is concerned.
-func TestTheFirstThreadIsNobodysOwn(t *testing.T) {
+func TestTheFirstThreadsDescriptorsAreTheProcesss(t *testing.T) {
 	done := make(chan struct{})
 	for range 200 {
 		go func() {

@@ -12,7 +12,7 @@ import (
 )
 
 // Which changes of names a READY snapshot allows, to who is no JVS.
-func TestWhatIsFixedOfSnapshots(t *testing.T) {
+func TestAReadySnapshotAllowsNoChangeOfNames(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"snapshots/1/.READY", "snapshots/1/f", "descriptors/1.json", "snapshots/2/.READY", "descriptors/3.json", "snapshots/3/f", "gc/p.json"} {
 		path := filepath.Join(root, ".jvs", name)
@@ -56,7 +56,7 @@ func TestWhatIsFixedOfSnapshots(t *testing.T) {
 }
 
 // Of the snapshots that are being made the last ones are remembered.
-func TestSnapshotsThatWereBegun(t *testing.T) {
+func TestTheLastSnapshotsThatWereBegunAreRemembered(t *testing.T) {
 	var b begun
 	for range 2 {
 		for i := range begunMax + 1 {

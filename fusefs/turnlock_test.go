@@ -10,7 +10,7 @@ import (
 
 // Either one has the lock alone or several share it, whoever gives up meanwhile. Afterwards it is
 // free.
-func TestATurnLockExcludes(t *testing.T) {
+func TestATurnLockIsHeldAloneOrShared(t *testing.T) {
 	var l turnLock
 	var shared, alone, had atomic.Int64
 	var all sync.WaitGroup

@@ -27,7 +27,7 @@ func (m *testMount) writer(t *testing.T) (h *handle) {
 }
 
 // What was written under a lease is synced at its end, also while its file is open, and when its file is closed.
-func TestWhatWasWrittenIsSyncedAtTheEnd(t *testing.T) {
+func TestWrittenFilesAreSyncedAtTheEndOfTheLease(t *testing.T) {
 	m := relying(t, true)
 	g := m.hold(t, "tree", 1)
 	f, err := os.OpenFile(m.at("f"), os.O_WRONLY, 0)
@@ -50,7 +50,7 @@ func TestWhatWasWrittenIsSyncedAtTheEnd(t *testing.T) {
 }
 
 // A sync that fails is told with the token and the file, for its writer has had its answer; and it is tried again.
-func TestWhatCannotBeSyncedIsTold(t *testing.T) {
+func TestAFailedSyncIsToldWithTokenAndFile(t *testing.T) {
 	m := relying(t, true)
 	g := m.hold(t, "tree", 1)
 	f, err := os.OpenFile(m.at("f"), os.O_WRONLY, 0)
@@ -83,7 +83,7 @@ func whileNoSyncWorks(t *testing.T, h *handle, f func()) {
 
 // A store tells once that it has dropped what was written. If that was to a sync of our own (of a handover that then did not happen), the
 // program's fsync is told, too, although there is nothing left that could fail. So is its close.
-func TestAnFsyncIsToldWhatASyncBeforeHasFound(t *testing.T) {
+func TestAnFsyncReportsTheFailureOfAnEarlierSync(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		t.Run(map[bool]string{true: "close", false: "fsync"}[closes], func(t *testing.T) {
 			m := relying(t, true)
@@ -129,7 +129,7 @@ func TestAnFsyncCountsAsASync(t *testing.T) {
 }
 
 // Who does not rely on a fence notes nothing.
-func TestNothingIsNotedOtherwise(t *testing.T) {
+func TestNoFileIsNotedWithoutRelianceOnAFence(t *testing.T) {
 	m := relying(t, false)
 	m.hold(t, "tree", 1)
 	f, err := os.OpenFile(m.at("f"), os.O_WRONLY, 0)
@@ -141,7 +141,7 @@ func TestNothingIsNotedOtherwise(t *testing.T) {
 }
 
 // What one write says of itself (RWF_DSYNC) is done, however its file was opened. A descriptor that syncs by itself is not synced twice.
-func TestAWriteThatIsToBeSyncedIsSynced(t *testing.T) {
+func TestAWriteWithRWFDSYNCIsSynced(t *testing.T) {
 	asked, stored := &fuse.WriteIn{Flags: unix.O_DSYNC}, &fuse.WriteIn{Flags: unix.O_DSYNC, WriteFlags: fuse.WRITE_CACHE}
 	for _, x := range []struct {
 		fs   *rawFS

@@ -55,7 +55,7 @@ func slowly(t *testing.T, files int) (*testMount, *slowKeeper) {
 }
 
 // However many wait for a lease, all of them wait, and readers do not.
-func TestReadersDoNotStandBehindWhoWaitsForALease(t *testing.T) {
+func TestReadersDoNotWaitBehindWritersThatWaitForALease(t *testing.T) {
 	const waiting = 300 // more than all readers of a mount once were
 	m, k := slowly(t, waiting+50)
 	refused := make(chan error, waiting)
@@ -75,7 +75,7 @@ func TestReadersDoNotStandBehindWhoWaitsForALease(t *testing.T) {
 }
 
 // The line is bounded and in the order of arrival.
-func TestSlots(t *testing.T) {
+func TestSlotsAreGivenInOrderAndBounded(t *testing.T) {
 	s := newSlots()
 	require.True(t, s.enter(kindOther))
 	for range threads[kindMutation] {

@@ -172,15 +172,15 @@ var lateWrites = slices.Concat(
 	in("fusefs/unsynced.go", mutation{
 		Rule: 9, What: "nobody notes what has not reached the store",
 		Old: "	if f.relies {\n		h.unsynced.any.Store(true)", New: "	if false {\n		h.unsynced.any.Store(true)",
-		Tests: []string{"TestWhatWasWrittenIsSyncedAtTheEnd"},
+		Tests: []string{"TestWrittenFilesAreSyncedAtTheEndOfTheLease"},
 	}, mutation{
 		Rule: 9, What: "what the store did not take counts as synced",
 		Old: "	if err != nil {\n		h.unsynced.any.Store(true)", New: "	if false {\n		h.unsynced.any.Store(true)",
-		Tests: []string{"TestWhatCannotBeSyncedIsTold"},
+		Tests: []string{"TestAFailedSyncIsToldWithTokenAndFile"},
 	}, mutation{
 		Rule: 9, What: "a lease ends before what was written has reached the store",
 		Old: "	return func() { _ = f.syncWritten(", New: "	return func() {}\n	return func() { _ = f.syncWritten(",
-		Tests: []string{"TestWhatWasWrittenIsSyncedAtTheEnd"},
+		Tests: []string{"TestWrittenFilesAreSyncedAtTheEndOfTheLease"},
 	}),
 	in("fusefs/late.go", mutation{
 		Rule: 10, What: "a late write is acknowledged",

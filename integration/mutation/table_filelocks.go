@@ -7,28 +7,28 @@ var fileLockMutations = slices.Concat(
 	in("fusefs/lockowner.go", mutation{
 		What: "a file lock stays in this daemon, and nobody else meets it",
 		Old:  "F_OFD_SETLK, &l) }); err != nil {\n		return blocked(err)\n", New: "F_GETFD, &l) }); false {\n		return blocked(err)\n",
-		Tests: []string{"TestLocksWiden"},
+		Tests: []string{"TestASharedLockIsWidenedWithoutOpeningForWriting"},
 	}, mutation{
 		What: "a wider description does not take over the locks of the narrow one",
 		Old:  "for _, s := range o.spans {", New: "for _, s := range o.spans[:0] {",
-		Tests: []string{"TestLocksWiden"},
+		Tests: []string{"TestASharedLockIsWidenedWithoutOpeningForWriting"},
 	}, mutation{
 		What: "who has the number of a closed file has its file lock, too",
 		Old:  "return r.key.flock && !known", New: "return false && !known",
-		Tests: []string{"TestLocksOfAReusedNumber"},
+		Tests: []string{"TestLocksOfANewFileWithAReusedNumberStay"},
 	}),
 	in("fusefs/locktable.go", mutation{
 		What: "a process that closes the file keeps its file locks",
 		Old:  "if o := t.owners[lockKey{node: n, owner: owner}]; o != nil {", New: "if o := t.owners[lockKey{node: n, owner: owner}]; false {",
-		Tests: []string{"TestLocksWiden", "TestLocksAreBounded"},
+		Tests: []string{"TestASharedLockIsWidenedWithoutOpeningForWriting", "TestLocksAreBounded"},
 	}, mutation{
 		What: "a file that nobody has open any more stays locked",
 		Old:  "if len(o.via) == 1 || o.leave(h) != nil {", New: "if false {",
-		Tests: []string{"TestLocksComeAndGo"},
+		Tests: []string{"TestOwnersOfLocksThatEndLeaveNothing"},
 	}, mutation{
 		What: "with one open file go the file locks that came through another",
 		Old:  "if len(o.via) == 1 || o.leave(h) != nil {", New: "if true {",
-		Tests: []string{"TestLocksOfAReusedNumber"},
+		Tests: []string{"TestLocksOfANewFileWithAReusedNumberStay"},
 	}, mutation{
 		What: "one user may have all descriptors for file locks",
 		Old:  "int64(u.descriptors) >= t.max/2 && r.uid != 0", New: "false",

@@ -84,46 +84,46 @@ var gitMutations = slices.Concat(
 	in("fusefs/git_notes.go", mutation{
 		Rule: 9, What: "a note takes a directory that has something in it",
 		Old: " && f.isEmpty(at.fd) ||", New: " ||",
-		Tests: []string{"TestWhatANoteGives"},
+		Tests: []string{"TestAGitNoteGivesOnlyAnEmptyDirectoryForCheckouts"},
 	}, mutation{
 		Rule: 9, What: "a note takes any empty directory",
 		Old: "f.isPlace(old.layout, parentOf(at.root)) && f", New: "f",
-		Tests: []string{"TestWhatANoteGives"},
+		Tests: []string{"TestAGitNoteGivesOnlyAnEmptyDirectoryForCheckouts"},
 	}),
 	in("fusefs/git.go", mutation{
 		Rule: 9, What: "a checkout stays known by an inode that is another directory's",
 		Old: " || st.Nlink == 0 {", New: " {",
-		Tests: []string{"TestACheckoutThatIsGone"},
+		Tests: []string{"TestARemovedCheckoutHasNoRoot"},
 	}),
 	in("fusefs/git_rules.go", mutation{
 		Rule: 9, What: "a branch is nobody's while its HEAD cannot be read",
 		Old: "[]error{unix.EMFILE, ", New: "[]error{",
-		Tests: []string{"TestErrorsThatPass"},
+		Tests: []string{"TestAHeadThatCannotBeReadJustNowStaysSomebodys"},
 	}),
 	in("fusefs/git_lockfiles.go", mutation{
 		Rule: 9, What: "the end of a maker removes the lock file of another",
 		Old: "if was == nil || was.maker.Lives() {", New: "if was == nil {",
-		Tests: []string{"TestTheInodeOfALockFileThatIsAnothers"},
+		Tests: []string{"TestTheEndOfAMakerRemovesNoLockFileOfAnother"},
 	}, mutation{
 		Rule: 9, What: "who looks for lock files that are gone forgets one that is there",
 		Old: "if was.isGone(k) {", New: "if true {",
-		Tests: []string{"TestASweepForgetsOnlyWhatIsGone"},
+		Tests: []string{"TestASweepForgetsOnlyLockFilesThatAreGone"},
 	}, mutation{
 		Rule: 9, What: "a lock file of an ended maker is removed while nothing may change",
 		Old: "	if !ok {\n		return nil, f.opts", New: "	if !ok && false {\n		return nil, f.opts",
-		Tests: []string{"TestALockFileOfAnEndedMakerWhileReadOnly"},
+		Tests: []string{"TestALockFileOfAnEndedMakerStaysWhileTheMountIsReadOnly"},
 	}, mutation{
 		Rule: 9, What: "a lock file of an ended maker stays when a freeze ends",
 		Old: "if !l.remove(f, k) {", New: "if !l.remove(f, k) && false {",
-		Tests: []string{"TestALockFileOfAnEndedMakerWhileFrozen"},
+		Tests: []string{"TestALockFileOfAnEndedMakerIsRemovedAfterAFreeze"},
 	}, mutation{
 		Rule: 9, What: "a lock file that is gone keeps others from what has its inode",
 		Old: "return l.of[k] == kept && kept.isAt(k)", New: "return l.of[k] == kept",
-		Tests: []string{"TestTheInodeOfALockFileThatIsAnothers"},
+		Tests: []string{"TestTheEndOfAMakerRemovesNoLockFileOfAnother"},
 	}),
 	in("fusefs/git_change.go", mutation{
 		Rule: 9, What: "what was judged by the content is done when the content is another",
 		Old: "return content && sameRules(j.rules, rules)", New: "return content || sameRules(j.rules, rules)",
-		Tests: []string{"TestAJudgementThatIsOutOfDate"},
+		Tests: []string{"TestAJudgementByContentIsRepeatedWhenTheContentChanged"},
 	}),
 )

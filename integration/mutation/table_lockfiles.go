@@ -177,19 +177,19 @@ var lockFileMutations = slices.Concat(
 	in("fusefs/known_place.go", mutation{
 		What: "below a directory that was renamed through the mount the rules of its old place count",
 		Old:  "	if k != nil {\n		k.moves.Add(1)\n", New: "	if k == nil {\n		k.moves.Add(1)\n",
-		Tests: []string{"TestARenameEndsWhatIsRememberedBelow", "TestAnExchangeEndsWhatIsRememberedBelow"},
+		Tests: []string{"TestARenameForgetsThePlacesBelowTheDirectory", "TestAnExchangeForgetsThePlacesBelowBothDirectories"},
 	}, mutation{
 		What: "below a directory that was renamed past the mount the rules of its old place count",
 		Old:  "k.unwatched(wd) {\n			k.moved()\n", New: "k.unwatched(wd) {\n",
-		Tests: []string{"TestARenamePastTheMountIsHeard", "TestLostEventsEndWhatIsRemembered"},
+		Tests: []string{"TestARenamePastTheMountForgetsThePlacesBelow", "TestLostInotifyEventsForgetAllPlaces"},
 	}, mutation{
 		What: "a place is remembered though nobody hears of moves of the directories above it",
 		Old:  " && (n == f.root || f.isRightBelow(n, at, moves))", New: "",
-		Tests: []string{"TestARenamePastTheMountIsHeard", "TestADirectoryThatStrayedIsAskedEachTime"},
+		Tests: []string{"TestARenamePastTheMountForgetsThePlacesBelow", "TestADirectoryMovedPastTheMountToAnUnknownPlaceIsAskedEachTime"},
 	}, mutation{
 		What: "a directory that has strayed is remembered by what is heard of the one that it has left",
 		Old:  " && known.path == above", New: "",
-		Tests: []string{"TestADirectoryThatStrayedIsAskedEachTime"},
+		Tests: []string{"TestADirectoryMovedPastTheMountToAnUnknownPlaceIsAskedEachTime"},
 	}, mutation{
 		What: "a place is remembered by that of a directory above that does not count any more",
 		Old:  "known != nil && known.moves == moves &&", New: "known != nil &&",
@@ -201,15 +201,15 @@ var lockFileMutations = slices.Concat(
 	}, mutation{
 		What: "a place counts while a directory is just being renamed",
 		Old:  "k == nil || k.moving.Load() > 0", New: "k == nil",
-		Tests: []string{"TestNothingIsRememberedWhileADirectoryMoves"},
+		Tests: []string{"TestNoPlaceIsRememberedWhileADirectoryMoves"},
 	}, mutation{
 		What: "a place that was asked in the middle of a rename counts after it",
 		Old:  "	return func() {\n		k.moved()\n", New: "	return func() {\n",
-		Tests: []string{"TestNothingIsRememberedWhileADirectoryMoves"},
+		Tests: []string{"TestNoPlaceIsRememberedWhileADirectoryMoves"},
 	}, mutation{
 		What: "a place counts though the kernel has ended its watch",
 		Old:  "mask&unix.IN_IGNORED == 0 || k.unwatched(wd)", New: "mask&unix.IN_IGNORED == 0 || wd == 0",
-		Tests: []string{"TestLostEventsEndWhatIsRemembered"},
+		Tests: []string{"TestLostInotifyEventsForgetAllPlaces"},
 	}),
 	in("cmd/jvsfs/internal/host/journal.go", mutation{
 		What: "a daemon that is replaced goes on in a journal that nobody reads",

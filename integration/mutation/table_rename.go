@@ -46,12 +46,12 @@ var movingRoots = slices.Concat(
 	in("fusefs/admit_handle.go", mutation{
 		Rule: 9, What: "a handle is looked at before it is counted",
 		Old: "if st != fuse.OK || on.disowned.Load() == disowned {", New: "if true {",
-		Tests: []string{"TestAWriteIsLookedAtAfterItIsCounted"},
+		Tests: []string{"TestAWriteIsJudgedAgainWhenARenameCameBetween"},
 	}),
 	in("fusefs/admit.go", mutation{
 		Rule: 9, What: "a path is judged by the rule that it had",
 		Old: "if f.moves.Load() == moves {", New: "if f.moves.Load() >= moves {",
-		Tests: []string{"TestAPathIsLookedAtAfterItIsCounted"},
+		Tests: []string{"TestAPathOperationIsJudgedAgainWhenARenameCameBetween"},
 	}),
 	in("fusefs/serving.go", mutation{
 		Rule: 9, What: "who renames a root does not look for other mounts",

@@ -37,14 +37,14 @@ var snapshotMutations = slices.Concat(
 	in("fusefs/snapshots.go", mutation{
 		What: "whoever removes may remove READY snapshots",
 		Old:  "(!removes || !f.collects(c, id))", New: "!removes",
-		Tests: []string{"TestWhatIsFixedOfSnapshots"},
+		Tests: []string{"TestAReadySnapshotAllowsNoChangeOfNames"},
 	}, mutation{
 		What: "all snapshots are moved away at once",
 		Old:  "return layout.Publishes(rel) && f.someReady()", New: "return false",
-		Tests: []string{"TestWhatIsFixedOfSnapshots"},
+		Tests: []string{"TestAReadySnapshotAllowsNoChangeOfNames"},
 	}, mutation{
 		What: "every program is JVS",
 		Old:  "	if gate.Program(c) != jvsProgram {", New: "	if false {",
-		Tests: []string{"TestWhatIsFixedOfSnapshots"},
+		Tests: []string{"TestAReadySnapshotAllowsNoChangeOfNames"},
 	}),
 )

@@ -57,7 +57,7 @@ var windows = slices.Concat(
 	in("fusefs/write.go", mutation{
 		Rule: 9, What: "a store of a former holder does not break a window, because it never lands",
 		Old: "	f.showedStore(h.node)\n", New: "",
-		Tests: []string{"TestWhatWasMovedInLiesThere"},
+		Tests: []string{"TestAnOpenFileMovedIntoAWorktreeIsRefusedByIt"},
 	}),
 	in("gate/refuse.go", mutation{
 		Rule: 9, What: "a store that the mount only observes does not break a window",
@@ -67,12 +67,12 @@ var windows = slices.Concat(
 	in("fusefs/invalidate.go", mutation{
 		Rule: 9, What: "what is mapped in a tree that became the worktree is not flushed for a window",
 		Old: "		return h.mapped\n	}\n	var buf", New: "		return h.mapped\n	} else if h.mapped {\n		return false\n	}\n	var buf",
-		Tests: []string{"TestWhatWasMovedInLiesThere"},
+		Tests: []string{"TestAnOpenFileMovedIntoAWorktreeIsRefusedByIt"},
 	}),
 	in("fusefs/admit_handle.go", mutation{
 		Rule: 9, What: "what was open in a tree that became the worktree is not judged by it",
 		Old: "		if r.Kind != layout.Guarded || on.claimedBy(f, r) {", New: "		if r != nil {",
-		Tests: []string{"TestWhatWasMovedInLiesThere"},
+		Tests: []string{"TestAnOpenFileMovedIntoAWorktreeIsRefusedByIt"},
 	}),
 	in("gate/freeze.go", mutation{
 		Rule: 9, What: "who waits for a window keeps a directory locked",
