@@ -71,7 +71,7 @@ func TestAdoptedOrphansBelongToTheHolder(t *testing.T) {
 }
 
 // Who loses the lease stays out with all that it had: the adopted, too.
-func TestAdoptedOrphansAreOfTheCrowd(t *testing.T) {
+func TestAdoptedOrphansOfARevokedHolderAreRefused(t *testing.T) {
 	h := Adopted(lease.Holder{PID: 20, StartTime: 2, Scope: string(ScopeTree)}, Identity{PID: 10, Start: 1})
 	stats := map[int]ProcStat{1: {}, 10: {PPID: 1, Start: 1}, 20: {PPID: 10, Start: 2}, 21: {PPID: 20, Start: 3}, 30: {PPID: 10, Start: 3}, 40: {PPID: 1, Start: 3}}
 	for pid, in := range map[int]bool{1: false, 10: true, 20: true, 21: true, 30: true, 40: false} {

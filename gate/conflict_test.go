@@ -97,7 +97,7 @@ func TestOnlyWhoMayWriteWaits(t *testing.T) {
 }
 
 // A free lease goes to the one who asked first, not to the one who comes now.
-func TestNobodyOvertakesTheLine(t *testing.T) {
+func TestAFreeLeaseGoesToTheWriterWhoAskedFirst(t *testing.T) {
 	g, k := willingGuard(t, time.Minute)
 	first := g.Line().Join() // on purpose
 	first.Stand()
@@ -111,7 +111,7 @@ func TestNobodyOvertakesTheLine(t *testing.T) {
 }
 
 // A new holder lets in all who belong to it, wherever they stand in line.
-func TestTheHoldersOwnWritersLeaveTheLine(t *testing.T) {
+func TestWritersOfTheNewHolderLeaveTheQueue(t *testing.T) {
 	g, k := willingGuard(t, time.Minute)
 	first := g.Line().Join()
 	first.Stand()
@@ -125,7 +125,7 @@ func TestTheHoldersOwnWritersLeaveTheLine(t *testing.T) {
 }
 
 // A caller that is sent round waits on the way, and has the lease when it comes again.
-func TestWhoIsSentRoundWaitsOnTheWay(t *testing.T) {
+func TestACallMadeAgainWaitsOnTheWayAndThenHasTheLease(t *testing.T) {
 	g, k := willingGuard(t, time.Minute)
 	other := userHolder(1, "other")
 	token := k.give(other)
@@ -154,7 +154,7 @@ func TestWhoIsSentRoundWaitsOnTheWay(t *testing.T) {
 }
 
 // The kernel makes a call again once. Afterwards the answer is the usual one.
-func TestNobodyIsSentRoundTwice(t *testing.T) {
+func TestACallIsMadeAgainOnlyOnce(t *testing.T) {
 	g, k := willingGuard(t, 20*time.Millisecond)
 	k.give(userHolder(1, "other"))
 	r := writerOf(2)
@@ -176,7 +176,7 @@ func TestNobodyIsSentRoundTwice(t *testing.T) {
 }
 
 // A caller that never comes back is forgotten.
-func TestWhoNeverComesBackIsForgotten(t *testing.T) {
+func TestACallerThatNeverComesBackLosesItsTurn(t *testing.T) {
 	g, k := willingGuard(t, time.Millisecond)
 	k.give(userHolder(1, "other"))
 	r := writerOf(2)
@@ -188,7 +188,7 @@ func TestWhoNeverComesBackIsForgotten(t *testing.T) {
 
 // A call that had its turn and lost the lease before it was made again waits where it is: the kernel
 // makes it again only once, and would then show ESTALE to the caller.
-func TestWhoHadItsTurnIsNotSentRoundAgain(t *testing.T) {
+func TestACallThatHadItsTurnIsNotMadeAgain(t *testing.T) {
 	g, k := willingGuard(t, time.Minute)
 	r := writerOf(2)
 	r.Round = true
@@ -210,7 +210,7 @@ func TestWhoHadItsTurnIsNotSentRoundAgain(t *testing.T) {
 	a.p.Leave()
 }
 
-func TestWhoHasWaitedForLongEnoughWaitsNoLonger(t *testing.T) {
+func TestACallerThatWaitedItsTimeWaitsNoLonger(t *testing.T) {
 	g, _ := willingGuard(t, time.Minute)
 	w := g.newWait(OpMkdir)
 	w.until = time.Now()

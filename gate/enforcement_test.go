@@ -60,7 +60,7 @@ func mustWait(t *testing.T, done <-chan error) {
 	}
 }
 
-func TestObservingDecidesTheSameAndSaysSo(t *testing.T) {
+func TestObserveModeDecidesAsEnforceAndSaysSo(t *testing.T) {
 	var told []*Refusal
 	s := newSwitching(t, Observing, func(c *GuardConfig) { c.OnRefusal = func(no *Refusal) { told = append(told, no) } })
 	s.k.give(userHolder(7, "7"))
@@ -88,7 +88,7 @@ func TestObservingDecidesTheSameAndSaysSo(t *testing.T) {
 	require.False(t, s.Current(p.Epoch()), "a handle that was opened without the lease is stale once refusals count")
 }
 
-func TestASwitchWaitsForWhatOnlyObservingLetIn(t *testing.T) {
+func TestASwitchToEnforceWaitsForWritesThatOnlyObserveLetIn(t *testing.T) {
 	for _, to := range []Enforce{Enforcing, ReadOnly} {
 		s := newSwitching(t, Observing, nil)
 		p := mustEnter(t, s.Guard, byUser(8))
@@ -164,7 +164,7 @@ func TestReadOnlyWaitsForWhatIsWrittenWithoutALease(t *testing.T) {
 
 // The epoch of writes without a lease is known to everybody who waits for epochs before a write can
 // enter it.
-func TestAPeriodWithoutALeaseIsKnownBeforeAnythingEntersIt(t *testing.T) {
+func TestAnEpochWithoutALeaseIsKnownBeforeAnyWriteEntersIt(t *testing.T) {
 	guards := make([]Guard, 100_000)
 	go func() {
 		for i := range guards {
@@ -182,7 +182,7 @@ func TestAPeriodWithoutALeaseIsKnownBeforeAnythingEntersIt(t *testing.T) {
 
 // A mutation that was decided under one mode and is counted under the next is decided again: nobody
 // has waited for it.
-func TestADecisionIsLookedAtOnceMore(t *testing.T) {
+func TestAMutationIsDecidedAgainWhenTheModeChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		from, to Enforce
 		caller   uint32
@@ -203,7 +203,7 @@ func TestADecisionIsLookedAtOnceMore(t *testing.T) {
 	}
 }
 
-func TestLettingMoreThroughWaitsForNobody(t *testing.T) {
+func TestASwitchToALooserModeWaitsForNobody(t *testing.T) {
 	s := newSwitching(t, Enforcing, nil)
 	s.k.give(userHolder(7, "7"))
 	p := mustEnter(t, s.Guard, byUser(7))
@@ -226,7 +226,7 @@ func TestASwitchGivesUpWaiting(t *testing.T) {
 	s.to(t, Enforcing)
 }
 
-func TestASwitchOfWhoHasGoneLoosensNothing(t *testing.T) {
+func TestASwitchOfAClientThatHasGoneChangesNothing(t *testing.T) {
 	s := newSwitching(t, Enforcing, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -234,7 +234,7 @@ func TestASwitchOfWhoHasGoneLoosensNothing(t *testing.T) {
 	mustRefuse(t, s.Guard, byUser(8), ReasonFree)
 }
 
-func TestHooksOfASwitch(t *testing.T) {
+func TestASwitchCallsItsHooksInOrder(t *testing.T) {
 	s := newSwitching(t, Observing, nil)
 	p := mustEnter(t, s.Guard, byUser(8))
 	var left atomic.Bool

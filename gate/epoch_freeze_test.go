@@ -135,7 +135,7 @@ func TestAFreezeIsOfOneEpochAndOneAtATime(t *testing.T) {
 }
 
 // A close ends a freeze that is still draining: the freeze must not report success.
-func TestACloseWinsOverAFreeze(t *testing.T) {
+func TestACloseEndsAFreezeThatIsDraining(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	tok := k.give(userHolder(7, "7"))
 	p := mustEnter(t, g, write(EpochOf(tok)))

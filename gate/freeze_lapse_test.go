@@ -27,7 +27,7 @@ func lapsed(t *testing.T) *frozenGuard {
 
 // However many wait, by handle or by name, all get their answer soon. Nothing is in flight
 // meanwhile.
-func TestNothingWaitsForLongUnderAFreeze(t *testing.T) {
+func TestEveryMutationUnderAFreezeIsAnsweredSoon(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	h := frozenFor(t, g, k, soon)
 	var waiting []<-chan *Refusal
@@ -49,7 +49,7 @@ func TestNothingWaitsForLongUnderAFreeze(t *testing.T) {
 
 // The wait counts from the beginning of the freeze, also for whoever comes later. Strangers get the
 // same answer as ever.
-func TestWhoComesTooLateForAFreezeDoesNotWait(t *testing.T) {
+func TestAMutationThatComesLateInAFreezeDoesNotWait(t *testing.T) {
 	h := lapsed(t)
 	began := time.Now()
 	for range 2 * int(atOnce/soon) {
@@ -72,14 +72,14 @@ func TestWhoComesTooLateForAFreezeDoesNotWait(t *testing.T) {
 	require.Nil(t, <-waiting)
 }
 
-func TestALapsedHoldThatEndsInALoss(t *testing.T) {
+func TestAHandleIsRefusedWhenALapsedFreezeEndsInALoss(t *testing.T) {
 	h := lapsed(t)
 	h.k.lose(lease.LossHandedOver, h.tok, userHolder(7, "7"))
 	mustRefuse(t, h.Guard, write(EpochOf(h.tok)), reasonStaleHandle)
 }
 
 // A waiting mutation occupies a reader of the mount, and some readers must be left.
-func TestNotTooManyWaitUnderAFreeze(t *testing.T) {
+func TestTheNumberOfMutationsThatWaitUnderAFreezeIsBounded(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	h := frozenFor(t, g, k, time.Hour)
 	var waiting []<-chan *Refusal
@@ -102,7 +102,7 @@ func TestNotTooManyWaitUnderAFreeze(t *testing.T) {
 }
 
 // A mutation in an exempt place waits only until it is known that the place has to be asked.
-func TestAnExemptPlaceIsNotFrozenForLong(t *testing.T) {
+func TestAMutationInAnExemptPlaceHardlyWaitsForAFreeze(t *testing.T) {
 	g, k, _ := exemptGuard(t, nil)
 	h := frozenFor(t, g, k, soon)
 	for _, epoch := range []Epoch{NoEpoch, EpochOf(h.tok)} {
@@ -113,7 +113,7 @@ func TestAnExemptPlaceIsNotFrozenForLong(t *testing.T) {
 }
 
 // explain says what a write would get.
-func TestExplainUnderAFreeze(t *testing.T) {
+func TestExplainUnderAFreezeSaysWhatAWriteWouldGet(t *testing.T) {
 	h := frozenLease(t)
 	h.k.lose(lease.LossReleased, h.tok, userHolder(7, "7"))
 	h.tok = h.k.give(userHolder(uint32(os.Getuid()), strconv.Itoa(os.Getuid())))

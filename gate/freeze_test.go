@@ -136,7 +136,7 @@ func TestAMutationIsCountedBeforeItLooksForAFreeze(t *testing.T) {
 }
 
 // A lease that is taken meanwhile lets nobody in, either.
-func TestAFreezeOutlivesEpochs(t *testing.T) {
+func TestAFreezeHoldsWhileALeaseIsTaken(t *testing.T) {
 	s := newSwitching(t, Enforcing, nil)
 	first := s.k.give(userHolder(7, "7"))
 	f := freeze(t, s)
@@ -153,7 +153,7 @@ func TestAFreezeOutlivesEpochs(t *testing.T) {
 }
 
 // Nobody waits longer than for a handover, and the refusal says why.
-func TestWhatWaitsForAFreezeGivesUp(t *testing.T) {
+func TestAMutationThatWaitsForAFreezeGivesUpInTime(t *testing.T) {
 	for _, from := range []Enforce{Enforcing, Observing} {
 		s := newSwitching(t, from, nil)
 		s.k.give(userHolder(7, "7"))

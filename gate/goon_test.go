@@ -63,7 +63,7 @@ func TestAWriterWaitsUntilItsHolderGoesOn(t *testing.T) {
 
 // A holder that was stopped alone has lost the lease, and with it the kernel's caches and its right
 // to take the lease by writing. When it goes on, all of that is back but the caches.
-func TestAHolderGoesOnThatHadBeenLockedOut(t *testing.T) {
+func TestAStoppedHolderThatGoesOnMayTakeTheLeaseAgain(t *testing.T) {
 	h := mountHolder("a")
 	for name, ask := range map[string]func(handle Request) Request{
 		"by handle": func(handle Request) Request { return handle },
@@ -90,7 +90,7 @@ func TestAHolderGoesOnThatHadBeenLockedOut(t *testing.T) {
 
 // The kernel writes back what a stopped holder has stored through mappings while its lease lasts. If
 // that fails those stores are lost, and what it has open does not go on as if nothing were missing.
-func TestOnlyWhatWasWrittenBackGoesOn(t *testing.T) {
+func TestAStoppedHolderWhoseStoresWereLostDoesNotGoOn(t *testing.T) {
 	h := mountHolder("a")
 	for name, c := range map[string]struct {
 		yield func(context.Context, *clock) error
@@ -127,7 +127,7 @@ func TestOnlyWhatWasWrittenBackGoesOn(t *testing.T) {
 }
 
 // Whoever took over, or nobody: what was opened before stays out.
-func TestWhoeverWaitsToGoOnIsRefusedWhenSomebodyTookOver(t *testing.T) {
+func TestAHolderThatWaitsToGoOnIsRefusedAfterATakeover(t *testing.T) {
 	a, b := mountHolder("a"), mountHolder("b")
 	for name, c := range map[string]struct {
 		meanwhile func(g *Guard, k *keeper)
@@ -154,7 +154,7 @@ func TestWhoeverWaitsToGoOnIsRefusedWhenSomebodyTookOver(t *testing.T) {
 }
 
 // Nothing enters between the deadline and the new claim, and the keeper waits for what is in flight.
-func TestNothingEntersWhileAHolderIsAboutToGoOn(t *testing.T) {
+func TestNoMutationEntersBetweenTheDeadlineAndTheNewClaim(t *testing.T) {
 	h := mountHolder("a")
 	g, k, c := newTestGuard(t, nil)
 	k.resumes = true
@@ -186,7 +186,7 @@ func TestNothingEntersWhileAHolderIsAboutToGoOn(t *testing.T) {
 
 // Nobody waits where the keeper cannot go on: other hosts write the store, or the holder is stopped,
 // or a wait was in vain.
-func TestNobodyWaitsToGoOnForNothing(t *testing.T) {
+func TestNobodyWaitsWhereTheHolderCannotGoOn(t *testing.T) {
 	h := mountHolder("a")
 	g, k, handle := goingOn(t, h)
 	e := g.last.Load()
@@ -203,7 +203,7 @@ func TestNobodyWaitsToGoOnForNothing(t *testing.T) {
 	require.Zero(t, k.looks.Load())
 }
 
-func TestAnEpochCoversThoseOfItsHolder(t *testing.T) {
+func TestAnEpochLetsEarlierHandlesOfItsHolderWrite(t *testing.T) {
 	e := newEpoch(EpochOf(7), lease.Holder{}, never, 0)
 	for id, want := range map[Epoch]bool{EpochOf(7): true, EpochOf(6): false, EpochOf(8): false, NoEpoch: false, Stale: false} {
 		require.Equal(t, want, e.covers(id), "%v", id)

@@ -127,7 +127,7 @@ func TestNothingIsInFlightAfterClose(t *testing.T) {
 
 // What a holder stored through a mapping is written back before a lease is given back, and dropped
 // when the lease is lost.
-func TestOnlyAPeacefulCloseYields(t *testing.T) {
+func TestStoresAreWrittenBackBeforeAReleaseAndDroppedAtALoss(t *testing.T) {
 	for kind, want := range map[lease.LossKind]bool{
 		lease.LossReleased: true, lease.LossIdle: true, lease.LossHolderGone: true, lease.LossPaused: true,
 		lease.LossHandedOver: false, lease.LossExpired: false, lease.LossSuperseded: false, lease.LossRenewFailed: false,
@@ -195,7 +195,7 @@ func TestAWriterWaitsForALeaseThatIsGivenBack(t *testing.T) {
 
 // A zero count that is read before the end and used after it must not end the wait while another
 // mutation is in flight (configuration drain-stalezero of drain.pml).
-func TestEndWaitsWhateverTheInterleaving(t *testing.T) {
+func TestTheEndOfAnEpochWaitsForEveryMutationInFlight(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	c := &clock{}
 	for n, stop := 0, time.Now().Add(time.Second); time.Now().Before(stop); n++ {
@@ -227,7 +227,7 @@ func TestEndWaitsWhateverTheInterleaving(t *testing.T) {
 	}
 }
 
-func TestTheDeadlineRefusesByItself(t *testing.T) {
+func TestWritesAreRefusedAfterTheDeadline(t *testing.T) {
 	g, k, c := newTestGuard(t, nil)
 	h := userHolder(7, "7")
 	tok := k.give(h)
@@ -240,7 +240,7 @@ func TestTheDeadlineRefusesByItself(t *testing.T) {
 	mustEnter(t, g, write(EpochOf(tok))).Leave()
 }
 
-func TestOthersAreRefusedWhileItIsHeld(t *testing.T) {
+func TestOthersAreRefusedWhileALeaseIsHeld(t *testing.T) {
 	g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree = AcquireOnFree })
 	k.give(userHolder(7, "7"))
 	no := mustRefuse(t, g, byUser(8), ReasonHeldByOther)
@@ -269,7 +269,7 @@ func TestARevokedHolderStaysOutUntilItAcquiresOnPurpose(t *testing.T) {
 
 // The epoch that writing began goes on when the process that it is bound to acquires on purpose:
 // who belongs to it is judged by the new scope, and its handles stay. Another's is not touched.
-func TestAnEpochByWritingTurnsIntoOneOnPurpose(t *testing.T) {
+func TestAnAutomaticEpochAcquiredOnPurposeGoesOn(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	auto := userHolder(7, "7")
 	auto.PID, auto.StartTime, auto.Auto = 70, 1, true
@@ -289,7 +289,7 @@ func TestAnEpochByWritingTurnsIntoOneOnPurpose(t *testing.T) {
 	mustEnter(t, g, byUser(8)).Leave() // one on purpose stays as it was acquired
 }
 
-func TestAWiderAutomaticLeaseIsNoWayAroundARevocation(t *testing.T) {
+func TestARevokedHolderIsRefusedUnderAWiderAutomaticLease(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	h := userHolder(7, "7")
 	k.lose(lease.LossSuperseded, 1, h)
@@ -301,7 +301,7 @@ func TestAWiderAutomaticLeaseIsNoWayAroundARevocation(t *testing.T) {
 	mustEnter(t, g, byUser(7)).Leave()
 }
 
-func TestAFailedRenewalClosesAndAReopeningLetsTheSameHandlesOn(t *testing.T) {
+func TestHandlesGoOnAfterAFailedRenewalThatWasRepaired(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	h := userHolder(7, "7")
 	tok := k.give(h)
@@ -401,7 +401,7 @@ func TestIdleNeedsQuietAndNoOpenFile(t *testing.T) {
 }
 
 // The sentence of a refusal never shows a secret, and always says what to do.
-func TestEveryReasonHasItsLine(t *testing.T) {
+func TestEveryRefusalSaysWhatToDoAndNoSecret(t *testing.T) {
 	for why := reasonNone + 1; why < reasonCount; why++ {
 		no := &Refusal{Reason: why, Worktree: "main", Holder: userHolder(7, "7"), Left: time.Second}
 		require.NotEmpty(t, no.Class(), why)

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheFirstInLineHasTheTurn(t *testing.T) {
+func TestTheFirstWriterInTheQueueGetsTheLease(t *testing.T) {
 	var l Line
 	require.False(t, l.Busy())
 	a, b, c := l.Join(), l.Join(), l.Join()

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestShown(t *testing.T) {
+func TestANameIsShownWithoutControlCharacters(t *testing.T) {
 	require.Equal(t, "make", shown("make", 32))
 	require.Equal(t, "a?[2Jb??c", shown("a\x1b[2Jb\n\xffc", 32))
 	long := shown(strings.Repeat("ü", 500), wroteShown)

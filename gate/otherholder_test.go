@@ -58,7 +58,7 @@ func TestTheHolderIsTheOneOfTheRecord(t *testing.T) {
 }
 
 // A holder that hands its lease over is the holder until that is done, although the next claim is there.
-func TestWhileItIsHandedOverItIsHeldHere(t *testing.T) {
+func TestALeaseThatIsBeingHandedOverIsHeldHere(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	token := k.give(userHolder(7, "former"))
 	thaw, err := g.Freeze(t.Context(), token)
@@ -70,7 +70,7 @@ func TestWhileItIsHandedOverItIsHeldHere(t *testing.T) {
 }
 
 // Who stays out is told whose lease was lost, whoever has held and given back since.
-func TestWhoStaysOutIsToldWhoseLeaseWasLost(t *testing.T) {
+func TestARevokedWriterIsToldWhoseLeaseWasLost(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	sleeper, later := userHolder(7, "7"), userHolder(8, "8")
 	sleeper.User, later.User = "sleeper", "later"
@@ -84,7 +84,7 @@ func TestWhoStaysOutIsToldWhoseLeaseWasLost(t *testing.T) {
 }
 
 // Where no record can be read because the client of the store has ended, no record is at fault: the store is named, and the way out.
-func TestAClientThatHasEndedIsNamed(t *testing.T) {
+func TestAStoreClientThatHasEndedIsNamedAsTheReason(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	k.state = lease.Unreadable
 	k.unreadable = &lease.Error{Class: lease.ClassStoreFailed, File: "/store/locks", Message: "the client has ended", Next: "mount the store again", Err: unix.ENOTCONN}

@@ -9,7 +9,7 @@ import (
 )
 
 // The records alone say who is revoked.
-func TestLostBy(t *testing.T) {
+func TestRecordsAloneSayWhoIsRevoked(t *testing.T) {
 	session := func(pid int, auto bool) lease.Holder {
 		return lease.Holder{BootID: "b", PID: pid, Scope: string(ScopeSession), ScopeKey: string(rune('0' + pid)), Auto: auto}
 	}
@@ -59,7 +59,7 @@ func (c *counting) Past(from, head lease.Token) ([]lease.Past, error) {
 }
 
 // If only the head was given back there is nothing to read. Anything else is a reason to read.
-func TestTheRecordsAreReadOnWhenAnotherHolderGaveBack(t *testing.T) {
+func TestRecordsAreReadAgainUnlessOnlyTheHeadWasGivenBack(t *testing.T) {
 	k := &counting{keeper: &keeper{past: []lease.Past{{Token: 1, End: lease.PastLasts}}}}
 	g := NewGuard(GuardConfig{Resolver: NewResolver(lease.SystemClock()), Clock: lease.SystemClock()})
 	g.Bind(k)

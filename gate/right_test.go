@@ -9,7 +9,7 @@ import (
 
 // May is asked before a lease would be taken, and only then. A no is the file system's, not the
 // fence's.
-func TestWhoMayNotWriteMayNotTake(t *testing.T) {
+func TestAUserWhoMayNotWriteTakesNoLease(t *testing.T) {
 	told := 0
 	g, k, _ := newTestGuard(t, func(c *GuardConfig) {
 		c.OnFree, c.Scope = AcquireOnFree, ScopeUser

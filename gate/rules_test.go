@@ -67,7 +67,7 @@ func TestCachesAreDroppedAfterTheDrainAndBeforeTheCloseReturns(t *testing.T) {
 	}
 }
 
-func TestTheLastToLeaveEndsTheWait(t *testing.T) {
+func TestTheLastMutationToLeaveEndsTheWait(t *testing.T) {
 	c := &clock{}
 	e := newEpoch(EpochOf(1), lease.Holder{}, never, 0)
 	require.True(t, e.enter(c))

@@ -43,7 +43,7 @@ func TestNobodyIsSoleWriterWhereNothingIsRefused(t *testing.T) {
 
 // While another mount uses the same lease its holder is not the only writer here. Caches that rest
 // on that are dropped at once.
-func TestAnAccompaniedHolderIsNotTheSoleWriter(t *testing.T) {
+func TestAHolderWithASecondMountIsNotTheSoleWriter(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	k.give(mountHolder("a"))
 	var dropped []lease.LossKind

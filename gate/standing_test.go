@@ -9,7 +9,7 @@ import (
 )
 
 // A worktree stands as it stood until somebody else may have written.
-func TestHowAWorktreeStands(t *testing.T) {
+func TestAWorktreeStandsUntilSomebodyElseMayHaveWritten(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	free := g.Stand()
 	require.True(t, g.Stands(free))
@@ -30,7 +30,7 @@ func TestHowAWorktreeStands(t *testing.T) {
 }
 
 // In a window the token may change. When the window is over, it counts no more, however it ended.
-func TestHowAWorktreeStandsInAWindow(t *testing.T) {
+func TestAWorktreeStandsInAWindowWhateverItsToken(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	tok := k.give(userHolder(7, "7"))
 	w := quiesce(t, g, Windowed{})

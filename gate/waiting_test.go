@@ -12,7 +12,7 @@ import (
 
 // A mutation that waits says so, and says when the wait is over. The file system reads requests
 // meanwhile.
-func TestWhoWaitsSaysSo(t *testing.T) {
+func TestAMutationThatWaitsSaysSo(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	var waiting atomic.Int64
 	g.cfg.Enforcement.OnWait(func() func() {
@@ -29,7 +29,7 @@ func TestWhoWaitsSaysSo(t *testing.T) {
 
 // A caller that is being killed does not wait, whatever it waits for. A caller that has got another
 // signal goes on waiting.
-func TestWhoIsKilledDoesNotWait(t *testing.T) {
+func TestAKilledCallerDoesNotWait(t *testing.T) {
 	for name, wait := range map[string]func(*testing.T, *Guard, *keeper) Request{
 		"a handover, by handle": func(t *testing.T, g *Guard, k *keeper) Request {
 			return write(EpochOf(frozenFor(t, g, k, time.Hour).tok))

@@ -91,7 +91,7 @@ func TestIdleProcessesAreDropped(t *testing.T) {
 }
 
 // Who takes locks is known for as long as it is the same; its program may be another one.
-func TestTheHolderOfALockIsMadeOnce(t *testing.T) {
+func TestTheHolderOfALockIsTheSameForEachLock(t *testing.T) {
 	ends := ender(t)
 	is, end := shell(t, "echo; read x; exec sed s/a/b/")
 	r := NewResolver(lease.SystemClock())
@@ -118,7 +118,7 @@ func TestTheHolderOfALockIsMadeOnce(t *testing.T) {
 }
 
 // Where the kernel does not watch a process, nobody believes that it does.
-func TestAWatchThatFails(t *testing.T) {
+func TestAProcessThatTheKernelDoesNotWatchIsNotTakenForWatched(t *testing.T) {
 	ends := ender(t)
 	_, err := ends.watch(-1, func() {})
 	require.Error(t, err)

@@ -15,7 +15,7 @@ import (
 )
 
 // What becomes of a window, by what happens while it is open under token 7.
-func TestWhatBreaksAWindow(t *testing.T) {
+func TestEachEventThatBreaksAWindowIsTold(t *testing.T) {
 	open := windowState{token: 7}.settled()
 	require.Equal(t, windowOpen, open.phase)
 	for name, c := range map[string]struct {
@@ -90,7 +90,7 @@ func quiesce(t *testing.T, g *Guard, of Windowed) *Window {
 
 // The window opens when what is in flight has left and what was stored through mappings is written; then the
 // holder's writes wait, by name and by handle, and pass at the end.
-func TestAWindowLetsNothingThrough(t *testing.T) {
+func TestNoWritePassesInAWindow(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	tok := k.give(userHolder(7, "7"))
 	var yields, flushes int
@@ -174,7 +174,7 @@ func TestARefusedStoreBreaksTheWindow(t *testing.T) {
 	require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())))
 }
 
-func TestAWindowEndsByItself(t *testing.T) {
+func TestAWindowEndsAfterItsTime(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	k.give(userHolder(7, "7"))
 	w := quiesce(t, g, Windowed{Lasts: soon})
@@ -190,7 +190,7 @@ func TestAWindowEndsByItself(t *testing.T) {
 }
 
 // What becomes of the lease meanwhile, through the fence that the keeper calls.
-func TestAWindowFollowsTheLease(t *testing.T) {
+func TestAWindowEndsAsTheLeaseDoes(t *testing.T) {
 	for kind, kept := range map[lease.LossKind]bool{lease.LossReleased: true, lease.LossExpired: false, lease.LossHandedOver: false} {
 		g, k, _ := newTestGuard(t, nil)
 		tok := k.give(userHolder(7, "7"))
@@ -209,7 +209,7 @@ func TestAWindowFollowsTheLease(t *testing.T) {
 }
 
 // Where no window can be had everything goes on as before.
-func TestWhereThereIsNoWindow(t *testing.T) {
+func TestEverythingGoesOnWhereNoWindowCanBeHad(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*GuardConfig)
 		before func(*testing.T, *Guard, *keeper)
@@ -266,7 +266,7 @@ func TestOneWindowAtATime(t *testing.T) {
 }
 
 // Who asked for the window would wait for itself: its writes are refused at once.
-func TestTheCommandOfAWindowDoesNotWrite(t *testing.T) {
+func TestTheCommandOfAWindowIsRefusedAtOnce(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	uid := uint32(os.Getuid())
 	k.give(userHolder(uid, strconv.Itoa(int(uid))))
@@ -282,7 +282,7 @@ func TestTheCommandOfAWindowDoesNotWrite(t *testing.T) {
 }
 
 // A call that would wait with a directory locked, in which the snapshot reads, is sent round, once in each window.
-func TestWhoWaitsForAWindowLocksNoDirectory(t *testing.T) {
+func TestACallThatWaitsForAWindowLocksNoDirectory(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	k.give(userHolder(7, "7"))
 	s := g.cfg.Enforcement

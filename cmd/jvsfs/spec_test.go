@@ -20,7 +20,7 @@ type clause struct {
 }
 
 var spec = []clause{
-	{"goals", "an exclusive worktree has one writer and many readers", "gate", "TestOthersAreRefusedWhileItIsHeld", ""},
+	{"goals", "an exclusive worktree has one writer and many readers", "gate", "TestOthersAreRefusedWhileALeaseIsHeld", ""},
 	{"goals", "a stale holder does not write", "gate", "TestAHandleWritesInItsEpochOnly", ""},
 	{"goals", "bounded skew changes nothing", "lease", "TestAThiefWhoseClockIsAheadNeverRobsALiveHolder", ""},
 	{"scope", "locks are files in .jvs/locks", "integration/fence", "TestNobodyChangesLeaseRecordsThroughTheMount", ""},
@@ -35,7 +35,7 @@ var spec = []clause{
 	{"acquire", "JuiceFS makes O_EXCL atomic", "", "", "Several hosts, only `link`, `O_EXCL` and `rename`"},
 	{"renew", "only the holder renews, by nonce and session", "cmd/jvsfs", "TestALeaseThatWasTakenOverIsNeitherRenewedNorReleased", "Root renews and releases without the nonce"},
 	{"renew", "a renewal extends by the duration", "lease", "TestARenewalExtendsByTheDuration", ""},
-	{"renew", "who cannot renew stops writing at once", "gate", "TestAFailedRenewalClosesAndAReopeningLetsTheSameHandlesOn", ""},
+	{"renew", "who cannot renew stops writing at once", "gate", "TestHandlesGoOnAfterAFailedRenewalThatWasRepaired", ""},
 	{"steal", "only when expiry, skew and grace are over", "lease", "TestStealOnlyAfterSkewAndGrace", ""},
 	{"steal", "the new record is written beside and fsynced before it counts", "lease", "TestAGrantIsDurableBeforeAnybodyWrites", ""},
 	{"steal", "the lock file is replaced by a rename", "lease", "TestViewIsTheHeadAndItsDeletionChangesNothing", "`<id>.lock` is a view for other readers, never the authority"},

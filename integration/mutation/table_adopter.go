@@ -21,16 +21,16 @@ var adopterMutations = slices.Concat(
 	in("gate/revoked.go", mutation{
 		What: "an epoch by writing keeps its scope",
 		Old:  "return sameHolder(open, h) || open.Auto && admits(h, open)", New: "return sameHolder(open, h)",
-		Tests: []string{"TestAnEpochByWritingTurnsIntoOneOnPurpose"},
+		Tests: []string{"TestAnAutomaticEpochAcquiredOnPurposeGoesOn"},
 	}, mutation{
 		What: "an epoch on purpose changes its scope",
 		Old:  "return sameHolder(open, h) || open.Auto && admits(h, open)", New: "return admits(h, open)",
-		Tests: []string{"TestAnEpochByWritingTurnsIntoOneOnPurpose"},
+		Tests: []string{"TestAnAutomaticEpochAcquiredOnPurposeGoesOn"},
 	}),
 	in("gate/adopter.go", mutation{
 		What: "an adopted orphan is a stranger",
 		Old:  "		all = append(all, by)\n", New: "		_ = by\n",
-		Tests: []string{"TestAdoptedOrphansBelongToTheHolder", "TestAdoptedOrphansAreOfTheCrowd"},
+		Tests: []string{"TestAdoptedOrphansBelongToTheHolder", "TestAdoptedOrphansOfARevokedHolderAreRefused"},
 	}),
 	in("gate/scope.go", mutation{
 		What: "a number alone makes a member",

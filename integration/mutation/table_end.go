@@ -27,15 +27,15 @@ var losing = slices.Concat(
 		Rule: 9, What: "the first to leave ends the wait, not the last",
 		Old:   "	if e.inflight.Add(-1) != 0 {\n		return\n	}\n	if a := e.awaited.Load(); a != nil && e.inflight.Load() == 0 {\n",
 		New:   "	e.inflight.Add(-1)\n	if a := e.awaited.Load(); a != nil {\n",
-		Tests: []string{"TestTheLastToLeaveEndsTheWait"},
+		Tests: []string{"TestTheLastMutationToLeaveEndsTheWait"},
 	}, mutation{
 		Rule: 9, What: "the last to leave wakes nobody",
 		Old: "a != nil && e.inflight.Load() == 0 {", New: "false && a != nil {",
-		Tests: []string{"TestTheLastToLeaveEndsTheWait"}, Hangs: true,
+		Tests: []string{"TestTheLastMutationToLeaveEndsTheWait"}, Hangs: true,
 	}, mutation{
 		Rule: 9, What: "a deadline that passed refuses nobody by itself",
 		Old: "if now >= d {", New: "if false && now >= d {",
-		Tests: []string{"TestTheDeadlineRefusesByItself"},
+		Tests: []string{"TestWritesAreRefusedAfterTheDeadline"},
 	}),
 	in("gate/guard.go", mutation{
 		Rule: 9, What: "a close refuses, but drains nothing",
@@ -308,20 +308,20 @@ var handingOver = slices.Concat(
 	in("gate/waiting.go", mutation{
 		Rule: 13, What: "any number of mutations wait",
 		Old: "	if s.waiting.Add(1) > MaxWaiting {", New: "	if s.waiting.Add(1) < 0 {",
-		Tests: []string{"TestNotTooManyWaitUnderAFreeze"},
+		Tests: []string{"TestTheNumberOfMutationsThatWaitUnderAFreezeIsBounded"},
 	}, mutation{
 		Rule: 13, What: "who waits keeps its reader",
 		Old: "	if s.onWait != nil {", New: "	if false {",
-		Tests: []string{"TestWhoWaitsSaysSo"},
+		Tests: []string{"TestAMutationThatWaitsSaysSo"},
 	}),
 	in("gate/stop.go", mutation{
 		Rule: 13, What: "mutations wait for as long as the freeze lasts",
 		Old: "		case <-s.lapsed:\n", New: "",
-		Tests: []string{"TestNothingWaitsForLongUnderAFreeze"},
+		Tests: []string{"TestEveryMutationUnderAFreezeIsAnsweredSoon"},
 	}, mutation{
 		Rule: 13, What: "whoever comes late waits anew",
 		Old: "		case <-s.lapsed:\n", New: "		case <-time.After(30 * time.Millisecond):\n",
-		Tests: []string{"TestWhoComesTooLateForAFreezeDoesNotWait"},
+		Tests: []string{"TestAMutationThatComesLateInAFreezeDoesNotWait"},
 	}),
 	in("gate/epoch_freeze.go", mutation{
 		Rule: 13, What: "a freeze keeps nobody out",
@@ -338,7 +338,7 @@ var handingOver = slices.Concat(
 	}, mutation{
 		Rule: 13, What: "a freeze succeeds though the epoch was closed meanwhile",
 		Old: "	if e.stopped.Load() != s {\n		return nil, errEpochOver\n	}\n", New: "",
-		Tests: []string{"TestACloseWinsOverAFreeze"},
+		Tests: []string{"TestACloseEndsAFreezeThatIsDraining"},
 	}, mutation{
 		Rule: 13, What: "the end of one freeze ends the next",
 		Old: "return func() { e.thaw(s) }, nil", New: "return func() {\n		_ = s\n		if e := g.last.Load(); e.frozen() != nil {\n			e.thaw(e.frozen())\n		}\n	}, nil",

@@ -91,15 +91,15 @@ var goOnMutations = slices.Concat(
 	in("gate/goon.go", mutation{
 		Rule: 16, What: "handles of before the holder go on",
 		Old: "&& e.since <= id.number && id.number < e.id.number", New: "&& id.number < e.id.number",
-		Tests: []string{"TestAnEpochCoversThoseOfItsHolder"},
+		Tests: []string{"TestAnEpochLetsEarlierHandlesOfItsHolderWrite"},
 	}, mutation{
 		Rule: 16, What: "the next token may be claimed before what is in flight has ended",
 		Old: "	if e != nil {\n		e.end()\n	}\n}\n\n// paused", New: "	if e != nil {\n		e.close()\n	}\n}\n\n// paused",
-		Tests: []string{"TestNothingEntersWhileAHolderIsAboutToGoOn"},
+		Tests: []string{"TestNoMutationEntersBetweenTheDeadlineAndTheNewClaim"},
 	}, mutation{
 		Rule: 16, What: "a holder that goes on stays out",
 		Old: "	g.revoked.forgive(gr)\n", New: "",
-		Tests: []string{"TestAHolderGoesOnThatHadBeenLockedOut"},
+		Tests: []string{"TestAStoppedHolderThatGoesOnMayTakeTheLeaseAgain"},
 	}, mutation{
 		Rule: 16, What: "a holder is refused for being earlier than its keeper",
 		Old: "	if r.probe || !g.mayGoOn(e) {\n", New: "	if true {\n",
@@ -107,17 +107,17 @@ var goOnMutations = slices.Concat(
 	}, mutation{
 		Rule: 16, What: "what it has open goes on though stores through mappings were dropped",
 		Old: "e.unsaved = e.over(now) || g.yield(ctx) != nil || e.over(g.cfg.Clock.Boot())", New: "_ = g.yield(ctx)",
-		Tests: []string{"TestOnlyWhatWasWrittenBackGoesOn"},
+		Tests: []string{"TestAStoppedHolderWhoseStoresWereLostDoesNotGoOn"},
 	}, mutation{
 		Rule: 16, What: "what did not go on once goes on with the next pause",
 		Old: "		e.since = max(e.since, last.since)\n", New: "",
-		Tests: []string{"TestOnlyWhatWasWrittenBackGoesOn"},
+		Tests: []string{"TestAStoppedHolderWhoseStoresWereLostDoesNotGoOn"},
 	}),
 	in("gate/guard.go", mutation{
 		Rule: 16, What: "the kernel's caches stay though the holder has not gone on",
 		Old:   "	e, over := g.paused()\n	if e == nil {\n		e, over = g.open.Swap(nil), make(chan struct{})\n	}\n",
 		New:   "	_, over := g.paused()\n	e := g.open.Swap(nil)\n	if over == nil {\n		over = make(chan struct{})\n	}\n",
-		Tests: []string{"TestWhoeverWaitsToGoOnIsRefusedWhenSomebodyTookOver"},
+		Tests: []string{"TestAHolderThatWaitsToGoOnIsRefusedAfterATakeover"},
 	}),
 	in("cmd/jvsfs/internal/daemon/handle_acquire.go", mutation{
 		Rule: 16, What: "exec ends its command though the lease goes on",

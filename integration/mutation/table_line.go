@@ -12,21 +12,21 @@ var lineMutations = slices.Concat(
 	in("gate/line.go", mutation{
 		What: "whoever stands last in line has the turn as well",
 		Old:  "if l.now != nil {", New: "if false {",
-		Tests: []string{"TestTheFirstInLineHasTheTurn"},
+		Tests: []string{"TestTheFirstWriterInTheQueueGetsTheLease"},
 	}, mutation{
 		What: "who leaves takes the turn along",
 		Old:  "t.line.now = nil\n\t\tt.line.advance()\n", New: "t.line.now = nil\n",
-		Tests: []string{"TestTheFirstInLineHasTheTurn"}, Hangs: true,
+		Tests: []string{"TestTheFirstWriterInTheQueueGetsTheLease"}, Hangs: true,
 	}),
 	in("gate/writer.go", mutation{
 		What: "a writer that comes just now overtakes those who wait",
 		Old:  "if g.outOfTurn(r) {", New: "if false {",
-		Tests: []string{"TestNobodyOvertakesTheLine"},
+		Tests: []string{"TestAFreeLeaseGoesToTheWriterWhoAskedFirst"},
 	}),
 	in("gate/enter.go", mutation{
 		What: "a lease that is taken on the way counts as a write",
 		Old:  "if !r.probe {", New: "if true {",
-		Tests: []string{"TestWhoIsSentRoundWaitsOnTheWay"},
+		Tests: []string{"TestACallMadeAgainWaitsOnTheWayAndThenHasTheLease"},
 	}),
 	in("gate/conflict.go", mutation{
 		What: "who may not write waits for the lease",
@@ -35,23 +35,23 @@ var lineMutations = slices.Concat(
 	}, mutation{
 		What: "nobody waits",
 		Old:  "if g.cfg.WaitOnConflict <= 0 || m != Enforcing", New: "if true || m != Enforcing",
-		Tests: []string{"TestAWriterWaitsForWhoHolds", "TestWhoIsSentRoundWaitsOnTheWay"}, Hangs: true,
+		Tests: []string{"TestAWriterWaitsForWhoHolds", "TestACallMadeAgainWaitsOnTheWayAndThenHasTheLease"}, Hangs: true,
 	}, mutation{
 		What: "the holder's own writers wait for the end of their lease",
 		Old:  "case <-opened:\n\t\treturn true\n\tcase <-off:\n\t\treturn false\n\tcase <-t.C:\n\t\treturn false\n\t}\n\tselect", New: "case <-off:\n\t\treturn false\n\tcase <-t.C:\n\t\treturn false\n\t}\n\tselect",
-		Tests: []string{"TestTheHoldersOwnWritersLeaveTheLine"}, Hangs: true,
+		Tests: []string{"TestWritersOfTheNewHolderLeaveTheQueue"}, Hangs: true,
 	}),
 	in("gate/rounds.go", mutation{
 		What: "a caller is sent round again, though the kernel makes its call again once",
 		Old:  "if s.all[tid] != nil || len(s.all) >= roundsMax {", New: "if len(s.all) >= roundsMax {",
-		Tests: []string{"TestWhoHadItsTurnIsNotSentRoundAgain"},
+		Tests: []string{"TestACallThatHadItsTurnIsNotMadeAgain"},
 	}, mutation{
 		What: "who has waited for long enough waits once more",
 		Old:  "case time.Now().Before(r.until):", New: "case true:",
-		Tests: []string{"TestWhoHasWaitedForLongEnoughWaitsNoLonger"},
+		Tests: []string{"TestACallerThatWaitedItsTimeWaitsNoLonger"},
 	}, mutation{
 		What: "who never comes back is waited for by all",
 		Old:  "r.turn.Leave()", New: "_ = r.turn",
-		Tests: []string{"TestWhoNeverComesBackIsForgotten"},
+		Tests: []string{"TestACallerThatNeverComesBackLosesItsTurn"},
 	}),
 )

@@ -34,14 +34,14 @@ var lossMutations = slices.Concat(
 	in("gate/past.go", mutation{
 		Rule: 9, What: "who was robbed elsewhere is not known",
 		Old: "		case p.End == lease.PastTaken:\n", New: "		case false:\n",
-		Tests: []string{"TestLostBy"},
+		Tests: []string{"TestRecordsAloneSayWhoIsRevoked"},
 	}, mutation{
 		Rule: 9, What: "who let its lease end elsewhere is not known",
 		Old: "		case p.End == lease.PastLasts && expired:\n", New: "		case false:\n",
-		Tests: []string{"TestLostBy"},
+		Tests: []string{"TestRecordsAloneSayWhoIsRevoked"},
 	}, mutation{
 		Rule: 9, What: "acquiring by writing lets in again",
 		Old: "p.Token > token && !p.Holder.Auto && admits", New: "p.Token > token && admits",
-		Tests: []string{"TestLostBy"},
+		Tests: []string{"TestRecordsAloneSayWhoIsRevoked"},
 	}),
 )

@@ -24,15 +24,15 @@ var snapshotMutations = slices.Concat(
 	in("gate/standing.go", mutation{
 		What: "a snapshot is published although its worktree has changed hands",
 		Old:  "return g.Stand().token == was.token", New: "return true",
-		Tests: []string{"TestHowAWorktreeStands"},
+		Tests: []string{"TestAWorktreeStandsUntilSomebodyElseMayHaveWritten"},
 	}, mutation{
 		What: "a snapshot is published after its window was broken",
 		Old:  "	case <-was.window.Over():\n		return false", New: "	case <-was.window.Over():\n		return true",
-		Tests: []string{"TestHowAWorktreeStandsInAWindow"},
+		Tests: []string{"TestAWorktreeStandsInAWindowWhateverItsToken"},
 	}, mutation{
 		What: "a holder that went on after a pause is another one",
 		Old:  "s.token = lease.Token(e.since)", New: "s.token = head.Token",
-		Tests: []string{"TestHowAWorktreeStands"},
+		Tests: []string{"TestAWorktreeStandsUntilSomebodyElseMayHaveWritten"},
 	}),
 	in("fusefs/snapshots.go", mutation{
 		What: "whoever removes may remove READY snapshots",

@@ -63,6 +63,6 @@ var sweepMutations = slices.Concat(
 	in("gate/past.go", mutation{
 		Rule: 9, What: "who was robbed is not looked for when the head was given back by another holder",
 		Old: "	return n > 0 && g.past[n-1].Token == key.token && !g.learnt.expired && before == key\n", New: "	return n > 0 && before != (headKey{})\n",
-		Tests: []string{"TestTheRecordsAreReadOnWhenAnotherHolderGaveBack"},
+		Tests: []string{"TestRecordsAreReadAgainUnlessOnlyTheHeadWasGivenBack"},
 	}),
 )

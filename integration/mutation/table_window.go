@@ -7,15 +7,15 @@ var windows = slices.Concat(
 	in("gate/window.go", mutation{
 		Rule: 9, What: "a window opens beside a write in flight",
 		Old: "{w.drain, g.runYield, w.bar, g.runYield, w.drain}", New: "{g.runYield, w.bar}",
-		Tests: []string{"TestAWindowLetsNothingThrough", "TestWhereThereIsNoWindow"},
+		Tests: []string{"TestNoWritePassesInAWindow", "TestEverythingGoesOnWhereNoWindowCanBeHad"},
 	}, mutation{
 		Rule: 9, What: "a window opens before stores through mappings have landed",
 		Old: "{w.drain, g.runYield, w.bar, g.runYield, w.drain}", New: "{w.drain, w.bar, w.drain}",
-		Tests: []string{"TestAWindowLetsNothingThrough"},
+		Tests: []string{"TestNoWritePassesInAWindow"},
 	}, mutation{
 		Rule: 9, What: "what was refused while a window settled stays in the kernel's pages",
 		Old: "{w.drain, g.runYield, w.bar, g.runYield, w.drain}", New: "{w.drain, g.runYield, w.bar, w.drain}",
-		Tests: []string{"TestAWindowLetsNothingThrough"},
+		Tests: []string{"TestNoWritePassesInAWindow"},
 	}, mutation{
 		Rule: 9, What: "stores through mappings pass while a window is open",
 		Old: "return r.Stored && w.state.phase == windowSettling", New: "return r.Stored",
@@ -27,7 +27,7 @@ var windows = slices.Concat(
 	}, mutation{
 		Rule: 9, What: "a window where the lease is held elsewhere",
 		Old: "e == nil && g.headState(head, j) == lease.Free", New: "e == nil && (true || g.headState(head, j) == lease.Free)",
-		Tests: []string{"TestWhereThereIsNoWindow"},
+		Tests: []string{"TestEverythingGoesOnWhereNoWindowCanBeHad"},
 	}, mutation{
 		Rule: 9, What: "a window has no end of its own",
 		Old: "w.breakOff(errWindowElapsed) })", New: "})",
@@ -35,24 +35,24 @@ var windows = slices.Concat(
 	}, mutation{
 		Rule: 9, What: "the command of a window waits for itself",
 		Old: "return !w.isOwn(r.Caller) && f.await(f.of, r)", New: "return f.await(f.of, r)",
-		Tests: []string{"TestTheCommandOfAWindowDoesNotWrite"},
+		Tests: []string{"TestTheCommandOfAWindowIsRefusedAtOnce"},
 	}),
 	in("gate/window_state.go", mutation{
 		Rule: 9, What: "a store through a mapping does not break a window",
 		Old: "return s.breaks(errWindowStored)", New: "return s",
-		Tests: []string{"TestWhatBreaksAWindow", "TestAWindowIsKeptOnlyIfNobodyWrote"},
+		Tests: []string{"TestEachEventThatBreaksAWindowIsTold", "TestAWindowIsKeptOnlyIfNobodyWrote"},
 	}, mutation{
 		Rule: 9, What: "a lease elsewhere does not break a window",
 		Old: "	if head != s.token {", New: "	if false {",
-		Tests: []string{"TestWhatBreaksAWindow", "TestAWindowIsKeptOnlyIfNobodyWrote"},
+		Tests: []string{"TestEachEventThatBreaksAWindowIsTold", "TestAWindowIsKeptOnlyIfNobodyWrote"},
 	}, mutation{
 		Rule: 9, What: "a lease after one elsewhere makes up for it",
 		Old: "t == s.token+1", New: "t > s.token",
-		Tests: []string{"TestWhatBreaksAWindow"},
+		Tests: []string{"TestEachEventThatBreaksAWindowIsTold"},
 	}, mutation{
 		Rule: 9, What: "a loss does not break a window",
 		Old: "return s.breaks(fmt.Errorf(\"the lease was lost: %v\", k))", New: "return s",
-		Tests: []string{"TestWhatBreaksAWindow"},
+		Tests: []string{"TestEachEventThatBreaksAWindowIsTold"},
 	}),
 	in("fusefs/write.go", mutation{
 		Rule: 9, What: "a store of a former holder does not break a window, because it never lands",
@@ -77,6 +77,6 @@ var windows = slices.Concat(
 	in("gate/freeze.go", mutation{
 		Rule: 9, What: "who waits for a window keeps a directory locked",
 		Old: "if f.window != nil && r.Round && g.sendRound(f, r) {", New: "if f.window != nil && r.Round && false {",
-		Tests: []string{"TestWhoWaitsForAWindowLocksNoDirectory"},
+		Tests: []string{"TestACallThatWaitsForAWindowLocksNoDirectory"},
 	}),
 )
