@@ -273,7 +273,7 @@ const (
 	theFile = "repos/a/meta.json"
 )
 
-func TestOnlyTheHolderWritesAndGivesUp(t *testing.T) {
+func TestOnlyTheHolderOfALockWritesAndGivesItUp(t *testing.T) {
 	g := newGround(t, agency(nil))
 	one, other := g.program(), g.program()
 	one.refusedWrite(theFile, "nobody holds its lock repos/a/.lock")
@@ -291,7 +291,7 @@ func TestOnlyTheHolderWritesAndGivesUp(t *testing.T) {
 	require.Equal(t, []EventKind{Taken, Released, Taken}, g.seen())
 }
 
-func TestWithout(t *testing.T) {
+func TestWritesWithoutALockPassOnlyWhereTheRuleLetsThem(t *testing.T) {
 	g := newGround(t, agency(func(s *lockfile.Spec) { s.Without = lockfile.Allow }))
 	one, other := g.program(), g.program()
 	one.writes(theFile)
@@ -357,7 +357,7 @@ func TestABreakWaitsForWhatIsInFlight(t *testing.T) {
 	require.NoError(t, <-made)
 }
 
-func TestALockOfAnEndedHolder(t *testing.T) {
+func TestALockOfAnEndedHolderMayBeBroken(t *testing.T) {
 	t.Run("is removed", func(t *testing.T) {
 		g := newGround(t, agency(func(s *lockfile.Spec) { s.OnGone = lockfile.Remove }))
 		one, other := g.program(), g.program()
@@ -387,7 +387,7 @@ func TestALockOfAnEndedHolder(t *testing.T) {
 }
 
 // A lock file that nobody was seen to take guards all the same.
-func TestAnUnknownLock(t *testing.T) {
+func TestALockThatNobodyWasSeenToTakeGuards(t *testing.T) {
 	g := newGround(t, agency(func(s *lockfile.Spec) {
 		s.Without, s.Break = lockfile.Allow, lockfile.Break{Gone: true, Unknown: time.Minute}
 	}))
@@ -404,7 +404,7 @@ func TestAnUnknownLock(t *testing.T) {
 }
 
 // A lock file that was replaced past the mount is not taken for the one that its holder made.
-func TestALockThatWasReplacedPastTheMount(t *testing.T) {
+func TestALockReplacedPastTheMountIsNotItsHoldersAnyMore(t *testing.T) {
 	g := newGround(t, agency(nil))
 	one, other := g.program(), g.program()
 	require.NoError(t, one.make(theLock))
@@ -417,7 +417,7 @@ func TestALockThatWasReplacedPastTheMount(t *testing.T) {
 
 // A lock file is removed past the mount, and a program makes it anew that has ended before anybody could look at it: the
 // former holder is none any more.
-func TestTheNextTakerCannotBeIdentified(t *testing.T) {
+func TestAHolderLosesALockThatAnUnknownProgramMadeAnew(t *testing.T) {
 	g := newGround(t, agency(nil))
 	one, other := g.program(), g.program()
 	require.NoError(t, one.make(theLock))
@@ -431,7 +431,7 @@ func TestTheNextTakerCannotBeIdentified(t *testing.T) {
 }
 
 // The same if the new lock file is removed past the mount, too, before anybody could look at it.
-func TestTheNextLockFileIsGoneAtOnce(t *testing.T) {
+func TestAHolderLosesALockThatWasMadeAnewAndRemovedAtOnce(t *testing.T) {
 	g := newGround(t, agency(nil))
 	one, other := g.program(), g.program()
 	require.NoError(t, one.make(theLock))
@@ -442,7 +442,7 @@ func TestTheNextLockFileIsGoneAtOnce(t *testing.T) {
 }
 
 // Another daemon knows the holders, if the lock files are the same.
-func TestWhatIsKept(t *testing.T) {
+func TestAnotherDaemonKnowsTheHoldersOfTheSameLockFiles(t *testing.T) {
 	g := newGround(t, agency(nil))
 	one, other := g.program(), g.program()
 	require.NoError(t, one.make(theLock))
@@ -467,7 +467,7 @@ func TestWhatIsKept(t *testing.T) {
 }
 
 // A daemon is killed when a lock file is there, and before anybody was told: the next one knows whose it is.
-func TestATakerWhoseDaemonWasKilledInBetween(t *testing.T) {
+func TestTheNextDaemonKnowsATakerWhoseDaemonWasKilled(t *testing.T) {
 	breakable := agency(func(s *lockfile.Spec) { s.Break = lockfile.Break{Gone: true} })
 	g := newGround(t, breakable)
 	one, other := g.program(), g.program()
@@ -494,7 +494,7 @@ func TestATakerWhoseDaemonWasKilledInBetween(t *testing.T) {
 }
 
 // The same for a lock that is an older file, which gets the name by a link or a rename, also in the place of the one before.
-func TestATakerOfAnOlderFileWhoseDaemonWasKilledInBetween(t *testing.T) {
+func TestTheNextDaemonKnowsATakerByLinkOrRenameWhoseDaemonWasKilled(t *testing.T) {
 	breakable := agency(func(s *lockfile.Spec) { s.Break = lockfile.Break{Gone: true} })
 	older := File{Inode: 50, Birth: time.Now().Add(-time.Minute).UnixNano()}
 	for name, c := range map[string]struct {
@@ -533,7 +533,7 @@ func TestATakerOfAnOlderFileWhoseDaemonWasKilledInBetween(t *testing.T) {
 }
 
 // Somebody was about to put another file in the place of a lock that was left. The daemon was killed, and a third file is there.
-func TestARenewalThatWasNotMade(t *testing.T) {
+func TestARenewalThatWasNotMadeGivesNobodyTheLock(t *testing.T) {
 	breakable := agency(func(s *lockfile.Spec) { s.Break = lockfile.Break{Gone: true} })
 	g := newGround(t, breakable)
 	one, other := g.program(), g.program()
@@ -548,7 +548,7 @@ func TestARenewalThatWasNotMade(t *testing.T) {
 }
 
 // A daemon is killed when a broken lock is gone from its former holder, and before the next one is noted.
-func TestABreakerWhoseDaemonWasKilledInBetween(t *testing.T) {
+func TestTheNextDaemonKnowsABreakerWhoseDaemonWasKilled(t *testing.T) {
 	breakable := agency(func(s *lockfile.Spec) { s.Break = lockfile.Break{Gone: true} })
 	g := newGround(t, breakable)
 	one, other := g.program(), g.program()
@@ -568,7 +568,7 @@ func TestABreakerWhoseDaemonWasKilledInBetween(t *testing.T) {
 
 // One's lock file is removed past the mount just when it is made, and the next one's maker is not known: the first is not
 // taken for it.
-func TestAnIntentionEndsWithItsCall(t *testing.T) {
+func TestAnIntentionToTakeALockEndsWithItsCall(t *testing.T) {
 	g := newGround(t, agency(nil))
 	one, other := g.program(), g.program()
 	require.NoError(t, one.change(gate.OpCreate, Name{Path: theLock, Comes: true}, func() error { return nil }))
@@ -637,7 +637,7 @@ func TestNeverTwoHolders(t *testing.T) {
 }
 
 // A rename of two locks, in both directions at once, ends.
-func TestTurnsOfTwoLocks(t *testing.T) {
+func TestRenamesOfTwoLocksInBothDirectionsEnd(t *testing.T) {
 	g := newGround(t, agency(nil))
 	p := g.program()
 	var all sync.WaitGroup
@@ -661,7 +661,7 @@ func TestTurnsOfTwoLocks(t *testing.T) {
 }
 
 // A directory stays where it is while a lock below is held.
-func TestADirectoryWithALockStays(t *testing.T) {
+func TestADirectoryWithAHeldLockCannotBeMoved(t *testing.T) {
 	g := newGround(t, agency(nil))
 	one := g.program()
 	move := func() *gate.Refusal {
@@ -694,7 +694,7 @@ func TestUnusedLocksAreForgotten(t *testing.T) {
 }
 
 // A mount that observes tells, and lets through.
-func TestObserving(t *testing.T) {
+func TestObserveModeTellsAndLetsThrough(t *testing.T) {
 	g := newGround(t, agency(nil))
 	one, other := g.program(), g.program()
 	require.NoError(t, one.make(theLock))

@@ -25,7 +25,7 @@ func TestCountsStayWhenALockIsForgotten(t *testing.T) {
 }
 
 // A break by hand needs no leave of the rule, and robs the holder; a tenure that is not the one that was shown stays.
-func TestABreakByHand(t *testing.T) {
+func TestABreakByHandTakesALockFromItsHolder(t *testing.T) {
 	g := newGround(t, agency(nil))
 	one, other := g.program(), g.program()
 	i := g.book.Rules().At(theLock).Locks[0]

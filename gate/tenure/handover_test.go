@@ -84,7 +84,7 @@ func (g *ground) replaces(all *loans, specs ...lockfile.Spec) (old *Book) {
 func newLoans() *loans { return &loans{lent: make(map[string]*Book)} }
 
 // The age of a tenure counts on where another daemon goes on with it, and so does that of a lock that nobody was seen to take.
-func TestAgesGoOn(t *testing.T) {
+func TestTheAgeOfALockGoesOnUnderTheNextDaemon(t *testing.T) {
 	rule := agency(func(s *lockfile.Spec) { s.Break = lockfile.Break{After: time.Hour, Unknown: time.Hour} })
 	g := newGround(t, rule)
 	one, other := g.program(), g.program()
@@ -107,7 +107,7 @@ func TestAgesGoOn(t *testing.T) {
 }
 
 // What rests on a lock in the old daemon is over before the tenure is in the new one, or before another begins.
-func TestALoanIsCalledInBeforeTheTenureEnds(t *testing.T) {
+func TestTheOldDaemonEndsItsUseOfALockBeforeItChangesHands(t *testing.T) {
 	rule := agency(func(s *lockfile.Spec) { s.Without = lockfile.Allow })
 	g, all := newGround(t, rule), newLoans()
 	one, other := g.program(), g.program()
@@ -142,7 +142,7 @@ func TestALoanIsCalledInBeforeTheTenureEnds(t *testing.T) {
 }
 
 // A daemon that was not replaced after all goes on with what it had, whatever the other one has made of the notes.
-func TestTakeBack(t *testing.T) {
+func TestADaemonThatWasNotReplacedGoesOnWithItsLocks(t *testing.T) {
 	g, all := newGround(t, agency(nil)), newLoans()
 	one, other := g.program(), g.program()
 	require.NoError(t, one.make(theLock))
@@ -162,7 +162,7 @@ func TestTakeBack(t *testing.T) {
 }
 
 // A daemon that follows acts on nothing: the end of a holder is the next one's to deal with.
-func TestTheEndOfAHolderIsTheLeadersToDealWith(t *testing.T) {
+func TestAReplacedDaemonDoesNotActOnTheEndOfAHolder(t *testing.T) {
 	rule := agency(func(s *lockfile.Spec) { s.OnGone = lockfile.Remove })
 	g := newGround(t, rule)
 	one := g.program()

@@ -105,7 +105,7 @@ func TestAWindowTakesNothingFromAnybody(t *testing.T) {
 }
 
 // The record comes first: while it is made others still write, and without it there is no window.
-func TestAWindowIsRecordedFirst(t *testing.T) {
+func TestAWindowIsRecordedBeforeItOpens(t *testing.T) {
 	g := newGround(t, agency(func(s *lockfile.Spec) { s.Without = lockfile.Allow }))
 	one, other := g.program(), g.program()
 	o, failed := one.opening(theFile), errors.New("no space left")
@@ -168,7 +168,7 @@ func TestAWindowWaitsForWhatIsInFlight(t *testing.T) {
 	require.Equal(t, EndClosed, w.How())
 }
 
-func TestAWindowEndsByItself(t *testing.T) {
+func TestAWindowEndsAfterItsTime(t *testing.T) {
 	g := newGround(t, agency(nil), fixing())
 	one, other := g.program(), g.program()
 	timed := one.opens(theFile)
@@ -190,7 +190,7 @@ func TestAWindowEndsByItself(t *testing.T) {
 
 // A lock that is left is there again after the window, unless the window has removed it. One that was taken in the window is
 // its taker's.
-func TestLocksAfterAWindow(t *testing.T) {
+func TestLocksAreThereAgainAfterAWindow(t *testing.T) {
 	g := newGround(t, agency(func(s *lockfile.Spec) { s.Break = lockfile.Break{Gone: true} }))
 	dead, one, other := g.program(), g.program(), g.program()
 	require.NoError(t, dead.make(theLock))
@@ -216,7 +216,7 @@ func TestLocksAfterAWindow(t *testing.T) {
 }
 
 // The next daemon knows who held the locks, and nothing of a window.
-func TestAWindowIsNotKept(t *testing.T) {
+func TestAWindowEndsWithItsDaemon(t *testing.T) {
 	g := newGround(t, agency(nil))
 	dead, one := g.program(), g.program()
 	require.NoError(t, dead.make(theLock))
@@ -230,7 +230,7 @@ func TestAWindowIsNotKept(t *testing.T) {
 	require.ErrorAs(t, err, new(*gate.Refusal))
 }
 
-func TestAFlockInAWindow(t *testing.T) {
+func TestAFlockCannotBeTakenInAWindow(t *testing.T) {
 	g := newGround(t, lockfile.Spec{Name: "jit", Lock: ".lock", TakenBy: lockfile.ByFlock, Guards: []string{"data/**"}})
 	one, other := g.program(), g.program()
 	g.has(".lock", File{Inode: 1})

@@ -18,7 +18,7 @@ const sequences = 200
 
 // Whatever programs do to a lock file, by the mount or past it, and wherever the daemon is killed: who may write, and whose
 // change of the name passes, is what the table of jvsfs-rules(7) says. JVSFS_SEED repeats one sequence.
-func TestAnySequence(t *testing.T) {
+func TestEverySequenceOfLockOperationsIsJudgedByTheTable(t *testing.T) {
 	seeds := []uint64{1, 2, 3} // those that have failed go here
 	if text := os.Getenv("JVSFS_SEED"); text != "" {
 		one, err := strconv.ParseUint(text, 10, 64)

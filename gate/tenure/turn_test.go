@@ -11,7 +11,7 @@ import (
 )
 
 // A program asks for a removal when no lock file is there, and waits for its turn: it is judged by the lock that is there then.
-func TestAWaitForTheTurnIsFollowedByAnotherLook(t *testing.T) {
+func TestARemovalThatWaitedIsJudgedByTheLockThatIsThereThen(t *testing.T) {
 	g := newGround(t, agency(nil))
 	one, other := g.program(), g.program()
 	n := Name{Path: theLock, Comes: true, Locks: g.book.Rules().At(theLock).Locks}
@@ -36,7 +36,7 @@ func TestAWaitForTheTurnIsFollowedByAnotherLook(t *testing.T) {
 }
 
 // A file is flocked, and before that is noted another has the name, which somebody has flocked: that one holds the lock.
-func TestAFlockOfAFileThatHasLostItsName(t *testing.T) {
+func TestAFlockOfAFileThatLostItsNameHoldsNoLock(t *testing.T) {
 	g := newGround(t, agency(func(s *lockfile.Spec) { s.TakenBy = lockfile.ByFlock }))
 	one, other := g.program(), g.program()
 	l := g.book.Use(g.book.Rules().At(theLock).Locks[0])
@@ -54,7 +54,7 @@ func TestAFlockOfAFileThatHasLostItsName(t *testing.T) {
 }
 
 // Somebody who cannot be identified takes a lock that nobody needs to write: what is in flight without it comes first.
-func TestWritesWithoutALockEndWhenSomebodyUnknownTakesIt(t *testing.T) {
+func TestWritesWithoutALockEndBeforeAnUnknownProgramTakesIt(t *testing.T) {
 	g := newGround(t, agency(func(s *lockfile.Spec) { s.Without = lockfile.Allow }))
 	one, other := g.program(), g.program()
 	leave, err := one.write(theFile)
@@ -73,7 +73,7 @@ func TestWritesWithoutALockEndWhenSomebodyUnknownTakesIt(t *testing.T) {
 }
 
 // Who was robbed stays out under the next daemon, too.
-func TestWhoWasRobbedIsKept(t *testing.T) {
+func TestTheNextDaemonRefusesAHolderWhoWasRobbed(t *testing.T) {
 	rule := agency(func(s *lockfile.Spec) { s.Without, s.Break = lockfile.Allow, lockfile.Break{After: time.Hour} })
 	g := newGround(t, rule)
 	slow, next := g.program(), g.program()
@@ -95,7 +95,7 @@ func TestWhoWasRobbedIsKept(t *testing.T) {
 }
 
 // Who takes a lock ends before the call does, as a shell may whose child makes it: nothing would tell of its end.
-func TestATakerThatEndsMeanwhile(t *testing.T) {
+func TestATakerThatEndsDuringItsCallLeavesAFreeLock(t *testing.T) {
 	g := newGround(t, agency(func(s *lockfile.Spec) { s.OnGone = lockfile.Remove }))
 	one := g.program()
 	require.NoError(t, one.change(gate.OpMkdir, Name{Path: theLock, Comes: true}, func() error {

@@ -30,7 +30,7 @@ var lockFileMutations = slices.Concat(
 	in("gate/tenure/maintenance.go", mutation{
 		What: "a maintenance window is open before that is recorded",
 		Old:  "	if err = o.Record(w.View()); err != nil {\n		return nil, err\n	}\n	before = w.begin()\n", New: "	before = w.begin()\n	if err = o.Record(w.View()); err != nil {\n		return nil, err\n	}\n",
-		Tests: []string{"TestAWindowIsRecordedFirst"}, Hangs: true,
+		Tests: []string{"TestAWindowIsRecordedBeforeItOpens"}, Hangs: true,
 	}, mutation{
 		What: "a maintenance window takes what a living holder holds",
 		Old:  "if v := l.View(); v.State == StateHeld {", New: "if v := l.View(); v.State == StateGone {",
@@ -46,7 +46,7 @@ var lockFileMutations = slices.Concat(
 	}, mutation{
 		What: "a lock that was taken in a maintenance window is nobody's after it",
 		Old:  "	default:\n		l.open(h)\n", New: "",
-		Tests: []string{"TestLocksAfterAWindow"},
+		Tests: []string{"TestLocksAreThereAgainAfterAWindow"},
 	}),
 	in("gate/lockfile/record.go", mutation{
 		What: "a record is taken over before it has expired",
@@ -74,11 +74,11 @@ var lockFileMutations = slices.Concat(
 	in("gate/tenure/judge.go", mutation{
 		What: "a directory with a held lock below gets another name",
 		Old:  "if h != nil && below", New: "if h == nil && below",
-		Tests: []string{"TestADirectoryWithALockStays"},
+		Tests: []string{"TestADirectoryWithAHeldLockCannotBeMoved"},
 	}, mutation{
 		What: "a lock file that was replaced past the mount is its former holder's",
 		Old:  "there && is.same(h.file)", New: "there || is.same(h.file)",
-		Tests: []string{"TestALockThatWasReplacedPastTheMount"},
+		Tests: []string{"TestALockReplacedPastTheMountIsNotItsHoldersAnyMore"},
 	}),
 	in("gate/tenure/lock.go", mutation{
 		What: "the next tenure begins while a write of the former one is in flight",
@@ -92,20 +92,20 @@ var lockFileMutations = slices.Concat(
 	in("gate/tenure/memory.go", mutation{
 		What: "another daemon believes a note of a lock file that was replaced",
 		Old:  "k.Held != nil && f.same(k.Held.File)", New: "k.Held != nil",
-		Tests: []string{"TestWhatIsKept"},
+		Tests: []string{"TestAnotherDaemonKnowsTheHoldersOfTheSameLockFiles"},
 	}, mutation{
 		What: "another daemon believes that an older lock file is that of who was about to make one",
 		Old:  "f.Birth == 0 || f.Birth >= ", New: "f.Birth == 0 || 0 <= ",
-		Tests: []string{"TestATakerWhoseDaemonWasKilledInBetween"},
+		Tests: []string{"TestTheNextDaemonKnowsATakerWhoseDaemonWasKilled"},
 	}, mutation{
 		What: "another daemon believes that a renewal was made that was not",
 		Old:  "	return f.same(t.File)\n}\n\nconst", New: "	return true\n}\n\nconst",
-		Tests: []string{"TestARenewalThatWasNotMade"},
+		Tests: []string{"TestARenewalThatWasNotMadeGivesNobodyTheLock"},
 	}),
 	in("gate/tenure/intend.go", mutation{
 		What: "who is about to take a lock is not kept",
 		Old:  "	l.intends(next)\n", New: "",
-		Tests: []string{"TestATakerWhoseDaemonWasKilledInBetween"},
+		Tests: []string{"TestTheNextDaemonKnowsATakerWhoseDaemonWasKilled"},
 	}),
 	in("gate/tenure/turn.go", mutation{
 		What: "who could not take a lock is kept",
@@ -115,59 +115,59 @@ var lockFileMutations = slices.Concat(
 	in("gate/tenure/taken.go", mutation{
 		What: "who has made a lock file that is gone is kept",
 		Old:  "	l.checkFile()\n	l.intends(nil)\n", New: "	l.checkFile()\n",
-		Tests: []string{"TestAnIntentionEndsWithItsCall"},
+		Tests: []string{"TestAnIntentionToTakeALockEndsWithItsCall"},
 	}, mutation{
 		What: "a holder whose lock file is gone writes beside the lock of a taker that cannot be identified",
 		Old:  "	l.checkFile()\n	l.intends(nil)\n", New: "	l.intends(nil)\n",
-		Tests: []string{"TestTheNextTakerCannotBeIdentified", "TestTheNextLockFileIsGoneAtOnce"}, Hangs: true,
+		Tests: []string{"TestAHolderLosesALockThatAnUnknownProgramMadeAnew", "TestAHolderLosesALockThatWasMadeAnewAndRemovedAtOnce"}, Hangs: true,
 	}),
 	in("gate/tenure/lock.go", mutation{
 		What: "who breaks a lock is not kept any more when the former holder is out",
 		Old:  "	l.held, l.last = nil, l.book.now()\n", New: "	l.held, l.next, l.last = nil, nil, l.book.now()\n",
-		Tests: []string{"TestABreakerWhoseDaemonWasKilledInBetween"},
+		Tests: []string{"TestTheNextDaemonKnowsABreakerWhoseDaemonWasKilled"},
 	}),
 	in("gate/tenure/turn.go", mutation{
 		What: "after a wait, a change of a lock's name is judged by what was there before",
 		Old:  "; waited {\n			_, n.Exists", New: "; waited && n.IsDir {\n			_, n.Exists",
-		Tests: []string{"TestAWaitForTheTurnIsFollowedByAnotherLook"},
+		Tests: []string{"TestARemovalThatWaitedIsJudgedByTheLockThatIsThereThen"},
 	}),
 	in("gate/tenure/lock.go", mutation{
 		What: "nobody looks after the lock of a taker that ended while it was made",
 		Old:  "	if l.book.cfg.Resolver.Gone(h.holder) { // before", New: "	if false { // before",
-		Tests: []string{"TestATakerThatEndsMeanwhile"}, Hangs: true,
+		Tests: []string{"TestATakerThatEndsDuringItsCallLeavesAFreeLock"}, Hangs: true,
 	}),
 	in("gate/tenure/flock.go", mutation{
 		What: "the flock of a file that has lost its name takes the lock",
 		Old:  "!there || !file.same(of)", New: "!there && !file.same(of)",
-		Tests: []string{"TestAFlockOfAFileThatHasLostItsName"},
+		Tests: []string{"TestAFlockOfAFileThatLostItsNameHoldsNoLock"},
 	}),
 	in("gate/tenure/taken.go", mutation{
 		What: "a write without the lock takes effect after somebody has taken it who cannot be identified",
 		Old:  "	l.guard.EndFree()\n", New: "",
-		Tests: []string{"TestWritesWithoutALockEndWhenSomebodyUnknownTakesIt"},
+		Tests: []string{"TestWritesWithoutALockEndBeforeAnUnknownProgramTakesIt"},
 	}),
 	in("gate/tenure/memory.go", mutation{
 		What: "who was robbed is forgotten with the daemon",
 		Old:  "	l.robbed = robbed\n", New: "",
-		Tests: []string{"TestWhoWasRobbedIsKept"},
+		Tests: []string{"TestTheNextDaemonRefusesAHolderWhoWasRobbed"},
 	}, mutation{
 		What: "who was robbed writes under the next daemon while nobody has the lock",
 		Old:  "		l.guard.Bar(h)\n", New: "		_ = h\n",
-		Tests: []string{"TestWhoWasRobbedIsKept"},
+		Tests: []string{"TestTheNextDaemonRefusesAHolderWhoWasRobbed"},
 	}),
 	in("gate/tenure/handover.go", mutation{
 		What: "a tenure begins while a replaced daemon has something in flight under the lock",
 		Old:  "	b.cfg.Loans.CallIn(id)\n", New: "",
-		Tests: []string{"TestALoanIsCalledInBeforeTheTenureEnds"},
+		Tests: []string{"TestTheOldDaemonEndsItsUseOfALockBeforeItChangesHands"},
 	}, mutation{
 		What: "a replaced daemon lets anybody write where a lock was called in that nobody holds",
 		Old:  "	l.over = true\n", New: "",
-		Tests: []string{"TestALoanIsCalledInBeforeTheTenureEnds"},
+		Tests: []string{"TestTheOldDaemonEndsItsUseOfALockBeforeItChangesHands"},
 	}),
 	in("gate/tenure/lock.go", mutation{
 		What: "a replaced daemon acts on the end of a holder",
 		Old:  "l.book.is(leads) && l.afterTheEnd()", New: "l.afterTheEnd()",
-		Tests: []string{"TestTheEndOfAHolderIsTheLeadersToDealWith"},
+		Tests: []string{"TestAReplacedDaemonDoesNotActOnTheEndOfAHolder"},
 	}),
 	in("gate/tenure/book.go", mutation{
 		What: "a lock is forgotten while somebody rests on it",

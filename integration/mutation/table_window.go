@@ -31,7 +31,7 @@ var windows = slices.Concat(
 	}, mutation{
 		Rule: 9, What: "a window has no end of its own",
 		Old: "w.breakOff(errWindowElapsed) })", New: "})",
-		Tests: []string{"TestAWindowEndsByItself"},
+		Tests: []string{"TestAWindowEndsAfterItsTime"},
 	}, mutation{
 		Rule: 9, What: "the command of a window waits for itself",
 		Old: "return !w.isOwn(r.Caller) && f.await(f.of, r)", New: "return f.await(f.of, r)",
