@@ -47,7 +47,7 @@ func TestAdoptGoesOnUnderTheSameToken(t *testing.T) {
 }
 
 // The dead keeper may have renewed after its last note: the record may be younger than what was saved.
-func TestAdoptAfterARenewalThatWasNotNoted(t *testing.T) {
+func TestAdoptTakesARecordThatWasRenewedAfterTheNote(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	dead := newRig(t, d, c)
 	b := Save(dead.must(t, ann), c)
@@ -149,7 +149,7 @@ func forged(change func(*Record)) func(*testing.T, *Dir, *fakeClock, *Saved) {
 }
 
 // A lease by writing may have been taken on purpose after it was noted.
-func TestAdoptWhatWasTakenOnPurposeSince(t *testing.T) {
+func TestAdoptTakesALeaseThatWasAcquiredOnPurposeSince(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a, next := newRig(t, d, c), newRig(t, d, c)
 	b := Save(a.must(t, auto(ann)), c)
@@ -174,7 +174,7 @@ func TestAdoptReleasesForAHolderThatHasEnded(t *testing.T) {
 }
 
 // A stopped holder keeps its lease until its deadline.
-func TestAdoptForAStoppedHolderDoesNotRenew(t *testing.T) {
+func TestAdoptDoesNotRenewForAStoppedHolder(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	b, next := orphaned(t, d, c)
 	next.live = Stopped

@@ -44,7 +44,7 @@ func faultsOf(t *testing.T, log string, d *Dir) []AuditFault {
 }
 
 // Who owns the lock directory can make the anchor a name of another file, before it is made or later. That file is not written to.
-func TestTheAnchorIsNoOtherFile(t *testing.T) {
+func TestTheAuditAnchorIsNotWrittenThroughALink(t *testing.T) {
 	for _, later := range []bool{false, true} {
 		a, _, d := anchored(t)
 		if later {
@@ -62,7 +62,7 @@ func TestTheAnchorIsNoOtherFile(t *testing.T) {
 }
 
 // Every change of a chain by others is noticed, at once and after the next event.
-func TestTheAnchorTellsEveryLoss(t *testing.T) {
+func TestTheAuditAnchorTellsEveryChangeByOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   func(text string, lines []string) string
 		seen bool
@@ -109,7 +109,7 @@ func other(n int) string {
 }
 
 // Others, such as JVS, may append to the chain: our next line follows theirs. The anchor stays at our last event.
-func TestOthersLinesAreFollowed(t *testing.T) {
+func TestAuditLinesOfOthersAreFollowed(t *testing.T) {
 	a, log, d := anchored(t)
 	appendEvents(t, a, 2)
 	x, err := ReadAuditAnchor(d.Path())
@@ -127,7 +127,7 @@ func TestOthersLinesAreFollowed(t *testing.T) {
 }
 
 // If its writer is killed after the event, the anchor lags until the next event. A torn anchor counts as none.
-func TestAnAnchorThatLagsOrIsTorn(t *testing.T) {
+func TestALaggingOrTornAuditAnchorDoesNotFailTheChain(t *testing.T) {
 	for name, spoil := range map[string]func(old []byte) []byte{
 		"lags":  func(old []byte) []byte { return old },
 		"torn":  func(old []byte) []byte { return old[:20] },
@@ -153,7 +153,7 @@ func TestAnAnchorThatLagsOrIsTorn(t *testing.T) {
 }
 
 // If others append very much, an event reads auditReach at most, and is appended.
-func TestAFloodIsPassedOver(t *testing.T) {
+func TestAFloodOfForeignAuditLinesCostsBoundedWork(t *testing.T) {
 	for name, unit := range map[string]string{"newlines": "\n", "brackets": "{\n", "one line": "x", "records of nothing": "{\"a\":1}\n"} {
 		t.Run(name, func(t *testing.T) {
 			a, log, d := anchored(t)

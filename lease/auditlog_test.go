@@ -159,7 +159,7 @@ func FuzzVerifyAudit(f *testing.F) {
 }
 
 // AppendAll writes the same lines as several Appends. The anchor is that of the last one.
-func TestAppendAllIsOneAfterTheOther(t *testing.T) {
+func TestAppendAllWritesTheSameLinesAsSeveralAppends(t *testing.T) {
 	a, log, d := anchored(t)
 	all := make([]AuditRecord, 5)
 	for i := range all {

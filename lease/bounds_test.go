@@ -95,7 +95,7 @@ func nested(n int) func(*Record) {
 }
 
 // Each bound of a record, on both sides: the last value is read as it was written, the first one beyond makes the record unreadable.
-func TestEveryBoundOfARecord(t *testing.T) {
+func TestARecordBeyondABoundIsUnreadable(t *testing.T) {
 	for _, b := range allBounds() {
 		t.Run(b.name, func(t *testing.T) {
 			r := sample()
@@ -204,7 +204,7 @@ func TestANumberOutOfBoundsStopsEverybodyUntilAPersonDecides(t *testing.T) {
 }
 
 // The next token is above a foreign view's, but such a view cannot use the tokens up.
-func TestAForeignViewCannotUseTheTokensUp(t *testing.T) {
+func TestAForeignViewCannotUseUpTheTokens(t *testing.T) {
 	for tok, readable := range map[Token]bool{mostForeign: true, mostForeign + 1: false, mostToken: false, mostToken + 1: false, 3 << 62: false} {
 		d, s := mendable(t)
 		r := sample()
@@ -251,7 +251,7 @@ func TestAForeignViewOutOfBoundsRobsNobody(t *testing.T) {
 	require.EqualValues(t, 1, g.Token)
 }
 
-func TestNesting(t *testing.T) {
+func TestNestingOfJSONIsCounted(t *testing.T) {
 	for text, want := range map[string]int{`1`: 0, `"[[{"`: 0, `"\"[["`: 0, `[]`: 1, `{"a":[{}],"b":{}}`: 3, `["]",[1]]`: 2, `"\\"`: 0} {
 		require.Equal(t, want, nesting(json.RawMessage(text)), text)
 	}

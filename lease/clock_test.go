@@ -12,7 +12,7 @@ import (
 
 // A clock without a system call is read only while it is the kernel's. Each of these would let a writer go on after its deadline, or
 // not until it.
-func TestAFastClockThatIsWrongIsNotUsed(t *testing.T) {
+func TestAFastClockThatIsNotTheKernelsIsNotUsed(t *testing.T) {
 	for name, fast := range map[string]func(kernel, began time.Duration) (time.Duration, bool){
 		"behind":       func(k, _ time.Duration) (time.Duration, bool) { return k - time.Hour, true },
 		"ahead":        func(k, _ time.Duration) (time.Duration, bool) { return k + time.Hour, true },

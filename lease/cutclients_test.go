@@ -50,7 +50,7 @@ func TestAClientIsCutOffOnceForAllItsLeases(t *testing.T) {
 }
 
 // Rule 17. Agents wait for each other, and find out in time that one has run for their client.
-func TestWhoWaitsForItsTurnFindsItsClientCutOff(t *testing.T) {
+func TestAnAgentThatWaitedFindsItsClientCutOff(t *testing.T) {
 	agent := &fakeAgent{}
 	b := silentLeases(t, agent, new(CutClients), [2]string{"client.1", "client.1"})
 	turns := 0

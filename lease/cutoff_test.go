@@ -149,7 +149,7 @@ func TestNoHostIsCutOffTooEarly(t *testing.T) {
 }
 
 // Rule 17. Without an agent the whole silence is waited for, as ever.
-func TestWithoutAnAgentTheSilenceStays(t *testing.T) {
+func TestWithoutAnAgentTheWholeSilenceIsWaitedFor(t *testing.T) {
 	b, c := silentHost(t, nil)
 	_, err := b.Steal(bg, tom)
 	requireClass(t, ClassLockConflict, err)
@@ -162,7 +162,7 @@ func TestWithoutAnAgentTheSilenceStays(t *testing.T) {
 
 // Rule 17. A record says that its host has an agent. Whoever has none, or may not run it, takes nothing over from there, however long it
 // watches; a renewal and a handover say it, too.
-func TestWhoHasNoAgentTakesNothingFromAHostThatHasOne(t *testing.T) {
+func TestAHostWithoutAnAgentTakesNothingFromAHostThatHasOne(t *testing.T) {
 	for name, x := range map[string]struct {
 		with, here *CutOff
 		why        string
@@ -211,7 +211,7 @@ func TestWhoHasNoAgentTakesNothingFromAHostThatHasOne(t *testing.T) {
 }
 
 // Rule 17 is for the unreleased leases of other hosts alone. (On one kernel the gate waits the holder out.)
-func TestWhomAnAgentCutsOff(t *testing.T) {
+func TestAnAgentCutsOffOnlyHoldersOfUnreleasedLeasesOfOtherHosts(t *testing.T) {
 	other := func(change func(*Record)) func(*Record) { return change }
 	for name, x := range map[string]struct {
 		of   Holder
@@ -255,7 +255,7 @@ func TestWhomAnAgentCutsOff(t *testing.T) {
 }
 
 // Rule 17. Who may write into the lock directory, and is not the mount's user, has nobody cut off.
-func TestAStrangersRecordCutsNobodyOff(t *testing.T) {
+func TestARecordOfAnotherUserCutsNobodyOff(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to give a file away")
 	}
@@ -326,7 +326,7 @@ func TestARunThatHasJustEndedIsNotRepeated(t *testing.T) {
 }
 
 // What went wrong with one host is not said of another.
-func TestAFailureIsToldOfItsOwnHost(t *testing.T) {
+func TestAFailureToCutOffOneHostIsNotSaidOfAnother(t *testing.T) {
 	agent := &fakeAgent{fails: errors.New("no such node")}
 	b, _ := silentHost(t, agent)
 	_, err := b.Steal(bg, tom)
@@ -341,7 +341,7 @@ func TestAFailureIsToldOfItsOwnHost(t *testing.T) {
 }
 
 // Rule 17. What was cut off counts for one lease: then the agent must say it again.
-func TestACutIsProvenAgainAfterALease(t *testing.T) {
+func TestACutCountsForOneLease(t *testing.T) {
 	agent := &fakeAgent{}
 	b, c := silentHost(t, agent)
 	blocker := newGateLock(b.store)

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestRaise(t *testing.T) {
+func TestRaiseNeverLowersTheToken(t *testing.T) {
 	dir, err := OpenDir(t.TempDir() + "/locks")
 	require.NoError(t, err)
 	defer dir.Close()

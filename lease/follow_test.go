@@ -27,7 +27,7 @@ func (r *rig) leads(t Token) (time.Duration, bool) {
 	return g.Deadline, held && g.Token == t
 }
 
-func TestTwoKeepersStandForOneLease(t *testing.T) {
+func TestTwoKeepersKeepOneLease(t *testing.T) {
 	before, next, d, c := replaced(t)
 	_, _, err := before.Follow(bg, next.leads)
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func TestTwoKeepersStandForOneLease(t *testing.T) {
 }
 
 // A follower neither renews nor releases: the record is the leader's.
-func TestAFollowerLeavesTheRecordAlone(t *testing.T) {
+func TestAFollowerNeitherRenewsNorReleases(t *testing.T) {
 	before, next, _, c := replaced(t)
 	was, _, err := next.cfg.Store.readFile(claim1)
 	require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestAFollowerEndsAtItsDeadline(t *testing.T) {
 	require.False(t, next.fence.isOpen())
 }
 
-func TestAFollowerSeesASuccessor(t *testing.T) {
+func TestAFollowerClosesWhenASuccessorAppears(t *testing.T) {
 	before, _, d, _ := replaced(t)
 	d.put(t, claim2, "x")
 	before.tick()
@@ -91,7 +91,7 @@ func TestAFollowerSeesASuccessor(t *testing.T) {
 }
 
 // If the new keeper does not come up, the old one goes on.
-func TestAFollowerLeadsAgain(t *testing.T) {
+func TestAFollowerRenewsAgainWhenTheNewKeeperDoesNotComeUp(t *testing.T) {
 	before, next, _, c := replaced(t)
 	c.advance(15 * time.Second)
 	require.NoError(t, next.Close())
@@ -127,7 +127,7 @@ func TestJoinOnlyWhatIsHeld(t *testing.T) {
 }
 
 // Each of the two keepers alone keeps a taker out.
-func TestWhoJoinsHoldsTheGate(t *testing.T) {
+func TestEachOfTwoKeepersHoldsTheGate(t *testing.T) {
 	before, next, _, _ := replaced(t)
 	before.crash()
 	taker := newGateLock(next.cfg.Store)
@@ -135,7 +135,7 @@ func TestWhoJoinsHoldsTheGate(t *testing.T) {
 	requireClass(t, ClassLockConflict, taker.exclusive(bg, time.Millisecond))
 }
 
-func TestAFollowerDrainsBeforeItLetsTheLockGo(t *testing.T) {
+func TestAFollowerDrainsBeforeItReleasesTheGate(t *testing.T) {
 	before, next, _, _ := replaced(t)
 	next.crash()
 	taker := newGateLock(before.cfg.Store)
@@ -146,7 +146,7 @@ func TestAFollowerDrainsBeforeItLetsTheLockGo(t *testing.T) {
 }
 
 // Part leaves the record as it is, as a kill does. Another keeper goes on by what was saved.
-func TestWhoPartsLeavesTheLeaseToTheNext(t *testing.T) {
+func TestAKeeperThatPartsLeavesTheRecordAsItIs(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	before := newRig(t, d, c)
 	before.Part() // nothing is held: nothing happens

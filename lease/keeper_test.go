@@ -160,7 +160,7 @@ func TestOnlyTheLeaseThatIsMeantIsReleased(t *testing.T) {
 	require.NoError(t, a.Release(bg, LossReleased), "whichever is held")
 }
 
-func TestSuccessorClosesAtOnce(t *testing.T) {
+func TestASuccessorClosesTheFenceAtOnce(t *testing.T) {
 	for _, name := range []string{"main.claim.00000000000000000002", "main.claim.00000000000000000009"} {
 		d, c := testDir(t), newFakeClock()
 		a := newRig(t, d, c)
@@ -177,7 +177,7 @@ func TestSuccessorClosesAtOnce(t *testing.T) {
 	}
 }
 
-func TestReplacedClaimClosesReopensOrExpires(t *testing.T) {
+func TestAReplacedClaimClosesReopensOrExpires(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	const name = "main.claim.00000000000000000001"
@@ -231,7 +231,7 @@ func TestCloseHoldsTheGateAndStaysObservable(t *testing.T) {
 	a.fence.onClose = nil
 }
 
-func TestGateNotHadNamesWhoHoldsIt(t *testing.T) {
+func TestATakerWithoutTheGateIsToldWhoHoldsIt(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a, b := newRig(t, d, c, neverResumes), newRig(t, d, c)
 	a.must(t, ann)
@@ -246,7 +246,7 @@ func TestGateNotHadNamesWhoHoldsIt(t *testing.T) {
 	b.must(t, bob)
 }
 
-func TestStoppedIsNotRenewedGoneReleases(t *testing.T) {
+func TestAStoppedHolderIsNotRenewedAndAnEndedOneReleases(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	a.must(t, ann)
@@ -286,7 +286,7 @@ func TestIdleAutoLeaseIsGivenBack(t *testing.T) {
 
 // What writing took for a session goes on when the process that it is bound to acquires on purpose, whoever else then belongs to
 // it: the token stays, and the fence is not closed. Nobody else gets it so.
-func TestALeaseByWritingTurnsIntoOneOnPurpose(t *testing.T) {
+func TestAnAutomaticLeaseAcquiredOnPurposeKeepsItsToken(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	session, tree := ann, ann
@@ -385,7 +385,7 @@ func TestRemoteStoreNeedsSilence(t *testing.T) {
 	b.must(t, bob)
 }
 
-func TestForeignViewAboveTheHead(t *testing.T) {
+func TestAForeignViewAboveTheHeadSupersedesTheHolder(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	a.must(t, ann)
@@ -422,7 +422,7 @@ func TestFailedReleaseMarkIsReported(t *testing.T) {
 }
 
 // Looked is called after each look that mutations have asked for, and never where none is needed.
-func TestLooksAreTold(t *testing.T) {
+func TestEachLookForASuccessorIsTold(t *testing.T) {
 	for _, at := range []tier{tierA, tierRemote} {
 		var all []time.Duration
 		d := testDir(t)
@@ -442,7 +442,7 @@ func TestLooksAreTold(t *testing.T) {
 }
 
 // Renewed is called after each renewal, with its time, also after one that failed.
-func TestRenewalsAreTold(t *testing.T) {
+func TestEachRenewalIsTold(t *testing.T) {
 	type told struct {
 		took time.Duration
 		ok   bool

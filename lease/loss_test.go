@@ -7,7 +7,7 @@ import (
 )
 
 // These words are promises: clients, metrics and journals of other releases know them, and the numbers, too.
-func TestTheWordsAndNumbersOfLosses(t *testing.T) {
+func TestTheWordsAndNumbersOfLossesStay(t *testing.T) {
 	for i, want := range []struct {
 		kind       LossKind
 		name, text string

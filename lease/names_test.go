@@ -73,7 +73,7 @@ func TestNoTwoWorktreesShareAName(t *testing.T) {
 	})
 }
 
-func TestNamesThatAreNone(t *testing.T) {
+func TestNamesThatAreNoRecordsAreNotParsed(t *testing.T) {
 	for _, name := range []string{"", ".", "lock", ".lock", "gate", "audit.jsonl", "audit.head", ".doctor-12", ".doctor-12.x", "main.lock.tmp.", "main.lock.tmp.x",
 		"main.lock.tmp.evil", "main.claim.1", "main.claim.0000000000000000000x", "main.taint.1", "main.taint.00000000000000000001",
 		"..lock", "...lock", "main.lock.tmp." + strings.ToUpper(someNonce), "a/b.lock", "é.lock", strings.Repeat("x", 129) + ".lock"} {
@@ -149,7 +149,7 @@ func contents(t *testing.T, d *Dir) map[string]string {
 }
 
 // A temporary name is removed if its content proves that it is a leftover. Otherwise the file is kept.
-func TestLeftoversAreProven(t *testing.T) {
+func TestATemporaryNameIsRemovedOnlyIfItIsALeftover(t *testing.T) {
 	d, s := mendable(t)
 	at := func(name string) string { return filepath.Join(d.Path(), name) }
 	born := sample()

@@ -120,7 +120,7 @@ func TestALeaseWithAKeeperIsNotReleasedBehindItsBack(t *testing.T) {
 	requireClass(t, ClassLockConflict, err)
 }
 
-func TestAForeignLeaseIsNotOursToRenew(t *testing.T) {
+func TestAForeignLeaseIsNotRenewed(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	d.put(t, "main.lock", rivalRecord(t, 41))
 	s, h := leftHead(t, d)

@@ -18,7 +18,7 @@ func writer(name string, pid int) Holder {
 }
 
 // The lease of a writer that has ended passes to the next writer. The audit has all events in their order, whoever told them.
-func TestTheAuditIsToldOfWhatPassesOnLaterAndInOrder(t *testing.T) {
+func TestAuditEventsOfPassedLeasesAreInOrder(t *testing.T) {
 	r := newRig(t, testDir(t), newFakeClock())
 	r.must(t, writer("ann", 10))
 	require.Empty(t, r.events(), "its writer waits for no audit")
@@ -36,7 +36,7 @@ func TestTheAuditIsToldOfWhatPassesOnLaterAndInOrder(t *testing.T) {
 }
 
 // The number of noted events is bounded. Close tells all of them.
-func TestWhatIsNotedIsBoundedAndNotLost(t *testing.T) {
+func TestNotedEventsAreBoundedAndToldAtTheClose(t *testing.T) {
 	r := newRig(t, testDir(t), newFakeClock())
 	for i := range 3 * notedMost {
 		r.tell.later(Event{Kind: EventKind(fmt.Sprint(i))})
@@ -50,7 +50,7 @@ func TestWhatIsNotedIsBoundedAndNotLost(t *testing.T) {
 }
 
 // A release is not waited for on the disk only if the holder took the lease by writing and has ended, on tier A.
-func TestWhoseEndIsNotWaitedFor(t *testing.T) {
+func TestAReleaseWaitsForTheDiskUnlessAnAutomaticHolderEnded(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		at   tier
@@ -72,7 +72,7 @@ func TestWhoseEndIsNotWaitedFor(t *testing.T) {
 }
 
 // The lease is released at once, for everybody.
-func TestAWriterThatHasEndedIsReleasedForAll(t *testing.T) {
+func TestTheLeaseOfAnEndedWriterIsReleasedAtOnce(t *testing.T) {
 	d, clock := testDir(t), newFakeClock()
 	r, other := newRig(t, d, clock), newRig(t, d, clock)
 	r.must(t, writer("ann", 10))
@@ -122,7 +122,7 @@ func TestParsedRecordsAreCopies(t *testing.T) {
 }
 
 // The events of commands within a moment are told at once. A single event is told soon.
-func TestABurstIsToldOfAtOnce(t *testing.T) {
+func TestEventsOfABurstAreToldAtOnce(t *testing.T) {
 	c := newFakeClock()
 	var told []int
 	r := newRig(t, testDir(t), c, func(cfg *KeeperConfig) {

@@ -7,7 +7,7 @@ import (
 )
 
 // A claim's record and the next one say how the claim ended.
-func TestPastEnd(t *testing.T) {
+func TestTheNextRecordSaysHowAClaimEnded(t *testing.T) {
 	a, b := Holder{Host: "h", User: "u", PID: 1, BootID: "b", Scope: "tree"}, Holder{Host: "h", User: "u", PID: 2, BootID: "b", Scope: "tree"}
 	rec := func(tok Token, h Holder, change func(*Record)) *Record {
 		r := &Record{FencingToken: tok, HolderID: h.ID(), HostBootID: h.BootID, Scope: h.Scope}
@@ -38,7 +38,7 @@ func TestPastEnd(t *testing.T) {
 
 // If a lease's holder has ended, another may take the lease at once, on purpose; it is released first. For a writer's request Run
 // closes it.
-func TestTheLeaseOfWhoHasEndedPassesOn(t *testing.T) {
+func TestTheLeaseOfAnEndedHolderPassesOnAtOnce(t *testing.T) {
 	d := testDir(t)
 	r := newRig(t, d, newFakeClock())
 	first := r.must(t, ann)
@@ -60,7 +60,7 @@ func TestTheLeaseOfWhoHasEndedPassesOn(t *testing.T) {
 }
 
 // The successor's record says whether the holder before gave its lease away or lost it.
-func TestWhatIsHandedOverIsNotLost(t *testing.T) {
+func TestTheNextRecordSaysWhetherALeaseWasGivenOrLost(t *testing.T) {
 	r := newRig(t, testDir(t), newFakeClock())
 	first := r.must(t, ann)
 	_, err := r.Handover(t.Context(), first.Token, bob, nil)

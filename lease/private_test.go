@@ -9,7 +9,7 @@ import (
 )
 
 // Only a directory that is there for records becomes private. Any other that is open to others stays as it is.
-func TestWhatIsMadePrivate(t *testing.T) {
+func TestOnlyADirectoryForRecordsIsMadePrivate(t *testing.T) {
 	claim := "main.claim.00000000000000000001"
 	for what, c := range map[string]struct {
 		mode  os.FileMode

@@ -24,7 +24,7 @@ func (c offClock) Wall() time.Time { return c.fakeClock.Wall().Add(c.off) }
 // tokens strictly grow, no two holders have the same token, and in the end somebody can acquire.
 
 // On one kernel two fences are never open at once, whatever the deadlines. A keeper with an open fence has the gate.
-func TestAnyInterleavingOnOneKernel(t *testing.T) {
+func TestTwoFencesAreNeverOpenAtOnceOnOneKernel(t *testing.T) {
 	checkWorlds(t, tierA, func(rt *rapid.T, w *world) {
 		if open := w.count(func(r *rig) bool { return r.fence.isOpen() && !r.fence.isFrozen() }); open > 1 {
 			rt.Fatalf("%d fences are open", open)
@@ -35,7 +35,7 @@ func TestAnyInterleavingOnOneKernel(t *testing.T) {
 }
 
 // If hosts share only the files, and not their flocks, two fences never let writes pass at the same moment.
-func TestAnyInterleavingOfHosts(t *testing.T) {
+func TestTwoHostsNeverLetWritesPassAtOnce(t *testing.T) {
 	checkWorlds(t, tierRemote, func(rt *rapid.T, w *world) {
 		if pass := w.count(func(r *rig) bool { return r.fence.passes() }); pass > 1 {
 			rt.Fatalf("%d fences let writes pass", pass)

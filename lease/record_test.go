@@ -40,7 +40,7 @@ func TestRecordRoundTripKeepsUnknownFields(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestRecordRefusals(t *testing.T) {
+func TestABrokenRecordIsRefused(t *testing.T) {
 	b, err := json.Marshal(sample())
 	require.NoError(t, err)
 	s := string(b)
@@ -63,7 +63,7 @@ func TestRecordRefusals(t *testing.T) {
 	}
 }
 
-func TestRecordThatDoesNotFit(t *testing.T) {
+func TestARecordThatDoesNotFitIsRefused(t *testing.T) {
 	r := sample()
 	r.Purpose = strings.Repeat("x", RecordSize)
 	_, err := r.encode()

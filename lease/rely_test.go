@@ -10,7 +10,7 @@ import (
 // Rules 10 and 17. Who relies on the fence agents of others does not look for a successor after each mutation. That needs a record which
 // says that there is an agent, or others would take it over without one. A late mutation is still found: the fence asks for the deadline,
 // which it does only if there is something to ask.
-func TestWhoReliesOnAFenceDoesNotLook(t *testing.T) {
+func TestRelianceOnAFenceLooksForNoSuccessor(t *testing.T) {
 	agent := &CutOff{Cut: (&fakeAgent{}).cut}
 	for name, x := range map[string]struct {
 		tier   tier
@@ -38,7 +38,7 @@ func TestWhoReliesOnAFenceDoesNotLook(t *testing.T) {
 }
 
 // A daemon that relies on the fence does not go on with a lease that others may take over without an agent.
-func TestNoRelianceOnARecordWithoutAnAgent(t *testing.T) {
+func TestARecordWithoutAnAgentIsNotReliedOn(t *testing.T) {
 	for _, had := range []bool{true, false} {
 		d, c := testDir(t), newFakeClock()
 		d.tier = tierRemote
@@ -62,7 +62,7 @@ func TestNoRelianceOnARecordWithoutAnAgent(t *testing.T) {
 }
 
 // What could not be brought to the store at the end of a lease is no late write, and is told as what it is.
-func TestWhatDidNotReachTheStoreIsTold(t *testing.T) {
+func TestWritesThatDidNotReachTheStoreAreTold(t *testing.T) {
 	a := newRig(t, testDir(t), newFakeClock())
 	g := a.must(t, zoe)
 	require.NoError(t, a.Late(LateWrite{Token: g.Token, Op: "Fsync", File: "/f", Failed: "input/output error", Unsynced: true}))
@@ -73,7 +73,7 @@ func TestWhatDidNotReachTheStoreIsTold(t *testing.T) {
 
 // Rule 17. What could not be brought to the store, and may get there yet, keeps the lease from being given back or away: it runs out, so that
 // whoever takes it over cuts this host off first. What the store has refused does not.
-func TestWhatMayReachTheStoreYetIsNotGivenBack(t *testing.T) {
+func TestALeaseWhoseWritesMayReachTheStoreYetIsNotGivenBack(t *testing.T) {
 	agent := &CutOff{Cut: (&fakeAgent{}).cut}
 	for name, x := range map[string]struct {
 		relies, unsure bool
@@ -122,7 +122,7 @@ func TestWhatMayReachTheStoreYetIsNotGivenBack(t *testing.T) {
 }
 
 // Nor is a claim whose epoch never opened: the lease before it has not been given back, and what was written under it may land.
-func TestAClaimThatNeverOpenedIsNotGivenBackEither(t *testing.T) {
+func TestAClaimThatNeverOpenedIsNotGivenBackWhileWritesMayLand(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	d.tier = oneClock{}
 	slow := false

@@ -59,7 +59,7 @@ func gateFree(t require.TestingT, d *Dir) bool {
 }
 
 // Rule 1. Somebody removes <id>.lock of a holder that has just crashed. Its lease still lasts.
-func TestTheHighestClaimSpeaksWithoutItsView(t *testing.T) {
+func TestALeaseLastsWithoutItsView(t *testing.T) {
 	c := newFakeClock()
 	d := left(t, c, tierA)
 	require.NoError(t, unix.Unlinkat(d.fd, "main.lock", 0))
@@ -96,7 +96,7 @@ func TestAClaimThatCarriesAnothersRecordIsLost(t *testing.T) {
 }
 
 // Rule 1. If a store caches attributes, stamps may be old. The next token's name is looked at in any case.
-func TestTheNextNameIsLookedAtWhateverTheStampsSay(t *testing.T) {
+func TestTheNextTokensNameIsLookedAtWithOldStamps(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	a.must(t, ann)
@@ -219,7 +219,7 @@ func TestTheViewSparesListingsOnAStoreOfWholeSeconds(t *testing.T) {
 }
 
 // Rule 1.
-func TestASuccessorThatIsThereAlreadyIsNotArmed(t *testing.T) {
+func TestAClaimWithASuccessorDoesNotOpenTheFence(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	a.once("claim.after_publish", func() { d.put(t, claim9, "x") })
@@ -291,7 +291,7 @@ func TestALinkIsJudgedByTheNameNotByItsReply(t *testing.T) {
 }
 
 // Rule 2.
-func TestAClaimThatTookLongerThanItLastsIsNotArmed(t *testing.T) {
+func TestAClaimThatTookLongerThanItLastsDoesNotOpenTheFence(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a, b := newRig(t, d, c), newRig(t, d, c)
 	a.once("claim.after_publish", func() { c.advance(20 * time.Second) })
@@ -316,7 +316,7 @@ func TestALatePublisherPutsTheHeadsViewBack(t *testing.T) {
 }
 
 // Rule 4. The view is part of a claim: a renewal must not repair the view in the middle of another's claim.
-func TestTheGateIsHadFromTheSecondLookUntilTheViewIsThere(t *testing.T) {
+func TestTheGateIsHeldFromTheSecondLookUntilTheViewIsThere(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	points := map[string]bool{}
@@ -331,7 +331,7 @@ func TestTheGateIsHadFromTheSecondLookUntilTheViewIsThere(t *testing.T) {
 }
 
 // Rule 4. Without the turn, many holders that take LOCK_SH would starve a taker.
-func TestATakerWaitsItsTurn(t *testing.T) {
+func TestATakerIsNotStarvedByHolders(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	first := newGateLock(d.Store("main"))
@@ -345,7 +345,7 @@ func TestATakerWaitsItsTurn(t *testing.T) {
 }
 
 // Rule 4. An interrupted epoch has dropped LOCK_SH, so a taker may have the gate.
-func TestNothingReopensWhileATakerHasTheGate(t *testing.T) {
+func TestNoEpochReopensWhileATakerHasTheGate(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	a.must(t, ann)
@@ -378,7 +378,7 @@ func TestAGateFileThatWasRemovedFailsClosed(t *testing.T) {
 }
 
 // Rule 4. If a taker has an old file open, it opens the file that has the name now.
-func TestATakerMeetsTheHolderOnTheFileThatHasTheName(t *testing.T) {
+func TestATakerLocksTheFileThatHasTheGatesName(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a, b := newRig(t, d, c), newRig(t, d, c)
 	b.must(t, bob)
@@ -419,7 +419,7 @@ func TestReplaceThatFailsSaysWhoHolds(t *testing.T) {
 
 // Rule 4. If a conversion fails, the old lock is gone (flock(2)). While Replace converts its lock, the fence is closed and has drained.
 // After the failure no lock is left.
-func TestNothingRestsOnALockThatIsConverted(t *testing.T) {
+func TestTheFenceIsClosedWhileTheGatesLockIsConverted(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	other, taker := newGateLock(d.Store("main")), newGateLock(d.Store("main"))

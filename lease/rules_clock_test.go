@@ -93,7 +93,7 @@ func TestSilenceLastsByTheLongerPolicy(t *testing.T) {
 }
 
 // Rules 6 and 7. A thief whose clock is a minute ahead finds a living lease stealable at its first look.
-func TestAThiefWhoseClockIsAheadNeverRobsALiveHolder(t *testing.T) {
+func TestATakerWhoseClockIsAheadNeverRobsALivingHolder(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	d.tier = tierRemote
 	a := newRig(t, d, c)
@@ -120,7 +120,7 @@ func TestAThiefWhoseClockIsAheadNeverRobsALiveHolder(t *testing.T) {
 }
 
 // Rule 6. flock proves something on the file systems that are listed, and on no others.
-func TestAnUnknownFileSystemIsTakenForAShared(t *testing.T) {
+func TestAnUnknownFileSystemCountsAsShared(t *testing.T) {
 	proc, err := os.Open("/proc")
 	require.NoError(t, err)
 	defer proc.Close()
@@ -146,7 +146,7 @@ func TestAClockStepOfHalfTheBoundIsTolerated(t *testing.T) {
 
 // Rule 7. If a thief's clock is set back, the record seems to be from the future. If it is set forward, the record seems old. The thief
 // believes neither.
-func TestAThiefsClockStepGivesNothing(t *testing.T) {
+func TestAClockStepOfATakerTakesNoLease(t *testing.T) {
 	for step, class := range map[time.Duration]Class{-time.Hour: ClassClockSkewExceeded, time.Hour: ClassClockSkewExceeded, -10 * time.Second: ClassClockSkewExceeded} {
 		d, c := testDir(t), newFakeClock()
 		a, b := newRig(t, d, c), newRig(t, d, c)
@@ -162,7 +162,7 @@ func TestAThiefsClockStepGivesNothing(t *testing.T) {
 
 // A laptop sleeps: both clocks go on, nothing runs. At the first instruction afterwards the fence must refuse, before any timer, and no
 // renewal may reopen it. (If the holder may go on, that is under another token: rules_resume_test.go.)
-func TestSuspendPastTheDeadlineEndsTheEpochByItself(t *testing.T) {
+func TestASuspendPastTheDeadlineEndsTheEpoch(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a, b := newRig(t, d, c, neverResumes), newRig(t, d, c)
 	a.must(t, ann)
@@ -178,7 +178,7 @@ func TestSuspendPastTheDeadlineEndsTheEpochByItself(t *testing.T) {
 }
 
 // The wall clock of a machine may stand still in suspend until something sets it. The boot clock alone ends the epoch.
-func TestSuspendThatOnlyTheBootClockSaw(t *testing.T) {
+func TestASuspendThatOnlyTheBootClockCountsEndsTheEpoch(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c, neverResumes)
 	a.must(t, ann)
@@ -201,7 +201,7 @@ func TestSuspendWithinTheLeaseIsRenewed(t *testing.T) {
 }
 
 // Rule 6 counts the boot time between two reads. A thief that slept between them may take over.
-func TestSuspendOfAThief(t *testing.T) {
+func TestATakerCountsTheTimeOfItsSuspendAsSilence(t *testing.T) {
 	c := newFakeClock()
 	d := left(t, c, tierRemote)
 	w := watching(d, c)

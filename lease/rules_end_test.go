@@ -148,7 +148,7 @@ func TestTheClaimIsMarkedBeforeTheViewGoes(t *testing.T) {
 }
 
 // Rule 11. Somebody publishes between the look at the view and its rename aside, and again before it is put back.
-func TestAViewThatIsNotOursIsPutBack(t *testing.T) {
+func TestAViewOfAnotherIsPutBack(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	a.must(t, ann)

@@ -83,7 +83,7 @@ func TestAGateThatTheStoreForgotIsTakenAgain(t *testing.T) {
 }
 
 // Rule 4. To ask is not to make: a gate file that was removed stays away, so that takers and holder do not lock two files.
-func TestToProveAGateMakesNone(t *testing.T) {
+func TestAProofOfTheGateMakesNoGateFile(t *testing.T) {
 	a, _, c := forgetful(t)
 	gate := a.store.display(a.store.lockNames()[0])
 	require.NoError(t, os.Remove(gate))
@@ -110,7 +110,7 @@ func TestALockFileIsOpenedAnewAfterAFailure(t *testing.T) {
 }
 
 // Rule 7. A read that the store made wait finds a record that is younger than the clock from before it. No clock is wrong.
-func TestAStoreThatStallsIsNoWrongClock(t *testing.T) {
+func TestAReadThatTheStoreDelaysIsNoWrongClock(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	d.tier = tierRemote
 	a := newRig(t, d, c)
@@ -130,7 +130,7 @@ func TestOffBetween(t *testing.T) {
 }
 
 // Where the store keeps the lock, this kernel shows no owner. That does not mean that somebody has just let it go.
-func TestTheHolderOfAFarLockIsNotCalledGone(t *testing.T) {
+func TestTheHolderOfALockKeptByTheStoreIsNotCalledGone(t *testing.T) {
 	a, _, _ := forgetful(t)
 	// Its file has a name here that no lock of this kernel has.
 	nobody := lockFD{name: a.gate.gate.name, fd: -1, file: fileID{dev: 1, ino: 1 << 62}}

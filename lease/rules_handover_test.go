@@ -151,7 +151,7 @@ func setImmutable(t *testing.T, d *Dir, on bool) {
 }
 
 // If another takes the next token first, it wins. Nothing may pass under that token before the old epoch is closed.
-func TestAHandoverThatLosesTheRaceForTheToken(t *testing.T) {
+func TestAHandoverThatLosesTheNextTokenOpensNothing(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	other := newRig(t, d, c)
 	r := newRig(t, d, c, func(cfg *KeeperConfig) {
@@ -177,7 +177,7 @@ func TestAHandoverThatLosesTheRaceForTheToken(t *testing.T) {
 
 // A failed renewal closes the epoch, and a later one opens it again, not frozen. Mutations may enter then, so no next token may be
 // claimed.
-func TestAHandoverDoesNotTrustAFreezeThatWasBroken(t *testing.T) {
+func TestAHandoverWhoseFreezeWasBrokenClaimsNothing(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	r := newRig(t, d, c)
 	old := r.must(t, ann)
@@ -197,7 +197,7 @@ func TestAHandoverDoesNotTrustAFreezeThatWasBroken(t *testing.T) {
 	require.Equal(t, old.Token, h.Token, "no claim was made")
 }
 
-func TestAHandoverOfWhatIsNotHeld(t *testing.T) {
+func TestAHandoverOfALeaseThatIsNotHeldIsRefused(t *testing.T) {
 	c := newFakeClock()
 	r := newRig(t, testDir(t), c)
 	requireClass(t, ClassLockNotHeld, errorOf(r.handover(1, bob, nil)))

@@ -220,7 +220,7 @@ func TestARepairedRenewalLooksAfterTheWait(t *testing.T) {
 
 // The record keeps the time of an offer until no taker can come any more, even if the offer was withdrawn. A daemon that adopts the
 // lease knows of the offer by the record only.
-func TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome(t *testing.T) {
+func TestAnOfferedLeaseIsNotAdoptedWhileItMayBeTaken(t *testing.T) {
 	for _, state := range []string{"offered", "withdrawn", "waited"} {
 		o := newOffering(t, tierRemote)
 		if state != "offered" {
@@ -294,7 +294,7 @@ func (o *offering) mustBeForgotten() {
 }
 
 // A lease that expires while it is offered is closed at once, by the first who sees it: nobody has LOCK_SH then.
-func TestAnOfferThatExpiresDoesNotGoOn(t *testing.T) {
+func TestALeaseThatExpiresDuringAnOfferIsClosed(t *testing.T) {
 	o := newOffering(t, tierA)
 	o.clock.advance(DefaultPolicy().window() - DefaultPolicy().closeLead()/2)
 	require.Less(t, o.clock.Boot(), o.old.Deadline)

@@ -178,7 +178,7 @@ func TestAPausedHolderWithoutProofLosesItsLease(t *testing.T) {
 }
 
 // Rule 16. A thief that came first waits for the gate; when it gets there it finds the new claim, and does not touch it.
-func TestAThiefInTheMiddleOfItsStealFindsThatTheHolderWentOn(t *testing.T) {
+func TestAStealFindsThatThePausedHolderWentOn(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a, thief := newRig(t, d, c), newRig(t, d, c)
 	a.must(t, ann)
@@ -199,7 +199,7 @@ func TestAThiefInTheMiddleOfItsStealFindsThatTheHolderWentOn(t *testing.T) {
 }
 
 // Rule 16. While the holder goes on, it is killed or stopped for ever at every point: a taker waits, or goes on above.
-func TestAHolderThatIsKilledWhileItGoesOn(t *testing.T) {
+func TestAHolderKilledWhileItGoesOnBlocksNoTaker(t *testing.T) {
 	for _, at := range []string{"resume.before_close", "resume.closed", "resume.before_link", "resume.after_link"} {
 		t.Run(at, func(t *testing.T) {
 			d, c := testDir(t), newFakeClock()
@@ -250,7 +250,7 @@ func TestAStoppedHolderGoesOnWhenItIsResumed(t *testing.T) {
 
 // Rule 16. Holder and daemon were both paused, and the daemon wakes first. The holder goes on: nothing of it was written back before
 // the deadline. But once only, or a slow machine would keep others out for ever.
-func TestADaemonThatWakesBeforeItsHolder(t *testing.T) {
+func TestAHolderGoesOnWhenItsDaemonWakesFirst(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	a.must(t, ann)
@@ -293,7 +293,7 @@ func TestAStoppedHolderThatAsksGoesOn(t *testing.T) {
 }
 
 // Where anybody took over, or the holder has ended, the pause becomes a loss like any: whoever watches is told.
-func TestAPauseThatEndsInALoss(t *testing.T) {
+func TestAPauseEndsInALossAfterATakeover(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(t *testing.T, a, b *rig)
 		want LossKind
@@ -391,7 +391,7 @@ func TestALeaseOfTwoKeepersGoesOnWhenTheOtherHasDrained(t *testing.T) {
 }
 
 // What goes on is noted for the next daemon, too.
-func TestAResumedLeaseIsAdoptedWithItsPast(t *testing.T) {
+func TestAResumedLeaseIsAdoptedWithItsEarlierTokens(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a, next := newRig(t, d, c), newRig(t, d, c)
 	a.must(t, ann)
@@ -407,7 +407,7 @@ func TestAResumedLeaseIsAdoptedWithItsPast(t *testing.T) {
 }
 
 // A renewal that the pause began in, and that so comes too late, is no renewal; the holder goes on all the same.
-func TestAPauseWithinARenewal(t *testing.T) {
+func TestAHolderGoesOnAfterAPauseWithinARenewal(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	a.must(t, ann)

@@ -14,7 +14,7 @@ import (
 
 // Writers write and ask, a successor appears at some time, and looks take as long as they like; each looks at the store at its very
 // beginning. Who wrote when the successor was there is told so, and nobody is told so before. Nobody waits for more than two looks.
-func TestASharedLookMissesNoSuccessor(t *testing.T) {
+func TestASharedLookForASuccessorMissesNone(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		delay := func(name string) time.Duration {
 			return time.Duration(rapid.IntRange(0, 20).Draw(rt, name)) * time.Millisecond

@@ -61,7 +61,7 @@ func TestAGrantIsDurableBeforeAnybodyWrites(t *testing.T) {
 }
 
 // "New holder increments fencing token and acquire_seq".
-func TestAStealCountsOn(t *testing.T) {
+func TestAStealIncrementsTokenAndSequence(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	a.must(t, ann)

@@ -53,7 +53,7 @@ func TestHostileClaimsAreUnreadableAndStay(t *testing.T) {
 	}
 }
 
-func TestClaimWithAnotherToken(t *testing.T) {
+func TestAClaimWithAnotherTokenIsUnreadable(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	a.must(t, ann)
@@ -64,7 +64,7 @@ func TestClaimWithAnotherToken(t *testing.T) {
 	require.ErrorContains(t, h.Unreadable, "it carries token 1")
 }
 
-func TestClaimNumberBeyondAllNumbers(t *testing.T) {
+func TestAClaimNumberBeyondAllTokensIsUnreadable(t *testing.T) {
 	d := testDir(t)
 	d.put(t, "main.claim.99999999999999999999", "x")
 	h, err := d.Store("main").Head()

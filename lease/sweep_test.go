@@ -30,7 +30,7 @@ func passOn(t *testing.T, r *rig, n int) {
 }
 
 // Writers come and go and use many tokens. The lock directory has a bounded number of names, and the tokens go on.
-func TestClaimsThatSayNothingAreSwept(t *testing.T) {
+func TestClaimsThatShowNoRevocationAreSwept(t *testing.T) {
 	d := testDir(t)
 	r := newRig(t, d, newFakeClock())
 	passOn(t, r, 400)
@@ -50,7 +50,7 @@ func TestClaimsThatSayNothingAreSwept(t *testing.T) {
 }
 
 // A new keeper sweeps claims that an earlier version left, in small steps.
-func TestWhatWasLeftIsSwept(t *testing.T) {
+func TestClaimsOfAnEarlierVersionAreSwept(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	old := newRig(t, d, c)
 	old.swept.keep = mostToken // it never sweeps
@@ -73,7 +73,7 @@ func TestWhatWasLeftIsSwept(t *testing.T) {
 
 // Three kinds of claim show who is revoked and stay: a lost one, the one after it, and one that was taken on purpose. A claim that
 // cannot be read stays, too.
-func TestWhatSaysSomethingIsNotSwept(t *testing.T) {
+func TestClaimsThatShowARevocationAreNotSwept(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	r := newRig(t, d, c)
 	r.swept.keep = 2
@@ -104,7 +104,7 @@ func TestWhatSaysSomethingIsNotSwept(t *testing.T) {
 }
 
 // Of the claims that say something, the newest stay: as many as Past reads.
-func TestOldClaimsThatSaySomethingAreSweptInTheEnd(t *testing.T) {
+func TestOldClaimsThatShowARevocationAreSweptInTheEnd(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	r := newRig(t, d, c)
 	r.swept.keep = PastKept - 3
@@ -122,7 +122,7 @@ func TestOldClaimsThatSaySomethingAreSweptInTheEnd(t *testing.T) {
 }
 
 // A keeper that does not hold sweeps nothing. On a file system that other kernels write nobody sweeps.
-func TestWhoSweeps(t *testing.T) {
+func TestOnlyAHolderOnOneKernelSweepsClaims(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	r := newRig(t, d, c)
 	r.swept.keep = 2

@@ -121,7 +121,7 @@ func TestALeftLeaseIsTakenBackNoSoonerThanByAnybody(t *testing.T) {
 }
 
 // Rule 18. Who has renewed, released or taken the lease since it was seen keeps what he has, also if he came while its gate was waited for.
-func TestWhatChangedMeanwhileIsNotTakenBack(t *testing.T) {
+func TestALeaseThatChangedMeanwhileIsNotTakenBack(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, k *rig, c *fakeClock){
 		"another host has taken it, and is silent in its turn": func(t *testing.T, k *rig, c *fakeClock) {
 			other := newRig(t, k.store.dir, c, on("client.3", nil, zoe))
@@ -177,7 +177,7 @@ func TestWhatChangedMeanwhileIsNotTakenBack(t *testing.T) {
 }
 
 // No event, no taking back (rule 12); the next try is an ordinary one.
-func TestWhatCannotBeAuditedIsNotTakenBack(t *testing.T) {
+func TestATakingBackThatCannotBeAuditedDoesNotHappen(t *testing.T) {
 	k, c, seen := leftBy(t, tom, &fakeAgent{})
 	goSilent(c)
 	k.deny = unix.ENOSPC
@@ -189,7 +189,7 @@ func TestWhatCannotBeAuditedIsNotTakenBack(t *testing.T) {
 
 // Rules 2, 4 and 18. A taker of another host may come at any step of a taking back, also where the store has lost the lock of the gate, and a
 // second mount of this host may take back the same lease: whoever got the lease keeps it, and no token is given twice.
-func TestATakingBackHarmsNobodyWhoComesMeanwhile(t *testing.T) {
+func TestATakingBackTakesNoLeaseFromATaker(t *testing.T) {
 	for _, at := range []string{"acquire.before_gate", "claim.before_look", "claim.before_link", "claim.after_link", "claim.after_publish",
 		"lose.before_close", "lose.after_close", "release.before_write", "release.before_withdraw"} {
 		for name, lost := range map[string]bool{"the gate holds": false, "the gate is lost": true} {
@@ -248,7 +248,7 @@ func TestATakingBackHarmsNobodyWhoComesMeanwhile(t *testing.T) {
 
 // Rules 17 and 18. While a taint says that something of this host may reach the store yet, the lease is left to whoever cuts this host off. A
 // person who has looked clears the taint. What the store has refused, and what another host had written, does not count.
-func TestNothingIsTakenBackWhileSomethingMayLand(t *testing.T) {
+func TestNoLeaseIsTakenBackWhileItsWritesMayLand(t *testing.T) {
 	for name, x := range map[string]struct {
 		by     Holder
 		unsure bool

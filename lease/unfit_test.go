@@ -10,7 +10,7 @@ import (
 )
 
 // If the file system has no links or locks, the error sends the user to another one. Other failures of the same calls do not.
-func TestUnfitLockDirectory(t *testing.T) {
+func TestALockDirectoryWithoutLinksOrLocksIsNamedUnfit(t *testing.T) {
 	d := testDir(t)
 	for err, unfit := range map[error]bool{
 		unix.EPERM: true, unix.EOPNOTSUPP: true, unix.ENOSYS: true, unix.EMLINK: true, unix.ENOLCK: true,

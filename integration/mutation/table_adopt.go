@@ -54,5 +54,5 @@ var adoptMutations = slices.Concat(in("lease/files.go", mutation{
 }, mutation{
 	Rule: 14, What: "what had been offered is adopted while it may be taken",
 	Old: "case k.store.tier().takersUnseen() && !rec.OfferUntil.IsZero():", New: "case false:",
-	Tests: []string{"TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome"},
+	Tests: []string{"TestAnOfferedLeaseIsNotAdoptedWhileItMayBeTaken"},
 }))

@@ -7,16 +7,16 @@ var adopterMutations = slices.Concat(
 	in("lease/holder.go", mutation{
 		What: "a lease by writing turns into another user's",
 		Old:  " && h.UID == o.UID\n", New: "\n",
-		Tests: []string{"TestALeaseByWritingTurnsIntoOneOnPurpose"},
+		Tests: []string{"TestAnAutomaticLeaseAcquiredOnPurposeKeepsItsToken"},
 	}, mutation{
 		What: "a lease by writing turns into another process's",
 		Old:  "\t\th.PID == o.PID && h.StartTime == o.StartTime && h.UID", New: "		h.UID",
-		Tests: []string{"TestALeaseByWritingTurnsIntoOneOnPurpose"},
+		Tests: []string{"TestAnAutomaticLeaseAcquiredOnPurposeKeepsItsToken"},
 	}),
 	in("lease/renewal.go", mutation{
 		What: "the record keeps the scope that writing took",
 		Old:  "	rec.Scope, rec.ScopeKey = h.holder.Scope, clip(h.holder.ScopeKey, maxText)\n", New: "",
-		Tests: []string{"TestALeaseByWritingTurnsIntoOneOnPurpose"},
+		Tests: []string{"TestAnAutomaticLeaseAcquiredOnPurposeKeepsItsToken"},
 	}),
 	in("gate/revoked.go", mutation{
 		What: "an epoch by writing keeps its scope",

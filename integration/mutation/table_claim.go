@@ -19,15 +19,15 @@ var authority = slices.Concat(
 	in("lease/store.go", mutation{
 		Rule: 1, What: "the view decides, not the highest claim",
 		Old: "	} else if t > 0 {\n		h = s.readRecordFile(s.claimName(t))", New: "	} else if t > maxToken-1 {\n		h = s.readRecordFile(s.claimName(t))",
-		Tests: []string{"TestTheHighestClaimSpeaksWithoutItsView"},
+		Tests: []string{"TestALeaseLastsWithoutItsView"},
 	}, mutation{
 		Rule: 1, What: "a claim that carries another token than its name is believed",
 		Old: "if h.Record != nil && h.Record.FencingToken != t {", New: "if false {",
-		Tests: []string{"TestClaimWithAnotherToken"},
+		Tests: []string{"TestAClaimWithAnotherTokenIsUnreadable"},
 	}, mutation{
 		Rule: 1, What: "a claim whose number does not fit is overlooked",
 		Old: "			if t, ok := parseDigits(string(rest)); ok {", New: "			if t, ok := parseDigits(string(rest)); ok && t < maxToken {",
-		Tests: []string{"TestClaimNumberBeyondAllNumbers"},
+		Tests: []string{"TestAClaimNumberBeyondAllTokensIsUnreadable"},
 	}),
 	in("lease/claim.go", mutation{
 		Rule: 1, What: "the nonce, session and token on disk are not compared with the own ones",
@@ -44,13 +44,13 @@ var authority = slices.Concat(
 	}, mutation{
 		Rule: 1, What: "the name may have become another file's",
 		Old: "if id != c.file {\n		return nil, c.lost(\"the own claim was replaced\", nil)", New: "if id != c.file && false {\n		return nil, c.lost(\"the own claim was replaced\", nil)",
-		Tests: []string{"TestReplacedClaimClosesReopensOrExpires"},
+		Tests: []string{"TestAReplacedClaimClosesReopensOrExpires"},
 	}),
 	in("lease/successor.go", mutation{
 		Rule: 1, What: "the next token's name is not looked at while the stamps stand still",
 		Old:   "	if found, err := c.next(); found || err != nil {\n		return found, err\n	}\n	stamp, now",
 		New:   "	stamp, now",
-		Tests: []string{"TestTheNextNameIsLookedAtWhateverTheStampsSay"},
+		Tests: []string{"TestTheNextTokensNameIsLookedAtWithOldStamps"},
 	}, mutation{
 		Rule: 1, What: "only the next token is looked at between renewals, so a gap hides a successor",
 		Old:   "return c.above.unlessStill(stamp, now, c.anywhere)",
@@ -84,7 +84,7 @@ var authority = slices.Concat(
 	in("lease/steal.go", mutation{
 		Rule: 1, What: "a claim is armed though a higher one is there",
 		Old: "	_, err := c.Over(true) //", New: "	var err error //",
-		Tests: []string{"TestASuccessorThatIsThereAlreadyIsNotArmed"},
+		Tests: []string{"TestAClaimWithASuccessorDoesNotOpenTheFence"},
 	}),
 	in("lease/keeper_run.go", mutation{
 		Rule: 1, What: "nobody looks for a successor between renewals",
@@ -106,7 +106,7 @@ var claiming = slices.Concat(
 	}, mutation{
 		Rule: 2, What: "a claim arms after it is too late",
 		Old: "if err == nil && k.cfg.Clock.Boot() >= h.deadline-p.closeLead() {", New: "if false {",
-		Tests: []string{"TestAClaimThatTookLongerThanItLastsIsNotArmed"},
+		Tests: []string{"TestAClaimThatTookLongerThanItLastsDoesNotOpenTheFence"},
 	}, mutation{
 		Rule: 2, What: "nothing is published",
 		Old: "	if err := c.Publish(); err != nil {\n		tk.undo(c)", New: "	if err := error(nil); err != nil {\n		tk.undo(c)",
@@ -135,16 +135,16 @@ var claiming = slices.Concat(
 	in("lease/store.go", mutation{
 		Rule: 2, What: "a foreign view's token is not continued above",
 		Old: "max(h.Token, h.ViewToken)", New: "h.Token",
-		Tests: []string{"TestForeignViewAboveTheHead"},
+		Tests: []string{"TestAForeignViewAboveTheHeadSupersedesTheHolder"},
 	}, mutation{
 		Rule: 2, What: "a foreign view above the head is overlooked",
 		Old: "if h.ViewToken > h.Token || (", New: "if (",
-		Tests: []string{"TestForeignViewAboveTheHead"},
+		Tests: []string{"TestAForeignViewAboveTheHeadSupersedesTheHolder"},
 	}, mutation{
 		Rule: 2, What: "a view that cannot be read is taken for none",
 		Old:   "	case v.Unreadable != nil:\n		v.Token = h.Token\n		return v",
 		New:   "	case v.Unreadable != nil:\n		return h",
-		Tests: []string{"TestForeignViewAboveTheHead"},
+		Tests: []string{"TestAForeignViewAboveTheHeadSupersedesTheHolder"},
 	}),
 	in("lease/policy.go", mutation{
 		Rule: 2, What: "the deadline is the whole lease, without the margin",
@@ -192,7 +192,7 @@ var theGate = slices.Concat(
 	in("lease/acquire.go", mutation{
 		Rule: 4, What: "a taker does not ask for the gate",
 		Old: "if err := k.gate.exclusive(ctx, k.cfg.GateWait); err != nil {", New: "if err := error(nil); err != nil {",
-		Tests: []string{"TestGateNotHadNamesWhoHoldsIt"},
+		Tests: []string{"TestATakerWithoutTheGateIsToldWhoHoldsIt"},
 	}, mutation{
 		Rule: 4, What: "Replace claims without the gate",
 		Old: "if err := k.gate.takeGate(ctx, k.cfg.GateWait); err != nil {", New: "if err := error(nil); err != nil {",
@@ -202,12 +202,12 @@ var theGate = slices.Concat(
 		Rule: 4, What: "the gate is let go between the link and the view",
 		Old:   "	k.cfg.Pause(\"claim.after_link\")\n	if err := c.Publish()",
 		New:   "	k.gate.unlock()\n	k.cfg.Pause(\"claim.after_link\")\n	if err := c.Publish()",
-		Tests: []string{"TestTheGateIsHadFromTheSecondLookUntilTheViewIsThere"},
+		Tests: []string{"TestTheGateIsHeldFromTheSecondLookUntilTheViewIsThere"},
 	}, mutation{
 		Rule: 4, What: "the second look comes before the gate is had for good",
 		Old:   "	k.cfg.Pause(\"claim.before_look\")\n",
 		New:   "	k.gate.unlock()\n	k.cfg.Pause(\"claim.before_look\")\n",
-		Tests: []string{"TestTheGateIsHadFromTheSecondLookUntilTheViewIsThere"},
+		Tests: []string{"TestTheGateIsHeldFromTheSecondLookUntilTheViewIsThere"},
 	}, mutation{
 		Rule: 4, What: "the fence opens without LOCK_SH",
 		Old: "		err = k.gate.downgrade()\n", New: "		k.gate.unlock()\n",
@@ -229,7 +229,7 @@ var theGate = slices.Concat(
 	in("lease/renewal.go", mutation{
 		Rule: 4, What: "an interrupted epoch reopens without LOCK_SH",
 		Old: "	return r.k.gate.shared()\n", New: "	return nil\n",
-		Tests: []string{"TestNothingReopensWhileATakerHasTheGate"},
+		Tests: []string{"TestNoEpochReopensWhileATakerHasTheGate"},
 	}, mutation{
 		Rule: 8, What: "a lock that the store has lost is not asked for",
 		Old: "		return r.k.gate.proven()\n", New: "		return r.k.gate.intact()\n",
@@ -258,20 +258,20 @@ var theGate = slices.Concat(
 	}, mutation{
 		Rule: 4, What: "a lock on a file that has no name any more counts",
 		Old: "	if !s.isCurrent(l) {", New: "	if false {",
-		Tests: []string{"TestATakerMeetsTheHolderOnTheFileThatHasTheName"},
+		Tests: []string{"TestATakerLocksTheFileThatHasTheGatesName"},
 	}, mutation{
 		Rule: 4, What: "takers do not queue for the turn",
 		Old:   "	if err := g.poll(ctx, deadline, &g.turn, unix.LOCK_EX); err != nil {\n		return err\n	}\n",
 		New:   "",
-		Tests: []string{"TestATakerWaitsItsTurn"},
+		Tests: []string{"TestATakerIsNotStarvedByHolders"},
 	}, mutation{
 		Rule: 4, What: "the wait for the gate has no end",
 		Old: "		if left <= 0 {\n", New: "		if left < -time.Hour {\n",
-		Tests: []string{"TestATakerWaitsItsTurn"}, Hangs: true,
+		Tests: []string{"TestATakerIsNotStarvedByHolders"}, Hangs: true,
 	}, mutation{
 		Rule: 4, What: "nobody says who has the gate",
 		Old: "	by := lockHolders(l.file)\n", New: "	by := lockOwners{}\n",
-		Tests: []string{"TestGateNotHadNamesWhoHoldsIt"},
+		Tests: []string{"TestATakerWithoutTheGateIsToldWhoHoldsIt"},
 	}),
 	in("lease/orphan.go", mutation{
 		Rule: 4, What: "a command renews while a taker has the gate",

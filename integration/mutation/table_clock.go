@@ -39,12 +39,12 @@ var expired = slices.Concat(
 	in("lease/acquire.go", mutation{
 		Rule: 5, What: "a holder that lost its lease robs it back at once with steal",
 		Old: "	return k.take(ctx, h, false)\n", New: "	return k.take(ctx, h, true)\n",
-		Tests: []string{"TestStoppedIsNotRenewedGoneReleases"},
+		Tests: []string{"TestAStoppedHolderIsNotRenewedAndAnEndedOneReleases"},
 	}),
 	in("lease/steal.go", mutation{
 		Rule: 5, What: "another holder goes on from what this one lost",
 		Old: "l != nil && l.holder.same(tk.holder) && l.claim", New: "l != nil && l.claim",
-		Tests: []string{"TestStoppedIsNotRenewedGoneReleases"},
+		Tests: []string{"TestAStoppedHolderIsNotRenewedAndAnEndedOneReleases"},
 	}),
 )
 
@@ -60,7 +60,7 @@ var stopped = slices.Concat(
 	}, mutation{
 		Rule: 6, What: "silence goes on though the record changed",
 		Old: "w.token == h.Token && w.sum == h.Sum {", New: "w.token == h.Token {",
-		Tests: []string{"TestAThiefWhoseClockIsAheadNeverRobsALiveHolder"},
+		Tests: []string{"TestATakerWhoseClockIsAheadNeverRobsALivingHolder"},
 	}, mutation{
 		Rule: 6, What: "silence lasts by the thief's own policy",
 		Old: "		need = need.stricter(h.Record.Policy())\n", New: "",
@@ -74,7 +74,7 @@ var stopped = slices.Concat(
 	in("lease/tier.go", mutation{
 		Rule: 6, What: "an unknown file system is taken for one of this kernel alone",
 		Old: "		return tierA\n	}\n	return tierRemote\n", New: "		return tierA\n	}\n	return tierA\n",
-		Tests: []string{"TestAnUnknownFileSystemIsTakenForAShared"},
+		Tests: []string{"TestAnUnknownFileSystemCountsAsShared"},
 	}),
 )
 
@@ -82,16 +82,16 @@ var skewed = slices.Concat(
 	in("lease/judge.go", mutation{
 		Rule: 7, What: "a record from the future is judged like any",
 		Old: "ahead > p.MaxClockSkew {", New: "false {",
-		Tests: []string{"TestJudge", "TestAThiefsClockStepGivesNothing"},
+		Tests: []string{"TestJudge", "TestAClockStepOfATakerTakesNoLease"},
 	}, mutation{
 		Rule: 7, What: "a store that stalls is taken for a wrong clock",
 		Old: "r.LastRenewedAt.Sub(after)", New: "r.LastRenewedAt.Sub(before)",
-		Tests: []string{"TestAStoreThatStallsIsNoWrongClock"},
+		Tests: []string{"TestAReadThatTheStoreDelaysIsNoWrongClock"},
 	}),
 	in("lease/observe.go", mutation{
 		Rule: 7, What: "a record that changes after it was called expired makes nobody doubt the clock",
 		Old: "h.Record != nil && !h.Record.Released && w.judgedOver() {", New: "false {",
-		Tests: []string{"TestAThiefWhoseClockIsAheadNeverRobsALiveHolder"},
+		Tests: []string{"TestATakerWhoseClockIsAheadNeverRobsALivingHolder"},
 	}, mutation{
 		Rule: 7, What: "a step of the wall clock while watching is believed",
 		Old: "off > divergenceBound(w.cfg.Policy) {", New: "false && off > 0 {",
@@ -145,11 +145,11 @@ var renewing = slices.Concat(
 	}, mutation{
 		Rule: 8, What: "a renewal counts though a successor is there",
 		Old: "	if lost, err := r.h.claim.Over(true); err != nil {", New: "	if lost, err := false, error(nil); err != nil {",
-		Tests: []string{"TestSuccessorClosesAtOnce"},
+		Tests: []string{"TestASuccessorClosesTheFenceAtOnce"},
 	}, mutation{
 		Rule: 8, What: "a failed renewal leaves the fence open",
 		Old: "	ending{k: k, kind: LossRenewFailed, why: err}.interrupt()\n", New: "",
-		Tests: []string{"TestReplacedClaimClosesReopensOrExpires"},
+		Tests: []string{"TestAReplacedClaimClosesReopensOrExpires"},
 	}, mutation{
 		Rule: 8, What: "the new deadline counts from the end of the renewal",
 		Old: "	r.extend()\n	return false, nil\n", New: "	r.t0 = readClocks(k.cfg.Clock)\n	r.extend()\n	return false, nil\n",
@@ -161,12 +161,12 @@ var renewing = slices.Concat(
 	}, mutation{
 		Rule: 8, What: "a lease lost to a successor can be renewed into again",
 		Old: "	case lost:\n", New: "	case lost && false:\n",
-		Tests: []string{"TestSuccessorClosesAtOnce"},
+		Tests: []string{"TestASuccessorClosesTheFenceAtOnce"},
 	}),
 	in("lease/keeper_run.go", mutation{
 		Rule: 8, What: "a stopped holder is renewed",
 		Old: "	case live == Stopped:\n", New: "	case false:\n",
-		Tests: []string{"TestStoppedIsNotRenewedGoneReleases"},
+		Tests: []string{"TestAStoppedHolderIsNotRenewedAndAnEndedOneReleases"},
 	}, mutation{
 		Rule: 8, What: "nothing is renewed in time",
 		Old: "	case now < h.renewAt:\n", New: "	case now < h.deadline:\n",

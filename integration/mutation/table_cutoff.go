@@ -6,39 +6,39 @@ import "slices"
 var cutOffMutations = slices.Concat(in("lease/late.go", mutation{
 	Rule: 17, What: "who relies on the fence relies on a record that names no agent",
 	Old: "k.cfg.fences() && h.claim.Record().Fence", New: "true",
-	Tests: []string{"TestWhoReliesOnAFenceDoesNotLook"},
+	Tests: []string{"TestRelianceOnAFenceLooksForNoSuccessor"},
 }, mutation{
 	Rule: 17, What: "who relies on the fence asks for no deadline",
 	Old: "		return func() error { return nil } // the fence", New: "		return nil // the fence",
-	Tests: []string{"TestWhoReliesOnAFenceDoesNotLook"},
+	Tests: []string{"TestRelianceOnAFenceLooksForNoSuccessor"},
 }, mutation{
 	Rule: 17, What: "nobody is relied on",
 	Old: "	return k.cfg.RelyOnFence &&", New: "	return false &&",
-	Tests: []string{"TestWhoReliesOnAFenceDoesNotLook"},
+	Tests: []string{"TestRelianceOnAFenceLooksForNoSuccessor"},
 }, mutation{
 	Rule: 17, What: "a keeper forgets that something may reach the store yet",
 	Old: "		k.unsure.Store(true)\n", New: "",
-	Tests: []string{"TestWhatMayReachTheStoreYetIsNotGivenBack"},
+	Tests: []string{"TestALeaseWhoseWritesMayReachTheStoreYetIsNotGivenBack"},
 }, mutation{
 	Rule: 17, What: "what the store has refused keeps a lease",
 	Old: "	if w.Unsynced && w.Unsure {\n", New: "	if w.Unsynced {\n",
-	Tests: []string{"TestWhatMayReachTheStoreYetIsNotGivenBack"},
+	Tests: []string{"TestALeaseWhoseWritesMayReachTheStoreYetIsNotGivenBack"},
 }), in("lease/ending.go", mutation{
 	Rule: 17, What: "a lease is given back although something may reach the store yet",
 	Old: "	if err := e.k.keeps(h.claim.Record()); err != nil {\n", New: "	if err := error(nil); err != nil {\n",
-	Tests: []string{"TestWhatMayReachTheStoreYetIsNotGivenBack"},
+	Tests: []string{"TestALeaseWhoseWritesMayReachTheStoreYetIsNotGivenBack"},
 }), in("lease/offer.go", mutation{
 	Rule: 17, What: "a lease is offered although something may reach the store yet",
 	Old: "	if err := k.keeps(k.cur.claim.Record()); err != nil {\n", New: "	if err := error(nil); err != nil {\n",
-	Tests: []string{"TestWhatMayReachTheStoreYetIsNotGivenBack"},
+	Tests: []string{"TestALeaseWhoseWritesMayReachTheStoreYetIsNotGivenBack"},
 }), in("lease/authority.go", mutation{
 	Rule: 17, What: "a claim that never opened is given back although something may reach the store yet",
 	Old: "	if k.keeps(c.Record()) == nil {\n", New: "	{\n",
-	Tests: []string{"TestAClaimThatNeverOpenedIsNotGivenBackEither"},
+	Tests: []string{"TestAClaimThatNeverOpenedIsNotGivenBackWhileWritesMayLand"},
 }), in("lease/adopt.go", mutation{
 	Rule: 17, What: "who relies on the fence goes on with a record that names no agent",
 	Old: "k.cfg.RelyOnFence && !rec.Fence {", New: "false {",
-	Tests: []string{"TestNoRelianceOnARecordWithoutAnAgent"},
+	Tests: []string{"TestARecordWithoutAnAgentIsNotReliedOn"},
 }), in("lease/cutclients.go", mutation{
 	Rule: 17, What: "a record that another user has written names a client that was cut off",
 	Old: "h.uid != uint32(os.Geteuid()) {", New: "os.Geteuid() < 0 {",
@@ -62,7 +62,7 @@ var cutOffMutations = slices.Concat(in("lease/late.go", mutation{
 }, mutation{
 	Rule: 17, What: "an agent that waited for another runs for the same client once more",
 	Old: "if c.clientIsCut(job.head) {", New: "if false {",
-	Tests: []string{"TestWhoWaitsForItsTurnFindsItsClientCutOff"},
+	Tests: []string{"TestAnAgentThatWaitedFindsItsClientCutOff"},
 }, mutation{
 	Rule: 17, What: "the other host is not cut off",
 	Old: "	return &uncut{tk.head}\n", New: "	return nil\n",
@@ -74,7 +74,7 @@ var cutOffMutations = slices.Concat(in("lease/late.go", mutation{
 }, mutation{
 	Rule: 17, What: "a cut counts for ever",
 	Old: "		c.cfg.Clock.Boot()-c.last.ended < lasts", New: "		c.cfg.Clock.Boot()-c.last.ended >= 0*lasts",
-	Tests: []string{"TestACutIsProvenAgainAfterALease"},
+	Tests: []string{"TestACutCountsForOneLease"},
 }, mutation{
 	Rule: 17, What: "the head under the gate need not be the one whose host was cut off",
 	Old: "tk.mustCut() && !tk.cut {", New: "false {",
@@ -82,19 +82,19 @@ var cutOffMutations = slices.Concat(in("lease/late.go", mutation{
 }, mutation{
 	Rule: 17, What: "an agent cuts off its own kernel",
 	Old: "	if r.HostBootID != \"\" && r.HostBootID == c.BootID {\n", New: "	if false {\n",
-	Tests: []string{"TestWhomAnAgentCutsOff"},
+	Tests: []string{"TestAnAgentCutsOffOnlyHoldersOfUnreleasedLeasesOfOtherHosts"},
 }, mutation{
 	Rule: 17, What: "an agent cuts off its own host after a restart",
 	Old: "	return parseHolderID(r.HolderID).Host == named(c.Host)\n", New: "	return false\n",
-	Tests: []string{"TestWhomAnAgentCutsOff"},
+	Tests: []string{"TestAnAgentCutsOffOnlyHoldersOfUnreleasedLeasesOfOtherHosts"},
 }, mutation{
 	Rule: 17, What: "who has no agent takes over from a host that has one",
 	Old: "	if !c.fences() && !r.Fence {\n", New: "	if !c.fences() {\n",
-	Tests: []string{"TestWhoHasNoAgentTakesNothingFromAHostThatHasOne"},
+	Tests: []string{"TestAHostWithoutAnAgentTakesNothingFromAHostThatHasOne"},
 }, mutation{
 	Rule: 17, What: "who may not run the agent takes over unfenced",
 	Old: "(c.CutOff.Cut != nil || c.CutOff.Cannot != nil)", New: "c.CutOff.Cut != nil",
-	Tests: []string{"TestWhoHasNoAgentTakesNothingFromAHostThatHasOne"},
+	Tests: []string{"TestAHostWithoutAnAgentTakesNothingFromAHostThatHasOne"},
 }, mutation{
 	Rule: 17, What: "a foreign tool's host is cut off",
 	Old: "|| r.Released || h.Foreign ||", New: "|| r.Released ||",
@@ -102,11 +102,11 @@ var cutOffMutations = slices.Concat(in("lease/late.go", mutation{
 }, mutation{
 	Rule: 17, What: "an agent cuts off this host's own client",
 	Old: "own != \"\" && own == h.Record.StoreClient {", New: "own == \"none\" {",
-	Tests: []string{"TestWhomAnAgentCutsOff"},
+	Tests: []string{"TestAnAgentCutsOffOnlyHoldersOfUnreleasedLeasesOfOtherHosts"},
 }, mutation{
 	Rule: 17, What: "a stranger's record has a host cut off",
 	Old: "	if h.uid != uint32(os.Geteuid()) {\n", New: "	if h.uid == uint32(os.Geteuid())+7 {\n",
-	Tests: []string{"TestAStrangersRecordCutsNobodyOff"},
+	Tests: []string{"TestARecordOfAnotherUserCutsNobodyOff"},
 }, mutation{
 	Rule: 17, What: "an agent runs although the clocks contradict each other",
 	Old: "	if err := tk.contradicted(c, in); err != nil {\n		return err\n	}\n	return &uncut", New: "	return &uncut",
@@ -146,7 +146,7 @@ var cutOffMutations = slices.Concat(in("lease/late.go", mutation{
 }, mutation{
 	Rule: 17, What: "the short silence is for every lease",
 	Old: "	if w.cfg.cutsOff(h) {\n", New: "	if true {\n",
-	Tests: []string{"TestWithoutAnAgentTheSilenceStays"},
+	Tests: []string{"TestWithoutAnAgentTheWholeSilenceIsWaitedFor"},
 }), in("lease/renewal.go", mutation{
 	Rule: 17, What: "a renewal does not name the client that came back as another one",
 	Old: "		rec.StoreClient = name\n", New: "",
@@ -162,7 +162,7 @@ var cutOffMutations = slices.Concat(in("lease/late.go", mutation{
 }), in("lease/steal.go", mutation{
 	Rule: 17, What: "a record does not say that its host has an agent",
 	Old: "	rec.Fence = k.cfg.fences()\n", New: "",
-	Tests: []string{"TestWhoHasNoAgentTakesNothingFromAHostThatHasOne"},
+	Tests: []string{"TestAHostWithoutAnAgentTakesNothingFromAHostThatHasOne"},
 }, mutation{
 	Rule: 12, What: "the takeover after a cut is audited unclean",
 	Old: "gateProvesEnd() && !tk.cut || tk.head.Foreign", New: "gateProvesEnd() || tk.head.Foreign",

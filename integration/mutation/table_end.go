@@ -93,15 +93,15 @@ var losing = slices.Concat(
 	in("lease/clock_fast.go", mutation{
 		Rule: 9, What: "a clock that the kernel contradicts is read on",
 		Old: "		c.wrong.Store(true)\n", New: "",
-		Tests: []string{"TestAFastClockThatIsWrongIsNotUsed"},
+		Tests: []string{"TestAFastClockThatIsNotTheKernelsIsNotUsed"},
 	}, mutation{
 		Rule: 9, What: "a clock without system calls is proven only once",
 		Old: " || now < last || now-last > proveAfter || c.reads.Add(1)%proveEvery == 0", New: "",
-		Tests: []string{"TestAFastClockThatIsWrongIsNotUsed"},
+		Tests: []string{"TestAFastClockThatIsNotTheKernelsIsNotUsed"},
 	}, mutation{
 		Rule: 9, What: "a clock that stands still is never proven again",
 		Old: " || c.reads.Add(1)%proveEvery == 0", New: "",
-		Tests: []string{"TestAFastClockThatIsWrongIsNotUsed"},
+		Tests: []string{"TestAFastClockThatIsNotTheKernelsIsNotUsed"},
 	}),
 )
 
@@ -159,11 +159,11 @@ var lateWrites = slices.Concat(
 	in("lease/sharedlook.go", mutation{
 		Rule: 10, What: "a look that is under way answers for a write that ends after it began",
 		Old: "	if r := s.next; r != nil {\n", New: "	r := s.next\n	if r == nil {\n		r = s.now\n	}\n	if r != nil {\n",
-		Tests: []string{"TestASharedLookMissesNoSuccessor"},
+		Tests: []string{"TestASharedLookForASuccessorMissesNone"},
 	}, mutation{
 		Rule: 10, What: "who comes later joins a look that has begun",
 		Old: "		s.next = nil // from here on nobody joins\n", New: "",
-		Tests: []string{"TestASharedLookMissesNoSuccessor"},
+		Tests: []string{"TestASharedLookForASuccessorMissesNone"},
 	}, mutation{
 		Rule: 10, What: "a look that did not return finds nothing",
 		Old: ", err: errNoAnswer}", New: "}",
@@ -220,22 +220,22 @@ var releasing = slices.Concat(
 	in("lease/ending.go", mutation{
 		Rule: 11, What: "a release on purpose, or one that other hosts see, is not waited for on the disk",
 		Old: "	return e.kind == LossHolderGone && h.holder.Auto && e.k.store.tier().endsWithKernel()\n", New: "	return true\n",
-		Tests: []string{"TestWhoseEndIsNotWaitedFor"},
+		Tests: []string{"TestAReleaseWaitsForTheDiskUnlessAnAutomaticHolderEnded"},
 	}),
 	in("lease/view.go", mutation{
 		Rule: 11, What: "a view that is not ours is taken away",
 		Old: "	if id, err := s.lookup(aside); err != nil || id != c.file {", New: "	if false {",
-		Tests: []string{"TestAViewThatIsNotOursIsPutBack"},
+		Tests: []string{"TestAViewOfAnotherIsPutBack"},
 	}, mutation{
 		Rule: 11, What: "an old view is put back over a newer one",
 		Old:   "return unix.Linkat(s.dir.fd, aside, s.dir.fd, s.viewName(), 0) })",
 		New:   "return unix.Renameat(s.dir.fd, aside, s.dir.fd, s.viewName()) })",
-		Tests: []string{"TestAViewThatIsNotOursIsPutBack"},
+		Tests: []string{"TestAViewOfAnotherIsPutBack"},
 	}),
 	in("lease/teller.go", mutation{
 		Rule: 12, What: "an event is told of before those that were noted earlier",
 		Old: "	t.noted()\n	return t.cfg.Audit(t.stamped(e))", New: "	return t.cfg.Audit(t.stamped(e))",
-		Tests: []string{"TestTheAuditIsToldOfWhatPassesOnLaterAndInOrder"},
+		Tests: []string{"TestAuditEventsOfPassedLeasesAreInOrder"},
 	}),
 	in("lease/orphan.go", mutation{
 		Rule: 11, What: "a command releases a lease that was released, or has a successor",
@@ -355,7 +355,7 @@ var handingOver = slices.Concat(
 	}, mutation{
 		Rule: 13, What: "an epoch that was closed and opened anew counts as frozen",
 		Old: "	if (uninterrupted{k.cur, g.was.token, k.cur.interrupts}) != g.was {", New: "	if false {",
-		Tests: []string{"TestAHandoverDoesNotTrustAFreezeThatWasBroken"},
+		Tests: []string{"TestAHandoverWhoseFreezeWasBrokenClaimsNothing"},
 	}),
 	in("lease/handover.go", mutation{
 		Rule: 13, What: "a handover happens though its audit failed",
@@ -364,7 +364,7 @@ var handingOver = slices.Concat(
 	}, mutation{
 		Rule: 13, What: "whoever took the token first is overlooked",
 		Old: "	if err == nil && !won {\n		err = (&taking{k: k}).beaten()\n	}\n", New: "	_ = won\n",
-		Tests: []string{"TestAHandoverThatLosesTheRaceForTheToken"},
+		Tests: []string{"TestAHandoverThatLosesTheNextTokenOpensNothing"},
 	}, mutation{
 		Rule: 13, What: "the new epoch opens over the old one",
 		Old: "	k.cfg.Fence.Close(cur.loss(LossHandedOver, nil))\n", New: "",
@@ -389,7 +389,7 @@ var handingOver = slices.Concat(
 	}, mutation{
 		Rule: 14, What: "a lease that expired while it was offered goes on",
 		Old: "_ = k.expire(nil) // that is why", New: "_ = h // that is why",
-		Tests: []string{"TestAnOfferThatExpiresDoesNotGoOn"},
+		Tests: []string{"TestALeaseThatExpiresDuringAnOfferIsClosed"},
 	}, mutation{
 		Rule: 14, What: "any host takes what is offered to one",
 		Old: "r.OfferedTo == clip(named(h.Host), maxText) && ", New: "",
@@ -427,7 +427,7 @@ var handingOver = slices.Concat(
 	}, mutation{
 		Rule: 14, What: "the record forgets an offer before all who saw it must have come",
 		Old: "	case !h.handing || !k.store.tier().takersUnseen():\n", New: "	default:\n",
-		Tests: []string{"TestWhatWasOfferedIsNotAdoptedWhileSomebodyMayCome"},
+		Tests: []string{"TestAnOfferedLeaseIsNotAdoptedWhileItMayBeTaken"},
 	}, mutation{
 		Rule: 14, What: "an offer outlives the epoch that it was made in",
 		Old: "			h.handing, h.renewAt = false, r.t0.boot\n", New: "			h.renewAt = r.t0.boot\n",

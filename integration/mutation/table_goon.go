@@ -47,11 +47,11 @@ var goOnMutations = slices.Concat(
 	}, mutation{
 		Rule: 16, What: "a holder that is stopped goes on for ever, so nobody can take over",
 		Old: "(!late || k.cur.spared)", New: "!late",
-		Tests: []string{"TestADaemonThatWakesBeforeItsHolder"},
+		Tests: []string{"TestAHolderGoesOnWhenItsDaemonWakesFirst"},
 	}, mutation{
 		Rule: 16, What: "a holder that is stopped with its daemon loses what it has stored through mappings",
 		Old: "live == Stopped && (!late || k.cur.spared)", New: "live == Stopped && (late || !late)",
-		Tests: []string{"TestADaemonThatWakesBeforeItsHolder"},
+		Tests: []string{"TestAHolderGoesOnWhenItsDaemonWakesFirst"},
 	}, mutation{
 		Rule: 16, What: "another keeper of the lease need not have drained",
 		Old: "(!late || k.cur.spared), k.cur.joined:", New: "(!late || k.cur.spared):",
@@ -63,7 +63,7 @@ var goOnMutations = slices.Concat(
 	}, mutation{
 		Rule: 16, What: "nobody is told that a stopped holder was robbed",
 		Old: "		k.endPause(LossSuperseded, by)\n		return\n", New: "		_ = by\n		return\n",
-		Tests: []string{"TestAPauseThatEndsInALoss"},
+		Tests: []string{"TestAPauseEndsInALossAfterATakeover"},
 	}),
 	in("lease/steal.go", mutation{
 		Rule: 16, What: "a stopped holder takes a lease again that somebody else has had, and given back",
@@ -72,7 +72,7 @@ var goOnMutations = slices.Concat(
 	}, mutation{
 		Rule: 16, What: "what was opened before goes on though somebody else was in between",
 		Old: "	if tk.goesOn {\n		h.first", New: "	if k.lapsed != nil && k.lapsed.paused {\n		h.first",
-		Tests: []string{"TestAPauseThatEndsInALoss"},
+		Tests: []string{"TestAPauseEndsInALossAfterATakeover"},
 	}, mutation{
 		Rule: 16, What: "what was opened before does not go on after a debugger",
 		Old: "		h.first = k.lapsed.since()\n", New: "",

@@ -7,16 +7,16 @@ var hostileMutations = slices.Concat(
 	in("lease/bounds.go", mutation{
 		Rule: 1, What: "a record may carry any number as its token",
 		Old: "	case r.FencingToken > mostToken:\n", New: "	case false:\n",
-		Tests: []string{"TestEveryBoundOfARecord"},
+		Tests: []string{"TestARecordBeyondABoundIsUnreadable"},
 	}, mutation{
 		Rule: 5, What: "a lease may last for as long as its record says",
 		Old: "lasts < 0 || lasts > maxPolicySpan", New: "lasts < 0",
-		Tests: []string{"TestEveryBoundOfARecord"},
+		Tests: []string{"TestARecordBeyondABoundIsUnreadable"},
 	}),
 	in("lease/beyond.go", mutation{
 		Rule: 2, What: "a foreign view may use the tokens up",
 		Old: "v.Record.FencingToken <= mostForeign ||", New: "v.Record.FencingToken <= mostToken ||",
-		Tests: []string{"TestAForeignViewCannotUseTheTokensUp"},
+		Tests: []string{"TestAForeignViewCannotUseUpTheTokens"},
 	}),
 	in("gate/epochid.go", mutation{
 		Rule: 9, What: "a token with the highest bit is an epoch of mode shared",
@@ -26,11 +26,11 @@ var hostileMutations = slices.Concat(
 	in("lease/auditend.go", mutation{
 		Rule: 12, What: "an event does not look whether the one before is still there",
 		Old: "why != \"\" {", New: "false && why != \"\" {",
-		Tests: []string{"TestTheAnchorTellsEveryLoss"},
+		Tests: []string{"TestTheAuditAnchorTellsEveryChangeByOthers"},
 	}),
 	in("lease/repair_leftovers.go", mutation{
 		Rule: 1, What: "a repair removes another's lock that stands under a temporary name",
 		Old: "if alone && r.HolderNonce == nonce {", New: "if alone {",
-		Tests: []string{"TestLeftoversAreProven"},
+		Tests: []string{"TestATemporaryNameIsRemovedOnlyIfItIsALeftover"},
 	}),
 )

@@ -7,29 +7,29 @@ var lossMutations = slices.Concat(
 	in("lease/past.go", mutation{
 		Rule: 9, What: "who was superseded has given its lease",
 		Old: "	return PastTaken\n", New: "	return PastGiven\n",
-		Tests: []string{"TestPastEnd"},
+		Tests: []string{"TestTheNextRecordSaysHowAClaimEnded"},
 	}, mutation{
 		Rule: 9, What: "who handed its lease over was robbed",
 		Old: "next.HandedOver:", New: "false:",
-		Tests: []string{"TestPastEnd", "TestWhatIsHandedOverIsNotLost"},
+		Tests: []string{"TestTheNextRecordSaysHowAClaimEnded", "TestTheNextRecordSaysWhetherALeaseWasGivenOrLost"},
 	}, mutation{
 		Rule: 9, What: "who went on by itself was robbed",
 		Old: "case next != nil && next.Holder().same(r.Holder()):", New: "case false:",
-		Tests: []string{"TestPastEnd"},
+		Tests: []string{"TestTheNextRecordSaysHowAClaimEnded"},
 	}),
 	in("lease/handover.go", mutation{
 		Rule: 13, What: "the record does not say that the lease was given",
 		Old: "	rec.HandedOver, rec.StoreClient = true,", New: "	_, rec.StoreClient = true,",
-		Tests: []string{"TestWhatIsHandedOverIsNotLost"},
+		Tests: []string{"TestTheNextRecordSaysWhetherALeaseWasGivenOrLost"},
 	}),
 	in("lease/acquire.go", mutation{
 		Rule: 9, What: "a writer's request closes the fence",
 		Old: "		if h.Auto {\n			k.wake.poke()\n			return Grant{}, k.store.busy(nil)\n		}\n		_ = k.lose(LossHolderGone", New: "		_ = k.lose(LossHolderGone",
-		Tests: []string{"TestTheLeaseOfWhoHasEndedPassesOn"},
+		Tests: []string{"TestTheLeaseOfAnEndedHolderPassesOnAtOnce"},
 	}, mutation{
 		Rule: 11, What: "the lease of who has ended keeps others out",
 		Old: "	if tk.passesOn() {\n", New: "	if false {\n",
-		Tests: []string{"TestTheLeaseOfWhoHasEndedPassesOn"},
+		Tests: []string{"TestTheLeaseOfAnEndedHolderPassesOnAtOnce"},
 	}),
 	in("gate/past.go", mutation{
 		Rule: 9, What: "who was robbed elsewhere is not known",

@@ -22,17 +22,17 @@ var takeBackMutations = slices.Concat(in("lease/takeback.go", mutation{
 }, mutation{
 	Rule: 18, What: "another lease is taken than the one that was left",
 	Old: "now.Token == h.Token && now.Sum == h.Sum }", New: "true }",
-	Tests: []string{"TestWhatChangedMeanwhileIsNotTakenBack"},
+	Tests: []string{"TestALeaseThatChangedMeanwhileIsNotTakenBack"},
 }, mutation{
 	Rule: 18, What: "a lease is taken back although something may reach the store yet",
 	Old: "w.Unsure && (r == nil ||", New: "false && (r == nil ||",
-	Tests: []string{"TestNothingIsTakenBackWhileSomethingMayLand"},
+	Tests: []string{"TestNoLeaseIsTakenBackWhileItsWritesMayLand"},
 }, mutation{
 	Rule: 18, What: "what the store has refused keeps a lease from being taken back",
 	Old: "w.Unsure && (r == nil ||", New: "(r == nil ||",
-	Tests: []string{"TestNothingIsTakenBackWhileSomethingMayLand"},
+	Tests: []string{"TestNoLeaseIsTakenBackWhileItsWritesMayLand"},
 }), in("lease/steal.go", mutation{
 	Rule: 18, What: "the lease that is taken back is not looked at under the gate",
 	Old: "tk.left != nil && !tk.left.unchanged(h):", New: "tk.left != nil && before.Token == 0 && !tk.left.unchanged(h):",
-	Tests: []string{"TestWhatChangedMeanwhileIsNotTakenBack"},
+	Tests: []string{"TestALeaseThatChangedMeanwhileIsNotTakenBack"},
 }))
