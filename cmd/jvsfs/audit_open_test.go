@@ -10,7 +10,7 @@ import (
 )
 
 // What others put in the place of a chain is told, and neither waited for nor followed.
-func TestOnlyAFileIsAChain(t *testing.T) {
+func TestAnAuditChainThatIsNoFileIsNotRead(t *testing.T) {
 	dir := t.TempDir()
 	fifo, link, file := filepath.Join(dir, "fifo"), filepath.Join(dir, "link"), filepath.Join(dir, "file")
 	require.NoError(t, unix.Mkfifo(fifo, 0o600))

@@ -91,7 +91,7 @@ func TestImportsPointOneWay(t *testing.T) {
 }
 
 // What the linter denies each room is what this file does not allow it.
-func TestTheLinterKnowsTheArrows(t *testing.T) {
+func TestTheLinterDeniesTheImportsThatTheTestDenies(t *testing.T) {
 	text, err := os.ReadFile("../../.golangci.yml")
 	require.NoError(t, err)
 	for room, names := range allowedInRooms {
@@ -127,7 +127,7 @@ func importsOf(t *testing.T, dir string, tags ...string) (ours []string) {
 }
 
 // Nobody puts failpoints into a process but the torture's own build.
-func TestNobodyInjectsButTheTorture(t *testing.T) {
+func TestOnlyTheTortureSetsFailpoints(t *testing.T) {
 	injecting := regexp.MustCompile(`\b(lease\.Inject|fusefs\.InjectAdmitted)\(`)
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasPrefix(path, "../../integration/torture/wire/") {
@@ -143,7 +143,7 @@ func TestNobodyInjectsButTheTorture(t *testing.T) {
 }
 
 // The SDK of the Model Context Protocol is a client's, with all that it brings: it stays out of the daemon.
-func TestOneRoomSpeaksMCP(t *testing.T) {
+func TestOnlyOnePackageImportsMCP(t *testing.T) {
 	for _, dir := range append(rooms(t), append(core, "cmd/jvsfs")...) {
 		pkg, err := build.ImportDir(path.Join("../..", dir), 0)
 		require.NoError(t, err)

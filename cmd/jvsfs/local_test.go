@@ -70,7 +70,7 @@ func TestLockOfAnotherProcess(t *testing.T) {
 	require.Equal(t, api.ExitOK, code, errs)
 }
 
-func TestLockStatusMakesNothing(t *testing.T) {
+func TestLockStatusMakesNoFile(t *testing.T) {
 	main, locks := testkit.Repository(t)
 	code, out, _ := command("lock", "status", main)
 	require.Equal(t, api.ExitOK, code)
@@ -78,7 +78,7 @@ func TestLockStatusMakesNothing(t *testing.T) {
 	require.NoDirExists(t, locks)
 }
 
-func TestUnreadableRecordIsNoYes(t *testing.T) {
+func TestAnUnreadableRecordIsNotTakenForALease(t *testing.T) {
 	main, locks := testkit.Repository(t)
 	require.NoError(t, os.Mkdir(locks, 0o700))
 	name := filepath.Join(locks, "main.claim.00000000000000000003")

@@ -131,7 +131,7 @@ func TestStealFenceEndsTheStoppedDaemonThatKeepsTheGate(t *testing.T) {
 }
 
 // Whoever else has the file locked is named, and lives.
-func TestFenceEndsNobodyThatIsNotProven(t *testing.T) {
+func TestStealFenceEndsNoProcessThatIsNotProvenTheDaemon(t *testing.T) {
 	main, locks := testkit.Repository(t)
 	me := strconv.Itoa(os.Getpid())
 	code, _, errs := command("lock", "acquire", "--pid", me, main)

@@ -11,7 +11,7 @@ import (
 )
 
 // A daemon that is only silent may come back: its mount is not given up.
-func TestOnlyADeadMountIsToBeBared(t *testing.T) {
+func TestUmountBareIsAdvisedOnlyForADeadMount(t *testing.T) {
 	dead := wantsBare(&api.Failure{Err: &os.PathError{Op: "connect", Err: os.ErrNotExist}}, "/m", false)
 	require.Contains(t, dead.Next, "jvsfs umount --bare /m")
 	require.Contains(t, dead.Next, "jvsfs recover /m")

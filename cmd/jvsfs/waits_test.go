@@ -13,7 +13,7 @@ import (
 )
 
 // On a pipe each tick is a line, with what there is then.
-func TestAWaitOnAPipe(t *testing.T) {
+func TestAWaitOnAPipePrintsALineEachTime(t *testing.T) {
 	var said bytes.Buffer
 	looks := []string{"the first", "the second\x1b[2J"}
 	w := newWaits(stdio{err: &said}, func(context.Context) string {
@@ -45,7 +45,7 @@ func TestAWaitOnAPipe(t *testing.T) {
 }
 
 // A short wait says nothing, and gives the error on.
-func TestAWaitThatIsShort(t *testing.T) {
+func TestAShortWaitPrintsNothing(t *testing.T) {
 	var said bytes.Buffer
 	want := errors.New("x")
 	err := newWaits(stdio{err: &said}, waitsFor("nothing")).during(t.Context(), func() error { return want })
