@@ -57,7 +57,7 @@ func listening(t *testing.T, f func(net.Conn)) string {
 }
 
 // A daemon that turns a client away has answered and hung up before the client has asked.
-func TestWhoIsTurnedAwayHasAnAnswer(t *testing.T) {
+func TestAClientThatIsTurnedAwayReadsTheAnswer(t *testing.T) {
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	require.NoError(t, err)
 	defer l.Close()
@@ -176,7 +176,7 @@ func TestOnlyAMountWithoutADaemonIsDead(t *testing.T) {
 }
 
 // A daemon of before says no more than that it does not understand: the command says why.
-func TestAnOlderDaemonIsNamed(t *testing.T) {
+func TestAnOlderDaemonIsNamedAsTheReason(t *testing.T) {
 	for _, message := range []string{
 		`bad request: unknown operation "handover"`, `bad request: json: unknown field "host"`,
 		"bad request: protocol version 2, this daemon speaks 1: the client and the daemon are of different releases",

@@ -10,7 +10,7 @@ import (
 
 // A directory that was mounted over while a command looked for it is that of the mount. Else the command would take a lease of the
 // machine's own records, with a token that the mount knows nothing of.
-func TestAPathThatIsMountedMeanwhile(t *testing.T) {
+func TestAPathThatIsMountedDuringTheLookupIsThatOfTheMount(t *testing.T) {
 	dir := t.TempDir()
 	root := host.MountTable{{ID: 1, Parent: 1, Mountpoint: "/", FSType: "ext4"}}
 	mounted := append(root[:1:1], host.MountTable{{ID: 2, Parent: 1, Mountpoint: dir, FSType: host.FSType, Source: "/elsewhere"}}...)
