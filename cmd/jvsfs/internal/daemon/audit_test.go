@@ -15,7 +15,7 @@ import (
 )
 
 // The first of a kind is written at once; a loop that goes on costs one more line.
-func TestRefusalsAreWrittenOnceAKindAndThenCounted(t *testing.T) {
+func TestRefusalsOfAKindAreWrittenOnceAndThenCounted(t *testing.T) {
 	var mu sync.Mutex
 	var got []lease.AuditRecord
 	r := newRefusals(func(rec lease.AuditRecord) error {
@@ -48,7 +48,7 @@ func TestRefusalsAreWrittenOnceAKindAndThenCounted(t *testing.T) {
 }
 
 // What was let through is no refusal: it is counted apart and has a name of its own.
-func TestWhatIsOnlyObservedIsAnEventOfItsOwn(t *testing.T) {
+func TestAnObservedWriteIsAnEventOfItsOwn(t *testing.T) {
 	r := newRefusals(nil, zap.NewNop())
 	for _, observed := range []bool{true, false, true} {
 		r.note(&gate.Refusal{Reason: gate.ReasonHeldByOther, Op: gate.OpMkdir, Worktree: "main", Observed: observed})

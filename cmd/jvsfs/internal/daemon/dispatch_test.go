@@ -75,7 +75,7 @@ func TestTheTableReadsWhatClientsSend(t *testing.T) {
 }
 
 // Whoever changes leases is let in by somebody's leave, and only reading is for everybody.
-func TestTheTableSaysWhoMay(t *testing.T) {
+func TestEveryRequestThatChangesLeasesNeedsALeave(t *testing.T) {
 	for name, op := range operations {
 		require.NotZero(t, op.who, name)
 		if op.who == lockop.Anybody {

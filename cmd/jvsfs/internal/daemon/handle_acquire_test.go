@@ -44,7 +44,7 @@ func TestAwaitLossNeedsNoStoreToTellThatTheDeadlineHasPassed(t *testing.T) {
 }
 
 // Who asks about records that do not answer waits for storePatience, and is told what was seen before; what has just happened shows.
-func TestGlanceAsksOnceHoweverManyLook(t *testing.T) {
+func TestASilentStoreIsAskedOnceHoweverManyAsk(t *testing.T) {
 	var g glance
 	hang, looks := make(chan bool), 0
 	look := func() glimpse { looks++; <-hang; return glimpse{at: time.Now()} }
@@ -65,7 +65,7 @@ func TestGlanceAsksOnceHoweverManyLook(t *testing.T) {
 }
 
 // However often a store is asked that does not answer, no more than some calls wait for it.
-func TestAStoreIsAskedBySoMany(t *testing.T) {
+func TestASilentStoreIsAskedByABoundedNumberOfCalls(t *testing.T) {
 	a, stuck := make(storeAsks, 2), make(chan bool)
 	var all sync.WaitGroup
 	for i := range 5 {
@@ -84,7 +84,7 @@ func TestAStoreIsAskedBySoMany(t *testing.T) {
 }
 
 // That somebody else looks just now is no silence of the store: only a caller whose own look is late is told of one.
-func TestALookOfAnotherIsNoSilence(t *testing.T) {
+func TestALookOfAnotherCallerIsNoSilenceOfTheStore(t *testing.T) {
 	w := &worktree{guard: gate.NewGuard(gate.GuardConfig{Worktree: "w", Mode: gate.Shared, Clock: lease.SystemClock()})}
 	first, _ := w.glance.begin(func() glimpse { return glimpse{status: gate.Status{Detail: "as it is"}, at: time.Now()} })
 	<-first

@@ -115,7 +115,7 @@ func TestRefusalsOfThreadsAreOneView(t *testing.T) {
 	require.Equal(t, []any{9, uint64(1), 7, uint64(3)}, []any{views[0].PID, views[0].Count, views[1].PID, views[1].Count})
 }
 
-func TestWhoseRefusalsAreMeant(t *testing.T) {
+func TestRefusalsAreFoundByTheProcessThatAsks(t *testing.T) {
 	w := writer{process: process{50, 500}, group: 40, session: 10, sessionStart: 100, above: []process{{49, 490}, {48, 480}}}
 	for p, want := range map[process]bool{
 		{50, 500}: true, {50, 501}: false, {50, 0}: true, // itself; a later process of its number; its number alone
@@ -155,7 +155,7 @@ func TestWriterIsLookedAt(t *testing.T) {
 }
 
 // Advice is filled in only where it can be pasted into a shell as it is.
-func TestNextNamesTheWorktree(t *testing.T) {
+func TestAdviceIsFilledInOnlyWhereItCanBePasted(t *testing.T) {
 	const next = "jvsfs lock acquire <worktree>"
 	require.Equal(t, "jvsfs lock acquire /srv/a-b_c", nextAt(next, "/srv/a-b_c"))
 	for _, path := range []string{"", "/srv/a b", "/srv/$(reboot)", "/srv/a;b", "/srv/a\nb", "/srv/'"} {

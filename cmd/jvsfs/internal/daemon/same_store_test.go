@@ -15,7 +15,7 @@ import (
 
 // A dead mount comes back over what it was over. What is mounted inside of its source is no part of that, and what is meant to be another
 // place now is not compared.
-func TestTheStoreOfADeadMount(t *testing.T) {
+func TestADeadMountComesBackOverItsStore(t *testing.T) {
 	dir := t.TempDir()
 	root, err := fsTypeAt("/")
 	require.NoError(t, err)

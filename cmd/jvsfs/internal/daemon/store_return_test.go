@@ -12,7 +12,7 @@ import (
 )
 
 // Another file system at the place of the store may be the store again, if it is of the same kind. Its empty mount point is not.
-func TestWhatIsAtThePlaceOfTheStore(t *testing.T) {
+func TestTheEmptyMountPointOfAStoreIsNotTheStore(t *testing.T) {
 	root := &mountinfo.Info{ID: 1, Major: 8, Minor: 1, Mountpoint: "/", FSType: "ext4"}
 	at := func(id, minor int, point, kind string) *mountinfo.Info {
 		return &mountinfo.Info{ID: id, Parent: 1, Minor: minor, Mountpoint: point, FSType: kind}
@@ -42,7 +42,7 @@ func TestWhatIsAtThePlaceOfTheStore(t *testing.T) {
 }
 
 // Records inside of the source come back with it, whatever is mounted at their path.
-func TestWhatIsMountedInsideOfTheStore(t *testing.T) {
+func TestRecordsInsideOfTheSourceComeBackWithIt(t *testing.T) {
 	root := &mountinfo.Info{ID: 1, Major: 8, Minor: 1, Mountpoint: "/", FSType: "ext4"}
 	inside := &mountinfo.Info{ID: 3, Parent: 2, Minor: 60, Mountpoint: "/store/.jvs/locks", FSType: "tmpfs"}
 	dirs := []opened{{path: "/store", device: api.Device{Minor: 40}, kind: "fuse.far"}, {path: "/store/.jvs/locks", device: api.Device{Minor: 40}, inside: true}}
