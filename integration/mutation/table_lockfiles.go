@@ -214,12 +214,12 @@ var lockFileMutations = slices.Concat(
 	in("cmd/jvsfs/internal/host/journal.go", mutation{
 		What: "a daemon that is replaced goes on in a journal that nobody reads",
 		Old:  "		err = takeRecords(j.path)\n", New: "		err = nil\n",
-		Tests: []string{"TestTwoNeverWriteToOneFile"},
+		Tests: []string{"TestTwoDaemonsNeverWriteToOneJournal"},
 	}),
 	in("cmd/jvsfs/internal/host/record_file.go", mutation{
 		What: "a full run directory ends the daemon at a store",
 		Old:  "switch err := unix.Fallocate(int(file.Fd()), 0, 0, int64(room)); {", New: "switch err := file.Truncate(int64(room)); {",
-		Tests: []string{"TestTheRoomOfAJournalIsReserved"},
+		Tests: []string{"TestAFullDiskIsAnErrorOfTheJournalAndNoSignal"},
 	}),
 	in("gate/watched.go", mutation{
 		What: "another process of the same number is taken for the one that held the lock",

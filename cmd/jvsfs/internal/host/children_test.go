@@ -31,7 +31,7 @@ func untilNone(tell chan<- ended) error {
 	}
 }
 
-func TestWhoWaitsForAllChildrenTakesNobodysEnd(t *testing.T) {
+func TestAWaitForAllChildrenTakesNoOthersExit(t *testing.T) {
 	keep := exec.Command("cat") // so that there is a child all the time
 	in, err := keep.StdinPipe()
 	require.NoError(t, err)

@@ -34,7 +34,7 @@ func openJournal(t *testing.T) (*journal, string) {
 }
 
 // One goes on with the journal of another, which takes it back.
-func TestTwoNeverWriteToOneFile(t *testing.T) {
+func TestTwoDaemonsNeverWriteToOneJournal(t *testing.T) {
 	one, path := openJournal(t)
 	require.NoError(t, one.put("a", []byte(`1`)))
 	require.NoError(t, one.put("b", []byte(`2`)))
@@ -115,7 +115,7 @@ func TestAnEmptyJournalIsRemoved(t *testing.T) {
 }
 
 // Who puts its own file in the place of one says so in it. If it then ends before it has done so, the other goes on.
-func TestATakenFileIsWrittenAnew(t *testing.T) {
+func TestAJournalThatWasTakenIsWrittenAnew(t *testing.T) {
 	j, path := openJournal(t)
 	require.NoError(t, j.put("a", []byte(`1`)))
 	require.NoError(t, takeRecords(path))
@@ -130,7 +130,7 @@ func TestATakenFileIsWrittenAnew(t *testing.T) {
 }
 
 // A file that somebody has cut is no end of the process.
-func TestACutFileIsWrittenAnew(t *testing.T) {
+func TestAJournalThatWasCutIsWrittenAnew(t *testing.T) {
 	j, path := openJournal(t)
 	require.NoError(t, j.put("a", []byte(`1`)))
 	require.NoError(t, os.Truncate(path, 0))
@@ -139,7 +139,7 @@ func TestACutFileIsWrittenAnew(t *testing.T) {
 }
 
 // A full disk is an error, which says what is full, and not a signal at a later store. What was kept stays.
-func TestTheRoomOfAJournalIsReserved(t *testing.T) {
+func TestAFullDiskIsAnErrorOfTheJournalAndNoSignal(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1200k"); err != nil {
 		t.Skip("it takes root:", err)
@@ -163,7 +163,7 @@ func TestTheRoomOfAJournalIsReserved(t *testing.T) {
 }
 
 // So it is if the first line was left.
-func TestAFileThatIsCutBehindItsBeginIsWrittenAnew(t *testing.T) {
+func TestAJournalThatWasCutBehindItsFirstLineIsWrittenAnew(t *testing.T) {
 	j, path := openJournal(t)
 	long := fmt.Appendf(nil, "%q", bytes.Repeat([]byte("1"), 2*os.Getpagesize()))
 	require.NoError(t, j.put("a", long))
@@ -173,7 +173,7 @@ func TestAFileThatIsCutBehindItsBeginIsWrittenAnew(t *testing.T) {
 }
 
 // The memory of a closed file is not its any more.
-func TestAClosedJournalHasNoMemory(t *testing.T) {
+func TestAClosedJournalWritesToNoMemory(t *testing.T) {
 	j, path := openJournal(t)
 	require.NoError(t, j.put("a", []byte(`1`)))
 	require.NoError(t, j.close())

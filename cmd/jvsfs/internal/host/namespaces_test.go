@@ -9,7 +9,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 )
 
-func TestWindowsToABareDirectory(t *testing.T) {
+func TestMountsThatShowTheBareDirectoryAreFound(t *testing.T) {
 	host := MountTable(testkit.Mounts(t, testkit.HostMounts))
 	carrier := host.ByID(30)
 	bare := func(table MountTable) (paths []string) {

@@ -25,7 +25,7 @@ func taken(t *testing.T, take func(RunByte) (bool, error), b RunByte) bool {
 }
 
 // Runs share a mount. Whoever takes it away is alone, and keeps the next run out meanwhile.
-func TestRunsShareAndOneTakesAway(t *testing.T) {
+func TestRunsShareAMountAndOneUnmountsIt(t *testing.T) {
 	dir := t.TempDir()
 	one, two, last := openRunLock(t, dir), openRunLock(t, dir), openRunLock(t, dir)
 	require.True(t, taken(t, one.Share, RunUses))

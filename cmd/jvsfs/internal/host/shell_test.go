@@ -33,7 +33,7 @@ func TestIsShell(t *testing.T) {
 }
 
 // The parent of a test is the go command, or whatever runs its binary.
-func TestNoShellSaysTheWayOut(t *testing.T) {
+func TestWithoutAShellTheWayOutIsSaid(t *testing.T) {
 	f := noShell(os.Getpid())
 	require.Equal(t, api.ExitUsage, f.Exit())
 	require.Contains(t, f.Message, "is no shell: all that it starts could write")

@@ -33,7 +33,7 @@ func TestWhereAUsersStateIs(t *testing.T) {
 }
 
 // What others could have put there is not believed.
-func TestADirectoryOfOnesOwn(t *testing.T) {
+func TestADirectoryThatOthersCanWriteIsNotTrusted(t *testing.T) {
 	own := filepath.Join(t.TempDir(), "own")
 	require.NoError(t, makeOwn(own, "X"))
 	require.True(t, isOwn(own))
