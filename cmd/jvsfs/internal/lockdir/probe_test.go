@@ -99,7 +99,7 @@ func TestSpaceFindings(t *testing.T) {
 }
 
 // What a doctor left that was killed goes with --repair; a young one may be at work.
-func TestProbesOfADoctorThatWasKilled(t *testing.T) {
+func TestProbesOfAKilledDoctorAreRemoved(t *testing.T) {
 	d := Dir{Path: t.TempDir(), Name: "/locks"}
 	old := filepath.Join(d.Path, probePrefix+"123.x")
 	young := filepath.Join(d.Path, probePrefix+"456")
@@ -137,7 +137,7 @@ func TestProbeAllowsForTheNoiseOfClocks(t *testing.T) {
 }
 
 // The owner of a repository can put anything in the place of a taint: it is named, and neither waited for nor followed nor read to its end.
-func TestATaintIsAnyFile(t *testing.T) {
+func TestATaintThatIsNoFileIsNamedAndNotRead(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(secret, []byte("topsecret"), 0o600))
