@@ -45,6 +45,6 @@ var partMutations = slices.Concat(
 	in("cmd/jvsfs/internal/place/treelock.go", mutation{
 		What: "two mounts of a directory have other parts",
 		Old:  "	text += p.PartsText()\n", New: "",
-		Tests: []string{"TestOtherPartsAreOtherRecords"},
+		Tests: []string{"TestOtherPartsHaveOtherRecords"},
 	}),
 )

@@ -12,7 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
-func TestWhatNoMountFences(t *testing.T) {
+func TestDirectoriesThatNoMountFencesAreRefused(t *testing.T) {
 	all, err := mountinfo.GetMountsFromReader(strings.NewReader(`27 1 254:0 / / rw - ext4 /dev/vda rw
 28 27 0:5 / /dev rw - devtmpfs udev rw
 29 28 0:6 / /dev/shm rw - tmpfs tmpfs rw

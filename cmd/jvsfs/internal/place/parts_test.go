@@ -12,7 +12,7 @@ import (
 )
 
 // Who makes other worktrees of a directory's parts serves it with other records, so that the two do not serve it at once.
-func TestOtherPartsAreOtherRecords(t *testing.T) {
+func TestOtherPartsHaveOtherRecords(t *testing.T) {
 	dir, err := os.Open(t.TempDir())
 	require.NoError(t, err)
 	defer dir.Close()

@@ -110,7 +110,7 @@ func TestFolderOfJVS(t *testing.T) {
 }
 
 // A source is looked for from a path upwards: the whole repository, or the folder.
-func TestAbove(t *testing.T) {
+func TestASourceIsLookedForUpwards(t *testing.T) {
 	root := testkit.Tree(t, "r/.jvs", "r/main/src", "plain/src")
 	for path, want := range map[string][2]string{
 		"r/main/src/x": {"r", "main/src/x"}, "r/.jvs/locks": {"r", ".jvs/locks"}, "r": {"r", ""}, "plain/src": {"plain/src", ""},
