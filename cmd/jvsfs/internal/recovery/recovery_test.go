@@ -13,7 +13,7 @@ import (
 )
 
 // A mount that came there meanwhile is another's, and stays.
-func TestOnlyTheVeryMountIsTakenAway(t *testing.T) {
+func TestOnlyTheDeadMountItselfIsUnmounted(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
@@ -45,7 +45,7 @@ func TestOnlyTheVeryMountIsTakenAway(t *testing.T) {
 	require.Equal(t, left, after)
 }
 
-func TestNothingOfOthersGoesWithADeadMount(t *testing.T) {
+func TestNoMountOfOthersIsUnmountedWithADeadOne(t *testing.T) {
 	table := host.MountTable{
 		{ID: 1, Mountpoint: "/"},
 		{ID: 3, Parent: 1, Mountpoint: "/srv", FSType: host.FSType},
