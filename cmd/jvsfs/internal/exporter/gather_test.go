@@ -64,7 +64,7 @@ jvsfs_writes_total{mountpoint="/b",worktree="main"} 4
 }
 
 // Whatever a daemon answers, or does not, the mount has a state, and the other mounts have their metrics.
-func TestAMountThatDoesNotTellHasAState(t *testing.T) {
+func TestAMountWhoseDaemonIsSilentHasAState(t *testing.T) {
 	usage := &api.Failure{Class: api.ClassUsage, Message: "bad request: unknown operation", Answer: true}
 	for name, c := range map[string]struct {
 		said
