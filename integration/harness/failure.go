@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -59,6 +60,19 @@ func (m *Mount) reportFailure() {
 	m.section(&b, title, string(log), logLines)
 	fmt.Fprintf(&b, "---- again: %s\n====", Again(m.T.Name()))
 	m.T.Log(b.String())
+}
+
+// withMount are the names of the top-level tests that have had a mount of this package: it tells of their failures.
+var withMount sync.Map
+
+// remind tells of the failure of a test without such a mount only its name in words, and how to repeat it.
+func remind(t testing.TB) {
+	if _, told := withMount.Load(topLevel(t)); told || !t.Failed() {
+		return
+	}
+	if _, told := reported.LoadOrStore(topLevel(t), true); !told {
+		t.Logf("==== failed: %s\n---- again: %s\n====", InWords(t.Name()), Again(t.Name()))
+	}
 }
 
 // reportLeft shows what stays after a test that failed.

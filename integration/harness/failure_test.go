@@ -22,6 +22,10 @@ func TestInnerRunThatFailsOnPurpose(t *testing.T) {
 		return
 	}
 	Patience = 10 * time.Second
+	if how == "no mount" {
+		NewBase(t)
+		t.Fatal("the reason")
+	}
 	if how == "two cases" {
 		for _, name := range []string{"the first", "the second"} {
 			t.Run(name, func(t *testing.T) { NewMount(t, MountOptions{}); t.Error("the reason") })
@@ -81,6 +85,12 @@ func TestAFailureSaysWhatFailedAndHowToRepeatIt(t *testing.T) {
 	require.Contains(t, again[1], failEnv+"='as it is' ")
 	require.NotContains(t, again[1], insideEnv)
 	require.True(t, strings.HasSuffix(again[1], "-run '^TestInnerRunThatFailsOnPurpose$' ./integration/harness"), again[1])
+}
+
+func TestAFailureWithoutAMountSaysHowToRepeatIt(t *testing.T) {
+	said, _ := failedRun(t, "no mount")
+	require.NotContains(t, said, "---- state")
+	require.Regexp(t, `---- again: .*-run '\^TestInnerRunThatFailsOnPurpose\$' ./integration/harness`, said)
 }
 
 func TestTheEventsOfAKilledDaemonAreThoseOfTheAuditChain(t *testing.T) {

@@ -54,6 +54,7 @@ func PrepareMount(t *testing.T, o MountOptions) *Mount {
 		o.Policy = Calm
 	}
 	m := &Mount{T: t, Bin: RequireBinary(t), Base: NewBase(t), Opts: o}
+	withMount.Store(topLevel(t), true)
 	var err error
 	m.openBefore = openFiles()
 	m.socketsBefore, err = orphanSockets()

@@ -49,6 +49,7 @@ func NewBase(t testing.TB) string {
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(base, 0o755))
 	t.Cleanup(func() {
+		remind(t)
 		left, err := MountsBelow(base)
 		require.NoError(t, err)
 		require.Empty(t, left, "mounts left below the test's directory")
