@@ -8,7 +8,7 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-func TestDecide(t *testing.T) {
+func TestEveryCombinationOfFactsIsDecidedByTheTable(t *testing.T) {
 	held := facts{enforce: Enforcing, mode: Exclusive, onFree: AcquireOnFree, open: true, known: true}
 	free := facts{enforce: Enforcing, mode: Exclusive, onFree: AcquireOnFree, known: true}
 	with := func(f facts, change func(*facts)) facts { change(&f); return f }

@@ -257,7 +257,7 @@ func TestASwitchCallsItsHooksInOrder(t *testing.T) {
 	require.Equal(t, []string{"before, refused: no", "after, drained: yes"}, seen)
 }
 
-func TestOutsideOfAnyWorktree(t *testing.T) {
+func TestOutsideOfWorktreesTheModeAloneDecides(t *testing.T) {
 	mode := NewEnforcement(Enforcing)
 	none := func() []*Guard { return nil }
 	p, ok, would := mode.Outside(false)

@@ -18,7 +18,7 @@ func mustExempt(t testing.TB, git bool, globs ...string) *Exempt {
 	return x
 }
 
-func TestExemptMatch(t *testing.T) {
+func TestExemptPatternsMatchTheNamesTheyMean(t *testing.T) {
 	for _, c := range []struct {
 		glob    string
 		git     bool
@@ -52,7 +52,7 @@ func TestExemptMatch(t *testing.T) {
 	}
 }
 
-func TestExemptWithoutRules(t *testing.T) {
+func TestNoExemptRulesAreNil(t *testing.T) {
 	x, err := NewExempt(nil, true)
 	require.NoError(t, err)
 	require.Nil(t, x)
@@ -88,7 +88,7 @@ func TestExemptIsWholeSubtrees(t *testing.T) {
 	})
 }
 
-func TestDecideByPlace(t *testing.T) {
+func TestAHandleOfAnExemptPlaceIsDecidedByItsPlace(t *testing.T) {
 	x := mustExempt(t, false, "cache/**")
 	at := func(names ...string) Where { return Where{Worktree: "main", Names: names} }
 	for name, c := range map[string]struct {
@@ -275,7 +275,7 @@ func TestAnExemptWriteIsCountedOnce(t *testing.T) {
 	}
 }
 
-func TestExplainNamesTheRule(t *testing.T) {
+func TestExplainNamesTheExemptRule(t *testing.T) {
 	g, k, _ := exemptGuard(t, nil)
 	k.give(userHolder(54321, "holder"))
 	w := Where{Worktree: "main", Names: []string{"cache/f"}}

@@ -312,7 +312,7 @@ func TestHandlesGoOnAfterAFailedRenewalThatWasRepaired(t *testing.T) {
 	mustEnter(t, g, write(EpochOf(tok))).Leave()
 }
 
-func TestOnFree(t *testing.T) {
+func TestAFreeLeaseIsDeniedAcquiredOrNotNeeded(t *testing.T) {
 	t.Run("deny", func(t *testing.T) {
 		g, k, _ := newTestGuard(t, nil)
 		mustRefuse(t, g, byUser(7), ReasonFree)
@@ -358,7 +358,7 @@ func TestOnFree(t *testing.T) {
 	})
 }
 
-func TestModes(t *testing.T) {
+func TestEachModeOfAWorktreeLetsWritesThroughAsItSays(t *testing.T) {
 	t.Run("shared", func(t *testing.T) {
 		g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.Mode = Shared })
 		p := mustEnter(t, g, byUser(7))

@@ -40,7 +40,7 @@ func child(t *testing.T, setsid bool) int {
 	return c.Process.Pid
 }
 
-func TestScopes(t *testing.T) {
+func TestEachScopeCountsItsProcessesAsTheHolder(t *testing.T) {
 	r := NewResolver(lease.SystemClock())
 	t.Cleanup(r.Close)
 	ident := func(pid int) Identity {
@@ -112,7 +112,7 @@ func TestSessionsFromOutsideAreToldApart(t *testing.T) {
 	}
 }
 
-func TestLiveness(t *testing.T) {
+func TestAHolderIsLivingStoppedOrGone(t *testing.T) {
 	c := exec.Command("cat")
 	in, err := c.StdinPipe()
 	require.NoError(t, err)

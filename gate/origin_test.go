@@ -20,7 +20,7 @@ func TestANameIsShownWithoutControlCharacters(t *testing.T) {
 }
 
 // Whom a lease was taken for by writing: the process that wrote, and where that is known, what it wrote.
-func TestOrigin(t *testing.T) {
+func TestAnAutomaticLeaseNamesTheProcessAndWhatItWrote(t *testing.T) {
 	st, err := ReadStat(os.Getpid())
 	require.NoError(t, err)
 	id := Identity{PID: os.Getpid(), Start: st.Start}

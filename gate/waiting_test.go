@@ -67,7 +67,7 @@ func TestAKilledCallerDoesNotWait(t *testing.T) {
 	}
 }
 
-func TestKillPending(t *testing.T) {
+func TestAPendingKillIsReadFromTheStatus(t *testing.T) {
 	require.False(t, killPending([]byte("Name:\tx\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000010000\n")))
 	require.True(t, killPending([]byte("SigPnd:\t0000000000000100\n")))
 	require.True(t, killPending([]byte("ShdPnd:\t0000000000000100\n")))

@@ -129,7 +129,7 @@ func TestAFailedFenceCutsOffNoClient(t *testing.T) {
 	}
 }
 
-func TestCutClients(t *testing.T) {
+func TestClientsThatWereCutOffAreRememberedInABoundedNumber(t *testing.T) {
 	c, at, skew := new(CutClients), time.Unix(1000, 0), 2*time.Second
 	head := func(host, client string) Head {
 		return Head{Record: &Record{HolderID: host + ":zoe:10:7", StoreClient: client, LastRenewedAt: at.Add(-skew - 1)}, uid: uint32(os.Geteuid())}

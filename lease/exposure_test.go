@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhoCanChangeALockDirectory(t *testing.T) {
+func TestEveryUserWhoCanChangeALockDirectoryIsNamed(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to give directories away")
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // Each failpoint is called at its place. Without failpoints nothing is called.
-func TestFailpoints(t *testing.T) {
+func TestEachFailpointIsCalledAtItsPlace(t *testing.T) {
 	var seen []string
 	asked := func(what string, call func() error) error {
 		seen = append(seen, what)

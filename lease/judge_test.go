@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestJudge(t *testing.T) {
+func TestAHeadIsHeldExpiredOrStealableByTheTable(t *testing.T) {
 	t0 := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	p := DefaultPolicy()
 	rec := func(change ...func(*Record)) Head {

@@ -60,7 +60,7 @@ func TestViewIsTheHeadAndItsDeletionChangesNothing(t *testing.T) {
 	require.EqualValues(t, 2, b.must(t, bob).Token)
 }
 
-func TestIdempotentAcquire(t *testing.T) {
+func TestAnAcquireByTheHolderKeepsItsToken(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	auto := ann
@@ -323,7 +323,7 @@ func mustHold(t *testing.T, a *rig) Grant {
 	return g
 }
 
-func TestReplace(t *testing.T) {
+func TestAReplacedLeaseHasTheNextToken(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	_, err := a.Replace(bg, 1, bob)

@@ -95,7 +95,7 @@ func TestForeignFieldsNeverTakeALeaseAway(t *testing.T) {
 	require.NoError(t, err, "without the foreign field")
 }
 
-func TestHolderID(t *testing.T) {
+func TestAHoldersIdIsParsedWhateverItsHost(t *testing.T) {
 	require.Equal(t, Holder{Host: "a::b", User: "u", PID: 3, StartTime: 4}, parseHolderID("a::b:u:3:4"))
 	require.Equal(t, Holder{Host: "odd"}, parseHolderID("odd"))
 	require.Equal(t, Holder{Host: "h:u:x:4"}, parseHolderID("h:u:x:4"))

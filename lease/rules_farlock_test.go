@@ -123,7 +123,7 @@ func TestAReadThatTheStoreDelaysIsNoWrongClock(t *testing.T) {
 	require.Equal(t, Skewed, JudgeRead(c.Wall().Add(-time.Hour), c.Wall().Add(-time.Minute), w.head, DefaultPolicy()).State)
 }
 
-func TestOffBetween(t *testing.T) {
+func TestTheDistanceOfATimeFromARangeIsComputed(t *testing.T) {
 	for _, row := range []struct{ low, high, x, want time.Duration }{{1, 3, 2, 0}, {1, 3, 1, 0}, {1, 3, 3, 0}, {1, 3, 0, 1}, {1, 3, 5, 2}, {-3, -1, 1, 2}} {
 		require.Equal(t, row.want, offBetween(row.low, row.high, row.x), "%v", row)
 	}

@@ -73,7 +73,7 @@ func TestAClaimNumberBeyondAllTokensIsUnreadable(t *testing.T) {
 	require.Error(t, h.Unreadable)
 }
 
-func TestOpenDir(t *testing.T) {
+func TestALockDirectoryIsOpenedPrivate(t *testing.T) {
 	base := t.TempDir()
 	wide := filepath.Join(base, "wide")
 	require.NoError(t, os.Mkdir(wide, 0o755))
@@ -93,7 +93,7 @@ func TestOpenDir(t *testing.T) {
 	requireClass(t, ClassStoreFailed, err)
 }
 
-func TestWorktrees(t *testing.T) {
+func TestWorktreesAreListedByTheirRecords(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	a.must(t, ann)

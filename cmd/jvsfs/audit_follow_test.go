@@ -11,7 +11,7 @@ import (
 )
 
 // A chain that grows by halves of lines, is rotated, cut short, and copied to another inode: each record is shown once.
-func TestChainFollower(t *testing.T) {
+func TestAGrowingAuditChainShowsEachRecordOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	var seen []string
 	f := &chainFollower{path: path, show: func(r lease.AuditRecord) error { seen = append(seen, r.RecordHash); return nil }}
@@ -65,7 +65,7 @@ func TestChainFollower(t *testing.T) {
 }
 
 // A line for people has all details, the reason last.
-func TestAuditSummary(t *testing.T) {
+func TestAnAuditLineForPeopleHasAllDetails(t *testing.T) {
 	require.Equal(t, "fencing_token=3 operation=Write path=src/x holder=h:u:1:2 auto=true uid=0 reason=because",
 		auditSummary(map[string]any{"reason": "because", "uid": 0, "auto": true, "holder_id": "h:u:1:2", "path": "src/x", "operation": "Write", "fencing_token": 3, "purpose": ""}))
 }

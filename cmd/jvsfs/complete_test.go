@@ -19,7 +19,7 @@ func completed(t *testing.T, line ...string) (words []string, directive string) 
 	return lines[:len(lines)-1], lines[len(lines)-1]
 }
 
-func TestCompletion(t *testing.T) {
+func TestCompletionOffersWhatFits(t *testing.T) {
 	const files, noFiles, dirs, extension = ":0", ":4", ":16", ":8"
 	for _, c := range []struct {
 		line      string
@@ -59,7 +59,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-func TestPlaceholder(t *testing.T) {
+func TestEveryArgumentIsCompletedByItsPlaceholder(t *testing.T) {
 	for _, c := range []struct {
 		use  string
 		n    int

@@ -8,7 +8,7 @@ import (
 )
 
 // Every example is a command line that the program takes, of a command that it has.
-func TestExamples(t *testing.T) {
+func TestEveryExampleIsACommandLineThatIsTaken(t *testing.T) {
 	root := newRoot(stdio{})
 	for path, text := range examples {
 		cmd, rest, err := root.Find(strings.Fields(path)[1:])

@@ -9,7 +9,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 )
 
-func TestRefusedLine(t *testing.T) {
+func TestTheLineOfExecNamesTheRefusedWrites(t *testing.T) {
 	one := func(command, path, class string, count uint64, at int64, observed bool) locatedRefusal {
 		return locatedRefusal{api.RefusalView{At: time.Unix(at, 0), Command: command, PID: 9, Class: class, Count: count, WouldRefuse: observed,
 			Sentence: "worktree b is being written by x", Next: "wait"}, "/srv/repo", path}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestHelperOf(t *testing.T) {
+func TestProgramsAreTakenForHelpersOfMountByTheirName(t *testing.T) {
 	for line, helper := range map[string]bool{
 		"/sbin/mount.fuse.jvsfs /a /b": true, "mount.jvsfs /a /b -o rw": true, "/usr/sbin/umount.fuse.jvsfs /b": true, "umount.jvsfs": true,
 		"jvsfs /a /b -o rw,dev,suid": true, "jvsfs": false, "/usr/bin/jvsfs mount /a /b": false, "jvsfs umount /b": false, "jvsfs --help": false,
@@ -18,7 +18,7 @@ func TestHelperOf(t *testing.T) {
 }
 
 // Calls as mount(8) and umount(8) make them, and what they come to.
-func TestHelperCalls(t *testing.T) {
+func TestCallsOfMountAndUmountBecomeCommands(t *testing.T) {
 	for line, want := range map[string]string{
 		"/a /b":                                  "mount -- /a /b",
 		"/a /b -o rw":                            "mount -- /a /b",

@@ -11,7 +11,7 @@ import (
 )
 
 // What the events of harnesses say that a tool writes to.
-func TestHookEventPaths(t *testing.T) {
+func TestPathsAreFoundInTheEventsOfHarnesses(t *testing.T) {
 	for name, c := range map[string]struct {
 		event    string
 		commands bool
@@ -42,7 +42,7 @@ func TestHookEventPaths(t *testing.T) {
 	}
 }
 
-func TestHookEventThatIsNone(t *testing.T) {
+func TestABadHookEventIsNoRefusal(t *testing.T) {
 	for _, text := range []string{"", " \n", "{", "[]", `"x"`, "{}", `{"tool_name":7}`, `{"cwd":"/srv"}`, `{"tool_name":"Write"`} {
 		_, err := readHookEvent(strings.NewReader(text))
 		require.Error(t, err, text)

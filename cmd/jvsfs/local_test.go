@@ -17,7 +17,7 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-func TestLockWithoutMount(t *testing.T) {
+func TestLockAcquiresRenewsAndReleasesWithoutAMount(t *testing.T) {
 	main, locks := testkit.Repository(t)
 	me := strconv.Itoa(os.Getpid())
 	code, out, errs := command("lock", "acquire", "--json", "--pid", me, "--purpose", "tests", main)
@@ -49,7 +49,7 @@ func TestLockWithoutMount(t *testing.T) {
 	require.Contains(t, out, `"fencing_token": 2,`, "tokens grow over release")
 }
 
-func TestLockOfAnotherProcess(t *testing.T) {
+func TestALeaseOfAnotherProcessIsAConflict(t *testing.T) {
 	main, _ := testkit.Repository(t)
 	other := exec.Command("sleep", "60")
 	require.NoError(t, other.Start())
@@ -128,7 +128,7 @@ func TestDoctorFindsWhatIsWrongWithALockDirectory(t *testing.T) {
 	require.Equal(t, 1, strings.Count(out, "leftovers"))
 }
 
-func TestExecWithoutMount(t *testing.T) {
+func TestExecEndsWithItsExitCodesWithoutAMount(t *testing.T) {
 	main, _ := testkit.Repository(t)
 	out := filepath.Join(main, "out")
 	for name, c := range map[string]struct {

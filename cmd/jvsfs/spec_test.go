@@ -25,7 +25,7 @@ var spec = []clause{
 	{"goals", "bounded skew changes nothing", "lease", "TestATakerWhoseClockIsAheadNeverRobsALivingHolder", ""},
 	{"scope", "locks are files in .jvs/locks", "integration/fence", "TestNobodyChangesLeaseRecordsThroughTheMount", ""},
 	{"scope", "one writer for each exclusive worktree", "integration/fence", "TestTheHolderOfOneWorktreeIsRefusedInAnother", ""},
-	{"scope", "mode shared gives no guarantee", "gate", "TestModes", ""},
+	{"scope", "mode shared gives no guarantee", "gate", "TestEachModeOfAWorktreeLetsWritesThroughAsItSays", ""},
 	{"schema", "the fourteen fields, and how the holder is written", "lease", "TestARecordHasTheFieldsOfTheSpec", ""},
 	{"policy", "the default durations", "lease", "TestARecordHasTheFieldsOfTheSpec", ""},
 	{"acquire", "the lock file is made with O_CREAT and O_EXCL", "lease", "TestALeaseLastsWithoutItsView", "`link(2)` to a name that never existed"},
@@ -61,7 +61,7 @@ var spec = []clause{
 	{"clocks", "E_CLOCK_SKEW_EXCEEDED refuses a steal", "lease", "TestClockStepWhileWatchingRefusesTheSteal", ""},
 	{"clocks", "an operator resolves the drift", "", "", "A refusal for clocks need not wait for a person"},
 	{"clocks", "doctor --strict warns at half the bound", "cmd/jvsfs/internal/doctor", "TestDoctorWarnsAtHalfTheSkewBoundAndFailsAboveIt", ""},
-	{"classes", "the names of the seven classes", "cmd/jvsfs", "TestTheClassesOfTheSpec", ""},
+	{"classes", "the names of the seven classes", "cmd/jvsfs", "TestTheClassesOfFailuresAreThoseOfTheSpec", ""},
 }
 
 // Each sentence of the spec is kept by a test that is there, or by a line of the page that says why not.
@@ -92,7 +92,7 @@ func hasTest(t *testing.T, dir, name string) bool {
 	return false
 }
 
-func TestTheClassesOfTheSpec(t *testing.T) {
+func TestTheClassesOfFailuresAreThoseOfTheSpec(t *testing.T) {
 	require.Equal(t, []lease.Class{
 		"E_LOCK_CONFLICT", "E_LOCK_EXPIRED", "E_LOCK_NOT_HELD", "E_FENCING_MISMATCH", "E_CLOCK_SKEW_EXCEEDED", "E_CONSISTENCY_UNAVAILABLE", "E_PARTIAL_SNAPSHOT",
 	}, []lease.Class{

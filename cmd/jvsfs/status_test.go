@@ -14,7 +14,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-func TestStatusText(t *testing.T) {
+func TestStatusPrintsMountsAndWorktrees(t *testing.T) {
 	require.Equal(t, "no jvsfs mounts\n", statusText(nil, time.Now()))
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	until := now.Add(12 * time.Second)
@@ -35,7 +35,7 @@ func TestStatusText(t *testing.T) {
 `, text)
 }
 
-func TestExplanationText(t *testing.T) {
+func TestExplainPrintsTheReasonAndTheNextStep(t *testing.T) {
 	now := time.Now()
 	until := now.Add(3 * time.Second)
 	x := api.Explanation{Mounted: true}
@@ -54,7 +54,7 @@ func TestExplanationText(t *testing.T) {
 	require.NotContains(t, explanationText(x, now), "\x1b", "a name is no command to a terminal")
 }
 
-func TestUsageErrors(t *testing.T) {
+func TestEveryWrongCommandLineIsAUsageError(t *testing.T) {
 	for _, args := range [][]string{
 		{"nonsense"}, {"mount", "--nonsense"}, {"mount"}, {"mount", "a", "b", "c"}, {"umount"}, {"exec", "x"},
 		{"exec", "x", "--"}, {"exec", "--", "x"}, {"lock", "nonsense"}, {"lock", "acquire"}, {"explain", "a", "b"}, {"explain", "--since", "1s", "a"}, {"explain", "--since", "-1s"},
@@ -68,14 +68,14 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-func TestUmountOfWhatIsNoMount(t *testing.T) {
+func TestUmountOfADirectoryWithoutAMountSaysSo(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := run(context.Background(), []string{"umount", t.TempDir()}, stdio{os.Stdin, &out, &errs})
 	require.Equal(t, api.ExitNoMount, code)
 	require.Contains(t, errs.String(), "E_NO_MOUNT")
 }
 
-func TestExitCodeOfStatus(t *testing.T) {
+func TestASignalIsAnExitCodeOf128AndItsNumber(t *testing.T) {
 	require.EqualValues(t, 7, exitCodeOfStatus(syscall.WaitStatus(7<<8)))
 	require.EqualValues(t, 137, exitCodeOfStatus(syscall.WaitStatus(9)))
 }

@@ -20,7 +20,7 @@ func TestScreenOfWatchFits(t *testing.T) {
 	require.Contains(t, lines[4], "28 more")
 }
 
-func TestWatchArguments(t *testing.T) {
+func TestBadArgumentsOfStatusWatchAreUsageErrors(t *testing.T) {
 	for _, args := range [][]string{{"status", "5s"}, {"status", "--watch", "soon"}, {"status", "--watch=1ms"}, {"status", "--watch", "1ms"}, {"top", "--interval", "0s"}, {"status", "--watch", "1s", "2s"}} {
 		exit, _, errs := command(args...)
 		require.Equal(t, api.ExitUsage, exit, "%v %s", args, errs)

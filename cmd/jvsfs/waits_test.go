@@ -53,7 +53,7 @@ func TestAShortWaitPrintsNothing(t *testing.T) {
 	require.Empty(t, said.String())
 }
 
-func TestInterrupted(t *testing.T) {
+func TestAnInterruptSaysWhatThereIs(t *testing.T) {
 	now := func(context.Context) string { return "nothing is left" }
 	require.ErrorContains(t, interrupted(context.Canceled, now), "interrupted: nothing is left")
 	other := &api.Failure{Class: api.ClassUsage, Message: "no"}

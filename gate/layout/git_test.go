@@ -130,7 +130,7 @@ func TestWhatGuardsAPathAroundARepository(t *testing.T) {
 
 // A lock of a branch is everybody's to take, and only the branch's own to write into: so git takes a
 // whole transaction back before any of it is done.
-func TestLocksOfBranches(t *testing.T) {
+func TestALockOfABranchIsTakenByEverybodyAndWrittenByItsHolder(t *testing.T) {
 	l := gitLayout(t, ordinary)
 	read := func(rel string) (string, bool) { return "ref: refs/heads/a\n", rel == ".git/worktrees/a/HEAD" }
 	require.Equal(t, []*Rule{guarded("a")}, l.RuleOfRefContent("refs/heads/a.lock", []string{"a"}, read))
@@ -139,7 +139,7 @@ func TestLocksOfBranches(t *testing.T) {
 	require.Equal(t, []*Rule{Common}, l.RuleOfRefContent("refs/heads/b.lock", []string{"a"}, read))
 }
 
-func TestReplaces(t *testing.T) {
+func TestAFileIsReplacedOnlyByItsOwnLockFile(t *testing.T) {
 	require.True(t, Replaces("config.lock", "config"))
 	require.True(t, Replaces("packed-refs.new", "packed-refs"))
 	require.True(t, Replaces("packed-refs.lock", "packed-refs"))
@@ -148,7 +148,7 @@ func TestReplaces(t *testing.T) {
 	require.False(t, Replaces("HEAD.lock", "HEAD"))
 }
 
-func TestMkdirForEverybody(t *testing.T) {
+func TestEverybodyMayMakeThePlacesOfWorktrees(t *testing.T) {
 	l := gitLayout(t, ordinary)
 	for _, path := range []string{".worktrees", ".worktrees/new", ".claude", ".claude/worktrees", ".claude/worktrees/new", ".git/worktrees/new"} {
 		require.True(t, l.Of(path, true).Mkdir, path)
@@ -158,7 +158,7 @@ func TestMkdirForEverybody(t *testing.T) {
 	}
 }
 
-func TestSplitOfGit(t *testing.T) {
+func TestAPathOfGitIsSplitIntoWorktreeAndRest(t *testing.T) {
 	l := gitLayout(t, ordinary)
 	for path, want := range map[string][]any{
 		"x":                    {lease.WorktreeID("r"), "x", true},
@@ -178,7 +178,7 @@ func TestSplitOfGit(t *testing.T) {
 }
 
 // Two worktrees never share a lease, whatever they are called.
-func TestLinkedIDs(t *testing.T) {
+func TestTwoWorktreesOfGitNeverShareAnId(t *testing.T) {
 	l := gitLayout(t, ordinary)
 	seen := map[lease.WorktreeID]string{"r": "the main checkout"}
 	for _, name := range []string{"a", "A", "r", "x.r", "x.a", "ä", "_e4", "a b", "a_20b", "x.a_20b", strings.Repeat("n", 101), strings.Repeat("n", 200), strings.Repeat("ü", 127)} {
@@ -191,7 +191,7 @@ func TestLinkedIDs(t *testing.T) {
 	require.Equal(t, lease.WorktreeID("feature-1"), l.LinkedID("feature-1"))
 }
 
-func TestCheckoutRoot(t *testing.T) {
+func TestTheRootOfACheckoutIsFoundByItsNote(t *testing.T) {
 	bases := []string{"/mnt/r", "/srv/r/"}
 	for _, c := range []struct {
 		note, common string
@@ -219,7 +219,7 @@ func TestCheckoutRoot(t *testing.T) {
 	}
 }
 
-func TestWhoHasABranch(t *testing.T) {
+func TestABranchIsItsCheckouts(t *testing.T) {
 	files := map[string]string{
 		".git/HEAD":                                     "ref: refs/heads/main\n",
 		".git/worktrees/a/HEAD":                         "ref: refs/heads/feature/a\n",
@@ -260,14 +260,14 @@ const (
 )
 
 // A second checkout of a branch (git worktree add --force) takes it from nobody: both must agree.
-func TestTwoCheckoutsOfABranch(t *testing.T) {
+func TestBothCheckoutsOfABranchMustAgree(t *testing.T) {
 	files := map[string]string{".git/HEAD": "ref: refs/heads/main", ".git/worktrees/a/HEAD": "ref: refs/heads/main", ".git/worktrees/b/HEAD": "ref: refs/heads/b"}
 	read := func(rel string) (string, bool) { text, ok := files[rel]; return text, ok }
 	l := gitLayout(t, ordinary)
 	require.Equal(t, []*Rule{guarded("r"), guarded("a")}, l.RuleOfRef("refs/heads/main", []string{"a", "b"}, read))
 }
 
-func TestLogs(t *testing.T) {
+func TestLogsOfGitAreToldFromOtherFiles(t *testing.T) {
 	for _, rel := range []string{"logs/HEAD", "logs/refs/heads/a", "worktrees/a/logs/HEAD"} {
 		require.True(t, IsLog(rel), rel)
 	}
@@ -276,13 +276,13 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-func TestHeads(t *testing.T) {
+func TestHeadsOfGitAreToldFromOtherFiles(t *testing.T) {
 	for rel, is := range map[string]bool{"HEAD": true, "worktrees/a/HEAD": true, "worktrees/HEAD": false, "modules/a/HEAD": false, "logs/HEAD": false, "worktrees/a/logs/HEAD": false} {
 		require.Equal(t, is, IsHead(rel), rel)
 	}
 }
 
-func TestOnlyExpires(t *testing.T) {
+func TestAnExpiryOfALogIsToldFromOtherChanges(t *testing.T) {
 	was := old1 + old2 + old3
 	for _, is := range []string{"", was, old2, old1 + old3, strings.Replace(was, "3 +0000\n", "3 +0000\t\n", 1)} {
 		require.True(t, OnlyExpires([]byte(was), []byte(is)), is)
@@ -296,7 +296,7 @@ func TestOnlyExpires(t *testing.T) {
 	require.False(t, OnlyExpires(nil, []byte(old1)))
 }
 
-func TestIsValue(t *testing.T) {
+func TestAValueOfABranchIsAWholeHash(t *testing.T) {
 	hash := strings.Repeat("a1", 20)
 	for text, is := range map[string]bool{hash + "\n": true, hash: true, strings.Repeat("0f", 32) + "\n": true, "": false, "\n": false,
 		hash[1:] + "\n": false, hash + "\n\n": false, " " + hash: false, strings.Repeat("g", 40): false, "ref: refs/heads/x\n": false} {
@@ -304,7 +304,7 @@ func TestIsValue(t *testing.T) {
 	}
 }
 
-func TestPackedBranch(t *testing.T) {
+func TestAValueOfABranchIsReadFromPackedRefs(t *testing.T) {
 	h := func(digit string) string { return strings.Repeat(digit, 40) }
 	packed := []byte("# pack-refs with: peeled fully-peeled sorted \n" +
 		h("1") + " refs/heads/a\n" + h("2") + " refs/heads/feature/a\n" + h("3") + " refs/tags/a\n^" + h("4") + "\n")
@@ -316,7 +316,7 @@ func TestPackedBranch(t *testing.T) {
 }
 
 // Whether git and the mount find the same in packed-refs.
-func TestCanonicalPackedRefs(t *testing.T) {
+func TestPackedRefsThatGitReadsOtherwiseAreNotCanonical(t *testing.T) {
 	h := strings.Repeat("0f", 20)
 	head, a, b := "# pack-refs with: peeled fully-peeled sorted \n", h+" refs/heads/a\n", h+" refs/heads/b\n"
 	for _, packed := range []string{"", head, a, head + a + b, head + a + "^" + h + "\n" + b, a + h + strings.Repeat("0f", 12) + " refs/heads/b\n"} {
@@ -328,7 +328,7 @@ func TestCanonicalPackedRefs(t *testing.T) {
 }
 
 // A branch may stand for another one. Who has it checked out moves that.
-func TestBranchesThatStandForOthers(t *testing.T) {
+func TestABranchThatStandsForAnotherIsItsCheckouts(t *testing.T) {
 	files := map[string]string{
 		".git/worktrees/a/HEAD": "ref: refs/heads/master\n", ".git/refs/heads/master": "ref: refs/heads/trunk\n",
 		".git/refs/heads/trunk": "ref: refs/heads/main\n", ".git/refs/heads/main": strings.Repeat("1", 40) + "\n",
@@ -345,7 +345,7 @@ func TestBranchesThatStandForOthers(t *testing.T) {
 }
 
 // What lies in the place of a directory of branches concerns them.
-func TestDirectoriesOfBranches(t *testing.T) {
+func TestAFileInThePlaceOfADirectoryOfBranchesConcernsThem(t *testing.T) {
 	l := gitLayout(t, ordinary)
 	read := func(rel string) (string, bool) { return "ref: refs/heads/f/a\n", rel == ".git/worktrees/a/HEAD" }
 	for rel, want := range map[string][2]*Rule{ // of a file, and of a directory
@@ -368,7 +368,7 @@ func TestDirectoriesOfBranches(t *testing.T) {
 	}
 }
 
-func TestChooseGit(t *testing.T) {
+func TestTheLayoutGitIsChosenForCheckouts(t *testing.T) {
 	for name, c := range map[string]struct {
 		marks Marks
 		want  Name
@@ -385,7 +385,7 @@ func TestChooseGit(t *testing.T) {
 	require.NoError(t, Git.Needs(Marks{Git: &Repository{}}))
 }
 
-func TestNamesOfObjects(t *testing.T) {
+func TestObjectsOfGitAreToldFromOtherFiles(t *testing.T) {
 	for _, rel := range []string{"ab/" + strings.Repeat("c", 38), "ab/" + strings.Repeat("1", 62), "pack/pack-1.pack", "pack/pack-1.idx", "pack/pack-1.rev"} {
 		require.True(t, IsObject(rel), rel)
 	}
@@ -394,7 +394,7 @@ func TestNamesOfObjects(t *testing.T) {
 	}
 }
 
-func TestWhatIsKeptOfObjects(t *testing.T) {
+func TestTemporaryObjectsOfGitAreNotKept(t *testing.T) {
 	object := strings.Repeat("c", 38)
 	for rel, is := range map[string]bool{"ab/" + object: true, "pack/pack-1.pack": true, "pack/pack-1.idx": true, "pack/pack-1.rev": true, "pack/pack-1.bitmap": true,
 		"pack/pack-1.mtimes": true, "pack/pack-1.promisor": true, "pack/multi-pack-index": true, "pack/multi-pack-index-1.bitmap": true,
@@ -405,7 +405,7 @@ func TestWhatIsKeptOfObjects(t *testing.T) {
 	}
 }
 
-func TestDirectoriesThatNeverMove(t *testing.T) {
+func TestDirectoriesOfGitCannotBeMoved(t *testing.T) {
 	l := gitLayout(t, ordinary)
 	for _, rel := range []string{".git", ".git/refs", ".git/refs/heads", ".git/refs/heads/feature", ".git/logs/refs/heads/feature", ".git/objects", ".git/worktrees"} {
 		require.True(t, l.Unmovable(rel), rel)
@@ -417,7 +417,7 @@ func TestDirectoriesThatNeverMove(t *testing.T) {
 	require.True(t, gitLayout(t, Repository{Around: true}).Unmovable("refs/heads"))
 }
 
-func TestWhereNoCheckoutLies(t *testing.T) {
+func TestNoCheckoutLiesInTheRepositorysOwnDirectories(t *testing.T) {
 	l := gitLayout(t, ordinary)
 	for _, root := range []string{"", ".git", ".git/refs", ".git/worktrees/a"} {
 		require.False(t, l.MayBeCheckout(root), root)
@@ -432,7 +432,7 @@ func TestWhereNoCheckoutLies(t *testing.T) {
 	require.True(t, gitLayout(t, Repository{Around: true}).MayBeCheckout("w"))
 }
 
-func TestPlacesOfCheckouts(t *testing.T) {
+func TestPlacesOfCheckoutsAreFoundByTheirName(t *testing.T) {
 	l := gitLayout(t, ordinary)
 	for dir, is := range map[string]bool{".worktrees": true, ".claude/worktrees": true, "src/deep/b/.worktrees": true, "": false, ".claude": false, "src": false, "src/.worktrees": false, ".worktrees/a": false} {
 		place, ok := l.PlaceOver(dir)
@@ -466,7 +466,7 @@ func TestWhatPointsToAnAdministration(t *testing.T) {
 	}
 }
 
-func TestLockFiles(t *testing.T) {
+func TestLockFilesOfGitAreToldFromOtherFiles(t *testing.T) {
 	for name, is := range map[string]bool{"index.lock": true, "packed-refs.new": true, "index": false, ".lock": false, "lock": false, "a.lock.b": false} {
 		require.Equal(t, is, IsLock(name), name)
 	}

@@ -37,7 +37,7 @@ func TestWhichSnapshotAPathIsOf(t *testing.T) {
 }
 
 // A plan of a garbage collection names what it removes. What is no plan names nothing.
-func TestPlans(t *testing.T) {
+func TestAPlanOfACollectionNamesWhatItRemoves(t *testing.T) {
 	require.True(t, Plans([]byte(`{"protected_set": ["2"], "to_delete": ["1", "3"]}`), "3"))
 	for _, text := range []string{`{"protected_set": ["3"], "to_delete": ["1"]}`, `{"to_delete": "3"}`, `{"to_delete": ["3"]`, ``} {
 		require.False(t, Plans([]byte(text), "3"), text)

@@ -77,7 +77,7 @@ func treeOf(n Name) lease.WorktreeID {
 }
 
 // A file in the place of a directory that has rules in it is under the rule of its name.
-func TestAFileWhereADirectoryShouldBe(t *testing.T) {
+func TestAFileInThePlaceOfADirectoryIsUnderTheRuleOfItsName(t *testing.T) {
 	l := laidOut(t, JVS, "")
 	require.Equal(t, Sealed, l.Of("worktrees", false).Own)
 	require.Equal(t, Open, l.Of("worktrees", true).Own)
@@ -88,7 +88,7 @@ func TestAFileWhereADirectoryShouldBe(t *testing.T) {
 	require.Equal(t, Open, f.Of(".jvs", true).Own)
 }
 
-func TestSplit(t *testing.T) {
+func TestAPathIsSplitIntoWorktreeAndRest(t *testing.T) {
 	for _, c := range []struct {
 		layout Name
 		path   string
@@ -113,14 +113,14 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-func TestRootOf(t *testing.T) {
+func TestTheRootOfAWorktreeIsFoundByItsId(t *testing.T) {
 	require.Equal(t, ".", laidOut(t, Tree, "t").RootOf("t"))
 	require.Equal(t, ".", laidOut(t, Folder, "t").RootOf("t"))
 	require.Equal(t, "main", laidOut(t, JVS, "").RootOf("main"))
 	require.Equal(t, "worktrees/w", laidOut(t, JVS, "").RootOf("w"))
 }
 
-func TestChoose(t *testing.T) {
+func TestTheLayoutIsChosenByWhatIsThere(t *testing.T) {
 	for name, c := range map[string]struct {
 		marks Marks
 		want  Name
@@ -145,7 +145,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestALayoutThatDoesNotFit(t *testing.T) {
+func TestALayoutThatDoesNotFitIsAnError(t *testing.T) {
 	require.Error(t, JVS.Needs(Marks{}))
 	require.Error(t, JVS.Needs(Marks{Locator: true}))
 	require.Error(t, Folder.Needs(Marks{}))
@@ -154,7 +154,7 @@ func TestALayoutThatDoesNotFit(t *testing.T) {
 	require.NoError(t, Tree.Needs(Marks{Control: true}))
 }
 
-func TestNewRefusesWhatIsNone(t *testing.T) {
+func TestALayoutWithoutANameOrATreeIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name Name
 		tree lease.WorktreeID

@@ -22,7 +22,7 @@ var agency = Spec{
 	Except: []string{"repos/{repo}/.lock", "repos/*/runs/*/events.jsonl"}, Without: Allow, Break: Break{Gone: true, After: 2 * time.Hour},
 }
 
-func TestMistakesInRules(t *testing.T) {
+func TestEveryMistakeInARuleIsTold(t *testing.T) {
 	change := func(with func(*Spec)) Spec {
 		s := agency
 		with(&s)
@@ -77,7 +77,7 @@ func TestMistakesInRules(t *testing.T) {
 	require.Contains(t, mistakes[0].Text, "at most 64 rules")
 }
 
-func TestNamesOfRules(t *testing.T) {
+func TestABadNameOfARuleIsAMistake(t *testing.T) {
 	for name, right := range map[string]bool{
 		"a": true, "9.a-B": true, strings.Repeat("a", 64): true,
 		"": false, ".a": false, "-a": false, "a_b": false, "a\n": false, strings.Repeat("a", 65): false,
@@ -93,7 +93,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	require.Len(t, mistakes, 6)
 }
 
-func TestPlaces(t *testing.T) {
+func TestAPathIsFoundByTheRulesThatGuardOrLockIt(t *testing.T) {
 	r := compiled(t, agency, Spec{Name: "events", Once: []string{"ledger/*.json"}, Keep: []string{"ledger/*.json"}, Append: []string{"**/*.log"}},
 		Spec{Name: "af", Lock: "{p...}/ledger/ledger.lock", TakenBy: ByCreate, Guards: []string{"{p...}/ledger/*.json"}})
 	ids := func(all []Instance) (ids []string) {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestJudge(t *testing.T) {
+func TestEveryChangeUnderARuleIsJudgedByTheTable(t *testing.T) {
 	hour := Break{Gone: true, After: time.Hour, Unknown: time.Minute}
 	for _, row := range []struct {
 		name string

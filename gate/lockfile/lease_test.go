@@ -15,7 +15,7 @@ func ofLease(name, guards string, except ...string) Spec {
 }
 
 // A rule with taken_by: lease says which directories have leases of their own, and nothing about lock files.
-func TestWhichDirectoriesHaveLeases(t *testing.T) {
+func TestOnlyRulesOfLeasesGiveDirectoriesALease(t *testing.T) {
 	r := compiled(t, ofLease("packages", "packages/{pkg}/**", "packages/node_modules/**"), ofLease("teams", "teams/{team}/src/{part}/**", "teams/*/src/old/**"),
 		ofLease("docs", "docs/**"), agency)
 	require.Len(t, r.All(), 1)
@@ -61,7 +61,7 @@ func TestWhichDirectoriesHaveLeases(t *testing.T) {
 }
 
 // JVS keeps its records in .jvs: it is no worktree.
-func TestTheRecordsHaveNoLease(t *testing.T) {
+func TestTheRecordsOfJVSAreNoWorktree(t *testing.T) {
 	r := compiled(t, ofLease("all", "{top}/{x}/**"))
 	for path, want := range map[string]bool{"a/b": true, ".jvs/locks": false, ".jvsx/a": true} {
 		_, is := r.LeaseAt(path)
@@ -71,7 +71,7 @@ func TestTheRecordsHaveNoLease(t *testing.T) {
 }
 
 // Two patterns overlap if a name could lie in a worktree of each. Each way round is the same.
-func TestOverlapOfLeases(t *testing.T) {
+func TestPatternsOfLeasesThatOverlapAreFound(t *testing.T) {
 	for _, row := range []struct {
 		a, b string
 		want bool
@@ -125,7 +125,7 @@ func TestNoNameHasTwoLeases(t *testing.T) {
 	})
 }
 
-func TestMistakesInRulesOfLeases(t *testing.T) {
+func TestEveryMistakeInARuleOfLeasesIsTold(t *testing.T) {
 	const shape = `: want whole components, each a text or one capture, and '/**' at the end, such as packages/{pkg}/**`
 	with := func(change func(*Spec)) Spec {
 		s := ofLease("a", "d/{x}/**")
@@ -167,7 +167,7 @@ func TestMistakesInRulesOfLeases(t *testing.T) {
 }
 
 // A root is found again by the values of its captures.
-func TestRootsByValues(t *testing.T) {
+func TestTheRootOfAPartIsFoundByItsValues(t *testing.T) {
 	r := compiled(t, ofLease("teams", "teams/{team}/src/{part}/**")).Leases()[0]
 	for values, want := range map[string]string{"x ui": "teams/x/src/ui", "x": "", "": "", "x ui y": ""} {
 		dir, ok := r.LeaseRoot(slices.DeleteFunc(strings.Split(values, " "), func(s string) bool { return s == "" }))

@@ -60,7 +60,7 @@ func TestPatternsMatch(t *testing.T) {
 	}
 }
 
-func TestPatternsThatAreNone(t *testing.T) {
+func TestABadPatternIsAMistake(t *testing.T) {
 	for text, says := range map[string]string{
 		"":                                  "not an empty value",
 		"/a":                                "without a slash in front",

@@ -11,7 +11,7 @@ import (
 
 var ofJVS = RecordOf{Nonce: "holder_nonce", Token: "fencing_token", Expires: "expires_at"}
 
-func TestReadRecord(t *testing.T) {
+func TestARecordIsReadOnlyWhole(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	require.Equal(t, Record{true, "n", 7, noon}, ofJVS.Read([]byte(`{"fencing_token": 7, "holder_nonce": "n", "expires_at": "2026-01-01T12:00:00Z", "x": []}`)))
 	for _, text := range []string{
@@ -23,7 +23,7 @@ func TestReadRecord(t *testing.T) {
 	}
 }
 
-func TestJudgeRecord(t *testing.T) {
+func TestEveryChangeOfARecordIsJudgedByTheTable(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	now := Record{true, "a", 3, noon}
 	own, member := Facts{Act: Change, State: Held, Member: true, Lives: true}, Facts{Act: Take, State: Held, Member: true, Lives: true}

@@ -9,27 +9,27 @@ var expired = slices.Concat(
 	in("lease/judge.go", mutation{
 		Rule: 5, What: "the clock skew is not waited for",
 		Old: "Add(p.MaxClockSkew + p.StealGrace)", New: "Add(p.StealGrace)",
-		Tests: []string{"TestJudge"},
+		Tests: []string{"TestAHeadIsHeldExpiredOrStealableByTheTable"},
 	}, mutation{
 		Rule: 5, What: "the grace is not waited for",
 		Old: "Add(p.MaxClockSkew + p.StealGrace)", New: "Add(p.MaxClockSkew)",
-		Tests: []string{"TestJudge"},
+		Tests: []string{"TestAHeadIsHeldExpiredOrStealableByTheTable"},
 	}, mutation{
 		Rule: 5, What: "a lease may be robbed at the very end of grace, not only after it",
 		Old: "case !now.After(stealable):", New: "case now.Before(stealable):",
-		Tests: []string{"TestJudge"},
+		Tests: []string{"TestAHeadIsHeldExpiredOrStealableByTheTable"},
 	}, mutation{
 		Rule: 5, What: "the thief's policy counts, not the larger of both",
 		Old: "	p = p.stricter(r.Policy())\n", New: "",
-		Tests: []string{"TestJudge"},
+		Tests: []string{"TestAHeadIsHeldExpiredOrStealableByTheTable"},
 	}, mutation{
 		Rule: 5, What: "a released record must run out first",
 		Old: "	case r.Released:\n", New: "	case false:\n",
-		Tests: []string{"TestJudge", "TestAcquireConflictReleaseKeepsToken"},
+		Tests: []string{"TestAHeadIsHeldExpiredOrStealableByTheTable", "TestAcquireConflictReleaseKeepsToken"},
 	}, mutation{
 		Rule: 5, What: "an unreadable record is a free one",
 		Old: "return Judgement{State: Unreadable, Reason: h.Unreadable.Error()}", New: "return Judgement{State: Free, Reason: h.Unreadable.Error()}",
-		Tests: []string{"TestJudge", "TestHostileClaimsAreUnreadableAndStay"},
+		Tests: []string{"TestAHeadIsHeldExpiredOrStealableByTheTable", "TestHostileClaimsAreUnreadableAndStay"},
 	}),
 	in("lease/observe.go", mutation{
 		Rule: 5, What: "the clock is sampled after the record is read",
@@ -82,7 +82,7 @@ var skewed = slices.Concat(
 	in("lease/judge.go", mutation{
 		Rule: 7, What: "a record from the future is judged like any",
 		Old: "ahead > p.MaxClockSkew {", New: "false {",
-		Tests: []string{"TestJudge", "TestAClockStepOfATakerTakesNoLease"},
+		Tests: []string{"TestAHeadIsHeldExpiredOrStealableByTheTable", "TestAClockStepOfATakerTakesNoLease"},
 	}, mutation{
 		Rule: 7, What: "a store that stalls is taken for a wrong clock",
 		Old: "r.LastRenewedAt.Sub(after)", New: "r.LastRenewedAt.Sub(before)",

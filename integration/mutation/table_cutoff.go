@@ -42,11 +42,11 @@ var cutOffMutations = slices.Concat(in("lease/late.go", mutation{
 }), in("lease/cutclients.go", mutation{
 	Rule: 17, What: "a record that another user has written names a client that was cut off",
 	Old: "h.uid != uint32(os.Geteuid()) {", New: "os.Geteuid() < 0 {",
-	Tests: []string{"TestCutClients"},
+	Tests: []string{"TestClientsThatWereCutOffAreRememberedInABoundedNumber"},
 }, mutation{
 	Rule: 17, What: "a client of another host was cut off",
 	Old: "cutClient{h.Record.Holder().Host,", New: "cutClient{\"h1\",",
-	Tests: []string{"TestCutClients"},
+	Tests: []string{"TestClientsThatWereCutOffAreRememberedInABoundedNumber"},
 }, mutation{
 	Rule: 17, What: "a client that has renewed since it was cut off is taken for gone",
 	Old: "is && h.Record.LastRenewedAt.Add(skew).Before(at)", New: "is && !at.IsZero()",
@@ -54,7 +54,7 @@ var cutOffMutations = slices.Concat(in("lease/late.go", mutation{
 }, mutation{
 	Rule: 17, What: "clocks that differ are not allowed for when a client was cut off",
 	Old: "LastRenewedAt.Add(skew)", New: "LastRenewedAt.Add(0*skew)",
-	Tests: []string{"TestCutClients"},
+	Tests: []string{"TestClientsThatWereCutOffAreRememberedInABoundedNumber"},
 }), in("lease/cutoff.go", mutation{
 	Rule: 17, What: "an agent that failed has cut off its client",
 	Old: "		c.cfg.CutOff.Clients.note(job.victim, job.at)\n	}\n", New: "	}\n	c.cfg.CutOff.Clients.note(job.victim, job.at)\n",

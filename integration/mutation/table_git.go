@@ -20,20 +20,20 @@ var gitMutations = slices.Concat(
 	}, mutation{
 		Rule: 9, What: "anything may be put in the place of packed-refs",
 		Old: "return slices.Contains(lockedFiles, to) && (from", New: "return slices.Contains(lockedFiles, to) || (from",
-		Tests: []string{"TestReplaces"},
+		Tests: []string{"TestAFileIsReplacedOnlyByItsOwnLockFile"},
 	}, mutation{
 		Rule: 9, What: "a worktree called as the main checkout has its lease",
 		Old: "err == nil && id != l.tree && len", New: "err == nil && len",
-		Tests: []string{"TestLinkedIDs"},
+		Tests: []string{"TestTwoWorktreesOfGitNeverShareAnId"},
 	}),
 	in("gate/layout/git_checkout.go", mutation{
 		Rule: 9, What: "a note makes the repository a checkout",
 		Old: "if root == taken || strings", New: "if strings",
-		Tests: []string{"TestWhereNoCheckoutLies"},
+		Tests: []string{"TestNoCheckoutLiesInTheRepositorysOwnDirectories"},
 	}, mutation{
 		Rule: 9, What: "a note makes a part of the repository a checkout",
 		Old: "return root != \"\" && (l.git.Common == \"\" || !strings.HasPrefix(root, l.git.Common+\"/\"))", New: "return root != \"\"",
-		Tests: []string{"TestWhereNoCheckoutLies"},
+		Tests: []string{"TestNoCheckoutLiesInTheRepositorysOwnDirectories"},
 	}, mutation{
 		Rule: 9, What: "any .git leads to the administration that a note is of",
 		Old: "return path.Join(root, to) == l.AdminOf(name)", New: "return true",
@@ -41,23 +41,23 @@ var gitMutations = slices.Concat(
 	}, mutation{
 		Rule: 9, What: "a branch that is being rebased is nobody's",
 		Old: `"rebase-merge/head-name", `, New: "",
-		Tests: []string{"TestWhoHasABranch"},
+		Tests: []string{"TestABranchIsItsCheckouts"},
 	}, mutation{
 		Rule: 9, What: "anybody moves what a checked out branch stands for",
 		Old: "for range symrefDepth {", New: "for range 1 {",
-		Tests: []string{"TestBranchesThatStandForOthers"},
+		Tests: []string{"TestABranchThatStandsForAnotherIsItsCheckouts"},
 	}, mutation{
 		Rule: 9, What: "a link takes the place of a directory of somebody's branch",
 		Old: ` || strings.HasPrefix(used, branch+"/")`, New: "",
-		Tests: []string{"TestDirectoriesOfBranches"},
+		Tests: []string{"TestAFileInThePlaceOfADirectoryOfBranchesConcernsThem"},
 	}, mutation{
 		Rule: 9, What: "whoever locks a branch may write its next value",
 		Old: "		rel = strings.TrimSuffix(rel, lockSuffix)\n", New: "",
-		Tests: []string{"TestLocksOfBranches"},
+		Tests: []string{"TestALockOfABranchIsTakenByEverybodyAndWrittenByItsHolder"},
 	}, mutation{
 		Rule: 9, What: "the repository may get another name",
 		Old: "	if rel == l.git.Common || rel == l.git.Main {\n", New: "	if false {\n",
-		Tests: []string{"TestDirectoriesThatNeverMove"},
+		Tests: []string{"TestDirectoriesOfGitCannotBeMoved"},
 	}),
 	in("gate/layout/git_locks.go", mutation{
 		Rule: 9, What: "a yarn.lock in a worktree below the repository goes with the process that made it",
@@ -71,15 +71,15 @@ var gitMutations = slices.Concat(
 	in("gate/layout/git_compact.go", mutation{
 		Rule: 9, What: "a log may be tidied into another one",
 		Old: "			if bytes.Equal(bytes", New: "			if true || bytes.Equal(bytes",
-		Tests: []string{"TestOnlyExpires"},
+		Tests: []string{"TestAnExpiryOfALogIsToldFromOtherChanges"},
 	}, mutation{
 		Rule: 9, What: "a ref may be twice in packed-refs",
 		Old: "bytes.Compare(last, ref) < 0", New: "true",
-		Tests: []string{"TestCanonicalPackedRefs"},
+		Tests: []string{"TestPackedRefsThatGitReadsOtherwiseAreNotCanonical"},
 	}, mutation{
 		Rule: 9, What: "a file of a branch that says nothing covers what packed-refs says of it",
 		Old: "return isHash([]byte(strings", New: "return true || isHash([]byte(strings",
-		Tests: []string{"TestIsValue"},
+		Tests: []string{"TestAValueOfABranchIsAWholeHash"},
 	}),
 	in("fusefs/git_notes.go", mutation{
 		Rule: 9, What: "a note takes a directory that has something in it",

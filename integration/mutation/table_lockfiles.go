@@ -8,24 +8,24 @@ var lockFileMutations = slices.Concat(
 	in("gate/lockfile/judge.go", mutation{
 		What: "anybody removes the lock file of a living holder",
 		Old:  "	case f.Lives:\n		return Refused, HeldByOther\n", New: "	case f.Lives:\n		return Breaks, NoReason\n",
-		Tests: []string{"TestJudge", "TestNobodyTakesALivingHoldersLock"},
+		Tests: []string{"TestEveryChangeUnderARuleIsJudgedByTheTable", "TestNobodyTakesALivingHoldersLock"},
 	}, mutation{
 		What: "a late release removes the lock file of the successor",
 		Old:  "	case f.Robbed:\n		return Refused, RobbedBefore\n	case b.After > 0", New: "	case f.Robbed:\n		return Breaks, NoReason\n	case b.After > 0",
-		Tests: []string{"TestJudge", "TestNobodyTakesALivingHoldersLock"},
+		Tests: []string{"TestEveryChangeUnderARuleIsJudgedByTheTable", "TestNobodyTakesALivingHoldersLock"},
 	}, mutation{
 		What: "a lock file that nobody was seen to take is broken at once",
 		Old:  "b.Unknown > 0 && f.Seen >= b.Unknown", New: "b.Unknown > 0",
-		Tests: []string{"TestJudge"},
+		Tests: []string{"TestEveryChangeUnderARuleIsJudgedByTheTable"},
 	}, mutation{
 		What: "a dead holder's lock file is broken where the rule keeps it",
 		Old:  "case !f.Lives && b.Gone:", New: "case !f.Lives:",
-		Tests: []string{"TestJudge"},
+		Tests: []string{"TestEveryChangeUnderARuleIsJudgedByTheTable"},
 	}),
 	in("gate/lockfile/judge.go", mutation{
 		What: "in a maintenance window anybody removes the lock file",
 		Old:  "	if f.Member {\n		return Passes, NoReason\n	}\n	return Refused, HeldByOther", New: "	return Passes, NoReason",
-		Tests: []string{"TestJudge", "TestJudgeRecord"},
+		Tests: []string{"TestEveryChangeUnderARuleIsJudgedByTheTable", "TestEveryChangeOfARecordIsJudgedByTheTable"},
 	}),
 	in("gate/tenure/maintenance.go", mutation{
 		What: "a maintenance window is open before that is recorded",
@@ -51,20 +51,20 @@ var lockFileMutations = slices.Concat(
 	in("gate/lockfile/record.go", mutation{
 		What: "a record is taken over before it has expired",
 		Old:  "next.Nonce != now.Nonce && over && next.Token", New: "next.Nonce != now.Nonce && next.Token",
-		Tests: []string{"TestJudgeRecord"},
+		Tests: []string{"TestEveryChangeOfARecordIsJudgedByTheTable"},
 	}, mutation{
 		What: "two take over the same record",
 		Old:  "over && next.Token == now.Token+1", New: "over",
-		Tests: []string{"TestJudgeRecord"},
+		Tests: []string{"TestEveryChangeOfARecordIsJudgedByTheTable"},
 	}, mutation{
 		What: "a renewal gives the record another token",
 		Old:  "next.Nonce == now.Nonce && next.Token == now.Token:", New: "next.Nonce == now.Nonce:",
-		Tests: []string{"TestJudgeRecord"},
+		Tests: []string{"TestEveryChangeOfARecordIsJudgedByTheTable"},
 	}),
 	in("gate/lockfile/place.go", mutation{
 		What: "the lock directory of jvsfs is under rules",
 		Old:  "r == nil || ofRecords(path)", New: "r == nil",
-		Tests: []string{"TestPlaces"},
+		Tests: []string{"TestAPathIsFoundByTheRulesThatGuardOrLockIt"},
 	}),
 	in("gate/tenure/turn.go", mutation{
 		What: "who was robbed writes on",

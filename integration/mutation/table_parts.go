@@ -8,11 +8,11 @@ var partMutations = slices.Concat(
 	in("gate/lockfile/lease.go", mutation{
 		What: "two rules make worktrees of one directory",
 		Old:  `a != b && a != "" && b != ""`, New: "a != b",
-		Tests: []string{"TestOverlapOfLeases", "TestNoNameHasTwoLeases"},
+		Tests: []string{"TestPatternsOfLeasesThatOverlapAreFound", "TestNoNameHasTwoLeases"},
 	}, mutation{
 		What: "what a rule excepts is a worktree",
 		Old:  "len(not) <= len(names) && not.begins", New: "len(not) < len(names) && not.begins",
-		Tests: []string{"TestWhichDirectoriesHaveLeases"},
+		Tests: []string{"TestOnlyRulesOfLeasesGiveDirectoriesALease"},
 	}),
 	in("gate/layout/parts.go", mutation{
 		What: "two parts have one lease",

@@ -19,7 +19,7 @@ var snapshotMutations = slices.Concat(
 	}, mutation{
 		What: "every plan names every snapshot",
 		Old:  "slices.Contains(plan.ToDelete, id)", New: "(len(plan.ToDelete) > 0 || slices.Contains(plan.ToDelete, id))",
-		Tests: []string{"TestPlans"},
+		Tests: []string{"TestAPlanOfACollectionNamesWhatItRemoves"},
 	}),
 	in("gate/standing.go", mutation{
 		What: "a snapshot is published although its worktree has changed hands",

@@ -92,7 +92,7 @@ func locksScreen(width, height int) topScreen {
 	return topScreen{Width: width, Height: height, Style: topStyle{glyphs: glyphsFor(true)}, Snapshot: newSnapshot(topAt, m)}
 }
 
-func TestTopScreens(t *testing.T) {
+func TestTopDrawsItsScreens(t *testing.T) {
 	screens := map[string]topScreen{
 		"80x24": sampleScreen(9, 80, 24), "132x40": sampleScreen(9, 132, 40), "40x12": sampleScreen(9, 40, 12),
 		"first": sampleScreen(0, 80, 24), "ascii": sampleScreen(9, 80, 24), "help": sampleScreen(9, 80, 24), "filter": sampleScreen(9, 80, 24),
@@ -196,7 +196,7 @@ func TestTopShowsNoControlSequences(t *testing.T) {
 	require.NotContains(t, topView(s), "\x1b[2J")
 }
 
-func TestTopBar(t *testing.T) {
+func TestTopDrawsTheTimeLeftAsABar(t *testing.T) {
 	plain := topStyle{glyphs: glyphsFor(true)}
 	for share, want := range map[float64]string{-1: "░░░░", 0: "░░░░", 0.1: "░░░░", 0.5: "██░░", 1: "████", 7: "████"} {
 		require.Equal(t, want, plain.bar(share, 4), share)
@@ -270,7 +270,7 @@ func key(text string) tea.Msg {
 	return tea.KeyPressMsg{Code: rune(text[0]), Text: text}
 }
 
-func TestTopKeys(t *testing.T) {
+func TestTopTakesItsKeys(t *testing.T) {
 	start := newTopModel(time.Second, topStyle{glyphs: glyphsFor(true)}, func() tea.Msg { return nil })
 	start, _ = drive(start, tea.WindowSizeMsg{Width: 100, Height: 30}, newSnapshot(topAt, topMounts(1)))
 	require.Equal(t, []int{100, 30}, []int{start.screen.Width, start.screen.Height})
@@ -308,7 +308,7 @@ func TestTopKeys(t *testing.T) {
 	require.Less(t, m.screen.Offset, 30, "it ends with the list")
 }
 
-func TestTopPauses(t *testing.T) {
+func TestTopShowsNothingNewWhilePaused(t *testing.T) {
 	looked := 0
 	m := newTopModel(time.Millisecond, topStyle{}, func() tea.Msg { looked++; return nil })
 	m, _ = drive(m, newSnapshot(topAt, topMounts(1)), key("p"), newSnapshot(topAt.Add(time.Second), nil))
@@ -326,7 +326,7 @@ func TestTopPauses(t *testing.T) {
 	require.Contains(t, topView(m.screen), "no /proc?[2J")
 }
 
-func TestTopSorts(t *testing.T) {
+func TestTopSortsByTheChosenColumn(t *testing.T) {
 	s := sampleScreen(3, 80, 24)
 	order := func(by topSort) (names []string) {
 		s.Sort = by
