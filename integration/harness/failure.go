@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -152,23 +153,45 @@ func (m *Mount) look(what string, look func(context.Context) string) string {
 
 // said is what a command of jvsfs prints until the context ends.
 func (m *Mount) said(ctx context.Context, args ...string) string {
-	cmd := exec.CommandContext(ctx, m.Bin, args...)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr, cmd.Dir, cmd.WaitDelay = &out, &out, "/", LookPatience/4
-	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGINT) }
-	if err := cmd.Run(); err != nil && args[0] != endless {
-		fmt.Fprintf(&out, "(jvsfs %s: %v)\n", strings.Join(args, " "), err)
+	out := new(bytes.Buffer)
+	if err := m.print(ctx, out, args...); err != nil {
+		fmt.Fprintf(out, "(jvsfs %s: %v)\n", strings.Join(args, " "), err)
 	}
 	return out.String()
 }
 
-// endless is the command that only ends when it is interrupted.
-const endless = "watch"
+func (m *Mount) print(ctx context.Context, out io.Writer, args ...string) error {
+	cmd := exec.CommandContext(ctx, m.Bin, args...)
+	cmd.Stdout, cmd.Stderr, cmd.Dir, cmd.WaitDelay = out, out, "/", LookPatience/4
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGINT) }
+	return cmd.Run()
+}
+
+// untilQuiet gathers what a command prints, and calls it off when no more has come for a while.
+type untilQuiet struct {
+	text bytes.Buffer // embedded, its ReadFrom would go around Write
+	off  *time.Timer
+}
+
+func (u *untilQuiet) Write(p []byte) (int, error) {
+	u.off.Reset(time.Second)
+	return u.text.Write(p)
+}
+
+// watched is what jvsfs watch tells of the past. It goes on with the future, and does not say where that begins.
+func (m *Mount) watched(ctx context.Context) string {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out := &untilQuiet{off: time.AfterFunc(2*LookPatience, cancel)} // the context ends before
+	defer out.off.Stop()
+	_ = m.print(ctx, out, "watch", "--since", "0") // it was called off
+	return out.text.String()
+}
 
 // events are those that the daemons of all mounts remember. A dead daemon tells nothing; then they are those of the audit
 // chains, which are files.
 func (m *Mount) events() string {
-	told := m.look("jvsfs watch", func(ctx context.Context) string { return m.said(ctx, endless, "--since", "0") })
+	told := m.look("jvsfs watch", m.watched)
 	for line := range strings.Lines(told) {
 		if fields := strings.Fields(line); len(fields) > 1 && fields[1] != "silent" {
 			return told

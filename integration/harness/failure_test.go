@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"regexp"
@@ -21,7 +22,13 @@ func TestInnerRunThatFailsOnPurpose(t *testing.T) {
 	if how == "" {
 		return
 	}
-	Patience = 10 * time.Second
+	switch how {
+	case "stopped":
+		Patience = 10 * time.Second // umount does not end
+	case "two cases": // without events, for which the whole patience is waited
+	default:
+		LookPatience = Patience // the looks end, however slow the machine is
+	}
 	if how == "no mount" {
 		NewBase(t)
 		t.Fatal("the reason")
@@ -59,9 +66,12 @@ func TestInnerRunThatFailsOnPurpose(t *testing.T) {
 func failedRun(t *testing.T, how string) (said, keptIn string) {
 	t.Helper()
 	keptIn = NewBase(t)
-	cmd := exec.Command("/proc/self/exe", "-test.run", "^TestInnerRunThatFailsOnPurpose$", "-test.count=1")
+	ctx, cancel := context.WithTimeout(t.Context(), 5*Patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run", "^TestInnerRunThatFailsOnPurpose$", "-test.count=1")
 	cmd.Env = append(os.Environ(), failEnv+"="+how, "JVSFS_BINARY="+RequireBinary(t), "JVSFS_TEST_KEEP="+keptIn)
 	out, err := cmd.CombinedOutput()
+	require.NoError(t, ctx.Err(), "it hangs: %s", out)
 	require.Error(t, err, "it has not failed: %s", out)
 	said = string(out)
 	require.Equal(t, 1, strings.Count(said, "==== failed: inner run that fails on purpose"), said)
@@ -101,9 +111,7 @@ func TestTheEventsOfAKilledDaemonAreThoseOfTheAuditChain(t *testing.T) {
 
 // A stopped daemon answers nothing, and umount does not end in time: the report is there, and says which process stays.
 func TestAFailureIsToldAlthoughTheDaemonHangs(t *testing.T) {
-	began := time.Now()
 	said, _ := failedRun(t, "stopped")
-	require.Less(t, time.Since(began), OnThisMachine(50*time.Second))
 	require.Regexp(t, `---- last events:\n +\(no daemon tells any; the audit chain:\)\n +\{.*lock_acquire`, said)
 	require.Regexp(t, `---- daemon's log.*:\n +\{`, said)
 	require.Regexp(t, `---- again: .*integration/harness`, said)
