@@ -13,7 +13,8 @@ import (
 var startedIn, _ = os.Getwd()
 
 // ofThisRun are variables that say something of one run only: they mean nothing to the next.
-var ofThisRun = []string{actorEnv, insideEnv, "JVSFS_TEST_LEFT", "JVSFS_TEST_RUN", "JVSFS_TEST_MINUTES", "JVSFS_TEST_KEEP", "JVSFS_TOKEN"}
+var ofThisRun = []string{actorEnv, insideEnv, "JVSFS_TEST_LEFT", "JVSFS_TEST_RUN", "JVSFS_TEST_MINUTES", "JVSFS_TEST_KEEP", "JVSFS_TOKEN",
+	"JVSFS_DOCS_BINARY"}
 
 // Again is the command that repeats one test alone, in the root of the repository, with what this run was told.
 func Again(test string) string {

@@ -54,6 +54,18 @@ func main() {
 	os.Exit(code)
 }
 
+// keptIn is where what failed leaves its outputs and logs; stories that need more room for them than a screen are told of it.
+func keptIn() (string, error) {
+	if dir := os.Getenv("JVSFS_TEST_KEEP"); dir != "" {
+		return dir, nil
+	}
+	dir, err := os.MkdirTemp("", "jvsfs-failed-")
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Setenv("JVSFS_TEST_KEEP", dir)
+}
+
 // run builds the stories, runs them, and tells about each as it ends. The code is 0 when each passed.
 func run(ctx context.Context, o options) (code int, err error) {
 	work, err := os.MkdirTemp("", "jvsfs-runner-")
@@ -74,6 +86,10 @@ func run(ctx context.Context, o options) (code int, err error) {
 		return 1, err
 	}
 	r := &report{out: os.Stdout, quiet: o.quiet}
+	if r.logs, err = keptIn(); err != nil {
+		return 1, err
+	}
+	defer os.Remove(r.logs) //nolint:errcheck // it stays if there is something in it
 	runAll(ctx, stories, newSlots(o.atOnce), o.timeout, r.tell)
 	if err := r.end(o); err != nil {
 		return 1, err

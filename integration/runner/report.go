@@ -26,7 +26,7 @@ type report struct {
 	passed, failed, skipped int
 	ended                   []outcome // without their output
 	broken                  []string  // what failed, with how to repeat it
-	logs                    string    // the directory of whole outputs, "" as long as there is none
+	logs                    string    // the directory of whole outputs
 }
 
 // result is a line of a test's or subtest's end, behind the mark of test2json.
@@ -79,7 +79,10 @@ func (r *report) failure(o outcome, text []byte, skipped bool) {
 	} else {
 		fmt.Fprintln(r.out, "all of its output:", path)
 	}
-	fmt.Fprintln(r.out, "again, alone:", o.again())
+	// A story's own report has it, too (harness/failure.go), but for one that ended before it could tell.
+	if !bytes.Contains(text, []byte("go test -count=1")) {
+		fmt.Fprintln(r.out, "again, alone:", o.again())
+	}
 }
 
 // excerpt is the beginning and the end of what a story said, without the lines that say only that a test begins.
@@ -99,13 +102,6 @@ func excerpt(text string) string {
 
 // keep writes all of the output to a file that stays.
 func (r *report) keep(o outcome, text []byte) (string, error) {
-	if r.logs == "" {
-		dir, err := os.MkdirTemp("", "jvsfs-failed-")
-		if err != nil {
-			return "", err
-		}
-		r.logs = dir
-	}
 	path := filepath.Join(r.logs, fmt.Sprintf("%s-%d.log", strings.ReplaceAll(o.key(), " ", "-"), len(r.broken)))
 	return path, os.WriteFile(path, text, 0o600)
 }

@@ -63,9 +63,8 @@ func TestEveryEndIsCounted(t *testing.T) {
 		"is not there":         {says("testing: warning: no tests to run", "PASS"), nil, 0, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("TMPDIR", t.TempDir())
 			var out bytes.Buffer
-			r := &report{out: &out}
+			r := &report{out: &out, logs: t.TempDir()}
 			r.tell(outcome{story: story{pkg: "./integration/lease", name: "TestA"}, took: time.Second, output: c.output, err: c.err})
 			require.Equal(t, []int{c.passed, c.failed, c.skipped}, []int{r.passed, r.failed, r.skipped})
 			if c.failed+c.skipped > 0 {
@@ -80,13 +79,12 @@ func TestEveryEndIsCounted(t *testing.T) {
 
 // A failure is one screen, and all of it is in a file.
 func TestAFailureIsOneScreen(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
 	var lines []string
 	for i := range 5000 {
 		lines = append(lines, fmt.Sprintf("line %d", i))
 	}
 	var out bytes.Buffer
-	r := &report{out: &out}
+	r := &report{out: &out, logs: t.TempDir()}
 	r.tell(outcome{story: story{pkg: "./integration/lease", name: "TestA"}, output: says(append(lines, "^--- FAIL: TestA (0.10s)")...), err: errors.New("exit status 1")})
 	require.LessOrEqual(t, strings.Count(out.String(), "\n"), firstLines+lastLines+6)
 	require.Contains(t, out.String(), "line 4999")
