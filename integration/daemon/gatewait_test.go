@@ -23,7 +23,7 @@ const gateWriters = 200
 // main and is stopped, so that whoever writes there through the second waits for the gate.
 func stoppedHolder(t *testing.T) (second *harness.Mount) {
 	t.Helper()
-	m := harness.PrepareMount(t, harness.MountOptions{Repository: true, OnFree: "acquire", Policy: harness.Steady,
+	m := harness.PrepareMount(t, harness.MountOptions{Repository: true, OnFree: "acquire", Policy: harness.Hasty,
 		Prepare: func(t testing.TB, main string) { withDirs(t, main, gateWriters) }})
 	m.Mount()
 	pid := m.Daemons()[0]
@@ -117,7 +117,7 @@ func TestWritersThatWaitForTheGateDelayNobodyElse(t *testing.T) {
 		_, errs, exit := n.CLI("umount", n.Mountpoint)
 		require.Equal(t, harness.ExitBusy, exit, errs)
 	})
-	harness.Eventually(t, "two leases' time has passed", func() bool { return time.Since(since) > 2*harness.Steady.Lease })
+	harness.Eventually(t, "two leases' time has passed", func() bool { return time.Since(since) > 2*harness.Hasty.Lease })
 	harness.Eventually(t, "it is held", func() bool { return n.WorktreeStatus("a").State == "held" }) // late renewals go on (rule 16)
 	require.Equal(t, before.Token, n.WorktreeStatus("a").Token, "the lease was renewed all the while")
 	n.Release(other, "worktrees", "a")

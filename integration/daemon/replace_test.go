@@ -106,7 +106,7 @@ func TestFilesOpenAtAReplacedDaemonStayUnderTheirToken(t *testing.T) {
 
 // Files that were opened before several replacements stay with the daemon of then, which follows the newest one.
 func TestFilesOpenBeforeSeveralReplacementsStayUnderTheirToken(t *testing.T) {
-	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Steady, Prepare: harness.WithFiles("f0", "f1", "f2", "g")})
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f0", "f1", "f2", "g")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	before := m.Acquire(a)
 	var old []int
@@ -132,7 +132,7 @@ func TestFilesOpenBeforeSeveralReplacementsStayUnderTheirToken(t *testing.T) {
 		a.OK(m.Put("g"))
 		_, r := m.HeadClaim("")
 		require.Equal(t, before.Token, r.Token)
-		return r.RenewedAt.Sub(since.RenewedAt) > harness.Steady.Lease
+		return r.RenewedAt.Sub(since.RenewedAt) > harness.Hasty.Lease
 	})
 	a.OK(harness.Command{Op: "close", Handle: "f2"})
 	_, said, exit := m.CLI("lock", "handover", "--to-pid", harness.PIDOf(b), m.Mountpoint)

@@ -81,7 +81,7 @@ func TestAStoreThatComesBackIsServedAgain(t *testing.T) {
 }
 
 func comesBack(t *testing.T, m *returning) {
-	m.Opts.Policy = harness.Steady
+	m.Opts.Policy = harness.Hasty
 	m.Mount.Mount()
 	before := m.Daemons()
 	a := harness.StartActor(t, "holder")

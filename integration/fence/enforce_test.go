@@ -56,7 +56,7 @@ func TestObserveSaysWhatItWouldRefuse(t *testing.T) {
 // The three modes are switched on a live mount, each way, with files open and mapped by
 // the holder and by a stranger.
 func TestEnforceIsSwitchedOnALiveMount(t *testing.T) {
-	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Steady, Prepare: harness.WithFiles("f", "mine", "theirs")})
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f", "mine", "theirs")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	first := m.Acquire(a)
 	a.OK(harness.Command{Op: "open", Handle: "mine", Path: m.At("mine"), Flags: unix.O_RDWR})
@@ -91,7 +91,7 @@ func TestEnforceIsSwitchedOnALiveMount(t *testing.T) {
 	_, since := m.HeadClaim("")
 	harness.Eventually(t, "the lease is renewed while nobody may write", func() bool {
 		_, now := m.HeadClaim("")
-		return now.RenewedAt.Sub(since.RenewedAt) > 2*harness.Steady.Lease
+		return now.RenewedAt.Sub(since.RenewedAt) > 2*harness.Hasty.Lease
 	})
 	require.Empty(t, before.Diff(m.Digest()))
 

@@ -32,10 +32,12 @@ func unifiedCgroup(t *testing.T) string {
 	return dir
 }
 
-// NewCgroup makes a group whose name nobody else has: process namespaces share the hierarchy.
+// NewCgroup makes a group of a name of its own: all namespaces have one hierarchy, and the pids of stories that run side by side are alike.
 func NewCgroup(t *testing.T) Cgroup {
 	t.Helper()
-	return NewCgroupAt(t, filepath.Join(unifiedCgroup(t), filepath.Base(Scratch)+"-"+strconv.Itoa(os.Getpid())))
+	dir, err := os.MkdirTemp(unifiedCgroup(t), "jvsfs-it-")
+	require.NoError(t, err)
+	return removed(t, dir)
 }
 
 // NewCgroupAt makes a group; at the end of the test what is in it goes to the
@@ -43,6 +45,11 @@ func NewCgroup(t *testing.T) Cgroup {
 func NewCgroupAt(t *testing.T, dir string) Cgroup {
 	t.Helper()
 	require.NoError(t, os.Mkdir(dir, 0o755))
+	return removed(t, dir)
+}
+
+func removed(t *testing.T, dir string) Cgroup {
+	t.Helper()
 	t.Cleanup(func() {
 		EventuallyNoted(t, "the group is empty and removed", func() (bool, string) {
 			err := os.Remove(dir)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spareDevices are more than what all that runs beside a story mounts at a time.
-const spareDevices = 64
+// spareDevices are more than what all that runs beside a story mounts in its time: dozens of other stories, some of several hosts.
+const spareDevices = 256
 
 // KeepsItsDevice runs mount so that nobody else gets the device number of what it mounts soon after its end. The kernel
 // gives a new mount the lowest number that is free, in all namespaces alike (get_anon_bdev in fs/super.c), and other

@@ -32,8 +32,8 @@ func silentHostsMount(t *testing.T, o harness.MountOptions, agent string) (m *ha
 	m.LockDir = filepath.Join(newLacking(t, "nothing"), "control")
 	program, said = filepath.Join(m.Base, "fence_test"), filepath.Join(m.Base, "said")
 	writeAgent(t, program, "cat >>"+said+"; "+agent)
-	// The skew bounds how long a busy machine may take from a clock to a stamp, too.
-	m.Opts.Extra = []string{"--max-clock-skew", "1m", "--lease-duration", "2s", "--renew-interval", "500ms",
+	// The skew bounds how long a busy machine may take from a clock to a stamp, too. The lease is what a takeover waits for.
+	m.Opts.Extra = []string{"--max-clock-skew", "1m", "--lease-duration", harness.Hasty.Lease.String(), "--renew-interval", harness.Hasty.Renew.String(),
 		"--config", m.WriteConfig("jvsfs.yaml", fmt.Sprintf("fence: [%s, \"port={node}\"]\n", program))}
 	if o.Repository { // whose records are in it otherwise
 		m.Opts.Extra = append(m.Opts.Extra, "--control", m.LockDir)
@@ -74,7 +74,7 @@ func TestCommandsWithoutAMountCutASilentHostOff(t *testing.T) {
 	m.Unmount()
 	a := harness.StartActor(t, "a")
 	pid := strconv.Itoa(a.PID())
-	const short = "lease_duration: 2s\nrenew_interval: 500ms\nmax_clock_skew: 1m\nsteal_grace: 0s\n"
+	const short = "lease_duration: 2s\nrenew_interval: 400ms\nmax_clock_skew: 1m\nsteal_grace: 0s\n" // nobody renews it
 	without := m.WriteConfig("without.yaml", short)
 	with := m.WriteConfig("with.yaml", short+"fence: ["+program+"]\n")
 	try := func(config string, words ...string) (said string, exit int) {
@@ -85,7 +85,7 @@ func TestCommandsWithoutAMountCutASilentHostOff(t *testing.T) {
 	refuses := func(why, config string) {
 		t.Helper()
 		harness.Eventually(t, why, func() bool {
-			said, exit := try(config, "lock", "acquire", "--wait", "3s", "--pid", pid)
+			said, exit := try(config, "lock", "acquire", "--wait", "5s", "--pid", pid) // it sees the record for a lease first
 			require.Equal(t, harness.ExitConflict, exit, said)
 			return strings.Contains(said, why) && strings.Contains(said, "still waiting: ")
 		})
@@ -115,7 +115,7 @@ func TestCommandsWithoutAMountCutASilentHostOff(t *testing.T) {
 func TestExecWithoutAMountCutsASilentHostOff(t *testing.T) {
 	m, program, said := silentHost(t, "deny", "exit 0")
 	m.Unmount()
-	with := m.WriteConfig("with.yaml", "lease_duration: 2s\nrenew_interval: 500ms\nmax_clock_skew: 1m\nfence: ["+program+"]\n")
+	with := m.WriteConfig("with.yaml", "lease_duration: 4s\nrenew_interval: 400ms\nmax_clock_skew: 1m\nfence: ["+program+"]\n")
 	out, errs, exit := m.CLI("exec", "--wait", "3m", "--control", m.LockDir, "--config", with, m.Source, "--", "cat", said)
 	require.Zero(t, exit, errs)
 	require.Contains(t, out, "nodename=h1.example\n", "before CMD")

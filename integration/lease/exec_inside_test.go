@@ -119,7 +119,7 @@ func TestExecOfTheHoldingUserOutsideOfTheCommandWaitsForItsTurn(t *testing.T) {
 	b := harness.StartActor(t, "b")
 	exit, errs = m.TryLock("acquire", b)
 	require.Equal(t, harness.ExitConflict, exit, errs)
-	second := m.StartExec("touch "+m.At("second"), "--wait", "15s")
+	second := m.StartExec("touch "+m.At("second"), "--wait", "10m")
 	harness.Eventually(t, "the second waits", func() bool { return len(harness.ReadText(t, second.File)) > 0 })
 	l.Open("end")
 	exit, errs = first.Wait()

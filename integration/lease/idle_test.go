@@ -25,11 +25,11 @@ func awaitReleased(m *harness.Mount, t *testing.T) harness.Record {
 func TestAnIdleAutomaticLeaseIsGivenBack(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
+	began := time.Now() // before the write: what the machine takes longer only adds to it
 	a.OK(m.Put("f"))
 	_, first := m.HeadClaim("")
-	written := time.Now()
 	awaitReleased(m, t)
-	require.GreaterOrEqual(t, time.Since(written), harness.Hasty.Lease*9/10)
+	require.GreaterOrEqual(t, time.Since(began), harness.Hasty.Lease)
 	require.Zero(t, m.WorktreeStatus("source").Revoked)
 	a.OK(m.Put("f"))
 	_, second := m.HeadClaim("")

@@ -78,7 +78,7 @@ func TestLockAcquireBindsNoLeaseToAHarnessByMistake(t *testing.T) {
 
 	exit, said = a.Run("/", "", "exec bash -c '"+m.Bin+" lock acquire --pid $$ "+m.Mountpoint+" && touch "+m.At("by the shell")+"; exit $?'")
 	require.Zero(t, exit, said)
-	exit, said = a.Run("/", "", "exec bash -c '"+m.Bin+" lock acquire --wait 20s --pid "+strconv.Itoa(a.PID())+" "+m.Mountpoint+"'")
+	exit, said = a.Run("/", "", "exec bash -c '"+m.Bin+" lock acquire --wait 10m --pid "+strconv.Itoa(a.PID())+" "+m.Mountpoint+"'")
 	require.Zero(t, exit, said)
 	a.OK(m.Put("f"))
 }

@@ -17,10 +17,11 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// quiesce runs a line of shell while nothing changes in the worktree; options stand before the path.
+// quiesce runs a line of shell while nothing changes in the worktree; options stand before the path. The window lasts until the line
+// has ended, however slow the machine is.
 func quiesce(m *harness.Mount, line string, options ...string) *harness.Background {
 	m.T.Helper()
-	argv := append([]string{m.Bin, "quiesce"}, options...)
+	argv := append([]string{m.Bin, "quiesce", "--for", "10m"}, options...)
 	return m.Start(append(argv, m.Mountpoint, "--", "sh", "-c", line)...)
 }
 
@@ -138,7 +139,7 @@ func TestQuiesceFailsWhenItsSnapshotIsBroken(t *testing.T) {
 		policy  harness.Policy
 		breaks  func(*harness.Mount, *harness.Actor)
 	}{
-		"its time is over": {options: []string{"--for", harness.OnThisMachine(700 * time.Millisecond).String()}, breaks: func(*harness.Mount, *harness.Actor) {}},
+		"its time is over": {options: []string{"--for", harness.OnThisMachine(10 * time.Second).String()}, breaks: func(*harness.Mount, *harness.Actor) {}},
 		"a store through a mapping": {breaks: func(_ *harness.Mount, a *harness.Actor) {
 			a.OK(harness.Command{Op: "store", Name: "m", Data: []byte("AFTER!")})
 			a.OK(harness.Command{Op: "msync", Name: "m"})

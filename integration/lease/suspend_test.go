@@ -76,27 +76,31 @@ func pausers(t *testing.T) map[string]pauser {
 
 // A lid is closed: the daemon and all holders sleep for longer than the lease. Nobody could take it
 // meanwhile. So the session writes again, what it has open goes on, and what it had stored is there.
-func TestAHolderGoesOnAfterASuspendLongerThanItsLease(t *testing.T) {
+func TestAHolderByWritingGoesOnAfterASuspendLongerThanItsLease(t *testing.T) {
+	suspended(t, func(*harness.Mount, *harness.Actor) {}) // the lease is taken by writing
+}
+
+func TestAHolderOnPurposeGoesOnAfterASuspendLongerThanItsLease(t *testing.T) {
+	suspended(t, func(m *harness.Mount, a *harness.Actor) { m.Acquire(a) })
+}
+
+func suspended(t *testing.T, take func(*harness.Mount, *harness.Actor)) {
+	t.Helper()
 	for how, p := range pausers(t) {
-		for kind, take := range map[string]func(m *harness.Mount, a *harness.Actor){
-			"by writing": func(*harness.Mount, *harness.Actor) {},
-			"on purpose": func(m *harness.Mount, a *harness.Actor) { m.Acquire(a) },
-		} {
-			t.Run(how+"/"+kind, func(t *testing.T) {
-				m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f", "mapped")})
-				a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
-				take(m, a)
-				openBoth(m, a)
-				_, first := m.HeadClaim("")
-				lid := append(m.Daemons(), a.PID())
-				p.pause(t, lid)
-				m.AwaitStealable("")
-				p.wake(t, lid)
-				goesOn(m, a, first)
-				b.Fails(m.Put("b"), "EROFS")
-				require.Zero(t, m.EventTypes(m.Mountpoint)["lock_expire"], "it was never over")
-			})
-		}
+		t.Run(how, func(t *testing.T) {
+			m := harness.NewMount(t, harness.MountOptions{Policy: harness.Hasty, Prepare: harness.WithFiles("f", "mapped")})
+			a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
+			take(m, a)
+			openBoth(m, a)
+			_, first := m.HeadClaim("")
+			lid := append(m.Daemons(), a.PID())
+			p.pause(t, lid)
+			m.AwaitStealable("")
+			p.wake(t, lid)
+			goesOn(m, a, first)
+			b.Fails(m.Put("b"), "EROFS")
+			require.Zero(t, m.EventTypes(m.Mountpoint)["lock_expire"], "it was never over")
+		})
 	}
 }
 

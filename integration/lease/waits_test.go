@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -152,7 +153,8 @@ func TestAWaitForALeaseIsShown(t *testing.T) {
 		require.NoError(t, err)
 		return strings.Contains(string(all), line), string(all)
 	})
-	require.Regexp(t, "\\rjvsfs: waiting [0-9]+s for the lease of ", terminal.text())
+	waiting := regexp.MustCompile("\rjvsfs: waiting [0-9]+s for the lease of ")
+	harness.EventuallyNoted(t, "so has the terminal", func() (bool, string) { text := terminal.text(); return waiting.MatchString(text), text })
 	m.Release(holder)
 	exit, text := pipe.Wait()
 	require.Zero(t, exit)
