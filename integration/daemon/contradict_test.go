@@ -16,7 +16,7 @@ import (
 // Then a takeover fails with a doubt about the clocks, for one silence more. Who waits for the lease waits for that, too.
 func TestAWaitForTheLeaseOutlastsAContradictingTimeStamp(t *testing.T) {
 	m := harness.PrepareMount(t, harness.MountOptions{OnFree: "deny", Policy: harness.Hasty, Prepare: harness.WithFiles("f"),
-		Extra: []string{"--steal-grace", "4s"}}) // so that there is time to meet the doubt
+		Extra: []string{"--steal-grace", harness.Hasty.Lease.String()}}) // so that there is time to meet the doubt
 	store, at := m.Source, filepath.Join(m.Base, "at")
 	require.NoError(t, os.Mkdir(at, 0o755))
 	harness.StartActor(t, "server").OK(harness.Command{Op: "named serve", Path: store, To: at, Name: "someones"})
@@ -44,7 +44,7 @@ func TestAWaitForTheLeaseOutlastsAContradictingTimeStamp(t *testing.T) {
 		said, exit := write()
 		return exit == harness.ExitClockSkew, said
 	})
-	said, exit := write("--wait", harness.OnThisMachine(time.Minute).String())
+	said, exit := write("--wait", "10m")
 	require.Zero(t, exit, said)
 	text, err := os.ReadFile(filepath.Join(store, "f"))
 	require.NoError(t, err)

@@ -46,7 +46,7 @@ type silence struct{ Class, Message string }
 // recent runs explain in the actor's session.
 func recent(m *harness.Mount, a *harness.Actor, options string) (r recently, exit int64) {
 	m.T.Helper()
-	exit, out := a.Run("/", "", m.Bin+" explain --json --since 1m "+options)
+	exit, out := a.Run("/", "", m.Bin+" explain --json --since 10m "+options)
 	require.NoError(m.T, json.Unmarshal([]byte(out), &r), out)
 	return r, exit
 }
@@ -83,7 +83,7 @@ func TestExplainTellsTheShellWhyItsCommandFailed(t *testing.T) {
 	require.False(t, r.Worktrees[0].Allowed)
 	require.Equal(t, m.At("main"), r.Worktrees[0].Path)
 
-	_, text := b.Run("/", "", m.Bin+" explain --since 1m")
+	_, text := b.Run("/", "", m.Bin+" explain --since 10m")
 	require.Contains(t, text, "3 writes of cp were refused in "+m.At("main")+" (E_LOCK_CONFLICT, ")
 	require.Contains(t, text, held.HolderID)
 	require.Contains(t, text, "now: "+m.At("main")+": a write by process ")
@@ -220,7 +220,7 @@ func TestExplainInObserveModeTellsWhatWouldBeRefused(t *testing.T) {
 	require.Zero(t, exit)
 	require.NotEmpty(t, r.Refusals)
 	require.True(t, r.Refusals[0].WouldRefuse)
-	_, text := b.Run("/", "", m.Bin+" explain")
+	_, text := b.Run("/", "", m.Bin+" explain --since 10m")
 	require.Contains(t, text, "would have been refused")
 }
 

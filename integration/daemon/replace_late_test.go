@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -41,7 +40,7 @@ func TestAReplacementWaitsForASwitchOfTheMode(t *testing.T) {
 	a.OK(harness.Command{Op: "open", Handle: "f", Path: m.At("f"), Flags: 1})
 	disk.Freeze()
 	written := disk.Hang(a, harness.Command{Op: "write", Handle: "f", Data: []byte("x")})
-	switching := m.Start(m.Bin, "enforce", m.Mountpoint, "readonly", "--wait", harness.OnThisMachine(time.Minute).String())
+	switching := m.Start(m.Bin, "enforce", m.Mountpoint, "readonly", "--wait", "10m")
 	harness.Eventually(t, "the switch waits for what is in flight", func() bool { return m.Modes().Enforce == "readonly" })
 
 	answer, end := askToRetire(m, successor)
@@ -62,7 +61,7 @@ func TestAReplacementTellsWhoWaitsForALease(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	m.Acquire(a)
-	waits := m.Start(m.Bin, "lock", "acquire", "--scope", "session", "--pid", harness.PIDOf(b), "--wait", harness.OnThisMachine(time.Minute).String(), m.Mountpoint)
+	waits := m.Start(m.Bin, "lock", "acquire", "--scope", "session", "--pid", harness.PIDOf(b), "--wait", "10m", m.Mountpoint)
 	harness.Eventually(t, "it waits", func() bool { return strings.Contains(harness.ReadText(t, waits.File), "waiting") })
 	successor, end := retire(m)
 	exit, said := waits.Wait()

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -110,7 +109,7 @@ func TestTheLastRunTakesTheMountAway(t *testing.T) {
 	one, two := mail.Gate("one"), mail.Gate("two")
 	first := startRun(m, mail.Tell("first")+"; cat "+one)
 	mail.Take("first")
-	second := startRun(m, mail.Tell("second")+"; echo x >late; cat "+two, "--wait", harness.OnThisMachine(50*time.Second).String())
+	second := startRun(m, mail.Tell("second")+"; echo x >late; cat "+two, "--wait", "10m")
 	mail.Open("one")
 	exit, said := first.Wait()
 	require.Zero(t, exit, said)
@@ -131,7 +130,7 @@ func TestRunsThatBeginWhileOthersEndFindALivingMount(t *testing.T) {
 	each := harness.Rounds(6)
 	var all []*harness.Background
 	for lane := range lanes {
-		line := fmt.Sprintf(`for i in $(seq %d); do "$0" run --wait %s %s -- sh -c "echo $i >>lane%d" || exit 9; done`, each, harness.OnThisMachine(50*time.Second), m.Source, lane)
+		line := fmt.Sprintf(`for i in $(seq %d); do "$0" run --wait 10m %s -- sh -c "echo $i >>lane%d" || exit 9; done`, each, m.Source, lane)
 		all = append(all, m.Start("sh", "-c", line, m.Bin))
 	}
 	for lane, b := range all {
@@ -182,7 +181,7 @@ func TestTheMountOfARunStaysWhileALeaseIsHeld(t *testing.T) {
 	one, two := mail.Gate("one"), mail.Gate("two")
 	b := startRun(m, mail.Tell("held")+"; cat "+one)
 	mail.Take("held")
-	e := m.StartExec(mail.Tell("next")+"; cat "+two+"; echo x >"+filepath.Join(m.Source, "more"), "--wait", harness.OnThisMachine(50*time.Second).String())
+	e := m.StartExec(mail.Tell("next")+"; cat "+two+"; echo x >"+filepath.Join(m.Source, "more"), "--wait", "10m")
 	harness.Eventually(t, "exec waits", func() bool {
 		text, err := os.ReadFile(e.File)
 		return err == nil && strings.Contains(string(text), "waiting for")

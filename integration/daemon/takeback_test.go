@@ -71,9 +71,10 @@ func TestManyLeftLeasesAreGivenBackOneByOne(t *testing.T) {
 	m.Unmount()
 	left := manyLeft(t)
 	leaves(t, m, left)
-	m.Opts.Extra = []string{"--lease-duration", "2s", "--renew-interval", "500ms", "--max-clock-skew", "1s", "--steal-grace", "0s"}
+	m.Opts.Policy = harness.Hasty
+	logged := len(harness.ReadText(t, m.LogFile())) // by the daemon of before
 	m.Mount()
-	require.Equal(t, left+1, leftOver(t, m), "the mount serves, and nothing is taken yet")
+	require.Contains(t, saidBeforeIt(t, m, logged), `"msg":"serving"`, "the mount serves before anything is taken")
 	harness.EventuallyNoted(t, "one is given back", func() (bool, string) { n := leftOver(t, m); return n <= left, fmt.Sprint(n) })
 	m.Acquire(a)
 	a.OK(m.Put("f"))
@@ -87,6 +88,7 @@ func TestManyLeftLeasesAreGivenBackOneByOne(t *testing.T) {
 	steals, releases := requireTurns(t, m)
 	require.Equal(t, left, steals)
 	require.Equal(t, left, releases)
+	require.Equal(t, left, strings.Count(harness.ReadText(t, m.LogFile()), gaveBack))
 	others, err := filepath.Glob(filepath.Join(m.LockDir, "others.claim.*"))
 	require.NoError(t, err)
 	require.Len(t, others, 1, "another host's lease")
@@ -97,6 +99,19 @@ func TestManyLeftLeasesAreGivenBackOneByOne(t *testing.T) {
 	each := awake(m, idleWindow(t))
 	woken := len(slices.DeleteFunc(slices.Clone(each), func(n uint64) bool { return n == 0 }))
 	require.LessOrEqual(t, woken, runtimeSeconds(idleWindow(t)), "%v", each)
+}
+
+// gaveBack is what the log says of each.
+const gaveBack = "gave back a lease that this host had left"
+
+// saidBeforeIt is what the log says, from a byte on, before the first lease is given back.
+func saidBeforeIt(t *testing.T, m *harness.Mount, from int) (said string) {
+	t.Helper()
+	harness.Eventually(t, "the first one is given back", func() (is bool) {
+		said, _, is = strings.Cut(harness.ReadText(t, m.LogFile())[from:], gaveBack)
+		return is
+	})
+	return said
 }
 
 // requireTurns counts what the chain tells of the worktrees left*: each is released before the next one is taken.

@@ -103,7 +103,11 @@ func TestWritersThatWaitForTheDiskDelayNobodyElse(t *testing.T) {
 	}
 	harness.Eventually(t, "they wait", func() bool { return under.Load() == waitingWriters && m.InFlight() >= 200 })
 	expectServed(m, 40)
-	time.Sleep(2 * harness.Hasty.Lease) // a lease that is not renewed ends
+	_, waiting := m.HeadClaim("")
+	harness.Eventually(t, "the lease is renewed for longer than it lasts", func() bool {
+		_, r := m.HeadClaim("")
+		return r.RenewedAt.Sub(waiting.RenewedAt) > 2*harness.Hasty.Lease
+	})
 	now := m.WorktreeStatus("source")
 	require.Equal(t, "held", now.State)
 	require.Equal(t, before.Token, now.Token, "the lease was renewed all the while")

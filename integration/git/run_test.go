@@ -68,7 +68,7 @@ func TestFiveRunsAtOnceInOneRepository(t *testing.T) {
 // A worktree is made once, whoever comes first, and used again.
 func TestRunsShareAWorktreeOneAfterTheOther(t *testing.T) {
 	g := prepareGround(t, anOrdinaryOne+"git branch there HEAD~1\n")
-	one := []string{"--wait", "50s", "--worktree", "feature/one", g.Source, "--", "git", "commit", "-q", "--allow-empty", "-m", "more"}
+	one := []string{"--wait", "10m", "--worktree", "feature/one", g.Source, "--", "git", "commit", "-q", "--allow-empty", "-m", "more"}
 	fresh := 0
 	for _, r := range runs(g, [][]string{one, one, one}) {
 		require.Zero(t, r.Exit, r.Errs)

@@ -20,10 +20,13 @@ var sessions = map[string]func(g *ground, checkout string) []string{
 		return []string{"unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"}
 	},
 	"jvsfs exec each": func(g *ground, checkout string) []string {
-		return []string{harness.RequireBinary(g.t), "exec", "--wait", "1m", g.At(checkout), "--"}
+		return []string{harness.RequireBinary(g.t), "exec", "--wait", "10m", g.At(checkout), "--"}
 	},
 	"a cgroup each": func(g *ground, checkout string) []string {
-		return []string{harness.RequireBinary(g.t), "exec", "--cgroup", "--wait", "1m", g.At(checkout), "--"}
+		// exec names its cgroup by its pid, beside that of whoever starts it: stories in other namespaces have the same pids.
+		home := string(harness.NewCgroup(g.t))
+		return []string{"sh", "-c", "echo $$ >" + home + `/cgroup.procs; exec "$@"`, "sh",
+			harness.RequireBinary(g.t), "exec", "--cgroup", "--wait", "10m", g.At(checkout), "--"}
 	},
 }
 
@@ -52,9 +55,9 @@ func TestAgentsWorkSideBySideHoweverTheirCommandsAreStarted(t *testing.T) {
 			failed := make(chan string, len(checkouts))
 			var all sync.WaitGroup
 			for _, c := range checkouts {
+				w := g.in(g.At(c))
+				w.Prefix = start(g, c)
 				all.Go(func() {
-					w := g.in(g.At(c))
-					w.Prefix = start(g, c)
 					for _, argv := range work {
 						if r, err := w.Try(argv...); err != nil || r.Exit != 0 {
 							failed <- c + "\n" + r.Out + r.Errs

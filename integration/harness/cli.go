@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -31,7 +30,7 @@ func (m *Mount) CLI(args ...string) (stdout, stderr string, exit int) {
 	cmd := exec.CommandContext(ctx, m.Bin, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.Dir = &out, &errs, "/"
-	cmd.WaitDelay = 3 * time.Second
+	cmd.WaitDelay = Patience
 	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGQUIT) } // it says where it waits
 	err := cmd.Run()
 	var exited *exec.ExitError

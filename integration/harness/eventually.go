@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Patience bounds every wait for a condition. Long, because it is only used
-// up by a failure; a two-core machine with a load of 100 is slow, not wrong.
-var Patience = OnThisMachine(time.Minute)
+// Patience bounds every wait for a condition. Long, because it is only used up by a failure: a two-core machine with a load of 100,
+// or a disk that takes a second for each flush, is slow, not wrong.
+var Patience = OnThisMachine(3 * time.Minute)
 
 // Eventually polls until ok says true. The pause between two looks is not
 // synchronisation, only politeness towards the machine.

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// toolTime bounds one run of a tool: compilers on a busy machine take a while.
-var toolTime = OnThisMachine(90 * time.Second)
+// toolTime bounds one run of a tool: compilers on a busy machine take a while. Only one that hangs needs so long.
+var toolTime = OnThisMachine(10 * time.Minute)
 
 // ToolRun is what one run of a tool came to.
 type ToolRun struct {
@@ -53,7 +53,7 @@ func (w Workshop) Try(argv ...string) (ToolRun, error) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.Dir, cmd.Env = &out, &errs, w.Dir, w.Env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.WaitDelay = 3 * time.Second
+	cmd.WaitDelay = Patience
 	err := cmd.Run()
 	var exited *exec.ExitError
 	if err != nil && !errors.As(err, &exited) {

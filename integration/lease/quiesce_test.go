@@ -46,7 +46,7 @@ func TestNoSnapshotOfAQuiescedWorktreeIsTorn(t *testing.T) {
 	moved := 0
 	for n := range 6 {
 		mount, disk := filepath.Join(m.Base, fmt.Sprint("mount", n)), filepath.Join(m.Base, fmt.Sprint("disk", n))
-		exit, said := quiesce(m, fmt.Sprintf("cp -a %s %s && cp -a %s %s", m.Mountpoint, mount, m.Source, disk), "--wait", "1m").Wait()
+		exit, said := quiesce(m, fmt.Sprintf("cp -a %s %s && cp -a %s %s", m.Mountpoint, mount, m.Source, disk), "--wait", "10m").Wait()
 		require.Zero(t, exit, said)
 		require.Empty(t, harness.TakeDigest(t, mount).Diff(harness.TakeDigest(t, disk), harness.LeaveChangeTimes, harness.LeaveDirSizes))
 		x, y := number(t, filepath.Join(disk, "a")), number(t, filepath.Join(disk, "b"))
@@ -225,7 +225,7 @@ func TestQuiesceIsRefusedToOtherUsersAndWaitsForAnother(t *testing.T) {
 	exit, said := quiesce(m, "true", "--wait", harness.OnThisMachine(100*time.Millisecond).String()).Wait()
 	require.Equal(t, harness.ExitUnquiet, exit, said)
 	require.Contains(t, said, "is quiesced already, for sh")
-	second := quiesce(m, "true", "--wait", "1m")
+	second := quiesce(m, "true", "--wait", "10m")
 	l.Open("over")
 	for _, s := range []*harness.Background{first, second} {
 		exit, said := s.Wait()

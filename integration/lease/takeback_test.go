@@ -59,7 +59,7 @@ func (f *fencedHosts) take(h *machine.Host, where ...string) {
 	if len(where) == 0 {
 		where = []string{workView}
 	}
-	h.Must(append(append([]string{f.bin, "exec", "--wait", "1m"}, where...), "--", "true")...)
+	h.Must(append(append([]string{f.bin, "exec", "--wait", "10m"}, where...), "--", "true")...)
 }
 
 // leave has a host mount, take the lease, and lose its daemon to a kill, and its holder too.

@@ -121,7 +121,9 @@ func TestCommandsSayWhichRuleMakesAPart(t *testing.T) {
 
 // A part is stolen alone.
 func TestAStealOfOnePartLeavesTheOthers(t *testing.T) {
-	m := parts(t, harness.Policy{Lease: 6 * time.Second, Renew: time.Second}.OnThisMachine())
+	long := harness.Hasty
+	long.Lease = harness.OnThisMachine(10 * time.Second) // one ends, and the other one must not end meanwhile
+	m := parts(t, long)
 	a, b, c := harness.StartActor(t, "a"), harness.StartActor(t, "b"), harness.StartActor(t, "c")
 	first, other := m.Acquire(a, "packages", "a"), m.Acquire(b, "packages", "b")
 	a.Stop()

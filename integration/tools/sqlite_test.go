@@ -83,7 +83,7 @@ func TestToolSQLiteTwoConnectionsShareAWAL(t *testing.T) {
 	b.holder.OK("sqlite3", "-bail", "db", sqlWAL)
 	holder := b.holder
 	holder.Prefix = append(append([]string{}, b.holder.Prefix...), "sh", "-c")
-	one := `sqlite3 -bail db ".timeout 9000" "begin immediate; insert into t select max(x)+1 from t; commit;"`
+	one := `sqlite3 -bail db ".timeout 600000" "begin immediate; insert into t select max(x)+1 from t; commit;"`
 	holder.OK("set -e; for i in 1 2 3 4 5 6 7 8 9 10; do " + one + "; done & for i in 1 2 3 4 5 6 7 8 9 10; do " + one + "; done; wait $!")
 	require.Equal(t, "ok\n21|21\n", b.stranger.OK("cp", "db", b.plain+"/db")+
 		b.native.OK("sqlite3", "db", "pragma integrity_check; select count(*), max(x) from t;"))
