@@ -99,7 +99,7 @@ func TestEveryExecWithWaitHasItsTurn(t *testing.T) {
 // them. They make, rename and remove names in one directory, which the kernel locks for a call
 // that does: who waits must not keep the holder from it.
 func TestEveryWaitingWriterHasItsTurn(t *testing.T) {
-	m := harness.NewMount(t, harness.MountOptions{Extra: []string{"--wait-on-conflict", "10m"}})
+	m := harness.NewMount(t, harness.MountOptions{Extra: []string{"--wait-on-conflict", "1m"}})
 	agents(m, func(agent, before string) *exec.Cmd {
 		c := exec.Command("setsid", "--wait", "sh", "-ec", `echo one >new.$1; mkdir dir.$1; mv new.$1 dir.$1/new; rm -r dir.$1; echo "$1" "$2" >>turns`, "sh", agent, before)
 		c.Dir = m.Mountpoint
@@ -145,7 +145,7 @@ func TestAWriteWaitsForAShortLivedHolder(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := harness.NewMount(t, harness.MountOptions{Extra: []string{"-o", "wait_on_conflict=10m"}, Prepare: harness.WithFiles("f", "read")})
+			m := harness.NewMount(t, harness.MountOptions{Extra: []string{"-o", "wait_on_conflict=1m"}, Prepare: harness.WithFiles("f", "read")})
 			holder, waiter, reader := harness.StartActor(t, "holder"), harness.StartActor(t, "waiter"), harness.StartActor(t, "reader")
 			holder.OK(m.Put("held"))
 			answer := waiter.Begin(write(m))
@@ -186,7 +186,7 @@ func TestAWriteWaitsNoLongerThanWaitOnConflict(t *testing.T) {
 
 // Who waits can be killed, and keeps nobody's place then.
 func TestAWriteThatWaitsOnAConflictCanBeKilled(t *testing.T) {
-	m := harness.NewMount(t, harness.MountOptions{Extra: []string{"--wait-on-conflict", "10m"}, Prepare: harness.WithFiles("f")})
+	m := harness.NewMount(t, harness.MountOptions{Extra: []string{"--wait-on-conflict", "1m"}, Prepare: harness.WithFiles("f")})
 	holder, last := harness.StartActor(t, "holder"), harness.StartActor(t, "last")
 	holder.OK(m.Put("held"))
 	for _, line := range []string{"echo >new", "echo >f", "exec rm f"} {
