@@ -55,18 +55,18 @@ export GOFLAGS="${GOFLAGS:-} -buildvcs=false" JVSFS_REQUIRE_FUSE=1 JVSFS_HOSTS_E
 
 if [[ $engine == etcd ]]; then # what only this engine has: its stories, chaos, and its rules against a real server
   [[ $quick ]] || export JVSFS_ETCD_GRANTS=2000 JVSFS_HOSTS_MINUTES="$minutes" JVSFS_HOSTS_SEED="$seed"
-  CGO_ENABLED=1 JVSFS_NEED_ETCD=1 exec go test -race -count=1 -v -timeout "$((minutes + 15))m" -tags jvsfs_hosts ./integration/etcd ./lease/etcd
+  CGO_ENABLED=1 JVSFS_NEED_ETCD=1 exec go test -race -count=1 -v -timeout "$((minutes + 40))m" -tags jvsfs_hosts ./integration/etcd ./lease/etcd
 fi
 if [[ $cost ]]; then
   install_missing git:git tar:tar gcc:gcc make:make
-  JVSFS_HOSTS_COST=1 exec go test -count=1 -v -timeout 15m -tags jvsfs_hosts -run '^TestCost$' ./integration/hosts
+  JVSFS_HOSTS_COST=1 exec go test -count=1 -v -timeout 40m -tags jvsfs_hosts -run '^TestCost$' ./integration/hosts
 fi
 if [[ $agent ]]; then
   exec env JVSFS_HOSTS_AGENT=1 JVSFS_HOSTS_RELY="$rely" JVSFS_HOSTS_MINUTES="$minutes" JVSFS_HOSTS_SEED="$seed" \
-    go test -count=1 -v -timeout "$((minutes + 15))m" -tags jvsfs_hosts -run '^TestChaos$' ./integration/hosts
+    go test -count=1 -v -timeout "$((minutes + 40))m" -tags jvsfs_hosts -run '^TestChaos$' ./integration/hosts
 fi
 if [[ $quick ]]; then
-  exec go test -count=1 -v -timeout 10m -parallel 4 -tags jvsfs_hosts -run '^TestQuick' ./integration/hosts
+  exec go test -count=1 -v -timeout 40m -parallel 4 -tags jvsfs_hosts -run '^TestQuick' ./integration/hosts
 fi
 exec env JVSFS_HOSTS_MINUTES="$minutes" JVSFS_HOSTS_SEED="$seed" \
-  go test -count=1 -v -timeout "$((minutes + 30))m" -tags jvsfs_hosts ./integration/hosts
+  go test -count=1 -v -timeout "$((minutes + 60))m" -tags jvsfs_hosts ./integration/hosts

@@ -21,7 +21,7 @@ func TestQuickAppendsOfTwoHostsOverwriteNothing(t *testing.T) {
 		for _, turn := range [][2]*host{{h1, h2}, {h2, h1}} {
 			turn[1].Run("stat", viewDir+"/f")
 			line := strings.Repeat(turn[0].Name+"\n", 10)
-			said, exit := c.exec(turn[0], "for i in 1 2 3 4 5 6 7 8 9 10; do echo "+turn[0].Name+"; done >>"+viewDir+"/f", "--wait", "1m")
+			said, exit := c.exec(turn[0], "for i in 1 2 3 4 5 6 7 8 9 10; do echo "+turn[0].Name+"; done >>"+viewDir+"/f", "--wait", "5m")
 			requireExit(t, 0, exit, said+turn[0].Logs())
 			want += line
 			require.Equal(t, want, c.stored("f"))

@@ -49,7 +49,7 @@ func (c *cluster) lateRound(h1, h2 *host, daemon, brick bool) (landed, reported 
 	t := c.t
 	h1.Sh("head -c 1048576 /dev/zero >" + sourceDir + "/late")
 	before := c.lateWrites(h2)
-	writing := h1.Start(c.execArgs("exec 3<>"+viewDir+"/late; while printf '%-62s\\n' h1 >&3; do :; done", "--wait", "1m")...)
+	writing := h1.Start(c.execArgs("exec 3<>"+viewDir+"/late; while printf '%-62s\\n' h1 >&3; do :; done", "--wait", "5m")...)
 	harness.EventuallyNoted(t, "h1 writes", func() (bool, string) {
 		return strings.Count(c.stored("late"), "h1") > 3, writing.Said() + h1.Logs()
 	})
@@ -82,7 +82,7 @@ func (c *cluster) lateRound(h1, h2 *host, daemon, brick bool) (landed, reported 
 		c.restartClient(h1)
 	}
 	harness.EventuallyNoted(t, "h1 can write again", func() (bool, string) {
-		said, exit := c.exec(h1, "echo >"+viewDir+"/again", "--wait", "1m")
+		said, exit := c.exec(h1, "echo >"+viewDir+"/again", "--wait", "5m")
 		return exit == 0, said + h1.Logs()
 	})
 	return strings.Count(c.stored("late"), "h1"), c.lateWrites(h2) - before
