@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,18 +10,65 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// TestEveryRowIsRefusedInEverySituationWithoutTheLease runs every row in every situation, by the former holder and by
-// an outsider, both with handles of their own lost leases: each is refused
-// with EROFS and leaves nothing on the backing side. Reads go on throughout.
-func TestEveryRowIsRefusedInEverySituationWithoutTheLease(t *testing.T) {
-	for _, s := range situations() {
-		t.Run(s.name, func(t *testing.T) {
-			c := newCast(t, harness.MountOptions{Policy: s.policy, OnFree: "deny", Prepare: prepareStage})
-			c.openHandles()
-			s.lose(c)
-			c.refuseAll(func(row) bool { return true })
-		})
-	}
+// The matrix is every row in every situation, by the former holder and by an outsider, both with handles of their own lost leases: each is
+// refused with EROFS and leaves nothing on the backing side. Reads go on throughout. Each situation is a story: some wait for a lease.
+
+func TestMatrixFreeWithDenyReleased(t *testing.T) {
+	losing(t, harness.Calm, func(c *cast) { c.m.Release(c.former) })
+}
+
+func TestMatrixAnotherHoldsIt(t *testing.T) {
+	losing(t, harness.Calm, func(c *cast) {
+		c.m.Release(c.former)
+		c.m.Acquire(c.usurper)
+	})
+}
+
+func TestMatrixStolenAfterOpen(t *testing.T) {
+	losing(t, harness.Hasty, func(c *cast) {
+		c.former.Stop()
+		c.m.Steal(c.usurper)
+		c.former.Resume()
+	})
+}
+
+func TestMatrixStolenAndReleased(t *testing.T) {
+	losing(t, harness.Hasty, func(c *cast) {
+		c.former.Stop()
+		c.m.Steal(c.usurper)
+		c.m.Release(c.usurper)
+		c.former.Resume()
+	})
+}
+
+func TestMatrixExpired(t *testing.T) {
+	losing(t, harness.Hasty, func(c *cast) { c.m.LetExpire(c.worktree...) })
+}
+
+func TestMatrixRenewalFailedClaimRemoved(t *testing.T) {
+	losing(t, harness.Hasty, func(c *cast) {
+		claim, _ := c.m.HeadClaim("")
+		require.NoError(c.t, os.Remove(claim))
+		c.awaitRefusal()
+	})
+}
+
+func TestMatrixRenewalFailedClaimReplaced(t *testing.T) {
+	losing(t, harness.Hasty, func(c *cast) {
+		claim, _ := c.m.HeadClaim("")
+		require.NoError(c.t, os.Rename(claim, claim+".aside"))
+		require.NoError(c.t, os.WriteFile(claim, []byte("not a record"), 0o600))
+		c.awaitRefusal()
+	})
+}
+
+// losing plays a situation. lose starts with the former holder holding, its handles open, and returns when it has lost the lease for good.
+func losing(t *testing.T, policy harness.Policy, lose func(c *cast)) {
+	t.Helper()
+	c := newCast(t, harness.MountOptions{Policy: policy, OnFree: "deny", Prepare: prepareStage})
+	c.openHandles()
+	lose(c)
+	c.refuseAll(func(row) bool { return true })
 }
 
 // Nobody has ever held: there are no handles, only names.
