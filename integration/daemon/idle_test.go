@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"math"
 	"os"
 	"slices"
 	"testing"
@@ -27,16 +28,18 @@ func idleWindow(t *testing.T) time.Duration {
 // looks once a minute whether it has collected garbage in the last two (forcegcperiod in runtime/proc.go). If not, it does.
 func runtimeSeconds(window time.Duration) int { return 2 * int((window+time.Minute-1)/time.Minute) }
 
-// awake counts the wake-ups of all threads of the mount's processes, second by second.
+// awake counts the wake-ups of all threads of the mount's processes, second by second. A busy machine has us sleep for longer: a count is
+// that of one second of them.
 func awake(m *harness.Mount, window time.Duration) (each []uint64) {
 	m.T.Helper()
-	before := harness.Switches(harness.ProcessesOf(m.Bin)...)
+	at, before := time.Now(), harness.Switches(harness.ProcessesOf(m.Bin)...)
 	require.NotEmpty(m.T, before)
-	for end := time.Now().Add(window); time.Now().Before(end); {
+	for end := at.Add(window); at.Before(end); {
 		time.Sleep(time.Second) // this is what is measured
 		now := harness.Switches(harness.ProcessesOf(m.Bin)...)
-		each = append(each, harness.SwitchesSince(before, now))
-		before = now
+		took := time.Since(at)
+		each = append(each, uint64(math.Ceil(float64(harness.SwitchesSince(before, now))/took.Seconds())))
+		at, before = at.Add(took), now
 	}
 	return each
 }

@@ -83,7 +83,7 @@ func TestTheStoreIsNotAskedForNamesInANewDirectory(t *testing.T) {
 func TestNamesThatOthersMakeInANewDirectoryAreSeen(t *testing.T) {
 	m, _ := farMount(t, nil)
 	store := filepath.Join(m.Base, "source") // as another host sees it
-	wait := `seen() { i=0; until [ -e "$1" ]; do i=$((i+1)); [ $i -lt 3000 ] || exit 9; sleep .01; done; }; `
+	wait := `seen() { i=0; until [ -e "$1" ]; do i=$((i+1)); [ $i -lt 18000 ] || exit 9; sleep .01; done; }; `
 	fill := `mkdir "$0/d" && for i in 1 2 3 4 5 6; do : >"$0/d/made$i"; done && [ ! -e "$0/d/far" ] && : >"$1/d/past" && seen "$0/d/past"`
 	_, errs, exit := m.CLI("exec", m.Mountpoint, "--", "bash", "-c", wait+fill, m.Mountpoint, m.Source)
 	require.Zero(t, exit, errs)

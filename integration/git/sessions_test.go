@@ -90,7 +90,7 @@ fs.watch("src", (_, name) => { if (name === "end") process.exit(0); build(); });
 build();
 `
 
-const until = `until_that() { for i in $(seq 1200); do eval "$1" && return 0; sleep 0.05; done; echo "never: $1" >&2; return 1; }
+const until = `until_that() { for i in $(seq 6000); do eval "$1" && return 0; sleep 0.05; done; echo "never: $1" >&2; return 1; }
 `
 
 // An agent's development server goes on building what the agent edits, also after the agent has

@@ -79,7 +79,7 @@ func TestAnInnerExecEndsItsCommandWhenTheOuterLeaseIsLost(t *testing.T) {
 func TestAReleaseByNameInsideExecEndsTheLease(t *testing.T) {
 	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
 	out, errs, exit := m.CLI("exec", m.Mountpoint, "--", "sh", "-c", m.Bin+" lock release --json "+m.Mountpoint+"; "+
-		m.Bin+" lock release "+m.Mountpoint+"; "+m.Bin+" lock release --pid $$ "+m.Mountpoint+"; sleep 30")
+		m.Bin+" lock release "+m.Mountpoint+"; "+m.Bin+" lock release --pid $$ "+m.Mountpoint+"; sleep 600")
 	require.Equal(t, harness.ExitLost, exit, out+errs)
 	require.Contains(t, out, `"released": false`)
 	require.Contains(t, out, "kept "+m.Mountpoint+": jvsfs exec holds the lease until its command ends")

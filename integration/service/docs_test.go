@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -204,7 +203,7 @@ printf '%s\n' "${COMPREPLY[@]}"`
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", press, "bash", script, line)
-	cmd.WaitDelay = time.Second // what it has started may hang in the mount
+	cmd.WaitDelay = harness.Patience // what it has started may hang in the mount
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(bin)+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
