@@ -5,10 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/moby/sys/mountinfo"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // openFiles are the descriptors of the test process by number.
@@ -47,14 +51,52 @@ func (m *Mount) checkNothingLeft() {
 	EventuallyNoted(m.T, "no control socket of ours is left", m.noStateLeft)
 }
 
-// RepairState runs doctor --repair until it has removed the state of daemons that have no mount. It keeps
-// that while the kernel has a mount with the device number anywhere, which may be another test's.
+// RepairState runs doctor --repair until it has removed the state of daemons that have no mount. It keeps that while the kernel has a FUSE
+// mount with the device number anywhere. Such a one of another story may be there for ever: a number that is free is soon the next mount's.
 func (m *Mount) RepairState() {
 	m.T.Helper()
 	EventuallyNoted(m.T, "doctor --repair removes what killed daemons left", func() (bool, string) {
 		m.CLI("doctor", "--repair")
+		m.forgetTaken()
 		return m.noStateLeft()
 	})
+}
+
+// forgetTaken removes the state of those mounts whose device number another one has since.
+func (m *Mount) forgetTaken() {
+	m.T.Helper()
+	left, err := orphanSockets()
+	require.NoError(m.T, err)
+	born := m.connections()
+	for _, path := range left {
+		var major, minor int
+		_, err := fmt.Sscanf(filepath.Base(path), "dev-%d-%d.state", &major, &minor)
+		st, err2 := os.Stat(path)
+		if err == nil && err2 == nil && born[minor].After(st.ModTime()) {
+			m.T.Logf("another mount has the number of %s by now", path)
+			require.NoError(m.T, os.Remove(path))
+		}
+	}
+}
+
+// connections says since when the kernel has each FUSE mount of the machine, by the device number.
+func (m *Mount) connections() map[int]time.Time {
+	m.T.Helper()
+	ctl, err := os.MkdirTemp(m.Base, "fusectl-")
+	require.NoError(m.T, err)
+	require.NoError(m.T, unix.Mount("none", ctl, "fusectl", 0, ""))
+	defer func() { require.NoError(m.T, unix.Unmount(ctl, 0)) }()
+	all, err := os.ReadDir(ctl)
+	require.NoError(m.T, err)
+	born := map[int]time.Time{}
+	for _, one := range all {
+		info, err := one.Info()
+		minor, err2 := strconv.Atoi(one.Name())
+		if err == nil && err2 == nil { // it may have ended
+			born[minor] = info.ModTime()
+		}
+	}
+	return born
 }
 
 func (m *Mount) noStateLeft() (bool, string) {
