@@ -2,6 +2,7 @@ package harness
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -25,13 +26,18 @@ type WorktreeStatus struct {
 // be mounted, too.
 func (m *Mount) WorktreeStatus(id string) WorktreeStatus {
 	m.T.Helper()
-	var all struct {
-		Mounts []struct {
-			Mountpoint, Source, State string
-			Worktrees                 []WorktreeStatus
+	type mounted struct {
+		Mountpoint, Source, State string
+		Worktrees                 []WorktreeStatus
+	}
+	var all struct{ Mounts []mounted }
+	for began := time.Now(); ; { // beside a daemon that is stopped, a busy one may be late
+		require.NoError(m.T, json.Unmarshal([]byte(m.MustCLI("status", "--json")), &all))
+		late := slices.ContainsFunc(all.Mounts, func(one mounted) bool { return one.Mountpoint == m.Mountpoint && one.State == "silent" })
+		if !late || time.Since(began) > Patience {
+			break
 		}
 	}
-	require.NoError(m.T, json.Unmarshal([]byte(m.MustCLI("status", "--json")), &all))
 	for _, one := range all.Mounts {
 		if one.Mountpoint != m.Mountpoint {
 			continue
