@@ -159,7 +159,7 @@ func TestConcurrentWritesShareALookForASuccessor(t *testing.T) {
 	for i := range writers {
 		f, err := os.OpenFile(m.At(strconv.Itoa(i)), os.O_WRONLY, 0)
 		require.NoError(t, err)
-		defer f.Close() //nolint:errcheck // each write was answered
+		defer f.Close() // each write was answered
 		files = append(files, f)
 	}
 	t.Cleanup(func() { server.OK(harness.Command{Op: "far looks"}) }) // or nothing ends after a failure

@@ -184,7 +184,7 @@ func TestASignalEndsAWaitForAFileLock(t *testing.T) {
 				waits = "flock(F, LOCK_EX)"
 			}
 			w := harness.Workshop{T: t, Dir: "/", Env: os.Environ()}
-			said := w.OK("perl", "-e", `use Fcntl ":DEFAULT", ":flock"; open(F, "+<", $ARGV[0]) or die; $SIG{ALRM} = sub { 1 }; alarm 1; print `+waits+` ? "granted" : $!+0`, ways[way](how))
+			said := w.OK("perl", "-e", `use Fcntl ":DEFAULT", ":flock"; open(F, "+<", $ARGV[0]) or die; $SIG{ALRM} = sub { alarm 1 }; alarm 1; print `+waits+` ? "granted" : $!+0`, ways[way](how))
 			require.Equal(t, fmt.Sprint(int(unix.EINTR)), said, "%s %s", how, way)
 		}
 		x.Close()
