@@ -43,11 +43,16 @@ type recently struct {
 // silence is a mount that did not answer.
 type silence struct{ Class, Message string }
 
-// recent runs explain in the actor's session.
+// recent runs explain in the actor's session, until a daemon that lives has answered in time (client.StatusTimeout).
 func recent(m *harness.Mount, a *harness.Actor, options string) (r recently, exit int64) {
 	m.T.Helper()
-	exit, out := a.Run("/", "", m.Bin+" explain --json --since 10m "+options)
-	require.NoError(m.T, json.Unmarshal([]byte(out), &r), out)
+	harness.Eventually(m.T, "the daemon answers", func() bool {
+		var out string
+		exit, out = a.Run("/", "", m.Bin+" explain --json --since 10m "+options)
+		r = recently{}
+		require.NoError(m.T, json.Unmarshal([]byte(out), &r), out)
+		return m.Dead || len(r.Silent) == 0
+	})
 	return r, exit
 }
 
