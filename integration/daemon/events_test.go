@@ -268,11 +268,8 @@ func TestWatchTellsRefusalsToTheirUser(t *testing.T) {
 	anne.Fails(m.Put("x"), "EROFS")
 	m.Release(a)
 	seen := func(who *harness.Actor) (kinds []string) {
-		out := ""
-		harness.Eventually(t, "the release", func() bool {
-			_, out = who.Run("/", "", "timeout -s INT 2 "+m.Bin+" watch --json --since 0 "+m.Mountpoint)
-			return strings.Contains(out, `"released"`)
-		})
+		_, out := who.Run("/", "", `bash -c 'exec 3< <(exec "$0" watch --json --since 0 "$1"); watch=$!
+			while read -r event <&3; do echo "$event"; case $event in *\"released\"*) break; esac; done; kill -INT $watch' `+m.Bin+" "+m.Mountpoint)
 		for _, e := range eventsIn(t, out) {
 			kinds = append(kinds, e.Event)
 		}

@@ -119,7 +119,7 @@ func TestSQLiteLosesNoRowThroughTwoMountsAndNatively(t *testing.T) {
 				for _, who := range []string{name + "1", name + "2"} {
 					wg.Go(func() {
 						said := w.Run("sh", "-ec", fmt.Sprintf(`for i in $(seq %d); do
-							sqlite3 -bail -cmd ".timeout 60000" -cmd "pragma journal_mode=%s" "$1" "begin immediate; insert into t values('%s', $i, hex(randomblob(300))); commit; select count(*) from t where who='%[3]s';" | tail -1 | grep -qx $i || { echo wrong at $i; exit 9; }
+							sqlite3 -bail -cmd ".timeout 600000" -cmd "pragma journal_mode=%s" "$1" "begin immediate; insert into t values('%s', $i, hex(randomblob(300))); commit; select count(*) from t where who='%[3]s';" | tail -1 | grep -qx $i || { echo wrong at $i; exit 9; }
 						done`, rows, mode[0], who), "-", way("db"))
 						assert.Zero(t, said.Exit, "%s: %s%s", who, said.Out, said.Errs)
 					})

@@ -10,26 +10,6 @@ import (
 	"github.com/jvsfs/jvsfs/integration/harness"
 )
 
-// sessions are the ways in which harnesses start the commands of their agents.
-var sessions = map[string]func(g *ground, checkout string) []string{
-	"a session each": func(*ground, string) []string { return nil },
-	"a terminal each": func(*ground, string) []string {
-		return []string{"bash", "-c", `exec script -qec "$(printf '%q ' "$@")" /dev/null`, "terminal"}
-	},
-	"a container each": func(*ground, string) []string {
-		return []string{"unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"}
-	},
-	"jvsfs exec each": func(g *ground, checkout string) []string {
-		return []string{harness.RequireBinary(g.t), "exec", "--wait", "10m", g.At(checkout), "--"}
-	},
-	"a cgroup each": func(g *ground, checkout string) []string {
-		// exec names its cgroup by its pid, beside that of whoever starts it: stories in other namespaces have the same pids.
-		home := string(harness.NewCgroup(g.t))
-		return []string{"sh", "-c", "echo $$ >" + home + `/cgroup.procs; exec "$@"`, "sh",
-			harness.RequireBinary(g.t), "exec", "--cgroup", "--wait", "10m", g.At(checkout), "--"}
-	},
-}
-
 // work is what an agent does, with programs that know nothing of jvsfs.
 var work = [][]string{
 	{"sh", "-c", `mkdir -p src && printf 'out/app: src/in\n\tmkdir -p out && cp src/in out/app\n' >Makefile && echo 1 >src/in`},
@@ -43,43 +23,72 @@ var work = [][]string{
 	{"git", "rebase", "-q", "--force-rebase", "HEAD~1"},
 }
 
-// Two agents and a person in the main checkout work at once, however their commands are started.
-func TestAgentsWorkSideBySideHoweverTheirCommandsAreStarted(t *testing.T) {
+// Two agents and a person in the main checkout work at once, however their commands are started. Each way is a story.
+
+func TestSessionsOfHarnessesOneEach(t *testing.T) {
+	threeWork(t, func(*ground, string) []string { return nil })
+}
+
+func TestSessionsOfHarnessesOnTerminals(t *testing.T) {
+	threeWork(t, func(*ground, string) []string {
+		return []string{"bash", "-c", `exec script -qec "$(printf '%q ' "$@")" /dev/null`, "terminal"}
+	})
+}
+
+func TestSessionsOfHarnessesInContainers(t *testing.T) {
+	threeWork(t, func(*ground, string) []string {
+		return []string{"unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"}
+	})
+}
+
+func TestSessionsOfHarnessesUnderExec(t *testing.T) {
+	threeWork(t, func(g *ground, checkout string) []string {
+		return []string{harness.RequireBinary(g.t), "exec", "--wait", "10m", g.At(checkout), "--"}
+	})
+}
+
+func TestSessionsOfHarnessesInCgroups(t *testing.T) {
+	threeWork(t, func(g *ground, checkout string) []string {
+		// exec names its cgroup by its pid, beside that of whoever starts it: stories in other namespaces have the same pids.
+		home := string(harness.NewCgroup(g.t))
+		return []string{"sh", "-c", "echo $$ >" + home + `/cgroup.procs; exec "$@"`, "sh",
+			harness.RequireBinary(g.t), "exec", "--cgroup", "--wait", "10m", g.At(checkout), "--"}
+	})
+}
+
+func threeWork(t *testing.T, start func(g *ground, checkout string) []string) {
+	t.Helper()
 	if native {
 		t.Skip("there is no mount")
 	}
-	for name, start := range sessions {
-		t.Run(name, func(t *testing.T) {
-			g := newGround(t, anOrdinaryOne+"git worktree add -q -b a .worktrees/a; git worktree add -q -b b .claude/worktrees/b")
-			checkouts := []string{".worktrees/a", ".claude/worktrees/b", "."}
-			failed := make(chan string, len(checkouts))
-			var all sync.WaitGroup
-			for _, c := range checkouts {
-				w := g.in(g.At(c))
-				w.Prefix = start(g, c)
-				all.Go(func() {
-					for _, argv := range work {
-						if r, err := w.Try(argv...); err != nil || r.Exit != 0 {
-							failed <- c + "\n" + r.Out + r.Errs
-							return
-						}
-					}
-				})
+	g := newGround(t, anOrdinaryOne+"git worktree add -q -b a .worktrees/a; git worktree add -q -b b .claude/worktrees/b")
+	checkouts := []string{".worktrees/a", ".claude/worktrees/b", "."}
+	failed := make(chan string, len(checkouts))
+	var all sync.WaitGroup
+	for _, c := range checkouts {
+		w := g.in(g.At(c))
+		w.Prefix = start(g, c)
+		all.Go(func() {
+			for _, argv := range work {
+				if r, err := w.Try(argv...); err != nil || r.Exit != 0 {
+					failed <- c + "\n" + r.Out + r.Errs
+					return
+				}
 			}
-			all.Wait()
-			close(failed)
-			for said := range failed {
-				t.Error(said + g.why())
-			}
-			g.requireNoRefusal()
-			for _, c := range checkouts {
-				require.Equal(t, "edited\n1", g.sh(g.At(c), "cat out/app"))
-				require.Equal(t, "work", g.sh(g.At(c), "git log -1 --format=%s"))
-				require.Empty(t, g.sh(g.At(c), "git status --porcelain"))
-			}
-			g.requireWhole(g.At())
 		})
 	}
+	all.Wait()
+	close(failed)
+	for said := range failed {
+		t.Error(said + g.why())
+	}
+	g.requireNoRefusal()
+	for _, c := range checkouts {
+		require.Equal(t, "edited\n1", g.sh(g.At(c), "cat out/app"))
+		require.Equal(t, "work", g.sh(g.At(c), "git log -1 --format=%s"))
+		require.Empty(t, g.sh(g.At(c), "git status --porcelain"))
+	}
+	g.requireWhole(g.At())
 }
 
 // server is a development server: it builds when a source changes, until it is told to end.
