@@ -35,4 +35,15 @@
 // of not holding the lease. Every row must be refused in every situation and
 // leave no trace, and must do in the hands of the holder exactly what it does
 // on a plain directory.
+//
+// No story asserts what the machine's speed decides. It waits for what the
+// program says (status, an event of watch, a record, a line of the log), for
+// [Patience] at most, which only a hang uses up. It may demand that something
+// took long enough, by a clock that began before it, and never that it was
+// soon enough: that is the benchmark's. Where the program itself gives up after
+// a time, the story is tried again until it was in time once.
+//
+// A story passes beside a copy of itself. Mounts, processes and /run/jvsfs are
+// those of its namespaces. Cgroups, ports, loop devices, the numbers of devices
+// and limits of a user are the machine's: it takes what is free.
 package harness
