@@ -100,7 +100,7 @@ func init() {
 		}
 		go server.Serve() // until it is unmounted
 		return server.WaitMount()
-	}
+	})
 }
 
 // farLooks are the looks for a claim. They wait while they are held.
@@ -138,7 +138,7 @@ func (l *heldLooks) hold(yes bool) {
 }
 
 func init() {
-	harness.ActorOps["far looks"] = func(s *harness.Stage, c harness.Command) error {
+	operation.Add("far looks", func(s *operation.Box, c operation.Command) error {
 		s.Vals = []int64{farLooks.all.Load()}
 		farLooks.hold(c.Flags != 0)
 		return nil

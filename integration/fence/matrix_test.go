@@ -13,18 +13,18 @@ import (
 // The matrix is every row in every situation, by the former holder and by an outsider, both with handles of their own lost leases: each is
 // refused with EROFS and leaves nothing on the backing side. Reads go on throughout. Each situation is a story: some wait for a lease.
 
-func TestMatrixFreeWithDenyReleased(t *testing.T) {
+func TestEveryRowIsRefusedOnceTheLeaseIsReleased(t *testing.T) {
 	losing(t, harness.Calm, func(c *cast) { c.m.Release(c.former) })
 }
 
-func TestMatrixAnotherHoldsIt(t *testing.T) {
+func TestEveryRowIsRefusedWhileAnotherHolds(t *testing.T) {
 	losing(t, harness.Calm, func(c *cast) {
 		c.m.Release(c.former)
 		c.m.Acquire(c.usurper)
 	})
 }
 
-func TestMatrixStolenAfterOpen(t *testing.T) {
+func TestEveryRowIsRefusedOnceTheLeaseIsStolen(t *testing.T) {
 	losing(t, harness.Hasty, func(c *cast) {
 		c.former.Stop()
 		c.m.Steal(c.usurper)
@@ -32,7 +32,7 @@ func TestMatrixStolenAfterOpen(t *testing.T) {
 	})
 }
 
-func TestMatrixStolenAndReleased(t *testing.T) {
+func TestEveryRowIsRefusedAfterAThiefHasReleased(t *testing.T) {
 	losing(t, harness.Hasty, func(c *cast) {
 		c.former.Stop()
 		c.m.Steal(c.usurper)
@@ -41,11 +41,11 @@ func TestMatrixStolenAndReleased(t *testing.T) {
 	})
 }
 
-func TestMatrixExpired(t *testing.T) {
+func TestEveryRowIsRefusedOnceTheLeaseHasExpired(t *testing.T) {
 	losing(t, harness.Hasty, func(c *cast) { c.m.LetExpire(c.worktree...) })
 }
 
-func TestMatrixRenewalFailedClaimRemoved(t *testing.T) {
+func TestEveryRowIsRefusedOnceTheClaimIsRemoved(t *testing.T) {
 	losing(t, harness.Hasty, func(c *cast) {
 		claim, _ := c.m.HeadClaim("")
 		require.NoError(c.t, os.Remove(claim))
@@ -53,7 +53,7 @@ func TestMatrixRenewalFailedClaimRemoved(t *testing.T) {
 	})
 }
 
-func TestMatrixRenewalFailedClaimReplaced(t *testing.T) {
+func TestEveryRowIsRefusedOnceTheClaimIsReplaced(t *testing.T) {
 	losing(t, harness.Hasty, func(c *cast) {
 		claim, _ := c.m.HeadClaim("")
 		require.NoError(c.t, os.Rename(claim, claim+".aside"))

@@ -25,29 +25,29 @@ var work = [][]string{
 
 // Two agents and a person in the main checkout work at once, however their commands are started. Each way is a story.
 
-func TestSessionsOfHarnessesOneEach(t *testing.T) {
+func TestAgentsWorkSideBySideWithASessionForEachCommand(t *testing.T) {
 	threeWork(t, func(*ground, string) []string { return nil })
 }
 
-func TestSessionsOfHarnessesOnTerminals(t *testing.T) {
+func TestAgentsWorkSideBySideWithATerminalForEachCommand(t *testing.T) {
 	threeWork(t, func(*ground, string) []string {
 		return []string{"bash", "-c", `exec script -qec "$(printf '%q ' "$@")" /dev/null`, "terminal"}
 	})
 }
 
-func TestSessionsOfHarnessesInContainers(t *testing.T) {
+func TestAgentsWorkSideBySideWithAContainerForEachCommand(t *testing.T) {
 	threeWork(t, func(*ground, string) []string {
 		return []string{"unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"}
 	})
 }
 
-func TestSessionsOfHarnessesUnderExec(t *testing.T) {
+func TestAgentsWorkSideBySideUnderExec(t *testing.T) {
 	threeWork(t, func(g *ground, checkout string) []string {
 		return []string{harness.RequireBinary(g.t), "exec", "--wait", "10m", g.At(checkout), "--"}
 	})
 }
 
-func TestSessionsOfHarnessesInCgroups(t *testing.T) {
+func TestAgentsWorkSideBySideUnderExecWithACgroup(t *testing.T) {
 	threeWork(t, func(g *ground, checkout string) []string {
 		// exec names its cgroup by its pid, beside that of whoever starts it: stories in other namespaces have the same pids.
 		home := string(harness.NewCgroup(g.t))
