@@ -132,7 +132,7 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 		err = mustBeDirectory(cmp.Or(cfg.Mountpoint, p.Root))
 	}
 	if err == nil && m.recovery == nil { // a restored mount was checked when it was made
-		err = p.Mountable(cmp.Or(cfg.Mountpoint, p.Root), daemon.LogPath(cfg), mounts)
+		err = p.Mountable(cmp.Or(cfg.Mountpoint, p.Root), daemon.LogPath(cfg), mounts, place.LivingStates())
 	}
 	if err == nil && m.recovery == nil && !cfg.LocalOnly {
 		err = p.RefuseLocalRecords(mounts)

@@ -33,8 +33,8 @@ func stateDirs() []stateDir {
 }
 
 // Mountable refuses to guard p at a mount point if that would fence nothing, or would fence what jvsfs itself
-// needs. log is the log file of the mount.
-func (p Place) Mountable(point, log string, mounts host.MountTable) error {
+// needs. log is the log file of the mount, living are the mounts that are served already (LivingStates).
+func (p Place) Mountable(point, log string, mounts host.MountTable, living []*host.MountState) error {
 	for _, dir := range slices.Compact([]string{p.Root, point}) {
 		if err := fenceable(dir, mounts); err != nil {
 			return err
@@ -47,7 +47,7 @@ func (p Place) Mountable(point, log string, mounts host.MountTable) error {
 		if holds(dir, filepath.Dir(log)) {
 			return p.holdsState(dir, log, "the log of the mount itself")
 		}
-		if err := p.holdsRecords(dir); err != nil {
+		if err := p.holdsRecords(dir, living); err != nil {
 			return err
 		}
 	}
@@ -74,12 +74,12 @@ var errNotFenceable = fmt.Errorf("not a directory to be fenced")
 
 // holdsRecords refuses to guard the lease records of this mount and of living mounts, unless they are the records
 // of this tree.
-func (p Place) holdsRecords(dir string) error {
+func (p Place) holdsRecords(dir string, living []*host.MountState) error {
 	covers := !host.Within(p.Root, p.LockDir) && holds(dir, p.LockDir) // a mount point elsewhere
 	if covers || sameDirectory(dir, p.LockDir) || host.Within(p.LockDir, dir) {
 		return p.holdsState(dir, p.LockDir, "the lease records of this very mount")
 	}
-	for _, st := range LivingStates() {
+	for _, st := range living {
 		if st.Locks != p.LockDir && !host.Within(st.Source, st.Locks) && apart(p.Root, st.Source) && holds(dir, st.Locks) {
 			return p.holdsState(dir, st.Locks, "the lease records of the mount at "+st.Mountpoint)
 		}
