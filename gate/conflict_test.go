@@ -4,6 +4,7 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -49,23 +50,25 @@ func awaitLine(t *testing.T, g *Guard, n int) {
 			}
 		}
 		return here == n
-	}, 10*time.Second, time.Millisecond)
+	}, eventually, tick)
 }
 
 func TestAWriterWaitsForWhoHolds(t *testing.T) {
-	g, k := willingGuard(t, time.Minute)
-	other := userHolder(1, "other")
-	token := k.give(other)
-	done := begin(g, writerOf(2))
-	awaitLine(t, g, 1)
-	require.Empty(t, done)
-	k.lose(lease.LossReleased, token, other)
-	a := <-done
-	require.Nil(t, a.no)
-	a.p.Leave()
-	require.False(t, g.line.Busy())
-	require.Zero(t, g.Status().Refusals)
-	require.EqualValues(t, 1, g.Status().Writes)
+	synctest.Test(t, func(t *testing.T) {
+		g, k := willingGuard(t, time.Minute)
+		other := userHolder(1, "other")
+		token := k.give(other)
+		done := begin(g, writerOf(2))
+		awaitLine(t, g, 1)
+		require.Empty(t, done)
+		k.lose(lease.LossReleased, token, other)
+		a := <-done
+		require.Nil(t, a.no)
+		a.p.Leave()
+		require.False(t, g.line.Busy())
+		require.Zero(t, g.Status().Refusals)
+		require.EqualValues(t, 1, g.Status().Writes)
+	})
 }
 
 func TestWritersAreRefusedAtOnceUnlessTheyWait(t *testing.T) {
@@ -76,13 +79,15 @@ func TestWritersAreRefusedAtOnceUnlessTheyWait(t *testing.T) {
 }
 
 func TestAWriterWaitsNoLongerThanItMay(t *testing.T) {
-	g, k := willingGuard(t, 20*time.Millisecond)
-	k.give(userHolder(1, "other"))
-	_, no := g.Enter(writerOf(2))
-	require.Equal(t, ReasonHeldByOther, no.Reason)
-	require.Equal(t, syscall.EROFS, no.Errno)
-	require.EqualValues(t, 1, g.Status().Refusals)
-	require.False(t, g.line.Busy())
+	synctest.Test(t, func(t *testing.T) {
+		g, k := willingGuard(t, 20*time.Millisecond)
+		k.give(userHolder(1, "other"))
+		_, no := g.Enter(writerOf(2))
+		require.Equal(t, ReasonHeldByOther, no.Reason)
+		require.Equal(t, syscall.EROFS, no.Errno)
+		require.EqualValues(t, 1, g.Status().Refusals)
+		require.False(t, g.line.Busy())
+	})
 }
 
 // A caller that may not write must not keep others out, and not by waiting.
@@ -98,127 +103,141 @@ func TestOnlyWhoMayWriteWaits(t *testing.T) {
 
 // A free lease goes to the one who asked first, not to the one who comes now.
 func TestAFreeLeaseGoesToTheWriterWhoAskedFirst(t *testing.T) {
-	g, k := willingGuard(t, time.Minute)
-	first := g.Line().Join() // on purpose
-	first.Stand()
-	done := begin(g, writerOf(2))
-	awaitLine(t, g, 2)
-	require.Empty(t, k.asked, "the lease is free, and another's turn")
-	first.Leave()
-	a := <-done
-	require.Nil(t, a.no)
-	a.p.Leave()
+	synctest.Test(t, func(t *testing.T) {
+		g, k := willingGuard(t, time.Minute)
+		first := g.Line().Join() // on purpose
+		first.Stand()
+		done := begin(g, writerOf(2))
+		awaitLine(t, g, 2)
+		require.Empty(t, k.asked, "the lease is free, and another's turn")
+		first.Leave()
+		a := <-done
+		require.Nil(t, a.no)
+		a.p.Leave()
+	})
 }
 
 // A new holder lets in all who belong to it, wherever they stand in line.
 func TestWritersOfTheNewHolderLeaveTheQueue(t *testing.T) {
-	g, k := willingGuard(t, time.Minute)
-	first := g.Line().Join()
-	first.Stand()
-	done := begin(g, writerOf(2))
-	awaitLine(t, g, 2)
-	k.give(mountHolder("all"))
-	a := <-done
-	require.Nil(t, a.no)
-	a.p.Leave()
-	first.Leave()
+	synctest.Test(t, func(t *testing.T) {
+		g, k := willingGuard(t, time.Minute)
+		first := g.Line().Join()
+		first.Stand()
+		done := begin(g, writerOf(2))
+		awaitLine(t, g, 2)
+		k.give(mountHolder("all"))
+		a := <-done
+		require.Nil(t, a.no)
+		a.p.Leave()
+		first.Leave()
+	})
 }
 
 // A caller that is sent round waits on the way, and has the lease when it comes again.
 func TestACallMadeAgainWaitsOnTheWayAndThenHasTheLease(t *testing.T) {
-	g, k := willingGuard(t, time.Minute)
-	other := userHolder(1, "other")
-	token := k.give(other)
-	r := writerOf(2)
-	r.Round = true
-	_, no := g.Enter(r)
-	require.Equal(t, ReasonComeAgain, no.Reason)
-	require.Equal(t, syscall.ESTALE, no.Errno)
-	s := g.cfg.Enforcement
-	require.True(t, s.Awaited())
-	s.Await(Caller{TID: r.Caller.TID + 1}, nil) // somebody else does not wait
+	synctest.Test(t, func(t *testing.T) {
+		g, k := willingGuard(t, time.Minute)
+		other := userHolder(1, "other")
+		token := k.give(other)
+		r := writerOf(2)
+		r.Round = true
+		_, no := g.Enter(r)
+		require.Equal(t, ReasonComeAgain, no.Reason)
+		require.Equal(t, syscall.ESTALE, no.Errno)
+		s := g.cfg.Enforcement
+		require.True(t, s.Awaited())
+		s.Await(Caller{TID: r.Caller.TID + 1}, nil) // somebody else does not wait
 
-	came := make(chan struct{})
-	go func() { defer close(came); s.Await(r.Caller, nil) }()
-	awaitLine(t, g, 1)
-	require.False(t, s.Awaited())
-	require.False(t, isClosed(came))
-	k.lose(lease.LossReleased, token, other)
-	<-came
-	require.Len(t, k.asked, 1, "the lease is there before the call is made again")
-	p, no := g.Enter(r)
-	require.Nil(t, no)
-	p.Leave()
-	require.EqualValues(t, 1, g.Status().Writes)
-	require.Zero(t, g.Status().Refusals)
+		came := make(chan struct{})
+		go func() { defer close(came); s.Await(r.Caller, nil) }()
+		awaitLine(t, g, 1)
+		require.False(t, s.Awaited())
+		require.False(t, isClosed(came))
+		k.lose(lease.LossReleased, token, other)
+		<-came
+		require.Len(t, k.asked, 1, "the lease is there before the call is made again")
+		p, no := g.Enter(r)
+		require.Nil(t, no)
+		p.Leave()
+		require.EqualValues(t, 1, g.Status().Writes)
+		require.Zero(t, g.Status().Refusals)
+	})
 }
 
 // The kernel makes a call again once. Afterwards the answer is the usual one.
 func TestACallIsMadeAgainOnlyOnce(t *testing.T) {
-	g, k := willingGuard(t, 20*time.Millisecond)
-	k.give(userHolder(1, "other"))
-	r := writerOf(2)
-	r.Round = true
-	_, no := g.Enter(r)
-	require.Equal(t, ReasonComeAgain, no.Reason)
-	_, no = g.Enter(r) // it has not come by
-	require.Equal(t, ReasonHeldByOther, no.Reason)
-	require.False(t, g.cfg.Enforcement.Awaited())
+	synctest.Test(t, func(t *testing.T) {
+		g, k := willingGuard(t, 20*time.Millisecond)
+		k.give(userHolder(1, "other"))
+		r := writerOf(2)
+		r.Round = true
+		_, no := g.Enter(r)
+		require.Equal(t, ReasonComeAgain, no.Reason)
+		_, no = g.Enter(r) // it has not come by
+		require.Equal(t, ReasonHeldByOther, no.Reason)
+		require.False(t, g.cfg.Enforcement.Awaited())
 
-	g.cfg.Enforcement.rounds.all = nil
-	_, no = g.Enter(r)
-	require.Equal(t, ReasonComeAgain, no.Reason)
-	g.cfg.Enforcement.Await(r.Caller, nil)
-	_, no = g.Enter(r) // it came by, and has waited for long enough
-	require.Equal(t, ReasonHeldByOther, no.Reason)
-	require.EqualValues(t, 2, g.Status().Refusals)
-	require.False(t, g.line.Busy())
+		g.cfg.Enforcement.rounds.all = nil
+		_, no = g.Enter(r)
+		require.Equal(t, ReasonComeAgain, no.Reason)
+		g.cfg.Enforcement.Await(r.Caller, nil)
+		_, no = g.Enter(r) // it came by, and has waited for long enough
+		require.Equal(t, ReasonHeldByOther, no.Reason)
+		require.EqualValues(t, 2, g.Status().Refusals)
+		require.False(t, g.line.Busy())
+	})
 }
 
 // A caller that never comes back is forgotten.
 func TestACallerThatNeverComesBackLosesItsTurn(t *testing.T) {
-	g, k := willingGuard(t, time.Millisecond)
-	k.give(userHolder(1, "other"))
-	r := writerOf(2)
-	r.Round = true
-	_, no := g.Enter(r)
-	require.Equal(t, ReasonComeAgain, no.Reason)
-	require.Eventually(t, func() bool { return !g.cfg.Enforcement.Awaited() && !g.line.Busy() }, 20*time.Second, 10*time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		g, k := willingGuard(t, time.Millisecond)
+		k.give(userHolder(1, "other"))
+		r := writerOf(2)
+		r.Round = true
+		_, no := g.Enter(r)
+		require.Equal(t, ReasonComeAgain, no.Reason)
+		require.Eventually(t, func() bool { return !g.cfg.Enforcement.Awaited() && !g.line.Busy() }, eventually, tick)
+	})
 }
 
 // A call that had its turn and lost the lease before it was made again waits where it is: the kernel
 // makes it again only once, and would then show ESTALE to the caller.
 func TestACallThatHadItsTurnIsNotMadeAgain(t *testing.T) {
-	g, k := willingGuard(t, time.Minute)
-	r := writerOf(2)
-	r.Round = true
-	other := userHolder(1, "other")
-	token := k.give(other)
-	_, no := g.Enter(r)
-	require.Equal(t, ReasonComeAgain, no.Reason)
-	k.lose(lease.LossReleased, token, other)
-	g.cfg.Enforcement.Await(r.Caller, nil)
-	own := g.open.Load()
-	k.lose(lease.LossReleased, own.id.Token(), own.holder())
-	token = k.give(other)
-	done := begin(g, r)
-	awaitLine(t, g, 1)
-	require.Empty(t, done)
-	k.lose(lease.LossReleased, token, other)
-	a := <-done
-	require.Nil(t, a.no)
-	a.p.Leave()
+	synctest.Test(t, func(t *testing.T) {
+		g, k := willingGuard(t, time.Minute)
+		r := writerOf(2)
+		r.Round = true
+		other := userHolder(1, "other")
+		token := k.give(other)
+		_, no := g.Enter(r)
+		require.Equal(t, ReasonComeAgain, no.Reason)
+		k.lose(lease.LossReleased, token, other)
+		g.cfg.Enforcement.Await(r.Caller, nil)
+		own := g.open.Load()
+		k.lose(lease.LossReleased, own.id.Token(), own.holder())
+		token = k.give(other)
+		done := begin(g, r)
+		awaitLine(t, g, 1)
+		require.Empty(t, done)
+		k.lose(lease.LossReleased, token, other)
+		a := <-done
+		require.Nil(t, a.no)
+		a.p.Leave()
+	})
 }
 
 func TestACallerThatWaitedItsTimeWaitsNoLonger(t *testing.T) {
-	g, _ := willingGuard(t, time.Minute)
-	w := g.newWait(OpMkdir)
-	w.until = time.Now()
-	var s rounds
-	require.True(t, s.send(7, w))
-	require.Same(t, w, s.take(7))
-	require.Nil(t, s.take(7))
-	require.Same(t, w, s.back(7, g), "its time is over when it comes back")
-	require.Nil(t, s.back(7, g), "the next call is another one")
-	w.turn.Leave()
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := willingGuard(t, time.Minute)
+		w := g.newWait(OpMkdir)
+		w.until = time.Now()
+		var s rounds
+		require.True(t, s.send(7, w))
+		require.Same(t, w, s.take(7))
+		require.Nil(t, s.take(7))
+		require.Same(t, w, s.back(7, g), "its time is over when it comes back")
+		require.Nil(t, s.back(7, g), "the next call is another one")
+		w.turn.Leave()
+	})
 }

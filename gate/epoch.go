@@ -76,9 +76,13 @@ func (e *epoch) enter(clock lease.Clock) bool {
 // is seen: another mutation may have entered in between. So the last to leave reads the count once
 // more.
 func (e *epoch) leave() {
-	if e.inflight.Add(-1) != 0 {
-		return
+	if e.inflight.Add(-1) == 0 {
+		e.mayBeEmpty()
 	}
+}
+
+// mayBeEmpty is what the last to leave does, whatever has come since it left.
+func (e *epoch) mayBeEmpty() {
 	if a := e.awaited.Load(); a != nil && e.inflight.Load() == 0 {
 		e.emptied(a)
 	}

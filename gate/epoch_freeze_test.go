@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -58,71 +59,80 @@ func enterInBackground(t *testing.T, g *Guard, r Request) <-chan *Refusal {
 
 func mustNotDecide(t *testing.T, done <-chan *Refusal) {
 	t.Helper()
+	synctest.Wait() // in a bubble: everybody waits for somebody else
 	select {
 	case no := <-done:
 		t.Fatalf("decided while the lease is frozen: %v", no)
-	case <-time.After(20 * time.Millisecond): // only a wrong guard decides here, and it does so at once
+	default:
 	}
 }
 
 func TestAFrozenHolderWaitsAndGoesOn(t *testing.T) {
-	h := frozenLease(t)
-	g, tok := h.Guard, h.tok
-	byHandle, byName := enterInBackground(t, g, write(EpochOf(tok))), enterInBackground(t, g, byUser(7))
-	mustNotDecide(t, byHandle)
-	mustNotDecide(t, byName)
-	mustRefuse(t, g, byUser(8), ReasonHeldByOther) // nobody else has to wait
-	h.thaw()
-	require.Nil(t, <-byHandle)
-	require.Nil(t, <-byName)
-	require.Zero(t, g.open.Load().inflight.Load())
+	synctest.Test(t, func(t *testing.T) {
+		h := frozenLease(t)
+		g, tok := h.Guard, h.tok
+		byHandle, byName := enterInBackground(t, g, write(EpochOf(tok))), enterInBackground(t, g, byUser(7))
+		mustNotDecide(t, byHandle)
+		mustNotDecide(t, byName)
+		mustRefuse(t, g, byUser(8), ReasonHeldByOther) // nobody else has to wait
+		h.thaw()
+		require.Nil(t, <-byHandle)
+		require.Nil(t, <-byName)
+		require.Zero(t, g.open.Load().inflight.Load())
+	})
 }
 
 func TestAFrozenHolderIsRefusedAfterTheHandover(t *testing.T) {
-	h := frozenLease(t)
-	g, k, tok := h.Guard, h.k, h.tok
-	byHandle, byName := enterInBackground(t, g, write(EpochOf(tok))), enterInBackground(t, g, byUser(7))
-	mustNotDecide(t, byHandle)
-	k.lose(lease.LossHandedOver, tok, userHolder(7, "7"))
-	next := k.give(userHolder(8, "8"))
-	h.thaw() // comes late, for an epoch that is over
-	require.Equal(t, reasonStaleHandle, (<-byHandle).Reason)
-	require.NotNil(t, <-byName)
-	mustRefuse(t, g, byUser(7), ReasonHeldByOther) // handed over, not revoked
-	mustEnter(t, g, write(EpochOf(next))).Leave()
+	synctest.Test(t, func(t *testing.T) {
+		h := frozenLease(t)
+		g, k, tok := h.Guard, h.k, h.tok
+		byHandle, byName := enterInBackground(t, g, write(EpochOf(tok))), enterInBackground(t, g, byUser(7))
+		mustNotDecide(t, byHandle)
+		k.lose(lease.LossHandedOver, tok, userHolder(7, "7"))
+		next := k.give(userHolder(8, "8"))
+		h.thaw() // comes late, for an epoch that is over
+		require.Equal(t, reasonStaleHandle, (<-byHandle).Reason)
+		require.NotNil(t, <-byName)
+		mustRefuse(t, g, byUser(7), ReasonHeldByOther) // handed over, not revoked
+		mustEnter(t, g, write(EpochOf(next))).Leave()
+	})
 }
 
 func TestTheFreezeOfAnEpochWaitsForWhatIsInFlight(t *testing.T) {
-	g, k, _ := newTestGuard(t, nil)
-	tok := k.give(userHolder(7, "7"))
-	p := mustEnter(t, g, write(EpochOf(tok)))
-	done := make(chan error, 1)
-	go func() { done <- freezeError(g.Freeze(context.Background(), tok)) }()
-	require.Eventually(t, func() bool { return g.open.Load().awaited.Load() != nil }, eventually, tick)
-	mustWait(t, done)
-	p.Leave()
-	require.NoError(t, <-done)
-	g.open.Load().thaw(g.open.Load().frozen())
+	synctest.Test(t, func(t *testing.T) {
+		g, k, _ := newTestGuard(t, nil)
+		tok := k.give(userHolder(7, "7"))
+		p := mustEnter(t, g, write(EpochOf(tok)))
+		done := make(chan error, 1)
+		go func() { done <- freezeError(g.Freeze(context.Background(), tok)) }()
+		require.Eventually(t, func() bool { return g.open.Load().awaited.Load() != nil }, eventually, tick)
+		mustWait(t, done)
+		p.Leave()
+		require.NoError(t, <-done)
+		g.open.Load().thaw(g.open.Load().frozen())
+	})
 }
 
 func TestAFreezeThatIsGivenUpChangesNothing(t *testing.T) {
-	g, k, _ := newTestGuard(t, nil)
-	tok := k.give(userHolder(7, "7"))
-	p := mustEnter(t, g, write(EpochOf(tok)))
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- freezeError(g.Freeze(ctx, tok)) }()
-	require.Eventually(t, func() bool { return g.open.Load().stopped.Load() != nil }, eventually, tick)
-	waiting := enterInBackground(t, g, write(EpochOf(tok)))
-	mustNotDecide(t, waiting)
-	cancel()
-	require.ErrorIs(t, <-done, context.Canceled)
-	require.Nil(t, <-waiting)
-	p.Leave()
-	mustEnter(t, g, write(EpochOf(tok))).Leave()
-	thaw, err := g.Freeze(t.Context(), tok)
-	require.NoError(t, err, "and it can be tried again")
-	thaw()
+	synctest.Test(t, func(t *testing.T) {
+		g, k, _ := newTestGuard(t, nil)
+		tok := k.give(userHolder(7, "7"))
+		p := mustEnter(t, g, write(EpochOf(tok)))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- freezeError(g.Freeze(ctx, tok)) }()
+		require.Eventually(t, func() bool { return g.open.Load().stopped.Load() != nil }, eventually, tick)
+		waiting := enterInBackground(t, g, write(EpochOf(tok)))
+		mustNotDecide(t, waiting)
+		cancel()
+		require.ErrorIs(t, <-done, context.Canceled)
+		require.Nil(t, <-waiting)
+		p.Leave()
+		mustEnter(t, g, write(EpochOf(tok))).Leave()
+		thaw, err := g.Freeze(t.Context(), tok)
+		require.NoError(t, err, "and it can be tried again")
+		thaw()
+	})
 }
 
 func TestAFreezeIsOfOneEpochAndOneAtATime(t *testing.T) {
@@ -136,18 +146,20 @@ func TestAFreezeIsOfOneEpochAndOneAtATime(t *testing.T) {
 
 // A close ends a freeze that is still draining: the freeze must not report success.
 func TestACloseEndsAFreezeThatIsDraining(t *testing.T) {
-	g, k, _ := newTestGuard(t, nil)
-	tok := k.give(userHolder(7, "7"))
-	p := mustEnter(t, g, write(EpochOf(tok)))
-	done, closed := make(chan error, 1), make(chan struct{})
-	go func() { done <- freezeError(g.Freeze(context.Background(), tok)) }()
-	require.Eventually(t, func() bool { return g.open.Load().stopped.Load() != nil }, eventually, tick)
-	e := g.open.Load()
-	go func() { k.lose(lease.LossExpired, tok, userHolder(7, "7")); close(closed) }()
-	require.Eventually(t, e.isOver, eventually, tick)
-	p.Leave()
-	require.ErrorIs(t, <-done, errEpochOver)
-	<-closed
+	synctest.Test(t, func(t *testing.T) {
+		g, k, _ := newTestGuard(t, nil)
+		tok := k.give(userHolder(7, "7"))
+		p := mustEnter(t, g, write(EpochOf(tok)))
+		done, closed := make(chan error, 1), make(chan struct{})
+		go func() { done <- freezeError(g.Freeze(context.Background(), tok)) }()
+		require.Eventually(t, func() bool { return g.open.Load().stopped.Load() != nil }, eventually, tick)
+		e := g.open.Load()
+		go func() { k.lose(lease.LossExpired, tok, userHolder(7, "7")); close(closed) }()
+		require.Eventually(t, e.isOver, eventually, tick)
+		p.Leave()
+		require.ErrorIs(t, <-done, errEpochOver)
+		<-closed
+	})
 }
 
 func TestAFreezeWritesBackFirst(t *testing.T) {
@@ -168,14 +180,16 @@ func TestAFreezeWritesBackFirst(t *testing.T) {
 // A renewal that fails ends a freeze, and the same token may be frozen again. The thaw of the first
 // freeze does not end the second.
 func TestAFreezeIsEndedByItsOwnThawOnly(t *testing.T) {
-	h := frozenLease(t)
-	first := h.thaw
-	h.Close(lease.Loss{Kind: lease.LossRenewFailed, Token: h.tok, Holder: userHolder(7, "7")})
-	h.Open(lease.Grant{Token: h.tok, Holder: userHolder(7, "7"), Deadline: h.cfg.Clock.Boot() + time.Minute})
-	h.freeze(t, freezePatience)
-	waiting := enterInBackground(t, h.Guard, write(EpochOf(h.tok)))
-	first()
-	mustNotDecide(t, waiting)
-	h.thaw()
-	require.Nil(t, <-waiting)
+	synctest.Test(t, func(t *testing.T) {
+		h := frozenLease(t)
+		first := h.thaw
+		h.Close(lease.Loss{Kind: lease.LossRenewFailed, Token: h.tok, Holder: userHolder(7, "7")})
+		h.Open(lease.Grant{Token: h.tok, Holder: userHolder(7, "7"), Deadline: h.cfg.Clock.Boot() + time.Minute})
+		h.freeze(t, freezePatience)
+		waiting := enterInBackground(t, h.Guard, write(EpochOf(h.tok)))
+		first()
+		mustNotDecide(t, waiting)
+		h.thaw()
+		require.Nil(t, <-waiting)
+	})
 }

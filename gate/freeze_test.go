@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -50,53 +51,56 @@ func TestAFreezeWaitsForWhatIsInFlight(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			from := c.from
-			if from == "" {
-				from = Enforcing
-			}
-			s := newSwitching(t, from, c.change)
-			if c.held {
-				s.k.give(userHolder(7, "7"))
-			}
-			p, ok := c.enter(s, nil)
-			require.True(t, ok)
-			brief, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-			defer cancel()
-			_, err := s.mode.Freeze(brief, s.guards())
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			q, ok := c.enter(s, nil)
-			require.True(t, ok, "it goes on as before")
-			q.Leave()
-
-			done := make(chan *Freeze, 1)
-			go func() {
-				f, err := s.mode.Freeze(t.Context(), s.guards())
-				if err != nil {
-					f = nil
+			synctest.Test(t, func(t *testing.T) {
+				from := c.from
+				if from == "" {
+					from = Enforcing
 				}
-				done <- f
-			}()
-			require.Eventually(t, func() bool { return s.frozen.Load() != nil }, eventually, tick)
-			select {
-			case <-done:
-				t.Fatal("frozen with a mutation in flight")
-			default:
-			}
-			p.Leave()
-			f := <-done
-			require.NotNil(t, f)
-			later := make(chan bool, 1)
-			go func() { p, ok := c.enter(s, nil); p.Leave(); later <- ok }()
-			p, ok = c.enter(s, f)
-			require.True(t, ok, "who has frozen it gets through")
-			p.Leave()
-			select {
-			case <-later:
-				t.Fatal("let in while frozen")
-			case <-time.After(20 * time.Millisecond): // only a wrong guard lets it in, and does so at once
-			}
-			f.Thaw()
-			require.True(t, <-later)
+				s := newSwitching(t, from, c.change)
+				if c.held {
+					s.k.give(userHolder(7, "7"))
+				}
+				p, ok := c.enter(s, nil)
+				require.True(t, ok)
+				brief, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+				defer cancel()
+				_, err := s.mode.Freeze(brief, s.guards())
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				q, ok := c.enter(s, nil)
+				require.True(t, ok, "it goes on as before")
+				q.Leave()
+
+				done := make(chan *Freeze, 1)
+				go func() {
+					f, err := s.mode.Freeze(t.Context(), s.guards())
+					if err != nil {
+						f = nil
+					}
+					done <- f
+				}()
+				require.Eventually(t, func() bool { return s.frozen.Load() != nil }, eventually, tick)
+				select {
+				case <-done:
+					t.Fatal("frozen with a mutation in flight")
+				default:
+				}
+				p.Leave()
+				f := <-done
+				require.NotNil(t, f)
+				later := make(chan bool, 1)
+				go func() { p, ok := c.enter(s, nil); p.Leave(); later <- ok }()
+				p, ok = c.enter(s, f)
+				require.True(t, ok, "who has frozen it gets through")
+				p.Leave()
+				synctest.Wait()
+				select {
+				case <-later:
+					t.Fatal("let in while frozen")
+				default:
+				}
+				f.Thaw()
+				require.True(t, <-later)
+			})
 		})
 	}
 }
@@ -115,41 +119,45 @@ func byRequest(r Request) func(switching, *Freeze) (Pass, bool) {
 
 // A mutation that is being judged is counted already, or sees the freeze.
 func TestAMutationIsCountedBeforeItLooksForAFreeze(t *testing.T) {
-	c := &slowClock{clock: &clock{}}
-	s := newSwitching(t, Enforcing, func(g *GuardConfig) { g.Clock = c })
-	tok := s.k.give(userHolder(7, "7"))
-	frozen := make(chan *Freeze, 1)
-	c.meanwhile = func() {
-		go func() { f, _ := s.mode.Freeze(context.Background(), s.guards()); frozen <- f }()
-		require.Eventually(t, func() bool { return s.frozen.Load() != nil }, eventually, tick)
-		select {
-		case <-frozen:
-			t.Error("it was not counted")
-		default:
+	synctest.Test(t, func(t *testing.T) {
+		c := &slowClock{clock: &clock{}}
+		s := newSwitching(t, Enforcing, func(g *GuardConfig) { g.Clock = c })
+		tok := s.k.give(userHolder(7, "7"))
+		frozen := make(chan *Freeze, 1)
+		c.meanwhile = func() {
+			go func() { f, _ := s.mode.Freeze(context.Background(), s.guards()); frozen <- f }()
+			require.Eventually(t, func() bool { return s.frozen.Load() != nil }, eventually, tick)
+			select {
+			case <-frozen:
+				t.Error("it was not counted")
+			default:
+			}
 		}
-	}
-	done := enterInBackground(t, s.Guard, write(EpochOf(tok)))
-	f := <-frozen
-	mustNotDecide(t, done)
-	f.Thaw()
-	require.Nil(t, <-done)
+		done := enterInBackground(t, s.Guard, write(EpochOf(tok)))
+		f := <-frozen
+		mustNotDecide(t, done)
+		f.Thaw()
+		require.Nil(t, <-done)
+	})
 }
 
 // A lease that is taken meanwhile lets nobody in, either.
 func TestAFreezeHoldsWhileALeaseIsTaken(t *testing.T) {
-	s := newSwitching(t, Enforcing, nil)
-	first := s.k.give(userHolder(7, "7"))
-	f := freeze(t, s)
-	s.k.lose(lease.LossReleased, first, userHolder(7, "7"))
-	second := s.k.give(userHolder(8, "8"))
-	done := enterInBackground(t, s.Guard, byUser(8))
-	mustNotDecide(t, done)
-	p, no := s.Enter(Request{Op: OpRename, Caller: Caller{TID: 1, UID: 8}, Through: f})
-	require.Nil(t, no)
-	p.Leave()
-	f.Thaw()
-	require.Nil(t, <-done)
-	require.NotEqual(t, first, second)
+	synctest.Test(t, func(t *testing.T) {
+		s := newSwitching(t, Enforcing, nil)
+		first := s.k.give(userHolder(7, "7"))
+		f := freeze(t, s)
+		s.k.lose(lease.LossReleased, first, userHolder(7, "7"))
+		second := s.k.give(userHolder(8, "8"))
+		done := enterInBackground(t, s.Guard, byUser(8))
+		mustNotDecide(t, done)
+		p, no := s.Enter(Request{Op: OpRename, Caller: Caller{TID: 1, UID: 8}, Through: f})
+		require.Nil(t, no)
+		p.Leave()
+		f.Thaw()
+		require.Nil(t, <-done)
+		require.NotEqual(t, first, second)
+	})
 }
 
 // Nobody waits longer than for a handover, and the refusal says why.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -155,33 +156,35 @@ func TestAHolderThatWaitsToGoOnIsRefusedAfterATakeover(t *testing.T) {
 
 // Nothing enters between the deadline and the new claim, and the keeper waits for what is in flight.
 func TestNoMutationEntersBetweenTheDeadlineAndTheNewClaim(t *testing.T) {
-	h := mountHolder("a")
-	g, k, c := newTestGuard(t, nil)
-	k.resumes = true
-	tok := k.give(h)
-	inside := mustEnter(t, g, write(EpochOf(tok)))
-	c.move(k.lasting)
-	g.OnClose(func(lease.Loss) { t.Error("the caches stay") })
-	drained := make(chan struct{})
-	go func() { k.lose(lease.LossResumed, tok, h); close(drained) }()
-	require.Eventually(t, func() bool { return g.open.Load() == nil }, 10*time.Second, time.Millisecond)
-	require.False(t, isClosed(drained), "it waits for what is in flight")
-	require.True(t, g.Current(EpochOf(tok)), "the kernel's pages are worth something still")
-	entered := make(chan Pass, 1)
-	go func() {
-		p, no := g.Enter(write(EpochOf(tok)))
-		if no != nil {
-			t.Errorf("refused: %v", no)
-		}
-		entered <- p
-	}()
-	require.Eventually(t, func() bool { return g.cfg.Enforcement.Waiting() == 1 }, 10*time.Second, time.Millisecond)
-	inside.Leave()
-	<-drained
-	require.Empty(t, entered)
-	k.giveSince(tok, h)
-	(<-entered).Leave()
-	require.True(t, isClosed(inside.e.gone))
+	synctest.Test(t, func(t *testing.T) {
+		h := mountHolder("a")
+		g, k, c := newTestGuard(t, nil)
+		k.resumes = true
+		tok := k.give(h)
+		inside := mustEnter(t, g, write(EpochOf(tok)))
+		c.move(k.lasting)
+		g.OnClose(func(lease.Loss) { t.Error("the caches stay") })
+		drained := make(chan struct{})
+		go func() { k.lose(lease.LossResumed, tok, h); close(drained) }()
+		require.Eventually(t, func() bool { return g.open.Load() == nil }, eventually, tick)
+		require.False(t, isClosed(drained), "it waits for what is in flight")
+		require.True(t, g.Current(EpochOf(tok)), "the kernel's pages are worth something still")
+		entered := make(chan Pass, 1)
+		go func() {
+			p, no := g.Enter(write(EpochOf(tok)))
+			if no != nil {
+				t.Errorf("refused: %v", no)
+			}
+			entered <- p
+		}()
+		require.Eventually(t, func() bool { return g.cfg.Enforcement.Waiting() == 1 }, eventually, tick)
+		inside.Leave()
+		<-drained
+		require.Empty(t, entered)
+		k.giveSince(tok, h)
+		(<-entered).Leave()
+		require.True(t, isClosed(inside.e.gone))
+	})
 }
 
 // Nobody waits where the keeper cannot go on: other hosts write the store, or the holder is stopped,

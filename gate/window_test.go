@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -91,102 +92,110 @@ func quiesce(t *testing.T, g *Guard, of Windowed) *Window {
 // The window opens when what is in flight has left and what was stored through mappings is written; then the
 // holder's writes wait, by name and by handle, and pass at the end.
 func TestNoWritePassesInAWindow(t *testing.T) {
-	g, k, _ := newTestGuard(t, nil)
-	tok := k.give(userHolder(7, "7"))
-	var yields, flushes int
-	g.OnYield(func(context.Context) error { // the kernel writes back
-		if yields++; yields == 3 { // nothing was stored meanwhile
+	synctest.Test(t, func(t *testing.T) {
+		g, k, _ := newTestGuard(t, nil)
+		tok := k.give(userHolder(7, "7"))
+		var yields, flushes int
+		g.OnYield(func(context.Context) error { // the kernel writes back
+			if yields++; yields == 3 { // nothing was stored meanwhile
+				return nil
+			}
+			p, no := g.Enter(Request{Op: OpWrite, Epoch: EpochOf(tok), Stored: true})
+			p.Leave()
+			require.Nil(t, no)
 			return nil
-		}
-		p, no := g.Enter(Request{Op: OpWrite, Epoch: EpochOf(tok), Stored: true})
-		p.Leave()
-		require.Nil(t, no)
-		return nil
+		})
+		inFlight := mustEnter(t, g, byUser(7))
+		opened := make(chan *Window, 1)
+		go func() {
+			w, err := g.Quiesce(context.Background(), Windowed{Lasts: time.Minute, Flush: func(context.Context) error { flushes++; return nil }})
+			if err != nil {
+				w = nil
+			}
+			opened <- w
+		}()
+		require.Eventually(t, func() bool { return g.Quiesced() != nil }, eventually, tick)
+		require.Nil(t, g.Quiesced().Until, "not yet open")
+		inFlight.Leave()
+		w := <-opened
+		require.NotNil(t, w)
+		require.NotNil(t, g.Quiesced().Until)
+		require.Equal(t, 2, flushes)
+		byHandle, byName := enterInBackground(t, g, write(EpochOf(tok))), enterInBackground(t, g, byUser(7))
+		mustNotDecide(t, byHandle)
+		mustNotDecide(t, byName)
+		mustRefuse(t, g, byUser(8), ReasonHeldByOther)
+		require.Zero(t, g.open.Load().inflight.Load())
+		g.onYield = nil
+		require.NoError(t, w.End(t.Context()))
+		require.NoError(t, w.End(t.Context()), "again")
+		require.Nil(t, <-byHandle)
+		require.Nil(t, <-byName)
+		require.Nil(t, g.Quiesced())
+		require.False(t, g.cfg.Enforcement.Quiesced())
+		require.Equal(t, 3, yields)
+		quiesce(t, g, Windowed{}) // another one
 	})
-	inFlight := mustEnter(t, g, byUser(7))
-	opened := make(chan *Window, 1)
-	go func() {
-		w, err := g.Quiesce(context.Background(), Windowed{Lasts: time.Minute, Flush: func(context.Context) error { flushes++; return nil }})
-		if err != nil {
-			w = nil
-		}
-		opened <- w
-	}()
-	require.Eventually(t, func() bool { return g.Quiesced() != nil }, eventually, tick)
-	require.Nil(t, g.Quiesced().Until, "not yet open")
-	inFlight.Leave()
-	w := <-opened
-	require.NotNil(t, w)
-	require.NotNil(t, g.Quiesced().Until)
-	require.Equal(t, 2, flushes)
-	byHandle, byName := enterInBackground(t, g, write(EpochOf(tok))), enterInBackground(t, g, byUser(7))
-	mustNotDecide(t, byHandle)
-	mustNotDecide(t, byName)
-	mustRefuse(t, g, byUser(8), ReasonHeldByOther)
-	require.Zero(t, g.open.Load().inflight.Load())
-	g.onYield = nil
-	require.NoError(t, w.End(t.Context()))
-	require.NoError(t, w.End(t.Context()), "again")
-	require.Nil(t, <-byHandle)
-	require.Nil(t, <-byName)
-	require.Nil(t, g.Quiesced())
-	require.False(t, g.cfg.Enforcement.Quiesced())
-	require.Equal(t, 3, yields)
-	quiesce(t, g, Windowed{}) // another one
 }
 
 // A store through a mapping was seen by readers before anybody could hold it up.
 func TestAStoreBreaksTheWindow(t *testing.T) {
-	g, k, _ := newTestGuard(t, nil)
-	tok := k.give(userHolder(7, "7"))
-	w := quiesce(t, g, Windowed{})
-	waiting := enterInBackground(t, g, byUser(7))
-	mustNotDecide(t, waiting)
-	mustEnter(t, g, Request{Op: OpWrite, Epoch: EpochOf(tok), Stored: true}).Leave()
-	require.True(t, isClosed(w.Over()))
-	require.Nil(t, <-waiting)
-	require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())))
-
-	w = quiesce(t, g, Windowed{})
-	g.OnYield(func(context.Context) error { // it is found at the end
+	synctest.Test(t, func(t *testing.T) {
+		g, k, _ := newTestGuard(t, nil)
+		tok := k.give(userHolder(7, "7"))
+		w := quiesce(t, g, Windowed{})
+		waiting := enterInBackground(t, g, byUser(7))
+		mustNotDecide(t, waiting)
 		mustEnter(t, g, Request{Op: OpWrite, Epoch: EpochOf(tok), Stored: true}).Leave()
-		return nil
+		require.True(t, isClosed(w.Over()))
+		require.Nil(t, <-waiting)
+		require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())))
+
+		w = quiesce(t, g, Windowed{})
+		g.OnYield(func(context.Context) error { // it is found at the end
+			mustEnter(t, g, Request{Op: OpWrite, Epoch: EpochOf(tok), Stored: true}).Leave()
+			return nil
+		})
+		require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())))
 	})
-	require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())))
 }
 
 // Nor does it matter that the store never lands.
 func TestARefusedStoreBreaksTheWindow(t *testing.T) {
-	g, k, _ := newTestGuard(t, nil)
-	k.give(userHolder(7, "7"))
-	w := quiesce(t, g, Windowed{})
-	mustRefuse(t, g, Request{Op: OpWrite, Epoch: Moved}, reasonMovedHandle)
-	require.False(t, isClosed(w.Over()), "a write was seen by nobody")
-	g.Stored()
-	require.True(t, isClosed(w.Over()))
-	require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())))
+	synctest.Test(t, func(t *testing.T) {
+		g, k, _ := newTestGuard(t, nil)
+		k.give(userHolder(7, "7"))
+		w := quiesce(t, g, Windowed{})
+		mustRefuse(t, g, Request{Op: OpWrite, Epoch: Moved}, reasonMovedHandle)
+		require.False(t, isClosed(w.Over()), "a write was seen by nobody")
+		g.Stored()
+		require.True(t, isClosed(w.Over()))
+		require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())))
 
-	require.NoError(t, g.cfg.Enforcement.Switch(t.Context(), Observing, func() []*Guard { return nil }))
-	w = quiesce(t, g, Windowed{})
-	p, no := g.RefuseStore(ReasonStaleMapping)
-	require.Nil(t, no, "where the mount only observes it lands")
-	p.Leave()
-	require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())))
+		require.NoError(t, g.cfg.Enforcement.Switch(t.Context(), Observing, func() []*Guard { return nil }))
+		w = quiesce(t, g, Windowed{})
+		p, no := g.RefuseStore(ReasonStaleMapping)
+		require.Nil(t, no, "where the mount only observes it lands")
+		p.Leave()
+		require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())))
+	})
 }
 
 func TestAWindowEndsAfterItsTime(t *testing.T) {
-	g, k, _ := newTestGuard(t, nil)
-	k.give(userHolder(7, "7"))
-	w := quiesce(t, g, Windowed{Lasts: soon})
-	select {
-	case no := <-enterInBackground(t, g, byUser(7)):
-		require.Nil(t, no, "writers are not refused")
-	case <-time.After(eventually):
-		t.Fatal("a writer waits for ever")
-	}
-	err := w.End(t.Context())
-	require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(err))
-	require.Contains(t, err.Error(), "lasted")
+	synctest.Test(t, func(t *testing.T) {
+		g, k, _ := newTestGuard(t, nil)
+		k.give(userHolder(7, "7"))
+		w := quiesce(t, g, Windowed{Lasts: soon})
+		select {
+		case no := <-enterInBackground(t, g, byUser(7)):
+			require.Nil(t, no, "writers are not refused")
+		case <-time.After(eventually):
+			t.Fatal("a writer waits for ever")
+		}
+		err := w.End(t.Context())
+		require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(err))
+		require.Contains(t, err.Error(), "lasted")
+	})
 }
 
 // What becomes of the lease meanwhile, through the fence that the keeper calls.
@@ -233,82 +242,90 @@ func TestEverythingGoesOnWhereNoWindowCanBeHad(t *testing.T) {
 		}, says: "durable"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, k, _ := newTestGuard(t, c.change)
-			k.give(userHolder(7, "7"))
-			if c.before != nil {
-				c.before(t, g, k)
-			}
-			before := g.frozen.Load()
-			ctx, cancel := context.WithTimeout(t.Context(), soon)
-			defer cancel()
-			_, err := g.Quiesce(ctx, Windowed{Lasts: time.Minute})
-			require.Equal(t, lease.ClassConsistencyUnavailable, lease.ClassOf(err))
-			require.ErrorContains(t, err, c.says)
-			require.Same(t, before, g.frozen.Load())
+			synctest.Test(t, func(t *testing.T) {
+				g, k, _ := newTestGuard(t, c.change)
+				k.give(userHolder(7, "7"))
+				if c.before != nil {
+					c.before(t, g, k)
+				}
+				before := g.frozen.Load()
+				ctx, cancel := context.WithTimeout(t.Context(), soon)
+				defer cancel()
+				_, err := g.Quiesce(ctx, Windowed{Lasts: time.Minute})
+				require.Equal(t, lease.ClassConsistencyUnavailable, lease.ClassOf(err))
+				require.ErrorContains(t, err, c.says)
+				require.Same(t, before, g.frozen.Load())
+			})
 		})
 	}
 }
 
 // The second waits for the end of the first, and a rename of the root does not.
 func TestOneWindowAtATime(t *testing.T) {
-	g, k, _ := newTestGuard(t, nil)
-	k.give(userHolder(7, "7"))
-	first := quiesce(t, g, Windowed{})
-	second := make(chan *Window, 1)
-	go func() { w, _ := g.Quiesce(context.Background(), Windowed{Lasts: time.Minute}); second <- w }()
-	_, err := g.cfg.Enforcement.Freeze(t.Context(), []*Guard{g})
-	require.ErrorIs(t, err, errFrozen)
-	require.Same(t, first, g.window(), "the failure has left the window alone")
-	require.NoError(t, first.End(t.Context()))
-	w := <-second
-	require.NotNil(t, w)
-	require.NoError(t, w.End(t.Context()))
+	synctest.Test(t, func(t *testing.T) {
+		g, k, _ := newTestGuard(t, nil)
+		k.give(userHolder(7, "7"))
+		first := quiesce(t, g, Windowed{})
+		second := make(chan *Window, 1)
+		go func() { w, _ := g.Quiesce(context.Background(), Windowed{Lasts: time.Minute}); second <- w }()
+		_, err := g.cfg.Enforcement.Freeze(t.Context(), []*Guard{g})
+		require.ErrorIs(t, err, errFrozen)
+		require.Same(t, first, g.window(), "the failure has left the window alone")
+		require.NoError(t, first.End(t.Context()))
+		w := <-second
+		require.NotNil(t, w)
+		require.NoError(t, w.End(t.Context()))
+	})
 }
 
 // Who asked for the window would wait for itself: its writes are refused at once.
 func TestTheCommandOfAWindowIsRefusedAtOnce(t *testing.T) {
-	g, k, _ := newTestGuard(t, nil)
-	uid := uint32(os.Getuid())
-	k.give(userHolder(uid, strconv.Itoa(int(uid))))
-	own, err := g.cfg.Resolver.HolderFor(os.Getpid(), ScopeTree, "")
-	require.NoError(t, err)
-	w := quiesce(t, g, Windowed{By: own})
-	me := Request{Op: OpCreate, Caller: Caller{TID: uint32(os.Getpid()), UID: uid}, Round: true}
-	no := refusedSoon(t, g, me)
-	require.Equal(t, reasonQuiescing, no.Reason)
-	require.Equal(t, g.cfg.Errno, no.Errno)
-	require.NoError(t, w.End(t.Context()))
-	mustEnter(t, g, me).Leave()
+	synctest.Test(t, func(t *testing.T) {
+		g, k, _ := newTestGuard(t, nil)
+		uid := uint32(os.Getuid())
+		k.give(userHolder(uid, strconv.Itoa(int(uid))))
+		own, err := g.cfg.Resolver.HolderFor(os.Getpid(), ScopeTree, "")
+		require.NoError(t, err)
+		w := quiesce(t, g, Windowed{By: own})
+		me := Request{Op: OpCreate, Caller: Caller{TID: uint32(os.Getpid()), UID: uid}, Round: true}
+		no := refusedSoon(t, g, me)
+		require.Equal(t, reasonQuiescing, no.Reason)
+		require.Equal(t, g.cfg.Errno, no.Errno)
+		require.NoError(t, w.End(t.Context()))
+		mustEnter(t, g, me).Leave()
+	})
 }
 
 // A call that would wait with a directory locked, in which the snapshot reads, is sent round, once in each window.
 func TestACallThatWaitsForAWindowLocksNoDirectory(t *testing.T) {
-	g, k, _ := newTestGuard(t, nil)
-	k.give(userHolder(7, "7"))
-	s := g.cfg.Enforcement
-	r := byUser(7)
-	r.Op, r.Round, r.Caller.TID = OpCreate, true, uint32(os.Getpid())
-	for range 2 {
-		w := quiesce(t, g, Windowed{})
+	synctest.Test(t, func(t *testing.T) {
+		g, k, _ := newTestGuard(t, nil)
+		k.give(userHolder(7, "7"))
+		s := g.cfg.Enforcement
+		r := byUser(7)
+		r.Op, r.Round, r.Caller.TID = OpCreate, true, uint32(os.Getpid())
+		for range 2 {
+			w := quiesce(t, g, Windowed{})
+			sentRound(t, g, r)
+			came := make(chan struct{})
+			go func() { defer close(came); s.Await(r.Caller, nil) }()
+			require.Eventually(t, func() bool { return s.Waiting() == 1 }, eventually, tick)
+			require.False(t, isClosed(came))
+			require.NoError(t, w.End(t.Context()))
+			<-came
+			mustEnter(t, g, r).Leave()
+			require.Zero(t, s.rounds.thawed.Load())
+		}
+		first := quiesce(t, g, Windowed{})
 		sentRound(t, g, r)
-		came := make(chan struct{})
-		go func() { defer close(came); s.Await(r.Caller, nil) }()
-		require.Eventually(t, func() bool { return s.Waiting() == 1 }, eventually, tick)
-		require.False(t, isClosed(came))
-		require.NoError(t, w.End(t.Context()))
-		<-came
-		mustEnter(t, g, r).Leave()
-		require.Zero(t, s.rounds.thawed.Load())
-	}
-	first := quiesce(t, g, Windowed{})
-	sentRound(t, g, r)
-	require.NoError(t, first.End(t.Context()))
-	second := quiesce(t, g, Windowed{}) // it comes again only now, and the kernel sends it round no second time
-	waits := enterInBackground(t, g, r)
-	mustNotDecide(t, waits)
-	require.NoError(t, second.End(t.Context()))
-	require.Nil(t, <-waits)
-	require.False(t, s.Awaited())
+		require.NoError(t, first.End(t.Context()))
+		second := quiesce(t, g, Windowed{}) // it comes again only now, and the kernel sends it round no second time
+		waits := enterInBackground(t, g, r)
+		mustNotDecide(t, waits)
+		require.NoError(t, second.End(t.Context()))
+		require.Nil(t, <-waits)
+		require.False(t, s.Awaited())
+	})
 }
 
 // refusedSoon is the refusal of what does not wait.

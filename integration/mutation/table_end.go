@@ -25,9 +25,13 @@ var losing = slices.Concat(
 		Tests: []string{"TestAMutationIsCountedBeforeItIsJudged", "TestCloseWaitsForWhatIsInFlight"},
 	}, mutation{
 		Rule: 9, What: "the first to leave ends the wait, not the last",
-		Old:   "	if e.inflight.Add(-1) != 0 {\n		return\n	}\n	if a := e.awaited.Load(); a != nil && e.inflight.Load() == 0 {\n",
-		New:   "	e.inflight.Add(-1)\n	if a := e.awaited.Load(); a != nil {\n",
-		Tests: []string{"TestTheLastMutationToLeaveEndsTheWait"},
+		Old:   "	if e.inflight.Add(-1) == 0 {\n		e.mayBeEmpty()\n",
+		New:   "	e.inflight.Add(-1)\n	if a := e.awaited.Load(); a != nil {\n		e.emptied(a)\n",
+		Tests: []string{"TestTheLastToLeaveEndsTheWait"},
+	}, mutation{
+		Rule: 9, What: "a zero that was counted before somebody else entered ends the wait",
+		Old: "a != nil && e.inflight.Load() == 0 {", New: "a != nil {",
+		Tests: []string{"TestAStaleZeroDoesNotEndTheWait"},
 	}, mutation{
 		Rule: 9, What: "the last to leave wakes nobody",
 		Old: "a != nil && e.inflight.Load() == 0 {", New: "false && a != nil {",
