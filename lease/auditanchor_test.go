@@ -152,15 +152,17 @@ func TestALaggingOrTornAuditAnchorDoesNotFailTheChain(t *testing.T) {
 	}
 }
 
-// If others append very much, an event reads auditReach at most, and is appended.
+// If others append very much, an event reads no more than its reach, and is appended. A short reach makes a short flood of the same
+// kind: in each of brackets and records it still has more lines than are tried.
 func TestAFloodOfForeignAuditLinesCostsBoundedWork(t *testing.T) {
 	for name, unit := range map[string]string{"newlines": "\n", "brackets": "{\n", "one line": "x", "records of nothing": "{\"a\":1}\n"} {
 		t.Run(name, func(t *testing.T) {
 			a, log, d := anchored(t)
+			a.reach = 8 * auditTries
 			appendEvents(t, a, 2)
 			f, err := os.OpenFile(log, os.O_APPEND|os.O_WRONLY, 0)
 			require.NoError(t, err)
-			_, err = f.WriteString(strings.Repeat(unit, 3*auditReach/len(unit)))
+			_, err = f.WriteString(strings.Repeat(unit, 3*int(a.reach)/len(unit)))
 			require.NoError(t, err)
 			require.NoError(t, f.Close())
 			appendEvents(t, a, 2)

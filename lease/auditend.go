@@ -34,14 +34,14 @@ func (a *AuditLog) end() (chainEnd, error) {
 	if had {
 		known, hash = anchor.Size, anchor.Hash
 		if why := anchor.missing(a.f, info.Size()); why != "" {
-			at, err := lastLine(a.f, max(0, info.Size()-auditReach), info.Size(), "")
+			at, err := lastLine(a.f, max(0, info.Size()-a.reach), info.Size(), "")
 			at.last, at.gap = hash, why
 			return at, err
 		}
 	} else if info.Size() < known { // truncated by somebody
 		known, hash = 0, ""
 	}
-	from := max(known, info.Size()-auditReach)
+	from := max(known, info.Size()-a.reach)
 	at, err := lastLine(a.f, from, info.Size(), hash)
 	if err == nil && at.size > known && at.last == hash && known+auditQuiet < at.size {
 		at.gap = fmt.Sprintf("no record was found in the last of the %d bytes that others have appended since the one that this follows", at.size-known)
@@ -52,7 +52,7 @@ func (a *AuditLog) end() (chainEnd, error) {
 // auditTries bounds how many lines that begin like a record are parsed for one event.
 const auditTries = 4096
 
-// lastLine looks for the last record from there to the end, in auditReach bytes at most. hash is that of the line before. If the bytes
+// lastLine looks for the last record from there to the end. hash is that of the line before. If the bytes
 // begin in the middle of a line, that line is no record.
 func lastLine(r io.ReaderAt, from, size int64, hash string) (chainEnd, error) {
 	at := chainEnd{size: size, last: hash, whole: true}

@@ -50,6 +50,7 @@ type AuditLog struct {
 	name   string   // in the last directory
 	path   string   // for messages
 	anchor *anchorFile
+	reach  int64 // auditReach
 
 	mu   sync.Mutex
 	f    *os.File // nil until the first append, and after a failure
@@ -71,7 +72,7 @@ func OpenAudit(dirfd int, way []string, name, display string, locks *Dir) (*Audi
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: display, Err: err}
 	}
-	a := &AuditLog{base: fd, way: way, name: name, path: display}
+	a := &AuditLog{base: fd, way: way, name: name, path: display, reach: auditReach}
 	if locks != nil {
 		a.anchor = &anchorFile{dir: locks, fd: -1}
 	}

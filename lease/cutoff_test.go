@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -399,29 +400,31 @@ func TestAHostThatKeepsTheChainLockedIsCutOff(t *testing.T) {
 
 // Rule 17. A writer does not wait for a slow agent, and nobody is in the agent's way: who asks on purpose joins the run.
 func TestAWriterDoesNotWaitForTheAgent(t *testing.T) {
-	agent, goOn := &fakeAgent{}, make(chan struct{})
-	agent.during = func() { <-goOn }
-	var running sync.WaitGroup
-	b, _ := silentHost(t, agent, func(k *KeeperConfig) {
-		k.CutOff.Start = func(f func(context.Context)) { running.Go(func() { f(bg) }) }
+	synctest.Test(t, func(t *testing.T) {
+		agent, goOn := &fakeAgent{}, make(chan struct{})
+		agent.during = func() { <-goOn }
+		var running sync.WaitGroup
+		b, _ := silentHost(t, agent, func(k *KeeperConfig) {
+			k.CutOff.Start = func(f func(context.Context)) { running.Go(func() { f(bg) }) }
+		})
+		writer := tom
+		writer.Auto = true
+		for range 2 {
+			_, err := b.Acquire(bg, writer)
+			requireClass(t, ClassLockConflict, err)
+			require.ErrorContains(t, err, "is being cut off the store by /sbin/fence_test")
+		}
+		_, j := b.Observe()
+		require.Equal(t, Stealable, j.State)
+		require.Contains(t, j.Reason, "being cut off")
+		b.tick() // Run is not in the way
+		got := make(chan error)
+		go func() { _, err := b.Steal(bg, tom); got <- err }()
+		close(goOn)
+		require.NoError(t, <-got)
+		running.Wait()
+		require.Equal(t, 1, agent.runs())
 	})
-	writer := tom
-	writer.Auto = true
-	for range 2 {
-		_, err := b.Acquire(bg, writer)
-		requireClass(t, ClassLockConflict, err)
-		require.ErrorContains(t, err, "is being cut off the store by /sbin/fence_test")
-	}
-	_, j := b.Observe()
-	require.Equal(t, Stealable, j.State)
-	require.Contains(t, j.Reason, "being cut off")
-	b.tick() // Run is not in the way
-	got := make(chan error)
-	go func() { _, err := b.Steal(bg, tom); got <- err }()
-	close(goOn)
-	require.NoError(t, <-got)
-	running.Wait()
-	require.Equal(t, 1, agent.runs())
 }
 
 // Rules 7 and 17. Where the store's stamps contradict the record, the taker's clock may be wrong: no agent runs before one more silence.
