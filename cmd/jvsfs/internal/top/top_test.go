@@ -150,14 +150,19 @@ func TestTopHelpFits(t *testing.T) {
 
 // Whatever the size, nothing wraps and nothing scrolls.
 func TestTopFitsEverySize(t *testing.T) {
+	s := sampleScreen(3, 0, 0) // the same snapshots for every size: to make them takes longer than to show them
 	for width := range 150 {
 		for height := range 50 {
-			s := sampleScreen(3, width, height)
-			s.Style.colour = height%2 == 0
+			if (width >= 50 || height >= 25) && height%5 != width%5 {
+				continue // where there is room every width and every height is tried still, and not each with each
+			}
+			s.Width, s.Height, s.Style.colour = width, height, height%2 == 0
 			lines := strings.Split(topView(s), "\n")
 			require.LessOrEqual(t, len(lines), max(height, 1), "%dx%d", width, height)
 			for _, line := range lines {
-				require.LessOrEqual(t, ansi.StringWidth(line), width, "%dx%d: %q", width, height, line)
+				if ansi.StringWidth(line) > width { // no require: of hundreds of thousands of lines that takes longest
+					t.Fatalf("%dx%d: %q", width, height, line)
+				}
 			}
 		}
 	}
