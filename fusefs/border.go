@@ -24,6 +24,7 @@ type border struct {
 	// common is a directory that all mounts of a worktree have in common, -1 for none.
 	// Each mutation has a flock on it besides, for the other mounts' sake.
 	common int
+	wait   time.Duration                                 // borderWait
 	away   func(r gate.Request, off func()) (end func()) // who waits for the border gives its thread up meanwhile
 	spare  chan int                                      // open files of it: each has a lock of its own
 }
@@ -35,7 +36,7 @@ const bordersMax = 16
 const borderWait = 2 * time.Second
 
 func newBorder(on bool) border {
-	return border{on: on, common: -1, spare: make(chan int, bordersMax)}
+	return border{on: on, common: -1, wait: borderWait, spare: make(chan int, bordersMax)}
 }
 
 // ShareBorder takes a directory that all mounts of a worktree have in common. There they agree who
@@ -142,7 +143,7 @@ func (b *border) agree(alone bool, who gate.Request) (fd int, ok bool) {
 		return fd, true
 	}
 	off, end := b.waits(who)
-	ok = flockWithin(fd, how, borderWait, off)
+	ok = flockWithin(fd, how, b.wait, off)
 	if end(); ok {
 		return fd, true
 	}

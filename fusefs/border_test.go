@@ -65,7 +65,7 @@ func (m *testMount) waits(t *testing.T, pass passes, moved string, call func() e
 	defer leave() // or nothing could be unmounted
 	done := make(chan error, 1)
 	go func() { done <- call() }()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		select {
 		case err := <-done:
 			t.Fatalf("it did not wait for the write that is under way: %v", err)
@@ -117,7 +117,7 @@ func TestAReservedNameWaitsWhileItsDirectoryIsMoved(t *testing.T) {
 	defer leave() // or nothing could be unmounted
 	done := make(chan error, 1)
 	go func() { done <- os.Mkdir(m.at("cache/d/.git"), 0o755) }()
-	require.Eventually(t, func() bool { return m.fs.stats.requests[gate.OpMkdir].Load() == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return m.fs.stats.requests[gate.OpMkdir].Load() == 1 }, patience, time.Millisecond)
 	for i := range 20 { // each takes as long as the one that waits would
 		require.NoError(t, os.Mkdir(m.at("cache/git"+strconv.Itoa(i)), 0o755), "other names do not wait")
 	}
@@ -159,7 +159,9 @@ func TestARenameOverAnExemptBorderWaitsForOtherMounts(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(m.source, "cache/g"), nil, 0o644))
 	g, pass := m.underWay(t, "cache/g")
 	defer g.Close()
-	require.ErrorIs(t, os.Rename(n.at("cache/g"), n.at("src/g")), unix.EBUSY)
+	brief := mountedWith(t, 20*time.Millisecond, layout.Tree, func(string) {}, exempting(), func(o *Options) { o.Source = m.source })
+	brief.hold(t, "tree", 3)
+	require.ErrorIs(t, os.Rename(brief.at("cache/g"), brief.at("src/g")), unix.EBUSY)
 	require.NoFileExists(t, filepath.Join(m.source, "src/g"))
 	pass.abandon()
 	require.NoError(t, os.Rename(n.at("cache/g"), n.at("src/g")))

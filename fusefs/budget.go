@@ -22,6 +22,7 @@ type budget struct {
 	// one user without a lease.
 	open, user int64
 	wake       chan struct{}
+	wait       time.Duration // roomWait
 }
 
 // reserve is what the daemon keeps for itself: locks, /proc, its control socket. A caller that pins
@@ -41,7 +42,7 @@ func newBudget(descriptors uint64) *budget {
 	d := int64(min(descriptors, 1<<40))
 	full := d - reserve(d)
 	open := full - full/8
-	return &budget{high: full / 4 * 3, full: full, open: open, user: full / 2, wake: make(chan struct{}, 1)}
+	return &budget{high: full / 4 * 3, full: full, open: open, user: full / 2, wake: make(chan struct{}, 1), wait: roomWait}
 }
 
 // memory is what the daemon should need at most, in bytes. An inode that the kernel remembers takes
@@ -82,7 +83,7 @@ func (f *rawFS) room(h *fuse.InHeader) bool {
 			if used < b.full && f.leaseIsOf(h) {
 				return true
 			}
-			end = time.Now().Add(roomWait)
+			end = time.Now().Add(b.wait)
 		case time.Now().After(end):
 			return false
 		}

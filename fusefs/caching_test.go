@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -42,28 +43,30 @@ func TestAYoungTimeStampIsNotTrusted(t *testing.T) {
 		"of another time": {true, -time.Hour, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := benchFS(t)
-			f.durable = x.durable
-			n := f.nodes.get(benchLookup(t, f, "file00"))
-			at := unix.NsecToTimespec(time.Now().Add(-x.age).Truncate(time.Second).UnixNano())
-			st := &unix.Stat_t{Size: 4, Mtim: at, Ctim: at}
-			attr := &fuse.Attr{Size: 4, Mtime: uint64(at.Sec)}
-			require.False(t, f.sameContent(n, st), "the first time")
-			require.Equal(t, !x.doubted, f.sameContent(n, st))
-			require.False(t, f.changedSinceOpened(n, attr), "not yet")
-			if !x.doubted {
-				return
-			}
-			n.doubted = n.doubted.Add(-time.Second)
-			require.False(t, f.sameContent(n, st), "one second is not enough")
-			n.doubted = n.doubted.Add(-time.Second)
-			require.False(t, f.sameContent(n, st), "the pages may be from before")
-			require.True(t, f.sameContent(n, st))
+			synctest.Test(t, func(t *testing.T) {
+				f := benchFS(t)
+				f.durable = x.durable
+				n := f.nodes.get(benchLookup(t, f, "file00"))
+				at := unix.NsecToTimespec(time.Now().Add(-x.age).Truncate(time.Second).UnixNano())
+				st := &unix.Stat_t{Size: 4, Mtim: at, Ctim: at}
+				attr := &fuse.Attr{Size: 4, Mtime: uint64(at.Sec)}
+				require.False(t, f.sameContent(n, st), "the first time")
+				require.Equal(t, !x.doubted, f.sameContent(n, st))
+				require.False(t, f.changedSinceOpened(n, attr), "not yet")
+				if !x.doubted {
+					return
+				}
+				n.doubted = n.doubted.Add(-time.Second)
+				require.False(t, f.sameContent(n, st), "one second is not enough")
+				n.doubted = n.doubted.Add(-time.Second)
+				require.False(t, f.sameContent(n, st), "the pages may be from before")
+				require.True(t, f.sameContent(n, st))
 
-			n.doubted = time.Now().Add(-2 * time.Second)
-			require.True(t, f.changedSinceOpened(n, attr), "who has it open is told")
-			require.False(t, f.changedSinceOpened(n, attr), "once")
-			require.True(t, n.locks.stale.Load())
+				n.doubted = time.Now().Add(-2 * time.Second)
+				require.True(t, f.changedSinceOpened(n, attr), "who has it open is told")
+				require.False(t, f.changedSinceOpened(n, attr), "once")
+				require.True(t, n.locks.stale.Load())
+			})
 		})
 	}
 }

@@ -35,7 +35,7 @@ func TestALockedDirectoryDelaysNoOtherDirectory(t *testing.T) {
 		select {
 		case e := <-others:
 			seen[e] = true
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			t.Fatal("the names of other directories wait for the lock of one")
 		}
 	}

@@ -3,6 +3,7 @@ package fusefs
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -43,10 +44,12 @@ type rawFS struct {
 	jvs     snapshots
 	door    door
 	places  *knownPlaces // nil: none is remembered
-	durable bool         // writes are made durable before they are answered
-	syncs   bool         // by a call of our own after each (sync.go)
-	relies  bool         // they are not, but made durable later (unsynced.go)
-	stats   counters
+	// moveWait is how long a rename of a root waits: the constant, outside of tests.
+	moveWait time.Duration
+	durable  bool // writes are made durable before they are answered
+	syncs    bool // by a call of our own after each (sync.go)
+	relies   bool // they are not, but made durable later (unsynced.go)
+	stats    counters
 
 	closings closings
 
@@ -73,7 +76,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	f := &rawFS{
 		opts: o, root: n, nodes: newNodeTable(n), sealed: make(map[inodeKey]bool), above: make(map[inodeKey]bool),
 		procFD: proc, inval: newInvalidator(), expiry: newExpiry(), watcher: newWatcher(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root), syncs: lease.SharedStore(root) && onFUSE(root),
-		serving: known, moving: make(chan struct{}, 1), kernel: kernel{dev: -1}, border: newBorder(o.Exempt), book: newLinkBook(),
+		serving: known, moving: make(chan struct{}, 1), moveWait: moveWait, kernel: kernel{dev: -1}, border: newBorder(o.Exempt), book: newLinkBook(),
 	}
 	f.relies = o.RelyOnFence
 	if f.ruled() && !f.durable { // where other kernels write, nobody tells of a move

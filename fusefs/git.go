@@ -289,7 +289,7 @@ func (f *rawFS) takeUnder(k inodeKey, e layout.Entry) {
 			}
 		}
 	}
-	ctx, end := context.WithTimeout(context.Background(), moveWait)
+	ctx, end := context.WithTimeout(context.Background(), f.moveWait)
 	defer end()
 	freeze, err := f.opts.Enforcement.Freeze(ctx, concerned)
 	if err != nil {

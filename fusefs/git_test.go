@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -136,29 +137,31 @@ func TestALockFileOfAnEndedMakerStaysWhileTheMountIsReadOnly(t *testing.T) {
 
 // Nothing waits for a freeze for more than 5 s, a lock file's removal neither. It comes later.
 func TestALockFileOfAnEndedMakerIsRemovedAfterAFreeze(t *testing.T) {
-	f, path, k := leftLockFile(t)
-	freeze, err := f.opts.Enforcement.Freeze(t.Context(), nil)
-	require.NoError(t, err)
-	l := &f.git.locks
-	require.False(t, l.remove(f, k))
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		l.run(f, stop)
-	}()
-	for _, next := range []inodeKey{k, {}} { // the second is taken when the first is done with
-		l.ended(next)
-		require.Eventually(t, func() bool {
-			l.endsMu.Lock()
-			defer l.endsMu.Unlock()
-			return len(l.ends) == 0
-		}, time.Minute, time.Millisecond)
-	}
-	require.FileExists(t, path)
-	freeze.Thaw()
-	require.Eventually(t, func() bool { _, err := os.Lstat(path); return os.IsNotExist(err) }, 20*time.Second, 10*time.Millisecond)
-	close(stop)
-	<-done
+	synctest.Test(t, func(t *testing.T) {
+		f, path, k := leftLockFile(t)
+		freeze, err := f.opts.Enforcement.Freeze(t.Context(), nil)
+		require.NoError(t, err)
+		l := &f.git.locks
+		require.False(t, l.remove(f, k))
+		stop, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			l.run(f, stop)
+		}()
+		for _, next := range []inodeKey{k, {}} { // the second is taken when the first is done with
+			l.ended(next)
+			require.Eventually(t, func() bool {
+				l.endsMu.Lock()
+				defer l.endsMu.Unlock()
+				return len(l.ends) == 0
+			}, time.Minute, time.Millisecond)
+		}
+		require.FileExists(t, path)
+		freeze.Thaw()
+		require.Eventually(t, func() bool { _, err := os.Lstat(path); return os.IsNotExist(err) }, patience, time.Millisecond)
+		close(stop)
+		<-done
+	})
 }
 
 // leftLockFile is one whose maker has ended.

@@ -57,7 +57,7 @@ func (c *command) end(t *testing.T) error {
 	select {
 	case err := <-c.ended:
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("%v does not end", c.Args)
 		return nil
 	}
@@ -73,7 +73,7 @@ func (c *command) kill(t *testing.T) {
 // waiting waits until n calls wait in the file system.
 func waiting(t *testing.T, e *gate.Enforcement, n int64) {
 	t.Helper()
-	require.Eventually(t, func() bool { return e.Waiting() == n }, 20*time.Second, time.Millisecond, "%d wait", n)
+	require.Eventually(t, func() bool { return e.Waiting() == n }, patience, time.Millisecond, "%d wait", n)
 }
 
 // nobodyIn demands that no goroutine stays in these functions.
@@ -83,7 +83,7 @@ func nobodyIn(t *testing.T, functions ...string) {
 		require.Eventually(t, func() bool {
 			all := make([]byte, 4<<20)
 			return !bytes.Contains(all[:runtime.Stack(all, true)], []byte(name))
-		}, 20*time.Second, time.Millisecond, name)
+		}, patience, time.Millisecond, name)
 	}
 }
 

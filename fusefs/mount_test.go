@@ -84,8 +84,14 @@ func laidOut(name layout.Name, tree lease.WorktreeID) layout.Layout {
 	return l
 }
 
-// mounted serves a directory beside its source. The guards are closed.
+// mounted serves a directory beside its source. The guards are closed. What waits there does so for longer than a busy machine needs.
 func mounted(t *testing.T, name layout.Name, prepare func(source string), change ...func(*Options)) *testMount {
+	t.Helper()
+	return mountedWith(t, patience, name, prepare, change...)
+}
+
+// mountedWith is mounted where a rename of a root, and who crosses a border, gives up after wait.
+func mountedWith(t *testing.T, wait time.Duration, name layout.Name, prepare func(source string), change ...func(*Options)) *testMount {
 	t.Helper()
 	if _, err := os.Stat("/dev/fuse"); err != nil || os.Getuid() != 0 {
 		t.Skip("needs root and /dev/fuse")
@@ -112,6 +118,7 @@ func mounted(t *testing.T, name layout.Name, prepare func(source string), change
 	var err error
 	m.Server, err = Open(o)
 	require.NoError(t, err)
+	m.fs.moveWait, m.fs.border.wait, m.fs.budget.wait = wait, wait, patience
 	if o.Exempt {
 		require.NoError(t, m.ShareBorder(m.SourceFD()))
 	}
@@ -298,7 +305,7 @@ func TestMoreInodesThanDescriptors(t *testing.T) {
 	out, err := sh(t, m.dir, "ls -l | wc -l")
 	require.NoError(t, err)
 	require.Equal(t, "3001\n", out)
-	require.Eventually(t, func() bool { return m.Stats().Inodes < descriptors }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return m.Stats().Inodes < descriptors }, patience, time.Millisecond)
 }
 
 // After an abort every use fails, and the directory below stays covered.

@@ -57,7 +57,7 @@ func (f *rawFS) moveRoot(cancel <-chan struct{}, r renaming) (st fuse.Status) {
 	p.abandon() // otherwise the freeze would wait for it
 	killed, end := f.border.waits(gate.Request{Caller: callerID(&r.in.InHeader), Signal: cancel})
 	defer end()
-	ctx, end := untilKilled(killed, moveWait)
+	ctx, end := untilKilled(killed, f.moveWait)
 	defer end()
 	select {
 	case f.moving <- struct{}{}:

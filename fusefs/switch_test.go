@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -36,7 +35,7 @@ func TestASwitchDropsWhatTheKernelHas(t *testing.T) {
 	stop := make(chan struct{})
 	var run sync.WaitGroup
 	run.Go(func() { f.inval.run(func(id uint64) { dropped = append(dropped, id) }, stop) })
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	require.NoError(t, f.beforeSwitch(ctx))
 	require.Equal(t, []uint64{11}, dropped)
