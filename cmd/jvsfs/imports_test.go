@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"go/build"
 	"io/fs"
 	"maps"
@@ -134,7 +135,7 @@ func TestOnlyTheTortureSetsFailpoints(t *testing.T) {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		if err == nil {
+		if err == nil && bytes.Contains(text, []byte("Inject")) { // the expression alone takes seconds for all files
 			require.NotRegexp(t, injecting, string(text), path)
 		}
 		return err

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,6 +27,7 @@ type Client struct {
 	conn  *net.UnixConn
 	in    *bufio.Reader
 	stop  func() bool
+	ping  time.Duration // how long answersPing waits; 0: pingPatience
 }
 
 // Dial connects to the daemon of a mount. If nobody answers, the mount is dead: an E_NO_MOUNT failure.
@@ -195,13 +197,14 @@ const pingPatience = 2 * time.Second
 
 // answersPing reports whether the daemon lives, though this connection has no answer yet.
 func (c *Client) answersPing() bool {
-	conn, err := net.DialTimeout("unix", c.conn.RemoteAddr().String(), pingPatience)
+	patience := cmp.Or(c.ping, pingPatience)
+	conn, err := net.DialTimeout("unix", c.conn.RemoteAddr().String(), patience)
 	if err != nil {
 		return false
 	}
 	defer conn.Close() //nolint:errcheck // nothing is buffered
 	other := &Client{mount: c.mount, conn: conn.(*net.UnixConn), in: bufio.NewReader(conn)}
-	if other.Send(api.Ping{}, nil) != nil || other.conn.SetReadDeadline(time.Now().Add(pingPatience)) != nil {
+	if other.Send(api.Ping{}, nil) != nil || other.conn.SetReadDeadline(time.Now().Add(patience)) != nil {
 		return false
 	}
 	_, err = api.ReadLine(other.in, api.MaxResponse)

@@ -32,12 +32,12 @@ func TestRefusalsOfAKindAreWrittenOnceAndThenCounted(t *testing.T) {
 		r.note(&gate.Refusal{Reason: gate.ReasonHeldByOther, Op: op, Worktree: "main", Holder: lease.Holder{Host: "h", User: "u", PID: 1}})
 	}
 	refuse(gate.OpMkdir)
-	require.Eventually(t, func() bool { return written() == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return written() == 1 }, time.Minute, time.Millisecond)
 	for range 1000 {
 		refuse(gate.OpMkdir)
 	}
 	refuse(gate.OpUnlink)
-	require.Eventually(t, func() bool { return written() == 2 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return written() == 2 }, time.Minute, time.Millisecond)
 	cancel()
 	run.Wait()
 	require.Len(t, got, 3)

@@ -59,6 +59,7 @@ type controlServer struct {
 	handle   func(context.Context, *session) // must return soon after its context ends
 	log      *zap.Logger
 	counts   *daemonCounts // nil counts nothing
+	patience time.Duration // for a request: requestTimeout
 
 	mu    sync.Mutex
 	users map[uint32]int
@@ -92,7 +93,7 @@ func listenAt(path string, log *zap.Logger, handle func(context.Context, *sessio
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(path), l.Close())
 	}
-	return &controlServer{listener: s, handle: handle, log: log, users: map[uint32]int{}}, nil
+	return &controlServer{listener: s, handle: handle, log: log, patience: requestTimeout, users: map[uint32]int{}}, nil
 }
 
 // acceptPause keeps a failing accept from becoming a busy loop.
@@ -153,7 +154,7 @@ func (s *controlServer) serve(ctx context.Context, conn *net.UnixConn) {
 }
 
 func (s *controlServer) converse(ctx context.Context, ses *session) {
-	if err := ses.conn.SetReadDeadline(time.Now().Add(requestTimeout)); err != nil {
+	if err := ses.conn.SetReadDeadline(time.Now().Add(s.patience)); err != nil {
 		return
 	}
 	stop := context.AfterFunc(ctx, func() { _ = ses.conn.SetReadDeadline(time.Unix(1, 0)) })

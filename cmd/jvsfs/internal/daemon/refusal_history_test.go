@@ -143,7 +143,7 @@ func TestWriterIsLookedAt(t *testing.T) {
 	defer r.Close()
 	require.Eventually(t, func() bool {
 		return newWitness(r).look(gate.Caller{TID: uint32(cmd.Process.Pid)}).command == "sleep"
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	w := newWitness(r).look(gate.Caller{TID: uint32(cmd.Process.Pid), UID: 3})
 	own, err := gate.ReadStat(os.Getpid())
 	require.NoError(t, err)

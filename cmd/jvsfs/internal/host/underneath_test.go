@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -32,8 +33,5 @@ func TestUnderneathLeavesNoNamespaceBehind(t *testing.T) {
 			}
 		}
 		return true
-	}, waitForThreads, waitForThreads/1000)
+	}, time.Minute, time.Millisecond)
 }
-
-// waitForThreads bounds the wait for threads that are ending.
-const waitForThreads = 10e9
