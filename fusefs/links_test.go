@@ -28,6 +28,7 @@ func linkedRepository(t testing.TB, s string, files int) {
 	for i := range files {
 		f := filepath.Join(s, "main/d", fmt.Sprint(i))
 		require.NoError(t, os.WriteFile(f, []byte("x"), 0o644))
+		require.NoError(t, os.Chmod(f, 0o644)) // whatever the umask
 		require.NoError(t, os.Link(f, filepath.Join(outside, fmt.Sprint(i))))
 	}
 	time.Sleep(2 * linkSettled) // what was just changed is not remembered for others

@@ -117,6 +117,7 @@ func TestALeaseThatWasTakenOverIsNeitherRenewedNorReleased(t *testing.T) {
 func TestDoctorFindsWhatIsWrongWithALockDirectory(t *testing.T) {
 	main, locks := testkit.Repository(t)
 	require.NoError(t, os.Mkdir(locks, 0o755))
+	require.NoError(t, os.Chmod(locks, 0o755)) // whatever the umask
 	tmp := filepath.Join(locks, "main.lock.tmp."+strings.Repeat("ab", 16))
 	require.NoError(t, os.WriteFile(tmp, nil, 0o600))
 	old := time.Now().Add(-time.Hour)

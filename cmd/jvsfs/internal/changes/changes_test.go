@@ -77,8 +77,8 @@ func TestWhatHappenedToATree(t *testing.T) {
 			put(t, at("a"), "z")
 			require.NoError(t, os.Chtimes(at("a"), time.Unix(1, 0), time.Unix(1, 0)))
 		}, "M a\n"},
-		"mode":      {func(t *testing.T, at func(string) string) { require.NoError(t, os.Chmod(at("a"), 0o600)) }, "M a\n"},
-		"mode of d": {func(t *testing.T, at func(string) string) { require.NoError(t, os.Chmod(at("d"), 0o700)) }, "M d\n"},
+		"mode":      {func(t *testing.T, at func(string) string) { require.NoError(t, os.Chmod(at("a"), 0o640)) }, "M a\n"},
+		"mode of d": {func(t *testing.T, at func(string) string) { require.NoError(t, os.Chmod(at("d"), 0o750)) }, "M d\n"},
 		"removed":   {func(t *testing.T, at func(string) string) { require.NoError(t, os.Remove(at("b"))) }, "D b\n"},
 		"all of d":  {func(t *testing.T, at func(string) string) { require.NoError(t, os.RemoveAll(at("d"))) }, "D d +2\n"},
 		"renamed":   {func(t *testing.T, at func(string) string) { require.NoError(t, os.Rename(at("a"), at("z"))) }, "R z from a\n"},

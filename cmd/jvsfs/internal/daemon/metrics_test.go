@@ -421,6 +421,7 @@ func TestMetricsSocketIsMadeByDescriptor(t *testing.T) {
 	base := t.TempDir()
 	victim := filepath.Join(base, "victim")
 	require.NoError(t, os.Mkdir(victim, 0o755))
+	require.NoError(t, os.Chmod(victim, 0o755)) // whatever the umask
 	secret := filepath.Join(victim, bornSocket)
 	require.NoError(t, os.WriteFile(secret, []byte("secret"), 0o600))
 	_, err := openPrivate(victim)
