@@ -35,12 +35,22 @@ type ground struct {
 	joins  bool
 }
 
+// clock goes on by a microsecond whenever somebody looks at it, and otherwise as it is told: however slow the machine is, no lock is
+// older than its test makes it.
 type clock struct {
 	lease.Clock
+	begun time.Duration
 	ahead atomic.Int64
 }
 
-func (c *clock) Boot() time.Duration { return c.Clock.Boot() + time.Duration(c.ahead.Load()) }
+func newClock() *clock {
+	of := lease.SystemClock()
+	return &clock{Clock: of, begun: of.Boot()}
+}
+
+func (c *clock) Boot() time.Duration {
+	return c.begun + time.Duration(c.ahead.Add(int64(time.Microsecond)))
+}
 
 func (g *ground) Look(path string) (File, bool) {
 	g.mu.Lock()
@@ -123,7 +133,7 @@ func agency(with func(*lockfile.Spec)) lockfile.Spec {
 
 func newGround(t *testing.T, specs ...lockfile.Spec) *ground {
 	t.Helper()
-	g := &ground{T: t, clock: &clock{Clock: lease.SystemClock()}, files: make(map[string]File), says: make(map[string]string), kept: make(map[string]Kept)}
+	g := &ground{T: t, clock: newClock(), files: make(map[string]File), says: make(map[string]string), kept: make(map[string]Kept)}
 	g.open(specs...)
 	return g
 }

@@ -172,7 +172,7 @@ func TestAWindowEndsAfterItsTime(t *testing.T) {
 	g := newGround(t, agency(nil), fixing())
 	one, other := g.program(), g.program()
 	timed := one.opens(theFile)
-	g.clock.ahead.Store(int64(time.Hour))
+	g.clock.ahead.Add(int64(time.Hour))
 	_, err := one.write(theFile) // perhaps before anybody has looked
 	require.ErrorAs(t, err, new(*gate.Refusal))
 	g.book.look()
