@@ -164,7 +164,7 @@ func TestReadOnlyWaitsForWhatIsWrittenWithoutALease(t *testing.T) {
 // The epoch of writes without a lease is known to everybody who waits for epochs before a write can
 // enter it.
 func TestAnEpochWithoutALeaseIsKnownBeforeAnyWriteEntersIt(t *testing.T) {
-	guards := make([]Guard, 100_000)
+	guards := make([]Guard, 40_000)
 	go func() {
 		for i := range guards {
 			guards[i].freeEpoch()
