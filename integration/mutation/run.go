@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	testTime  = time.Minute     // for the tests of one mutant
+	testTime  = 3 * time.Minute // for the tests of one mutant: longer than a test waits for what never comes
 	hangTime  = 6 * time.Second // for those that are expected to hang
 	totalTime = 3 * time.Minute // for one mutant with a build of its own, on a machine that does other things too
 )

@@ -105,7 +105,7 @@ func (s *server) ready(t testing.TB) {
 		defer done()
 		_, err := c.Get(ctx, "ready")
 		return err == nil
-	}, 20*time.Second, 50*time.Millisecond, "etcd does not start")
+	}, time.Minute, 50*time.Millisecond, "etcd does not start")
 }
 
 func (s *server) stop() {
