@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -88,15 +89,17 @@ func TestObserveModeDecidesAsEnforceAndSaysSo(t *testing.T) {
 }
 
 func TestASwitchToEnforceWaitsForWritesThatOnlyObserveLetIn(t *testing.T) {
-	for _, to := range []Enforce{Enforcing, ReadOnly} {
-		s := newSwitching(t, Observing, nil)
-		p := mustEnter(t, s.Guard, byUser(8))
-		done := s.begin(t, to)
-		mustRefuse(t, s.Guard, byUser(8), map[Enforce]Reason{Enforcing: ReasonFree, ReadOnly: ReasonReadOnly}[to])
-		mustWait(t, done)
-		p.Leave()
-		require.NoError(t, <-done)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		for _, to := range []Enforce{Enforcing, ReadOnly} {
+			s := newSwitching(t, Observing, nil)
+			p := mustEnter(t, s.Guard, byUser(8))
+			done := s.begin(t, to)
+			mustRefuse(t, s.Guard, byUser(8), map[Enforce]Reason{Enforcing: ReasonFree, ReadOnly: ReasonReadOnly}[to])
+			mustWait(t, done)
+			p.Leave()
+			require.NoError(t, <-done)
+		}
+	})
 }
 
 // When refusals begin to count, the holder's own mutations go on. When nobody may write, they are
@@ -129,36 +132,40 @@ func TestReadOnlyWaitsForTheHolderAndKeepsTheLease(t *testing.T) {
 
 // A close that is draining when the mount becomes read-only is waited for, too.
 func TestReadOnlyWaitsForAClosingEpoch(t *testing.T) {
-	s := newSwitching(t, Enforcing, nil)
-	tok := s.k.give(mountHolder("a"))
-	p := mustEnter(t, s.Guard, write(EpochOf(tok)))
-	closed := make(chan struct{})
-	go func() { s.k.lose(lease.LossExpired, tok, mountHolder("a")); close(closed) }()
-	require.Eventually(t, func() bool { return s.open.Load() == nil }, eventually, tick)
-	done := s.begin(t, ReadOnly)
-	mustWait(t, done)
-	p.Leave()
-	require.NoError(t, <-done)
-	<-closed
+	synctest.Test(t, func(t *testing.T) {
+		s := newSwitching(t, Enforcing, nil)
+		tok := s.k.give(mountHolder("a"))
+		p := mustEnter(t, s.Guard, write(EpochOf(tok)))
+		closed := make(chan struct{})
+		go func() { s.k.lose(lease.LossExpired, tok, mountHolder("a")); close(closed) }()
+		require.Eventually(t, func() bool { return s.open.Load() == nil }, eventually, tick)
+		done := s.begin(t, ReadOnly)
+		mustWait(t, done)
+		p.Leave()
+		require.NoError(t, <-done)
+		<-closed
+	})
 }
 
 // A write without a lease hangs while a lease is granted. Another one, which was decided before the
 // grant, comes meanwhile. The first must not be forgotten.
 func TestReadOnlyWaitsForWhatIsWrittenWithoutALease(t *testing.T) {
-	s := newSwitching(t, Enforcing, func(c *GuardConfig) { c.OnFree = AllowOnFree })
-	p := mustEnter(t, s.Guard, byUser(7))
-	free, opened := s.free.Load(), make(chan struct{})
-	go func() { s.Open(lease.Grant{Token: 1, Holder: userHolder(8, "8")}); close(opened) }()
-	require.Eventually(t, free.isOver, eventually, tick)
-	_, ok := s.enterFree(Exclusive)
-	require.False(t, ok)
-	require.Contains(t, s.epochs(), free)
-	done := s.begin(t, ReadOnly)
-	mustWait(t, done)
-	require.False(t, s.Current(p.Epoch()), "a handle of it is refused from now on")
-	p.Leave()
-	require.NoError(t, <-done)
-	<-opened
+	synctest.Test(t, func(t *testing.T) {
+		s := newSwitching(t, Enforcing, func(c *GuardConfig) { c.OnFree = AllowOnFree })
+		p := mustEnter(t, s.Guard, byUser(7))
+		free, opened := s.free.Load(), make(chan struct{})
+		go func() { s.Open(lease.Grant{Token: 1, Holder: userHolder(8, "8")}); close(opened) }()
+		require.Eventually(t, free.isOver, eventually, tick)
+		_, ok := s.enterFree(Exclusive)
+		require.False(t, ok)
+		require.Contains(t, s.epochs(), free)
+		done := s.begin(t, ReadOnly)
+		mustWait(t, done)
+		require.False(t, s.Current(p.Epoch()), "a handle of it is refused from now on")
+		p.Leave()
+		require.NoError(t, <-done)
+		<-opened
+	})
 }
 
 // The epoch of writes without a lease is known to everybody who waits for epochs before a write can
@@ -234,55 +241,59 @@ func TestASwitchOfAClientThatHasGoneChangesNothing(t *testing.T) {
 }
 
 func TestASwitchCallsItsHooksInOrder(t *testing.T) {
-	s := newSwitching(t, Observing, nil)
-	p := mustEnter(t, s.Guard, byUser(8))
-	var left atomic.Bool
-	var seen []string
-	s.mode.OnSwitch(func(context.Context) error {
-		q, no := s.Enter(byUser(9)) // what was stored through mappings still lands
-		q.Leave()
-		seen = append(seen, "before, refused: "+map[bool]string{true: "no", false: "yes"}[no == nil])
-		return nil
-	}, func(context.Context) error {
-		_, no := s.Enter(byUser(9))
-		seen = append(seen, "after, drained: "+map[bool]string{true: "yes", false: "no"}[left.Load() && no != nil])
-		return nil
+	synctest.Test(t, func(t *testing.T) {
+		s := newSwitching(t, Observing, nil)
+		p := mustEnter(t, s.Guard, byUser(8))
+		var left atomic.Bool
+		var seen []string
+		s.mode.OnSwitch(func(context.Context) error {
+			q, no := s.Enter(byUser(9)) // what was stored through mappings still lands
+			q.Leave()
+			seen = append(seen, "before, refused: "+map[bool]string{true: "no", false: "yes"}[no == nil])
+			return nil
+		}, func(context.Context) error {
+			_, no := s.Enter(byUser(9))
+			seen = append(seen, "after, drained: "+map[bool]string{true: "yes", false: "no"}[left.Load() && no != nil])
+			return nil
+		})
+		done := s.begin(t, Enforcing)
+		mustWait(t, done)
+		left.Store(true)
+		p.Leave()
+		require.NoError(t, <-done)
+		require.Equal(t, []string{"before, refused: no", "after, drained: yes"}, seen)
 	})
-	done := s.begin(t, Enforcing)
-	mustWait(t, done)
-	left.Store(true)
-	p.Leave()
-	require.NoError(t, <-done)
-	require.Equal(t, []string{"before, refused: no", "after, drained: yes"}, seen)
 }
 
 func TestOutsideOfWorktreesTheModeAloneDecides(t *testing.T) {
-	mode := NewEnforcement(Enforcing)
-	none := func() []*Guard { return nil }
-	p, ok, would := mode.Outside(false)
-	require.True(t, ok)
-	require.False(t, would)
-	_, ok, _ = mode.Outside(true)
-	require.False(t, ok)
-	require.NoError(t, mode.Switch(t.Context(), Observing, none))
-	q, ok, would := mode.Outside(true)
-	require.True(t, ok)
-	require.True(t, would)
-	q.Leave()
+	synctest.Test(t, func(t *testing.T) {
+		mode := NewEnforcement(Enforcing)
+		none := func() []*Guard { return nil }
+		p, ok, would := mode.Outside(false)
+		require.True(t, ok)
+		require.False(t, would)
+		_, ok, _ = mode.Outside(true)
+		require.False(t, ok)
+		require.NoError(t, mode.Switch(t.Context(), Observing, none))
+		q, ok, would := mode.Outside(true)
+		require.True(t, ok)
+		require.True(t, would)
+		q.Leave()
 
-	done := make(chan error, 1)
-	go func() { done <- mode.Switch(context.Background(), ReadOnly, none) }()
-	require.Eventually(t, func() bool { return mode.Mode() == ReadOnly }, eventually, tick)
-	_, ok, _ = mode.Outside(false)
-	require.False(t, ok)
-	mustWait(t, done)
-	p.Leave()
-	require.NoError(t, <-done)
+		done := make(chan error, 1)
+		go func() { done <- mode.Switch(context.Background(), ReadOnly, none) }()
+		require.Eventually(t, func() bool { return mode.Mode() == ReadOnly }, eventually, tick)
+		_, ok, _ = mode.Outside(false)
+		require.False(t, ok)
+		mustWait(t, done)
+		p.Leave()
+		require.NoError(t, <-done)
 
-	require.NoError(t, mode.Switch(t.Context(), Enforcing, none))
-	p, ok, _ = mode.Outside(false)
-	require.True(t, ok)
-	p.Leave()
+		require.NoError(t, mode.Switch(t.Context(), Enforcing, none))
+		p, ok, _ = mode.Outside(false)
+		require.True(t, ok)
+		p.Leave()
+	})
 }
 
 func TestARefusalThatTheCallerFoundIsObservedToo(t *testing.T) {

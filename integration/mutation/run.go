@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	testTime  = 3 * time.Minute // for the tests of one mutant: longer than a test waits for what never comes
+	testTime  = 2 * time.Minute // for the tests of one mutant: longer than a test waits for what never comes
 	hangTime  = 6 * time.Second // for those that are expected to hang
-	totalTime = 3 * time.Minute // for one mutant with a build of its own, on a machine that does other things too
+	totalTime = 4 * time.Minute // for one mutant with its build, on a machine that does other things too
 )
 
 // runner runs mutations and tells about each.
