@@ -174,8 +174,10 @@ func TestARefusedStoreBreaksTheWindow(t *testing.T) {
 
 		require.NoError(t, g.cfg.Enforcement.Switch(t.Context(), Observing, func() []*Guard { return nil }))
 		w = quiesce(t, g, Windowed{})
+		began := time.Now()
 		p, no := g.RefuseStore(ReasonStaleMapping)
 		require.Nil(t, no, "where the mount only observes it lands")
+		require.Zero(t, time.Since(began), "it breaks the window, and does not wait until that ends by itself")
 		p.Leave()
 		require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())))
 	})
