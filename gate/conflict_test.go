@@ -125,9 +125,11 @@ func TestWritersOfTheNewHolderLeaveTheQueue(t *testing.T) {
 		first.Stand()
 		done := begin(g, writerOf(2))
 		awaitLine(t, g, 2)
+		began := time.Now()
 		k.give(mountHolder("all"))
 		a := <-done
 		require.Nil(t, a.no)
+		require.Less(t, time.Since(began), time.Second, "in the time of a bubble: not for as long as it may wait")
 		a.p.Leave()
 		first.Leave()
 	})
