@@ -218,7 +218,7 @@ func TestAStaleZeroDoesNotEndTheWait(t *testing.T) {
 }
 
 // The same, by whatever comes between two steps of anybody.
-func TestEndWaitsWhateverTheInterleaving(t *testing.T) {
+func TestTheEndOfAnEpochWaitsForEveryMutationInFlight(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	c := &clock{}
 	for n := range 100 { // pauses of different length before the end

@@ -27,7 +27,7 @@ var losing = slices.Concat(
 		Rule: 9, What: "the first to leave ends the wait, not the last",
 		Old:   "	if e.inflight.Add(-1) == 0 {\n		e.mayBeEmpty()\n",
 		New:   "	e.inflight.Add(-1)\n	if a := e.awaited.Load(); a != nil {\n		e.emptied(a)\n",
-		Tests: []string{"TestTheLastToLeaveEndsTheWait"},
+		Tests: []string{"TestTheLastMutationToLeaveEndsTheWait"},
 	}, mutation{
 		Rule: 9, What: "a zero that was counted before somebody else entered ends the wait",
 		Old: "a != nil && e.inflight.Load() == 0 {", New: "a != nil {",
