@@ -10,6 +10,14 @@ import (
 // or a disk that takes a second for each flush, is slow, not wrong.
 var Patience = OnThisMachine(3 * time.Minute)
 
+// patienceOf is shorter for a test that has failed: what it leaves may never go, and each check after it would wait for that.
+func patienceOf(t testing.TB) time.Duration {
+	if t.Failed() {
+		return min(Patience, OnThisMachine(15*time.Second))
+	}
+	return Patience
+}
+
 // Eventually polls until ok says true. The pause between two looks is not
 // synchronisation, only politeness towards the machine.
 func Eventually(t testing.TB, what string, ok func() bool) {
@@ -20,7 +28,8 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 // EventuallyNoted is Eventually with a note on the last state. The failure shows it.
 func EventuallyNoted(t testing.TB, what string, ok func() (bool, string)) {
 	t.Helper()
-	deadline := time.Now().Add(Patience)
+	patience := patienceOf(t)
+	deadline := time.Now().Add(patience)
 	var note string
 	for {
 		var done bool
@@ -32,7 +41,7 @@ func EventuallyNoted(t testing.TB, what string, ok func() (bool, string)) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	msg := fmt.Sprintf("did not happen within %s: %s", Patience, what)
+	msg := fmt.Sprintf("did not happen within %s: %s", patience, what)
 	if note != "" {
 		msg += "\nlast seen: " + note
 	}

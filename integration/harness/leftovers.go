@@ -62,7 +62,8 @@ func (m *Mount) RepairState() {
 	})
 }
 
-// forgetTaken removes the state of those mounts whose device number another one has since.
+// forgetTaken removes the state of those mounts whose device number another one has since, and what lies beside it: the other one may
+// have gone at the next look.
 func (m *Mount) forgetTaken() {
 	m.T.Helper()
 	left, err := orphanSockets()
@@ -74,7 +75,11 @@ func (m *Mount) forgetTaken() {
 		st, err2 := os.Stat(path)
 		if err == nil && err2 == nil && born[minor].After(st.ModTime()) {
 			m.T.Logf("another mount has the number of %s by now", path)
-			require.NoError(m.T, os.Remove(path))
+			beside, err := filepath.Glob(strings.TrimSuffix(path, "state") + "*")
+			require.NoError(m.T, err)
+			for _, one := range beside {
+				require.NoError(m.T, os.Remove(one))
+			}
 		}
 	}
 }
