@@ -9,8 +9,8 @@ left_out=() # what this machine cannot do, a line each
 # cpu_now: the processor time of all that this shell has waited for, in 1/1000 s. Leaves it in $cpu; times(1p) prints "0m1.234s 0m0.100s".
 cpu_now() {
   local line rest
-  { times; } >"$scratch/times"
-  { read -r rest; read -r line; } <"$scratch/times"
+  times >"$scratch/times.$BASHPID"
+  { read -r rest; read -r line; } <"$scratch/times.$BASHPID"
   cpu=0
   for rest in $line; do
     [[ $rest =~ ^([0-9]+)m([0-9]+)\.([0-9]{3})s$ ]] || continue
@@ -30,9 +30,15 @@ section() {
 section_end() {
   [[ ${section_title-} ]] || return 0
   cpu_now
-  section_titles+=("$section_title") section_seconds+=($((SECONDS - section_began))) section_cpu+=($(((cpu - section_cpu_began) / 1000)))
-  section_load+=("$(cut -d ' ' -f 1 /proc/loadavg)")
+  cpu=$((cpu - section_cpu_began))
+  ended_beside
+  took "$section_title" $((SECONDS - section_began)) "$cpu"
   section_title=''
+}
+
+# took TITLE SECONDS MILLISECONDS: for the table.
+took() {
+  section_titles+=("$1") section_seconds+=("$2") section_cpu+=($(($3 / 1000))) section_load+=("$(cut -d ' ' -f 1 /proc/loadavg)")
 }
 
 # limited SIGNAL COMMAND...: run it for as long as this run has time, and end it by SIGNAL then. A function is only not
@@ -89,22 +95,45 @@ gotest() {
     awk -v counts="$scratch/counts" -v verbose="$verbose" -f "$here/testjson.awk"
 }
 
-# beside NAME COMMAND...: start a check that waits for others most of its time; await NAME TITLE shows what it said, and counts it.
+# beside NAME COMMAND...: start a check that waits for most of its time, beside what follows; await NAME shows what it said, and counts it.
 declare -A beside_pid=()
 beside() {
   local name=$1 left=$((10#${JVSFS_TEST_MINUTES:-1440} * 60 - SECONDS))
   shift
-  timeout -s TERM -k 60 "$((left > 0 ? left : 1))" "$@" >"$scratch/$name" 2>&1 &
+  (
+    trap - EXIT INT TERM HUP
+    began=$SECONDS status=0
+    to_its_end timeout -s TERM -k 60 "$((left > 0 ? left : 1))" "$@" >"$scratch/said $name" 2>&1 || status=$?
+    cpu_now
+    echo "$((SECONDS - began)) $cpu" >"$scratch/ended $name"
+    exit "$status"
+  ) &
   beside_pid[$name]=$!
 }
 
+# ended_beside: the processor time of what has ended beside the section is none of the section's $cpu: this shell has waited for both.
+declare -A beside_told=()
+ended_beside() {
+  local name seconds used
+  for name in "${!beside_pid[@]}"; do
+    [[ -e "$scratch/ended $name" && -z ${beside_told[$name]-} ]] || continue
+    read -r seconds used <"$scratch/ended $name"
+    ! kill -0 "${beside_pid[$name]}" 2>/dev/null || continue # its time is not counted yet
+    beside_told[$name]=1
+    cpu=$((cpu - used))
+    took "$name" "$seconds" "$used"
+  done
+}
+
+# await NAME: a section of its own only for as long as it has to be waited for.
 await() {
   local status=0
-  section "$2"
+  section "$1: the rest"
   wait "${beside_pid[$1]}" || status=$?
+  cat "$scratch/said $1"
+  section_end
   unset "beside_pid[$1]"
-  cat "$scratch/$1"
-  count "$status" "$2"
+  count "$status" "$1"
 }
 
 # budget TITLE: the seconds and the processor seconds that the section may take, from scripts/test.budgets.
@@ -122,7 +151,7 @@ table() {
     if read -r wall cpu < <(budget "${section_titles[i]}"); then
       if grew "${section_seconds[i]}" "$wall"; then note="  grew: its budget is $wall s"; fi
       if grew "${section_cpu[i]}" "$cpu"; then note+="  grew: its budget is $cpu s of processor"; fi
-    else
+    elif [[ ${section_titles[i]} != *': the rest' ]]; then
       note='  has no budget in scripts/test.budgets'
     fi
     printf '%8d %8d %6s  %s%s\n' "${section_seconds[i]}" "${section_cpu[i]}" "${section_load[i]}" "${section_titles[i]}" "$note"

@@ -44,11 +44,12 @@ export CGO_ENABLED=1 # the race detector needs it
 export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
 
 scratch=$(mktemp -d)
+on_disk=$(mktemp -d /var/tmp/jvsfs-conformance.XXXXXX)
 chmod 755 "$scratch" # stories of other users start the program
 # shellcheck source=scripts/sections.sh
 . "$here/sections.sh"
 # In a trap, too, a command that fails ends the script, with its own exit code.
-at_end '((${#beside_pid[@]} == 0)) || kill "${beside_pid[@]}" 2>/dev/null || true; wait || true; rm -rf "$scratch"' # once what runs has ended
+at_end '((${#beside_pid[@]} == 0)) || kill "${beside_pid[@]}" 2>/dev/null || true; wait || true; rmdir "$on_disk" || true; rm -rf "$scratch"' # once what runs has ended
 # Marks what the tests start, to find what they leave.
 mark="JVSFS_TEST_RUN=$$.$RANDOM"
 
@@ -61,7 +62,8 @@ formatted() {
   [[ -z $list ]] || { printf 'not formatted: %s\n' "$list" && return 1; }
 }
 
-vet() { go vet ./... && go vet -tags "$TAGS" ./...; }
+# vet: with all tags. What is built without them alone, golangci-lint vets.
+vet() { go vet -tags "$TAGS" ./...; }
 
 # programs: what the stories drive, as it is shipped, what writes its manual, and what runs them.
 programs() {
@@ -81,15 +83,6 @@ stories() { CGO_ENABLED=${JVSFS_RACE:-0} limited TERM env "$mark" "$scratch/runn
 # bench_module: the benchmark is a module of its own, so that its plotting library is
 # not one of the program's.
 bench_module() { (cd integration/bench && go vet ./... && go test -count=1 ./...); }
-
-# conformance OPTION...: the quick cases, beside a directory on a disk.
-conformance() {
-  local dir status=0
-  dir=$(mktemp -d /var/tmp/jvsfs-conformance.XXXXXX)
-  "$here/conformance.sh" --quick "$@" "$dir" || status=$?
-  rmdir "$dir"
-  return "$status"
-}
 
 jvsfs_mounts() { findmnt -rn -t fuse.jvsfs -o TARGET | sort || true; }
 
@@ -136,20 +129,23 @@ sort_packages() {
 
 # what a change needs
 short() {
-  beside "$STORE" "$here/hosts-test.sh" --engine "$STORE" --quick
   check "Formatting" formatted
   check "Vet" vet
   check "golangci-lint" "$here/lint.sh"
   check "Build" programs
-  check "Benchmark's own tests" bench_module
+  beside "Several hosts on $STORE" "$here/hosts-test.sh" --engine "$STORE" --quick
   tests "Unit tests, race detector" gotest '' -race "${packages[@]}"
+  # These wait for half of their time.
+  await "Several hosts on $STORE"
+  beside "Rules of the lease removed" "$here/mutations.sh"
+  beside "Conformance" "$here/conformance.sh" --quick --only cases --only posixtest "$on_disk"
   tests "Stories" stories
-  await "$STORE" "Several hosts on $STORE"
-  check "Rules of the lease removed" "$here/mutations.sh"
+  await "Rules of the lease removed"
+  await "Conformance"
   check "Models of the protocol, where they changed" "$here/model.sh" --quick --if-changed
-  check "Torture" "$here/torture.sh" --minutes 1
+  beside "Torture" "$here/torture.sh" --minutes 1
   check "Torture finds broken rules within a minute" "$here/torture.sh" --mutants --quick --minutes 5
-  check "Conformance" conformance --only cases --only posixtest
+  await "Torture"
 }
 
 # the rest
@@ -163,7 +159,8 @@ rest() {
   check "Models of the protocol, small and whole" models
   check "Torture, ten minutes" "$here/torture.sh" --minutes 10
   check "Torture finds all broken rules" "$here/torture.sh" --mutants --minutes 12
-  check "Conformance, all suites" conformance
+  check "Conformance, all suites" "$here/conformance.sh" --quick "$on_disk"
+  check "Benchmark's own tests" bench_module
   for engine in "${!HOSTS_ENGINES[@]}"; do
     [[ $engine != "$STORE" ]] || continue
     check "Several hosts on $engine" store "$engine"
