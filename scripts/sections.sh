@@ -103,7 +103,7 @@ beside() {
   (
     trap - EXIT INT TERM HUP
     began=$SECONDS status=0
-    to_its_end timeout -s TERM -k 60 "$((left > 0 ? left : 1))" "$@" >"$scratch/said $name" 2>&1 || status=$?
+    to_its_end env "$mark" timeout -s TERM -k 60 "$((left > 0 ? left : 1))" "$@" >"$scratch/said $name" 2>&1 || status=$?
     cpu_now
     echo "$((SECONDS - began)) $cpu" >"$scratch/ended $name"
     exit "$status"
