@@ -82,7 +82,9 @@ func TestAWriterWaitsNoLongerThanItMay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, k := willingGuard(t, 20*time.Millisecond)
 		k.give(userHolder(1, "other"))
+		began := time.Now()
 		_, no := g.Enter(writerOf(2))
+		require.Equal(t, 20*time.Millisecond, time.Since(began))
 		require.Equal(t, ReasonHeldByOther, no.Reason)
 		require.Equal(t, syscall.EROFS, no.Errno)
 		require.EqualValues(t, 1, g.Status().Refusals)
@@ -148,7 +150,9 @@ func TestACallMadeAgainWaitsOnTheWayAndThenHasTheLease(t *testing.T) {
 		require.Equal(t, syscall.ESTALE, no.Errno)
 		s := g.cfg.Enforcement
 		require.True(t, s.Awaited())
-		s.Await(Caller{TID: r.Caller.TID + 1}, nil) // somebody else does not wait
+		began := time.Now()
+		s.Await(Caller{TID: r.Caller.TID + 1}, nil)
+		require.Zero(t, time.Since(began), "somebody else does not wait")
 
 		came := make(chan struct{})
 		go func() { defer close(came); s.Await(r.Caller, nil) }()

@@ -188,9 +188,11 @@ func TestAWindowEndsAfterItsTime(t *testing.T) {
 		g, k, _ := newTestGuard(t, nil)
 		k.give(userHolder(7, "7"))
 		w := quiesce(t, g, Windowed{Lasts: soon})
+		began := time.Now()
 		select {
 		case no := <-enterInBackground(t, g, byUser(7)):
 			require.Nil(t, no, "writers are not refused")
+			require.LessOrEqual(t, time.Since(began), soon)
 		case <-time.After(eventually):
 			t.Fatal("a writer waits for ever")
 		}
@@ -333,9 +335,11 @@ func TestACallThatWaitsForAWindowLocksNoDirectory(t *testing.T) {
 // refusedSoon is the refusal of what does not wait.
 func refusedSoon(t *testing.T, g *Guard, r Request) *Refusal {
 	t.Helper()
+	began := time.Now()
 	select {
 	case no := <-enterInBackground(t, g, r):
 		require.NotNil(t, no)
+		require.Zero(t, time.Since(began), "no time passes in a bubble unless somebody waits")
 		return no
 	case <-time.After(eventually):
 		t.Fatal("it waits")

@@ -5,7 +5,7 @@
 #   scripts/model.sh               every configuration: some minutes, at most 12 GB
 #   scripts/model.sh --quick       small instances of the same: one to three minutes
 #   scripts/model.sh [--quick] gate   those whose name begins with "gate"
-#   scripts/model.sh --if-changed     only if they, or the code of lease/ and gate/, are not as scripts/model.sum says they were
+#   scripts/model.sh --if-changed     small instances, and only if they, or the code of lease/ and gate/, are not as scripts/model.sum says they were
 #                                     when they passed; writes it when they pass, for the commit that changes them
 #
 # P: no error in the whole state space. F: a rule was removed, and SPIN must find how that
@@ -23,7 +23,7 @@ quick='' only='' keep='' if_changed=''
 for arg; do
   case $arg in
   --quick) quick=1 ;;
-  --if-changed) if_changed=1 ;;
+  --if-changed) if_changed=1 quick=1 ;;
   -*) die "usage: scripts/model.sh [--quick] [--if-changed | NAME]" ;;
   *) only=$arg ;;
   esac
@@ -34,7 +34,9 @@ sum() {
   (cd "$root" && find lease gate scripts/model.sh \( -name '*.pml' -o -name '*.go' ! -name '*_test.go' -o -name model.sh \) -type f -print0 |
     LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -d ' ' -f 1)
 }
-if [[ $if_changed && $(sum) == "$(cat "$here/model.sum" 2>/dev/null)" ]]; then
+now=$(sum) # what changes while they are checked has not passed
+[[ $now =~ ^[0-9a-f]{64}$ ]] || die "the models cannot be read"
+if [[ $if_changed && $now == "$(cat "$here/model.sum" 2>/dev/null)" ]]; then
   echo "the models, and what they are models of, are as they were when they passed"
   exit
 fi
@@ -373,6 +375,6 @@ if [[ ! $quick ]] || ((wrong)); then
 fi
 ((wrong == 0)) || exit 1
 if [[ $if_changed && -z $only ]]; then
-  sum >"$here/model.sum"
+  echo "$now" >"$here/model.sum"
   echo "scripts/model.sum is written: commit it with the change"
 fi

@@ -56,15 +56,16 @@ func (m *Mount) checkNothingLeft() {
 func (m *Mount) RepairState() {
 	m.T.Helper()
 	EventuallyNoted(m.T, "doctor --repair removes what killed daemons left", func() (bool, string) {
+		before := m.connections()
 		m.CLI("doctor", "--repair")
-		m.forgetTaken()
+		m.forgetTaken(before)
 		return m.noStateLeft()
 	})
 }
 
-// forgetTaken removes the state of those mounts whose device number another one has since, and what lies beside it: the other one may
-// have gone at the next look.
-func (m *Mount) forgetTaken() {
+// forgetTaken removes the state of those mounts whose device number another one had before doctor's look and has still, and what lies
+// beside it: the other one may have gone at the next look.
+func (m *Mount) forgetTaken(before map[int]time.Time) {
 	m.T.Helper()
 	left, err := orphanSockets()
 	require.NoError(m.T, err)
@@ -73,7 +74,7 @@ func (m *Mount) forgetTaken() {
 		var major, minor int
 		_, err := fmt.Sscanf(filepath.Base(path), "dev-%d-%d.state", &major, &minor)
 		st, err2 := os.Stat(path)
-		if err == nil && err2 == nil && born[minor].After(st.ModTime()) {
+		if _, was := before[minor]; err == nil && err2 == nil && was && born[minor].After(st.ModTime()) {
 			m.T.Logf("another mount has the number of %s by now", path)
 			beside, err := filepath.Glob(strings.TrimSuffix(path, "state") + "*")
 			require.NoError(m.T, err)

@@ -124,8 +124,17 @@ func TestExecWithCgroupLetsWhoeverIsInTheCgroupWrite(t *testing.T) {
 		guest.OK(m.Put("f"))
 		l.Open("go")
 		require.Equal(t, "0", l.Take("forked"))
-		require.NoError(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(harness.PIDOf(guest)), 0o644))
+		move := func(dir string) {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(harness.PIDOf(guest)), 0o644))
+		}
+		move(group)
 		harness.Eventually(t, "who has left is a stranger", func() bool { return guest.Do(m.Put("f")).Errno == "EROFS" })
+		beside := harness.NewCgroupAt(t, at+"0")
+		move(string(beside))
+		guest.Fails(m.Put("f"), "EROFS") // its name only begins like that of the command's group
+		next := harness.StartActor(t, "next")
+		beside.Take(next)
+		next.Fails(m.Put("f"), "EROFS")
 		guest.End()
 		l.Open("end")
 		exit, errs := b.Wait()

@@ -22,9 +22,10 @@ import (
 )
 
 const (
-	testTime  = 2 * time.Minute // for the tests of one mutant: longer than a test waits for what never comes
-	hangTime  = 6 * time.Second // for those that are expected to hang
-	totalTime = 4 * time.Minute // for one mutant with its build, on a machine that does other things too
+	testTime      = 2 * time.Minute  // for the tests of one mutant: longer than a test waits for what never comes
+	unmutatedTime = 10 * time.Minute // for all tests of a package as they are: only a hang takes so long
+	hangTime      = 6 * time.Second  // for those that are expected to hang
+	totalTime     = 4 * time.Minute  // for one mutant with its build, on a machine that does other things too
 )
 
 // runner runs mutations and tells about each.
@@ -160,7 +161,7 @@ func (r *runner) unmutated(ctx context.Context, built programs, all []mutant) er
 func (r *runner) passes(ctx context.Context, built programs, pkg string, names []string) error {
 	slices.Sort(names)
 	names = slices.Compact(names)
-	out, err := r.test(ctx, built, pkg, asIs, "^("+strings.Join(names, "|")+")$", time.Minute)
+	out, err := r.test(ctx, built, pkg, asIs, "^("+strings.Join(names, "|")+")$", unmutatedTime)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

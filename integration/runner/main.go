@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
@@ -38,7 +39,7 @@ func main() {
 	flag.StringVar(&o.counts, "counts", "", "write \"passed failed skipped\" to this `FILE`")
 	flag.IntVar(&o.atOnce, "at-once", 8*runtime.NumCPU(), "run so `MANY` stories at a time at most")
 	flag.IntVar(&o.repeat, "repeat", 1, "run each story so `MANY` times")
-	flag.DurationVar(&o.timeout, "timeout", 15*time.Minute, "the `TIME` after which a story that runs prints its stacks and fails")
+	flag.DurationVar(&o.timeout, "timeout", 20*time.Minute, "the `TIME` after which a story that runs prints its stacks and fails")
 	flag.BoolVar(&o.quiet, "quiet", false, "do not print the stories that pass")
 	flag.Parse()
 	if o.packages = flag.Args(); len(o.packages) == 0 || o.repeat < 1 || o.atOnce < 1 {
@@ -56,10 +57,14 @@ func main() {
 
 // keptIn is where what failed leaves its outputs and logs; stories that need more room for them than a screen are told of it.
 func keptIn() (string, error) {
-	if dir := os.Getenv("JVSFS_TEST_KEEP"); dir != "" {
-		return dir, nil
+	dir, err := filepath.Abs(os.Getenv("JVSFS_TEST_KEEP"))
+	if err != nil {
+		return "", err
 	}
-	dir, err := os.MkdirTemp("", "jvsfs-failed-")
+	if os.Getenv("JVSFS_TEST_KEEP") == "" {
+		dir = ""
+	}
+	dir, err = os.MkdirTemp(dir, "jvsfs-failed-")
 	if err != nil {
 		return "", err
 	}
@@ -89,7 +94,7 @@ func run(ctx context.Context, o options) (code int, err error) {
 	if r.logs, err = keptIn(); err != nil {
 		return 1, err
 	}
-	defer os.Remove(r.logs) //nolint:errcheck // it stays if there is something in it
+	defer os.Remove(r.logs) //nolint:errcheck // it stays if there is something in it: the whole outputs of what failed
 	runAll(ctx, stories, newSlots(o.atOnce), o.timeout, r.tell)
 	if err := r.end(o); err != nil {
 		return 1, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -44,10 +45,13 @@ func (s story) play(ctx context.Context, timeout time.Duration) outcome {
 	ctx, cancel := context.WithTimeout(ctx, timeout+time.Minute)
 	defer cancel()
 	// The marks of test2json tell the lines of the test from those of the programs that it starts.
-	cmd := exec.CommandContext(ctx, s.binary, "-test.run", "^"+s.name+"$", "-test.v=test2json", "-test.timeout", timeout.String())
+	cmd := exec.CommandContext(ctx, s.binary, "-test.run", "^"+s.name+"$", "-test.v=test2json", "-test.timeout", timeout.String(), "-test.paniconexit0")
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "JVSFS_REQUIRE_FUSE=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// A runner that is killed leaves no stories: unshare, which the story becomes, ends its namespaces. The thread that starts it must live
+	// as long as it does (prctl(2), PR_SET_PDEATHSIG).
+	runtime.LockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second
 	var out bytes.Buffer

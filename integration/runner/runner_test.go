@@ -60,6 +60,8 @@ func TestEveryEndIsCounted(t *testing.T) {
 		"is skipped":           {says("^--- SKIP: TestA (0.00s)"), nil, 0, 0, 1},
 		"panics":               {says("^=== RUN   TestA", "panic: x"), exit, 0, 1, 0},
 		"leaves a process":     {says("^--- PASS: TestA (0.10s)", "integration: left by the tests: process 7"), exit, 1, 1, 0},
+		"skips and hangs":      {says("^    --- SKIP: TestA/x (0.00s)"), exit, 0, 1, 1},
+		"ends in the middle":   {says("^    --- PASS: TestA/x (0.00s)"), nil, 1, 1, 0},
 		"is not there":         {says("testing: warning: no tests to run", "PASS"), nil, 0, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -133,6 +135,19 @@ func TestAStoryThatEndsMakesRoom(t *testing.T) {
 		}
 		s.rest()
 		require.Zero(t, s.running)
+	})
+}
+
+// Whoever is interrupted does not wait for a story that has not begun.
+func TestAnInterruptedRunEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slots{least: 2, most: 5, ended: make(chan struct{}), times: new(machine).times(false)}
+		ctx, cancel := context.WithCancel(t.Context())
+		require.NoError(t, s.take(ctx))
+		cancel()
+		require.Error(t, s.take(ctx))
+		go s.give()
+		s.rest()
 	})
 }
 

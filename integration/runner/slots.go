@@ -56,8 +56,11 @@ func (s *slots) take(ctx context.Context) error {
 			break
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	s.running++
-	return ctx.Err()
+	return nil
 }
 
 // give says that a story has ended.

@@ -136,7 +136,7 @@ func pageScript(t *testing.T, path, page string) (script string, blocks int) {
 		case language == "json":
 			require.Equal(t, "cmd/jvsfs/pages/jvsfs-agents.7.md", path, "TestTheConfigurationsOfTheAgentsPageWork has those")
 		default:
-			require.Equal(t, "fstab", language, "TestMountedByFstab has those")
+			require.Equal(t, "fstab", language, "TestFstabLinesAreMounted has those")
 		}
 	}
 	return out.String(), blocks

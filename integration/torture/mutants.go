@@ -76,13 +76,33 @@ func runMutants(o options) int {
 		fmt.Fprintln(os.Stderr, "torture:", err)
 		return 1
 	}
-	code := 0
+	code := breaksUnasked(o)
 	for _, m := range asked {
 		if m.judge(o) != 0 {
 			code = 1
 		}
 	}
 	return code
+}
+
+// breaksUnasked runs the mutants' program for a round of histories as none of them: what it breaks then would pass for each.
+func breaksUnasked(o options) int {
+	o.mutant, o.limit, o.policy = "", o.length, o.slower(busy())
+	if err := os.Setenv(plan.BrokenEnv, ""); err != nil {
+		fmt.Println("the run failed:", err)
+		return 1
+	}
+	r := runAll(o)
+	switch {
+	case r.broken != nil:
+		fmt.Println("the run failed:", r.broken)
+		return 1
+	case r.violations() > 0:
+		fmt.Printf("no mutant             and yet, in %d histories: %s\n", r.count("histories"), r.kinds())
+		return 1
+	}
+	fmt.Printf("no mutant             breaks nothing in %d histories\n", r.count("histories"))
+	return 0
 }
 
 func (m mutant) judge(o options) int {

@@ -45,8 +45,11 @@ var literalRenew = []edit{{"lease/successor.go",
 	"func (c *claim) successor() (found bool, err error) {\n",
 	"func (c *claim) successor() (found bool, err error) {\n	if inject.Broken(\"literal_renew\") {\n		return false, nil\n	}\n"}, {"lease/renewal.go",
 	"	rec, err := h.claim.Check()\n	if err != nil {\n		return r.sawSuccessor(err)\n	}\n	k.cfg.Pause(\"renew.before_write\")\n",
-	`	s := k.store
-	if v := s.readRecordFile(s.viewName()); inject.Broken("literal_renew") && v.Record != nil && v.Record.HolderNonce == h.claim.Record().HolderNonce {
+	`	s, v := k.store, Head{}
+	if inject.Broken("literal_renew") {
+		v = s.readRecordFile(s.viewName())
+	}
+	if v.Record != nil && v.Record.HolderNonce == h.claim.Record().HolderNonce {
 		k.cfg.Pause("renew.before_write")
 		r.t0 = readClocks(k.cfg.Clock)
 		rec := r.renewed(v.Record)

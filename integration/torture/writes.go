@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/jvsfs/jvsfs/integration/operation"
@@ -109,4 +110,10 @@ func (w *worker) note(format string, args ...any) {
 	}
 }
 
-func resultText(r operation.Reply) string { return cmp.Or(r.Errno, resultOK) }
+// resultText is one word of the journal.
+func resultText(r operation.Reply) string {
+	if strings.ContainsAny(r.Errno, " \n") {
+		return "other"
+	}
+	return cmp.Or(r.Errno, resultOK)
+}

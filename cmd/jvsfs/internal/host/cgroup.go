@@ -55,7 +55,10 @@ func newGroup(home string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return dir, os.Chmod(dir, 0o755) // as mkdir(1) makes groups: their members may look at them
+	if err := os.Chmod(dir, 0o755); err != nil { // as mkdir(1) makes groups: their members may look at them
+		return "", errors.Join(err, os.Remove(dir))
+	}
+	return dir, nil
 }
 
 func noCgroup(err error) *api.Failure {
