@@ -1,6 +1,8 @@
 package fence
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"strconv"
 	"testing"
@@ -46,18 +48,38 @@ func TestAStoreThroughAnAppendHandleLandsAtItsPlace(t *testing.T) {
 	require.NoError(t, err)
 	_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, unix.O_APPEND)
 	require.NoError(t, err)
-	// An append behind the mount is not overwritten.
-	behind, err := os.OpenFile(m.Behind("f"), os.O_APPEND|os.O_WRONLY, 0)
-	require.NoError(t, err)
-	_, err = behind.WriteString("behind")
-	require.NoError(t, err)
-	require.NoError(t, behind.Close())
-	_, err = unix.Write(fd, []byte("last"))
-	require.NoError(t, err)
 	got, err = os.ReadFile(m.Behind("f"))
 	require.NoError(t, err)
 	require.Equal(t, "ABLLO", string(got[:5]))
-	require.Equal(t, "endbehindlast", string(got[8192:]))
+	require.Equal(t, "end", string(got[8192:]))
+}
+
+// An append of whatever size overwrites nothing of what was appended behind the mount, where the kernel does not know of it.
+func TestAnAppendOverwritesNothingThatWasAppendedBehindTheMount(t *testing.T) {
+	m := harness.NewMount(t, harness.MountOptions{OnFree: "deny", Prepare: harness.WithFiles("f")})
+	holdHere(t, m)
+	behind, err := os.OpenFile(m.Behind("f"), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer behind.Close()
+	f, err := os.OpenFile(m.At("f"), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	want, err := os.ReadFile(m.Behind("f"))
+	require.NoError(t, err)
+	for i, size := range []int{1, 100, 4095, 4096, 5000, 128 << 10, 1 << 20, 3<<20 + 17} {
+		for _, to := range []*os.File{behind, f} {
+			part := bytes.Repeat([]byte{byte('A' + i)}, size)
+			if to == behind {
+				part = fmt.Appendf(nil, "behind %d", size)
+			}
+			want = append(want, part...)
+			_, err := to.Write(part)
+			require.NoError(t, err)
+		}
+	}
+	got, err := os.ReadFile(m.Behind("f"))
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(want, got), "%d bytes where %d were written", len(got), len(want))
 }
 
 // A lock directory below the source is out of reach, and so is the way to it.
