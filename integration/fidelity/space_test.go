@@ -16,6 +16,7 @@ import (
 // the superuser.
 func onSmallDisk(t *testing.T) *harness.Mount {
 	t.Helper()
+	harness.NotInContainer(t, "loop devices: these are its host's")
 	disk := harness.NewBase(t)
 	image := filepath.Join(harness.NewBase(t), "image")
 	require.NoError(t, os.WriteFile(image, nil, 0o600))

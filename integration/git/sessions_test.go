@@ -2,6 +2,7 @@ package git
 
 import (
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -70,6 +71,9 @@ func threeWork(t *testing.T, start func(g *ground, checkout string) []string) {
 		w.Prefix = start(g, c)
 		all.Go(func() {
 			for _, argv := range work {
+				if harness.InContainer() && strings.Contains(argv[len(argv)-1], "npm ") {
+					continue // it is hundreds of packages
+				}
 				if r, err := w.Try(argv...); err != nil || r.Exit != 0 {
 					failed <- c + "\n" + r.Out + r.Errs
 					return

@@ -42,6 +42,7 @@ func PrepareFreezable(t *testing.T, o MountOptions) (*Mount, *Frozen) {
 // PrepareFreezableOf is PrepareFreezable with a disk of a size in bytes.
 func PrepareFreezableOf(t *testing.T, o MountOptions, size int64) (*Mount, *Frozen) {
 	t.Helper()
+	NotInContainer(t, "loop devices: these are its host's")
 	disk := &Frozen{t: t, dir: NewBase(t)}
 	image := filepath.Join(NewBase(t), "image")
 	require.NoError(t, os.WriteFile(image, nil, 0o600))

@@ -51,6 +51,7 @@ func alerts(t *testing.T) (all []alert) {
 // promtool takes the alerts. Each of them fires in one test at least, and stays silent in another. Each says
 // what has happened, and what to do.
 func TestMonitoringAlertsFireAndStaySilent(t *testing.T) {
+	harness.NotInContainer(t, "Prometheus, which is large")
 	promtool(t, "", "check", "rules", filepath.Join(monitoring, "jvsfs.rules.yml"))
 	promtool(t, "", "test", "rules", filepath.Join(monitoring, "jvsfs.test.yml"))
 	type tried struct {
@@ -227,6 +228,7 @@ func (p prometheus) has(query string) bool {
 // A real Prometheus, configured as the package has it, scrapes the exporter. Every query of the dashboard, and
 // every metric of the alerts, finds something. The alerts are evaluated, and see a daemon that was killed.
 func TestMonitoringQueriesFindDataInPrometheus(t *testing.T) {
+	harness.NotInContainer(t, "Prometheus, which is large")
 	m, observes := twoMounts(t)
 	e, metricsURL := startExporter(m)
 	promtool(t, httpGet(t, metricsURL), "check", "metrics")
