@@ -7,6 +7,8 @@ import (
 
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/fusefs/transport"
 )
 
 // The kernel's control file system names a connection by its device number. It gives that number to the next
@@ -44,6 +46,18 @@ func (s *Server) Abort() error {
 }
 
 var errNoAbort = errors.New("the fuse control file system could not be opened when the mount was made")
+
+// abortRings says how to end the connection if a ring fails.
+func (s *Server) abortRings() error {
+	if s.transport.State().Name != string(transport.WayURing) {
+		return nil
+	}
+	if s.abort == nil {
+		return fmt.Errorf("%w: %w", transport.ErrNoRing, errNoAbort)
+	}
+	s.transport.AbortBy(s.Abort, unix.Mkdev(s.major, s.minor))
+	return nil
+}
 
 // OpenAbort returns a descriptor of the kernel's abort file. Whoever has it can end the connection by a
 // write to it.

@@ -178,7 +178,7 @@ func (f *rawFS) admitRule(p *passes, req gate.Request, r *layout.Rule) fuse.Stat
 	pass, no := g.Enter(req)
 	if no != nil {
 		if no.Reason == gate.ReasonComeAgain {
-			f.kernel.dropAttr(p.round.id)
+			f.kernel.DropAttr(p.round.id)
 		}
 		return fuse.Status(no.Errno)
 	}

@@ -137,7 +137,7 @@ func (f *rawFS) prune(many int64, of func(*node) bool) error {
 	slices.Sort(ids)
 	ids = ids[:min(max(many, 0), int64(len(ids)))]
 	for batch := range slices.Chunk(ids, pruneBatch) {
-		if err := f.kernel.prune(batch); err != nil && !errors.Is(err, unix.ENOENT) {
+		if err := f.kernel.Prune(batch); err != nil && !errors.Is(err, unix.ENOENT) {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -150,11 +151,14 @@ func switchTo(call uintptr, id uint32) error {
 	return nil
 }
 
+// switchPause is between two tries of switchBack.
+const switchPause = 2 * time.Millisecond
+
 // switchBack ends switchTo. It needs memory for the new credentials and nothing else, because 0 is
 // still the thread's real id. Until there is some, nothing else may run on this thread.
 func switchBack(call uintptr) {
 	for switchTo(call, 0) != nil {
-		_ = unix.Nanosleep(&unix.Timespec{Nsec: int64(tick)}, nil)
+		_ = unix.Nanosleep(&unix.Timespec{Nsec: int64(switchPause)}, nil)
 	}
 }
 

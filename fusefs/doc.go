@@ -5,8 +5,8 @@
 // A mutating handler reads: ask the gate, resolve to a directory descriptor and a
 // name, make one *at call, map the errno. No handler reasons about leases.
 //
-// The most frequent requests are decoded in place (quick.go), all others by go-fuse. Both ways end in the same methods
-// of rawFS, so there is one way to the gate (TestQuickRequestsReachTheMethodOfTheTable, TestEveryRawMethodIsClassified).
+// Package transport brings the requests. Some it decodes itself, and go-fuse the others. Both ways end in the same methods
+// of rawFS, so there is one way to the gate (TestDecodedRequestsReachTheMethodOfTheTable, TestEveryRawMethodIsClassified).
 //
 // The kernel is told to keep nothing that could reach the backing store behind
 // the daemon's back: files that can be written are opened with direct I/O, there

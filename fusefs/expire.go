@@ -141,7 +141,7 @@ func (x *expiry) takeBack(f *rawFS) (gone []entry) {
 	now := f.losses.Load()
 	f.nodes.all(func(n *node) bool {
 		if n.listed.Load() != 0 && n.listed.Swap(0) != 0 {
-			f.kernel.dropPages(n.id)
+			f.kernel.DropPages(n.id)
 		}
 		if at := n.longTimeout(); at.dir == nil || at.losses == now {
 			return true
@@ -168,10 +168,10 @@ const expirers = 8
 func (f *rawFS) expire(names []entry) {
 	for _, e := range names {
 		if e.node != 0 {
-			f.kernel.dropAttr(e.node)
+			f.kernel.DropAttr(e.node)
 		}
 	}
-	byDirectory(names, func(e entry) { f.kernel.expire(e.dir, e.name) })
+	byDirectory(names, func(e entry) { f.kernel.Expire(e.dir, e.name) })
 }
 
 // byDirectory calls do for each name, one after the other within a directory. So a lock that cannot

@@ -19,7 +19,7 @@ type Features struct {
 
 // Features returns what the kernel said.
 func (s *Server) Features() Features {
-	hello := s.fs.kernel.hello
+	hello := s.fs.kernel.Hello
 	if hello.Major == 0 {
 		return Features{}
 	}
@@ -27,7 +27,7 @@ func (s *Server) Features() Features {
 	return Features{
 		Protocol:     fmt.Sprintf("%d.%d", hello.Major, hello.Minor),
 		MapsDirect:   flags&fuse.CAP_DIRECT_IO_ALLOW_MMAP != 0,
-		Expires:      s.fs.kernel.canExpire(),
+		Expires:      s.fs.kernel.CanExpire(),
 		Prunes:       hello.SupportsNotify(fuse.NOTIFY_PRUNE),
 		KillsPriv:    flags&fuse.CAP_HANDLE_KILLPRIV_V2 != 0,
 		ExtendsXattr: flags&fuse.CAP_SETXATTR_EXT != 0,

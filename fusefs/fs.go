@@ -8,6 +8,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/fusefs/transport"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -29,7 +30,7 @@ type rawFS struct {
 	above   map[inodeKey]bool // directories above a sealed one
 	procFD  int               // O_PATH of /proc/self/fd
 	serving serving
-	kernel  kernel
+	kernel  transport.Notifier
 	inval   *invalidator
 	expiry  *expiry
 	watcher *watcher
@@ -56,7 +57,7 @@ type rawFS struct {
 	canExpire bool // names can be cached for long; known since INIT
 }
 
-var _ fuse.RawFileSystem = (*rawFS)(nil)
+var _ transport.Handler = (*rawFS)(nil)
 
 func newRawFS(o Options, root int) (*rawFS, error) {
 	n, err := newRoot(o, root)
@@ -76,7 +77,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	f := &rawFS{
 		opts: o, root: n, nodes: newNodeTable(n), sealed: make(map[inodeKey]bool), above: make(map[inodeKey]bool),
 		procFD: proc, inval: newInvalidator(), expiry: newExpiry(), watcher: newWatcher(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root), syncs: lease.SharedStore(root) && onFUSE(root),
-		serving: known, moving: make(chan struct{}, 1), moveWait: moveWait, kernel: kernel{dev: -1}, border: newBorder(o.Exempt), book: newLinkBook(),
+		serving: known, moving: make(chan struct{}, 1), moveWait: moveWait, kernel: transport.Notifier{Dev: -1}, border: newBorder(o.Exempt), book: newLinkBook(),
 	}
 	f.relies = o.RelyOnFence
 	if f.ruled() && !f.durable { // where other kernels write, nobody tells of a move
@@ -99,7 +100,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 // run runs everything besides requests, until stop is closed.
 func (f *rawFS) run(stop <-chan struct{}) {
 	var wg sync.WaitGroup
-	wg.Go(func() { f.inval.run(f.kernel.dropPages, stop) })
+	wg.Go(func() { f.inval.run(f.kernel.DropPages, stop) })
 	wg.Go(func() { f.expiry.run(f, stop) })
 	wg.Go(func() { f.watcher.run(f, stop) })
 	wg.Go(func() { f.places.run(stop) })
@@ -122,7 +123,7 @@ func (f *rawFS) close() error {
 	f.git.close()
 	f.jvs.close()
 	f.serving.close()
-	for _, fd := range []int{f.procFD, f.kernel.dev} {
+	for _, fd := range []int{f.procFD, f.kernel.Dev} {
 		_ = unix.Close(fd) // -1 if it was never opened
 	}
 	return unix.Close(f.root.fd)
@@ -134,13 +135,13 @@ func (f *rawFS) String() string { return "jvsfs" }
 // SetDebug is for go-fuse; there is nothing to switch.
 func (f *rawFS) SetDebug(bool) {}
 
-// Init is for go-fuse's own server, which is not used (transport.go).
+// Init is for go-fuse's own server, which is not used (package transport).
 func (f *rawFS) Init(*fuse.Server) {}
 
 // greeted gets what the kernel says of itself, before any other request.
 func (f *rawFS) greeted(hello *fuse.InitIn) {
-	f.kernel.hello = *hello
-	f.canExpire = f.kernel.canExpire()
+	f.kernel.Hello = *hello
+	f.canExpire = f.kernel.CanExpire()
 }
 
 // OnUnmount has nothing to do: the owner of Server closes what is open.

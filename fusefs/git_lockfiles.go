@@ -263,7 +263,7 @@ func (l *lockFiles) remove(f *rawFS, k inodeKey) (decided bool) {
 	removed, decided := l.removeLocked(f, k)
 	if removed != nil {
 		// This waits for a request in the directory, which may wait for what was locked until now.
-		f.kernel.expire(removed.node, removed.name)
+		f.kernel.Expire(removed.node, removed.name)
 		f.opts.Log.Info("a lock file of git was removed: its maker has ended", zap.String("name", removed.name), zap.String("maker", removed.maker.String()))
 	}
 	return decided

@@ -63,7 +63,7 @@ func (f *rawFS) Ioctl(cancel <-chan struct{}, in *fuse.IoctlIn, inbuf []byte, ou
 		return status(err)
 	}
 	if set {
-		f.kernel.dropAttr(n.id) // otherwise the kernel keeps the old change time
+		f.kernel.DropAttr(n.id) // otherwise the kernel keeps the old change time
 	} else {
 		copy(outbuf, arg[:size])
 	}

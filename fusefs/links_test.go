@@ -58,7 +58,7 @@ func TestNamesOutsideOfTheSourceCostOneWalk(t *testing.T) {
 	for _, f := range open {
 		require.NoError(t, f.Close())
 	}
-	m.fs.kernel.dropAttr(fuse.FUSE_ROOT_ID)
+	m.fs.kernel.DropAttr(fuse.FUSE_ROOT_ID)
 	require.NoError(t, unix.Mount("", m.dir, "", unix.MS_REMOUNT, ""), "the kernel forgets what nobody has open of this mount alone")
 	require.Eventually(t, func() bool { return m.Stats().Inodes < 20 }, patience, time.Millisecond)
 	out, err = sh(t, m.dir, "echo y >>main/d/0; ln main/d/0 main/again && echo z >>main/again && chmod 600 main/d/0")

@@ -23,7 +23,7 @@ func (f *rawFS) lockedFirst(n *node) {
 		}
 	}
 	n.locks.first.Store(true)
-	f.kernel.dropAttr(n.id)
+	f.kernel.DropAttr(n.id)
 }
 
 // staleNames reports whether the kernel may cache names from before the first lock that others have

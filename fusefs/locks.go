@@ -3,7 +3,6 @@ package fusefs
 import (
 	"errors"
 	"time"
-	"unsafe"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -80,9 +79,9 @@ func (f *rawFS) SetLkw(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
 	return f.granted(r, f.await(cancel, r, nil))
 }
 
-// lockAtOnce answers a request that need not wait. Otherwise SetLk or SetLkw handles it in a
+// LockNow answers a request that need not wait. Otherwise SetLk or SetLkw handles it in a
 // goroutine of its own.
-func (f *rawFS) lockAtOnce(in *fuse.LkIn, wait bool) (st fuse.Status, done bool) {
+func (f *rawFS) LockNow(in *fuse.LkIn, wait bool) (st fuse.Status, done bool) {
 	r, st := f.lockRequest(in)
 	if st != fuse.OK {
 		return st, true
@@ -125,13 +124,4 @@ func (f *rawFS) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
 		f.locks.flushed(h.node, in.LockOwner)
 	}
 	return f.flushToStore(h)
-}
-
-// lockOf reads a lock request before it is decoded.
-func lockOf(in []byte) (lk *fuse.LkIn, wait, ok bool) {
-	if len(in) < int(unsafe.Sizeof(fuse.LkIn{})) {
-		return nil, false, false
-	}
-	lk = (*fuse.LkIn)(unsafe.Pointer(&in[0]))
-	return lk, lk.Opcode == opSetLkw, lk.Opcode == opSetLk || lk.Opcode == opSetLkw
 }

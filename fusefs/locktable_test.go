@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/fusefs/transport"
 )
 
 // lockBench is a table over one real file, with as many handles as a test wants.
@@ -27,7 +29,7 @@ func newLockBench(t *testing.T, descriptors uint64) *lockBench {
 	proc, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_CLOEXEC, 0)
 	require.NoError(t, err)
 	b.node = &node{id: 2, fd: fd}
-	b.fs = &rawFS{procFD: proc, kernel: kernel{dev: -1}, budget: newBudget(descriptors)}
+	b.fs = &rawFS{procFD: proc, kernel: transport.Notifier{Dev: -1}, budget: newBudget(descriptors)}
 	b.fs.locks = newLockTable(false, b.fs.budget)
 	t.Cleanup(func() {
 		b.fs.locks.close()

@@ -8,36 +8,20 @@ import (
 	"strings"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
-	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
-	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/fusefs/transport"
 )
 
-// maxTransfer is the largest WRITE, in bytes. The kernel splits larger ones.
-const maxTransfer = 1 << 20
-
-// maxRead is the largest READ, in bytes. Larger ones would leave the processor's cache before they
-// are used. A megabyte of read-ahead is several READs side by side.
-const maxRead = 256 << 10
-
-// backgroundMax is how many requests the kernel sends at a time that no caller sleeps for:
-// read-ahead, write-back and AIO. It is more than can wait here (slots, gate.MaxWaiting). Otherwise
-// reads would stop behind waiting requests.
-const backgroundMax = 2 * (queuedMax + gate.MaxWaiting)
-
-// mountOptions are the properties of the file system that the kernel is told.
-func mountOptions(log *zap.Logger, locks bool, capabilities uint64) *fuse.MountOptions {
-	return &fuse.MountOptions{
+// mountOptions are the properties of the file system that the kernel is told. The transport adds its own.
+func mountOptions(locks bool) fuse.MountOptions {
+	return fuse.MountOptions{
 		Name:                     "jvsfs",
-		MaxWrite:                 maxTransfer,
-		MaxBackground:            backgroundMax,
 		EnableAcl:                true,
 		EnableLocks:              locks,
 		EnableSymlinkCaching:     true,
 		ExplicitDataCacheControl: true,
-		Logger:                   zap.NewStdLog(log),
-		ExtraCapabilities: capabilities | fuse.CAP_DONT_MASK | // the backing file system applies the umask, because it knows default ACLs
+		ExtraCapabilities: fuse.CAP_DONT_MASK | // the backing file system applies the umask, because it knows default ACLs
 			fuse.CAP_HANDLE_KILLPRIV_V2 | // saves a round trip for each write
 			fuse.CAP_SETXATTR_EXT |
 			fuse.CAP_READDIRPLUS_AUTO | // with attributes only if the reader has used them
@@ -121,7 +105,7 @@ func (sb *superblock) configure(source string, root, dev int) error {
 	for _, o := range [][2]string{
 		{"source", source}, {"subtype", "jvsfs"},
 		{"fd", strconv.Itoa(dev)}, {"rootmode", strconv.FormatUint(uint64(st.Mode&unix.S_IFMT), 8)},
-		{"user_id", "0"}, {"group_id", "0"}, {"max_read", strconv.Itoa(maxRead)},
+		{"user_id", "0"}, {"group_id", "0"}, {"max_read", strconv.Itoa(transport.MaxRead)},
 	} {
 		if err := unix.FsconfigSetString(sb.context, o[0], o[1]); err != nil {
 			return fmt.Errorf("option %s: %w", o[0], err)

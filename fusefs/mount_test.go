@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/fusefs/transport"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
@@ -68,6 +69,9 @@ func (k *freeKeeper) Late(w lease.LateWrite) error {
 	return nil
 }
 
+// patience is what only something that hangs takes.
+const patience = time.Minute
+
 type testMount struct {
 	*Server
 	unmounted   bool
@@ -102,7 +106,7 @@ func mountedWith(t *testing.T, wait time.Duration, name layout.Name, prepare fun
 	resolver := gate.NewResolver(clock)
 	o := Options{
 		Source: m.source, Mountpoint: m.dir, Layout: laidOut(name, "tree"),
-		Transport: Way(os.Getenv("JVSFS_TEST_TRANSPORT")), // to run the tests on another one
+		Transport: transport.Way(os.Getenv("JVSFS_TEST_TRANSPORT")), // to run the tests on another one
 		Guards: func(id lease.WorktreeID) (*gate.Guard, error) {
 			if m.guards[id] == nil {
 				m.guards[id] = gate.NewGuard(gate.GuardConfig{Worktree: id, Mode: gate.Exclusive,

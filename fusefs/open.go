@@ -122,7 +122,7 @@ func (f *rawFS) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 func (f *rawFS) release(id uint64) {
 	h := f.handles.get(id)
 	if err := f.handles.release(id); err != nil {
-		_ = f.kernel.prune([]uint64{h.node.id}) // since Linux 6.18 it is forgotten soon
+		_ = f.kernel.Prune([]uint64{h.node.id}) // since Linux 6.18 it is forgotten soon
 		f.opts.Log.Warn("a file that was closed stays open until it is opened or forgotten", zap.Error(err))
 	}
 }

@@ -7,18 +7,18 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// Read is the form of readInto that go-fuse calls.
+// Read is the form of ReadInto that go-fuse calls.
 func (f *rawFS) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
-	n, st := f.readInto(in, buf)
+	n, st := f.ReadInto(in, buf)
 	if st != fuse.OK {
 		return nil, st
 	}
 	return fuse.ReadResultData(buf[:n]), fuse.OK
 }
 
-// readInto reads from a handle. No lease is needed. Large reads come here only if they cannot be
-// spliced (splice.go).
-func (f *rawFS) readInto(in *fuse.ReadIn, buf []byte) (int, fuse.Status) {
+// ReadInto reads from a handle. No lease is needed. Large reads come here only if they cannot be
+// spliced.
+func (f *rawFS) ReadInto(in *fuse.ReadIn, buf []byte) (int, fuse.Status) {
 	f.stats.count(gate.OpRead)
 	h := f.handles.get(in.Fh)
 	if h == nil {

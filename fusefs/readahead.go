@@ -7,7 +7,7 @@ import (
 
 // readAheadKiB is how far the kernel reads ahead for a sequential reader. Its default, 128 KiB,
 // costs eight requests instead of one.
-const readAheadKiB = maxTransfer >> 10
+const readAheadKiB = 1 << 10
 
 // raiseReadAhead sets it for the mount. FUSE_INIT can only lower it, so it goes through sysfs. If
 // that is read-only, as in most containers, the default stays.

@@ -81,7 +81,7 @@ func (l lockedFiles) Forget(rel string) {
 		return
 	}
 	if n := l.f.nodes.find(keyOf(&st)); n != nil {
-		l.f.kernel.expire(n.id, path.Base(rel))
+		l.f.kernel.Expire(n.id, path.Base(rel))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/fusefs/transport"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/tenure"
@@ -69,8 +70,8 @@ type Options struct {
 	LocalLocks bool
 	// Attributes (MOUNT_ATTR_*) of the mount, in addition to those of the source's mount.
 	Attributes int
-	// Transport is how requests come from the kernel; "" is WayDev.
-	Transport Way
+	// Transport is how requests come from the kernel; "" is transport.WayDev.
+	Transport transport.Way
 	// ByUser mounts without privileges, for this user's own processes (usermount.go).
 	ByUser bool
 	Log    *zap.Logger
@@ -79,15 +80,15 @@ type Options struct {
 // Server serves one mount. Open takes the source, Mount starts to serve and attaches, Wait returns
 // when it has been unmounted, Close frees the descriptors.
 type Server struct {
-	opts   Options
-	source int // O_PATH descriptor of the private clone's root
-	fs     *rawFS
-	kernel *transport
-	meter  meter
-	made   *superblock // from Prepare to its attachment
-	major  uint32
-	minor  uint32
-	abort  *os.File // see abort.go
+	opts      Options
+	source    int // O_PATH descriptor of the private clone's root
+	fs        *rawFS
+	transport *transport.Transport
+	meter     transport.Meter
+	made      *superblock // from Prepare to its attachment
+	major     uint32
+	minor     uint32
+	abort     *os.File // see abort.go
 
 	greeted chan struct{} // closed when a mount of a user may serve, or never will
 	left    chan struct{} // closed by Abandon
@@ -195,26 +196,25 @@ func (s *Server) Prepare() error {
 	if err != nil {
 		return err
 	}
-	s.kernel = newTransport(dev, s.fs, &s.meter, s.opts.Log)
-	s.opts.Enforcement.OnWait(s.kernel.wait)
-	s.fs.kernel.dev = dev // closed with the file system
-	hello, err := s.kernel.greet(s.opts.Transport, false)
+	s.newTransport(dev)
+	s.fs.kernel.Dev = dev // closed with the file system
+	hello, err := s.transport.Greet(s.opts.Transport, false)
 	if err == nil {
 		s.major, s.minor, err = m.make(s.source, s.opts.Attributes)
 	}
 	if err == nil {
 		s.holdAbort()
-		err = s.kernel.abortBy(s)
+		err = s.abortRings()
 	}
 	if err != nil {
-		s.kernel.discard()
+		s.transport.Discard()
 		m.release()
 		return err
 	}
 	s.fs.greeted(&hello)
 	s.made = m
 	s.serving.Add(2)
-	go func() { defer s.serving.Done(); s.kernel.serve(); s.once.Do(func() { close(s.stop) }) }()
+	go func() { defer s.serving.Done(); s.transport.Serve(); s.once.Do(func() { close(s.stop) }) }()
 	go func() { defer s.serving.Done(); s.fs.run(s.stop) }()
 	raiseReadAhead(s.major, s.minor)
 	return nil

@@ -35,6 +35,9 @@ const (
 // renamingWait bounds how long a mount waits for a rename by another one.
 const renamingWait = 15 * time.Second
 
+// renamingPoll is how often it looks whether that has ended.
+const renamingPoll = 2 * time.Millisecond
+
 var errRenaming = errors.New("a worktree's root is being renamed through another mount of the repository")
 
 func newServing() serving { return serving{fd: -1, old: -1} }
@@ -52,7 +55,7 @@ func (s *serving) serve(root int, off <-chan struct{}) (err error) {
 	}
 	for end := time.Now().Add(renamingWait); !s.blind && s.others(byteRenaming); {
 		select {
-		case <-time.After(tick):
+		case <-time.After(renamingPoll):
 		case <-off:
 			return errRenaming
 		}

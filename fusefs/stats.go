@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"github.com/jvsfs/jvsfs/fusefs/transport"
 	"github.com/jvsfs/jvsfs/gate"
 )
 
@@ -48,7 +49,7 @@ type Stats struct {
 	// Kernel is what the kernel's FUSE client can do.
 	Kernel Features `json:"kernel"`
 	// Transport is how requests come.
-	Transport Transport `json:"transport"`
+	Transport transport.State `json:"transport"`
 }
 
 // Stats returns the counters. They are read one by one, not at one instant.
@@ -59,7 +60,7 @@ func (s *Server) Stats() Stats {
 		Inodes: f.nodes.count.Load(), InodeBudget: f.budget.high, Handles: f.handles.count.Load(),
 		LongTimeouts: f.expiry.count.Load(), LongTimeoutBudget: longTimeoutsMax, Watches: f.watcher.count.Load(), WatchBudget: watchesMax,
 		DescriptorBudget: f.budget.full, MemoryBudget: f.budget.memory(),
-		Kernel: s.Features(), Transport: s.kernel.state(), LinkWalks: f.book.walks.Load(), LinkWalkEntries: f.book.looked.Load(),
+		Kernel: s.Features(), Transport: s.transport.State(), LinkWalks: f.book.walks.Load(), LinkWalkEntries: f.book.looked.Load(),
 	}
 	st.FileLocks, st.Waiting = f.locks.count.Load(), f.opts.Enforcement.Waiting()
 	st.Descriptors = st.Inodes + f.handles.fds.Load() + st.FileLocks

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/fusefs/transport"
 )
 
 // A user without privileges cannot make a superblock. fusermount3(1), which is setuid, makes it, attaches it
@@ -48,19 +50,18 @@ func (s *Server) prepareByUser() error {
 	if err != nil {
 		return err
 	}
-	s.fs.kernel.dev = dev // closed with the file system
+	s.fs.kernel.Dev = dev // closed with the file system
 	s.made = &superblock{context: -1, mount: -1}
 	if s.major, s.minor, err = deviceMountedAt(s.opts.Mountpoint); err != nil {
 		return errors.Join(err, unmountByUser(s.opts.Mountpoint, true))
 	}
 	s.holdAbort()
-	s.kernel = newTransport(dev, s.fs, &s.meter, s.opts.Log)
-	s.opts.Enforcement.OnWait(s.kernel.wait)
+	s.newTransport(dev)
 	s.greeted = make(chan struct{})
 	s.serving.Go(func() {
 		<-s.greeted
 		if s.Attached() {
-			s.kernel.serve()
+			s.transport.Serve()
 		}
 		s.once.Do(func() { close(s.stop) })
 	})
@@ -70,7 +71,7 @@ func (s *Server) prepareByUser() error {
 
 // attachByUser answers the kernel's greeting. From then on callers are served.
 func (s *Server) attachByUser() error {
-	hello, err := s.kernel.greet(s.opts.Transport, true)
+	hello, err := s.transport.Greet(s.opts.Transport, true)
 	if err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func deviceMountedAt(mountpoint string) (major, minor uint32, err error) {
 // userMountOptions are the options for fusermount3. It adds user_id, group_id, nosuid and nodev by itself.
 func userMountOptions(source string, attrs int) string {
 	escape := strings.NewReplacer(`\`, `\\`, `,`, `\,`)
-	o := []string{"fsname=" + escape.Replace(source), "subtype=jvsfs", "default_permissions", "max_read=" + strconv.Itoa(maxRead)}
+	o := []string{"fsname=" + escape.Replace(source), "subtype=jvsfs", "default_permissions", "max_read=" + strconv.Itoa(transport.MaxRead)}
 	if attrs&unix.MOUNT_ATTR_RDONLY != 0 {
 		o = append(o, "ro")
 	}

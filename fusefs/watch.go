@@ -218,14 +218,14 @@ func (w *watcher) about(f *rawFS, wd int32, mask uint32) *node {
 // changedBehind makes the kernel ask again for what has changed in a directory.
 func (f *rawFS) changedBehind(dir *node, name string, mask uint32) {
 	if name == "" || mask&namesChanged != 0 {
-		f.kernel.dropAttr(dir.id)
+		f.kernel.DropAttr(dir.id)
 	}
 	if name == "" {
 		return
 	}
 	if mask&namesChanged != 0 {
 		dir.madeHere.Store(nil)
-		f.kernel.expire(dir.id, name)
+		f.kernel.Expire(dir.id, name)
 	}
 	var st unix.Stat_t
 	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
@@ -243,5 +243,5 @@ func (f *rawFS) changedBehind(dir *node, name string, mask uint32) {
 		f.inval.soon(child.id)
 		return
 	}
-	f.kernel.dropAttr(child.id)
+	f.kernel.DropAttr(child.id)
 }

@@ -84,7 +84,7 @@ func (f *rawFS) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) 
 // not update its own copy of the mode.
 func (f *rawFS) privilegesMayHaveGone(n *node) {
 	if n.setid.Swap(false) {
-		f.kernel.dropAttr(n.id)
+		f.kernel.DropAttr(n.id)
 	}
 }
 

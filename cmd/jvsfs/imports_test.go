@@ -19,7 +19,7 @@ import (
 const module = "github.com/jvsfs/jvsfs"
 
 // core are the packages that serve the file system, the upper ones first.
-var core = []string{"fusefs", "gate/tenure", "gate", "gate/layout", "gate/lockfile", "lease", "lease/etcd", "mountcfg"}
+var core = []string{"fusefs", "fusefs/transport", "gate/tenure", "gate", "gate/layout", "gate/lockfile", "lease", "lease/etcd", "mountcfg"}
 
 // allowedInRooms says what each room below cmd/jvsfs/internal may import of the others, and of the core.
 // A room that asks for more is either the wrong place for what asks, or an arrow to be argued for.
@@ -38,8 +38,8 @@ var allowedInRooms = map[string]string{
 	"client":     "api host place fusefs",
 	"lockop":     "human fenceagent api host place gate lease mountcfg",
 	"recovery":   "api host place client lease",
-	"daemon":     "human fenceagent finding api host lockdir place client lockop recovery rules fusefs gate gate/layout gate/lockfile gate/tenure lease mountcfg",
-	"doctor":     "human finding api host lockdir place client recovery rules fusefs gate gate/layout lease mountcfg",
+	"daemon":     "human fenceagent finding api host lockdir place client lockop recovery rules fusefs fusefs/transport gate gate/layout gate/lockfile gate/tenure lease mountcfg",
+	"doctor":     "human finding api host lockdir place client recovery rules fusefs fusefs/transport gate gate/layout lease mountcfg",
 	"top":        "human api host client gate gate/tenure lease",
 	"mcp":        "human api host client gate lease",
 	"exporter":   "api host client",
@@ -51,12 +51,12 @@ const insideOf = "cmd/jvsfs/internal/"
 // testRoom is the room that tests share: all tests of the command may import it, and nothing else may.
 const testRoom = "testkit"
 
-// Imports point one way: cmd -> its rooms -> fusefs -> gate -> lease; mountcfg stands alone.
+// Imports point one way: cmd -> its rooms -> fusefs -> gate -> lease; mountcfg and fusefs/transport stand alone.
 func TestImportsPointOneWay(t *testing.T) {
 	allowed := map[string][]string{
 		"lease": {}, "lease/etcd": {"lease"}, "mountcfg": {}, "gate": {"lease", "gate/lockfile"}, "gate/layout": {"gate/lockfile", "lease"}, "gate/lockfile": {},
 		"gate/tenure": {"gate", "gate/lockfile", "lease"},
-		"fusefs":      {"gate", "gate/layout", "gate/lockfile", "gate/tenure", "lease"}, "cmd/jvsfs": core,
+		"fusefs":      {"fusefs/transport", "gate", "gate/layout", "gate/lockfile", "gate/tenure", "lease"}, "fusefs/transport": {}, "cmd/jvsfs": core,
 	}
 	for room, names := range allowedInRooms {
 		allowed["cmd/jvsfs"] = append(allowed["cmd/jvsfs"], insideOf+room)

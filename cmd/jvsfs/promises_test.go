@@ -26,7 +26,7 @@ import (
 // row's first words. A type that is not here is never printed, and stands among unpromised.
 var promisedAt = map[string]string{
 	"jvsfs.statusReport": "`status`", "jvsfs.watchLine": "`status`", "api.MountStatus": "`status`", "api.EnforceStatus": "`status`",
-	"gate.Status": "`worktrees[]` of it", "fusefs.Stats": "`statistics` of it", "fusefs.Features": "`statistics` of it", "fusefs.Transport": "`statistics` of it", "fusefs.User": "`statistics` of it",
+	"gate.Status": "`worktrees[]` of it", "fusefs.Stats": "`statistics` of it", "fusefs.Features": "`statistics` of it", "transport.State": "`statistics` of it", "fusefs.User": "`statistics` of it",
 	"gate.Quiesced": "`quiesced` of a worktree", "api.StoreStatus": "`status`",
 	"api.Event":       "a line of `watch`",
 	"api.RuleLock":    "`lock` of it",
@@ -144,7 +144,7 @@ func jsonNames(e ast.Expr) (names []string) {
 // Every name of the JSON that commands print stands in the manual, in the row of its command.
 func TestManualPromisesTheJSON(t *testing.T) {
 	text, seen := page(t, "jvsfs-json.7"), map[string]bool{}
-	for _, dir := range append(rooms(t), "cmd/jvsfs", "gate", "gate/tenure", "lease", "fusefs", "mountcfg") {
+	for _, dir := range append(rooms(t), "cmd/jvsfs", "gate", "gate/tenure", "lease", "fusefs", "fusefs/transport", "mountcfg") {
 		for name, fields := range jsonTypes(t, dir) {
 			seen[name] = true
 			words, ok := promisedAt[name]

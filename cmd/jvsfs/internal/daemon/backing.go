@@ -10,6 +10,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/jvsfs/jvsfs/fusefs/transport"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/tenure"
@@ -43,7 +44,7 @@ func openFileSystem(cfg mountcfg.Config, p place.Place, names layout.Layout, gua
 		Errno: errno, Enforcement: mode, Exempt: cfg.Exempts(),
 		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout, Attributes: attributesOf(cfg),
 		LocalLocks: cfg.FileLocks == "mount", LeaseForAll: cfg.OnFree == string(gate.DenyOnFree), Ends: ends, Off: off,
-		ByUser: host.ByUser(), Locks: book, Transport: fusefs.Way(cfg.Transport),
+		ByUser: host.ByUser(), Locks: book, Transport: transport.Way(cfg.Transport),
 		RelyOnFence: cfg.RelyOnFence,
 	}
 	if p.Shape == api.ShapeWorktree {

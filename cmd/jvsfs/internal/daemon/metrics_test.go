@@ -21,6 +21,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/jvsfs/jvsfs/fusefs/transport"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
@@ -33,8 +34,8 @@ func sampleReading() meterReading {
 	return meterReading{
 		At: metricsAt, Enforce: "observe", Waiting: 9, Suppressed: 7, Rules: []tenure.Counts{{Rule: "agency", Tenures: 4, Breaks: 1, Refusals: 2, Held: 1, Windows: 2, Open: 1}}, MoreRefusals: 1,
 		Stats: fusefs.Stats{Inodes: 5, InodeBudget: 9, LongTimeouts: 2, Watches: 3, Descriptors: 6, DescriptorBudget: 12, Memory: 100, MemoryBudget: 200, SealedRefused: 4},
-		Timings: []fusefs.Timing{{Op: gate.OpWrite, Count: 10, Absent: 1, Failed: 2, Spent: time.Second,
-			Buckets: []fusefs.TimingBucket{{Bound: 1024, Count: 3}, {Bound: 2048, Count: 8}}}},
+		Timings: []fusefs.Timing{{Op: gate.OpWrite, Timing: transport.Timing{Count: 10, Absent: 1, Failed: 2, Spent: time.Second,
+			Buckets: []transport.TimingBucket{{Bound: 1024, Count: 3}, {Bound: 2048, Count: 8}}}}},
 		Worktrees: []worktreeReading{
 			{Status: gate.Status{Worktree: "main", State: "held", Token: 12, TimeLeftMS: 17_500, Writes: 8, SilentMS: 1500, CutOff: true},
 				Created: metricsAt.Add(-time.Minute), Waiters: 2, Counts: leaseCountsOf{Events: map[lease.EventKind]uint64{"acquire": 3, "steal": 6, "expire": 2}, Unclean: 2, Fenced: 3, GateLost: 4, GateRetaken: 3, Renewed: 5, RenewFailed: 1, Renewals: spans{N: 6, Spent: time.Millisecond}, Looks: spans{N: 3, Spent: 4 * time.Millisecond, Within: [renewBuckets]uint64{0, 1, 1}},

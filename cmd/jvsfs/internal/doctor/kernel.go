@@ -9,7 +9,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/jvsfs/jvsfs/fusefs/transport"
 )
 
 // kernelFacts are the features of the kernel. They are found by trying the calls. A version proves little,
@@ -67,8 +67,8 @@ func gatherKernel() kernelFacts {
 	}
 	k.pidfd = supportOf(err, unix.ENOSYS)
 	k.fuse = tryFuse()
-	k.noRing = fusefs.NoRing(host.ByUser())
-	if text, err := os.ReadFile(fusefs.URingParameter); err == nil {
+	k.noRing = transport.NoRing(host.ByUser())
+	if text, err := os.ReadFile(transport.URingParameter); err == nil {
 		k.uring = strings.TrimSpace(string(text))
 	}
 	return k
@@ -144,7 +144,7 @@ func uringFinding(k kernelFacts) finding.Finding {
 	case k.noRing == nil:
 		return finding.OK("kernel.uring", "transport auto takes io_uring")
 	case k.uring == "N":
-		return finding.OK("kernel.uring", "transport auto takes /dev/fuse: %v; to switch io_uring on: echo Y >%s, and for the next boot options fuse enable_uring=1 in /etc/modprobe.d (or fuse.enable_uring=1 on the kernel's command line)", k.noRing, fusefs.URingParameter)
+		return finding.OK("kernel.uring", "transport auto takes /dev/fuse: %v; to switch io_uring on: echo Y >%s, and for the next boot options fuse enable_uring=1 in /etc/modprobe.d (or fuse.enable_uring=1 on the kernel's command line)", k.noRing, transport.URingParameter)
 	}
 	return finding.OK("kernel.uring", "transport auto takes /dev/fuse: %v", k.noRing)
 }

@@ -1,9 +1,0 @@
-//go:build !amd64
-
-package fusefs
-
-import "golang.org/x/sys/unix"
-
-const canUstat = false
-
-func ustat(uint64) unix.Errno { return unix.ENOSYS }
