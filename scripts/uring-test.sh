@@ -136,7 +136,7 @@ elif [[ $quick ]]; then
   check "Kills, recovery, replacement" stories -run 'Transport|Recover|Replac|KillsOf' ./integration/daemon ./integration/rules
   check "The fence" stories -run 'EveryRow|Revoked' ./integration/fence
 else
-  check "Unit tests of the transport" stories ./fusefs
+  check "Unit tests of the transport" stories ./fusefs/...
   check "The stories" stories ./integration/fence ./integration/lease ./integration/daemon ./integration/rules
 fi
 check "Kills under fire, $((rounds * 50))" stories -count="$rounds" -timeout $((120 * slower))m -run '^TestNoStrangersWriteLandsDuringFiftyRecoveries$' ./integration/daemon
