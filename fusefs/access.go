@@ -5,15 +5,14 @@ import (
 	"runtime"
 	"unsafe"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"golang.org/x/sys/unix"
-
-	"github.com/jvsfs/jvsfs/gate"
 )
 
 // MayAccess asks the file system that name lies in whether somebody may access it. It judges by
 // owner, group, mode, ACL, capabilities, and the directories on the way from dirfd. Without a name
 // it is about dirfd itself, which may be O_PATH.
-func MayAccess(k gate.Credentials, dirfd int, name string, mode uint32) error {
+func MayAccess(k process.Credentials, dirfd int, name string, mode uint32) error {
 	flags := unix.AT_EACCESS
 	if name == "" {
 		flags |= unix.AT_EMPTY_PATH
@@ -25,7 +24,7 @@ func MayAccess(k gate.Credentials, dirfd int, name string, mode uint32) error {
 
 // asSomebody runs call with somebody's ids, supplementary groups and file capabilities. They belong
 // to one thread. No other goroutine gets this thread afterwards.
-func asSomebody(k gate.Credentials, call func() error) error {
+func asSomebody(k process.Credentials, call func() error) error {
 	if unprivileged() { // it is this user, or somebody whom the kernel does not let through
 		if int64(k.UID) != int64(os.Geteuid()) {
 			return unix.EACCES
@@ -48,7 +47,7 @@ func asSomebody(k gate.Credentials, call func() error) error {
 // fileCaps are the capabilities that decide about access to files.
 const fileCaps = capDacOverride | capDacReadSearch
 
-func become(k gate.Credentials, call func() error) error {
+func become(k process.Credentials, call func() error) error {
 	if err := setgroups(k.Groups); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -215,7 +216,7 @@ func (f *rawFS) admitOutside(p *passes, req gate.Request, r *layout.Rule) fuse.S
 }
 
 // refuseRule refuses where there is no guard.
-func (f *rawFS) refuseRule(op gate.Op, c gate.Caller, r *layout.Rule) fuse.Status {
+func (f *rawFS) refuseRule(op gate.Op, c process.Caller, r *layout.Rule) fuse.Status {
 	f.stats.outside.Add(1)
 	why, id := gate.ReasonSealed, r.Worktree
 	switch r.Kind {

@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"golang.org/x/sys/unix"
-
-	"github.com/jvsfs/jvsfs/gate"
 )
 
 // caller says as whom a new inode is made or privileges are dropped.
@@ -36,7 +35,9 @@ type caller struct {
 }
 
 // callerID is the maker of a request, in the gate's form.
-func callerID(h *fuse.InHeader) gate.Caller { return gate.Caller{TID: h.Pid, UID: h.Uid, GID: h.Gid} }
+func callerID(h *fuse.InHeader) process.Caller {
+	return process.Caller{TID: h.Pid, UID: h.Uid, GID: h.Gid}
+}
 
 func callerOf(h *fuse.InHeader, umask, mode uint32) caller {
 	return caller{uid: h.Uid, gid: h.Gid, umask: umask & 0o777, mode: mode, keepSetgid: mode&unix.S_ISGID != 0}
@@ -50,7 +51,7 @@ func changer(h *fuse.InHeader, n *node) caller {
 	c.kill = true
 	var st unix.Stat_t
 	if n.setid.Load() && unix.Fstat(n.fd, &st) == nil && st.Mode&(unix.S_ISGID|unix.S_IXGRP) == unix.S_ISGID && st.Gid != c.gid &&
-		gate.InGroup(callerID(h), st.Gid) {
+		process.InGroup(callerID(h), st.Gid) {
 		c.gid = st.Gid
 	}
 	return c

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // git keeps its writers apart by lock files: NAME.lock is made with O_EXCL, written, and renamed to
@@ -32,16 +33,16 @@ type lockFiles struct {
 	sweepAt int // with so many of them the next sweep is due
 
 	endsMu sync.Mutex
-	ends   []inodeKey // whose makers have ended
+	ends   []inodeKey // whose creators have ended
 	wake   chan struct{}
 }
 
 // lockFile is one of them. Its directory is pinned: the kernel may forget the node.
 type lockFile struct {
-	dir   int
-	node  uint64 // of the directory
-	name  string
-	maker *gate.Maker
+	dir     int
+	node    uint64 // of the directory
+	name    string
+	creator *process.Creator
 }
 
 func (l *lockFiles) init() {
@@ -49,11 +50,11 @@ func (l *lockFiles) init() {
 	l.wake = make(chan struct{}, 1)
 }
 
-// longLived are lock files whose maker leaves them to a process that it starts (git maintenance).
+// longLived are lock files whose creator leaves them to a process that it starts (git maintenance).
 var longLived = map[string]bool{"maintenance.lock": true}
 
 // lockMade notes that a request has made a lock file.
-func (f *rawFS) lockMade(c gate.Caller, dir *node, name string, k inodeKey) {
+func (f *rawFS) lockMade(c process.Caller, dir *node, name string, k inodeKey) {
 	if !f.git.on || !layout.IsLock(name) || longLived[name] || !f.inRepository(dir) {
 		return
 	}
@@ -68,7 +69,7 @@ func (f *rawFS) lockMade(c gate.Caller, dir *node, name string, k inodeKey) {
 	l := &f.git.locks
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if made.maker, err = gate.MakerOf(c, f.opts.Ends, func() { l.ended(k) }); err != nil {
+	if made.creator, err = process.CreatorOf(c, f.opts.Exits, func() { l.ended(k) }); err != nil {
 		_ = unix.Close(fd) // it cannot be seen: the file is one as any other
 		return
 	}
@@ -89,7 +90,7 @@ func (f *rawFS) isGitDir(dir string) bool {
 	return err == nil
 }
 
-// ended passes the end of a maker on. It must not block.
+// ended passes the end of a creator on. It must not block.
 func (l *lockFiles) ended(k inodeKey) {
 	l.endsMu.Lock()
 	l.ends = append(l.ends, k)
@@ -119,19 +120,19 @@ func (l *lockFile) isGone(k inodeKey) bool {
 }
 
 func (l *lockFile) close() {
-	l.maker.Close()
+	l.creator.Close()
 	_ = unix.Close(l.dir)
 }
 
-// keeper returns the maker of a lock file that somebody else must leave alone; nil if there is none.
-func (l *lockFiles) keeper(k inodeKey, c gate.Caller) *gate.Maker {
+// keeper returns the creator of a lock file that somebody else must leave alone; nil if there is none.
+func (l *lockFiles) keeper(k inodeKey, c process.Caller) *process.Creator {
 	l.mu.Lock()
 	kept := l.of[k]
 	l.mu.Unlock()
-	if kept == nil || kept.maker.Is(c) || !kept.maker.Lives() || !l.stands(k, kept) {
+	if kept == nil || kept.creator.Is(c) || !kept.creator.Lives() || !l.stands(k, kept) {
 		return nil
 	}
-	return kept.maker
+	return kept.creator
 }
 
 // stands reports whether a lock file is still one, and where it was made.
@@ -141,8 +142,8 @@ func (l *lockFiles) stands(k inodeKey, kept *lockFile) bool {
 	return l.of[k] == kept && kept.isAt(k)
 }
 
-// keptFrom returns the maker of the lock file dir/name that a caller must leave alone.
-func (f *rawFS) keptFrom(c gate.Caller, dir *node, name string) *gate.Maker {
+// keptFrom returns the creator of the lock file dir/name that a caller must leave alone.
+func (f *rawFS) keptFrom(c process.Caller, dir *node, name string) *process.Creator {
 	if !f.git.on || !layout.IsLock(name) {
 		return nil
 	}
@@ -174,7 +175,7 @@ func (l *lockFiles) forget(k inodeKey) *lockFile {
 	return was
 }
 
-// unlock forgets a lock file that its maker has removed.
+// unlock forgets a lock file that its creator has removed.
 func (l *lockFiles) unlock(k inodeKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,7 +185,7 @@ func (l *lockFiles) unlock(k inodeKey) {
 }
 
 // lockMoved notes the rename of a lock file. What it locked is replaced, and the lock is over. One
-// that replaces another lock file belongs to the maker of that: git commit --patch lets another git
+// that replaces another lock file belongs to the creator of that: git commit --patch lets another git
 // write the index.lock that it holds.
 func (f *rawFS) lockMoved(k inodeKey, replaced *inodeKey) {
 	l := &f.git.locks
@@ -199,14 +200,14 @@ func (f *rawFS) lockMoved(k inodeKey, replaced *inodeKey) {
 	of := l.of[*replaced]
 	delete(l.of, *replaced)
 	l.of[k] = of
-	of.maker.Wake(func() { l.ended(k) })
+	of.creator.Wake(func() { l.ended(k) })
 }
 
 // frozenAgain is how long a lock file stays after the end of a freeze at most, if the freeze was so long
 // that nothing waits for its end.
 const frozenAgain = time.Second
 
-// sweepMin bounds how many lock files may have been removed behind the mount and still cost two descriptors each, until their maker ends.
+// sweepMin bounds how many lock files may have been removed behind the mount and still cost two descriptors each, until their creator ends.
 const sweepMin = 8
 
 // sweep forgets the lock files that were removed behind the mount: nothing tells of that. A change of a name is not seen half done; if there is
@@ -230,7 +231,7 @@ func (l *lockFiles) sweep() {
 	l.sweepAt = max(sweepMin, 2*len(l.of))
 }
 
-// run removes the lock files of makers that have ended, until stop is closed.
+// run removes the lock files of creators that have ended, until stop is closed.
 func (l *lockFiles) run(f *rawFS, stop <-chan struct{}) {
 	var frozen []inodeKey
 	for {
@@ -264,7 +265,7 @@ func (l *lockFiles) remove(f *rawFS, k inodeKey) (decided bool) {
 	if removed != nil {
 		// This waits for a request in the directory, which may wait for what was locked until now.
 		f.kernel.Expire(removed.node, removed.name)
-		f.opts.Log.Info("a lock file of git was removed: its maker has ended", zap.String("name", removed.name), zap.String("maker", removed.maker.String()))
+		f.opts.Log.Info("a lock file of git was removed: its maker has ended", zap.String("name", removed.name), zap.String("maker", removed.creator.String()))
 	}
 	return decided
 }
@@ -311,12 +312,12 @@ func (l *lockFiles) lookAgain() {
 	}
 }
 
-// takeEnded forgets a lock file whose maker has ended. A living maker's has got the inode since.
+// takeEnded forgets a lock file whose creator has ended. A living creator's has got the inode since.
 func (l *lockFiles) takeEnded(k inodeKey) *lockFile {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	was := l.of[k]
-	if was == nil || was.maker.Lives() {
+	if was == nil || was.creator.Lives() {
 		return nil
 	}
 	return l.forget(k)
@@ -340,14 +341,14 @@ func (f *rawFS) lockAt(dir *node, name string) (k inodeKey, ok bool) {
 	return keyOf(&st), ok
 }
 
-// admitLock refuses to take a lock file away from a living maker.
-func (f *rawFS) admitLock(op gate.Op, c gate.Caller, dir *node, name string) fuse.Status {
+// admitLock refuses to take a lock file away from a living creator.
+func (f *rawFS) admitLock(op gate.Op, c process.Caller, dir *node, name string) fuse.Status {
 	return f.admitKept(op, c, f.keptFrom(c, dir, name))
 }
 
 // keepLock judges a change of the name of a lock file that is not the caller's own: another process may
 // make one of that name meanwhile. So it is judged again when nothing else in the repository changes.
-func (f *rawFS) keepLock(rules []*layout.Rule, c gate.Caller, dir *node, name string) (_ []*layout.Rule, foreign bool) {
+func (f *rawFS) keepLock(rules []*layout.Rule, c process.Caller, dir *node, name string) (_ []*layout.Rule, foreign bool) {
 	k, ok := f.lockAt(dir, name)
 	if !ok || !f.inRepository(dir) || f.git.locks.isOf(k, c) {
 		return rules, false
@@ -359,26 +360,26 @@ func (f *rawFS) keepLock(rules []*layout.Rule, c gate.Caller, dir *node, name st
 }
 
 // isOf reports whether a lock file was made by a caller, or by who has started it.
-func (l *lockFiles) isOf(k inodeKey, c gate.Caller) bool {
+func (l *lockFiles) isOf(k inodeKey, c process.Caller) bool {
 	l.mu.Lock()
 	kept := l.of[k]
 	l.mu.Unlock()
-	return kept != nil && kept.maker.Is(c)
+	return kept != nil && kept.creator.Is(c)
 }
 
-// admitContent refuses to change the lock file of a living maker.
-func (f *rawFS) admitContent(op gate.Op, c gate.Caller, n *node) fuse.Status {
+// admitContent refuses to change the lock file of a living creator.
+func (f *rawFS) admitContent(op gate.Op, c process.Caller, n *node) fuse.Status {
 	if !f.git.on || n.isDir() {
 		return fuse.OK
 	}
 	return f.admitKept(op, c, f.git.locks.keeper(n.key, c))
 }
 
-func (f *rawFS) admitKept(op gate.Op, c gate.Caller, m *gate.Maker) fuse.Status {
+func (f *rawFS) admitKept(op gate.Op, c process.Caller, m *process.Creator) fuse.Status {
 	if m == nil {
 		return fuse.OK
 	}
-	return f.refuseUnlessObserving(gate.Refusal{Reason: gate.ReasonKept, Op: op, Caller: c, Holder: m.Holder()})
+	return f.refuseUnlessObserving(gate.Refusal{Reason: gate.ReasonKept, Op: op, Caller: c, Holder: gate.HolderOfCreator(m)})
 }
 
 // refuseUnlessObserving refuses for a reason that no guard has.

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -18,7 +18,7 @@ import (
 
 // unlinkRules lets everybody remove a loose ref whose value is in packed-refs (git pack-refs), and
 // nobody packed-refs who does not hold what would be lost with it.
-func (f *rawFS) unlinkRules(rules []*layout.Rule, c gate.Caller, dir *node, name string) (_ []*layout.Rule, content bool) {
+func (f *rawFS) unlinkRules(rules []*layout.Rule, c process.Caller, dir *node, name string) (_ []*layout.Rule, content bool) {
 	if !f.git.on || !f.inRepository(dir) {
 		return rules, false
 	}

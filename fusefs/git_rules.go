@@ -9,6 +9,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // Some rules of a git repository depend on what its files say. Who has a branch checked out is read
@@ -120,7 +121,7 @@ func relative(place string) string { return strings.TrimPrefix(place, "/") }
 
 // nameRules are the rules for a change of a name by any operation but a rename, and whether the content
 // of files decided.
-func (f *rawFS) nameRules(c gate.Caller, op gate.Op, dir *node, name string) (rules []*layout.Rule, content bool) {
+func (f *rawFS) nameRules(c process.Caller, op gate.Op, dir *node, name string) (rules []*layout.Rule, content bool) {
 	e := f.entryOf(dir, name)
 	rules = make([]*layout.Rule, 0, 4)
 	switch isDir := op == gate.OpMkdir || op == gate.OpRmdir; {
@@ -143,7 +144,7 @@ func (f *rawFS) nameRules(c gate.Caller, op gate.Op, dir *node, name string) (ru
 // keepObject keeps what lies in objects from whoever is not git, unless it holds the main checkout:
 // without its objects a repository is lost, and rm -rf .git is soon typed. Removing what is not needed
 // is git's; other programs that write objects remove their temporary files.
-func (f *rawFS) keepObject(rules []*layout.Rule, c gate.Caller, dir *node, name string) []*layout.Rule {
+func (f *rawFS) keepObject(rules []*layout.Rule, c process.Caller, dir *node, name string) []*layout.Rule {
 	if !f.git.on || layout.IsTemporary(name) || !f.inRepository(dir) { // the last needs a look, and git renames one for each object
 		return rules
 	}
@@ -156,7 +157,7 @@ func (f *rawFS) keepObject(rules []*layout.Rule, c gate.Caller, dir *node, name 
 
 // isGit reports whether a caller runs git. It tells what git does for everybody from accidents; a
 // program may call itself so.
-func isGit(c gate.Caller) bool { return gate.Program(c) == "git" }
+func isGit(c process.Caller) bool { return process.Program(c) == "git" }
 
 // isFrame reports whether a name is that of a directory which the repository rests on.
 func (f *rawFS) isFrame(dir *node, name string) bool {
@@ -233,7 +234,7 @@ func (f *rawFS) oneRepository(rules []*layout.Rule) bool {
 
 // everybodys says whether a caller may change what belongs to no checkout: whoever may write at all,
 // or, where nobody may write without a lease, who has one of them.
-func (f *rawFS) everybodys(c gate.Caller) bool {
+func (f *rawFS) everybodys(c process.Caller) bool {
 	if !f.opts.LeaseForAll {
 		return true
 	}

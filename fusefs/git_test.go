@@ -16,6 +16,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -90,12 +91,12 @@ func TestAHeadThatCannotBeReadJustNowStaysSomebodys(t *testing.T) {
 	require.False(t, passing(nil))
 }
 
-// The end of one maker does not remove the lock file of another that has got the inode since.
+// The end of one creator does not remove the lock file of another that has got the inode since.
 func TestTheEndOfAMakerRemovesNoLockFileOfAnother(t *testing.T) {
 	f, path, k := lockFileOf(t, os.Getpid())
 	f.git.locks.remove(f, k)
 	require.FileExists(t, path)
-	stranger := gate.Caller{TID: 1}
+	stranger := process.Caller{TID: 1}
 	require.NotNil(t, f.git.locks.keeper(k, stranger))
 	require.NoError(t, os.Rename(path, path+".elsewhere")) // behind the mount: the inode is another file's
 	require.Nil(t, f.git.locks.keeper(k, stranger))
@@ -120,7 +121,7 @@ func TestASweepForgetsOnlyLockFilesThatAreGone(t *testing.T) {
 	require.Empty(t, l.of)
 }
 
-// While the mount is read-only nothing changes, not even for a maker that has ended. Its lock file goes
+// While the mount is read-only nothing changes, not even for a creator that has ended. Its lock file goes
 // when the mode is another one.
 func TestALockFileOfAnEndedMakerStaysWhileTheMountIsReadOnly(t *testing.T) {
 	f, path, k := leftLockFile(t)
@@ -164,7 +165,7 @@ func TestALockFileOfAnEndedMakerIsRemovedAfterAFreeze(t *testing.T) {
 	})
 }
 
-// leftLockFile is one whose maker has ended.
+// leftLockFile is one whose creator has ended.
 func leftLockFile(t *testing.T) (*rawFS, string, inodeKey) {
 	t.Helper()
 	made := exec.Command("sleep", "60")
@@ -185,9 +186,9 @@ func lockFileOf(t *testing.T, pid int) (*rawFS, string, inodeKey) {
 	require.NoError(t, unix.Stat(path, &st))
 	dir, err := unix.Open(source, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	require.NoError(t, err)
-	maker, err := gate.MakerOf(gate.Caller{TID: uint32(pid)}, nil, func() {})
+	creator, err := process.CreatorOf(process.Caller{TID: uint32(pid)}, nil, func() {})
 	require.NoError(t, err)
-	f.git.locks.of[keyOf(&st)] = &lockFile{dir: dir, name: "x.lock", maker: maker}
+	f.git.locks.of[keyOf(&st)] = &lockFile{dir: dir, name: "x.lock", creator: creator}
 	return f, path, keyOf(&st)
 }
 

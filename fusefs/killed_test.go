@@ -111,7 +111,7 @@ func TestAKilledCallerDoesNotWaitForAWalk(t *testing.T) {
 	info, err := os.Stat(m.source + "/main/d/1")
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o644), info.Mode(), "the killed ones have changed nothing")
-	nobodyIn(t, "gate.WhenDying", "(*linkBook).lead", "(*linkBook).walk")
+	nobodyIn(t, "process.WhenDying", "(*linkBook).lead", "(*linkBook).walk")
 }
 
 // A walk that nobody waits for any more does not keep a mount from ending.
@@ -163,5 +163,5 @@ func TestAKilledCallerDoesNotWaitAtAnExemptBorder(t *testing.T) {
 	require.NoDirExists(t, m.source+"/cache/e")
 	out, err := sh(t, m.dir, "mv cache/d cache/e && mkdir cache/a")
 	require.NoError(t, err, out)
-	nobodyIn(t, "gate.WhenDying", "(*turnLock).lock")
+	nobodyIn(t, "process.WhenDying", "(*turnLock).lock")
 }

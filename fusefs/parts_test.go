@@ -14,6 +14,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -73,10 +74,10 @@ func TestWhoJudgesTheNameOfAPart(t *testing.T) {
 	for op, want := range map[gate.Op][]string{
 		gate.OpMkdir: {"tree", "?p.x"}, gate.OpRmdir: {"tree", "?p.x"}, gate.OpCreate: {"tree"}, gate.OpUnlink: {"tree"}, gate.OpSymlink: {"tree"},
 	} {
-		rules, _ := f.nameRules(gate.Caller{}, op, packages, "x")
+		rules, _ := f.nameRules(process.Caller{}, op, packages, "x")
 		require.Equal(t, want, said(rules), "%s", op)
 	}
-	rules, _ := f.nameRules(gate.Caller{}, gate.OpMkdir, a, "x")
+	rules, _ := f.nameRules(process.Caller{}, gate.OpMkdir, a, "x")
 	require.Equal(t, []string{"p.a"}, said(rules), "in a part")
 	for _, row := range []struct {
 		from, to     *node

@@ -5,6 +5,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // Who may not write may not take the lease. The kernel checks the permission for every mutation
@@ -69,7 +70,7 @@ func (t *touch) turnedAway() bool { return t != nil && t.judged && !t.mayIt }
 // facts returns those of a stranger if the caller or the inode cannot be read.
 func (t *touch) facts() touchFacts {
 	var st unix.Stat_t
-	k, err := gate.CredentialsOf(callerID(t.h))
+	k, err := process.CredentialsOf(callerID(t.h))
 	if err != nil || unix.Fstat(t.n.fd, &st) != nil {
 		return touchFacts{}
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 func TestJudgeTouch(t *testing.T) {
@@ -53,26 +54,26 @@ func TestMayAccess(t *testing.T) {
 	fd, err := unix.Open(file, unix.O_PATH, 0)
 	require.NoError(t, err)
 	defer unix.Close(fd)
-	mapped := func(first uint32) []gate.IDRange { return []gate.IDRange{{First: first, Count: 10}} }
+	mapped := func(first uint32) []process.IDRange { return []process.IDRange{{First: first, Count: 10}} }
 	for name, c := range map[string]struct {
-		who gate.Credentials
+		who process.Credentials
 		err error
 	}{
-		"the owner":                     {gate.Credentials{UID: 1000, GID: 1000}, nil},
-		"a group":                       {gate.Credentials{UID: 1001, GID: 2000}, nil},
-		"a supplementary group":         {gate.Credentials{UID: 1001, GID: 1001, Groups: []uint32{7, 2000}}, nil},
-		"another":                       {gate.Credentials{UID: 1001, GID: 1001, Groups: []uint32{7}}, unix.EACCES},
-		"with the power":                {gate.Credentials{UID: 1001, Effective: capDacOverride}, nil},
-		"root":                          {gate.Credentials{Effective: ^uint64(0)}, nil},
-		"root without the power":        {gate.Credentials{Effective: ^uint64(capDacOverride | capDacReadSearch)}, unix.EACCES},
-		"with the power somewhere else": {gate.Credentials{UID: 1001, Effective: capDacOverride, UIDs: mapped(5000), GIDs: mapped(5000)}, unix.EACCES},
+		"the owner":                     {process.Credentials{UID: 1000, GID: 1000}, nil},
+		"a group":                       {process.Credentials{UID: 1001, GID: 2000}, nil},
+		"a supplementary group":         {process.Credentials{UID: 1001, GID: 1001, Groups: []uint32{7, 2000}}, nil},
+		"another":                       {process.Credentials{UID: 1001, GID: 1001, Groups: []uint32{7}}, unix.EACCES},
+		"with the power":                {process.Credentials{UID: 1001, Effective: capDacOverride}, nil},
+		"root":                          {process.Credentials{Effective: ^uint64(0)}, nil},
+		"root without the power":        {process.Credentials{Effective: ^uint64(capDacOverride | capDacReadSearch)}, unix.EACCES},
+		"with the power somewhere else": {process.Credentials{UID: 1001, Effective: capDacOverride, UIDs: mapped(5000), GIDs: mapped(5000)}, unix.EACCES},
 	} {
 		require.Equal(t, c.err, MayAccess(c.who, fd, "", unix.W_OK), name)
 		require.Equal(t, c.err, MayAccess(c.who, unix.AT_FDCWD, file, unix.W_OK), name)
 	}
 	require.NoError(t, os.Chmod(filepath.Dir(file), 0o700))
-	require.NoError(t, MayAccess(gate.Credentials{UID: 1000}, fd, "", unix.W_OK), "it has been reached")
-	require.Equal(t, unix.EACCES, MayAccess(gate.Credentials{UID: 1000}, unix.AT_FDCWD, file, unix.W_OK), "it cannot be")
+	require.NoError(t, MayAccess(process.Credentials{UID: 1000}, fd, "", unix.W_OK), "it has been reached")
+	require.Equal(t, unix.EACCES, MayAccess(process.Credentials{UID: 1000}, unix.AT_FDCWD, file, unix.W_OK), "it cannot be")
 	uid, _ := unix.SetfsuidRetUid(-1)
 	require.Zero(t, uid)
 }

@@ -3,20 +3,21 @@ package fusefs
 import (
 	"github.com/jvsfs/jvsfs/fusefs/transport"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // newTransport makes what brings the requests from dev, which is /dev/fuse.
 func (s *Server) newTransport(dev int) {
 	s.transport = transport.New(transport.Config{
 		Dev: dev, Handler: s.fs, Options: mountOptions(!s.fs.locks.off), Waiting: gate.MaxWaiting,
-		LastCPU: lastCPU, WhenDying: gate.WhenDying, Meter: &s.meter, Log: s.opts.Log,
+		LastCPU: lastCPU, WhenDying: process.WhenDying, Meter: &s.meter, Log: s.opts.Log,
 	})
 	s.opts.Enforcement.OnWait(s.transport.Wait)
 }
 
 // lastCPU is the processor on which a thread has run last. It is below 0 if the thread has ended, or has no number here.
 func lastCPU(thread uint32) int {
-	stat, err := gate.ReadThreadStat(int(thread))
+	stat, err := process.ReadThreadStat(int(thread))
 	if err != nil {
 		return -1
 	}

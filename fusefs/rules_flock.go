@@ -14,6 +14,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 )
 
@@ -87,7 +88,7 @@ func (f *rawFS) admitFlock(r *lockRequest) fuse.Status {
 		return fuse.OK
 	}
 	defer l.Done()
-	if no := l.Barred(gate.Caller{TID: r.thread, UID: r.uid}); no != nil {
+	if no := l.Barred(process.Caller{TID: r.thread, UID: r.uid}); no != nil {
 		f.stats.outside.Add(1)
 		return fuse.Status(no.Errno)
 	}
@@ -111,7 +112,7 @@ func (f *rawFS) afterFlock(r *lockRequest) fuse.Status {
 		return st
 	}
 	defer leave()
-	c := gate.Caller{TID: topSharer(r.thread, f.pathForPeople(r.key.node)), UID: r.uid}
+	c := process.Caller{TID: topSharer(r.thread, f.pathForPeople(r.key.node)), UID: r.uid}
 	is, _ := fileAt(r.key.node.fd, "")
 	number, err := l.Locked(c, is)
 	if no, barred := errors.AsType[*gate.Refusal](err); barred {
@@ -150,7 +151,7 @@ func topSharer(tid uint32, name string) uint32 {
 	at := int(tid)
 	fds := filesCalled(at, name)
 	for range sharersMax {
-		st, err := gate.ReadStat(at)
+		st, err := process.ReadStat(at)
 		if err != nil || st.PPID <= 1 {
 			break
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/jvsfs/jvsfs/fusefs/transport"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -36,8 +37,8 @@ type Options struct {
 	LeaseForAll bool
 	// Locks has the rules for lock files of other programs, and who holds them; nil: there are none.
 	Locks *tenure.Book
-	// Ends tells when a process ends that has made a lock file of git. nil: the file stays.
-	Ends *gate.Ends
+	// Exits tells when a process ends that has made a lock file of git. nil: the file stays.
+	Exits *process.ExitWatch
 	// Off is closed when nobody wants the file system any more: then Open waits no longer for the rename
 	// of a root through another mount. nil: never.
 	Off <-chan struct{}

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // SetAttr changes mode, owner, size or times. A size that is set through an open file is judged by
@@ -117,10 +118,10 @@ func changerOfOwner(h *fuse.InHeader, n *node) (caller, error) {
 		return standIn(h), nil
 	}
 	who := callerID(h)
-	if st.Uid != h.Uid && !gate.HasCapability(who, unix.CAP_FOWNER) {
+	if st.Uid != h.Uid && !process.HasCapability(who, unix.CAP_FOWNER) {
 		return caller{}, unix.EPERM
 	}
-	return caller{thrifty: h.Uid != 0, kill: h.Uid == 0 && !gate.HasCapability(who, unix.CAP_FSETID)}, nil
+	return caller{thrifty: h.Uid != 0, kill: h.Uid == 0 && !process.HasCapability(who, unix.CAP_FSETID)}, nil
 }
 
 // chownToNobody answers a request that names no attribute. Two calls look so. One is chown(path,
@@ -136,8 +137,8 @@ func (f *rawFS) chownToNobody(in *fuse.SetAttrIn, n *node) error {
 	}
 	as := callerOf(&in.InHeader, 0, 0)
 	who := callerID(&in.InHeader)
-	as.strict, as.kill = true, !gate.HasCapability(who, unix.CAP_FSETID)
-	switch has := gate.HasCapability(who, unix.CAP_FOWNER); {
+	as.strict, as.kill = true, !process.HasCapability(who, unix.CAP_FSETID)
+	switch has := process.HasCapability(who, unix.CAP_FOWNER); {
 	case has:
 		as.caps = capFowner
 	case who.TID != 0: // one that cannot be seen is believed

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // A snapshot of JVS is what others rely on: its descriptor has the hash of its content. From the moment that it is READY
@@ -25,7 +26,7 @@ type snapshots struct {
 	// change is write-locked while a snapshot becomes READY or is removed, and read-locked by what changes one that is
 	// not READY: so it has ended before.
 	change sync.RWMutex
-	lock   atomic.Pointer[gate.Maker] // who has made the lock of a folder
+	lock   atomic.Pointer[process.Creator] // who has made the lock of a folder
 	begun  begun
 }
 
@@ -47,7 +48,7 @@ func (s *snapshots) init(o Options) {
 func (s *snapshots) close() { s.lockedBy(nil) }
 
 // lockedBy notes who has the lock of the folder; nil: nobody.
-func (s *snapshots) lockedBy(m *gate.Maker) {
+func (s *snapshots) lockedBy(m *process.Creator) {
 	if was := s.lock.Swap(m); was != nil {
 		was.Close()
 	}
@@ -150,7 +151,7 @@ func (n *node) inSnapshots() bool {
 }
 
 // fixed reports whether a caller must not change a name.
-func (f *rawFS) fixed(op gate.Op, c gate.Caller, rel string) bool {
+func (f *rawFS) fixed(op gate.Op, c process.Caller, rel string) bool {
 	removes := op == gate.OpUnlink || op == gate.OpRmdir
 	id, is := layout.SnapshotOf(rel)
 	switch {
@@ -218,8 +219,8 @@ func (f *rawFS) eachName(dir string, what func(rel string) bool) error {
 
 // collects reports whether a caller is JVS, which removes the snapshots that it does not need any more. Today's does that
 // under its lock. JVS with locks takes none for it: it has written down what it removes before.
-func (f *rawFS) collects(c gate.Caller, id string) bool {
-	if gate.Program(c) != jvsProgram {
+func (f *rawFS) collects(c process.Caller, id string) bool {
+	if process.Program(c) != jvsProgram {
 		return false
 	}
 	if !f.jvs.folder {
@@ -247,7 +248,7 @@ func (f *rawFS) madeLock(h *fuse.InHeader, dir *node, name string) {
 	if !f.isFolderLock(dir, name) {
 		return
 	}
-	m, err := gate.MakerOf(callerID(h), nil, func() {})
+	m, err := process.CreatorOf(callerID(h), nil, func() {})
 	if err != nil { // it is not visible, or has ended
 		m = nil
 	}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // Which changes of names a READY snapshot allows, to who is no JVS.
@@ -24,7 +25,7 @@ func TestAReadySnapshotAllowsNoChangeOfNames(t *testing.T) {
 	t.Cleanup(func() { _ = unix.Close(fd) })
 	f := &rawFS{root: &node{fd: fd}}
 	f.jvs.on = true
-	me := gate.Caller{TID: uint32(os.Getpid())}
+	me := process.Caller{TID: uint32(os.Getpid())}
 	for _, c := range []struct {
 		op    gate.Op
 		path  string

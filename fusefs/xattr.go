@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // GetXAttr reads an extended attribute, or its size into an empty buffer.
@@ -40,7 +41,7 @@ func (f *rawFS) ListXAttr(_ <-chan struct{}, h *fuse.InHeader, dest []byte) (uin
 		return 0, status(err)
 	}
 	names = names[:size]
-	if kept := withoutTrusted(names); len(kept) < size && !gate.HasCapability(callerID(h), unix.CAP_SYS_ADMIN) {
+	if kept := withoutTrusted(names); len(kept) < size && !process.HasCapability(callerID(h), unix.CAP_SYS_ADMIN) {
 		names = kept
 	}
 	switch {

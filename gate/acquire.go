@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -25,7 +26,7 @@ func (g *Guard) autoScope() Scope {
 //
 // after is the epoch of a holder that has ended, or nil. It has to close first, so acquireFor waits
 // for that. This is safe: nothing of such a holder is in flight that could wait for this request.
-func (g *Guard) acquireFor(r Request, id Identity, after *epoch) *Refusal {
+func (g *Guard) acquireFor(r Request, id process.Identity, after *epoch) *Refusal {
 	h, err := g.cfg.Resolver.autoHolder(id, g.autoScope())
 	if err != nil {
 		return g.refusal(r.Op, reasonNobody, nil)

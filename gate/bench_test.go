@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -57,7 +58,7 @@ func BenchmarkEnterWriter(b *testing.B) {
 	g, _ := benchGuard(b, os.Getpid())
 	b.ReportAllocs()
 	for b.Loop() {
-		p, no := g.Enter(Request{Op: OpMkdir, Caller: Caller{TID: uint32(os.Getpid())}})
+		p, no := g.Enter(Request{Op: OpMkdir, Caller: process.Caller{TID: uint32(os.Getpid())}})
 		if no != nil {
 			b.Fatal(no)
 		}

@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -144,7 +145,7 @@ func (g *Guard) changed(w *wait) <-chan struct{} {
 // Await is where a caller waits that was sent round: here it asks for something that needs no
 // permission, and holds no lock. For everybody else it returns at once. When the turn comes, the
 // lease is taken for the caller, so that nobody comes in between.
-func (s *Enforcement) Await(c Caller, signal <-chan struct{}) {
+func (s *Enforcement) Await(c process.Caller, signal <-chan struct{}) {
 	w := s.rounds.take(c.TID)
 	if w == nil {
 		return

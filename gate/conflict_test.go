@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -21,7 +22,7 @@ func willingGuard(t *testing.T, d time.Duration) (*Guard, *keeper) {
 }
 
 func writerOf(uid uint32) Request {
-	return Request{Op: OpMkdir, Caller: Caller{TID: uint32(os.Getpid()), UID: uid}}
+	return Request{Op: OpMkdir, Caller: process.Caller{TID: uint32(os.Getpid()), UID: uid}}
 }
 
 type answer struct {
@@ -151,7 +152,7 @@ func TestACallMadeAgainWaitsOnTheWayAndThenHasTheLease(t *testing.T) {
 		s := g.cfg.Enforcement
 		require.True(t, s.Awaited())
 		began := time.Now()
-		s.Await(Caller{TID: r.Caller.TID + 1}, nil)
+		s.Await(process.Caller{TID: r.Caller.TID + 1}, nil)
 		require.Zero(t, time.Since(began), "somebody else does not wait")
 
 		came := make(chan struct{})

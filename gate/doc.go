@@ -32,7 +32,7 @@
 //
 // Not guaranteed is anything about writes that do not come through the mount, about a descriptor
 // that a holder passes to somebody else on purpose, or about a descendant that has cut every tie to
-// the holder (a double fork under scope tree that nobody adopts, see Adopted). A file system cannot see these.
+// the holder (a double fork under scope tree that nobody adopts, see WithSubreaper). A file system cannot see these.
 //
 // # Words
 //
@@ -41,8 +41,8 @@
 //   - freeze, thaw: mutations wait, and none is in flight, as with fsfreeze(8). An epoch is frozen
 //     while its lease is handed over. Guards are frozen while a name that they hang on changes.
 //   - regime: one enforcement mode while it lasts.
-//   - crowd: the processes of a holder when it lost its lease, and what they have made since.
+//   - former processes: those of a holder when it lost its lease, and what they have made since.
 //   - late: of a mutation that took effect after its epoch was over (rule 10 of package lease).
 //
-// The package does no input or output of its own except reading /proc and cgroup files.
+// Who a process is says package process. This package does no input or output of its own.
 package gate

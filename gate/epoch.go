@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -25,7 +26,7 @@ type epoch struct {
 	handles  *atomic.Int64        // files open for writing under this epoch
 	stopped  atomic.Pointer[stop] // nil while mutations may enter
 	look     func() error         // asked after a mutation: was it too late? nil on stores of one kernel
-	life     *life                // of the holder; nil without a lease
+	exit     *process.Watch       // of the holder's process; nil without a lease
 	gone     chan struct{}        // closed when the epoch is over and the kernel's caches are dropped
 
 	since   uint64      // the first token of its holder without anybody in between; covers

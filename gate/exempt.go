@@ -7,6 +7,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -157,7 +158,7 @@ type Exemption struct {
 	Op       Op
 	Rule     string // the glob
 	Name     string // relative to the worktree's root
-	Caller   Caller
+	Caller   process.Caller
 }
 
 // Sentence says what happened.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -157,7 +158,7 @@ func exemptGuard(t *testing.T, change func(*GuardConfig)) (*Guard, *keeper, *[]E
 func TestAStrangerWritesWhereAnybodyMay(t *testing.T) {
 	g, k, told := exemptGuard(t, nil)
 	k.give(userHolder(1000, "1000"))
-	stranger := Caller{UID: 2000}
+	stranger := process.Caller{UID: 2000}
 	at := inCache()
 	p, no := g.Enter(Request{Op: OpWrite, Caller: stranger, At: at})
 	require.Nil(t, no)
@@ -174,7 +175,7 @@ func TestAStrangerWritesWhereAnybodyMay(t *testing.T) {
 	require.NotNil(t, no)
 
 	at = inCache()
-	p, no = g.Enter(Request{Op: OpWrite, Caller: Caller{UID: 1000}, At: at})
+	p, no = g.Enter(Request{Op: OpWrite, Caller: process.Caller{UID: 1000}, At: at})
 	require.Nil(t, no)
 	require.False(t, p.ByPlace(), "the holder writes under its lease")
 	require.Zero(t, at.asked, "and its place is of no interest")
@@ -196,7 +197,7 @@ func TestAHandleIsJudgedByItsPlaceEachTime(t *testing.T) {
 		require.Nil(t, no)
 		require.True(t, p.ByPlace())
 		p.Leave()
-		_, no = g.Enter(Request{Op: OpWrite, Epoch: epoch, Caller: Caller{UID: 1000}, At: &spot{w: Where{Worktree: "main", Names: []string{"src/f"}}}})
+		_, no = g.Enter(Request{Op: OpWrite, Epoch: epoch, Caller: process.Caller{UID: 1000}, At: &spot{w: Where{Worktree: "main", Names: []string{"src/f"}}}})
 		require.NotNil(t, no, "the holder's own lease does not help a handle that rests on none")
 	}
 	_, no := g.Enter(Request{Op: OpWrite, Epoch: ByPlace, At: &spot{w: Where{Worktree: "main", Names: []string{"cache/f"}, Linked: true}}})
@@ -239,7 +240,7 @@ func TestAReadOnlyMountExemptsNothing(t *testing.T) {
 func TestWhatIsExemptWouldNotBeRefused(t *testing.T) {
 	g, k, _ := exemptGuard(t, func(c *GuardConfig) { c.Enforcement = NewEnforcement(Observing) })
 	k.give(userHolder(1000, "holder"))
-	p, no := g.Enter(Request{Op: OpWrite, Caller: Caller{UID: 2000}, At: inCache()})
+	p, no := g.Enter(Request{Op: OpWrite, Caller: process.Caller{UID: 2000}, At: inCache()})
 	require.Nil(t, no)
 	p.Leave()
 	require.Zero(t, g.Status().WouldRefuse)
@@ -260,7 +261,7 @@ func TestAnExemptWriteIsCountedOnce(t *testing.T) {
 				k.give(userHolder(1000, "holder"))
 				at := inCache()
 				at.meanwhile = func() { require.NoError(t, mode.Switch(t.Context(), to, func() []*Guard { return nil })) }
-				p, ok := ask(g, Request{Op: OpWrite, Caller: Caller{UID: 2000}, At: at})
+				p, ok := ask(g, Request{Op: OpWrite, Caller: process.Caller{UID: 2000}, At: at})
 				require.Equal(t, want, ok)
 				p.Leave()
 				n := 0

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -43,7 +44,7 @@ type HolderView struct {
 // refusal. pid is a number in the daemon's pid namespace.
 func (g *Guard) Explain(pid int) Explanation {
 	x := Explanation{Worktree: g.cfg.Worktree, PID: pid, Status: g.Status()}
-	uid, err := readUID(pid)
+	uid, err := process.UIDOf(pid)
 	if err != nil {
 		x.Sentence = "there is no process " + strconv.Itoa(pid) + " to explain for: " + err.Error()
 		x.Class, x.Errno = lease.ClassLockNotHeld, errnoName(g.cfg.Errno)
@@ -54,7 +55,7 @@ func (g *Guard) Explain(pid int) Explanation {
 		g.keeper.Look() // which closes it
 		e = nil
 	}
-	f, _, who := g.gather(mode, e, Caller{TID: uint32(pid), UID: uid})
+	f, _, who := g.gather(mode, e, process.Caller{TID: uint32(pid), UID: uid})
 	act, why := decide(f)
 	if act == pass && e.hasLapsed() {
 		act, why = refuse, reasonHandover

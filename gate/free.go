@@ -67,7 +67,7 @@ func (g *Guard) endFree() {
 
 // Bar keeps a holder out that is known to have lost its lease to another, until it acquires on purpose.
 func (g *Guard) Bar(h lease.Holder) {
-	c := g.cfg.Resolver.crowdOf(h, g.cfg.Clock.Boot())
+	c := g.cfg.Resolver.formerProcesses(h, g.cfg.Clock.Boot())
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.revoke(lease.Loss{Kind: lease.LossSuperseded, Holder: h}, c)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -116,7 +117,7 @@ func TestAMutationInAnExemptPlaceHardlyWaitsForAFreeze(t *testing.T) {
 		g, k, _ := exemptGuard(t, nil)
 		h := frozenFor(t, g, k, soon)
 		for _, epoch := range []Epoch{NoEpoch, EpochOf(h.tok)} {
-			p := mustEnter(t, g, Request{Op: OpWrite, Epoch: epoch, Caller: Caller{UID: 7}, At: inCache()})
+			p := mustEnter(t, g, Request{Op: OpWrite, Epoch: epoch, Caller: process.Caller{UID: 7}, At: inCache()})
 			require.True(t, p.ByPlace())
 			p.Leave()
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -35,7 +36,7 @@ func TestAFreezeWaitsForWhatIsInFlight(t *testing.T) {
 		"without one":   {change: func(c *GuardConfig) { c.OnFree = AllowOnFree }, enter: byRequest(byUser(8))},
 		"shared":        {change: func(c *GuardConfig) { c.Mode = Shared }, enter: byRequest(byUser(8))},
 		"by its place": {held: true, change: func(c *GuardConfig) { c.Exempt = exempt },
-			enter: byRequest(Request{Op: OpWrite, Caller: Caller{TID: 1, UID: 8}, At: inCache()})},
+			enter: byRequest(Request{Op: OpWrite, Caller: process.Caller{TID: 1, UID: 8}, At: inCache()})},
 		"a mapping by its place": {change: func(c *GuardConfig) { c.Exempt = exempt },
 			enter: func(s switching, through *Freeze) (Pass, bool) {
 				return s.Exempted(Request{Op: OpWrite, Epoch: ByPlace, At: inCache(), Through: through})
@@ -151,7 +152,7 @@ func TestAFreezeHoldsWhileALeaseIsTaken(t *testing.T) {
 		second := s.k.give(userHolder(8, "8"))
 		done := enterInBackground(t, s.Guard, byUser(8))
 		mustNotDecide(t, done)
-		p, no := s.Enter(Request{Op: OpRename, Caller: Caller{TID: 1, UID: 8}, Through: f})
+		p, no := s.Enter(Request{Op: OpRename, Caller: process.Caller{TID: 1, UID: 8}, Through: f})
 		require.Nil(t, no)
 		p.Leave()
 		f.Thaw()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -111,7 +112,7 @@ func (r *revocations) forgive(gr lease.Grant) {
 	if gr.Since == 0 || gr.Since == gr.Token {
 		return
 	}
-	defer r.dismiss(r.crowds())
+	defer r.dismiss(r.formers())
 	back := func(v revocation) bool { return sameHolder(v.holder, gr.Holder) && gr.Covers(v.token) }
 	r.own, r.list = slices.DeleteFunc(r.own, back), slices.DeleteFunc(r.list, back)
 	r.seen = nil
@@ -178,7 +179,7 @@ func (g *Guard) waitToGoOn(r Request, e *epoch) bool {
 }
 
 // writerGoesOn is waitToGoOn for a writer that was refused.
-func (g *Guard) writerGoesOn(r Request, id Identity, why Reason) bool {
+func (g *Guard) writerGoesOn(r Request, id process.Identity, why Reason) bool {
 	e := g.last.Load()
 	if why != reasonExpired && why != reasonRevokedExpired && why != reasonClosing || !g.mayGoOn(e) {
 		return false

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -34,8 +35,8 @@ type GuardConfig struct {
 	Policy         lease.Policy
 	Clock          lease.Clock
 	Resolver       *Resolver
-	// Ends tells when holders end. With nil only the keeper looks for that.
-	Ends *Ends
+	// Exits tells when holders end. With nil only the keeper looks for that.
+	Exits *process.ExitWatch
 	// Lock is the lock file that the guard follows; nil: it follows the lease of Worktree.
 	Lock *LockFile
 	// Until is when the maintenance window ends that is open there (LockFile.Until). nil: there are none.
@@ -58,14 +59,14 @@ type GuardConfig struct {
 }
 
 // Guard is the fence of one worktree: its configuration (cfg), the epochs (fence), who may not come
-// back (history), what is counted (statistics) and the hooks. It implements lease.Fence. All
+// back (leaseHistory), what is counted (statistics) and the hooks. It implements lease.Fence. All
 // methods are safe for concurrent use.
 type Guard struct {
 	cfg    GuardConfig
 	keeper Leaseholder
 
 	fence
-	history
+	leaseHistory
 	statistics
 	hooks
 
@@ -76,7 +77,7 @@ type Guard struct {
 	line        Line   // those who wait for the lease
 	opened      herald // tells of each Open
 
-	mu sync.Mutex // guards the parts of fence and history that say so
+	mu sync.Mutex // guards the parts of fence and leaseHistory that say so
 }
 
 // fence holds the epochs of a guard. A mutation enters one of them or is refused.
@@ -98,8 +99,8 @@ type fence struct {
 	freeSeq uint64
 }
 
-// history is what a guard knows of leases that have ended. Under mu, except learn.
-type history struct {
+// leaseHistory is what a guard knows of leases that have ended. Under mu, except learn.
+type leaseHistory struct {
 	revoked revocations
 	learnt  headKey // how far the records have been read
 	past    []lease.Past
@@ -148,7 +149,7 @@ func (g *Guard) Open(gr lease.Grant) {
 	e := newEpoch(EpochOf(gr.Token), gr.Holder, gr.Deadline, g.cfg.Clock.Boot())
 	e.look = gr.Late
 	e.ofGrant(gr)
-	e.life = watchLife(gr.Holder, g.cfg.Resolver, g.cfg.Ends, g.keeper.Look)
+	e.exit = g.watchHolder(gr.Holder)
 	e.follow(g.last.Load())
 	if last := g.last.Swap(e); last != nil && e.covers(last.id) {
 		e.handles = last.handles // a renewal failed and then succeeded, or the holder was paused: the open files are the same
@@ -201,7 +202,7 @@ func (g *Guard) Close(l lease.Loss) {
 		if e != nil {
 			e.close()
 		}
-		c := g.cfg.Resolver.crowdOf(l.Holder, g.cfg.Clock.Boot()) // while it is closing nobody acquires by writing
+		c := g.cfg.Resolver.formerProcesses(l.Holder, g.cfg.Clock.Boot()) // while it is closing nobody acquires by writing
 		g.mu.Lock()
 		g.revoke(l, c)
 		g.mu.Unlock()
@@ -225,7 +226,7 @@ func (g *Guard) Close(l lease.Loss) {
 
 // passed tells those who wait for the end of an epoch that it has come.
 func (g *Guard) passed(e *epoch) {
-	e.life.close(g.cfg.Ends)
+	e.exit.Close()
 	close(e.gone)
 }
 
@@ -242,12 +243,12 @@ func (g *Guard) yield(ctx context.Context) error {
 }
 
 // revoke remembers a holder that lost its lease against its will.
-func (g *Guard) revoke(l lease.Loss, c *crowd) {
+func (g *Guard) revoke(l lease.Loss, c *process.Former) {
 	switch l.Kind {
 	case lease.LossExpired, lease.LossPaused:
-		g.revoked.add(revocation{holder: l.Holder, why: reasonRevokedExpired, token: l.Token, crowd: c})
+		g.revoked.add(revocation{holder: l.Holder, why: reasonRevokedExpired, token: l.Token, former: c})
 	case lease.LossSuperseded:
-		g.revoked.add(revocation{holder: l.Holder, why: reasonRevokedStolen, token: l.Token, crowd: c})
+		g.revoked.add(revocation{holder: l.Holder, why: reasonRevokedStolen, token: l.Token, former: c})
 	}
 }
 

@@ -13,12 +13,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
 func write(e Epoch) Request { return Request{Op: OpWrite, Epoch: e} }
 func byUser(uid uint32) Request {
-	return Request{Op: OpCreate, Caller: Caller{UID: uid}}
+	return Request{Op: OpCreate, Caller: process.Caller{UID: uid}}
 }
 
 func mustEnter(t *testing.T, g *Guard, r Request) Pass {

@@ -1,7 +1,9 @@
 package gate
 
+import "github.com/jvsfs/jvsfs/gate/process"
+
 // Holds reports whether a caller belongs to the holder of the lease that is open here.
-func (g *Guard) Holds(c Caller) bool {
+func (g *Guard) Holds(c process.Caller) bool {
 	e := g.open.Load()
 	if e == nil || e.over(g.cfg.Clock.Boot()) {
 		return false

@@ -1,8 +1,7 @@
 package gate
 
 import (
-	"errors"
-
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -10,7 +9,7 @@ import (
 // session or a cgroup, any process left in it counts. A stopped or frozen process counts as
 // stopped: its lease is not renewed, because it could not stop writing in time.
 func Liveness(h lease.Holder) lease.Liveness {
-	live, _ := livenessOf(h, process{})
+	live, _ := livenessOf(h, process.ID{})
 	return live
 }
 
@@ -27,11 +26,11 @@ func (r *Resolver) Liveness(h lease.Holder) lease.Liveness {
 	}
 	r.remainingMu.Lock()
 	defer r.remainingMu.Unlock()
-	if delete(r.remaining, key); left == (process{}) {
+	if delete(r.remaining, key); left == (process.ID{}) {
 		return live
 	}
-	if r.remaining == nil || len(r.remaining) >= resolvedMax {
-		r.remaining = make(map[string]process)
+	if r.remaining == nil || len(r.remaining) >= remainingMax {
+		r.remaining = make(map[string]process.ID)
 	}
 	r.remaining[key] = left
 	return live
@@ -40,57 +39,51 @@ func (r *Resolver) Liveness(h lease.Holder) lease.Liveness {
 // Gone reports whether Liveness is lease.Gone. Of a process that runs it does not ask whether it is stopped or frozen: that
 // takes seven more system calls, and a lock file is taken a hundred times a second.
 func (r *Resolver) Gone(h lease.Holder) bool {
-	if h.PID != 0 && h.BootID == host().bootID && h.PIDNamespace == host().pidNS {
-		if r.watched.runs(process{h.PID, h.StartTime}) {
-			return false
-		}
-		if st, err := ReadStat(h.PID); err == nil && st.Start == h.StartTime && !st.dead() {
-			return false
-		}
+	if h.PID != 0 && isLocal(h) && r.Runs(process.ID{PID: h.PID, Start: h.StartTime}) {
+		return false
 	}
 	return r.Liveness(h) == lease.Gone
 }
 
 // livenessOf is Liveness. known is the member of the session that was found before, left the one
 // found now.
-func livenessOf(h lease.Holder, known process) (live lease.Liveness, left process) {
+func livenessOf(h lease.Holder, known process.ID) (live lease.Liveness, left process.ID) {
 	switch {
 	case h.PID == 0:
 		return lease.Alive, left
-	case h.BootID != host().bootID || h.PIDNamespace != host().pidNS:
+	case !isLocal(h):
 		return lease.Unknown, left
 	}
-	live = process{h.PID, h.StartTime}.liveness()
-	if by, ok := adopter(h); ok && live == lease.Gone {
-		return by.liveness(), left
+	live = ofHolder(process.ID{PID: h.PID, Start: h.StartTime}.Liveness())
+	if by, ok := subreaper(h); ok && live == lease.Gone {
+		return ofHolder(by.Liveness()), left
 	}
 	if live != lease.Gone || !h.Auto {
 		return live, left
 	}
 	switch Scope(h.Scope) {
 	case ScopeSession:
-		return sessionLiveness(h.ScopeKey, known)
+		leader, ok := parseProcessKey(h.ScopeKey)
+		if !ok || leader.PID == 0 {
+			return lease.Gone, left // without a key its members cannot be found
+		}
+		of, left := process.SessionLiveness(leader, known)
+		return ofHolder(of), left
 	case ScopeCgroup:
-		return cgroupLiveness(h.ScopeKey), left
+		return ofHolder(process.CgroupLiveness(h.ScopeKey)), left
 	}
 	return lease.Gone, left
 }
 
-// liveness returns the liveness of one process.
-func (p process) liveness() lease.Liveness {
-	st, err := ReadStat(p.pid)
-	switch {
-	case errors.Is(err, errGone), err == nil && st.Start != p.start:
-		return lease.Gone
-	case err != nil:
-		return lease.Unknown
-	case st.dead():
-		return lease.Gone
-	case st.State == 'T', st.State == 't', cgroupFrozen(p.pid):
+// ofHolder is the liveness of a holder whose process has one.
+func ofHolder(l process.Liveness) lease.Liveness {
+	switch l {
+	case process.Alive:
+		return lease.Alive
+	case process.Stopped:
 		return lease.Stopped
+	case process.Gone:
+		return lease.Gone
 	}
-	return lease.Alive
+	return lease.Unknown
 }
-
-// dead reports whether the process has ended. It may not have been reaped.
-func (s ProcStat) dead() bool { return s.State == 'X' || s.State == 'Z' && s.Threads <= 1 }

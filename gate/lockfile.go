@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -98,14 +99,14 @@ func (r *Refusal) verdict() verdict {
 
 // LockHolder is who holds a lock file that a caller has just taken. purpose is its program's name. The error says that
 // the caller is not visible here.
-func (r *Resolver) LockHolder(c Caller, as lockfile.Holder) (lease.Holder, error) {
+func (r *Resolver) LockHolder(c process.Caller, as lockfile.Holder) (lease.Holder, error) {
 	id, err := r.Identify(c)
 	if err != nil {
 		return lease.Holder{}, err
 	}
-	w := r.watched.use(process{id.PID, id.Start}, r.forks.ends, nil, nil)
+	w := r.Cached(id.ID())
 	if w == nil {
-		st, err := ReadStat(id.PID)
+		st, err := process.ReadStat(id.PID)
 		if err != nil {
 			return lease.Holder{}, err
 		}
@@ -113,17 +114,32 @@ func (r *Resolver) LockHolder(c Caller, as lockfile.Holder) (lease.Holder, error
 		h.Purpose = shown(st.Comm, commandShown)
 		return h, err
 	}
-	defer w.unuse(nil)
-	st, err := w.readStat() // it may run another program since
+	defer w.Done()
+	st, err := w.Stat() // it may run another program since
 	if err != nil {
 		return lease.Holder{}, err
 	}
-	h, err := w.holder(id, as, func() (lease.Holder, error) { return r.lockHolder(id, as) })
+	h, err := r.sameLockHolder(w, id, as)
 	h.Purpose = shown(st.Comm, commandShown)
 	return h, err
 }
 
-func (r *Resolver) lockHolder(id Identity, as lockfile.Holder) (lease.Holder, error) {
+// madeFor is what the holder of a lock file depends on.
+type madeFor struct {
+	id process.Identity
+	as lockfile.Holder
+}
+
+// sameLockHolder is the holder that was made for the same before, otherwise a new one.
+func (r *Resolver) sameLockHolder(w *process.Cached, id process.Identity, as lockfile.Holder) (lease.Holder, error) {
+	if as == lockfile.Parent { // that may have ended since
+		return r.lockHolder(id, as)
+	}
+	made, err := w.Recall(madeFor{id, as}, func() (any, error) { return r.lockHolder(id, as) })
+	return made.(lease.Holder), err
+}
+
+func (r *Resolver) lockHolder(id process.Identity, as lockfile.Holder) (lease.Holder, error) {
 	switch as {
 	case lockfile.Session:
 		return r.autoHolder(id, ScopeSession)

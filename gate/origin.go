@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 const (
@@ -14,11 +16,11 @@ const (
 
 // origin says which process a lease was taken for by writing, and what it wrote. It is the purpose of the lease, so
 // it is read on other hosts and by older releases: "held for make (pid 70), which wrote src/x".
-func (g *Guard) origin(r Request, id Identity) string {
+func (g *Guard) origin(r Request, id process.Identity) string {
 	if id.PID == 0 {
 		return ""
 	}
-	st, err := ReadStat(id.PID)
+	st, err := process.ReadStat(id.PID)
 	if err != nil || st.Start != id.Start { // it was killed
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/stretchr/testify/require"
 )
 
@@ -21,9 +22,9 @@ func TestANameIsShownWithoutControlCharacters(t *testing.T) {
 
 // Whom a lease was taken for by writing: the process that wrote, and where that is known, what it wrote.
 func TestAnAutomaticLeaseNamesTheProcessAndWhatItWrote(t *testing.T) {
-	st, err := ReadStat(os.Getpid())
+	st, err := process.ReadStat(os.Getpid())
 	require.NoError(t, err)
-	id := Identity{PID: os.Getpid(), Start: st.Start}
+	id := process.Identity{PID: os.Getpid(), Start: st.Start}
 	g := &Guard{cfg: GuardConfig{Wrote: func(node int, name string) string {
 		if name == "" {
 			return ""
@@ -33,6 +34,6 @@ func TestAnAutomaticLeaseNamesTheProcessAndWhatItWrote(t *testing.T) {
 	require.Regexp(t, `^\S+ \(pid \d+\), which wrote src/new$`, g.origin(Request{Node: 7, Name: "new"}, id))
 	require.Regexp(t, `^\S+ \(pid \d+\)$`, g.origin(Request{Node: 7}, id), "its name is not told")
 	require.Regexp(t, `^\S+ \(pid \d+\)$`, g.origin(Request{}, id))
-	require.Empty(t, g.origin(Request{Node: 7, Name: "new"}, Identity{PID: id.PID, Start: id.Start + 1}), "the number is another process's by now")
-	require.Empty(t, g.origin(Request{Node: 7, Name: "new"}, Identity{}), "it cannot be seen")
+	require.Empty(t, g.origin(Request{Node: 7, Name: "new"}, process.Identity{PID: id.PID, Start: id.Start + 1}), "the number is another process's by now")
+	require.Empty(t, g.origin(Request{Node: 7, Name: "new"}, process.Identity{}), "it cannot be seen")
 }

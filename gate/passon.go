@@ -88,7 +88,7 @@ func (g *Guard) hasEnded(e *epoch) bool {
 	g.mu.Lock()
 	waited := g.inVain == e.id.Token()
 	g.mu.Unlock()
-	return !waited && e.life.ended(e.holder())
+	return !waited && e.hasLeft(g.cfg.Resolver)
 }
 
 // passesOn reports whether a held lease is about to be given back.

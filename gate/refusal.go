@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -228,11 +229,11 @@ type Refusal struct {
 	Worktree lease.WorktreeID
 	Holder   lease.Holder // who holds the lease, or lost it
 	Token    lease.Token
-	Left     time.Duration // until the holder's deadline, 0 if it does not matter
-	err      error         // the keeper's answer, if it was asked
-	Caller   Caller        // zero if the kernel does not say
-	Observed bool          // it was let through: the mount only observes
-	Lock     *LockFile     // that the refusal is about; nil: it is about a lease
+	Left     time.Duration  // until the holder's deadline, 0 if it does not matter
+	err      error          // the keeper's answer, if it was asked
+	Caller   process.Caller // zero if the kernel does not say
+	Observed bool           // it was let through: the mount only observes
+	Lock     *LockFile      // that the refusal is about; nil: it is about a lease
 }
 
 // Class returns the error class.

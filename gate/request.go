@@ -1,11 +1,6 @@
 package gate
 
-// Caller is what the kernel says about the process behind a request: its thread id in the daemon's
-// pid namespace (0: not visible there) and its file system ids.
-type Caller struct {
-	TID      uint32
-	UID, GID uint32
-}
+import "github.com/jvsfs/jvsfs/gate/process"
 
 // Request is one mutation that asks to go ahead. With an Epoch it is judged by its handle; with
 // NoEpoch it is judged by its writer.
@@ -18,7 +13,7 @@ type Caller struct {
 type Request struct {
 	Op     Op
 	Epoch  Epoch
-	Caller Caller
+	Caller process.Caller
 	At     Place // nil: nothing is exempt
 	// Node is a descriptor of the inode that is written, or of the directory of the entry Name, for
 	// [GuardConfig.Wrote]. 0: not told.

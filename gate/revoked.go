@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -20,7 +21,7 @@ type revocations struct {
 // writerKey is what the answer for a writer depends on. (A process can also change its cgroup, so
 // that is read each time.)
 type writerKey struct {
-	process
+	process.ID
 	session int
 	uid     uint32
 }
@@ -28,16 +29,16 @@ type writerKey struct {
 type revocation struct {
 	holder lease.Holder
 	why    Reason
-	token  lease.Token // the token that it lost
-	at     time.Time   // when, by the record; zero if the guard has seen it
-	crowd  *crowd      // its processes at that time
+	token  lease.Token     // the token that it lost
+	at     time.Time       // when, by the record; zero if the guard has seen it
+	former *process.Former // its processes at that time
 }
 
 const revocationsMax = 1024
 
 // add notes a loss that this guard has seen.
 func (r *revocations) add(v revocation) {
-	defer r.dismiss(r.crowds())
+	defer r.dismiss(r.formers())
 	r.own = append(without(r.own, v.holder), v)
 	r.list = append(without(r.list, v.holder), v)
 	if len(r.own) > revocationsMax {
@@ -49,21 +50,21 @@ func (r *revocations) add(v revocation) {
 	r.seen = nil
 }
 
-// crowds returns the crowds that are kept out now.
-func (r *revocations) crowds() (all []*crowd) {
+// formers returns the processes that are kept out now.
+func (r *revocations) formers() (all []*process.Former) {
 	for _, v := range slices.Concat(r.own, r.list) {
-		if v.crowd != nil {
-			all = append(all, v.crowd)
+		if v.former != nil {
+			all = append(all, v.former)
 		}
 	}
 	return all
 }
 
-// dismiss marks the crowds that were kept out before and are not now.
-func (r *revocations) dismiss(before []*crowd) {
-	now := r.crowds()
+// dismiss marks the processes that were kept out before and are not now.
+func (r *revocations) dismiss(before []*process.Former) {
+	now := r.formers()
 	for _, c := range before {
-		c.over.Store(!slices.Contains(now, c))
+		c.Over(!slices.Contains(now, c))
 	}
 }
 
@@ -74,7 +75,7 @@ func without(list []revocation, h lease.Holder) []revocation {
 // learn adds what the records tell: who lost a lease anywhere, and who has acquired on purpose
 // since.
 func (r *revocations) learn(past []lease.Past, found []revocation) {
-	defer r.dismiss(r.crowds())
+	defer r.dismiss(r.formers())
 	r.own = slices.DeleteFunc(r.own, func(v revocation) bool { return admittedBy(past, v.holder, v.token) })
 	r.list = slices.Clone(r.own)
 	for _, v := range found {
@@ -85,7 +86,7 @@ func (r *revocations) learn(past []lease.Past, found []revocation) {
 	for _, v := range r.list {
 		for _, p := range past {
 			if p.Token > v.token && !p.Holder.Auto {
-				v.crowd.release(p.Holder)
+				readmit(v.former, p.Holder)
 			}
 		}
 	}
@@ -94,11 +95,11 @@ func (r *revocations) learn(past []lease.Past, found []revocation) {
 
 // admit removes a holder that acquired on purpose.
 func (r *revocations) admit(h lease.Holder) {
-	defer r.dismiss(r.crowds())
+	defer r.dismiss(r.formers())
 	lifted := func(v revocation) bool { return admits(h, v.holder) }
 	r.own, r.list = slices.DeleteFunc(r.own, lifted), slices.DeleteFunc(r.list, lifted)
 	for _, v := range r.list {
-		v.crowd.release(h)
+		readmit(v.former, h)
 	}
 	r.seen = nil
 }
@@ -118,15 +119,15 @@ func turnsInto(open, h lease.Holder) bool {
 }
 
 // find returns the loss for which the process may not write, nil for none.
-func (r *revocations) find(res *Resolver, id Identity) *revocation {
+func (r *revocations) find(res *Resolver, id process.Identity) *revocation {
 	if len(r.list) == 0 {
 		return nil
 	}
-	key := writerKey{process{id.PID, id.Start}, id.Session, id.UID}
+	key := writerKey{id.ID(), id.Session, id.UID}
 	if v, known := r.seen[key]; known {
 		return v
 	}
-	res.forks.catchUp()
+	res.CatchUp()
 	found, lasting := r.search(res, id)
 	if lasting {
 		if r.seen == nil || len(r.seen) >= membersMax {
@@ -145,11 +146,11 @@ func (v *revocation) reason() Reason {
 	return v.why
 }
 
-func (r *revocations) search(res *Resolver, id Identity) (found *revocation, lasting bool) {
+func (r *revocations) search(res *Resolver, id process.Identity) (found *revocation, lasting bool) {
 	lasting = true
 	for _, v := range r.list {
 		lasting = lasting && Scope(v.holder.Scope) != ScopeCgroup
-		if found == nil && (res.Member(v.holder, id) || v.crowd.has(id)) {
+		if found == nil && (res.Member(v.holder, id) || v.former.Has(id)) {
 			found = &v
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // rounds holds the callers that were sent round, by thread id. Safe for concurrent use.
@@ -125,7 +127,7 @@ func (s *rounds) coming(g *Guard) bool {
 		if r.freeze == nil || r.guard != g || !r.freed.IsZero() && time.Since(r.freed) > roundKept {
 			continue
 		}
-		if _, err := ReadStat(int(tid)); err == nil {
+		if _, err := process.ReadStat(int(tid)); err == nil {
 			return true
 		}
 		s.forget(tid, r)

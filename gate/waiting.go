@@ -1,5 +1,7 @@
 package gate
 
+import "github.com/jvsfs/jvsfs/gate/process"
+
 // MaxWaiting is how many mutations of a mount may wait at a time: for the outcome of a handover,
 // for a lease that is taken for them, or for one that is given back. Each may have locks that every
 // worktree needs. Further ones are refused.
@@ -49,7 +51,7 @@ func (r Request) watch(off func()) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() { // until end
 		defer close(ended)
-		if WhenDying(r.Signal, r.Caller.TID, stop) {
+		if process.WhenDying(r.Signal, r.Caller.TID, stop) {
 			off()
 		}
 	}()
@@ -58,4 +60,6 @@ func (r Request) watch(off func()) (end func()) {
 
 // Killed reports whether the caller is being killed, so that it only waits for its call to end.
 // Another signal must not break off a call on a file: other file systems do not let it, either.
-func (r Request) Killed() bool { return r.Signal != nil && isClosed(r.Signal) && dying(r.Caller.TID) }
+func (r Request) Killed() bool {
+	return r.Signal != nil && isClosed(r.Signal) && process.Dying(r.Caller.TID)
+}

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"os"
 	"os/exec"
 	"sync/atomic"
 	"testing"
@@ -72,13 +71,4 @@ func TestAKilledCallerDoesNotWait(t *testing.T) {
 			require.Zero(t, g.Status().Refusals, "nobody was refused")
 		})
 	}
-}
-
-func TestAPendingKillIsReadFromTheStatus(t *testing.T) {
-	require.False(t, killPending([]byte("Name:\tx\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000010000\n")))
-	require.True(t, killPending([]byte("SigPnd:\t0000000000000100\n")))
-	require.True(t, killPending([]byte("ShdPnd:\t0000000000000100\n")))
-	require.False(t, dying(uint32(os.Getpid())))
-	require.False(t, dying(0), "one that cannot be seen")
-	require.True(t, dying(1<<30), "one that is gone")
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -258,7 +259,7 @@ func (w *Window) last() time.Time {
 }
 
 // isOwn reports whether the caller is who asked for the window.
-func (w *Window) isOwn(c Caller) bool {
+func (w *Window) isOwn(c process.Caller) bool {
 	if w.of.By.PID == 0 || c.TID == 0 || w.guard.cfg.Resolver == nil {
 		return false
 	}

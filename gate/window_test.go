@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -291,7 +292,7 @@ func TestTheCommandOfAWindowIsRefusedAtOnce(t *testing.T) {
 		own, err := g.cfg.Resolver.HolderFor(os.Getpid(), ScopeTree, "")
 		require.NoError(t, err)
 		w := quiesce(t, g, Windowed{By: own})
-		me := Request{Op: OpCreate, Caller: Caller{TID: uint32(os.Getpid()), UID: uid}, Round: true}
+		me := Request{Op: OpCreate, Caller: process.Caller{TID: uint32(os.Getpid()), UID: uid}, Round: true}
 		no := refusedSoon(t, g, me)
 		require.Equal(t, reasonQuiescing, no.Reason)
 		require.Equal(t, g.cfg.Errno, no.Errno)

@@ -1,6 +1,9 @@
 package gate
 
-import "github.com/jvsfs/jvsfs/lease"
+import (
+	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/lease"
+)
 
 // judgeWriter lets the writers of the open epoch in. If nobody holds the lease it may take one for
 // the writer. It decides again after each wait and each acquired lease, a few times at most.
@@ -73,10 +76,10 @@ type concerned struct {
 }
 
 // gather collects the facts that decide needs.
-func (g *Guard) gather(m Enforce, e *epoch, c Caller) (f facts, id Identity, who concerned) {
+func (g *Guard) gather(m Enforce, e *epoch, c process.Caller) (f facts, id process.Identity, who concerned) {
 	f = facts{enforce: m, mode: g.cfg.Mode, onFree: g.cfg.OnFree}
 	if f.enforce == ReadOnly || f.mode == Shared {
-		return f, Identity{}, who
+		return f, process.Identity{}, who
 	}
 	id, err := g.cfg.Resolver.Identify(c)
 	f.known = err == nil
@@ -90,10 +93,10 @@ func (g *Guard) gather(m Enforce, e *epoch, c Caller) (f facts, id Identity, who
 	}
 	var j lease.Judgement
 	if e != nil {
-		g.learnPast(keyOfEpoch(e))
+		g.learnHistory(keyOfEpoch(e))
 	} else {
 		who.head, j = g.keeper.Observe() // once: while leases pass from one holder to the next, each look lists the directory
-		g.learnPast(keyOf(who.head, j))
+		g.learnHistory(keyOf(who.head, j))
 	}
 	g.mu.Lock()
 	f.closing = g.closing != nil

@@ -15,7 +15,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // child is CMD. It starts as a trampoline that waits until the lease is held. It dies with this process
@@ -72,12 +72,12 @@ func startChild(argv []string) (*child, error) {
 func (c *child) named() api.Process { return api.Process{PID: c.pid, Start: c.start, Explicit: true} }
 
 func (c *child) identify() error {
-	s, err := gate.ReadStat(c.pid)
+	s, err := process.ReadStat(c.pid)
 	if err != nil {
 		return err
 	}
 	c.start = s.Start
-	c.pidfd, err = host.OpenPidfd(c.pid)
+	c.pidfd, err = process.OpenPidfd(c.pid)
 	return err
 }
 

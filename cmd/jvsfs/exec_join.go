@@ -10,6 +10,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -37,7 +38,7 @@ func within(resp api.Response) (api.LockStatus, bool) {
 // join watches the lease of the holder that this process belongs to, if there is one: it is
 // neither taken nor given back for CMD.
 func (h *remoteHolding) join(ctx context.Context) (bool, error) {
-	self, err := host.OpenPidfd(os.Getpid())
+	self, err := process.OpenPidfd(os.Getpid())
 	if err != nil {
 		return false, err
 	}

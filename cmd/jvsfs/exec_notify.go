@@ -13,7 +13,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // What --notify runs is no child of exec: exec waits for all its children, and ends those that are left. So a
@@ -32,7 +32,7 @@ func (e *execCommand) startNotifier() (end func(), err error) {
 	if e.notify == "" {
 		return func() {}, nil
 	}
-	self, err := gate.ReadStat(os.Getpid())
+	self, err := process.ReadStat(os.Getpid())
 	if err != nil {
 		return nil, err
 	}

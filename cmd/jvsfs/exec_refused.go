@@ -10,7 +10,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // refusedPatience is how long exec waits for the daemons at its end. One of them may be stopped.
@@ -23,7 +23,7 @@ func (e *execCommand) sayRefused(ctx context.Context, began time.Time) {
 	if err != nil || len(mounts.JVSFS()) == 0 {
 		return
 	}
-	self, err := gate.ReadStat(os.Getpid()) // above all of them, those that have lost their parent, too
+	self, err := process.ReadStat(os.Getpid()) // above all of them, those that have lost their parent, too
 	if err != nil {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // settleScope makes the scope one that fits the other flags: with --cgroup it is that, and what
@@ -51,11 +52,11 @@ func (e *execCommand) bind(c *child) error {
 		c.bound = holderProcess{c.named(), c.pidfd}
 		return nil
 	}
-	s, err := gate.ReadStat(os.Getpid())
+	s, err := process.ReadStat(os.Getpid())
 	if err != nil {
 		return err
 	}
-	fd, err := host.OpenPidfd(os.Getpid()) // to the end of this process
+	fd, err := process.OpenPidfd(os.Getpid()) // to the end of this process
 	c.bound = holderProcess{api.Process{PID: os.Getpid(), Start: s.Start, Explicit: true}, fd}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -73,12 +74,12 @@ func (e *explainCommand) processes() (judged, of int, err error) {
 }
 
 func hasEnded(pid int) bool {
-	fd, err := host.OpenPidfd(pid)
+	fd, err := process.OpenPidfd(pid)
 	if err != nil {
 		return true
 	}
 	defer host.CloseFile(fd)
-	return !host.PidfdAlive(fd)
+	return !process.PidfdAlive(fd)
 }
 
 // gather asks all mounts for the refusals of a process. session takes those of its session in.

@@ -15,6 +15,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // handoverCommand is `lock handover`.
@@ -81,7 +82,7 @@ func (h *handoverCommand) run(ctx context.Context, io stdio, path string) error 
 	req.Path = t.Rel
 	var pidfd *os.File
 	if req.PID != 0 {
-		if pidfd, err = host.OpenPidfd(req.PID); err != nil {
+		if pidfd, err = process.OpenPidfd(req.PID); err != nil {
 			return api.NoProcess(req.PID, err)
 		}
 		defer host.CloseFile(pidfd)

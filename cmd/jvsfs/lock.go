@@ -15,6 +15,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -156,7 +157,7 @@ func (f *lockFlags) process(op string) (api.Process, *os.File, error) {
 	if who.PID == 0 {
 		return who, nil, nil
 	}
-	pidfd, err := host.OpenPidfd(who.PID)
+	pidfd, err := process.OpenPidfd(who.PID)
 	if err != nil && takes {
 		return who, nil, api.NoProcess(who.PID, err)
 	}

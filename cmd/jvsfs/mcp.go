@@ -12,6 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/mcp"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // mcpCommand is `mcp`.
@@ -59,7 +60,7 @@ func (m *mcpCommand) run(ctx context.Context) error {
 		}
 		cfg.Agent = pid
 	}
-	pidfd, err := host.OpenPidfd(cfg.Agent)
+	pidfd, err := process.OpenPidfd(cfg.Agent)
 	if err != nil {
 		return api.NoProcess(cfg.Agent, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
-	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -34,8 +34,8 @@ func aboutWorktree(err error, path string) error {
 // nextOfOwn is what to do about a holder that is a shell of this user on this machine, "" for another one. Such a
 // shell, in another terminal, would be waited for in vain. The start time in the holder's id tells whether the process with that number is the one.
 func nextOfOwn(holder string, uid uint32, pid int, path string) string {
-	st, err := gate.ReadStat(pid)
-	if err != nil || int64(uid) != int64(os.Getuid()) || !strings.HasPrefix(holder, gate.HostName()+":") ||
+	st, err := process.ReadStat(pid)
+	if err != nil || int64(uid) != int64(os.Getuid()) || !strings.HasPrefix(holder, process.HostName()+":") ||
 		!strings.HasSuffix(holder, fmt.Sprintf(":%d:%d", pid, st.Start)) {
 		return ""
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // locatedRefusal is a refusal with where it happened; the JSON names are a promise.
@@ -74,11 +75,11 @@ func pidfdFor(req api.Refusals) *os.File {
 	if req.PID == 0 || req.Start != 0 {
 		return nil
 	}
-	fd, err := host.OpenPidfd(req.PID)
+	fd, err := process.OpenPidfd(req.PID)
 	if err != nil {
 		return nil
 	}
-	if !host.PidfdAlive(fd) {
+	if !process.PidfdAlive(fd) {
 		host.CloseFile(fd)
 		return nil
 	}

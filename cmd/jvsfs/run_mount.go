@@ -17,6 +17,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // runMount is the mount that a run uses, with others. The run is counted (host.RunLock) from before it looks for
@@ -151,7 +152,7 @@ func (m *runMount) sayBeneath(all []api.BusyEntry) {
 	line, _ := host.Ancestry()
 	own, _ := os.Readlink("/proc/self/exe")
 	all = slices.DeleteFunc(all, func(e api.BusyEntry) bool {
-		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", e.PID))
+		exe, _ := process.Executable(e.PID)
 		return exe == own || slices.Contains(line, e.PID) // this run, and others, which come back through the mount
 	})
 	if len(all) == 0 {

@@ -17,6 +17,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -102,7 +103,7 @@ func hostText(h lease.Holder) string {
 	switch {
 	case h.Host == "":
 		return ""
-	case h.Host == gate.HostName():
+	case h.Host == process.HostName():
 		return h.Host + " (this one, by its name)"
 	}
 	return h.Host

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -46,7 +47,7 @@ type Config struct {
 	Worktree    lease.WorktreeID // that refusals name
 	Enforcement *gate.Enforcement
 	Resolver    *gate.Resolver
-	Ends        *gate.Ends
+	Exits       *process.ExitWatch
 	Clock       lease.Clock
 	Errno       syscall.Errno
 	OnRefusal   func(*gate.Refusal) // may be nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -143,11 +144,11 @@ func (g *ground) open(specs ...lockfile.Spec) {
 	g.Helper()
 	rules, mistakes := lockfile.Compile(specs)
 	require.Empty(g, mistakes)
-	ends, err := gate.NewEnds()
+	exits, err := process.NewExitWatch()
 	require.NoError(g, err)
 	resolver := gate.NewResolver(g.clock)
 	g.book = New(Config{
-		Rules: rules, Worktree: "w", Enforcement: gate.NewEnforcement(gate.Enforcing), Resolver: resolver, Ends: ends, Clock: g.clock, Errno: syscall.EROFS,
+		Rules: rules, Worktree: "w", Enforcement: gate.NewEnforcement(gate.Enforcing), Resolver: resolver, Exits: exits, Clock: g.clock, Errno: syscall.EROFS,
 		Memory: g, Loans: g.loans, Joins: g.joins, OnEvent: func(e Event) {
 			g.mu.Lock()
 			defer g.mu.Unlock()
@@ -157,21 +158,21 @@ func (g *ground) open(specs ...lockfile.Spec) {
 	require.NoError(g, g.book.Bind(g))
 	ctx, end := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	all.Go(func() { _ = ends.Run(ctx) })
+	all.Go(func() { _ = exits.Run(ctx) })
 	book := g.book
 	all.Go(func() { _ = book.Run(ctx) })
 	g.Cleanup(func() {
 		end()
 		all.Wait()
 		resolver.Close()
-		require.NoError(g, ends.Close())
+		require.NoError(g, exits.Close())
 	})
 }
 
 // program is a process that takes locks.
 type program struct {
 	*ground
-	gate.Caller
+	process.Caller
 	cmd *exec.Cmd
 }
 
@@ -179,7 +180,7 @@ func (g *ground) program() *program {
 	g.Helper()
 	cmd := exec.Command("sleep", "1000")
 	require.NoError(g, cmd.Start())
-	p := &program{g, gate.Caller{TID: uint32(cmd.Process.Pid)}, cmd}
+	p := &program{g, process.Caller{TID: uint32(cmd.Process.Pid)}, cmd}
 	g.Cleanup(p.kill)
 	return p
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -18,7 +18,7 @@ var (
 
 // Break takes a lock from its holder, whatever its rule says, and removes its file. number is the tenure that is to end;
 // 0 ends any. The holder is robbed: it stays out until it takes the lock anew. The view is that of before.
-func (b *Book) Break(ctx context.Context, i lockfile.Instance, number uint64, by gate.Caller) (View, error) {
+func (b *Book) Break(ctx context.Context, i lockfile.Instance, number uint64, by process.Caller) (View, error) {
 	l := b.lockOf(i)
 	defer l.Done()
 	b.trees.RLock()
@@ -43,7 +43,7 @@ func (b *Book) Break(ctx context.Context, i lockfile.Instance, number uint64, by
 }
 
 // breakNow removes the file first, as a removal through the mount does. The caller has the turn.
-func (l *Lock) breakNow(by gate.Caller) error {
+func (l *Lock) breakNow(by process.Caller) error {
 	l.mu.Lock()
 	h, file := l.held, l.seen
 	l.mu.Unlock()

@@ -1,7 +1,7 @@
 package tenure
 
 import (
-	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -31,7 +31,7 @@ type Event struct {
 	How    Ending      // of a window that is closed
 	Holder lease.Holder
 	Number uint64
-	By     gate.Caller
+	By     process.Caller
 	Err    error
 }
 

@@ -3,6 +3,7 @@ package tenure
 import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // Guarding says whether a process may write to what a lock guards. makes says that the name would be made.
@@ -17,7 +18,7 @@ func (b *Book) Guarding(i lockfile.Instance, pid int, makes bool) (gate.Explanat
 }
 
 // Removal says whether a caller may remove the lock file. Nothing is counted. no is why not.
-func (b *Book) Removal(i lockfile.Instance, c gate.Caller) (no *gate.Refusal, v View) {
+func (b *Book) Removal(i lockfile.Instance, c process.Caller) (no *gate.Refusal, v View) {
 	l := b.lockOf(i)
 	defer l.Done()
 	v = l.View()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -12,7 +13,7 @@ var errNoName = errors.New("the lock file has another name now, or none")
 
 // Locked begins the tenure of who has got the flock on a file. It returns its number for Unlocked. The file system lets nobody
 // else have the lock before Unlocked. A file that has lost the name meanwhile locks nothing: another may hold the one that has it.
-func (l *Lock) Locked(c gate.Caller, of File) (number uint64, err error) {
+func (l *Lock) Locked(c process.Caller, of File) (number uint64, err error) {
 	holder, err := l.book.cfg.Resolver.LockHolder(c, l.Rule.Holder)
 	if err != nil {
 		l.book.tell(Event{Kind: Unseen, Lock: l, By: c, Err: err})
@@ -45,7 +46,7 @@ func (l *Lock) Unlocked(number uint64) {
 }
 
 // Barred refuses to take the flock of a lock over which somebody else's maintenance window is open.
-func (l *Lock) Barred(c gate.Caller) *gate.Refusal {
+func (l *Lock) Barred(c process.Caller) *gate.Refusal {
 	if l.window.Load() == nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -101,13 +102,13 @@ var reasons = map[lockfile.Why]gate.Reason{
 }
 
 // facts gathers what a decision about the lock depends on.
-func (l *Lock) facts(c gate.Caller, f *lockfile.Facts) (holder lease.Holder) {
+func (l *Lock) facts(c process.Caller, f *lockfile.Facts) (holder lease.Holder) {
 	l.checkFile()
 	return l.look(c, f)
 }
 
 // look is facts without a change of what is known.
-func (l *Lock) look(c gate.Caller, f *lockfile.Facts) (holder lease.Holder) {
+func (l *Lock) look(c process.Caller, f *lockfile.Facts) (holder lease.Holder) {
 	f.State = l.state()
 	id, err := l.book.cfg.Resolver.Identify(c)
 	now := l.book.now()

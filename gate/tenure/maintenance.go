@@ -12,6 +12,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -43,7 +44,7 @@ type Opening struct {
 	IsDir  bool // then also what lies below it
 	Holder lease.Holder
 	Lasts  time.Duration
-	By     gate.Caller
+	By     process.Caller
 	// Record makes it durable that the window is about to be open. After an error there is none.
 	Record func(WindowView) error
 }
@@ -103,7 +104,7 @@ func (b *Book) Open(ctx context.Context, o Opening) (*Window, error) {
 	select {
 	case <-before.none:
 	case <-ctx.Done():
-		b.end(w, EndFailed, gate.Caller{})
+		b.end(w, EndFailed, process.Caller{})
 		return nil, fmt.Errorf("writes in flight did not end in time: %w", ctx.Err())
 	}
 	b.look() // the holder may have ended before it was watched
@@ -219,7 +220,7 @@ func (w *Window) begin() (before *Passing) {
 	b := w.book
 	w.guard = gate.NewGuard(gate.GuardConfig{
 		Worktree: b.cfg.Worktree, Mode: gate.Exclusive, OnFree: gate.DenyOnFree, Errno: b.cfg.Errno, Lock: &gate.LockFile{Rule: w.ruleNames(), Path: w.path},
-		Until: func() time.Time { return w.until }, Clock: b.cfg.Clock, Resolver: b.cfg.Resolver, Ends: b.cfg.Ends, Enforcement: b.cfg.Enforcement, OnRefusal: b.cfg.OnRefusal,
+		Until: func() time.Time { return w.until }, Clock: b.cfg.Clock, Resolver: b.cfg.Resolver, Exits: b.cfg.Exits, Enforcement: b.cfg.Enforcement, OnRefusal: b.cfg.OnRefusal,
 	})
 	w.guard.Bind((*windowFollower)(w))
 	b.files.Prepare(w.guard)
@@ -289,7 +290,7 @@ func (l *Lock) endWindow(w *Window) {
 
 // goesInWindow ends a tenure whose lock file was removed or replaced by the holder of a window. Of one that has ended
 // it is told who did it.
-func (l *Lock) goesInWindow(h *held, by gate.Caller) {
+func (l *Lock) goesInWindow(h *held, by process.Caller) {
 	l.end(lease.LossReleased)
 	e := Event{Kind: Released, Lock: l, Holder: h.holder, Number: h.number}
 	if h.over {
@@ -306,7 +307,7 @@ func (l *Lock) openUntil() (end time.Time) {
 }
 
 // end ends a window, and returns when it is over. The first cause is the one that is told.
-func (b *Book) end(w *Window, how Ending, by gate.Caller) {
+func (b *Book) end(w *Window, how Ending, by process.Caller) {
 	if w.ends.Swap(true) {
 		<-w.over
 		return

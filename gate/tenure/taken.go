@@ -3,7 +3,7 @@ package tenure
 import (
 	"time"
 
-	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -20,7 +20,7 @@ func (l *Lock) renew() {
 }
 
 // taken begins the tenure of who has just made the lock. One that cannot be seen here holds it unknown.
-func (l *Lock) taken(c gate.Caller, taker *lease.Holder) {
+func (l *Lock) taken(c process.Caller, taker *lease.Holder) {
 	file, there := l.book.files.Look(l.Path)
 	if !there { // it was removed past the mount
 		l.nobodys()

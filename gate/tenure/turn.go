@@ -6,6 +6,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -22,7 +23,7 @@ type Name struct {
 // Change is a change of names: one, or the two of a rename.
 type Change struct {
 	Op     gate.Op
-	Caller gate.Caller
+	Caller process.Caller
 	// Away begins a wait: the channel is closed when the caller does not wait any more. nil: it waits.
 	Away  func() (off <-chan struct{}, end func())
 	Names []Name

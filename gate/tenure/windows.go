@@ -9,6 +9,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -114,7 +115,7 @@ func (w *Window) Guard() *gate.Guard { return w.guard }
 func (b *Book) lookAtWindows(ending *sync.WaitGroup) {
 	for _, w := range b.open() {
 		if how := w.shouldEnd(); how != "" {
-			ending.Go(func() { b.end(w, how, gate.Caller{}) })
+			ending.Go(func() { b.end(w, how, process.Caller{}) })
 			continue
 		}
 		w.timer.Reset(w.nextLook())
@@ -145,7 +146,7 @@ func (b *Book) EndWindows() {
 		return
 	}
 	for _, w := range b.open() {
-		b.end(w, EndDaemon, gate.Caller{})
+		b.end(w, EndDaemon, process.Caller{})
 	}
 }
 
@@ -166,7 +167,7 @@ func (b *Book) At(path string) (w *Window, more bool) {
 func (w *Window) Holder() lease.Holder { return w.holder }
 
 // Close ends the window at the wish of somebody, and returns when it is over.
-func (w *Window) Close(by gate.Caller) { w.book.end(w, EndClosed, by) }
+func (w *Window) Close(by process.Caller) { w.book.end(w, EndClosed, by) }
 
 // Over is closed when the window has ended.
 func (w *Window) Over() <-chan struct{} { return w.over }

@@ -27,15 +27,16 @@ var adopterMutations = slices.Concat(
 		Old:  "return sameHolder(open, h) || open.Auto && admits(h, open)", New: "return admits(h, open)",
 		Tests: []string{"TestAnAutomaticEpochAcquiredOnPurposeGoesOn"},
 	}),
-	in("gate/adopter.go", mutation{
+	in("gate/subreaper.go", mutation{
 		What: "an adopted orphan is a stranger",
 		Old:  "		all = append(all, by)\n", New: "		_ = by\n",
 		Tests: []string{"TestAdoptedOrphansBelongToTheHolder", "TestAdoptedOrphansOfARevokedHolderAreRefused"},
 	}),
-	in("gate/scope.go", mutation{
+	in("gate/process/ancestors.go", mutation{
 		What: "a number alone makes a member",
-		Old:  "slices.Contains(roots, process{at, began})", New: "slices.ContainsFunc(roots, func(p process) bool { return p.pid == at })",
-		Tests: []string{"TestAdoptedOrphansBelongToTheHolder"},
+		Old:  "slices.Contains(roots, ID{at, began})", New: "slices.ContainsFunc(roots, func(p ID) bool { return p.PID == at })",
+		Package: "./gate",
+		Tests:   []string{"TestAdoptedOrphansBelongToTheHolder"},
 	}),
 	in("gate/liveness.go", mutation{
 		Rule: 11, What: "a lease ends before who adopts has given it back",
@@ -43,7 +44,7 @@ var adopterMutations = slices.Concat(
 		Tests: []string{"TestAdoptedOrphansBelongToTheHolder"},
 	}, mutation{
 		Rule: 11, What: "a lease lasts though who adopts has ended",
-		Old: "return by.liveness(), left", New: "_ = by\n\t\treturn lease.Alive, left",
+		Old: "return ofHolder(by.Liveness()), left", New: "_ = by\n\t\treturn lease.Alive, left",
 		Tests: []string{"TestAdoptedOrphansBelongToTheHolder"},
 	}),
 )

@@ -102,7 +102,7 @@ var gitMutations = slices.Concat(
 	}),
 	in("fusefs/git_lockfiles.go", mutation{
 		Rule: 9, What: "the end of a maker removes the lock file of another",
-		Old: "if was == nil || was.maker.Lives() {", New: "if was == nil {",
+		Old: "if was == nil || was.creator.Lives() {", New: "if was == nil {",
 		Tests: []string{"TestTheEndOfAMakerRemovesNoLockFileOfAnother"},
 	}, mutation{
 		Rule: 9, What: "who looks for lock files that are gone forgets one that is there",

@@ -221,9 +221,9 @@ var lockFileMutations = slices.Concat(
 		Old:  "switch err := unix.Fallocate(int(file.Fd()), 0, 0, int64(room)); {", New: "switch err := file.Truncate(int64(room)); {",
 		Tests: []string{"TestAFullDiskIsAnErrorOfTheJournalAndNoSignal"},
 	}),
-	in("gate/watched.go", mutation{
+	in("gate/process/proccache.go", mutation{
 		What: "another process of the same number is taken for the one that held the lock",
-		Old:  "err == nil && st.Start != p.start", New: "err == nil && st.Start == 0",
+		Old:  "err == nil && st.Start != p.Start", New: "err == nil && st.Start == 0",
 		Tests: []string{"TestIdleProcessesAreDropped"},
 	}, mutation{
 		What: "of two locks of a process only the first is told of its end",

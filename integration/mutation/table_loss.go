@@ -31,7 +31,7 @@ var lossMutations = slices.Concat(
 		Old: "	if tk.passesOn() {\n", New: "	if false {\n",
 		Tests: []string{"TestTheLeaseOfAnEndedHolderPassesOnAtOnce"},
 	}),
-	in("gate/past.go", mutation{
+	in("gate/lease_history.go", mutation{
 		Rule: 9, What: "who was robbed elsewhere is not known",
 		Old: "		case p.End == lease.PastTaken:\n", New: "		case false:\n",
 		Tests: []string{"TestRecordsAloneSayWhoIsRevoked"},

@@ -44,7 +44,7 @@ var snapshotMutations = slices.Concat(
 		Tests: []string{"TestAReadySnapshotAllowsNoChangeOfNames"},
 	}, mutation{
 		What: "every program is JVS",
-		Old:  "	if gate.Program(c) != jvsProgram {", New: "	if false {",
+		Old:  "	if process.Program(c) != jvsProgram {", New: "	if false {",
 		Tests: []string{"TestAReadySnapshotAllowsNoChangeOfNames"},
 	}),
 )

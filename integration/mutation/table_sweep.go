@@ -60,7 +60,7 @@ var sweepMutations = slices.Concat(
 		Old: "		last.Begin = at.size + int64(len(text))\n", New: "		last.Begin = max(last.Begin, at.size)\n",
 		Tests: []string{"TestAppendAllWritesTheSameLinesAsSeveralAppends"},
 	}),
-	in("gate/past.go", mutation{
+	in("gate/lease_history.go", mutation{
 		Rule: 9, What: "who was robbed is not looked for when the head was given back by another holder",
 		Old: "	return n > 0 && g.past[n-1].Token == key.token && !g.learnt.expired && before == key\n", New: "	return n > 0 && before != (headKey{})\n",
 		Tests: []string{"TestRecordsAreReadAgainUnlessOnlyTheHeadWasGivenBack"},

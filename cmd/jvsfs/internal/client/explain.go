@@ -6,11 +6,12 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // Explain asks the daemon of a mounted target whether a process may write there.
 func Explain(ctx context.Context, t Target, who api.Process) (api.Explanation, error) {
-	pidfd, err := host.OpenPidfd(who.PID)
+	pidfd, err := process.OpenPidfd(who.PID)
 	if err != nil {
 		return api.Explanation{}, api.NoProcess(who.PID, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/jvsfs/jvsfs/fusefs/transport"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
@@ -33,7 +34,7 @@ func layoutOf(p place.Place) (layout.Layout, error) {
 }
 
 // openFileSystem opens the source for serving. The second value is the statistics of the file system.
-func openFileSystem(cfg mountcfg.Config, p place.Place, names layout.Layout, guards *registry, mode *gate.Enforcement, ends *gate.Ends, book *tenure.Book, log *zap.Logger, off <-chan struct{}) (fileSystem, func() any, error) {
+func openFileSystem(cfg mountcfg.Config, p place.Place, names layout.Layout, guards *registry, mode *gate.Enforcement, exits *process.ExitWatch, book *tenure.Book, log *zap.Logger, off <-chan struct{}) (fileSystem, func() any, error) {
 	errno, err := gate.ParseErrno(cfg.Errno)
 	if err != nil {
 		return nil, nil, err
@@ -43,7 +44,7 @@ func openFileSystem(cfg mountcfg.Config, p place.Place, names layout.Layout, gua
 		Guards: guards.guard, Known: guards.known, Log: log,
 		Errno: errno, Enforcement: mode, Exempt: cfg.Exempts(),
 		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout, Attributes: attributesOf(cfg),
-		LocalLocks: cfg.FileLocks == "mount", LeaseForAll: cfg.OnFree == string(gate.DenyOnFree), Ends: ends, Off: off,
+		LocalLocks: cfg.FileLocks == "mount", LeaseForAll: cfg.OnFree == string(gate.DenyOnFree), Exits: exits, Off: off,
 		ByUser: host.ByUser(), Locks: book, Transport: transport.Way(cfg.Transport),
 		RelyOnFence: cfg.RelyOnFence,
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // serveTest runs a control server in a directory of the test and returns its
@@ -59,7 +60,7 @@ func TestControlServerKnowsThePeerAndTheProcessNamed(t *testing.T) {
 	}
 	got := make(chan seen, 1)
 	path := serveTest(t, func(_ context.Context, s *session) {
-		named, err := host.PIDOfPidfd(s.pidfd)
+		named, err := process.PIDOfPidfd(s.pidfd)
 		if err != nil {
 			named = -1
 		}
@@ -67,7 +68,7 @@ func TestControlServerKnowsThePeerAndTheProcessNamed(t *testing.T) {
 		_ = s.send(api.Response{Event: api.EventResult})
 	})
 	c := connect(t, path)
-	fd, err := host.OpenPidfd(os.Getppid())
+	fd, err := process.OpenPidfd(os.Getppid())
 	require.NoError(t, err)
 	defer host.CloseFile(fd)
 	_, _, err = c.WriteMsgUnix([]byte(`{"version":1,"op":"ping"}`+"\n"), unix.UnixRights(int(fd.Fd())), nil)

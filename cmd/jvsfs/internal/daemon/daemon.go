@@ -21,6 +21,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
@@ -134,17 +135,17 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 func (d *Daemon) open() error {
 	var err error
 	d.reached = reachedByAll(d.place.Root)
-	if d.ends, err = gate.NewEnds(); err != nil {
+	if d.exits, err = process.NewExitWatch(); err != nil {
 		return err
 	}
-	d.resolver.Hear(d.ends)
+	d.resolver.Hear(d.exits)
 	if err := d.openBook(d.rules); err != nil {
 		return err
 	}
 	if d.layout, err = layoutOf(d.place); err != nil {
 		return err
 	}
-	fs, stats, err := openFileSystem(d.cfg, d.place, d.layout, d.registry, d.mode.Enforcement, d.ends, d.book, d.log, d.off)
+	fs, stats, err := openFileSystem(d.cfg, d.place, d.layout, d.registry, d.mode.Enforcement, d.exits, d.book, d.log, d.off)
 	if err != nil {
 		return err
 	}
@@ -218,7 +219,7 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		Worktree: id, Root: d.place.Root, Mode: gate.Mode(rule.Mode), Enforcement: d.mode.Enforcement,
 		OnFree: gate.OnFree(rule.OnFree), Scope: gate.Scope(rule.Scope), Errno: errno,
 		WaitOnConflict: d.cfg.WaitOnConflict, MakeOnFree: true,
-		Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver, Ends: d.ends,
+		Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver, Exits: d.exits,
 		Wrote:  d.wrote,
 		Exempt: exempt, OnExempt: d.trail.noteExempt,
 		OnRefusal: d.trail.logRefusal,
@@ -313,7 +314,7 @@ func (d *Daemon) attend(serving context.Context, control *controlServer, all *sy
 		}
 	})
 	all.Go(func() {
-		if err := d.ends.Run(serving); err != nil {
+		if err := d.exits.Run(serving); err != nil {
 			d.log.Error("the ends of holders are seen late", zap.Error(err))
 		}
 	})
@@ -403,8 +404,8 @@ func (d *Daemon) close() error {
 		err = errors.Join(err, d.authority.Close())
 	}
 	d.resolver.Close()
-	if d.ends != nil {
-		err = errors.Join(err, d.ends.Close())
+	if d.exits != nil {
+		err = errors.Join(err, d.exits.Close())
 	}
 	if d.fs != nil {
 		err = errors.Join(err, d.fs.Close())

@@ -5,9 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"golang.org/x/sys/unix"
-
-	"github.com/jvsfs/jvsfs/gate"
 )
 
 // deepest bounds the directories that notPermitted looks at. Each look has a thread of its own, and anybody may ask.
@@ -16,8 +15,8 @@ const deepest = 64
 // notPermitted names what keeps a process from writing to path, whoever holds the lease: a directory on the way, the file, or the
 // nearest directory where there is no file yet. It is "" if nothing does, for root, for a path that is deeper than deepest, and
 // for a user who asks about somebody else's process: what that may see is not told to others.
-func (d *mount) notPermitted(path string, who gate.Identity, asks uint32) string {
-	k, err := gate.CredentialsOfProcess(who.PID)
+func (d *mount) notPermitted(path string, who process.Identity, asks uint32) string {
+	k, err := process.CredentialsOfProcess(who.PID)
 	if err != nil || k.UID == 0 || asks != 0 && asks != k.UID || strings.Count(path, "/") > deepest {
 		return ""
 	}
@@ -25,7 +24,7 @@ func (d *mount) notPermitted(path string, who gate.Identity, asks uint32) string
 }
 
 // deniedBelow walks by descriptors: who exchanges a directory for a link meanwhile must not be told of what root sees elsewhere.
-func deniedBelow(k gate.Credentials, source int, path string) string {
+func deniedBelow(k process.Credentials, source int, path string) string {
 	dir, at := source, "."
 	defer func() { closeUnless(dir, source) }()
 	for rest := path; rest != "" && rest != "."; {
@@ -67,7 +66,7 @@ func typeOf(fd int) uint32 {
 	return st.Mode & unix.S_IFMT
 }
 
-func unlessMay(k gate.Credentials, fd int, path string, mode uint32) string {
+func unlessMay(k process.Credentials, fd int, path string, mode uint32) string {
 	if may(k, fd, "", mode) {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 )
 
@@ -21,7 +22,7 @@ type ruledExplanation struct {
 
 // byRules adds what the rules say of a path. A write must be let in by the lease and by the rules: the first that refuses
 // is explained.
-func (d *mount) byRules(x gate.Explanation, path string, who gate.Identity) ruledExplanation {
+func (d *mount) byRules(x gate.Explanation, path string, who process.Identity) ruledExplanation {
 	r := ruledExplanation{Explanation: x}
 	if i, ok := d.rules.LeaseOf(path); ok && d.layout.IsPart(x.Worktree) {
 		r.Part = i.ID()
@@ -60,7 +61,7 @@ func (r *ruledExplanation) join(s gate.Explanation) {
 	}
 }
 
-func (d *mount) guardedBy(r *ruledExplanation, i lockfile.Instance, path string, who gate.Identity, exists bool) gate.Explanation {
+func (d *mount) guardedBy(r *ruledExplanation, i lockfile.Instance, path string, who process.Identity, exists bool) gate.Explanation {
 	x, v := d.book.Guarding(i, who.PID, !exists)
 	r.Rules = append(r.Rules, v)
 	sentence := fmt.Sprintf("%s is guarded by rule %s: %s", path, v.Rule, heldText(v))
@@ -104,8 +105,8 @@ func (d *mount) orBreak(path string) string {
 }
 
 // lockOfRule explains a lock file: whether the process may change or remove it.
-func (d *mount) lockOfRule(r *ruledExplanation, i lockfile.Instance, path string, who gate.Identity, exists bool) gate.Explanation {
-	no, v := d.book.Removal(i, gate.Caller{TID: uint32(who.PID), UID: who.UID})
+func (d *mount) lockOfRule(r *ruledExplanation, i lockfile.Instance, path string, who process.Identity, exists bool) gate.Explanation {
+	no, v := d.book.Removal(i, process.Caller{TID: uint32(who.PID), UID: who.UID})
 	r.Rules = append(r.Rules, v)
 	x := gate.Explanation{Allowed: true, Sentence: fmt.Sprintf("%s is the lock file of rule %s", path, v.Rule)}
 	switch {
@@ -133,7 +134,7 @@ func (d *mount) lockOfRule(r *ruledExplanation, i lockfile.Instance, path string
 
 // fixedBy explains once, keep and append. A write in place is what is asked about. Where a maintenance window is open, that
 // decides.
-func (d *mount) fixedBy(r *ruledExplanation, p lockfile.Place, path string, who gate.Identity, exists bool) (said []gate.Explanation) {
+func (d *mount) fixedBy(r *ruledExplanation, p lockfile.Place, path string, who process.Identity, exists bool) (said []gate.Explanation) {
 	born, over := d.book.Born(path), d.book.Over(path, p)
 	if len(p.Once)+len(p.Keep)+len(p.Append) == 0 {
 		over = nil
@@ -170,7 +171,7 @@ func (d *mount) fixedBy(r *ruledExplanation, p lockfile.Place, path string, who 
 }
 
 // inWindow explains a maintenance window over something that is fixed.
-func (d *mount) inWindow(w *tenure.Window, path string, who gate.Identity) gate.Explanation {
+func (d *mount) inWindow(w *tenure.Window, path string, who process.Identity) gate.Explanation {
 	x, v := w.Guard().Explain(who.PID), w.View()
 	sentence := fmt.Sprintf("%s is fixed by rules, and a maintenance window of %s is open there until %s", path, v.HolderText(), v.Until.Local().Format(time.DateTime))
 	switch {

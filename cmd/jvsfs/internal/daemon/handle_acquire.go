@@ -9,9 +9,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -134,7 +134,7 @@ func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *session, req 
 		return lease.Grant{}, err
 	}
 	if by, ok := d.peerIs(s.peer); ok && req.Kept && who.id.PPID == by.PID {
-		h = gate.Adopted(h, by)
+		h = gate.WithSubreaper(h, by)
 	}
 	begun, waited := time.Now(), false
 	wait := lockop.Waiting{
@@ -160,14 +160,14 @@ func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *session, req 
 	if waited {
 		w.counts.waited(time.Since(begun), err == nil)
 	}
-	if err == nil && !host.PidfdAlive(who.fd) && req.PID != 0 {
+	if err == nil && !process.PidfdAlive(who.fd) && req.PID != 0 {
 		return grant, api.NoProcess(who.id.PID, fmt.Errorf("it ended while the lease was taken; the lease is released"))
 	}
 	return grant, err
 }
 
 // holdsAlready reports whether the caller has the lease already, or belongs to the holder of an automatic one.
-func (d *leaseOps) holdsAlready(w *worktree, h lease.Holder, id gate.Identity) bool {
+func (d *leaseOps) holdsAlready(w *worktree, h lease.Holder, id process.Identity) bool {
 	old, held := w.keeper.Held()
 	return held && (old.Holder.ID() == h.ID() || old.Holder.Auto && d.resolver.Member(old.Holder, id))
 }
@@ -188,14 +188,14 @@ func (d *leaseOps) holderFor(w *worktree, wanted, purpose string, who subject) (
 	if err != nil {
 		return h, api.NoProcess(who.id.PID, err)
 	}
-	if h.StartTime != who.id.Start || !host.PidfdAlive(who.fd) {
+	if h.StartTime != who.id.Start || !process.PidfdAlive(who.fd) {
 		return h, api.NoProcess(who.id.PID, fmt.Errorf("it has just ended"))
 	}
 	return h, nil
 }
 
 // try tries once to take the lease. An automatic lease of the same holder passes to it without a gap.
-func (d *leaseOps) try(ctx context.Context, w *worktree, s *session, req lockop.Take, h lease.Holder, id gate.Identity) (lease.Grant, error) {
+func (d *leaseOps) try(ctx context.Context, w *worktree, s *session, req lockop.Take, h lease.Holder, id process.Identity) (lease.Grant, error) {
 	before, held := w.keeper.Held()
 	grant, err := d.takeLease(ctx, w, req, h, id)
 	if err == nil {
@@ -206,7 +206,7 @@ func (d *leaseOps) try(ctx context.Context, w *worktree, s *session, req lockop.
 	return grant, err
 }
 
-func (d *leaseOps) takeLease(ctx context.Context, w *worktree, req lockop.Take, h lease.Holder, id gate.Identity) (lease.Grant, error) {
+func (d *leaseOps) takeLease(ctx context.Context, w *worktree, req lockop.Take, h lease.Holder, id process.Identity) (lease.Grant, error) {
 	if req.Robs {
 		if err := lockop.StillThere(w.keeper, req.Agreed); err != nil {
 			return lease.Grant{}, err

@@ -12,6 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -24,7 +25,7 @@ func (d *mount) answerBreakRule(ctx context.Context, s *session, req api.BreakRu
 	if n < 0 {
 		return api.Response{}, api.Usagef("no rule %s says anything of %s", req.Instance, req.Path)
 	}
-	was, err := d.book.Break(ctx, all[n], req.Tenure, gate.Caller{TID: uint32(s.peer.PID), UID: s.peer.UID})
+	was, err := d.book.Break(ctx, all[n], req.Tenure, process.Caller{TID: uint32(s.peer.PID), UID: s.peer.UID})
 	switch {
 	case errors.Is(err, tenure.ErrFree):
 		return api.Response{}, &api.Failure{Class: lease.ClassLockNotHeld, Message: "nobody holds " + was.Lock, Next: "take it as its program does"}

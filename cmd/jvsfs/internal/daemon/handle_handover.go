@@ -11,6 +11,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -102,7 +103,7 @@ func (d *leaseOps) handedOver(w *worktree, s *session, old lease.Grant, next *le
 }
 
 // leadsSession makes sure that a lease for a session is bound to the session's leader.
-func leadsSession(scope string, id gate.Identity) error {
+func leadsSession(scope string, id process.Identity) error {
 	if gate.Scope(scope) != gate.ScopeSession || id.Session == id.PID {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -32,7 +33,7 @@ func (d *mount) answerOpenRule(ctx context.Context, s *session, req api.OpenRule
 		return api.Response{}, err
 	}
 	lasts := time.Duration(req.LastsMS) * time.Millisecond
-	by := gate.Caller{TID: uint32(s.peer.PID), UID: s.peer.UID}
+	by := process.Caller{TID: uint32(s.peer.PID), UID: s.peer.UID}
 	short, cancel := context.WithTimeout(ctx, ruleWindowPatience)
 	defer cancel()
 	w, err := d.book.Open(short, tenure.Opening{
@@ -52,7 +53,7 @@ func (d *mount) answerOpenRule(ctx context.Context, s *session, req api.OpenRule
 }
 
 // keepRuleWindow tells the client, and returns when the window is over.
-func (d *mount) keepRuleWindow(ctx context.Context, s *session, w *tenure.Window, by gate.Caller) (api.Response, error) {
+func (d *mount) keepRuleWindow(ctx context.Context, s *session, w *tenure.Window, by process.Caller) (api.Response, error) {
 	resp, err := api.ResultOf(api.RuleWindow{WindowView: w.View()})
 	if err == nil {
 		resp.Event = api.EventResult
@@ -78,7 +79,7 @@ func (d *mount) windowHolder(s *session, req api.OpenRule) (h lease.Holder, err 
 		if !ok {
 			return h, api.NoProcess(s.peer.PID, errors.New("it runs in a pid namespace that the daemon cannot see"))
 		}
-		h, err = d.resolver.LockHolder(gate.Caller{TID: uint32(id.PID), UID: s.peer.UID}, lockfile.Session)
+		h, err = d.resolver.LockHolder(process.Caller{TID: uint32(id.PID), UID: s.peer.UID}, lockfile.Session)
 		h.Purpose = "maintenance"
 		return h, err
 	}
@@ -148,7 +149,7 @@ func (d *mount) answerCloseRule(s *session, req api.CloseRule) (api.Response, er
 	if s.peer.UID != 0 && (!known || !d.resolver.Member(w.Holder(), id)) {
 		return api.Response{}, &api.Failure{Class: api.ClassDenied, Message: "the window belongs to " + w.View().HolderText() + ": only its holder and root may close it", Next: "run it as root"}
 	}
-	w.Close(gate.Caller{TID: uint32(s.peer.PID), UID: s.peer.UID})
+	w.Close(process.Caller{TID: uint32(s.peer.PID), UID: s.peer.UID})
 	return api.ResultOf(api.RuleWindow{WindowView: w.View(), Ended: w.How()})
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
-	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // worktreeAt finds the worktree that a path below the mount lies in.
@@ -33,7 +33,7 @@ func closing(err error) error {
 
 // subject is the process that a request is about. fd pins it while it lives.
 type subject struct {
-	id gate.Identity
+	id process.Identity
 	fd *os.File
 }
 
@@ -46,7 +46,7 @@ func (d *mount) subjectOf(s *session, named api.Process) (subject, error) {
 	switch {
 	case s.pidfd != nil:
 		var err error
-		if pid, err = host.PIDOfPidfd(s.pidfd); err != nil {
+		if pid, err = process.PIDOfPidfd(s.pidfd); err != nil {
 			return subject{}, api.NoProcess(named.PID, err)
 		}
 	case pid == 0:
@@ -55,12 +55,12 @@ func (d *mount) subjectOf(s *session, named api.Process) (subject, error) {
 	if pid <= 0 {
 		return subject{}, api.NoProcess(named.PID, errors.New("it runs in a pid namespace that the daemon cannot see"))
 	}
-	fd, err := host.OpenPidfd(pid)
+	fd, err := process.OpenPidfd(pid)
 	if err != nil {
 		return subject{}, api.NoProcess(pid, err)
 	}
 	id, err := lockop.Identify(d.resolver, pid)
-	if err == nil && !host.PidfdAlive(fd) {
+	if err == nil && !process.PidfdAlive(fd) {
 		err = errors.New("it has just ended")
 	}
 	if err == nil && named.Start != 0 && id.Start != named.Start {
@@ -74,9 +74,9 @@ func (d *mount) subjectOf(s *session, named api.Process) (subject, error) {
 }
 
 // peerIs resolves the calling process. It is false if that may not be the process that connected.
-func (d *mount) peerIs(p peer) (gate.Identity, bool) {
+func (d *mount) peerIs(p peer) (process.Identity, bool) {
 	if p.PID == 0 {
-		return gate.Identity{}, false
+		return process.Identity{}, false
 	}
 	id, err := lockop.Identify(d.resolver, p.PID)
 	return id, err == nil && p.alive()

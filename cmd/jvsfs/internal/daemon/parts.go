@@ -17,6 +17,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
@@ -51,7 +52,7 @@ type mount struct {
 	audit     *lease.AuditLog
 	mode      *enforceMode
 	resolver  *gate.Resolver
-	ends      *gate.Ends
+	exits     *process.ExitWatch
 	registry  *registry
 	journal   *journal
 	book      *tenure.Book  // of the locks of other programs; nil without rules

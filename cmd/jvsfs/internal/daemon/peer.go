@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // peer is the process at the other end of a control connection, as the kernel knows it. The descriptor pins it:
@@ -69,7 +71,7 @@ func hungUp(fd int) bool {
 }
 
 // alive reports whether the peer still lives. Then its number is its own.
-func (p peer) alive() bool { return p.fd != nil && host.PidfdAlive(p.fd) }
+func (p peer) alive() bool { return p.fd != nil && process.PidfdAlive(p.fd) }
 
 func (p peer) close() {
 	if p.fd != nil {
@@ -138,10 +140,6 @@ func (p peer) numbersAgree() bool {
 	if p.PID == 0 {
 		return false
 	}
-	own, err := os.Readlink("/proc/self/ns/pid")
-	if err != nil {
-		return false
-	}
-	theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", p.PID))
-	return err == nil && own == theirs && p.alive()
+	own := process.PIDNamespaceOf("self")
+	return own != "" && own == process.PIDNamespaceOf(strconv.Itoa(p.PID)) && p.alive()
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/fusefs"
-	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -50,11 +50,11 @@ func (d *mount) mustExist(id lease.WorktreeID, uid uint32) error {
 
 // mayWrite reports whether a process may write to a worktree's root and can reach it. A user who may not write
 // must not keep others from writing. The backing file system decides, by its own rules.
-func (d *mount) mayWrite(id lease.WorktreeID, who gate.Identity) bool {
+func (d *mount) mayWrite(id lease.WorktreeID, who process.Identity) bool {
 	if who.UID == 0 {
 		return true
 	}
-	k, err := gate.CredentialsOfProcess(who.PID)
+	k, err := process.CredentialsOfProcess(who.PID)
 	if err != nil || k.UID != who.UID { // it has just changed its user
 		return false
 	}
@@ -91,7 +91,7 @@ func reachedByAll(path string) bool {
 
 // may asks whether a user may access name below dirfd. In a user namespace of its own, a process has power over
 // the files of the users in that namespace.
-func may(k gate.Credentials, dirfd int, name string, mode uint32) bool {
+func may(k process.Credentials, dirfd int, name string, mode uint32) bool {
 	if fusefs.MayAccess(k, dirfd, name, mode) == nil {
 		return true
 	}
@@ -101,7 +101,7 @@ func may(k gate.Credentials, dirfd int, name string, mode uint32) bool {
 }
 
 // mayPass asks about each directory on a relative path.
-func mayPass(k gate.Credentials, dirfd int, path string) bool {
+func mayPass(k process.Credentials, dirfd int, path string) bool {
 	if !may(k, dirfd, "", unix.X_OK) {
 		return false
 	}
@@ -115,7 +115,7 @@ func mayPass(k gate.Credentials, dirfd int, path string) bool {
 
 // mayReach reports whether a process can walk to the mount, in this mount namespace or in its own, or has its
 // working directory there.
-func (d *mount) mayReach(k gate.Credentials, pid int) bool {
+func (d *mount) mayReach(k process.Credentials, pid int) bool {
 	if fusefs.MayAccess(k, unix.AT_FDCWD, filepath.Dir(d.mountpoint()), unix.X_OK) == nil {
 		return true
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -20,13 +21,13 @@ const (
 // why?" has an answer after the command has ended. A refusal that repeats a recent one costs a lock, a map
 // lookup and a count. Nothing is formatted before somebody asks. Safe for concurrent use.
 type refusalHistory struct {
-	lookUp func(gate.Caller) writer
+	lookUp func(process.Caller) writer
 	now    func() time.Time
 	fresh  func(e *refusalEvent, count uint64) // told of those that repeat no recent one; may be nil, never blocks
 	shards [historyShards]historyShard
 }
 
-func newRefusalHistory(lookUp func(gate.Caller) writer) *refusalHistory {
+func newRefusalHistory(lookUp func(process.Caller) writer) *refusalHistory {
 	return &refusalHistory{lookUp: lookUp, now: time.Now}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -17,7 +18,7 @@ import (
 // says.
 func handHistory(of map[uint32]writer) (h *refusalHistory, now *time.Time, looked *int) {
 	at, n := time.Unix(1000, 0), 0
-	h = newRefusalHistory(func(c gate.Caller) writer {
+	h = newRefusalHistory(func(c process.Caller) writer {
 		n++
 		w := of[c.TID]
 		w.uid = c.UID
@@ -28,7 +29,7 @@ func handHistory(of map[uint32]writer) (h *refusalHistory, now *time.Time, looke
 }
 
 func refused(tid uint32, op gate.Op) *gate.Refusal {
-	return &gate.Refusal{Reason: gate.ReasonHeldByOther, Op: op, Worktree: "b", Caller: gate.Caller{TID: tid},
+	return &gate.Refusal{Reason: gate.ReasonHeldByOther, Op: op, Worktree: "b", Caller: process.Caller{TID: tid},
 		Holder: lease.Holder{Host: "build7", User: "ci", PID: 4242}, Token: 12, Left: 17 * time.Second}
 }
 
@@ -37,7 +38,7 @@ func at(id lease.WorktreeID) string { return "/srv/repo/worktrees/" + string(id)
 func everything() refusalQuery { return refusalQuery{limit: 1000} }
 
 func TestRefusalsAlikeAreCountedTogetherForASecond(t *testing.T) {
-	h, now, looked := handHistory(map[uint32]writer{7: {process: process{7, 1}, command: "make"}})
+	h, now, looked := handHistory(map[uint32]writer{7: {ID: process.ID{PID: 7, Start: 1}, command: "make"}})
 	for range 3 {
 		h.note(refused(7, gate.OpOpen))
 		*now = now.Add(300 * time.Millisecond)
@@ -105,7 +106,7 @@ func TestRefusalsOfOthersAreNotShown(t *testing.T) {
 
 // The threads of a process are one writer.
 func TestRefusalsOfThreadsAreOneView(t *testing.T) {
-	h, now, _ := handHistory(map[uint32]writer{7: {process: process{7, 1}}, 8: {process: process{7, 1}}, 9: {process: process{9, 1}}})
+	h, now, _ := handHistory(map[uint32]writer{7: {ID: process.ID{PID: 7, Start: 1}}, 8: {ID: process.ID{PID: 7, Start: 1}}, 9: {ID: process.ID{PID: 9, Start: 1}}})
 	for _, tid := range []uint32{7, 8, 9, 8} {
 		h.note(refused(tid, gate.OpOpen))
 		*now = now.Add(time.Millisecond)
@@ -116,22 +117,22 @@ func TestRefusalsOfThreadsAreOneView(t *testing.T) {
 }
 
 func TestRefusalsAreFoundByTheProcessThatAsks(t *testing.T) {
-	w := writer{process: process{50, 500}, group: 40, session: 10, sessionStart: 100, above: []process{{49, 490}, {48, 480}}}
-	for p, want := range map[process]bool{
-		{50, 500}: true, {50, 501}: false, {50, 0}: true, // itself; a later process of its number; its number alone
-		{48, 480}: true, {48, 481}: false, // an ancestor
-		{40, 7}:   true, // led its process group
-		{10, 100}: false, {1, 1}: false,
+	w := writer{ID: process.ID{PID: 50, Start: 500}, group: 40, session: 10, sessionStart: 100, above: []process.ID{{PID: 49, Start: 490}, {PID: 48, Start: 480}}}
+	for p, want := range map[process.ID]bool{
+		{PID: 50, Start: 500}: true, {PID: 50, Start: 501}: false, {PID: 50, Start: 0}: true, // itself; a later process of its number; its number alone
+		{PID: 48, Start: 480}: true, {PID: 48, Start: 481}: false, // an ancestor
+		{PID: 40, Start: 7}:   true, // led its process group
+		{PID: 10, Start: 100}: false, {PID: 1, Start: 1}: false,
 	} {
 		require.Equal(t, want, w.below(p), "%v", p)
 	}
-	for id, want := range map[gate.Identity]bool{
+	for id, want := range map[process.Identity]bool{
 		{Session: 10, SessionStart: 100}: true, {Session: 10, SessionStart: 101}: false,
 		{Session: 10}: true, {Session: 11}: false, {}: false,
 	} {
 		require.Equal(t, want, w.inSessionOf(id), "%v", id)
 	}
-	require.False(t, writer{}.inSessionOf(gate.Identity{}), "who is not seen is in nobody's session")
+	require.False(t, writer{}.inSessionOf(process.Identity{}), "who is not seen is in nobody's session")
 }
 
 // What is read of a living process is enough to find it by when it has ended.
@@ -142,16 +143,16 @@ func TestWriterIsLookedAt(t *testing.T) {
 	r := gate.NewResolver(lease.SystemClock())
 	defer r.Close()
 	require.Eventually(t, func() bool {
-		return newWitness(r).look(gate.Caller{TID: uint32(cmd.Process.Pid)}).command == "sleep"
+		return newWitness(r).look(process.Caller{TID: uint32(cmd.Process.Pid)}).command == "sleep"
 	}, time.Minute, time.Millisecond)
-	w := newWitness(r).look(gate.Caller{TID: uint32(cmd.Process.Pid), UID: 3})
-	own, err := gate.ReadStat(os.Getpid())
+	w := newWitness(r).look(process.Caller{TID: uint32(cmd.Process.Pid), UID: 3})
+	own, err := process.ReadStat(os.Getpid())
 	require.NoError(t, err)
-	require.Equal(t, process{os.Getpid(), own.Start}, w.above[0])
-	self, err := r.Identify(gate.Caller{TID: uint32(os.Getpid())}) // its session may have been made outside of this pid namespace
+	require.Equal(t, process.ID{PID: os.Getpid(), Start: own.Start}, w.above[0])
+	self, err := r.Identify(process.Caller{TID: uint32(os.Getpid())}) // its session may have been made outside of this pid namespace
 	require.NoError(t, err)
-	require.Equal(t, []any{cmd.Process.Pid, self.Session, own.Group, uint32(3)}, []any{w.pid, w.session, w.group, w.uid})
-	require.Equal(t, writer{uid: 5}, newWitness(r).look(gate.Caller{UID: 5}), "of one that is not seen only the user is known")
+	require.Equal(t, []any{cmd.Process.Pid, self.Session, own.Group, uint32(3)}, []any{w.PID, w.session, w.group, w.uid})
+	require.Equal(t, writer{uid: 5}, newWitness(r).look(process.Caller{UID: 5}), "of one that is not seen only the user is known")
 }
 
 // Advice is filled in only where it can be pasted into a shell as it is.
@@ -165,7 +166,7 @@ func TestAdviceIsFilledInOnlyWhereItCanBePasted(t *testing.T) {
 
 // BenchmarkRefusalAgain is what a refusal like one a moment ago costs beyond the check.
 func BenchmarkRefusalAgain(b *testing.B) {
-	h := newRefusalHistory(func(gate.Caller) writer { return writer{} })
+	h := newRefusalHistory(func(process.Caller) writer { return writer{} })
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		no := refused(uint32(time.Now().UnixNano()), gate.OpWrite)

@@ -10,6 +10,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -53,15 +54,15 @@ func (h *refusalHistory) recent(q refusalQuery, at func(lease.WorktreeID) string
 // latest of each.
 func mergeThreads(events []refusalEvent) []refusalEvent {
 	type key struct {
-		process
+		process.ID
 		kind alike
 	}
 	sort.Slice(events, func(i, j int) bool { return events[i].first.Before(events[j].first) })
 	seen := map[key]int{}
 	var out []refusalEvent
 	for _, e := range events {
-		k := key{e.who.process, e.kind}
-		if e.who.pid != 0 {
+		k := key{e.who.ID, e.kind}
+		if e.who.PID != 0 {
 			k.kind.tid = 0
 		}
 		i, known := seen[k]
@@ -81,7 +82,7 @@ func mergeThreads(events []refusalEvent) []refusalEvent {
 
 func (e *refusalEvent) view(at func(lease.WorktreeID) string) api.RefusalView {
 	v := api.RefusalView{
-		At: e.last.UTC(), Worktree: string(e.kind.worktree), PID: e.who.pid, UID: e.who.uid, Command: e.who.command,
+		At: e.last.UTC(), Worktree: string(e.kind.worktree), PID: e.who.PID, UID: e.who.uid, Command: e.who.command,
 		Op: e.kind.op.String(), Class: string(e.kind.class), WouldRefuse: e.kind.observed, Count: e.count,
 		Sentence: human.Printable(e.latest.Sentence()),
 	}
@@ -162,7 +163,7 @@ func (d *refusalTrail) writersMeant(s *session, req api.Refusals) (of func(write
 		if req.Start == 0 && !s.peer.numbersAgree() {
 			return nil, 0, api.NoProcess(req.PID, errUnseenNumber)
 		}
-		p := process{req.PID, req.Start}
+		p := process.ID{PID: req.PID, Start: req.Start}
 		return func(w writer) bool { return w.below(p) }, 0, nil
 	}
 	who, err := d.subjectOf(s, req.Process)
@@ -172,7 +173,7 @@ func (d *refusalTrail) writersMeant(s *session, req api.Refusals) (of func(write
 	defer who.close()
 	id := who.id
 	return func(w writer) bool {
-		return w.below(process{id.PID, id.Start}) || req.Session && w.inSessionOf(id)
+		return w.below(id.ID()) || req.Session && w.inSessionOf(id)
 	}, id.PID, nil
 }
 

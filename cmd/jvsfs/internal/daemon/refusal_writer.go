@@ -7,24 +7,19 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
-
-// process identifies a process for good, because pids are reused.
-type process struct {
-	pid   int
-	start uint64 // clock ticks after boot
-}
 
 // writer is the process that was refused, as it was at that moment. Its numbers stay true after the process has
 // ended.
 type writer struct {
-	process
+	process.ID
 	uid          uint32
 	command      string // as the kernel has it (comm)
 	group        int    // process group
 	session      int
-	sessionStart uint64    // of the session's leader, 0 if that had ended
-	above        []process // its ancestors, the parent first
+	sessionStart uint64       // of the session's leader, 0 if that had ended
+	above        []process.ID // its ancestors, the parent first
 }
 
 // ancestorsKept bounds what is read and kept of a writer's ancestors: a shell, a few
@@ -37,11 +32,11 @@ type witness struct {
 	resolver *gate.Resolver
 
 	mu    sync.Mutex
-	above map[process]ancestors
+	above map[process.ID]ancestors
 }
 
 type ancestors struct {
-	list []process
+	list []process.ID
 	read time.Time
 }
 
@@ -49,20 +44,20 @@ type ancestors struct {
 const ancestorsFresh = time.Second
 
 func newWitness(r *gate.Resolver) *witness {
-	return &witness{resolver: r, above: map[process]ancestors{}}
+	return &witness{resolver: r, above: map[process.ID]ancestors{}}
 }
 
 // look looks at the process behind a request. Fields that cannot be seen stay empty. Only stat and status are
 // read: they take no lock of the caller's memory, which the request itself may hold.
-func (w *witness) look(c gate.Caller) writer {
+func (w *witness) look(c process.Caller) writer {
 	seen := writer{uid: c.UID}
 	id, err := w.resolver.Identify(c)
 	if err != nil {
 		return seen
 	}
-	seen.process = process{id.PID, id.Start}
+	seen.ID = id.ID()
 	seen.session, seen.sessionStart = id.Session, id.SessionStart
-	if st, err := gate.ReadStat(id.PID); err == nil {
+	if st, err := process.ReadStat(id.PID); err == nil {
 		seen.command, seen.group = human.Printable(st.Comm), st.Group
 		seen.above = w.ancestorsOf(st)
 	}
@@ -70,18 +65,18 @@ func (w *witness) look(c gate.Caller) writer {
 }
 
 // ancestorsOf lists a process's ancestors, the parent first.
-func (w *witness) ancestorsOf(st gate.ProcStat) []process {
-	parent := process{pid: st.PPID}
-	st, err := gate.ReadStat(parent.pid)
+func (w *witness) ancestorsOf(st process.Stat) []process.ID {
+	parent := process.ID{PID: st.PPID}
+	st, err := process.ReadStat(parent.PID)
 	if err != nil {
 		return nil
 	}
-	parent.start = st.Start
+	parent.Start = st.Start
 	w.mu.Lock()
 	known := w.above[parent]
 	w.mu.Unlock()
 	if now := time.Now(); now.Sub(known.read) >= ancestorsFresh {
-		known = ancestors{list: readAncestors(parent, st), read: now}
+		known = ancestors{list: process.Ancestors(parent, st, ancestorsKept), read: now}
 		w.mu.Lock()
 		if len(w.above) >= historyDepth {
 			clear(w.above)
@@ -92,27 +87,15 @@ func (w *witness) ancestorsOf(st gate.ProcStat) []process {
 	return known.list
 }
 
-func readAncestors(p process, st gate.ProcStat) []process {
-	list := []process{p}
-	for parent := st.PPID; parent > 0 && len(list) < ancestorsKept; parent = st.PPID {
-		var err error
-		if st, err = gate.ReadStat(parent); err != nil {
-			break
-		}
-		list = append(list, process{parent, st.Start})
-	}
-	return list
-}
-
 // below reports whether the writer is the process or one of its descendants, or is in the process group that
 // the process made. A descendant that lost its parents stays in that group.
-func (w writer) below(p process) bool {
-	same := func(q process) bool { return q.pid == p.pid && (p.start == 0 || q.start == p.start) }
-	return same(w.process) || w.group == p.pid || slices.ContainsFunc(w.above, same)
+func (w writer) below(p process.ID) bool {
+	same := func(q process.ID) bool { return q.PID == p.PID && (p.Start == 0 || q.Start == p.Start) }
+	return same(w.ID) || w.group == p.PID || slices.ContainsFunc(w.above, same)
 }
 
 // inSessionOf reports whether the writer was in the session of a process.
-func (w writer) inSessionOf(id gate.Identity) bool {
+func (w writer) inSessionOf(id process.Identity) bool {
 	return id.Session != 0 && w.session == id.Session &&
 		(w.sessionStart == id.SessionStart || w.sessionStart == 0 || id.SessionStart == 0)
 }

@@ -47,7 +47,7 @@ func (d *mount) openBook(rules *lockfile.Rules) error {
 	}
 	d.ruleTrail = newRuleTrail(d.place.ID, func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, d.log)
 	d.book = tenure.New(tenure.Config{
-		Rules: rules, Worktree: d.place.ID, Enforcement: d.mode.Enforcement, Resolver: d.resolver, Ends: d.ends, Clock: lease.SystemClock(),
+		Rules: rules, Worktree: d.place.ID, Enforcement: d.mode.Enforcement, Resolver: d.resolver, Exits: d.exits, Clock: lease.SystemClock(),
 		Errno: errno, OnRefusal: d.registry.refused, OnEvent: d.lockEvent, Memory: d.tenures, Loans: d.tenures, Joins: d.joins,
 	})
 	return nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // checkMounts checks ours, their lock directories, ways past them, and leftovers of former mounts.
@@ -137,7 +137,7 @@ func versionFindings(st api.MountStatus, own, exe string) []finding.Finding {
 }
 
 func exeOf(pid int) string {
-	exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // we may not look at it
+	exe, _ := process.Executable(pid) // we may not look at it
 	return exe
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
-	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // checkPast looks for ways past an in-place mount, to the directory below it: another mount, another namespace,
@@ -37,7 +37,7 @@ func checkPast(m *mountinfo.Info, mounts host.MountTable, others []host.MountNam
 }
 
 func commandOf(pid int) string {
-	st, err := gate.ReadStat(pid)
+	st, err := process.ReadStat(pid)
 	if err != nil {
 		return "?"
 	}

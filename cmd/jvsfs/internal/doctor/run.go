@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -18,7 +17,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
-	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // checkRun looks for leftovers of former mounts: sockets and state files in the directory of the control
@@ -136,12 +135,12 @@ func findGuardians() []guardianFact {
 		if !isGuardian(pid) {
 			continue
 		}
-		st, err := gate.ReadStat(pid)
+		st, err := process.ReadStat(pid)
 		if err != nil || st.State == 'Z' {
 			continue
 		}
-		parent, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", st.PPID))
-		own, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		parent, _ := process.Executable(st.PPID)
+		own, _ := process.Executable(pid)
 		out = append(out, guardianFact{pid, parent != own || isGuardian(st.PPID)})
 	}
 	return out
@@ -149,12 +148,8 @@ func findGuardians() []guardianFact {
 
 // isGuardian recognises a guardian by its only argument and the name of its binary.
 func isGuardian(pid int) bool {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil {
-		return false
-	}
-	args := bytes.Split(bytes.TrimSuffix(text, []byte{0}), []byte{0})
-	return len(args) == 2 && string(args[1]) == api.GuardianName && filepath.Base(string(args[0])) == "jvsfs"
+	args, err := process.Arguments(pid)
+	return err == nil && len(args) == 2 && args[1] == api.GuardianName && filepath.Base(args[0]) == "jvsfs"
 }
 
 func guardianFindings(all []guardianFact) []finding.Finding {

@@ -6,12 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // Cgroup is a group of the unified hierarchy that this process has made, below its own, and is in.
@@ -70,15 +70,11 @@ func noCgroup(err error) *api.Failure {
 
 // ownCgroup is the directory of this process's group.
 func ownCgroup() (string, error) {
-	text, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
+	at, err := process.OwnCgroup()
+	if err != nil && !errors.Is(err, process.ErrNoCgroup) {
 		return "", err
 	}
-	for line := range strings.Lines(string(text)) {
-		at, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::")
-		if !ok {
-			continue
-		}
+	if err == nil {
 		mounts, err := ReadMounts()
 		if err != nil {
 			return "", err

@@ -3,17 +3,15 @@ package host
 import (
 	"os"
 	"slices"
-	"strconv"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"golang.org/x/sys/unix"
-
-	"github.com/jvsfs/jvsfs/gate"
 )
 
 // Descendants are the running processes below a process, as one look at /proc shows them.
 func Descendants(of int) (pids []int) {
 	children := map[int][]int{}
-	for pid, s := range stats() {
+	for pid, s := range process.Stats() {
 		if s.State != 'Z' || s.Threads > 1 {
 			children[s.PPID] = append(children[s.PPID], pid)
 		}
@@ -28,19 +26,6 @@ func Descendants(of int) (pids []int) {
 	return slices.Compact(pids)
 }
 
-func stats() map[int]gate.ProcStat {
-	all := map[int]gate.ProcStat{}
-	names, _ := os.ReadDir("/proc") // what was read before an error is there
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name.Name()); err == nil {
-			if s, err := gate.ReadStat(pid); err == nil {
-				all[pid] = s
-			}
-		}
-	}
-	return all
-}
-
 // SignalDescendants signals the processes below this one.
 func SignalDescendants(s unix.Signal) { SignalOthers(0, s) }
 
@@ -50,11 +35,11 @@ func SignalDescendants(s unix.Signal) { SignalOthers(0, s) }
 func SignalOthers(group int, s unix.Signal) {
 	self := os.Getpid()
 	for _, pid := range Descendants(self) {
-		f, err := OpenPidfd(pid)
+		f, err := process.OpenPidfd(pid)
 		if err != nil {
 			continue // it has ended
 		}
-		if st, err := gate.ReadStat(pid); err == nil && st.Group != group && isBelow(pid, self) {
+		if st, err := process.ReadStat(pid); err == nil && st.Group != group && isBelow(pid, self) {
 			_ = unix.PidfdSendSignal(int(f.Fd()), s, nil, 0) // it may have ended, or be another user's
 		}
 		CloseFile(f)
@@ -64,7 +49,7 @@ func SignalOthers(group int, s unix.Signal) {
 // isBelow walks up from a process.
 func isBelow(pid, top int) bool {
 	for pid > 1 {
-		s, err := gate.ReadStat(pid)
+		s, err := process.ReadStat(pid)
 		if err != nil {
 			return false
 		}
@@ -77,6 +62,6 @@ func isBelow(pid, top int) bool {
 
 // DescendsFrom tells whether this process is below another one.
 func DescendsFrom(pid int, start uint64) bool {
-	s, err := gate.ReadStat(pid)
+	s, err := process.ReadStat(pid)
 	return err == nil && s.Start == start && isBelow(os.Getpid(), pid)
 }

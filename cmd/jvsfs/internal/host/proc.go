@@ -1,17 +1,15 @@
 package host
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
-	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // privilegeChangers run their command as another user. They are not the shell that a lease is meant for.
@@ -20,7 +18,7 @@ var privilegeChangers = map[string]bool{"sudo": true, "doas": true, "su": true, 
 // AskingProcess is the process that a question is about when none is named: this one, which
 // has asked, or what stands above sudo and its kind.
 func AskingProcess() (int, error) {
-	if s, err := gate.ReadStat(os.Getppid()); err == nil && privilegeChangers[s.Comm] {
+	if s, err := process.ReadStat(os.Getppid()); err == nil && privilegeChangers[s.Comm] {
 		return CallerProcess()
 	}
 	return os.Getpid(), nil
@@ -35,10 +33,10 @@ func CallerProcess() (int, error) {
 			lowest = 1 // a container's shell, not the init that adopts orphans
 		}
 	}
-	return shellAbove(os.Getppid(), lowest, gate.ReadStat)
+	return shellAbove(os.Getppid(), lowest, process.ReadStat)
 }
 
-func shellAbove(pid, lowest int, stat func(int) (gate.ProcStat, error)) (int, error) {
+func shellAbove(pid, lowest int, stat func(int) (process.Stat, error)) (int, error) {
 	for pid >= lowest {
 		s, err := stat(pid)
 		if err != nil {
@@ -55,10 +53,10 @@ func shellAbove(pid, lowest int, stat func(int) (gate.ProcStat, error)) (int, er
 // Ancestry returns the processes that this command was started by, the nearest first. Helpers are those that only
 // run it as another user (sudo); they end with it.
 func Ancestry() (pids []int, helpers map[int]bool) {
-	return ancestry(os.Getppid(), gate.ReadStat)
+	return ancestry(os.Getppid(), process.ReadStat)
 }
 
-func ancestry(pid int, stat func(int) (gate.ProcStat, error)) (pids []int, helpers map[int]bool) {
+func ancestry(pid int, stat func(int) (process.Stat, error)) (pids []int, helpers map[int]bool) {
 	helpers = map[int]bool{}
 	for pid > 0 && len(pids) < maxAncestry {
 		st, err := stat(pid)
@@ -74,16 +72,6 @@ func ancestry(pid int, stat func(int) (gate.ProcStat, error)) (pids []int, helpe
 // maxAncestry bounds the walk, because processes start and end meanwhile.
 const maxAncestry = 1024
 
-// OpenPidfd opens a descriptor of a process, which pins its identity: while the descriptor says that the
-// process lives, its pid means this process.
-func OpenPidfd(pid int) (*os.File, error) {
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return nil, &os.SyscallError{Syscall: "pidfd_open", Err: err}
-	}
-	return os.NewFile(uintptr(fd), "pidfd"), nil
-}
-
 // Duplicate is another descriptor of the same open file.
 func Duplicate(f *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
@@ -93,77 +81,14 @@ func Duplicate(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-// PidfdAlive reports whether the process has not ended (a zombie has).
-func PidfdAlive(f *os.File) bool {
-	p := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
-	for {
-		n, err := unix.Poll(p, 0)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		return err == nil && n == 0
-	}
-}
-
-// PIDOfPidfd is the number of the process in this pid namespace, from /proc/self/fdinfo. It fails if the
-// process has ended or is not visible here.
-func PIDOfPidfd(f *os.File) (int, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", f.Fd()))
-	if err != nil {
-		return 0, err
-	}
-	for _, line := range strings.Split(string(raw), "\n") {
-		value, ok := strings.CutPrefix(line, "Pid:")
-		if !ok {
-			continue
-		}
-		pid, err := strconv.Atoi(strings.TrimSpace(value))
-		if err == nil && pid <= 0 {
-			err = fmt.Errorf("the process has ended or runs in a pid namespace that cannot be seen from here")
-		}
-		return pid, err
-	}
-	return 0, fmt.Errorf("the descriptor is not one of a process")
-}
-
-// OwnerOf is the real user of a process. The owner of /proc/PID can be another one, if the process may not be
-// dumped.
-func OwnerOf(pid int) (uint32, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	for _, line := range strings.Split(string(raw), "\n") {
-		if value, ok := strings.CutPrefix(line, "Uid:"); ok {
-			f := strings.Fields(value)
-			if len(f) < 1 {
-				break
-			}
-			uid, err := strconv.ParseUint(f[0], 10, 32)
-			return uint32(uid), err
-		}
-	}
-	return 0, fmt.Errorf("process %d: no user in its status", pid)
-}
-
 // CommandLine is the command line of a process, for people. It is the name of the process if that hides its
 // arguments.
 func CommandLine(pid int) string {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err == nil && len(raw) > 0 {
-		return human.Printable(strings.TrimSpace(strings.ReplaceAll(string(raw), "\x00", " ")))
+	if args, err := process.Arguments(pid); err == nil && args != nil {
+		return human.Printable(strings.TrimSpace(strings.Join(args, " ")))
 	}
-	if s, err := gate.ReadStat(pid); err == nil {
+	if s, err := process.ReadStat(pid); err == nil {
 		return "[" + s.Comm + "]"
 	}
 	return "?"
-}
-
-// PIDNamespace is "" when it cannot be seen.
-func PIDNamespace(process string) string {
-	ns, err := os.Readlink("/proc/" + process + "/ns/pid")
-	if err != nil {
-		return ""
-	}
-	return ns
 }

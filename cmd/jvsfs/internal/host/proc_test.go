@@ -7,15 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
-	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 func TestShellAboveSkipsSudo(t *testing.T) {
-	table := map[int]gate.ProcStat{
+	table := map[int]process.Stat{
 		50: {Comm: "sudo", PPID: 49}, 49: {Comm: "sudo", PPID: 48},
 		48: {Comm: "bash", PPID: 1}, 60: {Comm: "su", PPID: 1},
 	}
-	stat := func(pid int) (gate.ProcStat, error) {
+	stat := func(pid int) (process.Stat, error) {
 		s, ok := table[pid]
 		if !ok {
 			return s, os.ErrNotExist
@@ -28,7 +28,7 @@ func TestShellAboveSkipsSudo(t *testing.T) {
 	pid, err = shellAbove(48, 2, stat)
 	require.NoError(t, err)
 	require.Equal(t, 48, pid)
-	table[1] = gate.ProcStat{Comm: "sh"}
+	table[1] = process.Stat{Comm: "sh"}
 	pid, err = shellAbove(60, 1, stat)
 	require.NoError(t, err)
 	require.Equal(t, 1, pid, "the shell of a container")
@@ -39,11 +39,11 @@ func TestShellAboveSkipsSudo(t *testing.T) {
 }
 
 func TestPidfdKnowsTheEnd(t *testing.T) {
-	f, err := OpenPidfd(os.Getpid())
+	f, err := process.OpenPidfd(os.Getpid())
 	require.NoError(t, err)
 	defer CloseFile(f)
-	require.True(t, PidfdAlive(f))
-	pid, err := PIDOfPidfd(f)
+	require.True(t, process.PidfdAlive(f))
+	pid, err := process.PIDOfPidfd(f)
 	require.NoError(t, err)
 	require.Equal(t, os.Getpid(), pid)
 }

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,7 +8,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
-	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // shells are the programs to which a lease may be bound without a word: who types, or writes
@@ -66,14 +65,14 @@ type program struct {
 }
 
 func readProgram(pid int) (p program) {
-	dir := fmt.Sprintf("/proc/%d/", pid)
-	if s, err := gate.ReadStat(pid); err == nil {
+	if s, err := process.ReadStat(pid); err == nil {
 		p.name = s.Comm
 	}
-	p.file, _ = os.Readlink(dir + "exe")    // may not be ours to see
-	args, _ := os.ReadFile(dir + "cmdline") // likewise
-	arg0, _, _ := bytes.Cut(args, []byte{0})
-	p.arg0 = string(arg0)
+	p.file, _ = process.Executable(pid) // may not be ours to see
+	args, _ := process.Arguments(pid)   // likewise
+	if len(args) > 0 {
+		p.arg0 = args[0]
+	}
 	return p
 }
 

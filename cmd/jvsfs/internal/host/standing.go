@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // Standing finds the processes that use a directory past the mount that covers it: through any mount that shows
@@ -74,7 +75,7 @@ var fuseDevice = unix.Mkdev(10, 229)
 // isDaemonOfUser reports whether a process serves a FUSE mount without being root's. The daemon of a user has
 // the directory open as everybody has. That of root has a private copy of the mount, where nobody looks.
 func isDaemonOfUser(pid int) bool {
-	if uid, err := OwnerOf(pid); err != nil || uid == 0 {
+	if uid, err := process.OwnerOf(pid); err != nil || uid == 0 {
 		return false
 	}
 	names, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "fd", "*")) // the pattern is well-formed

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +14,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -67,19 +67,14 @@ func besideSocket(d api.Device, kind string) string {
 
 // ThisProcess identifies the calling process.
 func ThisProcess() (ProcessState, error) {
-	st, err := gate.ReadStat(os.Getpid())
+	st, err := process.ReadStat(os.Getpid())
 	if err != nil {
 		return ProcessState{}, err
 	}
-	boot, err := bootID()
+	boot, err := process.ReadBootID()
 	return ProcessState{
-		PID: os.Getpid(), Start: st.Start, BootID: boot, PIDNamespace: PIDNamespace("self"), TimeNamespace: timeNamespace(),
+		PID: os.Getpid(), Start: st.Start, BootID: boot, PIDNamespace: process.PIDNamespaceOf("self"), TimeNamespace: timeNamespace(),
 	}, err
-}
-
-func bootID() (string, error) {
-	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(raw)), err
 }
 
 func timeNamespace() string {
@@ -92,7 +87,7 @@ func timeNamespace() string {
 
 // Liveness says whether the process still runs. A process of another boot has ended.
 func (p ProcessState) Liveness() lease.Liveness {
-	if boot, err := bootID(); err == nil && p.BootID != boot {
+	if boot, err := process.ReadBootID(); err == nil && p.BootID != boot {
 		return lease.Gone
 	}
 	return gate.Liveness(lease.Holder{PID: p.PID, StartTime: p.Start, BootID: p.BootID, PIDNamespace: p.PIDNamespace})
@@ -100,7 +95,7 @@ func (p ProcessState) Liveness() lease.Liveness {
 
 // SameClock reports whether times on the boot clock of that process mean the same here.
 func (p ProcessState) SameClock() bool {
-	boot, err := bootID()
+	boot, err := process.ReadBootID()
 	return err == nil && p.BootID == boot && p.TimeNamespace == timeNamespace()
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -152,7 +153,7 @@ func awaitLoan(f *os.File, of ProcessState) {
 
 // kill ends the process, if it still runs.
 func (p ProcessState) kill() {
-	f, err := OpenPidfd(p.PID)
+	f, err := process.OpenPidfd(p.PID)
 	if err != nil {
 		return
 	}

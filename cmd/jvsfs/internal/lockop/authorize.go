@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -165,10 +165,10 @@ func RefuseInit(pid int, scope gate.Scope) *api.Failure {
 }
 
 // Identify resolves a process by its pid, with its own user.
-func Identify(r *gate.Resolver, pid int) (gate.Identity, error) {
-	uid, err := host.OwnerOf(pid)
+func Identify(r *gate.Resolver, pid int) (process.Identity, error) {
+	uid, err := process.OwnerOf(pid)
 	if err != nil {
-		return gate.Identity{}, err
+		return process.Identity{}, err
 	}
-	return r.Identify(gate.Caller{TID: uint32(pid), UID: uid})
+	return r.Identify(process.Caller{TID: uint32(pid), UID: uid})
 }

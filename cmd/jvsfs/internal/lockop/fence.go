@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +13,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -89,8 +88,8 @@ func grantedHere(store *lease.Store) error {
 	if head.Record == nil || head.Record.Released {
 		return nil
 	}
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if h := head.Record.Holder(); err != nil || h.BootID != strings.TrimSpace(string(boot)) || h.PIDNamespace != host.PIDNamespace("self") {
+	boot, err := process.ReadBootID()
+	if h := head.Record.Holder(); err != nil || h.BootID != boot || h.PIDNamespace != process.PIDNamespaceOf("self") {
 		return notFenced(store, 0, errors.New("the lease was granted on another host, before a reboot, or in another pid namespace: fence it there"))
 	}
 	return nil
@@ -109,14 +108,14 @@ func prove(store *lease.Store, pid int, by uint32) (suspect, error) {
 	if pid <= 0 {
 		return s, errors.New("it is in a pid namespace that cannot be seen from here")
 	}
-	before, err := gate.ReadStat(pid)
+	before, err := process.ReadStat(pid)
 	if err != nil {
 		return s, err
 	}
-	if s.fd, err = host.OpenPidfd(pid); err != nil {
+	if s.fd, err = process.OpenPidfd(pid); err != nil {
 		return s, err
 	}
-	if err = s.check(store, before.Start, by); err == nil && !host.PidfdAlive(s.fd) {
+	if err = s.check(store, before.Start, by); err == nil && !process.PidfdAlive(s.fd) {
 		err = errors.New("it has just ended: try again")
 	}
 	if err != nil {
@@ -131,13 +130,13 @@ func (s suspect) check(store *lease.Store, start uint64, by uint32) error {
 	if s.pid == os.Getpid() {
 		return errors.New("it is this very process")
 	}
-	if st, err := gate.ReadStat(s.pid); err != nil || st.Start != start {
+	if st, err := process.ReadStat(s.pid); err != nil || st.Start != start {
 		return errors.New("it has just ended: try again")
 	}
-	if ns := host.PIDNamespace(strconv.Itoa(s.pid)); ns == "" || ns != host.PIDNamespace("self") {
+	if ns := process.PIDNamespaceOf(strconv.Itoa(s.pid)); ns == "" || ns != process.PIDNamespaceOf("self") {
 		return errors.New("it runs in another pid namespace: fence it there")
 	}
-	if uid, err := host.OwnerOf(s.pid); err != nil || by != 0 && uid != by {
+	if uid, err := process.OwnerOf(s.pid); err != nil || by != 0 && uid != by {
 		return fmt.Errorf("it belongs to user %d: only that user or root may end it", uid)
 	}
 	if !runsJVSFS(s.pid) {
@@ -152,10 +151,9 @@ func (s suspect) check(store *lease.Store, start uint64, by uint32) error {
 
 // runsJVSFS reports whether a process runs this program, of any release.
 func runsJVSFS(pid int) bool {
-	theirs, err1 := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	theirs, err1 := process.Executable(pid)
 	ours, err2 := os.Readlink("/proc/self/exe")
-	name := func(exe string) string { return filepath.Base(strings.TrimSuffix(exe, " (deleted)")) }
-	return err1 == nil && err2 == nil && name(theirs) == name(ours)
+	return err1 == nil && err2 == nil && process.ProgramName(theirs) == process.ProgramName(ours)
 }
 
 // end kills the process and waits until it has ended. Then its locks are gone, too.
@@ -165,7 +163,7 @@ func (s suspect) end(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, fenceWait)
 	defer cancel()
-	for host.PidfdAlive(s.fd) {
+	for process.PidfdAlive(s.fd) {
 		p := []unix.PollFd{{Fd: int32(s.fd.Fd()), Events: unix.POLLIN}}
 		if _, err := unix.Poll(p, 100); err != nil && !errors.Is(err, unix.EINTR) {
 			return os.NewSyscallError("poll", err)

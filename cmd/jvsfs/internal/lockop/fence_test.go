@@ -15,6 +15,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -103,9 +104,9 @@ func TestProveRefuses(t *testing.T) {
 		require.ErrorContains(t, err, c.says, name)
 		require.True(t, s.fd == nil || s.fd.Close() != nil, "%s: the descriptor is not left open", name)
 	}
-	s.fd, err = host.OpenPidfd(pid)
+	s.fd, err = process.OpenPidfd(pid)
 	require.NoError(t, err)
 	defer host.CloseFile(s.fd)
 	require.ErrorContains(t, s.check(store, 1, uid), "just ended", "another start time is another process")
-	require.True(t, host.PidfdAlive(s.fd))
+	require.True(t, process.PidfdAlive(s.fd))
 }

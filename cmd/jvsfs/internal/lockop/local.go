@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
@@ -239,7 +239,7 @@ func (l *Local) Holder(req Take) (lease.Holder, error) {
 	if f := RefuseInit(req.PID, scope); f != nil {
 		return lease.Holder{}, f
 	}
-	owner, err := host.OwnerOf(req.PID)
+	owner, err := process.OwnerOf(req.PID)
 	if err != nil {
 		return lease.Holder{}, api.NoProcess(req.PID, err)
 	}
@@ -252,7 +252,7 @@ func (l *Local) Holder(req Take) (lease.Holder, error) {
 		return h, api.NoProcess(req.PID, err)
 	}
 	if own, err := Identify(l.resolver, os.Getpid()); err == nil && req.Kept {
-		h = gate.Adopted(h, own)
+		h = gate.WithSubreaper(h, own)
 	}
 	return h, nil
 }

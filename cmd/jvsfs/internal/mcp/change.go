@@ -13,6 +13,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -189,7 +190,7 @@ func (in handoverArgs) request() (api.Handover, *os.File, error) {
 	case in.ToSession != 0:
 		req.PID, req.Scope = in.ToSession, string(gate.ScopeSession)
 	}
-	pidfd, err := host.OpenPidfd(req.PID)
+	pidfd, err := process.OpenPidfd(req.PID)
 	if err != nil {
 		return req, nil, &api.Failure{Message: fmt.Sprintf("process %d: %s", req.PID, human.Printable(err.Error())), Next: "name a running process", Err: err}
 	}

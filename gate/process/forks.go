@@ -1,4 +1,4 @@
-package gate
+package process
 
 import (
 	"encoding/binary"
@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forks learns from the kernel which process makes which, while a crowd is followed. /proc loses
+// forks learns from the kernel which process makes which, while former processes are followed. /proc loses
 // this after a double fork. It needs CAP_PERFMON in the first user namespace; without it only
 // living ancestors are known. Source: perf_event_open(2), attr.task. Safe for concurrent use.
 type forks struct {
-	ends *Ends // wakes when a ring fills; nil: the rings are read only when somebody asks
+	exits *ExitWatch // wakes when a ring fills; nil: the rings are read only when somebody asks
 
-	mu     sync.Mutex
-	rings  []*forkRing
-	crowds []*crowd
+	mu       sync.Mutex
+	rings    []*forkRing
+	followed []*Former
 }
 
 // forkRing is the ring buffer of one processor.
@@ -33,8 +33,8 @@ type forkRing struct {
 
 const (
 	ringPages = 64
-	// crowdsMax bounds the work for each fork.
-	crowdsMax = 64
+	// followedMax bounds the work for each fork.
+	followedMax = 64
 )
 
 // born is one process made by another.
@@ -43,17 +43,17 @@ type born struct {
 	at      time.Duration // boot clock
 }
 
-// follow begins to listen for processes that a crowd makes. Call it before the crowd is listed.
-func (f *forks) follow(c *crowd) {
+// follow begins to listen for processes that others make. Call it before those are listed.
+func (f *forks) follow(c *Former) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.rings == nil && !f.open() {
 		f.close()
 		return
 	}
-	f.crowds = append(f.crowds, c)
-	if len(f.crowds) > crowdsMax {
-		f.crowds = f.crowds[1:]
+	f.followed = append(f.followed, c)
+	if len(f.followed) > followedMax {
+		f.followed = f.followed[1:]
 	}
 }
 
@@ -61,7 +61,7 @@ func (f *forks) follow(c *crowd) {
 func (f *forks) catchUp() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.crowds = slices.DeleteFunc(f.crowds, func(c *crowd) bool { return c.over.Load() }); len(f.crowds) == 0 {
+	if f.followed = slices.DeleteFunc(f.followed, func(c *Former) bool { return c.over.Load() }); len(f.followed) == 0 {
 		f.close()
 		return
 	}
@@ -71,7 +71,7 @@ func (f *forks) catchUp() {
 	}
 	slices.SortStableFunc(all, func(a, b born) int { return int(a.at - b.at) })
 	for _, b := range all {
-		for _, c := range f.crowds {
+		for _, c := range f.followed {
 			c.made(b)
 		}
 	}
@@ -111,15 +111,15 @@ func openRing(cpu int) (*forkRing, error) {
 
 // arm has the ring read when a quarter of it is full. If that fails it is read when somebody asks.
 func (f *forks) arm(r *forkRing) {
-	if f.ends == nil {
+	if f.exits == nil {
 		return
 	}
-	r.watch, _ = f.ends.watch(r.fd, func() {
+	r.watch, _ = f.exits.watch(r.fd, func() {
 		f.catchUp()
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if slices.Contains(f.rings, r) {
-			f.ends.forget(r.fd, r.watch)
+			f.exits.forget(r.fd, r.watch)
 			f.arm(r)
 		}
 	})
@@ -128,13 +128,13 @@ func (f *forks) arm(r *forkRing) {
 // close frees the rings. The caller has the lock.
 func (f *forks) close() {
 	for _, r := range f.rings {
-		if f.ends != nil {
-			f.ends.forget(r.fd, r.watch)
+		if f.exits != nil {
+			f.exits.forget(r.fd, r.watch)
 		}
 		_ = unix.Munmap(r.mem)
 		_ = unix.Close(r.fd)
 	}
-	f.rings, f.crowds = nil, nil
+	f.rings, f.followed = nil, nil
 }
 
 // end stops listening.

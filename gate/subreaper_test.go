@@ -11,11 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
 // A double fork belongs to the holder where somebody above adopts it, and to nobody where none
-// does. The lease lasts while the adopter lives, and that one alone does not make it one of
+// does. The lease lasts while the subreaper lives, and that one alone does not make it one of
 // another's.
 func TestAdoptedOrphansBelongToTheHolder(t *testing.T) {
 	require.NoError(t, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
@@ -35,46 +36,47 @@ func TestAdoptedOrphansBelongToTheHolder(t *testing.T) {
 		var s unix.WaitStatus
 		_, _ = unix.Wait4(orphan, &s, 0, nil)
 	})
-	require.Eventually(t, func() bool { st, err := ReadStat(orphan); return err == nil && st.PPID == os.Getpid() }, eventually, tick)
+	require.Eventually(t, func() bool { st, err := process.ReadStat(orphan); return err == nil && st.PPID == os.Getpid() }, eventually, tick)
 
 	r := NewResolver(lease.SystemClock())
 	defer r.Close()
 	h, err := r.HolderFor(c.Process.Pid, ScopeTree, "")
 	require.NoError(t, err)
-	its, err := identify(orphan, 0)
+	its, err := process.IdentityOf(orphan)
 	require.NoError(t, err)
+	its.UID = 0
 	require.False(t, r.Member(h, its), "its ties are cut")
-	self, err := identify(os.Getpid(), 0)
+	self, err := process.IdentityOf(os.Getpid())
 	require.NoError(t, err)
-	adopted := Adopted(h, self)
+	adopted := WithSubreaper(h, self)
 	require.True(t, r.Member(adopted, its))
 	self.Start++
-	require.False(t, r.Member(Adopted(h, self), its), "of another process that had the adopter's number")
+	require.False(t, r.Member(WithSubreaper(h, self), its), "of another process that had the subreaper's number")
 	self.Start--
 	user := h
 	user.Scope = string(ScopeUser)
-	require.Equal(t, user, Adopted(user, self), "the key of other scopes is their own")
+	require.Equal(t, user, WithSubreaper(user, self), "the key of other scopes is their own")
 	user.ScopeKey = "0"
 	require.True(t, r.Member(user, its))
 	require.False(t, Below(user, its), "it only counts as the holder")
 	require.True(t, Below(adopted, its))
 	adopted.BootID = "of another machine"
 	require.False(t, Below(adopted, its))
-	adopted = Adopted(h, self)
+	adopted = WithSubreaper(h, self)
 
 	require.NoError(t, in.Close())
 	require.NoError(t, c.Wait())
 	require.Equal(t, lease.Gone, Liveness(h))
 	require.Equal(t, lease.Alive, Liveness(adopted), "it is not given back yet")
 	self.Start++
-	require.Equal(t, lease.Gone, Liveness(Adopted(h, self)))
+	require.Equal(t, lease.Gone, Liveness(WithSubreaper(h, self)))
 }
 
 // Who loses the lease stays out with all that it had: the adopted, too.
 func TestAdoptedOrphansOfARevokedHolderAreRefused(t *testing.T) {
-	h := Adopted(lease.Holder{PID: 20, StartTime: 2, Scope: string(ScopeTree)}, Identity{PID: 10, Start: 1})
-	stats := map[int]ProcStat{1: {}, 10: {PPID: 1, Start: 1}, 20: {PPID: 10, Start: 2}, 21: {PPID: 20, Start: 3}, 30: {PPID: 10, Start: 3}, 40: {PPID: 1, Start: 3}}
+	h := WithSubreaper(lease.Holder{PID: 20, StartTime: 2, Scope: string(ScopeTree)}, process.Identity{PID: 10, Start: 1})
+	stats := map[int]process.Stat{1: {}, 10: {PPID: 1, Start: 1}, 20: {PPID: 10, Start: 2}, 21: {PPID: 20, Start: 3}, 30: {PPID: 10, Start: 3}, 40: {PPID: 1, Start: 3}}
 	for pid, in := range map[int]bool{1: false, 10: true, 20: true, 21: true, 30: true, 40: false} {
-		require.Equal(t, in, below(stats, pid, h), pid)
+		require.Equal(t, in, process.DescendsIn(stats, pid, roots(h)...), pid)
 	}
 }

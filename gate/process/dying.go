@@ -1,4 +1,4 @@
-package gate
+package process
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ func WhenDying(signal <-chan struct{}, tid uint32, stop <-chan struct{}) bool {
 	case <-stop:
 		return false
 	}
-	for pause := dyingFirst; !dying(tid); pause = min(2*pause, dyingMost) {
+	for pause := dyingFirst; !Dying(tid); pause = min(2*pause, dyingMost) {
 		select {
 		case <-time.After(pause):
 		case <-stop:
@@ -36,13 +36,13 @@ func WhenDying(signal <-chan struct{}, tid uint32, stop <-chan struct{}) bool {
 	return true
 }
 
-// dying reports whether a thread has been killed and only waits for its call to end. Whoever ends a
+// Dying reports whether a thread has been killed and only waits for its call to end. Whoever ends a
 // process sends SIGKILL to each thread. Source: proc_pid_status(5).
-func dying(tid uint32) bool {
+func Dying(tid uint32) bool {
 	if tid == 0 {
 		return false // it is not visible from here
 	}
-	text, err := readSmall("/proc/" + strconv.FormatUint(uint64(tid), 10) + "/status")
+	text, err := readSmall(procFile(int(tid), "status"))
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) || killPending(text)
 }
 

@@ -1,4 +1,4 @@
-package gate
+package process
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ends learns from the kernel when processes end that hold a lease. One Ends serves all guards of a
-// daemon. Safe for concurrent use.
-type Ends struct {
+// ExitWatch learns from the kernel when processes end. One serves a whole daemon. Safe for concurrent
+// use.
+type ExitWatch struct {
 	set *os.File // epoll
 
 	mu   sync.Mutex
@@ -20,8 +20,8 @@ type Ends struct {
 	wake map[int32]func() // key: number of the watch
 }
 
-// NewEnds makes an empty set. It tells nothing before Run.
-func NewEnds() (*Ends, error) {
+// NewExitWatch makes an empty set. It tells nothing before Run.
+func NewExitWatch() (*ExitWatch, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, err
@@ -29,11 +29,11 @@ func NewEnds() (*Ends, error) {
 	if err := unix.SetNonblock(fd, true); err != nil { // so that waiting takes no thread
 		return nil, errors.Join(err, unix.Close(fd))
 	}
-	return &Ends{set: os.NewFile(uintptr(fd), "epoll"), wake: make(map[int32]func())}, nil
+	return &ExitWatch{set: os.NewFile(uintptr(fd), "epoll"), wake: make(map[int32]func())}, nil
 }
 
 // Run tells of ends until ctx is done. It closes the set.
-func (e *Ends) Run(ctx context.Context) error {
+func (e *ExitWatch) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = e.set.Close() })
 	defer stop()
 	conn, err := e.set.SyscallConn()
@@ -59,7 +59,7 @@ func (e *Ends) Run(ctx context.Context) error {
 	}
 }
 
-func (e *Ends) tell(id int32) {
+func (e *ExitWatch) tell(id int32) {
 	e.mu.Lock()
 	wake := e.wake[id]
 	delete(e.wake, id)
@@ -70,7 +70,7 @@ func (e *Ends) tell(id int32) {
 }
 
 // watch adds a pidfd. After an error nobody is woken: whoever looks at the process next sees its end.
-func (e *Ends) watch(pidfd int, wake func()) (id int32, err error) {
+func (e *ExitWatch) watch(pidfd int, wake func()) (id int32, err error) {
 	e.mu.Lock()
 	e.seq++
 	id = e.seq
@@ -86,14 +86,14 @@ func (e *Ends) watch(pidfd int, wake func()) (id int32, err error) {
 }
 
 // forget removes a pidfd that is about to be closed.
-func (e *Ends) forget(pidfd int, id int32) {
+func (e *ExitWatch) forget(pidfd int, id int32) {
 	_ = e.control(unix.EPOLL_CTL_DEL, pidfd, id) // the set is closed, or the kernel has dropped it already
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.wake, id)
 }
 
-func (e *Ends) control(op, pidfd int, id int32) (err error) {
+func (e *ExitWatch) control(op, pidfd int, id int32) (err error) {
 	conn, err := e.set.SyscallConn()
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (e *Ends) control(op, pidfd int, id int32) (err error) {
 }
 
 // Close frees a set that Run was never called on.
-func (e *Ends) Close() error {
+func (e *ExitWatch) Close() error {
 	if err := e.set.Close(); !errors.Is(err, os.ErrClosed) {
 		return err
 	}

@@ -76,7 +76,7 @@ func TestRecordsAreReadAgainUnlessOnlyTheHeadWasGivenBack(t *testing.T) {
 		{"and it was given back", headKey{token: 1, released: true}, 4},
 		{"another holder gave back", headKey{token: 2, released: true}, 5},
 	} {
-		g.learnPast(step.key)
+		g.learnHistory(step.key)
 		require.Equal(t, step.reads, k.reads, step.what)
 		require.True(t, g.hasLearnt(step.key), step.what)
 	}

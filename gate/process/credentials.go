@@ -1,4 +1,4 @@
-package gate
+package process
 
 import (
 	"fmt"
@@ -14,18 +14,18 @@ import (
 
 // InGroup reports whether a group is one of the caller's supplementary groups.
 func InGroup(c Caller, gid uint32) bool {
-	groups, err := statusField(c, "Groups:")
+	groups, err := statusField(c, "Groups")
 	return err == nil && slices.Contains(strings.Fields(groups), strconv.FormatUint(uint64(gid), 10))
 }
 
 // HasCapability reports whether a capability is effective for the caller in the daemon's own user
 // namespace. One that counts only in another namespace does not count here.
 func HasCapability(c Caller, capability int) bool {
-	text, err := statusField(c, "CapEff:")
+	text, err := statusField(c, "CapEff")
 	if err != nil {
 		return false
 	}
-	caps, err := strconv.ParseUint(strings.TrimSpace(text), 16, 64)
+	caps, err := strconv.ParseUint(text, 16, 64)
 	return err == nil && caps&(1<<capability) != 0 && sameUserNamespace(c)
 }
 
@@ -34,24 +34,22 @@ func sameUserNamespace(c Caller) bool {
 	if err != nil {
 		return false
 	}
-	theirs, err := os.Readlink("/proc/" + strconv.FormatUint(uint64(c.TID), 10) + "/ns/user")
+	theirs, err := os.Readlink(procFile(int(c.TID), "ns/user"))
 	return err == nil && own == theirs
 }
 
 func statusField(c Caller, field string) (string, error) {
 	if c.TID == 0 {
-		return "", errUnseen
+		return "", ErrUnseen
 	}
-	b, err := readProc(int(c.TID), "status")
+	s, err := ReadStatus(int(c.TID))
 	if err != nil {
 		return "", err
 	}
-	for line := range strings.Lines(string(b)) {
-		if v, ok := strings.CutPrefix(line, field); ok {
-			return v, nil
-		}
+	if v, ok := s.Field(field); ok {
+		return v, nil
 	}
-	return "", fmt.Errorf("/proc/%d/status has no %s", c.TID, field)
+	return "", fmt.Errorf("/proc/%d/status has no %s:", c.TID, field)
 }
 
 // Credentials decide about a caller's permissions. If the caller is not visible here, only its ids
@@ -78,7 +76,7 @@ func CredentialsOf(c Caller) (Credentials, error) {
 		}
 		return k, nil
 	}
-	groups, err := statusField(c, "Groups:")
+	groups, err := statusField(c, "Groups")
 	if err != nil {
 		return k, err
 	}
@@ -89,11 +87,11 @@ func CredentialsOf(c Caller) (Credentials, error) {
 		}
 		k.Groups = append(k.Groups, uint32(n))
 	}
-	caps, err := statusField(c, "CapEff:")
+	caps, err := statusField(c, "CapEff")
 	if err != nil {
 		return k, err
 	}
-	if k.Effective, err = strconv.ParseUint(strings.TrimSpace(caps), 16, 64); err != nil || sameUserNamespace(c) {
+	if k.Effective, err = strconv.ParseUint(caps, 16, 64); err != nil || sameUserNamespace(c) {
 		return k, err
 	}
 	if k.UIDs, err = readIDMap(c, "uid_map"); err == nil {
@@ -105,14 +103,14 @@ func CredentialsOf(c Caller) (Credentials, error) {
 // CredentialsOfProcess reads the credentials of a process, with its ids.
 func CredentialsOfProcess(pid int) (Credentials, error) {
 	c := Caller{TID: uint32(pid)}
-	for field, id := range map[string]*uint32{"Uid:": &c.UID, "Gid:": &c.GID} {
+	for field, id := range map[string]*uint32{"Uid": &c.UID, "Gid": &c.GID} {
 		ids, err := statusField(c, field)
 		if err != nil {
 			return Credentials{}, err
 		}
 		f := strings.Fields(ids)
 		if len(f) != 4 {
-			return Credentials{}, fmt.Errorf("/proc/%d/status: %s%s", pid, field, ids)
+			return Credentials{}, fmt.Errorf("/proc/%d/status: %s:%s", pid, field, ids)
 		}
 		n, err := strconv.ParseUint(f[3], 10, 32) // of the file system
 		if err != nil {

@@ -3,6 +3,7 @@ package gate
 import (
 	"time"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -13,10 +14,10 @@ type headKey struct {
 	released, auto, expired bool
 }
 
-// learnPast reads the claims that are new since the last time. Whoever lost a lease against its
+// learnHistory reads the claims that are new since the last time. Whoever lost a lease against its
 // will stays out here, too, wherever that was. key is the current key. Mostly it costs a
 // comparison.
-func (g *Guard) learnPast(key headKey) {
+func (g *Guard) learnHistory(key headKey) {
 	if g.hasLearnt(key) {
 		return
 	}
@@ -87,27 +88,27 @@ func keyOf(head lease.Head, j lease.Judgement) headKey {
 	return key
 }
 
-// revokedBy is lostBy for the holders of this machine that still live, each with its crowd.
+// revokedBy is lostBy for the holders of this machine that still live, each with its processes.
 func (g *Guard) revokedBy(past []lease.Past, key headKey) (found []revocation) {
 	for _, v := range lostBy(past, key.expired) {
-		if v.holder.BootID != host().bootID || g.cfg.Resolver.Liveness(v.holder) == lease.Gone {
+		if v.holder.BootID != process.BootID() || g.cfg.Resolver.Liveness(v.holder) == lease.Gone {
 			continue
 		}
-		if v.crowd = g.crowdKnown(v); v.crowd == nil {
-			v.crowd = g.cfg.Resolver.crowdOf(v.holder, bootAt(g.cfg.Clock, v.at))
+		if v.former = g.formerKnown(v); v.former == nil {
+			v.former = g.cfg.Resolver.formerProcesses(v.holder, bootAt(g.cfg.Clock, v.at))
 		}
 		found = append(found, v)
 	}
 	return found
 }
 
-// crowdKnown returns the crowd that was noted for a revocation before.
-func (g *Guard) crowdKnown(v revocation) *crowd {
+// formerKnown returns the processes that were noted for a revocation before.
+func (g *Guard) formerKnown(v revocation) *process.Former {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, known := range g.revoked.list {
 		if known.token == v.token && sameHolder(known.holder, v.holder) {
-			return known.crowd
+			return known.former
 		}
 	}
 	return nil

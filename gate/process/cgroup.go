@@ -1,14 +1,43 @@
-package gate
+package process
 
 import (
+	"errors"
 	"os"
 	"path"
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/jvsfs/jvsfs/lease"
 )
+
+// ErrNoCgroup says that a process is in no group of the unified hierarchy.
+var ErrNoCgroup = errors.New("there is no cgroup version 2 hierarchy")
+
+// Cgroup returns the path of a process in the unified hierarchy.
+func Cgroup(pid int) (string, error) {
+	b, err := readProc(pid, "cgroup")
+	if err != nil {
+		return "", err
+	}
+	return unifiedIn(b)
+}
+
+// OwnCgroup is Cgroup of this process, whatever pid namespace /proc shows.
+func OwnCgroup() (string, error) {
+	b, err := readSmall("/proc/self/cgroup")
+	if err != nil {
+		return "", err
+	}
+	return unifiedIn(b)
+}
+
+func unifiedIn(cgroups []byte) (string, error) {
+	for line := range strings.Lines(string(cgroups)) {
+		if v, ok := strings.CutPrefix(line, "0::"); ok {
+			return strings.TrimSuffix(v, "\n"), nil
+		}
+	}
+	return "", ErrNoCgroup
+}
 
 // cgroupFrozen reports whether a process's cgroup is frozen (docker pause, systemctl freeze). Such
 // a process stands still, but its state in /proc does not say so. Source: cgroup-v2.rst and
@@ -52,23 +81,23 @@ func frozenLegacy(at string) bool {
 	return says(m, at, "freezer.state", "FROZEN") || says(m, at, "freezer.state", "FREEZING")
 }
 
-// cgroupLiveness says whether a cgroup, or one below it, has a process.
-func cgroupLiveness(at string) lease.Liveness {
+// CgroupLiveness says whether a cgroup, or one below it, has a process.
+func CgroupLiveness(at string) Liveness {
 	m := cgroupMounts().unified
 	dir, ok := m.dir(at)
 	if !ok {
-		return lease.Unknown
+		return Unknown
 	}
 	if _, err := os.Stat(dir); os.IsNotExist(err) {
-		return lease.Gone
+		return Gone
 	}
 	switch {
 	case says(m, at, "cgroup.events", "populated 0"):
-		return lease.Gone
+		return Gone
 	case frozenUnified(at):
-		return lease.Stopped
+		return Stopped
 	}
-	return lease.Alive
+	return Alive
 }
 
 // cgroupMount is where a hierarchy is mounted, and its root there.
