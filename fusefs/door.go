@@ -13,6 +13,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // A daemon that is being replaced leaves what rules cover to the next one. From the first step on changes of names, and opens
@@ -184,7 +185,7 @@ func goesByPath(p atDoor) bool {
 
 // byFile reports whether a thread changes the attributes of a file that it has open.
 func byFile(thread uint32) bool {
-	args := callOf(thread)
+	args := process.SystemCall(thread)
 	if len(args) < 3 {
 		return true
 	}

@@ -1,13 +1,11 @@
 package fusefs
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
-	"os"
 	"strconv"
 	"time"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"golang.org/x/sys/unix"
 )
 
@@ -164,28 +162,12 @@ func (f *rawFS) await(cancel <-chan struct{}, r *lockRequest, over <-chan time.T
 // does not say which kind it is. Threads may share a description, so a circle need not be a
 // deadlock, and the kernel does not look for one.
 func byDescription(thread uint32) bool {
-	args := callOf(thread)
+	args := process.SystemCall(thread)
 	if len(args) < 3 {
 		return false
 	}
 	how, err := strconv.ParseInt(string(args[2]), 0, 64)
 	return err == nil && (how == unix.F_OFD_SETLKW || how == unix.F_OFD_SETLK)
-}
-
-// callOf returns the system call that a thread waits in: its number and arguments. A thread that
-// has just asked may not sleep yet.
-func callOf(thread uint32) [][]byte {
-	for pause := 50 * time.Microsecond; pause < time.Second; pause *= 2 { // on a busy machine it takes a while
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", thread))
-		if err != nil {
-			return nil
-		}
-		if args := bytes.Fields(text); len(args) != 1 || string(args[0]) != "running" {
-			return args
-		}
-		time.Sleep(pause)
-	}
-	return nil
 }
 
 // closing returns how long to wait for the owner of the lock in the way, because it may be ending:

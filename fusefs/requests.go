@@ -10,7 +10,7 @@ import (
 func (s *Server) newTransport(dev int) {
 	s.transport = transport.New(transport.Config{
 		Dev: dev, Handler: s.fs, Options: mountOptions(!s.fs.locks.off), Waiting: gate.MaxWaiting,
-		LastCPU: lastCPU, WhenDying: process.WhenDying, Meter: &s.meter, Log: s.opts.Log,
+		LastCPU: lastCPU, WhenDying: process.WhenDying, Signalled: process.Signalled, Meter: &s.meter, Log: s.opts.Log,
 	})
 	s.opts.Enforcement.OnWait(s.transport.Wait)
 }

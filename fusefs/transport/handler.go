@@ -34,6 +34,8 @@ type Config struct {
 	LastCPU func(thread uint32) int
 	// WhenDying reports whether a thread that has got a signal is being killed. It returns false as soon as stop is closed.
 	WhenDying func(signal <-chan struct{}, thread uint32, stop <-chan struct{}) bool
+	// Signalled reports whether a thread has a signal that interrupts it, or has ended.
+	Signalled func(thread uint32) bool
 	Meter     *Meter
 	Log       *zap.Logger
 }

@@ -33,6 +33,8 @@ type ringChannel struct {
 	do      func(*call)
 	tell    func(unique uint64) // of a signal that the caller of a request has got
 
+	signalled func(thread uint32) bool // see Config
+
 	queues  []*ringQueue
 	all     atomic.Int32 // hands
 	bytes   atomic.Int64 // of their memory, used or not

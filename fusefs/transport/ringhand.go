@@ -144,7 +144,7 @@ func (h *ringHand) away(c *call) (back func()) {
 	stop := make(chan struct{})
 	if caller := headerOf(c.in); caller.Pid != 0 { // otherwise it is not visible from here
 		tid, unique := caller.Pid, caller.Unique
-		h.channel.wg.Go(func() { watchSignal(tid, stop, func() { h.channel.tell(unique) }) })
+		h.channel.wg.Go(func() { h.channel.watchSignal(tid, stop, unique) })
 	}
 	return func() {
 		close(stop)

@@ -29,6 +29,8 @@ type Transport struct {
 	inflight inflight
 	forgets  *forgetQueue
 	cpuOf    func(thread uint32) int
+
+	signalled func(thread uint32) bool
 }
 
 // New is a transport that has not begun: Greet and Serve follow.
@@ -36,7 +38,7 @@ func New(c Config) *Transport {
 	t := &Transport{
 		dev: c.Dev, handler: c.Handler, options: optionsOf(c), log: c.Log,
 		meter: c.Meter, limits: newLimits(c.WhenDying), late: newLateSignals(),
-		forgets: newForgetQueue(), cpuOf: c.LastCPU,
+		forgets: newForgetQueue(), cpuOf: c.LastCPU, signalled: c.Signalled,
 	}
 	t.proto = fuse.NewProtocolServer(t.handler, &t.options)
 	t.channel = newDevChannel(c.Dev, &t.threads, c.LastCPU, c.Meter, c.Log)

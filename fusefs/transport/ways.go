@@ -33,7 +33,7 @@ func (t *Transport) choose(way Way, byUser bool, hello *fuse.InitIn) error {
 	switch {
 	case err == nil:
 		t.channel, t.uring, t.limits.most = ring, ring, ringQueuedMax
-		ring.tell = t.tell
+		ring.tell, ring.signalled = t.tell, t.signalled
 		t.offerRings()
 		return nil
 	case way == WayURing:

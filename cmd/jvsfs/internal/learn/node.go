@@ -2,8 +2,6 @@ package learn
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"golang.org/x/sys/unix"
 )
 
@@ -44,22 +43,15 @@ func caller(ctx context.Context) (w Who) {
 	if !ok {
 		return w
 	}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.Pid))
+	status, err := process.ReadStatus(int(c.Pid))
 	if err != nil {
 		return Who{PID: int(c.Pid)}
 	}
-	for line := range strings.Lines(string(text)) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		value = strings.TrimSpace(value)
-		switch key {
-		case "Name":
-			w.Name = value
-		case "Tgid":
-			w.PID, _ = strconv.Atoi(value)
-		case "PPid":
-			w.Parent, _ = strconv.Atoi(value)
-		}
-	}
+	w.Name, _ = status.Field("Name")
+	pid, _ := status.Field("Tgid")
+	parent, _ := status.Field("PPid")
+	w.PID, _ = strconv.Atoi(pid)
+	w.Parent, _ = strconv.Atoi(parent)
 	return w
 }
 
