@@ -9,6 +9,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -48,17 +49,36 @@ func (f journalFile) ofLiving() journalFile {
 // awaitPredecessor waits for the end of the daemons that this one has replaced. After that the holders write
 // only here.
 func (d *succession) awaitPredecessor(ctx context.Context) {
-	for d.heldByPredecessor() {
-		select {
-		case <-ctx.Done():
+	for left := d.predecessors(); len(left) > 0; left = d.predecessors() {
+		if !d.awaitEnd(ctx, left[0]) {
 			return
-		case <-time.After(time.Second):
 		}
 	}
 	d.accompany(false)
 	if d.retirement.underWay() { // meanwhile this one follows another
 		d.accompany(true)
 	}
+}
+
+// unwatchedLook is between two looks for the end of a process of which the kernel does not tell here.
+const unwatchedLook = time.Second
+
+// awaitEnd waits until a daemon has ended, or may have. It is false if ctx has.
+func (d *succession) awaitEnd(ctx context.Context, p host.ProcessState) bool {
+	ended := make(chan struct{}, 1)
+	w := d.resolver.Watch(process.ID{PID: p.PID, Start: p.Start}, d.exits, func() { ended <- struct{}{} }) // called once
+	defer w.Close()
+	var look <-chan time.Time
+	if !w.Runs() || p.Liveness() == lease.Unknown { // the number may mean another process here
+		look = time.After(unwatchedLook)
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-ended:
+	case <-look:
+	}
+	return true
 }
 
 func (d *succession) accompany(on bool) {
