@@ -6,6 +6,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Explanation says why a write would pass or not. The JSON names are stable.
@@ -131,7 +132,7 @@ func (g *Guard) holderView() *HolderView {
 }
 
 // OfRecord adds what the record of the lease says.
-func (v *HolderView) OfRecord(r *lease.Record) {
+func (v *HolderView) OfRecord(r *record.Record) {
 	since, until := r.CreatedAt, r.ExpiresAt()
 	v.Since, v.ExpiresAt = &since, &until
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Leaseholder is what the guard needs of the lease's keeper. *lease.Keeper implements it.
@@ -32,7 +33,7 @@ type GuardConfig struct {
 	Errno    syscall.Errno // of every refusal; 0 is EROFS
 	// WaitOnConflict is how long a writer waits for another holder to end. 0: it is refused at once.
 	WaitOnConflict time.Duration
-	Policy         lease.Policy
+	Policy         record.Policy
 	Clock          lease.Clock
 	Resolver       *Resolver
 	// Exits tells when holders end. With nil only the keeper looks for that.

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -36,8 +37,8 @@ type keeper struct {
 	past    []lease.Past
 	resumes bool // what its grants say
 	since   lease.Token
-	onLook  func()        // called once
-	record  *lease.Record // of the head
+	onLook  func()         // called once
+	record  *record.Record // of the head
 
 	unreadable error // of the head
 }
@@ -123,7 +124,7 @@ func newTestGuard(t *testing.T, change func(*GuardConfig)) (*Guard, *keeper, *cl
 	r := NewResolver(c)
 	t.Cleanup(r.Close)
 	cfg := GuardConfig{Worktree: "main", Mode: Exclusive, OnFree: DenyOnFree, Clock: c,
-		Resolver: r, Policy: lease.DefaultPolicy()}
+		Resolver: r, Policy: record.DefaultPolicy()}
 	if change != nil {
 		change(&cfg)
 	}

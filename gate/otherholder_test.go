@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // takenBy has another host take the lease: the record says so.
@@ -16,7 +17,7 @@ func (k *keeper) takenBy(user string) lease.Token {
 	defer k.mu.Unlock()
 	k.next++
 	k.state = lease.Held
-	k.record = &lease.Record{FencingToken: k.next, HolderID: "far:" + user + ":9:1", Scope: string(ScopeTree)}
+	k.record = &record.Record{FencingToken: k.next, HolderID: "far:" + user + ":9:1", Scope: string(ScopeTree)}
 	return k.next
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Status is what an admin sees of a guard. The JSON names are stable.
@@ -80,7 +81,7 @@ func (g *Guard) UnderLease() int64 {
 }
 
 // Policy is how long leases last there.
-func (g *Guard) Policy() lease.Policy { return g.cfg.Policy }
+func (g *Guard) Policy() record.Policy { return g.cfg.Policy }
 
 func (s *Status) ofEpoch(e *epoch, now time.Duration) {
 	s.State, s.Token = "held", e.id.Token()

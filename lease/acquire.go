@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Acquire takes the lease for h if it is free or may be stolen. If this keeper holds it for the same holder already, Acquire returns
@@ -89,7 +91,7 @@ func (k *Keeper) attempt(ctx context.Context, tk *taking) (Grant, error) {
 // passesOn is whether this holder may take the lease that is held here: the other holder has ended, and nobody has released it yet.
 func (tk *taking) passesOn() bool {
 	k, h := tk.k, tk.holder
-	return k.cur != nil && k.following == nil && !k.cur.holder.same(h) && k.cfg.Liveness(k.cur.holder) == Gone
+	return k.cur != nil && k.following == nil && !k.cur.holder.Same(h) && k.cfg.Liveness(k.cur.holder) == Gone
 }
 
 // overtaken looks whether another host has taken the lease that is held here, and ends it then, so that the answer names
@@ -118,15 +120,15 @@ func (tk *taking) overtaken() error {
 // again answers Acquire while this keeper holds.
 func (tk *taking) again() (Grant, error) {
 	k, h, cur := tk.k, tk.holder, tk.k.cur
-	turns := cur.holder.turnsInto(h)
-	if !cur.holder.same(h) && !turns {
+	turns := cur.holder.TurnsInto(h)
+	if !cur.holder.Same(h) && !turns {
 		return Grant{}, k.store.conflict(Head{Record: cur.claim.Record(), Token: cur.token()},
 			Judgement{State: Held, Until: cur.claim.Record().LeaseExpiresAt, Reason: "its lease lasts"})
 	}
 	changed := (cur.holder.Auto && !h.Auto) || (h.Purpose != "" && !h.Auto && h.Purpose != cur.holder.Purpose)
 	if changed {
 		if h.Purpose != "" || cur.holder.Auto { // that of a lease taken by writing only says who wrote
-			cur.holder.Purpose = clip(h.Purpose, maxText)
+			cur.holder.Purpose = record.Clip(h.Purpose, record.MaxText)
 		}
 		cur.holder.Auto = false
 		if turns {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Saved is what a keeper has noted about a lease that it holds. If its process is killed, the next keeper can go on with the lease
@@ -73,7 +75,7 @@ func (k *Keeper) Adopt(ctx context.Context, b Saved) (Grant, error) {
 // have been taken on purpose ([Keeper.Acquire]). Who can write the lock directory can make a record name anybody, everybody too.
 func (b Saved) names(h Holder) bool {
 	was := b.Holder
-	return was.UID == h.UID && was.PIDNamespace == h.PIDNamespace && (was.same(h) || was.turnsInto(h))
+	return was.UID == h.UID && was.PIDNamespace == h.PIDNamespace && (was.Same(h) || was.TurnsInto(h))
 }
 
 // adoption is one attempt to go on with the lease of another process, which has ended (Adopt) or lives (Join).
@@ -109,7 +111,7 @@ func (a adoption) restore() (*holding, error) {
 			"acquire the lease", rec, nil)
 	}
 	if err == nil && k.otherClient(rec) {
-		err = k.store.refuse(ClassLockConflict, "it was held through another client of the store ("+printable(rec.StoreClient)+"), which may still write", "acquire the lease", rec, nil)
+		err = k.store.refuse(ClassLockConflict, "it was held through another client of the store ("+record.Printable(rec.StoreClient)+"), which may still write", "acquire the lease", rec, nil)
 	}
 	if err != nil {
 		c.Close()
@@ -121,8 +123,8 @@ func (a adoption) restore() (*holding, error) {
 
 // otherClient is whether this host writes through another client of the store than when r was renewed. What the other one had read may reach
 // the store at any time, under whatever token, so its lease has to run out unreleased (rule 17).
-func (k *Keeper) otherClient(r *Record) bool {
-	now := plainClient(k.cfg.storeClient())
+func (k *Keeper) otherClient(r *record.Record) bool {
+	now := record.PlainClient(k.cfg.storeClient())
 	return now != "" && r.StoreClient != "" && now != r.StoreClient
 }
 
@@ -157,7 +159,7 @@ func (a adoption) stillCounts(h *holding) error {
 	k := a.k
 	in := readClocks(k.cfg.Clock)
 	switch off := in.apart(h.base); {
-	case in.boot < h.base.boot || h.deadline > h.base.boot+maxPolicySpan:
+	case in.boot < h.base.boot || h.deadline > h.base.boot+record.MaxSpan:
 		return k.store.refuse(ClassLockExpired, "what was left of the lease was noted by another clock", "acquire the lease again", h.claim.Record(), nil)
 	case off > divergenceBound(k.cfg.Policy):
 		return k.store.refuse(ClassClockSkewExceeded, fmt.Sprintf("this host's clock was set by %v since the last renewal", off),
@@ -187,7 +189,7 @@ func (a adoption) lossBy(err error) LossKind {
 // disown closes the fence for a lease whose record is not ours to touch.
 func (a adoption) disown(kind LossKind, why error) {
 	e := ending{k: a.k, kind: kind, why: why}
-	h := &holding{claim: &claim{rec: &Record{FencingToken: a.b.Token}}, holder: a.b.Holder}
+	h := &holding{claim: &claim{rec: &record.Record{FencingToken: a.b.Token}}, holder: a.b.Holder}
 	e.close(h)
 	e.report(h)
 }

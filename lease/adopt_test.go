@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // orphaned is a lease of ann's whose daemon was killed, and what it left behind.
@@ -74,7 +76,7 @@ func TestAdoptOnlyInTime(t *testing.T) {
 		"noted by another boot": {func(c *fakeClock, b *Saved) {
 			b.Boot, b.Deadline, b.Wall = b.Boot+time.Hour, b.Deadline+time.Hour, b.Wall.Add(time.Hour)
 		}, ClassLockExpired},
-		"a deadline that nobody ever gave": {func(c *fakeClock, b *Saved) { b.Deadline += 2 * maxPolicySpan }, ClassLockExpired},
+		"a deadline that nobody ever gave": {func(c *fakeClock, b *Saved) { b.Deadline += 2 * record.MaxSpan }, ClassLockExpired},
 	} {
 		d, c := testDir(t), newFakeClock()
 		b, next := orphaned(t, d, c)
@@ -106,15 +108,15 @@ func TestAdoptOnlyTheVeryRecord(t *testing.T) {
 			require.NoError(t, err)
 			o.crash()
 		}, LossSuperseded},
-		"another nonce":   {func(t *testing.T, d *Dir, c *fakeClock, b *Saved) { b.Nonce = newNonce() }, LossSuperseded},
+		"another nonce":   {func(t *testing.T, d *Dir, c *fakeClock, b *Saved) { b.Nonce = record.NewNonce() }, LossSuperseded},
 		"another session": {func(t *testing.T, d *Dir, c *fakeClock, b *Saved) { b.SessionID = "x" }, LossSuperseded},
 		"another token":   {func(t *testing.T, d *Dir, c *fakeClock, b *Saved) { b.Token = 7 }, LossSuperseded},
 		"rewritten":       {func(t *testing.T, d *Dir, c *fakeClock, b *Saved) { d.put(t, claim1, rivalRecord(t, 1)) }, LossSuperseded},
-		"another's name":  {forged(func(r *Record) { r.HolderID = "far:eve:1:2" }), LossSuperseded},
-		"nobody's name":   {forged(func(r *Record) { r.HolderID = "a:b:-1:18446744073709551616" }), LossSuperseded},
-		"another user":    {forged(func(r *Record) { r.UID = 4711 }), LossSuperseded},
-		"another machine": {forged(func(r *Record) { r.HostBootID = "x" }), LossSuperseded},
-		"everybody":       {forged(func(r *Record) { r.Scope, r.ScopeKey = "mount", "" }), LossSuperseded},
+		"another's name":  {forged(func(r *record.Record) { r.HolderID = "far:eve:1:2" }), LossSuperseded},
+		"nobody's name":   {forged(func(r *record.Record) { r.HolderID = "a:b:-1:18446744073709551616" }), LossSuperseded},
+		"another user":    {forged(func(r *record.Record) { r.UID = 4711 }), LossSuperseded},
+		"another machine": {forged(func(r *record.Record) { r.HostBootID = "x" }), LossSuperseded},
+		"everybody":       {forged(func(r *record.Record) { r.Scope, r.ScopeKey = "mount", "" }), LossSuperseded},
 		"gone": {func(t *testing.T, d *Dir, c *fakeClock, b *Saved) {
 			require.NoError(t, unix.Unlinkat(d.fd, claim1, 0))
 		}, LossSuperseded},
@@ -137,7 +139,7 @@ func TestAdoptOnlyTheVeryRecord(t *testing.T) {
 }
 
 // forged changes the head claim as somebody does who can write the lock directory.
-func forged(change func(*Record)) func(*testing.T, *Dir, *fakeClock, *Saved) {
+func forged(change func(*record.Record)) func(*testing.T, *Dir, *fakeClock, *Saved) {
 	return func(t *testing.T, d *Dir, _ *fakeClock, _ *Saved) {
 		t.Helper()
 		_, h := leftHead(t, d)

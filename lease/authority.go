@@ -1,6 +1,10 @@
 package lease
 
-import "time"
+import (
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease/record"
+)
 
 // Authority says whose turn it is to write to one worktree (rule 1). The files of the lock directory are one: [files], by the rules of
 // the package comment. A keeper asks nothing else. What depends on this kernel alone is no part of it: the gate (rule 4), taints and
@@ -13,11 +17,11 @@ type Authority interface {
 	// Still is the head that was last read, and whether it was free then and has not changed since as far as a cheap look tells.
 	Still() (Head, bool)
 	// Claim prepares the claim rec, whose token follows the head over. It binds nobody before [Tenure.Win].
-	Claim(rec *Record, over Head) (Tenure, error)
+	Claim(rec *record.Record, over Head) (Tenure, error)
 	// Resume takes up the unreleased claim of h, which another keeper has made: the caller goes on with its lease.
 	Resume(h Head) (Tenure, error)
 	// Record is the record of a token, however its lease ended. [os.ErrNotExist]: it is gone.
-	Record(t Token) (*Record, error)
+	Record(t Token) (*record.Record, error)
 	// Past is the claims from a token up to the head, oldest first, but the newest PastKept at most. It leaves out what cannot be read.
 	Past(from, head Token) ([]Past, error)
 }
@@ -25,7 +29,7 @@ type Authority interface {
 // Tenure is a claim in the hands of who made it or resumed it. One goroutine at a time, but for Late's answer.
 type Tenure interface {
 	// Record is the record as it was last written. Not to be changed.
-	Record() *Record
+	Record() *record.Record
 	// Head is the claim as a head that it is, for the claim that follows it.
 	Head() Head
 	// Is is whether h is this very claim.
@@ -41,9 +45,9 @@ type Tenure interface {
 	Repair() error
 
 	// Check reads the record back. It must still be ours, and not be marked released by others.
-	Check() (*Record, error)
+	Check() (*record.Record, error)
 	// Write replaces the record: a renewal, or an offer.
-	Write(rec *Record) error
+	Write(rec *record.Record) error
 	// Over looks for a successor. If it finds one, the error's class is [ClassLockNotHeld]. A sure look costs more, and misses nothing.
 	Over(sure bool) (found bool, err error)
 	// From is the boot time from which the deadline counts, for what was written after t0. Never later than t0.
@@ -71,7 +75,7 @@ type Releasing struct {
 }
 
 // unreleased reads the record back. It must be the same, not be released, and have no higher claim.
-func unreleased(t Tenure) (*Record, error) {
+func unreleased(t Tenure) (*record.Record, error) {
 	if found, err := t.Over(true); found || err != nil {
 		return nil, err
 	}

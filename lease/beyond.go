@@ -1,6 +1,10 @@
 package lease
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/jvsfs/jvsfs/lease/record"
+)
 
 // nextOutOfBounds is the way out of numbers that no token has.
 const nextOutOfBounds = "make sure that no writer is left, then run: jvsfs doctor --repair --force PATH, which moves the file aside"
@@ -9,12 +13,12 @@ const nextOutOfBounds = "make sure that no writer is left, then run: jvsfs docto
 // nobody writes until a person has decided.
 func (s *Store) beyond(t Token) Head {
 	name := s.claimName(t)
-	if strange, err := s.claimsAbove(mostToken); err == nil && len(strange) > 0 {
+	if strange, err := s.claimsAbove(record.MostToken); err == nil && len(strange) > 0 {
 		name = strange[0]
 	}
 	return Head{Token: t, File: s.display(name), Unreadable: &Error{
 		Class: ClassRecordUnreadable, Worktree: s.id, File: s.display(name),
-		Message: fmt.Sprintf("a claim's name says a token above %d, which is never granted, so nobody can know who holds the worktree", mostToken),
+		Message: fmt.Sprintf("a claim's name says a token above %d, which is never granted, so nobody can know who holds the worktree", record.MostToken),
 		Next:    nextOutOfBounds,
 	}}
 }
@@ -27,7 +31,7 @@ func (s *Store) claimsAbove(t Token) ([]string, error) {
 	}
 	var out []string
 	for _, name := range names {
-		if n := parseName(name); n.kind == nameClaim && n.id == s.id && n.token > t {
+		if n := record.ParseName(name); n.Kind == record.KindClaim && n.ID == s.id && n.Token > t {
 			out = append(out, name)
 		}
 	}
@@ -38,10 +42,10 @@ func (s *Store) claimsAbove(t Token) ([]string, error) {
 // from.
 func (s *Store) readView() Head {
 	v := s.readRecordFile(s.viewName())
-	if v.Record == nil || v.Record.FencingToken <= mostForeign || s.isOldClaim(v) {
+	if v.Record == nil || v.Record.FencingToken <= record.MostForeign || s.isOldClaim(v) {
 		return v
 	}
-	v.Unreadable = s.unreadable(s.viewName(), fmt.Errorf("it carries token %d, and a view that is no claim here may have %d at most", v.Record.FencingToken, mostForeign))
+	v.Unreadable = s.unreadable(s.viewName(), fmt.Errorf("it carries token %d, and a view that is no claim here may have %d at most", v.Record.FencingToken, record.MostForeign))
 	v.Record = nil
 	return v
 }

@@ -1,27 +1,20 @@
 package lease
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// newNonce is 128 random bits; whoever knows it may renew.
-func newNonce() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails (crypto/rand)
-	return hex.EncodeToString(b[:])
-}
+	"github.com/jvsfs/jvsfs/lease/record"
+)
 
 // claim is a record that this process has made. Its inode stays open, and is the only one that we ever write (rule 3).
 type claim struct {
 	store *Store
-	rec   *Record
+	rec   *record.Record
 	fd    int
 	file  fileID
 	tmp   string // temporary name, "" once removed
@@ -29,9 +22,14 @@ type claim struct {
 	above stillness
 }
 
+// newRecord is the record of the token after prev. The clocks were read as in before anything of it is written.
+func (s *Store) newRecord(p record.Policy, h Holder, prev Head, in instant) *record.Record {
+	return record.New(s.id, p, h, prev.Token, prev.Record, in.wall)
+}
+
 // bear writes and fsyncs rec under a temporary name. The caller must end the claim with discard or close.
-func (s *Store) bear(rec *Record) (*claim, error) {
-	b, err := rec.encode()
+func (s *Store) bear(rec *record.Record) (*claim, error) {
+	b, err := rec.Encode()
 	if err != nil {
 		return nil, s.failed("the record cannot be encoded", s.viewName(), err)
 	}
@@ -69,15 +67,15 @@ func (c *claim) write(b []byte) error {
 		off += n
 	}
 	if c.brief {
-		_ = unix.SyncFileRange(c.fd, 0, RecordSize, unix.SYNC_FILE_RANGE_WRITE) // the kernel begins to write
+		_ = unix.SyncFileRange(c.fd, 0, record.Size, unix.SYNC_FILE_RANGE_WRITE) // the kernel begins to write
 		return nil
 	}
 	return disk("record.fsync", func() error { return unix.Fsync(c.fd) })
 }
 
 // rewrite writes a changed record. c.rec changes only if that worked.
-func (c *claim) rewrite(rec *Record) error {
-	b, err := rec.encode()
+func (c *claim) rewrite(rec *record.Record) error {
+	b, err := rec.Encode()
 	if err == nil {
 		err = c.write(b)
 	}
@@ -114,7 +112,7 @@ func (c *claim) link() (won bool, err error) {
 
 // check reads the own inode back. It must still have the claim's name, carry our record, and not be marked released by others. The
 // result is the record on disk, with fields that others added.
-func (c *claim) check() (*Record, error) {
+func (c *claim) check() (*record.Record, error) {
 	id, err := c.store.lookup(c.name())
 	if err != nil {
 		return nil, c.lost("the own claim is gone", err)
@@ -126,10 +124,10 @@ func (c *claim) check() (*Record, error) {
 	if err != nil {
 		return nil, c.store.failed("the own claim cannot be read", c.name(), err)
 	}
-	r, err := c.store.parsed.parse(b, sha256.Sum256(b), c.store.id)
+	r, err := c.store.parsed.Parse(b, sha256.Sum256(b), c.store.id)
 	if err != nil {
 		// Our own renewal may have failed half way. The record that we know is still right, and the next write repairs the file.
-		return c.rec.clone(), nil //nolint:nilerr // as the comment says
+		return c.rec.Clone(), nil //nolint:nilerr // as the comment says
 	}
 	switch {
 	case r.HolderNonce != c.rec.HolderNonce || r.SessionID != c.rec.SessionID || r.FencingToken != c.rec.FencingToken:

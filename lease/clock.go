@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Clock is both times a lease needs. Safe for concurrent use.
@@ -58,4 +60,6 @@ func (in instant) apart(base instant) time.Duration {
 }
 
 // divergenceBound is half the skew bound (rule 7), but never less than the noise of reading two clocks.
-func divergenceBound(p Policy) time.Duration { return max(p.MaxClockSkew/2, 10*time.Millisecond) }
+func divergenceBound(p record.Policy) time.Duration {
+	return max(p.MaxClockSkew/2, 10*time.Millisecond)
+}

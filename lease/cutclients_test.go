@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // silentLeases are two leases on which zoe's host has gone silent, under clients of these names, and tom's keepers of them, which have watched
@@ -132,7 +134,7 @@ func TestAFailedFenceCutsOffNoClient(t *testing.T) {
 func TestClientsThatWereCutOffAreRememberedInABoundedNumber(t *testing.T) {
 	c, at, skew := new(CutClients), time.Unix(1000, 0), 2*time.Second
 	head := func(host, client string) Head {
-		return Head{Record: &Record{HolderID: host + ":zoe:10:7", StoreClient: client, LastRenewedAt: at.Add(-skew - 1)}, uid: uint32(os.Geteuid())}
+		return Head{Record: &record.Record{HolderID: host + ":zoe:10:7", StoreClient: client, LastRenewedAt: at.Add(-skew - 1)}, uid: uint32(os.Geteuid())}
 	}
 	for n := range cutClientsMax + 1 {
 		c.note(Victim{Holder: Holder{Host: "h1"}, Client: fmt.Sprint(n)}, at)

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // CutOff is how another host is cut off the store before its unreleased lease is taken over (rule 17).
@@ -51,11 +52,11 @@ func (c *KeeperConfig) cutsOff(h Head) bool {
 }
 
 // isOwn is whether r is of this host: of this kernel, or of the one that it had before it was started again.
-func (c *CutOff) isOwn(r *Record) bool {
+func (c *CutOff) isOwn(r *record.Record) bool {
 	if r.HostBootID != "" && r.HostBootID == c.BootID {
 		return true
 	}
-	return parseHolderID(r.HolderID).Host == named(c.Host)
+	return record.ParseHolderID(r.HolderID).Host == record.Named(c.Host)
 }
 
 // fences is whether the configuration of this host names an agent. Its records say so: a taker without one must not take them over.
@@ -69,14 +70,6 @@ func (c *KeeperConfig) storeClient() string {
 		return ""
 	}
 	return c.StoreClient()
-}
-
-// plainClient is name, or "" if a record cannot carry it.
-func plainClient(name string) string {
-	if len(name) > mostName || strings.IndexFunc(name, notGraphic) >= 0 {
-		return ""
-	}
-	return name
 }
 
 // uncut says that the host of head must be cut off first. Only take sees it.
@@ -156,14 +149,14 @@ func (c *cutter) done(h Head) bool {
 
 // clientIsCut is whether the client of h was cut off for another lease.
 func (c *cutter) clientIsCut(h Head) bool {
-	return c.cfg.CutOff.Clients.has(h, c.cfg.Policy.stricter(h.Record.Policy()).MaxClockSkew)
+	return c.cfg.CutOff.Clients.has(h, c.cfg.Policy.Stricter(h.Record.Policy()).MaxClockSkew)
 }
 
 func (c *cutter) doneLocked(h Head) bool {
 	if c.clientIsCut(h) {
 		return true
 	}
-	lasts := c.cfg.Policy.stricter(h.Record.Policy()).LeaseDuration
+	lasts := c.cfg.Policy.Stricter(h.Record.Policy()).LeaseDuration
 	return c.last.over != nil && c.last.err == nil && c.last.head.Token == h.Token && c.last.head.Sum == h.Sum &&
 		c.cfg.Clock.Boot()-c.last.ended < lasts
 }
@@ -361,12 +354,12 @@ func (c *cutter) cutError(job *cutting, err error) error {
 }
 
 func (c *cutter) refusal(h Head, what, next string) *Error {
-	return c.cfg.Store.refuse(ClassLockConflict, fmt.Sprintf("worktree %s is held by %s: %s", c.cfg.Store.id, printable(h.Record.HolderID), what),
+	return c.cfg.Store.refuse(ClassLockConflict, fmt.Sprintf("worktree %s is held by %s: %s", c.cfg.Store.id, record.Printable(h.Record.HolderID), what),
 		next, h.Record, nil)
 }
 
 func (c *cutter) sentence(v Victim) string {
-	return fmt.Sprintf("its host %s is being cut off the store by %s", printable(v.Holder.Host), c.cfg.CutOff.Agent)
+	return fmt.Sprintf("its host %s is being cut off the store by %s", record.Printable(v.Holder.Host), c.cfg.CutOff.Agent)
 }
 
 // told is j with what is known about cutting off.

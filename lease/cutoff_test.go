@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // An agent that records whom it cuts off, and answers as it is told.
@@ -213,25 +215,25 @@ func TestAHostWithoutAnAgentTakesNothingFromAHostThatHasOne(t *testing.T) {
 
 // Rule 17 is for the unreleased leases of other hosts alone. (On one kernel the gate waits the holder out.)
 func TestAnAgentCutsOffOnlyHoldersOfUnreleasedLeasesOfOtherHosts(t *testing.T) {
-	other := func(change func(*Record)) func(*Record) { return change }
+	other := func(change func(*record.Record)) func(*record.Record) { return change }
 	for name, x := range map[string]struct {
 		of   Holder
 		tier tier
-		edit func(*Record)
+		edit func(*record.Record)
 		runs int
 		ok   bool
 	}{
 		"another host":                {zoe, oneClock{}, nil, 1, true},
 		"another host, no boot id":    {Holder{Host: "h1", User: "z", PID: 1, Scope: "tree"}, oneClock{}, nil, 1, true},
-		"another host, old record":    {zoe, oneClock{}, other(func(r *Record) { r.StoreClient = "" }), 1, true},
-		"a released lease":            {zoe, oneClock{}, other(func(r *Record) { r.Released = true }), 0, true},
+		"another host, old record":    {zoe, oneClock{}, other(func(r *record.Record) { r.StoreClient = "" }), 1, true},
+		"a released lease":            {zoe, oneClock{}, other(func(r *record.Record) { r.Released = true }), 0, true},
 		"the same kernel":             {Holder{Host: "h1", User: "z", PID: 1, BootID: "b2", Scope: "tree"}, oneClock{}, nil, 0, true},
 		"this host before a restart":  {Holder{Host: "h2", User: "z", PID: 1, BootID: "b0", Scope: "tree"}, oneClock{}, nil, 0, true},
 		"a store of this kernel":      {zoe, tierA, nil, 0, true},
-		"the client of this host":     {zoe, oneClock{}, other(func(r *Record) { r.StoreClient = "client.2" }), 0, false},
-		"the client of another host":  {zoe, oneClock{}, other(func(r *Record) { r.StoreClient = "client.3" }), 1, true},
-		"an offer to somebody else":   {zoe, oneClock{}, other(func(r *Record) { r.OfferedTo = "h9" }), 1, true},
-		"an offer to this very host":  {zoe, oneClock{}, other(func(r *Record) { r.OfferedTo = "h2" }), 1, true}, // it is over
+		"the client of this host":     {zoe, oneClock{}, other(func(r *record.Record) { r.StoreClient = "client.2" }), 0, false},
+		"the client of another host":  {zoe, oneClock{}, other(func(r *record.Record) { r.StoreClient = "client.3" }), 1, true},
+		"an offer to somebody else":   {zoe, oneClock{}, other(func(r *record.Record) { r.OfferedTo = "h9" }), 1, true},
+		"an offer to this very host":  {zoe, oneClock{}, other(func(r *record.Record) { r.OfferedTo = "h2" }), 1, true}, // it is over
 		"a name that only looks like": {Holder{Host: "h2.x", User: "z", PID: 1, BootID: "b0", Scope: "tree"}, oneClock{}, nil, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -240,7 +242,7 @@ func TestAnAgentCutsOffOnlyHoldersOfUnreleasedLeasesOfOtherHosts(t *testing.T) {
 			a := newRig(t, d, c, on("client.1", nil, x.of))
 			a.must(t, x.of)
 			if x.edit != nil {
-				rec := a.own().rec.clone()
+				rec := a.own().rec.Clone()
 				x.edit(rec)
 				require.NoError(t, a.own().rewrite(rec))
 			}
@@ -277,9 +279,9 @@ func TestTheHeadIsLookedAtAgainAfterTheCut(t *testing.T) {
 		agent.during = nil
 		h, err := b.store.Head()
 		require.NoError(t, err)
-		rec := h.Record.clone()
+		rec := h.Record.Clone()
 		rec.LastRenewedAt, rec.LeaseExpiresAt = c.Wall().UTC(), c.Wall().Add(30*time.Second).UTC()
-		text, err := rec.encode()
+		text, err := rec.Encode()
 		require.NoError(t, err)
 		b.store.dir.put(t, b.store.claimName(1), string(text))
 	}
@@ -300,9 +302,9 @@ func TestTheHeadIsLookedAtAgainBeforeTheAgent(t *testing.T) {
 	change = func() {
 		h, err := b.store.Head()
 		require.NoError(t, err)
-		rec := h.Record.clone()
+		rec := h.Record.Clone()
 		rec.LastRenewedAt, rec.LeaseExpiresAt = c.Wall().UTC(), c.Wall().Add(30*time.Second).UTC()
-		text, err := rec.encode()
+		text, err := rec.Encode()
 		require.NoError(t, err)
 		b.store.dir.put(t, b.store.claimName(1), string(text))
 	}
@@ -502,7 +504,7 @@ func TestACutMustCountUnderTheGate(t *testing.T) {
 func TestAForeignToolIsNotCutOff(t *testing.T) {
 	d, c, agent := testDir(t), newFakeClock(), &fakeAgent{}
 	d.tier = oneClock{}
-	d.put(t, "main.lock", rivalRecord(t, 41, func(r *Record) {
+	d.put(t, "main.lock", rivalRecord(t, 41, func(r *record.Record) {
 		r.LastRenewedAt, r.LeaseExpiresAt = c.Wall().Add(-time.Hour), c.Wall().Add(-time.Hour)
 	}))
 	b := newRig(t, d, c, on("client.2", agent, tom))

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Dir is a lock directory, by its descriptor: it stays the same directory if its path is renamed. Safe for concurrent use, but
@@ -68,7 +70,7 @@ func (d *Dir) FD() int { return d.fd }
 // Close closes the descriptor. Stores of the directory are of no use afterwards.
 func (d *Dir) Close() error { return unix.Close(d.fd) }
 
-// Store is the store of one worktree. It opens nothing. Every method refuses an id that is not as [ParseWorktreeID] makes it.
+// Store is the store of one worktree. It opens nothing. Every method refuses an id that is not as [record.ParseWorktreeID] makes it.
 func (d *Dir) Store(id WorktreeID) *Store { return &Store{dir: d, id: id} }
 
 // Worktrees lists the worktrees that have a view or a claim, sorted.
@@ -79,8 +81,8 @@ func (d *Dir) Worktrees() ([]WorktreeID, error) {
 	}
 	var ids []WorktreeID
 	for _, name := range names {
-		if n := parseName(name); n.kind == nameView || n.kind == nameClaim {
-			ids = append(ids, n.id)
+		if n := record.ParseName(name); n.Kind == record.KindView || n.Kind == record.KindClaim {
+			ids = append(ids, n.ID)
 		}
 	}
 	slices.Sort(ids)

@@ -51,8 +51,8 @@
 //	<id>.gate, <id>.turn     flock files, created once, never removed.
 //	<id>.lock.aside.<nonce>, <id>.claim.<20 digits>.aside.<nonce>  what a repair moved away.
 //
-// A name is read from its end (parseName). An id may hold dots, but no id makes one worktree's file another's. What is read has
-// bounds (bounds.go). The file audit.anchor beside them says how far the audit chain goes.
+// A name is read from its end (record.ParseName). An id may hold dots, but no id makes one worktree's file another's. What is read has
+// bounds (record/bounds.go). The file audit.anchor beside them says how far the audit chain goes.
 //
 // # Rules
 //
@@ -151,7 +151,7 @@
 //	2 claim       steal.go, claim.go, view.go   9 losing        ending.go, past.go
 //	3 one writer  claim.go                      10 late writes  late.go, sharedlook.go
 //	4 the gate    gatelock.go                   11 release      release.go
-//	5 expired     judge.go, policy.go           12 takeover     steal.go, newrecord.go, teller.go, auditlog.go
+//	5 expired     judge.go, record/policy.go    12 takeover     steal.go, record/birth.go, teller.go, auditlog.go
 //	6 stopped     observe.go                    13 handover     giving.go, handover.go
 //	7 clock skew  judge.go, observe.go          14 offer        giving.go, offer.go
 //	                                            15 sweeping     sweeper.go, keeper_run.go
@@ -163,7 +163,7 @@
 // (files.go). Package lease/etcd is another, with rules of its own; the rest of a keeper is the same, and so are the gate and the fence.
 // What such an authority needs of this package is in governed.go.
 //
-// What a tier changes stands in tier.go, bounds of what is read in bounds.go, adoption in adopt.go, two keepers of one lease in
+// What a tier changes stands in tier.go, bounds of what is read in record/bounds.go, adoption in adopt.go, two keepers of one lease in
 // follow.go, orphaned leases in orphan.go, repair in repair.go. The keeper's state and calls are in keeper.go, its loop in
 // keeper_run.go, its errors in refusal.go.
 //
@@ -182,5 +182,6 @@
 // fence (8), it drains before it drops its lock (9), and it never writes. This is for tier A alone: elsewhere the lock keeps nobody
 // waiting.
 //
-// The package starts no goroutine, never logs, and imports nothing of the project.
+// The package starts no goroutine, never logs, and imports nothing of the project but what a record says
+// (package lease/record).
 package lease

@@ -13,11 +13,11 @@ import (
 func TestTheTableOfRulesNamesFiles(t *testing.T) {
 	text, err := os.ReadFile("doc.go")
 	require.NoError(t, err)
-	for _, name := range regexp.MustCompile(`[a-z_]+\.go\b`).FindAllString(string(text), -1) {
+	for _, name := range regexp.MustCompile(`[a-z_/]+\.go\b`).FindAllString(string(text), -1) {
 		require.FileExists(t, name)
 	}
 	var rules []string
-	for _, row := range regexp.MustCompile(`(\d+) [a-z ]+[a-z] +[a-z_]+\.go`).FindAllStringSubmatch(string(text), -1) {
+	for _, row := range regexp.MustCompile(`(\d+) [a-z ]+[a-z] +[a-z_/]+\.go`).FindAllStringSubmatch(string(text), -1) {
 		rules = append(rules, row[1])
 	}
 	require.Len(t, rules, 18)

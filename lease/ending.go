@@ -115,7 +115,7 @@ func (e ending) interrupt() {
 
 // expired is whether the epoch must close now.
 func (k *Keeper) expired(boot time.Duration) bool {
-	return boot >= k.cur.deadline-k.cfg.Policy.closeLead()
+	return boot >= k.cur.deadline-k.cfg.Policy.CloseLead()
 }
 
 // expire ends the lease at its deadline and leaves the record as it is. It returns the reason. A lease that was offered may have

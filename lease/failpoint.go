@@ -2,6 +2,8 @@ package lease
 
 import (
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Failpoints stand between the package and the kernel, for a process that shall fail on purpose. Each is called instead of a call, or
@@ -15,7 +17,7 @@ type Failpoints struct {
 	Clock  func(Clock) Clock                        // changes what [SystemClock] returns
 	Remote bool                                     // every lock directory counts as one that other hosts write, too
 	// Claiming is called before the link of a claim, Claimed after it.
-	Claiming, Claimed func(*Record)
+	Claiming, Claimed func(*record.Record)
 }
 
 // failpoints are written once, before anything is opened.
@@ -83,13 +85,13 @@ func tierUnder(t tier) tier {
 	return t
 }
 
-func claiming(r *Record) {
+func claiming(r *record.Record) {
 	if failpoints.Claiming != nil {
 		failpoints.Claiming(r)
 	}
 }
 
-func claimed(r *Record) {
+func claimed(r *record.Record) {
 	if failpoints.Claimed != nil {
 		failpoints.Claimed(r)
 	}

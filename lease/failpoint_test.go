@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Each failpoint is called at its place. Without failpoints nothing is called.
@@ -28,8 +30,8 @@ func TestEachFailpointIsCalledAtItsPlace(t *testing.T) {
 	require.Contains(t, take(Failpoints{Look: asked}), "list")
 	require.NotEmpty(t, take(Failpoints{Open: func(_ int, call func() error) error { return asked("open", call) }}))
 	require.NotEmpty(t, take(Failpoints{Flock: func(fd, how int) error { return asked("flock", func() error { return unix.Flock(fd, how) }) }}))
-	note := func(what string) func(*Record) {
-		return func(r *Record) { seen = append(seen, what) }
+	note := func(what string) func(*record.Record) {
+		return func(r *record.Record) { seen = append(seen, what) }
 	}
 	require.Equal(t, []string{"claiming", "claimed"}, take(Failpoints{Claiming: note("claiming"), Claimed: note("claimed")}))
 	require.Contains(t, take(Failpoints{Point: func(name string) { seen = append(seen, name) }}), "claim.before_link")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Fence lets writers pass, or not. The keeper calls it from one goroutine at a time. Held and Observe do not wait for it.
@@ -37,7 +39,7 @@ type Grant struct {
 	Token    Token
 	Since    Token // the first token of this holder without anybody in between (rule 16): what was opened since then goes on
 	Holder   Holder
-	Record   Record
+	Record   record.Record
 	Deadline time.Duration // on the boot clock; nothing may pass from then on
 	Resumes  bool          // whether the same holder may go on after the deadline (rule 16)
 	// Late is called after a mutation has taken effect. An error says that the mutation may be late (rule 10). nil on tier A.

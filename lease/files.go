@@ -1,6 +1,10 @@
 package lease
 
-import "time"
+import (
+	"time"
+
+	"github.com/jvsfs/jvsfs/lease/record"
+)
 
 // files is the authority that the package comment describes: the claims of a lock directory. It watches the head over time.
 type files struct{ watcher }
@@ -15,7 +19,7 @@ func (f *files) Observe() (Head, Judgement) { return f.observe() }
 func (f *files) Still() (Head, bool) { return f.stillFree() }
 
 // Claim needs no head: link(2) decides (rule 2).
-func (f *files) Claim(rec *Record, _ Head) (Tenure, error) {
+func (f *files) Claim(rec *record.Record, _ Head) (Tenure, error) {
 	c, err := f.cfg.Store.bear(rec)
 	if err != nil {
 		return nil, err // not a Tenure that holds a nil *claim
@@ -37,7 +41,7 @@ func (f *files) Resume(h Head) (Tenure, error) {
 	return c, nil
 }
 
-func (f *files) Record(t Token) (*Record, error) {
+func (f *files) Record(t Token) (*record.Record, error) {
 	h := f.cfg.Store.readRecordFile(f.cfg.Store.claimName(t))
 	return h.Record, h.Unreadable
 }
@@ -46,7 +50,7 @@ func (f *files) Past(from, head Token) ([]Past, error) { return f.cfg.Store.Past
 
 // The claim as a tenure. Its own methods say how each is done.
 
-func (c *claim) Record() *Record { return c.rec }
+func (c *claim) Record() *record.Record { return c.rec }
 
 func (c *claim) Head() Head {
 	return Head{Token: c.rec.FencingToken, Record: c.rec, File: c.store.display(c.name()), file: c.file}
@@ -64,12 +68,12 @@ func (c *claim) Stamp() (time.Time, error) {
 	return at, nil
 }
 
-func (c *claim) Win(Event) (bool, error) { return c.link() }
-func (c *claim) Publish() error          { return c.publish() }
-func (c *claim) Repair() error           { return c.repairView() }
-func (c *claim) Check() (*Record, error) { return c.check() }
-func (c *claim) Write(rec *Record) error { return c.rewrite(rec) }
-func (c *claim) Late() func() error      { return c.lateCheck() }
+func (c *claim) Win(Event) (bool, error)        { return c.link() }
+func (c *claim) Publish() error                 { return c.publish() }
+func (c *claim) Repair() error                  { return c.repairView() }
+func (c *claim) Check() (*record.Record, error) { return c.check() }
+func (c *claim) Write(rec *record.Record) error { return c.rewrite(rec) }
+func (c *claim) Late() func() error             { return c.lateCheck() }
 
 // Lapse has nothing to do: the record runs out by itself.
 func (c *claim) Lapse() {}

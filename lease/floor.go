@@ -1,11 +1,15 @@
 package lease
 
-import "context"
+import (
+	"context"
+
+	"github.com/jvsfs/jvsfs/lease/record"
+)
 
 // Raise makes sure that the next token of the worktree is above t: it makes a claim t that is released. This is for a tree whose
 // records were in another directory before. It takes the gate. If somebody holds the lease here, the error is a
 // [ClassLockConflict] and nothing is done.
-func (s *Store) Raise(ctx context.Context, c Clock, p Policy, t Token) error {
+func (s *Store) Raise(ctx context.Context, c Clock, p record.Policy, t Token) error {
 	if err := s.check(); err != nil {
 		return err
 	}

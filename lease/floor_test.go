@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 func TestRaiseNeverLowersTheToken(t *testing.T) {
@@ -12,11 +14,11 @@ func TestRaiseNeverLowersTheToken(t *testing.T) {
 	defer dir.Close()
 	s := dir.Store("w")
 	for _, c := range []struct{ to, want Token }{{0, 0}, {5, 5}, {4, 5}, {5, 5}, {9, 9}} {
-		require.NoError(t, s.Raise(t.Context(), SystemClock(), Policy{}, c.to))
+		require.NoError(t, s.Raise(t.Context(), SystemClock(), record.Policy{}, c.to))
 		h, err := s.Head()
 		require.NoError(t, err)
 		require.NoError(t, h.Unreadable)
 		require.Equal(t, c.want, h.Token)
-		require.Equal(t, Free, Judge(SystemClock().Wall(), h, Policy{}).State)
+		require.Equal(t, Free, Judge(SystemClock().Wall(), h, record.Policy{}).State)
 	}
 }

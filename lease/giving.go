@@ -29,7 +29,7 @@ func (k *Keeper) give(ctx context.Context, old Token, h Holder) (giving, error) 
 	if err := g.open(); err != nil {
 		return giving{}, err
 	}
-	if k.cur.holder.same(h) {
+	if k.cur.holder.Same(h) {
 		return giving{}, k.store.refuse(ClassLockConflict, "it holds the lease already", "name somebody else", k.cur.claim.Record(), nil)
 	}
 	g.was.holding, g.was.interrupts = k.cur, k.cur.interrupts

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // What an authority outside of this package needs of it. The lock directory then keeps the gate, taints and the view, and no claims.
@@ -17,39 +19,33 @@ import (
 // takes it. The gate is that of the tier below.
 type governedTier struct{ below tier }
 
-func (t governedTier) locksGetLost() bool                          { return t.below.locksGetLost() }
-func (governedTier) gateProvesEnd() bool                           { return false } // a holder may be on a host whose flock is not seen here
-func (governedTier) unwatched(Policy, time.Duration) time.Duration { return 0 }
-func (governedTier) watchesIdle() bool                             { return false }
-func (governedTier) storeHasOwnClock() bool                        { return false }
-func (governedTier) looksAgain() bool                              { return true }
-func (governedTier) endsWithKernel() bool                          { return false }
-func (governedTier) takersUnseen() bool                            { return false } // it has one winner, and says at once who
-func (governedTier) sweeps() bool                                  { return false }
-func (governedTier) resumes() bool                                 { return false }
-func (governedTier) asksWallClock() bool                           { return false }
-func (governedTier) followers() bool                               { return false }
+func (t governedTier) locksGetLost() bool                                 { return t.below.locksGetLost() }
+func (governedTier) gateProvesEnd() bool                                  { return false } // a holder may be on a host whose flock is not seen here
+func (governedTier) unwatched(record.Policy, time.Duration) time.Duration { return 0 }
+func (governedTier) watchesIdle() bool                                    { return false }
+func (governedTier) storeHasOwnClock() bool                               { return false }
+func (governedTier) looksAgain() bool                                     { return true }
+func (governedTier) endsWithKernel() bool                                 { return false }
+func (governedTier) takersUnseen() bool                                   { return false } // it has one winner, and says at once who
+func (governedTier) sweeps() bool                                         { return false }
+func (governedTier) resumes() bool                                        { return false }
+func (governedTier) asksWallClock() bool                                  { return false }
+func (governedTier) followers() bool                                      { return false }
 
 // Govern says that another authority decides whose turn it is in all worktrees of the directory. It is called before anything is asked
 // of a store.
 func (d *Dir) Govern() { d.tier = governedTier{d.tier} }
 
-// ParseRecord is a record of a worktree as [Record.MarshalJSON] has written it. Any error means that nothing in it may be trusted.
-func ParseRecord(b []byte, id WorktreeID) (*Record, error) { return parseRecord(b, id) }
-
-// Clone is a copy.
-func (r *Record) Clone() *Record { return r.clone() }
-
 // HeadOf is the head that an authority has read: a record in these bytes, which its file for people names. seen is the authority's own.
-func HeadOf(r *Record, b []byte, file string, seen any) Head {
+func HeadOf(r *record.Record, b []byte, file string, seen any) Head {
 	return Head{Token: r.FencingToken, Record: r, File: file, Sum: sha256.Sum256(b), Seen: seen, uid: uint32(os.Geteuid())}
 }
 
 // PastOf is [Authority.Past] of records in the order of their tokens. The last one is the head if head is its token.
-func PastOf(all []*Record, head Token) (past []Past) {
-	var next *Record
+func PastOf(all []*record.Record, head Token) (past []Past) {
+	var next *record.Record
 	for _, rec := range slices.Backward(all) {
-		past = append(past, Past{Token: rec.FencingToken, Holder: rec.Holder(), End: rec.end(next, rec.FencingToken == head), Expires: rec.LeaseExpiresAt})
+		past = append(past, Past{Token: rec.FencingToken, Holder: rec.Holder(), End: endOf(rec, next, rec.FencingToken == head), Expires: rec.LeaseExpiresAt})
 		next = rec
 	}
 	slices.Reverse(past)
@@ -76,7 +72,7 @@ func (s *Store) HighWater() (t Token, lockID string, err error) {
 }
 
 // ShowView makes <id>.lock show rec. Where it must outlast a crash, sure waits for the disk.
-func (s *Store) ShowView(rec *Record, sure bool) error {
+func (s *Store) ShowView(rec *record.Record, sure bool) error {
 	c, err := s.bear(rec)
 	if err != nil {
 		return err

@@ -1,6 +1,10 @@
 package lease
 
-import "context"
+import (
+	"context"
+
+	"github.com/jvsfs/jvsfs/lease/record"
+)
 
 // Handover gives the lease old, held here, to h under the next token (rule 13). Until ctx ends it waits for mutations that are in
 // flight and for settle, which makes durable what was written (nil: there is nothing to do). Renewals go on meanwhile. Without an
@@ -54,7 +58,7 @@ func (g handover) transfer(ctx context.Context) (Grant, error) {
 	in := readClocks(k.cfg.Clock) // t0: before the record is written
 	over := cur.claim.Head()
 	rec := k.store.newRecord(k.cfg.Policy, g.to, over, in)
-	rec.HandedOver, rec.StoreClient = true, plainClient(k.cfg.storeClient())
+	rec.HandedOver, rec.StoreClient = true, record.PlainClient(k.cfg.storeClient())
 	rec.Fence = k.cfg.fences()
 	c, err := k.cfg.Authority.Claim(rec, over)
 	if err != nil {
@@ -102,11 +106,11 @@ func (g handover) follow(c Tenure, cur *holding, in instant) (Grant, error) {
 	err := c.Publish()
 	p := k.cfg.Policy
 	h.SessionID, h.Purpose = c.Record().SessionID, c.Record().Purpose
-	next := &holding{claim: c, holder: h, base: in, deadline: c.From(in.boot) + p.window(), renewAt: in.boot + p.renewAfter(), open: true}
+	next := &holding{claim: c, holder: h, base: in, deadline: c.From(in.boot) + p.Window(), renewAt: in.boot + p.RenewAfter(), open: true}
 	if err == nil {
 		_, err = c.Over(true)
 	}
-	if err == nil && k.cfg.Clock.Boot() >= next.deadline-p.closeLead() {
+	if err == nil && k.cfg.Clock.Boot() >= next.deadline-p.CloseLead() {
 		err = k.store.refuse(ClassLockExpired, "handing the lease over took longer than it lasts", "acquire it; look at the lock directory's disk", nil, nil)
 	}
 	if err != nil {

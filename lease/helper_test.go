@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -170,7 +172,7 @@ func newRig(t testing.TB, d *Dir, c *fakeClock, change ...func(*KeeperConfig)) *
 // stopInTime is a holder that is stopped while its keeper runs, up to the end of its lease.
 func stopInTime(r *rig) {
 	r.live = Stopped
-	r.clock.advance(r.cur.deadline - r.cfg.Policy.pauseLead() - r.clock.Boot())
+	r.clock.advance(r.cur.deadline - r.cfg.Policy.PauseLead() - r.clock.Boot())
 	r.tick()
 }
 
@@ -229,3 +231,8 @@ func (r *rig) interrupt(why error) { ending{k: r.Keeper, kind: LossRenewFailed, 
 func (r *rig) own() *claim { return r.cur.claim.(*claim) }
 
 func (r *rig) files() *files { return r.cfg.Authority.(*files) }
+
+// anyRecord is a record of token 9 that is in no directory yet.
+func anyRecord() *record.Record {
+	return record.New("main", record.DefaultPolicy(), ann, 8, nil, time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC))
+}

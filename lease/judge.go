@@ -3,6 +3,8 @@ package lease
 import (
 	"fmt"
 	"time"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // State is what a head means for a process that wants to write.
@@ -36,12 +38,12 @@ type Judgement struct {
 
 // Judge is the state of h at wall time now, by the larger of p and the record's own policy. Pure. The caller must read now before h
 // (rule 5).
-func Judge(now time.Time, h Head, p Policy) Judgement { return JudgeRead(now, now, h, p) }
+func Judge(now time.Time, h Head, p record.Policy) Judgement { return JudgeRead(now, now, h, p) }
 
 // JudgeRead is Judge of a head whose read took time, for the store may stall: before and after are the wall clock from before and
 // after it. Whether the lease is over goes by the first (rule 5), whether it is from the future by the second (rule 7): the record may
 // be younger than the first, and that contradicts no clock.
-func JudgeRead(before, after time.Time, h Head, p Policy) Judgement {
+func JudgeRead(before, after time.Time, h Head, p record.Policy) Judgement {
 	r, now := h.Record, before
 	switch {
 	case h.Unreadable != nil:
@@ -51,7 +53,7 @@ func JudgeRead(before, after time.Time, h Head, p Policy) Judgement {
 	case r.Released:
 		return Judgement{State: Free, Reason: "it was released"}
 	}
-	p = p.stricter(r.Policy())
+	p = p.Stricter(r.Policy())
 	if ahead := r.LastRenewedAt.Sub(after); ahead > p.MaxClockSkew {
 		return Judgement{Skewed, r.LastRenewedAt.Add(-p.MaxClockSkew),
 			fmt.Sprintf("it was renewed %v in the future of this host's clock; %v is the bound", ahead, p.MaxClockSkew)}

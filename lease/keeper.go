@@ -6,13 +6,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // KeeperConfig is what a keeper needs. Store is required.
 type KeeperConfig struct {
 	Store     *Store
 	Authority Authority             // who decides whose turn it is. nil: the claims of Store
-	Policy    Policy                // zero: DefaultPolicy
+	Policy    record.Policy         // zero: DefaultPolicy
 	Clock     Clock                 // nil: SystemClock
 	Fence     Fence                 // nil: none
 	Liveness  func(Holder) Liveness // nil: always Alive
@@ -154,13 +156,13 @@ func (h *holding) since() Token {
 func (h *holding) token() Token { return h.claim.Record().FencingToken }
 
 func (k *Keeper) grant(h *holding) Grant {
-	return Grant{Token: h.token(), Since: h.since(), Resumes: k.resumes(), Holder: h.holder, Record: *h.claim.Record().clone(), Deadline: h.deadline, Late: k.late(h)}
+	return Grant{Token: h.token(), Since: h.since(), Resumes: k.resumes(), Holder: h.holder, Record: *h.claim.Record().Clone(), Deadline: h.deadline, Late: k.late(h)}
 }
 
 // NewKeeper fills defaults in. It does no I/O and starts no goroutine. The first Acquire reports a bad policy.
 func NewKeeper(cfg KeeperConfig) *Keeper {
-	if cfg.Policy == (Policy{}) {
-		cfg.Policy = DefaultPolicy()
+	if cfg.Policy == (record.Policy{}) {
+		cfg.Policy = record.DefaultPolicy()
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = SystemClock()

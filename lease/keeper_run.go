@@ -70,7 +70,7 @@ func (k *Keeper) nextStep() time.Duration {
 		return k.idleWake()
 	}
 	now := k.cfg.Clock.Boot()
-	wait := min(k.cfg.Tick, k.cur.renewAt-now, k.cur.deadline-k.cfg.Policy.closeLead()-now)
+	wait := min(k.cfg.Tick, k.cur.renewAt-now, k.cur.deadline-k.cfg.Policy.CloseLead()-now)
 	if k.sweeps() && k.swept.behind(k.cur.token()) > sweepBehind {
 		wait = min(wait, sweepPause)
 	}

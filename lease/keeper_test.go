@@ -389,7 +389,7 @@ func TestAForeignViewAboveTheHeadSupersedesTheHolder(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	a.must(t, ann)
-	rec := a.own().rec.clone()
+	rec := a.own().rec.Clone()
 	rec.FencingToken, rec.HolderNonce, rec.HolderID = 41, "theirs", "far:eve:1:2"
 	body, err := json.Marshal(rec)
 	require.NoError(t, err)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // LateWrite is a mutation that was let in under a token, took effect, and was too late (rule 10).
@@ -37,20 +39,20 @@ func (k *Keeper) Late(w LateWrite) error {
 func (k *Keeper) lateEvent(w LateWrite) Event {
 	did := "took effect"
 	if w.Failed != "" {
-		did = "failed (" + printable(w.Failed) + ") and may have taken effect all the same,"
+		did = "failed (" + record.Printable(w.Failed) + ") and may have taken effect all the same,"
 	}
 	holder := k.shown.holderOf(w.Token) // its deadline has passed, so most often it is not held any more
 	if w.Unsynced {
-		reason := fmt.Sprintf("what was written to %s under token %d may not have reached the store: %s", printable(w.File), w.Token, printable(w.Failed))
+		reason := fmt.Sprintf("what was written to %s under token %d may not have reached the store: %s", record.Printable(w.File), w.Token, record.Printable(w.Failed))
 		return Event{Kind: EventLateWrite, Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}
 	}
-	reason := fmt.Sprintf("%s %s at %d, %d bytes, %s after token %d was over", w.Op, printable(w.File), w.Offset, w.Length, did, w.Token)
+	reason := fmt.Sprintf("%s %s at %d, %d bytes, %s after token %d was over", w.Op, record.Printable(w.File), w.Offset, w.Length, did, w.Token)
 	return Event{Kind: EventLateWrite, Token: w.Token, Previous: w.Token, Holder: holder, Reason: reason}
 }
 
 // taint leaves <id>.taint.<token>.<nonce>.
 func (s *Store) taint(w LateWrite) error {
-	name := s.taintName(w.Token, newNonce())
+	name := record.TaintFile(s.id, w.Token, record.NewNonce())
 	text, err := json.Marshal(w)
 	if err != nil {
 		return err
@@ -94,7 +96,7 @@ func (k *Keeper) relies(h *holding) bool {
 // keeps is an error if a lease that was relied on must run out, and not be given back or away: something that was written here could not be
 // brought to the store, and may get there yet. Who takes over what has run out cuts this host off first; who takes what is free does not.
 // It lasts as long as this keeper: nobody tells when the store's client has given up.
-func (k *Keeper) keeps(r *Record) error {
+func (k *Keeper) keeps(r *record.Record) error {
 	if !k.unsure.Load() || !k.cfg.RelyOnFence || !k.cfg.fences() || !r.Fence {
 		return nil
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // watcher looks at the head over time. It saves reads (Observe), and owns what only time can tell (rules 6 and 7).
@@ -119,7 +121,7 @@ func (w *watcher) note(before instant, h Head) {
 func (w *watcher) judgedOver() bool { return w.lastState == Expired || w.lastState == Stealable }
 
 func (w *watcher) distrust(at instant, why string) {
-	w.suspect, w.until = why, at.boot+w.cfg.Policy.silence()
+	w.suspect, w.until = why, at.boot+w.cfg.Policy.Silence()
 }
 
 // judge is JudgeRead, with what the watcher knows from earlier looks.
@@ -136,7 +138,7 @@ func (w *watcher) judge(now instant, after time.Time, h Head) Judgement {
 	w.lastState = j.State
 	need := w.cfg.Policy
 	if h.Record != nil {
-		need = need.stricter(h.Record.Policy())
+		need = need.Stricter(h.Record.Policy())
 	}
 	quiet := now.boot - w.since.boot
 	if w.suspect != "" && now.boot < w.until {
@@ -151,7 +153,7 @@ func (w *watcher) judge(now instant, after time.Time, h Head) Judgement {
 
 // unwatched is how much longer the record of h must be watched (rule 6). Where its host is cut off first (rule 17), one lease is enough:
 // by then no renewal came in time, and a write that is still on its way never lands. So skew and grace need not be waited for twice.
-func (w *watcher) unwatched(h Head, p Policy, quiet time.Duration) time.Duration {
+func (w *watcher) unwatched(h Head, p record.Policy, quiet time.Duration) time.Duration {
 	if w.cfg.cutsOff(h) {
 		return p.LeaseDuration - quiet
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // offer is what the record says of an offer (rule 14).
@@ -18,26 +20,26 @@ type offer struct {
 //
 // With an error the lease was not given away: old is held and its writers go on, unless it ended by itself meanwhile. Where the gate
 // cannot prove that nobody is taking the lease, the error comes later than ctx ends, by twice skew and grace.
-func (k *Keeper) OfferTo(ctx context.Context, old Token, host string, by time.Time, settle func(context.Context) error) (Record, error) {
+func (k *Keeper) OfferTo(ctx context.Context, old Token, host string, by time.Time, settle func(context.Context) error) (record.Record, error) {
 	g, err := k.give(ctx, old, Holder{Host: host})
 	if err != nil {
-		return Record{}, err
+		return record.Record{}, err
 	}
-	if k.store.tier().takersUnseen() && k.cfg.Policy.takeWithin() == 0 {
-		return Record{}, k.store.refuse(ClassLockConflict, "max_clock_skew and steal_grace are 0, so nobody could take it in time",
+	if k.store.tier().takersUnseen() && k.cfg.Policy.TakeWithin() == 0 {
+		return record.Record{}, k.store.refuse(ClassLockConflict, "max_clock_skew and steal_grace are 0, so nobody could take it in time",
 			"release it, or hand it over on this host", nil, nil)
 	}
 	thaw, err := g.freeze(ctx)
 	if err != nil {
-		return Record{}, err
+		return record.Record{}, err
 	}
 	defer thaw()
 	if err := g.settle(ctx, settle); err != nil {
-		return Record{}, err
+		return record.Record{}, err
 	}
 	s := standingOffer{g, offer{host, by}}
 	if err := s.putUp(ctx); err != nil {
-		return Record{}, err
+		return record.Record{}, err
 	}
 	return s.awaitTaker(ctx)
 }
@@ -72,7 +74,7 @@ func (s standingOffer) putUp(ctx context.Context) error {
 }
 
 // awaitTaker waits until somebody has taken the lease. When ctx ends it withdraws the offer. Renewals go on meanwhile.
-func (s standingOffer) awaitTaker(ctx context.Context) (Record, error) {
+func (s standingOffer) awaitTaker(ctx context.Context) (record.Record, error) {
 	tick := time.NewTicker(s.k.cfg.Tick)
 	defer tick.Stop()
 	over := ctx.Done()
@@ -90,10 +92,10 @@ func (s standingOffer) awaitTaker(ctx context.Context) (Record, error) {
 }
 
 // lookForTaker is one look. withdraw says that the offer shall be withdrawn.
-func (s standingOffer) lookForTaker(withdraw bool) (rec Record, done bool, err error) {
+func (s standingOffer) lookForTaker(withdraw bool) (rec record.Record, done bool, err error) {
 	k := s.k
 	if err := k.enter(context.Background(), 0); err != nil {
-		return Record{}, true, err
+		return record.Record{}, true, err
 	}
 	defer k.leave()
 	if s.same() != nil {
@@ -109,18 +111,18 @@ func (s standingOffer) lookForTaker(withdraw bool) (rec Record, done bool, err e
 		return rec, true, err
 	}
 	if !withdraw {
-		return Record{}, false, nil
+		return record.Record{}, false, nil
 	}
 	if done, err := s.withdraw(); !done || err != nil {
-		return Record{}, done, err
+		return record.Record{}, done, err
 	}
-	return Record{}, true, k.store.refuse(ClassLockConflict, fmt.Sprintf("nobody on %s took the lease in time, so nothing has changed", printable(s.offer.host)),
+	return record.Record{}, true, k.store.refuse(ClassLockConflict, fmt.Sprintf("nobody on %s took the lease in time, so nothing has changed", record.Printable(s.offer.host)),
 		"run there: jvsfs lock acquire --wait 1m WORKTREE, and here try again", nil, nil)
 }
 
 // withdraw withdraws the offer as soon as that is possible. The epoch is frozen until then. Once the keeper has LOCK_SH, no taker is
 // between its second look and its view, and a later look finds no offer. Where flock proves nothing, a taker that saw the offer
-// before may still link, but within takeWithin only. The keeper waits for that.
+// before may still link, but within TakeWithin only. The keeper waits for that.
 func (s standingOffer) withdraw() (done bool, err error) {
 	k, h := s.k, s.k.cur
 	if h.offer != nil {
@@ -148,28 +150,25 @@ func (s standingOffer) withdraw() (done bool, err error) {
 	return true, nil
 }
 
-// takeWithin is the time that a taker has from before it sees an offer until it holds, by its own boot clock.
-func (p Policy) takeWithin() time.Duration { return p.MaxClockSkew + p.StealGrace }
-
-// offerStands is whether somebody may still take the lease by an offer, whatever the gate says. Twice takeWithin leaves room for clocks
+// offerStands is whether somebody may still take the lease by an offer, whatever the gate says. Twice TakeWithin leaves room for clocks
 // of different pace, and for a store that shows the new record late.
 func (k *Keeper) offerStands(h *holding) bool {
 	return k.store.tier().takersUnseen() && h.handing &&
-		(h.offerOut || k.cfg.Clock.Boot() < h.withdrawn+2*k.cfg.Policy.takeWithin())
+		(h.offerOut || k.cfg.Clock.Boot() < h.withdrawn+2*k.cfg.Policy.TakeWithin())
 }
 
 // offers is whether the record offers the lease to h. The end of the offer by the wall clock is for people; no rule depends on it.
-func (r *Record) offers(now time.Time, h Holder) bool {
-	return r != nil && !r.Released && !h.Auto && r.OfferedTo != "" && r.OfferedTo == clip(named(h.Host), maxText) && now.Before(r.OfferUntil)
+func offers(r *record.Record, now time.Time, h Holder) bool {
+	return r != nil && !r.Released && !h.Auto && r.OfferedTo != "" && r.OfferedTo == record.Clip(record.Named(h.Host), record.MaxText) && now.Before(r.OfferUntil)
 }
 
-// tooLate is whether a taker must not use the offer any more: takeWithin has passed since before it saw the offer.
+// tooLate is whether a taker must not use the offer any more: TakeWithin has passed since before it saw the offer.
 func (tk *taking) tooLate(now time.Duration) bool {
 	p := tk.k.cfg.Policy
 	if tk.head.Record != nil {
-		p = p.milder(tk.head.Record.Policy())
+		p = p.Milder(tk.head.Record.Policy())
 	}
-	return tk.offered && tk.k.store.tier().takersUnseen() && now-tk.looked >= p.takeWithin()
+	return tk.offered && tk.k.store.tier().takersUnseen() && now-tk.looked >= p.TakeWithin()
 }
 
 // inTime is an error if it is too late.
@@ -181,14 +180,14 @@ func (tk *taking) inTime() error {
 }
 
 // takenBy is the taker's record after the offer is over, or why there is none.
-func (s standingOffer) takenBy() (Record, error) {
+func (s standingOffer) takenBy() (record.Record, error) {
 	k, before := s.k, s.was
 	h, _, err := k.cfg.Authority.Look()
 	switch {
 	case err != nil:
-		return Record{}, err
+		return record.Record{}, err
 	case h.Record != nil && h.Token > before.token:
-		return *h.Record.clone(), nil
+		return *h.Record.Clone(), nil
 	}
-	return Record{}, k.store.refuse(ClassLockExpired, fmt.Sprintf("token %d ended while it was offered", before.token), "acquire it", h.Record, nil)
+	return record.Record{}, k.store.refuse(ClassLockExpired, fmt.Sprintf("token %d ended while it was offered", before.token), "acquire it", h.Record, nil)
 }

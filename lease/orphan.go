@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // An orphaned lease was taken by a command without a mount, which has ended: no keeper renews it, and no fence belongs to it. The two
@@ -18,7 +20,7 @@ const orphanWait = 2 * time.Second
 // RenewOrphan renews the lease that h shows, and returns its record. [ClassLockNotHeld]: it changed hands or was released.
 // [ClassLockExpired]: it ended, perhaps while the renewal was written; then the record may say that it lasts, and the caller must not
 // believe that. RenewOrphan takes LOCK_SH. A living keeper of the same lease has that, too, and two renewals do no harm.
-func (s *Store) RenewOrphan(ctx context.Context, c Clock, p Policy, h Head) (*Record, error) {
+func (s *Store) RenewOrphan(ctx context.Context, c Clock, p record.Policy, h Head) (*record.Record, error) {
 	g := newGateLock(s)
 	defer g.close()
 	if err := g.sharedWithin(ctx, orphanWait); err != nil {
@@ -32,7 +34,7 @@ func (s *Store) RenewOrphan(ctx context.Context, c Clock, p Policy, h Head) (*Re
 	return own.renewOrphan(clockOf(c), p)
 }
 
-func (c *claim) renewOrphan(clock Clock, p Policy) (*Record, error) {
+func (c *claim) renewOrphan(clock Clock, p record.Policy) (*record.Record, error) {
 	in := readClocks(clock) // before the record is read (rule 5); also t0
 	rec, err := c.unreleased()
 	if err != nil {
@@ -43,10 +45,10 @@ func (c *claim) renewOrphan(clock Clock, p Policy) (*Record, error) {
 	}
 	old := rec.LeaseExpiresAt
 	end := in.boot + old.Sub(in.wall)
-	rec = rec.clone()
+	rec = rec.Clone()
 	rec.LastRenewedAt = in.wall.UTC()
 	rec.LeaseExpiresAt = in.wall.Add(rec.Policy().LeaseDuration).UTC()
-	rec.RenewCount = nextCount(rec.RenewCount)
+	rec.RenewCount = record.NextCount(rec.RenewCount)
 	if err := c.rewrite(rec); err != nil {
 		return nil, err
 	}
@@ -57,12 +59,12 @@ func (c *claim) renewOrphan(clock Clock, p Policy) (*Record, error) {
 	if clock.Wall().After(old) || clock.Boot() > end {
 		return nil, c.ended(old)
 	}
-	return rec.clone(), c.repairView()
+	return rec.Clone(), c.repairView()
 }
 
 // ReleaseOrphan releases the lease that h shows, and returns its record. It takes LOCK_EX. If a keeper still holds the lease, in a
 // daemon or in `exec`, the error is a [ClassLockConflict] that names it: a keeper must close and drain first (rule 9).
-func (s *Store) ReleaseOrphan(ctx context.Context, c Clock, h Head) (*Record, error) {
+func (s *Store) ReleaseOrphan(ctx context.Context, c Clock, h Head) (*record.Record, error) {
 	g := newGateLock(s)
 	defer g.close()
 	if err := g.exclusive(ctx, orphanWait); err != nil {
@@ -77,10 +79,10 @@ func (s *Store) ReleaseOrphan(ctx context.Context, c Clock, h Head) (*Record, er
 	if err != nil {
 		return nil, err
 	}
-	if err := own.release(rec.clone(), clockOf(c).Wall(), pausePoint); err != nil {
+	if err := own.release(rec.Clone(), clockOf(c).Wall(), pausePoint); err != nil {
 		return nil, err
 	}
-	return own.rec.clone(), nil
+	return own.rec.Clone(), nil
 }
 
 // openOrphan opens the claim of h. The caller then checks with unreleased that it still carries the nonce.
@@ -88,7 +90,7 @@ func (s *Store) openOrphan(h Head) (*claim, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	c := &claim{store: s, fd: -1, rec: &Record{FencingToken: h.Token}}
+	c := &claim{store: s, fd: -1, rec: &record.Record{FencingToken: h.Token}}
 	switch {
 	case h.Unreadable != nil:
 		return nil, h.Unreadable
@@ -101,7 +103,7 @@ func (s *Store) openOrphan(h Head) (*claim, error) {
 	if err != nil {
 		return nil, s.failed("the own record cannot be opened", c.name(), err)
 	}
-	c.fd, c.rec = fd, h.Record.clone()
+	c.fd, c.rec = fd, h.Record.Clone()
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		c.close()
@@ -111,10 +113,10 @@ func (s *Store) openOrphan(h Head) (*claim, error) {
 	return c, nil
 }
 
-func (c *claim) unreleased() (*Record, error) { return unreleased(c) }
+func (c *claim) unreleased() (*record.Record, error) { return unreleased(c) }
 
 // lasts is an error if the lease is over by the wall clock. There is no fence with a deadline on the boot clock.
-func (c *claim) lasts(now time.Time, rec *Record, p Policy) error {
+func (c *claim) lasts(now time.Time, rec *record.Record, p record.Policy) error {
 	j := Judge(now, Head{Token: rec.FencingToken, Record: rec}, p)
 	switch j.State {
 	case Held:

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // leftHead is the head that a command finds after another took the lease and ended.
@@ -24,7 +26,7 @@ func TestAnOrphanIsRenewedAndReleased(t *testing.T) {
 	d := left(t, c, tierA)
 	s, h := leftHead(t, d)
 	c.advance(29 * time.Second)
-	rec, err := s.RenewOrphan(bg, c, DefaultPolicy(), h)
+	rec, err := s.RenewOrphan(bg, c, record.DefaultPolicy(), h)
 	require.NoError(t, err)
 	require.Equal(t, c.Wall().Add(30*time.Second), rec.LeaseExpiresAt)
 	require.EqualValues(t, 1, rec.RenewCount)
@@ -37,7 +39,7 @@ func TestAnOrphanIsRenewedAndReleased(t *testing.T) {
 	// The head is an old one now: neither call changes anything.
 	before, _, err := s.readFile(claim1)
 	require.NoError(t, err)
-	_, err = s.RenewOrphan(bg, c, DefaultPolicy(), h)
+	_, err = s.RenewOrphan(bg, c, record.DefaultPolicy(), h)
 	requireClass(t, ClassLockNotHeld, err)
 	_, err = s.ReleaseOrphan(bg, c, h)
 	requireClass(t, ClassLockNotHeld, err)
@@ -64,7 +66,7 @@ func TestAnOrphanIsRenewedOnlyInTime(t *testing.T) {
 	} {
 		c := newFakeClock()
 		s, h := leftHead(t, left(t, c, tierA))
-		_, err := s.RenewOrphan(bg, change.clock(c), DefaultPolicy(), h)
+		_, err := s.RenewOrphan(bg, change.clock(c), record.DefaultPolicy(), h)
 		require.Equal(t, change.want, ClassOf(err), "%s: %v", name, err)
 	}
 }
@@ -85,7 +87,7 @@ func TestAnOrphanThatChangedHandsIsLeftAlone(t *testing.T) {
 		change(t, d)
 		before, _, err := s.readFile(claim1)
 		require.NoError(t, err)
-		_, err = s.RenewOrphan(bg, c, DefaultPolicy(), h)
+		_, err = s.RenewOrphan(bg, c, record.DefaultPolicy(), h)
 		require.Equal(t, ClassLockNotHeld, ClassOf(err), "%s: %v", name, err)
 		_, err = s.ReleaseOrphan(bg, c, h)
 		require.Equal(t, ClassLockNotHeld, ClassOf(err), "%s: %v", name, err)
@@ -106,7 +108,7 @@ func TestALeaseWithAKeeperIsNotReleasedBehindItsBack(t *testing.T) {
 	_, err := s.ReleaseOrphan(soon, c, h)
 	requireClass(t, ClassLockConflict, err)
 	require.Contains(t, err.Error(), "(running)")
-	_, err = s.RenewOrphan(bg, c, DefaultPolicy(), h)
+	_, err = s.RenewOrphan(bg, c, record.DefaultPolicy(), h)
 	require.NoError(t, err)
 	c.advance(time.Second)
 	_, err = a.Renew(bg)
@@ -116,7 +118,7 @@ func TestALeaseWithAKeeperIsNotReleasedBehindItsBack(t *testing.T) {
 	defer taker.close()
 	a.gate.unlock()
 	require.NoError(t, taker.exclusive(bg, time.Millisecond))
-	_, err = s.RenewOrphan(soon, c, DefaultPolicy(), h)
+	_, err = s.RenewOrphan(soon, c, record.DefaultPolicy(), h)
 	requireClass(t, ClassLockConflict, err)
 }
 
@@ -125,7 +127,7 @@ func TestAForeignLeaseIsNotRenewed(t *testing.T) {
 	d.put(t, "main.lock", rivalRecord(t, 41))
 	s, h := leftHead(t, d)
 	require.True(t, h.Foreign)
-	_, err := s.RenewOrphan(bg, c, DefaultPolicy(), h)
+	_, err := s.RenewOrphan(bg, c, record.DefaultPolicy(), h)
 	requireClass(t, ClassLockNotHeld, err)
 	_, err = s.ReleaseOrphan(bg, c, h)
 	requireClass(t, ClassLockNotHeld, err)

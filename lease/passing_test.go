@@ -117,9 +117,9 @@ func TestParsedRecordsAreCopies(t *testing.T) {
 	require.Equal(t, ann.ID(), two.Record.HolderID)
 	two.Record.HolderID = "changed" // the first was read from the disk, the second is remembered
 	require.Equal(t, ann.ID(), s.readRecordFile(s.claimName(1)).Record.HolderID)
-	_, err := s.parsed.parse([]byte("{}"), [32]byte{1}, "main")
+	_, err := s.parsed.Parse([]byte("{}"), [32]byte{1}, "main")
 	require.Error(t, err)
-	_, err = s.parsed.parse([]byte("{}"), [32]byte{1}, "main")
+	_, err = s.parsed.Parse([]byte("{}"), [32]byte{1}, "main")
 	require.Error(t, err)
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Past is one claim by its record: who had it, and how it ended. The records alone say who lost a lease, so that a loss outlives the
@@ -39,11 +41,11 @@ func (s *Store) Past(from, head Token) ([]Past, error) {
 		tokens = tokens[extra:]
 	}
 	var all []Past
-	var next *Record
+	var next *record.Record
 	for i := len(tokens) - 1; i >= 0; i-- {
 		rec := s.readRecordFile(s.claimName(tokens[i])).Record
 		if rec != nil && rec.FencingToken == tokens[i] {
-			all = append(all, Past{Token: tokens[i], Holder: rec.Holder(), End: rec.end(next, i == len(tokens)-1), Expires: rec.LeaseExpiresAt})
+			all = append(all, Past{Token: tokens[i], Holder: rec.Holder(), End: endOf(rec, next, i == len(tokens)-1), Expires: rec.LeaseExpiresAt})
 		}
 		next = rec
 	}
@@ -54,8 +56,8 @@ func (s *Store) Past(from, head Token) ([]Past, error) {
 // Past is [Store.Past] of the keeper's worktree.
 func (k *Keeper) Past(from, head Token) ([]Past, error) { return k.cfg.Authority.Past(from, head) }
 
-// end is how the claim of a record ended. next is the record of the next token, nil if there is none that can be read.
-func (r *Record) end(next *Record, head bool) PastEnd {
+// endOf is how the claim of a record ended. next is the record of the next token, nil if there is none that can be read.
+func endOf(r, next *record.Record, head bool) PastEnd {
 	switch {
 	case r.Released:
 		return PastGiven
@@ -63,7 +65,7 @@ func (r *Record) end(next *Record, head bool) PastEnd {
 		return PastLasts
 	case next != nil && next.FencingToken == r.FencingToken+1 && next.HandedOver:
 		return PastGiven
-	case next != nil && next.Holder().same(r.Holder()):
+	case next != nil && next.Holder().Same(r.Holder()):
 		return PastGiven
 	}
 	return PastTaken
@@ -89,7 +91,7 @@ func (s *Store) claims(from, to Token) (tokens []Token, err error) {
 	prefix := string(s.id) + ".claim."
 	for _, name := range names {
 		if rest, ok := strings.CutPrefix(name, prefix); ok {
-			if t, ok := parseDigits(rest); ok && t >= from && t <= to {
+			if t, ok := record.ParseDigits(rest); ok && t >= from && t <= to {
 				tokens = append(tokens, t)
 			}
 		}

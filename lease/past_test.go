@@ -4,22 +4,24 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // A claim's record and the next one say how the claim ended.
 func TestTheNextRecordSaysHowAClaimEnded(t *testing.T) {
 	a, b := Holder{Host: "h", User: "u", PID: 1, BootID: "b", Scope: "tree"}, Holder{Host: "h", User: "u", PID: 2, BootID: "b", Scope: "tree"}
-	rec := func(tok Token, h Holder, change func(*Record)) *Record {
-		r := &Record{FencingToken: tok, HolderID: h.ID(), HostBootID: h.BootID, Scope: h.Scope}
+	rec := func(tok Token, h Holder, change func(*record.Record)) *record.Record {
+		r := &record.Record{FencingToken: tok, HolderID: h.ID(), HostBootID: h.BootID, Scope: h.Scope}
 		if change != nil {
 			change(r)
 		}
 		return r
 	}
-	released := func(r *Record) { r.Released = true }
-	handed := func(r *Record) { r.HandedOver = true }
+	released := func(r *record.Record) { r.Released = true }
+	handed := func(r *record.Record) { r.HandedOver = true }
 	for name, c := range map[string]struct {
-		rec, next *Record
+		rec, next *record.Record
 		head      bool
 		want      PastEnd
 	}{
@@ -32,7 +34,7 @@ func TestTheNextRecordSaysHowAClaimEnded(t *testing.T) {
 		"continued":              {rec(1, a, nil), rec(2, a, nil), false, PastGiven},
 		"followed by unreadable": {rec(1, a, nil), nil, false, PastTaken},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, c.rec.end(c.next, c.head)) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, endOf(c.rec, c.next, c.head)) })
 	}
 }
 

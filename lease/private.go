@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // makePrivate gives a lock directory mode 0700. A wrong name must not do that to /tmp, or to a directory that people share: they all
@@ -39,8 +41,8 @@ func (d *Dir) isForRecords(st *unix.Stat_t) (bool, error) {
 	}
 	empty, records := true, false
 	err := d.each(func(name []byte) {
-		kind := parseName(string(name)).kind
-		empty, records = empty && string(name) == "lost+found", records || kind == nameClaim || kind == nameGate
+		kind := record.ParseName(string(name)).Kind
+		empty, records = empty && string(name) == "lost+found", records || kind == record.KindClaim || kind == record.KindGate
 	})
 	return empty || records, err
 }

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // The errors of a keeper. Each names the worktree and its lock file.
 
-func (s *Store) refuse(c Class, message, next string, holder *Record, err error) *Error {
+func (s *Store) refuse(c Class, message, next string, holder *record.Record, err error) *Error {
 	return &Error{Class: c, Worktree: s.id, File: s.display(s.viewName()), Holder: holder, Message: message, Next: next, Err: err}
 }
 
@@ -34,9 +36,9 @@ func (s *Store) conflict(h Head, j Judgement) error {
 	file := h.File
 	who := "somebody"
 	if h.Record != nil {
-		who = printable(h.Record.HolderID)
+		who = record.Printable(h.Record.HolderID)
 		if h.Record.Purpose != "" {
-			who += fmt.Sprintf(" (%q)", clip(h.Record.Purpose, 80))
+			who += fmt.Sprintf(" (%q)", record.Clip(h.Record.Purpose, 80))
 		}
 	}
 	e := s.refuse(ClassLockConflict, fmt.Sprintf("worktree %s is held by %s: %s", s.id, who, j.Reason),

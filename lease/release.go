@@ -3,6 +3,8 @@ package lease
 import (
 	"context"
 	"time"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Release gives the lease back. kind says why: LossReleased, LossHolderGone or LossIdle; others count as LossReleased. The fence is
@@ -46,7 +48,7 @@ func (c *claim) markReleased(now time.Time, pause func(string)) error {
 }
 
 // release marks the claim released and expired, and takes the view away (rule 11). rec was read from the claim.
-func (c *claim) release(rec *Record, now time.Time, pause func(string)) error {
+func (c *claim) release(rec *record.Record, now time.Time, pause func(string)) error {
 	rec.Released = true
 	if now.Before(rec.LeaseExpiresAt) {
 		rec.LeaseExpiresAt = now.UTC()

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Rules 10 and 17. Who relies on the fence agents of others does not look for a successor after each mutation. That needs a record which
@@ -130,7 +132,7 @@ func TestAClaimThatNeverOpenedIsNotGivenBackWhileWritesMayLand(t *testing.T) {
 		k.CutOff, k.RelyOnFence = &CutOff{Cut: (&fakeAgent{}).cut}, true
 		k.Pause = func(point string) {
 			if slow && point == "claim.after_link" {
-				c.advance(DefaultPolicy().LeaseDuration)
+				c.advance(record.DefaultPolicy().LeaseDuration)
 			}
 		}
 	})

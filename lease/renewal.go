@@ -4,28 +4,30 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Renew renews now and returns the record as written. If this keeper holds nothing, the error is [ClassLockNotHeld]. If the holder is
 // stopped, the error is [ClassLockExpired] and the lease lasts until its deadline. After any other error the fence is closed.
-func (k *Keeper) Renew(ctx context.Context) (Record, error) {
+func (k *Keeper) Renew(ctx context.Context) (record.Record, error) {
 	if err := k.enter(ctx, 0); err != nil {
-		return Record{}, err
+		return record.Record{}, err
 	}
 	defer k.leave()
 	if k.cur == nil {
-		return Record{}, k.store.notHeld()
+		return record.Record{}, k.store.notHeld()
 	}
 	if k.following != nil {
-		return Record{}, k.store.busy(nil) // a follower never writes to the record
+		return record.Record{}, k.store.busy(nil) // a follower never writes to the record
 	}
 	if k.cfg.Liveness(k.cur.holder) == Stopped {
-		return Record{}, k.store.refuse(ClassLockExpired, "the holder is stopped, so its lease is not renewed", "resume the holder", k.cur.claim.Record(), nil)
+		return record.Record{}, k.store.refuse(ClassLockExpired, "the holder is stopped, so its lease is not renewed", "resume the holder", k.cur.claim.Record(), nil)
 	}
 	if err := k.renewOrClose(); err != nil {
-		return Record{}, err
+		return record.Record{}, err
 	}
-	return *k.cur.claim.Record().clone(), nil
+	return *k.cur.claim.Record().Clone(), nil
 }
 
 // renewOrClose renews, or closes the epoch at once (rule 8). The caller has op, and k.cur is not nil.
@@ -142,20 +144,20 @@ func (r *renewal) stillOurs() (lost bool, err error) {
 }
 
 // renewed is old, read back from the claim, as this renewal writes it.
-func (r *renewal) renewed(old *Record) *Record {
-	k, h, rec := r.k, r.h, old.clone()
+func (r *renewal) renewed(old *record.Record) *record.Record {
+	k, h, rec := r.k, r.h, old.Clone()
 	rec.LastRenewedAt = r.t0.wall.UTC()
 	rec.LeaseExpiresAt = r.t0.wall.Add(k.cfg.Policy.LeaseDuration).UTC()
-	rec.RenewCount = nextCount(rec.RenewCount)
+	rec.RenewCount = record.NextCount(rec.RenewCount)
 	rec.Auto, rec.Purpose = h.holder.Auto, h.holder.Purpose
-	if name := plainClient(k.cfg.storeClient()); name != "" { // a client that was evicted comes back as another one
+	if name := record.PlainClient(k.cfg.storeClient()); name != "" { // a client that was evicted comes back as another one
 		rec.StoreClient = name
 	}
 	rec.Fence = k.cfg.fences()
-	rec.Scope, rec.ScopeKey = h.holder.Scope, clip(h.holder.ScopeKey, maxText)
+	rec.Scope, rec.ScopeKey = h.holder.Scope, record.Clip(h.holder.ScopeKey, record.MaxText)
 	switch rec.OfferedTo = ""; {
 	case h.offer != nil:
-		rec.OfferedTo, rec.OfferUntil = clip(named(h.offer.host), maxText), h.offer.until.UTC()
+		rec.OfferedTo, rec.OfferUntil = record.Clip(record.Named(h.offer.host), record.MaxText), h.offer.until.UTC()
 	case !h.handing || !k.store.tier().takersUnseen():
 		rec.OfferUntil = time.Time{} // it stays while a taker may still come
 	}
@@ -165,7 +167,7 @@ func (r *renewal) renewed(old *Record) *Record {
 // extend moves the deadline. It reopens an interrupted epoch.
 func (r *renewal) extend() {
 	k, h, p := r.k, r.h, r.k.cfg.Policy
-	h.base, h.deadline, h.renewAt = r.t0, h.claim.From(r.t0.boot)+p.window(), r.t0.boot+p.renewAfter()
+	h.base, h.deadline, h.renewAt = r.t0, h.claim.From(r.t0.boot)+p.Window(), r.t0.boot+p.RenewAfter()
 	h.renewAt = min(h.renewAt, r.t0.boot+max((h.deadline-r.t0.boot)/2, k.cfg.Tick)) // sooner, if the authority has not said more
 	reopen := !h.open
 	h.open, h.err = true, nil

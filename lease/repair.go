@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Repair is one fault of a worktree's files, and what was done about it.
@@ -23,7 +25,7 @@ type Repair struct {
 const repairWait = 2 * time.Second
 
 // patience is how long Repair waits for the gate.
-func (s *Store) patience(c Clock, p Policy) time.Duration {
+func (s *Store) patience(c Clock, p record.Policy) time.Duration {
 	if h, err := s.Head(); err == nil && Judge(c.Wall(), h, p).State == Held {
 		return 0
 	}
@@ -42,7 +44,7 @@ const leftoverAge = time.Minute
 //
 // force repairs without these proofs, and ends a record from the future. Its caller has made sure that nobody writes. The error is
 // about the directory or the gate.
-func (s *Store) Repair(ctx context.Context, c Clock, p Policy, force bool) ([]Repair, error) {
+func (s *Store) Repair(ctx context.Context, c Clock, p record.Policy, force bool) ([]Repair, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -64,7 +66,7 @@ func (s *Store) Repair(ctx context.Context, c Clock, p Policy, force bool) ([]Re
 type repairer struct {
 	store  *Store
 	now    time.Time
-	policy Policy
+	policy record.Policy
 	force  bool
 	done   []Repair
 }
@@ -75,7 +77,7 @@ func (m *repairer) add(x Repair) { m.done = append(m.done, x) }
 func (m *repairer) claim() error {
 	s := m.store
 	t, err := s.highest()
-	if err != nil || t == 0 || t >= mostToken {
+	if err != nil || t == 0 || t >= record.MostToken {
 		return err
 	}
 	h := s.readRecordFile(s.claimName(t))
@@ -117,9 +119,9 @@ func (m *repairer) judge(h Head) (problem, unsafe string) {
 	switch {
 	case !s.dir.tier.gateProvesEnd():
 		return problem, "other hosts may write here, and the gate does not prove that they stopped"
-	case quiet < m.policy.silence():
+	case quiet < m.policy.Silence():
 		return problem, fmt.Sprintf("it was written %v ago; its holder may still count on it for %v", quiet.Round(time.Second),
-			(m.policy.silence() - quiet).Round(time.Second))
+			(m.policy.Silence() - quiet).Round(time.Second))
 	}
 	return problem, ""
 }
@@ -161,7 +163,7 @@ func (m *repairer) view() error {
 		m.add(x)
 		return nil
 	}
-	if x.Kept, err = s.moveAside(s.viewName(), s.viewName(), newNonce()); err != nil {
+	if x.Kept, err = s.moveAside(s.viewName(), s.viewName(), record.NewNonce()); err != nil {
 		return err
 	}
 	x.Done = "moved aside"
@@ -177,18 +179,18 @@ func (m *repairer) view() error {
 
 // beyond moves claims aside whose numbers are too high for a next token. Only a person knows that nobody holds.
 func (m *repairer) beyond() error {
-	names, err := m.store.claimsAbove(mostToken - 1)
+	names, err := m.store.claimsAbove(record.MostToken - 1)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		x := Repair{File: m.store.display(name), Problem: fmt.Sprintf("its number is not below %d, so no token can follow it", mostToken)}
+		x := Repair{File: m.store.display(name), Problem: fmt.Sprintf("its number is not below %d, so no token can follow it", record.MostToken)}
 		if !m.force {
 			x.Why = "only a person knows that nobody holds the worktree; the tokens would then go on from the claim below it"
 			m.add(x)
 			continue
 		}
-		if x.Kept, err = m.store.moveAside(name, name, newNonce()); err != nil {
+		if x.Kept, err = m.store.moveAside(name, name, record.NewNonce()); err != nil {
 			return err
 		}
 		x.Done = "moved aside; the tokens go on from the claim below it"
@@ -199,7 +201,7 @@ func (m *repairer) beyond() error {
 
 // moveAside renames a file so that it never counts again. The new name begins with as, which says what it was.
 func (s *Store) moveAside(name, as, nonce string) (kept string, err error) {
-	aside := asideName(as, nonce)
+	aside := record.AsideFile(as, nonce)
 	if err := retry(func() error { return unix.Renameat(s.dir.fd, name, s.dir.fd, aside) }); err != nil {
 		return "", s.failed("a file cannot be moved aside", name, err)
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // leftovers removes a temporary name if it is proven that it never counted and that its maker is gone.
@@ -17,8 +19,8 @@ func (m *repairer) leftovers() error {
 		return s.failed("the lock directory cannot be listed", "", err)
 	}
 	for _, name := range names {
-		if n := parseName(name); n.kind == nameTmp && n.id == s.id {
-			if err := m.leftover(name, n.nonce); err != nil {
+		if n := record.ParseName(name); n.Kind == record.KindTmp && n.ID == s.id {
+			if err := m.leftover(name, n.Nonce); err != nil {
 				return err
 			}
 		}
@@ -76,7 +78,7 @@ func (s *Store) leftoverOf(name, nonce string) (what, why string) {
 	if view, err := s.lookup(s.viewName()); err == nil && view == idOf(st) {
 		return "it is one more name of the view", ""
 	}
-	r, err := parseRecord(b, s.id)
+	r, err := record.Parse(b, s.id)
 	if err != nil {
 		if alone && bytes.Contains(b, []byte(`"holder_nonce":"`+nonce+`"`)) {
 			return "it is a record that was not written to its end, and never counted", ""
@@ -96,7 +98,7 @@ func (s *Store) leftoverOf(name, nonce string) (what, why string) {
 }
 
 // wasSwept is whether the record's claim was swept (rule 15), or would be.
-func (s *Store) wasSwept(r *Record) bool {
+func (s *Store) wasSwept(r *record.Record) bool {
 	_, err := s.lookup(s.claimName(r.FencingToken))
 	top, topErr := s.highest()
 	return r.Released && errors.Is(err, os.ErrNotExist) && topErr == nil && r.FencingToken+ClaimsKept <= top

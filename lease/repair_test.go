@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // mendable is a worktree whose head is token 2 of a holder that let its lease run out.
@@ -36,7 +38,7 @@ func age(t *testing.T, path string, by time.Duration) {
 
 func repair(t *testing.T, s *Store, force bool) []Repair {
 	t.Helper()
-	m, err := s.Repair(context.Background(), SystemClock(), DefaultPolicy(), force)
+	m, err := s.Repair(context.Background(), SystemClock(), record.DefaultPolicy(), force)
 	require.NoError(t, err)
 	return m
 }
@@ -77,7 +79,7 @@ func TestMendLetsAReleasedClaimFollowATornOne(t *testing.T) {
 	now := &fakeClock{boot: SystemClock().Boot(), wall: SystemClock().Wall()}
 	synctest.Test(t, func(t *testing.T) { // where no time passes unless somebody waits
 		begun := time.Now()
-		_, err = s.Repair(context.Background(), now, DefaultPolicy(), true)
+		_, err = s.Repair(context.Background(), now, record.DefaultPolicy(), true)
 		require.Equal(t, ClassLockConflict, ClassOf(err), "nothing is repaired under a holder")
 		require.Zero(t, time.Since(begun), "who holds the lease keeps the gate: it is no use to wait")
 	})
@@ -128,7 +130,7 @@ func TestMendWantsForceWhereNothingIsProven(t *testing.T) {
 	h, err := s.Head()
 	require.NoError(t, err)
 	require.Equal(t, g.Token+1, h.Token)
-	require.Equal(t, Free, Judge(time.Now(), h, DefaultPolicy()).State)
+	require.Equal(t, Free, Judge(time.Now(), h, record.DefaultPolicy()).State)
 }
 
 type ahead struct{ Clock }
@@ -146,7 +148,7 @@ func TestMendRemovesLeftoversOnly(t *testing.T) {
 	require.Empty(t, repair(t, s, false), "somebody may be writing it just now")
 	names, err := d.names()
 	require.NoError(t, err)
-	m := repairer{store: s, now: time.Now().Add(time.Hour), policy: DefaultPolicy()}
+	m := repairer{store: s, now: time.Now().Add(time.Hour), policy: record.DefaultPolicy()}
 	require.NoError(t, m.leftovers())
 	require.Len(t, m.done, 1)
 	after, err := d.names()

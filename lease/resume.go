@@ -27,7 +27,7 @@ func (k *Keeper) lapse(why error) error {
 // pauseStopped ends the epoch of a holder that is stopped, a little before its deadline: what it has stored through mappings is
 // written back before, so nothing is missing if it goes on.
 func (k *Keeper) pauseStopped(h *holding, now time.Duration) {
-	if k.resumable(h) && now >= h.deadline-k.cfg.Policy.pauseLead() {
+	if k.resumable(h) && now >= h.deadline-k.cfg.Policy.PauseLead() {
 		_ = resumption{k: k, old: h}.wait(h.err)
 	}
 }
@@ -112,14 +112,14 @@ func (r resumption) open(c Tenure, t0 instant, spared bool) error {
 	k, old, p := r.k, r.old, r.k.cfg.Policy
 	h := old.holder
 	h.SessionID, h.Purpose = c.Record().SessionID, c.Record().Purpose
-	next := &holding{claim: c, holder: h, base: t0, deadline: c.From(t0.boot) + p.window(), renewAt: t0.boot + p.renewAfter(), open: true,
+	next := &holding{claim: c, holder: h, base: t0, deadline: c.From(t0.boot) + p.Window(), renewAt: t0.boot + p.RenewAfter(), open: true,
 		first: old.since(), spared: spared}
 	err := c.Publish()
 	if err == nil {
 		_, err = c.Over(true) // a foreign view may have let somebody claim further up
 	}
 	now := k.cfg.Clock.Boot()
-	if err == nil && now >= next.deadline-p.closeLead() {
+	if err == nil && now >= next.deadline-p.CloseLead() {
 		err = k.store.refuse(ClassLockExpired, "going on with the lease took longer than it lasts", "acquire the lease again", nil, nil)
 	}
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Each test of rules_*_test.go checks one clause of the rules in doc.go that no other test checks. integration/mutation removes the
@@ -31,13 +33,13 @@ func (r *rig) once(point string, f func()) {
 }
 
 // rivalRecord is a record that somebody else made of token t.
-func rivalRecord(t testing.TB, token Token, change ...func(*Record)) string {
-	r := sample()
+func rivalRecord(t testing.TB, token Token, change ...func(*record.Record)) string {
+	r := anyRecord()
 	r.FencingToken, r.HolderID = token, "far:eve:1:2"
 	for _, f := range change {
 		f(r)
 	}
-	b, err := r.encode()
+	b, err := r.Encode()
 	require.NoError(t, err)
 	return string(b)
 }
@@ -69,19 +71,19 @@ func TestALeaseLastsWithoutItsView(t *testing.T) {
 
 // Rule 1. A tool that edits the view in place writes the holder's own inode.
 func TestAClaimThatCarriesAnothersRecordIsLost(t *testing.T) {
-	for name, change := range map[string]func(*Record){
-		"nonce":    func(r *Record) { r.HolderNonce = "theirs" },
-		"session":  func(r *Record) { r.SessionID = "theirs" },
-		"token":    func(r *Record) { r.FencingToken = 41 },
-		"released": func(r *Record) { r.Released = true },
+	for name, change := range map[string]func(*record.Record){
+		"nonce":    func(r *record.Record) { r.HolderNonce = "theirs" },
+		"session":  func(r *record.Record) { r.SessionID = "theirs" },
+		"token":    func(r *record.Record) { r.FencingToken = 41 },
+		"released": func(r *record.Record) { r.Released = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, c := testDir(t), newFakeClock()
 			a := newRig(t, d, c)
 			a.must(t, ann)
-			rec := a.own().rec.clone()
+			rec := a.own().rec.Clone()
 			change(rec)
-			theirs, err := rec.encode()
+			theirs, err := rec.Encode()
 			require.NoError(t, err)
 			_, err = unix.Pwrite(a.own().fd, theirs, 0)
 			require.NoError(t, err)
@@ -239,7 +241,7 @@ func TestTheLookUnderTheGateSeesARenewal(t *testing.T) {
 	a.crash()
 	c.advance(34 * time.Second)
 	b.once("acquire.before_gate", func() {
-		rec := own.rec.clone()
+		rec := own.rec.Clone()
 		rec.LastRenewedAt, rec.LeaseExpiresAt = c.Wall(), c.Wall().Add(30*time.Second)
 		require.NoError(t, own.rewrite(rec))
 	})

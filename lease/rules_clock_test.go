@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // slowRead lets time pass right after the clocks were read for the n-th time, as a slow read of the record does.
@@ -31,7 +33,7 @@ func (c *slowRead) Boot() time.Duration {
 }
 
 func watching(d *Dir, c Clock) *watcher {
-	return &watcher{cfg: KeeperConfig{Store: d.Store("main"), Policy: DefaultPolicy(), Clock: c}}
+	return &watcher{cfg: KeeperConfig{Store: d.Store("main"), Policy: record.DefaultPolicy(), Clock: c}}
 }
 
 // left is a directory with a lease whose holder died at once.
@@ -78,7 +80,7 @@ func TestSilenceLastsByTheLongerPolicy(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	d.tier = tierRemote
 	a := newRig(t, d, c, func(k *KeeperConfig) { k.Policy.LeaseDuration = time.Minute })
-	a.cfg.Policy = DefaultPolicy()
+	a.cfg.Policy = record.DefaultPolicy()
 	a.cfg.Policy.LeaseDuration = time.Minute
 	a.must(t, ann)
 	a.crash()
@@ -266,7 +268,7 @@ func TestTheCloseBeginsShortlyBeforeTheDeadline(t *testing.T) {
 	a := newRig(t, d, c, neverResumes)
 	a.live = Stopped
 	a.must(t, ann)
-	lead := DefaultPolicy().closeLead()
+	lead := record.DefaultPolicy().CloseLead()
 	require.Positive(t, lead)
 	c.advance(20*time.Second - lead - 1)
 	a.tick()
@@ -282,8 +284,8 @@ func TestAStoppedHolderIsClosedInTimeToWriteItsPagesBack(t *testing.T) {
 	a := newRig(t, d, c)
 	a.must(t, ann)
 	a.live = Stopped
-	lead := DefaultPolicy().pauseLead()
-	require.Greater(t, lead, DefaultPolicy().closeLead())
+	lead := record.DefaultPolicy().PauseLead()
+	require.Greater(t, lead, record.DefaultPolicy().CloseLead())
 	c.advance(20*time.Second - lead - a.cfg.Tick)
 	a.tick()
 	require.True(t, a.fence.isOpen())

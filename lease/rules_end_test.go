@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Rule 9. While the fence closes and drains, the record still says held, the audit was not told, and the gate is ours.
@@ -215,7 +217,7 @@ func TestAStealIsAuditedBeforeItHappens(t *testing.T) {
 // If a foreign tool's lease is taken over, nothing proves that the tool has stopped.
 func TestATakeoverOfAForeignLeaseIsUnclean(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
-	d.put(t, "main.lock", rivalRecord(t, 41, func(r *Record) {
+	d.put(t, "main.lock", rivalRecord(t, 41, func(r *record.Record) {
 		r.LastRenewedAt, r.LeaseExpiresAt = c.Wall().Add(-time.Hour), c.Wall().Add(-time.Hour)
 	}))
 	b := newRig(t, d, c)

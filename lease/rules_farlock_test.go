@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // forgetful is a keeper on a store that other kernels write, whose lock server forgets what it has granted, and a taker's gate.
@@ -119,8 +121,8 @@ func TestAReadThatTheStoreDelaysIsNoWrongClock(t *testing.T) {
 	_, j, err := w.look()
 	require.NoError(t, err)
 	require.Equal(t, Held, j.State, j.Reason)
-	require.Equal(t, Held, JudgeRead(c.Wall().Add(-time.Hour), c.Wall(), w.head, DefaultPolicy()).State)
-	require.Equal(t, Skewed, JudgeRead(c.Wall().Add(-time.Hour), c.Wall().Add(-time.Minute), w.head, DefaultPolicy()).State)
+	require.Equal(t, Held, JudgeRead(c.Wall().Add(-time.Hour), c.Wall(), w.head, record.DefaultPolicy()).State)
+	require.Equal(t, Skewed, JudgeRead(c.Wall().Add(-time.Hour), c.Wall().Add(-time.Minute), w.head, record.DefaultPolicy()).State)
 }
 
 func TestTheDistanceOfATimeFromARangeIsComputed(t *testing.T) {

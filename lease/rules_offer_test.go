@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Each test here checks a clause of rule 14.
@@ -21,7 +23,7 @@ type offering struct {
 	clock *fakeClock
 	end   context.CancelFunc
 	done  chan error
-	taken Record
+	taken record.Record
 }
 
 const offerLasts = time.Minute
@@ -132,7 +134,7 @@ func TestAnOfferIsWaitedOutWhereTheGateProvesNothing(t *testing.T) {
 		o.mustStand()
 		_, err := o.other.Acquire(context.Background(), away)
 		requireClass(t, ClassLockConflict, err) // who looks now finds no offer
-		o.clock.advance(2*DefaultPolicy().takeWithin() - time.Nanosecond)
+		o.clock.advance(2*record.DefaultPolicy().TakeWithin() - time.Nanosecond)
 		o.mustStand()
 		o.clock.advance(time.Nanosecond)
 		requireClass(t, ClassLockConflict, <-o.done)
@@ -147,7 +149,7 @@ func TestASlowTakerOfAnOfferDoesNotHold(t *testing.T) {
 			o := newOffering(t, at)
 			o.other.cfg.Pause = func(point string) {
 				if point == "claim.before_link" {
-					o.clock.advance(DefaultPolicy().takeWithin())
+					o.clock.advance(record.DefaultPolicy().TakeWithin())
 				}
 			}
 			_, err := o.other.Acquire(context.Background(), away)
@@ -174,7 +176,7 @@ func TestATakerThatIsTooLateClaimsNothing(t *testing.T) {
 		o := newOffering(t, tierRemote)
 		write := o.other.cfg.Audit
 		o.other.cfg.Audit = func(e Event) error {
-			o.clock.advance(DefaultPolicy().takeWithin())
+			o.clock.advance(record.DefaultPolicy().TakeWithin())
 			return write(e)
 		}
 		_, err := o.other.Acquire(context.Background(), away)
@@ -192,7 +194,7 @@ func TestNothingIsOfferedWithNoTimeToTakeIt(t *testing.T) {
 		d := testDir(t)
 		d.tier = tierRemote
 		r := newRig(t, d, newFakeClock(), func(cfg *KeeperConfig) {
-			cfg.Policy = DefaultPolicy()
+			cfg.Policy = record.DefaultPolicy()
 			cfg.Policy.MaxClockSkew, cfg.Policy.StealGrace = 0, 0
 		})
 		g := r.must(t, ann)
@@ -208,7 +210,7 @@ func TestAnOfferThatWasTakenMeanwhileHasNotExpired(t *testing.T) {
 		o := newOffering(t, tierA)
 		require.NoError(t, o.r.enter(context.Background(), 0)) // asleep
 		o.other.must(t, away)
-		o.clock.advance(DefaultPolicy().window())
+		o.clock.advance(record.DefaultPolicy().Window())
 		o.r.leave()
 		require.NoError(t, <-o.done)
 		require.Equal(t, []LossKind{LossHandedOver}, o.r.fence.kinds())
@@ -229,7 +231,7 @@ func TestARepairedRenewalLooksAfterTheWait(t *testing.T) {
 		o.r.cfg.Pause = func(point string) {
 			if point == "renew.after_look" && !slow {
 				slow = true
-				o.clock.advance(2 * DefaultPolicy().takeWithin())
+				o.clock.advance(2 * record.DefaultPolicy().TakeWithin())
 			}
 		}
 		_, err := o.r.Renew(context.Background())
@@ -254,7 +256,7 @@ func TestAnOfferedLeaseIsNotAdoptedWhileItMayBeTaken(t *testing.T) {
 			if state == "waited" {
 				require.NoError(t, o.r.enter(context.Background(), 0)) // the wait has begun when the record was written
 				o.r.leave()
-				o.clock.advance(2 * DefaultPolicy().takeWithin())
+				o.clock.advance(2 * record.DefaultPolicy().TakeWithin())
 				requireClass(t, ClassLockConflict, <-o.done)
 				_, err := o.r.Renew(context.Background())
 				require.NoError(t, err)
@@ -301,7 +303,7 @@ func TestARepairedRenewalDoesNotOverlookAnOffer(t *testing.T) {
 			require.Error(t, err)
 			require.Empty(t, h.Record.OfferedTo)
 			require.False(t, o.r.fence.isOpen(), "whoever saw the offer may still take it")
-			o.clock.advance(2 * DefaultPolicy().takeWithin())
+			o.clock.advance(2 * record.DefaultPolicy().TakeWithin())
 			_, err = o.r.Renew(context.Background())
 			require.NoError(t, err)
 			require.True(t, o.r.fence.isOpen())
@@ -324,7 +326,7 @@ func (o *offering) mustBeForgotten() {
 func TestALeaseThatExpiresDuringAnOfferIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffering(t, tierA)
-		o.clock.advance(DefaultPolicy().window() - DefaultPolicy().closeLead()/2)
+		o.clock.advance(record.DefaultPolicy().Window() - record.DefaultPolicy().CloseLead()/2)
 		require.Less(t, o.clock.Boot(), o.old.Deadline)
 		requireClass(t, ClassLockExpired, <-o.done)
 		require.False(t, o.r.fence.isOpen())

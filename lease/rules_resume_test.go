@@ -143,9 +143,9 @@ func TestAPausedHolderWithoutProofLosesItsLease(t *testing.T) {
 		"the claim was replaced": {func(t *testing.T, a *rig) { move(t, a, claim1, "aside") },
 			[]LossKind{LossResumed, LossExpired}},
 		"the lease was released by hand": {func(t *testing.T, a *rig) {
-			rec := a.own().rec.clone()
+			rec := a.own().rec.Clone()
 			rec.Released = true
-			b, err := rec.encode()
+			b, err := rec.Encode()
 			require.NoError(t, err)
 			_, err = unix.Pwrite(a.own().fd, b, 0)
 			require.NoError(t, err)

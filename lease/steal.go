@@ -3,6 +3,8 @@ package lease
 import (
 	"fmt"
 	"time"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // taking is one attempt to take the lease: two looks, one claim. It owns what it saw.
@@ -33,7 +35,7 @@ func (tk *taking) look() error {
 	switch {
 	case j.State == Unreadable:
 		return k.store.asError(h.Unreadable)
-	case h.Token >= mostToken:
+	case h.Token >= record.MostToken:
 		return k.store.refuse(ClassRecordUnreadable, "the fencing tokens are used up", nextOutOfBounds, h.Record, nil)
 	case tk.unasked && !tk.isOwn(h):
 		return k.store.conflict(h, j)
@@ -41,7 +43,7 @@ func (tk *taking) look() error {
 		return k.store.conflict(h, j)
 	case j.State == Free:
 		return nil
-	case j.State == Held && !h.Foreign && h.Record.offers(now.wall, tk.holder):
+	case j.State == Held && !h.Foreign && offers(h.Record, now.wall, tk.holder):
 		tk.offered = true
 		return nil
 	case tk.resume && tk.isOwn(h):
@@ -70,7 +72,7 @@ func (tk *taking) seenFree() bool {
 // can have renewed it.
 func (tk *taking) isOwn(h Head) bool {
 	l := tk.k.lapsed
-	return l != nil && l.holder.same(tk.holder) && l.claim.Is(h)
+	return l != nil && l.holder.Same(tk.holder) && l.claim.Is(h)
 }
 
 // blame adds the holder to an error about the gate.
@@ -102,7 +104,7 @@ func (tk *taking) claim() (Grant, error) {
 	}
 	in := readClocks(k.cfg.Clock) // t0: before the record is written
 	rec := k.store.newRecord(k.cfg.Policy, tk.holder, tk.head, in)
-	rec.HandedOver, rec.StoreClient = tk.offered, plainClient(k.cfg.storeClient())
+	rec.HandedOver, rec.StoreClient = tk.offered, record.PlainClient(k.cfg.storeClient())
 	rec.Fence = k.cfg.fences()
 	c, err := k.cfg.Authority.Claim(rec, tk.head)
 	if err != nil {
@@ -155,7 +157,7 @@ func (tk *taking) arm(c Tenure, in instant) (Grant, error) {
 	k, p := tk.k, tk.k.cfg.Policy
 	holder := tk.holder
 	holder.SessionID, holder.Purpose = c.Record().SessionID, c.Record().Purpose
-	h := &holding{claim: c, holder: holder, base: in, deadline: c.From(in.boot) + p.window(), renewAt: in.boot + p.renewAfter(), open: true}
+	h := &holding{claim: c, holder: holder, base: in, deadline: c.From(in.boot) + p.Window(), renewAt: in.boot + p.RenewAfter(), open: true}
 	if tk.goesOn {
 		h.first = k.lapsed.since()
 	}
@@ -166,7 +168,7 @@ func (tk *taking) arm(c Tenure, in instant) (Grant, error) {
 	if err == nil {
 		err = tk.inTime()
 	}
-	if err == nil && k.cfg.Clock.Boot() >= h.deadline-p.closeLead() {
+	if err == nil && k.cfg.Clock.Boot() >= h.deadline-p.CloseLead() {
 		err = k.store.refuse(ClassLockExpired, "taking the lease took longer than it lasts", "try again; look at the lock directory's disk", nil, nil)
 	}
 	if err != nil {
@@ -234,11 +236,11 @@ func (tk *taking) contradicted(c Tenure, in instant) error {
 	if err != nil {
 		return err
 	}
-	if k.contrary.lasts(tk.head, in.boot) >= k.cfg.Policy.stricter(r.Policy()).silence() {
+	if k.contrary.lasts(tk.head, in.boot) >= k.cfg.Policy.Stricter(r.Policy()).Silence() {
 		return nil
 	}
 	off := offBetween(in.wall.Sub(stamp), born.Sub(stamp), r.LastRenewedAt.Sub(tk.head.ModTime))
-	bound := k.cfg.Policy.stricter(r.Policy()).MaxClockSkew
+	bound := k.cfg.Policy.Stricter(r.Policy()).MaxClockSkew
 	if off <= max(bound, 10*time.Millisecond) {
 		return nil
 	}

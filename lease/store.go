@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // maxRead bounds what is read of a file that somebody else may have written.
@@ -22,7 +24,7 @@ type Store struct {
 	dir *Dir
 	id  WorktreeID
 
-	parsed parsedRecords
+	parsed record.Cache
 }
 
 // Worktree is the worktree of these files.
@@ -30,10 +32,10 @@ func (s *Store) Worktree() WorktreeID { return s.id }
 
 // Head is the highest claim as it was read.
 type Head struct {
-	Token      Token   // 0: never claimed
-	Record     *Record // nil when Token is 0 or Unreadable is set
-	Unreadable error   // why nothing may be concluded; an *Error that names the file and what to do
-	File       string  // the file of Record
+	Token      Token          // 0: never claimed
+	Record     *record.Record // nil when Token is 0 or Unreadable is set
+	Unreadable error          // why nothing may be concluded; an *Error that names the file and what to do
+	File       string         // the file of Record
 	ModTime    time.Time
 	Sum        [32]byte // SHA-256 of the bytes read
 	Foreign    bool     // Record is from <id>.lock, and a foreign tool wrote it
@@ -52,12 +54,19 @@ func idOf(st *unix.Stat_t) fileID {
 	return fileID{uint64(st.Dev), st.Ino} //nolint:unconvert // 32 bits on other processors
 }
 
+func (s *Store) viewName() string            { return record.ViewFile(s.id) }
+func (s *Store) claimName(t Token) string    { return record.ClaimFile(s.id, t) }
+func (s *Store) tmpName(nonce string) string { return record.TmpFile(s.id, nonce) }
+
+// lockNames are the flock files.
+func (s *Store) lockNames() []string { return []string{record.GateFile(s.id), record.TurnFile(s.id)} }
+
 func (s *Store) display(name string) string { return filepath.Join(s.dir.path, name) }
 
 func (s *Store) failed(what, name string, err error) *Error {
 	e := &Error{Class: ClassStoreFailed, Worktree: s.id, File: s.display(name), Message: what, Err: err,
 		Next: "look at the lock directory's disk and permissions; nothing was granted"}
-	e.nameCutOff()
+	nameCutOff(e)
 	return e
 }
 
@@ -69,7 +78,7 @@ func CutOffStore(err error) bool {
 }
 
 // nameCutOff says so. It passes by itself only after a network failure.
-func (e *Error) nameCutOff() {
+func nameCutOff(e *Error) {
 	if CutOffStore(e.Err) {
 		e.Message += ": this host is cut off the store, or its client has ended or was started again, and does not know what is open here"
 		e.Next = "look at the network and the servers; if they are well: umount and mount the store (umount -l), and the mount of jvsfs comes back by itself, or after jvsfs umount --bare and mount; nothing was granted"
@@ -85,13 +94,13 @@ func (s *Store) unreadable(name string, err error) error {
 	e := &Error{Class: ClassRecordUnreadable, Worktree: s.id, File: s.display(name), Err: err,
 		Message: "the lock record cannot be read, so nobody can know who holds the worktree",
 		Next:    "make sure that no writer is left, then run: jvsfs doctor; do not remove a claim by hand, its name is the token"}
-	e.nameCutOff()
+	nameCutOff(e)
 	return e
 }
 
 // check refuses an id that could lead out of the directory.
 func (s *Store) check() error {
-	_, err := ParseWorktreeID(string(s.id))
+	_, err := record.ParseWorktreeID(string(s.id))
 	return err
 }
 
@@ -136,7 +145,7 @@ func (s *Store) highest() (Token, error) {
 	prefix := []byte(string(s.id) + ".claim.")
 	err := s.dir.each(func(name []byte) {
 		if rest, ok := bytes.CutPrefix(name, prefix); ok {
-			if t, ok := parseDigits(string(rest)); ok {
+			if t, ok := record.ParseDigits(string(rest)); ok {
 				top = max(top, t)
 			}
 		}
@@ -149,7 +158,7 @@ func (s *Store) highest() (Token, error) {
 
 func (s *Store) readHead(t Token) Head {
 	h := Head{Token: t}
-	if t > mostToken {
+	if t > record.MostToken {
 		h = s.beyond(t)
 	} else if t > 0 {
 		h = s.readRecordFile(s.claimName(t))
@@ -200,7 +209,7 @@ func (s *Store) readRecordFile(name string) (h Head) {
 		if err == nil {
 			h.file, h.uid, h.Sum = idOf(st), st.Uid, sha256.Sum256(b)
 			h.ModTime = time.Unix(st.Mtim.Sec, st.Mtim.Nsec)
-			h.Record, err = s.parsed.parse(b, h.Sum, s.id)
+			h.Record, err = s.parsed.Parse(b, h.Sum, s.id)
 		}
 		if err == nil {
 			return h
@@ -236,7 +245,7 @@ func readFD(fd int) ([]byte, *unix.Stat_t, error) {
 	if st.Size > maxRead {
 		return nil, nil, fmt.Errorf("it has %d bytes, more than %d", st.Size, maxRead)
 	}
-	b := make([]byte, max(st.Size, RecordSize)+1)
+	b := make([]byte, max(st.Size, record.Size)+1)
 	n := 0
 	for n <= maxRead {
 		if n == len(b) { // it has grown

@@ -8,16 +8,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 func TestParseWorktreeID(t *testing.T) {
 	for _, ok := range []string{"main", "a.b-c_D9", "...", ".x", strings.Repeat("x", 128)} {
-		id, err := ParseWorktreeID(ok)
+		id, err := record.ParseWorktreeID(ok)
 		require.NoError(t, err)
 		require.EqualValues(t, ok, id)
 	}
 	for _, bad := range []string{"", ".", "..", "a/b", "../x", "a b", "é", "a\x00", "a\n", strings.Repeat("x", 129)} {
-		_, err := ParseWorktreeID(bad)
+		_, err := record.ParseWorktreeID(bad)
 		requireClass(t, ClassBadWorktreeID, err)
 	}
 	d := testDir(t)
@@ -69,7 +71,7 @@ func TestAClaimNumberBeyondAllTokensIsUnreadable(t *testing.T) {
 	d.put(t, "main.claim.99999999999999999999", "x")
 	h, err := d.Store("main").Head()
 	require.NoError(t, err)
-	require.Equal(t, maxToken, h.Token)
+	require.Equal(t, record.TooHigh, h.Token)
 	require.Error(t, h.Unreadable)
 }
 

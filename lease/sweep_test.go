@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // claimsOf are the tokens whose claims exist.
 func claimsOf(t *testing.T, d *Dir) []Token {
 	t.Helper()
-	tokens, err := d.Store("main").claims(0, mostToken)
+	tokens, err := d.Store("main").claims(0, record.MostToken)
 	require.NoError(t, err)
 	return tokens
 }
@@ -53,10 +55,10 @@ func TestClaimsThatShowNoRevocationAreSwept(t *testing.T) {
 func TestClaimsOfAnEarlierVersionAreSwept(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	old := newRig(t, d, c)
-	old.swept.keep = mostToken // it never sweeps
+	old.swept.keep = record.MostToken // it never sweeps
 	passOn(t, old, 400)
 	old.crash()
-	c.advance(DefaultPolicy().silence() * 2)
+	c.advance(record.DefaultPolicy().Silence() * 2)
 	r := newRig(t, d, c)
 	r.must(t, writer("new", 7))
 	r.tick()
@@ -80,7 +82,7 @@ func TestClaimsThatShowARevocationAreNotSwept(t *testing.T) {
 	r.must(t, writer("robbed", 50)) // 1
 	r.own().close()
 	r.crash()
-	c.advance(DefaultPolicy().silence() * 2)
+	c.advance(record.DefaultPolicy().Silence() * 2)
 	r = newRig(t, d, c)
 	r.swept.keep = 2
 	r.must(t, writer("thief", 51)) // 2
@@ -90,7 +92,7 @@ func TestClaimsThatShowARevocationAreNotSwept(t *testing.T) {
 	d.put(t, "main.claim.00000000000000000004", "not a record")
 	h := d.Store("main").readRecordFile("main.claim.00000000000000000004")
 	require.Error(t, h.Unreadable)
-	m := repairer{store: d.Store("main"), now: c.Wall(), policy: DefaultPolicy()}
+	m := repairer{store: d.Store("main"), now: c.Wall(), policy: record.DefaultPolicy()}
 	require.NoError(t, m.follow(4)) // 5
 	passOn(t, r, 30)
 	for range 30 {
@@ -98,7 +100,7 @@ func TestClaimsThatShowARevocationAreNotSwept(t *testing.T) {
 	}
 	require.Equal(t, []Token{1, 2, 3, 4, 5}, claimsOf(t, d)[:5])
 	require.Len(t, claimsOf(t, d), 7)
-	past, err := r.Past(0, mostToken)
+	past, err := r.Past(0, record.MostToken)
 	require.NoError(t, err)
 	require.Equal(t, PastTaken, past[0].End)
 }
@@ -110,7 +112,7 @@ func TestOldClaimsThatShowARevocationAreSweptInTheEnd(t *testing.T) {
 	r.swept.keep = PastKept - 3
 	d.put(t, "main.claim.00000000000000000001", "") // and this cannot be read
 	for range 8 {
-		m := repairer{store: d.Store("main"), now: c.Wall(), policy: DefaultPolicy()}
+		m := repairer{store: d.Store("main"), now: c.Wall(), policy: record.DefaultPolicy()}
 		top, err := m.store.highest()
 		require.NoError(t, err)
 		require.NoError(t, m.follow(top))
@@ -154,7 +156,7 @@ func TestAJumpOfTokensIsNotCountedThrough(t *testing.T) {
 		r.tick()
 	}
 	require.NoError(t, r.Release(bg, LossReleased))
-	m := repairer{store: d.Store("main"), now: r.cfg.Clock.Wall(), policy: DefaultPolicy()}
+	m := repairer{store: d.Store("main"), now: r.cfg.Clock.Wall(), policy: record.DefaultPolicy()}
 	require.NoError(t, m.follow(1_000_000))
 	passOn(t, r, 100)
 	for range 100 {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // ClaimsKept is how many of the newest claims are never swept, so that the records show how the latest leases ended.
@@ -38,7 +40,7 @@ type sweeper struct {
 func newSweeper() sweeper { return sweeper{keep: ClaimsKept, ended: true, spent: make(map[Token]bool)} }
 
 // note remembers a claim that was released here, until it is looked at.
-func (w *sweeper) note(r *Record) {
+func (w *sweeper) note(r *record.Record) {
 	if r.Auto && r.Released && len(w.spent) < 2*sweepBehind {
 		w.spent[r.FencingToken] = true
 	}

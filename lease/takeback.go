@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // IsLeft is whether a former life of this host may have left the lease of h: it is unreleased, and of this kernel or of the one that the
@@ -42,8 +44,8 @@ func (k *Keeper) TakeBack(ctx context.Context, h Holder, left Head) error {
 func (k *Keeper) mayLandYet() (string, error) {
 	names, err := k.store.dir.names()
 	for _, name := range names {
-		n := parseName(name)
-		if n.kind != nameTaint || n.id != k.store.id {
+		n := record.ParseName(name)
+		if n.Kind != record.KindTaint || n.ID != k.store.id {
 			continue
 		}
 		var w LateWrite
@@ -54,7 +56,7 @@ func (k *Keeper) mayLandYet() (string, error) {
 		if err != nil {
 			return name, err
 		}
-		if r, _ := k.cfg.Authority.Record(n.token); w.Unsure && (r == nil || k.cfg.CutOff.isOwn(r)) {
+		if r, _ := k.cfg.Authority.Record(n.Token); w.Unsure && (r == nil || k.cfg.CutOff.isOwn(r)) {
 			return name, nil
 		}
 	}
@@ -73,8 +75,8 @@ func (d *Dir) Unreleased() ([]WorktreeID, error) {
 	}
 	newest := map[WorktreeID]Token{}
 	for _, name := range names {
-		if n := parseName(name); n.kind == nameView || n.kind == nameClaim { // of a view the token is 0
-			newest[n.id] = max(newest[n.id], n.token)
+		if n := record.ParseName(name); n.Kind == record.KindView || n.Kind == record.KindClaim { // of a view the token is 0
+			newest[n.ID] = max(newest[n.ID], n.Token)
 		}
 	}
 	var ids []WorktreeID

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // daemonOfTom is tom's host in its next life.
@@ -25,7 +27,7 @@ func leftBy(t *testing.T, by Holder, agent *fakeAgent, change ...func(*KeeperCon
 }
 
 // goSilent lets the time pass after which anybody may take the lease.
-func goSilent(c *fakeClock) { c.advance(DefaultPolicy().silence() + time.Millisecond) }
+func goSilent(c *fakeClock) { c.advance(record.DefaultPolicy().Silence() + time.Millisecond) }
 
 // Rule 18. The lease is taken over, with its event, and is free. No agent runs, and then there is nobody for whom another host would
 // run one.
@@ -77,7 +79,7 @@ func TestNoOtherLeaseIsTakenBack(t *testing.T) {
 			k.store.dir.put(t, "main.lock", rivalRecord(t, 41))
 			h, _ := k.Observe()
 			require.True(t, h.Foreign)
-			k.cfg.CutOff.Host = parseHolderID(h.Record.HolderID).Host
+			k.cfg.CutOff.Host = record.ParseHolderID(h.Record.HolderID).Host
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +109,7 @@ func TestALeftLeaseIsTakenBackNoSoonerThanByAnybody(t *testing.T) {
 	k, c, seen := leftBy(t, tom, &fakeAgent{})
 	requireClass(t, ClassLockConflict, k.TakeBack(bg, daemonOfTom, seen))
 	late := newRig(t, k.store.dir, c, on("client.2", &fakeAgent{}, tom))
-	c.advance(DefaultPolicy().silence() - time.Millisecond)
+	c.advance(record.DefaultPolicy().Silence() - time.Millisecond)
 	requireClass(t, ClassLockConflict, k.TakeBack(bg, daemonOfTom, seen))
 	late.Observe()
 	c.advance(2 * time.Millisecond)
@@ -282,7 +284,7 @@ func TestNoLeaseIsTakenBackWhileItsWritesMayLand(t *testing.T) {
 			names, err := k.store.dir.names()
 			require.NoError(t, err)
 			for _, name := range names {
-				if IsTaint(name) {
+				if record.IsTaint(name) {
 					require.NoError(t, unix.Unlinkat(k.store.dir.fd, name, 0))
 				}
 			}

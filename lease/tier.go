@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // tier is all that depends on whether other kernels may write the lock directory's file system. Each method is one such question. No
@@ -13,7 +15,7 @@ type tier interface {
 	gateProvesEnd() bool
 	// unwatched is how much longer a record must be watched before its lease may be taken over (rule 6), if it has not changed
 	// for quiet. 0 or less: it may be taken over now.
-	unwatched(p Policy, quiet time.Duration) time.Duration
+	unwatched(p record.Policy, quiet time.Duration) time.Duration
 	// watchesIdle is whether a keeper that holds nothing watches the record, so that a takeover need not wait for a silence.
 	watchesIdle() bool
 	// storeHasOwnClock is whether the store stamps files by a clock that is not ours (rule 7).
@@ -23,7 +25,7 @@ type tier interface {
 	// endsWithKernel is whether every process that could write here ends with this kernel. Then some writes are not waited for on
 	// the disk (rule 11).
 	endsWithKernel() bool
-	// takersUnseen is whether somebody may be taking an offered lease and no lock shows it (rule 14). A taker then has takeWithin
+	// takersUnseen is whether somebody may be taking an offered lease and no lock shows it (rule 14). A taker then has Policy.TakeWithin
 	// for it, and the record says how long takers may come.
 	takersUnseen() bool
 	// locksGetLost is whether a lock may be gone while its holder lives and knows nothing of it: another machine keeps it (rule 8).
@@ -47,33 +49,35 @@ var (
 
 type kernelTier struct{}
 
-func (kernelTier) gateProvesEnd() bool                           { return true }
-func (kernelTier) unwatched(Policy, time.Duration) time.Duration { return 0 }
-func (kernelTier) watchesIdle() bool                             { return false }
-func (kernelTier) storeHasOwnClock() bool                        { return false }
-func (kernelTier) looksAgain() bool                              { return false }
-func (kernelTier) endsWithKernel() bool                          { return true }
-func (kernelTier) takersUnseen() bool                            { return false }
-func (kernelTier) locksGetLost() bool                            { return false }
-func (kernelTier) sweeps() bool                                  { return true }
-func (kernelTier) resumes() bool                                 { return true }
-func (kernelTier) asksWallClock() bool                           { return true }
-func (kernelTier) followers() bool                               { return true }
+func (kernelTier) gateProvesEnd() bool                                  { return true }
+func (kernelTier) unwatched(record.Policy, time.Duration) time.Duration { return 0 }
+func (kernelTier) watchesIdle() bool                                    { return false }
+func (kernelTier) storeHasOwnClock() bool                               { return false }
+func (kernelTier) looksAgain() bool                                     { return false }
+func (kernelTier) endsWithKernel() bool                                 { return true }
+func (kernelTier) takersUnseen() bool                                   { return false }
+func (kernelTier) locksGetLost() bool                                   { return false }
+func (kernelTier) sweeps() bool                                         { return true }
+func (kernelTier) resumes() bool                                        { return true }
+func (kernelTier) asksWallClock() bool                                  { return true }
+func (kernelTier) followers() bool                                      { return true }
 
 type remoteTier struct{}
 
-func (remoteTier) gateProvesEnd() bool                                   { return false }
-func (remoteTier) unwatched(p Policy, quiet time.Duration) time.Duration { return p.silence() - quiet }
-func (remoteTier) watchesIdle() bool                                     { return true }
-func (remoteTier) storeHasOwnClock() bool                                { return true }
-func (remoteTier) looksAgain() bool                                      { return true }
-func (remoteTier) endsWithKernel() bool                                  { return false }
-func (remoteTier) takersUnseen() bool                                    { return true }
-func (remoteTier) locksGetLost() bool                                    { return true }
-func (remoteTier) sweeps() bool                                          { return false }
-func (remoteTier) resumes() bool                                         { return false }
-func (remoteTier) asksWallClock() bool                                   { return true }
-func (remoteTier) followers() bool                                       { return false }
+func (remoteTier) gateProvesEnd() bool { return false }
+func (remoteTier) unwatched(p record.Policy, quiet time.Duration) time.Duration {
+	return p.Silence() - quiet
+}
+func (remoteTier) watchesIdle() bool      { return true }
+func (remoteTier) storeHasOwnClock() bool { return true }
+func (remoteTier) looksAgain() bool       { return true }
+func (remoteTier) endsWithKernel() bool   { return false }
+func (remoteTier) takersUnseen() bool     { return true }
+func (remoteTier) locksGetLost() bool     { return true }
+func (remoteTier) sweeps() bool           { return false }
+func (remoteTier) resumes() bool          { return false }
+func (remoteTier) asksWallClock() bool    { return true }
+func (remoteTier) followers() bool        { return false }
 
 func (s *Store) tier() tier { return s.dir.tier }
 

@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // publish makes <id>.lock a hard link to the own claim, durably. If there is a higher claim it links that one instead (rule 2).
@@ -29,7 +31,7 @@ func (c *claim) publish() error {
 
 // putView links claim t to a temporary name and renames that over the view: the view is never absent or half written.
 func (s *Store) putView(t Token) error {
-	tmp := s.tmpName(newNonce())
+	tmp := s.tmpName(record.NewNonce())
 	if err := disk("publish.link", func() error { return unix.Linkat(s.dir.fd, s.claimName(t), s.dir.fd, tmp, 0) }); err != nil {
 		return s.failed("the view cannot be prepared", tmp, err)
 	}
@@ -84,7 +86,7 @@ func (c *claim) withdraw(pause func(string)) error {
 		return s.failed("the view cannot be looked at", s.viewName(), err)
 	}
 	pause("withdraw.before_rename")
-	aside := s.tmpName(newNonce())
+	aside := s.tmpName(record.NewNonce())
 	err := disk("withdraw.rename", func() error { return unix.Renameat(s.dir.fd, s.viewName(), s.dir.fd, aside) })
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

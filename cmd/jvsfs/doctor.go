@@ -12,7 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
-	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 type doctorCommand struct {
@@ -72,7 +72,7 @@ func (d *doctorCommand) run(ctx context.Context, io stdio, paths []string) error
 }
 
 // check looks at everything, and shows where it is.
-func (d *doctorCommand) check(ctx context.Context, io stdio, paths []string, control string, policy lease.Policy) (all []finding.Finding, err error) {
+func (d *doctorCommand) check(ctx context.Context, io stdio, paths []string, control string, policy record.Policy) (all []finding.Finding, err error) {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	var at atomic.Value

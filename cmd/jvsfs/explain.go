@@ -22,6 +22,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 type explainCommand struct {
@@ -128,7 +129,7 @@ func heldByRule(x api.Explanation) bool {
 }
 
 // unmounted explains a path that no mount serves. Nothing fences it, whatever its record says.
-func (e *explainCommand) unmounted(io stdio, t client.Target, policy lease.Policy, found error) error {
+func (e *explainCommand) unmounted(io stdio, t client.Target, policy record.Policy, found error) error {
 	x := api.Explanation{}
 	x.Path, x.Allowed = t.Path, true
 	x.Sentence = "the path is on no jvsfs mount: nothing fences writes there"

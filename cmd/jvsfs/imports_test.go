@@ -43,7 +43,7 @@ var allowedInRooms = map[string]string{
 	"top":        "human api host client gate gate/tenure lease",
 	"mcp":        "human api host client gate gate/process lease",
 	"exporter":   "api host client",
-	testRoom:     "finding lease",
+	testRoom:     "finding lease/record",
 }
 
 const insideOf = "cmd/jvsfs/internal/"

@@ -15,6 +15,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 func TestLockAcquiresRenewsAndReleasesWithoutAMount(t *testing.T) {
@@ -22,7 +23,7 @@ func TestLockAcquiresRenewsAndReleasesWithoutAMount(t *testing.T) {
 	me := strconv.Itoa(os.Getpid())
 	code, out, errs := command("lock", "acquire", "--json", "--pid", me, "--purpose", "tests", main)
 	require.Equal(t, api.ExitOK, code, errs)
-	rec := new(lease.Record)
+	rec := new(record.Record)
 	require.NoError(t, json.Unmarshal([]byte(out), rec))
 	require.Equal(t, lease.Token(1), rec.FencingToken)
 	require.Equal(t, os.Getpid(), rec.Holder().PID)

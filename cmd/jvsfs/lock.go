@@ -17,6 +17,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // lockFlags are the flags of the lock commands; not every command has them all.
@@ -234,7 +235,7 @@ func printLockJSON(io stdio, op string, resp api.Response) error {
 }
 
 // offerText says to which host a lease is being handed over, "" if to none.
-func offerText(rec *lease.Record) string {
+func offerText(rec *record.Record) string {
 	if rec.OfferedTo == "" {
 		return ""
 	}

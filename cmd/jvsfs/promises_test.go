@@ -31,7 +31,7 @@ var promisedAt = map[string]string{
 	"api.Event":       "a line of `watch`",
 	"api.RuleLock":    "`lock` of it",
 	"api.RefusalView": "a refusal", "jvsfs.locatedRefusal": "a refusal",
-	"api.holderView": "a holder", "gate.HolderView": "a holder", "lease.Record": "a record",
+	"api.holderView": "a holder", "gate.HolderView": "a holder", "record.Record": "a record",
 	"gate.Explanation": "`explain PATH`", "api.Explanation": "`explain PATH`", "api.ByRules": "`explain PATH`", "api.ByPermission": "`explain PATH`", "tenure.View": "`rules[]` of it, and `rules break`", "jvsfs.recentReport": "`explain` |", "jvsfs.guardedPath": "`layout` | a list", "jvsfs.hookDecision": "`hook`",
 	"mcp.statusAnswer": "`status`", "mcp.statusArgs": "a tool of `mcp`", "mcp.pathArgs": "a tool of `mcp`", "mcp.acquireArgs": "a tool of `mcp`",
 	"mcp.waitArgs": "a tool of `mcp`", "mcp.handoverArgs": "a tool of `mcp`", "mcp.leaseAnswer": "a tool of `mcp`",

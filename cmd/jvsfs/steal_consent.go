@@ -19,11 +19,12 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // consent shows whom a steal would rob and asks, unless --yes has said so. It returns the token to which the
 // user agreed; 0 stands for any holder. It notes whether there is anybody to rob.
-func (f *lockFlags) consent(ctx context.Context, std stdio, t client.Target, policy lease.Policy) (lease.Token, error) {
+func (f *lockFlags) consent(ctx context.Context, std stdio, t client.Target, policy record.Policy) (lease.Token, error) {
 	if f.asJSON && !f.yes {
 		return 0, &api.Failure{Class: api.ClassUsage, Message: "--json cannot ask", Next: "say --yes, after a look at jvsfs lock status"}
 	}
@@ -56,7 +57,7 @@ func (f *lockFlags) consent(ctx context.Context, std stdio, t client.Target, pol
 	return st.Token, nil
 }
 
-func statusForSteal(ctx context.Context, t client.Target, policy lease.Policy) (st api.LockStatus, err error) {
+func statusForSteal(ctx context.Context, t client.Target, policy record.Policy) (st api.LockStatus, err error) {
 	var resp api.Response
 	if t.Mount != nil {
 		resp, err = client.Ask(ctx, t.Mount, api.LookAtLock{Where: api.Where{Path: t.Rel}}, nil, nil)

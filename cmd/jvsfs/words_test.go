@@ -55,11 +55,14 @@ func literals(t *testing.T) map[string][]string {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
+			name := strings.TrimPrefix(filepath.ToSlash(path), "../../")
+			if _, read := all[name]; read { // with the room that it is in
+				return nil
+			}
 			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 			if err != nil {
 				return err
 			}
-			name := strings.TrimPrefix(filepath.ToSlash(path), "../../")
 			ast.Inspect(file, func(n ast.Node) bool {
 				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 					if s, err := strconv.Unquote(lit.Value); err == nil {

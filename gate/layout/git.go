@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Repository is a git repository below a source, as somebody has read it. A Repository is a value
@@ -277,7 +278,7 @@ func inLogs(name string) Entry {
 
 // LinkedID is the lease of a linked worktree by its name in worktrees/. Two names never have one id.
 func (l Layout) LinkedID(name string) lease.WorktreeID {
-	id, err := lease.ParseWorktreeID(name)
+	id, err := record.ParseWorktreeID(name)
 	if err == nil && id != l.tree && len(name) <= maxPlainGitID && !strings.HasPrefix(name, encodedPrefix) {
 		return id
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 func gitLayout(t *testing.T, r Repository) Layout { return laidOut(t, Git, "r").With(r) }
@@ -183,7 +184,7 @@ func TestTwoWorktreesOfGitNeverShareAnId(t *testing.T) {
 	seen := map[lease.WorktreeID]string{"r": "the main checkout"}
 	for _, name := range []string{"a", "A", "r", "x.r", "x.a", "ä", "_e4", "a b", "a_20b", "x.a_20b", strings.Repeat("n", 101), strings.Repeat("n", 200), strings.Repeat("ü", 127)} {
 		id := l.LinkedID(name)
-		_, err := lease.ParseWorktreeID(string(id))
+		_, err := record.ParseWorktreeID(string(id))
 		require.NoError(t, err, name)
 		require.Empty(t, seen[id], "%s has the lease of %s", name, seen[id])
 		seen[id] = name

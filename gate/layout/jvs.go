@@ -1,6 +1,8 @@
 package layout
 
-import "github.com/jvsfs/jvsfs/lease"
+import (
+	"github.com/jvsfs/jvsfs/lease/record"
+)
 
 // The names of a repository (locking spec v6.3, section "layout"), and of a folder.
 const (
@@ -57,7 +59,7 @@ func inFolder(name string) Entry {
 }
 
 func worktreeRoot(name string) Entry {
-	id, err := lease.ParseWorktreeID(name)
+	id, err := record.ParseWorktreeID(name)
 	if err != nil {
 		return bad(name)
 	}

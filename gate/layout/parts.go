@@ -67,7 +67,7 @@ const (
 	partEscape    = '_'
 	hashDigits    = 32
 	ruleShown     = 40
-	partIDMax     = 128 // as lease.ParseWorktreeID has it
+	partIDMax     = 128 // as record.ParseWorktreeID has it
 )
 
 // PartID is the worktree of an instance, unless the tree has that id: RULE.VALUE.VALUE. Two instances never have one id:

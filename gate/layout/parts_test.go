@@ -9,6 +9,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // withParts is a tree of the worktree t with rules NAME: PATTERN.
@@ -105,7 +106,7 @@ func TestIDsOfParts(t *testing.T) {
 		"p/" + long[1:]: "p._s",
 	} {
 		id := l.Of(dir, true).Own.Worktree
-		_, err := lease.ParseWorktreeID(string(id))
+		_, err := record.ParseWorktreeID(string(id))
 		require.NoError(t, err, dir)
 		if strings.Contains(string(want), "._s") || strings.Contains(string(want), "._t") {
 			require.True(t, strings.HasPrefix(string(id), string(want[:4])), "%s: %s", dir, id)
@@ -145,7 +146,7 @@ func TestTwoPartsHaveTwoIDs(t *testing.T) {
 		a, b := l.Of(one, true).Own.Worktree, l.Of(other, true).Own.Worktree
 		require.Equal(t, one == other, a == b, "%q %q: %s %s", one, other, a, b)
 		for _, id := range []lease.WorktreeID{a, b} {
-			_, err := lease.ParseWorktreeID(string(id))
+			_, err := record.ParseWorktreeID(string(id))
 			require.NoError(t, err)
 			require.NotEqual(t, tree, id)
 		}

@@ -33,7 +33,7 @@ var adoptMutations = slices.Concat(in("lease/files.go", mutation{
 	Tests: []string{"TestAdoptOnlyInTime"},
 }, mutation{
 	Rule: 8, What: "an adoption makes the lease longer by itself",
-	Old: "deadline: b.Deadline, renewAt:", New: "deadline: k.cfg.Clock.Boot() + k.cfg.Policy.window(), renewAt:",
+	Old: "deadline: b.Deadline, renewAt:", New: "deadline: k.cfg.Clock.Boot() + k.cfg.Policy.Window(), renewAt:",
 	Tests: []string{"TestAdoptGoesOnUnderTheSameToken", "TestAdoptOnlyInTime"},
 }, mutation{
 	Rule: 8, What: "a deadline on another boot's clock is believed",

@@ -4,18 +4,20 @@ import "slices"
 
 // adopterMutations forget who adopts what a holder has left, and what a lease by writing turns into.
 var adopterMutations = slices.Concat(
-	in("lease/holder.go", mutation{
+	in("lease/record/holder.go", mutation{
 		What: "a lease by writing turns into another user's",
 		Old:  " && h.UID == o.UID\n", New: "\n",
-		Tests: []string{"TestAnAutomaticLeaseAcquiredOnPurposeKeepsItsToken"},
+		Package: "./lease",
+		Tests:   []string{"TestAnAutomaticLeaseAcquiredOnPurposeKeepsItsToken"},
 	}, mutation{
 		What: "a lease by writing turns into another process's",
 		Old:  "\t\th.PID == o.PID && h.StartTime == o.StartTime && h.UID", New: "		h.UID",
-		Tests: []string{"TestAnAutomaticLeaseAcquiredOnPurposeKeepsItsToken"},
+		Package: "./lease",
+		Tests:   []string{"TestAnAutomaticLeaseAcquiredOnPurposeKeepsItsToken"},
 	}),
 	in("lease/renewal.go", mutation{
 		What: "the record keeps the scope that writing took",
-		Old:  "	rec.Scope, rec.ScopeKey = h.holder.Scope, clip(h.holder.ScopeKey, maxText)\n", New: "",
+		Old:  "	rec.Scope, rec.ScopeKey = h.holder.Scope, record.Clip(h.holder.ScopeKey, record.MaxText)\n", New: "",
 		Tests: []string{"TestAnAutomaticLeaseAcquiredOnPurposeKeepsItsToken"},
 	}),
 	in("gate/revoked.go", mutation{

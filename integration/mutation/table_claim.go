@@ -18,7 +18,7 @@ var entitled = slices.Concat(in("gate/writer.go", mutation{
 var authority = slices.Concat(
 	in("lease/store.go", mutation{
 		Rule: 1, What: "the view decides, not the highest claim",
-		Old: "	} else if t > 0 {\n		h = s.readRecordFile(s.claimName(t))", New: "	} else if t > maxToken-1 {\n		h = s.readRecordFile(s.claimName(t))",
+		Old: "	} else if t > 0 {\n		h = s.readRecordFile(s.claimName(t))", New: "	} else if t > record.TooHigh-1 {\n		h = s.readRecordFile(s.claimName(t))",
 		Tests: []string{"TestALeaseLastsWithoutItsView"},
 	}, mutation{
 		Rule: 1, What: "a claim that carries another token than its name is believed",
@@ -26,7 +26,7 @@ var authority = slices.Concat(
 		Tests: []string{"TestAClaimWithAnotherTokenIsUnreadable"},
 	}, mutation{
 		Rule: 1, What: "a claim whose number does not fit is overlooked",
-		Old: "			if t, ok := parseDigits(string(rest)); ok {", New: "			if t, ok := parseDigits(string(rest)); ok && t < maxToken {",
+		Old: "			if t, ok := record.ParseDigits(string(rest)); ok {", New: "			if t, ok := record.ParseDigits(string(rest)); ok && t < record.TooHigh {",
 		Tests: []string{"TestAClaimNumberBeyondAllTokensIsUnreadable"},
 	}),
 	in("lease/claim.go", mutation{
@@ -105,7 +105,7 @@ var claiming = slices.Concat(
 		Tests: []string{"TestDeadlinesCountFromBeforeTheRecordIsWritten"},
 	}, mutation{
 		Rule: 2, What: "a claim arms after it is too late",
-		Old: "if err == nil && k.cfg.Clock.Boot() >= h.deadline-p.closeLead() {", New: "if false {",
+		Old: "if err == nil && k.cfg.Clock.Boot() >= h.deadline-p.CloseLead() {", New: "if false {",
 		Tests: []string{"TestAClaimThatTookLongerThanItLastsDoesNotOpenTheFence"},
 	}, mutation{
 		Rule: 2, What: "nothing is published",
@@ -146,10 +146,11 @@ var claiming = slices.Concat(
 		New:   "	case v.Unreadable != nil:\n		return h",
 		Tests: []string{"TestAForeignViewAboveTheHeadSupersedesTheHolder"},
 	}),
-	in("lease/policy.go", mutation{
+	in("lease/record/policy.go", mutation{
 		Rule: 2, What: "the deadline is the whole lease, without the margin",
 		Old: "{ return p.LeaseDuration - p.RenewInterval }", New: "{ return p.LeaseDuration }",
-		Tests: []string{"TestAcquireConflictReleaseKeepsToken"},
+		Package: "./lease",
+		Tests:   []string{"TestAcquireConflictReleaseKeepsToken"},
 	}),
 )
 
@@ -170,7 +171,7 @@ var ownInode = slices.Concat(
 	}, mutation{
 		Rule: 3, What: "a renewal renames a fresh record over its claim's name, as the spec has it",
 		Old: "		err = c.write(b)\n	}\n	if err != nil {\n		return c.store.failed(\"the own record cannot be written\"",
-		New: `		fresh := rec.clone()
+		New: `		fresh := rec.Clone()
 		fresh.HolderNonce = newNonce() + rec.HolderNonce[:0]
 		var n *claim
 		if n, err = c.store.bear(fresh); err == nil {

@@ -20,7 +20,7 @@ var expired = slices.Concat(
 		Tests: []string{"TestAHeadIsHeldExpiredOrStealableByTheTable"},
 	}, mutation{
 		Rule: 5, What: "the thief's policy counts, not the larger of both",
-		Old: "	p = p.stricter(r.Policy())\n", New: "",
+		Old: "	p = p.Stricter(r.Policy())\n", New: "",
 		Tests: []string{"TestAHeadIsHeldExpiredOrStealableByTheTable"},
 	}, mutation{
 		Rule: 5, What: "a released record must run out first",
@@ -43,7 +43,7 @@ var expired = slices.Concat(
 	}),
 	in("lease/steal.go", mutation{
 		Rule: 5, What: "another holder goes on from what this one lost",
-		Old: "l != nil && l.holder.same(tk.holder) && l.claim", New: "l != nil && l.claim",
+		Old: "l != nil && l.holder.Same(tk.holder) && l.claim", New: "l != nil && l.claim",
 		Tests: []string{"TestAStoppedHolderIsNotRenewedAndAnEndedOneReleases"},
 	}),
 )
@@ -63,13 +63,14 @@ var stopped = slices.Concat(
 		Tests: []string{"TestATakerWhoseClockIsAheadNeverRobsALivingHolder"},
 	}, mutation{
 		Rule: 6, What: "silence lasts by the thief's own policy",
-		Old: "		need = need.stricter(h.Record.Policy())\n", New: "",
+		Old: "		need = need.Stricter(h.Record.Policy())\n", New: "",
 		Tests: []string{"TestSilenceLastsByTheLongerPolicy"},
 	}),
-	in("lease/policy.go", mutation{
+	in("lease/record/policy.go", mutation{
 		Rule: 6, What: "silence of a lease is enough, without skew and grace",
 		Old: "{ return p.LeaseDuration + p.MaxClockSkew + p.StealGrace }", New: "{ return p.LeaseDuration }",
-		Tests: []string{"TestRemoteStoreNeedsSilence", "TestSilenceLastsByTheLongerPolicy"},
+		Package: "./lease",
+		Tests:   []string{"TestRemoteStoreNeedsSilence", "TestSilenceLastsByTheLongerPolicy"},
 	}),
 	in("lease/tier.go", mutation{
 		Rule: 6, What: "an unknown file system is taken for one of this kernel alone",
@@ -121,7 +122,7 @@ var skewed = slices.Concat(
 		Tests: []string{"TestRemoteStoreNeedsSilence"},
 	}, mutation{
 		Rule: 7, What: "stamps that contradict the record are forgiven without one more silence",
-		Old: ">= k.cfg.Policy.stricter(r.Policy()).silence() {", New: "> 0 {",
+		Old: ">= k.cfg.Policy.Stricter(r.Policy()).Silence() {", New: "> 0 {",
 		Tests: []string{"TestRemoteStoreNeedsSilence"},
 	}),
 	in("lease/orphan.go", mutation{

@@ -85,7 +85,7 @@ var cutOffMutations = slices.Concat(in("lease/late.go", mutation{
 	Tests: []string{"TestAnAgentCutsOffOnlyHoldersOfUnreleasedLeasesOfOtherHosts"},
 }, mutation{
 	Rule: 17, What: "an agent cuts off its own host after a restart",
-	Old: "	return parseHolderID(r.HolderID).Host == named(c.Host)\n", New: "	return false\n",
+	Old: "	return record.ParseHolderID(r.HolderID).Host == record.Named(c.Host)\n", New: "	return false\n",
 	Tests: []string{"TestAnAgentCutsOffOnlyHoldersOfUnreleasedLeasesOfOtherHosts"},
 }, mutation{
 	Rule: 17, What: "who has no agent takes over from a host that has one",

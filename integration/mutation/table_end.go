@@ -77,11 +77,11 @@ var losing = slices.Concat(
 		Tests: []string{"TestALossIsReportedAfterTheDrain"},
 	}, mutation{
 		Rule: 9, What: "the epoch is not closed at its deadline",
-		Old: "	return boot >= k.cur.deadline-k.cfg.Policy.closeLead()\n", New: "	return boot >= k.cur.deadline+time.Hour\n",
+		Old: "	return boot >= k.cur.deadline-k.cfg.Policy.CloseLead()\n", New: "	return boot >= k.cur.deadline+time.Hour\n",
 		Tests: []string{"TestTheCloseBeginsShortlyBeforeTheDeadline"},
 	}, mutation{
 		Rule: 9, What: "the close begins at the deadline, when it should be over",
-		Old: "	return boot >= k.cur.deadline-k.cfg.Policy.closeLead()\n", New: "	return boot >= k.cur.deadline\n",
+		Old: "	return boot >= k.cur.deadline-k.cfg.Policy.CloseLead()\n", New: "	return boot >= k.cur.deadline\n",
 		Tests: []string{"TestTheCloseBeginsShortlyBeforeTheDeadline"},
 	}),
 	in("lease/clock.go", mutation{
@@ -249,14 +249,16 @@ var releasing = slices.Concat(
 )
 
 var stealing = slices.Concat(
-	in("lease/newrecord.go", mutation{
+	in("lease/record/birth.go", mutation{
 		Rule: 12, What: "acquire_seq stands still",
-		Old: "nextCount(prev.Record.AcquireSeq)", New: "prev.Record.AcquireSeq",
-		Tests: []string{"TestAcquireConflictReleaseKeepsToken", "TestAStealIsAuditedBeforeItHappens"},
+		Old: "NextCount(before.AcquireSeq)", New: "before.AcquireSeq",
+		Package: "./lease",
+		Tests:   []string{"TestAcquireConflictReleaseKeepsToken", "TestAStealIsAuditedBeforeItHappens"},
 	}, mutation{
 		Rule: 12, What: "the token stands still",
-		Old: "FencingToken: prev.Token + 1,", New: "FencingToken: max(prev.Token, 1),",
-		Tests: []string{"TestAcquireConflictReleaseKeepsToken"},
+		Old: "FencingToken: prev + 1,", New: "FencingToken: max(prev, 1),",
+		Package: "./lease",
+		Tests:   []string{"TestAcquireConflictReleaseKeepsToken"},
 	}),
 	in("lease/steal.go", mutation{
 		Rule: 12, What: "a steal happens without its audit event",
@@ -396,7 +398,7 @@ var handingOver = slices.Concat(
 		Tests: []string{"TestALeaseThatExpiresDuringAnOfferIsClosed"},
 	}, mutation{
 		Rule: 14, What: "any host takes what is offered to one",
-		Old: "r.OfferedTo == clip(named(h.Host), maxText) && ", New: "",
+		Old: "r.OfferedTo == record.Clip(record.Named(h.Host), record.MaxText) && ", New: "",
 		Tests: []string{"TestAnOfferIsTakenByItsHost"},
 	}, mutation{
 		Rule: 14, What: "a write takes what is offered",

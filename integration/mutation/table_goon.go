@@ -42,7 +42,7 @@ var goOnMutations = slices.Concat(
 		Tests: []string{"TestAPausedHolderWithoutProofLosesItsLease"},
 	}, mutation{
 		Rule: 16, What: "the fence opens though the new deadline has come, too",
-		Old: "	if err == nil && now >= next.deadline-p.closeLead() {\n", New: "	if false && now > 0 {\n",
+		Old: "	if err == nil && now >= next.deadline-p.CloseLead() {\n", New: "	if false && now > 0 {\n",
 		Tests: []string{"TestAPausedHolderWithoutProofLosesItsLease"},
 	}, mutation{
 		Rule: 16, What: "a holder that is stopped goes on for ever, so nobody can take over",
@@ -58,7 +58,7 @@ var goOnMutations = slices.Concat(
 		Tests: []string{"TestALeaseOfTwoKeepersGoesOnWhenTheOtherHasDrained"},
 	}, mutation{
 		Rule: 16, What: "a stopped holder is closed too late to write its pages back",
-		Old: "now >= h.deadline-k.cfg.Policy.pauseLead() {", New: "now >= h.deadline {",
+		Old: "now >= h.deadline-k.cfg.Policy.PauseLead() {", New: "now >= h.deadline {",
 		Tests: []string{"TestAStoppedHolderIsClosedInTimeToWriteItsPagesBack"},
 	}, mutation{
 		Rule: 16, What: "nobody is told that a stopped holder was robbed",

@@ -4,18 +4,18 @@ import "slices"
 
 // hostileMutations let through what an enemy can put among the files.
 var hostileMutations = slices.Concat(
-	in("lease/bounds.go", mutation{
+	in("lease/record/bounds.go", mutation{
 		Rule: 1, What: "a record may carry any number as its token",
-		Old: "	case r.FencingToken > mostToken:\n", New: "	case false:\n",
+		Old: "	case r.FencingToken > MostToken:\n", New: "	case false:\n",
 		Tests: []string{"TestARecordBeyondABoundIsUnreadable"},
 	}, mutation{
 		Rule: 5, What: "a lease may last for as long as its record says",
-		Old: "lasts < 0 || lasts > maxPolicySpan", New: "lasts < 0",
+		Old: "lasts < 0 || lasts > MaxSpan", New: "lasts < 0",
 		Tests: []string{"TestARecordBeyondABoundIsUnreadable"},
 	}),
 	in("lease/beyond.go", mutation{
 		Rule: 2, What: "a foreign view may use the tokens up",
-		Old: "v.Record.FencingToken <= mostForeign ||", New: "v.Record.FencingToken <= mostToken ||",
+		Old: "v.Record.FencingToken <= record.MostForeign ||", New: "v.Record.FencingToken <= record.MostToken ||",
 		Tests: []string{"TestAForeignViewCannotUseUpTheTokens"},
 	}),
 	in("gate/epochid.go", mutation{

@@ -14,7 +14,7 @@ var lossMutations = slices.Concat(
 		Tests: []string{"TestTheNextRecordSaysHowAClaimEnded", "TestTheNextRecordSaysWhetherALeaseWasGivenOrLost"},
 	}, mutation{
 		Rule: 9, What: "who went on by itself was robbed",
-		Old: "case next != nil && next.Holder().same(r.Holder()):", New: "case false:",
+		Old: "case next != nil && next.Holder().Same(r.Holder()):", New: "case false:",
 		Tests: []string{"TestTheNextRecordSaysHowAClaimEnded"},
 	}),
 	in("lease/handover.go", mutation{

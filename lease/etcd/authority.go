@@ -12,6 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // authority is one worktree's.
@@ -35,7 +36,7 @@ func (s *Session) Authority(store *lease.Store) lease.Authority {
 
 // state is what one request has read of a worktree.
 type state struct {
-	rec      *lease.Record // nil: never claimed
+	rec      *record.Record // nil: never claimed
 	raw      []byte
 	head     int64 // the revisions at which the keys were last changed; 0: absent
 	alive    int64
@@ -54,7 +55,7 @@ func (a *authority) read(ctx context.Context) (state, error) {
 	st := state{revision: got.Header.Revision}
 	if kvs := got.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
 		st.raw, st.head = kvs[0].Value, kvs[0].ModRevision
-		if st.rec, err = lease.ParseRecord(st.raw, k.id); err != nil {
+		if st.rec, err = record.Parse(st.raw, k.id); err != nil {
 			return state{}, a.unreadable(k.head, err)
 		}
 	}
@@ -176,7 +177,7 @@ func (a *authority) Observe() (lease.Head, lease.Judgement) {
 // Still costs a look.
 func (a *authority) Still() (lease.Head, bool) { return lease.Head{}, false }
 
-func (a *authority) Claim(rec *lease.Record, over lease.Head) (lease.Tenure, error) {
+func (a *authority) Claim(rec *record.Record, over lease.Head) (lease.Tenure, error) {
 	st, ok := over.Seen.(state)
 	if !ok {
 		return nil, a.failure("the head was not read from etcd", nil)
@@ -196,7 +197,7 @@ func (a *authority) Resume(h lease.Head) (lease.Tenure, error) {
 	return &tenure{a: a, s: a.s, keys: a.keys, rec: st.rec.Clone(), lock: st.rec.LockID, saw: st, revision: st.head, alive: st.alive}, nil
 }
 
-func (a *authority) Record(t lease.Token) (*lease.Record, error) {
+func (a *authority) Record(t lease.Token) (*record.Record, error) {
 	ctx := context.Background()
 	got, err := a.s.do(toTell, a.s.client.Txn(a.s.bounded(ctx)).Then(clientv3.OpGet(a.keys.past(t))))
 	if err != nil {
@@ -206,7 +207,7 @@ func (a *authority) Record(t lease.Token) (*lease.Record, error) {
 	if len(kvs) == 0 {
 		return nil, os.ErrNotExist
 	}
-	return lease.ParseRecord(kvs[0].Value, a.keys.id)
+	return record.Parse(kvs[0].Value, a.keys.id)
 }
 
 func (a *authority) Past(from, head lease.Token) ([]lease.Past, error) {
@@ -218,9 +219,9 @@ func (a *authority) Past(from, head lease.Token) ([]lease.Past, error) {
 	if err != nil {
 		return nil, a.failure("etcd does not say what is past", err)
 	}
-	var all []*lease.Record
+	var all []*record.Record
 	for _, kv := range got.Responses[0].GetResponseRange().Kvs {
-		if rec, err := lease.ParseRecord(kv.Value, a.keys.id); err == nil {
+		if rec, err := record.Parse(kv.Value, a.keys.id); err == nil {
 			all = append(all, rec)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Whoever claims over what it has seen does not win if that has changed: the head by another's lease, which has ended since, or the floor.
@@ -106,7 +107,7 @@ func TestAnEtcdLeaseCountsFromBeforeItWasAskedFor(t *testing.T) {
 
 // A deadline is two thirds of the TTL after the keepalive at most, whatever the renew interval is.
 func TestADeadlineIsTwoThirdsOfTheTTL(t *testing.T) {
-	s := &Session{cfg: Config{Policy: lease.Policy{LeaseDuration: 9 * time.Second, RenewInterval: time.Second}}}
+	s := &Session{cfg: Config{Policy: record.Policy{LeaseDuration: 9 * time.Second, RenewInterval: time.Second}}}
 	g := &granted{ttl: 9 * time.Second, from: 100 * time.Second}
 	deadline := s.from(g) + s.cfg.Policy.LeaseDuration - s.cfg.Policy.RenewInterval
 	require.Equal(t, 106*time.Second, deadline)

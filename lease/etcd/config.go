@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Config is where etcd is, and how to be let in.
@@ -24,7 +25,7 @@ type Config struct {
 	User         string // "" = no authentication by password
 	PasswordFile string
 
-	Policy lease.Policy
+	Policy record.Policy
 	Clock  lease.Clock
 }
 

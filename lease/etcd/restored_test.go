@@ -7,6 +7,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // An answer that is older than what was known before its request was sent is of an etcd that has gone back. One that only comes late is not.
@@ -16,7 +17,7 @@ func TestAnAnswerFromThePastEndsWhatIsHeld(t *testing.T) {
 	}
 	fresh := func() (*Session, *tenure) {
 		s := &Session{counts: newCounts(), tenures: map[*tenure]struct{}{}, heads: map[lease.WorktreeID]*remembered{}, now: &granted{}}
-		held := &tenure{a: &authority{}, s: s, rec: &lease.Record{}}
+		held := &tenure{a: &authority{}, s: s, rec: &record.Record{}}
 		s.tenures[held] = struct{}{}
 		require.NoError(t, s.note(seen{}, header(1, 10)))
 		return s, held

@@ -16,6 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // gauge is a fence that knows whether writers pass, and until when.
@@ -266,7 +267,7 @@ func runKeeper(t *testing.T, k *lease.Keeper) { run(t, k) }
 // A thousand held worktrees of one daemon ask etcd for less than ten things a second.
 func TestAThousandWorktreesRenewWithFewRequests(t *testing.T) {
 	srv := startServer(t)
-	policy := lease.DefaultPolicy()
+	policy := record.DefaultPolicy()
 	s := srv.session(t, func(c *Config) { c.Policy = policy })
 	dir := host(t, "a")
 	const many = 1000

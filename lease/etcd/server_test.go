@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -131,7 +132,7 @@ func (s *server) signal(t testing.TB, sig syscall.Signal) {
 	require.NoError(t, err)
 }
 
-var quick = lease.Policy{LeaseDuration: 3 * time.Second, RenewInterval: time.Second, MaxClockSkew: 200 * time.Millisecond, StealGrace: 100 * time.Millisecond}
+var quick = record.Policy{LeaseDuration: 3 * time.Second, RenewInterval: time.Second, MaxClockSkew: 200 * time.Millisecond, StealGrace: 100 * time.Millisecond}
 
 func (s *server) session(t testing.TB, change ...func(*Config)) *Session {
 	cfg := Config{Endpoints: []string{s.url}, Prefix: "/jvsfs/test", Policy: quick}

@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // tenure is one claim. What the session's goroutines look at is guarded by the session's mu.
@@ -16,9 +17,9 @@ type tenure struct {
 	a    *authority
 	s    *Session
 	keys keys
-	rec  *lease.Record // written with mu
-	lock string        // the record's lock id, which stays
-	saw  state         // the head that it follows, or that it was resumed from
+	rec  *record.Record // written with mu
+	lock string         // the record's lock id, which stays
+	saw  state          // the head that it follows, or that it was resumed from
 
 	revision, alive int64    // with mu: of the keys as this tenure has last written them; 0: it has not won
 	under           *granted // with mu: nil until it is written by this session
@@ -26,7 +27,7 @@ type tenure struct {
 	doubt           bool     // with mu: the head may be another's, or an answer was lost
 }
 
-func (t *tenure) Record() *lease.Record { return t.rec }
+func (t *tenure) Record() *record.Record { return t.rec }
 
 func (t *tenure) Head() lease.Head {
 	t.s.mu.Lock()
@@ -69,7 +70,7 @@ func (t *tenure) Repair() error {
 }
 
 // Check asks etcd only where there is a doubt: while the session's lease lasts, nobody else can have written the head.
-func (t *tenure) Check() (*lease.Record, error) {
+func (t *tenure) Check() (*record.Record, error) {
 	if found, err := t.Over(true); found || err != nil {
 		return nil, err
 	}
@@ -126,9 +127,9 @@ func (t *tenure) gone(what string) error {
 }
 
 // same is whether a renewal has nothing to tell but its time. Then the keepalive says it.
-func same(a, b *lease.Record) bool {
+func same(a, b *record.Record) bool {
 	x, y := a.Clone(), b.Clone()
-	for _, r := range []*lease.Record{x, y} {
+	for _, r := range []*record.Record{x, y} {
 		r.LastRenewedAt, r.LeaseExpiresAt, r.RenewCount = time.Time{}, time.Time{}, 0
 	}
 	one, err1 := json.Marshal(x)
@@ -137,7 +138,7 @@ func same(a, b *lease.Record) bool {
 }
 
 // Write asks etcd only if something has changed, or if this session's lease is not the one that the claim is under.
-func (t *tenure) Write(rec *lease.Record) error {
+func (t *tenure) Write(rec *record.Record) error {
 	ctx := context.Background()
 	t.s.mu.Lock()
 	kept := t.under != nil && t.under == t.s.now
@@ -156,7 +157,7 @@ func (t *tenure) Write(rec *lease.Record) error {
 }
 
 // put writes the head if it is still this claim's. g is nil for a release.
-func (t *tenure) put(ctx context.Context, rec *lease.Record, g *granted, also ...clientv3.Op) error {
+func (t *tenure) put(ctx context.Context, rec *record.Record, g *granted, also ...clientv3.Op) error {
 	text, err := json.Marshal(rec)
 	if err != nil {
 		return t.a.failure("the record cannot be encoded", err)
@@ -188,7 +189,7 @@ func (t *tenure) aliveUnder(g *granted) clientv3.Op {
 }
 
 // won notes what was written.
-func (t *tenure) won(rec *lease.Record, g *granted, revision int64) {
+func (t *tenure) won(rec *record.Record, g *granted, revision int64) {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
 	t.rec, t.revision, t.alive, t.doubt = rec, revision, revision, false

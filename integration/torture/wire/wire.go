@@ -13,6 +13,7 @@ import (
 	"github.com/jvsfs/jvsfs/integration/torture/inject"
 	"github.com/jvsfs/jvsfs/integration/torture/plan"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Up is called before anything is opened. In a process that nobody tortures it does nothing.
@@ -24,8 +25,8 @@ func Up() {
 		Point: inject.Point, Change: inject.Disk, Look: inject.Look, Open: inject.Open, Flock: flock,
 		Clock:    func(c lease.Clock) lease.Clock { return wrongClock{c} },
 		Remote:   inject.Lacks(plan.LocalDisk),
-		Claiming: func(r *lease.Record) { mark(plan.KindGate, r) },
-		Claimed:  func(r *lease.Record) { mark(plan.KindBegin, r) },
+		Claiming: func(r *record.Record) { mark(plan.KindGate, r) },
+		Claimed:  func(r *record.Record) { mark(plan.KindBegin, r) },
 	})
 	fusefs.InjectAdmitted(func(op gate.Op, id lease.WorktreeID, token lease.Token) {
 		inject.Held("admitted."+op.String(), string(id), uint64(token))
@@ -46,6 +47,6 @@ type wrongClock struct{ lease.Clock }
 func (c wrongClock) Wall() time.Time     { return inject.Wall(c.Clock.Wall()) }
 func (c wrongClock) Boot() time.Duration { return inject.Boot(c.Clock.Boot()) }
 
-func mark(kind byte, r *lease.Record) {
+func mark(kind byte, r *record.Record) {
 	inject.Mark(kind, string(r.WorktreeID), uint64(r.FencingToken), r.Holder().PID)
 }

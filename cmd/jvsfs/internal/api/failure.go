@@ -11,6 +11,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // holderView is what anyone may know of a holder: the record without its
@@ -37,7 +38,7 @@ func ViewOfHolder(h lease.Holder) *holderView {
 }
 
 // ViewOfRecord is the holder of a record without its secrets, nil for no record.
-func ViewOfRecord(r *lease.Record) *holderView {
+func ViewOfRecord(r *record.Record) *holderView {
 	if r == nil {
 		return nil
 	}

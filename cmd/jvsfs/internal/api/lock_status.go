@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // LockStatus is what `lock status --json` prints; the names are a promise.
@@ -28,7 +29,7 @@ func LockStatusOf(id lease.WorktreeID, head lease.Head, j lease.Judgement, uid u
 }
 
 // RecordJSON is a record as the reader may see it. Only the holder's user and root see the nonce.
-func RecordJSON(r *lease.Record, uid uint32) (json.RawMessage, error) {
+func RecordJSON(r *record.Record, uid uint32) (json.RawMessage, error) {
 	raw, err := json.Marshal(r)
 	if err != nil || uid == 0 || uid == r.Holder().UID {
 		return raw, err
@@ -42,7 +43,7 @@ func RecordJSON(r *lease.Record, uid uint32) (json.RawMessage, error) {
 }
 
 // RecordOf reads the output of RecordJSON. It is nil if that cannot be read.
-func RecordOf(raw json.RawMessage) *lease.Record {
+func RecordOf(raw json.RawMessage) *record.Record {
 	var fields map[string]any
 	if len(raw) == 0 || json.Unmarshal(raw, &fields) != nil {
 		return nil
@@ -51,7 +52,7 @@ func RecordOf(raw json.RawMessage) *lease.Record {
 		fields["holder_nonce"] = "-" // hidden from this reader; a record must have one
 	}
 	full, err := json.Marshal(fields)
-	rec := new(lease.Record)
+	rec := new(record.Record)
 	if err != nil || json.Unmarshal(full, rec) != nil {
 		return nil
 	}

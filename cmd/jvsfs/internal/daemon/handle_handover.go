@@ -13,6 +13,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // answerHandover gives the lease to the process or host that the request names.
@@ -88,7 +89,7 @@ func (d *leaseOps) answerOffer(ctx context.Context, w *worktree, s *session, req
 }
 
 // handedOver words the answer.
-func (d *leaseOps) handedOver(w *worktree, s *session, old lease.Grant, next *lease.Record, note string) (api.Response, error) {
+func (d *leaseOps) handedOver(w *worktree, s *session, old lease.Grant, next *record.Record, note string) (api.Response, error) {
 	d.log.Info("lease handed over", zap.String("worktree", string(w.id)), zap.Uint64("token", uint64(next.FencingToken)),
 		zap.String("from", old.Holder.ID()), zap.String("to", next.HolderID))
 	raw, err := api.RecordJSON(next, s.peer.UID)

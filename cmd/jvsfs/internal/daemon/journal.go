@@ -12,6 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // journal is a file for the next daemon after a kill: the leases that this daemon holds, and the holders that
@@ -216,7 +217,7 @@ func readJournalAt(path string) (journalFile, error) {
 		return f, fmt.Errorf("%s was written before a reboot or by another clock", path)
 	}
 	for id := range f.Held {
-		if _, err := lease.ParseWorktreeID(string(id)); err != nil {
+		if _, err := record.ParseWorktreeID(string(id)); err != nil {
 			return f, err
 		}
 	}

@@ -9,13 +9,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 func TestJournalKnowsWhoHoldsAndWhoIsOut(t *testing.T) {
 	j := newJournal(zap.NewNop())
 	f := journaledFence{fenceLog{}, j, "main"}
 	h := lease.Holder{PID: 7, StartTime: 8, Scope: "tree"}
-	f.Open(lease.Grant{Token: 3, Holder: h, Record: lease.Record{HolderNonce: "n", SessionID: "s"}, Deadline: 9})
+	f.Open(lease.Grant{Token: 3, Holder: h, Record: record.Record{HolderNonce: "n", SessionID: "s"}, Deadline: 9})
 	b := j.entries().Held["main"]
 	require.EqualValues(t, 3, b.Token)
 	require.Equal(t, "n", b.Nonce)

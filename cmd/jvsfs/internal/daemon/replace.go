@@ -12,7 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // mount --replace upgrades the program under a mount that serves. The new daemon opens the leases beside the
@@ -93,7 +93,7 @@ func (d *succession) appearInstead(ctx context.Context) error {
 // joinAll opens every lease here, too, and keeps the holders out who had lost one.
 func (d *succession) joinAll(ctx context.Context, left journalFile) error {
 	for id := range left.Held {
-		if _, err := lease.ParseWorktreeID(string(id)); err != nil {
+		if _, err := record.ParseWorktreeID(string(id)); err != nil {
 			return err
 		}
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/gate/layout"
-	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Check looks at the machine, at every mount, and at the records of paths. control is
 // the lock directory of those, "" for the usual one. at is told what Check looks at next.
-func Check(ctx context.Context, paths []string, control string, policy lease.Policy, fix lockdir.Repair, at func(string)) ([]finding.Finding, error) {
+func Check(ctx context.Context, paths []string, control string, policy record.Policy, fix lockdir.Repair, at func(string)) ([]finding.Finding, error) {
 	at("the machine")
 	mounts, err := host.ReadMounts()
 	if err != nil {
@@ -67,7 +67,7 @@ func mountsOf(paths []string, mounts host.MountTable) ([]*mountinfo.Info, error)
 }
 
 // checkMachine checks the things that all mounts share.
-func checkMachine(policy lease.Policy) []finding.Finding {
+func checkMachine(policy record.Policy) []finding.Finding {
 	all := checkKernel()
 	all = append(all, limitFindings(gatherLimits())...)
 	all = append(all, checkClock(policy.MaxClockSkew)...)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
-	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 func TestProbeOfADirectory(t *testing.T) {
@@ -122,11 +122,11 @@ func TestRecordFindingsSayWhy(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.claim.00000000000000000001"), []byte("{"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.taint.00000000000000000001."+strings.Repeat("ab", 16)), []byte("late"), 0o600))
 	require.NoError(t, os.Chmod(dir, 0o755))
-	ids := testkit.BadFindings(t, Check(t.Context(), Dir{Path: dir, Name: dir}, lease.DefaultPolicy(), Repair{}))
+	ids := testkit.BadFindings(t, Check(t.Context(), Dir{Path: dir, Name: dir}, record.DefaultPolicy(), Repair{}))
 	for _, id := range []string{"locks.mode", "records.unreadable", "taint.late"} {
 		require.Contains(t, ids, id)
 	}
-	require.Equal(t, []string{"locks.kind"}, testkit.BadFindings(t, Check(t.Context(), Dir{Path: filepath.Join(dir, "main.claim.00000000000000000001")}, lease.DefaultPolicy(), Repair{})))
+	require.Equal(t, []string{"locks.kind"}, testkit.BadFindings(t, Check(t.Context(), Dir{Path: filepath.Join(dir, "main.claim.00000000000000000001")}, record.DefaultPolicy(), Repair{})))
 }
 
 // One who trusts the clocks of one host sets the bound to 0.
@@ -164,7 +164,7 @@ func TestATaintThatIsNoFileIsNamedAndNotRead(t *testing.T) {
 func TestARecordIsNamedAsPeopleFindIt(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.claim.00000000000000000001"), nil, 0o600))
-	found := checkRecords(Dir{Path: dir, Name: "/srv/repo/.jvs/locks"}, lease.DefaultPolicy())
+	found := checkRecords(Dir{Path: dir, Name: "/srv/repo/.jvs/locks"}, record.DefaultPolicy())
 	require.Len(t, found, 1)
 	require.Contains(t, found[0].Message, "(file /srv/repo/.jvs/locks/main.claim.00000000000000000001)")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // LeftoverAge is the age at which a temporary record counts as a leftover. Normally one lives for milliseconds.
@@ -42,7 +43,7 @@ func (d Dir) openToRepair() (*lease.Dir, error) {
 func (d Dir) shown(file string) string { return filepath.Join(d.Name, filepath.Base(file)) }
 
 // CheckAll checks lock directories, each once.
-func CheckAll(ctx context.Context, dirs []Dir, policy lease.Policy, fix Repair) []finding.Finding {
+func CheckAll(ctx context.Context, dirs []Dir, policy record.Policy, fix Repair) []finding.Finding {
 	var out []finding.Finding
 	seen := map[string]bool{}
 	for _, d := range dirs {
@@ -55,7 +56,7 @@ func CheckAll(ctx context.Context, dirs []Dir, policy lease.Policy, fix Repair) 
 }
 
 // Check checks everything in a lock directory, and repairs what fix allows.
-func Check(ctx context.Context, d Dir, policy lease.Policy, fix Repair) []finding.Finding {
+func Check(ctx context.Context, d Dir, policy record.Policy, fix Repair) []finding.Finding {
 	info, err := os.Lstat(d.Path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -95,7 +96,7 @@ func checkLockMode(d Dir, info os.FileInfo) finding.Finding {
 }
 
 func checkLeftovers(d Dir) []finding.Finding {
-	names, err := namesIn(d.Path, func(name string) bool { return lease.IsLeftover(name) || isProbe(name) })
+	names, err := namesIn(d.Path, func(name string) bool { return record.IsLeftover(name) || isProbe(name) })
 	if err != nil {
 		return []finding.Finding{finding.Warn("leftovers.scan", "run doctor as root", "%v", err)}
 	}
@@ -125,7 +126,7 @@ func namesIn(dir string, of func(string) bool) ([]string, error) {
 	return out, nil
 }
 
-func checkRecords(d Dir, policy lease.Policy) []finding.Finding {
+func checkRecords(d Dir, policy record.Policy) []finding.Finding {
 	dir, err := d.open()
 	if err != nil {
 		return []finding.Finding{finding.Fail("records.failed", "look at the disk and the permissions of the lock directory", "%v", err)}
@@ -142,7 +143,7 @@ func checkRecords(d Dir, policy lease.Policy) []finding.Finding {
 	return out
 }
 
-func checkRecord(dir *lease.Dir, id lease.WorktreeID, policy lease.Policy) finding.Finding {
+func checkRecord(dir *lease.Dir, id lease.WorktreeID, policy record.Policy) finding.Finding {
 	now := lease.SystemClock().Wall()
 	head, err := dir.Store(id).Head()
 	if err != nil {
@@ -168,7 +169,7 @@ func checkRecord(dir *lease.Dir, id lease.WorktreeID, policy lease.Policy) findi
 const repairPatience = api.AnswerTimeout / 2
 
 // repairRecords repairs what is provably safe, and with force everything that it can repair.
-func repairRecords(ctx context.Context, d Dir, policy lease.Policy, force bool) []finding.Finding {
+func repairRecords(ctx context.Context, d Dir, policy record.Policy, force bool) []finding.Finding {
 	dir, err := d.openToRepair()
 	if err != nil {
 		return []finding.Finding{finding.Fail("repair.failed", "look at the disk and the permissions of the lock directory", "%v", err)}
@@ -210,7 +211,7 @@ func findingOf(id lease.WorktreeID, m lease.Repair) finding.Finding {
 
 // checkTaints lists late writes that nobody has cleared yet.
 func checkTaints(d Dir) []finding.Finding {
-	names, err := namesIn(d.Path, lease.IsTaint)
+	names, err := namesIn(d.Path, record.IsTaint)
 	if err != nil {
 		return []finding.Finding{finding.Warn("taint.scan", "run doctor as root", "%v", err)}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/fenceagent"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // CutOffBy is how an agent cuts another host off the store that the records are on. own is any holder of this host. Without a command
@@ -27,14 +28,14 @@ func CutOffBy(command []string, own lease.Holder, records *lease.Dir) (*lease.Cu
 	}
 	c.Cut = func(ctx context.Context, v lease.Victim) error {
 		return agent.Off(ctx, fenceagent.Target{Node: v.Holder.Host, Client: v.Client, Worktree: string(v.Worktree), Token: uint64(v.Token),
-			Gate: fenceagent.LockedFile(fd, kind, lease.GateFile(v.Worktree))})
+			Gate: fenceagent.LockedFile(fd, kind, record.GateFile(v.Worktree))})
 	}
 	return c, nil
 }
 
 // Terms are how a lease is kept, and taken over, without a mount.
 type Terms struct {
-	Policy lease.Policy
+	Policy record.Policy
 	Fence  []string // the fence agent of the configuration, and its arguments; nil: none
 	// NoFence is why Fence may not be run. Then no other host's unreleased lease is taken over.
 	NoFence error

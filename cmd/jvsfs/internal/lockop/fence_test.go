@@ -17,6 +17,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // heldFor names the worktree that the test binary holds instead of testing.
@@ -38,7 +39,7 @@ func hold(main string) error {
 	if err != nil {
 		return err
 	}
-	l, err := OpenLocal(p, Terms{Policy: lease.DefaultPolicy()})
+	l, err := OpenLocal(p, Terms{Policy: record.DefaultPolicy()})
 	if err != nil {
 		return err
 	}

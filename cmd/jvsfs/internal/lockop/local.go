@@ -14,6 +14,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -96,7 +97,7 @@ func (l *Local) Keeper(fence lease.Fence, h lease.Holder) *lease.Keeper {
 }
 
 // Peek reads the records and makes nothing. It returns fs.ErrNotExist if there is no lock directory.
-func Peek(p place.Place, policy lease.Policy) (lease.Head, lease.Judgement, error) {
+func Peek(p place.Place, policy record.Policy) (lease.Head, lease.Judgement, error) {
 	if p.LockDir == "" {
 		return lease.Head{}, lease.Judgement{}, os.ErrNotExist
 	}
@@ -167,7 +168,7 @@ func (l *Local) do(ctx context.Context, note func(string), req api.Body) (api.Re
 }
 
 // PeekStatus answers lock status from the records alone, and makes nothing.
-func PeekStatus(p place.Place, policy lease.Policy, req api.LookAtLock) (api.Response, error) {
+func PeekStatus(p place.Place, policy record.Policy, req api.LookAtLock) (api.Response, error) {
 	head, j, err := Peek(p, policy)
 	if errors.Is(err, os.ErrNotExist) {
 		head, j = lease.Head{}, lease.Judgement{State: lease.Free, Reason: "nobody has held it yet"}
@@ -283,7 +284,7 @@ func (l *Local) WaitFor(ctx context.Context, note func(string), k *lease.Keeper,
 
 // asHolder renews or releases a lease that an earlier command took. It authorizes the caller as the daemon
 // would. Then it uses the nonce from the record to prove to the store that the claim is its own.
-func (l *Local) asHolder(ctx context.Context, note func(string), op string, who api.Process, do func(context.Context, lease.Head) (*lease.Record, error)) (api.Response, error) {
+func (l *Local) asHolder(ctx context.Context, note func(string), op string, who api.Process, do func(context.Context, lease.Head) (*record.Record, error)) (api.Response, error) {
 	head, err := l.dir.Store(l.place.ID).Head()
 	if err != nil {
 		return api.Response{}, err
@@ -332,8 +333,8 @@ func (l *Local) holderPlea(op string, who api.Process, head lease.Head) Plea {
 }
 
 // PolicyOf is the lease policy of a configuration.
-func PolicyOf(cfg mountcfg.Config) lease.Policy {
-	return lease.Policy{
+func PolicyOf(cfg mountcfg.Config) record.Policy {
+	return record.Policy{
 		LeaseDuration: cfg.LeaseDuration, RenewInterval: cfg.RenewInterval,
 		MaxClockSkew: cfg.MaxClockSkew, StealGrace: cfg.StealGrace,
 	}

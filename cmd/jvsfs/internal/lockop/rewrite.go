@@ -4,15 +4,16 @@ import (
 	"context"
 
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // renew renews the claim of head, which an earlier command took.
-func (l *Local) renew(ctx context.Context, head lease.Head) (*lease.Record, error) {
+func (l *Local) renew(ctx context.Context, head lease.Head) (*record.Record, error) {
 	return l.dir.Store(l.place.ID).RenewOrphan(ctx, lease.SystemClock(), l.terms.Policy, head)
 }
 
 // giveBack releases it.
-func (l *Local) giveBack(ctx context.Context, head lease.Head) (*lease.Record, error) {
+func (l *Local) giveBack(ctx context.Context, head lease.Head) (*record.Record, error) {
 	clock := lease.SystemClock()
 	rec, err := l.dir.Store(l.place.ID).ReleaseOrphan(ctx, clock, head)
 	if err != nil {

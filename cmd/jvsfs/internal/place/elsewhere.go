@@ -14,6 +14,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // A tree may get other records than it had: by --control, or another directory there. Then nobody may hold it
@@ -114,7 +115,7 @@ func (p Place) others() []Place {
 		}
 		if p.Repo != "" {
 			add(c.LockDir, p.ID)
-		} else if id, err := lease.ParseWorktreeID(string(c.Worktree)); err == nil {
+		} else if id, err := record.ParseWorktreeID(string(c.Worktree)); err == nil {
 			add(c.LockDir, id)
 		}
 	}
@@ -122,7 +123,7 @@ func (p Place) others() []Place {
 }
 
 // Own makes the records in dir those of p, whose directory is locked by now.
-func (p Place) Own(ctx context.Context, dir *lease.Dir, policy lease.Policy) error {
+func (p Place) Own(ctx context.Context, dir *lease.Dir, policy record.Policy) error {
 	if p.Foreign != nil {
 		return p.NotOurs()
 	}
@@ -138,7 +139,7 @@ func (p Place) Own(ctx context.Context, dir *lease.Dir, policy lease.Policy) err
 
 // succeed makes the records of p continue the tokens of others of the same tree. It fails while somebody holds
 // the tree by those.
-func (p Place) succeed(ctx context.Context, dir *lease.Dir, policy lease.Policy) error {
+func (p Place) succeed(ctx context.Context, dir *lease.Dir, policy record.Policy) error {
 	var errs []error
 	for _, o := range p.others() {
 		errs = append(errs, p.succeedTo(ctx, o, dir, policy))
@@ -146,7 +147,7 @@ func (p Place) succeed(ctx context.Context, dir *lease.Dir, policy lease.Policy)
 	return errors.Join(errs...)
 }
 
-func (p Place) succeedTo(ctx context.Context, o Place, dir *lease.Dir, policy lease.Policy) error {
+func (p Place) succeedTo(ctx context.Context, o Place, dir *lease.Dir, policy record.Policy) error {
 	old, err := lease.OpenDirToLook(o.LockDir)
 	if err != nil {
 		return err

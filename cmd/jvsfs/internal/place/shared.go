@@ -8,7 +8,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
-	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // RefuseLocalRecords refuses a source that several hosts may share if its records are not shared, too: each host would keep records of
@@ -58,7 +58,7 @@ func (p Place) RefuseNameCache(mounts host.MountTable) error {
 }
 
 // Store says what it means that several hosts use the file system of the records; nil if that is not known to be so.
-func (p Place) Store(mounts host.MountTable, policy lease.Policy) *api.StoreStatus {
+func (p Place) Store(mounts host.MountTable, policy record.Policy) *api.StoreStatus {
 	engine := host.EngineOf(mounts.At(p.recordsAt(mounts)))
 	if engine == "" {
 		return nil
@@ -67,4 +67,4 @@ func (p Place) Store(mounts host.MountTable, policy lease.Policy) *api.StoreStat
 }
 
 // Silence is how long a host that says nothing keeps its lease at least.
-func Silence(p lease.Policy) time.Duration { return p.LeaseDuration + p.MaxClockSkew + p.StealGrace }
+func Silence(p record.Policy) time.Duration { return p.LeaseDuration + p.MaxClockSkew + p.StealGrace }

@@ -15,6 +15,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // DefaultControlRoot is where the lease records of a plain directory are by default. The fence is then local to
@@ -191,7 +192,7 @@ func worktreeAt(dir string) (Place, bool, error) {
 	if !isRepository(repo) {
 		return Place{}, false, nil
 	}
-	id, err := lease.ParseWorktreeID(name)
+	id, err := record.ParseWorktreeID(name)
 	if err != nil {
 		return Place{}, false, err
 	}
@@ -202,7 +203,7 @@ func worktreeAt(dir string) (Place, bool, error) {
 func directoryAt(path, control string) Place {
 	sum := sha256.Sum256([]byte(path))
 	hash := hex.EncodeToString(sum[:6])
-	id, err := lease.ParseWorktreeID(filepath.Base(path))
+	id, err := record.ParseWorktreeID(filepath.Base(path))
 	if err != nil {
 		id = lease.WorktreeID("dir-" + hash)
 	}

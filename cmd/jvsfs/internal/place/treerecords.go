@@ -17,6 +17,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Records outside of their directory name that directory in a file beside them. So they follow the directory
@@ -113,7 +114,7 @@ func BoundIn(lockDirs string) []bound {
 	var out []bound
 	for _, path := range paths {
 		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), treePrefix), treeSuffix)
-		id, err := lease.ParseWorktreeID(name)
+		id, err := record.ParseWorktreeID(name)
 		if err != nil {
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
-	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // Tree makes directories below a new one, and returns that one. Its path has no symbolic links.
@@ -34,9 +34,9 @@ func Repository(t *testing.T) (main, locks string) {
 }
 
 // Record is a lock record with a value in every field that is printed, a secret, and a purpose that would clear a terminal.
-func Record() *lease.Record {
+func Record() *record.Record {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	return &lease.Record{
+	return &record.Record{
 		LockID: "l", WorktreeID: "main", HolderID: "h:u:5:9", HolderNonce: "secret", SessionID: "s", UID: 1000,
 		FencingToken: 4, Scope: "tree", Purpose: "tests\x1b[2J", CreatedAt: at, LastRenewedAt: at, LeaseExpiresAt: at.Add(30 * time.Second),
 		LeaseDurationMS: 30000, RenewIntervalMS: 10000, MaxClockSkewMS: 2000, StealGraceMS: 1000,

@@ -1,4 +1,4 @@
-package lease
+package record
 
 import (
 	"encoding/json"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 )
 
@@ -34,7 +33,7 @@ func timeBounds(name string, at func(*Record) *time.Time) []bound {
 
 func durationBounds(name string, at func(*Record) *int64) []bound {
 	set := func(to int64) func(*Record) { return func(r *Record) { *at(r) = to } }
-	const most = int64(maxPolicySpan / time.Millisecond)
+	const most = int64(MaxSpan / time.Millisecond)
 	return []bound{{name + " small", set(0), set(-1)}, {name + " large", set(most), set(most + 1)}}
 }
 
@@ -42,10 +41,10 @@ func allBounds() []bound {
 	set := func(f func(*Record)) func(*Record) { return f }
 	all := []bound{
 		{"token small", set(func(r *Record) { r.FencingToken = 1 }), set(func(r *Record) { r.FencingToken = 0 })},
-		{"token large", set(func(r *Record) { r.FencingToken = mostToken }), set(func(r *Record) { r.FencingToken = mostToken + 1 })},
+		{"token large", set(func(r *Record) { r.FencingToken = MostToken }), set(func(r *Record) { r.FencingToken = MostToken + 1 })},
 		{"token of a kind", set(func(*Record) {}), set(func(r *Record) { r.FencingToken = 3 << 62 })},
-		{"acquire_seq", set(func(r *Record) { r.AcquireSeq = uint64(mostToken) }), set(func(r *Record) { r.AcquireSeq = uint64(mostToken) + 1 })},
-		{"renew_count", set(func(r *Record) { r.RenewCount = uint64(mostToken) }), set(func(r *Record) { r.RenewCount = uint64(mostToken) + 1 })},
+		{"acquire_seq", set(func(r *Record) { r.AcquireSeq = uint64(MostToken) }), set(func(r *Record) { r.AcquireSeq = uint64(MostToken) + 1 })},
+		{"renew_count", set(func(r *Record) { r.RenewCount = uint64(MostToken) }), set(func(r *Record) { r.RenewCount = uint64(MostToken) + 1 })},
 		{"pid", set(func(r *Record) { r.HolderID = fmt.Sprintf("h:u:%d:1", mostPID) }), set(func(r *Record) { r.HolderID = fmt.Sprintf("h:u:%d:1", mostPID+1) })},
 		{"client's characters", set(func(r *Record) { r.StoreClient = "!~" }), set(func(r *Record) { r.StoreClient = "a\nplug=b" })},
 		{"nonce small", set(func(r *Record) { r.HolderNonce = "n" }), set(func(r *Record) { r.HolderNonce = "" })},
@@ -56,8 +55,8 @@ func allBounds() []bound {
 		{"offered host's characters", set(func(r *Record) { r.OfferedTo = "hé x" }), set(func(r *Record) { r.OfferedTo = "h\n" })},
 		{"offer's absence", set(func(r *Record) { r.OfferUntil = time.Time{} }), set(func(r *Record) { r.OfferUntil = time.Time{}.Add(1) })},
 		{"expiry small", set(func(r *Record) { r.LeaseExpiresAt = r.LastRenewedAt }), set(func(r *Record) { r.LeaseExpiresAt = r.LastRenewedAt.Add(-1) })},
-		{"expiry large", set(func(r *Record) { r.LeaseExpiresAt = r.LastRenewedAt.Add(maxPolicySpan) }),
-			set(func(r *Record) { r.LeaseExpiresAt = r.LastRenewedAt.Add(maxPolicySpan + 1) })},
+		{"expiry large", set(func(r *Record) { r.LeaseExpiresAt = r.LastRenewedAt.Add(MaxSpan) }),
+			set(func(r *Record) { r.LeaseExpiresAt = r.LastRenewedAt.Add(MaxSpan + 1) })},
 		{"further fields' size", set(extra("x", mostExtra-3)), set(extra("x", mostExtra-2))},
 		{"further fields' depth", set(nested(mostNesting)), set(nested(mostNesting + 1))},
 		textBound("lock_id", func(r *Record) *string { return &r.LockID }, mostName),
@@ -66,10 +65,10 @@ func allBounds() []bound {
 		textBound("scope", func(r *Record) *string { return &r.Scope }, mostName),
 		textBound("boot id", func(r *Record) *string { return &r.HostBootID }, mostName),
 		textBound("pid namespace", func(r *Record) *string { return &r.PIDNamespace }, mostName),
-		textBound("holder_id", func(r *Record) *string { return &r.HolderID }, maxText),
-		textBound("offered_to", func(r *Record) *string { return &r.OfferedTo }, maxText),
-		textBound("scope_key", func(r *Record) *string { return &r.ScopeKey }, maxText),
-		textBound("purpose", func(r *Record) *string { return &r.Purpose }, maxText),
+		textBound("holder_id", func(r *Record) *string { return &r.HolderID }, MaxText),
+		textBound("offered_to", func(r *Record) *string { return &r.OfferedTo }, MaxText),
+		textBound("scope_key", func(r *Record) *string { return &r.ScopeKey }, MaxText),
+		textBound("purpose", func(r *Record) *string { return &r.Purpose }, MaxText),
 	}
 	all = append(all, timeBounds("created", func(r *Record) *time.Time { return &r.CreatedAt })...)
 	all = append(all, timeBounds("renewed", func(r *Record) *time.Time { return &r.LastRenewedAt })...)
@@ -102,7 +101,7 @@ func TestARecordBeyondABoundIsUnreadable(t *testing.T) {
 			b.last(r)
 			text, err := json.Marshal(r)
 			require.NoError(t, err)
-			back, err := parseRecord(text, "main")
+			back, err := Parse(text, "main")
 			require.NoError(t, err)
 			require.Equal(t, r, back)
 
@@ -110,7 +109,7 @@ func TestARecordBeyondABoundIsUnreadable(t *testing.T) {
 			b.out(r)
 			text, err = json.Marshal(r)
 			require.NoError(t, err)
-			_, err = parseRecord(text, "main")
+			_, err = Parse(text, "main")
 			require.ErrorContains(t, err, "implausible")
 		})
 	}
@@ -119,36 +118,36 @@ func TestARecordBeyondABoundIsUnreadable(t *testing.T) {
 // A record is read as it was written, whatever its content.
 func TestARecordIsReadAsItWasWritten(t *testing.T) {
 	text := func(most int) *rapid.Generator[string] {
-		return rapid.Custom(func(rt *rapid.T) string { return clip(rapid.String().Draw(rt, "text"), most) })
+		return rapid.Custom(func(rt *rapid.T) string { return Clip(rapid.String().Draw(rt, "text"), most) })
 	}
 	graphic := rapid.StringMatching(`[!-~]{1,64}`)
-	count := rapid.Uint64Range(0, uint64(mostToken))
+	count := rapid.Uint64Range(0, uint64(MostToken))
 	at := rapid.Custom(func(rt *rapid.T) time.Time {
-		return time.Unix(rapid.Int64Range(earliest.Unix(), latest.Unix()-1-int64(maxPolicySpan/time.Second)).Draw(rt, "second"),
+		return time.Unix(rapid.Int64Range(earliest.Unix(), latest.Unix()-1-int64(MaxSpan/time.Second)).Draw(rt, "second"),
 			rapid.Int64Range(0, 999999999).Draw(rt, "nanosecond")).UTC()
 	})
-	ms := rapid.Int64Range(0, int64(maxPolicySpan/time.Millisecond))
+	ms := rapid.Int64Range(0, int64(MaxSpan/time.Millisecond))
 	rapid.Check(t, func(rt *rapid.T) {
 		r := &Record{
-			LockID: graphic.Draw(rt, "lock"), WorktreeID: anyID(rt, "id"), HolderID: named(text(60).Draw(rt, "holder")), HolderNonce: graphic.Draw(rt, "nonce"),
+			LockID: graphic.Draw(rt, "lock"), WorktreeID: anyID(rt, "id"), HolderID: Named(text(60).Draw(rt, "holder")), HolderNonce: graphic.Draw(rt, "nonce"),
 			SessionID: graphic.Draw(rt, "session"), AcquireSeq: count.Draw(rt, "seq"), CreatedAt: at.Draw(rt, "created"), LastRenewedAt: at.Draw(rt, "renewed"),
 			LeaseDurationMS: ms.Draw(rt, "lease"), RenewIntervalMS: ms.Draw(rt, "renew"), MaxClockSkewMS: ms.Draw(rt, "skew"), StealGraceMS: ms.Draw(rt, "grace"),
-			FencingToken: Token(rapid.Uint64Range(1, uint64(mostToken)).Draw(rt, "token")), Released: rapid.Bool().Draw(rt, "released"),
+			FencingToken: Token(rapid.Uint64Range(1, uint64(MostToken)).Draw(rt, "token")), Released: rapid.Bool().Draw(rt, "released"),
 			Scope: "tree", ScopeKey: text(60).Draw(rt, "key"), HostBootID: "b", PIDNamespace: "pid:[1]", Purpose: text(60).Draw(rt, "purpose"),
 			RenewCount: count.Draw(rt, "count"), UID: rapid.Uint32().Draw(rt, "uid"), Auto: rapid.Bool().Draw(rt, "auto"),
 		}
-		r.LeaseExpiresAt = r.LastRenewedAt.Add(time.Duration(rapid.Int64Range(0, int64(maxPolicySpan)).Draw(rt, "lasts")))
+		r.LeaseExpiresAt = r.LastRenewedAt.Add(time.Duration(rapid.Int64Range(0, int64(MaxSpan)).Draw(rt, "lasts")))
 		if rapid.Bool().Draw(rt, "offered") {
-			r.OfferedTo, r.OfferUntil = named(text(60).Draw(rt, "host")), at.Draw(rt, "until")
+			r.OfferedTo, r.OfferUntil = Named(text(60).Draw(rt, "host")), at.Draw(rt, "until")
 		}
-		if h := parseHolderID(r.HolderID); h.PID > mostPID {
+		if h := ParseHolderID(r.HolderID); h.PID > mostPID {
 			return
 		}
-		b, err := r.encode()
+		b, err := r.Encode()
 		if err != nil {
 			return // it does not fit
 		}
-		back, err := parseRecord(b, r.WorktreeID)
+		back, err := Parse(b, r.WorktreeID)
 		if err != nil {
 			rt.Fatalf("%s: %v", b, err)
 		}
@@ -158,97 +157,19 @@ func TestARecordIsReadAsItWasWritten(t *testing.T) {
 	})
 }
 
-// newRecord makes a readable record of any holder and any head.
+// New makes a readable record of any holder and any token.
 func TestOurOwnRecordsAreWithinBounds(t *testing.T) {
-	s := &Store{dir: &Dir{}, id: "main"}
 	long := strings.Repeat("é\x1b<", 400)
 	h := Holder{Host: long, User: long, PID: mostPID, StartTime: 1 << 63, Scope: "tree", ScopeKey: "/a\nb", Purpose: "line\nline"}
-	for _, prev := range []Head{{}, {Token: mostToken - 1, Record: &Record{AcquireSeq: uint64(mostToken)}}} {
-		r := s.newRecord(DefaultPolicy(), h, prev, instant{time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC), 0})
-		r.RenewCount = nextCount(uint64(mostToken))
-		r.OfferedTo = clip(named(long), maxText)
+	for prev, before := range map[Token]*Record{0: nil, MostToken - 1: {AcquireSeq: uint64(MostToken)}} {
+		r := New("main", DefaultPolicy(), h, prev, before, time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC))
+		r.RenewCount = NextCount(uint64(MostToken))
+		r.OfferedTo = Clip(Named(long), MaxText)
 		b, err := json.Marshal(r)
 		require.NoError(t, err)
-		_, err = parseRecord(b, "main")
+		_, err = Parse(b, "main")
 		require.NoError(t, err)
 	}
-}
-
-// A claim with a number above every token stops everybody. The error says what to do, and no token is lost.
-func TestANumberOutOfBoundsStopsEverybodyUntilAPersonDecides(t *testing.T) {
-	for _, name := range []string{"main.claim.00009007199254740992", "main.claim.13835058055282163712", "main.claim.18446744073709551615", "main.claim.99999999999999999999"} {
-		d, s := mendable(t)
-		d.put(t, name, "x")
-		h, err := s.Head()
-		require.NoError(t, err)
-		requireClass(t, ClassRecordUnreadable, h.Unreadable)
-		require.ErrorContains(t, h.Unreadable, name)
-		k := NewKeeper(KeeperConfig{Store: s})
-		_, err = k.Acquire(bg, ann)
-		requireClass(t, ClassRecordUnreadable, err)
-		var refused *Error
-		require.ErrorAs(t, err, &refused)
-		require.Contains(t, refused.Next, "doctor --repair --force")
-
-		done := repair(t, s, false)
-		require.Len(t, done, 1)
-		require.NotEmpty(t, done[0].Why)
-		done = repair(t, s, true)
-		require.Len(t, done, 1)
-		require.FileExists(t, done[0].Kept)
-		g, err := k.Acquire(bg, ann)
-		require.NoError(t, err)
-		require.EqualValues(t, 3, g.Token, "the tokens go on from the claim below")
-		require.NoError(t, k.Close())
-	}
-}
-
-// The next token is above a foreign view's, but such a view cannot use the tokens up.
-func TestAForeignViewCannotUseUpTheTokens(t *testing.T) {
-	for tok, readable := range map[Token]bool{mostForeign: true, mostForeign + 1: false, mostToken: false, mostToken + 1: false, 3 << 62: false} {
-		d, s := mendable(t)
-		r := sample()
-		r.FencingToken, r.Released = tok, true
-		b, err := json.Marshal(r)
-		require.NoError(t, err)
-		_ = unix.Unlinkat(d.fd, s.viewName(), 0) // there may be none
-		d.put(t, s.viewName(), string(b))
-		k := NewKeeper(KeeperConfig{Store: s})
-		g, err := k.Acquire(bg, ann)
-		if readable {
-			require.NoError(t, err)
-			require.Equal(t, tok+1, g.Token)
-			require.NoError(t, k.Close())
-			continue
-		}
-		requireClass(t, ClassRecordUnreadable, err)
-		require.ErrorContains(t, err, "main.lock")
-		done := repair(t, s, false) // a claim is beside it, and is the authority
-		require.Len(t, done, 1)
-		require.FileExists(t, done[0].Kept)
-		g, err = k.Acquire(bg, ann)
-		require.NoError(t, err)
-		require.EqualValues(t, 3, g.Token)
-		require.NoError(t, k.Close())
-	}
-}
-
-// While somebody holds, such a view is no successor: the holder goes on and puts its own view back.
-func TestAForeignViewOutOfBoundsRobsNobody(t *testing.T) {
-	d, c := testDir(t), newFakeClock()
-	a := newRig(t, d, c)
-	g := a.must(t, ann)
-	r := sample()
-	r.FencingToken = mostForeign + 1
-	b, err := json.Marshal(r)
-	require.NoError(t, err)
-	s := d.Store("main")
-	require.NoError(t, unix.Unlinkat(d.fd, s.viewName(), 0))
-	d.put(t, s.viewName(), string(b))
-	found, err := a.own().successorAnywhere()
-	require.NoError(t, err)
-	require.False(t, found)
-	require.EqualValues(t, 1, g.Token)
 }
 
 func TestNestingOfJSONIsCounted(t *testing.T) {

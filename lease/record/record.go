@@ -1,4 +1,4 @@
-package lease
+package record
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// RecordSize is the size of a record on disk. It is padded, so a rewrite is one write in place and needs no new space.
-const RecordSize = 4096
+// Size is the size of a record on disk. It is padded, so a rewrite is one write in place and needs no new space.
+const Size = 4096
 
 // Record is a lock record (locking spec v6.3, lock record schema) with our additions. Not safe for concurrent change.
 type Record struct {
@@ -90,7 +90,7 @@ func (r *Record) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// plainJSON is json.Marshal, but writes <, > and & as they are: in the form \u003c a text within its bounds might not fit RecordSize.
+// plainJSON is json.Marshal, but writes <, > and & as they are: in the form \u003c a text within its bounds might not fit Size.
 func plainJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -130,8 +130,8 @@ func (r *Record) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// parseRecord reads a record of worktree id. Any error means that nothing in it may be trusted.
-func parseRecord(b []byte, id WorktreeID) (*Record, error) {
+// Parse reads a record of worktree id. Any error means that nothing in it may be trusted.
+func Parse(b []byte, id WorktreeID) (*Record, error) {
 	b = bytes.TrimSpace(b)
 	if len(b) == 0 {
 		return nil, fmt.Errorf("the record is empty")
@@ -146,25 +146,25 @@ func parseRecord(b []byte, id WorktreeID) (*Record, error) {
 	return r, nil
 }
 
-// encode is the padded form. It fails if the record does not fit. Fields of other programs are left out rather than that: a holder must
+// Encode is the padded form. It fails if the record does not fit. Fields of other programs are left out rather than that: a holder must
 // not lose its lease by them.
-func (r *Record) encode() ([]byte, error) {
+func (r *Record) Encode() ([]byte, error) {
 	b, err := plainJSON(r)
-	if err == nil && len(b) >= RecordSize && len(r.extra) > 0 {
+	if err == nil && len(b) >= Size && len(r.extra) > 0 {
 		b, err = plainJSON((*plainRecord)(r))
 	}
 	if err != nil {
 		return nil, err
 	}
-	if len(b) >= RecordSize {
-		return nil, fmt.Errorf("the record has %d bytes, more than %d", len(b), RecordSize-1)
+	if len(b) >= Size {
+		return nil, fmt.Errorf("the record has %d bytes, more than %d", len(b), Size-1)
 	}
-	return []byte(string(b) + strings.Repeat(" ", RecordSize-1-len(b)) + "\n"), nil
+	return []byte(string(b) + strings.Repeat(" ", Size-1-len(b)) + "\n"), nil
 }
 
 // Holder is the holder that the record names.
 func (r *Record) Holder() Holder {
-	h := parseHolderID(r.HolderID)
+	h := ParseHolderID(r.HolderID)
 	h.UID, h.BootID, h.PIDNamespace = r.UID, r.HostBootID, r.PIDNamespace
 	h.SessionID, h.Scope, h.ScopeKey = r.SessionID, r.Scope, r.ScopeKey
 	h.Purpose, h.Auto = r.Purpose, r.Auto
@@ -190,7 +190,8 @@ func (r *Record) StealableAt() time.Time {
 	return r.LeaseExpiresAt.Add(p.MaxClockSkew + p.StealGrace)
 }
 
-func (r *Record) clone() *Record {
+// Clone is a copy of its own.
+func (r *Record) Clone() *Record {
 	c := *r
 	c.extra = maps.Clone(r.extra)
 	return &c

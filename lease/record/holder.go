@@ -1,4 +1,4 @@
-package lease
+package record
 
 import (
 	"fmt"
@@ -23,30 +23,30 @@ type Holder struct {
 	Auto         bool // taken for the first writer, not on purpose
 }
 
-// maxText bounds free text so that a record fits its fixed size.
-const maxText = 512
+// MaxText bounds free text so that a record fits its fixed size.
+const MaxText = 512
 
 // ID is the spec's holder_id, host:user:pid:start_time.
 func (h Holder) ID() string {
 	return fmt.Sprintf("%s:%s:%d:%d", h.Host, h.User, h.PID, h.StartTime)
 }
 
-// same is whether both are one holder. Host name, pid and user are not enough, for they repeat.
-func (h Holder) same(o Holder) bool {
+// Same is whether both are one holder. Host name, pid and user are not enough, for they repeat.
+func (h Holder) Same(o Holder) bool {
 	return h.BootID == o.BootID && h.PID == o.PID && h.StartTime == o.StartTime &&
 		h.Scope == o.Scope && h.ScopeKey == o.ScopeKey
 }
 
-// turnsInto says whether a lease that was taken by writing goes on as one on purpose: for the very process that it is bound to,
+// TurnsInto says whether a lease that was taken by writing goes on as one on purpose: for the very process that it is bound to,
 // whoever else then counts as the holder.
-func (h Holder) turnsInto(o Holder) bool {
+func (h Holder) TurnsInto(o Holder) bool {
 	return h.Auto && !o.Auto && h.PID != 0 && h.BootID == o.BootID && h.PIDNamespace == o.PIDNamespace &&
 		h.PID == o.PID && h.StartTime == o.StartTime && h.UID == o.UID
 }
 
-// parseHolderID parses a holder_id from its right end, because a host name may hold colons. If it does not parse, all of it is the
+// ParseHolderID parses a holder_id from its right end, because a host name may hold colons. If it does not parse, all of it is the
 // host: the text is for people.
-func parseHolderID(s string) (h Holder) {
+func ParseHolderID(s string) (h Holder) {
 	parts := strings.Split(s, ":")
 	if n := len(parts); n >= 4 {
 		pid, err1 := strconv.Atoi(parts[n-2])
@@ -58,8 +58,8 @@ func parseHolderID(s string) (h Holder) {
 	return Holder{Host: s}
 }
 
-// named is a host name as records have it.
-func named(s string) string {
+// Named is a host name as records have it.
+func Named(s string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {
 			return '?'
@@ -68,8 +68,8 @@ func named(s string) string {
 	}, s)
 }
 
-// clip shortens s to at most n bytes of valid UTF-8.
-func clip(s string, n int) string {
+// Clip shortens s to at most n bytes of valid UTF-8.
+func Clip(s string, n int) string {
 	s = strings.ToValidUTF8(s, "?")
 	if len(s) <= n {
 		return s

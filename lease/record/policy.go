@@ -1,4 +1,4 @@
-package lease
+package record
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ type Policy struct {
 	StealGrace    time.Duration // a takeover waits for this, too
 }
 
-// maxPolicySpan bounds every duration read from a record, so that no sum of them overflows.
-const maxPolicySpan = 366 * 24 * time.Hour
+// MaxSpan bounds every duration read from a record, so that no sum of them overflows.
+const MaxSpan = 366 * 24 * time.Hour
 
 // DefaultPolicy is the spec's: 30 s, 10 s, 2 s, 1 s.
 func DefaultPolicy() Policy {
@@ -41,8 +41,8 @@ func (p Policy) Validate() error {
 		switch {
 		case f.d < f.min:
 			return fmt.Errorf("%s is %v, less than %v", f.name, f.d, f.min)
-		case f.d > maxPolicySpan:
-			return fmt.Errorf("%s is %v, more than %v", f.name, f.d, maxPolicySpan)
+		case f.d > MaxSpan:
+			return fmt.Errorf("%s is %v, more than %v", f.name, f.d, MaxSpan)
 		case f.d%time.Millisecond != 0:
 			return fmt.Errorf("%s is %v, not whole milliseconds", f.name, f.d)
 		}
@@ -53,20 +53,20 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// window is the time from t0 to the holder's deadline (rule 2).
-func (p Policy) window() time.Duration { return p.LeaseDuration - p.RenewInterval }
+// Window is the time from t0 to the holder's deadline (rule 2).
+func (p Policy) Window() time.Duration { return p.LeaseDuration - p.RenewInterval }
 
-// renewAfter is the time from t0 to the next renewal. It is always well before the deadline.
-func (p Policy) renewAfter() time.Duration { return min(p.RenewInterval, p.window()/2) }
+// RenewAfter is the time from t0 to the next renewal. It is always well before the deadline.
+func (p Policy) RenewAfter() time.Duration { return min(p.RenewInterval, p.Window()/2) }
 
-// closeLead is how long before the deadline an epoch is closed: the drain must begin before the deadline.
-func (p Policy) closeLead() time.Duration { return min(20*time.Millisecond, p.window()/16) }
+// CloseLead is how long before the deadline an epoch is closed: the drain must begin before the deadline.
+func (p Policy) CloseLead() time.Duration { return min(20*time.Millisecond, p.Window()/16) }
 
-// pauseLead is the same for a holder that is stopped and may go on: what it has stored through mappings is written back meanwhile.
-func (p Policy) pauseLead() time.Duration { return p.window() / 8 }
+// PauseLead is the same for a holder that is stopped and may go on: what it has stored through mappings is written back meanwhile.
+func (p Policy) PauseLead() time.Duration { return p.Window() / 8 }
 
-// stricter is the larger of each duration.
-func (p Policy) stricter(q Policy) Policy {
+// Stricter is the larger of each duration.
+func (p Policy) Stricter(q Policy) Policy {
 	return Policy{
 		LeaseDuration: max(p.LeaseDuration, q.LeaseDuration),
 		RenewInterval: max(p.RenewInterval, q.RenewInterval),
@@ -75,11 +75,14 @@ func (p Policy) stricter(q Policy) Policy {
 	}
 }
 
-// milder is p with the smaller skew and grace, on which takeWithin depends.
-func (p Policy) milder(q Policy) Policy {
+// Milder is p with the smaller skew and grace, on which TakeWithin depends.
+func (p Policy) Milder(q Policy) Policy {
 	p.MaxClockSkew, p.StealGrace = min(p.MaxClockSkew, q.MaxClockSkew), min(p.StealGrace, q.StealGrace)
 	return p
 }
 
-// silence is how long a record must be seen unchanged to prove its holder stopped (rule 6).
-func (p Policy) silence() time.Duration { return p.LeaseDuration + p.MaxClockSkew + p.StealGrace }
+// Silence is how long a record must be seen unchanged to prove its holder stopped (rule 6).
+func (p Policy) Silence() time.Duration { return p.LeaseDuration + p.MaxClockSkew + p.StealGrace }
+
+// TakeWithin is the time that a taker has from before it sees an offer until it holds, by its own boot clock (rule 14).
+func (p Policy) TakeWithin() time.Duration { return p.MaxClockSkew + p.StealGrace }

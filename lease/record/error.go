@@ -1,4 +1,4 @@
-package lease
+package record
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ const (
 	ClassAuditFailed            Class = "E_AUDIT_FAILED"
 )
 
-// Error is every failure that this package reports on purpose. It is not changed after it was returned.
+// Error is every failure that a lease and its rooms report on purpose. It is not changed after it was returned.
 type Error struct {
 	Class    Class
 	Worktree WorktreeID
@@ -46,10 +46,10 @@ func (e *Error) Error() string {
 	}
 	var about []string
 	if e.File != "" {
-		about = append(about, "file "+printable(e.File))
+		about = append(about, "file "+Printable(e.File))
 	}
 	if e.Holder != nil {
-		about = append(about, "holder "+printable(e.Holder.HolderID))
+		about = append(about, "holder "+Printable(e.Holder.HolderID))
 	}
 	if len(about) > 0 {
 		fmt.Fprintf(&b, " (%s)", strings.Join(about, "; "))
@@ -78,8 +78,8 @@ func StuckOn(err error) string {
 	return ""
 }
 
-// printable is text of a record without control characters, which could drive a terminal.
-func printable(s string) string {
+// Printable is text of a record without control characters, which could drive a terminal.
+func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '?'

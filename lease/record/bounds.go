@@ -1,4 +1,4 @@
-package lease
+package record
 
 import (
 	"encoding/json"
@@ -12,15 +12,15 @@ import (
 // of it has bounds, which are wider than all that we write. A record outside of its bounds is unreadable.
 
 const (
-	// mostToken is the highest token that is granted, and the bound of every counter. Every JSON reader can tell it from its
+	// MostToken is the highest token that is granted, and the bound of every counter. Every JSON reader can tell it from its
 	// neighbours. A million grants each second reach it in 285 years.
-	mostToken = Token(1<<53 - 1)
-	// mostForeign bounds the token of a foreign tool's view. The next token is above it, so it must not use the tokens up.
-	mostForeign = Token(1 << 48)
+	MostToken = Token(1<<53 - 1)
+	// MostForeign bounds the token of a foreign tool's view. The next token is above it, so it must not use the tokens up.
+	MostForeign = Token(1 << 48)
 
 	mostPID     = 1 << 22 // Linux: PID_MAX_LIMIT
 	mostName    = 128     // bytes of an identifier: lock_id, nonce, session
-	mostExtra   = 2048    // bytes of fields that are not ours: a rewritten record must fit RecordSize
+	mostExtra   = 2048    // bytes of fields that are not ours: a rewritten record must fit Size
 	mostNesting = 16      // of their values
 )
 
@@ -47,16 +47,16 @@ func (r *Record) implausible(id WorktreeID) string {
 }
 
 func (r *Record) oddNumbers() string {
-	const most = int64(maxPolicySpan / time.Millisecond)
+	const most = int64(MaxSpan / time.Millisecond)
 	switch {
 	case r.FencingToken == 0:
 		return "its fencing_token is 0"
-	case r.FencingToken > mostToken:
-		return fmt.Sprintf("its fencing_token is %d, more than %d", r.FencingToken, mostToken)
+	case r.FencingToken > MostToken:
+		return fmt.Sprintf("its fencing_token is %d, more than %d", r.FencingToken, MostToken)
 	}
 	for name, n := range map[string]uint64{"acquire_seq": r.AcquireSeq, "renew_count": r.RenewCount} {
-		if n > uint64(mostToken) {
-			return fmt.Sprintf("its %s is %d, more than %d", name, n, mostToken)
+		if n > uint64(MostToken) {
+			return fmt.Sprintf("its %s is %d, more than %d", name, n, MostToken)
 		}
 	}
 	for _, ms := range []int64{r.LeaseDurationMS, r.RenewIntervalMS, r.MaxClockSkewMS, r.StealGraceMS} {
@@ -64,7 +64,7 @@ func (r *Record) oddNumbers() string {
 			return fmt.Sprintf("a duration is %d ms", ms)
 		}
 	}
-	if h := parseHolderID(r.HolderID); h.PID > mostPID {
+	if h := ParseHolderID(r.HolderID); h.PID > mostPID {
 		return fmt.Sprintf("its holder_id names process %d, more than %d", h.PID, mostPID)
 	}
 	return ""
@@ -88,8 +88,8 @@ func (r *Record) oddTexts() string {
 	}
 	for _, f := range []struct{ name, text string }{{"holder_id", r.HolderID}, {"offered_to", r.OfferedTo},
 		{"scope_key", r.ScopeKey}, {"purpose", r.Purpose}} {
-		if len(f.text) > maxText {
-			return fmt.Sprintf("its %s has %d bytes, more than %d", f.name, len(f.text), maxText)
+		if len(f.text) > MaxText {
+			return fmt.Sprintf("its %s has %d bytes, more than %d", f.name, len(f.text), MaxText)
 		}
 	}
 	if strings.IndexFunc(r.HolderID+r.OfferedTo, unicode.IsControl) >= 0 {
@@ -100,6 +100,14 @@ func (r *Record) oddTexts() string {
 
 // notGraphic is whether an identifier must not have this character: it is not ASCII from ! to ~.
 func notGraphic(c rune) bool { return c <= ' ' || c > '~' }
+
+// PlainClient is what the store calls a client, or "" if a record cannot carry it.
+func PlainClient(name string) string {
+	if len(name) > mostName || strings.IndexFunc(name, notGraphic) >= 0 {
+		return ""
+	}
+	return name
+}
 
 func (r *Record) oddTimes() string {
 	for _, f := range []struct {
@@ -119,7 +127,7 @@ func (r *Record) oddTimes() string {
 	if r.Released {
 		return "" // it is over, whatever its host's clock said
 	}
-	if lasts := r.LeaseExpiresAt.Sub(r.LastRenewedAt); lasts < 0 || lasts > maxPolicySpan {
+	if lasts := r.LeaseExpiresAt.Sub(r.LastRenewedAt); lasts < 0 || lasts > MaxSpan {
 		return fmt.Sprintf("it expires %v after it was renewed", lasts)
 	}
 	return ""
@@ -158,5 +166,5 @@ func nesting(raw json.RawMessage) int {
 	return most
 }
 
-// nextCount is the counter after n, which stays within its bound.
-func nextCount(n uint64) uint64 { return min(n+1, uint64(mostToken)) }
+// NextCount is the counter after n, which stays within its bound.
+func NextCount(n uint64) uint64 { return min(n+1, uint64(MostToken)) }
