@@ -147,7 +147,7 @@ func (a adoption) goOn(h *holding) (Grant, error) {
 	g := k.grant(h)
 	k.shown.set(&g)
 	k.cfg.Fence.Open(g)
-	_ = k.tell.now(Event{Kind: EventAcquire, Token: g.Token, Previous: g.Token, Holder: g.Holder,
+	_ = k.tell.Now(Event{Kind: EventAcquire, Token: g.Token, Previous: g.Token, Holder: g.Holder,
 		Reason: "the same holder goes on: its daemon had ended, and the mount was recovered in time"})
 	k.wake.poke()
 	return g, nil

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jvsfs/jvsfs/lease/audit"
 	"github.com/jvsfs/jvsfs/lease/record"
 )
 
@@ -115,7 +116,7 @@ func (tk *taking) cutDone() bool { return tk.mustCut() && tk.k.cuts.done(tk.head
 // cutter owns what is known about cutting off. Safe for concurrent use.
 type cutter struct {
 	cfg  *KeeperConfig
-	tell *teller
+	tell *audit.Queue[Event]
 
 	mu      sync.Mutex // never held across I/O
 	running *cutting   // nil: no agent runs
@@ -270,9 +271,9 @@ func (c *cutter) run(ctx context.Context, job *cutting) {
 	agent := c.cfg.CutOff.Agent
 	e := Event{Kind: EventFence, Token: job.victim.Token, Previous: job.victim.Token, Holder: job.by, From: job.victim.Holder,
 		Client: job.victim.Client, Reason: "by " + agent + ", before its lease is taken over"}
-	err = c.tell.now(e)
+	err = c.tell.Now(e)
 	switch {
-	case errors.Is(err, errAuditLocked):
+	case errors.Is(err, audit.ErrLocked):
 		err = c.cutOwing(ctx, job, e)
 	case err != nil:
 		err = c.cfg.Store.refuse(ClassAuditFailed, "the fence could not be audited, so it did not happen", "repair the audit log", job.head.Record, err)
@@ -315,7 +316,7 @@ func (c *cutter) end(job *cutting, err error) {
 
 func (c *cutter) cut(ctx context.Context, job *cutting, e Event) error {
 	err := c.agent(ctx, job)
-	_ = c.tell.now(cutEvent(e, err)) // what follows from it, a steal, needs its own event
+	_ = c.tell.Now(cutEvent(e, err)) // what follows from it, a steal, needs its own event
 	return c.cutError(job, err)
 }
 
@@ -323,10 +324,10 @@ func (c *cutter) cut(ctx context.Context, job *cutting, e Event) error {
 func (c *cutter) cutOwing(ctx context.Context, job *cutting, e Event) error {
 	err := c.agent(ctx, job)
 	e.Reason += "; told when it had run, for the audit log was locked"
-	if told := c.tell.now(e); told != nil {
+	if told := c.tell.Now(e); told != nil {
 		return c.cfg.Store.refuse(ClassAuditFailed, "the fence could not be audited, so it does not count", "repair the audit log", job.head.Record, told)
 	}
-	_ = c.tell.now(cutEvent(e, err)) // as in cut
+	_ = c.tell.Now(cutEvent(e, err)) // as in cut
 	return c.cutError(job, err)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jvsfs/jvsfs/lease/audit"
 	"github.com/jvsfs/jvsfs/lease/record"
 )
 
@@ -377,12 +378,12 @@ func TestAFenceIsAuditedBeforeItHappens(t *testing.T) {
 func TestAHostThatKeepsTheChainLockedIsCutOff(t *testing.T) {
 	agent, locked := &fakeAgent{}, true
 	b, c := silentHost(t, agent)
-	audit := b.cfg.Audit
+	former := b.cfg.Audit
 	b.cfg.Audit = func(e Event) error {
 		if locked {
-			return &Error{Class: ClassAuditFailed, Err: fmt.Errorf("%w: %w", errAuditLocked, context.DeadlineExceeded)}
+			return &Error{Class: ClassAuditFailed, Err: fmt.Errorf("%w: %w", audit.ErrLocked, context.DeadlineExceeded)}
 		}
-		return audit(e)
+		return former(e)
 	}
 	_, err := b.Steal(bg, tom)
 	requireClass(t, ClassAuditFailed, err)

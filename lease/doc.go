@@ -151,7 +151,7 @@
 //	2 claim       steal.go, claim.go, view.go   9 losing        ending.go, past.go
 //	3 one writer  claim.go                      10 late writes  late.go, sharedlook.go
 //	4 the gate    gatelock.go                   11 release      release.go
-//	5 expired     judge.go, record/policy.go    12 takeover     steal.go, record/birth.go, teller.go, auditlog.go
+//	5 expired     judge.go, record/policy.go    12 takeover     steal.go, record/birth.go, audit/queue.go, audit/log.go
 //	6 stopped     observe.go                    13 handover     giving.go, handover.go
 //	7 clock skew  judge.go, observe.go          14 offer        giving.go, offer.go
 //	                                            15 sweeping     sweeper.go, keeper_run.go
@@ -183,5 +183,5 @@
 // waiting.
 //
 // The package starts no goroutine, never logs, and imports nothing of the project but what a record says
-// (package lease/record).
+// (package lease/record) and the queue of the audit chain (package lease/audit).
 package lease

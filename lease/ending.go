@@ -89,10 +89,10 @@ func (e ending) event(h *holding) Event {
 func (e ending) report(h *holding) {
 	event := e.event(h)
 	if e.kind == LossHolderGone && h.holder.Auto {
-		e.k.tell.later(event)
+		e.k.tell.Later(event)
 		return
 	}
-	_ = e.k.tell.now(event) // the loss stands, with its event or without
+	_ = e.k.tell.Now(event) // the loss stands, with its event or without
 }
 
 // interrupt closes the epoch but keeps the claim: a renewal before the deadline reopens it (rule 8).

@@ -3,6 +3,7 @@ package lease
 import (
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/lease/audit"
 	"github.com/jvsfs/jvsfs/lease/record"
 )
 
@@ -25,7 +26,10 @@ var failpoints Failpoints
 
 // Inject puts failpoints into this process, before anything else of the package is called. Only a build that is not for users does it
 // (tag jvsfs_torture).
-func Inject(f Failpoints) { failpoints = f }
+func Inject(f Failpoints) {
+	failpoints = f
+	audit.Inject(audit.Failpoints{Change: f.Change, Open: f.Open})
+}
 
 func pausePoint(name string) {
 	if failpoints.Point != nil {
@@ -33,7 +37,7 @@ func pausePoint(name string) {
 	}
 }
 
-// disk is retry of a call that changes the lock directory or the audit log.
+// disk is retry of a call that changes the lock directory.
 func disk(op string, call func() error) error {
 	if failpoints.Change == nil {
 		return retry(call)

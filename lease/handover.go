@@ -75,7 +75,7 @@ func (g handover) link(c Tenure, cur *holding) error {
 	k := g.k
 	e := Event{Kind: EventHandover, Token: c.Record().FencingToken, Previous: cur.token(), Holder: g.to, From: cur.holder,
 		Reason: "its holder handed it over"}
-	err := k.tell.now(e)
+	err := k.tell.Now(e)
 	if err != nil {
 		c.Discard()
 		return k.store.refuse(ClassAuditFailed, "the handover could not be audited, so it did not happen", "repair the audit log", nil, err)
@@ -116,7 +116,7 @@ func (g handover) follow(c Tenure, cur *holding, in instant) (Grant, error) {
 	if err != nil {
 		e := Event{Kind: EventRelease, Token: c.Record().FencingToken, Previous: cur.token(), Holder: h, Reason: err.Error()}
 		k.giveBack(c, e)
-		_ = k.tell.now(e)
+		_ = k.tell.Now(e)
 		k.gate.unlock()
 		return Grant{}, k.store.refuse(ClassOf(k.store.asError(err)), "the lease was taken from its holder, but could not be given to the next: nobody holds it",
 			"acquire it", nil, err)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jvsfs/jvsfs/lease/audit"
 	"github.com/jvsfs/jvsfs/lease/record"
 )
 
@@ -44,7 +45,7 @@ type KeeperConfig struct {
 
 // Keeper holds at most one lease of one worktree. It owns what is held, the loop that keeps it, and the calls. Each act is a type of
 // its own: [taking], [renewal], [ending], [giving], [adoption]. So is each field that owns more than a value: [sweeper], [showing],
-// [teller], [contradiction], [follower]. All methods are safe for concurrent use.
+// [audit.Queue], [contradiction], [follower]. All methods are safe for concurrent use.
 type Keeper struct {
 	cfg   KeeperConfig
 	store *Store        // that of cfg
@@ -60,7 +61,7 @@ type Keeper struct {
 	swept     sweeper
 
 	shown showing
-	tell  *teller
+	tell  *audit.Queue[Event]
 	cuts  *cutter
 
 	untold untold
@@ -218,9 +219,22 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 		gate:  newGateLock(cfg.Store),
 		swept: newSweeper(),
 	}
-	k.tell = &teller{cfg: &k.cfg, wake: k.wake}
+	k.tell = audit.NewQueue(audit.QueueConfig[Event]{
+		Audit:    func(e Event) error { return k.cfg.Audit(e) },
+		AuditAll: func(all []Event) error { return k.cfg.AuditAll(all) },
+		Stamp:    k.stamped,
+		Boot:     k.cfg.Clock.Boot,
+		Wake:     k.wake.poke,
+		Busy:     func() bool { return len(k.wake) > 0 },
+	})
 	k.cuts = &cutter{cfg: &k.cfg, tell: k.tell}
 	return k
+}
+
+// stamped is e with its worktree and the time.
+func (k *Keeper) stamped(e Event) Event {
+	e.Worktree, e.At = k.store.id, k.cfg.Clock.Wall()
+	return e
 }
 
 // enter takes op. A positive wait bounds it: a writer must not wait for a Close that itself waits until the kernel has dropped pages
@@ -276,7 +290,7 @@ func (k *Keeper) Close() error {
 	k.forgetLapsed()
 	k.gate.close()
 	k.ended = true
-	k.tell.all()
+	k.tell.All()
 	return errors.Join(err, k.tellLast())
 }
 

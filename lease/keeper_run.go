@@ -13,7 +13,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 		if err != nil {
 			return k.finish()
 		}
-		wait = k.tell.whenDue(ctx, wait)
+		wait = k.tell.WhenDue(ctx, wait)
 		t := time.NewTimer(wait)
 		select {
 		case <-t.C:
@@ -30,7 +30,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 // finish is the end of Run. It has a context of its own: that of Run has ended.
 func (k *Keeper) finish() error {
 	err := k.Release(context.Background(), LossReleased)
-	k.tell.all()
+	k.tell.All()
 	if ClassOf(err) == ClassLockNotHeld {
 		return nil
 	}

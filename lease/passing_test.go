@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/lease/audit"
 )
 
 // writer is an automatic holder.
@@ -28,7 +30,7 @@ func TestAuditEventsOfPassedLeasesAreInOrder(t *testing.T) {
 	g := r.must(t, writer("bob", 20))
 	require.EqualValues(t, 2, g.Token)
 	require.Empty(t, r.events())
-	r.tell.whenDue(context.Background(), time.Hour)
+	r.tell.WhenDue(context.Background(), time.Hour)
 	require.Empty(t, r.events(), "there is a wake to see to first")
 	require.NoError(t, r.Release(context.Background(), LossReleased))
 	require.Equal(t, []string{"acquire", "release", "acquire", "release"}, r.events())
@@ -38,12 +40,11 @@ func TestAuditEventsOfPassedLeasesAreInOrder(t *testing.T) {
 // The number of noted events is bounded. Close tells all of them.
 func TestNotedEventsAreBoundedAndToldAtTheClose(t *testing.T) {
 	r := newRig(t, testDir(t), newFakeClock())
-	for i := range 3 * notedMost {
-		r.tell.later(Event{Kind: EventKind(fmt.Sprint(i))})
-		require.LessOrEqual(t, len(r.tell.events), notedMost)
+	for i := range 3 * audit.QueueMost {
+		r.tell.Later(Event{Kind: EventKind(fmt.Sprint(i))})
 	}
 	require.NoError(t, r.Close())
-	require.Len(t, r.events(), 3*notedMost)
+	require.Len(t, r.events(), 3*audit.QueueMost)
 	for i, kind := range r.events() {
 		require.Equal(t, fmt.Sprint(i), kind)
 	}
@@ -142,23 +143,23 @@ func TestEventsOfABurstAreToldAtOnce(t *testing.T) {
 		r.tick()
 		r.live = Alive
 		quiet()
-		require.LessOrEqual(t, r.tell.whenDue(bg, time.Hour), notedFor, "Run comes back in time")
+		require.LessOrEqual(t, r.tell.WhenDue(bg, time.Hour), audit.QueueFor, "Run comes back in time")
 	}
 	require.Empty(t, told)
-	c.advance(notedFor)
+	c.advance(audit.QueueFor)
 	r.wake.poke()
-	require.Zero(t, r.tell.whenDue(bg, time.Hour), "there is a wake to see to first")
+	require.Zero(t, r.tell.WhenDue(bg, time.Hour), "there is a wake to see to first")
 	require.Empty(t, told)
 	quiet()
-	require.Greater(t, r.tell.whenDue(bg, time.Hour), time.Minute)
+	require.Greater(t, r.tell.WhenDue(bg, time.Hour), time.Minute)
 	require.Equal(t, []int{10}, told)
-	require.Equal(t, time.Hour, r.tell.whenDue(bg, time.Hour))
-	for range notedMost / 2 {
-		r.tell.later(Event{Kind: "x"})
+	require.Equal(t, time.Hour, r.tell.WhenDue(bg, time.Hour))
+	for range audit.QueueMost / 2 {
+		r.tell.Later(Event{Kind: "x"})
 	}
 	quiet()
-	r.tell.whenDue(bg, time.Hour)
-	require.Equal(t, []int{10, notedMost / 2}, told, "many are not kept for long")
+	r.tell.WhenDue(bg, time.Hour)
+	require.Equal(t, []int{10, audit.QueueMost / 2}, told, "many are not kept for long")
 }
 
 // While leases pass from writer to writer, the head is not read a second time before the gate. The look under the gate sees a change

@@ -88,7 +88,7 @@ func (r resumption) claim() (c Tenure, t0 instant, err error) {
 		return nil, t0, err
 	}
 	event := Event{Kind: EventResume, Token: c.Record().FencingToken, Previous: old.token(), Holder: old.holder, Reason: resumed(t0.boot - old.deadline)}
-	if err := k.tell.now(event); err != nil {
+	if err := k.tell.Now(event); err != nil {
 		c.Discard()
 		return nil, t0, k.store.refuse(ClassAuditFailed, "that the holder goes on could not be audited, so it does not", "repair the audit log", nil, err)
 	}

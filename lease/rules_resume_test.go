@@ -33,7 +33,7 @@ func TestAPausedHolderGoesOnUnderTheNextToken(t *testing.T) {
 			require.True(t, g.Covers(1) && g.Covers(2))
 			require.False(t, g.Covers(0) || g.Covers(3))
 			require.False(t, gateFree(t, d))
-			a.tell.all()
+			a.tell.All()
 			require.Equal(t, []string{"acquire", "resume"}, a.events())
 			last := a.log[1]
 			require.EqualValues(t, []Token{2, 1}, []Token{last.Token, last.Previous})

@@ -186,9 +186,9 @@ func (tk *taking) arm(c Tenure, in instant) (Grant, error) {
 	if kind := tk.kind(); kind == EventAcquire {
 		e := Event{Kind: kind, Token: g.Token, Previous: tk.head.Token, Holder: holder, Reason: tk.reason()}
 		if holder.Auto {
-			k.tell.later(e) // its writer waits
+			k.tell.Later(e) // its writer waits
 		} else {
-			_ = k.tell.now(e)
+			_ = k.tell.Now(e)
 		}
 	}
 	if k.sweeps() && k.swept.behind(g.Token) > sweepBehind {
@@ -288,7 +288,7 @@ func (tk *taking) auditSteal() error {
 	if e.Kind == EventAcquire {
 		return nil
 	}
-	err := tk.k.tell.now(e)
+	err := tk.k.tell.Now(e)
 	if err != nil {
 		return tk.k.store.refuse(ClassAuditFailed, "the "+string(e.Kind)+" could not be audited, so it did not happen", "repair the audit log", tk.head.Record, err)
 	}

@@ -30,7 +30,7 @@ func (r *lateReport) tell(k *Keeper) error {
 		r.tainted = errs[0] == nil
 	}
 	if !r.told {
-		errs[1] = k.tell.now(r.event)
+		errs[1] = k.tell.Now(r.event)
 		r.told = errs[1] == nil
 	}
 	return errors.Join(errs[:]...)

@@ -20,7 +20,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/gate/layout"
-	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/audit"
 )
 
 type auditCommand struct {
@@ -101,11 +101,11 @@ const (
 
 // auditReport is `audit verify --json`; the names are a promise.
 type auditReport struct {
-	File    string             `json:"file"`
-	OK      bool               `json:"ok"`
-	Records int                `json:"records"`
-	End     string             `json:"end"`
-	Faults  []lease.AuditFault `json:"faults,omitempty"`
+	File    string        `json:"file"`
+	OK      bool          `json:"ok"`
+	Records int           `json:"records"`
+	End     string        `json:"end"`
+	Faults  []audit.Fault `json:"faults,omitempty"`
 }
 
 func (a *auditCommand) verify(ctx context.Context, path string) error {
@@ -113,7 +113,7 @@ func (a *auditCommand) verify(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	anchor, unknown := lease.ReadAuditAnchor(locks) // before the chain, which it must not lead
+	anchor, unknown := audit.ReadAnchor(locks) // before the chain, which it must not lead
 	r := auditReport{File: log}
 	switch {
 	case unknown == nil:
@@ -140,14 +140,14 @@ func (a *auditCommand) verify(ctx context.Context, path string) error {
 }
 
 // read verifies the chain, with the anchor if there is one.
-func (r *auditReport) read(anchor *lease.AuditAnchor) error {
+func (r *auditReport) read(anchor *audit.Anchor) error {
 	if r.End != endAnchored {
 		anchor = nil
 	}
 	f, err := openChain(r.File)
 	switch {
 	case errors.Is(err, os.ErrNotExist) && anchor != nil:
-		r.Faults = []lease.AuditFault{{Line: 1, Message: "the whole chain is missing"}}
+		r.Faults = []audit.Fault{{Line: 1, Message: "the whole chain is missing"}}
 		return nil
 	case errors.Is(err, os.ErrNotExist):
 		return &api.Failure{Message: "there is no audit chain yet: nobody has held a lease there", File: r.File, Err: err,
@@ -160,7 +160,7 @@ func (r *auditReport) read(anchor *lease.AuditAnchor) error {
 	// The daemon appends behind a mount: how long the file is may have been asked for before.
 	var st unix.Statx_t
 	_ = unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH|unix.AT_STATX_FORCE_SYNC, unix.STATX_SIZE, &st) // what fails will fail to be read
-	r.Records, r.Faults, err = lease.VerifyAudit(f, anchor)
+	r.Records, r.Faults, err = audit.Verify(f, anchor)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Name(), err)
 	}
@@ -204,8 +204,8 @@ func (a *auditCommand) tail(ctx context.Context, path string) error {
 		return err
 	}
 	defer f.Close() //nolint:errcheck // only read from
-	var last []lease.AuditRecord
-	err = lease.TailAudit(f, func(r lease.AuditRecord) error {
+	var last []audit.Record
+	err = audit.Tail(f, func(r audit.Record) error {
 		if last = append(last, r); len(last) > max(a.lines, 0) {
 			last = last[1:]
 		}
@@ -223,7 +223,7 @@ func (a *auditCommand) tail(ctx context.Context, path string) error {
 }
 
 // show prints one record: as the line that it is, or for people.
-func (a *auditCommand) show(r lease.AuditRecord) error {
+func (a *auditCommand) show(r audit.Record) error {
 	if a.asJSON {
 		return json.NewEncoder(a.io.out).Encode(r)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/audit"
 )
 
 const (
@@ -28,13 +28,13 @@ const (
 // again, with another device number. So what was shown is known by its hash, and not only by its place.
 type chainFollower struct {
 	path string
-	show func(lease.AuditRecord) error
+	show func(audit.Record) error
 
 	file *os.File // nil: not there yet
 	at   int64    // up to here it was read
 	part []byte   // of a line whose end is not there yet
 	last string   // hash of the latest record that was shown
-	skip []lease.AuditRecord
+	skip []audit.Record
 	anew bool // the file was just opened: what was shown may be in it
 }
 
@@ -42,8 +42,8 @@ type chainFollower struct {
 func (a *auditCommand) follow(ctx context.Context, path string) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	var latest []lease.AuditRecord
-	f := &chainFollower{path: path, show: func(r lease.AuditRecord) error {
+	var latest []audit.Record
+	f := &chainFollower{path: path, show: func(r audit.Record) error {
 		if latest = append(latest, r); len(latest) > max(a.lines, 0) {
 			latest = latest[1:]
 		}
@@ -137,11 +137,11 @@ func (f *chainFollower) feed(b []byte) error {
 	}
 	lines := f.part[:end]
 	f.part = slices.Clone(f.part[end:])
-	return lease.TailAudit(bytes.NewReader(lines), f.take)
+	return audit.Tail(bytes.NewReader(lines), f.take)
 }
 
 // take shows a record, unless it may have been shown from the same chain before.
-func (f *chainFollower) take(r lease.AuditRecord) error {
+func (f *chainFollower) take(r audit.Record) error {
 	if !f.anew {
 		f.last = r.RecordHash
 		return f.show(r)

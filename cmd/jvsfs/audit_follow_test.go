@@ -7,14 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/audit"
 )
 
 // A chain that grows by halves of lines, is rotated, cut short, and copied to another inode: each record is shown once.
 func TestAGrowingAuditChainShowsEachRecordOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	var seen []string
-	f := &chainFollower{path: path, show: func(r lease.AuditRecord) error { seen = append(seen, r.RecordHash); return nil }}
+	f := &chainFollower{path: path, show: func(r audit.Record) error { seen = append(seen, r.RecordHash); return nil }}
 	defer f.close()
 	add := func(text string) {
 		t.Helper()

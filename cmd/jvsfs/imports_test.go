@@ -129,9 +129,10 @@ func importsOf(t *testing.T, dir string, tags ...string) (ours []string) {
 
 // Nobody puts failpoints into a process but the torture's own build.
 func TestOnlyTheTortureSetsFailpoints(t *testing.T) {
-	injecting := regexp.MustCompile(`\b(lease\.Inject|fusefs\.InjectAdmitted)\(`)
+	injecting := regexp.MustCompile(`\b(lease\.Inject|audit\.Inject|fusefs\.InjectAdmitted)\(`)
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasPrefix(path, "../../integration/torture/wire/") {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasPrefix(path, "../../integration/torture/wire/") ||
+			path == "../../lease/failpoint.go" { // which passes on what it got
 			return err
 		}
 		text, err := os.ReadFile(path)

@@ -45,9 +45,9 @@ var promisedAt = map[string]string{
 	"api.EnforceAnswer": "`enforce`; `lock handover`", "api.HandoverResult": "`enforce`; `lock handover`",
 	"api.LockStatus": "`lock status`; `lock release`", "jvsfs.checkedFence": "`fence-check`",
 	"jvsfs.releasedLease": "`lock status`; `lock release`",
-	"jvsfs.auditReport":   "`audit verify`; a line of `audit tail`", "lease.AuditFault": "`audit verify`; a line of `audit tail`",
-	"lease.AuditRecord": "`audit verify`; a line of `audit tail`",
-	"api.buildInfo":     "`version`", "api.failureReport": "any failure", "api.Failure": "any failure", "api.BusyEntry": "any failure",
+	"jvsfs.auditReport":   "`audit verify`; a line of `audit tail`", "audit.Fault": "`audit verify`; a line of `audit tail`",
+	"audit.Record":  "`audit verify`; a line of `audit tail`",
+	"api.buildInfo": "`version`", "api.failureReport": "any failure", "api.Failure": "any failure", "api.BusyEntry": "any failure",
 }
 
 // unpromised are between our own processes.
@@ -55,7 +55,7 @@ var unpromised = []string{
 	"api.Where", "api.Process", "api.Taking", "api.Holding", "api.Successor", "api.Doctor", "api.Unmount", "api.Enforce", "api.Refusals", "api.Acquire", "api.Steal", "api.Handover", "api.Quiesce", "api.Window",
 	"api.BreakRule", "api.OpenRule", "api.CloseRule", "tenure.File", "tenure.Kept", "tenure.KeptTenure", "tenure.KeptRest", "host.loanText",
 	"api.Unmounted", "api.Left", "api.MetricsText", "api.Response", "api.Leased", "api.Kept", "jvsfs.goAhead", "jvsfs.hookEvent", "api.RefusalAnswer", "api.Events", "api.EventsAnswer", "daemon.readiness",
-	"host.MountState", "host.ProcessState", "host.entry", "daemon.journalFile", "daemon.revokedHolder", "place.chosen", "place.treeFile", "place.treeID", "lease.AuditAnchor",
+	"host.MountState", "host.ProcessState", "host.entry", "daemon.journalFile", "daemon.revokedHolder", "place.chosen", "place.treeFile", "place.treeID", "audit.Anchor",
 }
 
 // page is the text of a page of the manual.

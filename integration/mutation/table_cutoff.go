@@ -125,11 +125,11 @@ var cutOffMutations = slices.Concat(in("lease/late.go", mutation{
 	Tests: []string{"TestAFenceIsAuditedBeforeItHappens"},
 }, mutation{
 	Rule: 17, What: "a cut behind a locked chain counts without its event",
-	Old: "told := c.tell.now(e); told != nil {", New: "told := c.tell.now(e); false && told != nil {",
+	Old: "told := c.tell.Now(e); told != nil {", New: "told := c.tell.Now(e); false && told != nil {",
 	Tests: []string{"TestAHostThatKeepsTheChainLockedIsCutOff"},
 }, mutation{
 	Rule: 17, What: "who has the chain locked is never cut off",
-	Old: "	case errors.Is(err, errAuditLocked):\n", New: "	case false:\n",
+	Old: "	case errors.Is(err, audit.ErrLocked):\n", New: "	case false:\n",
 	Tests: []string{"TestAHostThatKeepsTheChainLockedIsCutOff"},
 }, mutation{
 	Rule: 17, What: "the head is not looked at again when the agent's turn has come",

@@ -144,7 +144,7 @@ var lateWrites = slices.Concat(
 		Tests: []string{"TestALateWriteLeavesATaintAndAnEvent"},
 	}, mutation{
 		Rule: 10, What: "a late write is not audited",
-		Old: "errs[1] = k.tell.now(r.event)", New: "errs[1] = nil",
+		Old: "errs[1] = k.tell.Now(r.event)", New: "errs[1] = nil",
 		Tests: []string{"TestALateWriteLeavesATaintAndAnEvent"},
 	}, mutation{
 		Rule: 10, What: "a late write that cannot be told is forgotten",
@@ -236,10 +236,11 @@ var releasing = slices.Concat(
 		New:   "return unix.Renameat(s.dir.fd, aside, s.dir.fd, s.viewName()) })",
 		Tests: []string{"TestAViewOfAnotherIsPutBack"},
 	}),
-	in("lease/teller.go", mutation{
+	in("lease/audit/queue.go", mutation{
 		Rule: 12, What: "an event is told of before those that were noted earlier",
-		Old: "	t.noted()\n	return t.cfg.Audit(t.stamped(e))", New: "	return t.cfg.Audit(t.stamped(e))",
-		Tests: []string{"TestAuditEventsOfPassedLeasesAreInOrder"},
+		Old: "	q.noted()\n	return q.cfg.Audit(q.cfg.Stamp(e))", New: "	return q.cfg.Audit(q.cfg.Stamp(e))",
+		Package: "./lease",
+		Tests:   []string{"TestAuditEventsOfPassedLeasesAreInOrder"},
 	}),
 	in("lease/orphan.go", mutation{
 		Rule: 11, What: "a command releases a lease that was released, or has a successor",

@@ -34,7 +34,7 @@ var goOnMutations = slices.Concat(
 		Tests: []string{"TestAResumedEpochDrainsBeforeTheNextClaim"},
 	}, mutation{
 		Rule: 16, What: "a holder goes on without an audit event",
-		Old: "	if err := k.tell.now(event); err != nil {\n", New: "	if err := k.tell.now(event); err != nil && false {\n",
+		Old: "	if err := k.tell.Now(event); err != nil {\n", New: "	if err := k.tell.Now(event); err != nil && false {\n",
 		Tests: []string{"TestAHolderGoesOnOnlyWithItsAuditEvent"},
 	}, mutation{
 		Rule: 16, What: "whether the claim was won is not asked",

@@ -23,7 +23,7 @@ var hostileMutations = slices.Concat(
 		Old: "return Epoch{kindLease, uint64(t)}", New: "return Epoch{kindLease + 2*epochKind(t>>63), uint64(t)}",
 		Tests: []string{"TestNoTokenIsAnotherKindOfEpoch"},
 	}),
-	in("lease/auditend.go", mutation{
+	in("lease/audit/end.go", mutation{
 		Rule: 12, What: "an event does not look whether the one before is still there",
 		Old: "why != \"\" {", New: "false && why != \"\" {",
 		Tests: []string{"TestTheAuditAnchorTellsEveryChangeByOthers"},

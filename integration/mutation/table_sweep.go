@@ -55,7 +55,7 @@ var sweepMutations = slices.Concat(
 		Old: "	if !free || !tk.holder.Auto || !tk.k.store.tier().gateProvesEnd() {\n", New: "	if !free && false {\n",
 		Tests: []string{"TestAFreeHeadThatWasJustSeenIsNotReadAgain"},
 	}),
-	in("lease/auditlog.go", mutation{
+	in("lease/audit/log.go", mutation{
 		Rule: 12, What: "of several events at once the first is anchored, not the last",
 		Old: "		last.Begin = at.size + int64(len(text))\n", New: "		last.Begin = max(last.Begin, at.size)\n",
 		Tests: []string{"TestAppendAllWritesTheSameLinesAsSeveralAppends"},

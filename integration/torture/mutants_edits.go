@@ -32,8 +32,8 @@ var lateCount = []edit{{"gate/epoch.go",
 `}}
 
 var noAudit = []edit{{"lease/steal.go",
-	"	err := tk.k.tell.now(e)\n	if err != nil {",
-	"	err := tk.k.tell.now(e)\n	if err != nil && !inject.Broken(\"no_audit\") {"}}
+	"	err := tk.k.tell.Now(e)\n	if err != nil {",
+	"	err := tk.k.tell.Now(e)\n	if err != nil && !inject.Broken(\"no_audit\") {"}}
 
 // noDeadline leaves no look at the deadline: neither before a mutation, nor after it, nor for who opens something.
 var noDeadline = []edit{{"gate/epoch.go", "if now >= d {", "if !inject.Broken(\"no_deadline\") && now >= d {"},

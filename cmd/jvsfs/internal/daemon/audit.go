@@ -10,6 +10,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/audit"
 )
 
 // auditEvent writes an event of the keeper to the chain. Only a steal depends on its result, so a failure is
@@ -18,7 +19,7 @@ func (d *mount) auditEvent(e lease.Event) error { return d.auditEvents([]lease.E
 
 // auditEvents is auditEvent for several events, with one flush of the disk.
 func (d *mount) auditEvents(all []lease.Event) error {
-	records := make([]lease.AuditRecord, 0, len(all))
+	records := make([]audit.Record, 0, len(all))
 	for _, e := range all {
 		d.log.Info("lease "+string(e.Kind), zap.String("worktree", string(e.Worktree)), zap.Uint64("token", uint64(e.Token)),
 			zap.String("holder", e.Holder.ID()), zap.String("reason", e.Reason), zap.Bool("unclean", e.Unclean))
@@ -37,7 +38,7 @@ func (d *mount) auditRepairs(found []finding.Finding) {
 		if f.Check != lockdir.CheckRepair || f.Severity != finding.SevOK {
 			continue
 		}
-		err := d.audit.Append(context.Background(), lease.AuditRecord{
+		err := d.audit.Append(context.Background(), audit.Record{
 			Timestamp: time.Now(), EventType: "lock_repair", Details: map[string]any{"reason": f.Message},
 		})
 		if err != nil {

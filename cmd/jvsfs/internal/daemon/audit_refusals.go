@@ -10,6 +10,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/audit"
 )
 
 // refusalKind is a kind of refusals, or of writes that needed no lease. The audit chain has a line for each
@@ -47,7 +48,7 @@ type refusalCount struct {
 // Further ones are counted and written once an interval. A loop that is refused a million times costs one line
 // a minute.
 type refusals struct {
-	write func(lease.AuditRecord) error
+	write func(audit.Record) error
 	log   *zap.Logger
 
 	mu   sync.Mutex
@@ -68,7 +69,7 @@ var (
 	otherExempt   = refusalKind{op: gate.OpNone, rule: "other"}
 )
 
-func newRefusals(write func(lease.AuditRecord) error, log *zap.Logger) *refusals {
+func newRefusals(write func(audit.Record) error, log *zap.Logger) *refusals {
 	return &refusals{write: write, log: log, seen: map[refusalKind]*refusalCount{}, wake: make(chan struct{}, 1)}
 }
 
@@ -148,10 +149,10 @@ func (r *refusals) flush(due func(*refusalCount) bool) {
 }
 
 // take makes the lines that are due and starts counting anew.
-func (r *refusals) take(due func(*refusalCount) bool) []lease.AuditRecord {
+func (r *refusals) take(due func(*refusalCount) bool) []audit.Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var out []lease.AuditRecord
+	var out []audit.Record
 	for k, c := range r.seen {
 		if c.count == 0 || !due(c) {
 			continue
@@ -162,8 +163,8 @@ func (r *refusals) take(due func(*refusalCount) bool) []lease.AuditRecord {
 	return out
 }
 
-func refusalRecord(k refusalKind, c *refusalCount) lease.AuditRecord {
-	rec := lease.AuditRecord{
+func refusalRecord(k refusalKind, c *refusalCount) audit.Record {
+	rec := audit.Record{
 		Timestamp: time.Now(), EventType: k.event(), Worktree: string(k.worktree),
 		Details: map[string]any{"operation": k.op.String(), "count": c.count, "reason": c.sentence},
 	}

@@ -12,13 +12,14 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/audit"
 )
 
 // The first of a kind is written at once; a loop that goes on costs one more line.
 func TestRefusalsOfAKindAreWrittenOnceAndThenCounted(t *testing.T) {
 	var mu sync.Mutex
-	var got []lease.AuditRecord
-	r := newRefusals(func(rec lease.AuditRecord) error {
+	var got []audit.Record
+	r := newRefusals(func(rec audit.Record) error {
 		mu.Lock()
 		defer mu.Unlock()
 		got = append(got, rec)

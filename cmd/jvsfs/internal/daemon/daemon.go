@@ -23,6 +23,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/audit"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -121,7 +122,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.registry = newRegistry(log, d.newWorktree)
 	d.journal = newJournal(log)
-	d.trail.refused = newRefusals(func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, log)
+	d.trail.refused = newRefusals(func(r audit.Record) error { return d.audit.Append(context.Background(), r) }, log)
 	d.trail.history = newRefusalHistory(newWitness(d.resolver).look)
 	d.trail.history.fresh = d.events.tellRefusal
 	d.registry.refused = d.trail.noteOutside

@@ -15,7 +15,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/gate"
-	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/audit"
 )
 
 // answerEnforce shows the mode, or switches it.
@@ -109,7 +109,7 @@ func (d *mount) guards() []*gate.Guard {
 }
 
 func (d *modeSwitch) auditSwitch(by peer, from, to gate.Enforce) error {
-	err := d.audit.Append(context.Background(), lease.AuditRecord{
+	err := d.audit.Append(context.Background(), audit.Record{
 		Timestamp: time.Now(), EventType: "enforce_switch", Worktree: string(d.place.ID),
 		Details: map[string]any{
 			"mountpoint": d.mountpoint(), "from": from, "to": to,

@@ -14,6 +14,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/audit"
 )
 
 // lastLook bounds the look for stores through mappings at the end of a window.
@@ -127,7 +128,7 @@ func (d *leaseOps) keepWindow(ctx context.Context, w *worktree, s *session, win 
 // auditWindow writes the beginning of a window to the chain, before it opens, and its end. win is nil if it did
 // not open.
 func (d *leaseOps) auditWindow(w *worktree, of gate.Windowed, win *gate.Window, err error) error {
-	r := lease.AuditRecord{Timestamp: time.Now(), EventType: "quiesce_begin", Worktree: string(w.id), Details: map[string]any{
+	r := audit.Record{Timestamp: time.Now(), EventType: "quiesce_begin", Worktree: string(w.id), Details: map[string]any{
 		"mountpoint": d.mountpoint(), "by": of.Who, "command": of.Command, "lasts_ms": of.Lasts.Milliseconds(),
 	}}
 	if win != nil || err != nil {

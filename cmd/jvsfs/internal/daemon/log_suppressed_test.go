@@ -13,7 +13,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/gate/tenure"
-	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/audit"
 )
 
 // What is counted is written a period after the first, however long there was nothing before, and then again.
@@ -27,13 +27,13 @@ func TestWhatIsCountedIsWrittenAPeriodAfterTheFirst(t *testing.T) {
 				func() { left.note(zapcore.Entry{Message: "again"}, zapcore.LogDropped) }, logPeriod
 		},
 		"locks": func(written func()) (func(context.Context), func(), time.Duration) {
-			trail := newRuleTrail("w", func(lease.AuditRecord) error { written(); return nil }, zap.NewNop())
+			trail := newRuleTrail("w", func(audit.Record) error { written(); return nil }, zap.NewNop())
 			return trail.run, func() {
 				trail.note(tenure.Event{Kind: tenure.Taken, Lock: &tenure.Lock{Instance: lockfile.Instance{Rule: &lockfile.Rule{Spec: lockfile.Spec{Name: "r"}}}}})
 			}, refusalInterval
 		},
 		"refusals that are known": func(written func()) (func(context.Context), func(), time.Duration) {
-			r := newRefusals(func(lease.AuditRecord) error { written(); return nil }, zap.NewNop())
+			r := newRefusals(func(audit.Record) error { written(); return nil }, zap.NewNop())
 			kind := refusalKind{worktree: "w"}
 			r.seen[kind] = &refusalCount{known: true}
 			return r.run, func() { r.count(kind, func(*refusalCount) {}) }, refusalInterval

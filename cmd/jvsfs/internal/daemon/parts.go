@@ -20,6 +20,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/audit"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -49,7 +50,7 @@ type mount struct {
 	store     *api.StoreStatus // that file system, if it is one for several hosts
 	authority Authorities      // who keeps the leases; nil: the claims in locks
 	tree      *place.TreeLock  // on the source
-	audit     *lease.AuditLog
+	audit     *audit.Log
 	mode      *enforceMode
 	resolver  *gate.Resolver
 	exits     *process.ExitWatch

@@ -13,6 +13,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/audit"
 )
 
 // openBook opens what is known of the locks of other programs. Without rules the book is nil.
@@ -45,7 +46,7 @@ func (d *mount) openBook(rules *lockfile.Rules) error {
 	if err != nil {
 		return err
 	}
-	d.ruleTrail = newRuleTrail(d.place.ID, func(r lease.AuditRecord) error { return d.audit.Append(context.Background(), r) }, d.log)
+	d.ruleTrail = newRuleTrail(d.place.ID, func(r audit.Record) error { return d.audit.Append(context.Background(), r) }, d.log)
 	d.book = tenure.New(tenure.Config{
 		Rules: rules, Worktree: d.place.ID, Enforcement: d.mode.Enforcement, Resolver: d.resolver, Exits: d.exits, Clock: lease.SystemClock(),
 		Errno: errno, OnRefusal: d.registry.refused, OnEvent: d.lockEvent, Memory: d.tenures, Loans: d.tenures, Joins: d.joins,

@@ -9,18 +9,19 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/audit"
 )
 
 // ruleTrail puts what happens to lock files into the audit chain. What takes a lock from somebody has a record of its own.
 // Taking and giving up is what programs do all the time, so it is counted, and written once an interval.
 type ruleTrail struct {
 	worktree lease.WorktreeID
-	write    func(lease.AuditRecord) error
+	write    func(audit.Record) error
 	log      *zap.Logger
 	wake     chan struct{}
 
 	mu      sync.Mutex
-	due     []lease.AuditRecord
+	due     []audit.Record
 	lost    uint64
 	counted map[ruleCounted]uint64
 }
@@ -33,7 +34,7 @@ type ruleCounted struct {
 // ruleRecords bounds the memory while the audit chain is slow.
 const ruleRecords = 4096
 
-func newRuleTrail(worktree lease.WorktreeID, write func(lease.AuditRecord) error, log *zap.Logger) *ruleTrail {
+func newRuleTrail(worktree lease.WorktreeID, write func(audit.Record) error, log *zap.Logger) *ruleTrail {
 	return &ruleTrail{worktree: worktree, write: write, log: log, wake: make(chan struct{}, 1), counted: map[ruleCounted]uint64{}}
 }
 
@@ -61,7 +62,7 @@ func (t *ruleTrail) note(e tenure.Event) {
 }
 
 // windowRecord is the beginning or the end of a maintenance window.
-func windowRecord(e tenure.Event, worktree lease.WorktreeID) lease.AuditRecord {
+func windowRecord(e tenure.Event, worktree lease.WorktreeID) audit.Record {
 	w := e.Window
 	details := map[string]any{"window": w.Window, "path": w.Path, "rules": w.Rules, "holder": w.Holder.ID, "until": w.Until}
 	if len(w.Locks) > 0 {
@@ -73,10 +74,10 @@ func windowRecord(e tenure.Event, worktree lease.WorktreeID) lease.AuditRecord {
 	if e.By.TID != 0 {
 		details["by_pid"], details["by_uid"] = e.By.TID, e.By.UID
 	}
-	return lease.AuditRecord{Timestamp: time.Now(), EventType: string(e.Kind), Worktree: string(worktree), Details: details}
+	return audit.Record{Timestamp: time.Now(), EventType: string(e.Kind), Worktree: string(worktree), Details: details}
 }
 
-func (t *ruleTrail) record(e tenure.Event) lease.AuditRecord {
+func (t *ruleTrail) record(e tenure.Event) audit.Record {
 	if e.Window != nil {
 		return windowRecord(e, t.worktree)
 	}
@@ -90,7 +91,7 @@ func (t *ruleTrail) record(e tenure.Event) lease.AuditRecord {
 	if e.Err != nil {
 		details["reason"] = e.Err.Error()
 	}
-	return lease.AuditRecord{Timestamp: time.Now(), EventType: string(e.Kind), Worktree: string(t.worktree), Details: details}
+	return audit.Record{Timestamp: time.Now(), EventType: string(e.Kind), Worktree: string(t.worktree), Details: details}
 }
 
 // run writes until ctx ends, and then the rest. While nothing happens it does not wake.
@@ -119,7 +120,7 @@ func (t *ruleTrail) flush(counts bool) {
 	}
 }
 
-func (t *ruleTrail) take(counts bool) []lease.AuditRecord {
+func (t *ruleTrail) take(counts bool) []audit.Record {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := t.due
@@ -132,7 +133,7 @@ func (t *ruleTrail) take(counts bool) []lease.AuditRecord {
 		return out
 	}
 	for k, n := range t.counted {
-		out = append(out, lease.AuditRecord{
+		out = append(out, audit.Record{
 			Timestamp: time.Now(), EventType: string(k.kind), Worktree: string(t.worktree), Details: map[string]any{"rule": k.rule, "count": n},
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/audit"
 	"github.com/jvsfs/jvsfs/lease/record"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
@@ -23,7 +24,7 @@ type Local struct {
 	place    place.Place
 	terms    Terms
 	dir      *lease.Dir
-	audit    *lease.AuditLog
+	audit    *audit.Log
 	resolver *gate.Resolver
 	tree     *place.TreeLock // on the directory, from claim on; nil before
 }

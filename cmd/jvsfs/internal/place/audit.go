@@ -8,6 +8,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/audit"
 )
 
 // AuditName is the name of the audit log. In a repository it is in .jvs/audit, where JVS itself appends, too.
@@ -28,9 +29,9 @@ func (p Place) AuditPath() string {
 
 // OpenAudit opens the audit log of a place, anchored in its lock directory. source is a
 // descriptor of the repository's root as it is below the mount, or -1.
-func OpenAudit(p Place, source int, locks *lease.Dir) (*lease.AuditLog, error) {
+func OpenAudit(p Place, source int, locks *lease.Dir) (*audit.Log, error) {
 	if !p.InRepository() {
-		return lease.OpenAudit(locks.FD(), nil, AuditName, p.AuditPath(), locks)
+		return audit.Open(locks.FD(), nil, AuditName, p.AuditPath(), locks.FD())
 	}
 	if source < 0 || p.Shape != api.ShapeRepository {
 		fd, err := host.OpenDirectory(unix.AT_FDCWD, p.Repo)
@@ -40,7 +41,7 @@ func OpenAudit(p Place, source int, locks *lease.Dir) (*lease.AuditLog, error) {
 		defer unix.Close(fd) //nolint:errcheck // nothing was written to it
 		source = fd
 	}
-	return lease.OpenAudit(source, []string{".jvs", "audit"}, AuditName, p.AuditPath(), locks)
+	return audit.Open(source, []string{".jvs", "audit"}, AuditName, p.AuditPath(), locks.FD())
 }
 
 // auditTypes are the names of lease events in the chain. Where JVS has a name for an event, it is used.
@@ -53,7 +54,7 @@ var auditTypes = map[lease.EventKind]string{
 }
 
 // AuditRecordOf words a lease event for the chain.
-func AuditRecordOf(e lease.Event) lease.AuditRecord {
+func AuditRecordOf(e lease.Event) audit.Record {
 	details := map[string]any{
 		"fencing_token": e.Token, "holder_id": e.Holder.ID(), "uid": e.Holder.UID, "scope": e.Holder.Scope,
 		"auto": e.Holder.Auto, "reason": e.Reason,
@@ -73,5 +74,5 @@ func AuditRecordOf(e lease.Event) lease.AuditRecord {
 	if e.Unclean {
 		details["unclean"] = true
 	}
-	return lease.AuditRecord{Timestamp: e.At, EventType: auditTypes[e.Kind], Worktree: string(e.Worktree), Details: details}
+	return audit.Record{Timestamp: e.At, EventType: auditTypes[e.Kind], Worktree: string(e.Worktree), Details: details}
 }

@@ -1,4 +1,4 @@
-package lease
+package audit
 
 import (
 	"bytes"
@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AuditAnchor is the place of our last event in an audit chain. It lies with the records, which nobody else can write. It shows whether
+// Anchor is the place of our last event in an audit chain. It lies with the records, which nobody else can write. It shows whether
 // the end of the chain was cut off. It is written after the event is durable and not waited for. So it may lag by one event, after a
 // power failure by more, but it never leads.
-type AuditAnchor struct {
+type Anchor struct {
 	Begin int64  `json:"begin"` // of the event's line, in bytes
 	Size  int64  `json:"size"`  // to the line's end
 	Hash  string `json:"hash"`  // of the record
@@ -27,51 +27,51 @@ const anchorName = "audit.anchor"
 // anchorSize is one sector, which is written in place: the write is whole or not at all, and needs no new space.
 const anchorSize = 512
 
-// ReadAuditAnchor reads the anchor of a lock directory. Without one the error is os.ErrNotExist.
-func ReadAuditAnchor(lockDir string) (AuditAnchor, error) {
+// ReadAnchor reads the anchor of a lock directory. Without one the error is os.ErrNotExist.
+func ReadAnchor(lockDir string) (Anchor, error) {
 	f, err := os.OpenFile(lockDir+"/"+anchorName, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return AuditAnchor{}, err
+		return Anchor{}, err
 	}
 	defer f.Close() //nolint:errcheck // only read from
 	text, err := io.ReadAll(io.LimitReader(f, anchorSize))
 	if err != nil {
-		return AuditAnchor{}, err
+		return Anchor{}, err
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
-		return AuditAnchor{}, os.ErrNotExist // it was just made
+		return Anchor{}, os.ErrNotExist // it was just made
 	}
 	return parseAnchor(text)
 }
 
-func parseAnchor(text []byte) (x AuditAnchor, err error) {
+func parseAnchor(text []byte) (x Anchor, err error) {
 	if err = json.Unmarshal(bytes.TrimSpace(text), &x); err == nil && !x.sane() {
 		err = errors.New("its numbers are none of a chain")
 	}
 	if err != nil {
-		return AuditAnchor{}, fmt.Errorf("the anchor of the audit chain cannot be read: %w", err)
+		return Anchor{}, fmt.Errorf("the anchor of the audit chain cannot be read: %w", err)
 	}
 	return x, nil
 }
 
-func (x AuditAnchor) sane() bool {
-	return x.Begin >= 0 && x.Size > x.Begin && x.Size-x.Begin <= maxAuditLine && len(x.Hash) == 64
+func (x Anchor) sane() bool {
+	return x.Begin >= 0 && x.Size > x.Begin && x.Size-x.Begin <= maxLine && len(x.Hash) == 64
 }
 
 // missing says why the anchored event is not in the chain. It is "" if the event is there. It reads one line.
-func (x AuditAnchor) missing(r io.ReaderAt, size int64) string {
+func (x Anchor) missing(r io.ReaderAt, size int64) string {
 	if size < x.Size {
 		return fmt.Sprintf("%d bytes of the chain are gone: it had %d, and ended with %s", x.Size-size, x.Size, x.Hash)
 	}
 	line := make([]byte, x.Size-x.Begin)
-	var rec AuditRecord
+	var rec Record
 	if _, err := r.ReadAt(line, x.Begin); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Sprintf("the last event before cannot be read: %v", err)
 	}
 	if json.Unmarshal(line, &rec) != nil || rec.RecordHash != x.Hash || !bytes.HasSuffix(line, []byte("\n")) {
 		return fmt.Sprintf("another chain is in the place of the one that had %d bytes and ended with %s", x.Size, x.Hash)
 	}
-	if hash, err := auditHash(line); err != nil || hash != x.Hash {
+	if hash, err := lineHash(line); err != nil || hash != x.Hash {
 		return fmt.Sprintf("the event with %s was changed", x.Hash)
 	}
 	return ""
@@ -79,7 +79,7 @@ func (x AuditAnchor) missing(r io.ReaderAt, size int64) string {
 
 // anchorFile is the anchor of one log. nil is no anchor.
 type anchorFile struct {
-	dir *Dir
+	dir int // the descriptor of the lock directory
 	fd  int // -1 until it is needed
 }
 
@@ -92,7 +92,7 @@ func (f *anchorFile) lock(ctx context.Context) (unlock func(), err error) {
 		f.close()
 	}
 	if f.fd < 0 {
-		f.fd, err = openat(f.dir.fd, anchorName, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
+		f.fd, err = openat(f.dir, anchorName, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
 		if err != nil {
 			f.fd = -1
 			return nil, &os.PathError{Op: "open", Path: anchorName, Err: err}
@@ -106,7 +106,7 @@ func (f *anchorFile) lock(ctx context.Context) (unlock func(), err error) {
 			return nil, &os.PathError{Op: "open", Path: anchorName, Err: err}
 		}
 	}
-	if err := lockWithin(ctx, f.fd, auditWait); err != nil {
+	if err := lockWithin(ctx, f.fd, lockWait); err != nil {
 		return nil, err
 	}
 	return func() { _ = unix.Flock(f.fd, unix.LOCK_UN) }, nil
@@ -115,18 +115,18 @@ func (f *anchorFile) lock(ctx context.Context) (unlock func(), err error) {
 // current is whether the name still is the open file.
 func (f *anchorFile) current() bool {
 	var at, held unix.Stat_t
-	return unix.Fstatat(f.dir.fd, anchorName, &at, unix.AT_SYMLINK_NOFOLLOW) == nil && unix.Fstat(f.fd, &held) == nil && idOf(&at) == idOf(&held) && held.Nlink <= 1
+	return unix.Fstatat(f.dir, anchorName, &at, unix.AT_SYMLINK_NOFOLLOW) == nil && unix.Fstat(f.fd, &held) == nil && sameFile(&at, &held) && held.Nlink <= 1
 }
 
 // read is the anchor. had is false if there is none, or none that can be read.
-func (f *anchorFile) read() (x AuditAnchor, had bool) {
+func (f *anchorFile) read() (x Anchor, had bool) {
 	if f == nil || f.fd < 0 {
-		return AuditAnchor{}, false
+		return Anchor{}, false
 	}
 	text := make([]byte, anchorSize)
 	n, err := unix.Pread(f.fd, text, 0)
 	if err != nil || n <= 0 {
-		return AuditAnchor{}, false
+		return Anchor{}, false
 	}
 	x, err = parseAnchor(text[:n])
 	return x, err == nil
@@ -134,7 +134,7 @@ func (f *anchorFile) read() (x AuditAnchor, had bool) {
 
 // move anchors an event that is durable. It does not wait for the disk: if the anchor lags, a loss of the events after it is not
 // noticed, and that is all. An error does not undo the event.
-func (f *anchorFile) move(x AuditAnchor) {
+func (f *anchorFile) move(x Anchor) {
 	if f == nil || f.fd < 0 {
 		return
 	}

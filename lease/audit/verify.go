@@ -1,4 +1,4 @@
-package lease
+package audit
 
 import (
 	"bufio"
@@ -9,26 +9,26 @@ import (
 	"io"
 )
 
-// maxAuditLine bounds the memory for one line, in bytes.
-const maxAuditLine = 1 << 20
+// maxLine bounds the memory for one line, in bytes.
+const maxLine = 1 << 20
 
-// auditLine is one line as it was read.
-type auditLine struct {
-	text     []byte // with its newline; nil if it is longer than maxAuditLine
+// rawLine is one line as it was read.
+type rawLine struct {
+	text     []byte // with its newline; nil if it is longer than maxLine
 	size     int64
 	lines    int  // 1; a run of empty lines has more
 	complete bool // it has a newline
 }
 
 // eachLine calls f with each line. The last one may be incomplete. A line that is too long has no text. The text is valid until f returns.
-func eachLine(r io.Reader, f func(auditLine) error) error {
+func eachLine(r io.Reader, f func(rawLine) error) error {
 	b := bufio.NewReaderSize(r, 64<<10)
 	var long []byte
-	l := auditLine{lines: 1}
+	l := rawLine{lines: 1}
 	for {
 		if n := emptyLines(b); l.size == 0 && n > 0 {
 			_, _ = b.Discard(n) // they are in the buffer
-			if err := f(auditLine{text: []byte("\n"), size: int64(n), lines: n, complete: true}); err != nil {
+			if err := f(rawLine{text: []byte("\n"), size: int64(n), lines: n, complete: true}); err != nil {
 				return err
 			}
 			continue
@@ -37,7 +37,7 @@ func eachLine(r io.Reader, f func(auditLine) error) error {
 		l.size += int64(len(part))
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-			if l.size <= maxAuditLine {
+			if l.size <= maxLine {
 				long = append(long, part...)
 			}
 			continue
@@ -45,7 +45,7 @@ func eachLine(r io.Reader, f func(auditLine) error) error {
 			return err
 		}
 		if l.size > 0 {
-			if l.complete = err == nil; l.size <= maxAuditLine {
+			if l.complete = err == nil; l.size <= maxLine {
 				l.text = part
 				if len(long) > 0 {
 					l.text = append(long, part...)
@@ -58,7 +58,7 @@ func eachLine(r io.Reader, f func(auditLine) error) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		l, long = auditLine{lines: 1}, long[:0]
+		l, long = rawLine{lines: 1}, long[:0]
 	}
 }
 
@@ -71,15 +71,15 @@ func emptyLines(b *bufio.Reader) int {
 	return len(next) - len(bytes.TrimLeft(next, "\n"))
 }
 
-// AuditFault is a place where the chain is broken.
-type AuditFault struct {
+// Fault is a place where the chain is broken.
+type Fault struct {
 	Line    int    `json:"line"` // from 1
 	Message string `json:"message"`
 }
 
-// VerifyAudit reads a whole chain. It returns the number of records and the places where the chain is broken. The error says that
+// Verify reads a whole chain. It returns the number of records and the places where the chain is broken. The error says that
 // reading failed. With an anchor it notices a loss at the end, too. The anchor must be read before the chain is opened.
-func VerifyAudit(r io.Reader, anchor *AuditAnchor) (records int, faults []AuditFault, err error) {
+func Verify(r io.Reader, anchor *Anchor) (records int, faults []Fault, err error) {
 	v := verifier{anchor: anchor}
 	err = eachLine(r, v.line)
 	if err == nil && anchor != nil && !v.met {
@@ -89,13 +89,13 @@ func VerifyAudit(r io.Reader, anchor *AuditAnchor) (records int, faults []AuditF
 }
 
 type verifier struct {
-	anchor *AuditAnchor
+	anchor *Anchor
 	met    bool // the anchored event was there
 
 	n, records int
 	size       int64
 	last       string
-	faults     []AuditFault
+	faults     []Fault
 }
 
 // maxFaults bounds the list: nobody reads a million faults.
@@ -103,22 +103,22 @@ const maxFaults = 1000
 
 func (v *verifier) fault(format string, args ...any) {
 	if len(v.faults) < maxFaults {
-		v.faults = append(v.faults, AuditFault{v.n, fmt.Sprintf(format, args...)})
+		v.faults = append(v.faults, Fault{v.n, fmt.Sprintf(format, args...)})
 	}
 }
 
-func (v *verifier) line(l auditLine) error {
+func (v *verifier) line(l rawLine) error {
 	v.n += l.lines
 	begin := v.size
 	v.size += l.size
 	if l.text == nil {
-		v.fault("it is longer than %d bytes, and no record", maxAuditLine)
+		v.fault("it is longer than %d bytes, and no record", maxLine)
 		return nil
 	}
 	if len(bytes.TrimSpace(l.text)) == 0 {
 		return nil
 	}
-	var rec AuditRecord
+	var rec Record
 	if err := json.Unmarshal(l.text, &rec); err != nil {
 		v.fault("it is no record: %v", err)
 		return nil
@@ -127,12 +127,12 @@ func (v *verifier) line(l auditLine) error {
 	return nil
 }
 
-func (v *verifier) record(l auditLine, rec AuditRecord, begin int64) {
+func (v *verifier) record(l rawLine, rec Record, begin int64) {
 	v.records++
 	if !l.complete {
 		v.fault("it has no end")
 	}
-	hash, err := auditHash(l.text)
+	hash, err := lineHash(l.text)
 	if err != nil || hash != rec.RecordHash {
 		v.fault("it does not have the hash that it names: it was changed")
 	}
@@ -159,17 +159,17 @@ func (v *verifier) lost() {
 	v.fault("the latest event of jvsfs, with %s, is not in it: this is another chain, or it was written anew", v.anchor.Hash)
 }
 
-// TailAudit calls f with the records of a chain in order. It skips lines that are no record.
-func TailAudit(r io.Reader, f func(AuditRecord) error) error {
-	return eachLine(r, func(l auditLine) error {
-		if rec, ok := parseAudit(l.text); ok {
+// Tail calls f with the records of a chain in order. It skips lines that are no record.
+func Tail(r io.Reader, f func(Record) error) error {
+	return eachLine(r, func(l rawLine) error {
+		if rec, ok := parseLine(l.text); ok {
 			return f(rec)
 		}
 		return nil
 	})
 }
 
-func parseAudit(line []byte) (rec AuditRecord, ok bool) {
+func parseLine(line []byte) (rec Record, ok bool) {
 	ok = bytes.HasPrefix(line, []byte("{")) && json.Unmarshal(line, &rec) == nil
 	return rec, ok
 }

@@ -1,4 +1,4 @@
-package lease
+package audit
 
 import (
 	"context"
@@ -13,11 +13,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
-// AuditRecord is one line of the audit chain, in the format of JVS. Each line carries the hash of the line before, so a line that is
+// Record is one line of the audit chain, in the format of JVS. Each line carries the hash of the line before, so a line that is
 // changed or removed is noticed. Other programs append to the same file, too, all of them under flock.
-type AuditRecord struct {
+type Record struct {
 	Timestamp  time.Time      `json:"timestamp"`
 	EventType  string         `json:"event_type"`
 	SnapshotID string         `json:"snapshot_id,omitempty"`
@@ -27,8 +29,8 @@ type AuditRecord struct {
 	RecordHash string         `json:"record_hash"`
 }
 
-// auditHash is SHA-256 over the line's canonical JSON (keys sorted, no spaces, HTML escaped) with an empty record_hash in it.
-func auditHash(line []byte) (string, error) {
+// lineHash is SHA-256 over the line's canonical JSON (keys sorted, no spaces, HTML escaped) with an empty record_hash in it.
+func lineHash(line []byte) (string, error) {
 	var fields map[string]any
 	if err := json.Unmarshal(line, &fields); err != nil {
 		return "", err
@@ -42,15 +44,15 @@ func auditHash(line []byte) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// AuditLog appends to an audit chain. It looks the chain's directory up for each event, for others may move it. It moves the anchor
-// ([AuditAnchor]). An event costs bounded work, whatever others have appended. Safe for concurrent use, also by other processes.
-type AuditLog struct {
+// Log appends to an audit chain. It looks the chain's directory up for each event, for others may move it. It moves the anchor
+// ([Anchor]). An event costs bounded work, whatever others have appended. Safe for concurrent use, also by other processes.
+type Log struct {
 	base   int      // the directory in which the way begins
 	way    []string // the directories from there; the last one is made if it is absent
 	name   string   // in the last directory
 	path   string   // for messages
 	anchor *anchorFile
-	reach  int64 // auditReach
+	reach  int64 // maxReach
 
 	mu   sync.Mutex
 	f    *os.File // nil until the first append, and after a failure
@@ -58,22 +60,24 @@ type AuditLog struct {
 	last string   // hash of the last whole line up to there
 }
 
-// errAuditLocked says that others keep the chain locked for longer than they need to append.
-var errAuditLocked = errors.New("somebody else has it locked")
+// ErrLocked says that others keep the chain locked for longer than they need to append.
+var ErrLocked = errors.New("somebody else has it locked")
 
-// auditWait bounds the wait for others who append.
-const auditWait = 5 * time.Second
+const dirFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// OpenAudit opens the audit log name. way leads to its directory, from the directory dirfd, which OpenAudit duplicates. Before the
-// first Append nothing but that directory is made. display is the path for messages. The anchor is in the lock directory locks, which
-// must outlive the log. If locks is nil there is no anchor.
-func OpenAudit(dirfd int, way []string, name, display string, locks *Dir) (*AuditLog, error) {
+// lockWait bounds the wait for others who append.
+const lockWait = 5 * time.Second
+
+// Open opens the audit log name. way leads to its directory, from the directory dirfd, which Open duplicates. Before the
+// first Append nothing but that directory is made. display is the path for messages. locks is the descriptor of the lock directory, in
+// which the anchor is; it must outlive the log. -1: there is no anchor.
+func Open(dirfd int, way []string, name, display string, locks int) (*Log, error) {
 	fd, err := openat(dirfd, ".", dirFlags, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: display, Err: err}
 	}
-	a := &AuditLog{base: fd, way: way, name: name, path: display, reach: auditReach}
-	if locks != nil {
+	a := &Log{base: fd, way: way, name: name, path: display, reach: maxReach}
+	if locks >= 0 {
 		a.anchor = &anchorFile{dir: locks, fd: -1}
 	}
 	dir, err := a.directory()
@@ -88,7 +92,7 @@ func OpenAudit(dirfd int, way []string, name, display string, locks *Dir) (*Audi
 }
 
 // Close frees the descriptors.
-func (a *AuditLog) Close() error {
+func (a *Log) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop()
@@ -96,7 +100,7 @@ func (a *AuditLog) Close() error {
 	return unix.Close(a.base)
 }
 
-func (a *AuditLog) drop() {
+func (a *Log) drop() {
 	if a.f != nil {
 		_ = a.f.Close()
 	}
@@ -104,12 +108,12 @@ func (a *AuditLog) drop() {
 }
 
 // Append fills PrevHash and RecordHash in and writes the record durably. On an error nothing of it is in the log.
-func (a *AuditLog) Append(ctx context.Context, r AuditRecord) error {
-	return a.AppendAll(ctx, []AuditRecord{r})
+func (a *Log) Append(ctx context.Context, r Record) error {
+	return a.AppendAll(ctx, []Record{r})
 }
 
 // AppendAll appends several records in their order, with one flush of the disk. On an error none of them is in the log.
-func (a *AuditLog) AppendAll(ctx context.Context, all []AuditRecord) error {
+func (a *Log) AppendAll(ctx context.Context, all []Record) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -118,7 +122,7 @@ func (a *AuditLog) AppendAll(ctx context.Context, all []AuditRecord) error {
 	err := a.append(ctx, all)
 	if err != nil {
 		a.drop() // and look anew next time
-		return &Error{Class: ClassAuditFailed, File: a.path, Message: "the audit log cannot be written", Err: err,
+		return &record.Error{Class: record.ClassAuditFailed, File: a.path, Message: "the audit log cannot be written", Err: err,
 			Next: "look at the disk and the permissions of the audit log; jvsfs audit verify checks its chain"}
 	}
 	return nil
@@ -126,7 +130,7 @@ func (a *AuditLog) AppendAll(ctx context.Context, all []AuditRecord) error {
 
 // append takes the anchor's lock before the chain's: if a directory is swapped, two processes may have different files, but they
 // still exclude each other.
-func (a *AuditLog) append(ctx context.Context, all []AuditRecord) error {
+func (a *Log) append(ctx context.Context, all []Record) error {
 	unlock, err := a.anchor.lock(ctx)
 	if err != nil {
 		return err
@@ -135,7 +139,7 @@ func (a *AuditLog) append(ctx context.Context, all []AuditRecord) error {
 	if err := a.open(); err != nil {
 		return err
 	}
-	if err := lockWithin(ctx, int(a.f.Fd()), auditWait); err != nil {
+	if err := lockWithin(ctx, int(a.f.Fd()), lockWait); err != nil {
 		return err
 	}
 	defer func() { _ = unix.Flock(int(a.f.Fd()), unix.LOCK_UN) }()
@@ -156,7 +160,7 @@ func (a *AuditLog) append(ctx context.Context, all []AuditRecord) error {
 }
 
 // lines are the records as lines that follow the end of the chain, and the anchor of the last one.
-func (at chainEnd) lines(all []AuditRecord) (text []byte, last AuditAnchor, err error) {
+func (at chainEnd) lines(all []Record) (text []byte, last Anchor, err error) {
 	if !at.whole { // a writer died in the middle of a line
 		text = append(text, '\n')
 	}
@@ -181,12 +185,12 @@ func (at chainEnd) lines(all []AuditRecord) (text []byte, last AuditAnchor, err 
 }
 
 // chain makes the line that follows the one with hash prev.
-func chain(r AuditRecord, prev string) (line []byte, hash string, err error) {
+func chain(r Record, prev string) (line []byte, hash string, err error) {
 	r.Timestamp, r.PrevHash, r.RecordHash = r.Timestamp.UTC(), prev, ""
 	if line, err = json.Marshal(r); err != nil {
 		return nil, "", err
 	}
-	if hash, err = auditHash(line); err != nil {
+	if hash, err = lineHash(line); err != nil {
 		return nil, "", err
 	}
 	r.RecordHash = hash
@@ -195,11 +199,11 @@ func chain(r AuditRecord, prev string) (line []byte, hash string, err error) {
 }
 
 // write appends all or nothing. size is the length of the log.
-func (a *AuditLog) write(line []byte, size int64) error {
+func (a *Log) write(line []byte, size int64) error {
 	n := 0
-	err := disk("audit.write", func() (err error) { n, err = a.f.Write(line); return err })
+	err := change("audit.write", func() (err error) { n, err = a.f.Write(line); return err })
 	if err == nil {
-		err = disk("audit.fsync", a.f.Sync)
+		err = change("audit.fsync", a.f.Sync)
 	}
 	if info, serr := a.f.Stat(); err != nil && n > 0 && serr == nil && info.Size() == size+int64(n) { // nobody has appended since
 		return errors.Join(err, a.f.Truncate(size))
@@ -208,7 +212,7 @@ func (a *AuditLog) write(line []byte, size int64) error {
 }
 
 // directory opens the directory of the chain, one component at a time: its owner may plant links.
-func (a *AuditLog) directory() (int, error) {
+func (a *Log) directory() (int, error) {
 	fd := a.base
 	for i, name := range a.way {
 		next, err := openat(fd, name, dirFlags, 0)
@@ -230,7 +234,7 @@ func (a *AuditLog) directory() (int, error) {
 
 // open makes sure that the descriptor is the file that has the name now: the log may have been rotated. It must be a regular file
 // with one name: others may write to the directory, and a link could point anywhere.
-func (a *AuditLog) open() error {
+func (a *Log) open() error {
 	dir, err := a.directory()
 	if err != nil {
 		return err
@@ -240,7 +244,7 @@ func (a *AuditLog) open() error {
 	}
 	var at, held unix.Stat_t
 	err = unix.Fstatat(dir, a.name, &at, unix.AT_SYMLINK_NOFOLLOW)
-	if a.f != nil && err == nil && unix.Fstat(int(a.f.Fd()), &held) == nil && idOf(&at) == idOf(&held) && held.Nlink == 1 {
+	if a.f != nil && err == nil && unix.Fstat(int(a.f.Fd()), &held) == nil && sameFile(&at, &held) && held.Nlink == 1 {
 		return nil
 	}
 	a.drop()
@@ -273,7 +277,7 @@ func lockWithin(ctx context.Context, fd int, d time.Duration) error {
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", errAuditLocked, ctx.Err())
+			return fmt.Errorf("%w: %w", ErrLocked, ctx.Err())
 		}
 	}
 }

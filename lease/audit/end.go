@@ -1,4 +1,4 @@
-package lease
+package audit
 
 import (
 	"bytes"
@@ -8,11 +8,11 @@ import (
 	"io"
 )
 
-// auditReach bounds how much of a chain one event reads: others may have appended any number of bytes since our last event.
-const auditReach = 1 << 20
+// maxReach bounds how much of a chain one event reads: others may have appended any number of bytes since our last event.
+const maxReach = 1 << 20
 
-// auditQuiet is how many bytes without a record are no fault: a torn line leaves so many.
-const auditQuiet = 4096
+// maxQuiet is how many bytes without a record are no fault: a torn line leaves so many.
+const maxQuiet = 4096
 
 // chainEnd is where the next line goes.
 type chainEnd struct {
@@ -24,7 +24,7 @@ type chainEnd struct {
 
 // end finds the end of the chain, with bounded work. The anchored event must still be there. If it is not, the next line follows the
 // anchor's hash and says so. No verification of the file passes then.
-func (a *AuditLog) end() (chainEnd, error) {
+func (a *Log) end() (chainEnd, error) {
 	info, err := a.f.Stat()
 	if err != nil {
 		return chainEnd{}, err
@@ -43,14 +43,14 @@ func (a *AuditLog) end() (chainEnd, error) {
 	}
 	from := max(known, info.Size()-a.reach)
 	at, err := lastLine(a.f, from, info.Size(), hash)
-	if err == nil && at.size > known && at.last == hash && known+auditQuiet < at.size {
+	if err == nil && at.size > known && at.last == hash && known+maxQuiet < at.size {
 		at.gap = fmt.Sprintf("no record was found in the last of the %d bytes that others have appended since the one that this follows", at.size-known)
 	}
 	return at, err
 }
 
-// auditTries bounds how many lines that begin like a record are parsed for one event.
-const auditTries = 4096
+// maxTries bounds how many lines that begin like a record are parsed for one event.
+const maxTries = 4096
 
 // lastLine looks for the last record from there to the end. hash is that of the line before. If the bytes
 // begin in the middle of a line, that line is no record.
@@ -65,9 +65,9 @@ func lastLine(r io.ReaderAt, from, size int64, hash string) (chainEnd, error) {
 	if end := bytes.LastIndexByte(text, '\n'); end != n-1 {
 		at.whole, text = false, text[:end+1]
 	}
-	for tries := 0; len(text) > 0 && tries < auditTries; {
+	for tries := 0; len(text) > 0 && tries < maxTries; {
 		begin := bytes.LastIndexByte(text[:len(text)-1], '\n') + 1
-		var rec AuditRecord
+		var rec Record
 		if text[begin] == '{' {
 			tries++
 			if json.Unmarshal(text[begin:], &rec) == nil && rec.RecordHash != "" {

@@ -1,44 +1,44 @@
-package lease
+package audit
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // anchored is a log in a directory of its own, anchored in a lock directory.
-func anchored(t *testing.T) (a *AuditLog, log string, d *Dir) {
+func anchored(t *testing.T) (a *Log, log, locks string) {
 	t.Helper()
-	base, fd := auditDir(t)
+	base, fd := testDir(t)
 	require.NoError(t, os.Mkdir(filepath.Join(base, ".jvs"), 0o755))
-	d, err := OpenDir(filepath.Join(base, "locks"))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = d.Close() })
-	a, err = OpenAudit(fd, []string{".jvs", "audit"}, "audit.jsonl", "audit.jsonl", d)
+	locks, locksFD := testDir(t)
+	a, err := Open(fd, []string{".jvs", "audit"}, "audit.jsonl", "audit.jsonl", locksFD)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = a.Close() })
-	return a, filepath.Join(base, ".jvs", "audit", "audit.jsonl"), d
+	return a, filepath.Join(base, ".jvs", "audit", "audit.jsonl"), locks
 }
 
-func appendEvents(t *testing.T, a *AuditLog, n int) {
+func appendEvents(t *testing.T, a *Log, n int) {
 	t.Helper()
 	for i := range n {
-		require.NoError(t, a.Append(bg, event(i)))
+		require.NoError(t, a.Append(context.Background(), event(i)))
 	}
 }
 
 // faultsOf verifies the chain as `audit verify` does.
-func faultsOf(t *testing.T, log string, d *Dir) []AuditFault {
+func faultsOf(t *testing.T, log, locks string) []Fault {
 	t.Helper()
-	x, err := ReadAuditAnchor(d.Path())
+	x, err := ReadAnchor(locks)
 	require.NoError(t, err)
 	text, err := os.ReadFile(log)
 	require.NoError(t, err)
-	_, faults, err := VerifyAudit(bytes.NewReader(text), &x)
+	_, faults, err := Verify(bytes.NewReader(text), &x)
 	require.NoError(t, err)
 	return faults
 }
@@ -46,15 +46,15 @@ func faultsOf(t *testing.T, log string, d *Dir) []AuditFault {
 // Who owns the lock directory can make the anchor a name of another file, before it is made or later. That file is not written to.
 func TestTheAuditAnchorIsNotWrittenThroughALink(t *testing.T) {
 	for _, later := range []bool{false, true} {
-		a, _, d := anchored(t)
+		a, _, locks := anchored(t)
 		if later {
 			appendEvents(t, a, 1)
-			require.NoError(t, os.Remove(filepath.Join(d.Path(), anchorName)))
+			require.NoError(t, os.Remove(filepath.Join(locks, anchorName)))
 		}
 		other := filepath.Join(t.TempDir(), "other")
 		require.NoError(t, os.WriteFile(other, []byte("precious"), 0o600))
-		require.NoError(t, os.Link(other, filepath.Join(d.Path(), anchorName)))
-		require.ErrorContains(t, a.Append(bg, event(1)), "audit.anchor: it is not a regular file with one name")
+		require.NoError(t, os.Link(other, filepath.Join(locks, anchorName)))
+		require.ErrorContains(t, a.Append(context.Background(), event(1)), "audit.anchor: it is not a regular file with one name")
 		text, err := os.ReadFile(other)
 		require.NoError(t, err)
 		require.Equal(t, "precious", string(text))
@@ -80,15 +80,15 @@ func TestTheAuditAnchorTellsEveryChangeByOthers(t *testing.T) {
 		"the tail replaced": {func(text string, l []string) string { return strings.Join(l[:3], "") + l[0] + l[1] }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, log, d := anchored(t)
+			a, log, locks := anchored(t)
 			appendEvents(t, a, 4)
-			require.Empty(t, faultsOf(t, log, d))
+			require.Empty(t, faultsOf(t, log, locks))
 			text, err := os.ReadFile(log)
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(log, []byte(c.do(string(text), strings.SplitAfter(string(text), "\n"))), 0o644))
-			require.Equal(t, c.seen, len(faultsOf(t, log, d)) > 0)
+			require.Equal(t, c.seen, len(faultsOf(t, log, locks)) > 0)
 			appendEvents(t, a, 2)
-			require.Equal(t, c.seen, len(faultsOf(t, log, d)) > 0, "after later events")
+			require.Equal(t, c.seen, len(faultsOf(t, log, locks)) > 0, "after later events")
 		})
 	}
 }
@@ -110,9 +110,9 @@ func other(n int) string {
 
 // Others, such as JVS, may append to the chain: our next line follows theirs. The anchor stays at our last event.
 func TestAuditLinesOfOthersAreFollowed(t *testing.T) {
-	a, log, d := anchored(t)
+	a, log, locks := anchored(t)
 	appendEvents(t, a, 2)
-	x, err := ReadAuditAnchor(d.Path())
+	x, err := ReadAnchor(locks)
 	require.NoError(t, err)
 	line, _, err := chain(event(7), x.Hash)
 	require.NoError(t, err)
@@ -121,9 +121,9 @@ func TestAuditLinesOfOthersAreFollowed(t *testing.T) {
 	_, err = f.Write(line)
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
-	require.Empty(t, faultsOf(t, log, d))
+	require.Empty(t, faultsOf(t, log, locks))
 	appendEvents(t, a, 1)
-	require.Empty(t, faultsOf(t, log, d))
+	require.Empty(t, faultsOf(t, log, locks))
 }
 
 // If its writer is killed after the event, the anchor lags until the next event. A torn anchor counts as none.
@@ -135,19 +135,19 @@ func TestALaggingOrTornAuditAnchorDoesNotFailTheChain(t *testing.T) {
 		"wild":  func([]byte) []byte { return []byte(`{"begin":0,"size":9223372036854775807,"hash":"x"}`) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, log, d := anchored(t)
+			a, log, locks := anchored(t)
 			appendEvents(t, a, 1)
-			path := filepath.Join(d.Path(), anchorName)
+			path := filepath.Join(locks, anchorName)
 			old, err := os.ReadFile(path)
 			require.NoError(t, err)
 			require.Len(t, old, anchorSize)
 			appendEvents(t, a, 2)
 			require.NoError(t, os.WriteFile(path, spoil(old), 0o600))
 			if name == "lags" {
-				require.Empty(t, faultsOf(t, log, d))
+				require.Empty(t, faultsOf(t, log, locks))
 			}
 			appendEvents(t, a, 1)
-			require.Empty(t, faultsOf(t, log, d))
+			require.Empty(t, faultsOf(t, log, locks))
 		})
 	}
 }
@@ -157,8 +157,8 @@ func TestALaggingOrTornAuditAnchorDoesNotFailTheChain(t *testing.T) {
 func TestAFloodOfForeignAuditLinesCostsBoundedWork(t *testing.T) {
 	for name, unit := range map[string]string{"newlines": "\n", "brackets": "{\n", "one line": "x", "records of nothing": "{\"a\":1}\n"} {
 		t.Run(name, func(t *testing.T) {
-			a, log, d := anchored(t)
-			a.reach = 8 * auditTries
+			a, log, locks := anchored(t)
+			a.reach = 8 * maxTries
 			appendEvents(t, a, 2)
 			f, err := os.OpenFile(log, os.O_APPEND|os.O_WRONLY, 0)
 			require.NoError(t, err)
@@ -166,11 +166,11 @@ func TestAFloodOfForeignAuditLinesCostsBoundedWork(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, f.Close())
 			appendEvents(t, a, 2)
-			x, err := ReadAuditAnchor(d.Path())
+			x, err := ReadAnchor(locks)
 			require.NoError(t, err)
 			text, err := os.ReadFile(log)
 			require.NoError(t, err)
-			n, faults, err := VerifyAudit(bytes.NewReader(text), &x)
+			n, faults, err := Verify(bytes.NewReader(text), &x)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, n, 4)
 			require.LessOrEqual(t, len(faults), maxFaults)
@@ -191,22 +191,22 @@ func BenchmarkAppend(b *testing.B) {
 	for name, locks := range map[string]bool{"anchored": true, "bare": false} {
 		b.Run(name, func(b *testing.B) {
 			base := b.TempDir()
-			d, err := OpenDir(filepath.Join(base, "locks"))
+			fd, err := unix.Open(base, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer d.Close()
-			at := d
+			defer unix.Close(fd) //nolint:errcheck // only looked up in
+			at := fd
 			if !locks {
-				at = nil
+				at = -1
 			}
-			a, err := OpenAudit(d.FD(), nil, "audit.jsonl", "audit.jsonl", at)
+			a, err := Open(fd, nil, "audit.jsonl", "audit.jsonl", at)
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer a.Close()
 			for i := 0; b.Loop(); i++ {
-				if err := a.Append(bg, event(i)); err != nil {
+				if err := a.Append(context.Background(), event(i)); err != nil {
 					b.Fatal(err)
 				}
 			}
