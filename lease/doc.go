@@ -164,8 +164,8 @@
 // What such an authority needs of this package is in governed.go.
 //
 // What a tier changes stands in tier.go, bounds of what is read in record/bounds.go, adoption in adopt.go, two keepers of one lease in
-// follow.go, orphaned leases in orphan.go, repair in repair.go. The keeper's state and calls are in keeper.go, its loop in
-// keeper_run.go, its errors in refusal.go.
+// follow.go, orphaned leases in orphan.go, what a repair (package lease/repair) works with in undergate.go. The keeper's state and calls
+// are in keeper.go, its loop in keeper_run.go, its errors in refusal.go.
 //
 // # Adoption
 //

@@ -16,16 +16,14 @@ func (s *Store) Raise(ctx context.Context, c Clock, p record.Policy, t Token) er
 	if top, err := s.highest(); err != nil || top >= t {
 		return err
 	}
-	g := newGateLock(s)
-	defer g.close()
-	if err := g.exclusive(ctx, s.patience(c, p)); err != nil {
+	files, err := s.UnderGate(ctx, c, p)
+	if err != nil {
 		return err
 	}
-	defer g.unlock()
-	top, err := s.highest()
+	defer files.End()
+	top, err := files.Highest()
 	if err != nil || top >= t {
 		return err
 	}
-	m := repairer{store: s, now: c.Wall(), policy: p}
-	return m.follow(t - 1)
+	return files.Follow(t-1, p, c.Wall())
 }

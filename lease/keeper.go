@@ -219,16 +219,21 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 		gate:  newGateLock(cfg.Store),
 		swept: newSweeper(),
 	}
-	k.tell = audit.NewQueue(audit.QueueConfig[Event]{
+	k.tell = k.newQueue()
+	k.cuts = &cutter{cfg: &k.cfg, tell: k.tell}
+	return k
+}
+
+// newQueue is the queue of the events that Run tells.
+func (k *Keeper) newQueue() *audit.Queue[Event] {
+	return audit.NewQueue(audit.QueueConfig[Event]{
 		Audit:    func(e Event) error { return k.cfg.Audit(e) },
 		AuditAll: func(all []Event) error { return k.cfg.AuditAll(all) },
 		Stamp:    k.stamped,
-		Boot:     k.cfg.Clock.Boot,
+		Boot:     func() time.Duration { return k.cfg.Clock.Boot() },
 		Wake:     k.wake.poke,
 		Busy:     func() bool { return len(k.wake) > 0 },
 	})
-	k.cuts = &cutter{cfg: &k.cfg, tell: k.tell}
-	return k
 }
 
 // stamped is e with its worktree and the time.

@@ -92,8 +92,8 @@ func TestClaimsThatShowARevocationAreNotSwept(t *testing.T) {
 	d.put(t, "main.claim.00000000000000000004", "not a record")
 	h := d.Store("main").readRecordFile("main.claim.00000000000000000004")
 	require.Error(t, h.Unreadable)
-	m := repairer{store: d.Store("main"), now: c.Wall(), policy: record.DefaultPolicy()}
-	require.NoError(t, m.follow(4)) // 5
+	repair := &UnderGate{store: d.Store("main")}
+	require.NoError(t, repair.Follow(4, record.DefaultPolicy(), c.Wall())) // 5
 	passOn(t, r, 30)
 	for range 30 {
 		r.tick()
@@ -112,10 +112,10 @@ func TestOldClaimsThatShowARevocationAreSweptInTheEnd(t *testing.T) {
 	r.swept.keep = PastKept - 3
 	d.put(t, "main.claim.00000000000000000001", "") // and this cannot be read
 	for range 8 {
-		m := repairer{store: d.Store("main"), now: c.Wall(), policy: record.DefaultPolicy()}
-		top, err := m.store.highest()
+		repair := &UnderGate{store: d.Store("main")}
+		top, err := repair.Highest()
 		require.NoError(t, err)
-		require.NoError(t, m.follow(top))
+		require.NoError(t, repair.Follow(top, record.DefaultPolicy(), c.Wall()))
 	}
 	for i := range Token(6) {
 		r.swept.look(d.Store("main"), i+1)
@@ -156,8 +156,8 @@ func TestAJumpOfTokensIsNotCountedThrough(t *testing.T) {
 		r.tick()
 	}
 	require.NoError(t, r.Release(bg, LossReleased))
-	m := repairer{store: d.Store("main"), now: r.cfg.Clock.Wall(), policy: record.DefaultPolicy()}
-	require.NoError(t, m.follow(1_000_000))
+	repair := &UnderGate{store: d.Store("main")}
+	require.NoError(t, repair.Follow(1_000_000, record.DefaultPolicy(), r.cfg.Clock.Wall()))
 	passOn(t, r, 100)
 	for range 100 {
 		r.tick()

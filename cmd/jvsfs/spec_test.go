@@ -40,7 +40,7 @@ var spec = []clause{
 	{"steal", "the new record is written beside and fsynced before it counts", "lease", "TestAGrantIsDurableBeforeAnybodyWrites", ""},
 	{"steal", "the lock file is replaced by a rename", "lease", "TestViewIsTheHeadAndItsDeletionChangesNothing", "`<id>.lock` is a view for other readers, never the authority"},
 	{"steal", "of concurrent stealers one wins", "integration/lease", "TestOfEightStealsAtOnceOneWins", ""},
-	{"steal", "what the loser leaves is harmless, and doctor removes it", "lease", "TestMendRemovesLeftoversOnly", ""},
+	{"steal", "what the loser leaves is harmless, and doctor removes it", "lease/repair", "TestMendRemovesLeftoversOnly", ""},
 	{"steal", "the token and acquire_seq count on", "lease", "TestAStealIncrementsTokenAndSequence", ""},
 	{"steal", "it is audited, or does not happen", "lease", "TestAStealIsAuditedBeforeItHappens", ""},
 	{"release", "only the holder releases, by nonce and session", "cmd/jvsfs", "TestALeaseThatWasTakenOverIsNeitherRenewedNorReleased", "Root renews and releases without the nonce"},

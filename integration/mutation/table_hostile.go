@@ -16,7 +16,8 @@ var hostileMutations = slices.Concat(
 	in("lease/beyond.go", mutation{
 		Rule: 2, What: "a foreign view may use the tokens up",
 		Old: "v.Record.FencingToken <= record.MostForeign ||", New: "v.Record.FencingToken <= record.MostToken ||",
-		Tests: []string{"TestAForeignViewCannotUseUpTheTokens"},
+		Package: "./lease/repair",
+		Tests:   []string{"TestAForeignViewCannotUseUpTheTokens"},
 	}),
 	in("gate/epochid.go", mutation{
 		Rule: 9, What: "a token with the highest bit is an epoch of mode shared",
@@ -28,7 +29,7 @@ var hostileMutations = slices.Concat(
 		Old: "why != \"\" {", New: "false && why != \"\" {",
 		Tests: []string{"TestTheAuditAnchorTellsEveryChangeByOthers"},
 	}),
-	in("lease/repair_leftovers.go", mutation{
+	in("lease/repair/leftovers.go", mutation{
 		Rule: 1, What: "a repair removes another's lock that stands under a temporary name",
 		Old: "if alone && r.HolderNonce == nonce {", New: "if alone {",
 		Tests: []string{"TestATemporaryNameIsRemovedOnlyIfItIsALeftover"},

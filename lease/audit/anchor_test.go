@@ -195,7 +195,7 @@ func BenchmarkAppend(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer unix.Close(fd) //nolint:errcheck // only looked up in
+			defer unix.Close(fd)
 			at := fd
 			if !locks {
 				at = -1

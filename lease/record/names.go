@@ -16,6 +16,7 @@ import "strings"
 // Kind is the kind of a file in a lock directory, by its name alone.
 type Kind uint8
 
+// The kinds.
 const (
 	KindOther Kind = iota // no file of ours
 	KindView

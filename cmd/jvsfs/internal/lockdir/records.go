@@ -17,6 +17,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/lease/record"
+	"github.com/jvsfs/jvsfs/lease/repair"
 )
 
 // LeftoverAge is the age at which a temporary record counts as a leftover. Normally one lives for milliseconds.
@@ -183,7 +184,7 @@ func repairRecords(ctx context.Context, d Dir, policy record.Policy, force bool)
 	defer cancel()
 	var out []finding.Finding
 	for _, id := range ids {
-		repaired, err := dir.Store(id).Repair(ctx, lease.SystemClock(), policy, force)
+		repaired, err := repair.Worktree(ctx, dir.Store(id), lease.SystemClock(), policy, force)
 		for _, m := range repaired {
 			out = append(out, findingOf(id, m))
 		}
@@ -197,7 +198,7 @@ func repairRecords(ctx context.Context, d Dir, policy record.Policy, force bool)
 // CheckRepair is the name of the check that reports what --repair has done.
 const CheckRepair = "repair"
 
-func findingOf(id lease.WorktreeID, m lease.Repair) finding.Finding {
+func findingOf(id lease.WorktreeID, m repair.Fault) finding.Finding {
 	if m.Done == "" {
 		return finding.Fail("repair.notmended", "make sure that nobody writes, then: jvsfs doctor --repair --force PATH",
 			"worktree %s: %s: %s: not repaired: %s", id, m.File, m.Problem, m.Why)
