@@ -144,7 +144,7 @@ func jsonNames(e ast.Expr) (names []string) {
 // Every name of the JSON that commands print stands in the manual, in the row of its command.
 func TestManualPromisesTheJSON(t *testing.T) {
 	text, seen := page(t, "jvsfs-json.7"), map[string]bool{}
-	for _, dir := range append(rooms(t), "cmd/jvsfs", "gate", "gate/tenure", "lease", "fusefs", "fusefs/transport", "mountcfg") {
+	for _, dir := range append(rooms(t), "cmd/jvsfs", "gate", "gate/tenure", "lease", "lease/audit", "lease/record", "fusefs", "fusefs/transport", "mountcfg") {
 		for name, fields := range jsonTypes(t, dir) {
 			seen[name] = true
 			words, ok := promisedAt[name]

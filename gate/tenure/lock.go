@@ -66,7 +66,7 @@ func newLock(b *Book, i lockfile.Instance) *Lock {
 	}
 	l.guard = gate.NewGuard(gate.GuardConfig{
 		Worktree: b.cfg.Worktree, Mode: gate.Exclusive, OnFree: onFree, MakeOnFree: i.Rule.Without == lockfile.Create, Errno: b.cfg.Errno,
-		Lock: &gate.LockFile{Rule: i.Rule.Name, Path: i.Path}, Policy: lease.Policy{}, Clock: b.cfg.Clock, Resolver: b.cfg.Resolver, Exits: b.cfg.Exits,
+		Lock: &gate.LockFile{Rule: i.Rule.Name, Path: i.Path}, Policy: record.Policy{}, Clock: b.cfg.Clock, Resolver: b.cfg.Resolver, Exits: b.cfg.Exits,
 		Enforcement: b.cfg.Enforcement, OnRefusal: l.refused, Until: l.openUntil,
 	})
 	l.guard.Bind((*follower)(l))
