@@ -64,8 +64,8 @@ type Keeper struct {
 	tell  *audit.Queue[Event]
 	cuts  *cutter
 
-	untold untold
-	unsure atomic.Bool // something may reach the store yet (keeps)
+	pending pendingReports
+	unsure  atomic.Bool // something may reach the store yet (keeps)
 
 	contrary contradiction
 }

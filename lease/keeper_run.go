@@ -59,7 +59,7 @@ func (k *Keeper) idleWake() time.Duration {
 
 // nextWake is the time to the next renewal, deadline or tick, or until late writes are to be told again.
 func (k *Keeper) nextWake() time.Duration {
-	return min(k.nextStep(), k.untold.wait(k.cfg.Clock.Boot()))
+	return min(k.nextStep(), k.pending.wait(k.cfg.Clock.Boot()))
 }
 
 func (k *Keeper) nextStep() time.Duration {

@@ -31,7 +31,7 @@ func (k *Keeper) Late(w LateWrite) error {
 	r := &lateReport{write: w, event: k.lateEvent(w)}
 	err := r.tell(k)
 	if err != nil {
-		k.untold.keep(r)
+		k.pending.keep(r)
 	}
 	return err
 }

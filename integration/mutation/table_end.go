@@ -138,7 +138,7 @@ var lateWrites = slices.Concat(
 		Old: "		_, err := c.successor()\n		return err\n", New: "		return nil\n",
 		Tests: []string{"TestAHigherClaimBeyondAGapIsSeenBeforeTheNextRenewal"},
 	}),
-	in("lease/untold.go", mutation{
+	in("lease/pendingreports.go", mutation{
 		Rule: 10, What: "a late write leaves no taint",
 		Old: "errs[0] = k.store.taint(r.write)", New: "errs[0] = nil",
 		Tests: []string{"TestALateWriteLeavesATaintAndAnEvent"},
@@ -152,12 +152,12 @@ var lateWrites = slices.Concat(
 		Tests: []string{"TestALateWriteThatCannotBeToldIsToldLater"},
 	}, mutation{
 		Rule: 10, What: "of the late writes that cannot be told again some are forgotten",
-		Old: "k.untold.back(all[i:], ", New: "k.untold.back(all[i:][:0], ",
+		Old: "k.pending.back(all[i:], ", New: "k.pending.back(all[i:][:0], ",
 		Tests: []string{"TestALateWriteThatCannotBeToldIsToldLater"},
 	}),
 	in("lease/keeper_run.go", mutation{
 		Rule: 10, What: "a keeper that holds nothing does not wake to tell of a late write again",
-		Old: "	return min(k.nextStep(), k.untold.wait(k.cfg.Clock.Boot()))\n", New: "	return k.nextStep()\n",
+		Old: "	return min(k.nextStep(), k.pending.wait(k.cfg.Clock.Boot()))\n", New: "	return k.nextStep()\n",
 		Tests: []string{"TestALateWriteThatCannotBeToldIsToldLater"},
 	}),
 	in("lease/sharedlook.go", mutation{

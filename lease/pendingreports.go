@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// untoldMost bounds what a store that never answers again costs.
-	untoldMost = 1024
+	// pendingMost bounds what a store that never answers again costs.
+	pendingMost = 1024
 	// The pauses between two tries. Each of them is an error in the daemon's log.
-	untoldFirst, untoldLast = time.Second, 32 * time.Second
+	pendingFirst, pendingLast = time.Second, 32 * time.Second
 )
 
 // lateReport is a late write, and what has been told of it.
@@ -36,9 +36,9 @@ func (r *lateReport) tell(k *Keeper) error {
 	return errors.Join(errs[:]...)
 }
 
-// untold owns the late writes that could not be told. A write is late because its host was cut off the store for some time, so most often
+// pendingReports owns the late writes that could not be told. A write is late because its host was cut off the store for some time, so most often
 // the store does not take the report either: mfsmount, whose session has run out, needs a moment to get another one.
-type untold struct {
+type pendingReports struct {
 	mu      sync.Mutex // never held across I/O
 	reports []*lateReport
 	pause   time.Duration
@@ -46,10 +46,10 @@ type untold struct {
 	missed  int           // that there was no room for
 }
 
-func (u *untold) keep(r *lateReport) {
+func (u *pendingReports) keep(r *lateReport) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if len(u.reports) >= untoldMost {
+	if len(u.reports) >= pendingMost {
 		u.missed++
 		return
 	}
@@ -57,7 +57,7 @@ func (u *untold) keep(r *lateReport) {
 }
 
 // due takes the reports if it is time to try again.
-func (u *untold) due(now time.Duration) []*lateReport {
+func (u *pendingReports) due(now time.Duration) []*lateReport {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if now < u.next {
@@ -69,7 +69,7 @@ func (u *untold) due(now time.Duration) []*lateReport {
 }
 
 // wait is how long nothing is to be told again.
-func (u *untold) wait(now time.Duration) time.Duration {
+func (u *pendingReports) wait(now time.Duration) time.Duration {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(u.reports) == 0 {
@@ -79,10 +79,10 @@ func (u *untold) wait(now time.Duration) time.Duration {
 }
 
 // back returns the reports that could not be told.
-func (u *untold) back(rest []*lateReport, now time.Duration) {
+func (u *pendingReports) back(rest []*lateReport, now time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.pause = min(max(2*u.pause, untoldFirst), untoldLast)
+	u.pause = min(max(2*u.pause, pendingFirst), pendingLast)
 	u.next = now + u.pause
 	if len(rest) == 0 {
 		u.pause, u.next = 0, 0
@@ -92,27 +92,27 @@ func (u *untold) back(rest []*lateReport, now time.Duration) {
 
 // tellAgain tells what could not be told. It stops at the first that still cannot. Only with op, so that the order stays.
 func (k *Keeper) tellAgain() {
-	all := k.untold.due(k.cfg.Clock.Boot())
+	all := k.pending.due(k.cfg.Clock.Boot())
 	for i, r := range all {
 		if r.tell(k) != nil {
-			k.untold.back(all[i:], k.cfg.Clock.Boot())
+			k.pending.back(all[i:], k.cfg.Clock.Boot())
 			return
 		}
 	}
 	if len(all) > 0 {
-		k.untold.back(nil, 0)
+		k.pending.back(nil, 0)
 	}
 }
 
 // tellLast is tellAgain at the end, whenever the last try was. The error says what nobody will be told any more but by the log.
 func (k *Keeper) tellLast() error {
-	k.untold.mu.Lock()
-	k.untold.next = 0
-	k.untold.mu.Unlock()
+	k.pending.mu.Lock()
+	k.pending.next = 0
+	k.pending.mu.Unlock()
 	k.tellAgain()
-	k.untold.mu.Lock()
-	defer k.untold.mu.Unlock()
-	n := len(k.untold.reports) + k.untold.missed
+	k.pending.mu.Lock()
+	defer k.pending.mu.Unlock()
+	n := len(k.pending.reports) + k.pending.missed
 	if n == 0 {
 		return nil
 	}
