@@ -5,8 +5,9 @@ import (
 	"runtime"
 	"unsafe"
 
-	"github.com/jvsfs/jvsfs/gate/process"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // MayAccess asks the file system that name lies in whether somebody may access it. It judges by

@@ -5,8 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/jvsfs/jvsfs/gate/process"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // lockWait is a caller that waits for a lock. A release in this mount wakes it. Nobody tells of

@@ -150,7 +150,7 @@ func (g *Guard) Open(gr lease.Grant) {
 	e := newEpoch(EpochOf(gr.Token), gr.Holder, gr.Deadline, g.cfg.Clock.Boot())
 	e.look = gr.Late
 	e.ofGrant(gr)
-	e.exit = g.watchHolder(gr.Holder)
+	e.exit = g.cfg.Resolver.watchHolder(gr.Holder, g.cfg.Exits, g.keeper.Look)
 	e.follow(g.last.Load())
 	if last := g.last.Swap(e); last != nil && e.covers(last.id) {
 		e.handles = last.handles // a renewal failed and then succeeded, or the holder was paused: the open files are the same

@@ -5,12 +5,12 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// watchHolder begins to watch the process that a holder is bound to. When it ends, the keeper is told to look.
-func (g *Guard) watchHolder(h lease.Holder) *process.Watch {
+// watchHolder begins to watch the process that a holder is bound to. When it ends, wake is called.
+func (r *Resolver) watchHolder(h lease.Holder, exits *process.ExitWatch, wake func()) *process.Watch {
 	if h.PID == 0 || !isLocal(h) {
 		return new(process.Watch)
 	}
-	return g.cfg.Resolver.Watch(process.ID{PID: h.PID, Start: h.StartTime}, g.cfg.Exits, g.keeper.Look)
+	return r.Watch(process.ID{PID: h.PID, Start: h.StartTime}, exits, wake)
 }
 
 // hasLeft reports whether nobody is left in the holder of an epoch. While its process runs, that costs one system call.

@@ -6,10 +6,11 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/jvsfs/jvsfs/gate/process"
-	"github.com/jvsfs/jvsfs/lease"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/lease"
 )
 
 // child starts a process that lives until the test ends, optionally in its own session.

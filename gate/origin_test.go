@@ -6,8 +6,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 func TestANameIsShownWithoutControlCharacters(t *testing.T) {

@@ -49,7 +49,7 @@ func statusField(c Caller, field string) (string, error) {
 	if v, ok := s.Field(field); ok {
 		return v, nil
 	}
-	return "", fmt.Errorf("/proc/%d/status has no %s:", c.TID, field)
+	return "", fmt.Errorf("/proc/%d/status has no %s", c.TID, field+":")
 }
 
 // Credentials decide about a caller's permissions. If the caller is not visible here, only its ids

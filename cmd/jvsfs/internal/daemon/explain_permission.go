@@ -5,8 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/jvsfs/jvsfs/gate/process"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // deepest bounds the directories that notPermitted looks at. Each look has a thread of its own, and anybody may ask.

@@ -4,8 +4,9 @@ import (
 	"os"
 	"slices"
 
-	"github.com/jvsfs/jvsfs/gate/process"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // Descendants are the running processes below a process, as one look at /proc shows them.

@@ -9,8 +9,9 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
-	"github.com/jvsfs/jvsfs/gate/process"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // node passes everything on to the directory itself, and notes what has changed. It guards nothing, so the loopback of
