@@ -38,6 +38,9 @@ func (e Etcd) List() []string {
 	return strings.Split(e.Endpoints, ",")
 }
 
+// EtcdWhere is where the endpoints were set, for people.
+func (c Config) EtcdWhere() string { return c.where(keyEtcd) }
+
 // minEtcdLease is the shortest lease that etcd grants with its default election timeout, in whole seconds.
 const minEtcdLease = 2 * time.Second
 

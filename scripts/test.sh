@@ -53,8 +53,8 @@ at_end '((${#beside_pid[@]} == 0)) || kill "${beside_pid[@]}" 2>/dev/null || tru
 # Marks what the tests start, to find what they leave.
 mark="JVSFS_TEST_RUN=$$.$RANDOM"
 
-# The tags of what is not built by default. No file is left out by one of them but the pages' stand-in.
-readonly TAGS=jvsfs_torture,jvsfs_docs,jvsfs_dashboard,jvsfs_programs,jvsfs_hosts
+# The tags of what is not built by default. No file is left out by one of them but the stand-ins of the pages and of etcd.
+readonly TAGS=jvsfs_torture,jvsfs_docs,jvsfs_dashboard,jvsfs_programs,jvsfs_hosts,jvsfs_etcd
 
 formatted() {
   local list
@@ -62,8 +62,8 @@ formatted() {
   [[ -z $list ]] || { printf 'not formatted: %s\n' "$list" && return 1; }
 }
 
-# vet: with all tags. What is built without them alone, golangci-lint vets.
-vet() { go vet -tags "$TAGS" ./...; }
+# vet: with all tags, and what is built without them alone.
+vet() { go vet -tags "$TAGS" ./... && go vet ./cmd/jvsfs; }
 
 # programs: what the stories drive, as it is shipped, what writes its manual, and what runs them.
 programs() {

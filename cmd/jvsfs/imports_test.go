@@ -5,6 +5,7 @@ import (
 	"go/build"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -42,6 +43,7 @@ var allowedInRooms = map[string]string{
 	"top":        "human api host client gate gate/tenure lease",
 	"mcp":        "human api host client gate gate/process lease",
 	"exporter":   "api host client",
+	"sibling":    "api",
 	testRoom:     "finding lease/record",
 }
 
@@ -85,8 +87,8 @@ func TestImportsPointOneWay(t *testing.T) {
 			if dir == "cmd/jvsfs" { // the one place where the torture is let in
 				may = append(may, "integration/torture/wire")
 			}
-			for _, imported := range importsOf(t, dir, "jvsfs_torture") {
-				require.Contains(t, may, imported, "%s imports %s in the build for the torture", dir, imported)
+			for _, imported := range importsOf(t, dir, "jvsfs_torture", "jvsfs_etcd") {
+				require.Contains(t, may, imported, "%s imports %s in the complete build for the torture", dir, imported)
 			}
 		})
 	}
@@ -130,6 +132,19 @@ func TestOnlyOnePackageImportsMCP(t *testing.T) {
 		require.NoError(t, err)
 		speaks := slices.ContainsFunc(pkg.Imports, func(name string) bool { return strings.HasPrefix(name, "github.com/modelcontextprotocol/") })
 		require.Equal(t, dir == insideOf+"mcp", speaks, dir)
+	}
+}
+
+// Only the complete program has the client of etcd, and gRPC.
+func TestOnlyTheCompleteProgramHasTheClientOfEtcd(t *testing.T) {
+	with := func(client string, args ...string) bool {
+		out, err := exec.Command("go", append(append([]string{"list", "-deps"}, args...), ".")...).Output()
+		require.NoError(t, err)
+		return slices.ContainsFunc(strings.Fields(string(out)), func(name string) bool { return strings.HasPrefix(name, client) })
+	}
+	for _, client := range []string{"go.etcd.io/", "google.golang.org/grpc"} {
+		require.False(t, with(client), client)
+		require.True(t, with(client, "-tags", "jvsfs_etcd"), client)
 	}
 }
 

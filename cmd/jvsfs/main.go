@@ -9,10 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/sibling"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
+// started is what this process was started with.
+var started sibling.Start
+
 func main() {
+	started = sibling.Begin()
 	api.ReleaseName = release
 	io := stdio{os.Stdin, os.Stdout, os.Stderr}
 	if helper := helperOf(os.Args); helper != nil {

@@ -124,6 +124,9 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 	if err := cfg.Validate(); err != nil {
 		return cfg, place.Place{}, api.UsageError(err)
 	}
+	if err := m.enter(cfg); err != nil {
+		return cfg, place.Place{}, err
+	}
 	p, err := m.sourceOf(cfg)
 	if err == nil {
 		p, err = withRules(cfg, p)

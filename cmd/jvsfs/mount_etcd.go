@@ -1,3 +1,5 @@
+//go:build jvsfs_etcd
+
 package main
 
 import (
@@ -9,6 +11,9 @@ import (
 	"github.com/jvsfs/jvsfs/lease/etcd"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
+
+// enter is for the ordinary program (mount_etcd_off.go). This is the complete one, if it is the one that was meant.
+func (m *mountCommand) enter(mountcfg.Config) error { return started.Confirm() }
 
 // authoritiesOf opens the session with the configured etcd.
 func authoritiesOf(cfg mountcfg.Config) func(context.Context) (daemon.Authorities, error) {

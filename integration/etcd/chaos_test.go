@@ -23,7 +23,7 @@ import (
 // stoppableProgram is one whose daemon can stop itself between the gate's pass and the write. Nothing else of torture is switched on.
 var stoppableProgram = sync.OnceValues(func() (string, error) {
 	out := filepath.Join(harness.Scratch, "bin", "jvsfs-stoppable")
-	return out, harness.BuildBinary(out, "-tags", "jvsfs_torture")
+	return out, harness.BuildBinary(out, "-tags", "jvsfs_torture,jvsfs_etcd")
 })
 
 func stoppable(t testing.TB) string {

@@ -31,7 +31,7 @@ const viewDir = "/mnt/view"
 const brief, calm = "lease_duration: 12s\nrenew_interval: 4s", "lease_duration: 3m\nrenew_interval: 1m"
 
 func newCluster(t *testing.T) *cluster {
-	c := &cluster{t: t, bin: harness.RequireBinary(t), dir: harness.NewBase(t), etcd: newServer(t), ways: map[*machine.Host]*way{}}
+	c := &cluster{t: t, bin: ordinary(t), dir: harness.NewBase(t), etcd: newServer(t), ways: map[*machine.Host]*way{}}
 	require.NoError(t, os.Mkdir(c.path("work"), 0o755))
 	return c
 }

@@ -48,7 +48,7 @@ func CopyBinary(from, to string) error {
 	return os.WriteFile(to, text, 0o755)
 }
 
-// linkBinary is CopyBinary without writing 40 MB for each story, where both are on one file system.
+// linkBinary is CopyBinary without writing it for each story, where both are on one file system.
 func linkBinary(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err

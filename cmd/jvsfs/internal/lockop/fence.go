@@ -149,11 +149,16 @@ func (s suspect) check(store *lease.Store, start uint64, by uint32) error {
 	return err
 }
 
-// runsJVSFS reports whether a process runs this program, of any release.
+// runsJVSFS reports whether a process runs this program, of any release, with etcd or without.
 func runsJVSFS(pid int) bool {
 	theirs, err1 := process.Executable(pid)
 	ours, err2 := os.Readlink("/proc/self/exe")
-	return err1 == nil && err2 == nil && process.ProgramName(theirs) == process.ProgramName(ours)
+	return err1 == nil && err2 == nil && programName(theirs) == programName(ours)
+}
+
+// programName is that of an executable file, as /proc names it. The complete program is the same one, with etcd.
+func programName(exe string) string {
+	return strings.TrimSuffix(process.ProgramName(exe), "-etcd")
 }
 
 // end kills the process and waits until it has ended. Then its locks are gone, too.

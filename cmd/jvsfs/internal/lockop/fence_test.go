@@ -56,6 +56,14 @@ func hold(main string) error {
 	return errors.Join(k.Close(), l.Close())
 }
 
+// What may be fenced is jvsfs by its name: also one that was replaced on the disk, and the complete program.
+func TestThisProgramHasOneName(t *testing.T) {
+	for _, exe := range []string{"/usr/bin/jvsfs", "/usr/bin/jvsfs (deleted)", "/usr/lib/jvsfs/jvsfs-etcd", "/usr/lib/jvsfs/jvsfs-etcd (deleted)"} {
+		require.Equal(t, "jvsfs", programName(exe))
+	}
+	require.NotEqual(t, "jvsfs", programName("/usr/bin/jvsfs-etcdctl"))
+}
+
 // holder starts a process of this program that has the gate. It ends with the test.
 func holder(t *testing.T, main string) *exec.Cmd {
 	t.Helper()
