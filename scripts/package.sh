@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds a Debian package: the binary, mount.fuse.jvsfs, the units, manual pages,
-# completions, an example configuration, alerts and a dashboard.
+# Builds a Debian package: the binary, the complete one with etcd, mount.fuse.jvsfs, the units,
+# manual pages, completions, an example configuration, alerts and a dashboard.
 #
 #   scripts/package.sh [--out DIR]    DIR is dist/ by default; prints the package's path
 #
@@ -56,6 +56,9 @@ arm) arch=armhf ;;
 ppc64le) arch=ppc64el ;;
 esac
 
+# MOST_BYTES: of the ordinary program. Every short command starts it, and much of that time goes to what is linked in.
+readonly MOST_BYTES=20000000
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tree=$work/jvsfs
@@ -82,7 +85,7 @@ licence() {
 licences() {
   local module version dir
   cat "$here/debian/copyright"
-  (cd "$root" && go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/jvsfs) |
+  (cd "$root" && go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' -tags jvsfs_etcd ./cmd/jvsfs) |
     sort -u |
     while read -r module version dir; do
       printf '\n== %s %s\n\n' "$module" "$version"
@@ -111,9 +114,13 @@ install_docs() {
 }
 
 install_files() {
-  local helper unit file
+  local helper unit file size
   build -ldflags "-s -w -X main.release=$version" -o "$work/bin"
+  size=$(stat -c %s "$work/bin")
+  ((size <= MOST_BYTES)) || die "the ordinary program has $size bytes, more than $MOST_BYTES: what has it got from where? go list -deps ./cmd/jvsfs"
   put 755 "$work/bin" usr/bin/jvsfs
+  build -tags jvsfs_etcd -ldflags "-s -w -X main.release=$version" -o "$work/complete"
+  put 755 "$work/complete" usr/lib/jvsfs/jvsfs-etcd # jvsfs looks for it there
   install -d "$tree/usr/sbin" "$tree/etc/jvsfs"
   # mount(8) and umount(8) look for the first, and for the second when they are told -t jvsfs.
   for helper in mount.fuse.jvsfs mount.jvsfs umount.fuse.jvsfs umount.jvsfs; do

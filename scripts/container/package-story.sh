@@ -23,6 +23,7 @@ for file in prometheus.yml jvsfs.rules.yml jvsfs.test.yml jvsfs.json; do
 done
 [[ -d /etc/jvsfs && -L /usr/sbin/mount.fuse.jvsfs && -L /usr/sbin/umount.fuse.jvsfs ]] || fail "files are missing"
 jvsfs --version
+[[ $(/usr/lib/jvsfs/jvsfs-etcd --version) == "$(jvsfs --version)" ]] || fail "jvsfs-etcd is missing, or of another version"
 
 step "the manual"
 for page in /usr/share/man/man[1578]/*jvsfs*; do
@@ -88,7 +89,7 @@ kill %1
 jvsfs umount /srv/repo
 mkdir /srv/plain && jvsfs exec /srv/plain -- true # records below /var/lib/jvsfs
 dpkg --remove jvsfs >/dev/null
-[[ ! -e /usr/bin/jvsfs && ! -L /usr/sbin/mount.fuse.jvsfs ]] || fail "files are left"
+[[ ! -e /usr/bin/jvsfs && ! -e /usr/lib/jvsfs && ! -L /usr/sbin/mount.fuse.jvsfs ]] || fail "files are left"
 [[ $(</etc/jvsfs/repo.yaml) == "$edited" ]] || fail "the configuration has gone"
 # What purging takes: logs, and what systemctl enable has made. No file below /etc is the package's.
 mkdir -p /etc/systemd/system/multi-user.target.wants
