@@ -27,6 +27,7 @@ var allowedInRooms = map[string]string{
 	"human": "",
 
 	"fenceagent": "",
+	"metrics":    "",
 	"changes":    "",
 	"rules":      "human gate/layout gate/lockfile mountcfg",
 	"learn":      "human gate/process",
@@ -38,11 +39,11 @@ var allowedInRooms = map[string]string{
 	"client":     "api host place fusefs gate/process",
 	"lockop":     "human fenceagent api host place gate gate/process lease lease/audit lease/record mountcfg",
 	"recovery":   "api host place client lease",
-	"daemon":     "human fenceagent finding api host lockdir place client lockop recovery rules fusefs fusefs/transport gate gate/layout gate/lockfile gate/process gate/tenure lease lease/audit lease/record mountcfg",
+	"daemon":     "human metrics fenceagent finding api host lockdir place client lockop recovery rules fusefs fusefs/transport gate gate/layout gate/lockfile gate/process gate/tenure lease lease/audit lease/record mountcfg",
 	"doctor":     "human finding api host lockdir place client recovery rules fusefs fusefs/transport gate gate/layout gate/process lease lease/record mountcfg",
 	"top":        "human api host client gate gate/tenure lease",
 	"mcp":        "human api host client gate gate/process lease",
-	"exporter":   "api host client",
+	"exporter":   "metrics api host client",
 	"sibling":    "api",
 	testRoom:     "finding lease/record",
 }
@@ -135,14 +136,14 @@ func TestOnlyOnePackageImportsMCP(t *testing.T) {
 	}
 }
 
-// Only the complete program has the client of etcd, and gRPC.
+// Only the complete program has the client of etcd, gRPC and Protocol Buffers.
 func TestOnlyTheCompleteProgramHasTheClientOfEtcd(t *testing.T) {
 	with := func(client string, args ...string) bool {
 		out, err := exec.Command("go", append(append([]string{"list", "-deps"}, args...), ".")...).Output()
 		require.NoError(t, err)
 		return slices.ContainsFunc(strings.Fields(string(out)), func(name string) bool { return strings.HasPrefix(name, client) })
 	}
-	for _, client := range []string{"go.etcd.io/", "google.golang.org/grpc"} {
+	for _, client := range []string{"go.etcd.io/", "google.golang.org/grpc", "google.golang.org/protobuf"} {
 		require.False(t, with(client), client)
 		require.True(t, with(client, "-tags", "jvsfs_etcd"), client)
 	}

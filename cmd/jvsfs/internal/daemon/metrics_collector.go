@@ -4,9 +4,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/metrics"
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
@@ -76,13 +75,13 @@ var (
 	metricLogDropped  = describe("log_lines_suppressed_total", "Log lines that were left out because too many alike came.")
 )
 
-const metricsNamespace = "jvsfs"
+const metricsPrefix = "jvsfs_"
 
 // AllMetrics are the descriptions above.
-var AllMetrics []*prometheus.Desc
+var AllMetrics []*metrics.Desc
 
-func describe(name, help string, labels ...string) *prometheus.Desc {
-	d := prometheus.NewDesc(prometheus.BuildFQName(metricsNamespace, "", name), help, labels, nil)
+func describe(name, help string, labels ...string) *metrics.Desc {
+	d := &metrics.Desc{Name: metricsPrefix + name, Help: help, Labels: labels}
 	AllMetrics = append(AllMetrics, d)
 	return d
 }
@@ -90,17 +89,11 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 // metricsCollector makes metrics from the counters at each scrape, so that nothing is counted twice.
 type metricsCollector struct{ read func() meterReading }
 
-// Describe is prometheus.Collector's.
-func (metricsCollector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range AllMetrics {
-		to <- d
-	}
-}
-
-// Collect is prometheus.Collector's. It is called by several scrapes at a time.
-func (c metricsCollector) Collect(to chan<- prometheus.Metric) {
+// Gather is metrics.Source's. It is called by several scrapes at a time.
+func (c metricsCollector) Gather() ([]*metrics.Family, error) {
 	r := c.read()
-	out := metricSink{to}
+	var to metrics.Set
+	out := metricSink{&to}
 	out.ofMount(r)
 	out.ofOperations(r.Timings)
 	out.ofRefusals(r)
@@ -113,21 +106,22 @@ func (c metricsCollector) Collect(to chan<- prometheus.Metric) {
 		out.ofWorktree(w)
 		out.ofLease(w, r.At)
 	}
+	return to.All()
 }
 
-// metricSink sends metrics to a scrape.
-type metricSink struct{ to chan<- prometheus.Metric }
+// metricSink puts metrics into a scrape.
+type metricSink struct{ to *metrics.Set }
 
-func (s metricSink) counter(d *prometheus.Desc, v uint64, labels ...string) {
-	s.to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+func (s metricSink) counter(d *metrics.Desc, v uint64, labels ...string) {
+	s.to.Counter(d, v, labels...)
 }
 
-func (s metricSink) gauge(d *prometheus.Desc, v float64, labels ...string) {
-	s.to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+func (s metricSink) gauge(d *metrics.Desc, v float64, labels ...string) {
+	s.to.Gauge(d, v, labels...)
 }
 
 // states is one gauge for each of several words, 1 for the one that holds.
-func (s metricSink) states(d *prometheus.Desc, now string, all []string, labels ...string) {
+func (s metricSink) states(d *metrics.Desc, now string, all []string, labels ...string) {
 	for _, word := range all {
 		v := 0.0
 		if word == now {
@@ -176,7 +170,7 @@ func (s metricSink) ofOperations(all []fusefs.Timing) {
 		for _, b := range t.Buckets {
 			buckets[b.Bound.Seconds()] = b.Count
 		}
-		s.to <- prometheus.MustNewConstHistogram(metricDuration, t.Count, t.Spent.Seconds(), buckets, op)
+		s.to.Histogram(metricDuration, t.Count, t.Spent.Seconds(), buckets, op)
 	}
 }
 
@@ -194,7 +188,7 @@ func (s metricSink) ofRefusals(r meterReading) {
 
 func (s metricSink) ofBudgets(st fusefs.Stats) {
 	for _, g := range []struct {
-		d *prometheus.Desc
+		d *metrics.Desc
 		v int64
 	}{
 		{metricInodes, st.Inodes}, {metricInodesMax, st.InodeBudget}, {metricHandles, st.Handles},
@@ -245,16 +239,16 @@ func (s metricSink) ofWaits(c waitCounts, labels ...string) {
 	for i, n := range c.Within {
 		buckets[waitBounds[i].Seconds()] = n
 	}
-	s.to <- prometheus.MustNewConstHistogram(metricWaited, c.N, c.Spent.Seconds(), buckets, labels...)
+	s.to.Histogram(metricWaited, c.N, c.Spent.Seconds(), buckets, labels...)
 }
 
-func (s metricSink) ofSpans(d *prometheus.Desc, c spans, labels ...string) {
+func (s metricSink) ofSpans(d *metrics.Desc, c spans, labels ...string) {
 	buckets, sum := make(map[float64]uint64, renewBuckets), uint64(0)
 	for i, n := range c.Within {
 		sum += n
 		buckets[renewBound(i).Seconds()] = sum
 	}
-	s.to <- prometheus.MustNewConstHistogram(d, c.N, c.Spent.Seconds(), buckets, labels...)
+	s.to.Histogram(d, c.N, c.Spent.Seconds(), buckets, labels...)
 }
 
 func (s metricSink) ofLeaseCounts(c leaseCountsOf, id string) {

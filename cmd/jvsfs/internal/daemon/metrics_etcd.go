@@ -1,10 +1,6 @@
 package daemon
 
-import (
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/jvsfs/jvsfs/lease"
-)
+import "github.com/jvsfs/jvsfs/lease"
 
 // These are there only where the leases are in etcd.
 var (
@@ -30,7 +26,7 @@ func (s metricSink) ofEtcd(c *lease.RemoteCounts) {
 			sum += n
 			buckets[lease.RemoteBounds[i].Seconds()] = sum
 		}
-		s.to <- prometheus.MustNewConstHistogram(metricEtcdDuration, r.OK+r.Failed, r.Spent.Seconds(), buckets, what)
+		s.to.Histogram(metricEtcdDuration, r.OK+r.Failed, r.Spent.Seconds(), buckets, what)
 	}
 	s.gauge(metricEtcdAge, c.Kept.Seconds())
 	s.counter(metricEtcdLeases, c.Leases)

@@ -8,11 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/metrics"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -22,6 +21,7 @@ const (
 	metricsRetry = 5 * time.Second
 	// metricsConnections bounds the descriptors that scrapers, or other clients, can take.
 	metricsConnections = 16
+	metricsAtOnce      = 4                // scrapes
 	metricsTimeout     = 10 * time.Second // of one scrape, and to send or take one
 )
 
@@ -37,24 +37,16 @@ type metricsServer struct {
 	told     bool         // that the address is not available
 }
 
-// registryOf gathers all metrics from one reading of the counters for each scrape.
-func registryOf(read func() meterReading) (prometheus.Gatherer, error) {
-	own := prometheus.NewRegistry()
-	return own, own.Register(metricsCollector{read})
-}
-
-// open makes the registry and the server. Nothing listens yet.
+// open makes what gathers all metrics from one reading of the counters for each scrape, and the server. Nothing listens yet.
 func (d *metering) open() (err error) {
-	if d.registry, err = registryOf(d.meters); err != nil {
-		return err
-	}
-	d.metrics, err = newMetricsServer(d.cfg.Metrics, d.registry, d.log)
+	d.gathers = metricsCollector{d.meters}
+	d.metrics, err = newMetricsServer(d.cfg.Metrics, d.gathers, d.log)
 	return err
 }
 
 // newMetricsServer makes the server of an address in the form of mountcfg.ParseMetrics;
 // "" gives nil. Nothing listens yet.
-func newMetricsServer(address string, all prometheus.Gatherer, log *zap.Logger) (*metricsServer, error) {
+func newMetricsServer(address string, all metrics.Source, log *zap.Logger) (*metricsServer, error) {
 	if address == "" {
 		return nil, nil
 	}
@@ -65,11 +57,9 @@ func newMetricsServer(address string, all prometheus.Gatherer, log *zap.Logger) 
 	return metricsServerAt(at, all, log), nil
 }
 
-func metricsServerAt(at mountcfg.Metrics, all prometheus.Gatherer, log *zap.Logger) *metricsServer {
+func metricsServerAt(at mountcfg.Metrics, all metrics.Source, log *zap.Logger) *metricsServer {
 	mux := http.NewServeMux()
-	mux.Handle("GET "+metricsPath, promhttp.HandlerFor(all, promhttp.HandlerOpts{
-		ErrorLog: zap.NewStdLog(log), MaxRequestsInFlight: 4, Timeout: metricsTimeout,
-	}))
+	mux.Handle("GET "+metricsPath, metrics.Handler(all, zap.NewStdLog(log), metricsAtOnce, metricsTimeout))
 	return &metricsServer{at: at, log: log, http: http.Server{
 		Handler: mux, ErrorLog: zap.NewStdLog(log), MaxHeaderBytes: 16 << 10,
 		ReadHeaderTimeout: requestTimeout, ReadTimeout: metricsTimeout, WriteTimeout: 2 * metricsTimeout, IdleTimeout: time.Minute,
@@ -78,7 +68,7 @@ func metricsServerAt(at mountcfg.Metrics, all prometheus.Gatherer, log *zap.Logg
 
 // ServeMetrics serves what is gathered, in the way of the server of a mount, until ctx ends. Unlike that it fails
 // if it cannot listen. ready is told where it listens.
-func ServeMetrics(ctx context.Context, at mountcfg.Metrics, all prometheus.Gatherer, log *zap.Logger, ready func(address string)) error {
+func ServeMetrics(ctx context.Context, at mountcfg.Metrics, all metrics.Source, log *zap.Logger, ready func(address string)) error {
 	s := metricsServerAt(at, all, log)
 	l, err := listenMetrics(at)
 	if err != nil {

@@ -9,17 +9,19 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/metrics"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/fusefs/transport"
 	"github.com/jvsfs/jvsfs/gate"
@@ -53,17 +55,21 @@ func sampleReading() meterReading {
 	}
 }
 
-func sampleRegistry(t *testing.T) prometheus.Gatherer {
+var sampled = metricsCollector{sampleReading}
+
+// sampleText is what a scrape of the sample gets.
+func sampleText(t *testing.T) string {
 	t.Helper()
-	all, err := registryOf(sampleReading)
+	all, err := sampled.Gather()
 	require.NoError(t, err)
-	return all
+	return metrics.Text(all)
 }
 
 // The names keep to Prometheus' conventions, and the numbers are where they belong.
 func TestMetrics(t *testing.T) {
-	c := metricsCollector{sampleReading}
-	problems, err := testutil.CollectAndLint(c)
+	text := sampleText(t)
+	all := testkit.Prometheus(t, text)
+	problems, err := testutil.GatherAndLint(all)
 	require.NoError(t, err)
 	require.Empty(t, problems)
 	want := `
@@ -228,8 +234,8 @@ jvsfs_control_turned_away_total{reason="limit"} 6
 			names = append(names, strings.Fields(name)[0])
 		}
 	}
-	require.NoError(t, testutil.CollectAndCompare(c, strings.NewReader(want), names...))
-	require.Equal(t, len(AllMetrics), len(gather(t, c)), "every metric that is described is there")
+	require.NoError(t, testutil.GatherAndCompare(all, strings.NewReader(want), names...))
+	require.Equal(t, len(AllMetrics), strings.Count(text, "# HELP "), "every metric that is described is there")
 }
 
 // The release that the packager named is the one that metrics name.
@@ -237,30 +243,7 @@ func TestMetricsNameTheRelease(t *testing.T) {
 	t.Cleanup(func(before string) func() { return func() { api.ReleaseName = before } }(api.ReleaseName))
 	api.ReleaseName = "1.2.3"
 	require.Equal(t, api.ReleaseName, api.Version())
-	own := prometheus.NewPedanticRegistry()
-	require.NoError(t, own.Register(metricsCollector{sampleReading}))
-	families, err := own.Gather()
-	require.NoError(t, err)
-	for _, f := range families {
-		if f.GetName() == "jvsfs_build_info" {
-			require.Contains(t, f.String(), `value:"1.2.3"`)
-			return
-		}
-	}
-	t.Fatal("there is no jvsfs_build_info")
-}
-
-func gather(t *testing.T, c prometheus.Collector) []string {
-	t.Helper()
-	own := prometheus.NewPedanticRegistry()
-	require.NoError(t, own.Register(c))
-	families, err := own.Gather()
-	require.NoError(t, err)
-	var names []string
-	for _, f := range families {
-		names = append(names, f.GetName())
-	}
-	return names
+	require.Contains(t, sampleText(t), `jvsfs_build_info{goversion="`+runtime.Version()+`",version="1.2.3"} 1`)
 }
 
 func TestLeaseCounts(t *testing.T) {
@@ -354,7 +337,7 @@ func TestTallyIsBounded(t *testing.T) {
 // serveMetrics runs a server until the end of the test.
 func serveMetrics(t *testing.T, address string) *metricsServer {
 	t.Helper()
-	s, err := newMetricsServer(address, sampleRegistry(t), zap.NewNop())
+	s, err := newMetricsServer(address, sampled, zap.NewNop())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -505,7 +488,7 @@ func TestMetricsSocketOfAnotherStays(t *testing.T) {
 func TestMetricsTryAgain(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s, err := newMetricsServer(taken.Addr().String(), sampleRegistry(t), zap.NewNop())
+	s, err := newMetricsServer(taken.Addr().String(), sampled, zap.NewNop())
 	require.NoError(t, err)
 	s.open()
 	require.Empty(t, s.address())
@@ -520,11 +503,11 @@ func TestMetricsTryAgain(t *testing.T) {
 }
 
 func TestNoMetrics(t *testing.T) {
-	s, err := newMetricsServer("", sampleRegistry(t), zap.NewNop())
+	s, err := newMetricsServer("", sampled, zap.NewNop())
 	require.NoError(t, err)
 	s.open()
 	s.run(context.Background())
 	require.Empty(t, s.address())
-	_, err = newMetricsServer("nonsense", sampleRegistry(t), zap.NewNop())
+	_, err = newMetricsServer("nonsense", sampled, zap.NewNop())
 	require.Equal(t, api.ExitUsage, api.AsFailure(err).Exit())
 }

@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/metrics"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/gate"
@@ -104,8 +104,8 @@ type metering struct {
 	*mount
 	suppressed *Suppressed // log lines that were left out; nil counts nothing
 	counts     *daemonCounts
-	registry   prometheus.Gatherer // of all metrics, for the server and the control socket
-	metrics    *metricsServer      // nil: not asked for
+	gathers    metrics.Source // of all metrics, for the server and the control socket
+	metrics    *metricsServer // nil: not asked for
 }
 
 // modeSwitch shows and switches how the mount treats writes without the lease (handle_enforce.go).

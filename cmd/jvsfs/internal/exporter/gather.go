@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/moby/sys/mountinfo"
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/metrics"
 )
 
-// Gatherer is a prometheus.Gatherer of all mounts. Safe for concurrent use.
+// Gatherer is a metrics.Source of all mounts. Safe for concurrent use.
 type Gatherer struct {
 	ctx    context.Context
 	mounts func() (host.MountTable, error)
@@ -42,11 +42,11 @@ type seen struct {
 	mountpoint string
 	state      string
 	took       time.Duration
-	families   map[string]*dto.MetricFamily // nil: its daemon has not told
+	families   map[string]*metrics.Family // nil: its daemon has not told
 }
 
 // Gather asks all daemons at the same time, each within client.StatusTimeout: a stopped one holds up nobody else.
-func (g *Gatherer) Gather() ([]*dto.MetricFamily, error) {
+func (g *Gatherer) Gather() ([]*metrics.Family, error) {
 	table, err := g.mounts()
 	if err != nil {
 		return nil, err

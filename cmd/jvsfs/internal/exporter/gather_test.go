@@ -17,6 +17,8 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/metrics"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 )
 
 // said is what a daemon tells; err is why it does not.
@@ -57,8 +59,8 @@ jvsfs_up{mountpoint="/b"} 1
 jvsfs_writes_total{mountpoint="/a",worktree="main"} 3
 jvsfs_writes_total{mountpoint="/b",worktree="main"} 4
 `
-	require.NoError(t, testutil.GatherAndCompare(g, strings.NewReader(want), "jvsfs_up", "jvsfs_writes_total"))
-	problems, err := testutil.GatherAndLint(g)
+	require.NoError(t, testutil.GatherAndCompare(gathered(t, g), strings.NewReader(want), "jvsfs_up", "jvsfs_writes_total"))
+	problems, err := testutil.GatherAndLint(gathered(t, g))
 	require.NoError(t, err)
 	require.Empty(t, problems)
 }
@@ -127,10 +129,18 @@ func TestAnUnreadableMountTableFailsTheScrape(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 }
 
-// samples are the values by name and label values.
-func samples(t *testing.T, g prometheus.Gatherer) map[string]float64 {
+// gathered is what Prometheus gets.
+func gathered(t *testing.T, g *Gatherer) prometheus.Gatherer {
 	t.Helper()
-	families, err := g.Gather()
+	all, err := g.Gather()
+	require.NoError(t, err)
+	return testkit.Prometheus(t, metrics.Text(all))
+}
+
+// samples are the values by name and label values.
+func samples(t *testing.T, g *Gatherer) map[string]float64 {
+	t.Helper()
+	families, err := gathered(t, g).Gather()
 	require.NoError(t, err)
 	all := map[string]float64{}
 	for _, f := range families {

@@ -1,17 +1,15 @@
 package exporter
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/metrics"
 )
 
 // mountLabel tells the mounts apart. Nobody else may set it.
@@ -26,9 +24,8 @@ func label(mountpoint string) string {
 }
 
 // parse reads what a daemon says. It may be of another release.
-func parse(text string) (map[string]*dto.MetricFamily, error) {
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	all, err := parser.TextToMetricFamilies(strings.NewReader(text))
+func parse(text string) (map[string]*metrics.Family, error) {
+	all, err := metrics.Parse(text)
 	if err != nil {
 		return nil, err
 	}
@@ -36,46 +33,41 @@ func parse(text string) (map[string]*dto.MetricFamily, error) {
 		if !strings.HasPrefix(name, "jvsfs_") || isOwn(name) {
 			return nil, fmt.Errorf("a daemon has no metric %q", name)
 		}
-		if slices.ContainsFunc(f.Metric, hasMountLabel) {
+		if slices.ContainsFunc(f.Series, hasMountLabel) {
 			return nil, fmt.Errorf("%s has the label %s already", name, mountLabel)
 		}
 	}
 	return all, nil
 }
 
-func hasMountLabel(m *dto.Metric) bool {
-	return slices.ContainsFunc(m.Label, func(l *dto.LabelPair) bool { return l.GetName() == mountLabel })
+func hasMountLabel(s metrics.Series) bool {
+	return slices.ContainsFunc(s.Labels, func(l metrics.Label) bool { return l.Name == mountLabel })
 }
 
 // merged puts the metrics of all mounts together. What daemons of different releases count differently is taken
 // from the first one: a name has one type.
-func merged(all []seen) ([]*dto.MetricFamily, error) {
+func merged(all []seen) ([]*metrics.Family, error) {
 	families, err := ownMetrics(all)
 	if err != nil {
 		return nil, err
 	}
-	byName := map[string]*dto.MetricFamily{}
+	byName := map[string]*metrics.Family{}
 	for _, s := range all {
 		for _, name := range slices.Sorted(maps.Keys(s.families)) {
 			f := s.families[name]
-			for _, m := range f.Metric {
-				addLabel(m, mountLabel, s.mountpoint)
+			for i := range f.Series {
+				f.Series[i].With(metrics.Label{Name: mountLabel, Value: s.mountpoint})
 			}
 			have, is := byName[name]
 			switch {
 			case !is:
 				byName[name] = f
 				families = append(families, f)
-			case have.GetType() == f.GetType():
-				have.Metric = append(have.Metric, f.Metric...)
+			case have.Kind == f.Kind:
+				have.Series = append(have.Series, f.Series...)
 			}
 		}
 	}
-	sort.Slice(families, func(i, j int) bool { return families[i].GetName() < families[j].GetName() })
+	slices.SortFunc(families, func(a, b *metrics.Family) int { return cmp.Compare(a.Name, b.Name) })
 	return families, nil
-}
-
-func addLabel(m *dto.Metric, name, value string) {
-	m.Label = append(m.Label, &dto.LabelPair{Name: &name, Value: &value})
-	sort.Slice(m.Label, func(i, j int) bool { return m.Label[i].GetName() < m.Label[j].GetName() })
 }

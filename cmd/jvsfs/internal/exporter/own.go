@@ -1,14 +1,11 @@
 package exporter
 
 import (
-	"fmt"
 	"runtime"
 	"slices"
 
-	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
-
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/metrics"
 )
 
 // The metrics of the exporter itself. Their names and labels are a promise.
@@ -20,50 +17,30 @@ var (
 )
 
 // AllMetrics are the descriptions above.
-var AllMetrics []*prometheus.Desc
+var AllMetrics []*metrics.Desc
 
 var ownNames []string
 
-func describe(name, help string, labels ...string) *prometheus.Desc {
-	d := prometheus.NewDesc(name, help, labels, nil)
+func describe(name, help string, labels ...string) *metrics.Desc {
+	d := &metrics.Desc{Name: name, Help: help, Labels: labels}
 	AllMetrics, ownNames = append(AllMetrics, d), append(ownNames, name)
 	return d
 }
 
 func isOwn(name string) bool { return slices.Contains(ownNames, name) }
 
-// own are the metrics of the exporter after one look at all mounts.
-type own []seen
-
-// ownMetrics are the families of the exporter's own metrics.
-func ownMetrics(all []seen) ([]*dto.MetricFamily, error) {
-	r := prometheus.NewRegistry()
-	if err := r.Register(own(all)); err != nil {
-		return nil, fmt.Errorf("metrics of the exporter: %w", err)
-	}
-	return r.Gather()
-}
-
-// Describe is prometheus.Collector's.
-func (own) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range AllMetrics {
-		to <- d
-	}
-}
-
-// Collect is prometheus.Collector's.
-func (o own) Collect(to chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
-	gauge(metricBuild, 1, api.Version(), runtime.Version())
-	for _, s := range o {
-		gauge(metricUp, one(s.state == serving), s.mountpoint)
-		gauge(metricTook, s.took.Seconds(), s.mountpoint)
+// ownMetrics are the families of the exporter's own metrics, after one look at all mounts.
+func ownMetrics(all []seen) ([]*metrics.Family, error) {
+	var to metrics.Set
+	to.Gauge(metricBuild, 1, api.Version(), runtime.Version())
+	for _, s := range all {
+		to.Gauge(metricUp, one(s.state == serving), s.mountpoint)
+		to.Gauge(metricTook, s.took.Seconds(), s.mountpoint)
 		for _, state := range states {
-			gauge(metricState, one(s.state == state), s.mountpoint, state)
+			to.Gauge(metricState, one(s.state == state), s.mountpoint, state)
 		}
 	}
+	return to.All()
 }
 
 func one(is bool) float64 {
