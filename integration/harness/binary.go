@@ -27,10 +27,10 @@ func BuildBinary(out string, options ...string) error {
 	if os.Getenv("JVSFS_RACE") == "1" {
 		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
 	}
-	cmd := exec.Command("go", append(args, "../../cmd/jvsfs")...)
+	cmd := exec.Command("go", append(args, "github.com/jvsfs/jvsfs/cmd/jvsfs")...)
 	cmd.Env = append(os.Environ(), cgo)
 	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build ../cmd/jvsfs: %w\n%s", err, text)
+		return fmt.Errorf("go build cmd/jvsfs: %w\n%s", err, text)
 	}
 	return nil
 }
