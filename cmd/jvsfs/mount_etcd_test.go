@@ -64,7 +64,7 @@ func TestAMountWithEtcdRunsTheProgramBesideIt(t *testing.T) {
 
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
-	defer r.Close() //nolint:errcheck // only read from
+	defer r.Close()
 	cmd = exec.Command(filepath.Join(dir, "jvsfs"), line...)
 	cmd.Env = append(os.Environ(), asCommand+"=1", "JVSFS_READY_FD=3", "GORACE=atexit_sleep_ms=0")
 	cmd.ExtraFiles = []*os.File{w}

@@ -172,7 +172,7 @@ var ownInode = slices.Concat(
 		Rule: 3, What: "a renewal renames a fresh record over its claim's name, as the spec has it",
 		Old: "		err = c.write(b)\n	}\n	if err != nil {\n		return c.store.failed(\"the own record cannot be written\"",
 		New: `		fresh := rec.Clone()
-		fresh.HolderNonce = newNonce() + rec.HolderNonce[:0]
+		fresh.HolderNonce = record.NewNonce() + rec.HolderNonce[:0]
 		var n *claim
 		if n, err = c.store.bear(fresh); err == nil {
 			n.rec = rec

@@ -63,7 +63,7 @@ func ran(t *testing.T, bin string, do func(*harness.Mount)) map[block]int {
 func writes(t *testing.T, m *harness.Mount, n int) {
 	f, err := os.OpenFile(m.At("f"), os.O_WRONLY, 0)
 	require.NoError(t, err)
-	defer f.Close() //nolint:errcheck // the writes tell
+	defer f.Close()
 	for range n {
 		_, err := f.WriteAt(make([]byte, 4096), 0)
 		require.NoError(t, err)

@@ -134,30 +134,30 @@ type source func() ([]*Family, error)
 
 func (s source) Gather() ([]*Family, error) { return s() }
 
-func scrape(t *testing.T, h http.Handler, target, encoding string) (*http.Response, string) {
+func scrape(t *testing.T, h http.Handler, target, encoding string) (*httptest.ResponseRecorder, string) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
 	r.Header.Set("Accept-Encoding", encoding)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	body := w.Result().Body
-	if w.Result().Header.Get("Content-Encoding") == "gzip" {
+	var body io.Reader = w.Body
+	if w.Header().Get("Content-Encoding") == "gzip" {
 		var err error
 		body, err = gzip.NewReader(body)
 		require.NoError(t, err)
 	}
 	text, err := io.ReadAll(body)
 	require.NoError(t, err)
-	return w.Result(), string(text)
+	return w, string(text)
 }
 
 func TestScrapesAreAnswered(t *testing.T) {
 	h := Handler(source(func() ([]*Family, error) { return sample().All() }), log.New(io.Discard, "", 0), 1, time.Minute)
 	for encoding, zipped := range map[string]bool{"": false, "identity": false, "gzip": true, "zstd;q=1.0, GZIP;q=0.5": true, "gzip;q=0": false, "gzip; q=0.0": false, "br": false} {
 		resp, text := scrape(t, h, "/metrics", encoding)
-		require.Equal(t, http.StatusOK, resp.StatusCode)
-		require.Equal(t, "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", resp.Header.Get("Content-Type"))
-		require.Equal(t, zipped, resp.Header.Get("Content-Encoding") == "gzip", encoding)
+		require.Equal(t, http.StatusOK, resp.Code)
+		require.Equal(t, "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", resp.Header().Get("Content-Type"))
+		require.Equal(t, zipped, resp.Header().Get("Content-Encoding") == "gzip", encoding)
 		require.Equal(t, written, text)
 	}
 	_, text := scrape(t, h, "/metrics?name[]=jvsfs_plain&name[]=other", "")
@@ -169,7 +169,7 @@ func TestScrapesAreBounded(t *testing.T) {
 	var logged strings.Builder
 	h := Handler(source(func() ([]*Family, error) { return nil, errors.New("broken") }), log.New(&logged, "", 0), 1, time.Minute)
 	resp, text := scrape(t, h, "/metrics", "gzip")
-	require.Equal(t, http.StatusInternalServerError, resp.StatusCode)
+	require.Equal(t, http.StatusInternalServerError, resp.Code)
 	require.Equal(t, "An error has occurred while serving metrics:\n\nbroken\n", text)
 	require.Equal(t, "error gathering metrics: broken\n", logged.String())
 
@@ -179,11 +179,11 @@ func TestScrapesAreBounded(t *testing.T) {
 	first := make(chan int)
 	go func() {
 		resp, _ := scrape(t, h, "/metrics", "")
-		first <- resp.StatusCode
+		first <- resp.Code
 	}()
 	<-begun
 	resp, text = scrape(t, h, "/metrics", "")
-	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+	require.Equal(t, http.StatusServiceUnavailable, resp.Code)
 	require.Equal(t, "Limit of concurrent requests reached (1), try again later.\n", text)
 	goOn <- struct{}{}
 	require.Equal(t, http.StatusOK, <-first)
@@ -192,7 +192,7 @@ func TestScrapesAreBounded(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); <-begun }()
 	resp, text = scrape(t, h, "/metrics", "")
-	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+	require.Equal(t, http.StatusServiceUnavailable, resp.Code)
 	require.Equal(t, "Exceeded configured timeout of 1ms.\n", text)
 	<-ended
 	goOn <- struct{}{}

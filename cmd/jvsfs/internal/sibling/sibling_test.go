@@ -100,7 +100,7 @@ func start(t *testing.T, program, how string) (pid int, said string, err error) 
 		require.NoError(t, err)
 		_, err = w.WriteString(text)
 		require.NoError(t, errors.Join(err, w.Close()))
-		defer r.Close() //nolint:errcheck // only read from
+		defer r.Close()
 		cmd.ExtraFiles = append(cmd.ExtraFiles, r)
 	}
 	cmd.Stdout, cmd.Stderr = &out, &out
