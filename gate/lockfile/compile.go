@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // The keys of a rule, as they are written.
@@ -84,9 +85,9 @@ func (c *compiler) fail(key string, item int, format string, args ...any) {
 }
 
 // A repetition like {0,63} would be compiled 63 times over, at each start of each command.
-var ruleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*$`)
+var ruleName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*$`) })
 
-func isRuleName(s string) bool { return len(s) <= 64 && ruleName.MatchString(s) }
+func isRuleName(s string) bool { return len(s) <= 64 && ruleName().MatchString(s) }
 
 func (c *compiler) rule(s Spec) {
 	c.name(s.Name)

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -114,9 +115,9 @@ func classOf(rest string) (part, string, error) {
 	return part{text: class, wild: true}, rest[end+1:], nil
 }
 
-var captureName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+var captureName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]*$`) })
 
-func isCaptureName(s string) bool { return len(s) <= 32 && captureName.MatchString(s) }
+func isCaptureName(s string) bool { return len(s) <= 32 && captureName().MatchString(s) }
 
 func captureOf(rest string, before []part, atStart bool) (part, string, error) {
 	end := strings.IndexByte(rest, '}')

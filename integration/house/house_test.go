@@ -26,8 +26,8 @@ func TestCompareTellsWhatGrewAndWhatBecameLess(t *testing.T) {
 		"new above the budget": {map[Figure]int{files: 41}, nil, []string{"files of a: 41, and may be 40"}, nil},
 		"became less":          {map[Figure]int{big: 69}, map[Figure]int{big: 70}, nil, []string{"methods of a.T: 69, and the figure says 70"}},
 		"within the budget":    {nil, map[Figure]int{big: 70}, nil, []string{"methods of a.T: within the budget now, and the figure says 70"}},
-		"a few lines less":     {map[Figure]int{lines: 900}, map[Figure]int{lines: 1000}, nil, nil},
-		"many lines less":      {map[Figure]int{lines: 700}, map[Figure]int{lines: 1000}, nil, []string{"lines of a: 700, and the figure says 1000"}},
+		"a few lines less":     {map[Figure]int{lines: 9000}, map[Figure]int{lines: 10000}, nil, nil},
+		"many lines less":      {map[Figure]int{lines: 8000}, map[Figure]int{lines: 10000}, nil, []string{"lines of a: 8000, and the figure says 10000"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			higher, better := Compare(c.now, c.figures)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
@@ -91,11 +92,11 @@ func (e *refusalEvent) view(at func(lease.WorktreeID) string) api.RefusalView {
 }
 
 // plainPath matches a path that needs no quotes in any shell.
-var plainPath = regexp.MustCompile(`^[A-Za-z0-9_./@%+=:,-]+$`)
+var plainPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_./@%+=:,-]+$`) })
 
 // nextAt puts the worktree into the advice, so that it can be pasted.
 func nextAt(next, path string) string {
-	if !plainPath.MatchString(path) {
+	if !plainPath().MatchString(path) {
 		return next
 	}
 	return strings.ReplaceAll(next, "<worktree>", path)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -38,8 +39,8 @@ type Target struct {
 // The host names and client names that are passed on. None of them can end a line, or look like an option. Their lengths are not in
 // the expressions: {0,252} takes more than a millisecond to compile, at the start of every command.
 var (
-	nodeName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*$`)
-	clientName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@+/,-]*$`)
+	nodeName   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*$`) })
+	clientName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@+/,-]*$`) })
 )
 
 // The longest of them, in bytes.
@@ -49,10 +50,10 @@ const (
 )
 
 func (t Target) check() error {
-	if len(t.Node) > longestNode || !nodeName.MatchString(t.Node) {
+	if len(t.Node) > longestNode || !nodeName().MatchString(t.Node) {
 		return fmt.Errorf("%.80q is no host name that a fence agent can be given", t.Node)
 	}
-	if len(t.Client) > longestClient || t.Client != "" && !clientName.MatchString(t.Client) {
+	if len(t.Client) > longestClient || t.Client != "" && !clientName().MatchString(t.Client) {
 		return fmt.Errorf("%.80q is no client that a fence agent can be given", t.Client)
 	}
 	return nil

@@ -3,14 +3,15 @@ package human
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // plainWord needs no quotes in a shell.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`) })
 
 // Typed is a word as it is typed into a shell.
 func Typed(word string) string {
-	if plainWord.MatchString(word) {
+	if plainWord().MatchString(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,9 +19,9 @@ import (
 // its files have longer names than a probe has.
 const probePrefix = ".doctor-"
 
-var probeFile = regexp.MustCompile(`^\.doctor-[0-9]+(\.[xlr])?$`)
+var probeFile = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.doctor-[0-9]+(\.[xlr])?$`) })
 
-func isProbe(name string) bool { return probeFile.MatchString(name) }
+func isProbe(name string) bool { return probeFile().MatchString(name) }
 
 // prober is a scratch name in a lock directory, and the user that tries the steps there.
 type prober struct {

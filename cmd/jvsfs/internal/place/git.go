@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
@@ -102,9 +103,11 @@ func isCommon(dir string) bool {
 	return err == nil && !info.IsDir() && isDir(dir) && isDir(filepath.Join(dir, "objects")) && isDir(filepath.Join(dir, "refs"))
 }
 
-var bareTrue = regexp.MustCompile(`(?im)^\s*bare\s*=\s*true\s*$`)
+var bareTrue = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?im)^\s*bare\s*=\s*true\s*$`) })
 
-func isBare(common string) bool { return bareTrue.MatchString(textOf(filepath.Join(common, "config"))) }
+func isBare(common string) bool {
+	return bareTrue().MatchString(textOf(filepath.Join(common, "config")))
+}
 
 // CheckoutsElsewhere are the worktrees of a git repository that no mount of the place guards.
 func (p Place) CheckoutsElsewhere() (dirs []string) {
