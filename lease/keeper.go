@@ -219,27 +219,24 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 		gate:  newGateLock(cfg.Store),
 		swept: newSweeper(),
 	}
-	k.tell = k.newQueue()
+	k.tell = newQueue(k)
 	k.cuts = &cutter{cfg: &k.cfg, tell: k.tell}
 	return k
 }
 
-// newQueue is the queue of the events that Run tells.
-func (k *Keeper) newQueue() *audit.Queue[Event] {
+// newQueue is the queue of the events that Run tells. Each event says whose worktree it is about, and when it was.
+func newQueue(k *Keeper) *audit.Queue[Event] {
 	return audit.NewQueue(audit.QueueConfig[Event]{
 		Audit:    func(e Event) error { return k.cfg.Audit(e) },
 		AuditAll: func(all []Event) error { return k.cfg.AuditAll(all) },
-		Stamp:    k.stamped,
-		Boot:     func() time.Duration { return k.cfg.Clock.Boot() },
-		Wake:     k.wake.poke,
-		Busy:     func() bool { return len(k.wake) > 0 },
+		Stamp: func(e Event) Event {
+			e.Worktree, e.At = k.store.id, k.cfg.Clock.Wall()
+			return e
+		},
+		Boot: func() time.Duration { return k.cfg.Clock.Boot() },
+		Wake: k.wake.poke,
+		Busy: func() bool { return len(k.wake) > 0 },
 	})
-}
-
-// stamped is e with its worktree and the time.
-func (k *Keeper) stamped(e Event) Event {
-	e.Worktree, e.At = k.store.id, k.cfg.Clock.Wall()
-	return e
 }
 
 // enter takes op. A positive wait bounds it: a writer must not wait for a Close that itself waits until the kernel has dropped pages
