@@ -28,7 +28,7 @@ type hostConfig struct {
 	OnFree   string
 	Tier     string   // a or c
 	Lacks    []string // see plan.Daemon
-	Mutant   string   // the rule that the binary breaks, "" for none
+	Broken   bool     // the binary is a mutant
 	WallMS   int      // the wall clock's error at the start
 	BootMS   int      // the boot clock's offset, for good
 	NoFaults bool

@@ -71,7 +71,7 @@ var forgeries = []map[string]any{
 func (h *host) forge() {
 	all := h.places()
 	names, err := filepath.Glob(h.claims(all[h.rng.IntN(len(all))]))
-	if err != nil || len(names) == 0 || h.Tier == "c" || h.Mutant != "" {
+	if err != nil || len(names) == 0 || h.Tier == "c" || h.Broken {
 		return
 	}
 	name := slices.Max(names)

@@ -81,7 +81,7 @@ func (h *history) hostConfigs(rng *rand.Rand) []hostConfig {
 	var all []hostConfig
 	for n := range h.hosts {
 		cfg := hostConfig{Seed: plan.SeedOf(h.seed, uint64(n+1)), Number: n, layout: h.layout, Jvsfs: h.jvsfs, Writers: h.writers, OnFree: onFree,
-			Tier: h.tier, Lacks: lacks, Mutant: h.mutant, WallMS: rng.IntN(h.SkewMS) - h.SkewMS/2, BootMS: rng.IntN(1e9), NoFaults: h.noFaults, Without: h.without, Hosts: h.hosts, Patient: patient || h.focus != "", Focus: h.focus, Theme: h.theme, policy: h.policy}
+			Tier: h.tier, Lacks: lacks, Broken: h.mutant != "", WallMS: rng.IntN(h.SkewMS) - h.SkewMS/2, BootMS: rng.IntN(1e9), NoFaults: h.noFaults, Without: h.without, Hosts: h.hosts, Patient: patient || h.focus != "", Focus: h.focus, Theme: h.theme, policy: h.policy}
 		if rng.IntN(4) == 0 {
 			cfg.WallMS = rng.IntN(801) - 400
 		}
@@ -107,7 +107,6 @@ func startHost(cfg hostConfig, roamer *os.File) (*runningHost, error) {
 	if roamer != nil {
 		one.cmd.ExtraFiles = []*os.File{roamer}
 	}
-	one.cmd.Env = append(os.Environ(), plan.BrokenEnv+"="+cfg.Mutant)
 	one.cmd.Stderr = &one.out
 	one.cmd.WaitDelay = time.Second
 	if one.in, err = one.cmd.StdinPipe(); err != nil {

@@ -19,7 +19,7 @@ const repairedMark = ".repaired"
 func (h *host) tearRecord() {
 	all := h.places()
 	names, err := filepath.Glob(h.claims(all[h.rng.IntN(len(all))]))
-	if err != nil || len(names) == 0 || h.Tier == "c" || h.Mutant != "" {
+	if err != nil || len(names) == 0 || h.Tier == "c" || h.Broken {
 		return
 	}
 	name := slices.Max(names)
