@@ -60,23 +60,27 @@ func (d *succession) awaitPredecessor(ctx context.Context) {
 	}
 }
 
-// unwatchedLook is between two looks for the end of a process of which the kernel does not tell here.
-const unwatchedLook = time.Second
+const (
+	// unwatchedLook is between two looks for the end of a process of which the kernel does not tell here.
+	unwatchedLook = time.Second
+	// watchedLook is the same where it does. A watch that could not begin, or whose set has failed, tells nothing.
+	watchedLook = 30 * time.Second
+)
 
 // awaitEnd waits until a daemon has ended, or may have. It is false if ctx has.
 func (d *succession) awaitEnd(ctx context.Context, p host.ProcessState) bool {
 	ended := make(chan struct{}, 1)
 	w := d.resolver.Watch(process.ID{PID: p.PID, Start: p.Start}, d.exits, func() { ended <- struct{}{} }) // called once
 	defer w.Close()
-	var look <-chan time.Time
+	pause := watchedLook
 	if !w.Runs() || p.Liveness() == lease.Unknown { // the number may mean another process here
-		look = time.After(unwatchedLook)
+		pause = unwatchedLook
 	}
 	select {
 	case <-ctx.Done():
 		return false
 	case <-ended:
-	case <-look:
+	case <-time.After(pause):
 	}
 	return true
 }
