@@ -105,7 +105,7 @@ var operations = [operationsMax]operation{
 	opSyncFS:          {kind: kindMutation},
 	opTmpfile:         {method: "Tmpfile", kind: kindMutation},
 	opStatx:           {method: "Statx"},
-	opCopyFileRange64: {method: "CopyFileRange"},
+	opCopyFileRange64: {method: "CopyFileRange", kind: kindMutation},
 }
 
 // silent is the decoding of an operation that has no answer.
