@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/moby/sys/mountinfo"
@@ -28,6 +29,8 @@ type Client struct {
 	in    *bufio.Reader
 	stop  func() bool
 	ping  time.Duration // how long answersPing waits; 0: pingPatience
+
+	interrupted atomic.Bool // Next waits for nothing more
 }
 
 // Dial connects to the daemon of a mount. If nobody answers, the mount is dead: an E_NO_MOUNT failure.
@@ -121,8 +124,14 @@ func (c *Client) Close() {
 	_ = c.conn.Close() // nothing is buffered; the daemon sees the end either way
 }
 
-// Interrupt ends the wait for the daemon's next line.
-func (c *Client) Interrupt() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) }
+// longAgo as a deadline ends a wait at once.
+var longAgo = time.Unix(1, 0)
+
+// Interrupt ends the wait for the daemon's next line, and each later one. Safe for concurrent use with Next.
+func (c *Client) Interrupt() {
+	c.interrupted.Store(true)
+	_ = c.conn.SetReadDeadline(longAgo) // a closed connection has ended the wait already
+}
 
 // Send writes the request, with the descriptor of the process that it names, if it names one.
 func (c *Client) Send(req api.Body, pidfd *os.File) error {
@@ -161,6 +170,9 @@ func (c *Client) Next(timeout time.Duration) (api.Response, error) {
 	}
 	if err := c.conn.SetReadDeadline(deadline); err != nil {
 		return api.Response{}, err
+	}
+	if c.interrupted.Load() { // between two lines: the deadline of Interrupt has just been undone
+		_ = c.conn.SetReadDeadline(longAgo) // it could be set a moment ago
 	}
 	line, err := api.ReadLine(c.in, api.MaxResponse)
 	if err != nil {

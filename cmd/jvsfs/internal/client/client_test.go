@@ -56,6 +56,31 @@ func listening(t *testing.T, f func(net.Conn)) string {
 	return path
 }
 
+// Ctrl-C may come while a command still says what the daemon has told it, before it waits for the next line.
+func TestAnInterruptBetweenTwoLinesEndsTheWait(t *testing.T) {
+	over := make(chan struct{})
+	path := listening(t, func(daemon net.Conn) {
+		_, _ = daemon.Write([]byte(`{"version":1,"event":"note","note":"somebody holds it"}` + "\n"))
+		<-over
+	})
+	conn, err := net.Dial("unix", path)
+	require.NoError(t, err)
+	c := &Client{mount: &mountinfo.Info{Mountpoint: "/m"}, conn: conn.(*net.UnixConn), in: bufio.NewReader(conn), ping: time.Millisecond}
+	ended := make(chan error, 1)
+	go func() { // ends with the connection
+		_, err := c.Result(0, func(string) { c.Interrupt() })
+		ended <- err
+	}()
+	select {
+	case err = <-ended:
+	case <-time.After(time.Minute): // it has failed
+		err = nil
+	}
+	require.NoError(t, conn.Close())
+	close(over)
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+}
+
 // A daemon that turns a client away has answered and hung up before the client has asked.
 func TestAClientThatIsTurnedAwayReadsTheAnswer(t *testing.T) {
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
