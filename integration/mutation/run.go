@@ -39,6 +39,8 @@ type runner struct {
 	mu     sync.Mutex // of what follows, and of out
 	failed int
 	took   map[string]time.Duration // unmutated tests, by "package name"
+
+	temporary string // where tests make directories: those that are killed leave them
 }
 
 func (r *runner) run(ctx context.Context, all []mutation) error {
@@ -60,6 +62,9 @@ func (r *runner) run(ctx context.Context, all []mutation) error {
 		return err
 	}
 	defer os.RemoveAll(scratch) //nolint:errcheck // only read from
+	if err := r.newTemporary(scratch); err != nil {
+		return err
+	}
 	began := time.Now()
 	todo := make([]mutant, len(all))
 	for i, m := range all {

@@ -11,6 +11,12 @@ import (
 	"time"
 )
 
+// newTemporary makes the directory for what tests make, also those of other users.
+func (r *runner) newTemporary(scratch string) error {
+	r.temporary = filepath.Join(scratch, "t")
+	return errors.Join(os.Chmod(scratch, 0o711), os.Mkdir(r.temporary, 0o700), os.Chmod(r.temporary, 0o777|os.ModeSticky))
+}
+
 // test runs tests of a package with a mutant in force, where `go test` would run them.
 func (r *runner) test(ctx context.Context, built programs, pkg string, number int, pattern string, limit time.Duration) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, totalTime)
@@ -24,7 +30,7 @@ func (r *runner) test(ctx context.Context, built programs, pkg string, number in
 	defer said.Close()           //nolint:errcheck // read from it by its name
 	cmd := exec.CommandContext(ctx, built[pkg], "-test.paniconexit0", "-test.v", "-test.failfast", "-test.timeout", limit.String(), "-test.run", pattern)
 	cmd.Dir = filepath.Join(r.root, pkg)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", switchVar, number), "PWD="+cmd.Dir)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", switchVar, number), "PWD="+cmd.Dir, "TMPDIR="+r.temporary)
 	cmd.Stdout, cmd.Stderr = said, said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	group := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
