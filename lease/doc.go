@@ -152,16 +152,16 @@
 //	3 one writer  claim.go                      10 late writes  late.go, sharedlook.go
 //	4 the gate    gatelock.go                   11 release      release.go
 //	5 expired     judge.go, record/policy.go    12 takeover     steal.go, record/birth.go, audit/queue.go, audit/log.go
-//	6 stopped     observe.go                    13 handover     giving.go, handover.go
-//	7 clock skew  judge.go, observe.go          14 offer        giving.go, offer.go
+//	6 stopped     observe.go                    13 handover     transfer.go, handover.go
+//	7 clock skew  judge.go, observe.go          14 offer        transfer.go, offer.go
 //	                                            15 sweeping     sweeper.go, keeper_run.go
 //	                                            16 going on     resume.go
-//	                                            17 cutting off  cutoff.go
+//	                                            17 cutting off  fencing.go
 //	                                            18 taking back  takeback.go
 //
 // Whose turn it is, a keeper asks of an [Authority] (authority.go). The rules say how the claims of the lock directory are one
 // (files.go). Package lease/etcd is another, with rules of its own; the rest of a keeper is the same, and so are the gate and the fence.
-// What such an authority needs of this package is in governed.go.
+// What such an authority needs of this package is in externalauthority.go.
 //
 // What a tier changes stands in tier.go, bounds of what is read in record/bounds.go, adoption in adopt.go, two keepers of one lease in
 // follow.go, orphaned leases in orphan.go, what a repair (package lease/repair) works with in undergate.go. The keeper's state and calls

@@ -33,7 +33,7 @@ func (k *Keeper) Handover(ctx context.Context, old Token, h Holder, settle func(
 
 // handover is one attempt to give the lease to another holder on this host. The epoch is frozen and has drained.
 type handover struct {
-	giving
+	leaseTransfer
 	to Holder
 }
 

@@ -46,7 +46,7 @@ func (k *Keeper) OfferTo(ctx context.Context, old Token, host string, by time.Ti
 
 // standingOffer is one attempt to offer the lease to another host. The epoch is frozen and has drained.
 type standingOffer struct {
-	giving
+	leaseTransfer
 	offer offer
 }
 

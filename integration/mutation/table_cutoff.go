@@ -55,7 +55,7 @@ var cutOffMutations = slices.Concat(in("lease/late.go", mutation{
 	Rule: 17, What: "clocks that differ are not allowed for when a client was cut off",
 	Old: "LastRenewedAt.Add(skew)", New: "LastRenewedAt.Add(0*skew)",
 	Tests: []string{"TestClientsThatWereCutOffAreRememberedInABoundedNumber"},
-}), in("lease/cutoff.go", mutation{
+}), in("lease/fencing.go", mutation{
 	Rule: 17, What: "an agent that failed has cut off its client",
 	Old: "		c.cfg.CutOff.Clients.note(job.victim, job.at)\n	}\n", New: "	}\n	c.cfg.CutOff.Clients.note(job.victim, job.at)\n",
 	Tests: []string{"TestAFailedFenceCutsOffNoClient"},

@@ -351,7 +351,7 @@ var handingOver = slices.Concat(
 		Old: "return func() { e.thaw(s) }, nil", New: "return func() {\n		_ = s\n		if e := g.last.Load(); e.frozen() != nil {\n			e.thaw(e.frozen())\n		}\n	}, nil",
 		Tests: []string{"TestAFreezeIsEndedByItsOwnThawOnly"},
 	}),
-	in("lease/giving.go", mutation{
+	in("lease/transfer.go", mutation{
 		Rule: 13, What: "the next token is claimed though what is in flight did not end",
 		Old: "		return nil, g.k.store.refuse(ClassLockConflict, fmt.Sprintf(\"what is in flight", New: "		return func() {}, nil\n		return nil, g.k.store.refuse(ClassLockConflict, fmt.Sprintf(\"what is in flight",
 		Tests: []string{"TestAHandoverThatIsNotInTimeChangesNothing"},

@@ -13,7 +13,7 @@ var hostileMutations = slices.Concat(
 		Old: "lasts < 0 || lasts > MaxSpan", New: "lasts < 0",
 		Tests: []string{"TestARecordBeyondABoundIsUnreadable"},
 	}),
-	in("lease/beyond.go", mutation{
+	in("lease/tokenrange.go", mutation{
 		Rule: 2, What: "a foreign view may use the tokens up",
 		Old: "v.Record.FencingToken <= record.MostForeign ||", New: "v.Record.FencingToken <= record.MostToken ||",
 		Package: "./lease/repair",

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// giving is one attempt to give the lease away, by handover (rule 13) or offer (rule 14). It owns what the epoch was at its begin.
-type giving struct {
+// leaseTransfer is one attempt to give the lease away, by handover (rule 13) or offer (rule 14). It owns what the epoch was at its begin.
+type leaseTransfer struct {
 	k   *Keeper
 	was uninterrupted
 }
@@ -20,24 +20,24 @@ type uninterrupted struct {
 }
 
 // give checks that the lease old can be given to h, before any writer has to wait.
-func (k *Keeper) give(ctx context.Context, old Token, h Holder) (giving, error) {
+func (k *Keeper) give(ctx context.Context, old Token, h Holder) (leaseTransfer, error) {
 	if err := k.enter(ctx, k.cfg.GateWait); err != nil {
-		return giving{}, err
+		return leaseTransfer{}, err
 	}
 	defer k.leave()
-	g := giving{k, uninterrupted{token: old}}
+	g := leaseTransfer{k, uninterrupted{token: old}}
 	if err := g.open(); err != nil {
-		return giving{}, err
+		return leaseTransfer{}, err
 	}
 	if k.cur.holder.Same(h) {
-		return giving{}, k.store.refuse(ClassLockConflict, "it holds the lease already", "name somebody else", k.cur.claim.Record(), nil)
+		return leaseTransfer{}, k.store.refuse(ClassLockConflict, "it holds the lease already", "name somebody else", k.cur.claim.Record(), nil)
 	}
 	g.was.holding, g.was.interrupts = k.cur, k.cur.interrupts
 	return g, nil
 }
 
 // open is an error unless the token is held and its epoch open. The caller has op.
-func (g giving) open() error {
+func (g leaseTransfer) open() error {
 	k, t := g.k, g.was.token
 	switch {
 	case k.cur == nil:
@@ -54,7 +54,7 @@ func (g giving) open() error {
 }
 
 // freeze freezes the epoch and waits until it has drained. If the epoch is closed by then, thaw does nothing.
-func (g giving) freeze(ctx context.Context) (thaw func(), err error) {
+func (g leaseTransfer) freeze(ctx context.Context) (thaw func(), err error) {
 	thaw, err = g.k.cfg.Fence.Freeze(ctx, g.was.token)
 	if err != nil {
 		return nil, g.k.store.refuse(ClassLockConflict, fmt.Sprintf("what is in flight under token %d did not end in time, so nothing has changed", g.was.token),
@@ -64,7 +64,7 @@ func (g giving) freeze(ctx context.Context) (thaw func(), err error) {
 }
 
 // settle makes durable what was written. nil: there is nothing to do.
-func (g giving) settle(ctx context.Context, settle func(context.Context) error) error {
+func (g leaseTransfer) settle(ctx context.Context, settle func(context.Context) error) error {
 	if settle == nil {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (g giving) settle(ctx context.Context, settle func(context.Context) error) 
 }
 
 // same is an error unless the epoch is still the one that was frozen. The caller has op.
-func (g giving) same() error {
+func (g leaseTransfer) same() error {
 	k := g.k
 	if err := g.open(); err != nil {
 		return err
