@@ -1,7 +1,9 @@
 package harness
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,17 +11,34 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // jvsfsBinary builds jvsfs once per run, at its first use, so that the native
 // tests run without it.
 var jvsfsBinary = sync.OnceValues(func() (string, error) {
 	out := filepath.Join(Scratch, "bin", "jvsfs")
-	if path := os.Getenv("JVSFS_BINARY"); path != "" {
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		return out, err
+	}
+	huge := mountHugePages(filepath.Dir(out))
+	path := os.Getenv("JVSFS_BINARY")
+	switch {
+	case path == "":
+		return out, BuildBinary(out)
+	case huge:
+		return out, CopyBinary(path, out)
+	default:
 		return out, linkBinary(path, out)
 	}
-	return out, BuildBinary(out)
 })
+
+// mountHugePages puts a file system in memory at dir, where a program starts with a quarter less of processor time: a story starts 26
+// processes of jvsfs, and each of them maps most of its text. It is false where the kernel has no huge pages for files. The mount is of
+// this namespace alone.
+func mountHugePages(dir string) bool {
+	return os.Getenv(insideEnv) != "" && unix.Mount("jvsfs-test", dir, "tmpfs", 0, "mode=755,huge=always") == nil
+}
 
 // BuildBinary builds jvsfs as it is shipped, static, or with the race detector; options are those of go build.
 func BuildBinary(out string, options ...string) error {
@@ -38,14 +57,20 @@ func BuildBinary(out string, options ...string) error {
 // CopyBinary gives a binary from elsewhere a path of its own. So its processes differ from those of others that
 // run it, which must not be killed.
 func CopyBinary(from, to string) error {
-	text, err := os.ReadFile(from)
+	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
+	defer in.Close() //nolint:errcheck // only read
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(to, text, 0o755)
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in) // without all of it in memory
+	return errors.Join(err, out.Close())
 }
 
 // linkBinary is CopyBinary without writing it for each story, where both are on one file system.

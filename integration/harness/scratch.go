@@ -3,6 +3,7 @@ package harness
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +18,7 @@ var Scratch string
 // removeScratch refuses to delete through a mount that a test left behind:
 // the tree below it may be somebody's bind view of another.
 func removeScratch() error {
+	_ = unix.Unmount(filepath.Join(Scratch, "bin"), unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW) // there may be none
 	left, err := MountsBelow(Scratch)
 	if err != nil {
 		return err
