@@ -32,7 +32,7 @@ func TestAuditVerifyAndTail(t *testing.T) {
 	require.NoError(t, log.Close())
 	cli := func(args ...string) (string, api.ExitCode) {
 		var out, errs bytes.Buffer
-		code := run(context.Background(), append(args, "--control", control, filepath.Join(dir, "wt")), stdio{out: &out, err: &errs})
+		code := run(context.Background(), append(args, "--control", control, filepath.Join(dir, "wt")), program{stdio: stdio{out: &out, err: &errs}})
 		return out.String() + errs.String(), code
 	}
 	text, code := cli("audit", "tail", "-n", "2")

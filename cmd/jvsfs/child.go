@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -158,3 +159,7 @@ func (c *child) reap() {
 		}
 	}
 }
+
+// unkillable is how long exec waits for what KILL does not end: another user's process,
+// one that hangs in the kernel.
+const unkillable = 5 * time.Second

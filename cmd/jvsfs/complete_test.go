@@ -13,7 +13,7 @@ import (
 func completed(t *testing.T, line ...string) (words []string, directive string) {
 	t.Helper()
 	var out, errs strings.Builder
-	code := run(t.Context(), append([]string{cobra.ShellCompNoDescRequestCmd}, line...), stdio{out: &out, err: &errs})
+	code := run(t.Context(), append([]string{cobra.ShellCompNoDescRequestCmd}, line...), program{stdio: stdio{out: &out, err: &errs}})
 	require.Zero(t, code, errs.String())
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	return lines[:len(lines)-1], lines[len(lines)-1]

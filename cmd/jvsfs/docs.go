@@ -45,17 +45,17 @@ func sectionOf(cmd *cobra.Command) string {
 	return userSection
 }
 
-func docsCommands(io stdio) []*cobra.Command {
+func docsCommands(newRoot func() *cobra.Command) []*cobra.Command {
 	return []*cobra.Command{{
 		Use: "docs DIR", Hidden: true, Short: "Write manual pages, completions and an example configuration to DIR",
 		Args: usageArgs(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error { return writeDocs(io, args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error { return writeDocs(newRoot, args[0]) },
 	}}
 }
 
 // writeDocs makes DIR/man, DIR/completions and DIR/examples. Dates are those of
 // SOURCE_DATE_EPOCH where it is set, so that a build can be repeated.
-func writeDocs(io stdio, dir string) error {
+func writeDocs(newRoot func() *cobra.Command, dir string) error {
 	for _, part := range []struct {
 		name  string
 		write func(root *cobra.Command, dir string) error
@@ -67,16 +67,15 @@ func writeDocs(io stdio, dir string) error {
 		if err := os.MkdirAll(to, 0o755); err != nil {
 			return err
 		}
-		if err := part.write(documentedRoot(io), to); err != nil {
+		if err := part.write(documented(newRoot()), to); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// documentedRoot is the command tree in the form that its pages want.
-func documentedRoot(io stdio) *cobra.Command {
-	root := newRoot(io)
+// documented is the command tree in the form that its pages want.
+func documented(root *cobra.Command) *cobra.Command {
 	root.DisableAutoGenTag = true
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -5,4 +5,4 @@ package main
 import "github.com/spf13/cobra"
 
 // docsCommands: see docs.go.
-func docsCommands(stdio) []*cobra.Command { return nil }
+func docsCommands(func() *cobra.Command) []*cobra.Command { return nil }

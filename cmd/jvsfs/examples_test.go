@@ -9,7 +9,7 @@ import (
 
 // Every example is a command line that the program takes, of a command that it has.
 func TestEveryExampleIsACommandLineThatIsTaken(t *testing.T) {
-	root := newRoot(stdio{})
+	root := newRoot(program{})
 	for path, text := range examples {
 		cmd, rest, err := root.Find(strings.Fields(path)[1:])
 		require.NoError(t, err)
@@ -25,7 +25,7 @@ func TestEveryExampleIsACommandLineThatIsTaken(t *testing.T) {
 
 func requireParses(t *testing.T, args []string) {
 	t.Helper()
-	cmd, rest, err := newRoot(stdio{}).Find(args)
+	cmd, rest, err := newRoot(program{}).Find(args)
 	require.NoError(t, err, args)
 	require.NoError(t, cmd.ParseFlags(rest), args)
 	require.NoError(t, cmd.ValidateArgs(cmd.Flags().Args()), args)

@@ -19,9 +19,6 @@ const (
 	leftGrace = 250 * time.Millisecond
 	// killAgain is how often KILL is sent to who has forked meanwhile.
 	killAgain = 20 * time.Millisecond
-	// unkillable is how long exec waits for what KILL does not end: another user's process,
-	// one that hangs in the kernel.
-	unkillable = 5 * time.Second
 )
 
 // terminate asks CMD and all below this process to end.

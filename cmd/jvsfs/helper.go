@@ -18,7 +18,7 @@ import (
 // /sbin/mount.fuse.jvsfs SPEC DIR [-sfnv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE], see "EXTERNAL
 // HELPERS" of both manuals. Links with these names lead here. Where they are not installed
 // mount(8) finds the mount.fuse of libfuse, which runs "jvsfs SPEC DIR -o OPTIONS" by a shell.
-var helpers = map[string]func(context.Context, []string, stdio) api.ExitCode{
+var helpers = map[string]func(context.Context, []string, program) api.ExitCode{
 	"mount." + host.FSType: mountHelper, "mount." + programName: mountHelper,
 	"umount." + host.FSType: umountHelper, "umount." + programName: umountHelper,
 }
@@ -26,7 +26,7 @@ var helpers = map[string]func(context.Context, []string, stdio) api.ExitCode{
 const programName = "jvsfs"
 
 // helperOf finds out whether a command line is that of mount(8) or umount(8).
-func helperOf(argv []string) func(context.Context, []string, stdio) api.ExitCode {
+func helperOf(argv []string) func(context.Context, []string, program) api.ExitCode {
 	if h := helpers[filepath.Base(argv[0])]; h != nil {
 		return h
 	}
@@ -116,9 +116,9 @@ func helperCode(code api.ExitCode) api.ExitCode {
 }
 
 // runAs runs args. It also makes them the command line of this process, because the daemon runs that again.
-func runAs(ctx context.Context, args []string, io stdio) api.ExitCode {
+func runAs(ctx context.Context, args []string, p program) api.ExitCode {
 	os.Args = append([]string{programName}, args...)
-	return run(ctx, args, io)
+	return run(ctx, args, p)
 }
 
 func say(io stdio, format string, args ...any) {

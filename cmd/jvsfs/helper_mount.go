@@ -13,28 +13,28 @@ import (
 )
 
 // mountHelper mounts for mount(8), and returns when the mount serves.
-func mountHelper(ctx context.Context, argv []string, std stdio) api.ExitCode {
+func mountHelper(ctx context.Context, argv []string, p program) api.ExitCode {
 	c, err := parseHelperCall("mount."+host.FSType, 2, argv)
 	if err != nil {
-		return failHelper(std, err, mountUsage)
+		return failHelper(p.stdio, err, mountUsage)
 	}
 	if !c.verbose { // mount(8) is silent while all is well
-		std.out = io.Discard
+		p.out = io.Discard
 	}
-	args, err := c.mountArgs(std)
+	args, err := c.mountArgs(p.stdio)
 	if err == nil {
 		err = needRoot()
 	}
 	if err != nil {
-		return failHelper(std, err, mountUsage)
+		return failHelper(p.stdio, err, mountUsage)
 	}
-	say(std, "%s %s", programName, human.Printable(strings.Join(args, " ")))
+	say(p.stdio, "%s %s", programName, human.Printable(strings.Join(args, " ")))
 	if c.fake {
-		return c.pretend(ctx, std, args)
+		return c.pretend(ctx, p, args)
 	}
-	code := helperCode(runAs(ctx, args, std))
+	code := helperCode(runAs(ctx, args, p))
 	if code == api.ExitOK {
-		say(std, "%s serves", human.Printable(c.args[1]))
+		say(p.stdio, "%s serves", human.Printable(c.args[1]))
 	}
 	return code
 }
@@ -67,16 +67,9 @@ func (c *helperCall) mountArgs(std stdio) ([]string, error) {
 }
 
 // pretend does everything but mount.
-func (c *helperCall) pretend(ctx context.Context, std stdio, args []string) api.ExitCode {
-	m := &mountCommand{io: std}
-	cmd := m.command()
-	cmd.SetContext(ctx)
-	err := cmd.ParseFlags(args[1:])
-	if err == nil {
-		_, _, err = m.prepare(cmd, cmd.Flags().Args())
-	}
-	if err != nil {
-		return failHelper(std, err, mountFailed)
+func (c *helperCall) pretend(ctx context.Context, p program, args []string) api.ExitCode {
+	if err := pretendToMount(ctx, p.stdio, p.started, args[1:]); err != nil {
+		return failHelper(p.stdio, err, mountFailed)
 	}
 	return api.ExitOK
 }

@@ -10,13 +10,13 @@ import (
 
 // umountHelper drains, flushes and releases before umount(8) returns; without it the
 // daemon does that once the mount has gone.
-func umountHelper(ctx context.Context, argv []string, io stdio) api.ExitCode {
+func umountHelper(ctx context.Context, argv []string, p program) api.ExitCode {
 	c, err := parseHelperCall("umount."+host.FSType, 1, argv)
 	if err != nil {
-		return failHelper(io, err, mountUsage)
+		return failHelper(p.stdio, err, mountUsage)
 	}
 	if c.lazy {
-		return failHelper(io, &api.Failure{
+		return failHelper(p.stdio, &api.Failure{
 			Class: api.ClassUsage, Message: "a lazy unmount bares the directory below while processes still use the mount",
 			Next: "end them: " + programName + " umount " + human.Printable(c.args[0]) + " names them; umount -il asks nobody",
 		}, mountUsage)
@@ -25,5 +25,5 @@ func umountHelper(ctx context.Context, argv []string, io stdio) api.ExitCode {
 	if c.force {
 		args = []string{"umount", "--bare", "--", c.args[0]}
 	}
-	return helperCode(run(ctx, args, io))
+	return helperCode(run(ctx, args, p))
 }

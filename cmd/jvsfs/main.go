@@ -1,69 +1,10 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"io"
 	"os"
-
-	"github.com/spf13/cobra"
-
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/sibling"
-	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
-// started is what this process was started with.
-var started sibling.Start
+// release is what the packager calls this build: -ldflags "-X main.release=1.2.3".
+var release string
 
-func main() {
-	started = sibling.Begin()
-	api.ReleaseName = release
-	io := stdio{os.Stdin, os.Stdout, os.Stderr}
-	if helper := helperOf(os.Args); helper != nil {
-		os.Exit(int(helper(context.Background(), os.Args[1:], io)))
-	}
-	os.Exit(int(run(context.Background(), os.Args[1:], io)))
-}
-
-// helpFor is where the help about a mistake is.
-func helpFor(cmd *cobra.Command, f *api.Failure) string {
-	if _, ok := errors.AsType[*mountcfg.FileError](f.Err); ok {
-		return "correct the file: man jvsfs.yaml describes each key, jvsfs config check shows the mistakes"
-	}
-	return cmd.CommandPath() + " --help"
-}
-
-// stdio are the streams of a command.
-type stdio struct {
-	in       *os.File
-	out, err io.Writer
-}
-
-// run executes one command line and returns its exit code; everything that can
-// go wrong comes through here.
-func run(ctx context.Context, args []string, io stdio) api.ExitCode {
-	root := newRoot(io)
-	root.SetArgs(args)
-	root.SetFlagErrorFunc(flagFailure(args))
-	refuseOtherShells(root)
-	cmd, err := root.ExecuteContextC(ctx)
-	f := api.AsFailure(err)
-	if f == nil {
-		return api.ExitOK
-	}
-	if f.Class == api.ClassUsage && f.Next == "" {
-		f.Next = helpFor(cmd, f)
-	}
-	typeAgain(f, args)
-	asJSON := false
-	if flag := cmd.Flags().Lookup("json"); flag != nil {
-		asJSON = flag.Value.String() == "true"
-	}
-	api.PrintFailure(io.out, io.err, f, asJSON)
-	dieOfKey(f)
-	if f.Signal != 0 {
-		dieOf(f.Signal)
-	}
-	return f.Exit()
-}
+func main() { os.Exit(int(start(release))) }

@@ -18,7 +18,7 @@ const asCommand = "JVSFS_TEST_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
-		main()
+		os.Exit(int(start("")))
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -47,7 +47,7 @@ func requireNamed(t *testing.T, page, words string) {
 	words, _, _ = strings.Cut(words, " | ")
 	words, _, _ = strings.Cut(words, " -- ")
 	fields := strings.Fields(words)
-	cmd, rest, err := newRoot(stdio{}).Find(fields)
+	cmd, rest, err := newRoot(program{}).Find(fields)
 	require.NoError(t, err, "%s: jvsfs %s", page, words)
 	require.True(t, cmd.HasParent(), "%s: jvsfs %s", page, words)
 	require.False(t, cmd.HasSubCommands() && len(rest) > 0 && isName(rest[0]), "%s: jvsfs %s", page, words)

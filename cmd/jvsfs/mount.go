@@ -22,6 +22,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/sibling"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
@@ -29,6 +30,7 @@ import (
 type mountCommand struct {
 	asJSON     bool
 	io         stdio
+	started    sibling.Start // for the complete program
 	settings   settings
 	foreground bool
 	background bool // this process is the daemon that another one waits for
@@ -41,7 +43,21 @@ type mountCommand struct {
 	recovery   *recovery.Recovery // what prepare has found
 }
 
-func newMountCommand(io stdio) *cobra.Command { return (&mountCommand{io: io}).command() }
+func newMountCommand(io stdio, started sibling.Start) *cobra.Command {
+	return (&mountCommand{io: io, started: started}).command()
+}
+
+// pretendToMount does for a command line of jvsfs mount all that comes before the mount.
+func pretendToMount(ctx context.Context, io stdio, started sibling.Start, args []string) error {
+	m := &mountCommand{io: io, started: started}
+	cmd := m.command()
+	cmd.SetContext(ctx)
+	if err := cmd.ParseFlags(args); err != nil {
+		return err
+	}
+	_, _, err := m.prepare(cmd, cmd.Flags().Args())
+	return err
+}
 
 func (m *mountCommand) command() *cobra.Command {
 	cmd := &cobra.Command{

@@ -13,7 +13,7 @@ import (
 )
 
 // enter is for the ordinary program (mount_etcd_off.go). This is the complete one, if it is the one that was meant.
-func (m *mountCommand) enter(mountcfg.Config) error { return started.Confirm() }
+func (m *mountCommand) enter(mountcfg.Config) error { return m.started.Confirm() }
 
 // authoritiesOf opens the session with the configured etcd.
 func authoritiesOf(cfg mountcfg.Config) func(context.Context) (daemon.Authorities, error) {

@@ -21,7 +21,7 @@ func (m *mountCommand) enter(cfg mountcfg.Config) error {
 	if m.background {
 		keep = append(keep, daemon.ReadyFD)
 	}
-	f := api.AsFailure(started.Enter(keep...))
+	f := api.AsFailure(m.started.Enter(keep...))
 	f.Message = fmt.Sprintf("the leases are to be kept in etcd (%s): %s", cfg.EtcdWhere(), f.Message)
 	return f
 }

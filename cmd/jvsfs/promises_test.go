@@ -233,6 +233,6 @@ func TestEveryCommandTakesJSON(t *testing.T) {
 			require.NotNil(t, c.Flags().Lookup("json"), c.CommandPath())
 		}
 	}
-	walk(newRoot(stdio{}))
+	walk(newRoot(program{}))
 	require.Greater(t, leaves, 15)
 }

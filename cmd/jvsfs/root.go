@@ -10,7 +10,8 @@ import (
 )
 
 // newRoot builds the command tree.
-func newRoot(io stdio) *cobra.Command {
+func newRoot(p program) *cobra.Command {
+	io := p.stdio
 	root := &cobra.Command{
 		Use:   "jvsfs",
 		Short: "A file system that lets only the holder of the lease write",
@@ -33,11 +34,11 @@ mount, only the holder of the lease can write. Everybody can read.
 	root.SetHelpCommand(newHelpCommand())
 	root.AddCommand(
 		newConfigCommand(io),
-		newMountCommand(io), newUmountCommand(io), newLockCommand(io), newExecCommand(io), newRunCommand(io), newQuiesceCommand(io), newEnforceCommand(io),
+		newMountCommand(io, p.started), newUmountCommand(io), newLockCommand(io), newExecCommand(io), newRunCommand(io), newQuiesceCommand(io), newEnforceCommand(io),
 		newStatusCommand(io), newWatchCommand(io), newTopCommand(io), newExplainCommand(io), newHookCommand(io), newMCPCommand(io), newExporterCommand(io), newLayoutCommand(io), newRulesCommand(io), newDoctorCommand(io), newFenceCheckCommand(io), newAuditCommand(io), newTrampolineCommand(io), newGuardianCommand(),
 		newRecoverCommand(io), newProbeCommand(), newNotifierCommand(),
 	)
-	root.AddCommand(docsCommands(io)...)
+	root.AddCommand(docsCommands(func() *cobra.Command { return newRoot(p) })...)
 	addExamples(root)
 	addCompletions(root)
 	return root

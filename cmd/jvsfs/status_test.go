@@ -61,7 +61,7 @@ func TestEveryWrongCommandLineIsAUsageError(t *testing.T) {
 		{"mount", "--mode", "odd", "/"}, {"lock", "acquire", "--pid", "-1", "/"}, {"lock", "acquire", "--wait", "x", "/"},
 	} {
 		var out, errs bytes.Buffer
-		code := run(context.Background(), args, stdio{os.Stdin, &out, &errs})
+		code := run(context.Background(), args, program{stdio: stdio{os.Stdin, &out, &errs}})
 		require.Equal(t, api.ExitUsage, code, "%q: %s", args, errs.String())
 		require.Contains(t, errs.String(), "jvsfs: E_USAGE: ", "%q", args)
 		require.Contains(t, errs.String(), "next: ", "%q", args)
@@ -70,7 +70,7 @@ func TestEveryWrongCommandLineIsAUsageError(t *testing.T) {
 
 func TestUmountOfADirectoryWithoutAMountSaysSo(t *testing.T) {
 	var out, errs bytes.Buffer
-	code := run(context.Background(), []string{"umount", t.TempDir()}, stdio{os.Stdin, &out, &errs})
+	code := run(context.Background(), []string{"umount", t.TempDir()}, program{stdio: stdio{os.Stdin, &out, &errs}})
 	require.Equal(t, api.ExitNoMount, code)
 	require.Contains(t, errs.String(), "E_NO_MOUNT")
 }

@@ -17,14 +17,14 @@ import (
 func typed(t *testing.T, line string) (api.ExitCode, string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code := run(context.Background(), strings.Fields(line), stdio{out: &out, err: &errs})
+	code := run(context.Background(), strings.Fields(line), program{stdio: stdio{out: &out, err: &errs}})
 	return code, errs.String()
 }
 
 // Every command, whatever it is, refuses a flag and arguments that it does not have, and says
 // how it is typed, or where its own help is.
 func TestEveryCommandSaysHowItIsTyped(t *testing.T) {
-	root := newRoot(stdio{})
+	root := newRoot(program{})
 	for _, cmd := range everyCommand(root) {
 		if cmd.Hidden || cmd.DisableFlagParsing {
 			continue
@@ -68,7 +68,7 @@ func TestFlagsOfACommandAreBehindDashes(t *testing.T) {
 // --control and --etcd other records, and --node this host.
 func TestEmptyValuesAreRefused(t *testing.T) {
 	seen := 0
-	for _, cmd := range everyCommand(newRoot(stdio{})) {
+	for _, cmd := range everyCommand(newRoot(program{})) {
 		path := strings.TrimPrefix(cmd.CommandPath(), "jvsfs ")
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if cmd.DisableFlagParsing || f.Value.Type() != "string" || slices.Contains(mayBeEmpty, f.Name) {
@@ -80,7 +80,7 @@ func TestEmptyValuesAreRefused(t *testing.T) {
 				line = append(line, strings.TrimSuffix(word, "..."))
 			}
 			var errs bytes.Buffer
-			code := run(context.Background(), line, stdio{out: &bytes.Buffer{}, err: &errs})
+			code := run(context.Background(), line, program{stdio: stdio{out: &bytes.Buffer{}, err: &errs}})
 			require.Equal(t, api.ExitUsage, code, "%q %s", line, errs.String())
 			require.Contains(t, errs.String(), "E_USAGE: --"+f.Name+" ", "%q", line)
 		})
@@ -91,7 +91,7 @@ func TestEmptyValuesAreRefused(t *testing.T) {
 // Whatever is left out, the answer is how the command is typed. The words that a command needs come first in its usage line: an argument
 // behind a flag is not seen.
 func TestACommandWithoutItsArgumentsSaysWhichIsMissing(t *testing.T) {
-	for _, cmd := range everyCommand(newRoot(stdio{})) {
+	for _, cmd := range everyCommand(newRoot(program{})) {
 		if cmd.Args == nil || cmd.Args(cmd, nil) == nil {
 			continue
 		}

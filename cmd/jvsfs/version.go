@@ -9,9 +9,6 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 )
 
-// release is what the packager calls this build: -ldflags "-X main.release=1.2.3".
-var release string
-
 func newVersionCommand(io stdio) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
