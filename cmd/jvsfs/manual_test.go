@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/cli"
 )
 
 // A command line of ours in a text: in code, or in a line of a block.
@@ -47,7 +49,7 @@ func requireNamed(t *testing.T, page, words string) {
 	words, _, _ = strings.Cut(words, " | ")
 	words, _, _ = strings.Cut(words, " -- ")
 	fields := strings.Fields(words)
-	cmd, rest, err := newRoot(program{}).Find(fields)
+	cmd, rest, err := cli.NewRoot(cli.Program{}).Find(fields)
 	require.NoError(t, err, "%s: jvsfs %s", page, words)
 	require.True(t, cmd.HasParent(), "%s: jvsfs %s", page, words)
 	require.False(t, cmd.HasSubCommands() && len(rest) > 0 && isName(rest[0]), "%s: jvsfs %s", page, words)

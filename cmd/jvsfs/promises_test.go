@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/cli"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/cli/exec"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/exporter"
 )
@@ -25,27 +27,27 @@ import (
 // promisedAt says which row of the tables of jvsfs-json(7) has the JSON names of a type: the
 // row's first words. A type that is not here is never printed, and stands among unpromised.
 var promisedAt = map[string]string{
-	"jvsfs.statusReport": "`status`", "jvsfs.watchLine": "`status`", "api.MountStatus": "`status`", "api.EnforceStatus": "`status`",
+	"status.statusReport": "`status`", "status.watchLine": "`status`", "api.MountStatus": "`status`", "api.EnforceStatus": "`status`",
 	"gate.Status": "`worktrees[]` of it", "fusefs.Stats": "`statistics` of it", "fusefs.Features": "`statistics` of it", "transport.State": "`statistics` of it", "fusefs.User": "`statistics` of it",
 	"gate.Quiesced": "`quiesced` of a worktree", "api.StoreStatus": "`status`",
 	"api.Event":       "a line of `watch`",
 	"api.RuleLock":    "`lock` of it",
-	"api.RefusalView": "a refusal", "jvsfs.locatedRefusal": "a refusal",
+	"api.RefusalView": "a refusal", "refusals.Located": "a refusal",
 	"api.holderView": "a holder", "gate.HolderView": "a holder", "record.Record": "a record",
-	"gate.Explanation": "`explain PATH`", "api.Explanation": "`explain PATH`", "api.ByRules": "`explain PATH`", "api.ByPermission": "`explain PATH`", "tenure.View": "`rules[]` of it, and `rules break`", "jvsfs.recentReport": "`explain` |", "jvsfs.guardedPath": "`layout` | a list", "jvsfs.hookDecision": "`hook`",
+	"gate.Explanation": "`explain PATH`", "api.Explanation": "`explain PATH`", "api.ByRules": "`explain PATH`", "api.ByPermission": "`explain PATH`", "tenure.View": "`rules[]` of it, and `rules break`", "explain.recentReport": "`explain` |", "layout.guardedPath": "`layout` | a list", "agents.hookDecision": "`hook`",
 	"mcp.statusAnswer": "`status`", "mcp.statusArgs": "a tool of `mcp`", "mcp.pathArgs": "a tool of `mcp`", "mcp.acquireArgs": "a tool of `mcp`",
 	"mcp.waitArgs": "a tool of `mcp`", "mcp.handoverArgs": "a tool of `mcp`", "mcp.leaseAnswer": "a tool of `mcp`",
-	"jvsfs.doctorReport": "`doctor`", "finding.Finding": "`doctor`",
-	"jvsfs.configView": "`config show`", "mountcfg.Origin": "`config show`",
+	"doctor.doctorReport": "`doctor`", "finding.Finding": "`doctor`",
+	"config.View": "`config show`", "mountcfg.Origin": "`config show`",
 	"tenure.WindowView": "`windows[]` of it", "api.RuleWindow": "`windows[]` of it",
-	"jvsfs.rulesView": "`rules`", "jvsfs.presetView": "`rules`", "jvsfs.learnedView": "`rules learn`", "rules.Said": "`rules test`", "rules.instanceView": "`rules test`", "rules.leaseView": "`rules test`", "api.PartRule": "`status`",
-	"jvsfs.configCheck": "`config check`", "jvsfs.checkedFile": "`config check`", "jvsfs.mistake": "`config check`",
-	"jvsfs.mounted": "`mount`; `umount`", "jvsfs.unmountReport": "`mount`; `umount`",
-	"jvsfs.recoveries": "`recover`", "jvsfs.recovered": "`recover`",
+	"rules.rulesView": "`rules`", "rules.presetView": "`rules`", "rules.learnedView": "`rules learn`", "rules.Said": "`rules test`", "rules.instanceView": "`rules test`", "rules.leaseView": "`rules test`", "api.PartRule": "`status`",
+	"config.configCheck": "`config check`", "config.checkedFile": "`config check`", "config.mistake": "`config check`",
+	"mount.Mounted": "`mount`; `umount`", "mount.unmountReport": "`mount`; `umount`",
+	"mount.recoveries": "`recover`", "mount.recovered": "`recover`",
 	"api.EnforceAnswer": "`enforce`; `lock handover`", "api.HandoverResult": "`enforce`; `lock handover`",
-	"api.LockStatus": "`lock status`; `lock release`", "jvsfs.checkedFence": "`fence-check`",
-	"jvsfs.releasedLease": "`lock status`; `lock release`",
-	"jvsfs.auditReport":   "`audit verify`; a line of `audit tail`", "audit.Fault": "`audit verify`; a line of `audit tail`",
+	"api.LockStatus": "`lock status`; `lock release`", "fencecheck.checkedFence": "`fence-check`",
+	"lock.releasedLease": "`lock status`; `lock release`",
+	"audit.auditReport":  "`audit verify`; a line of `audit tail`", "audit.Fault": "`audit verify`; a line of `audit tail`",
 	"audit.Record":  "`audit verify`; a line of `audit tail`",
 	"api.buildInfo": "`version`", "api.failureReport": "any failure", "api.Failure": "any failure", "api.BusyEntry": "any failure",
 }
@@ -54,7 +56,7 @@ var promisedAt = map[string]string{
 var unpromised = []string{
 	"api.Where", "api.Process", "api.Taking", "api.Holding", "api.Successor", "api.Doctor", "api.Unmount", "api.Enforce", "api.Refusals", "api.Acquire", "api.Steal", "api.Handover", "api.Quiesce", "api.Window",
 	"api.BreakRule", "api.OpenRule", "api.CloseRule", "tenure.File", "tenure.Kept", "tenure.KeptTenure", "tenure.KeptRest", "host.loanText",
-	"api.Unmounted", "api.Left", "api.MetricsText", "api.Response", "api.Leased", "api.Kept", "jvsfs.goAhead", "jvsfs.hookEvent", "api.RefusalAnswer", "api.Events", "api.EventsAnswer", "daemon.readiness",
+	"api.Unmounted", "api.Left", "api.MetricsText", "api.Response", "api.Leased", "api.Kept", "child.GoAhead", "agents.hookEvent", "api.RefusalAnswer", "api.Events", "api.EventsAnswer", "daemon.readiness",
 	"host.MountState", "host.ProcessState", "host.entry", "daemon.journalFile", "daemon.revokedHolder", "place.chosen", "place.treeFile", "place.treeID", "audit.Anchor",
 }
 
@@ -74,7 +76,7 @@ func row(t *testing.T, page, words string) string {
 	return rows[0]
 }
 
-// rooms are the packages below cmd/jvsfs/internal.
+// rooms are the packages below cmd/jvsfs/internal, those of the command line among them.
 func rooms(t *testing.T) (dirs []string) {
 	t.Helper()
 	names, err := filepath.Glob("internal/*")
@@ -83,6 +85,20 @@ func rooms(t *testing.T) (dirs []string) {
 	for _, name := range names {
 		dirs = append(dirs, path.Join("cmd/jvsfs", filepath.ToSlash(name)))
 	}
+	return append(dirs, families(t)...)
+}
+
+// families are the packages of the command line but for its root.
+func families(t *testing.T) (dirs []string) {
+	t.Helper()
+	names, err := os.ReadDir("internal/cli")
+	require.NoError(t, err)
+	for _, name := range names {
+		if name.IsDir() {
+			dirs = append(dirs, path.Join(insideOf, "cli", name.Name()))
+		}
+	}
+	require.NotEmpty(t, dirs)
 	return dirs
 }
 
@@ -165,22 +181,24 @@ func TestManualPromisesTheJSON(t *testing.T) {
 // What is printed has a type, whose names can be found.
 func TestPrintedJSONHasAType(t *testing.T) {
 	calls := 0
-	for _, f := range sources(t, "cmd/jvsfs") {
-		ast.Inspect(f, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
+	for _, dir := range append(families(t), insideOf+"cli") {
+		for _, f := range sources(t, dir) {
+			ast.Inspect(f, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					return true
+				}
+				if name, ok := call.Fun.(*ast.SelectorExpr); !ok || name.Sel.Name != "PrintJSON" {
+					return true
+				}
+				calls++
+				if what, ok := call.Args[1].(*ast.CompositeLit); ok {
+					_, untyped := what.Type.(*ast.MapType)
+					require.False(t, untyped, "give it a type, for TestManualPromisesTheJSON")
+				}
 				return true
-			}
-			if name, ok := call.Fun.(*ast.SelectorExpr); !ok || name.Sel.Name != "PrintJSON" {
-				return true
-			}
-			calls++
-			if what, ok := call.Args[1].(*ast.CompositeLit); ok {
-				_, untyped := what.Type.(*ast.MapType)
-				require.False(t, untyped, "give it a type, for TestManualPromisesTheJSON")
-			}
-			return true
-		})
+			})
+		}
 	}
 	require.Greater(t, calls, 10)
 }
@@ -211,7 +229,7 @@ func TestManualPromisesTheExitCodes(t *testing.T) {
 // Every name that exec sets for its command stands in the manual.
 func TestManualPromisesTheEnvironment(t *testing.T) {
 	text := page(t, "jvsfs-json.7")
-	for name := range (heldLease{}).environment() {
+	for name := range (exec.HeldLease{}).Environment() {
 		row(t, text, "`"+name+"`")
 	}
 }
@@ -233,6 +251,6 @@ func TestEveryCommandTakesJSON(t *testing.T) {
 			require.NotNil(t, c.Flags().Lookup("json"), c.CommandPath())
 		}
 	}
-	walk(newRoot(program{}))
+	walk(cli.NewRoot(cli.Program{}))
 	require.Greater(t, leaves, 15)
 }
