@@ -59,7 +59,7 @@ func (p *passes) byPlace() bool { return p.n == 1 && p.of[0].pass.ByPlace() }
 
 // request is the question to a guard.
 func (p *passes) request(h *fuse.InHeader, epoch gate.Epoch) gate.Request {
-	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may, Through: p.through, Signal: p.signal, Round: p.round != nil, Stored: p.stored}
+	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may, Through: p.through, Signal: p.signal, EstaleRetry: p.round != nil, Stored: p.stored}
 	if p.at != nil {
 		r.Node, r.Name = p.at.fd, p.name
 	}
@@ -178,7 +178,7 @@ func (f *rawFS) admitRule(p *passes, req gate.Request, r *layout.Rule) fuse.Stat
 	}
 	pass, no := g.Enter(req)
 	if no != nil {
-		if no.Reason == gate.ReasonComeAgain {
+		if no.Reason == gate.ReasonEstaleRetry {
 			f.kernel.DropAttr(p.round.id)
 		}
 		return fuse.Status(no.Errno)

@@ -40,7 +40,7 @@ func (g *Guard) acquireFor(r Request, id process.Identity, after *epoch) *Refusa
 	g.mu.Unlock()
 	ctx, cancel := context.WithTimeout(turn, acquireWait)
 	defer cancel()
-	end, ok := g.cfg.Enforcement.waits(r, cancel)
+	end, ok := g.cfg.Enforcement.Begin(r.waiter(), cancel)
 	if !ok {
 		return g.refusal(r.Op, reasonClosing, nil)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/gate/wait"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -39,19 +40,9 @@ func begin(g *Guard, r Request) <-chan answer {
 	return done
 }
 
-func awaitLine(t *testing.T, g *Guard, n int) {
+func awaitQueue(t *testing.T, g *Guard, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool {
-		g.line.mu.Lock()
-		defer g.line.mu.Unlock()
-		here := 0
-		for _, turn := range g.line.all {
-			if turn.here {
-				here++
-			}
-		}
-		return here == n
-	}, eventually, tick)
+	require.Eventually(t, func() bool { return g.queue.Waiting() == n }, eventually, tick)
 }
 
 func TestAWriterWaitsForWhoHolds(t *testing.T) {
@@ -60,13 +51,13 @@ func TestAWriterWaitsForWhoHolds(t *testing.T) {
 		other := userHolder(1, "other")
 		token := k.give(other)
 		done := begin(g, writerOf(2))
-		awaitLine(t, g, 1)
+		awaitQueue(t, g, 1)
 		require.Empty(t, done)
 		k.lose(lease.LossReleased, token, other)
 		a := <-done
 		require.Nil(t, a.no)
 		a.p.Leave()
-		require.False(t, g.line.Busy())
+		require.False(t, g.queue.Busy())
 		require.Zero(t, g.Status().Refusals)
 		require.EqualValues(t, 1, g.Status().Writes)
 	})
@@ -89,7 +80,7 @@ func TestAWriterWaitsNoLongerThanItMay(t *testing.T) {
 		require.Equal(t, ReasonHeldByOther, no.Reason)
 		require.Equal(t, syscall.EROFS, no.Errno)
 		require.EqualValues(t, 1, g.Status().Refusals)
-		require.False(t, g.line.Busy())
+		require.False(t, g.queue.Busy())
 	})
 }
 
@@ -101,17 +92,17 @@ func TestOnlyWhoMayWriteWaits(t *testing.T) {
 	r.May = func() bool { return false }
 	_, no := g.Enter(r)
 	require.Equal(t, reasonNoRight, no.Reason)
-	require.False(t, g.line.Busy())
+	require.False(t, g.queue.Busy())
 }
 
 // A free lease goes to the one who asked first, not to the one who comes now.
 func TestAFreeLeaseGoesToTheWriterWhoAskedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, k := willingGuard(t, time.Minute)
-		first := g.Line().Join() // on purpose
+		first := g.Queue().Join() // on purpose
 		first.Stand()
 		done := begin(g, writerOf(2))
-		awaitLine(t, g, 2)
+		awaitQueue(t, g, 2)
 		require.Empty(t, k.asked, "the lease is free, and another's turn")
 		first.Leave()
 		a := <-done
@@ -124,10 +115,10 @@ func TestAFreeLeaseGoesToTheWriterWhoAskedFirst(t *testing.T) {
 func TestWritersOfTheNewHolderLeaveTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, k := willingGuard(t, time.Minute)
-		first := g.Line().Join()
+		first := g.Queue().Join()
 		first.Stand()
 		done := begin(g, writerOf(2))
-		awaitLine(t, g, 2)
+		awaitQueue(t, g, 2)
 		began := time.Now()
 		k.give(mountHolder("all"))
 		a := <-done
@@ -145,9 +136,9 @@ func TestACallMadeAgainWaitsOnTheWayAndThenHasTheLease(t *testing.T) {
 		other := userHolder(1, "other")
 		token := k.give(other)
 		r := writerOf(2)
-		r.Round = true
+		r.EstaleRetry = true
 		_, no := g.Enter(r)
-		require.Equal(t, ReasonComeAgain, no.Reason)
+		require.Equal(t, ReasonEstaleRetry, no.Reason)
 		require.Equal(t, syscall.ESTALE, no.Errno)
 		s := g.cfg.Enforcement
 		require.True(t, s.Awaited())
@@ -157,9 +148,9 @@ func TestACallMadeAgainWaitsOnTheWayAndThenHasTheLease(t *testing.T) {
 
 		came := make(chan struct{})
 		go func() { defer close(came); s.Await(r.Caller, nil) }()
-		awaitLine(t, g, 1)
+		awaitQueue(t, g, 1)
 		require.False(t, s.Awaited())
-		require.False(t, isClosed(came))
+		require.False(t, wait.Happened(came))
 		k.lose(lease.LossReleased, token, other)
 		<-came
 		require.Len(t, k.asked, 1, "the lease is there before the call is made again")
@@ -177,21 +168,21 @@ func TestACallIsMadeAgainOnlyOnce(t *testing.T) {
 		g, k := willingGuard(t, 20*time.Millisecond)
 		k.give(userHolder(1, "other"))
 		r := writerOf(2)
-		r.Round = true
+		r.EstaleRetry = true
 		_, no := g.Enter(r)
-		require.Equal(t, ReasonComeAgain, no.Reason)
+		require.Equal(t, ReasonEstaleRetry, no.Reason)
 		_, no = g.Enter(r) // it has not come by
 		require.Equal(t, ReasonHeldByOther, no.Reason)
 		require.False(t, g.cfg.Enforcement.Awaited())
 
-		g.cfg.Enforcement.rounds.all = nil
+		g.cfg.Enforcement.retries = wait.Retries[*queued]{} // it is forgotten
 		_, no = g.Enter(r)
-		require.Equal(t, ReasonComeAgain, no.Reason)
+		require.Equal(t, ReasonEstaleRetry, no.Reason)
 		g.cfg.Enforcement.Await(r.Caller, nil)
 		_, no = g.Enter(r) // it came by, and has waited for long enough
 		require.Equal(t, ReasonHeldByOther, no.Reason)
 		require.EqualValues(t, 2, g.Status().Refusals)
-		require.False(t, g.line.Busy())
+		require.False(t, g.queue.Busy())
 	})
 }
 
@@ -201,10 +192,10 @@ func TestACallerThatNeverComesBackLosesItsTurn(t *testing.T) {
 		g, k := willingGuard(t, time.Millisecond)
 		k.give(userHolder(1, "other"))
 		r := writerOf(2)
-		r.Round = true
+		r.EstaleRetry = true
 		_, no := g.Enter(r)
-		require.Equal(t, ReasonComeAgain, no.Reason)
-		require.Eventually(t, func() bool { return !g.cfg.Enforcement.Awaited() && !g.line.Busy() }, eventually, tick)
+		require.Equal(t, ReasonEstaleRetry, no.Reason)
+		require.Eventually(t, func() bool { return !g.cfg.Enforcement.Awaited() && !g.queue.Busy() }, eventually, tick)
 	})
 }
 
@@ -214,37 +205,22 @@ func TestACallThatHadItsTurnIsNotMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, k := willingGuard(t, time.Minute)
 		r := writerOf(2)
-		r.Round = true
+		r.EstaleRetry = true
 		other := userHolder(1, "other")
 		token := k.give(other)
 		_, no := g.Enter(r)
-		require.Equal(t, ReasonComeAgain, no.Reason)
+		require.Equal(t, ReasonEstaleRetry, no.Reason)
 		k.lose(lease.LossReleased, token, other)
 		g.cfg.Enforcement.Await(r.Caller, nil)
 		own := g.open.Load()
 		k.lose(lease.LossReleased, own.id.Token(), own.holder())
 		token = k.give(other)
 		done := begin(g, r)
-		awaitLine(t, g, 1)
+		awaitQueue(t, g, 1)
 		require.Empty(t, done)
 		k.lose(lease.LossReleased, token, other)
 		a := <-done
 		require.Nil(t, a.no)
 		a.p.Leave()
-	})
-}
-
-func TestACallerThatWaitedItsTimeWaitsNoLonger(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g, _ := willingGuard(t, time.Minute)
-		w := g.newWait(OpMkdir)
-		w.until = time.Now()
-		var s rounds
-		require.True(t, s.send(7, w))
-		require.Same(t, w, s.take(7))
-		require.Nil(t, s.take(7))
-		require.Same(t, w, s.back(7, g), "its time is over when it comes back")
-		require.Nil(t, s.back(7, g), "the next call is another one")
-		w.turn.Leave()
 	})
 }

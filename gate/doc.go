@@ -26,7 +26,7 @@
 //     again.
 //   - While an epoch is frozen (Guard.Freeze) its mutations wait and none is in flight. Waiters beyond
 //     5 s, or beyond [MaxWaiting] of a mount, are refused.
-//   - Those who wait for a lease (Line) get it in the order of asking, and nobody who comes later takes
+//   - Those who wait for a lease (Guard.Queue) get it in the order of asking, and nobody who comes later takes
 //     it before. A writer waits for at most WaitOnConflict, and without a lock of the kernel if the
 //     call can be made again.
 //

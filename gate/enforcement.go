@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jvsfs/jvsfs/gate/wait"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -22,11 +23,11 @@ type Enforcement struct {
 	before []func(context.Context) error
 	after  []func(context.Context) error
 
+	wait.Limit // of the mutations that wait
+	retries    wait.Retries[*queued]
+
 	frozen  atomic.Pointer[Freeze]
 	windows atomic.Int64 // how many worktrees are quiesced
-	waiting atomic.Int64 // how many mutations wait
-	onWait  func() (end func())
-	rounds  rounds // callers that come again
 
 	mu     sync.Mutex
 	undone []*epoch // of former regimes, not yet seen to drain

@@ -21,8 +21,8 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 			if !r.probe {
 				g.count(p)
 			}
-			if r.wait == nil {
-				g.cfg.Enforcement.rounds.arrived(r.Caller.TID)
+			if r.queued == nil {
+				g.cfg.Enforcement.retries.Passed(r.Caller.TID)
 			}
 			return p, nil
 		case no == nil: // the mode was switched meanwhile: decide again
@@ -36,8 +36,8 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 			}
 			no.Caller = r.Caller
 			switch waits := g.willing(under.mode, r, no); {
-			case waits && r.wait == nil:
-				return g.enterInLine(r)
+			case waits && r.queued == nil:
+				return g.enterQueued(r)
 			case waits || r.probe: // it goes on waiting, or comes to the gate itself
 				return Pass{}, no
 			}

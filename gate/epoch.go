@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/gate/wait"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -125,7 +126,7 @@ func (e *epoch) end() {
 // close lets nothing in any more. It does not wait.
 func (e *epoch) close() {
 	if s := e.stopped.Swap(&stop{ended: true}); s != nil && !s.ended {
-		s.decide()
+		close(s.decided)
 	}
 }
 
@@ -146,12 +147,7 @@ func (e *epoch) drain(ctx context.Context) error {
 		e.emptied(a)
 		return nil
 	}
-	select {
-	case <-a.come:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return wait.For(ctx, a.come)
 }
 
 // over reports whether the epoch's own deadline has passed.

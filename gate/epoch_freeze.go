@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/jvsfs/jvsfs/gate/wait"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -12,6 +13,43 @@ var (
 	errEpochOver     = errors.New("the lease ended meanwhile")
 	errFrozenAlready = errors.New("the lease is being handed over already")
 )
+
+// freezePatience is how long mutations wait for a lease that is being handed over. It counts from
+// the beginning of the freeze. It is bounded because the freeze may last for long, and a waiting
+// mutation may have locks that every worktree needs.
+const freezePatience = 5 * time.Second
+
+// stop is why an epoch lets nothing in: it has ended, or it is frozen.
+type stop struct {
+	ended bool
+
+	// Of a freeze.
+	decided chan struct{} // closed when the epoch is thawed or ends
+	lapses  time.Time     // when nothing waits for that any longer; zero: never
+}
+
+func newStop(patience time.Duration) *stop {
+	s := &stop{decided: make(chan struct{})}
+	if patience != never {
+		s.lapses = time.Now().Add(patience)
+	}
+	return s
+}
+
+// left is how long mutations still wait for the end of a freeze.
+func (s *stop) left() time.Duration {
+	if s.lapses.IsZero() {
+		return never
+	}
+	return time.Until(s.lapses)
+}
+
+// await waits for the end of a freeze. It gives up when the freeze has lapsed, too many wait, or
+// the caller is being killed. It reports whether the freeze has ended.
+func (s *stop) await(of *Enforcement, r Request) bool {
+	of.Until(r.waiter(), s.left(), nil, wait.On(s.decided))
+	return wait.Happened(s.decided) // also if both have happened
+}
 
 // Freeze makes the mutations of epoch t wait, for a bounded time. It returns when none is in
 // flight, and when the holder's stores through mappings have been written. Nothing is in flight
@@ -36,7 +74,6 @@ func (g *Guard) Freeze(ctx context.Context, t lease.Token) (thaw func(), err err
 func (e *epoch) freeze(ctx context.Context, patience time.Duration) (*stop, error) {
 	s := newStop(patience)
 	if !e.stopped.CompareAndSwap(nil, s) {
-		s.timer.Stop()
 		if e.isOver() {
 			return nil, errEpochOver
 		}
@@ -56,7 +93,7 @@ func (e *epoch) freeze(ctx context.Context, patience time.Duration) (*stop, erro
 // does not end another freeze.
 func (e *epoch) thaw(s *stop) {
 	if e.stopped.CompareAndSwap(s, nil) {
-		s.decide()
+		close(s.decided)
 	}
 }
 
@@ -71,7 +108,7 @@ func (e *epoch) frozen() *stop {
 // hasLapsed reports whether the freeze has lasted longer than mutations wait.
 func (e *epoch) hasLapsed() bool {
 	s := e.frozen()
-	return s != nil && isClosed(s.lapsed)
+	return s != nil && s.left() <= 0
 }
 
 // EpochFrozen reports whether handles of the epoch may write again if its lease is not handed over

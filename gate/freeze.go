@@ -3,7 +3,8 @@ package gate
 import (
 	"context"
 	"errors"
-	"syscall"
+
+	"github.com/jvsfs/jvsfs/gate/wait"
 )
 
 // Freeze makes every mutation wait that some guards would let in, or that would pass where there is
@@ -58,8 +59,8 @@ func (f *Freeze) Thaw() {
 		g.frozen.CompareAndSwap(f, nil)
 	}
 	f.of.frozen.CompareAndSwap(f, nil)
-	if !isClosed(f.decided) {
-		f.decide()
+	if !wait.Happened(f.decided) {
+		close(f.decided)
 	}
 }
 
@@ -91,8 +92,8 @@ func (f *Freeze) waits(r Request) bool {
 
 // thawed waits for the end of a freeze. The mutation had been counted in, and was taken back.
 func (g *Guard) thawed(f *Freeze, r Request) *Refusal {
-	if f.window != nil && r.Round && g.sendRound(f, r) {
-		return &Refusal{Reason: ReasonComeAgain, Op: r.Op, Errno: syscall.ESTALE, Worktree: g.cfg.Worktree, Caller: r.Caller}
+	if f.window != nil && r.EstaleRetry && g.sendForWindow(f, r) {
+		return g.estaleRetry(r)
 	}
 	why := reasonMoving
 	switch {

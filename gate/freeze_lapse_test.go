@@ -47,7 +47,7 @@ func TestEveryMutationUnderAFreezeIsAnsweredSoon(t *testing.T) {
 		}
 		require.LessOrEqual(t, time.Since(began), soon+tick)
 		require.Zero(t, g.open.Load().inflight.Load())
-		require.Zero(t, g.cfg.Enforcement.waiting.Load())
+		require.Zero(t, g.cfg.Enforcement.Waiting())
 	})
 }
 
@@ -93,7 +93,7 @@ func TestTheNumberOfMutationsThatWaitUnderAFreezeIsBounded(t *testing.T) {
 		for range MaxWaiting {
 			waiting = append(waiting, enterInBackground(t, g, write(EpochOf(h.tok))))
 		}
-		require.Eventually(t, func() bool { return g.cfg.Enforcement.waiting.Load() == MaxWaiting }, eventually, tick)
+		require.Eventually(t, func() bool { return g.cfg.Enforcement.Waiting() == MaxWaiting }, eventually, tick)
 		began := time.Now()
 		one := enterInBackground(t, g, byUser(7))
 		select {

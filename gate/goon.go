@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/gate/wait"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -156,26 +157,18 @@ func (g *Guard) waitToGoOn(r Request, e *epoch) bool {
 	if r.probe || !g.mayGoOn(e) {
 		return false
 	}
-	off := make(chan struct{})
-	end, ok := g.cfg.Enforcement.waits(r, func() { close(off) })
-	if !ok {
-		return false
-	}
-	defer end()
-	began := time.Now()
-	for pause := time.Millisecond; time.Since(began) < goOnWait; pause = min(2*pause, 8*time.Millisecond) {
-		g.keeper.Look()
-		select {
-		case <-time.After(pause):
-		case <-off:
-			return false
-		}
+	g.keeper.Look()
+	out := g.cfg.Enforcement.Poll(r.waiter(), goOnWait, func() bool {
 		if !g.mayGoOn(e) {
 			return true
 		}
+		g.keeper.Look()
+		return false
+	})
+	if out == wait.Elapsed {
+		e.inVain.Store(true)
 	}
-	e.inVain.Store(true)
-	return false
+	return out == wait.Done
 }
 
 // writerGoesOn is waitToGoOn for a writer that was refused.

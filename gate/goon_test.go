@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jvsfs/jvsfs/gate/wait"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -167,7 +168,7 @@ func TestNoMutationEntersBetweenTheDeadlineAndTheNewClaim(t *testing.T) {
 		drained := make(chan struct{})
 		go func() { k.lose(lease.LossResumed, tok, h); close(drained) }()
 		require.Eventually(t, func() bool { return g.open.Load() == nil }, eventually, tick)
-		require.False(t, isClosed(drained), "it waits for what is in flight")
+		require.False(t, wait.Happened(drained), "it waits for what is in flight")
 		require.True(t, g.Current(EpochOf(tok)), "the kernel's pages are worth something still")
 		entered := make(chan Pass, 1)
 		go func() {
@@ -183,7 +184,7 @@ func TestNoMutationEntersBetweenTheDeadlineAndTheNewClaim(t *testing.T) {
 		require.Empty(t, entered)
 		k.giveSince(tok, h)
 		(<-entered).Leave()
-		require.True(t, isClosed(inside.e.gone))
+		require.True(t, wait.Happened(inside.e.gone))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/gate/wait"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/lease/record"
 )
@@ -75,8 +76,8 @@ type Guard struct {
 	accompanied atomic.Bool            // see Accompany
 	patience    time.Duration          // freezePatience, but in tests
 	members     members
-	line        Line   // those who wait for the lease
-	opened      herald // tells of each Open
+	queue       wait.Queue     // of those who wait for the lease
+	opened      wait.Broadcast // tells of each Open
 
 	mu sync.Mutex // guards the parts of fence and leaseHistory that say so
 }
@@ -163,7 +164,7 @@ func (g *Guard) Open(gr lease.Grant) {
 		old.end() // the keeper closes before it opens; this is for a keeper with a bug
 		g.passed(old)
 	}
-	g.opened.tell()
+	g.opened.Tell()
 }
 
 // Extend moves the deadline of the open epoch. Source: lease.Fence.

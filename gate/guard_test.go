@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/gate/wait"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -212,7 +213,7 @@ func TestAStaleZeroDoesNotEndTheWait(t *testing.T) {
 		synctest.Wait()
 		e.mayBeEmpty() // the second half
 		synctest.Wait()
-		require.False(t, isClosed(ended))
+		require.False(t, wait.Happened(ended))
 		e.leave()
 		<-ended
 	})

@@ -64,8 +64,8 @@ const (
 	reasonNoRight
 	// reasonKilled is none, either: the caller was killed while it waited.
 	reasonKilled
-	// ReasonComeAgain is none, either: the caller makes the call again, and waits before.
-	ReasonComeAgain
+	// ReasonEstaleRetry is none, either: the caller makes the call again, and waits before.
+	ReasonEstaleRetry
 	reasonCount
 )
 
@@ -215,7 +215,7 @@ var verdicts = [reasonCount]verdict{
 	reasonKilled: {lease.ClassLockConflict,
 		"the caller was killed while it waited for the lease of worktree {worktree}",
 		"nothing was written"},
-	ReasonComeAgain: {lease.ClassLockConflict,
+	ReasonEstaleRetry: {lease.ClassLockConflict,
 		"the caller is to make the call again when it has waited for the lease of worktree {worktree}",
 		"nothing was written"},
 }

@@ -29,9 +29,9 @@ type Request struct {
 	Signal <-chan struct{}
 	// Makes says that the mutation makes a name, which the rule of a lock file may allow without the lock.
 	Makes bool
-	// Round says that the kernel makes the call again if it is answered with ESTALE.
-	Round bool
+	// EstaleRetry says that the kernel makes the call again if it is answered with ESTALE.
+	EstaleRetry bool
 
-	wait  *wait // of a caller that waits in line
-	probe bool  // nothing is mutated: the lease is taken for the call that follows
+	queued *queued // of a caller that waits in the queue
+	probe  bool    // nothing is mutated: the lease is taken for the call that follows
 }

@@ -1,6 +1,9 @@
 package gate
 
-import "github.com/jvsfs/jvsfs/lease"
+import (
+	"github.com/jvsfs/jvsfs/gate/wait"
+	"github.com/jvsfs/jvsfs/lease"
+)
 
 // Standing is under which token a worktree stood at a moment, and in which window.
 type Standing struct {
@@ -27,10 +30,5 @@ func (g *Guard) Stands(was Standing) bool {
 	if was.window == nil {
 		return g.Stand().token == was.token
 	}
-	select {
-	case <-was.window.Over():
-		return false
-	default:
-		return true
-	}
+	return !wait.Happened(was.window.Over())
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jvsfs/jvsfs/gate/wait"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -39,7 +40,7 @@ func TestAWorktreeStandsInAWindowWhateverItsToken(t *testing.T) {
 	tok = k.give(userHolder(8, "8"))
 	require.True(t, g.Stands(in), "the next holder waits")
 	mustEnter(t, g, Request{Op: OpWrite, Epoch: EpochOf(tok), Stored: true}).Leave()
-	require.True(t, isClosed(w.Over()))
+	require.True(t, wait.Happened(w.Over()))
 	require.False(t, g.Stands(in))
 	quiesce(t, g, Windowed{})
 	require.False(t, g.Stands(in), "that is another one")

@@ -1,65 +1,123 @@
 package gate
 
-import "github.com/jvsfs/jvsfs/gate/process"
+import (
+	"time"
+
+	"github.com/jvsfs/jvsfs/gate/wait"
+	"github.com/jvsfs/jvsfs/lease"
+)
 
 // MaxWaiting is how many mutations of a mount may wait at a time: for the outcome of a handover,
 // for a lease that is taken for them, or for one that is given back. Each may have locks that every
 // worktree needs. Further ones are refused.
-const MaxWaiting = 1024
+const MaxWaiting = wait.Max
 
-// OnWait adds a hook of the file system. A mutation calls it in its own goroutine when it begins to
-// wait, and calls the returned function when the wait ends. OnWait must be called before the first
-// request.
-func (s *Enforcement) OnWait(hook func() (end func())) { s.onWait = hook }
-
-// Waiting returns how many mutations wait.
-func (s *Enforcement) Waiting() int64 { return s.waiting.Load() }
+const (
+	// closeWait bounds how long a writer waits for the end of an epoch that is given back. It must be
+	// bounded: the close may wait for this very request.
+	closeWait = 250 * time.Millisecond
+	// releaseWait bounds how long it waits for the keeper of a holder that has ended (this daemon, another
+	// one, or a command) to give the lease back, which it does at once: the keeper may be stopped.
+	releaseWait = 2 * time.Second
+)
 
 // Away counts a wait of the file system itself, while it carries out a mutation, for something that
 // is not the disk. Until end nobody else waits for it. off is called when the caller of r is being
 // killed: at most once, and not after end. If too many wait already, the mutation keeps its reader,
 // and so the number of waiting mutations is bounded.
 func (s *Enforcement) Away(r Request, off func()) (end func()) {
-	if end, ok := s.waits(r, off); ok {
+	if end, ok := s.Begin(r.waiter(), off); ok {
 		return end
 	}
 	return func() {}
 }
 
-// waits counts a mutation that begins to wait. It returns false if too many wait; otherwise end
-// must follow. off is called when the caller is being killed: at most once, and not after end. Then
-// nobody needs the outcome.
-func (s *Enforcement) waits(r Request, off func()) (end func(), ok bool) {
-	if s.waiting.Add(1) > MaxWaiting {
-		s.waiting.Add(-1)
-		return nil, false
-	}
-	over := func() {}
-	if s.onWait != nil {
-		over = s.onWait()
-	}
-	unwatch := r.watch(off)
-	return func() { unwatch(); over(); s.waiting.Add(-1) }, true
-}
-
-// watch calls off when the caller is being killed. The returned function stops that and waits until
-// it has stopped.
-func (r Request) watch(off func()) (end func()) {
-	if r.Signal == nil {
-		return func() {}
-	}
-	stop, ended := make(chan struct{}), make(chan struct{})
-	go func() { // until end
-		defer close(ended)
-		if process.WhenDying(r.Signal, r.Caller.TID, stop) {
-			off()
-		}
-	}()
-	return func() { close(stop); <-ended }
-}
+func (r Request) waiter() wait.Caller { return wait.Caller{TID: r.Caller.TID, Signal: r.Signal} }
 
 // Killed reports whether the caller is being killed, so that it only waits for its call to end.
-// Another signal must not break off a call on a file: other file systems do not let it, either.
-func (r Request) Killed() bool {
-	return r.Signal != nil && isClosed(r.Signal) && process.Dying(r.Caller.TID)
+func (r Request) Killed() bool { return r.waiter().Killed() }
+
+// waitForClose waits for a lease that ends in peace (released, idle, holder ended, handed over).
+// Otherwise the next writer would be refused for being a millisecond early. It reports whether to
+// decide again.
+func (g *Guard) waitForClose(r Request) bool {
+	g.mu.Lock()
+	over, kind := g.closing, g.loss.Kind
+	g.mu.Unlock()
+	if over == nil {
+		return true
+	}
+	if !givenBack(kind) && kind != lease.LossHandedOver && kind != lease.LossResumed {
+		return false
+	}
+	return g.cfg.Enforcement.Until(r.waiter(), closeWait, nil, wait.On(over)) == wait.Done
+}
+
+// waitForEnd makes the keeper look at a holder that has ended. It waits until its epoch is over,
+// for a bounded time. nil is no epoch.
+func (g *Guard) waitForEnd(e *epoch, r Request) {
+	if e == nil {
+		return
+	}
+	g.keeper.Look()
+	if g.cfg.Enforcement.Until(r.waiter(), releaseWait, nil, wait.On(e.gone)) == wait.Elapsed {
+		g.waitedInVain(e.id.Token())
+	}
+}
+
+// waitForRelease waits if the lease is held elsewhere and its holder has ended, until the lease is
+// given back. It reports whether to decide again. After a wait in vain nobody waits for this token
+// again.
+func (g *Guard) waitForRelease(r Request) bool {
+	head, j := g.keeper.Observe()
+	if !g.isReleasing(head, j) {
+		return j.State == lease.Free // meanwhile
+	}
+	out := g.cfg.Enforcement.Poll(r.waiter(), releaseWait, func() bool {
+		now, j := g.keeper.Observe()
+		return now.Token != head.Token || j.State == lease.Free
+	})
+	if out == wait.Elapsed {
+		g.waitedInVain(head.Token)
+	}
+	return out == wait.Done
+}
+
+// waitedInVain keeps others from waiting for the same token.
+func (g *Guard) waitedInVain(t lease.Token) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.inVain = t
+}
+
+// hasEnded reports whether an epoch is only waiting to be given back: nobody is left in its holder.
+func (g *Guard) hasEnded(e *epoch) bool {
+	g.mu.Lock()
+	waited := g.inVain == e.id.Token()
+	g.mu.Unlock()
+	return !waited && e.hasLeft(g.cfg.Resolver)
+}
+
+// isReleasing reports whether a held lease is about to be given back.
+func (g *Guard) isReleasing(head lease.Head, j lease.Judgement) bool {
+	if head.Record == nil || j.State != lease.Held {
+		return false
+	}
+	g.mu.Lock()
+	own := g.loss.Token == head.Token && givenBack(g.loss.Kind)
+	waited := g.inVain == head.Token
+	g.mu.Unlock()
+	return !waited && (own || g.cfg.Resolver.Liveness(head.Record.Holder()) == lease.Gone)
+}
+
+// headState returns what the record says. A lease that this daemon is just giving back counts as
+// free: whoever acquires waits for the keeper in any case.
+func (g *Guard) headState(head lease.Head, j lease.Judgement) lease.State {
+	g.mu.Lock()
+	own := g.loss.Token != 0 && g.loss.Token == head.Token && givenBack(g.loss.Kind)
+	g.mu.Unlock()
+	if own && j.State == lease.Held && g.cfg.OnFree == AcquireOnFree {
+		return lease.Free
+	}
+	return j.State
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/gate/wait"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -51,7 +52,7 @@ func (g *Guard) Quiesce(ctx context.Context, of Windowed) (*Window, error) {
 	if err := w.writeBack(ctx); err != nil { // most of it, while nobody waits
 		return nil, g.unavailable("what was written could not be made durable in time", err, "look at the disk, then try again with a longer --wait")
 	}
-	g.letCome(ctx)
+	g.cfg.Enforcement.retries.LetReturn(ctx, g)
 	for !w.freezes() {
 		if err := g.thawedBy(ctx); err != nil {
 			return nil, err
@@ -86,23 +87,6 @@ func (g *Guard) unavailable(what string, cause error, next string) error {
 		Message: fmt.Sprintf("worktree %s cannot be quiesced: %s", g.cfg.Worktree, what)}
 }
 
-// comePause is the pause between two looks for callers that come again.
-const comePause = time.Millisecond
-
-// letCome waits for those who waited for the window before. Otherwise they would wait for the next one where they
-// are, with a directory locked. The wait is short.
-func (g *Guard) letCome(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, roundKept)
-	defer cancel()
-	for g.cfg.Enforcement.rounds.coming(g) {
-		select {
-		case <-time.After(comePause):
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 // freezes makes mutations wait. It returns false if the guard is frozen already.
 func (w *Window) freezes() bool {
 	w.freeze = &Freeze{stop: newStop(never), of: w.guard.cfg.Enforcement, guards: []*Guard{w.guard}, window: w}
@@ -110,7 +94,6 @@ func (w *Window) freezes() bool {
 		w.freeze.of.windows.Add(1)
 		return true
 	}
-	w.freeze.timer.Stop()
 	return false
 }
 
@@ -120,10 +103,8 @@ func (g *Guard) thawedBy(ctx context.Context) error {
 	if f == nil {
 		return nil
 	}
-	select {
-	case <-f.decided:
+	if wait.For(ctx, f.decided) == nil {
 		return nil
-	case <-ctx.Done():
 	}
 	if f.window != nil {
 		return g.unavailable("it is quiesced already, for "+f.window.of.Command, nil, "wait until that has ended: --wait 1m")
@@ -140,8 +121,8 @@ func (w *Window) settle(ctx context.Context) error {
 		return err
 	}
 	// Twice, because what was refused in between has left its page as it is: from the bar on, a store is noticed.
-	for _, wait := range []func(context.Context) error{w.drain, g.runYield, w.bar, g.runYield, w.drain} {
-		if err := wait(ctx); err != nil {
+	for _, step := range []func(context.Context) error{w.drain, g.runYield, w.bar, g.runYield, w.drain} {
+		if err := step(ctx); err != nil {
 			return g.unavailable(w.inFlight(), err, "jvsfs status --json counts the writes in flight; try again with a longer --wait")
 		}
 	}
@@ -239,13 +220,15 @@ func (w *Window) waits(f *Freeze, r Request) bool {
 	return !w.isOwn(r.Caller) && f.await(f.of, r)
 }
 
-// sendRound sends a caller round that would wait while the kernel has a directory locked, in which the snapshot
-// reads. It waits for the window where it holds no lock (conflict.go).
-func (g *Guard) sendRound(f *Freeze, r Request) bool {
+// sendForWindow has a caller make its call again that would wait while the kernel has a directory locked, in which the
+// snapshot reads. It waits for the window where it holds no lock (conflict.go).
+func (g *Guard) sendForWindow(f *Freeze, r Request) bool {
 	if f.window.isOwn(r.Caller) {
 		return false
 	}
-	return g.cfg.Enforcement.rounds.send(r.Caller.TID, &wait{guard: g, op: r.Op, until: f.window.last(), freeze: f})
+	return g.cfg.Enforcement.retries.Send(r.Caller.TID, wait.Retry[*queued]{
+		Of: g, Until: f.window.last(), Wait: &queued{guard: g, op: r.Op, freeze: f},
+	})
 }
 
 // last is when the window ends at the latest, as far as that is known.

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/gate/wait"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -148,7 +149,7 @@ func TestAStoreBreaksTheWindow(t *testing.T) {
 		waiting := enterInBackground(t, g, byUser(7))
 		mustNotDecide(t, waiting)
 		mustEnter(t, g, Request{Op: OpWrite, Epoch: EpochOf(tok), Stored: true}).Leave()
-		require.True(t, isClosed(w.Over()))
+		require.True(t, wait.Happened(w.Over()))
 		require.Nil(t, <-waiting)
 		require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())))
 
@@ -168,9 +169,9 @@ func TestARefusedStoreBreaksTheWindow(t *testing.T) {
 		k.give(userHolder(7, "7"))
 		w := quiesce(t, g, Windowed{})
 		mustRefuse(t, g, Request{Op: OpWrite, Epoch: Moved}, reasonMovedHandle)
-		require.False(t, isClosed(w.Over()), "a write was seen by nobody")
+		require.False(t, wait.Happened(w.Over()), "a write was seen by nobody")
 		g.Stored()
-		require.True(t, isClosed(w.Over()))
+		require.True(t, wait.Happened(w.Over()))
 		require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())))
 
 		require.NoError(t, g.cfg.Enforcement.Switch(t.Context(), Observing, func() []*Guard { return nil }))
@@ -210,7 +211,7 @@ func TestAWindowEndsAsTheLeaseDoes(t *testing.T) {
 		tok := k.give(userHolder(7, "7"))
 		w := quiesce(t, g, Windowed{})
 		k.lose(kind, tok, userHolder(7, "7"))
-		require.Equal(t, !kept, isClosed(w.Over()), kind)
+		require.Equal(t, !kept, wait.Happened(w.Over()), kind)
 		k.give(userHolder(8, "8"))
 		require.Equal(t, kept, w.End(t.Context()) == nil, kind)
 	}
@@ -292,7 +293,7 @@ func TestTheCommandOfAWindowIsRefusedAtOnce(t *testing.T) {
 		own, err := g.cfg.Resolver.HolderFor(os.Getpid(), ScopeTree, "")
 		require.NoError(t, err)
 		w := quiesce(t, g, Windowed{By: own})
-		me := Request{Op: OpCreate, Caller: process.Caller{TID: uint32(os.Getpid()), UID: uid}, Round: true}
+		me := Request{Op: OpCreate, Caller: process.Caller{TID: uint32(os.Getpid()), UID: uid}, EstaleRetry: true}
 		no := refusedSoon(t, g, me)
 		require.Equal(t, reasonQuiescing, no.Reason)
 		require.Equal(t, g.cfg.Errno, no.Errno)
@@ -308,18 +309,17 @@ func TestACallThatWaitsForAWindowLocksNoDirectory(t *testing.T) {
 		k.give(userHolder(7, "7"))
 		s := g.cfg.Enforcement
 		r := byUser(7)
-		r.Op, r.Round, r.Caller.TID = OpCreate, true, uint32(os.Getpid())
+		r.Op, r.EstaleRetry, r.Caller.TID = OpCreate, true, uint32(os.Getpid())
 		for range 2 {
 			w := quiesce(t, g, Windowed{})
 			sentRound(t, g, r)
 			came := make(chan struct{})
 			go func() { defer close(came); s.Await(r.Caller, nil) }()
 			require.Eventually(t, func() bool { return s.Waiting() == 1 }, eventually, tick)
-			require.False(t, isClosed(came))
+			require.False(t, wait.Happened(came))
 			require.NoError(t, w.End(t.Context()))
 			<-came
 			mustEnter(t, g, r).Leave()
-			require.Zero(t, s.rounds.thawed.Load())
 		}
 		first := quiesce(t, g, Windowed{})
 		sentRound(t, g, r)
@@ -352,6 +352,6 @@ func refusedSoon(t *testing.T, g *Guard, r Request) *Refusal {
 func sentRound(t *testing.T, g *Guard, r Request) {
 	t.Helper()
 	before := g.refusals.Load()
-	require.Equal(t, ReasonComeAgain, refusedSoon(t, g, r).Reason)
+	require.Equal(t, ReasonEstaleRetry, refusedSoon(t, g, r).Reason)
 	require.Equal(t, before, g.refusals.Load(), "nothing was refused")
 }

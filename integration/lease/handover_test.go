@@ -231,7 +231,7 @@ func TestAnOfferIsTakenOnlyByTheHostThatItNames(t *testing.T) {
 	n := m.Second()
 	a, b := harness.StartActor(t, "a"), harness.StartActor(t, "b")
 	m.Acquire(a)
-	// Writes wait for the first five seconds of an offer (gate/stop.go). On a busy machine its end may come later, so there are several tries.
+	// Writes wait for the first five seconds of an offer (gate/epoch_freeze.go). On a busy machine its end may come later, so there are several tries.
 	harness.Eventually(t, "the holder's write waits for the end of an offer, and goes on", func() bool {
 		give := m.Start(m.Bin, "lock", "handover", "--wait", "10m", "--to-host", "elsewhere", m.Mountpoint)
 		harness.Eventually(t, "the offer stands", func() bool { return harness.OfferedTo(t, m, "") == "elsewhere" })

@@ -312,25 +312,26 @@ var stealing = slices.Concat(
 )
 
 var handingOver = slices.Concat(
-	in("gate/waiting.go", mutation{
+	in("gate/wait/limit.go", mutation{
 		Rule: 13, What: "any number of mutations wait",
-		Old: "	if s.waiting.Add(1) > MaxWaiting {", New: "	if s.waiting.Add(1) < 0 {",
-		Tests: []string{"TestTheNumberOfMutationsThatWaitUnderAFreezeIsBounded"},
+		Old: "	if l.waiting.Add(1) > Max {", New: "	if l.waiting.Add(1) < 0 {",
+		Package: "./gate",
+		Tests:   []string{"TestTheNumberOfMutationsThatWaitUnderAFreezeIsBounded"},
 	}, mutation{
 		Rule: 13, What: "who waits keeps its reader",
-		Old: "	if s.onWait != nil {", New: "	if false {",
-		Tests: []string{"TestAMutationThatWaitsSaysSo"},
+		Old: "	if l.onWait != nil {", New: "	if false {",
+		Package: "./gate",
+		Tests:   []string{"TestAMutationThatWaitsSaysSo"},
 	}),
-	in("gate/stop.go", mutation{
+	in("gate/epoch_freeze.go", mutation{
 		Rule: 13, What: "mutations wait for as long as the freeze lasts",
-		Old: "		case <-s.lapsed:\n", New: "",
+		Old: "r.waiter(), s.left(), nil", New: "r.waiter(), never, nil",
 		Tests: []string{"TestEveryMutationUnderAFreezeIsAnsweredSoon"},
 	}, mutation{
 		Rule: 13, What: "whoever comes late waits anew",
-		Old: "		case <-s.lapsed:\n", New: "		case <-time.After(30 * time.Millisecond):\n",
+		Old: "r.waiter(), s.left(), nil", New: "r.waiter(), 30*time.Millisecond, nil",
 		Tests: []string{"TestAMutationThatComesLateInAFreezeDoesNotWait"},
-	}),
-	in("gate/epoch_freeze.go", mutation{
+	}, mutation{
 		Rule: 13, What: "a freeze keeps nobody out",
 		Old: "	if !e.stopped.CompareAndSwap(nil, s) {", New: "	if e.stopped.Load() != nil {",
 		Tests: []string{"TestAFrozenHolderWaitsAndGoesOn"},

@@ -9,14 +9,14 @@ var lineMutations = slices.Concat(
 		Old:  "if k.cur != nil && t != 0 && k.cur.token() != t {", New: "if false {",
 		Tests: []string{"TestOnlyTheLeaseThatIsMeantIsReleased"},
 	}),
-	in("gate/line.go", mutation{
+	in("gate/wait/queue.go", mutation{
 		What: "whoever stands last in line has the turn as well",
-		Old:  "if l.now != nil {", New: "if false {",
-		Tests: []string{"TestTheFirstWriterInTheQueueGetsTheLease"},
+		Old:  "if q.now != nil {", New: "if false {",
+		Tests: []string{"TestTheFirstInTheQueueHasTheTurn"},
 	}, mutation{
 		What: "who leaves takes the turn along",
-		Old:  "t.line.now = nil\n\t\tt.line.advance()\n", New: "t.line.now = nil\n",
-		Tests: []string{"TestTheFirstWriterInTheQueueGetsTheLease"}, Hangs: true,
+		Old:  "t.queue.now = nil\n\t\tt.queue.advance()\n", New: "t.queue.now = nil\n",
+		Tests: []string{"TestTheFirstInTheQueueHasTheTurn"}, Hangs: true,
 	}),
 	in("gate/writer.go", mutation{
 		What: "a writer that comes just now overtakes those who wait",
@@ -38,20 +38,20 @@ var lineMutations = slices.Concat(
 		Tests: []string{"TestAWriterWaitsForWhoHolds", "TestACallMadeAgainWaitsOnTheWayAndThenHasTheLease"}, Hangs: true,
 	}, mutation{
 		What: "the holder's own writers wait for the end of their lease",
-		Old:  "case <-opened:\n\t\treturn true\n\tcase <-off:\n\t\treturn false\n\tcase <-t.C:\n\t\treturn false\n\t}\n\tselect", New: "case <-off:\n\t\treturn false\n\tcase <-t.C:\n\t\treturn false\n\t}\n\tselect",
+		Old:  "left, opened, w.ticket.Stand", New: "left, nil, w.ticket.Stand",
 		Tests: []string{"TestWritersOfTheNewHolderLeaveTheQueue"}, Hangs: true,
 	}),
-	in("gate/rounds.go", mutation{
+	in("gate/wait/estale_retry.go", mutation{
 		What: "a caller is sent round again, though the kernel makes its call again once",
-		Old:  "if s.all[tid] != nil || len(s.all) >= roundsMax {", New: "if len(s.all) >= roundsMax {",
-		Tests: []string{"TestACallThatHadItsTurnIsNotMadeAgain"},
+		Old:  "if s.all[tid] != nil || len(s.all) >= retriesMax {", New: "if len(s.all) >= retriesMax {",
+		Tests: []string{"TestACallIsAnsweredWithESTALEOnce"},
 	}, mutation{
 		What: "who has waited for long enough waits once more",
-		Old:  "case time.Now().Before(r.until):", New: "case true:",
+		Old:  "case time.Now().Before(r.Until):", New: "case true:",
 		Tests: []string{"TestACallerThatWaitedItsTimeWaitsNoLonger"},
 	}, mutation{
 		What: "who never comes back is waited for by all",
-		Old:  "r.turn.Leave()", New: "_ = r.turn",
-		Tests: []string{"TestACallerThatNeverComesBackLosesItsTurn"},
+		Old:  "r.Ticket.Leave()", New: "_ = r.Ticket",
+		Tests: []string{"TestWhoNeverComesBackIsForgottenAndLosesItsTurn"},
 	}),
 )

@@ -76,7 +76,7 @@ var windows = slices.Concat(
 	}),
 	in("gate/freeze.go", mutation{
 		Rule: 9, What: "who waits for a window keeps a directory locked",
-		Old: "if f.window != nil && r.Round && g.sendRound(f, r) {", New: "if f.window != nil && r.Round && false {",
+		Old: "if f.window != nil && r.EstaleRetry && g.sendForWindow(f, r) {", New: "if f.window != nil && r.EstaleRetry && false {",
 		Tests: []string{"TestACallThatWaitsForAWindowLocksNoDirectory"},
 	}),
 )

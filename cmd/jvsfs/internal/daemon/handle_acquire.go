@@ -148,7 +148,7 @@ func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *session, req 
 		},
 	}
 	if !req.Robs {
-		wait.Turn, wait.OutOfTurn, wait.Own = w.guard.Line().Join(), w.guard.OutOfTurn, func() bool { return d.holdsAlready(w, h, who.id) }
+		wait.Turn, wait.OutOfTurn, wait.Own = w.guard.Queue().Join(), w.guard.OutOfTurn, func() bool { return d.holdsAlready(w, h, who.id) }
 		defer wait.Turn.Leave()
 	}
 	grant, err := wait.Run(ctx, func() (lease.Grant, error) {

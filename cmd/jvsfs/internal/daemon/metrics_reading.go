@@ -58,7 +58,7 @@ func (d *metering) meters() meterReading {
 }
 
 func (w *worktree) reading(st gate.Status, far bool) worktreeReading {
-	r := worktreeReading{Status: st, Waiters: w.guard.Line().Waiting(), Counts: w.counts.now()}
+	r := worktreeReading{Status: st, Waiters: w.guard.Queue().Waiting(), Counts: w.counts.now()}
 	if far {
 		if seen, _ := w.glance.last(); seen.head.Record != nil && !seen.head.Record.Released {
 			r.Created = seen.head.Record.CreatedAt

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
-	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/wait"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -19,7 +19,7 @@ type Waiting struct {
 	Live    func(lease.Holder) lease.Liveness // nil: not known
 	Say     func(string) error                // called with the holder for whom it waits, and once for each reason why that may not be enough
 
-	Turn      *gate.Turn   // the place in the line of those who wait; nil: none
+	Turn      *wait.Ticket // the place in the queue of those who wait; nil: none
 	Own       func() bool  // the lease is the caller's own, and may change hands out of turn
 	OutOfTurn func() error // why the lease is not to be had yet
 }
