@@ -105,3 +105,16 @@ func (m *members) member(r *Resolver, e *epoch, id process.Identity) bool {
 	m.mu.Unlock()
 	return yes
 }
+
+// Holds reports whether a caller belongs to the holder of the lease that is open here.
+func (g *Guard) Holds(c process.Caller) bool {
+	e := g.open.Load()
+	if e == nil || e.over(g.cfg.Clock.Boot()) {
+		return false
+	}
+	id, err := g.cfg.Resolver.Identify(c)
+	if s := Scope(e.holder().Scope); err != nil && s != ScopeUser && s != ScopeMount {
+		return false
+	}
+	return g.members.member(g.cfg.Resolver, e, id)
+}

@@ -29,7 +29,7 @@ var adopterMutations = slices.Concat(
 		Old:  "return sameHolder(open, h) || open.Auto && admits(h, open)", New: "return admits(h, open)",
 		Tests: []string{"TestAnAutomaticEpochAcquiredOnPurposeGoesOn"},
 	}),
-	in("gate/subreaper.go", mutation{
+	in("gate/holder.go", mutation{
 		What: "an adopted orphan is a stranger",
 		Old:  "		all = append(all, by)\n", New: "		_ = by\n",
 		Tests: []string{"TestAdoptedOrphansBelongToTheHolder", "TestAdoptedOrphansOfARevokedHolderAreRefused"},
