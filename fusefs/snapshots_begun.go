@@ -31,7 +31,7 @@ type begunSnapshot struct {
 	id    string
 	of    *layout.Rule
 	guard *gate.Guard
-	stood gate.Standing
+	stood gate.StateVersion
 }
 
 func (b *begun) add(s begunSnapshot) {
@@ -74,7 +74,7 @@ func (f *rawFS) begins(dir *node, name string) {
 		return
 	}
 	if g, err := f.guard(r); err == nil { // an error is told when somebody writes there
-		f.jvs.begun.add(begunSnapshot{id: id, of: r, guard: g, stood: g.Stand()})
+		f.jvs.begun.add(begunSnapshot{id: id, of: r, guard: g, stood: g.StateVersion()})
 	}
 }
 
@@ -107,7 +107,7 @@ func (f *rawFS) admitPublishing(p *passes, op gate.Op, h *fuse.InHeader, rel str
 		return fuse.OK
 	}
 	s, noted := f.jvs.begun.find(strings.TrimSuffix(id, unfinished))
-	if !noted || s.guard.Stands(s.stood) {
+	if !noted || s.guard.Unchanged(s.stood) {
 		return fuse.OK
 	}
 	return f.refuseSnapshot(p, gate.Refusal{Reason: gate.ReasonOvertaken, Op: op, Caller: callerID(h), Worktree: s.of.Worktree})

@@ -129,7 +129,7 @@ func TestWritersOfTheNewHolderLeaveTheQueue(t *testing.T) {
 	})
 }
 
-// A caller that is sent round waits on the way, and has the lease when it comes again.
+// A caller whose call is answered with ESTALE waits on the way, and has the lease when it makes it again.
 func TestACallMadeAgainWaitsOnTheWayAndThenHasTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, k := willingGuard(t, time.Minute)

@@ -40,7 +40,7 @@
 //   - drain: wait until nothing that entered before is in flight.
 //   - freeze, thaw: mutations wait, and none is in flight, as with fsfreeze(8). An epoch is frozen
 //     while its lease is handed over. Guards are frozen while a name that they hang on changes.
-//   - regime: one enforcement mode while it lasts.
+//   - mode epoch: one enforcement mode while it lasts.
 //   - former processes: those of a holder when it lost its lease, and what they have made since.
 //   - late: of a mutation that took effect after its epoch was over (rule 10 of package lease).
 //

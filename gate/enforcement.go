@@ -17,7 +17,7 @@ import (
 // system share one. So a switch is a single store, and every decision is made under one mode. Safe
 // for concurrent use.
 type Enforcement struct {
-	now    atomic.Pointer[regime]
+	now    atomic.Pointer[modeEpoch]
 	turn   chan struct{} // capacity 1: one switch at a time
 	clock  lease.Clock
 	before []func(context.Context) error
@@ -30,12 +30,12 @@ type Enforcement struct {
 	windows atomic.Int64 // how many worktrees are quiesced
 
 	mu     sync.Mutex
-	undone []*epoch // of former regimes, not yet seen to drain
+	undone []*epoch // of former mode epochs, not yet seen to drain
 }
 
-// regime is one mode while it lasts. What only this mode lets through is counted in epochs of its
-// own. The next regime can wait for them.
-type regime struct {
+// modeEpoch is one mode while it lasts. What only this mode lets through is counted in epochs of its
+// own. The next mode epoch can wait for them.
+type modeEpoch struct {
 	mode     Enforce
 	observed *epoch // let through although the decision was no
 	outside  *epoch // let through where there is no guard
@@ -44,12 +44,12 @@ type regime struct {
 // NewEnforcement starts in a mode.
 func NewEnforcement(mode Enforce) *Enforcement {
 	s := &Enforcement{turn: make(chan struct{}, 1), clock: lease.SystemClock()}
-	s.now.Store(newRegime(mode))
+	s.now.Store(newModeEpoch(mode))
 	return s
 }
 
-func newRegime(mode Enforce) *regime {
-	return &regime{
+func newModeEpoch(mode Enforce) *modeEpoch {
+	return &modeEpoch{
 		mode:     mode,
 		observed: newEpoch(observedEpoch, lease.Holder{}, never, 0),
 		outside:  newEpoch(observedEpoch, lease.Holder{}, never, 0),
@@ -171,9 +171,9 @@ func (s *Enforcement) begin(ctx context.Context) error {
 	}
 }
 
-// replace puts the new regime in force. It ends the epochs that only the old one let in.
+// replace puts the new mode epoch in force. It ends the epochs that only the old one let in.
 func (s *Enforcement) replace(ctx context.Context, to Enforce) {
-	old, next := s.now.Load(), newRegime(to)
+	old, next := s.now.Load(), newModeEpoch(to)
 	if old.mode == to {
 		return
 	}
@@ -185,7 +185,7 @@ func (s *Enforcement) replace(ctx context.Context, to Enforce) {
 		next.outside = old.outside
 	}
 	if old.mode == ReadOnly {
-		next.outside = newRegime(to).outside // nothing may enter the old one
+		next.outside = newModeEpoch(to).outside // nothing may enter the old one
 	}
 	s.now.Store(next)
 	s.mu.Lock()
@@ -198,7 +198,7 @@ func (s *Enforcement) replace(ctx context.Context, to Enforce) {
 	}
 }
 
-// former returns the epochs of former regimes that may have something in flight.
+// former returns the epochs of former mode epochs that may have something in flight.
 func (s *Enforcement) former() []*epoch {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,7 +31,7 @@ type epoch struct {
 	gone     chan struct{}        // closed when the epoch is over and the kernel's caches are dropped
 
 	since   uint64      // the first token of its holder without anybody in between; covers
-	resumes bool        // the holder may go on after the deadline; waitToGoOn
+	resumes bool        // the holder may resume after the deadline; waitForResume
 	unsaved bool        // stores through mappings were dropped
 	inVain  atomic.Bool // somebody has waited for that in vain
 

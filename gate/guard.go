@@ -72,12 +72,12 @@ type Guard struct {
 	statistics
 	hooks
 
-	frozen      atomic.Pointer[Freeze] // while the worktree's name changes
-	accompanied atomic.Bool            // see Accompany
-	patience    time.Duration          // freezePatience, but in tests
-	members     members
-	queue       wait.Queue     // of those who wait for the lease
-	opened      wait.Broadcast // tells of each Open
+	frozen   atomic.Pointer[Freeze] // while the worktree's name changes
+	overlaps atomic.Bool            // see Overlap
+	patience time.Duration          // freezePatience, but in tests
+	members  members
+	queue    wait.Queue     // of those who wait for the lease
+	opened   wait.Broadcast // tells of each Open
 
 	mu sync.Mutex // guards the parts of fence and leaseHistory that say so
 }

@@ -42,12 +42,12 @@ func (g *Guard) judgeEpoch(r Request) (Pass, *Refusal) {
 	return g.enterIf(r, g.free.Load())
 }
 
-// enterOfLease lets a handle in that was opened under a lease. If its holder may go on, it waits for
+// enterOfLease lets a handle in that was opened under a lease. If its holder may resume, it waits for
 // that first.
 func (g *Guard) enterOfLease(r Request) (p Pass, no *Refusal) {
 	for range 4 {
 		e := g.open.Load()
-		if p, no = g.enterIf(r, e); no == nil || no.Reason != reasonExpired && no.Reason != reasonStaleHandle || !g.handleGoesOn(r, e) {
+		if p, no = g.enterIf(r, e); no == nil || no.Reason != reasonExpired && no.Reason != reasonStaleHandle || !g.handleResumes(r, e) {
 			break
 		}
 	}
@@ -79,7 +79,7 @@ func (g *Guard) enter(r Request, e *epoch, why Reason) (Pass, *Refusal) {
 }
 
 // Current reports whether handles of the epoch may write now, or may again: if a failed renewal is
-// repeated with success in time, or their holder is about to go on after a pause.
+// repeated with success in time, or their holder is about to resume after a pause.
 func (g *Guard) Current(id Epoch) bool {
 	if id.kind != kindLease {
 		e := g.free.Load()
@@ -87,7 +87,7 @@ func (g *Guard) Current(id Epoch) bool {
 			id == observedEpoch && g.cfg.Enforcement.Mode() == Observing
 	}
 	e := g.open.Load()
-	return e != nil && e.covers(id) || e == nil && (g.renewFailed(id) || g.goesOn(id))
+	return e != nil && e.covers(id) || e == nil && (g.renewFailed(id) || g.isResuming(id))
 }
 
 // renewFailed reports whether a failed renewal closed the epoch, so that it may still open again.

@@ -11,7 +11,7 @@ import (
 
 // carryOut refuses, or lets through if the mount only observes. If done is false the mode was
 // switched meanwhile.
-func (g *Guard) carryOut(under *regime, no *Refusal, r Request) (p Pass, refused *Refusal, done bool) {
+func (g *Guard) carryOut(under *modeEpoch, no *Refusal, r Request) (p Pass, refused *Refusal, done bool) {
 	if under.mode != Observing {
 		g.refusals.Add(1)
 		g.note(no)

@@ -16,7 +16,7 @@ type Status struct {
 	OnFree       OnFree           `json:"on_free"`
 	Scope        Scope            `json:"scope"`
 	Token        lease.Token      `json:"fencing_token"`
-	SinceToken   lease.Token      `json:"since_token,omitempty"` // of a holder that went on after a pause: its first token
+	SinceToken   lease.Token      `json:"since_token,omitempty"` // of a holder that resumed after a pause: its first token
 	HolderID     string           `json:"holder_id,omitempty"`
 	HolderScope  string           `json:"holder_scope,omitempty"`
 	Purpose      string           `json:"purpose,omitempty"`
@@ -88,7 +88,7 @@ func (s *Status) ofEpoch(e *epoch, now time.Duration) {
 	s.HolderID, s.HolderScope = e.holder().ID(), e.holder().Scope
 	s.Purpose, s.Auto = e.holder().Purpose, e.holder().Auto
 	s.WriteHandles = e.handles.Load()
-	if why := e.wentOn(); why != "" {
+	if why := e.resumed(); why != "" {
 		s.Detail, s.SinceToken = why, lease.Token(e.since)
 	}
 	s.TimeLeftMS = e.left(now).Milliseconds()

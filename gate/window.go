@@ -70,7 +70,7 @@ func (g *Guard) mayQuiesce() error {
 	if g.cfg.Mode == Shared {
 		return g.unavailable("the worktree is in mode shared, in which other mounts may write unseen", nil, "make it exclusive, or stop its writers yourself")
 	}
-	if g.accompanied.Load() {
+	if g.overlaps.Load() {
 		return g.unavailable("files are open through the daemon that was replaced, whose writes this one does not see", nil, "let those who have them close them, then try again")
 	}
 	head, j := g.keeper.Observe()
@@ -272,7 +272,7 @@ func (w *Window) End(ctx context.Context) error {
 	if err := w.guard.runYield(ctx); err != nil {
 		w.breakOff(fmt.Errorf("it could not be found out whether a process has stored through a mapping: %w", err))
 	}
-	if w.guard.accompanied.Load() {
+	if w.guard.overlaps.Load() {
 		w.breakOff(errors.New("another daemon has taken its place"))
 	}
 	head, _ := w.guard.keeper.Observe()

@@ -236,8 +236,8 @@ func TestEverythingGoesOnWhereNoWindowCanBeHad(t *testing.T) {
 			k.lose(lease.LossReplaced, 1, userHolder(7, "7"))
 			k.state = lease.Held
 		}, says: "elsewhere"},
-		"accompanied": {before: func(_ *testing.T, g *Guard, _ *keeper) { g.Accompany(true) }, says: "replaced"},
-		"quiesced":    {before: func(t *testing.T, g *Guard, _ *keeper) { quiesce(t, g, Windowed{Command: "tar"}) }, says: "already, for tar"},
+		"overlaps": {before: func(_ *testing.T, g *Guard, _ *keeper) { g.Overlap(true) }, says: "replaced"},
+		"quiesced": {before: func(t *testing.T, g *Guard, _ *keeper) { quiesce(t, g, Windowed{Command: "tar"}) }, says: "already, for tar"},
 		"being moved": {before: func(t *testing.T, g *Guard, _ *keeper) {
 			f, err := g.cfg.Enforcement.Freeze(t.Context(), []*Guard{g})
 			require.NoError(t, err)
@@ -302,7 +302,7 @@ func TestTheCommandOfAWindowIsRefusedAtOnce(t *testing.T) {
 	})
 }
 
-// A call that would wait with a directory locked, in which the snapshot reads, is sent round, once in each window.
+// A call that would wait with a directory locked, in which the snapshot reads, is answered with ESTALE, once in each window.
 func TestACallThatWaitsForAWindowLocksNoDirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, k, _ := newTestGuard(t, nil)
@@ -312,7 +312,7 @@ func TestACallThatWaitsForAWindowLocksNoDirectory(t *testing.T) {
 		r.Op, r.EstaleRetry, r.Caller.TID = OpCreate, true, uint32(os.Getpid())
 		for range 2 {
 			w := quiesce(t, g, Windowed{})
-			sentRound(t, g, r)
+			mustRetry(t, g, r)
 			came := make(chan struct{})
 			go func() { defer close(came); s.Await(r.Caller, nil) }()
 			require.Eventually(t, func() bool { return s.Waiting() == 1 }, eventually, tick)
@@ -322,9 +322,9 @@ func TestACallThatWaitsForAWindowLocksNoDirectory(t *testing.T) {
 			mustEnter(t, g, r).Leave()
 		}
 		first := quiesce(t, g, Windowed{})
-		sentRound(t, g, r)
+		mustRetry(t, g, r)
 		require.NoError(t, first.End(t.Context()))
-		second := quiesce(t, g, Windowed{}) // it comes again only now, and the kernel sends it round no second time
+		second := quiesce(t, g, Windowed{}) // the call is made again only now, and the kernel makes it no second time
 		waits := enterInBackground(t, g, r)
 		mustNotDecide(t, waits)
 		require.NoError(t, second.End(t.Context()))
@@ -348,8 +348,8 @@ func refusedSoon(t *testing.T, g *Guard, r Request) *Refusal {
 	}
 }
 
-// sentRound makes sure that a caller is sent round, which is no refusal.
-func sentRound(t *testing.T, g *Guard, r Request) {
+// mustRetry makes sure that a caller is to make its call again, which is no refusal.
+func mustRetry(t *testing.T, g *Guard, r Request) {
 	t.Helper()
 	before := g.refusals.Load()
 	require.Equal(t, ReasonEstaleRetry, refusedSoon(t, g, r).Reason)

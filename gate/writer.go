@@ -28,7 +28,7 @@ func (g *Guard) judgeWriter(m Enforce, r Request) (Pass, *Refusal) {
 			if why == reasonHeldElsewhere && g.waitForRelease(r) {
 				continue
 			}
-			if g.writerGoesOn(r, id, why) {
+			if g.writerResumes(r, id, why) {
 				continue
 			}
 			return Pass{}, g.refusal(r.Op, why, e).about(who)

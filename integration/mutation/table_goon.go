@@ -88,7 +88,7 @@ var goOnMutations = slices.Concat(
 		Old: "since != 0 && since <= t && t < last", New: "since != 0 && t < last",
 		Tests: []string{"TestAPausedHolderGoesOnUnderTheNextToken"},
 	}),
-	in("gate/goon.go", mutation{
+	in("gate/resume.go", mutation{
 		Rule: 16, What: "handles of before the holder go on",
 		Old: "&& e.since <= id.number && id.number < e.id.number", New: "&& id.number < e.id.number",
 		Tests: []string{"TestAnEpochLetsEarlierHandlesOfItsHolderWrite"},
@@ -102,7 +102,7 @@ var goOnMutations = slices.Concat(
 		Tests: []string{"TestAStoppedHolderThatGoesOnMayTakeTheLeaseAgain"},
 	}, mutation{
 		Rule: 16, What: "a holder is refused for being earlier than its keeper",
-		Old: "	if r.probe || !g.mayGoOn(e) {\n", New: "	if true {\n",
+		Old: "	if r.probe || !g.mayResume(e) {\n", New: "	if true {\n",
 		Tests: []string{"TestAHandleWaitsUntilItsHolderGoesOn", "TestAWriterWaitsUntilItsHolderGoesOn"},
 	}, mutation{
 		Rule: 16, What: "what it has open goes on though stores through mappings were dropped",

@@ -21,9 +21,9 @@ var snapshotMutations = slices.Concat(
 		Old:  "slices.Contains(plan.ToDelete, id)", New: "(len(plan.ToDelete) > 0 || slices.Contains(plan.ToDelete, id))",
 		Tests: []string{"TestAPlanOfACollectionNamesWhatItRemoves"},
 	}),
-	in("gate/standing.go", mutation{
+	in("gate/state_version.go", mutation{
 		What: "a snapshot is published although its worktree has changed hands",
-		Old:  "return g.Stand().token == was.token", New: "return true",
+		Old:  "return g.StateVersion().token == was.token", New: "return true",
 		Tests: []string{"TestAWorktreeStandsUntilSomebodyElseMayHaveWritten"},
 	}, mutation{
 		What: "a snapshot is published after its window was broken",

@@ -76,7 +76,7 @@ var noFreeze = []edit{{"gate/epoch_freeze.go",
 	"	if inject.Broken(\"no_hold\", \"no_hold_offer\") {\n		return s, nil\n	}\n	if err := e.drain(ctx); err != nil {\n		e.thaw(s)\n"}}
 
 // oldHandles lets what was opened before anybody else held go on, too.
-var oldHandles = []edit{{"gate/goon.go", "&& e.since <= id.number && id.number < e.id.number", "&& (e.since <= id.number || inject.Broken(\"old_handles\")) && id.number < e.id.number"}}
+var oldHandles = []edit{{"gate/resume.go", "&& e.since <= id.number && id.number < e.id.number", "&& (e.since <= id.number || inject.Broken(\"old_handles\")) && id.number < e.id.number"}}
 
 var noSwitch = []edit{{"gate/enforcement.go",
 	"	waiting := s.former()\n",

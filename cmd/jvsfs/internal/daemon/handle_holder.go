@@ -191,7 +191,7 @@ func (d *leaseOps) answerLockStatus(w *worktree, s *session, req api.LookAtLock)
 		return api.Response{}, err
 	}
 	head, j := d.observed(w)
-	if why := w.guard.WentOn(); why != "" && j.State == lease.Held {
+	if why := w.guard.Resumed(); why != "" && j.State == lease.Held {
 		j.Reason = why
 	}
 	st, err := api.LockStatusOf(w.id, head, j, s.peer.UID)

@@ -222,7 +222,7 @@ func (d *succession) follow(ctx context.Context, by api.Device, successor host.P
 	for _, w := range d.registry.all() {
 		g, held, e := w.keeper.Follow(ctx, leadOf(left.Daemon, by, w.id, successor, done))
 		if err = errors.Join(err, e); held {
-			w.guard.Accompany(true)
+			w.guard.Overlap(true)
 			left.Held[w.id] = lease.Save(g, lease.SystemClock())
 		}
 	}
@@ -277,7 +277,7 @@ func (d *succession) stay() {
 	accompanied := d.heldByPredecessor()
 	for _, w := range d.registry.all() {
 		w.keeper.Resume()
-		w.guard.Accompany(accompanied)
+		w.guard.Overlap(accompanied)
 	}
 	d.takeBackRules()
 	d.registry.shutLatches(false)

@@ -87,7 +87,7 @@ func (d *succession) awaitEnd(ctx context.Context, p host.ProcessState) bool {
 
 func (d *succession) accompany(on bool) {
 	for _, w := range d.registry.all() {
-		w.guard.Accompany(on)
+		w.guard.Overlap(on)
 	}
 }
 

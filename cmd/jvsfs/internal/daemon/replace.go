@@ -102,7 +102,7 @@ func (d *succession) joinAll(ctx context.Context, left journalFile) error {
 	for id, b := range left.Held {
 		w, err := d.registry.get(id)
 		if err == nil {
-			w.guard.Accompany(true)
+			w.guard.Overlap(true)
 			_, err = w.keeper.Join(ctx, b)
 		}
 		if err != nil {

@@ -12,13 +12,13 @@ import (
 )
 
 // The holder of a lease may have been paused beyond its deadline (suspend, a debugger, a stopped
-// daemon). Where nobody has taken the lease its keeper goes on with it, under the next token (rule
+// daemon). Where nobody has taken the lease its keeper resumes it, under the next token (rule
 // 16 of package lease). Then nobody was in between: what was opened in the epochs before is of the
-// same holder, and goes on. Until the keeper has decided, nothing enters. Mutations of that holder
+// same holder, and resumes. Until the keeper has decided, nothing enters. Mutations of that holder
 // wait for it and are not refused for being a millisecond early.
 
-// goOnWait bounds that wait: the keeper may be stopped, or its disk slow.
-const goOnWait = 2 * time.Second
+// resumeWait bounds that wait: the keeper may be stopped, or its disk slow.
+const resumeWait = 2 * time.Second
 
 // covers reports whether handles of an epoch may write in this one: it is this one, or an earlier
 // one of the same holder without anybody in between.
@@ -26,7 +26,7 @@ func (e *epoch) covers(id Epoch) bool {
 	return e.id == id || id.kind == kindLease && e.id.kind == kindLease && e.since <= id.number && id.number < e.id.number
 }
 
-// ofGrant sets what a grant says of a holder that goes on.
+// ofGrant sets what a grant says of a holder that resumes.
 func (e *epoch) ofGrant(gr lease.Grant) {
 	e.resumes, e.since = gr.Resumes, e.id.number
 	if gr.Since != 0 {
@@ -34,7 +34,7 @@ func (e *epoch) ofGrant(gr lease.Grant) {
 	}
 }
 
-// follow leaves out what does not go on: what was opened before stores through mappings were dropped.
+// follow leaves out what does not resume: what was opened before stores through mappings were dropped.
 func (e *epoch) follow(last *epoch) {
 	switch {
 	case last == nil || !e.covers(last.id):
@@ -45,7 +45,7 @@ func (e *epoch) follow(last *epoch) {
 	}
 }
 
-// pause ends the open epoch of a holder that is about to go on. It returns when nothing is in
+// pause ends the open epoch of a holder that is about to resume. It returns when nothing is in
 // flight. The kernel's caches stay, because nobody else has written. Open or Close follows.
 func (g *Guard) pause(l lease.Loss) {
 	g.mu.Lock()
@@ -69,7 +69,7 @@ func (g *Guard) paused() (e *epoch, over chan struct{}) {
 }
 
 // save lets the kernel write back what a stopped holder has stored through mappings, while its lease
-// lasts. If that does not end in time, the holder may go on, but not what it has open: the kernel
+// lasts. If that does not end in time, the holder may resume, but not what it has open: the kernel
 // drops those stores.
 func (g *Guard) save() {
 	e := g.open.Load()
@@ -108,7 +108,7 @@ func (g *Guard) succeed(e *epoch) {
 	close(over)
 }
 
-// forgive removes a holder that goes on: it has not lost the lease after all.
+// forgive removes a holder that resumes: it has not lost the lease after all.
 func (r *revocations) forgive(gr lease.Grant) {
 	if gr.Since == 0 || gr.Since == gr.Token {
 		return
@@ -119,13 +119,13 @@ func (r *revocations) forgive(gr lease.Grant) {
 	r.seen = nil
 }
 
-// mayGoOn reports whether the deadline of the latest lease has come, and its holder may go on: its
+// mayResume reports whether the deadline of the latest lease has come, and its holder may resume: its
 // keeper has not decided yet.
-func (g *Guard) mayGoOn(e *epoch) bool {
+func (g *Guard) mayResume(e *epoch) bool {
 	switch {
 	case e == nil || !e.resumes || e.inVain.Load():
 		return false
-	case g.opening.Load() && g.open.Load() == nil: // it goes on at this moment, or another holder comes
+	case g.opening.Load() && g.open.Load() == nil: // it resumes at this moment, or another holder comes
 		return true
 	case g.last.Load() != e:
 		return false
@@ -144,22 +144,22 @@ func (g *Guard) mayGoOn(e *epoch) bool {
 	return kind == lease.LossResumed
 }
 
-// goesOn reports whether the holder of an epoch is about to go on after a pause.
-func (g *Guard) goesOn(id Epoch) bool {
+// isResuming reports whether the holder of an epoch is about to resume after a pause.
+func (g *Guard) isResuming(id Epoch) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.pausing != nil && g.pausing.covers(id)
 }
 
-// waitToGoOn waits until the keeper has decided whether the holder of e goes on. It reports whether
+// waitForResume waits until the keeper has decided whether the holder of e resumes. It reports whether
 // to decide again. After a wait in vain nobody waits for this epoch again.
-func (g *Guard) waitToGoOn(r Request, e *epoch) bool {
-	if r.probe || !g.mayGoOn(e) {
+func (g *Guard) waitForResume(r Request, e *epoch) bool {
+	if r.probe || !g.mayResume(e) {
 		return false
 	}
 	g.keeper.Look()
-	out := g.cfg.Enforcement.Poll(r.waiter(), goOnWait, func() bool {
-		if !g.mayGoOn(e) {
+	out := g.cfg.Enforcement.Poll(r.waiter(), resumeWait, func() bool {
+		if !g.mayResume(e) {
 			return true
 		}
 		g.keeper.Look()
@@ -171,34 +171,34 @@ func (g *Guard) waitToGoOn(r Request, e *epoch) bool {
 	return out == wait.Done
 }
 
-// writerGoesOn is waitToGoOn for a writer that was refused.
-func (g *Guard) writerGoesOn(r Request, id process.Identity, why Reason) bool {
+// writerResumes is waitForResume for a writer that was refused.
+func (g *Guard) writerResumes(r Request, id process.Identity, why Reason) bool {
 	e := g.last.Load()
-	if why != reasonExpired && why != reasonRevokedExpired && why != reasonClosing || !g.mayGoOn(e) {
+	if why != reasonExpired && why != reasonRevokedExpired && why != reasonClosing || !g.mayResume(e) {
 		return false
 	}
-	return g.members.member(g.cfg.Resolver, e, id) && g.waitToGoOn(r, e)
+	return g.members.member(g.cfg.Resolver, e, id) && g.waitForResume(r, e)
 }
 
-// handleGoesOn is waitToGoOn for a handle that was refused under the epoch was, which may be nil.
-func (g *Guard) handleGoesOn(r Request, was *epoch) bool {
+// handleResumes is waitForResume for a handle that was refused under the epoch was, which may be nil.
+func (g *Guard) handleResumes(r Request, was *epoch) bool {
 	if e := g.open.Load(); e != nil && e != was && e.covers(r.Epoch) {
-		return true // it went on meanwhile
+		return true // it resumed meanwhile
 	}
 	e := g.last.Load()
-	return e != nil && e.covers(r.Epoch) && g.waitToGoOn(r, e)
+	return e != nil && e.covers(r.Epoch) && g.waitForResume(r, e)
 }
 
-// WentOn is the sentence about a holder that went on after a pause, "" if none does.
-func (g *Guard) WentOn() string {
+// Resumed is the sentence about a holder that resumed after a pause, "" if none does.
+func (g *Guard) Resumed() string {
 	if e := g.open.Load(); e != nil {
-		return e.wentOn()
+		return e.resumed()
 	}
 	return ""
 }
 
-// wentOn is the sentence about a holder that went on after a pause, "" about another.
-func (e *epoch) wentOn() string {
+// resumed is the sentence about a holder that resumed after a pause, "" about another.
+func (e *epoch) resumed() string {
 	if e.since == e.id.number {
 		return ""
 	}

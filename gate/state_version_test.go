@@ -12,22 +12,22 @@ import (
 // A worktree stands as it stood until somebody else may have written.
 func TestAWorktreeStandsUntilSomebodyElseMayHaveWritten(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
-	free := g.Stand()
-	require.True(t, g.Stands(free))
+	free := g.StateVersion()
+	require.True(t, g.Unchanged(free))
 	first := k.give(userHolder(7, "7"))
-	require.False(t, g.Stands(free), "somebody may have written since")
-	held := g.Stand()
+	require.False(t, g.Unchanged(free), "somebody may have written since")
+	held := g.StateVersion()
 	mustEnter(t, g, byUser(7)).Leave()
-	require.True(t, g.Stands(held))
+	require.True(t, g.Unchanged(held))
 	k.lose(lease.LossPaused, first, userHolder(7, "7"))
 	k.resumes = true
 	on := k.giveSince(first, userHolder(7, "7"))
-	require.True(t, g.Stands(held), "the same holder went on")
+	require.True(t, g.Unchanged(held), "the same holder went on")
 	k.resumes = false
 	k.lose(lease.LossReleased, on, userHolder(7, "7"))
-	require.False(t, g.Stands(Standing{token: on + 1}))
+	require.False(t, g.Unchanged(StateVersion{token: on + 1}))
 	k.give(userHolder(8, "8"))
-	require.False(t, g.Stands(held))
+	require.False(t, g.Unchanged(held))
 }
 
 // In a window the token may change. When the window is over, it counts no more, however it ended.
@@ -35,13 +35,13 @@ func TestAWorktreeStandsInAWindowWhateverItsToken(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	tok := k.give(userHolder(7, "7"))
 	w := quiesce(t, g, Windowed{})
-	in := g.Stand()
+	in := g.StateVersion()
 	k.lose(lease.LossReleased, tok, userHolder(7, "7"))
 	tok = k.give(userHolder(8, "8"))
-	require.True(t, g.Stands(in), "the next holder waits")
+	require.True(t, g.Unchanged(in), "the next holder waits")
 	mustEnter(t, g, Request{Op: OpWrite, Epoch: EpochOf(tok), Stored: true}).Leave()
 	require.True(t, wait.Happened(w.Over()))
-	require.False(t, g.Stands(in))
+	require.False(t, g.Unchanged(in))
 	quiesce(t, g, Windowed{})
-	require.False(t, g.Stands(in), "that is another one")
+	require.False(t, g.Unchanged(in), "that is another one")
 }

@@ -17,13 +17,13 @@ import (
 // keeper can go on with the lease, as on a file system of this kernel.
 func goingOn(t *testing.T, h lease.Holder) (*Guard, *keeper, Request) {
 	t.Helper()
-	g, k, handle, c := mayGoOn(t, h)
+	g, k, handle, c := mayResume(t, h)
 	c.move(k.lasting)
 	return g, k, handle
 }
 
-// mayGoOn is that before the deadline.
-func mayGoOn(t *testing.T, h lease.Holder) (*Guard, *keeper, Request, *clock) {
+// mayResume is that before the deadline.
+func mayResume(t *testing.T, h lease.Holder) (*Guard, *keeper, Request, *clock) {
 	t.Helper()
 	g, k, c := newTestGuard(t, nil)
 	k.resumes = true
@@ -72,7 +72,7 @@ func TestAStoppedHolderThatGoesOnMayTakeTheLeaseAgain(t *testing.T) {
 		"by path":   func(Request) Request { return write(NoEpoch) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, k, handle, c := mayGoOn(t, h)
+			g, k, handle, c := mayResume(t, h)
 			dropped := 0
 			g.OnClose(func(lease.Loss) { dropped++ })
 			k.lose(lease.LossPaused, 1, h)
@@ -194,9 +194,9 @@ func TestNobodyWaitsWhereTheHolderCannotGoOn(t *testing.T) {
 	h := mountHolder("a")
 	g, k, handle := goingOn(t, h)
 	e := g.last.Load()
-	require.True(t, g.mayGoOn(e))
+	require.True(t, g.mayResume(e))
 	e.inVain.Store(true)
-	require.False(t, g.mayGoOn(e))
+	require.False(t, g.mayResume(e))
 	mustRefuse(t, g, handle, reasonExpired)
 	require.Zero(t, k.looks.Load())
 
