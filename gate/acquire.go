@@ -17,11 +17,11 @@ import (
 // answers in milliseconds; a store that hangs must not hang editors.
 const acquireWait = 5 * time.Second
 
-func (g *Guard) autoScope() Scope {
-	if g.cfg.Scope == ScopeDefault {
+func (cfg *GuardConfig) autoScope() Scope {
+	if cfg.Scope == ScopeDefault {
 		return ScopeSession
 	}
-	return g.cfg.Scope
+	return cfg.Scope
 }
 
 // acquireFor takes the lease for the writer's session (or for the configured scope). It stops
@@ -30,29 +30,29 @@ func (g *Guard) autoScope() Scope {
 //
 // after is the epoch of a holder that has ended, or nil. It has to close first, so acquireFor waits
 // for that. This is safe: nothing of such a holder is in flight that could wait for this request.
-func (g *Guard) acquireFor(r Request, id process.Identity, after *epoch) *Refusal {
-	h, err := g.cfg.Resolver.autoHolder(id, g.autoScope())
+func (a attempt) acquire(id process.Identity, after *epoch) *Refusal {
+	h, err := a.cfg.Resolver.autoHolder(id, a.cfg.autoScope())
 	if err != nil {
-		return g.refusal(r.Op, reasonNobody, nil)
+		return a.refusal(a.Op, reasonNobody, nil)
 	}
-	h.Purpose = g.origin(r, id)
-	if g.waitForEnd(after, r); r.Killed() { // a lease for a dead caller would keep others waiting
-		return g.refusal(r.Op, reasonClosing, nil)
+	h.Purpose = a.origin(id)
+	if a.waitForEnd(after); a.Killed() { // a lease for a dead caller would keep others waiting
+		return a.refusal(a.Op, reasonClosing, nil)
 	}
-	g.mu.Lock()
-	turn := g.turn
-	g.mu.Unlock()
+	a.mu.Lock()
+	turn := a.turn
+	a.mu.Unlock()
 	ctx, cancel := context.WithTimeout(turn, acquireWait)
 	defer cancel()
-	end, ok := g.cfg.Enforcement.Begin(r.waiter(), cancel)
+	end, ok := a.cfg.Enforcement.Begin(a.waiter(), cancel)
 	if !ok {
-		return g.refusal(r.Op, reasonClosing, nil)
+		return a.refusal(a.Op, reasonClosing, nil)
 	}
 	defer end()
-	if _, err = g.keeper.Acquire(ctx, h); err == nil {
+	if _, err = a.keeper.Acquire(ctx, h); err == nil {
 		return nil
 	}
-	no := g.refusal(r.Op, reasonOf(err), nil)
+	no := a.refusal(a.Op, reasonOf(err), nil)
 	if no.Reason == reasonStore {
 		no.err = err
 	}
@@ -85,7 +85,7 @@ const (
 
 // origin says which process a lease was taken for by writing, and what it wrote. It is the purpose of the lease, so
 // it is read on other hosts and by older releases: "held for make (pid 70), which wrote src/x".
-func (g *Guard) origin(r Request, id process.Identity) string {
+func (a attempt) origin(id process.Identity) string {
 	if id.PID == 0 {
 		return ""
 	}
@@ -94,10 +94,10 @@ func (g *Guard) origin(r Request, id process.Identity) string {
 		return ""
 	}
 	text := fmt.Sprintf("%s (pid %d)", shown(st.Comm, commandShown), id.PID)
-	if g.cfg.Wrote == nil || r.Node == 0 {
+	if a.cfg.Wrote == nil || a.Node == 0 {
 		return text
 	}
-	if path := g.cfg.Wrote(r.Node, r.Name); path != "" {
+	if path := a.cfg.Wrote(a.Node, a.Name); path != "" {
 		text += ", which wrote " + shown(path, wroteShown)
 	}
 	return text

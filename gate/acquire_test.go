@@ -32,9 +32,9 @@ func TestAnAutomaticLeaseNamesTheProcessAndWhatItWrote(t *testing.T) {
 		}
 		return "src/" + name
 	}}}
-	require.Regexp(t, `^\S+ \(pid \d+\), which wrote src/new$`, g.origin(Request{Node: 7, Name: "new"}, id))
-	require.Regexp(t, `^\S+ \(pid \d+\)$`, g.origin(Request{Node: 7}, id), "its name is not told")
-	require.Regexp(t, `^\S+ \(pid \d+\)$`, g.origin(Request{}, id))
-	require.Empty(t, g.origin(Request{Node: 7, Name: "new"}, process.Identity{PID: id.PID, Start: id.Start + 1}), "the number is another process's by now")
-	require.Empty(t, g.origin(Request{Node: 7, Name: "new"}, process.Identity{}), "it cannot be seen")
+	require.Regexp(t, `^\S+ \(pid \d+\), which wrote src/new$`, attempt{g, Request{Node: 7, Name: "new"}, Enforcing}.origin(id))
+	require.Regexp(t, `^\S+ \(pid \d+\)$`, attempt{g, Request{Node: 7}, Enforcing}.origin(id), "its name is not told")
+	require.Regexp(t, `^\S+ \(pid \d+\)$`, attempt{g, Request{}, Enforcing}.origin(id))
+	require.Empty(t, attempt{g, Request{Node: 7, Name: "new"}, Enforcing}.origin(process.Identity{PID: id.PID, Start: id.Start + 1}), "the number is another process's by now")
+	require.Empty(t, attempt{g, Request{Node: 7, Name: "new"}, Enforcing}.origin(process.Identity{}), "it cannot be seen")
 }

@@ -37,8 +37,8 @@ const (
 )
 
 // willing reports whether the request waits for the cause of a refusal to go away.
-func (g *Guard) willing(m Enforce, r Request, no *Refusal) bool {
-	if g.cfg.WaitOnConflict <= 0 || m != Enforcing || r.Epoch != NoEpoch || r.queued != nil && r.queued.over {
+func (a attempt) willing(no *Refusal) bool {
+	if a.cfg.WaitOnConflict <= 0 || a.mode != Enforcing || a.Epoch != NoEpoch || a.queued != nil && a.queued.over {
 		return false
 	}
 	switch no.Reason {
@@ -49,42 +49,42 @@ func (g *Guard) willing(m Enforce, r Request, no *Refusal) bool {
 }
 
 // outOfTurn reports whether somebody else gets the lease first.
-func (g *Guard) outOfTurn(r Request) bool {
-	if g.cfg.WaitOnConflict <= 0 {
+func (a attempt) outOfTurn() bool {
+	if a.cfg.WaitOnConflict <= 0 {
 		return false
 	}
-	if r.queued == nil {
-		return g.queue.Busy()
+	if a.queued == nil {
+		return a.queue.Busy()
 	}
-	return !r.queued.ticket.Mine()
+	return !a.queued.ticket.Mine()
 }
 
 // enterQueued is Enter for a caller that waits. A caller that may not write must not keep others out by waiting.
-func (g *Guard) enterQueued(r Request) (Pass, *Refusal) {
-	if r.May != nil && !r.May() {
-		return Pass{}, g.noRight(r)
+func (a attempt) enterQueued() (Pass, *Refusal) {
+	if a.May != nil && !a.May() {
+		return Pass{}, a.noRight()
 	}
-	retries := &g.cfg.Enforcement.retries
-	w, ok, again := retries.Return(r.Caller.TID, g)
+	retries := &a.cfg.Enforcement.retries
+	w, ok, again := retries.Return(a.Caller.TID, a.Guard)
 	if !ok {
-		w = g.newQueued(r.Op)
-		if !again && r.EstaleRetry && retries.Send(r.Caller.TID, wait.Retry[*queued]{Of: g, Until: w.until, Ticket: w.ticket, Wait: w}) {
-			return Pass{}, g.estaleRetry(r)
+		w = a.newQueued()
+		if !again && a.EstaleRetry && retries.Send(a.Caller.TID, wait.Retry[*queued]{Of: a.Guard, Until: w.until, Ticket: w.ticket, Wait: w}) {
+			return Pass{}, a.estaleRetry()
 		}
 	}
 	defer w.ticket.Leave()
-	r.queued = w
-	return w.enter(r)
+	a.queued = w
+	return w.enter(a.Request)
 }
 
 // estaleRetry is the answer to a caller that is to make its call again, and waits before.
-func (g *Guard) estaleRetry(r Request) *Refusal {
-	return &Refusal{Reason: ReasonEstaleRetry, Op: r.Op, Errno: syscall.ESTALE, Worktree: g.cfg.Worktree, Caller: r.Caller}
+func (a attempt) estaleRetry() *Refusal {
+	return &Refusal{Reason: ReasonEstaleRetry, Op: a.Op, Errno: syscall.ESTALE, Worktree: a.cfg.Worktree, Caller: a.Caller}
 }
 
-func (g *Guard) newQueued(op Op) *queued {
+func (a attempt) newQueued() *queued {
 	return &queued{
-		guard: g, op: op, until: time.Now().Add(g.cfg.WaitOnConflict), ticket: g.queue.Join(),
+		guard: a.Guard, op: a.Op, until: time.Now().Add(a.cfg.WaitOnConflict), ticket: a.queue.Join(),
 		pause: wait.NewBackoff(conflictPause, conflictPauseMost),
 	}
 }
@@ -94,7 +94,7 @@ func (w *queued) enter(r Request) (Pass, *Refusal) {
 	for {
 		opened := w.guard.opened.Next() // the caller's own session may get the lease
 		p, no := w.guard.Enter(r)
-		if no == nil || w.over || !w.guard.willing(Enforcing, r, no) {
+		if no == nil || w.over || !(attempt{w.guard, r, Enforcing}).willing(no) {
 			return p, no
 		}
 		w.over = !w.await(r, opened)
@@ -148,8 +148,8 @@ func (s *Enforcement) Awaited() bool { return s.retries.Away() }
 func (g *Guard) Queue() *wait.Queue { return &g.queue }
 
 // noRight is the no if the lease has nothing to do with it.
-func (g *Guard) noRight(r Request) *Refusal {
-	return &Refusal{Reason: reasonNoRight, Op: r.Op, Errno: syscall.EPERM, Worktree: g.cfg.Worktree}
+func (a attempt) noRight() *Refusal {
+	return &Refusal{Reason: reasonNoRight, Op: a.Op, Errno: syscall.EPERM, Worktree: a.cfg.Worktree}
 }
 
 // OutOfTurn is the error of an acquisition if others have asked before.

@@ -227,8 +227,8 @@ func run(ctx context.Context, hooks []func(context.Context) error) error {
 
 // epochs returns all epochs in which the guard may have something in flight. There is at most one
 // of a lease and one without a lease: a new one begins only after the former has drained.
-func (g *Guard) epochs() (all []*epoch) {
-	for _, e := range []*epoch{g.last.Load(), g.lastFree.Load(), g.shared, g.exempt} {
+func (f *fence) epochs() (all []*epoch) {
+	for _, e := range []*epoch{f.last.Load(), f.lastFree.Load(), f.shared, f.exempt} {
 		if e != nil {
 			all = append(all, e)
 		}

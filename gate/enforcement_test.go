@@ -156,7 +156,7 @@ func TestReadOnlyWaitsForWhatIsWrittenWithoutALease(t *testing.T) {
 		free, opened := s.free.Load(), make(chan struct{})
 		go func() { s.Open(lease.Grant{Token: 1, Holder: userHolder(8, "8")}); close(opened) }()
 		require.Eventually(t, free.isOver, eventually, tick)
-		_, ok := s.enterFree(Exclusive)
+		_, ok := attempt{s.Guard, Request{}, Enforcing}.enterFree()
 		require.False(t, ok)
 		require.Contains(t, s.epochs(), free)
 		done := s.begin(t, ReadOnly)

@@ -8,12 +8,13 @@ package gate
 func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 	for {
 		under := g.cfg.Enforcement.now.Load()
-		p, no := g.judge(under.mode, r)
+		a := attempt{g, r, under.mode}
+		p, no := a.judge()
 		switch {
 		case no == nil && g.cfg.Enforcement.now.Load() == under: // count first, look afterwards
 			if f := g.frozen.Load().bars(r); f != nil {
 				p.undo(r)
-				if no = g.thawed(f, r); no != nil {
+				if no = a.thawed(f); no != nil {
 					return Pass{}, no
 				}
 				continue
@@ -32,25 +33,25 @@ func (g *Guard) Enter(r Request) (Pass, *Refusal) {
 				return Pass{}, no
 			}
 			if r.Killed() { // nobody is there to be told
-				return Pass{}, g.killed(r)
+				return Pass{}, a.killed()
 			}
 			no.Caller = r.Caller
-			switch waits := g.willing(under.mode, r, no); {
+			switch waits := a.willing(no); {
 			case waits && r.queued == nil:
-				return g.enterQueued(r)
+				return a.enterQueued()
 			case waits || r.probe: // it goes on waiting, or comes to the gate itself
 				return Pass{}, no
 			}
-			if p, no, done := g.carryOut(under, no, r); done {
+			if p, no, done := a.carryOut(under, no); done {
 				return p, no
 			}
 		}
 	}
 }
 
-func (g *Guard) judge(m Enforce, r Request) (Pass, *Refusal) {
-	if r.Epoch != NoEpoch {
-		return g.judgeHandle(m, r)
+func (a attempt) judge() (Pass, *Refusal) {
+	if a.Epoch != NoEpoch {
+		return a.judgeHandle()
 	}
-	return g.judgeWriter(m, r)
+	return a.judgeWriter()
 }

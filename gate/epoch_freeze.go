@@ -113,20 +113,20 @@ func (e *epoch) hasLapsed() bool {
 
 // EpochFrozen reports whether handles of the epoch may write again if its lease is not handed over
 // after all.
-func (g *Guard) EpochFrozen(id Epoch) bool {
-	e := g.open.Load()
+func (f *fence) EpochFrozen(id Epoch) bool {
+	e := f.open.Load()
 	return e != nil && e.covers(id) && e.frozen() != nil
 }
 
 // into counts a mutation in. If the epoch is frozen it waits first. It returns why the mutation may
 // not enter, or reasonNone.
-func (g *Guard) into(e *epoch, r Request) Reason {
-	for !e.enter(g.cfg.Clock) {
+func (a attempt) into(e *epoch) Reason {
+	for !e.enter(a.cfg.Clock) {
 		switch s := e.stopped.Load(); {
-		case s == nil && e.over(g.cfg.Clock.Boot()), s != nil && s.ended:
+		case s == nil && e.over(a.cfg.Clock.Boot()), s != nil && s.ended:
 			return reasonExpired
 		case s == nil: // it was thawed, or renewed at the last moment
-		case !s.await(g.cfg.Enforcement, r):
+		case !s.await(a.cfg.Enforcement, a.Request):
 			return reasonHandover
 		}
 	}

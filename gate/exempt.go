@@ -184,7 +184,7 @@ func decideByPlace(enforce Enforce, id lease.WorktreeID, x *Exempt, w Where) (ru
 func (g *Guard) Exempted(r Request) (Pass, bool) {
 	for {
 		under := g.cfg.Enforcement.now.Load()
-		p, ok := g.exempted(under.mode, r)
+		p, ok := attempt{g, r, under.mode}.exempted()
 		switch {
 		case !ok:
 			return Pass{}, false
@@ -204,13 +204,14 @@ func (g *Guard) Exempted(r Request) (Pass, bool) {
 	}
 }
 
-func (g *Guard) exempted(m Enforce, r Request) (Pass, bool) {
-	if g.cfg.Exempt == nil || r.At == nil {
+func (a attempt) exempted() (Pass, bool) {
+	if a.cfg.Exempt == nil || a.At == nil {
 		return Pass{}, false
 	}
-	x := Exemption{Worktree: g.cfg.Worktree, Op: r.Op, Caller: r.Caller}
-	admitted := r.At.Hold(func(w Where) (ok bool) {
-		if x.Rule, ok = decideByPlace(m, g.cfg.Worktree, g.cfg.Exempt, w); ok {
+	x := Exemption{Worktree: a.cfg.Worktree, Op: a.Op, Caller: a.Caller}
+	rules, mode := a.cfg.Exempt, a.mode
+	admitted := a.At.Hold(func(w Where) (ok bool) {
+		if x.Rule, ok = decideByPlace(mode, x.Worktree, rules, w); ok {
 			x.Name = w.Names[0]
 		}
 		return ok
@@ -218,11 +219,11 @@ func (g *Guard) exempted(m Enforce, r Request) (Pass, bool) {
 	if !admitted {
 		return Pass{}, false
 	}
-	if !g.exempt.enter(g.cfg.Clock) {
-		r.At.Release()
+	if !a.exempt.enter(a.cfg.Clock) {
+		a.At.Release()
 		return Pass{}, false
 	}
-	return Pass{g.exempt, &x}, true
+	return Pass{a.exempt, &x}, true
 }
 
 // count counts an admitted mutation. It reports those that were admitted for their place.

@@ -56,7 +56,7 @@ func (g *Guard) Explain(pid int) Explanation {
 		g.keeper.Look() // which closes it
 		e = nil
 	}
-	f, _, who := g.gather(mode, e, process.Caller{TID: uint32(pid), UID: uid})
+	f, _, who := attempt{g, Request{Caller: process.Caller{TID: uint32(pid), UID: uid}}, mode}.gather(e)
 	act, why := decide(f)
 	if act == pass && e.hasLapsed() {
 		act, why = refuse, reasonHandover
@@ -75,7 +75,7 @@ func (g *Guard) Explain(pid int) Explanation {
 		}
 	case acquire:
 		x.Allowed = true
-		x.Sentence = "nobody holds the lease: the write would take it for process " + strconv.Itoa(pid) + "'s " + string(g.autoScope()) + x.Status.Quiesced.waits()
+		x.Sentence = "nobody holds the lease: the write would take it for process " + strconv.Itoa(pid) + "'s " + string(g.cfg.autoScope()) + x.Status.Quiesced.waits()
 	default:
 		x.Allowed = true
 		x.Sentence = allowedBecause(f, act)

@@ -3,17 +3,17 @@ package gate
 import "github.com/jvsfs/jvsfs/lease"
 
 // enterFree lets a mutation pass without a lease.
-func (g *Guard) enterFree(m Mode) (Pass, bool) {
-	if m == Shared {
-		return Pass{e: g.shared}, g.shared.enter(g.cfg.Clock)
+func (a attempt) enterFree() (Pass, bool) {
+	if a.cfg.Mode == Shared {
+		return Pass{e: a.shared}, a.shared.enter(a.cfg.Clock)
 	}
-	e := g.freeEpoch()
-	if !e.enter(g.cfg.Clock) {
+	e := a.freeEpoch()
+	if !e.enter(a.cfg.Clock) {
 		return Pass{}, false
 	}
 	// Count first, look afterwards: the decision may be out of date, and Open sets its flag before
 	// it drains.
-	if !g.freeStill() || g.opening.Load() || g.open.Load() != nil {
+	if !a.freeStill() || a.opening.Load() || a.open.Load() != nil {
 		e.leave()
 		return Pass{}, false
 	}
@@ -23,28 +23,28 @@ func (g *Guard) enterFree(m Mode) (Pass, bool) {
 // freeEpoch returns the epoch of writes without a lease. A new one is listed in epochs before
 // anything can enter it. It begins only after the former has drained: until then Open leaves the
 // former in its place.
-func (g *Guard) freeEpoch() *epoch {
-	if e := g.free.Load(); e != nil {
+func (f *fence) freeEpoch() *epoch {
+	if e := f.free.Load(); e != nil {
 		return e
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if e := g.free.Load(); e != nil {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if e := f.free.Load(); e != nil {
 		return e
 	}
-	g.freeSeq++
-	e := newEpoch(freeEpochOf(g.freeSeq), lease.Holder{}, never, 0)
-	g.lastFree.Store(e)
-	g.free.Store(e)
+	f.freeSeq++
+	e := newEpoch(freeEpochOf(f.freeSeq), lease.Holder{}, never, 0)
+	f.lastFree.Store(e)
+	f.free.Store(e)
 	return e
 }
 
 // freeStill reports whether nobody holds the lease, here or elsewhere.
-func (g *Guard) freeStill() bool {
-	g.mu.Lock()
-	closing := g.closing != nil || g.loss.Kind == lease.LossRenewFailed
-	g.mu.Unlock()
-	_, j := g.keeper.Observe()
+func (a attempt) freeStill() bool {
+	a.mu.Lock()
+	closing := a.closing != nil || a.loss.Kind == lease.LossRenewFailed
+	a.mu.Unlock()
+	_, j := a.keeper.Observe()
 	return !closing && j.State == lease.Free
 }
 

@@ -91,24 +91,24 @@ func (f *Freeze) waits(r Request) bool {
 }
 
 // thawed waits for the end of a freeze. The mutation had been counted in, and was taken back.
-func (g *Guard) thawed(f *Freeze, r Request) *Refusal {
-	if f.window != nil && r.EstaleRetry && g.sendForWindow(f, r) {
-		return g.estaleRetry(r)
+func (a attempt) thawed(f *Freeze) *Refusal {
+	if f.window != nil && a.EstaleRetry && a.sendForWindow(f) {
+		return a.estaleRetry()
 	}
 	why := reasonMoving
 	switch {
-	case f.waits(r):
+	case f.waits(a.Request):
 		return nil
-	case r.Killed():
-		return g.killed(r)
-	case f.window != nil && f.window.isOwn(r.Caller):
+	case a.Killed():
+		return a.killed()
+	case f.window != nil && f.window.isOwn(a.Caller):
 		why = reasonQuiescing
 	case f.window != nil:
 		why = reasonQuiesced
 	}
-	no := g.refusal(r.Op, why, nil)
-	no.Caller = r.Caller
-	g.refusals.Add(1)
-	g.note(no)
+	no := a.refusal(a.Op, why, nil)
+	no.Caller = a.Caller
+	a.refusals.Add(1)
+	a.note(no)
 	return no
 }

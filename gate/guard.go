@@ -78,12 +78,11 @@ type Guard struct {
 	members  members
 	queue    wait.Queue     // of those who wait for the lease
 	opened   wait.Broadcast // tells of each Open
-
-	mu sync.Mutex // guards the parts of fence and leaseHistory that say so
 }
 
 // fence holds the epochs of a guard. A mutation enters one of them or is refused.
 type fence struct {
+	clock    lease.Clock
 	open     atomic.Pointer[epoch] // the epoch of the lease, nil while closed
 	last     atomic.Pointer[epoch] // the latest epoch of a lease, open or not
 	free     atomic.Pointer[epoch] // writes without a lease (AllowOnFree); made under mu; may be nil
@@ -92,22 +91,22 @@ type fence struct {
 	shared   *epoch                // the one epoch of mode shared
 	exempt   *epoch                // the one epoch of mutations admitted for their place
 
-	// Under mu.
+	mu      sync.Mutex      // guards what follows, and leaseHistory
 	loss    lease.Loss      // why open is nil
 	closing chan struct{}   // set while an epoch is being closed; closed when that is over
 	pausing *epoch          // ended by a deadline; its holder is about to go on
 	turn    context.Context // ends when a close begins; bounds acquiring for a writer
 	endTurn context.CancelFunc
 	freeSeq uint64
+	inVain  lease.Token // a wait for its release was in vain, see waitForRelease
 }
 
-// leaseHistory is what a guard knows of leases that have ended. Under mu, except learn.
+// leaseHistory is what a guard knows of leases that have ended. Under mu of the fence, except learn.
 type leaseHistory struct {
 	revoked revocations
 	learnt  headKey // how far the records have been read
 	past    []lease.Past
-	learn   sync.Mutex  // one goroutine at a time reads the records; locked before mu
-	inVain  lease.Token // a wait for its release was in vain, see waitForRelease
+	learn   sync.Mutex // one goroutine at a time reads the records; locked before mu
 }
 
 // NewGuard makes a closed guard. Bind must follow before the first Enter.
@@ -120,6 +119,7 @@ func NewGuard(cfg GuardConfig) *Guard {
 	}
 	g := &Guard{
 		cfg: cfg, patience: freezePatience, fence: fence{
+			clock:  cfg.Clock,
 			shared: newEpoch(sharedEpoch, lease.Holder{}, never, 0), exempt: newEpoch(ByPlace, lease.Holder{}, never, 0),
 		},
 	}
@@ -162,14 +162,14 @@ func (g *Guard) Open(gr lease.Grant) {
 	g.succeed(e)
 	if old != nil {
 		old.end() // the keeper closes before it opens; this is for a keeper with a bug
-		g.passed(old)
+		old.passed()
 	}
 	g.opened.Tell()
 }
 
 // Extend moves the deadline of the open epoch. Source: lease.Fence.
-func (g *Guard) Extend(t lease.Token, deadline time.Duration) {
-	if e := g.open.Load(); e != nil && e.id == EpochOf(t) {
+func (f *fence) Extend(t lease.Token, deadline time.Duration) {
+	if e := f.open.Load(); e != nil && e.id == EpochOf(t) {
 		e.deadline.Store(int64(deadline))
 	}
 }
@@ -222,12 +222,12 @@ func (g *Guard) Close(l lease.Loss) {
 	g.mu.Unlock()
 	close(over)
 	if e != nil {
-		g.passed(e)
+		e.passed()
 	}
 }
 
 // passed tells those who wait for the end of an epoch that it has come.
-func (g *Guard) passed(e *epoch) {
+func (e *epoch) passed() {
 	e.exit.Close()
 	close(e.gone)
 }
@@ -281,14 +281,14 @@ func (g *Guard) Idle(lease.Holder) bool {
 }
 
 // HandleOpened counts a file that was opened for writing in an epoch, for Idle.
-func (g *Guard) HandleOpened(id Epoch) { g.countHandle(id, 1) }
+func (f *fence) HandleOpened(id Epoch) { f.countHandle(id, 1) }
 
 // HandleClosed is the end of HandleOpened.
-func (g *Guard) HandleClosed(id Epoch) { g.countHandle(id, -1) }
+func (f *fence) HandleClosed(id Epoch) { f.countHandle(id, -1) }
 
-func (g *Guard) countHandle(id Epoch, by int64) {
-	if e := g.last.Load(); e != nil && e.covers(id) {
+func (f *fence) countHandle(id Epoch, by int64) {
+	if e := f.last.Load(); e != nil && e.covers(id) {
 		e.handles.Add(by)
-		e.last.Store(int64(g.cfg.Clock.Boot()))
+		e.last.Store(int64(f.clock.Boot()))
 	}
 }

@@ -3,79 +3,79 @@ package gate
 import "github.com/jvsfs/jvsfs/lease"
 
 // judgeHandle lets a handle write in the epoch that it was opened in, and in exempt places.
-func (g *Guard) judgeHandle(m Enforce, r Request) (Pass, *Refusal) {
-	if m == ReadOnly {
-		return Pass{}, g.refusal(r.Op, ReasonReadOnly, nil)
+func (a attempt) judgeHandle() (Pass, *Refusal) {
+	if a.mode == ReadOnly {
+		return Pass{}, a.refusal(a.Op, ReasonReadOnly, nil)
 	}
-	if r.Epoch != ByPlace {
-		p, no := g.judgeEpoch(r)
-		if no == nil || r.At == nil {
+	if a.Epoch != ByPlace {
+		p, no := a.judgeEpoch()
+		if no == nil || a.At == nil {
 			return p, no
 		}
-		if p, ok := g.exempted(m, r); ok {
+		if p, ok := a.exempted(); ok {
 			return p, nil
 		}
 		return Pass{}, no
 	}
-	if p, ok := g.exempted(m, r); ok {
+	if p, ok := a.exempted(); ok {
 		return p, nil
 	}
-	return Pass{}, g.refusal(r.Op, reasonNotExempt, nil)
+	return Pass{}, a.refusal(a.Op, reasonNotExempt, nil)
 }
 
-func (g *Guard) judgeEpoch(r Request) (Pass, *Refusal) {
+func (a attempt) judgeEpoch() (Pass, *Refusal) {
 	switch {
-	case r.Epoch == observedEpoch:
-		return Pass{}, g.refusal(r.Op, reasonObservedHandle, nil)
-	case r.Epoch == Moved:
-		return Pass{}, g.refusal(r.Op, reasonMovedHandle, nil)
-	case r.Epoch == sharedEpoch:
-		return g.enter(r, g.shared, reasonStaleHandle)
-	case r.Epoch.kind == kindLease:
-		return g.enterOfLease(r)
-	case r.Epoch.kind != kindFree:
-		return Pass{}, g.refusal(r.Op, reasonStaleHandle, nil)
+	case a.Epoch == observedEpoch:
+		return Pass{}, a.refusal(a.Op, reasonObservedHandle, nil)
+	case a.Epoch == Moved:
+		return Pass{}, a.refusal(a.Op, reasonMovedHandle, nil)
+	case a.Epoch == sharedEpoch:
+		return a.enter(a.shared, reasonStaleHandle)
+	case a.Epoch.kind == kindLease:
+		return a.enterOfLease()
+	case a.Epoch.kind != kindFree:
+		return Pass{}, a.refusal(a.Op, reasonStaleHandle, nil)
 	}
-	if _, j := g.keeper.Observe(); j.State != lease.Free {
-		return Pass{}, g.refusal(r.Op, reasonStaleHandle, nil)
+	if _, j := a.keeper.Observe(); j.State != lease.Free {
+		return Pass{}, a.refusal(a.Op, reasonStaleHandle, nil)
 	}
-	return g.enterIf(r, g.free.Load())
+	return a.enterIf(a.free.Load())
 }
 
 // enterOfLease lets a handle in that was opened under a lease. If its holder may resume, it waits for
 // that first.
-func (g *Guard) enterOfLease(r Request) (p Pass, no *Refusal) {
+func (a attempt) enterOfLease() (p Pass, no *Refusal) {
 	for range 4 {
-		e := g.open.Load()
-		if p, no = g.enterIf(r, e); no == nil || no.Reason != reasonExpired && no.Reason != reasonStaleHandle || !g.handleResumes(r, e) {
+		e := a.open.Load()
+		if p, no = a.enterIf(e); no == nil || no.Reason != reasonExpired && no.Reason != reasonStaleHandle || !a.handleResumes(e) {
 			break
 		}
 	}
 	return p, no
 }
 
-func (g *Guard) enterIf(r Request, e *epoch) (Pass, *Refusal) {
-	if e != nil && e.covers(r.Epoch) {
-		p, no := g.enter(r, e, reasonExpired)
+func (a attempt) enterIf(e *epoch) (Pass, *Refusal) {
+	if e != nil && e.covers(a.Epoch) {
+		p, no := a.enter(e, reasonExpired)
 		if no == nil || !e.isOver() {
 			return p, no
 		}
 		e = nil // it was closed meanwhile
 	}
-	if e == nil && g.renewFailed(r.Epoch) {
-		return Pass{}, g.refusal(r.Op, reasonRenewFailed, nil)
+	if e == nil && a.renewFailed(a.Epoch) {
+		return Pass{}, a.refusal(a.Op, reasonRenewFailed, nil)
 	}
-	return Pass{}, g.refusal(r.Op, reasonStaleHandle, nil)
+	return Pass{}, a.refusal(a.Op, reasonStaleHandle, nil)
 }
 
-func (g *Guard) enter(r Request, e *epoch, why Reason) (Pass, *Refusal) {
-	switch g.into(e, r) {
+func (a attempt) enter(e *epoch, why Reason) (Pass, *Refusal) {
+	switch a.into(e) {
 	case reasonNone:
 		return Pass{e: e}, nil
 	case reasonHandover:
 		why = reasonHandover
 	}
-	return Pass{}, g.refusal(r.Op, why, e)
+	return Pass{}, a.refusal(a.Op, why, e)
 }
 
 // Current reports whether handles of the epoch may write now, or may again: if a failed renewal is
@@ -91,8 +91,8 @@ func (g *Guard) Current(id Epoch) bool {
 }
 
 // renewFailed reports whether a failed renewal closed the epoch, so that it may still open again.
-func (g *Guard) renewFailed(id Epoch) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.loss.Kind == lease.LossRenewFailed && EpochOf(g.loss.Token) == id
+func (f *fence) renewFailed(id Epoch) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.loss.Kind == lease.LossRenewFailed && EpochOf(f.loss.Token) == id
 }

@@ -11,25 +11,25 @@ import (
 
 // carryOut refuses, or lets through if the mount only observes. If done is false the mode was
 // switched meanwhile.
-func (g *Guard) carryOut(under *modeEpoch, no *Refusal, r Request) (p Pass, refused *Refusal, done bool) {
+func (a attempt) carryOut(under *modeEpoch, no *Refusal) (p Pass, refused *Refusal, done bool) {
 	if under.mode != Observing {
-		g.refusals.Add(1)
-		g.note(no)
+		a.refusals.Add(1)
+		a.note(no)
 		return Pass{}, no, true
 	}
-	if !under.observed.enter(g.cfg.Clock) {
+	if !under.observed.enter(a.cfg.Clock) {
 		return Pass{}, nil, false
 	}
-	if f := g.frozen.Load().bars(r); f != nil {
+	if f := a.frozen.Load().bars(a.Request); f != nil {
 		under.observed.leave()
-		if late := g.thawed(f, r); late != nil {
+		if late := a.thawed(f); late != nil {
 			return Pass{}, late, true
 		}
 		return Pass{}, nil, false
 	}
 	no.Observed = true
-	g.wouldRefuse.Add(1)
-	g.note(no)
+	a.wouldRefuse.Add(1)
+	a.note(no)
 	return Pass{e: under.observed}, nil, true
 }
 
@@ -71,8 +71,8 @@ func (r *Refusal) about(who concerned) *Refusal {
 }
 
 // killed is the no for a caller that was killed while it waited. It is neither counted nor told.
-func (g *Guard) killed(r Request) *Refusal {
-	return &Refusal{Reason: reasonKilled, Op: r.Op, Errno: syscall.EINTR, Worktree: g.cfg.Worktree, Caller: r.Caller}
+func (a attempt) killed() *Refusal {
+	return &Refusal{Reason: reasonKilled, Op: a.Op, Errno: syscall.EINTR, Worktree: a.cfg.Worktree, Caller: a.Caller}
 }
 
 func (g *Guard) note(no *Refusal) {
@@ -87,7 +87,9 @@ func (g *Guard) note(no *Refusal) {
 func (g *Guard) RefuseStore(why Reason) (Pass, *Refusal) {
 	for {
 		no := g.refusal(OpWrite, why, g.open.Load())
-		if p, no, done := g.carryOut(g.cfg.Enforcement.now.Load(), no, Request{Op: OpWrite, Stored: true}); done {
+		under := g.cfg.Enforcement.now.Load()
+		a := attempt{g, Request{Op: OpWrite, Stored: true}, under.mode}
+		if p, no, done := a.carryOut(under, no); done {
 			return p, no
 		}
 	}

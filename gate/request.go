@@ -38,6 +38,13 @@ type Request struct {
 	probe  bool    // nothing is mutated: the lease is taken for the call that follows
 }
 
+// attempt is a request at its guard, under one enforcement mode: all that judges it, waits for it and lets it in.
+type attempt struct {
+	*Guard
+	Request
+	mode Enforce
+}
+
 // Pass is the permission for one mutation. Leave must be called when the backing call has returned.
 type Pass struct {
 	e      *epoch

@@ -60,11 +60,11 @@ func (g *Guard) pause(l lease.Loss) {
 
 // paused takes the epoch that pause has ended, and what is to be closed when its fate is known. Both
 // are nil if there is none. Under mu.
-func (g *Guard) paused() (e *epoch, over chan struct{}) {
-	if e, over = g.pausing, g.closing; e == nil {
+func (f *fence) paused() (e *epoch, over chan struct{}) {
+	if e, over = f.pausing, f.closing; e == nil {
 		return nil, nil
 	}
-	g.pausing = nil
+	f.pausing = nil
 	return e, over
 }
 
@@ -104,7 +104,7 @@ func (g *Guard) succeed(e *epoch) {
 	if !e.covers(old.id) { // the keeper closes before it opens for another; this is for a keeper with a bug
 		g.runClose(lease.Loss{Kind: lease.LossExpired})
 	}
-	g.passed(old)
+	old.passed()
 	close(over)
 }
 
@@ -145,24 +145,24 @@ func (g *Guard) mayResume(e *epoch) bool {
 }
 
 // isResuming reports whether the holder of an epoch is about to resume after a pause.
-func (g *Guard) isResuming(id Epoch) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.pausing != nil && g.pausing.covers(id)
+func (f *fence) isResuming(id Epoch) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pausing != nil && f.pausing.covers(id)
 }
 
 // waitForResume waits until the keeper has decided whether the holder of e resumes. It reports whether
 // to decide again. After a wait in vain nobody waits for this epoch again.
-func (g *Guard) waitForResume(r Request, e *epoch) bool {
-	if r.probe || !g.mayResume(e) {
+func (a attempt) waitForResume(e *epoch) bool {
+	if a.probe || !a.mayResume(e) {
 		return false
 	}
-	g.keeper.Look()
-	out := g.cfg.Enforcement.Poll(r.waiter(), resumeWait, func() bool {
-		if !g.mayResume(e) {
+	a.keeper.Look()
+	out := a.cfg.Enforcement.Poll(a.waiter(), resumeWait, func() bool {
+		if !a.mayResume(e) {
 			return true
 		}
-		g.keeper.Look()
+		a.keeper.Look()
 		return false
 	})
 	if out == wait.Elapsed {
@@ -172,26 +172,26 @@ func (g *Guard) waitForResume(r Request, e *epoch) bool {
 }
 
 // writerResumes is waitForResume for a writer that was refused.
-func (g *Guard) writerResumes(r Request, id process.Identity, why Reason) bool {
-	e := g.last.Load()
-	if why != reasonExpired && why != reasonRevokedExpired && why != reasonClosing || !g.mayResume(e) {
+func (a attempt) writerResumes(id process.Identity, why Reason) bool {
+	e := a.last.Load()
+	if why != reasonExpired && why != reasonRevokedExpired && why != reasonClosing || !a.mayResume(e) {
 		return false
 	}
-	return g.members.member(g.cfg.Resolver, e, id) && g.waitForResume(r, e)
+	return a.members.member(a.cfg.Resolver, e, id) && a.waitForResume(e)
 }
 
 // handleResumes is waitForResume for a handle that was refused under the epoch was, which may be nil.
-func (g *Guard) handleResumes(r Request, was *epoch) bool {
-	if e := g.open.Load(); e != nil && e != was && e.covers(r.Epoch) {
+func (a attempt) handleResumes(was *epoch) bool {
+	if e := a.open.Load(); e != nil && e != was && e.covers(a.Epoch) {
 		return true // it resumed meanwhile
 	}
-	e := g.last.Load()
-	return e != nil && e.covers(r.Epoch) && g.waitForResume(r, e)
+	e := a.last.Load()
+	return e != nil && e.covers(a.Epoch) && a.waitForResume(e)
 }
 
 // Resumed is the sentence about a holder that resumed after a pause, "" if none does.
-func (g *Guard) Resumed() string {
-	if e := g.open.Load(); e != nil {
+func (f *fence) Resumed() string {
+	if e := f.open.Load(); e != nil {
 		return e.resumed()
 	}
 	return ""

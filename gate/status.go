@@ -73,8 +73,8 @@ func (g *Guard) StatusBy(head lease.Head, j lease.Judgement) Status {
 }
 
 // UnderLease counts the mutations of the latest lease that have not ended. It waits for nobody.
-func (g *Guard) UnderLease() int64 {
-	if e := g.last.Load(); e != nil {
+func (f *fence) UnderLease() int64 {
+	if e := f.last.Load(); e != nil {
 		return e.inflight.Load()
 	}
 	return 0

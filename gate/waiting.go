@@ -40,54 +40,54 @@ func (r Request) Killed() bool { return r.waiter().Killed() }
 // waitForClose waits for a lease that ends in peace (released, idle, holder ended, handed over).
 // Otherwise the next writer would be refused for being a millisecond early. It reports whether to
 // decide again.
-func (g *Guard) waitForClose(r Request) bool {
-	g.mu.Lock()
-	over, kind := g.closing, g.loss.Kind
-	g.mu.Unlock()
+func (a attempt) waitForClose() bool {
+	a.mu.Lock()
+	over, kind := a.closing, a.loss.Kind
+	a.mu.Unlock()
 	if over == nil {
 		return true
 	}
 	if !givenBack(kind) && kind != lease.LossHandedOver && kind != lease.LossResumed {
 		return false
 	}
-	return g.cfg.Enforcement.Until(r.waiter(), closeWait, nil, wait.On(over)) == wait.Done
+	return a.cfg.Enforcement.Until(a.waiter(), closeWait, nil, wait.On(over)) == wait.Done
 }
 
 // waitForEnd makes the keeper look at a holder that has ended. It waits until its epoch is over,
 // for a bounded time. nil is no epoch.
-func (g *Guard) waitForEnd(e *epoch, r Request) {
+func (a attempt) waitForEnd(e *epoch) {
 	if e == nil {
 		return
 	}
-	g.keeper.Look()
-	if g.cfg.Enforcement.Until(r.waiter(), releaseWait, nil, wait.On(e.gone)) == wait.Elapsed {
-		g.waitedInVain(e.id.Token())
+	a.keeper.Look()
+	if a.cfg.Enforcement.Until(a.waiter(), releaseWait, nil, wait.On(e.gone)) == wait.Elapsed {
+		a.waitedInVain(e.id.Token())
 	}
 }
 
 // waitForRelease waits if the lease is held elsewhere and its holder has ended, until the lease is
 // given back. It reports whether to decide again. After a wait in vain nobody waits for this token
 // again.
-func (g *Guard) waitForRelease(r Request) bool {
-	head, j := g.keeper.Observe()
-	if !g.isReleasing(head, j) {
+func (a attempt) waitForRelease() bool {
+	head, j := a.keeper.Observe()
+	if !a.isReleasing(head, j) {
 		return j.State == lease.Free // meanwhile
 	}
-	out := g.cfg.Enforcement.Poll(r.waiter(), releaseWait, func() bool {
-		now, j := g.keeper.Observe()
+	out := a.cfg.Enforcement.Poll(a.waiter(), releaseWait, func() bool {
+		now, j := a.keeper.Observe()
 		return now.Token != head.Token || j.State == lease.Free
 	})
 	if out == wait.Elapsed {
-		g.waitedInVain(head.Token)
+		a.waitedInVain(head.Token)
 	}
 	return out == wait.Done
 }
 
 // waitedInVain keeps others from waiting for the same token.
-func (g *Guard) waitedInVain(t lease.Token) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.inVain = t
+func (f *fence) waitedInVain(t lease.Token) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.inVain = t
 }
 
 // hasEnded reports whether an epoch is only waiting to be given back: nobody is left in its holder.

@@ -45,16 +45,16 @@ type Windowed struct {
 // written, and everything is durable. The wait is bounded by ctx; mutations wait meanwhile. After an error
 // everything goes on as before. Otherwise End must follow.
 func (g *Guard) Quiesce(ctx context.Context, of Windowed) (*Window, error) {
-	if err := g.mayQuiesce(); err != nil {
+	w := &Window{guard: g, of: of, over: make(chan struct{})}
+	if err := w.mayOpen(); err != nil {
 		return nil, err
 	}
-	w := &Window{guard: g, of: of, over: make(chan struct{})}
 	if err := w.writeBack(ctx); err != nil { // most of it, while nobody waits
-		return nil, g.unavailable("what was written could not be made durable in time", err, "look at the disk, then try again with a longer --wait")
+		return nil, w.unavailable("what was written could not be made durable in time", err, "look at the disk, then try again with a longer --wait")
 	}
 	g.cfg.Enforcement.retries.LetReturn(ctx, g)
 	for !w.freezes() {
-		if err := g.thawedBy(ctx); err != nil {
+		if err := w.awaitThaw(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -65,26 +65,27 @@ func (g *Guard) Quiesce(ctx context.Context, of Windowed) (*Window, error) {
 	return w, nil
 }
 
-// mayQuiesce says why a window of this mount would not keep every writer out, if it would not.
-func (g *Guard) mayQuiesce() error {
+// mayOpen says why a window of this mount would not keep every writer out, if it would not.
+func (w *Window) mayOpen() error {
+	g := w.guard
 	if g.cfg.Mode == Shared {
-		return g.unavailable("the worktree is in mode shared, in which other mounts may write unseen", nil, "make it exclusive, or stop its writers yourself")
+		return w.unavailable("the worktree is in mode shared, in which other mounts may write unseen", nil, "make it exclusive, or stop its writers yourself")
 	}
 	if g.overlaps.Load() {
-		return g.unavailable("files are open through the daemon that was replaced, whose writes this one does not see", nil, "let those who have them close them, then try again")
+		return w.unavailable("files are open through the daemon that was replaced, whose writes this one does not see", nil, "let those who have them close them, then try again")
 	}
 	head, j := g.keeper.Observe()
 	e := g.open.Load()
 	if e != nil && e.id.Token() == head.Token || e == nil && g.headState(head, j) == lease.Free {
 		return nil
 	}
-	return g.unavailable("the lease is held or in doubt elsewhere, and this mount cannot stop writers there", nil, "jvsfs lock status names who holds it: quiesce it there")
+	return w.unavailable("the lease is held or in doubt elsewhere, and this mount cannot stop writers there", nil, "jvsfs lock status names who holds it: quiesce it there")
 }
 
 // unavailable is the error if no window can be had.
-func (g *Guard) unavailable(what string, cause error, next string) error {
-	return &lease.Error{Class: lease.ClassConsistencyUnavailable, Worktree: g.cfg.Worktree, Err: cause, Next: next,
-		Message: fmt.Sprintf("worktree %s cannot be quiesced: %s", g.cfg.Worktree, what)}
+func (w *Window) unavailable(what string, cause error, next string) error {
+	return &lease.Error{Class: lease.ClassConsistencyUnavailable, Worktree: w.guard.cfg.Worktree, Err: cause, Next: next,
+		Message: fmt.Sprintf("worktree %s cannot be quiesced: %s", w.guard.cfg.Worktree, what)}
 }
 
 // freezes makes mutations wait. It returns false if the guard is frozen already.
@@ -97,9 +98,9 @@ func (w *Window) freezes() bool {
 	return false
 }
 
-// thawedBy waits for the end of the freeze that is in the way.
-func (g *Guard) thawedBy(ctx context.Context) error {
-	f := g.frozen.Load()
+// awaitThaw waits for the end of the freeze that is in the way.
+func (w *Window) awaitThaw(ctx context.Context) error {
+	f := w.guard.frozen.Load()
 	if f == nil {
 		return nil
 	}
@@ -107,9 +108,9 @@ func (g *Guard) thawedBy(ctx context.Context) error {
 		return nil
 	}
 	if f.window != nil {
-		return g.unavailable("it is quiesced already, for "+f.window.of.Command, nil, "wait until that has ended: --wait 1m")
+		return w.unavailable("it is quiesced already, for "+f.window.of.Command, nil, "wait until that has ended: --wait 1m")
 	}
-	return g.unavailable("its root is just being renamed", nil, "try again")
+	return w.unavailable("its root is just being renamed", nil, "try again")
 }
 
 // settle waits until nothing changes any more.
@@ -117,22 +118,22 @@ func (w *Window) settle(ctx context.Context) error {
 	g := w.guard
 	head, _ := g.keeper.Observe()
 	w.step(func(s windowState) windowState { s.token = head.Token; return s })
-	if err := g.mayQuiesce(); err != nil { // again: from now on a lease that somebody takes elsewhere is found at the end
+	if err := w.mayOpen(); err != nil { // again: from now on a lease that somebody takes elsewhere is found at the end
 		return err
 	}
 	// Twice, because what was refused in between has left its page as it is: from the bar on, a store is noticed.
 	for _, step := range []func(context.Context) error{w.drain, g.runYield, w.bar, g.runYield, w.drain} {
 		if err := step(ctx); err != nil {
-			return g.unavailable(w.inFlight(), err, "jvsfs status --json counts the writes in flight; try again with a longer --wait")
+			return w.unavailable(w.inFlight(), err, "jvsfs status --json counts the writes in flight; try again with a longer --wait")
 		}
 	}
 	if err := w.flush(ctx); err != nil {
-		return g.unavailable("what was written could not be made durable in time", err, "look at the disk, then try again with a longer --wait")
+		return w.unavailable("what was written could not be made durable in time", err, "look at the disk, then try again with a longer --wait")
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.state.broken != nil {
-		return g.unavailable(w.state.broken.Error(), nil, "try again when nobody stores through mappings, or end who does")
+		return w.unavailable(w.state.broken.Error(), nil, "try again when nobody stores through mappings, or end who does")
 	}
 	w.since = time.Now()
 	w.until = w.since.Add(w.of.Lasts)
@@ -222,12 +223,12 @@ func (w *Window) waits(f *Freeze, r Request) bool {
 
 // sendForWindow has a caller make its call again that would wait while the kernel has a directory locked, in which the
 // snapshot reads. It waits for the window where it holds no lock (conflict.go).
-func (g *Guard) sendForWindow(f *Freeze, r Request) bool {
-	if f.window.isOwn(r.Caller) {
+func (a attempt) sendForWindow(f *Freeze) bool {
+	if f.window.isOwn(a.Caller) {
 		return false
 	}
-	return g.cfg.Enforcement.retries.Send(r.Caller.TID, wait.Retry[*queued]{
-		Of: g, Until: f.window.last(), Wait: &queued{guard: g, op: r.Op, freeze: f},
+	return a.cfg.Enforcement.retries.Send(a.Caller.TID, wait.Retry[*queued]{
+		Of: a.Guard, Until: f.window.last(), Wait: &queued{guard: a.Guard, op: a.Op, freeze: f},
 	})
 }
 

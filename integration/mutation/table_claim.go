@@ -7,7 +7,7 @@ var claimMutations = slices.Concat(authority, claiming, entitled, ownInode, theG
 
 var entitled = slices.Concat(in("gate/writer.go", mutation{
 	Rule: 2, What: "a write takes a lease for who could not make it without a fence",
-	Old: "if r.May != nil && !r.May() {", New: "if false {",
+	Old: "if a.May != nil && !a.May() {", New: "if false {",
 	Tests: []string{"TestAUserWhoMayNotWriteTakesNoLease"},
 }), in("gate/enter.go", mutation{
 	Rule: 2, What: "what the file system forbids is counted as a refusal of the lease",

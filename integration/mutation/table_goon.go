@@ -102,7 +102,7 @@ var goOnMutations = slices.Concat(
 		Tests: []string{"TestAStoppedHolderThatGoesOnMayTakeTheLeaseAgain"},
 	}, mutation{
 		Rule: 16, What: "a holder is refused for being earlier than its keeper",
-		Old: "	if r.probe || !g.mayResume(e) {\n", New: "	if true {\n",
+		Old: "	if a.probe || !a.mayResume(e) {\n", New: "	if true {\n",
 		Tests: []string{"TestAHandleWaitsUntilItsHolderGoesOn", "TestAWriterWaitsUntilItsHolderGoesOn"},
 	}, mutation{
 		Rule: 16, What: "what it has open goes on though stores through mappings were dropped",

@@ -20,7 +20,7 @@ var lineMutations = slices.Concat(
 	}),
 	in("gate/writer.go", mutation{
 		What: "a writer that comes just now overtakes those who wait",
-		Old:  "if g.outOfTurn(r) {", New: "if false {",
+		Old:  "if a.outOfTurn() {", New: "if false {",
 		Tests: []string{"TestAFreeLeaseGoesToTheWriterWhoAskedFirst"},
 	}),
 	in("gate/enter.go", mutation{
@@ -30,11 +30,11 @@ var lineMutations = slices.Concat(
 	}),
 	in("gate/conflict.go", mutation{
 		What: "who may not write waits for the lease",
-		Old:  "if r.May != nil && !r.May() {", New: "if false {",
+		Old:  "if a.May != nil && !a.May() {", New: "if false {",
 		Tests: []string{"TestOnlyWhoMayWriteWaits"}, Hangs: true,
 	}, mutation{
 		What: "nobody waits",
-		Old:  "if g.cfg.WaitOnConflict <= 0 || m != Enforcing", New: "if true || m != Enforcing",
+		Old:  "if a.cfg.WaitOnConflict <= 0 || a.mode != Enforcing", New: "if true || a.mode != Enforcing",
 		Tests: []string{"TestAWriterWaitsForWhoHolds", "TestACallMadeAgainWaitsOnTheWayAndThenHasTheLease"}, Hangs: true,
 	}, mutation{
 		What: "the holder's own writers wait for the end of their lease",

@@ -27,7 +27,7 @@ var freezing = slices.Concat(
 	}),
 	in("gate/refuse.go", mutation{
 		Rule: 9, What: "a frozen guard lets in what is only observed",
-		Old: "if f := g.frozen.Load().bars(r); f != nil {", New: "if f := (*Freeze)(nil); f != nil {",
+		Old: "if f := a.frozen.Load().bars(a.Request); f != nil {", New: "if f := (*Freeze)(nil); f != nil {",
 		Tests: []string{"TestAFreezeWaitsForWhatIsInFlight"},
 	}),
 	in("gate/exempt.go", mutation{

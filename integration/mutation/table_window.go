@@ -76,7 +76,7 @@ var windows = slices.Concat(
 	}),
 	in("gate/freeze.go", mutation{
 		Rule: 9, What: "who waits for a window keeps a directory locked",
-		Old: "if f.window != nil && r.EstaleRetry && g.sendForWindow(f, r) {", New: "if f.window != nil && r.EstaleRetry && false {",
+		Old: "if f.window != nil && a.EstaleRetry && a.sendForWindow(f) {", New: "if f.window != nil && a.EstaleRetry && false {",
 		Tests: []string{"TestACallThatWaitsForAWindowLocksNoDirectory"},
 	}),
 )
