@@ -74,14 +74,6 @@ var lockVerdicts = map[Reason]verdict{
 		"write from the host"},
 }
 
-// making are the facts of a mutation that makes a name, which the rule of a lock file may allow while nobody holds it.
-func (f facts) making(free bool) facts {
-	if free {
-		f.onFree = AllowOnFree
-	}
-	return f
-}
-
 // verdict is what the refusal says.
 func (r *Refusal) verdict() verdict {
 	if r.Lock != nil && !r.Lock.Until.IsZero() {

@@ -3,6 +3,7 @@ package gate
 import (
 	"time"
 
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/wait"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -35,7 +36,8 @@ func (s *Enforcement) Away(r Request, off func()) (end func()) {
 func (r Request) waiter() wait.Caller { return wait.Caller{TID: r.Caller.TID, Signal: r.Signal} }
 
 // Killed reports whether the caller is being killed, so that it only waits for its call to end.
-func (r Request) Killed() bool { return r.waiter().Killed() }
+// Another signal must not break off a call on a file: other file systems do not let it, either.
+func (r Request) Killed() bool { return wait.Happened(r.Signal) && process.Dying(r.Caller.TID) }
 
 // waitForClose waits for a lease that ends in peace (released, idle, holder ended, handed over).
 // Otherwise the next writer would be refused for being a millisecond early. It reports whether to

@@ -14,7 +14,7 @@ func (a attempt) judgeWriter() (Pass, *Refusal) {
 		}
 		e := a.open.Load()
 		f, id, who := a.gather(e)
-		act, why := decide(f.making(a.Makes && a.cfg.MakeOnFree))
+		act, why := decide(f)
 		if act == refuse || act == acquire {
 			if p, ok := a.exempted(); ok {
 				return p, nil
@@ -78,6 +78,9 @@ type concerned struct {
 // gather collects the facts that decide needs.
 func (a attempt) gather(e *epoch) (f facts, id process.Identity, who concerned) {
 	f = facts{enforce: a.mode, mode: a.cfg.Mode, onFree: a.cfg.OnFree}
+	if a.Makes && a.cfg.MakeOnFree {
+		f.onFree = AllowOnFree
+	}
 	if f.enforce == ReadOnly || f.mode == Shared {
 		return f, process.Identity{}, who
 	}

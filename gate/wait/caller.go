@@ -8,13 +8,7 @@ type Caller struct {
 	Signal <-chan struct{} // closed when it has got a signal; nil: unknown
 }
 
-// Killed reports whether the caller is being killed, so that it only waits for its call to end.
-// Another signal must not break off a call on a file: other file systems do not let it, either.
-func (c Caller) Killed() bool {
-	return c.Signal != nil && Happened(c.Signal) && process.Dying(c.TID)
-}
-
-// watch calls killed when the caller is being killed. The returned function stops that and waits until
+// watch calls killed when the caller is being killed: that it has got another signal ends no wait. The returned function stops that and waits until
 // it has stopped.
 func (c Caller) watch(killed func()) (end func()) {
 	if c.Signal == nil {

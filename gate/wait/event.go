@@ -11,7 +11,7 @@ type Event func() <-chan struct{}
 // On is the event that closes a channel.
 func On(c <-chan struct{}) Event { return func() <-chan struct{} { return c } }
 
-// Happened reports whether a channel is closed.
+// Happened reports whether a channel is closed. One that is nil never is.
 func Happened(c <-chan struct{}) bool {
 	select {
 	case <-c:

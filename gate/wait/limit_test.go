@@ -60,14 +60,12 @@ func TestAKilledCallerStopsWaiting(t *testing.T) {
 		var l Limit
 		signal := make(chan struct{})
 		c := Caller{TID: nobody, Signal: signal}
-		require.False(t, c.Killed(), "it has got no signal")
 		time.AfterFunc(time.Second, func() { close(signal) })
 		began := time.Now()
 		require.Equal(t, Killed, l.Until(c, time.Hour, nil, On(nil)))
 		require.Equal(t, time.Second, time.Since(began))
-		require.True(t, c.Killed())
 		require.Equal(t, Killed, l.Poll(c, time.Hour, func() bool { return false }))
-		require.False(t, Caller{Signal: signal}.Killed(), "who is not visible from here")
+		require.Equal(t, Elapsed, l.Until(Caller{Signal: signal}, time.Second, nil, On(nil)), "who is not visible from here")
 		require.Zero(t, l.Waiting())
 	})
 }
