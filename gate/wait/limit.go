@@ -40,6 +40,7 @@ func (l *Limit) Begin(c Caller, killed func()) (end func(), ok bool) {
 // Outcome says why a wait has ended.
 type Outcome uint8
 
+// The outcomes.
 const (
 	Done    Outcome = iota // what was waited for has happened
 	Elapsed                // the caller's patience is over
