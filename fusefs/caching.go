@@ -95,7 +95,7 @@ func (f *rawFS) changedSinceOpened(n *node, a *fuse.Attr) bool {
 	}
 	n.mu.Unlock()
 	if doubted {
-		n.locks.stale.Store(true)
+		n.locked.stale.Store(true)
 	}
 	if same { // as mostly
 		return doubted
@@ -108,7 +108,7 @@ func (f *rawFS) changedSinceOpened(n *node, a *fuse.Attr) bool {
 	}
 	f.noteStamp(n, now)
 	if !own {
-		n.locks.stale.Store(true)
+		n.locked.stale.Store(true)
 	}
 	return !own
 }
@@ -161,10 +161,10 @@ func (f *rawFS) fillEntry(out *fuse.EntryOut, b belief, n, dir *node, name strin
 	}
 	entry := t
 	if t <= f.opts.CacheTimeout { // others may change it
-		if dir.locks.near.Load() {
+		if dir.locked.beside.Load() {
 			entry = 0
 		}
-		if n.locks.ever.Load() || n.inChain() {
+		if n.locked.ever.Load() || n.inChain() {
 			t = 0
 		}
 	}
@@ -181,7 +181,7 @@ func (f *rawFS) attrTimeout(n *node) time.Duration {
 	if at := n.longTimeout(); at.dir != nil && at.losses == f.losses.Load() {
 		t = f.trust(n)
 	}
-	if t <= f.opts.CacheTimeout && (n.locks.ever.Load() || n.inChain()) || f.opts.Enforcement.Awaited() { // a caller that should wait must ask
+	if t <= f.opts.CacheTimeout && (n.locked.ever.Load() || n.inChain()) || f.opts.Enforcement.Awaited() { // a caller that should wait must ask
 		return 0
 	}
 	return t

@@ -23,9 +23,9 @@ func TestAChangeSinceTheOpenIsReportedOnce(t *testing.T) {
 			n.written.Store(f.losses.Load() + 1)
 		}
 		require.False(t, f.changedSinceOpened(n, &fuse.Attr{Size: 1, Mtime: 1}), "the same content")
-		require.False(t, n.locks.stale.Load())
+		require.False(t, n.locked.stale.Load())
 		require.Equal(t, !own, f.changedSinceOpened(n, other))
-		require.Equal(t, !own, n.locks.stale.Load(), "what is known of its locks' content")
+		require.Equal(t, !own, n.locked.stale.Load(), "what is known of its locks' content")
 		require.False(t, f.changedSinceOpened(n, other), "once")
 	}
 }
@@ -65,7 +65,7 @@ func TestAYoungTimeStampIsNotTrusted(t *testing.T) {
 				n.doubted = time.Now().Add(-2 * time.Second)
 				require.True(t, f.changedSinceOpened(n, attr), "who has it open is told")
 				require.False(t, f.changedSinceOpened(n, attr), "once")
-				require.True(t, n.locks.stale.Load())
+				require.True(t, n.locked.stale.Load())
 			})
 		})
 	}

@@ -19,9 +19,8 @@
 // the backing file system tells it of the inode, and what could take an inode out of
 // such a place waits until nothing of that kind is under way (border.go).
 //
-// Callers' flock and byte-range locks are taken on the backing file, one open file
-// description for each owner (locktable.go), so that they hold between mounts and with
-// native processes.
+// Callers' flock and byte-range locks are taken on the backing file (package flock), so that they hold
+// between mounts and with native processes.
 //
 // What the package does not do: it cannot see what happens to the backing directory
 // other than through itself beyond the cache times in caching.go.

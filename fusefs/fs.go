@@ -8,6 +8,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/fusefs/flock"
 	"github.com/jvsfs/jvsfs/fusefs/transport"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -38,7 +39,8 @@ type rawFS struct {
 	renames atomic.Uint64
 	budget  *budget
 	shares  shares
-	locks   *lockTable
+	locks   *flock.Table
+	flocks  flockTenures
 	border  border
 	book    linkBook
 	git     gitTree
@@ -93,7 +95,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 		f.reread(consent{})
 		f.holdStill()
 	}
-	f.locks = newLockTable(o.LocalLocks, f.budget)
+	f.locks = flock.New(f.budget.full/4, proc)
 	return f, nil
 }
 
@@ -113,7 +115,7 @@ func (f *rawFS) run(stop <-chan struct{}) {
 
 func (f *rawFS) close() error {
 	f.closings.wg.Wait()
-	f.locks.close()
+	f.locks.Close()
 	f.handles.close()
 	f.nodes.close()
 	f.watcher.close()

@@ -44,10 +44,6 @@ type handle struct {
 	lost atomic.Bool
 	// unflushed handles send no FLUSH (FOPEN_NOFLUSH) before RELEASE.
 	unflushed bool
-	flushed   atomic.Bool             // one of its descriptors was closed
-	locked    atomic.Bool             // somebody has asked for a lock through it
-	lockers   map[*lockOwner]struct{} // the owners of its locks; guarded by the lock table, as doubted is
-	doubted   int                     // how often a wait for its close was in vain
 	// disowned handles are refused: while they were open, a rename put their tree under another
 	// rule.
 	disowned atomic.Bool

@@ -50,9 +50,8 @@ type node struct {
 
 	written atomic.Uint64 // when this mount last wrote it: 1 + how many leases had ended
 
-	setid atomic.Bool // the kernel was told of a setuid or setgid bit
-	locks nodeLocks
-	flock atomic.Pointer[flockTenure] // of who has locked it, if a rule tells of it
+	setid  atomic.Bool // the kernel was told of a setuid or setgid bit
+	locked lockedCaches
 
 	making atomic.Int32 // open handles that have made the file
 

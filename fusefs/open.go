@@ -87,7 +87,7 @@ func (f *rawFS) openHandle(h *handle, flags uint32, out *fuse.OpenOut) {
 	if h.write && f.onlyAppends(h.node) {
 		h.audit = true
 	}
-	h.unflushed = !h.write && !h.node.locks.ever.Load()
+	h.unflushed = !h.write && !h.node.locked.ever.Load()
 	out.Fh = f.handles.add(h)
 	out.OpenFlags = fuse.FOPEN_KEEP_CACHE
 	if h.write {
@@ -113,8 +113,8 @@ func (f *rawFS) openHandle(h *handle, flags uint32, out *fuse.OpenOut) {
 func (f *rawFS) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	f.stats.count(gate.OpRelease)
 	if h := f.handles.get(in.Fh); h != nil {
-		f.endFlocks(h)
-		f.locks.released(h)
+		f.flocks.endWith(h, f.locks)
+		f.locks.Released(h.id)
 		f.closing(h)
 	}
 }

@@ -9,7 +9,7 @@ import (
 // newTransport makes what brings the requests from dev, which is /dev/fuse.
 func (s *Server) newTransport(dev int) {
 	s.transport = transport.New(transport.Config{
-		Dev: dev, Handler: s.fs, Options: mountOptions(!s.fs.locks.off), Waiting: gate.MaxWaiting,
+		Dev: dev, Handler: s.fs, Options: mountOptions(!s.fs.opts.LocalLocks), Waiting: gate.MaxWaiting,
 		LastCPU: lastCPU, WhenDying: process.WhenDying, Signalled: process.Signalled, Meter: &s.meter, Log: s.opts.Log,
 	})
 	s.opts.Enforcement.OnWait(s.transport.Wait)
@@ -39,4 +39,4 @@ func (f *rawFS) FD(fh uint64) (fd int, ok bool) {
 func (f *rawFS) Spliced() { f.stats.count(gate.OpRead) }
 
 // Ended ends what waits for locks: there are no more requests.
-func (f *rawFS) Ended() { f.locks.end() }
+func (f *rawFS) Ended() { f.locks.Stop() }

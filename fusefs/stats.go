@@ -62,7 +62,7 @@ func (s *Server) Stats() Stats {
 		DescriptorBudget: f.budget.full, MemoryBudget: f.budget.memory(),
 		Kernel: s.Features(), Transport: s.transport.State(), LinkWalks: f.book.walks.Load(), LinkWalkEntries: f.book.looked.Load(),
 	}
-	st.FileLocks, st.Waiting = f.locks.count.Load(), f.opts.Enforcement.Waiting()
+	st.FileLocks, st.Waiting = f.locks.Count(), f.opts.Enforcement.Waiting()
 	st.Descriptors = st.Inodes + f.handles.fds.Load() + st.FileLocks
 	st.Users, st.UserShare = f.shares.top(), f.budget.user
 	var m runtime.MemStats

@@ -235,8 +235,8 @@ func (f *rawFS) changedBehind(dir *node, name string, mask uint32) {
 	if child == nil {
 		return
 	}
-	if child.locks.ever.Load() { // its attributes are not cached; see lockcache.go
-		child.locks.stale.Store(true)
+	if child.locked.ever.Load() { // its attributes are not cached; see lockcache.go
+		child.locked.stale.Store(true)
 		return
 	}
 	if mask&unix.IN_MODIFY != 0 && !child.hasWriters() {
