@@ -10,14 +10,11 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// border is between what is guarded and where anybody may write (gate.Exempt). What
-// is admitted for its place shares it from the moment the place is looked up until
-// the mutation has taken effect; what may take an inode to the other side, a rename or
-// a hard link, has it alone. So a stranger's write is over before the file comes under
-// the guard, or finds it there.
+// border is between what is guarded and where anybody may write (gate.Exempt). What is admitted for its place shares it from the moment the
+// place is looked up until the mutation has taken effect; what may take an inode to the other side, a rename or a hard link, has it alone.
+// So a stranger's write is over before the file comes under the guard, or finds it there.
 //
-// It is taken after the lease has admitted a mutation, never before: nobody waits for
-// a lease while others wait for the border.
+// It is taken after the lease has admitted a mutation, never before: nobody waits for a lease while others wait for the border.
 type border struct {
 	on bool // there are rules; otherwise nothing here is used
 	mu turnLock
@@ -58,10 +55,9 @@ func (s *Server) ShareBorder(dirfd int) error {
 // ErrMixed says that mounts of one worktree disagree whether there are exempt paths.
 var ErrMixed = errors.New("mounts of the same worktrees must all have exempt paths, or none of them")
 
-// A mount that has rules and one that has none cannot serve one worktree: who knows of
-// no border would move things over it while a stranger's write is under way. So each
-// says which it is, for life, by a lock on a byte of the common directory that nobody
-// else has to wait for, and looks for the others' afterwards.
+// A mount that has rules and one that has none cannot serve one worktree: who knows of no border would move things over it while a
+// stranger's write is under way. So each says which it is, for life, by a lock on a byte of the common directory that nobody else has to
+// wait for, and looks for the others' afterwards.
 const (
 	byteWithout = iota
 	byteWith
@@ -112,8 +108,7 @@ func (b *border) lock(alone bool, who gate.Request) bool {
 	return b.mu.lock(alone, off)
 }
 
-// waits begins a wait of a request. off is closed when its caller is being killed. Only the file
-// system's own borders have anybody to tell.
+// waits begins a wait of a request. off is closed when its caller is being killed. Only the file system's own borders have anybody to tell.
 func (b *border) waits(who gate.Request) (off <-chan struct{}, end func()) {
 	called := make(chan struct{})
 	if b.away == nil {

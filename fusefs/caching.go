@@ -18,18 +18,15 @@ const (
 	CacheAuto Cache = iota
 	// CacheShared caches nothing for longer than CacheTimeout.
 	CacheShared
-	// CacheExclusive always caches for long: the admin says that nobody changes the backing
-	// directory except through this mount.
+	// CacheExclusive always caches for long: the admin says that nobody changes the backing directory except through this mount.
 	CacheExclusive
 )
 
-// longTimeout is for what nobody else can change. It is finite, so that a change which bypassed
-// every mount is seen some day.
+// longTimeout is for what nobody else can change. It is finite, so that a change which bypassed every mount is seen some day.
 const longTimeout = 10 * time.Minute
 
-// trust returns how long the kernel may cache a node, or the entries of a directory. The rules of
-// the place decide. So a holder's worktree is cached for long below its root, and nothing beside
-// it.
+// trust returns how long the kernel may cache a node, or the entries of a directory. The rules of the place decide. So a holder's worktree
+// is cached for long below its root, and nothing beside it.
 //
 // What others may change is also watched for all changes. What only the holder may change is
 // watched for changes of names that bypass the mount.
@@ -60,8 +57,7 @@ func (f *rawFS) certain(n *node) time.Duration {
 		if !sole {
 			return short
 		}
-		// On one kernel nobody can take over before the caches are dropped. Another host can, after
-		// the deadline.
+		// On one kernel nobody can take over before the caches are dropped. Another host can, after the deadline.
 		if f.durable {
 			certain = min(certain, left)
 		}
@@ -124,9 +120,8 @@ func (n *node) fillAttr(a *fuse.Attr, st *unix.Stat_t) {
 	}
 }
 
-// belief is how long the kernel may cache what is about to be read of a directory. It is formed
-// before the backing call: what was read under one holder must not be cached on the word of a later
-// one.
+// belief is how long the kernel may cache what is about to be read of a directory. It is formed before the backing call: what was read
+// under one holder must not be cached on the word of a later one.
 type belief struct {
 	long    time.Duration
 	losses  uint64
@@ -139,9 +134,8 @@ func (f *rawFS) believe(dir *node) belief {
 	return b
 }
 
-// holds returns how long it may be cached after the call. long says whether a long timeout could be
-// noted. If a lease has ended or a name has moved meanwhile, whoever takes long timeouts back may
-// have missed this one. Then it gets none.
+// holds returns how long it may be cached after the call. long says whether a long timeout could be noted. If a lease has ended or a name
+// has moved meanwhile, whoever takes long timeouts back may have missed this one. Then it gets none.
 func (f *rawFS) holds(b belief, dir *node, long bool) time.Duration {
 	if !long || f.losses.Load() != b.losses || f.renames.Load() != b.renames {
 		return f.opts.CacheTimeout

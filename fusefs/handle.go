@@ -44,11 +44,9 @@ type handle struct {
 	lost atomic.Bool
 	// unflushed handles send no FLUSH (FOPEN_NOFLUSH) before RELEASE.
 	unflushed bool
-	// disowned handles are refused: while they were open, a rename put their tree under another
-	// rule.
+	// disowned handles are refused: while they were open, a rename put their tree under another rule.
 	disowned atomic.Bool
-	// ofLock handles made a lock file of git whose name is everybody's. What is written into it is
-	// judged by the writer.
+	// ofLock handles made a lock file of git whose name is everybody's. What is written into it is judged by the writer.
 	ofLock bool
 	// ofBranch handles are of a branch of git, or its log: who may write there follows HEAD.
 	ofBranch bool
@@ -98,9 +96,8 @@ func (t *handleTable) add(h *handle) uint64 {
 	return h.id
 }
 
-// charge counts a handle's descriptor. A descriptor that is also the inode's is counted there. Its
-// user pays for it if another user's share has the inode, because the kernel cannot forget that
-// inode now.
+// charge counts a handle's descriptor. A descriptor that is also the inode's is counted there. Its user pays for it if another user's share
+// has the inode, because the kernel cannot forget that inode now.
 func (t *handleTable) charge(h *handle, by int64) {
 	if !h.lent {
 		t.fds.Add(by)
@@ -163,9 +160,8 @@ func (t *handleTable) writers(f func(*handle)) {
 	})
 }
 
-// disown ends the handles whose inode has come under a rule that they were not opened under. A tree
-// that was filled outside of any worktree and then renamed into one must not be written through old
-// descriptors.
+// disown ends the handles whose inode has come under a rule that they were not opened under. A tree that was filled outside of any worktree
+// and then renamed into one must not be written through old descriptors.
 func (t *handleTable) disown(f *rawFS) {
 	t.writers(func(h *handle) {
 		if f.learnLinks(h.node, gate.Request{}) != fuse.OK { // the search before the move is out of date

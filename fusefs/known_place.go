@@ -1,19 +1,18 @@
 package fusefs
 
 import (
-	"encoding/binary"
 	"errors"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/fusefs/inotify"
 )
 
-// Rules go by the place of a directory, which each change of a name in it needs. To ask the backing file system (d_path)
-// is a system call, so the answer is remembered as long as nothing has moved that it depends on: the directory itself,
-// and those above it.
+// Rules go by the place of a directory, which each change of a name in it needs. To ask the backing file system (d_path) is a system call,
+// so the answer is remembered as long as nothing has moved that it depends on: the directory itself, and those above it.
 //
 //   - A rename of a directory through the mount ends all that is remembered. While it is under way nothing is believed.
 //   - A rename past the mount, and through another one, is told by inotify: each directory that is remembered is
@@ -25,14 +24,14 @@ import (
 // Where inotify does not see all (a store that other kernels write), or has no more watches, it is asked each time. A file
 // is always asked for: it may have moved to where nothing is watched.
 type knownPlaces struct {
-	moves   atomic.Uint64 // grows when a directory may have got another place
-	moving  atomic.Int32  // renames of directories through the mount that are under way
-	hears   atomic.Bool   // moves past the mount are told
-	inotify *os.File      // nil: there is none
+	moves   atomic.Uint64   // grows when a directory may have got another place
+	moving  atomic.Int32    // renames of directories through the mount that are under way
+	hears   atomic.Bool     // moves past the mount are told
+	inotify *inotify.Client // nil: there is none
 
 	mu      sync.Mutex
-	watched map[int32]*node // by watch descriptor
-	most    int             // fewer than placesMax if the kernel allows no more
+	watched inotify.Watches[*node]
+	most    int // fewer than placesMax if the kernel allows no more
 }
 
 // knownPlace is the place of a directory, as it was after so many moves.
@@ -45,11 +44,8 @@ type knownPlace struct {
 const placesMax = 4096
 
 func newKnownPlaces() *knownPlaces {
-	k := &knownPlaces{watched: make(map[int32]*node), most: placesMax}
-	if fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err == nil {
-		k.inotify = os.NewFile(uintptr(fd), "inotify of places")
-	}
-	return k
+	client, _ := inotify.New() // without one it is asked each time
+	return &knownPlaces{inotify: client, watched: inotify.NewWatches[*node](), most: placesMax}
 }
 
 func (k *knownPlaces) close() {
@@ -58,7 +54,7 @@ func (k *knownPlaces) close() {
 	}
 	k.hears.Store(false)
 	if k.inotify != nil {
-		_ = k.inotify.Close() // it may be closed
+		k.inotify.Close()
 	}
 }
 
@@ -77,37 +73,31 @@ func (k *knownPlaces) run(stop <-chan struct{}) {
 func (k *knownPlaces) hear() {
 	k.hears.Store(true)
 	defer k.hears.Store(false)
-	for buf := make([]byte, 4096); ; {
-		n, err := k.inotify.Read(buf)
-		if err != nil {
+	for {
+		if _, err := k.inotify.Next(k.heard); err != nil {
 			return
 		}
-		k.heard(buf[:n])
 	}
 }
 
 // heard takes in what inotify tells. Which directory has moved does not matter: it is rare. Where events were lost, any may have.
-func (k *knownPlaces) heard(events []byte) {
-	for len(events) >= unix.SizeofInotifyEvent {
-		wd, mask := int32(binary.NativeEndian.Uint32(events)), binary.NativeEndian.Uint32(events[4:])
-		size := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(events[12:]))
-		events = events[min(size, len(events)):]
-		if mask&unix.IN_IGNORED == 0 || k.unwatched(wd) {
-			k.moved()
-		}
+func (k *knownPlaces) heard(e inotify.Event) (calm bool) {
+	if e.Mask&unix.IN_IGNORED == 0 || k.unwatched(e.Watch) {
+		k.moved()
 	}
+	return false
 }
 
-// unwatched reports whether the kernel has ended a watch of its own accord. Those that drop has ended are not in the map.
-func (k *knownPlaces) unwatched(wd int32) bool {
+// unwatched reports whether the kernel has ended a watch of its own accord. Those that drop has ended are not there any more.
+func (k *knownPlaces) unwatched(watch int32) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	n := k.watched[wd]
-	if n != nil {
+	n, known := k.watched.Of(watch)
+	if known {
 		n.placeWatched.Store(false)
-		delete(k.watched, wd)
+		k.watched.Delete(watch)
 	}
-	return n != nil
+	return known
 }
 
 // dirPath is pathOf for a directory.
@@ -131,8 +121,7 @@ func (k *knownPlaces) of(n *node) (string, bool) {
 	return at.path, true
 }
 
-// learnPlace asks where a directory is, and remembers it. It is empty for one without a place. With want, only that place is of
-// use.
+// learnPlace asks where a directory is, and remembers it. It is empty for one without a place. With want, only that place is of use.
 func (f *rawFS) learnPlace(n *node, want string) string {
 	k := f.places
 	watched := k != nil && k.hears.Load() && k.watch(f, n)
@@ -180,25 +169,18 @@ func (k *knownPlaces) watch(f *rawFS, n *node) bool {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(k.watched) >= k.most || f.nodes.get(n.id) != n {
+	if k.watched.Len() >= k.most || f.nodes.get(n.id) != n {
 		return false
 	}
 	// The number of the descriptor may be another inode's just now. That one keeps the watch that it has.
-	conn, err := k.inotify.SyscallConn()
+	watch, err := k.inotify.Add(n.path(), unix.IN_MOVE_SELF|unix.IN_ONLYDIR|unix.IN_MASK_CREATE)
 	if err != nil {
-		return false
-	}
-	wd := -1
-	if cerr := conn.Control(func(fd uintptr) {
-		wd, err = unix.InotifyAddWatch(int(fd), n.path(), unix.IN_MOVE_SELF|unix.IN_ONLYDIR|unix.IN_MASK_CREATE)
-	}); cerr != nil || err != nil {
 		if errors.Is(err, unix.ENOSPC) {
-			k.most = len(k.watched)
+			k.most = k.watched.Len()
 		}
 		return false
 	}
-	k.watched[int32(wd)] = n
-	n.placeWatch = int32(wd)
+	k.watched.Put(watch, n)
 	if f.nodes.get(n.id) != n {
 		k.drop(n)
 		return false
@@ -219,17 +201,16 @@ func (k *knownPlaces) forget(n *node) {
 
 // drop ends a watch. The caller has the lock.
 func (k *knownPlaces) drop(n *node) {
-	if n.placeWatch == 0 || k.watched[n.placeWatch] != n {
+	watch, known := k.watched.By(n)
+	if !known {
 		return
 	}
-	delete(k.watched, n.placeWatch)
+	k.watched.Delete(watch)
 	n.placeWatched.Store(false)
 	if n.leansOn.Load() { // places below it are remembered, which would be wrong after a move of it
 		k.moved()
 	}
-	if conn, err := k.inotify.SyscallConn(); err == nil {
-		_ = conn.Control(func(fd uintptr) { _, _ = unix.InotifyRmWatch(int(fd), uint32(n.placeWatch)) })
-	}
+	k.inotify.Remove(watch)
 }
 
 // move begins a rename of directories through the mount. end must follow when it is made, or not.

@@ -1,7 +1,6 @@
 package fusefs
 
 import (
-	"encoding/binary"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/fusefs/inotify"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/lease"
@@ -75,11 +75,9 @@ func (p placed) remembered(n *node) bool {
 // hears takes in the moves past the mount so far.
 func (p placed) hears() {
 	p.Helper()
-	require.NoError(p, p.f.places.inotify.SetReadDeadline(time.Now().Add(10*time.Second)))
-	buf := make([]byte, 4096)
-	n, err := p.f.places.inotify.Read(buf)
+	defer time.AfterFunc(10*time.Second, p.f.places.inotify.Close).Stop()
+	_, err := p.f.places.inotify.Next(p.f.places.heard)
 	require.NoError(p, err, "nothing was told")
-	p.f.places.heard(buf[:n])
 }
 
 func (p placed) rename(flags uint32, from *node, oldName string, to *node, newName string) {
@@ -175,7 +173,7 @@ func TestForgottenDirectoriesAreNotWatched(t *testing.T) {
 	p := newPlaced(t, "a/b/c")
 	a, b, c := p.node("a"), p.node("a", "b"), p.node("a", "b", "c")
 	p.is(c, "a/b/c")
-	require.Len(t, p.f.places.watched, 3)
+	require.Equal(t, 3, p.f.places.watched.Len())
 	p.f.Forget(a.id, a.lookups)
 	require.False(t, p.remembered(b), "nobody would hear of a move of a")
 	p.is(c, "a/b/c")
@@ -183,7 +181,7 @@ func TestForgottenDirectoriesAreNotWatched(t *testing.T) {
 	require.False(t, p.remembered(b) || p.remembered(c))
 	p.f.Forget(c.id, c.lookups)
 	p.f.Forget(b.id, b.lookups)
-	require.Empty(t, p.f.places.watched)
+	require.Zero(t, p.f.places.watched.Len())
 }
 
 // What cannot be watched is asked each time.
@@ -203,19 +201,16 @@ func TestPlacesBeyondTheBoundAreAsked(t *testing.T) {
 func TestLostInotifyEventsForgetAllPlaces(t *testing.T) {
 	p := newPlaced(t, "a")
 	a := p.node("a")
-	lost := make([]byte, unix.SizeofInotifyEvent)
+	p.is(a, "a")
+	its, _ := p.f.places.watched.By(a)
 	for _, event := range []struct {
-		wd, mask uint32
-		ends     bool
-	}{{^uint32(0), unix.IN_Q_OVERFLOW, true}, {1 << 20, unix.IN_IGNORED, false}, {uint32(1), unix.IN_IGNORED, true}} {
+		watch int32
+		mask  uint32
+		ends  bool
+	}{{-1, unix.IN_Q_OVERFLOW, true}, {1 << 20, unix.IN_IGNORED, false}, {its, unix.IN_IGNORED, true}} {
 		p.is(a, "a")
 		require.True(t, p.remembered(a))
-		if event.wd == 1 {
-			event.wd = uint32(a.placeWatch)
-		}
-		binary.NativeEndian.PutUint32(lost, event.wd)
-		binary.NativeEndian.PutUint32(lost[4:], event.mask)
-		p.f.places.heard(lost)
+		p.f.places.heard(inotify.Event{Watch: event.watch, Mask: event.mask})
 		require.Equal(t, !event.ends, p.remembered(a))
 	}
 }

@@ -6,12 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A file that is open for writing costs one descriptor and not two, if it was made by that open or
-// if many are open. The first handle's descriptor replaces the inode's under the same number
-// (dup3(2)). That is atomic for everybody who uses the number, and the inode is the same. When the
-// handle is closed the inode gets its own descriptor again. Everything that an inode's descriptor
-// is used for, the descriptor of an open file can do. Further handles of the file have their own
-// descriptors.
+// A file that is open for writing costs one descriptor and not two, if it was made by that open or if many are open. The first handle's
+// descriptor replaces the inode's under the same number (dup3(2)). That is atomic for everybody who uses the number, and the inode is the
+// same. When the handle is closed the inode gets its own descriptor again. Everything that an inode's descriptor is used for, the
+// descriptor of an open file can do. Further handles of the file have their own descriptors.
 type lending struct {
 	mu        sync.Mutex // held across system calls that a disk may block: it guards nothing else
 	lent      bool       // the inode's descriptor belongs to a handle
@@ -29,8 +27,7 @@ func (f *rawFS) lendIfMany(h *handle) {
 	}
 }
 
-// lend makes a handle's descriptor the inode's, too, if no other handle's is. If that fails the
-// handle keeps its own.
+// lend makes a handle's descriptor the inode's, too, if no other handle's is. If that fails the handle keeps its own.
 func (n *node) lend(h *handle) {
 	l := &n.lending
 	if !l.mu.TryLock() {

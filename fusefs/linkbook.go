@@ -11,9 +11,8 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// linkBook is what is known of files with several names. One walk through the source notes all of
-// them. There is one walk at a time, for everybody who waits for it. After a walk there is a pause
-// as long as the walk was. So walks take half a processor at most.
+// linkBook is what is known of files with several names. One walk through the source notes all of them. There is one walk at a time, for
+// everybody who waits for it. After a walk there is a pause as long as the walk was. So walks take half a processor at most.
 type linkBook struct {
 	turn chan struct{} // capacity 1
 	rest time.Time     // no walk begins before; guarded by turn
@@ -52,8 +51,7 @@ const (
 	linkRestMax = time.Second
 	// linkFailedFor is how long a failed walk is remembered.
 	linkFailedFor = 30 * time.Second
-	// linkSettled is the age at which a change time differs from the current time: the kernel's
-	// coarse clock has steps of up to 10 ms.
+	// linkSettled is the age at which a change time differs from the current time: the kernel's coarse clock has steps of up to 10 ms.
 	linkSettled = 50 * time.Millisecond
 )
 
@@ -82,9 +80,8 @@ func (b *linkBook) lookUp(k inodeKey, moves uint64) (linkFound, bool) {
 	return found, ok
 }
 
-// walk waits for a walk that begins after the call. One that is under way already may have passed a
-// place to which a name came since. A caller that is killed does not wait; the walk goes on, for
-// others and to be remembered.
+// walk waits for a walk that begins after the call. One that is under way already may have passed a place to which a name came since. A
+// caller that is killed does not wait; the walk goes on, for others and to be remembered.
 func (b *linkBook) walk(f *rawFS, k inodeKey, who gate.Request) (linkFound, uint64, error) {
 	b.mu.Lock()
 	if b.failed.err != nil && time.Now().Before(b.failed.until) {

@@ -10,8 +10,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
-// linkWalk reads the source once. It notes every inode with several names, and the rules of these
-// names.
+// linkWalk reads the source once. It notes every inode with several names, and the rules of these names.
 type linkWalk struct {
 	f      *rawFS
 	until  time.Time

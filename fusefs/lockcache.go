@@ -11,11 +11,10 @@ import (
 	"github.com/jvsfs/jvsfs/fusefs/flock"
 )
 
-// Whoever gets a lock expects to see what the previous owner has written. So if others may write,
-// the kernel caches no attributes of a file that was ever locked, and no names beside it (a journal
-// that is gone is gone). If the file has changed since, its pages are dropped before a lock is
-// granted. They are not dropped a moment later: if an invalidation overtakes an answer with
-// attributes, the kernel forgets that answer and keeps the old size.
+// Whoever gets a lock expects to see what the previous owner has written. So if others may write, the kernel caches no attributes of a file
+// that was ever locked, and no names beside it (a journal that is gone is gone). If the file has changed since, its pages are dropped
+// before a lock is granted. They are not dropped a moment later: if an invalidation overtakes an answer with attributes, the kernel forgets
+// that answer and keeps the old size.
 
 // lockedCaches is what the kernel may cache of an inode that was locked, or has locked files.
 type lockedCaches struct {

@@ -7,9 +7,8 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// File locks are taken on the backing file. So they conflict with locks of all mounts of a source
-// and of native processes (package flock). No lease is needed: a lock changes nothing. Locks of
-// directories, FIFOs and devices never come here: the kernel keeps them in the mount.
+// File locks are taken on the backing file. So they conflict with locks of all mounts of a source and of native processes (package flock).
+// No lease is needed: a lock changes nothing. Locks of directories, FIFOs and devices never come here: the kernel keeps them in the mount.
 
 // lockRequest reads a request of the kernel.
 func (f *rawFS) lockRequest(in *fuse.LkIn) (*node, *flock.Request, fuse.Status) {
@@ -78,8 +77,7 @@ func (f *rawFS) lock(cancel <-chan struct{}, in *fuse.LkIn, set func(<-chan stru
 	return fuse.OK
 }
 
-// LockNow answers a request that need not wait. Otherwise SetLk or SetLkw handles it in a
-// goroutine of its own.
+// LockNow answers a request that need not wait. Otherwise SetLk or SetLkw handles it in a goroutine of its own.
 func (f *rawFS) LockNow(in *fuse.LkIn, wait bool) (st fuse.Status, done bool) {
 	n, r, st := f.lockRequest(in)
 	if st != fuse.OK {
@@ -104,9 +102,8 @@ func opOfLock(wait bool) gate.Op {
 	return gate.OpSetLk
 }
 
-// Flush comes when a process closes a descriptor: its POSIX locks on the file end. There is nothing
-// to write back. If locks stay in the kernel, it sends no FLUSH after this answer, which saves a
-// round trip for each close.
+// Flush comes when a process closes a descriptor: its POSIX locks on the file end. There is nothing to write back. If locks stay in the
+// kernel, it sends no FLUSH after this answer, which saves a round trip for each close.
 func (f *rawFS) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
 	f.stats.count(gate.OpFlush)
 	if f.opts.LocalLocks && !f.relies {

@@ -80,7 +80,8 @@ func TestKnowledgeOfANewDirectoryEndsWithTheLeaseAndWithChangesPastTheMount(t *t
 		"it has no watch": func(m *testMount, n *node) {
 			m.fs.watcher.mu.Lock()
 			defer m.fs.watcher.mu.Unlock()
-			delete(m.fs.watcher.nodes, n.wd)
+			watch, _ := m.fs.watcher.nodes.By(n)
+			m.fs.watcher.nodes.Delete(watch)
 		},
 		"too many names": func(_ *testMount, n *node) {
 			for i := range newNamesMax + 1 {

@@ -36,12 +36,10 @@ type node struct {
 	where   longEntry            // the name that the kernel caches for long
 
 	watched  atomic.Uint32      // for changes behind the mount: watchNothing, ...
-	wd       int32              // inotify's number; guarded by the watcher
 	ownNames map[string]ownNote // of a directory: its own changes whose events have not come; guarded by mu
 
 	knownPlace   atomic.Pointer[knownPlace] // of a directory, where there are rules
 	placeWatched atomic.Bool                // its own moves are told
-	placeWatch   int32                      // inotify's number, 0 for none; guarded by the places
 	leansOn      atomic.Bool                // places below it were remembered
 
 	gitdir atomic.Bool // a note of where a checkout of git lies

@@ -2,14 +2,12 @@ package fusefs
 
 import "time"
 
-// A watched directory also reports the mount's own changes of names. Each change is noted before it
-// is made, and then its event is not taken for somebody else's. If somebody else changes the same
-// name at the same moment, the events may be mixed up; the kernel asks for the name in any case. A
-// note lasts for noteLasts only: two renames onto one name may come as one event, and the second
-// note must not hide a later change by somebody else.
+// A watched directory also reports the mount's own changes of names. Each change is noted before it is made, and then its event is not
+// taken for somebody else's. If somebody else changes the same name at the same moment, the events may be mixed up; the kernel asks for the
+// name in any case. A note lasts for noteLasts only: two renames onto one name may come as one event, and the second note must not hide a
+// later change by somebody else.
 
-// noteLasts is longer than an event takes on a machine that is not overloaded. A later event costs
-// one more question of the kernel.
+// noteLasts is longer than an event takes on a machine that is not overloaded. A later event costs one more question of the kernel.
 const noteLasts = 2 * time.Second
 
 // ownNote is how often a name is being changed, and the latest time at which that began.
@@ -25,8 +23,7 @@ type ownName struct {
 	n    int
 }
 
-// changing notes that the mount is about to change a name, which inotify reports in a number of
-// events.
+// changing notes that the mount is about to change a name, which inotify reports in a number of events.
 func changing(dir *node, name string, events int) ownName {
 	dir.mayHave(name)
 	if dir.watched.Load() != watchNames {
@@ -78,7 +75,5 @@ func (n *node) forgetOwnNames() {
 func (w *watcher) forgetOwnNames() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, n := range w.nodes {
-		n.forgetOwnNames()
-	}
+	w.nodes.All((*node).forgetOwnNames)
 }

@@ -12,10 +12,9 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// shares count the descriptors of the mount by user: of what the user has open, and of inodes that
-// the user was the first to look at and that the kernel remembers. A user may have half, and an
-// eighth is kept for those who hold a lease. So nobody can stop them by opening files. Safe for
-// concurrent use.
+// shares count the descriptors of the mount by user: of what the user has open, and of inodes that the user was the first to look at and
+// that the kernel remembers. A user may have half, and an eighth is kept for those who hold a lease. So nobody can stop them by opening
+// files. Safe for concurrent use.
 type shares struct{ of sync.Map } // uid -> *share
 
 // share is what one user has.
@@ -68,8 +67,7 @@ func (f *rawFS) leaseIsOf(h *fuse.InHeader) (yes bool) {
 	return yes
 }
 
-// reading is one descriptor for all handles of one user that have a file open for reading. Each
-// request has its own offset.
+// reading is one descriptor for all handles of one user that have a file open for reading. Each request has its own offset.
 type reading struct {
 	fd   int
 	uses int // guarded by the node's mu

@@ -29,11 +29,10 @@ func eventsOf(level uint32) uint32 {
 	return always
 }
 
-// watch watches a directory, at least for what a level needs. When it returns the watch exists, so
-// what is read of the directory afterwards can be cached. It asks only the backing file system, and
-// never the disk.
+// watch watches a directory, at least for what a level needs. When it returns the watch exists, so what is read of the directory afterwards
+// can be cached. It asks only the backing file system, and never the disk.
 func (w *watcher) watch(f *rawFS, n *node, level uint32) {
-	for was := n.watched.Load(); w.file != nil && n.isDir() && was < level; was = n.watched.Load() {
+	for was := n.watched.Load(); w.inotify != nil && n.isDir() && was < level; was = n.watched.Load() {
 		if n.watched.CompareAndSwap(was, level) {
 			w.add(f, n)
 			return
@@ -48,19 +47,18 @@ func (w *watcher) add(f *rawFS, n *node) {
 	if f.nodes.get(n.id) != n { // the kernel has forgotten it, its descriptor is closed
 		return
 	}
-	had := w.nodes[n.wd] == n
+	_, had := w.nodes.By(n)
 	if !had && w.count.Load() >= watchesMax {
 		return
 	}
-	wd, err := w.ask(n)
+	watch, err := w.ask(n)
 	if err != nil {
 		if errors.Is(err, unix.ENOSPC) && w.count.Swap(watchesMax) < watchesMax {
 			f.opts.Log.Warn("no more inotify watches: changes behind the mount are seen after the cache timeout (fs.inotify.max_user_watches)")
 		}
 		return
 	}
-	n.wd = wd
-	w.nodes[wd] = n
+	w.nodes.Put(watch, n)
 	if !had {
 		w.count.Add(1)
 	}
@@ -73,25 +71,23 @@ func (w *watcher) has(n *node) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.nodes[n.wd] == n
+	_, is := w.nodes.By(n)
+	return is
 }
 
 // ask makes the watch, or changes the mask of the existing one: an inode has one watch.
 func (w *watcher) ask(n *node) (int32, error) {
-	wd, err := w.control(func(fd int) (int, error) {
-		return unix.InotifyAddWatch(fd, n.path(), eventsOf(n.watched.Load()))
-	})
-	return int32(wd), err
+	return w.inotify.Add(n.path(), eventsOf(n.watched.Load()))
 }
 
 // lower watches only names from now on. The caller has the lock.
 func (w *watcher) lower(f *rawFS, n *node) {
 	n.watched.Store(watchNames)
 	if f.opts.Cache == CacheExclusive {
-		w.drop(n.wd)
+		w.drop(n)
 		return
 	}
 	if _, err := w.ask(n); err != nil {
-		w.drop(n.wd)
+		w.drop(n)
 	}
 }

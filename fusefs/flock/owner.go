@@ -14,10 +14,9 @@ type Owner struct {
 	Flock  bool
 }
 
-// owner has its own open file description of the backing file. Its locks conflict with those of
-// every other description: of other owners, of other mounts' daemons, of native processes. They end
-// with the description, even if the daemon is killed. fcntl's locks become open file description
-// locks (F_OFD_SETLK), which conflict with native POSIX locks. Guarded by the table's mutex.
+// owner has its own open file description of the backing file. Its locks conflict with those of every other description: of other owners,
+// of other mounts' daemons, of native processes. They end with the description, even if the daemon is killed. fcntl's locks become open
+// file description locks (F_OFD_SETLK), which conflict with native POSIX locks. Guarded by the table's mutex.
 type owner struct {
 	Owner
 	fd    int
@@ -28,10 +27,9 @@ type owner struct {
 	via   map[uint64]spans // the open files that it locked through, by number, and what; it ends with the last one
 }
 
-// reused reports whether the number now belongs to another open file. The kernel reuses a number as
-// soon as the file is closed. The RELEASE of the old file may come after a request of the new one,
-// and would end the new lock. Open file descriptions cannot be told from processes, which lock
-// through several files. So fcntl's locks end with the file that they came through.
+// reused reports whether the number now belongs to another open file. The kernel reuses a number as soon as the file is closed. The RELEASE
+// of the old file may come after a request of the new one, and would end the new lock. Open file descriptions cannot be told from
+// processes, which lock through several files. So fcntl's locks end with the file that they came through.
 func (o *owner) reused(r *Request) bool {
 	_, known := o.via[r.Open.Number]
 	return r.Flock && !known
@@ -79,8 +77,7 @@ func (o *owner) leave(open uint64) error {
 	return nil
 }
 
-// applyFlock converts as flock(2) does: the old lock is released first. If the new one cannot be
-// had, the old one is lost.
+// applyFlock converts as flock(2) does: the old lock is released first. If the new one cannot be had, the old one is lost.
 func (o *owner) applyFlock(s Span) error {
 	how := map[uint32]int{unix.F_RDLCK: unix.LOCK_SH, unix.F_WRLCK: unix.LOCK_EX, unix.F_UNLCK: unix.LOCK_UN}[s.Kind]
 	s.Start, s.End = 0, WholeFile
@@ -146,8 +143,7 @@ type user struct {
 	descriptors, spans int
 }
 
-// spansMax bounds the memory of one user's locks, in the daemon and in the kernel, which
-// charges the daemon.
+// spansMax bounds the memory of one user's locks, in the daemon and in the kernel, which charges the daemon.
 const spansMax = 1 << 16
 
 func (u *user) holds(more int) bool { return u.spans+more <= spansMax }

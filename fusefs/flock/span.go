@@ -21,9 +21,8 @@ func (s Span) conflicts(o Span) bool {
 	return s.Start <= o.End && o.Start <= s.End && (s.Kind == unix.F_WRLCK || o.Kind == unix.F_WRLCK)
 }
 
-// spans are the locks of one owner on one file, in the kernel's form: in order, disjoint,
-// neighbours of one kind joined. The backing kernel's list decides; this copy only says who is in
-// whose way.
+// spans are the locks of one owner on one file, in the kernel's form: in order, disjoint, neighbours of one kind joined. The backing
+// kernel's list decides; this copy only says who is in whose way.
 type spans []Span
 
 // first is the index of the first span that ends at or after an offset.

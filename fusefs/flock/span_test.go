@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The spans say the same of each byte as an array that is locked byte by byte. They are in order,
-// disjoint and joined.
+// The spans say the same of each byte as an array that is locked byte by byte. They are in order, disjoint and joined.
 func TestLockSpans(t *testing.T) {
 	const bytes = 24
 	random := rand.New(rand.NewPCG(1, 2))

@@ -9,10 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Table has the locks of the callers of this mount. The kernel sends each request for a lock
-// (FUSE_POSIX_LOCKS, FUSE_FLOCK_LOCKS). It settles that when the mount is made, and cannot learn
-// later that another mount has come. So all locks are on the backing file, where every mount and
-// native processes see them.
+// Table has the locks of the callers of this mount. The kernel sends each request for a lock (FUSE_POSIX_LOCKS, FUSE_FLOCK_LOCKS). It
+// settles that when the mount is made, and cannot learn later that another mount has come. So all locks are on the backing file, where
+// every mount and native processes see them.
 type Table struct {
 	proc  int          // O_PATH of /proc/self/fd
 	max   int64        // descriptors
@@ -75,8 +74,7 @@ type Open struct {
 // Count is how many descriptors the locks use.
 func (t *Table) Count() int64 { return t.count.Load() }
 
-// try makes one attempt. EAGAIN says that another lock is in the way; then w (if not nil) is told
-// when a lock of this daemon is released.
+// try makes one attempt. EAGAIN says that another lock is in the way; then w (if not nil) is told when a lock of this daemon is released.
 func (t *Table) try(r *Request, w *waiter) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -102,8 +100,7 @@ func (t *Table) try(r *Request, w *waiter) error {
 	return err
 }
 
-// owner finds the owner of the lock, with a description that can do what is asked for. An unlock
-// without a lock needs no owner.
+// owner finds the owner of the lock, with a description that can do what is asked for. An unlock without a lock needs no owner.
 func (t *Table) owner(r *Request) (*owner, error) {
 	o := t.owners[r.Owner]
 	if o != nil && o.reused(r) {
@@ -201,9 +198,8 @@ func (t *Table) through(o *owner, via *Open) {
 	h.owners[o] = struct{}{}
 }
 
-// openAgain opens the backing file only for locks. It is opened for writing only if the caller
-// has done so, because nobody can execute such a file meanwhile. O_APPEND is for append-only files
-// (chattr +a).
+// openAgain opens the backing file only for locks. It is opened for writing only if the caller has done so, because nobody can execute such
+// a file meanwhile. O_APPEND is for append-only files (chattr +a).
 func (t *Table) openAgain(inode int, write bool) (fd int, err error) {
 	flags := unix.O_NONBLOCK | unix.O_NOATIME | unix.O_CLOEXEC
 	if write {
@@ -252,10 +248,9 @@ func (t *Table) Flushed(open, file, number uint64) {
 	}
 }
 
-// Released says that nobody has an open file any more. All who locked through it have closed
-// it. That ends its flock, its open file description locks, and POSIX locks whose owner's close was
-// not told (Flushed). Locks of the same number through another open file stay: the number may have
-// been reused (owner.reused).
+// Released says that nobody has an open file any more. All who locked through it have closed it. That ends its flock, its open file
+// description locks, and POSIX locks whose owner's close was not told (Flushed). Locks of the same number through another open file stay:
+// the number may have been reused (owner.reused).
 func (t *Table) Released(open uint64) {
 	h := t.open(open)
 	if h == nil {
@@ -289,8 +284,7 @@ func (t *Table) Ending(open uint64) (ending []Owner) {
 	return ending
 }
 
-// holder finds who in this mount has a lock in the way of a span, except one owner. nil: nobody in
-// this mount.
+// holder finds who in this mount has a lock in the way of a span, except one owner. nil: nobody in this mount.
 func (t *Table) holder(who Owner, want Span) *owner {
 	f := t.known(who.File)
 	if f == nil {
@@ -307,8 +301,7 @@ func (t *Table) holder(who Owner, want Span) *owner {
 	return nil
 }
 
-// Test is F_GETLK: the first lock in the way, and the process that has it, if known. -1 stands for
-// a description's lock, as natively.
+// Test is F_GETLK: the first lock in the way, and the process that has it, if known. -1 stands for a description's lock, as natively.
 func (t *Table) Test(r *Request) (found Span, pid uint32, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

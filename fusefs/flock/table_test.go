@@ -125,8 +125,7 @@ func TestOwnersOfLocksThatEndLeaveNothing(t *testing.T) {
 	require.True(t, b.native(Span{0, WholeFile, unix.F_WRLCK}))
 }
 
-// The kernel reuses the number of an open file before the RELEASE of the closed one is handled. The
-// new one's locks stay.
+// The kernel reuses the number of an open file before the RELEASE of the closed one is handled. The new one's locks stay.
 func TestLocksOfANewFileWithAReusedNumberStay(t *testing.T) {
 	b := newBench(t)
 	who := Owner{File: benchFile, Number: 1, Flock: true}
@@ -142,8 +141,7 @@ func TestLocksOfANewFileWithAReusedNumberStay(t *testing.T) {
 	require.NoError(t, flock(b.opened(true), unix.F_UNLCK)) // a third has locked nothing
 	require.Empty(t, b.owners)
 
-	// fcntl's locks may be a process's, with two open files, or those of two files that had
-	// the same number.
+	// fcntl's locks may be a process's, with two open files, or those of two files that had the same number.
 	first, second := b.opened(true), b.opened(true)
 	require.NoError(t, b.lock(first, 2, 0, Span{0, 24, unix.F_WRLCK}))
 	require.NoError(t, b.lock(second, 2, 0, Span{20, 29, unix.F_WRLCK}))

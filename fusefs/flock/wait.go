@@ -10,10 +10,9 @@ import (
 	"github.com/jvsfs/jvsfs/gate/process"
 )
 
-// waiter is a caller that waits for a lock. A release in this mount wakes it. Nobody tells of
-// releases by native processes and other mounts, so it tries again and again: more rarely the
-// longer it waits, and the more callers wait. It waits in a goroutine and keeps no thread and no
-// reader.
+// waiter is a caller that waits for a lock. A release in this mount wakes it. Nobody tells of releases by native processes and other
+// mounts, so it tries again and again: more rarely the longer it waits, and the more callers wait. It waits in a goroutine and keeps no
+// thread and no reader.
 type waiter struct {
 	request *Request
 	woken   chan struct{}
@@ -25,8 +24,7 @@ type waiter struct {
 const (
 	pollFirst = time.Millisecond
 	pollMax   = 32 * time.Millisecond
-	// pollShare is the share of one waiter if many wait: together they try a thousand times a
-	// second at most.
+	// pollShare is the share of one waiter if many wait: together they try a thousand times a second at most.
 	pollShare = time.Millisecond
 	pollWorst = time.Second
 	// closeGrace is how long to try for a lock whose owner may just have closed the file. The
@@ -98,8 +96,7 @@ func (t *Table) wake(number uint64) {
 	}
 }
 
-// circular reports whether the owners in the way of a lock wait for an owner, perhaps through other
-// owners of this mount.
+// circular reports whether the owners in the way of a lock wait for an owner, perhaps through other owners of this mount.
 func (t *Table) circular(who Owner, want Span, number uint64, seen map[uint64]bool) bool {
 	f := t.known(who.File)
 	if f == nil {
@@ -192,9 +189,8 @@ func (t *Table) await(cancel <-chan struct{}, r *Request, over <-chan time.Time)
 	}
 }
 
-// byDescription reports whether a thread asks for a lock of an open file description. The request
-// does not say which kind it is. Threads may share a description, so a circle need not be a
-// deadlock, and the kernel does not look for one.
+// byDescription reports whether a thread asks for a lock of an open file description. The request does not say which kind it is. Threads
+// may share a description, so a circle need not be a deadlock, and the kernel does not look for one.
 func byDescription(thread uint32) bool {
 	args := process.SystemCall(thread)
 	if len(args) < 3 {

@@ -180,7 +180,7 @@ var lockFileMutations = slices.Concat(
 		Tests: []string{"TestARenameForgetsThePlacesBelowTheDirectory", "TestAnExchangeForgetsThePlacesBelowBothDirectories"},
 	}, mutation{
 		What: "below a directory that was renamed past the mount the rules of its old place count",
-		Old:  "k.unwatched(wd) {\n			k.moved()\n", New: "k.unwatched(wd) {\n",
+		Old:  "k.unwatched(e.Watch) {\n		k.moved()\n", New: "k.unwatched(e.Watch) {\n",
 		Tests: []string{"TestARenamePastTheMountForgetsThePlacesBelow", "TestLostInotifyEventsForgetAllPlaces"},
 	}, mutation{
 		What: "a place is remembered though nobody hears of moves of the directories above it",
@@ -208,7 +208,7 @@ var lockFileMutations = slices.Concat(
 		Tests: []string{"TestNoPlaceIsRememberedWhileADirectoryMoves"},
 	}, mutation{
 		What: "a place counts though the kernel has ended its watch",
-		Old:  "mask&unix.IN_IGNORED == 0 || k.unwatched(wd)", New: "mask&unix.IN_IGNORED == 0 || wd == 0",
+		Old:  "e.Mask&unix.IN_IGNORED == 0 || k.unwatched(e.Watch)", New: "e.Mask&unix.IN_IGNORED == 0 || e.Watch == 0",
 		Tests: []string{"TestLostInotifyEventsForgetAllPlaces"},
 	}),
 	in("cmd/jvsfs/internal/host/journal.go", mutation{

@@ -1,4 +1,4 @@
-package fusefs
+package inotify
 
 import (
 	"os"
@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// oneShot waits for a descriptor to have something to read. Between two waits nobody is woken for it. Go's own poller
+// edgePoll waits for a descriptor to have something to read. Between two waits nobody is woken for it. Go's own poller
 // keeps an eye on a descriptor as long as it is open, and wakes a thread of the daemon for each event: a writer in a watched
 // directory would pay for that with each name that it makes.
-type oneShot struct {
+type edgePoll struct {
 	epoll *os.File // EPOLLONESHOT of the descriptor; Go's poller sees only what that lets through
 	fd    int
 	ended atomic.Bool
 }
 
-func newOneShot(fd int) (*oneShot, error) {
+func newEdgePoll(fd int) (*edgePoll, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
@@ -31,26 +31,26 @@ func newOneShot(fd int) (*oneShot, error) {
 		_ = unix.Close(epoll)
 		return nil, os.NewSyscallError("epoll_ctl", err)
 	}
-	return &oneShot{epoll: os.NewFile(uintptr(epoll), "oneshot"), fd: fd}, nil
+	return &edgePoll{epoll: os.NewFile(uintptr(epoll), "edgepoll"), fd: fd}, nil
 }
 
 // wait returns when there is something to read. The error is os.ErrDeadlineExceeded after interrupt and until resume,
 // os.ErrClosed after close.
-func (o *oneShot) wait() error {
-	err := o.await()
-	if err != nil && o.ended.Load() {
+func (p *edgePoll) wait() error {
+	err := p.await()
+	if err != nil && p.ended.Load() {
 		return os.ErrClosed // package os has an error of its own for a wait that is under way
 	}
 	return err
 }
 
-func (o *oneShot) await() error {
-	conn, err := o.epoll.SyscallConn()
+func (p *edgePoll) await() error {
+	conn, err := p.epoll.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var failed error
-	if err := conn.Control(func(epoll uintptr) { failed = o.arm(int(epoll)) }); err != nil {
+	if err := conn.Control(func(epoll uintptr) { failed = p.arm(int(epoll)) }); err != nil {
 		return err
 	}
 	if failed != nil {
@@ -68,18 +68,18 @@ func (o *oneShot) await() error {
 	return failed
 }
 
-func (o *oneShot) arm(epoll int) error {
+func (p *edgePoll) arm(epoll int) error {
 	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT}
-	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(epoll, unix.EPOLL_CTL_MOD, o.fd, &event))
+	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(epoll, unix.EPOLL_CTL_MOD, p.fd, &event))
 }
 
 // interrupt ends wait, and each further one until resume.
-func (o *oneShot) interrupt() error { return o.epoll.SetReadDeadline(time.Now()) }
+func (p *edgePoll) interrupt() error { return p.epoll.SetReadDeadline(time.Now()) }
 
 // resume undoes interrupt.
-func (o *oneShot) resume() { _ = o.epoll.SetReadDeadline(time.Time{}) } // fails if it is closed; the next wait says so
+func (p *edgePoll) resume() { _ = p.epoll.SetReadDeadline(time.Time{}) } // fails if it is closed; the next wait says so
 
-func (o *oneShot) close() {
-	o.ended.Store(true)
-	_ = o.epoll.Close()
+func (p *edgePoll) close() {
+	p.ended.Store(true)
+	_ = p.epoll.Close()
 }

@@ -1,4 +1,4 @@
-package fusefs
+package inotify
 
 import (
 	"os"
@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newTestOneShot waits for a pipe.
-func newTestOneShot(t *testing.T) (o *oneShot, r, w int) {
+// newTestEdgePoll waits for a pipe.
+func newTestEdgePoll(t *testing.T) (o *edgePoll, r, w int) {
 	var p [2]int
 	require.NoError(t, unix.Pipe2(p[:], unix.O_CLOEXEC|unix.O_NONBLOCK))
-	o, err := newOneShot(p[0])
+	o, err := newEdgePoll(p[0])
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		o.close()
@@ -30,7 +30,7 @@ func put(t *testing.T, fd int) {
 }
 
 // wakes reports whether Go's poller would be woken.
-func (o *oneShot) wakes(t *testing.T) (woken bool) {
+func (o *edgePoll) wakes(t *testing.T) (woken bool) {
 	t.Helper()
 	conn, err := o.epoll.SyscallConn()
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func (o *oneShot) wakes(t *testing.T) (woken bool) {
 }
 
 func TestNoReaderIsWokenBetweenTwoWaits(t *testing.T) {
-	o, r, w := newTestOneShot(t)
+	o, r, w := newTestEdgePoll(t)
 	put(t, w)
 	require.False(t, o.wakes(t), "nobody has waited yet")
 	require.NoError(t, o.wait())
@@ -56,7 +56,7 @@ func TestNoReaderIsWokenBetweenTwoWaits(t *testing.T) {
 }
 
 func TestAWaitIsInterruptedUntilItIsResumed(t *testing.T) {
-	o, _, w := newTestOneShot(t)
+	o, _, w := newTestEdgePoll(t)
 	came := make(chan error, 1)
 	go func() { came <- o.wait() }()
 	require.NoError(t, o.interrupt())
@@ -68,7 +68,7 @@ func TestAWaitIsInterruptedUntilItIsResumed(t *testing.T) {
 }
 
 func TestAWaitEndsWhenItIsClosed(t *testing.T) {
-	o, _, _ := newTestOneShot(t)
+	o, _, _ := newTestEdgePoll(t)
 	came := make(chan error, 1)
 	go func() { came <- o.wait() }()
 	o.close()
