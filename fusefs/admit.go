@@ -14,9 +14,9 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// passes are the permissions for one mutation. There is one for each guard that it concerns: mostly
+// permit has the permissions for one mutation. There is one for each guard that it concerns: mostly
 // one, and two if a rename moves a worktree's root.
-type passes struct {
+type permit struct {
 	of [8]struct {
 		guard *gate.Guard
 		pass  gate.Pass
@@ -38,8 +38,8 @@ type passes struct {
 	signal  <-chan struct{} // closed when the caller gets a signal
 	// stored says that the kernel writes back what was stored through a mapping.
 	stored bool
-	// spot is the place of the mutation, nil if nothing is exempt.
-	spot *spot
+	// place is that of the mutation, nil if nothing is exempt.
+	place *exemptPlace
 	// at and name are what is written, for people: an inode, or an entry of a directory. nil: not told.
 	at   *node
 	name string
@@ -51,27 +51,27 @@ type passes struct {
 	held     hold  // of the repository that fs serves
 	fs       *rawFS
 	kept     func() // lets go of the snapshots of JVS; nil: not held
-	door     func() // leaves it; nil: not inside
+	barrier  func() // leaves it; nil: not inside
 }
 
 // byPlace reports whether only the place admitted the mutation, and no lease.
-func (p *passes) byPlace() bool { return p.n == 1 && p.of[0].pass.ByPlace() }
+func (p *permit) byPlace() bool { return p.n == 1 && p.of[0].pass.ByPlace() }
 
 // request is the question to a guard.
-func (p *passes) request(h *fuse.InHeader, epoch gate.Epoch) gate.Request {
+func (p *permit) request(h *fuse.InHeader, epoch gate.Epoch) gate.Request {
 	r := gate.Request{Op: p.op, Epoch: epoch, Caller: callerID(h), May: p.may, Through: p.through, Signal: p.signal, EstaleRetry: p.round != nil, Stored: p.stored}
 	if p.at != nil {
 		r.Node, r.Name = p.at.fd, p.name
 	}
-	if p.spot != nil {
-		p.spot.who = r
-		r.At = p.spot
+	if p.place != nil {
+		p.place.who = r
+		r.At = p.place
 	}
 	return r
 }
 
 // begin says that the mutation is about to change an inode.
-func (p *passes) begin(f *rawFS, n *node) {
+func (p *permit) begin(f *rawFS, n *node) {
 	p.on = n
 	if f.mayLink(n) {
 		p.changing = n
@@ -80,18 +80,18 @@ func (p *passes) begin(f *rawFS, n *node) {
 }
 
 // end frees what is held besides the guards' passes.
-func (p *passes) end() {
+func (p *permit) end() {
 	if p.kept != nil {
 		p.kept()
 		p.kept = nil
 	}
 	p.letGo()
 	p.dropGuarded()
-	if p.door != nil {
-		p.door()
-		p.door = nil
+	if p.barrier != nil {
+		p.barrier()
+		p.barrier = nil
 	}
-	p.spot.Release()
+	p.place.Release()
 	if p.changing != nil {
 		p.changing.endChange()
 		p.changing = nil
@@ -101,7 +101,7 @@ func (p *passes) end() {
 // settled asks by the current rules, again and again until these rules are still the current ones
 // after the answer. Before a root is renamed everything that has entered is waited for. So the
 // rules of a mutation do not change until it leaves.
-func (f *rawFS) settled(ask func() (passes, fuse.Status)) (passes, fuse.Status) {
+func (f *rawFS) settled(ask func() (permit, fuse.Status)) (permit, fuse.Status) {
 	for {
 		moves := f.moves.Load()
 		p, st := ask()
@@ -114,8 +114,8 @@ func (f *rawFS) settled(ask func() (passes, fuse.Status)) (passes, fuse.Status) 
 	}
 }
 
-// abandon ends the passes of a mutation that is not made.
-func (p *passes) abandon() {
+// abandon ends the permit of a mutation that is not made.
+func (p *permit) abandon() {
 	for i := range p.n {
 		p.of[i].pass.Leave()
 	}
@@ -123,8 +123,8 @@ func (p *passes) abandon() {
 	p.end()
 }
 
-// claims returns the claims of a handle that is opened under these passes.
-func (p *passes) claims() []claim {
+// claims returns the claims of a handle that is opened under this permit.
+func (p *permit) claims() []claim {
 	c := make([]claim, p.n)
 	for i := range p.n {
 		c[i] = claim{p.of[i].guard, p.of[i].pass.Epoch(), p.of[i].lock}
@@ -134,32 +134,32 @@ func (p *passes) claims() []claim {
 
 // admitAs asks the guards of all rules whether the caller may make the mutation that p describes.
 // After OK, leave must follow; otherwise nothing is held.
-func (f *rawFS) admitAs(p passes, h *fuse.InHeader, rules []*layout.Rule) (passes, fuse.Status) {
-	op, at := p.op, p.spot
+func (f *rawFS) admitAs(p permit, h *fuse.InHeader, rules []*layout.Rule) (permit, fuse.Status) {
+	op, at := p.op, p.place
 	if len(rules) > 1 && at != nil {
 		at.find = nowhere
 	}
 	for _, r := range rules {
 		if st := f.admitRule(&p, p.request(h, gate.NoEpoch), r); st != fuse.OK {
 			p.abandon()
-			return passes{}, st
+			return permit{}, st
 		}
 	}
 	if st := p.admitGuarded(h); st != fuse.OK {
 		p.abandon()
-		return passes{}, st
+		return permit{}, st
 	}
 	admitted(op, &p)
 	return p, fuse.OK
 }
 
-func (f *rawFS) admitRule(p *passes, req gate.Request, r *layout.Rule) fuse.Status {
+func (f *rawFS) admitRule(p *permit, req gate.Request, r *layout.Rule) fuse.Status {
 	switch r.Kind {
 	case layout.Guarded:
 	case layout.Unheld:
 		req.Makes = true // which needs no lease, and takes none
 	case layout.Everybodys, layout.AddOnly:
-		if f.everybodys(req.Caller) {
+		if f.isShared(req.Caller) {
 			return f.admitOutside(p, req, layout.Open)
 		}
 		r = layout.LinkedRoot(f.opts.Layout.Tree()).Own // which says why not
@@ -190,7 +190,7 @@ func (f *rawFS) admitRule(p *passes, req gate.Request, r *layout.Rule) fuse.Stat
 
 // admitOutside asks where there is no guard. Nobody may change what jvsfs keeps to itself, even if
 // the mount only observes: the leases depend on it.
-func (f *rawFS) admitOutside(p *passes, req gate.Request, r *layout.Rule) fuse.Status {
+func (f *rawFS) admitOutside(p *permit, req gate.Request, r *layout.Rule) fuse.Status {
 	if r.Kind == layout.SealedOff || r.Kind == layout.AppendOnly && !appendOp(req.Op) {
 		return f.refuseRule(req.Op, req.Caller, r)
 	}
@@ -238,31 +238,31 @@ func (f *rawFS) refuseRule(op gate.Op, c process.Caller, r *layout.Rule) fuse.St
 func (f *rawFS) refused() fuse.Status { return fuse.Status(f.opts.Errno) }
 
 // admitNode asks whether the caller may change an inode's attributes or content.
-func (f *rawFS) admitNode(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, n *node) (passes, fuse.Status) {
+func (f *rawFS) admitNode(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, n *node) (permit, fuse.Status) {
 	return f.admitNodeIf(signal, op, h, n, mayChange(op, n))
 }
 
 // admitNodeInside is admitNode with its own judge of what the kernel has not judged. The names of the
 // inode may have to be searched for. That happens after the permission was judged and the known
 // rules have admitted the mutation, and while nothing is held.
-func (f *rawFS) admitNodeInside(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, n *node, may func() bool) (passes, fuse.Status) {
+func (f *rawFS) admitNodeInside(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, n *node, may func() bool) (permit, fuse.Status) {
 	for range linkTries {
 		if st := f.admitContent(op, callerID(h), n); st != fuse.OK {
-			return passes{}, st
+			return permit{}, st
 		}
 		known := false
 		var rules []*layout.Rule
-		p, st := f.settled(func() (p passes, st fuse.Status) {
-			ruled := f.lookAtNode(n)
+		p, st := f.settled(func() (p permit, st fuse.Status) {
+			ruled := f.inodeTargetOf(n)
 			if known, st = f.linksKnown(n); st != fuse.OK {
-				return passes{}, st
+				return permit{}, st
 			}
 			over, st := f.admitFixedNode(op, h, n, ruled)
 			if st != fuse.OK {
-				return passes{}, st
+				return permit{}, st
 			}
 			rules = f.rulesIf(known, n, make([]*layout.Rule, 0, 4))
-			return f.admitAs(passes{op: op, spot: f.spotOf(op, n), may: may, signal: signal, at: n, guarded: append(over, f.guardsOfNode(op, ruled)...)}, h, rules)
+			return f.admitAs(permit{op: op, place: f.exemptPlaceOf(op, n), may: may, signal: signal, at: n, guarded: append(over, f.guardsOfNode(op, ruled)...)}, h, rules)
 		})
 		if st != fuse.OK {
 			return p, st
@@ -278,20 +278,20 @@ func (f *rawFS) admitNodeInside(signal <-chan struct{}, op gate.Op, h *fuse.InHe
 		}
 		p.abandon()
 		if may != nil && !may() {
-			return passes{}, fuse.EPERM
+			return permit{}, fuse.EPERM
 		}
 		if st := f.learnLinks(n, gate.Request{Caller: callerID(h), Signal: signal}); st != fuse.OK {
-			return passes{}, st
+			return permit{}, st
 		}
 	}
-	return passes{}, f.refused() // the names change all the time
+	return permit{}, f.refused() // the names change all the time
 }
 
 // admitEntry asks whether the caller may change the entry name in dir.
-func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, at sight) (passes, fuse.Status) {
+func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, at target) (permit, fuse.Status) {
 	dir, name := at.dir, at.name
 	if st := checkName(name); st != fuse.OK {
-		return passes{}, st
+		return permit{}, st
 	}
 	for range linkTries {
 		p, judged, st := f.admitEntryAsSeen(signal, op, h, at)
@@ -299,7 +299,7 @@ func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader,
 			return p, st
 		}
 		if gate.Reserved(name) { // such a name must not come into a directory that is being moved because it had none
-			if p, st = f.atBorder(p); st != fuse.OK {
+			if p, st = f.takeMoveLock(p); st != fuse.OK {
 				return p, st
 			}
 		}
@@ -309,31 +309,31 @@ func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader,
 		}
 		p.abandon()
 	}
-	return passes{}, f.refused() // what lies there changes all the time
+	return permit{}, f.refused() // what lies there changes all the time
 }
 
 // admitEntryAsSeen judges by what lies in the repository now.
-func (f *rawFS) admitEntryAsSeen(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, at sight) (p passes, by judgement, st fuse.Status) {
+func (f *rawFS) admitEntryAsSeen(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, at target) (p permit, by judgement, st fuse.Status) {
 	dir, name := at.dir, at.name
-	p, st = f.settled(func() (passes, fuse.Status) {
+	p, st = f.settled(func() (permit, fuse.Status) {
 		if f.sealedIn(op, dir, name) {
-			return passes{}, f.refuseRule(op, callerID(h), layout.Sealed)
+			return permit{}, f.refuseRule(op, callerID(h), layout.Sealed)
 		}
 		if r := f.covers(op, dir, name); r != nil {
-			return passes{}, f.refuseRule(op, callerID(h), r)
+			return permit{}, f.refuseRule(op, callerID(h), r)
 		}
 		if op == gate.OpUnlink {
 			if st := f.admitLock(op, callerID(h), dir, name); st != fuse.OK {
-				return passes{}, st
+				return permit{}, st
 			}
 		}
 		over, st := f.admitFixedName(op, h, at)
 		if st != fuse.OK {
-			return passes{}, st
+			return permit{}, st
 		}
 		by.rules, by.content = f.nameRules(callerID(h), op, dir, name)
-		return f.admitAs(passes{
-			op: op, spot: f.spotOfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: signal, round: roundBy(op, dir),
+		return f.admitAs(permit{
+			op: op, place: f.exemptPlaceOfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: signal, round: roundBy(op, dir),
 			at: dir, name: name, guarded: append(over, f.guardsOfName(op, at)...),
 		}, h, by.rules)
 	})
@@ -349,11 +349,11 @@ func roundBy(op gate.Op, dir *node) *node {
 	return dir
 }
 
-// atBorder waits for the border with a mutation that is admitted.
-func (f *rawFS) atBorder(p passes) (passes, fuse.Status) {
-	if !p.spot.take() {
+// takeMoveLock waits for the move lock with a mutation that is admitted.
+func (f *rawFS) takeMoveLock(p permit) (permit, fuse.Status) {
+	if !p.place.take() {
 		p.abandon()
-		return passes{}, fuse.EBUSY
+		return permit{}, fuse.EBUSY
 	}
 	return p, fuse.OK
 }

@@ -10,30 +10,30 @@ import (
 // admitHandle asks about a mutation through a handle. Only the epochs that it was opened in count,
 // not the writer. It is counted first. Then admitHandle looks again whether a rename has put its
 // tree under another rule.
-func (f *rawFS) admitHandle(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
-	return f.admitHandleAs(passes{op: op, on: on.node, signal: signal}, h, on)
+func (f *rawFS) admitHandle(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, on *handle) (permit, fuse.Status) {
+	return f.admitHandleAs(permit{op: op, on: on.node, signal: signal}, h, on)
 }
 
 // admitHandleInside is admitHandle for the mutation that p describes.
-func (f *rawFS) admitHandleInside(as passes, h *fuse.InHeader, on *handle) (passes, fuse.Status) {
+func (f *rawFS) admitHandleInside(as permit, h *fuse.InHeader, on *handle) (permit, fuse.Status) {
 	op, signal := as.op, as.signal
-	if on.ofLock && !on.disowned.Load() {
+	if on.ofLock && !on.revoked.Load() {
 		p, st := f.admitNodeInside(signal, op, h, on.node, nil)
-		if st != fuse.OK || !on.disowned.Load() {
+		if st != fuse.OK || !on.revoked.Load() {
 			return p, st
 		}
 		p.abandon()
 	}
 	for {
-		disowned := on.disowned.Load()
-		p, st := f.admitClaims(as, h, on, disowned)
+		revoked := on.revoked.Load()
+		p, st := f.admitClaims(as, h, on, revoked)
 		if st == fuse.OK {
 			p.hold(f, f.holdOfNode(on.node))
 		}
-		if st == fuse.OK && !disowned && f.lostBranch(on) {
-			on.disowned.Store(true)
+		if st == fuse.OK && !revoked && f.lostBranch(on) {
+			on.revoked.Store(true)
 		}
-		if st != fuse.OK || on.disowned.Load() == disowned {
+		if st != fuse.OK || on.revoked.Load() == revoked {
 			if st == fuse.OK {
 				st = f.admitSnapshotNode(&p, op, h, on.node)
 			}
@@ -43,39 +43,39 @@ func (f *rawFS) admitHandleInside(as passes, h *fuse.InHeader, on *handle) (pass
 	}
 }
 
-func (f *rawFS) admitClaims(p passes, h *fuse.InHeader, on *handle, disowned bool) (passes, fuse.Status) {
+func (f *rawFS) admitClaims(p permit, h *fuse.InHeader, on *handle, revoked bool) (permit, fuse.Status) {
 	op := p.op
-	if len(on.claims) == 1 && !disowned {
-		p.spot = f.spotOf(op, on.node)
+	if len(on.claims) == 1 && !revoked {
+		p.place = f.exemptPlaceOf(op, on.node)
 	}
-	if disowned {
+	if revoked {
 		if st := f.admitMovedIn(&p, h, on); st != fuse.OK {
 			p.abandon()
-			return passes{}, st
+			return permit{}, st
 		}
 	}
 	movedIn := p.n > 0
 	for _, cl := range on.claims {
 		if p.n == len(p.of) {
 			p.abandon()
-			return passes{}, f.refused()
+			return permit{}, f.refused()
 		}
 		epoch := cl.claimNow(op, h.Pid == 0)
-		if disowned {
+		if revoked {
 			epoch = gate.Stale
 		}
 		pass, no := cl.guard.Enter(p.request(h, epoch))
 		if no != nil {
 			p.abandon()
-			return passes{}, fuse.Status(no.Errno)
+			return permit{}, fuse.Status(no.Errno)
 		}
 		p.of[p.n].guard, p.of[p.n].pass, p.of[p.n].lock = cl.guard, pass, cl.lock
 		p.n++
 	}
 	if len(on.claims) == 0 && !movedIn || on.against {
-		if st := f.admitUnclaimed(&p, h, on, disowned); st != fuse.OK {
+		if st := f.admitUnclaimed(&p, h, on, revoked); st != fuse.OK {
 			p.abandon()
-			return passes{}, st
+			return permit{}, st
 		}
 	}
 	admitted(op, &p)
@@ -85,7 +85,7 @@ func (f *rawFS) admitClaims(p passes, h *fuse.InHeader, on *handle, disowned boo
 
 // admitMovedIn asks the worktrees into which a rename has put the file of a handle. They refuse, or if
 // the mount only observes they let it through, but not while a snapshot is taken there.
-func (f *rawFS) admitMovedIn(p *passes, h *fuse.InHeader, on *handle) fuse.Status {
+func (f *rawFS) admitMovedIn(p *permit, h *fuse.InHeader, on *handle) fuse.Status {
 	for _, g := range f.movedInto(on) {
 		if p.n == len(p.of) {
 			return f.refused()
@@ -100,7 +100,7 @@ func (f *rawFS) admitMovedIn(p *passes, h *fuse.InHeader, on *handle) fuse.Statu
 	return fuse.OK
 }
 
-// movedInto are the guards of the worktrees in which the file of a disowned handle lies, and in which it was not opened.
+// movedInto are the guards of the worktrees in which the file of a revoked handle lies, and in which it was not opened.
 func (f *rawFS) movedInto(on *handle) (all []*gate.Guard) {
 	var buf [4]*layout.Rule
 	for _, r := range on.node.rules(buf[:0]) {
@@ -115,12 +115,12 @@ func (f *rawFS) movedInto(on *handle) (all []*gate.Guard) {
 }
 
 // admitUnclaimed asks about a mutation through a handle that was opened where there is no guard.
-func (f *rawFS) admitUnclaimed(p *passes, h *fuse.InHeader, on *handle, disowned bool) fuse.Status {
+func (f *rawFS) admitUnclaimed(p *permit, h *fuse.InHeader, on *handle, revoked bool) fuse.Status {
 	if on.audit && !appendOp(p.op) {
 		return f.refused()
 	}
 	req := p.request(h, gate.NoEpoch)
-	pass, ok, would := f.opts.Enforcement.OutsideOf(req, on.against || disowned)
+	pass, ok, would := f.opts.Enforcement.OutsideOf(req, on.against || revoked)
 	switch {
 	case ok:
 	case req.Killed():

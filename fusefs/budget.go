@@ -50,7 +50,7 @@ func newBudget(descriptors uint64) *budget {
 func (b *budget) memory() int64 { return 256<<20 + b.full<<10 }
 
 // grown is called after each new inode, with their number and the share of its user.
-func (b *budget) grown(inodes int64, who *share) {
+func (b *budget) grown(inodes int64, who *userQuota) {
 	if inodes < b.high && who.inodes.Load() < b.user/4*3 {
 		return
 	}
@@ -70,7 +70,7 @@ const roomWait = time.Second
 // room reports whether there is a descriptor for one more inode or handle of a caller. It waits a
 // moment for pruning. So a walk over a large tree becomes slower, but is not refused.
 func (f *rawFS) room(h *fuse.InHeader) bool {
-	b, who := f.budget, f.shares.by(h.Uid)
+	b, who := f.budget, f.quotas.by(h.Uid)
 	var end time.Time
 	for ; ; time.Sleep(time.Millisecond) {
 		used := f.nodes.count.Load() + f.handles.fds.Load() + f.locks.Count()
@@ -114,10 +114,10 @@ func (f *rawFS) pruneAll() error {
 	if f.nodes.count.Load()+f.handles.fds.Load() >= f.budget.high {
 		err = f.prune(f.nodes.count.Load()-f.budget.high/2, func(*node) bool { return true })
 	}
-	f.shares.of.Range(func(_, v any) bool {
-		who := v.(*share)
+	f.quotas.of.Range(func(_, v any) bool {
+		who := v.(*userQuota)
 		if who.all() >= f.budget.user/4*3 {
-			err = cmp.Or(err, f.prune(who.inodes.Load()-f.budget.user/4, func(n *node) bool { return n.share == who }))
+			err = cmp.Or(err, f.prune(who.inodes.Load()-f.budget.user/4, func(n *node) bool { return n.quota == who }))
 		}
 		return true
 	})

@@ -25,13 +25,13 @@ const (
 // longTimeout is for what nobody else can change. It is finite, so that a change which bypassed every mount is seen some day.
 const longTimeout = 10 * time.Minute
 
-// trust returns how long the kernel may cache a node, or the entries of a directory. The rules of the place decide. So a holder's worktree
-// is cached for long below its root, and nothing beside it.
+// watchedTTL returns how long the kernel may cache a node, or the entries of a directory. The rules of the place decide. So a holder's
+// worktree is cached for long below its root, and nothing beside it.
 //
 // What others may change is also watched for all changes. What only the holder may change is
 // watched for changes of names that bypass the mount.
-func (f *rawFS) trust(n *node) time.Duration {
-	t := f.certain(n)
+func (f *rawFS) watchedTTL(n *node) time.Duration {
+	t := f.cacheTTL(n)
 	switch {
 	case t > f.opts.CacheTimeout && f.opts.Cache == CacheAuto:
 		f.watcher.watch(f, n, watchNames)
@@ -41,8 +41,8 @@ func (f *rawFS) trust(n *node) time.Duration {
 	return t
 }
 
-// certain is trust without its side effects.
-func (f *rawFS) certain(n *node) time.Duration {
+// cacheTTL is watchedTTL without its side effects.
+func (f *rawFS) cacheTTL(n *node) time.Duration {
 	short := f.opts.CacheTimeout
 	if f.opts.Cache == CacheShared || !f.canExpire {
 		return short
@@ -51,7 +51,7 @@ func (f *rawFS) certain(n *node) time.Duration {
 		return longTimeout
 	}
 	var buf [4]*layout.Rule
-	certain := longTimeout
+	ttl := longTimeout
 	for _, r := range n.rules(buf[:0]) {
 		left, sole := f.soleWriter(r)
 		if !sole {
@@ -59,13 +59,13 @@ func (f *rawFS) certain(n *node) time.Duration {
 		}
 		// On one kernel nobody can take over before the caches are dropped. Another host can, after the deadline.
 		if f.durable {
-			certain = min(certain, left)
+			ttl = min(ttl, left)
 		}
 	}
-	if f.border.on && f.openToAll(n) { // the holder is the only writer, but not here
+	if f.moveLock.on && f.openToAll(n) { // the holder is the only writer, but not here
 		return short
 	}
-	return max(certain, short)
+	return max(ttl, short)
 }
 
 func (f *rawFS) soleWriter(r *layout.Rule) (time.Duration, bool) {
@@ -96,7 +96,7 @@ func (f *rawFS) changedSinceOpened(n *node, a *fuse.Attr) bool {
 	if same { // as mostly
 		return doubted
 	}
-	own := n.written.Load() == f.losses.Load()+1 && f.certain(n) > f.opts.CacheTimeout
+	own := n.written.Load() == f.losses.Load()+1 && f.cacheTTL(n) > f.opts.CacheTimeout
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.openedAs(&now) { // another request has just reported it
@@ -120,35 +120,35 @@ func (n *node) fillAttr(a *fuse.Attr, st *unix.Stat_t) {
 	}
 }
 
-// belief is how long the kernel may cache what is about to be read of a directory. It is formed before the backing call: what was read
+// cacheGen is how long the kernel may cache what is about to be read of a directory. It is formed before the backing call: what was read
 // under one holder must not be cached on the word of a later one.
-type belief struct {
+type cacheGen struct {
 	long    time.Duration
 	losses  uint64
 	renames uint64
 }
 
-func (f *rawFS) believe(dir *node) belief {
-	b := belief{losses: f.losses.Load(), renames: f.renames.Load()}
-	b.long = f.trust(dir)
+func (f *rawFS) cacheGenOf(dir *node) cacheGen {
+	b := cacheGen{losses: f.losses.Load(), renames: f.renames.Load()}
+	b.long = f.watchedTTL(dir)
 	return b
 }
 
-// holds returns how long it may be cached after the call. long says whether a long timeout could be noted. If a lease has ended or a name
-// has moved meanwhile, whoever takes long timeouts back may have missed this one. Then it gets none.
-func (f *rawFS) holds(b belief, dir *node, long bool) time.Duration {
+// ttlSince returns how long it may be cached after the call. long says whether a long timeout could be noted. If a lease has ended or a
+// name has moved meanwhile, whoever takes long timeouts back may have missed this one. Then it gets none.
+func (f *rawFS) ttlSince(b cacheGen, dir *node, long bool) time.Duration {
 	if !long || f.losses.Load() != b.losses || f.renames.Load() != b.renames {
 		return f.opts.CacheTimeout
 	}
-	return min(b.long, f.certain(dir))
+	return min(b.long, f.cacheTTL(dir))
 }
 
 // fillEntry answers with n as the entry name of dir.
-func (f *rawFS) fillEntry(out *fuse.EntryOut, b belief, n, dir *node, name string, st *unix.Stat_t) {
+func (f *rawFS) fillEntry(out *fuse.EntryOut, b cacheGen, n, dir *node, name string, st *unix.Stat_t) {
 	long := b.long > f.opts.CacheTimeout && f.expiry.keepLong(n, longEntry{dir, name, b.losses})
-	t := f.holds(b, dir, long)
-	if (f.border.on || f.opts.Layout.HasParts()) && t > f.opts.CacheTimeout && n.isDir() {
-		t = min(t, f.certain(n)) // where others may write, its times change with its entries
+	t := f.ttlSince(b, dir, long)
+	if (f.moveLock.on || f.opts.Layout.HasParts()) && t > f.opts.CacheTimeout && n.isDir() {
+		t = min(t, f.cacheTTL(n)) // where others may write, its times change with its entries
 	}
 	if long && t <= f.opts.CacheTimeout {
 		f.expiry.release(n)
@@ -173,7 +173,7 @@ func (f *rawFS) fillEntry(out *fuse.EntryOut, b belief, n, dir *node, name strin
 func (f *rawFS) attrTimeout(n *node) time.Duration {
 	t := f.opts.CacheTimeout
 	if at := n.longTimeout(); at.dir != nil && at.losses == f.losses.Load() {
-		t = f.trust(n)
+		t = f.watchedTTL(n)
 	}
 	if t <= f.opts.CacheTimeout && (n.locked.ever.Load() || n.inChain()) || f.opts.Enforcement.Awaited() { // a caller that should wait must ask
 		return 0
@@ -183,9 +183,9 @@ func (f *rawFS) attrTimeout(n *node) time.Duration {
 
 // negative answers that a directory has no such entry. If the negative dentry can be taken back it
 // is cached: a compiler looks for each header in many places.
-func (f *rawFS) negative(out *fuse.EntryOut, b belief, dir *node, name string) fuse.Status {
+func (f *rawFS) negative(out *fuse.EntryOut, b cacheGen, dir *node, name string) fuse.Status {
 	long := b.long > f.opts.CacheTimeout && f.expiry.keepNegative(dir, name)
-	t := f.holds(b, dir, long)
+	t := f.ttlSince(b, dir, long)
 	if t <= f.opts.CacheTimeout {
 		return fuse.ENOENT
 	}

@@ -21,8 +21,8 @@ func (f *rawFS) makeEntry(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, 
 	if !f.room(h) {
 		return fuse.Status(unix.ENFILE)
 	}
-	at := f.look(dir, name)
-	turn, st := f.takeTurn(cancel, op, h, []sight{at})
+	at := f.targetOf(dir, name)
+	turn, st := f.takeTurn(cancel, op, h, []target{at})
 	if st != fuse.OK {
 		return st
 	}
@@ -94,8 +94,8 @@ func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 		return fuse.Status(unix.ENFILE)
 	}
 	losses := f.losses.Load() // before anything is asked
-	at := f.look(dir, name)
-	turn, st := f.takeTurn(cancel, gate.OpCreate, &in.InHeader, []sight{at})
+	at := f.targetOf(dir, name)
+	turn, st := f.takeTurn(cancel, gate.OpCreate, &in.InHeader, []target{at})
 	if st != fuse.OK {
 		return st
 	}
@@ -149,11 +149,11 @@ func (f *rawFS) createAt(in *fuse.CreateIn, dir *node, name string, newOnly bool
 }
 
 // created answers CREATE and TMPFILE: an entry and an open handle in one.
-func (f *rawFS) created(fd int, made bool, in *fuse.CreateIn, dir *node, name string, p *passes, out *fuse.CreateOut) fuse.Status {
+func (f *rawFS) created(fd int, made bool, in *fuse.CreateIn, dir *node, name string, p *permit, out *fuse.CreateOut) fuse.Status {
 	var st unix.Stat_t
 	var err error
 	if made {
-		err = f.told(fd, &st)
+		err = f.statNoSync(fd, &st)
 	} else {
 		err = fstat(fd, &st)
 	}
@@ -172,9 +172,9 @@ func (f *rawFS) created(fd int, made bool, in *fuse.CreateIn, dir *node, name st
 		f.lockMade(callerID(&in.InHeader), dir, name, n.key)
 		ofLock = f.git.on && layout.IsLock(name) && p.n == 0
 	}
-	f.fillEntry(&out.EntryOut, f.believe(dir), n, dir, name, &st) // the lease that it was made under still lasts
+	f.fillEntry(&out.EntryOut, f.cacheGenOf(dir), n, dir, name, &st) // the lease that it was made under still lasts
 	h := &handle{
-		node: n, fd: fd, lent: lent, share: f.shares.by(in.Uid), claims: p.claims(), against: p.against, opener: openerOf(&in.InHeader), ofLock: ofLock,
+		node: n, fd: fd, lent: lent, quota: f.quotas.by(in.Uid), claims: p.claims(), against: p.against, opener: openerOf(&in.InHeader), ofLock: ofLock,
 		ofBranch: !ofLock && f.isBranch(n), made: name != "" && f.ruled(), grows: f.growing(n),
 	}
 	if !lent {
@@ -186,7 +186,7 @@ func (f *rawFS) created(fd int, made bool, in *fuse.CreateIn, dir *node, name st
 
 // unlessLate ends a creation. If it was late it fails, and the handle and the reference are freed,
 // because the kernel does not get them.
-func (f *rawFS) unlessLate(p *passes, st *fuse.Status, out *fuse.CreateOut) {
+func (f *rawFS) unlessLate(p *permit, st *fuse.Status, out *fuse.CreateOut) {
 	made := *st == fuse.OK
 	p.leave(st)
 	if made && *st != fuse.OK {

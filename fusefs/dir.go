@@ -21,7 +21,7 @@ func (f *rawFS) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) f
 	if err != nil {
 		return status(err)
 	}
-	out.Fh = f.handles.add(&handle{node: n, fd: fd, share: f.shares.by(in.Uid), dir: &dirStream{fd: fd}})
+	out.Fh = f.handles.add(&handle{node: n, fd: fd, quota: f.quotas.by(in.Uid), dir: &dirStream{fd: fd}})
 	out.OpenFlags = f.dirFlags(n)
 	return fuse.OK
 }
@@ -30,7 +30,7 @@ func (f *rawFS) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) f
 // directory: the kernel sees its own changes. A listing from before the end of a lease is dropped
 // at the next open.
 func (f *rawFS) dirFlags(n *node) uint32 {
-	if f.trust(n) <= f.opts.CacheTimeout {
+	if f.watchedTTL(n) <= f.opts.CacheTimeout {
 		n.listed.Store(0)
 		return 0
 	}

@@ -17,7 +17,7 @@
 //
 // Where anybody may write (Options.Exempt) the gate is told the place of a mutation as
 // the backing file system tells it of the inode, and what could take an inode out of
-// such a place waits until nothing of that kind is under way (border.go).
+// such a place waits until nothing of that kind is under way (move_lock.go).
 //
 // Callers' flock and byte-range locks are taken on the backing file (package flock), so that they hold
 // between mounts and with native processes.

@@ -116,24 +116,24 @@ func (f *rawFS) where(path string, ok bool) gate.Where {
 // anyName stands for the missing name of a nameless file. No file has this name.
 const anyName = "\x00"
 
-// spotOf returns the place of a mutation of an inode. Without rules it is nil and costs nothing,
+// exemptPlaceOf returns the place of a mutation of an inode. Without rules it is nil and costs nothing,
 // like the others.
-func (f *rawFS) spotOf(op gate.Op, n *node) *spot {
-	if !f.border.on {
+func (f *rawFS) exemptPlaceOf(op gate.Op, n *node) *exemptPlace {
+	if !f.moveLock.on {
 		return nil
 	}
 	if op == gate.OpTmpfile {
-		return newSpot(f, false, func(*spot) gate.Where { return f.whereEntry(n.fd, anyName) })
+		return newExemptPlace(f, false, func(*exemptPlace) gate.Where { return f.whereEntry(n.fd, anyName) })
 	}
-	return newSpot(f, false, func(*spot) gate.Where { return f.whereNode(n) })
+	return newExemptPlace(f, false, func(*exemptPlace) gate.Where { return f.whereNode(n) })
 }
 
-// spotOfEntry returns the place of a mutation that adds or removes a name.
-func (f *rawFS) spotOfEntry(op gate.Op, dir *node, name string) *spot {
-	if !f.border.on {
+// exemptPlaceOfEntry returns the place of a mutation that adds or removes a name.
+func (f *rawFS) exemptPlaceOfEntry(op gate.Op, dir *node, name string) *exemptPlace {
+	if !f.moveLock.on {
 		return nil
 	}
-	return newSpot(f, false, func(s *spot) gate.Where {
+	return newExemptPlace(f, false, func(s *exemptPlace) gate.Where {
 		w := f.whereEntry(dir.fd, name)
 		if op == gate.OpUnlink {
 			f.touch(s, &w, dir, name)
@@ -144,7 +144,7 @@ func (f *rawFS) spotOfEntry(op gate.Op, dir *node, name string) *spot {
 
 // touch notes that the mutation also changes the inode of a name: it removes its last name, or one
 // of several. A directory needs no look: it has one name and must be empty.
-func (f *rawFS) touch(s *spot, w *gate.Where, dir *node, name string) (isDir bool) {
+func (f *rawFS) touch(s *exemptPlace, w *gate.Where, dir *node, name string) (isDir bool) {
 	var st unix.Stat_t
 	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return false
@@ -157,13 +157,13 @@ func (f *rawFS) touch(s *spot, w *gate.Where, dir *node, name string) (isDir boo
 	return false
 }
 
-// spotOfRename returns the place of both names of a rename, and of names below that stay guarded
+// exemptPlaceOfRename returns the place of both names of a rename, and of names below that stay guarded
 // everywhere.
-func (f *rawFS) spotOfRename(from *node, oldName string, to *node, newName string, flags uint32) *spot {
-	if !f.border.on {
+func (f *rawFS) exemptPlaceOfRename(from *node, oldName string, to *node, newName string, flags uint32) *exemptPlace {
+	if !f.moveLock.on {
 		return nil
 	}
-	return newSpot(f, true, func(s *spot) gate.Where {
+	return newExemptPlace(f, true, func(s *exemptPlace) gate.Where {
 		w, target := f.whereEntry(from.fd, oldName), f.whereEntry(to.fd, newName)
 		if w.Worktree != target.Worktree || len(w.Names) == 0 || len(target.Names) == 0 {
 			return gate.Where{}
@@ -185,12 +185,12 @@ func (f *rawFS) spotOfRename(from *node, oldName string, to *node, newName strin
 	})
 }
 
-// spotOfLink returns the place of an inode and of its new name.
-func (f *rawFS) spotOfLink(n, dir *node, name string) *spot {
-	if !f.border.on {
+// exemptPlaceOfLink returns the place of an inode and of its new name.
+func (f *rawFS) exemptPlaceOfLink(n, dir *node, name string) *exemptPlace {
+	if !f.moveLock.on {
 		return nil
 	}
-	return newSpot(f, true, func(*spot) gate.Where {
+	return newExemptPlace(f, true, func(*exemptPlace) gate.Where {
 		w, target := f.whereNode(n), f.whereEntry(dir.fd, name)
 		if w.Worktree != target.Worktree || len(w.Names) == 0 {
 			return gate.Where{Linked: w.Linked}

@@ -13,7 +13,7 @@ var admittedPoint func(op gate.Op, id lease.WorktreeID, token lease.Token)
 // anything is mounted, in a build that is not for users (tag jvsfs_torture).
 func InjectAdmitted(f func(op gate.Op, id lease.WorktreeID, token lease.Token)) { admittedPoint = f }
 
-func admitted(op gate.Op, p *passes) {
+func admitted(op gate.Op, p *permit) {
 	switch {
 	case admittedPoint == nil:
 	case p.n == 0:

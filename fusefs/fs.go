@@ -25,36 +25,36 @@ type rawFS struct {
 	moves   atomic.Uint64 // how often a worktree's root was renamed
 	// tree is read-locked while a name that has a rule is looked up, until its inode is noted. It
 	// is write-locked while such a name changes (moveRoot).
-	tree    sync.RWMutex
-	moving  chan struct{}     // capacity 1: the turn in moveRoot
-	sealed  map[inodeKey]bool // fixed before the first request
-	above   map[inodeKey]bool // directories above a sealed one
-	procFD  int               // O_PATH of /proc/self/fd
-	serving serving
-	kernel  transport.Notifier
-	inval   *invalidator
-	expiry  *expiry
-	watcher *watcher
-	losses  atomic.Uint64 // how often a lease has ended
-	renames atomic.Uint64
-	budget  *budget
-	shares  shares
-	locks   *flock.Table
-	flocks  flockTenures
-	border  border
-	book    linkBook
-	git     gitTree
-	jvs     snapshots
-	door    door
-	places  *knownPlaces // nil: none is remembered
+	tree           sync.RWMutex
+	moving         chan struct{}     // capacity 1: the turn in moveRoot
+	sealed         map[inodeKey]bool // fixed before the first request
+	above          map[inodeKey]bool // directories above a sealed one
+	procFD         int               // O_PATH of /proc/self/fd
+	serving        serving
+	kernel         transport.Notifier
+	inval          *invalidator
+	expiry         *expiry
+	watcher        *watcher
+	losses         atomic.Uint64 // how often a lease has ended
+	renames        atomic.Uint64
+	budget         *budget
+	quotas         userQuotas
+	locks          *flock.Table
+	flocks         flockTenures
+	moveLock       moveLock
+	hardlinks      hardlinkIndex
+	git            gitTree
+	jvs            snapshots
+	replaceBarrier replaceBarrier
+	places         *knownPlaces // nil: none is remembered
 	// moveWait is how long a rename of a root waits: the constant, outside of tests.
 	moveWait time.Duration
 	durable  bool // writes are made durable before they are answered
 	syncs    bool // by a call of our own after each (sync.go)
-	relies   bool // they are not, but made durable later (unsynced.go)
+	relies   bool // they are not, but made durable later (dirty.go)
 	stats    counters
 
-	closings closings
+	deferredCloses deferredCloses
 
 	canExpire bool // names can be cached for long; known since INIT
 }
@@ -79,14 +79,14 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	f := &rawFS{
 		opts: o, root: n, nodes: newNodeTable(n), sealed: make(map[inodeKey]bool), above: make(map[inodeKey]bool),
 		procFD: proc, inval: newInvalidator(), expiry: newExpiry(), watcher: newWatcher(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root), syncs: lease.SharedStore(root) && onFUSE(root),
-		serving: known, moving: make(chan struct{}, 1), moveWait: moveWait, kernel: transport.Notifier{Dev: -1}, border: newBorder(o.Exempt), book: newLinkBook(),
+		serving: known, moving: make(chan struct{}, 1), moveWait: moveWait, kernel: transport.Notifier{Dev: -1}, moveLock: newMoveLock(o.Exempt), hardlinks: newHardlinkIndex(),
 	}
 	f.relies = o.RelyOnFence
 	if f.ruled() && !f.durable { // where other kernels write, nobody tells of a move
 		f.places = newKnownPlaces()
 	}
 	if o.Enforcement != nil {
-		f.border.away = o.Enforcement.Away
+		f.moveLock.away = o.Enforcement.Away
 	}
 	f.handles.procFD = proc
 	f.git.init(o)
@@ -114,14 +114,14 @@ func (f *rawFS) run(stop <-chan struct{}) {
 }
 
 func (f *rawFS) close() error {
-	f.closings.wg.Wait()
+	f.deferredCloses.wg.Wait()
 	f.locks.Close()
 	f.handles.close()
 	f.nodes.close()
 	f.watcher.close()
 	f.places.close()
-	f.book.close()
-	f.border.close()
+	f.hardlinks.close()
+	f.moveLock.close()
 	f.git.close()
 	f.jvs.close()
 	f.serving.close()

@@ -300,7 +300,7 @@ func (f *rawFS) takeUnder(k inodeKey, e layout.Entry) {
 	n.own.Store(e.Own)
 	n.role.Store(&e.Role)
 	f.moves.Add(1)
-	f.handles.disown(f)
+	f.handles.revoke(f)
 	f.losses.Add(1)
 	f.expiry.soon()
 }

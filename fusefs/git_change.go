@@ -23,7 +23,7 @@ const (
 	holdAlone
 )
 
-func (p *passes) hold(f *rawFS, how hold) {
+func (p *permit) hold(f *rawFS, how hold) {
 	switch how {
 	case holdShared:
 		f.git.change.RLock()
@@ -34,7 +34,7 @@ func (p *passes) hold(f *rawFS, how hold) {
 }
 
 // letGo ends what hold has begun. It may be called again.
-func (p *passes) letGo() {
+func (p *permit) letGo() {
 	switch p.held {
 	case holdShared:
 		p.fs.git.change.RUnlock()
@@ -95,7 +95,7 @@ func (f *rawFS) disownMoved(n, dir *node, name string, all bool) {
 	n.mu.Unlock()
 	for _, h := range writers {
 		if all || slices.ContainsFunc(rules, func(r *layout.Rule) bool { return r.Kind == layout.Guarded && !h.claimedBy(f, r) }) {
-			h.disowned.Store(true)
+			h.revoked.Store(true)
 		}
 	}
 }

@@ -171,7 +171,7 @@ func (f *rawFS) consentTo(cancel <-chan struct{}, h *fuse.InHeader, admin string
 	if dir == nil || h.Pid == 0 || old.roots[at.key].id != "" || as.as(mayWrite) != nil {
 		return by
 	}
-	p, st := f.admitEntry(cancel, gate.OpMkdir, h, f.look(dir, at.name.name))
+	p, st := f.admitEntry(cancel, gate.OpMkdir, h, f.targetOf(dir, at.name.name))
 	if st != fuse.OK {
 		f.opts.Log.Info("a note of git makes no checkout: its writer may not write where it leads", zap.String("checkout", at.root), zap.String("note", admin))
 		return by

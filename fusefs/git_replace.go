@@ -126,7 +126,7 @@ func (f *rawFS) keepDirs(rules []*layout.Rule, dir *node, name string) []*layout
 	for id := range f.checkoutsBelow(rel) {
 		rules = addRule(rules, layout.LinkedRoot(id).Own)
 	}
-	if len(rules) > len(passes{}.of) {
+	if len(rules) > len(permit{}.of) {
 		rules = addRule(rules, layout.Fixed) // too many to ask
 	}
 	return rules

@@ -64,7 +64,7 @@ func (f *rawFS) rulesByHead(rel string, of func(l layout.Layout, rel string, adm
 		return text, err == nil
 	})
 	moved := strings.HasPrefix(in, "../") // behind the mount
-	if !sure || moved || len(rules) > len(passes{}.of) {
+	if !sure || moved || len(rules) > len(permit{}.of) {
 		return []*layout.Rule{layout.Fixed}
 	}
 	return rules
@@ -232,9 +232,9 @@ func (f *rawFS) oneRepository(rules []*layout.Rule) bool {
 	return f.git.on && common
 }
 
-// everybodys says whether a caller may change what belongs to no checkout: whoever may write at all,
+// isShared says whether a caller may change what belongs to no checkout: whoever may write at all,
 // or, where nobody may write without a lease, who has one of them.
-func (f *rawFS) everybodys(c process.Caller) bool {
+func (f *rawFS) isShared(c process.Caller) bool {
 	if !f.opts.LeaseForAll {
 		return true
 	}

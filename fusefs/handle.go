@@ -26,12 +26,12 @@ type handle struct {
 	id     uint64
 	node   *node
 	fd     int
-	share  *share   // of the user who opened it
-	along  *reading // of handles that share a descriptor; otherwise nil
-	lent   bool     // the descriptor is also the inode's (lending)
-	write  bool     // opened for writing
-	mapped bool     // it can be mapped for writing (O_RDWR)
-	dsync  bool     // its own descriptor syncs each write (O_DSYNC, O_SYNC)
+	quota  *userQuota // of the user who opened it
+	along  *reading   // of handles that share a descriptor; otherwise nil
+	lent   bool       // the descriptor is also the inode's (sharedFD)
+	write  bool       // opened for writing
+	mapped bool       // it can be mapped for writing (O_RDWR)
+	dsync  bool       // its own descriptor syncs each write (O_DSYNC, O_SYNC)
 	// appendOnly says that the descriptor can only append (chattr +a).
 	appendOnly bool
 	audit      bool // of the audit chain, which allows only appends; see continues
@@ -44,8 +44,8 @@ type handle struct {
 	lost atomic.Bool
 	// unflushed handles send no FLUSH (FOPEN_NOFLUSH) before RELEASE.
 	unflushed bool
-	// disowned handles are refused: while they were open, a rename put their tree under another rule.
-	disowned atomic.Bool
+	// revoked handles are refused: while they were open, a rename put their tree under another rule.
+	revoked atomic.Bool
 	// ofLock handles made a lock file of git whose name is everybody's. What is written into it is judged by the writer.
 	ofLock bool
 	// ofBranch handles are of a branch of git, or its log: who may write there follows HEAD.
@@ -55,8 +55,8 @@ type handle struct {
 	// grows is the rule by which the file may only grow; nil: none.
 	grows *lockfile.Rule
 
-	tail     tail
-	unsynced unsynced
+	tail  tail
+	dirty dirty
 
 	dir *dirStream // of a directory
 }
@@ -102,8 +102,8 @@ func (t *handleTable) charge(h *handle, by int64) {
 	if !h.lent {
 		t.fds.Add(by)
 	}
-	if !h.lent || h.share != h.node.share {
-		h.share.open.Add(by)
+	if !h.lent || h.quota != h.node.quota {
+		h.quota.open.Add(by)
 	}
 }
 
@@ -139,7 +139,7 @@ func (t *handleTable) release(id uint64) error {
 	if h.made {
 		h.node.making.Add(-1)
 	}
-	if h.along != nil && !h.node.readNoMore(h.share.uid) {
+	if h.along != nil && !h.node.readNoMore(h.quota.uid) {
 		return nil
 	}
 	t.charge(h, -1)
@@ -160,18 +160,18 @@ func (t *handleTable) writers(f func(*handle)) {
 	})
 }
 
-// disown ends the handles whose inode has come under a rule that they were not opened under. A tree that was filled outside of any worktree
+// revoke ends the handles whose inode has come under a rule that they were not opened under. A tree that was filled outside of any worktree
 // and then renamed into one must not be written through old descriptors.
-func (t *handleTable) disown(f *rawFS) {
+func (t *handleTable) revoke(f *rawFS) {
 	t.writers(func(h *handle) {
 		if f.learnLinks(h.node, gate.Request{}) != fuse.OK { // the search before the move is out of date
-			h.disowned.Store(true)
+			h.revoked.Store(true)
 			return
 		}
 		var buf [4]*layout.Rule
 		for _, r := range h.node.rules(buf[:0]) {
 			if r.Kind == layout.Guarded && !h.claimedBy(f, r) {
-				h.disowned.Store(true)
+				h.revoked.Store(true)
 			}
 		}
 	})
@@ -200,7 +200,7 @@ func (h *handle) stale() bool {
 			return true
 		}
 	}
-	return h.disowned.Load()
+	return h.revoked.Load()
 }
 
 // frozen reports whether an epoch of the handle is being handed over.

@@ -46,7 +46,7 @@ func (f *rawFS) Ioctl(cancel <-chan struct{}, in *fuse.IoctlIn, inbuf []byte, ou
 		return fuse.ENOENT
 	}
 	if set {
-		var p passes
+		var p permit
 		if p, st = f.admitNode(cancel, gate.OpIoctl, &in.InHeader, n); st != fuse.OK {
 			return st
 		}

@@ -93,8 +93,8 @@ func TestAKilledCallerDoesNotWaitForAWalk(t *testing.T) {
 	e := gate.NewEnforcement(gate.Enforcing)
 	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 3) }, func(o *Options) { o.Enforcement = e })
 	m.hold(t, "main", 1)
-	m.fs.book.turn <- struct{}{} // another walk lasts
-	over := sync.OnceFunc(func() { <-m.fs.book.turn })
+	m.fs.hardlinks.turn <- struct{}{} // another walk lasts
+	over := sync.OnceFunc(func() { <-m.fs.hardlinks.turn })
 	defer over() // or nothing could be unmounted
 	leads, follows := begin(t, "chmod", "600", m.at("main/d/0")), begin(t, "chmod", "600", m.at("main/d/1"))
 	waiting(t, e, 2)
@@ -111,7 +111,7 @@ func TestAKilledCallerDoesNotWaitForAWalk(t *testing.T) {
 	info, err := os.Stat(m.source + "/main/d/1")
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o644), info.Mode(), "the killed ones have changed nothing")
-	nobodyIn(t, "process.WhenDying", "(*linkBook).lead", "(*linkBook).walk")
+	nobodyIn(t, "process.WhenDying", "(*hardlinkIndex).lead", "(*hardlinkIndex).walk")
 }
 
 // A walk that nobody waits for any more does not keep a mount from ending.
@@ -119,14 +119,14 @@ func TestAWalkEndsWithTheMount(t *testing.T) {
 	e := gate.NewEnforcement(gate.Enforcing)
 	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 1) }, func(o *Options) { o.Enforcement = e })
 	m.hold(t, "main", 1)
-	m.fs.book.turn <- struct{}{} // nobody gives it back
+	m.fs.hardlinks.turn <- struct{}{} // nobody gives it back
 	c := begin(t, "chmod", "600", m.at("main/d/0"))
 	waiting(t, e, 1)
 	c.kill(t)
 	waiting(t, e, 0)
 }
 
-// A caller that is killed at the border leaves at once. Those behind it, who waited only for it, go
+// A caller that is killed at the move lock leaves at once. Those behind it, who waited only for it, go
 // on.
 func TestAKilledCallerDoesNotWaitAtAnExemptBorder(t *testing.T) {
 	e := gate.NewEnforcement(gate.Enforcing)
@@ -135,9 +135,9 @@ func TestAKilledCallerDoesNotWaitAtAnExemptBorder(t *testing.T) {
 		require.NoError(t, os.Mkdir(s+"/cache/x", 0o755)) // the kernel has the directory locked in which a name moves
 	}, exempting(), func(o *Options) { o.Enforcement = e })
 	m.hold(t, "tree", 1).Close(lease.Loss{Kind: lease.LossReleased})
-	pass, ok := m.fs.border.take(true, gate.Request{})
+	pass, ok := m.fs.moveLock.take(true, gate.Request{})
 	require.True(t, ok)
-	leave := sync.OnceFunc(func() { m.fs.border.release(pass, true) })
+	leave := sync.OnceFunc(func() { m.fs.moveLock.release(pass, true) })
 	defer leave() // or nothing could be unmounted
 	c := begin(t, "mkdir", m.at("cache/a"))
 	waiting(t, e, 1)
@@ -145,9 +145,9 @@ func TestAKilledCallerDoesNotWaitAtAnExemptBorder(t *testing.T) {
 	waiting(t, e, 0)
 	leave()
 
-	pass, ok = m.fs.border.take(false, gate.Request{})
+	pass, ok = m.fs.moveLock.take(false, gate.Request{})
 	require.True(t, ok)
-	part := sync.OnceFunc(func() { m.fs.border.release(pass, false) })
+	part := sync.OnceFunc(func() { m.fs.moveLock.release(pass, false) })
 	defer part()
 	makes, goOn := beginWithin(t, m.at("cache/x"), "mkdir", "b")
 	moves := begin(t, "mv", m.at("cache/d"), m.at("cache/e"))

@@ -9,7 +9,7 @@ import (
 
 // leave ends the mutation. On a store that other kernels write, a late mutation is not
 // acknowledged: *st becomes EIO. One that has failed may have landed all the same, and is told, too.
-func (p *passes) leave(st *fuse.Status) {
+func (p *permit) leave(st *fuse.Status) {
 	answer := *st
 	for i := range p.n {
 		g, pass := p.of[i].guard, p.of[i].pass
@@ -42,7 +42,7 @@ func mayHaveLanded(st fuse.Status) bool {
 	return false
 }
 
-func (p *passes) late() lease.LateWrite {
+func (p *permit) late() lease.LateWrite {
 	w := lease.LateWrite{Op: p.op.String(), Offset: p.off, Length: p.length}
 	if p.on != nil {
 		w.File = p.on.name()

@@ -36,7 +36,7 @@ func TestAWriteThatFailedLateIsTold(t *testing.T) {
 	} {
 		pass, no := g.Enter(gate.Request{Op: gate.OpWrite, Epoch: gate.EpochOf(3)})
 		require.Nil(t, no)
-		p := passes{op: gate.OpWrite, off: 7, length: 3, n: 1}
+		p := permit{op: gate.OpWrite, off: 7, length: 3, n: 1}
 		p.of[0].guard, p.of[0].pass = g, pass
 		look = c.look
 		m.keeper.mu.Lock()

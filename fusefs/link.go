@@ -20,11 +20,11 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 	drop := f.foreignPages(false, n, dir)
 	drop() // before any lock is held: write-back comes as requests
 	defer drop()
-	at := f.look(dir, name)
+	at := f.targetOf(dir, name)
 	if len(at.place.Locks) > 0 {
 		at.gets, _ = fileAt(n.fd, "")
 	}
-	turn, st := f.takeTurn(cancel, gate.OpLink, &in.InHeader, []sight{at})
+	turn, st := f.takeTurn(cancel, gate.OpLink, &in.InHeader, []target{at})
 	if st != fuse.OK {
 		return st
 	}
@@ -52,15 +52,15 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 }
 
 // admitLink also returns the one rule for the inode with its new name.
-func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n *node, at sight) (passes, *layout.Rule, fuse.Status) {
+func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n *node, at target) (permit, *layout.Rule, fuse.Status) {
 	dir, name := at.dir, at.name
 	if st := checkName(name); st != fuse.OK {
-		return passes{}, nil, st
+		return permit{}, nil, st
 	}
 	for range linkTries {
 		var r *layout.Rule
 		known := false
-		p, st := f.settled(func() (p passes, st fuse.Status) {
+		p, st := f.settled(func() (p permit, st fuse.Status) {
 			p, r, known, st = f.admitLinkAsKnown(cancel, in, n, at)
 			return p, st
 		})
@@ -68,7 +68,7 @@ func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n *node, at s
 			return p, nil, st
 		}
 		if known {
-			if p, st = f.atBorder(p); st == fuse.OK {
+			if p, st = f.takeMoveLock(p); st == fuse.OK {
 				p.hold(f, f.holdOfEntry(false, dir))
 				st = f.admitSnapshotLink(&p, &in.InHeader, n, called{dir, name})
 			}
@@ -76,14 +76,14 @@ func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n *node, at s
 		}
 		p.abandon()
 		if st := f.learnLinks(n, gate.Request{Caller: callerID(&in.InHeader), Signal: cancel}); st != fuse.OK {
-			return passes{}, nil, st
+			return permit{}, nil, st
 		}
 	}
-	return passes{}, nil, f.refused()
+	return permit{}, nil, f.refused()
 }
 
 // admitLinkAsKnown judges by the names known so far.
-func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n *node, at sight) (p passes, r *layout.Rule, known bool, st fuse.Status) {
+func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n *node, at target) (p permit, r *layout.Rule, known bool, st fuse.Status) {
 	dir, name := at.dir, at.name
 	if known, st = f.linksKnown(n); st != fuse.OK {
 		return p, nil, known, st
@@ -100,8 +100,8 @@ func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n *nod
 	if st != fuse.OK {
 		return p, nil, known, st
 	}
-	p, st = f.admitAs(passes{
-		op: gate.OpLink, spot: f.spotOfLink(n, dir, name), may: mayLink(n, dir), signal: cancel, round: dir, guarded: guarded,
+	p, st = f.admitAs(permit{
+		op: gate.OpLink, place: f.exemptPlaceOfLink(n, dir, name), may: mayLink(n, dir), signal: cancel, round: dir, guarded: guarded,
 	}, &in.InHeader, rules)
 	return p, rules[0], known, st
 }
@@ -122,7 +122,7 @@ func (f *rawFS) remove(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, nam
 	if dir == nil {
 		return fuse.ENOENT
 	}
-	at := f.look(dir, name)
+	at := f.targetOf(dir, name)
 	turn, st := f.takeTurn(cancel, op, h, nil, at)
 	if st != fuse.OK {
 		return st

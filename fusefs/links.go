@@ -55,7 +55,7 @@ func (f *rawFS) linksKnown(n *node) (known bool, st fuse.Status) {
 		(l.ctime.Load() == changed(&sx) || n.links.changing.Load() > 0) {
 		return true, fuse.OK
 	}
-	found, ok := f.book.lookUp(n.key, moves)
+	found, ok := f.hardlinks.lookUp(n.key, moves)
 	if ok = ok && found.nlink == nlinkOf(&sx) && found.ctime == changed(&sx); ok {
 		n.links.learn(found, moves)
 	}
@@ -104,7 +104,7 @@ func (f *rawFS) lookForLinks(n *node, who gate.Request) error {
 	if err := retry(func() error { return unix.Fstat(n.fd, &before) }); err != nil {
 		return err
 	}
-	found, moves, err := f.book.walk(f, n.key, who)
+	found, moves, err := f.hardlinks.walk(f, n.key, who)
 	if err == nil {
 		err = retry(func() error { return unix.Fstat(n.fd, &after) })
 	}

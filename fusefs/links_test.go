@@ -34,7 +34,7 @@ func linkedRepository(t testing.TB, s string, files int) {
 	time.Sleep(2 * linkSettled) // what was just changed is not remembered for others
 }
 
-func (m *testMount) walks() uint64 { return m.fs.book.walks.Load() }
+func (m *testMount) walks() uint64 { return m.fs.hardlinks.walks.Load() }
 
 // Changes of files with names outside of the source cost one walk, and not one for each touch,
 // file, or forgotten inode.
@@ -107,7 +107,7 @@ func TestWalksAreSharedAndFailuresRemembered(t *testing.T) {
 	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 64) })
 	m.hold(t, "main", 1)
 	var wg sync.WaitGroup
-	m.fs.book.turn <- struct{}{} // a walk is under way
+	m.fs.hardlinks.turn <- struct{}{} // a walk is under way
 	for i := range 64 {
 		wg.Go(func() {
 			n := m.fs.learnNode(t, fmt.Sprintf("main/d/%d", i))
@@ -116,16 +116,16 @@ func TestWalksAreSharedAndFailuresRemembered(t *testing.T) {
 		})
 	}
 	require.Eventually(t, func() bool {
-		m.fs.book.mu.Lock()
-		defer m.fs.book.mu.Unlock()
-		return m.fs.book.next != nil && len(m.fs.book.next.wanted) == 64
+		m.fs.hardlinks.mu.Lock()
+		defer m.fs.hardlinks.mu.Unlock()
+		return m.fs.hardlinks.next != nil && len(m.fs.hardlinks.next.wanted) == 64
 	}, patience, time.Millisecond)
-	<-m.fs.book.turn
+	<-m.fs.hardlinks.turn
 	wg.Wait()
 	require.EqualValues(t, 1, m.walks())
 
-	m.fs.book.failed = linkFailure{errLinkWalk, time.Now().Add(time.Hour)}
-	m.fs.book.known = nil
+	m.fs.hardlinks.failed = linkFailure{errHardlinkScan, time.Now().Add(time.Hour)}
+	m.fs.hardlinks.known = nil
 	for i := range 64 {
 		n := m.fs.learnNode(t, fmt.Sprintf("main/d/%d", i))
 		require.Equal(t, m.fs.refused(), m.fs.learnLinks(n, gate.Request{}))
@@ -153,7 +153,7 @@ func TestAWalkFindsFilesBeyondThoseRemembered(t *testing.T) {
 	for i := range linksMax {
 		full[inodeKey{0, uint64(i)}] = linkFound{}
 	}
-	w := linkWalk{f: m.fs, until: time.Now().Add(time.Hour), wanted: map[inodeKey]bool{n.key: true}, found: full}
+	w := hardlinkScan{f: m.fs, until: time.Now().Add(time.Hour), wanted: map[inodeKey]bool{n.key: true}, found: full}
 	require.NoError(t, w.run())
 	require.Len(t, w.found, linksMax+1)
 	require.Len(t, w.found[n.key].rules, 2)
@@ -180,5 +180,5 @@ func BenchmarkTouchOfALinkedFile(b *testing.B) {
 		in.Mode = 0o600
 		must(b, f.SetAttr(nil, &in, &fuse.AttrOut{}))
 	}
-	b.ReportMetric(float64(f.book.walks.Load()), "walks")
+	b.ReportMetric(float64(f.hardlinks.walks.Load()), "walks")
 }

@@ -56,7 +56,7 @@ func staleNames(n *node, r *flock.Request) bool {
 // stalePages reports whether the kernel may have pages of an older content. Whoever has opened the
 // file for writing reads past the pages, except those that are dropped soon.
 func (f *rawFS) stalePages(n *node, r *flock.Request) (now stamp, stale bool) {
-	if r.Span.Kind == unix.F_UNLCK || f.certain(n) > f.opts.CacheTimeout {
+	if r.Span.Kind == unix.F_UNLCK || f.cacheTTL(n) > f.opts.CacheTimeout {
 		return stamp{}, false
 	}
 	if r.Open.Write && !n.locked.stale.Load() {

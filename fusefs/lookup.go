@@ -21,7 +21,7 @@ func (f *rawFS) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, ou
 	if st := checkName(name); st != fuse.OK {
 		return st
 	}
-	b := f.believe(dir)
+	b := f.cacheGenOf(dir)
 	if dir.layoutRole().NamesCheckouts() && !f.git.knows(name) && isDirAt(dir, name) {
 		f.reread(consent{}) // git has made it behind the mount, or through another one
 	}
@@ -50,7 +50,7 @@ func (f *rawFS) entry(h *fuse.InHeader, dir *node, name string, out *fuse.EntryO
 	if !f.room(h) {
 		return fuse.Status(unix.ENFILE)
 	}
-	b := f.believe(dir)
+	b := f.cacheGenOf(dir)
 	fd, st, err := lookupAt(dir, name)
 	if err != nil {
 		return status(err)
@@ -61,16 +61,16 @@ func (f *rawFS) entry(h *fuse.InHeader, dir *node, name string, out *fuse.EntryO
 
 // remember takes the descriptor over.
 func (f *rawFS) remember(h *fuse.InHeader, fd int, st *unix.Stat_t, dir *node, name string) *node {
-	n := f.nodes.remember(fd, st, f.shares.by(h.Uid), func(n *node) { f.stand(n, dir, name, nlinkOf(st)) })
-	f.budget.grown(f.nodes.count.Load(), n.share)
+	n := f.nodes.remember(fd, st, f.quotas.by(h.Uid), func(n *node) { f.stand(n, dir, name, nlinkOf(st)) })
+	f.budget.grown(f.nodes.count.Load(), n.quota)
 	return n
 }
 
 // rememberOpen is remember of a descriptor that is a handle's first of all; lent says
 // that it is the inode's as well.
 func (f *rawFS) rememberOpen(h *fuse.InHeader, fd int, st *unix.Stat_t, dir *node, name string) (n *node, lent bool) {
-	n, lent = f.nodes.rememberAs(fd, st, f.shares.by(h.Uid), true, func(n *node) { f.stand(n, dir, name, nlinkOf(st)) })
-	f.budget.grown(f.nodes.count.Load(), n.share)
+	n, lent = f.nodes.rememberAs(fd, st, f.quotas.by(h.Uid), true, func(n *node) { f.stand(n, dir, name, nlinkOf(st)) })
+	f.budget.grown(f.nodes.count.Load(), n.quota)
 	return n, lent
 }
 
@@ -120,7 +120,7 @@ func (f *rawFS) attr(n *node, out *fuse.AttrOut) fuse.Status {
 func (f *rawFS) attrTold(n *node, out *fuse.AttrOut) fuse.Status {
 	var st unix.Stat_t
 	before := f.attrTimeout(n)
-	if err := f.told(n.fd, &st); err != nil {
+	if err := f.statNoSync(n.fd, &st); err != nil {
 		return status(err)
 	}
 	f.fillAttrOut(n, out, before, &st)

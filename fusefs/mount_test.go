@@ -94,7 +94,7 @@ func mounted(t *testing.T, name layout.Name, prepare func(source string), change
 	return mountedWith(t, patience, name, prepare, change...)
 }
 
-// mountedWith is mounted where a rename of a root, and who crosses a border, gives up after wait.
+// mountedWith is mounted where a rename of a root, and who takes the move lock, gives up after wait.
 func mountedWith(t *testing.T, wait time.Duration, name layout.Name, prepare func(source string), change ...func(*Options)) *testMount {
 	t.Helper()
 	if _, err := os.Stat("/dev/fuse"); err != nil || os.Getuid() != 0 {
@@ -122,7 +122,7 @@ func mountedWith(t *testing.T, wait time.Duration, name layout.Name, prepare fun
 	var err error
 	m.Server, err = Open(o)
 	require.NoError(t, err)
-	m.fs.moveWait, m.fs.border.wait, m.fs.budget.wait = wait, wait, patience
+	m.fs.moveWait, m.fs.moveLock.wait, m.fs.budget.wait = wait, wait, patience
 	if o.Exempt {
 		require.NoError(t, m.ShareBorder(m.SourceFD()))
 	}

@@ -24,7 +24,7 @@ import (
 //	write-back    what was stored through mappings lands under the old rule
 //	freeze        what these guards have let in has taken effect, and nothing follows
 //	permission    again: leases may have changed hands
-//	border        as with every rename
+//	moveLock      as with every rename
 //	tree          no name is looked up; only for the rename itself
 //
 // A mutation that waits for the freeze holds nothing: it has left what it had entered. All waits
@@ -39,8 +39,8 @@ type renaming struct {
 	from, to         *node
 	oldName, newName string
 	signal           <-chan struct{}
-	seen             [2]sight // what the rules of lock files say of both names
-	free             bool     // see movesCheckout: nobody is asked for the new name
+	seen             [2]target // what the rules of lock files say of both names
+	free             bool      // see movesCheckout: nobody is asked for the new name
 }
 
 // ofRoot reports whether a worktree's root gets or loses its name.
@@ -55,7 +55,7 @@ func (f *rawFS) moveRoot(cancel <-chan struct{}, r renaming) (st fuse.Status) {
 		return st
 	}
 	p.abandon() // otherwise the freeze would wait for it
-	killed, end := f.border.waits(gate.Request{Caller: callerID(&r.in.InHeader), Signal: cancel})
+	killed, end := f.moveLock.waits(gate.Request{Caller: callerID(&r.in.InHeader), Signal: cancel})
 	defer end()
 	ctx, end := untilKilled(killed, f.moveWait)
 	defer end()

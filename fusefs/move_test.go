@@ -128,7 +128,7 @@ func TestAWriteIsJudgedAgainWhenARenameCameBetween(t *testing.T) {
 		t.Fatal("it did not wait")
 	case <-time.After(50 * time.Millisecond): // it waits in the gate, or has not begun: both are fine
 	}
-	h.disowned.Store(true)
+	h.revoked.Store(true)
 	freeze.Thaw()
 	require.Equal(t, fuse.Status(unix.EROFS), <-done)
 }
@@ -137,11 +137,11 @@ func TestAWriteIsJudgedAgainWhenARenameCameBetween(t *testing.T) {
 func TestAPathOperationIsJudgedAgainWhenARenameCameBetween(t *testing.T) {
 	m := repositoryMount(t)
 	asked := 0
-	p, st := m.fs.settled(func() (passes, fuse.Status) {
+	p, st := m.fs.settled(func() (permit, fuse.Status) {
 		if asked++; asked == 1 {
 			m.fs.moves.Add(1)
 		}
-		return passes{}, fuse.OK
+		return permit{}, fuse.OK
 	})
 	p.abandon()
 	require.Equal(t, fuse.OK, st)

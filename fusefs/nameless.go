@@ -19,20 +19,20 @@ func (x *nameless) where() gate.Where {
 }
 
 // born notes a file that was made without a name.
-func (p *passes) born(n *node) {
+func (p *permit) born(n *node) {
 	if p.byPlace() {
-		n.nameless.at.Store(&p.spot.found)
+		n.nameless.at.Store(&p.place.found)
 	}
 }
 
 // dying notes that the inode whose name is about to go was exempt. The caller says afterwards
 // whether the name has gone.
-func (p *passes) dying() (went func(bool)) {
-	if !p.byPlace() || p.spot.dies == nil {
+func (p *permit) dying() (went func(bool)) {
+	if !p.byPlace() || p.place.dies == nil {
 		return func(bool) {}
 	}
-	n := p.spot.dies
-	n.nameless.at.Store(&p.spot.found)
+	n := p.place.dies
+	n.nameless.at.Store(&p.place.found)
 	return func(gone bool) {
 		if !gone {
 			n.nameless.at.Store(nil)

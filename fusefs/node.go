@@ -19,12 +19,12 @@ func keyOf(st *unix.Stat_t) inodeKey { return inodeKey{st.Dev, st.Ino} }
 type node struct {
 	id   uint64
 	key  inodeKey
-	fd   int    // of this very inode: O_PATH|O_NOFOLLOW, or a handle's (lending). Never read from or written to
+	fd   int    // of this very inode: O_PATH|O_NOFOLLOW, or a handle's (sharedFD). Never read from or written to
 	kind uint32 // S_IFMT bits
 
-	lending        // whose descriptor fd is
-	lookups uint64 // the kernel's references; guarded by the key's shard
-	share   *share // of the user who pays for the descriptor
+	sharedFD            // whose descriptor fd is
+	lookups  uint64     // the kernel's references; guarded by the key's shard
+	quota    *userQuota // of the user who pays for the descriptor
 
 	place // where it is: decides which guard judges it
 
@@ -35,8 +35,8 @@ type node struct {
 	doubted time.Time            // when it was first seen, while it does not tell of every change (stamp); zero: it does
 	where   longEntry            // the name that the kernel caches for long
 
-	watched  atomic.Uint32      // for changes behind the mount: watchNothing, ...
-	ownNames map[string]ownNote // of a directory: its own changes whose events have not come; guarded by mu
+	watched    atomic.Uint32            // for changes behind the mount: watchNothing, ...
+	selfEvents map[string]selfEventNote // of a directory: its own changes whose events have not come; guarded by mu
 
 	knownPlace   atomic.Pointer[knownPlace] // of a directory, where there are rules
 	placeWatched atomic.Bool                // its own moves are told
@@ -53,8 +53,8 @@ type node struct {
 
 	making atomic.Int32 // open handles that have made the file
 
-	madeHere  atomic.Pointer[newDir] // of a directory that was made under a lease
-	incapable atomic.Uint64          // of a file: 1 + how many leases had ended when it was made here, see newfile.go
+	knownNames atomic.Pointer[knownNames] // of a directory that was made under a lease
+	noCaps     atomic.Uint64              // of a file: 1 + how many leases had ended when it was made here, see known_nocaps.go
 
 	listed atomic.Uint64 // when the kernel began to cache the directory, see dirFlags
 }
@@ -135,7 +135,7 @@ func (t *nodeTable) find(k inodeKey) *node {
 // remember counts one more reference of the kernel to the inode behind fd, and takes fd over. The
 // user who sees the inode first pays for it. seen is called under the lock, before the kernel can
 // know the node, to note its place.
-func (t *nodeTable) remember(fd int, st *unix.Stat_t, who *share, seen func(*node)) *node {
+func (t *nodeTable) remember(fd int, st *unix.Stat_t, who *userQuota, seen func(*node)) *node {
 	n, is := t.rememberAs(fd, st, who, false, seen)
 	if !is {
 		_ = unix.Close(fd)
@@ -145,14 +145,14 @@ func (t *nodeTable) remember(fd int, st *unix.Stat_t, who *share, seen func(*nod
 
 // rememberAs is remember for a descriptor that may be a handle's (lent). is says whether the inode
 // now uses this descriptor; otherwise it still belongs to the caller.
-func (t *nodeTable) rememberAs(fd int, st *unix.Stat_t, who *share, lent bool, seen func(*node)) (n *node, is bool) {
+func (t *nodeTable) rememberAs(fd int, st *unix.Stat_t, who *userQuota, lent bool, seen func(*node)) (n *node, is bool) {
 	k := keyOf(st)
 	s := t.shard(k)
 	s.Lock()
 	defer s.Unlock()
 	n = s.byKey[k]
 	if is = n == nil; is {
-		n = &node{id: t.lastID.Add(1), key: k, fd: fd, kind: st.Mode & unix.S_IFMT, share: who, lending: lending{lent: lent}}
+		n = &node{id: t.lastID.Add(1), key: k, fd: fd, kind: st.Mode & unix.S_IFMT, quota: who, sharedFD: sharedFD{lent: lent}}
 		who.inodes.Add(1)
 		s.byKey[k] = n
 		t.byID.Store(n.id, n)
@@ -186,7 +186,7 @@ func (t *nodeTable) unlist(n *node, count uint64) (gone bool) {
 	delete(s.byKey, n.key)
 	t.byID.Delete(n.id)
 	t.count.Add(-1)
-	n.share.inodes.Add(-1)
+	n.quota.inodes.Add(-1)
 	return true
 }
 

@@ -33,9 +33,9 @@ func (f *rawFS) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 	if n == nil {
 		return fuse.ENOENT
 	}
-	h := handle{node: n, share: f.shares.by(in.Uid), opener: openerOf(&in.InHeader)}
+	h := handle{node: n, quota: f.quotas.by(in.Uid), opener: openerOf(&in.InHeader)}
 	if writes(in.Flags) || in.Flags&unix.O_TRUNC != 0 {
-		var p passes
+		var p permit
 		if p, st = f.admitNodeIf(cancel, gate.OpOpen, &in.InHeader, n, mayOpen(n, in.Flags)); st != fuse.OK {
 			return st
 		}
@@ -115,7 +115,7 @@ func (f *rawFS) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	if h := f.handles.get(in.Fh); h != nil {
 		f.flocks.endWith(h, f.locks)
 		f.locks.Released(h.id)
-		f.closing(h)
+		f.closeOrDefer(h)
 	}
 }
 
@@ -136,12 +136,12 @@ func (f *rawFS) Fsync(cancel <-chan struct{}, in *fuse.FsyncIn) (st fuse.Status)
 		return fuse.EBADF
 	}
 	if h.write {
-		var p passes
+		var p permit
 		if p, st = f.admitHandle(cancel, gate.OpFsync, &in.InHeader, h); st != fuse.OK {
 			return st
 		}
 		defer p.leave(&st)
-		p.spot.Release() // a rename of the file need not wait: no byte changes
+		p.place.Release() // a rename of the file need not wait: no byte changes
 		p.letGo()
 		if h.lost.Swap(false) {
 			return fuse.EIO

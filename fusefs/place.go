@@ -100,7 +100,7 @@ func (f *rawFS) moved(n, wasIn, dir *node, name string) {
 	case was.Same(r) && !f.newArea(wasIn, dir, r):
 	default:
 		f.moves.Add(1)
-		f.handles.disown(f)
+		f.handles.revoke(f)
 		f.losses.Add(1) // what the kernel believes of the tree rests on the rule that it had
 		f.expiry.soon()
 	}
@@ -137,7 +137,7 @@ func (n *node) parentList() []*node {
 
 // callIt notes under which name a file was seen, for whereCalled.
 func (f *rawFS) callIt(n, dir *node, name string) {
-	if (f.border.on || f.ruled()) && name != "" && !n.isDir() {
+	if (f.moveLock.on || f.ruled()) && name != "" && !n.isDir() {
 		n.called.Store(&called{dir, name})
 	}
 }

@@ -33,7 +33,7 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 	} else if r.from.layoutRole().NamesCheckouts() {
 		defer f.reread(consent{})
 	}
-	r.seen, r.free = f.lookAtBoth(r), f.movesCheckout(r)
+	r.seen, r.free = f.targetsOf(r), f.movesCheckout(r)
 	turn, st := f.takeTurn(cancel, gate.OpRename, &in.InHeader, r.come(), r.goes()...)
 	if st != fuse.OK {
 		return st
@@ -50,8 +50,8 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 	return f.renameAt(r, &p)
 }
 
-// admitRename asks the guards of both names, and takes the border.
-func (f *rawFS) admitRename(r renaming, through *gate.Freeze) (passes, fuse.Status) {
+// admitRename asks the guards of both names, and takes the move lock.
+func (f *rawFS) admitRename(r renaming, through *gate.Freeze) (permit, fuse.Status) {
 	for range linkTries {
 		p, judged, st := f.admitRenameAsSeen(r, through)
 		if st != fuse.OK {
@@ -66,35 +66,35 @@ func (f *rawFS) admitRename(r renaming, through *gate.Freeze) (passes, fuse.Stat
 		}
 		p.abandon()
 	}
-	return passes{}, f.refused() // what lies there changes all the time
+	return permit{}, f.refused() // what lies there changes all the time
 }
 
 // admitRenameAsSeen judges by what lies in the repository now.
-func (f *rawFS) admitRenameAsSeen(r renaming, through *gate.Freeze) (p passes, by judgement, st fuse.Status) {
-	p, st = f.settled(func() (passes, fuse.Status) {
+func (f *rawFS) admitRenameAsSeen(r renaming, through *gate.Freeze) (p permit, by judgement, st fuse.Status) {
+	p, st = f.settled(func() (permit, fuse.Status) {
 		ok := false
 		if by.rules, by.content, ok = f.renameRules(r); !ok {
-			return passes{}, fuse.EXDEV
+			return permit{}, fuse.EXDEV
 		}
 		if rule := cmp.Or(f.covers(gate.OpRename, r.from, r.oldName), f.covers(gate.OpRename, r.to, r.newName)); rule != nil {
-			return passes{}, f.refuseRule(gate.OpRename, callerID(&r.in.InHeader), rule)
+			return permit{}, f.refuseRule(gate.OpRename, callerID(&r.in.InHeader), rule)
 		}
 		if st := f.admitLock(gate.OpRename, callerID(&r.in.InHeader), r.from, r.oldName); st != fuse.OK {
-			return passes{}, st
+			return permit{}, st
 		}
 		if st := f.admitLock(gate.OpRename, callerID(&r.in.InHeader), r.to, r.newName); st != fuse.OK {
-			return passes{}, st
+			return permit{}, st
 		}
 		guarded, st := f.guardsOfRename(r)
 		if st != fuse.OK {
-			return passes{}, st
+			return permit{}, st
 		}
-		p, st := f.admitAs(passes{
-			op: gate.OpRename, guarded: guarded, through: through, signal: r.signal, spot: f.spotOfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
+		p, st := f.admitAs(permit{
+			op: gate.OpRename, guarded: guarded, through: through, signal: r.signal, place: f.exemptPlaceOfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
 			may: mayRename(r.from, r.oldName, r.to, r.newName), round: r.from,
 		}, &r.in.InHeader, by.rules)
 		if st == fuse.OK {
-			p, st = f.atBorder(p)
+			p, st = f.takeMoveLock(p)
 		}
 		return p, st
 	})
@@ -102,7 +102,7 @@ func (f *rawFS) admitRenameAsSeen(r renaming, through *gate.Freeze) (p passes, b
 }
 
 // renameAt makes the rename and notes the new places.
-func (f *rawFS) renameAt(r renaming, p *passes) fuse.Status {
+func (f *rawFS) renameAt(r renaming, p *permit) fuse.Status {
 	defer f.lockName(r.oldName, r.newName)()
 	if !r.movesFiles() {
 		defer f.places.move()()
@@ -137,7 +137,7 @@ func (f *rawFS) renameAt(r renaming, p *passes) fuse.Status {
 		f.lockMoved(lock, nil)
 	}
 	f.lostLock(r.from, r.oldName)
-	f.renames.Add(1) // before long timeouts are moved, see believe
+	f.renames.Add(1) // before long timeouts are moved, see cacheGen
 	wide := f.resettle(r.from, r.oldName, r.to, r.newName)
 	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
 		wide = f.resettle(r.to, r.newName, r.from, r.oldName) || wide
@@ -164,7 +164,7 @@ func (r renaming) rename() error {
 // movesDir reports whether a name is a directory's, if that matters.
 func (f *rawFS) movesDir(dir *node, name string) bool {
 	var st unix.Stat_t
-	return f.border.on && f.handles.mapped.Load() > 0 && unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil &&
+	return f.moveLock.on && f.handles.mapped.Load() > 0 && unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil &&
 		st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 

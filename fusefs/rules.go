@@ -21,7 +21,7 @@ func (f *rawFS) ruled() bool { return f.opts.Locks != nil }
 
 // takeTurnInside waits for the turn to change names of locks, and judges the change. The names that come are those that are
 // made, or replaced by a rename. End must follow once the mutation has left its guards.
-func (f *rawFS) takeTurnInside(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, come []sight, goes ...sight) (t *tenure.Turn, st fuse.Status) {
+func (f *rawFS) takeTurnInside(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, come []target, goes ...target) (t *tenure.Turn, st fuse.Status) {
 	if !f.ruled() {
 		return nil, fuse.OK
 	}
@@ -38,7 +38,7 @@ func (f *rawFS) takeTurnInside(cancel <-chan struct{}, op gate.Op, h *fuse.InHea
 	}
 	c.Caller = callerID(h)
 	c.Away = func() (<-chan struct{}, func()) {
-		return f.border.waits(gate.Request{Op: op, Caller: c.Caller, Signal: cancel})
+		return f.moveLock.waits(gate.Request{Op: op, Caller: c.Caller, Signal: cancel})
 	}
 	t, no, interrupted := f.opts.Locks.Begin(c)
 	switch {
@@ -52,7 +52,7 @@ func (f *rawFS) takeTurnInside(cancel <-chan struct{}, op gate.Op, h *fuse.InHea
 }
 
 // nameOf adds a name to those of a change, if it is a lock's, or may be that of a directory with locks below.
-func nameOf(to []tenure.Name, s sight, op gate.Op, comes bool) []tenure.Name {
+func nameOf(to []tenure.Name, s target, op gate.Op, comes bool) []tenure.Name {
 	if s.path == "" || len(s.place.Locks) == 0 && (op != gate.OpRename || !s.isDir) {
 		return to
 	}
@@ -68,7 +68,7 @@ type guarding struct {
 }
 
 // guardsOfName are the locks that guard a name. Of a directory, those of all right below it count as well.
-func (f *rawFS) guardsOfName(op gate.Op, s sight) []guarding {
+func (f *rawFS) guardsOfName(op gate.Op, s target) []guarding {
 	if s.path == "" {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (f *rawFS) guardsOfName(op gate.Op, s sight) []guarding {
 }
 
 // guardsOfNode are the locks that guard an inode.
-func (f *rawFS) guardsOfNode(op gate.Op, at inodeSight) []guarding {
+func (f *rawFS) guardsOfNode(op gate.Op, at inodeTarget) []guarding {
 	if op == gate.OpTmpfile { // a file without a name is guarded nowhere
 		return nil
 	}
@@ -105,7 +105,7 @@ func (f *rawFS) guardedBy(all []guarding, by []lockfile.Instance, makes bool) []
 }
 
 // admitGuarded asks the guards of the locks.
-func (p *passes) admitGuarded(h *fuse.InHeader) fuse.Status {
+func (p *permit) admitGuarded(h *fuse.InHeader) fuse.Status {
 	for _, g := range p.guarded {
 		if g.counts != nil {
 			continue
@@ -126,7 +126,7 @@ func (p *passes) admitGuarded(h *fuse.InHeader) fuse.Status {
 }
 
 // dropGuarded lets go of the locks that admitGuarded has asked.
-func (p *passes) dropGuarded() {
+func (p *permit) dropGuarded() {
 	drop(p.guarded)
 	p.guarded = nil
 }
@@ -167,14 +167,14 @@ func (f *rawFS) guardsOfRename(r renaming) (all []guarding, st fuse.Status) {
 }
 
 // come are the names where something else lies after a rename, and goes the others.
-func (r renaming) come() []sight {
+func (r renaming) come() []target {
 	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
 		return r.seen[:]
 	}
 	return r.seen[1:]
 }
 
-func (r renaming) goes() []sight {
+func (r renaming) goes() []target {
 	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (r renaming) goes() []sight {
 
 // guardsOfLink are the locks that guard a further name of an inode. It must be under the same locks, and as fixed, as
 // the inode is: otherwise it could be written by the other name. A name that is a lock itself guards nothing.
-func (f *rawFS) guardsOfLink(n *node, s sight) (all []guarding, st fuse.Status) {
+func (f *rawFS) guardsOfLink(n *node, s target) (all []guarding, st fuse.Status) {
 	if !f.ruled() {
 		return nil, fuse.OK
 	}

@@ -13,7 +13,7 @@ import (
 
 // admitFixedName refuses a change of the name of something that a rule fixes. Where a window is open, that decides: it is in
 // over, which is to be dropped when the change has been made.
-func (f *rawFS) admitFixedName(op gate.Op, h *fuse.InHeader, s sight) (over []guarding, st fuse.Status) {
+func (f *rawFS) admitFixedName(op gate.Op, h *fuse.InHeader, s target) (over []guarding, st fuse.Status) {
 	over = f.over(s.path, s.place)
 	if len(over) == 0 || inWindow(over) || f.born(s.path, s.place) {
 		return over, fuse.OK
@@ -28,7 +28,7 @@ func (f *rawFS) admitFixedName(op gate.Op, h *fuse.InHeader, s sight) (over []gu
 	return over, fuse.OK
 }
 
-func (f *rawFS) refuseFixedName(op gate.Op, h *fuse.InHeader, s sight) fuse.Status {
+func (f *rawFS) refuseFixedName(op gate.Op, h *fuse.InHeader, s target) fuse.Status {
 	p := s.place
 	switch {
 	case len(p.Keep) > 0:
@@ -56,7 +56,7 @@ func (f *rawFS) born(path string, p lockfile.Place) bool {
 
 // admitFixedNode refuses a change of the content or the attributes of a file that a rule lets nobody change. Whoever makes
 // it may, while it is open. Where a window is open, that decides, as in admitFixedName.
-func (f *rawFS) admitFixedNode(op gate.Op, h *fuse.InHeader, n *node, at inodeSight) (over []guarding, st fuse.Status) {
+func (f *rawFS) admitFixedNode(op gate.Op, h *fuse.InHeader, n *node, at inodeTarget) (over []guarding, st fuse.Status) {
 	if at.place.Free() || n.isDir() || op == gate.OpLink {
 		return nil, fuse.OK
 	}
@@ -94,14 +94,14 @@ func (f *rawFS) refuseFixed(why gate.Reason, op gate.Op, h *fuse.InHeader, r *lo
 }
 
 // admitSize refuses to truncate a file that only grows. on is the handle by which it was admitted, nil for none.
-func (f *rawFS) admitSize(p *passes, h *fuse.InHeader, n *node, on *handle, size uint64) fuse.Status {
+func (f *rawFS) admitSize(p *permit, h *fuse.InHeader, n *node, on *handle, size uint64) fuse.Status {
 	switch {
 	case !f.ruled() || n.isDir() || inWindow(p.guarded):
 		return fuse.OK
 	case on != nil && (on.grows != nil || on.made):
 		return f.admitGrowth(p, h, on, true, size)
 	}
-	if r := f.growing(n); r != nil && (f.door.gone() || belowEnd(n.fd, size)) {
+	if r := f.growing(n); r != nil && (f.replaceBarrier.gone() || belowEnd(n.fd, size)) {
 		path, _ := f.pathOfFile(n)
 		return f.refuseFixed(gate.ReasonAppend, gate.OpSetAttr, h, r, path)
 	}
@@ -113,7 +113,7 @@ func (f *rawFS) growing(n *node) *lockfile.Rule {
 	if !f.ruled() || !f.opts.Locks.Rules().SomeGrow() {
 		return nil
 	}
-	if at := f.lookAtNode(n); len(at.place.Append) > 0 {
+	if at := f.inodeTargetOf(n); len(at.place.Append) > 0 {
 		return at.place.Append[0]
 	}
 	return nil

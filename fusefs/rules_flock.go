@@ -118,7 +118,7 @@ func (f *rawFS) afterFlock(n *node, r *flock.Request) fuse.Status {
 	if l == nil {
 		return fuse.OK
 	}
-	leave, st := f.pass(atDoor{op: gate.OpSetLk, h: &fuse.InHeader{Caller: fuse.Caller{Owner: fuse.Owner{Uid: r.UID}, Pid: r.Thread}}, covered: func() *gate.LockFile {
+	leave, st := f.pass(atBarrier{op: gate.OpSetLk, h: &fuse.InHeader{Caller: fuse.Caller{Owner: fuse.Owner{Uid: r.UID}, Pid: r.Thread}}, covered: func() *gate.LockFile {
 		return &gate.LockFile{Rule: l.Rule.Name, Path: l.Path}
 	}})
 	if st != fuse.OK {

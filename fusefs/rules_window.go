@@ -55,7 +55,7 @@ func drop(all []guarding) {
 // stays where it is until the call is made: the kernel lets one request at a time through that may move it
 // (fuse_dio_wr_exclusive_lock, and the inode's lock for a truncation, fallocate and copy_file_range), and a mount with
 // rules is the only one of its directory.
-func (f *rawFS) admitGrowth(p *passes, h *fuse.InHeader, on *handle, below bool, off uint64) fuse.Status {
+func (f *rawFS) admitGrowth(p *permit, h *fuse.InHeader, on *handle, below bool, off uint64) fuse.Status {
 	if on.grows == nil && !on.made {
 		return fuse.OK
 	}
@@ -66,7 +66,7 @@ func (f *rawFS) admitGrowth(p *passes, h *fuse.InHeader, on *handle, below bool,
 			return st
 		}
 	}
-	if on.grows == nil || !below || !f.door.gone() && !belowEnd(on.fd, off) {
+	if on.grows == nil || !below || !f.replaceBarrier.gone() && !belowEnd(on.fd, off) {
 		return fuse.OK
 	}
 	path, _ := f.pathOfFile(on.node)
@@ -75,7 +75,7 @@ func (f *rawFS) admitGrowth(p *passes, h *fuse.InHeader, on *handle, below bool,
 
 // enterWindows asks the windows over a file that is written through a handle that was opened before them. in says that there is
 // one.
-func (f *rawFS) enterWindows(p *passes, h *fuse.InHeader, on *handle) (in bool, st fuse.Status) {
+func (f *rawFS) enterWindows(p *permit, h *fuse.InHeader, on *handle) (in bool, st fuse.Status) {
 	path, ok := f.pathOfFile(on.node)
 	if !ok {
 		return false, fuse.OK
@@ -96,7 +96,7 @@ func (f *rawFS) enterWindows(p *passes, h *fuse.InHeader, on *handle) (in bool, 
 	return in, fuse.OK
 }
 
-func (p *passes) enterWindow(h *fuse.InHeader, w *tenure.Window) fuse.Status {
+func (p *permit) enterWindow(h *fuse.InHeader, w *tenure.Window) fuse.Status {
 	req := p.request(h, gate.NoEpoch)
 	req.At, req.May = nil, nil
 	if p.n == len(p.of) {

@@ -65,7 +65,7 @@ func (f *rawFS) writeHandle(in *fuse.SetAttrIn) *handle {
 	return nil
 }
 
-func (f *rawFS) admitAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, n *node, h *handle, t *touch) (passes, fuse.Status) {
+func (f *rawFS) admitAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, n *node, h *handle, t *touch) (permit, fuse.Status) {
 	if t != nil {
 		return f.admitNodeIf(cancel, gate.OpSetAttr, &in.InHeader, n, t.may)
 	}
@@ -162,7 +162,7 @@ func (f *rawFS) setSize(in *fuse.SetAttrIn, n *node, h *handle) error {
 	fd := -1
 	if h != nil {
 		fd = h.fd
-		defer f.wrote(h)
+		defer f.markDirty(h)
 	} else {
 		var err error
 		if fd, err = f.openAgain(n.fd, unix.O_WRONLY|unix.O_NONBLOCK); err != nil {

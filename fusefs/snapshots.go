@@ -55,7 +55,7 @@ func (s *snapshots) lockedBy(m *process.Creator) {
 }
 
 // keep read-locks what is known of snapshots until the mutation ends; alone: write-locks.
-func (p *passes) keep(f *rawFS, alone bool) {
+func (p *permit) keep(f *rawFS, alone bool) {
 	if alone {
 		f.jvs.change.Lock()
 		p.kept = f.jvs.change.Unlock
@@ -66,7 +66,7 @@ func (p *passes) keep(f *rawFS, alone bool) {
 }
 
 // admitSnapshotNames refuses a change of names that belong to a READY snapshot. It comes last: nothing waits any more.
-func (f *rawFS) admitSnapshotNames(p *passes, op gate.Op, h *fuse.InHeader, names ...called) fuse.Status {
+func (f *rawFS) admitSnapshotNames(p *permit, op gate.Op, h *fuse.InHeader, names ...called) fuse.Status {
 	var of [2]string
 	at := of[:0]
 	for _, c := range names {
@@ -99,7 +99,7 @@ func (f *rawFS) admitSnapshotNames(p *passes, op gate.Op, h *fuse.InHeader, name
 }
 
 // admitSnapshotNode refuses a change of what lies in a READY snapshot, and of its descriptor.
-func (f *rawFS) admitSnapshotNode(p *passes, op gate.Op, h *fuse.InHeader, n *node) fuse.Status {
+func (f *rawFS) admitSnapshotNode(p *permit, op gate.Op, h *fuse.InHeader, n *node) fuse.Status {
 	if !f.jvs.on || op == gate.OpFsync || !n.inSnapshots() {
 		return fuse.OK
 	}
@@ -116,7 +116,7 @@ func (f *rawFS) admitSnapshotNode(p *passes, op gate.Op, h *fuse.InHeader, n *no
 
 // admitSnapshotLink is admitSnapshotNames for a further name of an inode. It stays within its snapshot: by a name elsewhere
 // it could be written when the snapshot is READY.
-func (f *rawFS) admitSnapshotLink(p *passes, h *fuse.InHeader, n *node, to called) fuse.Status {
+func (f *rawFS) admitSnapshotLink(p *permit, h *fuse.InHeader, n *node, to called) fuse.Status {
 	if !f.jvs.on || !n.inSnapshots() && !to.dir.inSnapshots() {
 		return fuse.OK
 	}
@@ -131,7 +131,7 @@ func (f *rawFS) admitSnapshotLink(p *passes, h *fuse.InHeader, n *node, to calle
 }
 
 // refuseSnapshot refuses, and lets the mutation through if the mount only observes.
-func (f *rawFS) refuseSnapshot(p *passes, no gate.Refusal) fuse.Status {
+func (f *rawFS) refuseSnapshot(p *permit, no gate.Refusal) fuse.Status {
 	st := f.refuseUnlessObserving(no)
 	if st != fuse.OK {
 		p.abandon()

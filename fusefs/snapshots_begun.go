@@ -101,7 +101,7 @@ func (f *rawFS) worktreeOfIntent(id string) (*layout.Rule, bool) {
 }
 
 // admitPublishing refuses to publish a snapshot if its worktree does not stand as it did when the snapshot began.
-func (f *rawFS) admitPublishing(p *passes, op gate.Op, h *fuse.InHeader, rel string) fuse.Status {
+func (f *rawFS) admitPublishing(p *permit, op gate.Op, h *fuse.InHeader, rel string) fuse.Status {
 	id, is := layout.SnapshotOf(rel)
 	if op == gate.OpUnlink || op == gate.OpRmdir || op == gate.OpMkdir || !is || !layout.Publishes(rel) {
 		return fuse.OK

@@ -60,11 +60,11 @@ func (s *Server) Stats() Stats {
 		Inodes: f.nodes.count.Load(), InodeBudget: f.budget.high, Handles: f.handles.count.Load(),
 		LongTimeouts: f.expiry.count.Load(), LongTimeoutBudget: longTimeoutsMax, Watches: f.watcher.count.Load(), WatchBudget: watchesMax,
 		DescriptorBudget: f.budget.full, MemoryBudget: f.budget.memory(),
-		Kernel: s.Features(), Transport: s.transport.State(), LinkWalks: f.book.walks.Load(), LinkWalkEntries: f.book.looked.Load(),
+		Kernel: s.Features(), Transport: s.transport.State(), LinkWalks: f.hardlinks.walks.Load(), LinkWalkEntries: f.hardlinks.looked.Load(),
 	}
 	st.FileLocks, st.Waiting = f.locks.Count(), f.opts.Enforcement.Waiting()
 	st.Descriptors = st.Inodes + f.handles.fds.Load() + st.FileLocks
-	st.Users, st.UserShare = f.shares.top(), f.budget.user
+	st.Users, st.UserShare = f.quotas.top(), f.budget.user
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	st.Memory = m.Sys - m.HeapReleased

@@ -25,7 +25,7 @@ func TestASwitchDropsWhatTheKernelHas(t *testing.T) {
 	open := func(id uint64, write, mapped bool) {
 		fd, err := unix.Open(filepath.Join(source, "f"), unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
 		require.NoError(t, err)
-		f.handles.add(&handle{node: &node{id: id}, share: new(share), fd: fd, write: write, mapped: mapped})
+		f.handles.add(&handle{node: &node{id: id}, quota: new(userQuota), fd: fd, write: write, mapped: mapped})
 	}
 	open(11, true, true)
 	open(12, true, false)

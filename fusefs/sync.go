@@ -19,7 +19,7 @@ func (f *rawFS) syncFlag() int {
 }
 
 // toStore returns when what was written through a descriptor has reached the store. An error says that it may not have. Where it
-// need not (unsynced.go) nothing is done.
+// need not (dirty.go) nothing is done.
 func (f *rawFS) toStore(fd int) error {
 	if !f.syncs || f.relies {
 		return nil

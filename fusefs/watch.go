@@ -15,7 +15,7 @@ import (
 
 // watcher sees changes that are made behind the mount on the same kernel. It tells the mount's kernel side at once, instead of after
 // CacheTimeout. It watches the directories that were looked into: all changes if others may write there, and changes of names if this
-// mount's holder is the only writer (watchlevel.go). There most events are the mount's own; ownnames.go recognises them.
+// mount's holder is the only writer (watchlevel.go). There most events are the mount's own; self_events.go recognises them.
 //
 // inotify does not see changes by another host on a shared store. There only CacheTimeout counts, as for directories beyond watchesMax.
 type watcher struct {
@@ -69,7 +69,7 @@ func (w *watcher) drop(n *node) {
 	}
 	w.nodes.Delete(watch)
 	n.watched.Store(watchNothing)
-	n.forgetOwnNames()
+	n.forgetSelfEvents()
 	w.count.Add(-1)
 	w.inotify.Remove(watch)
 }
@@ -109,11 +109,11 @@ func (w *watcher) event(f *rawFS, e inotify.Event) (own bool) {
 	if e.Mask&unix.IN_Q_OVERFLOW != 0 {
 		// A dropped change is seen after CacheTimeout, like everything without an event.
 		f.opts.Log.Info("changes behind the mount come faster than inotify tells: some are seen after the cache timeout (fs.inotify.max_queued_events)")
-		w.forgetOwnNames()
+		w.forgetSelfEvents()
 		return false
 	}
 	n := w.about(f, e)
-	if n == nil || e.Mask&namesChanged != 0 && n.tookOwnName(e.Name) {
+	if n == nil || e.Mask&namesChanged != 0 && n.tookSelfEvent(e.Name) {
 		return true
 	}
 	f.changedBehind(n, e.Name, e.Mask)
@@ -132,7 +132,7 @@ func (w *watcher) about(f *rawFS, e inotify.Event) *node {
 	case e.Mask&unix.IN_IGNORED != 0: // it is gone
 		w.drop(n)
 		return nil
-	case n.watched.Load() == watchAll && f.certain(n) > f.opts.CacheTimeout:
+	case n.watched.Load() == watchAll && f.cacheTTL(n) > f.opts.CacheTimeout:
 		w.lower(f, n)
 		return nil
 	}
@@ -148,7 +148,7 @@ func (f *rawFS) changedBehind(dir *node, name string, mask uint32) {
 		return
 	}
 	if mask&namesChanged != 0 {
-		dir.madeHere.Store(nil)
+		dir.knownNames.Store(nil)
 		f.kernel.Expire(dir.id, name)
 	}
 	var st unix.Stat_t

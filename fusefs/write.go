@@ -36,7 +36,7 @@ func (f *rawFS) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) 
 	if st := f.admitGrowth(&p, &in.InHeader, h, !appends(in), in.Offset); st != fuse.OK {
 		return f.refusedStore(in, h, st)
 	}
-	defer f.wrote(h) // before it leaves
+	defer f.markDirty(h) // before it leaves
 	n := 0
 	end := appends(in) || h.continues(in)
 	if (h.appendOnly || h.audit) && !end {
@@ -107,9 +107,9 @@ func pwrite(fd int, data [][]byte, off int64, end bool) (int, error) {
 // admitWrite judges a write by its handle. For a store through a mapping the kernel names any write
 // handle of the inode. So all handles that can be mapped must be of the handle's epoch. Otherwise a
 // process that still maps the file from an earlier lease could write under the next one.
-func (f *rawFS) admitWrite(cancel <-chan struct{}, in *fuse.WriteIn, h *handle) (passes, fuse.Status) {
+func (f *rawFS) admitWrite(cancel <-chan struct{}, in *fuse.WriteIn, h *handle) (permit, fuse.Status) {
 	stored := in.WriteFlags&fuse.WRITE_CACHE != 0
-	p, st := f.admitHandleAs(passes{op: gate.OpWrite, on: h.node, signal: cancel, stored: stored}, &in.InHeader, h)
+	p, st := f.admitHandleAs(permit{op: gate.OpWrite, on: h.node, signal: cancel, stored: stored}, &in.InHeader, h)
 	if !stored {
 		return p, st
 	}
@@ -172,12 +172,12 @@ func (n *node) loseStores() bool {
 
 // admitMapping judges a store that may not be a rightful handle's: it lands where anybody may
 // write.
-func (f *rawFS) admitMapping(h *fuse.InHeader, on *handle) (passes, fuse.Status) {
-	if len(on.claims) == 1 && !on.disowned.Load() {
-		p := passes{op: gate.OpWrite, on: on.node, spot: f.spotOf(gate.OpWrite, on.node), stored: true}
+func (f *rawFS) admitMapping(h *fuse.InHeader, on *handle) (permit, fuse.Status) {
+	if len(on.claims) == 1 && !on.revoked.Load() {
+		p := permit{op: gate.OpWrite, on: on.node, place: f.exemptPlaceOf(gate.OpWrite, on.node), stored: true}
 		if pass, ok := on.claims[0].guard.Exempted(p.request(h, gate.ByPlace)); ok {
 			p.of[0].guard, p.of[0].pass, p.n = on.claims[0].guard, pass, 1
-			if !on.disowned.Load() { // checked after it is counted
+			if !on.revoked.Load() { // checked after it is counted
 				return p, fuse.OK
 			}
 		}
@@ -188,17 +188,17 @@ func (f *rawFS) admitMapping(h *fuse.InHeader, on *handle) (passes, fuse.Status)
 
 // refuseMapping lets the guards count and report the refusal. If the mount only observes the store
 // passes.
-func (f *rawFS) refuseMapping(h *handle) (passes, fuse.Status) {
-	p := passes{op: gate.OpWrite, on: h.node}
+func (f *rawFS) refuseMapping(h *handle) (permit, fuse.Status) {
+	p := permit{op: gate.OpWrite, on: h.node}
 	for _, g := range f.guardsOver(h) {
 		if p.n == len(p.of) {
 			p.abandon()
-			return passes{}, f.refused()
+			return permit{}, f.refused()
 		}
 		pass, no := g.RefuseStore(gate.ReasonStaleMapping)
 		if no != nil {
 			p.abandon()
-			return passes{}, fuse.Status(no.Errno)
+			return permit{}, fuse.Status(no.Errno)
 		}
 		p.of[p.n].guard, p.of[p.n].pass = g, pass
 		p.n++
@@ -208,7 +208,7 @@ func (f *rawFS) refuseMapping(h *handle) (passes, fuse.Status) {
 	}
 	pass, ok, would := f.opts.Enforcement.Outside(true)
 	if !ok {
-		return passes{}, f.refused()
+		return permit{}, f.refused()
 	}
 	if would {
 		f.stats.would.Add(1)
@@ -219,7 +219,7 @@ func (f *rawFS) refuseMapping(h *handle) (passes, fuse.Status) {
 
 // guardsOver are the guards under which a handle was opened, and those into whose worktrees its file has come since.
 func (f *rawFS) guardsOver(h *handle) (all []*gate.Guard) {
-	if h.disowned.Load() {
+	if h.revoked.Load() {
 		all = f.movedInto(h)
 	}
 	for _, c := range h.claims {
@@ -234,7 +234,7 @@ func (n *node) mappedAlike(h *handle) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for o := range n.writers {
-		if o.mapped && (o.disowned.Load() || !sameClaims(o.claims, h.claims)) {
+		if o.mapped && (o.revoked.Load() || !sameClaims(o.claims, h.claims)) {
 			return false
 		}
 	}
@@ -282,7 +282,7 @@ func (f *rawFS) Fallocate(cancel <-chan struct{}, in *fuse.FallocateIn) (st fuse
 		return st
 	}
 	h.node.written.Store(f.losses.Load() + 1)
-	defer f.wrote(h)
+	defer f.markDirty(h)
 	defer f.privilegesMayHaveGone(h.node)
 	return status(spender(&in.InHeader, h.node).as(func() error {
 		err := retry(func() error { return unix.Fallocate(h.fd, in.Mode, int64(in.Offset), int64(in.Length)) })
@@ -320,7 +320,7 @@ func (f *rawFS) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRangeIn) 
 		most = copyMaxByPlace
 	}
 	dst.node.written.Store(f.losses.Load() + 1)
-	defer f.wrote(dst)
+	defer f.markDirty(dst)
 	defer f.privilegesMayHaveGone(dst.node)
 	n := 0
 	err := spender(&in.InHeader, dst.node).as(func() (err error) {

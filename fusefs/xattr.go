@@ -19,7 +19,7 @@ func (f *rawFS) GetXAttr(_ <-chan struct{}, h *fuse.InHeader, attr string, dest 
 	if n == nil {
 		return 0, fuse.ENOENT
 	}
-	if attr == capabilityAttr && f.isIncapable(n) {
+	if attr == capabilityAttr && f.hasNoCaps(n) {
 		return 0, fuse.ENODATA
 	}
 	size, err := retryInt(func() (int, error) { return f.getxattr(n, attr, dest) })
@@ -101,7 +101,7 @@ func (f *rawFS) SetXAttr(cancel <-chan struct{}, in *fuse.SetXAttrIn, attr strin
 		return st
 	}
 	defer p.leave(&st)
-	n.mayBeCapable()
+	n.mayHaveCaps()
 	set := func() error {
 		return retry(func() error { return f.setxattr(n, attr, data, int(in.Flags)) })
 	}

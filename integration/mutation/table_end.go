@@ -173,13 +173,13 @@ var lateWrites = slices.Concat(
 		Old: ", err: errNoAnswer}", New: "}",
 		Tests: []string{"TestALookThatPanicsServesNobody"},
 	}),
-	in("fusefs/unsynced.go", mutation{
+	in("fusefs/dirty.go", mutation{
 		Rule: 9, What: "nobody notes what has not reached the store",
-		Old: "	if f.relies {\n		h.unsynced.any.Store(true)", New: "	if false {\n		h.unsynced.any.Store(true)",
+		Old: "	if f.relies {\n		h.dirty.any.Store(true)", New: "	if false {\n		h.dirty.any.Store(true)",
 		Tests: []string{"TestWrittenFilesAreSyncedAtTheEndOfTheLease"},
 	}, mutation{
 		Rule: 9, What: "what the store did not take counts as synced",
-		Old: "	if err != nil {\n		h.unsynced.any.Store(true)", New: "	if false {\n		h.unsynced.any.Store(true)",
+		Old: "	if err != nil {\n		h.dirty.any.Store(true)", New: "	if false {\n		h.dirty.any.Store(true)",
 		Tests: []string{"TestAFailedSyncIsToldWithTokenAndFile"},
 	}, mutation{
 		Rule: 9, What: "a lease ends before what was written has reached the store",

@@ -11,9 +11,9 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// linkBook is what is known of files with several names. One walk through the source notes all of them. There is one walk at a time, for
-// everybody who waits for it. After a walk there is a pause as long as the walk was. So walks take half a processor at most.
-type linkBook struct {
+// hardlinkIndex is what is known of files with several names. One walk through the source notes all of them. There is one walk at a time,
+// for everybody who waits for it. After a walk there is a pause as long as the walk was. So walks take half a processor at most.
+type hardlinkIndex struct {
 	turn chan struct{} // capacity 1
 	rest time.Time     // no walk begins before; guarded by turn
 	stop chan struct{} // closed when nobody asks any more
@@ -60,17 +60,17 @@ var (
 	errBookClosed   = errors.New("nothing is served any more")
 )
 
-func newLinkBook() linkBook {
-	return linkBook{turn: make(chan struct{}, 1), stop: make(chan struct{})}
+func newHardlinkIndex() hardlinkIndex {
+	return hardlinkIndex{turn: make(chan struct{}, 1), stop: make(chan struct{})}
 }
 
 // close ends all walks. Nobody may ask any more.
-func (b *linkBook) close() {
+func (b *hardlinkIndex) close() {
 	close(b.stop)
 	b.all.Wait()
 }
 
-func (b *linkBook) lookUp(k inodeKey, moves uint64) (linkFound, bool) {
+func (b *hardlinkIndex) lookUp(k inodeKey, moves uint64) (linkFound, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.moves != moves {
@@ -82,7 +82,7 @@ func (b *linkBook) lookUp(k inodeKey, moves uint64) (linkFound, bool) {
 
 // walk waits for a walk that begins after the call. One that is under way already may have passed a place to which a name came since. A
 // caller that is killed does not wait; the walk goes on, for others and to be remembered.
-func (b *linkBook) walk(f *rawFS, k inodeKey, who gate.Request) (linkFound, uint64, error) {
+func (b *hardlinkIndex) walk(f *rawFS, k inodeKey, who gate.Request) (linkFound, uint64, error) {
 	b.mu.Lock()
 	if b.failed.err != nil && time.Now().Before(b.failed.until) {
 		defer b.mu.Unlock()
@@ -98,7 +98,7 @@ func (b *linkBook) walk(f *rawFS, k inodeKey, who gate.Request) (linkFound, uint
 	if leads {
 		b.all.Go(func() { b.lead(f, call) })
 	}
-	off, end := f.border.waits(who) // a walk takes long, and so does a wait for another one
+	off, end := f.moveLock.waits(who) // a walk takes long, and so does a wait for another one
 	defer end()
 	select {
 	case <-call.done:
@@ -109,7 +109,7 @@ func (b *linkBook) walk(f *rawFS, k inodeKey, who gate.Request) (linkFound, uint
 }
 
 // lead makes the walk when it has the turn.
-func (b *linkBook) lead(f *rawFS, call *linkCall) {
+func (b *hardlinkIndex) lead(f *rawFS, call *linkCall) {
 	defer close(call.done)
 	select {
 	case b.turn <- struct{}{}:
@@ -129,7 +129,7 @@ func (b *linkBook) lead(f *rawFS, call *linkCall) {
 	b.mu.Unlock()
 
 	began := time.Now()
-	w := linkWalk{f: f, until: began.Add(linkWalkMax), wanted: call.wanted, found: make(map[inodeKey]linkFound)}
+	w := hardlinkScan{f: f, until: began.Add(linkWalkMax), wanted: call.wanted, found: make(map[inodeKey]linkFound)}
 	call.moves = f.moves.Load()
 	call.err = w.run()
 	call.found = w.found
@@ -144,7 +144,7 @@ func (b *linkBook) lead(f *rawFS, call *linkCall) {
 
 // write keeps what a walk has found. It skips files that had changed shortly before the walk began,
 // by this machine's clock: a walk may miss a name that moves meanwhile.
-func (b *linkBook) write(call *linkCall, began time.Time, foreign bool) {
+func (b *hardlinkIndex) write(call *linkCall, began time.Time, foreign bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failed = (linkFailure{}); call.err != nil {

@@ -17,13 +17,13 @@ import (
 )
 
 // A daemon that is being replaced leaves what rules cover to the next one. From the first step on changes of names, and opens
-// for writing, wait at the door if a rule covers them. Either it opens again, because the next daemon has not come up. Or
+// for writing, wait at the barrier if a rule covers them. Either it opens again, because the next daemon has not come up. Or
 // the mount is gone from its place: then a call that goes by a path is sent round (ESTALE), and the kernel walks the path anew
 // (retry_estale in fs/namei.c), which leads to the new mount. Who comes again has its working directory here, and is refused.
 // What is written through open files passes: the book has lent their locks (gate/tenure/handover.go).
 
-// door counts what it lets in. The zero value is open.
-type door struct {
+// replaceBarrier counts what it lets in. The zero value is open.
+type replaceBarrier struct {
 	state  atomic.Int32
 	inside atomic.Int64
 
@@ -34,30 +34,30 @@ type door struct {
 }
 
 const (
-	doorOpen int32 = iota
-	doorShut
-	doorGone
+	barrierOpen int32 = iota
+	barrierShut
+	barrierGone
 )
 
 const (
-	// doorWait bounds a wait there. A replacement takes less than a second.
-	doorWait = 10 * time.Second
+	// barrierWait bounds a wait there. A replacement takes less than a second.
+	barrierWait = 10 * time.Second
 	// sentMost bounds how many are known that were sent round. One that is forgotten is sent once more, and gets ESTALE.
 	sentMost = 1024
 )
 
-// enter reports whether the door is open. Then leave must follow.
-func (d *door) enter() bool {
+// enter reports whether the barrier is open. Then leave must follow.
+func (d *replaceBarrier) enter() bool {
 	d.inside.Add(1) // counted first
-	if d.state.Load() == doorOpen {
+	if d.state.Load() == barrierOpen {
 		return true
 	}
 	d.leave()
 	return false
 }
 
-func (d *door) leave() {
-	if d.inside.Add(-1) > 0 || d.state.Load() == doorOpen {
+func (d *replaceBarrier) leave() {
+	if d.inside.Add(-1) > 0 || d.state.Load() == barrierOpen {
 		return
 	}
 	d.mu.Lock()
@@ -69,7 +69,7 @@ func (d *door) leave() {
 }
 
 // to changes the state, and wakes who waits for that.
-func (d *door) to(state int32) {
+func (d *replaceBarrier) to(state int32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.left == nil {
@@ -83,23 +83,23 @@ func (d *door) to(state int32) {
 }
 
 // shut waits until all that it let in has left. After an error it is open.
-func (d *door) shut(ctx context.Context) error {
-	d.to(doorShut)
+func (d *replaceBarrier) shut(ctx context.Context) error {
+	d.to(barrierShut)
 	for d.inside.Load() > 0 {
 		select {
 		case <-d.left:
 		case <-ctx.Done():
-			d.to(doorOpen)
+			d.to(barrierOpen)
 			return ctx.Err()
 		}
 	}
 	return nil
 }
 
-func (d *door) gone() bool { return d.state.Load() == doorGone }
+func (d *replaceBarrier) gone() bool { return d.state.Load() == barrierGone }
 
 // sends reports whether a caller is sent round. It is once.
-func (d *door) sends(tid uint32, op gate.Op) bool {
+func (d *replaceBarrier) sends(tid uint32, op gate.Op) bool {
 	if tid == 0 { // unknown, so it would not be recognised
 		return false
 	}
@@ -116,8 +116,8 @@ func (d *door) sends(tid uint32, op gate.Op) bool {
 	return true
 }
 
-// atDoor is a request at the door.
-type atDoor struct {
+// atBarrier is a request at the barrier.
+type atBarrier struct {
 	op      gate.Op
 	h       *fuse.InHeader
 	signal  <-chan struct{}
@@ -125,55 +125,55 @@ type atDoor struct {
 }
 
 // pass lets a request in, when it may. leave must follow then.
-func (f *rawFS) pass(p atDoor) (leave func(), st fuse.Status) {
-	if f.door.enter() {
-		return f.door.leave, fuse.OK
+func (f *rawFS) pass(p atBarrier) (leave func(), st fuse.Status) {
+	if f.replaceBarrier.enter() {
+		return f.replaceBarrier.leave, fuse.OK
 	}
 	by := p.covered()
 	for by != nil {
 		switch {
-		case f.door.enter():
-			return f.door.leave, fuse.OK
-		case f.door.gone():
+		case f.replaceBarrier.enter():
+			return f.replaceBarrier.leave, fuse.OK
+		case f.replaceBarrier.gone():
 			return func() {}, f.turnAway(p, by)
 		}
-		if st := f.waitAtDoor(p, by); st != fuse.OK {
+		if st := f.waitAtBarrier(p, by); st != fuse.OK {
 			return func() {}, st
 		}
 	}
 	return func() {}, fuse.OK
 }
 
-// waitAtDoor waits until the state of the door has changed.
-func (f *rawFS) waitAtDoor(p atDoor, by *gate.LockFile) fuse.Status {
-	f.door.mu.Lock()
-	moved := f.door.moved
-	f.door.mu.Unlock()
-	if f.door.state.Load() != doorShut {
+// waitAtBarrier waits until the state of the barrier has changed.
+func (f *rawFS) waitAtBarrier(p atBarrier, by *gate.LockFile) fuse.Status {
+	f.replaceBarrier.mu.Lock()
+	moved := f.replaceBarrier.moved
+	f.replaceBarrier.mu.Unlock()
+	if f.replaceBarrier.state.Load() != barrierShut {
 		return fuse.OK
 	}
-	off, end := f.border.waits(gate.Request{Op: p.op, Caller: callerID(p.h), Signal: p.signal})
+	off, end := f.moveLock.waits(gate.Request{Op: p.op, Caller: callerID(p.h), Signal: p.signal})
 	defer end()
 	select {
 	case <-moved:
 		return fuse.OK
 	case <-off:
 		return fuse.EINTR
-	case <-time.After(doorWait):
+	case <-time.After(barrierWait):
 		return f.refuseUnlessObserving(gate.Refusal{Reason: gate.ReasonReplacing, Op: p.op, Caller: callerID(p.h), Lock: by})
 	}
 }
 
 // turnAway is the answer when the mount is gone from its place.
-func (f *rawFS) turnAway(p atDoor, by *gate.LockFile) fuse.Status {
-	if f.opts.Enforcement.Mode() != gate.Observing && goesByPath(p) && f.door.sends(p.h.Pid, p.op) {
+func (f *rawFS) turnAway(p atBarrier, by *gate.LockFile) fuse.Status {
+	if f.opts.Enforcement.Mode() != gate.Observing && goesByPath(p) && f.replaceBarrier.sends(p.h.Pid, p.op) {
 		return fuse.Status(unix.ESTALE)
 	}
 	return f.refuseUnlessObserving(gate.Refusal{Reason: gate.ReasonReplaced, Op: p.op, Caller: callerID(p.h), Lock: by})
 }
 
 // goesByPath reports whether the kernel repeats the call. It does not repeat bind(2), nor what goes by a descriptor.
-func goesByPath(p atDoor) bool {
+func goesByPath(p atBarrier) bool {
 	switch p.op {
 	case gate.OpMknod, gate.OpIoctl, gate.OpSetLk, gate.OpSetLkw:
 		return false
@@ -211,7 +211,7 @@ func coverOf(path string, p lockfile.Place) *gate.LockFile {
 
 // coverOfNames is which rule covers a change of names. The locks below a directory are the next daemon's to know, so no directory
 // is renamed.
-func (f *rawFS) coverOfNames(op gate.Op, names []sight) *gate.LockFile {
+func (f *rawFS) coverOfNames(op gate.Op, names []target) *gate.LockFile {
 	for _, s := range names {
 		if by := coverOf(s.path, s.place); by != nil {
 			return by
@@ -243,10 +243,10 @@ func (f *rawFS) coverOfNode(op gate.Op, n *node) *gate.LockFile {
 
 // ShutRules keeps out what rules cover. It returns when nothing of that is in flight but through open files. After an error
 // everything goes on as before; otherwise OpenRules or LeaveRules must follow.
-func (s *Server) ShutRules(ctx context.Context) error { return s.fs.door.shut(ctx) }
+func (s *Server) ShutRules(ctx context.Context) error { return s.fs.replaceBarrier.shut(ctx) }
 
 // OpenRules is the end of ShutRules: this mount stays.
-func (s *Server) OpenRules() { s.fs.door.to(doorOpen) }
+func (s *Server) OpenRules() { s.fs.replaceBarrier.to(barrierOpen) }
 
 // LeaveRules is the end of ShutRules: another mount is in the place of this one.
-func (s *Server) LeaveRules() { s.fs.door.to(doorGone) }
+func (s *Server) LeaveRules() { s.fs.replaceBarrier.to(barrierGone) }

@@ -10,7 +10,7 @@ import (
 // descriptor replaces the inode's under the same number (dup3(2)). That is atomic for everybody who uses the number, and the inode is the
 // same. When the handle is closed the inode gets its own descriptor again. Everything that an inode's descriptor is used for, the
 // descriptor of an open file can do. Further handles of the file have their own descriptors.
-type lending struct {
+type sharedFD struct {
 	mu        sync.Mutex // held across system calls that a disk may block: it guards nothing else
 	lent      bool       // the inode's descriptor belongs to a handle
 	forgotten bool       // the kernel forgot the inode before RELEASE was handled
@@ -29,7 +29,7 @@ func (f *rawFS) lendIfMany(h *handle) {
 
 // lend makes a handle's descriptor the inode's, too, if no other handle's is. If that fails the handle keeps its own.
 func (n *node) lend(h *handle) {
-	l := &n.lending
+	l := &n.sharedFD
 	if !l.mu.TryLock() {
 		return // a close is under way, and this handle can use its own
 	}
@@ -44,7 +44,7 @@ func (n *node) lend(h *handle) {
 // takeBack ends what lend has begun. After an error the inode keeps the descriptor of an open file,
 // until the next handle's or the kernel's FORGET.
 func (n *node) takeBack(procFD int) error {
-	l := &n.lending
+	l := &n.sharedFD
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lent = false
@@ -62,7 +62,7 @@ func (n *node) takeBack(procFD int) error {
 // letGo closes the descriptor of an inode that the kernel has forgotten. The kernel sends RELEASE
 // before FORGET, but another reader may handle RELEASE later.
 func (n *node) letGo() {
-	l := &n.lending
+	l := &n.sharedFD
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forgotten = true

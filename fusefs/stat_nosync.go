@@ -7,8 +7,8 @@ import "golang.org/x/sys/unix"
 // request. Right after such a call of our own, on the very inode, what the kernel has is as new as the answer. What another host changes
 // behind the answer is as if it had come after ours. Other kinds of shared file systems may only note that they have to ask.
 
-// told is Fstat of an inode whose attributes the store has told in answer to the call before, where it is one that tells them.
-func (f *rawFS) told(fd int, st *unix.Stat_t) error {
+// statNoSync is Fstat of an inode whose attributes the store has told in answer to the call before, where it is one that tells them.
+func (f *rawFS) statNoSync(fd int, st *unix.Stat_t) error {
 	if f.syncs {
 		var x unix.Statx_t
 		err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_BASIC_STATS, &x)

@@ -19,11 +19,11 @@ import (
 // that appends would ask for the file's size too early, and go over what was acknowledged. (GlusterFS tells of a close before it has
 // written, MooseFS keeps what was written until the close.) So each handle knows whether it has written since it was synced last, and is
 // synced
-//   - when its file is closed, after the RELEASE, for which nobody waits (closings), and
+//   - when its file is closed, after the RELEASE, for which nobody waits (deferredCloses), and
 //   - before its lease is given back, given away (Sync), or given up.
 
-// unsynced is what a handle has written that may not have reached the store.
-type unsynced struct {
+// dirty is what a handle has written that may not have reached the store.
+type dirty struct {
 	any    atomic.Bool
 	mu     sync.Mutex   // held while the handle is synced, so that its descriptors stay
 	closed bool         // under mu: they do not any more
@@ -32,45 +32,45 @@ type unsynced struct {
 	failed atomic.Int32 // the status of a sync that no program has asked for, and that its fsync was not told yet; 0: none
 }
 
-// wrote says that a handle may have changed its file's content, after it has. So a sync that began before does not count for it.
-func (f *rawFS) wrote(h *handle) {
+// markDirty says that a handle may have changed its file's content, after it has. So a sync that began before does not count for it.
+func (f *rawFS) markDirty(h *handle) {
 	if f.relies {
-		h.unsynced.any.Store(true)
+		h.dirty.any.Store(true)
 	}
 }
 
 // sync returns when all that the handle has written before has reached the store. After an error it may not have, and the next call tries
 // again. A store tells an error once, and what it then has dropped no later sync brings back: so the program's own fsync is told of it, too.
 func (h *handle) sync() error {
-	h.unsynced.mu.Lock()
-	defer h.unsynced.mu.Unlock()
-	if h.unsynced.closed || !h.unsynced.any.Load() {
+	h.dirty.mu.Lock()
+	defer h.dirty.mu.Unlock()
+	if h.dirty.closed || !h.dirty.any.Load() {
 		return nil
 	}
 	err := h.syncBy(unix.Fdatasync)
 	if err != nil {
-		h.unsynced.failed.Store(int32(status(err)))
+		h.dirty.failed.Store(int32(status(err)))
 	}
 	return err
 }
 
 // fsync is what a program asks for. It reaches what was appended by a descriptor of its own, too (tail).
 func (h *handle) fsync(do func(fd int) error) fuse.Status {
-	h.unsynced.mu.Lock()
-	defer h.unsynced.mu.Unlock()
+	h.dirty.mu.Lock()
+	defer h.dirty.mu.Unlock()
 	st := status(h.syncBy(do))
-	if before := fuse.Status(h.unsynced.failed.Swap(0)); st == fuse.OK {
+	if before := fuse.Status(h.dirty.failed.Swap(0)); st == fuse.OK {
 		return before
 	}
 	return st
 }
 
-// syncBy syncs all descriptors. Under mu of unsynced.
+// syncBy syncs all descriptors. Under mu of dirty.
 func (h *handle) syncBy(do func(fd int) error) error {
-	h.unsynced.any.Store(false)
+	h.dirty.any.Store(false)
 	err := h.eachDescriptor(do)
 	if err != nil {
-		h.unsynced.any.Store(true)
+		h.dirty.any.Store(true)
 	}
 	return err
 }
@@ -86,9 +86,9 @@ func (h *handle) eachDescriptor(do func(fd int) error) error {
 	return err
 }
 
-// closings are the handles whose files were closed and that are being synced. They are no reader's business: a store that syncs nothing for a
+// deferredCloses are the handles whose files were closed and that are being synced. They are no reader's business: a store that syncs nothing for a
 // while would have all readers, and the mount would stand still. The zero value is ready.
-type closings struct {
+type deferredCloses struct {
 	wg   sync.WaitGroup
 	once sync.Once
 	turn chan struct{} // who has put a value in may sync
@@ -98,7 +98,7 @@ type closings struct {
 const closingsMax = 64
 
 // begin runs f when it may sync.
-func (c *closings) begin(f func()) {
+func (c *deferredCloses) begin(f func()) {
 	c.once.Do(func() { c.turn = make(chan struct{}, closingsMax) })
 	c.wg.Go(func() {
 		c.turn <- struct{}{}
@@ -107,26 +107,26 @@ func (c *closings) begin(f func()) {
 	})
 }
 
-// closing ends a handle whose file was closed: at once, or when it is synced. Until then it stays in the table, where the end of its lease
+// closeOrDefer ends a handle whose file was closed: at once, or when it is synced. Until then it stays in the table, where the end of its lease
 // finds it.
-func (f *rawFS) closing(h *handle) {
-	if !f.relies || h.unsynced.endsAtOnce() {
+func (f *rawFS) closeOrDefer(h *handle) {
+	if !f.relies || h.dirty.endsAtOnce() {
 		f.release(h.id)
 		return
 	}
 	name := h.node.name()
-	f.closings.begin(func() {
-		h.unsynced.mu.Lock()
-		h.unsynced.name = name
-		h.unsynced.mu.Unlock()
+	f.deferredCloses.begin(func() {
+		h.dirty.mu.Lock()
+		h.dirty.name = name
+		h.dirty.mu.Unlock()
 		_ = f.syncOrTell(h) // nobody waits for the answer to a RELEASE
-		h.unsynced.end()
+		h.dirty.end()
 		f.release(h.id)
 	})
 }
 
 // endsAtOnce is end, if nothing is to be synced and nobody just does it.
-func (u *unsynced) endsAtOnce() bool {
+func (u *dirty) endsAtOnce() bool {
 	if u.any.Load() || !u.mu.TryLock() {
 		return false
 	}
@@ -136,7 +136,7 @@ func (u *unsynced) endsAtOnce() bool {
 }
 
 // end says that the descriptors go.
-func (u *unsynced) end() {
+func (u *dirty) end() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.closed = true
@@ -154,16 +154,16 @@ func (f *rawFS) syncOrTell(h *handle) error {
 // tellIfUnsure tells, once, that a program's own fsync or close has failed so that what was written may reach the store yet: the program knows,
 // and the lease must not be given back (Unsure).
 func (f *rawFS) tellIfUnsure(h *handle, st fuse.Status) fuse.Status {
-	if f.relies && mayHaveLanded(st) && !h.unsynced.told.Swap(true) {
+	if f.relies && mayHaveLanded(st) && !h.dirty.told.Swap(true) {
 		f.tell(h, unix.Errno(st))
 	}
 	return st
 }
 
 func (f *rawFS) tell(h *handle, err error) {
-	h.unsynced.mu.Lock()
-	name := h.unsynced.name
-	h.unsynced.mu.Unlock()
+	h.dirty.mu.Lock()
+	name := h.dirty.name
+	h.dirty.mu.Unlock()
 	if name == "" {
 		name = h.node.name()
 	}
@@ -208,10 +208,10 @@ func (f *rawFS) syncWritten(of func(*handle) bool) error {
 
 // flushToStore is what a close means to the store's client: it says what went wrong with what was written.
 func (f *rawFS) flushToStore(h *handle) fuse.Status {
-	if before := fuse.Status(h.unsynced.failed.Load()); before != fuse.OK {
+	if before := fuse.Status(h.dirty.failed.Load()); before != fuse.OK {
 		return before // an fsync that follows is told, too
 	}
-	if !f.relies || !h.unsynced.any.Load() {
+	if !f.relies || !h.dirty.any.Load() {
 		return fuse.OK
 	}
 	return f.tellIfUnsure(h, status(h.eachDescriptor(func(fd int) error {

@@ -34,12 +34,12 @@ func TestWrittenFilesAreSyncedAtTheEndOfTheLease(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	h := m.writer(t)
-	require.False(t, h.unsynced.any.Load())
+	require.False(t, h.dirty.any.Load())
 	_, err = f.WriteString("new")
 	require.NoError(t, err)
-	require.True(t, h.unsynced.any.Load())
+	require.True(t, h.dirty.any.Load())
 	g.Close(lease.Loss{Kind: lease.LossReleased, Token: 1})
-	require.False(t, h.unsynced.any.Load())
+	require.False(t, h.dirty.any.Load())
 
 	g = m.hold(t, "tree", 2)
 	out, err := sh(t, m.dir, "echo more >f")
@@ -60,10 +60,10 @@ func TestAFailedSyncIsToldWithTokenAndFile(t *testing.T) {
 	require.NoError(t, err)
 	h := m.writer(t)
 	whileNoSyncWorks(t, h, func() { g.Close(lease.Loss{Kind: lease.LossReleased, Token: 1}) })
-	require.True(t, h.unsynced.any.Load(), "it is not synced yet")
+	require.True(t, h.dirty.any.Load(), "it is not synced yet")
 	require.Equal(t, []lease.LateWrite{{Token: 1, Op: "Fsync", File: "/f", Failed: unix.EINVAL.Error(), Unsynced: true}}, m.keeper.late)
 	require.NoError(t, m.Sync())
-	require.False(t, h.unsynced.any.Load())
+	require.False(t, h.dirty.any.Load())
 }
 
 // whileNoSyncWorks runs f while the descriptor of h is one that cannot be synced.
@@ -116,16 +116,16 @@ func TestAnFsyncCountsAsASync(t *testing.T) {
 	_, err = f.WriteString("new")
 	require.NoError(t, err)
 	h := m.writer(t)
-	require.True(t, h.unsynced.any.Load())
+	require.True(t, h.dirty.any.Load())
 	require.NoError(t, f.Sync())
-	require.False(t, h.unsynced.any.Load())
+	require.False(t, h.dirty.any.Load())
 
 	var synced []int
 	appends := &handle{fd: 7, tail: tail{fd: 8}}
 	require.Equal(t, fuse.OK, appends.fsync(func(fd int) error { synced = append(synced, fd); return nil }))
 	require.Equal(t, []int{7, 8}, synced)
 	require.Equal(t, fuse.EIO, appends.fsync(func(int) error { return unix.EIO }))
-	require.True(t, appends.unsynced.any.Load(), "it is tried again at the close")
+	require.True(t, appends.dirty.any.Load(), "it is tried again at the close")
 }
 
 // Who does not rely on a fence notes nothing.
@@ -137,7 +137,7 @@ func TestNoFileIsNotedWithoutRelianceOnAFence(t *testing.T) {
 	defer f.Close()
 	_, err = f.WriteString("new")
 	require.NoError(t, err)
-	require.False(t, m.writer(t).unsynced.any.Load())
+	require.False(t, m.writer(t).dirty.any.Load())
 }
 
 // What one write says of itself (RWF_DSYNC) is done, however its file was opened. A descriptor that syncs by itself is not synced twice.

@@ -22,8 +22,8 @@ import (
 //   - Names that a store may take for one another (upper and lower case, other alphabets), and those that it may have without listing them
 //     (".snap"), are asked for.
 
-// newDir is what may stand in a directory that was made under a lease.
-type newDir struct {
+// knownNames is what may stand in a directory that was made under a lease.
+type knownNames struct {
 	losses uint64    // how many leases had ended before
 	made   time.Time // with the monotonic clock
 
@@ -36,30 +36,30 @@ type newDir struct {
 // listAfter is after how many misses a new directory is listed: that costs as many requests.
 const listAfter = 2
 
-// newNamesMax bounds the names of one directory.
-const newNamesMax = 4096
+// knownNamesMax bounds the names of one directory.
+const knownNamesMax = 4096
 
 // madeDir notes that a directory was just made, under a lease that had not ended after so many others.
 func (f *rawFS) madeDir(n *node, losses uint64) {
 	if f.syncs && n != nil && n.isDir() && n.layoutRole() == layout.Plain {
-		n.madeHere.Store(&newDir{losses: losses, made: time.Now(), names: make(map[string]struct{})})
+		n.knownNames.Store(&knownNames{losses: losses, made: time.Now(), names: make(map[string]struct{})})
 	}
 }
 
 // isAbsent reports whether it is known that a directory does not have a name.
 func (f *rawFS) isAbsent(dir *node, name string) bool {
-	d := f.newDirOf(dir)
+	d := f.knownNamesOf(dir)
 	return d != nil && d.lacks(name)
 }
 
-// newDirOf is what is known of a directory that was made under a lease which still lasts, and is watched. Otherwise it is nil.
-func (f *rawFS) newDirOf(dir *node) *newDir {
-	d := dir.madeHere.Load()
+// knownNamesOf is what is known of a directory that was made under a lease which still lasts, and is watched. Otherwise it is nil.
+func (f *rawFS) knownNamesOf(dir *node) *knownNames {
+	d := dir.knownNames.Load()
 	switch {
 	case d == nil:
 	case d.losses != f.losses.Load() || time.Since(d.made) > longTimeout:
-		dir.madeHere.Store(nil)
-	case f.watcher.has(dir) && f.certain(dir) > f.opts.CacheTimeout:
+		dir.knownNames.Store(nil)
+	case f.watcher.has(dir) && f.cacheTTL(dir) > f.opts.CacheTimeout:
 		return d
 	}
 	return nil
@@ -67,21 +67,21 @@ func (f *rawFS) newDirOf(dir *node) *newDir {
 
 // lookedInVain notes that the store does not have a name.
 func (f *rawFS) lookedInVain(dir *node) {
-	if d := f.newDirOf(dir); d != nil && d.worthListing() {
+	if d := f.knownNamesOf(dir); d != nil && d.worthListing() {
 		if f.listInto(d, dir) != nil {
-			dir.madeHere.Store(nil)
+			dir.knownNames.Store(nil)
 		}
 	}
 }
 
-func (d *newDir) worthListing() bool {
+func (d *knownNames) worthListing() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.missed++
 	return d.missed == listAfter
 }
 
-func (f *rawFS) listInto(d *newDir, dir *node) error {
+func (f *rawFS) listInto(d *knownNames, dir *node) error {
 	fd, err := retryInt(func() (int, error) { return openName(dir.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC) })
 	if err != nil {
 		return err
@@ -98,12 +98,12 @@ func (f *rawFS) listInto(d *newDir, dir *node) error {
 
 // mayHave notes a name that a directory gets.
 func (n *node) mayHave(name string) {
-	if d := n.madeHere.Load(); d != nil && !d.add(name) {
-		n.madeHere.Store(nil)
+	if d := n.knownNames.Load(); d != nil && !d.add(name) {
+		n.knownNames.Store(nil)
 	}
 }
 
-func (d *newDir) add(name string) bool {
+func (d *knownNames) add(name string) bool {
 	key, ok := plainName(name)
 	if !ok {
 		return false
@@ -111,10 +111,10 @@ func (d *newDir) add(name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.names[key] = struct{}{}
-	return len(d.names) <= newNamesMax
+	return len(d.names) <= knownNamesMax
 }
 
-func (d *newDir) lacks(name string) bool {
+func (d *knownNames) lacks(name string) bool {
 	key, ok := plainName(name)
 	if !ok || name[0] == '.' {
 		return false

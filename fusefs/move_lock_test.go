@@ -41,7 +41,7 @@ func withCache(t *testing.T) func(string) {
 }
 
 // underWay is a write by a stranger that the gate has let pass and that has not taken effect yet.
-func (m *testMount) underWay(t *testing.T, name string) (f *os.File, pass passes) {
+func (m *testMount) underWay(t *testing.T, name string) (f *os.File, pass permit) {
 	t.Helper()
 	f, err := os.OpenFile(m.at(name), os.O_WRONLY, 0)
 	require.NoError(t, err)
@@ -58,8 +58,8 @@ func (m *testMount) underWay(t *testing.T, name string) (f *os.File, pass passes
 	return f, pass
 }
 
-// waits demands that a call waits at the border until a pass is left.
-func (m *testMount) waits(t *testing.T, pass passes, moved string, call func() error) {
+// waits demands that a call waits at the move lock until a pass is left.
+func (m *testMount) waits(t *testing.T, pass permit, moved string, call func() error) {
 	t.Helper()
 	leave := sync.OnceFunc(pass.abandon)
 	defer leave() // or nothing could be unmounted
@@ -71,11 +71,11 @@ func (m *testMount) waits(t *testing.T, pass passes, moved string, call func() e
 			t.Fatalf("it did not wait for the write that is under way: %v", err)
 		default:
 		}
-		if !m.fs.border.mu.try(false) {
+		if !m.fs.moveLock.mu.try(false) {
 			break // somebody has it alone, or wants to
 		}
-		m.fs.border.mu.unlock(false)
-		require.True(t, time.Now().Before(deadline), "nobody comes to the border")
+		m.fs.moveLock.mu.unlock(false)
+		require.True(t, time.Now().Before(deadline), "nobody comes to the move lock")
 	}
 	require.NoFileExists(t, filepath.Join(m.source, moved))
 	leave()
@@ -111,9 +111,9 @@ func TestARenameOverAnExemptBorderWaitsForCallsInFlight(t *testing.T) {
 func TestAReservedNameWaitsWhileItsDirectoryIsMoved(t *testing.T) {
 	m := mounted(t, layout.Tree, withCache(t), exempting())
 	m.hold(t, "tree", 1)
-	pass, ok := m.fs.border.take(true, gate.Request{})
+	pass, ok := m.fs.moveLock.take(true, gate.Request{})
 	require.True(t, ok)
-	leave := sync.OnceFunc(func() { m.fs.border.release(pass, true) })
+	leave := sync.OnceFunc(func() { m.fs.moveLock.release(pass, true) })
 	defer leave() // or nothing could be unmounted
 	done := make(chan error, 1)
 	go func() { done <- os.Mkdir(m.at("cache/d/.git"), 0o755) }()
@@ -143,7 +143,7 @@ func TestACreationInAnExemptPlaceOpensNoExistingFile(t *testing.T) {
 	require.NoError(t, unix.Close(fd))
 }
 
-// Mounts of one worktree agree about the border through a directory that they share.
+// Mounts of one worktree agree by the move lock through a directory that they share.
 func TestARenameOverAnExemptBorderWaitsForOtherMounts(t *testing.T) {
 	m := mounted(t, layout.Tree, withCache(t), exempting())
 	n := mounted(t, layout.Tree, func(string) {}, exempting(), func(o *Options) { o.Source = m.source })
@@ -155,7 +155,7 @@ func TestARenameOverAnExemptBorderWaitsForOtherMounts(t *testing.T) {
 	_, err := f.WriteString("late")
 	require.ErrorIs(t, err, unix.EROFS)
 
-	// A daemon that is stopped at the border stops the others there, but not for ever.
+	// A daemon that is stopped at the move lock stops the others there, but not for ever.
 	require.NoError(t, os.WriteFile(filepath.Join(m.source, "cache/g"), nil, 0o644))
 	g, pass := m.underWay(t, "cache/g")
 	defer g.Close()
@@ -170,9 +170,9 @@ func TestARenameOverAnExemptBorderWaitsForOtherMounts(t *testing.T) {
 // Without rules nothing is looked up and nobody waits.
 func TestWithoutExemptRulesNothingIsLookedUp(t *testing.T) {
 	m := mounted(t, layout.Tree, withCache(t))
-	require.Nil(t, m.fs.spotOf(gate.OpWrite, m.fs.root))
-	require.True(t, m.fs.border.mu.try(true))
-	defer m.fs.border.mu.unlock(true)
+	require.Nil(t, m.fs.exemptPlaceOf(gate.OpWrite, m.fs.root))
+	require.True(t, m.fs.moveLock.mu.try(true))
+	defer m.fs.moveLock.mu.unlock(true)
 	m.hold(t, "tree", 1)
 	require.NoError(t, os.Rename(m.at("cache/f"), m.at("src/f")))
 	m.fs.nodes.all(func(n *node) bool { require.Nil(t, n.called.Load()); return true })

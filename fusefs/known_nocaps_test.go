@@ -37,7 +37,7 @@ func (m *testMount) nodeOf(t *testing.T, name string) *node {
 
 func TestAFileThatWasMadeUnderTheLeaseHasNoCapabilities(t *testing.T) {
 	m, n := newFileMount(t)
-	require.True(t, m.fs.isIncapable(n))
+	require.True(t, m.fs.hasNoCaps(n))
 	_, err := unix.Getxattr(m.at("f"), capabilityAttr, nil)
 	require.ErrorIs(t, err, unix.ENODATA)
 
@@ -56,7 +56,7 @@ func TestKnowledgeThatAFileHasNoCapabilitiesEnds(t *testing.T) {
 	} {
 		m, n := newFileMount(t)
 		end(m)
-		require.False(t, m.fs.isIncapable(n), name)
+		require.False(t, m.fs.hasNoCaps(n), name)
 		require.NoError(t, unix.Setxattr(filepath.Join(m.source, "f"), capabilityAttr, noCapabilities, 0))
 		size, err := unix.Getxattr(m.at("f"), capabilityAttr, nil)
 		require.NoError(t, err, name)
@@ -68,5 +68,5 @@ func TestKnowledgeThatAFileHasNoCapabilitiesEnds(t *testing.T) {
 func TestAnOldFileMayHaveCapabilities(t *testing.T) {
 	m, _ := newFileMount(t)
 	require.NoError(t, os.WriteFile(m.at("old"), []byte("x"), 0o644))
-	require.False(t, m.fs.isIncapable(m.nodeOf(t, "old")))
+	require.False(t, m.fs.hasNoCaps(m.nodeOf(t, "old")))
 }

@@ -30,7 +30,7 @@ func newDirMount(t *testing.T) (*testMount, *node) {
 	for i := range listAfter {
 		require.NoFileExists(t, m.at("d/no"+strconv.Itoa(i)))
 	}
-	require.NotNil(t, m.fs.newDirOf(n))
+	require.NotNil(t, m.fs.knownNamesOf(n))
 	require.True(t, m.fs.isAbsent(n, "x"))
 	return m, n
 }
@@ -58,7 +58,7 @@ func TestEachWayToMakeANameInANewDirectoryIsNoted(t *testing.T) {
 	require.False(t, m.fs.isAbsent(n, "é"))
 	require.True(t, m.fs.isAbsent(n, "none"))
 	require.NoError(t, os.WriteFile(at("é"), nil, 0o644))
-	require.Nil(t, m.fs.newDirOf(n), "nobody knows for what a store takes it")
+	require.Nil(t, m.fs.knownNamesOf(n), "nobody knows for what a store takes it")
 }
 
 // exchange swaps a file with a new one at to, which is made past the notes.
@@ -75,7 +75,7 @@ func TestKnowledgeOfANewDirectoryEndsWithTheLeaseAndWithChangesPastTheMount(t *t
 	for name, end := range map[string]func(*testMount, *node){
 		"a lease has ended":   func(m *testMount, _ *node) { m.fs.losses.Add(1) },
 		"past the mount":      func(m *testMount, n *node) { m.fs.changedBehind(n, "x", unix.IN_CREATE) },
-		"events were lost":    func(m *testMount, _ *node) { m.fs.watcher.forgetOwnNames() },
+		"events were lost":    func(m *testMount, _ *node) { m.fs.watcher.forgetSelfEvents() },
 		"its watch has ended": func(m *testMount, n *node) { m.fs.watcher.forget(n) },
 		"it has no watch": func(m *testMount, n *node) {
 			m.fs.watcher.mu.Lock()
@@ -84,7 +84,7 @@ func TestKnowledgeOfANewDirectoryEndsWithTheLeaseAndWithChangesPastTheMount(t *t
 			m.fs.watcher.nodes.Delete(watch)
 		},
 		"too many names": func(_ *testMount, n *node) {
-			for i := range newNamesMax + 1 {
+			for i := range knownNamesMax + 1 {
 				n.mayHave(strconv.Itoa(i))
 			}
 		},

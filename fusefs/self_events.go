@@ -10,70 +10,70 @@ import "time"
 // noteLasts is longer than an event takes on a machine that is not overloaded. A later event costs one more question of the kernel.
 const noteLasts = 2 * time.Second
 
-// ownNote is how often a name is being changed, and the latest time at which that began.
-type ownNote struct {
+// selfEventNote is how often a name is being changed, and the latest time at which that began.
+type selfEventNote struct {
 	n  int
 	at time.Time
 }
 
-// ownName is one change of a name that is about to be made.
-type ownName struct {
+// selfEvent is one change of a name that is about to be made.
+type selfEvent struct {
 	dir  *node // nil if it need not be noted
 	name string
 	n    int
 }
 
 // changing notes that the mount is about to change a name, which inotify reports in a number of events.
-func changing(dir *node, name string, events int) ownName {
+func changing(dir *node, name string, events int) selfEvent {
 	dir.mayHave(name)
 	if dir.watched.Load() != watchNames {
-		return ownName{}
+		return selfEvent{}
 	}
 	dir.mu.Lock()
 	defer dir.mu.Unlock()
-	if dir.ownNames == nil {
-		dir.ownNames = make(map[string]ownNote)
+	if dir.selfEvents == nil {
+		dir.selfEvents = make(map[string]selfEventNote)
 	}
 	now := time.Now()
-	if note := dir.ownNames[name]; now.Sub(note.at) < noteLasts {
-		dir.ownNames[name] = ownNote{note.n + events, now}
+	if note := dir.selfEvents[name]; now.Sub(note.at) < noteLasts {
+		dir.selfEvents[name] = selfEventNote{note.n + events, now}
 	} else {
-		dir.ownNames[name] = ownNote{events, now}
+		dir.selfEvents[name] = selfEventNote{events, now}
 	}
-	return ownName{dir, name, events}
+	return selfEvent{dir, name, events}
 }
 
 // unchanged takes the note back: the change was not made.
-func (o ownName) unchanged() {
+func (o selfEvent) unchanged() {
 	for range o.n {
-		o.dir.tookOwnName(o.name)
+		o.dir.tookSelfEvent(o.name)
 	}
 }
 
-// tookOwnName reports whether a change of a name was noted, once for each note.
-func (n *node) tookOwnName(name string) bool {
+// tookSelfEvent reports whether a change of a name was noted, once for each note.
+func (n *node) tookSelfEvent(name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	note, noted := n.ownNames[name]
+	note, noted := n.selfEvents[name]
 	if note.n > 1 {
-		n.ownNames[name] = ownNote{note.n - 1, note.at}
+		n.selfEvents[name] = selfEventNote{note.n - 1, note.at}
 	} else {
-		delete(n.ownNames, name)
+		delete(n.selfEvents, name)
 	}
 	return noted && time.Since(note.at) < noteLasts
 }
 
-// forgetOwnNames is called if no event will come for what was noted.
-func (n *node) forgetOwnNames() {
-	n.madeHere.Store(nil)
+// forgetSelfEvents is called if no event will come for what was noted.
+func (n *node) forgetSelfEvents() {
+	n.knownNames.Store(nil)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.ownNames = nil
+	n.selfEvents = nil
 }
 
-// forgetOwnNames is called if the kernel has lost events.
-func (w *watcher) forgetOwnNames() {
+// forgetSelfEvents is called if the kernel has lost events.
+func (w *watcher) forgetSelfEvents() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.nodes.All((*node).forgetOwnNames)
+	w.nodes.All((*node).forgetSelfEvents)
 }

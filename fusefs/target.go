@@ -13,10 +13,10 @@ type entryName struct {
 	name string
 }
 
-// sight is a name, what the rules say of it, and what lies there. A request looks once: the kernel holds the directory's lock
+// target is a name, what the rules say of it, and what lies there. A request looks once: the kernel holds the directory's lock
 // from before it asks until it has the answer (do_unlinkat, do_renameat2, lookup_open), so through this mount nobody changes
 // the name meanwhile, and a mount with rules is the only one of its directory.
-type sight struct {
+type target struct {
 	entryName
 	path   string // below the source
 	place  lockfile.Place
@@ -25,18 +25,18 @@ type sight struct {
 	gets   tenure.File // the lock file that gets the name by a link
 }
 
-// look finds out what the rules say of a name.
-func (f *rawFS) look(dir *node, name string) sight {
+// targetOf finds out what the rules say of a name.
+func (f *rawFS) targetOf(dir *node, name string) target {
 	if !f.ruled() {
-		return sight{entryName: entryName{dir, name}}
+		return target{entryName: entryName{dir, name}}
 	}
 	in, ok := f.dirPath(dir)
-	return f.lookIn(dir, in, ok, name)
+	return f.targetIn(dir, in, ok, name)
 }
 
-// lookIn is look in a directory whose path is known.
-func (f *rawFS) lookIn(dir *node, in string, ok bool, name string) sight {
-	s := sight{entryName: entryName{dir, name}}
+// targetIn is targetOf in a directory whose path is known.
+func (f *rawFS) targetIn(dir *node, in string, ok bool, name string) target {
+	s := target{entryName: entryName{dir, name}}
 	if !ok {
 		return s
 	}
@@ -47,18 +47,18 @@ func (f *rawFS) lookIn(dir *node, in string, ok bool, name string) sight {
 	return s
 }
 
-// lookAtBoth looks at the two names of a rename. A directory can only replace a directory, so what lies at the new name
+// targetsOf looks at the two names of a rename. A directory can only replace a directory, so what lies at the new name
 // of a file matters where a rule says something of it.
-func (f *rawFS) lookAtBoth(r renaming) (seen [2]sight) {
+func (f *rawFS) targetsOf(r renaming) (seen [2]target) {
 	if !f.ruled() {
-		return [2]sight{{entryName: entryName{r.from, r.oldName}}, {entryName: entryName{r.to, r.newName}}}
+		return [2]target{{entryName: entryName{r.from, r.oldName}}, {entryName: entryName{r.to, r.newName}}}
 	}
 	from, ok := f.dirPath(r.from)
 	to, okTo := from, ok
 	if r.to != r.from {
 		to, okTo = f.dirPath(r.to)
 	}
-	seen = [2]sight{f.lookIn(r.from, from, ok, r.oldName), f.lookIn(r.to, to, okTo, r.newName)}
+	seen = [2]target{f.targetIn(r.from, from, ok, r.oldName), f.targetIn(r.to, to, okTo, r.newName)}
 	if seen[0].place.Free() {
 		seen[0].exists, seen[0].isDir = kindAt(seen[0].entryName)
 	}
@@ -70,7 +70,7 @@ func (f *rawFS) lookAtBoth(r renaming) (seen [2]sight) {
 
 // movesFiles reports whether a rename is of files alone.
 func (r renaming) movesFiles() bool {
-	isFile := func(s sight) bool { return s.exists && !s.isDir }
+	isFile := func(s target) bool { return s.exists && !s.isDir }
 	return isFile(r.seen[0]) && (r.in.Flags&unix.RENAME_EXCHANGE == 0 || isFile(r.seen[1]))
 }
 
@@ -83,14 +83,14 @@ func kindAt(e entryName) (exists, isDir bool) {
 	return true, st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
-// inodeSight is an inode's path, and what the rules say of it. The zero value says nothing.
-type inodeSight struct {
+// inodeTarget is an inode's path, and what the rules say of it. The zero value says nothing.
+type inodeTarget struct {
 	path  string // below the source
 	place lockfile.Place
 }
 
-// lookAtNode finds out what the rules say of an inode.
-func (f *rawFS) lookAtNode(n *node) (s inodeSight) {
+// inodeTargetOf finds out what the rules say of an inode.
+func (f *rawFS) inodeTargetOf(n *node) (s inodeTarget) {
 	if !f.ruled() {
 		return s
 	}

@@ -16,7 +16,7 @@ type lender struct {
 	file    string
 	node    *node
 	handles handleTable
-	share   share
+	share   userQuota
 }
 
 func newLender(t *testing.T) *lender {
@@ -31,14 +31,14 @@ func newLender(t *testing.T) *lender {
 	require.NoError(t, err)
 	var st unix.Stat_t
 	require.NoError(t, unix.Fstat(fd, &st))
-	l.node = &node{key: keyOf(&st), fd: fd, kind: unix.S_IFREG, share: &l.share}
+	l.node = &node{key: keyOf(&st), fd: fd, kind: unix.S_IFREG, quota: &l.share}
 	return l
 }
 
 func (l *lender) open(how int) *handle {
 	fd, err := openBeneath(l.handles.procFD, l.node.fd, how)
 	require.NoError(l.t, err)
-	h := &handle{node: l.node, fd: fd, write: true, share: &l.share}
+	h := &handle{node: l.node, fd: fd, write: true, quota: &l.share}
 	l.node.lend(h)
 	l.handles.add(h)
 	return h

@@ -12,12 +12,12 @@ func (f *rawFS) madeFile(id, losses uint64) {
 		return
 	}
 	if n := f.nodes.get(id); n != nil {
-		n.incapable.CompareAndSwap(0, losses+1)
+		n.noCaps.CompareAndSwap(0, losses+1)
 	}
 }
 
-// mayBeCapable says that a file may have capabilities from now on. Somebody else may have found it while it was made.
-func (n *node) mayBeCapable() { n.incapable.Store(math.MaxUint64) }
+// mayHaveCaps says that a file may have capabilities from now on. Somebody else may have found it while it was made.
+func (n *node) mayHaveCaps() { n.noCaps.Store(math.MaxUint64) }
 
-// isIncapable reports whether it is known that a file has no capabilities.
-func (f *rawFS) isIncapable(n *node) bool { return n.incapable.Load() == f.losses.Load()+1 }
+// hasNoCaps reports whether it is known that a file has no capabilities.
+func (f *rawFS) hasNoCaps(n *node) bool { return n.noCaps.Load() == f.losses.Load()+1 }

@@ -10,8 +10,8 @@ import (
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
-// linkWalk reads the source once. It notes every inode with several names, and the rules of these names.
-type linkWalk struct {
+// hardlinkScan reads the source once. It notes every inode with several names, and the rules of these names.
+type hardlinkScan struct {
 	f      *rawFS
 	until  time.Time
 	wanted map[inodeKey]bool // noted in any case
@@ -29,15 +29,15 @@ type linkFound struct {
 // linksMax bounds what is remembered of files that nobody has asked for.
 const linksMax = 1 << 17
 
-var errLinkWalk = errors.New("the search took too long")
+var errHardlinkScan = errors.New("the search took too long")
 
-func (w *linkWalk) run() error {
+func (w *hardlinkScan) run() error {
 	root := w.f.layout().Root()
 	return w.descend(w.f.root.fd, root.Role, root.Own)
 }
 
 // descend reads one directory. by is the rule of everything below that has none of its own.
-func (w *linkWalk) descend(dir int, at layout.Role, by *layout.Rule) error {
+func (w *hardlinkScan) descend(dir int, at layout.Role, by *layout.Rule) error {
 	fd, err := w.f.openAgain(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOATIME)
 	if err != nil {
 		return err
@@ -46,10 +46,10 @@ func (w *linkWalk) descend(dir int, at layout.Role, by *layout.Rule) error {
 	buf := make([]byte, 32<<10)
 	for {
 		if time.Now().After(w.until) {
-			return errLinkWalk
+			return errHardlinkScan
 		}
 		select {
-		case <-w.f.book.stop:
+		case <-w.f.hardlinks.stop:
 			return errBookClosed
 		default:
 		}
@@ -63,7 +63,7 @@ func (w *linkWalk) descend(dir int, at layout.Role, by *layout.Rule) error {
 	}
 }
 
-func (w *linkWalk) entries(fd int, buf []byte, at layout.Role, by *layout.Rule) error {
+func (w *hardlinkScan) entries(fd int, buf []byte, at layout.Role, by *layout.Rule) error {
 	for len(buf) > 0 {
 		e, l := parseDirent(buf)
 		if l == 0 {
@@ -87,14 +87,14 @@ func (w *linkWalk) entries(fd int, buf []byte, at layout.Role, by *layout.Rule) 
 }
 
 // note looks at a file, unless it has just been removed.
-func (w *linkWalk) note(dir int, name string, r *layout.Rule) {
+func (w *hardlinkScan) note(dir int, name string, r *layout.Rule) {
 	var st unix.Stat_t
 	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
 		w.noteInode(&st, r)
 	}
 }
 
-func (w *linkWalk) noteInode(st *unix.Stat_t, r *layout.Rule) {
+func (w *hardlinkScan) noteInode(st *unix.Stat_t, r *layout.Rule) {
 	k := keyOf(st)
 	was, seen := w.found[k]
 	if st.Nlink <= 1 && !seen || st.Mode&unix.S_IFMT == unix.S_IFDIR {
@@ -110,7 +110,7 @@ func (w *linkWalk) noteInode(st *unix.Stat_t, r *layout.Rule) {
 func changed(st *unix.Stat_t) int64 { return st.Ctim.Nano() }
 
 // enter descends into a directory, unless it has just been removed.
-func (w *linkWalk) enter(fd int, name string, there layout.Entry, by *layout.Rule) error {
+func (w *hardlinkScan) enter(fd int, name string, there layout.Entry, by *layout.Rule) error {
 	sub, st, err := lookupAt(&node{fd: fd}, name)
 	if errors.Is(err, unix.ENOENT) {
 		return nil

@@ -12,26 +12,26 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 )
 
-// shares count the descriptors of the mount by user: of what the user has open, and of inodes that the user was the first to look at and
-// that the kernel remembers. A user may have half, and an eighth is kept for those who hold a lease. So nobody can stop them by opening
+// userQuotas count the descriptors of the mount by user: of what the user has open, and of inodes that the user was the first to look at
+// and that the kernel remembers. A user may have half, and an eighth is kept for those who hold a lease. So nobody can stop them by opening
 // files. Safe for concurrent use.
-type shares struct{ of sync.Map } // uid -> *share
+type userQuotas struct{ of sync.Map } // uid -> *userQuota
 
-// share is what one user has.
-type share struct {
+// userQuota is what one user has.
+type userQuota struct {
 	uid    uint32
 	inodes atomic.Int64
 	open   atomic.Int64 // descriptors of handles
 }
 
-func (s *share) all() int64 { return s.inodes.Load() + s.open.Load() }
+func (s *userQuota) all() int64 { return s.inodes.Load() + s.open.Load() }
 
-func (s *shares) by(uid uint32) *share {
+func (s *userQuotas) by(uid uint32) *userQuota {
 	if v, ok := s.of.Load(uid); ok {
-		return v.(*share)
+		return v.(*userQuota)
 	}
-	v, _ := s.of.LoadOrStore(uid, &share{uid: uid})
-	return v.(*share)
+	v, _ := s.of.LoadOrStore(uid, &userQuota{uid: uid})
+	return v.(*userQuota)
 }
 
 // User says how many of the mount's descriptors a user has. The JSON names are stable.
@@ -45,9 +45,9 @@ type User struct {
 const usersMax = 8
 
 // top returns the users with the most descriptors.
-func (s *shares) top() (users []User) {
+func (s *userQuotas) top() (users []User) {
 	s.of.Range(func(_, v any) bool {
-		if one := v.(*share); one.all() > 0 {
+		if one := v.(*userQuota); one.all() > 0 {
 			users = append(users, User{one.uid, one.all(), one.open.Load()})
 		}
 		return true
@@ -99,7 +99,7 @@ func (f *rawFS) openToRead(n *node, h *fuse.InHeader, flags int) (*reading, erro
 	r := &reading{fd: fd, uses: 1}
 	n.reads[h.Uid] = r
 	f.handles.fds.Add(1)
-	f.shares.by(h.Uid).open.Add(1)
+	f.quotas.by(h.Uid).open.Add(1)
 	return r, nil
 }
 
